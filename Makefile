@@ -1,0 +1,185 @@
+# blinkc: schedules for collective communication.  `make help` lists the targets.
+
+VERSION = 0.1.0
+SOVERSION = 0
+
+CC ?= cc
+CFLAGS ?= -O2 -g
+PREFIX ?= /usr/local
+DESTDIR ?=
+B ?= build
+WERROR ?= $(if $(CI),-Werror)
+
+# Contracting a*b+c into one instruction would give other bytes on other machines.
+STRICT = -std=gnu11 -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings \
+	-Wundef -Wvla -Wformat=2 -ffp-contract=off -fno-strict-overflow
+BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -Iruntime/include
+
+# What is installed by `make deps`; `make check` needs the second list too.
+DEPS = pkg-config libglpk-dev libcjson-dev libxml2-dev libmd-dev
+CHECK_DEPS = $(DEPS) python3 python3-jsonschema libxml2-utils valgrind mandoc locales
+
+LIBS_MISSING := $(shell pkg-config --print-errors --exists libcjson libxml-2.0 libmd 2>&1 || echo missing)
+CJSON_CFLAGS := $(shell pkg-config --cflags libcjson 2>/dev/null)
+CJSON_LIBS := $(shell pkg-config --libs libcjson 2>/dev/null)
+XML_CFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
+XML_LIBS := $(shell pkg-config --libs libxml-2.0 2>/dev/null)
+MD_LIBS := $(shell pkg-config --libs libmd 2>/dev/null)
+COMPILE = $(CC) $(BASE) $(CJSON_CFLAGS) $(XML_CFLAGS) $(CPPFLAGS) $(CFLAGS)
+
+# The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses.
+SHARED_SRC = src/base/arena.c src/base/digest.c src/base/frac.c src/base/status.c src/base/text.c src/model.c src/topo.c src/schedule.c \
+	src/verify.c src/lower.c src/certify.c src/search.c src/read/doc.c src/read/doc_json.c src/read/sched.c
+COMPILER_SRC = $(filter-out src/main.c $(SHARED_SRC), $(wildcard src/*.c src/*/*.c))
+RUNTIME_SRC = $(wildcard runtime/*.c)
+UNIT_SRC = $(wildcard tests/unit/*.c)
+FUZZ_SRC = $(wildcard tests/fuzz/*.c)
+
+SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
+COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
+RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
+COMPILER_LIBS = -lglpk $(CJSON_LIBS) $(XML_LIBS) $(MD_LIBS) -lm
+
+.PHONY: all
+all: $(B)/blinkc $(B)/libblink.so $(B)/blink-perf
+
+.PHONY: help
+help:
+	@echo "make quickstart   install what is needed, build, compile topologies/dgx1v.xml, execute the schedule"
+	@echo "make              build/blinkc, build/libblink.so, build/blink-perf"
+	@echo "make check        install what the tests need, run all tests; also under ASan, UBSan, TSan and valgrind"
+	@echo "make bench        time and memory of each phase, on this machine"
+	@echo "make fuzz         fuzz the readers for FUZZ_SECONDS (default 60) each"
+	@echo "make deps         install the Debian packages: $(DEPS)"
+	@echo "make check-deps   install those of the tests, too: $(filter-out $(DEPS), $(CHECK_DEPS))"
+	@echo "make bless        rewrite the expected output of the golden tests"
+	@echo "make lint         format and static checks"
+	@echo "make install      to DESTDIR PREFIX (default /usr/local); also: uninstall, installcheck"
+	@echo "make dist         blinkc-$(VERSION).tar.gz; also: distcheck"
+	@echo "make clean"
+
+$(B)/blinkc: $(B)/src/main.o $(COMPILER_OBJ) $(SHARED_OBJ)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COMPILER_LIBS)
+
+$(B)/libblink.so: $(RUNTIME_OBJ) $(SHARED_OBJ) runtime/libblink.map
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libblink.so.$(SOVERSION) -Wl,--version-script,runtime/libblink.map \
+		-Wl,-z,defs -o $@.$(VERSION) $(RUNTIME_OBJ) $(SHARED_OBJ) $(CJSON_LIBS) $(MD_LIBS) -lm -ldl -pthread
+	ln -sf libblink.so.$(VERSION) $(B)/libblink.so.$(SOVERSION)
+	ln -sf libblink.so.$(SOVERSION) $@
+
+$(B)/blink-perf: $(B)/runtime/perf/perf.o $(B)/libblink.so
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -L$(B) -lblink -Wl,-rpath,'$$ORIGIN' -Wl,-rpath,'$$ORIGIN/../lib' -lm -pthread
+
+$(B)/%.o: %.c | deps-present
+	@mkdir -p $(@D)
+	$(COMPILE) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+
+.PHONY: deps-present
+deps-present:
+	@if [ -n "$(LIBS_MISSING)" ]; then echo "a library is missing; run: make deps   (it installs $(DEPS))" >&2; exit 1; fi
+	@echo '#include <glpk.h>' | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 || \
+		{ echo "glpk.h is missing; run: make deps   (it installs $(DEPS))" >&2; exit 1; }
+
+# ---- packages ----
+
+.PHONY: deps check-deps
+deps:
+	@tests/packages $(DEPS)
+check-deps:
+	@tests/packages $(CHECK_DEPS)
+
+# The libraries are looked for when make starts, so what needs them after `deps` starts make again.
+.PHONY: quickstart
+quickstart: deps
+	$(MAKE) all
+	$(B)/blinkc topologies/dgx1v.xml -o $(B)/dgx1v.json
+	$(B)/blinkc check $(B)/dgx1v.json
+	$(B)/blink-perf $(B)/dgx1v.json -b 1K -e 16M -f 4
+
+# ---- tests ----
+
+$(B)/tests/%: $(B)/tests/%.o $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COMPILER_LIBS) -ldl -pthread
+
+$(B)/tests/oom.so: tests/oom.c
+	@mkdir -p $(@D)
+	$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
+
+.PHONY: tests
+tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(B)/tests/oom.so
+
+SANITIZE_ASAN = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SANITIZE_TSAN = -O1 -g -fsanitize=thread
+
+.PHONY: check
+check: check-deps
+	$(MAKE) tests WERROR=-Werror
+	$(MAKE) tests B=$(B)/asan WERROR=-Werror CFLAGS="$(SANITIZE_ASAN)"
+	$(MAKE) tests B=$(B)/tsan WERROR=-Werror CFLAGS="$(SANITIZE_TSAN)"
+	@BUILD=$(B) MAKE="$(MAKE)" tests/run
+
+.PHONY: bless
+bless: all
+	@BUILD=$(B) BLESS=1 tests/run golden
+
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz:
+	$(MAKE) tests B=$(B)/asan CFLAGS="$(SANITIZE_ASAN)"
+	@for f in $(notdir $(FUZZ_SRC:%.c=%)); do \
+		$(B)/asan/tests/fuzz/$$f --seconds $(FUZZ_SECONDS) --seed random tests/fuzz/corpus/$$f/* || exit 1; done
+
+.PHONY: bench
+bench: all
+	@BUILD=$(B) tests/bench
+
+.PHONY: lint
+lint:
+	clang-format --dry-run --Werror $(wildcard src/*.[ch] src/*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] tests/*/*.c)
+	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr --suppress=normalCheckLevelMaxBranches \
+		-Isrc -Iruntime/include -DBLINK_VERSION='"$(VERSION)"' src runtime
+	shellcheck tests/run tests/packages tests/bench tests/lib.sh tests/suite/*.sh .ci/run
+	mandoc -Tlint -Wwarning man/*.[1-9]
+
+# ---- install ----
+
+MAN = $(wildcard man/*.[1-9])
+I = $(DESTDIR)$(PREFIX)
+
+.PHONY: install uninstall installcheck
+install: all
+	install -d $(I)/bin $(I)/lib/pkgconfig $(I)/include $(I)/share/blinkc/topologies $(I)/share/blinkc/schemas
+	install $(B)/blinkc $(B)/blink-perf $(I)/bin
+	install -m 755 $(B)/libblink.so.$(VERSION) $(I)/lib
+	ln -sf libblink.so.$(VERSION) $(I)/lib/libblink.so.$(SOVERSION)
+	ln -sf libblink.so.$(SOVERSION) $(I)/lib/libblink.so
+	install -m 644 runtime/include/*.h $(I)/include
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' runtime/blink.pc.in >$(I)/lib/pkgconfig/blink.pc
+	install -m 644 topologies/*.xml topologies/*.json $(I)/share/blinkc/topologies
+	install -m 644 schemas/* $(I)/share/blinkc/schemas
+	for m in $(MAN); do s=$${m##*.}; install -d $(I)/share/man/man$$s && install -m 644 $$m $(I)/share/man/man$$s || exit 1; done
+
+uninstall:
+	rm -f $(I)/bin/blinkc $(I)/bin/blink-perf $(I)/lib/libblink.so* $(I)/lib/pkgconfig/blink.pc
+	rm -f $(addprefix $(I)/include/, $(notdir $(wildcard runtime/include/*.h)))
+	for m in $(notdir $(MAN)); do rm -f $(I)/share/man/man$${m##*.}/$$m; done
+	rm -rf $(I)/share/blinkc
+
+installcheck:
+	@BUILD=$(B) MAKE="$(MAKE)" tests/run install
+
+.PHONY: dist distcheck
+dist:
+	@mkdir -p $(B)
+	git archive --prefix=blinkc-$(VERSION)/ HEAD | gzip -n >$(B)/blinkc-$(VERSION).tar.gz
+
+distcheck: dist
+	rm -rf $(B)/distcheck && mkdir -p $(B)/distcheck
+	tar -xzf $(B)/blinkc-$(VERSION).tar.gz -C $(B)/distcheck
+	$(MAKE) -C $(B)/distcheck/blinkc-$(VERSION) check install DESTDIR=$(abspath $(B))/distcheck/root
+
+.PHONY: clean
+clean:
+	rm -rf $(B)
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

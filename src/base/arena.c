@@ -1,0 +1,72 @@
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 64 << 10 };
+
+struct arena_block {
+	struct arena_block *before;
+	size_t size, used;
+	max_align_t bytes[];
+};
+
+static size_t
+aligned(size_t n)
+{
+	return (n + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+}
+
+void *
+arena_array(Arena *arena, size_t n, size_t size)
+{
+	if (size && n > (SIZE_MAX / 2 - BLOCK_BYTES) / size)
+		return NULL;
+	size_t bytes = n * size, need = aligned(bytes ? bytes : 1);
+	struct arena_block *block = arena->last;
+	if (!block || block->size - block->used < need) {
+		size_t room = need > BLOCK_BYTES ? need : BLOCK_BYTES;
+		block = malloc(sizeof *block + room);
+		if (!block)
+			return NULL;
+		*block = (struct arena_block){ .before = arena->last, .size = room };
+		arena->last = block;
+	}
+	void *p = (char *)block->bytes + block->used;
+	block->used += need;
+	return memset(p, 0, need);
+}
+
+char *
+arena_text(Arena *arena, const char *text, size_t length)
+{
+	char *copy = arena_array(arena, length + 1, 1);
+	if (copy && length)
+		memcpy(copy, text, length);
+	return copy;
+}
+
+ArenaMark
+arena_mark(const Arena *arena)
+{
+	return (ArenaMark){ arena->last, arena->last ? arena->last->used : 0 };
+}
+
+void
+arena_release(Arena *arena, ArenaMark mark)
+{
+	while (arena->last != mark.block) {
+		struct arena_block *before = arena->last->before;
+		free(arena->last);
+		arena->last = before;
+	}
+	if (arena->last)
+		arena->last->used = mark.used;
+}
+
+void
+arena_free(Arena *arena)
+{
+	arena_release(arena, (ArenaMark){ 0 });
+}

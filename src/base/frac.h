@@ -1,0 +1,43 @@
+/* Exact fractions of 64-bit integers, in lowest terms with a denominator above 0. */
+#ifndef BLINK_FRAC_H
+#define BLINK_FRAC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+	int64_t num, den;
+} Frac;
+
+__extension__ typedef __int128 Wide;
+
+#define FRAC_ZERO ((Frac){ 0, 1 })
+#define FRAC_ONE ((Frac){ 1, 1 })
+
+int64_t gcd64(int64_t a, int64_t b);	/* a, b >= 0 */
+
+/* Each gives false, and leaves *out alone, where the result in lowest terms needs more than 64 bits (or the
+ * denominator is 0). */
+bool frac_make(Wide num, Wide den, Frac *out);
+bool frac_add(Frac a, Frac b, Frac *out);
+bool frac_sub(Frac a, Frac b, Frac *out);
+bool frac_mul(Frac a, Frac b, Frac *out);
+bool frac_div(Frac a, Frac b, Frac *out);
+
+int frac_cmp(Frac a, Frac b);		/* below, at or above 0, exactly */
+int64_t frac_floor_mul(Frac a, int64_t n);	/* floor(a * n) for 0 <= a <= 1, n >= 0 */
+double frac_double(Frac a);
+
+/* Decimal text of num/den, the same on every machine: `digits` significant digits (1 to 17), rounded half up, without
+ * trailing zeros: 25, 85.714285714286, 0.00125. 0 <= num < 2^63, 0 < den < 2^96. */
+void decimal_text(Wide num, Wide den, int digits, char text[48]);
+
+/* Read "p/q" in lowest terms, 0 <= p <= q. */
+bool frac_parse(const char *text, Frac *out);
+
+/* Read a plain or exponent decimal (25, 12.5, 1e-3) as value * scale, rounded to the nearest integer.
+ * False: not a number, or the result is outside 0 .. INT64_MAX. Knows no locale. */
+bool decimal_parse(const char *text, size_t length, int64_t scale, int64_t *out);
+
+#endif

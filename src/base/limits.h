@@ -1,0 +1,36 @@
+/* Every bound on input, with its reason. A value past one is refused with LIMIT before anything is allocated
+ * for it; tests/limits holds one input at each limit and one past it. */
+#ifndef BLINK_LIMITS_H
+#define BLINK_LIMITS_H
+
+enum {
+	LIMIT_FILE_BYTES = 64 << 20,	/* any input file: a schedule of 1024 ranks is about 30 MB */
+	LIMIT_DEPTH = 32,		/* nesting of XML elements or JSON values: ours need 6 */
+	LIMIT_DOC_VALUES = 1 << 24,	/* JSON values, XML elements and attributes of a file: each costs 200 bytes; a
+					 * schedule of LIMIT_FILE_BYTES has about 15 million */
+	LIMIT_NUMBER_BYTES = 40,	/* characters of a number: the shortest form of a double has at most 24 */
+	LIMIT_ID_BYTES = 64,		/* an id of a vertex or node */
+	LIMIT_TEXT_BYTES = 4096,	/* a name, a source, any other text */
+	LIMIT_RANKS = 4096,		/* GPUs: multisets of contributions are n_ranks wide */
+	LIMIT_NODES = 4096,		/* servers: one GPU each at worst */
+	LIMIT_VERTICES = 65536,		/* GPUs, CPUs, switches, NICs */
+	LIMIT_LINKS = 1 << 20,		/* one per direction */
+	LIMIT_LINK_COUNT = 1024,	/* physical links that one link bundles */
+	LIMIT_TREES = 65536,		/* of one schedule: one for each root and route, sixteen times over */
+	LIMIT_TREE_EDGES = 1 << 22,	/* edges of all trees together */
+	LIMIT_ROUTE_LINKS = 64,		/* links of one edge: switches between two GPUs */
+	LIMIT_MWU_ROUNDS = 200000,	/* arborescence searches of one packing */
+	LIMIT_ILP_NODES = 300,		/* branch-and-bound nodes of one ILP, so that bytes never depend on time; on DGX-1
+					 * more of them find no smaller number of trees */
+	LIMIT_ILP_SECONDS = 60,		/* of one ILP; a net under the nodes, never reached on the machines in topologies/ */
+	LIMIT_ILP_UNITS = 96,		/* the finest unit of rate: bound / 96 */
+};
+
+/* Capacity of one physical link, bytes/s: 1e-6 to 1e6 GB/s. All capacities together stay below 4e18, so that
+ * every cut fits an int64_t. Latency, ns: up to one second. */
+#define LIMIT_CAPACITY_MIN INT64_C(1000)
+#define LIMIT_CAPACITY_MAX INT64_C(1000000000000000)
+#define LIMIT_CAPACITY_SUM INT64_C(4000000000000000000)
+#define LIMIT_LATENCY_NS INT64_C(1000000000)
+
+#endif

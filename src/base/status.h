@@ -1,0 +1,63 @@
+/* Status codes, the context that every pass takes first, and the one error that it keeps. */
+#ifndef BLINK_STATUS_H
+#define BLINK_STATUS_H
+
+#include "base/arena.h"
+
+#include <stddef.h>
+
+/* name, exit code of the programs, meaning. USAGE is for programs only. */
+#define STATUS_LIST(X)                                                         \
+	X(OK, 0, "success")                                                    \
+	X(INTERNAL, 1, "a defect of the program itself")                       \
+	X(USAGE, 2, "bad usage: an unknown option or a bad value")             \
+	X(BAD_INPUT, 3, "an input file or a choice of GPUs is not valid")      \
+	X(LIMIT, 4, "an input is larger than the program accepts")             \
+	X(INFEASIBLE, 5, "the ranks are not connected by the links allowed")   \
+	X(UNVERIFIED, 6, "a schedule does not do what its collective asks")    \
+	X(NO_MEMORY, 7, "memory ran out")                                      \
+	X(IO, 8, "a file could not be read or written")
+
+typedef enum {
+#define X(name, code, text) name = code,
+	STATUS_LIST(X)
+#undef X
+} Status;
+
+const char *status_text(Status status);
+
+typedef struct {
+	Status status;
+	char text[1024];	/* one line, lower case: where: what was found: what is allowed */
+} Error;
+
+/* What a pass may use. `run` keeps what it returns; `scratch` is given back when it returns (arena_mark and
+ * arena_release). `talk`, if set, receives one line for -v, without its newline. */
+typedef struct Ctx {
+	Arena run, scratch;
+	Error error;
+	void (*talk)(void *to, const char *line);
+	void *talk_to;
+} Ctx;
+
+void ctx_init(Ctx *ctx);
+void ctx_free(Ctx *ctx);
+
+/* Keep the first error and return its status. */
+Status fail(Ctx *ctx, Status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+Status fail_memory(Ctx *ctx);
+void talk(Ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The only macro that changes control flow. */
+#define TRY(call)                                                              \
+	do {                                                                   \
+		Status try_status = (call);                                    \
+		if (try_status != OK)                                          \
+			return try_status;                                     \
+	} while (0)
+
+/* Status of p = n zeroed elements from the run or the scratch arena: TRY(NEW(ctx, p, n)). */
+#define NEW(ctx, p, n) (((p) = arena_array(&(ctx)->run, (size_t)(n), sizeof *(p))) ? OK : fail_memory(ctx))
+#define TEMP(ctx, p, n) (((p) = arena_array(&(ctx)->scratch, (size_t)(n), sizeof *(p))) ? OK : fail_memory(ctx))
+
+#endif

@@ -1,0 +1,160 @@
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+text_free(Text *text)
+{
+	free(text->data);
+	*text = (Text){ 0 };
+}
+
+void
+text_add(Text *text, const char *data, size_t size)
+{
+	if (text->failed)
+		return;
+	if (!text->data || text->room - text->size <= size) {
+		size_t room = text->room ? text->room : 4096;
+		while (room - text->size <= size && room < SIZE_MAX / 2)
+			room *= 2;
+		char *grown = room - text->size > size ? realloc(text->data, room) : NULL;
+		if (!grown) {
+			text->failed = true;
+			return;
+		}
+		text->data = grown;
+		text->room = room;
+	}
+	memcpy(text->data + text->size, data, size);
+	text->size += size;
+	text->data[text->size] = 0;
+}
+
+void
+text_put(Text *text, const char *string)
+{
+	text_add(text, string, strlen(string));
+}
+
+void
+text_printf(Text *text, const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+	va_start(args, format);
+	int n = vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= sizeof line)
+		text->failed = true;
+	else
+		text_add(text, line, (size_t)n);
+}
+
+void
+text_json(Text *text, const char *string)
+{
+	text_put(text, "\"");
+	for (const char *c = string; *c; c++) {
+		if (*c == '"' || *c == '\\')
+			text_printf(text, "\\%c", *c);
+		else if ((unsigned char)*c < ' ' || *c == 127)
+			text_printf(text, "\\u%04x", (unsigned char)*c);
+		else
+			text_add(text, c, 1);
+	}
+	text_put(text, "\"");
+}
+
+void
+text_xml(Text *text, const char *string)
+{
+	for (const char *c = string; *c; c++) {
+		if (*c == '&')
+			text_put(text, "&amp;");
+		else if (*c == '<')
+			text_put(text, "&lt;");
+		else if (*c == '>')
+			text_put(text, "&gt;");
+		else if (*c == '"')
+			text_put(text, "&quot;");
+		else if ((unsigned char)*c < ' ')
+			text_printf(text, "&#%d;", *c);
+		else
+			text_add(text, c, 1);
+	}
+}
+
+void
+text_c_string(Text *text, const char *string)
+{
+	text_put(text, "\"");
+	for (const char *c = string; *c; c++) {
+		/* Octal escapes end after three digits, and ?? would start a trigraph. */
+		if (*c == '"' || *c == '\\' || *c == '?' || (unsigned char)*c < ' ' || (unsigned char)*c > 126)
+			text_printf(text, "\\%03o", (unsigned char)*c);
+		else
+			text_add(text, c, 1);
+	}
+	text_put(text, "\"");
+}
+
+void
+text_c_comment(Text *text, const char *string)
+{
+	for (const char *c = string; *c; c++) {
+		bool opens = *c == '/' && c > string && c[-1] == '*', closes = *c == '*' && c > string && c[-1] == '/';
+		if (opens || closes)
+			text_put(text, " ");
+		/* A backslash could join lines, a control character end one. */
+		if (*c == '\\' || (unsigned char)*c < ' ' || (unsigned char)*c > 126)
+			text_put(text, "?");
+		else
+			text_add(text, c, 1);
+	}
+}
+
+void
+text_gb(Text *text, Frac bytes)
+{
+	char digits[48];
+	decimal_text(bytes.num, (Wide)bytes.den * 1000000000, 15, digits);
+	text_put(text, digits);
+}
+
+void
+text_us(Text *text, int64_t ns)
+{
+	char digits[48];
+	decimal_text(ns, 1000, 15, digits);
+	text_put(text, digits);
+}
+
+size_t
+utf8_valid(const char *data, size_t size)
+{
+	const unsigned char *d = (const unsigned char *)data;
+	size_t i = 0;
+	while (i < size) {
+		int more = d[i] < 0x80 ? 0 : d[i] >= 0xc2 && d[i] < 0xe0 ? 1 : d[i] >= 0xe0 && d[i] < 0xf0 ? 2
+		    : d[i] >= 0xf0 && d[i] < 0xf5 ? 3 : -1;
+		if (more < 0 || (size_t)more >= size - i)
+			return i;
+		/* Overlong forms, surrogates and what lies above U+10FFFF show in the second byte. */
+		if (more > 0) {
+			int low = d[i] == 0xe0 ? 0xa0 : d[i] == 0xf0 ? 0x90 : 0x80;
+			int high = d[i] == 0xed ? 0x9f : d[i] == 0xf4 ? 0x8f : 0xbf;
+			if (d[i + 1] < low || d[i + 1] > high)
+				return i;
+		}
+		for (int k = 2; k <= more; k++)
+			if (d[i + k] < 0x80 || d[i + k] > 0xbf)
+				return i;
+		i += 1 + (size_t)more;
+	}
+	return i;
+}

@@ -1,0 +1,32 @@
+/* Text under construction. After memory runs out it stays as it is and `failed` is set: check once, at the end. */
+#ifndef BLINK_TEXT_H
+#define BLINK_TEXT_H
+
+#include "base/frac.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct {
+	char *data;		/* `size` bytes and a NUL; NULL while empty */
+	size_t size, room;
+	bool failed;
+} Text;
+
+void text_free(Text *text);
+void text_add(Text *text, const char *data, size_t size);
+void text_put(Text *text, const char *string);
+void text_printf(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));	/* integers and strings only */
+
+void text_json(Text *text, const char *string);		/* in double quotes, escaped for JSON */
+void text_xml(Text *text, const char *string);		/* escaped for an attribute in double quotes; adds no quotes */
+void text_c_string(Text *text, const char *string);	/* in double quotes, escaped for C */
+void text_c_comment(Text *text, const char *string);	/* safe inside a C comment */
+
+void text_gb(Text *text, Frac bytes);			/* bytes/s as GB/s, 15 significant digits */
+void text_us(Text *text, int64_t ns);			/* ns as us */
+
+/* Length of well-formed UTF-8 at the start of data; `size` if all of it is. */
+size_t utf8_valid(const char *data, size_t size);
+
+#endif
