@@ -1,0 +1,144 @@
+/* Names of the closed sets in model.h, and what each collective means. */
+#include "model.h"
+
+#include <string.h>
+
+const char *
+vertex_kind_name(VertexKind kind)
+{
+	static const char *const names[] = {
+#define X(name, one, many) one,
+		VERTEX_LIST(X)
+#undef X
+	};
+	return names[kind];
+}
+
+static const char *const class_names[] = {
+#define X(name, text, what) text,
+	LINK_CLASS_LIST(X)
+#undef X
+};
+
+const char *
+link_class_name(LinkClass class)
+{
+	return class_names[class];
+}
+
+bool
+link_class_parse(const char *text, LinkClass *out)
+{
+	for (int i = 0; i < N_LINK_CLASSES; i++) {
+		if (strcmp(text, class_names[i]) == 0) {
+			*out = (LinkClass)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static const struct {
+	const char *name;
+	bool rooted, reduces;
+	int blocks;
+} collectives[] = {
+#define X(name, text, rooted, reduces, blocks) { text, rooted, reduces, blocks },
+	COLLECTIVE_LIST(X)
+#undef X
+};
+
+const char *
+collective_name(Collective coll)
+{
+	return collectives[coll].name;
+}
+
+bool
+collective_parse(const char *text, Collective *out)
+{
+	for (int i = 0; i < N_COLLECTIVES; i++) {
+		if (strcmp(text, collectives[i].name) == 0) {
+			*out = (Collective)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool
+collective_rooted(Collective coll)
+{
+	return collectives[coll].rooted;
+}
+
+bool
+collective_reduces(Collective coll)
+{
+	return collectives[coll].reduces;
+}
+
+int64_t
+collective_blocks(Collective coll, int n_ranks)
+{
+	int64_t n = n_ranks;
+	return collectives[coll].blocks == 0 ? 1 : collectives[coll].blocks == 1 ? n : n * n;
+}
+
+int
+collective_holder(Collective coll, int n_ranks, int root, int64_t block)
+{
+	switch (coll) {
+	case BROADCAST:
+	case SCATTER:
+		return root;
+	case GATHER:
+	case ALLGATHER:
+		return (int)block;
+	case ALLTOALL:
+		return (int)(block / n_ranks);
+	default:
+		return EVERY_RANK;
+	}
+}
+
+int
+collective_needer(Collective coll, int n_ranks, int root, int64_t block)
+{
+	switch (coll) {
+	case REDUCE:
+	case GATHER:
+		return root;
+	case SCATTER:
+	case REDUCESCATTER:
+		return (int)block;
+	case ALLTOALL:
+		return (int)(block % n_ranks);
+	default:
+		return EVERY_RANK;
+	}
+}
+
+static const char *const certificate_names[] = {
+#define X(name, text) text,
+	CERTIFICATE_LIST(X)
+#undef X
+};
+
+const char *
+certificate_name(CertificateKind kind)
+{
+	return certificate_names[kind];
+}
+
+bool
+certificate_parse(const char *text, CertificateKind *out)
+{
+	for (int i = 0; i < N_CERTIFICATES; i++) {
+		if (strcmp(text, certificate_names[i]) == 0) {
+			*out = (CertificateKind)i;
+			return true;
+		}
+	}
+	return false;
+}

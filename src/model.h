@@ -1,0 +1,289 @@
+/* The nouns of blinkc, their units and invariants. Read this first, then passes.h.
+ *
+ *   read    ->  Topology       XML or JSON
+ *   induce  ->  Topology       only the GPUs and link classes that the job was given
+ *   bound   ->  Bound          what no schedule can beat, and the cut or partition that proves it
+ *   plan    ->  Packing        weighted trees: mwu, then minimise
+ *   build   ->  Schedule  -+-> verify            exact: is every rank's result right?
+ *                          +-> emit              json
+ *                          +-> lower -> Program -> emit cu, or the runtime's executor
+ *
+ * Units. Capacities and rates are exact, in bytes/s: an int64_t, or a Frac where they are quotients; files and
+ * messages show them in GB/s = 1e9 bytes/s. Latencies are in ns; files show us. Positions in the user's buffer
+ * are exact fractions of it. There are no byte counts before a schedule is run. */
+#ifndef BLINK_MODEL_H
+#define BLINK_MODEL_H
+
+#include "base/frac.h"
+#include "base/limits.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BYTES_PER_GB INT64_C(1000000000)
+#define NS_PER_US INT64_C(1000)
+
+/* ---- Topology ---------------------------------------------------------------------------------------- */
+
+/* name in files, plural in JSON */
+#define VERTEX_LIST(X)                                                         \
+	X(VERTEX_GPU, "gpu", "gpus")                                           \
+	X(VERTEX_CPU, "cpu", "cpus")                                           \
+	X(VERTEX_SWITCH, "switch", "switches")                                 \
+	X(VERTEX_NIC, "nic", "nics")
+
+typedef enum {
+#define X(name, one, many) name,
+	VERTEX_LIST(X)
+#undef X
+	N_VERTEX_KINDS
+} VertexKind;
+
+/* name in files, what it is */
+#define LINK_CLASS_LIST(X)                                                     \
+	X(LINK_NVLINK, "nvlink", "NVLink between GPUs, or from a GPU to an NVSwitch") \
+	X(LINK_XGMI, "xgmi", "AMD Infinity Fabric between GPUs")               \
+	X(LINK_C2C, "c2c", "NVLink-C2C between a GPU and its CPU")             \
+	X(LINK_PCIE, "pcie", "PCI Express")                                    \
+	X(LINK_QPI, "qpi", "between CPU sockets: QPI, UPI, X-Bus, xGMI of EPYC") \
+	X(LINK_NET, "net", "network: InfiniBand, Ethernet")
+
+typedef enum {
+#define X(name, text, what) name,
+	LINK_CLASS_LIST(X)
+#undef X
+	N_LINK_CLASSES
+} LinkClass;
+
+const char *vertex_kind_name(VertexKind kind);	/* "gpu" */
+const char *link_class_name(LinkClass class);	/* "nvlink" */
+bool link_class_parse(const char *text, LinkClass *out);
+
+typedef struct {
+	const char *id;		/* unique in the topology; [A-Za-z0-9_.:@/+-], 1 to LIMIT_ID_BYTES bytes */
+	VertexKind kind;
+	int node;		/* index of its server; -1: in none, as a switch between servers */
+} Vertex;
+
+/* One direction. Parallel physical links between two vertices that the hardware stripes over are one Link. */
+typedef struct {
+	int from, to;		/* vertices, different */
+	LinkClass class;
+	int count;		/* physical links in it, >= 1 */
+	int64_t capacity;	/* bytes/s in this direction of all `count` together; a multiple of count */
+	int64_t latency;	/* ns */
+	const char *source;	/* where its numbers come from; NULL: as its class says */
+} Link;
+
+/* What a file says of a link class: defaults for its links, and where they come from. */
+typedef struct {
+	bool given;
+	int64_t capacity;	/* bytes/s of one physical link in each direction; 0: no default */
+	int64_t latency;	/* ns; 0 where nothing is said */
+	const char *source;	/* or NULL */
+} ClassDefault;
+
+/* Vertices 0 .. n_ranks-1 are the GPUs, in rank order; the others follow. So `v < n_ranks` asks whether a vertex
+ * is a rank. `out` lists the links that leave a vertex, ascending: out[first_out[v] .. first_out[v + 1] - 1]; `in`
+ * likewise those that enter it. */
+typedef struct {
+	const char *name;	/* any text of one line */
+	const char *source;	/* or NULL */
+	const char *digest;	/* "sha256:..." of the canonical topology of the whole machine; a subset keeps it */
+	int n_nodes;
+	const char **node;	/* ids of the servers */
+	int n_ranks, n_vertices;
+	Vertex *vertex;
+	int n_links;
+	Link *link;
+	ClassDefault class[N_LINK_CLASSES];
+	int *first_out, *out, *first_in, *in;
+} Topology;
+
+/* ---- Collectives ------------------------------------------------------------------------------------- */
+
+/* name, has a root, reduces, blocks of the buffer: 0 = none, 1 = n blocks, 2 = n * n */
+#define COLLECTIVE_LIST(X)                                                     \
+	X(BROADCAST, "broadcast", true, false, 0)                              \
+	X(REDUCE, "reduce", true, true, 0)                                     \
+	X(ALLREDUCE, "allreduce", false, true, 0)                              \
+	X(GATHER, "gather", true, false, 1)                                    \
+	X(SCATTER, "scatter", true, false, 1)                                  \
+	X(ALLGATHER, "allgather", false, false, 1)                             \
+	X(REDUCESCATTER, "reducescatter", false, true, 1)                      \
+	X(ALLTOALL, "alltoall", false, false, 2)
+
+typedef enum {
+#define X(name, text, rooted, reduces, blocks) name,
+	COLLECTIVE_LIST(X)
+#undef X
+	N_COLLECTIVES
+} Collective;
+
+enum { EVERY_RANK = -1 };
+
+const char *collective_name(Collective coll);
+bool collective_parse(const char *text, Collective *out);
+bool collective_rooted(Collective coll);
+bool collective_reduces(Collective coll);
+int64_t collective_blocks(Collective coll, int n_ranks);	/* blocks in the buffer: 1, n or n * n */
+
+/* Who holds block b before, and who needs it after: one rank, or EVERY_RANK (schedule-format, "What must hold").
+ * A reducing collective starts with every rank's own contribution. */
+int collective_holder(Collective coll, int n_ranks, int root, int64_t block);
+int collective_needer(Collective coll, int n_ranks, int root, int64_t block);
+
+/* ---- Trees, packings --------------------------------------------------------------------------------- */
+
+/* A hop of a tree: data goes from rank src to rank dst over these links in order, through no third rank. */
+typedef struct {
+	int src, dst;
+	int n_links;
+	const int *link;
+} Edge;
+
+/* `down` is an arborescence out of root, parent-first; `up` one into it, leaf-first. A tree may have either or both. */
+typedef struct {
+	int root;
+	int n_down, n_up;
+	Edge *down, *up;
+} Tree;
+
+/* Trees with rates, which are whole multiples of one unit: tree t carries weight[t] * unit bytes/s. The sum over
+ * trees of rate * (edges that use link l) is at most capacity(l), for every l. */
+typedef struct {
+	int n_trees;
+	Tree *tree;
+	int64_t *weight;	/* of each tree, >= 1; together at most 2^32 */
+	Frac unit;		/* bytes/s, above 0 */
+} Packing;
+
+/* ---- Bound ------------------------------------------------------------------------------------------- */
+
+/* name in files */
+#define CERTIFICATE_LIST(X)                                                    \
+	X(CERTIFICATE_CUT, "cut")                                              \
+	X(CERTIFICATE_PARTITION, "partition")                                  \
+	X(CERTIFICATE_PRICES, "prices")
+
+typedef enum {
+#define X(name, text) name,
+	CERTIFICATE_LIST(X)
+#undef X
+	N_CERTIFICATES
+} CertificateKind;
+
+const char *certificate_name(CertificateKind kind);	/* "cut" */
+bool certificate_parse(const char *text, CertificateKind *out);
+
+/* No algorithm's algorithm bandwidth exceeds `rate`. The certificate proves it:
+ *   cut         part[v] is 1 for the vertices on the side, else 0
+ *   partition   part[v] is the part of vertex v, 0 .. n_parts-1, or -1 outside (switches only)
+ *   prices      price[l] >= 0 per byte/s of capacity: every tree of the collective costs at least 1 */
+typedef struct {
+	Frac rate;		/* bytes/s; FRAC_ZERO with n_ranks = 1, where nothing moves */
+	CertificateKind kind;
+	int n_parts;
+	int *part;		/* n_vertices, for cut and partition */
+	Frac *price;		/* n_links, for prices */
+} Bound;
+
+/* ---- Schedule ---------------------------------------------------------------------------------------- */
+
+typedef struct {
+	Frac offset, length;	/* of the whole buffer; 0 <= offset, 0 < length, offset + length <= 1 */
+	Tree tree;
+	int n_to;		/* 0: serves every rank that the collective serves */
+	int *to;		/* ascending */
+} Segment;
+
+typedef struct {
+	const char *key, *value;	/* value is JSON text, already escaped: "0.05", "[0,3]", "\"nvlink\"" */
+} Option;
+
+/* The schedule file in memory (blink-schedule(5)). */
+typedef struct {
+	const char *generator, *version;	/* the program that made it */
+	int n_options;
+	Option *option;		/* what was asked */
+	const Topology *topo;	/* ranks in order, and exactly the links that the planner was allowed to use */
+	Collective coll;
+	int root;		/* -1: none */
+	const char *algorithm;
+	Frac achieved;		/* bytes/s of algorithm bandwidth: 1 / max over links of load / capacity; exact */
+	Bound bound;		/* its rate is what the certificate proves; exact */
+	double stated_achieved, stated_bound;	/* GB/s, as a file says; 0 in a schedule that no file said */
+	int n_segments;
+	Segment *segment;	/* "trees" in the file: each a segment and its tree */
+} Schedule;
+
+/* ---- Program ----------------------------------------------------------------------------------------- */
+
+/* What is executed, for every chunk of every segment. A stream executes its steps in order; steps of different
+ * streams run at once unless one waits for the other. Only lower.c, emit/cu.c and the runtime's executor see it. */
+
+typedef enum { PLACE_INPUT, PLACE_OUTPUT, PLACE_SCRATCH } PlaceKind;
+
+typedef struct {
+	PlaceKind kind;		/* the rank's send buffer, its receive buffer, or a ring of scratch chunks */
+	int rank;		/* whose memory */
+	int ring;		/* PLACE_SCRATCH: which ring; chunk c lies in slot c % PROGRAM_RING of it */
+} Place;
+
+typedef enum { STEP_COPY, STEP_REDUCE } StepOp;
+
+enum { STEP_AFTER = 2 };	/* one step made what it reads, one may still read what it overwrites */
+
+/* COPY: to = from, over `edge`.  REDUCE: to = from op with, all on one rank; `with` came over `edge`. */
+typedef struct {
+	StepOp op;
+	bool up;		/* which phase it belongs to */
+	const Edge *edge;
+	Place to, from, with;
+	int stream;
+	int n_after, after[STEP_AFTER];	/* steps of other streams whose same chunk must be done before */
+	int n_before;
+	int *before;		/* steps of other streams that read the slot until chunk c - PROGRAM_RING is done */
+	int event;		/* what the two lists above wait for; -1: no step waits for this one */
+} Step;
+
+typedef struct {
+	int rank;		/* whose GPU the stream belongs to: the sender of a copy */
+	int segment;
+	bool up;
+	const Edge *edge;	/* the edge that it copies over; NULL: it reduces */
+} Stream;
+
+/* Each ring has one edge that fills it: what arrives for a reduction, a sum (edge NULL), or what a rank passes on. */
+typedef enum { RING_ARRIVAL, RING_SUM, RING_RELAY } RingUse;
+
+typedef struct {
+	int rank;		/* whose memory it lies in */
+	int segment;
+	RingUse use;
+	const Edge *edge;
+} Ring;
+
+/* Where a segment lies in the buffers of the ranks that hold or need it. They are cut into blocks of `count`
+ * elements; the segment is element floor(begin * count) up to, not including, floor(end * count) of one block. */
+typedef struct {
+	int64_t send_block, recv_block;
+	Frac begin, end;
+} Extent;
+
+enum { PROGRAM_RING = 2 };	/* chunks that a scratch ring holds: one arriving while one is read */
+
+typedef struct {
+	const Schedule *sched;
+	bool keep_input;	/* a tree may write where another still reads, if sent and received in place */
+	Extent *extent;		/* of each segment */
+	int n_streams, n_rings, n_events, n_steps;
+	Stream *stream;
+	Ring *ring;
+	Step *step;		/* of segment s: first_step[s] .. first_step[s + 1] - 1, in order of issue */
+	int *first_step;
+} Program;
+
+#endif

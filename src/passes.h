@@ -1,0 +1,149 @@
+/* The verbs, in pipeline order, each with its contract. Every pass takes `const` nouns and returns a new one in
+ * the run arena; on failure *out is untouched and ctx->error says why. None prints, exits, or keeps state. */
+#ifndef BLINK_PASSES_H
+#define BLINK_PASSES_H
+
+#include "base/text.h"
+#include "model.h"
+
+/* ---- read ----- read/ : foreign parser types stop here ------------------------------------------------- */
+
+/* A topology file, XML or JSON, told apart by its first character (blink-topology(5)).
+ * label: what messages call the file. data: `size` bytes, any content.
+ * *out: passes topo_check; has a digest. Fails: BAD_INPUT, LIMIT, NO_MEMORY. */
+Status topo_read(Ctx *ctx, const char *label, const char *data, size_t size, Topology **out);
+
+/* A schedule file (blink-schedule(5)); trusts nothing in it.
+ * *out: passes sched_check: well formed, not yet right (sched_verify); achieved and bound are recomputed.
+ * Fails: BAD_INPUT, LIMIT, NO_MEMORY; UNVERIFIED where the certificate proves nothing. */
+Status sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule **out);
+
+/* ---- topo.c -------------------------------------------------------------------------------------------- */
+
+/* Fill first_out, out, first_in and in from the links. */
+Status topo_index(Ctx *ctx, Topology *topo);
+
+/* 1 to LIMIT_ID_BYTES of A-Z a-z 0-9 _.:@/+- */
+bool topo_id_valid(const char *id);
+
+/* Every invariant of Topology in model.h. Fails: BAD_INPUT or LIMIT, saying which vertex or link. */
+Status topo_check(Ctx *ctx, const char *label, const Topology *topo);
+
+/* The largest rate, in bytes/s, of which every physical link's capacity is a multiple: "one link" where links are alike. */
+int64_t topo_link_unit(const Topology *topo);
+
+/* "sha256:" and 64 hex digits of the canonical text, which emit_topo_canonical writes. */
+Status topo_digest(Ctx *ctx, const Topology *topo, const char **out);
+
+/* GPUs by index or id, comma separated: "1,4,5,6", "gpu3,gpu0". An id wins over an index. NULL: all, in order.
+ * gpu: n_ranks entries. Fails: BAD_INPUT unknown, duplicate or none. */
+Status topo_select(Ctx *ctx, const Topology *topo, const char *gpus, int *gpu, int *n);
+
+/* Link classes to use for these GPUs, as a bit set: the fastest class that connects them by itself, else all. */
+Status topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned *out);
+
+/* ---- induce.c ------------------------------------------------------------------------------------------ */
+
+/* The topology of a job: `gpu[0 .. n-1]` become ranks 0 .. n-1, other GPUs and their links go; of the links those of
+ * `classes` (bit set) stay; CPUs, switches and NICs that lead nowhere go. Keeps name and digest.
+ * Fails: INFEASIBLE some rank cannot reach some other, naming both. */
+Status topo_induce(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned classes, Topology **out);
+
+/* ---- bound.c ------------------------------------------------------------------------------------------- */
+
+/* What no algorithm can beat, with its proof. Exact.
+ * broadcast, reduce: minimum cut over all other ranks (Edmonds 1973; Blink 3.1).
+ * allreduce: the least of the partition bound (Nash-Williams, Tutte; schedule-format.md, "Rate, bound and certificate")
+ * and of the directed minimum cuts. Cost: O(n^2) maximum flows. Fails: INTERNAL other collectives. */
+Status bound_compute(Ctx *ctx, const Topology *topo, Collective coll, int root, Bound *out);
+
+/* Recompute from the certificate alone what it proves. Fails: UNVERIFIED where it proves nothing. */
+Status bound_from_certificate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root,
+    const Bound *bound, Frac *out);
+
+/* ---- plan/ --------------------------------------------------------------------------------------------- */
+
+typedef struct {
+	Collective coll;
+	int root;		/* -1: none */
+	Frac epsilon;		/* 0 < epsilon < 1/2: allowed gap of MWU to the optimum, relative */
+	Frac tolerance;		/* 0 <= tolerance < 1: allowed gap of the schedule to the bound, relative */
+	bool minimise;		/* false: keep the trees and rates of MWU */
+	int variant;		/* 0: MWU starts from weights of 1 / capacity; others lean to other trees at first */
+} Request;
+
+/* A tree of its edges: `there` in any order (allreduce: `back` leads the other way, edge by edge), n_ranks - 1 of each.
+ * root: of the collective; allreduce takes the centre. The longest branch comes first, since it ends last. */
+Status tree_arrange(Ctx *ctx, int n_ranks, Collective coll, int root, const Edge *there, const Edge *back, int n_edges,
+    Tree *out);
+
+/* Pack arborescences (broadcast, reduce) or spanning trees (allreduce) by multiplicative weights.
+ * Where links are not alike in both directions, a tree of an allreduce is a pair: an arborescence into a rank, and one out
+ * of it.
+ * topo: checked, connected, n_ranks >= 2.  bound: of the same request.
+ * *out: n_trees >= 1; their rate is at least (1 - epsilon) times the optimum of packing such trees.
+ * *optimum: bytes/s, no less than that optimum: the bound, or what MWU's weights prove if that is less.
+ * Fails: LIMIT after LIMIT_MWU_ROUNDS. Random: none; variants are fixed sequences.
+ * From: Blink 3.2; Garg and Koenemann 2007, fig. 1; we stop as soon as the bound proves the gap. */
+Status pack_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask, Packing **out, Frac *optimum);
+
+/* Fewer trees for (nearly) the same rate, by integer programs over the trees of `pack` (Blink 3.2.1). pack_select takes
+ * each tree once or not at all, at the rate of one physical link; pack_minimise takes finer units of rate.
+ * optimum: of packing such trees, bytes/s; no less than it.
+ * *possible: whole links come within tolerance at all.
+ * *out: within ask->tolerance of the optimum, with the fewest trees that branch and bound finds in LIMIT_ILP_NODES; NULL
+ * where it finds none. Fails: NO_MEMORY if GLPK does. */
+Status pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Request *ask,
+    bool *possible, Packing **out);
+Status pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Request *ask,
+    Packing **out);
+
+/* Blink's planner: MWU, then the ILP. */
+Status plan_trees(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask, Packing **out);
+
+/* The trees of both, each once; weights of 1: a pool to choose from, which need not fit the capacities. */
+Status pack_pool(Ctx *ctx, const Packing *a, const Packing *b, Packing **out);
+
+/* Every invariant of Packing in model.h. Fails: INTERNAL. */
+Status pack_check(Ctx *ctx, const Topology *topo, const Packing *pack);
+
+/* ---- schedule.c ---------------------------------------------------------------------------------------- */
+
+/* Rates to exact segments, one per tree, in order; achieved rate recomputed from them. */
+Status sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask, const char *algorithm,
+    const Packing *pack, Schedule **out);
+
+/* Structure: ranges, edges parent-first and leaf-first, links that lead from src to dst, segments inside the buffer
+ * and, in block collectives, inside one block. Fails: BAD_INPUT, naming the place. */
+Status sched_check(Ctx *ctx, const char *label, const Schedule *sched);
+
+/* 1 / max over links of load / capacity, bytes/s. FRAC_ZERO where nothing moves. Fails: LIMIT out of 64 bits. */
+Status sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out);
+
+/* Longest chain of hops of any tree, up and down together. */
+Status sched_depth(Ctx *ctx, const Schedule *sched, int *out);
+
+/* ---- verify.c ------------------------------------------------------------------------------------------ */
+
+/* Does this tree bring `rank` its segment? By `to`, and only what the collective lets the rank need. */
+bool segment_serves(const Schedule *sched, const Segment *segment, int rank);
+
+/* Replay the data movement exactly, as multisets of contributions per rank and segment, and hold the result, the
+ * rate, the bound and its certificate against what the file says (schedule-format.md, "What must hold").
+ * Fails: UNVERIFIED, naming the first tree, rank or link that is wrong. */
+Status sched_verify(Ctx *ctx, const char *label, const Schedule *sched);
+
+/* ---- lower.c ------------------------------------------------------------------------------------------- */
+
+/* What each rank does for every chunk. sched: verified. */
+Status lower(Ctx *ctx, const Schedule *sched, Program **out);
+
+/* ---- emit/ : bytes depend on nothing but the noun ------------------------------------------------------ */
+
+void emit_topo_json(const Topology *topo, Text *out);
+void emit_topo_xml(const Topology *topo, Text *out);
+void emit_topo_canonical(const Topology *topo, Text *out);	/* what the digest is of */
+void emit_sched_json(const Schedule *sched, Text *out);
+Status emit_cu(Ctx *ctx, const Program *prog, const char *digest, Text *out);	/* digest: of the schedule's JSON */
+
+#endif

@@ -1,0 +1,223 @@
+/* Topology: index of links by vertex, invariants, digest, choice of GPUs and of link classes. */
+#include "passes.h"
+
+#include <string.h>
+
+/* Links by end, counted and then placed: ascending within a vertex. */
+static Status
+index_by(Ctx *ctx, const Topology *topo, bool by_source, int **first_out, int **list_out)
+{
+	int *first, *list;
+	TRY(NEW(ctx, first, topo->n_vertices + 1));
+	TRY(NEW(ctx, list, topo->n_links));
+	for (int l = 0; l < topo->n_links; l++)
+		first[(by_source ? topo->link[l].from : topo->link[l].to) + 1]++;
+	for (int v = 0; v < topo->n_vertices; v++)
+		first[v + 1] += first[v];
+	for (int l = topo->n_links - 1; l >= 0; l--) {
+		/* The end of v's part moves down to its start while it fills; n_links down to 0 keeps it ascending. */
+		int v = by_source ? topo->link[l].from : topo->link[l].to;
+		list[--first[v + 1]] = l;
+	}
+	/* first[v + 1] is now the start of v's part: shift it into place. */
+	for (int v = 0; v < topo->n_vertices; v++)
+		first[v] = first[v + 1];
+	first[topo->n_vertices] = topo->n_links;
+	*first_out = first;
+	*list_out = list;
+	return OK;
+}
+
+Status
+topo_index(Ctx *ctx, Topology *topo)
+{
+	TRY(index_by(ctx, topo, true, &topo->first_out, &topo->out));
+	return index_by(ctx, topo, false, &topo->first_in, &topo->in);
+}
+
+bool
+topo_id_valid(const char *id)
+{
+	static const char marks[] = "_.:@/+-";
+	size_t n = strlen(id);
+	if (n < 1 || n > LIMIT_ID_BYTES)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		char c = id[i];
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr(marks, c)))
+			return false;
+	}
+	return true;
+}
+
+static Status
+check_vertices(Ctx *ctx, const char *label, const Topology *topo)
+{
+	if (topo->n_ranks < 1)
+		return fail(ctx, BAD_INPUT, "%s: no GPU: want at least one", label);
+	if (topo->n_ranks > LIMIT_RANKS)
+		return fail(ctx, LIMIT, "%s: %d GPUs: want at most %d", label, topo->n_ranks, LIMIT_RANKS);
+	if (topo->n_vertices > LIMIT_VERTICES)
+		return fail(ctx, LIMIT, "%s: %d vertices: want at most %d", label, topo->n_vertices, LIMIT_VERTICES);
+	for (int v = 0; v < topo->n_vertices; v++) {
+		const Vertex *vertex = &topo->vertex[v];
+		if (!topo_id_valid(vertex->id))
+			return fail(ctx, BAD_INPUT, "%s: vertex %d: id \"%s\": want 1 to %d of A-Z a-z 0-9 _.:@/+-", label, v,
+			    vertex->id, LIMIT_ID_BYTES);
+		if ((vertex->kind == VERTEX_GPU) != (v < topo->n_ranks))
+			return fail(ctx, INTERNAL, "%s: vertex %d (%s): GPUs must come first", label, v, vertex->id);
+		if (vertex->node < -1 || vertex->node >= topo->n_nodes)
+			return fail(ctx, BAD_INPUT, "%s: vertex %s: node %d does not exist", label, vertex->id, vertex->node);
+	}
+	return OK;
+}
+
+static Status
+check_links(Ctx *ctx, const char *label, const Topology *topo)
+{
+	int64_t sum = 0;
+	if (topo->n_links > LIMIT_LINKS)
+		return fail(ctx, LIMIT, "%s: %d links: want at most %d", label, topo->n_links, LIMIT_LINKS);
+	for (int l = 0; l < topo->n_links; l++) {
+		const Link *link = &topo->link[l];
+		if (link->from < 0 || link->from >= topo->n_vertices || link->to < 0 || link->to >= topo->n_vertices)
+			return fail(ctx, BAD_INPUT, "%s: link %d: its ends are not vertices", label, l);
+		if (link->from == link->to)
+			return fail(ctx, BAD_INPUT, "%s: link %d: from %s to itself: want two vertices", label, l,
+			    topo->vertex[link->from].id);
+		if (link->count < 1 || link->count > LIMIT_LINK_COUNT)
+			return fail(ctx, BAD_INPUT, "%s: link %d: count %d: want 1 to %d", label, l, link->count, LIMIT_LINK_COUNT);
+		if (link->capacity % link->count)
+			return fail(ctx, INTERNAL, "%s: link %d: capacity is not a multiple of its count", label, l);
+		if (link->capacity < LIMIT_CAPACITY_MIN || link->capacity / LIMIT_LINK_COUNT > LIMIT_CAPACITY_MAX)
+			return fail(ctx, BAD_INPUT, "%s: link %d: capacity: want 0.000001 to 1000000 (GB/s) a physical link",
+			    label, l);
+		if (link->latency < 0 || link->latency > LIMIT_LATENCY_NS)
+			return fail(ctx, BAD_INPUT, "%s: link %d: latency: want 0 to 1000000 (us)", label, l);
+		if (link->capacity > LIMIT_CAPACITY_SUM - sum)
+			return fail(ctx, LIMIT, "%s: link %d: capacities add up to more than 4000000000 GB/s", label, l);
+		sum += link->capacity;
+	}
+	return OK;
+}
+
+Status
+topo_check(Ctx *ctx, const char *label, const Topology *topo)
+{
+	TRY(check_vertices(ctx, label, topo));
+	return check_links(ctx, label, topo);
+}
+
+int64_t
+topo_link_unit(const Topology *topo)
+{
+	int64_t unit = 0;
+	for (int l = 0; l < topo->n_links; l++)
+		unit = gcd64(topo->link[l].capacity / topo->link[l].count, unit);
+	return unit;
+}
+
+/* ---- choice of GPUs ---- */
+
+static int
+gpu_named(const Topology *topo, const char *name, size_t length)
+{
+	int index = 0;
+	for (int v = 0; v < topo->n_ranks; v++)
+		if (strlen(topo->vertex[v].id) == length && memcmp(topo->vertex[v].id, name, length) == 0)
+			return v;
+	if (length == 0 || length > 6)
+		return -1;
+	for (size_t i = 0; i < length; i++) {
+		if (name[i] < '0' || name[i] > '9')
+			return -1;
+		index = index * 10 + (name[i] - '0');
+	}
+	return index < topo->n_ranks ? index : -1;
+}
+
+Status
+topo_select(Ctx *ctx, const Topology *topo, const char *gpus, int *gpu, int *n)
+{
+	*n = 0;
+	if (!gpus) {
+		for (int v = 0; v < topo->n_ranks; v++)
+			gpu[(*n)++] = v;
+		return OK;
+	}
+	for (const char *name = gpus;; name++) {
+		size_t length = strcspn(name, ",");
+		int v = gpu_named(topo, name, length);
+		if (v < 0)
+			return fail(ctx, BAD_INPUT, "--gpus: \"%.*s\": %s has no such GPU: want an index 0 to %d or an id, as %s",
+			    (int)(length < 80 ? length : 80), name, topo->name, topo->n_ranks - 1, topo->vertex[0].id);
+		for (int i = 0; i < *n; i++)
+			if (gpu[i] == v)
+				return fail(ctx, BAD_INPUT, "--gpus: %s is given twice: want each GPU once", topo->vertex[v].id);
+		gpu[(*n)++] = v;
+		name += length;
+		if (!*name)
+			return OK;
+	}
+}
+
+/* ---- choice of link classes ---- */
+
+/* Do the links of `classes` lead from every chosen GPU to every other, through any CPU, switch or NIC but through no
+ * GPU that was not chosen? Vertices reached from the first one along links, and against them. */
+static bool
+connects(const Topology *topo, const bool *chosen, int start, int n, unsigned classes, int *queue, bool *seen)
+{
+	for (int against = 0; against < 2; against++) {
+		int head = 0, tail = 0, ranks = 0;
+		memset(seen, 0, (size_t)topo->n_vertices * sizeof *seen);
+		queue[tail++] = start;
+		seen[start] = true;
+		while (head < tail) {
+			int v = queue[head++];
+			const int *first = against ? topo->first_in : topo->first_out;
+			const int *list = against ? topo->in : topo->out;
+			ranks += v < topo->n_ranks;
+			for (int i = first[v]; i < first[v + 1]; i++) {
+				const Link *link = &topo->link[list[i]];
+				int w = against ? link->from : link->to;
+				if (!(classes >> link->class & 1) || seen[w] || (w < topo->n_ranks && !chosen[w]))
+					continue;
+				seen[w] = true;
+				queue[tail++] = w;
+			}
+		}
+		if (ranks < n)
+			return false;
+	}
+	return true;
+}
+
+Status
+topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned *out)
+{
+	int64_t fastest[N_LINK_CLASSES] = { 0 };
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	bool *chosen, *seen;
+	int *queue;
+	TRY(TEMP(ctx, chosen, topo->n_vertices));
+	TRY(TEMP(ctx, seen, topo->n_vertices));
+	TRY(TEMP(ctx, queue, topo->n_vertices));
+	for (int i = 0; i < n; i++)
+		chosen[gpu[i]] = true;
+	for (int l = 0; l < topo->n_links; l++)
+		if (topo->link[l].capacity > fastest[topo->link[l].class])
+			fastest[topo->link[l].class] = topo->link[l].capacity;
+	unsigned best = 0, all = 0;
+	int64_t best_capacity = 0;
+	for (int c = 0; c < N_LINK_CLASSES; c++) {
+		all |= fastest[c] ? 1u << c : 0;
+		if (fastest[c] > best_capacity && connects(topo, chosen, gpu[0], n, 1u << c, queue, seen)) {
+			best = 1u << c;
+			best_capacity = fastest[c];
+		}
+	}
+	arena_release(&ctx->scratch, mark);
+	*out = best ? best : all;
+	return OK;
+}
