@@ -1,0 +1,288 @@
+/* JSON to Doc.
+ *
+ * cJSON takes more than JSON (01, 1., control characters, any byte up to a blank as white space, \u0000 as the end
+ * of a string), recurses, and gives NULL alike for a wrong file and for no memory. So a strict scan comes first: it
+ * needs no memory and no stack, names the line and column of a fault, and counts the values. What cJSON then still
+ * refuses is lack of memory. */
+#include "read/doc.h"
+
+#include "base/limits.h"
+
+#include <cjson/cJSON.h>
+#include <locale.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- Scan ---------------------------------------------------------------------------------------------- */
+
+struct scan {
+	Ctx *ctx;
+	const char *label, *data;
+	size_t size, at;
+	int depth, n_values;
+	bool object[LIMIT_DEPTH];	/* of each open value: an object, not an array */
+};
+
+static Status
+unexpected(struct scan *s, const char *want)
+{
+	if (s->at == s->size)
+		return doc_fail_byte(s->ctx, s->label, s->data, s->at, BAD_INPUT, "end of file: want %s", want);
+	size_t more = 1;
+	while (s->at + more < s->size && ((unsigned char)s->data[s->at + more] & 0xc0) == 0x80)
+		more++;
+	return doc_fail_byte(s->ctx, s->label, s->data, s->at, BAD_INPUT, "'%.*s': want %s", (int)more,
+	    s->data + s->at, want);
+}
+
+static char
+next_token(struct scan *s)
+{
+	while (s->at < s->size && strchr(" \t\r\n", s->data[s->at]))
+		s->at++;
+	return s->at < s->size ? s->data[s->at] : 0;
+}
+
+/* The four hex digits of an escape; -1: they are not. */
+static int
+hex4(const struct scan *s, size_t at)
+{
+	int value = 0;
+	if (s->size - at < 4)
+		return -1;
+	for (size_t i = at; i < at + 4; i++) {
+		const char *digits = "0123456789abcdef0123456789ABCDEF", *digit = strchr(digits, s->data[i]);
+		if (!digit)
+			return -1;
+		value = value * 16 + (int)((digit - digits) % 16);
+	}
+	return value;
+}
+
+static Status
+scan_escape(struct scan *s)
+{
+	s->at++;
+	if (s->at == s->size || !strchr("\"\\/bfnrtu", s->data[s->at]))
+		return unexpected(s, "an escape of JSON");
+	if (s->data[s->at++] != 'u')
+		return OK;
+	int unit = hex4(s, s->at), low = -1;
+	if (unit < 0)
+		return unexpected(s, "four hex digits");
+	if (unit == 0)
+		return unexpected(s, "text without NUL");
+	if (unit >= 0xdc00 && unit <= 0xdfff)
+		return unexpected(s, "the first half of a surrogate pair");
+	s->at += 4;
+	if (unit < 0xd800 || unit > 0xdbff)
+		return OK;
+	if (s->size - s->at >= 2 && s->data[s->at] == '\\' && s->data[s->at + 1] == 'u')
+		low = hex4(s, s->at + 2);
+	if (low < 0xdc00 || low > 0xdfff)
+		return unexpected(s, "the second half of a surrogate pair");
+	s->at += 6;
+	return OK;
+}
+
+static Status
+scan_string(struct scan *s)
+{
+	s->at++;
+	while (s->at < s->size && s->data[s->at] != '"') {
+		if ((unsigned char)s->data[s->at] < ' ')
+			return doc_fail_byte(s->ctx, s->label, s->data, s->at, BAD_INPUT,
+			    "control character 0x%02x in a string: want an escape", s->data[s->at]);
+		if (s->data[s->at] == '\\')
+			TRY(scan_escape(s));
+		else
+			s->at++;
+	}
+	if (s->at == s->size)
+		return unexpected(s, "'\"'");
+	s->at++;
+	return OK;
+}
+
+static Status
+scan_key(struct scan *s)
+{
+	if (next_token(s) != '"')
+		return unexpected(s, "a key in double quotes");
+	TRY(scan_string(s));
+	if (next_token(s) != ':')
+		return unexpected(s, "':'");
+	s->at++;
+	return OK;
+}
+
+static Status
+scan_scalar(struct scan *s)
+{
+	static const char *const word[] = { "null", "true", "false" };
+	const char *text = s->data + s->at;
+	size_t left = s->size - s->at, length = doc_number_length(text, left);
+	if (left && *text == '"')
+		return scan_string(s);
+	for (int i = 0; i < 3; i++)
+		if (left >= strlen(word[i]) && memcmp(text, word[i], strlen(word[i])) == 0)
+			length = strlen(word[i]);
+	if (length == 0)
+		return unexpected(s, left && strchr("-0123456789", *text) ? "a number as JSON spells it" : "a JSON value");
+	if (length > LIMIT_NUMBER_BYTES)
+		return doc_fail_byte(s->ctx, s->label, s->data, s->at, BAD_INPUT,
+		    "a number of %zu characters: want at most %d", length, LIMIT_NUMBER_BYTES);
+	s->at += length;
+	return OK;
+}
+
+/* One value, as far as it goes without another value inside: a scalar, {} or [], or the start of a filled one. */
+static Status
+scan_value(struct scan *s, bool *opened)
+{
+	char c = next_token(s);
+	*opened = false;
+	if (++s->n_values > LIMIT_DOC_VALUES)
+		return doc_fail_byte(s->ctx, s->label, s->data, s->at, LIMIT, "more than %d values", LIMIT_DOC_VALUES);
+	if (c != '{' && c != '[')
+		return scan_scalar(s);
+	if (s->depth == LIMIT_DEPTH)
+		return doc_fail_byte(s->ctx, s->label, s->data, s->at, LIMIT, "nesting: want at most %d deep", LIMIT_DEPTH);
+	s->at++;
+	if (next_token(s) == c + 2) {	/* '}' is '{' + 2, as ']' is '[' + 2 */
+		s->at++;
+		return OK;
+	}
+	s->object[s->depth++] = c == '{';
+	*opened = true;
+	return c == '{' ? scan_key(s) : OK;
+}
+
+/* After a value: close what ends here, up to the next value or the end. */
+static Status
+scan_after(struct scan *s)
+{
+	while (s->depth) {
+		bool object = s->object[s->depth - 1];
+		char c = next_token(s);
+		if (c == ',') {
+			s->at++;
+			return object ? scan_key(s) : OK;
+		}
+		if (c != (object ? '}' : ']'))
+			return unexpected(s, object ? "',' or '}'" : "',' or ']'");
+		s->at++;
+		s->depth--;
+	}
+	return OK;
+}
+
+static Status
+scan_file(struct scan *s)
+{
+	do {
+		bool opened;
+		TRY(scan_value(s, &opened));
+		if (!opened)
+			TRY(scan_after(s));
+	} while (s->depth);
+	next_token(s);
+	return s->at == s->size ? OK : unexpected(s, "the end of the file");
+}
+
+/* ---- Build --------------------------------------------------------------------------------------------- */
+
+static Status
+copy_text(Ctx *ctx, const char *text, const char **out)
+{
+	*out = arena_text(&ctx->run, text, strlen(text));
+	return *out ? OK : fail_memory(ctx);
+}
+
+/* A key; in an array of objects that are alike, the one that the object before has. */
+static Status
+copy_key(Ctx *ctx, const char *key, const Doc *object, int i, const char **out)
+{
+	const Doc *array = object->parent;
+	const Doc *like = array && array->kind == DOC_ARRAY && object->index > 0 ? array->child[object->index - 1] : NULL;
+	if (!like || like->kind != DOC_OBJECT || i >= like->n || strcmp(like->child[i]->name, key) != 0)
+		return copy_text(ctx, key, out);
+	*out = like->child[i]->name;
+	return OK;
+}
+
+static Status fill(Ctx *ctx, const char *label, const cJSON *from, Doc *to);
+
+static Status
+fill_children(Ctx *ctx, const char *label, const cJSON *from, Doc *to)
+{
+	Doc *children;
+	const cJSON *item;
+	cJSON_ArrayForEach(item, from)
+		to->n++;
+	TRY(TEMP(ctx, to->child, to->n));
+	TRY(TEMP(ctx, children, to->n));
+	int i = 0;
+	cJSON_ArrayForEach(item, from) {
+		children[i] = (Doc){ .parent = to, .index = i };
+		to->child[i] = &children[i];
+		if (to->kind == DOC_OBJECT)
+			TRY(copy_key(ctx, item->string, to, i, &children[i].name));
+		TRY(fill(ctx, label, item, &children[i]));
+		i++;
+	}
+	return to->kind == DOC_OBJECT ? doc_check_unique(ctx, label, to) : OK;
+}
+
+/* Recurses as deep as the scan allowed: LIMIT_DEPTH. */
+static Status
+fill(Ctx *ctx, const char *label, const cJSON *from, Doc *to)
+{
+	if (cJSON_IsObject(from) || cJSON_IsArray(from)) {
+		to->kind = cJSON_IsObject(from) ? DOC_OBJECT : DOC_ARRAY;
+		return fill_children(ctx, label, from, to);
+	}
+	if (cJSON_IsString(from)) {
+		to->kind = DOC_STRING;
+		return copy_text(ctx, from->valuestring, &to->text);
+	}
+	if (cJSON_IsNumber(from)) {
+		to->kind = DOC_NUMBER;
+		to->number = from->valuedouble;
+		return isfinite(to->number) ? OK : doc_fail(ctx, label, to, BAD_INPUT, "a number beyond 1.8e308");
+	}
+	to->kind = cJSON_IsBool(from) ? DOC_BOOL : DOC_NULL;
+	to->flag = cJSON_IsTrue(from);
+	return OK;
+}
+
+/* cJSON puts the first byte of the locale's decimal point where the file has a dot, and some locales have one of two
+ * bytes. So this thread reads in the C locale meanwhile; newlocale("C") takes no memory. */
+static cJSON *
+parse(const char *data, size_t size)
+{
+	locale_t c = newlocale(LC_ALL_MASK, "C", NULL), before = c ? uselocale(c) : NULL;
+	cJSON *json = c ? cJSON_ParseWithLength(data, size) : NULL;
+	if (c) {
+		uselocale(before);
+		freelocale(c);
+	}
+	return json;
+}
+
+Status
+doc_read_json(Ctx *ctx, const char *label, const char *data, size_t size, Doc **out)
+{
+	Doc *root;
+	TRY(doc_check_bytes(ctx, label, data, size));
+	size_t mark = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	struct scan scan = { .ctx = ctx, .label = label, .data = data, .size = size, .at = mark };
+	TRY(scan_file(&scan));
+	TRY(TEMP(ctx, root, 1));
+	cJSON *json = parse(data + mark, size - mark);
+	Status status = json ? fill(ctx, label, json, root) : fail_memory(ctx);
+	cJSON_Delete(json);
+	if (status == OK)
+		*out = root;
+	return status;
+}
