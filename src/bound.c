@@ -1,0 +1,329 @@
+/* Bounds. All exact: maximum flows of integers (Dinic), over 128 bits where they are scaled.
+ *
+ * Broadcast, reduce: the least capacity that leaves a side with the root (enters it), over all other ranks.
+ *
+ * Allreduce: the least over partitions of the ranks into k >= 2 parts of (capacity leaving the parts) / (2 (k - 1)).
+ * Newton's method on mu = sum f(part) / (k - 1), where f(A) is the least capacity that leaves the ranks A together
+ * with any set of switches: for the mu at hand find the partition that minimises sum (f(part) - mu); while that is
+ * below -mu, what one single part gives, the partition has a smaller ratio, which is the next mu. f is submodular, so
+ * that minimum is a Dilworth truncation and greedy finds it: rank j gets
+ *     x(j) = min over A with j in A, A within 0..j, of f(A) - mu - x(A \ j)
+ * and joins the parts that the minimising A touches (Cunningham 1985, Barahona 1992). One maximum flow per rank.
+ *
+ * On one-way or lopsided links a directed cut may be lower: all data leaves every side at least once, so prices of 1
+ * on its links are a certificate too. */
+#include "passes.h"
+
+#include <string.h>
+
+#define INFINITE ((Wide)1 << 120)
+
+struct arc {
+	int to;
+	Wide room;		/* what can still flow; arc a ^ 1 is the way back */
+};
+
+/* Arcs 2l, 2l + 1 are link l; then for each vertex v an arc s -> v and an arc v -> t. */
+struct flow {
+	const Topology *topo;
+	int n, s, t;
+	struct arc *arc;
+	int *first, *list;	/* arcs by vertex */
+	int *level, *next, *queue;
+};
+
+static int
+arc_from_s(const struct flow *f, int v)
+{
+	return 2 * (f->topo->n_links + v);
+}
+
+static int
+arc_to_t(const struct flow *f, int v)
+{
+	return 2 * (f->topo->n_links + f->topo->n_vertices + v);
+}
+
+static Status
+flow_new(Ctx *ctx, const Topology *topo, struct flow *f)
+{
+	int n_arcs = 2 * (topo->n_links + 2 * topo->n_vertices);
+	*f = (struct flow){ .topo = topo, .n = topo->n_vertices + 2, .s = topo->n_vertices, .t = topo->n_vertices + 1 };
+	TRY(TEMP(ctx, f->arc, n_arcs));
+	TRY(TEMP(ctx, f->first, f->n + 1));
+	TRY(TEMP(ctx, f->list, n_arcs));
+	TRY(TEMP(ctx, f->level, f->n));
+	TRY(TEMP(ctx, f->next, f->n));
+	TRY(TEMP(ctx, f->queue, f->n));
+	for (int l = 0; l < topo->n_links; l++) {
+		f->arc[2 * l].to = topo->link[l].to;
+		f->arc[2 * l + 1].to = topo->link[l].from;
+	}
+	for (int v = 0; v < topo->n_vertices; v++) {
+		f->arc[arc_from_s(f, v)].to = v;
+		f->arc[arc_from_s(f, v) + 1].to = f->s;
+		f->arc[arc_to_t(f, v)].to = f->t;
+		f->arc[arc_to_t(f, v) + 1].to = v;
+	}
+	for (int a = 0; a < n_arcs; a++)
+		f->first[f->arc[a ^ 1].to + 1]++;
+	for (int v = 0; v < f->n; v++)
+		f->first[v + 1] += f->first[v];
+	memcpy(f->next, f->first, (size_t)f->n * sizeof *f->next);
+	for (int a = 0; a < n_arcs; a++)
+		f->list[f->next[f->arc[a ^ 1].to]++] = a;
+	return OK;
+}
+
+/* Capacities times `scale`, and nothing from s or to t. */
+static void
+flow_reset(struct flow *f, int64_t scale)
+{
+	const Topology *topo = f->topo;
+	for (int l = 0; l < topo->n_links; l++) {
+		f->arc[2 * l].room = (Wide)topo->link[l].capacity * scale;
+		f->arc[2 * l + 1].room = 0;
+	}
+	for (int a = 2 * topo->n_links; a < 2 * (topo->n_links + 2 * topo->n_vertices); a++)
+		f->arc[a].room = 0;
+}
+
+/* Levels from s in the residual graph; afterwards level[v] >= 0 marks the source side of a minimum cut. */
+static bool
+flow_levels(struct flow *f)
+{
+	int head = 0, tail = 0;
+	for (int v = 0; v < f->n; v++)
+		f->level[v] = -1;
+	f->level[f->s] = 0;
+	f->queue[tail++] = f->s;
+	while (head < tail) {
+		int v = f->queue[head++];
+		for (int i = f->first[v]; i < f->first[v + 1]; i++) {
+			const struct arc *arc = &f->arc[f->list[i]];
+			if (arc->room > 0 && f->level[arc->to] < 0) {
+				f->level[arc->to] = f->level[v] + 1;
+				f->queue[tail++] = arc->to;
+			}
+		}
+	}
+	return f->level[f->t] >= 0;
+}
+
+/* One augmenting path along the levels, with an explicit stack in `queue`; 0: none is left. */
+static Wide
+flow_augment(struct flow *f)
+{
+	int depth = 0, v = f->s;
+	while (v != f->t) {
+		if (f->next[v] == f->first[v + 1]) {
+			if (depth == 0)
+				return 0;
+			int a = f->queue[--depth];
+			v = f->arc[a ^ 1].to;
+			f->next[v]++;
+			continue;
+		}
+		int a = f->list[f->next[v]];
+		if (f->arc[a].room > 0 && f->level[f->arc[a].to] == f->level[v] + 1) {
+			f->queue[depth++] = a;
+			v = f->arc[a].to;
+		} else {
+			f->next[v]++;
+		}
+	}
+	Wide least = f->arc[f->queue[0]].room;
+	for (int i = 1; i < depth; i++)
+		if (f->arc[f->queue[i]].room < least)
+			least = f->arc[f->queue[i]].room;
+	for (int i = 0; i < depth; i++) {
+		f->arc[f->queue[i]].room -= least;
+		f->arc[f->queue[i] ^ 1].room += least;
+	}
+	return least;
+}
+
+static Wide
+flow_max(struct flow *f)
+{
+	Wide total = 0;
+	while (flow_levels(f)) {
+		memcpy(f->next, f->first, (size_t)f->n * sizeof *f->next);
+		for (Wide more; (more = flow_augment(f)) > 0;)
+			total += more;
+	}
+	return total;
+}
+
+/* Capacity between two ranks. */
+static int64_t
+flow_between(struct flow *f, int from, int to)
+{
+	flow_reset(f, 1);
+	f->arc[arc_from_s(f, from)].room = INFINITE;
+	f->arc[arc_to_t(f, to)].room = INFINITE;
+	return (int64_t)flow_max(f);
+}
+
+/* ---- rooted collectives ---- */
+
+static Status
+rooted_bound(Ctx *ctx, const Topology *topo, Collective coll, int root, Bound *bound)
+{
+	struct flow f;
+	int64_t least = INT64_MAX;
+	TRY(flow_new(ctx, topo, &f));
+	for (int r = 0; r < topo->n_ranks; r++) {
+		if (r == root)
+			continue;
+		int64_t between = coll == BROADCAST ? flow_between(&f, root, r) : flow_between(&f, r, root);
+		if (between >= least)
+			continue;
+		least = between;
+		for (int v = 0; v < topo->n_vertices; v++)
+			bound->part[v] = (f.level[v] >= 0) == (coll == BROADCAST);
+	}
+	bound->kind = CERTIFICATE_CUT;
+	bound->rate = (Frac){ least, 1 };
+	return OK;
+}
+
+/* ---- allreduce ---- */
+
+/* The partition of the ranks that minimises sum (f(part) - num/den), in part[0 .. n_ranks-1]; everything times den. */
+static int
+truncate_at(struct flow *f, Frac mu, Wide *x, int *part)
+{
+	int n = f->topo->n_ranks, n_parts = 0;
+	for (int j = 0; j < n; j++) {
+		Wide positive = 0;
+		flow_reset(f, mu.den);
+		f->arc[arc_from_s(f, j)].room = INFINITE;
+		for (int u = 0; u < j; u++) {
+			if (x[u] > 0) {
+				f->arc[arc_from_s(f, u)].room = x[u];
+				positive += x[u];
+			} else {
+				f->arc[arc_to_t(f, u)].room = -x[u];
+			}
+		}
+		for (int u = j + 1; u < n; u++)
+			f->arc[arc_to_t(f, u)].room = INFINITE;
+		x[j] = flow_max(f) - positive - mu.num;
+		part[j] = j;
+		for (int u = 0; u < j; u++) {
+			/* Parts are named after their last rank. */
+			if (f->level[u] < 0 || part[u] == j)
+				continue;
+			for (int w = 0, old = part[u]; w < j; w++)
+				if (part[w] == old)
+					part[w] = j;
+		}
+	}
+	/* Number them by first rank. */
+	for (int r = 0; r < n; r++)
+		if (part[r] >= 0)
+			for (int w = n - 1, old = part[r]; w >= r; w--)
+				if (part[w] == old)
+					part[w] = w == r ? -1 - n_parts++ : -1 - n_parts;
+	for (int r = 0; r < n; r++)
+		part[r] = -1 - part[r];
+	return n_parts;
+}
+
+/* Capacity that leaves each part together with the switches that make it least; those switches join the part, the
+ * first that claims them (where switches forward as much as they take, no two do). */
+static int64_t
+leaving_parts(struct flow *f, int n_parts, int *part)
+{
+	const Topology *topo = f->topo;
+	int64_t sum = 0;
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		part[v] = -1;
+	for (int p = 0; p < n_parts; p++) {
+		flow_reset(f, 1);
+		for (int r = 0; r < topo->n_ranks; r++)
+			f->arc[part[r] == p ? arc_from_s(f, r) : arc_to_t(f, r)].room = INFINITE;
+		sum += (int64_t)flow_max(f);
+		for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+			if (part[v] < 0 && f->level[v] >= 0)
+				part[v] = p;
+	}
+	return sum;
+}
+
+static Status
+partition_bound(Ctx *ctx, const Topology *topo, struct flow *f, Bound *bound)
+{
+	int n = topo->n_ranks, *part;
+	Frac mu;
+	Wide *x;
+	TRY(TEMP(ctx, x, n));
+	TRY(TEMP(ctx, part, topo->n_vertices));
+	bound->kind = CERTIFICATE_PARTITION;
+	bound->n_parts = n;
+	for (int r = 0; r < n; r++)
+		bound->part[r] = r;
+	frac_make(leaving_parts(f, n, bound->part), n - 1, &mu);
+	for (;;) {
+		int n_parts = truncate_at(f, mu, x, part);
+		Frac next;
+		if (n_parts < 2)
+			break;
+		frac_make(leaving_parts(f, n_parts, part), n_parts - 1, &next);
+		if (frac_cmp(next, mu) >= 0)
+			break;
+		mu = next;
+		bound->n_parts = n_parts;
+		memcpy(bound->part, part, (size_t)topo->n_vertices * sizeof *part);
+	}
+	return bound_from_certificate(ctx, topo->name, topo, ALLREDUCE, -1, bound, &bound->rate);
+}
+
+/* A directed cut below the partition bound, if there is one, as prices of its links. */
+static Status
+directed_cut(Ctx *ctx, const Topology *topo, struct flow *f, Bound *bound)
+{
+	int64_t least = INT64_MAX;
+	bool *side;
+	TRY(TEMP(ctx, side, topo->n_vertices));
+	for (int r = 1; r < topo->n_ranks; r++) {
+		for (int back = 0; back < 2; back++) {
+			int64_t between = back ? flow_between(f, r, 0) : flow_between(f, 0, r);
+			if (between >= least)
+				continue;
+			least = between;
+			for (int v = 0; v < topo->n_vertices; v++)
+				side[v] = f->level[v] >= 0;
+		}
+	}
+	if (frac_cmp((Frac){ least, 1 }, bound->rate) >= 0)
+		return OK;
+	bound->rate = (Frac){ least, 1 };
+	bound->kind = CERTIFICATE_PRICES;
+	TRY(NEW(ctx, bound->price, topo->n_links));
+	for (int l = 0; l < topo->n_links; l++)
+		bound->price[l] = side[topo->link[l].from] && !side[topo->link[l].to] ? FRAC_ONE : FRAC_ZERO;
+	return OK;
+}
+
+Status
+bound_compute(Ctx *ctx, const Topology *topo, Collective coll, int root, Bound *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Bound bound = { .rate = FRAC_ZERO };
+	TRY(NEW(ctx, bound.part, topo->n_vertices));
+	if (topo->n_ranks > 1 && (coll == BROADCAST || coll == REDUCE)) {
+		TRY(rooted_bound(ctx, topo, coll, root, &bound));
+	} else if (topo->n_ranks > 1 && coll == ALLREDUCE) {
+		struct flow f;
+		TRY(flow_new(ctx, topo, &f));
+		TRY(partition_bound(ctx, topo, &f, &bound));
+		TRY(directed_cut(ctx, topo, &f, &bound));
+	} else if (topo->n_ranks > 1) {
+		return fail(ctx, INTERNAL, "no bound is known for %s", collective_name(coll));
+	}
+	arena_release(&ctx->scratch, mark);
+	*out = bound;
+	return OK;
+}

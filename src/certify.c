@@ -1,0 +1,142 @@
+/* What a certificate proves, recomputed from nothing but the topology: a few additions for a cut or a partition, a
+ * cheapest tree for prices. schedule-format.md, "Rate, bound and certificate", has the proofs. */
+#include "passes.h"
+#include "search.h"
+
+#include <string.h>
+
+/* Capacity that leaves (enters) the vertices of part `p`. topo_check keeps every such sum inside 64 bits. */
+static int64_t
+boundary(const Topology *topo, const int *part, int p, bool leaving)
+{
+	int64_t sum = 0;
+	for (int l = 0; l < topo->n_links; l++) {
+		bool from = part[topo->link[l].from] == p, to = part[topo->link[l].to] == p;
+		if (leaving ? from && !to : to && !from)
+			sum += topo->link[l].capacity;
+	}
+	return sum;
+}
+
+/* Broadcast leaves a side with the root, reduce enters it; in an allreduce something of every element leaves every side;
+ * |S|/n of what allgather holds leaves S, of what reducescatter needs enters it. */
+static Status
+cut_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Bound *bound, Frac *out)
+{
+	int inside = 0;
+	for (int r = 0; r < topo->n_ranks; r++)
+		inside += bound->part[r] == 1;
+	if (inside < 1 || inside == topo->n_ranks)
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.side: holds %d of %d ranks: want some on either side", label,
+		    inside, topo->n_ranks);
+	if ((coll == BROADCAST || coll == REDUCE) && bound->part[root] != 1)
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.side: does not hold root %d", label, root);
+	int64_t leaving = boundary(topo, bound->part, 1, true), entering = boundary(topo, bound->part, 1, false);
+	bool fits = false;
+	if (coll == BROADCAST || coll == REDUCE || coll == ALLREDUCE)
+		fits = frac_make(coll == REDUCE ? entering : leaving, 1, out);
+	else if (coll == ALLGATHER || coll == REDUCESCATTER)
+		fits = frac_make((Wide)(coll == ALLGATHER ? leaving : entering) * topo->n_ranks, inside, out);
+	else
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"cut\" proves nothing for %s", label,
+		    collective_name(coll));
+	return fits ? OK : fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
+}
+
+static Status
+partition_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, const Bound *bound, Frac *out)
+{
+	int64_t sum = 0;
+	if (coll != ALLREDUCE)
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"partition\" proves nothing for %s", label,
+		    collective_name(coll));
+	if (bound->n_parts < 2)
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.parts: %d: want at least 2", label, bound->n_parts);
+	for (int r = 0; r < topo->n_ranks; r++)
+		if (bound->part[r] < 0)
+			return fail(ctx, UNVERIFIED, "%s: rate.certificate.parts: rank %d is in none", label, r);
+	for (int p = 0; p < bound->n_parts; p++) {
+		bool any = false;
+		for (int r = 0; r < topo->n_ranks; r++)
+			any = any || bound->part[r] == p;
+		if (!any)
+			return fail(ctx, UNVERIFIED, "%s: rate.certificate.parts[%d]: holds no rank", label, p);
+	}
+	for (int l = 0; l < topo->n_links; l++) {
+		int from = bound->part[topo->link[l].from];
+		if (from >= 0 && bound->part[topo->link[l].to] != from)
+			sum += topo->link[l].capacity;
+	}
+	return frac_make(sum, 2 * (Wide)(bound->n_parts - 1), out) ? OK
+	    : fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
+}
+
+/* Cheapest tree of the collective under integer prices; -1: none. For allreduce up and down share only their root. */
+static int64_t
+cheapest_tree(Search *search, Collective coll, int root, int *hop)
+{
+	if (coll == BROADCAST || coll == REDUCE)
+		return search_arborescence(search, root, coll == REDUCE, hop);
+	int64_t least = -1;
+	for (int r = 0; r < search->topo->n_ranks; r++) {
+		int64_t up = search_arborescence(search, r, true, hop), down = search_arborescence(search, r, false, hop);
+		if (up >= 0 && down >= 0 && (least < 0 || up + down < least))
+			least = up + down;
+	}
+	return least;
+}
+
+static Status
+prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Bound *bound, Frac *out)
+{
+	Search search;
+	int64_t den = 1, *price;
+	int *hop;
+	Frac sum = FRAC_ZERO, one;
+	if (coll != BROADCAST && coll != REDUCE && coll != ALLREDUCE)
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: prices of %s are not supported", label,
+		    collective_name(coll));
+	TRY(TEMP(ctx, price, topo->n_links));
+	TRY(TEMP(ctx, hop, topo->n_ranks));
+	for (int l = 0; l < topo->n_links; l++) {
+		Wide multiple = (Wide)den / gcd64(den, bound->price[l].den) * bound->price[l].den;
+		if (multiple >> SEARCH_PRICE_BITS)
+			return fail(ctx, LIMIT, "%s: rate.certificate.price[%d]: denominators are too large", label, l);
+		den = (int64_t)multiple;
+	}
+	for (int l = 0; l < topo->n_links; l++) {
+		Wide whole = (Wide)bound->price[l].num * (den / bound->price[l].den);
+		if (bound->price[l].num < 0 || whole >> SEARCH_PRICE_BITS)
+			return fail(ctx, LIMIT, "%s: rate.certificate.price[%d]: out of range", label, l);
+		price[l] = (int64_t)whole;
+		if (!frac_mul((Frac){ topo->link[l].capacity, 1 }, bound->price[l], &one) || !frac_add(sum, one, &sum))
+			return fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
+	}
+	TRY(search_new(ctx, topo, &search));
+	search_price(&search, price);
+	int64_t least = cheapest_tree(&search, coll, root, hop);
+	if (least < den)
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.price: a tree costs less than 1", label);
+	*out = sum;
+	return OK;
+}
+
+Status
+bound_from_certificate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Bound *bound,
+    Frac *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	switch (bound->kind) {
+	case CERTIFICATE_CUT:
+		TRY(cut_rate(ctx, label, topo, coll, root, bound, out));
+		break;
+	case CERTIFICATE_PARTITION:
+		TRY(partition_rate(ctx, label, topo, coll, bound, out));
+		break;
+	default:
+		TRY(prices_rate(ctx, label, topo, coll, root, bound, out));
+		break;
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}

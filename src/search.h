@@ -1,0 +1,49 @@
+/* Cheapest routes and trees under integer prices of links: the inner step of MWU, and the check of a price
+ * certificate. Integers, so that every machine breaks ties alike. */
+#ifndef BLINK_SEARCH_H
+#define BLINK_SEARCH_H
+
+#include "model.h"
+
+enum { SEARCH_PRICE_BITS = 44 };	/* prices are below 2^44: a route of 64 links, times 4096 edges, fits an int64_t */
+
+struct hop {
+	int src, dst;		/* ranks */
+	int64_t cost;		/* of the cheapest route; below 0: there is none */
+	int link;		/* the last link of that route */
+};
+
+/* The hops that a tree may be made of. Without switches they are the links; with them, all pairs of ranks. */
+typedef struct {
+	const Topology *topo;
+	int n_hops;
+	struct hop *hop;
+	bool switched;
+	/* Only if switched; row r belongs to source rank r. */
+	int64_t *distance;	/* n_vertices: work space of one source */
+	int *last;		/* n_ranks * n_vertices: last link of the cheapest route from r to v, -1: none */
+	int *heap, *place;	/* n_vertices: work space */
+	/* Of the tree searches. */
+	struct cone *cone;	/* n_hops */
+	struct arbor *arbor;	/* n_ranks */
+	struct contraction *contraction;
+	int *chosen, *joined, *pair;
+} Search;
+
+Status search_new(Ctx *ctx, const Topology *topo, Search *out);	/* in the scratch arena */
+
+/* Reprice: price[l] >= 0, one per link. */
+void search_price(Search *search, const int64_t *price);
+
+/* Links of hop h in order; at most LIMIT_ROUTE_LINKS. Returns how many, -1 if more. */
+int search_route(const Search *search, int hop, int link[LIMIT_ROUTE_LINKS]);
+
+/* Cheapest arborescence out of (into) root: hop[v] is the hop that enters (leaves) rank v, -1 at the root. Returns
+ * its cost, or -1 where a rank has none. Chu and Liu 1965, Edmonds 1967; Tarjan's mergeable heaps, O(m log n). */
+int64_t search_arborescence(Search *search, int root, bool into, int *hop);
+
+/* Cheapest spanning tree where an edge costs its hops both ways: there[i], back[i] for its n_ranks - 1 edges.
+ * Returns its cost, or -1. Prim. */
+int64_t search_spanning_tree(Search *search, int *there, int *back);
+
+#endif
