@@ -1,0 +1,266 @@
+/* Schedule: rates to exact segments, structure, achieved rate. */
+#include "passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- build ---- */
+
+Status
+sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask, const char *algorithm,
+    const Packing *pack, Schedule **out)
+{
+	Schedule *sched;
+	int64_t total = 0, at = 0;
+	TRY(NEW(ctx, sched, 1));
+	*sched = (Schedule){ .generator = "blinkc", .version = BLINK_VERSION, .topo = topo, .coll = ask->coll,
+		.root = ask->root, .algorithm = algorithm, .bound = *bound, .n_segments = pack->n_trees };
+	TRY(NEW(ctx, sched->segment, pack->n_trees));
+	for (int t = 0; t < pack->n_trees; t++)
+		total += pack->weight[t];
+	for (int t = 0; t < pack->n_trees; t++) {
+		Segment *segment = &sched->segment[t];
+		segment->tree = pack->tree[t];
+		frac_make(at, total, &segment->offset);
+		frac_make(pack->weight[t], total, &segment->length);
+		at += pack->weight[t];
+	}
+	TRY(sched_achieved(ctx, topo->name, sched, &sched->achieved));
+	*out = sched;
+	return OK;
+}
+
+/* ---- check ---- */
+
+struct place {
+	const char *label;
+	int tree;
+	const char *phase;
+	int edge;
+};
+
+static Status
+bad_edge(Ctx *ctx, const struct place *at, const char *what, int rank)
+{
+	return fail(ctx, BAD_INPUT, "%s: trees[%d].%s[%d]: rank %d: %s", at->label, at->tree, at->phase, at->edge, rank, what);
+}
+
+static Status
+check_edge(Ctx *ctx, const struct place *at, const Topology *topo, const Edge *edge)
+{
+	if (edge->src < 0 || edge->src >= topo->n_ranks)
+		return bad_edge(ctx, at, "want a rank of the topology", edge->src);
+	if (edge->dst < 0 || edge->dst >= topo->n_ranks)
+		return bad_edge(ctx, at, "want a rank of the topology", edge->dst);
+	if (edge->n_links < 1)
+		return bad_edge(ctx, at, "no link: want at least one", edge->src);
+	for (int i = 0, v = edge->src; i < edge->n_links; i++) {
+		int l = edge->link[i];
+		if (l < 0 || l >= topo->n_links)
+			return fail(ctx, BAD_INPUT, "%s: trees[%d].%s[%d]: link %d: want 0 to %d", at->label, at->tree,
+			    at->phase, at->edge, l, topo->n_links - 1);
+		if (topo->link[l].from != v)
+			return fail(ctx, BAD_INPUT, "%s: trees[%d].%s[%d]: link %d leaves %s: want one that leaves %s", at->label,
+			    at->tree, at->phase, at->edge, l, topo->vertex[topo->link[l].from].id, topo->vertex[v].id);
+		v = topo->link[l].to;
+		bool last = i == edge->n_links - 1;
+		if (last ? v != edge->dst : v < topo->n_ranks)
+			return fail(ctx, BAD_INPUT, "%s: trees[%d].%s[%d]: link %d enters %s: want %s", at->label, at->tree,
+			    at->phase, at->edge, l, topo->vertex[v].id, last ? topo->vertex[edge->dst].id : "a switch or NIC");
+	}
+	return OK;
+}
+
+/* Parent-first: each edge starts where one ended, and no rank is entered twice. */
+static Status
+check_down(Ctx *ctx, struct place *at, const Topology *topo, const Tree *tree, bool *reached)
+{
+	memset(reached, 0, (size_t)topo->n_ranks * sizeof *reached);
+	reached[tree->root] = true;
+	for (int e = 0; e < tree->n_down; e++) {
+		const Edge *edge = &tree->down[e];
+		at->phase = "down";
+		at->edge = e;
+		TRY(check_edge(ctx, at, topo, edge));
+		if (!reached[edge->src])
+			return bad_edge(ctx, at, "sends before it is reached: want edges parent-first from the root", edge->src);
+		if (reached[edge->dst])
+			return bad_edge(ctx, at, "is reached twice: want a tree", edge->dst);
+		reached[edge->dst] = true;
+	}
+	return OK;
+}
+
+/* Leaf-first, walked backwards: the last edge enters the root, and each edge ends where a later one starts. */
+static Status
+check_up(Ctx *ctx, struct place *at, const Topology *topo, const Tree *tree, bool *reached)
+{
+	memset(reached, 0, (size_t)topo->n_ranks * sizeof *reached);
+	reached[tree->root] = true;
+	for (int e = tree->n_up - 1; e >= 0; e--) {
+		const Edge *edge = &tree->up[e];
+		at->phase = "up";
+		at->edge = e;
+		TRY(check_edge(ctx, at, topo, edge));
+		if (!reached[edge->dst])
+			return bad_edge(ctx, at, "receives after it has sent: want edges leaf-first to the root", edge->dst);
+		if (reached[edge->src])
+			return bad_edge(ctx, at, "sends twice: want a tree", edge->src);
+		reached[edge->src] = true;
+	}
+	return OK;
+}
+
+static Status
+check_segment(Ctx *ctx, const char *label, const Schedule *sched, int t)
+{
+	const Segment *s = &sched->segment[t];
+	int64_t blocks = collective_blocks(sched->coll, sched->topo->n_ranks);
+	Frac end, last;
+	if (s->length.num <= 0)
+		return fail(ctx, BAD_INPUT, "%s: trees[%d].segment: length 0: want more than 0", label, t);
+	if (!frac_add(s->offset, s->length, &end))
+		return fail(ctx, LIMIT, "%s: trees[%d].segment: its end needs more than 64 bits", label, t);
+	if (frac_cmp(end, FRAC_ONE) > 0)
+		return fail(ctx, BAD_INPUT, "%s: trees[%d].segment: ends behind the buffer", label, t);
+	int64_t block = frac_floor_mul(s->offset, blocks);
+	if (!frac_make(block + 1, blocks, &last) || frac_cmp(end, last) > 0)
+		return fail(ctx, BAD_INPUT, "%s: trees[%d].segment: crosses a block boundary: want it inside one block", label, t);
+	for (int i = 0; i < s->n_to; i++) {
+		if (s->to[i] < 0 || s->to[i] >= sched->topo->n_ranks)
+			return fail(ctx, BAD_INPUT, "%s: trees[%d].to[%d]: %d: want a rank", label, t, i, s->to[i]);
+		if (i > 0 && s->to[i] <= s->to[i - 1])
+			return fail(ctx, BAD_INPUT, "%s: trees[%d].to[%d]: rank %d: want each rank once", label, t, i, s->to[i]);
+	}
+	return OK;
+}
+
+static int
+by_gpu(const void *a, const void *b)
+{
+	const Vertex *v = *(const Vertex *const *)a, *w = *(const Vertex *const *)b;
+	return v->node != w->node ? (v->node > w->node) - (v->node < w->node) : strcmp(v->id, w->id);
+}
+
+/* Two servers may call a GPU alike, one may not. */
+static Status
+check_gpus(Ctx *ctx, const char *label, const Topology *topo)
+{
+	const Vertex **gpu;
+	TRY(TEMP(ctx, gpu, topo->n_ranks));
+	for (int r = 0; r < topo->n_ranks; r++)
+		gpu[r] = &topo->vertex[r];
+	qsort(gpu, (size_t)topo->n_ranks, sizeof *gpu, by_gpu);
+	for (int r = 1; r < topo->n_ranks; r++)
+		if (by_gpu(&gpu[r - 1], &gpu[r]) == 0)
+			return fail(ctx, BAD_INPUT, "%s: topology.ranks: gpu %s is given twice: want each GPU once", label,
+			    gpu[r]->id);
+	return OK;
+}
+
+Status
+sched_check(Ctx *ctx, const char *label, const Schedule *sched)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	const Topology *topo = sched->topo;
+	bool *reached;
+	TRY(topo_check(ctx, label, topo));
+	if (topo->n_ranks < 2)
+		return fail(ctx, BAD_INPUT, "%s: topology.ranks: %d: want at least 2", label, topo->n_ranks);
+	TRY(check_gpus(ctx, label, topo));
+	if (collective_rooted(sched->coll) ? sched->root < 0 || sched->root >= topo->n_ranks : sched->root != -1)
+		return fail(ctx, BAD_INPUT, "%s: root: %d: want %s", label, sched->root,
+		    collective_rooted(sched->coll) ? "a rank" : "null");
+	if (sched->n_segments < 1)
+		return fail(ctx, BAD_INPUT, "%s: trees: none: want at least one", label);
+	TRY(TEMP(ctx, reached, topo->n_ranks));
+	for (int t = 0; t < sched->n_segments; t++) {
+		const Tree *tree = &sched->segment[t].tree;
+		struct place at = { .label = label, .tree = t };
+		if (tree->root < 0 || tree->root >= topo->n_ranks)
+			return fail(ctx, BAD_INPUT, "%s: trees[%d].root: %d: want a rank", label, t, tree->root);
+		TRY(check_segment(ctx, label, sched, t));
+		TRY(check_down(ctx, &at, topo, tree, reached));
+		TRY(check_up(ctx, &at, topo, tree, reached));
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+/* ---- rate and depth ---- */
+
+static Status
+add_loads(Ctx *ctx, const char *label, const Edge *edge, int n, Frac length, Frac *load)
+{
+	for (int e = 0; e < n; e++)
+		for (int i = 0; i < edge[e].n_links; i++)
+			if (!frac_add(load[edge[e].link[i]], length, &load[edge[e].link[i]]))
+				return fail(ctx, LIMIT, "%s: trees: the load of link %d needs more than 64 bits", label,
+				    edge[e].link[i]);
+	return OK;
+}
+
+Status
+sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	const Topology *topo = sched->topo;
+	Frac *load, achieved = FRAC_ZERO;
+	TRY(TEMP(ctx, load, topo->n_links));
+	for (int l = 0; l < topo->n_links; l++)
+		load[l] = FRAC_ZERO;
+	for (int t = 0; t < sched->n_segments; t++) {
+		const Segment *s = &sched->segment[t];
+		Frac length = s->length;
+		/* Of alltoall's n * n blocks one rank sends n: M counts those. */
+		if (sched->coll == ALLTOALL && !frac_mul(length, (Frac){ topo->n_ranks, 1 }, &length))
+			return fail(ctx, LIMIT, "%s: trees[%d].segment: needs more than 64 bits", label, t);
+		TRY(add_loads(ctx, label, s->tree.down, s->tree.n_down, length, load));
+		TRY(add_loads(ctx, label, s->tree.up, s->tree.n_up, length, load));
+	}
+	for (int l = 0; l < topo->n_links; l++) {
+		Frac rate;
+		if (load[l].num == 0)
+			continue;
+		if (!frac_div((Frac){ topo->link[l].capacity, 1 }, load[l], &rate))
+			return fail(ctx, LIMIT, "%s: trees: the rate over link %d needs more than 64 bits", label, l);
+		if (achieved.num == 0 || frac_cmp(rate, achieved) < 0)
+			achieved = rate;
+	}
+	arena_release(&ctx->scratch, mark);
+	*out = achieved;
+	return OK;
+}
+
+/* Hops of the longest chain; parents come first, so one sweep in that order does. */
+static int
+phase_depth(const Edge *edge, int n, bool down, int *depth)
+{
+	int deepest = 0;
+	for (int e = 0; e < n; e++) {
+		const Edge *hop = &edge[down ? e : n - 1 - e];
+		int near = down ? hop->src : hop->dst, far = down ? hop->dst : hop->src;
+		depth[far] = depth[near] + 1;
+		deepest = depth[far] > deepest ? depth[far] : deepest;
+	}
+	return deepest;
+}
+
+Status
+sched_depth(Ctx *ctx, const Schedule *sched, int *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	int *depth, deepest = 0;
+	TRY(TEMP(ctx, depth, sched->topo->n_ranks));
+	for (int t = 0; t < sched->n_segments; t++) {
+		const Tree *tree = &sched->segment[t].tree;
+		depth[tree->root] = 0;
+		int up = phase_depth(tree->up, tree->n_up, false, depth);
+		depth[tree->root] = 0;
+		int down = phase_depth(tree->down, tree->n_down, true, depth);
+		deepest = up + down > deepest ? up + down : deepest;
+	}
+	arena_release(&ctx->scratch, mark);
+	*out = deepest;
+	return OK;
+}
