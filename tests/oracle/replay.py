@@ -1,0 +1,546 @@
+#!/usr/bin/env python3
+"""Read a schedule file, trust nothing in it, and replay it exactly.
+
+usage: replay.py SCHEDULE.json...
+
+Written from the description of the format alone and sharing no code with blinkc, so that the two check each other.
+One line per file, `FILE: ok ...` or `FILE: WRONG: why`; exit status 1 if any is wrong. All arithmetic is exact:
+numbers are taken from the decimal text of the file, and only the stated rates are compared with a tolerance.
+
+As a module: load(path) is strict JSON, read(document) the checked structure, judge(document) everything.
+"""
+import heapq
+import json
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from itertools import count
+from math import floor, gcd, lcm
+
+TOLERANCE = Fraction(1, 10**12)  # relative, of stated rates and of prices, which a file may hold rounded
+
+# collective: has a root, reduces, e where the buffer has n**e blocks
+COLLECTIVES = {
+    "broadcast": (True, False, 0),
+    "reduce": (True, True, 0),
+    "allreduce": (False, True, 0),
+    "gather": (True, False, 1),
+    "scatter": (True, False, 1),
+    "allgather": (False, False, 1),
+    "reducescatter": (False, True, 1),
+    "alltoall": (False, False, 2),
+}
+
+
+class Wrong(Exception):
+    """What is wrong with a file, and where."""
+
+
+def need(condition, where, what):
+    if not condition:
+        raise Wrong(f"{where or 'document'}: {what}")
+
+
+# ---- strict JSON ------------------------------------------------------------------------------------------
+
+
+def unique_keys(pairs):
+    out = {}
+    for key, value in pairs:
+        need(key not in out, repr(key), "key given twice")
+        out[key] = value
+    return out
+
+
+def decimal(text):
+    try:
+        value = Decimal(text)
+        if abs(value.adjusted()) <= 300:  # else a Fraction of it would be huge
+            return value
+    except InvalidOperation:
+        pass
+    raise Wrong(f"{text}: exponent out of range")
+
+
+def constant(text):
+    raise Wrong(f"{text}: not a JSON number")
+
+
+def loads(data):
+    """Strict JSON of bytes: UTF-8, no key twice, no NaN; numbers with a point or an exponent as Decimal."""
+    try:
+        return json.loads(data.decode("utf-8"), object_pairs_hook=unique_keys, parse_float=decimal,
+                          parse_constant=constant)
+    except (ValueError, RecursionError) as error:
+        raise Wrong(f"not JSON: {error}") from None
+
+
+def load(path):
+    with open(path, "rb") as file:
+        return loads(file.read())
+
+
+# ---- structure --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Link:
+    src: object  # a rank (int) or the id of a switch or NIC (str)
+    dst: object
+    capacity: Fraction  # GB/s
+
+
+@dataclass(frozen=True)
+class Edge:
+    src: int
+    dst: int
+    links: tuple  # link numbers, in order
+
+
+@dataclass(frozen=True)
+class Tree:
+    offset: Fraction  # of the buffer
+    length: Fraction
+    block: int
+    root: int
+    down: tuple
+    up: tuple
+    to: tuple  # the ranks it serves
+    depth: int  # hops of the longest way up, and then of the longest way down
+
+
+@dataclass(frozen=True)
+class Schedule:
+    collective: str
+    root: object
+    n: int
+    links: tuple
+    trees: tuple
+    achieved: Fraction  # as stated, GB/s
+    bound: Fraction
+    certificate: dict
+
+
+def field(obj, name, kind, where):
+    need(isinstance(obj, dict), where, "want an object")
+    need(name in obj, where, f"no {name}")
+    value = obj[name]
+    where = f"{where}.{name}" if where else name
+    if kind is int:
+        need(is_int(value), where, "want an integer")
+    elif kind is Fraction:
+        need(is_int(value) or isinstance(value, Decimal), where, "want a number")
+        return Fraction(value)
+    else:
+        need(isinstance(value, kind), where, f"want {kind.__name__}")
+    return value
+
+
+def is_int(value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def fraction(value, where):
+    """A fraction, 0 or above, in lowest terms, as text "p/q"."""
+    match = isinstance(value, str) and re.fullmatch(r"(0|[1-9][0-9]{0,999})/([1-9][0-9]{0,999})", value)
+    need(match, where, f'{value!r}: want "p/q"')
+    p, q = int(match[1]), int(match[2])
+    need(gcd(p, q) == 1, where, f"{value}: not in lowest terms")
+    return Fraction(p, q)
+
+
+def is_rank(value, n):
+    return is_int(value) and 0 <= value < n
+
+
+def rank(value, n, where):
+    need(is_rank(value, n), where, f"{value!r}: want a rank below {n}")
+    return value
+
+
+def holder(collective, n, root, block):
+    """The one rank that holds a block before; None where every rank has a contribution of its own."""
+    return {"broadcast": root, "scatter": root, "gather": block, "allgather": block,
+            "alltoall": block // n}.get(collective)
+
+
+def needers(collective, n, root, block):
+    """The ranks that need a block after."""
+    if collective in ("broadcast", "allreduce", "allgather"):
+        return tuple(range(n))
+    return ({"reduce": root, "gather": root, "scatter": block, "reducescatter": block,
+             "alltoall": block % n}[collective],)
+
+
+def read_links(topology, n):
+    links = []
+    for i, entry in enumerate(field(topology, "links", list, "topology")):
+        where = f"topology.links[{i}]"
+        ends = []
+        for name in ("from", "to"):
+            vertex = field(entry, name, object, where)
+            need(is_rank(vertex, n) or isinstance(vertex, str) and vertex, f"{where}.{name}",
+                 f"{vertex!r}: want a rank below {n}, or an id")
+            ends.append(vertex)
+        need(ends[0] != ends[1], where, "leads from a vertex to itself")
+        need(field(entry, "class", str, where), f"{where}.class", "empty")
+        capacity = field(entry, "capacity", Fraction, where)
+        need(capacity > 0, f"{where}.capacity", "want a number above 0")
+        need(field(entry, "latency", Fraction, where) >= 0, f"{where}.latency", "want a number, 0 or above")
+        links.append(Link(*ends, capacity))
+    return tuple(links)
+
+
+def read_edge(value, n, links, where):
+    need(isinstance(value, list) and len(value) == 3 and isinstance(value[2], list), where, "want [src, dst, [link...]]")
+    src, dst, route = rank(value[0], n, where), rank(value[1], n, where), value[2]
+    need(src != dst, where, "leads from a rank to itself")
+    need(route, where, "no links")
+    at = src
+    for i, number in enumerate(route):
+        need(is_rank(number, len(links)), where, f"{number!r}: no such link")
+        need(links[number].src == at, where, f"link {number} starts at {links[number].src}, data is at {at}")
+        at = links[number].dst
+        if i < len(route) - 1:
+            need(isinstance(at, str), where, f"passes through rank {at}")
+    need(at == dst, where, f"links lead to {at}, not to rank {dst}")
+    need(len(set(route)) == len(route), where, "uses a link twice")
+    return Edge(src, dst, tuple(route))
+
+
+def depth_down(edges, root, where):
+    """Longest way from the root; every source must be reached before it sends."""
+    depth = {root: 0}
+    for i, edge in enumerate(edges):
+        need(edge.src in depth, f"{where}.down[{i}]", f"rank {edge.src} is not reached yet")
+        need(edge.dst not in depth, f"{where}.down[{i}]", f"rank {edge.dst} is reached already")
+        depth[edge.dst] = depth[edge.src] + 1
+    return max(depth.values())
+
+
+def depth_up(edges, root, where):
+    """Longest way to the root; every rank sends once, after all that it receives."""
+    sent, height = set(), Counter()
+    for i, edge in enumerate(edges):
+        need(edge.src != root, f"{where}.up[{i}]", f"the root, rank {root}, sends")
+        need(edge.src not in sent, f"{where}.up[{i}]", f"rank {edge.src} sends twice")
+        need(edge.dst not in sent, f"{where}.up[{i}]", f"rank {edge.dst} has sent already")
+        sent.add(edge.src)
+        height[edge.dst] = max(height[edge.dst], height[edge.src] + 1)
+    for i, edge in enumerate(edges):
+        need(edge.dst == root or edge.dst in sent, f"{where}.up[{i}]", f"rank {edge.dst} never sends to the root")
+    return height[root]
+
+
+def read_tree(entry, collective, root, n, links, where):
+    segment = field(entry, "segment", list, where)
+    need(len(segment) == 2, f"{where}.segment", "want [offset, length]")
+    offset, length = (fraction(value, f"{where}.segment[{i}]") for i, value in enumerate(segment))
+    need(length > 0, f"{where}.segment", "empty")
+    need(offset + length <= 1, f"{where}.segment", "ends after the buffer")
+    n_blocks = n ** COLLECTIVES[collective][2]
+    block = floor(offset * n_blocks)
+    need((offset + length) * n_blocks <= block + 1, f"{where}.segment", f"not inside one of the {n_blocks} blocks")
+
+    tree_root = rank(field(entry, "root", object, where), n, f"{where}.root")
+    edges = {}
+    for phase in ("down", "up"):
+        values = field(entry, phase, list, where) if phase in entry else []
+        edges[phase] = tuple(read_edge(v, n, links, f"{where}.{phase}[{i}]") for i, v in enumerate(values))
+    depth = depth_up(edges["up"], tree_root, where) + depth_down(edges["down"], tree_root, where)
+
+    to = serves = needers(collective, n, root, block)
+    if "to" in entry:
+        to = tuple(rank(r, n, f"{where}.to") for r in field(entry, "to", list, where))
+        need(to, f"{where}.to", "empty")
+        need(len(set(to)) == len(to), f"{where}.to", "a rank twice")
+        need(set(to) <= set(serves), f"{where}.to", "a rank that needs nothing of this segment")
+    return Tree(offset, length, block, tree_root, edges["down"], edges["up"], to, depth)
+
+
+def read(doc):
+    """Check the kind of every field and the shape of every tree."""
+    need(field(doc, "format", str, "") == "blink-schedule", "format", 'want "blink-schedule"')
+    need(field(doc, "version", int, "") == 1, "version", "want 1")
+    generator = field(doc, "generator", dict, "")
+    for name, kind in (("name", str), ("version", str), ("options", dict)):
+        field(generator, name, kind, "generator")
+
+    topology = field(doc, "topology", dict, "")
+    field(topology, "name", str, "topology")
+    digest = field(topology, "digest", str, "topology")
+    need(re.fullmatch("sha256:[0-9a-f]{64}", digest), "topology.digest", 'want "sha256:" and 64 hex digits')
+    ranks = field(topology, "ranks", list, "topology")
+    need(ranks, "topology.ranks", "empty")
+    for i, entry in enumerate(ranks):
+        for name in ("gpu", "node"):
+            need(field(entry, name, str, f"topology.ranks[{i}]"), f"topology.ranks[{i}].{name}", "empty")
+    need(len({entry["gpu"] for entry in ranks}) == len(ranks), "topology.ranks", "a GPU twice")
+    n = len(ranks)
+    links = read_links(topology, n)
+
+    collective = field(doc, "collective", str, "")
+    need(collective in COLLECTIVES, "collective", f"{collective!r}: unknown")
+    root = field(doc, "root", object, "")
+    if COLLECTIVES[collective][0]:
+        rank(root, n, "root")
+    else:
+        need(root is None, "root", f"want null for {collective}")
+    need(field(doc, "algorithm", str, ""), "algorithm", "empty")
+
+    trees = tuple(read_tree(entry, collective, root, n, links, f"trees[{i}]")
+                  for i, entry in enumerate(field(doc, "trees", list, "")))
+    rate = field(doc, "rate", dict, "")
+    return Schedule(collective, root, n, links, trees, field(rate, "achieved", Fraction, "rate"),
+                    field(rate, "bound", Fraction, "rate"), field(rate, "certificate", dict, "rate"))
+
+
+# ---- who holds whose data ---------------------------------------------------------------------------------
+
+
+def replay(s, tree):
+    """The multiset of contributions that each rank holds of the tree's segment in the end."""
+    reduces = COLLECTIVES[s.collective][1]
+    owner = holder(s.collective, s.n, s.root, tree.block)
+    state = [Counter([r]) if reduces or r == owner else Counter() for r in range(s.n)]
+    for edge in tree.up:
+        state[edge.dst] = state[edge.dst] + state[edge.src] if reduces else state[edge.src]
+    for edge in tree.down:
+        state[edge.dst] = state[edge.src]
+    return state
+
+
+def check_results(s):
+    for i, tree in enumerate(s.trees):
+        owner = holder(s.collective, s.n, s.root, tree.block)
+        want = Counter(range(s.n)) if owner is None else Counter([owner])
+        state = replay(s, tree)
+        for r in tree.to:
+            need(state[r] == want, f"trees[{i}]",
+                 f"rank {r} ends with {dict(sorted(state[r].items()))}, not {dict(sorted(want.items()))}")
+
+
+def check_cover(s):
+    """For each rank: segments that serve it are disjoint and cover all that it needs and does not hold before."""
+    n_blocks = s.n ** COLLECTIVES[s.collective][2]
+    served = [[] for _ in range(s.n)]
+    for i, tree in enumerate(s.trees):
+        for r in tree.to:
+            served[r].append((tree.offset, tree.offset + tree.length, i))
+    covered = Counter()  # (rank, block): how much of the buffer
+    for r, segments in enumerate(served):
+        segments.sort()
+        for (_, end, i), (offset, _, j) in zip(segments, segments[1:]):
+            need(end <= offset, f"trees[{j}].segment", f"overlaps trees[{i}] for rank {r}")
+        for offset, end, i in segments:
+            covered[r, s.trees[i].block] += end - offset
+    for block in range(n_blocks):
+        owner = holder(s.collective, s.n, s.root, block)
+        for r in needers(s.collective, s.n, s.root, block):
+            if r != owner and s.n > 1:
+                need(covered[r, block] == Fraction(1, n_blocks), "trees", f"rank {r} lacks data of block {block}")
+
+
+# ---- rate -------------------------------------------------------------------------------------------------
+
+
+def achieved(s):
+    """GB/s of algorithm bandwidth; 0 where nothing moves."""
+    load = Counter()
+    for tree in s.trees:
+        for edge in tree.up + tree.down:
+            for link in edge.links:
+                load[link] += tree.length * (s.n if s.collective == "alltoall" else 1)
+    slowest = max((load[link] / s.links[link].capacity for link in load), default=0)
+    return 1 / slowest if slowest else Fraction(0)
+
+
+def leaving(links, side):
+    return sum((link.capacity for link in links if link.src in side and link.dst not in side), Fraction(0))
+
+
+def vertex_set(s, value, where):
+    need(isinstance(value, list), where, "want an array of vertices")
+    known = set(range(s.n)) | {end for link in s.links for end in (link.src, link.dst)}
+    for vertex in value:
+        need((is_int(vertex) or isinstance(vertex, str)) and vertex in known, where, f"{vertex!r}: no such vertex")
+    need(len(set(value)) == len(value), where, "a vertex twice")
+    return set(value)
+
+
+def cut_bound(s, side, where):
+    """What leaves (or for reduce, gather and reducescatter enters) the side must carry, per byte of algorithm size:
+    broadcast, reduce and allreduce 1; allgather and reducescatter the blocks of the ranks on the side; gather and
+    scatter the blocks of the ranks beyond; alltoall a block from each rank on the side to each beyond."""
+    inside = sum(is_int(v) for v in side)
+    need(0 < inside < s.n, where, "want some rank inside and some rank outside")
+    if s.root is not None:
+        need(s.root in side, where, f"the root, rank {s.root}, is outside")
+    inward = s.collective in ("reduce", "gather", "reducescatter")
+    links = [Link(l.dst, l.src, l.capacity) for l in s.links] if inward else s.links
+    n, outside = s.n, s.n - inside
+    amount = {"allgather": Fraction(inside, n), "reducescatter": Fraction(inside, n), "gather": Fraction(outside, n),
+              "scatter": Fraction(outside, n), "alltoall": Fraction(inside * outside, n)}.get(s.collective, 1)
+    return leaving(links, side) / amount
+
+
+def partition_bound(s, parts, where):
+    need(s.collective == "allreduce", where, f"a partition proves nothing for {s.collective}")
+    need(len(parts) >= 2, where, "want two parts or more")
+    seen = set()
+    for i, part in enumerate(parts):
+        need(any(is_int(v) for v in part), f"{where}[{i}]", "holds no rank")
+        need(not seen & part, f"{where}[{i}]", "overlaps an earlier part")
+        seen |= part
+    need(set(range(s.n)) <= seen, where, "some rank is in no part")
+    return sum(leaving(s.links, part) for part in parts) / (2 * (len(parts) - 1))
+
+
+def hop_prices(n, links, price):
+    """(cost, src, dst) of the cheapest way between each two ranks that passes only switches."""
+    out = {}
+    for link, cost in zip(links, price):
+        out.setdefault(link.src, []).append((link.dst, cost))
+    hops = []
+    for src in range(n):
+        best, heap, tie = {}, [(0, 0, src)], count()  # a rank and an id do not compare
+        while heap:
+            cost, _, at = heapq.heappop(heap)
+            if at in best:
+                continue
+            best[at] = cost
+            if at == src or isinstance(at, str):
+                for to, more in out.get(at, ()):
+                    heapq.heappush(heap, (cost + more, next(tie), to))
+        hops += [(cost, src, dst) for dst, cost in best.items() if is_int(dst) and dst != src]
+    return hops
+
+
+def min_arborescence(n, root, hops):
+    """Cost of the cheapest tree from root to all of 0..n-1 (Chu and Liu, Edmonds); None where there is none."""
+    total = 0
+    while True:
+        into = [None] * n
+        for cost, u, v in hops:
+            if u != v and v != root and (into[v] is None or cost < into[v][0]):
+                into[v] = (cost, u)
+        if any(into[v] is None for v in range(n) if v != root):
+            return None
+        total += sum(into[v][0] for v in range(n) if v != root)
+        group, seen, n_groups = [None] * n, [None] * n, 0
+        for start in range(n):  # number the cycles of the cheapest hops
+            v = start
+            while v != root and seen[v] is None:
+                seen[v], v = start, into[v][1]
+            if v != root and seen[v] == start and group[v] is None:
+                while group[v] is None:
+                    group[v], v = n_groups, into[v][1]
+                n_groups += 1
+        if n_groups == 0:
+            return total
+        for v in range(n):
+            if group[v] is None:
+                group[v], n_groups = n_groups, n_groups + 1
+        hops = [(cost - (into[v][0] if v != root else 0), group[u], group[v]) for cost, u, v in hops
+                if group[u] != group[v]]
+        n, root = n_groups, group[root]
+
+
+def min_tree(s, price):
+    """Price of the cheapest tree that could carry a segment of the collective."""
+    hops = hop_prices(s.n, s.links, price)
+    back = [(cost, v, u) for cost, u, v in hops]
+    roots = range(s.n) if s.root is None else [s.root]
+    if s.collective in ("broadcast", "allgather"):
+        costs = [min_arborescence(s.n, r, hops) for r in roots]
+    elif s.collective in ("reduce", "reducescatter"):
+        costs = [min_arborescence(s.n, r, back) for r in roots]
+    elif s.collective == "allreduce":
+        both = [(min_arborescence(s.n, r, hops), min_arborescence(s.n, r, back)) for r in roots]
+        costs = [down + up for down, up in both if down is not None and up is not None]
+    else:  # the cheapest way of a block is one hop: the last one, or the first
+        end = {"gather": 2, "scatter": 1}.get(s.collective)
+        costs = [hop[0] for hop in hops if end is None or hop[end] == s.root]
+    return min((cost for cost in costs if cost is not None), default=None)
+
+
+def price_bound(s, values, where):
+    need(len(values) == len(s.links), where, f"want {len(s.links)} prices, one per link")
+    price = []
+    for i, value in enumerate(values):
+        if isinstance(value, str):
+            price.append(fraction(value, f"{where}[{i}]"))
+        else:
+            need(is_int(value) or isinstance(value, Decimal), f"{where}[{i}]", "want a number")
+            price.append(Fraction(value))
+        need(price[-1] >= 0, f"{where}[{i}]", "want a price, 0 or above")
+    scale = lcm(*(p.denominator for p in price))
+    cheapest = min_tree(s, [int(p * scale) for p in price])
+    need(cheapest is not None, where, "no tree reaches every rank")
+    cost = Fraction(cheapest, scale)
+    need(cost >= 1 - TOLERANCE, where, f"a tree costs {float(cost)}, less than 1")
+    # Blocks that stay where they are cost nothing: what moves, per byte of algorithm size, pays.
+    moves = {"gather": Fraction(s.n - 1, s.n), "scatter": Fraction(s.n - 1, s.n), "alltoall": s.n - 1}
+    paid = sum(l.capacity * p for l, p in zip(s.links, price))
+    return paid / min(cost, 1) / moves.get(s.collective, 1)
+
+
+def bound(s):
+    """GB/s that the certificate proves no algorithm can exceed."""
+    where = "rate.certificate"
+    kind = field(s.certificate, "kind", str, where)
+    if kind == "cut":
+        return cut_bound(s, vertex_set(s, field(s.certificate, "side", list, where), f"{where}.side"), f"{where}.side")
+    if kind == "partition":
+        parts = field(s.certificate, "parts", list, where)
+        return partition_bound(s, [vertex_set(s, part, f"{where}.parts[{i}]") for i, part in enumerate(parts)],
+                               f"{where}.parts")
+    need(kind == "prices", f"{where}.kind", f"{kind!r}: unknown")
+    return price_bound(s, field(s.certificate, "price", list, where), f"{where}.price")
+
+
+def check_rate(s):
+    """Stated rates are what trees and certificate give. Returns the exact two; one rank alone moves nothing: 0, 0."""
+    exact = achieved(s), (bound(s) if s.n > 1 else Fraction(0))
+    for name, stated, value in (("achieved", s.achieved, exact[0]), ("bound", s.bound, exact[1])):
+        need(abs(stated - value) <= TOLERANCE * value, f"rate.{name}", f"{float(stated)}, but it is {float(value)}")
+    need(exact[0] <= exact[1], "rate", f"achieved {float(exact[0])} is above the bound {float(exact[1])}")
+    return exact
+
+
+def judge(doc):
+    """Everything. Returns the structure and the exact achieved rate and bound; raises Wrong."""
+    s = read(doc)
+    check_results(s)
+    check_cover(s)
+    return s, *check_rate(s)
+
+
+def describe(doc):
+    s, rate, limit = judge(doc)
+    depth = max((tree.depth for tree in s.trees), default=0)
+    ratio = float(rate / limit) if limit else 1.0
+    trees = "1 tree" if len(s.trees) == 1 else f"{len(s.trees)} trees"
+    return (f"{s.collective} {s.n} ranks, {trees}, depth {depth}, "
+            f"{float(rate):.3f} of {float(limit):.3f} GB/s, ratio {ratio:.3f}")
+
+
+def main(paths):
+    wrong = 0
+    for path in paths:
+        try:
+            print(f"{path}: ok {describe(load(path))}")
+        except (Wrong, OSError, OverflowError) as error:
+            print(f"{path}: WRONG: {error}")
+            wrong = 1
+    return wrong
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        print(__doc__.split("\n\n")[1], file=sys.stderr)
+        sys.exit(2)
+    sys.exit(main(sys.argv[1:]))
