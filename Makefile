@@ -105,6 +105,7 @@ $(B)/tests/oom.so: tests/oom.c
 	@mkdir -p $(@D)
 	$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
 
+.SECONDARY:
 .PHONY: tests
 tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(B)/tests/oom.so
 
@@ -130,15 +131,19 @@ fuzz:
 		$(B)/asan/tests/fuzz/$$f --seconds $(FUZZ_SECONDS) --seed random tests/fuzz/corpus/$$f/* || exit 1; done
 
 .PHONY: bench
-bench: all
-	@BUILD=$(B) tests/bench
+bench: all $(B)/tests/bench/bench
+	@$(B)/tests/bench/bench
+	@echo; echo "execute: the schedule on the host backend, and its .cu compiled for the host"
+	@$(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.json && $(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.cu
+	@$(CC) -x c -std=gnu11 -O2 -shared -fPIC -Iruntime/include $(B)/bench.cu -o $(B)/bench.so -pthread
+	@for f in $(B)/bench.json $(B)/bench.so; do $(B)/blink-perf $$f -b 64K -e 64M -f 4 -c 0 || exit 1; done
 
 .PHONY: lint
 lint:
 	clang-format --dry-run --Werror $(wildcard src/*.[ch] src/*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] tests/*/*.c)
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr --suppress=normalCheckLevelMaxBranches \
 		-Isrc -Iruntime/include -DBLINK_VERSION='"$(VERSION)"' src runtime
-	shellcheck tests/run tests/packages tests/bench tests/lib.sh tests/suite/*.sh .ci/run
+	shellcheck tests/run tests/packages tests/lib.sh tests/suite/*.sh .ci/run
 	mandoc -Tlint -Wwarning man/*.[1-9]
 
 # ---- install ----

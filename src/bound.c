@@ -220,12 +220,15 @@ truncate_at(struct flow *f, Frac mu, Wide *x, int *part)
 					part[w] = j;
 		}
 	}
-	/* Number them by first rank. */
-	for (int r = 0; r < n; r++)
-		if (part[r] >= 0)
-			for (int w = n - 1, old = part[r]; w >= r; w--)
-				if (part[w] == old)
-					part[w] = w == r ? -1 - n_parts++ : -1 - n_parts;
+	/* Number them by first rank; below 0 until all are. */
+	for (int r = 0; r < n; r++) {
+		if (part[r] < 0)
+			continue;
+		for (int w = r, name = part[r]; w < n; w++)
+			if (part[w] == name)
+				part[w] = -1 - n_parts;
+		n_parts++;
+	}
 	for (int r = 0; r < n; r++)
 		part[r] = -1 - part[r];
 	return n_parts;

@@ -19,7 +19,7 @@
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE, "broadcast, reduce or allreduce (default)")              \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE, "root of broadcast or reduce: a rank (default 0) or the id of a GPU")  \
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
-	X(OPT_LINKS, "links", 'l', "LIST", COMPILE, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, else all") \
+	X(OPT_LINKS, "links", 'l', "LIST", COMPILE, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, alone or with net, else all") \
 	X(OPT_EPSILON, "epsilon", 0, "X", COMPILE, "MWU stops within X of the optimum, 0.001 to 0.49 (default 0.05)")   \
 	X(OPT_TOLERANCE, "tolerance", 0, "X", COMPILE, "fewest trees within X of the optimum, 0 to 0.99 (default 0.05)") \
 	X(OPT_NO_MINIMISE, "no-minimise", 0, NULL, COMPILE, "keep all trees that MWU finds")                           \

@@ -374,8 +374,9 @@ try_unit(struct ilp *p, Frac base, int parts, Packing **out, bool *fine)
 		TRY(run_glpk(p, index, value, &found));
 	if (found)
 		TRY(selected(p, out));
-	talk(p->ctx, "ilp: %lld to %lld units of %.6g GB/s from %d trees: %d", (long long)p->need, (long long)p->most,
-	    frac_double(p->unit) / 1e9, p->pack->n_trees, found ? (*out)->n_trees : 0);
+	if (found)
+		talk(p->ctx, "ilp: %d of %d trees, at least %lld and at most %lld units of %.6g GB/s", (*out)->n_trees,
+		    p->pack->n_trees, (long long)p->need, (long long)p->most, frac_double(p->unit) / 1e9);
 	arena_release(&p->ctx->scratch, mark);
 	return OK;
 }

@@ -39,7 +39,8 @@ Status topo_digest(Ctx *ctx, const Topology *topo, const char **out);
  * gpu: n_ranks entries. Fails: BAD_INPUT unknown, duplicate or none. */
 Status topo_select(Ctx *ctx, const Topology *topo, const char *gpus, int *gpu, int *n);
 
-/* Link classes to use for these GPUs, as a bit set: the fastest class that connects them by itself, else all. */
+/* Link classes to use for these GPUs, as a bit set: the fastest class that connects them by itself; else the fastest that
+ * does so together with the network; else all. */
 Status topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned *out);
 
 /* ---- induce.c ------------------------------------------------------------------------------------------ */

@@ -209,12 +209,17 @@ topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsi
 		if (topo->link[l].capacity > fastest[topo->link[l].class])
 			fastest[topo->link[l].class] = topo->link[l].capacity;
 	unsigned best = 0, all = 0;
-	int64_t best_capacity = 0;
-	for (int c = 0; c < N_LINK_CLASSES; c++) {
+	for (int c = 0; c < N_LINK_CLASSES; c++)
 		all |= fastest[c] ? 1u << c : 0;
-		if (fastest[c] > best_capacity && connects(topo, chosen, gpu[0], n, 1u << c, queue, seen)) {
-			best = 1u << c;
-			best_capacity = fastest[c];
+	/* The network joins what connects a server; by itself it would leave the faster links inside unused. */
+	for (int with_net = 0; with_net < 2 && !best; with_net++) {
+		int64_t best_capacity = 0;
+		for (int c = 0; c < N_LINK_CLASSES; c++) {
+			unsigned classes = 1u << c | (with_net ? 1u << LINK_NET : 0);
+			if (c != LINK_NET && fastest[c] > best_capacity && connects(topo, chosen, gpu[0], n, classes, queue, seen)) {
+				best = classes;
+				best_capacity = fastest[c];
+			}
 		}
 	}
 	arena_release(&ctx->scratch, mark);

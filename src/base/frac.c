@@ -165,7 +165,7 @@ frac_parse(const char *text, Frac *out)
 	Frac a;
 	if (!parse_digits(&text, &a.num) || *text++ != '/' || !parse_digits(&text, &a.den) || *text)
 		return false;
-	if (a.den == 0 || a.num > a.den || gcd64(a.num, a.den) != 1)
+	if (a.den == 0 || gcd64(a.num, a.den) != 1)
 		return false;
 	*out = a;
 	return true;

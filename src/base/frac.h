@@ -33,7 +33,7 @@ double frac_double(Frac a);
  * trailing zeros: 25, 85.714285714286, 0.00125. 0 <= num < 2^63, 0 < den < 2^96. */
 void decimal_text(Wide num, Wide den, int digits, char text[48]);
 
-/* Read "p/q" in lowest terms, 0 <= p <= q. */
+/* Read "p/q" in lowest terms. */
 bool frac_parse(const char *text, Frac *out);
 
 /* Read a plain or exponent decimal (25, 12.5, 1e-3) as value * scale, rounded to the nearest integer.

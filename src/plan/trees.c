@@ -20,13 +20,14 @@ plan_trees(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *as
 		return OK;
 	}
 	pool = many;
-	for (;;) {
-		TRY(pack_select(ctx, topo, optimum, pool, ask, &possible, &few));
-		if (few || !possible || other.variant == VARIANTS)
-			break;
+	TRY(pack_select(ctx, topo, optimum, pool, ask, &possible, &few));
+	while (!few && possible && other.variant < VARIANTS && pool->n_trees < LIMIT_ILP_TREES) {
+		int known = pool->n_trees;
 		other.variant++;
 		TRY(pack_mwu(ctx, topo, bound, &other, &more, &unused));
 		TRY(pack_pool(ctx, pool, more, &pool));
+		if (pool->n_trees > known)
+			TRY(pack_select(ctx, topo, optimum, pool, ask, &possible, &few));
 	}
 	if (!few)
 		TRY(pack_minimise(ctx, topo, optimum, pool, ask, &few));

@@ -265,11 +265,10 @@ read_to(struct reader *r, const Doc *tree, Segment *segment)
 }
 
 static Status
-read_fraction(struct reader *r, const Doc *at, Frac *out)
+read_fraction(struct reader *r, const Doc *at, int64_t most, const char *want, Frac *out)
 {
-	if (at->kind != DOC_STRING || !frac_parse(at->text, out))
-		return bad(r, at, at->kind == DOC_STRING ? at->text : "not a string",
-		    "a fraction \"p/q\" of the buffer in lowest terms, 0/1 to 1/1");
+	if (at->kind != DOC_STRING || !frac_parse(at->text, out) || frac_cmp(*out, (Frac){ most, 1 }) > 0)
+		return bad(r, at, at->kind == DOC_STRING ? at->text : "not a string", want);
 	return OK;
 }
 
@@ -282,8 +281,9 @@ read_tree(struct reader *r, const Doc *at, Segment *segment)
 	TRY(need(r, at, "segment", DOC_ARRAY, &span));
 	if (span->n != 2)
 		return bad(r, span, "not two fractions", "[offset, length]");
-	TRY(read_fraction(r, span->child[0], &segment->offset));
-	TRY(read_fraction(r, span->child[1], &segment->length));
+	static const char want_part[] = "a fraction \"p/q\" of the buffer in lowest terms, 0/1 to 1/1";
+	TRY(read_fraction(r, span->child[0], 1, want_part, &segment->offset));
+	TRY(read_fraction(r, span->child[1], 1, want_part, &segment->length));
 	TRY(need(r, at, "root", DOC_NUMBER, &root));
 	TRY(read_int(r, root, 0, r->topo->n_ranks - 1, &segment->tree.root));
 	TRY(read_edges(r, at, "down", &segment->tree.down, &segment->tree.n_down));
@@ -321,6 +321,8 @@ read_side(struct reader *r, const Doc *side, int p, int *part)
 	return OK;
 }
 
+enum { PRICE_MAX = 1000 };	/* no proof needs more than 1, which makes a tree with that link cost enough */
+
 static Status
 read_prices(struct reader *r, const Doc *at, Bound *bound)
 {
@@ -334,10 +336,10 @@ read_prices(struct reader *r, const Doc *at, Bound *bound)
 		const Doc *price = prices->child[l];
 		int64_t billionths;
 		if (price->kind == DOC_STRING) {
-			TRY(read_fraction(r, price, &bound->price[l]));
+			TRY(read_fraction(r, price, PRICE_MAX, "a fraction \"p/q\" in lowest terms, 0/1 to 1000/1", &bound->price[l]));
 			continue;
 		}
-		TRY(doc_scaled(r->ctx, r->label, price, BYTES_PER_GB, 0, 1000 * BYTES_PER_GB, "", &billionths));
+		TRY(doc_scaled(r->ctx, r->label, price, BYTES_PER_GB, 0, PRICE_MAX * BYTES_PER_GB, "", &billionths));
 		frac_make(billionths, BYTES_PER_GB, &bound->price[l]);
 	}
 	return OK;
