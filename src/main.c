@@ -276,7 +276,7 @@ compile_file(Ctx *ctx, const struct options *opt)
 	const char *format;
 	Text in = { 0 }, json = { 0 }, value[4] = { { 0 } };
 	if (opt->n_files != 1)
-		return fail(ctx, USAGE, "%d topology files: want one", opt->n_files);
+		return fail(ctx, USAGE, "%d topology files: want one; blinkc --help tells more", opt->n_files);
 	TRY(choose_format(ctx, opt, formats, "json", &format));
 	TRY(file_read(ctx, opt->file[0], &in));
 	Status status = compile_text(ctx, opt, format, opt->file[0], &in, value, &json);
@@ -302,20 +302,36 @@ check_text(Ctx *ctx, const struct options *opt, const char *label, const Text *i
 }
 
 static Status
+check_one(Ctx *ctx, const struct options *opt, const char *path)
+{
+	Text in = { 0 };
+	TRY(file_read(ctx, path, &in));
+	Status status = check_text(ctx, opt, path, &in);
+	text_free(&in);
+	return status;
+}
+
+/* Every file, whatever is wrong with others; the status of the first that is wrong. */
+static Status
 check_file(Ctx *ctx, const struct options *opt)
 {
+	Status first = OK;
 	if (opt->n_files < 1)
 		return fail(ctx, USAGE, "no schedule file: want at least one");
 	for (int i = 0; i < opt->n_files; i++) {
-		Text in = { 0 };
-		ArenaMark mark = arena_mark(&ctx->run);
-		TRY(file_read(ctx, opt->file[i], &in));
-		Status status = check_text(ctx, opt, opt->file[i], &in);
-		text_free(&in);
-		TRY(status);
-		arena_release(&ctx->run, mark);
+		Ctx own;
+		ctx_init(&own);
+		Status status = check_one(&own, opt, opt->file[i]);
+		ctx_free(&own);
+		if (status == OK)
+			continue;
+		if (first != OK)
+			fprintf(stderr, "blinkc: %s\n", ctx->error.text);
+		first = first == OK ? status : first;
+		ctx->error = own.error;
+		ctx->error.status = first;
 	}
-	return OK;
+	return first;
 }
 
 static Status
@@ -353,6 +369,24 @@ static const struct verb verbs[] = {
 
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
+/* From column 26 to 79. */
+static void
+print_wrapped(const char *text)
+{
+	int column = 26;
+	while (*text) {
+		int n = (int)strcspn(text, " ");
+		if (column + 1 + n > 79) {
+			printf("\n%26s", "");
+			column = 26;
+		}
+		printf(" %.*s", n, text);
+		column += 1 + n;
+		text += n + (text[n] == ' ');
+	}
+	printf("\n");
+}
+
 static void
 print_help(const struct verb *only)
 {
@@ -366,7 +400,8 @@ print_help(const struct verb *only)
 		char left[40];                                                                                         \
 		snprintf(left, sizeof left, "%c%c%s--" text " %s", letter ? '-' : ' ', letter ? letter : ' ',          \
 		    letter ? ", " : "  ", argument ? argument : "");                                                   \
-		printf("  %-26s %s\n", left, help);                                                                    \
+		printf("  %-24s", left);                                                                               \
+		print_wrapped(help);                                                                                   \
 	}
 	OPTION_LIST(X)
 #undef X

@@ -234,8 +234,6 @@ typedef struct {
 
 typedef enum { STEP_COPY, STEP_REDUCE } StepOp;
 
-enum { STEP_AFTER = 2 };	/* one step made what it reads, one may still read what it overwrites */
-
 /* COPY: to = from, over `edge`.  REDUCE: to = from op with, all on one rank; `with` came over `edge`. */
 typedef struct {
 	StepOp op;
@@ -243,10 +241,10 @@ typedef struct {
 	const Edge *edge;
 	Place to, from, with;
 	int stream;
-	int n_after, after[STEP_AFTER];	/* steps of other streams whose same chunk must be done before */
+	int after;		/* step of another stream that makes what it reads of the same chunk; -1: none */
 	int n_before;
-	int *before;		/* steps of other streams that read the slot until chunk c - PROGRAM_RING is done */
-	int event;		/* what the two lists above wait for; -1: no step waits for this one */
+	int *before;		/* steps of other streams that still read chunk c - PROGRAM_RING in the slot that it fills */
+	int event;		/* what others wait for; -1: none waits for this step */
 } Step;
 
 typedef struct {

@@ -12,7 +12,7 @@ plan_trees(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *as
 {
 	Packing *many, *pool, *more, *few = NULL;
 	Request other = *ask;
-	Frac optimum, unused;
+	Frac optimum, unused, finest = { 1, 1000 };
 	bool possible;
 	TRY(pack_mwu(ctx, topo, bound, ask, &many, &optimum));
 	if (!ask->minimise) {
@@ -31,6 +31,13 @@ plan_trees(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *as
 	}
 	if (!few)
 		TRY(pack_minimise(ctx, topo, optimum, pool, ask, &few));
+	if (!few && frac_cmp(ask->tolerance, ask->epsilon) < 0) {
+		/* What MWU found is not as close as it has to be. */
+		other = *ask;
+		other.epsilon = frac_cmp(ask->tolerance, finest) > 0 ? ask->tolerance : finest;
+		TRY(pack_mwu(ctx, topo, bound, &other, &many, &optimum));
+		TRY(pack_minimise(ctx, topo, optimum, many, ask, &few));
+	}
 	*out = few ? few : many;
 	return OK;
 }
