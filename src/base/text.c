@@ -107,8 +107,9 @@ void
 text_c_comment(Text *text, const char *string)
 {
 	for (const char *c = string; *c; c++) {
-		bool opens = *c == '/' && c > string && c[-1] == '*', closes = *c == '*' && c > string && c[-1] == '/';
-		if (opens || closes)
+		/* Neither the end nor the start of a comment, nor of a trigraph. */
+		char before = c > string ? c[-1] : ' ';
+		if ((before == '*' && *c == '/') || (before == '/' && *c == '*') || (before == '?' && *c == '?'))
 			text_put(text, " ");
 		/* A backslash could join lines, a control character end one. */
 		if (*c == '\\' || (unsigned char)*c < ' ' || (unsigned char)*c > 126)

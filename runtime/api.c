@@ -1,0 +1,46 @@
+/* What needs no handle. */
+#include "runtime.h"
+
+_Static_assert((int)blinkInternalError == INTERNAL && (int)blinkInvalidArgument == USAGE &&
+    (int)blinkBadInput == BAD_INPUT && (int)blinkLimit == LIMIT && (int)blinkInfeasible == INFEASIBLE && (int)blinkUnverified == UNVERIFIED &&
+    (int)blinkOutOfMemory == NO_MEMORY && (int)blinkSystemError == IO, "a blinkResult_t is a Status");
+
+const char *
+blinkVersion(void)
+{
+	return BLINK_VERSION;
+}
+
+const char *
+blinkGetErrorString(blinkResult_t result)
+{
+	switch (result) {
+	case blinkInvalidArgument:
+		return "an argument is not valid";
+	case blinkInternalError:
+		return "a defect of the library itself";
+	case blinkSystemError:
+		return "a file, a thread or a device failed";
+	default:
+		return status_text((Status)result);
+	}
+}
+
+size_t
+blinkTypeSize(blinkDataType_t type)
+{
+	switch (type) {
+	case blinkInt8:
+	case blinkUint8:
+		return 1;
+	case blinkInt32:
+	case blinkUint32:
+	case blinkFloat32:
+		return 4;
+	case blinkInt64:
+	case blinkUint64:
+	case blinkFloat64:
+		return 8;
+	}
+	return 0;
+}

@@ -1,0 +1,153 @@
+/* Communicators: one opened device, whichever backend it has. */
+#include "runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { THREADS_MAX = 256 };
+
+static blinkResult_t
+reject(struct blink_error *err, const char *text)
+{
+	err->code = blinkInvalidArgument;
+	snprintf(err->text, sizeof err->text, "%s", text);
+	return blinkInvalidArgument;
+}
+
+static void
+tell(blinkError_t *error, const struct blink_error *err)
+{
+	if (error)
+		snprintf(error->text, sizeof error->text, "%s", err->text);
+}
+
+static void
+free_comm(struct blinkComm *comm)
+{
+	if (comm->device)
+		comm->program->close(comm->device);
+	free(comm);
+}
+
+blinkResult_t
+blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config, blinkComm_t *comm, blinkError_t *error)
+{
+	static const blinkConfig_t defaults;
+	struct blink_error err = { 0 };
+	if (!config)
+		config = &defaults;
+	if (!sched || !comm)
+		reject(&err, "schedule or communicator: NULL");
+	else if (config->threads < 0 || config->threads > THREADS_MAX)
+		reject(&err, "threads: want 0 to 256");
+	else if (config->chunkBytes > SIZE_MAX / 8)
+		reject(&err, "chunkBytes: too large");
+	if (err.code != blinkSuccess) {
+		tell(error, &err);
+		return (blinkResult_t)err.code;
+	}
+	struct blinkComm *c = calloc(1, sizeof *c);
+	if (!c) {
+		err = (struct blink_error){ blinkOutOfMemory, "out of memory" };
+	} else {
+		c->program = sched->program;
+		c->chunk_bytes = config->chunkBytes;
+		c->program->open(c->program, config->threads, &c->device, &err);
+	}
+	if (err.code != blinkSuccess) {
+		free(c);
+		tell(error, &err);
+		return (blinkResult_t)err.code;
+	}
+	*comm = c;
+	return blinkSuccess;
+}
+
+blinkResult_t
+blinkCommDestroy(blinkComm_t comm)
+{
+	if (comm)
+		free_comm(comm);
+	return blinkSuccess;
+}
+
+const char *
+blinkCommGetError(blinkComm_t comm)
+{
+	return comm ? comm->err.text : "";
+}
+
+/* The backends keep the first error of a call; calls do not inherit it. */
+static struct blink_error *
+fresh(struct blinkComm *comm)
+{
+	comm->err = (struct blink_error){ 0 };
+	return &comm->err;
+}
+
+static bool
+is_rank(const struct blinkComm *comm, int rank)
+{
+	return rank >= 0 && rank < comm->program->n_ranks;
+}
+
+blinkResult_t
+blinkMemAlloc(blinkComm_t comm, int rank, size_t bytes, void **memory)
+{
+	if (!comm)
+		return blinkInvalidArgument;
+	struct blink_error *err = fresh(comm);
+	if (!is_rank(comm, rank) || !memory)
+		return reject(err, "rank or memory: not valid");
+	return (blinkResult_t)comm->program->memory_new(comm->device, rank, bytes, memory, err);
+}
+
+blinkResult_t
+blinkMemFree(blinkComm_t comm, int rank, void *memory)
+{
+	if (!comm)
+		return blinkInvalidArgument;
+	struct blink_error *err = fresh(comm);
+	if (!is_rank(comm, rank))
+		return reject(err, "rank: not valid");
+	return (blinkResult_t)comm->program->memory_free(comm->device, rank, memory, err);
+}
+
+static blinkResult_t
+copy(blinkComm_t comm, int rank, void *to, const void *from, size_t bytes)
+{
+	if (!comm)
+		return blinkInvalidArgument;
+	struct blink_error *err = fresh(comm);
+	if (!is_rank(comm, rank) || (bytes && (!to || !from)))
+		return reject(err, "rank or memory: not valid");
+	return (blinkResult_t)comm->program->memory_copy(comm->device, rank, to, from, bytes, err);
+}
+
+blinkResult_t
+blinkCopyIn(blinkComm_t comm, int rank, void *memory, const void *host, size_t bytes)
+{
+	return copy(comm, rank, memory, host, bytes);
+}
+
+blinkResult_t
+blinkCopyOut(blinkComm_t comm, int rank, void *host, const void *memory, size_t bytes)
+{
+	return copy(comm, rank, host, memory, bytes);
+}
+
+blinkResult_t
+blinkRun(blinkComm_t comm, const void *const *send, void *const *recv, size_t count, blinkDataType_t type,
+    blinkRedOp_t op)
+{
+	if (!comm)
+		return blinkInvalidArgument;
+	struct blink_error *err = fresh(comm);
+	if (!send || !recv)
+		return reject(err, "send or recv: NULL: want an array of one buffer for each rank");
+	if (count > INT64_MAX)
+		return reject(err, "count: too large");
+	struct blink_call call = { .send = send, .recv = recv, .count = (int64_t)count, .type = (int)type, .op = (int)op,
+		.chunk_bytes = (int64_t)comm->chunk_bytes };
+	return (blinkResult_t)comm->program->run(comm->device, &call, err);
+}

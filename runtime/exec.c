@@ -1,0 +1,94 @@
+/* Execute a Program without compiling it: the same calls that emit/cu.c writes out, made step by step. */
+#include "blink_device.h"
+#include "runtime.h"
+
+_Static_assert((int)BLINK_RING == (int)PROGRAM_RING, "lowering and backends agree on the slots of a ring");
+_Static_assert((int)blinkBroadcast == BROADCAST && (int)blinkReduce == REDUCE && (int)blinkAllReduce == ALLREDUCE &&
+    (int)blinkGather == GATHER && (int)blinkScatter == SCATTER && (int)blinkAllGather == ALLGATHER &&
+    (int)blinkReduceScatter == REDUCESCATTER && (int)blinkAlltoAll == ALLTOALL, "blink.h and model.h agree");
+
+static struct blink_place
+place(const struct blink_chunk *k, const Place *p)
+{
+	return p->kind == PLACE_INPUT ? blink_input(k, p->rank) : p->kind == PLACE_OUTPUT ? blink_output(k, p->rank)
+	    : blink_scratch(k, p->ring);
+}
+
+static void
+issue(const struct blink_run *run, const Program *prog, int s, int64_t c)
+{
+	struct blink_chunk k;
+	if (!blink_chunk(run, s, c, &k))
+		return;
+	for (int i = prog->first_step[s]; i < prog->first_step[s + 1]; i++) {
+		const Step *step = &prog->step[i];
+		for (int j = 0; j < step->n_before; j++)
+			blink_wait_slot(&k, step->stream, prog->step[step->before[j]].event);
+		if (step->after >= 0)
+			blink_wait(&k, step->stream, prog->step[step->after].event);
+		if (step->op == STEP_COPY)
+			blink_copy(&k, step->stream, place(&k, &step->to), place(&k, &step->from));
+		else
+			blink_reduce(&k, step->stream, place(&k, &step->to), place(&k, &step->from), place(&k, &step->with));
+		if (step->event >= 0)
+			blink_record(&k, step->stream, step->event);
+	}
+}
+
+static int
+run_program(void *device, const struct blink_call *call, struct blink_error *err)
+{
+	const Program *prog = ((struct blink_device *)device)->program->plan;
+	struct blink_run run;
+	if (blink_begin(&run, device, call, err) == blinkSuccess)
+		for (int64_t c = 0; c < run.n_chunks; c++)
+			for (int s = 0; s < prog->sched->n_segments; s++)
+				issue(&run, prog, s, c);
+	return blink_end(&run);
+}
+
+Status
+exec_program(Ctx *ctx, const Program *prog, const char *digest, struct blink_program *out)
+{
+	const Schedule *sched = prog->sched;
+	struct blink_tree *tree;
+	struct blink_ring *ring;
+	int *stream_rank;
+	TRY(NEW(ctx, tree, sched->n_segments));
+	TRY(NEW(ctx, ring, prog->n_rings));
+	TRY(NEW(ctx, stream_rank, prog->n_streams));
+	for (int s = 0; s < sched->n_segments; s++) {
+		const Extent *e = &prog->extent[s];
+		tree[s] = (struct blink_tree){ e->send_block, e->recv_block, e->begin.num, e->begin.den, e->end.num, e->end.den };
+	}
+	for (int i = 0; i < prog->n_rings; i++)
+		ring[i] = (struct blink_ring){ prog->ring[i].rank, prog->ring[i].segment };
+	for (int i = 0; i < prog->n_streams; i++)
+		stream_rank[i] = prog->stream[i].rank;
+	*out = (struct blink_program){
+		.abi = BLINK_PROGRAM_ABI,
+		.backend = BLINK_BACKEND,
+		.digest = digest,
+		.topology = sched->topo->name,
+		.algorithm = sched->algorithm,
+		.collective = (int)sched->coll,
+		.root = sched->root,
+		.n_ranks = sched->topo->n_ranks,
+		.keep_input = prog->keep_input,
+		.n_trees = sched->n_segments,
+		.n_streams = prog->n_streams,
+		.n_rings = prog->n_rings,
+		.n_events = prog->n_events,
+		.tree = tree,
+		.stream_rank = stream_rank,
+		.ring = ring,
+		.plan = prog,
+		.open = blink_open,
+		.close = blink_close,
+		.memory_new = blink_memory_new,
+		.memory_free = blink_memory_free,
+		.memory_copy = blink_memory_copy,
+		.run = run_program,
+	};
+	return OK;
+}

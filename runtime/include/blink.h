@@ -1,0 +1,153 @@
+/* libblink: run a collective by a schedule that blinkc made.  See libblink(3).
+ *
+ *	blinkSchedule_t sched;
+ *	blinkComm_t comm;
+ *	blinkScheduleLoad("allreduce.json", &sched, NULL);
+ *	blinkCommCreate(sched, NULL, &comm, NULL);
+ *	blinkRun(comm, send, recv, count, blinkFloat32, blinkSum);	send[r], recv[r]: memory of rank r
+ *	blinkCommDestroy(comm);
+ *	blinkScheduleDestroy(sched);
+ *
+ * One process drives all ranks. A schedule is a file made by `blinkc compile`, or a shared object compiled from what
+ * `blinkc compile --format cu` wrote. A file, and an object compiled by a C compiler, run on the host backend: a rank is
+ * a piece of memory of this process. An object compiled by nvcc runs on GPUs: rank r on device r % number of devices.
+ *
+ * Handles may be used by one thread at a time; different communicators by different threads at once, also where they
+ * share a schedule. The library has no global state, prints nothing and never ends the process. */
+#ifndef BLINK_H
+#define BLINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* The numbers are the exit codes of blinkc(1) and blink-perf(1) too. */
+typedef enum {
+	blinkSuccess = 0,
+	blinkInternalError = 1,		/* a defect of the library */
+	blinkInvalidArgument = 2,	/* an argument that the function does not accept */
+	blinkBadInput = 3,		/* a schedule that is not well formed, or is of another version */
+	blinkLimit = 4,			/* an input larger than the library accepts */
+	blinkInfeasible = 5,		/* from a schedule's topology: its ranks are not connected */
+	blinkUnverified = 6,		/* a schedule that does not do what its collective asks */
+	blinkOutOfMemory = 7,
+	blinkSystemError = 8		/* a file, a thread, a device or its driver failed */
+} blinkResult_t;
+
+/* Types and operations have NCCL's numbers. */
+typedef enum {
+	blinkInt8 = 0,
+	blinkUint8 = 1,
+	blinkInt32 = 2,
+	blinkUint32 = 3,
+	blinkInt64 = 4,
+	blinkUint64 = 5,
+	blinkFloat32 = 7,
+	blinkFloat64 = 8
+} blinkDataType_t;
+
+/* Integers wrap. Where an operand of min or max is NaN, so is the result. */
+typedef enum {
+	blinkSum = 0,
+	blinkProd = 1,
+	blinkMax = 2,
+	blinkMin = 3
+} blinkRedOp_t;
+
+/* What the buffers of rank r hold, in elements; n ranks. A buffer of no elements may be NULL.
+ *
+ *			sends			receives		in place
+ *	broadcast	count, root only	count			send == recv
+ *	reduce		count			count, root only	send == recv
+ *	allreduce	count			count			send == recv
+ *	gather		count			n * count, root only	send == recv + r * count
+ *	scatter		n * count, root only	count			recv == send + r * count
+ *	allgather	count			n * count		send == recv + r * count
+ *	reducescatter	n * count		count			recv == send + r * count
+ *	alltoall	n * count		n * count		send == recv
+ */
+typedef enum {
+	blinkBroadcast = 0,
+	blinkReduce = 1,
+	blinkAllReduce = 2,
+	blinkGather = 3,
+	blinkScatter = 4,
+	blinkAllGather = 5,
+	blinkReduceScatter = 6,
+	blinkAlltoAll = 7
+} blinkCollective_t;
+
+typedef struct blinkSchedule *blinkSchedule_t;
+typedef struct blinkComm *blinkComm_t;
+
+typedef struct {
+	char text[1024];		/* one line: where: what was found: what is allowed */
+} blinkError_t;
+
+typedef struct {
+	size_t chunkBytes;		/* bytes that a tree moves at a time; 0: a sixteenth of its segment, 64 KiB .. 4 MiB */
+	int threads;			/* that move data on the host backend; 0: one for each CPU, as far as streams go */
+} blinkConfig_t;
+
+/* Text is valid as long as the schedule. */
+typedef struct {
+	blinkCollective_t collective;
+	int nRanks;
+	int root;			/* -1: the collective has none */
+	int nTrees;
+	const char *collectiveName;	/* "allreduce" */
+	const char *algorithm;		/* "trees" */
+	const char *topology;		/* name of the machine that the schedule is for */
+	const char *digest;		/* "sha256:" and 64 hex digits, of the schedule's JSON */
+	const char *backend;		/* "host" or "cuda" */
+} blinkScheduleInfo_t;
+
+const char *blinkVersion(void);		/* "0.1.0" */
+const char *blinkGetErrorString(blinkResult_t result);
+size_t blinkTypeSize(blinkDataType_t type);	/* bytes of an element; 0: no such type */
+
+/* Load a schedule file or a shared object, told apart by their first bytes. A file is checked and verified
+ * before anything else sees it. A shared object is code: load none that you would not run.
+ * On failure *sched is left alone, and *error, unless it is NULL, says why. */
+blinkResult_t blinkScheduleLoad(const char *path, blinkSchedule_t *sched, blinkError_t *error);
+
+/* The same from the text of a schedule file in memory. name: what messages call it. */
+blinkResult_t blinkScheduleParse(const char *name, const char *json, size_t size, blinkSchedule_t *sched,
+    blinkError_t *error);
+blinkResult_t blinkScheduleGetInfo(blinkSchedule_t sched, blinkScheduleInfo_t *info);
+
+/* Its communicators must be destroyed before. NULL is allowed. */
+blinkResult_t blinkScheduleDestroy(blinkSchedule_t sched);
+
+/* A communicator over all ranks of the schedule: its threads, streams and scratch memory. config: NULL is all 0. */
+blinkResult_t blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config, blinkComm_t *comm,
+    blinkError_t *error);
+blinkResult_t blinkCommDestroy(blinkComm_t comm);	/* NULL is allowed */
+
+/* What the last failed call on the communicator found; "" before any. Valid until the next call on it. */
+const char *blinkCommGetError(blinkComm_t comm);
+
+/* Memory of a rank: page-aligned, not cleared. Not given back by blinkCommDestroy. */
+blinkResult_t blinkMemAlloc(blinkComm_t comm, int rank, size_t bytes, void **memory);
+blinkResult_t blinkMemFree(blinkComm_t comm, int rank, void *memory);
+blinkResult_t blinkCopyIn(blinkComm_t comm, int rank, void *memory, const void *host, size_t bytes);
+blinkResult_t blinkCopyOut(blinkComm_t comm, int rank, void *host, const void *memory, size_t bytes);
+
+/* Run the collective: send[r] and recv[r] are the buffers of rank r (above), for all ranks. On the host backend they
+ * may be any memory of the process. Returns when it is done. The same schedule, type, operation and
+ * input give the same bits, whatever the chunk size, the threads or the backend (but for the bits of a NaN that a sum
+ * or product makes). op: ignored unless the collective reduces. After a failure that is not blinkInvalidArgument, what
+ * is in recv is undefined. */
+blinkResult_t blinkRun(blinkComm_t comm, const void *const *send, void *const *recv, size_t count,
+    blinkDataType_t type, blinkRedOp_t op);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,390 @@
+/* The host body of blink_device.h: ranks are pieces of memory of this process, and streams are queues that a few threads
+ * serve.
+ *
+ * Threads take turns on streams, one copy or reduction a turn. A stream whose next entry waits for an event is
+ * parked at that event, and no thread with it, so that hundreds of streams run on two CPUs. An event counts the chunks for
+ * which it was recorded. The thread that makes a call works too, when queues are long and at the end.
+ *
+ * Everything is under one lock, except the copies and reductions themselves. */
+#ifndef BLINK_HOST_H
+#define BLINK_HOST_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#define BLINK_BACKEND "host"
+
+enum { BLINK_PAGE = 4096, BLINK_THREADS_MAX = 256 };
+
+/* Entries in all queues: past the first number the caller works until the second is reached. */
+enum { BLINK_QUEUE_MANY = 1 << 15, BLINK_QUEUE_FEW = 1 << 14 };
+
+enum blink_entry_kind { BLINK_COPY, BLINK_REDUCE, BLINK_WAIT, BLINK_RECORD };
+
+struct blink_entry {
+	enum blink_entry_kind kind;
+	int event;			/* wait, record: for this chunk */
+	int64_t chunk;
+	char *to;
+	const char *from, *with;
+	size_t n;			/* copy: bytes; reduce: elements */
+};
+
+struct blink_queue {
+	struct blink_entry *entry;	/* a ring: `n` entries from `head`, room for a power of two */
+	size_t head, n, room;
+	int next;			/* behind it in the list that it is in, or -1 */
+	bool idle;			/* empty, and no thread has it */
+};
+
+typedef void (*blink_reduction)(void *to, const void *from, const void *with, size_t n);
+
+struct blink_backend {
+	const struct blink_program *program;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool made_lock, made_changed;
+	struct blink_queue *queue;	/* of each stream */
+	int ready_first, ready_last;	/* streams that can go on */
+	int64_t *recorded;		/* of each event: chunks */
+	int *parked;			/* of each event: the first stream that waits for it, or -1 */
+	size_t n_entries;		/* in all queues */
+	int n_busy;			/* threads that have a stream */
+	bool quit;
+	struct blink_error err;		/* of this call; after one, entries are dropped instead of executed */
+	blink_reduction reduction;	/* of this call */
+	int n_threads;
+	pthread_t *thread;
+};
+
+/* ---- Reductions ---- */
+
+#define BLINK_LOOP(op_code, op, VALUE, code, type, T, U, nan)                  \
+	BLINK_FN void                                                          \
+	blink_##op##_##type(void *to, const void *from, const void *with, size_t n) \
+	{                                                                      \
+		T *z = (T *)to;                                                \
+		const T *a = (const T *)from, *b = (const T *)with;            \
+		for (size_t i = 0; i < n; i++)                                 \
+			z[i] = VALUE(T, U, nan, a[i], b[i]);                   \
+	}
+#define BLINK_LOOPS(code, type, T, U, nan, with)                               \
+	BLINK_LOOP(blinkSum, sum, BLINK_SUM, code, type, T, U, nan)            \
+	BLINK_LOOP(blinkProd, prod, BLINK_PROD, code, type, T, U, nan)         \
+	BLINK_LOOP(blinkMax, max, BLINK_MAX, code, type, T, U, nan)            \
+	BLINK_LOOP(blinkMin, min, BLINK_MIN, code, type, T, U, nan)
+BLINK_TYPE_LIST(BLINK_LOOPS, 0)
+#undef BLINK_LOOPS
+#undef BLINK_LOOP
+
+BLINK_FN blink_reduction
+blink_reduction_of(int type, int op)
+{
+	switch (type) {
+#define BLINK_CASE(code, type, T, U, nan, with)                                \
+	case code:                                                             \
+		return op == blinkProd ? blink_prod_##type : op == blinkMax ? blink_max_##type \
+		    : op == blinkMin ? blink_min_##type : blink_sum_##type;
+		BLINK_TYPE_LIST(BLINK_CASE, 0)
+#undef BLINK_CASE
+	}
+	return NULL;
+}
+
+/* ---- Streams; the lock is held ---- */
+
+BLINK_FN void
+blink_make_ready(struct blink_backend *b, int stream)
+{
+	b->queue[stream].next = -1;
+	if (b->ready_first < 0)
+		b->ready_first = stream;
+	else
+		b->queue[b->ready_last].next = stream;
+	b->ready_last = stream;
+	pthread_cond_signal(&b->changed);
+}
+
+/* Execute what the first ready stream has, up to and with one copy or reduction. */
+BLINK_FN void
+blink_take_turn(struct blink_backend *b)
+{
+	int stream = b->ready_first;
+	struct blink_queue *q = &b->queue[stream];
+	bool moved = false, parked = false;
+	b->ready_first = q->next;
+	b->n_busy++;
+	while (q->n > 0 && !parked) {
+		struct blink_entry e = q->entry[q->head];
+		bool moves = e.kind == BLINK_COPY || e.kind == BLINK_REDUCE;
+		if (moves && moved)
+			break;
+		if (moves && b->err.code == blinkSuccess) {
+			pthread_mutex_unlock(&b->lock);
+			if (e.kind == BLINK_COPY)
+				memcpy(e.to, e.from, e.n);
+			else
+				b->reduction(e.to, e.from, e.with, e.n);
+			pthread_mutex_lock(&b->lock);
+			moved = true;
+		} else if (e.kind == BLINK_WAIT && b->err.code == blinkSuccess && b->recorded[e.event] <= e.chunk) {
+			q->next = b->parked[e.event];
+			b->parked[e.event] = stream;
+			parked = true;
+			continue;
+		} else if (e.kind == BLINK_RECORD) {
+			b->recorded[e.event] = e.chunk + 1;
+			/* Each looks again whether the event is the one that it waits for. */
+			int first = b->parked[e.event];
+			b->parked[e.event] = -1;
+			while (first >= 0) {
+				int after = b->queue[first].next;
+				blink_make_ready(b, first);
+				first = after;
+			}
+		}
+		q->head = (q->head + 1) & (q->room - 1);
+		q->n--;
+		b->n_entries--;
+	}
+	b->n_busy--;
+	q->idle = q->n == 0;
+	if (!q->idle && !parked)
+		blink_make_ready(b, stream);
+	if (b->n_busy == 0 || b->n_entries == 0)
+		pthread_cond_broadcast(&b->changed);
+}
+
+/* Work until at most `few` entries are left. Every entry waits only for earlier ones, so that as long as any is
+ * left some stream is busy or ready, unless the program is wrong; then drop them all rather than wait for ever. */
+BLINK_FN void
+blink_work(struct blink_backend *b, size_t few)
+{
+	while (b->n_entries > few) {
+		if (b->ready_first >= 0) {
+			blink_take_turn(b);
+		} else if (b->n_busy > 0) {
+			pthread_cond_wait(&b->changed, &b->lock);
+		} else {
+			blink_fail(&b->err, blinkInternalError, "%zu entries of the queues wait for each other", b->n_entries);
+			for (int e = 0; e < b->program->n_events; e++) {
+				for (int s = b->parked[e], after; s >= 0; s = after) {
+					after = b->queue[s].next;
+					blink_make_ready(b, s);
+				}
+				b->parked[e] = -1;
+			}
+		}
+	}
+}
+
+BLINK_FN void *
+blink_worker(void *backend)
+{
+	struct blink_backend *b = (struct blink_backend *)backend;
+	pthread_mutex_lock(&b->lock);
+	while (!b->quit) {
+		if (b->ready_first >= 0)
+			blink_take_turn(b);
+		else
+			pthread_cond_wait(&b->changed, &b->lock);
+	}
+	pthread_mutex_unlock(&b->lock);
+	return NULL;
+}
+
+/* Where no memory is left for an entry the call fails, and what else is queued is dropped. */
+BLINK_FN void
+blink_enqueue(struct blink_backend *b, int stream, struct blink_entry entry)
+{
+	struct blink_queue *q = &b->queue[stream];
+	pthread_mutex_lock(&b->lock);
+	if (q->n == q->room && b->err.code == blinkSuccess) {
+		size_t room = q->room ? 2 * q->room : 8;
+		struct blink_entry *grown = (struct blink_entry *)blink_array(room, sizeof *grown);
+		if (grown) {
+			for (size_t i = 0; i < q->n; i++)
+				grown[i] = q->entry[(q->head + i) & (q->room - 1)];
+			free(q->entry);
+			q->entry = grown;
+			q->head = 0;
+			q->room = room;
+		} else {
+			blink_fail_memory(&b->err);
+		}
+	}
+	if (b->err.code == blinkSuccess) {
+		q->entry[(q->head + q->n++) & (q->room - 1)] = entry;
+		b->n_entries++;
+		if (q->idle) {
+			q->idle = false;
+			blink_make_ready(b, stream);
+		}
+		if (b->n_entries > BLINK_QUEUE_MANY)
+			blink_work(b, BLINK_QUEUE_FEW);
+	}
+	pthread_mutex_unlock(&b->lock);
+}
+
+BLINK_FN void
+blink_backend_copy(struct blink_backend *b, int stream, int to_rank, char *to, int from_rank, const char *from,
+    size_t bytes)
+{
+	struct blink_entry entry = { BLINK_COPY, 0, 0, to, from, NULL, bytes };
+	(void)to_rank;
+	(void)from_rank;
+	blink_enqueue(b, stream, entry);
+}
+
+BLINK_FN void
+blink_backend_reduce(struct blink_backend *b, int stream, char *to, const char *from, const char *with, size_t n)
+{
+	struct blink_entry entry = { BLINK_REDUCE, 0, 0, to, from, with, n };
+	blink_enqueue(b, stream, entry);
+}
+
+BLINK_FN void
+blink_backend_wait(struct blink_backend *b, int stream, int event, int64_t chunk)
+{
+	struct blink_entry entry = { BLINK_WAIT, event, chunk, NULL, NULL, NULL, 0 };
+	blink_enqueue(b, stream, entry);
+}
+
+BLINK_FN void
+blink_backend_record(struct blink_backend *b, int stream, int event, int64_t chunk)
+{
+	struct blink_entry entry = { BLINK_RECORD, event, chunk, NULL, NULL, NULL, 0 };
+	blink_enqueue(b, stream, entry);
+}
+
+BLINK_FN int
+blink_backend_begin(struct blink_backend *b, int type, int op, struct blink_error *err)
+{
+	pthread_mutex_lock(&b->lock);
+	b->reduction = blink_reduction_of(type, op);
+	b->err.code = blinkSuccess;
+	for (int e = 0; e < b->program->n_events; e++)
+		b->recorded[e] = 0;
+	pthread_mutex_unlock(&b->lock);
+	return err->code;
+}
+
+BLINK_FN int
+blink_backend_finish(struct blink_backend *b, struct blink_error *err)
+{
+	pthread_mutex_lock(&b->lock);
+	blink_work(b, 0);
+	if (b->err.code != blinkSuccess)
+		blink_fail(err, b->err.code, "%s", b->err.text);
+	pthread_mutex_unlock(&b->lock);
+	return err->code;
+}
+
+/* ---- Memory ---- */
+
+BLINK_FN int
+blink_backend_alloc(struct blink_backend *b, int rank, size_t bytes, void **memory, struct blink_error *err)
+{
+	void *p = NULL;
+	(void)b;
+	(void)rank;
+	if (bytes > SIZE_MAX / 2 || posix_memalign(&p, BLINK_PAGE, bytes ? bytes : 1) != 0)
+		return blink_fail(err, blinkOutOfMemory, "rank %d: no memory for %zu bytes", rank, bytes);
+	*memory = p;
+	return blinkSuccess;
+}
+
+BLINK_FN int
+blink_backend_free(struct blink_backend *b, int rank, void *memory, struct blink_error *err)
+{
+	(void)b;
+	(void)rank;
+	free(memory);
+	return err->code;
+}
+
+BLINK_FN int
+blink_backend_transfer(struct blink_backend *b, int rank, void *to, const void *from, size_t bytes,
+    struct blink_error *err)
+{
+	(void)b;
+	(void)rank;
+	if (bytes)
+		memcpy(to, from, bytes);
+	return err->code;
+}
+
+/* ---- Threads ---- */
+
+BLINK_FN void
+blink_backend_close(struct blink_backend *b)
+{
+	if (b->made_changed) {
+		pthread_mutex_lock(&b->lock);
+		b->quit = true;
+		pthread_cond_broadcast(&b->changed);
+		pthread_mutex_unlock(&b->lock);
+		for (int i = 0; i < b->n_threads; i++)
+			pthread_join(b->thread[i], NULL);
+		pthread_cond_destroy(&b->changed);
+	}
+	if (b->made_lock)
+		pthread_mutex_destroy(&b->lock);
+	if (b->queue)
+		for (int s = 0; s < b->program->n_streams + b->program->n_ranks; s++)
+			free(b->queue[s].entry);
+	free(b->queue);
+	free(b->recorded);
+	free(b->parked);
+	free(b->thread);
+}
+
+/* The caller of blink_run is a thread too. They take no signals, which are for the program that called us. */
+BLINK_FN void
+blink_start_threads(struct blink_backend *b, int n, struct blink_error *err)
+{
+	sigset_t all, before;
+	int failed = 0;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (b->n_threads < n && !failed) {
+		failed = pthread_create(&b->thread[b->n_threads], NULL, blink_worker, b);
+		b->n_threads += !failed;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (failed)
+		blink_fail(err, blinkSystemError, "thread %d of %d: %s", b->n_threads + 2, n + 1, strerror(failed));
+}
+
+BLINK_FN int
+blink_backend_open(struct blink_backend *b, const struct blink_program *program, int threads, struct blink_error *err)
+{
+	int n_streams = program->n_streams + program->n_ranks;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	if (threads == 0)
+		threads = cpus < 1 ? 1 : cpus > BLINK_THREADS_MAX ? BLINK_THREADS_MAX : (int)cpus;
+	if (threads > n_streams)
+		threads = n_streams;
+	b->program = program;
+	b->ready_first = b->ready_last = -1;
+	b->queue = (struct blink_queue *)blink_array((size_t)n_streams, sizeof *b->queue);
+	b->recorded = (int64_t *)blink_array((size_t)program->n_events, sizeof *b->recorded);
+	b->parked = (int *)blink_array((size_t)program->n_events, sizeof *b->parked);
+	b->thread = (pthread_t *)blink_array((size_t)threads, sizeof *b->thread);
+	if (!b->queue || !b->recorded || !b->parked || !b->thread)
+		return blink_fail_memory(err);
+	for (int s = 0; s < n_streams; s++)
+		b->queue[s].idle = true;
+	for (int e = 0; e < program->n_events; e++)
+		b->parked[e] = -1;
+	b->made_lock = pthread_mutex_init(&b->lock, NULL) == 0;
+	b->made_changed = b->made_lock && pthread_cond_init(&b->changed, NULL) == 0;
+	if (!b->made_changed)
+		return blink_fail(err, blinkSystemError, "a lock could not be made");
+	blink_start_threads(b, threads - 1, err);
+	return err->code;
+}
+
+#endif

@@ -1,0 +1,181 @@
+/* Schedules: a file is read, checked, verified and lowered; a shared object brings its table along. */
+#include "runtime.h"
+
+#include "base/digest.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void
+free_schedule(struct blinkSchedule *sched)
+{
+	if (sched->object)
+		dlclose(sched->object);
+	ctx_free(&sched->ctx);
+	free(sched);
+}
+
+static void
+fill_info(struct blinkSchedule *sched)
+{
+	const struct blink_program *p = sched->program;
+	sched->info = (blinkScheduleInfo_t){
+		.collective = (blinkCollective_t)p->collective,
+		.nRanks = p->n_ranks,
+		.root = p->root,
+		.nTrees = p->n_trees,
+		.collectiveName = collective_name((Collective)p->collective),
+		.algorithm = p->algorithm,
+		.topology = p->topology,
+		.digest = p->digest,
+		.backend = p->backend,
+	};
+}
+
+static Status
+load_json(struct blinkSchedule *sched, const char *name, const char *json, size_t size)
+{
+	Ctx *ctx = &sched->ctx;
+	Schedule *read;
+	Program *prog;
+	TRY(sched_read(ctx, name, json, size, &read));
+	TRY(sched_verify(ctx, name, read));
+	TRY(lower(ctx, read, &prog));
+	digest_of(json, size, sched->digest);
+	TRY(exec_program(ctx, prog, sched->digest, &sched->built));
+	sched->program = &sched->built;
+	return OK;
+}
+
+static Status
+load_object(struct blinkSchedule *sched, const char *path)
+{
+	Ctx *ctx = &sched->ctx;
+	char *full = NULL;
+	/* A name without a slash would be searched for in the system's folders. */
+	if (asprintf(&full, "%s%s", strchr(path, '/') ? "" : "./", path) < 0)
+		return fail_memory(ctx);
+	sched->object = dlopen(full, RTLD_NOW | RTLD_LOCAL);
+	free(full);
+	if (!sched->object)
+		return fail(ctx, BAD_INPUT, "%s: %s", path, dlerror());
+	const struct blink_program *p = dlsym(sched->object, "blink_program");
+	if (!p)
+		return fail(ctx, BAD_INPUT, "%s: no symbol blink_program: want an object compiled from what blinkc wrote", path);
+	if (p->abi != BLINK_PROGRAM_ABI)
+		return fail(ctx, BAD_INPUT, "%s: program ABI %u: want %u: compile it with this libblink's headers", path,
+		    (unsigned)p->abi, (unsigned)BLINK_PROGRAM_ABI);
+	if (p->n_ranks < 1 || p->n_ranks > LIMIT_RANKS || p->collective < 0 || p->collective >= N_COLLECTIVES)
+		return fail(ctx, BAD_INPUT, "%s: blink_program: %d ranks, collective %d: not a schedule", path, p->n_ranks,
+		    p->collective);
+	sched->program = p;
+	return OK;
+}
+
+static Status
+read_stream(Ctx *ctx, const char *path, FILE *file, Text *out)
+{
+	char part[65536];
+	size_t n;
+	while ((n = fread(part, 1, sizeof part, file)) > 0) {
+		text_add(out, part, n);
+		if (out->failed)
+			return fail_memory(ctx);
+		if (out->size > LIMIT_FILE_BYTES)
+			return fail(ctx, LIMIT, "%s: larger than %d bytes", path, (int)LIMIT_FILE_BYTES);
+	}
+	if (ferror(file))
+		return fail(ctx, IO, "%s: %s", path, strerror(errno));
+	return OK;
+}
+
+static Status
+load_path(struct blinkSchedule *sched, const char *path)
+{
+	Ctx *ctx = &sched->ctx;
+	Text text = { 0 };
+	FILE *file = fopen(path, "rbe");
+	if (!file)
+		return errno == ENOMEM ? fail_memory(ctx) : fail(ctx, IO, "%s: %s", path, strerror(errno));
+	char magic[4] = "";
+	Status status;
+	if (fread(magic, 1, sizeof magic, file) == sizeof magic && memcmp(magic, "\177ELF", 4) == 0) {
+		status = load_object(sched, path);
+	} else {
+		rewind(file);
+		status = read_stream(ctx, path, file, &text);
+		if (status == OK)
+			status = load_json(sched, path, text.data ? text.data : "", text.size);
+	}
+	text_free(&text);
+	fclose(file);
+	return status;
+}
+
+/* From `path`, or, where that is NULL, from `size` bytes of text that messages call `name`. */
+static blinkResult_t
+load(const char *path, const char *name, const char *json, size_t size, blinkSchedule_t *out, blinkError_t *error)
+{
+	struct blinkSchedule *sched = calloc(1, sizeof *sched);
+	if (!sched) {
+		if (error)
+			snprintf(error->text, sizeof error->text, "out of memory");
+		return blinkOutOfMemory;
+	}
+	ctx_init(&sched->ctx);
+	Status status = path ? load_path(sched, path) : load_json(sched, name, json, size);
+	arena_free(&sched->ctx.scratch);
+	if (status != OK) {
+		if (error)
+			snprintf(error->text, sizeof error->text, "%s", sched->ctx.error.text);
+		free_schedule(sched);
+		return (blinkResult_t)status;
+	}
+	fill_info(sched);
+	*out = sched;
+	return blinkSuccess;
+}
+
+static blinkResult_t
+null_argument(blinkError_t *error)
+{
+	if (error)
+		snprintf(error->text, sizeof error->text, "an argument is NULL");
+	return blinkInvalidArgument;
+}
+
+blinkResult_t
+blinkScheduleLoad(const char *path, blinkSchedule_t *sched, blinkError_t *error)
+{
+	if (!path || !sched)
+		return null_argument(error);
+	return load(path, NULL, NULL, 0, sched, error);
+}
+
+blinkResult_t
+blinkScheduleParse(const char *name, const char *json, size_t size, blinkSchedule_t *sched, blinkError_t *error)
+{
+	if (!name || !json || !sched)
+		return null_argument(error);
+	return load(NULL, name, json, size, sched, error);
+}
+
+blinkResult_t
+blinkScheduleGetInfo(blinkSchedule_t sched, blinkScheduleInfo_t *info)
+{
+	if (!sched || !info)
+		return blinkInvalidArgument;
+	*info = sched->info;
+	return blinkSuccess;
+}
+
+blinkResult_t
+blinkScheduleDestroy(blinkSchedule_t sched)
+{
+	if (sched)
+		free_schedule(sched);
+	return blinkSuccess;
+}

@@ -1,0 +1,758 @@
+/* blink-perf: time a schedule as nccl-tests time NCCL, and check every element that it delivers.
+ *
+ * Data is chosen so that the right answer is one value, whatever the order of a reduction: integers of any bits, since they
+ * wrap; small whole floats for sums; powers of two for products. Each depends on the rank and the position, so
+ * that data in the wrong place is wrong data. */
+#include "blink.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { USAGE = blinkInvalidArgument, WRONG = blinkUnverified };
+enum { GUARD = 256, GUARD_BYTE = 0xa5, POISON_BYTE = 0xee };	/* around buffers, and in what is not yet received */
+enum { BLOCK = 4096 };						/* elements made and compared at a time */
+
+struct type {
+	const char *name, *also;
+	blinkDataType_t code;
+	int bits;
+	bool is_signed, is_float;
+};
+
+static const struct type types[] = {
+	{ "int8", "char", blinkInt8, 8, true, false },
+	{ "uint8", NULL, blinkUint8, 8, false, false },
+	{ "int32", "int", blinkInt32, 32, true, false },
+	{ "uint32", NULL, blinkUint32, 32, false, false },
+	{ "int64", NULL, blinkInt64, 64, true, false },
+	{ "uint64", NULL, blinkUint64, 64, false, false },
+	{ "float", "float32", blinkFloat32, 32, true, true },
+	{ "double", "float64", blinkFloat64, 64, true, true },
+};
+
+struct op {
+	const char *name;
+	blinkRedOp_t code;
+};
+
+static const struct op ops[] = { { "sum", blinkSum }, { "prod", blinkProd }, { "max", blinkMax }, { "min", blinkMin } };
+
+enum { N_TYPES = sizeof types / sizeof types[0], N_OPS = sizeof ops / sizeof ops[0] };
+
+struct options {
+	int64_t min, max, step, factor, iters, warmup, check, chunk, threads;
+	const char *type, *op;		/* "all" is all */
+	const char *path;
+};
+
+struct buffer {
+	char *memory, *data;		/* `data` lies GUARD bytes into `memory` */
+};
+
+struct perf {
+	struct options opt;
+	blinkSchedule_t sched;
+	blinkScheduleInfo_t info;
+	blinkComm_t comm;
+	struct buffer *send, *recv;	/* of each rank */
+	const void **from;		/* what blinkRun gets */
+	void **to;
+	const struct type *type;
+	const struct op *op;		/* NULL: the collective does not reduce */
+	size_t count, size;		/* elements of a block, bytes of an element */
+	int64_t n_wrong;		/* in all runs */
+	int code;			/* exit code of what failed */
+	double busbw_sum;
+	int n_rows;
+};
+
+static int
+complain(int code, const char *format, ...)
+{
+	va_list args;
+	fputs("blink-perf: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return code;
+}
+
+static int
+comm_failed(struct perf *p, blinkResult_t result)
+{
+	const char *text = blinkCommGetError(p->comm);
+	return p->code = complain((int)result, "%s: %s", p->opt.path, *text ? text : blinkGetErrorString(result));
+}
+
+/* ---- Buffers ---- */
+
+static bool
+reduces(const struct perf *p)
+{
+	return p->info.collective == blinkReduce || p->info.collective == blinkAllReduce ||
+	    p->info.collective == blinkReduceScatter;
+}
+
+/* Elements in the send (receive) buffer of rank r: blocks of `count` (blink.h). */
+static size_t
+send_blocks(const struct perf *p, int r)
+{
+	switch (p->info.collective) {
+	case blinkBroadcast:
+		return r == p->info.root;
+	case blinkScatter:
+		return r == p->info.root ? (size_t)p->info.nRanks : 0;
+	case blinkReduceScatter:
+	case blinkAlltoAll:
+		return (size_t)p->info.nRanks;
+	default:
+		return 1;
+	}
+}
+
+static size_t
+recv_blocks(const struct perf *p, int r)
+{
+	switch (p->info.collective) {
+	case blinkReduce:
+		return r == p->info.root;
+	case blinkGather:
+		return r == p->info.root ? (size_t)p->info.nRanks : 0;
+	case blinkAllGather:
+	case blinkAlltoAll:
+		return (size_t)p->info.nRanks;
+	default:
+		return 1;
+	}
+}
+
+/* Blocks in what nccl-tests call the size of a collective. */
+static int64_t
+size_blocks(const struct perf *p)
+{
+	switch (p->info.collective) {
+	case blinkBroadcast:
+	case blinkReduce:
+	case blinkAllReduce:
+		return 1;
+	default:
+		return p->info.nRanks;
+	}
+}
+
+/* ---- Data ---- */
+
+/* An integer of the type, extended to 64 bits, or a float. */
+union value {
+	uint64_t u;
+	double f;
+};
+
+static uint64_t
+mix(uint64_t x)
+{
+	x += UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return x ^ (x >> 31);
+}
+
+static uint64_t
+extend(const struct type *type, uint64_t u)
+{
+	if (type->bits == 64)
+		return u;
+	uint64_t mask = (UINT64_C(1) << type->bits) - 1, sign = type->is_signed ? UINT64_C(1) << (type->bits - 1) : 0;
+	return ((u & mask) ^ sign) - sign;
+}
+
+/* What rank r sends at position `at`. */
+static union value
+element(const struct perf *p, int r, size_t at)
+{
+	uint64_t hash = mix(mix((uint64_t)r + 1) ^ at);
+	union value v;
+	if (!p->type->is_float) {
+		v.u = extend(p->type, hash);
+	} else if (p->op && p->op->code == blinkSum) {
+		v.f = (double)(int)(hash % 31) - 15;
+	} else if (p->op && p->op->code == blinkProd) {
+		/* At most 64 ranks change the exponent, by at most 1: products stay within a float. */
+		int every = (p->info.nRanks + 63) / 64;
+		double scale = hash % 3 == 0 ? 0.5 : hash % 3 == 1 ? 1 : 2;
+		v.f = (r % every == 0 ? scale : 1) * (hash & 1024 ? -1 : 1);
+	} else {
+		v.f = (double)(int64_t)(hash >> 40) - (1 << 23);
+	}
+	return v;
+}
+
+static union value
+combine(const struct perf *p, union value a, union value b)
+{
+	bool below = p->type->is_float ? a.f < b.f : p->type->is_signed ? (int64_t)a.u < (int64_t)b.u : a.u < b.u;
+	union value v;
+	switch (p->op->code) {
+	case blinkSum:
+		if (p->type->is_float)
+			v.f = a.f + b.f;
+		else
+			v.u = extend(p->type, a.u + b.u);
+		return v;
+	case blinkProd:
+		if (p->type->is_float)
+			v.f = a.f * b.f;
+		else
+			v.u = extend(p->type, a.u * b.u);
+		return v;
+	case blinkMax:
+		return below ? b : a;
+	default:
+		return below ? a : b;
+	}
+}
+
+/* What rank r must receive at position `at`. */
+static union value
+expected(const struct perf *p, int r, size_t at)
+{
+	size_t block = at / p->count, i = at % p->count, own = (size_t)r * p->count + i;
+	union value v;
+	switch (p->info.collective) {
+	case blinkBroadcast:
+		return element(p, p->info.root, at);
+	case blinkScatter:
+		return element(p, p->info.root, own);
+	case blinkGather:
+	case blinkAllGather:
+		return element(p, (int)block, i);
+	case blinkAlltoAll:
+		return element(p, (int)block, own);
+	default:
+		at = p->info.collective == blinkReduceScatter ? own : at;
+		v = element(p, 0, at);
+		for (int q = 1; q < p->info.nRanks; q++)
+			v = combine(p, v, element(p, q, at));
+		return v;
+	}
+}
+
+static void
+put(const struct type *type, char *to, union value v)
+{
+	int8_t i8 = (int8_t)v.u;
+	int32_t i32 = (int32_t)v.u;
+	float f32 = type->is_float ? (float)v.f : 0;
+	if (type->is_float && type->bits == 32)
+		memcpy(to, &f32, 4);
+	else if (type->bits == 64)
+		memcpy(to, &v, 8);
+	else
+		memcpy(to, type->bits == 8 ? (void *)&i8 : (void *)&i32, (size_t)type->bits / 8);
+}
+
+typedef union value (*maker)(const struct perf *p, int r, size_t at);
+
+static int
+fill(struct perf *p, int r, char *data, size_t n, maker make)
+{
+	char block[BLOCK * 8];
+	for (size_t at = 0; at < n; at += BLOCK) {
+		size_t m = n - at < BLOCK ? n - at : BLOCK;
+		for (size_t i = 0; i < m; i++)
+			put(p->type, block + i * p->size, make(p, r, at + i));
+		blinkResult_t result = blinkCopyIn(p->comm, r, data + at * p->size, block, m * p->size);
+		if (result)
+			return comm_failed(p, result);
+	}
+	return 0;
+}
+
+/* Count what differs. */
+static int
+compare(struct perf *p, int r, const char *data, size_t n, maker make, int64_t *wrong)
+{
+	char block[BLOCK * 8], want[8];
+	for (size_t at = 0; at < n; at += BLOCK) {
+		size_t m = n - at < BLOCK ? n - at : BLOCK;
+		blinkResult_t result = blinkCopyOut(p->comm, r, block, data + at * p->size, m * p->size);
+		if (result)
+			return comm_failed(p, result);
+		for (size_t i = 0; i < m; i++) {
+			put(p->type, want, make(p, r, at + i));
+			*wrong += memcmp(want, block + i * p->size, p->size) != 0;
+		}
+	}
+	return 0;
+}
+
+static int
+set_bytes(struct perf *p, int r, char *data, size_t bytes, int byte)
+{
+	char block[BLOCK];
+	memset(block, byte, sizeof block);
+	for (size_t at = 0; at < bytes; at += sizeof block) {
+		size_t m = bytes - at < sizeof block ? bytes - at : sizeof block;
+		blinkResult_t result = blinkCopyIn(p->comm, r, data + at, block, m);
+		if (result)
+			return comm_failed(p, result);
+	}
+	return 0;
+}
+
+static int
+check_guard(struct perf *p, int r, const char *data, int64_t *wrong)
+{
+	char block[GUARD];
+	blinkResult_t result = blinkCopyOut(p->comm, r, block, data, sizeof block);
+	if (result)
+		return comm_failed(p, result);
+	for (int i = 0; i < GUARD; i++)
+		*wrong += (unsigned char)block[i] != GUARD_BYTE;
+	return 0;
+}
+
+/* ---- One run ---- */
+
+/* Buffers of rank r. In place, the smaller one is the rank's own block of the larger. */
+static void
+place(struct perf *p, int r, bool in_place, size_t *sent, size_t *received)
+{
+	*sent = send_blocks(p, r) * p->count;
+	*received = recv_blocks(p, r) * p->count;
+	char *send = *sent ? p->send[r].data : NULL, *recv = *received ? p->recv[r].data : NULL;
+	size_t own = (size_t)r * p->count * p->size;
+	if (in_place && *sent && *received) {
+		if (*sent > *received)
+			recv = send + own;
+		else if (*sent < *received)
+			send = recv + own;
+		else
+			send = recv;
+	}
+	/* One block may be all there is, of a gather too. */
+	p->from[r] = send;
+	p->to[r] = recv;
+}
+
+static int
+prepare(struct perf *p, bool in_place)
+{
+	for (int r = 0; r < p->info.nRanks; r++) {
+		size_t sent, received;
+		place(p, r, in_place, &sent, &received);
+		for (int side = 0; side < 2; side++) {
+			char *data = side ? p->recv[r].data : p->send[r].data;
+			size_t n = (side ? received : sent) * p->size;
+			if (set_bytes(p, r, data - GUARD, GUARD, GUARD_BYTE) || set_bytes(p, r, data, n, POISON_BYTE) ||
+			    set_bytes(p, r, data + n, GUARD, GUARD_BYTE))
+				return 1;
+		}
+		if (sent && fill(p, r, (char *)p->from[r], sent, element))
+			return 1;
+	}
+	return 0;
+}
+
+static int
+check(struct perf *p, bool in_place, int64_t *wrong)
+{
+	for (int r = 0; r < p->info.nRanks; r++) {
+		size_t sent, received;
+		place(p, r, in_place, &sent, &received);
+		if (received && compare(p, r, p->to[r], received, expected, wrong))
+			return 1;
+		if (sent && !in_place && compare(p, r, p->from[r], sent, element, wrong))
+			return 1;
+		for (int side = 0; side < 2; side++) {
+			const char *data = side ? p->recv[r].data : p->send[r].data;
+			size_t n = (side ? received : sent) * p->size;
+			if (check_guard(p, r, data - GUARD, wrong) || check_guard(p, r, data + n, wrong))
+				return 1;
+		}
+	}
+	return 0;
+}
+
+static blinkResult_t
+run(struct perf *p)
+{
+	return blinkRun(p->comm, p->from, p->to, p->count, p->type->code, p->op ? p->op->code : blinkSum);
+}
+
+static double
+seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Bandwidth on the bus of algorithm bandwidth 1, as nccl-tests define it (their PERFORMANCE.md). */
+static double
+bus_factor(const struct perf *p)
+{
+	double n = p->info.nRanks;
+	switch (p->info.collective) {
+	case blinkBroadcast:
+	case blinkReduce:
+		return 1;
+	case blinkAllReduce:
+		return 2 * (n - 1) / n;
+	default:
+		return (n - 1) / n;
+	}
+}
+
+static int
+measure(struct perf *p, bool in_place)
+{
+	if (prepare(p, in_place))
+		return 1;
+	for (int64_t i = 0; i < p->opt.warmup; i++) {
+		blinkResult_t result = run(p);
+		if (result)
+			return comm_failed(p, result);
+	}
+	double start = seconds();
+	for (int64_t i = 0; i < p->opt.iters; i++) {
+		blinkResult_t result = run(p);
+		if (result)
+			return comm_failed(p, result);
+	}
+	double time = (seconds() - start) / (double)p->opt.iters;
+	double algbw = (double)p->count * (double)p->size * (double)size_blocks(p) / 1e9 / (time > 0 ? time : 1e-9);
+	double busbw = algbw * bus_factor(p);
+	printf("  %9.2f  %7.2f  %7.2f", time * 1e6, algbw, busbw);
+	p->busbw_sum += busbw;
+	p->n_rows++;
+	if (!p->opt.check) {
+		printf("    N/A");
+		return 0;
+	}
+	int64_t wrong = 0;
+	if (prepare(p, in_place))
+		return 1;
+	blinkResult_t result = run(p);
+	if (result)
+		return comm_failed(p, result);
+	if (check(p, in_place, &wrong))
+		return 1;
+	printf("  %5" PRId64, wrong);
+	p->n_wrong += wrong;
+	return 0;
+}
+
+/* ---- The table ---- */
+
+static int
+row(struct perf *p, int64_t bytes)
+{
+	int64_t blocks = size_blocks(p);
+	p->count = (size_t)(bytes / blocks / (int64_t)p->size);
+	printf("%12" PRId64 "  %12zu  %8s  %6s  %6d", (int64_t)(p->count * p->size) * blocks, p->count, p->type->name,
+	    p->op ? p->op->name : "none", p->info.root);
+	int failed = measure(p, false) || measure(p, true);
+	printf("\n");
+	fflush(stdout);
+	return failed;
+}
+
+static int
+table(struct perf *p)
+{
+	for (int t = 0; t < N_TYPES; t++) {
+		p->type = &types[t];
+		p->size = blinkTypeSize(p->type->code);
+		bool named = strcmp(p->opt.type, types[t].name) == 0 || (types[t].also && strcmp(p->opt.type, types[t].also) == 0);
+		if (!named && strcmp(p->opt.type, "all") != 0)
+			continue;
+		for (int o = 0; o < N_OPS; o++) {
+			p->op = reduces(p) ? &ops[o] : NULL;
+			if (!p->op ? o > 0 : strcmp(p->opt.op, "all") != 0 && strcmp(p->opt.op, p->op->name) != 0)
+				continue;
+			for (int64_t bytes = p->opt.min; bytes <= p->opt.max;) {
+				if (row(p, bytes))
+					return 1;
+				int64_t next = p->opt.factor > 1 ? bytes * p->opt.factor : bytes + p->opt.step;
+				bytes = next > bytes ? next : bytes + 1;
+			}
+		}
+	}
+	return 0;
+}
+
+static void
+header(const struct perf *p)
+{
+	const blinkScheduleInfo_t *i = &p->info;
+	printf("# blink-perf   %s\n# schedule     %s\n#              %s\n", blinkVersion(), p->opt.path, i->digest);
+	printf("# collective   %s over %d ranks", i->collectiveName, i->nRanks);
+	if (i->root >= 0)
+		printf(", root %d", i->root);
+	printf("\n# algorithm    %s, %d tree%s, for %s\n# backend      %s%s\n", i->algorithm, i->nTrees, i->nTrees == 1 ? "" : "s",
+	    i->topology, i->backend,
+	    strcmp(i->backend, "host") == 0 ? " (emulated: times are of memory copies on this machine)" : "");
+	if (p->opt.chunk)
+		printf("# chunk        %" PRId64 " bytes\n", p->opt.chunk);
+	else
+		printf("# chunk        by segment: a sixteenth, 64 KiB to 4 MiB\n");
+	printf("# iterations   %" PRId64 " after %" PRId64 " of warm-up, check %s\n#\n", p->opt.iters, p->opt.warmup,
+	    p->opt.check ? "on" : "off");
+	printf("#%56s%22s%37s\n", "", "out-of-place", "in-place");
+	printf("#%11s  %12s  %8s  %6s  %6s  %9s  %7s  %7s  %5s  %9s  %7s  %7s  %5s\n", "size", "count", "type", "redop", "root",
+	    "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
+	printf("#%11s  %12s  %8s  %6s  %6s  %9s  %7s  %7s  %5s  %9s  %7s  %7s  %5s\n", "(B)", "(elements)", "", "", "", "(us)",
+	    "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
+}
+
+static int
+allocate(struct perf *p)
+{
+	size_t n = (size_t)p->info.nRanks;
+	p->send = calloc(n, sizeof *p->send);
+	p->recv = calloc(n, sizeof *p->recv);
+	p->from = calloc(n, sizeof *p->from);
+	p->to = calloc(n, sizeof *p->to);
+	if (!p->send || !p->recv || !p->from || !p->to)
+		return complain(blinkOutOfMemory, "out of memory");
+	size_t block = (size_t)(p->opt.max / size_blocks(p));
+	for (int r = 0; r < p->info.nRanks; r++) {
+		void *send, *recv;
+		blinkResult_t result = blinkMemAlloc(p->comm, r, send_blocks(p, r) * block + 2 * GUARD, &send);
+		if (result)
+			return comm_failed(p, result);
+		p->send[r] = (struct buffer){ send, (char *)send + GUARD };
+		result = blinkMemAlloc(p->comm, r, recv_blocks(p, r) * block + 2 * GUARD, &recv);
+		if (result)
+			return comm_failed(p, result);
+		p->recv[r] = (struct buffer){ recv, (char *)recv + GUARD };
+	}
+	return 0;
+}
+
+static void
+release(struct perf *p)
+{
+	for (int r = 0; p->comm && r < p->info.nRanks; r++) {
+		if (p->send && p->send[r].memory)
+			blinkMemFree(p->comm, r, p->send[r].memory);
+		if (p->recv && p->recv[r].memory)
+			blinkMemFree(p->comm, r, p->recv[r].memory);
+	}
+	blinkCommDestroy(p->comm);
+	blinkScheduleDestroy(p->sched);
+	free(p->send);
+	free(p->recv);
+	free(p->from);
+	free(p->to);
+}
+
+static int
+perf(struct perf *p)
+{
+	blinkError_t error = { "" };
+	blinkConfig_t config = { (size_t)p->opt.chunk, (int)p->opt.threads };
+	blinkResult_t result = blinkScheduleLoad(p->opt.path, &p->sched, &error);
+	if (result)
+		return complain((int)result, "%s", error.text);
+	blinkScheduleGetInfo(p->sched, &p->info);
+	result = blinkCommCreate(p->sched, &config, &p->comm, &error);
+	if (result)
+		return complain((int)result, "%s: %s", p->opt.path, error.text);
+	int code = allocate(p);
+	if (code)
+		return code;
+	header(p);
+	if (table(p))
+		return p->code;
+	if (p->opt.check)
+		printf("# Out of bounds values : %" PRId64 " %s\n", p->n_wrong, p->n_wrong ? "FAILED" : "OK");
+	printf("# Avg bus bandwidth    : %g\n", p->n_rows ? p->busbw_sum / p->n_rows : 0);
+	if (p->n_wrong)
+		return WRONG;
+	return 0;
+}
+
+/* ---- Options ---- */
+
+/* letter, name, argument or "", help */
+#define OPTION_LIST(X)                                                                                     \
+	X('b', "minbytes", "BYTES", "least size, as 1024, 1K, 64M or 2G (default 32M)")                    \
+	X('e', "maxbytes", "BYTES", "greatest size (default 32M, or the least size if that is greater)")   \
+	X('i', "stepbytes", "BYTES", "from size to size add this (default 1M)")                            \
+	X('f', "stepfactor", "N", "from size to size multiply by N instead, 2 to 1024")                    \
+	X('n', "iters", "N", "runs to time, 1 or more (default 20)")                                       \
+	X('w', "warmup_iters", "N", "runs before them (default 5)")                                        \
+	X('c', "check", "0|1", "compare every element with what it must be (default 1)")                   \
+	X('d', "datatype", "NAME", "int8, uint8, int32, uint32, int64, uint64, float (default), double or all") \
+	X('o', "op", "NAME", "sum (default), prod, max, min or all")                                       \
+	X('C', "chunk", "BYTES", "what a tree moves at a time (default 0: by the size)")                   \
+	X('t', "threads", "N", "threads of the host backend, 0 to 256 (default 0: one for each CPU)")      \
+	X('h', "help", "", "print this help")                                                            \
+	X('V', "version", "", "print the version")
+
+static int
+help(void)
+{
+	printf("usage: blink-perf [options] schedule.json|program.so\n\n");
+#define X(letter, name, argument, text)                                                                    \
+	printf("  -%c, --%-14s%-7s%s\n", letter, name, argument, text);
+	OPTION_LIST(X)
+#undef X
+	return 0;
+}
+
+/* Digits and, where `bytes`, one of K M G. */
+static bool
+parse(const char *text, bool bytes, int64_t lo, int64_t hi, int64_t *out)
+{
+	char *end;
+	int shift = 0;
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	long long n = strtoll(text, &end, 10);
+	if (bytes && *end)
+		shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : *end == 'G' || *end == 'g' ? 30 : 0;
+	if (errno || end[shift > 0] || n > hi >> shift || n << shift < lo)
+		return false;
+	*out = n << shift;
+	return true;
+}
+
+static bool
+known_type(const char *name)
+{
+	for (int t = 0; t < N_TYPES; t++)
+		if (strcmp(name, types[t].name) == 0 || (types[t].also && strcmp(name, types[t].also) == 0))
+			return true;
+	return strcmp(name, "all") == 0;
+}
+
+static bool
+known_op(const char *name)
+{
+	for (int o = 0; o < N_OPS; o++)
+		if (strcmp(name, ops[o].name) == 0)
+			return true;
+	return strcmp(name, "all") == 0;
+}
+
+enum { MORE = -1 };
+
+static int
+bad_value(int letter, const char *value)
+{
+#define X(short_name, name, argument, text)                                                                \
+	if (letter == short_name)                                                                          \
+		return complain(USAGE, "--%s: %s: want %s: %s", name, value, argument, text);
+	OPTION_LIST(X)
+#undef X
+	return USAGE;
+}
+
+static int
+take_option(struct options *opt, int letter, const char *value)
+{
+	const int64_t most = INT64_C(1) << 40;
+	bool good = true;
+	switch (letter) {
+	case 'b':
+		good = parse(value, true, 0, most, &opt->min);
+		break;
+	case 'e':
+		good = parse(value, true, 0, most, &opt->max);
+		break;
+	case 'i':
+		good = parse(value, true, 1, most, &opt->step);
+		break;
+	case 'f':
+		good = parse(value, false, 2, 1024, &opt->factor);
+		break;
+	case 'n':
+		good = parse(value, false, 1, 1000000000, &opt->iters);
+		break;
+	case 'w':
+		good = parse(value, false, 0, 1000000000, &opt->warmup);
+		break;
+	case 'c':
+		good = parse(value, false, 0, 1, &opt->check);
+		break;
+	case 'd':
+		opt->type = value;
+		good = known_type(value);
+		break;
+	case 'o':
+		opt->op = value;
+		good = known_op(value);
+		break;
+	case 'C':
+		good = parse(value, true, 0, most, &opt->chunk);
+		break;
+	case 't':
+		good = parse(value, false, 0, 256, &opt->threads);
+		break;
+	case 'h':
+		return help();
+	case 'V':
+		printf("blink-perf %s\n", blinkVersion());
+		return 0;
+	}
+	return good ? MORE : bad_value(letter, value);
+}
+
+/* MORE, or the exit code. */
+static int
+take_options(struct options *opt, int argc, char **argv)
+{
+	static const struct option longs[] = {
+#define X(letter, name, argument, text) { name, sizeof(argument) > 1 ? required_argument : no_argument, NULL, letter },
+		OPTION_LIST(X)
+#undef X
+		{ NULL, 0, NULL, 0 },
+	};
+	int letter;
+	opterr = 0;
+	*opt = (struct options){ .min = 32 << 20, .max = -1, .step = 1 << 20, .iters = 20, .warmup = 5, .check = 1,
+		.type = "float", .op = "sum" };
+	while ((letter = getopt_long(argc, argv, ":b:e:i:f:n:w:c:d:o:C:t:hV", longs, NULL)) != -1) {
+		if (letter == ':')
+			return complain(USAGE, "%s: wants a value; see blink-perf --help", argv[optind - 1]);
+		if (letter == '?')
+			return complain(USAGE, "%s: unknown option; see blink-perf --help", argv[optind - 1]);
+		int code = take_option(opt, letter, optarg);
+		if (code != MORE)
+			return code;
+	}
+	if (argc - optind != 1)
+		return complain(USAGE, "%d files: want one, a schedule or a shared object; see blink-perf --help", argc - optind);
+	opt->path = argv[optind];
+	if (opt->max < 0)
+		opt->max = opt->min > 32 << 20 ? opt->min : 32 << 20;
+	if (opt->max < opt->min)
+		return complain(USAGE, "--maxbytes: %" PRId64 ": less than --minbytes %" PRId64, opt->max, opt->min);
+	return MORE;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct perf p = { 0 };
+	int code = take_options(&p.opt, argc, argv);
+	if (code == MORE) {
+		code = perf(&p);
+		release(&p);
+	}
+	if (fflush(stdout) || ferror(stdout))
+		return complain(blinkSystemError, "standard output: %s", strerror(errno));
+	return code;
+}
