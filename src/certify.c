@@ -18,29 +18,49 @@ boundary(const Topology *topo, const int *part, int p, bool leaving)
 	return sum;
 }
 
-/* Broadcast leaves a side with the root, reduce enters it; in an allreduce something of every element leaves every side;
- * |S|/n of what allgather holds leaves S, of what reducescatter needs enters it. */
+/* How much of M must cross the cut, as inside, outside ranks of n: the rate is at most the capacity over that. Broadcast
+ * leaves a side with the root, reduce enters it; in an allreduce something of every element leaves every side. Blocks: the
+ * root scatters those of the ranks outside and gathers them; what ranks inside hold of an allgather leaves, what they need of
+ * a reducescatter enters; each of them sends an alltoall's n-th part of its M to each rank outside. */
+static bool
+crossing(Collective coll, int64_t inside, int64_t outside, bool *leaving, Frac *out)
+{
+	int64_t n = inside + outside;
+	*leaving = coll != REDUCE && coll != GATHER && coll != REDUCESCATTER;
+	switch (coll) {
+	case BROADCAST:
+	case REDUCE:
+	case ALLREDUCE:
+		*out = FRAC_ONE;
+		return true;
+	case GATHER:
+	case SCATTER:
+		return frac_make(outside, n, out);
+	case ALLGATHER:
+	case REDUCESCATTER:
+		return frac_make(inside, n, out);
+	default:
+		return frac_make((Wide)inside * outside, n, out);
+	}
+}
+
 static Status
 cut_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Bound *bound, Frac *out)
 {
 	int inside = 0;
+	bool leaving;
+	Frac part;
 	for (int r = 0; r < topo->n_ranks; r++)
 		inside += bound->part[r] == 1;
 	if (inside < 1 || inside == topo->n_ranks)
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.side: holds %d of %d ranks: want some on either side", label,
 		    inside, topo->n_ranks);
-	if ((coll == BROADCAST || coll == REDUCE) && bound->part[root] != 1)
+	if (collective_rooted(coll) && bound->part[root] != 1)
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.side: does not hold root %d", label, root);
-	int64_t leaving = boundary(topo, bound->part, 1, true), entering = boundary(topo, bound->part, 1, false);
-	bool fits = false;
-	if (coll == BROADCAST || coll == REDUCE || coll == ALLREDUCE)
-		fits = frac_make(coll == REDUCE ? entering : leaving, 1, out);
-	else if (coll == ALLGATHER || coll == REDUCESCATTER)
-		fits = frac_make((Wide)(coll == ALLGATHER ? leaving : entering) * topo->n_ranks, inside, out);
-	else
-		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"cut\" proves nothing for %s", label,
-		    collective_name(coll));
-	return fits ? OK : fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
+	if (!crossing(coll, inside, topo->n_ranks - inside, &leaving, &part)
+	    || !frac_div((Frac){ boundary(topo, bound->part, 1, leaving), 1 }, part, out))
+		return fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
+	return OK;
 }
 
 static Status

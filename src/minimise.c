@@ -1,4 +1,4 @@
-/* Fewer trees for the same rate: integer programs over the trees that MWU found (Blink 3.2.1). Only user of GLPK.
+/* Fewer trees for the same rate: integer programs over the trees that MWU found (Blink 3.2.1).
  *
  * With unit u of rate, link l has room for floor(capacity / u) units. A choice is a tree t with a number w of units, and
  * x(t, w) = 1 takes it:
@@ -12,10 +12,9 @@
  *
  * Branch and bound is cut off after a number of nodes, not of seconds, so that the result does not depend on the
  * machine. */
+#include "lp.h"
 #include "passes.h"
 
-#include <glpk.h>
-#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -239,32 +238,31 @@ fewest_trees(const struct ilp *p, glp_prob *lp, int *index, double *value)
 	return true;
 }
 
+struct attempt {
+	const struct ilp *p;
+	int *index;
+	double *value;
+	bool found;
+};
+
 static void
-on_glpk_error(void *info)
+attempt(void *with)
 {
-	longjmp(*(jmp_buf *)info, 1);
+	struct attempt *a = with;
+	glp_prob *lp = glp_create_prob();
+	a->found = fewest_trees(a->p, lp, a->index, a->value);
+	glp_delete_prob(lp);
 }
 
-/* GLPK ends the process on errors, out of memory among them, unless its hook leaves by longjmp; all that it holds
- * is then given back at once by glp_free_env. */
 static Status
-run_glpk(const struct ilp *p, int *index, double *value, bool *found)
+run_glpk(const struct ilp *p, bool *found)
 {
-	jmp_buf escape;
-	if (glp_init_env() == 2)
-		return fail_memory(p->ctx);
-	glp_term_out(GLP_OFF);
-	if (setjmp(escape)) {
-		glp_error_hook(NULL, NULL);
-		glp_free_env();
-		return fail(p->ctx, NO_MEMORY, "the integer program failed: out of memory");
-	}
-	glp_error_hook(on_glpk_error, &escape);
-	glp_prob *lp = glp_create_prob();
-	*found = fewest_trees(p, lp, index, value);
-	glp_delete_prob(lp);
-	glp_error_hook(NULL, NULL);
-	glp_free_env();
+	struct attempt a = { .p = p };
+	TRY(TEMP(p->ctx, a.index, p->n_choices + 1));
+	TRY(TEMP(p->ctx, a.value, p->n_choices + 1));
+	TRY(lp_guard(p->ctx, attempt, &a));
+	lp_release();
+	*found = a.found;
 	return OK;
 }
 
@@ -355,8 +353,6 @@ try_unit(struct ilp *p, Frac base, int parts, Packing **out, bool *fine)
 {
 	ArenaMark mark = arena_mark(&p->ctx->scratch);
 	bool found = false;
-	int *index;
-	double *value;
 	Frac reached;
 	*fine = frac_div(base, (Frac){ parts, 1 }, &p->unit) && floor_units(p->top, p->unit) <= LIMIT_ILP_UNITS;
 	if (!*fine)
@@ -368,10 +364,8 @@ try_unit(struct ilp *p, Frac base, int parts, Packing **out, bool *fine)
 	if (p->need > p->most || p->most < 1)
 		return OK;
 	TRY(make_choices(p, parts == 1));
-	TRY(TEMP(p->ctx, index, p->n_choices + 1));
-	TRY(TEMP(p->ctx, value, p->n_choices + 1));
 	if (p->n_choices > 0)
-		TRY(run_glpk(p, index, value, &found));
+		TRY(run_glpk(p, &found));
 	if (found)
 		TRY(selected(p, out));
 	if (found)
@@ -419,7 +413,7 @@ pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack,
 	TRY(ilp_new(ctx, topo, optimum, pack, ask, &p));
 	/* Where one link is too fine a unit to count in, units are parts of the optimum instead. */
 	Frac base = (Frac){ topo_link_unit(topo), 1 };
-	if (floor_units(p.top, base) > LIMIT_ILP_UNITS / 2)
+	if (floor_units(p.top, base) > LIMIT_ILP_UNITS / 4)
 		base = p.top;
 	for (int parts = 2; !few && fine; parts++)
 		TRY(try_unit(&p, base, parts, &few, &fine));

@@ -5,19 +5,13 @@
  * trees turn away from links that are full already. At the end all flow is scaled down by the worst congestion.
  *
  * Two proofs of the gap, whichever comes first, end the rounds: the bound of the collective, and weak duality, since
- * sum (capacity * y) / (cost of the cheapest tree under y) bounds every packing of such trees.
- *
- * One tree of an allreduce serves both phases: data goes up one direction of its edges and down the other. Its cost
- * does not depend on its root, so the cheapest is a minimum spanning tree; it is rooted at its centre. On full-duplex links
- * nothing is lost by that. Where some link has no equal in the other direction, a tree is an arborescence into a rank and
- * another one out of it, the cheapest over all ranks. */
-#include "passes.h"
-#include "search.h"
+ * sum (capacity * y) / (cost of the cheapest tree under y) bounds every packing of such trees. */
+#include "cheapest.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A tree found, with its flow. hop: of each rank towards the root's side, see `column_of`. */
+/* A tree found, with its flow. */
 struct column {
 	uint64_t hash;
 	int n_links;		/* in use, with repetition */
@@ -30,15 +24,10 @@ struct mwu {
 	Ctx *ctx;
 	const Topology *topo;
 	const Request *ask;
-	Search search;
-	bool paired;		/* allreduce over links that are not alike in both directions */
-	int root;		/* of the tree at hand, if paired */
-	int *into, *out_of;	/* hops of other roots, if paired */
+	Cheapest tree;		/* at hand */
 	double *weight;		/* y, of each link */
 	double *load;		/* flow over each link, unscaled */
 	int64_t *price;
-	int *there, *back;	/* hops of the tree at hand */
-	int *uses, *used, n_used;	/* of each link by the tree at hand; which are not 0 */
 	struct column *column;
 	int n_columns, room;
 	int *table, table_size;	/* open hashing of columns by hash */
@@ -58,82 +47,6 @@ set_prices(struct mwu *m)
 		m->price[l] = 1 + (int64_t)(m->weight[l] * scale);
 }
 
-static Status
-use_route(struct mwu *m, int hop)
-{
-	int link[LIMIT_ROUTE_LINKS], n = search_route(&m->search, hop, link);
-	if (n < 0)
-		return fail(m->ctx, LIMIT, "%s: a route from %s to %s needs more than %d links", m->topo->name,
-		    m->topo->vertex[m->search.hop[hop].src].id, m->topo->vertex[m->search.hop[hop].dst].id,
-		    LIMIT_ROUTE_LINKS);
-	for (int i = 0; i < n; i++)
-		if (m->uses[link[i]]++ == 0)
-			m->used[m->n_used++] = link[i];
-	return OK;
-}
-
-static bool
-is_mirrored(const Topology *topo)
-{
-	for (int l = 0; l < topo->n_links; l++) {
-		const Link *link = &topo->link[l];
-		int64_t there = 0, back = 0;
-		for (int i = topo->first_out[link->from]; i < topo->first_out[link->from + 1]; i++)
-			there += topo->link[topo->out[i]].to == link->to ? topo->link[topo->out[i]].capacity : 0;
-		for (int i = topo->first_out[link->to]; i < topo->first_out[link->to + 1]; i++)
-			back += topo->link[topo->out[i]].to == link->from ? topo->link[topo->out[i]].capacity : 0;
-		if (there != back)
-			return false;
-	}
-	return true;
-}
-
-/* The cheapest pair of arborescences into and out of one rank. */
-static int64_t
-cheapest_pair(struct mwu *m)
-{
-	int64_t least = -1;
-	for (int r = 0; r < m->topo->n_ranks; r++) {
-		int64_t up = search_arborescence(&m->search, r, true, m->into);
-		int64_t down = search_arborescence(&m->search, r, false, m->out_of);
-		if (up < 0 || down < 0 || (least >= 0 && up + down >= least))
-			continue;
-		least = up + down;
-		m->root = r;
-		memcpy(m->there, m->into, (size_t)m->topo->n_ranks * sizeof *m->there);
-		memcpy(m->back, m->out_of, (size_t)m->topo->n_ranks * sizeof *m->back);
-	}
-	return least;
-}
-
-/* The cheapest tree under the prices: its hops in `there` and, for allreduce, in `back`; -1: no hop. */
-static Status
-cheapest_tree(struct mwu *m)
-{
-	int n = m->topo->n_ranks;
-	int64_t cost;
-	memset(m->there, -1, (size_t)n * sizeof *m->there);
-	memset(m->back, -1, (size_t)n * sizeof *m->back);
-	if (m->paired)
-		cost = cheapest_pair(m);
-	else if (m->ask->coll == ALLREDUCE)
-		cost = search_spanning_tree(&m->search, m->there, m->back);
-	else
-		cost = search_arborescence(&m->search, m->ask->root, m->ask->coll == REDUCE, m->there);
-	if (cost < 0)
-		return fail(m->ctx, INTERNAL, "%s: no tree over connected ranks", m->topo->name);
-	for (int i = 0; i < m->n_used; i++)
-		m->uses[m->used[i]] = 0;
-	m->n_used = 0;
-	for (int i = 0; i < n; i++) {
-		if (m->there[i] >= 0)
-			TRY(use_route(m, m->there[i]));
-		if (m->back[i] >= 0)
-			TRY(use_route(m, m->back[i]));
-	}
-	return OK;
-}
-
 /* ---- columns ---- */
 
 static void
@@ -146,44 +59,6 @@ sort_ints(int *list, int n)
 				list[j] = list[j - gap];
 				list[j - gap] = t;
 			}
-}
-
-static Status
-edge_of_hop(struct mwu *m, int hop, Edge *out)
-{
-	int link[LIMIT_ROUTE_LINKS], n = search_route(&m->search, hop, link), *copy;
-	TRY(NEW(m->ctx, copy, n));
-	memcpy(copy, link, (size_t)n * sizeof *copy);
-	*out = (Edge){ m->search.hop[hop].src, m->search.hop[hop].dst, n, copy };
-	return OK;
-}
-
-static Status
-collect_edges(struct mwu *m, const int *hop, Edge **out, int *n_edges)
-{
-	int n = m->topo->n_ranks;
-	*n_edges = 0;
-	TRY(NEW(m->ctx, *out, n));
-	for (int i = 0; i < n; i++)
-		if (hop[i] >= 0)
-			TRY(edge_of_hop(m, hop[i], &(*out)[(*n_edges)++]));
-	return OK;
-}
-
-static Status
-tree_at_hand(struct mwu *m, Tree *out)
-{
-	int n = m->topo->n_ranks, n_there, n_back;
-	Edge *there, *back;
-	TRY(collect_edges(m, m->there, &there, &n_there));
-	TRY(collect_edges(m, m->back, &back, &n_back));
-	if (!m->paired)
-		return tree_arrange(m->ctx, n, m->ask->coll, m->ask->root, there, back, n_there, out);
-	Tree up, down;
-	TRY(tree_arrange(m->ctx, n, REDUCE, m->root, there, NULL, n_there, &up));
-	TRY(tree_arrange(m->ctx, n, BROADCAST, m->root, back, NULL, n_back, &down));
-	*out = (Tree){ .root = m->root, .n_down = down.n_down, .n_up = up.n_up, .down = down.down, .up = up.up };
-	return OK;
 }
 
 static Status
@@ -201,7 +76,7 @@ new_column(struct mwu *m, uint64_t hash, const int *link, int n_links)
 	*c = (struct column){ .hash = hash, .n_links = n_links };
 	TRY(NEW(m->ctx, c->link, n_links));
 	memcpy(c->link, link, (size_t)n_links * sizeof *link);
-	TRY(tree_at_hand(m, &c->tree));
+	TRY(cheapest_tree(&m->tree, &c->tree));
 	m->n_columns++;
 	return OK;
 }
@@ -230,17 +105,17 @@ column_of(struct mwu *m, struct column **out)
 	ArenaMark mark = arena_mark(&m->ctx->scratch);
 	int n = 0, *link;
 	uint64_t hash = 14695981039346656037u;	/* FNV-1a */
-	for (int i = 0; i < m->n_used; i++)
-		n += m->uses[m->used[i]];
+	for (int i = 0; i < m->tree.n_used; i++)
+		n += m->tree.uses[m->tree.used[i]];
 	if (2 * m->n_columns >= m->table_size) {
 		TRY(grow_table(m));
 		mark = arena_mark(&m->ctx->scratch);
 	}
 	TRY(TEMP(m->ctx, link, n));
 	n = 0;
-	for (int i = 0; i < m->n_used; i++)
-		for (int k = 0; k < m->uses[m->used[i]]; k++)
-			link[n++] = m->used[i];
+	for (int i = 0; i < m->tree.n_used; i++)
+		for (int k = 0; k < m->tree.uses[m->tree.used[i]]; k++)
+			link[n++] = m->tree.used[i];
 	sort_ints(link, n);
 	for (int i = 0; i < n; i++)
 		hash = (hash ^ (uint64_t)link[i]) * 1099511628211u;
@@ -277,27 +152,26 @@ static Status
 push_round(struct mwu *m, double step, double *flow_sum, struct gap *gap)
 {
 	struct column *c;
-	double narrowest = INFINITY, cost = 0, volume = 0;
+	double narrowest = INFINITY, volume = 0;
+	int64_t cost;
 	set_prices(m);
-	search_price(&m->search, m->price);
-	TRY(cheapest_tree(m));
-	for (int i = 0; i < m->n_used; i++) {
-		int l = m->used[i];
-		double carries = capacity_of(m, l) / m->uses[l];
+	TRY(cheapest_find(&m->tree, m->price, &cost));
+	for (int i = 0; i < m->tree.n_used; i++) {
+		int l = m->tree.used[i];
+		double carries = capacity_of(m, l) / m->tree.uses[l];
 		narrowest = carries < narrowest ? carries : narrowest;
-		cost += (double)m->price[l] * m->uses[l];
 	}
 	for (int l = 0; l < m->topo->n_links; l++)
 		volume += capacity_of(m, l) * (double)m->price[l];
-	if (volume / cost < gap->best_dual)
-		gap->best_dual = volume / cost;
+	if (volume / (double)cost < gap->best_dual)
+		gap->best_dual = volume / (double)cost;
 	TRY(column_of(m, &c));
 	c->flow += narrowest;
 	*flow_sum += narrowest;
-	for (int i = 0; i < m->n_used; i++) {
-		int l = m->used[i];
-		m->load[l] += narrowest * m->uses[l];
-		m->weight[l] *= 1 + step * m->uses[l] * narrowest / capacity_of(m, l);
+	for (int i = 0; i < m->tree.n_used; i++) {
+		int l = m->tree.used[i];
+		m->load[l] += narrowest * m->tree.uses[l];
+		m->weight[l] *= 1 + step * m->tree.uses[l] * narrowest / capacity_of(m, l);
 		double congestion = m->load[l] / capacity_of(m, l);
 		gap->congestion = congestion > gap->congestion ? congestion : gap->congestion;
 		if (m->weight[l] > 1e200)
@@ -338,19 +212,15 @@ run_phase(struct mwu *m, double step, int rounds, double epsilon, struct gap *ga
 	return OK;
 }
 
-/* Flows, scaled to fit, as whole multiples of 1 / 2^20 of their sum, rounded down. */
+/* Flows, scaled to fit, as whole multiples of a small part of their sum, rounded down. */
 static Status
 to_packing(struct mwu *m, const struct gap *gap, Packing **out)
 {
-	enum { BITS = 20 };
 	Packing *pack;
-	double unit = gap->rate / (1 << BITS);
 	TRY(NEW(m->ctx, pack, 1));
 	TRY(NEW(m->ctx, pack->tree, m->n_columns));
 	TRY(NEW(m->ctx, pack->weight, m->n_columns));
-	/* A unit below 2^32 bytes/s keeps 20 bits behind the point; the last one is given to rounding. */
-	int fine = unit < 4294967296.0 ? 20 : 0;
-	frac_make((Wide)(unit * (1 << fine)) + 1, (Wide)1 << fine, &pack->unit);
+	pack->unit = pack_unit(m->topo, gap->rate);
 	for (int c = 0; c < m->n_columns; c++) {
 		int64_t weight = (int64_t)(m->column[c].flow / gap->congestion / frac_double(pack->unit) * (1 - 1e-9));
 		if (weight < 1)
@@ -372,23 +242,15 @@ pack_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask,
 	double epsilon = frac_double(ask->epsilon), step = epsilon;
 	bool done = false;
 	int rounds = 0;
-	TRY(search_new(ctx, topo, &m.search));
+	TRY(cheapest_new(ctx, topo, ask->coll, ask->root, &m.tree));
 	TRY(TEMP(ctx, m.weight, topo->n_links));
 	TRY(TEMP(ctx, m.load, topo->n_links));
 	TRY(TEMP(ctx, m.price, topo->n_links));
-	TRY(TEMP(ctx, m.uses, topo->n_links));
-	TRY(TEMP(ctx, m.used, topo->n_links));
-	TRY(TEMP(ctx, m.there, topo->n_ranks));
-	TRY(TEMP(ctx, m.back, topo->n_ranks));
-	TRY(TEMP(ctx, m.into, topo->n_ranks));
-	TRY(TEMP(ctx, m.out_of, topo->n_ranks));
-	m.paired = ask->coll == ALLREDUCE && !is_mirrored(topo);
 	/* Steps of epsilon reach the gap nearly always; the theory wants smaller ones where many links tie. */
 	for (; !done; step /= 2) {
 		int phase = (int)fmin(64 + topo->n_links / (step * step), LIMIT_MWU_ROUNDS);
 		if (rounds + phase > LIMIT_MWU_ROUNDS)
-			return fail(ctx, LIMIT, "%s: no packing within epsilon %.3g of the optimum after %d rounds", topo->name,
-			    epsilon, rounds);
+			break;
 		TRY(run_phase(&m, step, phase, epsilon, &gap, &done));
 		rounds += phase;
 	}
@@ -397,9 +259,9 @@ pack_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask,
 	*optimum = bound->rate;
 	if (gap.best_dual < frac_double(bound->rate) * (1 - 1e-9))
 		*optimum = (Frac){ (int64_t)(gap.best_dual * (1 + 1e-9)) + 1, 1 };
-	talk(ctx, "mwu: %d trees, %.6g GB/s = %.6g links of %.6g GB/s, within %.3g of the optimum", (*out)->n_trees,
-	    gap.rate / 1e9, gap.rate / (double)topo_link_unit(topo), (double)topo_link_unit(topo) / 1e9,
-	    1 - gap.rate / gap.best_dual);
+	talk(ctx, "mwu: %d %s, %.6g GB/s = %.6g links of %.6g GB/s, within %.3g of the optimum", (*out)->n_trees,
+	    (*out)->n_trees == 1 ? "tree" : "trees", gap.rate / 1e9, gap.rate / (double)topo_link_unit(topo), (double)topo_link_unit(topo) / 1e9,
+	    fmax(1 - gap.rate / gap.best_dual, 0));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

@@ -1,6 +1,7 @@
 /* Packing: trees with rates, before anyone asks for segments. */
 #include "passes.h"
 
+#include <math.h>
 #include <string.h>
 
 Status
@@ -27,6 +28,37 @@ pack_check(Ctx *ctx, const Topology *topo, const Packing *pack)
 			return fail(ctx, INTERNAL, "packing: link %d carries more than its capacity", l);
 	arena_release(&ctx->scratch, mark);
 	return OK;
+}
+
+bool
+pack_rate(const Packing *pack, Frac *out)
+{
+	int64_t sum = 0;
+	for (int t = 0; t < pack->n_trees; t++)
+		sum += pack->weight[t];
+	return frac_mul(pack->unit, (Frac){ sum, 1 }, out);
+}
+
+/* Weights of so many bits, times the largest capacity, stay below 2^62: so the rate that segments achieve is a Frac. */
+static int
+pack_bits(const Topology *topo)
+{
+	int64_t top = 1;
+	int bits = 62;
+	for (int l = 0; l < topo->n_links; l++)
+		top = topo->link[l].capacity > top ? topo->link[l].capacity : top;
+	for (; top > 0; top >>= 1)
+		bits--;
+	return bits > 20 ? 20 : bits < 8 ? 8 : bits;
+}
+
+Frac
+pack_unit(const Topology *topo, double rate)
+{
+	double unit = ldexp(rate, -pack_bits(topo));
+	/* 20 bits behind the point where there is room; rounded up. */
+	int fine = unit < 4294967296.0 ? 20 : 0;
+	return (Frac){ (int64_t)(unit * (1 << fine)) + 1, INT64_C(1) << fine };
 }
 
 static bool

@@ -64,12 +64,24 @@ Status bound_from_certificate(Ctx *ctx, const char *label, const Topology *topo,
 
 /* ---- plan/ --------------------------------------------------------------------------------------------- */
 
+/* name in options, what it is */
+#define PACKING_LIST(X)                                                        \
+	X(PACKING_MWU, "mwu", "multiplicative weights: a rate within epsilon of the optimum") \
+	X(PACKING_EXACT, "exact", "column generation: the optimal rate itself")
+
+typedef enum {
+#define X(name, text, what) name,
+	PACKING_LIST(X)
+#undef X
+} PackingKind;
+
 typedef struct {
 	Collective coll;
 	int root;		/* -1: none */
 	Frac epsilon;		/* 0 < epsilon < 1/2: allowed gap of MWU to the optimum, relative */
 	Frac tolerance;		/* 0 <= tolerance < 1: allowed gap of the schedule to the bound, relative */
-	bool minimise;		/* false: keep the trees and rates of MWU */
+	PackingKind packing;
+	bool minimise;		/* false: keep the trees and rates of MWU, or of the linear program */
 	int variant;		/* 0: MWU starts from weights of 1 / capacity; others lean to other trees at first */
 } Request;
 
@@ -84,7 +96,7 @@ Status tree_arrange(Ctx *ctx, int n_ranks, Collective coll, int root, const Edge
  * topo: checked, connected, n_ranks >= 2.  bound: of the same request.
  * *out: n_trees >= 1; their rate is at least (1 - epsilon) times the optimum of packing such trees.
  * *optimum: bytes/s, no less than that optimum: the bound, or what MWU's weights prove if that is less.
- * Fails: LIMIT after LIMIT_MWU_ROUNDS. Random: none; variants are fixed sequences.
+ * After LIMIT_MWU_ROUNDS it ends with the rate that it has. Random: none; variants are fixed sequences.
  * From: Blink 3.2; Garg and Koenemann 2007, fig. 1; we stop as soon as the bound proves the gap. */
 Status pack_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask, Packing **out, Frac *optimum);
 
@@ -99,11 +111,26 @@ Status pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *
 Status pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Request *ask,
     Packing **out);
 
-/* Blink's planner: MWU, then the ILP. */
-Status plan_trees(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask, Packing **out);
+/* The optimal rate over all trees, exactly, and what proves it. pool: trees to start from, at least one.
+ * *out: the optimum; rounded, with a rate a little below it, where its numbers do not stay small; NULL if GLPK fails.
+ * *proof: untouched unless *out is the optimum itself: then `bound` if that is tight, else prices under which no tree costs
+ * less than 1.
+ * Fails: NO_MEMORY. Cost: a linear program of n_links rows for each tree that comes in. */
+Status pack_exact(Ctx *ctx, const Topology *topo, const Bound *bound, const Packing *pool, const Request *ask, Packing **out,
+    Bound *proof);
 
 /* The trees of both, each once; weights of 1: a pool to choose from, which need not fit the capacities. */
 Status pack_pool(Ctx *ctx, const Packing *a, const Packing *b, Packing **out);
+
+/* Blink's planner: MWU, with PACKING_EXACT the linear program over its trees, then the ILP.
+ * *proof: `bound`, or a lower one that the linear program proves. */
+Status plan_trees(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask, Packing **out, Bound *proof);
+
+/* A unit in which trees of `rate` bytes/s together have weights of 20 bits; of fewer where capacities are that large. */
+Frac pack_unit(const Topology *topo, double rate);
+
+/* Sum of the rates of its trees, bytes/s; false where that needs more than 64 bits. */
+bool pack_rate(const Packing *pack, Frac *out);
 
 /* Every invariant of Packing in model.h. Fails: INTERNAL. */
 Status pack_check(Ctx *ctx, const Topology *topo, const Packing *pack);

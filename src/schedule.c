@@ -200,12 +200,33 @@ add_loads(Ctx *ctx, const char *label, const Edge *edge, int n, Frac length, Fra
 	return OK;
 }
 
+/* Compare a/b with c/d, all positive, without products: Euclid's algorithm on both at once. */
+static int
+ratio_cmp(Wide a, Wide b, Wide c, Wide d)
+{
+	for (int sign = 1;; sign = -sign) {
+		if (a / b != c / d)
+			return a / b < c / d ? -sign : sign;
+		a %= b;
+		c %= d;
+		if (a == 0 || c == 0)
+			return a == 0 && c == 0 ? 0 : a == 0 ? -sign : sign;
+		/* a/b < c/d where b/a > d/c. */
+		Wide t = a;
+		a = b;
+		b = t;
+		t = c;
+		c = d;
+		d = t;
+	}
+}
+
 Status
 sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	const Topology *topo = sched->topo;
-	Frac *load, achieved = FRAC_ZERO;
+	Frac *load, achieved;
 	TRY(TEMP(ctx, load, topo->n_links));
 	for (int l = 0; l < topo->n_links; l++)
 		load[l] = FRAC_ZERO;
@@ -218,15 +239,17 @@ sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out)
 		TRY(add_loads(ctx, label, s->tree.down, s->tree.n_down, length, load));
 		TRY(add_loads(ctx, label, s->tree.up, s->tree.n_up, length, load));
 	}
+	/* The rate over link l is capacity / load: its numerator may need 126 bits, the least of them only what it needs. */
+	Wide num = 0, den = 1;
 	for (int l = 0; l < topo->n_links; l++) {
-		Frac rate;
-		if (load[l].num == 0)
-			continue;
-		if (!frac_div((Frac){ topo->link[l].capacity, 1 }, load[l], &rate))
-			return fail(ctx, LIMIT, "%s: trees: the rate over link %d needs more than 64 bits", label, l);
-		if (achieved.num == 0 || frac_cmp(rate, achieved) < 0)
-			achieved = rate;
+		Wide over = (Wide)topo->link[l].capacity * load[l].den;
+		if (load[l].num > 0 && (num == 0 || ratio_cmp(over, load[l].num, num, den) < 0)) {
+			num = over;
+			den = load[l].num;
+		}
 	}
+	if (!frac_make(num, den, &achieved))
+		return fail(ctx, LIMIT, "%s: trees: the rate that they achieve needs more than 64 bits", label);
 	arena_release(&ctx->scratch, mark);
 	*out = achieved;
 	return OK;

@@ -62,7 +62,7 @@ check_vertices(Ctx *ctx, const char *label, const Topology *topo)
 	for (int v = 0; v < topo->n_vertices; v++) {
 		const Vertex *vertex = &topo->vertex[v];
 		if (!topo_id_valid(vertex->id))
-			return fail(ctx, BAD_INPUT, "%s: vertex %d: id \"%s\": want 1 to %d of A-Z a-z 0-9 _.:@/+-", label, v,
+			return fail(ctx, BAD_INPUT, "%s: vertex %d: id \"%.80s\": want 1 to %d of A-Z a-z 0-9 _.:@/+-", label, v,
 			    vertex->id, LIMIT_ID_BYTES);
 		if ((vertex->kind == VERTEX_GPU) != (v < topo->n_ranks))
 			return fail(ctx, INTERNAL, "%s: vertex %d (%s): GPUs must come first", label, v, vertex->id);

@@ -20,11 +20,13 @@ enum {
 	LIMIT_TREE_EDGES = 1 << 22,	/* edges of all trees together */
 	LIMIT_ROUTE_LINKS = 64,		/* links of one edge: switches between two GPUs */
 	LIMIT_MWU_ROUNDS = 200000,	/* arborescence searches of one packing */
+	LIMIT_LP_ROUNDS = 5000,		/* solutions of one linear program between which trees come in */
+	LIMIT_LP_BASIS = 1000,		/* links that are full: they are solved for exactly in the cube of that */
 	LIMIT_ILP_TREES = 512,		/* a pool of so many is not made larger before the ILP chooses from it */
 	LIMIT_ILP_NODES = 300,		/* branch-and-bound nodes of one ILP, so that bytes never depend on time; on DGX-1
 					 * more of them find no smaller number of trees */
 	LIMIT_ILP_SECONDS = 60,		/* of one ILP; a net under the nodes, never reached on the machines in topologies/ */
-	LIMIT_ILP_UNITS = 96,		/* the finest unit of rate: bound / 96 */
+	LIMIT_ILP_UNITS = 192,		/* the finest unit of rate: bound / 192 */
 };
 
 /* Capacity of one physical link, bytes/s: 1e-6 to 1e6 GB/s. All capacities together stay below 4e18, so that

@@ -1,7 +1,10 @@
 #include "base/status.h"
 
+#include "base/text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *
 status_text(Status status)
@@ -38,10 +41,13 @@ fail(Ctx *ctx, Status status, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(ctx->error.text, sizeof ctx->error.text, format, args);
 	va_end(args);
-	/* One line, whatever a file put into a name. */
+	/* One line of UTF-8, whatever a file put into a name, and though one may have been cut inside a character. */
 	for (char *c = ctx->error.text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
+	size_t size = strlen(ctx->error.text);
+	for (size_t good = 0; (good += utf8_valid(ctx->error.text + good, size - good)) < size;)
+		ctx->error.text[good] = '?';
 	return ctx->error.status = status;
 }
 

@@ -369,18 +369,20 @@ Status
 doc_scaled(Ctx *ctx, const char *label, const Doc *at, int64_t scale, int64_t lo, int64_t hi, const char *unit,
     int64_t *out)
 {
-	char room[NUMBER_TEXT], limit[48];
+	char room[NUMBER_TEXT], limit[48], of[16] = "";
 	const char *text = decimal_of(at, room);
 	DocFound found = doc_found(at);
 	int64_t value = 0;
+	if (*unit)
+		snprintf(of, sizeof of, " (%s)", unit);
 	if (!text)
-		return doc_fail(ctx, label, at, BAD_INPUT, "%s: want a number (%s)", found.text, unit);
+		return doc_fail(ctx, label, at, BAD_INPUT, "%s: want a number%s", found.text, of);
 	bool negative = *text == '-', huge = !decimal_parse(text + negative, strlen(text + negative), scale, &value);
 	if (negative && (huge || value > 0))
 		value = -1;
 	else if (huge || value > hi) {
 		decimal_text(hi, scale, 15, limit);
-		return doc_fail(ctx, label, at, LIMIT, "%s: want at most %s (%s)", found.text, limit, unit);
+		return doc_fail(ctx, label, at, LIMIT, "%s: want at most %s%s", found.text, limit, of);
 	}
 	if (value >= lo) {
 		*out = value;
@@ -388,8 +390,8 @@ doc_scaled(Ctx *ctx, const char *label, const Doc *at, int64_t scale, int64_t lo
 	}
 	decimal_text(lo, scale, 15, limit);
 	return value <= 0 && lo > 0
-	    ? doc_fail(ctx, label, at, BAD_INPUT, "%s: want a number above 0 (%s)", found.text, unit)
-	    : doc_fail(ctx, label, at, BAD_INPUT, "%s: want at least %s (%s)", found.text, limit, unit);
+	    ? doc_fail(ctx, label, at, BAD_INPUT, "%s: want a number above 0%s", found.text, of)
+	    : doc_fail(ctx, label, at, BAD_INPUT, "%s: want at least %s%s", found.text, limit, of);
 }
 
 /* ---- Bytes --------------------------------------------------------------------------------------------- */

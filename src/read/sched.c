@@ -54,6 +54,8 @@ read_ranks(struct reader *r, const Doc *ranks)
 {
 	Topology *topo = r->topo;
 	TRY(count_within(r, ranks, LIMIT_RANKS));
+	if (ranks->n == 0)
+		return bad(r, ranks, "no rank", "at least 2");
 	topo->n_ranks = ranks->n;
 	TRY(NEW(r->ctx, topo->node, ranks->n));
 	for (int i = 0; i < ranks->n; i++) {
@@ -144,7 +146,7 @@ read_vertex(struct reader *r, const Doc *at, int *out)
 			hi = mid;
 	}
 	if (lo == r->n_named || strcmp(r->named[lo].id, at->text) != 0)
-		return bad(r, at, at->text, "a rank or a switch of topology.links");
+		return bad(r, at, doc_found(at).text, "a rank or a switch of topology.links");
 	*out = r->named[lo].vertex;
 	return OK;
 }
@@ -180,7 +182,8 @@ read_links(struct reader *r, const Doc *links)
 		TRY(read_vertex(r, to, &link->to));
 		TRY(doc_string(r->ctx, r->label, at, "class", &class));
 		if (!link_class_parse(class, &link->class))
-			return bad(r, doc_get(at, "class"), class, "nvlink, xgmi, c2c, pcie, qpi or net");
+			return bad(r, doc_get(at, "class"), doc_found(doc_get(at, "class")).text,
+			    "nvlink, xgmi, c2c, pcie, qpi or net");
 		/* Here a capacity is that of all physical links together. */
 		link->count = 1;
 		TRY(doc_scaled(r->ctx, r->label, capacity, BYTES_PER_GB, LIMIT_CAPACITY_MIN,
@@ -268,7 +271,7 @@ static Status
 read_fraction(struct reader *r, const Doc *at, int64_t most, const char *want, Frac *out)
 {
 	if (at->kind != DOC_STRING || !frac_parse(at->text, out) || frac_cmp(*out, (Frac){ most, 1 }) > 0)
-		return bad(r, at, at->kind == DOC_STRING ? at->text : "not a string", want);
+		return bad(r, at, doc_found(at).text, want);
 	return OK;
 }
 
@@ -353,7 +356,7 @@ read_certificate(struct reader *r, const Doc *rate, Bound *bound)
 	TRY(need(r, rate, "certificate", DOC_OBJECT, &at));
 	TRY(doc_string(r->ctx, r->label, at, "kind", &kind));
 	if (!certificate_parse(kind, &bound->kind))
-		return bad(r, doc_get(at, "kind"), kind, "cut, partition or prices");
+		return bad(r, doc_get(at, "kind"), doc_found(doc_get(at, "kind")).text, "cut, partition or prices");
 	TRY(NEW(r->ctx, bound->part, r->topo->n_vertices));
 	memset(bound->part, -1, (size_t)r->topo->n_vertices * sizeof *bound->part);
 	switch (bound->kind) {
@@ -463,13 +466,14 @@ read_header(struct reader *r, const Doc *root)
 		return bad(r, root, "not an object", "a schedule");
 	TRY(doc_string(r->ctx, r->label, root, "format", &text));
 	if (strcmp(text, "blink-schedule") != 0)
-		return bad(r, doc_get(root, "format"), text, "\"blink-schedule\"");
+		return bad(r, doc_get(root, "format"), doc_found(doc_get(root, "format")).text, "\"blink-schedule\"");
 	TRY(need(r, root, "version", DOC_NUMBER, &version));
 	if (version->number != 1)
 		return doc_fail(r->ctx, r->label, version, BAD_INPUT, "%g: want 1", version->number);
 	TRY(doc_string(r->ctx, r->label, root, "collective", &text));
 	if (!collective_parse(text, &r->sched->coll))
-		return bad(r, doc_get(root, "collective"), text, "a collective, as \"allreduce\"");
+		return bad(r, doc_get(root, "collective"), doc_found(doc_get(root, "collective")).text,
+		    "a collective, as \"allreduce\"");
 	return doc_string(r->ctx, r->label, root, "algorithm", &r->sched->algorithm);
 }
 
@@ -481,7 +485,7 @@ read_root(struct reader *r, const Doc *root)
 	r->sched->root = -1;
 	if (collective_rooted(r->sched->coll))
 		return read_int(r, at, 0, r->topo->n_ranks - 1, &r->sched->root);
-	return at->kind == DOC_NULL ? OK : bad(r, at, "a value", "null: the collective has no root");
+	return at->kind == DOC_NULL ? OK : bad(r, at, doc_found(at).text, "null: the collective has no root");
 }
 
 Status

@@ -41,7 +41,7 @@ compile_once(Ctx *ctx, const struct job *job, const Text *in, double us[N_PHASES
 	Request ask = { .coll = job->coll, .root = job->coll == ALLREDUCE ? -1 : 0, .epsilon = { 1, 20 },
 		.tolerance = { 1, 20 }, .minimise = true };
 	Topology *machine, *topo;
-	Bound bound;
+	Bound bound, proof;
 	Packing *many, *few;
 	Schedule *sched, *again;
 	Program *prog;
@@ -62,7 +62,7 @@ compile_once(Ctx *ctx, const struct job *job, const Text *in, double us[N_PHASES
 	/* The planner runs MWU first; what it takes beyond that is the ILP and MWU's further variants. */
 	TRY(pack_mwu(ctx, topo, &bound, &ask, &many, &optimum));
 	LAP();
-	TRY(plan_trees(ctx, topo, &bound, &ask, &few));
+	TRY(plan_trees(ctx, topo, &bound, &ask, &few, &proof));
 	LAP();
 	double mwu = us[phase - 2];
 	us[phase - 1] -= mwu;

@@ -1,0 +1,139 @@
+/* One tree of an allreduce serves both phases: data goes up one direction of its edges and down the other. Its cost
+ * does not depend on its root, so the cheapest is a minimum spanning tree; it is rooted at its centre. On full-duplex links
+ * nothing is lost by that. Where some link has no equal in the other direction, a tree is an arborescence into a rank and
+ * another one out of it, the cheapest pair over all ranks. */
+#include "cheapest.h"
+
+#include <string.h>
+
+/* Is there as much capacity from a to b as from b to a, for all vertices? */
+static bool
+is_mirrored(const Topology *topo)
+{
+	for (int l = 0; l < topo->n_links; l++) {
+		const Link *link = &topo->link[l];
+		int64_t there = 0, back = 0;
+		for (int i = topo->first_out[link->from]; i < topo->first_out[link->from + 1]; i++)
+			there += topo->link[topo->out[i]].to == link->to ? topo->link[topo->out[i]].capacity : 0;
+		for (int i = topo->first_out[link->to]; i < topo->first_out[link->to + 1]; i++)
+			back += topo->link[topo->out[i]].to == link->from ? topo->link[topo->out[i]].capacity : 0;
+		if (there != back)
+			return false;
+	}
+	return true;
+}
+
+Status
+cheapest_new(Ctx *ctx, const Topology *topo, Collective coll, int root, Cheapest *out)
+{
+	Cheapest c = { .ctx = ctx, .topo = topo, .coll = coll, .root = root };
+	c.paired = coll == ALLREDUCE && !is_mirrored(topo);
+	TRY(search_new(ctx, topo, &c.search));
+	TRY(TEMP(ctx, c.there, topo->n_ranks));
+	TRY(TEMP(ctx, c.back, topo->n_ranks));
+	TRY(TEMP(ctx, c.into, topo->n_ranks));
+	TRY(TEMP(ctx, c.out_of, topo->n_ranks));
+	TRY(TEMP(ctx, c.used, topo->n_links));
+	TRY(TEMP(ctx, c.uses, topo->n_links));
+	*out = c;
+	return OK;
+}
+
+static Status
+use_route(Cheapest *c, int hop)
+{
+	int link[LIMIT_ROUTE_LINKS], n = search_route(&c->search, hop, link);
+	if (n < 0)
+		return fail(c->ctx, LIMIT, "%s: a route from %s to %s needs more than %d links", c->topo->name,
+		    c->topo->vertex[c->search.hop[hop].src].id, c->topo->vertex[c->search.hop[hop].dst].id,
+		    LIMIT_ROUTE_LINKS);
+	for (int i = 0; i < n; i++)
+		if (c->uses[link[i]]++ == 0)
+			c->used[c->n_used++] = link[i];
+	return OK;
+}
+
+/* The cheapest pair of arborescences into and out of one rank. */
+static int64_t
+cheapest_pair(Cheapest *c)
+{
+	int64_t least = -1;
+	for (int r = 0; r < c->topo->n_ranks; r++) {
+		int64_t up = search_arborescence(&c->search, r, true, c->into);
+		int64_t down = search_arborescence(&c->search, r, false, c->out_of);
+		if (up < 0 || down < 0 || (least >= 0 && up + down >= least))
+			continue;
+		least = up + down;
+		c->root = r;
+		memcpy(c->there, c->into, (size_t)c->topo->n_ranks * sizeof *c->there);
+		memcpy(c->back, c->out_of, (size_t)c->topo->n_ranks * sizeof *c->back);
+	}
+	return least;
+}
+
+Status
+cheapest_find(Cheapest *c, const int64_t *price, int64_t *cost)
+{
+	int n = c->topo->n_ranks;
+	search_price(&c->search, price);
+	memset(c->there, -1, (size_t)n * sizeof *c->there);
+	memset(c->back, -1, (size_t)n * sizeof *c->back);
+	if (c->paired)
+		*cost = cheapest_pair(c);
+	else if (c->coll == ALLREDUCE)
+		*cost = search_spanning_tree(&c->search, c->there, c->back);
+	else
+		*cost = search_arborescence(&c->search, c->root, c->coll == REDUCE, c->there);
+	if (*cost < 0)
+		return fail(c->ctx, INTERNAL, "%s: no tree over connected ranks", c->topo->name);
+	for (int i = 0; i < c->n_used; i++)
+		c->uses[c->used[i]] = 0;
+	c->n_used = 0;
+	for (int i = 0; i < n; i++) {
+		if (c->there[i] >= 0)
+			TRY(use_route(c, c->there[i]));
+		if (c->back[i] >= 0)
+			TRY(use_route(c, c->back[i]));
+	}
+	return OK;
+}
+
+/* ---- the tree at hand, as a noun ---- */
+
+static Status
+edge_of_hop(Cheapest *c, int hop, Edge *out)
+{
+	int link[LIMIT_ROUTE_LINKS], n = search_route(&c->search, hop, link), *copy;
+	TRY(NEW(c->ctx, copy, n));
+	memcpy(copy, link, (size_t)n * sizeof *copy);
+	*out = (Edge){ c->search.hop[hop].src, c->search.hop[hop].dst, n, copy };
+	return OK;
+}
+
+static Status
+collect_edges(Cheapest *c, const int *hop, Edge **out, int *n_edges)
+{
+	int n = c->topo->n_ranks;
+	*n_edges = 0;
+	TRY(NEW(c->ctx, *out, n));
+	for (int i = 0; i < n; i++)
+		if (hop[i] >= 0)
+			TRY(edge_of_hop(c, hop[i], &(*out)[(*n_edges)++]));
+	return OK;
+}
+
+Status
+cheapest_tree(Cheapest *c, Tree *out)
+{
+	int n = c->topo->n_ranks, n_there, n_back;
+	Edge *there, *back;
+	TRY(collect_edges(c, c->there, &there, &n_there));
+	TRY(collect_edges(c, c->back, &back, &n_back));
+	if (!c->paired)
+		return tree_arrange(c->ctx, n, c->coll, c->root, there, back, n_there, out);
+	Tree up, down;
+	TRY(tree_arrange(c->ctx, n, REDUCE, c->root, there, NULL, n_there, &up));
+	TRY(tree_arrange(c->ctx, n, BROADCAST, c->root, back, NULL, n_back, &down));
+	*out = (Tree){ .root = c->root, .n_down = down.n_down, .n_up = up.n_up, .down = down.down, .up = up.up };
+	return OK;
+}
