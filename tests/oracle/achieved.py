@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""What blinkc achieves on DGX-1: the rows of the tables in README.md, "What it achieves".
+
+usage: achieved.py BLINKC       from the top directory; every class of subsets.py and every root
+"""
+import json
+import math
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
+
+import subsets
+
+NAMES = {"dgx1v": "DGX-1V", "dgx1p": "DGX-1P"}
+ASKED = [("broadcast", []), ("reduce", []), ("allreduce", []), ("allreduce", ["--tolerance", "0"])]
+
+
+def compiled(blinkc, machine, gpus, collective, root, options):
+    args = [blinkc, "-q", f"topologies/{machine}.xml", "-g", ",".join(map(str, gpus)), "-c", collective, *options]
+    done = subprocess.run(args + ([] if root is None else ["-r", str(root)]), capture_output=True, text=True, check=True)
+    sched = json.loads(done.stdout)
+    return len(sched["trees"]), sched["rate"]["achieved"], sched["rate"]["bound"]
+
+
+def has_ring(machine, gpus):
+    links = subsets.MACHINES[machine]
+    return any(all(subsets.count(links, a, b) for a, b in zip(ring, ring[1:] + ring[:1]))
+               for ring in (gpus[:1] + rest for rest in permutations(gpus[1:])))
+
+
+def one(values):
+    """What all of them are."""
+    low, high = min(values), max(values)
+    return f"{low:.4g}" if high == low else f"{low:.4g} to {high:.4g}"
+
+
+def main(blinkc):
+    eight, many = [], []
+    for machine, name in NAMES.items():
+        classes = subsets.classes(machine)
+        for collective, options in ASKED:
+            rooted = collective != "allreduce"
+            asked = [(blinkc, machine, gpus, collective, root, options) for gpus in classes
+                     for root in (range(len(gpus)) if rooted else [None])]
+            with ThreadPoolExecutor() as pool:
+                results = list(pool.map(lambda ask: compiled(*ask), asked))
+            text = f"{collective}, each root" if rooted else " ".join([collective, *(f"`{' '.join(options)}`",) * bool(options)])
+            whole = [result for ask, result in zip(asked, results) if len(ask[2]) == 8]
+            trees, rates, bounds = zip(*whole)
+            eight.append(f"| {name} | {text} | {one(trees)} | {one(rates)} | {one(bounds)} | "
+                         f"{min(r / b for r, b in zip(rates, bounds)):.3f} |")
+            trees, rates, bounds = zip(*results)
+            ratios = [r / b for r, b in zip(rates, bounds)]
+            many.append(f"| {name} | {text} | {len(results)} | {sum(trees) / len(trees):.2f}, {max(trees)} | "
+                        f"{min(ratios):.3f} | {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f} | "
+                        f"{sum(r > 1 - 1e-9 for r in ratios)} |")
+    print("\n".join(eight + [""] + many + [""]))
+    for machine, name in NAMES.items():
+        classes = subsets.classes(machine)
+        print(f"{sum(not has_ring(machine, gpus) for gpus in classes)} of {len(classes)} on {name} have no ring")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(sys.argv[1])

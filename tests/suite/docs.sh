@@ -1,0 +1,221 @@
+# What README.md and the man pages say: each example is executed, each list is held against the source, and each path exists.
+# shellcheck shell=bash disable=SC2016,SC2154
+. tests/lib.sh
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+# ---- examples ----
+
+# Here the paths of the documents lead to the tree, and build/ to the build at hand.
+scratch=$work/scratch
+mkdir "$scratch"
+for entry in "$top"/*; do
+	[ "$(basename "$entry")" = build ] || ln -s "$entry" "$scratch"
+done
+ln -s "$build" "$scratch/build"
+PATH=$build:$PATH
+
+# Commands begin with "$ " and go on while lines end with a backslash; what follows must come out, where "..." is anything.
+# Commands whose output is not given may print what they like. They succeed, unless "$ echo $?" comes next.
+last=0 tried=0 failed=0
+run_command() {	# NAME COMMAND WANTED MAY-FAIL
+	local before=$last pattern
+	tried=$((tried + 1))
+	(cd "$scratch" && eval "(exit $before)
+$2") >"$work/got" 2>&1 </dev/null
+	last=$?
+	if [ $last != 0 ] && [ -z "$4" ]; then
+		failed=$((failed + 1))
+		not_ok "$1: exit $last of: $2"
+		head -5 "$work/got" | sed 's/^/# /'
+		return
+	fi
+	[ "$3" ] || return
+	pattern=$(printf '%s' "$3" | sed 's/[][*?\\]/\\&/g; s/\.\.\./*/g')
+	# shellcheck disable=SC2053 # a pattern
+	if [[ $(cat "$work/got") != $pattern ]]; then
+		failed=$((failed + 1))
+		not_ok "$1: other output of: $2"
+		diff <(printf '%s\n' "$3") "$work/got" | head -12 | sed 's/^/# /'
+	fi
+}
+
+run_block() {	# NAME, lines on stdin
+	local line more='' next i
+	local -a commands=() wants=()
+	while IFS= read -r line; do
+		if [ "$more" ]; then
+			commands[-1]+=$'\n'$line
+		elif [[ $line == '$ '* ]]; then
+			commands+=("${line#??}")
+			wants+=('')
+		elif [ ${#commands[@]} -gt 0 ]; then
+			wants[-1]+=${wants[-1]:+$'\n'}$line
+		fi
+		more=
+		[[ ${#commands[@]} -gt 0 && ! ${wants[-1]} && $line == *\\ ]] && more=1
+	done
+	for ((i = 0; i < ${#commands[@]}; i++)); do
+		next=${commands[i + 1]:-}
+		run_command "$1" "${commands[i]}" "${wants[i]}" "${next#"${next%echo \$\?}"}"
+	done
+}
+
+# Blocks of a document, each in a file of $work/blocks.
+console_blocks() {
+	awk -v out="$work/blocks/" '/^```console$/ { inside = 1; n++; next } /^```/ { inside = 0 }
+		inside { print > sprintf("%s%03d", out, n) }' "$1"
+}
+man_blocks() {
+	awk -v out="$work/blocks/" '/^\.Sh/ { examples = $2 == "EXAMPLES" } /^\.Ed/ { inside = 0 }
+		inside { gsub(/\\&/, ""); gsub(/\\\(mi|\\-/, "-"); gsub(/\\\(aq/, "\047"); gsub(/\\e/, "\\"); print > sprintf("%s%03d", out, n) }
+		examples && /^\.Bd -literal/ { inside = 1; n++ }' "$1"
+}
+
+has_gpu() { command -v nvcc >/dev/null && [ -e /dev/nvidia0 ]; }
+
+for doc in README.md man/*.[1-9]; do
+	rm -rf "$work/blocks"
+	mkdir "$work/blocks"
+	if [ "$doc" = README.md ]; then console_blocks "$doc"; else man_blocks "$doc"; fi
+	tried=0 failed=0
+	for block in "$work"/blocks/*; do
+		[ -e "$block" ] || continue
+		# Blocks without a prompt are commands, too, if they begin with one of ours.
+		grep -q '^\$ ' "$block" || sed -i '1!b;/^blinkc \|^blink-perf /!q' "$block"
+		grep -q '^\$ ' "$block" || { grep -q '^blinkc \|^blink-perf ' "$block" && sed -i 's/^/$ /' "$block"; }
+		if grep -q '^\$ nvcc ' "$block"; then
+			has_gpu || { skip "$doc: an example for GPUs: nvcc or a GPU is missing"; continue; }
+			sed -i "s|/usr/local/include|$top/runtime/include|" "$block"
+		fi
+		run_block "$doc" <"$block"
+	done
+	[ $failed != 0 ] || [ $tried = 0 ] || ok "$doc: $tried commands do what it says"
+done
+[ "$(grep -c '^```console$' README.md)" -ge 5 ] || not_ok "README.md: its examples are not found"
+
+# ---- what was measured ----
+
+oracle achieved "$blinkc" >"$work/rows" || not_ok "achieved.py: exit $?"
+while IFS= read -r row; do
+	case $row in
+	'|'*) if grep -qxF "$row" README.md; then ok "README.md: $row"; else not_ok "README.md: has no row $row"; fi ;;
+	esac
+done <"$work/rows"
+rings=$(sed -n 's/ of 46 on DGX-1V have no ring$//p' "$work/rows")
+expect "README.md: $rings of the 46 sets have no ring" grep -qE "46 different connected sets.* $rings have no ring" <(tr '\n' ' ' <README.md)
+
+# ---- options ----
+
+# same NAME ONE OTHER: two lists of words, in any order
+same() {
+	local one other
+	one=$(printf '%s\n' "$2" | sort -u) other=$(printf '%s\n' "$3" | sort -u)
+	if [ "$one" ] && [ "$one" = "$other" ]; then ok "$1"; else
+		not_ok "$1: $(diff <(printf '%s\n' "$one") <(printf '%s\n' "$other") | grep '^[<>]' | tr '\n' ' ')"
+	fi
+}
+
+help_options() { "$@" --help | sed -nE 's/^ *(-(.), )? *--([a-z_-]+).*/\2 \3/p' | sed 's/^ //'; }
+man_options() { sed -nE 's/^\.It Fl ((.) , )?-([a-z_-]+).*/\2 \3/p' "$1" | sed 's/^ //'; }
+synopsis() {	# PAGE VERB: its options, letters one by one
+	awk -v verb="$2" '/^\.Sh/ { inside = $2 == "SYNOPSIS" } !inside { next } /^\.Nm/ { mine = 0 } /Cm / && index($0, verb) { mine = 1 }
+		mine && /^\.Op Fl -/ { print substr($3, 2); next } mine && /^\.Op Fl/ { gsub(/./, "&\n", $3); printf "%s", $3 }' "$1"
+}
+
+same "blinkc --help and blinkc(1) have the same options" "$(help_options "$blinkc")" "$(man_options man/blinkc.1)"
+for verb in compile check convert; do
+	same "blinkc $verb --help and the synopsis have the same options" \
+		"$(help_options "$blinkc" $verb | sed 's/ .*//' | grep -vx 'h\|V')" "$(synopsis man/blinkc.1 $verb)"
+done
+if [ -e man/blink-perf.1 ]; then
+	same "blink-perf --help and blink-perf(1) have the same options" "$(help_options "$perf")" "$(man_options man/blink-perf.1)"
+else
+	skip "blink-perf(1): there is no such page"
+fi
+
+# Each number of an option's help is in its item of the page.
+numbers() {	# PROGRAM PAGE
+	"$1" --help | awk '/^ *(-., )? *--/ { if (line) print line; line = $0; next } /^ {20}/ && line { line = line $0; next }
+		{ if (line) print line; line = "" }' | sed -nE 's/, as [^()]*//; s/^ *(-., )? *--([a-z_-]+)( |$)/\2 /p' | while read -r name text; do
+		item=$(awk -v name="-$name" '/^\.(It|El|Ss|Sh)/ { inside = 0 } /^\.It Fl/ { for (i = 3; i <= NF; i++) if ($i == name) inside = 1 } inside' "$2")
+		for number in $(printf '%s\n' "$text" | grep -oE '[0-9]+(\.[0-9]+)?[KMG]?'); do
+			printf '%s\n' "$item" | grep -qE "(^|[^0-9.])${number//./\\.}([^0-9]|\$)" ||
+				not_ok "$2: --$name: help says $number, the page does not"
+		done
+	done
+}
+for page in blinkc blink-perf; do
+	[ -e man/$page.1 ] || continue
+	found=$(numbers "$build/$page" man/$page.1)
+	if [ "$found" ]; then printf '%s\n' "$found"; else ok "$page(1) has the numbers of $page --help"; fi
+done
+
+# ---- lists in the source ----
+
+list() { awk -v name="$1" '$0 ~ "#define " name "\\(X\\)" { inside = 1; next } inside && !/^\tX\(/ { exit } inside' "$2"; }
+quoted() { sed -E 's/^[^"]*"([^"]*)".*/\1/'; }	# the first string of each row
+items() {	# PAGE SECTION: the names of its list
+	awk -v want="$2" '/^\.S[hs]/ { line = $0; sub(/^\.S[hs] /, "", line); inside = line == want } inside && /^\.It/ { sub(/^\.It ?(Cm )?/, ""); if ($1 != "") print $1 }' "$1"
+}
+status=$(list STATUS_LIST src/base/status.h | sed -E 's/.*, ([0-9]+), .*/\1/')
+collectives=$(list COLLECTIVE_LIST src/model.h | quoted)
+rooted=$(list COLLECTIVE_LIST src/model.h | grep '", true,' | quoted)
+classes=$(list LINK_CLASS_LIST src/model.h | quoted)
+certificates=$(list CERTIFICATE_LIST src/model.h | quoted)
+
+same "exit status in blinkc(1)" "$status" "$(items man/blinkc.1 'EXIT STATUS')"
+same "exit status in README.md" "$status" "$(sed -nE '/^## Exit status/,/^## Lic/s/^\| ([0-9]+) .*/\1/p' README.md)"
+same "exit status in blink.h" "$status" "$(sed -n '/^typedef enum/,/blinkResult_t/p' runtime/include/blink.h | sed '/blinkResult_t/q' | sed -nE 's/.* = ([0-9]+),?.*/\1/p')"
+[ ! -e man/libblink.3 ] || same "results in libblink(3)" "$status" "$(sed -nE 's/^\.It Dv blink[A-Za-z]+ Pq ([0-9]+)$/\1/p' man/libblink.3)"
+[ ! -e man/blink-perf.1 ] || for code in $(items man/blink-perf.1 'EXIT STATUS'); do
+	expect "exit status $code in blink-perf(1)" grep -qx "$code" <<<"$status"
+done
+same "collectives in blink-schedule(5)" "$collectives" "$(items man/blink-schedule.5 Collectives)"
+same "certificates in blink-schedule(5)" "$certificates" "$(items man/blink-schedule.5 'Rate and bound')"
+same "link classes in blink-topology(5)" "$classes" "$(awk '/^\.It Cm class$/ { inside = 1; next } inside && /^\.El/ { exit } inside && /^\.It Cm/ { print $3 }' man/blink-topology.5)"
+same "link classes in blinkc(1)" "$classes" "$(awk '/^\.It Fl l/ { inside = 1; next } inside && /^\.It/ { exit } inside && /^\.Cm nvlink/' man/blinkc.1 | grep -oE '\b[a-z][a-z0-9]+')"
+
+enum() {	# FILE EXPRESSION: the words of a list in a schema
+	"$python" -c 'import json, sys; s = json.load(open(sys.argv[1])); print("\n".join(eval(sys.argv[2])))' "$1" "$2"
+}
+schema=schemas/schedule.schema.json
+same "collectives in $schema" "$collectives" "$(enum $schema 's["properties"]["collective"]["enum"]')"
+same "rooted collectives in $schema" "$rooted" "$(enum $schema 's["if"]["properties"]["collective"]["enum"]')"
+same "link classes in $schema" "$classes" "$(enum $schema 's["$defs"]["link"]["properties"]["class"]["enum"]')"
+same "certificates in $schema" "$certificates" "$(enum $schema 's["$defs"]["certificate"]["properties"]["kind"]["enum"]')"
+same "certificates with members in $schema" "$certificates" \
+	"$(enum $schema '[c["if"]["properties"]["kind"]["const"] for c in s["$defs"]["certificate"]["allOf"]]')"
+same "link classes in schemas/topology.schema.json" "$classes" "$(enum schemas/topology.schema.json 's["$defs"]["linkClass"]["enum"]')"
+same "link classes in schemas/topology.xsd" "$classes" \
+	"$(sed -n '/simpleType name="link-class"/,/<\/xs:simpleType>/p' schemas/topology.xsd | grep -o 'enumeration value="[^"]*"' | sed 's/.*="//; s/"//')"
+
+# ---- paths, targets, verbs ----
+
+docs=(README.md CHANGELOG.md man/*.[1-9])
+[ ! -e examples/README.md ] || docs+=(examples/README.md)
+missing=
+while IFS= read -r path; do
+	compgen -G "$path" >/dev/null || missing="$missing $path"
+done < <(cat "${docs[@]}" |
+	grep -oE '(^|[^A-Za-z0-9_/.-])(src|runtime|topologies|schemas|tests|examples|man|docs)/[A-Za-z0-9_./*-]*' |
+	sed -E 's/^[^a-z]//; s/\.$//' | sort -u)
+if [ "$missing" ]; then not_ok "paths that do not exist:$missing"; else ok "every path exists"; fi
+
+missing=
+while IFS= read -r target; do
+	grep -qE "^([a-z-]+ )*$target( [a-z-]+)*:" Makefile || missing="$missing $target"
+done < <(cat "${docs[@]}" | grep -oE '([`"]|^\$ |Dq )make [a-z]+|^make [a-z]+ +#' | sed 's/ *#//; s/.* //' | sort -u)
+if [ "$missing" ]; then not_ok "targets that do not exist:$missing"; else ok "every target of make exists"; fi
+
+missing=$(cat "${docs[@]}" runtime/include/*.h examples/*.[ch] | grep -oE '(`|Ql |blinkc:|^\$ |"|\*	)blinkc [a-z]+' | sed 's/.* //' |
+	grep -vx 'compile\|check\|convert\|topologies' | sort -u)
+if [ "$missing" ]; then not_ok "verbs that do not exist: $missing"; else ok "every verb exists"; fi
+
+# ---- form ----
+
+if command -v mandoc >/dev/null; then
+	for page in man/*.[1-9]; do expect "mandoc -Tlint $page" mandoc -Tlint -Wwarning "$page"; done
+else
+	skip "mandoc -Tlint: mandoc is not there"
+fi
+for picture in docs/*.svg; do expect "$picture is XML" xmllint --noout --nonet "$picture"; done
