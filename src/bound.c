@@ -10,6 +10,9 @@
  *     x(j) = min over A with j in A, A within 0..j, of f(A) - mu - x(A \ j)
  * and joins the parts that the minimising A touches (Cunningham 1985, Barahona 1992). One maximum flow per rank.
  *
+ * Allgather, reducescatter, gather, scatter: the least capacity of a cut by the blocks that must cross it, by Newton's
+ * method, too. Alltoall: cuts around single ranks; no cut need be tight.
+ *
  * On one-way or lopsided links a directed cut may be lower: all data leaves every side at least once, so prices of 1
  * on its links are a certificate too. */
 #include "passes.h"
@@ -75,17 +78,23 @@ flow_new(Ctx *ctx, const Topology *topo, struct flow *f)
 	return OK;
 }
 
-/* Capacities times `scale`, and nothing from s or to t. */
+/* Capacities times `scale`, and nothing from s or to t. against: every link leads the other way. */
 static void
-flow_reset(struct flow *f, int64_t scale)
+flow_reset_either(struct flow *f, int64_t scale, bool against)
 {
 	const Topology *topo = f->topo;
 	for (int l = 0; l < topo->n_links; l++) {
-		f->arc[2 * l].room = (Wide)topo->link[l].capacity * scale;
-		f->arc[2 * l + 1].room = 0;
+		f->arc[2 * l + against].room = (Wide)topo->link[l].capacity * scale;
+		f->arc[2 * l + !against].room = 0;
 	}
 	for (int a = 2 * topo->n_links; a < 2 * (topo->n_links + 2 * topo->n_vertices); a++)
 		f->arc[a].room = 0;
+}
+
+static void
+flow_reset(struct flow *f, int64_t scale)
+{
+	flow_reset_either(f, scale, false);
 }
 
 /* Levels from s in the residual graph; afterwards level[v] >= 0 marks the source side of a minimum cut. */
@@ -310,6 +319,86 @@ directed_cut(Ctx *ctx, const Topology *topo, struct flow *f, Bound *bound)
 	return OK;
 }
 
+/* ---- collectives of blocks ---- */
+
+/* The side of the last flow becomes the certificate, if what it proves is lower. */
+static Status
+keep_side(Ctx *ctx, const Topology *topo, const struct flow *f, Collective coll, int root, Bound *bound, bool *lower)
+{
+	Bound cut = { .kind = CERTIFICATE_CUT };
+	int inside = 0;
+	TRY(TEMP(ctx, cut.part, topo->n_vertices));
+	for (int v = 0; v < topo->n_vertices; v++) {
+		cut.part[v] = f->level[v] >= 0;
+		inside += v < topo->n_ranks && cut.part[v];
+	}
+	*lower = false;
+	if (inside == 0 || inside == topo->n_ranks)
+		return OK;
+	TRY(bound_from_certificate(ctx, topo->name, topo, coll, root, &cut, &cut.rate));
+	*lower = bound->rate.num == 0 || frac_cmp(cut.rate, bound->rate) < 0;
+	if (*lower) {
+		bound->rate = cut.rate;
+		memcpy(bound->part, cut.part, (size_t)topo->n_vertices * sizeof *cut.part);
+	}
+	return OK;
+}
+
+/* Each rank, and each set of all but one, by itself. */
+static Status
+single_cuts(Ctx *ctx, const Topology *topo, struct flow *f, Collective coll, int root, Bound *bound)
+{
+	bool against = coll == GATHER || coll == REDUCESCATTER, lower;
+	for (int r = 0; r < topo->n_ranks; r++) {
+		for (int others = 0; others < 2; others++) {
+			if (collective_rooted(coll) && (r == root) == others)
+				continue;
+			flow_reset_either(f, 1, against);
+			for (int v = 0; v < topo->n_ranks; v++)
+				f->arc[(v == r) != others ? arc_from_s(f, v) : arc_to_t(f, v)].room = INFINITE;
+			flow_max(f);
+			TRY(keep_side(ctx, topo, f, coll, root, bound, &lower));
+		}
+	}
+	return OK;
+}
+
+/* Newton's method on mu = capacity / ranks counted: the cut that minimises capacity - mu * ranks, by one maximum flow for
+ * each rank that may be left out (allgather, reducescatter: ranks inside count; scatter, gather: ranks outside do, and the
+ * root is inside). Everything times the denominator of mu. */
+static Status
+ratio_cuts(Ctx *ctx, const Topology *topo, struct flow *f, Collective coll, int root, Bound *bound)
+{
+	bool against = coll == GATHER || coll == REDUCESCATTER, rooted = collective_rooted(coll), lower;
+	do {
+		Frac mu;
+		lower = false;
+		if (!frac_div(bound->rate, (Frac){ topo->n_ranks, 1 }, &mu))
+			return fail(ctx, LIMIT, "%s: the bound needs more than 64 bits", topo->name);
+		for (int out = 0; out < (rooted ? 1 : topo->n_ranks) && !lower; out++) {
+			flow_reset_either(f, mu.den, against);
+			for (int v = 0; v < topo->n_ranks; v++) {
+				if (rooted)
+					f->arc[v == root ? arc_from_s(f, v) : arc_to_t(f, v)].room = v == root ? INFINITE : mu.num;
+				else
+					f->arc[v == out ? arc_to_t(f, v) : arc_from_s(f, v)].room = v == out ? INFINITE : mu.num;
+			}
+			flow_max(f);
+			TRY(keep_side(ctx, topo, f, coll, root, bound, &lower));
+		}
+	} while (lower);
+	return OK;
+}
+
+static Status
+block_bound(Ctx *ctx, const Topology *topo, Collective coll, int root, Bound *bound)
+{
+	struct flow f;
+	TRY(flow_new(ctx, topo, &f));
+	TRY(single_cuts(ctx, topo, &f, coll, root, bound));
+	return coll == ALLTOALL ? OK : ratio_cuts(ctx, topo, &f, coll, root, bound);
+}
+
 Status
 bound_compute(Ctx *ctx, const Topology *topo, Collective coll, int root, Bound *out)
 {
@@ -324,7 +413,7 @@ bound_compute(Ctx *ctx, const Topology *topo, Collective coll, int root, Bound *
 		TRY(partition_bound(ctx, topo, &f, &bound));
 		TRY(directed_cut(ctx, topo, &f, &bound));
 	} else if (topo->n_ranks > 1) {
-		return fail(ctx, INTERNAL, "no bound is known for %s", collective_name(coll));
+		TRY(block_bound(ctx, topo, coll, root, &bound));
 	}
 	arena_release(&ctx->scratch, mark);
 	*out = bound;

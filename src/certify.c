@@ -1,7 +1,6 @@
 /* What a certificate proves, recomputed from nothing but the topology: a few additions for a cut or a partition, a
  * cheapest tree for prices. schedule-format.md, "Rate, bound and certificate", has the proofs. */
-#include "passes.h"
-#include "search.h"
+#include "cheapest.h"
 
 #include <string.h>
 
@@ -91,52 +90,52 @@ partition_rate(Ctx *ctx, const char *label, const Topology *topo, Collective col
 	    : fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
 }
 
-/* Cheapest tree of the collective under integer prices; -1: none. For allreduce up and down share only their root. */
-static int64_t
-cheapest_tree(Search *search, Collective coll, int root, int *hop)
+/* What the cheapest trees of all demands cost together under integer prices. An allreduce's go up and down by any ways. */
+static Status
+cheapest_trees(Ctx *ctx, const Topology *topo, Collective coll, int root, const int64_t *price, Wide *cost)
 {
-	if (coll == BROADCAST || coll == REDUCE)
-		return search_arborescence(search, root, coll == REDUCE, hop);
-	int64_t least = -1;
-	for (int r = 0; r < search->topo->n_ranks; r++) {
-		int64_t up = search_arborescence(search, r, true, hop), down = search_arborescence(search, r, false, hop);
-		if (up >= 0 && down >= 0 && (least < 0 || up + down < least))
-			least = up + down;
+	Cheapest cheapest;
+	TRY(cheapest_new(ctx, topo, &cheapest));
+	cheapest.paired = true;
+	cheapest_price(&cheapest, price);
+	*cost = 0;
+	for (int d = 0; d < collective_demands(coll, topo->n_ranks); d++) {
+		int64_t one;
+		TRY(cheapest_find(&cheapest, collective_demand(coll, topo->n_ranks, root, d), &one));
+		*cost += one;
 	}
-	return least;
+	return OK;
 }
 
 static Status
 prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Bound *bound, Frac *out)
 {
-	Search search;
 	int64_t den = 1, *price;
-	int *hop;
+	Wide cost;
 	Frac sum = FRAC_ZERO, one;
-	if (coll != BROADCAST && coll != REDUCE && coll != ALLREDUCE)
-		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: prices of %s are not supported", label,
-		    collective_name(coll));
+	if ((bound->kind == CERTIFICATE_LENGTHS) != (coll > ALLREDUCE))
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"%s\" proves nothing for %s", label,
+		    certificate_name(bound->kind), collective_name(coll));
 	TRY(TEMP(ctx, price, topo->n_links));
-	TRY(TEMP(ctx, hop, topo->n_ranks));
 	for (int l = 0; l < topo->n_links; l++) {
 		Wide multiple = (Wide)den / gcd64(den, bound->price[l].den) * bound->price[l].den;
 		if (multiple >> SEARCH_PRICE_BITS)
-			return fail(ctx, LIMIT, "%s: rate.certificate.price[%d]: denominators are too large", label, l);
+			return fail(ctx, LIMIT, "%s: rate.certificate: price %d: denominators are too large", label, l);
 		den = (int64_t)multiple;
 	}
 	for (int l = 0; l < topo->n_links; l++) {
 		Wide whole = (Wide)bound->price[l].num * (den / bound->price[l].den);
 		if (bound->price[l].num < 0 || whole >> SEARCH_PRICE_BITS)
-			return fail(ctx, LIMIT, "%s: rate.certificate.price[%d]: out of range", label, l);
+			return fail(ctx, LIMIT, "%s: rate.certificate: price %d: out of range", label, l);
 		price[l] = (int64_t)whole;
 		if (!frac_mul((Frac){ topo->link[l].capacity, 1 }, bound->price[l], &one) || !frac_add(sum, one, &sum))
 			return fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
 	}
-	TRY(search_new(ctx, topo, &search));
-	search_price(&search, price);
-	int64_t least = cheapest_tree(&search, coll, root, hop);
-	if (least < den)
-		return fail(ctx, UNVERIFIED, "%s: rate.certificate.price: a tree costs less than 1", label);
+	TRY(cheapest_trees(ctx, topo, coll, root, price, &cost));
+	if (cost < (Wide)den * collective_shares(coll, topo->n_ranks))
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.%s", label,
+		    bound->kind == CERTIFICATE_LENGTHS ? "length: the trees of a whole buffer are shorter than 1"
+		    : "price: a tree costs less than 1");
 	*out = sum;
 	return OK;
 }

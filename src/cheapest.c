@@ -24,15 +24,16 @@ is_mirrored(const Topology *topo)
 }
 
 Status
-cheapest_new(Ctx *ctx, const Topology *topo, Collective coll, int root, Cheapest *out)
+cheapest_new(Ctx *ctx, const Topology *topo, Cheapest *out)
 {
-	Cheapest c = { .ctx = ctx, .topo = topo, .coll = coll, .root = root };
-	c.paired = coll == ALLREDUCE && !is_mirrored(topo);
+	Cheapest c = { .ctx = ctx, .topo = topo, .paired = !is_mirrored(topo), .path_from = -1 };
 	TRY(search_new(ctx, topo, &c.search));
 	TRY(TEMP(ctx, c.there, topo->n_ranks));
 	TRY(TEMP(ctx, c.back, topo->n_ranks));
 	TRY(TEMP(ctx, c.into, topo->n_ranks));
 	TRY(TEMP(ctx, c.out_of, topo->n_ranks));
+	TRY(TEMP(ctx, c.distance, topo->n_ranks));
+	TRY(TEMP(ctx, c.path_hop, topo->n_ranks));
 	TRY(TEMP(ctx, c.used, topo->n_links));
 	TRY(TEMP(ctx, c.uses, topo->n_links));
 	*out = c;
@@ -71,19 +72,46 @@ cheapest_pair(Cheapest *c)
 	return least;
 }
 
+void
+cheapest_price(Cheapest *c, const int64_t *price)
+{
+	search_price(&c->search, price);
+	c->path_from = -1;
+}
+
+/* The shortest path to `to`: its hops in `there`, each at the rank that it enters. */
+static int64_t
+cheapest_path(Cheapest *c, int from, int to)
+{
+	if (c->path_from != from) {
+		search_paths(&c->search, from, c->distance, c->path_hop);
+		c->path_from = from;
+	}
+	for (int v = to; v != from; v = c->search.hop[c->there[v]].src) {
+		if (c->path_hop[v] < 0)
+			return -1;
+		c->there[v] = c->path_hop[v];
+	}
+	return c->distance[to];
+}
+
 Status
-cheapest_find(Cheapest *c, const int64_t *price, int64_t *cost)
+cheapest_find(Cheapest *c, Demand demand, int64_t *cost)
 {
 	int n = c->topo->n_ranks;
-	search_price(&c->search, price);
+	c->demand = demand;
 	memset(c->there, -1, (size_t)n * sizeof *c->there);
 	memset(c->back, -1, (size_t)n * sizeof *c->back);
-	if (c->paired)
+	if (demand.kind == DEMAND_SPREAD)
+		*cost = search_arborescence(&c->search, demand.from, false, c->there);
+	else if (demand.kind == DEMAND_COLLECT)
+		*cost = search_arborescence(&c->search, demand.to, true, c->there);
+	else if (demand.kind == DEMAND_CARRY)
+		*cost = cheapest_path(c, demand.from, demand.to);
+	else if (c->paired)
 		*cost = cheapest_pair(c);
-	else if (c->coll == ALLREDUCE)
-		*cost = search_spanning_tree(&c->search, c->there, c->back);
 	else
-		*cost = search_arborescence(&c->search, c->root, c->coll == REDUCE, c->there);
+		*cost = search_spanning_tree(&c->search, c->there, c->back);
 	if (*cost < 0)
 		return fail(c->ctx, INTERNAL, "%s: no tree over connected ranks", c->topo->name);
 	for (int i = 0; i < c->n_used; i++)
@@ -122,16 +150,37 @@ collect_edges(Cheapest *c, const int *hop, Edge **out, int *n_edges)
 	return OK;
 }
 
+/* Edges from the source on. */
+static Status
+path_tree(Cheapest *c, bool rooted_at_end, Tree *out)
+{
+	int n = 0, from = c->demand.from, to = c->demand.to;
+	Edge *edge;
+	for (int v = to; v != from; v = c->search.hop[c->there[v]].src)
+		n++;
+	TRY(NEW(c->ctx, edge, n));
+	for (int v = to, e = n; v != from; v = c->search.hop[c->there[v]].src)
+		TRY(edge_of_hop(c, c->there[v], &edge[--e]));
+	*out = rooted_at_end ? (Tree){ .root = to, .n_up = n, .up = edge } : (Tree){ .root = from, .n_down = n, .down = edge };
+	return OK;
+}
+
 Status
-cheapest_tree(Cheapest *c, Tree *out)
+cheapest_tree(Cheapest *c, bool rooted_at_end, Tree *out)
 {
 	int n = c->topo->n_ranks, n_there, n_back;
 	Edge *there, *back;
+	Tree up, down;
+	if (c->demand.kind == DEMAND_CARRY)
+		return path_tree(c, rooted_at_end, out);
 	TRY(collect_edges(c, c->there, &there, &n_there));
 	TRY(collect_edges(c, c->back, &back, &n_back));
+	if (c->demand.kind == DEMAND_SPREAD)
+		return tree_arrange(c->ctx, n, BROADCAST, c->demand.from, there, back, n_there, out);
+	if (c->demand.kind == DEMAND_COLLECT)
+		return tree_arrange(c->ctx, n, REDUCE, c->demand.to, there, back, n_there, out);
 	if (!c->paired)
-		return tree_arrange(c->ctx, n, c->coll, c->root, there, back, n_there, out);
-	Tree up, down;
+		return tree_arrange(c->ctx, n, ALLREDUCE, -1, there, back, n_there, out);
 	TRY(tree_arrange(c->ctx, n, REDUCE, c->root, there, NULL, n_there, &up));
 	TRY(tree_arrange(c->ctx, n, BROADCAST, c->root, back, NULL, n_back, &down));
 	*out = (Tree){ .root = c->root, .n_down = down.n_down, .n_up = up.n_up, .down = down.down, .up = up.up };

@@ -8,24 +8,30 @@
 typedef struct {
 	Ctx *ctx;
 	const Topology *topo;
-	Collective coll;
-	int root;		/* of the collective; of the tree at hand, if paired */
-	bool paired;		/* allreduce: up and down are two arborescences, not one tree both ways */
+	bool paired;		/* DEMAND_BOTH: up and down are two arborescences, not one tree both ways */
 	Search search;
-	int *there, *back;	/* hops of the tree at hand; back for allreduce only; -1: none */
+	Demand demand;		/* of the tree at hand */
+	int root;		/* of the tree at hand, if paired */
+	int *there, *back;	/* hops of the tree at hand; back for DEMAND_BOTH only; -1: none */
 	int *into, *out_of;	/* work space of cheapest_pair */
+	int path_from;		/* source of the shortest paths at hand; -1: none */
+	int64_t *distance;	/* of each rank from it */
+	int *path_hop;		/* that enters each rank on its path from it */
 	int n_used, *used;	/* links in use by the tree at hand, in order of discovery, */
 	int *uses;		/* and how often it uses each link of the topology */
 } Cheapest;
 
-/* In the scratch arena. Allreduce starts paired where some link has no equal in the other direction. */
-Status cheapest_new(Ctx *ctx, const Topology *topo, Collective coll, int root, Cheapest *out);
+/* In the scratch arena. DEMAND_BOTH starts paired where some link has no equal in the other direction. */
+Status cheapest_new(Ctx *ctx, const Topology *topo, Cheapest *out);
 
-/* Find it. price: one per link, 0 <= price < 2^SEARCH_PRICE_BITS. *cost: of the tree, each link as often as it is used.
+/* Prices from now on: one per link, 0 <= price < 2^SEARCH_PRICE_BITS. */
+void cheapest_price(Cheapest *c, const int64_t *price);
+
+/* Find the cheapest tree of a demand. *cost: each link as often as the tree uses it.
  * Fails: LIMIT a route has more than LIMIT_ROUTE_LINKS links. */
-Status cheapest_find(Cheapest *c, const int64_t *price, int64_t *cost);
+Status cheapest_find(Cheapest *c, Demand demand, int64_t *cost);
 
-/* The tree at hand, in the run arena. */
-Status cheapest_tree(Cheapest *c, Tree *out);
+/* The tree at hand, in the run arena. rooted_at_end: a path is rooted where it ends, and goes up. */
+Status cheapest_tree(Cheapest *c, bool rooted_at_end, Tree *out);
 
 #endif

@@ -1,13 +1,14 @@
 /* The optimal rate, exactly, by column generation (Dantzig and Wolfe 1960) over all trees of a collective:
  *
- *     maximise    sum over trees t of x(t)
- *     such that   sum over trees of uses(l, t) x(t) <= capacity(l)      for every link l, with dual price y(l)
+ *     maximise    r
+ *     such that   sum over trees t of uses(l, t) x(t) <= capacity(l)     for every link l, with dual price y(l)
+ *                 sum over trees t of demand d of x(t) >= r              for every demand d, with dual z(d)
  *
- * GLPK solves it over the trees at hand, in doubles; the cheapest tree under y comes in if it costs less than 1. When none
- * does, doubles are left behind: the basis that GLPK ended with names as many trees as links that are full, and x and
- * y are solved for it once more, exactly. Then x is what is packed and y is the proof that nothing beats it; both are
- * checked in integers: no load above capacity, nothing negative, no tree cheaper than 1. A cheaper one comes in, too, and
- * it goes on.
+ * GLPK solves it over the trees at hand, in doubles; of each demand the cheapest tree under y comes in if it costs less
+ * than z. When none does, doubles are left behind: the basis that GLPK ended with names as many columns as rows that are
+ * tight, and x, r and y, z are solved for it once more, exactly. Then x is what is packed and y is the proof that nothing
+ * beats it; both are checked in integers: no load above capacity, nothing negative, no tree cheaper than its z. A cheaper
+ * one comes in, too, and it goes on.
  *
  * Exactly: modulo the prime 2^61 - 1, then each number is read back as the only small fraction that it can stand for. That
  * is no proof, nor has it to be: what is read back is checked.
@@ -18,10 +19,12 @@
 #include "lp.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct column {
 	Tree tree;
+	int demand;
 	int n;			/* links in use */
 	int *link, *uses;
 };
@@ -29,24 +32,34 @@ struct column {
 struct exact {
 	Ctx *ctx;
 	const Topology *topo;
+	Collective coll;
+	int root, n_demands, n_rows;	/* rows: the links, then the demands */
 	Cheapest cheapest;
 	int64_t unit;		/* one physical link, bytes/s */
 	struct column *column;
 	int n_columns, room;
 	int64_t *price;
-	double *dual, *value;	/* y of links and x of trees, as GLPK says */
+	double *dual, *value;	/* y and z of rows and x of trees, as GLPK says */
 	glp_prob *lp;
-	int loaded;		/* columns that the LP has */
+	int loaded;		/* trees that the LP has; its first column is r */
 	bool solved;
-	/* The basis: links that are full and trees in use, equally many. */
-	int n_basis, *full, *basic, *place;	/* place[l]: of link l in full, -1: it has slack */
-	Frac *x, *y;		/* of basic trees, in units; of full links */
+	/* The basis: rows that are tight and columns in use, equally many; column -1 is r. */
+	int n_basis, *full, *basic, *place;	/* place[row]: in full, -1: it has slack */
+	Frac *x, *y;		/* of basic columns, in units; of full rows */
 };
+
+enum { RATE_COLUMN = -1 };
+
+static Demand
+demand_of(const struct exact *e, int d)
+{
+	return collective_demand(e->coll, e->topo->n_ranks, e->root, d);
+}
 
 /* ---- columns ---- */
 
 static Status
-add_column(struct exact *e, const Tree *tree, const int *used, int n, const int *uses)
+add_column(struct exact *e, int demand, const Tree *tree, const int *used, int n, const int *uses)
 {
 	if (e->n_columns == e->room) {
 		struct column *grown;
@@ -57,7 +70,7 @@ add_column(struct exact *e, const Tree *tree, const int *used, int n, const int 
 		e->room = 2 * e->room + 64;
 	}
 	struct column *c = &e->column[e->n_columns];
-	*c = (struct column){ .tree = *tree, .n = n };
+	*c = (struct column){ .tree = *tree, .demand = demand, .n = n };
 	TRY(NEW(e->ctx, c->link, n));
 	TRY(NEW(e->ctx, c->uses, n));
 	for (int i = 0; i < n; i++) {
@@ -68,6 +81,7 @@ add_column(struct exact *e, const Tree *tree, const int *used, int n, const int 
 	return OK;
 }
 
+/* A tree of a collective with one demand. */
 static Status
 add_tree(struct exact *e, const Tree *tree)
 {
@@ -81,17 +95,17 @@ add_tree(struct exact *e, const Tree *tree)
 			if (uses[edge->link[k]]++ == 0)
 				used[n++] = edge->link[k];
 	}
-	TRY(add_column(e, tree, used, n, uses));
+	TRY(add_column(e, 0, tree, used, n, uses));
 	arena_release(&e->ctx->scratch, mark);
 	return OK;
 }
 
 static Status
-add_cheapest(struct exact *e)
+add_cheapest(struct exact *e, int demand)
 {
 	Tree tree;
-	TRY(cheapest_tree(&e->cheapest, &tree));
-	return add_column(e, &tree, e->cheapest.used, e->cheapest.n_used, e->cheapest.uses);
+	TRY(cheapest_tree(&e->cheapest, e->coll == GATHER, &tree));
+	return add_column(e, demand, &tree, e->cheapest.used, e->cheapest.n_used, e->cheapest.uses);
 }
 
 /* ---- the linear program ---- */
@@ -100,11 +114,22 @@ static void
 start_lp(void *with)
 {
 	struct exact *e = with;
+	int n_links = e->topo->n_links;
 	e->lp = glp_create_prob();
 	glp_set_obj_dir(e->lp, GLP_MAX);
-	glp_add_rows(e->lp, e->topo->n_links);
-	for (int l = 0; l < e->topo->n_links; l++)
+	glp_add_rows(e->lp, e->n_rows);
+	for (int l = 0; l < n_links; l++)
 		glp_set_row_bnds(e->lp, l + 1, GLP_UP, 0, (double)(e->topo->link[l].capacity / e->unit));
+	/* r - sum of x(t) <= 0 */
+	glp_add_cols(e->lp, 1);
+	for (int d = 0; d < e->n_demands; d++) {
+		glp_set_row_bnds(e->lp, n_links + d + 1, GLP_UP, 0, 0);
+		e->place[d + 1] = n_links + d + 1;
+		e->dual[d + 1] = 1;
+	}
+	glp_set_mat_col(e->lp, 1, e->n_demands, e->place, e->dual);
+	glp_set_col_bnds(e->lp, 1, GLP_LO, 0, 0);
+	glp_set_obj_coef(e->lp, 1, 1);
 }
 
 static void
@@ -118,9 +143,10 @@ load_columns(struct exact *e)
 			e->place[i + 1] = c->link[i] + 1;
 			e->dual[i + 1] = c->uses[i];
 		}
-		glp_set_mat_col(e->lp, col, c->n, e->place, e->dual);
+		e->place[c->n + 1] = e->topo->n_links + c->demand + 1;
+		e->dual[c->n + 1] = -1;
+		glp_set_mat_col(e->lp, col, c->n + 1, e->place, e->dual);
 		glp_set_col_bnds(e->lp, col, GLP_LO, 0, 0);
-		glp_set_obj_coef(e->lp, col, 1);
 	}
 }
 
@@ -128,17 +154,18 @@ static void
 read_basis(struct exact *e)
 {
 	int n_full = 0, n_basic = 0;
-	for (int l = 0; l < e->topo->n_links; l++) {
-		bool full = glp_get_row_stat(e->lp, l + 1) != GLP_BS;
-		e->place[l] = full ? n_full : -1;
+	for (int row = 0; row < e->n_rows; row++) {
+		bool full = glp_get_row_stat(e->lp, row + 1) != GLP_BS;
+		e->place[row] = full ? n_full : -1;
 		if (full)
-			e->full[n_full++] = l;
+			e->full[n_full++] = row;
 	}
-	for (int c = 0; c < e->loaded; c++)
-		if (glp_get_col_stat(e->lp, c + 1) == GLP_BS && n_basic < n_full) {
-			e->value[n_basic] = fmax(glp_get_col_prim(e->lp, c + 1), 0);
+	for (int c = RATE_COLUMN; c < e->loaded; c++) {
+		if (glp_get_col_stat(e->lp, c + 2) == GLP_BS && n_basic < n_full) {
+			e->value[n_basic] = fmax(glp_get_col_prim(e->lp, c + 2), 0);
 			e->basic[n_basic++] = c;
 		}
+	}
 	e->n_basis = n_full;
 }
 
@@ -157,41 +184,10 @@ solve_lp(void *with)
 		glp_std_basis(e->lp);
 		e->solved = glp_simplex(e->lp, &options) == 0 && glp_get_status(e->lp) == GLP_OPT;
 	}
-	for (int l = 0; e->solved && l < e->topo->n_links; l++)
-		e->dual[l] = fmax(glp_get_row_dual(e->lp, l + 1), 0);
+	for (int row = 0; e->solved && row < e->n_rows; row++)
+		e->dual[row] = fmax(glp_get_row_dual(e->lp, row + 1), 0);
 	if (e->solved)
 		read_basis(e);
-}
-
-/* x as GLPK says, scaled back into the capacities and rounded down to whole multiples of a small part of the rate. */
-static Status
-rounded_packing(struct exact *e, Packing **out)
-{
-	Packing *pack;
-	double *load, congestion = 1, sum = 0;
-	TRY(TEMP(e->ctx, load, e->topo->n_links));
-	TRY(NEW(e->ctx, pack, 1));
-	TRY(NEW(e->ctx, pack->tree, e->n_basis));
-	TRY(NEW(e->ctx, pack->weight, e->n_basis));
-	for (int i = 0; i < e->n_basis; i++) {
-		const struct column *c = &e->column[e->basic[i]];
-		sum += e->value[i];
-		for (int k = 0; k < c->n; k++)
-			load[c->link[k]] += c->uses[k] * e->value[i];
-	}
-	for (int l = 0; l < e->topo->n_links; l++)
-		congestion = fmax(congestion, load[l] * (double)e->unit / (double)e->topo->link[l].capacity);
-	pack->unit = pack_unit(e->topo, sum / congestion * (double)e->unit);
-	for (int i = 0; i < e->n_basis; i++) {
-		int64_t weight = (int64_t)(e->value[i] / congestion * (double)e->unit / frac_double(pack->unit) * (1 - 1e-9));
-		if (weight < 1)
-			continue;
-		pack->tree[pack->n_trees] = e->column[e->basic[i]].tree;
-		pack->weight[pack->n_trees++] = weight;
-	}
-	TRY(pack_check(e->ctx, e->topo, pack));
-	*out = pack;
-	return OK;
 }
 
 static void
@@ -280,15 +276,28 @@ solve_basis(struct exact *e, bool transposed, Frac *out, bool *done)
 	int64_t *m;
 	TRY(TEMP(e->ctx, m, n * width));
 	for (size_t j = 0; j < n; j++) {
-		const struct column *c = &e->column[e->basic[j]];
-		for (int i = 0; i < c->n; i++) {
-			int row = e->place[c->link[i]];
-			if (row >= 0)
-				m[transposed ? j * width + (size_t)row : (size_t)row * width + j] = c->uses[i];
+		bool rate = e->basic[j] == RATE_COLUMN;
+		const struct column *c = rate ? NULL : &e->column[e->basic[j]];
+		for (int i = 0; i < (rate ? e->n_demands : c->n + 1); i++) {
+			int row = e->topo->n_links + (rate ? i : c->demand);
+			int64_t entry = rate ? 1 : PRIME - 1;
+			if (!rate && i < c->n) {
+				row = c->link[i];
+				entry = c->uses[i];
+			}
+			int at = e->place[row];
+			if (at >= 0)
+				m[transposed ? j * width + (size_t)at : (size_t)at * width + j] = entry;
 		}
 	}
-	for (size_t i = 0; i < n; i++)
-		m[i * width + n] = transposed ? 1 : e->topo->link[e->full[i]].capacity / e->unit % PRIME;
+	/* x: what the links have, and 0 for demands. y: only r is worth something. */
+	for (size_t i = 0; i < n; i++) {
+		int64_t *right = &m[i * width + n];
+		if (transposed)
+			*right = e->basic[i] == RATE_COLUMN;
+		else
+			*right = e->full[i] < e->topo->n_links ? e->topo->link[e->full[i]].capacity / e->unit % PRIME : 0;
+	}
 	*done = eliminate(m, e->n_basis);
 	for (size_t i = 0; i < n && *done; i++)
 		*done = read_back(m[i * width + n], &out[i]);
@@ -310,13 +319,13 @@ common_denominator(const Frac *f, int n, int64_t limit)
 	return den;
 }
 
-/* Is the cheapest tree under the exact y no cheaper than 1? *known: y is exact and nothing is out of range. */
+/* Is no tree under the exact y cheaper than its z? Those that are come in. *known: y is exact and nothing is out of range. */
 static Status
 prove_prices(struct exact *e, bool *known, bool *optimal)
 {
 	int64_t den = common_denominator(e->y, e->n_basis, (INT64_C(1) << SEARCH_PRICE_BITS) - 1), cost;
 	*known = den > 0;
-	memset(e->price, 0, (size_t)e->topo->n_links * sizeof *e->price);
+	memset(e->price, 0, (size_t)e->n_rows * sizeof *e->price);
 	for (int i = 0; i < e->n_basis && *known; i++) {
 		Wide price = (Wide)e->y[i].num * (den / e->y[i].den);
 		*known = price >> SEARCH_PRICE_BITS == 0;
@@ -324,57 +333,140 @@ prove_prices(struct exact *e, bool *known, bool *optimal)
 	}
 	if (!*known)
 		return OK;
-	TRY(cheapest_find(&e->cheapest, e->price, &cost));
-	*optimal = cost >= den;
+	*optimal = true;
+	cheapest_price(&e->cheapest, e->price);
+	for (int d = 0; d < e->n_demands; d++) {
+		TRY(cheapest_find(&e->cheapest, demand_of(e, d), &cost));
+		if (cost < e->price[e->topo->n_links + d]) {
+			*optimal = false;
+			TRY(add_cheapest(e, d));
+		}
+	}
 	return OK;
 }
 
 /* ---- result ---- */
 
+struct part {
+	int column, demand;
+	int64_t weight;
+};
+
+static int
+by_demand(const void *a, const void *b)
+{
+	const struct part *p = a, *q = b;
+	return p->demand != q->demand ? (p->demand > q->demand) - (p->demand < q->demand)
+	    : (p->column > q->column) - (p->column < q->column);
+}
+
+/* Parts to a packing: what a demand has above `each` goes, from its last trees. NULL: some demand has less. */
 static Status
-packing_of(struct exact *e, Packing **out)
+pack_parts(struct exact *e, struct part *part, int n, int64_t each, Frac unit, Packing **out)
 {
 	Packing *pack;
-	int64_t den = common_denominator(e->x, e->n_basis, INT64_C(1) << 32);
-	if (den == 0)
+	int64_t common = each;
+	qsort(part, (size_t)n, sizeof *part, by_demand);
+	for (int i = 0, d = 0; d < e->n_demands; d++) {
+		int64_t room = each;
+		for (; i < n && part[i].demand == d; i++) {
+			part[i].weight = part[i].weight < room ? part[i].weight : room;
+			room -= part[i].weight;
+			common = gcd64(part[i].weight, common);
+		}
+		if (room > 0)
+			return OK;
+	}
+	if (common == 0 || (Wide)each / common * e->n_demands >> 32 || !frac_mul(unit, (Frac){ common, 1 }, &unit))
 		return OK;
 	TRY(NEW(e->ctx, pack, 1));
-	TRY(NEW(e->ctx, pack->tree, e->n_basis));
-	TRY(NEW(e->ctx, pack->weight, e->n_basis));
-	int64_t common = 0;
-	Wide sum = 0;
-	for (int i = 0; i < e->n_basis; i++) {
-		Wide weight = (Wide)e->x[i].num * (den / e->x[i].den);
-		sum += weight;
-		if (sum >> 62)
-			return OK;
-		common = gcd64(common, (int64_t)weight);
-		if (weight == 0)
+	TRY(NEW(e->ctx, pack->tree, n));
+	TRY(NEW(e->ctx, pack->demand, n));
+	TRY(NEW(e->ctx, pack->weight, n));
+	pack->unit = unit;
+	for (int i = 0; i < n; i++) {
+		if (part[i].weight == 0)
 			continue;
-		pack->tree[pack->n_trees] = e->column[e->basic[i]].tree;
-		pack->weight[pack->n_trees++] = (int64_t)weight;
+		pack->tree[pack->n_trees] = e->column[part[i].column].tree;
+		pack->demand[pack->n_trees] = part[i].demand;
+		pack->weight[pack->n_trees++] = part[i].weight / common;
 	}
-	if (common == 0 || (sum / common) >> 32 || !frac_make((Wide)e->unit * common, den, &pack->unit))
-		return OK;
-	for (int t = 0; t < pack->n_trees; t++)
-		pack->weight[t] /= common;
 	*out = pack;
 	return OK;
 }
 
-/* Is no link asked for more than it has? */
+/* The exact x as a packing; NULL where its numbers are too large. */
+static Status
+exact_packing(struct exact *e, Packing **out)
+{
+	struct part *part;
+	int n = 0;
+	int64_t den = common_denominator(e->x, e->n_basis, INT64_C(1) << 32), each = 0;
+	Frac unit;
+	if (den == 0 || !frac_make(e->unit, den, &unit))
+		return OK;
+	TRY(TEMP(e->ctx, part, e->n_basis));
+	for (int i = 0; i < e->n_basis; i++) {
+		Wide weight = (Wide)e->x[i].num * (den / e->x[i].den);
+		if (weight >> 62)
+			return OK;
+		if (e->basic[i] == RATE_COLUMN)
+			each = (int64_t)weight;
+		else
+			part[n++] = (struct part){ e->basic[i], e->column[e->basic[i]].demand, (int64_t)weight };
+	}
+	return pack_parts(e, part, n, each, unit, out);
+}
+
+/* x as GLPK says, scaled back into the capacities and rounded down to whole multiples of a small part of the rate. */
+static Status
+rounded_packing(struct exact *e, Packing **out)
+{
+	struct part *part;
+	double *load, congestion = 1, rate = 0;
+	int64_t *sum, each = INT64_MAX;
+	int n = 0;
+	TRY(TEMP(e->ctx, part, e->n_basis));
+	TRY(TEMP(e->ctx, load, e->topo->n_links));
+	TRY(TEMP(e->ctx, sum, e->n_demands));
+	for (int i = 0; i < e->n_basis; i++) {
+		if (e->basic[i] == RATE_COLUMN) {
+			rate = e->value[i];
+			continue;
+		}
+		const struct column *c = &e->column[e->basic[i]];
+		for (int k = 0; k < c->n; k++)
+			load[c->link[k]] += c->uses[k] * e->value[i];
+	}
+	for (int l = 0; l < e->topo->n_links; l++)
+		congestion = fmax(congestion, load[l] * (double)e->unit / (double)e->topo->link[l].capacity);
+	Frac unit = pack_unit(e->topo, rate * e->n_demands / congestion * (double)e->unit);
+	for (int i = 0; i < e->n_basis; i++) {
+		if (e->basic[i] == RATE_COLUMN)
+			continue;
+		int64_t weight = (int64_t)(e->value[i] / congestion * (double)e->unit / frac_double(unit) * (1 - 1e-9));
+		part[n] = (struct part){ e->basic[i], e->column[e->basic[i]].demand, weight };
+		sum[part[n++].demand] += weight;
+	}
+	for (int d = 0; d < e->n_demands; d++)
+		each = sum[d] < each ? sum[d] : each;
+	if (each > 0)
+		TRY(pack_parts(e, part, n, each, unit, out));
+	return *out ? pack_check(e->ctx, e->topo, *out) : OK;
+}
+
 static bool
 fits(struct exact *e, const Packing *pack)
 {
 	int64_t *load = e->price;
 	memset(load, 0, (size_t)e->topo->n_links * sizeof *load);
-	for (int i = 0, t = 0; i < e->n_basis; i++) {
-		const struct column *c = &e->column[e->basic[i]];
-		if (e->x[i].num == 0)
-			continue;
-		for (int k = 0; k < c->n; k++)
-			load[c->link[k]] += pack->weight[t] * c->uses[k];
-		t++;
+	for (int t = 0; t < pack->n_trees; t++) {
+		const Tree *tree = &pack->tree[t];
+		for (int i = 0; i < tree->n_down + tree->n_up; i++) {
+			const Edge *edge = i < tree->n_down ? &tree->down[i] : &tree->up[i - tree->n_down];
+			for (int k = 0; k < edge->n_links; k++)
+				load[edge->link[k]] += pack->weight[t];
+		}
 	}
 	for (int l = 0; l < e->topo->n_links; l++)
 		if ((Wide)load[l] * pack->unit.num > (Wide)e->topo->link[l].capacity * pack->unit.den)
@@ -382,45 +474,108 @@ fits(struct exact *e, const Packing *pack)
 	return true;
 }
 
-/* The certificate of the collective where it is tight, else y. */
+/* The certificate of the collective where it is tight, else y, times M by the size of a demand. */
 static Status
 bound_of(struct exact *e, const Bound *known, Frac optimum, Bound *out)
 {
-	Bound bound = { .rate = optimum, .kind = CERTIFICATE_PRICES };
+	Bound bound = { .rate = optimum, .kind = e->coll > ALLREDUCE ? CERTIFICATE_LENGTHS : CERTIFICATE_PRICES };
 	if (frac_cmp(optimum, known->rate) == 0) {
 		*out = *known;
 		return OK;
 	}
 	TRY(NEW(e->ctx, bound.part, e->topo->n_vertices));
 	TRY(NEW(e->ctx, bound.price, e->topo->n_links));
-	for (int l = 0; l < e->topo->n_links; l++)
+	for (int l = 0; l < e->topo->n_links; l++) {
 		bound.price[l] = e->place[l] < 0 ? FRAC_ZERO : e->y[e->place[l]];
+		if (!frac_mul(bound.price[l], (Frac){ collective_shares(e->coll, e->topo->n_ranks), 1 }, &bound.price[l]))
+			return OK;
+	}
+	*out = bound;
+	return OK;
+}
+
+/* Where numbers do not stay small, prices near GLPK's still prove a bound near the optimum: whatever the prices are, the
+ * cheapest trees of all demands cost `cost` together, so prices times M by a demand's size / cost are a certificate. */
+static Status
+rounded_bound(struct exact *e, Bound *out)
+{
+	enum { BITS = 16 };
+	int shares = collective_shares(e->coll, e->topo->n_ranks);
+	Bound bound = { .kind = e->coll > ALLREDUCE ? CERTIFICATE_LENGTHS : CERTIFICATE_PRICES };
+	double top = 1e-9;
+	Wide sum = 0, cost = 0;
+	for (int l = 0; l < e->topo->n_links; l++)
+		top = fmax(top, e->dual[l]);
+	for (int l = 0; l < e->topo->n_links; l++) {
+		e->price[l] = (int64_t)(e->dual[l] / top * (1 << BITS));
+		sum += (Wide)e->topo->link[l].capacity * e->price[l];
+	}
+	/* The proof is for trees of any kind. */
+	e->cheapest.paired = true;
+	cheapest_price(&e->cheapest, e->price);
+	for (int d = 0; d < e->n_demands; d++) {
+		int64_t one;
+		TRY(cheapest_find(&e->cheapest, demand_of(e, d), &one));
+		cost += one;
+	}
+	if (cost == 0 || sum >> 100 || !frac_make(sum * shares, cost, &bound.rate) || frac_cmp(bound.rate, out->rate) >= 0)
+		return OK;
+	TRY(NEW(e->ctx, bound.part, e->topo->n_vertices));
+	TRY(NEW(e->ctx, bound.price, e->topo->n_links));
+	for (int l = 0; l < e->topo->n_links; l++)
+		if (!frac_make((Wide)e->price[l] * shares, cost, &bound.price[l]))
+			return OK;
 	*out = bound;
 	return OK;
 }
 
 /* ---- column generation ---- */
 
-/* The cheapest tree under GLPK's duals, if it improves by more than doubles err, comes in. */
+/* Of each demand the cheapest tree under GLPK's duals, if it improves by more than doubles err, comes in. */
 static Status
 price_columns(struct exact *e, bool *improved)
 {
-	double top = 1;
+	double top = 1e-9;
 	int64_t cost;
+	*improved = false;
 	for (int l = 0; l < e->topo->n_links; l++)
 		top = fmax(top, e->dual[l]);
 	double scale = ldexp(1, SEARCH_PRICE_BITS - 1) / top;
 	for (int l = 0; l < e->topo->n_links; l++)
 		e->price[l] = (int64_t)(e->dual[l] * scale);
-	TRY(cheapest_find(&e->cheapest, e->price, &cost));
-	*improved = (double)cost < scale * (1 - 1e-7);
-	return *improved ? add_cheapest(e) : OK;
+	cheapest_price(&e->cheapest, e->price);
+	for (int d = 0; d < e->n_demands; d++) {
+		TRY(cheapest_find(&e->cheapest, demand_of(e, d), &cost));
+		if ((double)cost >= scale * (e->dual[e->topo->n_links + d] - 1e-7 / e->n_demands))
+			continue;
+		*improved = true;
+		TRY(add_cheapest(e, d));
+	}
+	return OK;
 }
 
-/* The basis at hand, exactly. False in *exact: its numbers do not stay small. False in *optimal: a tree came in. */
+/* Something to begin with: of each demand the cheapest tree where every link costs what it takes to fill it. */
+static Status
+first_columns(struct exact *e)
+{
+	int64_t least = INT64_MAX, cost;
+	for (int l = 0; l < e->topo->n_links; l++)
+		least = e->topo->link[l].capacity < least ? e->topo->link[l].capacity : least;
+	for (int l = 0; l < e->topo->n_links; l++)
+		e->price[l] = 1 + (int64_t)(((Wide)least << (SEARCH_PRICE_BITS - 1)) / e->topo->link[l].capacity);
+	cheapest_price(&e->cheapest, e->price);
+	for (int d = 0; d < e->n_demands; d++) {
+		TRY(cheapest_find(&e->cheapest, demand_of(e, d), &cost));
+		TRY(add_cheapest(e, d));
+	}
+	return OK;
+}
+
+/* The basis at hand, exactly. False in *exact: its numbers do not stay small. False in *optimal: trees came in. */
 static Status
 settle_basis(struct exact *e, Packing **pack, bool *exact, bool *optimal)
 {
+	Packing *found = NULL;
 	*optimal = true;
 	*exact = e->n_basis <= LIMIT_LP_BASIS;
 	if (*exact)
@@ -430,17 +585,16 @@ settle_basis(struct exact *e, Packing **pack, bool *exact, bool *optimal)
 	if (*exact)
 		TRY(prove_prices(e, exact, optimal));
 	if (*exact && !*optimal)
-		return add_cheapest(e);
-	Packing *found = NULL;
+		return OK;
 	if (*exact)
-		TRY(packing_of(e, &found));
+		TRY(exact_packing(e, &found));
 	*exact = found && fits(e, found);
 	if (*exact)
 		*pack = found;
 	return OK;
 }
 
-/* Solve to the end over the kind of trees that `cheapest` finds. */
+/* Solve to the end over the kinds of trees that `cheapest` finds. */
 static Status
 optimise(struct exact *e, Packing **pack, bool *exact)
 {
@@ -455,40 +609,45 @@ optimise(struct exact *e, Packing **pack, bool *exact)
 		if (!improved)
 			TRY(settle_basis(e, pack, exact, &optimal));
 	}
-	return *exact ? OK : rounded_packing(e, pack);
+	if (*exact)
+		return OK;
+	*pack = NULL;
+	return rounded_packing(e, pack);
 }
 
 static Status
 exact_new(Ctx *ctx, const Topology *topo, const Request *ask, struct exact *e)
 {
-	int n = topo->n_links;
-	*e = (struct exact){ .ctx = ctx, .topo = topo, .unit = topo_link_unit(topo) };
-	TRY(cheapest_new(ctx, topo, ask->coll, ask->root, &e->cheapest));
+	*e = (struct exact){ .ctx = ctx, .topo = topo, .coll = ask->coll, .root = ask->root, .unit = topo_link_unit(topo) };
+	e->n_demands = collective_demands(ask->coll, topo->n_ranks);
+	e->n_rows = topo->n_links + e->n_demands;
+	size_t n = (size_t)e->n_rows;
+	TRY(cheapest_new(ctx, topo, &e->cheapest));
 	TRY(TEMP(ctx, e->price, n));
-	TRY(TEMP(ctx, e->dual, n + 1));
+	TRY(TEMP(ctx, e->dual, n + 2));
 	TRY(TEMP(ctx, e->value, n));
 	TRY(TEMP(ctx, e->full, n));
 	TRY(TEMP(ctx, e->basic, n));
-	TRY(TEMP(ctx, e->place, n + 1));
+	TRY(TEMP(ctx, e->place, n + 2));
 	TRY(TEMP(ctx, e->x, n));
-	TRY(TEMP(ctx, e->y, n));
-	return OK;
+	return TEMP(ctx, e->y, n);
 }
 
-/* Over both kinds of trees, while the first one stays below the bound. *proof: only if exact. */
+/* Over both kinds of trees, while the first one stays below the bound. */
 static Status
 optimise_all(struct exact *e, const Bound *bound, Packing **pack, Bound *proof, bool *exact)
 {
 	Frac rate;
 	TRY(optimise(e, pack, exact));
-	if (!pack_rate(*pack, &rate))
-		*exact = false;
-	else if (e->cheapest.coll == ALLREDUCE && !e->cheapest.paired && frac_cmp(rate, bound->rate) < 0 && *exact) {
+	*exact = *exact && pack_rate(*pack, e->coll, e->topo->n_ranks, &rate);
+	if (*exact && e->coll == ALLREDUCE && !e->cheapest.paired && frac_cmp(rate, bound->rate) < 0) {
 		e->cheapest.paired = true;
 		TRY(optimise(e, pack, exact));
-		*exact = *exact && pack_rate(*pack, &rate);
+		*exact = *exact && pack_rate(*pack, e->coll, e->topo->n_ranks, &rate);
 	}
-	return *exact ? bound_of(e, bound, rate, proof) : OK;
+	if (*exact)
+		return bound_of(e, bound, rate, proof);
+	return *pack ? rounded_bound(e, proof) : OK;
 }
 
 Status
@@ -500,7 +659,8 @@ pack_exact(Ctx *ctx, const Topology *topo, const Bound *bound, const Packing *po
 	Packing *pack = NULL;
 	bool exact = false;
 	TRY(exact_new(ctx, topo, ask, &e));
-	for (int t = 0; t < pool->n_trees; t++)
+	TRY(first_columns(&e));
+	for (int t = 0; pool && t < pool->n_trees; t++)
 		TRY(add_tree(&e, &pool->tree[t]));
 	TRY(lp_guard(ctx, start_lp, &e));
 	Status status = optimise_all(&e, bound, &pack, proof, &exact);

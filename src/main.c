@@ -16,11 +16,11 @@
 #define OPTION_LIST(X)                                                                                                 \
 	X(OPT_OUTPUT, "output", 'o', "FILE", COMPILE | CONVERT, "write FILE; - is standard output (default)")          \
 	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT, "json or cu (compile); json, xml or canonical (convert); default: by the ending of FILE, else json") \
-	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE, "broadcast, reduce or allreduce (default)")              \
-	X(OPT_ROOT, "root", 'r', "RANK", COMPILE, "root of broadcast or reduce: a rank (default 0) or the id of a GPU")  \
+	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE, "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall")              \
+	X(OPT_ROOT, "root", 'r', "RANK", COMPILE, "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU")  \
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, alone or with net, else all") \
-	X(OPT_PACKING, "packing", 'p', "KIND", COMPILE, "mwu (default): a rate near the optimum; exact: the optimum")       \
+	X(OPT_PACKING, "packing", 'p', "KIND", COMPILE, "mwu: a rate near the optimum, default for broadcast, reduce and allreduce; exact: the optimum, the only kind for others")       \
 	X(OPT_EPSILON, "epsilon", 0, "X", COMPILE, "MWU stops within X of the optimum, 0.001 to 0.49 (default 0.05)")   \
 	X(OPT_TOLERANCE, "tolerance", 0, "X", COMPILE, "fewest trees within X of the optimum, 0 to 0.99 (default 0.05; 0 with --packing exact)") \
 	X(OPT_NO_MINIMISE, "no-minimise", 0, NULL, COMPILE, "keep all trees that MWU finds")                           \
@@ -116,13 +116,17 @@ parse_request(Ctx *ctx, const struct options *opt, Request *ask)
 {
 	*ask = (Request){ .coll = ALLREDUCE, .root = -1, .epsilon = { 1, 20 }, .tolerance = { 1, 20 },
 		.minimise = !opt->no_minimise };
-	if (opt->collective && (!collective_parse(opt->collective, &ask->coll) || ask->coll > ALLREDUCE))
-		return fail(ctx, USAGE, "--collective: %.40s: want broadcast, reduce or allreduce", opt->collective);
-	if (opt->packing && strcmp(opt->packing, "exact") == 0) {
+	if (opt->collective && !collective_parse(opt->collective, &ask->coll))
+		return fail(ctx, USAGE, "--collective: %.40s: want broadcast, reduce, allreduce, gather, scatter, allgather, reducescatter or alltoall", opt->collective);
+	/* Several demands, as those of blocks, are planned by the linear program only. */
+	bool blocks = ask->coll > ALLREDUCE, mwu = opt->packing && strcmp(opt->packing, "mwu") == 0;
+	if (opt->packing && !mwu && strcmp(opt->packing, "exact") != 0)
+		return fail(ctx, USAGE, "--packing: %.40s: want mwu or exact", opt->packing);
+	if (mwu && blocks)
+		return fail(ctx, USAGE, "--packing: mwu: want exact for %s", collective_name(ask->coll));
+	if (blocks || (opt->packing && !mwu)) {
 		ask->packing = PACKING_EXACT;
 		ask->tolerance = FRAC_ZERO;
-	} else if (opt->packing && strcmp(opt->packing, "mwu") != 0) {
-		return fail(ctx, USAGE, "--packing: %.40s: want mwu or exact", opt->packing);
 	}
 	if (opt->epsilon)
 		TRY(parse_fraction(ctx, "epsilon", opt->epsilon, (Frac){ 1, 1000 }, (Frac){ 49, 100 }, &ask->epsilon));
@@ -217,8 +221,8 @@ print_summary(Ctx *ctx, FILE *to, const Schedule *sched)
 	fprintf(to, "rate        %.6g GB/s algorithm bandwidth", frac_double(sched->achieved) / 1e9);
 	if (frac_double(sched->achieved) < 1000 * unit)
 		fprintf(to, " = %.4g x %.6g GB/s", frac_double(sched->achieved) / unit, unit / 1e9);
-	fprintf(to, "\nbound       %.6g GB/s, proven by %s\n", frac_double(sched->bound.rate) / 1e9,
-	    sched->bound.kind == CERTIFICATE_PRICES ? "prices" : sched->bound.kind == CERTIFICATE_CUT ? "a cut" : "a partition");
+	static const char *const proofs[] = { "a cut", "a partition", "prices", "lengths" };
+	fprintf(to, "\nbound       %.6g GB/s, proven by %s\n", frac_double(sched->bound.rate) / 1e9, proofs[sched->bound.kind]);
 	double ratio = frac_double(sched->achieved) / frac_double(sched->bound.rate);
 	/* 1.000 is for what reaches the bound. */
 	bool nearly = ratio >= 0.9995 && frac_cmp(sched->achieved, sched->bound.rate) < 0;

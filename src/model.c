@@ -119,6 +119,55 @@ collective_needer(Collective coll, int n_ranks, int root, int64_t block)
 	}
 }
 
+int
+collective_demands(Collective coll, int n_ranks)
+{
+	switch (coll) {
+	case GATHER:
+	case SCATTER:
+		return n_ranks - 1;
+	case ALLGATHER:
+	case REDUCESCATTER:
+		return n_ranks;
+	case ALLTOALL:
+		return n_ranks * (n_ranks - 1);
+	default:
+		return 1;
+	}
+}
+
+Demand
+collective_demand(Collective coll, int n_ranks, int root, int d)
+{
+	/* The d-th rank that is not the root; of an alltoall, the pair. */
+	int other = d + (d >= root), from = d / (n_ranks > 1 ? n_ranks - 1 : 1), to = d % (n_ranks > 1 ? n_ranks - 1 : 1);
+	to += to >= from;
+	switch (coll) {
+	case BROADCAST:
+		return (Demand){ DEMAND_SPREAD, root, -1, 0 };
+	case REDUCE:
+		return (Demand){ DEMAND_COLLECT, -1, root, 0 };
+	case ALLREDUCE:
+		return (Demand){ DEMAND_BOTH, -1, -1, 0 };
+	case GATHER:
+		return (Demand){ DEMAND_CARRY, other, root, other };
+	case SCATTER:
+		return (Demand){ DEMAND_CARRY, root, other, other };
+	case ALLGATHER:
+		return (Demand){ DEMAND_SPREAD, d, -1, d };
+	case REDUCESCATTER:
+		return (Demand){ DEMAND_COLLECT, -1, d, d };
+	default:
+		return (Demand){ DEMAND_CARRY, from, to, (int64_t)from * n_ranks + to };
+	}
+}
+
+int
+collective_shares(Collective coll, int n_ranks)
+{
+	return collectives[coll].blocks ? n_ranks : 1;
+}
+
 static const char *const certificate_names[] = {
 #define X(name, text) text,
 	CERTIFICATE_LIST(X)

@@ -135,6 +135,27 @@ int64_t collective_blocks(Collective coll, int n_ranks);	/* blocks in the buffer
 int collective_holder(Collective coll, int n_ranks, int root, int64_t block);
 int collective_needer(Collective coll, int n_ranks, int root, int64_t block);
 
+/* What a collective asks of trees: blocks of the buffer, alike in size, each along trees of its own kind. */
+typedef enum {
+	DEMAND_SPREAD,		/* out of `from`, to every rank */
+	DEMAND_COLLECT,		/* from every rank into `to` */
+	DEMAND_BOTH,		/* into any one rank and out of it again */
+	DEMAND_CARRY		/* from `from` to `to`, along a path */
+} DemandKind;
+
+typedef struct {
+	DemandKind kind;
+	int from, to;		/* ranks; -1: any, or every one */
+	int64_t block;		/* which block of the buffer */
+} Demand;
+
+/* Number of demands, which are ordered by block; blocks that stay where they are ask nothing. Demand d of them. */
+int collective_demands(Collective coll, int n_ranks);
+Demand collective_demand(Collective coll, int n_ranks, int root, int d);
+
+/* M by the size of one demand: the algorithm bandwidth is so many times the rate of a demand. */
+int collective_shares(Collective coll, int n_ranks);
+
 /* ---- Trees, packings --------------------------------------------------------------------------------- */
 
 /* A hop of a tree: data goes from rank src to rank dst over these links in order, through no third rank. */
@@ -156,7 +177,8 @@ typedef struct {
 typedef struct {
 	int n_trees;
 	Tree *tree;
-	int64_t *weight;	/* of each tree, >= 1; together at most 2^32 */
+	int *demand;		/* of each tree, ascending; NULL: the collective has one demand */
+	int64_t *weight;	/* of each tree, >= 1; the same sum for each demand; together at most 2^32 */
 	Frac unit;		/* bytes/s, above 0 */
 } Packing;
 
@@ -166,7 +188,8 @@ typedef struct {
 #define CERTIFICATE_LIST(X)                                                    \
 	X(CERTIFICATE_CUT, "cut")                                              \
 	X(CERTIFICATE_PARTITION, "partition")                                  \
-	X(CERTIFICATE_PRICES, "prices")
+	X(CERTIFICATE_PRICES, "prices")                                        \
+	X(CERTIFICATE_LENGTHS, "lengths")
 
 typedef enum {
 #define X(name, text) name,
@@ -181,13 +204,15 @@ bool certificate_parse(const char *text, CertificateKind *out);
 /* No algorithm's algorithm bandwidth exceeds `rate`. The certificate proves it:
  *   cut         part[v] is 1 for the vertices on the side, else 0
  *   partition   part[v] is the part of vertex v, 0 .. n_parts-1, or -1 outside (switches only)
- *   prices      price[l] >= 0 per byte/s of capacity: every tree of the collective costs at least 1 */
+ *   prices      price[l] >= 0, rate is the sum of capacity * price: every tree of the collective costs at least 1
+ *   lengths     price[l] >= 0, likewise, for collectives of blocks: the cheapest trees of all demands together cost at
+ *               least M by the size of a demand (the dual of a maximum concurrent flow) */
 typedef struct {
 	Frac rate;		/* bytes/s; FRAC_ZERO with n_ranks = 1, where nothing moves */
 	CertificateKind kind;
 	int n_parts;
 	int *part;		/* n_vertices, for cut and partition */
-	Frac *price;		/* n_links, for prices */
+	Frac *price;		/* n_links, for prices and lengths */
 } Bound;
 
 /* ---- Schedule ---------------------------------------------------------------------------------------- */

@@ -76,7 +76,7 @@ new_column(struct mwu *m, uint64_t hash, const int *link, int n_links)
 	*c = (struct column){ .hash = hash, .n_links = n_links };
 	TRY(NEW(m->ctx, c->link, n_links));
 	memcpy(c->link, link, (size_t)n_links * sizeof *link);
-	TRY(cheapest_tree(&m->tree, &c->tree));
+	TRY(cheapest_tree(&m->tree, false, &c->tree));
 	m->n_columns++;
 	return OK;
 }
@@ -155,7 +155,8 @@ push_round(struct mwu *m, double step, double *flow_sum, struct gap *gap)
 	double narrowest = INFINITY, volume = 0;
 	int64_t cost;
 	set_prices(m);
-	TRY(cheapest_find(&m->tree, m->price, &cost));
+	cheapest_price(&m->tree, m->price);
+	TRY(cheapest_find(&m->tree, collective_demand(m->ask->coll, m->topo->n_ranks, m->ask->root, 0), &cost));
 	for (int i = 0; i < m->tree.n_used; i++) {
 		int l = m->tree.used[i];
 		double carries = capacity_of(m, l) / m->tree.uses[l];
@@ -242,7 +243,7 @@ pack_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask,
 	double epsilon = frac_double(ask->epsilon), step = epsilon;
 	bool done = false;
 	int rounds = 0;
-	TRY(cheapest_new(ctx, topo, ask->coll, ask->root, &m.tree));
+	TRY(cheapest_new(ctx, topo, &m.tree));
 	TRY(TEMP(ctx, m.weight, topo->n_links));
 	TRY(TEMP(ctx, m.load, topo->n_links));
 	TRY(TEMP(ctx, m.price, topo->n_links));

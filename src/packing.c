@@ -31,12 +31,14 @@ pack_check(Ctx *ctx, const Topology *topo, const Packing *pack)
 }
 
 bool
-pack_rate(const Packing *pack, Frac *out)
+pack_rate(const Packing *pack, Collective coll, int n_ranks, Frac *out)
 {
+	Frac all;
 	int64_t sum = 0;
 	for (int t = 0; t < pack->n_trees; t++)
 		sum += pack->weight[t];
-	return frac_mul(pack->unit, (Frac){ sum, 1 }, out);
+	return frac_make((Wide)sum * collective_shares(coll, n_ranks), collective_demands(coll, n_ranks), &all)
+	    && frac_mul(pack->unit, all, out);
 }
 
 /* Weights of so many bits, times the largest capacity, stay below 2^62: so the rate that segments achieve is a Frac. */

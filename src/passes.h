@@ -111,11 +111,12 @@ Status pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *
 Status pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Request *ask,
     Packing **out);
 
-/* The optimal rate over all trees, exactly, and what proves it. pool: trees to start from, at least one.
+/* The optimal rate over all trees, exactly, and what proves it. All collectives.
+ * pool: more trees to start from, of a collective with one demand; may be NULL.
  * *out: the optimum; rounded, with a rate a little below it, where its numbers do not stay small; NULL if GLPK fails.
- * *proof: untouched unless *out is the optimum itself: then `bound` if that is tight, else prices under which no tree costs
- * less than 1.
- * Fails: NO_MEMORY. Cost: a linear program of n_links rows for each tree that comes in. */
+ * *proof: `bound`; or, where that is not tight, prices or lengths that prove the optimum, or one a little above it where
+ * *out is rounded.
+ * Fails: NO_MEMORY. Cost: a linear program of n_links + n_demands rows for each round of trees that come in. */
 Status pack_exact(Ctx *ctx, const Topology *topo, const Bound *bound, const Packing *pool, const Request *ask, Packing **out,
     Bound *proof);
 
@@ -129,8 +130,8 @@ Status plan_trees(Ctx *ctx, const Topology *topo, const Bound *bound, const Requ
 /* A unit in which trees of `rate` bytes/s together have weights of 20 bits; of fewer where capacities are that large. */
 Frac pack_unit(const Topology *topo, double rate);
 
-/* Sum of the rates of its trees, bytes/s; false where that needs more than 64 bits. */
-bool pack_rate(const Packing *pack, Frac *out);
+/* Algorithm bandwidth, bytes/s: rate of a demand, times M by its size; false where that needs more than 64 bits. */
+bool pack_rate(const Packing *pack, Collective coll, int n_ranks, Frac *out);
 
 /* Every invariant of Packing in model.h. Fails: INTERNAL. */
 Status pack_check(Ctx *ctx, const Topology *topo, const Packing *pack);

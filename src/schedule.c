@@ -16,13 +16,24 @@ sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *a
 	*sched = (Schedule){ .generator = "blinkc", .version = BLINK_VERSION, .topo = topo, .coll = ask->coll,
 		.root = ask->root, .algorithm = algorithm, .bound = *bound, .n_segments = pack->n_trees };
 	TRY(NEW(ctx, sched->segment, pack->n_trees));
+	/* A demand's trees share its block by weight; a collective without blocks has one, the buffer. */
+	int n_demands = collective_demands(ask->coll, topo->n_ranks), demand = -1;
+	int64_t blocks = collective_blocks(ask->coll, topo->n_ranks), block = 0;
 	for (int t = 0; t < pack->n_trees; t++)
 		total += pack->weight[t];
+	total /= n_demands;
 	for (int t = 0; t < pack->n_trees; t++) {
 		Segment *segment = &sched->segment[t];
+		int d = pack->demand ? pack->demand[t] : 0;
+		if (d != demand) {
+			demand = d;
+			at = 0;
+			block = collective_demand(ask->coll, topo->n_ranks, ask->root, d).block;
+		}
 		segment->tree = pack->tree[t];
-		frac_make(at, total, &segment->offset);
-		frac_make(pack->weight[t], total, &segment->length);
+		if (!frac_make((Wide)block * total + at, (Wide)blocks * total, &segment->offset)
+		    || !frac_make(pack->weight[t], (Wide)blocks * total, &segment->length))
+			return fail(ctx, LIMIT, "%s: segments need more than 64 bits", topo->name);
 		at += pack->weight[t];
 	}
 	TRY(sched_achieved(ctx, topo->name, sched, &sched->achieved));

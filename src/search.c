@@ -165,6 +165,43 @@ search_route(const Search *s, int h, int link[LIMIT_ROUTE_LINKS])
 	return n;
 }
 
+/* ---- paths ---- */
+
+/* Hops that leave a rank: hop number first + i, or, without switches, link out[first + i]. */
+static int
+hop_leaving(const Search *s, int rank, int i)
+{
+	const Topology *topo = s->topo;
+	if (s->switched)
+		return i < topo->n_ranks - 1 ? rank * (topo->n_ranks - 1) + i : -1;
+	return topo->first_out[rank] + i < topo->first_out[rank + 1] ? topo->out[topo->first_out[rank] + i] : -1;
+}
+
+void
+search_paths(Search *s, int from, int64_t *distance, int *hop)
+{
+	int n = s->topo->n_ranks, *done = s->pair;
+	for (int v = 0; v < n; v++) {
+		distance[v] = v == from ? 0 : -1;
+		hop[v] = -1;
+		done[v] = 0;
+	}
+	for (int v = from; v >= 0;) {
+		done[v] = 1;
+		for (int i = 0, h; (h = hop_leaving(s, v, i)) >= 0; i++) {
+			int w = s->hop[h].dst;
+			if (s->hop[h].cost < 0 || done[w] || (distance[w] >= 0 && distance[v] + s->hop[h].cost >= distance[w]))
+				continue;
+			distance[w] = distance[v] + s->hop[h].cost;
+			hop[w] = h;
+		}
+		v = -1;
+		for (int w = 0; w < n; w++)
+			if (!done[w] && distance[w] >= 0 && (v < 0 || distance[w] < distance[v]))
+				v = w;
+	}
+}
+
 /* ---- arborescences ---- */
 
 static void

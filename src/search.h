@@ -38,6 +38,9 @@ void search_price(Search *search, const int64_t *price);
 /* Links of hop h in order; at most LIMIT_ROUTE_LINKS. Returns how many, -1 if more. */
 int search_route(const Search *search, int hop, int link[LIMIT_ROUTE_LINKS]);
 
+/* Shortest paths of hops from a rank: distance of each rank, -1: none, and the hop that enters it, -1. Dijkstra. */
+void search_paths(Search *search, int from, int64_t *distance, int *hop);
+
 /* Cheapest arborescence out of (into) root: hop[v] is the hop that enters (leaves) rank v, -1 at the root. Returns
  * its cost, or -1 where a rank has none. Chu and Liu 1965, Edmonds 1967; Tarjan's mergeable heaps, O(m log n). */
 int64_t search_arborescence(Search *search, int root, bool into, int *hop);

@@ -77,7 +77,7 @@ put_certificate(Text *out, const Topology *topo, const Bound *bound)
 		text_put(out, "]");
 		break;
 	default:
-		text_put(out, "\"price\": [");
+		text_put(out, bound->kind == CERTIFICATE_LENGTHS ? "\"length\": [" : "\"price\": [");
 		for (int l = 0; l < topo->n_links; l++) {
 			const Frac *price = &bound->price[l];
 			/* Whole numbers as numbers, others exactly. */

@@ -69,7 +69,7 @@ plan_exact(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *as
 			TRY(pack_minimise(ctx, topo, proof->rate, pool, ask, &few));
 	}
 	/* What the linear program rounded may be beaten in rate, too. */
-	bool rounded = best && (!pack_rate(best, &rate) || frac_cmp(rate, proof->rate) < 0);
+	bool rounded = best && (!pack_rate(best, ask->coll, topo->n_ranks, &rate) || frac_cmp(rate, proof->rate) < 0);
 	*out = few && (few->n_trees < best->n_trees || rounded) ? few : best;
 	return OK;
 }
@@ -79,6 +79,13 @@ plan_trees(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *as
 {
 	Packing *pack = NULL;
 	*proof = *bound;
+	if (ask->coll > ALLREDUCE) {
+		TRY(pack_exact(ctx, topo, bound, NULL, ask, &pack, proof));
+		if (!pack)
+			return fail(ctx, INTERNAL, "%s: the linear program has no answer", topo->name);
+		*out = pack;
+		return OK;
+	}
 	if (ask->packing == PACKING_EXACT)
 		TRY(plan_exact(ctx, topo, bound, ask, &pack, proof));
 	if (!pack)

@@ -330,7 +330,7 @@ static Status
 read_prices(struct reader *r, const Doc *at, Bound *bound)
 {
 	const Doc *prices;
-	TRY(need(r, at, "price", DOC_ARRAY, &prices));
+	TRY(need(r, at, bound->kind == CERTIFICATE_LENGTHS ? "length" : "price", DOC_ARRAY, &prices));
 	if (prices->n != r->topo->n_links)
 		return doc_fail(r->ctx, r->label, prices, BAD_INPUT, "%d prices: want one per link, %d", prices->n,
 		    r->topo->n_links);
@@ -356,7 +356,7 @@ read_certificate(struct reader *r, const Doc *rate, Bound *bound)
 	TRY(need(r, rate, "certificate", DOC_OBJECT, &at));
 	TRY(doc_string(r->ctx, r->label, at, "kind", &kind));
 	if (!certificate_parse(kind, &bound->kind))
-		return bad(r, doc_get(at, "kind"), doc_found(doc_get(at, "kind")).text, "cut, partition or prices");
+		return bad(r, doc_get(at, "kind"), doc_found(doc_get(at, "kind")).text, "cut, partition, prices or lengths");
 	TRY(NEW(r->ctx, bound->part, r->topo->n_vertices));
 	memset(bound->part, -1, (size_t)r->topo->n_vertices * sizeof *bound->part);
 	switch (bound->kind) {

@@ -500,30 +500,35 @@ def part_without_rank(doc, rng):
     return prove(doc, partition["parts"])
 
 
+def prices_of(doc):
+    prices = certificate(doc, "prices")
+    return (prices, "price") if prices else (certificate(doc, "lengths"), "length")
+
+
 @mutation
 def prices_too_low(doc, rng):
     """All prices and the bound scaled down, so that some tree costs less than 1."""
-    prices = certificate(doc, "prices")
+    prices, name = prices_of(doc)
     if not prices:
         return False
     by = Fraction(rng.between(1, 9), 10)
-    for i, price in enumerate(prices["price"]):
-        prices["price"][i] = show(Fraction(price) * by)
+    for i, price in enumerate(prices[name]):
+        prices[name][i] = show(Fraction(price) * by)
     return scale_rate(doc, "bound", by)
 
 
 @mutation
 def price_missing(doc, rng):
-    prices = certificate(doc, "prices")
+    prices, name = prices_of(doc)
     if not prices:
         return False
-    prices["price"].pop()
+    prices[name].pop()
     return True
 
 
 @mutation
 def certificate_kind(doc, rng):
-    kinds = [kind for kind in ("cut", "partition", "prices", "oracle") if kind != doc["rate"]["certificate"]["kind"]]
+    kinds = [kind for kind in ("cut", "partition", "prices", "lengths", "oracle") if kind != doc["rate"]["certificate"]["kind"]]
     doc["rate"]["certificate"]["kind"] = rng.choice(kinds)
     return n_ranks(doc) > 1
 

@@ -449,26 +449,38 @@ def min_arborescence(n, root, hops):
         n, root = n_groups, group[root]
 
 
-def min_tree(s, price):
-    """Price of the cheapest tree that could carry a segment of the collective."""
+def block_trees(s, price):
+    """(share of M, price of the cheapest tree) of each part that the collective moves; None where there is no tree."""
     hops = hop_prices(s.n, s.links, price)
     back = [(cost, v, u) for cost, u, v in hops]
-    roots = range(s.n) if s.root is None else [s.root]
-    if s.collective in ("broadcast", "allgather"):
-        costs = [min_arborescence(s.n, r, hops) for r in roots]
-    elif s.collective in ("reduce", "reducescatter"):
-        costs = [min_arborescence(s.n, r, back) for r in roots]
-    elif s.collective == "allreduce":
-        both = [(min_arborescence(s.n, r, hops), min_arborescence(s.n, r, back)) for r in roots]
-        costs = [down + up for down, up in both if down is not None and up is not None]
-    else:  # the cheapest way of a block is one hop: the last one, or the first
-        end = {"gather": 2, "scatter": 1}.get(s.collective)
-        costs = [hop[0] for hop in hops if end is None or hop[end] == s.root]
-    return min((cost for cost in costs if cost is not None), default=None)
+    ranks, one = range(s.n), Fraction(1, s.n)
+    if s.collective == "broadcast":
+        return [(1, min_arborescence(s.n, s.root, hops))]
+    if s.collective == "reduce":
+        return [(1, min_arborescence(s.n, s.root, back))]
+    if s.collective == "allreduce":
+        both = [(min_arborescence(s.n, r, hops), min_arborescence(s.n, r, back)) for r in ranks]
+        return [(1, min((down + up for down, up in both if down is not None and up is not None), default=None))]
+    if s.collective == "allgather":
+        return [(one, min_arborescence(s.n, r, hops)) for r in ranks]
+    if s.collective == "reducescatter":
+        return [(one, min_arborescence(s.n, r, back)) for r in ranks]
+    pairs = {"gather": [(r, s.root) for r in ranks], "scatter": [(s.root, r) for r in ranks],
+             "alltoall": [(u, v) for u in ranks for v in ranks]}[s.collective]
+    # All-pairs shortest paths (Floyd and Warshall): other GPUs may relay.
+    far = {(u, v): cost for cost, u, v in sorted(hops, reverse=True)}
+    for k in ranks:
+        for u in ranks:
+            for v in ranks:
+                if (u, k) in far and (k, v) in far:
+                    far[u, v] = min(far.get((u, v), far[u, k] + far[k, v]), far[u, k] + far[k, v])
+    return [(one, far.get(pair)) for pair in pairs if pair[0] != pair[1]]
 
 
 def price_bound(s, values, where):
-    need(len(values) == len(s.links), where, f"want {len(s.links)} prices, one per link")
+    """Prices (of whole buffers) and lengths (of blocks): the trees that move M bytes cost at least 1 a byte of M, and no
+    link takes in more than capacity times price."""
+    need(len(values) == len(s.links), where, f"want {len(s.links)}, one per link")
     price = []
     for i, value in enumerate(values):
         if isinstance(value, str):
@@ -476,16 +488,13 @@ def price_bound(s, values, where):
         else:
             need(is_int(value) or isinstance(value, Decimal), f"{where}[{i}]", "want a number")
             price.append(Fraction(value))
-        need(price[-1] >= 0, f"{where}[{i}]", "want a price, 0 or above")
+        need(price[-1] >= 0, f"{where}[{i}]", "want 0 or above")
     scale = lcm(*(p.denominator for p in price))
-    cheapest = min_tree(s, [int(p * scale) for p in price])
-    need(cheapest is not None, where, "no tree reaches every rank")
-    cost = Fraction(cheapest, scale)
-    need(cost >= 1 - TOLERANCE, where, f"a tree costs {float(cost)}, less than 1")
-    # Blocks that stay where they are cost nothing: what moves, per byte of algorithm size, pays.
-    moves = {"gather": Fraction(s.n - 1, s.n), "scatter": Fraction(s.n - 1, s.n), "alltoall": s.n - 1}
-    paid = sum(l.capacity * p for l, p in zip(s.links, price))
-    return paid / min(cost, 1) / moves.get(s.collective, 1)
+    trees = block_trees(s, [int(p * scale) for p in price])
+    need(all(cost is not None for _, cost in trees), where, "no tree reaches every rank")
+    cost = sum(share * Fraction(cost, scale) for share, cost in trees)
+    need(cost >= 1 - TOLERANCE, where, f"the trees cost {float(cost)}, less than 1")
+    return sum(l.capacity * p for l, p in zip(s.links, price)) / min(cost, 1)
 
 
 def bound(s):
@@ -498,8 +507,10 @@ def bound(s):
         parts = field(s.certificate, "parts", list, where)
         return partition_bound(s, [vertex_set(s, part, f"{where}.parts[{i}]") for i, part in enumerate(parts)],
                                f"{where}.parts")
-    need(kind == "prices", f"{where}.kind", f"{kind!r}: unknown")
-    return price_bound(s, field(s.certificate, "price", list, where), f"{where}.price")
+    blocks = COLLECTIVES[s.collective][2] > 0
+    need(kind == ("lengths" if blocks else "prices"), f"{where}.kind", f"{kind!r}: proves nothing for {s.collective}")
+    name = "length" if blocks else "price"
+    return price_bound(s, field(s.certificate, name, list, where), f"{where}.{name}")
 
 
 def check_rate(s):

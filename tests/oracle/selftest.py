@@ -119,9 +119,9 @@ BY_HAND = {
                              15, 15, cut(0), 0),
     "scatter-chain": schedule("scatter", 3, CHAIN, [("0/1", "1/3", 0, [], []), ("1/3", "1/3", 0, [(0, 1)], []),
                                                     ("2/3", "1/3", 0, [(0, 1), (1, 2)], [])], 15, 15, cut(0), 0),
-    "scatter-prices": schedule("scatter", 3, CHAIN, [("1/3", "1/3", 0, [(0, 1)], []),
+    "scatter-lengths": schedule("scatter", 3, CHAIN, [("1/3", "1/3", 0, [(0, 1)], []),
                                                      ("2/3", "1/3", 0, [(0, 1), (1, 2)], [])], 15, 15,
-                               {"kind": "prices", "price": [1, 0, 0, 0]}, 0),
+                               {"kind": "lengths", "length": ["3/2", 0, 0, 0]}, 0),
     "alltoall-triangle": schedule("alltoall", 3, TRIANGLE, [(ninth(3 * i + j), "1/9", i, [(i, j)], [])
                                                             for i in range(3) for j in others(i)], 30, 30, cut(0)),
     "allreduce-alone": schedule("allreduce", 1, [], [], 0, 0, singles(0)),

@@ -1,5 +1,5 @@
 # Schedules of all eight collectives, made by hand (tests/oracle/selftest.py): checked, and executed with every element
-# checked. One rank alone, and prices of block collectives, are not accepted yet.
+# checked. One rank alone is not accepted.
 . tests/lib.sh
 
 oracle selftest "$work" >"$work/log" || not_ok "the oracles' own test: $(tail -1 "$work/log")"
@@ -8,7 +8,6 @@ for file in "$work"/*.json; do
 	name=$(basename "$file" .json)
 	case $name in
 	*-alone) expect_exit "$name is refused" 3 "$blinkc" check "$file"; continue ;;
-	scatter-prices) expect_exit "$name is refused" 6 "$blinkc" check "$file"; continue ;;
 	esac
 	seen="$seen ${name%%-*}"
 	expect "$name: blinkc check" "$blinkc" check -q "$file"

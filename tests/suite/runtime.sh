@@ -20,6 +20,7 @@ for machine in dgx1v dgx1p; do
 done
 
 for case in dgx1v:broadcast:gpu3: dgx1v:reduce:gpu5: dgx1v:allreduce:: dgx1p:allreduce:: \
+	dgx1v:gather:gpu3: dgx1v:scatter:gpu6:1,4,5,6 dgx1v:allgather:: dgx1p:reducescatter:: dgx1v:alltoall::0,1,2,4,5 \
 	dgx1v:broadcast:gpu5:1,4,5,6 dgx1p:reduce:gpu4:0,1,4 dgx1v:allreduce::0,7; do
 	IFS=: read -r machine c root gpus <<<"$case"
 	options=(-c "$c" ${root:+-r "$root"} ${gpus:+-g "$gpus"})
