@@ -15,7 +15,7 @@
 /* name, letter, argument or NULL, verbs it belongs to, help */
 #define OPTION_LIST(X)                                                                                                 \
 	X(OPT_OUTPUT, "output", 'o', "FILE", COMPILE | CONVERT, "write FILE; - is standard output (default)")          \
-	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT, "json or cu (compile); json, xml or canonical (convert); default: by the ending of FILE, else json") \
+	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT, "compile: json or cu; convert: json, xml or canonical of a topology, cu of a schedule; default: by the ending of FILE, json on standard output") \
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE, "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall")              \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE, "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU")  \
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
@@ -350,27 +350,45 @@ check_file(Ctx *ctx, const struct options *opt)
 }
 
 static Status
-convert_file(Ctx *ctx, const struct options *opt)
+convert_topology(Ctx *ctx, const char *format, const char *label, const Text *in, const char *path)
 {
-	static const char *const formats[] = { "json", "xml", "canonical", NULL };
-	const char *format;
-	Text in = { 0 }, out = { 0 };
+	Text out = { 0 };
 	Topology *topo;
-	if (opt->n_files != 1)
-		return fail(ctx, USAGE, "%d topology files: want one", opt->n_files);
-	TRY(choose_format(ctx, opt, formats, "json", &format));
-	TRY(file_read(ctx, opt->file[0], &in));
-	Status status = topo_read(ctx, opt->file[0], in.data, in.size, &topo);
-	text_free(&in);
-	TRY(status);
-	if (format == formats[0])
+	TRY(topo_read(ctx, label, in->data, in->size, &topo));
+	if (strcmp(format, "json") == 0)
 		emit_topo_json(topo, &out);
-	else if (format == formats[1])
+	else if (strcmp(format, "xml") == 0)
 		emit_topo_xml(topo, &out);
 	else
 		emit_topo_canonical(topo, &out);
-	status = file_write(ctx, opt->output ? opt->output : "-", &out);
+	Status status = file_write(ctx, path, &out);
 	text_free(&out);
+	return status;
+}
+
+/* A schedule, whoever made it, as source code: only once it is verified. */
+static Status
+convert_schedule(Ctx *ctx, const char *format, const char *label, const Text *in, const char *path)
+{
+	Schedule *sched;
+	TRY(sched_read(ctx, label, in->data, in->size, &sched));
+	TRY(sched_verify(ctx, label, sched));
+	return emit_as(ctx, format, sched, in, path);
+}
+
+static Status
+convert_file(Ctx *ctx, const struct options *opt)
+{
+	static const char *const formats[] = { "json", "xml", "canonical", "cu", NULL };
+	const char *format, *path = opt->output ? opt->output : "-";
+	Text in = { 0 };
+	if (opt->n_files != 1)
+		return fail(ctx, USAGE, "%d files: want one", opt->n_files);
+	TRY(choose_format(ctx, opt, formats, "json", &format));
+	TRY(file_read(ctx, opt->file[0], &in));
+	Status status = strcmp(format, "cu") == 0 ? convert_schedule(ctx, format, opt->file[0], &in, path)
+	    : convert_topology(ctx, format, opt->file[0], &in, path);
+	text_free(&in);
 	return status;
 }
 
@@ -379,7 +397,7 @@ convert_file(Ctx *ctx, const struct options *opt)
 static const struct verb verbs[] = {
 	{ "compile", COMPILE, "[options] TOPOLOGY", "plan a schedule for a topology file (the verb may be left out)", compile_file },
 	{ "check", CHECK, "[options] SCHEDULE...", "replay schedules exactly; recompute rate and bound", check_file },
-	{ "convert", CONVERT, "[options] TOPOLOGY", "write a topology in its other spelling", convert_file },
+	{ "convert", CONVERT, "[options] FILE", "write a topology in its other spelling, or a schedule as source code", convert_file },
 };
 
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
