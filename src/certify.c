@@ -113,6 +113,7 @@ prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, 
 	int64_t den = 1, *price;
 	Wide cost;
 	Frac sum = FRAC_ZERO, one;
+	const char *name = bound->kind == CERTIFICATE_LENGTHS ? "length" : "price";
 	if ((bound->kind == CERTIFICATE_LENGTHS) != (coll > ALLREDUCE))
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"%s\" proves nothing for %s", label,
 		    certificate_name(bound->kind), collective_name(coll));
@@ -120,22 +121,21 @@ prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, 
 	for (int l = 0; l < topo->n_links; l++) {
 		Wide multiple = (Wide)den / gcd64(den, bound->price[l].den) * bound->price[l].den;
 		if (multiple >> SEARCH_PRICE_BITS)
-			return fail(ctx, LIMIT, "%s: rate.certificate: price %d: denominators are too large", label, l);
+			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: denominators are too large", label, name,
+			    l);
 		den = (int64_t)multiple;
 	}
 	for (int l = 0; l < topo->n_links; l++) {
 		Wide whole = (Wide)bound->price[l].num * (den / bound->price[l].den);
 		if (bound->price[l].num < 0 || whole >> SEARCH_PRICE_BITS)
-			return fail(ctx, LIMIT, "%s: rate.certificate: price %d: out of range", label, l);
+			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: out of range", label, name, l);
 		price[l] = (int64_t)whole;
 		if (!frac_mul((Frac){ topo->link[l].capacity, 1 }, bound->price[l], &one) || !frac_add(sum, one, &sum))
 			return fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
 	}
 	TRY(cheapest_trees(ctx, topo, coll, root, price, &cost));
 	if (cost < (Wide)den * collective_shares(coll, topo->n_ranks))
-		return fail(ctx, UNVERIFIED, "%s: rate.certificate.%s", label,
-		    bound->kind == CERTIFICATE_LENGTHS ? "length: the trees of a whole buffer are shorter than 1"
-		    : "price: a tree costs less than 1");
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.%s: a tree costs less than 1", label, name);
 	*out = sum;
 	return OK;
 }

@@ -1,5 +1,5 @@
-/* Preloaded into a program: its allocation number OOM_AT, and every one after it if OOM_ON is set, fails. At exit, the
- * number of allocations goes to the file OOM_COUNT. */
+/* Preloaded into a program: its allocation number OOM_AT, and every one after it if OOM_ON is set, fails. At exit, two
+ * numbers go to the file OOM_COUNT: allocations tried, and blocks that are not freed. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static atomic_long calls;
+static atomic_long calls, live;
 static long at = -1;
 static int on;
 
@@ -24,11 +24,11 @@ __attribute__((destructor)) static void
 report(void)
 {
 	const char *path = getenv("OOM_COUNT");
-	long n = atomic_load(&calls);
+	long n = atomic_load(&calls), left = atomic_load(&live);
 	at = -1;
 	FILE *file = path ? fopen(path, "w") : NULL;
 	if (file) {
-		fprintf(file, "%ld\n", n);
+		fprintf(file, "%ld %ld\n", n, left);
 		fclose(file);
 	}
 }
@@ -43,10 +43,20 @@ fails(void)
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);
+void __libc_free(void *p);
 
 void *malloc(size_t size);
 void *calloc(size_t n, size_t size);
 void *realloc(void *p, size_t size);
+void free(void *p);
+
+static void *
+counted(void *p)
+{
+	if (p)
+		atomic_fetch_add(&live, 1);
+	return p;
+}
 
 void *
 malloc(size_t size)
@@ -55,7 +65,7 @@ malloc(size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return __libc_malloc(size);
+	return counted(__libc_malloc(size));
 }
 
 void *
@@ -65,7 +75,7 @@ calloc(size_t n, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return __libc_calloc(n, size);
+	return counted(__libc_calloc(n, size));
 }
 
 void *
@@ -75,5 +85,13 @@ realloc(void *p, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return __libc_realloc(p, size);
+	return p ? __libc_realloc(p, size) : counted(__libc_realloc(p, size));
+}
+
+void
+free(void *p)
+{
+	if (p)
+		atomic_fetch_sub(&live, 1);
+	__libc_free(p);
 }

@@ -130,7 +130,7 @@ file_write(Ctx *ctx, const char *path, const Text *text)
 		return fail(ctx, IO, "%s: %s", path, strerror(errno));
 	char *target = realpath(path, NULL);
 	if (!target)
-		return fail(ctx, IO, "%s: %s", path, strerror(errno));
+		return errno == ENOMEM ? fail_memory(ctx) : fail(ctx, IO, "%s: %s", path, strerror(errno));
 	Status status = write_beside(ctx, path, target, there.st_mode & 07777, text);
 	free(target);
 	return status;

@@ -8,6 +8,7 @@ enum {
 	LIMIT_DEPTH = 32,		/* nesting of XML elements or JSON values: ours need 6 */
 	LIMIT_DOC_VALUES = 1 << 24,	/* JSON values, XML elements and attributes of a file: each costs 200 bytes; a
 					 * schedule of LIMIT_FILE_BYTES has about 15 million */
+	LIMIT_ATTRIBUTES = 64,		/* of one XML element: ours have 8; libxml2 compares each with all before it */
 	LIMIT_NUMBER_BYTES = 40,	/* characters of a number: the shortest form of a double has at most 24 */
 	LIMIT_ID_BYTES = 64,		/* an id of a vertex or node */
 	LIMIT_TEXT_BYTES = 4096,	/* a name, a source, any other text */

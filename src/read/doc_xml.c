@@ -351,11 +351,41 @@ parse(struct build *b)
 	return b->status;
 }
 
+/* Attributes of each tag, before libxml2 takes quadratic time over them: an equals sign outside quotes each. Comments and
+ * the like may be miscounted as tags, but never with so many. */
+static Status
+check_attributes(Ctx *ctx, const char *label, const char *data, size_t size)
+{
+	size_t tag = 0;
+	int n = 0;
+	char quote = 0;
+	bool in_tag = false;
+	for (size_t i = 0; i < size; i++) {
+		char c = data[i];
+		if (!in_tag) {
+			in_tag = c == '<' && i + 1 < size && !strchr("!?/", data[i + 1]);
+			tag = i;
+			n = 0;
+		} else if (quote) {
+			quote = c == quote ? 0 : quote;
+		} else if (c == '"' || c == '\'') {
+			quote = c;
+		} else if (c == '>') {
+			in_tag = false;
+		} else if (c == '=' && ++n > LIMIT_ATTRIBUTES) {
+			return doc_fail_byte(ctx, label, data, tag, LIMIT, "an element with more than %d attributes",
+			    LIMIT_ATTRIBUTES);
+		}
+	}
+	return OK;
+}
+
 Status
 doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural, Doc **out)
 {
 	struct build *b;
 	TRY(doc_check_bytes(ctx, label, data, size));
+	TRY(check_attributes(ctx, label, data, size));
 	TRY(TEMP(ctx, b, 1));
 	*b = (struct build){ .ctx = ctx, .label = label, .data = data, .left = size, .plural = plural };
 	/* Errors that libxml2 raises without a parser at hand, such as a buffer that cannot grow, go to this thread's

@@ -1,0 +1,75 @@
+/* A schedule file is refused, or it passes sched_check and survives writing and reading. One that sched_verify accepts is
+ * accepted when read back, too, and lowers to a program. */
+#include "passes.h"
+
+#include "driver.h"
+
+const char *const dictionary[] = { "blink-schedule", "format", "version", "generator", "name", "options", "topology",
+	"digest", "ranks", "gpu", "node", "links", "from", "to", "class", "nvlink", "pcie", "net", "capacity", "latency",
+	"collective", "root", "algorithm", "rate", "achieved", "bound", "certificate", "kind", "cut", "side", "partition",
+	"parts", "prices", "price", "trees", "segment", "down", "up", "broadcast", "reduce", "allreduce", "gather", "scatter",
+	"allgather", "reducescatter", "alltoall", "null", "true", "false", "[]", "{}", "\"sw\"", "\"0/1\"", "\"1/1\"",
+	"\"1/2\"", "[0, 1, [0]]", "[1, 0, [1]]", "[0, 1, []]", "\"to\": [0],", "\"to\": [1, 0],", "\"up\": [],", "[", "]",
+	"{", "}", "\"", ",", ":", "\\u0000", "\\n", "\\ud800", "\xc3\xa9", "\xff", NULL };
+
+static const char label[] = "input";
+
+static void
+reread(Ctx *ctx, const Text *json, bool right)
+{
+	Schedule *again;
+	Text json_again = { 0 };
+	Status status = sched_read(ctx, label, json->data, json->size, &again);
+	REQUIRE(status == OK, "%s\nfor what we wrote:\n%s", ctx->error.text, json->data);
+	emit_sched_json(again, &json_again);
+	REQUIRE(!json_again.failed && json_again.size == json->size && memcmp(json_again.data, json->data, json->size) == 0,
+	    "%s\nbecame\n%s", json->data, json_again.data);
+	text_free(&json_again);
+	if (right)
+		REQUIRE(sched_verify(ctx, label, again) == OK, "%s\n%s", ctx->error.text, json->data);
+}
+
+static void
+execute(Ctx *ctx, const Schedule *sched)
+{
+	Program *prog;
+	Text cu = { 0 };
+	int depth;
+	REQUIRE(lower(ctx, sched, &prog) == OK, "%s", ctx->error.text);
+	REQUIRE(emit_cu(ctx, prog, "sha256:", &cu) == OK && !cu.failed, "%s", ctx->error.text);
+	REQUIRE(sched_depth(ctx, sched, &depth) == OK && depth >= 0, "%s", ctx->error.text);
+	text_free(&cu);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const unsigned allowed = 1u << BAD_INPUT | 1u << LIMIT | 1u << UNVERIFIED;
+	Ctx ctx;
+	Schedule *sched;
+	Text json = { 0 };
+	ctx_init(&ctx);
+	Status status = sched_read(&ctx, label, (const char *)data, size, &sched);
+	if (status != OK) {
+		judge_refusal(&ctx, status, allowed, label);
+		ctx_free(&ctx);
+		return 0;
+	}
+	REQUIRE(sched_check(&ctx, label, sched) == OK, "%s", ctx.error.text);
+	emit_sched_json(sched, &json);
+	REQUIRE(!json.failed, "no memory");
+	status = sched_verify(&ctx, label, sched);
+	if (status != OK) {
+		judge_refusal(&ctx, status, allowed, label);
+		ctx.error = (Error){ 0 };
+	} else {
+		outcome = (uint64_t)sched->coll << 24 | (uint64_t)sched->n_segments << 16 | (uint64_t)sched->topo->n_links << 8
+		    | (uint64_t)sched->topo->n_ranks;
+		n_accepted++;
+		execute(&ctx, sched);
+	}
+	reread(&ctx, &json, status == OK);
+	text_free(&json);
+	ctx_free(&ctx);
+	return 0;
+}

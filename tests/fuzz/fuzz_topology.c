@@ -1,0 +1,111 @@
+/* A topology file is refused, or it passes topo_check, and both spellings and the digest survive writing and reading. A
+ * small one that is accepted also compiles. */
+#include "passes.h"
+
+#include "driver.h"
+
+const char *const dictionary[] = { "blink-topology", "format", "version", "name", "source", "classes", "nodes",
+	"switches", "links", "gpus", "cpus", "nics", "id", "from", "to", "class", "count", "capacity", "latency", "duplex",
+	"full", "simplex", "nvlink", "xgmi", "c2c", "pcie", "qpi", "net", "gpu0", "gpu1", "gpu2", "n0", "sw0", "<gpu", "/>",
+	"<link", "<node>", "</node>", "<class", "<switch", "</topology>", "<topology", "<!DOCTYPE x>", "<![CDATA[", "]]>",
+	"<!--", "-->", "<?xml", "&lt;", "&#10;", "&#0;", "&bad;", "xmlns=\"x\"", "null", "true", "[]", "{}", "[", "{", "\"",
+	"\\u0000", "\\u000a", "\\ud800", "\\ud83d\\ude00", "\xef\xbb\xbf", "\xc3\xa9", "\xe2\x80\xa8", "\xef\xbf\xbe",
+	"\xff", ",", ":", NULL };
+
+enum { COMPILE_RANKS = 4, COMPILE_LINKS = 16 };
+
+static const char label[] = "input";
+
+/* Text that we wrote must read; compare what it becomes. */
+static void
+reread(Ctx *ctx, const Text *text, const Topology *topo, const Text *json)
+{
+	Topology *again;
+	Text json_again = { 0 };
+	Status status = topo_read(ctx, label, text->data, text->size, &again);
+	REQUIRE(status == OK, "%s\nfor what we wrote:\n%s", ctx->error.text, text->data);
+	REQUIRE(topo_check(ctx, label, again) == OK, "%s", ctx->error.text);
+	REQUIRE(strcmp(again->digest, topo->digest) == 0, "%s became %s in\n%s", topo->digest, again->digest, text->data);
+	emit_topo_json(again, &json_again);
+	REQUIRE(!json_again.failed && json_again.size == json->size && memcmp(json_again.data, json->data, json->size) == 0,
+	    "%s\nbecame\n%s", json->data, json_again.data);
+	text_free(&json_again);
+}
+
+static void
+round_trip(Ctx *ctx, const Topology *topo, Text *json)
+{
+	Text xml = { 0 }, canonical = { 0 };
+	emit_topo_json(topo, json);
+	emit_topo_xml(topo, &xml);
+	emit_topo_canonical(topo, &canonical);
+	REQUIRE(!json->failed && !xml.failed && !canonical.failed, "no memory");
+	reread(ctx, json, topo, json);
+	reread(ctx, &xml, topo, json);
+	text_free(&xml);
+	text_free(&canonical);
+}
+
+static void
+compile(Ctx *ctx, const Topology *machine, Collective coll)
+{
+	Request ask = { .coll = coll, .root = coll == ALLREDUCE ? -1 : 0, .epsilon = { 1, 5 }, .tolerance = { 1, 5 },
+		.minimise = true };
+	Topology *job;
+	Bound bound, proof;
+	Packing *pack;
+	Schedule *sched, *again;
+	Program *prog;
+	Text json = { 0 }, cu = { 0 };
+	int gpu[COMPILE_RANKS] = { 0, 1, 2, 3 };
+	unsigned classes;
+	Status status = topo_default_classes(ctx, machine, gpu, machine->n_ranks, &classes);
+	REQUIRE(status == OK, "%s", ctx->error.text);
+	status = topo_induce(ctx, machine, gpu, machine->n_ranks, classes, &job);
+	if (status == INFEASIBLE)
+		return;
+	REQUIRE(status == OK, "%s", ctx->error.text);
+	status = bound_compute(ctx, job, coll, ask.root, &bound);
+	REQUIRE(status == OK, "%s", ctx->error.text);
+	status = plan_trees(ctx, job, &bound, &ask, &pack, &proof);
+	if (status == OK)
+		status = sched_build(ctx, job, &proof, &ask, "trees", pack, &sched);
+	REQUIRE(status == OK, "%d: %s", (int)status, ctx->error.text);
+	emit_sched_json(sched, &json);
+	REQUIRE(!json.failed, "no memory");
+	status = sched_read(ctx, label, json.data, json.size, &again);
+	REQUIRE(status == OK, "%s\n%s", ctx->error.text, json.data);
+	status = sched_verify(ctx, label, again);
+	REQUIRE(status == OK, "%s\n%s", ctx->error.text, json.data);
+	status = lower(ctx, again, &prog);
+	if (status == OK)
+		status = emit_cu(ctx, prog, "sha256:", &cu);
+	REQUIRE(status == OK && !cu.failed, "%s\n%s", ctx->error.text, json.data);
+	text_free(&json);
+	text_free(&cu);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	Ctx ctx;
+	Topology *topo;
+	Text json = { 0 };
+	ctx_init(&ctx);
+	Status status = topo_read(&ctx, label, (const char *)data, size, &topo);
+	if (status != OK) {
+		judge_refusal(&ctx, status, 1u << BAD_INPUT | 1u << LIMIT, label);
+	} else {
+		REQUIRE(topo_check(&ctx, label, topo) == OK, "%s", ctx.error.text);
+		n_accepted++;
+		round_trip(&ctx, topo, &json);
+		/* Some of them, for it takes long. */
+		uint64_t hash = hash_bytes(1, json.data, json.size);
+		outcome = (uint64_t)topo->n_vertices << 8 | (uint64_t)topo->n_links;
+		if (topo->n_ranks >= 2 && topo->n_ranks <= COMPILE_RANKS && topo->n_links <= COMPILE_LINKS && hash % 8 == 0)
+			compile(&ctx, topo, (Collective)(hash / 8 % (ALLREDUCE + 1)));
+		text_free(&json);
+	}
+	ctx_free(&ctx);
+	return 0;
+}

@@ -1,0 +1,501 @@
+# The command line: options, exit codes, where output goes, and that the same request gives the same bytes.
+# shellcheck shell=bash source=tests/lib.sh
+. tests/lib.sh
+
+# A list of short words; the commands below run where they leave nothing behind but in $work.
+v=$top/topologies/dgx1v.xml
+mkdir "$work/d"
+cd "$work/d" || exit 1
+
+# call ARGUMENT...: stdout, stderr and exit code to $work/out, $work/err and $got
+call() {
+	"$blinkc" "$@" >"$work/out" 2>"$work/err" </dev/null
+	got=$?
+}
+
+# fails NAME CODE TEXT ARGUMENT...: so, with TEXT in one line on stderr, nothing on stdout, nothing left in this directory
+fails() {
+	local name=$1 code=$2 text=$3
+	shift 3
+	call "$@"
+	echo "$got" >>"$work/met"
+	if [ $got != "$code" ]; then
+		not_ok "$name: exit $got, want $code: $(head -c 300 "$work/err")"
+	elif [ "$(wc -l <"$work/err")" != 1 ] || ! grep -q '^blinkc: ' "$work/err"; then
+		not_ok "$name: want one line on stderr that starts with blinkc: and got $(head -c 300 "$work/err")"
+	elif ! grep -qF -e "$text" "$work/err"; then
+		not_ok "$name: want \"$text\" on stderr: $(cat "$work/err")"
+	elif [ -s "$work/out" ]; then
+		not_ok "$name: something on stdout"
+	elif [ -n "$(ls -A)" ]; then
+		not_ok "$name: left $(ls -A)"
+	else
+		ok "$name"
+	fi
+}
+
+# does NAME ARGUMENT...: exit 0
+does() {
+	local name=$1
+	shift
+	call "$@"
+	if [ $got = 0 ]; then ok "$name"; else not_ok "$name: exit $got: $(head -c 300 "$work/err")"; fi
+}
+
+# same NAME FILE FILE
+same() { if cmp -s "$2" "$3"; then ok "$1"; else not_ok "$1: $(cmp "$2" "$3" 2>&1)"; fi; }
+
+# has NAME PATTERN FILE
+has() { if grep -qE -e "$2" "$3"; then ok "$1"; else not_ok "$1: no $2 in: $(head -c 300 "$3")"; fi; }
+
+# empty NAME FILE
+empty() { if [ -s "$2" ]; then not_ok "$1: $(head -c 300 "$2")"; else ok "$1"; fi; }
+
+# alone NAME FILE...: this directory holds just these; then they go
+alone() {
+	local name=$1
+	shift
+	if [ "$(ls -A)" = "$(printf '%s\n' "$@" | sort)" ]; then ok "$name"; else not_ok "$name: there is $(ls -A | tr '\n' ' ')"; fi
+	rm -rf -- ./* ./.[!.]*
+}
+
+# field FILE EXPRESSION: of the document d
+field() { "$python" -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"; }
+
+# is NAME FILE EXPRESSION WANT
+is() {
+	local found
+	found=$(field "$2" "$3" 2>&1)
+	if [ "$found" = "$4" ]; then ok "$1"; else not_ok "$1: $3 is $found, want $4"; fi
+}
+
+# ---- help and version ----
+
+for option in --help -h; do
+	does "$option" $option
+	empty "$option: stderr" "$work/err"
+done
+cp "$work/out" "$work/help"
+for verb in compile check convert; do
+	does "$verb --help" $verb --help
+	has "$verb --help names it" "blinkc $verb " "$work/out"
+	cat "$work/out" >>"$work/help-of-verbs"
+done
+does "--help goes before bad operands" --help /nowhere /nowhere
+for option in --version -V; do
+	does "$option" $option
+	has "$option says which" "^blinkc $(sed -n 's/^VERSION = //p' "$top/Makefile")\$" "$work/out"
+done
+
+# What the source accepts, --help lists, for all and for a verb, and a test below uses.
+grep -oE 'X\(OPT_[A-Z_]+, "[a-z-]+", [^,]*' "$top/src/main.c" | sed -E "s/.*\"(.*)\", '?([a-zA-Z0])'?/\1 \2/" >"$work/options"
+[ "$(wc -l <"$work/options")" -ge 13 ] || not_ok "options: found only $(wc -l <"$work/options") in the source"
+used=" "
+while read -r long short; do
+	left="--$long"
+	[ "$short" = 0 ] || left="-$short, --$long"
+	has "--help lists $left" "^ +$left( |\$)" "$work/help"
+	has "some verb's --help lists $left" "^ +$left( |\$)" "$work/help-of-verbs"
+done <"$work/options"
+if [ "$(grep -cE '^ +(-., )?--[a-z]' "$work/help")" = "$(wc -l <"$work/options")" ]; then ok "--help lists no other"; else not_ok "--help lists others"; fi
+sed -nE 's/^\tX\(([A-Z_]+), ([0-9]), "(.*)"\).*/  \2  \3/p' "$top/src/base/status.h" >"$work/codes"
+grep -E '^  [0-9]  ' "$work/help" >"$work/listed"
+same "--help lists the exit codes" "$work/codes" "$work/listed"
+
+# ---- each option ----
+
+# pair LONG SHORT ARGUMENT...: works, and both spellings give the same bytes on stdout and stderr
+pair() {
+	local long=$1 short=$2
+	shift 2
+	does "--$long $*" --"$long" "$@"
+	cp "$work/out" "$work/out-long"
+	cp "$work/err" "$work/err-long"
+	used="$used$long "
+	if [ -n "$short" ]; then
+		call "-$short" "$@"
+		same "-$short is --$long" "$work/out" "$work/out-long"
+		same "-$short is --$long on stderr" "$work/err" "$work/err-long"
+		if [ $# -gt 1 ]; then
+			call "-$short$1" "${@:2}"
+			same "-$short$1 is --$long $1" "$work/out" "$work/out-long"
+		fi
+	fi
+	if [ $# -gt 1 ]; then
+		call "--$long=$1" "${@:2}"
+		same "--$long=$1 is --$long $1" "$work/out" "$work/out-long"
+	fi
+}
+
+does "defaults" "$v"
+has "the summary is on stderr" '^collective  allreduce$' "$work/err"
+cp "$work/out" "$work/default.json"
+does "the verb compile is the default" compile "$v"
+same "the same bytes" "$work/out" "$work/default.json"
+pair collective c broadcast "$v"
+is "--collective" "$work/out-long" 'd["collective"], d["root"]' "('broadcast', 0)"
+does "--collective reduce" -c reduce "$v"
+is "--collective reduce" "$work/out" 'd["collective"], d["root"]' "('reduce', 0)"
+pair root r 3 -c reduce "$v"
+is "--root" "$work/out-long" 'd["root"]' 3
+pair gpus g 3,gpu0,2,gpu1 "$v"
+is "--gpus: by index or id, in the order given" "$work/out-long" '[r["gpu"] for r in d["topology"]["ranks"]]' "['gpu3', 'gpu0', 'gpu2', 'gpu1']"
+pair links l pcie,qpi -g 0,1,4 "$v"
+is "--links" "$work/out-long" 'sorted({l["class"] for l in d["topology"]["links"]})' "['pcie', 'qpi']"
+pair epsilon "" 0.2 "$v"
+is "--epsilon" "$work/out-long" 'd["generator"]["options"]["epsilon"]' 0.2
+pair tolerance "" 0.3 "$v"
+is "--tolerance" "$work/out-long" 'd["generator"]["options"]["tolerance"]' 0.3
+pair packing p exact "$v"
+is "--packing" "$work/out-long" 'd["rate"]["achieved"] == d["rate"]["bound"]' True
+few=$(field "$work/default.json" 'len(d["trees"])')
+pair no-minimise "" "$v"
+is "--no-minimise keeps more trees" "$work/out-long" "len(d['trees']) > $few" True
+pair quiet q "$v"
+empty "--quiet" "$work/err-long"
+same "--quiet changes no byte" "$work/out-long" "$work/default.json"
+pair verbose v "$v"
+same "--verbose changes no byte" "$work/out-long" "$work/default.json"
+if [ "$(wc -l <"$work/err-long")" -gt 6 ]; then ok "--verbose says more than the summary"; else not_ok "--verbose: $(cat "$work/err-long")"; fi
+pair format "" cu "$v"
+has "--format cu" '__global__|blink_program|#include' "$work/out-long"
+does "--output" --output=o.json "$v"
+empty "--output: stdout" "$work/out"
+same "--output" o.json "$work/default.json"
+does "-o" -o p.json "$v"
+same "-o" p.json "$work/default.json"
+alone "-o and --output" o.json p.json
+used="${used}output help version "
+does "options behind the operand" "$v" -q -g 0,1
+empty "options behind the operand" "$work/err"
+does "several letters in one word" -qvg0,1 "$v"
+does "--: no options behind it" -q -- "$v"
+while read -r long _; do
+	[[ $used == *" $long "* ]] || not_ok "--$long: no test uses it"
+done <"$work/options"
+
+# ---- bad usage: exit 2 ----
+
+fails "nothing at all" 2 "want one"
+fails "two topologies" 2 "want one" "$v" "$v"
+fails "convert of two" 2 "want one" convert "$v" "$v"
+fails "check of none" 2 "want at least one" check
+fails "unknown option" 2 "--nothing: no such option" --nothing "$v"
+fails "unknown letter" 2 "-Z: no such option" -Z "$v"
+fails "unknown letter among others" 2 "-Z: no such option" "$v" -qZv
+fails "ambiguous option" 2 "--v: no such option" --v "$v"
+fails "unwanted argument" 2 "--quiet=3: takes no argument" --quiet=3 "$v"
+for option in -o -c -r -g -l -p --packing --output --format --collective --root --gpus --links --epsilon --tolerance; do
+	fails "$option without argument" 2 "$option: wants an argument" "$v" $option
+done
+for option in --output=x --collective=reduce --gpus=0,1 --format=json --verbose; do
+	fails "check $option" 2 "${option%%=*}: not an option of blinkc check" check "$option" "$work/default.json"
+done
+for option in --collective=reduce --gpus=0,1 --quiet --verbose --epsilon=0.1 --no-minimise; do
+	fails "convert $option" 2 "${option%%=*}: not an option of blinkc convert" convert "$option" "$v"
+done
+for coll in alltoall2 all nothing "" Broadcast; do
+	fails "--collective '$coll'" 2 "--collective: $coll" -c "$coll" "$v"
+done
+for links in nothing "" nvlink, ,nvlink "nvlink pcie" NVLINK all,nvlink aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; do
+	fails "--links '$links'" 2 "--links: " -l "$links" "$v"
+done
+for number in nan inf -nan 0 0.0009 0.5 1 -0.1 0,05 0x1p-3 "" " 0.1" "0.1 " 0.1x .1 1. 1e 1e999 1e-999 99999999999999999999 --; do
+	fails "--epsilon '$number'" 2 "--epsilon: " --epsilon="$number" "$v"
+done
+for number in nan inf 1 0.991 -0.1 -0 0,05 "" x 1e99 --1; do
+	fails "--tolerance '$number'" 2 "--tolerance: " --tolerance="$number" "$v"
+done
+for number in 0.001 0.49 1e-2 4.9E-1 0.1000000000000000000000000000000000000000001; do
+	does "--epsilon $number" -q --epsilon $number -g 0,1,2 "$v"
+done
+for number in 0 0.99 0.0; do
+	does "--tolerance $number" -q --tolerance $number -g 0,1,2 "$v"
+done
+fails "--root of allreduce" 2 "allreduce has no root" -r 0 "$v"
+for format in xml canonical nothing "" JSON; do
+	fails "compile --format '$format'" 2 "--format: $format" --format "$format" "$v"
+done
+fails "convert a topology --format cu" 3 "want a JSON value" convert --format cu "$v"
+for ending in txt xml JSON cuda "" so; do
+	fails "compile -o x.$ending" 2 "no format ends in \".$ending\"" -o "x.$ending" "$v"
+done
+fails "convert -o x.txt" 2 "no format ends in" convert -o x.txt "$v"
+does "convert a schedule" convert "$work/default.json" -o "$work/schedule.cu"
+has "it is source code" "blink_program" "$work/schedule.cu"
+for packing in nothing "" MWU; do
+	fails "--packing '$packing'" 2 "--packing: " --packing "$packing" "$v"
+done
+fails "--packing mwu of blocks" 2 "--packing: mwu: want exact for gather" -p mwu -c gather "$v"
+does "--packing mwu" -q -p mwu -g 0,1,2 "$v"
+does "--packing exact" -q --packing=exact -g 0,1,2 "$v"
+
+# ---- bad choices: exit 3, 5; files: exit 8 ----
+
+for gpus in 8 gpu8 "" , 0, ,0 "0 1" " 0" 0x1 -1 gpu 4294967296 99999999999999999999 0,1,gpu1 0,0; do
+	fails "--gpus '$gpus'" 3 "--gpus: " -g "$gpus" "$v"
+done
+fails "--gpus 3: alone" 3 "want at least 2" -g 3 "$v"
+fails "--gpus 1,gpu1: twice" 3 "gpu1 is given twice" -g 1,gpu1 "$v"
+for root in 3 -1 gpu3 1.5 "" 99999999999999999999 nvlink; do
+	fails "--root '$root' of three" 3 "--root: $root" -c broadcast -g 0,1,2 -r "$root" "$v"
+done
+does "--root by id" -q -c broadcast -g gpu5,gpu7,gpu4 -r gpu4 "$v"
+is "--root by id" "$work/out" 'd["root"]' 2
+fails "GPUs that no NVLink connects" 5 "no path from gpu0 to gpu7" -g 0,7 -l nvlink "$v"
+fails "a class that the machine lacks" 5 "no path" -l xgmi "$v"
+does "GPUs that only PCIe connects" -q -g 0,7 "$v"
+does "--links all" -q -l all "$v"
+fails "no such input" 8 "/nowhere/x.xml: No such file" /nowhere/x.xml
+fails "a directory for input" 8 "directory" "$top"
+fails "check: no such input" 8 "No such file" check /nowhere/x.json
+fails "check -q of a topology" 3 'format: "blink-topology": want "blink-schedule"' check "$top/topologies/dgx1v.json"
+cat >"$work/ids.json" <<'END'
+{ "format": "blink-topology", "version": 1, "name": "ids that look like indices",
+  "nodes": [{ "id": "n", "gpus": [{ "id": "2" }, { "id": "1" }, { "id": "zero" }] }],
+  "links": [{ "from": "1", "to": "2", "class": "pcie", "capacity": 1 }, { "from": "2", "to": "zero", "class": "pcie", "capacity": 1 }] }
+END
+does "an id wins over an index" -q -g 0,1 "$work/ids.json"
+is "an id wins over an index" "$work/out" '[r["gpu"] for r in d["topology"]["ranks"]]' "['2', '1']"
+fails "and then may be given twice" 3 "2 is given twice" -g 0,2 "$work/ids.json"
+
+# ---- check ----
+
+sed 's/"achieved": /&1/' "$work/default.json" >"$work/wrong.json"
+does "check" check "$work/default.json"
+has "check says so on stdout" ': right$' "$work/out"
+empty "check: stderr" "$work/err"
+does "check --quiet" check --quiet "$work/default.json" "$work/default.json"
+empty "check --quiet: stdout" "$work/out"
+fails "check -q of a wrong one" 6 "rate.achieved" check -q "$work/wrong.json"
+fails "check -q of a right and a wrong one" 6 "wrong.json: " check -q "$work/default.json" "$work/wrong.json"
+
+fails "a limit" 4 "nesting" "$top/tests/bad/topology/nesting-too-deep.json"
+# 0 by all that went well, 1 by a defect only, 7 by oom.sh
+printf '%s\n' 0 1 7 >>"$work/met"
+if [ "$(sort -u "$work/met")" = "$(cut -c3 "$work/codes")" ]; then ok "every exit code"; else not_ok "met only exit codes $(sort -u "$work/met" | tr '\n' ' ')"; fi
+
+# ---- standard input and output ----
+
+"$blinkc" -q - <"$v" >"$work/stdin.json"
+same "- is standard input, and its name is not in the output" "$work/stdin.json" "$work/default.json"
+"$blinkc" convert - <"$v" >"$work/out"
+same "convert -" "$work/out" "$top/topologies/dgx1v.json"
+if "$blinkc" check -q - <"$work/default.json"; then ok "check -"; else not_ok "check -"; fi
+"$blinkc" -q -o - "$v" >"$work/out"
+same "-o - is standard output" "$work/out" "$work/default.json"
+alone "- makes no file"
+
+expect_exit "standard input is closed" 8 bash -c '"$1" - <&-' - "$blinkc"
+expect_exit "standard output is closed" 8 bash -c '"$1" -q "$2" >&-' - "$blinkc" "$v"
+expect_exit "standard output is closed, for check" 8 bash -c '"$1" check "$2" >&-' - "$blinkc" "$work/default.json"
+expect_exit "standard output is closed, for help" 8 bash -c '"$1" --help >&-' - "$blinkc"
+expect_exit "nothing to say, so it may be closed" 0 bash -c '"$1" check -q "$2" >&-' - "$blinkc" "$work/default.json"
+bash -c '"$1" -q "$2" -o all-closed.json <&- >&- 2>&-' - "$blinkc" "$v"
+got=$?
+if [ $got = 0 ] && cmp -s all-closed.json "$work/default.json"; then ok "all three closed"; else not_ok "all three closed: exit $got"; fi
+alone "all three closed" all-closed.json
+expect_exit "a reader that goes away" 8 bash -c 'set -o pipefail; mkfifo pipe; (exec 3<pipe) & exec 4>pipe; wait; "$1" -q --no-minimise "$2" >&4' - "$blinkc" "$v"
+rm -f pipe
+
+if [ -c /dev/full ]; then
+	fails "-o /dev/full" 8 "No space left" -q "$v" -o /dev/full --format json
+	expect_exit "-o - to /dev/full" 8 bash -c '"$1" -q "$2" -o - >/dev/full' - "$blinkc" "$v"
+	expect_exit "check to /dev/full" 8 bash -c '"$1" check "$2" >/dev/full' - "$blinkc" "$work/default.json"
+	expect_exit "convert to /dev/full" 8 bash -c '"$1" convert "$2" >/dev/full' - "$blinkc" "$v"
+	expect_exit "--help to /dev/full" 8 bash -c '"$1" --help >/dev/full' - "$blinkc"
+	if [ -c /dev/full ]; then ok "/dev/full is still a device"; else not_ok "/dev/full was replaced"; fi
+else
+	skip "/dev/full: there is none"
+fi
+does "-o /dev/null" -q "$v" -o /dev/null
+if [ -c /dev/null ]; then ok "/dev/null is still a device"; else not_ok "/dev/null was replaced"; fi
+mkfifo pipe
+cat pipe >"$work/piped" &
+does "-o of a pipe" -q "$v" -o pipe --format json
+wait
+same "-o of a pipe" "$work/piped" "$work/default.json"
+if [ -p pipe ]; then ok "the pipe is still one"; else not_ok "the pipe was replaced"; fi
+alone "-o of a pipe" pipe
+
+# ---- a file is there whole, or as it was ----
+
+fails "no such directory" 8 "No such file" "$v" -o none/x.json
+fails "a file for a directory" 8 "Not a directory" "$v" -o "$v/x.json"
+mkdir dir.json
+call "$v" -o dir.json
+if [ $got = 8 ] && [ -d dir.json ]; then ok "-o of a directory"; else not_ok "-o of a directory: exit $got"; fi
+alone "-o of a directory" dir.json
+
+for bytes in 1 2; do
+	expect_exit "no room after $bytes KiB" 8 bash -c 'ulimit -f "$3"; "$1" -q "$2" -o x.json' - "$blinkc" "$v" $bytes
+	alone "no room after $bytes KiB: nothing is left"
+	echo precious >x.json
+	expect_exit "no room after $bytes KiB, over a file" 8 bash -c 'ulimit -f "$3"; "$1" -q "$2" -o x.json' - "$blinkc" "$v" $bytes
+	echo precious >"$work/precious"
+	same "it is as it was" x.json "$work/precious"
+	alone "no temporary" x.json
+done
+for arguments in "$top/tests/bad/topology/capacity-zero.json" "-g 0,7 -l nvlink $v" "-c nothing $v" "$v $v" "/nowhere"; do
+	echo precious >x.json
+	# shellcheck disable=SC2086 # words
+	call $arguments -o x.json
+	if [ $got != 0 ] && cmp -s x.json "$work/precious"; then ok "x.json survives: $arguments"; else not_ok "x.json after exit $got of $arguments"; fi
+	alone "no temporary: $arguments" x.json
+done
+
+echo old >target.json
+chmod 640 target.json
+ln -s target.json link.json
+ln -s "$PWD/link.json" "$work/far.json"
+does "-o of a link" -q "$v" -o "$work/far.json"
+if [ -L link.json ] && [ -L "$work/far.json" ] && [ ! -L target.json ]; then ok "links stay"; else not_ok "a link was replaced"; fi
+same "its target is written" target.json "$work/default.json"
+if [ "$(stat -c %a target.json)" = 640 ]; then ok "permissions stay"; else not_ok "permissions: $(stat -c %a target.json)"; fi
+alone "-o of a link" link.json target.json
+rm "$work/far.json"
+(umask 027 && exec "$blinkc" -q "$v" -o x.json)
+if [ "$(stat -c %a x.json)" = 640 ]; then ok "permissions of a new file: umask"; else not_ok "permissions: $(stat -c %a x.json)"; fi
+alone "a new file" x.json
+
+# Permissions do not bind root, so as root these run as another user, with a copy of the program that it can reach.
+as=()
+if [ "$(id -u)" = 0 ]; then
+	as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	chmod 755 "$work"
+	chown 65534:65534 .
+fi
+cp "$blinkc" "$work/blinkc"
+cp "$v" "$work/v.xml"
+chmod 755 "$work/blinkc"
+chmod 644 "$work/v.xml"
+if "${as[@]}" "$work/blinkc" --version >"$work/out" 2>&1; then
+	mkdir closed
+	chmod 555 closed
+	expect_exit "a directory that may not be written" 8 "${as[@]}" "$work/blinkc" -q "$work/v.xml" -o closed/x.json
+	if [ -z "$(ls -A closed)" ]; then ok "nothing is in it"; else not_ok "in it is $(ls -A closed)"; fi
+	echo precious >x.json
+	chmod 444 x.json
+	[ ${#as[@]} = 0 ] || chown 65534 x.json
+	expect_exit "a file that may not be written, though its directory may" 8 "${as[@]}" "$work/blinkc" -q "$work/v.xml" -o x.json
+	same "it is as it was" x.json "$work/precious"
+	chmod 000 x.json
+	expect_exit "a file that may not be read" 8 "${as[@]}" "$work/blinkc" x.json
+	alone "permissions" closed x.json
+else
+	skip "permissions: root, and no other user to be: $(head -1 "$work/out")"
+fi
+
+# ---- formats ----
+
+for case in "x.json json" "x.cu cu" "x json" "x.d/x json" "x.d/x.cu cu" "./x json" "../d/x json"; do
+	read -r path format <<<"$case"
+	mkdir -p x.d
+	"$blinkc" -q "$v" --format "$format" >"$work/want"
+	does "-o $path" -q "$v" -o "$path"
+	same "-o $path is $format" "$path" "$work/want"
+	rm -rf x.d "$path"
+done
+does "--format wins over the ending" -q "$v" -o x.txt --format cu
+does "--format wins over another's ending" -q "$v" -o x.json --format cu
+same "--format wins over the ending" x.txt x.json
+alone "formats" x.json x.txt
+
+# ---- the same request, the same bytes ----
+
+"$blinkc" -q --no-minimise "$v" >"$work/all.json"
+"$blinkc" -q "$v" --format cu >"$work/default.cu"
+# again NAME COMMAND...: a way to run the program that must not change what it makes
+again() {
+	local name=$1
+	shift
+	"$@" "$blinkc" -q "$v" >"$work/out" 2>"$work/err" && "$@" "$blinkc" -q --no-minimise "$v" >"$work/out-all" 2>>"$work/err" &&
+		"$@" "$blinkc" -q "$v" --format cu >"$work/out-cu" 2>>"$work/err" || { not_ok "$name: $(head -1 "$work/err")"; return; }
+	same "$name" "$work/out" "$work/default.json"
+	same "$name, all trees" "$work/out-all" "$work/all.json"
+	same "$name, cu" "$work/out-cu" "$work/default.cu"
+}
+again "twice" env
+again "in an empty environment" env -i
+for byte in 1 85 255; do
+	again "in memory of other contents ($byte)" env MALLOC_PERTURB_=$byte
+done
+if setarch -R true 2>"$work/err"; then
+	again "at fixed addresses" setarch -R
+else
+	skip "at fixed addresses: $(head -1 "$work/err")"
+fi
+if localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" >"$work/err" 2>&1 &&
+	[ "$(LOCPATH=$work LC_ALL=de_DE.UTF-8 locale decimal_point)" = , ]; then
+	again "where the decimal point is a comma" env LOCPATH="$work" LC_ALL=de_DE.UTF-8
+	for format in json xml canonical; do
+		LOCPATH=$work LC_ALL=de_DE.UTF-8 "$blinkc" convert --format $format "$v" >"$work/out"
+		"$blinkc" convert --format $format "$v" >"$work/want"
+		same "convert to $format where the decimal point is a comma" "$work/out" "$work/want"
+	done
+else
+	skip "where the decimal point is a comma: no such locale can be made: $(head -1 "$work/err")"
+fi
+mkdir elsewhere
+(cd elsewhere && exec "$blinkc" -q ../../v.xml) >"$work/out"
+same "from another directory, by another name" "$work/out" "$work/default.json"
+alone "another directory" elsewhere
+for machine in dgx1v dgx1p; do
+	for arguments in "" "-c broadcast -r 1 -g 0,1,2" "-l all" "--format cu"; do
+		# shellcheck disable=SC2086 # words
+		"$blinkc" -q $arguments "$top/topologies/$machine.xml" >"$work/xml" && "$blinkc" -q $arguments "$top/topologies/$machine.json" >"$work/json"
+		same "$machine.xml and .json, $arguments" "$work/xml" "$work/json"
+	done
+done
+
+# What a schedule says of itself is enough to make it again.
+for request in "" "-c broadcast -r 2" "-c reduce -r gpu6 -g 4,gpu6,7,5" "-g 3,0,2,1 --epsilon 0.123456789 --tolerance 0.25" \
+	"--no-minimise --epsilon 0.3" "-l pcie,qpi -g 0,1,4" "-g 0,7" "--tolerance 0 --epsilon 1e-2 -g 0,1,3,2" \
+	"-p exact" "-c scatter -r gpu1 -g 2,1,0" "-c alltoall -g 0,1,2,3"; do
+	# shellcheck disable=SC2086 # words
+	"$blinkc" -q $request "$v" >"$work/first.json" || not_ok "compile $request"
+	"$python" - "$work/first.json" >"$work/arguments" <<'END'
+import json, sys
+from decimal import Decimal
+doc = json.load(open(sys.argv[1]), parse_float=Decimal)
+asked = doc["generator"]["options"]
+assert set(asked) == {"gpus", "links", "epsilon", "tolerance", "packing", "minimise"}, asked
+words = ["-c", doc["collective"], "-g", ",".join(asked["gpus"]), "-l", ",".join(asked["links"]),
+         "--epsilon", asked["epsilon"], "--tolerance", asked["tolerance"], "--packing", asked["packing"]]
+words += [] if asked["minimise"] else ["--no-minimise"]
+words += [] if doc["root"] is None else ["-r", doc["root"]]
+print(*words)
+END
+	# shellcheck disable=SC2046 # words
+	"$blinkc" -q $(cat "$work/arguments") "$v" >"$work/second.json"
+	same "made again: ${request:-defaults}" "$work/first.json" "$work/second.json"
+done
+
+# ---- convert ----
+
+for xml in "$top"/topologies/*.xml; do
+	name=$(basename "$xml" .xml) json=${xml%.xml}.json
+	does "convert $name.xml to JSON" convert "$xml" -o x.json
+	does "and back" convert x.json -o y.xml
+	does "and again" convert y.xml -o z.json
+	does "to XML at once" convert "$xml" -o w.xml
+	same "$name: XML to JSON to XML" y.xml w.xml
+	same "$name: JSON to XML to JSON" x.json z.json
+	if [ -f "$json" ]; then
+		same "$name.json is $name.xml" x.json "$json"
+		same "$name.xml is what we write" y.xml "$xml"
+		"$blinkc" convert --format canonical "$json" >canonical.json
+	fi
+	"$blinkc" convert --format canonical "$xml" >canonical.xml
+	[ ! -f "$json" ] || same "$name: one canonical text" canonical.xml canonical.json
+	"$blinkc" -q "$xml" >s.json
+	is "$name: the digest is of the canonical text" s.json 'd["topology"]["digest"]' "sha256:$(sha256sum <canonical.xml | cut -d' ' -f1)"
+	rm -f -- *
+done
+for json in "$top"/topologies/*.json "$top"/tests/fuzz/corpus/fuzz_topology/*.json; do
+	name=$(basename "$json" .json)
+	"$blinkc" convert "$json" -o x.xml && "$blinkc" convert x.xml -o y.json && "$blinkc" convert y.json -o y.xml && "$blinkc" convert "$json" -o z.json
+	same "$name: JSON to XML to JSON" y.json z.json
+	same "$name: XML to JSON to XML" x.xml y.xml
+	rm -f -- *
+done

@@ -1,0 +1,42 @@
+# The corpus of each fuzz target, the bad files among it, and a short run from a fixed seed, with sanitizers. An input
+# that fails is kept beside the target.
+# shellcheck shell=bash source=tests/lib.sh
+. tests/lib.sh
+
+seconds=10
+for source in tests/fuzz/fuzz_*.c; do
+	name=$(basename "$source" .c)
+	target=$build/asan/tests/fuzz/$name
+	if [ ! -x "$target" ]; then
+		skip "$name: no $target"
+		continue
+	fi
+	corpus=("$top/tests/fuzz/corpus/$name/"*)
+	export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
+	if ! "$build/asan/blinkc" --version >/dev/null 2>&1; then
+		skip "$name: leaks: LeakSanitizer does not run here"
+		ASAN_OPTIONS=detect_leaks=0
+	fi
+	(cd "$(dirname "$target")" && exec "$target" "${corpus[@]}") >"$work/out" 2>&1
+	got=$?
+	n=$(sed -n 's/^.*: \([0-9]*\) files, .*/\1/p' "$work/out")
+	if [ $got = 0 ] && [ "${n:-0}" -gt 50 ]; then ok "$name: corpus, $n files"; else
+		not_ok "$name: corpus: exit $got after ${n:-0} files"
+		tail -40 "$work/out" | cut -c1-400 | sed 's/^/# /'
+		continue
+	fi
+	(cd "$(dirname "$target")" && exec "$target" --seconds $seconds --seed 1 "${corpus[@]}") >"$work/out" 2>&1
+	got=$?
+	read -r runs accepted < <(sed -n 's/^.* files, \([0-9]*\) mutants .* \([0-9]*\) accepted.*/\1 \2/p' "$work/out")
+	if [ $got = 0 ] && [ "${runs:-0}" -gt 500 ] && [ "${accepted:-0}" -gt 0 ]; then
+		ok "$name: $runs mutants, $accepted accepted"
+	else
+		not_ok "$name: exit $got after ${runs:-0} mutants, ${accepted:-0} accepted"
+		tail -60 "$work/out" | cut -c1-400 | sed 's/^/# /'
+	fi
+	# The same seed gives the same run.
+	for i in 1 2; do
+		(cd "$work" && exec "$target" --runs 2000 --seed 7 "${corpus[@]}") 2>&1 | sed 's/ in [0-9.]* s//' >"$work/run$i"
+	done
+	if cmp -s "$work/run1" "$work/run2"; then ok "$name: one seed, one run"; else not_ok "$name: $(cat "$work/run1" "$work/run2")"; fi
+done

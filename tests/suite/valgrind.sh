@@ -1,0 +1,46 @@
+# Under valgrind: no use of memory that has no value, no leak, whether it goes well or not.
+# shellcheck shell=bash source=tests/lib.sh
+. tests/lib.sh
+
+if ! command -v valgrind >/dev/null; then
+	skip "all of it: valgrind is missing"
+	exit 0
+fi
+if nm -D "$blinkc" | grep -q '__[at]san_init'; then
+	skip "all of it: this build has a sanitizer"
+	exit 0
+fi
+
+# clean NAME CODE ARGUMENT...: exits with CODE, and valgrind (99) finds nothing
+clean() {
+	local name=$1 code=$2 got
+	shift 2
+	valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=all --errors-for-leak-kinds=definite,indirect,possible \
+		--track-fds=yes "$blinkc" "$@" >"$work/out" 2>"$work/err" </dev/null
+	got=$?
+	if [ $got = "$code" ]; then ok "$name"; else
+		not_ok "$name: exit $got, want $code"
+		head -40 "$work/err" | sed 's/^/# /'
+	fi
+}
+
+clean "compile XML" 0 -q topologies/dgx1v.xml -o "$work/x.json"
+clean "compile JSON to cu" 0 -q -c reduce -g 4,5,6,7 topologies/dgx1v.json -o "$work/x.cu"
+clean "compile over PCIe" 0 -q -g 0,1,4 -l pcie,qpi topologies/dgx1v.xml
+clean "compile with all trees" 0 -v -c broadcast --no-minimise topologies/dgx1p.xml
+clean "check" 0 check "$work/x.json" "$work/x.json"
+clean "convert XML" 0 convert topologies/dgx1v.xml -o "$work/y.json"
+clean "convert JSON" 0 convert topologies/dgx1v.json -o "$work/y.xml"
+clean "canonical" 0 convert topologies/dgx1v.json --format canonical
+clean "help" 0 --help
+clean "usage" 2 --nothing
+clean "a bad XML file" 3 tests/bad/topology/end-tag-wrong.xml -o "$work/z.json"
+clean "a DOCTYPE" 3 tests/bad/topology/entity-bomb.xml
+clean "a bad JSON file" 3 tests/bad/topology/id-twice.json
+clean "JSON that is none" 3 tests/bad/topology/surrogate-alone.json
+clean "too deep" 4 tests/bad/topology/nesting-too-deep.json
+clean "not connected" 5 -g 0,7 -l nvlink topologies/dgx1v.xml
+clean "a schedule that is malformed" 3 check tests/bad/schedule/up-twice.json
+clean "a schedule that is wrong" 6 check tests/bad/schedule/reduced-twice.json
+clean "a certificate that proves nothing" 6 check tests/bad/schedule/prices-too-low.json
+clean "no such directory" 8 -g 0,1 topologies/dgx1v.xml -o /nowhere/x.json
