@@ -92,7 +92,8 @@ partition_rate(Ctx *ctx, const char *label, const Topology *topo, Collective col
 
 /* What the cheapest trees of all demands cost together under integer prices. An allreduce's go up and down by any ways. */
 static Status
-cheapest_trees(Ctx *ctx, const Topology *topo, Collective coll, int root, const int64_t *price, Wide *cost)
+cheapest_trees(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const int64_t *price,
+    Wide *cost)
 {
 	Cheapest cheapest;
 	TRY(cheapest_new(ctx, topo, &cheapest));
@@ -102,6 +103,8 @@ cheapest_trees(Ctx *ctx, const Topology *topo, Collective coll, int root, const 
 	for (int d = 0; d < collective_demands(coll, topo->n_ranks); d++) {
 		int64_t one;
 		TRY(cheapest_find(&cheapest, collective_demand(coll, topo->n_ranks, root, d), &one));
+		if (one < 0)
+			return fail(ctx, UNVERIFIED, "%s: rate.certificate: no tree over topology.links reaches the ranks", label);
 		*cost += one;
 	}
 	return OK;
@@ -133,7 +136,7 @@ prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, 
 		if (!frac_mul((Frac){ topo->link[l].capacity, 1 }, bound->price[l], &one) || !frac_add(sum, one, &sum))
 			return fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
 	}
-	TRY(cheapest_trees(ctx, topo, coll, root, price, &cost));
+	TRY(cheapest_trees(ctx, label, topo, coll, root, price, &cost));
 	if (cost < (Wide)den * collective_shares(coll, topo->n_ranks))
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.%s: a tree costs less than 1", label, name);
 	*out = sum;

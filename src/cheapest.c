@@ -112,12 +112,10 @@ cheapest_find(Cheapest *c, Demand demand, int64_t *cost)
 		*cost = cheapest_pair(c);
 	else
 		*cost = search_spanning_tree(&c->search, c->there, c->back);
-	if (*cost < 0)
-		return fail(c->ctx, INTERNAL, "%s: no tree over connected ranks", c->topo->name);
 	for (int i = 0; i < c->n_used; i++)
 		c->uses[c->used[i]] = 0;
 	c->n_used = 0;
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n && *cost >= 0; i++) {
 		if (c->there[i] >= 0)
 			TRY(use_route(c, c->there[i]));
 		if (c->back[i] >= 0)

@@ -27,7 +27,7 @@ Status cheapest_new(Ctx *ctx, const Topology *topo, Cheapest *out);
 /* Prices from now on: one per link, 0 <= price < 2^SEARCH_PRICE_BITS. */
 void cheapest_price(Cheapest *c, const int64_t *price);
 
-/* Find the cheapest tree of a demand. *cost: each link as often as the tree uses it.
+/* Find the cheapest tree of a demand. *cost: each link as often as the tree uses it; -1: the ranks have none.
  * Fails: LIMIT a route has more than LIMIT_ROUTE_LINKS links. */
 Status cheapest_find(Cheapest *c, Demand demand, int64_t *cost);
 

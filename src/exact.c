@@ -50,10 +50,11 @@ struct exact {
 
 enum { RATE_COLUMN = -1 };
 
-static Demand
-demand_of(const struct exact *e, int d)
+static Status
+find_cheapest(struct exact *e, int d, int64_t *cost)
 {
-	return collective_demand(e->coll, e->topo->n_ranks, e->root, d);
+	TRY(cheapest_find(&e->cheapest, collective_demand(e->coll, e->topo->n_ranks, e->root, d), cost));
+	return *cost >= 0 ? OK : fail(e->ctx, INTERNAL, "%s: no tree over connected ranks", e->topo->name);
 }
 
 /* ---- columns ---- */
@@ -336,7 +337,7 @@ prove_prices(struct exact *e, bool *known, bool *optimal)
 	*optimal = true;
 	cheapest_price(&e->cheapest, e->price);
 	for (int d = 0; d < e->n_demands; d++) {
-		TRY(cheapest_find(&e->cheapest, demand_of(e, d), &cost));
+		TRY(find_cheapest(e, d, &cost));
 		if (cost < e->price[e->topo->n_links + d]) {
 			*optimal = false;
 			TRY(add_cheapest(e, d));
@@ -515,7 +516,7 @@ rounded_bound(struct exact *e, Bound *out)
 	cheapest_price(&e->cheapest, e->price);
 	for (int d = 0; d < e->n_demands; d++) {
 		int64_t one;
-		TRY(cheapest_find(&e->cheapest, demand_of(e, d), &one));
+		TRY(find_cheapest(e, d, &one));
 		cost += one;
 	}
 	if (cost == 0 || sum >> 100 || !frac_make(sum * shares, cost, &bound.rate) || frac_cmp(bound.rate, out->rate) >= 0)
@@ -545,7 +546,7 @@ price_columns(struct exact *e, bool *improved)
 		e->price[l] = (int64_t)(e->dual[l] * scale);
 	cheapest_price(&e->cheapest, e->price);
 	for (int d = 0; d < e->n_demands; d++) {
-		TRY(cheapest_find(&e->cheapest, demand_of(e, d), &cost));
+		TRY(find_cheapest(e, d, &cost));
 		if ((double)cost >= scale * (e->dual[e->topo->n_links + d] - 1e-7 / e->n_demands))
 			continue;
 		*improved = true;
@@ -565,7 +566,7 @@ first_columns(struct exact *e)
 		e->price[l] = 1 + (int64_t)(((Wide)least << (SEARCH_PRICE_BITS - 1)) / e->topo->link[l].capacity);
 	cheapest_price(&e->cheapest, e->price);
 	for (int d = 0; d < e->n_demands; d++) {
-		TRY(cheapest_find(&e->cheapest, demand_of(e, d), &cost));
+		TRY(find_cheapest(e, d, &cost));
 		TRY(add_cheapest(e, d));
 	}
 	return OK;

@@ -157,6 +157,8 @@ push_round(struct mwu *m, double step, double *flow_sum, struct gap *gap)
 	set_prices(m);
 	cheapest_price(&m->tree, m->price);
 	TRY(cheapest_find(&m->tree, collective_demand(m->ask->coll, m->topo->n_ranks, m->ask->root, 0), &cost));
+	if (cost < 0)
+		return fail(m->ctx, INTERNAL, "%s: no tree over connected ranks", m->topo->name);
 	for (int i = 0; i < m->tree.n_used; i++) {
 		int l = m->tree.used[i];
 		double carries = capacity_of(m, l) / m->tree.uses[l];
