@@ -19,7 +19,7 @@ BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -I
 DEPS = pkg-config libglpk-dev libcjson-dev libxml2-dev libmd-dev
 CHECK_DEPS = $(DEPS) python3 python3-jsonschema libxml2-utils valgrind mandoc locales
 
-LIBS_MISSING := $(shell pkg-config --print-errors --exists libcjson libxml-2.0 libmd 2>&1 || echo missing)
+LIBS_MISSING := $(shell pkg-config --exists libcjson libxml-2.0 libmd 2>/dev/null || echo missing)
 CJSON_CFLAGS := $(shell pkg-config --cflags libcjson 2>/dev/null)
 CJSON_LIBS := $(shell pkg-config --libs libcjson 2>/dev/null)
 XML_CFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
@@ -53,15 +53,15 @@ help:
 	@echo "make deps         install the Debian packages: $(DEPS)"
 	@echo "make check-deps   install those of the tests, too: $(filter-out $(DEPS), $(CHECK_DEPS))"
 	@echo "make bless        rewrite the expected output of the golden tests"
-	@echo "make lint         format and static checks"
+	@echo "make lint         static checks: cppcheck, shellcheck, mandoc"
 	@echo "make install      to DESTDIR PREFIX (default /usr/local); also: uninstall, installcheck"
 	@echo "make dist         blinkc-$(VERSION).tar.gz; also: distcheck"
 	@echo "make clean"
 
-$(B)/blinkc: $(B)/src/main.o $(COMPILER_OBJ) $(SHARED_OBJ)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COMPILER_LIBS)
+$(B)/blinkc: $(B)/flags $(B)/src/main.o $(COMPILER_OBJ) $(SHARED_OBJ)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o, $^) $(COMPILER_LIBS)
 
-$(B)/libblink.so: $(RUNTIME_OBJ) $(SHARED_OBJ) runtime/libblink.map
+$(B)/libblink.so: $(B)/flags $(RUNTIME_OBJ) $(SHARED_OBJ) runtime/libblink.map
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libblink.so.$(SOVERSION) -Wl,--version-script,runtime/libblink.map \
 		-Wl,-z,defs -o $@.$(VERSION) $(RUNTIME_OBJ) $(SHARED_OBJ) $(CJSON_LIBS) $(MD_LIBS) -lm -ldl -pthread
 	ln -sf libblink.so.$(VERSION) $(B)/libblink.so.$(SOVERSION)
@@ -70,11 +70,17 @@ $(B)/libblink.so: $(RUNTIME_OBJ) $(SHARED_OBJ) runtime/libblink.map
 $(B)/blink-perf: $(B)/runtime/perf/perf.o $(B)/libblink.so
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -L$(B) -lblink -Wl,-rpath,'$$ORIGIN' -Wl,-rpath,'$$ORIGIN/../lib' -lm -pthread
 
-$(B)/%.o: %.c | deps-present
+$(B)/%.o: %.c $(B)/flags | deps-present
 	@mkdir -p $(@D)
 	$(COMPILE) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
 
-.PHONY: deps-present
+# Written anew when what it says changes: everything is then built anew.
+FLAGS = $(COMPILE) $(LDFLAGS) $(VERSION) $(SOVERSION)
+$(B)/flags: always
+	@mkdir -p $(@D)
+	@echo '$(subst ','"'"',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','"'"',$(FLAGS))' >$@
+
+.PHONY: always deps-present
 deps-present:
 	@if [ -n "$(LIBS_MISSING)" ]; then echo "a library is missing; run: make deps   (it installs $(DEPS))" >&2; exit 1; fi
 	@echo '#include <glpk.h>' | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 || \
@@ -140,7 +146,6 @@ bench: all $(B)/tests/bench/bench
 
 .PHONY: lint
 lint:
-	clang-format --dry-run --Werror $(wildcard src/*.[ch] src/*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] tests/*/*.c)
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr --suppress=normalCheckLevelMaxBranches \
 		-Isrc -Iruntime/include -DBLINK_VERSION='"$(VERSION)"' src runtime
 	shellcheck tests/run tests/packages tests/lib.sh tests/suite/*.sh .ci/run

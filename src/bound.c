@@ -244,7 +244,8 @@ truncate_at(struct flow *f, Frac mu, Wide *x, int *part)
 }
 
 /* Capacity that leaves each part together with the switches that make it least; those switches join the part, the
- * first that claims them (where switches forward as much as they take, no two do). */
+ * first that claims them. Where switches forward as much as they take, no two do; elsewhere the partition found may not be
+ * the least, but what its certificate says is what counts. */
 static int64_t
 leaving_parts(struct flow *f, int n_parts, int *part)
 {
@@ -277,19 +278,25 @@ partition_bound(Ctx *ctx, const Topology *topo, struct flow *f, Bound *bound)
 	for (int r = 0; r < n; r++)
 		bound->part[r] = r;
 	frac_make(leaving_parts(f, n, bound->part), n - 1, &mu);
+	TRY(bound_from_certificate(ctx, topo->name, topo, ALLREDUCE, -1, bound, &bound->rate));
 	for (;;) {
 		int n_parts = truncate_at(f, mu, x, part);
 		Frac next;
 		if (n_parts < 2)
 			break;
 		frac_make(leaving_parts(f, n_parts, part), n_parts - 1, &next);
+		Bound other = { .kind = CERTIFICATE_PARTITION, .n_parts = n_parts, .part = part };
+		TRY(bound_from_certificate(ctx, topo->name, topo, ALLREDUCE, -1, &other, &other.rate));
+		if (frac_cmp(other.rate, bound->rate) < 0) {
+			bound->rate = other.rate;
+			bound->n_parts = n_parts;
+			memcpy(bound->part, part, (size_t)topo->n_vertices * sizeof *part);
+		}
 		if (frac_cmp(next, mu) >= 0)
 			break;
 		mu = next;
-		bound->n_parts = n_parts;
-		memcpy(bound->part, part, (size_t)topo->n_vertices * sizeof *part);
 	}
-	return bound_from_certificate(ctx, topo->name, topo, ALLREDUCE, -1, bound, &bound->rate);
+	return OK;
 }
 
 /* A directed cut below the partition bound, if there is one, as prices of its links. */
@@ -325,6 +332,7 @@ directed_cut(Ctx *ctx, const Topology *topo, struct flow *f, Bound *bound)
 static Status
 keep_side(Ctx *ctx, const Topology *topo, const struct flow *f, Collective coll, int root, Bound *bound, bool *lower)
 {
+	ArenaMark mark = arena_mark(&ctx->scratch);
 	Bound cut = { .kind = CERTIFICATE_CUT };
 	int inside = 0;
 	TRY(TEMP(ctx, cut.part, topo->n_vertices));
@@ -333,14 +341,15 @@ keep_side(Ctx *ctx, const Topology *topo, const struct flow *f, Collective coll,
 		inside += v < topo->n_ranks && cut.part[v];
 	}
 	*lower = false;
-	if (inside == 0 || inside == topo->n_ranks)
-		return OK;
-	TRY(bound_from_certificate(ctx, topo->name, topo, coll, root, &cut, &cut.rate));
-	*lower = bound->rate.num == 0 || frac_cmp(cut.rate, bound->rate) < 0;
+	if (inside > 0 && inside < topo->n_ranks) {
+		TRY(bound_from_certificate(ctx, topo->name, topo, coll, root, &cut, &cut.rate));
+		*lower = bound->rate.num == 0 || frac_cmp(cut.rate, bound->rate) < 0;
+	}
 	if (*lower) {
 		bound->rate = cut.rate;
 		memcpy(bound->part, cut.part, (size_t)topo->n_vertices * sizeof *cut.part);
 	}
+	arena_release(&ctx->scratch, mark);
 	return OK;
 }
 

@@ -97,6 +97,8 @@ cheapest_trees(Ctx *ctx, const char *label, const Topology *topo, Collective col
 {
 	Cheapest cheapest;
 	TRY(cheapest_new(ctx, topo, &cheapest));
+	if (coll == ALLREDUCE && (int64_t)topo->n_ranks * cheapest.search.n_hops > LIMIT_CHECK_HOPS)
+		return fail(ctx, LIMIT, "%s: rate.certificate: %d ranks: prices of so many are not checked", label, topo->n_ranks);
 	cheapest.paired = true;
 	cheapest_price(&cheapest, price);
 	*cost = 0;
@@ -114,10 +116,10 @@ static Status
 prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Bound *bound, Frac *out)
 {
 	int64_t den = 1, *price;
-	Wide cost;
+	Wide cost = 0;
 	Frac sum = FRAC_ZERO, one;
 	const char *name = bound->kind == CERTIFICATE_LENGTHS ? "length" : "price";
-	if ((bound->kind == CERTIFICATE_LENGTHS) != (coll > ALLREDUCE))
+	if ((bound->kind == CERTIFICATE_LENGTHS) != (collective_has_blocks(coll)))
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"%s\" proves nothing for %s", label,
 		    certificate_name(bound->kind), collective_name(coll));
 	TRY(TEMP(ctx, price, topo->n_links));

@@ -7,26 +7,38 @@
 #include <string.h>
 
 /* Is there as much capacity from a to b as from b to a, for all vertices? */
-static bool
-is_mirrored(const Topology *topo)
+static Status
+is_mirrored(Ctx *ctx, const Topology *topo, bool *out)
 {
-	for (int l = 0; l < topo->n_links; l++) {
-		const Link *link = &topo->link[l];
-		int64_t there = 0, back = 0;
-		for (int i = topo->first_out[link->from]; i < topo->first_out[link->from + 1]; i++)
-			there += topo->link[topo->out[i]].to == link->to ? topo->link[topo->out[i]].capacity : 0;
-		for (int i = topo->first_out[link->to]; i < topo->first_out[link->to + 1]; i++)
-			back += topo->link[topo->out[i]].to == link->from ? topo->link[topo->out[i]].capacity : 0;
-		if (there != back)
-			return false;
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	int64_t *net;		/* to each vertex from the one at hand, less what comes back */
+	TRY(TEMP(ctx, net, topo->n_vertices));
+	*out = true;
+	for (int v = 0; v < topo->n_vertices; v++) {
+		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++)
+			net[topo->link[topo->out[i]].to] += topo->link[topo->out[i]].capacity;
+		for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++)
+			net[topo->link[topo->in[i]].from] -= topo->link[topo->in[i]].capacity;
+		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
+			*out = *out && net[topo->link[topo->out[i]].to] == 0;
+			net[topo->link[topo->out[i]].to] = 0;
+		}
+		for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++) {
+			*out = *out && net[topo->link[topo->in[i]].from] == 0;
+			net[topo->link[topo->in[i]].from] = 0;
+		}
 	}
-	return true;
+	arena_release(&ctx->scratch, mark);
+	return OK;
 }
 
 Status
 cheapest_new(Ctx *ctx, const Topology *topo, Cheapest *out)
 {
-	Cheapest c = { .ctx = ctx, .topo = topo, .paired = !is_mirrored(topo), .path_from = -1 };
+	Cheapest c = { .ctx = ctx, .topo = topo, .path_from = -1 };
+	bool mirrored;
+	TRY(is_mirrored(ctx, topo, &mirrored));
+	c.paired = !mirrored;
 	TRY(search_new(ctx, topo, &c.search));
 	TRY(TEMP(ctx, c.there, topo->n_ranks));
 	TRY(TEMP(ctx, c.back, topo->n_ranks));
@@ -141,7 +153,7 @@ collect_edges(Cheapest *c, const int *hop, Edge **out, int *n_edges)
 {
 	int n = c->topo->n_ranks;
 	*n_edges = 0;
-	TRY(NEW(c->ctx, *out, n));
+	TRY(TEMP(c->ctx, *out, n));
 	for (int i = 0; i < n; i++)
 		if (hop[i] >= 0)
 			TRY(edge_of_hop(c, hop[i], &(*out)[(*n_edges)++]));
@@ -163,14 +175,12 @@ path_tree(Cheapest *c, bool rooted_at_end, Tree *out)
 	return OK;
 }
 
-Status
-cheapest_tree(Cheapest *c, bool rooted_at_end, Tree *out)
+static Status
+arranged_tree(Cheapest *c, Tree *out)
 {
 	int n = c->topo->n_ranks, n_there, n_back;
 	Edge *there, *back;
 	Tree up, down;
-	if (c->demand.kind == DEMAND_CARRY)
-		return path_tree(c, rooted_at_end, out);
 	TRY(collect_edges(c, c->there, &there, &n_there));
 	TRY(collect_edges(c, c->back, &back, &n_back));
 	if (c->demand.kind == DEMAND_SPREAD)
@@ -182,5 +192,14 @@ cheapest_tree(Cheapest *c, bool rooted_at_end, Tree *out)
 	TRY(tree_arrange(c->ctx, n, REDUCE, c->root, there, NULL, n_there, &up));
 	TRY(tree_arrange(c->ctx, n, BROADCAST, c->root, back, NULL, n_back, &down));
 	*out = (Tree){ .root = c->root, .n_down = down.n_down, .n_up = up.n_up, .down = down.down, .up = up.up };
+	return OK;
+}
+
+Status
+cheapest_tree(Cheapest *c, bool rooted_at_end, Tree *out)
+{
+	ArenaMark mark = arena_mark(&c->ctx->scratch);
+	TRY(c->demand.kind == DEMAND_CARRY ? path_tree(c, rooted_at_end, out) : arranged_tree(c, out));
+	arena_release(&c->ctx->scratch, mark);
 	return OK;
 }

@@ -43,6 +43,8 @@ struct exact {
 	glp_prob *lp;
 	int loaded;		/* trees that the LP has; its first column is r */
 	bool solved;
+	bool proven;		/* y is exact and proves that `optimum` is the best algorithm bandwidth, bytes/s */
+	Frac optimum;
 	/* The basis: rows that are tight and columns in use, equally many; column -1 is r. */
 	int n_basis, *full, *basic, *place;	/* place[row]: in full, -1: it has slack */
 	Frac *x, *y;		/* of basic columns, in units; of full rows */
@@ -177,7 +179,7 @@ solve_lp(void *with)
 	glp_smcp options;
 	glp_init_smcp(&options);
 	options.msg_lev = GLP_MSG_OFF;
-	options.tm_lim = LIMIT_ILP_SECONDS * 1000;
+	options.it_lim = LIMIT_LP_STEPS;
 	load_columns(e);
 	/* A second try from scratch, should rounding have made the last basis singular. */
 	e->solved = glp_simplex(e->lp, &options) == 0 && glp_get_status(e->lp) == GLP_OPT;
@@ -205,7 +207,10 @@ end_lp(void *with)
 static int64_t
 times(int64_t a, int64_t b)
 {
-	return (int64_t)((Wide)a * b % PRIME);
+	/* 2^61 is 1 modulo 2^61 - 1. */
+	Wide product = (Wide)a * b;
+	int64_t sum = (int64_t)(product & PRIME) + (int64_t)(product >> 61);
+	return sum >= PRIME ? sum - PRIME : sum;
 }
 
 static int64_t
@@ -477,10 +482,10 @@ fits(struct exact *e, const Packing *pack)
 
 /* The certificate of the collective where it is tight, else y, times M by the size of a demand. */
 static Status
-bound_of(struct exact *e, const Bound *known, Frac optimum, Bound *out)
+bound_of(struct exact *e, const Bound *known, Bound *out)
 {
-	Bound bound = { .rate = optimum, .kind = e->coll > ALLREDUCE ? CERTIFICATE_LENGTHS : CERTIFICATE_PRICES };
-	if (frac_cmp(optimum, known->rate) == 0) {
+	Bound bound = { .rate = e->optimum, .kind = collective_has_blocks(e->coll) ? CERTIFICATE_LENGTHS : CERTIFICATE_PRICES };
+	if (frac_cmp(e->optimum, known->rate) >= 0) {
 		*out = *known;
 		return OK;
 	}
@@ -502,7 +507,7 @@ rounded_bound(struct exact *e, Bound *out)
 {
 	enum { BITS = 16 };
 	int shares = collective_shares(e->coll, e->topo->n_ranks);
-	Bound bound = { .kind = e->coll > ALLREDUCE ? CERTIFICATE_LENGTHS : CERTIFICATE_PRICES };
+	Bound bound = { .kind = collective_has_blocks(e->coll) ? CERTIFICATE_LENGTHS : CERTIFICATE_PRICES };
 	double top = 1e-9;
 	Wide sum = 0, cost = 0;
 	for (int l = 0; l < e->topo->n_links; l++)
@@ -572,35 +577,54 @@ first_columns(struct exact *e)
 	return OK;
 }
 
-/* The basis at hand, exactly. False in *exact: its numbers do not stay small. False in *optimal: trees came in. */
-static Status
-settle_basis(struct exact *e, Packing **pack, bool *exact, bool *optimal)
+/* What the exact y proves: M by the size of a demand times the sum of capacity * y. */
+static bool
+proven_rate(struct exact *e, Frac *out)
 {
+	Frac sum = FRAC_ZERO, one;
+	for (int i = 0; i < e->n_basis; i++) {
+		if (e->full[i] >= e->topo->n_links)
+			continue;
+		if (!frac_mul((Frac){ e->topo->link[e->full[i]].capacity, 1 }, e->y[i], &one) || !frac_add(sum, one, &sum))
+			return false;
+	}
+	return frac_mul(sum, (Frac){ collective_shares(e->coll, e->topo->n_ranks), 1 }, out);
+}
+
+/* The basis at hand, exactly: its prices, and if these prove that it is optimal its trees. False in *optimal: trees came
+ * in. Numbers that do not stay small leave e->proven false, or *pack NULL. */
+static Status
+settle_basis(struct exact *e, Packing **pack, bool *optimal)
+{
+	bool known = e->n_basis <= LIMIT_LP_BASIS, exact = false;
 	Packing *found = NULL;
+	Frac rate;
 	*optimal = true;
-	*exact = e->n_basis <= LIMIT_LP_BASIS;
-	if (*exact)
-		TRY(solve_basis(e, false, e->x, exact));
-	if (*exact)
-		TRY(solve_basis(e, true, e->y, exact));
-	if (*exact)
-		TRY(prove_prices(e, exact, optimal));
-	if (*exact && !*optimal)
+	if (known)
+		TRY(solve_basis(e, true, e->y, &known));
+	if (known)
+		TRY(prove_prices(e, &known, optimal));
+	if (known && !*optimal)
 		return OK;
-	if (*exact)
+	e->proven = known && proven_rate(e, &e->optimum);
+	if (e->proven)
+		TRY(solve_basis(e, false, e->x, &exact));
+	if (exact)
 		TRY(exact_packing(e, &found));
-	*exact = found && fits(e, found);
-	if (*exact)
+	/* What was read back is no proof until it is checked. */
+	if (found && fits(e, found) && pack_rate(found, e->coll, e->topo->n_ranks, &rate)
+	    && frac_cmp(rate, e->optimum) == 0)
 		*pack = found;
 	return OK;
 }
 
-/* Solve to the end over the kinds of trees that `cheapest` finds. */
+/* Solve to the end over the kinds of trees that `cheapest` finds. *pack: NULL only if GLPK has no solution. */
 static Status
-optimise(struct exact *e, Packing **pack, bool *exact)
+optimise(struct exact *e, Packing **pack)
 {
 	bool optimal = false;
-	*exact = false;
+	*pack = NULL;
+	e->proven = false;
 	for (int round = 0; round < LIMIT_LP_ROUNDS && !optimal; round++) {
 		bool improved;
 		TRY(lp_guard(e->ctx, solve_lp, e));
@@ -608,12 +632,9 @@ optimise(struct exact *e, Packing **pack, bool *exact)
 			return OK;
 		TRY(price_columns(e, &improved));
 		if (!improved)
-			TRY(settle_basis(e, pack, exact, &optimal));
+			TRY(settle_basis(e, pack, &optimal));
 	}
-	if (*exact)
-		return OK;
-	*pack = NULL;
-	return rounded_packing(e, pack);
+	return *pack ? OK : rounded_packing(e, pack);
 }
 
 static Status
@@ -634,21 +655,16 @@ exact_new(Ctx *ctx, const Topology *topo, const Request *ask, struct exact *e)
 	return TEMP(ctx, e->y, n);
 }
 
-/* Over both kinds of trees, while the first one stays below the bound. */
-static Status
-optimise_all(struct exact *e, const Bound *bound, Packing **pack, Bound *proof, bool *exact)
+/* Do trees both ways leave something to pairs? A rounded rate is near enough to the bound or it is not. */
+static bool
+wants_pairs(struct exact *e, const Bound *bound, const Packing *pack)
 {
 	Frac rate;
-	TRY(optimise(e, pack, exact));
-	*exact = *exact && pack_rate(*pack, e->coll, e->topo->n_ranks, &rate);
-	if (*exact && e->coll == ALLREDUCE && !e->cheapest.paired && frac_cmp(rate, bound->rate) < 0) {
-		e->cheapest.paired = true;
-		TRY(optimise(e, pack, exact));
-		*exact = *exact && pack_rate(*pack, e->coll, e->topo->n_ranks, &rate);
-	}
-	if (*exact)
-		return bound_of(e, bound, rate, proof);
-	return *pack ? rounded_bound(e, proof) : OK;
+	if (e->coll != ALLREDUCE || e->cheapest.paired || !pack)
+		return false;
+	if (e->proven)
+		return frac_cmp(e->optimum, bound->rate) < 0;
+	return !pack_rate(pack, e->coll, e->topo->n_ranks, &rate) || frac_double(rate) < 0.999 * frac_double(bound->rate);
 }
 
 Status
@@ -657,20 +673,26 @@ pack_exact(Ctx *ctx, const Topology *topo, const Bound *bound, const Packing *po
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct exact e;
-	Packing *pack = NULL;
-	bool exact = false;
+	Packing *pack, *paired;
 	TRY(exact_new(ctx, topo, ask, &e));
 	TRY(first_columns(&e));
 	for (int t = 0; pool && t < pool->n_trees; t++)
 		TRY(add_tree(&e, &pool->tree[t]));
 	TRY(lp_guard(ctx, start_lp, &e));
-	Status status = optimise_all(&e, bound, &pack, proof, &exact);
+	Status status = optimise(&e, &pack);
+	if (status == OK && wants_pairs(&e, bound, pack)) {
+		e.cheapest.paired = true;
+		status = optimise(&e, &paired);
+		pack = paired ? paired : pack;
+	}
+	if (status == OK && e.solved)
+		status = e.proven ? bound_of(&e, bound, proof) : rounded_bound(&e, proof);
 	if (status == OK)
 		status = lp_guard(ctx, end_lp, &e);
 	lp_release();
 	TRY(status);
 	if (pack)
-		talk(ctx, "lp: %d trees of %d that came up, %s", pack->n_trees, e.n_columns, exact ? "exact" : "rounded");
+		talk(ctx, "lp: %d trees of %d that came up, %s", pack->n_trees, e.n_columns, e.proven ? "proven" : "rounded");
 	arena_release(&ctx->scratch, mark);
 	*out = pack;
 	return OK;

@@ -27,27 +27,42 @@ is_dead_end(const Topology *topo, const bool *keep, int v)
 	return from < 0 || to < 0 || (from == to && !two_from && !two_to);
 }
 
-/* keep[v] for vertices, keep[n_vertices + l] for links */
-static void
-mark_kept(const Topology *topo, const int *gpu, int n, unsigned classes, bool *keep)
+/* keep[v] for vertices, keep[n_vertices + l] for links. queue: switches to look at, each in it once at a time. */
+static Status
+mark_kept(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned classes, bool *keep)
 {
+	int n_switches = topo->n_vertices - topo->n_ranks, head = 0, waiting = 0, *queue;
+	bool *queued;
+	TRY(TEMP(ctx, queue, n_switches));
+	TRY(TEMP(ctx, queued, topo->n_vertices));
 	for (int i = 0; i < n; i++)
 		keep[gpu[i]] = true;
-	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
-		keep[v] = true;
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++) {
+		keep[v] = queued[v] = true;
+		queue[waiting++] = v;
+	}
 	for (int l = 0; l < topo->n_links; l++)
 		keep[topo->n_vertices + l] = classes >> topo->link[l].class & 1;
-	for (bool again = true; again;) {
-		again = false;
-		for (int v = topo->n_ranks; v < topo->n_vertices; v++) {
-			if (keep[v] && is_dead_end(topo, keep, v)) {
-				keep[v] = false;
-				again = true;
-			}
+	while (waiting > 0) {
+		int v = queue[head];
+		head = (head + 1) % n_switches;
+		waiting--;
+		queued[v] = false;
+		if (!is_dead_end(topo, keep, v))
+			continue;
+		keep[v] = false;
+		for (int i = topo->first_in[v]; i < topo->first_in[v + 1] + topo->first_out[v + 1] - topo->first_out[v]; i++) {
+			int out = i - topo->first_in[v + 1];
+			int w = out < 0 ? topo->link[topo->in[i]].from : topo->link[topo->out[topo->first_out[v] + out]].to;
+			if (w < topo->n_ranks || !keep[w] || queued[w])
+				continue;
+			queued[w] = true;
+			queue[(head + waiting++) % n_switches] = w;
 		}
 	}
 	for (int l = 0; l < topo->n_links; l++)
 		keep[topo->n_vertices + l] &= keep[topo->link[l].from] && keep[topo->link[l].to];
+	return OK;
 }
 
 static Status
@@ -151,7 +166,7 @@ topo_induce(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned clas
 	job->source = topo->source;
 	job->digest = topo->digest;
 	memcpy(job->class, topo->class, sizeof job->class);
-	mark_kept(topo, gpu, n, classes, keep);
+	TRY(mark_kept(ctx, topo, gpu, n, classes, keep));
 	TRY(copy_vertices(ctx, topo, gpu, n, keep, new_of, job));
 	TRY(copy_links(ctx, topo, keep, new_of, job));
 	TRY(topo_index(ctx, job));

@@ -119,7 +119,7 @@ parse_request(Ctx *ctx, const struct options *opt, Request *ask)
 	if (opt->collective && !collective_parse(opt->collective, &ask->coll))
 		return fail(ctx, USAGE, "--collective: %.40s: want broadcast, reduce, allreduce, gather, scatter, allgather, reducescatter or alltoall", opt->collective);
 	/* Several demands, as those of blocks, are planned by the linear program only. */
-	bool blocks = ask->coll > ALLREDUCE, mwu = opt->packing && strcmp(opt->packing, "mwu") == 0;
+	bool blocks = collective_has_blocks(ask->coll), mwu = opt->packing && strcmp(opt->packing, "mwu") == 0;
 	if (opt->packing && !mwu && strcmp(opt->packing, "exact") != 0)
 		return fail(ctx, USAGE, "--packing: %.40s: want mwu or exact", opt->packing);
 	if (mwu && blocks)

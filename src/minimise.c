@@ -10,8 +10,8 @@
  * that number of trees, the rate is maximised. (Whole numbers k(t) of units, charged by k(t) <= M y(t), say the same in
  * fewer columns, but GLPK takes ten times as long over the additional rows.)
  *
- * Branch and bound is cut off after a number of nodes, not of seconds, so that the result does not depend on the
- * machine. */
+ * Branch and bound is cut off after a number of nodes, the fewer the larger the program is, and not of seconds, so that the
+ * result does not depend on the machine. */
 #include "lp.h"
 #include "passes.h"
 
@@ -31,6 +31,7 @@ struct ilp {
 	int n_choices, *tree, *units;	/* t and w of each choice */
 	int *first_choice;	/* of each tree */
 	int *k;			/* result: units of each tree */
+	int64_t *cells;		/* left of LIMIT_ILP_CELLS */
 };
 
 /* ---- rows ---- */
@@ -124,7 +125,7 @@ room_of(const struct ilp *p, int row)
 }
 
 struct search_limit {
-	int nodes;
+	int nodes, most;
 	double enough;		/* an objective that nothing can beat */
 	bool maximise;
 };
@@ -133,7 +134,7 @@ static void
 watch(glp_tree *tree, void *info)
 {
 	struct search_limit *limit = info;
-	if (glp_ios_reason(tree) == GLP_ISELECT && ++limit->nodes > LIMIT_ILP_NODES)
+	if (glp_ios_reason(tree) == GLP_ISELECT && ++limit->nodes > limit->most)
 		glp_ios_terminate(tree);
 	if (glp_ios_reason(tree) == GLP_IBINGO) {
 		double best = glp_mip_obj_val(glp_ios_get_prob(tree));
@@ -187,10 +188,14 @@ fill_program(const struct ilp *p, glp_prob *lp, int *index, double *value)
 }
 
 static bool
-solve(glp_prob *lp, bool maximise, double enough)
+solve(const struct ilp *p, glp_prob *lp, bool maximise, double enough)
 {
+	int64_t size = (int64_t)glp_get_num_rows(lp) * glp_get_num_cols(lp), nodes = *p->cells / size;
 	struct search_limit limit = { .enough = enough, .maximise = maximise };
 	glp_iocp with;
+	limit.most = nodes < LIMIT_ILP_NODES ? (int)nodes : LIMIT_ILP_NODES;
+	if (limit.most == 0)
+		return false;
 	glp_init_iocp(&with);
 	with.msg_lev = GLP_MSG_OFF;
 	with.presolve = GLP_ON;
@@ -199,7 +204,10 @@ solve(glp_prob *lp, bool maximise, double enough)
 	with.cb_func = watch;
 	with.cb_info = &limit;
 	glp_set_obj_dir(lp, maximise ? GLP_MAX : GLP_MIN);
-	glp_intopt(lp, &with);
+	int code = glp_intopt(lp, &with);
+	*p->cells -= (limit.nodes < limit.most ? limit.nodes : limit.most) * size;
+	if (code == GLP_ETMLIM)
+		return false;
 	return glp_mip_status(lp) == GLP_OPT || glp_mip_status(lp) == GLP_FEAS;
 }
 
@@ -225,7 +233,7 @@ fewest_trees(const struct ilp *p, glp_prob *lp, int *index, double *value)
 	int counts, trees;
 	fill_program(p, lp, index, value);
 	counts = glp_get_num_rows(lp);
-	if (!solve(lp, false, glp_get_row_lb(lp, counts)))
+	if (!solve(p, lp, false, glp_get_row_lb(lp, counts)))
 		return false;
 	trees = keep_solution(p, lp);
 	if (p->need == p->most)
@@ -233,7 +241,7 @@ fewest_trees(const struct ilp *p, glp_prob *lp, int *index, double *value)
 	glp_set_row_bnds(lp, counts, GLP_UP, 0, trees);
 	for (int c = 0; c < p->n_choices; c++)
 		glp_set_obj_coef(lp, c + 1, p->units[c]);
-	if (solve(lp, true, (double)p->most))
+	if (solve(p, lp, true, (double)p->most))
 		keep_solution(p, lp);
 	return true;
 }
@@ -376,10 +384,11 @@ try_unit(struct ilp *p, Frac base, int parts, Packing **out, bool *fine)
 }
 
 static Status
-ilp_new(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Request *ask, struct ilp *p)
+ilp_new(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Request *ask, int64_t *cells,
+    struct ilp *p)
 {
 	Frac keep;
-	*p = (struct ilp){ .ctx = ctx, .topo = topo, .pack = pack, .top = optimum };
+	*p = (struct ilp){ .ctx = ctx, .topo = topo, .pack = pack, .top = optimum, .cells = cells };
 	TRY(TEMP(ctx, p->k, pack->n_trees));
 	TRY(build_rows(p));
 	if (!frac_sub(FRAC_ONE, ask->tolerance, &keep) || !frac_mul(optimum, keep, &p->target))
@@ -388,14 +397,14 @@ ilp_new(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const
 }
 
 Status
-pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Request *ask,
+pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Request *ask, int64_t *cells,
     bool *possible, Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct ilp p;
 	Packing *few = NULL;
 	bool fine;
-	TRY(ilp_new(ctx, topo, optimum, pack, ask, &p));
+	TRY(ilp_new(ctx, topo, optimum, pack, ask, cells, &p));
 	TRY(try_unit(&p, (Frac){ topo_link_unit(topo), 1 }, 1, &few, &fine));
 	*possible = fine && p.need <= p.most;
 	arena_release(&ctx->scratch, mark);
@@ -404,18 +413,19 @@ pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, c
 }
 
 Status
-pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Request *ask, Packing **out)
+pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Request *ask, int64_t *cells,
+    Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct ilp p;
 	Packing *few = NULL;
 	bool fine = true;
-	TRY(ilp_new(ctx, topo, optimum, pack, ask, &p));
+	TRY(ilp_new(ctx, topo, optimum, pack, ask, cells, &p));
 	/* Where one link is too fine a unit to count in, units are parts of the optimum instead. */
 	Frac base = (Frac){ topo_link_unit(topo), 1 };
 	if (floor_units(p.top, base) > LIMIT_ILP_UNITS / 4)
 		base = p.top;
-	for (int parts = 2; !few && fine; parts++)
+	for (int parts = 2; !few && fine && *cells > 0; parts++)
 		TRY(try_unit(&p, base, parts, &few, &fine));
 	arena_release(&ctx->scratch, mark);
 	*out = few;

@@ -78,6 +78,12 @@ collective_reduces(Collective coll)
 	return collectives[coll].reduces;
 }
 
+bool
+collective_has_blocks(Collective coll)
+{
+	return collectives[coll].blocks > 0;
+}
+
 int64_t
 collective_blocks(Collective coll, int n_ranks)
 {

@@ -62,7 +62,7 @@ const char *link_class_name(LinkClass class);	/* "nvlink" */
 bool link_class_parse(const char *text, LinkClass *out);
 
 typedef struct {
-	const char *id;		/* unique in the topology; [A-Za-z0-9_.:@/+-], 1 to LIMIT_ID_BYTES bytes */
+	const char *id;		/* [A-Za-z0-9_.:@/+-], 1 to LIMIT_ID_BYTES bytes; unique, in schedules within its server */
 	VertexKind kind;
 	int node;		/* index of its server; -1: in none, as a switch between servers */
 } Vertex;
@@ -128,6 +128,7 @@ const char *collective_name(Collective coll);
 bool collective_parse(const char *text, Collective *out);
 bool collective_rooted(Collective coll);
 bool collective_reduces(Collective coll);
+bool collective_has_blocks(Collective coll);
 int64_t collective_blocks(Collective coll, int n_ranks);	/* blocks in the buffer: 1, n or n * n */
 
 /* Who holds block b before, and who needs it after: one rank, or EVERY_RANK (schedule-format, "What must hold").

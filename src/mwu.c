@@ -9,6 +9,7 @@
 #include "cheapest.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A tree found, with its flow. */
@@ -215,6 +216,26 @@ run_phase(struct mwu *m, double step, int rounds, double epsilon, struct gap *ga
 	return OK;
 }
 
+static int
+by_flow(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+	return (*x < *y) - (*x > *y);
+}
+
+/* The flow that LIMIT_MWU_TREES columns have at least; 0 if there are no more. */
+static double
+lightest_kept(struct mwu *m)
+{
+	double *flow = m->n_columns > LIMIT_MWU_TREES ? arena_array(&m->ctx->scratch, (size_t)m->n_columns, sizeof *flow) : NULL;
+	if (!flow)
+		return 0;
+	for (int c = 0; c < m->n_columns; c++)
+		flow[c] = m->column[c].flow;
+	qsort(flow, (size_t)m->n_columns, sizeof *flow, by_flow);
+	return flow[LIMIT_MWU_TREES - 1];
+}
+
 /* Flows, scaled to fit, as whole multiples of a small part of their sum, rounded down. */
 static Status
 to_packing(struct mwu *m, const struct gap *gap, Packing **out)
@@ -224,7 +245,10 @@ to_packing(struct mwu *m, const struct gap *gap, Packing **out)
 	TRY(NEW(m->ctx, pack->tree, m->n_columns));
 	TRY(NEW(m->ctx, pack->weight, m->n_columns));
 	pack->unit = pack_unit(m->topo, gap->rate);
-	for (int c = 0; c < m->n_columns; c++) {
+	double least = lightest_kept(m);
+	for (int c = 0; c < m->n_columns && pack->n_trees < LIMIT_MWU_TREES; c++) {
+		if (m->column[c].flow < least)
+			continue;
 		int64_t weight = (int64_t)(m->column[c].flow / gap->congestion / frac_double(pack->unit) * (1 - 1e-9));
 		if (weight < 1)
 			continue;
@@ -258,6 +282,8 @@ pack_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask,
 		rounds += phase;
 	}
 	TRY(to_packing(&m, &gap, out));
+	if ((*out)->n_trees == 0)
+		return fail(ctx, INTERNAL, "%s: no tree is heavy enough", topo->name);
 	/* Doubles carry 15 digits; the bound is exact. */
 	*optimum = bound->rate;
 	if (gap.best_dual < frac_double(bound->rate) * (1 - 1e-9))

@@ -79,7 +79,7 @@ typedef struct {
 	Collective coll;
 	int root;		/* -1: none */
 	Frac epsilon;		/* 0 < epsilon < 1/2: allowed gap of MWU to the optimum, relative */
-	Frac tolerance;		/* 0 <= tolerance < 1: allowed gap of the schedule to the bound, relative */
+	Frac tolerance;		/* 0 <= tolerance < 1: gap to the optimum, as far as it is known, that fewer trees may leave */
 	PackingKind packing;
 	bool minimise;		/* false: keep the trees and rates of MWU, or of the linear program */
 	int variant;		/* 0: MWU starts from weights of 1 / capacity; others lean to other trees at first */
@@ -94,7 +94,8 @@ Status tree_arrange(Ctx *ctx, int n_ranks, Collective coll, int root, const Edge
  * Where links are not alike in both directions, a tree of an allreduce is a pair: an arborescence into a rank, and one out
  * of it.
  * topo: checked, connected, n_ranks >= 2.  bound: of the same request.
- * *out: n_trees >= 1; their rate is at least (1 - epsilon) times the optimum of packing such trees.
+ * *out: n_trees >= 1; their rate is at least (1 - epsilon) times the optimum of packing such trees, less what rounding to
+ * weights of 20 bits takes (n_trees / 2^20 at most).
  * *optimum: bytes/s, no less than that optimum: the bound, or what MWU's weights prove if that is less.
  * After LIMIT_MWU_ROUNDS it ends with the rate that it has. Random: none; variants are fixed sequences.
  * From: Blink 3.2; Garg and Koenemann 2007, fig. 1; we stop as soon as the bound proves the gap. */
@@ -103,12 +104,13 @@ Status pack_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Reques
 /* Fewer trees for (nearly) the same rate, by integer programs over the trees of `pack` (Blink 3.2.1). pack_select takes
  * each tree once or not at all, at the rate of one physical link; pack_minimise takes finer units of rate.
  * optimum: of packing such trees, bytes/s; no less than it.
+ * *cells: what is left of LIMIT_ILP_CELLS; less when they return.
  * *possible: whole links come within tolerance at all.
  * *out: within ask->tolerance of the optimum, with the fewest trees that branch and bound finds in LIMIT_ILP_NODES; NULL
- * where it finds none. Fails: NO_MEMORY if GLPK does. */
-Status pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Request *ask,
+ * where it finds none, and where no cells are left. Fails: NO_MEMORY if GLPK does. */
+Status pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Request *ask, int64_t *cells,
     bool *possible, Packing **out);
-Status pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Request *ask,
+Status pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Request *ask, int64_t *cells,
     Packing **out);
 
 /* The optimal rate over all trees, exactly, and what proves it. All collectives.

@@ -68,12 +68,11 @@ static Status
 write_beside(Ctx *ctx, const char *path, const char *target, mode_t mode, const Text *text)
 {
 	const char *slash = strrchr(target, '/');
-	size_t room = strlen(target) + 16;
+	size_t room = strlen(target) + sizeof ".blink.XXXXXX";
 	char *temporary = malloc(room);
 	if (!temporary)
 		return fail_memory(ctx);
-	snprintf(temporary, room, "%.*s.%s.XXXXXX", slash ? (int)(slash - target) + 1 : 0, target,
-	    slash ? slash + 1 : target);
+	snprintf(temporary, room, "%.*s.blink.XXXXXX", slash ? (int)(slash - target) + 1 : 0, target);
 	Status status = OK;
 	int fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0) {
@@ -94,10 +93,10 @@ write_beside(Ctx *ctx, const char *path, const char *target, mode_t mode, const 
 }
 
 static Status
-write_through(Ctx *ctx, const char *path, const Text *text)
+write_through(Ctx *ctx, const char *path, int create, const Text *text)
 {
 	bool output = strcmp(path, "-") == 0;
-	int fd = output ? STDOUT_FILENO : open(path, O_WRONLY | O_CLOEXEC);
+	int fd = output ? STDOUT_FILENO : open(path, O_WRONLY | create | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return fail(ctx, IO, "%s: %s", path, strerror(errno));
 	Status status = write_all(ctx, output ? "standard output" : path, fd, text);
@@ -109,14 +108,17 @@ write_through(Ctx *ctx, const char *path, const Text *text)
 Status
 file_write(Ctx *ctx, const char *path, const Text *text)
 {
-	struct stat there;
+	struct stat there, link;
 	if (text->failed)
 		return fail_memory(ctx);
-	if (strcmp(path, "-") == 0)
-		return write_through(ctx, path, text);
+	if (strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0)
+		return write_through(ctx, path, 0, text);
 	if (stat(path, &there) != 0) {
 		if (errno != ENOENT)
 			return fail(ctx, IO, "%s: %s", path, strerror(errno));
+		/* A link to what is not there yet stays a link. */
+		if (lstat(path, &link) == 0)
+			return write_through(ctx, path, O_CREAT, text);
 		mode_t mask = umask(0);
 		umask(mask);
 		return write_beside(ctx, path, path, 0666 & ~mask, text);
@@ -124,7 +126,7 @@ file_write(Ctx *ctx, const char *path, const Text *text)
 	if (S_ISDIR(there.st_mode))
 		return fail(ctx, IO, "%s: %s", path, strerror(EISDIR));
 	if (!S_ISREG(there.st_mode))
-		return write_through(ctx, path, text);
+		return write_through(ctx, path, 0, text);
 	/* What is read-only stays as it is, though its directory would let us replace it. */
 	if (access(path, W_OK) != 0)
 		return fail(ctx, IO, "%s: %s", path, strerror(errno));

@@ -24,9 +24,13 @@ enum {
 	LIMIT_LP_ROUNDS = 5000,		/* solutions of one linear program between which trees come in */
 	LIMIT_LP_BASIS = 1000,		/* links that are full: they are solved for exactly in the cube of that */
 	LIMIT_ILP_TREES = 512,		/* a pool of so many is not made larger before the ILP chooses from it */
+	LIMIT_ILP_CELLS = 12000000,	/* nodes times size of all ILPs of a compile: seconds, for an ILP of any size */
 	LIMIT_ILP_NODES = 300,		/* branch-and-bound nodes of one ILP, so that bytes never depend on time; on DGX-1
 					 * more of them find no smaller number of trees */
-	LIMIT_ILP_SECONDS = 60,		/* of one ILP; a net under the nodes, never reached on the machines in topologies/ */
+	LIMIT_ILP_SECONDS = 60,		/* of one ILP; a net under the nodes: what is cut off so counts as nothing found */
+	LIMIT_LP_STEPS = 200000,	/* of the simplex method, for one linear program */
+	LIMIT_MWU_TREES = 4096,		/* kept of what MWU finds, the heaviest */
+	LIMIT_CHECK_HOPS = 1 << 26,	/* ranks times hops, to check the prices of an allreduce: about ten seconds */
 	LIMIT_ILP_UNITS = 192,		/* the finest unit of rate: bound / 192 */
 };
 

@@ -330,6 +330,8 @@ static Status
 read_prices(struct reader *r, const Doc *at, Bound *bound)
 {
 	const Doc *prices;
+	/* Lengths count each block as 1/n. */
+	int64_t most = bound->kind == CERTIFICATE_LENGTHS ? (int64_t)PRICE_MAX * r->topo->n_ranks : PRICE_MAX;
 	TRY(need(r, at, bound->kind == CERTIFICATE_LENGTHS ? "length" : "price", DOC_ARRAY, &prices));
 	if (prices->n != r->topo->n_links)
 		return doc_fail(r->ctx, r->label, prices, BAD_INPUT, "%d prices: want one per link, %d", prices->n,
@@ -339,10 +341,10 @@ read_prices(struct reader *r, const Doc *at, Bound *bound)
 		const Doc *price = prices->child[l];
 		int64_t billionths;
 		if (price->kind == DOC_STRING) {
-			TRY(read_fraction(r, price, PRICE_MAX, "a fraction \"p/q\" in lowest terms, 0/1 to 1000/1", &bound->price[l]));
+			TRY(read_fraction(r, price, most, "a fraction \"p/q\" in lowest terms, 0/1 to 1000/1", &bound->price[l]));
 			continue;
 		}
-		TRY(doc_scaled(r->ctx, r->label, price, BYTES_PER_GB, 0, PRICE_MAX * BYTES_PER_GB, "", &billionths));
+		TRY(doc_scaled(r->ctx, r->label, price, BYTES_PER_GB, 0, most * BYTES_PER_GB, "", &billionths));
 		frac_make(billionths, BYTES_PER_GB, &bound->price[l]);
 	}
 	return OK;

@@ -95,7 +95,7 @@ grep -ho '"%s: [^"]*\(\\"[^"]*\)*"' src/verify.c src/certify.c src/schedule.c | 
 	sed 's/%[-.0-9]*\(ll\)*[a-z]/\n/g' | awk 'length > 12' | sort -u >"$work/phrases"
 # Ranges that sched_read checks before; blocks that the limits keep small; a bound is proven, so nothing is above it.
 grep -vF -e "want a rank" -e ": want 0 to " -e "too many blocks" -e "is above the bound" -e "needs more than 64 bits" \
-	-e "segments need more than 64 bits" \
+	-e "segments need more than 64 bits" -e "prices of so many" \
 	"$work/phrases" >"$work/reachable"
 cat tests/bad/schedule/*.err >"$work/said"
 if [ "$(wc -l <"$work/reachable")" -lt 20 ]; then not_ok "messages: found only $(wc -l <"$work/reachable") in the source"; fi
@@ -117,7 +117,7 @@ done
 cp tests/fuzz/corpus/fuzz_schedule/*.json "$work/right"
 oracle mutate --list >"$work/kinds"
 "$python" -B - "$work" tests/oracle <<'END' || not_ok "mutate.py fails"
-import os, sys
+import json, os, sys
 sys.path.insert(0, sys.argv[2])
 import mutate
 right, mutants = (os.path.join(sys.argv[1], name) for name in ("right", "mutants"))
@@ -165,7 +165,7 @@ quickly "64 MiB of blanks" 20 3 "end of file" "$blinkc" "$work/big" -o "$work/o/
 rm "$work/big"
 
 "$python" - "$work" <<'END'
-import sys
+import json, sys
 def put(name, *parts):
     with open(f"{sys.argv[1]}/{name}", "w") as file:
         file.writelines(parts)
@@ -180,6 +180,16 @@ put("keys.json", "{", ", ".join(f'"a{i}": 1' for i in range(400000)), "}")
 put("attributes.xml", "<topology ", " ".join(f'a{i}="1"' for i in range(400000)), "/>")
 put("elements.xml", "<topology>", *(f"<a{i}/>" for i in range(400000)), "</topology>")
 put("values.json", "[", ",".join("0" * (1 << 24)), "]")
+n = 420
+vertices = [(r, "sw") for r in range(n)] + [("sw", r) for r in range(n)]
+put("prices.json", json.dumps({"format": "blink-schedule", "version": 1,
+    "generator": {"name": "hand", "version": "1", "options": {}},
+    "topology": {"name": "star", "digest": "sha256:0", "ranks": [{"gpu": f"g{r}", "node": "n"} for r in range(n)],
+        "links": [{"from": u, "to": v, "class": "nvlink", "capacity": 1, "latency": 0} for u, v in vertices]},
+    "collective": "allreduce", "root": None, "algorithm": "hand",
+    "rate": {"achieved": 1, "bound": 840, "certificate": {"kind": "prices", "price": [1] * (2 * n)}},
+    "trees": [{"segment": ["0/1", "1/1"], "root": 0, "up": [[r, 0, [r, n]] for r in range(1, n)],
+               "down": [[0, r, [0, n + r]] for r in range(1, n)]}]}))
 put("digits.json", "9" * 5000000)
 put("string.json", '{"format": "', "x" * 5000000, '"}')
 put("bomb.xml", '<!DOCTYPE a [<!ENTITY e0 "x">', *(f'<!ENTITY e{i} "{f"&e{i-1};" * 10}">' for i in range(1, 64)), "]>\n<a>&e63;</a>")
@@ -196,6 +206,7 @@ for verb in compile check; do
 done
 quickly "check string.json" 20 4 "want at most 4096" "$blinkc" check "$work/string.json"
 quickly "deep.xml" 20 4 "nesting: want at most 32 deep" "$blinkc" "$work/deep.xml"
+quickly "check prices.json" 20 4 "prices of so many are not checked" "$blinkc" check "$work/prices.json"
 quickly "twice.xml" 20 4 "more than 64 attributes" "$blinkc" "$work/twice.xml"
 quickly "attributes.xml" 20 4 "more than 64 attributes" "$blinkc" "$work/attributes.xml"
 quickly "elements.xml" 20 3 "topology" "$blinkc" "$work/elements.xml"
