@@ -95,7 +95,8 @@ write_beside(Ctx *ctx, const char *path, const char *target, mode_t mode, const 
 static Status
 write_through(Ctx *ctx, const char *path, int create, const Text *text)
 {
-	bool output = strcmp(path, "-") == 0;
+	/* Opening /dev/stdout anew would start at the beginning of a file that it was to be appended to. */
+	bool output = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
 	int fd = output ? STDOUT_FILENO : open(path, O_WRONLY | create | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return fail(ctx, IO, "%s: %s", path, strerror(errno));
