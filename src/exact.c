@@ -10,11 +10,9 @@
  * beats it; both are checked in integers: no load above capacity, nothing negative, no tree cheaper than its z. A cheaper
  * one comes in, too, and it goes on.
  *
- * Exactly: modulo the prime 2^61 - 1, then each number is read back as the only small fraction that it can stand for. That
- * is no proof, nor has it to be: what is read back is checked.
- *
  * Allreduce first packs trees that go up and down the same way; only if those stay below the bound, pairs of
  * arborescences. Links are counted in units of one physical link, so that numbers stay small. */
+#include "base/linear.h"
 #include "cheapest.h"
 #include "lp.h"
 
@@ -202,77 +200,6 @@ end_lp(void *with)
 
 /* ---- the basis, exactly ---- */
 
-#define PRIME ((INT64_C(1) << 61) - 1)
-
-static int64_t
-times(int64_t a, int64_t b)
-{
-	/* 2^61 is 1 modulo 2^61 - 1. */
-	Wide product = (Wide)a * b;
-	int64_t sum = (int64_t)(product & PRIME) + (int64_t)(product >> 61);
-	return sum >= PRIME ? sum - PRIME : sum;
-}
-
-static int64_t
-inverse(int64_t a)
-{
-	int64_t power = 1;
-	for (int64_t e = PRIME - 2; e; e >>= 1) {
-		if (e & 1)
-			power = times(power, a);
-		a = times(a, a);
-	}
-	return power;
-}
-
-/* Gauss and Jordan on n rows of n + 1: the last column becomes the solution. False: singular. */
-static bool
-eliminate(int64_t *m, int n)
-{
-	size_t width = (size_t)n + 1;
-	for (int k = 0; k < n; k++) {
-		int pivot = k;
-		while (pivot < n && m[(size_t)pivot * width + (size_t)k] == 0)
-			pivot++;
-		if (pivot == n)
-			return false;
-		for (size_t j = 0; j < width; j++) {
-			int64_t t = m[(size_t)pivot * width + j];
-			m[(size_t)pivot * width + j] = m[(size_t)k * width + j];
-			m[(size_t)k * width + j] = t;
-		}
-		int64_t scale = inverse(m[(size_t)k * width + (size_t)k]);
-		for (size_t j = (size_t)k; j < width; j++)
-			m[(size_t)k * width + j] = times(m[(size_t)k * width + j], scale);
-		for (int i = 0; i < n; i++) {
-			int64_t by = m[(size_t)i * width + (size_t)k];
-			if (i == k || by == 0)
-				continue;
-			for (size_t j = (size_t)k; j < width; j++) {
-				int64_t d = m[(size_t)i * width + j] - times(by, m[(size_t)k * width + j]);
-				m[(size_t)i * width + j] = d < 0 ? d + PRIME : d;
-			}
-		}
-	}
-	return true;
-}
-
-/* The fraction p/q = a modulo PRIME with 0 <= p < 2^42 and 0 < q < 2^18, if there is one (Wang 1981). A negative p is
- * none: in an optimal basis nothing is. */
-static bool
-read_back(int64_t a, Frac *out)
-{
-	int64_t r0 = PRIME, r1 = a, t0 = 0, t1 = 1;
-	while (r1 >> 42) {
-		int64_t q = r0 / r1, r = r0 - q * r1, t = t0 - q * t1;
-		r0 = r1;
-		r1 = r;
-		t0 = t1;
-		t1 = t;
-	}
-	return t1 > 0 && t1 < 1 << 18 && frac_make(r1, t1, out);
-}
-
 /* Solve for x (transposed: for y) in the basis. False: singular, or no small fractions. */
 static Status
 solve_basis(struct exact *e, bool transposed, Frac *out, bool *done)
@@ -286,7 +213,7 @@ solve_basis(struct exact *e, bool transposed, Frac *out, bool *done)
 		const struct column *c = rate ? NULL : &e->column[e->basic[j]];
 		for (int i = 0; i < (rate ? e->n_demands : c->n + 1); i++) {
 			int row = e->topo->n_links + (rate ? i : c->demand);
-			int64_t entry = rate ? 1 : PRIME - 1;
+			int64_t entry = rate ? 1 : -1;
 			if (!rate && i < c->n) {
 				row = c->link[i];
 				entry = c->uses[i];
@@ -302,11 +229,9 @@ solve_basis(struct exact *e, bool transposed, Frac *out, bool *done)
 		if (transposed)
 			*right = e->basic[i] == RATE_COLUMN;
 		else
-			*right = e->full[i] < e->topo->n_links ? e->topo->link[e->full[i]].capacity / e->unit % PRIME : 0;
+			*right = e->full[i] < e->topo->n_links ? e->topo->link[e->full[i]].capacity / e->unit : 0;
 	}
-	*done = eliminate(m, e->n_basis);
-	for (size_t i = 0; i < n && *done; i++)
-		*done = read_back(m[i * width + n], &out[i]);
+	*done = linear_solve(m, e->n_basis, out);
 	arena_release(&e->ctx->scratch, mark);
 	return OK;
 }

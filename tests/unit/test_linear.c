@@ -1,0 +1,74 @@
+/* linear_solve against systems made from solutions that are known. */
+#include "base/linear.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST = 12 };
+
+static uint64_t state = 1;
+
+static int
+below(int n)
+{
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (int)((state >> 33) % (uint64_t)n);
+}
+
+static int
+report(int wrong, const char *name)
+{
+	printf(wrong ? "not ok %s: %d wrong\n" : "ok %s\n", name, wrong);
+	return wrong != 0;
+}
+
+/* Random matrices of small entries, and x = p / q with one q for all, so that the right sides are integers times q. */
+static int
+known_solutions(void)
+{
+	int wrong = 0;
+	for (int round = 0; round < 2000; round++) {
+		int n = 1 + below(MOST), q = 1 + below(997);
+		int64_t m[MOST * (MOST + 1)], p[MOST];
+		Frac x[MOST], want;
+		for (int i = 0; i < n; i++)
+			p[i] = below(100000);
+		for (int i = 0; i < n; i++) {
+			int64_t right = 0;
+			for (int j = 0; j < n; j++) {
+				int64_t entry = below(7) - 3;
+				m[i * (n + 1) + j] = entry * q;
+				right += entry * p[j];
+			}
+			m[i * (n + 1) + n] = right;
+		}
+		/* A singular matrix is refused; nothing else may be. */
+		int64_t copy[MOST * (MOST + 1)];
+		memcpy(copy, m, sizeof copy);
+		if (!linear_solve(m, n, x)) {
+			for (int i = 0; i < n; i++)
+				copy[i * (n + 1) + n] = 0;
+			wrong += linear_solve(copy, n, x);
+			continue;
+		}
+		for (int i = 0; i < n; i++)
+			wrong += !frac_make(p[i], q, &want) || frac_cmp(x[i], want) != 0;
+	}
+	return report(wrong, "known solutions");
+}
+
+static int
+refusals(void)
+{
+	int64_t singular[] = { 1, 2, 3, 2, 4, 6 }, negative[] = { 2, -1 };
+	Frac x[2];
+	int wrong = linear_solve(singular, 2, x) + linear_solve(negative, 1, x);
+	return report(wrong, "singular and negative are refused");
+}
+
+int
+main(void)
+{
+	int failed = known_solutions();
+	return refusals() || failed;
+}
