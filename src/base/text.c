@@ -56,6 +56,19 @@ text_printf(Text *text, const char *format, ...)
 }
 
 void
+text_int(Text *text, int value)
+{
+	char digits[16], *first = digits + sizeof digits;
+	unsigned rest = value < 0 ? 0u - (unsigned)value : (unsigned)value;
+	do
+		*--first = (char)('0' + rest % 10);
+	while ((rest /= 10) > 0);
+	if (value < 0)
+		*--first = '-';
+	text_add(text, first, (size_t)(digits + sizeof digits - first));
+}
+
+void
 text_json(Text *text, const char *string)
 {
 	text_put(text, "\"");

@@ -18,6 +18,7 @@ void text_add(Text *text, const char *data, size_t size);
 void text_put(Text *text, const char *string);
 void text_printf(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));	/* integers and strings only */
 
+void text_int(Text *text, int value);			/* as "%d" prints it; for what is printed by the million */
 void text_json(Text *text, const char *string);		/* in double quotes, escaped for JSON */
 void text_xml(Text *text, const char *string);		/* escaped for an attribute in double quotes; adds no quotes */
 void text_c_string(Text *text, const char *string);	/* in double quotes, escaped for C */

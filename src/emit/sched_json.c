@@ -5,7 +5,7 @@ static void
 put_vertex(Text *out, const Topology *topo, int v)
 {
 	if (v < topo->n_ranks)
-		text_printf(out, "%d", v);
+		text_int(out, v);
 	else
 		text_json(out, topo->vertex[v].id);
 }
@@ -91,14 +91,29 @@ put_certificate(Text *out, const Topology *topo, const Bound *bound)
 }
 
 static void
+put_ints(Text *out, const int *value, int n)
+{
+	text_put(out, "[");
+	for (int i = 0; i < n; i++) {
+		if (i)
+			text_put(out, ", ");
+		text_int(out, value[i]);
+	}
+	text_put(out, "]");
+}
+
+static void
 put_edges(Text *out, const char *phase, const Edge *edge, int n)
 {
 	text_printf(out, ",\n      \"%s\": [", phase);
 	for (int e = 0; e < n; e++) {
-		text_printf(out, "%s[%d, %d, [", e ? ", " : "", edge[e].src, edge[e].dst);
-		for (int i = 0; i < edge[e].n_links; i++)
-			text_printf(out, i ? ", %d" : "%d", edge[e].link[i]);
-		text_put(out, "]]");
+		text_put(out, e ? ", [" : "[");
+		text_int(out, edge[e].src);
+		text_put(out, ", ");
+		text_int(out, edge[e].dst);
+		text_put(out, ", ");
+		put_ints(out, edge[e].link, edge[e].n_links);
+		text_put(out, "]");
 	}
 	text_put(out, "]");
 }
@@ -114,10 +129,8 @@ put_tree(Text *out, const Segment *segment)
 	if (segment->tree.n_up)
 		put_edges(out, "up", segment->tree.up, segment->tree.n_up);
 	if (segment->n_to) {
-		text_put(out, ",\n      \"to\": [");
-		for (int i = 0; i < segment->n_to; i++)
-			text_printf(out, i ? ", %d" : "%d", segment->to[i]);
-		text_put(out, "]");
+		text_put(out, ",\n      \"to\": ");
+		put_ints(out, segment->to, segment->n_to);
 	}
 	text_put(out, "\n    }");
 }
