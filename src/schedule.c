@@ -82,42 +82,41 @@ check_edge(Ctx *ctx, const struct place *at, const Topology *topo, const Edge *e
 	return OK;
 }
 
-/* Parent-first: each edge starts where one ended, and no rank is entered twice. */
+/* Parent-first: each edge starts where one ended, and no rank is entered twice. A rank is reached where reached[] holds
+ * `mark`, which no phase before had: so nothing is cleared in between, and a tree costs what it has edges. */
 static Status
-check_down(Ctx *ctx, struct place *at, const Topology *topo, const Tree *tree, bool *reached)
+check_down(Ctx *ctx, struct place *at, const Topology *topo, const Tree *tree, int *reached, int mark)
 {
-	memset(reached, 0, (size_t)topo->n_ranks * sizeof *reached);
-	reached[tree->root] = true;
+	reached[tree->root] = mark;
 	for (int e = 0; e < tree->n_down; e++) {
 		const Edge *edge = &tree->down[e];
 		at->phase = "down";
 		at->edge = e;
 		TRY(check_edge(ctx, at, topo, edge));
-		if (!reached[edge->src])
+		if (reached[edge->src] != mark)
 			return bad_edge(ctx, at, "sends before it is reached: want edges parent-first from the root", edge->src);
-		if (reached[edge->dst])
+		if (reached[edge->dst] == mark)
 			return bad_edge(ctx, at, "is reached twice: want a tree", edge->dst);
-		reached[edge->dst] = true;
+		reached[edge->dst] = mark;
 	}
 	return OK;
 }
 
 /* Leaf-first, walked backwards: the last edge enters the root, and each edge ends where a later one starts. */
 static Status
-check_up(Ctx *ctx, struct place *at, const Topology *topo, const Tree *tree, bool *reached)
+check_up(Ctx *ctx, struct place *at, const Topology *topo, const Tree *tree, int *reached, int mark)
 {
-	memset(reached, 0, (size_t)topo->n_ranks * sizeof *reached);
-	reached[tree->root] = true;
+	reached[tree->root] = mark;
 	for (int e = tree->n_up - 1; e >= 0; e--) {
 		const Edge *edge = &tree->up[e];
 		at->phase = "up";
 		at->edge = e;
 		TRY(check_edge(ctx, at, topo, edge));
-		if (!reached[edge->dst])
+		if (reached[edge->dst] != mark)
 			return bad_edge(ctx, at, "receives after it has sent: want edges leaf-first to the root", edge->dst);
-		if (reached[edge->src])
+		if (reached[edge->src] == mark)
 			return bad_edge(ctx, at, "sends twice: want a tree", edge->src);
-		reached[edge->src] = true;
+		reached[edge->src] = mark;
 	}
 	return OK;
 }
@@ -174,7 +173,7 @@ sched_check(Ctx *ctx, const char *label, const Schedule *sched)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	const Topology *topo = sched->topo;
-	bool *reached;
+	int *reached;
 	TRY(topo_check(ctx, label, topo));
 	if (topo->n_ranks < 2)
 		return fail(ctx, BAD_INPUT, "%s: topology.ranks: %d: want at least 2", label, topo->n_ranks);
@@ -191,8 +190,8 @@ sched_check(Ctx *ctx, const char *label, const Schedule *sched)
 		if (tree->root < 0 || tree->root >= topo->n_ranks)
 			return fail(ctx, BAD_INPUT, "%s: trees[%d].root: %d: want a rank", label, t, tree->root);
 		TRY(check_segment(ctx, label, sched, t));
-		TRY(check_down(ctx, &at, topo, tree, reached));
-		TRY(check_up(ctx, &at, topo, tree, reached));
+		TRY(check_down(ctx, &at, topo, tree, reached, 2 * t + 1));
+		TRY(check_up(ctx, &at, topo, tree, reached, 2 * t + 2));
 	}
 	arena_release(&ctx->scratch, mark);
 	return OK;
@@ -200,14 +199,40 @@ sched_check(Ctx *ctx, const char *label, const Schedule *sched)
 
 /* ---- rate and depth ---- */
 
+/* num / den, not in lowest terms: den is a multiple of each denominator so far. num <= den * 2^40, for at most
+ * LIMIT_TREE_EDGES * LIMIT_ROUTE_LINKS lengths come together and each is at most LIMIT_RANKS. */
+struct load {
+	Wide num;
+	int64_t den;
+};
+
 static Status
-add_loads(Ctx *ctx, const char *label, const Edge *edge, int n, Frac length, Frac *load)
+add_load(Ctx *ctx, const char *label, int link, Frac length, struct load *load)
+{
+	/* Lengths of one file have few denominators: mostly nothing changes but the numerator. */
+	if (load->den != length.den && load->den % length.den != 0) {
+		Wide den = (Wide)(load->den / gcd64(load->den, length.den)) * length.den;
+		Frac sum;
+		if (den > INT64_MAX) {
+			/* In lowest terms the sum may still fit. */
+			if (!frac_make(load->num, load->den, &sum) || !frac_add(sum, length, &sum))
+				return fail(ctx, LIMIT, "%s: trees: the load of link %d needs more than 64 bits", label, link);
+			*load = (struct load){ sum.num, sum.den };
+			return OK;
+		}
+		load->num *= (int64_t)den / load->den;
+		load->den = (int64_t)den;
+	}
+	load->num += (Wide)length.num * (load->den / length.den);
+	return OK;
+}
+
+static Status
+add_loads(Ctx *ctx, const char *label, const Edge *edge, int n, Frac length, struct load *load)
 {
 	for (int e = 0; e < n; e++)
 		for (int i = 0; i < edge[e].n_links; i++)
-			if (!frac_add(load[edge[e].link[i]], length, &load[edge[e].link[i]]))
-				return fail(ctx, LIMIT, "%s: trees: the load of link %d needs more than 64 bits", label,
-				    edge[e].link[i]);
+			TRY(add_load(ctx, label, edge[e].link[i], length, &load[edge[e].link[i]]));
 	return OK;
 }
 
@@ -237,10 +262,11 @@ sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	const Topology *topo = sched->topo;
-	Frac *load, achieved;
+	struct load *load;
+	Frac sum, achieved;
 	TRY(TEMP(ctx, load, topo->n_links));
 	for (int l = 0; l < topo->n_links; l++)
-		load[l] = FRAC_ZERO;
+		load[l].den = 1;
 	for (int t = 0; t < sched->n_segments; t++) {
 		const Segment *s = &sched->segment[t];
 		Frac length = s->length;
@@ -253,10 +279,12 @@ sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out)
 	/* The rate over link l is capacity / load: its numerator may need 126 bits, the least of them only what it needs. */
 	Wide num = 0, den = 1;
 	for (int l = 0; l < topo->n_links; l++) {
-		Wide over = (Wide)topo->link[l].capacity * load[l].den;
-		if (load[l].num > 0 && (num == 0 || ratio_cmp(over, load[l].num, num, den) < 0)) {
+		if (!frac_make(load[l].num, load[l].den, &sum))
+			return fail(ctx, LIMIT, "%s: trees: the load of link %d needs more than 64 bits", label, l);
+		Wide over = (Wide)topo->link[l].capacity * sum.den;
+		if (sum.num > 0 && (num == 0 || ratio_cmp(over, sum.num, num, den) < 0)) {
 			num = over;
-			den = load[l].num;
+			den = sum.num;
 		}
 	}
 	if (!frac_make(num, den, &achieved))
