@@ -156,12 +156,10 @@ Status sched_depth(Ctx *ctx, const Schedule *sched, int *out);
 
 /* ---- verify.c ------------------------------------------------------------------------------------------ */
 
-/* Does this tree bring `rank` its segment? By `to`, and only what the collective lets the rank need. */
-bool segment_serves(const Schedule *sched, const Segment *segment, int rank);
-
 /* Replay the data movement exactly, as multisets of contributions per rank and segment, and hold the result, the
  * rate, the bound and its certificate against what the file says (schedule-format.md, "What must hold").
- * Fails: UNVERIFIED, naming the first tree, rank or link that is wrong. */
+ * Fails: UNVERIFIED, naming the first tree, rank or link that is wrong.
+ * Cost: the number of links of all edges and of ranks in all `to`, and a sort of the trees; what the certificate takes. */
 Status sched_verify(Ctx *ctx, const char *label, const Schedule *sched);
 
 /* ---- lower.c ------------------------------------------------------------------------------------------- */

@@ -1,17 +1,37 @@
-/* Replay of a schedule. The state of a rank is the multiset of ranks whose contributions its value holds, as a count
- * per contributor. A tree moves only its own segment and starts from the input, so trees are replayed one by one; then
- * for each rank the segments that serve it must tile what it needs. */
+/* Replay of a schedule. The state of a rank is the multiset of ranks whose contributions its value holds. Values are
+ * shared and never change: value 0 is empty, value 1 + r is the contribution of rank r, and later ones are sums of two
+ * earlier ones, which reducing edges make; every other edge copies a number.
+ *
+ *   up 2->1, 1->0, down 0->1 of three ranks:     rank 0    1    2
+ *   at first                                          1    2    3
+ *   2->1: 4 = 2 + 3                                   1    4    3
+ *   1->0: 5 = 1 + 4                                   5    4    3
+ *   0->1                                              5    5    3      and 2 ends without the data of 0 and 1
+ *
+ * So an edge costs the same however many ranks there are, and a value is counted out, once, where a rank ends with it. A
+ * tree moves only its own segment and starts from the input, so trees are replayed one by one; then for each rank the
+ * segments that serve it must tile what it needs. A tree costs no more than its edges and the ranks in `to`: where it
+ * serves every rank, or reduces what every rank has, and has fewer edges than that, it is wrong and the last. */
 #include "passes.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct sum {
+	int a, b;		/* values, both made before this one */
+	bool right;		/* counted out: each wanted contribution once */
+};
 
 struct replay {
 	Ctx *ctx;
 	const char *label;
 	const Schedule *sched;
 	int n;
-	int *count;		/* n * n: count[rank * n + contributor] */
+	int *value, *tree;	/* of each rank: its value, if an edge of tree[rank] - 1, the present one, gave it one */
+	int n_sums;
+	struct sum *sum;	/* value 1 + n + i is sum[i] */
+	int *count;		/* of each value, while one is counted out */
 };
 
 static int64_t
@@ -20,46 +40,85 @@ block_of(const Schedule *sched, const Segment *segment)
 	return frac_floor_mul(segment->offset, collective_blocks(sched->coll, sched->topo->n_ranks));
 }
 
-static bool
-rank_in(const Segment *segment, int rank)
-{
-	int lo = 0, hi = segment->n_to;
-	while (lo < hi) {
-		int mid = (lo + hi) / 2;
-		if (segment->to[mid] < rank)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < segment->n_to && segment->to[lo] == rank;
-}
+/* ---- values ---- */
 
-bool
-segment_serves(const Schedule *sched, const Segment *segment, int rank)
+static int
+value_of(const struct replay *p, int t, int rank, int holder)
 {
-	int needer = collective_needer(sched->coll, sched->topo->n_ranks, sched->root, block_of(sched, segment));
-	return (needer == EVERY_RANK || needer == rank) && (segment->n_to == 0 || rank_in(segment, rank));
+	if (p->tree[rank] == t + 1)
+		return p->value[rank];
+	return holder == EVERY_RANK || holder == rank ? 1 + rank : 0;
 }
 
 static void
-move(struct replay *p, const Edge *edge, bool add)
+set_value(struct replay *p, int t, int rank, int value)
 {
-	int *src = p->count + (size_t)edge->src * (size_t)p->n, *dst = p->count + (size_t)edge->dst * (size_t)p->n;
-	for (int c = 0; c < p->n; c++)
-		dst[c] = add ? dst[c] + src[c] : src[c];
+	p->tree[rank] = t + 1;
+	p->value[rank] = value;
+}
+
+static int
+sum_of(struct replay *p, int a, int b)
+{
+	p->sum[p->n_sums] = (struct sum){ .a = a, .b = b };
+	return 1 + p->n + p->n_sums++;
+}
+
+static int
+add_counts(int a, int b)
+{
+	return a > INT_MAX - b ? INT_MAX : a + b;
+}
+
+/* count[1 + r]: how many times `value` holds the contribution of rank r. A sum hands its own count on to its two parts,
+ * the last one first: what it costs is the number of sums, whatever they share. */
+static void
+count_out(struct replay *p, int value)
+{
+	memset(p->count, 0, (size_t)(1 + p->n + p->n_sums) * sizeof *p->count);
+	p->count[value] = 1;
+	for (int v = value; v > p->n; v--) {
+		const struct sum *sum = &p->sum[v - p->n - 1];
+		p->count[sum->a] = add_counts(p->count[sum->a], p->count[v]);
+		p->count[sum->b] = add_counts(p->count[sum->b], p->count[v]);
+	}
 }
 
 /* Where a rank that was to be served ends with anything but each wanted contribution once. */
 static Status
 check_result(struct replay *p, int t, int rank, int holder)
 {
-	const int *count = p->count + (size_t)rank * (size_t)p->n;
+	int value = value_of(p, t, rank, holder);
+	struct sum *sum = value > p->n ? &p->sum[value - p->n - 1] : NULL;
+	if (sum ? sum->right : holder != EVERY_RANK && value == 1 + holder)
+		return OK;
+	count_out(p, value);
 	for (int c = 0; c < p->n; c++) {
 		int want = holder == EVERY_RANK || holder == c;
-		if (count[c] != want)
+		if (p->count[1 + c] != want)
 			return fail(p->ctx, UNVERIFIED, "%s: trees[%d]: rank %d ends with %d times the data of rank %d: want %d",
-			    p->label, t, rank, count[c], c, want);
+			    p->label, t, rank, p->count[1 + c], c, want);
 	}
+	if (sum)
+		sum->right = true;
+	return OK;
+}
+
+/* ---- trees ---- */
+
+static Status
+check_results(struct replay *p, int t, int holder, int needer)
+{
+	const Segment *segment = &p->sched->segment[t];
+	for (int i = 0; i < segment->n_to; i++)
+		if (needer != EVERY_RANK && needer != segment->to[i])
+			return fail(p->ctx, UNVERIFIED, "%s: trees[%d].to[%d]: rank %d needs none of this segment", p->label, t, i,
+			    segment->to[i]);
+	if (needer != EVERY_RANK)
+		return check_result(p, t, needer, holder);
+	int n = segment->n_to ? segment->n_to : p->n;
+	for (int i = 0; i < n; i++)
+		TRY(check_result(p, t, segment->n_to ? segment->to[i] : i, holder));
 	return OK;
 }
 
@@ -71,21 +130,31 @@ replay_tree(struct replay *p, int t)
 	const Tree *tree = &segment->tree;
 	int64_t block = block_of(sched, segment);
 	int holder = collective_holder(sched->coll, p->n, sched->root, block);
-	int needer = collective_needer(sched->coll, p->n, sched->root, block);
-	memset(p->count, 0, (size_t)p->n * (size_t)p->n * sizeof *p->count);
-	for (int r = 0; r < p->n; r++)
-		p->count[(size_t)r * (size_t)p->n + (size_t)r] = holder == EVERY_RANK || holder == r;
-	for (int e = 0; e < tree->n_up; e++)
-		move(p, &tree->up[e], collective_reduces(sched->coll));
+	bool add = collective_reduces(sched->coll);
+	p->n_sums = 0;
+	for (int e = 0; e < tree->n_up; e++) {
+		const Edge *edge = &tree->up[e];
+		int value = value_of(p, t, edge->src, holder);
+		set_value(p, t, edge->dst, add ? sum_of(p, value_of(p, t, edge->dst, holder), value) : value);
+	}
 	for (int e = 0; e < tree->n_down; e++)
-		move(p, &tree->down[e], false);
-	for (int i = 0; i < segment->n_to; i++)
-		if (needer != EVERY_RANK && needer != segment->to[i])
-			return fail(p->ctx, UNVERIFIED, "%s: trees[%d].to[%d]: rank %d needs none of this segment", p->label, t, i,
-			    segment->to[i]);
-	for (int r = 0; r < p->n; r++)
-		if (segment_serves(sched, segment, r))
-			TRY(check_result(p, t, r, holder));
+		set_value(p, t, tree->down[e].dst, value_of(p, t, tree->down[e].src, holder));
+	return check_results(p, t, holder, collective_needer(sched->coll, p->n, sched->root, block));
+}
+
+static Status
+replay_trees(struct replay *p)
+{
+	int most_sums = 0;
+	for (int t = 0; t < p->sched->n_segments; t++)
+		if (p->sched->segment[t].tree.n_up > most_sums)
+			most_sums = p->sched->segment[t].tree.n_up;
+	TRY(TEMP(p->ctx, p->value, p->n));
+	TRY(TEMP(p->ctx, p->tree, p->n));
+	TRY(TEMP(p->ctx, p->sum, most_sums));
+	TRY(TEMP(p->ctx, p->count, 1 + (size_t)p->n + (size_t)most_sums));
+	for (int t = 0; t < p->sched->n_segments; t++)
+		TRY(replay_tree(p, t));
 	return OK;
 }
 
@@ -96,6 +165,15 @@ struct start {
 	int tree;
 };
 
+/* The trees of one block in order of offset, and how far they have come for each rank that needs the block. */
+struct block {
+	int64_t b;
+	Frac begin, end;
+	int n;			/* ranks that need it: `needer`, or every one */
+	int needer;
+	Frac *at;		/* of each rank of the schedule */
+};
+
 static int
 by_offset(const void *a, const void *b)
 {
@@ -104,55 +182,81 @@ by_offset(const void *a, const void *b)
 	return order ? order : (s->tree > t->tree) - (s->tree < t->tree);
 }
 
-/* The trees that serve `rank`, from *next on in order of offset, must tile block b; *next moves behind them. */
-static Status
-tile_block(struct replay *p, const struct start *start, int rank, int64_t b, int *next)
+static bool
+frac_same(Frac a, Frac b)
 {
-	const Schedule *sched = p->sched;
-	int64_t blocks = collective_blocks(sched->coll, p->n);
-	bool own = !collective_reduces(sched->coll) && collective_holder(sched->coll, p->n, sched->root, b) == rank;
-	Frac at, end;
-	bool any = false;
-	if (!frac_make(b, blocks, &at) || !frac_make(b + 1, blocks, &end))
-		return fail(p->ctx, LIMIT, "%s: trees: too many blocks", p->label);
-	for (; *next < sched->n_segments; ++*next) {
-		int t = start[*next].tree;
-		const Segment *segment = &sched->segment[t];
-		if (frac_cmp(segment->offset, end) >= 0)
-			break;
-		if (!segment_serves(sched, segment, rank))
-			continue;
-		if (frac_cmp(segment->offset, at) != 0)
+	return a.num == b.num && a.den == b.den;
+}
+
+static int
+needer_of(const struct block *block, int i)
+{
+	return block->needer == EVERY_RANK ? i : block->needer;
+}
+
+/* Tree t begins where the trees before it ended, for each rank that it serves: the replay has let no other into `to`. */
+static Status
+tile_segment(struct replay *p, int t, const struct block *block)
+{
+	const Segment *segment = &p->sched->segment[t];
+	Frac end;
+	if (!frac_add(segment->offset, segment->length, &end))
+		return fail(p->ctx, LIMIT, "%s: trees[%d].segment: needs more than 64 bits", p->label, t);
+	int n = segment->n_to ? segment->n_to : block->n;
+	for (int i = 0; i < n; i++) {
+		int rank = segment->n_to ? segment->to[i] : needer_of(block, i);
+		Frac *at = &block->at[rank];
+		if (!frac_same(segment->offset, *at))
 			return fail(p->ctx, UNVERIFIED, "%s: trees[%d].segment: starts at %lld/%lld: rank %d wants %lld/%lld next",
 			    p->label, t, (long long)segment->offset.num, (long long)segment->offset.den, rank,
-			    (long long)at.num, (long long)at.den);
-		if (!frac_add(at, segment->length, &at))
-			return fail(p->ctx, LIMIT, "%s: trees[%d].segment: needs more than 64 bits", p->label, t);
-		any = true;
+			    (long long)at->num, (long long)at->den);
+		*at = end;
 	}
-	if (frac_cmp(at, end) != 0 && (any || !own))
-		return fail(p->ctx, UNVERIFIED, "%s: trees: no segment at %lld/%lld of the buffer serves rank %d", p->label,
-		    (long long)at.num, (long long)at.den, rank);
 	return OK;
 }
 
+/* Of its own block a rank may get nothing, or all of it. */
+static Status
+tile_block(struct replay *p, const struct start *start, const struct block *block, int *next)
+{
+	const Schedule *sched = p->sched;
+	int owner = collective_reduces(sched->coll) ? -1 : collective_holder(sched->coll, p->n, sched->root, block->b);
+	for (int i = 0; i < block->n; i++)
+		block->at[needer_of(block, i)] = block->begin;
+	for (; *next < sched->n_segments && frac_cmp(start[*next].offset, block->end) < 0; ++*next)
+		TRY(tile_segment(p, start[*next].tree, block));
+	for (int i = 0; i < block->n; i++) {
+		int rank = needer_of(block, i);
+		Frac at = block->at[rank];
+		if (!frac_same(at, block->end) && !(rank == owner && frac_same(at, block->begin)))
+			return fail(p->ctx, UNVERIFIED, "%s: trees: no segment at %lld/%lld of the buffer serves rank %d", p->label,
+			    (long long)at.num, (long long)at.den, rank);
+	}
+	return OK;
+}
+
+/* Blocks that no tree serves end it, but for those that stay where they are: so it is cheap though an alltoall of
+ * LIMIT_RANKS has 2^24 of them. */
 static Status
 check_tiling(struct replay *p)
 {
 	const Schedule *sched = p->sched;
 	int64_t blocks = collective_blocks(sched->coll, p->n);
+	struct block block = { .end = FRAC_ZERO };
 	struct start *start;
+	int next = 0;
+	TRY(TEMP(p->ctx, block.at, p->n));
 	TRY(TEMP(p->ctx, start, sched->n_segments));
 	for (int t = 0; t < sched->n_segments; t++)
 		start[t] = (struct start){ sched->segment[t].offset, t };
 	qsort(start, (size_t)sched->n_segments, sizeof *start, by_offset);
-	for (int r = 0; r < p->n; r++) {
-		int next = 0;
-		for (int64_t b = 0; b < blocks; b++) {
-			int needer = collective_needer(sched->coll, p->n, sched->root, b);
-			if (needer == EVERY_RANK || needer == r)
-				TRY(tile_block(p, start, r, b, &next));
-		}
+	for (block.b = 0; block.b < blocks; block.b++) {
+		block.begin = block.end;
+		block.needer = collective_needer(sched->coll, p->n, sched->root, block.b);
+		block.n = block.needer == EVERY_RANK ? p->n : 1;
+		if (!frac_make(block.b + 1, blocks, &block.end))
+			return fail(p->ctx, LIMIT, "%s: trees: too many blocks", p->label);
+		TRY(tile_block(p, start, &block, &next));
 	}
 	return OK;
 }
@@ -192,9 +296,7 @@ sched_verify(Ctx *ctx, const char *label, const Schedule *sched)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct replay p = { .ctx = ctx, .label = label, .sched = sched, .n = sched->topo->n_ranks };
 	TRY(sched_check(ctx, label, sched));
-	TRY(TEMP(ctx, p.count, (size_t)p.n * (size_t)p.n));
-	for (int t = 0; t < sched->n_segments; t++)
-		TRY(replay_tree(&p, t));
+	TRY(replay_trees(&p));
 	TRY(check_tiling(&p));
 	TRY(check_rates(&p));
 	arena_release(&ctx->scratch, mark);
