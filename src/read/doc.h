@@ -42,6 +42,22 @@ struct Doc {
 Status doc_read_json(Ctx *ctx, const char *label, const char *data, size_t size, Doc **out);
 Status doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural, Doc **out);
 
+/* A long array of a JSON file, read entry by entry: the Docs of all of them would take ten times what the file does. */
+typedef struct {
+	const Doc *array;	/* without children, if `text` is set; NULL: the root has no such member */
+	int n, next;		/* entries; the one that comes next */
+	const char *text;	/* of the entries from that one on; NULL: they are children of the array, or it is empty */
+	size_t size;
+} DocList;
+
+/* As doc_read_json, but if the member `name` of the root is an array, its entries are left out, and doc_list_next gives
+ * them: parsed into the scratch arena, with their texts, so that the reader may give back all of an entry before the next.
+ * Only where it is called list->n times is all of the file read. Keys given twice and numbers too large are told of as they
+ * come up. LIMIT_DOC_VALUES is for an entry and all that is not in entries. data outlives *list, and so does *out. */
+Status doc_read_json_list(Ctx *ctx, const char *label, const char *data, size_t size, const char *name, Doc **out,
+    DocList *list);
+Status doc_list_next(Ctx *ctx, const char *label, DocList *list, const Doc **out);
+
 const Doc *doc_get(const Doc *object, const char *name);	/* member, or NULL */
 
 /* Fail with "label: links[12].capacity: <message>" (XML: "label:31: link capacity: <message>"). */

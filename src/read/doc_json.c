@@ -15,13 +15,29 @@
 
 /* ---- Scan ---------------------------------------------------------------------------------------------- */
 
+/* The array of the root object whose entries stay text. */
+struct span {
+	const char *name;	/* NULL: none is wanted */
+	bool due, inside;	/* the next value is that of the name; the scan is between begin and end */
+	size_t begin, end;	/* behind '[', and at ']'; 0: it was not met, or is empty */
+	int n;			/* entries */
+	int before;		/* values of the file before the first of them */
+};
+
 struct scan {
 	Ctx *ctx;
 	const char *label, *data;
 	size_t size, at;
 	int depth, n_values;
 	bool object[LIMIT_DEPTH];	/* of each open value: an object, not an array */
+	struct span list;
 };
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
 
 static Status
 unexpected(struct scan *s, const char *want)
@@ -38,7 +54,7 @@ unexpected(struct scan *s, const char *want)
 static char
 next_token(struct scan *s)
 {
-	while (s->at < s->size && strchr(" \t\r\n", s->data[s->at]))
+	while (s->at < s->size && is_blank(s->data[s->at]))
 		s->at++;
 	return s->at < s->size ? s->data[s->at] : 0;
 }
@@ -109,7 +125,12 @@ scan_key(struct scan *s)
 {
 	if (next_token(s) != '"')
 		return unexpected(s, "a key in double quotes");
+	const char *key = s->data + s->at + 1;
 	TRY(scan_string(s));
+	size_t length = (size_t)(s->data + s->at - 1 - key);
+	/* Only the first array of that name: what is given twice must meet doc_check_unique. */
+	s->list.due = s->depth == 1 && s->list.name && !s->list.begin && strlen(s->list.name) == length
+	    && memcmp(key, s->list.name, length) == 0;
 	if (next_token(s) != ':')
 		return unexpected(s, "':'");
 	s->at++;
@@ -136,14 +157,24 @@ scan_scalar(struct scan *s)
 	return OK;
 }
 
+/* Before a value: of an entry that was read and given back, one value is left. */
+static Status
+count_value(struct scan *s)
+{
+	if (s->list.inside && s->depth == 2)
+		s->n_values = s->list.before + s->list.n++;
+	return ++s->n_values <= LIMIT_DOC_VALUES ? OK
+	    : doc_fail_byte(s->ctx, s->label, s->data, s->at, LIMIT, "more than %d values", LIMIT_DOC_VALUES);
+}
+
 /* One value, as far as it goes without another value inside: a scalar, {} or [], or the start of a filled one. */
 static Status
 scan_value(struct scan *s, bool *opened)
 {
 	char c = next_token(s);
-	*opened = false;
-	if (++s->n_values > LIMIT_DOC_VALUES)
-		return doc_fail_byte(s->ctx, s->label, s->data, s->at, LIMIT, "more than %d values", LIMIT_DOC_VALUES);
+	bool due = s->list.due && c == '[';
+	s->list.due = *opened = false;
+	TRY(count_value(s));
 	if (c != '{' && c != '[')
 		return scan_scalar(s);
 	if (s->depth == LIMIT_DEPTH)
@@ -155,6 +186,11 @@ scan_value(struct scan *s, bool *opened)
 	}
 	s->object[s->depth++] = c == '{';
 	*opened = true;
+	if (due) {
+		s->list.inside = true;
+		s->list.begin = s->at;
+		s->list.before = s->n_values;
+	}
 	return c == '{' ? scan_key(s) : OK;
 }
 
@@ -171,6 +207,10 @@ scan_after(struct scan *s)
 		}
 		if (c != (object ? '}' : ']'))
 			return unexpected(s, object ? "',' or '}'" : "',' or ']'");
+		if (s->list.inside && s->depth == 2) {
+			s->list.inside = false;
+			s->list.end = s->at;
+		}
 		s->at++;
 		s->depth--;
 	}
@@ -192,97 +232,167 @@ scan_file(struct scan *s)
 
 /* ---- Build --------------------------------------------------------------------------------------------- */
 
+struct build {
+	Ctx *ctx;
+	const char *label;
+	Arena *texts;		/* where names and texts go */
+};
+
 static Status
-copy_text(Ctx *ctx, const char *text, const char **out)
+copy_text(const struct build *b, const char *text, const char **out)
 {
-	*out = arena_text(&ctx->run, text, strlen(text));
-	return *out ? OK : fail_memory(ctx);
+	*out = arena_text(b->texts, text, strlen(text));
+	return *out ? OK : fail_memory(b->ctx);
 }
 
 /* A key; in an array of objects that are alike, the one that the object before has. */
 static Status
-copy_key(Ctx *ctx, const char *key, const Doc *object, int i, const char **out)
+copy_key(const struct build *b, const char *key, const Doc *object, int i, const char **out)
 {
 	const Doc *array = object->parent;
-	const Doc *like = array && array->kind == DOC_ARRAY && object->index > 0 ? array->child[object->index - 1] : NULL;
+	/* The array of a DocList has no children. */
+	bool first = !array || array->kind != DOC_ARRAY || object->index == 0 || object->index >= array->n;
+	const Doc *like = first ? NULL : array->child[object->index - 1];
 	if (!like || like->kind != DOC_OBJECT || i >= like->n || strcmp(like->child[i]->name, key) != 0)
-		return copy_text(ctx, key, out);
+		return copy_text(b, key, out);
 	*out = like->child[i]->name;
 	return OK;
 }
 
-static Status fill(Ctx *ctx, const char *label, const cJSON *from, Doc *to);
+static Status fill(const struct build *b, const cJSON *from, Doc *to);
 
 static Status
-fill_children(Ctx *ctx, const char *label, const cJSON *from, Doc *to)
+fill_children(const struct build *b, const cJSON *from, Doc *to)
 {
 	Doc *children;
 	const cJSON *item;
 	cJSON_ArrayForEach(item, from)
 		to->n++;
-	TRY(TEMP(ctx, to->child, to->n));
-	TRY(TEMP(ctx, children, to->n));
+	TRY(TEMP(b->ctx, to->child, to->n));
+	TRY(TEMP(b->ctx, children, to->n));
 	int i = 0;
 	cJSON_ArrayForEach(item, from) {
 		children[i] = (Doc){ .parent = to, .index = i };
 		to->child[i] = &children[i];
 		if (to->kind == DOC_OBJECT)
-			TRY(copy_key(ctx, item->string, to, i, &children[i].name));
-		TRY(fill(ctx, label, item, &children[i]));
+			TRY(copy_key(b, item->string, to, i, &children[i].name));
+		TRY(fill(b, item, &children[i]));
 		i++;
 	}
-	return to->kind == DOC_OBJECT ? doc_check_unique(ctx, label, to) : OK;
+	return to->kind == DOC_OBJECT ? doc_check_unique(b->ctx, b->label, to) : OK;
 }
 
 /* Recurses as deep as the scan allowed: LIMIT_DEPTH. */
 static Status
-fill(Ctx *ctx, const char *label, const cJSON *from, Doc *to)
+fill(const struct build *b, const cJSON *from, Doc *to)
 {
 	if (cJSON_IsObject(from) || cJSON_IsArray(from)) {
 		to->kind = cJSON_IsObject(from) ? DOC_OBJECT : DOC_ARRAY;
-		return fill_children(ctx, label, from, to);
+		return fill_children(b, from, to);
 	}
 	if (cJSON_IsString(from)) {
 		to->kind = DOC_STRING;
-		return copy_text(ctx, from->valuestring, &to->text);
+		return copy_text(b, from->valuestring, &to->text);
 	}
 	if (cJSON_IsNumber(from)) {
 		to->kind = DOC_NUMBER;
 		to->number = from->valuedouble;
-		return isfinite(to->number) ? OK : doc_fail(ctx, label, to, BAD_INPUT, "a number beyond 1.8e308");
+		return isfinite(to->number) ? OK : doc_fail(b->ctx, b->label, to, BAD_INPUT, "a number beyond 1.8e308");
 	}
 	to->kind = cJSON_IsBool(from) ? DOC_BOOL : DOC_NULL;
 	to->flag = cJSON_IsTrue(from);
 	return OK;
 }
 
-/* cJSON puts the first byte of the locale's decimal point where the file has a dot, and some locales have one of two
- * bytes. So this thread reads in the C locale meanwhile; newlocale("C") takes no memory. */
+/* The value at the start of the text; *size becomes its length. cJSON puts the first byte of the locale's decimal point
+ * where the file has a dot, and some locales have one of two bytes. So this thread reads in the C locale meanwhile;
+ * newlocale("C") takes no memory. */
 static cJSON *
-parse(const char *data, size_t size)
+parse(const char *data, size_t *size)
 {
+	const char *end = data;
 	locale_t c = newlocale(LC_ALL_MASK, "C", NULL), before = c ? uselocale(c) : NULL;
-	cJSON *json = c ? cJSON_ParseWithLength(data, size) : NULL;
+	cJSON *json = c ? cJSON_ParseWithLengthOpts(data, *size, &end, false) : NULL;
 	if (c) {
 		uselocale(before);
 		freelocale(c);
 	}
+	*size = (size_t)(end - data);
 	return json;
+}
+
+static Status
+parse_into(const struct build *b, const char *data, size_t *size, Doc *out)
+{
+	cJSON *json = parse(data, size);
+	Status status = json ? fill(b, json, out) : fail_memory(b->ctx);
+	cJSON_Delete(json);
+	return status;
+}
+
+/* The file without the entries of the list. */
+static Status
+leave_out(Ctx *ctx, const char *data, size_t size, const struct span *list, const char **out)
+{
+	char *rest;
+	TRY(TEMP(ctx, rest, size - (list->end - list->begin)));
+	memcpy(rest, data, list->begin);
+	memcpy(rest + list->begin, data + list->end, size - list->end);
+	*out = rest;
+	return OK;
+}
+
+Status
+doc_read_json_list(Ctx *ctx, const char *label, const char *data, size_t size, const char *name, Doc **out, DocList *list)
+{
+	const struct build build = { ctx, label, &ctx->run };
+	Doc *root;
+	TRY(doc_check_bytes(ctx, label, data, size));
+	size_t mark = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	struct scan scan = { .ctx = ctx, .label = label, .data = data, .size = size, .at = mark, .list.name = name };
+	TRY(scan_file(&scan));
+	TRY(TEMP(ctx, root, 1));
+	const char *rest = data;
+	size_t rest_size = size - mark;
+	if (scan.list.begin) {
+		TRY(leave_out(ctx, data, size, &scan.list, &rest));
+		rest_size -= scan.list.end - scan.list.begin;
+	}
+	TRY(parse_into(&build, rest + mark, &rest_size, root));
+	if (scan.list.begin)
+		*list = (DocList){ doc_get(root, name), scan.list.n, 0, data + scan.list.begin, scan.list.end - scan.list.begin };
+	else if (name)
+		*list = (DocList){ .array = doc_get(root, name) };
+	if (name && list->array && list->array->kind == DOC_ARRAY && !list->text)
+		list->n = list->array->n;
+	*out = root;
+	return OK;
 }
 
 Status
 doc_read_json(Ctx *ctx, const char *label, const char *data, size_t size, Doc **out)
 {
-	Doc *root;
-	TRY(doc_check_bytes(ctx, label, data, size));
-	size_t mark = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-	struct scan scan = { .ctx = ctx, .label = label, .data = data, .size = size, .at = mark };
-	TRY(scan_file(&scan));
-	TRY(TEMP(ctx, root, 1));
-	cJSON *json = parse(data + mark, size - mark);
-	Status status = json ? fill(ctx, label, json, root) : fail_memory(ctx);
-	cJSON_Delete(json);
-	if (status == OK)
-		*out = root;
-	return status;
+	return doc_read_json_list(ctx, label, data, size, NULL, out, NULL);
+}
+
+Status
+doc_list_next(Ctx *ctx, const char *label, DocList *list, const Doc **out)
+{
+	const struct build build = { ctx, label, &ctx->scratch };
+	size_t length = list->size;
+	Doc *entry;
+	if (!list->text) {
+		*out = list->array->child[list->next++];
+		return OK;
+	}
+	TRY(TEMP(ctx, entry, 1));
+	*entry = (Doc){ .parent = list->array, .index = list->next++ };
+	TRY(parse_into(&build, list->text, &length, entry));
+	/* What lies behind it up to its comma is blank. */
+	while (length < list->size && list->text[length++] != ',')
+		;
+	list->text += length;
+	list->size -= length;
+	*out = entry;
+	return OK;
 }

@@ -15,6 +15,7 @@ struct reader {
 	Schedule *sched;
 	struct named { const char *id; int vertex; } *named;	/* switches and NICs by id, ascending */
 	int n_named;
+	DocList trees;
 	int n_edges;		/* of all trees so far */
 };
 
@@ -40,11 +41,15 @@ need(struct reader *r, const Doc *object, const char *name, DocKind kind, const 
 }
 
 static Status
+within(struct reader *r, const Doc *array, int n, int limit)
+{
+	return n <= limit ? OK : doc_fail(r->ctx, r->label, array, LIMIT, "%d entries: want at most %d", n, limit);
+}
+
+static Status
 count_within(struct reader *r, const Doc *array, int limit)
 {
-	if (array->n > limit)
-		return doc_fail(r->ctx, r->label, array, LIMIT, "%d entries: want at most %d", array->n, limit);
-	return OK;
+	return within(r, array, array->n, limit);
 }
 
 /* ---- topology ---- */
@@ -210,10 +215,24 @@ read_topology(struct reader *r, const Doc *root)
 
 /* ---- trees ---- */
 
+/* Links of all edges together, as far as they are well formed: read_edges refuses what is not. */
+static size_t
+count_links(const Doc *edges)
+{
+	size_t n = 0;
+	for (int e = 0; e < edges->n; e++) {
+		const Doc *edge = edges->child[e];
+		if (edge->kind == DOC_ARRAY && edge->n == 3 && edge->child[2]->n <= LIMIT_ROUTE_LINKS)
+			n += (size_t)edge->child[2]->n;
+	}
+	return n;
+}
+
 static Status
 read_edges(struct reader *r, const Doc *tree, const char *phase, Edge **out, int *n)
 {
 	const Doc *edges = doc_get(tree, phase);
+	int *link;
 	*n = 0;
 	if (!edges)
 		return OK;
@@ -223,20 +242,20 @@ read_edges(struct reader *r, const Doc *tree, const char *phase, Edge **out, int
 	if (r->n_edges > LIMIT_TREE_EDGES)
 		return doc_fail(r->ctx, r->label, edges, LIMIT, "more than %d edges in all trees", LIMIT_TREE_EDGES);
 	TRY(NEW(r->ctx, *out, edges->n));
+	TRY(NEW(r->ctx, link, count_links(edges)));
 	for (int e = 0; e < edges->n; e++) {
 		const Doc *at = edges->child[e];
 		Edge *edge = &(*out)[e];
-		int *link;
 		if (at->kind != DOC_ARRAY || at->n != 3 || at->child[2]->kind != DOC_ARRAY)
 			return bad(r, at, "not an edge", "[src, dst, [link, ...]]");
 		TRY(read_int(r, at->child[0], 0, r->topo->n_ranks - 1, &edge->src));
 		TRY(read_int(r, at->child[1], 0, r->topo->n_ranks - 1, &edge->dst));
 		TRY(count_within(r, at->child[2], LIMIT_ROUTE_LINKS));
-		TRY(NEW(r->ctx, link, at->child[2]->n));
 		for (int i = 0; i < at->child[2]->n; i++)
 			TRY(read_int(r, at->child[2]->child[i], 0, r->topo->n_links - 1, &link[i]));
 		edge->n_links = at->child[2]->n;
 		edge->link = link;
+		link += edge->n_links;
 	}
 	*n = edges->n;
 	return OK;
@@ -299,11 +318,16 @@ read_trees(struct reader *r, const Doc *root)
 {
 	const Doc *trees;
 	TRY(need(r, root, "trees", DOC_ARRAY, &trees));
-	TRY(count_within(r, trees, LIMIT_TREES));
-	r->sched->n_segments = trees->n;
-	TRY(NEW(r->ctx, r->sched->segment, trees->n));
-	for (int t = 0; t < trees->n; t++)
-		TRY(read_tree(r, trees->child[t], &r->sched->segment[t]));
+	TRY(within(r, trees, r->trees.n, LIMIT_TREES));
+	r->sched->n_segments = r->trees.n;
+	TRY(NEW(r->ctx, r->sched->segment, r->trees.n));
+	for (int t = 0; t < r->trees.n; t++) {
+		ArenaMark mark = arena_mark(&r->ctx->scratch);
+		const Doc *tree;
+		TRY(doc_list_next(r->ctx, r->label, &r->trees, &tree));
+		TRY(read_tree(r, tree, &r->sched->segment[t]));
+		arena_release(&r->ctx->scratch, mark);
+	}
 	return OK;
 }
 
@@ -501,7 +525,7 @@ sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule 
 	TRY(NEW(ctx, r.topo, 1));
 	r.sched = sched;
 	sched->topo = r.topo;
-	TRY(doc_read_json(ctx, label, data, size, &root));
+	TRY(doc_read_json_list(ctx, label, data, size, "trees", &root, &r.trees));
 	TRY(read_header(&r, root));
 	TRY(read_generator(&r, root));
 	TRY(read_topology(&r, root));
