@@ -154,6 +154,15 @@ utf8_valid(const char *data, size_t size)
 	const unsigned char *d = (const unsigned char *)data;
 	size_t i = 0;
 	while (i < size) {
+		/* Eight bytes of ASCII at once, which is what nearly all files are. */
+		uint64_t eight;
+		if (size - i >= sizeof eight) {
+			memcpy(&eight, d + i, sizeof eight);
+			if ((eight & UINT64_C(0x8080808080808080)) == 0) {
+				i += sizeof eight;
+				continue;
+			}
+		}
 		int more = d[i] < 0x80 ? 0 : d[i] >= 0xc2 && d[i] < 0xe0 ? 1 : d[i] >= 0xe0 && d[i] < 0xf0 ? 2
 		    : d[i] >= 0xf0 && d[i] < 0xf5 ? 3 : -1;
 		if (more < 0 || (size_t)more >= size - i)

@@ -145,7 +145,7 @@ scan_scalar(struct scan *s)
 	size_t left = s->size - s->at, length = doc_number_length(text, left);
 	if (left && *text == '"')
 		return scan_string(s);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3 && length == 0; i++)
 		if (left >= strlen(word[i]) && memcmp(text, word[i], strlen(word[i])) == 0)
 			length = strlen(word[i]);
 	if (length == 0)
