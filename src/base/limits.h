@@ -4,21 +4,24 @@
 #define BLINK_LIMITS_H
 
 enum {
-	LIMIT_FILE_BYTES = 64 << 20,	/* any input file: a schedule of 1024 ranks is about 30 MB */
+	LIMIT_FILE_BYTES = 128 << 20,	/* any input file: with one tree for each rank and a switch on each edge, an allreduce of
+					 * 1024 ranks is 51 MiB and an allgather of 2048 ranks is 108 MiB */
 	LIMIT_DEPTH = 32,		/* nesting of XML elements or JSON values: ours need 6 */
-	LIMIT_DOC_VALUES = 1 << 24,	/* JSON values, XML elements and attributes of a file: each costs 200 bytes; a
-					 * schedule of LIMIT_FILE_BYTES has about 15 million */
+	LIMIT_DOC_VALUES = 1 << 24,	/* JSON values, XML elements and attributes that are in memory at once, each as 150 to 220
+					 * bytes: of a schedule one tree and all that is in none; LIMIT_LINKS links are up to 9
+					 * million */
 	LIMIT_ATTRIBUTES = 64,		/* of one XML element: ours have 8; libxml2 compares each with all before it */
 	LIMIT_NUMBER_BYTES = 40,	/* characters of a number: the shortest form of a double has at most 24 */
 	LIMIT_ID_BYTES = 64,		/* an id of a vertex or node */
 	LIMIT_TEXT_BYTES = 4096,	/* a name, a source, any other text */
-	LIMIT_RANKS = 4096,		/* GPUs: multisets of contributions are n_ranks wide */
+	LIMIT_RANKS = 4096,		/* GPUs: LIMIT_TREE_EDGES is a thousand trees of so many */
 	LIMIT_NODES = 4096,		/* servers: one GPU each at worst */
 	LIMIT_VERTICES = 65536,		/* GPUs, CPUs, switches, NICs */
 	LIMIT_LINKS = 1 << 20,		/* one per direction */
 	LIMIT_LINK_COUNT = 1024,	/* physical links that one link bundles */
 	LIMIT_TREES = 65536,		/* of one schedule: one for each root and route, sixteen times over */
-	LIMIT_TREE_EDGES = 1 << 22,	/* edges of all trees together */
+	LIMIT_TREE_EDGES = 1 << 22,	/* edges of all trees together: an allgather of 2048 ranks has a little less; 32 bytes
+					 * each over two links, and 0.6 us to read and check */
 	LIMIT_ROUTE_LINKS = 64,		/* links of one edge: switches between two GPUs */
 	LIMIT_MWU_ROUNDS = 200000,	/* arborescence searches of one packing */
 	LIMIT_LP_ROUNDS = 5000,		/* solutions of one linear program between which trees come in */

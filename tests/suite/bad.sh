@@ -156,12 +156,12 @@ quickly() {
 	fi
 }
 
-truncate -s $(((64 << 20) + 1)) "$work/big"
-quickly "a topology of 64 MiB + 1" 20 4 "more than 64 MiB" "$blinkc" "$work/big" -o "$work/o/x.json"
-quickly "a schedule of 64 MiB + 1" 20 4 "more than 64 MiB" "$blinkc" check "$work/big"
-quickly "an endless file" 20 4 "more than 64 MiB" "$blinkc" /dev/zero -o "$work/o/x.json"
-head -c $((64 << 20)) /dev/zero | tr '\0' ' ' >"$work/big"
-quickly "64 MiB of blanks" 20 3 "end of file" "$blinkc" "$work/big" -o "$work/o/x.json"
+truncate -s $(((128 << 20) + 1)) "$work/big"
+quickly "a topology of 128 MiB + 1" 20 4 "more than 128 MiB" "$blinkc" "$work/big" -o "$work/o/x.json"
+quickly "a schedule of 128 MiB + 1" 20 4 "more than 128 MiB" "$blinkc" check "$work/big"
+quickly "an endless file" 20 4 "more than 128 MiB" "$blinkc" /dev/zero -o "$work/o/x.json"
+head -c $((128 << 20)) /dev/zero | tr '\0' ' ' >"$work/big"
+quickly "128 MiB of blanks" 20 3 "end of file" "$blinkc" "$work/big" -o "$work/o/x.json"
 rm "$work/big"
 
 "$python" - "$work" <<'END'
