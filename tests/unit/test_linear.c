@@ -43,12 +43,12 @@ known_solutions(void)
 			m[i * (n + 1) + n] = right;
 		}
 		/* A singular matrix is refused; nothing else may be. */
-		int64_t copy[MOST * (MOST + 1)];
+		int64_t copy[MOST * (MOST + 1)], spare[MOST * (MOST + 1)];
 		memcpy(copy, m, sizeof copy);
-		if (!linear_solve(m, n, x)) {
+		if (!linear_solve(m, spare, n, x)) {
 			for (int i = 0; i < n; i++)
 				copy[i * (n + 1) + n] = 0;
-			wrong += linear_solve(copy, n, x);
+			wrong += linear_solve(copy, spare, n, x);
 			continue;
 		}
 		for (int i = 0; i < n; i++)
@@ -57,18 +57,35 @@ known_solutions(void)
 	return report(wrong, "known solutions");
 }
 
+/* x = p / q with p and q of 40 and 31 bits, past what one prime reads back: q x = p, chained so that the second prime is used. */
+static int
+large_fractions(void)
+{
+	int wrong = 0;
+	for (int round = 0; round < 500; round++) {
+		int64_t m[6], spare[6], p = (INT64_C(1) << 40) + below(1 << 30) * INT64_C(2) + 1;
+		int64_t q = (INT64_C(1) << 31) + below(1 << 30) * INT64_C(2);
+		Frac x[2], want;
+		/* q x0 = p;  x1 - x0 = 0 */
+		m[0] = q, m[1] = 0, m[2] = p;
+		m[3] = -1, m[4] = 1, m[5] = 0;
+		wrong += !linear_solve(m, spare, 2, x) || !frac_make(p, q, &want) || frac_cmp(x[0], want) || frac_cmp(x[1], want);
+	}
+	return report(wrong, "large fractions");
+}
+
 static int
 refusals(void)
 {
-	int64_t singular[] = { 1, 2, 3, 2, 4, 6 }, negative[] = { 2, -1 };
+	int64_t singular[] = { 1, 2, 3, 2, 4, 6 }, negative[] = { 2, -1 }, spare[6];
 	Frac x[2];
-	int wrong = linear_solve(singular, 2, x) + linear_solve(negative, 1, x);
+	int wrong = linear_solve(singular, spare, 2, x) + linear_solve(negative, spare, 1, x);
 	return report(wrong, "singular and negative are refused");
 }
 
 int
 main(void)
 {
-	int failed = known_solutions();
+	int failed = known_solutions() + large_fractions();
 	return refusals() || failed;
 }
