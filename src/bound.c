@@ -177,12 +177,13 @@ flow_between(struct flow *f, int from, int to)
 /* ---- rooted collectives ---- */
 
 static Status
-rooted_bound(Ctx *ctx, const Topology *topo, Collective coll, int root, Bound *bound)
+rooted_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, Bound *bound)
 {
 	struct flow f;
 	int64_t least = INT64_MAX;
 	TRY(flow_new(ctx, topo, &f));
-	for (int r = 0; r < topo->n_ranks; r++) {
+	for (int i = 0; i < sym->n_leads; i++) {
+		int r = sym->lead[i];
 		if (r == root)
 			continue;
 		int64_t between = coll == BROADCAST ? flow_between(&f, root, r) : flow_between(&f, r, root);
@@ -355,10 +356,11 @@ keep_side(Ctx *ctx, const Topology *topo, const struct flow *f, Collective coll,
 
 /* Each rank, and each set of all but one, by itself. */
 static Status
-single_cuts(Ctx *ctx, const Topology *topo, struct flow *f, Collective coll, int root, Bound *bound)
+single_cuts(Ctx *ctx, const Topology *topo, const Symmetry *sym, struct flow *f, Collective coll, int root, Bound *bound)
 {
 	bool against = coll == GATHER || coll == REDUCESCATTER, lower;
-	for (int r = 0; r < topo->n_ranks; r++) {
+	for (int i = 0; i < sym->n_leads; i++) {
+		int r = sym->lead[i];
 		for (int others = 0; others < 2; others++) {
 			if (collective_rooted(coll) && (r == root) == others)
 				continue;
@@ -376,7 +378,7 @@ single_cuts(Ctx *ctx, const Topology *topo, struct flow *f, Collective coll, int
  * each rank that may be left out (allgather, reducescatter: ranks inside count; scatter, gather: ranks outside do, and the
  * root is inside). Everything times the denominator of mu. */
 static Status
-ratio_cuts(Ctx *ctx, const Topology *topo, struct flow *f, Collective coll, int root, Bound *bound)
+ratio_cuts(Ctx *ctx, const Topology *topo, const Symmetry *sym, struct flow *f, Collective coll, int root, Bound *bound)
 {
 	bool against = coll == GATHER || coll == REDUCESCATTER, rooted = collective_rooted(coll), lower;
 	do {
@@ -384,7 +386,8 @@ ratio_cuts(Ctx *ctx, const Topology *topo, struct flow *f, Collective coll, int 
 		lower = false;
 		if (!frac_div(bound->rate, (Frac){ topo->n_ranks, 1 }, &mu))
 			return fail(ctx, LIMIT, "%s: the bound needs more than 64 bits", topo->name);
-		for (int out = 0; out < (rooted ? 1 : topo->n_ranks) && !lower; out++) {
+		for (int i = 0; i < (rooted ? 1 : sym->n_leads) && !lower; i++) {
+			int out = sym->lead[i];
 			flow_reset_either(f, mu.den, against);
 			for (int v = 0; v < topo->n_ranks; v++) {
 				if (rooted)
@@ -400,29 +403,33 @@ ratio_cuts(Ctx *ctx, const Topology *topo, struct flow *f, Collective coll, int 
 }
 
 static Status
-block_bound(Ctx *ctx, const Topology *topo, Collective coll, int root, Bound *bound)
+block_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, Bound *bound)
 {
 	struct flow f;
 	TRY(flow_new(ctx, topo, &f));
-	TRY(single_cuts(ctx, topo, &f, coll, root, bound));
-	return coll == ALLTOALL ? OK : ratio_cuts(ctx, topo, &f, coll, root, bound);
+	TRY(single_cuts(ctx, topo, sym, &f, coll, root, bound));
+	return coll == ALLTOALL ? OK : ratio_cuts(ctx, topo, sym, &f, coll, root, bound);
 }
 
 Status
-bound_compute(Ctx *ctx, const Topology *topo, Collective coll, int root, Bound *out)
+bound_compute(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, Bound *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Bound bound = { .rate = FRAC_ZERO };
 	TRY(NEW(ctx, bound.part, topo->n_vertices));
 	if (topo->n_ranks > 1 && (coll == BROADCAST || coll == REDUCE)) {
-		TRY(rooted_bound(ctx, topo, coll, root, &bound));
+		TRY(rooted_bound(ctx, topo, sym, coll, root, &bound));
 	} else if (topo->n_ranks > 1 && coll == ALLREDUCE) {
 		struct flow f;
+		bool mirrored;
 		TRY(flow_new(ctx, topo, &f));
 		TRY(partition_bound(ctx, topo, &f, &bound));
-		TRY(directed_cut(ctx, topo, &f, &bound));
+		/* Where links are alike both ways, a cut is a partition into two parts. */
+		TRY(topo_mirrored(ctx, topo, &mirrored));
+		if (!mirrored)
+			TRY(directed_cut(ctx, topo, &f, &bound));
 	} else if (topo->n_ranks > 1) {
-		TRY(block_bound(ctx, topo, coll, root, &bound));
+		TRY(block_bound(ctx, topo, sym, coll, root, &bound));
 	}
 	arena_release(&ctx->scratch, mark);
 	*out = bound;

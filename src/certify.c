@@ -96,7 +96,7 @@ cheapest_trees(Ctx *ctx, const char *label, const Topology *topo, Collective col
     Wide *cost)
 {
 	Cheapest cheapest;
-	TRY(cheapest_new(ctx, topo, &cheapest));
+	TRY(cheapest_new(ctx, topo, NULL, &cheapest));
 	if (coll == ALLREDUCE && (int64_t)topo->n_ranks * cheapest.search.n_hops > LIMIT_CHECK_HOPS)
 		return fail(ctx, LIMIT, "%s: rate.certificate: %d ranks: prices of so many are not checked", label, topo->n_ranks);
 	cheapest.paired = true;

@@ -6,38 +6,13 @@
 
 #include <string.h>
 
-/* Is there as much capacity from a to b as from b to a, for all vertices? */
-static Status
-is_mirrored(Ctx *ctx, const Topology *topo, bool *out)
-{
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	int64_t *net;		/* to each vertex from the one at hand, less what comes back */
-	TRY(TEMP(ctx, net, topo->n_vertices));
-	*out = true;
-	for (int v = 0; v < topo->n_vertices; v++) {
-		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++)
-			net[topo->link[topo->out[i]].to] += topo->link[topo->out[i]].capacity;
-		for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++)
-			net[topo->link[topo->in[i]].from] -= topo->link[topo->in[i]].capacity;
-		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
-			*out = *out && net[topo->link[topo->out[i]].to] == 0;
-			net[topo->link[topo->out[i]].to] = 0;
-		}
-		for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++) {
-			*out = *out && net[topo->link[topo->in[i]].from] == 0;
-			net[topo->link[topo->in[i]].from] = 0;
-		}
-	}
-	arena_release(&ctx->scratch, mark);
-	return OK;
-}
-
 Status
-cheapest_new(Ctx *ctx, const Topology *topo, Cheapest *out)
+cheapest_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, Cheapest *out)
 {
-	Cheapest c = { .ctx = ctx, .topo = topo, .path_from = -1 };
+	Cheapest c = { .ctx = ctx, .topo = topo, .path_from = -1, .n_roots = sym ? sym->n_leads : topo->n_ranks,
+		.roots = sym ? sym->lead : NULL };
 	bool mirrored;
-	TRY(is_mirrored(ctx, topo, &mirrored));
+	TRY(topo_mirrored(ctx, topo, &mirrored));
 	c.paired = !mirrored;
 	TRY(search_new(ctx, topo, &c.search));
 	TRY(TEMP(ctx, c.there, topo->n_ranks));
@@ -71,7 +46,8 @@ static int64_t
 cheapest_pair(Cheapest *c)
 {
 	int64_t least = -1;
-	for (int r = 0; r < c->topo->n_ranks; r++) {
+	for (int i = 0; i < c->n_roots; i++) {
+		int r = c->roots ? c->roots[i] : i;
 		int64_t up = search_arborescence(&c->search, r, true, c->into);
 		int64_t down = search_arborescence(&c->search, r, false, c->out_of);
 		if (up < 0 || down < 0 || (least >= 0 && up + down >= least))
@@ -82,13 +58,6 @@ cheapest_pair(Cheapest *c)
 		memcpy(c->back, c->out_of, (size_t)c->topo->n_ranks * sizeof *c->back);
 	}
 	return least;
-}
-
-void
-cheapest_price(Cheapest *c, const int64_t *price)
-{
-	search_price(&c->search, price);
-	c->path_from = -1;
 }
 
 /* The shortest path to `to`: its hops in `there`, each at the rank that it enters. */
@@ -107,6 +76,99 @@ cheapest_path(Cheapest *c, int from, int to)
 	return c->distance[to];
 }
 
+/* As cheapest_pair, each half with its part of the hops. */
+static int64_t
+limited_pair(Cheapest *c)
+{
+	int64_t least = -1;
+	for (int i = 0; i < c->n_roots; i++) {
+		int r = c->roots ? c->roots[i] : i;
+		int in = search_hops(&c->search, r, true, c->into), out = search_hops(&c->search, r, false, c->into);
+		int up_hops = c->max_depth / 2 > in ? c->max_depth / 2 : in, down_hops = c->max_depth - up_hops;
+		if (in < 0 || out < 0 || in + out > c->max_depth)
+			continue;
+		if (down_hops < out) {
+			down_hops = out;
+			up_hops = c->max_depth - out;
+		}
+		int64_t up = search_limited(&c->search, r, true, up_hops, c->into, NULL);
+		int64_t down = search_limited(&c->search, r, false, down_hops, c->out_of, NULL);
+		if (up < 0 || down < 0 || (least >= 0 && up + down >= least))
+			continue;
+		least = up + down;
+		c->root = r;
+		memcpy(c->there, c->into, (size_t)c->topo->n_ranks * sizeof *c->there);
+		memcpy(c->back, c->out_of, (size_t)c->topo->n_ranks * sizeof *c->back);
+	}
+	return least;
+}
+
+/* A tree both ways within half the hops from some rank. */
+static int64_t
+limited_spanning_tree(Cheapest *c)
+{
+	int64_t least = -1;
+	for (int i = 0; i < c->n_roots; i++) {
+		int64_t cost = search_limited(&c->search, c->roots ? c->roots[i] : i, false, c->max_depth / 2, c->into, c->out_of);
+		if (cost < 0 || (least >= 0 && cost >= least))
+			continue;
+		least = cost;
+		memcpy(c->there, c->into, (size_t)c->topo->n_ranks * sizeof *c->there);
+		memcpy(c->back, c->out_of, (size_t)c->topo->n_ranks * sizeof *c->back);
+	}
+	return least;
+}
+
+/* No path has more hops than there are other ranks. */
+static Status
+limited_path(Cheapest *c, int from, int to, int64_t *cost)
+{
+	ArenaMark mark = arena_mark(&c->ctx->scratch);
+	int n = c->topo->n_ranks, limit = c->max_depth < n ? c->max_depth : n - 1;
+	int64_t *layer;
+	TRY(TEMP(c->ctx, layer, ((size_t)limit + 1) * (size_t)n));
+	*cost = search_limited_path(&c->search, from, to, limit, layer, c->into);
+	for (int v = to; *cost >= 0 && v != from; v = c->search.hop[c->there[v]].src)
+		c->there[v] = c->into[v];
+	arena_release(&c->ctx->scratch, mark);
+	return OK;
+}
+
+static Status
+find_limited(Cheapest *c, int64_t *cost)
+{
+	const Demand *d = &c->demand;
+	if (d->kind == DEMAND_CARRY)
+		return limited_path(c, d->from, d->to, cost);
+	if (d->kind == DEMAND_SPREAD)
+		*cost = search_limited(&c->search, d->from, false, c->max_depth, c->there, NULL);
+	else if (d->kind == DEMAND_COLLECT)
+		*cost = search_limited(&c->search, d->to, true, c->max_depth, c->there, NULL);
+	else
+		*cost = c->paired ? limited_pair(c) : limited_spanning_tree(c);
+	return OK;
+}
+
+static int64_t
+find_any(Cheapest *c)
+{
+	const Demand *d = &c->demand;
+	if (d->kind == DEMAND_SPREAD)
+		return search_arborescence(&c->search, d->from, false, c->there);
+	if (d->kind == DEMAND_COLLECT)
+		return search_arborescence(&c->search, d->to, true, c->there);
+	if (d->kind == DEMAND_CARRY)
+		return cheapest_path(c, d->from, d->to);
+	return c->paired ? cheapest_pair(c) : search_spanning_tree(&c->search, c->there, c->back);
+}
+
+void
+cheapest_price(Cheapest *c, const int64_t *price)
+{
+	search_price(&c->search, price);
+	c->path_from = -1;
+}
+
 Status
 cheapest_find(Cheapest *c, Demand demand, int64_t *cost)
 {
@@ -114,16 +176,10 @@ cheapest_find(Cheapest *c, Demand demand, int64_t *cost)
 	c->demand = demand;
 	memset(c->there, -1, (size_t)n * sizeof *c->there);
 	memset(c->back, -1, (size_t)n * sizeof *c->back);
-	if (demand.kind == DEMAND_SPREAD)
-		*cost = search_arborescence(&c->search, demand.from, false, c->there);
-	else if (demand.kind == DEMAND_COLLECT)
-		*cost = search_arborescence(&c->search, demand.to, true, c->there);
-	else if (demand.kind == DEMAND_CARRY)
-		*cost = cheapest_path(c, demand.from, demand.to);
-	else if (c->paired)
-		*cost = cheapest_pair(c);
+	if (c->max_depth)
+		TRY(find_limited(c, cost));
 	else
-		*cost = search_spanning_tree(&c->search, c->there, c->back);
+		*cost = find_any(c);
 	for (int i = 0; i < c->n_used; i++)
 		c->uses[c->used[i]] = 0;
 	c->n_used = 0;

@@ -9,6 +9,9 @@ typedef struct {
 	Ctx *ctx;
 	const Topology *topo;
 	bool paired;		/* DEMAND_BOTH: up and down are two arborescences, not one tree both ways */
+	int max_depth;		/* hops of a tree, up and down; 0: any. With a limit, trees are cheap, not cheapest */
+	int n_roots;		/* ranks that may be the root of such a pair: all, or one of each orbit */
+	const int *roots;	/* NULL: all */
 	Search search;
 	Demand demand;		/* of the tree at hand */
 	int root;		/* of the tree at hand, if paired */
@@ -21,8 +24,9 @@ typedef struct {
 	int *uses;		/* and how often it uses each link of the topology */
 } Cheapest;
 
-/* In the scratch arena. DEMAND_BOTH starts paired where some link has no equal in the other direction. */
-Status cheapest_new(Ctx *ctx, const Topology *topo, Cheapest *out);
+/* In the scratch arena. DEMAND_BOTH starts paired where some link has no equal in the other direction.
+ * sym: what all prices will be symmetric under, or NULL. */
+Status cheapest_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, Cheapest *out);
 
 /* Prices from now on: one per link, 0 <= price < 2^SEARCH_PRICE_BITS. */
 void cheapest_price(Cheapest *c, const int64_t *price);

@@ -11,87 +11,80 @@
  * one comes in, too, and it goes on.
  *
  * Allreduce first packs trees that go up and down the same way; only if those stay below the bound, pairs of
- * arborescences. Links are counted in units of one physical link, so that numbers stay small. */
+ * arborescences. Links are counted in units of one physical link, so that numbers stay small.
+ *
+ * Where the topology has symmetries, links and demands are counted by orbits. A column is a tree of the first demand of an
+ * orbit, and stands for its images: all of them together, at rate x for each demand, load a link of orbit L with
+ * x * demands in the orbit * uses(L, t) / links in L. The optimum is the same, the program smaller by the size of the group. */
 #include "base/linear.h"
-#include "cheapest.h"
-#include "lp.h"
+#include "exact.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct column {
-	Tree tree;
-	int demand;
-	int n;			/* links in use */
-	int *link, *uses;
-};
-
-struct exact {
-	Ctx *ctx;
-	const Topology *topo;
-	Collective coll;
-	int root, n_demands, n_rows;	/* rows: the links, then the demands */
-	Cheapest cheapest;
-	int64_t unit;		/* one physical link, bytes/s */
-	struct column *column;
-	int n_columns, room;
-	int64_t *price;
-	double *dual, *value;	/* y and z of rows and x of trees, as GLPK says */
-	glp_prob *lp;
-	int loaded;		/* trees that the LP has; its first column is r */
-	bool solved;
-	bool proven;		/* y is exact and proves that `optimum` is the best algorithm bandwidth, bytes/s */
-	Frac optimum;
-	/* The basis: rows that are tight and columns in use, equally many; column -1 is r. */
-	int n_basis, *full, *basic, *place;	/* place[row]: in full, -1: it has slack */
-	Frac *x, *y;		/* of basic columns, in units; of full rows */
-};
-
-enum { RATE_COLUMN = -1 };
-
 static Status
-find_cheapest(struct exact *e, int d, int64_t *cost)
+find_cheapest(struct exact *e, int orbit, int64_t *cost)
 {
-	TRY(cheapest_find(&e->cheapest, collective_demand(e->coll, e->topo->n_ranks, e->root, d), cost));
+	TRY(cheapest_find(&e->cheapest, collective_demand(e->coll, e->topo->n_ranks, e->root, e->lead[orbit]), cost));
 	return *cost >= 0 ? OK : fail(e->ctx, INTERNAL, "%s: no tree over connected ranks", e->topo->name);
 }
 
 /* ---- columns ---- */
 
 static Status
-add_column(struct exact *e, int demand, const Tree *tree, const int *used, int n, const int *uses)
+add_column(struct exact *e, int orbit, const Tree *tree, const int *used, int n_used, const int *uses)
 {
-	if (e->n_columns == e->room) {
+	int n = 0;
+	if (e->n_columns == e->space) {
 		struct column *grown;
-		TRY(NEW(e->ctx, grown, 2 * (size_t)e->room + 64));
+		TRY(NEW(e->ctx, grown, 2 * (size_t)e->space + 64));
 		if (e->n_columns)
 			memcpy(grown, e->column, (size_t)e->n_columns * sizeof *grown);
 		e->column = grown;
-		e->room = 2 * e->room + 64;
+		e->space = 2 * e->space + 64;
+	}
+	for (int i = 0; i < n_used; i++) {
+		int row = e->sym->link_orbit[used[i]];
+		if (e->sum[row] == 0)
+			e->sum_row[n++] = row;
+		e->sum[row] += uses[used[i]];
 	}
 	struct column *c = &e->column[e->n_columns];
-	*c = (struct column){ .tree = *tree, .demand = demand, .n = n };
-	TRY(NEW(e->ctx, c->link, n));
+	*c = (struct column){ .tree = *tree, .orbit = orbit, .n = n, .depth = tree_depth(tree, e->work),
+		.hash = tree_hash(tree) };
+	TRY(NEW(e->ctx, c->row, n));
 	TRY(NEW(e->ctx, c->uses, n));
 	for (int i = 0; i < n; i++) {
-		c->link[i] = used[i];
-		c->uses[i] = uses[used[i]];
+		c->row[i] = e->sum_row[i];
+		c->uses[i] = e->sum[c->row[i]] * (e->members[orbit] / e->fold[c->row[i]]);
+		e->sum[c->row[i]] = 0;
 	}
 	e->n_columns++;
 	return OK;
+}
+
+static bool
+is_column(const struct exact *e, int orbit, uint64_t hash)
+{
+	for (int c = 0; c < e->n_columns; c++)
+		if (e->column[c].hash == hash && e->column[c].orbit == orbit)
+			return true;
+	return false;
 }
 
 /* A tree of a collective with one demand. */
 static Status
 add_tree(struct exact *e, const Tree *tree)
 {
+	if (is_column(e, 0, tree_hash(tree)))
+		return OK;
 	ArenaMark mark = arena_mark(&e->ctx->scratch);
 	int *used, *uses, n = 0;
 	TRY(TEMP(e->ctx, used, e->topo->n_links));
 	TRY(TEMP(e->ctx, uses, e->topo->n_links));
 	for (int i = 0; i < tree->n_down + tree->n_up; i++) {
-		const Edge *edge = i < tree->n_down ? &tree->down[i] : &tree->up[i - tree->n_down];
+		const Edge *edge = tree_edge(tree, i);
 		for (int k = 0; k < edge->n_links; k++)
 			if (uses[edge->link[k]]++ == 0)
 				used[n++] = edge->link[k];
@@ -101,34 +94,38 @@ add_tree(struct exact *e, const Tree *tree)
 	return OK;
 }
 
-static Status
-add_cheapest(struct exact *e, int demand)
+Status
+exact_add_cheapest(struct exact *e, int orbit, bool *added)
 {
 	Tree tree;
 	TRY(cheapest_tree(&e->cheapest, e->coll == GATHER, &tree));
-	return add_column(e, demand, &tree, e->cheapest.used, e->cheapest.n_used, e->cheapest.uses);
+	*added = !is_column(e, orbit, tree_hash(&tree));
+	return !*added ? OK : add_column(e, orbit, &tree, e->cheapest.used, e->cheapest.n_used, e->cheapest.uses);
 }
 
 /* ---- the linear program ---- */
 
+/* GLPK counts rows and columns from 1. */
 static void
 start_lp(void *with)
 {
 	struct exact *e = with;
-	int n_links = e->topo->n_links;
 	e->lp = glp_create_prob();
 	glp_set_obj_dir(e->lp, GLP_MAX);
 	glp_add_rows(e->lp, e->n_rows);
-	for (int l = 0; l < n_links; l++)
-		glp_set_row_bnds(e->lp, l + 1, GLP_UP, 0, (double)(e->topo->link[l].capacity / e->unit));
+	glp_set_row_bnds(e->lp, e->n_rows, GLP_FR, 0, 0);
+	for (int row = 0; row < e->n_links; row++)
+		glp_set_row_bnds(e->lp, row + 1, GLP_UP, 0, (double)e->room[row]);
 	/* r - sum of x(t) <= 0 */
 	glp_add_cols(e->lp, 1);
 	for (int d = 0; d < e->n_demands; d++) {
-		glp_set_row_bnds(e->lp, n_links + d + 1, GLP_UP, 0, 0);
-		e->place[d + 1] = n_links + d + 1;
-		e->dual[d + 1] = 1;
+		glp_set_row_bnds(e->lp, e->n_links + d + 1, GLP_UP, 0, 0);
+		e->index[d + 1] = e->n_links + d + 1;
+		e->entry[d + 1] = 1;
 	}
-	glp_set_mat_col(e->lp, 1, e->n_demands, e->place, e->dual);
+	e->index[e->n_demands + 1] = e->n_rows;
+	e->entry[e->n_demands + 1] = 1;
+	glp_set_mat_col(e->lp, 1, e->n_demands + 1, e->index, e->entry);
 	glp_set_col_bnds(e->lp, 1, GLP_LO, 0, 0);
 	glp_set_obj_coef(e->lp, 1, 1);
 }
@@ -139,14 +136,13 @@ load_columns(struct exact *e)
 	for (; e->loaded < e->n_columns; e->loaded++) {
 		const struct column *c = &e->column[e->loaded];
 		int col = glp_add_cols(e->lp, 1);
-		/* GLPK counts from 1; place and dual are free to be used as work space here. */
 		for (int i = 0; i < c->n; i++) {
-			e->place[i + 1] = c->link[i] + 1;
-			e->dual[i + 1] = c->uses[i];
+			e->index[i + 1] = c->row[i] + 1;
+			e->entry[i + 1] = (double)c->uses[i];
 		}
-		e->place[c->n + 1] = e->topo->n_links + c->demand + 1;
-		e->dual[c->n + 1] = -1;
-		glp_set_mat_col(e->lp, col, c->n + 1, e->place, e->dual);
+		e->index[c->n + 1] = e->n_links + c->orbit + 1;
+		e->entry[c->n + 1] = -1;
+		glp_set_mat_col(e->lp, col, c->n + 1, e->index, e->entry);
 		glp_set_col_bnds(e->lp, col, GLP_LO, 0, 0);
 	}
 }
@@ -178,10 +174,14 @@ solve_lp(void *with)
 	glp_init_smcp(&options);
 	options.msg_lev = GLP_MSG_OFF;
 	options.it_lim = LIMIT_LP_STEPS;
+	/* At the end of its time it may stop at a solution that is not the best. */
+	options.tm_lim = progress(e->ctx, "linear program: %d rows, %d trees", e->n_rows, e->n_columns);
+	options.tm_lim = options.tm_lim < 1 ? 1 : options.tm_lim;
 	load_columns(e);
 	/* A second try from scratch, should rounding have made the last basis singular. */
-	e->solved = glp_simplex(e->lp, &options) == 0 && glp_get_status(e->lp) == GLP_OPT;
-	if (!e->solved) {
+	int code = glp_simplex(e->lp, &options);
+	e->solved = code == 0 && glp_get_status(e->lp) == GLP_OPT;
+	if (!e->solved && code != GLP_ETMLIM) {
 		glp_std_basis(e->lp);
 		e->solved = glp_simplex(e->lp, &options) == 0 && glp_get_status(e->lp) == GLP_OPT;
 	}
@@ -189,6 +189,12 @@ solve_lp(void *with)
 		e->dual[row] = fmax(glp_get_row_dual(e->lp, row + 1), 0);
 	if (e->solved)
 		read_basis(e);
+}
+
+Status
+exact_solve(struct exact *e)
+{
+	return lp_guard(e->ctx, solve_lp, e);
 }
 
 static void
@@ -206,16 +212,17 @@ solve_basis(struct exact *e, bool transposed, Frac *out, bool *done)
 {
 	ArenaMark mark = arena_mark(&e->ctx->scratch);
 	size_t n = (size_t)e->n_basis, width = n + 1;
-	int64_t *m;
+	int64_t *m, *spare;
 	TRY(TEMP(e->ctx, m, n * width));
+	TRY(TEMP(e->ctx, spare, n * width));
 	for (size_t j = 0; j < n; j++) {
 		bool rate = e->basic[j] == RATE_COLUMN;
 		const struct column *c = rate ? NULL : &e->column[e->basic[j]];
-		for (int i = 0; i < (rate ? e->n_demands : c->n + 1); i++) {
-			int row = e->topo->n_links + (rate ? i : c->demand);
-			int64_t entry = rate ? 1 : -1;
+		for (int i = 0; i < (rate ? e->n_demands + 1 : c->n + 1); i++) {
+			int row = e->n_links + (rate ? i : c->orbit);
+			int64_t entry = !rate ? -1 : i < e->n_demands ? 1 : e->target.den;
 			if (!rate && i < c->n) {
-				row = c->link[i];
+				row = c->row[i];
 				entry = c->uses[i];
 			}
 			int at = e->place[row];
@@ -229,9 +236,9 @@ solve_basis(struct exact *e, bool transposed, Frac *out, bool *done)
 		if (transposed)
 			*right = e->basic[i] == RATE_COLUMN;
 		else
-			*right = e->full[i] < e->topo->n_links ? e->topo->link[e->full[i]].capacity / e->unit : 0;
+			*right = e->full[i] < e->n_links ? e->room[e->full[i]] : e->full[i] < e->n_rows - 1 ? 0 : e->target.num;
 	}
-	*done = linear_solve(m, e->n_basis, out);
+	*done = linear_solve(m, spare, e->n_basis, out);
 	arena_release(&e->ctx->scratch, mark);
 	return OK;
 }
@@ -250,18 +257,50 @@ common_denominator(const Frac *f, int n, int64_t limit)
 	return den;
 }
 
+/* y of the i-th full row as the price of one link of its orbit; z as that of one demand. */
+static bool
+price_of(const struct exact *e, int i, Frac *out)
+{
+	int row = e->full[i];
+	return frac_div(e->y[i], (Frac){ row < e->n_links ? e->fold[row] : e->members[row - e->n_links], 1 }, out);
+}
+
+/* The exact y and z in integers, in e->price; false: out of range. */
+static bool
+exact_prices(struct exact *e)
+{
+	int64_t den = 1, limit = (INT64_C(1) << SEARCH_PRICE_BITS) - 1, *of_row = e->sum;
+	Frac price;
+	for (int i = 0; i < e->n_basis; i++) {
+		if (!price_of(e, i, &price))
+			return false;
+		Wide next = (Wide)den / gcd64(den, price.den) * price.den;
+		if (next > limit)
+			return false;
+		den = (int64_t)next;
+	}
+	for (int i = 0; i < e->n_basis; i++) {
+		price_of(e, i, &price);
+		if ((Wide)price.num * (den / price.den) > limit)
+			return false;
+	}
+	for (int i = 0; i < e->n_basis; i++) {
+		price_of(e, i, &price);
+		of_row[e->full[i]] = price.num * (den / price.den);
+	}
+	for (int l = 0; l < e->topo->n_links; l++)
+		e->price[l] = of_row[e->sym->link_orbit[l]];
+	memcpy(&e->price[e->topo->n_links], &of_row[e->n_links], (size_t)e->n_demands * sizeof *of_row);
+	memset(of_row, 0, (size_t)e->n_rows * sizeof *of_row);
+	return true;
+}
+
 /* Is no tree under the exact y cheaper than its z? Those that are come in. *known: y is exact and nothing is out of range. */
 static Status
 prove_prices(struct exact *e, bool *known, bool *optimal)
 {
-	int64_t den = common_denominator(e->y, e->n_basis, (INT64_C(1) << SEARCH_PRICE_BITS) - 1), cost;
-	*known = den > 0;
-	memset(e->price, 0, (size_t)e->n_rows * sizeof *e->price);
-	for (int i = 0; i < e->n_basis && *known; i++) {
-		Wide price = (Wide)e->y[i].num * (den / e->y[i].den);
-		*known = price >> SEARCH_PRICE_BITS == 0;
-		e->price[e->full[i]] = (int64_t)price;
-	}
+	int64_t cost;
+	*known = exact_prices(e);
 	if (!*known)
 		return OK;
 	*optimal = true;
@@ -269,8 +308,9 @@ prove_prices(struct exact *e, bool *known, bool *optimal)
 	for (int d = 0; d < e->n_demands; d++) {
 		TRY(find_cheapest(e, d, &cost));
 		if (cost < e->price[e->topo->n_links + d]) {
-			*optimal = false;
-			TRY(add_cheapest(e, d));
+			bool added;
+			TRY(exact_add_cheapest(e, d, &added));
+			*optimal = *optimal && !added;
 		}
 	}
 	return OK;
@@ -279,51 +319,49 @@ prove_prices(struct exact *e, bool *known, bool *optimal)
 /* ---- result ---- */
 
 struct part {
-	int column, demand;
+	int column, orbit;
 	int64_t weight;
 };
 
 static int
-by_demand(const void *a, const void *b)
+by_orbit(const void *a, const void *b)
 {
 	const struct part *p = a, *q = b;
-	return p->demand != q->demand ? (p->demand > q->demand) - (p->demand < q->demand)
+	return p->orbit != q->orbit ? (p->orbit > q->orbit) - (p->orbit < q->orbit)
 	    : (p->column > q->column) - (p->column < q->column);
 }
 
-/* Parts to a packing: what a demand has above `each` goes, from its last trees. NULL: some demand has less. */
+/* Parts to a packing: what an orbit has above `each` goes, from its last trees. NULL: some orbit has less, or the numbers
+ * are too large. Each tree becomes its images, which share its weight. */
 static Status
 pack_parts(struct exact *e, struct part *part, int n, int64_t each, Frac unit, Packing **out)
 {
-	Packing *pack;
-	int64_t common = each;
-	qsort(part, (size_t)n, sizeof *part, by_demand);
+	Packing pack = { 0 };
+	qsort(part, (size_t)n, sizeof *part, by_orbit);
 	for (int i = 0, d = 0; d < e->n_demands; d++) {
 		int64_t room = each;
-		for (; i < n && part[i].demand == d; i++) {
+		for (; i < n && part[i].orbit == d; i++) {
 			part[i].weight = part[i].weight < room ? part[i].weight : room;
 			room -= part[i].weight;
-			common = gcd64(part[i].weight, common);
 		}
 		if (room > 0)
 			return OK;
 	}
-	if (common == 0 || (Wide)each / common * e->n_demands >> 32 || !frac_mul(unit, (Frac){ common, 1 }, &unit))
+	TRY(NEW(e->ctx, pack.tree, n));
+	TRY(NEW(e->ctx, pack.demand, n));
+	TRY(NEW(e->ctx, pack.weight, n));
+	if (!frac_div(unit, (Frac){ e->sym->size, 1 }, &pack.unit))
 		return OK;
-	TRY(NEW(e->ctx, pack, 1));
-	TRY(NEW(e->ctx, pack->tree, n));
-	TRY(NEW(e->ctx, pack->demand, n));
-	TRY(NEW(e->ctx, pack->weight, n));
-	pack->unit = unit;
 	for (int i = 0; i < n; i++) {
 		if (part[i].weight == 0)
 			continue;
-		pack->tree[pack->n_trees] = e->column[part[i].column].tree;
-		pack->demand[pack->n_trees] = part[i].demand;
-		pack->weight[pack->n_trees++] = part[i].weight / common;
+		if ((Wide)part[i].weight * e->members[part[i].orbit] >> 62)
+			return OK;
+		pack.tree[pack.n_trees] = e->column[part[i].column].tree;
+		pack.demand[pack.n_trees] = e->lead[part[i].orbit];
+		pack.weight[pack.n_trees++] = part[i].weight * e->members[part[i].orbit];
 	}
-	*out = pack;
-	return OK;
+	return pack_unfold(e->ctx, e->topo, e->sym, e->coll, e->root, &pack, out);
 }
 
 /* The exact x as a packing; NULL where its numbers are too large. */
@@ -332,19 +370,19 @@ exact_packing(struct exact *e, Packing **out)
 {
 	struct part *part;
 	int n = 0;
-	int64_t den = common_denominator(e->x, e->n_basis, INT64_C(1) << 32), each = 0;
+	int64_t den = common_denominator(e->x, e->n_basis, INT64_C(1) << PACKING_BITS), each = 0;
 	Frac unit;
 	if (den == 0 || !frac_make(e->unit, den, &unit))
 		return OK;
 	TRY(TEMP(e->ctx, part, e->n_basis));
 	for (int i = 0; i < e->n_basis; i++) {
 		Wide weight = (Wide)e->x[i].num * (den / e->x[i].den);
-		if (weight >> 62)
+		if (weight < 0 || weight >> 62)
 			return OK;
 		if (e->basic[i] == RATE_COLUMN)
 			each = (int64_t)weight;
 		else
-			part[n++] = (struct part){ e->basic[i], e->column[e->basic[i]].demand, (int64_t)weight };
+			part[n++] = (struct part){ e->basic[i], e->column[e->basic[i]].orbit, (int64_t)weight };
 	}
 	return pack_parts(e, part, n, each, unit, out);
 }
@@ -358,7 +396,7 @@ rounded_packing(struct exact *e, Packing **out)
 	int64_t *sum, each = INT64_MAX;
 	int n = 0;
 	TRY(TEMP(e->ctx, part, e->n_basis));
-	TRY(TEMP(e->ctx, load, e->topo->n_links));
+	TRY(TEMP(e->ctx, load, e->n_links));
 	TRY(TEMP(e->ctx, sum, e->n_demands));
 	for (int i = 0; i < e->n_basis; i++) {
 		if (e->basic[i] == RATE_COLUMN) {
@@ -367,17 +405,18 @@ rounded_packing(struct exact *e, Packing **out)
 		}
 		const struct column *c = &e->column[e->basic[i]];
 		for (int k = 0; k < c->n; k++)
-			load[c->link[k]] += c->uses[k] * e->value[i];
+			load[c->row[k]] += (double)c->uses[k] * e->value[i];
 	}
-	for (int l = 0; l < e->topo->n_links; l++)
-		congestion = fmax(congestion, load[l] * (double)e->unit / (double)e->topo->link[l].capacity);
-	Frac unit = pack_unit(e->topo, rate * e->n_demands / congestion * (double)e->unit);
+	for (int row = 0; row < e->n_links; row++)
+		congestion = fmax(congestion, load[row] / (double)e->room[row]);
+	int n_all = collective_demands(e->coll, e->topo->n_ranks);
+	Frac unit = pack_unit(e->topo, rate * n_all / congestion * (double)e->unit, n_all);
 	for (int i = 0; i < e->n_basis; i++) {
 		if (e->basic[i] == RATE_COLUMN)
 			continue;
 		int64_t weight = (int64_t)(e->value[i] / congestion * (double)e->unit / frac_double(unit) * (1 - 1e-9));
-		part[n] = (struct part){ e->basic[i], e->column[e->basic[i]].demand, weight };
-		sum[part[n++].demand] += weight;
+		part[n] = (struct part){ e->basic[i], e->column[e->basic[i]].orbit, weight };
+		sum[part[n++].orbit] += weight;
 	}
 	for (int d = 0; d < e->n_demands; d++)
 		each = sum[d] < each ? sum[d] : each;
@@ -386,41 +425,27 @@ rounded_packing(struct exact *e, Packing **out)
 	return *out ? pack_check(e->ctx, e->topo, *out) : OK;
 }
 
-static bool
-fits(struct exact *e, const Packing *pack)
-{
-	int64_t *load = e->price;
-	memset(load, 0, (size_t)e->topo->n_links * sizeof *load);
-	for (int t = 0; t < pack->n_trees; t++) {
-		const Tree *tree = &pack->tree[t];
-		for (int i = 0; i < tree->n_down + tree->n_up; i++) {
-			const Edge *edge = i < tree->n_down ? &tree->down[i] : &tree->up[i - tree->n_down];
-			for (int k = 0; k < edge->n_links; k++)
-				load[edge->link[k]] += pack->weight[t];
-		}
-	}
-	for (int l = 0; l < e->topo->n_links; l++)
-		if ((Wide)load[l] * pack->unit.num > (Wide)e->topo->link[l].capacity * pack->unit.den)
-			return false;
-	return true;
-}
-
 /* The certificate of the collective where it is tight, else y, times M by the size of a demand. */
 static Status
 bound_of(struct exact *e, const Bound *known, Bound *out)
 {
 	Bound bound = { .rate = e->optimum, .kind = collective_has_blocks(e->coll) ? CERTIFICATE_LENGTHS : CERTIFICATE_PRICES };
+	Frac *of_row;
 	if (frac_cmp(e->optimum, known->rate) >= 0) {
 		*out = *known;
 		return OK;
 	}
+	TRY(TEMP(e->ctx, of_row, e->n_links));
 	TRY(NEW(e->ctx, bound.part, e->topo->n_vertices));
 	TRY(NEW(e->ctx, bound.price, e->topo->n_links));
-	for (int l = 0; l < e->topo->n_links; l++) {
-		bound.price[l] = e->place[l] < 0 ? FRAC_ZERO : e->y[e->place[l]];
-		if (!frac_mul(bound.price[l], (Frac){ collective_shares(e->coll, e->topo->n_ranks), 1 }, &bound.price[l]))
+	for (int row = 0; row < e->n_links; row++) {
+		of_row[row] = FRAC_ZERO;
+		if (e->place[row] >= 0 && (!price_of(e, e->place[row], &of_row[row]) || !frac_mul(of_row[row],
+		    (Frac){ collective_shares(e->coll, e->topo->n_ranks), 1 }, &of_row[row])))
 			return OK;
 	}
+	for (int l = 0; l < e->topo->n_links; l++)
+		bound.price[l] = of_row[e->sym->link_orbit[l]];
 	*out = bound;
 	return OK;
 }
@@ -435,10 +460,11 @@ rounded_bound(struct exact *e, Bound *out)
 	Bound bound = { .kind = collective_has_blocks(e->coll) ? CERTIFICATE_LENGTHS : CERTIFICATE_PRICES };
 	double top = 1e-9;
 	Wide sum = 0, cost = 0;
-	for (int l = 0; l < e->topo->n_links; l++)
-		top = fmax(top, e->dual[l]);
+	for (int row = 0; row < e->n_links; row++)
+		top = fmax(top, e->dual[row] / (double)e->fold[row]);
 	for (int l = 0; l < e->topo->n_links; l++) {
-		e->price[l] = (int64_t)(e->dual[l] / top * (1 << BITS));
+		int row = e->sym->link_orbit[l];
+		e->price[l] = (int64_t)(e->dual[row] / (double)e->fold[row] / top * (1 << BITS));
 		sum += (Wide)e->topo->link[l].capacity * e->price[l];
 	}
 	/* The proof is for trees of any kind. */
@@ -447,7 +473,7 @@ rounded_bound(struct exact *e, Bound *out)
 	for (int d = 0; d < e->n_demands; d++) {
 		int64_t one;
 		TRY(find_cheapest(e, d, &one));
-		cost += one;
+		cost += (Wide)one * e->members[d];
 	}
 	if (cost == 0 || sum >> 100 || !frac_make(sum * shares, cost, &bound.rate) || frac_cmp(bound.rate, out->rate) >= 0)
 		return OK;
@@ -466,21 +492,32 @@ rounded_bound(struct exact *e, Bound *out)
 static Status
 price_columns(struct exact *e, bool *improved)
 {
+	/* Prices of PRICE_BITS, so that what is equal but for an error of GLPK's is equal; one more for each link, so that of
+	 * equal routes the shorter is cheaper. */
+	enum { PRICE_BITS = 28, SHIFT = SEARCH_PRICE_BITS - 1 - PRICE_BITS };
 	double top = 1e-9;
 	int64_t cost;
 	*improved = false;
-	for (int l = 0; l < e->topo->n_links; l++)
-		top = fmax(top, e->dual[l]);
-	double scale = ldexp(1, SEARCH_PRICE_BITS - 1) / top;
-	for (int l = 0; l < e->topo->n_links; l++)
-		e->price[l] = (int64_t)(e->dual[l] * scale);
+	for (int row = 0; row < e->n_links; row++)
+		top = fmax(top, e->dual[row] / (double)e->fold[row]);
+	double scale = ldexp(1, PRICE_BITS) / top;
+	for (int l = 0; l < e->topo->n_links; l++) {
+		int row = e->sym->link_orbit[l];
+		e->price[l] = ((int64_t)(e->dual[row] / (double)e->fold[row] * scale + 0.5) << SHIFT) + 1;
+	}
 	cheapest_price(&e->cheapest, e->price);
 	for (int d = 0; d < e->n_demands; d++) {
+		double exactly = 0;
 		TRY(find_cheapest(e, d, &cost));
-		if ((double)cost >= scale * (e->dual[e->topo->n_links + d] - 1e-7 / e->n_demands))
+		for (int i = 0; i < e->cheapest.n_used; i++) {
+			int l = e->cheapest.used[i], row = e->sym->link_orbit[l];
+			exactly += e->dual[row] / (double)e->fold[row] * e->cheapest.uses[l];
+		}
+		if (exactly >= (e->dual[e->n_links + d] - 1e-7 / e->n_demands) / e->members[d])
 			continue;
-		*improved = true;
-		TRY(add_cheapest(e, d));
+		bool added;
+		TRY(exact_add_cheapest(e, d, &added));
+		*improved = *improved || added;
 	}
 	return OK;
 }
@@ -496,8 +533,9 @@ first_columns(struct exact *e)
 		e->price[l] = 1 + (int64_t)(((Wide)least << (SEARCH_PRICE_BITS - 1)) / e->topo->link[l].capacity);
 	cheapest_price(&e->cheapest, e->price);
 	for (int d = 0; d < e->n_demands; d++) {
+		bool added;
 		TRY(find_cheapest(e, d, &cost));
-		TRY(add_cheapest(e, d));
+		TRY(exact_add_cheapest(e, d, &added));
 	}
 	return OK;
 }
@@ -508,12 +546,40 @@ proven_rate(struct exact *e, Frac *out)
 {
 	Frac sum = FRAC_ZERO, one;
 	for (int i = 0; i < e->n_basis; i++) {
-		if (e->full[i] >= e->topo->n_links)
+		if (e->full[i] >= e->n_links)
 			continue;
-		if (!frac_mul((Frac){ e->topo->link[e->full[i]].capacity, 1 }, e->y[i], &one) || !frac_add(sum, one, &sum))
+		if (!frac_mul((Frac){ e->room[e->full[i]], 1 }, e->y[i], &one) || !frac_add(sum, one, &sum))
 			return false;
 	}
-	return frac_mul(sum, (Frac){ collective_shares(e->coll, e->topo->n_ranks), 1 }, out);
+	return frac_mul(sum, (Frac){ collective_shares(e->coll, e->topo->n_ranks), 1 }, &sum)
+	    && frac_mul(sum, (Frac){ e->unit, 1 }, out);
+}
+
+Status
+exact_trees(struct exact *e, Packing **out)
+{
+	bool exact = e->n_basis <= LIMIT_LP_BASIS;
+	Packing *found = NULL;
+	Frac rate;
+	if (exact)
+		TRY(solve_basis(e, false, e->x, &exact));
+	if (exact)
+		TRY(exact_packing(e, &found));
+	/* What was read back is no proof until it is checked; and its rate must be a fraction of 64 bits. */
+	*out = found && pack_fits(e->topo, found, e->price) && pack_rate(found, e->coll, e->topo->n_ranks, &rate) ? found : NULL;
+	return OK;
+}
+
+/* *pack stays where the trees are not what e->optimum says. */
+static Status
+settle_trees(struct exact *e, Packing **pack)
+{
+	Packing *found;
+	Frac rate;
+	TRY(exact_trees(e, &found));
+	if (found && pack_rate(found, e->coll, e->topo->n_ranks, &rate) && frac_cmp(rate, e->optimum) == 0)
+		*pack = found;
+	return OK;
 }
 
 /* The basis at hand, exactly: its prices, and if these prove that it is optimal its trees. False in *optimal: trees came
@@ -521,9 +587,7 @@ proven_rate(struct exact *e, Frac *out)
 static Status
 settle_basis(struct exact *e, Packing **pack, bool *optimal)
 {
-	bool known = e->n_basis <= LIMIT_LP_BASIS, exact = false;
-	Packing *found = NULL;
-	Frac rate;
+	bool known = e->n_basis <= LIMIT_LP_BASIS;
 	*optimal = true;
 	if (known)
 		TRY(solve_basis(e, true, e->y, &known));
@@ -532,50 +596,155 @@ settle_basis(struct exact *e, Packing **pack, bool *optimal)
 	if (known && !*optimal)
 		return OK;
 	e->proven = known && proven_rate(e, &e->optimum);
-	if (e->proven)
-		TRY(solve_basis(e, false, e->x, &exact));
-	if (exact)
-		TRY(exact_packing(e, &found));
-	/* What was read back is no proof until it is checked. */
-	if (found && fits(e, found) && pack_rate(found, e->coll, e->topo->n_ranks, &rate)
-	    && frac_cmp(rate, e->optimum) == 0)
-		*pack = found;
+	return e->proven ? settle_trees(e, pack) : OK;
+}
+
+/* Algorithm bandwidth of the solution at hand, bytes/s. */
+static double
+rate_of(const struct exact *e)
+{
+	double rate = 0;
+	for (int i = 0; i < e->n_basis; i++)
+		rate = e->basic[i] == RATE_COLUMN ? e->value[i] : rate;
+	return rate * (double)e->unit * collective_shares(e->coll, e->topo->n_ranks);
+}
+
+/* Is the rate of the bound reached? No prices are needed then. */
+static Status
+settle_at_bound(struct exact *e, const Bound *bound, Packing **pack)
+{
+	if (rate_of(e) < frac_double(bound->rate) * (1 - 1e-9) || e->n_basis > LIMIT_LP_BASIS)
+		return OK;
+	e->optimum = bound->rate;
+	TRY(settle_trees(e, pack));
+	e->proven = e->at_bound = *pack != NULL;
 	return OK;
+}
+
+/* One tree for each demand, all at one rate. */
+static void
+first_solution(struct exact *e)
+{
+	e->n_basis = 0;
+	e->value[e->n_basis] = 1;
+	e->basic[e->n_basis++] = RATE_COLUMN;
+	for (int c = 0; c < e->n_demands; c++) {
+		e->value[e->n_basis] = 1;
+		e->basic[e->n_basis++] = c;
+	}
 }
 
 /* Solve to the end over the kinds of trees that `cheapest` finds. *pack: NULL only if GLPK has no solution. */
 static Status
-optimise(struct exact *e, Packing **pack)
+optimise(struct exact *e, const Bound *bound, Packing **pack)
 {
 	bool optimal = false;
 	*pack = NULL;
 	e->proven = false;
 	for (int round = 0; round < LIMIT_LP_ROUNDS && !optimal; round++) {
-		bool improved;
-		TRY(lp_guard(e->ctx, solve_lp, e));
-		if (!e->solved)
+		bool improved, known = e->solved;
+		TRY(exact_solve(e));
+		if (!e->solved) {
+			/* Out of time: the solution before this one is as it was; without any there are the first trees. */
+			e->ended = progress(e->ctx, "linear program") <= 0;
+			if (e->ended && !known)
+				first_solution(e);
+			return e->ended ? rounded_packing(e, pack) : OK;
+		}
+		TRY(settle_at_bound(e, bound, pack));
+		if (*pack)
 			return OK;
+		e->ended = progress(e->ctx, "linear program: round %d, %.4f of the bound", round + 1, rate_of(e) / frac_double(bound->rate)) <= 0;
+		if (e->ended)
+			break;
 		TRY(price_columns(e, &improved));
-		if (!improved)
-			TRY(settle_basis(e, pack, &optimal));
+		if (improved)
+			continue;
+		/* Of limited trees it is not known that none is cheaper: what they achieve is, and the bound stays what it was. */
+		optimal = e->cheapest.max_depth > 0;
+		TRY(optimal ? exact_trees(e, pack) : settle_basis(e, pack, &optimal));
 	}
 	return *pack ? OK : rounded_packing(e, pack);
 }
 
-static Status
-exact_new(Ctx *ctx, const Topology *topo, const Request *ask, struct exact *e)
+/* ---- orbits ---- */
+
+static int
+image_of_demand(const struct exact *e, const SymmetryMap *map, int d)
 {
-	*e = (struct exact){ .ctx = ctx, .topo = topo, .coll = ask->coll, .root = ask->root, .unit = topo_link_unit(topo) };
-	e->n_demands = collective_demands(ask->coll, topo->n_ranks);
-	e->n_rows = topo->n_links + e->n_demands;
+	Demand demand = collective_demand(e->coll, e->topo->n_ranks, e->root, d);
+	return collective_demand_of(e->coll, e->topo->n_ranks, e->root, demand.from < 0 ? -1 : map->vertex[demand.from],
+	    demand.to < 0 ? -1 : map->vertex[demand.to]);
+}
+
+static Status
+group_demands(struct exact *e)
+{
+	int n = collective_demands(e->coll, e->topo->n_ranks), *queue;
+	bool *seen;
+	TRY(TEMP(e->ctx, e->lead, n));
+	TRY(TEMP(e->ctx, e->members, n));
+	TRY(TEMP(e->ctx, queue, n));
+	TRY(TEMP(e->ctx, seen, n));
+	for (int d = 0; d < n; d++) {
+		int head = 0, tail = 0;
+		if (seen[d])
+			continue;
+		seen[d] = true;
+		queue[tail++] = d;
+		while (head < tail) {
+			int at = queue[head++];
+			for (int i = 0; i < e->sym->n_maps; i++) {
+				int to = image_of_demand(e, &e->sym->map[i], at);
+				if (!seen[to])
+					queue[tail++] = to;
+				seen[to] = true;
+			}
+		}
+		e->lead[e->n_demands] = d;
+		e->members[e->n_demands++] = tail;
+	}
+	return OK;
+}
+
+/* A row of links: sum of x * members * uses <= size * capacity, divided by what divides all of it but x and uses. */
+static Status
+measure_rows(struct exact *e)
+{
+	int64_t common = 0;
+	TRY(TEMP(e->ctx, e->room, e->n_links));
+	TRY(TEMP(e->ctx, e->fold, e->n_links));
+	for (int d = 0; d < e->n_demands; d++)
+		common = gcd64(e->members[d], common);
+	for (int l = 0; l < e->topo->n_links; l++) {
+		int row = e->sym->link_orbit[l], size = e->sym->orbit_size[row];
+		e->fold[row] = gcd64(size, common);
+		e->room[row] = e->topo->link[l].capacity / e->unit * (size / e->fold[row]);
+	}
+	return OK;
+}
+
+static Status
+exact_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Request *ask, struct exact *e)
+{
+	*e = (struct exact){ .ctx = ctx, .topo = topo, .sym = sym, .coll = ask->coll, .root = ask->root,
+		.unit = topo_link_unit(topo), .n_links = sym->n_orbits };
+	TRY(group_demands(e));
+	TRY(measure_rows(e));
+	e->n_rows = e->n_links + e->n_demands + 1;
 	size_t n = (size_t)e->n_rows;
-	TRY(cheapest_new(ctx, topo, &e->cheapest));
-	TRY(TEMP(ctx, e->price, n));
-	TRY(TEMP(ctx, e->dual, n + 2));
+	TRY(cheapest_new(ctx, topo, sym, &e->cheapest));
+	TRY(TEMP(ctx, e->work, topo->n_ranks));
+	TRY(TEMP(ctx, e->price, topo->n_links + e->n_demands));
+	TRY(TEMP(ctx, e->sum_row, n));
+	TRY(TEMP(ctx, e->sum, n));
+	TRY(TEMP(ctx, e->dual, n));
 	TRY(TEMP(ctx, e->value, n));
+	TRY(TEMP(ctx, e->index, n + 2));
+	TRY(TEMP(ctx, e->entry, n + 2));
 	TRY(TEMP(ctx, e->full, n));
 	TRY(TEMP(ctx, e->basic, n));
-	TRY(TEMP(ctx, e->place, n + 2));
+	TRY(TEMP(ctx, e->place, n));
 	TRY(TEMP(ctx, e->x, n));
 	return TEMP(ctx, e->y, n);
 }
@@ -592,32 +761,54 @@ wants_pairs(struct exact *e, const Bound *bound, const Packing *pack)
 	return !pack_rate(pack, e->coll, e->topo->n_ranks, &rate) || frac_double(rate) < 0.999 * frac_double(bound->rate);
 }
 
+/* The rate less the tolerance, in units of a demand; false: it needs too many digits. */
+static bool
+set_target(struct exact *e, const Packing *pack, Frac tolerance)
+{
+	Frac keep, rate, share = { collective_shares(e->coll, e->topo->n_ranks), 1 };
+	if (e->proven)
+		rate = e->optimum;
+	else if (!pack_rate(pack, e->coll, e->topo->n_ranks, &rate))
+		return false;
+	return frac_sub(FRAC_ONE, tolerance, &keep) && frac_mul(rate, keep, &rate) && frac_div(rate, share, &rate)
+	    && frac_div(rate, (Frac){ e->unit, 1 }, &e->target) && e->target.num >> 40 == 0 && e->target.den >> 40 == 0;
+}
+
 Status
-pack_exact(Ctx *ctx, const Topology *topo, const Bound *bound, const Packing *pool, const Request *ask, Packing **out,
-    Bound *proof)
+pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Packing *pool,
+    const Request *ask, Packing **out, Bound *proof)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct exact e;
 	Packing *pack, *paired;
-	TRY(exact_new(ctx, topo, ask, &e));
+	TRY(exact_new(ctx, topo, sym, ask, &e));
+	e.cheapest.max_depth = ask->max_depth;
 	TRY(first_columns(&e));
 	for (int t = 0; pool && t < pool->n_trees; t++)
 		TRY(add_tree(&e, &pool->tree[t]));
 	TRY(lp_guard(ctx, start_lp, &e));
-	Status status = optimise(&e, &pack);
-	if (status == OK && wants_pairs(&e, bound, pack)) {
+	Status status = optimise(&e, bound, &pack);
+	if (status == OK && !e.ended && wants_pairs(&e, bound, pack)) {
 		e.cheapest.paired = true;
-		status = optimise(&e, &paired);
+		status = optimise(&e, bound, &paired);
 		pack = paired ? paired : pack;
 	}
-	if (status == OK && e.solved)
+	if (status == OK && e.solved && e.at_bound)
+		*proof = *bound;
+	else if (status == OK && e.solved && !ask->max_depth && !e.ended)
 		status = e.proven ? bound_of(&e, bound, proof) : rounded_bound(&e, proof);
+	bool exact = (e.proven || ask->max_depth) && !e.ended;
+	if (status == OK && pack && exact && ask->minimise && set_target(&e, pack, ask->tolerance))
+		status = exact_fewer(&e, &pack);
+	if (status == OK && pack && e.solved && ask->max_trees && pack->n_trees > ask->max_trees)
+		status = exact_at_most(&e, ask->max_trees, &pack);
 	if (status == OK)
 		status = lp_guard(ctx, end_lp, &e);
 	lp_release();
 	TRY(status);
 	if (pack)
-		talk(ctx, "lp: %d trees of %d that came up, %s", pack->n_trees, e.n_columns, e.proven ? "proven" : "rounded");
+		talk(ctx, "lp: %d rows, %d trees of %d that came up, %s", e.n_rows, pack->n_trees, e.n_columns,
+		    e.ended ? "cut short" : ask->max_depth ? "of limited depth" : e.proven ? "proven" : "rounded");
 	arena_release(&ctx->scratch, mark);
 	*out = pack;
 	return OK;

@@ -362,6 +362,10 @@ try_unit(struct ilp *p, Frac base, int parts, Packing **out, bool *fine)
 	ArenaMark mark = arena_mark(&p->ctx->scratch);
 	bool found = false;
 	Frac reached;
+	if (progress(p->ctx, "ilp: units of 1/%d", parts) <= 0) {
+		*fine = false;
+		return OK;
+	}
 	*fine = frac_div(base, (Frac){ parts, 1 }, &p->unit) && floor_units(p->top, p->unit) <= LIMIT_ILP_UNITS;
 	if (!*fine)
 		return OK;

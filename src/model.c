@@ -169,6 +169,25 @@ collective_demand(Collective coll, int n_ranks, int root, int d)
 }
 
 int
+collective_demand_of(Collective coll, int n_ranks, int root, int from, int to)
+{
+	switch (coll) {
+	case GATHER:
+		return from - (from > root);
+	case SCATTER:
+		return to - (to > root);
+	case ALLGATHER:
+		return from;
+	case REDUCESCATTER:
+		return to;
+	case ALLTOALL:
+		return from * (n_ranks - 1) + to - (to > from);
+	default:
+		return 0;
+	}
+}
+
+int
 collective_shares(Collective coll, int n_ranks)
 {
 	return collectives[coll].blocks ? n_ranks : 1;

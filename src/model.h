@@ -102,6 +102,34 @@ typedef struct {
 	int *first_out, *out, *first_in, *in;
 } Topology;
 
+/* ---- Symmetry --------------------------------------------------------------------------------------- */
+
+enum { SYMMETRY_MAPS = 16 };	/* more than levels of a machine: GPUs of a server, servers of a rack, racks */
+
+typedef struct {
+	int order;		/* applied so often it is the identity; >= 2 */
+	const int *vertex, *link;	/* images: ranks go to ranks, links to links of the same class and capacity */
+} SymmetryMap;
+
+/* A commutative group of automorphisms of a topology: the direct product of the cyclic groups of its maps. A rank is moved
+ * by every element but the identity, or by none. Links in one orbit have one number. */
+typedef struct {
+	int n_maps;
+	SymmetryMap *map;
+	int size;		/* elements of the group: the product of the orders; 1: nothing is known to be alike */
+	int n_orbits;		/* of links, numbered by their first link */
+	int *link_orbit, *orbit_size;
+	int n_leads, *lead;	/* one rank of each orbit of ranks, its first, ascending */
+} Symmetry;
+
+/* The element at hand, as images of vertices and links; the identity at first. */
+typedef struct {
+	const Topology *topo;
+	const Symmetry *sym;
+	int count[SYMMETRY_MAPS];
+	int *vertex, *link;
+} SymmetryWalk;
+
 /* ---- Collectives ------------------------------------------------------------------------------------- */
 
 /* name, has a root, reduces, blocks of the buffer: 0 = none, 1 = n blocks, 2 = n * n */
@@ -154,6 +182,9 @@ typedef struct {
 int collective_demands(Collective coll, int n_ranks);
 Demand collective_demand(Collective coll, int n_ranks, int root, int d);
 
+/* The other way: the number of the demand with these ends. */
+int collective_demand_of(Collective coll, int n_ranks, int root, int from, int to);
+
 /* M by the size of one demand: the algorithm bandwidth is so many times the rate of a demand. */
 int collective_shares(Collective coll, int n_ranks);
 
@@ -173,13 +204,22 @@ typedef struct {
 	Edge *down, *up;
 } Tree;
 
+/* Edge i of all, down before up. */
+static inline const Edge *
+tree_edge(const Tree *tree, int i)
+{
+	return i < tree->n_down ? &tree->down[i] : &tree->up[i - tree->n_down];
+}
+
+enum { PACKING_BITS = 50 };	/* of all weights together: 4096 ranks use no link so often that loads overflow */
+
 /* Trees with rates, which are whole multiples of one unit: tree t carries weight[t] * unit bytes/s. The sum over
  * trees of rate * (edges that use link l) is at most capacity(l), for every l. */
 typedef struct {
 	int n_trees;
 	Tree *tree;
 	int *demand;		/* of each tree, ascending; NULL: the collective has one demand */
-	int64_t *weight;	/* of each tree, >= 1; the same sum for each demand; together at most 2^32 */
+	int64_t *weight;	/* of each tree, >= 1; the same sum for each demand; together at most 2^PACKING_BITS */
 	Frac unit;		/* bytes/s, above 0 */
 } Packing;
 

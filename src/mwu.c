@@ -210,6 +210,11 @@ run_phase(struct mwu *m, double step, int rounds, double epsilon, struct gap *ga
 	for (int c = 0; c < m->n_columns; c++)
 		m->column[c].flow = 0;
 	for (*done = false; !*done && rounds > 0; rounds--) {
+		if (rounds % 16 == 0 && progress(m->ctx, "mwu: %.4f of the optimum", gap->rate / gap->best_dual) <= 0) {
+			*done = gap->congestion > 0;
+			if (*done)
+				break;
+		}
 		TRY(push_round(m, step, &flow_sum, gap));
 		*done = gap->rate >= (1 - epsilon) * gap->best_dual;
 	}
@@ -244,7 +249,7 @@ to_packing(struct mwu *m, const struct gap *gap, Packing **out)
 	TRY(NEW(m->ctx, pack, 1));
 	TRY(NEW(m->ctx, pack->tree, m->n_columns));
 	TRY(NEW(m->ctx, pack->weight, m->n_columns));
-	pack->unit = pack_unit(m->topo, gap->rate);
+	pack->unit = pack_unit(m->topo, gap->rate, 1);
 	double least = lightest_kept(m);
 	for (int c = 0; c < m->n_columns && pack->n_trees < LIMIT_MWU_TREES; c++) {
 		if (m->column[c].flow < least)
@@ -269,7 +274,7 @@ pack_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask,
 	double epsilon = frac_double(ask->epsilon), step = epsilon;
 	bool done = false;
 	int rounds = 0;
-	TRY(cheapest_new(ctx, topo, &m.tree));
+	TRY(cheapest_new(ctx, topo, NULL, &m.tree));
 	TRY(TEMP(ctx, m.weight, topo->n_links));
 	TRY(TEMP(ctx, m.load, topo->n_links));
 	TRY(TEMP(ctx, m.price, topo->n_links));

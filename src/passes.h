@@ -32,6 +32,9 @@ Status topo_check(Ctx *ctx, const char *label, const Topology *topo);
 /* The largest rate, in bytes/s, of which every physical link's capacity is a multiple: "one link" where links are alike. */
 int64_t topo_link_unit(const Topology *topo);
 
+/* Is there as much capacity from a to b as from b to a, for all vertices? */
+Status topo_mirrored(Ctx *ctx, const Topology *topo, bool *out);
+
 /* "sha256:" and 64 hex digits of the canonical text, which emit_topo_canonical writes. */
 Status topo_digest(Ctx *ctx, const Topology *topo, const char **out);
 
@@ -50,13 +53,24 @@ Status topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int 
  * Fails: INFEASIBLE some rank cannot reach some other, naming both. */
 Status topo_induce(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned classes, Topology **out);
 
+/* ---- symmetry.c ---------------------------------------------------------------------------------------- */
+
+/* A group of automorphisms that moves as many ranks as it can: none of the root's server (root -1: no root), and of the
+ * others those whose servers have the most common size. wanted: false gives the group of one.
+ * Cost: a sort of the links for each divisor of the number of ranks. Random: none. */
+Status topo_symmetry(Ctx *ctx, const Topology *topo, int root, bool wanted, Symmetry **out);
+
+/* All elements: a walk begins at the identity, in the scratch arena, and false ends it, there again. */
+Status symmetry_walk(Ctx *ctx, const Topology *topo, const Symmetry *sym, SymmetryWalk *out);
+bool symmetry_next(SymmetryWalk *walk);
+
 /* ---- bound.c ------------------------------------------------------------------------------------------- */
 
 /* What no algorithm can beat, with its proof. Exact.
  * broadcast, reduce: minimum cut over all other ranks (Edmonds 1973; Blink 3.1).
  * allreduce: the least of the partition bound (Nash-Williams, Tutte; schedule-format.md, "Rate, bound and certificate")
  * and of the directed minimum cuts. Cost: O(n^2) maximum flows. Fails: INTERNAL other collectives. */
-Status bound_compute(Ctx *ctx, const Topology *topo, Collective coll, int root, Bound *out);
+Status bound_compute(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, Bound *out);
 
 /* Recompute from the certificate alone what it proves. Fails: UNVERIFIED where it proves nothing. */
 Status bound_from_certificate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root,
@@ -82,6 +96,8 @@ typedef struct {
 	Frac tolerance;		/* 0 <= tolerance < 1: gap to the optimum, as far as it is known, that fewer trees may leave */
 	PackingKind packing;
 	bool minimise;		/* false: keep the trees and rates of MWU, or of the linear program */
+	int max_depth;		/* hops of a tree, up and down together; 0: any */
+	int max_trees;		/* 0: any */
 	int variant;		/* 0: MWU starts from weights of 1 / capacity; others lean to other trees at first */
 } Request;
 
@@ -89,6 +105,12 @@ typedef struct {
  * root: of the collective; allreduce takes the centre. The longest branch comes first, since it ends last. */
 Status tree_arrange(Ctx *ctx, int n_ranks, Collective coll, int root, const Edge *there, const Edge *back, int n_edges,
     Tree *out);
+
+/* Hops from the farthest rank to the root, and from there to the farthest. work: n_ranks. */
+int tree_depth(const Tree *tree, int *work);
+
+/* Of the edges, whatever their order and wherever the root is: an allreduce's tree and its way back have the same ones. */
+uint64_t tree_hash(const Tree *tree);
 
 /* Pack arborescences (broadcast, reduce) or spanning trees (allreduce) by multiplicative weights.
  * Where links are not alike in both directions, a tree of an allreduce is a pair: an arborescence into a rank, and one out
@@ -119,18 +141,56 @@ Status pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing
  * *proof: `bound`; or, where that is not tight, prices or lengths that prove the optimum, or one a little above it where
  * *out is rounded.
  * Fails: NO_MEMORY. Cost: a linear program of n_links + n_demands rows for each round of trees that come in. */
-Status pack_exact(Ctx *ctx, const Topology *topo, const Bound *bound, const Packing *pool, const Request *ask, Packing **out,
-    Bound *proof);
+Status pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Packing *pool,
+    const Request *ask, Packing **out, Bound *proof);
+
+/* Every tree becomes its images under the group, each as heavy as it; images that are one tree are merged, and weights
+ * divided by what divides all of them.
+ * pack: trees of the first demand of each orbit, whose rates times the number of elements are right.
+ * *out: ordered by demand; NULL where weights are out of range. Fails: LIMIT more trees or edges than a schedule may have. */
+Status pack_unfold(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, const Packing *pack,
+    Packing **out);
+
+/* No link carries more than its capacity. load: work space of n_links. */
+bool pack_fits(const Topology *topo, const Packing *pack, int64_t *load);
+
+/* The fewest trees within ask->tolerance of the optimum, none deeper than ask->max_depth, for a collective with one demand: by
+ * trying all of them, where there are at most LIMIT_FEW_TREES, no switches, and for allreduce as much capacity each way. With
+ * ask->max_trees the highest rate of so many.
+ * optimum: bytes/s; no less than the best rate of trees of that depth.
+ * *out: NULL where that is not so, where no trees have that rate, or after LIMIT_FEW_NODES. *proven: no packing of fewer
+ * trees has that rate (of as many has a higher one). */
+Status pack_fewest(Ctx *ctx, const Topology *topo, Frac optimum, const Request *ask, Packing **out, bool *proven);
+
+/* All these trees, with weights of 1: a pool. NULL where there are too many. */
+Status pack_every(Ctx *ctx, const Topology *topo, const Request *ask, Packing **out);
 
 /* The trees of both, each once; weights of 1: a pool to choose from, which need not fit the capacities. */
 Status pack_pool(Ctx *ctx, const Packing *a, const Packing *b, Packing **out);
 
+/* The least max_depth and max_trees for which there are trees at all. */
+Status plan_least(Ctx *ctx, const Topology *topo, const Request *ask, int *depth, int *trees);
+
+/* Is it worth while to look for symmetries? Where they are found they are used. */
+bool plan_by_symmetry(const Topology *topo, const Request *ask);
+
 /* Blink's planner: MWU, with PACKING_EXACT the linear program over its trees, then the ILP.
  * *proof: `bound`, or a lower one that the linear program proves. */
-Status plan_trees(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask, Packing **out, Bound *proof);
+Status plan_trees(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask,
+    Packing **out, Bound *proof);
+
+typedef struct {
+	int trees, depth;
+	Frac rate;		/* bytes/s */
+} ParetoPoint;
+
+/* The frontier of rate, number of trees and depth, as far as the planner finds it, the highest rate first: it plans for every
+ * depth, and for each of them with fewer and fewer trees. */
+Status plan_pareto(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask,
+    ParetoPoint **out, int *n);
 
 /* A unit in which trees of `rate` bytes/s together have weights of 20 bits; of fewer where capacities are that large. */
-Frac pack_unit(const Topology *topo, double rate);
+Frac pack_unit(const Topology *topo, double rate, int n_demands);
 
 /* Algorithm bandwidth, bytes/s: rate of a demand, times M by its size; false where that needs more than 64 bits. */
 bool pack_rate(const Packing *pack, Collective coll, int n_ranks, Frac *out);

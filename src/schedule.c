@@ -294,33 +294,15 @@ sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out)
 	return OK;
 }
 
-/* Hops of the longest chain; parents come first, so one sweep in that order does. */
-static int
-phase_depth(const Edge *edge, int n, bool down, int *depth)
-{
-	int deepest = 0;
-	for (int e = 0; e < n; e++) {
-		const Edge *hop = &edge[down ? e : n - 1 - e];
-		int near = down ? hop->src : hop->dst, far = down ? hop->dst : hop->src;
-		depth[far] = depth[near] + 1;
-		deepest = depth[far] > deepest ? depth[far] : deepest;
-	}
-	return deepest;
-}
-
 Status
 sched_depth(Ctx *ctx, const Schedule *sched, int *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	int *depth, deepest = 0;
-	TRY(TEMP(ctx, depth, sched->topo->n_ranks));
+	int *work, deepest = 0;
+	TRY(TEMP(ctx, work, sched->topo->n_ranks));
 	for (int t = 0; t < sched->n_segments; t++) {
-		const Tree *tree = &sched->segment[t].tree;
-		depth[tree->root] = 0;
-		int up = phase_depth(tree->up, tree->n_up, false, depth);
-		depth[tree->root] = 0;
-		int down = phase_depth(tree->down, tree->n_down, true, depth);
-		deepest = up + down > deepest ? up + down : deepest;
+		int depth = tree_depth(&sched->segment[t].tree, work);
+		deepest = depth > deepest ? depth : deepest;
 	}
 	arena_release(&ctx->scratch, mark);
 	*out = deepest;

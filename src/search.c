@@ -1,11 +1,18 @@
 /* Routes: Dijkstra from each rank over the vertices that are no ranks, since a route passes through no third GPU.
  * Arborescences: every rank but the root takes its cheapest entering hop; a cycle of such hops is contracted to one
  * vertex whose entering hops cost what they save less (Edmonds), and opened again in reverse order at the end. The
- * entering hops of a (contracted) vertex lie in a leftist heap with lazy additions, so a contraction is a merge. */
+ * entering hops of a (contracted) vertex lie in a leftist heap with lazy additions, so a contraction is a merge.
+ *
+ * Shallow trees: what Edmonds pays for each (contracted) vertex is a dual solution. A tree is cheapest if all its hops are
+ * tight, that is cost just what is paid for the sets that they enter, and no contracted set that was paid for is entered
+ * twice. Tight hops connect each such set strongly, so a breadth-first search that keeps to these two rules reaches
+ * every rank, wherever it enters, and early. For spanning trees the sets are Kruskal's: the parts that edges up to some
+ * cost connect, each paid for with what the next one costs more. */
 #include "search.h"
 
 #include "passes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A hop in a leftist heap. */
@@ -17,13 +24,21 @@ struct cone {
 struct arbor {
 	int heap;		/* of entering hops; -1: empty */
 	int seen;		/* start of the walk that passed here; -1 */
-	int up, size;		/* union-find without path compression, so that joins can be undone */
+	int up, size;		/* union-find */
 };
 
-struct contraction {
-	int vertex;		/* representative of the contracted cycle */
-	int joins;		/* length of `joined` before it */
-	int first, n;		/* its hops in `chosen` */
+/* An edge of a spanning tree. */
+struct rung {
+	int64_t cost;
+	int v, w;
+};
+
+/* A rank (0 .. n_ranks-1) or a set that was contracted, in the laminar family of sets. */
+struct level {
+	int parent;		/* the least set around it that was paid for; -1: none */
+	int depth;		/* sets around it */
+	int64_t paid;
+	bool entered;		/* by the search for a shallow tree */
 };
 
 Status
@@ -49,10 +64,12 @@ search_new(Ctx *ctx, const Topology *topo, Search *out)
 	}
 	TRY(TEMP(ctx, s.cone, s.n_hops));
 	TRY(TEMP(ctx, s.arbor, n));
-	TRY(TEMP(ctx, s.contraction, n));
-	TRY(TEMP(ctx, s.chosen, 2 * (size_t)n));
-	TRY(TEMP(ctx, s.joined, n));
+	TRY(TEMP(ctx, s.rung, n));
 	TRY(TEMP(ctx, s.pair, 3 * (size_t)n));
+	TRY(TEMP(ctx, s.level, 2 * (size_t)n));
+	TRY(TEMP(ctx, s.node, n));
+	TRY(TEMP(ctx, s.queue, n));
+	TRY(TEMP(ctx, s.reach, 2 * (size_t)n));
 	*out = s;
 	return OK;
 }
@@ -167,14 +184,18 @@ search_route(const Search *s, int h, int link[LIMIT_ROUTE_LINKS])
 
 /* ---- paths ---- */
 
-/* Hops that leave a rank: hop number first + i, or, without switches, link out[first + i]. */
+/* The i-th hop that leaves (enters) a rank, in order of the other end if there are switches; -1: no more. */
 static int
-hop_leaving(const Search *s, int rank, int i)
+hop_at(const Search *s, int rank, int i, bool entering)
 {
 	const Topology *topo = s->topo;
-	if (s->switched)
-		return i < topo->n_ranks - 1 ? rank * (topo->n_ranks - 1) + i : -1;
-	return topo->first_out[rank] + i < topo->first_out[rank + 1] ? topo->out[topo->first_out[rank] + i] : -1;
+	const int *first = entering ? topo->first_in : topo->first_out;
+	int n = topo->n_ranks, other = i + (i >= rank);
+	if (!s->switched)
+		return first[rank] + i < first[rank + 1] ? (entering ? topo->in : topo->out)[first[rank] + i] : -1;
+	if (i >= n - 1)
+		return -1;
+	return entering ? other * (n - 1) + rank - (rank > other) : rank * (n - 1) + i;
 }
 
 void
@@ -188,7 +209,7 @@ search_paths(Search *s, int from, int64_t *distance, int *hop)
 	}
 	for (int v = from; v >= 0;) {
 		done[v] = 1;
-		for (int i = 0, h; (h = hop_leaving(s, v, i)) >= 0; i++) {
+		for (int i = 0, h; (h = hop_at(s, v, i, false)) >= 0; i++) {
 			int w = s->hop[h].dst;
 			if (s->hop[h].cost < 0 || done[w] || (distance[w] >= 0 && distance[v] + s->hop[h].cost >= distance[w]))
 				continue;
@@ -244,13 +265,16 @@ cone_merge(Search *s, int a, int b)
 static int
 find(const Search *s, int v)
 {
-	while (s->arbor[v].up >= 0)
-		v = s->arbor[v].up;
+	for (; s->arbor[v].up >= 0; v = s->arbor[v].up) {
+		int above = s->arbor[s->arbor[v].up].up;
+		if (above >= 0)
+			s->arbor[v].up = above;
+	}
 	return v;
 }
 
 static bool
-join(Search *s, int v, int w, int *joins)
+join(Search *s, int v, int w)
 {
 	v = find(s, v);
 	w = find(s, w);
@@ -263,18 +287,7 @@ join(Search *s, int v, int w, int *joins)
 	}
 	s->arbor[w].up = v;
 	s->arbor[v].size += s->arbor[w].size;
-	s->joined[(*joins)++] = w;
 	return true;
-}
-
-static void
-undo_joins(Search *s, int *joins, int down_to)
-{
-	while (*joins > down_to) {
-		struct arbor *w = &s->arbor[s->joined[--*joins]];
-		s->arbor[w->up].size -= w->size;
-		w->up = -1;
-	}
 }
 
 /* A hop's ends as the search sees them: with `into`, hops are walked against. */
@@ -290,14 +303,80 @@ head_of(const Search *s, int h, bool into)
 	return into ? s->hop[h].src : s->hop[h].dst;
 }
 
+/* ---- shallow trees ---- */
+
+/* Sets that were not paid for go, and each level knows its depth. Parents have higher numbers than children. */
+static void
+settle_levels(Search *s, int n_levels)
+{
+	struct level *level = s->level;
+	for (int i = n_levels - 1; i >= 0; i--) {
+		int up = level[i].parent;
+		if (up >= 0 && level[up].paid == 0)
+			level[i].parent = up = level[up].parent;
+		level[i].depth = up < 0 ? 0 : level[up].depth + 1;
+		level[i].entered = false;
+	}
+}
+
+/* May the tree grow from u to w by a hop (or an edge) of this cost? It enters the sets around w that u is not in. */
+static bool
+is_open(const Search *s, int u, int w, int64_t cost)
+{
+	const struct level *level = s->level;
+	int a = w, b = u;
+	while (a != b) {
+		if (b < 0 || (a >= 0 && level[a].depth >= level[b].depth)) {
+			if (level[a].entered || level[a].paid > cost)
+				return false;
+			cost -= level[a].paid;
+			a = level[a].parent;
+		} else {
+			b = level[b].parent;
+		}
+	}
+	return cost == 0;
+}
+
+static void
+enter(Search *s, int w)
+{
+	for (; w >= 0 && !s->level[w].entered; w = s->level[w].parent)
+		s->level[w].entered = true;
+}
+
+/* in[v]: the hop of each rank but the root, on a tight tree. Returns the ranks reached. */
+static int
+flatten(Search *s, int root, bool into, int *in)
+{
+	int head = 0, tail = 0;
+	s->queue[tail++] = root;
+	enter(s, root);
+	while (head < tail) {
+		int u = s->queue[head++];
+		for (int i = 0, h; (h = hop_at(s, u, i, into)) >= 0; i++) {
+			int w = into ? s->hop[h].src : s->hop[h].dst;
+			if (s->level[w].entered || s->hop[h].cost < 0 || !is_open(s, u, w, s->hop[h].cost))
+				continue;
+			enter(s, w);
+			in[w] = h;
+			s->queue[tail++] = w;
+		}
+	}
+	return tail;
+}
+
+/* ---- Edmonds ---- */
+
 int64_t
 search_arborescence(Search *s, int root, bool into, int *in)
 {
-	int n = s->topo->n_ranks, joins = 0, n_contractions = 0, kept = 0;
+	int n = s->topo->n_ranks, n_levels = n, *walk = s->pair;
 	int64_t total = 0;
-	int *walk = s->pair, *walk_hop = s->pair + n;
 	for (int v = 0; v < n; v++) {
 		s->arbor[v] = (struct arbor){ .heap = -1, .seen = -1, .up = -1, .size = 1 };
+		s->level[v] = (struct level){ .parent = -1 };
+		s->node[v] = v;
 		in[v] = -1;
 	}
 	s->arbor[root].seen = root;
@@ -323,38 +402,29 @@ search_arborescence(Search *s, int root, bool into, int *in)
 			if (s->arbor[v].heap >= 0)
 				s->cone[s->arbor[v].heap].add -= cost;
 			total += cost;
-			walk[length] = v;
-			walk_hop[length++] = h;
+			s->level[s->node[v]].paid = cost;
+			walk[length++] = v;
 			s->arbor[v].seen = start;
 			int tail = find(s, tail_of(s, h, into));
 			if (s->arbor[tail].seen == start) {
 				/* The walk met itself: contract the cycle from tail to v. */
-				int before = joins, end = length, merged = -1, w;
+				int merged = -1, w;
 				do {
 					w = walk[--length];
 					merged = cone_merge(s, merged, s->arbor[w].heap);
-				} while (join(s, tail, w, &joins));
+					s->level[s->node[w]].parent = n_levels;
+				} while (join(s, tail, w));
 				tail = find(s, tail);
 				s->arbor[tail].heap = merged;
 				s->arbor[tail].seen = -1;
-				s->contraction[n_contractions++] = (struct contraction){ tail, before, kept, end - length };
-				for (int i = length; i < end; i++)
-					s->chosen[kept++] = walk_hop[i];
+				s->node[tail] = n_levels;
+				s->level[n_levels++] = (struct level){ .parent = -1 };
 			}
 			v = tail;
 		}
-		for (int i = 0; i < length; i++)
-			in[find(s, head_of(s, walk_hop[i], into))] = walk_hop[i];
 	}
-	while (n_contractions > 0) {
-		struct contraction *c = &s->contraction[--n_contractions];
-		int entering = in[c->vertex];
-		undo_joins(s, &joins, c->joins);
-		for (int i = c->first; i < c->first + c->n; i++)
-			in[find(s, head_of(s, s->chosen[i], into))] = s->chosen[i];
-		in[find(s, head_of(s, entering, into))] = entering;
-	}
-	return total;
+	settle_levels(s, n_levels);
+	return flatten(s, root, into, in) == n ? total : -1;
 }
 
 /* ---- spanning trees ---- */
@@ -377,44 +447,249 @@ cheapest_hop(const Search *s, int src, int dst)
 	return best;
 }
 
+/* Prim. The edges in s->rung, n_ranks - 1 of them; false: the ranks are not connected both ways. */
+static bool
+spanning_rungs(Search *s, int64_t *total)
+{
+	int n = s->topo->n_ranks;
+	int *in_tree = s->pair, *out_hop = s->pair + n, *from = s->pair + 2 * n;
+	int64_t *cost = s->reach;
+	*total = 0;
+	for (int v = 0; v < n; v++) {
+		in_tree[v] = 0;
+		cost[v] = -1;
+	}
+	for (int v = 0, n_rungs = 0;;) {
+		in_tree[v] = 1;
+		for (int i = 0, out; (out = hop_at(s, v, i, false)) >= 0; i++) {
+			int w = s->hop[out].dst, back;
+			if (in_tree[w] || s->hop[out].cost < 0 || (back = cheapest_hop(s, w, v)) < 0)
+				continue;
+			int64_t both = s->hop[out].cost + s->hop[back].cost;
+			if (cost[w] < 0 || both < cost[w]) {
+				cost[w] = both;
+				out_hop[w] = out;
+				from[w] = v;
+			}
+		}
+		if (n_rungs == n - 1)
+			return true;
+		v = -1;
+		for (int w = 0; w < n; w++)
+			if (!in_tree[w] && cost[w] >= 0 && (v < 0 || cost[w] < cost[v]))
+				v = w;
+		if (v < 0)
+			return false;
+		*total += cost[v];
+		s->rung[n_rungs++] = (struct rung){ cost[v], from[v], v };
+	}
+}
+
+static int
+by_cost(const void *a, const void *b)
+{
+	const struct rung *p = a, *q = b;
+	if (p->cost != q->cost)
+		return p->cost < q->cost ? -1 : 1;
+	return p->v != q->v ? (p->v > q->v) - (p->v < q->v) : (p->w > q->w) - (p->w < q->w);
+}
+
+/* Kruskal's parts: a part that edges of one cost make is paid for when the next cost joins it to others. */
+static int
+spanning_levels(Search *s)
+{
+	int n = s->topo->n_ranks, n_levels = n;
+	int64_t *reached = s->reach;	/* cost of the edges that made a level */
+	for (int v = 0; v < n; v++) {
+		s->arbor[v] = (struct arbor){ .up = -1, .size = 1 };
+		s->level[v] = (struct level){ .parent = -1 };
+		s->node[v] = v;
+		reached[v] = 0;
+	}
+	qsort(s->rung, (size_t)(n - 1), sizeof *s->rung, by_cost);
+	for (int i = 0; i < n - 1; i++) {
+		const struct rung *rung = &s->rung[i];
+		int v = find(s, rung->v), w = find(s, rung->w);
+		int a = s->node[v], b = s->node[w];
+		s->level[a].parent = s->level[b].parent = n_levels;
+		s->level[a].paid = rung->cost - reached[v];
+		s->level[b].paid = rung->cost - reached[w];
+		join(s, v, w);
+		s->node[find(s, v)] = n_levels;
+		reached[find(s, v)] = rung->cost;
+		s->level[n_levels++] = (struct level){ .parent = -1 };
+	}
+	return n_levels;
+}
+
+/* As flatten, over edges. Returns the depth. */
+static int
+flatten_edges(Search *s, int root, int n_levels, int *there, int *back)
+{
+	int head = 0, tail = 0, *depth = s->pair;
+	for (int i = 0; i < n_levels; i++)
+		s->level[i].entered = false;
+	s->queue[tail++] = root;
+	depth[root] = 0;
+	enter(s, root);
+	while (head < tail) {
+		int u = s->queue[head++];
+		for (int i = 0, out, in; (out = hop_at(s, u, i, false)) >= 0; i++) {
+			int w = s->hop[out].dst;
+			if (s->level[w].entered || s->hop[out].cost < 0 || (in = cheapest_hop(s, w, u)) < 0
+			    || !is_open(s, u, w, s->hop[out].cost + s->hop[in].cost))
+				continue;
+			enter(s, w);
+			there[tail - 1] = out;
+			back[tail - 1] = in;
+			depth[w] = depth[u] + 1;
+			s->queue[tail++] = w;
+		}
+	}
+	return depth[s->queue[tail - 1]];
+}
+
 int64_t
 search_spanning_tree(Search *s, int *there, int *back)
 {
-	int n = s->topo->n_ranks, n_edges = 0;
-	int *in_tree = s->pair, *out_hop = s->pair + n, *back_hop = s->pair + 2 * n;
-	int64_t total = 0;
+	enum { FEW = 64 };	/* ranks, of which each is tried as a root; where there are more, the first will do */
+	int n = s->topo->n_ranks, n_levels, best = 0, least = -1;
+	int64_t total;
+	if (!spanning_rungs(s, &total))
+		return -1;
+	n_levels = spanning_levels(s);
+	settle_levels(s, n_levels);
+	for (int root = 0; n <= FEW && root < n; root++) {
+		int depth = flatten_edges(s, root, n_levels, there, back);
+		if (least < 0 || depth < least) {
+			least = depth;
+			best = root;
+		}
+	}
+	flatten_edges(s, best, n_levels, there, back);
+	return total;
+}
+
+/* ---- trees of few hops ---- */
+
+int
+search_hops(Search *s, int root, bool into, int *hops)
+{
+	int n = s->topo->n_ranks, head = 0, tail = 0;
+	for (int v = 0; v < n; v++)
+		hops[v] = -1;
+	hops[root] = 0;
+	s->queue[tail++] = root;
+	while (head < tail) {
+		int u = s->queue[head++];
+		for (int i = 0, h; (h = hop_at(s, u, i, into)) >= 0; i++) {
+			int w = into ? s->hop[h].src : s->hop[h].dst;
+			if (s->hop[h].cost < 0 || hops[w] >= 0)
+				continue;
+			hops[w] = hops[u] + 1;
+			s->queue[tail++] = w;
+		}
+	}
+	return tail < n ? -1 : hops[s->queue[tail - 1]];
+}
+
+/* The way back of a hop, -1: none; its cost both ways. */
+static int64_t
+cost_both(const Search *s, int h, bool both, int *back)
+{
+	*back = -1;
+	if (s->hop[h].cost < 0 || !both)
+		return s->hop[h].cost;
+	*back = cheapest_hop(s, s->hop[h].dst, s->hop[h].src);
+	return *back < 0 ? -1 : s->hop[h].cost + s->hop[*back].cost;
+}
+
+/* Prim, but no rank joins below depth `limit`; level: if not NULL, each rank joins one below it in this order of depths. */
+static int64_t
+grow_limited(Search *s, int root, bool into, int limit, const int *level, int *hop, int *back)
+{
+	int n = s->topo->n_ranks, *depth = s->pair;
+	int64_t *cost = s->reach, total = 0;
 	for (int v = 0; v < n; v++) {
-		in_tree[v] = 0;
-		out_hop[v] = -1;
+		depth[v] = -1;
+		cost[v] = -1;
+		hop[v] = -1;
+		if (back)
+			back[v] = -1;
 	}
-	for (int v = 0;;) {
-		in_tree[v] = 1;
-		for (int w = 0; w < n; w++) {
-			int out, in;
-			if (in_tree[w] || (out = cheapest_hop(s, v, w)) < 0 || (in = cheapest_hop(s, w, v)) < 0)
+	depth[root] = 0;
+	for (int u = root, n_joined = 1;; n_joined++) {
+		for (int i = 0, h; depth[u] < limit && (h = hop_at(s, u, i, into)) >= 0; i++) {
+			int w = into ? s->hop[h].src : s->hop[h].dst, other;
+			int64_t one = cost_both(s, h, back != NULL, &other);
+			if (one < 0 || depth[w] >= 0 || (level && level[w] != level[u] + 1) || (cost[w] >= 0 && cost[w] <= one))
 				continue;
-			int64_t cost = s->hop[out].cost + s->hop[in].cost;
-			if (out_hop[w] < 0 || cost < s->hop[out_hop[w]].cost + s->hop[back_hop[w]].cost) {
-				out_hop[w] = out;
-				back_hop[w] = in;
-			}
+			cost[w] = one;
+			hop[w] = h;
+			if (back)
+				back[w] = other;
 		}
-		if (n_edges == n - 1)
+		if (n_joined == n)
 			return total;
-		int64_t least = -1;
+		u = -1;
 		for (int w = 0; w < n; w++) {
-			if (in_tree[w] || out_hop[w] < 0)
-				continue;
-			int64_t cost = s->hop[out_hop[w]].cost + s->hop[back_hop[w]].cost;
-			if (least < 0 || cost < least) {
-				least = cost;
-				v = w;
+			bool sooner = u < 0 || (level && level[w] != level[u] ? level[w] < level[u] : cost[w] < cost[u]);
+			if (depth[w] < 0 && cost[w] >= 0 && sooner)
+				u = w;
+		}
+		if (u < 0)
+			return -1;
+		total += cost[u];
+		depth[u] = depth[into ? s->hop[hop[u]].dst : s->hop[hop[u]].src] + 1;
+	}
+}
+
+int64_t
+search_limited(Search *s, int root, bool into, int limit, int *hop, int *back)
+{
+	int *level = s->node, hops = search_hops(s, root, into, level);
+	if (hops < 0 || hops > limit)
+		return -1;
+	int64_t flat = grow_limited(s, root, into, limit, level, hop, back);
+	int64_t cheap = grow_limited(s, root, into, limit, NULL, hop, back);
+	return cheap >= 0 && (cheap <= flat || flat < 0) ? cheap : grow_limited(s, root, into, limit, level, hop, back);
+}
+
+int64_t
+search_limited_path(Search *s, int from, int to, int limit, int64_t *layer, int *hop)
+{
+	int n = s->topo->n_ranks, at = to;
+	/* layer[k * n + v]: the cheapest way to v of exactly k hops. */
+	for (int v = 0; v < n; v++)
+		layer[v] = v == from ? 0 : -1;
+	for (int k = 1; k <= limit; k++) {
+		int64_t *before = layer + (size_t)(k - 1) * (size_t)n, *now = before + n;
+		for (int v = 0; v < n; v++)
+			now[v] = -1;
+		for (int h = 0; h < s->n_hops; h++) {
+			int u = s->hop[h].src, w = s->hop[h].dst;
+			int64_t cost = before[u] + s->hop[h].cost;
+			if (s->hop[h].cost >= 0 && before[u] >= 0 && (now[w] < 0 || cost < now[w]))
+				now[w] = cost;
+		}
+	}
+	int best = -1;
+	for (int k = 1; k <= limit; k++) {
+		int64_t cost = layer[(size_t)k * (size_t)n + (size_t)to];
+		if (cost >= 0 && (best < 0 || cost < layer[(size_t)best * (size_t)n + (size_t)to]))
+			best = k;
+	}
+	/* Of the shortest of the cheapest ways no rank comes twice: without the round trip it would be shorter. */
+	for (int k = best; k > 0; k--) {
+		const int64_t *before = layer + (size_t)(k - 1) * (size_t)n, *now = before + n;
+		for (int i = 0, h; (h = hop_at(s, at, i, true)) >= 0; i++) {
+			int u = s->hop[h].src;
+			if (s->hop[h].cost >= 0 && before[u] >= 0 && before[u] + s->hop[h].cost == now[at]) {
+				hop[at] = h;
+				at = u;
+				break;
 			}
 		}
-		if (least < 0)
-			return -1;
-		total += least;
-		there[n_edges] = out_hop[v];
-		back[n_edges++] = back_hop[v];
 	}
+	return best < 0 ? -1 : layer[(size_t)best * (size_t)n + (size_t)to];
 }

@@ -26,8 +26,10 @@ typedef struct {
 	/* Of the tree searches. */
 	struct cone *cone;	/* n_hops */
 	struct arbor *arbor;	/* n_ranks */
-	struct contraction *contraction;
-	int *chosen, *joined, *pair;
+	struct rung *rung;	/* n_ranks */
+	struct level *level;	/* 2 * n_ranks */
+	int *pair, *node, *queue;
+	int64_t *reach;
 } Search;
 
 Status search_new(Ctx *ctx, const Topology *topo, Search *out);	/* in the scratch arena */
@@ -42,11 +44,24 @@ int search_route(const Search *search, int hop, int link[LIMIT_ROUTE_LINKS]);
 void search_paths(Search *search, int from, int64_t *distance, int *hop);
 
 /* Cheapest arborescence out of (into) root: hop[v] is the hop that enters (leaves) rank v, -1 at the root. Returns
- * its cost, or -1 where a rank has none. Chu and Liu 1965, Edmonds 1967; Tarjan's mergeable heaps, O(m log n). */
+ * its cost, or -1 where a rank has none. Chu and Liu 1965, Edmonds 1967; Tarjan's mergeable heaps, O(m log n). Of those
+ * that cost the same it takes a shallow one. */
 int64_t search_arborescence(Search *search, int root, bool into, int *hop);
 
+/* A cheap arborescence of at most `limit` hops from (to) the root, as search_arborescence says; with `back`, one whose hops
+ * are paid both ways, back[v] being the way back. Prim's and breadth-first trees, the cheaper: no optimum is claimed. -1:
+ * none was found. */
+int64_t search_limited(Search *search, int root, bool into, int limit, int *hop, int *back);
+
+/* Cheapest path of at most `limit` hops: hop[v] enters v, for v on the path. layer: work space of (limit + 1) * n_ranks.
+ * Returns its cost, or -1. Bellman and Ford. */
+int64_t search_limited_path(Search *search, int from, int to, int limit, int64_t *layer, int *hop);
+
+/* Hops from each rank to `root` (into), or from it: -1: none lead there. Returns the most, or -1 where any has none. */
+int search_hops(Search *search, int root, bool into, int *hops);
+
 /* Cheapest spanning tree where an edge costs its hops both ways: there[i], back[i] for its n_ranks - 1 edges.
- * Returns its cost, or -1. Prim. */
+ * Returns its cost, or -1. Prim; of those that cost the same a shallow one. */
 int64_t search_spanning_tree(Search *search, int *there, int *back);
 
 #endif

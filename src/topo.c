@@ -117,6 +117,31 @@ topo_link_unit(const Topology *topo)
 	return unit;
 }
 
+Status
+topo_mirrored(Ctx *ctx, const Topology *topo, bool *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	int64_t *net;		/* to each vertex from the one at hand, less what comes back */
+	TRY(TEMP(ctx, net, topo->n_vertices));
+	*out = true;
+	for (int v = 0; v < topo->n_vertices; v++) {
+		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++)
+			net[topo->link[topo->out[i]].to] += topo->link[topo->out[i]].capacity;
+		for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++)
+			net[topo->link[topo->in[i]].from] -= topo->link[topo->in[i]].capacity;
+		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
+			*out = *out && net[topo->link[topo->out[i]].to] == 0;
+			net[topo->link[topo->out[i]].to] = 0;
+		}
+		for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++) {
+			*out = *out && net[topo->link[topo->in[i]].from] == 0;
+			net[topo->link[topo->in[i]].from] = 0;
+		}
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
 /* ---- choice of GPUs ---- */
 
 static int

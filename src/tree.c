@@ -133,3 +133,47 @@ tree_arrange(Ctx *ctx, int n_ranks, Collective coll, int root, const Edge *there
 	*out = tree;
 	return OK;
 }
+
+/* Hops of the longest chain; parents come first, so one sweep in that order does. */
+static int
+phase_depth(const Edge *edge, int n, bool down, int *depth)
+{
+	int deepest = 0;
+	for (int e = 0; e < n; e++) {
+		const Edge *hop = &edge[down ? e : n - 1 - e];
+		int near = down ? hop->src : hop->dst, far = down ? hop->dst : hop->src;
+		depth[far] = depth[near] + 1;
+		deepest = depth[far] > deepest ? depth[far] : deepest;
+	}
+	return deepest;
+}
+
+int
+tree_depth(const Tree *tree, int *work)
+{
+	work[tree->root] = 0;
+	int up = phase_depth(tree->up, tree->n_up, false, work);
+	work[tree->root] = 0;
+	return up + phase_depth(tree->down, tree->n_down, true, work);
+}
+
+static uint64_t
+mix(uint64_t z)	/* splitmix64 */
+{
+	z += 0x9e3779b97f4a7c15u;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+uint64_t
+tree_hash(const Tree *tree)
+{
+	uint64_t sum = 0;
+	for (int i = 0; i < tree->n_down + tree->n_up; i++) {
+		const Edge *edge = tree_edge(tree, i);
+		for (int k = 0; k < edge->n_links; k++)
+			sum += mix((uint64_t)edge->src << 42 ^ (uint64_t)edge->dst << 20 ^ (uint64_t)edge->link[k]);
+	}
+	return sum;
+}

@@ -27,6 +27,7 @@ enum {
 	LIMIT_LP_ROUNDS = 5000,		/* solutions of one linear program between which trees come in */
 	LIMIT_LP_BASIS = 1000,		/* links that are full: they are solved for exactly in the cube of that */
 	LIMIT_ILP_TREES = 512,		/* a pool of so many is not made larger before the ILP chooses from it */
+	LIMIT_ILP_RANKS = 32,		/* with more, the linear program's trees are kept: ILPs over them end without an answer */
 	LIMIT_ILP_CELLS = 12000000,	/* nodes times size of all ILPs of a compile: seconds, for an ILP of any size */
 	LIMIT_ILP_NODES = 300,		/* branch-and-bound nodes of one ILP, so that bytes never depend on time; on DGX-1
 					 * more of them find no smaller number of trees */
@@ -34,6 +35,12 @@ enum {
 	LIMIT_LP_STEPS = 200000,	/* of the simplex method, for one linear program */
 	LIMIT_MWU_TREES = 4096,		/* kept of what MWU finds, the heaviest */
 	LIMIT_CHECK_HOPS = 1 << 26,	/* ranks times hops, to check the prices of an allreduce: about ten seconds */
+	LIMIT_FEW_TREES = 8192,		/* spanning trees that the search for the fewest tries: DGX-1 has 3456 and fewer */
+	LIMIT_FEW_LINKS = 128,		/* links of the topologies that it looks at */
+	LIMIT_FLAT_NODES = 50000,	/* of the search for trees that are less deep, at each depth */
+	LIMIT_FLAT_RANKS = 16,		/* of so many, trees are planned once more for each lesser depth */
+	LIMIT_RATE_NODES = 120000,	/* of the search for the highest rate of so many trees */
+	LIMIT_FEW_NODES = 400000,	/* of that search: about half a second */
 	LIMIT_ILP_UNITS = 192,		/* the finest unit of rate: bound / 192 */
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,4 +69,17 @@ talk(Ctx *ctx, const char *format, ...)
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
 	ctx->talk(ctx->talk_to, line);
+}
+
+int
+progress(Ctx *ctx, const char *format, ...)
+{
+	char line[256];
+	va_list args;
+	if (!ctx->step)
+		return INT_MAX;
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	return ctx->step(ctx->step_of, line);
 }

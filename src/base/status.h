@@ -32,12 +32,15 @@ typedef struct {
 } Error;
 
 /* What a pass may use. `run` keeps what it returns; `scratch` is given back when it returns (arena_mark and
- * arena_release). `talk`, if set, receives one line for -v, without its newline. */
+ * arena_release). `talk`, if set, receives one line for -v, without its newline. `step`, if set, is told what long work is at,
+ * and says how many ms are left for it: at 0 and below the work ends with what it has. */
 typedef struct Ctx {
 	Arena run, scratch;
 	Error error;
 	void (*talk)(void *to, const char *line);
 	void *talk_to;
+	int (*step)(void *of, const char *line);
+	void *step_of;
 } Ctx;
 
 void ctx_init(Ctx *ctx);
@@ -47,6 +50,9 @@ void ctx_free(Ctx *ctx);
 Status fail(Ctx *ctx, Status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 Status fail_memory(Ctx *ctx);
 void talk(Ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Milliseconds that are left for the work at hand, INT_MAX without a limit. */
+int progress(Ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The only macro that changes control flow. */
 #define TRY(call)                                                              \

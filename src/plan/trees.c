@@ -1,5 +1,7 @@
 /* Blink's TreeGen: pack trees by multiplicative weights, then keep few of them (Blink 3.2). With PACKING_EXACT a linear
  * program in between makes the rate the optimum itself. */
+#include "search.h"
+
 #include "passes.h"
 
 enum { VARIANTS = 6 };
@@ -43,7 +45,7 @@ choose_few(Ctx *ctx, const Topology *topo, const Bound *bound, Frac optimum, con
 
 /* MWU, then the ILP; where that finds nothing, the linear program, whose solution has no more trees than links. */
 static Status
-plan_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask, Packing **out)
+plan_mwu(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out)
 {
 	Packing *many, *few = NULL;
 	Bound unused = *bound;
@@ -52,26 +54,70 @@ plan_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask,
 	if (ask->minimise)
 		TRY(choose_few(ctx, topo, bound, optimum, ask, many, &few));
 	if (ask->minimise && !few)
-		TRY(pack_exact(ctx, topo, bound, many, ask, &few, &unused));
+		TRY(pack_exact(ctx, topo, sym, bound, many, ask, &few, &unused));
 	*out = few ? few : many;
 	return OK;
 }
 
 /* *out: NULL where the linear program has no answer. */
 static Status
-plan_exact(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask, Packing **out, Bound *proof)
+plan_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out, Bound *proof)
 {
 	Packing *many, *best, *pool, *few = NULL;
 	Frac optimum, rate;
+	bool proven;
+	/* Of few ranks all trees can be tried. Where links are alike both ways the bound is the optimum; else they show it. */
+	if (ask->minimise)
+		TRY(pack_fewest(ctx, topo, bound->rate, ask, &few, &proven));
+	if (few) {
+		*out = few;
+		return OK;
+	}
 	TRY(pack_mwu(ctx, topo, bound, ask, &many, &optimum));
-	TRY(pack_exact(ctx, topo, bound, many, ask, &best, proof));
-	if (best && ask->minimise) {
+	TRY(pack_exact(ctx, topo, sym, bound, many, ask, &best, proof));
+	if (best && ask->minimise && topo->n_ranks <= LIMIT_ILP_RANKS) {
 		TRY(pack_pool(ctx, many, best, &pool));
 		TRY(choose_few(ctx, topo, bound, proof->rate, ask, pool, &few));
 	}
 	/* What the linear program rounded may be beaten in rate, too. */
 	bool rounded = best && (!pack_rate(best, ask->coll, topo->n_ranks, &rate) || frac_cmp(rate, proof->rate) < 0);
 	*out = few && (few->n_trees < best->n_trees || rounded) ? few : best;
+	return OK;
+}
+
+static int
+depth_of(const Packing *pack, int *work)
+{
+	int deepest = 0;
+	for (int t = 0; t < pack->n_trees; t++) {
+		int depth = tree_depth(&pack->tree[t], work);
+		deepest = depth > deepest ? depth : deepest;
+	}
+	return deepest;
+}
+
+/* Of few ranks, the linear program over trees of limited depth: shallow trees are shared by more packings, so where they reach
+ * the rate they are often fewer, too. */
+static Status
+flatten(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **pack)
+{
+	Request limited = *ask;
+	Packing *flat;
+	Frac keep, rate, target;
+	Bound unused = *bound;
+	int *work, least, trees;
+	TRY(TEMP(ctx, work, topo->n_ranks));
+	TRY(plan_least(ctx, topo, ask, &least, &trees));
+	if (!pack_rate(*pack, ask->coll, topo->n_ranks, &rate) || !frac_sub(FRAC_ONE, ask->tolerance, &keep)
+	    || !frac_mul(rate, keep, &target))
+		return OK;
+	for (int depth = depth_of(*pack, work) - 1; depth >= least && progress(ctx, "depth %d", depth) > 0; depth--) {
+		limited.max_depth = depth;
+		TRY(pack_exact(ctx, topo, sym, bound, NULL, &limited, &flat, &unused));
+		if (flat && flat->n_trees <= (*pack)->n_trees && pack_rate(flat, ask->coll, topo->n_ranks, &rate)
+		    && frac_cmp(rate, target) >= 0)
+			*pack = flat;
+	}
 	return OK;
 }
 
@@ -89,14 +135,118 @@ check_size(Ctx *ctx, const Topology *topo, Collective coll)
 	return OK;
 }
 
+/* Links between GPUs only and few ranks: without symmetry there is more choice of trees, so fewer are needed. A switch makes
+ * ranks alike, and one tree for each of them short. From a root, the program of the whole is small for longer. */
+bool
+plan_by_symmetry(const Topology *topo, const Request *ask)
+{
+	if (ask->packing != PACKING_EXACT)
+		return false;
+	if (ask->root >= 0)
+		return topo->n_ranks > (collective_has_blocks(ask->coll) ? 32 : 128);
+	return topo->n_ranks > 16 || topo->n_vertices > topo->n_ranks;
+}
+
+/* ---- limits ---- */
+
+static int
+larger(int a, int b)
+{
+	return a < 0 || b < 0 ? -1 : a > b ? a : b;
+}
+
 Status
-plan_trees(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask, Packing **out, Bound *proof)
+plan_least(Ctx *ctx, const Topology *topo, const Request *ask, int *depth, int *trees)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Search search;
+	int64_t *price;
+	int *hops, most = 0, least = -1;
+	TRY(search_new(ctx, topo, &search));
+	TRY(TEMP(ctx, price, topo->n_links));
+	TRY(TEMP(ctx, hops, topo->n_ranks));
+	search_price(&search, price);
+	for (int r = 0; r < topo->n_ranks; r++) {
+		if (ask->root >= 0 && r != ask->root)
+			continue;
+		int in = search_hops(&search, r, true, hops), out = search_hops(&search, r, false, hops);
+		bool collects = ask->coll == REDUCE || ask->coll == GATHER || ask->coll == REDUCESCATTER;
+		most = larger(most, collects ? in : out);
+		least = least < 0 || in + out < least ? in + out : least;
+	}
+	arena_release(&ctx->scratch, mark);
+	*depth = ask->coll == ALLREDUCE ? least : most;
+	*trees = collective_demands(ask->coll, topo->n_ranks);
+	return OK;
+}
+
+static Status
+check_limits(Ctx *ctx, const Topology *topo, const Request *ask)
+{
+	int depth, trees;
+	if (!ask->max_depth && !ask->max_trees)
+		return OK;
+	TRY(plan_least(ctx, topo, ask, &depth, &trees));
+	if (ask->max_depth && ask->max_depth < depth)
+		return fail(ctx, INFEASIBLE, "--max-depth: %d: %s over these %d ranks needs at least %d", ask->max_depth,
+		    collective_name(ask->coll), topo->n_ranks, depth);
+	if (ask->max_trees && ask->max_trees < trees)
+		return fail(ctx, INFEASIBLE, "--max-trees: %d: %s over %d ranks needs at least %d", ask->max_trees,
+		    collective_name(ask->coll), topo->n_ranks, trees);
+	return OK;
+}
+
+/* The best rate that trees of limited depth have, and the fewest for it; or the best rate of so many trees. */
+static Status
+plan_limited(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+    Bound *proof)
+{
+	Request any = *ask;
+	Packing *every = NULL, *best = NULL, *few = NULL;
+	Frac rate = bound->rate;
+	bool proven;
+	if (!collective_has_blocks(ask->coll))
+		TRY(pack_every(ctx, topo, ask, &every));
+	any.minimise = ask->minimise && !every;
+	any.max_trees = every ? 0 : ask->max_trees;
+	TRY(pack_exact(ctx, topo, sym, bound, every, &any, &best, proof));
+	if (best && !pack_rate(best, ask->coll, topo->n_ranks, &rate))
+		rate = bound->rate;
+	/* Perhaps the best rate needs no more trees than there may be. */
+	any = *ask;
+	any.max_trees = 0;
+	if (every && (ask->minimise || ask->max_trees))
+		TRY(pack_fewest(ctx, topo, rate, &any, &few, &proven));
+	if (every && ask->max_trees && (!few || few->n_trees > ask->max_trees))
+		TRY(pack_fewest(ctx, topo, rate, ask, &few, &proven));
+	if (every && !few && best && ask->max_trees && best->n_trees > ask->max_trees) {
+		any.max_trees = ask->max_trees;
+		TRY(pack_exact(ctx, topo, sym, bound, every, &any, &best, proof));
+	}
+	*out = few ? few : best;
+	return OK;
+}
+
+Status
+plan_trees(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+    Bound *proof)
 {
 	Packing *pack = NULL;
 	*proof = *bound;
 	TRY(check_size(ctx, topo, ask->coll));
-	if (collective_has_blocks(ask->coll)) {
-		TRY(pack_exact(ctx, topo, bound, NULL, ask, &pack, proof));
+	TRY(check_limits(ctx, topo, ask));
+	if (ask->max_depth || ask->max_trees) {
+		TRY(plan_limited(ctx, topo, sym, bound, ask, &pack, proof));
+		if (!pack || (ask->max_trees && pack->n_trees > ask->max_trees))
+			return fail(ctx, LIMIT, "%s: %s over %d ranks: no trees found within these limits", topo->name,
+			    collective_name(ask->coll), topo->n_ranks);
+		*out = pack;
+		return OK;
+	}
+	if (collective_has_blocks(ask->coll) || sym->size > 1) {
+		TRY(pack_exact(ctx, topo, sym, bound, NULL, ask, &pack, proof));
+		if (pack && ask->minimise && topo->n_ranks <= LIMIT_FLAT_RANKS)
+			TRY(flatten(ctx, topo, sym, proof, ask, &pack));
 		if (!pack)
 			return fail(ctx, LIMIT, "%s: %s over %d ranks: too large for the linear program", topo->name,
 			    collective_name(ask->coll), topo->n_ranks);
@@ -104,9 +254,9 @@ plan_trees(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *as
 		return OK;
 	}
 	if (ask->packing == PACKING_EXACT)
-		TRY(plan_exact(ctx, topo, bound, ask, &pack, proof));
+		TRY(plan_exact(ctx, topo, sym, bound, ask, &pack, proof));
 	if (!pack)
-		TRY(plan_mwu(ctx, topo, bound, ask, &pack));
+		TRY(plan_mwu(ctx, topo, sym, bound, ask, &pack));
 	*out = pack;
 	return OK;
 }

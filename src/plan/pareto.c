@@ -1,0 +1,136 @@
+/* What a limit on depth or on the number of trees costs: plan under every limit that makes a difference, and keep what no
+ * other plan beats. */
+#include "passes.h"
+
+#include <stdlib.h>
+
+struct frontier {
+	Ctx *ctx;
+	const Topology *topo;
+	const Symmetry *sym;
+	const Bound *bound;
+	Request ask;
+	ParetoPoint *point;
+	int n, room;
+};
+
+static Status
+add_point(struct frontier *f, ParetoPoint point)
+{
+	if (f->n == f->room) {
+		ParetoPoint *grown;
+		TRY(NEW(f->ctx, grown, 2 * (size_t)f->room + 16));
+		for (int i = 0; i < f->n; i++)
+			grown[i] = f->point[i];
+		f->point = grown;
+		f->room = 2 * f->room + 16;
+	}
+	f->point[f->n++] = point;
+	return OK;
+}
+
+/* One plan. The search for fewer trees may end above max_trees: false in *found. */
+static Status
+plan_one(struct frontier *f, int max_depth, int max_trees, ParetoPoint *out, bool *found)
+{
+	ArenaMark run = arena_mark(&f->ctx->run), scratch = arena_mark(&f->ctx->scratch);
+	Packing *pack;
+	Bound proof;
+	int *work;
+	ParetoPoint point = { 0 };
+	f->ask.max_depth = max_depth;
+	f->ask.max_trees = max_trees;
+	Status status = plan_trees(f->ctx, f->topo, f->sym, f->bound, &f->ask, &pack, &proof);
+	*found = status == OK && pack_rate(pack, f->ask.coll, f->topo->n_ranks, &point.rate);
+	if (status == LIMIT) {
+		f->ctx->error = (Error){ 0 };
+		status = OK;
+	}
+	TRY(status);
+	if (*found) {
+		TRY(TEMP(f->ctx, work, f->topo->n_ranks));
+		point.trees = pack->n_trees;
+		for (int t = 0; t < pack->n_trees; t++) {
+			int depth = tree_depth(&pack->tree[t], work);
+			point.depth = depth > point.depth ? depth : point.depth;
+		}
+		*out = point;
+	}
+	arena_release(&f->ctx->scratch, scratch);
+	arena_release(&f->ctx->run, run);
+	return OK;
+}
+
+static bool
+beats(const ParetoPoint *a, const ParetoPoint *b)
+{
+	int rate = frac_cmp(a->rate, b->rate);
+	bool as_good = rate >= 0 && a->trees <= b->trees && a->depth <= b->depth;
+	return as_good && (rate > 0 || a->trees < b->trees || a->depth < b->depth);
+}
+
+static int
+by_rate(const void *a, const void *b)
+{
+	const ParetoPoint *p = a, *q = b;
+	int rate = frac_cmp(q->rate, p->rate);
+	if (rate)
+		return rate;
+	return p->trees != q->trees ? (p->trees > q->trees) - (p->trees < q->trees)
+	    : (p->depth > q->depth) - (p->depth < q->depth);
+}
+
+/* Of all points those that no other beats, each once. */
+static int
+keep_best(ParetoPoint *point, int n)
+{
+	int kept = 0;
+	qsort(point, (size_t)n, sizeof *point, by_rate);
+	for (int i = 0; i < n; i++) {
+		bool beaten = i > 0 && by_rate(&point[i - 1], &point[i]) == 0;
+		for (int k = 0; k < kept && !beaten; k++)
+			beaten = beats(&point[k], &point[i]);
+		if (!beaten)
+			point[kept++] = point[i];
+	}
+	return kept;
+}
+
+/* All numbers of trees below `most`; where there are many, fewer by a sixth each time. */
+static int
+next_fewer(int trees, int least)
+{
+	return trees - ((trees - least) / 6 > 1 ? (trees - least) / 6 : 1);
+}
+
+Status
+plan_pareto(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, ParetoPoint **out,
+    int *n)
+{
+	struct frontier f = { .ctx = ctx, .topo = topo, .sym = sym, .bound = bound, .ask = *ask };
+	int least_depth, least_trees;
+	ParetoPoint best, point;
+	bool found;
+	TRY(plan_least(ctx, topo, ask, &least_depth, &least_trees));
+	TRY(plan_one(&f, ask->max_depth, ask->max_trees, &best, &found));
+	for (int depth = found ? best.depth : 0; depth >= least_depth; depth--) {
+		if (progress(ctx, "pareto: depth %d", depth) <= 0)
+			break;
+		TRY(plan_one(&f, depth, ask->max_trees, &best, &found));
+		if (!found)
+			continue;
+		TRY(add_point(&f, best));
+		depth = best.depth < depth ? best.depth : depth;
+		for (int trees = best.trees; trees > least_trees;) {
+			trees = next_fewer(trees, least_trees);
+			TRY(plan_one(&f, depth, trees, &point, &found));
+			if (!found)
+				break;
+			TRY(add_point(&f, point));
+			trees = point.trees < trees ? point.trees : trees;
+		}
+	}
+	*n = keep_best(f.point, f.n);
+	*out = f.point;
+	return OK;
+}

@@ -1,0 +1,409 @@
+/* Servers that are alike, and GPUs that are alike in each, need not be planned one by one: an automorphism of the topology
+ * maps every tree to another as good, so the linear program may count links and demands by orbits.
+ *
+ * Any subgroup of the automorphisms leaves the optimum as it is (average an optimal packing over the subgroup), so a
+ * small commutative one of a plain kind is enough: shifts of ranks. Ranks are ordered by server and id; positions are cut
+ * into blocks, and a map moves each position on by `step` inside its block, cyclically:
+ *
+ *     2 boxes of 4 GPUs on a switch:   step 1, blocks of 4:  1 2 3 0   5 6 7 4
+ *                                      step 4, blocks of 8:  4 5 6 7 0 1 2 3
+ *
+ * A chain of such maps, each step a multiple of the block before, generates a product of cyclic groups. No map but the
+ * identity leaves any rank that it may move in place: so a tree has as many images as the group has elements, one for each
+ * rank that can be its root. Whether a shift is an automorphism is not guessed but checked, link by link.
+ *
+ * Ranks stay where they are in servers of other sizes than most, and, where there is a root, in its server. */
+#include "passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct finder {
+	Ctx *ctx;
+	const Topology *topo;
+	Symmetry *sym;
+	int n_moved, *moved;	/* ranks in order, those that maps may move */
+	uint64_t *from_colour, *to_colour, *next_colour;	/* of vertices, as argument and as image */
+	struct tagged { uint64_t colour; int v; } *from_order, *to_order;
+	struct end { int from, to, class, l; int64_t capacity; } *from_end, *to_end;
+	int *vertex, *link;	/* images under the map at hand */
+};
+
+/* ---- order of ranks ---- */
+
+struct place {
+	int group, node, v;
+	const char *id;
+};
+
+/* Digits by their value: gpu2 before gpu10. */
+static int
+natural_order(const char *a, const char *b)
+{
+	for (; *a || *b; a++, b++) {
+		size_t m = strspn(a, "0123456789"), n = strspn(b, "0123456789");
+		if (m > 0 && n > 0 && m != n)
+			return m < n ? -1 : 1;
+		if (*a != *b)
+			return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+	}
+	return 0;
+}
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct place *p = a, *q = b;
+	if (p->group != q->group)
+		return p->group < q->group ? -1 : 1;
+	if (p->node != q->node)
+		return p->node < q->node ? -1 : 1;
+	int order = natural_order(p->id, q->id);
+	return order ? order : (p->v > q->v) - (p->v < q->v);
+}
+
+/* The ranks of the servers of one size, the size that most ranks share; not those of the root's server. */
+static Status
+order_ranks(struct finder *f, int root)
+{
+	const Topology *topo = f->topo;
+	int n = topo->n_ranks, best = -1, *size, *total;
+	struct place *place;
+	TRY(TEMP(f->ctx, size, topo->n_nodes + 1));
+	TRY(TEMP(f->ctx, total, n + 1));
+	TRY(TEMP(f->ctx, place, n));
+	for (int v = 0; v < n; v++)
+		size[topo->vertex[v].node + 1]++;
+	if (root >= 0)
+		size[topo->vertex[root].node + 1] = 0;
+	for (int s = 0; s <= topo->n_nodes; s++)
+		total[size[s]] += size[s];
+	for (int s = 1; s <= n; s++)
+		if (total[s] > 0 && (best < 0 || total[s] >= total[best]))
+			best = s;
+	for (int v = 0; v < n; v++)
+		if (size[topo->vertex[v].node + 1] == best)
+			place[f->n_moved++] = (struct place){ 0, topo->vertex[v].node, v, topo->vertex[v].id };
+	qsort(place, (size_t)f->n_moved, sizeof *place, by_place);
+	for (int i = 0; i < f->n_moved; i++)
+		f->moved[i] = place[i].v;
+	return OK;
+}
+
+/* ---- one map ---- */
+
+static uint64_t
+mix(uint64_t z)	/* splitmix64 */
+{
+	z += 0x9e3779b97f4a7c15u;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+/* Switches get their colours from what they are linked to, again and again. */
+static void
+refine(const struct finder *f, uint64_t *colour)
+{
+	enum { ROUNDS = 8 };	/* more than there are levels of switches; with fewer a symmetry is missed, no more */
+	const Topology *topo = f->topo;
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		colour[v] = mix((uint64_t)topo->vertex[v].kind);
+	for (int round = 0; round < ROUNDS; round++) {
+		memcpy(f->next_colour, colour, (size_t)topo->n_vertices * sizeof *colour);
+		for (int l = 0; l < topo->n_links; l++) {
+			const Link *link = &topo->link[l];
+			uint64_t kind = mix((uint64_t)link->capacity ^ (uint64_t)link->class << 60);
+			f->next_colour[link->from] += mix(colour[link->to] ^ kind);
+			f->next_colour[link->to] += mix(colour[link->from] + kind);
+		}
+		for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+			colour[v] = mix(f->next_colour[v]);
+	}
+}
+
+static int
+by_colour(const void *a, const void *b)
+{
+	const struct tagged *s = a, *t = b;
+	return s->colour != t->colour ? (s->colour > t->colour) - (s->colour < t->colour) : (s->v > t->v) - (s->v < t->v);
+}
+
+/* Images of the switches, given those of the ranks in f->vertex. */
+static bool
+map_switches(struct finder *f)
+{
+	const Topology *topo = f->topo;
+	int n = topo->n_vertices - topo->n_ranks;
+	if (n == 0)
+		return true;
+	for (int r = 0; r < topo->n_ranks; r++) {
+		f->from_colour[r] = mix((uint64_t)f->vertex[r] | UINT64_C(1) << 40);
+		f->to_colour[r] = mix((uint64_t)r | UINT64_C(1) << 40);
+	}
+	refine(f, f->from_colour);
+	refine(f, f->to_colour);
+	for (int i = 0; i < n; i++) {
+		int v = topo->n_ranks + i;
+		f->from_order[i] = (struct tagged){ f->from_colour[v], v };
+		f->to_order[i] = (struct tagged){ f->to_colour[v], v };
+	}
+	qsort(f->from_order, (size_t)n, sizeof *f->from_order, by_colour);
+	qsort(f->to_order, (size_t)n, sizeof *f->to_order, by_colour);
+	for (int i = 0; i < n; i++) {
+		if (f->from_order[i].colour != f->to_order[i].colour)
+			return false;
+		f->vertex[f->from_order[i].v] = f->to_order[i].v;
+	}
+	return true;
+}
+
+static int
+by_end(const void *a, const void *b)
+{
+	const struct end *s = a, *t = b;
+	if (s->from != t->from)
+		return s->from < t->from ? -1 : 1;
+	if (s->to != t->to)
+		return s->to < t->to ? -1 : 1;
+	if (s->class != t->class)
+		return s->class < t->class ? -1 : 1;
+	if (s->capacity != t->capacity)
+		return s->capacity < t->capacity ? -1 : 1;
+	return (s->l > t->l) - (s->l < t->l);
+}
+
+/* Images of the links; false: some link has none, so the map of vertices is no automorphism. */
+static bool
+map_links(struct finder *f)
+{
+	const Topology *topo = f->topo;
+	for (int l = 0; l < topo->n_links; l++) {
+		const Link *link = &topo->link[l];
+		f->from_end[l] = (struct end){ f->vertex[link->from], f->vertex[link->to], (int)link->class, l, link->capacity };
+	}
+	qsort(f->from_end, (size_t)topo->n_links, sizeof *f->from_end, by_end);
+	for (int i = 0; i < topo->n_links; i++) {
+		const struct end *a = &f->from_end[i], *b = &f->to_end[i];
+		if (a->from != b->from || a->to != b->to || a->class != b->class || a->capacity != b->capacity)
+			return false;
+		f->link[a->l] = b->l;
+	}
+	return true;
+}
+
+/* Position i of the ranks moves on by `step` in its block. */
+static void
+map_ranks(struct finder *f, int block, int step)
+{
+	for (int r = 0; r < f->topo->n_ranks; r++)
+		f->vertex[r] = r;
+	for (int i = 0; i < f->n_moved; i++)
+		f->vertex[f->moved[i]] = f->moved[i / block * block + (i % block + step) % block];
+}
+
+/* ---- the group ---- */
+
+static bool
+is_identity(const int *map, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (map[i] != i)
+			return false;
+	return true;
+}
+
+static bool
+commute(const int *a, const int *b, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (a[b[i]] != b[a[i]])
+			return false;
+	return true;
+}
+
+/* On ranks this holds by the choice of blocks; on switches and links that are alike to their last bit it might not. */
+static Status
+keep_map(struct finder *f, int order, bool *kept)
+{
+	const Topology *topo = f->topo;
+	Symmetry *sym = f->sym;
+	int *vertex, *link, n = topo->n_vertices, m = topo->n_links;
+	*kept = true;
+	for (int i = 0; i < sym->n_maps && *kept; i++)
+		*kept = commute(sym->map[i].vertex, f->vertex, n) && commute(sym->map[i].link, f->link, m);
+	TRY(NEW(f->ctx, vertex, n));
+	TRY(NEW(f->ctx, link, m));
+	for (int v = 0; v < n; v++)
+		vertex[v] = v;
+	for (int l = 0; l < m; l++)
+		link[l] = l;
+	for (int i = 0; i < order && *kept; i++) {
+		for (int v = 0; v < n; v++)
+			vertex[v] = f->vertex[vertex[v]];
+		for (int l = 0; l < m; l++)
+			link[l] = f->link[link[l]];
+	}
+	*kept = *kept && is_identity(vertex, n) && is_identity(link, m);
+	if (!*kept)
+		return OK;
+	memcpy(vertex, f->vertex, (size_t)n * sizeof *vertex);
+	memcpy(link, f->link, (size_t)m * sizeof *link);
+	sym->map[sym->n_maps++] = (SymmetryMap){ order, vertex, link };
+	sym->size *= order;
+	return OK;
+}
+
+/* The largest block for this step; 0: none. */
+static Status
+try_step(struct finder *f, int step, int *block)
+{
+	int n = f->n_moved;
+	for (int b = n; b > step; b--) {
+		if (n % b || b % step)
+			continue;
+		bool kept;
+		map_ranks(f, b, step);
+		if (!map_switches(f) || !map_links(f))
+			continue;
+		TRY(keep_map(f, b / step, &kept));
+		if (!kept)
+			continue;
+		*block = b;
+		return OK;
+	}
+	return OK;
+}
+
+static Status
+find_maps(struct finder *f, bool servers_only)
+{
+	int size = 0, node = f->n_moved ? f->topo->vertex[f->moved[0]].node : 0;
+	for (int i = 0; i < f->n_moved && f->topo->vertex[f->moved[i]].node == node; i++)
+		size++;
+	for (int step = servers_only ? size : 1; step > 0 && step < f->n_moved && f->sym->n_maps < SYMMETRY_MAPS;) {
+		int block = 0;
+		if (f->n_moved % step == 0)
+			TRY(try_step(f, step, &block));
+		step = block ? block : step + 1;
+	}
+	return OK;
+}
+
+/* Numbers of orbits under one kind of image, in order of their first members. */
+static int
+number_orbits(const Symmetry *sym, bool links, int n, int *orbit, int *queue)
+{
+	int n_orbits = 0;
+	memset(orbit, -1, (size_t)n * sizeof *orbit);
+	for (int first = 0; first < n; first++) {
+		int head = 0, tail = 0;
+		if (orbit[first] >= 0)
+			continue;
+		orbit[first] = n_orbits;
+		queue[tail++] = first;
+		while (head < tail) {
+			int at = queue[head++];
+			for (int i = 0; i < sym->n_maps; i++) {
+				int to = links ? sym->map[i].link[at] : sym->map[i].vertex[at];
+				if (orbit[to] >= 0)
+					continue;
+				orbit[to] = n_orbits;
+				queue[tail++] = to;
+			}
+		}
+		n_orbits++;
+	}
+	return n_orbits;
+}
+
+static Status
+find_orbits(Ctx *ctx, const Topology *topo, Symmetry *sym)
+{
+	int n = topo->n_links, *queue, *orbit;
+	TRY(NEW(ctx, sym->link_orbit, n));
+	TRY(NEW(ctx, sym->orbit_size, n));
+	TRY(NEW(ctx, sym->lead, topo->n_ranks));
+	TRY(TEMP(ctx, queue, n + topo->n_vertices));
+	TRY(TEMP(ctx, orbit, topo->n_vertices));
+	sym->n_orbits = number_orbits(sym, true, n, sym->link_orbit, queue);
+	for (int l = 0; l < n; l++)
+		sym->orbit_size[sym->link_orbit[l]]++;
+	number_orbits(sym, false, topo->n_vertices, orbit, queue);
+	for (int r = 0; r < topo->n_ranks; r++)
+		if (orbit[r] == sym->n_leads)	/* ranks come first, so their orbits have the lowest numbers */
+			sym->lead[sym->n_leads++] = r;
+	return OK;
+}
+
+Status
+topo_symmetry(Ctx *ctx, const Topology *topo, int root, bool wanted, Symmetry **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Symmetry *sym;
+	struct finder f = { .ctx = ctx, .topo = topo };
+	size_t n = (size_t)topo->n_vertices, m = (size_t)topo->n_links;
+	TRY(NEW(ctx, sym, 1));
+	TRY(NEW(ctx, sym->map, SYMMETRY_MAPS));
+	sym->size = 1;
+	f.sym = sym;
+	TRY(TEMP(ctx, f.moved, n));
+	TRY(TEMP(ctx, f.from_colour, n));
+	TRY(TEMP(ctx, f.to_colour, n));
+	TRY(TEMP(ctx, f.next_colour, n));
+	TRY(TEMP(ctx, f.from_order, n));
+	TRY(TEMP(ctx, f.to_order, n));
+	TRY(TEMP(ctx, f.from_end, m));
+	TRY(TEMP(ctx, f.to_end, m));
+	TRY(TEMP(ctx, f.vertex, n));
+	TRY(TEMP(ctx, f.link, m));
+	for (int l = 0; l < topo->n_links; l++) {
+		const Link *link = &topo->link[l];
+		f.to_end[l] = (struct end){ link->from, link->to, (int)link->class, l, link->capacity };
+	}
+	qsort(f.to_end, m, sizeof *f.to_end, by_end);
+	if (wanted) {
+		TRY(order_ranks(&f, root));
+		/* Trees of a rank that stays have as many images as those that move: where that is too much, servers move as a whole,
+		 * and the group is smaller. */
+		int64_t edges = (int64_t)(topo->n_ranks - f.n_moved) * f.n_moved * topo->n_ranks;
+		TRY(find_maps(&f, edges > LIMIT_TREE_EDGES / 8));
+	}
+	TRY(find_orbits(ctx, topo, sym));
+	arena_release(&ctx->scratch, mark);
+	*out = sym;
+	return OK;
+}
+
+/* ---- elements ---- */
+
+Status
+symmetry_walk(Ctx *ctx, const Topology *topo, const Symmetry *sym, SymmetryWalk *out)
+{
+	SymmetryWalk walk = { .topo = topo, .sym = sym };
+	TRY(TEMP(ctx, walk.vertex, topo->n_vertices));
+	TRY(TEMP(ctx, walk.link, topo->n_links));
+	for (int v = 0; v < topo->n_vertices; v++)
+		walk.vertex[v] = v;
+	for (int l = 0; l < topo->n_links; l++)
+		walk.link[l] = l;
+	*out = walk;
+	return OK;
+}
+
+/* An odometer: a map that was applied as often as its order says is the identity again, and the next one moves on. */
+bool
+symmetry_next(SymmetryWalk *walk)
+{
+	for (int i = 0; i < walk->sym->n_maps; i++) {
+		const SymmetryMap *map = &walk->sym->map[i];
+		for (int v = 0; v < walk->topo->n_vertices; v++)
+			walk->vertex[v] = map->vertex[walk->vertex[v]];
+		for (int l = 0; l < walk->topo->n_links; l++)
+			walk->link[l] = map->link[walk->link[l]];
+		if (++walk->count[i] < map->order)
+			return true;
+		walk->count[i] = 0;
+	}
+	return false;
+}
