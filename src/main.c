@@ -2,55 +2,60 @@
  * exits. */
 #include "base/digest.h"
 #include "base/file.h"
+#include "options.h"
 #include "passes.h"
 
-#include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- options ---- */
-
-/* name, letter, argument or NULL, verbs it belongs to, help */
-#define OPTION_LIST(X)                                                                                                 \
-	X(OPT_OUTPUT, "output", 'o', "FILE", COMPILE | CONVERT, "write FILE; - is standard output (default)")          \
-	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT, "compile: json or cu; convert: json, xml or canonical of a topology, cu of a schedule; default: by the ending of FILE, json on standard output") \
-	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE, "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall")              \
-	X(OPT_ROOT, "root", 'r', "RANK", COMPILE, "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU")  \
-	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
-	X(OPT_LINKS, "links", 'l', "LIST", COMPILE, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, alone or with net, else all") \
-	X(OPT_PACKING, "packing", 'p', "KIND", COMPILE, "mwu: a rate near the optimum, default for broadcast, reduce and allreduce; exact: the optimum, the only kind for others")       \
-	X(OPT_EPSILON, "epsilon", 0, "X", COMPILE, "MWU stops within X of the optimum, 0.001 to 0.49 (default 0.05)")   \
-	X(OPT_TOLERANCE, "tolerance", 0, "X", COMPILE, "fewest trees within X of the optimum, 0 to 0.99 (default 0.05; 0 with --packing exact)") \
-	X(OPT_NO_MINIMISE, "no-minimise", 0, NULL, COMPILE, "keep all trees that MWU finds")                           \
-	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK, "no summary")                                                \
-	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE, "say what each phase finds")                                     \
-	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT, "print this help")                                   \
-	X(OPT_VERSION, "version", 'V', NULL, COMPILE | CHECK | CONVERT, "print the version")
-
-enum { COMPILE = 1, CHECK = 2, CONVERT = 4 };
-
-enum {
-	OPT_FIRST = 256,
-#define X(name, text, letter, argument, verbs, help) name,
-	OPTION_LIST(X)
-#undef X
-};
-
-struct options {
-	const char *output, *format, *collective, *root, *gpus, *links, *packing, *epsilon, *tolerance;
-	bool no_minimise, quiet, verbose, help, version;
-	int n_files;
-	char **file;
-};
+#include <time.h>
+#include <unistd.h>
 
 struct verb {
 	const char *name;
 	int bit;
 	const char *arguments, *summary;
-	Status (*run)(Ctx *ctx, const struct options *opt);
+	Status (*run)(Ctx *ctx, const Options *opt);
 };
+
+/* ---- time ---- */
+
+static struct {
+	int64_t start, limit;	/* ms; limit 0: none */
+	bool terminal;		/* somebody looks on */
+	int64_t shown;		/* when a line was last shown; 0: none is there */
+} watch;
+
+static int64_t
+now_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void
+hide_progress(void)
+{
+	if (watch.shown)
+		fprintf(stderr, "\r\033[K");
+	watch.shown = 0;
+}
+
+/* What work is at, ten times a second, once it takes long; what is left of the budget. */
+static int
+on_progress(void *of, const char *line)
+{
+	(void)of;
+	int64_t now = now_ms(), left = watch.limit ? watch.start + watch.limit - now : INT_MAX;
+	if (watch.terminal && now - watch.start > 500 && now - watch.shown > 100) {
+		fprintf(stderr, "\r\033[K%.70s, %.1f s", line, (double)(now - watch.start) / 1000);
+		watch.shown = now;
+	}
+	return (int)left;
+}
 
 /* ---- compile ---- */
 
@@ -64,6 +69,31 @@ parse_fraction(Ctx *ctx, const char *name, const char *text, Frac lo, Frac hi, F
 		return fail(ctx, USAGE, "--%s: %.40s: want %g to %g", name, text, frac_double(lo), frac_double(hi));
 	*out = value;
 	return OK;
+}
+
+static Status
+parse_count(Ctx *ctx, const char *name, const char *text, int *out)
+{
+	int64_t value;
+	if (!text)
+		return OK;
+	if (strspn(text, "0123456789") != strlen(text) || !decimal_parse(text, strlen(text), 1, &value) || value < 1
+	    || value > LIMIT_TREES)
+		return fail(ctx, USAGE, "--%s: %.40s: want a whole number, 1 to %d", name, text, LIMIT_TREES);
+	*out = (int)value;
+	return OK;
+}
+
+/* A time as 10s, 500ms or 2m; a bare number is seconds. */
+static Status
+parse_budget(Ctx *ctx, const char *text, int64_t *ms)
+{
+	static const struct { const char *unit; int64_t ms; } units[] = { { "", 1000 }, { "s", 1000 }, { "ms", 1 }, { "m", 60000 } };
+	size_t n = strspn(text, "0123456789.");
+	for (int i = 0; i < 4; i++)
+		if (strcmp(text + n, units[i].unit) == 0 && decimal_parse(text, n, units[i].ms, ms) && *ms > 0 && *ms < INT_MAX)
+			return OK;
+	return fail(ctx, USAGE, "--budget: %.40s: want a time, as 10s, 500ms or 2m", text);
 }
 
 static Status
@@ -112,44 +142,50 @@ parse_root(Ctx *ctx, const Topology *job, Collective coll, const char *text, int
 }
 
 static Status
-parse_request(Ctx *ctx, const struct options *opt, Request *ask)
+parse_request(Ctx *ctx, const Options *opt, Request *ask)
 {
 	*ask = (Request){ .coll = ALLREDUCE, .root = -1, .epsilon = { 1, 20 }, .tolerance = { 1, 20 },
-		.minimise = !opt->no_minimise };
-	if (opt->collective && !collective_parse(opt->collective, &ask->coll))
-		return fail(ctx, USAGE, "--collective: %.40s: want broadcast, reduce, allreduce, gather, scatter, allgather, reducescatter or alltoall", opt->collective);
+		.minimise = !opt->value[OPT_NO_MINIMISE] };
+	if (opt->value[OPT_COLLECTIVE] && !collective_parse(opt->value[OPT_COLLECTIVE], &ask->coll))
+		return fail(ctx, USAGE, "--collective: %.40s: want broadcast, reduce, allreduce, gather, scatter, allgather, reducescatter or alltoall", opt->value[OPT_COLLECTIVE]);
 	/* Several demands, as those of blocks, are planned by the linear program only. */
-	bool blocks = collective_has_blocks(ask->coll), mwu = opt->packing && strcmp(opt->packing, "mwu") == 0;
-	if (opt->packing && !mwu && strcmp(opt->packing, "exact") != 0)
-		return fail(ctx, USAGE, "--packing: %.40s: want mwu or exact", opt->packing);
+	bool blocks = collective_has_blocks(ask->coll), mwu = opt->value[OPT_PACKING] && strcmp(opt->value[OPT_PACKING], "mwu") == 0;
+	if (opt->value[OPT_PACKING] && !mwu && strcmp(opt->value[OPT_PACKING], "exact") != 0)
+		return fail(ctx, USAGE, "--packing: %.40s: want mwu or exact", opt->value[OPT_PACKING]);
 	if (mwu && blocks)
 		return fail(ctx, USAGE, "--packing: mwu: want exact for %s", collective_name(ask->coll));
-	if (blocks || (opt->packing && !mwu)) {
+	if (!mwu) {
 		ask->packing = PACKING_EXACT;
 		ask->tolerance = FRAC_ZERO;
 	}
-	if (opt->epsilon)
-		TRY(parse_fraction(ctx, "epsilon", opt->epsilon, (Frac){ 1, 1000 }, (Frac){ 49, 100 }, &ask->epsilon));
-	if (opt->tolerance)
-		TRY(parse_fraction(ctx, "tolerance", opt->tolerance, FRAC_ZERO, (Frac){ 99, 100 }, &ask->tolerance));
+	if (opt->value[OPT_EPSILON])
+		TRY(parse_fraction(ctx, "epsilon", opt->value[OPT_EPSILON], (Frac){ 1, 1000 }, (Frac){ 49, 100 }, &ask->epsilon));
+	if (opt->value[OPT_TOLERANCE])
+		TRY(parse_fraction(ctx, "tolerance", opt->value[OPT_TOLERANCE], FRAC_ZERO, (Frac){ 99, 100 }, &ask->tolerance));
+	TRY(parse_count(ctx, "max-depth", opt->value[OPT_MAX_DEPTH], &ask->max_depth));
+	TRY(parse_count(ctx, "max-trees", opt->value[OPT_MAX_TREES], &ask->max_trees));
+	if (mwu && (ask->max_depth || ask->max_trees || opt->value[OPT_PARETO]))
+		return fail(ctx, USAGE, "--packing: mwu: want exact with --max-depth, --max-trees or --pareto");
+	if (opt->value[OPT_PARETO] && (opt->value[OPT_OUTPUT] || opt->value[OPT_FORMAT]))
+		return fail(ctx, USAGE, "--pareto: writes no schedule: want no -o and no --format");
 	return OK;
 }
 
 /* json or cu: by --format, else by the ending of the output. */
 static Status
-choose_format(Ctx *ctx, const struct options *opt, const char *const *formats, const char *otherwise, const char **out)
+choose_format(Ctx *ctx, const Options *opt, const char *const *formats, const char *otherwise, const char **out)
 {
-	const char *dot = opt->output ? strrchr(opt->output, '.') : NULL;
-	const char *name = opt->format ? opt->format : dot && !strchr(dot, '/') ? dot + 1 : otherwise;
+	const char *dot = opt->value[OPT_OUTPUT] ? strrchr(opt->value[OPT_OUTPUT], '.') : NULL;
+	const char *name = opt->value[OPT_FORMAT] ? opt->value[OPT_FORMAT] : dot && !strchr(dot, '/') ? dot + 1 : otherwise;
 	for (; *formats; formats++) {
 		if (strcmp(name, *formats) == 0) {
 			*out = *formats;
 			return OK;
 		}
 	}
-	if (opt->format)
+	if (opt->value[OPT_FORMAT])
 		return fail(ctx, USAGE, "--format: %.40s: not a format of this verb", name);
-	return fail(ctx, USAGE, "-o: %.200s: no format ends in \".%.40s\": name one with --format", opt->output, name);
+	return fail(ctx, USAGE, "-o: %.200s: no format ends in \".%.40s\": name one with --format", opt->value[OPT_OUTPUT], name);
 }
 
 static void
@@ -158,14 +194,22 @@ put_option(Schedule *sched, const char *key, const Text *value)
 	sched->option[sched->n_options++] = (Option){ key, value->data };
 }
 
+/* Only where they were given. A budget is no promise of the same bytes, so it is no more than named. */
+static const struct {
+	int option;
+	const char *key, *text;
+} limited[] = { { OPT_MAX_DEPTH, "max_depth", NULL }, { OPT_MAX_TREES, "max_trees", NULL }, { OPT_BUDGET, "budget", "true" } };
+
+enum { N_LIMITED = sizeof limited / sizeof *limited };
+
 /* What was asked, with defaults filled in, so that the file can be made again. */
 static Status
-record_options(Ctx *ctx, const Request *ask, unsigned classes, Text value[4], Schedule *sched)
+record_options(Ctx *ctx, const Options *opt, const Request *ask, unsigned classes, Text value[4], Schedule *sched)
 {
 	const Topology *job = sched->topo;
 	char digits[48];
 	bool any = false;
-	TRY(NEW(ctx, sched->option, 6));
+	TRY(NEW(ctx, sched->option, 9));
 	for (int r = 0; r < job->n_ranks; r++) {
 		text_put(&value[0], r ? ", " : "[");
 		text_json(&value[0], job->vertex[r].id);
@@ -193,6 +237,24 @@ record_options(Ctx *ctx, const Request *ask, unsigned classes, Text value[4], Sc
 	put_option(sched, "tolerance", &value[3]);
 	sched->option[sched->n_options++] = (Option){ "packing", ask->packing == PACKING_EXACT ? "\"exact\"" : "\"mwu\"" };
 	sched->option[sched->n_options++] = (Option){ "minimise", ask->minimise ? "true" : "false" };
+	for (int i = 0; i < N_LIMITED; i++)
+		if (opt->value[limited[i].option])
+			sched->option[sched->n_options++] = (Option){ limited[i].key, limited[i].text ? limited[i].text
+			    : opt->value[limited[i].option] };
+	return OK;
+}
+
+static Status
+print_pareto(Ctx *ctx, const Topology *job, const Symmetry *sym, const Bound *bound, const Request *ask)
+{
+	ParetoPoint *point;
+	int n;
+	TRY(plan_pareto(ctx, job, sym, bound, ask, &point, &n));
+	hide_progress();
+	printf("trees  depth    rate GB/s  ratio to the bound of %.6g GB/s\n", frac_double(bound->rate) / 1e9);
+	for (int i = 0; i < n; i++)
+		printf("%5d  %5d  %11.6g  %.3f\n", point[i].trees, point[i].depth, frac_double(point[i].rate) / 1e9,
+		    frac_double(point[i].rate) / frac_double(bound->rate));
 	return OK;
 }
 
@@ -249,43 +311,52 @@ emit_as(Ctx *ctx, const char *format, const Schedule *sched, const Text *json, c
 
 /* The arrow of model.h. What is written is what was read back and verified, not what we meant. */
 static Status
-compile_text(Ctx *ctx, const struct options *opt, const char *format, const char *label, const Text *in, Text value[4],
+compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, Text value[4],
     Text *json)
 {
 	Request ask;
 	Topology *machine, *job;
+	Symmetry *sym;
 	Bound bound, proof;
 	Packing *pack;
 	Schedule *sched, *again;
 	unsigned classes;
 	int *gpu, n;
 	TRY(parse_request(ctx, opt, &ask));
+	if (opt->value[OPT_BUDGET])
+		TRY(parse_budget(ctx, opt->value[OPT_BUDGET], &watch.limit));
+	ctx->step = on_progress;
 	TRY(topo_read(ctx, label, in->data, in->size, &machine));
 	TRY(NEW(ctx, gpu, machine->n_ranks));
-	TRY(topo_select(ctx, machine, opt->gpus, gpu, &n));
+	TRY(topo_select(ctx, machine, opt->value[OPT_GPUS], gpu, &n));
 	if (n < 2)
-		return fail(ctx, BAD_INPUT, "%s: 1 GPU: want at least 2 for a collective", opt->gpus ? "--gpus" : label);
-	if (opt->links)
-		TRY(parse_links(ctx, opt->links, &classes));
+		return fail(ctx, BAD_INPUT, "%s: 1 GPU: want at least 2 for a collective", opt->value[OPT_GPUS] ? "--gpus" : label);
+	if (opt->value[OPT_LINKS])
+		TRY(parse_links(ctx, opt->value[OPT_LINKS], &classes));
 	else
 		TRY(topo_default_classes(ctx, machine, gpu, n, &classes));
 	TRY(topo_induce(ctx, machine, gpu, n, classes, &job));
-	TRY(parse_root(ctx, job, ask.coll, opt->root, &ask.root));
-	TRY(bound_compute(ctx, job, ask.coll, ask.root, &bound));
-	TRY(plan_trees(ctx, job, &bound, &ask, &pack, &proof));
+	TRY(parse_root(ctx, job, ask.coll, opt->value[OPT_ROOT], &ask.root));
+	TRY(topo_symmetry(ctx, job, ask.root, plan_by_symmetry(job, &ask), &sym));
+	TRY(bound_compute(ctx, job, sym, ask.coll, ask.root, &bound));
+	if (opt->value[OPT_PARETO])
+		return print_pareto(ctx, job, sym, &bound, &ask);
+	TRY(plan_trees(ctx, job, sym, &bound, &ask, &pack, &proof));
+	progress(ctx, "writing and verifying %d trees", pack->n_trees);
 	TRY(sched_build(ctx, job, &proof, &ask, "trees", pack, &sched));
-	TRY(record_options(ctx, &ask, classes, value, sched));
+	TRY(record_options(ctx, opt, &ask, classes, value, sched));
 	emit_sched_json(sched, json);
 	if (json->failed)
 		return fail_memory(ctx);
 	TRY(sched_read(ctx, "the compiled schedule", json->data, json->size, &again));
 	TRY(sched_verify(ctx, "the compiled schedule", again));
-	TRY(emit_as(ctx, format, again, json, opt->output ? opt->output : "-"));
-	return opt->quiet ? OK : print_summary(ctx, stderr, again);
+	TRY(emit_as(ctx, format, again, json, opt->value[OPT_OUTPUT] ? opt->value[OPT_OUTPUT] : "-"));
+	hide_progress();
+	return opt->value[OPT_QUIET] ? OK : print_summary(ctx, stderr, again);
 }
 
 static Status
-compile_file(Ctx *ctx, const struct options *opt)
+compile_file(Ctx *ctx, const Options *opt)
 {
 	static const char *const formats[] = { "json", "cu", NULL };
 	const char *format;
@@ -305,19 +376,19 @@ compile_file(Ctx *ctx, const struct options *opt)
 /* ---- check, convert ---- */
 
 static Status
-check_text(Ctx *ctx, const struct options *opt, const char *label, const Text *in)
+check_text(Ctx *ctx, const Options *opt, const char *label, const Text *in)
 {
 	Schedule *sched;
 	TRY(sched_read(ctx, label, in->data, in->size, &sched));
 	TRY(sched_verify(ctx, label, sched));
-	if (opt->quiet)
+	if (opt->value[OPT_QUIET])
 		return OK;
 	printf("%s: right\n", label);
 	return print_summary(ctx, stdout, sched);
 }
 
 static Status
-check_one(Ctx *ctx, const struct options *opt, const char *path)
+check_one(Ctx *ctx, const Options *opt, const char *path)
 {
 	Text in = { 0 };
 	TRY(file_read(ctx, path, &in));
@@ -328,7 +399,7 @@ check_one(Ctx *ctx, const struct options *opt, const char *path)
 
 /* Every file, whatever is wrong with others; the status of the first that is wrong. */
 static Status
-check_file(Ctx *ctx, const struct options *opt)
+check_file(Ctx *ctx, const Options *opt)
 {
 	Status first = OK;
 	if (opt->n_files < 1)
@@ -377,10 +448,10 @@ convert_schedule(Ctx *ctx, const char *format, const char *label, const Text *in
 }
 
 static Status
-convert_file(Ctx *ctx, const struct options *opt)
+convert_file(Ctx *ctx, const Options *opt)
 {
 	static const char *const formats[] = { "json", "xml", "canonical", "cu", NULL };
-	const char *format, *path = opt->output ? opt->output : "-";
+	const char *format, *path = opt->value[OPT_OUTPUT] ? opt->value[OPT_OUTPUT] : "-";
 	Text in = { 0 };
 	if (opt->n_files != 1)
 		return fail(ctx, USAGE, "%d files: want one", opt->n_files);
@@ -402,24 +473,6 @@ static const struct verb verbs[] = {
 
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
-/* From column 26 to 79. */
-static void
-print_wrapped(const char *text)
-{
-	int column = 26;
-	while (*text) {
-		int n = (int)strcspn(text, " ");
-		if (column + 1 + n > 79) {
-			printf("\n%26s", "");
-			column = 26;
-		}
-		printf(" %.*s", n, text);
-		column += 1 + n;
-		text += n + (text[n] == ' ');
-	}
-	printf("\n");
-}
-
 static void
 print_help(const struct verb *only)
 {
@@ -428,148 +481,11 @@ print_help(const struct verb *only)
 		if (!only || only == &verbs[i])
 			printf("  blinkc %-8s %-23s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
 	printf("\nOptions:\n");
-#define X(name, text, letter, argument, bits, help)                                                                    \
-	if (!only || ((bits) & only->bit)) {                                                                           \
-		char left[40];                                                                                         \
-		snprintf(left, sizeof left, "%c%c%s--" text " %s", letter ? '-' : ' ', letter ? letter : ' ',          \
-		    letter ? ", " : "  ", argument ? argument : "");                                                   \
-		printf("  %-24s", left);                                                                               \
-		print_wrapped(help);                                                                                   \
-	}
-	OPTION_LIST(X)
-#undef X
+	options_print(only ? only->bit : ~0);
 	printf("\nFILE - is standard input. Exit status:\n");
 #define X(name, code, text) printf("  %d  %s\n", code, text);
 	STATUS_LIST(X)
 #undef X
-}
-
-static const struct option long_options[] = {
-#define X(name, text, letter, argument, bits, help) { text, (argument) ? required_argument : no_argument, NULL, name },
-	OPTION_LIST(X)
-#undef X
-	{ 0 }
-};
-
-static const char short_options[] = ":o:c:r:g:l:p:qvhV";
-
-static int
-option_of(int letter)
-{
-	switch (letter) {
-#define X(name, text, short_name, argument, bits, help)                                                                \
-	case name:                                                                                                     \
-		return name;
-		OPTION_LIST(X)
-#undef X
-	case 'o':
-		return OPT_OUTPUT;
-	case 'c':
-		return OPT_COLLECTIVE;
-	case 'r':
-		return OPT_ROOT;
-	case 'g':
-		return OPT_GPUS;
-	case 'l':
-		return OPT_LINKS;
-	case 'p':
-		return OPT_PACKING;
-	case 'q':
-		return OPT_QUIET;
-	case 'v':
-		return OPT_VERBOSE;
-	case 'h':
-		return OPT_HELP;
-	case 'V':
-		return OPT_VERSION;
-	default:
-		return 0;
-	}
-}
-
-static bool
-belongs_to(int option, const struct verb *verb)
-{
-#define X(name, text, letter, argument, bits, help)                                                                    \
-	if (option == name)                                                                                            \
-		return (bits) & verb->bit;
-	OPTION_LIST(X)
-#undef X
-	return false;
-}
-
-static void
-set_option(struct options *opt, int option, const char *value)
-{
-	switch (option) {
-	case OPT_OUTPUT:
-		opt->output = value;
-		break;
-	case OPT_FORMAT:
-		opt->format = value;
-		break;
-	case OPT_COLLECTIVE:
-		opt->collective = value;
-		break;
-	case OPT_ROOT:
-		opt->root = value;
-		break;
-	case OPT_GPUS:
-		opt->gpus = value;
-		break;
-	case OPT_LINKS:
-		opt->links = value;
-		break;
-	case OPT_PACKING:
-		opt->packing = value;
-		break;
-	case OPT_EPSILON:
-		opt->epsilon = value;
-		break;
-	case OPT_TOLERANCE:
-		opt->tolerance = value;
-		break;
-	case OPT_NO_MINIMISE:
-		opt->no_minimise = true;
-		break;
-	case OPT_QUIET:
-		opt->quiet = true;
-		break;
-	case OPT_VERBOSE:
-		opt->verbose = true;
-		break;
-	case OPT_HELP:
-		opt->help = true;
-		break;
-	default:
-		opt->version = true;
-		break;
-	}
-}
-
-static Status
-parse_options(Ctx *ctx, int argc, char **argv, const struct verb *verb, struct options *opt)
-{
-	opterr = 0;
-	for (int letter; (letter = getopt_long(argc, argv, short_options, long_options, NULL)) != -1;) {
-		int option = option_of(letter);
-		if (letter == ':')
-			return fail(ctx, USAGE, "%.80s: wants an argument", argv[optind - 1]);
-		/* Of several letters in one word getopt tells which; the word may be no option at all. */
-		if (!option && optopt && optopt < OPT_FIRST)
-			return fail(ctx, USAGE, "-%c: no such option; blinkc --help lists them", optopt);
-		if (!option && optopt)
-			return fail(ctx, USAGE, "%.80s: takes no argument", argv[optind - 1]);
-		if (!option)
-			return fail(ctx, USAGE, "%.80s: no such option; blinkc --help lists them", argv[optind - 1]);
-		if (!belongs_to(option, verb))
-			return fail(ctx, USAGE, "--%s: not an option of blinkc %s",
-			    long_options[option - OPT_FIRST - 1].name, verb->name);
-		set_option(opt, option, optarg);
-	}
-	opt->n_files = argc - optind;
-	opt->file = argv + optind;
-	return OK;
 }
 
 static void
@@ -595,7 +511,7 @@ int
 main(int argc, char **argv)
 {
 	const struct verb *verb = NULL;
-	struct options opt = { 0 };
+	Options opt;
 	Ctx ctx;
 	ctx_init(&ctx);
 	/* A write that cannot be done is an error like any other, after which the temporary goes. */
@@ -606,18 +522,21 @@ main(int argc, char **argv)
 			verb = &verbs[i];
 	bool named = verb != NULL;
 	verb = named ? verb : &verbs[0];
-	Status status = parse_options(&ctx, argc - named, argv + named, verb, &opt);
-	if (status == OK && opt.help) {
+	Status status = options_parse(&ctx, argc - named, argv + named, verb->name, verb->bit, &opt);
+	if (status == OK && opt.value[OPT_HELP]) {
 		print_help(named ? verb : NULL);
-	} else if (status == OK && opt.version) {
+	} else if (status == OK && opt.value[OPT_VERSION]) {
 		printf("blinkc %s\n", BLINK_VERSION);
 	} else if (status == OK) {
-		if (opt.verbose) {
+		watch.start = now_ms();
+		watch.terminal = isatty(STDERR_FILENO) && !opt.value[OPT_QUIET] && !opt.value[OPT_VERBOSE];
+		if (opt.value[OPT_VERBOSE]) {
 			ctx.talk = say;
 			ctx.talk_to = stderr;
 		}
 		status = verb->run(&ctx, &opt);
 	}
+	hide_progress();
 	if ((fflush(stdout) != 0 || ferror(stdout)) && status == OK)
 		status = fail(&ctx, IO, "standard output: cannot be written");
 	if (status != OK)

@@ -1,0 +1,49 @@
+/* The command line of blinkc: one list of options, from which the parser and the help come. */
+#ifndef BLINK_OPTIONS_H
+#define BLINK_OPTIONS_H
+
+#include "base/status.h"
+
+enum { COMPILE = 1, CHECK = 2, CONVERT = 4 };	/* verbs, as bits */
+
+/* name, letter, argument or NULL, verbs it belongs to, help */
+#define OPTION_LIST(X)                                                                                                 \
+	X(OPT_OUTPUT, "output", 'o', "FILE", COMPILE | CONVERT, "write FILE; - is standard output (default)")          \
+	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT, "compile: json or cu; convert: json, xml or canonical of a topology, cu of a schedule; default: by the ending of FILE, json on standard output") \
+	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE, "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall")              \
+	X(OPT_ROOT, "root", 'r', "RANK", COMPILE, "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU")  \
+	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
+	X(OPT_LINKS, "links", 'l', "LIST", COMPILE, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, alone or with net, else all") \
+	X(OPT_PACKING, "packing", 'p', "KIND", COMPILE, "exact: the optimal rate (default); mwu: Blink's way, a rate near it, for broadcast, reduce and allreduce") \
+	X(OPT_EPSILON, "epsilon", 0, "X", COMPILE, "MWU stops within X of the optimum, 0.001 to 0.49 (default 0.05)")   \
+	X(OPT_TOLERANCE, "tolerance", 0, "X", COMPILE, "fewest trees within X of the optimum, 0 to 0.99 (default 0; 0.05 with --packing mwu)") \
+	X(OPT_MAX_DEPTH, "max-depth", 0, "N", COMPILE, "no tree deeper than N hops, up and down together; the rate may be lower")         \
+	X(OPT_MAX_TREES, "max-trees", 0, "N", COMPILE, "at most N trees; the rate may be lower")                       \
+	X(OPT_PARETO, "pareto", 0, NULL, COMPILE, "print the best rate for each number of trees and depth; write no schedule") \
+	X(OPT_NO_MINIMISE, "no-minimise", 0, NULL, COMPILE, "keep all trees that the planner comes to; look for no fewer") \
+	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE, "plan for about TIME at most, as 10s or 500ms, and write the best schedule so far; its bytes then depend on the machine") \
+	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK, "no summary")                                                \
+	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE, "say what each phase finds")                                     \
+	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT, "print this help")                                   \
+	X(OPT_VERSION, "version", 'V', NULL, COMPILE | CHECK | CONVERT, "print the version")
+
+enum {
+#define X(name, text, letter, argument, verbs, help) name,
+	OPTION_LIST(X)
+#undef X
+	N_OPTIONS
+};
+
+typedef struct {
+	const char *value[N_OPTIONS];	/* NULL: not given; "" of an option without argument */
+	int n_files;
+	char **file;
+} Options;
+
+/* verb, bit: what messages call it, and whose options these are. Fails: USAGE. */
+Status options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Options *out);
+
+/* A line or more for each option of the verbs `bits`, on standard output. */
+void options_print(int bits);
+
+#endif
