@@ -1,22 +1,25 @@
-/* Time of each phase of a compile: medians on this machine, and the spread of the whole. Nothing is asserted: machines
- * are noisy. */
-#include "base/digest.h"
+/* Time of each phase of a compile, and its peak memory: medians on this machine, and the spread of the whole. Nothing is
+ * asserted: machines are noisy. Each line is a process of its own. */
 #include "base/file.h"
 #include "passes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { N_RUNS = 21, N_PHASES = 12 };
+enum { MOST_RUNS = 21, N_PHASES = 9 };
 
-static const char *const phases[N_PHASES] = { "read", "induce", "bound", "mwu", "ilp", "build", "write", "read back",
-	"verify", "lower", "emit cu", "all" };
+static const char *const phases[N_PHASES] = { "read", "induce", "bound", "plan", "build", "write", "read back", "verify", "all" };
 
 struct job {
-	const char *path, *gpus;
+	const char *path;	/* of a topology; or NULL: boxes */
+	int boxes, dies;	/* boxes of 8 GPUs as DGX A100, or of `dies` MI250 dies, the others left out */
+	const char *gpus;
 	Collective coll;
+	PackingKind packing;
 };
 
 static double
@@ -34,87 +37,158 @@ ascending(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* One compile; us[] gets the time of each phase. */
-static Status
-compile_once(Ctx *ctx, const struct job *job, const Text *in, double us[N_PHASES], int *n_trees)
+/* ---- topologies of several boxes ---- */
+
+/* Each GPU on its box's switch at 300 GB/s, and on the network's at 25 GB/s. */
+static void
+put_a100(Text *out, int boxes)
 {
-	Request ask = { .coll = job->coll, .root = job->coll == ALLREDUCE ? -1 : 0, .epsilon = { 1, 20 },
-		.tolerance = { 1, 20 }, .minimise = true };
+	for (int b = 0; b < boxes; b++) {
+		text_printf(out, "%s{\"id\":\"n%d\",\"switches\":[{\"id\":\"n%d/sw\"}],\"gpus\":[", b ? "," : "", b, b);
+		for (int g = 0; g < 8; g++)
+			text_printf(out, "%s{\"id\":\"n%d/g%d\"}", g ? "," : "", b, g);
+		text_put(out, "]}");
+	}
+	text_put(out, "],\"links\":[");
+	for (int b = 0; b < boxes; b++)
+		for (int g = 0; g < 8; g++) {
+			text_printf(out, "%s{\"from\":\"n%d/g%d\",\"to\":\"n%d/sw\",\"class\":\"nvlink\",\"capacity\":300}",
+			    b || g ? "," : "", b, g, b);
+			if (boxes > 1)
+				text_printf(out, ",{\"from\":\"n%d/g%d\",\"to\":\"ib\",\"class\":\"net\",\"capacity\":25}", b, g);
+		}
+}
+
+/* ForestColl's model of the links between the 16 dies of a box, GB/s; and 16 GB/s of each to the network. */
+static void
+put_mi250(Text *out, int boxes, int dies)
+{
+	static const struct { int a, b, capacity; } xgmi[] = {
+		{ 0, 1, 200 }, { 2, 3, 200 }, { 4, 5, 200 }, { 6, 7, 200 }, { 8, 9, 200 }, { 10, 11, 200 }, { 12, 13, 200 },
+		{ 14, 15, 200 }, { 0, 4, 100 }, { 3, 7, 100 }, { 8, 12, 100 }, { 11, 15, 100 }, { 0, 8, 50 }, { 1, 5, 50 },
+		{ 1, 9, 50 }, { 1, 10, 50 }, { 2, 6, 50 }, { 2, 9, 50 }, { 2, 10, 50 }, { 3, 11, 50 }, { 4, 6, 50 }, { 5, 6, 50 },
+		{ 5, 7, 50 }, { 9, 13, 50 }, { 10, 14, 50 }, { 12, 14, 50 }, { 13, 14, 50 }, { 13, 15, 50 },
+	};
+	for (int b = 0; b < boxes; b++) {
+		text_printf(out, "%s{\"id\":\"n%d\",\"gpus\":[", b ? "," : "", b);
+		for (int g = 0; g < dies; g++)
+			text_printf(out, "%s{\"id\":\"n%d/d%d\"}", g ? "," : "", b, g);
+		text_put(out, "]}");
+	}
+	text_put(out, "],\"links\":[");
+	for (int b = 0; b < boxes; b++) {
+		for (size_t i = 0; i < sizeof xgmi / sizeof *xgmi; i++)
+			if (xgmi[i].a < dies && xgmi[i].b < dies)
+				text_printf(out, "%s{\"from\":\"n%d/d%d\",\"to\":\"n%d/d%d\",\"class\":\"xgmi\",\"capacity\":%d}",
+				    b || i ? "," : "", b, xgmi[i].a, b, xgmi[i].b, xgmi[i].capacity);
+		for (int g = 0; g < dies && boxes > 1; g++)
+			text_printf(out, ",{\"from\":\"n%d/d%d\",\"to\":\"ib\",\"class\":\"net\",\"capacity\":16}", b, g);
+	}
+}
+
+static Status
+make_topology(Ctx *ctx, const struct job *job, Text *out)
+{
+	if (job->path)
+		return file_read(ctx, job->path, out);
+	text_put(out, "{\"format\":\"blink-topology\",\"version\":1,\"name\":\"boxes\",");
+	if (job->boxes > 1)
+		text_put(out, "\"switches\":[{\"id\":\"ib\"}],");
+	text_put(out, "\"nodes\":[");
+	if (job->dies)
+		put_mi250(out, job->boxes, job->dies);
+	else
+		put_a100(out, job->boxes);
+	text_put(out, "]}");
+	return out->failed ? fail_memory(ctx) : OK;
+}
+
+/* ---- one compile ---- */
+
+static Status
+compile_once(Ctx *ctx, const struct job *job, const Text *in, double us[N_PHASES], Schedule **out)
+{
+	Request ask = { .coll = job->coll, .root = collective_rooted(job->coll) ? 0 : -1, .epsilon = { 1, 20 },
+		.tolerance = job->packing == PACKING_MWU ? (Frac){ 1, 20 } : FRAC_ZERO, .packing = job->packing, .minimise = true };
 	Topology *machine, *topo;
+	Symmetry *sym;
 	Bound bound, proof;
-	Packing *many, *few;
-	Schedule *sched, *again;
-	Program *prog;
-	Text json = { 0 }, cu = { 0 };
-	Frac optimum;
+	Packing *pack;
+	Schedule *sched;
+	Text json = { 0 };
 	unsigned classes;
-	int gpu[64], n, phase = 0;
+	int *gpu, n, phase = 0;
 	double start = now_us(), last = start;
 #define LAP() (us[phase++] = now_us() - last, last = now_us())
-	TRY(topo_read(ctx, job->path, in->data, in->size, &machine));
+	TRY(topo_read(ctx, "bench", in->data, in->size, &machine));
 	LAP();
+	TRY(NEW(ctx, gpu, machine->n_ranks));
 	TRY(topo_select(ctx, machine, job->gpus, gpu, &n));
 	TRY(topo_default_classes(ctx, machine, gpu, n, &classes));
 	TRY(topo_induce(ctx, machine, gpu, n, classes, &topo));
 	LAP();
-	TRY(bound_compute(ctx, topo, ask.coll, ask.root, &bound));
+	TRY(topo_symmetry(ctx, topo, ask.root, plan_by_symmetry(topo, &ask), &sym));
+	TRY(bound_compute(ctx, topo, sym, ask.coll, ask.root, &bound));
 	LAP();
-	/* The planner runs MWU first; what it takes beyond that is the ILP and MWU's further variants. */
-	TRY(pack_mwu(ctx, topo, &bound, &ask, &many, &optimum));
+	TRY(plan_trees(ctx, topo, sym, &bound, &ask, &pack, &proof));
 	LAP();
-	TRY(plan_trees(ctx, topo, &bound, &ask, &few, &proof));
-	LAP();
-	double mwu = us[phase - 2];
-	us[phase - 1] -= mwu;
-	TRY(sched_build(ctx, topo, &bound, &ask, "trees", few, &sched));
+	TRY(sched_build(ctx, topo, &proof, &ask, "trees", pack, &sched));
 	LAP();
 	emit_sched_json(sched, &json);
 	LAP();
-	TRY(sched_read(ctx, "bench", json.data, json.size, &again));
+	TRY(sched_read(ctx, "bench", json.data, json.size, out));
 	LAP();
-	TRY(sched_verify(ctx, "bench", again));
+	TRY(sched_verify(ctx, "bench", *out));
 	LAP();
-	TRY(lower(ctx, again, &prog));
-	LAP();
-	char digest[DIGEST_ROOM];
-	digest_of(json.data, json.size, digest);
-	TRY(emit_cu(ctx, prog, digest, &cu));
-	LAP();
-	us[phase] = last - start - mwu;
-	*n_trees = sched->n_segments;
+	us[phase] = last - start;
 	text_free(&json);
-	text_free(&cu);
 	return OK;
 }
 
+/* The child's work: its lines go to standard output, its status is the exit code. */
 static int
 bench_compile(const struct job *job)
 {
-	static double us[N_PHASES][N_RUNS];
+	static double us[N_PHASES][MOST_RUNS];
 	Text in = { 0 };
-	int n_trees = 0;
-	for (int run = 0; run < N_RUNS; run++) {
+	char name[40], result[100] = "";
+	int n_runs = MOST_RUNS;
+	struct rusage usage;
+	for (int run = 0; run < n_runs; run++) {
 		double once[N_PHASES];
+		int depth;
+		Schedule *sched;
 		Ctx ctx;
 		ctx_init(&ctx);
-		Status status = in.data ? OK : file_read(&ctx, job->path, &in);
+		Status status = in.data ? OK : make_topology(&ctx, job, &in);
 		if (status == OK)
-			status = compile_once(&ctx, job, &in, once, &n_trees);
+			status = compile_once(&ctx, job, &in, once, &sched);
+		if (status == OK)
+			status = sched_depth(&ctx, sched, &depth);
 		if (status != OK) {
 			fprintf(stderr, "bench: %s\n", ctx.error.text);
 			return 1;
 		}
 		for (int p = 0; p < N_PHASES; p++)
 			us[p][run] = once[p];
+		/* What takes long is not run so often. */
+		n_runs = once[N_PHASES - 1] > 1e6 ? 3 : once[N_PHASES - 1] > 1e5 ? 7 : n_runs;
+		snprintf(result, sizeof result, "%6d %5d %8.3f", sched->n_segments, depth,
+		    frac_double(sched->achieved) / frac_double(sched->bound.rate));
 		ctx_free(&ctx);
 	}
-	text_free(&in);
-	printf("%-22s %-10s %-9s %5d", job->path, job->gpus ? job->gpus : "all", collective_name(job->coll), n_trees);
+	if (job->path)
+		snprintf(name, sizeof name, "%s%s%s", job->path + sizeof "topologies", job->gpus ? " " : "", job->gpus ? job->gpus : "");
+	else
+		snprintf(name, sizeof name, job->dies ? "%d x %d MI250 dies" : "%d x 8 A100", job->boxes, job->dies);
+	printf("%-20s %-13s %-5s %s", name, collective_name(job->coll), job->packing == PACKING_MWU ? "mwu" : "exact", result);
 	for (int p = 0; p < N_PHASES; p++) {
-		qsort(us[p], N_RUNS, sizeof us[p][0], ascending);
-		printf(" %9.3f", us[p][N_RUNS / 2] / 1e3);
+		qsort(us[p], (size_t)n_runs, sizeof us[p][0], ascending);
+		printf(" %9.2f", us[p][n_runs / 2] / 1e3);
 	}
-	printf("   %.3f .. %.3f\n", us[N_PHASES - 1][0] / 1e3, us[N_PHASES - 1][N_RUNS - 1] / 1e3);
+	getrusage(RUSAGE_SELF, &usage);
+	printf(" %9.2f %9.2f %7.1f\n", us[N_PHASES - 1][0] / 1e3, us[N_PHASES - 1][n_runs - 1] / 1e3, (double)usage.ru_maxrss / 1024);
+	text_free(&in);
 	return 0;
 }
 
@@ -122,25 +196,46 @@ int
 main(void)
 {
 	static const struct job jobs[] = {
-		{ "topologies/dgx1v.xml", NULL, BROADCAST },
-		{ "topologies/dgx1v.xml", NULL, REDUCE },
-		{ "topologies/dgx1v.xml", NULL, ALLREDUCE },
-		{ "topologies/dgx1v.json", NULL, ALLREDUCE },
-		{ "topologies/dgx1v.xml", "0,1,2,4,5", ALLREDUCE },
-		{ "topologies/dgx1v.xml", "0,7", ALLREDUCE },
-		{ "topologies/dgx1p.xml", NULL, BROADCAST },
-		{ "topologies/dgx1p.xml", NULL, ALLREDUCE },
+		{ .path = "topologies/dgx1v.xml", .coll = BROADCAST },
+		{ .path = "topologies/dgx1v.xml", .coll = BROADCAST, .packing = PACKING_EXACT },
+		{ .path = "topologies/dgx1v.xml", .coll = ALLREDUCE },
+		{ .path = "topologies/dgx1v.xml", .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .path = "topologies/dgx1v.xml", .gpus = "0,1,2,4,5", .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .path = "topologies/dgx1v.xml", .coll = ALLGATHER, .packing = PACKING_EXACT },
+		{ .path = "topologies/dgx1v.xml", .coll = ALLTOALL, .packing = PACKING_EXACT },
+		{ .path = "topologies/dgx1p.xml", .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .boxes = 1, .coll = ALLGATHER, .packing = PACKING_EXACT },
+		{ .boxes = 1, .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .boxes = 8, .coll = ALLGATHER, .packing = PACKING_EXACT },
+		{ .boxes = 8, .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .boxes = 8, .coll = BROADCAST, .packing = PACKING_EXACT },
+		{ .boxes = 32, .coll = ALLGATHER, .packing = PACKING_EXACT },
+		{ .boxes = 32, .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .boxes = 128, .coll = ALLGATHER, .packing = PACKING_EXACT },
+		{ .boxes = 128, .coll = REDUCESCATTER, .packing = PACKING_EXACT },
+		{ .boxes = 128, .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .boxes = 1, .dies = 16, .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .boxes = 2, .dies = 16, .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .boxes = 4, .dies = 16, .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .boxes = 2, .dies = 8, .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .boxes = 2, .dies = 16, .coll = ALLGATHER, .packing = PACKING_EXACT },
 	};
-	struct rusage usage;
-	printf("compile: median of %d runs in one process, ms; last: least .. most\n", N_RUNS);
-	printf("%-22s %-10s %-9s %5s", "topology", "gpus", "collective", "trees");
+	printf("compile in one process: medians, ms, of up to %d runs; the least and most of all phases; peak memory, MiB\n", MOST_RUNS);
+	printf("%-20s %-13s %-5s %6s %5s %8s", "topology", "collective", "plan", "trees", "depth", "ratio");
 	for (int p = 0; p < N_PHASES; p++)
 		printf(" %9s", phases[p]);
-	printf("\n");
-	for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++)
-		if (bench_compile(&jobs[i]))
+	printf(" %9s %9s %7s\n", "least", "most", "MiB");
+	for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+		int status;
+		fflush(stdout);
+		pid_t child = fork();
+		if (child == 0) {
+			status = bench_compile(&jobs[i]);
+			fflush(stdout);
+			_exit(status);
+		}
+		if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
 			return 1;
-	getrusage(RUSAGE_SELF, &usage);
-	printf("peak memory: %.1f MiB\n", (double)usage.ru_maxrss / 1024);
+	}
 	return 0;
 }

@@ -52,6 +52,7 @@ compile(Ctx *ctx, const Topology *machine, Collective coll)
 	Request ask = { .coll = coll, .root = coll == ALLREDUCE ? -1 : 0, .epsilon = { 1, 5 }, .tolerance = { 1, 5 },
 		.minimise = true };
 	Topology *job;
+	Symmetry *sym;
 	Bound bound, proof;
 	Packing *pack;
 	Schedule *sched, *again;
@@ -65,9 +66,11 @@ compile(Ctx *ctx, const Topology *machine, Collective coll)
 	if (status == INFEASIBLE)
 		return;
 	REQUIRE(status == OK, "%s", ctx->error.text);
-	status = bound_compute(ctx, job, coll, ask.root, &bound);
+	status = topo_symmetry(ctx, job, ask.root, true, &sym);
 	REQUIRE(status == OK, "%s", ctx->error.text);
-	status = plan_trees(ctx, job, &bound, &ask, &pack, &proof);
+	status = bound_compute(ctx, job, sym, coll, ask.root, &bound);
+	REQUIRE(status == OK, "%s", ctx->error.text);
+	status = plan_trees(ctx, job, sym, &bound, &ask, &pack, &proof);
 	if (status == OK)
 		status = sched_build(ctx, job, &proof, &ask, "trees", pack, &sched);
 	REQUIRE(status == OK, "%d: %s", (int)status, ctx->error.text);
