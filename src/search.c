@@ -1,7 +1,9 @@
-/* Routes: Dijkstra from each rank over the vertices that are no ranks, since a route passes through no third GPU.
+/* Routes: Dijkstra from each switch over switches, since a route passes through no third GPU; a rank's route is its link to
+ * another, or its link to a switch and that one's route. So a thousand ranks behind a hundred switches cost a hundred searches.
  * Arborescences: every rank but the root takes its cheapest entering hop; a cycle of such hops is contracted to one
  * vertex whose entering hops cost what they save less (Edmonds), and opened again in reverse order at the end. The
- * entering hops of a (contracted) vertex lie in a leftist heap with lazy additions, so a contraction is a merge.
+ * entering hops of a (contracted) vertex lie in a leftist heap with lazy additions, so a contraction is a merge; behind switches,
+ * where all pairs of ranks have hops, in a row of a matrix.
  *
  * Shallow trees: what Edmonds pays for each (contracted) vertex is a dual solution. A tree is cheapest if all its hops are
  * tight, that is cost just what is paid for the sets that they enter, and no contracted set that was paid for is entered
@@ -54,20 +56,23 @@ search_new(Ctx *ctx, const Topology *topo, Search *out)
 			for (int dst = 0; dst < n; dst++)
 				if (src != dst)
 					*hop++ = (struct hop){ .src = src, .dst = dst };
-		TRY(TEMP(ctx, s.distance, n_vertices));
-		TRY(TEMP(ctx, s.last, (size_t)n * (size_t)n_vertices));
+		size_t n_switches = (size_t)(n_vertices - n);
+		TRY(TEMP(ctx, s.distance, n_switches * (size_t)n_vertices));
+		TRY(TEMP(ctx, s.last, n_switches * (size_t)n_vertices));
 		TRY(TEMP(ctx, s.heap, n_vertices));
 		TRY(TEMP(ctx, s.place, n_vertices));
+		TRY(TEMP(ctx, s.row, (size_t)n * (size_t)n));
 	} else {
 		for (int l = 0; l < topo->n_links; l++)
 			s.hop[l] = (struct hop){ .src = topo->link[l].from, .dst = topo->link[l].to, .link = l };
 	}
-	TRY(TEMP(ctx, s.cone, s.n_hops));
+	TRY(TEMP(ctx, s.cone, s.switched ? 0 : s.n_hops));
 	TRY(TEMP(ctx, s.arbor, n));
 	TRY(TEMP(ctx, s.rung, n));
 	TRY(TEMP(ctx, s.pair, 3 * (size_t)n));
 	TRY(TEMP(ctx, s.level, 2 * (size_t)n));
 	TRY(TEMP(ctx, s.node, n));
+	TRY(TEMP(ctx, s.part, n));
 	TRY(TEMP(ctx, s.queue, n));
 	TRY(TEMP(ctx, s.reach, 2 * (size_t)n));
 	*out = s;
@@ -78,9 +83,9 @@ search_new(Ctx *ctx, const Topology *topo, Search *out)
 
 /* Binary heap of vertices by distance, then by number. */
 static bool
-nearer(const Search *s, int v, int w)
+nearer(const int64_t *distance, int v, int w)
 {
-	return s->distance[v] != s->distance[w] ? s->distance[v] < s->distance[w] : v < w;
+	return distance[v] != distance[w] ? distance[v] < distance[w] : v < w;
 }
 
 static void
@@ -91,22 +96,22 @@ heap_set(Search *s, int at, int v)
 }
 
 static void
-heap_rise(Search *s, int at)
+heap_rise(Search *s, const int64_t *distance, int at)
 {
 	int v = s->heap[at];
-	for (; at > 0 && nearer(s, v, s->heap[(at - 1) / 2]); at = (at - 1) / 2)
+	for (; at > 0 && nearer(distance, v, s->heap[(at - 1) / 2]); at = (at - 1) / 2)
 		heap_set(s, at, s->heap[(at - 1) / 2]);
 	heap_set(s, at, v);
 }
 
 static int
-heap_take(Search *s, int *size)
+heap_take(Search *s, const int64_t *distance, int *size)
 {
 	int top = s->heap[0], v = s->heap[--*size], at = 0;
 	for (int child; (child = 2 * at + 1) < *size; at = child) {
-		if (child + 1 < *size && nearer(s, s->heap[child + 1], s->heap[child]))
+		if (child + 1 < *size && nearer(distance, s->heap[child + 1], s->heap[child]))
 			child++;
-		if (!nearer(s, s->heap[child], v))
+		if (!nearer(distance, s->heap[child], v))
 			break;
 		heap_set(s, at, s->heap[child]);
 	}
@@ -114,32 +119,63 @@ heap_take(Search *s, int *size)
 	return top;
 }
 
+/* Ranks are reached, and left alone. */
 static void
 routes_from(Search *s, int source, const int64_t *price)
 {
 	const Topology *topo = s->topo;
-	int *last = s->last + (size_t)source * (size_t)topo->n_vertices;
-	int size = 0;
+	size_t row = (size_t)(source - topo->n_ranks) * (size_t)topo->n_vertices;
+	int64_t *distance = s->distance + row;
+	int *last = s->last + row, size = 0;
 	for (int v = 0; v < topo->n_vertices; v++) {
-		s->distance[v] = INT64_MAX;
+		distance[v] = INT64_MAX;
 		s->place[v] = -1;
 		last[v] = -1;
 	}
-	s->distance[source] = 0;
+	distance[source] = 0;
 	heap_set(s, size++, source);
 	while (size > 0) {
-		int v = heap_take(s, &size);
-		if (v < topo->n_ranks && v != source)
-			continue;
+		int v = heap_take(s, distance, &size);
 		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
 			int l = topo->out[i], w = topo->link[l].to;
-			if (w == source || s->distance[v] + price[l] >= s->distance[w])
+			if (w == source || distance[v] + price[l] >= distance[w])
 				continue;
-			s->distance[w] = s->distance[v] + price[l];
+			distance[w] = distance[v] + price[l];
 			last[w] = l;
+			if (w < topo->n_ranks)
+				continue;
 			if (s->place[w] < 0)
 				heap_set(s, size++, w);
-			heap_rise(s, s->place[w]);
+			heap_rise(s, distance, s->place[w]);
+		}
+	}
+}
+
+/* Of a rank to all others: by each of its links. hop->link is that link. */
+static void
+hops_from(Search *s, int source, const int64_t *price)
+{
+	const Topology *topo = s->topo;
+	struct hop *hop = s->hop + (size_t)source * (size_t)(topo->n_ranks - 1);
+	for (int i = 0; i < topo->n_ranks - 1; i++)
+		hop[i].cost = -1;
+	for (int i = topo->first_out[source]; i < topo->first_out[source + 1]; i++) {
+		int l = topo->out[i], w = topo->link[l].to;
+		if (w < topo->n_ranks) {
+			struct hop *direct = &hop[w - (w > source)];
+			if (direct->cost < 0 || price[l] < direct->cost) {
+				direct->cost = price[l];
+				direct->link = l;
+			}
+			continue;
+		}
+		const int64_t *distance = s->distance + (size_t)(w - topo->n_ranks) * (size_t)topo->n_vertices;
+		for (int k = 0; k < topo->n_ranks - 1; k++) {
+			int64_t beyond = distance[hop[k].dst];
+			if (beyond == INT64_MAX || (hop[k].cost >= 0 && price[l] + beyond >= hop[k].cost))
+				continue;
+			hop[k].cost = price[l] + beyond;
+			hop[k].link = l;
 		}
 	}
 }
@@ -153,31 +189,31 @@ search_price(Search *s, const int64_t *price)
 			s->hop[h].cost = price[s->hop[h].link];
 		return;
 	}
-	for (int h = 0; h < s->n_hops; h++) {
-		struct hop *hop = &s->hop[h];
-		if (h % (topo->n_ranks - 1) == 0)
-			routes_from(s, hop->src, price);
-		hop->cost = s->distance[hop->dst] == INT64_MAX ? -1 : s->distance[hop->dst];
-		hop->link = s->last[(size_t)hop->src * (size_t)topo->n_vertices + (size_t)hop->dst];
-	}
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		routes_from(s, v, price);
+	for (int r = 0; r < topo->n_ranks; r++)
+		hops_from(s, r, price);
 }
 
 int
 search_route(const Search *s, int h, int link[LIMIT_ROUTE_LINKS])
 {
 	const struct hop *hop = &s->hop[h];
-	int n = 0;
-	for (int l = hop->link;; l = s->last[(size_t)hop->src * (size_t)s->topo->n_vertices + (size_t)s->topo->link[l].from]) {
+	const Topology *topo = s->topo;
+	int first = topo->link[hop->link].to, n = 0;
+	link[n++] = hop->link;
+	if (first < topo->n_ranks)
+		return n;
+	const int *last = s->last + (size_t)(first - topo->n_ranks) * (size_t)topo->n_vertices;
+	for (int v = hop->dst; v != first; v = topo->link[last[v]].from) {
 		if (n == LIMIT_ROUTE_LINKS)
 			return -1;
-		link[n++] = l;
-		if (s->topo->link[l].from == hop->src)
-			break;
+		link[n++] = last[v];
 	}
-	for (int i = 0; i < n / 2; i++) {
+	for (int i = 1, j = n - 1; i < j; i++, j--) {
 		int l = link[i];
-		link[i] = link[n - 1 - i];
-		link[n - 1 - i] = l;
+		link[i] = link[j];
+		link[j] = l;
 	}
 	return n;
 }
@@ -368,9 +404,92 @@ flatten(Search *s, int root, bool into, int *in)
 
 /* ---- Edmonds ---- */
 
+/* What a set of ranks with all their entering hops in a row of the matrix pays: the cheapest from outside. Returns its tail. */
+static int
+cheapest_entry(const Search *s, int v, int64_t *cost)
+{
+	int n = s->topo->n_ranks, best = -1;
+	const int64_t *row = s->row + (size_t)v * (size_t)n;
+	for (int u = 0; u < n; u++)
+		if (s->part[u] != v && row[u] >= 0 && (best < 0 || row[u] < row[best]))
+			best = u;
+	*cost = best < 0 ? -1 : row[best];
+	return best;
+}
+
+/* The rows of the cycle walk[from .. to - 1], each less what it paid, become the row of its first; its ranks become one part. */
+static void
+contract_rows(Search *s, const int *walk, int from, int to)
+{
+	int n = s->topo->n_ranks, v = walk[from];
+	int64_t *row = s->row + (size_t)v * (size_t)n;
+	for (int u = 0; u < n; u++)
+		row[u] -= row[u] >= 0 ? s->level[s->node[v]].paid : 0;
+	for (int i = from + 1; i < to; i++) {
+		int w = walk[i];
+		const int64_t *other = s->row + (size_t)w * (size_t)n;
+		int64_t paid = s->level[s->node[w]].paid;
+		for (int u = 0; u < n; u++) {
+			if (other[u] >= 0 && (row[u] < 0 || other[u] - paid < row[u]))
+				row[u] = other[u] - paid;
+			s->part[u] = s->part[u] == w ? v : s->part[u];
+		}
+	}
+}
+
+/* Edmonds in O(n^2), where hops are that many: Tarjan 1977, section 4. */
+static int64_t
+dense_arborescence(Search *s, int root, bool into, int *in)
+{
+	int n = s->topo->n_ranks, n_levels = n, *walk = s->pair, *seen = s->pair + n;
+	int64_t total = 0;
+	for (int v = 0; v < n; v++) {
+		s->level[v] = (struct level){ .parent = -1 };
+		s->node[v] = s->part[v] = v;
+		seen[v] = -1;
+		in[v] = -1;
+		for (int u = 0; u < n; u++) {
+			int tail = into ? v : u, head = into ? u : v;
+			s->row[(size_t)v * (size_t)n + (size_t)u] = u == v ? -1 : s->hop[tail * (n - 1) + head - (head > tail)].cost;
+		}
+	}
+	seen[root] = root;
+	for (int start = 0; start < n; start++) {
+		int v = s->part[start], length = 0;
+		while (seen[v] < 0) {
+			int64_t cost;
+			int tail = cheapest_entry(s, v, &cost);
+			if (tail < 0)
+				return -1;
+			total += cost;
+			s->level[s->node[v]].paid = cost;
+			walk[length++] = v;
+			seen[v] = start;
+			v = s->part[tail];
+			if (seen[v] != start || v == root)
+				continue;
+			/* The walk met itself: contract the cycle from v on. */
+			int from = length - 1;
+			while (walk[from] != v)
+				from--;
+			for (int i = from; i < length; i++)
+				s->level[s->node[walk[i]]].parent = n_levels;
+			contract_rows(s, walk, from, length);
+			length = from;
+			s->node[v] = n_levels;
+			s->level[n_levels++] = (struct level){ .parent = -1 };
+			seen[v] = -1;
+		}
+	}
+	settle_levels(s, n_levels);
+	return flatten(s, root, into, in) == n ? total : -1;
+}
+
 int64_t
 search_arborescence(Search *s, int root, bool into, int *in)
 {
+	if (s->switched)
+		return dense_arborescence(s, root, into, in);
 	int n = s->topo->n_ranks, n_levels = n, *walk = s->pair;
 	int64_t total = 0;
 	for (int v = 0; v < n; v++) {

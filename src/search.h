@@ -10,7 +10,7 @@ enum { SEARCH_PRICE_BITS = 44 };	/* prices are below 2^44: a route of 64 links, 
 struct hop {
 	int src, dst;		/* ranks */
 	int64_t cost;		/* of the cheapest route; below 0: there is none */
-	int link;		/* the last link of that route */
+	int link;		/* the first link of that route */
 };
 
 /* The hops that a tree may be made of. Without switches they are the links; with them, all pairs of ranks. */
@@ -19,16 +19,17 @@ typedef struct {
 	int n_hops;
 	struct hop *hop;
 	bool switched;
-	/* Only if switched; row r belongs to source rank r. */
-	int64_t *distance;	/* n_vertices: work space of one source */
-	int *last;		/* n_ranks * n_vertices: last link of the cheapest route from r to v, -1: none */
+	/* Only if switched; row i belongs to vertex n_ranks + i, a switch. */
+	int64_t *distance;	/* switches * n_vertices: cost of the cheapest route from it to each vertex */
+	int *last;		/* switches * n_vertices: last link of that route, -1: none */
 	int *heap, *place;	/* n_vertices: work space */
+	int64_t *row;		/* n_ranks * n_ranks: entering hops of each rank, or of the ranks contracted with it */
 	/* Of the tree searches. */
 	struct cone *cone;	/* n_hops */
 	struct arbor *arbor;	/* n_ranks */
 	struct rung *rung;	/* n_ranks */
 	struct level *level;	/* 2 * n_ranks */
-	int *pair, *node, *queue;
+	int *pair, *node, *part, *queue;
 	int64_t *reach;
 } Search;
 

@@ -31,7 +31,7 @@ for machine in dgx1v dgx1p; do
 	expect "$machine: schema" oracle validate schemas/schedule.schema.json "$work/$machine"-*allto*.json "$work/$machine"-0,1,2-*.json
 	rm "${files[@]}"
 done
-seeds=${SEEDS:-60}
+seeds=${SEEDS:-200}
 for seed in $(seq 1 "$seeds"); do
 	oracle random_topology "$seed" >"$work/t.json"
 	for c in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do

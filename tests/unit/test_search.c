@@ -1,0 +1,230 @@
+/* Cheapest trees against each other and against brute force, on random graphs with many ties and links that cost nothing. */
+#include "passes.h"
+#include "search.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST = 7, LINKS = MOST * (MOST - 1) };
+
+static uint64_t state = 1;
+
+static int
+below(int n)
+{
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (int)((state >> 33) % (uint64_t)n);
+}
+
+static int
+report(int wrong, const char *name)
+{
+	printf(wrong ? "not ok %s: %d wrong\n" : "ok %s\n", name, wrong);
+	return wrong != 0;
+}
+
+struct graph {
+	Topology topo;
+	Vertex vertex[MOST + 1];
+	Link link[LINKS];
+	int64_t price[LINKS];
+};
+
+/* n ranks, some links, prices of 0 to 3. A switch that nothing leads to makes the search take the dense way. */
+static Status
+make(Ctx *ctx, struct graph *g, int n, bool mirrored, bool with_switch)
+{
+	memset(&g->topo, 0, sizeof g->topo);
+	for (int v = 0; v <= n; v++)
+		g->vertex[v] = (Vertex){ .id = "v", .kind = v < n ? VERTEX_GPU : VERTEX_SWITCH, .node = 0 };
+	g->topo.name = "graph";
+	g->topo.n_ranks = n;
+	g->topo.n_vertices = n + with_switch;
+	g->topo.vertex = g->vertex;
+	g->topo.link = g->link;
+	for (int a = 0; a < n; a++) {
+		for (int b = 0; b < n; b++) {
+			if (a == b || (mirrored && b < a) || below(3) == 0)
+				continue;
+			for (int back = 0; back <= mirrored; back++) {
+				g->link[g->topo.n_links] = (Link){ .from = back ? b : a, .to = back ? a : b, .count = 1, .capacity = 1 };
+				g->price[g->topo.n_links++] = below(4);
+			}
+		}
+	}
+	return topo_index(ctx, &g->topo);
+}
+
+/* The least cost over all choices of an entering (leaving) link for each rank but the root; -1: none reaches all. */
+static int64_t
+brute_arborescence(const struct graph *g, int root, bool into, int v, int *chosen)
+{
+	int n = g->topo.n_ranks;
+	int64_t least = -1;
+	if (v == n) {
+		int64_t cost = 0;
+		for (int u = 0; u < n; u++) {
+			int at = u;
+			for (int steps = 0; at != root; steps++) {
+				if (steps == n)
+					return -1;
+				at = into ? g->link[chosen[at]].to : g->link[chosen[at]].from;
+			}
+			cost += u == root ? 0 : g->price[chosen[u]];
+		}
+		return cost;
+	}
+	if (v == root)
+		return brute_arborescence(g, root, into, v + 1, chosen);
+	for (int l = 0; l < g->topo.n_links; l++) {
+		if ((into ? g->link[l].from : g->link[l].to) != v)
+			continue;
+		chosen[v] = l;
+		int64_t cost = brute_arborescence(g, root, into, v + 1, chosen);
+		if (cost >= 0 && (least < 0 || cost < least))
+			least = cost;
+	}
+	return least;
+}
+
+/* Does hop[] make an arborescence of this cost? */
+static bool
+is_tree(const Search *s, int n, int root, bool into, const int *hop, int64_t cost)
+{
+	for (int v = 0; v < n; v++) {
+		int at = v;
+		for (int steps = 0; at != root; steps++) {
+			if (steps == n || hop[at] < 0 || (into ? s->hop[hop[at]].src : s->hop[hop[at]].dst) != at)
+				return false;
+			at = into ? s->hop[hop[at]].dst : s->hop[hop[at]].src;
+		}
+		cost -= v == root ? 0 : s->hop[hop[v]].cost;
+	}
+	return cost == 0 && hop[root] == -1;
+}
+
+static int
+arborescences(Ctx *ctx)
+{
+	int wrong = 0;
+	for (int round = 0; round < 4000; round++) {
+		struct graph sparse, dense;
+		Search a, b;
+		int n = 2 + below(round % 16 ? 4 : MOST - 1), hop[MOST], chosen[MOST];
+		ArenaMark run = arena_mark(&ctx->run), scratch = arena_mark(&ctx->scratch);
+		uint64_t seed = state;
+		Status status = make(ctx, &sparse, n, false, false);
+		state = seed;
+		if (status != OK || make(ctx, &dense, n, false, true) != OK || search_new(ctx, &sparse.topo, &a) != OK
+		    || search_new(ctx, &dense.topo, &b) != OK)
+			return report(1, "arborescences: no memory");
+		search_price(&a, sparse.price);
+		search_price(&b, dense.price);
+		for (int root = 0; root < n; root++) {
+			for (int into = 0; into < 2; into++) {
+				int64_t want = search_arborescence(&a, root, into, hop);
+				wrong += want >= 0 && !is_tree(&a, n, root, into, hop, want);
+				wrong += search_arborescence(&b, root, into, hop) != want;
+				wrong += want >= 0 && !is_tree(&b, n, root, into, hop, want);
+				if (n <= 5)
+					wrong += brute_arborescence(&sparse, root, into, 0, chosen) != want;
+			}
+		}
+		arena_release(&ctx->scratch, scratch);
+		arena_release(&ctx->run, run);
+	}
+	return report(wrong, "arborescences: sparse, dense and all of them");
+}
+
+/* Limited trees keep their limit, and with a loose one a path is the cheapest. */
+static int
+limited(Ctx *ctx)
+{
+	int wrong = 0;
+	for (int round = 0; round < 2000; round++) {
+		struct graph g;
+		Search s;
+		int n = 2 + below(MOST - 1), hop[MOST], hops[MOST], path[MOST];
+		int64_t distance[MOST], layer[(MOST + 1) * MOST];
+		ArenaMark run = arena_mark(&ctx->run), scratch = arena_mark(&ctx->scratch);
+		if (make(ctx, &g, n, false, round % 2) != OK || search_new(ctx, &g.topo, &s) != OK)
+			return report(1, "limited trees: no memory");
+		search_price(&s, g.price);
+		int most = search_hops(&s, 0, false, hops);
+		for (int limit = 1; limit < n; limit++) {
+			int64_t cost = search_limited(&s, 0, false, limit, hop, NULL);
+			wrong += (cost >= 0) != (most >= 0 && most <= limit);
+			wrong += cost >= 0 && !is_tree(&s, n, 0, false, hop, cost);
+			for (int v = 1; v < n && cost >= 0; v++) {
+				int depth = 0;
+				for (int at = v; at != 0; at = s.hop[hop[at]].src)
+					depth++;
+				wrong += depth > limit;
+			}
+		}
+		search_paths(&s, 0, distance, hop);
+		for (int v = 1; v < n; v++) {
+			wrong += search_limited_path(&s, 0, v, n - 1, layer, path) != distance[v];
+			wrong += (search_limited_path(&s, 0, v, 1, layer, path) >= 0) != (hops[v] == 1);
+		}
+		arena_release(&ctx->scratch, scratch);
+		arena_release(&ctx->run, run);
+	}
+	return report(wrong, "limited trees and paths");
+}
+
+/* Of a mirrored graph: as cheap as Kruskal's, whose edges are tried in order of cost, and a tree. */
+static int
+spanning_trees(Ctx *ctx)
+{
+	int wrong = 0;
+	for (int round = 0; round < 4000; round++) {
+		struct graph g;
+		Search s;
+		int n = 2 + below(MOST - 1), there[MOST], back[MOST], part[MOST], joined = 0;
+		int64_t kruskal = 0, sum = 0;
+		ArenaMark run = arena_mark(&ctx->run), scratch = arena_mark(&ctx->scratch);
+		if (make(ctx, &g, n, true, round % 2) != OK || search_new(ctx, &g.topo, &s) != OK)
+			return report(1, "spanning trees: no memory");
+		search_price(&s, g.price);
+		int64_t cost = search_spanning_tree(&s, there, back);
+		for (int v = 0; v < n; v++)
+			part[v] = v;
+		for (int both = 0; both <= 6; both++) {
+			for (int l = 0; l < g.topo.n_links; l += 2) {
+				int a = part[g.link[l].from], b = part[g.link[l].to];
+				if (g.price[l] + g.price[l + 1] != both || a == b)
+					continue;
+				for (int v = 0; v < n; v++)
+					part[v] = part[v] == b ? a : part[v];
+				kruskal += both;
+				joined++;
+			}
+		}
+		wrong += (cost >= 0) != (joined == n - 1) || (cost >= 0 && cost != kruskal);
+		for (int v = 0; v < n; v++)
+			part[v] = v;
+		for (int e = 0; e < n - 1 && cost >= 0; e++) {
+			const struct hop *out = &s.hop[there[e]], *in = &s.hop[back[e]];
+			int a = part[out->src], b = part[out->dst];
+			wrong += out->src != in->dst || out->dst != in->src || a == b;
+			for (int v = 0; v < n; v++)
+				part[v] = part[v] == b ? a : part[v];
+			sum += out->cost + in->cost;
+		}
+		wrong += cost >= 0 && sum != cost;
+		arena_release(&ctx->scratch, scratch);
+		arena_release(&ctx->run, run);
+	}
+	return report(wrong, "spanning trees");
+}
+
+int
+main(void)
+{
+	Ctx ctx;
+	ctx_init(&ctx);
+	int failed = arborescences(&ctx) + limited(&ctx) + spanning_trees(&ctx);
+	ctx_free(&ctx);
+	return failed != 0;
+}
