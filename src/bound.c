@@ -266,12 +266,70 @@ leaving_parts(struct flow *f, int n_parts, int *part)
 	return sum;
 }
 
+/* Switches that add or copy belong to parts, since between parts there may be only forwarding: each to the part that then
+ * leaves least. */
+static void
+absorb_active(const Topology *topo, int n_parts, int *part)
+{
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++) {
+		int64_t best = INT64_MAX;
+		int to = 0;
+		if (part[v] >= 0 || (!topo->vertex[v].multicast && !topo->vertex[v].reduce))
+			continue;
+		for (int p = 0; p < n_parts; p++) {
+			int64_t more = 0;
+			for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++)
+				more += part[topo->link[topo->out[i]].to] == p ? 0 : topo->link[topo->out[i]].capacity;
+			for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++)
+				more -= part[topo->link[topo->in[i]].from] == p ? topo->link[topo->in[i]].capacity : 0;
+			if (more < best) {
+				best = more;
+				to = p;
+			}
+		}
+		part[v] = to;
+	}
+}
+
+/* The servers as parts, with what is in them. Returns how many; 0: some rank is in none. */
+static int
+server_parts(const Topology *topo, int *number, int *part)
+{
+	int n_parts = 0;
+	for (int s = 0; s < topo->n_nodes; s++)
+		number[s] = -1;
+	for (int v = 0; v < topo->n_vertices; v++) {
+		int node = topo->vertex[v].node;
+		if (v < topo->n_ranks && node >= 0 && number[node] < 0)
+			number[node] = n_parts++;
+		part[v] = node < 0 ? -1 : number[node];
+		if (v < topo->n_ranks && node < 0)
+			return 0;
+	}
+	return n_parts;
+}
+
+/* A partition whose certificate is lower than the bound at hand replaces it. */
+static Status
+try_parts(Ctx *ctx, const Topology *topo, int n_parts, int *part, Bound *bound)
+{
+	Bound other = { .kind = CERTIFICATE_PARTITION, .n_parts = n_parts, .part = part };
+	TRY(bound_from_certificate(ctx, topo->name, topo, ALLREDUCE, -1, &other, &other.rate));
+	if (bound->rate.num > 0 && frac_cmp(other.rate, bound->rate) >= 0)
+		return OK;
+	bound->rate = other.rate;
+	bound->n_parts = n_parts;
+	memcpy(bound->part, part, (size_t)topo->n_vertices * sizeof *part);
+	return OK;
+}
+
 static Status
 partition_bound(Ctx *ctx, const Topology *topo, struct flow *f, Bound *bound)
 {
-	int n = topo->n_ranks, *part;
+	int n = topo->n_ranks, *part, *number;
 	Frac mu;
 	Wide *x;
+	TRY(TEMP(ctx, number, topo->n_nodes));
 	TRY(TEMP(ctx, x, n));
 	TRY(TEMP(ctx, part, topo->n_vertices));
 	bound->kind = CERTIFICATE_PARTITION;
@@ -279,20 +337,22 @@ partition_bound(Ctx *ctx, const Topology *topo, struct flow *f, Bound *bound)
 	for (int r = 0; r < n; r++)
 		bound->part[r] = r;
 	frac_make(leaving_parts(f, n, bound->part), n - 1, &mu);
+	absorb_active(topo, n, bound->part);
 	TRY(bound_from_certificate(ctx, topo->name, topo, ALLREDUCE, -1, bound, &bound->rate));
+	/* The search below knows of forwarding only; where switches do more, servers may be the better parts. */
+	int n_servers = topo_active(topo) ? server_parts(topo, number, part) : 0;
+	if (n_servers > 1) {
+		absorb_active(topo, n_servers, part);
+		TRY(try_parts(ctx, topo, n_servers, part, bound));
+	}
 	for (;;) {
 		int n_parts = truncate_at(f, mu, x, part);
 		Frac next;
 		if (n_parts < 2)
 			break;
 		frac_make(leaving_parts(f, n_parts, part), n_parts - 1, &next);
-		Bound other = { .kind = CERTIFICATE_PARTITION, .n_parts = n_parts, .part = part };
-		TRY(bound_from_certificate(ctx, topo->name, topo, ALLREDUCE, -1, &other, &other.rate));
-		if (frac_cmp(other.rate, bound->rate) < 0) {
-			bound->rate = other.rate;
-			bound->n_parts = n_parts;
-			memcpy(bound->part, part, (size_t)topo->n_vertices * sizeof *part);
-		}
+		absorb_active(topo, n_parts, part);
+		TRY(try_parts(ctx, topo, n_parts, part, bound));
 		if (frac_cmp(next, mu) >= 0)
 			break;
 		mu = next;
@@ -300,7 +360,7 @@ partition_bound(Ctx *ctx, const Topology *topo, struct flow *f, Bound *bound)
 	return OK;
 }
 
-/* A directed cut below the partition bound, if there is one, as prices of its links. */
+/* A directed cut below the bound at hand, if there is one, as prices of its links; where switches reduce or copy, as a cut. */
 static Status
 directed_cut(Ctx *ctx, const Topology *topo, struct flow *f, Bound *bound)
 {
@@ -317,9 +377,15 @@ directed_cut(Ctx *ctx, const Topology *topo, struct flow *f, Bound *bound)
 				side[v] = f->level[v] >= 0;
 		}
 	}
-	if (frac_cmp((Frac){ least, 1 }, bound->rate) >= 0)
+	if (bound->rate.num > 0 && frac_cmp((Frac){ least, 1 }, bound->rate) >= 0)
 		return OK;
 	bound->rate = (Frac){ least, 1 };
+	if (topo_active(topo)) {
+		bound->kind = CERTIFICATE_CUT;
+		for (int v = 0; v < topo->n_vertices; v++)
+			bound->part[v] = side[v];
+		return OK;
+	}
 	bound->kind = CERTIFICATE_PRICES;
 	TRY(NEW(ctx, bound->price, topo->n_links));
 	for (int l = 0; l < topo->n_links; l++)
@@ -426,7 +492,7 @@ bound_compute(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective co
 		TRY(partition_bound(ctx, topo, &f, &bound));
 		/* Where links are alike both ways, a cut is a partition into two parts. */
 		TRY(topo_mirrored(ctx, topo, &mirrored));
-		if (!mirrored)
+		if (!mirrored || topo_active(topo))
 			TRY(directed_cut(ctx, topo, &f, &bound));
 	} else if (topo->n_ranks > 1) {
 		TRY(block_bound(ctx, topo, sym, coll, root, &bound));

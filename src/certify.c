@@ -69,6 +69,11 @@ partition_rate(Ctx *ctx, const char *label, const Topology *topo, Collective col
 	if (coll != ALLREDUCE)
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"partition\" proves nothing for %s", label,
 		    collective_name(coll));
+	/* Inside a part anything may add and copy; outside, switches only forward. */
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		if ((topo->vertex[v].multicast || topo->vertex[v].reduce) && bound->part[v] < 0)
+			return fail(ctx, UNVERIFIED, "%s: rate.certificate.parts: %s multicasts or reduces and is in none", label,
+			    topo->vertex[v].id);
 	if (bound->n_parts < 2)
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.parts: %d: want at least 2", label, bound->n_parts);
 	for (int r = 0; r < topo->n_ranks; r++)
@@ -122,6 +127,10 @@ prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, 
 	if ((bound->kind == CERTIFICATE_LENGTHS) != (collective_has_blocks(coll)))
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"%s\" proves nothing for %s", label,
 		    certificate_name(bound->kind), collective_name(coll));
+	/* Trees may share links then, and cost less than the cheapest that share none; paths do not. */
+	if (topo_active(topo) && collective_demand(coll, topo->n_ranks, root, 0).kind != DEMAND_CARRY)
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"%s\" proves nothing where switches multicast or reduce", label,
+		    certificate_name(bound->kind));
 	TRY(TEMP(ctx, price, topo->n_links));
 	for (int l = 0; l < topo->n_links; l++) {
 		Wide multiple = (Wide)den / gcd64(den, bound->price[l].den) * bound->price[l].den;

@@ -73,14 +73,15 @@ is_column(const struct exact *e, int orbit, uint64_t hash)
 	return false;
 }
 
-/* A tree of a collective with one demand. */
+/* Unless it is one already. */
 static Status
-add_tree(struct exact *e, const Tree *tree)
+add_tree(struct exact *e, int orbit, const Tree *tree, bool *added)
 {
-	if (is_column(e, 0, tree_hash(tree)))
-		return OK;
 	ArenaMark mark = arena_mark(&e->ctx->scratch);
 	int *used, *uses, n = 0;
+	*added = !is_column(e, orbit, tree_hash(tree));
+	if (!*added)
+		return OK;
 	TRY(TEMP(e->ctx, used, e->topo->n_links));
 	TRY(TEMP(e->ctx, uses, e->topo->n_links));
 	for (int i = 0; i < tree->n_down + tree->n_up; i++) {
@@ -89,8 +90,17 @@ add_tree(struct exact *e, const Tree *tree)
 			if (uses[edge->link[k]]++ == 0)
 				used[n++] = edge->link[k];
 	}
-	TRY(add_column(e, 0, tree, used, n, uses));
+	TRY(add_column(e, orbit, tree, used, n, uses));
 	arena_release(&e->ctx->scratch, mark);
+	return OK;
+}
+
+static Status
+tree_at_hand(struct exact *e, Tree *out)
+{
+	TRY(cheapest_tree(&e->cheapest, e->coll == GATHER, out));
+	if (e->active)
+		tree_share(e->topo, collective_reduces(e->coll), out, e->work);
 	return OK;
 }
 
@@ -98,7 +108,9 @@ Status
 exact_add_cheapest(struct exact *e, int orbit, bool *added)
 {
 	Tree tree;
-	TRY(cheapest_tree(&e->cheapest, e->coll == GATHER, &tree));
+	TRY(tree_at_hand(e, &tree));
+	if (e->active)
+		return add_tree(e, orbit, &tree, added);
 	*added = !is_column(e, orbit, tree_hash(&tree));
 	return !*added ? OK : add_column(e, orbit, &tree, e->cheapest.used, e->cheapest.n_used, e->cheapest.uses);
 }
@@ -488,6 +500,39 @@ rounded_bound(struct exact *e, Bound *out)
 
 /* ---- column generation ---- */
 
+/* What the tree at hand costs under GLPK's duals. */
+static Status
+cost_at_hand(struct exact *e, double *cost)
+{
+	Tree tree;
+	*cost = 0;
+	if (!e->active) {
+		for (int i = 0; i < e->cheapest.n_used; i++) {
+			int l = e->cheapest.used[i], row = e->sym->link_orbit[l];
+			*cost += e->dual[row] / (double)e->fold[row] * e->cheapest.uses[l];
+		}
+		return OK;
+	}
+	TRY(tree_at_hand(e, &tree));
+	for (int i = 0; i < tree.n_down + tree.n_up; i++)
+		for (int k = 0; k < tree_edge(&tree, i)->n_links; k++) {
+			int row = e->sym->link_orbit[tree_edge(&tree, i)->link[k]];
+			*cost += e->dual[row] / (double)e->fold[row];
+		}
+	return OK;
+}
+
+/* Where switches copy or add, a link to one (from one) is paid for by many edges: searches find trees that use it so if it seems
+ * to cost little. */
+static void
+discount(struct exact *e)
+{
+	const Topology *topo = e->topo;
+	for (int l = 0; l < topo->n_links; l++)
+		if (topo->vertex[topo->link[l].to].multicast || topo->vertex[topo->link[l].from].reduce)
+			e->price[l] = e->price[l] / topo->n_ranks + 1;
+}
+
 /* Of each demand the cheapest tree under GLPK's duals, if it improves by more than doubles err, comes in. */
 static Status
 price_columns(struct exact *e, bool *improved)
@@ -505,24 +550,26 @@ price_columns(struct exact *e, bool *improved)
 		int row = e->sym->link_orbit[l];
 		e->price[l] = ((int64_t)(e->dual[row] / (double)e->fold[row] * scale + 0.5) << SHIFT) + 1;
 	}
-	cheapest_price(&e->cheapest, e->price);
-	for (int d = 0; d < e->n_demands; d++) {
-		double exactly = 0;
-		TRY(find_cheapest(e, d, &cost));
-		for (int i = 0; i < e->cheapest.n_used; i++) {
-			int l = e->cheapest.used[i], row = e->sym->link_orbit[l];
-			exactly += e->dual[row] / (double)e->fold[row] * e->cheapest.uses[l];
+	for (int once = 0; once <= e->active; once++) {
+		if (once)
+			discount(e);
+		cheapest_price(&e->cheapest, e->price);
+		for (int d = 0; d < e->n_demands; d++) {
+			double exactly;
+			bool added;
+			TRY(find_cheapest(e, d, &cost));
+			TRY(cost_at_hand(e, &exactly));
+			if (exactly >= (e->dual[e->n_links + d] - 1e-7 / e->n_demands) / e->members[d])
+				continue;
+			TRY(exact_add_cheapest(e, d, &added));
+			*improved = *improved || added;
 		}
-		if (exactly >= (e->dual[e->n_links + d] - 1e-7 / e->n_demands) / e->members[d])
-			continue;
-		bool added;
-		TRY(exact_add_cheapest(e, d, &added));
-		*improved = *improved || added;
 	}
 	return OK;
 }
 
-/* Something to begin with: of each demand the cheapest tree where every link costs what it takes to fill it. */
+/* Something to begin with: of each demand the cheapest tree where every link costs what it takes to fill it. The first n_demands
+ * columns are one tree for each. */
 static Status
 first_columns(struct exact *e)
 {
@@ -531,11 +578,15 @@ first_columns(struct exact *e)
 		least = e->topo->link[l].capacity < least ? e->topo->link[l].capacity : least;
 	for (int l = 0; l < e->topo->n_links; l++)
 		e->price[l] = 1 + (int64_t)(((Wide)least << (SEARCH_PRICE_BITS - 1)) / e->topo->link[l].capacity);
-	cheapest_price(&e->cheapest, e->price);
-	for (int d = 0; d < e->n_demands; d++) {
-		bool added;
-		TRY(find_cheapest(e, d, &cost));
-		TRY(exact_add_cheapest(e, d, &added));
+	for (int once = 0; once <= e->active; once++) {
+		if (once)
+			discount(e);
+		cheapest_price(&e->cheapest, e->price);
+		for (int d = 0; d < e->n_demands; d++) {
+			bool added;
+			TRY(find_cheapest(e, d, &cost));
+			TRY(exact_add_cheapest(e, d, &added));
+		}
 	}
 	return OK;
 }
@@ -660,8 +711,8 @@ optimise(struct exact *e, const Bound *bound, Packing **pack)
 		TRY(price_columns(e, &improved));
 		if (improved)
 			continue;
-		/* Of limited trees it is not known that none is cheaper: what they achieve is, and the bound stays what it was. */
-		optimal = e->cheapest.max_depth > 0;
+		/* Of limited or shared trees it is not known that none is cheaper: what they achieve is, and the bound stays. */
+		optimal = e->cheapest.max_depth > 0 || e->active;
 		TRY(optimal ? exact_trees(e, pack) : settle_basis(e, pack, &optimal));
 	}
 	return *pack ? OK : rounded_packing(e, pack);
@@ -734,7 +785,7 @@ exact_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Request *as
 	e->n_rows = e->n_links + e->n_demands + 1;
 	size_t n = (size_t)e->n_rows;
 	TRY(cheapest_new(ctx, topo, sym, &e->cheapest));
-	TRY(TEMP(ctx, e->work, topo->n_ranks));
+	TRY(TEMP(ctx, e->work, topo->n_vertices));
 	TRY(TEMP(ctx, e->price, topo->n_links + e->n_demands));
 	TRY(TEMP(ctx, e->sum_row, n));
 	TRY(TEMP(ctx, e->sum, n));
@@ -781,11 +832,13 @@ pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct exact e;
 	Packing *pack, *paired;
+	bool added;
 	TRY(exact_new(ctx, topo, sym, ask, &e));
 	e.cheapest.max_depth = ask->max_depth;
+	e.active = topo_active(topo) && collective_demand(ask->coll, topo->n_ranks, ask->root, 0).kind != DEMAND_CARRY;
 	TRY(first_columns(&e));
 	for (int t = 0; pool && t < pool->n_trees; t++)
-		TRY(add_tree(&e, &pool->tree[t]));
+		TRY(add_tree(&e, 0, &pool->tree[t], &added));
 	TRY(lp_guard(ctx, start_lp, &e));
 	Status status = optimise(&e, bound, &pack);
 	if (status == OK && !e.ended && wants_pairs(&e, bound, pack)) {
@@ -795,9 +848,9 @@ pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 	}
 	if (status == OK && e.solved && e.at_bound)
 		*proof = *bound;
-	else if (status == OK && e.solved && !ask->max_depth && !e.ended)
+	else if (status == OK && e.solved && !ask->max_depth && !e.active && !e.ended)
 		status = e.proven ? bound_of(&e, bound, proof) : rounded_bound(&e, proof);
-	bool exact = (e.proven || ask->max_depth) && !e.ended;
+	bool exact = (e.proven || ask->max_depth || e.active) && !e.ended;
 	if (status == OK && pack && exact && ask->minimise && set_target(&e, pack, ask->tolerance))
 		status = exact_fewer(&e, &pack);
 	if (status == OK && pack && e.solved && ask->max_trees && pack->n_trees > ask->max_trees)
@@ -808,7 +861,7 @@ pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 	TRY(status);
 	if (pack)
 		talk(ctx, "lp: %d rows, %d trees of %d that came up, %s", e.n_rows, pack->n_trees, e.n_columns,
-		    e.ended ? "cut short" : ask->max_depth ? "of limited depth" : e.proven ? "proven" : "rounded");
+		    e.ended ? "cut short" : e.active && !e.at_bound ? "sharing links" : ask->max_depth ? "of limited depth" : e.proven ? "proven" : "rounded");
 	arena_release(&ctx->scratch, mark);
 	*out = pack;
 	return OK;

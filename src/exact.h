@@ -35,7 +35,7 @@ struct exact {
 	int64_t *sum;
 	int64_t *price;		/* of links, then of orbits of demands */
 	double *dual, *value;	/* y and z of rows and x of trees, as GLPK says */
-	int *work;		/* work space of tree_depth */
+	int *work;		/* work space of tree_depth and tree_share */
 	int *index;		/* work space of a column for GLPK */
 	double *entry;
 	glp_prob *lp;
@@ -44,6 +44,7 @@ struct exact {
 	bool proven;		/* `optimum` is the best algorithm bandwidth, bytes/s, as y proves exactly or the bound does */
 	bool at_bound;
 	bool ended;		/* time is over */
+	bool active;		/* trees may share links at switches: the cheapest tree is not known, only cheap ones */
 	Frac optimum;
 	/* The basis: rows that are tight and columns in use, equally many; column -1 is r. */
 	int n_basis, *full, *basic, *place;	/* place[row]: in full, -1: it has slack */

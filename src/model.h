@@ -65,6 +65,7 @@ typedef struct {
 	const char *id;		/* [A-Za-z0-9_.:@/+-], 1 to LIMIT_ID_BYTES bytes; unique, in schedules within its server */
 	VertexKind kind;
 	int node;		/* index of its server; -1: in none, as a switch between servers */
+	bool multicast, reduce;	/* a switch that copies to several links, or combines what comes over several */
 } Vertex;
 
 /* One direction. Parallel physical links between two vertices that the hardware stripes over are one Link. */
@@ -190,7 +191,10 @@ int collective_shares(Collective coll, int n_ranks);
 
 /* ---- Trees, packings --------------------------------------------------------------------------------- */
 
-/* A hop of a tree: data goes from rank src to rank dst over these links in order, through no third rank. */
+/* A hop of a tree: data goes from rank src to rank dst over these links in order, through no third rank. An edge
+ * down may begin at a switch with multicast, which copies what the last edge before it through that switch brought from the
+ * same src; an edge up of a reducing collective may end at a switch with reduce, which adds it to what the last edge before it
+ * through that switch takes to the same dst. */
 typedef struct {
 	int src, dst;
 	int n_links;

@@ -35,6 +35,9 @@ int64_t topo_link_unit(const Topology *topo);
 /* Is there as much capacity from a to b as from b to a, for all vertices? */
 Status topo_mirrored(Ctx *ctx, const Topology *topo, bool *out);
 
+/* Has it a switch that does more than forward? Then trees may share links, and of the bounds only cuts hold. */
+bool topo_active(const Topology *topo);
+
 /* "sha256:" and 64 hex digits of the canonical text, which emit_topo_canonical writes. */
 Status topo_digest(Ctx *ctx, const Topology *topo, const char **out);
 
@@ -108,6 +111,10 @@ Status tree_arrange(Ctx *ctx, int n_ranks, Collective coll, int root, const Edge
 
 /* Hops from the farthest rank to the root, and from there to the farthest. work: n_ranks. */
 int tree_depth(const Tree *tree, int *work);
+
+/* Edges that begin or end at switches with multicast or reduce where that saves links, as model.h allows it.
+ * reduces: the collective adds on the way up. work: n_vertices. */
+void tree_share(const Topology *topo, bool reduces, Tree *tree, int *work);
 
 /* Of the edges, whatever their order and wherever the root is: an allreduce's tree and its way back have the same ones. */
 uint64_t tree_hash(const Tree *tree);

@@ -56,8 +56,40 @@ bad_edge(Ctx *ctx, const struct place *at, const char *what, int rank)
 	return fail(ctx, BAD_INPUT, "%s: trees[%d].%s[%d]: rank %d: %s", at->label, at->tree, at->phase, at->edge, rank, what);
 }
 
+/* Which rank's data went through a switch last, in this phase of this tree. */
+struct passing {
+	int rank, mark;
+};
+
+/* Where an edge down begins: at its src, or at a switch with multicast if the last edge before it through that switch came from
+ * the same src, and so brought what is copied. */
+static int
+start_of(const Topology *topo, const Edge *edge, const struct passing *last, int mark)
+{
+	int l = edge->n_links > 0 ? edge->link[0] : -1, from = l >= 0 && l < topo->n_links ? topo->link[l].from : edge->src;
+	return topo->vertex[from].multicast && last[from].mark == mark && last[from].rank == edge->src ? from : edge->src;
+}
+
+/* Where an edge up ends: at its dst, or at a switch with reduce if the last edge before it through that switch goes to the same
+ * dst, and so takes the sum along. */
+static int
+end_of(const Topology *topo, const Edge *edge, const struct passing *last, int mark)
+{
+	int l = edge->n_links > 0 ? edge->link[edge->n_links - 1] : -1, to = l >= 0 && l < topo->n_links ? topo->link[l].to : edge->dst;
+	return topo->vertex[to].reduce && last[to].mark == mark && last[to].rank == edge->dst ? to : edge->dst;
+}
+
+static void
+pass(const Topology *topo, const Edge *edge, int rank, struct passing *last, int mark)
+{
+	for (int i = 0; i < edge->n_links; i++) {
+		const Link *link = &topo->link[edge->link[i]];
+		last[link->from] = last[link->to] = (struct passing){ rank, mark };
+	}
+}
+
 static Status
-check_edge(Ctx *ctx, const struct place *at, const Topology *topo, const Edge *edge)
+check_edge(Ctx *ctx, const struct place *at, const Topology *topo, const Edge *edge, int start, int end)
 {
 	if (edge->src < 0 || edge->src >= topo->n_ranks)
 		return bad_edge(ctx, at, "want a rank of the topology", edge->src);
@@ -65,7 +97,7 @@ check_edge(Ctx *ctx, const struct place *at, const Topology *topo, const Edge *e
 		return bad_edge(ctx, at, "want a rank of the topology", edge->dst);
 	if (edge->n_links < 1)
 		return bad_edge(ctx, at, "no link: want at least one", edge->src);
-	for (int i = 0, v = edge->src; i < edge->n_links; i++) {
+	for (int i = 0, v = start; i < edge->n_links; i++) {
 		int l = edge->link[i];
 		if (l < 0 || l >= topo->n_links)
 			return fail(ctx, BAD_INPUT, "%s: trees[%d].%s[%d]: link %d: want 0 to %d", at->label, at->tree,
@@ -75,9 +107,9 @@ check_edge(Ctx *ctx, const struct place *at, const Topology *topo, const Edge *e
 			    at->tree, at->phase, at->edge, l, topo->vertex[topo->link[l].from].id, topo->vertex[v].id);
 		v = topo->link[l].to;
 		bool last = i == edge->n_links - 1;
-		if (last ? v != edge->dst : v < topo->n_ranks)
+		if (last ? v != end : v < topo->n_ranks)
 			return fail(ctx, BAD_INPUT, "%s: trees[%d].%s[%d]: link %d enters %s: want %s", at->label, at->tree,
-			    at->phase, at->edge, l, topo->vertex[v].id, last ? topo->vertex[edge->dst].id : "a switch or NIC");
+			    at->phase, at->edge, l, topo->vertex[v].id, last ? topo->vertex[end].id : "a switch or NIC");
 	}
 	return OK;
 }
@@ -85,14 +117,15 @@ check_edge(Ctx *ctx, const struct place *at, const Topology *topo, const Edge *e
 /* Parent-first: each edge starts where one ended, and no rank is entered twice. A rank is reached where reached[] holds
  * `mark`, which no phase before had: so nothing is cleared in between, and a tree costs what it has edges. */
 static Status
-check_down(Ctx *ctx, struct place *at, const Topology *topo, const Tree *tree, int *reached, int mark)
+check_down(Ctx *ctx, struct place *at, const Topology *topo, const Tree *tree, struct passing *last, int *reached, int mark)
 {
 	reached[tree->root] = mark;
 	for (int e = 0; e < tree->n_down; e++) {
 		const Edge *edge = &tree->down[e];
 		at->phase = "down";
 		at->edge = e;
-		TRY(check_edge(ctx, at, topo, edge));
+		TRY(check_edge(ctx, at, topo, edge, start_of(topo, edge, last, mark), edge->dst));
+		pass(topo, edge, edge->src, last, mark);
 		if (reached[edge->src] != mark)
 			return bad_edge(ctx, at, "sends before it is reached: want edges parent-first from the root", edge->src);
 		if (reached[edge->dst] == mark)
@@ -104,14 +137,20 @@ check_down(Ctx *ctx, struct place *at, const Topology *topo, const Tree *tree, i
 
 /* Leaf-first, walked backwards: the last edge enters the root, and each edge ends where a later one starts. */
 static Status
-check_up(Ctx *ctx, struct place *at, const Topology *topo, const Tree *tree, int *reached, int mark)
+check_up(Ctx *ctx, struct place *at, const Topology *topo, const Tree *tree, bool reduces, struct passing *last, int *reached,
+    int mark)
 {
+	at->phase = "up";
+	for (int e = 0; e < tree->n_up; e++) {
+		const Edge *edge = &tree->up[e];
+		at->edge = e;
+		TRY(check_edge(ctx, at, topo, edge, edge->src, reduces ? end_of(topo, edge, last, mark) : edge->dst));
+		pass(topo, edge, edge->dst, last, mark);
+	}
 	reached[tree->root] = mark;
 	for (int e = tree->n_up - 1; e >= 0; e--) {
 		const Edge *edge = &tree->up[e];
-		at->phase = "up";
 		at->edge = e;
-		TRY(check_edge(ctx, at, topo, edge));
 		if (reached[edge->dst] != mark)
 			return bad_edge(ctx, at, "receives after it has sent: want edges leaf-first to the root", edge->dst);
 		if (reached[edge->src] == mark)
@@ -174,6 +213,7 @@ sched_check(Ctx *ctx, const char *label, const Schedule *sched)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	const Topology *topo = sched->topo;
 	int *reached;
+	struct passing *last;
 	TRY(topo_check(ctx, label, topo));
 	if (topo->n_ranks < 2)
 		return fail(ctx, BAD_INPUT, "%s: topology.ranks: %d: want at least 2", label, topo->n_ranks);
@@ -184,14 +224,15 @@ sched_check(Ctx *ctx, const char *label, const Schedule *sched)
 	if (sched->n_segments < 1)
 		return fail(ctx, BAD_INPUT, "%s: trees: none: want at least one", label);
 	TRY(TEMP(ctx, reached, topo->n_ranks));
+	TRY(TEMP(ctx, last, topo->n_vertices));
 	for (int t = 0; t < sched->n_segments; t++) {
 		const Tree *tree = &sched->segment[t].tree;
 		struct place at = { .label = label, .tree = t };
 		if (tree->root < 0 || tree->root >= topo->n_ranks)
 			return fail(ctx, BAD_INPUT, "%s: trees[%d].root: %d: want a rank", label, t, tree->root);
 		TRY(check_segment(ctx, label, sched, t));
-		TRY(check_down(ctx, &at, topo, tree, reached, 2 * t + 1));
-		TRY(check_up(ctx, &at, topo, tree, reached, 2 * t + 2));
+		TRY(check_down(ctx, &at, topo, tree, last, reached, 2 * t + 1));
+		TRY(check_up(ctx, &at, topo, tree, collective_reduces(sched->coll), last, reached, 2 * t + 2));
 	}
 	arena_release(&ctx->scratch, mark);
 	return OK;

@@ -108,7 +108,7 @@ refine(const struct finder *f, uint64_t *colour)
 	enum { ROUNDS = 8 };	/* more than there are levels of switches; with fewer a symmetry is missed, no more */
 	const Topology *topo = f->topo;
 	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
-		colour[v] = mix((uint64_t)topo->vertex[v].kind);
+		colour[v] = mix((uint64_t)topo->vertex[v].kind * 4 + topo->vertex[v].multicast * 2 + topo->vertex[v].reduce);
 	for (int round = 0; round < ROUNDS; round++) {
 		memcpy(f->next_colour, colour, (size_t)topo->n_vertices * sizeof *colour);
 		for (int l = 0; l < topo->n_links; l++) {
@@ -151,7 +151,8 @@ map_switches(struct finder *f)
 	qsort(f->from_order, (size_t)n, sizeof *f->from_order, by_colour);
 	qsort(f->to_order, (size_t)n, sizeof *f->to_order, by_colour);
 	for (int i = 0; i < n; i++) {
-		if (f->from_order[i].colour != f->to_order[i].colour)
+		const Vertex *a = &topo->vertex[f->from_order[i].v], *b = &topo->vertex[f->to_order[i].v];
+		if (f->from_order[i].colour != f->to_order[i].colour || a->multicast != b->multicast || a->reduce != b->reduce)
 			return false;
 		f->vertex[f->from_order[i].v] = f->to_order[i].v;
 	}

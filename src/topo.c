@@ -66,6 +66,8 @@ check_vertices(Ctx *ctx, const char *label, const Topology *topo)
 			    vertex->id, LIMIT_ID_BYTES);
 		if ((vertex->kind == VERTEX_GPU) != (v < topo->n_ranks))
 			return fail(ctx, INTERNAL, "%s: vertex %d (%s): GPUs must come first", label, v, vertex->id);
+		if ((vertex->multicast || vertex->reduce) && vertex->kind != VERTEX_SWITCH)
+			return fail(ctx, BAD_INPUT, "%s: vertex %s: multicast and reduce are for switches", label, vertex->id);
 		if (vertex->node < -1 || vertex->node >= topo->n_nodes)
 			return fail(ctx, BAD_INPUT, "%s: vertex %s: node %d does not exist", label, vertex->id, vertex->node);
 	}
@@ -115,6 +117,15 @@ topo_link_unit(const Topology *topo)
 	for (int l = 0; l < topo->n_links; l++)
 		unit = gcd64(topo->link[l].capacity / topo->link[l].count, unit);
 	return unit;
+}
+
+bool
+topo_active(const Topology *topo)
+{
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		if (topo->vertex[v].multicast || topo->vertex[v].reduce)
+			return true;
+	return false;
 }
 
 Status

@@ -177,3 +177,40 @@ tree_hash(const Tree *tree)
 	}
 	return sum;
 }
+
+/* ---- switches that copy and add ---- */
+
+static void
+pass(const Topology *topo, const Edge *edge, int rank, int *last)
+{
+	for (int i = 0; i < edge->n_links; i++)
+		last[topo->link[edge->link[i]].from] = last[topo->link[edge->link[i]].to] = rank;
+}
+
+void
+tree_share(const Topology *topo, bool reduces, Tree *tree, int *last)
+{
+	memset(last, -1, (size_t)topo->n_vertices * sizeof *last);
+	for (int e = 0; e < tree->n_down; e++) {
+		Edge *edge = &tree->down[e];
+		for (int i = edge->n_links - 1; i >= 0; i--) {
+			int v = topo->link[edge->link[i]].to;
+			if (!topo->vertex[v].multicast || last[v] != edge->src)
+				continue;
+			edge->link += i + 1;
+			edge->n_links -= i + 1;
+			break;
+		}
+		pass(topo, edge, edge->src, last);
+	}
+	memset(last, -1, (size_t)topo->n_vertices * sizeof *last);
+	for (int e = 0; e < tree->n_up && reduces; e++) {
+		Edge *edge = &tree->up[e];
+		for (int i = 0; i < edge->n_links; i++) {
+			int v = topo->link[edge->link[i]].to;
+			if (topo->vertex[v].reduce && last[v] == edge->dst)
+				edge->n_links = i + 1;
+		}
+		pass(topo, edge, edge->dst, last);
+	}
+}

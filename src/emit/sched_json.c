@@ -10,6 +10,24 @@ put_vertex(Text *out, const Topology *topo, int v)
 		text_json(out, topo->vertex[v].id);
 }
 
+/* Those that do more than forward. */
+static void
+put_switches(Text *out, const Topology *topo)
+{
+	bool any = false;
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++) {
+		const Vertex *vertex = &topo->vertex[v];
+		if (!vertex->multicast && !vertex->reduce)
+			continue;
+		text_put(out, any ? ",\n      { \"id\": " : ",\n    \"switches\": [\n      { \"id\": ");
+		text_json(out, vertex->id);
+		text_put(out, vertex->multicast ? ", \"multicast\": true" : "");
+		text_put(out, vertex->reduce ? ", \"reduce\": true }" : " }");
+		any = true;
+	}
+	text_put(out, any ? "\n    ]" : "");
+}
+
 static void
 put_topology(Text *out, const Topology *topo)
 {
@@ -39,7 +57,9 @@ put_topology(Text *out, const Topology *topo)
 		text_us(out, link->latency);
 		text_put(out, " }");
 	}
-	text_put(out, "\n    ]\n  },\n");
+	text_put(out, "\n    ]");
+	put_switches(out, topo);
+	text_put(out, "\n  },\n");
 }
 
 static void

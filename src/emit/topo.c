@@ -96,7 +96,9 @@ emit_topo_canonical(const Topology *topo, Text *out)
 	for (int v = 0; v < topo->n_vertices; v++) {
 		text_put(out, v ? ",[" : "[");
 		text_json(out, topo->vertex[v].id);
-		text_printf(out, ",\"%s\",%d]", vertex_kind_name(topo->vertex[v].kind), topo->vertex[v].node);
+		text_printf(out, ",\"%s\",%d", vertex_kind_name(topo->vertex[v].kind), topo->vertex[v].node);
+		text_put(out, topo->vertex[v].multicast ? ",\"multicast\"" : "");
+		text_put(out, topo->vertex[v].reduce ? ",\"reduce\"]" : "]");
 	}
 	text_put(out, "],\"links\":[");
 	for (int l = 0; l < topo->n_links; l++) {

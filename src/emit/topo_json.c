@@ -49,7 +49,10 @@ put_vertices(const Topology *topo, const FileOrder *order, int node, int kind, c
 	for (int i = first[0]; i < first[1]; i++) {
 		if (i == first[0])
 			text_printf(out, ",\n%s\"%s\": [\n%s  ", indent, topo_plural((VertexKind)kind), indent);
-		put_text(out, "{ ", "id", topo->vertex[order->vertex[i]].id);
+		const Vertex *vertex = &topo->vertex[order->vertex[i]];
+		put_text(out, "{ ", "id", vertex->id);
+		text_put(out, vertex->multicast ? ", \"multicast\": true" : "");
+		text_put(out, vertex->reduce ? ", \"reduce\": true" : "");
 		text_put(out, i + 1 < first[1] ? " },\n" : " }\n");
 		text_printf(out, "%s%s", indent, i + 1 < first[1] ? "  " : "]");
 	}

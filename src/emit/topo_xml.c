@@ -52,7 +52,10 @@ put_vertices(const Topology *topo, const FileOrder *order, int node, int kind, c
 	const int *first = &order->first[node * N_VERTEX_KINDS + kind];
 	for (int i = first[0]; i < first[1]; i++) {
 		text_printf(out, "%s<%s", indent, vertex_kind_name((VertexKind)kind));
-		put_attribute(out, "id", topo->vertex[order->vertex[i]].id);
+		const Vertex *vertex = &topo->vertex[order->vertex[i]];
+		put_attribute(out, "id", vertex->id);
+		put_attribute(out, "multicast", vertex->multicast ? "true" : NULL);
+		put_attribute(out, "reduce", vertex->reduce ? "true" : NULL);
 		text_put(out, "/>\n");
 	}
 }

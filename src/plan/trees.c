@@ -243,7 +243,7 @@ plan_trees(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 		*out = pack;
 		return OK;
 	}
-	if (collective_has_blocks(ask->coll) || sym->size > 1) {
+	if (collective_has_blocks(ask->coll) || sym->size > 1 || (topo_active(topo) && ask->packing == PACKING_EXACT)) {
 		TRY(pack_exact(ctx, topo, sym, bound, NULL, ask, &pack, proof));
 		if (pack && ask->minimise && topo->n_ranks <= LIMIT_FLAT_RANKS)
 			TRY(flatten(ctx, topo, sym, proof, ask, &pack));

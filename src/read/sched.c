@@ -199,6 +199,36 @@ read_links(struct reader *r, const Doc *links)
 }
 
 static Status
+read_flag(struct reader *r, const Doc *object, const char *name, bool *out)
+{
+	const Doc *at = doc_get(object, name);
+	if (at && at->kind != DOC_BOOL)
+		return bad(r, at, doc_found(at).text, "true or false");
+	*out = at && at->flag;
+	return OK;
+}
+
+/* What switches can do beyond forwarding; those that are not named can do nothing more. */
+static Status
+read_abilities(struct reader *r, const Doc *topology)
+{
+	const Doc *switches = doc_get(topology, "switches"), *id;
+	if (!switches)
+		return OK;
+	TRY(need(r, topology, "switches", DOC_ARRAY, &switches));
+	for (int i = 0; i < switches->n; i++) {
+		int v;
+		if (switches->child[i]->kind != DOC_OBJECT)
+			return bad(r, switches->child[i], "not an object", "{ \"id\": id, \"multicast\": true, \"reduce\": true }");
+		TRY(need(r, switches->child[i], "id", DOC_STRING, &id));
+		TRY(read_vertex(r, id, &v));
+		TRY(read_flag(r, switches->child[i], "multicast", &r->topo->vertex[v].multicast));
+		TRY(read_flag(r, switches->child[i], "reduce", &r->topo->vertex[v].reduce));
+	}
+	return OK;
+}
+
+static Status
 read_topology(struct reader *r, const Doc *root)
 {
 	const Doc *at, *ranks, *links;
@@ -210,6 +240,7 @@ read_topology(struct reader *r, const Doc *root)
 	TRY(TEMP(r->ctx, r->topo->vertex, ranks->n));
 	TRY(read_ranks(r, ranks));
 	TRY(read_links(r, links));
+	TRY(read_abilities(r, at));
 	return topo_index(r->ctx, r->topo);
 }
 

@@ -258,16 +258,33 @@ count_vertices(struct reading *r, const Doc *nodes)
 	return OK;
 }
 
+/* true or false; in XML they are spelled. Without it: false. */
+static Status
+read_flag(struct reading *r, const Doc *object, const char *member, bool *out)
+{
+	const Doc *at = doc_get(object, member);
+	bool spelled = at && at->kind == DOC_STRING && r->root->text;
+	if (!at)
+		return OK;
+	if (at->kind != DOC_BOOL && !(spelled && (strcmp(at->text, "true") == 0 || strcmp(at->text, "false") == 0)))
+		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want true or false", doc_found(at).text);
+	*out = spelled ? strcmp(at->text, "true") == 0 : at->flag;
+	return OK;
+}
+
 static Status
 read_vertex(struct reading *r, const Doc *object, VertexKind kind, int node)
 {
-	static const char *const members[] = { "id", NULL };
+	static const char *const plain[] = { "id", NULL }, *const active[] = { "id", "multicast", "reduce", NULL };
+	const char *const *members = kind == VERTEX_SWITCH ? active : plain;
 	int v = kind == VERTEX_GPU ? r->next_rank++ : r->next_other++;
 	Vertex *vertex = &r->topo->vertex[v];
 	TRY(doc_only(r->ctx, r->label, object, members));
 	TRY(read_id(r, object, &vertex->id));
 	vertex->kind = kind;
 	vertex->node = node;
+	TRY(read_flag(r, object, "multicast", &vertex->multicast));
+	TRY(read_flag(r, object, "reduce", &vertex->reduce));
 	r->named[v] = (struct named){ vertex->id, v, doc_get(object, "id") };
 	return OK;
 }
