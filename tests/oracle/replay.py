@@ -118,6 +118,7 @@ class Schedule:
     root: object
     n: int
     links: tuple
+    active: set  # switches that copy or add
     trees: tuple
     achieved: Fraction  # as stated, GB/s
     bound: Fraction
@@ -194,19 +195,49 @@ def read_links(topology, n):
     return tuple(links)
 
 
-def read_edge(value, n, links, where):
+def read_abilities(topology, links):
+    """Switches that copy, and switches that add."""
+    multicast, reduce = set(), set()
+    for i, entry in enumerate(field(topology, "switches", list, "topology") if "switches" in topology else []):
+        where = f"topology.switches[{i}]"
+        switch = field(entry, "id", str, where)
+        need(any(switch in (link.src, link.dst) for link in links), where, f"{switch!r}: no such switch")
+        for name, able in (("multicast", multicast), ("reduce", reduce)):
+            if name in entry and field(entry, name, bool, where):
+                able.add(switch)
+    return multicast, reduce
+
+
+def read_edges(values, n, links, copies, adds, where):
+    """A phase. An edge starts at its source, or at a switch of `copies` if the last edge through that switch had the same
+    source; it ends at its destination, or at one of `adds` if the last edge through that switch had the same one."""
+    edges, last = [], {}
+    for i, value in enumerate(values):
+        edge = read_edge(value, n, links, copies, adds, last, f"{where}[{i}]")
+        rank_of = edge.dst if adds is not None else edge.src
+        for number in edge.links:
+            last[links[number].src] = last[links[number].dst] = rank_of
+        edges.append(edge)
+    return tuple(edges)
+
+
+def read_edge(value, n, links, copies, adds, last, where):
     need(isinstance(value, list) and len(value) == 3 and isinstance(value[2], list), where, "want [src, dst, [link...]]")
     src, dst, route = rank(value[0], n, where), rank(value[1], n, where), value[2]
     need(src != dst, where, "leads from a rank to itself")
     need(route, where, "no links")
-    at = src
+    at, end = src, dst
+    need(all(is_rank(number, len(links)) for number in route), where, "no such link")
+    if copies and links[route[0]].src in copies and last.get(links[route[0]].src) == src:
+        at = links[route[0]].src
+    if adds and links[route[-1]].dst in adds and last.get(links[route[-1]].dst) == dst:
+        end = links[route[-1]].dst
     for i, number in enumerate(route):
-        need(is_rank(number, len(links)), where, f"{number!r}: no such link")
         need(links[number].src == at, where, f"link {number} starts at {links[number].src}, data is at {at}")
         at = links[number].dst
         if i < len(route) - 1:
             need(isinstance(at, str), where, f"passes through rank {at}")
-    need(at == dst, where, f"links lead to {at}, not to rank {dst}")
+    need(at == end, where, f"links lead to {at}, not to {end}")
     need(len(set(route)) == len(route), where, "uses a link twice")
     return Edge(src, dst, tuple(route))
 
@@ -235,7 +266,7 @@ def depth_up(edges, root, where):
     return height[root]
 
 
-def read_tree(entry, collective, root, n, links, where):
+def read_tree(entry, collective, root, n, links, abilities, where):
     segment = field(entry, "segment", list, where)
     need(len(segment) == 2, f"{where}.segment", "want [offset, length]")
     offset, length = (fraction(value, f"{where}.segment[{i}]") for i, value in enumerate(segment))
@@ -249,7 +280,9 @@ def read_tree(entry, collective, root, n, links, where):
     edges = {}
     for phase in ("down", "up"):
         values = field(entry, phase, list, where) if phase in entry else []
-        edges[phase] = tuple(read_edge(v, n, links, f"{where}.{phase}[{i}]") for i, v in enumerate(values))
+        adds = abilities[1] if COLLECTIVES[collective][1] else set()
+        edges[phase] = read_edges(values, n, links, abilities[0] if phase == "down" else set(),
+                                  adds if phase == "up" else None, f"{where}.{phase}")
     depth = depth_up(edges["up"], tree_root, where) + depth_down(edges["down"], tree_root, where)
 
     to = serves = needers(collective, n, root, block)
@@ -281,6 +314,7 @@ def read(doc):
     need(len({entry["gpu"] for entry in ranks}) == len(ranks), "topology.ranks", "a GPU twice")
     n = len(ranks)
     links = read_links(topology, n)
+    abilities = read_abilities(topology, links)
 
     collective = field(doc, "collective", str, "")
     need(collective in COLLECTIVES, "collective", f"{collective!r}: unknown")
@@ -291,10 +325,10 @@ def read(doc):
         need(root is None, "root", f"want null for {collective}")
     need(field(doc, "algorithm", str, ""), "algorithm", "empty")
 
-    trees = tuple(read_tree(entry, collective, root, n, links, f"trees[{i}]")
+    trees = tuple(read_tree(entry, collective, root, n, links, abilities, f"trees[{i}]")
                   for i, entry in enumerate(field(doc, "trees", list, "")))
     rate = field(doc, "rate", dict, "")
-    return Schedule(collective, root, n, links, trees, field(rate, "achieved", Fraction, "rate"),
+    return Schedule(collective, root, n, links, abilities[0] | abilities[1], trees, field(rate, "achieved", Fraction, "rate"),
                     field(rate, "bound", Fraction, "rate"), field(rate, "certificate", dict, "rate"))
 
 
@@ -396,6 +430,7 @@ def partition_bound(s, parts, where):
         need(not seen & part, f"{where}[{i}]", "overlaps an earlier part")
         seen |= part
     need(set(range(s.n)) <= seen, where, "some rank is in no part")
+    need(s.active <= seen, where, "a switch that copies or adds is in no part")
     return sum(leaving(s.links, part) for part in parts) / (2 * (len(parts) - 1))
 
 
@@ -509,6 +544,8 @@ def bound(s):
                                f"{where}.parts")
     blocks = COLLECTIVES[s.collective][2] > 0
     need(kind == ("lengths" if blocks else "prices"), f"{where}.kind", f"{kind!r}: proves nothing for {s.collective}")
+    need(not s.active or s.collective in ("gather", "scatter", "alltoall"), f"{where}.kind",
+         f"{kind!r}: proves nothing where trees share links at switches")
     name = "length" if blocks else "price"
     return price_bound(s, field(s.certificate, name, list, where), f"{where}.{name}")
 
