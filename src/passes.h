@@ -101,6 +101,7 @@ typedef struct {
 	bool minimise;		/* false: keep the trees and rates of MWU, or of the linear program */
 	int max_depth;		/* hops of a tree, up and down together; 0: any */
 	int max_trees;		/* 0: any */
+	bool too_few;		/* the best rate is known to need more than max_trees */
 	int variant;		/* 0: MWU starts from weights of 1 / capacity; others lean to other trees at first */
 } Request;
 

@@ -31,7 +31,7 @@ add_point(struct frontier *f, ParetoPoint point)
 
 /* One plan. The search for fewer trees may end above max_trees: false in *found. */
 static Status
-plan_one(struct frontier *f, int max_depth, int max_trees, ParetoPoint *out, bool *found)
+plan_one(struct frontier *f, int max_depth, int max_trees, bool too_few, ParetoPoint *out, bool *found)
 {
 	ArenaMark run = arena_mark(&f->ctx->run), scratch = arena_mark(&f->ctx->scratch);
 	Packing *pack;
@@ -40,6 +40,7 @@ plan_one(struct frontier *f, int max_depth, int max_trees, ParetoPoint *out, boo
 	ParetoPoint point = { 0 };
 	f->ask.max_depth = max_depth;
 	f->ask.max_trees = max_trees;
+	f->ask.too_few = too_few;
 	Status status = plan_trees(f->ctx, f->topo, f->sym, f->bound, &f->ask, &pack, &proof);
 	*found = status == OK && pack_rate(pack, f->ask.coll, f->topo->n_ranks, &point.rate);
 	if (status == LIMIT) {
@@ -112,18 +113,18 @@ plan_pareto(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bo
 	ParetoPoint best, point;
 	bool found;
 	TRY(plan_least(ctx, topo, ask, &least_depth, &least_trees));
-	TRY(plan_one(&f, ask->max_depth, ask->max_trees, &best, &found));
+	TRY(plan_one(&f, ask->max_depth, ask->max_trees, false, &best, &found));
 	for (int depth = found ? best.depth : 0; depth >= least_depth; depth--) {
 		if (progress(ctx, "pareto: depth %d", depth) <= 0)
 			break;
-		TRY(plan_one(&f, depth, ask->max_trees, &best, &found));
+		TRY(plan_one(&f, depth, ask->max_trees, false, &best, &found));
 		if (!found)
 			continue;
 		TRY(add_point(&f, best));
 		depth = best.depth < depth ? best.depth : depth;
 		for (int trees = best.trees; trees > least_trees;) {
 			trees = next_fewer(trees, least_trees);
-			TRY(plan_one(&f, depth, trees, &point, &found));
+			TRY(plan_one(&f, depth, trees, true, &point, &found));
 			if (!found)
 				break;
 			TRY(add_point(&f, point));

@@ -215,7 +215,7 @@ plan_limited(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *b
 	/* Perhaps the best rate needs no more trees than there may be. */
 	any = *ask;
 	any.max_trees = 0;
-	if (every && (ask->minimise || ask->max_trees))
+	if (every && (ask->minimise || ask->max_trees) && !ask->too_few)
 		TRY(pack_fewest(ctx, topo, rate, &any, &few, &proven));
 	if (every && ask->max_trees && (!few || few->n_trees > ask->max_trees))
 		TRY(pack_fewest(ctx, topo, rate, ask, &few, &proven));
