@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What blinkc achieves on DGX-1: the rows of the tables in README.md, "What it achieves".
+"""What blinkc achieves on DGX-1, and on boxes of A100 and MI250: the rows of the tables in README.md, "What it achieves".
 
 usage: achieved.py BLINKC       from the top directory; every class of subsets.py and every root
 """
@@ -10,10 +10,17 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 
+import cluster
+import mi250
 import subsets
 
 NAMES = {"dgx1v": "DGX-1V", "dgx1p": "DGX-1P"}
-ASKED = [("broadcast", []), ("reduce", []), ("allreduce", []), ("allreduce", ["--tolerance", "0"])]
+ASKED = [("broadcast", []), ("reduce", []), ("allreduce", []), ("allreduce", ["--tolerance", "0.05"]),
+         ("broadcast", ["--packing", "mwu"]), ("allreduce", ["--packing", "mwu"])]
+BOXES = [(f"{n} x 8 A100", cluster.boxes(n, 8, 300.0, 25.0, 8), collectives) for n, collectives in
+         [(1, ["allgather", "allreduce"]), (4, ["broadcast", "allgather", "allreduce", "alltoall"]),
+          (128, ["allgather", "reducescatter", "allreduce"])]]
+BOXES += [(f"{n} x 16 MI250", mi250.topology(n, 16), ["allgather", "allreduce"]) for n in (1, 2, 4)]
 
 
 def compiled(blinkc, machine, gpus, collective, root, options):
@@ -21,6 +28,15 @@ def compiled(blinkc, machine, gpus, collective, root, options):
     done = subprocess.run(args + ([] if root is None else ["-r", str(root)]), capture_output=True, text=True, check=True)
     sched = json.loads(done.stdout)
     return len(sched["trees"]), sched["rate"]["achieved"], sched["rate"]["bound"]
+
+
+def box_row(blinkc, name, topology, collective):
+    """Of a topology on standard input: what the summary says."""
+    done = subprocess.run([blinkc, "-c", collective, "-o", "/dev/null", "-"], input=json.dumps(topology), capture_output=True,
+                          text=True, check=True)
+    line = {words[0]: words[1:] for words in map(str.split, done.stderr.splitlines())}
+    (trees, _, depth), rate, bound = line["trees"], float(line["rate"][0]), float(line["bound"][0])
+    return f"| {name} | {collective} | {trees.rstrip(',')} | {depth} | {rate:.5g} | {bound:.5g} | {line['ratio'][0]} |"
 
 
 def has_ring(machine, gpus):
@@ -45,7 +61,8 @@ def main(blinkc):
                      for root in (range(len(gpus)) if rooted else [None])]
             with ThreadPoolExecutor() as pool:
                 results = list(pool.map(lambda ask: compiled(*ask), asked))
-            text = f"{collective}, each root" if rooted else " ".join([collective, *(f"`{' '.join(options)}`",) * bool(options)])
+            text = f"{collective}, each root" if rooted else collective
+            text += f" `{' '.join(options)}`" if options else ""
             whole = [result for ask, result in zip(asked, results) if len(ask[2]) == 8]
             trees, rates, bounds = zip(*whole)
             eight.append(f"| {name} | {text} | {one(trees)} | {one(rates)} | {one(bounds)} | "
@@ -55,7 +72,8 @@ def main(blinkc):
             many.append(f"| {name} | {text} | {len(results)} | {sum(trees) / len(trees):.2f}, {max(trees)} | "
                         f"{min(ratios):.3f} | {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f} | "
                         f"{sum(r > 1 - 1e-9 for r in ratios)} |")
-    print("\n".join(eight + [""] + many + [""]))
+    boxes = [box_row(blinkc, name, topology, collective) for name, topology, collectives in BOXES for collective in collectives]
+    print("\n".join(eight + [""] + many + [""] + boxes + [""]))
     for machine, name in NAMES.items():
         classes = subsets.classes(machine)
         print(f"{sum(not has_ring(machine, gpus) for gpus in classes)} of {len(classes)} on {name} have no ring")
