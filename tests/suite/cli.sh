@@ -88,8 +88,8 @@ for option in --version -V; do
 done
 
 # What the source accepts, --help lists, for all and for a verb, and a test below uses.
-grep -oE 'X\(OPT_[A-Z_]+, "[a-z-]+", [^,]*' "$top/src/main.c" | sed -E "s/.*\"(.*)\", '?([a-zA-Z0])'?/\1 \2/" >"$work/options"
-[ "$(wc -l <"$work/options")" -ge 13 ] || not_ok "options: found only $(wc -l <"$work/options") in the source"
+grep -oE 'X\(OPT_[A-Z_]+, "[a-z-]+", [^,]*' "$top/src/options.h" | sed -E "s/.*\"(.*)\", '?([a-zA-Z0])'?/\1 \2/" >"$work/options"
+[ "$(wc -l <"$work/options")" -ge 18 ] || not_ok "options: found only $(wc -l <"$work/options") in the source"
 used=" "
 while read -r long short; do
 	left="--$long"
@@ -146,8 +146,26 @@ pair epsilon "" 0.2 "$v"
 is "--epsilon" "$work/out-long" 'd["generator"]["options"]["epsilon"]' 0.2
 pair tolerance "" 0.3 "$v"
 is "--tolerance" "$work/out-long" 'd["generator"]["options"]["tolerance"]' 0.3
-pair packing p exact "$v"
-is "--packing" "$work/out-long" 'd["rate"]["achieved"] == d["rate"]["bound"]' True
+pair packing p mwu "$v"
+is "--packing" "$work/out-long" 'd["generator"]["options"]["packing"], d["generator"]["options"]["tolerance"]' "('mwu', 0.05)"
+is "exact is the default" "$work/default.json" 'd["generator"]["options"]["packing"], d["generator"]["options"]["tolerance"]' "('exact', 0)"
+is "and reaches the bound" "$work/default.json" 'd["rate"]["achieved"] == d["rate"]["bound"]' True
+does "--packing exact" -p exact "$v"
+same "--packing exact is the default" "$work/out" "$work/default.json"
+pair max-depth "" 4 -c broadcast "$v"
+is "--max-depth" "$work/out-long" 'd["generator"]["options"]["max_depth"]' 4
+has "--max-depth keeps to it" '^trees .*, depth 4$' "$work/err-long"
+pair max-trees "" 2 "$v"
+is "--max-trees" "$work/out-long" 'd["generator"]["options"]["max_trees"], len(d["trees"]) <= 2' "(2, True)"
+pair budget "" 1m "$v"
+is "--budget" "$work/out-long" 'd["generator"]["options"]["budget"]' True
+does "--pareto" --pareto -g 0,1,2 "$v"
+empty "--pareto: stderr" "$work/err"
+has "--pareto: a table" '^trees  depth    rate GB/s  ratio to the bound of 50 GB/s$' "$work/out"
+has "--pareto: its first line" '^    2      2           50  1\.000$' "$work/out"
+used="${used}pareto "
+is "limits that were not given are not named" "$work/default.json" 'sorted(d["generator"]["options"])' \
+	"['epsilon', 'gpus', 'links', 'minimise', 'packing', 'tolerance']"
 few=$(field "$work/default.json" 'len(d["trees"])')
 pair no-minimise "" "$v"
 is "--no-minimise keeps more trees" "$work/out-long" "len(d['trees']) > $few" True
@@ -185,13 +203,14 @@ fails "unknown letter" 2 "-Z: no such option" -Z "$v"
 fails "unknown letter among others" 2 "-Z: no such option" "$v" -qZv
 fails "ambiguous option" 2 "--v: no such option" --v "$v"
 fails "unwanted argument" 2 "--quiet=3: takes no argument" --quiet=3 "$v"
-for option in -o -c -r -g -l -p --packing --output --format --collective --root --gpus --links --epsilon --tolerance; do
+for option in -o -c -r -g -l -p --packing --output --format --collective --root --gpus --links --epsilon --tolerance --max-depth \
+	--max-trees --budget; do
 	fails "$option without argument" 2 "$option: wants an argument" "$v" $option
 done
-for option in --output=x --collective=reduce --gpus=0,1 --format=json --verbose; do
+for option in --output=x --collective=reduce --gpus=0,1 --format=json --verbose --max-depth=3 --pareto --budget=1s; do
 	fails "check $option" 2 "${option%%=*}: not an option of blinkc check" check "$option" "$work/default.json"
 done
-for option in --collective=reduce --gpus=0,1 --quiet --verbose --epsilon=0.1 --no-minimise; do
+for option in --collective=reduce --gpus=0,1 --quiet --verbose --epsilon=0.1 --no-minimise --max-trees=3 --pareto --budget=1s; do
 	fails "convert $option" 2 "${option%%=*}: not an option of blinkc convert" convert "$option" "$v"
 done
 for coll in alltoall2 all nothing "" Broadcast; do
@@ -212,6 +231,25 @@ done
 for number in 0 0.99 0.0; do
 	does "--tolerance $number" -q --tolerance $number -g 0,1,2 "$v"
 done
+for option in max-depth max-trees; do
+	for number in 0 -1 +1 1.0 1e1 "" x " 1" "1 " 65537 99999999999999999999 0x10 inf --; do
+		fails "--$option '$number'" 2 "--$option: " --$option="$number" "$v"
+	done
+	does "--$option 65536" -q --$option 65536 -g 0,1,2 "$v"
+done
+for time in 0 0s -1s +1s "" s ms 1h 1S "1 s" " 1s" .5s 1e3 0.0001ms 99999999s 99999999999999999999 inf 1ss; do
+	fails "--budget '$time'" 2 "--budget: " --budget="$time" "$v"
+done
+for time in 1 1.5 10s 500ms 2m 0.5s 1ms; do
+	does "--budget $time" -q --budget $time -g 0,1,2 "$v"
+done
+for option in --max-depth=4 --max-trees=4 --pareto; do
+	fails "--packing mwu $option" 2 "--packing: mwu: want exact with --max-depth, --max-trees or --pareto" -p mwu $option "$v"
+done
+for option in --output=x.json -ox.json --format=json --format=cu; do
+	fails "--pareto $option" 2 "--pareto: writes no schedule" --pareto $option "$v"
+done
+fails "--pareto=3" 2 "--pareto=3: takes no argument" --pareto=3 "$v"
 fails "--root of allreduce" 2 "allreduce has no root" -r 0 "$v"
 for format in xml canonical nothing "" JSON; do
 	fails "compile --format '$format'" 2 "--format: $format" --format "$format" "$v"
@@ -229,6 +267,7 @@ done
 fails "--packing mwu of blocks" 2 "--packing: mwu: want exact for gather" -p mwu -c gather "$v"
 does "--packing mwu" -q -p mwu -g 0,1,2 "$v"
 does "--packing exact" -q --packing=exact -g 0,1,2 "$v"
+does "--budget of mwu" -q -p mwu --budget 10s "$v"
 
 # ---- bad choices: exit 3, 5; files: exit 8 ----
 
@@ -244,6 +283,11 @@ does "--root by id" -q -c broadcast -g gpu5,gpu7,gpu4 -r gpu4 "$v"
 is "--root by id" "$work/out" 'd["root"]' 2
 fails "GPUs that no NVLink connects" 5 "no path from gpu0 to gpu7" -g 0,7 -l nvlink "$v"
 fails "a class that the machine lacks" 5 "no path" -l xgmi "$v"
+fails "--max-depth 3 of an allreduce" 5 "--max-depth: 3: allreduce over these 8 ranks needs at least 4" --max-depth 3 "$v"
+fails "--max-trees 7 of eight blocks" 5 "--max-trees: 7: allgather over 8 ranks needs at least 8" -c allgather --max-trees 7 "$v"
+fails "--pareto --max-depth 3" 5 "--max-depth: 3: allreduce over these 8 ranks needs at least 4" --pareto --max-depth 3 "$v"
+does "--max-depth 2 of a broadcast" -q -c broadcast --max-depth 2 "$v"
+does "--max-trees 8 of eight blocks" -q -c allgather --max-trees 8 "$v"
 does "GPUs that only PCIe connects" -q -g 0,7 "$v"
 does "--links all" -q -l all "$v"
 fails "no such input" 8 "/nowhere/x.xml: No such file" /nowhere/x.xml
@@ -317,6 +361,64 @@ wait
 same "-o of a pipe" "$work/piped" "$work/default.json"
 if [ -p pipe ]; then ok "the pipe is still one"; else not_ok "the pipe was replaced"; fi
 alone "-o of a pipe" pipe
+
+# ---- progress: for people who look on ----
+
+# on_terminal FILE ARGUMENT...: standard error is a terminal, and FILE is what it gets
+cat >"$work/terminal.py" <<'END'
+import os, pty, sys
+with open(sys.argv[1], "wb") as seen:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+        os.dup2(os.open("/dev/null", os.O_WRONLY), 1)
+        os.execv(sys.argv[2], sys.argv[2:])
+    while True:
+        try:
+            data = os.read(terminal, 65536)
+        except OSError:     # Linux, once the other end is closed
+            break
+        if not data:
+            break
+        seen.write(data)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END
+on_terminal() {
+	"$python" "$work/terminal.py" "$1" "$blinkc" "${@:2}"
+	got=$?
+	[ $got = 0 ] || not_ok "on a terminal: exit $got: $(head -c 300 "$1")"
+}
+
+# progress FILE: how often a line was shown, and what is left once the terminal did as told: \r, and escape [K to erase
+progress() {
+	"$python" - "$1" <<'END'
+import re, sys
+text = open(sys.argv[1], newline="").read().replace("\r\n", "\n")
+shown = len(re.findall(r"\r\x1b\[K[^\r\n\x1b]+, [0-9]+\.[0-9] s", text))
+left = "\n".join(line.split("\r\x1b[K")[-1] for line in text.split("\n"))
+print("some" if shown else "none", repr(left))
+END
+}
+on_terminal "$work/seen" --pareto --budget 3s "$v"
+found=$(progress "$work/seen")
+if [ "$found" = "some ''" ]; then ok "progress on a terminal, and nothing of it stays"; else not_ok "progress: $found"; fi
+has "progress says what it is at" 'fewest trees: trying|linear program|pareto' "$work/seen"
+does "--pareto, no terminal" --pareto --budget 1s "$v"
+empty "no progress where standard error is a file" "$work/err"
+for option in -q -v; do
+	on_terminal "$work/seen" $option --pareto --budget 1s "$v"
+	case $(progress "$work/seen") in
+	none*) ok "no progress with $option" ;;
+	*) not_ok "progress with $option: $(head -c 300 "$work/seen")" ;;
+	esac
+done
+on_terminal "$work/seen" -c broadcast "$v" -o x.json
+found=$(progress "$work/seen")
+case $found in
+none*'ratio       1.000'*) ok "no progress of what is done soon, and the summary" ;;
+*) not_ok "a short job on a terminal: $found" ;;
+esac
+alone "progress" x.json
 
 # ---- a file is there whole, or as it was ----
 
@@ -451,7 +553,8 @@ done
 # What a schedule says of itself is enough to make it again.
 for request in "" "-c broadcast -r 2" "-c reduce -r gpu6 -g 4,gpu6,7,5" "-g 3,0,2,1 --epsilon 0.123456789 --tolerance 0.25" \
 	"--no-minimise --epsilon 0.3" "-l pcie,qpi -g 0,1,4" "-g 0,7" "--tolerance 0 --epsilon 1e-2 -g 0,1,3,2" \
-	"-p exact" "-c scatter -r gpu1 -g 2,1,0" "-c alltoall -g 0,1,2,3"; do
+	"-p exact" "-p mwu" "-p mwu --tolerance 0 -c reduce" "-c scatter -r gpu1 -g 2,1,0" "-c alltoall -g 0,1,2,3" \
+	"--max-depth 6 -g 0,1,2,3" "--max-trees 2" "-c broadcast --max-trees 3 --max-depth 4"; do
 	# shellcheck disable=SC2086 # words
 	"$blinkc" -q $request "$v" >"$work/first.json" || not_ok "compile $request"
 	"$python" - "$work/first.json" >"$work/arguments" <<'END'
@@ -459,10 +562,11 @@ import json, sys
 from decimal import Decimal
 doc = json.load(open(sys.argv[1]), parse_float=Decimal)
 asked = doc["generator"]["options"]
-assert set(asked) == {"gpus", "links", "epsilon", "tolerance", "packing", "minimise"}, asked
+assert set(asked) - {"max_depth", "max_trees"} == {"gpus", "links", "epsilon", "tolerance", "packing", "minimise"}, asked
 words = ["-c", doc["collective"], "-g", ",".join(asked["gpus"]), "-l", ",".join(asked["links"]),
          "--epsilon", asked["epsilon"], "--tolerance", asked["tolerance"], "--packing", asked["packing"]]
 words += [] if asked["minimise"] else ["--no-minimise"]
+words += [word for key in ("max_depth", "max_trees") if key in asked for word in ("--" + key.replace("_", "-"), asked[key])]
 words += [] if doc["root"] is None else ["-r", doc["root"]]
 print(*words)
 END
