@@ -165,6 +165,8 @@ certificates=$(list CERTIFICATE_LIST src/model.h | quoted)
 
 same "exit status in blinkc(1)" "$status" "$(items man/blinkc.1 'EXIT STATUS')"
 same "exit status in README.md" "$status" "$(sed -nE '/^## Exit status/,/^## Lic/s/^\| ([0-9]+) .*/\1/p' README.md)"
+same "exit status in README.md, in the words of --help" "$("$blinkc" --help | sed -nE 's/^  ([0-9])  (.*)/| \1 | \2 |/p')" \
+	"$(sed -n '/^## Exit status/,/^## Lic/p' README.md | grep '^| [0-9]')"
 same "exit status in blink.h" "$status" "$(sed -n '/^typedef enum/,/blinkResult_t/p' runtime/include/blink.h | sed '/blinkResult_t/q' | sed -nE 's/.* = ([0-9]+),?.*/\1/p')"
 [ ! -e man/libblink.3 ] || same "results in libblink(3)" "$status" "$(sed -nE 's/^\.It Dv blink[A-Za-z]+ Pq ([0-9]+)$/\1/p' man/libblink.3)"
 [ ! -e man/blink-perf.1 ] || for code in $(items man/blink-perf.1 'EXIT STATUS'); do
