@@ -178,6 +178,29 @@ read_basis(struct exact *e)
 	e->n_basis = n_full;
 }
 
+#define STIRRED 1e-5	/* relative */
+
+/* [0, 1), always the same for the same row: splitmix64. */
+static double
+stir(int row)
+{
+	uint64_t z = ((uint64_t)row + 1) * 0x9e3779b97f4a7c15u;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	z ^= z >> 31;
+	return (double)(z >> 11) / 9007199254740992.0;
+}
+
+/* Many links alike make many solutions alike, and the simplex method may go round among them. Capacities that are a little
+ * larger, each in its own way, leave it no ties. The basis that it ends with is solved with the true ones. */
+static void
+stir_rows(struct exact *e)
+{
+	for (int row = 0; row < e->n_links; row++)
+		glp_set_row_bnds(e->lp, row + 1, GLP_UP, 0, (double)e->room[row] * (1 + STIRRED * stir(row)));
+	e->stalled = true;
+}
+
 static void
 solve_lp(void *with)
 {
@@ -185,13 +208,18 @@ solve_lp(void *with)
 	glp_smcp options;
 	glp_init_smcp(&options);
 	options.msg_lev = GLP_MSG_OFF;
-	options.it_lim = LIMIT_LP_STEPS;
+	options.it_lim = e->stalled ? LIMIT_LP_STEPS : 1000 + 10 * e->n_rows;
 	/* At the end of its time it may stop at a solution that is not the best. */
 	options.tm_lim = progress(e->ctx, "linear program: %d rows, %d trees", e->n_rows, e->n_columns);
 	options.tm_lim = options.tm_lim < 1 ? 1 : options.tm_lim;
 	load_columns(e);
 	/* A second try from scratch, should rounding have made the last basis singular. */
 	int code = glp_simplex(e->lp, &options);
+	if (code == GLP_EITLIM && !e->stalled) {
+		stir_rows(e);
+		options.it_lim = LIMIT_LP_STEPS;
+		code = glp_simplex(e->lp, &options);
+	}
 	e->solved = code == 0 && glp_get_status(e->lp) == GLP_OPT;
 	if (!e->solved && code != GLP_ETMLIM) {
 		glp_std_basis(e->lp);
@@ -825,6 +853,18 @@ set_target(struct exact *e, const Packing *pack, Frac tolerance)
 	    && frac_div(rate, (Frac){ e->unit, 1 }, &e->target) && e->target.num >> 40 == 0 && e->target.den >> 40 == 0;
 }
 
+static const char *
+how_sure(const struct exact *e, const Request *ask)
+{
+	if (e->ended)
+		return "cut short";
+	if (e->active && !e->at_bound)
+		return "sharing links";
+	if (ask->max_depth)
+		return "of limited depth";
+	return e->proven ? "the optimum is proven" : "rounded";
+}
+
 Status
 pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Packing *pool,
     const Request *ask, Packing **out, Bound *proof)
@@ -859,9 +899,10 @@ pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 		status = lp_guard(ctx, end_lp, &e);
 	lp_release();
 	TRY(status);
+	/* Each image of a tree is a tree. */
 	if (pack)
-		talk(ctx, "lp: %d rows, %d trees of %d that came up, %s", e.n_rows, pack->n_trees, e.n_columns,
-		    e.ended ? "cut short" : e.active && !e.at_bound ? "sharing links" : ask->max_depth ? "of limited depth" : e.proven ? "proven" : "rounded");
+		talk(ctx, "lp: %d rows, %d of %lld trees that came up, %s", e.n_rows, pack->n_trees, (long long)e.n_columns * sym->size,
+		    how_sure(&e, ask));
 	arena_release(&ctx->scratch, mark);
 	*out = pack;
 	return OK;

@@ -139,7 +139,7 @@ exact_fewer(struct exact *e, Packing **pack)
 	int least = collective_demands(e->coll, e->topo->n_ranks);
 	/* What was rounded may be below the target: other trees may have it in small numbers. */
 	bool rounded = !reaches(e, *pack);
-	if (((*pack)->n_trees <= least && !rounded) || e->topo->n_ranks > MOST_RANKS)
+	if (((*pack)->n_trees <= least && !rounded) || e->topo->n_ranks > MOST_RANKS || e->stalled)
 		return OK;
 	TRY(widen(e));
 	if ((int64_t)e->n_rows * e->n_columns > MOST_CELLS)

@@ -2,8 +2,8 @@
  *
  * Say that k trees reach the rate and no k - 1 do. The best weights for these k trees are a vertex of their own linear
  * program, so they solve M w = c, where M has k rows and entries of 0 and 1 (which trees use a link that is full) and c
- * counts physical links. By Cramer's rule all weights are whole multiples of 1 / D link, D = |det M|, and D is at most what
- * Hadamard's bound allows (for k = 1, 2, ... it is 1, 1, 2, 3, 5, 9, 32, 56, 144: Zivkovic 2006, OEIS A003432). So
+ * counts physical links. By Cramer's rule all weights are whole multiples of 1 / D link, D = |det M|, and the largest
+ * determinant of such a matrix is known: maxdet(k) = 1, 1, 2, 3, 5, 9, 32, 56, 144 for k = 1 to 9 (OEIS A003432). So
  *
  *     for k = 1, 2, ...   for D = 1, 2, ... maxdet(k)   for all whole weights a_1 >= ... >= a_k with rate / D enough
  *
@@ -516,13 +516,21 @@ found_packing(struct few *f, int parts, Packing **out)
 	return OK;
 }
 
+/* A node looks at every tree: of more trees than a DGX-1 has, fewer nodes. */
+static int64_t
+nodes_of(const struct few *f, int64_t nodes)
+{
+	enum { USUAL = 3456 };
+	return f->n_trees > USUAL ? nodes * USUAL / f->n_trees : nodes;
+}
+
 /* As many trees, but shallower, as long as there are any. */
 static Status
 flatten(struct few *f, Frac target, Frac optimum, Packing **few)
 {
 	for (;;) {
 		int deepest = 0, parts;
-		f->nodes = LIMIT_FLAT_NODES;
+		f->nodes = nodes_of(f, LIMIT_FLAT_NODES);
 		f->exhausted = false;
 		for (int j = 0; j < f->k; j++)
 			deepest = f->depth[f->pick[j]] > deepest ? f->depth[f->pick[j]] : deepest;
@@ -591,7 +599,7 @@ seek_rates(struct few *f, Frac optimum, int max_trees, Packing **out, bool *prov
 	*proven = max_trees <= MAX_PROVEN;
 	for (f->k = 1; f->k <= max_trees && f->k <= MAX_PICKS; f->k++) {
 		bool sure;
-		f->nodes = LIMIT_RATE_NODES;
+		f->nodes = nodes_of(f, LIMIT_RATE_NODES);
 		f->exhausted = false;
 		TRY(seek_rate(f, optimum, out, &best, &sure));
 		*proven = *proven && sure;
@@ -608,7 +616,7 @@ seek_fewest(struct few *f, Frac optimum, Frac tolerance, Packing **out, bool *pr
 	int parts = 0;
 	if (!frac_sub(FRAC_ONE, tolerance, &keep) || !frac_mul(optimum, keep, &target))
 		return OK;
-	f->nodes = LIMIT_FEW_NODES;
+	f->nodes = nodes_of(f, LIMIT_FEW_NODES);
 	for (f->k = 1; f->k <= MAX_PICKS && !f->exhausted; f->k++) {
 		try_count(f, target, optimum, &parts);
 		if (!f->found)

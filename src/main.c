@@ -194,13 +194,19 @@ put_option(Schedule *sched, const char *key, const Text *value)
 	sched->option[sched->n_options++] = (Option){ key, value->data };
 }
 
-/* Only where they were given. A budget is no promise of the same bytes, so it is no more than named. */
-static const struct {
-	int option;
-	const char *key, *text;
-} limited[] = { { OPT_MAX_DEPTH, "max_depth", NULL }, { OPT_MAX_TREES, "max_trees", NULL }, { OPT_BUDGET, "budget", "true" } };
-
-enum { N_LIMITED = sizeof limited / sizeof *limited };
+/* An option that is recorded only where it was given. */
+static Status
+record_number(Ctx *ctx, const char *key, int value, Schedule *sched)
+{
+	char digits[16];
+	const char *text;
+	if (!value)
+		return OK;
+	snprintf(digits, sizeof digits, "%d", value);
+	text = arena_text(&ctx->run, digits, strlen(digits));
+	sched->option[sched->n_options++] = (Option){ key, text };
+	return text ? OK : fail_memory(ctx);
+}
 
 /* What was asked, with defaults filled in, so that the file can be made again. */
 static Status
@@ -237,10 +243,11 @@ record_options(Ctx *ctx, const Options *opt, const Request *ask, unsigned classe
 	put_option(sched, "tolerance", &value[3]);
 	sched->option[sched->n_options++] = (Option){ "packing", ask->packing == PACKING_EXACT ? "\"exact\"" : "\"mwu\"" };
 	sched->option[sched->n_options++] = (Option){ "minimise", ask->minimise ? "true" : "false" };
-	for (int i = 0; i < N_LIMITED; i++)
-		if (opt->value[limited[i].option])
-			sched->option[sched->n_options++] = (Option){ limited[i].key, limited[i].text ? limited[i].text
-			    : opt->value[limited[i].option] };
+	TRY(record_number(ctx, "max_depth", ask->max_depth, sched));
+	TRY(record_number(ctx, "max_trees", ask->max_trees, sched));
+	/* A budget is no promise of the same bytes, so it is no more than named. */
+	if (opt->value[OPT_BUDGET])
+		sched->option[sched->n_options++] = (Option){ "budget", "true" };
 	return OK;
 }
 

@@ -232,11 +232,18 @@ plan_trees(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
     Bound *proof)
 {
 	Packing *pack = NULL;
+	Symmetry *alone;
 	*proof = *bound;
 	TRY(check_size(ctx, topo, ask->coll));
 	TRY(check_limits(ctx, topo, ask));
 	if (ask->max_depth || ask->max_trees) {
 		TRY(plan_limited(ctx, topo, sym, bound, ask, &pack, proof));
+		/* Of what is alike the trees come in large numbers: for few of them each is its own. */
+		if (ask->max_trees && sym->size > 1 && (!pack || pack->n_trees > ask->max_trees)) {
+			TRY(topo_symmetry(ctx, topo, ask->root, false, &alone));
+			*proof = *bound;
+			TRY(plan_limited(ctx, topo, alone, bound, ask, &pack, proof));
+		}
 		if (!pack || (ask->max_trees && pack->n_trees > ask->max_trees))
 			return fail(ctx, LIMIT, "%s: %s over %d ranks: no trees found within these limits", topo->name,
 			    collective_name(ask->coll), topo->n_ranks);
