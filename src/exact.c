@@ -127,7 +127,7 @@ start_lp(void *with)
 	glp_add_rows(e->lp, e->n_rows);
 	glp_set_row_bnds(e->lp, e->n_rows, GLP_FR, 0, 0);
 	for (int row = 0; row < e->n_links; row++)
-		glp_set_row_bnds(e->lp, row + 1, GLP_UP, 0, (double)e->room[row]);
+		glp_set_row_bnds(e->lp, row + 1, GLP_UP, 0, (double)e->room[row] / e->scale);
 	/* r - sum of x(t) <= 0 */
 	glp_add_cols(e->lp, 1);
 	for (int d = 0; d < e->n_demands; d++) {
@@ -171,7 +171,7 @@ read_basis(struct exact *e)
 	}
 	for (int c = RATE_COLUMN; c < e->loaded; c++) {
 		if (glp_get_col_stat(e->lp, c + 2) == GLP_BS && n_basic < n_full) {
-			e->value[n_basic] = fmax(glp_get_col_prim(e->lp, c + 2), 0);
+			e->value[n_basic] = fmax(glp_get_col_prim(e->lp, c + 2), 0) * e->scale;
 			e->basic[n_basic++] = c;
 		}
 	}
@@ -197,7 +197,7 @@ static void
 stir_rows(struct exact *e)
 {
 	for (int row = 0; row < e->n_links; row++)
-		glp_set_row_bnds(e->lp, row + 1, GLP_UP, 0, (double)e->room[row] * (1 + STIRRED * stir(row)));
+		glp_set_row_bnds(e->lp, row + 1, GLP_UP, 0, (double)e->room[row] / e->scale * (1 + STIRRED * stir(row)));
 	e->stalled = true;
 }
 
@@ -220,8 +220,9 @@ solve_lp(void *with)
 		options.it_lim = LIMIT_LP_STEPS;
 		code = glp_simplex(e->lp, &options);
 	}
+	e->timed_out = code == GLP_ETMLIM;
 	e->solved = code == 0 && glp_get_status(e->lp) == GLP_OPT;
-	if (!e->solved && code != GLP_ETMLIM) {
+	if (!e->solved && !e->timed_out) {
 		glp_std_basis(e->lp);
 		e->solved = glp_simplex(e->lp, &options) == 0 && glp_get_status(e->lp) == GLP_OPT;
 	}
@@ -725,7 +726,7 @@ optimise(struct exact *e, const Bound *bound, Packing **pack)
 		TRY(exact_solve(e));
 		if (!e->solved) {
 			/* Out of time: the solution before this one is as it was; without any there are the first trees. */
-			e->ended = progress(e->ctx, "linear program") <= 0;
+			e->ended = e->timed_out || progress(e->ctx, "linear program") <= 0;
 			if (e->ended && !known)
 				first_solution(e);
 			return e->ended ? rounded_packing(e, pack) : OK;
@@ -795,10 +796,12 @@ measure_rows(struct exact *e)
 	TRY(TEMP(e->ctx, e->fold, e->n_links));
 	for (int d = 0; d < e->n_demands; d++)
 		common = gcd64(e->members[d], common);
+	e->scale = 1;
 	for (int l = 0; l < e->topo->n_links; l++) {
 		int row = e->sym->link_orbit[l], size = e->sym->orbit_size[row];
 		e->fold[row] = gcd64(size, common);
 		e->room[row] = e->topo->link[l].capacity / e->unit * (size / e->fold[row]);
+		e->scale = fmax(e->scale, (double)e->room[row] / 1e4);
 	}
 	return OK;
 }

@@ -41,6 +41,8 @@ struct exact {
 	glp_prob *lp;
 	int loaded;		/* trees that the LP has; its first column is r */
 	bool solved;
+	bool timed_out;		/* GLPK ended at its time */
+	double scale;		/* what capacities are divided by for GLPK */
 	bool stalled;		/* capacities are stirred a little, since the simplex method did not get on with many alike */
 	bool proven;		/* `optimum` is the best algorithm bandwidth, bytes/s, as y proves exactly or the bound does */
 	bool at_bound;

@@ -62,7 +62,7 @@ static void
 hold_rate(void *with)
 {
 	struct exact *e = with;
-	double target = (double)e->target.num / (double)e->target.den;
+	double target = (double)e->target.num / (double)e->target.den / e->scale;
 	glp_set_row_bnds(e->lp, e->n_rows, GLP_LO, target, 0);
 	glp_set_obj_dir(e->lp, GLP_MIN);
 	glp_set_obj_coef(e->lp, 1, 0);

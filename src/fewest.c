@@ -56,6 +56,7 @@ struct few {
 	int64_t nodes, nodes_each;	/* left to all weights together, and of each choice of weights in this pass */
 	int64_t nodes_here;
 	bool found, halted, given_up, exhausted;	/* halted: nodes_here are spent; given_up: so it was in this pass */
+	bool skipped;		/* weights finer than MAX_UNITS would have been needed to be sure */
 };
 
 /* ---- all trees ---- */
@@ -412,8 +413,10 @@ try_parts(struct few *f, int parts, int64_t need, int64_t most)
 	int64_t all = 0, top = 0;
 	for (int row = 0; row < f->n_rows; row++) {
 		int64_t units = f->links[row] * parts;
-		if (units > MAX_UNITS)
+		if (units > MAX_UNITS) {
+			f->given_up = f->skipped = true;
 			return;
+		}
 		f->room[0][row] = (int)units;
 		all += units;
 		top = units > top ? units : top;
@@ -564,10 +567,14 @@ seek_rate(struct few *f, Frac optimum, Packing **out, struct aim *best, bool *su
 	enum { MOMENT = 300 };
 	struct aim *aim;
 	int n = 0, room = 0, top;
-	for (int d = 1; d <= max_det[f->k]; d++)
+	int64_t widest = 1;
+	for (int row = 0; row < f->n_rows; row++)
+		widest = f->links[row] > widest ? f->links[row] : widest;
+	int most = (int)(MAX_UNITS / widest < max_det[f->k] ? MAX_UNITS / widest : max_det[f->k]);
+	for (int d = 1; d <= most; d++)
 		room += (int)(frac_double(optimum) / (double)topo_link_unit(f->topo) * d) + 1;
 	TRY(TEMP(f->ctx, aim, room));
-	for (int d = 1; d <= max_det[f->k]; d++)
+	for (int d = 1; d <= most; d++)
 		for (int units = f->k; (Wide)units * topo_link_unit(f->topo) * optimum.den <= (Wide)d * optimum.num && n < room; units++)
 			if ((int64_t)units * best->parts > (int64_t)best->units * d)
 				aim[n++] = (struct aim){ units, d };
@@ -576,7 +583,7 @@ seek_rate(struct few *f, Frac optimum, Packing **out, struct aim *best, bool *su
 	*sure = true;
 	for (f->nodes_each = MOMENT;; f->nodes_each = INT64_MAX) {
 		int i = 0;
-		f->given_up = false;
+		f->given_up = f->skipped = false;
 		f->found = false;
 		for (; i < top && !f->found && !f->exhausted; i++)
 			try_parts(f, aim[i].parts, aim[i].units, aim[i].units);
@@ -585,7 +592,7 @@ seek_rate(struct few *f, Frac optimum, Packing **out, struct aim *best, bool *su
 			*best = aim[top];
 			TRY(found_packing(f, best->parts, out));
 		}
-		*sure = !f->given_up && !f->exhausted;
+		*sure = !f->given_up && !f->exhausted && most == max_det[f->k];
 		if (*sure || f->exhausted || f->nodes_each > MOMENT)
 			return OK;
 	}
@@ -617,11 +624,14 @@ seek_fewest(struct few *f, Frac optimum, Frac tolerance, Packing **out, bool *pr
 	if (!frac_sub(FRAC_ONE, tolerance, &keep) || !frac_mul(optimum, keep, &target))
 		return OK;
 	f->nodes = nodes_of(f, LIMIT_FEW_NODES);
+	f->skipped = false;
 	for (f->k = 1; f->k <= MAX_PICKS && !f->exhausted; f->k++) {
+		/* What was skipped for fewer trees leaves a doubt. */
+		bool sure = !f->skipped;
 		try_count(f, target, optimum, &parts);
 		if (!f->found)
 			continue;
-		*proven = f->k <= MAX_PROVEN;
+		*proven = f->k <= MAX_PROVEN && sure;
 		TRY(found_packing(f, parts, out));
 		return flatten(f, target, optimum, out);
 	}

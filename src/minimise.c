@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ILP_ROOT = 20 };	/* nodes that the first linear program of an ILP costs at least */
+
 struct ilp {
 	Ctx *ctx;
 	const Topology *topo;
@@ -205,7 +207,9 @@ solve(const struct ilp *p, glp_prob *lp, bool maximise, double enough)
 	with.cb_info = &limit;
 	glp_set_obj_dir(lp, maximise ? GLP_MAX : GLP_MIN);
 	int code = glp_intopt(lp, &with);
-	*p->cells -= (limit.nodes < limit.most ? limit.nodes : limit.most) * size;
+	/* The first linear program costs what many nodes do, even if it shows that there is no solution. */
+	int64_t used = limit.nodes < limit.most ? limit.nodes : limit.most;
+	*p->cells -= (used > ILP_ROOT ? used : ILP_ROOT) * size;
 	if (code == GLP_ETMLIM)
 		return false;
 	return glp_mip_status(lp) == GLP_OPT || glp_mip_status(lp) == GLP_FEAS;

@@ -263,7 +263,12 @@ pack_unfold(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll
 		common = gcd64(image[i].weight, common);
 		sum += image[i].weight;
 	}
-	if (n > 0 && sum / common >> PACKING_BITS == 0 && frac_mul(pack->unit, (Frac){ common, 1 }, &all.unit)) {
+	/* Undivided, where the unit would be too large a number. */
+	if (n > 0 && !frac_mul(pack->unit, (Frac){ common, 1 }, &all.unit)) {
+		common = 1;
+		all.unit = pack->unit;
+	}
+	if (n > 0 && sum / common >> PACKING_BITS == 0) {
 		TRY(NEW(ctx, all.tree, n));
 		TRY(NEW(ctx, all.demand, n));
 		TRY(NEW(ctx, all.weight, n));

@@ -12,7 +12,8 @@
  * identity leaves any rank that it may move in place: so a tree has as many images as the group has elements, one for each
  * rank that can be its root. Whether a shift is an automorphism is not guessed but checked, link by link.
  *
- * Ranks stay where they are in servers of other sizes than most, and, where there is a root, in its server. */
+ * Ranks stay where they are in servers of other sizes than most, and, where there is a root, in its server; of a single server
+ * the root alone stays. */
 #include "passes.h"
 
 #include <stdlib.h>
@@ -83,6 +84,10 @@ order_ranks(struct finder *f, int root)
 			best = s;
 	for (int v = 0; v < n; v++)
 		if (size[topo->vertex[v].node + 1] == best)
+			place[f->n_moved++] = (struct place){ 0, topo->vertex[v].node, v, topo->vertex[v].id };
+	/* A single server: all of its ranks but the root. */
+	for (int v = 0; v < n && root >= 0 && best < 0; v++)
+		if (v != root)
 			place[f->n_moved++] = (struct place){ 0, topo->vertex[v].node, v, topo->vertex[v].id };
 	qsort(place, (size_t)f->n_moved, sizeof *place, by_place);
 	for (int i = 0; i < f->n_moved; i++)

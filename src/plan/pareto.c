@@ -31,7 +31,7 @@ add_point(struct frontier *f, ParetoPoint point)
 
 /* One plan. The search for fewer trees may end above max_trees: false in *found. */
 static Status
-plan_one(struct frontier *f, int max_depth, int max_trees, bool too_few, ParetoPoint *out, bool *found)
+plan_one(struct frontier *f, int max_depth, int max_trees, bool binding, ParetoPoint *out, bool *found)
 {
 	ArenaMark run = arena_mark(&f->ctx->run), scratch = arena_mark(&f->ctx->scratch);
 	Packing *pack;
@@ -40,10 +40,11 @@ plan_one(struct frontier *f, int max_depth, int max_trees, bool too_few, ParetoP
 	ParetoPoint point = { 0 };
 	f->ask.max_depth = max_depth;
 	f->ask.max_trees = max_trees;
-	f->ask.too_few = too_few;
+	f->ask.binding = binding;
+	f->ask.too_few = binding && max_trees;
 	Status status = plan_trees(f->ctx, f->topo, f->sym, f->bound, &f->ask, &pack, &proof);
 	*found = status == OK && pack_rate(pack, f->ask.coll, f->topo->n_ranks, &point.rate);
-	if (status == LIMIT) {
+	if (status == LIMIT && binding) {
 		f->ctx->error = (Error){ 0 };
 		status = OK;
 	}
@@ -104,32 +105,45 @@ next_fewer(int trees, int least)
 	return trees - ((trees - least) / 6 > 1 ? (trees - least) / 6 : 1);
 }
 
+/* Plans of this depth with fewer and fewer trees. */
+static Status
+fewer_trees(struct frontier *f, int depth, int trees, int least)
+{
+	ParetoPoint point;
+	bool found = true;
+	while (trees > least && found && progress(f->ctx, "pareto: depth %d, %d trees", depth, trees) > 0) {
+		trees = next_fewer(trees, least);
+		TRY(plan_one(f, depth, trees, true, &point, &found));
+		if (found)
+			TRY(add_point(f, point));
+		trees = found && point.trees < trees ? point.trees : trees;
+	}
+	return OK;
+}
+
 Status
 plan_pareto(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, ParetoPoint **out,
     int *n)
 {
 	struct frontier f = { .ctx = ctx, .topo = topo, .sym = sym, .bound = bound, .ask = *ask };
 	int least_depth, least_trees;
-	ParetoPoint best, point;
+	ParetoPoint best;
 	bool found;
 	TRY(plan_least(ctx, topo, ask, &least_depth, &least_trees));
 	TRY(plan_one(&f, ask->max_depth, ask->max_trees, false, &best, &found));
-	for (int depth = found ? best.depth : 0; depth >= least_depth; depth--) {
+	if (!found)
+		return fail(ctx, LIMIT, "%s: the rate needs more than 64 bits", topo->name);
+	TRY(add_point(&f, best));
+	TRY(fewer_trees(&f, ask->max_depth, best.trees, least_trees));
+	for (int depth = best.depth - 1; depth >= least_depth; depth--) {
 		if (progress(ctx, "pareto: depth %d", depth) <= 0)
 			break;
-		TRY(plan_one(&f, depth, ask->max_trees, false, &best, &found));
+		TRY(plan_one(&f, depth, ask->max_trees, true, &best, &found));
 		if (!found)
 			continue;
 		TRY(add_point(&f, best));
 		depth = best.depth < depth ? best.depth : depth;
-		for (int trees = best.trees; trees > least_trees;) {
-			trees = next_fewer(trees, least_trees);
-			TRY(plan_one(&f, depth, trees, true, &point, &found));
-			if (!found)
-				break;
-			TRY(add_point(&f, point));
-			trees = point.trees < trees ? point.trees : trees;
-		}
+		TRY(fewer_trees(&f, depth, best.trees, least_trees));
 	}
 	*n = keep_best(f.point, f.n);
 	*out = f.point;

@@ -143,7 +143,7 @@ plan_by_symmetry(const Topology *topo, const Request *ask)
 	if (ask->packing != PACKING_EXACT)
 		return false;
 	if (ask->root >= 0)
-		return topo->n_ranks > (collective_has_blocks(ask->coll) ? 32 : 128);
+		return topo->n_ranks > (collective_has_blocks(ask->coll) || topo->n_nodes == 1 ? 32 : 128);
 	return topo->n_ranks > 16 || topo->n_vertices > topo->n_ranks;
 }
 
@@ -196,60 +196,13 @@ check_limits(Ctx *ctx, const Topology *topo, const Request *ask)
 	return OK;
 }
 
-/* The best rate that trees of limited depth have, and the fewest for it; or the best rate of so many trees. */
+/* Without limits. */
 static Status
-plan_limited(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
-    Bound *proof)
-{
-	Request any = *ask;
-	Packing *every = NULL, *best = NULL, *few = NULL;
-	Frac rate = bound->rate;
-	bool proven;
-	if (!collective_has_blocks(ask->coll))
-		TRY(pack_every(ctx, topo, ask, &every));
-	any.minimise = ask->minimise && !every;
-	any.max_trees = every ? 0 : ask->max_trees;
-	TRY(pack_exact(ctx, topo, sym, bound, every, &any, &best, proof));
-	if (best && !pack_rate(best, ask->coll, topo->n_ranks, &rate))
-		rate = bound->rate;
-	/* Perhaps the best rate needs no more trees than there may be. */
-	any = *ask;
-	any.max_trees = 0;
-	if (every && (ask->minimise || ask->max_trees) && !ask->too_few)
-		TRY(pack_fewest(ctx, topo, rate, &any, &few, &proven));
-	if (every && ask->max_trees && (!few || few->n_trees > ask->max_trees))
-		TRY(pack_fewest(ctx, topo, rate, ask, &few, &proven));
-	if (every && !few && best && ask->max_trees && best->n_trees > ask->max_trees) {
-		any.max_trees = ask->max_trees;
-		TRY(pack_exact(ctx, topo, sym, bound, every, &any, &best, proof));
-	}
-	*out = few ? few : best;
-	return OK;
-}
-
-Status
-plan_trees(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
     Bound *proof)
 {
 	Packing *pack = NULL;
-	Symmetry *alone;
 	*proof = *bound;
-	TRY(check_size(ctx, topo, ask->coll));
-	TRY(check_limits(ctx, topo, ask));
-	if (ask->max_depth || ask->max_trees) {
-		TRY(plan_limited(ctx, topo, sym, bound, ask, &pack, proof));
-		/* Of what is alike the trees come in large numbers: for few of them each is its own. */
-		if (ask->max_trees && sym->size > 1 && (!pack || pack->n_trees > ask->max_trees)) {
-			TRY(topo_symmetry(ctx, topo, ask->root, false, &alone));
-			*proof = *bound;
-			TRY(plan_limited(ctx, topo, alone, bound, ask, &pack, proof));
-		}
-		if (!pack || (ask->max_trees && pack->n_trees > ask->max_trees))
-			return fail(ctx, LIMIT, "%s: %s over %d ranks: no trees found within these limits", topo->name,
-			    collective_name(ask->coll), topo->n_ranks);
-		*out = pack;
-		return OK;
-	}
 	if (collective_has_blocks(ask->coll) || sym->size > 1 || (topo_active(topo) && ask->packing == PACKING_EXACT)) {
 		TRY(pack_exact(ctx, topo, sym, bound, NULL, ask, &pack, proof));
 		if (pack && ask->minimise && topo->n_ranks <= LIMIT_FLAT_RANKS)
@@ -264,6 +217,121 @@ plan_trees(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 		TRY(plan_exact(ctx, topo, sym, bound, ask, &pack, proof));
 	if (!pack)
 		TRY(plan_mwu(ctx, topo, sym, bound, ask, &pack));
+	*out = pack;
+	return OK;
+}
+
+static bool
+obeys(const Packing *pack, const Request *ask, int *work)
+{
+	return (!ask->max_trees || pack->n_trees <= ask->max_trees) && (!ask->max_depth || depth_of(pack, work) <= ask->max_depth);
+}
+
+/* The candidate, if it obeys the limits and is better than what is there: in rate, then in number of trees. */
+static void
+consider(const Topology *topo, const Request *ask, int *work, Packing *candidate, Packing **best)
+{
+	Frac rate, known;
+	if (!candidate || !obeys(candidate, ask, work) || !pack_rate(candidate, ask->coll, topo->n_ranks, &rate))
+		return;
+	int order = *best && pack_rate(*best, ask->coll, topo->n_ranks, &known) ? frac_cmp(rate, known) : 1;
+	if (order > 0 || (order == 0 && candidate->n_trees < (*best)->n_trees))
+		*best = candidate;
+}
+
+/* Trees of a packing that are not too deep, as a pool; NULL: none, or the collective has several demands. */
+static Status
+shallow_pool(Ctx *ctx, const Packing *pack, const Request *ask, int *work, Packing **out)
+{
+	Packing *pool;
+	*out = NULL;
+	if (!pack || collective_has_blocks(ask->coll))
+		return OK;
+	TRY(NEW(ctx, pool, 1));
+	TRY(NEW(ctx, pool->tree, pack->n_trees));
+	TRY(NEW(ctx, pool->weight, pack->n_trees));
+	pool->unit = FRAC_ONE;
+	for (int t = 0; t < pack->n_trees; t++) {
+		if (ask->max_depth && tree_depth(&pack->tree[t], work) > ask->max_depth)
+			continue;
+		pool->weight[pool->n_trees] = 1;
+		pool->tree[pool->n_trees++] = pack->tree[t];
+	}
+	*out = pool;
+	return OK;
+}
+
+/* Perhaps the plan without limits obeys them. Else the best rate of trees of limited depth, and the fewest for it; or the best
+ * rate of so many trees. */
+static Status
+plan_limited(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+    Bound *proof)
+{
+	Request any = *ask;
+	Bound unused = *bound;
+	Packing *whole = NULL, *pool = NULL, *best = NULL, *one = NULL;
+	Frac rate = bound->rate;
+	int *work;
+	bool proven, single = !collective_has_blocks(ask->coll);
+	TRY(TEMP(ctx, work, topo->n_ranks));
+	any.max_depth = any.max_trees = 0;
+	if (!ask->binding)
+		TRY(plan_free(ctx, topo, sym, bound, &any, &whole, proof));
+	if (whole && obeys(whole, ask, work)) {
+		*out = whole;
+		return OK;
+	}
+	any.max_depth = ask->max_depth;
+	if (single)
+		TRY(pack_every(ctx, topo, ask, &pool));
+	bool every = pool != NULL;
+	if (!every)
+		TRY(shallow_pool(ctx, whole, ask, work, &pool));
+	any.minimise = ask->minimise && !every;
+	any.max_trees = every ? 0 : ask->max_trees;
+	TRY(pack_exact(ctx, topo, sym, bound, pool, &any, &one, &unused));
+	if (one && !pack_rate(one, ask->coll, topo->n_ranks, &rate))
+		rate = bound->rate;
+	consider(topo, ask, work, one, &best);
+	/* Perhaps the best rate needs no more trees than there may be. */
+	any.max_trees = 0;
+	any.minimise = ask->minimise;
+	one = NULL;
+	if (every && (ask->minimise || ask->max_trees) && !(ask->max_trees && ask->too_few))
+		TRY(pack_fewest(ctx, topo, rate, &any, &one, &proven));
+	consider(topo, ask, work, one, &best);
+	if (every && ask->max_trees && (!best || (pack_rate(best, ask->coll, topo->n_ranks, &rate) && frac_cmp(rate, proof->rate) < 0))) {
+		Frac top = proof->rate;
+		TRY(pack_fewest(ctx, topo, top, ask, &one, &proven));
+		consider(topo, ask, work, one, &best);
+		any.max_trees = ask->max_trees;
+		TRY(pack_exact(ctx, topo, sym, bound, pool, &any, &one, &unused));
+		consider(topo, ask, work, one, &best);
+	}
+	*out = best;
+	return OK;
+}
+
+Status
+plan_trees(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+    Bound *proof)
+{
+	Packing *pack = NULL;
+	Symmetry *alone;
+	*proof = *bound;
+	TRY(check_size(ctx, topo, ask->coll));
+	TRY(check_limits(ctx, topo, ask));
+	if (!ask->max_depth && !ask->max_trees)
+		return plan_free(ctx, topo, sym, bound, ask, out, proof);
+	TRY(plan_limited(ctx, topo, sym, bound, ask, &pack, proof));
+	/* Of what is alike the trees come in large numbers: for few of them each is its own. */
+	if (!pack && ask->max_trees && sym->size > 1) {
+		TRY(topo_symmetry(ctx, topo, ask->root, false, &alone));
+		TRY(plan_limited(ctx, topo, alone, bound, ask, &pack, proof));
+	}
+	if (!pack)
+		return fail(ctx, LIMIT, "%s: %s over %d ranks: no trees found within these limits", topo->name,
+		    collective_name(ask->coll), topo->n_ranks);
 	*out = pack;
 	return OK;
 }
