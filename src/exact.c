@@ -17,6 +17,7 @@
  * orbit, and stands for its images: all of them together, at rate x for each demand, load a link of orbit L with
  * x * demands in the orbit * uses(L, t) / links in L. The optimum is the same, the program smaller by the size of the group. */
 #include "base/linear.h"
+#include "base/mix.h"
 #include "exact.h"
 
 #include <math.h>
@@ -180,24 +181,13 @@ read_basis(struct exact *e)
 
 #define STIRRED 1e-5	/* relative */
 
-/* [0, 1), always the same for the same row: splitmix64. */
-static double
-stir(int row)
-{
-	uint64_t z = ((uint64_t)row + 1) * 0x9e3779b97f4a7c15u;
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	z ^= z >> 31;
-	return (double)(z >> 11) / 9007199254740992.0;
-}
-
 /* Many links alike make many solutions alike, and the simplex method may go round among them. Capacities that are a little
  * larger, each in its own way, leave it no ties. The basis that it ends with is solved with the true ones. */
 static void
 stir_rows(struct exact *e)
 {
 	for (int row = 0; row < e->n_links; row++)
-		glp_set_row_bnds(e->lp, row + 1, GLP_UP, 0, (double)e->room[row] / e->scale * (1 + STIRRED * stir(row)));
+		glp_set_row_bnds(e->lp, row + 1, GLP_UP, 0, (double)e->room[row] / e->scale * (1 + STIRRED * mix_unit(0, (uint64_t)row)));
 	e->stalled = true;
 }
 
@@ -796,13 +786,16 @@ measure_rows(struct exact *e)
 	TRY(TEMP(e->ctx, e->fold, e->n_links));
 	for (int d = 0; d < e->n_demands; d++)
 		common = gcd64(e->members[d], common);
-	e->scale = 1;
+	double least = INFINITY, most = 0;
 	for (int l = 0; l < e->topo->n_links; l++) {
 		int row = e->sym->link_orbit[l], size = e->sym->orbit_size[row];
 		e->fold[row] = gcd64(size, common);
 		e->room[row] = e->topo->link[l].capacity / e->unit * (size / e->fold[row]);
-		e->scale = fmax(e->scale, (double)e->room[row] / 1e4);
+		least = fmin(least, (double)e->room[row]);
+		most = fmax(most, (double)e->room[row]);
 	}
+	/* GLPK's tolerances are absolute: neither large nor below 1. */
+	e->scale = fmax(1, fmin(most / 1e4, least));
 	return OK;
 }
 

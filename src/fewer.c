@@ -5,6 +5,7 @@
  *
  * Any tree that costs its demand's z under the optimal prices can be in an optimal packing. Prices with a little noise,
  * less than any difference between prices, find more of these than came up on the way to the optimum. */
+#include "base/mix.h"
 #include "exact.h"
 
 #include <math.h>
@@ -17,16 +18,6 @@ enum {
 	MOST_RANKS = 64,	/* with more, the trees of the optimum are few enough, or nobody waits for fewer */
 	MOST_CELLS = 1 << 20	/* rows times columns of a program that is solved so often */
 };
-
-static double
-noise(uint64_t a, uint64_t b)	/* [0, 1): splitmix64 */
-{
-	uint64_t z = (a << 32 | b) * 0x9e3779b97f4a7c15u + 0x9e3779b97f4a7c15u;
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	z ^= z >> 31;
-	return (double)(z >> 11) / 9007199254740992.0;
-}
 
 /* More trees that cost what their demands' z are, under the duals at hand. */
 static Status
@@ -41,7 +32,7 @@ widen(struct exact *e)
 		for (int l = 0; l < e->topo->n_links; l++) {
 			int row = e->sym->link_orbit[l];
 			int64_t price = (int64_t)(e->dual[row] / (double)e->fold[row] / top * (1 << PRICE_BITS) + 0.5);
-			e->price[l] = (price << SHIFT) + (int64_t)(range * noise((uint64_t)n + 1, (uint64_t)l));
+			e->price[l] = (price << SHIFT) + (int64_t)(range * mix_unit((uint64_t)n + 1, (uint64_t)l));
 		}
 		cheapest_price(&e->cheapest, e->price);
 		for (int d = 0; d < e->n_demands; d++) {
@@ -126,7 +117,7 @@ choose_costs(const struct exact *e, int round, const double *x, double *cost)
 		if (round % SETTLE > 0)
 			cost[c] = shape * delta / (x[c] + delta);
 		else
-			cost[c] = round == 0 ? shape : shape * (0.2 + noise((uint64_t)round, (uint64_t)c));
+			cost[c] = round == 0 ? shape : shape * (0.2 + mix_unit((uint64_t)round, (uint64_t)c));
 	}
 }
 

@@ -6,6 +6,7 @@
  *
  * Two proofs of the gap, whichever comes first, end the rounds: the bound of the collective, and weak duality, since
  * sum (capacity * y) / (cost of the cheapest tree under y) bounds every packing of such trees. */
+#include "base/mix.h"
 #include "cheapest.h"
 
 #include <math.h>
@@ -186,15 +187,11 @@ push_round(struct mwu *m, double step, double *flow_sum, struct gap *gap)
 	return OK;
 }
 
-/* 0 for variant 0; else a number of [0, 1), always the same for the same link: splitmix64. */
+/* 0 for variant 0; else a number of [0, 1), always the same for the same link. */
 static double
 lean(int variant, int l)
 {
-	uint64_t z = ((uint64_t)variant << 32 | (uint64_t)l) * 0x9e3779b97f4a7c15u;
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	z ^= z >> 31;
-	return variant ? (double)(z >> 11) / 9007199254740992.0 : 0;
+	return variant ? mix_unit((uint64_t)variant, (uint64_t)l) : 0;
 }
 
 /* Rounds with one step size, from the start. False in *done: the gap is still above epsilon when they are used up. */

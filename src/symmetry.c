@@ -14,6 +14,7 @@
  *
  * Ranks stay where they are in servers of other sizes than most, and, where there is a root, in its server; of a single server
  * the root alone stays. */
+#include "base/mix.h"
 #include "passes.h"
 
 #include <stdlib.h>
@@ -97,15 +98,6 @@ order_ranks(struct finder *f, int root)
 
 /* ---- one map ---- */
 
-static uint64_t
-mix(uint64_t z)	/* splitmix64 */
-{
-	z += 0x9e3779b97f4a7c15u;
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
 /* Switches get their colours from what they are linked to, again and again. */
 static void
 refine(const struct finder *f, uint64_t *colour)
@@ -113,17 +105,17 @@ refine(const struct finder *f, uint64_t *colour)
 	enum { ROUNDS = 8 };	/* more than there are levels of switches; with fewer a symmetry is missed, no more */
 	const Topology *topo = f->topo;
 	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
-		colour[v] = mix((uint64_t)topo->vertex[v].kind * 4 + topo->vertex[v].multicast * 2 + topo->vertex[v].reduce);
+		colour[v] = mix64((uint64_t)topo->vertex[v].kind * 4 + topo->vertex[v].multicast * 2 + topo->vertex[v].reduce);
 	for (int round = 0; round < ROUNDS; round++) {
 		memcpy(f->next_colour, colour, (size_t)topo->n_vertices * sizeof *colour);
 		for (int l = 0; l < topo->n_links; l++) {
 			const Link *link = &topo->link[l];
-			uint64_t kind = mix((uint64_t)link->capacity ^ (uint64_t)link->class << 60);
-			f->next_colour[link->from] += mix(colour[link->to] ^ kind);
-			f->next_colour[link->to] += mix(colour[link->from] + kind);
+			uint64_t kind = mix64((uint64_t)link->capacity ^ (uint64_t)link->class << 60);
+			f->next_colour[link->from] += mix64(colour[link->to] ^ kind);
+			f->next_colour[link->to] += mix64(colour[link->from] + kind);
 		}
 		for (int v = topo->n_ranks; v < topo->n_vertices; v++)
-			colour[v] = mix(f->next_colour[v]);
+			colour[v] = mix64(f->next_colour[v]);
 	}
 }
 
@@ -143,8 +135,8 @@ map_switches(struct finder *f)
 	if (n == 0)
 		return true;
 	for (int r = 0; r < topo->n_ranks; r++) {
-		f->from_colour[r] = mix((uint64_t)f->vertex[r] | UINT64_C(1) << 40);
-		f->to_colour[r] = mix((uint64_t)r | UINT64_C(1) << 40);
+		f->from_colour[r] = mix64((uint64_t)f->vertex[r] | UINT64_C(1) << 40);
+		f->to_colour[r] = mix64((uint64_t)r | UINT64_C(1) << 40);
 	}
 	refine(f, f->from_colour);
 	refine(f, f->to_colour);

@@ -1,4 +1,5 @@
 /* A set of edges becomes a tree: rooted, parent-first down and leaf-first up, longest branch first. */
+#include "base/mix.h"
 #include "passes.h"
 
 #include <string.h>
@@ -157,15 +158,6 @@ tree_depth(const Tree *tree, int *work)
 	return up + phase_depth(tree->down, tree->n_down, true, work);
 }
 
-static uint64_t
-mix(uint64_t z)	/* splitmix64 */
-{
-	z += 0x9e3779b97f4a7c15u;
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
 uint64_t
 tree_hash(const Tree *tree)
 {
@@ -173,7 +165,7 @@ tree_hash(const Tree *tree)
 	for (int i = 0; i < tree->n_down + tree->n_up; i++) {
 		const Edge *edge = tree_edge(tree, i);
 		for (int k = 0; k < edge->n_links; k++)
-			sum += mix((uint64_t)edge->src << 42 ^ (uint64_t)edge->dst << 20 ^ (uint64_t)edge->link[k]);
+			sum += mix64((uint64_t)edge->src << 42 ^ (uint64_t)edge->dst << 20 ^ (uint64_t)edge->link[k]);
 	}
 	return sum;
 }
