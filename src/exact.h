@@ -1,5 +1,5 @@
-/* The linear program over trees, as exact.c solves it for the rate and fewer.c for fewer trees at a rate. Only these two
- * include this. */
+/* The linear program over trees, as exact.c solves it for the rate, basis.c in fractions, and fewer.c for fewer trees at a
+ * rate. Only these include this. */
 #ifndef BLINK_EXACT_H
 #define BLINK_EXACT_H
 
@@ -64,6 +64,21 @@ Status exact_add_cheapest(struct exact *e, int orbit, bool *added);
 
 /* The trees of the basis at hand, exactly; NULL where their numbers are too large, or they do not fit. */
 Status exact_trees(struct exact *e, Packing **out);
+
+/* basis.c. Solve for x, or transposed for y, in the basis. False in *done: singular, or no small fractions. */
+Status basis_solve(struct exact *e, bool transposed, Frac *out, bool *done);
+
+/* The exact y and z in integers, in e->price; false: out of range. */
+bool basis_prices(struct exact *e);
+
+/* The exact x as a packing; *out stays where its numbers are too large. */
+Status basis_packing(struct exact *e, Packing **out);
+
+/* x as GLPK says, scaled back into the capacities and rounded down to whole multiples of a small part of the rate. */
+Status basis_rounded(struct exact *e, Packing **out);
+
+/* The certificate of the collective where it is tight, else y, times M by the size of a demand. */
+Status basis_bound(struct exact *e, const Bound *known, Bound *out);
 
 /* fewer.c: at a rate of at least e->target, fewer trees than *pack has, and shallower ones, if they are found. */
 Status exact_fewer(struct exact *e, Packing **pack);

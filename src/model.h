@@ -2,8 +2,9 @@
  *
  *   read    ->  Topology       XML or JSON
  *   induce  ->  Topology       only the GPUs and link classes that the job was given
+ *   alike   ->  Symmetry       servers and ranks that need to be planned only once
  *   bound   ->  Bound          what no schedule can beat, and the cut or partition that proves it
- *   plan    ->  Packing        weighted trees: mwu, then minimise
+ *   plan    ->  Packing        weighted trees: the linear program, the fewest; or mwu, then minimise
  *   build   ->  Schedule  -+-> verify            exact: is every rank's result right?
  *                          +-> emit              json
  *                          +-> lower -> Program -> emit cu, or the runtime's executor

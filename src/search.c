@@ -1,7 +1,5 @@
-/* Routes: Dijkstra from each switch over switches, since a route passes through no third GPU; a rank's route is its link to
- * another, or its link to a switch and that one's route. So a thousand ranks behind a hundred switches cost a hundred searches.
- * Arborescences: every rank but the root takes its cheapest entering hop; a cycle of such hops is contracted to one
- * vertex whose entering hops cost what they save less (Edmonds), and opened again in reverse order at the end. The
+/* Arborescences: every rank but the root takes its cheapest entering hop; a cycle of such hops is contracted to one
+ * vertex whose entering hops cost what they save less (Edmonds). The
  * entering hops of a (contracted) vertex lie in a leftist heap with lazy additions, so a contraction is a merge; behind switches,
  * where all pairs of ranks have hops, in a row of a matrix.
  *
@@ -77,186 +75,6 @@ search_new(Ctx *ctx, const Topology *topo, Search *out)
 	TRY(TEMP(ctx, s.reach, 2 * (size_t)n));
 	*out = s;
 	return OK;
-}
-
-/* ---- routes ---- */
-
-/* Binary heap of vertices by distance, then by number. */
-static bool
-nearer(const int64_t *distance, int v, int w)
-{
-	return distance[v] != distance[w] ? distance[v] < distance[w] : v < w;
-}
-
-static void
-heap_set(Search *s, int at, int v)
-{
-	s->heap[at] = v;
-	s->place[v] = at;
-}
-
-static void
-heap_rise(Search *s, const int64_t *distance, int at)
-{
-	int v = s->heap[at];
-	for (; at > 0 && nearer(distance, v, s->heap[(at - 1) / 2]); at = (at - 1) / 2)
-		heap_set(s, at, s->heap[(at - 1) / 2]);
-	heap_set(s, at, v);
-}
-
-static int
-heap_take(Search *s, const int64_t *distance, int *size)
-{
-	int top = s->heap[0], v = s->heap[--*size], at = 0;
-	for (int child; (child = 2 * at + 1) < *size; at = child) {
-		if (child + 1 < *size && nearer(distance, s->heap[child + 1], s->heap[child]))
-			child++;
-		if (!nearer(distance, s->heap[child], v))
-			break;
-		heap_set(s, at, s->heap[child]);
-	}
-	heap_set(s, at, v);
-	return top;
-}
-
-/* Ranks are reached, and left alone. */
-static void
-routes_from(Search *s, int source, const int64_t *price)
-{
-	const Topology *topo = s->topo;
-	size_t row = (size_t)(source - topo->n_ranks) * (size_t)topo->n_vertices;
-	int64_t *distance = s->distance + row;
-	int *last = s->last + row, size = 0;
-	for (int v = 0; v < topo->n_vertices; v++) {
-		distance[v] = INT64_MAX;
-		s->place[v] = -1;
-		last[v] = -1;
-	}
-	distance[source] = 0;
-	heap_set(s, size++, source);
-	while (size > 0) {
-		int v = heap_take(s, distance, &size);
-		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
-			int l = topo->out[i], w = topo->link[l].to;
-			if (w == source || distance[v] + price[l] >= distance[w])
-				continue;
-			distance[w] = distance[v] + price[l];
-			last[w] = l;
-			if (w < topo->n_ranks)
-				continue;
-			if (s->place[w] < 0)
-				heap_set(s, size++, w);
-			heap_rise(s, distance, s->place[w]);
-		}
-	}
-}
-
-/* Of a rank to all others: by each of its links. hop->link is that link. */
-static void
-hops_from(Search *s, int source, const int64_t *price)
-{
-	const Topology *topo = s->topo;
-	struct hop *hop = s->hop + (size_t)source * (size_t)(topo->n_ranks - 1);
-	for (int i = 0; i < topo->n_ranks - 1; i++)
-		hop[i].cost = -1;
-	for (int i = topo->first_out[source]; i < topo->first_out[source + 1]; i++) {
-		int l = topo->out[i], w = topo->link[l].to;
-		if (w < topo->n_ranks) {
-			struct hop *direct = &hop[w - (w > source)];
-			if (direct->cost < 0 || price[l] < direct->cost) {
-				direct->cost = price[l];
-				direct->link = l;
-			}
-			continue;
-		}
-		const int64_t *distance = s->distance + (size_t)(w - topo->n_ranks) * (size_t)topo->n_vertices;
-		for (int k = 0; k < topo->n_ranks - 1; k++) {
-			int64_t beyond = distance[hop[k].dst];
-			if (beyond == INT64_MAX || (hop[k].cost >= 0 && price[l] + beyond >= hop[k].cost))
-				continue;
-			hop[k].cost = price[l] + beyond;
-			hop[k].link = l;
-		}
-	}
-}
-
-void
-search_price(Search *s, const int64_t *price)
-{
-	const Topology *topo = s->topo;
-	if (!s->switched) {
-		for (int h = 0; h < s->n_hops; h++)
-			s->hop[h].cost = price[s->hop[h].link];
-		return;
-	}
-	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
-		routes_from(s, v, price);
-	for (int r = 0; r < topo->n_ranks; r++)
-		hops_from(s, r, price);
-}
-
-int
-search_route(const Search *s, int h, int link[LIMIT_ROUTE_LINKS])
-{
-	const struct hop *hop = &s->hop[h];
-	const Topology *topo = s->topo;
-	int first = topo->link[hop->link].to, n = 0;
-	link[n++] = hop->link;
-	if (first < topo->n_ranks)
-		return n;
-	const int *last = s->last + (size_t)(first - topo->n_ranks) * (size_t)topo->n_vertices;
-	for (int v = hop->dst; v != first; v = topo->link[last[v]].from) {
-		if (n == LIMIT_ROUTE_LINKS)
-			return -1;
-		link[n++] = last[v];
-	}
-	for (int i = 1, j = n - 1; i < j; i++, j--) {
-		int l = link[i];
-		link[i] = link[j];
-		link[j] = l;
-	}
-	return n;
-}
-
-/* ---- paths ---- */
-
-/* The i-th hop that leaves (enters) a rank, in order of the other end if there are switches; -1: no more. */
-static int
-hop_at(const Search *s, int rank, int i, bool entering)
-{
-	const Topology *topo = s->topo;
-	const int *first = entering ? topo->first_in : topo->first_out;
-	int n = topo->n_ranks, other = i + (i >= rank);
-	if (!s->switched)
-		return first[rank] + i < first[rank + 1] ? (entering ? topo->in : topo->out)[first[rank] + i] : -1;
-	if (i >= n - 1)
-		return -1;
-	return entering ? other * (n - 1) + rank - (rank > other) : rank * (n - 1) + i;
-}
-
-void
-search_paths(Search *s, int from, int64_t *distance, int *hop)
-{
-	int n = s->topo->n_ranks, *done = s->pair;
-	for (int v = 0; v < n; v++) {
-		distance[v] = v == from ? 0 : -1;
-		hop[v] = -1;
-		done[v] = 0;
-	}
-	for (int v = from; v >= 0;) {
-		done[v] = 1;
-		for (int i = 0, h; (h = hop_at(s, v, i, false)) >= 0; i++) {
-			int w = s->hop[h].dst;
-			if (s->hop[h].cost < 0 || done[w] || (distance[w] >= 0 && distance[v] + s->hop[h].cost >= distance[w]))
-				continue;
-			distance[w] = distance[v] + s->hop[h].cost;
-			hop[w] = h;
-		}
-		v = -1;
-		for (int w = 0; w < n; w++)
-			if (!done[w] && distance[w] >= 0 && (v < 0 || distance[w] < distance[v]))
-				v = w;
-	}
 }
 
 /* ---- arborescences ---- */
@@ -390,7 +208,7 @@ flatten(Search *s, int root, bool into, int *in)
 	enter(s, root);
 	while (head < tail) {
 		int u = s->queue[head++];
-		for (int i = 0, h; (h = hop_at(s, u, i, into)) >= 0; i++) {
+		for (int i = 0, h; (h = search_hop_at(s, u, i, into)) >= 0; i++) {
 			int w = into ? s->hop[h].src : s->hop[h].dst;
 			if (s->level[w].entered || s->hop[h].cost < 0 || !is_open(s, u, w, s->hop[h].cost))
 				continue;
@@ -548,24 +366,6 @@ search_arborescence(Search *s, int root, bool into, int *in)
 
 /* ---- spanning trees ---- */
 
-/* Cheapest hop from src to dst, -1: none. Without switches a pair may have none or several. */
-static int
-cheapest_hop(const Search *s, int src, int dst)
-{
-	const Topology *topo = s->topo;
-	int best = -1;
-	if (s->switched) {
-		int h = src * (topo->n_ranks - 1) + dst - (dst > src);
-		return s->hop[h].cost >= 0 ? h : -1;
-	}
-	for (int i = topo->first_out[src]; i < topo->first_out[src + 1]; i++) {
-		int l = topo->out[i];
-		if (topo->link[l].to == dst && (best < 0 || s->hop[l].cost < s->hop[best].cost))
-			best = l;
-	}
-	return best;
-}
-
 /* Prim. The edges in s->rung, n_ranks - 1 of them; false: the ranks are not connected both ways. */
 static bool
 spanning_rungs(Search *s, int64_t *total)
@@ -580,9 +380,9 @@ spanning_rungs(Search *s, int64_t *total)
 	}
 	for (int v = 0, n_rungs = 0;;) {
 		in_tree[v] = 1;
-		for (int i = 0, out; (out = hop_at(s, v, i, false)) >= 0; i++) {
+		for (int i = 0, out; (out = search_hop_at(s, v, i, false)) >= 0; i++) {
 			int w = s->hop[out].dst, back;
-			if (in_tree[w] || s->hop[out].cost < 0 || (back = cheapest_hop(s, w, v)) < 0)
+			if (in_tree[w] || s->hop[out].cost < 0 || (back = search_cheapest_hop(s, w, v)) < 0)
 				continue;
 			int64_t both = s->hop[out].cost + s->hop[back].cost;
 			if (cost[w] < 0 || both < cost[w]) {
@@ -653,9 +453,9 @@ flatten_edges(Search *s, int root, int n_levels, int *there, int *back)
 	enter(s, root);
 	while (head < tail) {
 		int u = s->queue[head++];
-		for (int i = 0, out, in; (out = hop_at(s, u, i, false)) >= 0; i++) {
+		for (int i = 0, out, in; (out = search_hop_at(s, u, i, false)) >= 0; i++) {
 			int w = s->hop[out].dst;
-			if (s->level[w].entered || s->hop[out].cost < 0 || (in = cheapest_hop(s, w, u)) < 0
+			if (s->level[w].entered || s->hop[out].cost < 0 || (in = search_cheapest_hop(s, w, u)) < 0
 			    || !is_open(s, u, w, s->hop[out].cost + s->hop[in].cost))
 				continue;
 			enter(s, w);
@@ -687,128 +487,4 @@ search_spanning_tree(Search *s, int *there, int *back)
 	}
 	flatten_edges(s, best, n_levels, there, back);
 	return total;
-}
-
-/* ---- trees of few hops ---- */
-
-int
-search_hops(Search *s, int root, bool into, int *hops)
-{
-	int n = s->topo->n_ranks, head = 0, tail = 0;
-	for (int v = 0; v < n; v++)
-		hops[v] = -1;
-	hops[root] = 0;
-	s->queue[tail++] = root;
-	while (head < tail) {
-		int u = s->queue[head++];
-		for (int i = 0, h; (h = hop_at(s, u, i, into)) >= 0; i++) {
-			int w = into ? s->hop[h].src : s->hop[h].dst;
-			if (s->hop[h].cost < 0 || hops[w] >= 0)
-				continue;
-			hops[w] = hops[u] + 1;
-			s->queue[tail++] = w;
-		}
-	}
-	return tail < n ? -1 : hops[s->queue[tail - 1]];
-}
-
-/* The way back of a hop, -1: none; its cost both ways. */
-static int64_t
-cost_both(const Search *s, int h, bool both, int *back)
-{
-	*back = -1;
-	if (s->hop[h].cost < 0 || !both)
-		return s->hop[h].cost;
-	*back = cheapest_hop(s, s->hop[h].dst, s->hop[h].src);
-	return *back < 0 ? -1 : s->hop[h].cost + s->hop[*back].cost;
-}
-
-/* Prim, but no rank joins below depth `limit`; level: if not NULL, each rank joins one below it in this order of depths. */
-static int64_t
-grow_limited(Search *s, int root, bool into, int limit, const int *level, int *hop, int *back)
-{
-	int n = s->topo->n_ranks, *depth = s->pair;
-	int64_t *cost = s->reach, total = 0;
-	for (int v = 0; v < n; v++) {
-		depth[v] = -1;
-		cost[v] = -1;
-		hop[v] = -1;
-		if (back)
-			back[v] = -1;
-	}
-	depth[root] = 0;
-	for (int u = root, n_joined = 1;; n_joined++) {
-		for (int i = 0, h; depth[u] < limit && (h = hop_at(s, u, i, into)) >= 0; i++) {
-			int w = into ? s->hop[h].src : s->hop[h].dst, other;
-			int64_t one = cost_both(s, h, back != NULL, &other);
-			if (one < 0 || depth[w] >= 0 || (level && level[w] != level[u] + 1) || (cost[w] >= 0 && cost[w] <= one))
-				continue;
-			cost[w] = one;
-			hop[w] = h;
-			if (back)
-				back[w] = other;
-		}
-		if (n_joined == n)
-			return total;
-		u = -1;
-		for (int w = 0; w < n; w++) {
-			bool sooner = u < 0 || (level && level[w] != level[u] ? level[w] < level[u] : cost[w] < cost[u]);
-			if (depth[w] < 0 && cost[w] >= 0 && sooner)
-				u = w;
-		}
-		if (u < 0)
-			return -1;
-		total += cost[u];
-		depth[u] = depth[into ? s->hop[hop[u]].dst : s->hop[hop[u]].src] + 1;
-	}
-}
-
-int64_t
-search_limited(Search *s, int root, bool into, int limit, int *hop, int *back)
-{
-	int *level = s->node, hops = search_hops(s, root, into, level);
-	if (hops < 0 || hops > limit)
-		return -1;
-	int64_t flat = grow_limited(s, root, into, limit, level, hop, back);
-	int64_t cheap = grow_limited(s, root, into, limit, NULL, hop, back);
-	return cheap >= 0 && (cheap <= flat || flat < 0) ? cheap : grow_limited(s, root, into, limit, level, hop, back);
-}
-
-int64_t
-search_limited_path(Search *s, int from, int to, int limit, int64_t *layer, int *hop)
-{
-	int n = s->topo->n_ranks, at = to;
-	/* layer[k * n + v]: the cheapest way to v of exactly k hops. */
-	for (int v = 0; v < n; v++)
-		layer[v] = v == from ? 0 : -1;
-	for (int k = 1; k <= limit; k++) {
-		int64_t *before = layer + (size_t)(k - 1) * (size_t)n, *now = before + n;
-		for (int v = 0; v < n; v++)
-			now[v] = -1;
-		for (int h = 0; h < s->n_hops; h++) {
-			int u = s->hop[h].src, w = s->hop[h].dst;
-			int64_t cost = before[u] + s->hop[h].cost;
-			if (s->hop[h].cost >= 0 && before[u] >= 0 && (now[w] < 0 || cost < now[w]))
-				now[w] = cost;
-		}
-	}
-	int best = -1;
-	for (int k = 1; k <= limit; k++) {
-		int64_t cost = layer[(size_t)k * (size_t)n + (size_t)to];
-		if (cost >= 0 && (best < 0 || cost < layer[(size_t)best * (size_t)n + (size_t)to]))
-			best = k;
-	}
-	/* Of the shortest of the cheapest ways no rank comes twice: without the round trip it would be shorter. */
-	for (int k = best; k > 0; k--) {
-		const int64_t *before = layer + (size_t)(k - 1) * (size_t)n, *now = before + n;
-		for (int i = 0, h; (h = hop_at(s, at, i, true)) >= 0; i++) {
-			int u = s->hop[h].src;
-			if (s->hop[h].cost >= 0 && before[u] >= 0 && before[u] + s->hop[h].cost == now[at]) {
-				hop[at] = h;
-				at = u;
-				break;
-			}
-		}
-	}
-	return best < 0 ? -1 : layer[(size_t)best * (size_t)n + (size_t)to];
 }

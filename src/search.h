@@ -1,4 +1,4 @@
-/* Cheapest routes and trees under integer prices of links: the inner step of MWU, and the check of a price
+/* Cheapest routes (routes.c) and trees (search.c, limited.c) under integer prices of links: the inner step of MWU, and the check of a price
  * certificate. Integers, so that every machine breaks ties alike. */
 #ifndef BLINK_SEARCH_H
 #define BLINK_SEARCH_H
@@ -40,6 +40,12 @@ void search_price(Search *search, const int64_t *price);
 
 /* Links of hop h in order; at most LIMIT_ROUTE_LINKS. Returns how many, -1 if more. */
 int search_route(const Search *search, int hop, int link[LIMIT_ROUTE_LINKS]);
+
+/* The i-th hop that leaves (enters) a rank, in order of the other end if there are switches; -1: no more. */
+int search_hop_at(const Search *search, int rank, int i, bool entering);
+
+/* Cheapest hop from src to dst, -1: none. Without switches a pair may have none or several. */
+int search_cheapest_hop(const Search *search, int src, int dst);
 
 /* Shortest paths of hops from a rank: distance of each rank, -1: none, and the hop that enters it, -1. Dijkstra. */
 void search_paths(Search *search, int from, int64_t *distance, int *hop);

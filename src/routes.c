@@ -1,0 +1,199 @@
+/* Routes: Dijkstra from each switch over switches, since a route passes through no third GPU; a rank's route is its link to
+ * another, or its link to a switch and that one's route. So a thousand ranks behind a hundred switches cost a hundred searches. */
+#include "search.h"
+
+#include "passes.h"
+
+/* Binary heap of vertices by distance, then by number. */
+static bool
+nearer(const int64_t *distance, int v, int w)
+{
+	return distance[v] != distance[w] ? distance[v] < distance[w] : v < w;
+}
+
+static void
+heap_set(Search *s, int at, int v)
+{
+	s->heap[at] = v;
+	s->place[v] = at;
+}
+
+static void
+heap_rise(Search *s, const int64_t *distance, int at)
+{
+	int v = s->heap[at];
+	for (; at > 0 && nearer(distance, v, s->heap[(at - 1) / 2]); at = (at - 1) / 2)
+		heap_set(s, at, s->heap[(at - 1) / 2]);
+	heap_set(s, at, v);
+}
+
+static int
+heap_take(Search *s, const int64_t *distance, int *size)
+{
+	int top = s->heap[0], v = s->heap[--*size], at = 0;
+	for (int child; (child = 2 * at + 1) < *size; at = child) {
+		if (child + 1 < *size && nearer(distance, s->heap[child + 1], s->heap[child]))
+			child++;
+		if (!nearer(distance, s->heap[child], v))
+			break;
+		heap_set(s, at, s->heap[child]);
+	}
+	heap_set(s, at, v);
+	return top;
+}
+
+/* Ranks are reached, and left alone. */
+static void
+routes_from(Search *s, int source, const int64_t *price)
+{
+	const Topology *topo = s->topo;
+	size_t row = (size_t)(source - topo->n_ranks) * (size_t)topo->n_vertices;
+	int64_t *distance = s->distance + row;
+	int *last = s->last + row, size = 0;
+	for (int v = 0; v < topo->n_vertices; v++) {
+		distance[v] = INT64_MAX;
+		s->place[v] = -1;
+		last[v] = -1;
+	}
+	distance[source] = 0;
+	heap_set(s, size++, source);
+	while (size > 0) {
+		int v = heap_take(s, distance, &size);
+		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
+			int l = topo->out[i], w = topo->link[l].to;
+			if (w == source || distance[v] + price[l] >= distance[w])
+				continue;
+			distance[w] = distance[v] + price[l];
+			last[w] = l;
+			if (w < topo->n_ranks)
+				continue;
+			if (s->place[w] < 0)
+				heap_set(s, size++, w);
+			heap_rise(s, distance, s->place[w]);
+		}
+	}
+}
+
+/* Of a rank to all others: by each of its links. hop->link is that link. */
+static void
+hops_from(Search *s, int source, const int64_t *price)
+{
+	const Topology *topo = s->topo;
+	struct hop *hop = s->hop + (size_t)source * (size_t)(topo->n_ranks - 1);
+	for (int i = 0; i < topo->n_ranks - 1; i++)
+		hop[i].cost = -1;
+	for (int i = topo->first_out[source]; i < topo->first_out[source + 1]; i++) {
+		int l = topo->out[i], w = topo->link[l].to;
+		if (w < topo->n_ranks) {
+			struct hop *direct = &hop[w - (w > source)];
+			if (direct->cost < 0 || price[l] < direct->cost) {
+				direct->cost = price[l];
+				direct->link = l;
+			}
+			continue;
+		}
+		const int64_t *distance = s->distance + (size_t)(w - topo->n_ranks) * (size_t)topo->n_vertices;
+		for (int k = 0; k < topo->n_ranks - 1; k++) {
+			int64_t beyond = distance[hop[k].dst];
+			if (beyond == INT64_MAX || (hop[k].cost >= 0 && price[l] + beyond >= hop[k].cost))
+				continue;
+			hop[k].cost = price[l] + beyond;
+			hop[k].link = l;
+		}
+	}
+}
+
+void
+search_price(Search *s, const int64_t *price)
+{
+	const Topology *topo = s->topo;
+	if (!s->switched) {
+		for (int h = 0; h < s->n_hops; h++)
+			s->hop[h].cost = price[s->hop[h].link];
+		return;
+	}
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		routes_from(s, v, price);
+	for (int r = 0; r < topo->n_ranks; r++)
+		hops_from(s, r, price);
+}
+
+int
+search_route(const Search *s, int h, int link[LIMIT_ROUTE_LINKS])
+{
+	const struct hop *hop = &s->hop[h];
+	const Topology *topo = s->topo;
+	int first = topo->link[hop->link].to, n = 0;
+	link[n++] = hop->link;
+	if (first < topo->n_ranks)
+		return n;
+	const int *last = s->last + (size_t)(first - topo->n_ranks) * (size_t)topo->n_vertices;
+	for (int v = hop->dst; v != first; v = topo->link[last[v]].from) {
+		if (n == LIMIT_ROUTE_LINKS)
+			return -1;
+		link[n++] = last[v];
+	}
+	for (int i = 1, j = n - 1; i < j; i++, j--) {
+		int l = link[i];
+		link[i] = link[j];
+		link[j] = l;
+	}
+	return n;
+}
+
+/* ---- hops and paths ---- */
+
+int
+search_hop_at(const Search *s, int rank, int i, bool entering)
+{
+	const Topology *topo = s->topo;
+	const int *first = entering ? topo->first_in : topo->first_out;
+	int n = topo->n_ranks, other = i + (i >= rank);
+	if (!s->switched)
+		return first[rank] + i < first[rank + 1] ? (entering ? topo->in : topo->out)[first[rank] + i] : -1;
+	if (i >= n - 1)
+		return -1;
+	return entering ? other * (n - 1) + rank - (rank > other) : rank * (n - 1) + i;
+}
+
+int
+search_cheapest_hop(const Search *s, int src, int dst)
+{
+	const Topology *topo = s->topo;
+	int best = -1;
+	if (s->switched) {
+		int h = src * (topo->n_ranks - 1) + dst - (dst > src);
+		return s->hop[h].cost >= 0 ? h : -1;
+	}
+	for (int i = topo->first_out[src]; i < topo->first_out[src + 1]; i++) {
+		int l = topo->out[i];
+		if (topo->link[l].to == dst && (best < 0 || s->hop[l].cost < s->hop[best].cost))
+			best = l;
+	}
+	return best;
+}
+
+void
+search_paths(Search *s, int from, int64_t *distance, int *hop)
+{
+	int n = s->topo->n_ranks, *done = s->pair;
+	for (int v = 0; v < n; v++) {
+		distance[v] = v == from ? 0 : -1;
+		hop[v] = -1;
+		done[v] = 0;
+	}
+	for (int v = from; v >= 0;) {
+		done[v] = 1;
+		for (int i = 0, h; (h = search_hop_at(s, v, i, false)) >= 0; i++) {
+			int w = s->hop[h].dst;
+			if (s->hop[h].cost < 0 || done[w] || (distance[w] >= 0 && distance[v] + s->hop[h].cost >= distance[w]))
+				continue;
+			distance[w] = distance[v] + s->hop[h].cost;
+			hop[w] = h;
+		}
+		v = -1;
+		for (int w = 0; w < n; w++)
+			if (!done[w] && distance[w] >= 0 && (v < 0 || distance[w] < distance[v]))
+				v = w;
+	}
+}
