@@ -109,8 +109,10 @@ flatten(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound,
 	TRY(TEMP(ctx, work, topo->n_ranks));
 	TRY(plan_least(ctx, topo, ask, &least, &trees));
 	if (!pack_rate(*pack, ask->coll, topo->n_ranks, &rate) || !frac_sub(FRAC_ONE, ask->tolerance, &keep)
-	    || !frac_mul(rate, keep, &target))
+	    || !frac_mul(bound->rate, keep, &target))
 		return OK;
+	/* Where that was not reached, no less than what was. */
+	target = frac_cmp(rate, target) < 0 ? rate : target;
 	for (int depth = depth_of(*pack, work) - 1; depth >= least && progress(ctx, "depth %d", depth) > 0; depth--) {
 		limited.max_depth = depth;
 		TRY(pack_exact(ctx, topo, sym, bound, NULL, &limited, &flat, &unused));
