@@ -41,6 +41,15 @@ use_route(Cheapest *c, int hop)
 	return OK;
 }
 
+/* The halves in the work space are the best so far. */
+static void
+keep_halves(Cheapest *c, int root)
+{
+	c->root = root;
+	memcpy(c->there, c->into, (size_t)c->topo->n_ranks * sizeof *c->there);
+	memcpy(c->back, c->out_of, (size_t)c->topo->n_ranks * sizeof *c->back);
+}
+
 /* The cheapest pair of arborescences into and out of one rank. */
 static int64_t
 cheapest_pair(Cheapest *c)
@@ -53,9 +62,7 @@ cheapest_pair(Cheapest *c)
 		if (up < 0 || down < 0 || (least >= 0 && up + down >= least))
 			continue;
 		least = up + down;
-		c->root = r;
-		memcpy(c->there, c->into, (size_t)c->topo->n_ranks * sizeof *c->there);
-		memcpy(c->back, c->out_of, (size_t)c->topo->n_ranks * sizeof *c->back);
+		keep_halves(c, r);
 	}
 	return least;
 }
@@ -96,9 +103,7 @@ limited_pair(Cheapest *c)
 		if (up < 0 || down < 0 || (least >= 0 && up + down >= least))
 			continue;
 		least = up + down;
-		c->root = r;
-		memcpy(c->there, c->into, (size_t)c->topo->n_ranks * sizeof *c->there);
-		memcpy(c->back, c->out_of, (size_t)c->topo->n_ranks * sizeof *c->back);
+		keep_halves(c, r);
 	}
 	return least;
 }
@@ -113,8 +118,7 @@ limited_spanning_tree(Cheapest *c)
 		if (cost < 0 || (least >= 0 && cost >= least))
 			continue;
 		least = cost;
-		memcpy(c->there, c->into, (size_t)c->topo->n_ranks * sizeof *c->there);
-		memcpy(c->back, c->out_of, (size_t)c->topo->n_ranks * sizeof *c->back);
+		keep_halves(c, c->roots ? c->roots[i] : i);
 	}
 	return least;
 }

@@ -34,7 +34,7 @@ struct finder {
 /* ---- order of ranks ---- */
 
 struct place {
-	int group, node, v;
+	int node, v;
 	const char *id;
 };
 
@@ -56,8 +56,6 @@ static int
 by_place(const void *a, const void *b)
 {
 	const struct place *p = a, *q = b;
-	if (p->group != q->group)
-		return p->group < q->group ? -1 : 1;
 	if (p->node != q->node)
 		return p->node < q->node ? -1 : 1;
 	int order = natural_order(p->id, q->id);
@@ -85,11 +83,11 @@ order_ranks(struct finder *f, int root)
 			best = s;
 	for (int v = 0; v < n; v++)
 		if (size[topo->vertex[v].node + 1] == best)
-			place[f->n_moved++] = (struct place){ 0, topo->vertex[v].node, v, topo->vertex[v].id };
+			place[f->n_moved++] = (struct place){ topo->vertex[v].node, v, topo->vertex[v].id };
 	/* A single server: all of its ranks but the root. */
 	for (int v = 0; v < n && root >= 0 && best < 0; v++)
 		if (v != root)
-			place[f->n_moved++] = (struct place){ 0, topo->vertex[v].node, v, topo->vertex[v].id };
+			place[f->n_moved++] = (struct place){ topo->vertex[v].node, v, topo->vertex[v].id };
 	qsort(place, (size_t)f->n_moved, sizeof *place, by_place);
 	for (int i = 0; i < f->n_moved; i++)
 		f->moved[i] = place[i].v;

@@ -1,26 +1,11 @@
 /* linear_solve against systems made from solutions that are known. */
 #include "base/linear.h"
+#include "random.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { MOST = 12 };
-
-static uint64_t state = 1;
-
-static int
-below(int n)
-{
-	state = state * 6364136223846793005u + 1442695040888963407u;
-	return (int)((state >> 33) % (uint64_t)n);
-}
-
-static int
-report(int wrong, const char *name)
-{
-	printf(wrong ? "not ok %s: %d wrong\n" : "ok %s\n", name, wrong);
-	return wrong != 0;
-}
 
 /* Random matrices of small entries, and x = p / q with one q for all, so that the right sides are integers times q. */
 static int

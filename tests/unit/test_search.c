@@ -1,27 +1,12 @@
 /* Cheapest trees against each other and against brute force, on random graphs with many ties and links that cost nothing. */
 #include "passes.h"
+#include "random.h"
 #include "search.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { MOST = 7, LINKS = MOST * (MOST - 1) };
-
-static uint64_t state = 1;
-
-static int
-below(int n)
-{
-	state = state * 6364136223846793005u + 1442695040888963407u;
-	return (int)((state >> 33) % (uint64_t)n);
-}
-
-static int
-report(int wrong, const char *name)
-{
-	printf(wrong ? "not ok %s: %d wrong\n" : "ok %s\n", name, wrong);
-	return wrong != 0;
-}
 
 struct graph {
 	Topology topo;
