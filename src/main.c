@@ -57,6 +57,24 @@ on_progress(void *of, const char *line)
 	return (int)left;
 }
 
+/* ---- files by reference ---- */
+
+/* Where the topologies of blinkc are: beside the program, as installed or as built. */
+static const char *const *
+topology_dirs(void)
+{
+	static char installed[4200], built[4200];
+	static const char *const dirs[] = { installed, built, NULL };
+	char program[4096];
+	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+	program[n > 0 ? n : 0] = 0;
+	char *slash = strrchr(program, '/');
+	*(slash ? slash : program) = 0;
+	snprintf(installed, sizeof installed, "%s/../share/blinkc/topologies", program);
+	snprintf(built, sizeof built, "%s/../topologies", program);
+	return dirs;
+}
+
 /* ---- compile ---- */
 
 static Status
@@ -333,7 +351,7 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	if (opt->value[OPT_BUDGET])
 		TRY(parse_budget(ctx, opt->value[OPT_BUDGET], &watch.limit));
 	ctx->step = on_progress;
-	TRY(topo_read(ctx, label, in->data, in->size, &machine));
+	TRY(topo_read(ctx, label, topology_dirs(), in->data, in->size, &machine));
 	TRY(NEW(ctx, gpu, machine->n_ranks));
 	TRY(topo_select(ctx, machine, opt->value[OPT_GPUS], gpu, &n));
 	if (n < 2)
@@ -432,7 +450,7 @@ convert_topology(Ctx *ctx, const char *format, const char *label, const Text *in
 {
 	Text out = { 0 };
 	Topology *topo;
-	TRY(topo_read(ctx, label, in->data, in->size, &topo));
+	TRY(topo_read(ctx, label, topology_dirs(), in->data, in->size, &topo));
 	if (strcmp(format, "json") == 0)
 		emit_topo_json(topo, &out);
 	else if (strcmp(format, "xml") == 0)

@@ -67,6 +67,7 @@ typedef struct {
 	VertexKind kind;
 	int node;		/* index of its server; -1: in none, as a switch between servers */
 	bool multicast, reduce;	/* a switch that copies to several links, or combines what comes over several */
+	int64_t port;		/* bytes/s of a NIC's network port, each way, for a fabric that joins it; 0: not said */
 } Vertex;
 
 /* One direction. Parallel physical links between two vertices that the hardware stripes over are one Link. */

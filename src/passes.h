@@ -9,9 +9,10 @@
 /* ---- read ----- read/ : foreign parser types stop here ------------------------------------------------- */
 
 /* A topology file, XML or JSON, told apart by its first character (blink-topology(5)).
- * label: what messages call the file. data: `size` bytes, any content.
- * *out: passes topo_check; has a digest. Fails: BAD_INPUT, LIMIT, NO_MEMORY. */
-Status topo_read(Ctx *ctx, const char *label, const char *data, size_t size, Topology **out);
+ * label: what messages call the file, and its path. data: `size` bytes, any content.
+ * dirs: where files are looked for that it names and that are not beside it, ended by NULL; NULL: it may name none.
+ * *out: passes topo_check; has a digest. Fails: BAD_INPUT, LIMIT, NO_MEMORY; IO a file by reference cannot be read. */
+Status topo_read(Ctx *ctx, const char *label, const char *const *dirs, const char *data, size_t size, Topology **out);
 
 /* A schedule file (blink-schedule(5)); trusts nothing in it.
  * *out: passes sched_check: well formed, not yet right (sched_verify); achieved and bound are recomputed.

@@ -49,6 +49,13 @@ file_read(Ctx *ctx, const char *path, Text *out)
 	return OK;
 }
 
+bool
+file_is_there(const char *path)
+{
+	struct stat there;
+	return stat(path, &there) == 0 && S_ISREG(there.st_mode);
+}
+
 static Status
 write_all(Ctx *ctx, const char *path, int fd, const Text *text)
 {

@@ -15,6 +15,8 @@ enum {
 	LIMIT_ID_BYTES = 64,		/* an id of a vertex or node */
 	LIMIT_TEXT_BYTES = 4096,	/* a name, a source, any other text */
 	LIMIT_RANKS = 4096,		/* GPUs: LIMIT_TREE_EDGES is a thousand trees of so many */
+	LIMIT_FILE_LEVELS = 8,		/* topology files within files: a server, its rack, rows of racks need 3 */
+	LIMIT_FABRICS = 64,		/* of one file: networks that join the same servers */
 	LIMIT_NODES = 4096,		/* servers: one GPU each at worst */
 	LIMIT_VERTICES = 65536,		/* GPUs, CPUs, switches, NICs */
 	LIMIT_LINKS = 1 << 20,		/* one per direction */

@@ -53,6 +53,10 @@ put_vertices(const Topology *topo, const FileOrder *order, int node, int kind, c
 		put_text(out, "{ ", "id", vertex->id);
 		text_put(out, vertex->multicast ? ", \"multicast\": true" : "");
 		text_put(out, vertex->reduce ? ", \"reduce\": true" : "");
+		if (vertex->port) {
+			text_put(out, ", \"capacity\": ");
+			topo_put_capacity(out, vertex->port, 1);
+		}
 		text_put(out, i + 1 < first[1] ? " },\n" : " }\n");
 		text_printf(out, "%s%s", indent, i + 1 < first[1] ? "  " : "]");
 	}

@@ -56,6 +56,8 @@ put_vertices(const Topology *topo, const FileOrder *order, int node, int kind, c
 		put_attribute(out, "id", vertex->id);
 		put_attribute(out, "multicast", vertex->multicast ? "true" : NULL);
 		put_attribute(out, "reduce", vertex->reduce ? "true" : NULL);
+		if (vertex->port)
+			put_capacity(out, vertex->port, 1);
 		text_put(out, "/>\n");
 	}
 }

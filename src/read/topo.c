@@ -1,35 +1,17 @@
 /* A topology file (blink-topology(5)) to a Topology: one reader for both spellings, since doc_read_xml gives what
  * doc_read_json gives. What is wrong in the file is refused here, where we know the place in it; topo_check then
  * holds the invariants of what we built. */
-#include "passes.h"
-#include "read/doc.h"
+#include "read/topo.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const plural[] = {
-	"class", "classes", "node", "nodes", "link", "links",
+	"class", "classes", "node", "nodes", "fabric", "fabrics", "link", "links",
 #define X(name, one, many) one, many,
 	VERTEX_LIST(X)
 #undef X
 	NULL
-};
-
-/* A vertex by its id: sorted, for look-up. */
-struct named {
-	const char *id;
-	int vertex;
-	const Doc *at;		/* where the file says it */
-};
-
-struct reading {
-	Ctx *ctx;
-	const char *label;
-	const Doc *root;
-	Topology *topo;
-	int next_rank, next_other;	/* vertices that get the next GPU, and anything else */
-	struct named *named;		/* n_vertices */
-	int64_t capacity_sum;
 };
 
 /* ---- Text and ids -------------------------------------------------------------------------------------- */
@@ -49,7 +31,7 @@ one_line(const char *text)
 	return true;
 }
 
-static Status
+Status
 read_text(struct reading *r, const Doc *object, const char *name, const char **out)
 {
 	const char *text;
@@ -67,7 +49,7 @@ read_source(struct reading *r, const Doc *object, const char **out)
 	return doc_get(object, "source") ? read_text(r, object, "source", out) : OK;
 }
 
-static Status
+Status
 read_id(struct reading *r, const Doc *object, const char **out)
 {
 	const char *id;
@@ -82,9 +64,8 @@ read_id(struct reading *r, const Doc *object, const char **out)
 	return OK;
 }
 
-/* A member that is an array of objects; none counts as empty. */
-static Status
-children(struct reading *r, const Doc *object, const char *name, const Doc **out)
+Status
+read_children(struct reading *r, const Doc *object, const char *name, const Doc **out)
 {
 	static const Doc none = { .kind = DOC_ARRAY };
 	*out = &none;
@@ -145,7 +126,7 @@ static Status
 read_head(struct reading *r)
 {
 	static const char *const members[] = { "format", "version", "name", "source", "classes", "nodes", "switches",
-	    "links", NULL };
+	    "fabrics", "links", NULL };
 	const char *format;
 	int64_t version;
 	TRY(check_root(r));
@@ -162,19 +143,19 @@ read_head(struct reading *r)
 	return read_source(r, r->root, &r->topo->source);
 }
 
-static Status
+Status
 read_capacity(struct reading *r, const Doc *at, int64_t *out)
 {
 	return doc_scaled(r->ctx, r->label, at, BYTES_PER_GB, LIMIT_CAPACITY_MIN, LIMIT_CAPACITY_MAX, "GB/s", out);
 }
 
-static Status
+Status
 read_latency(struct reading *r, const Doc *at, int64_t *out)
 {
 	return doc_scaled(r->ctx, r->label, at, NS_PER_US, 0, LIMIT_LATENCY_NS, "us", out);
 }
 
-static Status
+Status
 read_class_name(struct reading *r, const Doc *object, const char *member, LinkClass *out)
 {
 	const char *name;
@@ -211,7 +192,7 @@ static Status
 read_classes(struct reading *r)
 {
 	const Doc *classes;
-	TRY(children(r, r->root, "classes", &classes));
+	TRY(read_children(r, r->root, "classes", &classes));
 	for (int i = 0; i < classes->n; i++)
 		TRY(read_class(r, classes->child[i]));
 	return OK;
@@ -230,36 +211,67 @@ plural_of_kind(int kind)
 	return name[kind];
 }
 
+/* How many an entry of `nodes` has, and the most ports of a kind that one of its servers has. */
+static Status
+count_server(struct reading *r, const Doc *object, struct server *server, int *most_ports)
+{
+	const Topology *topo = server->topo;
+	int *ports, n_nodes = topo ? topo->n_nodes : 1;
+	TRY(TEMP(r->ctx, ports, (size_t)n_nodes * N_VERTEX_KINDS));
+	for (int kind = 0; kind < N_VERTEX_KINDS && !topo; kind++) {
+		const Doc *list;
+		TRY(read_children(r, object, plural_of_kind(kind), &list));
+		ports[kind] = list->n;
+		*(kind == VERTEX_GPU ? &server->n_gpus : &server->n_others) += list->n;
+	}
+	for (int v = 0; topo && v < topo->n_vertices; v++) {
+		const Vertex *vertex = &topo->vertex[v];
+		if (vertex->node >= 0)
+			ports[vertex->node * N_VERTEX_KINDS + (int)vertex->kind]++;
+		*(v < topo->n_ranks ? &server->n_gpus : vertex->node < 0 ? &server->n_fabric : &server->n_others) += 1;
+	}
+	for (int i = 0; i < n_nodes * N_VERTEX_KINDS; i++)
+		if (ports[i] > most_ports[i % N_VERTEX_KINDS])
+			most_ports[i % N_VERTEX_KINDS] = ports[i];
+	return OK;
+}
+
 /* How many of everything, within limits, before anything is allocated for it. */
 static Status
 count_vertices(struct reading *r, const Doc *nodes)
 {
 	const Doc *list;
-	int64_t n_gpus = 0, n_vertices;
-	if (nodes->n > LIMIT_NODES)
-		return doc_fail(r->ctx, r->label, nodes, LIMIT, "%d nodes: want at most %d", nodes->n, LIMIT_NODES);
-	TRY(children(r, r->root, plural_of_kind(VERTEX_SWITCH), &list));
-	n_vertices = list->n;
-	for (int i = 0; i < nodes->n; i++)
-		for (int kind = 0; kind < N_VERTEX_KINDS; kind++) {
-			TRY(children(r, nodes->child[i], plural_of_kind(kind), &list));
-			n_vertices += list->n;
-			n_gpus += kind == VERTEX_GPU ? list->n : 0;
-		}
+	int64_t n_nodes = 0, n_gpus = 0, n_others = 0, n_fabric = 0, room;
+	int most_ports[N_VERTEX_KINDS] = { 0 };
+	for (int i = 0; i < nodes->n; i++) {
+		struct server *server = &r->server[i];
+		TRY(count_server(r, nodes->child[i], server, most_ports));
+		n_nodes += (int64_t)server->copies * (server->topo ? server->topo->n_nodes : 1);
+		n_gpus += (int64_t)server->copies * server->n_gpus;
+		n_others += (int64_t)server->copies * server->n_others;
+		n_fabric += (int64_t)server->copies * server->n_fabric;
+		if (n_nodes > LIMIT_NODES)
+			return doc_fail(r->ctx, r->label, nodes->child[i], LIMIT, "%lld nodes: want at most %d", (long long)n_nodes, LIMIT_NODES);
+	}
+	TRY(read_children(r, r->root, plural_of_kind(VERTEX_SWITCH), &list));
 	if (n_gpus == 0)
 		return doc_fail(r->ctx, r->label, r->root, BAD_INPUT, "no GPU: want at least one");
 	if (n_gpus > LIMIT_RANKS)
 		return doc_fail(r->ctx, r->label, r->root, LIMIT, "%lld GPUs: want at most %d", (long long)n_gpus, LIMIT_RANKS);
-	if (n_vertices > LIMIT_VERTICES)
+	TRY(fabrics_read(r, (int)n_nodes, most_ports, &room));
+	if (n_gpus + n_others + n_fabric + list->n + room > LIMIT_VERTICES)
 		return doc_fail(r->ctx, r->label, r->root, LIMIT, "%lld GPUs, CPUs, switches and NICs: want at most %d",
-		    (long long)n_vertices, LIMIT_VERTICES);
+		    (long long)(n_gpus + n_others + n_fabric + list->n + room), LIMIT_VERTICES);
+	r->topo->n_nodes = (int)n_nodes;
 	r->topo->n_ranks = (int)n_gpus;
-	r->topo->n_vertices = (int)n_vertices;
+	r->topo->n_vertices = (int)(n_gpus + n_others + n_fabric + list->n + room);
+	r->next_other = (int)n_gpus;
+	r->next_fabric = (int)(n_gpus + n_others);
 	return OK;
 }
 
 /* true or false; in XML they are spelled. Without it: false. */
-static Status
+Status
 read_flag(struct reading *r, const Doc *object, const char *member, bool *out)
 {
 	const Doc *at = doc_get(object, member);
@@ -275,9 +287,10 @@ read_flag(struct reading *r, const Doc *object, const char *member, bool *out)
 static Status
 read_vertex(struct reading *r, const Doc *object, VertexKind kind, int node)
 {
-	static const char *const plain[] = { "id", NULL }, *const active[] = { "id", "multicast", "reduce", NULL };
-	const char *const *members = kind == VERTEX_SWITCH ? active : plain;
-	int v = kind == VERTEX_GPU ? r->next_rank++ : r->next_other++;
+	static const char *const plain[] = { "id", NULL }, *const active[] = { "id", "multicast", "reduce", NULL },
+	    *const port[] = { "id", "capacity", NULL };
+	const char *const *members = kind == VERTEX_SWITCH ? active : kind == VERTEX_NIC ? port : plain;
+	int v = kind == VERTEX_GPU ? r->next_rank++ : node >= 0 ? r->next_other++ : r->next_fabric++;
 	Vertex *vertex = &r->topo->vertex[v];
 	TRY(doc_only(r->ctx, r->label, object, members));
 	TRY(read_id(r, object, &vertex->id));
@@ -285,12 +298,14 @@ read_vertex(struct reading *r, const Doc *object, VertexKind kind, int node)
 	vertex->node = node;
 	TRY(read_flag(r, object, "multicast", &vertex->multicast));
 	TRY(read_flag(r, object, "reduce", &vertex->reduce));
+	if (doc_get(object, "capacity"))
+		TRY(read_capacity(r, doc_get(object, "capacity"), &vertex->port));
 	r->named[v] = (struct named){ vertex->id, v, doc_get(object, "id") };
 	return OK;
 }
 
 static Status
-read_node(struct reading *r, const Doc *object, int node)
+read_node(struct reading *r, const Doc *object)
 {
 	static const char *const members[] = { "id",
 #define X(name, one, many) many,
@@ -298,12 +313,27 @@ read_node(struct reading *r, const Doc *object, int node)
 #undef X
 	    NULL };
 	const Doc *list;
+	int node = r->next_node++;
 	TRY(doc_only(r->ctx, r->label, object, members));
 	TRY(read_id(r, object, &r->topo->node[node]));
+	r->node[node] = (struct named){ r->topo->node[node], node, doc_get(object, "id") };
 	for (int kind = 0; kind < N_VERTEX_KINDS; kind++) {
-		TRY(children(r, object, plural_of_kind(kind), &list));
+		TRY(read_children(r, object, plural_of_kind(kind), &list));
 		for (int i = 0; i < list->n; i++)
 			TRY(read_vertex(r, list->child[i], (VertexKind)kind, node));
+	}
+	return OK;
+}
+
+static Status
+read_servers(struct reading *r, const Doc *nodes)
+{
+	r->n_servers = nodes->n;
+	TRY(TEMP(r->ctx, r->server, nodes->n));
+	for (int i = 0; i < nodes->n; i++) {
+		r->server[i].copies = 1;
+		if (doc_get(nodes->child[i], "file"))
+			TRY(server_read(r, nodes->child[i], &r->server[i]));
 	}
 	return OK;
 }
@@ -312,24 +342,25 @@ static Status
 read_vertices(struct reading *r)
 {
 	const Doc *nodes, *fabric;
-	struct named *node_ids;
 	Topology *topo = r->topo;
-	TRY(children(r, r->root, "nodes", &nodes));
+	TRY(read_children(r, r->root, "nodes", &nodes));
+	if (nodes->n > LIMIT_NODES)
+		return doc_fail(r->ctx, r->label, nodes, LIMIT, "%d nodes: want at most %d", nodes->n, LIMIT_NODES);
+	TRY(read_servers(r, nodes));
 	TRY(count_vertices(r, nodes));
-	topo->n_nodes = nodes->n;
-	r->next_other = topo->n_ranks;
 	TRY(NEW(r->ctx, topo->node, topo->n_nodes));
 	TRY(NEW(r->ctx, topo->vertex, topo->n_vertices));
 	TRY(TEMP(r->ctx, r->named, topo->n_vertices));
-	TRY(TEMP(r->ctx, node_ids, topo->n_nodes));
-	for (int i = 0; i < nodes->n; i++) {
-		TRY(read_node(r, nodes->child[i], i));
-		node_ids[i] = (struct named){ topo->node[i], i, doc_get(nodes->child[i], "id") };
-	}
-	TRY(children(r, r->root, plural_of_kind(VERTEX_SWITCH), &fabric));
+	TRY(TEMP(r->ctx, r->node, topo->n_nodes));
+	for (int i = 0; i < nodes->n; i++)
+		TRY(r->server[i].topo ? server_graft(r, nodes->child[i], &r->server[i]) : read_node(r, nodes->child[i]));
+	TRY(read_children(r, r->root, plural_of_kind(VERTEX_SWITCH), &fabric));
 	for (int i = 0; i < fabric->n; i++)
 		TRY(read_vertex(r, fabric->child[i], VERTEX_SWITCH, -1));
-	TRY(sort_ids(r, node_ids, topo->n_nodes));
+	TRY(servers_link(r));
+	TRY(fabrics_join(r));
+	topo->n_vertices = r->next_fabric;
+	TRY(sort_ids(r, r->node, topo->n_nodes));
 	return sort_ids(r, r->named, topo->n_vertices);
 }
 
@@ -370,15 +401,15 @@ read_end(struct reading *r, const Doc *object, const char *member, int *out)
 	return OK;
 }
 
-static Status
-read_count(struct reading *r, const Doc *object, int *out)
+Status
+read_count(struct reading *r, const Doc *object, int most, int *out)
 {
 	const Doc *at = doc_get(object, "count");
 	int64_t count = 1;
 	if (at)
 		TRY(doc_int(r->ctx, r->label, at, 1, INT64_MAX, &count));
-	if (count > LIMIT_LINK_COUNT)
-		return doc_fail(r->ctx, r->label, at, LIMIT, "%s: want at most %d", doc_found(at).text, LIMIT_LINK_COUNT);
+	if (count > most)
+		return doc_fail(r->ctx, r->label, at, LIMIT, "%s: want at most %d", doc_found(at).text, most);
 	*out = (int)count;
 	return OK;
 }
@@ -413,7 +444,7 @@ read_link(struct reading *r, const Doc *object, Link *link)
 		return doc_fail(r->ctx, r->label, doc_get(object, "to"), BAD_INPUT, "%s: want another vertex than \"from\"",
 		    doc_found(doc_get(object, "to")).text);
 	TRY(read_class_name(r, object, "class", &link->class));
-	TRY(read_count(r, object, &link->count));
+	TRY(read_count(r, object, LIMIT_LINK_COUNT, &link->count));
 	TRY(read_numbers(r, object, link));
 	return read_source(r, object, &link->source);
 }
@@ -422,36 +453,48 @@ read_link(struct reading *r, const Doc *object, Link *link)
 static Status
 count_links(struct reading *r, const Doc *links)
 {
-	int64_t n = 0;
+	int64_t n = r->n_grafted + fabrics_links(r);
 	bool full;
 	for (int i = 0; i < links->n; i++) {
 		TRY(read_duplex(r, links->child[i], &full));
 		n += full ? 2 : 1;
 	}
 	if (n > LIMIT_LINKS)
-		return doc_fail(r->ctx, r->label, links, LIMIT, "%lld links, one for each direction: want at most %d",
+		return doc_fail(r->ctx, r->label, links->n ? links : r->root, LIMIT, "%lld links, one for each direction: want at most %d",
 		    (long long)n, LIMIT_LINKS);
 	r->topo->n_links = (int)n;
 	return OK;
 }
 
+Status
+read_capacity_sum(struct reading *r, const Doc *at, int64_t more)
+{
+	r->capacity_sum += more;
+	if (r->capacity_sum > LIMIT_CAPACITY_SUM)
+		return doc_fail(r->ctx, r->label, at, LIMIT, "capacities of all links up to here: want at most 4000000000 (GB/s)");
+	return OK;
+}
+
+/* Links of files by reference, of fabrics, then the file's own. */
 static Status
 read_links(struct reading *r)
 {
 	const Doc *links;
 	bool full;
-	TRY(children(r, r->root, "links", &links));
+	TRY(read_children(r, r->root, "links", &links));
 	TRY(count_links(r, links));
 	TRY(NEW(r->ctx, r->topo->link, r->topo->n_links));
 	Link *link = r->topo->link;
+	if (r->n_grafted)
+		memcpy(link, r->grafted, (size_t)r->n_grafted * sizeof *link);
+	link += r->n_grafted;
+	TRY(fabrics_link(r, link));
+	link += fabrics_links(r);
 	for (int i = 0; i < links->n; i++, link++) {
 		const Doc *object = links->child[i];
 		TRY(read_link(r, object, link));
 		TRY(read_duplex(r, object, &full));
-		r->capacity_sum += link->capacity * (full ? 2 : 1);
-		if (r->capacity_sum > LIMIT_CAPACITY_SUM)
-			return doc_fail(r->ctx, r->label, object, LIMIT,
-			    "capacities of all links up to here: want at most 4000000000 (GB/s)");
+		TRY(read_capacity_sum(r, object, link->capacity * (full ? 2 : 1)));
 		if (full) {
 			link[1] = link[0];
 			link[1].from = link->to;
@@ -512,13 +555,27 @@ read_all(struct reading *r, const char *data, size_t size)
 }
 
 Status
-topo_read(Ctx *ctx, const char *label, const char *data, size_t size, Topology **out)
+topo_read_within(Ctx *ctx, const char *label, const char *const *dirs, int depth, struct file **files, const char *data,
+    size_t size, const Topology **out)
 {
-	struct reading r = { .ctx = ctx, .label = label };
+	struct reading r = { .ctx = ctx, .label = label, .dirs = dirs, .depth = depth, .files = files };
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Status status = read_all(&r, data, size);
 	arena_release(&ctx->scratch, mark);
 	if (status == OK)
 		*out = r.topo;
 	return status;
+}
+
+Status
+topo_read(Ctx *ctx, const char *label, const char *const *dirs, const char *data, size_t size, Topology **out)
+{
+	struct file *files = NULL;
+	const Topology *topo;
+	Topology *copy;
+	TRY(topo_read_within(ctx, label, dirs, 0, &files, data, size, &topo));
+	TRY(NEW(ctx, copy, 1));
+	*copy = *topo;
+	*out = copy;
+	return OK;
 }

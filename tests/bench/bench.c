@@ -120,7 +120,7 @@ compile_once(Ctx *ctx, const struct job *job, const Text *in, double us[N_PHASES
 	int *gpu, n, phase = 0;
 	double start = now_us(), last = start;
 #define LAP() (us[phase++] = now_us() - last, last = now_us())
-	TRY(topo_read(ctx, "bench", in->data, in->size, &machine));
+	TRY(topo_read(ctx, "bench", NULL, in->data, in->size, &machine));
 	LAP();
 	TRY(NEW(ctx, gpu, machine->n_ranks));
 	TRY(topo_select(ctx, machine, job->gpus, gpu, &n));

@@ -22,7 +22,7 @@ reread(Ctx *ctx, const Text *text, const Topology *topo, const Text *json)
 {
 	Topology *again;
 	Text json_again = { 0 };
-	Status status = topo_read(ctx, label, text->data, text->size, &again);
+	Status status = topo_read(ctx, label, NULL, text->data, text->size, &again);
 	REQUIRE(status == OK, "%s\nfor what we wrote:\n%s", ctx->error.text, text->data);
 	REQUIRE(topo_check(ctx, label, again) == OK, "%s", ctx->error.text);
 	REQUIRE(strcmp(again->digest, topo->digest) == 0, "%s became %s in\n%s", topo->digest, again->digest, text->data);
@@ -95,7 +95,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	Topology *topo;
 	Text json = { 0 };
 	ctx_init(&ctx);
-	Status status = topo_read(&ctx, label, (const char *)data, size, &topo);
+	Status status = topo_read(&ctx, label, NULL, (const char *)data, size, &topo);
 	if (status != OK) {
 		judge_refusal(&ctx, status, 1u << BAD_INPUT | 1u << LIMIT, label);
 	} else {

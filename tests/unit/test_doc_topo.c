@@ -62,7 +62,7 @@ read_text(Ctx *ctx, const char *data, size_t size, Topology **topo)
 {
 	char *copy = exact_copy(data, size);
 	ctx_init(ctx);
-	Status status = topo_read(ctx, "f", copy, size, topo);
+	Status status = topo_read(ctx, "f", NULL, copy, size, topo);
 	free(copy);
 	return status;
 }

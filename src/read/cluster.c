@@ -1,0 +1,433 @@
+/* Clusters (blink-topology(5), Files by reference and Fabrics): servers that other files describe, so many times each, and the
+ * switches between them.
+ *
+ * A file by reference is read as a topology of its own, once, and grafted: its GPUs behind the GPUs so far, its other vertices
+ * behind those, its switches in no node behind all nodes, with ids that begin with its place's. So a cluster file and the
+ * flat file that says the same have one digest. A fabric then joins a port of every server to a leaf, and leaves to a spine. */
+#include "base/file.h"
+#include "read/topo.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MICRO = 1000000 };	/* oversubscription is counted in millionths */
+
+/* ---- files by reference ---- */
+
+/* Names without a way out of the directories where files are looked for. */
+static bool
+is_below(const char *name)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-";
+	for (const char *at = name;; at++) {
+		size_t n = strspn(at, letters);
+		if (n == 0 || (at[0] == '.' && (n == 1 || (n == 2 && at[1] == '.'))))
+			return false;
+		at += n;
+		if (*at != '/')
+			return !*at;
+	}
+}
+
+static Status
+join_path(Ctx *ctx, const char *dir, size_t n, const char *name, const char **out)
+{
+	char *path;
+	TRY(NEW(ctx, path, n + strlen(name) + 2));
+	memcpy(path, dir, n);
+	snprintf(path + n, strlen(name) + 2, "%s%s", n && dir[n - 1] != '/' ? "/" : "", name);
+	*out = path;
+	return OK;
+}
+
+/* Beside the file that names it, or in one of the directories. */
+static Status
+find_file(struct reading *r, const Doc *at, const char **out)
+{
+	const char *slash = strrchr(r->label, '/'), *path;
+	TRY(join_path(r->ctx, r->label, slash ? (size_t)(slash - r->label) + 1 : 0, at->text, &path));
+	for (const char *const *dir = r->dirs; *dir && !file_is_there(path); dir++)
+		TRY(join_path(r->ctx, *dir, strlen(*dir), at->text, &path));
+	*out = path;
+	return file_is_there(path) ? OK : doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: no such file beside this one or among those of blinkc",
+	    doc_found(at).text);
+}
+
+static Status
+read_file(struct reading *r, const char *path, const Topology **out)
+{
+	struct file *file;
+	Text text = { 0 };
+	for (file = *r->files; file; file = file->next) {
+		if (strcmp(file->path, path) == 0) {
+			*out = file->topo;
+			return OK;
+		}
+	}
+	TRY(file_read(r->ctx, path, &text));
+	Status status = topo_read_within(r->ctx, path, r->dirs, r->depth + 1, r->files, text.data ? text.data : "", text.size, out);
+	text_free(&text);
+	TRY(status);
+	TRY(NEW(r->ctx, file, 1));
+	*file = (struct file){ path, *out, *r->files };
+	*r->files = file;
+	return OK;
+}
+
+Status
+server_read(struct reading *r, const Doc *object, struct server *out)
+{
+	static const char *const members[] = { "id", "file", "count", NULL };
+	const Doc *at = doc_get(object, "file");
+	const char *name, *path;
+	TRY(doc_only(r->ctx, r->label, object, members));
+	TRY(doc_string(r->ctx, r->label, object, "file", &name));
+	if (!r->dirs)
+		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want no file by reference here", doc_found(at).text);
+	if (r->depth == LIMIT_FILE_LEVELS)
+		return doc_fail(r->ctx, r->label, at, LIMIT, "%s: want files at most %d levels deep", doc_found(at).text, LIMIT_FILE_LEVELS);
+	if (!is_below(name))
+		return doc_fail(r->ctx, r->label, at, BAD_INPUT,
+		    "%s: want the name of a file, in this directory or below, of A-Z a-z 0-9 _.+- and /", doc_found(at).text);
+	out->numbered = doc_get(object, "count");
+	TRY(read_count(r, object, LIMIT_NODES, &out->copies));
+	TRY(find_file(r, at, &path));
+	return read_file(r, path, &out->topo);
+}
+
+/* "s3/gpu0" of the fourth server s; "s3" where there is no more to say. */
+static Status
+id_within(struct reading *r, const Doc *object, const struct server *server, int copy, const char *id, const char **out)
+{
+	const char *entry;
+	char text[4 * LIMIT_ID_BYTES], number[16] = "";
+	TRY(read_id(r, object, &entry));
+	if (server->numbered)
+		snprintf(number, sizeof number, "%d", copy);
+	snprintf(text, sizeof text, "%s%s%s%s", entry, number, id ? "/" : "", id ? id : "");
+	if (!topo_id_valid(text))
+		return doc_fail(r->ctx, r->label, doc_get(object, "id"), LIMIT, "\"%s\": want ids of at most %d bytes", text, LIMIT_ID_BYTES);
+	*out = arena_text(&r->ctx->run, text, strlen(text));
+	return *out ? OK : fail_memory(r->ctx);
+}
+
+/* Where vertex v of a copy is, whose GPUs, other vertices and switches in no node begin at these. */
+struct graft {
+	int rank, other, fabric;
+};
+
+static int
+grafted_vertex(const struct server *server, const struct graft *at, int v)
+{
+	return v < server->n_gpus ? at->rank + v
+	    : v < server->n_gpus + server->n_others ? at->other + v - server->n_gpus
+	    : at->fabric + v - server->n_gpus - server->n_others;
+}
+
+Status
+server_graft(struct reading *r, const Doc *object, const struct server *server)
+{
+	const Topology *from = server->topo;
+	for (int copy = 0; copy < server->copies; copy++) {
+		struct graft at = { r->next_rank, r->next_other, r->next_fabric };
+		for (int i = 0; i < from->n_nodes; i++) {
+			const char **id = &r->topo->node[r->next_node + i];
+			TRY(id_within(r, object, server, copy, from->n_nodes > 1 ? from->node[i] : NULL, id));
+			r->node[r->next_node + i] = (struct named){ *id, r->next_node + i, doc_get(object, "id") };
+		}
+		for (int v = 0; v < from->n_vertices; v++) {
+			int w = grafted_vertex(server, &at, v);
+			Vertex *vertex = &r->topo->vertex[w];
+			*vertex = from->vertex[v];
+			vertex->node += vertex->node < 0 ? 0 : r->next_node;
+			TRY(id_within(r, object, server, copy, from->vertex[v].id, &vertex->id));
+			r->named[w] = (struct named){ vertex->id, w, doc_get(object, "id") };
+		}
+		r->next_node += from->n_nodes;
+		r->next_rank += server->n_gpus;
+		r->next_other += server->n_others;
+		r->next_fabric += server->n_fabric;
+	}
+	/* What this file does not say of a class, it takes over. */
+	for (int c = 0; c < N_LINK_CLASSES; c++)
+		if (!r->topo->class[c].given)
+			r->topo->class[c] = from->class[c];
+	return OK;
+}
+
+static bool
+same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* A link whose numbers come from its class keeps their source, where this file says otherwise of the class. */
+static const char *
+source_of(const struct reading *r, const Topology *from, const Link *link)
+{
+	const char *source = from->class[link->class].source;
+	return link->source || same_text(source, r->topo->class[link->class].source) ? link->source : source;
+}
+
+Status
+servers_link(struct reading *r)
+{
+	const Doc *nodes;
+	struct graft at = { 0, r->topo->n_ranks, r->topo->n_ranks };
+	int64_t n = 0;
+	TRY(read_children(r, r->root, "nodes", &nodes));
+	for (int i = 0; i < r->n_servers; i++) {
+		at.fabric += r->server[i].copies * r->server[i].n_others;
+		n += r->server[i].topo ? (int64_t)r->server[i].copies * r->server[i].topo->n_links : 0;
+		if (n > LIMIT_LINKS)
+			return doc_fail(r->ctx, r->label, nodes->child[i], LIMIT, "%lld links, one for each direction: want at most %d",
+			    (long long)n, LIMIT_LINKS);
+	}
+	TRY(TEMP(r->ctx, r->grafted, n));
+	for (int i = 0; i < r->n_servers; i++) {
+		const struct server *server = &r->server[i];
+		for (int copy = 0; copy < server->copies; copy++) {
+			for (int l = 0; server->topo && l < server->topo->n_links; l++) {
+				const Link *link = &server->topo->link[l];
+				Link *graft = &r->grafted[r->n_grafted++];
+				*graft = *link;
+				graft->from = grafted_vertex(server, &at, link->from);
+				graft->to = grafted_vertex(server, &at, link->to);
+				graft->source = source_of(r, server->topo, link);
+				TRY(read_capacity_sum(r, nodes->child[i], link->capacity));
+			}
+			at.rank += server->n_gpus;
+			at.other += server->n_others;
+			at.fabric += server->n_fabric;
+		}
+	}
+	return OK;
+}
+
+/* ---- fabrics ---- */
+
+static Status
+read_ports(struct reading *r, const Doc *object, VertexKind *out)
+{
+	const char *text = "nics";
+	if (doc_get(object, "ports"))
+		TRY(doc_string(r->ctx, r->label, object, "ports", &text));
+	*out = strcmp(text, "gpus") == 0 ? VERTEX_GPU : VERTEX_NIC;
+	if (*out == VERTEX_NIC && strcmp(text, "nics") != 0)
+		return doc_fail(r->ctx, r->label, doc_get(object, "ports"), BAD_INPUT, "%s: want \"nics\" or \"gpus\"",
+		    doc_found(doc_get(object, "ports")).text);
+	return OK;
+}
+
+static Status
+read_fabric(struct reading *r, const Doc *object, struct fabric *out)
+{
+	static const char *const members[] = { "id", "class", "ports", "capacity", "count", "latency", "rails", "servers",
+	    "oversubscription", "multicast", "reduce", "source", NULL };
+	const Doc *at;
+	int64_t servers;
+	*out = (struct fabric){ .at = object, .id = "net", .class = LINK_NET, .latency = -1, .over = MICRO };
+	TRY(doc_only(r->ctx, r->label, object, members));
+	if (doc_get(object, "id"))
+		TRY(read_id(r, object, &out->id));
+	if (doc_get(object, "class"))
+		TRY(read_class_name(r, object, "class", &out->class));
+	TRY(read_ports(r, object, &out->port));
+	if ((at = doc_get(object, "capacity")))
+		TRY(read_capacity(r, at, &out->capacity));
+	TRY(read_count(r, object, LIMIT_LINK_COUNT, &out->count));
+	if ((at = doc_get(object, "latency")))
+		TRY(read_latency(r, at, &out->latency));
+	TRY(read_flag(r, object, "rails", &out->rails));
+	TRY(read_flag(r, object, "multicast", &out->multicast));
+	TRY(read_flag(r, object, "reduce", &out->reduce));
+	if ((at = doc_get(object, "servers"))) {
+		TRY(doc_int(r->ctx, r->label, at, 1, LIMIT_NODES, &servers));
+		out->servers = (int)servers;
+	}
+	if ((at = doc_get(object, "oversubscription")))
+		TRY(doc_scaled(r->ctx, r->label, at, MICRO, MICRO / 1000, (int64_t)MICRO * 1000, "", &out->over));
+	out->spined = at || out->servers;
+	return doc_get(object, "source") ? read_text(r, object, "source", &out->source) : OK;
+}
+
+Status
+fabrics_read(struct reading *r, int n_nodes, const int *most_ports, int64_t *room)
+{
+	const Doc *list;
+	*room = 0;
+	TRY(read_children(r, r->root, "fabrics", &list));
+	if (list->n > LIMIT_FABRICS)
+		return doc_fail(r->ctx, r->label, list, LIMIT, "%d fabrics: want at most %d", list->n, LIMIT_FABRICS);
+	r->n_fabrics = list->n;
+	TRY(TEMP(r->ctx, r->fabric, list->n));
+	for (int i = 0; i < list->n; i++) {
+		struct fabric *f = &r->fabric[i];
+		TRY(read_fabric(r, list->child[i], f));
+		int64_t groups = f->servers ? (n_nodes + f->servers - 1) / f->servers : 1;
+		*room += groups * (f->rails ? most_ports[f->port] : 1) + 1;
+	}
+	return OK;
+}
+
+static Status
+add_switch(struct reading *r, const struct fabric *f, const char *place)
+{
+	char text[2 * LIMIT_ID_BYTES];
+	int v = r->next_fabric++;
+	Vertex *vertex = &r->topo->vertex[v];
+	snprintf(text, sizeof text, "%s%s", f->id, place);
+	if (!topo_id_valid(text))
+		return doc_fail(r->ctx, r->label, f->at, LIMIT, "\"%s\": want ids of at most %d bytes", text, LIMIT_ID_BYTES);
+	*vertex = (Vertex){ .id = arena_text(&r->ctx->run, text, strlen(text)), .kind = VERTEX_SWITCH, .node = -1,
+		.multicast = f->multicast, .reduce = f->reduce };
+	r->named[v] = (struct named){ vertex->id, v, f->at };
+	return vertex->id ? OK : fail_memory(r->ctx);
+}
+
+/* Ports of this kind that files by reference have not joined to a switch of this class already. */
+static Status
+find_ports(struct reading *r, struct fabric *f)
+{
+	bool *taken, *has;
+	TRY(TEMP(r->ctx, taken, r->topo->n_vertices));
+	TRY(TEMP(r->ctx, has, r->topo->n_nodes));
+	for (int l = 0; l < r->n_grafted; l++)
+		if (r->grafted[l].class == f->class)
+			taken[r->grafted[l].from] = taken[r->grafted[l].to] = true;
+	TRY(TEMP(r->ctx, f->vertex, r->next_fabric));
+	for (int v = 0; v < r->next_fabric; v++) {
+		const Vertex *vertex = &r->topo->vertex[v];
+		if (vertex->kind != f->port || vertex->node < 0)
+			continue;
+		has[vertex->node] = true;
+		if (!taken[v])
+			f->vertex[f->n_ports++] = v;
+	}
+	for (int i = 0; i < r->topo->n_nodes; i++)
+		if (!has[i])
+			return doc_fail(r->ctx, r->label, f->at, BAD_INPUT, "node %s has no %s: want one for this fabric", r->topo->node[i],
+			    f->port == VERTEX_GPU ? "GPU" : "NIC");
+	return f->n_ports ? OK : doc_fail(r->ctx, r->label, f->at, BAD_INPUT,
+	    "every port has links of class %s in its file: want one to join", link_class_name(f->class));
+}
+
+/* Vertices come server by server, and so do its ports: the j-th of a server is on rail j of the group of its server. */
+static int
+group_ports(const struct reading *r, const struct fabric *f, int *group, int *rail)
+{
+	int rails = 1, node = -1, server = -1;
+	for (int i = 0; i < f->n_ports; i++) {
+		bool same = r->topo->vertex[f->vertex[i]].node == node;
+		node = r->topo->vertex[f->vertex[i]].node;
+		server += !same;
+		group[i] = f->servers ? server / f->servers : 0;
+		rail[i] = same && f->rails ? rail[i - 1] + 1 : 0;
+		rails = rail[i] >= rails ? rail[i] + 1 : rails;
+	}
+	return rails;
+}
+
+/* A leaf for each rail of each group that has a port on it, in that order, and the spine. */
+static Status
+add_switches(struct reading *r, struct fabric *f)
+{
+	int *group, *rail, *leaf;
+	TRY(TEMP(r->ctx, group, f->n_ports));
+	TRY(TEMP(r->ctx, rail, f->n_ports));
+	TRY(TEMP(r->ctx, f->leaf, f->n_ports));
+	int rails = group_ports(r, f, group, rail), places = (group[f->n_ports - 1] + 1) * rails;
+	TRY(TEMP(r->ctx, leaf, places));
+	for (int i = 0; i < f->n_ports; i++)
+		leaf[group[i] * rails + rail[i]] = 1;
+	f->first = r->next_fabric;
+	for (int p = 0; p < places; p++) {
+		char name[64] = "";
+		if (!leaf[p])
+			continue;
+		leaf[p] = f->n_leaves++;
+		if (f->servers)
+			snprintf(name, sizeof name, "/leaf%d", p / rails);
+		if (f->rails)
+			snprintf(name + strlen(name), sizeof name - strlen(name), "/rail%d", p % rails);
+		TRY(add_switch(r, f, name));
+	}
+	for (int i = 0; i < f->n_ports; i++)
+		f->leaf[i] = leaf[group[i] * rails + rail[i]];
+	f->spined = f->spined && f->n_leaves > 1;
+	return f->spined ? add_switch(r, f, "/spine") : OK;
+}
+
+Status
+fabrics_join(struct reading *r)
+{
+	for (int i = 0; i < r->n_fabrics; i++) {
+		TRY(find_ports(r, &r->fabric[i]));
+		TRY(add_switches(r, &r->fabric[i]));
+	}
+	return OK;
+}
+
+int64_t
+fabrics_links(const struct reading *r)
+{
+	int64_t n = 0;
+	for (int i = 0; i < r->n_fabrics; i++)
+		n += 2 * ((int64_t)r->fabric[i].n_ports + (r->fabric[i].spined ? r->fabric[i].n_leaves : 0));
+	return n;
+}
+
+/* Both ways. */
+static Status
+put_link(struct reading *r, const struct fabric *f, Link link, Link **at)
+{
+	TRY(read_capacity_sum(r, f->at, 2 * link.capacity));
+	*(*at)++ = link;
+	*(*at)++ = (Link){ link.to, link.from, link.class, link.count, link.capacity, link.latency, link.source };
+	return OK;
+}
+
+/* What the fabric says of the ports, or the port of itself, or the file of the class. */
+static Status
+port_capacity(struct reading *r, const struct fabric *f, int v, int64_t *out)
+{
+	int64_t own = r->topo->vertex[v].port, given = r->topo->class[f->class].capacity;
+	*out = f->count * (f->capacity ? f->capacity : own ? own : given);
+	return *out ? OK : doc_missing(r->ctx, r->label, f->at, "capacity", "a number (GB/s), here, of each NIC, or of the class");
+}
+
+static Status
+link_fabric(struct reading *r, const struct fabric *f, Link **at)
+{
+	Link link = { .class = f->class, .latency = f->latency < 0 ? r->topo->class[f->class].latency : f->latency, .source = f->source };
+	int64_t *sum;
+	TRY(TEMP(r->ctx, sum, f->n_leaves));
+	link.count = f->count;
+	for (int i = 0; i < f->n_ports; i++) {
+		link.from = f->vertex[i];
+		link.to = f->first + f->leaf[i];
+		TRY(port_capacity(r, f, f->vertex[i], &link.capacity));
+		TRY(put_link(r, f, link, at));
+		sum[f->leaf[i]] += link.capacity;
+	}
+	link.count = 1;
+	for (int i = 0; f->spined && i < f->n_leaves; i++) {
+		Wide uplink = (Wide)sum[i] * MICRO / f->over;
+		if (uplink < LIMIT_CAPACITY_MIN || uplink > LIMIT_CAPACITY_MAX)
+			return doc_fail(r->ctx, r->label, f->at, LIMIT, "a leaf's uplink: want 0.000001 to 1000000 (GB/s)");
+		link.from = f->first + i;
+		link.to = f->first + f->n_leaves;
+		link.capacity = (int64_t)uplink;
+		TRY(put_link(r, f, link, at));
+	}
+	return OK;
+}
+
+Status
+fabrics_link(struct reading *r, Link *link)
+{
+	for (int i = 0; i < r->n_fabrics; i++)
+		TRY(link_fabric(r, &r->fabric[i], &link));
+	return OK;
+}
