@@ -133,7 +133,7 @@ FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz:
 	$(MAKE) tests B=$(B)/asan CFLAGS="$(SANITIZE_ASAN)"
-	@for f in $(notdir $(FUZZ_SRC:%.c=%)); do \
+	@export FUZZ_TOPOLOGIES=$(CURDIR)/topologies; for f in $(notdir $(FUZZ_SRC:%.c=%)); do \
 		$(B)/asan/tests/fuzz/$$f --seconds $(FUZZ_SECONDS) --seed random tests/fuzz/corpus/$$f/* || exit 1; done
 
 .PHONY: bench

@@ -95,7 +95,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	Topology *topo;
 	Text json = { 0 };
 	ctx_init(&ctx);
-	Status status = topo_read(&ctx, label, NULL, (const char *)data, size, &topo);
+	/* Files by reference are those of blinkc, if the caller says where they are. */
+	const char *dirs[] = { getenv("FUZZ_TOPOLOGIES"), NULL };
+	Status status = topo_read(&ctx, label, dirs[0] ? dirs : NULL, (const char *)data, size, &topo);
 	if (status != OK) {
 		judge_refusal(&ctx, status, 1u << BAD_INPUT | 1u << LIMIT, label);
 	} else {

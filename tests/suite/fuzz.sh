@@ -4,6 +4,7 @@
 . tests/lib.sh
 
 seconds=10
+export FUZZ_TOPOLOGIES=$top/topologies
 for source in tests/fuzz/fuzz_*.c; do
 	name=$(basename "$source" .c)
 	target=$build/asan/tests/fuzz/$name

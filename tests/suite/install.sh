@@ -25,6 +25,8 @@ if flags=$(pkg-config --cflags --libs blink); then
 	# shellcheck disable=SC2086 # a list of words
 	expect "examples/allreduce.c builds against it" "${CC:-cc}" -Wall -Werror examples/allreduce.c -o "$work/example" $flags
 	"$root/usr/bin/blinkc" -q "$root/usr/share/blinkc/topologies/dgx1v.xml" -o "$work/s.json" || not_ok "installed blinkc: exit $?"
+	printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="dgx1v.xml" count="2"/></topology>' >"$work/t.xml"
+	expect "a topology that is installed, by reference" "$root/usr/bin/blinkc" convert "$work/t.xml" -o "$work/flat.json"
 	expect "the example runs" env LD_LIBRARY_PATH="$root/usr/lib" "$work/example" "$work/s.json"
 	expect "installed blink-perf runs" "$root/usr/bin/blink-perf" "$work/s.json" -b 1K -e 1K -n 1
 	if command -v g++ >/dev/null; then

@@ -24,6 +24,9 @@ COMMANDS = {
     "compile over PCIe": ["-q", "-c", "reduce", "-g", "0,1,4", "-l", "pcie,qpi", "topologies/dgx1v.json", "-o", "x.json"],
     "check": ["check", f"{work}/schedule.json"],
     "convert XML": ["convert", "topologies/dgx1v.xml", "-o", "x.json"],
+    "convert a cluster": ["convert", "tests/fuzz/corpus/fuzz_topology/cluster.xml", "-o", "x.json"],
+    "compile a cluster": ["-q", "-g", "s0/gpu1,s1/gpu5,g0", "tests/fuzz/corpus/fuzz_topology/cluster.xml", "-o", "x.json"],
+    "synthetic": ["topology", "--synthetic", "server:2 gpu:2 mesh:50 nic:1@12.5 pcie:12 rails leaf:1", "-o", "x.xml"],
     "convert JSON": ["convert", "topologies/dgx1v.json", "-o", "x.xml"],
     "a bad file": ["tests/bad/topology/end-tag-wrong.xml", "-o", "x.json"],
 }

@@ -1,0 +1,119 @@
+# Clusters: files by reference and fabrics, against a program that spells them out; the way to the network; generated and synthetic
+# topologies; servers without a NIC.
+. tests/lib.sh
+
+canonical() { "$blinkc" convert "$1" --format canonical; }
+
+# flat NAME FILE: FILE is what expand.py makes of it, there and back in both spellings
+flat() {
+	oracle expand "$2" topologies >"$work/flat.json" || not_ok "$1: expand.py: exit $?"
+	canonical "$2" >"$work/a" 2>"$work/err" || { not_ok "$1: $(cat "$work/err")"; return; }
+	canonical "$work/flat.json" >"$work/b"
+	"$blinkc" convert "$2" -o "$work/again.xml" && canonical "$work/again.xml" >"$work/c"
+	"$blinkc" convert "$2" -o "$work/again.json" && canonical "$work/again.json" >"$work/d"
+	if cmp "$work/a" "$work/b" && cmp "$work/a" "$work/c" && cmp "$work/a" "$work/d"; then ok "$1 is what it stands for"; else
+		not_ok "$1: expand.py says otherwise, or not the same after convert"; fi
+}
+
+mkdir "$work/racks"
+cp topologies/dgx1v.json "$work/racks/server.json"
+cat >"$work/racks/rack.xml" <<'END'
+<topology format="blink-topology" version="1" name="rack">
+  <class name="net" capacity="12.5" latency="2"/>
+  <node id="s" file="server.json" count="3"/>
+  <fabric id="leaf"/>
+</topology>
+END
+cat >"$work/rows.json" <<'END'
+{ "format": "blink-topology", "version": 1, "name": "rows",
+  "classes": [{ "name": "net", "capacity": 10 }, { "name": "nvlink", "capacity": 20, "source": "none" }],
+  "nodes": [
+    { "id": "r", "file": "racks/rack.xml", "count": 2 },
+    { "id": "own", "gpus": [{ "id": "g0" }], "nics": [{ "id": "n0", "capacity": 25 }] },
+    { "id": "p", "file": "dgx1p.json" } ],
+  "switches": [{ "id": "spine" }],
+  "fabrics": [{ "id": "ib", "rails": true, "servers": 2, "oversubscription": 3, "latency": 0.7 }],
+  "links": [
+    { "from": "g0", "to": "n0", "class": "pcie", "capacity": 12 },
+    { "from": "r0/leaf", "to": "spine", "class": "net", "capacity": 50 },
+    { "from": "r1/leaf", "to": "spine", "class": "net", "capacity": 50, "duplex": "simplex" } ] }
+END
+for f in "$work/rows.json" "$work/racks/rack.xml" tests/fuzz/corpus/fuzz_topology/fabric.json tests/fuzz/corpus/fuzz_topology/cluster.xml; do
+	flat "$(basename "$f")" "$f"
+done
+for f in topologies/*.xml; do
+	if grep -q '<fabric\|<node [^>]*file=' "$f"; then flat "$f" "$f"; fi
+done
+(cd "$work/racks" && canonical - <rack.xml) >"$work/a" 2>&1
+canonical "$work/racks/rack.xml" >"$work/b"
+if cmp -s "$work/a" "$work/b"; then ok "files by reference from standard input"; else not_ok "standard input: $(head -c 200 "$work/a")"; fi
+
+# ---- generated ----
+
+for options in "" "--nic-rate 25" "--rails" "--rails --oversubscription 2" "--leaf 2" "--leaf 2 --oversubscription 3 --nic-rate 6.25" "--rails --leaf 3"; do
+	# shellcheck disable=SC2086 # a list of options
+	"$blinkc" topology --servers 4 topologies/dgx1v.xml $options --format cluster -o "$work/cluster.json" 2>"$work/err" &&
+		"$blinkc" topology --servers 4 topologies/dgx1v.xml $options --format canonical -o "$work/a" 2>"$work/err" &&
+		oracle expand "$work/cluster.json" topologies >"$work/flat.json" && canonical "$work/flat.json" >"$work/b"
+	if cmp "$work/a" "$work/b" 2>>"$work/err" && [ "$(wc -c <"$work/cluster.json")" -lt 400 ]; then ok "4 servers $options"; else not_ok "4 servers $options: $(cat "$work/err")"; fi
+done
+expect "a cluster file validates" oracle validate schemas/topology.schema.json "$work/cluster.json" "$work/rows.json"
+expect "so does XML" xmllint --noout --nonet --schema schemas/topology.xsd "$work/racks/rack.xml"
+expect_exit "no number of servers" 2 "$blinkc" topology topologies/dgx1v.xml
+expect_exit "servers of standard input" 2 "$blinkc" topology --servers 2 -
+expect_exit "a rate that is none" 2 "$blinkc" topology --servers 2 --nic-rate 0 topologies/dgx1v.xml
+expect_exit "a server without a NIC" 3 "$blinkc" topology --servers 2 tests/fuzz/corpus/fuzz_topology/direct.json
+
+# ---- synthetic ----
+
+# rate WANT ARGUMENTS...: the allreduce runs at so many GB/s, which is the bound
+rate() {
+	local want=$1 got
+	shift
+	"$blinkc" "$@" -o "$work/s.json" 2>"$work/err"
+	got=$(awk '/^rate/ { r = $2 } /^ratio/ { print r, $2 }' "$work/err")
+	if [ "$got" = "$want 1.000" ] && oracle replay "$work/s.json" >/dev/null; then ok "$*: $want GB/s"; else
+		not_ok "$*: $got, want $want 1.000: $(head -c 200 "$work/err")"; fi
+}
+# A partition into servers with C each to the network: n C / (2 (n - 1)); into GPUs in a server: as many links between parts.
+rate 133.333 --synthetic "server:4 gpu:8 switch:300 net:25"
+rate 133.333 --synthetic "server:4 gpu:8 switch:300 nic:8@25 pcie:50"
+rate 96 --synthetic "server:2 gpu:8 switch:300 nic:4@25 pcie:24"
+rate 66.6667 --synthetic "server:4 gpu:8 switch:300 nic:8@25 pcie:50 rails leaf:2 oversubscription:6"
+rate 133.333 --synthetic "server:4 gpu:8 switch:300 nic:8@25 pcie:50 rails"
+rate 40 --synthetic "gpu:4 mesh:20"
+rate 50 --synthetic "gpu:5 ring:40"
+rate 300 --synthetic "gpu:4 switch:300 multicast reduce"
+rate 12 --synthetic "gpu:2 pcie:12"
+for line in "" "server:2" "gpu:0" "gpu:x" "gpu:8 gpu:8" "gpu:8 nic:2@25" "gpu:8 nic:2 pcie:12" "gpu:8 rails" "gpu:8 rails:1 net:25" "gpu:8 colour:1" \
+	"gpu:8 net:25 nic:1@1 pcie:1" "gpu:4 switch:-1" "gpu:8 switch:1e99"; do
+	expect_exit "--synthetic \"$line\"" 2 "$blinkc" --synthetic "$line"
+done
+expect_exit "--synthetic past a limit" 4 "$blinkc" --synthetic "server:4096 gpu:2"
+expect_exit "--synthetic and a file" 2 "$blinkc" --synthetic gpu:2 topologies/dgx1v.xml
+
+# ---- the way to the network ----
+
+printf '<topology format="blink-topology" version="1" name="two"><class name="net" capacity="12.5"/><node id="s" file="dgx1v.xml" count="2"/><node id="t" file="dgx1p.xml"/><fabric/></topology>' >"$work/three.xml"
+"$blinkc" convert "$work/three.xml" -o "$work/machine.json"
+for gpus in 0,1,2,11,12,13,14,15 0,8 1,2,5,9 0,7,8,15 3,4,11,12,13 0,1,2,3,4,5,6,7,8 4,9,16,23 0,1,2,3,8,9,10,11,16,17,18,19; do
+	for c in allreduce gather; do
+		"$blinkc" -q "$work/three.xml" -g $gpus -c $c -o "$work/$c-$gpus.json" || not_ok "$gpus $c: exit $?"
+	done
+	expect "GPUs $gpus, replayed" oracle replay "$work/allreduce-$gpus.json" "$work/gather-$gpus.json"
+	expect "GPUs $gpus reach their NICs" oracle access "$work/machine.json" "$work/allreduce-$gpus.json"
+done
+for seed in $(seq 1 30); do
+	oracle random_servers "$seed" >"$work/t.json"
+	"$blinkc" convert "$work/t.json" -o "$work/machine.json" || not_ok "random servers $seed: exit $?"
+	gpus=$(oracle random_servers "$seed" --job)
+	"$blinkc" -q "$work/t.json" -l nvlink,net -g "$gpus" -c allgather -o "$work/s.json" 2>"$work/err" || not_ok "random servers $seed: $(cat "$work/err")"
+	expect "random servers $seed reach their NICs" oracle access "$work/machine.json" "$work/s.json"
+done
+
+printf '<topology format="blink-topology" version="1" name="t"><class name="nvlink" capacity="25"/><class name="net" capacity="12.5"/>
+<node id="a"><gpu id="g0"/><gpu id="g1"/><nic id="n0"/></node><node id="b"><gpu id="g2"/></node><switch id="ib"/>
+<link from="g0" to="g1" class="nvlink"/><link from="g0" to="n0" class="pcie" capacity="12"/><link from="n0" to="ib" class="net"/></topology>' >"$work/t.xml"
+expect_exit "a server without a NIC, in a job" 5 "$blinkc" "$work/t.xml"
+if grep -q 'server b has no NIC' "$work/err"; then ok "says so"; else not_ok "says $(cat "$work/err")"; fi
+expect "and without it" "$blinkc" -q "$work/t.xml" -g g0,g1 -o "$work/s.json"
