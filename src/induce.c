@@ -1,4 +1,4 @@
-/* The topology of a job: a subset of the GPUs, in the order given, and the link classes it may use. */
+/* The topology of a job: a subset of the GPUs, in the order given, and the link classes it may use; which those are by default. */
 #include "passes.h"
 
 #include <string.h>
@@ -119,9 +119,30 @@ copy_links(Ctx *ctx, const Topology *topo, const bool *keep, const int *new_of, 
 	return OK;
 }
 
+/* What keeps a rank from others: perhaps its server has no way to any other server at all. */
+static Status
+fail_connected(Ctx *ctx, const Topology *job, const Topology *machine, const int *gpu, int from, int to)
+{
+	int ends[2] = { from, to };
+	for (int i = 0; i < 2; i++) {
+		int node = machine->vertex[gpu[ends[i]]].node;
+		bool leads_out = machine->vertex[gpu[from]].node == machine->vertex[gpu[to]].node, nic = false;
+		for (int l = 0; l < machine->n_links; l++)
+			leads_out |= (machine->vertex[machine->link[l].from].node == node) != (machine->vertex[machine->link[l].to].node == node);
+		for (int v = 0; v < machine->n_vertices; v++)
+			nic |= machine->vertex[v].node == node && machine->vertex[v].kind == VERTEX_NIC;
+		if (!leads_out && node >= 0)
+			return fail(ctx, INFEASIBLE, "%s: no path from %s to %s: server %s has no %s: want GPUs that the links in use connect",
+			    job->name, job->vertex[from].id, job->vertex[to].id, machine->node[node],
+			    nic ? "link from a NIC to a network" : "NIC, and no other link to other servers");
+	}
+	return fail(ctx, INFEASIBLE, "%s: no path from %s to %s: want GPUs that the links in use connect", job->name,
+	    job->vertex[from].id, job->vertex[to].id);
+}
+
 /* Every rank reaches every other if rank 0 does, along links and against them. */
 static Status
-check_connected(Ctx *ctx, const Topology *job)
+check_connected(Ctx *ctx, const Topology *job, const Topology *machine, const int *gpu)
 {
 	int *queue;
 	bool *seen;
@@ -146,19 +167,20 @@ check_connected(Ctx *ctx, const Topology *job)
 		}
 		for (int r = 0; r < job->n_ranks; r++)
 			if (!seen[r])
-				return fail(ctx, INFEASIBLE, "%s: no path from %s to %s: want GPUs that the links in use connect",
-				    job->name, job->vertex[against ? r : 0].id, job->vertex[against ? 0 : r].id);
+				return fail_connected(ctx, job, machine, gpu, against ? r : 0, against ? 0 : r);
 	}
 	return OK;
 }
 
 Status
-topo_induce(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned classes, Topology **out)
+topo_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, Topology **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
+	const Topology *topo;
 	Topology *job;
 	bool *keep;
 	int *new_of;
+	TRY(topo_access(ctx, machine, gpu, n, classes, &topo));
 	TRY(NEW(ctx, job, 1));
 	TRY(TEMP(ctx, keep, (size_t)topo->n_vertices + (size_t)topo->n_links));
 	TRY(TEMP(ctx, new_of, topo->n_vertices));
@@ -166,12 +188,83 @@ topo_induce(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned clas
 	job->source = topo->source;
 	job->digest = topo->digest;
 	memcpy(job->class, topo->class, sizeof job->class);
-	TRY(mark_kept(ctx, topo, gpu, n, classes, keep));
+	/* Of what leads to the network every link is in use, whatever its class. */
+	TRY(mark_kept(ctx, topo, gpu, n, topo == machine ? classes : ~0u, keep));
 	TRY(copy_vertices(ctx, topo, gpu, n, keep, new_of, job));
 	TRY(copy_links(ctx, topo, keep, new_of, job));
 	TRY(topo_index(ctx, job));
-	TRY(check_connected(ctx, job));
+	TRY(check_connected(ctx, job, machine, gpu));
 	arena_release(&ctx->scratch, mark);
 	*out = job;
+	return OK;
+}
+
+/* ---- choice of link classes ---- */
+
+/* Do the links of `classes` lead from every chosen GPU to every other, through any CPU, switch or NIC but through no
+ * GPU that was not chosen? Vertices reached from the first one along links, and against them. */
+static bool
+connects(const Topology *topo, const bool *chosen, int start, int n, unsigned classes, int *queue, bool *seen)
+{
+	for (int against = 0; against < 2; against++) {
+		int head = 0, tail = 0, ranks = 0;
+		memset(seen, 0, (size_t)topo->n_vertices * sizeof *seen);
+		queue[tail++] = start;
+		seen[start] = true;
+		while (head < tail) {
+			int v = queue[head++];
+			const int *first = against ? topo->first_in : topo->first_out;
+			const int *list = against ? topo->in : topo->out;
+			ranks += v < topo->n_ranks;
+			for (int i = first[v]; i < first[v + 1]; i++) {
+				const Link *link = &topo->link[list[i]];
+				int w = against ? link->from : link->to;
+				if (!(classes >> link->class & 1) || seen[w] || (w < topo->n_ranks && !chosen[w]))
+					continue;
+				seen[w] = true;
+				queue[tail++] = w;
+			}
+		}
+		if (ranks < n)
+			return false;
+	}
+	return true;
+}
+
+Status
+topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned *out)
+{
+	int64_t fastest[N_LINK_CLASSES] = { 0 };
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	bool *chosen, *seen;
+	int *queue;
+	TRY(TEMP(ctx, chosen, topo->n_vertices));
+	for (int i = 0; i < n; i++)
+		chosen[gpu[i]] = true;
+	for (int l = 0; l < topo->n_links; l++)
+		if (topo->link[l].capacity > fastest[topo->link[l].class])
+			fastest[topo->link[l].class] = topo->link[l].capacity;
+	unsigned best = 0, all = 0;
+	for (int c = 0; c < N_LINK_CLASSES; c++)
+		all |= fastest[c] ? 1u << c : 0;
+	/* The network joins what connects a server; by itself it would leave the faster links inside unused. */
+	for (int with_net = 0; with_net < 2 && !best; with_net++) {
+		int64_t best_capacity = 0;
+		for (int c = 0; c < N_LINK_CLASSES; c++) {
+			unsigned classes = 1u << c | (with_net ? 1u << LINK_NET : 0);
+			const Topology *reach;
+			if (c == LINK_NET || fastest[c] <= best_capacity)
+				continue;
+			TRY(topo_access(ctx, topo, gpu, n, classes, &reach));
+			TRY(TEMP(ctx, seen, reach->n_vertices));
+			TRY(TEMP(ctx, queue, reach->n_vertices));
+			if (connects(reach, chosen, gpu[0], n, reach == topo ? classes : ~0u, queue, seen)) {
+				best = classes;
+				best_capacity = fastest[c];
+			}
+		}
+	}
+	arena_release(&ctx->scratch, mark);
+	*out = best ? best : all;
 	return OK;
 }

@@ -46,16 +46,23 @@ Status topo_digest(Ctx *ctx, const Topology *topo, const char **out);
  * gpu: n_ranks entries. Fails: BAD_INPUT unknown, duplicate or none. */
 Status topo_select(Ctx *ctx, const Topology *topo, const char *gpus, int *gpu, int *n);
 
-/* Link classes to use for these GPUs, as a bit set: the fastest class that connects them by itself; else the fastest that
- * does so together with the network; else all. */
-Status topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned *out);
+/* ---- access.c ------------------------------------------------------------------------------------------ */
+
+/* A job of these GPUs that uses the network (net is in `classes`) but not all links that lead to its NICs: a topology of the links
+ * in use, with directed copies of CPUs, switches and NICs, "plx0:out" and "plx0:in", on the way to the nearest NICs and from
+ * them. GPUs keep their numbers. *out: topo itself where nothing is to be copied. Fails: BAD_INPUT, LIMIT for ids of copies. */
+Status topo_access(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned classes, const Topology **out);
 
 /* ---- induce.c ------------------------------------------------------------------------------------------ */
 
 /* The topology of a job: `gpu[0 .. n-1]` become ranks 0 .. n-1, other GPUs and their links go; of the links those of
- * `classes` (bit set) stay; CPUs, switches and NICs that lead nowhere go. Keeps name and digest.
- * Fails: INFEASIBLE some rank cannot reach some other, naming both. */
-Status topo_induce(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned classes, Topology **out);
+ * `classes` (bit set) stay, and with net those on the way to it (topo_access); CPUs, switches and NICs that lead nowhere go.
+ * Keeps name and digest. Fails: INFEASIBLE some rank cannot reach some other, naming both. */
+Status topo_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, Topology **out);
+
+/* Link classes to use for these GPUs, as a bit set: the fastest class that connects them by itself; else the fastest that
+ * does so together with the network, and the way to it; else all. */
+Status topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned *out);
 
 /* ---- symmetry.c ---------------------------------------------------------------------------------------- */
 
