@@ -75,6 +75,18 @@ topology_dirs(void)
 	return dirs;
 }
 
+/* The topology that a verb is given, as text: a file, or what a line describes. */
+static Status
+input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
+{
+	bool synthetic = opt->value[OPT_SYNTHETIC];
+	if (opt->n_files != !synthetic)
+		return fail(ctx, USAGE, "%d topology files: want %s; blinkc --help tells more", opt->n_files,
+		    synthetic ? "none with --synthetic" : "one");
+	*label = synthetic ? "--synthetic" : opt->file[0];
+	return synthetic ? synthetic_text(ctx, opt->value[OPT_SYNTHETIC], out) : file_read(ctx, *label, out);
+}
+
 /* ---- compile ---- */
 
 static Status
@@ -90,14 +102,14 @@ parse_fraction(Ctx *ctx, const char *name, const char *text, Frac lo, Frac hi, F
 }
 
 static Status
-parse_count(Ctx *ctx, const char *name, const char *text, int *out)
+parse_count(Ctx *ctx, const char *name, const char *text, int most, int *out)
 {
 	int64_t value;
 	if (!text)
 		return OK;
 	if (strspn(text, "0123456789") != strlen(text) || !decimal_parse(text, strlen(text), 1, &value) || value < 1
-	    || value > LIMIT_TREES)
-		return fail(ctx, USAGE, "--%s: %.40s: want a whole number, 1 to %d", name, text, LIMIT_TREES);
+	    || value > most)
+		return fail(ctx, USAGE, "--%s: %.40s: want a whole number, 1 to %d", name, text, most);
 	*out = (int)value;
 	return OK;
 }
@@ -180,8 +192,8 @@ parse_request(Ctx *ctx, const Options *opt, Request *ask)
 		TRY(parse_fraction(ctx, "epsilon", opt->value[OPT_EPSILON], (Frac){ 1, 1000 }, (Frac){ 49, 100 }, &ask->epsilon));
 	if (opt->value[OPT_TOLERANCE])
 		TRY(parse_fraction(ctx, "tolerance", opt->value[OPT_TOLERANCE], FRAC_ZERO, (Frac){ 99, 100 }, &ask->tolerance));
-	TRY(parse_count(ctx, "max-depth", opt->value[OPT_MAX_DEPTH], &ask->max_depth));
-	TRY(parse_count(ctx, "max-trees", opt->value[OPT_MAX_TREES], &ask->max_trees));
+	TRY(parse_count(ctx, "max-depth", opt->value[OPT_MAX_DEPTH], LIMIT_TREES, &ask->max_depth));
+	TRY(parse_count(ctx, "max-trees", opt->value[OPT_MAX_TREES], LIMIT_TREES, &ask->max_trees));
 	if (mwu && (ask->max_depth || ask->max_trees || opt->value[OPT_PARETO]))
 		return fail(ctx, USAGE, "--packing: mwu: want exact with --max-depth, --max-trees or --pareto");
 	if (opt->value[OPT_PARETO] && (opt->value[OPT_OUTPUT] || opt->value[OPT_FORMAT]))
@@ -384,13 +396,12 @@ static Status
 compile_file(Ctx *ctx, const Options *opt)
 {
 	static const char *const formats[] = { "json", "cu", NULL };
-	const char *format;
+	const char *format, *label;
 	Text in = { 0 }, json = { 0 }, value[4] = { { 0 } };
-	if (opt->n_files != 1)
-		return fail(ctx, USAGE, "%d topology files: want one; blinkc --help tells more", opt->n_files);
 	TRY(choose_format(ctx, opt, formats, "json", &format));
-	TRY(file_read(ctx, opt->file[0], &in));
-	Status status = compile_text(ctx, opt, format, opt->file[0], &in, value, &json);
+	Status status = input_topology(ctx, opt, &label, &in);
+	if (status == OK)
+		status = compile_text(ctx, opt, format, label, &in, value, &json);
 	text_free(&in);
 	text_free(&json);
 	for (int i = 0; i < 4; i++)
@@ -455,8 +466,10 @@ convert_topology(Ctx *ctx, const char *format, const char *label, const Text *in
 		emit_topo_json(topo, &out);
 	else if (strcmp(format, "xml") == 0)
 		emit_topo_xml(topo, &out);
-	else
+	else if (strcmp(format, "canonical") == 0)
 		emit_topo_canonical(topo, &out);
+	else
+		text_add(&out, in->data, in->size);
 	Status status = file_write(ctx, path, &out);
 	text_free(&out);
 	return status;
@@ -476,15 +489,66 @@ static Status
 convert_file(Ctx *ctx, const Options *opt)
 {
 	static const char *const formats[] = { "json", "xml", "canonical", "cu", NULL };
-	const char *format, *path = opt->value[OPT_OUTPUT] ? opt->value[OPT_OUTPUT] : "-";
+	const char *format, *label, *path = opt->value[OPT_OUTPUT] ? opt->value[OPT_OUTPUT] : "-";
 	Text in = { 0 };
-	if (opt->n_files != 1)
-		return fail(ctx, USAGE, "%d files: want one", opt->n_files);
 	TRY(choose_format(ctx, opt, formats, "json", &format));
-	TRY(file_read(ctx, opt->file[0], &in));
-	Status status = strcmp(format, "cu") == 0 ? convert_schedule(ctx, format, opt->file[0], &in, path)
-	    : convert_topology(ctx, format, opt->file[0], &in, path);
+	Status status = input_topology(ctx, opt, &label, &in);
+	if (status == OK)
+		status = strcmp(format, "cu") == 0 ? convert_schedule(ctx, format, label, &in, path)
+		    : convert_topology(ctx, format, label, &in, path);
 	text_free(&in);
+	return status;
+}
+
+/* ---- topology ---- */
+
+static Status
+parse_gb(Ctx *ctx, const char *name, const char *text, const char *unit, int64_t lo, int64_t hi, int64_t *out)
+{
+	if (text && (!decimal_parse(text, strlen(text), BYTES_PER_GB, out) || *out < lo || *out > hi))
+		return fail(ctx, USAGE, "--%s: %.40s: want a number, %g to %g%s", name, text, (double)lo / 1e9, (double)hi / 1e9, unit);
+	return OK;
+}
+
+static Status
+parse_cluster(Ctx *ctx, const Options *opt, ClusterRequest *ask)
+{
+	const char *path = opt->n_files == 1 ? opt->file[0] : "", *slash = strrchr(path, '/');
+	static char name[256];
+	*ask = (ClusterRequest){ .name = name, .file = slash ? slash + 1 : path, .rails = opt->value[OPT_RAILS] };
+	if (opt->n_files != 1 || strcmp(path, "-") == 0)
+		return fail(ctx, USAGE, "%d topology files: want one, of a server, and not -", opt->n_files);
+	if (!opt->value[OPT_SERVERS])
+		return fail(ctx, USAGE, "--servers: missing: want a whole number, 1 to %d", LIMIT_NODES);
+	TRY(parse_count(ctx, "servers", opt->value[OPT_SERVERS], LIMIT_NODES, &ask->servers));
+	TRY(parse_count(ctx, "leaf", opt->value[OPT_LEAF], LIMIT_NODES, &ask->leaf));
+	TRY(parse_gb(ctx, "nic-rate", opt->value[OPT_NIC_RATE], " (GB/s)", LIMIT_CAPACITY_MIN, LIMIT_CAPACITY_MAX, &ask->nic_rate));
+	TRY(parse_gb(ctx, "oversubscription", opt->value[OPT_OVERSUBSCRIPTION], "", BYTES_PER_GB / 1000, BYTES_PER_GB * 1000,
+	    &ask->oversubscription));
+	snprintf(name, sizeof name, "%d x %.*s", ask->servers, (int)strcspn(ask->file, "."), ask->file);
+	return OK;
+}
+
+/* A cluster file beside the server's own, which is then read like any other. */
+static Status
+topology_file(Ctx *ctx, const Options *opt)
+{
+	static const char *const formats[] = { "json", "xml", "canonical", "cluster", NULL };
+	const char *format, *path = opt->value[OPT_OUTPUT] ? opt->value[OPT_OUTPUT] : "-", *label;
+	ClusterRequest ask;
+	Text text = { 0 };
+	Status status = OK;
+	TRY(choose_format(ctx, opt, formats, "json", &format));
+	if (opt->value[OPT_SYNTHETIC]) {
+		status = input_topology(ctx, opt, &label, &text);
+	} else {
+		TRY(parse_cluster(ctx, opt, &ask));
+		label = opt->file[0];
+		emit_cluster(&ask, &text);
+	}
+	if (status == OK)
+		status = convert_topology(ctx, format, label, &text, path);
+	text_free(&text);
 	return status;
 }
 
@@ -494,6 +558,7 @@ static const struct verb verbs[] = {
 	{ "compile", COMPILE, "[options] TOPOLOGY", "plan a schedule for a topology file (the verb may be left out)", compile_file },
 	{ "check", CHECK, "[options] SCHEDULE...", "replay schedules exactly; recompute rate and bound", check_file },
 	{ "convert", CONVERT, "[options] FILE", "write a topology in its other spelling, or a schedule as source code", convert_file },
+	{ "topology", TOPOLOGY, "[options] SERVER", "write the topology of a cluster of servers, or of what --synthetic says", topology_file },
 };
 
 enum { N_VERBS = sizeof verbs / sizeof *verbs };

@@ -4,12 +4,12 @@
 
 #include "base/status.h"
 
-enum { COMPILE = 1, CHECK = 2, CONVERT = 4 };	/* verbs, as bits */
+enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8 };	/* verbs, as bits */
 
 /* name, letter, argument or NULL, verbs it belongs to, help */
 #define OPTION_LIST(X)                                                                                                 \
-	X(OPT_OUTPUT, "output", 'o', "FILE", COMPILE | CONVERT, "write FILE; - is standard output (default)")          \
-	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT, "compile: json or cu; convert: json, xml or canonical of a topology, cu of a schedule; default: by the ending of FILE, json on standard output") \
+	X(OPT_OUTPUT, "output", 'o', "FILE", COMPILE | CONVERT | TOPOLOGY, "write FILE; - is standard output (default)")          \
+	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY, "compile: json or cu; convert: json, xml or canonical of a topology, cu of a schedule; topology: json, xml, canonical, or cluster, which names the server's file; default: by the ending of FILE, json on standard output") \
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE, "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall")              \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE, "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU")  \
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
@@ -22,10 +22,16 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4 };	/* verbs, as bits */
 	X(OPT_PARETO, "pareto", 0, NULL, COMPILE, "print the best rate for each number of trees and depth; write no schedule") \
 	X(OPT_NO_MINIMISE, "no-minimise", 0, NULL, COMPILE, "keep all trees that the planner comes to; look for no fewer") \
 	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE, "plan for about TIME at most, as 10s or 500ms, and write the best schedule so far; its bytes then depend on the machine") \
+	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY, "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
+	X(OPT_SERVERS, "servers", 0, "N", TOPOLOGY, "so many servers as the file's")                                   \
+	X(OPT_NIC_RATE, "nic-rate", 0, "X", TOPOLOGY, "GB/s of each NIC's port, each way; default: as the server's file says") \
+	X(OPT_RAILS, "rails", 0, NULL, TOPOLOGY, "the first NICs of all servers go to one leaf switch, the second to another, and so on") \
+	X(OPT_LEAF, "leaf", 0, "N", TOPOLOGY, "N servers to a leaf switch, or with --rails to one for each rail; a spine joins them") \
+	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK, "no summary")                                                \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE, "say what each phase finds")                                     \
-	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT, "print this help")                                   \
-	X(OPT_VERSION, "version", 'V', NULL, COMPILE | CHECK | CONVERT, "print the version")
+	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY, "print this help")                                   \
+	X(OPT_VERSION, "version", 'V', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY, "print the version")
 
 enum {
 #define X(name, text, letter, argument, verbs, help) name,

@@ -14,10 +14,24 @@
  * *out: passes topo_check; has a digest. Fails: BAD_INPUT, LIMIT, NO_MEMORY; IO a file by reference cannot be read. */
 Status topo_read(Ctx *ctx, const char *label, const char *const *dirs, const char *data, size_t size, Topology **out);
 
+/* A topology file, as text, of what a line asks for: "server:4 gpu:8 switch:300 net:25" (blinkc(1)). Appended to *out.
+ * Fails: USAGE, naming the item; LIMIT. */
+Status synthetic_text(Ctx *ctx, const char *line, Text *out);
+
 /* A schedule file (blink-schedule(5)); trusts nothing in it.
  * *out: passes sched_check: well formed, not yet right (sched_verify); achieved and bound are recomputed.
  * Fails: BAD_INPUT, LIMIT, NO_MEMORY; UNVERIFIED where the certificate proves nothing. */
 Status sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule **out);
+
+/* A cluster of servers that are alike. */
+typedef struct {
+	const char *name, *file;	/* file: of one server, beside the cluster's own */
+	int servers;
+	int64_t nic_rate;		/* bytes/s of each NIC's port; 0: as the server's file says */
+	bool rails;
+	int leaf;			/* servers of a leaf switch; 0: all */
+	int64_t oversubscription;	/* times 1e9; 0: not said */
+} ClusterRequest;
 
 /* ---- topo.c -------------------------------------------------------------------------------------------- */
 
@@ -249,6 +263,7 @@ Status lower(Ctx *ctx, const Schedule *sched, Program **out);
 void emit_topo_json(const Topology *topo, Text *out);
 void emit_topo_xml(const Topology *topo, Text *out);
 void emit_topo_canonical(const Topology *topo, Text *out);	/* what the digest is of */
+void emit_cluster(const ClusterRequest *ask, Text *out);
 void emit_sched_json(const Schedule *sched, Text *out);
 Status emit_cu(Ctx *ctx, const Program *prog, const char *digest, Text *out);	/* digest: of the schedule's JSON */
 
