@@ -44,7 +44,7 @@ typedef enum {
 
 /* name in files, what it is */
 #define LINK_CLASS_LIST(X)                                                     \
-	X(LINK_NVLINK, "nvlink", "NVLink between GPUs, or from a GPU to an NVSwitch") \
+	X(LINK_NVLINK, "nvlink", "NVLink between GPUs, or from a GPU to an NVSwitch or a POWER CPU") \
 	X(LINK_XGMI, "xgmi", "AMD Infinity Fabric between GPUs")               \
 	X(LINK_C2C, "c2c", "NVLink-C2C between a GPU and its CPU")             \
 	X(LINK_PCIE, "pcie", "PCI Express")                                    \

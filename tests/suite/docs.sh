@@ -104,6 +104,18 @@ done <"$work/rows"
 rings=$(sed -n 's/ of 46 on DGX-1V have no ring$//p' "$work/rows")
 expect "README.md: $rings of the 46 sets have no ring" grep -qE "46 different connected sets.* $rings have no ring" <(tr '\n' ' ' <README.md)
 
+# ---- machines ----
+
+summary() {	# FILE COLLECTIVE: GPUs, links, and the rate where it is the bound
+	"$blinkc" "$1" -c "$2" -o /dev/null 2>&1 | awk '/^topology/ { gpus = $3; sub(/.*links: /, ""); links = $0 } /^rate/ { rate = $2 }
+		/^ratio/ { print gpus " | " links " | " ($2 == "1.000" ? rate : "not at the bound") }'
+}
+for t in topologies/*.xml; do
+	allreduce=$(summary "$t" allreduce)
+	expect "README.md: the row of $t" grep -qF "| $(summary "$t" allgather) | ${allreduce##* } |" \
+		<(grep -F "| [$(basename "$t" .xml)]($t) | " README.md)
+done
+
 # ---- options ----
 
 # same NAME ONE OTHER: two lists of words, in any order
