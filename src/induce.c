@@ -231,14 +231,46 @@ connects(const Topology *topo, const bool *chosen, int start, int n, unsigned cl
 	return true;
 }
 
+static int
+root_of(int *parent, int v)
+{
+	while (parent[v] != v)
+		v = parent[v] = parent[parent[v]];
+	return v;
+}
+
+/* Do links of one class connect the chosen GPUs of each server, whatever their direction? part, first: work space. */
+static bool
+connects_servers(const Topology *topo, const bool *chosen, const int *gpu, int n, LinkClass class, int *part, int *first)
+{
+	for (int v = 0; v < topo->n_vertices; v++)
+		part[v] = v;
+	for (int l = 0; l < topo->n_links; l++) {
+		const Link *link = &topo->link[l];
+		bool other = (link->from < topo->n_ranks && !chosen[link->from]) || (link->to < topo->n_ranks && !chosen[link->to]);
+		if (link->class == class && !other)
+			part[root_of(part, link->from)] = root_of(part, link->to);
+	}
+	memset(first, -1, (size_t)topo->n_nodes * sizeof *first);
+	for (int i = 0; i < n; i++) {
+		int *other = &first[topo->vertex[gpu[i]].node];
+		if (*other >= 0 && root_of(part, *other) != root_of(part, gpu[i]))
+			return false;
+		*other = gpu[i];
+	}
+	return true;
+}
+
 Status
 topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned *out)
 {
 	int64_t fastest[N_LINK_CLASSES] = { 0 };
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	bool *chosen, *seen;
-	int *queue;
+	int *queue, *part, *first;
 	TRY(TEMP(ctx, chosen, topo->n_vertices));
+	TRY(TEMP(ctx, part, topo->n_vertices));
+	TRY(TEMP(ctx, first, topo->n_nodes));
 	for (int i = 0; i < n; i++)
 		chosen[gpu[i]] = true;
 	for (int l = 0; l < topo->n_links; l++)
@@ -247,13 +279,14 @@ topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsi
 	unsigned best = 0, all = 0;
 	for (int c = 0; c < N_LINK_CLASSES; c++)
 		all |= fastest[c] ? 1u << c : 0;
-	/* The network joins what connects a server; by itself it would leave the faster links inside unused. */
+	/* The network joins what connects each server; by itself, or within a server, it would leave faster links unused. */
 	for (int with_net = 0; with_net < 2 && !best; with_net++) {
 		int64_t best_capacity = 0;
 		for (int c = 0; c < N_LINK_CLASSES; c++) {
 			unsigned classes = 1u << c | (with_net ? 1u << LINK_NET : 0);
 			const Topology *reach;
-			if (c == LINK_NET || fastest[c] <= best_capacity)
+			if (c == LINK_NET || fastest[c] <= best_capacity
+			    || !connects_servers(topo, chosen, gpu, n, (LinkClass)c, part, first))
 				continue;
 			TRY(topo_access(ctx, topo, gpu, n, classes, &reach));
 			TRY(TEMP(ctx, seen, reach->n_vertices));

@@ -76,7 +76,7 @@ for option in --help -h; do
 	empty "$option: stderr" "$work/err"
 done
 cp "$work/out" "$work/help"
-for verb in compile check convert; do
+for verb in compile check convert topology; do
 	does "$verb --help" $verb --help
 	has "$verb --help names it" "blinkc $verb " "$work/out"
 	cat "$work/out" >>"$work/help-of-verbs"
@@ -175,6 +175,17 @@ same "--quiet changes no byte" "$work/out-long" "$work/default.json"
 pair verbose v "$v"
 same "--verbose changes no byte" "$work/out-long" "$work/default.json"
 if [ "$(wc -l <"$work/err-long")" -gt 6 ]; then ok "--verbose says more than the summary"; else not_ok "--verbose: $(cat "$work/err-long")"; fi
+pair synthetic "" "server:2 gpu:2 mesh:50 net:25"
+is "--synthetic" "$work/out-long" '[r["gpu"] for r in d["topology"]["ranks"]], d["rate"]["bound"]' "(['s0/gpu0', 's0/gpu1', 's1/gpu0', 's1/gpu1'], 50)"
+does "topology --servers 3" topology --servers 3 "$v"
+is "--servers" "$work/out" '[n["id"] for n in d["nodes"]]' "['s0', 's1', 's2']"
+does "topology --nic-rate" topology --servers 4 --nic-rate=25 --leaf 2 --oversubscription 5 "$v"
+is "--nic-rate" "$work/out" 'sorted({(l["class"], l.get("capacity")) for l in d["links"] if l["from"].endswith("/mlx5_0") and l["class"] == "net"})' "[('net', 25)]"
+is "--leaf" "$work/out" '[s["id"] for s in d["switches"]]' "['net/leaf0', 'net/leaf1', 'net/spine']"
+is "--oversubscription" "$work/out" '{l["capacity"] for l in d["links"] if l["to"] == "net/spine"}' "{40}"
+does "topology --rails" topology --servers 2 --rails "$v"
+is "--rails" "$work/out" '[s["id"] for s in d["switches"]]' "['net/rail0', 'net/rail1', 'net/rail2', 'net/rail3']"
+used="${used}servers nic-rate leaf oversubscription rails "
 pair format "" cu "$v"
 has "--format cu" '__global__|blink_program|#include' "$work/out-long"
 does "--output" --output=o.json "$v"
@@ -204,7 +215,7 @@ fails "unknown letter among others" 2 "-Z: no such option" "$v" -qZv
 fails "ambiguous option" 2 "--v: no such option" --v "$v"
 fails "unwanted argument" 2 "--quiet=3: takes no argument" --quiet=3 "$v"
 for option in -o -c -r -g -l -p --packing --output --format --collective --root --gpus --links --epsilon --tolerance --max-depth \
-	--max-trees --budget; do
+	--max-trees --budget --synthetic --servers --nic-rate --leaf --oversubscription; do
 	fails "$option without argument" 2 "$option: wants an argument" "$v" $option
 done
 for option in --output=x --collective=reduce --gpus=0,1 --format=json --verbose --max-depth=3 --pareto --budget=1s; do
@@ -212,6 +223,19 @@ for option in --output=x --collective=reduce --gpus=0,1 --format=json --verbose 
 done
 for option in --collective=reduce --gpus=0,1 --quiet --verbose --epsilon=0.1 --no-minimise --max-trees=3 --pareto --budget=1s; do
 	fails "convert $option" 2 "${option%%=*}: not an option of blinkc convert" convert "$option" "$v"
+done
+for option in --servers=2 --nic-rate=1 --rails --leaf=2 --oversubscription=3; do
+	fails "compile $option" 2 "${option%%=*}: not an option of blinkc compile" "$option" "$v"
+done
+for option in servers leaf; do
+	for number in 0 -1 1.0 "" x 4097 99999999999999999999; do
+		fails "--$option '$number'" 2 "--$option: " topology --servers 2 --$option="$number" "$v"
+	done
+done
+for option in nic-rate oversubscription; do
+	for number in 0 -1 "" x 1e99 nan; do
+		fails "--$option '$number'" 2 "--$option: " topology --servers 2 --$option="$number" "$v"
+	done
 done
 for coll in alltoall2 all nothing "" Broadcast; do
 	fails "--collective '$coll'" 2 "--collective: $coll" -c "$coll" "$v"

@@ -131,11 +131,11 @@ help_options() { "$@" --help | sed -nE 's/^ *(-(.), )? *--([a-z_-]+).*/\2 \3/p' 
 man_options() { sed -nE 's/^\.It Fl ((.) , )?-([a-z_-]+).*/\2 \3/p' "$1" | sed 's/^ //'; }
 synopsis() {	# PAGE VERB: its options, letters one by one
 	awk -v verb="$2" '/^\.Sh/ { inside = $2 == "SYNOPSIS" } !inside { next } /^\.Nm/ { mine = 0 } /Cm / && index($0, verb) { mine = 1 }
-		mine && /^\.Op Fl -/ { print substr($3, 2); next } mine && /^\.Op Fl/ { gsub(/./, "&\n", $3); printf "%s", $3 }' "$1"
+		mine { for (i = 1; i < NF; i++) if ($i ~ /^\.?Fl$/) { if ($(i + 1) ~ /^-/) print substr($(i + 1), 2); else { gsub(/./, "&\n", $(i + 1)); printf "%s", $(i + 1) } } }' "$1"
 }
 
 same "blinkc --help and blinkc(1) have the same options" "$(help_options "$blinkc")" "$(man_options man/blinkc.1)"
-for verb in compile check convert; do
+for verb in compile check convert topology; do
 	same "blinkc $verb --help and the synopsis have the same options" \
 		"$(help_options "$blinkc" $verb | sed 's/ .*//' | grep -vx 'h\|V')" "$(synopsis man/blinkc.1 $verb)"
 done
@@ -186,7 +186,7 @@ same "exit status in blink.h" "$status" "$(sed -n '/^typedef enum/,/blinkResult_
 done
 same "collectives in blink-schedule(5)" "$collectives" "$(items man/blink-schedule.5 Collectives)"
 same "certificates in blink-schedule(5)" "$certificates" "$(items man/blink-schedule.5 'Rate and bound')"
-same "link classes in blink-topology(5)" "$classes" "$(awk '/^\.It Cm class$/ { inside = 1; next } inside && /^\.El/ { exit } inside && /^\.It Cm/ { print $3 }' man/blink-topology.5)"
+same "link classes in blink-topology(5)" "$classes" "$(awk '/^\.Ss Links/ { links = 1 } links && /^\.It Cm class$/ { inside = 1; next } inside && /^\.El/ { exit } inside && /^\.It Cm/ { print $3 }' man/blink-topology.5)"
 same "link classes in blinkc(1)" "$classes" "$(awk '/^\.It Fl l/ { inside = 1; next } inside && /^\.It/ { exit } inside && /^\.Cm nvlink/' man/blinkc.1 | grep -oE '\b[a-z][a-z0-9]+')"
 
 enum() {	# FILE EXPRESSION: the words of a list in a schema

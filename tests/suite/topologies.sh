@@ -67,8 +67,8 @@ table() {
 	superpod-h100  256 nvlink,pcie,net  256*384/248    32*384/62      -              -
 	abci-rack      136 nvlink,pcie,net  136*24/132     34*24/66       -              -
 	abci-racks     408 nvlink,pcie,net  408*24/404     102*24/202     -              -
-	# the NIC of a socket, as data does not go between sockets by default
-	kesch-12       192 pcie,net         192*6.8/184    24*6.8/46      -              -
+	# 12 over PCIe into a GPU
+	kesch-12       192 pcie,qpi,net     192*12/191     192*12/382     -              -
 	TABLE
 }
 
