@@ -1,0 +1,40 @@
+# Jobs over several servers: all collectives over unequal fragments, a single GPU of a server, NICs of two speeds, oversubscribed
+# leaves and rails without a spine; each at its bound, replayed, and executed on the host.
+. tests/lib.sh
+
+cat >"$work/speeds.json" <<'END'
+{ "format": "blink-topology", "version": 1, "name": "two speeds",
+  "nodes": [{ "id": "v", "file": "dgx1v.xml", "count": 2 }, { "id": "a", "file": "dgx-a100.xml" }],
+  "fabrics": [{}] }
+END
+"$blinkc" topology --servers 4 topologies/dgx1v.xml --leaf 2 --oversubscription 4 --format cluster -o "$work/leaves.json" || not_ok "leaves"
+"$blinkc" topology --servers 3 topologies/dgx1v.xml --rails --format cluster -o "$work/rails.json" || not_ok "rails"
+
+jobs() {	# NAME, TOPOLOGY, GPUs
+	cat <<-END
+	3+5_GPUs topologies/two-dgx1v.xml 0,1,2,11,12,13,14,15
+	8+1_GPUs topologies/two-dgx1v.xml 0,1,2,3,4,5,6,7,13
+	1+1_GPUs topologies/two-dgx1v.xml 2,8
+	2+3+4_GPUs_at_two_speeds $work/speeds.json 0,1,8,9,10,16,17,18,19
+	1+1+1_GPUs_at_two_speeds $work/speeds.json 3,12,20
+	2+2+2+2_GPUs_oversubscribed $work/leaves.json 0,1,8,9,16,17,24,25
+	3+2+1_GPUs_on_rails $work/rails.json 0,1,2,8,9,21
+	END
+}
+
+while read -r name topology gpus; do
+	root=$(($(tr -cd , <<<"$gpus" | wc -c) / 2))
+	for c in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
+		options=(-c $c -g "$gpus")
+		case $c in broadcast | reduce | gather | scatter) options+=(-r $root) ;; esac
+		if ! "$blinkc" "$topology" "${options[@]}" -o "$work/s.json" 2>"$work/err"; then
+			not_ok "$name $c: $(cat "$work/err")"
+			continue
+		fi
+		ratio=$(awk '/^ratio/ { print $2 }' "$work/err")
+		if awk -v r="$ratio" 'BEGIN { exit !(r >= 0.9999) }'; then ok "$name $c: ratio $ratio"; else not_ok "$name $c: ratio $ratio"; fi
+		expect "$name $c, checked" "$blinkc" check -q "$work/s.json"
+		expect "$name $c, replayed" oracle replay "$work/s.json"
+		expect "$name $c, executed" "$perf" "$work/s.json" -b 96K -e 96K -n 1 -w 0
+	done
+done < <(jobs)
