@@ -63,8 +63,8 @@ on_progress(void *of, const char *line)
 static const char *const *
 topology_dirs(void)
 {
-	static char installed[4200], built[4200];
-	static const char *const dirs[] = { installed, built, NULL };
+	static char installed[4200], built[4200], checked[4200];
+	static const char *const dirs[] = { installed, built, checked, NULL };
 	char program[4096];
 	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
 	program[n > 0 ? n : 0] = 0;
@@ -72,6 +72,7 @@ topology_dirs(void)
 	*(slash ? slash : program) = 0;
 	snprintf(installed, sizeof installed, "%s/../share/blinkc/topologies", program);
 	snprintf(built, sizeof built, "%s/../topologies", program);
+	snprintf(checked, sizeof checked, "%s/../../topologies", program);	/* a build with sanitizers lies in build/asan */
 	return dirs;
 }
 

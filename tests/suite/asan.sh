@@ -53,9 +53,14 @@ v=topologies/dgx1v
 for request in "$v.json" "--format cu $v.json" "-v --no-minimise $v.xml" "-l all --epsilon 0.2 $v.xml" "-l pcie,qpi -c reduce $v.xml" \
 	"--tolerance 0 -g 0,1,2 $v.xml --format cu" "-g 0,7 -l nvlink $v.xml" "-g 3 $v.xml" "--nothing" "-c nothing $v.xml" \
 	"check $v.json" "convert $v.xml" "convert $v.json --format xml" "convert $v.xml --format canonical" "--help" "--version" \
+	"-v topologies/two-dgx1v.xml -g 0,1,2,11,12" "-c alltoall topologies/two-dgx1v.xml -g 0,9,10" "convert tests/fuzz/corpus/fuzz_topology/cluster.xml" \
+	"topology --servers 3 $v.xml --rails --leaf 2 --oversubscription 3" "topology --servers 2 $v.xml --nic-rate 1 --format cluster" \
 	"/nowhere" "tests" ""; do
 	# shellcheck disable=SC2086 # words
 	both "blinkc $request" $request && ok "blinkc $request"
+done
+for line in "server:2 gpu:2 mesh:50 nic:1@12.5 pcie:12" "server:3 gpu:2 switch:50 net:5 leaf:2 rails multicast reduce" "gpu:3 ring:2" "gpu:0" "nothing"; do
+	both "--synthetic $line" --synthetic "$line" && ok "--synthetic $line"
 done
 for f in tests/fuzz/corpus/fuzz_topology/*.json; do
 	for request in "" "-c broadcast" "-c reduce --format cu" "convert" "convert --format xml"; do

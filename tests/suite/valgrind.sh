@@ -31,6 +31,10 @@ clean "compile with all trees" 0 -v -c broadcast --no-minimise topologies/dgx1p.
 clean "check" 0 check "$work/x.json" "$work/x.json"
 clean "convert XML" 0 convert topologies/dgx1v.xml -o "$work/y.json"
 clean "convert JSON" 0 convert topologies/dgx1v.json -o "$work/y.xml"
+clean "compile a cluster" 0 -q topologies/two-dgx1v.xml -g 0,1,2,11,12 -o "$work/c.json"
+clean "write a cluster" 0 topology --servers 3 topologies/dgx1v.xml --rails --leaf 2 -o "$work/c.json"
+clean "synthetic" 0 topology --synthetic "server:2 gpu:3 ring:50 nic:1@12.5 pcie:12" -o "$work/c.json"
+clean "a cluster of itself" 4 tests/bad/topology/file-of-itself.xml
 clean "canonical" 0 convert topologies/dgx1v.json --format canonical
 clean "help" 0 --help
 clean "usage" 2 --nothing
