@@ -66,7 +66,7 @@ compile(Ctx *ctx, const Topology *machine, Collective coll)
 	if (status == INFEASIBLE)
 		return;
 	REQUIRE(status == OK, "%s", ctx->error.text);
-	status = topo_symmetry(ctx, job, ask.root, true, &sym);
+	status = topo_symmetry(ctx, job, ask.root, SYMMETRY_ANY, &sym);
 	REQUIRE(status == OK, "%s", ctx->error.text);
 	status = bound_compute(ctx, job, sym, coll, ask.root, &bound);
 	REQUIRE(status == OK, "%s", ctx->error.text);
