@@ -145,9 +145,10 @@ parse_root(Ctx *ctx, const Topology *job, Collective coll, const char *text, int
 static Status
 parse_algorithm(Ctx *ctx, const Options *opt, Request *ask)
 {
+	static const char names[] = ALGORITHM_LIST(ALGORITHM_COMMA);
 	const char *name = opt->value[OPT_ALGORITHM];
 	if (name && !algorithm_parse(name, &ask->algorithm))
-		return fail(ctx, USAGE, "--algorithm: %.40s: want one that blinkc --help lists", name);
+		return fail(ctx, USAGE, "--algorithm: %.40s: want one of %s", name, names + 2);
 	if (ask->algorithm != ALGORITHM_TREES && (ask->packing != PACKING_EXACT || ask->max_depth || ask->max_trees || opt->value[OPT_PARETO]))
 		return fail(ctx, USAGE, "--algorithm: %s: want trees with --packing mwu, --max-depth, --max-trees or --pareto", name);
 	return OK;

@@ -7,6 +7,8 @@
 
 enum { COMPILE = 1, CHECK = 2, CONVERT = 4 };	/* verbs, as bits */
 
+/* Of lists. */
+#define ALGORITHM_COMMA(name, text, trees, what) ", " text
 #define ALGORITHM_HELP(name, text, trees, what) "; " text ": " what
 
 /* name, letter, argument or NULL, verbs it belongs to, help */

@@ -112,8 +112,8 @@ check_mesh(Cheapest *c)
 	for (int v = 0; v < topo->n_ranks; v++)
 		for (int w = 0; w < topo->n_ranks; w++)
 			if (v != w && search_cheapest_hop(&c->search, v, w) < 0)
-				return fail(c->ctx, INFEASIBLE, "%s: no direct hop from %s to %s: want one from each GPU to each other for %s",
-				    topo->name, topo->vertex[v].id, topo->vertex[w].id, algorithm_trees(ALGORITHM_ONEHOP));
+				return fail(c->ctx, INFEASIBLE, "%s: %s: no direct hop from %s to %s: want one from each GPU to each other",
+				    topo->name, algorithm_trees(ALGORITHM_ONEHOP), topo->vertex[v].id, topo->vertex[w].id);
 	return OK;
 }
 

@@ -58,8 +58,8 @@ count_pieces(Cheapest *c, struct threephase *t, int *of_node)
 	for (int v = 0; v < topo->n_ranks; v++) {
 		int node = topo->vertex[v].node;
 		if (node < 0)
-			return fail(c->ctx, INFEASIBLE, "%s: %s is in no server: want every GPU in one for %s", topo->name,
-			    topo->vertex[v].id, algorithm_trees(ALGORITHM_THREEPHASE));
+			return fail(c->ctx, INFEASIBLE, "%s: %s: %s is in no server: want every GPU in one", topo->name,
+			    algorithm_trees(ALGORITHM_THREEPHASE), topo->vertex[v].id);
 		if (of_node[node] < 0)
 			of_node[node] = t->n_servers++;
 	}
@@ -167,9 +167,9 @@ check_pieces(Cheapest *c, const struct threephase *t)
 				lost = hops[v] < 0 ? v : lost;
 		}
 		if (lost >= 0)
-			return fail(c->ctx, INFEASIBLE, "%s: no path from %s to %s over links of %s: want ranks of one server that its own links "
-			    "connect for %s", c->topo->name, piece->topo.vertex[into ? lost : 0].id, piece->topo.vertex[into ? 0 : lost].id,
-			    c->topo->node[piece->topo.vertex[0].node], algorithm_trees(ALGORITHM_THREEPHASE));
+			return fail(c->ctx, INFEASIBLE, "%s: %s: no path from %s to %s over links of %s: want ranks of one server that its own "
+			    "links connect", c->topo->name, algorithm_trees(ALGORITHM_THREEPHASE), piece->topo.vertex[into ? lost : 0].id,
+			    piece->topo.vertex[into ? 0 : lost].id, c->topo->node[piece->topo.vertex[0].node]);
 	}
 	return OK;
 }
@@ -304,9 +304,9 @@ no_tree(const Cheapest *c, int w, int lost)
 {
 	const struct threephase *t = c->family;
 	const Topology *topo = c->topo, *own = &t->piece[lost].topo;
-	return fail(c->ctx, INFEASIBLE, "%s: no hop between %s of %s and any GPU of %s: want one between servers for %s", topo->name,
-	    topo->vertex[w].id, topo->node[topo->vertex[w].node], topo->node[own->vertex[0].node],
-	    algorithm_trees(ALGORITHM_THREEPHASE));
+	return fail(c->ctx, INFEASIBLE, "%s: %s: no hop between %s of %s and any GPU of %s: want servers that are one hop apart",
+	    topo->name, algorithm_trees(ALGORITHM_THREEPHASE), topo->vertex[w].id, topo->node[topo->vertex[w].node],
+	    topo->node[own->vertex[0].node]);
 }
 
 /* w: the rank that sends to the other servers, or takes what they send. Of those that cost the same, r itself. */
