@@ -693,8 +693,7 @@ pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 
 Status
 pack_family(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
-    Frac *optimum)
+    Bound *proof, Frac *optimum)
 {
-	Bound unused = *bound;
-	return pack_best(ctx, topo, sym, bound, NULL, ask, out, &unused, optimum);
+	return pack_best(ctx, topo, sym, bound, NULL, ask, out, proof, optimum);
 }

@@ -154,11 +154,11 @@ Status pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing
 Status pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Packing *pool,
     const Request *ask, Packing **out, Bound *proof);
 
-/* The optimal rate over the trees of ask->algorithm, which is not ALGORITHM_TREES (family.h).
- * *out: as pack_exact. *optimum: of this family, bytes/s, proven; FRAC_ZERO where it is not.
- * Fails: INFEASIBLE the family has no tree. */
+/* As pack_exact, over the trees of ask->algorithm (family.h).
+ * *proof: stays, but with ALGORITHM_TREES. *optimum: of these trees, bytes/s, proven; FRAC_ZERO where it is not.
+ * Fails: INFEASIBLE there are no such trees. */
 Status pack_family(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
-    Frac *optimum);
+    Bound *proof, Frac *optimum);
 
 /* Every tree becomes its images under the group, each as heavy as it; images that are one tree are merged, and weights
  * divided by what divides all of them.

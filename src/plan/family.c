@@ -39,26 +39,26 @@ prove_others(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *b
 	*others = FRAC_ZERO;
 	if (sym->n_leads > MOST_RANKS || progress(ctx, "trees of any kind") <= 0)
 		return OK;
-	TRY(pack_exact(ctx, topo, sym, bound, NULL, &any, &pack, proof));
-	if (pack && !pack_rate(pack, ask->coll, topo->n_ranks, others))
+	TRY(pack_family(ctx, topo, sym, bound, &any, &pack, proof, others));
+	if (others->num == 0 && pack && !pack_rate(pack, ask->coll, topo->n_ranks, others))
 		*others = FRAC_ZERO;
 	return OK;
 }
 
-/* What the optimum of the family loses. */
+/* What the optimum of the family loses; where that is not proven, what was found. */
 static void
-tell_loss(Ctx *ctx, const Request *ask, Frac best, const Bound *proof, Frac others)
+tell_loss(Ctx *ctx, const Request *ask, Frac rate, bool proven, const Bound *proof, Frac others)
 {
-	const char *name = algorithm_name(ask->algorithm);
-	double loss = 1 - frac_double(best) / frac_double(proof->rate);
-	if (frac_cmp(best, proof->rate) == 0)
-		talk(ctx, "%s: at the bound, no algorithm is faster", name);
+	const char *name = algorithm_name(ask->algorithm), *what = proven ? "the best is" : "what was found is";
+	double loss = 100 - 100 * frac_double(rate) / frac_double(proof->rate);
+	if (frac_cmp(rate, proof->rate) == 0)
+		talk(ctx, "%s: %s at the bound, no algorithm is faster", name, what);
 	else if (frac_cmp(others, proof->rate) == 0)
-		talk(ctx, "%s: %.3g %% below the bound, which trees of any kind reach", name, 100 * loss);
+		talk(ctx, "%s: %s %.3g %% below the bound, which trees of any kind reach", name, what, loss);
 	else if (others.num > 0)
-		talk(ctx, "%s: %.3g %% below the bound; trees of any kind reach %.6g GB/s", name, 100 * loss, frac_double(others) / 1e9);
+		talk(ctx, "%s: %s %.3g %% below the bound; trees of any kind reach %.6g GB/s", name, what, loss, frac_double(others) / 1e9);
 	else
-		talk(ctx, "%s: %.3g %% below the bound; what trees of any kind reach was not asked", name, 100 * loss);
+		talk(ctx, "%s: %s %.3g %% below the bound; what trees of any kind reach was not asked", name, what, loss);
 }
 
 static Status
@@ -67,7 +67,7 @@ plan_family(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bo
 {
 	Packing *pack = NULL;
 	Frac rate, others = FRAC_ZERO;
-	TRY(pack_family(ctx, topo, sym, bound, ask, &pack, best));
+	TRY(pack_family(ctx, topo, sym, bound, ask, &pack, proof, best));
 	if (!pack)
 		return fail(ctx, LIMIT, "%s: %s over %d ranks: too large for the linear program", topo->name,
 		    collective_name(ask->coll), topo->n_ranks);
@@ -77,7 +77,7 @@ plan_family(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bo
 		rate = FRAC_ZERO;
 	if (frac_cmp(rate, bound->rate) < 0)
 		TRY(prove_others(ctx, topo, sym, bound, ask, proof, &others));
-	tell_loss(ctx, ask, rate, proof, others);
+	tell_loss(ctx, ask, rate, best->num > 0, proof, others);
 	*out = pack;
 	return OK;
 }
