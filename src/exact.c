@@ -1,4 +1,4 @@
-/* The optimal rate, exactly, by column generation (Dantzig and Wolfe 1960) over all trees of a collective:
+/* The optimal rate, exactly, by column generation (Dantzig and Wolfe 1960) over all trees of a collective, or a family (family.h):
  *
  *     maximise    r
  *     such that   sum over trees t of uses(l, t) x(t) <= capacity(l)     for every link l, with dual price y(l)

@@ -82,14 +82,11 @@ link_piece(const Topology *topo, const Link *link, const int *of_node)
 	return node < 0 || topo->vertex[link->to].node != node ? -1 : of_node[node];
 }
 
+/* Room for what count_pieces and the links say; both are counted anew as they are filled in. */
 static Status
-fill_pieces(Cheapest *c, struct threephase *t, const int *of_node)
+size_pieces(Cheapest *c, struct threephase *t, const int *of_node, int **rank, int **link)
 {
 	const Topology *topo = c->topo;
-	int *inner, **rank, **link;
-	TRY(TEMP(c->ctx, inner, topo->n_vertices));
-	TRY(TEMP(c->ctx, rank, t->n_servers));
-	TRY(TEMP(c->ctx, link, t->n_servers));
 	for (int l = 0; l < topo->n_links; l++) {
 		int s = link_piece(topo, &topo->link[l], of_node);
 		if (s >= 0)
@@ -106,6 +103,13 @@ fill_pieces(Cheapest *c, struct threephase *t, const int *of_node)
 		t->piece[s].link = link[s];
 		own->n_vertices = own->n_links = 0;
 	}
+	return OK;
+}
+
+/* inner: numbers of vertices in their pieces. Ranks come first there, too. */
+static void
+place_vertices(const Topology *topo, struct threephase *t, const int *of_node, int *inner, int **rank)
+{
 	for (int v = 0; v < topo->n_vertices; v++) {
 		int s = topo->vertex[v].node < 0 ? -1 : of_node[topo->vertex[v].node];
 		if (s < 0)
@@ -118,6 +122,11 @@ fill_pieces(Cheapest *c, struct threephase *t, const int *of_node)
 		t->place[v] = inner[v];
 		rank[s][inner[v]] = v;
 	}
+}
+
+static void
+place_links(const Topology *topo, struct threephase *t, const int *of_node, const int *inner, int **link)
+{
 	for (int l = 0; l < topo->n_links; l++) {
 		int s = link_piece(topo, &topo->link[l], of_node);
 		if (s < 0)
@@ -128,6 +137,18 @@ fill_pieces(Cheapest *c, struct threephase *t, const int *of_node)
 		own->link[own->n_links].from = inner[topo->link[l].from];
 		own->link[own->n_links++].to = inner[topo->link[l].to];
 	}
+}
+
+static Status
+fill_pieces(Cheapest *c, struct threephase *t, const int *of_node)
+{
+	int *inner, **rank, **link;
+	TRY(TEMP(c->ctx, inner, c->topo->n_vertices));
+	TRY(TEMP(c->ctx, rank, t->n_servers));
+	TRY(TEMP(c->ctx, link, t->n_servers));
+	TRY(size_pieces(c, t, of_node, rank, link));
+	place_vertices(c->topo, t, of_node, inner, rank);
+	place_links(c->topo, t, of_node, inner, link);
 	return OK;
 }
 
@@ -150,26 +171,32 @@ make_pieces(Cheapest *c, struct threephase *t)
 	return OK;
 }
 
+/* A rank of the piece that its first rank does not reach (into: that does not reach it); -1: there is none. */
+static int
+lost_rank(struct piece *piece, bool into, int *hops)
+{
+	search_hops(&piece->search, 0, into, hops);
+	for (int v = 0; v < piece->topo.n_ranks; v++)
+		if (hops[v] < 0)
+			return v;
+	return -1;
+}
+
 /* The ranks of each server reach each other over its links: prices are all alike here. */
 static Status
 check_pieces(Cheapest *c, const struct threephase *t)
 {
-	for (int s = 0; s < t->n_servers; s++) {
-		struct piece *piece = &t->piece[s];
-		int *hops, n = ranks_of(t, s), lost = -1;
-		bool into = false;
-		TRY(TEMP(c->ctx, hops, n));
+	int *hops;
+	TRY(TEMP(c->ctx, hops, c->topo->n_ranks));
+	for (int i = 0; i < 2 * t->n_servers; i++) {
+		struct piece *piece = &t->piece[i / 2];
+		const Vertex *vertex = piece->topo.vertex;
 		search_price(&piece->search, t->price);
-		for (int way = 0; way < 2 && lost < 0; way++) {
-			into = way == 1;
-			search_hops(&piece->search, 0, into, hops);
-			for (int v = n - 1; v >= 0; v--)
-				lost = hops[v] < 0 ? v : lost;
-		}
+		int lost = lost_rank(piece, i % 2, hops), from = i % 2 ? lost : 0, to = i % 2 ? 0 : lost;
 		if (lost >= 0)
 			return fail(c->ctx, INFEASIBLE, "%s: %s: no path from %s to %s over links of %s: want ranks of one server that its own "
-			    "links connect", c->topo->name, algorithm_trees(ALGORITHM_THREEPHASE), piece->topo.vertex[into ? lost : 0].id,
-			    piece->topo.vertex[into ? 0 : lost].id, c->topo->node[piece->topo.vertex[0].node]);
+			    "links connect", c->topo->name, algorithm_trees(ALGORITHM_THREEPHASE), vertex[from].id, vertex[to].id,
+			    c->topo->node[vertex[0].node]);
 	}
 	return OK;
 }

@@ -1,5 +1,6 @@
 # --algorithm onehop: on a DGX-2 and on parts of it at the bound, by as many equal trees as there are GPUs; on full meshes; switches
 # that multicast or reduce; and against an exact linear program over all one-hop trees.
+# shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
 # plan NAME TOPOLOGY "RATE BOUND TREES DEPTH" OPTIONS...: GB/s, at most so many trees and hops; replayed, and one-hop trees

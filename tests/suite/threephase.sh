@@ -1,5 +1,6 @@
 # --algorithm threephase: boxes at the rate of a formula, servers of unequal sizes and NICs, fragments of two DGX-1V, and against an
 # exact linear program over all three-phase trees.
+# shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
 all="allreduce allgather broadcast reduce reducescatter gather scatter alltoall"
@@ -153,6 +154,16 @@ for seed in $(seq 1 "${SEEDS:-30}"); do
 	done
 	expect "random $seed: the best of all trees" oracle families "$work/t.json" "${files[@]}"
 	expect "random $seed: replayed" oracle replay "${files[@]}"
+done
+for boxes in "2 3 10 3" "3 2 7 4" "2 2 5 20"; do
+	# shellcheck disable=SC2086 # words
+	oracle cluster $boxes >"$work/t.json"
+	files=()
+	for c in $all; do
+		"$blinkc" -q -a threephase "$work/t.json" -c "$c" -o "$work/r-$c.json" || not_ok "boxes $boxes, $c: exit $?"
+		files+=("$work/r-$c.json")
+	done
+	expect "boxes $boxes: the best of all trees" oracle families "$work/t.json" "${files[@]}"
 done
 for case in 101:2,2,2 102:3,2 103:2,3 104:3,3; do
 	oracle servers "${case%:*}" "${case#*:}" >"$work/t.json"
