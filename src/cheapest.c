@@ -27,15 +27,54 @@ cheapest_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, Cheapest *out)
 	return OK;
 }
 
+/* The piece of a hop; NULL: it is of the whole. */
+static const struct piece *
+piece_of(const Cheapest *c, int hop)
+{
+	int low = 0, high = c->n_pieces;
+	if (hop < c->search.n_hops)
+		return NULL;
+	while (high - low > 1) {
+		int middle = (low + high) / 2;
+		if (c->piece[middle].first_hop <= hop)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &c->piece[low];
+}
+
+static int
+source_of(const Cheapest *c, int hop)
+{
+	const struct piece *piece = piece_of(c, hop);
+	return piece ? piece->rank[piece->search.hop[hop - piece->first_hop].src] : c->search.hop[hop].src;
+}
+
+/* Its links are those in `link`. */
+static Status
+hop_edge(const Cheapest *c, int hop, int link[LIMIT_ROUTE_LINKS], Edge *out)
+{
+	const struct piece *piece = piece_of(c, hop);
+	const Search *search = piece ? &piece->search : &c->search;
+	const struct hop *h = &search->hop[hop - (piece ? piece->first_hop : 0)];
+	int n = search_route(search, (int)(h - search->hop), link);
+	*out = (Edge){ piece ? piece->rank[h->src] : h->src, piece ? piece->rank[h->dst] : h->dst, n, link };
+	if (n < 0)
+		return fail(c->ctx, LIMIT, "%s: a route from %s to %s needs more than %d links", c->topo->name,
+		    c->topo->vertex[out->src].id, c->topo->vertex[out->dst].id, LIMIT_ROUTE_LINKS);
+	for (int i = 0; piece && i < n; i++)
+		link[i] = piece->link[link[i]];
+	return OK;
+}
+
 static Status
 use_route(Cheapest *c, int hop)
 {
-	int link[LIMIT_ROUTE_LINKS], n = search_route(&c->search, hop, link);
-	if (n < 0)
-		return fail(c->ctx, LIMIT, "%s: a route from %s to %s needs more than %d links", c->topo->name,
-		    c->topo->vertex[c->search.hop[hop].src].id, c->topo->vertex[c->search.hop[hop].dst].id,
-		    LIMIT_ROUTE_LINKS);
-	for (int i = 0; i < n; i++)
+	int link[LIMIT_ROUTE_LINKS];
+	Edge edge;
+	TRY(hop_edge(c, hop, link, &edge));
+	for (int i = 0; i < edge.n_links; i++)
 		if (c->uses[link[i]]++ == 0)
 			c->used[c->n_used++] = link[i];
 	return OK;
@@ -171,6 +210,8 @@ cheapest_price(Cheapest *c, const int64_t *price)
 {
 	search_price(&c->search, price);
 	c->path_from = -1;
+	if (c->family)
+		c->family_price(c, price);
 }
 
 Status
@@ -180,7 +221,9 @@ cheapest_find(Cheapest *c, Demand demand, int64_t *cost)
 	c->demand = demand;
 	memset(c->there, -1, (size_t)n * sizeof *c->there);
 	memset(c->back, -1, (size_t)n * sizeof *c->back);
-	if (c->max_depth)
+	if (c->family)
+		TRY(c->family_find(c, cost));
+	else if (c->max_depth)
 		TRY(find_limited(c, cost));
 	else
 		*cost = find_any(c);
@@ -201,10 +244,11 @@ cheapest_find(Cheapest *c, Demand demand, int64_t *cost)
 static Status
 edge_of_hop(Cheapest *c, int hop, Edge *out)
 {
-	int link[LIMIT_ROUTE_LINKS], n = search_route(&c->search, hop, link), *copy;
-	TRY(NEW(c->ctx, copy, n));
-	memcpy(copy, link, (size_t)n * sizeof *copy);
-	*out = (Edge){ c->search.hop[hop].src, c->search.hop[hop].dst, n, copy };
+	int link[LIMIT_ROUTE_LINKS], *copy;
+	TRY(hop_edge(c, hop, link, out));
+	TRY(NEW(c->ctx, copy, out->n_links));
+	memcpy(copy, link, (size_t)out->n_links * sizeof *copy);
+	out->link = copy;
 	return OK;
 }
 
@@ -226,10 +270,10 @@ path_tree(Cheapest *c, bool rooted_at_end, Tree *out)
 {
 	int n = 0, from = c->demand.from, to = c->demand.to;
 	Edge *edge;
-	for (int v = to; v != from; v = c->search.hop[c->there[v]].src)
+	for (int v = to; v != from; v = source_of(c, c->there[v]))
 		n++;
 	TRY(NEW(c->ctx, edge, n));
-	for (int v = to, e = n; v != from; v = c->search.hop[c->there[v]].src)
+	for (int v = to, e = n; v != from; v = source_of(c, c->there[v]))
 		TRY(edge_of_hop(c, c->there[v], &edge[--e]));
 	*out = rooted_at_end ? (Tree){ .root = to, .n_up = n, .up = edge } : (Tree){ .root = from, .n_down = n, .down = edge };
 	return OK;

@@ -5,7 +5,17 @@
 #include "passes.h"
 #include "search.h"
 
-typedef struct {
+/* A part of the topology that is searched by itself, for a family of trees. Its hops are numbered behind those of the whole. */
+struct piece {
+	Topology topo;
+	const int *rank, *link;	/* of the whole */
+	Search search;
+	int first_hop;
+};
+
+typedef struct Cheapest Cheapest;
+
+struct Cheapest {
 	Ctx *ctx;
 	const Topology *topo;
 	bool paired;		/* DEMAND_BOTH: up and down are two arborescences, not one tree both ways */
@@ -22,7 +32,13 @@ typedef struct {
 	int *path_hop;		/* that enters each rank on its path from it */
 	int n_used, *used;	/* links in use by the tree at hand, in order of discovery, */
 	int *uses;		/* and how often it uses each link of the topology */
-} Cheapest;
+	/* Of a family of trees (family.h); else NULL. find: the cheapest of them, into there, back and root; -1: there is none. */
+	void *family;
+	void (*family_price)(Cheapest *c, const int64_t *price);
+	Status (*family_find)(Cheapest *c, int64_t *cost);
+	int n_pieces;
+	const struct piece *piece;	/* by first_hop */
+};
 
 /* In the scratch arena. DEMAND_BOTH starts paired where some link has no equal in the other direction.
  * sym: what all prices will be symmetric under, or NULL. */

@@ -1,4 +1,4 @@
-/* The optimal rate, exactly, by column generation (Dantzig and Wolfe 1960) over all trees of a collective:
+/* The optimal rate, exactly, by column generation (Dantzig and Wolfe 1960) over all trees of a collective, or a family (family.h):
  *
  *     maximise    r
  *     such that   sum over trees t of uses(l, t) x(t) <= capacity(l)     for every link l, with dual price y(l)
@@ -18,6 +18,7 @@
  * x * demands in the orbit * uses(L, t) / links in L. The optimum is the same, the program smaller by the size of the group. */
 #include "base/mix.h"
 #include "exact.h"
+#include "family.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -583,6 +584,7 @@ exact_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Request *as
 	e->n_rows = e->n_links + e->n_demands + 1;
 	size_t n = (size_t)e->n_rows;
 	TRY(cheapest_new(ctx, topo, sym, &e->cheapest));
+	TRY(family_use(&e->cheapest, ask->algorithm, sym));
 	TRY(TEMP(ctx, e->work, topo->n_vertices));
 	TRY(TEMP(ctx, e->price, topo->n_links + e->n_demands));
 	TRY(TEMP(ctx, e->sum_row, n));
@@ -635,9 +637,10 @@ how_sure(const struct exact *e, const Request *ask)
 	return e->proven ? "the optimum is proven" : "rounded";
 }
 
-Status
-pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Packing *pool,
-    const Request *ask, Packing **out, Bound *proof)
+/* *optimum: of the trees asked for; FRAC_ZERO where it is not proven. */
+static Status
+pack_best(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Packing *pool, const Request *ask,
+    Packing **out, Bound *proof, Frac *optimum)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct exact e;
@@ -656,9 +659,11 @@ pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 		status = optimise(&e, bound, &paired);
 		pack = paired ? paired : pack;
 	}
+	*optimum = status == OK && e.proven && !e.ended ? e.optimum : FRAC_ZERO;
+	/* What a family of trees cannot reach others may. */
 	if (status == OK && e.solved && e.at_bound)
 		*proof = *bound;
-	else if (status == OK && e.solved && !ask->max_depth && !e.active && !e.ended)
+	else if (status == OK && e.solved && !ask->max_depth && !e.active && !e.ended && !e.cheapest.family)
 		status = e.proven ? basis_bound(&e, bound, proof) : rounded_bound(&e, proof);
 	bool exact = (e.proven || ask->max_depth || e.active) && !e.ended;
 	if (status == OK && pack && exact && ask->minimise && set_target(&e, pack, ask->tolerance))
@@ -671,9 +676,24 @@ pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 	TRY(status);
 	/* Each image of a tree is a tree. */
 	if (pack)
-		talk(ctx, "lp: %d rows, %d of %lld trees that came up, %s", e.n_rows, pack->n_trees, (long long)e.n_columns * sym->size,
-		    how_sure(&e, ask));
+		talk(ctx, "lp: %d rows, %d of %lld %s that came up, %s", e.n_rows, pack->n_trees, (long long)e.n_columns * sym->size,
+		    algorithm_trees(ask->algorithm), how_sure(&e, ask));
 	arena_release(&ctx->scratch, mark);
 	*out = pack;
 	return OK;
+}
+
+Status
+pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Packing *pool,
+    const Request *ask, Packing **out, Bound *proof)
+{
+	Frac unused;
+	return pack_best(ctx, topo, sym, bound, pool, ask, out, proof, &unused);
+}
+
+Status
+pack_family(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+    Bound *proof, Frac *optimum)
+{
+	return pack_best(ctx, topo, sym, bound, NULL, ask, out, proof, optimum);
 }

@@ -172,6 +172,19 @@ parse_root(Ctx *ctx, const Topology *job, Collective coll, const char *text, int
 	    text, job->n_ranks - 1, job->vertex[0].id);
 }
 
+/* Other trees than those of any kind are planned by the linear program only. */
+static Status
+parse_algorithm(Ctx *ctx, const Options *opt, Request *ask)
+{
+	static const char names[] = ALGORITHM_LIST(ALGORITHM_COMMA);
+	const char *name = opt->value[OPT_ALGORITHM];
+	if (name && !algorithm_parse(name, &ask->algorithm))
+		return fail(ctx, USAGE, "--algorithm: %.40s: want one of %s", name, names + 2);
+	if (ask->algorithm != ALGORITHM_TREES && (ask->packing != PACKING_EXACT || ask->max_depth || ask->max_trees || opt->value[OPT_PARETO]))
+		return fail(ctx, USAGE, "--algorithm: %s: want trees with --packing mwu, --max-depth, --max-trees or --pareto", name);
+	return OK;
+}
+
 static Status
 parse_request(Ctx *ctx, const Options *opt, Request *ask)
 {
@@ -197,6 +210,7 @@ parse_request(Ctx *ctx, const Options *opt, Request *ask)
 	TRY(parse_count(ctx, "max-trees", opt->value[OPT_MAX_TREES], LIMIT_TREES, &ask->max_trees));
 	if (mwu && (ask->max_depth || ask->max_trees || opt->value[OPT_PARETO]))
 		return fail(ctx, USAGE, "--packing: mwu: want exact with --max-depth, --max-trees or --pareto");
+	TRY(parse_algorithm(ctx, opt, ask));
 	if (opt->value[OPT_PARETO] && (opt->value[OPT_OUTPUT] || opt->value[OPT_FORMAT]))
 		return fail(ctx, USAGE, "--pareto: writes no schedule: want no -o and no --format");
 	return OK;
@@ -239,6 +253,17 @@ record_number(Ctx *ctx, const char *key, int value, Schedule *sched)
 	return text ? OK : fail_memory(ctx);
 }
 
+static Status
+record_name(Ctx *ctx, const char *key, const char *name, Schedule *sched)
+{
+	char quoted[32];
+	const char *text;
+	snprintf(quoted, sizeof quoted, "\"%s\"", name);
+	text = arena_text(&ctx->run, quoted, strlen(quoted));
+	sched->option[sched->n_options++] = (Option){ key, text };
+	return text ? OK : fail_memory(ctx);
+}
+
 /* What was asked, with defaults filled in, so that the file can be made again. */
 static Status
 record_options(Ctx *ctx, const Options *opt, const Request *ask, unsigned classes, Text value[4], Schedule *sched)
@@ -246,7 +271,7 @@ record_options(Ctx *ctx, const Options *opt, const Request *ask, unsigned classe
 	const Topology *job = sched->topo;
 	char digits[48];
 	bool any = false;
-	TRY(NEW(ctx, sched->option, 9));
+	TRY(NEW(ctx, sched->option, 10));
 	for (int r = 0; r < job->n_ranks; r++) {
 		text_put(&value[0], r ? ", " : "[");
 		text_json(&value[0], job->vertex[r].id);
@@ -274,6 +299,8 @@ record_options(Ctx *ctx, const Options *opt, const Request *ask, unsigned classe
 	put_option(sched, "tolerance", &value[3]);
 	sched->option[sched->n_options++] = (Option){ "packing", ask->packing == PACKING_EXACT ? "\"exact\"" : "\"mwu\"" };
 	sched->option[sched->n_options++] = (Option){ "minimise", ask->minimise ? "true" : "false" };
+	if (ask->algorithm != ALGORITHM_TREES)
+		TRY(record_name(ctx, "algorithm", algorithm_name(ask->algorithm), sched));
 	TRY(record_number(ctx, "max_depth", ask->max_depth, sched));
 	TRY(record_number(ctx, "max_trees", ask->max_trees, sched));
 	/* A budget is no promise of the same bytes, so it is no more than named. */
@@ -330,6 +357,19 @@ print_summary(Ctx *ctx, FILE *to, const Schedule *sched)
 	return OK;
 }
 
+/* What the family of trees can do; fewer trees than it has may do a little less. */
+static void
+print_best(const Request *ask, Frac best)
+{
+	const char *trees = algorithm_trees(ask->algorithm);
+	if (ask->algorithm == ALGORITHM_TREES)
+		return;
+	if (best.num > 0)
+		fprintf(stderr, "best        %.6g GB/s of %s, by the linear program\n", frac_double(best) / 1e9, trees);
+	else
+		fprintf(stderr, "best        of %s: not proven\n", trees);
+}
+
 static Status
 emit_as(Ctx *ctx, const char *format, const Schedule *sched, const Text *json, const char *path)
 {
@@ -358,6 +398,7 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	Bound bound, proof;
 	Packing *pack;
 	Schedule *sched, *again;
+	Frac best;
 	unsigned classes;
 	int *gpu, n;
 	TRY(parse_request(ctx, opt, &ask));
@@ -379,9 +420,9 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	TRY(bound_compute(ctx, job, sym, ask.coll, ask.root, &bound));
 	if (opt->value[OPT_PARETO])
 		return print_pareto(ctx, job, sym, &bound, &ask);
-	TRY(plan_trees(ctx, job, sym, &bound, &ask, &pack, &proof));
+	TRY(plan_algorithm(ctx, job, sym, &bound, &ask, &pack, &proof, &best));
 	progress(ctx, "writing and verifying %d trees", pack->n_trees);
-	TRY(sched_build(ctx, job, &proof, &ask, "trees", pack, &sched));
+	TRY(sched_build(ctx, job, &proof, &ask, algorithm_name(ask.algorithm), pack, &sched));
 	TRY(record_options(ctx, opt, &ask, classes, value, sched));
 	emit_sched_json(sched, json);
 	if (json->failed)
@@ -390,7 +431,11 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	TRY(sched_verify(ctx, "the compiled schedule", again));
 	TRY(emit_as(ctx, format, again, json, opt->value[OPT_OUTPUT] ? opt->value[OPT_OUTPUT] : "-"));
 	hide_progress();
-	return opt->value[OPT_QUIET] ? OK : print_summary(ctx, stderr, again);
+	if (opt->value[OPT_QUIET])
+		return OK;
+	TRY(print_summary(ctx, stderr, again));
+	print_best(&ask, best);
+	return OK;
 }
 
 static Status

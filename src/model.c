@@ -216,3 +216,33 @@ certificate_parse(const char *text, CertificateKind *out)
 	}
 	return false;
 }
+
+static const char *const algorithms[][2] = {
+#define X(name, text, trees, what) { text, trees },
+	ALGORITHM_LIST(X)
+#undef X
+};
+
+const char *
+algorithm_name(AlgorithmKind algorithm)
+{
+	return algorithms[algorithm][0];
+}
+
+const char *
+algorithm_trees(AlgorithmKind algorithm)
+{
+	return algorithms[algorithm][1];
+}
+
+bool
+algorithm_parse(const char *text, AlgorithmKind *out)
+{
+	for (int i = 0; i < N_ALGORITHMS; i++) {
+		if (strcmp(text, algorithms[i][0]) == 0) {
+			*out = (AlgorithmKind)i;
+			return true;
+		}
+	}
+	return false;
+}

@@ -107,6 +107,9 @@ typedef struct {
 
 /* ---- Symmetry --------------------------------------------------------------------------------------- */
 
+/* What maps are looked for: none, all that there are, or those that take servers to servers. */
+typedef enum { SYMMETRY_NONE, SYMMETRY_ANY, SYMMETRY_SERVERS } SymmetryKind;
+
 enum { SYMMETRY_MAPS = 16 };	/* more than levels of a machine: GPUs of a server, servers of a rack, racks */
 
 typedef struct {
@@ -190,6 +193,25 @@ int collective_demand_of(Collective coll, int n_ranks, int root, int from, int t
 
 /* M by the size of one demand: the algorithm bandwidth is so many times the rate of a demand. */
 int collective_shares(Collective coll, int n_ranks);
+
+/* ---- Algorithms -------------------------------------------------------------------------------------- */
+
+/* name in options and files, its trees, what it is */
+#define ALGORITHM_LIST(X)                                                      \
+	X(ALGORITHM_TREES, "trees", "trees", "all")                              \
+	X(ALGORITHM_ONEHOP, "onehop", "one-hop trees", "one hop to or from the root, for GPUs that all have one to each other") \
+	X(ALGORITHM_THREEPHASE, "threephase", "three-phase trees", "each server over its own links, and one hop between servers")
+
+typedef enum {
+#define X(name, text, trees, what) name,
+	ALGORITHM_LIST(X)
+#undef X
+	N_ALGORITHMS
+} AlgorithmKind;
+
+const char *algorithm_name(AlgorithmKind algorithm);	/* "onehop" */
+const char *algorithm_trees(AlgorithmKind algorithm);	/* "one-hop trees" */
+bool algorithm_parse(const char *text, AlgorithmKind *out);
 
 /* ---- Trees, packings --------------------------------------------------------------------------------- */
 

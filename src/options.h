@@ -3,8 +3,13 @@
 #define BLINK_OPTIONS_H
 
 #include "base/status.h"
+#include "model.h"
 
 enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8 };	/* verbs, as bits */
+
+/* Of lists. */
+#define ALGORITHM_COMMA(name, text, trees, what) ", " text
+#define ALGORITHM_HELP(name, text, trees, what) "; " text ": " what
 
 /* name, letter, argument or NULL, verbs it belongs to, help */
 #define OPTION_LIST(X)                                                                                                 \
@@ -14,6 +19,7 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8 };	/* verbs, as bits */
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE, "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU")  \
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, alone or with net, else all") \
+	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE, "the trees to choose from (default trees)" ALGORITHM_LIST(ALGORITHM_HELP)) \
 	X(OPT_PACKING, "packing", 'p', "KIND", COMPILE, "exact: the optimal rate (default); mwu: Blink's way, a rate near it, for broadcast, reduce and allreduce") \
 	X(OPT_EPSILON, "epsilon", 0, "X", COMPILE, "MWU stops within X of the optimum, 0.001 to 0.49 (default 0.05)")   \
 	X(OPT_TOLERANCE, "tolerance", 0, "X", COMPILE, "fewest trees within X of the optimum, 0 to 0.99 (default 0; 0.05 with --packing mwu)") \

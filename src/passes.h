@@ -81,9 +81,9 @@ Status topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int 
 /* ---- symmetry.c ---------------------------------------------------------------------------------------- */
 
 /* A group of automorphisms that moves as many ranks as it can: none of the root's server (root -1: no root), and of the
- * others those whose servers have the most common size. wanted: false gives the group of one.
+ * others those whose servers have the most common size. SYMMETRY_NONE gives the group of one.
  * Cost: a sort of the links for each divisor of the number of ranks. Random: none. */
-Status topo_symmetry(Ctx *ctx, const Topology *topo, int root, bool wanted, Symmetry **out);
+Status topo_symmetry(Ctx *ctx, const Topology *topo, int root, SymmetryKind wanted, Symmetry **out);
 
 /* All elements: a walk begins at the identity, in the scratch arena, and false ends it, there again. */
 Status symmetry_walk(Ctx *ctx, const Topology *topo, const Symmetry *sym, SymmetryWalk *out);
@@ -115,6 +115,7 @@ typedef enum {
 } PackingKind;
 
 typedef struct {
+	AlgorithmKind algorithm;
 	Collective coll;
 	int root;		/* -1: none */
 	Frac epsilon;		/* 0 < epsilon < 1/2: allowed gap of MWU to the optimum, relative */
@@ -175,6 +176,12 @@ Status pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing
 Status pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Packing *pool,
     const Request *ask, Packing **out, Bound *proof);
 
+/* As pack_exact, over the trees of ask->algorithm (family.h).
+ * *proof: stays, but with ALGORITHM_TREES. *optimum: of these trees, bytes/s, proven; FRAC_ZERO where it is not.
+ * Fails: INFEASIBLE there are no such trees. */
+Status pack_family(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+    Bound *proof, Frac *optimum);
+
 /* Every tree becomes its images under the group, each as heavy as it; images that are one tree are merged, and weights
  * divided by what divides all of them.
  * pack: trees of the first demand of each orbit, whose rates times the number of elements are right.
@@ -202,13 +209,21 @@ Status pack_pool(Ctx *ctx, const Packing *a, const Packing *b, Packing **out);
 /* The least max_depth and max_trees for which there are trees at all. */
 Status plan_least(Ctx *ctx, const Topology *topo, const Request *ask, int *depth, int *trees);
 
-/* Is it worth while to look for symmetries? Where they are found they are used. */
-bool plan_by_symmetry(const Topology *topo, const Request *ask);
+/* Which symmetries is it worth while to look for? Where they are found they are used. */
+SymmetryKind plan_by_symmetry(const Topology *topo, const Request *ask);
 
 /* Blink's planner: MWU, with PACKING_EXACT the linear program over its trees, then the ILP.
  * *proof: `bound`, or a lower one that the linear program proves. */
 Status plan_trees(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask,
     Packing **out, Bound *proof);
+
+/* By ask->algorithm: plan_trees, or the linear program over a family of trees.
+ * *proof: as plan_trees, of all algorithms. *best: the optimum of the family, bytes/s; FRAC_ZERO where it is not proven. */
+Status plan_algorithm(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask,
+    Packing **out, Bound *proof, Frac *best);
+
+/* Fails: LIMIT there would be more trees or edges than a schedule may have. */
+Status plan_check_size(Ctx *ctx, const Topology *topo, Collective coll);
 
 typedef struct {
 	int trees, depth;

@@ -29,6 +29,7 @@ struct finder {
 	struct tagged { uint64_t colour; int v; } *from_order, *to_order;
 	struct end { int from, to, class, l; int64_t capacity; } *from_end, *to_end;
 	int *vertex, *link;	/* images under the map at hand */
+	int *server;		/* n_nodes: images of servers under it, where it has to take servers to servers; else NULL */
 };
 
 /* ---- order of ranks ---- */
@@ -154,6 +155,23 @@ map_switches(struct finder *f)
 	return true;
 }
 
+/* What is in one server is in one, and what is in none is in none. */
+static bool
+map_servers(struct finder *f)
+{
+	const Topology *topo = f->topo;
+	for (int s = 0; f->server && s < topo->n_nodes; s++)
+		f->server[s] = -1;
+	for (int v = 0; f->server && v < topo->n_vertices; v++) {
+		int from = topo->vertex[v].node, to = topo->vertex[f->vertex[v]].node;
+		if ((from < 0) != (to < 0) || (from >= 0 && f->server[from] >= 0 && f->server[from] != to))
+			return false;
+		if (from >= 0)
+			f->server[from] = to;
+	}
+	return true;
+}
+
 static int
 by_end(const void *a, const void *b)
 {
@@ -260,7 +278,7 @@ try_step(struct finder *f, int step, int *block)
 			continue;
 		bool kept;
 		map_ranks(f, b, step);
-		if (!map_switches(f) || !map_links(f))
+		if (!map_switches(f) || !map_servers(f) || !map_links(f))
 			continue;
 		TRY(keep_map(f, b / step, &kept));
 		if (!kept)
@@ -333,7 +351,7 @@ find_orbits(Ctx *ctx, const Topology *topo, Symmetry *sym)
 }
 
 Status
-topo_symmetry(Ctx *ctx, const Topology *topo, int root, bool wanted, Symmetry **out)
+topo_symmetry(Ctx *ctx, const Topology *topo, int root, SymmetryKind wanted, Symmetry **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Symmetry *sym;
@@ -353,12 +371,14 @@ topo_symmetry(Ctx *ctx, const Topology *topo, int root, bool wanted, Symmetry **
 	TRY(TEMP(ctx, f.to_end, m));
 	TRY(TEMP(ctx, f.vertex, n));
 	TRY(TEMP(ctx, f.link, m));
+	if (wanted == SYMMETRY_SERVERS)
+		TRY(TEMP(ctx, f.server, topo->n_nodes + 1));
 	for (int l = 0; l < topo->n_links; l++) {
 		const Link *link = &topo->link[l];
 		f.to_end[l] = (struct end){ link->from, link->to, (int)link->class, l, link->capacity };
 	}
 	qsort(f.to_end, m, sizeof *f.to_end, by_end);
-	if (wanted) {
+	if (wanted != SYMMETRY_NONE) {
 		TRY(order_ranks(&f, root));
 		/* Trees of a rank that stays have as many images as those that move: where that is too much, servers move as a whole,
 		 * and the group is smaller. */

@@ -125,8 +125,8 @@ flatten(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound,
 
 /* Each demand needs a tree of its own, and a tree that reaches every rank an edge for each: what cannot be written is not
  * planned. */
-static Status
-check_size(Ctx *ctx, const Topology *topo, Collective coll)
+Status
+plan_check_size(Ctx *ctx, const Topology *topo, Collective coll)
 {
 	int64_t n = topo->n_ranks, demands = collective_demands(coll, topo->n_ranks);
 	bool spans = collective_demand(coll, topo->n_ranks, 0, 0).kind != DEMAND_CARRY;
@@ -139,14 +139,15 @@ check_size(Ctx *ctx, const Topology *topo, Collective coll)
 
 /* Links between GPUs only and few ranks: without symmetry there is more choice of trees, so fewer are needed. A switch makes
  * ranks alike, and one tree for each of them short. From a root, the program of the whole is small for longer. */
-bool
+SymmetryKind
 plan_by_symmetry(const Topology *topo, const Request *ask)
 {
-	if (ask->packing != PACKING_EXACT)
-		return false;
+	bool wanted = topo->n_ranks > 16 || topo->n_vertices > topo->n_ranks;
 	if (ask->root >= 0)
-		return topo->n_ranks > (collective_has_blocks(ask->coll) || topo->n_nodes == 1 ? 32 : 128);
-	return topo->n_ranks > 16 || topo->n_vertices > topo->n_ranks;
+		wanted = topo->n_ranks > (collective_has_blocks(ask->coll) || topo->n_nodes == 1 ? 32 : 128);
+	if (ask->packing != PACKING_EXACT || !wanted)
+		return SYMMETRY_NONE;
+	return ask->algorithm == ALGORITHM_THREEPHASE ? SYMMETRY_SERVERS : SYMMETRY_ANY;
 }
 
 /* ---- limits ---- */
@@ -321,14 +322,14 @@ plan_trees(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 	Packing *pack = NULL;
 	Symmetry *alone;
 	*proof = *bound;
-	TRY(check_size(ctx, topo, ask->coll));
+	TRY(plan_check_size(ctx, topo, ask->coll));
 	TRY(check_limits(ctx, topo, ask));
 	if (!ask->max_depth && !ask->max_trees)
 		return plan_free(ctx, topo, sym, bound, ask, out, proof);
 	TRY(plan_limited(ctx, topo, sym, bound, ask, &pack, proof));
 	/* Of what is alike the trees come in large numbers: for few of them each is its own. */
 	if (!pack && ask->max_trees && sym->size > 1) {
-		TRY(topo_symmetry(ctx, topo, ask->root, false, &alone));
+		TRY(topo_symmetry(ctx, topo, ask->root, SYMMETRY_NONE, &alone));
 		TRY(plan_limited(ctx, topo, alone, bound, ask, &pack, proof));
 	}
 	if (!pack)

@@ -47,13 +47,14 @@ round_trip(Ctx *ctx, const Topology *topo, Text *json)
 }
 
 static void
-compile(Ctx *ctx, const Topology *machine, Collective coll)
+compile(Ctx *ctx, const Topology *machine, Collective coll, AlgorithmKind algorithm)
 {
-	Request ask = { .coll = coll, .root = coll == ALLREDUCE ? -1 : 0, .epsilon = { 1, 5 }, .tolerance = { 1, 5 },
+	Request ask = { .algorithm = algorithm, .coll = coll, .root = coll == ALLREDUCE ? -1 : 0, .epsilon = { 1, 5 }, .tolerance = { 1, 5 },
 		.minimise = true };
 	Topology *job;
 	Symmetry *sym;
 	Bound bound, proof;
+	Frac best;
 	Packing *pack;
 	Schedule *sched, *again;
 	Program *prog;
@@ -66,13 +67,15 @@ compile(Ctx *ctx, const Topology *machine, Collective coll)
 	if (status == INFEASIBLE)
 		return;
 	REQUIRE(status == OK, "%s", ctx->error.text);
-	status = topo_symmetry(ctx, job, ask.root, true, &sym);
+	status = topo_symmetry(ctx, job, ask.root, algorithm == ALGORITHM_THREEPHASE ? SYMMETRY_SERVERS : SYMMETRY_ANY, &sym);
 	REQUIRE(status == OK, "%s", ctx->error.text);
 	status = bound_compute(ctx, job, sym, coll, ask.root, &bound);
 	REQUIRE(status == OK, "%s", ctx->error.text);
-	status = plan_trees(ctx, job, sym, &bound, &ask, &pack, &proof);
+	status = plan_algorithm(ctx, job, sym, &bound, &ask, &pack, &proof, &best);
+	if (status == INFEASIBLE && algorithm != ALGORITHM_TREES)
+		return;
 	if (status == OK)
-		status = sched_build(ctx, job, &proof, &ask, "trees", pack, &sched);
+		status = sched_build(ctx, job, &proof, &ask, algorithm_name(algorithm), pack, &sched);
 	REQUIRE(status == OK, "%d: %s", (int)status, ctx->error.text);
 	emit_sched_json(sched, &json);
 	REQUIRE(!json.failed, "no memory");
@@ -108,7 +111,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint64_t hash = hash_bytes(1, json.data, json.size);
 		outcome = (uint64_t)topo->n_vertices << 8 | (uint64_t)topo->n_links;
 		if (topo->n_ranks >= 2 && topo->n_ranks <= COMPILE_RANKS && topo->n_links <= COMPILE_LINKS && hash % 8 == 0)
-			compile(&ctx, topo, (Collective)(hash / 8 % (ALLREDUCE + 1)));
+			compile(&ctx, topo, (Collective)(hash / 8 % (ALLREDUCE + 1)), (AlgorithmKind)(hash / 64 % N_ALGORITHMS));
 		text_free(&json);
 	}
 	ctx_free(&ctx);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What blinkc achieves on DGX-1, and on boxes of A100 and MI250: the rows of the tables in README.md, "What it achieves".
+"""What blinkc achieves on DGX-1, DGX-2, and on boxes of A100 and MI250: the rows of the tables in README.md, "What it achieves".
 
 usage: achieved.py BLINKC       from the top directory; every class of subsets.py and every root
 """
@@ -20,6 +20,9 @@ ASKED = [("broadcast", []), ("reduce", []), ("allreduce", []), ("allreduce", ["-
 BOXES = [(f"{n} x 8 A100", cluster.boxes(n, 8, 300.0, 25.0, 8), collectives) for n, collectives in
          [(1, ["allgather", "allreduce"]), (4, ["broadcast", "allgather", "allreduce", "alltoall"]),
           (128, ["allgather", "reducescatter", "allreduce"])]]
+FAMILIES = [("16 GPUs of a DGX-2", cluster.boxes(1, 16, 150.0, 0.0, 16), "onehop", ["broadcast", "allgather", "allreduce"]),
+            ("2 x 8 A100", cluster.boxes(2, 8, 300.0, 25.0, 8), "threephase", ["allgather", "allreduce"]),
+            ("128 x 8 A100", cluster.boxes(128, 8, 300.0, 25.0, 8), "threephase", ["allgather", "allreduce"])]
 BOXES += [(f"{n} x 16 MI250", mi250.topology(n, 16), ["allgather", "allreduce"]) for n in (1, 2, 4)]
 
 
@@ -30,12 +33,13 @@ def compiled(blinkc, machine, gpus, collective, root, options):
     return len(sched["trees"]), sched["rate"]["achieved"], sched["rate"]["bound"]
 
 
-def box_row(blinkc, name, topology, collective):
+def box_row(blinkc, name, topology, collective, algorithm="trees"):
     """Of a topology on standard input: what the summary says."""
-    done = subprocess.run([blinkc, "-c", collective, "-o", "/dev/null", "-"], input=json.dumps(topology), capture_output=True,
+    done = subprocess.run([blinkc, "-c", collective, "-a", algorithm, "-o", "/dev/null", "-"], input=json.dumps(topology), capture_output=True,
                           text=True, check=True)
     line = {words[0]: words[1:] for words in map(str.split, done.stderr.splitlines())}
     (trees, _, depth), rate, bound = line["trees"], float(line["rate"][0]), float(line["bound"][0])
+    collective += f" `-a {algorithm}`" if algorithm != "trees" else ""
     return f"| {name} | {collective} | {trees.rstrip(',')} | {depth} | {rate:.5g} | {bound:.5g} | {line['ratio'][0]} |"
 
 
@@ -73,6 +77,8 @@ def main(blinkc):
                         f"{min(ratios):.3f} | {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f} | "
                         f"{sum(r > 1 - 1e-9 for r in ratios)} |")
     boxes = [box_row(blinkc, name, topology, collective) for name, topology, collectives in BOXES for collective in collectives]
+    boxes += [box_row(blinkc, name, topology, collective, algorithm) for name, topology, algorithm, collectives in FAMILIES
+              for collective in collectives]
     print("\n".join(eight + [""] + many + [""] + boxes + [""]))
     for machine, name in NAMES.items():
         classes = subsets.classes(machine)

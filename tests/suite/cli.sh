@@ -146,6 +146,11 @@ pair epsilon "" 0.2 "$v"
 is "--epsilon" "$work/out-long" 'd["generator"]["options"]["epsilon"]' 0.2
 pair tolerance "" 0.3 "$v"
 is "--tolerance" "$work/out-long" 'd["generator"]["options"]["tolerance"]' 0.3
+pair algorithm a onehop -g 0,1,2 "$v"
+is "--algorithm" "$work/out-long" 'd["algorithm"], d["generator"]["options"]["algorithm"]' "('onehop', 'onehop')"
+has "--algorithm says what its trees can do" '^best +50 GB/s of one-hop trees, by the linear program$' "$work/err-long"
+does "--algorithm trees" -a trees "$v"
+same "--algorithm trees is the default" "$work/out" "$work/default.json"
 pair packing p mwu "$v"
 is "--packing" "$work/out-long" 'd["generator"]["options"]["packing"], d["generator"]["options"]["tolerance"]' "('mwu', 0.05)"
 is "exact is the default" "$work/default.json" 'd["generator"]["options"]["packing"], d["generator"]["options"]["tolerance"]' "('exact', 0)"
@@ -287,6 +292,14 @@ does "convert a schedule" convert "$work/default.json" -o "$work/schedule.cu"
 has "it is source code" "blink_program" "$work/schedule.cu"
 for packing in nothing "" MWU; do
 	fails "--packing '$packing'" 2 "--packing: " --packing "$packing" "$v"
+done
+fails "--algorithm ring" 2 "--algorithm: ring: want one of trees, onehop, threephase" -a ring "$v"
+for option in "-p mwu" --max-depth=2 --max-trees=4 --pareto; do
+	# shellcheck disable=SC2086 # words
+	fails "--algorithm onehop $option" 2 "--algorithm: onehop: want trees with --packing mwu, --max-depth, --max-trees or --pareto" \
+		-a onehop $option "$v"
+	# shellcheck disable=SC2086 # words
+	does "--algorithm trees $option" -q -a trees $option -g 0,1,2 -c broadcast "$v"
 done
 fails "--packing mwu of blocks" 2 "--packing: mwu: want exact for gather" -p mwu -c gather "$v"
 does "--packing mwu" -q -p mwu -g 0,1,2 "$v"

@@ -173,6 +173,7 @@ status=$(list STATUS_LIST src/base/status.h | sed -E 's/.*, ([0-9]+), .*/\1/')
 collectives=$(list COLLECTIVE_LIST src/model.h | quoted)
 rooted=$(list COLLECTIVE_LIST src/model.h | grep '", true,' | quoted)
 classes=$(list LINK_CLASS_LIST src/model.h | quoted)
+algorithms=$(list ALGORITHM_LIST src/model.h | quoted)
 certificates=$(list CERTIFICATE_LIST src/model.h | quoted)
 
 same "exit status in blinkc(1)" "$status" "$(items man/blinkc.1 'EXIT STATUS')"
@@ -185,6 +186,10 @@ same "exit status in blink.h" "$status" "$(sed -n '/^typedef enum/,/blinkResult_
 	expect "exit status $code in blink-perf(1)" grep -qx "$code" <<<"$status"
 done
 same "collectives in blink-schedule(5)" "$collectives" "$(items man/blink-schedule.5 Collectives)"
+same "algorithms in blinkc(1)" "$algorithms" \
+	"$(awk '/^\.It Fl a/ { inside = 1; next } inside && /^\.It Fl/ { exit } inside && /^\.It Cm/ { print $3 }' man/blinkc.1)"
+same "algorithms in blink-schedule(5)" "$algorithms" \
+	"$(awk '/^\.It Cm algorithm$/ { inside = 1; next } inside && /^\.It/ { exit } inside && /^\.Qq/ { print $2 }' man/blink-schedule.5)"
 same "certificates in blink-schedule(5)" "$certificates" "$(items man/blink-schedule.5 'Rate and bound')"
 same "link classes in blink-topology(5)" "$classes" "$(awk '/^\.Ss Links/ { links = 1 } links && /^\.It Cm class$/ { inside = 1; next } inside && /^\.El/ { exit } inside && /^\.It Cm/ { print $3 }' man/blink-topology.5)"
 same "link classes in blinkc(1)" "$classes" "$(awk '/^\.It Fl l/ { inside = 1; next } inside && /^\.It/ { exit } inside && /^\.Cm nvlink/' man/blinkc.1 | grep -oE '\b[a-z][a-z0-9]+')"
