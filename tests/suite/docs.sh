@@ -96,6 +96,7 @@ done
 # ---- what was measured ----
 
 oracle achieved "$blinkc" >"$work/rows" || not_ok "achieved.py: exit $?"
+oracle fig22 "$blinkc" >>"$work/rows" || not_ok "fig22.py: exit $?"
 while IFS= read -r row; do
 	case $row in
 	'|'*) if grep -qxF "$row" README.md; then ok "README.md: $row"; else not_ok "README.md: has no row $row"; fi ;;
