@@ -68,7 +68,7 @@ for servers in "4:25 4:25 4:50" "8:25 4:50 2:100" "1:10 1:10 1:20" "8:25 8:10 4:
 	plan "servers $servers" "$work/t.json" "$want"
 done
 for c in $all; do
-	"$blinkc" -q -a threephase "$work/t.json" -c $c -o "$work/s.json" || not_ok "5 and 3 GPUs, $c: exit $?"
+	"$blinkc" -q -a threephase "$work/t.json" -c "$c" -o "$work/s.json" || not_ok "5 and 3 GPUs, $c: exit $?"
 	expect "5 and 3 GPUs, $c: executed on the host" "$perf" "$work/s.json" -b 64K -e 64K
 done
 
