@@ -1,5 +1,5 @@
 # Jobs over several servers: all collectives over unequal fragments, a single GPU of a server, NICs of two speeds, oversubscribed
-# leaves and rails without a spine; each at its bound, replayed, and executed on the host.
+# leaves and rails without a spine; each at its bound, and in three phases; replayed, and executed on the host.
 . tests/lib.sh
 
 cat >"$work/speeds.json" <<'END'
@@ -22,19 +22,27 @@ jobs() {	# NAME, TOPOLOGY, GPUs
 	END
 }
 
+# right NAME TOPOLOGY OPTIONS...: compiles to $work/s.json, which is checked, replayed and executed; $work/err has the summary
+right() {
+	local name=$1
+	shift
+	if ! "$blinkc" "$@" -o "$work/s.json" 2>"$work/err"; then
+		not_ok "$name: $(cat "$work/err")"
+		return
+	fi
+	expect "$name, checked" "$blinkc" check -q "$work/s.json"
+	expect "$name, replayed" oracle replay "$work/s.json"
+	expect "$name, executed" "$perf" "$work/s.json" -b 96K -e 96K -n 1 -w 0
+}
+
 while read -r name topology gpus; do
 	root=$(($(tr -cd , <<<"$gpus" | wc -c) / 2))
 	for c in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
 		options=(-c $c -g "$gpus")
 		case $c in broadcast | reduce | gather | scatter) options+=(-r $root) ;; esac
-		if ! "$blinkc" "$topology" "${options[@]}" -o "$work/s.json" 2>"$work/err"; then
-			not_ok "$name $c: $(cat "$work/err")"
-			continue
-		fi
+		right "$name $c" "$topology" "${options[@]}"
 		ratio=$(awk '/^ratio/ { print $2 }' "$work/err")
 		if awk -v r="$ratio" 'BEGIN { exit !(r >= 0.9999) }'; then ok "$name $c: ratio $ratio"; else not_ok "$name $c: ratio $ratio"; fi
-		expect "$name $c, checked" "$blinkc" check -q "$work/s.json"
-		expect "$name $c, replayed" oracle replay "$work/s.json"
-		expect "$name $c, executed" "$perf" "$work/s.json" -b 96K -e 96K -n 1 -w 0
+		right "$name $c in three phases" "$topology" "${options[@]}" -a threephase
 	done
 done < <(jobs)
