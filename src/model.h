@@ -87,6 +87,13 @@ typedef struct {
 	const char *source;	/* or NULL */
 } ClassDefault;
 
+/* What it takes to switch peer access between NVLink and PCIe for a job of so many GPUs (Blink 3.4). */
+typedef struct {
+	int gpus;
+	int64_t time;		/* ns */
+	const char *source;	/* or NULL */
+} PeerAccess;
+
 /* Vertices 0 .. n_ranks-1 are the GPUs, in rank order; the others follow. So `v < n_ranks` asks whether a vertex
  * is a rank. `out` lists the links that leave a vertex, ascending: out[first_out[v] .. first_out[v + 1] - 1]; `in`
  * likewise those that enter it. */
@@ -101,6 +108,8 @@ typedef struct {
 	int n_links;
 	Link *link;
 	ClassDefault class[N_LINK_CLASSES];
+	int n_peer_accesses;
+	PeerAccess *peer_access;	/* ascending by gpus, each once; of a machine: a subset has none */
 	int *first_out, *out, *first_in, *in;
 } Topology;
 

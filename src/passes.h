@@ -45,6 +45,10 @@ Status topo_digest(Ctx *ctx, const Topology *topo, const char **out);
  * gpu: n_ranks entries. Fails: BAD_INPUT unknown, duplicate or none. */
 Status topo_select(Ctx *ctx, const Topology *topo, const char *gpus, int *gpu, int *n);
 
+/* Time to switch peer access for a job of n GPUs, ns: the entry of n, else of the next larger, else of the largest. False: the
+ * topology says nothing of it. */
+bool topo_peer_access(const Topology *topo, int n, int64_t *time);
+
 /* Link classes to use for these GPUs, as a bit set: the fastest class that connects them by itself; else the fastest that
  * does so together with the network; else all. */
 Status topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned *out);
