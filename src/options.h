@@ -6,7 +6,7 @@
 
 enum { COMPILE = 1, CHECK = 2, CONVERT = 4 };	/* verbs, as bits */
 
-/* name, letter, argument or NULL, verbs it belongs to, help */
+/* name, letter, argument or NULL, in brackets if it may be left out, verbs it belongs to, help */
 #define OPTION_LIST(X)                                                                                                 \
 	X(OPT_OUTPUT, "output", 'o', "FILE", COMPILE | CONVERT, "write FILE; - is standard output (default)")          \
 	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT, "compile: json or cu; convert: json, xml or canonical of a topology, cu of a schedule; default: by the ending of FILE, json on standard output") \
@@ -14,6 +14,7 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4 };	/* verbs, as bits */
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE, "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU")  \
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, alone or with net, else all") \
+	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE, "divide each message between the default class and PCIe; peer: by switching peer access (default), host: through the host's memory") \
 	X(OPT_PACKING, "packing", 'p', "KIND", COMPILE, "exact: the optimal rate (default); mwu: Blink's way, a rate near it, for broadcast, reduce and allreduce") \
 	X(OPT_EPSILON, "epsilon", 0, "X", COMPILE, "MWU stops within X of the optimum, 0.001 to 0.49 (default 0.05)")   \
 	X(OPT_TOLERANCE, "tolerance", 0, "X", COMPILE, "fewest trees within X of the optimum, 0 to 0.99 (default 0; 0.05 with --packing mwu)") \
@@ -22,6 +23,7 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4 };	/* verbs, as bits */
 	X(OPT_PARETO, "pareto", 0, NULL, COMPILE, "print the best rate for each number of trees and depth; write no schedule") \
 	X(OPT_NO_MINIMISE, "no-minimise", 0, NULL, COMPILE, "keep all trees that the planner comes to; look for no fewer") \
 	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE, "plan for about TIME at most, as 10s or 500ms, and write the best schedule so far; its bytes then depend on the machine") \
+	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid schedule how it divides them") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK, "no summary")                                                \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE, "say what each phase finds")                                     \
 	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT, "print this help")                                   \
@@ -35,7 +37,7 @@ enum {
 };
 
 typedef struct {
-	const char *value[N_OPTIONS];	/* NULL: not given; "" of an option without argument */
+	const char *value[N_OPTIONS];	/* NULL: not given; "": without argument */
 	int n_files;
 	char **file;
 } Options;
