@@ -266,8 +266,10 @@ Status sched_depth(Ctx *ctx, const Schedule *sched, int *out);
 
 /* ---- split.c ------------------------------------------------------------------------------------------- */
 
-/* How messages are divided between parts, by their rates and setups (Blink 3.4, eq. 8). *out: n_parts stages, for larger and
- * larger messages, each with the end of every part but the last; the last stage that begins at or below M holds.
+/* How messages are divided between parts, by their rates and setups (Blink 3.4, eq. 8).
+ * sched: its parts have begin and end, and it has its achieved rate.
+ * *out: n_parts stages, for larger and larger messages, each with the end of every part but the last; the last stage that begins
+ * at or below M holds.
  * Fails: LIMIT out of 64 bits. */
 Status sched_split(Ctx *ctx, const char *label, const Schedule *sched, PartEnd **out);
 

@@ -16,70 +16,180 @@
  *	150/156 M + 6/156 * 150e9 * 0.0022 bytes, so of 1 GB 974.2 MB, which both take 6.495 ms for.
  *
  * M is whole, so that only the floor of (R'/R W - W') times the denominator of R'/R counts, and a division of integers gives
- * the byte, or the element, in which a part ends: the same here, in libblink and in generated code. */
+ * the byte, or the element, in which a part ends: the same here, in libblink and in generated code. Rates are the shares of the
+ * schedule times what all parts achieve together: with shares m_i / Q and the rate A of all, that is
+ *
+ *	floor(A/Q (m' sum(m s) - m sum'(m s)))		m, m': sums of m_i of the parts that are in, and of those up to i
+ *
+ * over the common divisor of m and m'. Such products need more than 128 bits, now and then. */
 #include "passes.h"
 
-/* What is in so far: all parts of `order` before `n`. */
+#define NS_PER_S INT64_C(1000000000)
+
+/* ---- whole numbers of up to 384 bits ---- */
+
+__extension__ typedef unsigned __int128 Product;
+
+enum { BIG_WORDS = 6 };
+
+typedef struct {
+	uint64_t word[BIG_WORDS];	/* the least first */
+} Big;
+
+static Big
+big_mul(Big a, int64_t times)
+{
+	Product carry = 0;
+	for (int i = 0; i < BIG_WORDS; i++) {
+		carry += (Product)a.word[i] * (uint64_t)times;
+		a.word[i] = (uint64_t)carry;
+		carry >>= 64;
+	}
+	return a;
+}
+
+static Big
+big_add(Big a, Big b)
+{
+	Product carry = 0;
+	for (int i = 0; i < BIG_WORDS; i++) {
+		carry += (Product)a.word[i] + b.word[i];
+		a.word[i] = (uint64_t)carry;
+		carry >>= 64;
+	}
+	return a;
+}
+
+static int
+big_cmp(Big a, Big b)
+{
+	for (int i = BIG_WORDS - 1; i >= 0; i--)
+		if (a.word[i] != b.word[i])
+			return a.word[i] > b.word[i] ? 1 : -1;
+	return 0;
+}
+
+/* a - b, for a >= b. */
+static Big
+big_sub(Big a, Big b)
+{
+	uint64_t borrow = 0;
+	for (int i = 0; i < BIG_WORDS; i++) {
+		Product less = (Product)b.word[i] + borrow;
+		borrow = a.word[i] < less;
+		a.word[i] -= (uint64_t)less;
+	}
+	return a;
+}
+
+/* *rest is set where something is left over. */
+static Big
+big_div(Big a, int64_t by, bool *rest)
+{
+	Product left = 0;
+	for (int i = BIG_WORDS - 1; i >= 0; i--) {
+		left = left << 64 | a.word[i];
+		a.word[i] = (uint64_t)(left / (uint64_t)by);
+		left %= (uint64_t)by;
+	}
+	*rest = *rest || left > 0;
+	return a;
+}
+
+/* ---- shares ---- */
+
+/* What is in so far. */
 struct level {
-	Frac rate, wait;	/* sums of r_j and of r_j s_j: bytes/s, bytes */
+	int64_t share;		/* sum of m_i */
+	Big wait;		/* sum of m_i s_i */
 };
 
-static bool
-wait_of(const Part *part, Frac *out)
+struct division {
+	int n;
+	int64_t share[N_LINK_CLASSES];	/* m_i */
+	int64_t setup[N_LINK_CLASSES];	/* ns */
+	int64_t all;		/* Q, the sum of all m_i */
+	Frac rate;		/* A, bytes/s */
+	int order[N_LINK_CLASSES];	/* parts by setup; of equals the first comes first */
+};
+
+static void
+let_in(const struct division *d, int part, struct level *level)
 {
-	Frac seconds;
-	return frac_make(part->setup, 1000000000, &seconds) && frac_mul(part->rate, seconds, out);
+	level->share += d->share[part];
+	level->wait = big_add(level->wait, big_mul((Big){ { (uint64_t)d->share[part] } }, d->setup[part]));
 }
 
+/* floor(A/Q (a - b)), of times in ns; false: it needs more than 124 bits. */
 static bool
-let_in(struct level *level, const Part *part)
+floor_of(const struct division *d, Big a, Big b, Wide *out)
 {
-	Frac wait;
-	return wait_of(part, &wait) && frac_add(level->rate, part->rate, &level->rate) && frac_add(level->wait, wait, &level->wait);
-}
-
-static Wide
-floor_div(Wide a, Wide b)
-{
-	return a / b - (a % b < 0);
-}
-
-/* The least whole M at which a part comes in. */
-static bool
-comes_in(const struct level *level, const Part *part, int64_t *from)
-{
-	Frac seconds, at;
-	if (!frac_make(part->setup, 1000000000, &seconds) || !frac_mul(level->rate, seconds, &at) || !frac_sub(at, level->wait, &at))
+	bool below = big_cmp(a, b) < 0, rest = false;
+	Big x = big_mul(below ? big_sub(b, a) : big_sub(a, b), d->rate.num);
+	x = big_div(big_div(big_div(x, d->rate.den, &rest), d->all, &rest), NS_PER_S, &rest);
+	*out = (Wide)x.word[1] << 64 | x.word[0];
+	for (int i = 2; i < BIG_WORDS; i++)
+		if (x.word[i])
+			return false;
+	if (x.word[1] >> 60)
 		return false;
-	Wide least = -floor_div(-(Wide)at.num, at.den);
-	*from = (int64_t)least;
-	return least <= INT64_MAX;
+	*out = below ? -*out - rest : *out;
+	return true;
+}
+
+/* The least whole M at which a part comes in: A/Q (m s - sum(m s)), rounded up. */
+static bool
+comes_in(const struct division *d, const struct level *level, int part, int64_t *from)
+{
+	Wide down;
+	bool fits = floor_of(d, level->wait, big_mul((Big){ { (uint64_t)level->share } }, d->setup[part]), &down);
+	*from = fits ? (int64_t)-down : 0;
+	return fits && -down <= INT64_MAX;
 }
 
 static bool
-end_of(const struct level *all, const struct level *up_to, int64_t from, PartEnd *out)
+end_of(const struct division *d, const struct level *all, const struct level *up_to, int64_t from, PartEnd *out)
 {
-	Frac share, shift;
-	if (!frac_div(up_to->rate, all->rate, &share) || !frac_mul(share, all->wait, &shift) || !frac_sub(shift, up_to->wait, &shift))
-		return false;
-	*out = (PartEnd){ from, share.num, share.den, floor_div((Wide)shift.num * share.den, shift.den) };
-	return out->add >> 124 == 0 || out->add >> 124 == -1;
+	int64_t common = gcd64(up_to->share, all->share);
+	*out = (PartEnd){ .from = from, .num = up_to->share / common, .den = all->share / common };
+	return floor_of(d, big_mul(all->wait, out->num), big_mul(up_to->wait, out->den), &out->add);
 }
 
-/* One stage: the first `n` parts of `order` are in. end: of all parts but the last. */
+/* One stage: the first `n` parts of the order are in. end: of all parts but the last. */
 static bool
-fill_stage(const Schedule *sched, const int *order, int n, int64_t from, PartEnd *end)
+fill_stage(const struct division *d, int n, int64_t from, PartEnd *end)
 {
-	struct level all = { FRAC_ZERO, FRAC_ZERO }, up_to = all;
+	struct level all = { 0 }, up_to = { 0 };
 	for (int k = 0; k < n; k++)
-		if (!let_in(&all, &sched->part[order[k]]))
-			return false;
-	for (int i = 0; i + 1 < sched->n_parts; i++) {
+		let_in(d, d->order[k], &all);
+	for (int i = 0; i + 1 < d->n; i++) {
 		for (int k = 0; k < n; k++)
-			if (order[k] == i && !let_in(&up_to, &sched->part[i]))
-				return false;
-		if (!end_of(&all, &up_to, from, &end[i]))
+			if (d->order[k] == i)
+				let_in(d, i, &up_to);
+		if (!end_of(d, &all, &up_to, from, &end[i]))
 			return false;
+	}
+	return true;
+}
+
+/* Shares as whole numbers, over the least common denominator of where parts end. */
+static bool
+make_division(const Schedule *sched, struct division *d)
+{
+	*d = (struct division){ .n = sched->n_parts, .all = 1, .rate = sched->achieved };
+	for (int i = 0; i < d->n; i++) {
+		Wide all = (Wide)d->all * (sched->part[i].end.den / gcd64(d->all, sched->part[i].end.den));
+		if (all > INT64_MAX)
+			return false;
+		d->all = (int64_t)all;
+	}
+	for (int i = 0, k; i < d->n; i++) {
+		const Part *part = &sched->part[i];
+		d->share[i] = part->end.num * (d->all / part->end.den) - part->begin.num * (d->all / part->begin.den);
+		d->setup[i] = part->setup;
+		for (k = i; k > 0 && d->setup[d->order[k - 1]] > d->setup[i]; k--)
+			d->order[k] = d->order[k - 1];
+		d->order[k] = i;
 	}
 	return true;
 }
@@ -87,23 +197,20 @@ fill_stage(const Schedule *sched, const int *order, int n, int64_t from, PartEnd
 Status
 sched_split(Ctx *ctx, const char *label, const Schedule *sched, PartEnd **out)
 {
-	struct level level = { FRAC_ZERO, FRAC_ZERO };
-	int n = sched->n_parts, order[N_LINK_CLASSES];
+	struct division d;
+	struct level level = { 0 };
+	int n = sched->n_parts;
 	PartEnd *split;
+	bool fits = make_division(sched, &d);
 	TRY(NEW(ctx, split, n * (n - 1)));
-	/* By setup; of equals the first comes first. */
-	for (int i = 0; i < n; i++) {
-		int k = i;
-		for (; k > 0 && sched->part[order[k - 1]].setup > sched->part[i].setup; k--)
-			order[k] = order[k - 1];
-		order[k] = i;
-	}
-	for (int k = 0; k < n; k++) {
+	for (int k = 0; k < n && fits; k++) {
 		int64_t from = 0;
-		if ((k > 0 && !comes_in(&level, &sched->part[order[k]], &from)) || !let_in(&level, &sched->part[order[k]])
-		    || !fill_stage(sched, order, k + 1, from, &split[k * (n - 1)]))
-			return fail(ctx, LIMIT, "%s: parts: their division of a message needs more than 64 bits", label);
+		fits = k == 0 || comes_in(&d, &level, d.order[k], &from);
+		let_in(&d, d.order[k], &level);
+		fits = fits && fill_stage(&d, k + 1, from, &split[k * (n - 1)]);
 	}
+	if (!fits)
+		return fail(ctx, LIMIT, "%s: parts: their division of a message needs more than 64 bits", label);
 	*out = split;
 	return OK;
 }
@@ -124,8 +231,9 @@ split_message(const PartEnd *split, int n_parts, int64_t m, int64_t *end)
 void
 part_end_add(const PartEnd *end, int64_t *high, int64_t *low)
 {
-	*high = (int64_t)floor_div(end->add, (Wide)1 << 62);
-	*low = (int64_t)(end->add - (Wide)*high * ((Wide)1 << 62));
+	Wide unit = (Wide)1 << 62;
+	*high = (int64_t)(end->add / unit - (end->add % unit < 0));
+	*low = (int64_t)(end->add - *high * unit);
 }
 
 /* The level at which what is in has all of the message, from part to part until the next one's setup lies above it. */
