@@ -5,7 +5,9 @@
  *   alike   ->  Symmetry       servers and ranks that need to be planned only once
  *   bound   ->  Bound          what no schedule can beat, and the cut or partition that proves it
  *   plan    ->  Packing        weighted trees: the linear program, the fewest; or mwu, then minimise
+ *   hybrid                     from induce to build for NVLink and for PCIe, joined as parts of one schedule
  *   build   ->  Schedule  -+-> verify            exact: is every rank's result right?
+ *                          +-> split             which part moves how much of a message
  *                          +-> emit              json
  *                          +-> lower -> Program -> emit cu, or the runtime's executor
  *
