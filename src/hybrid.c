@@ -38,14 +38,36 @@ hybrid_parse(const char *text, HybridKind *out)
 	return false;
 }
 
-Status
-hybrid_parts(Ctx *ctx, const Topology *machine, int n, unsigned classes, HybridKind kind, Part part[2])
+static bool
+is_bus(const Link *link)
 {
-	if (classes & LINK_BUS)
-		return fail(ctx, INFEASIBLE, "--hybrid: %s: these GPUs are not connected by other links than pcie and qpi: want two ways",
-		    machine->name);
-	part[0] = (Part){ .classes = classes };
+	return (unsigned)LINK_BUS >> link->class & 1;
+}
+
+/* The default classes of a machine without PCIe. */
+static Status
+other_classes(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned *out)
+{
+	Topology *rest;
+	TRY(NEW(ctx, rest, 1));
+	*rest = *machine;
+	rest->n_links = 0;
+	TRY(NEW(ctx, rest->link, machine->n_links));
+	for (int l = 0; l < machine->n_links; l++)
+		if (!is_bus(&machine->link[l]))
+			rest->link[rest->n_links++] = machine->link[l];
+	TRY(topo_index(ctx, rest));
+	return topo_default_classes(ctx, rest, gpu, n, out);
+}
+
+Status
+hybrid_parts(Ctx *ctx, const Topology *machine, const int *gpu, int n, HybridKind kind, Part part[2])
+{
+	part[0] = (Part){ .setup = 0 };
 	part[1] = (Part){ .classes = LINK_BUS };
+	TRY(other_classes(ctx, machine, gpu, n, &part[0].classes));
+	if (!part[0].classes)
+		return fail(ctx, INFEASIBLE, "--hybrid: %s: no links but of pcie and qpi: want others beside them", machine->name);
 	if (kind == HYBRID_PEER && !topo_peer_access(machine, n, &part[1].setup))
 		return fail(ctx, BAD_INPUT, "--hybrid: %s: no peer_accesses: want the time to switch peer access, or --hybrid=host",
 		    machine->name);
@@ -53,12 +75,6 @@ hybrid_parts(Ctx *ctx, const Topology *machine, int n, unsigned classes, HybridK
 }
 
 /* ---- through the host ---- */
-
-static bool
-is_bus(const Link *link)
-{
-	return (unsigned)LINK_BUS >> link->class & 1;
-}
 
 /* Hops to the nearest CPU over PCIe, by others than GPUs; -1: there is none. */
 static Status

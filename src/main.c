@@ -439,8 +439,8 @@ plan_parts(Ctx *ctx, const Options *opt, const Topology *machine, const int *gpu
 {
 	Topology *plane, *job;
 	Part part[2];
-	TRY(hybrid_parts(ctx, machine, n, *classes, kind, part));
-	*classes |= part[1].classes;
+	TRY(hybrid_parts(ctx, machine, gpu, n, kind, part));
+	*classes = part[0].classes | part[1].classes;
 	TRY(hybrid_induce(ctx, machine, gpu, n, part, kind, &plane, &job));
 	TRY(parse_root(ctx, job, ask->coll, opt->value[OPT_ROOT], &ask->root));
 	return plan_hybrid(ctx, plane, job, part, 2, ask, out);

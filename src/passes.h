@@ -207,9 +207,9 @@ typedef enum {
 
 bool hybrid_parse(const char *text, HybridKind *out);
 
-/* The two parts of a job of n GPUs: over `classes`, those that connect them by themselves, and over pcie and qpi.
- * Fails: INFEASIBLE classes has one of these; BAD_INPUT nothing is known of peer access. */
-Status hybrid_parts(Ctx *ctx, const Topology *machine, int n, unsigned classes, HybridKind kind, Part part[2]);
+/* The two parts of a job of these GPUs: over what the default classes would be without pcie and qpi, and over these two.
+ * Fails: INFEASIBLE there are no others; BAD_INPUT nothing is known of peer access. */
+Status hybrid_parts(Ctx *ctx, const Topology *machine, const int *gpu, int n, HybridKind kind, Part part[2]);
 
 /* *job: as topo_induce makes it of all these classes, with the CPUs that data turns round in. *plane: what is planned on; it has
  * the same links, by the same numbers; HYBRID_HOST cuts its PCIe switches in two, so that data turns round in CPUs only.

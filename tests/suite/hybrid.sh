@@ -85,7 +85,13 @@ refuses() {
 refuses "a switch without a CPU" 3 "s0: no CPU above it over pcie" --hybrid=host "$work/t/headless.json"
 refuses "switches side by side" 3 "s0 and s1: equally far from a CPU" --hybrid=host "$work/t/crossed.json"
 refuses "nothing known of peer access" 3 "crossed: no peer_accesses: want the time to switch peer access" --hybrid=peer "$work/t/crossed.json"
-refuses "no NVLink" 5 "these GPUs are not connected by other links than pcie and qpi" --hybrid -g 0,7 topologies/dgx1v.xml
+refuses "no NVLink between these" 5 "dgx1v over nvlink: no path from gpu0 to gpu7" --hybrid -g 0,7 topologies/dgx1v.xml
+grep -v 'class="nvlink"' topologies/dgx1v.xml >"$work/t/bus.xml"
+refuses "no NVLink at all" 5 "dgx1v: no links but of pcie and qpi: want others beside them" --hybrid "$work/t/bus.xml"
+# PCIe is faster than a single NVLink, and yet the second way.
+sed 's/name="pcie" capacity="12"/name="pcie" capacity="120"/' topologies/dgx1v.xml >"$work/t/fast.xml"
+"$blinkc" --hybrid -g 0,1,2 "$work/t/fast.xml" -o "$work/fast.json" 2>"$work/log" || not_ok "fast PCIe: exit $?"
+expect "faster PCIe" grep -q '^hybrid      nvlink 50 + pcie,qpi 90 GB/s' "$work/log"
 grep -v 'class="pcie"' topologies/dgx1v.xml >"$work/t/bare.xml"
 refuses "no PCIe" 5 "dgx1v over pcie,qpi: no path from gpu0 to gpu1" --hybrid "$work/t/bare.xml"
 refuses "no PCIe through the host" 5 "dgx1v over pcie,qpi: no path from gpu0 to gpu1" --hybrid=host "$work/t/bare.xml"

@@ -651,7 +651,7 @@ hybrid_schedule(Ctx *ctx, Topology *machine, Collective coll)
 	Schedule *sched;
 	machine->n_peer_accesses = 1;
 	machine->peer_access[0].time = 21;
-	if (hybrid_parts(ctx, machine, 5, 1u << LINK_NVLINK, HYBRID_PEER, part) != OK
+	if (hybrid_parts(ctx, machine, gpu, 5, HYBRID_PEER, part) != OK
 	    || hybrid_induce(ctx, machine, gpu, 5, part, HYBRID_PEER, &plane, &job) != OK
 	    || plan_hybrid(ctx, plane, job, part, 2, &ask, &sched) != OK)
 		return NULL;
