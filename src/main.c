@@ -253,7 +253,8 @@ record_number(Ctx *ctx, const char *key, int value, Schedule *sched)
 
 /* What was asked, with defaults filled in, so that the file can be made again. */
 static Status
-record_options(Ctx *ctx, const Options *opt, const Request *ask, unsigned classes, HybridKind hybrid, Text value[4], Schedule *sched)
+record_options(Ctx *ctx, const Options *opt, const Request *ask, unsigned classes, HybridKind hybrid, Text value[4],
+    Schedule *sched)
 {
 	const Topology *job = sched->topo;
 	char digits[48];
@@ -432,7 +433,31 @@ emit_as(Ctx *ctx, const char *format, const Schedule *sched, const Text *json, c
 	return status;
 }
 
-/* As the rest of compile_text, but each part is planned by itself. */
+/* From induce to build, all links as one topology. *out: NULL where a table was asked for instead. */
+static Status
+plan_whole(Ctx *ctx, const Options *opt, const Topology *machine, const int *gpu, int n, Request *ask, unsigned *classes,
+    Schedule **out)
+{
+	Topology *job;
+	Symmetry *sym;
+	Bound bound, proof;
+	Packing *pack;
+	if (opt->value[OPT_LINKS])
+		TRY(parse_links(ctx, opt->value[OPT_LINKS], classes));
+	else
+		TRY(topo_default_classes(ctx, machine, gpu, n, classes));
+	TRY(topo_induce(ctx, machine, gpu, n, *classes, &job));
+	TRY(parse_root(ctx, job, ask->coll, opt->value[OPT_ROOT], &ask->root));
+	TRY(topo_symmetry(ctx, job, ask->root, plan_by_symmetry(job, ask), &sym));
+	TRY(bound_compute(ctx, job, sym, ask->coll, ask->root, &bound));
+	*out = NULL;
+	if (opt->value[OPT_PARETO])
+		return print_pareto(ctx, job, sym, &bound, ask);
+	TRY(plan_trees(ctx, job, sym, &bound, ask, &pack, &proof));
+	return sched_build(ctx, job, &proof, ask, "trees", pack, out);
+}
+
+/* As plan_whole, but pcie and qpi are planned by themselves, and the other links too. */
 static Status
 plan_parts(Ctx *ctx, const Options *opt, const Topology *machine, const int *gpu, int n, HybridKind kind, Request *ask,
     unsigned *classes, Schedule **out)
@@ -444,26 +469,6 @@ plan_parts(Ctx *ctx, const Options *opt, const Topology *machine, const int *gpu
 	TRY(hybrid_induce(ctx, machine, gpu, n, part, kind, &plane, &job));
 	TRY(parse_root(ctx, job, ask->coll, opt->value[OPT_ROOT], &ask->root));
 	return plan_hybrid(ctx, plane, job, part, 2, ask, out);
-}
-
-/* The links of all classes planned as one. *out: NULL where a table was asked for instead. */
-static Status
-plan_whole(Ctx *ctx, const Options *opt, const Topology *machine, const int *gpu, int n, Request *ask, unsigned classes,
-    Schedule **out)
-{
-	Topology *job;
-	Symmetry *sym;
-	Bound bound, proof;
-	Packing *pack;
-	TRY(topo_induce(ctx, machine, gpu, n, classes, &job));
-	TRY(parse_root(ctx, job, ask->coll, opt->value[OPT_ROOT], &ask->root));
-	TRY(topo_symmetry(ctx, job, ask->root, plan_by_symmetry(job, ask), &sym));
-	TRY(bound_compute(ctx, job, sym, ask->coll, ask->root, &bound));
-	*out = NULL;
-	if (opt->value[OPT_PARETO])
-		return print_pareto(ctx, job, sym, &bound, ask);
-	TRY(plan_trees(ctx, job, sym, &bound, ask, &pack, &proof));
-	return sched_build(ctx, job, &proof, ask, "trees", pack, out);
 }
 
 /* The arrow of model.h. What is written is what was read back and verified, not what we meant. */
@@ -491,14 +496,10 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	TRY(topo_select(ctx, machine, opt->value[OPT_GPUS], gpu, &n));
 	if (n < 2)
 		return fail(ctx, BAD_INPUT, "%s: 1 GPU: want at least 2 for a collective", opt->value[OPT_GPUS] ? "--gpus" : label);
-	if (opt->value[OPT_LINKS])
-		TRY(parse_links(ctx, opt->value[OPT_LINKS], &classes));
-	else
-		TRY(topo_default_classes(ctx, machine, gpu, n, &classes));
 	if (opt->value[OPT_HYBRID])
 		TRY(plan_parts(ctx, opt, machine, gpu, n, hybrid, &ask, &classes, &sched));
 	else
-		TRY(plan_whole(ctx, opt, machine, gpu, n, &ask, classes, &sched));
+		TRY(plan_whole(ctx, opt, machine, gpu, n, &ask, &classes, &sched));
 	if (!sched)
 		return OK;
 	progress(ctx, "writing and verifying %d trees", sched->n_segments);
