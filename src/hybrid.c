@@ -204,7 +204,7 @@ hybrid_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Pa
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	unsigned classes = part[0].classes | part[1].classes;
-	Topology *cut;
+	Topology *cut = NULL;
 	if (kind == HYBRID_HOST) {
 		TRY(cut_switches(ctx, machine, &cut));
 		TRY(topo_induce(ctx, cut, gpu, n, classes, plane));
