@@ -28,7 +28,7 @@ MD_LIBS := $(shell pkg-config --libs libmd 2>/dev/null)
 COMPILE = $(CC) $(BASE) $(CJSON_CFLAGS) $(XML_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 
 # The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses.
-SHARED_SRC = src/base/arena.c src/base/digest.c src/base/frac.c src/base/status.c src/base/text.c src/model.c src/topo.c src/schedule.c \
+SHARED_SRC = src/base/arena.c src/base/digest.c src/base/frac.c src/base/status.c src/base/text.c src/model.c src/topo.c src/schedule.c src/split.c \
 	src/verify.c src/lower.c src/certify.c src/search.c src/routes.c src/limited.c src/cheapest.c src/tree.c src/read/doc.c src/read/doc_json.c src/read/sched.c
 COMPILER_SRC = $(filter-out src/main.c $(SHARED_SRC), $(wildcard src/*.c src/*/*.c))
 RUNTIME_SRC = $(wildcard runtime/*.c)

@@ -3,6 +3,7 @@
 #include "runtime.h"
 
 _Static_assert((int)BLINK_RING == (int)PROGRAM_RING, "lowering and backends agree on the slots of a ring");
+_Static_assert((int)N_LINK_CLASSES <= (int)BLINK_PARTS_MAX, "each part has a link class of its own");
 _Static_assert((int)blinkBroadcast == BROADCAST && (int)blinkReduce == REDUCE && (int)blinkAllReduce == ALLREDUCE &&
     (int)blinkGather == GATHER && (int)blinkScatter == SCATTER && (int)blinkAllGather == ALLGATHER &&
     (int)blinkReduceScatter == REDUCESCATTER && (int)blinkAlltoAll == ALLTOALL, "blink.h and model.h agree");
@@ -51,15 +52,25 @@ Status
 exec_program(Ctx *ctx, const Program *prog, const char *digest, struct blink_program *out)
 {
 	const Schedule *sched = prog->sched;
+	int n_ends = prog->n_parts * (prog->n_parts - 1);
+	struct blink_part_end *part_end;
 	struct blink_tree *tree;
 	struct blink_ring *ring;
 	int *stream_rank;
+	TRY(NEW(ctx, part_end, n_ends));
 	TRY(NEW(ctx, tree, sched->n_segments));
 	TRY(NEW(ctx, ring, prog->n_rings));
 	TRY(NEW(ctx, stream_rank, prog->n_streams));
 	for (int s = 0; s < sched->n_segments; s++) {
 		const Extent *e = &prog->extent[s];
-		tree[s] = (struct blink_tree){ e->send_block, e->recv_block, e->begin.num, e->begin.den, e->end.num, e->end.den };
+		tree[s] = (struct blink_tree){ e->send_block, e->recv_block, e->part, e->begin.num, e->begin.den, e->end.num,
+			e->end.den };
+	}
+	for (int i = 0; i < n_ends; i++) {
+		const PartEnd *e = &prog->part_end[i];
+		int64_t high, low;
+		part_end_add(e, &high, &low);
+		part_end[i] = (struct blink_part_end){ e->from, e->num, e->den, high, low };
 	}
 	for (int i = 0; i < prog->n_rings; i++)
 		ring[i] = (struct blink_ring){ prog->ring[i].rank, prog->ring[i].segment };
@@ -75,10 +86,12 @@ exec_program(Ctx *ctx, const Program *prog, const char *digest, struct blink_pro
 		.root = sched->root,
 		.n_ranks = sched->topo->n_ranks,
 		.keep_input = prog->keep_input,
+		.n_parts = prog->n_parts,
 		.n_trees = sched->n_segments,
 		.n_streams = prog->n_streams,
 		.n_rings = prog->n_rings,
 		.n_events = prog->n_events,
+		.part_end = part_end,
 		.tree = tree,
 		.stream_rank = stream_rank,
 		.ring = ring,

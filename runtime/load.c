@@ -27,6 +27,7 @@ fill_info(struct blinkSchedule *sched)
 		.nRanks = p->n_ranks,
 		.root = p->root,
 		.nTrees = p->n_trees,
+		.nParts = p->n_parts,
 		.collectiveName = collective_name((Collective)p->collective),
 		.algorithm = p->algorithm,
 		.topology = p->topology,
@@ -68,9 +69,10 @@ load_object(struct blinkSchedule *sched, const char *path)
 	if (p->abi != BLINK_PROGRAM_ABI)
 		return fail(ctx, BAD_INPUT, "%s: program ABI %u: want %u: compile it with this libblink's headers", path,
 		    (unsigned)p->abi, (unsigned)BLINK_PROGRAM_ABI);
-	if (p->n_ranks < 1 || p->n_ranks > LIMIT_RANKS || p->collective < 0 || p->collective >= N_COLLECTIVES)
-		return fail(ctx, BAD_INPUT, "%s: blink_program: %d ranks, collective %d: not a schedule", path, p->n_ranks,
-		    p->collective);
+	if (p->n_ranks < 1 || p->n_ranks > LIMIT_RANKS || p->collective < 0 || p->collective >= N_COLLECTIVES || p->n_parts < 1
+	    || p->n_parts > BLINK_PARTS_MAX)
+		return fail(ctx, BAD_INPUT, "%s: blink_program: %d ranks, collective %d, %d parts: not a schedule", path, p->n_ranks,
+		    p->collective, p->n_parts);
 	sched->program = p;
 	return OK;
 }
@@ -169,6 +171,18 @@ blinkScheduleGetInfo(blinkSchedule_t sched, blinkScheduleInfo_t *info)
 	if (!sched || !info)
 		return blinkInvalidArgument;
 	*info = sched->info;
+	return blinkSuccess;
+}
+
+blinkResult_t
+blinkScheduleSplit(blinkSchedule_t sched, size_t count, blinkDataType_t type, size_t *elements)
+{
+	int64_t end[BLINK_PARTS_MAX], size = (int64_t)blinkTypeSize(type);
+	if (!sched || !elements || size == 0 || count > (size_t)(INT64_MAX / 4 / sched->program->n_ranks / size))
+		return blinkInvalidArgument;
+	blink_part_ends(sched->program, (int64_t)count, size, end);
+	for (int i = 0; i < sched->program->n_parts; i++)
+		elements[i] = (size_t)(end[i] - (i > 0 ? end[i - 1] : 0));
 	return blinkSuccess;
 }
 

@@ -147,22 +147,19 @@ link_slots(struct lowering *l)
 	return OK;
 }
 
-static void
-extent_of(const Schedule *sched, const Segment *seg, int64_t block, Extent *out)
+static Status
+extent_of(Ctx *ctx, const Schedule *sched, const Segment *seg, int64_t block, Extent *out)
 {
 	int n = sched->topo->n_ranks;
-	int64_t blocks = collective_blocks(sched->coll, n);
-	Frac end = FRAC_ONE;
-	/* Segments lie inside one block, so numerators stay within denominators and nothing here overflows. */
-	frac_make((Wide)seg->offset.num * blocks - (Wide)block * seg->offset.den, seg->offset.den, &out->begin);
-	frac_add(seg->offset, seg->length, &end);
-	frac_make((Wide)end.num * blocks - (Wide)block * end.den, end.den, &out->end);
-
+	if (!sched_extent(sched, seg, &out->begin, &out->end))
+		return fail(ctx, LIMIT, "%s: a segment needs more than 64 bits", sched->topo->name);
+	out->part = seg->part;
 	/* A rank sends its own block of a gather or allgather, and receives its own of a scatter or reducescatter. */
 	bool send_whole = sched->coll == SCATTER || sched->coll == REDUCESCATTER;
 	bool recv_whole = sched->coll == GATHER || sched->coll == ALLGATHER;
 	out->send_block = send_whole ? block : sched->coll == ALLTOALL ? block % n : 0;
 	out->recv_block = recv_whole ? block : sched->coll == ALLTOALL ? block / n : 0;
+	return OK;
 }
 
 static Status
@@ -177,7 +174,7 @@ lower_segment(struct lowering *l)
 	int holder = reduces ? EVERY_RANK : collective_holder(sched->coll, n, sched->root, block);
 	int needer = collective_needer(sched->coll, n, sched->root, block);
 
-	extent_of(sched, seg, block, &l->prog->extent[l->s]);
+	TRY(extent_of(l->ctx, sched, seg, block, &l->prog->extent[l->s]));
 	for (int r = 0; r < n; r++) {
 		l->value[r] = (Place){ PLACE_INPUT, r, 0 };
 		l->maker[r] = holder == EVERY_RANK || holder == r ? FROM_INPUT : NONE;
@@ -241,6 +238,9 @@ lower_all(struct lowering *l)
 	/* An edge is a copy; an `up` edge may be a reduction too. */
 	int most = 2 * n_up + n_down;
 	prog->sched = sched;
+	prog->n_parts = sched->n_parts ? sched->n_parts : 1;
+	if (sched->n_parts)
+		TRY(sched_split(ctx, sched->topo->name, sched, &prog->part_end));
 	TRY(NEW(ctx, prog->extent, sched->n_segments));
 	TRY(NEW(ctx, prog->first_step, sched->n_segments + 1));
 	TRY(NEW(ctx, prog->stream, most));

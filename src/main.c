@@ -88,6 +88,16 @@ input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 	return synthetic ? synthetic_text(ctx, opt->value[OPT_SYNTHETIC], out) : file_read(ctx, *label, out);
 }
 
+/* ---- sizes ---- */
+
+enum { SIZES_MAX = 64 };
+#define SIZE_LARGEST (INT64_C(1) << 60)
+
+struct sizes {
+	int n;
+	int64_t m[SIZES_MAX];	/* bytes */
+};
+
 /* ---- compile ---- */
 
 static Status
@@ -125,6 +135,39 @@ parse_budget(Ctx *ctx, const char *text, int64_t *ms)
 		if (strcmp(text + n, units[i].unit) == 0 && decimal_parse(text, n, units[i].ms, ms) && *ms > 0 && *ms < INT_MAX)
 			return OK;
 	return fail(ctx, USAGE, "--budget: %.40s: want a time, as 10s, 500ms or 2m", text);
+}
+
+/* Sizes of messages, as blink-perf takes them: digits and, for powers of 1024, K, M or G. */
+static Status
+parse_sizes(Ctx *ctx, const char *text, struct sizes *out)
+{
+	out->n = 0;
+	for (const char *at = text; at; at = *at == ',' ? at + 1 : NULL) {
+		static const char letters[] = "KMG";
+		size_t digits = strspn(at, "0123456789"), n = strcspn(at, ",");
+		const char *letter = digits + 1 == n ? strchr(letters, at[digits]) : NULL;
+		int shift = letter ? 10 * (int)(letter - letters + 1) : 0;
+		int64_t value;
+		if (out->n == SIZES_MAX || digits + (letter != NULL) != n || !decimal_parse(at, digits, 1, &value) || value < 1
+		    || value > SIZE_LARGEST >> shift)
+			return fail(ctx, USAGE, "--size: %.80s: want up to %d sizes in bytes, as 1024, 1K, 64M or 2G, comma separated, each "
+			    "1 to 2^60", text, (int)SIZES_MAX);
+		out->m[out->n++] = value << shift;
+		at += n;
+	}
+	return OK;
+}
+
+static Status
+parse_hybrid(Ctx *ctx, const Options *opt, HybridKind *out)
+{
+	const char *text = opt->value[OPT_HYBRID], *packing = opt->value[OPT_PACKING];
+	*out = HYBRID_PEER;
+	if (*text && !hybrid_parse(text, out))
+		return fail(ctx, USAGE, "--hybrid: %.40s: want peer or host", text);
+	if (opt->value[OPT_LINKS] || opt->value[OPT_PARETO] || opt->value[OPT_MAX_TREES] || (packing && strcmp(packing, "mwu") == 0))
+		return fail(ctx, USAGE, "--hybrid: want none of --links, --pareto, --max-trees and --packing mwu with it");
+	return OK;
 }
 
 static Status
@@ -266,7 +309,8 @@ record_name(Ctx *ctx, const char *key, const char *name, Schedule *sched)
 
 /* What was asked, with defaults filled in, so that the file can be made again. */
 static Status
-record_options(Ctx *ctx, const Options *opt, const Request *ask, unsigned classes, Text value[4], Schedule *sched)
+record_options(Ctx *ctx, const Options *opt, const Request *ask, unsigned classes, HybridKind hybrid, Text value[4],
+    Schedule *sched)
 {
 	const Topology *job = sched->topo;
 	char digits[48];
@@ -303,6 +347,8 @@ record_options(Ctx *ctx, const Options *opt, const Request *ask, unsigned classe
 		TRY(record_name(ctx, "algorithm", algorithm_name(ask->algorithm), sched));
 	TRY(record_number(ctx, "max_depth", ask->max_depth, sched));
 	TRY(record_number(ctx, "max_trees", ask->max_trees, sched));
+	if (opt->value[OPT_HYBRID])
+		sched->option[sched->n_options++] = (Option){ "hybrid", hybrid == HYBRID_HOST ? "\"host\"" : "\"peer\"" };
 	/* A budget is no promise of the same bytes, so it is no more than named. */
 	if (opt->value[OPT_BUDGET])
 		sched->option[sched->n_options++] = (Option){ "budget", "true" };
@@ -323,10 +369,73 @@ print_pareto(Ctx *ctx, const Topology *job, const Symmetry *sym, const Bound *bo
 	return OK;
 }
 
+/* "pcie,qpi" */
+static const char *
+classes_text(unsigned classes, char text[64])
+{
+	size_t n = 0;
+	text[0] = 0;
+	for (int c = 0; c < N_LINK_CLASSES; c++)
+		if (classes >> c & 1)
+			n += (size_t)snprintf(text + n, 64 - n, "%s%s", n ? "," : "", link_class_name((LinkClass)c));
+	return text;
+}
+
+/* Rates, and what a part waits for; up to which size the part that waits least goes alone. */
+static void
+print_parts(FILE *to, const Schedule *sched, const PartEnd *split)
+{
+	char name[64];
+	int least = 0;
+	fprintf(to, "hybrid     ");
+	for (int i = 0; i < sched->n_parts; i++) {
+		fprintf(to, "%s %s %.6g", i ? " +" : "", classes_text(sched->part[i].classes, name), frac_double(sched->part[i].rate) / 1e9);
+		least = sched->part[i].setup < sched->part[least].setup ? i : least;
+	}
+	fprintf(to, " GB/s");
+	for (int i = 0; i < sched->n_parts; i++)
+		if (sched->part[i].setup > 0)
+			fprintf(to, "; %.6g us to set up %s", (double)sched->part[i].setup / 1e3, classes_text(sched->part[i].classes, name));
+	if (sched->n_parts > 1 && split[sched->n_parts - 1].from > 0)
+		fprintf(to, "; messages up to %.4g MB go over %s alone", (double)split[sched->n_parts - 1].from / 1e6,
+		    classes_text(sched->part[least].classes, name));
+	fprintf(to, "\n");
+}
+
+/* A line for each size: bytes of each part, time, rate, and what the parts behind the first add to that. */
+static void
+print_sizes(FILE *to, const Schedule *sched, const PartEnd *split, const struct sizes *sizes)
+{
+	int64_t end[N_LINK_CLASSES];
+	char name[64];
+	fprintf(to, "%12s", "bytes");
+	for (int i = 0; i < sched->n_parts; i++)
+		fprintf(to, "  %12s", classes_text(sched->part[i].classes, name));
+	fprintf(to, "  %10s  %8s%s\n", "time us", "GB/s", sched->n_parts ? "      gain" : "");
+	for (int s = 0; s < sizes->n; s++) {
+		int64_t m = sizes->m[s];
+		double seconds = split_seconds(sched, m), rate = (double)m / seconds / 1e9;
+		fprintf(to, "%12lld", (long long)m);
+		if (sched->n_parts)
+			split_message(split, sched->n_parts, m, end);
+		for (int i = 0; i < sched->n_parts; i++)
+			fprintf(to, "  %12lld", (long long)(end[i] - (i ? end[i - 1] : 0)));
+		fprintf(to, "  %10.6g  %8.6g", seconds * 1e6, rate);
+		if (sched->n_parts) {
+			const Part *first = &sched->part[0];
+			double alone = (double)first->setup / 1e9 + (double)m / frac_double(first->rate);
+			fprintf(to, "  %8.4g", alone > seconds * (1 + 1e-12) ? rate - (double)m / alone / 1e9 : 0);
+		}
+		fprintf(to, "\n");
+	}
+}
+
 /* What people look at first. */
 static Status
-print_summary(Ctx *ctx, FILE *to, const Schedule *sched)
+print_summary(Ctx *ctx, FILE *to, const Options *opt, const Schedule *sched)
 {
+	PartEnd *split = NULL;
+	struct sizes sizes;
 	const Topology *topo = sched->topo;
 	unsigned classes = 0;
 	int depth;
@@ -344,6 +453,10 @@ print_summary(Ctx *ctx, FILE *to, const Schedule *sched)
 	if (sched->root >= 0)
 		fprintf(to, " from root %d (%s)", sched->root, topo->vertex[sched->root].id);
 	fprintf(to, "\ntrees       %d, depth %d\n", sched->n_segments, depth);
+	if (sched->n_parts) {
+		TRY(sched_split(ctx, topo->name, sched, &split));
+		print_parts(to, sched, split);
+	}
 	double unit = (double)topo_link_unit(topo);
 	fprintf(to, "rate        %.6g GB/s algorithm bandwidth", frac_double(sched->achieved) / 1e9);
 	if (frac_double(sched->achieved) < 1000 * unit)
@@ -354,6 +467,10 @@ print_summary(Ctx *ctx, FILE *to, const Schedule *sched)
 	/* 1.000 is for what reaches the bound. */
 	bool nearly = ratio >= 0.9995 && frac_cmp(sched->achieved, sched->bound.rate) < 0;
 	fprintf(to, "ratio       %.*f\n", nearly ? 6 : 3, nearly && ratio > 0.999999 ? 0.999999 : ratio);
+	if (opt->value[OPT_SIZE]) {
+		TRY(parse_sizes(ctx, opt->value[OPT_SIZE], &sizes));
+		print_sizes(to, sched, split, &sizes);
+	}
 	return OK;
 }
 
@@ -387,21 +504,62 @@ emit_as(Ctx *ctx, const char *format, const Schedule *sched, const Text *json, c
 	return status;
 }
 
+/* From induce to build, all links as one topology. *out: NULL where a table was asked for instead. */
+static Status
+plan_whole(Ctx *ctx, const Options *opt, const Topology *machine, const int *gpu, int n, Request *ask, unsigned *classes,
+    Frac *best, Schedule **out)
+{
+	Topology *job;
+	Symmetry *sym;
+	Bound bound, proof;
+	Packing *pack;
+	if (opt->value[OPT_LINKS])
+		TRY(parse_links(ctx, opt->value[OPT_LINKS], classes));
+	else
+		TRY(topo_default_classes(ctx, machine, gpu, n, classes));
+	TRY(topo_induce(ctx, machine, gpu, n, *classes, &job));
+	TRY(parse_root(ctx, job, ask->coll, opt->value[OPT_ROOT], &ask->root));
+	TRY(topo_symmetry(ctx, job, ask->root, plan_by_symmetry(job, ask), &sym));
+	TRY(bound_compute(ctx, job, sym, ask->coll, ask->root, &bound));
+	*out = NULL;
+	if (opt->value[OPT_PARETO])
+		return print_pareto(ctx, job, sym, &bound, ask);
+	TRY(plan_algorithm(ctx, job, sym, &bound, ask, &pack, &proof, best));
+	return sched_build(ctx, job, &proof, ask, algorithm_name(ask->algorithm), pack, out);
+}
+
+/* As plan_whole, but pcie and qpi are planned by themselves, and the other links too. */
+static Status
+plan_parts(Ctx *ctx, const Options *opt, const Topology *machine, const int *gpu, int n, HybridKind kind, Request *ask,
+    unsigned *classes, Schedule **out)
+{
+	Topology *plane, *job;
+	Part part[2];
+	TRY(hybrid_parts(ctx, machine, gpu, n, kind, part));
+	*classes = part[0].classes | part[1].classes;
+	TRY(hybrid_induce(ctx, machine, gpu, n, part, kind, &plane, &job));
+	TRY(parse_root(ctx, job, ask->coll, opt->value[OPT_ROOT], &ask->root));
+	return plan_hybrid(ctx, plane, job, part, 2, ask, out);
+}
+
 /* The arrow of model.h. What is written is what was read back and verified, not what we meant. */
 static Status
 compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, Text value[4],
     Text *json)
 {
 	Request ask;
-	Topology *machine, *job;
-	Symmetry *sym;
-	Bound bound, proof;
-	Packing *pack;
+	HybridKind hybrid = HYBRID_PEER;
+	Topology *machine;
 	Schedule *sched, *again;
-	Frac best;
+	Frac best = FRAC_ZERO;
+	struct sizes unused;
 	unsigned classes;
 	int *gpu, n;
 	TRY(parse_request(ctx, opt, &ask));
+	if (opt->value[OPT_HYBRID])
+		TRY(parse_hybrid(ctx, opt, &hybrid));
+	if (opt->value[OPT_SIZE])
+		TRY(parse_sizes(ctx, opt->value[OPT_SIZE], &unused));
 	if (opt->value[OPT_BUDGET])
 		TRY(parse_budget(ctx, opt->value[OPT_BUDGET], &watch.limit));
 	ctx->step = on_progress;
@@ -410,20 +568,14 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	TRY(topo_select(ctx, machine, opt->value[OPT_GPUS], gpu, &n));
 	if (n < 2)
 		return fail(ctx, BAD_INPUT, "%s: 1 GPU: want at least 2 for a collective", opt->value[OPT_GPUS] ? "--gpus" : label);
-	if (opt->value[OPT_LINKS])
-		TRY(parse_links(ctx, opt->value[OPT_LINKS], &classes));
+	if (opt->value[OPT_HYBRID])
+		TRY(plan_parts(ctx, opt, machine, gpu, n, hybrid, &ask, &classes, &sched));
 	else
-		TRY(topo_default_classes(ctx, machine, gpu, n, &classes));
-	TRY(topo_induce(ctx, machine, gpu, n, classes, &job));
-	TRY(parse_root(ctx, job, ask.coll, opt->value[OPT_ROOT], &ask.root));
-	TRY(topo_symmetry(ctx, job, ask.root, plan_by_symmetry(job, &ask), &sym));
-	TRY(bound_compute(ctx, job, sym, ask.coll, ask.root, &bound));
-	if (opt->value[OPT_PARETO])
-		return print_pareto(ctx, job, sym, &bound, &ask);
-	TRY(plan_algorithm(ctx, job, sym, &bound, &ask, &pack, &proof, &best));
-	progress(ctx, "writing and verifying %d trees", pack->n_trees);
-	TRY(sched_build(ctx, job, &proof, &ask, algorithm_name(ask.algorithm), pack, &sched));
-	TRY(record_options(ctx, opt, &ask, classes, value, sched));
+		TRY(plan_whole(ctx, opt, machine, gpu, n, &ask, &classes, &best, &sched));
+	if (!sched)
+		return OK;
+	progress(ctx, "writing and verifying %d trees", sched->n_segments);
+	TRY(record_options(ctx, opt, &ask, classes, hybrid, value, sched));
 	emit_sched_json(sched, json);
 	if (json->failed)
 		return fail_memory(ctx);
@@ -433,8 +585,9 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	hide_progress();
 	if (opt->value[OPT_QUIET])
 		return OK;
-	TRY(print_summary(ctx, stderr, again));
-	print_best(&ask, best);
+	TRY(print_summary(ctx, stderr, opt, again));
+	if (!opt->value[OPT_HYBRID])
+		print_best(&ask, best);
 	return OK;
 }
 
@@ -466,7 +619,7 @@ check_text(Ctx *ctx, const Options *opt, const char *label, const Text *in)
 	if (opt->value[OPT_QUIET])
 		return OK;
 	printf("%s: right\n", label);
-	return print_summary(ctx, stdout, sched);
+	return print_summary(ctx, stdout, opt, sched);
 }
 
 static Status
@@ -484,6 +637,9 @@ static Status
 check_file(Ctx *ctx, const Options *opt)
 {
 	Status first = OK;
+	struct sizes unused;
+	if (opt->value[OPT_SIZE])
+		TRY(parse_sizes(ctx, opt->value[OPT_SIZE], &unused));
 	if (opt->n_files < 1)
 		return fail(ctx, USAGE, "no schedule file: want at least one");
 	for (int i = 0; i < opt->n_files; i++) {

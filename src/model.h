@@ -5,7 +5,9 @@
  *   alike   ->  Symmetry       servers and ranks that need to be planned only once
  *   bound   ->  Bound          what no schedule can beat, and the cut or partition that proves it
  *   plan    ->  Packing        weighted trees: the linear program, the fewest; or mwu, then minimise
+ *   hybrid                     from induce to build for NVLink and for PCIe, joined as parts of one schedule
  *   build   ->  Schedule  -+-> verify            exact: is every rank's result right?
+ *                          +-> split             which part moves how much of a message
  *                          +-> emit              json
  *                          +-> lower -> Program -> emit cu, or the runtime's executor
  *
@@ -88,6 +90,13 @@ typedef struct {
 	const char *source;	/* or NULL */
 } ClassDefault;
 
+/* What it takes to switch peer access between NVLink and PCIe for a job of so many GPUs (Blink 3.4). */
+typedef struct {
+	int gpus;
+	int64_t time;		/* ns */
+	const char *source;	/* or NULL */
+} PeerAccess;
+
 /* Vertices 0 .. n_ranks-1 are the GPUs, in rank order; the others follow. So `v < n_ranks` asks whether a vertex
  * is a rank. `out` lists the links that leave a vertex, ascending: out[first_out[v] .. first_out[v + 1] - 1]; `in`
  * likewise those that enter it. */
@@ -102,6 +111,8 @@ typedef struct {
 	int n_links;
 	Link *link;
 	ClassDefault class[N_LINK_CLASSES];
+	int n_peer_accesses;
+	PeerAccess *peer_access;	/* ascending by gpus, each once; of a machine: a subset has none */
 	int *first_out, *out, *first_in, *in;
 } Topology;
 
@@ -288,10 +299,21 @@ typedef struct {
 
 typedef struct {
 	Frac offset, length;	/* of the whole buffer; 0 <= offset, 0 < length, offset + length <= 1 */
+	int part;		/* 0 in a schedule without parts */
 	Tree tree;
 	int n_to;		/* 0: serves every rank that the collective serves */
 	int *to;		/* ascending */
 } Segment;
+
+/* A part of a hybrid schedule: trees over link classes of their own, which carry a share of every block. The segments are those
+ * of large messages, where shares are in proportion to rates; split.c says what they are at other sizes. */
+typedef struct {
+	unsigned classes;	/* bit set, not empty; no class is in two parts */
+	int64_t setup;		/* ns until its trees can start */
+	Frac begin, end;	/* its share of each block: from the end of the part before to that of its own last segment */
+	Frac rate;		/* bytes/s of algorithm bandwidth of its trees, had they links and buffer for themselves; exact */
+	double stated_rate;	/* GB/s, as a file says; 0 in a schedule that no file said */
+} Part;
 
 typedef struct {
 	const char *key, *value;	/* value is JSON text, already escaped: "0.05", "[0,3]", "\"nvlink\"" */
@@ -309,9 +331,18 @@ typedef struct {
 	Frac achieved;		/* bytes/s of algorithm bandwidth: 1 / max over links of load / capacity; exact */
 	Bound bound;		/* its rate is what the certificate proves; exact */
 	double stated_achieved, stated_bound;	/* GB/s, as a file says; 0 in a schedule that no file said */
+	int n_parts;		/* 0: none */
+	Part *part;
 	int n_segments;
 	Segment *segment;	/* "trees" in the file: each a segment and its tree */
 } Schedule;
+
+/* Where a part ends in a message of M bytes, from a size on: at byte floor((num * M + add) / den) of it. */
+typedef struct {
+	int64_t from;		/* least M for which this holds */
+	int64_t num, den;
+	Wide add;		/* |add| < 2^124 */
+} PartEnd;
 
 /* ---- Program ----------------------------------------------------------------------------------------- */
 
@@ -359,9 +390,11 @@ typedef struct {
 } Ring;
 
 /* Where a segment lies in the buffers of the ranks that hold or need it. They are cut into blocks of `count`
- * elements; the segment is element floor(begin * count) up to, not including, floor(end * count) of one block. */
+ * elements, and a block into parts, of `n` elements each; the segment is element floor(begin * n) up to, not including,
+ * floor(end * n) of its part. Without parts a block is one. */
 typedef struct {
 	int64_t send_block, recv_block;
+	int part;
 	Frac begin, end;
 } Extent;
 
@@ -371,6 +404,8 @@ typedef struct {
 	const Schedule *sched;
 	bool keep_input;	/* a tree may write where another still reads, if sent and received in place */
 	Extent *extent;		/* of each segment */
+	int n_parts;		/* at least 1 */
+	PartEnd *part_end;	/* n_parts stages of n_parts - 1 each: see sched_split */
 	int n_streams, n_rings, n_events, n_steps;
 	Stream *stream;
 	Ring *ring;

@@ -24,7 +24,8 @@ options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Option
 	char letters[2 * N_OPTIONS + 2] = ":", *at = letters + 1;
 	Options opt = { .n_files = 0 };
 	for (int i = 0; i < N_OPTIONS; i++) {
-		names[i] = (struct option){ list[i].name, list[i].argument ? required_argument : no_argument, NULL, FIRST + i };
+		int has = !list[i].argument ? no_argument : *list[i].argument == '[' ? optional_argument : required_argument;
+		names[i] = (struct option){ list[i].name, has, NULL, FIRST + i };
 		if (list[i].letter)
 			*at++ = list[i].letter;
 		if (list[i].letter && list[i].argument)
@@ -47,7 +48,7 @@ options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Option
 				i = k;
 		if (!(list[i].verbs & bit))
 			return fail(ctx, USAGE, "--%s: not an option of blinkc %s", list[i].name, verb);
-		opt.value[i] = list[i].argument ? optarg : "";
+		opt.value[i] = list[i].argument && optarg ? optarg : "";
 	}
 	opt.n_files = argc - optind;
 	opt.file = argv + optind;
@@ -78,10 +79,11 @@ options_print(int bits)
 {
 	for (int i = 0; i < N_OPTIONS; i++) {
 		char left[40], letter = list[i].letter;
+		const char *argument = list[i].argument ? list[i].argument : "";
 		if (!(list[i].verbs & bits))
 			continue;
-		snprintf(left, sizeof left, "%c%c%s--%s %s", letter ? '-' : ' ', letter ? letter : ' ', letter ? ", " : "  ",
-		    list[i].name, list[i].argument ? list[i].argument : "");
+		snprintf(left, sizeof left, *argument == '[' ? "%c%c%s--%s[=%s" : "%c%c%s--%s %s", letter ? '-' : ' ',
+		    letter ? letter : ' ', letter ? ", " : "  ", list[i].name, argument + (*argument == '['));
 		printf("  %-24s", left);
 		print_wrapped(list[i].help);
 	}

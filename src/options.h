@@ -11,7 +11,7 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8 };	/* verbs, as bits */
 #define ALGORITHM_COMMA(name, text, trees, what) ", " text
 #define ALGORITHM_HELP(name, text, trees, what) "; " text ": " what
 
-/* name, letter, argument or NULL, verbs it belongs to, help */
+/* name, letter, argument or NULL, in brackets if it may be left out, verbs it belongs to, help */
 #define OPTION_LIST(X)                                                                                                 \
 	X(OPT_OUTPUT, "output", 'o', "FILE", COMPILE | CONVERT | TOPOLOGY, "write FILE; - is standard output (default)")          \
 	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY, "compile: json or cu; convert: json, xml or canonical of a topology, cu of a schedule; topology: json, xml, canonical, or cluster, which names the server's file; default: by the ending of FILE, json on standard output") \
@@ -20,6 +20,7 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8 };	/* verbs, as bits */
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, alone or with net, else all") \
 	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE, "the trees to choose from (default trees)" ALGORITHM_LIST(ALGORITHM_HELP)) \
+	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE, "divide each message between the default class and PCIe; peer: by switching peer access (default), host: through the host's memory") \
 	X(OPT_PACKING, "packing", 'p', "KIND", COMPILE, "exact: the optimal rate (default); mwu: Blink's way, a rate near it, for broadcast, reduce and allreduce") \
 	X(OPT_EPSILON, "epsilon", 0, "X", COMPILE, "MWU stops within X of the optimum, 0.001 to 0.49 (default 0.05)")   \
 	X(OPT_TOLERANCE, "tolerance", 0, "X", COMPILE, "fewest trees within X of the optimum, 0 to 0.99 (default 0; 0.05 with --packing mwu)") \
@@ -34,6 +35,7 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8 };	/* verbs, as bits */
 	X(OPT_RAILS, "rails", 0, NULL, TOPOLOGY, "the first NICs of all servers go to one leaf switch, the second to another, and so on") \
 	X(OPT_LEAF, "leaf", 0, "N", TOPOLOGY, "N servers to a leaf switch, or with --rails to one for each rail; a spine joins them") \
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
+	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid schedule how it divides them") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK, "no summary")                                                \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE, "say what each phase finds")                                     \
 	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY, "print this help")                                   \
@@ -47,7 +49,7 @@ enum {
 };
 
 typedef struct {
-	const char *value[N_OPTIONS];	/* NULL: not given; "" of an option without argument */
+	const char *value[N_OPTIONS];	/* NULL: not given; "": without argument */
 	int n_files;
 	char **file;
 } Options;

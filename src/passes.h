@@ -60,6 +60,10 @@ Status topo_digest(Ctx *ctx, const Topology *topo, const char **out);
  * gpu: n_ranks entries. Fails: BAD_INPUT unknown, duplicate or none. */
 Status topo_select(Ctx *ctx, const Topology *topo, const char *gpus, int *gpu, int *n);
 
+/* Time to switch peer access for a job of n GPUs, ns: the entry of n, else of the next larger, else of the largest. False: the
+ * topology says nothing of it. */
+bool topo_peer_access(const Topology *topo, int n, int64_t *time);
+
 /* ---- access.c ------------------------------------------------------------------------------------------ */
 
 /* A job of these GPUs that uses the network (net is in `classes`) but not all links that lead to its NICs: a topology of the links
@@ -224,6 +228,35 @@ Status plan_algorithm(Ctx *ctx, const Topology *topo, const Symmetry *sym, const
 
 /* Fails: LIMIT there would be more trees or edges than a schedule may have. */
 Status plan_check_size(Ctx *ctx, const Topology *topo, Collective coll);
+/* ---- hybrid.c ------------------------------------------------------------------------------------------ */
+
+/* name in options, what it is */
+#define HYBRID_LIST(X)                                                         \
+	X(HYBRID_PEER, "peer", "switches peer access from NVLink to PCIe, which takes time")   \
+	X(HYBRID_HOST, "host", "sends over PCIe through the memory of the host")
+
+typedef enum {
+#define X(name, text, what) name,
+	HYBRID_LIST(X)
+#undef X
+} HybridKind;
+
+bool hybrid_parse(const char *text, HybridKind *out);
+
+/* The two parts of a job of these GPUs: over what the default classes would be without pcie and qpi, and over these two.
+ * Fails: INFEASIBLE there are no others, or GPUs of several servers; BAD_INPUT nothing is known of peer access. */
+Status hybrid_parts(Ctx *ctx, const Topology *machine, const int *gpu, int n, HybridKind kind, Part part[2]);
+
+/* *job: as topo_induce makes it of all these classes, with the CPUs that data turns round in. *plane: what is planned on; it has
+ * the same links, by the same numbers; HYBRID_HOST cuts its PCIe switches in two, so that data turns round in CPUs only.
+ * Fails: INFEASIBLE; BAD_INPUT some PCIe switch does not lie below a CPU. */
+Status hybrid_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Part part[2], HybridKind kind, Topology **plane,
+    Topology **job);
+
+/* Each part planned by itself, as plan_trees does, all in one schedule over `job`, with shares in proportion to their rates.
+ * Its bound is that of any algorithm that uses all links of the job at once. Fails: as plan_trees does; INFEASIBLE a part does
+ * not connect the ranks; LIMIT rates without a common unit. */
+Status plan_hybrid(Ctx *ctx, const Topology *plane, const Topology *job, const Part *part, int n, const Request *ask, Schedule **out);
 
 typedef struct {
 	int trees, depth;
@@ -257,8 +290,33 @@ Status sched_check(Ctx *ctx, const char *label, const Schedule *sched);
 /* 1 / max over links of load / capacity, bytes/s. FRAC_ZERO where nothing moves. Fails: LIMIT out of 64 bits. */
 Status sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out);
 
+/* begin, end and rate of each part, from the segments: part[n_parts], of which the rest stays. Fails: LIMIT out of 64 bits. */
+Status sched_parts(Ctx *ctx, const char *label, const Schedule *sched, Part *part);
+
+/* Where a segment lies in its part of its block, or in the block where there are no parts: 0 <= begin < end <= 1. False: that
+ * needs more than 64 bits. */
+bool sched_extent(const Schedule *sched, const Segment *segment, Frac *begin, Frac *end);
+
 /* Longest chain of hops of any tree, up and down together. */
 Status sched_depth(Ctx *ctx, const Schedule *sched, int *out);
+
+/* ---- split.c ------------------------------------------------------------------------------------------- */
+
+/* How messages are divided between parts, by their rates and setups (Blink 3.4, eq. 8).
+ * sched: its parts have begin and end, and it has its achieved rate.
+ * *out: n_parts stages, for larger and larger messages, each with the end of every part but the last; the last stage that begins
+ * at or below M holds.
+ * Fails: LIMIT out of 64 bits. */
+Status sched_split(Ctx *ctx, const char *label, const Schedule *sched, PartEnd **out);
+
+/* The ends of all parts in bytes of a message of M bytes: end[n_parts]. split: n_parts stages. */
+void split_message(const PartEnd *split, int n_parts, int64_t m, int64_t *end);
+
+/* What such a message takes, all parts together; of a schedule without parts, too. For people: in double precision. */
+double split_seconds(const Schedule *sched, int64_t m);
+
+/* What tables hold of it: add = high * 2^62 + low, 0 <= low < 2^62. */
+void part_end_add(const PartEnd *end, int64_t *high, int64_t *low);
 
 /* ---- verify.c ------------------------------------------------------------------------------------------ */
 

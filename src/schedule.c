@@ -184,6 +184,101 @@ check_segment(Ctx *ctx, const char *label, const Schedule *sched, int t)
 	return OK;
 }
 
+/* ---- parts ---- */
+
+/* Where a segment lies in its block. Numerators stay within denominators, so that nothing overflows. */
+static void
+in_block(const Schedule *sched, const Segment *s, Frac *begin, Frac *end)
+{
+	int64_t blocks = collective_blocks(sched->coll, sched->topo->n_ranks), block = frac_floor_mul(s->offset, blocks);
+	Frac last = FRAC_ONE;
+	frac_add(s->offset, s->length, &last);
+	frac_make((Wide)s->offset.num * blocks - (Wide)block * s->offset.den, s->offset.den, begin);
+	frac_make((Wide)last.num * blocks - (Wide)block * last.den, last.den, end);
+}
+
+/* A part ends where the last of its segments does, in whichever block, and begins where the one before it ends. */
+static void
+span_parts(const Schedule *sched, Part *part)
+{
+	Frac begin, end;
+	for (int i = 0; i < sched->n_parts; i++)
+		part[i].begin = part[i].end = FRAC_ZERO;
+	for (int t = 0; t < sched->n_segments && sched->n_parts; t++) {
+		Frac *last = &part[sched->segment[t].part].end;
+		in_block(sched, &sched->segment[t], &begin, &end);
+		*last = frac_cmp(end, *last) > 0 ? end : *last;
+	}
+	for (int i = 1; i < sched->n_parts; i++)
+		part[i].begin = part[i - 1].end;
+}
+
+bool
+sched_extent(const Schedule *sched, const Segment *segment, Frac *begin, Frac *end)
+{
+	in_block(sched, segment, begin, end);
+	if (!sched->n_parts)
+		return true;
+	const Part *part = &sched->part[segment->part];
+	Frac share;
+	return frac_sub(part->end, part->begin, &share) && frac_sub(*begin, part->begin, begin) && frac_div(*begin, share, begin)
+	    && frac_sub(*end, part->begin, end) && frac_div(*end, share, end);
+}
+
+static Status
+check_classes(Ctx *ctx, const char *label, const Schedule *sched, int t)
+{
+	const Segment *s = &sched->segment[t];
+	unsigned classes = sched->part[s->part].classes;
+	for (int i = 0; i < s->tree.n_down + s->tree.n_up; i++) {
+		const Edge *edge = tree_edge(&s->tree, i);
+		for (int k = 0; k < edge->n_links; k++) {
+			LinkClass class = sched->topo->link[edge->link[k]].class;
+			if (!(classes >> class & 1))
+				return fail(ctx, BAD_INPUT, "%s: trees[%d]: link %d is %s: want one of the links of parts[%d]", label, t,
+				    edge->link[k], link_class_name(class), s->part);
+		}
+	}
+	return OK;
+}
+
+/* Each class in one part, each part with trees over its classes alone, in every block behind those of the parts before it. */
+static Status
+check_parts(Ctx *ctx, const char *label, const Schedule *sched)
+{
+	Part *part;
+	unsigned taken = 0;
+	TRY(TEMP(ctx, part, sched->n_parts));
+	for (int i = 0; i < sched->n_parts; i++) {
+		if (!sched->part[i].classes || (sched->part[i].classes & taken))
+			return fail(ctx, BAD_INPUT, "%s: parts[%d].links: want link classes that no other part has", label, i);
+		if (sched->part[i].setup < 0 || sched->part[i].setup > LIMIT_SETUP_NS)
+			return fail(ctx, BAD_INPUT, "%s: parts[%d].setup: want 0 to 1000000 (us)", label, i);
+		taken |= sched->part[i].classes;
+	}
+	for (int t = 0; t < sched->n_segments; t++) {
+		int p = sched->segment[t].part;
+		if (p < 0 || p >= (sched->n_parts ? sched->n_parts : 1))
+			return fail(ctx, BAD_INPUT, "%s: trees[%d].part: %d: want 0 to %d", label, t, p, sched->n_parts - 1);
+		if (sched->n_parts)
+			TRY(check_classes(ctx, label, sched, t));
+	}
+	span_parts(sched, part);
+	for (int i = 0; i < sched->n_parts; i++)
+		if (part[i].end.num == 0)
+			return fail(ctx, BAD_INPUT, "%s: parts[%d]: no tree: want at least one", label, i);
+	for (int t = 0; t < sched->n_segments && sched->n_parts; t++) {
+		Frac begin, end;
+		in_block(sched, &sched->segment[t], &begin, &end);
+		if (frac_cmp(begin, part[sched->segment[t].part].begin) < 0)
+			return fail(ctx, BAD_INPUT, "%s: trees[%d].segment: begins before the end of parts[%d]: want parts in order in "
+			    "every block", label, t, sched->segment[t].part - 1);
+	}
+	return OK;
+}
+
+/* ---- the whole ---- */
+
 static int
 by_gpu(const void *a, const void *b)
 {
@@ -234,6 +329,7 @@ sched_check(Ctx *ctx, const char *label, const Schedule *sched)
 		TRY(check_down(ctx, &at, topo, tree, last, reached, 2 * t + 1));
 		TRY(check_up(ctx, &at, topo, tree, collective_reduces(sched->coll), last, reached, 2 * t + 2));
 	}
+	TRY(check_parts(ctx, label, sched));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }
@@ -298,8 +394,9 @@ ratio_cmp(Wide a, Wide b, Wide c, Wide d)
 	}
 }
 
-Status
-sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out)
+/* By the trees of one part, or, -1, by all. */
+static Status
+achieved_by(Ctx *ctx, const char *label, const Schedule *sched, int part, Frac *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	const Topology *topo = sched->topo;
@@ -311,6 +408,8 @@ sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out)
 	for (int t = 0; t < sched->n_segments; t++) {
 		const Segment *s = &sched->segment[t];
 		Frac length = s->length;
+		if (part >= 0 && s->part != part)
+			continue;
 		/* Of alltoall's n * n blocks one rank sends n: M counts those. */
 		if (sched->coll == ALLTOALL && !frac_mul(length, (Frac){ topo->n_ranks, 1 }, &length))
 			return fail(ctx, LIMIT, "%s: trees[%d].segment: needs more than 64 bits", label, t);
@@ -332,6 +431,28 @@ sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out)
 		return fail(ctx, LIMIT, "%s: trees: the rate that they achieve needs more than 64 bits", label);
 	arena_release(&ctx->scratch, mark);
 	*out = achieved;
+	return OK;
+}
+
+Status
+sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out)
+{
+	return achieved_by(ctx, label, sched, -1, out);
+}
+
+/* The trees of a part carry its share of the buffer; of a whole one their loads would be larger by that. */
+Status
+sched_parts(Ctx *ctx, const char *label, const Schedule *sched, Part *part)
+{
+	Frac achieved, share;
+	span_parts(sched, part);
+	for (int i = 0; i < sched->n_parts; i++) {
+		TRY(achieved_by(ctx, label, sched, i, &achieved));
+		if (achieved.num == 0)
+			return fail(ctx, BAD_INPUT, "%s: parts[%d]: its trees have no edge: want some that move data", label, i);
+		if (!frac_sub(part[i].end, part[i].begin, &share) || !frac_mul(achieved, share, &part[i].rate))
+			return fail(ctx, LIMIT, "%s: parts[%d]: its rate needs more than 64 bits", label, i);
+	}
 	return OK;
 }
 

@@ -153,6 +153,17 @@ topo_mirrored(Ctx *ctx, const Topology *topo, bool *out)
 	return OK;
 }
 
+bool
+topo_peer_access(const Topology *topo, int n, int64_t *time)
+{
+	for (int i = 0; i < topo->n_peer_accesses; i++) {
+		*time = topo->peer_access[i].time;
+		if (topo->peer_access[i].gpus >= n)
+			break;
+	}
+	return topo->n_peer_accesses > 0;
+}
+
 /* ---- choice of GPUs ---- */
 
 static int

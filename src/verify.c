@@ -290,6 +290,33 @@ check_rates(struct replay *p)
 	return OK;
 }
 
+/* Shares are in proportion to rates where each part achieves by itself, with its share, what all achieve together. */
+static Status
+check_parts(struct replay *p)
+{
+	const Schedule *sched = p->sched;
+	Part *part;
+	PartEnd *split;
+	Frac share, alone, all;
+	TRY(TEMP(p->ctx, part, sched->n_parts));
+	TRY(sched_achieved(p->ctx, p->label, sched, &all));
+	TRY(sched_parts(p->ctx, p->label, sched, part));
+	for (int i = 0; i < sched->n_parts; i++) {
+		if (!states(sched->part[i].stated_rate, part[i].rate))
+			return fail(p->ctx, UNVERIFIED, "%s: parts[%d].rate: %.15g: its trees carry %.15g GB/s", p->label, i,
+			    sched->part[i].stated_rate, frac_double(part[i].rate) / 1e9);
+		if (!frac_sub(part[i].end, part[i].begin, &share) || !frac_div(part[i].rate, share, &alone))
+			return fail(p->ctx, LIMIT, "%s: parts[%d]: its share needs more than 64 bits", p->label, i);
+		if (!frac_same(alone, all))
+			return fail(p->ctx, UNVERIFIED, "%s: parts[%d]: %.15g of the buffer at %.15g GB/s: want shares in proportion to "
+			    "the rates", p->label, i, frac_double(share), frac_double(part[i].rate) / 1e9);
+	}
+	for (int t = 0; t < sched->n_segments && sched->n_parts; t++)
+		if (!sched_extent(sched, &sched->segment[t], &share, &alone))
+			return fail(p->ctx, LIMIT, "%s: trees[%d].segment: its place in its part needs more than 64 bits", p->label, t);
+	return sched->n_parts ? sched_split(p->ctx, p->label, sched, &split) : OK;
+}
+
 Status
 sched_verify(Ctx *ctx, const char *label, const Schedule *sched)
 {
@@ -299,6 +326,7 @@ sched_verify(Ctx *ctx, const char *label, const Schedule *sched)
 	TRY(replay_trees(&p));
 	TRY(check_tiling(&p));
 	TRY(check_rates(&p));
+	TRY(check_parts(&p));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

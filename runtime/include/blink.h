@@ -99,6 +99,7 @@ typedef struct {
 	int nRanks;
 	int root;			/* -1: the collective has none */
 	int nTrees;
+	int nParts;			/* parts of a message that run over links of their own; 1 in most schedules */
 	const char *collectiveName;	/* "allreduce" */
 	const char *algorithm;		/* "trees" */
 	const char *topology;		/* name of the machine that the schedule is for */
@@ -119,6 +120,10 @@ blinkResult_t blinkScheduleLoad(const char *path, blinkSchedule_t *sched, blinkE
 blinkResult_t blinkScheduleParse(const char *name, const char *json, size_t size, blinkSchedule_t *sched,
     blinkError_t *error);
 blinkResult_t blinkScheduleGetInfo(blinkSchedule_t sched, blinkScheduleInfo_t *info);
+
+/* Of a block of `count` elements, how many each part moves: elements[nParts]. They depend on the size of the message: a part
+ * that takes time to set up has none of a small one. */
+blinkResult_t blinkScheduleSplit(blinkSchedule_t sched, size_t count, blinkDataType_t type, size_t *elements);
 
 /* Its communicators must be destroyed before. NULL is allowed. */
 blinkResult_t blinkScheduleDestroy(blinkSchedule_t sched);

@@ -21,11 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A program uses some of what is below, not all. */
-#define BLINK_FN static __attribute__((unused))
-
-__extension__ typedef __int128 blink_wide;
-
 /* type, its C type, the unsigned type to compute in so that overflow wraps, whether a value is NaN */
 #define BLINK_TYPE_LIST(X, with)                                               \
 	X(blinkInt8, int8, int8_t, uint32_t, BLINK_NEVER_NAN, with)            \
@@ -326,12 +321,14 @@ blink_floor_mul(int64_t n, int64_t of, int64_t count)
 	return (int64_t)((blink_wide)n * count / of);
 }
 
+/* end: of the parts. */
 BLINK_FN struct blink_share
-blink_share_of(const struct blink_tree *tree, int64_t count, size_t size, int64_t chunk_bytes)
+blink_share_of(const struct blink_tree *tree, const int64_t *end, size_t size, int64_t chunk_bytes)
 {
 	struct blink_share share;
-	share.first = blink_floor_mul(tree->begin, tree->begin_of, count);
-	share.n = blink_floor_mul(tree->end, tree->end_of, count) - share.first;
+	int64_t part = tree->part > 0 ? end[tree->part - 1] : 0, count = end[tree->part] - part;
+	share.first = part + blink_floor_mul(tree->begin, tree->begin_of, count);
+	share.n = part + blink_floor_mul(tree->end, tree->end_of, count) - share.first;
 	if (chunk_bytes == 0) {
 		chunk_bytes = share.n * (int64_t)size / BLINK_CHUNKS;
 		if (chunk_bytes < BLINK_CHUNK_MIN)
@@ -385,6 +382,7 @@ blink_begin(struct blink_run *run, void *device, const struct blink_call *call, 
 {
 	struct blink_device *d = (struct blink_device *)device;
 	const struct blink_program *program = d->program;
+	int64_t part_end[BLINK_PARTS_MAX];
 	run->device = d;
 	run->err = err;
 	run->count = call->count;
@@ -398,8 +396,9 @@ blink_begin(struct blink_run *run, void *device, const struct blink_call *call, 
 		return blink_fail(err, blinkInvalidArgument, "op: %d: not a blinkRedOp_t", call->op);
 	if (call->count < 0 || call->count > INT64_MAX / 4 / program->n_ranks / (int64_t)run->size)
 		return blink_fail(err, blinkInvalidArgument, "count: %lld: too large", (long long)call->count);
+	blink_part_ends(program, call->count, (int64_t)run->size, part_end);
 	for (int t = 0; t < program->n_trees; t++) {
-		d->share[t] = blink_share_of(&program->tree[t], call->count, run->size, call->chunk_bytes);
+		d->share[t] = blink_share_of(&program->tree[t], part_end, run->size, call->chunk_bytes);
 		if (run->n_chunks < d->share[t].n_chunks)
 			run->n_chunks = d->share[t].n_chunks;
 	}

@@ -6,7 +6,7 @@
 #include "blink.h"
 
 /* Raised when anything below changes; a program with another number is refused. `abi` stays the first member. */
-#define BLINK_PROGRAM_ABI 1
+#define BLINK_PROGRAM_ABI 2
 
 /* Chunks that a scratch ring holds: one arriving while one is read. */
 #define BLINK_RING 2
@@ -16,9 +16,23 @@ struct blink_error {
 	char text[512];
 };
 
-/* A tree moves element floor(begin * count) up to, not including, floor(end * count) of one block of `count`. */
+__extension__ typedef __int128 blink_wide;
+
+/* Parts of a block that run over links of their own; how large they are depends on the size of the message. */
+enum { BLINK_PARTS_MAX = 8 };
+
+/* Where a part ends in a message of M bytes, if M >= from: at byte floor((num * M + add) / den) of it, or of each of its
+ * blocks at as much of it. add = add_high * 2^62 + add_low. */
+struct blink_part_end {
+	int64_t from;
+	int64_t num, den;
+	int64_t add_high, add_low;
+};
+
+/* A tree moves element floor(begin * n) up to, not including, floor(end * n) of the n elements that its part has of a block. */
 struct blink_tree {
 	int64_t send_block, recv_block;	/* which block of a rank's send and receive buffer that is */
+	int part;
 	int64_t begin, begin_of;	/* numerator and denominator */
 	int64_t end, end_of;
 };
@@ -42,7 +56,8 @@ struct blink_program {
 	const char *topology, *algorithm;
 	int collective, root, n_ranks;
 	int keep_input;			/* trees may write where others read, if a call sends and receives in place */
-	int n_trees, n_streams, n_rings, n_events;
+	int n_parts, n_trees, n_streams, n_rings, n_events;
+	const struct blink_part_end *part_end;	/* n_parts stages of n_parts - 1, all parts but the last; larger messages later */
 	const struct blink_tree *tree;
 	const int *stream_rank;		/* whose device each stream belongs to */
 	const struct blink_ring *ring;
@@ -56,6 +71,33 @@ struct blink_program {
 	int (*memory_copy)(void *device, int rank, void *to, const void *from, size_t bytes, struct blink_error *err);
 	int (*run)(void *device, const struct blink_call *call, struct blink_error *err);
 };
+
+/* A program uses some of what these headers have, not all. */
+#define BLINK_FN static __attribute__((unused))
+
+/* Blocks that a message of M bytes has, as blink-schedule(5) counts M. */
+BLINK_FN int
+blink_message_blocks(const struct blink_program *program)
+{
+	int c = program->collective;
+	return c == blinkBroadcast || c == blinkReduce || c == blinkAllReduce ? 1 : program->n_ranks;
+}
+
+/* Elements of a block at which each part ends. count: of a block; size: bytes of an element. */
+BLINK_FN void
+blink_part_ends(const struct blink_program *program, int64_t count, int64_t size, int64_t end[BLINK_PARTS_MAX])
+{
+	int inner = program->n_parts - 1, stage = 0;
+	int64_t unit = size * blink_message_blocks(program);
+	while (stage < inner && program->part_end[(stage + 1) * inner].from <= count * unit)
+		stage++;
+	for (int i = 0; i < inner; i++) {
+		const struct blink_part_end *e = &program->part_end[stage * inner + i];
+		blink_wide add = (blink_wide)e->add_high * ((blink_wide)1 << 62) + e->add_low;
+		end[i] = (int64_t)(((blink_wide)e->num * (count * unit) + add) / ((blink_wide)e->den * unit));
+	}
+	end[inner] = count;
+}
 
 #ifdef __cplusplus
 extern "C" {

@@ -53,4 +53,7 @@ enum {
 #define LIMIT_CAPACITY_SUM INT64_C(4000000000000000000)
 #define LIMIT_LATENCY_NS INT64_C(1000000000)
 
+/* What a part of a schedule waits before it starts, ns: a second, too. Times LIMIT_CAPACITY_SUM it fits an int64_t. */
+#define LIMIT_SETUP_NS INT64_C(1000000000)
+
 #endif

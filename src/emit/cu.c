@@ -360,17 +360,37 @@ put_run(struct emitter *e)
 	text_put(e->out, "\t\t}\n\t}\n\treturn blink_end(&now);\n}\n\n");
 }
 
+static void
+put_part_ends(struct emitter *e)
+{
+	const Program *prog = e->prog;
+	int inner = prog->n_parts - 1;
+	int64_t high, low;
+	if (inner == 0)
+		return;
+	text_put(e->out, "static const struct blink_part_end part_ends[] = {\n"
+	    "\t/* in messages of M bytes or more: p, q, r: a part ends at (p M + r) / q; r = r1 2^62 + r0 */\n");
+	for (int i = 0; i < prog->n_parts * inner; i++) {
+		const PartEnd *end = &prog->part_end[i];
+		part_end_add(end, &high, &low);
+		text_printf(e->out, "\t{ %" PRId64 ", %" PRId64 ", %" PRId64 ", ", end->from, end->num, end->den);
+		text_printf(e->out, "%" PRId64 ", %" PRId64 " },\n", high, low);
+	}
+	text_put(e->out, "};\n\n");
+}
+
 /* One line for each tree; an array of none is not C++. */
 static void
 put_tables(struct emitter *e)
 {
 	const Program *prog = e->prog;
 	Text *out = e->out;
+	put_part_ends(e);
 	text_put(out, "static const struct blink_tree trees[] = {\n"
-	    "\t/* block of the send and of the receive buffer; part of the block: from p, of q, to p, of q */\n");
+	    "\t/* block of the send and of the receive buffer; part; of the part: from p, of q, to p, of q */\n");
 	for (int s = 0; s < e->sched->n_segments; s++) {
 		const Extent *x = &prog->extent[s];
-		text_printf(out, "\t{ %" PRId64 ", %" PRId64 ", ", x->send_block, x->recv_block);
+		text_printf(out, "\t{ %" PRId64 ", %" PRId64 ", %d, ", x->send_block, x->recv_block, x->part);
 		text_printf(out, "%" PRId64 ", %" PRId64 ", ", x->begin.num, x->begin.den);
 		text_printf(out, "%" PRId64 ", %" PRId64 " },\n", x->end.num, x->end.den);
 	}
@@ -427,9 +447,10 @@ put_program(struct emitter *e, const char *digest)
 	text_printf(out, "\t%s, %d, %d,	/* root (-1: none), ranks */\n", collective_constant(sched->coll), sched->root,
 	    sched->topo->n_ranks);
 	text_printf(out, "\t%d,	/* 1: keep the input of a call in place */\n", prog->keep_input);
-	text_printf(out, "\t%d, %d, %d, %d,	/* trees, streams, rings, events */\n", sched->n_segments, prog->n_streams,
-	    prog->n_rings, prog->n_events);
-	text_put(out, "\ttrees, stream_rank, rings, NULL,\n"
+	text_printf(out, "\t%d, %d, %d, %d, %d,	/* parts, trees, streams, rings, events */\n", prog->n_parts, sched->n_segments,
+	    prog->n_streams, prog->n_rings, prog->n_events);
+	text_printf(out, "\t%s, ", prog->n_parts > 1 ? "part_ends" : "NULL");
+	text_put(out, "trees, stream_rank, rings, NULL,\n"
 	    "\tblink_open, blink_close, blink_memory_new, blink_memory_free, blink_memory_copy, run\n};\n");
 }
 

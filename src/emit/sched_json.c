@@ -111,6 +111,28 @@ put_certificate(Text *out, const Topology *topo, const Bound *bound)
 }
 
 static void
+put_parts(Text *out, const Schedule *sched)
+{
+	for (int i = 0; i < sched->n_parts; i++) {
+		const Part *part = &sched->part[i];
+		bool any = false;
+		text_put(out, i ? ",\n    { \"links\": [" : "  \"parts\": [\n    { \"links\": [");
+		for (int c = 0; c < N_LINK_CLASSES; c++) {
+			if (!(part->classes >> c & 1))
+				continue;
+			text_printf(out, "%s\"%s\"", any ? ", " : "", link_class_name((LinkClass)c));
+			any = true;
+		}
+		text_put(out, "], \"rate\": ");
+		text_gb(out, part->rate);
+		text_put(out, ", \"setup\": ");
+		text_us(out, part->setup);
+		text_put(out, " }");
+	}
+	text_put(out, sched->n_parts ? "\n  ],\n" : "");
+}
+
+static void
 put_ints(Text *out, const int *value, int n)
 {
 	text_put(out, "[");
@@ -139,11 +161,13 @@ put_edges(Text *out, const char *phase, const Edge *edge, int n)
 }
 
 static void
-put_tree(Text *out, const Segment *segment)
+put_tree(Text *out, const Segment *segment, bool has_part)
 {
 	text_printf(out, "    {\n      \"segment\": [\"%lld/%lld\", \"%lld/%lld\"],\n      \"root\": %d",
 	    (long long)segment->offset.num, (long long)segment->offset.den, (long long)segment->length.num,
 	    (long long)segment->length.den, segment->tree.root);
+	if (has_part)
+		text_printf(out, ",\n      \"part\": %d", segment->part);
 	if (segment->tree.n_down)
 		put_edges(out, "down", segment->tree.down, segment->tree.n_down);
 	if (segment->tree.n_up)
@@ -181,9 +205,11 @@ emit_sched_json(const Schedule *sched, Text *out)
 	text_gb(out, sched->bound.rate);
 	text_put(out, ",\n    \"certificate\": ");
 	put_certificate(out, sched->topo, &sched->bound);
-	text_put(out, "\n  },\n  \"trees\": [\n");
+	text_put(out, "\n  },\n");
+	put_parts(out, sched);
+	text_put(out, "  \"trees\": [\n");
 	for (int t = 0; t < sched->n_segments; t++) {
-		put_tree(out, &sched->segment[t]);
+		put_tree(out, &sched->segment[t], sched->n_parts > 0);
 		text_put(out, t + 1 < sched->n_segments ? ",\n" : "\n");
 	}
 	text_put(out, "  ]\n}\n");

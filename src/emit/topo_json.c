@@ -41,6 +41,19 @@ put_classes(const Topology *topo, Text *out)
 	text_put(out, n ? "\n  ]" : "");
 }
 
+static void
+put_peer_accesses(const Topology *topo, Text *out)
+{
+	for (int i = 0; i < topo->n_peer_accesses; i++) {
+		const PeerAccess *entry = &topo->peer_access[i];
+		text_printf(out, "%s{ \"gpus\": %d, \"time\": ", i ? ",\n    " : ",\n  \"peer_accesses\": [\n    ", entry->gpus);
+		text_us(out, entry->time);
+		put_text(out, ", ", "source", entry->source);
+		text_put(out, " }");
+	}
+	text_put(out, topo->n_peer_accesses ? "\n  ]" : "");
+}
+
 /* The vertices of one kind in one node, as an array; nothing where there are none. */
 static void
 put_vertices(const Topology *topo, const FileOrder *order, int node, int kind, const char *indent, Text *out)
@@ -119,6 +132,7 @@ emit_topo_json(const Topology *topo, Text *out)
 	put_text(out, ",\n  ", "name", topo->name);
 	put_text(out, ",\n  ", "source", topo->source);
 	put_classes(topo, out);
+	put_peer_accesses(topo, out);
 	if (!out->failed) {
 		put_nodes(topo, &order, out);
 		put_vertices(topo, &order, topo->n_nodes, VERTEX_SWITCH, "  ", out);

@@ -47,6 +47,19 @@ put_classes(const Topology *topo, Text *out)
 }
 
 static void
+put_peer_accesses(const Topology *topo, Text *out)
+{
+	for (int i = 0; i < topo->n_peer_accesses; i++) {
+		const PeerAccess *entry = &topo->peer_access[i];
+		text_printf(out, "  <peer_access gpus=\"%d\" time=\"", entry->gpus);
+		text_us(out, entry->time);
+		text_put(out, "\"");
+		put_attribute(out, "source", entry->source);
+		text_put(out, "/>\n");
+	}
+}
+
+static void
 put_vertices(const Topology *topo, const FileOrder *order, int node, int kind, const char *indent, Text *out)
 {
 	const int *first = &order->first[node * N_VERTEX_KINDS + kind];
@@ -104,6 +117,7 @@ emit_topo_xml(const Topology *topo, Text *out)
 	put_attribute(out, "source", topo->source);
 	text_put(out, ">\n");
 	put_classes(topo, out);
+	put_peer_accesses(topo, out);
 	if (!out->failed) {
 		put_nodes(topo, &order, out);
 		put_vertices(topo, &order, topo->n_nodes, VERTEX_SWITCH, "  ", out);

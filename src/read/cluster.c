@@ -149,7 +149,11 @@ server_graft(struct reading *r, const Doc *object, const struct server *server)
 		r->next_other += server->n_others;
 		r->next_fabric += server->n_fabric;
 	}
-	/* What this file does not say of a class, it takes over. */
+	/* What this file does not say of a class, or of peer access, it takes over. */
+	if (r->topo->n_peer_accesses == 0) {
+		r->topo->n_peer_accesses = from->n_peer_accesses;
+		r->topo->peer_access = from->peer_access;
+	}
 	for (int c = 0; c < N_LINK_CLASSES; c++)
 		if (!r->topo->class[c].given)
 			r->topo->class[c] = from->class[c];

@@ -328,7 +328,7 @@ read_fraction(struct reader *r, const Doc *at, int64_t most, const char *want, F
 static Status
 read_tree(struct reader *r, const Doc *at, Segment *segment)
 {
-	const Doc *span, *root;
+	const Doc *span, *root, *part;
 	if (at->kind != DOC_OBJECT)
 		return bad(r, at, "not an object", "a tree");
 	TRY(need(r, at, "segment", DOC_ARRAY, &span));
@@ -339,6 +339,10 @@ read_tree(struct reader *r, const Doc *at, Segment *segment)
 	TRY(read_fraction(r, span->child[1], 1, want_part, &segment->length));
 	TRY(need(r, at, "root", DOC_NUMBER, &root));
 	TRY(read_int(r, root, 0, r->topo->n_ranks - 1, &segment->tree.root));
+	if (r->sched->n_parts) {
+		TRY(need(r, at, "part", DOC_NUMBER, &part));
+		TRY(read_int(r, part, 0, r->sched->n_parts - 1, &segment->part));
+	}
 	TRY(read_edges(r, at, "down", &segment->tree.down, &segment->tree.n_down));
 	TRY(read_edges(r, at, "up", &segment->tree.up, &segment->tree.n_up));
 	return read_to(r, at, segment);
@@ -358,6 +362,50 @@ read_trees(struct reader *r, const Doc *root)
 		TRY(doc_list_next(r->ctx, r->label, &r->trees, &tree));
 		TRY(read_tree(r, tree, &r->sched->segment[t]));
 		arena_release(&r->ctx->scratch, mark);
+	}
+	return OK;
+}
+
+/* ---- parts ---- */
+
+static Status
+read_classes(struct reader *r, const Doc *links, unsigned *out)
+{
+	*out = 0;
+	for (int i = 0; i < links->n; i++) {
+		LinkClass class;
+		if (links->child[i]->kind != DOC_STRING || !link_class_parse(links->child[i]->text, &class))
+			return bad(r, links->child[i], doc_found(links->child[i]).text, "nvlink, xgmi, c2c, pcie, qpi or net");
+		if (*out >> class & 1)
+			return bad(r, links->child[i], doc_found(links->child[i]).text, "each class once");
+		*out |= 1u << class;
+	}
+	return OK;
+}
+
+static Status
+read_parts(struct reader *r, const Doc *root)
+{
+	const Doc *parts = doc_get(root, "parts"), *links, *rate, *setup;
+	if (!parts)
+		return OK;
+	TRY(need(r, root, "parts", DOC_ARRAY, &parts));
+	TRY(count_within(r, parts, N_LINK_CLASSES));
+	if (parts->n == 0)
+		return bad(r, parts, "no part", "at least one, or no \"parts\"");
+	r->sched->n_parts = parts->n;
+	TRY(NEW(r->ctx, r->sched->part, parts->n));
+	for (int i = 0; i < parts->n; i++) {
+		const Doc *at = parts->child[i];
+		Part *part = &r->sched->part[i];
+		if (at->kind != DOC_OBJECT)
+			return bad(r, at, "not an object", "{ \"links\", \"rate\", \"setup\" }");
+		TRY(need(r, at, "links", DOC_ARRAY, &links));
+		TRY(need(r, at, "rate", DOC_NUMBER, &rate));
+		TRY(need(r, at, "setup", DOC_NUMBER, &setup));
+		TRY(read_classes(r, links, &part->classes));
+		TRY(doc_scaled(r->ctx, r->label, setup, NS_PER_US, 0, LIMIT_SETUP_NS, "us", &part->setup));
+		part->stated_rate = rate->number;
 	}
 	return OK;
 }
@@ -561,10 +609,12 @@ sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule 
 	TRY(read_generator(&r, root));
 	TRY(read_topology(&r, root));
 	TRY(read_root(&r, root));
+	TRY(read_parts(&r, root));
 	TRY(read_trees(&r, root));
 	TRY(read_rate(&r, root));
 	TRY(sched_check(ctx, label, sched));
 	TRY(sched_achieved(ctx, label, sched, &sched->achieved));
+	TRY(sched_parts(ctx, label, sched, sched->part));
 	TRY(bound_from_certificate(ctx, label, sched->topo, sched->coll, sched->root, &sched->bound, &sched->bound.rate));
 	arena_release(&ctx->scratch, mark);
 	*out = sched;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char *const plural[] = {
-	"class", "classes", "node", "nodes", "fabric", "fabrics", "link", "links",
+	"class", "classes", "node", "nodes", "fabric", "fabrics", "link", "links", "peer_access", "peer_accesses",
 #define X(name, one, many) one, many,
 	VERTEX_LIST(X)
 #undef X
@@ -126,7 +126,7 @@ static Status
 read_head(struct reading *r)
 {
 	static const char *const members[] = { "format", "version", "name", "source", "classes", "nodes", "switches",
-	    "fabrics", "links", NULL };
+	    "fabrics", "links", "peer_accesses", NULL };
 	const char *format;
 	int64_t version;
 	TRY(check_root(r));
@@ -195,6 +195,55 @@ read_classes(struct reading *r)
 	TRY(read_children(r, r->root, "classes", &classes));
 	for (int i = 0; i < classes->n; i++)
 		TRY(read_class(r, classes->child[i]));
+	return OK;
+}
+
+static int
+by_gpus(const void *a, const void *b)
+{
+	const PeerAccess *p = a, *q = b;
+	return (p->gpus > q->gpus) - (p->gpus < q->gpus);
+}
+
+static Status
+read_peer_access(struct reading *r, const Doc *object, PeerAccess *out)
+{
+	static const char *const members[] = { "gpus", "time", "source", NULL };
+	int64_t gpus;
+	TRY(doc_only(r->ctx, r->label, object, members));
+	if (!doc_get(object, "gpus"))
+		return doc_missing(r->ctx, r->label, object, "gpus", "a number of GPUs");
+	if (!doc_get(object, "time"))
+		return doc_missing(r->ctx, r->label, object, "time", "a number (us)");
+	TRY(doc_int(r->ctx, r->label, doc_get(object, "gpus"), 2, LIMIT_RANKS, &gpus));
+	TRY(doc_scaled(r->ctx, r->label, doc_get(object, "time"), NS_PER_US, 0, LIMIT_SETUP_NS, "us", &out->time));
+	out->gpus = (int)gpus;
+	return read_source(r, object, &out->source);
+}
+
+static Status
+read_peer_accesses(struct reading *r)
+{
+	const Doc *list;
+	bool *given;
+	TRY(read_children(r, r->root, "peer_accesses", &list));
+	/* Else those of the first file by reference that has some. */
+	if (list->n == 0)
+		return OK;
+	TRY(TEMP(r->ctx, given, LIMIT_RANKS + 1));
+	if (list->n > LIMIT_RANKS)
+		return doc_fail(r->ctx, r->label, list, LIMIT, "%d entries: want at most %d", list->n, LIMIT_RANKS);
+	TRY(NEW(r->ctx, r->topo->peer_access, list->n));
+	for (int i = 0; i < list->n; i++) {
+		PeerAccess *entry = &r->topo->peer_access[i];
+		TRY(read_peer_access(r, list->child[i], entry));
+		if (given[entry->gpus])
+			return doc_fail(r->ctx, r->label, doc_get(list->child[i], "gpus"), BAD_INPUT,
+			    "%d: given twice: want each number once", entry->gpus);
+		given[entry->gpus] = true;
+	}
+	r->topo->n_peer_accesses = list->n;
+	qsort(r->topo->peer_access, (size_t)list->n, sizeof *r->topo->peer_access, by_gpus);
 	return OK;
 }
 
@@ -547,6 +596,7 @@ read_all(struct reading *r, const char *data, size_t size)
 	TRY(NEW(r->ctx, r->topo, 1));
 	TRY(read_head(r));
 	TRY(read_classes(r));
+	TRY(read_peer_accesses(r));
 	TRY(read_vertices(r));
 	TRY(read_links(r));
 	TRY(topo_index(r->ctx, r->topo));

@@ -7,7 +7,7 @@
 const char *const dictionary[] = { "blink-schedule", "format", "version", "generator", "name", "options", "topology",
 	"digest", "ranks", "gpu", "node", "links", "from", "to", "class", "nvlink", "pcie", "net", "capacity", "latency",
 	"collective", "root", "algorithm", "rate", "achieved", "bound", "certificate", "kind", "cut", "side", "partition",
-	"parts", "prices", "price", "trees", "segment", "down", "up", "broadcast", "reduce", "allreduce", "gather", "scatter",
+	"parts", "part", "setup", "prices", "price", "trees", "segment", "down", "up", "broadcast", "reduce", "allreduce", "gather", "scatter",
 	"allgather", "reducescatter", "alltoall", "null", "true", "false", "[]", "{}", "\"sw\"", "\"0/1\"", "\"1/1\"",
 	"\"1/2\"", "[0, 1, [0]]", "[1, 0, [1]]", "[0, 1, []]", "\"to\": [0],", "\"to\": [1, 0],", "\"up\": [],", "[", "]",
 	"{", "}", "\"", ",", ":", "\\u0000", "\\n", "\\ud800", "\xc3\xa9", "\xff", NULL };

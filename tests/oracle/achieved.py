@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What blinkc achieves on DGX-1, DGX-2, and on boxes of A100 and MI250: the rows of the tables in README.md, "What it achieves".
+"""What blinkc achieves on DGX-1, DGX-2, and on boxes of A100 and MI250: the rows of the tables in README.md, "What it achieves" and
+"NVLink and PCIe together".
 
 usage: achieved.py BLINKC       from the top directory; every class of subsets.py and every root
 """
@@ -43,6 +44,27 @@ def box_row(blinkc, name, topology, collective, algorithm="trees"):
     return f"| {name} | {collective} | {trees.rstrip(',')} | {depth} | {rate:.5g} | {bound:.5g} | {line['ratio'][0]} |"
 
 
+HYBRID_BYTES = [10**7, 10**8, 5 * 10**8, 10**9]
+
+
+def hybrid(blinkc, n, collective, way):
+    """GPUs 0 to n-1 of a DGX-1V: both parts, and what the second adds at some sizes and in the limit."""
+    args = [blinkc, f"--hybrid={way}", "-g", ",".join(map(str, range(n))), "-c", collective,
+            "--size", ",".join(map(str, HYBRID_BYTES)), "topologies/dgx1v.xml"]
+    done = subprocess.run(args, capture_output=True, text=True, check=True)
+    parts = json.loads(done.stdout)["parts"]
+    lines = done.stderr.splitlines()[-len(HYBRID_BYTES):]
+    return *parts, [float(line.split()[5]) for line in lines] + [parts[1]["rate"]]
+
+
+def hybrid_row(blinkc, n, collective):
+    nvlink, pcie, gains = hybrid(blinkc, n, collective, "peer")
+    *_, other = hybrid(blinkc, n, collective, "host")
+    assert max(other) - min(other) < 1e-3 * max(other), other
+    text = " | ".join(f"{gain:.3g}" for gain in gains)
+    return f"| {n} | {collective} | {nvlink['rate']:.4g} | {pcie['rate']:.3g} | {pcie['setup']} | {text} | {other[-1]:.3g} |"
+
+
 def has_ring(machine, gpus):
     links = subsets.MACHINES[machine]
     return any(all(subsets.count(links, a, b) for a, b in zip(ring, ring[1:] + ring[:1]))
@@ -79,7 +101,8 @@ def main(blinkc):
     boxes = [box_row(blinkc, name, topology, collective) for name, topology, collectives in BOXES for collective in collectives]
     boxes += [box_row(blinkc, name, topology, collective, algorithm) for name, topology, algorithm, collectives in FAMILIES
               for collective in collectives]
-    print("\n".join(eight + [""] + many + [""] + boxes + [""]))
+    ways = [hybrid_row(blinkc, n, collective) for collective in ("broadcast", "allreduce") for n in range(3, 9)]
+    print("\n".join(eight + [""] + many + [""] + boxes + [""] + ways + [""]))
     for machine, name in NAMES.items():
         classes = subsets.classes(machine)
         print(f"{sum(not has_ring(machine, gpus) for gpus in classes)} of {len(classes)} on {name} have no ring")

@@ -98,7 +98,29 @@ def restate(doc):
     if slowest:
         scale = n_ranks(doc) if doc["collective"] == "alltoall" else 1
         doc["rate"]["achieved"] = number(1 / slowest / scale)
+    for i, part in enumerate(doc.get("parts", [])):
+        rate = rate_of_part(doc, i)
+        if rate:
+            part["rate"] = number(rate)
     return True
+
+
+def rate_of_part(doc, i):
+    """What the trees of a part carry by themselves; 0 where they carry nothing."""
+    n_blocks = n_ranks(doc) ** replay.COLLECTIVES[doc["collective"]][2]
+    scale = n_ranks(doc) if doc["collective"] == "alltoall" else 1
+    load, ends, links = Counter(), [], doc["topology"]["links"]
+    for tree in doc["trees"]:
+        if tree.get("part") != i:
+            continue
+        begin, length = (Fraction(text) for text in tree["segment"])
+        ends += [begin * n_blocks % 1, begin * n_blocks % 1 + length * n_blocks]
+        for edge in edges(tree):
+            for link in edge[2]:
+                if link < len(links):
+                    load[link] += length * scale
+    slowest = max((load[link] / Fraction(links[link]["capacity"]) for link in load), default=0)
+    return (max(ends) - min(ends)) / slowest if slowest else 0
 
 
 def show(fraction):
@@ -397,6 +419,129 @@ def drop_to(doc, rng):
     if not tree:
         return False
     del tree["to"]
+    return True
+
+
+# ---- parts ------------------------------------------------------------------------------------------------
+
+
+def parts_of(doc, least=1):
+    parts = doc.get("parts", [])
+    return parts if len(parts) >= least else None
+
+
+@mutation
+def part_rate(doc, rng):
+    parts = parts_of(doc)
+    if not parts:
+        return False
+    part = rng.choice(parts)
+    part["rate"] = number(Fraction(part["rate"]) * (1 + Fraction(rng.choice([-1, 1]), 10 ** rng.between(1, 6))))
+    return True
+
+
+@mutation
+def part_shares(doc, rng):
+    """Another boundary between two parts, to which both keep; their rates stay, their shares are no longer in proportion."""
+    parts = parts_of(doc, 2)
+    if not parts:
+        return False
+    n_blocks = n_ranks(doc) ** replay.COLLECTIVES[doc["collective"]][2]
+    trees = [tree for tree in doc["trees"] if tree["part"] in (0, 1)]
+    inside = [(block_of(doc, tree), Fraction(tree["segment"][0]) * n_blocks % 1, Fraction(tree["segment"][1]) * n_blocks)
+              for tree in trees]
+    first = max(begin + length for tree, (_, begin, length) in zip(trees, inside) if tree["part"] == 0)
+    both = max(begin + length for _, begin, length in inside)
+    new = first * Fraction(rng.between(1, 99), 100)
+    for tree, (block, begin, length) in zip(trees, inside):
+        old_at, new_at, by = (0, 0, new / first) if tree["part"] == 0 else (first, new, (both - new) / (both - first))
+        begin, length = new_at + (begin - old_at) * by, length * by
+        tree["segment"] = [show((block + begin) / n_blocks), show(length / n_blocks)]
+    return restate(doc)
+
+
+@mutation
+def part_of_other_links(doc, rng):
+    parts = parts_of(doc, 2)
+    if not parts:
+        return False
+    tree = rng.choice([tree for tree in doc["trees"] if edges(tree)])
+    tree["part"] = (tree["part"] + rng.between(1, len(parts) - 1)) % len(parts)
+    return restate(doc)
+
+
+@mutation
+def part_out_of_range(doc, rng):
+    parts = parts_of(doc)
+    if not parts:
+        return False
+    rng.choice(doc["trees"])["part"] = rng.choice([-1, len(parts)])
+    return True
+
+
+@mutation
+def part_of_no_tree(doc, rng):
+    parts = parts_of(doc)
+    if not parts:
+        return False
+    unused = [kind for kind in ("xgmi", "c2c", "net") if all(kind not in part["links"] for part in parts)]
+    parts.append({"links": unused[:1], "rate": 1, "setup": 0})
+    return True
+
+
+@mutation
+def part_links_twice(doc, rng):
+    parts = parts_of(doc, 2)
+    if not parts:
+        return False
+    a, b = rng.shuffled(parts)[:2]
+    a["links"].append(rng.choice(b["links"]))
+    return True
+
+
+@mutation
+def part_links_none(doc, rng):
+    parts = parts_of(doc)
+    if not parts:
+        return False
+    rng.choice(parts)["links"].clear()
+    return True
+
+
+@mutation
+def part_setup(doc, rng):
+    parts = parts_of(doc)
+    if not parts:
+        return False
+    rng.choice(parts)["setup"] = rng.choice([-1, 1000001, None, "1"])
+    return True
+
+
+@mutation
+def part_swapped(doc, rng):
+    """Parts in another order than that of their trees in the buffer."""
+    parts = parts_of(doc, 2)
+    if not parts:
+        return False
+    parts[0], parts[1] = parts[1], parts[0]
+    for tree in doc["trees"]:
+        tree["part"] = {0: 1, 1: 0}.get(tree["part"], tree["part"])
+    return restate(doc)
+
+
+@mutation
+def parts_none(doc, rng):
+    if not parts_of(doc):
+        return False
+    doc["parts"].clear()
+    return True
+
+
+@mutation
+def part_missing_in_tree(doc, rng):
+    if not parts_of(doc):
+        return False
+    del rng.choice(doc["trees"])["part"]
     return True
 
 

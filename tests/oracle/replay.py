@@ -91,6 +91,7 @@ class Link:
     src: object  # a rank (int) or the id of a switch or NIC (str)
     dst: object
     capacity: Fraction  # GB/s
+    kind: str = ""  # its class
 
 
 @dataclass(frozen=True)
@@ -105,11 +106,19 @@ class Tree:
     offset: Fraction  # of the buffer
     length: Fraction
     block: int
+    part: int  # 0 where there are no parts
     root: int
     down: tuple
     up: tuple
     to: tuple  # the ranks it serves
     depth: int  # hops of the longest way up, and then of the longest way down
+
+
+@dataclass(frozen=True)
+class Part:
+    links: frozenset  # classes
+    rate: Fraction  # as stated, GB/s
+    setup: Fraction  # us
 
 
 @dataclass(frozen=True)
@@ -119,6 +128,7 @@ class Schedule:
     n: int
     links: tuple
     active: set  # switches that copy or add
+    parts: tuple  # empty: there are none
     trees: tuple
     achieved: Fraction  # as stated, GB/s
     bound: Fraction
@@ -191,7 +201,7 @@ def read_links(topology, n):
         capacity = field(entry, "capacity", Fraction, where)
         need(capacity > 0, f"{where}.capacity", "want a number above 0")
         need(field(entry, "latency", Fraction, where) >= 0, f"{where}.latency", "want a number, 0 or above")
-        links.append(Link(*ends, capacity))
+        links.append(Link(*ends, capacity, entry["class"]))
     return tuple(links)
 
 
@@ -206,6 +216,21 @@ def read_abilities(topology, links):
             if name in entry and field(entry, name, bool, where):
                 able.add(switch)
     return multicast, reduce
+
+
+def read_parts(doc):
+    parts, taken = [], set()
+    for i, entry in enumerate(field(doc, "parts", list, "") if "parts" in doc else []):
+        where = f"parts[{i}]"
+        links = field(entry, "links", list, where)
+        need(links and all(isinstance(kind, str) for kind in links), f"{where}.links", "want link classes")
+        need(len(set(links)) == len(links) and not set(links) & taken, f"{where}.links", "a class twice")
+        taken |= set(links)
+        setup = field(entry, "setup", Fraction, where)
+        need(0 <= setup <= 10**6, f"{where}.setup", "want 0 to 1000000")
+        parts.append(Part(frozenset(links), field(entry, "rate", Fraction, where), setup))
+    need(parts or "parts" not in doc, "parts", "empty")
+    return tuple(parts)
 
 
 def read_edges(values, n, links, copies, adds, where):
@@ -266,7 +291,7 @@ def depth_up(edges, root, where):
     return height[root]
 
 
-def read_tree(entry, collective, root, n, links, abilities, where):
+def read_tree(entry, collective, root, n, links, abilities, parts, where):
     segment = field(entry, "segment", list, where)
     need(len(segment) == 2, f"{where}.segment", "want [offset, length]")
     offset, length = (fraction(value, f"{where}.segment[{i}]") for i, value in enumerate(segment))
@@ -283,6 +308,10 @@ def read_tree(entry, collective, root, n, links, abilities, where):
         adds = abilities[1] if COLLECTIVES[collective][1] else set()
         edges[phase] = read_edges(values, n, links, abilities[0] if phase == "down" else set(),
                                   adds if phase == "up" else None, f"{where}.{phase}")
+    part = field(entry, "part", int, where) if parts else 0
+    need(not parts or 0 <= part < len(parts), f"{where}.part", f"{part}: no such part")
+    need(not parts or all(links[number].kind in parts[part].links for edge in edges["up"] + edges["down"] for number in edge.links),
+         f"{where}.part", "a link of another class")
     depth = depth_up(edges["up"], tree_root, where) + depth_down(edges["down"], tree_root, where)
 
     to = serves = needers(collective, n, root, block)
@@ -291,7 +320,7 @@ def read_tree(entry, collective, root, n, links, abilities, where):
         need(to, f"{where}.to", "empty")
         need(len(set(to)) == len(to), f"{where}.to", "a rank twice")
         need(set(to) <= set(serves), f"{where}.to", "a rank that needs nothing of this segment")
-    return Tree(offset, length, block, tree_root, edges["down"], edges["up"], to, depth)
+    return Tree(offset, length, block, part, tree_root, edges["down"], edges["up"], to, depth)
 
 
 def read(doc):
@@ -325,10 +354,11 @@ def read(doc):
         need(root is None, "root", f"want null for {collective}")
     need(field(doc, "algorithm", str, ""), "algorithm", "empty")
 
-    trees = tuple(read_tree(entry, collective, root, n, links, abilities, f"trees[{i}]")
+    parts = read_parts(doc)
+    trees = tuple(read_tree(entry, collective, root, n, links, abilities, parts, f"trees[{i}]")
                   for i, entry in enumerate(field(doc, "trees", list, "")))
     rate = field(doc, "rate", dict, "")
-    return Schedule(collective, root, n, links, abilities[0] | abilities[1], trees, field(rate, "achieved", Fraction, "rate"),
+    return Schedule(collective, root, n, links, abilities[0] | abilities[1], parts, trees, field(rate, "achieved", Fraction, "rate"),
                     field(rate, "bound", Fraction, "rate"), field(rate, "certificate", dict, "rate"))
 
 
@@ -381,10 +411,12 @@ def check_cover(s):
 # ---- rate -------------------------------------------------------------------------------------------------
 
 
-def achieved(s):
-    """GB/s of algorithm bandwidth; 0 where nothing moves."""
+def achieved(s, part=None):
+    """GB/s of algorithm bandwidth, of all trees or those of a part; 0 where nothing moves."""
     load = Counter()
     for tree in s.trees:
+        if part not in (None, tree.part):
+            continue
         for edge in tree.up + tree.down:
             for link in edge.links:
                 load[link] += tree.length * (s.n if s.collective == "alltoall" else 1)
@@ -559,11 +591,40 @@ def check_rate(s):
     return exact
 
 
+def part_spans(s):
+    """The interval that each part has of a block, the same in all blocks in which it has trees."""
+    n_blocks, spans = s.n ** COLLECTIVES[s.collective][2], []
+    for i in range(len(s.parts)):
+        found = {}
+        for tree in s.trees:
+            if tree.part == i:
+                begin = tree.offset * n_blocks - tree.block
+                low, high = found.get(tree.block, (begin, begin))
+                found[tree.block] = min(low, begin), max(high, begin + tree.length * n_blocks)
+        need(found, f"parts[{i}]", "no tree")
+        need(len(set(found.values())) == 1, f"parts[{i}]", "other shares of other blocks")
+        spans.append(found.popitem()[1])
+    return spans
+
+
+def part_rates(s):
+    """Exact GB/s of each part by itself. Shares are in proportion to them, and parts lie in order."""
+    spans = part_spans(s)
+    rates = [achieved(s, i) * (end - begin) for i, (begin, end) in enumerate(spans)]
+    at = Fraction(0)
+    for i, (part, rate, span) in enumerate(zip(s.parts, rates, spans)):
+        need(rate > 0 and abs(part.rate - rate) <= TOLERANCE * rate, f"parts[{i}].rate", f"{float(part.rate)}, but it is {float(rate)}")
+        need(span == (at, at + rate / sum(rates)), f"parts[{i}]", f"{span[0]} to {span[1]} of a block: not by the rates")
+        at = span[1]
+    return rates
+
+
 def judge(doc):
     """Everything. Returns the structure and the exact achieved rate and bound; raises Wrong."""
     s = read(doc)
     check_results(s)
     check_cover(s)
+    part_rates(s)
     return s, *check_rate(s)
 
 

@@ -88,7 +88,58 @@ def inward(r):
     return [(s, r) for s in others(r)]
 
 
+def in_parts(collective, pairs, capacities, parts, achieved, certificate, root=None, bound=None):
+    """The same links once in each class. parts: (class, rate, setup, its trees as (block, begin, end, root, down, up)), with
+    begin and end within the block."""
+    links = [(u, v, kind, capacity) for kind, capacity in capacities.items() for u, v in pairs]
+    number_of = {link[:3]: l for l, link in enumerate(links)}
+    doc = schedule(collective, 3, [], [], achieved, bound or achieved, certificate, root)
+    doc["topology"]["links"] = [{"from": u, "to": v, "class": kind, "capacity": c, "latency": 1} for u, v, kind, c in links]
+    n_blocks = 3 ** replay.COLLECTIVES[collective][2]
+    doc["parts"] = [{"links": [kind], "rate": rate, "setup": setup} for kind, rate, setup, _ in parts]
+    for i, (kind, _, _, trees) in enumerate(parts):
+        for block, begin, end, tree_root, down, up in trees:
+            begin, end = Fraction(begin), Fraction(end)
+            entry = {"segment": [mutate.show((block + begin) / n_blocks), mutate.show((end - begin) / n_blocks)],
+                     "root": tree_root, "part": i}
+            entry.update({name: [[u, v, [number_of[u, v, kind]]] for u, v in phase]
+                          for name, phase in (("down", down), ("up", up)) if phase})
+            doc["trees"].append(entry)
+    return doc
+
+
+def thirds(begin, end):
+    """An allreduce over the triangle in this part of the buffer: a tree for each rank."""
+    at = [begin + (end - begin) * Fraction(r, 3) for r in range(4)]
+    return [(0, at[r], at[r + 1], r, outward(r), inward(r)) for r in range(3)]
+
+
+def gathered(begin, end):
+    """An allgather around the ring in this part of each block."""
+    return [(r, begin, end, r, [(r, (r + 1) % 3), ((r + 1) % 3, (r + 2) % 3)], []) for r in range(3)]
+
+
+WAYS = [pair[:2] for pair in TRIANGLE]
+CIRCLE = [pair[:2] for pair in RING]
+
 BY_HAND = {
+    "allreduce-parts": in_parts("allreduce", WAYS, {"nvlink": 10, "pcie": 2, "qpi": 1},
+                                [("nvlink", 15, 0, thirds(Fraction(0), Fraction(10, 13))),
+                                 ("pcie", 3, 10, thirds(Fraction(10, 13), Fraction(12, 13))),
+                                 ("qpi", 1.5, 3.5, thirds(Fraction(12, 13), Fraction(1)))], 19.5, singles(0, 1, 2)),
+    "allgather-parts": in_parts("allgather", CIRCLE, {"nvlink": 10, "pcie": 5},
+                                [("nvlink", 15, 5, gathered(Fraction(0), Fraction(2, 3))),
+                                 ("pcie", 7.5, 0.25, gathered(Fraction(2, 3), Fraction(1)))], 22.5, cut(0, 1)),
+    "broadcast-parts": in_parts("broadcast", WAYS, {"nvlink": 10, "pcie": 5},
+                                [("nvlink", 20, 0, [(0, 0, "2/5", 0, [(0, 1), (1, 2)], []), (0, "2/5", "4/5", 0, [(0, 2), (2, 1)], [])]),
+                                 ("pcie", 5, 1, [(0, "4/5", 1, 0, [(0, 1), (1, 2)], [])])], 25, cut(0), 0, 30),
+    "alltoall-parts": in_parts("alltoall", WAYS, {"nvlink": 10, "pcie": 2},
+                               [("nvlink", 30, 0, [(3 * i + j, 0, "5/6", i, [(i, j)], []) for i in range(3) for j in others(i)]),
+                                ("pcie", 6, 1, [(3 * i + j, "5/6", 1, i, [(i, j)], []) for i in range(3) for j in others(i)])],
+                               36, cut(0)),
+    "scatter-parts": in_parts("scatter", WAYS, {"nvlink": 10, "pcie": 2},
+                              [("nvlink", 30, 0, [(r, 0, "5/6", 0, [(0, r)], []) for r in (1, 2)]),
+                               ("pcie", 6, 1, [(r, "5/6", 1, 0, [(0, r)], []) for r in (1, 2)])], 36, cut(0), 0),
     "broadcast-chain": schedule("broadcast", 3, CHAIN, [("0/1", "1/1", 0, [(0, 1), (1, 2)], [])], 10, 10, cut(0), 0),
     "broadcast-relay": schedule("broadcast", 3, CHAIN, [("0/1", "1/1", 1, [(1, 2)], [(0, 1)])], 10, 10, cut(0, 1), 0),
     "broadcast-prices": schedule("broadcast", 3, CHAIN, [("0/1", "1/1", 0, [(0, 1), (1, 2)], [])], 10, 10,

@@ -94,8 +94,8 @@ used=" "
 while read -r long short; do
 	left="--$long"
 	[ "$short" = 0 ] || left="-$short, --$long"
-	has "--help lists $left" "^ +$left( |\$)" "$work/help"
-	has "some verb's --help lists $left" "^ +$left( |\$)" "$work/help-of-verbs"
+	has "--help lists $left" "^ +$left( |\[|\$)" "$work/help"
+	has "some verb's --help lists $left" "^ +$left( |\[|\$)" "$work/help-of-verbs"
 done <"$work/options"
 if [ "$(grep -cE '^ +(-., )?--[a-z]' "$work/help")" = "$(wc -l <"$work/options")" ]; then ok "--help lists no other"; else not_ok "--help lists others"; fi
 sed -nE 's/^\tX\(([A-Z_]+), ([0-9]), "(.*)"\).*/  \2  \3/p' "$top/src/base/status.h" >"$work/codes"
@@ -169,6 +169,23 @@ empty "--pareto: stderr" "$work/err"
 has "--pareto: a table" '^trees  depth    rate GB/s  ratio to the bound of 50 GB/s$' "$work/out"
 has "--pareto: its first line" '^    2      2           50  1\.000$' "$work/out"
 used="${used}pareto "
+does "--hybrid" --hybrid "$v"
+cp "$work/out" "$work/hybrid.json"
+is "--hybrid" "$work/out" '[p["links"] for p in d["parts"]], d["generator"]["options"]["hybrid"], d["generator"]["options"]["links"]' \
+	"([['nvlink'], ['pcie', 'qpi']], 'peer', ['nvlink', 'pcie', 'qpi'])"
+has "--hybrid: the summary" '^hybrid      nvlink 85.7143 \+ pcie,qpi 6 GB/s; 2200 us to set up pcie,qpi; messages up to 188.6 MB go over nvlink alone$' "$work/err"
+does "--hybrid=peer" --hybrid=peer "$v"
+same "--hybrid=peer is --hybrid" "$work/out" "$work/hybrid.json"
+does "--hybrid=host" --hybrid=host "$v"
+is "--hybrid=host" "$work/out" 'd["generator"]["options"]["hybrid"], [p["setup"] for p in d["parts"]]' "('host', [0, 0])"
+used="${used}hybrid "
+pair size "" 10,1K,3M,2G -g 0,1,2 "$v"
+is "--size changes no byte" "$work/out-long" 'd["rate"]["achieved"]' 50
+has "--size: a line for each" '^  2147483648     42949.7        50$' "$work/err-long"
+does "--size of check" check --size 1G "$work/hybrid.json"
+has "--size of check" '^  1073741824    1015833480      57908344     11851.4   90.6005     4.886$' "$work/out"
+does "--size with --quiet" check -q --size 1G "$work/hybrid.json"
+empty "--size with --quiet" "$work/out"
 is "limits that were not given are not named" "$work/default.json" 'sorted(d["generator"]["options"])' \
 	"['epsilon', 'gpus', 'links', 'minimise', 'packing', 'tolerance']"
 few=$(field "$work/default.json" 'len(d["trees"])')
@@ -220,13 +237,13 @@ fails "unknown letter among others" 2 "-Z: no such option" "$v" -qZv
 fails "ambiguous option" 2 "--v: no such option" --v "$v"
 fails "unwanted argument" 2 "--quiet=3: takes no argument" --quiet=3 "$v"
 for option in -o -c -r -g -l -p --packing --output --format --collective --root --gpus --links --epsilon --tolerance --max-depth \
-	--max-trees --budget --synthetic --servers --nic-rate --leaf --oversubscription; do
+	--max-trees --budget --size --synthetic --servers --nic-rate --leaf --oversubscription; do
 	fails "$option without argument" 2 "$option: wants an argument" "$v" $option
 done
-for option in --output=x --collective=reduce --gpus=0,1 --format=json --verbose --max-depth=3 --pareto --budget=1s; do
+for option in --output=x --collective=reduce --gpus=0,1 --format=json --verbose --max-depth=3 --pareto --budget=1s --hybrid; do
 	fails "check $option" 2 "${option%%=*}: not an option of blinkc check" check "$option" "$work/default.json"
 done
-for option in --collective=reduce --gpus=0,1 --quiet --verbose --epsilon=0.1 --no-minimise --max-trees=3 --pareto --budget=1s; do
+for option in --collective=reduce --gpus=0,1 --quiet --verbose --epsilon=0.1 --no-minimise --max-trees=3 --pareto --budget=1s --size=1 --hybrid; do
 	fails "convert $option" 2 "${option%%=*}: not an option of blinkc convert" convert "$option" "$v"
 done
 for option in --servers=2 --nic-rate=1 --rails --leaf=2 --oversubscription=3; do
@@ -278,6 +295,21 @@ done
 for option in --output=x.json -ox.json --format=json --format=cu; do
 	fails "--pareto $option" 2 "--pareto: writes no schedule" --pareto $option "$v"
 done
+for kind in nothing PEER peer,host 1; do
+	fails "--hybrid=$kind" 2 "--hybrid: $kind: want peer or host" --hybrid="$kind" "$v"
+done
+for option in --links=nvlink -lall --pareto --max-trees=9 "-p mwu"; do
+	# shellcheck disable=SC2086 # one word or two
+	fails "--hybrid $option" 2 "--hybrid: want none of --links, --pareto, --max-trees and --packing mwu with it" --hybrid $option "$v"
+done
+does "--hybrid with --packing exact" -q --hybrid -p exact -g 0,1,2 "$v"
+for sizes in 0 "" , 1, ,1 1k 1KB 1.5M -1 +1 " 1" 1T 1152921504606846977 1073741825G 99999999999999999999 1,2x; do
+	fails "--size '$sizes'" 2 "--size: " --size="$sizes" "$v"
+	fails "check --size '$sizes'" 2 "--size: " check --size="$sizes" "$work/default.json"
+done
+fails "--size of 65" 2 "want up to 64 sizes" --size="$(seq -s, 65)" "$v"
+does "--size of 64" -q --size="$(seq -s, 64)" -g 0,1,2 "$v"
+does "--size of 2^60" --size=1152921504606846976,1024M,1G,1 --hybrid -g 0,1,2 "$v"
 fails "--pareto=3" 2 "--pareto=3: takes no argument" --pareto=3 "$v"
 fails "--root of allreduce" 2 "allreduce has no root" -r 0 "$v"
 for format in xml canonical nothing "" JSON; do

@@ -21,6 +21,7 @@ COMMANDS = {
     "compile XML": ["-q", "topologies/dgx1v.xml", "-o", "x.json"],
     "compile XML, all trees": ["-v", "--no-minimise", "-g", "0,1,2,3", "topologies/dgx1v.xml", "-o", "x.json"],
     "compile JSON to .cu": ["-q", "-c", "broadcast", "-g", "1,4,5,7", "topologies/dgx1v.json", "-o", "x.cu"],
+    "compile a hybrid": ["-q", "--hybrid=host", "-c", "broadcast", "-g", "0,1,4", "--size", "1M", "topologies/dgx1v.xml", "-o", "x.cu"],
     "compile over PCIe": ["-q", "-c", "reduce", "-g", "0,1,4", "-l", "pcie,qpi", "topologies/dgx1v.json", "-o", "x.json"],
     "compile in three phases": ["-q", "-a", "threephase", "-l", "all", "tests/fuzz/corpus/fuzz_topology/mixed.json", "-o", "x.json"],
     "compile in one hop": ["-q", "-a", "onehop", "-g", "0,1,2", "topologies/dgx1p.json", "-o", "x.json"],

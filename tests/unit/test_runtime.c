@@ -2,6 +2,7 @@
  * Prints TAP. Arguments: seed, schedules to try of each collective. Run at the root of the repository; CC compiles the
  * programs. */
 #include "../../runtime/runtime.h"
+#include "base/file.h"
 #include "blink_device.h"
 
 #include <stdint.h>
@@ -181,19 +182,24 @@ make_tree(Ctx *ctx, const Schedule *sched, int holder, const bool *wanted, Tree 
 		add_down(ctx, n, tree, order, parent, wanted);
 }
 
-/* Cut block b at random places; `to`: only for these ranks. */
+/* Of each part, or else of the block, cut block b at random places; `to`: only for these ranks. */
 static void
-add_segments(Ctx *ctx, Schedule *sched, int64_t b, const bool *wanted, bool limited)
+add_segments(Ctx *ctx, Schedule *sched, int64_t b, int p, const bool *wanted, bool limited)
 {
 	static const int parts[] = { 1, 1, 2, 3, 7 };
 	int n = sched->topo->n_ranks, den = parts[below(5)];
 	int64_t blocks = collective_blocks(sched->coll, n);
 	int holder = collective_holder(sched->coll, n, sched->root, b);
+	Frac begin = sched->n_parts ? sched->part[p].begin : FRAC_ZERO, end = sched->n_parts ? sched->part[p].end : FRAC_ONE, share;
+	frac_sub(end, begin, &share);
 	for (int at = 0; at < den;) {
 		int length = 1 + below(den - at);
 		Segment *s = &sched->segment[sched->n_segments++];
-		frac_make((Wide)b * den + at, (Wide)blocks * den, &s->offset);
-		frac_make(length, (Wide)blocks * den, &s->length);
+		s->part = p;
+		frac_make((Wide)share.num * at, (Wide)share.den * den, &s->offset);
+		frac_add(s->offset, begin, &s->offset);
+		frac_make(s->offset.num + (Wide)b * s->offset.den, (Wide)blocks * s->offset.den, &s->offset);
+		frac_make((Wide)share.num * length, (Wide)blocks * share.den * den, &s->length);
 		make_tree(ctx, sched, holder, wanted, &s->tree);
 		MAKE(ctx, s->to, n);
 		for (int r = 0; r < n && limited; r++)
@@ -203,8 +209,25 @@ add_segments(Ctx *ctx, Schedule *sched, int64_t b, const bool *wanted, bool limi
 	}
 }
 
+/* Up to three, some of which come in at sizes of up to a few KB. */
+static void
+add_parts(Ctx *ctx, Schedule *sched)
+{
+	int share[3], all = 0;
+	sched->n_parts = 2 + below(2);
+	MAKE(ctx, sched->part, sched->n_parts);
+	for (int i = 0; i < sched->n_parts; i++)
+		all += share[i] = 1 + below(9);
+	sched->achieved = (Frac){ INT64_C(1000000000), 1 + below(9) };
+	for (int i = 0, at = 0; i < sched->n_parts; i++) {
+		sched->part[i] = (Part){ .classes = 1u << i, .setup = below(2) ? below(8000) : 0 };
+		frac_make(at, all, &sched->part[i].begin);
+		frac_make(at += share[i], all, &sched->part[i].end);
+	}
+}
+
 static Schedule *
-random_schedule(Ctx *ctx, Collective coll, int n)
+random_schedule(Ctx *ctx, Collective coll, int n, bool parts)
 {
 	Schedule *sched;
 	int64_t blocks = collective_blocks(coll, n);
@@ -213,7 +236,9 @@ random_schedule(Ctx *ctx, Collective coll, int n)
 		.algorithm = "random */ \"?\?/" };
 	if (collective_rooted(coll))
 		sched->root = below(n);
-	MAKE(ctx, sched->segment, blocks * n * 7);
+	MAKE(ctx, sched->segment, blocks * n * 7 * 3);
+	if (parts)
+		add_parts(ctx, sched);
 	for (int64_t b = 0; b < blocks && n > 1; b++) {
 		int needer = collective_needer(coll, n, sched->root, b);
 		int holder = collective_holder(coll, n, sched->root, b);
@@ -230,8 +255,8 @@ random_schedule(Ctx *ctx, Collective coll, int n)
 				wanted[r] = needer == EVERY_RANK ? group[r] == g : r == needer;
 				some = some || wanted[r];
 			}
-			if (some)
-				add_segments(ctx, sched, b, wanted, groups > 1);
+			for (int p = 0; some && p < (parts ? sched->n_parts : 1); p++)
+				add_segments(ctx, sched, b, p, wanted, groups > 1);
 		}
 	}
 	return sched;
@@ -427,8 +452,9 @@ open_schedule(struct blinkSchedule *s, Ctx *ctx, const Schedule *sched)
 	return true;
 }
 
+/* count: below 0 any. */
 static bool
-try_call(blinkComm_t comm, const struct blink_program *program)
+try_call(blinkComm_t comm, const struct blink_program *program, int64_t count)
 {
 	static const size_t counts[] = { 0, 1, 2, 3, 5, 7, 13, 64, 97, 331, 1000 };
 	static const int codes[] = { blinkInt8, blinkUint8, blinkInt32, blinkUint32, blinkInt64, blinkUint64, blinkFloat32,
@@ -436,6 +462,8 @@ try_call(blinkComm_t comm, const struct blink_program *program)
 	struct buffers b = { .program = program, .count = counts[below(11)], .type = codes[below(8)], .op = below(4) };
 	int place = below(3);
 	b.size = blink_type_size(b.type);
+	if (count >= 0)
+		b.count = (size_t)count / b.size;
 	for (int r = 0; r < program->n_ranks; r++)
 		b.in_place[r] = place == 0 || (place == 1 && below(2));
 	make_buffers(&b, false);
@@ -450,7 +478,7 @@ try_call(blinkComm_t comm, const struct blink_program *program)
 }
 
 static bool
-try_schedule(Collective coll, int n)
+try_schedule(Collective coll, int n, bool parts)
 {
 	static const size_t chunks[] = { 0, 1, 8, 24, 100, 1000 };
 	Ctx ctx;
@@ -458,11 +486,11 @@ try_schedule(Collective coll, int n)
 	blinkComm_t comm;
 	blinkConfig_t config = { chunks[below(6)], below(6) };
 	ctx_init(&ctx);
-	const Schedule *sched = random_schedule(&ctx, coll, n);
+	const Schedule *sched = random_schedule(&ctx, coll, n, parts);
 	bool good = open_schedule(&s, &ctx, sched) && blinkCommCreate(&s, &config, &comm, NULL) == blinkSuccess;
 	if (good) {
 		for (int i = 0; i < 4 && good; i++)
-			good = try_call(comm, s.program);
+			good = try_call(comm, s.program, -1);
 		blinkCommDestroy(comm);
 	}
 	ctx_free(&ctx);
@@ -478,7 +506,7 @@ test_collectives(int n_schedules)
 		char what[80];
 		for (int i = 0; i < n_schedules && good; i++) {
 			seed = state;
-			good = try_schedule((Collective)c, i == 0 ? 1 : 2 + below(MAX_RANKS - 1));
+			good = try_schedule((Collective)c, i == 0 ? 1 : 2 + below(MAX_RANKS - 1), i % 3 == 2);
 		}
 		if (!good)
 			printf("# generator state %llu\n", (unsigned long long)seed);
@@ -531,10 +559,10 @@ load_object(const char *folder, const char *name, blinkSchedule_t *sched, blinkE
 
 /* The same bits from a file and from a program, for any chunk size and any number of threads. */
 static bool
-same_bits(blinkSchedule_t a, blinkSchedule_t b)
+same_bits(blinkSchedule_t a, blinkSchedule_t b, size_t count)
 {
 	static const blinkConfig_t configs[] = { { 0, 0 }, { 4, 1 }, { 100, 3 }, { 4096, 2 } };
-	struct buffers first = { .program = a->program, .count = 1003, .type = blinkFloat32, .op = blinkSum, .size = 4 };
+	struct buffers first = { .program = a->program, .count = count, .type = blinkFloat32, .op = blinkSum, .size = 4 };
 	uint64_t seed = state;
 	bool good = true;
 	make_buffers(&first, true);
@@ -575,7 +603,7 @@ test_formats(const char *folder)
 		blinkError_t error = { "" };
 		ctx_init(&ctx);
 		snprintf(name, sizeof name, "p%d", i);
-		Schedule *sched = random_schedule(&ctx, colls[i], 5);
+		Schedule *sched = random_schedule(&ctx, colls[i], 5, false);
 		bool good = add_rates(&ctx, sched);
 		if (good)
 			emit_sched_json(sched, &json);
@@ -596,7 +624,7 @@ test_formats(const char *folder)
 			good = good && strcmp(object->info.digest, file->info.digest) == 0 &&
 			    strcmp(object->info.topology, sched->topo->name) == 0 && object->info.nRanks == 5 &&
 			    object->info.root == sched->root && object->info.nTrees == sched->n_segments;
-			good = good && same_bits(file, object);
+			good = good && same_bits(file, object, 1003);
 			if (!good)
 				printf("# %s\n", error.text);
 			ok(good, what);
@@ -605,6 +633,90 @@ test_formats(const char *folder)
 		}
 		blinkScheduleDestroy(object);
 		blinkScheduleDestroy(file);
+		text_free(&json);
+		text_free(&code);
+		ctx_free(&ctx);
+	}
+}
+
+/* A message divided between NVLink and PCIe of a DGX-1, where switching takes so little that PCIe comes in at some 1000 bytes. */
+static Schedule *
+hybrid_schedule(Ctx *ctx, Topology *machine, Collective coll)
+{
+	static const int gpu[] = { 0, 1, 2, 3, 6 };
+	Request ask = { .coll = coll, .root = collective_rooted(coll) ? 3 : -1, .epsilon = { 1, 20 }, .packing = PACKING_EXACT,
+		.tolerance = FRAC_ZERO, .minimise = true };
+	Topology *plane, *job;
+	Part part[2];
+	Schedule *sched;
+	machine->n_peer_accesses = 1;
+	machine->peer_access[0].time = 21;
+	if (hybrid_parts(ctx, machine, gpu, 5, HYBRID_PEER, part) != OK
+	    || hybrid_induce(ctx, machine, gpu, 5, part, HYBRID_PEER, &plane, &job) != OK
+	    || plan_hybrid(ctx, plane, job, part, 2, &ask, &sched) != OK)
+		return NULL;
+	return sched;
+}
+
+/* Sizes around the one where the second part comes in: who moves what, what arrives, and whether file and program agree. */
+static bool
+around_threshold(blinkSchedule_t file, blinkSchedule_t object)
+{
+	int unit = blink_message_blocks(file->program);
+	int64_t from = file->program->part_end[1].from, at[] = { 0, from / 2, from - 8 * unit, from, from + 8 * unit, 2 * from, 9 * from };
+	blinkComm_t comm;
+	bool good = from > 100 && from < 100000 && file->info.nParts == 2 && (!object || object->info.nParts == 2);
+	if (!good || blinkCommCreate(file, NULL, &comm, NULL) != blinkSuccess)
+		return false;
+	for (int i = 0; i < 7 && good; i++) {
+		size_t moved[2], again[2], count = (size_t)(at[i] / unit);
+		good = blinkScheduleSplit(file, count, blinkInt8, moved) == blinkSuccess && moved[0] + moved[1] == count
+		    && (i > 2 || moved[1] == 0) && (i < 5 || moved[1] > 0);
+		for (int k = 0; k < 4 && good; k++)
+			good = try_call(comm, file->program, at[i] / unit);
+		if (object)
+			good = good && blinkScheduleSplit(object, count, blinkInt8, again) == blinkSuccess && again[0] == moved[0]
+			    && again[1] == moved[1] && same_bits(file, object, count / 4);
+		if (!good)
+			printf("# %zu bytes of a block: %zu + %zu\n", count, moved[0], moved[1]);
+	}
+	blinkCommDestroy(comm);
+	return good;
+}
+
+static void
+test_hybrid(const char *folder)
+{
+	bool have_cc = have_compiler();
+	for (int c = 0; c < N_COLLECTIVES; c++) {
+		Ctx ctx;
+		Text xml = { 0 }, json = { 0 }, code = { 0 };
+		Topology *machine;
+		Schedule *sched = NULL;
+		Program *prog;
+		blinkSchedule_t file = NULL, object = NULL;
+		blinkError_t error = { "" };
+		char what[120];
+		ctx_init(&ctx);
+		bool good = file_read(&ctx, "topologies/dgx1v.xml", &xml) == OK
+		    && topo_read(&ctx, "dgx1v", NULL, xml.data, xml.size, &machine) == OK;
+		if (good)
+			sched = hybrid_schedule(&ctx, machine, (Collective)c);
+		if (sched)
+			emit_sched_json(sched, &json);
+		good = sched && blinkScheduleParse("test", json.data, json.size, &file, &error) == blinkSuccess;
+		if (good && have_cc)
+			good = lower(&ctx, sched, &prog) == OK && emit_cu(&ctx, prog, "sha256:0", &code) == OK
+			    && write_file(folder, "h.cu", code.data, code.size) && compile(folder, "h")
+			    && load_object(folder, "h.so", &object, &error) == blinkSuccess;
+		good = good && around_threshold(file, object);
+		if (!good)
+			printf("# %s %s\n", ctx.error.text, error.text);
+		snprintf(what, sizeof what, "%s: divided between NVLink and PCIe at every size", collective_name((Collective)c));
+		ok(good, what);
+		blinkScheduleDestroy(object);
+		blinkScheduleDestroy(file);
+		text_free(&xml);
 		text_free(&json);
 		text_free(&code);
 		ctx_free(&ctx);
@@ -654,7 +766,7 @@ test_unverified(void)
 	blinkSchedule_t loaded = NULL;
 	blinkError_t error = { "" };
 	ctx_init(&ctx);
-	Schedule *sched = random_schedule(&ctx, REDUCE, 4);
+	Schedule *sched = random_schedule(&ctx, REDUCE, 4, false);
 	sched->segment[0].tree.up++;
 	sched->segment[0].tree.n_up--;
 	bool good = add_rates(&ctx, sched);
@@ -689,7 +801,7 @@ test_arguments(void)
 	const void *send[3] = { data, data + 16, data + 32 };
 	void *recv[3] = { data, data + 16, data + 32 };
 	ctx_init(&ctx);
-	bool made = open_schedule(&s, &ctx, random_schedule(&ctx, ALLREDUCE, 3));
+	bool made = open_schedule(&s, &ctx, random_schedule(&ctx, ALLREDUCE, 3, false));
 	ok(made && blinkCommCreate(&s, &many, &comm, &error) == blinkInvalidArgument && strstr(error.text, "threads"),
 	    "too many threads");
 	if (made && blinkCommCreate(&s, NULL, &comm, NULL) == blinkSuccess) {
@@ -753,7 +865,7 @@ test_threads(void)
 	struct blinkSchedule s;
 	struct user user[3] = { { NULL, 0, false } };
 	ctx_init(&ctx);
-	bool good = open_schedule(&s, &ctx, random_schedule(&ctx, ALLREDUCE, 5));
+	bool good = open_schedule(&s, &ctx, random_schedule(&ctx, ALLREDUCE, 5, false));
 	for (int i = 0; i < 3 && good; i++) {
 		user[i].sched = &s;
 		good = pthread_create(&user[i].thread, NULL, use, &user[i]) == 0;
@@ -805,10 +917,10 @@ run_stuck(void *device, const struct blink_call *call, struct blink_error *err)
 static void
 test_stuck(void)
 {
-	static const struct blink_tree tree = { 0, 0, 0, 1, 1, 1 };
+	static const struct blink_tree tree = { 0, 0, 0, 0, 1, 1, 1 };
 	static const int stream_rank[] = { 0, 1 };
-	static const struct blink_program program = { BLINK_PROGRAM_ABI, "host", "", "", "", blinkBroadcast, 0, 2, 0, 1, 2, 0, 2,
-		&tree, stream_rank, NULL, NULL, blink_open, blink_close, blink_memory_new, blink_memory_free, blink_memory_copy,
+	static const struct blink_program program = { BLINK_PROGRAM_ABI, "host", "", "", "", blinkBroadcast, 0, 2, 0, 1, 1, 2, 0, 2,
+		NULL, &tree, stream_rank, NULL, NULL, blink_open, blink_close, blink_memory_new, blink_memory_free, blink_memory_copy,
 		run_stuck };
 	struct blinkSchedule s = { .program = &program };
 	char data[2] = { 1, 2 };
@@ -844,6 +956,7 @@ main(int argc, char **argv)
 	test_refusals(folder);
 	test_unverified();
 	test_formats(folder);
+	test_hybrid(folder);
 	test_collectives(argc > 2 ? atoi(argv[2]) : 150);
 	snprintf(command, sizeof command, "rm -rf %s", folder);
 	if (system(command) != 0)
