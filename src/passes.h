@@ -160,6 +160,13 @@ Status pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bou
 Status pack_unfold(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, const Packing *pack,
     Packing **out);
 
+/* Fewer images for the same loads, of a collective with one demand: servers are turned in themselves, each in its own way, so
+ * that a tree's images under the coarse maps of the group alone load links that are alike equally (twist.c).
+ * pack: as for pack_unfold.
+ * *out: NULL where it finds no fewer than the whole group has. */
+Status pack_twist(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, const Packing *pack,
+    Packing **out);
+
 /* No link carries more than its capacity. load: work space of n_links. */
 bool pack_fits(const Topology *topo, const Packing *pack, int64_t *load);
 
