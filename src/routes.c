@@ -177,8 +177,11 @@ search_route(const Search *s, int h, int link[LIMIT_ROUTE_LINKS])
 {
 	const struct hop *hop = &s->hop[h];
 	const Topology *topo = s->topo;
-	int at = topo->link[hop->link].to, hub = s->hub[at], n = 0;
+	int at = topo->link[hop->link].to, n = 0;
 	link[n++] = hop->link;
+	if (at < topo->n_ranks)
+		return n;
+	int hub = s->hub[at];
 	for (; at != hub; at = topo->link[link[n - 1]].to) {
 		if (n == LIMIT_ROUTE_LINKS)
 			return -1;
