@@ -198,6 +198,15 @@ check_limits(Ctx *ctx, const Topology *topo, const Request *ask)
 	return OK;
 }
 
+/* From a root to so many ranks that a greedy choice is tried before the linear program. */
+static bool
+is_vast(const Topology *topo, const Request *ask)
+{
+	enum { VAST = 64 };
+	return topo->n_ranks > VAST && ask->packing == PACKING_EXACT && ask->minimise && !topo_active(topo)
+	    && (ask->coll == BROADCAST || ask->coll == REDUCE);
+}
+
 /* Without limits. */
 static Status
 plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
@@ -205,6 +214,12 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 {
 	Packing *pack = NULL;
 	*proof = *bound;
+	if (is_vast(topo, ask))
+		TRY(pack_grow(ctx, topo, bound, ask, &pack));
+	if (pack) {
+		*out = pack;
+		return OK;
+	}
 	if (collective_has_blocks(ask->coll) || sym->size > 1 || (topo_active(topo) && ask->packing == PACKING_EXACT)) {
 		TRY(pack_exact(ctx, topo, sym, bound, NULL, ask, &pack, proof));
 		if (pack && ask->minimise && topo->n_ranks <= LIMIT_FLAT_RANKS)
