@@ -29,6 +29,9 @@ enum {
 	MOST_WORK = 1 << 28	/* trees by pairs of ranks of one try: a few seconds */
 };
 
+/* Price of a link without slots: more than any route with some. */
+#define NO_SLOTS (INT64_C(1) << 36)
+
 struct grow {
 	Ctx *ctx;
 	const Topology *topo;
@@ -46,6 +49,8 @@ struct grow {
 		int64_t *slots;		/* of links that leave (enter) its servers, left */
 	} level[MOST_LEVELS];
 	int64_t *rank_slots;	/* likewise of single ranks */
+	int stop_at;		/* ms that must be left to go on */
+	Packing *part;		/* the best of those that miss trees; NULL: none */
 	bool lean;		/* of ways that are alike: to the rank that can send most, rather than by the freest way */
 	int to_come;		/* trees after this one */
 	bool *reached, *entered;	/* ranks; servers */
@@ -56,13 +61,6 @@ struct grow {
 };
 
 /* ---- groups ---- */
-
-static int
-route_length(const struct grow *g, int u, int v)
-{
-	int link[LIMIT_ROUTE_LINKS], h = search_cheapest_hop(&g->search, u, v);
-	return h < 0 || g->search.hop[h].cost < 0 ? -1 : search_route(&g->search, h, link);
-}
 
 static Status
 new_level(struct grow *g, int n_links)
@@ -90,14 +88,16 @@ join_groups(const struct grow *g, struct level *level, int s, int t)
 static Status
 find_groups(struct grow *g)
 {
-	int n = g->topo->n_ranks, *length, beyond = 0, n_groups;
+	int n = g->topo->n_ranks, *length, beyond = 0, n_groups, h;
 	TRY(TEMP(g->ctx, length, (size_t)n * (size_t)n));
+	/* So a route costs what it has links. */
 	for (int l = 0; l < g->topo->n_links; l++)
 		g->price[l] = 1;
 	search_price(&g->search, g->price);
 	for (int u = 0; u < n; u++)
 		for (int v = 0; v < n; v++)
-			length[(size_t)u * (size_t)n + (size_t)v] = g->node_of[u] == g->node_of[v] ? 0 : route_length(g, u, v);
+			if (g->node_of[u] != g->node_of[v] && (h = search_cheapest_hop(&g->search, u, v)) >= 0)
+				length[(size_t)u * (size_t)n + (size_t)v] = (int)g->search.hop[h].cost;
 	TRY(new_level(g, 0));
 	do {
 		int next = INT_MAX;
@@ -135,7 +135,7 @@ static bool
 way_to(const struct grow *g, int u, int v, struct way *way)
 {
 	int h = g->into ? search_cheapest_hop(&g->search, v, u) : search_cheapest_hop(&g->search, u, v);
-	if (h < 0 || g->search.hop[h].cost < 0 || g->slots[g->search.hop[h].link] < 1)
+	if (h < 0 || g->search.hop[h].cost < 0 || g->search.hop[h].cost >= NO_SLOTS || g->slots[g->search.hop[h].link] < 1)
 		return false;
 	way->v = v;
 	way->n_links = search_route(&g->search, h, way->link);
@@ -262,7 +262,7 @@ static void
 price_slots(struct grow *g)
 {
 	for (int l = 0; l < g->topo->n_links; l++)
-		g->price[l] = 1 + (g->slots[l] > 0 ? (INT64_C(1) << 30) / g->slots[l] : INT64_C(1) << 36);
+		g->price[l] = 1 + (g->slots[l] > 0 ? (INT64_C(1) << 28) / g->slots[l] : NO_SLOTS);
 	search_price(&g->search, g->price);
 }
 
@@ -292,6 +292,21 @@ grow_tree(struct grow *g, Tree *out, bool *whole)
 	return tree_arrange(g->ctx, topo->n_ranks, g->into ? REDUCE : BROADCAST, g->root, edge, NULL, topo->n_ranks - 1, out);
 }
 
+/* The first trees of a packing that got no more, if they have a higher rate than any before. */
+static Status
+keep_part(struct grow *g, const Packing *pack, int n_trees)
+{
+	Frac rate, known;
+	Packing part = *pack;
+	part.n_trees = n_trees;
+	if (n_trees == 0 || !frac_mul(part.unit, (Frac){ n_trees, 1 }, &rate)
+	    || (g->part && pack_rate(g->part, BROADCAST, g->topo->n_ranks, &known) && frac_cmp(rate, known) <= 0))
+		return OK;
+	TRY(NEW(g->ctx, g->part, 1));
+	*g->part = part;
+	return OK;
+}
+
 /* So many trees; *out stays where they do not fit. */
 static Status
 grow_trees(struct grow *g, Frac rate, int n_trees, Packing **out)
@@ -317,11 +332,11 @@ grow_trees(struct grow *g, Frac rate, int n_trees, Packing **out)
 	for (int t = 0; t < n_trees; t++) {
 		bool whole;
 		g->to_come = n_trees - 1 - t;
-		if (progress(g->ctx, "tree %d of %d", t + 1, n_trees) <= 0)
-			return OK;
+		if (progress(g->ctx, "tree %d of %d", t + 1, n_trees) <= g->stop_at)
+			return keep_part(g, &pack, t);
 		TRY(grow_tree(g, &pack.tree[t], &whole));
 		if (!whole)
-			return OK;
+			return keep_part(g, &pack, t);
 		pack.weight[t] = 1;
 	}
 	TRY(pack_check(g->ctx, g->topo, &pack));
@@ -376,6 +391,9 @@ pack_grow(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask
 	Packing *best = NULL;
 	int *work, least = 0, n_trees = bound->kind == CERTIFICATE_CUT ? least_trees(topo, bound) : 0;
 	TRY(grow_new(ctx, topo, ask, &g));
+	/* Where time is short, half of it. */
+	g.stop_at = progress(ctx, "growing trees");
+	g.stop_at = g.stop_at == INT_MAX ? 0 : g.stop_at / 2;
 	TRY(TEMP(ctx, work, topo->n_ranks));
 	for (int i = 0; i < TRIES && n_trees > 0 && n_trees <= MOST_TREES; i++, n_trees *= 2) {
 		Packing *found = NULL;
@@ -391,14 +409,16 @@ pack_grow(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask
 			depth = one > depth ? one : depth;
 		}
 		/* A tree more makes parts of the buffer smaller, a hop more takes longer: neither is worth many of the other. */
-		if (!found || (best && depth + n_trees >= least))
+		if (!found)
 			continue;
+		if (best && depth + n_trees >= least)
+			break;
 		least = depth + n_trees;
 		best = found;
 	}
 	if (best)
 		talk(ctx, "grow: %d trees of equal rate, at the bound", best->n_trees);
 	arena_release(&ctx->scratch, mark);
-	*out = best;
+	*out = best ? best : g.part;
 	return OK;
 }

@@ -154,7 +154,8 @@ Status pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bou
     const Request *ask, Packing **out, Bound *proof);
 
 /* Broadcast or reduce at the bound by a few trees of one rate each, by a greedy choice (grow.c): for many servers.
- * bound: a cut, of the same request. *out: NULL where it finds none. Cost: the square of the ranks for each tree. */
+ * bound: a cut, of the same request. *out: at the bound, else the best that it came to; NULL where it finds no tree.
+ * Cost: the square of the ranks for each tree. */
 Status pack_grow(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask, Packing **out);
 
 /* Every tree becomes its images under the group, each as heavy as it; images that are one tree are merged, and weights

@@ -64,7 +64,7 @@ static Status
 plan_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out, Bound *proof)
 {
 	Packing *many, *best, *pool, *few = NULL;
-	Frac optimum, rate;
+	Frac optimum, rate, known;
 	bool proven;
 	/* Of few ranks all trees can be tried. Where links are alike both ways the bound is the optimum; else they show it. */
 	if (ask->minimise)
@@ -82,6 +82,9 @@ plan_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 	/* What the linear program rounded may be beaten in rate, too. */
 	bool rounded = best && (!pack_rate(best, ask->coll, topo->n_ranks, &rate) || frac_cmp(rate, proof->rate) < 0);
 	*out = few && (few->n_trees < best->n_trees || rounded) ? few : best;
+	/* Cut short, the program may have less than the trees that it began with. */
+	if (rounded && *out == best && pack_rate(many, ask->coll, topo->n_ranks, &known) && frac_cmp(rate, known) < 0)
+		*out = many;
 	return OK;
 }
 
@@ -207,19 +210,13 @@ is_vast(const Topology *topo, const Request *ask)
 	    && (ask->coll == BROADCAST || ask->coll == REDUCE);
 }
 
-/* Without limits. */
+/* By the linear program, or by MWU where it has no answer. */
 static Status
-plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+plan_programs(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
     Bound *proof)
 {
 	Packing *pack = NULL;
 	*proof = *bound;
-	if (is_vast(topo, ask))
-		TRY(pack_grow(ctx, topo, bound, ask, &pack));
-	if (pack) {
-		*out = pack;
-		return OK;
-	}
 	if (collective_has_blocks(ask->coll) || sym->size > 1 || (topo_active(topo) && ask->packing == PACKING_EXACT)) {
 		TRY(pack_exact(ctx, topo, sym, bound, NULL, ask, &pack, proof));
 		if (pack && ask->minimise && topo->n_ranks <= LIMIT_FLAT_RANKS)
@@ -235,6 +232,26 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 	if (!pack)
 		TRY(plan_mwu(ctx, topo, sym, bound, ask, &pack));
 	*out = pack;
+	return OK;
+}
+
+/* Without limits. */
+static Status
+plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+    Bound *proof)
+{
+	Packing *grown = NULL, *pack = NULL;
+	Frac rate, other;
+	*proof = *bound;
+	if (is_vast(topo, ask))
+		TRY(pack_grow(ctx, topo, bound, ask, &grown));
+	bool known = grown && pack_rate(grown, ask->coll, topo->n_ranks, &rate);
+	if (known && frac_cmp(rate, bound->rate) >= 0) {
+		*out = grown;
+		return OK;
+	}
+	TRY(plan_programs(ctx, topo, sym, bound, ask, &pack, proof));
+	*out = known && pack_rate(pack, ask->coll, topo->n_ranks, &other) && frac_cmp(rate, other) > 0 ? grown : pack;
 	return OK;
 }
 
