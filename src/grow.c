@@ -55,6 +55,7 @@ struct grow {
 	int to_come;		/* trees after this one */
 	bool *reached, *entered;	/* ranks; servers */
 	int *queue, tail;
+	int *length;		/* links of the shortest route between ranks of two servers; 0: of one, or none */
 	int *nearest;		/* of each rank: no way on from it has fewer links; INT_MAX: there is none */
 	Edge *edge;		/* to each rank, for the tree at hand */
 	int64_t *price;
@@ -90,6 +91,7 @@ find_groups(struct grow *g)
 {
 	int n = g->topo->n_ranks, *length, beyond = 0, n_groups, h;
 	TRY(TEMP(g->ctx, length, (size_t)n * (size_t)n));
+	g->length = length;
 	/* So a route costs what it has links. */
 	for (int l = 0; l < g->topo->n_links; l++)
 		g->price[l] = 1;
@@ -174,18 +176,27 @@ stays_inside(const struct grow *g, const struct way *way, int node)
 	return true;
 }
 
-/* Of ways from u; those in a group of u's are all in it, or none. */
+/* Above 0: the groups of v, in which u is not, can send more than those of w. */
+static int
+compare_groups(const struct grow *g, int u, int v, int w)
+{
+	for (int i = g->n_levels - 1; i >= 0; i--) {
+		const struct level *level = &g->level[i];
+		int p = level->group[g->node_of[v]], q = level->group[g->node_of[w]], own = level->group[g->node_of[u]];
+		if (p != own && q != own && level->slots[p] != level->slots[q])
+			return level->slots[p] > level->slots[q] ? 1 : -1;
+	}
+	return 0;
+}
+
 static bool
 is_better(const struct grow *g, int u, const struct way *a, const struct way *b)
 {
 	if (a->n_links != b->n_links)
 		return a->n_links < b->n_links;
-	for (int i = g->n_levels - 1; i >= 0; i--) {
-		const struct level *level = &g->level[i];
-		int p = level->group[g->node_of[a->v]], q = level->group[g->node_of[b->v]], own = level->group[g->node_of[u]];
-		if (p != own && q != own && level->slots[p] != level->slots[q])
-			return level->slots[p] > level->slots[q];
-	}
+	int order = compare_groups(g, u, a->v, b->v);
+	if (order)
+		return order > 0;
 	bool freer = a->slots > b->slots, abler = g->rank_slots[a->v] > g->rank_slots[b->v];
 	if (g->lean)
 		return g->rank_slots[a->v] != g->rank_slots[b->v] ? abler : freer;
@@ -197,12 +208,16 @@ static void
 best_way(const struct grow *g, int u, bool again, struct way *best)
 {
 	struct way way;
-	int node = g->node_of[u];
+	int node = g->node_of[u], n = g->topo->n_ranks;
 	best->v = -1;
-	for (int v = 0; v < g->topo->n_ranks; v++) {
-		if (g->reached[v] || !may_send(g, u, v) || (!again && g->entered[g->node_of[v]] && g->node_of[v] != node))
+	for (int v = 0; v < n; v++) {
+		if (g->reached[v] || (!again && g->entered[g->node_of[v]] && g->node_of[v] != node))
 			continue;
-		if (way_to(g, u, v, &way) && (again || g->node_of[v] != node || stays_inside(g, &way, node))
+		/* Most ways are not worth a look at their links. */
+		int length = g->length[(size_t)(g->into ? v : u) * (size_t)n + (size_t)(g->into ? u : v)];
+		if (best->v >= 0 && (length > best->n_links || (length == best->n_links && compare_groups(g, u, v, best->v) < 0)))
+			continue;
+		if (may_send(g, u, v) && way_to(g, u, v, &way) && (again || g->node_of[v] != node || stays_inside(g, &way, node))
 		    && (best->v < 0 || is_better(g, u, &way, best)))
 			*best = way;
 	}
