@@ -487,7 +487,7 @@ general_bound(Ctx *ctx, const Topology *topo, struct flow *f, Bound *bound)
 	bool mirrored;
 	TRY(partition_bound(ctx, topo, f, bound));
 	/* Where links are alike both ways, a cut is a partition into two parts. */
-	TRY(topo_mirrored(ctx, topo, &mirrored));
+	TRY(topo_twinned(ctx, topo, &mirrored));
 	return mirrored && !topo_active(topo) ? OK : directed_cut(ctx, topo, f, bound);
 }
 

@@ -35,6 +35,9 @@ int64_t topo_link_unit(const Topology *topo);
 /* Is there as much capacity from a to b as from b to a, for all vertices? */
 Status topo_mirrored(Ctx *ctx, const Topology *topo, bool *out);
 
+/* Likewise, if switches change places with others, as those that only lead out of a server with those that only lead in. */
+Status topo_twinned(Ctx *ctx, const Topology *topo, bool *out);
+
 /* Has it a switch that does more than forward? Then trees may share links, and of the bounds only cuts hold. */
 bool topo_active(const Topology *topo);
 
