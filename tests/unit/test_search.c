@@ -332,12 +332,44 @@ alike_bounds(Ctx *ctx)
 	return report(wrong + (alike < 900), "bounds of an allreduce over ranks that are alike");
 }
 
+/* Ranks with a switch out and one in each, and a network: its own reverse as long as both ways have the same capacity. */
+static int
+twins(Ctx *ctx)
+{
+	int wrong = 0;
+	for (int round = 0; round < 200; round++) {
+		enum { N = 5, NET = 3 * N };
+		Vertex vertex[NET + 1];
+		Link link[4 * N];
+		int odd = round % 2 ? below(4 * N) : -1;
+		bool twinned, mirrored;
+		ArenaMark run = arena_mark(&ctx->run);
+		Topology topo = { .name = "twins", .n_ranks = N, .n_vertices = NET + 1, .vertex = vertex, .link = link, .n_links = 4 * N };
+		for (int v = 0; v <= NET; v++)
+			vertex[v] = (Vertex){ .id = "v", .kind = v < N ? VERTEX_GPU : VERTEX_SWITCH, .node = -1 };
+		for (int r = 0; r < N; r++) {
+			int out = N + 2 * r, in = out + 1, pcie = 2 + below(2), net = 4 + below(2);
+			link[4 * r] = (Link){ .from = r, .to = out, .count = 1, .capacity = pcie };
+			link[4 * r + 1] = (Link){ .from = in, .to = r, .count = 1, .capacity = pcie };
+			link[4 * r + 2] = (Link){ .from = out, .to = NET, .count = 1, .capacity = net };
+			link[4 * r + 3] = (Link){ .from = NET, .to = in, .count = 1, .capacity = net };
+		}
+		if (odd >= 0)
+			link[odd].capacity = 1;
+		if (topo_index(ctx, &topo) != OK || topo_twinned(ctx, &topo, &twinned) != OK || topo_mirrored(ctx, &topo, &mirrored) != OK)
+			return report(1, "twins: no memory");
+		wrong += twinned != (odd < 0) || mirrored;
+		arena_release(&ctx->run, run);
+	}
+	return report(wrong, "topologies that are their own reverse");
+}
+
 int
 main(void)
 {
 	Ctx ctx;
 	ctx_init(&ctx);
-	int failed = arborescences(&ctx) + limited(&ctx) + spanning_trees(&ctx) + routes(&ctx) + alike_bounds(&ctx);
+	int failed = arborescences(&ctx) + limited(&ctx) + spanning_trees(&ctx) + routes(&ctx) + alike_bounds(&ctx) + twins(&ctx);
 	ctx_free(&ctx);
 	return failed != 0;
 }
