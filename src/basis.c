@@ -141,6 +141,13 @@ pack_parts(struct exact *e, struct part *part, int n, int64_t each, Frac unit, P
 		pack.demand[pack.n_trees] = e->lead[part[i].orbit];
 		pack.weight[pack.n_trees++] = part[i].weight * e->members[part[i].orbit];
 	}
+	Packing *few = NULL;
+	if (e->twists)
+		TRY(pack_twist(e->ctx, e->topo, e->sym, e->coll, e->root, &pack, &few));
+	if (few) {
+		*out = few;
+		return OK;
+	}
 	return pack_unfold(e->ctx, e->topo, e->sym, e->coll, e->root, &pack, out);
 }
 

@@ -10,6 +10,11 @@
  *     x(j) = min over A with j in A, A within 0..j, of f(A) - mu - x(A \ j)
  * and joins the parts that the minimising A touches (Cunningham 1985, Barahona 1992). One maximum flow per rank.
  *
+ * Where a group of symmetries moves every rank to every other, one part is enough: of all the partitions that are best the finest
+ * is its own image, so its parts are images of the part A of one rank, and the ratio is n f(A) / (n - |A|) over the n ranks. That
+ * is least where f(A) + mu |A| / n is, which is one maximum flow, and the smallest such A meets no image of it but itself, as f
+ * is submodular. A hundred racks cost a few flows.
+ *
  * Allgather, reducescatter, gather, scatter: the least capacity of a cut by the blocks that must cross it, by Newton's
  * method, too. Alltoall: cuts around single ranks; no cut need be tight.
  *
@@ -266,6 +271,89 @@ leaving_parts(struct flow *f, int n_parts, int *part)
 	return sum;
 }
 
+/* The least mu that parts alike have, by Newton's method from single ranks: side[v] marks the part of rank 0 then. against: of the
+ * capacity that enters parts. */
+static Frac
+part_of_lead(struct flow *f, bool against, bool *side)
+{
+	const Topology *topo = f->topo;
+	int n = topo->n_ranks;
+	Frac mu = { INT64_MAX, 1 }, next;
+	for (bool first = true;; first = false) {
+		/* In units of 1 / (n * den): a rank in A costs num, and all of them what no part costs. Alone at first. */
+		flow_reset_either(f, first ? 1 : mu.den * n, against);
+		f->arc[arc_from_s(f, 0)].room = INFINITE;
+		for (int r = 1; r < n; r++)
+			f->arc[arc_to_t(f, r)].room = first ? INFINITE : mu.num;
+		Wide least = flow_max(f);
+		int64_t leaving = 0;
+		int inside = 0;
+		for (int l = 0; l < topo->n_links; l++)
+			if ((f->level[topo->link[l].from] >= 0) != against && (f->level[topo->link[l].to] >= 0) == against)
+				leaving += topo->link[l].capacity;
+		for (int r = 0; r < n; r++)
+			inside += f->level[r] >= 0;
+		if (!first && least >= (Wide)mu.num * (n - 1))
+			return mu;
+		if (!frac_make((Wide)leaving * n, n - inside, &next) || frac_cmp(next, mu) >= 0)
+			return mu;
+		mu = next;
+		for (int v = 0; v < topo->n_vertices; v++)
+			side[v] = f->level[v] >= 0;
+	}
+}
+
+/* The images of the part of rank 0, numbered by their first ranks; a switch joins the first that claims it. */
+static Status
+image_parts(Ctx *ctx, const Topology *topo, const Symmetry *sym, const bool *side, int *n_parts, int *part)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	SymmetryWalk walk;
+	int *of, *number, n = 0;
+	TRY(TEMP(ctx, of, topo->n_vertices));
+	TRY(TEMP(ctx, number, topo->n_ranks));
+	memset(of, -1, (size_t)topo->n_vertices * sizeof *of);
+	TRY(symmetry_walk(ctx, topo, sym, &walk));
+	do {
+		if (of[walk.vertex[0]] >= 0)
+			continue;
+		for (int v = 0; v < topo->n_vertices; v++)
+			if (side[v] && of[walk.vertex[v]] < 0)
+				of[walk.vertex[v]] = n;
+		n++;
+	} while (symmetry_next(&walk));
+	memset(number, -1, (size_t)topo->n_ranks * sizeof *number);
+	*n_parts = 0;
+	for (int v = 0; v < topo->n_vertices; v++) {
+		if (of[v] >= 0 && number[of[v]] < 0)
+			number[of[v]] = (*n_parts)++;
+		part[v] = of[v] < 0 ? -1 : number[of[v]];
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+/* The partition bound where all ranks are alike. *found: the certificate says what the flows do, and no directed cut is lower:
+ * a side of at most half of the ranks lets mu / 2 out, and one of at least half is entered by what leaves the others. */
+static Status
+alike_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, struct flow *f, Bound *bound, bool *found)
+{
+	Frac leaving, entering, half;
+	bool *side, *other;
+	TRY(TEMP(ctx, side, topo->n_vertices));
+	TRY(TEMP(ctx, other, topo->n_vertices));
+	*found = false;
+	entering = part_of_lead(f, true, other);
+	leaving = part_of_lead(f, false, side);
+	if (frac_cmp(entering, leaving) < 0)
+		return OK;
+	bound->kind = CERTIFICATE_PARTITION;
+	TRY(image_parts(ctx, topo, sym, side, &bound->n_parts, bound->part));
+	TRY(bound_from_certificate(ctx, topo->name, topo, ALLREDUCE, -1, bound, &bound->rate));
+	*found = frac_div(leaving, (Frac){ 2, 1 }, &half) && frac_cmp(half, bound->rate) == 0;
+	return OK;
+}
+
 /* Switches that add or copy belong to parts, since between parts there may be only forwarding: each to the part that then
  * leaves least. */
 static void
@@ -393,6 +481,16 @@ directed_cut(Ctx *ctx, const Topology *topo, struct flow *f, Bound *bound)
 	return OK;
 }
 
+static Status
+general_bound(Ctx *ctx, const Topology *topo, struct flow *f, Bound *bound)
+{
+	bool mirrored;
+	TRY(partition_bound(ctx, topo, f, bound));
+	/* Where links are alike both ways, a cut is a partition into two parts. */
+	TRY(topo_twinned(ctx, topo, &mirrored));
+	return mirrored && !topo_active(topo) ? OK : directed_cut(ctx, topo, f, bound);
+}
+
 /* ---- collectives of blocks ---- */
 
 /* The side of the last flow becomes the certificate, if what it proves is lower. */
@@ -487,13 +585,12 @@ bound_compute(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective co
 		TRY(rooted_bound(ctx, topo, sym, coll, root, &bound));
 	} else if (topo->n_ranks > 1 && coll == ALLREDUCE) {
 		struct flow f;
-		bool mirrored;
+		bool found = false;
 		TRY(flow_new(ctx, topo, &f));
-		TRY(partition_bound(ctx, topo, &f, &bound));
-		/* Where links are alike both ways, a cut is a partition into two parts. */
-		TRY(topo_mirrored(ctx, topo, &mirrored));
-		if (!mirrored || topo_active(topo))
-			TRY(directed_cut(ctx, topo, &f, &bound));
+		if (sym->n_leads == 1 && !topo_active(topo))
+			TRY(alike_bound(ctx, topo, sym, &f, &bound, &found));
+		if (!found)
+			TRY(general_bound(ctx, topo, &f, &bound));
 	} else if (topo->n_ranks > 1) {
 		TRY(block_bound(ctx, topo, sym, coll, root, &bound));
 	}

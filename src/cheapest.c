@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { FEW_ROOTS = 16 };
+
 Status
 cheapest_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, Cheapest *out)
 {
@@ -13,6 +15,9 @@ cheapest_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, Cheapest *out)
 		.roots = sym ? sym->lead : NULL };
 	bool mirrored;
 	TRY(topo_mirrored(ctx, topo, &mirrored));
+	/* Pairs are found at each root: of many roots one tree is tried first where it is likely to do. */
+	if (!mirrored && c.n_roots > FEW_ROOTS)
+		TRY(topo_twinned(ctx, topo, &mirrored));
 	c.paired = !mirrored;
 	TRY(search_new(ctx, topo, &c.search));
 	TRY(TEMP(ctx, c.there, topo->n_ranks));

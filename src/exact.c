@@ -648,6 +648,7 @@ pack_best(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 	bool added;
 	TRY(exact_new(ctx, topo, sym, ask, &e));
 	e.cheapest.max_depth = ask->max_depth;
+	e.twists = ask->minimise && !collective_has_blocks(ask->coll) && topo->n_ranks > EXACT_FEW_RANKS;
 	e.active = topo_active(topo) && collective_demand(ask->coll, topo->n_ranks, ask->root, 0).kind != DEMAND_CARRY;
 	TRY(first_columns(&e));
 	for (int t = 0; pool && t < pool->n_trees; t++)

@@ -47,6 +47,7 @@ struct exact {
 	bool proven;		/* `optimum` is the best algorithm bandwidth, bytes/s, as y proves exactly or the bound does */
 	bool at_bound;
 	bool ended;		/* time is over */
+	bool twists;		/* fewer images than the group has are looked for */
 	bool active;		/* trees may share links at switches: the cheapest tree is not known, only cheap ones */
 	Frac optimum;
 	/* The basis: rows that are tight and columns in use, equally many; column -1 is r. */
@@ -54,7 +55,10 @@ struct exact {
 	Frac *x, *y;		/* of basic columns, in units; of full rows */
 };
 
-enum { RATE_COLUMN = -1 };
+enum {
+	RATE_COLUMN = -1,
+	EXACT_FEW_RANKS = 64	/* of so many, fewer trees are looked for by more programs; of more, by turning servers */
+};
 
 /* Solve the program at hand from the basis that it has; e->solved says whether GLPK could. */
 Status exact_solve(struct exact *e);

@@ -15,7 +15,6 @@ enum {
 	ROUNDS = 24,		/* programs solved */
 	SETTLE = 4,		/* of them before costs lean another way */
 	NOISES = 12,		/* price vectors with noise */
-	MOST_RANKS = 64,	/* with more, the trees of the optimum are few enough, or nobody waits for fewer */
 	MOST_CELLS = 1 << 20	/* rows times columns of a program that is solved so often */
 };
 
@@ -130,7 +129,7 @@ exact_fewer(struct exact *e, Packing **pack)
 	int least = collective_demands(e->coll, e->topo->n_ranks);
 	/* What was rounded may be below the target: other trees may have it in small numbers. */
 	bool rounded = !reaches(e, *pack);
-	if (((*pack)->n_trees <= least && !rounded) || e->topo->n_ranks > MOST_RANKS || e->stalled)
+	if (((*pack)->n_trees <= least && !rounded) || e->topo->n_ranks > EXACT_FEW_RANKS || e->stalled)
 		return OK;
 	TRY(widen(e));
 	if ((int64_t)e->n_rows * e->n_columns > MOST_CELLS)

@@ -126,6 +126,8 @@ enum { SYMMETRY_MAPS = 16 };	/* more than levels of a machine: GPUs of a server,
 typedef struct {
 	int order;		/* applied so often it is the identity; >= 2 */
 	const int *vertex, *link;	/* images: ranks go to ranks, links to links of the same class and capacity */
+	const int *near_vertex, *near_link;	/* images where it moves the ranks of the first lead's block, and no others; NULL:
+						 * that is no automorphism, or there is one block */
 } SymmetryMap;
 
 /* A commutative group of automorphisms of a topology: the direct product of the cyclic groups of its maps. A rank is moved

@@ -50,6 +50,9 @@ int64_t topo_link_unit(const Topology *topo);
 /* Is there as much capacity from a to b as from b to a, for all vertices? */
 Status topo_mirrored(Ctx *ctx, const Topology *topo, bool *out);
 
+/* Likewise, if switches change places with others, as those that only lead out of a server with those that only lead in. */
+Status topo_twinned(Ctx *ctx, const Topology *topo, bool *out);
+
 /* Has it a switch that does more than forward? Then trees may share links, and of the bounds only cuts hold. */
 bool topo_active(const Topology *topo);
 
@@ -186,11 +189,23 @@ Status pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bou
 Status pack_family(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
     Bound *proof, Frac *optimum);
 
+/* Broadcast or reduce at the bound by a few trees of one rate each, by a greedy choice (grow.c): for many servers.
+ * bound: a cut, of the same request. *out: at the bound, else the best that it came to; NULL where it finds no tree.
+ * Cost: the square of the ranks for each tree. */
+Status pack_grow(Ctx *ctx, const Topology *topo, const Bound *bound, const Request *ask, Packing **out);
+
 /* Every tree becomes its images under the group, each as heavy as it; images that are one tree are merged, and weights
  * divided by what divides all of them.
  * pack: trees of the first demand of each orbit, whose rates times the number of elements are right.
  * *out: ordered by demand; NULL where weights are out of range. Fails: LIMIT more trees or edges than a schedule may have. */
 Status pack_unfold(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, const Packing *pack,
+    Packing **out);
+
+/* Fewer images for the same loads, of a collective with one demand: servers are turned in themselves, each in its own way, so
+ * that a tree's images under the coarse maps of the group alone load links that are alike equally (twist.c).
+ * pack: as for pack_unfold.
+ * *out: NULL where it finds no fewer than the whole group has. */
+Status pack_twist(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, const Packing *pack,
     Packing **out);
 
 /* No link carries more than its capacity. load: work space of n_links. */

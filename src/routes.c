@@ -1,8 +1,58 @@
 /* Routes: Dijkstra from each switch over switches, since a route passes through no third GPU; a rank's route is its link to
- * another, or its link to a switch and that one's route. So a thousand ranks behind a hundred switches cost a hundred searches. */
+ * another, or its link to a switch and that one's route. So a thousand ranks behind a hundred switches cost a hundred searches.
+ *
+ * A switch that one link leaves has no choice: its routes are that link and those of what comes next. Where a GPU's way out is
+ *
+ *     gpu -> PCIe switch -> NIC -> leaf -> ...
+ *
+ * only the leaf, the hub, is searched from, and a thousand NICs cost what the leaves do. */
 #include "search.h"
 
 #include "passes.h"
+
+/* ---- hubs ---- */
+
+/* A ring of such switches leads nowhere: any of them will do. */
+static int
+hub_of(const Topology *topo, int v)
+{
+	for (int i = 0; i < topo->n_vertices && v >= topo->n_ranks && topo->first_out[v + 1] - topo->first_out[v] == 1; i++)
+		v = topo->link[topo->out[topo->first_out[v]]].to;
+	return v;
+}
+
+Status
+search_hubs(Ctx *ctx, Search *s)
+{
+	const Topology *topo = s->topo;
+	size_t n = (size_t)topo->n_vertices;
+	TRY(TEMP(ctx, s->hub, n));
+	TRY(TEMP(ctx, s->row_of, n));
+	for (int v = 0; v < topo->n_vertices; v++) {
+		s->hub[v] = hub_of(topo, v);
+		s->row_of[v] = -1;
+	}
+	for (int r = 0; r < topo->n_ranks; r++) {
+		for (int i = topo->first_out[r]; i < topo->first_out[r + 1]; i++) {
+			int hub = s->hub[topo->link[topo->out[i]].to];
+			if (hub >= topo->n_ranks && s->row_of[hub] < 0)
+				s->row_of[hub] = s->n_rows++;
+		}
+	}
+	TRY(TEMP(ctx, s->distance, (size_t)s->n_rows * n));
+	TRY(TEMP(ctx, s->last, (size_t)s->n_rows * n));
+	TRY(TEMP(ctx, s->heap, n));
+	return TEMP(ctx, s->place, n);
+}
+
+/* The only link that leaves v, on the way to its hub. */
+static int
+only_link(const Search *s, int v)
+{
+	return s->topo->out[s->topo->first_out[v]];
+}
+
+/* ---- routes ---- */
 
 /* Binary heap of vertices by distance, then by number. */
 static bool
@@ -47,7 +97,7 @@ static void
 routes_from(Search *s, int source, const int64_t *price)
 {
 	const Topology *topo = s->topo;
-	size_t row = (size_t)(source - topo->n_ranks) * (size_t)topo->n_vertices;
+	size_t row = (size_t)s->row_of[source] * (size_t)topo->n_vertices;
 	int64_t *distance = s->distance + row;
 	int *last = s->last + row, size = 0;
 	for (int v = 0; v < topo->n_vertices; v++) {
@@ -83,21 +133,24 @@ hops_from(Search *s, int source, const int64_t *price)
 	for (int i = 0; i < topo->n_ranks - 1; i++)
 		hop[i].cost = -1;
 	for (int i = topo->first_out[source]; i < topo->first_out[source + 1]; i++) {
-		int l = topo->out[i], w = topo->link[l].to;
+		int l = topo->out[i], w = topo->link[l].to, hub = s->hub[w];
+		int64_t cost = price[l];
+		for (; w != hub; w = topo->link[only_link(s, w)].to)
+			cost += price[only_link(s, w)];
 		if (w < topo->n_ranks) {
 			struct hop *direct = &hop[w - (w > source)];
-			if (direct->cost < 0 || price[l] < direct->cost) {
-				direct->cost = price[l];
+			if (w != source && (direct->cost < 0 || cost < direct->cost)) {
+				direct->cost = cost;
 				direct->link = l;
 			}
 			continue;
 		}
-		const int64_t *distance = s->distance + (size_t)(w - topo->n_ranks) * (size_t)topo->n_vertices;
+		const int64_t *distance = s->distance + (size_t)s->row_of[hub] * (size_t)topo->n_vertices;
 		for (int k = 0; k < topo->n_ranks - 1; k++) {
 			int64_t beyond = distance[hop[k].dst];
-			if (beyond == INT64_MAX || (hop[k].cost >= 0 && price[l] + beyond >= hop[k].cost))
+			if (beyond == INT64_MAX || (hop[k].cost >= 0 && cost + beyond >= hop[k].cost))
 				continue;
-			hop[k].cost = price[l] + beyond;
+			hop[k].cost = cost + beyond;
 			hop[k].link = l;
 		}
 	}
@@ -113,7 +166,8 @@ search_price(Search *s, const int64_t *price)
 		return;
 	}
 	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
-		routes_from(s, v, price);
+		if (s->row_of[v] >= 0)
+			routes_from(s, v, price);
 	for (int r = 0; r < topo->n_ranks; r++)
 		hops_from(s, r, price);
 }
@@ -123,17 +177,26 @@ search_route(const Search *s, int h, int link[LIMIT_ROUTE_LINKS])
 {
 	const struct hop *hop = &s->hop[h];
 	const Topology *topo = s->topo;
-	int first = topo->link[hop->link].to, n = 0;
+	int at = topo->link[hop->link].to, n = 0;
 	link[n++] = hop->link;
-	if (first < topo->n_ranks)
+	if (at < topo->n_ranks)
 		return n;
-	const int *last = s->last + (size_t)(first - topo->n_ranks) * (size_t)topo->n_vertices;
-	for (int v = hop->dst; v != first; v = topo->link[last[v]].from) {
+	int hub = s->hub[at];
+	for (; at != hub; at = topo->link[link[n - 1]].to) {
+		if (n == LIMIT_ROUTE_LINKS)
+			return -1;
+		link[n++] = only_link(s, at);
+	}
+	if (hub < topo->n_ranks)
+		return n;
+	const int *last = s->last + (size_t)s->row_of[hub] * (size_t)topo->n_vertices;
+	int first = n;
+	for (int v = hop->dst; v != hub; v = topo->link[last[v]].from) {
 		if (n == LIMIT_ROUTE_LINKS)
 			return -1;
 		link[n++] = last[v];
 	}
-	for (int i = 1, j = n - 1; i < j; i++, j--) {
+	for (int i = first, j = n - 1; i < j; i++, j--) {
 		int l = link[i];
 		link[i] = link[j];
 		link[j] = l;

@@ -44,8 +44,8 @@ struct level {
 Status
 search_new(Ctx *ctx, const Topology *topo, Search *out)
 {
-	int n = topo->n_ranks, n_vertices = topo->n_vertices;
-	Search s = { .topo = topo, .switched = n_vertices > n };
+	int n = topo->n_ranks;
+	Search s = { .topo = topo, .switched = topo->n_vertices > n };
 	s.n_hops = s.switched ? n * (n - 1) : topo->n_links;
 	TRY(TEMP(ctx, s.hop, s.n_hops));
 	if (s.switched) {
@@ -54,11 +54,7 @@ search_new(Ctx *ctx, const Topology *topo, Search *out)
 			for (int dst = 0; dst < n; dst++)
 				if (src != dst)
 					*hop++ = (struct hop){ .src = src, .dst = dst };
-		size_t n_switches = (size_t)(n_vertices - n);
-		TRY(TEMP(ctx, s.distance, n_switches * (size_t)n_vertices));
-		TRY(TEMP(ctx, s.last, n_switches * (size_t)n_vertices));
-		TRY(TEMP(ctx, s.heap, n_vertices));
-		TRY(TEMP(ctx, s.place, n_vertices));
+		TRY(search_hubs(ctx, &s));
 		TRY(TEMP(ctx, s.row, (size_t)n * (size_t)n));
 	} else {
 		for (int l = 0; l < topo->n_links; l++)

@@ -19,9 +19,11 @@ typedef struct {
 	int n_hops;
 	struct hop *hop;
 	bool switched;
-	/* Only if switched; row i belongs to vertex n_ranks + i, a switch. */
-	int64_t *distance;	/* switches * n_vertices: cost of the cheapest route from it to each vertex */
-	int *last;		/* switches * n_vertices: last link of that route, -1: none */
+	/* Only if switched. */
+	int *hub;		/* of each switch: itself, or the first vertex behind it that more than one link leaves, or a rank */
+	int n_rows, *row_of;	/* of each hub behind a link of a rank: its row in what follows; of others -1 */
+	int64_t *distance;	/* n_rows * n_vertices: cost of the cheapest route from it to each vertex */
+	int *last;		/* n_rows * n_vertices: last link of that route, -1: none */
 	int *heap, *place;	/* n_vertices: work space */
 	int64_t *row;		/* n_ranks * n_ranks: entering hops of each rank, or of the ranks contracted with it */
 	/* Of the tree searches. */
@@ -34,6 +36,9 @@ typedef struct {
 } Search;
 
 Status search_new(Ctx *ctx, const Topology *topo, Search *out);	/* in the scratch arena */
+
+/* routes.c: hubs and rows, of a search that has its topology. */
+Status search_hubs(Ctx *ctx, Search *search);
 
 /* Reprice: price[l] >= 0, one per link. */
 void search_price(Search *search, const int64_t *price);

@@ -206,13 +206,13 @@ map_links(struct finder *f)
 	return true;
 }
 
-/* Position i of the ranks moves on by `step` in its block. */
+/* Position i of the first n ranks moves on by `step` in its block. */
 static void
-map_ranks(struct finder *f, int block, int step)
+map_ranks(struct finder *f, int n, int block, int step)
 {
 	for (int r = 0; r < f->topo->n_ranks; r++)
 		f->vertex[r] = r;
-	for (int i = 0; i < f->n_moved; i++)
+	for (int i = 0; i < n; i++)
 		f->vertex[f->moved[i]] = f->moved[i / block * block + (i % block + step) % block];
 }
 
@@ -263,8 +263,27 @@ keep_map(struct finder *f, int order, bool *kept)
 		return OK;
 	memcpy(vertex, f->vertex, (size_t)n * sizeof *vertex);
 	memcpy(link, f->link, (size_t)m * sizeof *link);
-	sym->map[sym->n_maps++] = (SymmetryMap){ order, vertex, link };
+	sym->map[sym->n_maps++] = (SymmetryMap){ .order = order, .vertex = vertex, .link = link };
 	sym->size *= order;
+	return OK;
+}
+
+/* The last map, in its first block alone. */
+static Status
+keep_near(struct finder *f, int block, int step)
+{
+	SymmetryMap *map = &f->sym->map[f->sym->n_maps - 1];
+	size_t n = (size_t)f->topo->n_vertices, m = (size_t)f->topo->n_links;
+	int *vertex, *link;
+	map_ranks(f, block, block, step);
+	if (!map_switches(f) || !map_links(f))
+		return OK;
+	TRY(NEW(f->ctx, vertex, n));
+	TRY(NEW(f->ctx, link, m));
+	memcpy(vertex, f->vertex, n * sizeof *vertex);
+	memcpy(link, f->link, m * sizeof *link);
+	map->near_vertex = vertex;
+	map->near_link = link;
 	return OK;
 }
 
@@ -277,14 +296,14 @@ try_step(struct finder *f, int step, int *block)
 		if (n % b || b % step)
 			continue;
 		bool kept;
-		map_ranks(f, b, step);
+		map_ranks(f, n, b, step);
 		if (!map_switches(f) || !map_servers(f) || !map_links(f))
 			continue;
 		TRY(keep_map(f, b / step, &kept));
 		if (!kept)
 			continue;
 		*block = b;
-		return OK;
+		return b < n ? keep_near(f, b, step) : OK;
 	}
 	return OK;
 }

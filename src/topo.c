@@ -1,6 +1,8 @@
 /* Topology: index of links by vertex, invariants, digest, choice of GPUs and of link classes. */
+#include "base/mix.h"
 #include "passes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Links by end, counted and then placed: ascending within a vertex. */
@@ -128,27 +130,104 @@ topo_active(const Topology *topo)
 	return false;
 }
 
+/* Does as much lead from v to w as from the twin of w to that of v, for all of them? The twin of a twin is the vertex itself. */
+static bool
+mirrored_by(const Topology *topo, const int *twin, int64_t *net)
+{
+	bool same = true;
+	for (int v = 0; v < topo->n_vertices; v++) {
+		int w = twin[v];
+		/* net: to each vertex from v, less what comes back. */
+		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++)
+			net[topo->link[topo->out[i]].to] += topo->link[topo->out[i]].capacity;
+		for (int i = topo->first_in[w]; i < topo->first_in[w + 1]; i++)
+			net[twin[topo->link[topo->in[i]].from]] -= topo->link[topo->in[i]].capacity;
+		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
+			same = same && net[topo->link[topo->out[i]].to] == 0;
+			net[topo->link[topo->out[i]].to] = 0;
+		}
+		for (int i = topo->first_in[w]; i < topo->first_in[w + 1]; i++) {
+			same = same && net[twin[topo->link[topo->in[i]].from]] == 0;
+			net[twin[topo->link[topo->in[i]].from]] = 0;
+		}
+	}
+	return same;
+}
+
 Status
 topo_mirrored(Ctx *ctx, const Topology *topo, bool *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	int64_t *net;		/* to each vertex from the one at hand, less what comes back */
+	int64_t *net;
+	int *self;
 	TRY(TEMP(ctx, net, topo->n_vertices));
-	*out = true;
-	for (int v = 0; v < topo->n_vertices; v++) {
-		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++)
-			net[topo->link[topo->out[i]].to] += topo->link[topo->out[i]].capacity;
-		for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++)
-			net[topo->link[topo->in[i]].from] -= topo->link[topo->in[i]].capacity;
-		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
-			*out = *out && net[topo->link[topo->out[i]].to] == 0;
-			net[topo->link[topo->out[i]].to] = 0;
+	TRY(TEMP(ctx, self, topo->n_vertices));
+	for (int v = 0; v < topo->n_vertices; v++)
+		self[v] = v;
+	*out = mirrored_by(topo, self, net);
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+struct tagged {
+	uint64_t colour;
+	int v;
+};
+
+static int
+by_colour(const void *a, const void *b)
+{
+	const struct tagged *s = a, *t = b;
+	return s->colour != t->colour ? (s->colour > t->colour) - (s->colour < t->colour) : (s->v > t->v) - (s->v < t->v);
+}
+
+/* Switches in order of colours that they get from what they are linked to, again and again; against: links lead the other way. */
+static void
+colour_switches(const Topology *topo, bool against, uint64_t *colour, uint64_t *next, struct tagged *order)
+{
+	enum { ROUNDS = 8 };
+	for (int v = 0; v < topo->n_vertices; v++)
+		colour[v] = v < topo->n_ranks ? mix64((uint64_t)v + 1) : 0;
+	for (int round = 0; round < ROUNDS; round++) {
+		memcpy(next, colour, (size_t)topo->n_vertices * sizeof *next);
+		for (int l = 0; l < topo->n_links; l++) {
+			const Link *link = &topo->link[l];
+			int from = against ? link->to : link->from, to = against ? link->from : link->to;
+			next[from] += mix64(colour[to] ^ mix64((uint64_t)link->capacity));
+			next[to] += mix64(colour[from] + mix64((uint64_t)link->capacity));
 		}
-		for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++) {
-			*out = *out && net[topo->link[topo->in[i]].from] == 0;
-			net[topo->link[topo->in[i]].from] = 0;
-		}
+		for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+			colour[v] = mix64(next[v]);
 	}
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		order[v - topo->n_ranks] = (struct tagged){ colour[v], v };
+	qsort(order, (size_t)(topo->n_vertices - topo->n_ranks), sizeof *order, by_colour);
+}
+
+Status
+topo_twinned(Ctx *ctx, const Topology *topo, bool *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct tagged *ahead, *against;
+	uint64_t *colour, *next;
+	int64_t *net;
+	int *twin;
+	TRY(TEMP(ctx, ahead, topo->n_vertices));
+	TRY(TEMP(ctx, against, topo->n_vertices));
+	TRY(TEMP(ctx, colour, topo->n_vertices));
+	TRY(TEMP(ctx, next, topo->n_vertices));
+	TRY(TEMP(ctx, net, topo->n_vertices));
+	TRY(TEMP(ctx, twin, topo->n_vertices));
+	colour_switches(topo, false, colour, next, ahead);
+	colour_switches(topo, true, colour, next, against);
+	*out = !topo_active(topo);
+	for (int v = 0; v < topo->n_vertices; v++) {
+		int i = v - topo->n_ranks;
+		twin[i < 0 ? v : ahead[i].v] = i < 0 ? v : against[i].v;
+	}
+	for (int v = 0; v < topo->n_vertices; v++)
+		*out = *out && twin[twin[v]] == v;
+	*out = *out && mirrored_by(topo, twin, net);
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

@@ -64,7 +64,7 @@ static Status
 plan_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out, Bound *proof)
 {
 	Packing *many, *best, *pool, *few = NULL;
-	Frac optimum, rate;
+	Frac optimum, rate, known;
 	bool proven;
 	/* Of few ranks all trees can be tried. Where links are alike both ways the bound is the optimum; else they show it. */
 	if (ask->minimise)
@@ -82,6 +82,9 @@ plan_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 	/* What the linear program rounded may be beaten in rate, too. */
 	bool rounded = best && (!pack_rate(best, ask->coll, topo->n_ranks, &rate) || frac_cmp(rate, proof->rate) < 0);
 	*out = few && (few->n_trees < best->n_trees || rounded) ? few : best;
+	/* Cut short, the program may have less than the trees that it began with. */
+	if (rounded && *out == best && pack_rate(many, ask->coll, topo->n_ranks, &known) && frac_cmp(rate, known) < 0)
+		*out = many;
 	return OK;
 }
 
@@ -199,9 +202,18 @@ check_limits(Ctx *ctx, const Topology *topo, const Request *ask)
 	return OK;
 }
 
-/* Without limits. */
+/* From a root to so many ranks that a greedy choice is tried before the linear program. */
+static bool
+is_vast(const Topology *topo, const Request *ask)
+{
+	enum { VAST = 64 };
+	return topo->n_ranks > VAST && ask->packing == PACKING_EXACT && ask->minimise && !topo_active(topo)
+	    && (ask->coll == BROADCAST || ask->coll == REDUCE);
+}
+
+/* By the linear program, or by MWU where it has no answer. */
 static Status
-plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+plan_programs(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
     Bound *proof)
 {
 	Packing *pack = NULL;
@@ -221,6 +233,26 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 	if (!pack)
 		TRY(plan_mwu(ctx, topo, sym, bound, ask, &pack));
 	*out = pack;
+	return OK;
+}
+
+/* Without limits. */
+static Status
+plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+    Bound *proof)
+{
+	Packing *grown = NULL, *pack = NULL;
+	Frac rate, other;
+	*proof = *bound;
+	if (is_vast(topo, ask))
+		TRY(pack_grow(ctx, topo, bound, ask, &grown));
+	bool known = grown && pack_rate(grown, ask->coll, topo->n_ranks, &rate);
+	if (known && frac_cmp(rate, bound->rate) >= 0) {
+		*out = grown;
+		return OK;
+	}
+	TRY(plan_programs(ctx, topo, sym, bound, ask, &pack, proof));
+	*out = known && pack_rate(pack, ask->coll, topo->n_ranks, &other) && frac_cmp(rate, other) > 0 ? grown : pack;
 	return OK;
 }
 

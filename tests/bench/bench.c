@@ -17,6 +17,7 @@ static const char *const phases[N_PHASES] = { "read", "induce", "bound", "plan",
 struct job {
 	const char *path;	/* of a topology; or NULL: boxes */
 	int boxes, dies;	/* boxes of 8 GPUs as DGX A100, or of `dies` MI250 dies, the others left out */
+	int racks, pods;	/* of 32 servers: of ABCI, or on 8 rails; as tests/oracle/fabric.py has them */
 	const char *gpus;
 	Collective coll;
 	PackingKind packing;
@@ -86,6 +87,78 @@ put_mi250(Text *out, int boxes, int dies)
 	}
 }
 
+/* A NIC and its PCIe switch, a way out and a way in, for GPUs first to last of server s. */
+static void
+put_nic(Text *out, int s, int j, int first, int last, const char *leaf, double pcie, double net)
+{
+	static const char *const ways[2][2] = { { "from", "to" }, { "to", "from" } };
+	for (int in = 0; in < 2; in++) {
+		const char *a = ways[in][0], *b = ways[in][1], *way = in ? "in" : "out";
+		for (int g = first; g <= last; g++)
+			text_printf(out, ",{\"%s\":\"n%d/g%d\",\"%s\":\"n%d/plx%d:%s\",\"class\":\"pcie\",\"capacity\":%g,\"duplex\":\"simplex\"}",
+			    a, s, g, b, s, j, way, pcie);
+		text_printf(out, ",{\"%s\":\"n%d/plx%d:%s\",\"%s\":\"n%d/nic%d:%s\",\"class\":\"pcie\",\"capacity\":%g,\"duplex\":\"simplex\"}",
+		    a, s, j, way, b, s, j, way, pcie);
+		text_printf(out, ",{\"%s\":\"n%d/nic%d:%s\",\"%s\":\"%s\",\"class\":\"net\",\"capacity\":%g,\"duplex\":\"simplex\"}",
+		    a, s, j, way, b, leaf, net);
+	}
+}
+
+static void
+put_server(Text *out, int s, int gpus, int nics, bool nvswitch)
+{
+	text_printf(out, "%s{\"id\":\"n%d\",\"switches\":[", s ? "," : "", s);
+	for (int j = 0; j < nics; j++)
+		for (int in = 0; in < 2; in++)
+			text_printf(out, "%s{\"id\":\"n%d/plx%d:%s\"},{\"id\":\"n%d/nic%d:%s\"}", j || in ? "," : "", s, j, in ? "in" : "out",
+			    s, j, in ? "in" : "out");
+	if (nvswitch)
+		text_printf(out, ",{\"id\":\"n%d/nvswitch\"}", s);
+	text_put(out, "],\"gpus\":[");
+	for (int g = 0; g < gpus; g++)
+		text_printf(out, "%s{\"id\":\"n%d/g%d\"}", g ? "," : "", s, g);
+	text_put(out, "]}");
+}
+
+/* 4 V100 a server with two NVLinks between any two, 2 NICs; uplinks of a rack a third of what its NICs have. */
+static void
+put_abci(Text *out, int racks)
+{
+	for (int s = 0; s < 32 * racks; s++)
+		put_server(out, s, 4, 2, false);
+	text_put(out, "],\"links\":[");
+	for (int r = 0; r < racks; r++)
+		text_printf(out, "%s{\"from\":\"leaf%d\",\"to\":\"spine\",\"class\":\"net\",\"capacity\":266.666667}", r ? "," : "", r);
+	for (int s = 0; s < 32 * racks; s++) {
+		char leaf[20];
+		snprintf(leaf, sizeof leaf, "leaf%d", s / 32);
+		for (int a = 0; a < 4; a++)
+			for (int b = a + 1; b < 4; b++)
+				text_printf(out, ",{\"from\":\"n%d/g%d\",\"to\":\"n%d/g%d\",\"class\":\"nvlink\",\"capacity\":50}", s, a, s, b);
+		for (int j = 0; j < 2; j++)
+			put_nic(out, s, j, 2 * j, 2 * j + 1, leaf, 12, 12.5);
+	}
+}
+
+/* 8 GPUs a server on an NVSwitch, a NIC each; NIC j of a pod's servers on the pod's leaf j. */
+static void
+put_rails(Text *out, int pods)
+{
+	for (int s = 0; s < 32 * pods; s++)
+		put_server(out, s, 8, 8, true);
+	text_put(out, "],\"links\":[");
+	for (int i = 0; i < 8 * pods; i++)
+		text_printf(out, "%s{\"from\":\"leaf%d\",\"to\":\"spine\",\"class\":\"net\",\"capacity\":1600}", i ? "," : "", i);
+	for (int s = 0; s < 32 * pods; s++) {
+		for (int g = 0; g < 8; g++) {
+			char leaf[20];
+			snprintf(leaf, sizeof leaf, "leaf%d", s / 32 * 8 + g);
+			text_printf(out, ",{\"from\":\"n%d/g%d\",\"to\":\"n%d/nvswitch\",\"class\":\"nvlink\",\"capacity\":450}", s, g, s);
+			put_nic(out, s, g, g, g, leaf, 64, 50);
+		}
+	}
+}
+
 static Status
 make_topology(Ctx *ctx, const struct job *job, Text *out)
 {
@@ -94,8 +167,18 @@ make_topology(Ctx *ctx, const struct job *job, Text *out)
 	text_put(out, "{\"format\":\"blink-topology\",\"version\":1,\"name\":\"boxes\",");
 	if (job->boxes > 1)
 		text_put(out, "\"switches\":[{\"id\":\"ib\"}],");
+	if (job->racks || job->pods)
+		text_put(out, "\"switches\":[{\"id\":\"spine\"}");
+	for (int i = 0; i < job->racks + 8 * job->pods; i++)
+		text_printf(out, ",{\"id\":\"leaf%d\"}", i);
+	if (job->racks || job->pods)
+		text_put(out, "],");
 	text_put(out, "\"nodes\":[");
-	if (job->dies)
+	if (job->racks)
+		put_abci(out, job->racks);
+	else if (job->pods)
+		put_rails(out, job->pods);
+	else if (job->dies)
 		put_mi250(out, job->boxes, job->dies);
 	else
 		put_a100(out, job->boxes);
@@ -124,7 +207,10 @@ compile_once(Ctx *ctx, const struct job *job, const Text *in, double us[N_PHASES
 	LAP();
 	TRY(NEW(ctx, gpu, machine->n_ranks));
 	TRY(topo_select(ctx, machine, job->gpus, gpu, &n));
-	TRY(topo_default_classes(ctx, machine, gpu, n, &classes));
+	if (job->racks || job->pods)
+		classes = (1u << N_LINK_CLASSES) - 1;
+	else
+		TRY(topo_default_classes(ctx, machine, gpu, n, &classes));
 	TRY(topo_induce(ctx, machine, gpu, n, classes, &topo));
 	LAP();
 	TRY(topo_symmetry(ctx, topo, ask.root, plan_by_symmetry(topo, &ask), &sym));
@@ -179,6 +265,8 @@ bench_compile(const struct job *job)
 	}
 	if (job->path)
 		snprintf(name, sizeof name, "%s%s%s", job->path + sizeof "topologies", job->gpus ? " " : "", job->gpus ? job->gpus : "");
+	else if (job->racks || job->pods)
+		snprintf(name, sizeof name, job->racks ? "%d GPUs of ABCI" : "%d GPUs on rails", job->racks * 128 + job->pods * 256);
 	else
 		snprintf(name, sizeof name, job->dies ? "%d x %d MI250 dies" : "%d x 8 A100", job->boxes, job->dies);
 	printf("%-20s %-13s %-5s %s", name, collective_name(job->coll), job->packing == PACKING_MWU ? "mwu" : "exact", result);
@@ -214,6 +302,17 @@ main(void)
 		{ .boxes = 128, .coll = ALLGATHER, .packing = PACKING_EXACT },
 		{ .boxes = 128, .coll = REDUCESCATTER, .packing = PACKING_EXACT },
 		{ .boxes = 128, .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .racks = 1, .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .racks = 4, .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .racks = 16, .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .racks = 16, .coll = ALLGATHER, .packing = PACKING_EXACT },
+		{ .racks = 16, .coll = REDUCESCATTER, .packing = PACKING_EXACT },
+		{ .racks = 1, .coll = BROADCAST, .packing = PACKING_EXACT },
+		{ .racks = 4, .coll = BROADCAST, .packing = PACKING_EXACT },
+		{ .racks = 16, .coll = BROADCAST, .packing = PACKING_EXACT },
+		{ .pods = 4, .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .pods = 4, .coll = ALLGATHER, .packing = PACKING_EXACT },
+		{ .pods = 4, .coll = BROADCAST, .packing = PACKING_EXACT },
 		{ .boxes = 1, .dies = 16, .coll = ALLREDUCE, .packing = PACKING_EXACT },
 		{ .boxes = 2, .dies = 16, .coll = ALLREDUCE, .packing = PACKING_EXACT },
 		{ .boxes = 4, .dies = 16, .coll = ALLREDUCE, .packing = PACKING_EXACT },

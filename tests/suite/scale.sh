@@ -1,5 +1,5 @@
 # Servers that are alike: boxes of A100 up to 1024 GPUs and of MI250, at the rates that are known for them, flat, and each rank's
-# trees alike; boxes with a GPU missing; GPUs in any order.
+# trees alike; boxes with a GPU missing; GPUs in any order; NICs behind PCIe switches, racks and rails.
 . tests/lib.sh
 
 # plan NAME TOPOLOGY "RATE DEPTH" OPTIONS...: the rate in GB/s, which is the bound, and no more than so many hops
@@ -71,7 +71,59 @@ for c in allreduce allgather alltoall; do
 	expect "$c: the same bytes" cmp "$work/a.json" "$work/again.json"
 done
 
+# NICs behind PCIe switches, in racks whose uplinks are oversubscribed. s servers can each let C out, racks U. In an allreduce
+# each part of a partition into k is left, on average, by 2 (k - 1) / k copies: s C / (2 (s - 1)) over servers, r U / (2 (r - 1))
+# over r racks; an allgather brings all but 1 / s of it into each server: s C / (s - 1), and r U / (r - 1). A broadcast has to get
+# into each: C, and U. What is less holds. ABCI: C = 2 * 12 by PCIe, U = 2 * 12.5 * servers / oversubscription. Rails: C = 8 * 50;
+# behind leaves the spine has room for all.
+#      fabric     servers C  racks U      trees of an allreduce
+for case in "abci 2 4:8:24:2:33.333333:16" "abci 2 16:32:24:2:133.333333:32" "abci 2 16 64:32:24:2:6.25:999" "abci 4 8:32:24:4:66.666667:32" \
+	"rails 1 16 0:16:400:1:1e9:128" "rails 2 12 1:24:400:2:4800:192"; do
+	IFS=: read -r fabric servers nics racks up trees <<<"$case"
+	# shellcheck disable=SC2086 # words
+	oracle fabric $fabric >"$work/t.json"
+	for c in allreduce allgather reducescatter broadcast reduce; do
+		rate=$(awk -v c=$c -v s="$servers" -v n="$nics" -v r="$racks" -v u="$up" 'function least(a, b) { return a < b ? a : b }
+			BEGIN { x = c ~ /^(broadcast|reduce)$/ ? least(n, u) : least(n * s / (s - 1), r > 1 ? u * r / (r - 1) : 1e9)
+			printf "%.6g", c == "allreduce" ? x / 2 : x }')
+		plan "$fabric: $c" "$work/t.json" "$rate 40" -l all -c $c
+		[ $c != allreduce ] || allreduce=$(awk '/^trees/ { print $2 + 0 }' "$work/err")
+		[ "$servers" -gt 8 ] && [ $c != allreduce ] || replayed "$fabric: $c"
+	done
+	# GPUs of a server share its NICs: a tree for each server is enough, where servers can be turned in themselves.
+	if [ "$allreduce" -le "$trees" ]; then ok "$fabric: $allreduce trees"; else not_ok "$fabric: $allreduce trees, want at most $trees"; fi
+done
+# From a root to many ranks a few trees of one rate.
+oracle fabric abci 4 16 >"$work/t.json"
+plan "256 GPUs, broadcast from the last" "$work/t.json" "24 30" -l all -c broadcast -r 255
+replayed "256 GPUs, broadcast from the last"
+trees=$(awk '/^trees/ { print $2 + 0 }' "$work/err")
+if [ "$trees" -le 8 ]; then ok "256 GPUs, broadcast: $trees trees"; else not_ok "256 GPUs, broadcast: $trees trees, want at most 8"; fi
+# The last server lacks GPUs, and a NIC of two: each server is still at what its NICs let through.
+for case in "abci 2 16 LAST=3" "abci 2 12 LAST=1" "rails 1 10 0 LAST=5"; do
+	# shellcheck disable=SC2086 # words
+	oracle fabric $case >"$work/t.json"
+	for c in allreduce allgather broadcast reduce; do
+		"$blinkc" -q "$work/t.json" -l all -c $c -o "$work/s.json" || not_ok "$case, $c: exit $?"
+		got=$(oracle replay "$work/s.json" | sed 's/.*ratio //')
+		if awk -v r="$got" 'BEGIN { exit !(r >= 0.9999) }'; then ok "$case, $c: ratio $got"; else not_ok "$case, $c: ratio $got"; fi
+	done
+done
+# Ranks in any order: servers turned, and trees grown.
+oracle fabric abci 2 12 >"$work/t.json"
+order=$(awk 'BEGIN { for (i = 0; i < 96; i++) printf "%s%d", i ? "," : "", i * 35 % 96 }')
+for c in allreduce:12.5217 broadcast:24; do
+	plan "96 GPUs in another order, ${c%:*}" "$work/t.json" "${c#*:} 30" -l all -g "$order" -c "${c%:*}"
+	replayed "96 GPUs in another order, ${c%:*}"
+	"$blinkc" -q "$work/t.json" -l all -g "$order" -c "${c%:*}" -o "$work/again.json"
+	expect "96 GPUs in another order, ${c%:*}: the same bytes" cmp "$work/s.json" "$work/again.json"
+done
+
 # A broken budget still ends in a schedule that is right.
 oracle cluster 16 8 300 25 5 >"$work/t.json"
 "$blinkc" -q "$work/t.json" -c allgather --budget 20ms -o "$work/s.json" || not_ok "budget of 20 ms: exit $?"
 expect "budget of 20 ms: what is written" "$blinkc" check -q "$work/s.json"
+# What was grown is better than what the linear program has by then.
+oracle fabric rails 2 16 1 >"$work/t.json"
+"$blinkc" "$work/t.json" -l all -c broadcast --budget 400ms -o "$work/s.json" 2>"$work/err" || not_ok "budget of 400 ms: exit $?"
+expect "budget of 400 ms: what is written" "$blinkc" check -q "$work/s.json"

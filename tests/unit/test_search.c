@@ -1,4 +1,5 @@
-/* Cheapest trees against each other and against brute force, on random graphs with many ties and links that cost nothing. */
+/* Cheapest trees and routes against each other and against brute force, on random graphs with many ties and links that cost nothing;
+ * bounds with and without symmetry. */
 #include "passes.h"
 #include "random.h"
 #include "search.h"
@@ -204,12 +205,171 @@ spanning_trees(Ctx *ctx)
 	return report(wrong, "spanning trees");
 }
 
+/* ---- routes ---- */
+
+enum { SWITCHES = 8, VERTICES = 4 + SWITCHES };
+
+struct fabric {
+	Topology topo;
+	Vertex vertex[VERTICES];
+	Link link[4 * VERTICES];
+	int64_t price[4 * VERTICES];
+};
+
+/* Four ranks and switches, half of which one link leaves: to anywhere, so also rings of them, and to ranks. */
+static Status
+make_fabric(Ctx *ctx, struct fabric *f)
+{
+	memset(f, 0, sizeof *f);
+	for (int v = 0; v < VERTICES; v++)
+		f->vertex[v] = (Vertex){ .id = "v", .kind = v < 4 ? VERTEX_GPU : VERTEX_SWITCH, .node = 0 };
+	f->topo = (Topology){ .name = "fabric", .n_ranks = 4, .n_vertices = VERTICES, .vertex = f->vertex, .link = f->link };
+	for (int v = 0; v < VERTICES; v++) {
+		for (int i = v >= 4 && v % 2 ? 1 : 1 + below(3); i > 0; i--) {
+			int to = below(VERTICES);
+			if (to == v)
+				continue;
+			f->link[f->topo.n_links] = (Link){ .from = v, .to = to, .count = 1, .capacity = 1 };
+			f->price[f->topo.n_links++] = below(4);
+		}
+	}
+	return topo_index(ctx, &f->topo);
+}
+
+/* Bellman and Ford: the cheapest way from a rank to each vertex, through no other rank; -1: none. */
+static void
+plain_routes(const struct fabric *f, int from, int64_t *cost)
+{
+	for (int v = 0; v < VERTICES; v++)
+		cost[v] = v == from ? 0 : -1;
+	for (int round = 0; round < VERTICES; round++) {
+		for (int l = 0; l < f->topo.n_links; l++) {
+			int u = f->link[l].from, v = f->link[l].to;
+			if (cost[u] < 0 || (u < 4 && u != from) || v == from)
+				continue;
+			if (cost[v] < 0 || cost[u] + f->price[l] < cost[v])
+				cost[v] = cost[u] + f->price[l];
+		}
+	}
+}
+
+/* Each hop costs what the plain way says, and its route leads there for that. */
+static int
+routes(Ctx *ctx)
+{
+	int wrong = 0, known = 0;
+	for (int round = 0; round < 4000; round++) {
+		struct fabric f;
+		Search s;
+		int64_t cost[VERTICES];
+		int link[LIMIT_ROUTE_LINKS];
+		ArenaMark run = arena_mark(&ctx->run), scratch = arena_mark(&ctx->scratch);
+		if (make_fabric(ctx, &f) != OK || search_new(ctx, &f.topo, &s) != OK)
+			return report(1, "routes: no memory");
+		search_price(&s, f.price);
+		for (int u = 0; u < 4; u++) {
+			plain_routes(&f, u, cost);
+			for (int v = 0; v < 4; v++) {
+				int h = u == v ? -1 : search_cheapest_hop(&s, u, v), at = u;
+				wrong += u != v && (h < 0 ? -1 : s.hop[h].cost) != cost[v];
+				int n = h < 0 ? 0 : search_route(&s, h, link);
+				for (int i = 0; i < n; i++) {
+					wrong += f.link[link[i]].from != at || (at < 4 && at != u);
+					at = f.link[link[i]].to;
+					cost[v] -= f.price[link[i]];
+				}
+				wrong += h >= 0 && (at != v || cost[v] != 0);
+				known += h >= 0;
+			}
+		}
+		arena_release(&ctx->scratch, scratch);
+		arena_release(&ctx->run, run);
+	}
+	return report(wrong + (known < 10000), "routes behind switches that one link leaves");
+}
+
+/* ---- bounds ---- */
+
+/* GPUs in servers behind switches, alike: the bound of an allreduce is the same whether what is alike is known or not. */
+static int
+alike_bounds(Ctx *ctx)
+{
+	int wrong = 0, alike = 0;
+	for (int round = 0; round < 1000; round++) {
+		enum { MOST_NODES = 6, GPUS = 3 };
+		Vertex vertex[MOST_NODES * (GPUS + 2) + 1];
+		Link link[MOST_NODES * (4 * GPUS + 4)];
+		int nodes = 2 + below(MOST_NODES - 1), gpus = 1 + below(GPUS), n = nodes * gpus, n_links = 0;
+		/* To the switch of a server and back; between it and the network by way of a NIC out and one in. */
+		int64_t capacity[4] = { 1 + below(9), 1 + below(9), 1 + below(20), 1 + below(20) };
+		ArenaMark run = arena_mark(&ctx->run), scratch = arena_mark(&ctx->scratch);
+		Topology topo = { .name = "alike", .n_nodes = nodes, .n_ranks = n, .n_vertices = n + 2 * nodes + 1, .vertex = vertex,
+			.link = link };
+		for (int v = 0; v < topo.n_vertices; v++)
+			vertex[v] = (Vertex){ .id = "v", .kind = v < n ? VERTEX_GPU : VERTEX_SWITCH, .node = v < n ? v / gpus : -1 };
+		for (int s = 0; s < nodes; s++) {
+			int inside = n + 2 * s, nic = inside + 1, net = n + 2 * nodes;
+			for (int g = s * gpus; g < (s + 1) * gpus; g++) {
+				link[n_links++] = (Link){ .from = g, .to = inside, .count = 1, .capacity = capacity[0] };
+				link[n_links++] = (Link){ .from = inside, .to = g, .count = 1, .capacity = capacity[1] };
+			}
+			link[n_links++] = (Link){ .from = inside, .to = nic, .count = 1, .capacity = capacity[2] };
+			link[n_links++] = (Link){ .from = nic, .to = net, .count = 1, .capacity = capacity[3] };
+			link[n_links++] = (Link){ .from = net, .to = inside, .count = 1, .capacity = 1 + capacity[round % 2] };
+		}
+		topo.n_links = n_links;
+		Symmetry *known, *unknown;
+		Bound a, b;
+		if (topo_index(ctx, &topo) != OK || topo_symmetry(ctx, &topo, -1, true, &known) != OK
+		    || topo_symmetry(ctx, &topo, -1, false, &unknown) != OK || bound_compute(ctx, &topo, known, ALLREDUCE, -1, &a) != OK
+		    || bound_compute(ctx, &topo, unknown, ALLREDUCE, -1, &b) != OK)
+			return report(1, "bounds of what is alike: failed");
+		wrong += frac_cmp(a.rate, b.rate) != 0;
+		alike += known->n_leads == 1;
+		arena_release(&ctx->scratch, scratch);
+		arena_release(&ctx->run, run);
+	}
+	return report(wrong + (alike < 900), "bounds of an allreduce over ranks that are alike");
+}
+
+/* Ranks with a switch out and one in each, and a network: its own reverse as long as both ways have the same capacity. */
+static int
+twins(Ctx *ctx)
+{
+	int wrong = 0;
+	for (int round = 0; round < 200; round++) {
+		enum { N = 5, NET = 3 * N };
+		Vertex vertex[NET + 1];
+		Link link[4 * N];
+		int odd = round % 2 ? below(4 * N) : -1;
+		bool twinned, mirrored;
+		ArenaMark run = arena_mark(&ctx->run);
+		Topology topo = { .name = "twins", .n_ranks = N, .n_vertices = NET + 1, .vertex = vertex, .link = link, .n_links = 4 * N };
+		for (int v = 0; v <= NET; v++)
+			vertex[v] = (Vertex){ .id = "v", .kind = v < N ? VERTEX_GPU : VERTEX_SWITCH, .node = -1 };
+		for (int r = 0; r < N; r++) {
+			int out = N + 2 * r, in = out + 1, pcie = 2 + below(2), net = 4 + below(2);
+			link[4 * r] = (Link){ .from = r, .to = out, .count = 1, .capacity = pcie };
+			link[4 * r + 1] = (Link){ .from = in, .to = r, .count = 1, .capacity = pcie };
+			link[4 * r + 2] = (Link){ .from = out, .to = NET, .count = 1, .capacity = net };
+			link[4 * r + 3] = (Link){ .from = NET, .to = in, .count = 1, .capacity = net };
+		}
+		if (odd >= 0)
+			link[odd].capacity = 1;
+		if (topo_index(ctx, &topo) != OK || topo_twinned(ctx, &topo, &twinned) != OK || topo_mirrored(ctx, &topo, &mirrored) != OK)
+			return report(1, "twins: no memory");
+		wrong += twinned != (odd < 0) || mirrored;
+		arena_release(&ctx->run, run);
+	}
+	return report(wrong, "topologies that are their own reverse");
+}
+
 int
 main(void)
 {
 	Ctx ctx;
 	ctx_init(&ctx);
-	int failed = arborescences(&ctx) + limited(&ctx) + spanning_trees(&ctx);
+	int failed = arborescences(&ctx) + limited(&ctx) + spanning_trees(&ctx) + routes(&ctx) + alike_bounds(&ctx) + twins(&ctx);
 	ctx_free(&ctx);
 	return failed != 0;
 }
