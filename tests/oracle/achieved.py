@@ -24,6 +24,8 @@ BOXES = [(f"{n} x 8 A100", cluster.boxes(n, 8, 300.0, 25.0, 8), collectives) for
 FAMILIES = [("16 GPUs of a DGX-2", cluster.boxes(1, 16, 150.0, 0.0, 16), "onehop", ["broadcast", "allgather", "allreduce"]),
             ("2 x 8 A100", cluster.boxes(2, 8, 300.0, 25.0, 8), "threephase", ["allgather", "allreduce"]),
             ("128 x 8 A100", cluster.boxes(128, 8, 300.0, 25.0, 8), "threephase", ["allgather", "allreduce"])]
+CLUSTERS = [("2048 GPUs of ABCI", "abci-2048", ["allgather", "allreduce", "broadcast"]),
+            ("1024 GPUs of a SuperPOD", "superpod-h100-4su", ["allgather", "allreduce"])]
 BOXES += [(f"{n} x 16 MI250", mi250.topology(n, 16), ["allgather", "allreduce"]) for n in (1, 2, 4)]
 
 
@@ -35,9 +37,10 @@ def compiled(blinkc, machine, gpus, collective, root, options):
 
 
 def box_row(blinkc, name, topology, collective, algorithm="trees"):
-    """Of a topology on standard input: what the summary says."""
-    done = subprocess.run([blinkc, "-c", collective, "-a", algorithm, "-o", "/dev/null", "-"], input=json.dumps(topology), capture_output=True,
-                          text=True, check=True)
+    """Of a topology on standard input, or of a file of ours: what the summary says."""
+    path = f"topologies/{topology}.xml" if isinstance(topology, str) else "-"
+    done = subprocess.run([blinkc, "-c", collective, "-a", algorithm, "-o", "/dev/null", path],
+                          input=json.dumps(topology) if path == "-" else "", capture_output=True, text=True, check=True)
     line = {words[0]: words[1:] for words in map(str.split, done.stderr.splitlines())}
     (trees, _, depth), rate, bound = line["trees"], float(line["rate"][0]), float(line["bound"][0])
     collective += f" `-a {algorithm}`" if algorithm != "trees" else ""
@@ -99,10 +102,11 @@ def main(blinkc):
                         f"{min(ratios):.3f} | {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f} | "
                         f"{sum(r > 1 - 1e-9 for r in ratios)} |")
     boxes = [box_row(blinkc, name, topology, collective) for name, topology, collectives in BOXES for collective in collectives]
+    clusters = [box_row(blinkc, name, path, collective) for name, path, collectives in CLUSTERS for collective in collectives]
     boxes += [box_row(blinkc, name, topology, collective, algorithm) for name, topology, algorithm, collectives in FAMILIES
               for collective in collectives]
     ways = [hybrid_row(blinkc, n, collective) for collective in ("broadcast", "allreduce") for n in range(3, 9)]
-    print("\n".join(eight + [""] + many + [""] + boxes + [""] + ways + [""]))
+    print("\n".join(eight + [""] + many + [""] + boxes + [""] + clusters + [""] + ways + [""]))
     for machine, name in NAMES.items():
         classes = subsets.classes(machine)
         print(f"{sum(not has_ring(machine, gpus) for gpus in classes)} of {len(classes)} on {name} have no ring")

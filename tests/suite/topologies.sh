@@ -67,6 +67,8 @@ table() {
 	superpod-h100  256 nvlink,pcie,net  256*384/248    32*384/62      -              -
 	abci-rack      136 nvlink,pcie,net  136*24/132     34*24/66       -              -
 	abci-racks     408 nvlink,pcie,net  408*24/404     102*24/202     -              -
+	abci-2048      2048 nvlink,pcie,net 2048*24/2044   512*24/1022    -              -
+	superpod-h100-4su 1024 nvlink,pcie,net 1024*384/1016 128*384/254  -              -
 	# 12 over PCIe into a GPU
 	kesch-12       192 pcie,qpi,net     192*12/191     192*12/382     -              -
 	TABLE
