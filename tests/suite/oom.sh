@@ -10,6 +10,7 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 	exit 0
 fi
 "$blinkc" -q topologies/dgx1v.xml -o "$work/schedule.json" || not_ok "compile"
+oracle fabric abci 2 9 >"$work/racks.json"
 
 "$python" - "$suite" "$blinkc" "$build/tests/oom.so" "$work" <<'END'
 import os, subprocess, sys
@@ -22,6 +23,8 @@ COMMANDS = {
     "compile XML, all trees": ["-v", "--no-minimise", "-g", "0,1,2,3", "topologies/dgx1v.xml", "-o", "x.json"],
     "compile JSON to .cu": ["-q", "-c", "broadcast", "-g", "1,4,5,7", "topologies/dgx1v.json", "-o", "x.cu"],
     "compile over PCIe": ["-q", "-c", "reduce", "-g", "0,1,4", "-l", "pcie,qpi", "topologies/dgx1v.json", "-o", "x.json"],
+    "compile over racks": ["-q", "-l", "all", f"{work}/racks.json", "-o", "x.json"],
+    "compile over racks from a root": ["-q", "-l", "all", "-c", "reduce", f"{work}/racks.json", "-o", "x.json"],
     "check": ["check", f"{work}/schedule.json"],
     "convert XML": ["convert", "topologies/dgx1v.xml", "-o", "x.json"],
     "convert JSON": ["convert", "topologies/dgx1v.json", "-o", "x.xml"],
