@@ -302,7 +302,9 @@ static int
 image_at(const struct twist *w, const int *choice, int at, int as_is)
 {
 	int b = w->owner[at];
-	return b < 0 ? as_is : w->member[(size_t)b * (size_t)(w->n_links + w->n_vertices) + (size_t)moved_by(w, choice[b])[w->position[at]]];
+	if (b < 0)
+		return as_is;
+	return w->member[(size_t)b * (size_t)(w->n_links + w->n_vertices) + (size_t)moved_by(w, choice[b])[w->position[at]]];
 }
 
 static Status

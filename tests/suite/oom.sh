@@ -10,13 +10,14 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 	exit 0
 fi
 "$blinkc" -q topologies/dgx1v.xml -o "$work/schedule.json" || not_ok "compile"
+oracle fabric abci 2 9 >"$work/racks.json"
 
 "$python" - "$suite" "$blinkc" "$build/tests/oom.so" "$work" <<'END'
 import os, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 
 suite, blinkc, preload, work = sys.argv[1:]
-FIRST, SPREAD = 300, 60     # all of the first, and so many of the rest
+FIRST, SPREAD = 150, 40     # all of the first, and so many of the rest
 COMMANDS = {
     "compile XML": ["-q", "topologies/dgx1v.xml", "-o", "x.json"],
     "compile XML, all trees": ["-v", "--no-minimise", "-g", "0,1,2,3", "topologies/dgx1v.xml", "-o", "x.json"],
@@ -25,6 +26,8 @@ COMMANDS = {
     "compile over PCIe": ["-q", "-c", "reduce", "-g", "0,1,4", "-l", "pcie,qpi", "topologies/dgx1v.json", "-o", "x.json"],
     "compile in three phases": ["-q", "-a", "threephase", "-l", "all", "tests/fuzz/corpus/fuzz_topology/mixed.json", "-o", "x.json"],
     "compile in one hop": ["-q", "-a", "onehop", "-g", "0,1,2", "topologies/dgx1p.json", "-o", "x.json"],
+    "compile over racks": ["-q", "-l", "all", f"{work}/racks.json", "-o", "x.json"],
+    "compile over racks from a root": ["-q", "-l", "all", "-c", "reduce", f"{work}/racks.json", "-o", "x.json"],
     "check": ["check", f"{work}/schedule.json"],
     "convert XML": ["convert", "topologies/dgx1v.xml", "-o", "x.json"],
     "convert a cluster": ["convert", "tests/fuzz/corpus/fuzz_topology/cluster.xml", "-o", "x.json"],

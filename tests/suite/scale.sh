@@ -88,7 +88,7 @@ for case in "abci 2 4:8:24:2:33.333333:16" "abci 2 16:32:24:2:133.333333:32" "ab
 			printf "%.6g", c == "allreduce" ? x / 2 : x }')
 		plan "$fabric: $c" "$work/t.json" "$rate 40" -l all -c $c
 		[ $c != allreduce ] || allreduce=$(awk '/^trees/ { print $2 + 0 }' "$work/err")
-		[ "$servers" -gt 8 ] && [ $c != allreduce ] || replayed "$fabric: $c"
+		if [ "$servers" -le 8 ] || [ $c = allreduce ]; then replayed "$fabric: $c"; fi
 	done
 	# GPUs of a server share its NICs: a tree for each server is enough, where servers can be turned in themselves.
 	if [ "$allreduce" -le "$trees" ]; then ok "$fabric: $allreduce trees"; else not_ok "$fabric: $allreduce trees, want at most $trees"; fi
