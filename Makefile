@@ -143,6 +143,8 @@ bench: all $(B)/tests/bench/bench
 	@$(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.json && $(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.cu
 	@$(CC) -x c -std=gnu11 -O2 -shared -fPIC -Iruntime/include $(B)/bench.cu -o $(B)/bench.so -pthread
 	@for f in $(B)/bench.json $(B)/bench.so; do $(B)/blink-perf $$f -b 64K -e 64M -f 4 -c 0 || exit 1; done
+	@echo; echo "execute: an allreduce over 2048 ranks, every element checked; takes 4 GiB"
+	@$(B)/blinkc -q topologies/abci-2048.xml -o $(B)/bench.json && $(B)/blink-perf $(B)/bench.json -b 256K -e 256K -n 1 -w 0
 
 .PHONY: lint
 lint:
