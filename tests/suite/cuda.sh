@@ -7,10 +7,11 @@ if [ -z "$nvcc" ]; then
 	exit 0
 fi
 n=0
-for case in dgx1v:broadcast:1,4,5,6 dgx1v:reduce:0,1,2 dgx1v:allreduce:0,1,2,3,4,5,6,7 dgx1v:allreduce:0,7; do
-	IFS=: read -r machine c gpus <<<"$case"
+for case in dgx1v:broadcast:1,4,5,6 dgx1v:reduce:0,1,2 dgx1v:allreduce:0,1,2,3,4,5,6,7 dgx1v:allreduce:0,7 dgx1v:allgather:0,1,2,3:--hybrid \
+	dgx2:allreduce:0,1,2,5,7:--algorithm=onehop two-dgx1v:allreduce:0,1,2,11,12:--algorithm=threephase; do
+	IFS=: read -r machine c gpus option <<<"$case"
 	n=$((n + 1))
-	"$blinkc" -q topologies/$machine.xml -c "$c" -g "$gpus" -o "$work/$n.cu" || not_ok "$case: exit $?"
+	"$blinkc" -q topologies/$machine.xml -c "$c" -g "$gpus" ${option:+"$option"} -o "$work/$n.cu" || not_ok "$case: exit $?"
 	expect "$case compiles with nvcc" "$nvcc" -O2 -shared -Werror all-warnings -Xcompiler -fPIC,-Wall,-Wextra,-Werror \
 		-Iruntime/include "$work/$n.cu" -o "$work/$n.so"
 done
