@@ -136,6 +136,25 @@ for seed in $(seq 1 30); do
 	gpus=$(oracle random_servers "$seed" --job)
 	"$blinkc" -q "$work/t.json" -l nvlink,net -g "$gpus" -c allgather -o "$work/s.json" 2>"$work/err" || not_ok "random servers $seed: $(cat "$work/err")"
 	expect "random servers $seed reach their NICs" oracle access "$work/machine.json" "$work/s.json"
+	# No GPU reaches a CPU by NVLink, so qpi is for the ways to NICs only.
+	"$blinkc" -q "$work/t.json" -l nvlink,qpi,net -g "$gpus" -c allgather -o "$work/s.json" 2>"$work/err" || not_ok "random servers $seed: $(cat "$work/err")"
+	expect "random servers $seed reach their NICs over qpi" oracle access "$work/machine.json" "$work/s.json"
+done
+
+# Many NICs, all near or all but one behind another switch.
+for place in p q; do
+	{ echo '<topology format="blink-topology" version="1" name="t"><class name="net" capacity="12.5"/><class name="pcie" capacity="12"/><class name="nvlink" capacity="25"/>'
+		for s in 0 1; do
+			awk -v s=$s -v place=$place 'BEGIN { print "<node id=\"s" s "\"><switch id=\"w" s "\"/><switch id=\"p" s "\"/><switch id=\"q" s "\"/>"
+				for (i = 0; i < 1000; i++) printf "<gpu id=\"s%d/g%d\"/><nic id=\"s%d/n%d\"/>\n", s, i, s, i
+				printf "</node><link from=\"p%d\" to=\"q%d\" class=\"pcie\"/>\n", s, s
+				for (i = 0; i < 1000; i++) {
+					printf "<link from=\"s%d/g%d\" to=\"w%d\" class=\"nvlink\"/><link from=\"s%d/g%d\" to=\"p%d\" class=\"pcie\"/>", s, i, s, s, i, s
+					printf "<link from=\"s%d/n%d\" to=\"%s%d\" class=\"pcie\"/>\n", s, i, i ? place : "p", s
+				} }'
+		done
+		echo '<fabric/></topology>'; } >"$work/t.xml"
+	expect_exit "2000 NICs at $place in seconds" 3 bash -c 'ulimit -t 8; exec "$@"' - "$blinkc" "$work/t.xml" -l nvlink,net -c broadcast -r none
 done
 
 printf '<topology format="blink-topology" version="1" name="t"><class name="nvlink" capacity="25"/><class name="net" capacity="12.5"/>
