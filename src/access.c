@@ -9,9 +9,11 @@
  *	gpu1 --+                                                             +--> gpu1
  *
  * A GPU uses the NICs that are nearest, by links; and a NIC that is nearest to no GPU serves those that are nearest to it. By the
- * first rule no link is on ways out and on ways in: were x -> y on the way of g to its nearest n, and on that of n' to g', whose
+ * first rule no link is on ways out and on ways in, as long as links lead both ways: were x -> y on the way of g to its nearest n, and on that of n' to g', whose
  * nearest it is, then n would be nearer to x than n' is, and n' nearer to y than n. The second rule can break that; then the NIC
- * stays unused. So each link is in one copy, and capacities are those of the machine. */
+ * stays unused. So each link is in one copy, and capacities are those of the machine. A way may end with links of the job, and
+ * has none behind its first other link: those carry what the job sends. A link of the job's classes that none of its GPUs reaches
+ * by them is no link of the job. */
 #include "passes.h"
 
 #include <stdio.h>
@@ -27,8 +29,9 @@ struct access {
 	/* From the GPU at hand: hops over links of the job alone, and with others behind them; -1: none. */
 	int *hops[2];
 	int n_queue, *queue;	/* in order of hops: 2 * vertex, and 1 more for the others */
-	bool *on_way;		/* work space of follow */
-	bool *of_job;		/* vertices that a GPU reaches over links of the job */
+	bool *on_way;		/* work space: NICs that follow begins at */
+	bool *barred;		/* of bar */
+	bool *of_job;		/* GPUs of the job, and what they reach, or are reached from, over links of its classes in their server */
 	bool *carries[N_WAYS];	/* links, not of the job, on the way to a NIC, or from one */
 	bool *serves[N_WAYS];	/* NICs at the end of one */
 	int *least[N_WAYS];	/* of each NIC: hops from the nearest GPU; -1: none */
@@ -42,9 +45,44 @@ other_end(const struct access *a, int way, int l)
 }
 
 static bool
-is_job(const struct access *a, int l)
+is_of_class(const struct access *a, int l)
 {
 	return a->classes >> a->topo->link[l].class & 1;
+}
+
+static bool
+is_job(const struct access *a, int l)
+{
+	return is_of_class(a, l) && a->of_job[a->topo->link[l].from] && a->of_job[a->topo->link[l].to];
+}
+
+/* Within a server, past other GPUs and not over the network. */
+static bool
+stays_inside(const struct access *a, int way, int l)
+{
+	const Vertex *v = &a->topo->vertex[other_end(a, !way, l)], *w = &a->topo->vertex[other_end(a, way, l)];
+	return w->kind != VERTEX_GPU && w->node == v->node && a->topo->link[l].class != LINK_NET;
+}
+
+static void
+mark_job(struct access *a, int way, const int *gpu, int n)
+{
+	int tail = 0;
+	for (int i = 0; i < n; i++)
+		a->queue[tail++] = gpu[i];
+	for (int head = 0; head < tail; head++) {
+		int v = a->queue[head];
+		a->of_job[v] = true;
+		for (int i = a->first[way][v]; i < a->first[way][v + 1] && a->topo->vertex[v].kind != VERTEX_NIC; i++) {
+			int l = a->list[way][i], w = other_end(a, way, l);
+			if (a->on_way[w] || !is_of_class(a, l) || !stays_inside(a, way, l))
+				continue;
+			a->on_way[w] = true;
+			a->queue[tail++] = w;
+		}
+	}
+	for (int i = 0; i < tail; i++)
+		a->on_way[a->queue[i]] = false;
 }
 
 /* Hops to v, if it is a NIC with a link of the network in this direction; else -1. */
@@ -81,37 +119,61 @@ walk(struct access *a, int way, int gpu)
 			continue;
 		for (int i = a->first[way][v]; i < a->first[way][v + 1]; i++) {
 			int l = a->list[way][i], w = other_end(a, way, l);
-			bool outside = w < a->topo->n_ranks || a->topo->vertex[w].node != a->topo->vertex[gpu].node;
-			if (!outside && a->topo->link[l].class != LINK_NET && !(other && is_job(a, l)))
+			if (stays_inside(a, way, l) && !(other && is_job(a, l)))
 				visit(a, w, other || !is_job(a, l), a->hops[other][v] + 1);
 		}
 	}
 }
 
-/* Links that are not the job's on all shortest ways to a NIC: mark them, or say only whether none is on a way in the other direction. */
+/* Is u, hops away, before the end of link l on a shortest way from the GPU at hand, and l no link of the job? */
 static bool
-follow(struct access *a, int way, int nic, bool mark)
+precedes(const struct access *a, int u, int l, int hops)
 {
-	bool free = true;
-	if (a->hops[0][nic] >= 0)
-		return true;
-	a->on_way[nic] = true;
+	return !is_job(a, l) && a->topo->vertex[u].kind != VERTEX_NIC && (a->hops[0][u] == hops || a->hops[1][u] == hops);
+}
+
+/* A NIC for follow; what links of the job lead to needs no way. */
+static void
+aim(struct access *a, int way, int nic)
+{
+	a->on_way[nic] = a->hops[0][nic] < 0;
+	a->serves[way][nic] |= a->on_way[nic];
+}
+
+/* Mark links that are not the job's on all shortest ways to these NICs. */
+static void
+follow(struct access *a, int way)
+{
 	for (int i = a->n_queue - 1; i >= 0; i--) {
-		int v = a->queue[i] / 2;
+		int v = a->queue[i] / 2, hops = a->hops[1][v] - 1;
 		if (a->queue[i] % 2 == 0 || !a->on_way[v])
 			continue;
 		a->on_way[v] = false;
 		for (int k = a->first[!way][v]; k < a->first[!way][v + 1]; k++) {
-			int l = a->list[!way][k], u = other_end(a, !way, l), hops = a->hops[1][v] - 1;
-			if (is_job(a, l) || a->topo->vertex[u].kind == VERTEX_NIC || (a->hops[0][u] != hops && a->hops[1][u] != hops))
+			int l = a->list[!way][k], u = other_end(a, !way, l);
+			if (!precedes(a, u, l, hops))
 				continue;
-			free = free && !a->carries[!way][l];
-			a->carries[way][l] |= mark;
+			a->carries[way][l] = true;
 			a->on_way[u] = a->hops[1][u] == hops;
 		}
 	}
-	a->serves[way][nic] |= mark;
-	return free;
+}
+
+/* Vertices to which a shortest way has a link that is on a way in the other direction. */
+static void
+bar(struct access *a, int way)
+{
+	for (int i = 0; i < a->n_queue; i++) {
+		int v = a->queue[i] / 2, hops = a->hops[1][v] - 1;
+		if (a->queue[i] % 2 == 0)
+			continue;
+		a->barred[v] = false;
+		for (int k = a->first[!way][v]; k < a->first[!way][v + 1]; k++) {
+			int l = a->list[!way][k], u = other_end(a, !way, l);
+			if (precedes(a, u, l, hops))
+				a->barred[v] |= a->carries[!way][l] || (a->hops[1][u] == hops && a->barred[u]);
+		}
+	}
 }
 
 /* The nearest NICs of a GPU; what is known of those in its reach. */
@@ -122,7 +184,6 @@ use_nearest(struct access *a, int way, int gpu)
 	walk(a, way, gpu);
 	for (int i = 0; i < a->n_queue; i++) {
 		int v = a->queue[i] / 2, hops = hops_to_nic(a, way, v);
-		a->of_job[v] |= a->queue[i] % 2 == 0;
 		if (hops >= 0 && (least < 0 || hops < least))
 			least = hops;
 		if (hops >= 0 && (a->least[way][v] < 0 || hops < a->least[way][v]))
@@ -130,7 +191,8 @@ use_nearest(struct access *a, int way, int gpu)
 	}
 	for (int i = a->n_queue - 1; i >= 0; i--)
 		if (hops_to_nic(a, way, a->queue[i] / 2) == least && least >= 0)
-			follow(a, way, a->queue[i] / 2, true);
+			aim(a, way, a->queue[i] / 2);
+	follow(a, way);
 }
 
 /* NICs that serve nobody and have no nearer GPU than this one. idle: work space. */
@@ -144,15 +206,17 @@ use_idle(struct access *a, int gpu, const bool *served, int *idle)
 			if (!served[a->queue[i] / 2] && hops_to_nic(a, way, a->queue[i] / 2) >= 0)
 				idle[n++] = a->queue[i] / 2;
 		kept = 0;
+		bar(a, way);
 		for (int i = 0; i < n; i++)
-			if (hops_to_nic(a, way, idle[i]) == a->least[way][idle[i]] && follow(a, way, idle[i], false))
+			if (hops_to_nic(a, way, idle[i]) == a->least[way][idle[i]] && (a->hops[0][idle[i]] >= 0 || !a->barred[idle[i]]))
 				idle[kept++] = idle[i];
 		n = kept;
 	}
 	for (int way = OUT; way < N_WAYS && n > 0; way++) {
 		walk(a, way, gpu);
 		for (int i = 0; i < n; i++)
-			follow(a, way, idle[i], true);
+			aim(a, way, idle[i]);
+		follow(a, way);
 	}
 }
 
@@ -163,6 +227,7 @@ new_access(Ctx *ctx, const Topology *topo, unsigned classes, struct access *a)
 		.list = { topo->out, topo->in }, .n_vertices = topo->n_vertices };
 	TRY(TEMP(ctx, a->queue, 2 * (size_t)topo->n_vertices));
 	TRY(TEMP(ctx, a->on_way, topo->n_vertices));
+	TRY(TEMP(ctx, a->barred, topo->n_vertices));
 	TRY(TEMP(ctx, a->of_job, topo->n_vertices));
 	for (int way = OUT; way < N_WAYS; way++) {
 		TRY(TEMP(ctx, a->hops[way], topo->n_vertices));
@@ -206,7 +271,7 @@ place_link(struct access *a, int l, Link *link)
 			*end = place_of(a, way, nic);
 		}
 	}
-	return is_job(a, l);
+	return is_of_class(a, l);
 }
 
 static Status
@@ -288,6 +353,8 @@ topo_access(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned clas
 	TRY(new_access(ctx, topo, classes, &a));
 	TRY(TEMP(ctx, served, topo->n_vertices));
 	TRY(TEMP(ctx, idle, topo->n_vertices));
+	for (int way = OUT; way < N_WAYS; way++)
+		mark_job(&a, way, gpu, n);
 	for (int i = 0; i < n; i++)
 		for (int way = OUT; way < N_WAYS; way++)
 			use_nearest(&a, way, gpu[i]);

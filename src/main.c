@@ -720,6 +720,9 @@ parse_cluster(Ctx *ctx, const Options *opt, ClusterRequest *ask)
 	*ask = (ClusterRequest){ .name = name, .file = slash ? slash + 1 : path, .rails = opt->value[OPT_RAILS] };
 	if (opt->n_files != 1 || strcmp(path, "-") == 0)
 		return fail(ctx, USAGE, "%d topology files: want one, of a server, and not -", opt->n_files);
+	/* Else it would be looked for among those of blinkc. */
+	if (!file_is_there(path))
+		return fail(ctx, IO, "%s: no such file: want the topology file of a server", path);
 	if (!opt->value[OPT_SERVERS])
 		return fail(ctx, USAGE, "--servers: missing: want a whole number, 1 to %d", LIMIT_NODES);
 	TRY(parse_count(ctx, "servers", opt->value[OPT_SERVERS], LIMIT_NODES, &ask->servers));
@@ -728,6 +731,17 @@ parse_cluster(Ctx *ctx, const Options *opt, ClusterRequest *ask)
 	TRY(parse_gb(ctx, "oversubscription", opt->value[OPT_OVERSUBSCRIPTION], "", BYTES_PER_GB / 1000, BYTES_PER_GB * 1000,
 	    &ask->oversubscription));
 	snprintf(name, sizeof name, "%d x %.*s", ask->servers, (int)strcspn(ask->file, "."), ask->file);
+	return OK;
+}
+
+/* The line of --synthetic has words for these. */
+static Status
+check_no_cluster(Ctx *ctx, const Options *opt)
+{
+	static const int cluster[] = { OPT_SERVERS, OPT_NIC_RATE, OPT_RAILS, OPT_LEAF, OPT_OVERSUBSCRIPTION };
+	for (size_t i = 0; i < sizeof cluster / sizeof *cluster; i++)
+		if (opt->value[cluster[i]])
+			return fail(ctx, USAGE, "--synthetic: want none of --servers, --nic-rate, --rails, --leaf and --oversubscription with it");
 	return OK;
 }
 
@@ -742,6 +756,7 @@ topology_file(Ctx *ctx, const Options *opt)
 	Status status = OK;
 	TRY(choose_format(ctx, opt, formats, "json", &format));
 	if (opt->value[OPT_SYNTHETIC]) {
+		TRY(check_no_cluster(ctx, opt));
 		status = input_topology(ctx, opt, &label, &text);
 	} else {
 		TRY(parse_cluster(ctx, opt, &ask));

@@ -184,9 +184,6 @@ servers_link(struct reading *r)
 	for (int i = 0; i < r->n_servers; i++) {
 		at.fabric += r->server[i].copies * r->server[i].n_others;
 		n += r->server[i].topo ? (int64_t)r->server[i].copies * r->server[i].topo->n_links : 0;
-		if (n > LIMIT_LINKS)
-			return doc_fail(r->ctx, r->label, nodes->child[i], LIMIT, "%lld links, one for each direction: want at most %d",
-			    (long long)n, LIMIT_LINKS);
 	}
 	TRY(TEMP(r->ctx, r->grafted, n));
 	for (int i = 0; i < r->n_servers; i++) {

@@ -16,7 +16,7 @@
 	X(KEY_NET, "net", CAPACITY, 0)                                         \
 	X(KEY_LEAF, "leaf", COUNT, LIMIT_NODES)                                \
 	X(KEY_RAILS, "rails", NONE, 0)                                         \
-	X(KEY_OVERSUBSCRIPTION, "oversubscription", CAPACITY, 0)               \
+	X(KEY_OVERSUBSCRIPTION, "oversubscription", RATIO, 0)                  \
 	X(KEY_MULTICAST, "multicast", NONE, 0)                                 \
 	X(KEY_REDUCE, "reduce", NONE, 0)
 
@@ -27,7 +27,7 @@ enum {
 	N_KEYS
 };
 
-enum value { NONE, COUNT, CAPACITY, COUNT_AT };
+enum value { NONE, COUNT, CAPACITY, COUNT_AT, RATIO };
 
 static const struct {
 	const char *name;
@@ -61,6 +61,7 @@ static bool
 parse_value(const char *text, size_t n, int key, struct synthetic *s)
 {
 	const char *at = memchr(text, '@', n);
+	int64_t lo = LIMIT_CAPACITY_MIN, hi = LIMIT_CAPACITY_MAX;
 	switch (keys[key].value) {
 	case NONE:
 		return n == 0;
@@ -71,17 +72,22 @@ parse_value(const char *text, size_t n, int key, struct synthetic *s)
 			return false;
 		n -= (size_t)(at + 1 - text);
 		text = at + 1;
-		/* FALLTHROUGH */
-	default:
-		return n > 0 && n <= LIMIT_NUMBER_BYTES && decimal_parse(text, n, BYTES_PER_GB, &s->capacity[key])
-		    && s->capacity[key] >= LIMIT_CAPACITY_MIN && s->capacity[key] <= LIMIT_CAPACITY_MAX;
+		break;
+	case RATIO:
+		lo = BYTES_PER_GB / 1000;
+		hi = BYTES_PER_GB * 1000;
+		break;
+	case CAPACITY:
+		break;
 	}
+	return n > 0 && n <= LIMIT_NUMBER_BYTES && decimal_parse(text, n, BYTES_PER_GB, &s->capacity[key]) && s->capacity[key] >= lo
+	    && s->capacity[key] <= hi;
 }
 
 static Status
 parse_item(Ctx *ctx, const char *item, size_t n, struct synthetic *s)
 {
-	static const char *const wants[] = { "no value", "a whole number", "a number above 0", "NUMBER@GB/s" };
+	static const char *const wants[] = { "no value", "a whole number", "a number above 0", "NUMBER@GB/s", "0.001 to 1000" };
 	size_t length = strcspn(item, ":");
 	length = length < n ? length : n;
 	for (int k = 0; k < N_KEYS; k++) {
@@ -117,6 +123,8 @@ parse_line(Ctx *ctx, const char *line, struct synthetic *s)
 		return fail(ctx, USAGE, "--synthetic: nic and net: want one of them");
 	if (!s->given[KEY_NIC] && !s->given[KEY_NET] && (s->given[KEY_LEAF] || s->given[KEY_RAILS] || s->given[KEY_OVERSUBSCRIPTION]))
 		return fail(ctx, USAGE, "--synthetic: a network without ports: want nic or net");
+	if (!s->given[KEY_SWITCH] && (s->given[KEY_MULTICAST] || s->given[KEY_REDUCE]))
+		return fail(ctx, USAGE, "--synthetic: switch: missing: want one to multicast or reduce, as switch:300");
 	int64_t servers = s->count[KEY_SERVER], gpus = s->count[KEY_GPU];
 	int64_t links = servers * (gpus * (s->given[KEY_MESH] ? gpus - 1 : 0) + 8 * gpus);
 	if (servers * gpus > LIMIT_RANKS || links > LIMIT_LINKS || (s->given[KEY_NIC] && s->count[KEY_NIC] > gpus))

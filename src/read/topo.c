@@ -299,8 +299,6 @@ count_vertices(struct reading *r, const Doc *nodes)
 		n_gpus += (int64_t)server->copies * server->n_gpus;
 		n_others += (int64_t)server->copies * server->n_others;
 		n_fabric += (int64_t)server->copies * server->n_fabric;
-		if (n_nodes > LIMIT_NODES)
-			return doc_fail(r->ctx, r->label, nodes->child[i], LIMIT, "%lld nodes: want at most %d", (long long)n_nodes, LIMIT_NODES);
 	}
 	TRY(read_children(r, r->root, plural_of_kind(VERTEX_SWITCH), &list));
 	if (n_gpus == 0)
@@ -374,15 +372,36 @@ read_node(struct reading *r, const Doc *object)
 	return OK;
 }
 
+/* Within limits so far? Before the next file is read, for each has a topology of its own in memory. */
+static Status
+check_so_far(struct reading *r, const Doc *at, int64_t n_nodes, int64_t n_vertices, int64_t n_links)
+{
+	if (n_nodes > LIMIT_NODES)
+		return doc_fail(r->ctx, r->label, at, LIMIT, "%lld nodes: want at most %d", (long long)n_nodes, LIMIT_NODES);
+	if (n_vertices > LIMIT_VERTICES)
+		return doc_fail(r->ctx, r->label, at, LIMIT, "%lld GPUs, CPUs, switches and NICs: want at most %d",
+		    (long long)n_vertices, LIMIT_VERTICES);
+	if (n_links > LIMIT_LINKS)
+		return doc_fail(r->ctx, r->label, at, LIMIT, "%lld links, one for each direction: want at most %d", (long long)n_links,
+		    LIMIT_LINKS);
+	return OK;
+}
+
 static Status
 read_servers(struct reading *r, const Doc *nodes)
 {
+	int64_t n_nodes = 0, n_vertices = 0, n_links = 0;
 	r->n_servers = nodes->n;
 	TRY(TEMP(r->ctx, r->server, nodes->n));
 	for (int i = 0; i < nodes->n; i++) {
-		r->server[i].copies = 1;
+		struct server *server = &r->server[i];
+		server->copies = 1;
 		if (doc_get(nodes->child[i], "file"))
-			TRY(server_read(r, nodes->child[i], &r->server[i]));
+			TRY(server_read(r, nodes->child[i], server));
+		n_nodes += (int64_t)server->copies * (server->topo ? server->topo->n_nodes : 1);
+		n_vertices += (int64_t)server->copies * (server->topo ? server->topo->n_vertices : 0);
+		n_links += (int64_t)server->copies * (server->topo ? server->topo->n_links : 0);
+		TRY(check_so_far(r, nodes->child[i], n_nodes, n_vertices, n_links));
 	}
 	return OK;
 }

@@ -44,9 +44,33 @@ done
 for f in topologies/*.xml; do
 	if grep -q '<fabric\|<node [^>]*file=' "$f"; then flat "$f" "$f"; fi
 done
+for seed in $(seq 1 40); do
+	rm -rf "$work/random"
+	f=$(oracle random_cluster "$seed" "$work/random")
+	find "$work/random" -type f | while read -r x; do
+		case $(head -c 1 "$x") in
+		"<") xmllint --noout --nonet --schema schemas/topology.xsd "$x" >"$work/out" 2>&1 ;;
+		*) oracle validate schemas/topology.schema.json "$x" >"$work/out" 2>&1 ;;
+		esac || not_ok "random cluster $seed: $x is not valid: $(head -1 "$work/out")"
+	done
+	# A fabric may find no port left, or have no capacity from anywhere.
+	if canonical "$f" >"$work/out" 2>"$work/err"; then flat "random cluster $seed" "$f"; n_clusters=$((${n_clusters:-0} + 1)); else
+		grep -q 'fabrics\[[01]\]\(.capacity\)\?: \|: fabric\( capacity\)\?: ' "$work/err" || not_ok "random cluster $seed: $(cat "$work/err")"; fi
+done
+if [ "${n_clusters:-0}" -gt 30 ]; then ok "$n_clusters random clusters"; else not_ok "only ${n_clusters:-0} random clusters are right"; fi
 (cd "$work/racks" && canonical - <rack.xml) >"$work/a" 2>&1
 canonical "$work/racks/rack.xml" >"$work/b"
 if cmp -s "$work/a" "$work/b"; then ok "files by reference from standard input"; else not_ok "standard input: $(head -c 200 "$work/a")"; fi
+
+# One file under many names: refused before all are read.
+mkdir "$work/many"
+for i in $(seq 1 30); do ln -s . "$work/many/l$i"; done
+awk 'BEGIN { print "<topology format=\"blink-topology\" version=\"1\" name=\"t\"><node id=\"n\"><gpu id=\"g\"/><switch id=\"w\"/></node>"
+	for (i = 0; i < 120; i++) print "<link from=\"g\" to=\"w\" class=\"pcie\" capacity=\"1\"/>"; print "</topology>" }' >"$work/many/s.xml"
+printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="s.xml" count="4000"/></topology>' >"$work/many/m.xml"
+{ printf '<topology format="blink-topology" version="1" name="t">'; for i in $(seq 1 30); do printf '<node id="a%s" file="l%s/m.xml"/>' "$i" "$i"; done
+	printf '</topology>'; } >"$work/many/top.xml"
+expect_exit "too many servers in many files" 4 bash -c 'ulimit -v 800000; exec "$@"' - "$blinkc" convert "$work/many/top.xml"
 
 # ---- generated ----
 
@@ -60,6 +84,8 @@ done
 expect "a cluster file validates" oracle validate schemas/topology.schema.json "$work/cluster.json" "$work/rows.json"
 expect "so does XML" xmllint --noout --nonet --schema schemas/topology.xsd "$work/racks/rack.xml"
 expect_exit "no number of servers" 2 "$blinkc" topology topologies/dgx1v.xml
+expect_exit "a server's file that is not there" 8 "$blinkc" topology --servers 2 "$work/no/dgx1v.xml"
+expect_exit "servers of a synthetic topology" 2 "$blinkc" topology --synthetic "gpu:2 net:1" --rails
 expect_exit "servers of standard input" 2 "$blinkc" topology --servers 2 -
 expect_exit "a rate that is none" 2 "$blinkc" topology --servers 2 --nic-rate 0 topologies/dgx1v.xml
 expect_exit "a server without a NIC" 3 "$blinkc" topology --servers 2 tests/fuzz/corpus/fuzz_topology/direct.json
@@ -86,7 +112,8 @@ rate 50 --synthetic "gpu:5 ring:40"
 rate 300 --synthetic "gpu:4 switch:300 multicast reduce"
 rate 12 --synthetic "gpu:2 pcie:12"
 for line in "" "server:2" "gpu:0" "gpu:x" "gpu:8 gpu:8" "gpu:8 nic:2@25" "gpu:8 nic:2 pcie:12" "gpu:8 rails" "gpu:8 rails:1 net:25" "gpu:8 colour:1" \
-	"gpu:8 net:25 nic:1@1 pcie:1" "gpu:4 switch:-1" "gpu:8 switch:1e99"; do
+	"gpu:8 net:25 nic:1@1 pcie:1" "gpu:4 switch:-1" "gpu:8 switch:1e99" \
+	"gpu:8 mesh:1 multicast" "gpu:8 net:1 reduce" "gpu:8 net:1 leaf:1 oversubscription:0.0001"; do
 	expect_exit "--synthetic \"$line\"" 2 "$blinkc" --synthetic "$line"
 done
 expect_exit "--synthetic past a limit" 4 "$blinkc" --synthetic "server:4096 gpu:2"
@@ -109,6 +136,25 @@ for seed in $(seq 1 30); do
 	gpus=$(oracle random_servers "$seed" --job)
 	"$blinkc" -q "$work/t.json" -l nvlink,net -g "$gpus" -c allgather -o "$work/s.json" 2>"$work/err" || not_ok "random servers $seed: $(cat "$work/err")"
 	expect "random servers $seed reach their NICs" oracle access "$work/machine.json" "$work/s.json"
+	# No GPU reaches a CPU by NVLink, so qpi is for the ways to NICs only.
+	"$blinkc" -q "$work/t.json" -l nvlink,qpi,net -g "$gpus" -c allgather -o "$work/s.json" 2>"$work/err" || not_ok "random servers $seed: $(cat "$work/err")"
+	expect "random servers $seed reach their NICs over qpi" oracle access "$work/machine.json" "$work/s.json"
+done
+
+# Many NICs, all near or all but one behind another switch.
+for place in p q; do
+	{ echo '<topology format="blink-topology" version="1" name="t"><class name="net" capacity="12.5"/><class name="pcie" capacity="12"/><class name="nvlink" capacity="25"/>'
+		for s in 0 1; do
+			awk -v s=$s -v place=$place 'BEGIN { print "<node id=\"s" s "\"><switch id=\"w" s "\"/><switch id=\"p" s "\"/><switch id=\"q" s "\"/>"
+				for (i = 0; i < 1000; i++) printf "<gpu id=\"s%d/g%d\"/><nic id=\"s%d/n%d\"/>\n", s, i, s, i
+				printf "</node><link from=\"p%d\" to=\"q%d\" class=\"pcie\"/>\n", s, s
+				for (i = 0; i < 1000; i++) {
+					printf "<link from=\"s%d/g%d\" to=\"w%d\" class=\"nvlink\"/><link from=\"s%d/g%d\" to=\"p%d\" class=\"pcie\"/>", s, i, s, s, i, s
+					printf "<link from=\"s%d/n%d\" to=\"%s%d\" class=\"pcie\"/>\n", s, i, i ? place : "p", s
+				} }'
+		done
+		echo '<fabric/></topology>'; } >"$work/t.xml"
+	expect_exit "2000 NICs at $place in seconds" 3 bash -c 'ulimit -t 8; exec "$@"' - "$blinkc" "$work/t.xml" -l nvlink,net -c broadcast -r none
 done
 
 printf '<topology format="blink-topology" version="1" name="t"><class name="nvlink" capacity="25"/><class name="net" capacity="12.5"/>
