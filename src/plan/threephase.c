@@ -11,10 +11,25 @@
  *
  *     local(w) + sum over other servers of min over v of  local(v) + hop(v, w) + hop(w, v)
  *
- * where local(v) is the cheapest arborescence into v over links of its server, and the cheapest one out of it. A broadcast
- * from r has an arborescence of r's server, out of r, of which any rank w sends to the other servers; a path goes over one
- * server, one hop, and the other server. Each server is a topology of its own with a search of its own; what is alike under
- * the symmetry is searched once. */
+ * where local(v) is the cheapest arborescence into v over links of its server, and the cheapest one out of it. A path goes over
+ * one server, one hop, and the other server. Each server is a topology of its own with a search of its own; what is alike under
+ * the symmetry is searched once.
+ *
+ * A broadcast from r has an arborescence of r's server, out of r. Any rank w of it sends to the local roots of the other servers;
+ * or w sends to a local root v of one other server, and v to those of the rest:
+ *
+ *     r's server           other servers         r's server     one other server       the rest
+ *     r -> a -> w ------>  v -> ...              r -> a -> w -> v -> ... ------------> v' -> ...
+ *                 \---->  v' -> ...                             \------------------>  v'' -> ...
+ *
+ * Of n servers, the NICs of the first send everything n - 1 times in the first way, and once in the second: then each other
+ * server passes on a share. rest(v) is what it costs to lead from v to all servers but its own. Other than which of them v has
+ * not to lead to, nothing of it depends on r, so it is found once for each v, or each that is not alike,
+ *
+ *     rest(w)      or      min over w of hop(w, v)  +  local(v)  +  rest(v)  -  what leads from v to r's server
+ *
+ * and a demand takes as many steps as there are pairs of a rank with one of r's server. A reduction is the same against the
+ * arrows. */
 #include "family.h"
 
 #include <string.h>
@@ -25,6 +40,8 @@ enum { UNKNOWN = -1 };
 struct view {
 	int64_t cost[2];	/* of the cheapest arborescence out of it, and into it; UNKNOWN */
 	int *tree[2];		/* its hops, one for each rank of the server */
+	int64_t rest[2];	/* what leads from it to the other servers, or from them to it, as far as it has hops; UNKNOWN */
+	int n_apart[2];		/* servers that it has no hop to, or from */
 	bool walked;
 	int64_t *distance;	/* of shortest paths to the ranks of the server */
 	int *path;
@@ -244,6 +261,7 @@ threephase_price(Cheapest *c, const int64_t *price)
 	}
 	for (int v = 0; v < c->topo->n_ranks; v++) {
 		t->view[v].cost[false] = t->view[v].cost[true] = UNKNOWN;
+		t->view[v].rest[false] = t->view[v].rest[true] = UNKNOWN;
 		t->view[v].walked = false;
 	}
 }
@@ -274,24 +292,30 @@ branch_cost(Cheapest *c, int w, int v, bool out, bool into)
 	return cost;
 }
 
-/* All servers but w's choose their local roots, in t->pick; stops above `most`, if that is not below 0. -1: one of them, *lost, has
- * no hop. */
+/* Server s chooses its local root for w, in t->pick[s]. -1: no rank of it has a hop. */
 static int64_t
-branches_cost(Cheapest *c, int w, bool out, bool into, int64_t most, int *lost)
+server_cost(Cheapest *c, int w, int s, bool out, bool into)
+{
+	struct threephase *t = c->family;
+	int64_t least = -1;
+	for (int i = 0; i < ranks_of(t, s); i++) {
+		int64_t cost = branch_cost(c, w, t->piece[s].rank[i], out, into);
+		if (cost < 0 || (least >= 0 && cost >= least))
+			continue;
+		least = cost;
+		t->pick[s] = t->piece[s].rank[i];
+	}
+	return least;
+}
+
+/* All servers but w's choose; stops above `most`, if that is not below 0. -1: one of them, *lost, has no hop. */
+static int64_t
+branches_cost(Cheapest *c, int w, int64_t most, int *lost)
 {
 	struct threephase *t = c->family;
 	int64_t sum = 0;
 	for (int s = 0; s < t->n_servers && (most < 0 || sum < most); s++) {
-		int64_t least = -1;
-		if (s == t->server[w])
-			continue;
-		for (int i = 0; i < ranks_of(t, s); i++) {
-			int64_t cost = branch_cost(c, w, t->piece[s].rank[i], out, into);
-			if (cost < 0 || (least >= 0 && cost >= least))
-				continue;
-			least = cost;
-			t->pick[s] = t->piece[s].rank[i];
-		}
+		int64_t least = s == t->server[w] ? 0 : server_cost(c, w, s, true, true);
 		if (least < 0) {
 			*lost = s;
 			return -1;
@@ -314,16 +338,19 @@ put_local(Cheapest *c, int v, bool into, int *hop)
 }
 
 static void
+put_branch(Cheapest *c, int w, int v, bool into, int *hop)
+{
+	put_local(c, v, into, hop);
+	hop[v] = into ? search_cheapest_hop(&c->search, v, w) : search_cheapest_hop(&c->search, w, v);
+}
+
+static void
 put_branches(Cheapest *c, int w, bool into, int *hop)
 {
 	struct threephase *t = c->family;
-	for (int s = 0; s < t->n_servers; s++) {
-		int v = t->best[s];
-		if (s == t->server[w])
-			continue;
-		put_local(c, v, into, hop);
-		hop[v] = into ? search_cheapest_hop(&c->search, v, w) : search_cheapest_hop(&c->search, w, v);
-	}
+	for (int s = 0; s < t->n_servers; s++)
+		if (s != t->server[w])
+			put_branch(c, w, t->best[s], into, hop);
 }
 
 static Status
@@ -336,30 +363,107 @@ no_tree(const Cheapest *c, int w, int lost)
 	    topo->node[own->vertex[0].node]);
 }
 
-/* w: the rank that sends to the other servers, or takes what they send. Of those that cost the same, r itself. */
+/* ---- from one rank, or to one ---- */
+
+/* The view of what is alike. */
+static const struct view *
+rest_view(Cheapest *c, int v, bool into)
+{
+	struct threephase *t = c->family;
+	struct view *view = &t->view[t->alike[v]];
+	if (view->rest[into] != UNKNOWN)
+		return view;
+	view->rest[into] = view->n_apart[into] = 0;
+	for (int s = 0; s < t->n_servers; s++) {
+		int64_t cost = s == t->server[t->alike[v]] ? 0 : server_cost(c, t->alike[v], s, !into, into);
+		view->rest[into] += cost < 0 ? 0 : cost;
+		view->n_apart[into] += cost < 0;
+	}
+	return view;
+}
+
+/* v leads to all servers but its own and the first. -1: it has no hop to one of them. */
+static int64_t
+relay_cost(Cheapest *c, int v, int first, bool into)
+{
+	const struct view *view = rest_view(c, v, into);
+	int64_t back = view->n_apart[into] > 1 ? -1 : server_cost(c, v, first, !into, into);
+	if (view->n_apart[into] > (back < 0))
+		return -1;
+	return view->rest[into] - (back < 0 ? 0 : back);
+}
+
+/* How the first server, r's, leads on: one of its ranks, w, to all others, or to v, which leads to the rest (-1: none). */
+struct way {
+	int w, v;
+	int64_t cost;		/* -1: none yet */
+};
+
+static void
+better_way(struct way *best, int w, int v, int64_t cost)
+{
+	if (best->cost < 0 || cost < best->cost)
+		*best = (struct way){ w, v, cost };
+}
+
+static void
+try_relay(Cheapest *c, int r, int v, bool into, struct way *best)
+{
+	struct threephase *t = c->family;
+	const struct piece *first = &t->piece[t->server[r]];
+	int64_t rest = relay_cost(c, v, t->server[r], into);
+	for (int i = -1; i < first->topo.n_ranks && rest >= 0; i++) {
+		int w = i < 0 ? r : first->rank[i];
+		int64_t branch = branch_cost(c, w, v, !into, into);
+		if (branch >= 0)
+			better_way(best, w, v, rest + branch);
+	}
+}
+
+/* Of those that cost the same, r itself sends to all. */
+static struct way
+cheapest_way(Cheapest *c, int r, bool into)
+{
+	struct threephase *t = c->family;
+	const struct piece *first = &t->piece[t->server[r]];
+	struct way best = { .cost = -1 };
+	for (int i = -1; i < first->topo.n_ranks; i++) {
+		int w = i < 0 ? r : first->rank[i];
+		const struct view *view = rest_view(c, w, into);
+		if (view->n_apart[into] == 0)
+			better_way(&best, w, -1, view->rest[into]);
+	}
+	/* Of two servers the other one has no rest to lead to. */
+	for (int v = 0; v < c->topo->n_ranks && t->n_servers > 2; v++)
+		if (t->server[v] != t->server[r])
+			try_relay(c, r, v, into, &best);
+	return best;
+}
+
 static Status
 spread(Cheapest *c, int r, bool into, int64_t *cost)
 {
 	struct threephase *t = c->family;
-	const struct piece *piece = &t->piece[t->server[r]];
-	int64_t least = -1;
-	int lost = 0, root = r;
-	for (int i = -1; i < piece->topo.n_ranks; i++) {
-		int w = i < 0 ? r : piece->rank[i];
-		int64_t sum = branches_cost(c, w, !into, into, least, &lost);
-		if (sum < 0 || (least >= 0 && sum >= least))
-			continue;
-		least = sum;
-		root = w;
-		memcpy(t->best, t->pick, (size_t)t->n_servers * sizeof *t->best);
-	}
-	if (least < 0)
-		return no_tree(c, r, lost);
+	struct way way = cheapest_way(c, r, into);
+	int hub = way.v < 0 ? way.w : way.v;
+	if (way.cost < 0)
+		return fail(c->ctx, INFEASIBLE, "%s: %s: %s %s: no GPU of %s, or one hop from it, has hops %s all other servers: want one",
+		    c->topo->name, algorithm_trees(ALGORITHM_THREEPHASE), into ? "to" : "from", c->topo->vertex[r].id,
+		    c->topo->node[c->topo->vertex[r].node], into ? "from" : "to");
 	put_local(c, r, into, c->there);
-	put_branches(c, root, into, c->there);
-	*cost = least + local_cost(c, r, into);
+	if (way.v >= 0)
+		put_branch(c, way.w, way.v, into, c->there);
+	for (int s = 0; s < t->n_servers; s++) {
+		if (s == t->server[r] || s == t->server[hub])
+			continue;
+		server_cost(c, hub, s, !into, into);
+		put_branch(c, hub, t->pick[s], into, c->there);
+	}
+	*cost = way.cost + local_cost(c, r, into);
 	return OK;
 }
+
+/* ---- from all ranks to all ---- */
 
 static Status
 both(Cheapest *c, int64_t *cost)
@@ -372,7 +476,7 @@ both(Cheapest *c, int64_t *cost)
 		int64_t own = local_cost(c, w, true) + local_cost(c, w, false);
 		if (least >= 0 && own >= least)
 			continue;
-		int64_t sum = branches_cost(c, w, true, true, least < 0 ? -1 : least - own, &lost);
+		int64_t sum = branches_cost(c, w, least < 0 ? -1 : least - own, &lost);
 		if (sum < 0 || (least >= 0 && own + sum >= least))
 			continue;
 		least = own + sum;

@@ -87,31 +87,38 @@ def onehop_shape(m, kind, root, down, up):
         need(not relay or at_root == 1, "the root and another rank have stars")
 
 
-def cross_ends(m, edges, inward):
-    """{server: its rank that an edge between servers leads to (inward: comes from)}, and the ranks at the other ends."""
-    ends, near = {}, set()
+def cross_edges(m, edges, inward):
+    """{server: (near, far)} of edges between servers, which lead to far, of that server (inward: come from it)."""
+    found = {}
     for src, dst, links in edges:
         if m.node[src] == m.node[dst]:
             need(m.is_local(links), f"edge {src} to {dst} leaves its server")
             continue
-        far = src if inward else dst
-        need(m.node[far] not in ends, f"two edges between servers for {m.node[far]}")
-        ends[m.node[far]] = far
-        near.add(dst if inward else src)
-    return ends, near
+        near, far = (dst, src) if inward else (src, dst)
+        need(m.node[far] not in found, f"two edges between servers for {m.node[far]}")
+        found[m.node[far]] = near, far
+    return found
+
+
+def star_or_relay(m, root, found):
+    """One rank of the root's server deals with all others; or with one rank, and that one with the rest."""
+    home = {near for near, _ in found.values() if m.node[near] == m.node[root]}
+    need(len(home) == 1, f"{len(home)} ranks of the root's server deal with other servers")
+    first = [far for near, far in found.values() if near in home]
+    others = {near for near, _ in found.values() if near not in home}
+    need(not others or (len(first) == 1 and others == set(first)), "a server that two others are between")
 
 
 def threephase_shape(m, kind, root, down, up):
-    there, above = cross_ends(m, down, False)
-    back, below = cross_ends(m, up, True)
+    there, back = cross_edges(m, down, False), cross_edges(m, up, True)
     if kind == CARRY:
         need(len(there) + len(back) <= 1, "a path between three servers")
     elif kind == BOTH:
-        need(above <= {root} and below <= {root}, "an edge between servers that the root has no part in")
+        ends = list(there.values()) + list(back.values())
+        need(all(near == root for near, _ in ends), "an edge between servers that the root has no part in")
         need(there == back, "a server with two local roots")
-    else:
-        ends = above | below
-        need(len(ends) <= 1 and all(m.node[r] == m.node[root] for r in ends), "several ranks, or one of another server, deal with other servers")
+    elif len(m.servers) > 1:
+        star_or_relay(m, root, there if kind == SPREAD else back)
 
 
 SHAPES = {"onehop": onehop_shape, "threephase": threephase_shape}
@@ -168,6 +175,12 @@ def paths(a, b, ranks, hops):
                 yield ((a, v),) + rest
 
 
+def stars_of_servers(m, w, without, hops, out):
+    """A hop from w to one rank of each server but some, with the arborescences of that rank."""
+    rest = [[((w, v),) + tree for v in m.members(s) if (w, v) in hops for tree in out[v]] for s in m.servers if s not in without]
+    return [sum(choice, ()) for choice in product(*rest)]
+
+
 def threephase_trees(m, kind, a, b, hops, local):
     if kind == COLLECT:
         flip = threephase_trees(m, SPREAD, b, None, {(v, u) for u, v in hops}, {(v, u) for u, v in local})
@@ -183,11 +196,14 @@ def threephase_trees(m, kind, a, b, hops, local):
             for r in range(m.n)}
     made = []
     if kind == SPREAD:
-        for own in out[a]:
-            for w in m.members(m.node[a]):
-                rest = [[((w, v),) + tree for v in m.members(s) if (w, v) in hops for tree in out[v]]
-                        for s in m.servers if s != m.node[a]]
-                made += [own + sum(choice, ()) for choice in product(*rest)]
+        # Ways to lead on from the root's server: by one of its ranks w, or by w and a rank v of another server.
+        home, ways = m.node[a], []
+        for w in m.members(home):
+            ways += stars_of_servers(m, w, [home], hops, out)
+            for v in range(m.n):
+                if m.node[v] != home and (w, v) in hops:
+                    ways += [((w, v),) + own + rest for own in out[v] for rest in stars_of_servers(m, v, [home, m.node[v]], hops, out)]
+        made = [own + way for own in out[a] for way in ways]
         return made
     for w in range(m.n):
         rest = [[((w, v), (v, w)) + down + up for v in m.members(s) if (w, v) in hops and (v, w) in hops
