@@ -239,10 +239,12 @@ root_of(int *parent, int v)
 	return v;
 }
 
-/* Do links of one class connect the chosen GPUs of each server, whatever their direction? part, first: work space. */
+/* Do links of one class connect the chosen GPUs of each server, whatever their direction? split: of each server, that they do not.
+ * part, first: work space. */
 static bool
-connects_servers(const Topology *topo, const bool *chosen, const int *gpu, int n, LinkClass class, int *part, int *first)
+connects_servers(const Topology *topo, const bool *chosen, const int *gpu, int n, LinkClass class, bool *split, int *part, int *first)
 {
+	bool any = false;
 	for (int v = 0; v < topo->n_vertices; v++)
 		part[v] = v;
 	for (int l = 0; l < topo->n_links; l++) {
@@ -252,13 +254,75 @@ connects_servers(const Topology *topo, const bool *chosen, const int *gpu, int n
 			part[root_of(part, link->from)] = root_of(part, link->to);
 	}
 	memset(first, -1, (size_t)topo->n_nodes * sizeof *first);
+	memset(split, 0, (size_t)topo->n_nodes * sizeof *split);
 	for (int i = 0; i < n; i++) {
 		int *other = &first[topo->vertex[gpu[i]].node];
 		if (*other >= 0 && root_of(part, *other) != root_of(part, gpu[i]))
-			return false;
+			any = split[topo->vertex[gpu[i]].node] = true;
 		*other = gpu[i];
 	}
-	return true;
+	return !any;
+}
+
+struct choice {
+	const Topology *topo;
+	const int *gpu;
+	int n;
+	bool *chosen, *split;	/* GPUs of the job; servers */
+	int *part, *first;	/* work space */
+};
+
+/* With the way to the network, if net is one of `classes`. */
+static Status
+connects_all(Ctx *ctx, const struct choice *c, unsigned classes, bool *out)
+{
+	const Topology *reach;
+	bool *seen;
+	int *queue;
+	TRY(topo_access(ctx, c->topo, c->gpu, c->n, classes, &reach));
+	TRY(TEMP(ctx, seen, reach->n_vertices));
+	TRY(TEMP(ctx, queue, reach->n_vertices));
+	*out = connects(reach, c->chosen, c->gpu[0], c->n, reach == c->topo ? classes : ~0u, queue, seen);
+	return OK;
+}
+
+/* Servers that are not alike: of each with several GPUs of the job the fastest class that connects them, and net. 0: one has none, or
+ * all have one GPU. */
+static Status
+classes_of_servers(Ctx *ctx, const struct choice *c, unsigned *out)
+{
+	const Topology *topo = c->topo;
+	int64_t *fastest, *best;
+	int *n_gpus, *class;
+	TRY(TEMP(ctx, fastest, (size_t)topo->n_nodes * N_LINK_CLASSES));
+	TRY(TEMP(ctx, best, topo->n_nodes));
+	TRY(TEMP(ctx, n_gpus, topo->n_nodes));
+	TRY(TEMP(ctx, class, topo->n_nodes));
+	for (int l = 0; l < topo->n_links; l++) {
+		const Link *link = &topo->link[l];
+		int node = topo->vertex[link->from].node;
+		if (node >= 0 && link->capacity > fastest[node * N_LINK_CLASSES + (int)link->class])
+			fastest[node * N_LINK_CLASSES + (int)link->class] = link->capacity;
+	}
+	for (int k = 0; k < N_LINK_CLASSES; k++) {
+		if (k == LINK_NET)
+			continue;
+		connects_servers(topo, c->chosen, c->gpu, c->n, (LinkClass)k, c->split, c->part, c->first);
+		for (int s = 0; s < topo->n_nodes; s++) {
+			if (c->split[s] || fastest[s * N_LINK_CLASSES + k] <= best[s])
+				continue;
+			best[s] = fastest[s * N_LINK_CLASSES + k];
+			class[s] = k;
+		}
+	}
+	for (int i = 0; i < c->n; i++)
+		n_gpus[topo->vertex[c->gpu[i]].node]++;
+	*out = 1u << LINK_NET;
+	for (int s = 0; s < topo->n_nodes && *out; s++)
+		if (n_gpus[s] > 1)
+			*out = best[s] ? *out | 1u << class[s] : 0;
+	*out = *out == 1u << LINK_NET ? 0 : *out;
+	return OK;
 }
 
 Status
@@ -266,36 +330,40 @@ topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsi
 {
 	int64_t fastest[N_LINK_CLASSES] = { 0 };
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	bool *chosen, *seen;
-	int *queue, *part, *first;
-	TRY(TEMP(ctx, chosen, topo->n_vertices));
-	TRY(TEMP(ctx, part, topo->n_vertices));
-	TRY(TEMP(ctx, first, topo->n_nodes));
+	struct choice c = { .topo = topo, .gpu = gpu, .n = n };
+	unsigned best = 0, all = 0;
+	bool connected;
+	TRY(TEMP(ctx, c.chosen, topo->n_vertices));
+	TRY(TEMP(ctx, c.split, topo->n_nodes));
+	TRY(TEMP(ctx, c.part, topo->n_vertices));
+	TRY(TEMP(ctx, c.first, topo->n_nodes));
 	for (int i = 0; i < n; i++)
-		chosen[gpu[i]] = true;
+		c.chosen[gpu[i]] = true;
 	for (int l = 0; l < topo->n_links; l++)
 		if (topo->link[l].capacity > fastest[topo->link[l].class])
 			fastest[topo->link[l].class] = topo->link[l].capacity;
-	unsigned best = 0, all = 0;
-	for (int c = 0; c < N_LINK_CLASSES; c++)
-		all |= fastest[c] ? 1u << c : 0;
+	for (int k = 0; k < N_LINK_CLASSES; k++)
+		all |= fastest[k] ? 1u << k : 0;
 	/* The network joins what connects each server; by itself, or within a server, it would leave faster links unused. */
 	for (int with_net = 0; with_net < 2 && !best; with_net++) {
 		int64_t best_capacity = 0;
-		for (int c = 0; c < N_LINK_CLASSES; c++) {
-			unsigned classes = 1u << c | (with_net ? 1u << LINK_NET : 0);
-			const Topology *reach;
-			if (c == LINK_NET || fastest[c] <= best_capacity
-			    || !connects_servers(topo, chosen, gpu, n, (LinkClass)c, part, first))
+		for (int k = 0; k < N_LINK_CLASSES; k++) {
+			unsigned classes = 1u << k | (with_net ? 1u << LINK_NET : 0);
+			if (k == LINK_NET || fastest[k] <= best_capacity
+			    || !connects_servers(topo, c.chosen, gpu, n, (LinkClass)k, c.split, c.part, c.first))
 				continue;
-			TRY(topo_access(ctx, topo, gpu, n, classes, &reach));
-			TRY(TEMP(ctx, seen, reach->n_vertices));
-			TRY(TEMP(ctx, queue, reach->n_vertices));
-			if (connects(reach, chosen, gpu[0], n, reach == topo ? classes : ~0u, queue, seen)) {
+			TRY(connects_all(ctx, &c, classes, &connected));
+			if (connected) {
 				best = classes;
-				best_capacity = fastest[c];
+				best_capacity = fastest[k];
 			}
 		}
+	}
+	if (!best) {
+		TRY(classes_of_servers(ctx, &c, &best));
+		if (best)
+			TRY(connects_all(ctx, &c, best, &connected));
+		best = best && connected ? best : 0;
 	}
 	arena_release(&ctx->scratch, mark);
 	*out = best ? best : all;

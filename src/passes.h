@@ -82,7 +82,8 @@ Status topo_access(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsign
 Status topo_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, Topology **out);
 
 /* Link classes to use for these GPUs, as a bit set: the fastest class that connects them by itself; else the fastest that
- * connects those of each server, and all together with the network and the way to it; else all. */
+ * connects those of each server, and all together with the network and the way to it; else the fastest of each server, and net, if they
+ * connect all; else all. */
 Status topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned *out);
 
 /* ---- symmetry.c ---------------------------------------------------------------------------------------- */

@@ -8,7 +8,8 @@ const char *const dictionary[] = { "blink-topology", "format", "version", "name"
 	"switches", "links", "gpus", "cpus", "nics", "id", "from", "to", "class", "count", "capacity", "latency", "duplex",
 	"full", "simplex", "nvlink", "xgmi", "c2c", "pcie", "qpi", "net", "gpu0", "gpu1", "gpu2", "n0", "sw0", "<gpu", "/>",
 	"<link", "<node>", "</node>", "<class", "<switch", "</topology>", "<topology", "<!DOCTYPE x>", "<![CDATA[", "]]>",
-	"<peer_access", "peer_accesses", "time",
+	"<peer_access", "peer_accesses", "time", "<fabric", "fabrics", "file", "dgx1v.xml", "pcie-8gpu.xml", "ports", "rails", "servers",
+	"oversubscription", "multicast", "reduce",
 	"<!--", "-->", "<?xml", "&lt;", "&#10;", "&#0;", "&bad;", "xmlns=\"x\"", "null", "true", "[]", "{}", "[", "{", "\"",
 	"\\u0000", "\\u000a", "\\ud800", "\\ud83d\\ude00", "\xef\xbb\xbf", "\xc3\xa9", "\xe2\x80\xa8", "\xef\xbf\xbe",
 	"\xff", ",", ":", NULL };

@@ -83,6 +83,21 @@ for options in "" "--nic-rate 25" "--rails" "--rails --oversubscription 2" "--le
 done
 expect "a cluster file validates" oracle validate schemas/topology.schema.json "$work/cluster.json" "$work/rows.json"
 expect "so does XML" xmllint --noout --nonet --schema schemas/topology.xsd "$work/racks/rack.xml"
+# Names of files: the schemas refuse what blinkc does.
+for name in . .. a/. ../a a//b /a a/ "a b"; do
+	printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="%s"/></topology>' "$name" >"$work/t.xml"
+	printf '{"format":"blink-topology","version":1,"name":"t","nodes":[{"id":"s","file":"%s"}]}' "$name" >"$work/t.json"
+	if xmllint --noout --nonet --schema schemas/topology.xsd "$work/t.xml" >/dev/null 2>&1 ||
+		oracle validate schemas/topology.schema.json "$work/t.json" >/dev/null || ! "$blinkc" convert "$work/t.xml" 2>&1 | grep -q "want the name"; then
+		not_ok "file name '$name' is valid"
+	else
+		ok "file name '$name' is refused"
+	fi
+done
+for name in .a ..a ... a/...b a..; do
+	printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="%s"/></topology>' "$name" >"$work/t.xml"
+	expect "file name '$name' is valid" xmllint --noout --nonet --schema schemas/topology.xsd "$work/t.xml"
+done
 expect_exit "no number of servers" 2 "$blinkc" topology topologies/dgx1v.xml
 expect_exit "a server's file that is not there" 8 "$blinkc" topology --servers 2 "$work/no/dgx1v.xml"
 expect_exit "servers of a synthetic topology" 2 "$blinkc" topology --synthetic "gpu:2 net:1" --rails
@@ -156,6 +171,24 @@ for place in p q; do
 		echo '<fabric/></topology>'; } >"$work/t.xml"
 	expect_exit "2000 NICs at $place in seconds" 3 bash -c 'ulimit -t 8; exec "$@"' - "$blinkc" "$work/t.xml" -l nvlink,net -c broadcast -r none
 done
+
+# classes WANT FILES: servers of these files, and which classes are used by default
+classes() {
+	local want=$1 n=0 got
+	shift
+	{ printf '<topology format="blink-topology" version="1" name="mixed">'
+		for f in "$@"; do printf '<node id="n%s" file="%s"/>' $n "$f"; n=$((n + 1)); done
+		printf '<fabric capacity="12.5"/></topology>'; } >"$work/t.xml"
+	"$blinkc" -q "$work/t.xml" -c broadcast -o "$work/s.json" || not_ok "$*: exit $?"
+	got=$("$python" -c 'import json, sys; print(*json.load(open(sys.argv[1]))["generator"]["options"]["links"], sep=",")' "$work/s.json")
+	if [ "$got" = "$want" ]; then ok "$*: $want"; else not_ok "$*: $got, want $want"; fi
+}
+classes nvlink,net dgx1v.xml dgx1p.xml
+classes nvlink,xgmi,net dgx1v.xml mi300x.xml
+"$blinkc" convert "$work/t.xml" -o "$work/machine.json"
+expect "servers of two kinds reach their NICs" oracle access "$work/machine.json" "$work/s.json"
+classes nvlink,xgmi,net dgx-a100.xml dgx1v.xml mi300x.xml
+classes nvlink,pcie,qpi,net dgx1v.xml pcie-8gpu.xml
 
 printf '<topology format="blink-topology" version="1" name="t"><class name="nvlink" capacity="25"/><class name="net" capacity="12.5"/>
 <node id="a"><gpu id="g0"/><gpu id="g1"/><nic id="n0"/></node><node id="b"><gpu id="g2"/></node><switch id="ib"/>
