@@ -119,6 +119,23 @@ cat >"$work/apart.json" <<'TOPOLOGY'
 TOPOLOGY
 expect_exit "a server without links" 5 "$blinkc" -a threephase "$work/apart.json"
 expect "a server without links: which ranks" grep -qF "apart: three-phase trees: no path from a0 to a1 over links of A: want ranks of one server that its own links connect" "$work/err"
+# Of such servers some collectives have trees: paths need none of its links, and a broadcast only those out of a local root.
+cat >"$work/oneway.json" <<'TOPOLOGY'
+{ "format": "blink-topology", "version": 1, "name": "oneway",
+  "nodes": [ { "id": "A", "gpus": [ { "id": "a0" }, { "id": "a1" } ] }, { "id": "B", "gpus": [ { "id": "b" } ] } ],
+  "switches": [ { "id": "net" } ],
+  "links": [ { "from": "a0", "to": "a1", "class": "nvlink", "capacity": 5, "duplex": "simplex" },
+             { "from": "a0", "to": "net", "class": "net", "capacity": 2 }, { "from": "a1", "to": "net", "class": "net", "capacity": 4 },
+             { "from": "b", "to": "net", "class": "net", "capacity": 3 } ] }
+TOPOLOGY
+for case in apart:scatter:1.5 apart:gather:1.5 oneway:broadcast:2 oneway:reduce:3 oneway:scatter:4.5 oneway:gather:4.5; do
+	IFS=: read -r name c want <<<"$case"
+	plan "servers that links do not connect: $name, $c" "$work/$name.json" "$want" -l all -c "$c" -r b
+	expect "servers that links do not connect: $name, $c: the best of all trees" oracle families "$work/$name.json" "$work/s.json"
+done
+expect_exit "a server with a link one way, allreduce" 5 "$blinkc" -l all -a threephase "$work/oneway.json"
+expect "a server with a link one way: which ranks" grep -qF "oneway: three-phase trees: no path from a1 to a0 over links of A: want" "$work/err"
+expect_exit "a server with a link one way, broadcast from its end" 5 "$blinkc" -l all -a threephase "$work/oneway.json" -c broadcast -r a1
 chain() {	# SERVER...
 	"$python" -B - "$@" <<'PY'
 import json, sys
