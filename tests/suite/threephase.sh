@@ -158,6 +158,26 @@ expect "three hops to the last server: from which" grep -qF "chain: three-phase 
 expect_exit "a chain of four servers, reduce to its end" 5 "$blinkc" -a threephase "$work/chain.json" -c reduce -r d
 expect "three hops from the first server: to which" grep -qF "chain: three-phase trees: to d: no GPU of D, or one hop from it, has hops from all other servers: want one" "$work/err"
 
+# The test of shapes finds that data of a chain passes three servers, and of a mesh two relays.
+"$blinkc" -q -c broadcast "$work/chain.json" -o "$work/any.json" && sed -i 's/"algorithm": "trees"/"algorithm": "threephase"/' "$work/any.json"
+refused() {	# NAME SCHEDULE WHY
+	if oracle families --shape "$work/chain.json" "$2" >"$work/out" 2>&1 || ! grep -qF "WRONG: trees[0]: $3" "$work/out"; then
+		not_ok "not three phases: $1: $(tail -1 "$work/out")"
+	else
+		ok "not three phases: $1"
+	fi
+}
+refused "three servers in a row" "$work/any.json" "a server that two others are between"
+"$python" -B - "$work/any.json" "$work/two.json" <<'PY'
+import json, sys
+s = json.load(open(sys.argv[1]))
+s["topology"]["links"] = [{"from": u, "to": v, "class": "net", "capacity": 10, "latency": 0} for u in range(4) for v in range(4) if u != v]
+at = {(link["from"], link["to"]): i for i, link in enumerate(s["topology"]["links"])}
+s["trees"] = [{"segment": ["0/1", "1/1"], "root": 0, "down": [[u, v, [at[u, v]]] for u, v in ((0, 1), (0, 2), (2, 3))]}]
+json.dump(s, open(sys.argv[2], "w"))
+PY
+refused "a server leads to two others, and one of them on" "$work/two.json" "a server that two others are between"
+
 # A ring through all GPUs of all servers can be shifted by one, which takes no server to a server.
 "$python" -B - >"$work/ring.json" <<'PY'
 import json
