@@ -34,16 +34,16 @@
 
 #include <string.h>
 
-enum { UNKNOWN = -1 };
+enum { UNKNOWN = -2 };
 
 /* What a rank's server looks like from it under the prices at hand; found when it is asked for. Hops are those of the piece. */
 struct view {
-	int64_t cost[2];	/* of the cheapest arborescence out of it, and into it; UNKNOWN */
+	int64_t cost[2];	/* of the cheapest arborescence out of it, and into it; -1: none; UNKNOWN */
 	int *tree[2];		/* its hops, one for each rank of the server */
 	int64_t rest[2];	/* what leads from it to the other servers, or from them to it, as far as it has hops; UNKNOWN */
 	int n_apart[2];		/* servers that it has no hop to, or from */
 	bool walked;
-	int64_t *distance;	/* of shortest paths to the ranks of the server */
+	int64_t *distance;	/* of shortest paths to the ranks of the server; -1: none */
 	int *path;
 };
 
@@ -199,16 +199,16 @@ lost_rank(struct piece *piece, bool into, int *hops)
 	return -1;
 }
 
-/* The ranks of each server reach each other over its links: prices are all alike here. */
+/* Where there is no tree: do the ranks of each server reach each other over its links? If not, that may be why. */
 static Status
-check_pieces(Cheapest *c, const struct threephase *t)
+check_pieces(Cheapest *c)
 {
+	const struct threephase *t = c->family;
 	int *hops;
 	TRY(TEMP(c->ctx, hops, c->topo->n_ranks));
 	for (int i = 0; i < 2 * t->n_servers; i++) {
 		struct piece *piece = &t->piece[i / 2];
 		const Vertex *vertex = piece->topo.vertex;
-		search_price(&piece->search, t->price);
 		int lost = lost_rank(piece, i % 2, hops), from = i % 2 ? lost : 0, to = i % 2 ? 0 : lost;
 		if (lost >= 0)
 			return fail(c->ctx, INFEASIBLE, "%s: %s: no path from %s to %s over links of %s: want ranks of one server that its own "
@@ -276,23 +276,24 @@ cross_cost(const Cheapest *c, int src, int dst)
 }
 
 /* What it takes to lead from w to v and on to the ranks of v's server (into: from them to v and on to w; both: either). -1: v and
- * w have no hop. */
+ * w have no hop, or there is no way between v and a rank of its server. */
 static int64_t
 branch_cost(Cheapest *c, int w, int v, bool out, bool into)
 {
-	int64_t cost = 0, hop;
+	int64_t cost = 0, hop, local;
 	for (int way = 0; way < 2; way++) {
 		if (way ? !into : !out)
 			continue;
 		hop = way ? cross_cost(c, v, w) : cross_cost(c, w, v);
-		if (hop < 0)
+		local = hop < 0 ? -1 : local_cost(c, v, way);
+		if (local < 0)
 			return -1;
-		cost += hop + local_cost(c, v, way);
+		cost += hop + local;
 	}
 	return cost;
 }
 
-/* Server s chooses its local root for w, in t->pick[s]. -1: no rank of it has a hop. */
+/* Server s chooses its local root for w, in t->pick[s]. -1: no rank of it can. */
 static int64_t
 server_cost(Cheapest *c, int w, int s, bool out, bool into)
 {
@@ -308,7 +309,7 @@ server_cost(Cheapest *c, int w, int s, bool out, bool into)
 	return least;
 }
 
-/* All servers but w's choose; stops above `most`, if that is not below 0. -1: one of them, *lost, has no hop. */
+/* All servers but w's choose; stops above `most`, if that is not below 0. -1: one of them, *lost, has none. */
 static int64_t
 branches_cost(Cheapest *c, int w, int64_t most, int *lost)
 {
@@ -354,10 +355,11 @@ put_branches(Cheapest *c, int w, bool into, int *hop)
 }
 
 static Status
-no_tree(const Cheapest *c, int w, int lost)
+no_tree(Cheapest *c, int w, int lost)
 {
 	const struct threephase *t = c->family;
 	const Topology *topo = c->topo, *own = &t->piece[lost].topo;
+	TRY(check_pieces(c));
 	return fail(c->ctx, INFEASIBLE, "%s: %s: no hop between %s of %s and any GPU of %s: want servers that are one hop apart",
 	    topo->name, algorithm_trees(ALGORITHM_THREEPHASE), topo->vertex[w].id, topo->node[topo->vertex[w].node],
 	    topo->node[own->vertex[0].node]);
@@ -446,10 +448,12 @@ spread(Cheapest *c, int r, bool into, int64_t *cost)
 	struct threephase *t = c->family;
 	struct way way = cheapest_way(c, r, into);
 	int hub = way.v < 0 ? way.w : way.v;
-	if (way.cost < 0)
+	if (way.cost < 0 || local_cost(c, r, into) < 0) {
+		TRY(check_pieces(c));
 		return fail(c->ctx, INFEASIBLE, "%s: %s: %s %s: no GPU of %s, or one hop from it, has hops %s all other servers: want one",
 		    c->topo->name, algorithm_trees(ALGORITHM_THREEPHASE), into ? "to" : "from", c->topo->vertex[r].id,
 		    c->topo->node[c->topo->vertex[r].node], into ? "from" : "to");
+	}
 	put_local(c, r, into, c->there);
 	if (way.v >= 0)
 		put_branch(c, way.w, way.v, into, c->there);
@@ -473,8 +477,8 @@ both(Cheapest *c, int64_t *cost)
 	int lost = 0;
 	for (int i = 0; i < c->n_roots; i++) {
 		int w = c->roots ? c->roots[i] : i;
-		int64_t own = local_cost(c, w, true) + local_cost(c, w, false);
-		if (least >= 0 && own >= least)
+		int64_t up = local_cost(c, w, true), down = local_cost(c, w, false), own = up + down;
+		if (up < 0 || down < 0 || (least >= 0 && own >= least))
 			continue;
 		int64_t sum = branches_cost(c, w, least < 0 ? -1 : least - own, &lost);
 		if (sum < 0 || (least >= 0 && own + sum >= least))
@@ -514,15 +518,16 @@ carry(Cheapest *c, int from, int to, int64_t *cost)
 	int64_t least = -1;
 	int leave = from, enter = to;
 	if (near == far) {
-		put_path(c, from, to);
 		*cost = walked_view(c, from)->distance[t->place[to]];
+		TRY(*cost < 0 ? check_pieces(c) : OK);
+		put_path(c, from, to);
 		return OK;
 	}
 	for (int i = 0; i < near->topo.n_ranks; i++) {
 		for (int k = 0; k < far->topo.n_ranks; k++) {
-			int64_t hop = cross_cost(c, near->rank[i], far->rank[k]);
-			int64_t sum = walked_view(c, from)->distance[i] + hop + walked_view(c, far->rank[k])->distance[t->place[to]];
-			if (hop < 0 || (least >= 0 && sum >= least))
+			int64_t hop = cross_cost(c, near->rank[i], far->rank[k]), there = walked_view(c, from)->distance[i];
+			int64_t on = walked_view(c, far->rank[k])->distance[t->place[to]], sum = there + hop + on;
+			if (hop < 0 || there < 0 || on < 0 || (least >= 0 && sum >= least))
 				continue;
 			least = sum;
 			leave = near->rank[i];
@@ -604,7 +609,6 @@ threephase_use(Cheapest *c, const Symmetry *sym)
 	TRY(TEMP(c->ctx, t->alike, n));
 	TRY(TEMP(c->ctx, t->price, c->topo->n_links));
 	TRY(make_pieces(c, t));
-	TRY(check_pieces(c, t));
 	TRY(group_ranks(c, sym, t->alike));
 	TRY(make_views(c, t));
 	TRY(TEMP(c->ctx, t->pick, t->n_servers));

@@ -23,6 +23,7 @@ BOXES = [(f"{n} x 8 A100", cluster.boxes(n, 8, 300.0, 25.0, 8), collectives) for
           (128, ["allgather", "reducescatter", "allreduce"])]]
 FAMILIES = [("16 GPUs of a DGX-2", cluster.boxes(1, 16, 150.0, 0.0, 16), "onehop", ["broadcast", "allgather", "allreduce"]),
             ("2 x 8 A100", cluster.boxes(2, 8, 300.0, 25.0, 8), "threephase", ["allgather", "allreduce"]),
+            ("64 x 8 A100", cluster.boxes(64, 8, 300.0, 25.0, 8), "threephase", ["broadcast"]),
             ("128 x 8 A100", cluster.boxes(128, 8, 300.0, 25.0, 8), "threephase", ["allgather", "allreduce"])]
 CLUSTERS = [("2048 GPUs of ABCI", "abci-2048", ["allgather", "allreduce", "broadcast"]),
             ("1024 GPUs of a SuperPOD", "superpod-h100-4su", ["allgather", "allreduce"])]

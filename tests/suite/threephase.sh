@@ -121,6 +121,23 @@ cat >"$work/apart.json" <<'TOPOLOGY'
 TOPOLOGY
 expect_exit "a server without links" 5 "$blinkc" -a threephase "$work/apart.json"
 expect "a server without links: which ranks" grep -qF "apart: three-phase trees: no path from a0 to a1 over links of A: want ranks of one server that its own links connect" "$work/err"
+# Of such servers some collectives have trees: paths need none of its links, and a broadcast only those out of a local root.
+cat >"$work/oneway.json" <<'TOPOLOGY'
+{ "format": "blink-topology", "version": 1, "name": "oneway",
+  "nodes": [ { "id": "A", "gpus": [ { "id": "a0" }, { "id": "a1" } ] }, { "id": "B", "gpus": [ { "id": "b" } ] } ],
+  "switches": [ { "id": "net" } ],
+  "links": [ { "from": "a0", "to": "a1", "class": "nvlink", "capacity": 5, "duplex": "simplex" },
+             { "from": "a0", "to": "net", "class": "net", "capacity": 2 }, { "from": "a1", "to": "net", "class": "net", "capacity": 4 },
+             { "from": "b", "to": "net", "class": "net", "capacity": 3 } ] }
+TOPOLOGY
+for case in apart:scatter:1.5 apart:gather:1.5 oneway:broadcast:2 oneway:reduce:3 oneway:scatter:4.5 oneway:gather:4.5; do
+	IFS=: read -r name c want <<<"$case"
+	plan "servers that links do not connect: $name, $c" "$work/$name.json" "$want" -l all -c "$c" -r b
+	expect "servers that links do not connect: $name, $c: the best of all trees" oracle families "$work/$name.json" "$work/s.json"
+done
+expect_exit "a server with a link one way, allreduce" 5 "$blinkc" -l all -a threephase "$work/oneway.json"
+expect "a server with a link one way: which ranks" grep -qF "oneway: three-phase trees: no path from a1 to a0 over links of A: want" "$work/err"
+expect_exit "a server with a link one way, broadcast from its end" 5 "$blinkc" -l all -a threephase "$work/oneway.json" -c broadcast -r a1
 chain() {	# SERVER...
 	"$python" -B - "$@" <<'PY'
 import json, sys
@@ -142,6 +159,26 @@ expect_exit "a chain of four servers, broadcast from its end" 5 "$blinkc" -a thr
 expect "three hops to the last server: from which" grep -qF "chain: three-phase trees: from a: no GPU of A, or one hop from it, has hops to all other servers: want one" "$work/err"
 expect_exit "a chain of four servers, reduce to its end" 5 "$blinkc" -a threephase "$work/chain.json" -c reduce -r d
 expect "three hops from the first server: to which" grep -qF "chain: three-phase trees: to d: no GPU of D, or one hop from it, has hops from all other servers: want one" "$work/err"
+
+# The test of shapes finds that data of a chain passes three servers, and of a mesh two relays.
+"$blinkc" -q -c broadcast "$work/chain.json" -o "$work/any.json" && sed -i 's/"algorithm": "trees"/"algorithm": "threephase"/' "$work/any.json"
+refused() {	# NAME SCHEDULE WHY
+	if oracle families --shape "$work/chain.json" "$2" >"$work/out" 2>&1 || ! grep -qF "WRONG: trees[0]: $3" "$work/out"; then
+		not_ok "not three phases: $1: $(tail -1 "$work/out")"
+	else
+		ok "not three phases: $1"
+	fi
+}
+refused "three servers in a row" "$work/any.json" "a server that two others are between"
+"$python" -B - "$work/any.json" "$work/two.json" <<'PY'
+import json, sys
+s = json.load(open(sys.argv[1]))
+s["topology"]["links"] = [{"from": u, "to": v, "class": "net", "capacity": 10, "latency": 0} for u in range(4) for v in range(4) if u != v]
+at = {(link["from"], link["to"]): i for i, link in enumerate(s["topology"]["links"])}
+s["trees"] = [{"segment": ["0/1", "1/1"], "root": 0, "down": [[u, v, [at[u, v]]] for u, v in ((0, 1), (0, 2), (2, 3))]}]
+json.dump(s, open(sys.argv[2], "w"))
+PY
+refused "a server leads to two others, and one of them on" "$work/two.json" "a server that two others are between"
 
 # A ring through all GPUs of all servers can be shifted by one, which takes no server to a server.
 "$python" -B - >"$work/ring.json" <<'PY'
