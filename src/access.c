@@ -8,12 +8,13 @@
  *	       +--> plx0:out --> nic0:out --> network --> nic0:in --> plx0:in --+
  *	gpu1 --+                                                             +--> gpu1
  *
- * A GPU uses the NICs that are nearest, by links; and a NIC that is nearest to no GPU serves those that are nearest to it. By the
- * first rule no link is on ways out and on ways in, as long as links lead both ways: were x -> y on the way of g to its nearest n, and on that of n' to g', whose
- * nearest it is, then n would be nearer to x than n' is, and n' nearer to y than n. The second rule can break that; then the NIC
- * stays unused. So each link is in one copy, and capacities are those of the machine. A way may end with links of the job, and
- * has none behind its first other link: those carry what the job sends. A link of the job's classes that none of its GPUs reaches
- * by them is no link of the job. */
+ * A GPU uses the NICs that are nearest, by links; and a NIC that is nearest to no GPU serves those that are nearest to it. Where links
+ * lead both ways, by the first rule no link is on ways out and on ways in: were x -> y on the way of g to its nearest n, and on that
+ * of n' to g', whose nearest it is, then n would be nearer to x than n' is, and n' nearer to y than n. The second rule can break
+ * that; then the NIC stays unused. So each link is in one copy, and capacities are those of the machine.
+ *
+ * A way may end with links of the job, and has none behind its first other link: those carry what the job sends. A link of the
+ * job's classes that none of its GPUs reaches by them is no link of the job. */
 #include "passes.h"
 
 #include <stdio.h>

@@ -1,10 +1,11 @@
 /* The nouns of blinkc, their units and invariants. Read this first, then passes.h.
  *
- *   read    ->  Topology       XML or JSON
- *   induce  ->  Topology       only the GPUs and link classes that the job was given
+ *   read    ->  Topology       XML or JSON, with the files of servers that it names
+ *   induce  ->  Topology       only the GPUs and link classes that the job was given, and its way to the network
  *   alike   ->  Symmetry       servers and ranks that need to be planned only once
  *   bound   ->  Bound          what no schedule can beat, and the cut or partition that proves it
- *   plan    ->  Packing        weighted trees: the linear program, the fewest; or mwu, then minimise
+ *   plan    ->  Packing        weighted trees: the linear program, the fewest; or mwu, then minimise; or of one family,
+ *                              one-hop or three-phase
  *   hybrid                     from induce to build for NVLink and for PCIe, joined as parts of one schedule
  *   build   ->  Schedule  -+-> verify            exact: is every rank's result right?
  *                          +-> split             which part moves how much of a message

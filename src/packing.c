@@ -53,7 +53,8 @@ pack_rate(const Packing *pack, Collective coll, int n_ranks, Frac *out)
 	    && frac_mul(pack->unit, all, out);
 }
 
-/* 20 bits of weights for each demand, as far as there is room: weights of so many bits, times the largest capacity, stay below 2^62: so the rate that segments achieve is a Frac. */
+/* 20 bits of weights for each demand, as far as there is room. Weights of so many bits, times the largest capacity, stay below 2^62:
+ * so the rate that segments achieve is a Frac. */
 static int
 pack_bits(const Topology *topo, int n_demands)
 {
