@@ -46,15 +46,23 @@ def check(machine, schedule):
         if left[key] == 0:
             return f"the machine has no link {key}, or not so many"
         left[key] -= 1
-    # Nothing gets from GPU to GPU by copies, but through the network.
-    ways = defaultdict(list)
+    # What has gone over a link of a class that was not chosen comes to a GPU only through the network.
+    chosen, ways = schedule["generator"]["options"]["links"], defaultdict(list)
     for a, b, cls, _ in links:
-        if cls != "net" and (plain(a) != a or plain(b) != b):
-            ways[a].append(b)
+        if cls != "net":
+            ways[a].append((b, cls not in chosen))
     for gpu in ranks:
-        for v in hops(gpu, ways, lambda v: True):
-            if v != gpu and v in ranks:
-                return f"{gpu} reaches {v} past the network"
+        queue = [(gpu, False)]
+        for v, other in queue:
+            for w, leaves in ways[v]:
+                state = (w, other or leaves)
+                if state in queue:
+                    continue
+                if w in ranks:
+                    if state[1]:
+                        return f"{gpu} reaches {w} past the network"
+                    continue
+                queue.append(state)
     # The nearest NICs of each rank serve it, in both directions, over as few links.
     for out in (True, False):
         ending = ":out" if out else ":in"
