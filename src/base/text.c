@@ -181,3 +181,9 @@ utf8_valid(const char *data, size_t size)
 	}
 	return i;
 }
+
+bool
+text_same(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}

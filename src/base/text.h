@@ -27,6 +27,9 @@ void text_c_comment(Text *text, const char *string);	/* safe inside a C comment 
 void text_gb(Text *text, Frac bytes);			/* bytes/s as GB/s, 15 significant digits */
 void text_us(Text *text, int64_t ns);			/* ns as us */
 
+/* NULL is like NULL only. */
+bool text_same(const char *a, const char *b);
+
 /* Length of well-formed UTF-8 at the start of data; `size` if all of it is. */
 size_t utf8_valid(const char *data, size_t size);
 

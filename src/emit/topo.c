@@ -8,16 +8,10 @@
 #include <string.h>
 
 static bool
-same_text(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-static bool
 reversed(const Link *a, const Link *b)
 {
 	return a->from == b->to && a->to == b->from && a->class == b->class && a->count == b->count
-	    && a->capacity == b->capacity && a->latency == b->latency && same_text(a->source, b->source);
+	    && a->capacity == b->capacity && a->latency == b->latency && text_same(a->source, b->source);
 }
 
 LinkEntry

@@ -160,18 +160,12 @@ server_graft(struct reading *r, const Doc *object, const struct server *server)
 	return OK;
 }
 
-static bool
-same_text(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 /* A link whose numbers come from its class keeps their source, where this file says otherwise of the class. */
 static const char *
 source_of(const struct reading *r, const Topology *from, const Link *link)
 {
 	const char *source = from->class[link->class].source;
-	return link->source || same_text(source, r->topo->class[link->class].source) ? link->source : source;
+	return link->source || text_same(source, r->topo->class[link->class].source) ? link->source : source;
 }
 
 Status

@@ -33,8 +33,8 @@ def simplex(rows, most, gain):
         basis[leave] = enter
 
 
-def ways_out(gpu, ranks, leaving, backwards):
-    """Paths of links from a GPU over links that are not of a direct pair, to the first switch of the network."""
+def ways_out(gpu, ranks, leaving):
+    """Paths of links from a GPU past others, to the first switch of the network; against links, if `leaving` lists those that enter."""
     found, paths = [], [(gpu, [])]
     for v, path in paths:
         for l, w, net in leaving[v]:
@@ -72,7 +72,7 @@ def best_rings(topology):
                 columns.append(([direct[hop] for hop in hops] + ends, [], n / (2 * (n - 1))))
     for r in ranks:
         for base, leaving in ((n_links, out), (n_links + n, into)):
-            for path in ways_out(r, ranks, leaving, base != n_links):
+            for path in ways_out(r, ranks, leaving):
                 columns.append((path, [base + r], 0.0))
     rows = [[0.0] * len(columns) for _ in range(n_links + 2 * n)]
     for j, (plus, minus, _) in enumerate(columns):
