@@ -185,77 +185,71 @@ request_format(Ctx *ctx, const Options *opt, const char *const *formats, const c
 	return fail(ctx, USAGE, "-o: %.200s: no format ends in \".%.40s\": name one with --format", opt->value[OPT_OUTPUT], name);
 }
 
-static void
-put_option(Schedule *sched, const char *key, const Text *value)
+/* Text that was put together becomes the value of an option. */
+static Status
+put_option(Ctx *ctx, const char *key, Text *value, Schedule *sched)
 {
-	sched->option[sched->n_options++] = (Option){ key, value->data };
+	const char *text = value->failed ? NULL : arena_text(&ctx->run, value->data, value->size);
+	text_free(value);
+	sched->option[sched->n_options++] = (Option){ key, text };
+	return text ? OK : fail_memory(ctx);
+}
+
+static Status
+put_fraction(Ctx *ctx, const char *key, Frac value, Schedule *sched)
+{
+	char digits[48];
+	Text text = { 0 };
+	decimal_text(value.num, value.den, 9, digits);
+	text_put(&text, digits);
+	return put_option(ctx, key, &text, sched);
 }
 
 /* An option that is recorded only where it was given. */
 static Status
-record_number(Ctx *ctx, const char *key, int value, Schedule *sched)
+put_number(Ctx *ctx, const char *key, int value, Schedule *sched)
 {
-	char digits[16];
-	const char *text;
+	Text text = { 0 };
 	if (!value)
 		return OK;
-	snprintf(digits, sizeof digits, "%d", value);
-	text = arena_text(&ctx->run, digits, strlen(digits));
-	sched->option[sched->n_options++] = (Option){ key, text };
-	return text ? OK : fail_memory(ctx);
+	text_int(&text, value);
+	return put_option(ctx, key, &text, sched);
 }
 
-static Status
-record_name(Ctx *ctx, const char *key, const char *name, Schedule *sched)
-{
-	char quoted[32];
-	const char *text;
-	snprintf(quoted, sizeof quoted, "\"%s\"", name);
-	text = arena_text(&ctx->run, quoted, strlen(quoted));
-	sched->option[sched->n_options++] = (Option){ key, text };
-	return text ? OK : fail_memory(ctx);
-}
-
-/* What was asked, with defaults filled in, so that the file can be made again. */
 Status
-request_record(Ctx *ctx, const Options *opt, const Request *ask, unsigned classes, HybridKind hybrid, Text value[4],
-    Schedule *sched)
+request_record(Ctx *ctx, const Options *opt, const Request *ask, unsigned classes, HybridKind hybrid, Schedule *sched)
 {
 	const Topology *job = sched->topo;
-	char digits[48];
+	Text gpus = { 0 }, links = { 0 }, algorithm = { 0 };
 	bool any = false;
+	sched->n_options = 0;
 	TRY(NEW(ctx, sched->option, 10));
 	for (int r = 0; r < job->n_ranks; r++) {
-		text_put(&value[0], r ? ", " : "[");
-		text_json(&value[0], job->vertex[r].id);
+		text_put(&gpus, r ? ", " : "[");
+		text_json(&gpus, job->vertex[r].id);
 	}
-	text_put(&value[0], "]");
+	text_put(&gpus, "]");
+	TRY(put_option(ctx, "gpus", &gpus, sched));
 	for (int c = 0; c < N_LINK_CLASSES; c++) {
 		if (!(classes >> c & 1))
 			continue;
-		text_put(&value[1], any ? ", \"" : "[\"");
-		text_put(&value[1], link_class_name((LinkClass)c));
-		text_put(&value[1], "\"");
+		text_put(&links, any ? ", \"" : "[\"");
+		text_put(&links, link_class_name((LinkClass)c));
+		text_put(&links, "\"");
 		any = true;
 	}
-	text_put(&value[1], "]");
-	decimal_text(ask->epsilon.num, ask->epsilon.den, 9, digits);
-	text_put(&value[2], digits);
-	decimal_text(ask->tolerance.num, ask->tolerance.den, 9, digits);
-	text_put(&value[3], digits);
-	for (int i = 0; i < 4; i++)
-		if (value[i].failed)
-			return fail_memory(ctx);
-	put_option(sched, "gpus", &value[0]);
-	put_option(sched, "links", &value[1]);
-	put_option(sched, "epsilon", &value[2]);
-	put_option(sched, "tolerance", &value[3]);
+	text_put(&links, "]");
+	TRY(put_option(ctx, "links", &links, sched));
+	TRY(put_fraction(ctx, "epsilon", ask->epsilon, sched));
+	TRY(put_fraction(ctx, "tolerance", ask->tolerance, sched));
 	sched->option[sched->n_options++] = (Option){ "packing", ask->packing == PACKING_EXACT ? "\"exact\"" : "\"mwu\"" };
 	sched->option[sched->n_options++] = (Option){ "minimise", ask->minimise ? "true" : "false" };
-	if (ask->algorithm != ALGORITHM_TREES)
-		TRY(record_name(ctx, "algorithm", algorithm_name(ask->algorithm), sched));
-	TRY(record_number(ctx, "max_depth", ask->max_depth, sched));
-	TRY(record_number(ctx, "max_trees", ask->max_trees, sched));
+	if (ask->algorithm != ALGORITHM_TREES) {
+		text_json(&algorithm, algorithm_name(ask->algorithm));
+		TRY(put_option(ctx, "algorithm", &algorithm, sched));
+	}
+	TRY(put_number(ctx, "max_depth", ask->max_depth, sched));
+	TRY(put_number(ctx, "max_trees", ask->max_trees, sched));
 	if (opt->value[OPT_HYBRID])
 		sched->option[sched->n_options++] = (Option){ "hybrid", hybrid == HYBRID_HOST ? "\"host\"" : "\"peer\"" };
 	/* A budget is no promise of the same bytes, so it is no more than named. */

@@ -33,8 +33,7 @@ Status request_format(Ctx *ctx, const Options *opt, const char *const *formats, 
 /* Servers of a file that is there. Fails: IO. */
 Status request_cluster(Ctx *ctx, const Options *opt, ClusterRequest *ask);
 
-/* What was asked, with defaults filled in, so that the file can be made again. value: what sched->option points to. */
-Status request_record(Ctx *ctx, const Options *opt, const Request *ask, unsigned classes, HybridKind hybrid, Text value[4],
-    Schedule *sched);
+/* What was asked, with defaults filled in, so that the file can be made again: the options of the schedule. */
+Status request_record(Ctx *ctx, const Options *opt, const Request *ask, unsigned classes, HybridKind hybrid, Schedule *sched);
 
 #endif

@@ -1,0 +1,76 @@
+#include "base/digest.h"
+#include "base/file.h"
+#include "verb/verb.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *const *
+topology_dirs(void)
+{
+	static char installed[4200], built[4200], checked[4200];
+	static const char *const dirs[] = { installed, built, checked, NULL };
+	char program[4096];
+	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+	program[n > 0 ? n : 0] = 0;
+	char *slash = strrchr(program, '/');
+	*(slash ? slash : program) = 0;
+	snprintf(installed, sizeof installed, "%s/../share/blinkc/topologies", program);
+	snprintf(built, sizeof built, "%s/../topologies", program);
+	snprintf(checked, sizeof checked, "%s/../../topologies", program);	/* a build with sanitizers lies in build/asan */
+	return dirs;
+}
+
+Status
+input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
+{
+	bool synthetic = opt->value[OPT_SYNTHETIC];
+	if (opt->n_files != !synthetic)
+		return fail(ctx, USAGE, "%d topology files: want %s; blinkc --help tells more", opt->n_files,
+		    synthetic ? "none with --synthetic" : "one");
+	*label = synthetic ? "--synthetic" : opt->file[0];
+	return synthetic ? synthetic_text(ctx, opt->value[OPT_SYNTHETIC], out) : file_read(ctx, *label, out);
+}
+
+const char *
+output_path(const Options *opt)
+{
+	return opt->value[OPT_OUTPUT] ? opt->value[OPT_OUTPUT] : "-";
+}
+
+Status
+output_schedule(Ctx *ctx, const char *format, const Schedule *sched, const Text *json, const char *path)
+{
+	Program *prog;
+	Text cu = { 0 };
+	char digest[DIGEST_ROOM];
+	if (strcmp(format, "json") == 0)
+		return file_write(ctx, path, json);
+	digest_of(json->data, json->size, digest);
+	TRY(lower(ctx, sched, &prog));
+	Status status = emit_cu(ctx, prog, digest, &cu);
+	if (status == OK)
+		status = file_write(ctx, path, &cu);
+	text_free(&cu);
+	return status;
+}
+
+Status
+output_topology(Ctx *ctx, const char *format, const char *label, const Text *in, const char *path)
+{
+	Text out = { 0 };
+	Topology *topo;
+	TRY(topo_read(ctx, label, topology_dirs(), in->data, in->size, &topo));
+	if (strcmp(format, "json") == 0)
+		emit_topo_json(topo, &out);
+	else if (strcmp(format, "xml") == 0)
+		emit_topo_xml(topo, &out);
+	else if (strcmp(format, "canonical") == 0)
+		emit_topo_canonical(topo, &out);
+	else
+		text_add(&out, in->data, in->size);
+	Status status = file_write(ctx, path, &out);
+	text_free(&out);
+	return status;
+}

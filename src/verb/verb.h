@@ -1,0 +1,35 @@
+/* What blinkc does: a function for each verb, and what several of them share. Results go to standard output, and what is wrong
+ * into ctx->error, for main.c to print. */
+#ifndef BLINK_VERB_H
+#define BLINK_VERB_H
+
+#include "options.h"
+#include "passes.h"
+
+/* bit in options.h, name, arguments, what it does: compile comes first, as it is what a command line without a verb means */
+#define VERB_LIST(X)                                                                                                  \
+	X(COMPILE, compile, "[options] TOPOLOGY", "plan a schedule for a topology file (the verb may be left out)")           \
+	X(CHECK, check, "[options] SCHEDULE...", "replay schedules exactly; recompute rate and bound")                        \
+	X(CONVERT, convert, "[options] FILE", "write a topology in its other spelling, or a schedule as source code")         \
+	X(TOPOLOGY, topology, "[options] SERVER", "write the topology of a cluster of servers, or of what --synthetic says")
+
+#define X(bit, name, arguments, summary) Status verb_##name(Ctx *ctx, const Options *opt);
+VERB_LIST(X)
+#undef X
+
+/* Where the topologies of blinkc are: beside the program, as installed or as built. Ended by NULL. */
+const char *const *topology_dirs(void);
+
+/* The topology that a verb is given, as text: a file, or what a line describes. label: what messages call it. */
+Status input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out);
+
+/* -o, or standard output. */
+const char *output_path(const Options *opt);
+
+/* A schedule as JSON, which `json` is, or as source code. */
+Status output_schedule(Ctx *ctx, const char *format, const Schedule *sched, const Text *json, const char *path);
+
+/* A topology file in a format: json, xml, canonical, or cluster, which leaves `in` as it is. */
+Status output_topology(Ctx *ctx, const char *format, const char *label, const Text *in, const char *path);
+
+#endif
