@@ -23,6 +23,13 @@ Status synthetic_text(Ctx *ctx, const char *line, Text *out);
  * Fails: BAD_INPUT, LIMIT, NO_MEMORY; UNVERIFIED where the certificate proves nothing. */
 Status sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule **out);
 
+/* Below, at or above 0: the order of entries in an index. */
+int index_order(const IndexEntry *a, const IndexEntry *b);
+
+/* An index of schedules (blink-index(5)). Files that it names are not read. *out: in order, whatever order the file has.
+ * Fails: BAD_INPUT, LIMIT, NO_MEMORY. */
+Status index_read(Ctx *ctx, const char *label, const char *data, size_t size, Index **out);
+
 /* A cluster of servers that are alike. */
 typedef struct {
 	const char *name, *file;	/* file: of one server, beside the cluster's own */
@@ -353,6 +360,7 @@ void emit_topo_json(const Topology *topo, Text *out);
 void emit_topo_xml(const Topology *topo, Text *out);
 void emit_topo_canonical(const Topology *topo, Text *out);	/* what the digest is of */
 void emit_cluster(const ClusterRequest *ask, Text *out);
+void emit_index(const Index *index, Text *out);
 void emit_sched_json(const Schedule *sched, Text *out);
 Status emit_cu(Ctx *ctx, const Program *prog, const char *digest, Text *out);	/* digest: of the schedule's JSON */
 

@@ -2,11 +2,13 @@
 
 #include "base/limits.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,30 +72,46 @@ write_all(Ctx *ctx, const char *path, int fd, const Text *text)
 	return OK;
 }
 
+#define TEMPORARY ".blink."
+
+/* A new file, whose name begins with `length` bytes. While its writer lives it is locked, so that file_sweep can tell; which may
+ * have found it before it was. */
+static int
+locked_temporary(char *name, size_t length)
+{
+	struct stat there;
+	for (;;) {
+		strcpy(name + length, TEMPORARY "XXXXXX");
+		int fd = mkostemp(name, O_CLOEXEC);
+		if (fd < 0 || flock(fd, LOCK_EX) != 0 || fstat(fd, &there) != 0 || there.st_nlink > 0)
+			return fd;
+		close(fd);
+	}
+}
+
 /* `target` is a regular file or nothing yet. */
 static Status
-write_beside(Ctx *ctx, const char *path, const char *target, mode_t mode, const Text *text)
+write_beside(Ctx *ctx, const char *path, const char *target, mode_t mode, bool sync, const Text *text)
 {
 	const char *slash = strrchr(target, '/');
 	size_t room = strlen(target) + sizeof ".blink.XXXXXX";
 	char *temporary = malloc(room);
 	if (!temporary)
 		return fail_memory(ctx);
-	snprintf(temporary, room, "%.*s.blink.XXXXXX", slash ? (int)(slash - target) + 1 : 0, target);
+	memcpy(temporary, target, slash ? (size_t)(slash - target) + 1 : 0);
 	Status status = OK;
-	int fd = mkostemp(temporary, O_CLOEXEC);
+	int fd = locked_temporary(temporary, slash ? (size_t)(slash - target) + 1 : 0);
 	if (fd < 0) {
 		status = fail(ctx, IO, "%s: %s", path, strerror(errno));
 	} else {
 		status = write_all(ctx, path, fd, text);
-		if (status == OK && (fchmod(fd, mode) != 0 || fsync(fd) != 0))
-			status = fail(ctx, IO, "%s: %s", path, strerror(errno));
-		if (close(fd) != 0 && status == OK)
+		if (status == OK && (fchmod(fd, mode) != 0 || (sync && fsync(fd) != 0)))
 			status = fail(ctx, IO, "%s: %s", path, strerror(errno));
 		if (status == OK && rename(temporary, target) != 0)
 			status = fail(ctx, IO, "%s: %s", path, strerror(errno));
 		if (status != OK)
 			unlink(temporary);
+		close(fd);
 	}
 	free(temporary);
 	return status;
@@ -113,8 +131,8 @@ write_through(Ctx *ctx, const char *path, int create, const Text *text)
 	return status;
 }
 
-Status
-file_write(Ctx *ctx, const char *path, const Text *text)
+static Status
+write_file(Ctx *ctx, const char *path, bool sync, const Text *text)
 {
 	struct stat there, link;
 	if (text->failed)
@@ -129,7 +147,7 @@ file_write(Ctx *ctx, const char *path, const Text *text)
 			return write_through(ctx, path, O_CREAT, text);
 		mode_t mask = umask(0);
 		umask(mask);
-		return write_beside(ctx, path, path, 0666 & ~mask, text);
+		return write_beside(ctx, path, path, 0666 & ~mask, sync, text);
 	}
 	if (S_ISDIR(there.st_mode))
 		return fail(ctx, IO, "%s: %s", path, strerror(EISDIR));
@@ -141,7 +159,158 @@ file_write(Ctx *ctx, const char *path, const Text *text)
 	char *target = realpath(path, NULL);
 	if (!target)
 		return errno == ENOMEM ? fail_memory(ctx) : fail(ctx, IO, "%s: %s", path, strerror(errno));
-	Status status = write_beside(ctx, path, target, there.st_mode & 07777, text);
+	Status status = write_beside(ctx, path, target, there.st_mode & 07777, sync, text);
 	free(target);
 	return status;
+}
+
+Status
+file_write(Ctx *ctx, const char *path, const Text *text)
+{
+	return write_file(ctx, path, true, text);
+}
+
+Status
+file_write_soon(Ctx *ctx, const char *path, const Text *text)
+{
+	return write_file(ctx, path, false, text);
+}
+
+Status
+file_sync(Ctx *ctx, const char *directory)
+{
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	Status status = fd >= 0 && syncfs(fd) == 0 ? OK : fail(ctx, IO, "%s: %s", directory, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return status;
+}
+
+/* ---- directories ---- */
+
+bool
+file_is_directory(const char *path)
+{
+	struct stat there;
+	return stat(path, &there) == 0 && S_ISDIR(there.st_mode);
+}
+
+Status
+file_make_directory(Ctx *ctx, const char *path)
+{
+	int error = mkdir(path, 0777) == 0 ? 0 : errno;
+	if (error == 0 || (error == EEXIST && file_is_directory(path)))
+		return OK;
+	return fail(ctx, IO, "%s: %s", path, strerror(error == EEXIST ? ENOTDIR : error));
+}
+
+/* Entries of a directory, and what is done with each: `path` is the whole way to it. */
+typedef Status (*Visit)(Ctx *ctx, void *of, const char *path, const char *name);
+
+static Status
+visit_all(Ctx *ctx, const char *directory, Visit visit, void *of)
+{
+	DIR *open_directory = opendir(directory);
+	Status status = OK;
+	if (!open_directory)
+		return fail(ctx, IO, "%s: %s", directory, strerror(errno));
+	while (status == OK) {
+		char path[FILE_PATH_ROOM];
+		errno = 0;
+		const struct dirent *entry = readdir(open_directory);
+		if (!entry) {
+			status = errno ? fail(ctx, IO, "%s: %s", directory, strerror(errno)) : OK;
+			break;
+		}
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) >= (int)sizeof path)
+			status = fail(ctx, LIMIT, "%s/%s: a path longer than %d bytes", directory, entry->d_name, FILE_PATH_ROOM - 1);
+		else
+			status = visit(ctx, of, path, entry->d_name);
+	}
+	closedir(open_directory);
+	return status;
+}
+
+struct listing {
+	const char *ending;
+	int depth, n, room;
+	const char **path;
+};
+
+static Status
+list_entry(Ctx *ctx, void *of, const char *path, const char *name)
+{
+	struct listing *list = of;
+	struct stat there;
+	size_t n = strlen(name), ending = strlen(list->ending);
+	if (*name == '.' || lstat(path, &there) != 0)
+		return OK;
+	if (S_ISDIR(there.st_mode)) {
+		if (list->depth == LIMIT_DEPTH)
+			return fail(ctx, LIMIT, "%s: directories nested more than %d deep", path, LIMIT_DEPTH);
+		list->depth++;
+		TRY(visit_all(ctx, path, list_entry, list));
+		list->depth--;
+		return OK;
+	}
+	if (n <= ending || strcmp(name + n - ending, list->ending) != 0 || !file_is_there(path))
+		return OK;
+	if (list->n == list->room) {
+		const char **more;
+		list->room = list->room ? 2 * list->room : 64;
+		TRY(NEW(ctx, more, list->room));
+		for (int i = 0; i < list->n; i++)
+			more[i] = list->path[i];
+		list->path = more;
+	}
+	list->path[list->n] = arena_text(&ctx->run, path, strlen(path));
+	return list->path[list->n++] ? OK : fail_memory(ctx);
+}
+
+static int
+by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+Status
+file_list(Ctx *ctx, const char *directory, const char *ending, const char ***out, int *n)
+{
+	struct listing list = { .ending = ending };
+	size_t length = strlen(directory);
+	while (length > 1 && directory[length - 1] == '/')
+		length--;
+	directory = arena_text(&ctx->run, directory, length);
+	if (!directory)
+		return fail_memory(ctx);
+	TRY(visit_all(ctx, directory, list_entry, &list));
+	if (list.n > 0)
+		qsort(list.path, (size_t)list.n, sizeof *list.path, by_bytes);
+	*out = list.path;
+	*n = list.n;
+	return OK;
+}
+
+static Status
+sweep_entry(Ctx *ctx, void *of, const char *path, const char *name)
+{
+	(void)ctx;
+	(void)of;
+	if (strncmp(name, TEMPORARY, sizeof TEMPORARY - 1) != 0 || strlen(name) != sizeof TEMPORARY + 5 || !file_is_there(path))
+		return OK;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return OK;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		unlink(path);
+	close(fd);
+	return OK;
+}
+
+Status
+file_sweep(Ctx *ctx, const char *directory)
+{
+	return visit_all(ctx, directory, sweep_entry, NULL);
 }

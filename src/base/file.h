@@ -17,4 +17,24 @@ bool file_is_there(const char *path);
  * What is no regular file (a device, a pipe) is written as it is. Fails: IO. */
 Status file_write(Ctx *ctx, const char *path, const Text *text);
 
+/* As file_write, but a machine that stops may leave it empty until file_sync has been called for its directory. */
+Status file_write_soon(Ctx *ctx, const char *path, const Text *text);
+Status file_sync(Ctx *ctx, const char *directory);
+
+/* ---- directories ---- */
+
+enum { FILE_PATH_ROOM = 4096 };
+
+bool file_is_directory(const char *path);
+
+/* It may be there already. Fails: IO. */
+Status file_make_directory(Ctx *ctx, const char *path);
+
+/* Regular files below a directory whose names have this ending, by the bytes of their paths, which begin with `directory`. Names that
+ * begin with a dot, and links to directories, are left out. Fails: IO; LIMIT nested too deep. */
+Status file_list(Ctx *ctx, const char *directory, const char *ending, const char ***out, int *n);
+
+/* Remove what file_write left in this directory when it was killed, and nothing that is being written. Fails: IO. */
+Status file_sweep(Ctx *ctx, const char *directory);
+
 #endif

@@ -141,6 +141,31 @@ text_gb(Text *text, Frac bytes)
 }
 
 void
+text_number(Text *text, double value)
+{
+	char digits[48];
+	int64_t mantissa = 0, den = 1;
+	int exponent, n = 0;
+	snprintf(digits, sizeof digits, "%.14e", value);
+	/* Digits, a point of whatever kind, digits, the exponent of the first. */
+	for (const char *c = digits; *c && *c != 'e' && n < 15; c++)
+		if (*c >= '0' && *c <= '9') {
+			mantissa = 10 * mantissa + (*c - '0');
+			n++;
+		}
+	const char *e = strchr(digits, 'e');
+	exponent = e ? atoi(e + 1) - 14 : 0;
+	for (; exponent < 0 && mantissa % 10 == 0 && mantissa; exponent++)
+		mantissa /= 10;
+	for (; exponent > 0 && mantissa <= INT64_MAX / 10; exponent--)
+		mantissa *= 10;
+	for (; exponent < 0 && den <= INT64_MAX / 10; exponent++)
+		den *= 10;
+	decimal_text(exponent < 0 ? 0 : mantissa, den, 15, digits);
+	text_put(text, digits);
+}
+
+void
 text_us(Text *text, int64_t ns)
 {
 	char digits[48];

@@ -25,6 +25,7 @@ void text_c_string(Text *text, const char *string);	/* in double quotes, escaped
 void text_c_comment(Text *text, const char *string);	/* safe inside a C comment */
 
 void text_gb(Text *text, Frac bytes);			/* bytes/s as GB/s, 15 significant digits */
+void text_number(Text *text, double value);		/* 0, or 1e-4 to 1e15: 15 significant digits; smaller ones as 0 */
 void text_us(Text *text, int64_t ns);			/* ns as us */
 
 /* NULL is like NULL only. */

@@ -1,0 +1,36 @@
+/* Many tasks that have nothing to do with each other, over processes. */
+#ifndef BLINK_POOL_H
+#define BLINK_POOL_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdbool.h>
+
+/* n zeroed elements that all workers and their parent see; NULL: no memory. Pages that nobody writes take none. */
+void *shared_array(size_t n, size_t size);
+void shared_free(void *array, size_t n, size_t size);
+
+/* CPUs that this process may use. */
+int pool_cpus(void);
+
+/* What became of a task. */
+typedef struct {
+	Status status;
+	char text[512];		/* where it failed: what a message says */
+} TaskEnd;
+
+typedef struct {
+	int n_tasks, n_workers;	/* n_workers: 1: no process is made */
+	/* In a worker: what it leaves behind is what it writes to shared arrays, files, and *end by its ctx. */
+	Status (*run)(Ctx *ctx, void *of, int task);
+	void (*done)(void *of, int n_done);	/* in the parent, now and then; or NULL */
+	void *of;
+} Pool;
+
+/* Every task once, each with a Ctx of its own, in order of their numbers as workers become free.
+ * end: n_tasks, by shared_array. A worker that dies fails its task with INTERNAL, and others go on.
+ * Fails: NO_MEMORY, IO no process can be made. What tasks failed with is in `end` only. */
+Status pool_run(Ctx *ctx, const Pool *pool, TaskEnd *end);
+
+#endif
