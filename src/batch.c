@@ -312,6 +312,24 @@ take_result(Ctx *ctx, const Schedule *sched, BatchResult *result)
 	return sched_depth(ctx, sched, &result->depth);
 }
 
+/* The schedule over the job's own topology, whose links have the same numbers, and whose switches may have others. */
+static Status
+adopt(Ctx *ctx, const Topology *topo, Schedule *sched)
+{
+	Bound *bound = &sched->bound;
+	int *part;
+	if (bound->kind == CERTIFICATE_CUT || bound->kind == CERTIFICATE_PARTITION) {
+		TRY(NEW(ctx, part, topo->n_vertices));
+		for (int l = 0; l < topo->n_links; l++) {
+			part[topo->link[l].from] = bound->part[sched->topo->link[l].from];
+			part[topo->link[l].to] = bound->part[sched->topo->link[l].to];
+		}
+		bound->part = part;
+	}
+	sched->topo = topo;
+	return OK;
+}
+
 /* Is the file what this job would write, and right? Its trees are not planned again. */
 static Status
 examine(Ctx *ctx, const Job *job, const char *path, const Text *in, bool *same, BatchResult *result)
@@ -324,6 +342,7 @@ examine(Ctx *ctx, const Job *job, const char *path, const Text *in, bool *same, 
 	    && strcmp(sched->algorithm, algorithm_name(job->ask.algorithm)) == 0;
 	if (!*same)
 		return OK;
+	TRY(adopt(ctx, job->topo, sched));
 	sched->generator = "blinkc";
 	sched->version = BLINK_VERSION;
 	TRY(request_record(ctx, job->opt, &job->ask, job->classes, job->kind, sched));
