@@ -2,6 +2,7 @@
 #include "request.h"
 
 #include "base/file.h"
+#include "base/pool.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -47,6 +48,13 @@ request_budget(Ctx *ctx, const char *text, int64_t *ms)
 }
 
 /* As blink-perf takes them: digits and, for powers of 1024, K, M or G. */
+Status
+request_jobs(Ctx *ctx, const Options *opt, int *out)
+{
+	*out = pool_cpus();
+	return parse_count(ctx, "jobs", opt->value[OPT_JOBS], POOL_WORKERS, out);
+}
+
 Status
 request_sizes(Ctx *ctx, const char *text, Sizes *out)
 {

@@ -21,6 +21,9 @@ Status request_hybrid(Ctx *ctx, const Options *opt, HybridKind *out);
 Status request_sizes(Ctx *ctx, const char *text, Sizes *out);
 Status request_budget(Ctx *ctx, const char *text, int64_t *ms);
 
+/* Processes at once: --jobs, or one for each CPU. */
+Status request_jobs(Ctx *ctx, const Options *opt, int *out);
+
 /* A bit set of link classes. */
 Status request_links(Ctx *ctx, const char *text, unsigned *out);
 

@@ -1,0 +1,648 @@
+/* What changed in meaning between two schedules: what was asked, the machine, and what people look at first. Trees are compared in
+ * diff_trees.c, indexes in diff_index.c. */
+#include "diff.h"
+
+#include "passes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	int sign;
+} kinds[N_DIFFERENCE_KINDS] = {
+#define X(name, text, sign, what) { text, sign },
+	DIFFERENCE_LIST(X)
+#undef X
+};
+
+const char *
+difference_name(DifferenceKind kind)
+{
+	return kinds[kind].name;
+}
+
+bool
+difference_parse(const char *text, DifferenceKind *out)
+{
+	for (int k = 0; k < N_DIFFERENCE_KINDS; k++) {
+		if (strcmp(text, kinds[k].name) == 0) {
+			*out = (DifferenceKind)k;
+			return true;
+		}
+	}
+	return false;
+}
+
+Status
+difference_kinds(Ctx *ctx, const char *list, unsigned *out)
+{
+	unsigned set = 0;
+	for (const char *at = list;; at++) {
+		char name[32];
+		size_t n = strcspn(at, ",");
+		DifferenceKind kind;
+		snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : 0, at);
+		if (strcmp(name, "any") == 0)
+			set |= (1u << N_DIFFERENCE_KINDS) - 1;
+		else if (difference_parse(name, &kind))
+			set |= 1u << kind;
+		else
+			return fail(ctx, USAGE, "--fail-on: %.*s: want kinds of differences, as rate,trees, or any", n < 40 ? (int)n : 40, at);
+		at += n;
+		if (!*at)
+			break;
+	}
+	*out = set;
+	return OK;
+}
+
+const char *
+diff_state_name(DiffState state)
+{
+	static const char *const names[] = {
+#define X(name, text) text,
+		DIFF_STATE_LIST(X)
+#undef X
+	};
+	return names[state];
+}
+
+bool
+difference_fails(const Difference *difference, unsigned set)
+{
+	return difference->kind == DIFF_WRONG || (difference->sign <= 0 && (set >> difference->kind & 1));
+}
+
+/* ---- the list ---- */
+
+/* What was put together moves to the arena; NULL: no memory, or there was none. */
+static const char *
+keep(Ctx *ctx, Text *text)
+{
+	const char *copy = text && !text->failed ? arena_text(&ctx->run, text->data ? text->data : "", text->size) : NULL;
+	if (text)
+		text_free(text);
+	return copy;
+}
+
+Status
+difference_put(Ctx *ctx, Differences *list, Difference difference, Text *text, Text *old, Text *new)
+{
+	bool has_old = old, has_new = new;
+	difference.text = keep(ctx, text);
+	difference.old = keep(ctx, old);
+	difference.new = keep(ctx, new);
+	if (!difference.text || (has_old && !difference.old) || (has_new && !difference.new))
+		return fail_memory(ctx);
+	if (list->n == list->room) {
+		Difference *more;
+		list->room = list->room ? 2 * list->room : 16;
+		TRY(NEW(ctx, more, list->room));
+		for (int i = 0; i < list->n; i++)
+			more[i] = list->difference[i];
+		list->difference = more;
+	}
+	list->difference[list->n++] = difference;
+	return OK;
+}
+
+static Status
+put_note(Ctx *ctx, Differences *list, Text *text)
+{
+	const char *line = keep(ctx, text);
+	if (!line)
+		return fail_memory(ctx);
+	if (list->n_notes == list->room_notes) {
+		const char **more;
+		list->room_notes += 4;
+		TRY(NEW(ctx, more, list->room_notes));
+		for (int i = 0; i < list->n_notes; i++)
+			more[i] = list->note[i];
+		list->note = more;
+	}
+	list->note[list->n_notes++] = line;
+	return OK;
+}
+
+Status
+differences_sort(Ctx *ctx, Differences *list)
+{
+	Difference *sorted;
+	int n = 0;
+	TRY(NEW(ctx, sorted, list->n));
+	for (int kind = 0; kind < N_DIFFERENCE_KINDS; kind++)
+		for (int i = 0; i < list->n; i++)
+			if ((int)list->difference[i].kind == kind)
+				sorted[n++] = list->difference[i];
+	list->difference = sorted;
+	list->room = list->n;
+	return OK;
+}
+
+void
+text_short(Text *text, const char *string, size_t most)
+{
+	size_t n = strlen(string);
+	if (n <= most) {
+		text_put(text, string);
+		return;
+	}
+	text_add(text, string, utf8_valid(string, most));
+	text_put(text, "...");
+}
+
+void
+put_vertex_name(Text *text, const Topology *topo, int v)
+{
+	const Vertex *vertex = &topo->vertex[v];
+	const char *node = vertex->node >= 0 ? topo->node[vertex->node] : "";
+	/* Ids of GPUs are unique in their servers only. */
+	if (topo->n_nodes > 1 && v < topo->n_ranks && strncmp(vertex->id, node, strlen(node)) != 0)
+		text_printf(text, "%s:", node);
+	text_put(text, vertex->id);
+}
+
+/* ---- numbers ---- */
+
+Status
+difference_count(Ctx *ctx, Differences *list, DifferenceKind kind, const char *job, const char *place, int old, int new)
+{
+	Text text = { 0 }, was = { 0 }, is = { 0 };
+	if (old == new)
+		return OK;
+	text_put(&text, place);
+	text_printf(&text, "%d -> %d", old, new);
+	text_int(&was, old);
+	text_int(&is, new);
+	int sign = new > old ? kinds[kind].sign : -kinds[kind].sign;
+	return difference_put(ctx, list, (Difference){ .kind = kind, .sign = sign, .old_tree = -1, .new_tree = -1, .job = job }, &text, &was, &is);
+}
+
+/* "-2.8 %"; what rounds to nothing with one digit behind the point keeps one of its own. */
+static void
+put_per_cent(Text *text, double old, double new)
+{
+	char digits[64];
+	double change = 100 * (new - old) / old;
+	snprintf(digits, sizeof digits, fabs(change) >= 0.05 ? " (%+.1f %%)" : " (%+.1g %%)", change);
+	text_put(text, digits);
+}
+
+Status
+difference_rate(Ctx *ctx, Differences *list, DifferenceKind kind, const char *job, const char *place, int order, double old, double new)
+{
+	Text text = { 0 }, was = { 0 }, is = { 0 };
+	char a[32], b[32];
+	if (order == 0)
+		return OK;
+	snprintf(a, sizeof a, "%.6g", old);
+	snprintf(b, sizeof b, "%.6g", new);
+	if (strcmp(a, b) == 0) {
+		snprintf(a, sizeof a, "%.15g", old);
+		snprintf(b, sizeof b, "%.15g", new);
+	}
+	text_put(&text, place);
+	text_printf(&text, "%s -> %s GB/s", a, b);
+	if (old > 0)
+		put_per_cent(&text, old, new);
+	text_number(&was, old);
+	text_number(&is, new);
+	int sign = order < 0 ? kinds[kind].sign : -kinds[kind].sign;
+	return difference_put(ctx, list, (Difference){ .kind = kind, .sign = sign, .old_tree = -1, .new_tree = -1, .job = job }, &text, &was, &is);
+}
+
+static Status
+diff_numbers(Ctx *ctx, const Schedule *old, const Schedule *new, Differences *list)
+{
+	int was, is;
+	TRY(sched_depth(ctx, old, &was));
+	TRY(sched_depth(ctx, new, &is));
+	TRY(difference_rate(ctx, list, DIFF_RATE, NULL, "", frac_cmp(old->achieved, new->achieved), frac_double(old->achieved) / 1e9,
+	    frac_double(new->achieved) / 1e9));
+	TRY(difference_rate(ctx, list, DIFF_BOUND, NULL, "", frac_cmp(old->bound.rate, new->bound.rate), frac_double(old->bound.rate) / 1e9,
+	    frac_double(new->bound.rate) / 1e9));
+	TRY(difference_count(ctx, list, DIFF_TREES, NULL, "", old->n_segments, new->n_segments));
+	return difference_count(ctx, list, DIFF_DEPTH, NULL, "", was, is);
+}
+
+/* ---- what was asked ---- */
+
+/* "OLD -> NEW", where they are not the same; both as JSON, or NULL for nothing. json: it is shown as it is, else without quotes. */
+static Status
+diff_words(Ctx *ctx, Differences *list, DifferenceKind kind, const char *place, const char *old, const char *new, bool json)
+{
+	Text text = { 0 }, was = { 0 }, is = { 0 };
+	if (text_same(old, new))
+		return OK;
+	text_put(&text, place);
+	text_short(&text, old ? old : "none", 100);
+	text_put(&text, " -> ");
+	text_short(&text, new ? new : "none", 100);
+	if (old)
+		json ? text_put(&was, old) : text_json(&was, old);
+	if (new)
+		json ? text_put(&is, new) : text_json(&is, new);
+	return difference_put(ctx, list, (Difference){ .kind = kind, .old_tree = -1, .new_tree = -1 }, &text, old ? &was : NULL, new ? &is : NULL);
+}
+
+static const char *
+option_value(const Schedule *sched, const char *key)
+{
+	for (int i = 0; i < sched->n_options; i++)
+		if (strcmp(sched->option[i].key, key) == 0)
+			return sched->option[i].value;
+	return NULL;
+}
+
+static Status
+diff_option(Ctx *ctx, const Schedule *old, const Schedule *new, const char *key, Differences *list)
+{
+	Text place = { 0 };
+	text_short(&place, key, 100);
+	text_put(&place, ": ");
+	const char *name = keep(ctx, &place);
+	return name ? diff_words(ctx, list, DIFF_OPTIONS, name, option_value(old, key), option_value(new, key), true) : fail_memory(ctx);
+}
+
+static Status
+diff_root(Ctx *ctx, const Schedule *old, const Schedule *new, Differences *list)
+{
+	Text text = { 0 }, was = { 0 }, is = { 0 };
+	if (old->root == new->root)
+		return OK;
+	text_put(&text, old->root < 0 ? "none" : "");
+	if (old->root >= 0) {
+		text_printf(&text, "%d ", old->root);
+		put_vertex_name(&text, old->topo, old->root);
+		text_int(&was, old->root);
+	}
+	text_put(&text, new->root < 0 ? " -> none" : " -> ");
+	if (new->root >= 0) {
+		text_printf(&text, "%d ", new->root);
+		put_vertex_name(&text, new->topo, new->root);
+		text_int(&is, new->root);
+	}
+	return difference_put(ctx, list, (Difference){ .kind = DIFF_ROOT, .old_tree = -1, .new_tree = -1 }, &text, old->root < 0 ? NULL : &was,
+	    new->root < 0 ? NULL : &is);
+}
+
+static Status
+diff_request(Ctx *ctx, const Schedule *old, const Schedule *new, Differences *list)
+{
+	TRY(diff_words(ctx, list, DIFF_COLLECTIVE, "", collective_name(old->coll), collective_name(new->coll), false));
+	TRY(diff_root(ctx, old, new, list));
+	TRY(diff_words(ctx, list, DIFF_ALGORITHM, "", old->algorithm, new->algorithm, false));
+	for (int i = 0; i < old->n_options; i++)
+		TRY(diff_option(ctx, old, new, old->option[i].key, list));
+	for (int i = 0; i < new->n_options; i++)
+		if (!option_value(old, new->option[i].key))
+			TRY(diff_option(ctx, old, new, new->option[i].key, list));
+	return OK;
+}
+
+/* ---- links ---- */
+
+struct end {	/* a link of one of the two, as it is compared */
+	const Topology *topo;
+	int link, *number;
+};
+
+static int
+vertex_order(const Topology *a, int v, const Topology *b, int w)
+{
+	bool rank = v < a->n_ranks, other = w < b->n_ranks;
+	if (rank && other)
+		return (v > w) - (v < w);
+	return rank != other ? (rank ? -1 : 1) : strcmp(a->vertex[v].id, b->vertex[w].id);
+}
+
+/* Where it leads, and by what. */
+static int
+link_order(const struct end *a, const struct end *b)
+{
+	const Link *l = &a->topo->link[a->link], *m = &b->topo->link[b->link];
+	int order = vertex_order(a->topo, l->from, b->topo, m->from);
+	order = order ? order : vertex_order(a->topo, l->to, b->topo, m->to);
+	return order ? order : (l->class > m->class) - (l->class < m->class);
+}
+
+static int
+by_link(const void *a, const void *b)
+{
+	const struct end *l = a, *m = b;
+	int order = link_order(l, m);
+	return order ? order : (l->link > m->link) - (l->link < m->link);
+}
+
+static void
+fill_ends(const Topology *topo, int *number, struct end *end)
+{
+	for (int l = 0; l < topo->n_links; l++)
+		end[l] = (struct end){ topo, l, number };
+	qsort(end, (size_t)topo->n_links, sizeof *end, by_link);
+}
+
+Status
+diff_links(Ctx *ctx, const Topology *old, const Topology *new, int *old_number, int *new_number)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct end *a, *b;
+	TRY(TEMP(ctx, a, old->n_links));
+	TRY(TEMP(ctx, b, new->n_links));
+	fill_ends(old, old_number, a);
+	fill_ends(new, new_number, b);
+	for (int i = 0, j = 0, n = 0; i < old->n_links || j < new->n_links; n++) {
+		int order = i == old->n_links ? 1 : j == new->n_links ? -1 : link_order(&a[i], &b[j]);
+		if (order <= 0) {
+			old_number[a[i].link] = n;
+			i++;
+		}
+		if (order >= 0) {
+			new_number[b[j].link] = n;
+			j++;
+		}
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+/* ---- topology ---- */
+
+static void
+put_link_name(Text *text, const Topology *topo, const Link *link)
+{
+	text_put(text, "link ");
+	put_vertex_name(text, topo, link->from);
+	text_put(text, " -> ");
+	put_vertex_name(text, topo, link->to);
+	text_printf(text, ", %s", link_class_name(link->class));
+}
+
+static void
+put_link_json(Text *text, const Topology *topo, const Link *link)
+{
+	text_put(text, "{ \"from\": ");
+	link->from < topo->n_ranks ? text_int(text, link->from) : text_json(text, topo->vertex[link->from].id);
+	text_put(text, ", \"to\": ");
+	link->to < topo->n_ranks ? text_int(text, link->to) : text_json(text, topo->vertex[link->to].id);
+	text_printf(text, ", \"class\": \"%s\", \"capacity\": ", link_class_name(link->class));
+	text_gb(text, (Frac){ link->capacity, 1 });
+	text_put(text, ", \"latency\": ");
+	text_us(text, link->latency);
+	text_put(text, " }");
+}
+
+/* Either may be NULL. */
+static Status
+diff_link(Ctx *ctx, const Topology *old, const Link *was, const Topology *new, const Link *is, Differences *list)
+{
+	Text text = { 0 }, a = { 0 }, b = { 0 };
+	if (was && is && was->capacity == is->capacity && was->latency == is->latency)
+		return OK;
+	put_link_name(&text, is ? new : old, is ? is : was);
+	text_put(&text, !is ? ": is gone, had " : !was ? ": is new, has " : ": ");
+	bool capacity = !was || !is || was->capacity != is->capacity;
+	if (capacity) {
+		text_gb(&text, (Frac){ is ? is->capacity : was->capacity, 1 });
+		text_put(&text, " GB/s");
+	}
+	if (capacity && was && is) {
+		text_put(&text, ", was ");
+		text_gb(&text, (Frac){ was->capacity, 1 });
+		text_put(&text, " GB/s");
+	}
+	if (was && is && was->latency != is->latency) {
+		text_put(&text, capacity ? "; latency " : "latency ");
+		text_us(&text, is->latency);
+		text_put(&text, " us, was ");
+		text_us(&text, was->latency);
+		text_put(&text, " us");
+	}
+	if (was)
+		put_link_json(&a, old, was);
+	if (is)
+		put_link_json(&b, new, is);
+	return difference_put(ctx, list, (Difference){ .kind = DIFF_TOPOLOGY, .old_tree = -1, .new_tree = -1 }, &text, was ? &a : NULL, is ? &b : NULL);
+}
+
+static Status
+diff_all_links(Ctx *ctx, const Topology *old, const Topology *new, const int *old_number, const int *new_number, Differences *list)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	int n = old->n_links + new->n_links;
+	const Link **was, **is;
+	TRY(TEMP(ctx, was, n));
+	TRY(TEMP(ctx, is, n));
+	for (int l = 0; l < old->n_links; l++)
+		was[old_number[l]] = &old->link[l];
+	for (int l = 0; l < new->n_links; l++)
+		is[new_number[l]] = &new->link[l];
+	for (int i = 0; i < n; i++)
+		if (was[i] || is[i])
+			TRY(diff_link(ctx, old, was[i], new, is[i], list));
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+static Status
+diff_rank(Ctx *ctx, const Topology *old, const Topology *new, int r, Differences *list)
+{
+	const Vertex *was = r < old->n_ranks ? &old->vertex[r] : NULL, *is = r < new->n_ranks ? &new->vertex[r] : NULL;
+	const char *server = was && was->node >= 0 ? old->node[was->node] : "", *other = is && is->node >= 0 ? new->node[is->node] : "";
+	Text text = { 0 }, a = { 0 }, b = { 0 };
+	if (was && is && strcmp(was->id, is->id) == 0 && strcmp(server, other) == 0)
+		return OK;
+	text_printf(&text, is ? "rank %d is %s of %s" : "rank %d is gone", r, is ? is->id : "", other);
+	text_printf(&text, was ? ", was %s of %s" : ", a new one", was ? was->id : "", server);
+	if (was)
+		text_json(&a, was->id);
+	if (is)
+		text_json(&b, is->id);
+	return difference_put(ctx, list, (Difference){ .kind = DIFF_TOPOLOGY, .old_tree = -1, .new_tree = -1 }, &text, was ? &a : NULL, is ? &b : NULL);
+}
+
+static const char *
+ability(const Vertex *v)
+{
+	return v->multicast ? v->reduce ? "multicasts and reduces" : "multicasts" : v->reduce ? "reduces" : "forwards only";
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	return strcmp((*(const Vertex *const *)a)->id, (*(const Vertex *const *)b)->id);
+}
+
+static Status
+sort_switches(Ctx *ctx, const Topology *topo, const Vertex ***out, int *n)
+{
+	*n = topo->n_vertices - topo->n_ranks;
+	TRY(TEMP(ctx, *out, *n));
+	for (int i = 0; i < *n; i++)
+		(*out)[i] = &topo->vertex[topo->n_ranks + i];
+	qsort(*out, (size_t)*n, sizeof **out, by_id);
+	return OK;
+}
+
+/* Of switches that both have: where one is gone its links are, too. */
+static Status
+diff_switches(Ctx *ctx, const Topology *old, const Topology *new, Differences *list)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	const Vertex **was, **is;
+	int n_was, n_is;
+	TRY(sort_switches(ctx, old, &was, &n_was));
+	TRY(sort_switches(ctx, new, &is, &n_is));
+	for (int i = 0, j = 0; i < n_was && j < n_is;) {
+		int order = by_id(&was[i], &is[j]);
+		if (order == 0 && (was[i]->multicast != is[j]->multicast || was[i]->reduce != is[j]->reduce)) {
+			Text text = { 0 }, a = { 0 }, b = { 0 };
+			text_printf(&text, "switch %s: %s, was: %s", is[j]->id, ability(is[j]), ability(was[i]));
+			text_json(&a, ability(was[i]));
+			text_json(&b, ability(is[j]));
+			TRY(difference_put(ctx, list, (Difference){ .kind = DIFF_TOPOLOGY, .old_tree = -1, .new_tree = -1 }, &text, &a, &b));
+		}
+		i += order <= 0;
+		j += order >= 0;
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+static Status
+diff_topologies(Ctx *ctx, const Topology *old, const Topology *new, const int *old_number, const int *new_number, Differences *list)
+{
+	enum { SHORT = 19 };	/* "sha256:" and 12 digits */
+	if (strcmp(old->digest, new->digest) != 0) {
+		Text text = { 0 }, a = { 0 }, b = { 0 };
+		text_put(&text, "machine ");
+		text_short(&text, new->name, 60);
+		text_put(&text, " ");
+		text_short(&text, new->digest, SHORT);
+		text_put(&text, ", was ");
+		text_short(&text, old->name, 60);
+		text_put(&text, " ");
+		text_short(&text, old->digest, SHORT);
+		text_json(&a, old->digest);
+		text_json(&b, new->digest);
+		TRY(difference_put(ctx, list, (Difference){ .kind = DIFF_TOPOLOGY, .old_tree = -1, .new_tree = -1 }, &text, &a, &b));
+	}
+	for (int r = 0; r < old->n_ranks || r < new->n_ranks; r++)
+		TRY(diff_rank(ctx, old, new, r, list));
+	TRY(diff_switches(ctx, old, new, list));
+	return diff_all_links(ctx, old, new, old_number, new_number, list);
+}
+
+/* ---- parts ---- */
+
+static void
+put_classes(Text *text, unsigned classes)
+{
+	bool any = false;
+	for (int c = 0; c < N_LINK_CLASSES; c++) {
+		if (!(classes >> c & 1))
+			continue;
+		text_printf(text, any ? ",%s" : "%s", link_class_name((LinkClass)c));
+		any = true;
+	}
+}
+
+/* What a part is, for people: "nvlink 150 GB/s at once", "pcie,qpi 6 GB/s after 2200 us". */
+static void
+put_part(Text *text, const Part *part)
+{
+	char digits[32];
+	put_classes(text, part->classes);
+	snprintf(digits, sizeof digits, " %.6g GB/s", frac_double(part->rate) / 1e9);
+	text_put(text, digits);
+	if (part->setup > 0) {
+		text_put(text, " after ");
+		text_us(text, part->setup);
+		text_put(text, " us");
+	}
+	text_printf(text, ", up to %lld/%lld of the buffer", (long long)part->end.num, (long long)part->end.den);
+}
+
+static bool
+part_same(const Part *a, const Part *b)
+{
+	return a->classes == b->classes && a->setup == b->setup && frac_cmp(a->rate, b->rate) == 0 && frac_cmp(a->end, b->end) == 0;
+}
+
+static Status
+diff_parts(Ctx *ctx, const Schedule *old, const Schedule *new, Differences *list)
+{
+	for (int i = 0; i < old->n_parts || i < new->n_parts; i++) {
+		const Part *was = i < old->n_parts ? &old->part[i] : NULL, *is = i < new->n_parts ? &new->part[i] : NULL;
+		Text text = { 0 }, a = { 0 }, b = { 0 }, c = { 0 };
+		if (was && is && part_same(was, is))
+			continue;
+		text_printf(&text, is ? was ? "part %d: " : "part %d is new: " : "part %d is gone: ", i);
+		put_part(&text, is ? is : was);
+		if (was && is) {
+			text_put(&text, "; was ");
+			put_part(&text, was);
+		}
+		for (int side = 0; side < 2; side++) {
+			const Part *part = side ? is : was;
+			if (!part)
+				continue;
+			put_part(&c, part);
+			text_json(side ? &b : &a, c.data ? c.data : "");
+			text_free(&c);
+		}
+		TRY(difference_put(ctx, list, (Difference){ .kind = DIFF_PARTS, .old_tree = -1, .new_tree = -1 }, &text, was ? &a : NULL, is ? &b : NULL));
+	}
+	return OK;
+}
+
+/* ---- the whole ---- */
+
+static Status
+diff_notes(Ctx *ctx, const Schedule *old, const Schedule *new, Differences *list)
+{
+	Text text = { 0 };
+	if (strcmp(old->generator, new->generator) != 0 || strcmp(old->version, new->version) != 0) {
+		text_put(&text, "made by ");
+		text_short(&text, new->generator, 40);
+		text_put(&text, " ");
+		text_short(&text, new->version, 40);
+		text_put(&text, ", was by ");
+		text_short(&text, old->generator, 40);
+		text_put(&text, " ");
+		text_short(&text, old->version, 40);
+		TRY(put_note(ctx, list, &text));
+	}
+	if (strcmp(old->topo->digest, new->topo->digest) == 0 && strcmp(old->topo->name, new->topo->name) != 0) {
+		text_put(&text, "the machine is called ");
+		text_short(&text, new->topo->name, 60);
+		text_put(&text, ", was ");
+		text_short(&text, old->topo->name, 60);
+		TRY(put_note(ctx, list, &text));
+	}
+	if (frac_cmp(old->bound.rate, new->bound.rate) == 0 && old->bound.kind != new->bound.kind) {
+		text_printf(&text, "the bound is proven by %s, was by %s", certificate_name(new->bound.kind), certificate_name(old->bound.kind));
+		TRY(put_note(ctx, list, &text));
+	}
+	return OK;
+}
+
+Status
+diff_schedules(Ctx *ctx, const Schedule *old, const Schedule *new, Differences *list)
+{
+	int *old_number, *new_number;
+	TRY(NEW(ctx, old_number, old->topo->n_links));
+	TRY(NEW(ctx, new_number, new->topo->n_links));
+	TRY(diff_links(ctx, old->topo, new->topo, old_number, new_number));
+	TRY(diff_topologies(ctx, old->topo, new->topo, old_number, new_number, list));
+	TRY(diff_request(ctx, old, new, list));
+	TRY(diff_numbers(ctx, old, new, list));
+	TRY(diff_parts(ctx, old, new, list));
+	if (old->coll == new->coll && old->root == new->root && old->topo->n_ranks == new->topo->n_ranks)
+		TRY(diff_trees(ctx, old, new, old_number, new_number, list));
+	TRY(diff_notes(ctx, old, new, list));
+	return differences_sort(ctx, list);
+}
