@@ -181,13 +181,11 @@ difference_count(Ctx *ctx, Differences *list, DifferenceKind kind, const char *j
 	return difference_put(ctx, list, (Difference){ .kind = kind, .sign = sign, .old_tree = -1, .new_tree = -1, .job = job }, &text, &was, &is);
 }
 
-/* "-2.8 %"; what rounds to nothing with one digit behind the point keeps one of its own. */
-static void
-put_per_cent(Text *text, double old, double new)
+void
+text_per_cent(Text *text, double change)
 {
 	char digits[64];
-	double change = 100 * (new - old) / old;
-	snprintf(digits, sizeof digits, fabs(change) >= 0.05 ? " (%+.1f %%)" : " (%+.1g %%)", change);
+	snprintf(digits, sizeof digits, fabs(change) >= 0.0005 ? "%+.1f %%" : "%+.1g %%", 100 * change);
 	text_put(text, digits);
 }
 
@@ -206,8 +204,11 @@ difference_rate(Ctx *ctx, Differences *list, DifferenceKind kind, const char *jo
 	}
 	text_put(&text, place);
 	text_printf(&text, "%s -> %s GB/s", a, b);
-	if (old > 0)
-		put_per_cent(&text, old, new);
+	if (old > 0) {
+		text_put(&text, " (");
+		text_per_cent(&text, (new - old) / old);
+		text_put(&text, ")");
+	}
 	text_number(&was, old);
 	text_number(&is, new);
 	int sign = order < 0 ? kinds[kind].sign : -kinds[kind].sign;

@@ -82,6 +82,9 @@ Status difference_rate(Ctx *ctx, Differences *list, DifferenceKind kind, const c
 /* Behind the last: kinds in order; of one kind they stay as they came. Fails: NO_MEMORY. */
 Status differences_sort(Ctx *ctx, Differences *list);
 
+/* -0.028: "-2.8 %"; what rounds to nothing with one digit behind the point keeps one of its own. */
+void text_per_cent(Text *text, double change);
+
 /* At most so many bytes of it, and "..." where that is not all. */
 void text_short(Text *text, const char *string, size_t most);
 

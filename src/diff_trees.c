@@ -23,6 +23,7 @@ struct side {
 	const int *number;	/* common number of each link */
 	uint64_t *body;		/* hash of each tree's edges and root */
 	int *mate;		/* of each tree in the other side; -1: none yet */
+	int *n_to;		/* of each tree; 0 also where `to` names all that the collective serves */
 };
 
 struct match {
@@ -58,15 +59,28 @@ hash_edges(const Edge *edge, int n, const int *number, uint64_t seed)
 	return sum;
 }
 
+/* How many ranks it names, if not all that it could. */
+static int
+count_to(const Schedule *sched, const Segment *s)
+{
+	int n = sched->topo->n_ranks;
+	int64_t block = frac_floor_mul(s->offset, collective_blocks(sched->coll, n));
+	int needer = collective_needer(sched->coll, n, sched->root, block);
+	bool all = needer == EVERY_RANK ? s->n_to == n : s->n_to == 1 && s->to[0] == needer;
+	return all ? 0 : s->n_to;
+}
+
 static Status
 hash_side(Ctx *ctx, struct side *side)
 {
 	const Schedule *sched = side->sched;
 	TRY(TEMP(ctx, side->body, sched->n_segments));
 	TRY(TEMP(ctx, side->mate, sched->n_segments));
+	TRY(TEMP(ctx, side->n_to, sched->n_segments));
 	for (int t = 0; t < sched->n_segments; t++) {
 		const Tree *tree = &sched->segment[t].tree;
 		side->mate[t] = -1;
+		side->n_to[t] = count_to(sched, &sched->segment[t]);
 		side->body[t] = mix64((uint64_t)tree->root) + hash_edges(tree->down, tree->n_down, side->number, 1)
 		    + hash_edges(tree->up, tree->n_up, side->number, UINT64_C(1) << 63);
 	}
@@ -122,36 +136,40 @@ same_body(struct match *m, int o, int n)
 }
 
 static bool
-same_ranks(const Segment *was, const Segment *is)
+same_ranks(const struct match *m, int o, int n)
 {
-	return was->n_to == is->n_to && (was->n_to == 0 || memcmp(was->to, is->to, (size_t)was->n_to * sizeof *was->to) == 0);
+	const int *was = m->old.sched->segment[o].to, *is = m->new.sched->segment[n].to, n_to = m->old.n_to[o];
+	return n_to == m->new.n_to[n] && (n_to == 0 || memcmp(was, is, (size_t)n_to * sizeof *was) == 0);
 }
 
 static bool
-same_length(const Segment *was, const Segment *is)
+same_length(const struct match *m, int o, int n)
 {
-	return was->part == is->part && frac_cmp(was->length, is->length) == 0 && same_ranks(was, is);
+	const Segment *was = &m->old.sched->segment[o], *is = &m->new.sched->segment[n];
+	return was->part == is->part && frac_cmp(was->length, is->length) == 0 && same_ranks(m, o, n);
 }
 
 static bool
-same_segment(const Segment *was, const Segment *is)
+same_segment(const struct match *m, int o, int n)
 {
-	return same_length(was, is) && frac_cmp(was->offset, is->offset) == 0;
+	return same_length(m, o, n) && frac_cmp(m->old.sched->segment[o].offset, m->new.sched->segment[n].offset) == 0;
 }
 
 static uint64_t
-hash_length(const Segment *s)
+hash_length(const struct side *side, int t)
 {
+	const Segment *s = &side->sched->segment[t];
 	uint64_t h = mix64((uint64_t)s->length.num) ^ mix64((uint64_t)s->length.den + (uint64_t)s->part);
-	for (int i = 0; i < s->n_to; i++)
+	for (int i = 0; i < side->n_to[t]; i++)
 		h = mix64(h ^ (uint64_t)s->to[i]);
 	return h;
 }
 
 static uint64_t
-hash_segment(const Segment *s)
+hash_segment(const struct side *side, int t)
 {
-	return mix64(hash_length(s) ^ mix64((uint64_t)s->offset.num) ^ (uint64_t)s->offset.den);
+	const Frac *offset = &side->sched->segment[t].offset;
+	return mix64(hash_length(side, t) ^ mix64((uint64_t)offset->num) ^ (uint64_t)offset->den);
 }
 
 enum round { SAME, SAME_LENGTH, SAME_EDGES, SAME_SEGMENT, N_ROUNDS };
@@ -159,32 +177,30 @@ enum round { SAME, SAME_LENGTH, SAME_EDGES, SAME_SEGMENT, N_ROUNDS };
 static uint64_t
 round_key(const struct side *side, int t, enum round round)
 {
-	const Segment *s = &side->sched->segment[t];
 	switch (round) {
 	case SAME:
-		return mix64(side->body[t]) ^ hash_segment(s);
+		return mix64(side->body[t]) ^ hash_segment(side, t);
 	case SAME_LENGTH:
-		return mix64(side->body[t]) ^ hash_length(s);
+		return mix64(side->body[t]) ^ hash_length(side, t);
 	case SAME_EDGES:
 		return side->body[t];
 	default:
-		return hash_segment(s) ^ mix64((uint64_t)s->tree.root);
+		return hash_segment(side, t) ^ mix64((uint64_t)side->sched->segment[t].tree.root);
 	}
 }
 
 static bool
 round_same(struct match *m, int o, int n, enum round round)
 {
-	const Segment *was = &m->old.sched->segment[o], *is = &m->new.sched->segment[n];
 	switch (round) {
 	case SAME:
-		return same_segment(was, is) && same_body(m, o, n);
+		return same_segment(m, o, n) && same_body(m, o, n);
 	case SAME_LENGTH:
-		return same_length(was, is) && same_body(m, o, n);
+		return same_length(m, o, n) && same_body(m, o, n);
 	case SAME_EDGES:
 		return same_body(m, o, n);
 	default:
-		return same_segment(was, is) && was->tree.root == is->tree.root;
+		return same_segment(m, o, n) && m->old.sched->segment[o].tree.root == m->new.sched->segment[n].tree.root;
 	}
 }
 
@@ -322,6 +338,17 @@ put_frac(Text *text, Frac f, bool quoted)
 	text_printf(text, quoted ? "\"%lld/%lld\"" : "%lld/%lld", (long long)f.num, (long long)f.den);
 }
 
+/* "5/24 of the buffer" */
+static void
+put_share(Text *text, Frac f)
+{
+	if (frac_cmp(f, FRAC_ONE) == 0)
+		text_put(text, "all");
+	else
+		put_frac(text, f, false);
+	text_put(text, " of the buffer");
+}
+
 static void
 put_hop(Text *text, const Schedule *sched, const Edge *edge)
 {
@@ -389,7 +416,7 @@ diff_segment(struct match *m, int o, int n)
 {
 	const Segment *was = &m->old.sched->segment[o], *is = &m->new.sched->segment[n];
 	Text text = { 0 }, a = { 0 }, b = { 0 };
-	bool length = frac_cmp(was->length, is->length) != 0, offset = frac_cmp(was->offset, is->offset) != 0, ranks = same_ranks(was, is);
+	bool length = frac_cmp(was->length, is->length) != 0, offset = frac_cmp(was->offset, is->offset) != 0, ranks = same_ranks(m, o, n);
 	if (was->part != is->part) {
 		put_tree(&text, o, n);
 		text_printf(&text, ": is of part %d, was of part %d", is->part, was->part);
@@ -402,8 +429,8 @@ diff_segment(struct match *m, int o, int n)
 	put_tree(&text, o, n);
 	if (length || offset) {
 		text_put(&text, length ? ": carries " : ": begins at ");
-		put_frac(&text, length ? is->length : is->offset, false);
-		text_put(&text, " of the buffer, was ");
+		put_share(&text, length ? is->length : is->offset);
+		text_put(&text, ", was ");
 		put_frac(&text, length ? was->length : was->offset, false);
 	}
 	if (!ranks)
@@ -574,8 +601,7 @@ diff_single(struct match *m, int o, int n)
 	text_put(&text, o < 0 ? " is new: root " : " is gone: root ");
 	put_vertex_name(&text, sched->topo, s->tree.root);
 	text_put(&text, ", ");
-	put_frac(&text, s->length, false);
-	text_put(&text, " of the buffer");
+	put_share(&text, s->length);
 	put_segment_json(&json, s);
 	return difference_put(m->ctx, m->list, of_trees(DIFF_EDGES, o, n), &text, o < 0 ? NULL : &json, o < 0 ? &json : NULL);
 }

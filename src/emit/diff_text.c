@@ -69,8 +69,9 @@ emit_diff_text_summary(const DiffSummary *summary, Text *out)
 		return;
 	text_printf(out, "rate        %d lower, %d higher of %d; ", summary->lower, summary->higher, summary->n_rates);
 	if (summary->worst < 1) {
-		snprintf(line, sizeof line, "worst %.3g %% in ", 100 * (summary->worst - 1));
-		text_put(out, line);
+		text_put(out, "worst ");
+		text_per_cent(out, summary->worst - 1);
+		text_put(out, " in ");
 		put_clean(out, summary->worst_file);
 		text_put(out, "; ");
 	}
