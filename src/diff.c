@@ -46,7 +46,7 @@ difference_kinds(Ctx *ctx, const char *list, unsigned *out)
 		DifferenceKind kind;
 		snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : 0, at);
 		if (strcmp(name, "any") == 0)
-			set |= (1u << N_DIFFERENCE_KINDS) - 1;
+			set |= DIFF_ANY;
 		else if (difference_parse(name, &kind))
 			set |= 1u << kind;
 		else
@@ -73,7 +73,7 @@ diff_state_name(DiffState state)
 bool
 difference_fails(const Difference *difference, unsigned set)
 {
-	return difference->kind == DIFF_WRONG || (difference->sign <= 0 && (set >> difference->kind & 1));
+	return difference->kind == DIFF_WRONG || (set & DIFF_ANY) || (difference->sign <= 0 && (set >> difference->kind & 1));
 }
 
 /* ---- the list ---- */

@@ -35,7 +35,9 @@ typedef enum {
 const char *difference_name(DifferenceKind kind);
 bool difference_parse(const char *text, DifferenceKind *out);
 
-/* "rate,trees": the kinds, as bits; "any" is all. Fails: USAGE. */
+#define DIFF_ANY (1u << N_DIFFERENCE_KINDS)
+
+/* "rate,trees": the kinds, as bits; "any": DIFF_ANY. Fails: USAGE. */
 Status difference_kinds(Ctx *ctx, const char *list, unsigned *out);
 
 typedef struct {
@@ -55,7 +57,7 @@ typedef struct {
 	const char **note;		/* what changed, but not in meaning */
 } Differences;
 
-/* Does one of these kinds fail? What is wrong always does, what is better never. */
+/* Does it fail where these kinds do? What is wrong always does, what is better only with DIFF_ANY. */
 bool difference_fails(const Difference *difference, unsigned kinds);
 
 /* What changed from `old` to `new`, which are verified. Links are alike if they lead from the same vertex to the same, in the same

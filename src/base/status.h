@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* name, exit code of the programs, meaning. USAGE and DIFFERENT are for programs only. */
+/* name, exit code of the programs, meaning. USAGE is for programs, and DIFFERENT is for the exit of `blinkc diff` alone. */
 #define STATUS_LIST(X)                                                         \
 	X(OK, 0, "success")                                                    \
 	X(INTERNAL, 1, "a defect of the program itself")                       \

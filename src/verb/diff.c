@@ -200,10 +200,11 @@ compare_task(Ctx *ctx, void *of, int task)
 	bool trouble = false;
 	load(&old, pair->old, &trouble);
 	load_new(&new, pair->new, &old, &trouble);
+	const struct loaded *first = old.status != OK ? &old : &new;
 	Status status = OK;
-	/* Of two files that were named each has to be there; in directories others go on. */
-	if (trouble && !pair->file)
-		status = fail(ctx, old.status ? old.status : new.status, "%s", old.status ? old.ctx.error.text : new.ctx.error.text);
+	/* Two files that were named have to be there; in directories others go on. Of what is right there was too little memory to say. */
+	if ((trouble && !pair->file) || first->status == NO_MEMORY || first->status == INTERNAL)
+		status = fail(ctx, first->status, "%s", first->ctx.error.text);
 	if (status == OK)
 		status = compare(ctx, pair, &old, &new, &out, result);
 	if (status == OK)
@@ -211,17 +212,6 @@ compare_task(Ctx *ctx, void *of, int task)
 	unload(&old);
 	unload(&new);
 	return status;
-}
-
-/* What a worker could not do, as one that runs out of memory: its pair is wrong. */
-static Status
-compare_failed(Ctx *ctx, const struct work *work, int task, const TaskEnd *end)
-{
-	Comparison out = { .file = work->pair[task].file, .state = STATE_WRONG };
-	struct result *result = &work->result[task];
-	*result = (struct result){ 0 };
-	TRY(put_wrong(ctx, &out.list, end->status, end->text, result));
-	return write_pair(ctx, work, &out, result);
 }
 
 /* ---- all pairs ---- */
@@ -367,7 +357,7 @@ show_bar(void *of, int n_done)
 }
 
 static Status
-run_all(Ctx *ctx, struct work *work, int jobs, bool directories)
+run_all(Ctx *ctx, struct work *work, int jobs)
 {
 	TaskEnd *end = shared_array((size_t)work->n, sizeof *end);
 	work->result = shared_array((size_t)work->n, sizeof *work->result);
@@ -380,11 +370,9 @@ run_all(Ctx *ctx, struct work *work, int jobs, bool directories)
 	if (status == OK)
 		status = pool_run(ctx, &pool, end);
 	watch_hide();
-	for (int i = 0; i < work->n && status == OK; i++) {
-		if (end[i].status == OK)
-			continue;
-		status = directories ? compare_failed(ctx, work, i, &end[i]) : fail(ctx, end[i].status, "%s", end[i].text);
-	}
+	for (int i = 0; i < work->n && status == OK; i++)
+		if (end[i].status != OK)
+			status = fail(ctx, end[i].status, "%s%s%s", work->pair[i].file ? work->pair[i].file : "", work->pair[i].file ? ": " : "", end[i].text);
 	shared_free(end, (size_t)work->n, sizeof *end);
 	return status;
 }
@@ -420,7 +408,7 @@ verb_diff(Ctx *ctx, const Options *opt)
 	summary.new = valid_text(ctx, opt->file[1]);
 	if (!summary.old || !summary.new)
 		return fail_memory(ctx);
-	Status status = run_all(ctx, &work, jobs, summary.directories);
+	Status status = run_all(ctx, &work, jobs);
 	if (status == OK) {
 		summarise(&work, &summary);
 		if (!opt->value[OPT_QUIET])

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Change one thing in a right schedule so that it stays right, or, `wrong`, so that it does not.
 
-usage: change.py KIND SCHEDULE.json    the changed schedule on stdout
-       change.py --list                each kind, and the differences in meaning that it must make; rate, bound, trees and depth,
-                                       which depend on the schedule, are for diff.py to say
-
-Exit status 3 if the kind does not apply to this schedule.
+usage: change.py KIND SCHEDULE.json        the changed schedule on stdout; exit status 3 if the kind does not apply to it
+       change.py --plant OLD NEW FILE...   OLD/KIND/FILE as it is, and NEW/KIND/FILE changed, for every kind that applies
+       change.py --expect DIFF.json        does `blinkc diff OLD NEW` find what was planted, and nothing else? rate, bound, trees and
+                                           depth depend on the schedule, and are for diff.py to say
 """
 import json
+import os
 import sys
 from fractions import Fraction
 
@@ -279,20 +279,61 @@ def wrong(doc):
     return True
 
 
-def main(kind, path):
+def changed(kind, path):
+    """The text of the changed schedule; None: the kind does not apply."""
     with open(path, encoding="utf-8") as file:
         doc = json.load(file)
-    if not KINDS[kind][0](doc):
+    return text_of(doc, 1 if kind == "indent" else 2) if KINDS[kind][0](doc) else None
+
+
+def plant(old, new, paths):
+    for kind in KINDS:
+        for path in paths:
+            text = changed(kind, path)
+            if text is None:
+                continue
+            with open(path, encoding="utf-8") as file:
+                before = file.read()
+            for directory, content in ((old, before), (new, text)):
+                os.makedirs(os.path.join(directory, kind), exist_ok=True)
+                with open(os.path.join(directory, kind, os.path.basename(path)), "w", encoding="utf-8") as file:
+                    file.write(content)
+    return 0
+
+
+def expect(path):
+    with open(path, encoding="utf-8") as file:
+        diff = json.load(file)
+    seen, wrong = set(), 0
+    for entry in diff["files"]:
+        kind = os.path.dirname(entry["file"])
+        seen.add(kind)
+        want, found = set(KINDS[kind][1]), {item["kind"] for item in entry["differences"]} - {"rate", "bound", "trees", "depth"}
+        # Capacities are what the rates of parts come from.
+        if kind == "capacity" and "parts" in found:
+            want.add("parts")
+        if found != want:
+            print(f"{entry['file']}: {sorted(found)}, want {sorted(want)}")
+            wrong = 1
+    if seen != set(KINDS):
+        print(f"planted nowhere: {sorted(set(KINDS) - seen)}")
+        wrong = 1
+    return wrong
+
+
+def main(args):
+    if args[:1] == ["--plant"] and len(args) > 3:
+        return plant(args[1], args[2], args[3:])
+    if args[:1] == ["--expect"] and len(args) == 2:
+        return expect(args[1])
+    if len(args) != 2 or args[0] not in KINDS:
+        sys.exit(__doc__)
+    text = changed(*args)
+    if text is None:
         return 3
-    sys.stdout.write(text_of(doc, 1 if kind == "indent" else 2))
+    sys.stdout.write(text)
     return 0
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--list"]:
-        for kind, (_, differences) in KINDS.items():
-            print(kind, *differences)
-    elif len(sys.argv) == 3 and sys.argv[1] in KINDS:
-        sys.exit(main(*sys.argv[1:]))
-    else:
-        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1:]))
