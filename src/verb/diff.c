@@ -373,7 +373,7 @@ run_all(Ctx *ctx, struct work *work, int jobs)
 	for (int i = 0; i < work->n && status == OK; i++)
 		if (end[i].status != OK)
 			status = fail(ctx, end[i].status, "%s%s%s", work->pair[i].file ? work->pair[i].file : "", work->pair[i].file ? ": " : "", end[i].text);
-	shared_free(end, (size_t)work->n, sizeof *end);
+	shared_free(end);
 	return status;
 }
 
@@ -382,8 +382,8 @@ work_free(struct work *work)
 {
 	if (work->spool >= 0)
 		close(work->spool);
-	shared_free(work->result, (size_t)work->n, sizeof *work->result);
-	shared_free(work->spooled, 1, sizeof *work->spooled);
+	shared_free(work->result);
+	shared_free(work->spooled);
 }
 
 Status
