@@ -94,6 +94,9 @@ void text_short(Text *text, const char *string, size_t most);
  * old->n_links + new->n_links, in order of their ends. */
 Status diff_links(Ctx *ctx, const Topology *old, const Topology *new, int *old_number, int *new_number);
 
+/* topology. */
+Status diff_topologies(Ctx *ctx, const Topology *old, const Topology *new, const int *old_number, const int *new_number, Differences *list);
+
 /* segments, edges, order, and parts of trees. old_number, new_number: as diff_links makes them. */
 Status diff_trees(Ctx *ctx, const Schedule *old, const Schedule *new, const int *old_number, const int *new_number, Differences *list);
 
