@@ -148,17 +148,17 @@ diff_file(Ctx *ctx, const IndexEntry *was, const IndexEntry *is, const char *job
 	return difference_put(ctx, list, of_job(DIFF_FILE, job), &text, &a, &b);
 }
 
-/* Either may be NULL. */
+/* was, is: either may be NULL; index, entry: one that there is. */
 static Status
-diff_job(Ctx *ctx, const Index *old, const IndexEntry *was, const Index *new, const IndexEntry *is, Differences *list)
+diff_job(Ctx *ctx, const IndexEntry *was, const IndexEntry *is, const Index *index, const IndexEntry *entry, Differences *list)
 {
 	Text job = { 0 }, place = { 0 }, file = { 0 };
 	/* Most are the same, and need no words. */
 	if (was && is && was->rate == is->rate && was->bound == is->bound && was->trees == is->trees && was->depth == is->depth
 	    && strcmp(was->file, is->file) == 0 && memcmp(was->rank, is->rank, (size_t)is->n * sizeof *is->rank) == 0)
 		return OK;
-	put_job_json(&job, is ? new : old, is ? is : was);
-	put_job(&place, is ? new : old, is ? is : was);
+	put_job_json(&job, index, entry);
+	put_job(&place, index, entry);
 	const char *json = job.failed ? NULL : arena_text(&ctx->run, job.data, job.size);
 	text_free(&job);
 	if (!json) {
@@ -166,7 +166,7 @@ diff_job(Ctx *ctx, const Index *old, const IndexEntry *was, const Index *new, co
 		return fail_memory(ctx);
 	}
 	if (!was || !is) {
-		put_file_json(&file, is ? is : was);
+		put_file_json(&file, entry);
 		return difference_put(ctx, list, of_job(is ? DIFF_NEW : DIFF_MISSING, json), &place, is ? NULL : &file, is ? &file : NULL);
 	}
 	text_put(&place, ": ");
@@ -217,7 +217,8 @@ diff_indexes(Ctx *ctx, const Index *old, const Index *new, Differences *list)
 	TRY(sort_jobs(ctx, new, number, &b));
 	for (int i = 0, j = 0; i < old->n_entries || j < new->n_entries;) {
 		int order = i == old->n_entries ? 1 : j == new->n_entries ? -1 : by_job(&a[i], &b[j]);
-		TRY(diff_job(ctx, old, order <= 0 ? a[i].entry : NULL, new, order >= 0 ? b[j].entry : NULL, list));
+		const IndexEntry *was = order <= 0 ? a[i].entry : NULL, *is = order >= 0 ? b[j].entry : NULL;
+		TRY(diff_job(ctx, was, is, is ? new : old, is ? is : was, list));
 		i += order <= 0;
 		j += order >= 0;
 	}

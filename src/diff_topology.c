@@ -98,18 +98,19 @@ put_link_json(Text *text, const Topology *topo, const Link *link)
 	text_put(text, " }");
 }
 
-/* Either may be NULL. */
+/* was, is: either may be NULL; link: the one that there is, in topo. */
 static Status
-diff_link(Ctx *ctx, const Topology *old, const Link *was, const Topology *new, const Link *is, Differences *list)
+diff_link(Ctx *ctx, const Topology *old, const Link *was, const Topology *new, const Link *is, const Topology *topo, const Link *link,
+    Differences *list)
 {
 	Text text = { 0 }, a = { 0 }, b = { 0 };
 	if (was && is && was->capacity == is->capacity && was->latency == is->latency)
 		return OK;
-	put_link_name(&text, is ? new : old, is ? is : was);
+	put_link_name(&text, topo, link);
 	text_put(&text, !is ? ": is gone, had " : !was ? ": is new, has " : ": ");
 	bool capacity = !was || !is || was->capacity != is->capacity;
 	if (capacity) {
-		text_gb(&text, (Frac){ is ? is->capacity : was->capacity, 1 });
+		text_gb(&text, (Frac){ link->capacity, 1 });
 		text_put(&text, " GB/s");
 	}
 	if (capacity && was && is) {
@@ -143,9 +144,11 @@ diff_all_links(Ctx *ctx, const Topology *old, const Topology *new, const int *ol
 		was[old_number[l]] = &old->link[l];
 	for (int l = 0; l < new->n_links; l++)
 		is[new_number[l]] = &new->link[l];
-	for (int i = 0; i < n; i++)
-		if (was[i] || is[i])
-			TRY(diff_link(ctx, old, was[i], new, is[i], list));
+	for (int i = 0; i < n; i++) {
+		const Link *link = is[i] ? is[i] : was[i];
+		if (link)
+			TRY(diff_link(ctx, old, was[i], new, is[i], is[i] ? new : old, link, list));
+	}
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

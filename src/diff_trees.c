@@ -160,14 +160,14 @@ diff_segment(struct match *m, int o, int n)
 	return difference_put(m->ctx, m->list, of_trees(DIFF_SEGMENTS, o, n), &text, &a, &b);
 }
 
-/* The first edge of a phase that changed. */
+/* The first edge of a phase that changed; was: NULL: there was none. */
 static void
 put_change(Text *text, const struct match *m, const Edge *was, const Edge *is)
 {
 	text_put(text, "edge ");
-	put_hop(text, is ? m->new.sched : m->old.sched, is ? is : was);
-	if (!is || !was) {
-		text_put(text, is ? " is new" : " is gone");
+	put_hop(text, m->new.sched, is);
+	if (!was) {
+		text_put(text, " is new");
 	} else if (was->src == is->src && was->dst == is->dst) {
 		text_put(text, " goes over ");
 		put_links(text, is);
@@ -207,8 +207,11 @@ diff_edges(struct match *m, int o, int n, bool up)
 	for (int e = 0; e < n_was; e++) {
 		if (!m->at[match_key(&a[e], up)])
 			continue;
-		if (changed++ == 0)
-			put_change(&text, m, &a[e], NULL);
+		if (changed++ == 0) {
+			text_put(&text, "edge ");
+			put_hop(&text, m->old.sched, &a[e]);
+			text_put(&text, " is gone");
+		}
 		put_item(&old);
 		put_edge_json(&old, &a[e]);
 	}
