@@ -70,35 +70,26 @@ read_right(struct loaded *file, const char *path)
 	return sched_depth(ctx, file->sched, &file->depth);
 }
 
-/* *trouble: it could not even be read. */
-static void
-load(struct loaded *file, const char *path, bool *trouble)
+static bool
+same_bytes(const Text *a, const Text *b)
 {
-	ctx_init(&file->ctx);
-	if (!path)
-		return;
-	file->status = file_read(&file->ctx, path, &file->in);
-	*trouble = *trouble || file->status != OK;
-	if (file->status == OK)
-		file->status = read_right(file, path);
+	return a->data && a->size == b->size && memcmp(a->data, b->data, a->size) == 0;
 }
 
-/* The same bytes mean the same, and are judged once. */
+/* other: NULL, or a file that was loaded: the same bytes mean the same, and are judged once. *trouble: it could not even be read. */
 static void
-load_new(struct loaded *file, const char *path, const struct loaded *old, bool *trouble)
+load(struct loaded *file, const char *path, const struct loaded *other, bool *trouble)
 {
 	ctx_init(&file->ctx);
 	if (!path)
 		return;
 	file->status = file_read(&file->ctx, path, &file->in);
-	*trouble = *trouble || file->status != OK;
-	if (file->status != OK)
-		return;
-	bool same = old->in.data && old->status == OK && old->in.size == file->in.size && memcmp(old->in.data, file->in.data, file->in.size) == 0;
-	if (same) {
-		file->sched = old->sched;
-		file->index = old->index;
-		file->depth = old->depth;
+	if (file->status != OK) {
+		*trouble = true;
+	} else if (other && other->status == OK && same_bytes(&other->in, &file->in)) {
+		file->sched = other->sched;
+		file->index = other->index;
+		file->depth = other->depth;
 	} else {
 		file->status = read_right(file, path);
 	}
@@ -198,11 +189,11 @@ compare_task(Ctx *ctx, void *of, int task)
 	Comparison out = { .file = pair->file };
 	struct result *result = &work->result[task];
 	bool trouble = false;
-	load(&old, pair->old, &trouble);
-	load_new(&new, pair->new, &old, &trouble);
+	load(&old, pair->old, NULL, &trouble);
+	load(&new, pair->new, &old, &trouble);
 	const struct loaded *first = old.status != OK ? &old : &new;
 	Status status = OK;
-	/* Two files that were named have to be there; in directories others go on. Of what is right there was too little memory to say. */
+	/* Two files that were named have to be there; in directories others go on. Where memory ran out nobody knows what is right. */
 	if ((trouble && !pair->file) || first->status == NO_MEMORY || first->status == INTERNAL)
 		status = fail(ctx, first->status, "%s", first->ctx.error.text);
 	if (status == OK)
