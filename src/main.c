@@ -86,7 +86,8 @@ main(int argc, char **argv)
 	watch_hide();
 	if ((fflush(stdout) != 0 || ferror(stdout)) && status == OK)
 		status = fail(&ctx, IO, "standard output: cannot be written");
-	if (status != OK)
+	/* A verb whose results say it all has nothing to add. */
+	if (ctx.error.status != OK)
 		fprintf(stderr, "blinkc: %s\n", ctx.error.text);
 	ctx_free(&ctx);
 	return exit_code(status);
