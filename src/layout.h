@@ -20,6 +20,7 @@ typedef struct {
 	LinkClass class;
 	double capacity[2], load[2];	/* GB/s */
 	bool full[2], tight[2];	/* some link of it is */
+	double bend;		/* its middle is so much higher than that of its ends, to go around what lies between them */
 } Cable;
 
 typedef struct {
