@@ -46,7 +46,7 @@ enum { LAYOUT_WIDTH = 696 };	/* no picture is wider */
  * *out: in the run arena. */
 Status layout_own(Ctx *ctx, const Explained *e, Layout *out);
 
-/* As Graphviz places it: engine "dot" or "neato". Fails: USAGE this blinkc was built without it; INTERNAL it gives up. */
+/* As Graphviz places it: engine "dot" or "neato". Fails: USAGE its library is not there; INTERNAL it gives up. */
 Status layout_graphviz(Ctx *ctx, const Explained *e, const char *engine, Layout *out);
 
 #endif

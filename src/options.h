@@ -37,7 +37,7 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, SHOW = 16 };	/* verbs,
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid schedule how it divides them") \
 	X(OPT_TREE, "tree", 't', "LIST", SHOW, "draw these trees, by number, comma separated, and every rank of them; default: the first, as many as fit") \
-	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, "who places GPUs and switches in an SVG: own (default), dot or neato; the latter two are of Graphviz, if blinkc was built with it") \
+	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, "who places GPUs and switches in an SVG: own (default), dot or neato; the latter two are of Graphviz, if its library is there") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK, "no summary")                                                \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE, "say what each phase finds")                                     \
 	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | SHOW, "print this help")                                   \
