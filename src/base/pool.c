@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_WORKERS = 1024, TICK = 100 /* ms */ };
+enum { TICK = 100 };	/* ms */
 
 struct worker {
 	pid_t pid;
@@ -27,24 +27,34 @@ struct worker {
 struct crew {
 	atomic_int next;	/* task that is taken next */
 	atomic_uchar *ended;	/* n_tasks */
-	struct worker worker[MOST_WORKERS];
+	struct worker worker[POOL_WORKERS];
 };
+
+/* Its size lies before an array. */
+enum { HEADER = 64 };
 
 void *
 shared_array(size_t n, size_t size)
 {
 	size_t bytes;
-	if (__builtin_mul_overflow(n ? n : 1, size, &bytes))
+	if (__builtin_mul_overflow(n, size, &bytes) || __builtin_add_overflow(bytes, HEADER, &bytes))
 		return NULL;
-	void *array = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	return array == MAP_FAILED ? NULL : array;
+	char *all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (all == MAP_FAILED)
+		return NULL;
+	memcpy(all, &bytes, sizeof bytes);
+	return all + HEADER;
 }
 
 void
-shared_free(void *array, size_t n, size_t size)
+shared_free(void *array)
 {
-	if (array)
-		munmap(array, (n ? n : 1) * size);
+	size_t bytes;
+	if (!array)
+		return;
+	char *all = (char *)array - HEADER;
+	memcpy(&bytes, all, sizeof bytes);
+	munmap(all, bytes);
 }
 
 int
@@ -52,7 +62,7 @@ pool_cpus(void)
 {
 	cpu_set_t set;
 	int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-	return n < 1 ? 1 : n > MOST_WORKERS ? MOST_WORKERS : n;
+	return n < 1 ? 1 : n > POOL_WORKERS ? POOL_WORKERS : n;
 }
 
 static void
@@ -124,7 +134,7 @@ run_crew(Ctx *ctx, const Pool *pool, struct crew *crew, int *n_done, bool *died,
 		return fail(ctx, IO, "a pipe: %s", strerror(errno));
 	fflush(stdout);
 	fflush(stderr);
-	for (; n < most && n < MOST_WORKERS; n++) {
+	for (; n < most && n < POOL_WORKERS; n++) {
 		struct worker *w = &crew->worker[n];
 		atomic_store(&w->task, -1);
 		w->pid = fork();
@@ -174,7 +184,7 @@ pool_run(Ctx *ctx, const Pool *pool, TaskEnd *end)
 	for (int i = 0; status == OK && i < pool->n_tasks; i++)
 		if (!atomic_load(&ended[i]))
 			run_task(pool, i, &end[i]);
-	shared_free(crew, 1, sizeof *crew);
-	shared_free(ended, (size_t)pool->n_tasks, sizeof *ended);
+	shared_free(crew);
+	shared_free(ended);
 	return status;
 }
