@@ -42,10 +42,12 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, BATCH = 16, SHOW = 32 
 	X(OPT_LEAF, "leaf", 0, "N", TOPOLOGY, "N servers to a leaf switch, or with --rails to one for each rail; a spine joins them") \
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid schedule how it divides them") \
+	X(OPT_TREE, "tree", 't', "LIST", SHOW, "draw these trees, by number, comma separated, and every rank of them; default: the first, as many as fit") \
+	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, "who places GPUs and switches in an SVG: own (default), dot or neato; the latter two are of Graphviz, if its library is there") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH, "no summary")                                                \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH, "say what each phase finds")                                     \
-	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH, "print this help")                                   \
-	X(OPT_VERSION, "version", 'V', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH, "print the version")
+	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH | SHOW, "print this help")                                   \
+	X(OPT_VERSION, "version", 'V', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH | SHOW, "print the version")
 
 enum {
 #define X(name, text, letter, argument, verbs, help) name,
