@@ -91,6 +91,13 @@ name_shortly(Ctx *ctx, Explained *e)
 		if (!(e->shortly[r] = arena_text(&ctx->run, digits, k)))
 			return fail_memory(ctx);
 	}
+	/* What all begin with says nothing. */
+	size_t common = strcspn(e->shortly[0], "/") + 1;
+	for (int r = 0; r < n; r++)
+		if (strlen(e->shortly[r]) <= common || strncmp(e->shortly[r], e->shortly[0], common) != 0)
+			common = 0;
+	for (int r = 0; r < n; r++)
+		e->shortly[r] += common;
 	TRY(all_differ(ctx, e->shortly, n, &differ));
 	for (int r = 0; r < n && !(fit && differ); r++) {
 		char digits[16];

@@ -84,11 +84,11 @@ read_plain(const char *text, Layout *layout)
 	return found;
 }
 
-/* The upper left corner becomes 0, 0; what is too wide is drawn together. */
+/* The upper left corner becomes 0, 0. */
 static void
 fit(Layout *layout)
 {
-	double left = 1e9, top = 1e9, right = -1e9, bottom = -1e9, widest = 0, scale;
+	double left = 1e9, top = 1e9, right = -1e9, bottom = -1e9, widest = 0;
 	for (int p = 0; p < layout->n_spots; p++) {
 		const Spot *spot = &layout->spot[p];
 		left = spot->x < left ? spot->x : left;
@@ -97,13 +97,13 @@ fit(Layout *layout)
 		bottom = spot->y > bottom ? spot->y : bottom;
 		widest = spot->w > widest ? spot->w : widest;
 	}
-	scale = right - left + widest > LAYOUT_WIDTH ? (LAYOUT_WIDTH - widest) / (right - left) : 1;
 	for (int p = 0; p < layout->n_spots; p++) {
-		layout->spot[p].x = (layout->spot[p].x - left) * scale + widest / 2;
-		layout->spot[p].y = (layout->spot[p].y - top) * scale + 20;
+		layout->spot[p].x = layout->spot[p].x - left + widest / 2;
+		layout->spot[p].y = layout->spot[p].y - top + 20;
 	}
-	layout->w = (right - left) * scale + widest;
-	layout->h = (bottom - top) * scale + 40;
+	layout->w = right - left + widest;
+	layout->h = bottom - top + 40;
+	layout->scale = layout->w > LAYOUT_WIDTH ? LAYOUT_WIDTH / layout->w : 1;
 	layout->n_frames = 0;
 	for (int c = 0; c < layout->n_cables; c++)
 		layout->cable[c].bend = 0;

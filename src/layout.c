@@ -8,6 +8,7 @@
 
 enum {
 	DETAIL = 32,		/* GPUs that are drawn one by one */
+	TOO_WIDE = 1040,	/* of GPUs of several servers */
 	RING_MOST = 64,		/* of a single server */
 	SERVERS_MOST = 24,	/* servers that are drawn as one place each */
 	OTHERS_MOST = 24,	/* switches between them */
@@ -494,7 +495,10 @@ place_frames(Ctx *ctx, struct plan *plan)
 		frame[s] = extent_of(out, s);
 		width = fmax(width, frame[s].w + 2 * pad);
 	}
-	while (per_row > 1 && per_row * width + (per_row - 1) * gap > LAYOUT_WIDTH)
+	/* Two rows, so that no way to what is between them leads over a server; of those without insides as many as it takes. */
+	if (!out->aggregated)
+		per_row = (shown + 1) / 2;
+	while (out->aggregated && per_row > 1 && per_row * width + (per_row - 1) * gap > LAYOUT_WIDTH)
 		per_row--;
 	int rows = (shown + per_row - 1) / per_row, between = (rows + 1) / 2;
 	per_row = (shown + rows - 1) / rows;
@@ -542,33 +546,44 @@ place_single(Ctx *ctx, struct plan *plan)
 }
 
 static Status
-layout_places(Ctx *ctx, const Explained *e, Layout *out)
+layout_places(Ctx *ctx, const Explained *e, bool detailed, Layout *out)
 {
 	const Topology *topo = e->sched->topo;
 	*out = (Layout){ 0 };
 	TRY(NEW(ctx, out->spot, topo->n_vertices + e->n_servers));
 	TRY(NEW(ctx, out->spot_of, topo->n_vertices));
 	TRY(NEW(ctx, out->cable, topo->n_links));
-	bool single = e->n_servers == 1;
-	TRY(single || topo->n_ranks <= DETAIL ? detailed_places(ctx, e, out) : aggregated_places(ctx, e, out));
+	TRY(detailed ? detailed_places(ctx, e, out) : aggregated_places(ctx, e, out));
 	find_cables(e, out);
+	return OK;
+}
+
+static Status
+layout_by(Ctx *ctx, const Explained *e, bool detailed, Layout *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct plan plan = { .e = e, .out = out };
+	TRY(layout_places(ctx, e, detailed, out));
+	TRY(TEMP(ctx, plan.level, out->n_spots));
+	if (e->n_servers == 1) {
+		TRY(place_single(ctx, &plan));
+	} else {
+		for (int s = 0; s < e->n_servers && detailed; s++)
+			TRY(place_server(ctx, &plan, s));
+		TRY(place_frames(ctx, &plan));
+	}
+	out->scale = out->w > LAYOUT_WIDTH ? LAYOUT_WIDTH / out->w : 1;
+	arena_release(&ctx->scratch, mark);
 	return OK;
 }
 
 Status
 layout_own(Ctx *ctx, const Explained *e, Layout *out)
 {
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	struct plan plan = { .e = e, .out = out };
-	TRY(layout_places(ctx, e, out));
-	TRY(TEMP(ctx, plan.level, out->n_spots));
-	if (e->n_servers == 1) {
-		TRY(place_single(ctx, &plan));
-	} else {
-		for (int s = 0; s < e->n_servers && !out->aggregated; s++)
-			TRY(place_server(ctx, &plan, s));
-		TRY(place_frames(ctx, &plan));
-	}
-	arena_release(&ctx->scratch, mark);
+	bool single = e->n_servers == 1;
+	TRY(layout_by(ctx, e, single || e->sched->topo->n_ranks <= DETAIL, out));
+	/* Too small to be read. */
+	if (!single && !out->aggregated && out->w > TOO_WIDE)
+		TRY(layout_by(ctx, e, false, out));
 	return OK;
 }

@@ -37,9 +37,10 @@ typedef struct {
 	bool aggregated;	/* servers as one place each */
 	int left_out;		/* GPUs, or servers if they are one place each, that are not drawn */
 	double w, h;
+	double scale;		/* of all of it, so that it fits into LAYOUT_WIDTH */
 } Layout;
 
-enum { LAYOUT_WIDTH = 696 };	/* no picture is wider */
+enum { LAYOUT_WIDTH = 696 };	/* no picture is wider, once it is scaled */
 
 /* GPUs of a server on a circle, those with links to each other near each other; the way over PCIe inside of it, or outside where
  * GPUs have links of their own; other switches between servers. Deterministic, by sums, products and roots alone.

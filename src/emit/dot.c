@@ -1,6 +1,8 @@
 /* Input of Graphviz. Vertices are v0, v1, ...; everything that people wrote is in quoted labels. */
 #include "emit/draw.h"
 
+enum { MANY_EDGES = 8192 };	/* of trees: others are only counted */
+
 /* In double quotes. In a label a backslash begins an escape, so it is doubled; control characters are gone already. */
 static void
 put_quoted(Text *out, const char *text)
@@ -110,9 +112,19 @@ emit_dot(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 	put_quoted(out, e->sched->topo->name);
 	text_put(out, ";\n\tnode [shape=circle, fontname=\"sans-serif\"];\n\tedge [fontname=\"sans-serif\", fontsize=9];\n");
 	put_topology(out, e);
-	for (int t = 0; t < e->sched->n_segments; t++)
-		if (chosen[t])
-			put_tree(out, e, t, seen);
+	int edges = 0, left_out = 0;
+	for (int t = 0; t < e->sched->n_segments; t++) {
+		if (!chosen[t])
+			continue;
+		if (!ask->trees && edges > 0 && edges + e->sched->segment[t].tree.n_down + e->sched->segment[t].tree.n_up > MANY_EDGES) {
+			left_out++;
+			continue;
+		}
+		edges += e->sched->segment[t].tree.n_down + e->sched->segment[t].tree.n_up;
+		put_tree(out, e, t, seen);
+	}
+	if (left_out)
+		text_printf(out, "\t/* %d more trees; --tree N writes tree N */\n", left_out);
 	text_put(out, "}\n");
 	arena_release(&ctx->scratch, mark);
 	return OK;

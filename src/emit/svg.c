@@ -107,21 +107,27 @@ put_wrapped(Text *out, const char *class, double x, double y, double height, con
 
 /* ---- the topology ---- */
 
+/* How wide lanes are of which one has the capacity `most`: a thicket has thin branches. */
+struct lanes {
+	double most, thin;
+	bool ticks;
+};
+
 static double
-lane_width(double capacity, double most)
+lane_width(const struct lanes *lanes, double capacity)
 {
-	return 1.6 + 5.4 * capacity / most;
+	return (1.6 + 5.4 * capacity / lanes->most) * lanes->thin;
 }
 
 /* The lane from `from` to `to`, on the right of the line between them. */
 static void
-put_lane(Text *out, const Spot *from, const Spot *to, const Cable *cable, int way, double most, bool ticks)
+put_lane(Text *out, const Spot *from, const Spot *to, const Cable *cable, int way, const struct lanes *lanes)
 {
 	double dx = to->x - from->x, dy = to->y - from->y, length = sqrt(dx * dx + dy * dy);
-	double width = lane_width(cable->capacity[way], most);
+	double width = lane_width(lanes, cable->capacity[way]);
 	if (cable->capacity[way] == 0 || length < 1)
 		return;
-	double nx = -dy / length, ny = dx / length, off = width / 2 + 0.6;
+	double nx = -dy / length, ny = dx / length, off = width / 2 + 0.6 * lanes->thin;
 	for (int full = 0; full < 2; full++) {
 		double stroke = full ? width * cable->load[way] / cable->capacity[way] : width;
 		if (stroke < 0.05)
@@ -132,7 +138,7 @@ put_lane(Text *out, const Spot *from, const Spot *to, const Cable *cable, int wa
 			put_pair(out, "Q", (from->x + to->x) / 2 + nx * off, " ", (from->y + to->y) / 2 + ny * off - 2 * cable->bend);
 		put_pair(out, cable->bend > 0 ? " " : "L", to->x + nx * off, " ", to->y + ny * off);
 		text_put(out, "\" stroke-width=\"");
-		put_number(out, stroke < 0.6 ? 0.6 : stroke);
+		put_number(out, stroke < 0.2 ? 0.2 : stroke);
 		text_put(out, full ? "\"/>\n" : "\">");
 		if (full)
 			continue;
@@ -146,7 +152,7 @@ put_lane(Text *out, const Spot *from, const Spot *to, const Cable *cable, int wa
 		put_figures(out, cable->capacity[way]);
 		text_put(out, " GB/s</title></path>\n");
 	}
-	if (!cable->tight[way] || !ticks || cable->bend > 0)
+	if (!cable->tight[way] || !lanes->ticks || cable->bend > 0)
 		return;
 	/* Across the lane, near where it begins, outside of what is drawn there. */
 	double start = fmin(0.34, (fmax(from->w, from->h) / 2 + 9) / length), x = from->x + dx * start, y = from->y + dy * start;
@@ -205,14 +211,16 @@ some_count(const Layout *layout, bool count)
 void
 svg_topology(const Explained *e, const Layout *layout, double x, double y, Text *out)
 {
-	double most = 0;
-	bool ticks = some_count(layout, false);
+	struct lanes lanes = { 0, layout->n_cables > MANY_CABLES ? fmax(0.15, (double)MANY_CABLES / layout->n_cables) : 1, some_count(layout, false) };
 	put_pair(out, "<g class=\"topology\" transform=\"translate(", x, " ", y);
+	if (layout->scale < 1) {
+		char scale[32];
+		snprintf(scale, sizeof scale, ") scale(%.4f", layout->scale);
+		text_put(out, scale);
+	}
 	text_put(out, ")\">\n");
 	for (int c = 0; c < layout->n_cables; c++)
-		most = fmax(most, fmax(layout->cable[c].capacity[0], layout->cable[c].capacity[1]));
-	/* A thicket has thin branches. */
-	most *= layout->n_cables > MANY_CABLES ? 3 : 1;
+		lanes.most = fmax(lanes.most, fmax(layout->cable[c].capacity[0], layout->cable[c].capacity[1]));
 	for (int f = 0; f < layout->n_frames; f++) {
 		const Frame *frame = &layout->frame[f];
 		put_pair(out, "<rect class=\"frame\" rx=\"10\" x=\"", frame->x, "\" y=\"", frame->y);
@@ -222,8 +230,8 @@ svg_topology(const Explained *e, const Layout *layout, double x, double y, Text 
 	}
 	for (int c = 0; c < layout->n_cables; c++) {
 		const Cable *cable = &layout->cable[c];
-		put_lane(out, &layout->spot[cable->a], &layout->spot[cable->b], cable, 0, most, ticks);
-		put_lane(out, &layout->spot[cable->b], &layout->spot[cable->a], cable, 1, most, ticks);
+		put_lane(out, &layout->spot[cable->a], &layout->spot[cable->b], cable, 0, &lanes);
+		put_lane(out, &layout->spot[cable->b], &layout->spot[cable->a], cable, 1, &lanes);
 	}
 	for (int p = 0; p < layout->n_spots; p++)
 		put_spot(out, e, &layout->spot[p]);
@@ -342,8 +350,8 @@ put_page(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *body, doubl
 			tree[n++] = t;
 	TRY(ask->layout ? layout_graphviz(ctx, e, ask->layout, &layout) : layout_own(ctx, e, &layout));
 	double y = put_head(body, e, MARGIN) + 14;
-	svg_topology(e, &layout, (PAGE - layout.w) / 2, y, body);
-	y = put_legend(body, e, &layout, y + layout.h + 30) + 18;
+	svg_topology(e, &layout, (PAGE - layout.w * layout.scale) / 2, y, body);
+	y = put_legend(body, e, &layout, y + layout.h * layout.scale + 30) + 18;
 	TRY(svg_tree_new(ctx, e, &picture));
 	y = put_trees(body, &picture, tree, n < most ? n : most, y);
 	if (n > most) {
