@@ -1,7 +1,7 @@
 /* Input of Graphviz. Vertices are v0, v1, ...; everything that people wrote is in quoted labels. */
 #include "emit/draw.h"
 
-enum { MANY_EDGES = 8192 };	/* of trees: others are only counted */
+enum { MANY_EDGES = 1024 };	/* of trees: others are only counted */
 
 /* In double quotes. In a label a backslash begins an escape, so it is doubled; control characters are gone already. */
 static void
