@@ -1,5 +1,5 @@
 # What `blinkc show` says of a schedule, in each format: byte for byte in a few cases, and by independent readers in many.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
 # ---- byte for byte: tests/golden/show/NAME.txt begins with the options of compile and of show ----
@@ -29,7 +29,7 @@ done
 
 # ---- each collective, each kind of machine ----
 
-have_dot=$(command -v dot)
+have_dot=$(command -v nop)
 # all NAME SCHEDULE: every format of it
 all() {
 	"$blinkc" show "$2" -o "$work/t.txt" || not_ok "$1: text: exit $?"
@@ -38,9 +38,9 @@ all() {
 	expect "$1: what is drawn" oracle svg "$work/t.svg"
 	expect "$1: XML" xmllint --noout --nonet "$work/t.svg"
 	"$blinkc" show "$2" -o "$work/t.dot" || not_ok "$1: dot: exit $?"
-	[ -z "$have_dot" ] || expect "$1: Graphviz takes it" dot -Tcanon -o /dev/null "$work/t.dot"
+	[ -z "$have_dot" ] || expect "$1: Graphviz takes it" nop -p "$work/t.dot"
 }
-[ "$have_dot" ] || skip "Graphviz: dot is not there, so that nothing reads what show writes for it"
+[ "$have_dot" ] || skip "Graphviz: nop is not there, so that nothing reads what show writes for it"
 
 machines='dgx1v dgx2 mi250 pcie-8gpu summit dgx-h100-nvls'
 for c in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
@@ -89,8 +89,8 @@ for change in '0,/ 50 /s/ 50 / 51 /' '0,/50 GB\/s; down/s//49 GB\/s; down/' 's/^
 	's/100 %/99 %/' 's/  cut$//' '0,/gpu3/s//gpu2/'; do
 	sed "$change" "$work/t.txt" >"$work/wrong.txt"
 	cmp -s "$work/t.txt" "$work/wrong.txt" && continue
-	expect_exit "it is seen that $change" 1 oracle show "$work/s.json" "$work/wrong.txt" >"$work/seen"
-	grep -q '^ok' "$work/seen" || expect "what was changed by $change is seen" grep -q WRONG "$work/out"
+	oracle show "$work/s.json" "$work/wrong.txt" >"$work/seen"
+	if grep -q WRONG "$work/seen"; then ok "it is seen that $change"; else not_ok "it is not seen that $change"; fi
 	echo changed >>"$work/changes"
 done
 expect "five changes or more were tried" [ "$(wc -l <"$work/changes")" -ge 5 ]
@@ -170,6 +170,9 @@ expect_exit "a file that is no schedule" 3 "$blinkc" show README.md
 
 # ---- Graphviz ----
 
+"$blinkc" show "$work/hostile.json" -o "$work/t.dot"
+[ -z "$have_dot" ] || expect "dot lays it out" dot -Tsvg -o "$work/dot.svg" "$work/t.dot"
+
 cat >"$work/none.c" <<'END'
 #include <stddef.h>
 void *dlopen(const char *name, int mode) { (void)name; (void)mode; return NULL; }
@@ -178,7 +181,7 @@ sanitized=$(grep -c -e -fsanitize "$build/flags")
 if [ "$sanitized" != 0 ]; then
 	skip "a machine without Graphviz: a sanitizer has to be the first library"
 elif "${CC:-cc}" -shared -fPIC -o "$work/none.so" "$work/none.c"; then
-	LD_PRELOAD=$work/none.so expect_exit "without Graphviz" 2 env LD_PRELOAD="$work/none.so" "$blinkc" show "$work/s.json" --format svg --layout neato
+	expect_exit "without Graphviz" 2 env LD_PRELOAD="$work/none.so" "$blinkc" show "$work/s.json" --format svg --layout neato
 	expect "it is said that it is missing" grep -q 'the library of Graphviz, libgvc, is not there' "$work/err"
 else
 	not_ok "no library for a machine without Graphviz"
