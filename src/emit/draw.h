@@ -10,6 +10,9 @@
 /* A <style> element: colours of classes, light and dark. */
 void svg_style(Text *out);
 
+/* Two coordinates, in tenths: a, x, b, y. */
+void svg_pair(Text *out, const char *a, double x, const char *b, double y);
+
 /* What a picture of a tree, and then a list of them, needs: work space. */
 typedef struct {
 	const Explained *e;

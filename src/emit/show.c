@@ -31,7 +31,10 @@ put_hop(struct pen *pen, int r)
 	if (d->back[r])
 		put_way(pen->back, pen->e, d->back[r], true);
 	bool differ = d->back[r] && !text_same(pen->way->data, pen->back->data);
-	text_printf(pen->out, differ ? "  up %s; down " : "  ", differ ? pen->back->data : "");
+	if (differ)
+		text_printf(pen->out, "  up %s; down ", pen->back->data);
+	else
+		text_put(pen->out, "  ");
 	text_put(pen->out, pen->way->data ? pen->way->data : "");
 }
 

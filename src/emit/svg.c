@@ -61,8 +61,8 @@ put_number(Text *out, double value)
 	text_put(out, strcmp(digits, "-0.0") == 0 ? "0.0" : digits);
 }
 
-static void
-put_pair(Text *out, const char *a, double x, const char *b, double y)
+void
+svg_pair(Text *out, const char *a, double x, const char *b, double y)
 {
 	text_put(out, a);
 	put_number(out, x);
@@ -74,7 +74,7 @@ static void
 put_text(Text *out, const char *class, double x, double y, const char *text)
 {
 	text_printf(out, "<text class=\"%s\" ", class);
-	put_pair(out, "x=\"", x, "\" y=\"", y);
+	svg_pair(out, "x=\"", x, "\" y=\"", y);
 	text_put(out, "\">");
 	text_xml(out, text);
 	text_put(out, "</text>\n");
@@ -133,10 +133,10 @@ put_lane(Text *out, const Spot *from, const Spot *to, const Cable *cable, int wa
 		if (stroke < 0.05)
 			continue;
 		text_printf(out, "<path class=\"%s c-%s\" ", full ? "load" : "lane", class_names[cable->class]);
-		put_pair(out, "d=\"M", from->x + nx * off, " ", from->y + ny * off);
+		svg_pair(out, "d=\"M", from->x + nx * off, " ", from->y + ny * off);
 		if (cable->bend > 0)
-			put_pair(out, "Q", (from->x + to->x) / 2 + nx * off, " ", (from->y + to->y) / 2 + ny * off - 2 * cable->bend);
-		put_pair(out, cable->bend > 0 ? " " : "L", to->x + nx * off, " ", to->y + ny * off);
+			svg_pair(out, "Q", (from->x + to->x) / 2 + nx * off, " ", (from->y + to->y) / 2 + ny * off - 2 * cable->bend);
+		svg_pair(out, cable->bend > 0 ? " " : "L", to->x + nx * off, " ", to->y + ny * off);
 		text_put(out, "\" stroke-width=\"");
 		put_number(out, stroke < 0.2 ? 0.2 : stroke);
 		text_put(out, full ? "\"/>\n" : "\">");
@@ -156,8 +156,8 @@ put_lane(Text *out, const Spot *from, const Spot *to, const Cable *cable, int wa
 		return;
 	/* Across the lane, near where it begins, outside of what is drawn there. */
 	double start = fmin(0.34, (fmax(from->w, from->h) / 2 + 9) / length), x = from->x + dx * start, y = from->y + dy * start;
-	put_pair(out, "<path class=\"tick\" d=\"M", x + nx * (off - width / 2 - 1), " ", y + ny * (off - width / 2 - 1));
-	put_pair(out, "L", x + nx * (off + width / 2 + 2.4), " ", y + ny * (off + width / 2 + 2.4));
+	svg_pair(out, "<path class=\"tick\" d=\"M", x + nx * (off - width / 2 - 1), " ", y + ny * (off - width / 2 - 1));
+	svg_pair(out, "L", x + nx * (off + width / 2 + 2.4), " ", y + ny * (off + width / 2 + 2.4));
 	text_put(out, "\"/>\n");
 }
 
@@ -181,16 +181,16 @@ put_spot(Text *out, const Explained *e, const Spot *spot)
 		text_printf(out, "<g class=\"gpu%s%s\"><title>", spot->rank == e->sched->root ? " root" : "", part_of(e, spot));
 		text_xml(out, e->name[spot->rank]);
 		text_printf(out, ", rank %d</title>", spot->rank);
-		put_pair(out, "<circle cx=\"", spot->x, "\" cy=\"", spot->y);
-		put_pair(out, "\" r=\"", spot->w / 2, strlen(spot->label) > 3 ? "\"/><text class=\"num s1\" x=\"" : "\"/><text class=\"num\" x=\"", spot->x);
+		svg_pair(out, "<circle cx=\"", spot->x, "\" cy=\"", spot->y);
+		svg_pair(out, "\" r=\"", spot->w / 2, strlen(spot->label) > 3 ? "\"/><text class=\"num s1\" x=\"" : "\"/><text class=\"num\" x=\"", spot->x);
 		text_put(out, "\" y=\"");
 		put_number(out, spot->y + 4.6);
 	} else {
 		text_printf(out, "<g class=\"spot%s\"><title>", part_of(e, spot));
 		text_xml(out, spot->whole ? spot->label : e->name[spot->vertex]);
-		put_pair(out, "</title><rect class=\"box\" rx=\"5\" x=\"", spot->x - spot->w / 2, "\" y=\"", spot->y - spot->h / 2);
-		put_pair(out, "\" width=\"", spot->w, "\" height=\"", spot->h);
-		put_pair(out, "\"/><text class=\"mid\" x=\"", spot->x, "\" y=\"", spot->y + 4.4);
+		svg_pair(out, "</title><rect class=\"box\" rx=\"5\" x=\"", spot->x - spot->w / 2, "\" y=\"", spot->y - spot->h / 2);
+		svg_pair(out, "\" width=\"", spot->w, "\" height=\"", spot->h);
+		svg_pair(out, "\"/><text class=\"mid\" x=\"", spot->x, "\" y=\"", spot->y + 4.4);
 	}
 	text_put(out, "\">");
 	text_xml(out, spot->label);
@@ -212,7 +212,7 @@ void
 svg_topology(const Explained *e, const Layout *layout, double x, double y, Text *out)
 {
 	struct lanes lanes = { 0, layout->n_cables > MANY_CABLES ? fmax(0.15, (double)MANY_CABLES / layout->n_cables) : 1, some_count(layout, false) };
-	put_pair(out, "<g class=\"topology\" transform=\"translate(", x, " ", y);
+	svg_pair(out, "<g class=\"topology\" transform=\"translate(", x, " ", y);
 	if (layout->scale < 1) {
 		char scale[32];
 		snprintf(scale, sizeof scale, ") scale(%.4f", layout->scale);
@@ -223,8 +223,8 @@ svg_topology(const Explained *e, const Layout *layout, double x, double y, Text 
 		lanes.most = fmax(lanes.most, fmax(layout->cable[c].capacity[0], layout->cable[c].capacity[1]));
 	for (int f = 0; f < layout->n_frames; f++) {
 		const Frame *frame = &layout->frame[f];
-		put_pair(out, "<rect class=\"frame\" rx=\"10\" x=\"", frame->x, "\" y=\"", frame->y);
-		put_pair(out, "\" width=\"", frame->w, "\" height=\"", frame->h);
+		svg_pair(out, "<rect class=\"frame\" rx=\"10\" x=\"", frame->x, "\" y=\"", frame->y);
+		svg_pair(out, "\" width=\"", frame->w, "\" height=\"", frame->h);
 		text_put(out, "\"/>\n");
 		put_text(out, "note", frame->x + 9, frame->y + 16, frame->label);
 	}
@@ -284,8 +284,8 @@ put_legend(Text *out, const Explained *e, const Layout *layout, double y)
 		if (!(classes >> c & 1))
 			continue;
 		text_printf(out, "<path class=\"load c-%s\" stroke-width=\"5\" ", class_names[c]);
-		put_pair(out, "d=\"M", x, " ", y - 4);
-		put_pair(out, "L", x + 24, " ", y - 4);
+		svg_pair(out, "d=\"M", x, " ", y - 4);
+		svg_pair(out, "L", x + 24, " ", y - 4);
 		text_put(out, "\"/>");
 		put_text(out, "note", x + 30, y, class_names[c]);
 		x += 86;
@@ -293,8 +293,8 @@ put_legend(Text *out, const Explained *e, const Layout *layout, double y)
 	if (tight && all) {
 		put_text(out, "note", x, y, "all links count in the bound");
 	} else if (tight) {
-		put_pair(out, "<path class=\"tick\" d=\"M", x + 6, " ", y - 10);
-		put_pair(out, "L", x + 6, " ", y + 1);
+		svg_pair(out, "<path class=\"tick\" d=\"M", x + 6, " ", y - 10);
+		svg_pair(out, "L", x + 6, " ", y + 1);
 		text_put(out, "\"/>");
 		put_text(out, "note", x + 14, y, parts ? "counts in the bound (coloured: side or parts)" : "counts in the bound");
 	}
@@ -302,11 +302,12 @@ put_legend(Text *out, const Explained *e, const Layout *layout, double y)
 	put_text(out, "note", MARGIN, y, "Each direction has the lane on its right: pale as wide as its capacity, dark as far as it is used.");
 	if (layout->left_out || layout->aggregated) {
 		char line[160];
-		snprintf(line, sizeof line, layout->aggregated ? "Servers are drawn as one; links inside them are left out%.0d"
-		    : "%d GPUs are left out", layout->left_out);
-		if (layout->aggregated && layout->left_out)
-			snprintf(line, sizeof line, "Servers are drawn as one, links inside them and %d more servers are left out",
-			    layout->left_out);
+		if (!layout->aggregated)
+			snprintf(line, sizeof line, "%d GPUs are left out", layout->left_out);
+		else if (layout->left_out)
+			snprintf(line, sizeof line, "Servers are drawn as one; links inside them, and %d more servers, are left out", layout->left_out);
+		else
+			snprintf(line, sizeof line, "Servers are drawn as one; links inside them are left out");
 		y += 18;
 		put_text(out, "note", MARGIN, y, line);
 	}

@@ -175,23 +175,6 @@ svg_tree_size(TreePicture *p, int t)
 
 /* ---- drawing ---- */
 
-static void
-put_number(Text *out, double value)
-{
-	char digits[32];
-	snprintf(digits, sizeof digits, "%.1f", value);
-	text_put(out, strcmp(digits, "-0.0") == 0 ? "0.0" : digits);
-}
-
-static void
-put_pair(Text *out, const char *a, double x, const char *b, double y)
-{
-	text_put(out, a);
-	put_number(out, x);
-	text_put(out, b);
-	put_number(out, y);
-}
-
 /* The class of the slowest kind that an edge passes: of the list, the last. */
 static LinkClass
 class_of(const Explained *e, const Edge *edge)
@@ -215,17 +198,17 @@ put_arrow(Text *out, const char *class, double ax, double ay, double bx, double 
 	bx -= ux * (RADIUS + 1);
 	by -= uy * (RADIUS + 1);
 	text_printf(out, "<path class=\"edge %s\" d=\"M", class);
-	put_pair(out, "", at_a ? ax + ux * head : ax, " ", at_a ? ay + uy * head : ay);
-	put_pair(out, "L", at_b ? bx - ux * head : bx, " ", at_b ? by - uy * head : by);
+	svg_pair(out, "", at_a ? ax + ux * head : ax, " ", at_a ? ay + uy * head : ay);
+	svg_pair(out, "L", at_b ? bx - ux * head : bx, " ", at_b ? by - uy * head : by);
 	text_put(out, "\"/>");
 	for (int end = 0; end < 2; end++) {
 		if (!(end ? at_b : at_a))
 			continue;
 		double x = end ? bx : ax, y = end ? by : ay, s = end ? -head : head;
 		text_printf(out, "<path class=\"head %s\" d=\"M", class);
-		put_pair(out, "", x, " ", y);
-		put_pair(out, "L", x + ux * s - uy * half, " ", y + uy * s + ux * half);
-		put_pair(out, "L", x + ux * s + uy * half, " ", y + uy * s - ux * half);
+		svg_pair(out, "", x, " ", y);
+		svg_pair(out, "L", x + ux * s - uy * half, " ", y + uy * s + ux * half);
+		svg_pair(out, "L", x + ux * s + uy * half, " ", y + uy * s - ux * half);
 		text_put(out, "z\"/>");
 	}
 	text_put(out, "\n");
@@ -237,11 +220,11 @@ put_circle(Text *out, const TreePicture *p, const Drawing *d, int r, double x, d
 	text_printf(out, "<g class=\"%s\"><title>", r == d->root ? "gpu root" : "gpu");
 	text_xml(out, p->e->name[r]);
 	text_printf(out, ", rank %d</title>", r);
-	put_pair(out, "<circle cx=\"", x, "\" cy=\"", y);
+	svg_pair(out, "<circle cx=\"", x, "\" cy=\"", y);
 	text_printf(out, "\" r=\"%d\"/>", RADIUS);
 	size_t length = strlen(p->e->shortly[r]);
 	text_printf(out, "<text class=\"num s%d\"", length < 3 ? 1 : length == 3 ? 2 : 3);
-	put_pair(out, " x=\"", x, "\" y=\"", y + 3.6);
+	svg_pair(out, " x=\"", x, "\" y=\"", y + 3.6);
 	text_put(out, "\">");
 	text_xml(out, p->e->shortly[r]);
 	text_put(out, "</text></g>\n");
@@ -251,7 +234,7 @@ put_circle(Text *out, const TreePicture *p, const Drawing *d, int r, double x, d
 static void
 put_count(Text *out, const char *sign, int n, double x, double y)
 {
-	put_pair(out, "<text class=\"count\" x=\"", x, "\" y=\"", y);
+	svg_pair(out, "<text class=\"count\" x=\"", x, "\" y=\"", y);
 	text_printf(out, "\">%s%d</text>\n", sign, n);
 }
 
@@ -302,7 +285,7 @@ put_caption(Text *out, const char *class, const char *text, double x, double y)
 	}
 	snprintf(line, sizeof line, "%.*s%s", (int)n, text, text[n] ? "…" : "");
 	text_printf(out, "<text class=\"%s\" x=\"", class);
-	put_pair(out, "", x, "\" y=\"", y);
+	svg_pair(out, "", x, "\" y=\"", y);
 	text_put(out, "\">");
 	text_xml(out, line);
 	text_put(out, "</text>\n");
@@ -316,7 +299,7 @@ svg_tree(TreePicture *p, int t, double x, double y, Text *out)
 	put_figures(&title, explain_rate(p->e, t));
 	text_put(&title, " GB/s");
 	caption(p, t, &segment, &phases);
-	put_pair(out, "<g class=\"tree\" transform=\"translate(", x, " ", y);
+	svg_pair(out, "<g class=\"tree\" transform=\"translate(", x, " ", y);
 	text_put(out, ")\">\n");
 	put_caption(out, "name", title.data ? title.data : "", 0, 13);
 	put_caption(out, "note", segment.data ? segment.data : "", 0, 13 + CAPTION);
