@@ -61,7 +61,7 @@ for seed in $(seq 1 "${SEEDS:-24}"); do
 	"$python" -B -c 'import json, sys; print(json.load(open(sys.argv[1]))["rate"]["certificate"]["kind"])' "$work/s.json" >>"$work/kinds"
 done
 for kind in cut partition prices lengths; do
-	expect "some random schedule has a bound by $kind" grep -qx $kind "$work/kinds"
+	[ "${SEEDS:-24}" -lt 24 ] || expect "some random schedule has a bound by $kind" grep -qx $kind "$work/kinds"
 done
 while IFS= read -r line; do
 	"$blinkc" -q --synthetic "$line" -o "$work/s.json" || not_ok "$line: exit $?"
