@@ -17,7 +17,7 @@ BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -I
 
 # What is installed by `make deps`; `make check` needs the second list too.
 DEPS = pkg-config libglpk-dev libcjson-dev libxml2-dev libmd-dev libnauty2-dev
-CHECK_DEPS = $(DEPS) python3 python3-jsonschema libxml2-utils valgrind mandoc locales
+CHECK_DEPS = $(DEPS) python3 python3-jsonschema libxml2-utils valgrind mandoc locales graphviz
 
 LIBS_MISSING := $(shell pkg-config --exists libcjson libxml-2.0 libmd 2>/dev/null || echo missing)
 CJSON_CFLAGS := $(shell pkg-config --cflags libcjson 2>/dev/null)
@@ -39,7 +39,7 @@ FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
-COMPILER_LIBS = -lglpk -lnauty $(CJSON_LIBS) $(XML_LIBS) $(MD_LIBS) -lm
+COMPILER_LIBS = -lglpk -lnauty $(CJSON_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
 
 .PHONY: all
 all: $(B)/blinkc $(B)/libblink.so $(B)/blink-perf

@@ -76,7 +76,8 @@ for option in --help -h; do
 	empty "$option: stderr" "$work/err"
 done
 cp "$work/out" "$work/help"
-for verb in compile check convert topology diff; do
+verbs=$(sed -n 's/^  blinkc \([a-z]*\) .*/\1/p' "$work/help")
+for verb in $verbs; do
 	does "$verb --help" $verb --help
 	has "$verb --help names it" "blinkc $verb " "$work/out"
 	cat "$work/out" >>"$work/help-of-verbs"
@@ -223,6 +224,13 @@ same "--output" o.json "$work/default.json"
 does "-o" -o p.json "$v"
 same "-o" p.json "$work/default.json"
 alone "-o and --output" o.json p.json
+"$blinkc" -q "$v" -g 0,1,2 -o "$work/three.json"
+does "show --tree" show --tree 1,0 "$work/three.json"
+cp "$work/out" "$work/out-long"
+does "show -t" show -t 1,0 "$work/three.json"
+same "-t is --tree" "$work/out" "$work/out-long"
+does "show --layout own" show --format svg --layout own "$work/three.json"
+used="${used}tree layout "
 used="${used}output help version "
 does "options behind the operand" "$v" -q -g 0,1
 empty "options behind the operand" "$work/err"
