@@ -86,7 +86,8 @@ main(int argc, char **argv)
 	watch_hide();
 	if ((fflush(stdout) != 0 || ferror(stdout)) && status == OK)
 		status = fail(&ctx, IO, "standard output: cannot be written");
-	if (status != OK)
+	/* A verb that has told of each file itself has no more to say. */
+	if (status != OK && *ctx.error.text)
 		fprintf(stderr, "blinkc: %s\n", ctx.error.text);
 	ctx_free(&ctx);
 	return exit_code(status);

@@ -20,7 +20,7 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, BATCH = 16 };	/* verbs
 	X(OPT_SIZES, "sizes", 0, "LIST", BATCH, "so many GPUs, as 2-8 or 3,5-7 (default: 2 to all)")                   \
 	X(OPT_COLLECTIVES, "collectives", 0, "LIST", BATCH, "collectives, comma separated, or all (default allreduce)") \
 	X(OPT_ROOTS, "roots", 0, "KIND", BATCH, "roots of broadcast, reduce, gather and scatter: all (default); best: the fastest of each set; canonical: one of those that are alike") \
-	X(OPT_JOBS, "jobs", 'j', "N", BATCH, "processes that work at once (default: one for each CPU); files do not depend on it") \
+	X(OPT_JOBS, "jobs", 'j', "N", BATCH | CHECK, "processes that work at once (default: one for each CPU); what is written does not depend on it") \
 	X(OPT_SHARD, "shard", 0, "I/N", BATCH, "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the index")  \
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all; batch: a file with a list in each line, - is standard input") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, alone or with net; where servers differ, that of each, and net; else all") \
@@ -41,6 +41,8 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, BATCH = 16 };	/* verbs
 	X(OPT_LEAF, "leaf", 0, "N", TOPOLOGY, "N servers to a leaf switch, or with --rails to one for each rail; a spine joins them") \
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid schedule how it divides them") \
+	X(OPT_JUNIT, "junit", 0, "FILE", CHECK, "write what is right and wrong to FILE as JUnit XML")                         \
+	X(OPT_GITHUB, "github", 0, NULL, CHECK, "print annotations of GitHub Actions, and nothing else")                      \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH, "no summary")                                                \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH, "say what each phase finds")                                     \
 	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH, "print this help")                                   \

@@ -310,6 +310,16 @@ bool pack_rate(const Packing *pack, Collective coll, int n_ranks, Frac *out);
 /* Every invariant of Packing in model.h. Fails: INTERNAL. */
 Status pack_check(Ctx *ctx, const Topology *topo, const Packing *pack);
 
+/* ---- index.c ------------------------------------------------------------------------------------------- */
+
+/* What an index says, by itself: no GPU is in it twice. Fails: BAD_INPUT. */
+Status index_check(Ctx *ctx, const char *label, const Index *index);
+
+/* Is a schedule for the machine of the index? What an entry says of a schedule: collective, ranks, root, rates to 15 digits, trees,
+ * depth. sched: as sched_read made it. label: what messages call the entry. Fails: BAD_INPUT. */
+Status index_check_machine(Ctx *ctx, const char *label, const Index *index, const Schedule *sched);
+Status index_check_entry(Ctx *ctx, const char *label, const IndexEntry *entry, const Schedule *sched);
+
 /* ---- schedule.c ---------------------------------------------------------------------------------------- */
 
 /* Rates to exact segments, one per tree, in order; achieved rate recomputed from them. */
