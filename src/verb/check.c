@@ -323,15 +323,15 @@ verb_check(Ctx *ctx, const Options *opt)
 	if (opt->n_files < 1)
 		return fail(ctx, USAGE, "no schedule file: want at least one");
 	TRY(collect(ctx, opt->file, opt->n_files, &check.all));
-	size_t n = (size_t)check.all->n_items, n_groups = (size_t)check.all->n_groups, n_named = (size_t)check.all->n_named;
-	check.end = shared_array(n, sizeof *check.end);
-	check.result = shared_array(n, sizeof *check.result);
-	check.group_end = shared_array(n_groups, sizeof *check.group_end);
-	check.said = shared_array(n_named, sizeof *check.said);
+	const Collection *all = check.all;
+	check.end = shared_array((size_t)all->n_items, sizeof *check.end);
+	check.result = shared_array((size_t)all->n_items, sizeof *check.result);
+	check.group_end = shared_array((size_t)all->n_groups, sizeof *check.group_end);
+	check.said = shared_array((size_t)all->n_named, sizeof *check.said);
 	Status status = run(ctx, &check, jobs);
-	shared_free(check.end, n, sizeof *check.end);
-	shared_free(check.result, n, sizeof *check.result);
-	shared_free(check.group_end, n_groups, sizeof *check.group_end);
-	shared_free(check.said, n_named, sizeof *check.said);
+	shared_free(check.end);
+	shared_free(check.result);
+	shared_free(check.group_end);
+	shared_free(check.said);
 	return status;
 }
