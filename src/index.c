@@ -48,6 +48,17 @@ index_check_machine(Ctx *ctx, const char *label, const Index *index, const Sched
 	return OK;
 }
 
+Status
+index_check_gpus(Ctx *ctx, const char *label, const Index *index, const Topology *machine)
+{
+	if (index->n_gpus != machine->n_ranks)
+		return fail(ctx, BAD_INPUT, "%s: topology.gpus: %d entries: the machine has %d GPUs", label, index->n_gpus, machine->n_ranks);
+	for (int g = 0; g < index->n_gpus; g++)
+		if (strcmp(index->gpu[g], machine->vertex[g].id) != 0)
+			return fail(ctx, BAD_INPUT, "%s: topology.gpus[%d]: %s: the machine has %s", label, g, index->gpu[g], machine->vertex[g].id);
+	return OK;
+}
+
 /* A rate as files have it: 15 significant digits. */
 static Status
 check_rate(Ctx *ctx, const char *label, const char *name, double said, double there)

@@ -44,6 +44,7 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, BATCH = 16 };	/* verbs
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid schedule how it divides them") \
 	X(OPT_JUNIT, "junit", 0, "FILE", CHECK, "write what is right and wrong to FILE as JUnit XML")                         \
 	X(OPT_GITHUB, "github", 0, NULL, CHECK, "print annotations of GitHub Actions, and nothing else")                      \
+	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK, "schedules must be for this machine, and ranks of an index fit its links") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH, "no summary")                                                \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH, "say what each phase finds")                                     \
 	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH, "print this help")                                   \

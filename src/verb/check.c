@@ -3,6 +3,7 @@
 #include "base/pool.h"
 #include "collect.h"
 #include "findings.h"
+#include "match.h"
 #include "report.h"
 #include "verb/verb.h"
 #include "watch.h"
@@ -24,6 +25,7 @@ struct check {
 	const Options *opt;
 	Sizes sizes;
 	Collection *all;
+	const Topology *machine;	/* of --topology; NULL: not given */
 	bool told;		/* summaries are printed */
 	/* Shared with workers. */
 	TaskEnd *end;			/* of each item */
@@ -62,26 +64,31 @@ name_entry(const IndexEntry *entry, char text[128])
 }
 
 static Status
-check_group(Ctx *ctx, const Collection *all, const Group *group, const Schedule *sched)
+check_group(Ctx *ctx, const Collection *all, const Group *group, const Schedule *sched, const Match *match)
 {
-	TRY(index_check_machine(ctx, "", all->book[group->book].index, sched));
+	const Index *index = all->book[group->book].index;
+	TRY(index_check_machine(ctx, "", index, sched));
+	if (match)
+		TRY(index_check_gpus(ctx, "", index, match->machine));
 	for (int i = 0; i < group->n; i++) {
 		const IndexEntry *entry = all->entry[group->first + i];
 		char name[128];
 		name_entry(entry, name);
 		TRY(index_check_entry(ctx, name, entry, sched));
+		if (match)
+			TRY(match_entry(ctx, name, match, entry));
 	}
 	return OK;
 }
 
 /* What indexes say of a file is held against it; where that is wrong the file is not. */
 static void
-check_groups(const struct check *check, const Item *item, const Schedule *sched)
+check_groups(const struct check *check, const Item *item, const Schedule *sched, const Match *match)
 {
 	for (int g = item->group; g >= 0; g = check->all->group[g].next) {
 		Ctx own;
 		ctx_init(&own);
-		Status status = check_group(&own, check->all, &check->all->group[g], sched);
+		Status status = check_group(&own, check->all, &check->all->group[g], sched, match);
 		if (status != OK)
 			snprintf(check->group_end[g].text, sizeof check->group_end[g].text, "%.500s", text_behind_path(own.error.text, ": "));
 		check->group_end[g].status = status;
@@ -95,15 +102,18 @@ check_schedule(Ctx *ctx, const struct check *check, int i, const Text *in)
 	const Item *item = &check->all->item[i];
 	struct result *result = &check->result[i];
 	Schedule *sched;
+	Match match;
 	TRY(sched_read(ctx, "", in->data, in->size, &sched));
 	TRY(sched_verify(ctx, "", sched));
+	if (check->machine)
+		TRY(match_schedule(ctx, "", check->machine, sched, &match));
 	if (check->told && item->named >= 0)
 		TRY(write_summary(ctx, check, sched, check->said[item->named]));
 	result->schedule = true;
 	result->bounded = sched->bound.rate.num > 0;
 	if (result->bounded)
 		result->ratio = frac_double(sched->achieved) / frac_double(sched->bound.rate);
-	check_groups(check, item, sched);
+	check_groups(check, item, sched, check->machine ? &match : NULL);
 	return OK;
 }
 
@@ -313,6 +323,19 @@ run(Ctx *ctx, struct check *check, int jobs)
 	return first != OK ? first : status;
 }
 
+static Status
+read_machine(Ctx *ctx, const char *path, const Topology **out)
+{
+	Text in = { 0 };
+	Topology *topo;
+	TRY(file_read(ctx, path, &in));
+	Status status = topo_read(ctx, path, topology_dirs(), in.data, in.size, &topo);
+	text_free(&in);
+	if (status == OK)
+		*out = topo;
+	return status;
+}
+
 Status
 verb_check(Ctx *ctx, const Options *opt)
 {
@@ -322,6 +345,8 @@ verb_check(Ctx *ctx, const Options *opt)
 	TRY(request_jobs(ctx, opt, &jobs));
 	if (opt->n_files < 1)
 		return fail(ctx, USAGE, "no schedule file: want at least one");
+	if (opt->value[OPT_TOPOLOGY])
+		TRY(read_machine(ctx, opt->value[OPT_TOPOLOGY], &check.machine));
 	TRY(collect(ctx, opt->file, opt->n_files, &check.all));
 	const Collection *all = check.all;
 	check.end = shared_array((size_t)all->n_items, sizeof *check.end);

@@ -107,6 +107,49 @@ sed -i 's/sha256:1/sha256:0/; s/"gpu7"/"gpu8"/' book/index.json
 says "index: another GPU" 3 "$blinkc" check book
 expect "another GPU is told of" grep -q 'topology.gpus: no gpu7: the file has it as rank 3' err
 
+# ---- --topology ----
+
+v=$top/topologies/dgx1v.xml
+says "--topology" 0 "$blinkc" check --topology "$v" right
+for options in "--hybrid=host --sizes 3" "--links all --sizes 2" "--sizes 8 --collectives all --roots best"; do
+	rm -rf other
+	# shellcheck disable=SC2086 # words
+	"$blinkc" batch -q "$v" $options -o other 2>err || not_ok "batch $options: $(cat err)"
+	says "--topology: $options" 0 "$blinkc" check --topology "$v" other
+done
+printf '%s\n' 0,1,8,9 4,5,12,13 2,3,14,15 1,0,9,8 >sets
+"$blinkc" batch -q "$top/topologies/two-dgx1v.xml" -g sets -o servers 2>err || not_ok "batch -g: $(cat err)"
+says "--topology: servers" 0 "$blinkc" check --topology "$top/topologies/two-dgx1v.xml" servers
+says "--topology: another machine" 3 "$blinkc" check --topology "$top/topologies/dgx1p.xml" right/allreduce/0,1.json
+expect "another machine is told of" grep -q '^blinkc: right/allreduce/0,1.json: topology.digest: sha256:0c.*: --topology has sha256:78' err
+says "--topology: no such file" 8 "$blinkc" check --topology nowhere.xml right
+says "--topology: no topology" 3 "$blinkc" check --topology right/index.json right
+wrong_ranks=0
+for seed in 1 2 3 4 5 6; do
+	rm -rf ranks
+	cp -r right ranks
+	oracle permute ranks "$top/topologies/dgx1v.json" $seed >want || not_ok "permute.py: exit $?"
+	"$blinkc" check --topology "$v" ranks >out 2>err
+	sed -nE 's/^blinkc: ranks\/index.json: ([^:]*): .*: ranks: these GPUs have other links than .*/\1/p' err >got
+	# A root that moved is found first.
+	sed -nE 's/^blinkc: ranks\/index.json: ([^:]*): .*: root: .*/\1/p' err >roots
+	expect "ranks of seed $seed: those that are wrong, and no others" diff <(grep -vxFf roots want) got
+	wrong_ranks=$((wrong_ranks + $(wc -l <got)))
+done
+expect "some are wrong" test $wrong_ranks -ge 20
+# A file whose links are not those of the machine, though it is right for what it says.
+rm -rf ranks
+cp -r right ranks
+sed -i '0,/"latency": [0-9.]*/s//"latency": 77/' ranks/allreduce/0-3.json
+says "another latency than there is" 0 "$blinkc" check -q ranks/allreduce/0-3.json
+says "--topology: another latency than there is" 3 "$blinkc" check -q --topology "$v" ranks/allreduce/0-3.json
+line "it is told of" err "blinkc: ranks/allreduce/0-3.json: topology.links: not those that --topology has between these GPUs"
+sed 's/"links": \["nvlink"\]/"links": ["nvlink", "wire"]/' right/allreduce/0-3.json >wire.json
+says "--topology: a class that there is not" 3 "$blinkc" check -q --topology "$v" wire.json
+expect "it is told of" grep -q '^blinkc: wire.json: generator.options: --links: ' err
+sed 's/"gpu": "gpu3"/"gpu": "gpu9"/' right/allreduce/0-3.json >gpu.json
+says "--topology: a GPU that there is not" 3 "$blinkc" check -q --topology "$v" gpu.json
+
 # ---- names ----
 
 odd=$'odd/a\n%"<&\'>,:;é\x01\xff.json'
