@@ -51,6 +51,13 @@ expect "shards together: nothing is left to plan" grep -q '^schedules   259 of 2
 	<(batch "${both[@]}" -o "$work/again" 2>&1)
 same_tree "shards: the same bytes"
 
+rm -rf "$work/again"
+for task in 2 1 0; do
+	SLURM_ARRAY_TASK_ID=$task BLINKC=$blinkc BLINKC_OPTIONS="-q ${both[*]:1}" examples/slurm.sh topologies/dgx1v.xml "$work/again" 2 ||
+		not_ok "examples/slurm.sh: task $task: exit $?"
+done
+same_tree "examples/slurm.sh: the same bytes"
+
 # ---- killed ----
 
 start=$EPOCHREALTIME
