@@ -249,7 +249,7 @@ print_line(FILE *to, const Finding *found, const char *before)
 	text_free(&line);
 }
 
-/* Errors on standard error, the rest on standard output. Findings of named files are right once for each of them. */
+/* What is wrong on standard error, the rest on standard output. */
 static void
 print_findings(const struct check *check, const Finding *found, int n, const char *summary)
 {
