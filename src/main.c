@@ -86,8 +86,8 @@ main(int argc, char **argv)
 	watch_hide();
 	if ((fflush(stdout) != 0 || ferror(stdout)) && status == OK)
 		status = fail(&ctx, IO, "standard output: cannot be written");
-	/* A verb that has told of each file itself has no more to say. */
-	if (status != OK && *ctx.error.text)
+	/* A verb whose results say it all has nothing to add. */
+	if (ctx.error.status != OK)
 		fprintf(stderr, "blinkc: %s\n", ctx.error.text);
 	ctx_free(&ctx);
 	return exit_code(status);

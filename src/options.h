@@ -3,25 +3,27 @@
 #define BLINK_OPTIONS_H
 
 #include "base/status.h"
+#include "diff.h"
 #include "model.h"
 
-enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, BATCH = 16 };	/* verbs, as bits */
+enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, BATCH = 16, DIFF = 32 };	/* verbs, as bits */
 
 /* Of lists. */
 #define ALGORITHM_COMMA(name, text, trees, what) ", " text
 #define ALGORITHM_HELP(name, text, trees, what) "; " text ": " what
+#define DIFFERENCE_HELP(name, text, sign, what) text ", "
 
 /* name, letter, argument or NULL, in brackets if it may be left out, verbs it belongs to, help */
 #define OPTION_LIST(X)                                                                                                 \
-	X(OPT_OUTPUT, "output", 'o', "FILE", COMPILE | CONVERT | TOPOLOGY | BATCH, "write FILE; - is standard output (default); batch: the directory, made if it is not there")          \
-	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY, "compile: json or cu; convert: json, xml or canonical of a topology, cu of a schedule; topology: json, xml, canonical, or cluster, which names the server's file; default: by the ending of FILE, json on standard output") \
+	X(OPT_OUTPUT, "output", 'o', "FILE", COMPILE | CONVERT | TOPOLOGY | BATCH | DIFF, "write FILE; - is standard output (default); batch: the directory, made if it is not there")          \
+	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | DIFF, "compile: json or cu; convert: json, xml or canonical of a topology, cu of a schedule; topology: json, xml, canonical, or cluster, which names the server's file; diff: text or json; default: by the ending of FILE, json on standard output, and text for diff") \
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE, "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall")              \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE, "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU")  \
 	X(OPT_SIZES, "sizes", 0, "LIST", BATCH, "so many GPUs, as 2-8 or 3,5-7 (default: 2 to all)")                   \
 	X(OPT_DISTINCT, "distinct", 0, NULL, BATCH, "of sets that are the same machine up to names only one, also in the index: every shape of a job on a large cluster") \
 	X(OPT_COLLECTIVES, "collectives", 0, "LIST", BATCH, "collectives, comma separated, or all (default allreduce)") \
 	X(OPT_ROOTS, "roots", 0, "KIND", BATCH, "roots of broadcast, reduce, gather and scatter: all (default); best: the fastest of each set; canonical: one of those that are alike") \
-	X(OPT_JOBS, "jobs", 'j', "N", BATCH | CHECK, "processes that work at once (default: one for each CPU); what is written does not depend on it") \
+	X(OPT_JOBS, "jobs", 'j', "N", BATCH | CHECK | DIFF, "processes that work at once (default: one for each CPU); what is written does not depend on it") \
 	X(OPT_SHARD, "shard", 0, "I/N", BATCH, "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the index")  \
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all; batch: a file with a list in each line, - is standard input") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, alone or with net; where servers differ, that of each, and net; else all") \
@@ -45,10 +47,11 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, BATCH = 16 };	/* verbs
 	X(OPT_JUNIT, "junit", 0, "FILE", CHECK, "write what is right and wrong to FILE as JUnit XML")                         \
 	X(OPT_GITHUB, "github", 0, NULL, CHECK, "print annotations of GitHub Actions, and nothing else")                      \
 	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK, "schedules must be for this machine, and ranks of an index fit its links") \
-	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH, "no summary")                                                \
-	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH, "say what each phase finds")                                     \
-	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH, "print this help")                                   \
-	X(OPT_VERSION, "version", 'V', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH, "print the version")
+	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, "differences that make the exit status 9, comma separated (default any): " DIFFERENCE_LIST(DIFFERENCE_HELP) "any") \
+	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF, "no summary; diff: print nothing")                       \
+	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF, "say what each phase finds; diff: every difference, and what is none") \
+	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH | DIFF, "print this help")                            \
+	X(OPT_VERSION, "version", 'V', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH | DIFF, "print the version")
 
 enum {
 #define X(name, text, letter, argument, verbs, help) name,

@@ -213,7 +213,7 @@ visit_all(Ctx *ctx, const char *directory, Visit visit, void *of)
 	DIR *open_directory = opendir(directory);
 	Status status = OK;
 	if (!open_directory)
-		return fail(ctx, IO, "%s: %s", directory, strerror(errno));
+		return errno == ENOMEM ? fail_memory(ctx) : fail(ctx, IO, "%s: %s", directory, strerror(errno));
 	while (status == OK) {
 		char path[FILE_PATH_ROOM];
 		errno = 0;

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* name, exit code of the programs, meaning. USAGE is for programs only. */
+/* name, exit code of the programs, meaning. USAGE is for programs, and DIFFERENT is for the exit of `blinkc diff` alone. */
 #define STATUS_LIST(X)                                                         \
 	X(OK, 0, "success")                                                    \
 	X(INTERNAL, 1, "a defect of the program itself")                       \
@@ -16,7 +16,8 @@
 	X(INFEASIBLE, 5, "the ranks are not connected by the links allowed, or not within the limits asked for")   \
 	X(UNVERIFIED, 6, "a schedule does not do what its collective asks")    \
 	X(NO_MEMORY, 7, "memory ran out")                                      \
-	X(IO, 8, "a file could not be read or written")
+	X(IO, 8, "a file could not be read or written")                       \
+	X(DIFFERENT, 9, "two schedules do not mean the same")
 
 typedef enum {
 #define X(name, code, text) name = code,

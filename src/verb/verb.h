@@ -12,6 +12,7 @@
 	X(BATCH, batch, "[options] TOPOLOGY", "plan schedules for every set of GPUs, those that are alike once; write an index") \
 	X(CHECK, check, "[options] SCHEDULE|DIRECTORY...", "replay schedules exactly; recompute rate and bound")              \
 	X(CONVERT, convert, "[options] FILE", "write a topology in its other spelling, or a schedule as source code")         \
+	X(DIFF, diff, "[options] OLD NEW", "what changed in meaning between two schedules, or directories of them")           \
 	X(TOPOLOGY, topology, "[options] SERVER", "write the topology of a cluster of servers, or of what --synthetic says")
 
 #define X(bit, name, arguments, summary) Status verb_##name(Ctx *ctx, const Options *opt);

@@ -1,6 +1,6 @@
 # blinkc batch: every set of GPUs has its schedule, those that are alike the same one; complete, whatever the number of processes,
 # where it is killed, and what it finds there. Held against brute force by tests/oracle/batch.py.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2154,SC2054
 . tests/lib.sh
 
 batch() { "$blinkc" batch "$@"; }

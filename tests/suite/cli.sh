@@ -76,7 +76,7 @@ for option in --help -h; do
 	empty "$option: stderr" "$work/err"
 done
 cp "$work/out" "$work/help"
-for verb in compile check convert topology; do
+for verb in compile check convert topology diff; do
 	does "$verb --help" $verb --help
 	has "$verb --help names it" "blinkc $verb " "$work/out"
 	cat "$work/out" >>"$work/help-of-verbs"
@@ -219,6 +219,13 @@ is "--oversubscription" "$work/out" '{l["capacity"] for l in d["links"] if l["to
 does "topology --rails" topology --servers 2 --rails "$v"
 is "--rails" "$work/out" '[s["id"] for s in d["switches"]]' "['net/rail0', 'net/rail1', 'net/rail2', 'net/rail3']"
 used="${used}servers nic-rate leaf oversubscription rails "
+does "diff --fail-on --jobs" diff --fail-on order,file --jobs=2 "$work/default.json" "$work/hybrid.json"
+call diff --fail-on rate "$work/hybrid.json" "$work/default.json"
+echo "$got" >>"$work/met"
+if [ "$got" = 9 ] && [ ! -s "$work/err" ]; then ok "diff --fail-on rate"; else not_ok "diff --fail-on rate: exit $got, $(cat "$work/err")"; fi
+has "--fail-on: what fails is shown" '^rate        .* -> 85\.7143 GB/s' "$work/out"
+has "--fail-on: what does not fail is shown" '^trees ' "$work/out"
+used="${used}fail-on jobs "
 pair format "" cu "$v"
 has "--format cu" '__global__|blink_program|#include' "$work/out-long"
 does "--output" --output=o.json "$v"
@@ -248,7 +255,7 @@ fails "unknown letter among others" 2 "-Z: no such option" "$v" -qZv
 fails "ambiguous option" 2 "--v: no such option" --v "$v"
 fails "unwanted argument" 2 "--quiet=3: takes no argument" --quiet=3 "$v"
 for option in -o -c -r -g -l -p --packing --output --format --collective --root --gpus --links --epsilon --tolerance --max-depth \
-	--max-trees --budget --size -j --jobs --junit --topology --synthetic --servers --nic-rate --leaf --oversubscription; do
+	--max-trees --budget --size -j --jobs --junit --topology --fail-on --synthetic --servers --nic-rate --leaf --oversubscription; do
 	fails "$option without argument" 2 "$option: wants an argument" "$v" $option
 done
 for option in --output=x --collective=reduce --gpus=0,1 --format=json --verbose --max-depth=3 --pareto --budget=1s --hybrid; do

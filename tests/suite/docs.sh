@@ -136,7 +136,7 @@ synopsis() {	# PAGE VERB: its options, letters one by one
 }
 
 same "blinkc --help and blinkc(1) have the same options" "$(help_options "$blinkc")" "$(man_options man/blinkc.1)"
-for verb in compile batch check convert topology; do
+for verb in compile batch check convert topology diff; do
 	same "blinkc $verb --help and the synopsis have the same options" \
 		"$(help_options "$blinkc" $verb | sed 's/ .*//' | grep -vx 'h\|V')" "$(synopsis man/blinkc.1 $verb)"
 done
@@ -174,6 +174,8 @@ status=$(list STATUS_LIST src/base/status.h | sed -E 's/.*, ([0-9]+), .*/\1/')
 collectives=$(list COLLECTIVE_LIST src/model.h | quoted)
 rooted=$(list COLLECTIVE_LIST src/model.h | grep '", true,' | quoted)
 classes=$(list LINK_CLASS_LIST src/model.h | quoted)
+differences=$(list DIFFERENCE_LIST src/diff.h | quoted)
+states=$(list DIFF_STATE_LIST src/diff.h | quoted)
 algorithms=$(list ALGORITHM_LIST src/model.h | quoted)
 certificates=$(list CERTIFICATE_LIST src/model.h | quoted)
 
@@ -181,8 +183,10 @@ same "exit status in blinkc(1)" "$status" "$(items man/blinkc.1 'EXIT STATUS')"
 same "exit status in README.md" "$status" "$(sed -nE '/^## Exit status/,/^## Lic/s/^\| ([0-9]+) .*/\1/p' README.md)"
 same "exit status in README.md, in the words of --help" "$("$blinkc" --help | sed -nE 's/^  ([0-9])  (.*)/| \1 | \2 |/p')" \
 	"$(sed -n '/^## Exit status/,/^## Lic/p' README.md | grep '^| [0-9]')"
-same "exit status in blink.h" "$status" "$(sed -n '/^typedef enum/,/blinkResult_t/p' runtime/include/blink.h | sed '/blinkResult_t/q' | sed -nE 's/.* = ([0-9]+),?.*/\1/p')"
-[ ! -e man/libblink.3 ] || same "results in libblink(3)" "$status" "$(sed -nE 's/^\.It Dv blink[A-Za-z]+ Pq ([0-9]+)$/\1/p' man/libblink.3)"
+# What is for programs alone is no result of the library.
+results=$(list STATUS_LIST src/base/status.h | grep -v 'X(DIFFERENT,' | sed -E 's/.*, ([0-9]+), .*/\1/')
+same "exit status in blink.h" "$results" "$(sed -n '/^typedef enum/,/blinkResult_t/p' runtime/include/blink.h | sed '/blinkResult_t/q' | sed -nE 's/.* = ([0-9]+),?.*/\1/p')"
+[ ! -e man/libblink.3 ] || same "results in libblink(3)" "$results" "$(sed -nE 's/^\.It Dv blink[A-Za-z]+ Pq ([0-9]+)$/\1/p' man/libblink.3)"
 [ ! -e man/blink-perf.1 ] || for code in $(items man/blink-perf.1 'EXIT STATUS'); do
 	expect "exit status $code in blink-perf(1)" grep -qx "$code" <<<"$status"
 done
@@ -205,6 +209,9 @@ same "link classes in $schema" "$classes" "$(enum $schema 's["$defs"]["link"]["p
 same "certificates in $schema" "$certificates" "$(enum $schema 's["$defs"]["certificate"]["properties"]["kind"]["enum"]')"
 same "certificates with members in $schema" "$certificates" \
 	"$(enum $schema '[c["if"]["properties"]["kind"]["const"] for c in s["$defs"]["certificate"]["allOf"]]')"
+same "differences in blinkc(1)" "$differences" "$(items man/blinkc.1 Differences)"
+same "differences in schemas/diff.schema.json" "$differences" "$(enum schemas/diff.schema.json 's["$defs"]["difference"]["properties"]["kind"]["enum"]')"
+same "states in schemas/diff.schema.json" "$states" "$(enum schemas/diff.schema.json 's["$defs"]["file"]["properties"]["state"]["enum"]')"
 same "link classes in schemas/topology.schema.json" "$classes" "$(enum schemas/topology.schema.json 's["$defs"]["linkClass"]["enum"]')"
 same "link classes in schemas/topology.xsd" "$classes" \
 	"$(sed -n '/simpleType name="link-class"/,/<\/xs:simpleType>/p' schemas/topology.xsd | grep -o 'enumeration value="[^"]*"' | sed 's/.*="//; s/"//')"
@@ -228,7 +235,7 @@ done < <(cat "${docs[@]}" | grep -oE '([`"]|^\$ |Dq )make [a-z]+|^make [a-z]+ +#
 if [ "$missing" ]; then not_ok "targets that do not exist:$missing"; else ok "every target of make exists"; fi
 
 missing=$(cat "${docs[@]}" runtime/include/*.h examples/*.[ch] | grep -oE '(`|Ql |blinkc:|^\$ |"|\*	)blinkc [a-z]+' | sed 's/.* //' |
-	grep -vx 'compile\|batch\|check\|convert\|topology\|topologies' | sort -u)
+	grep -vx 'compile\|batch\|check\|convert\|topology\|topologies\|diff' | sort -u)
 if [ "$missing" ]; then not_ok "verbs that do not exist: $missing"; else ok "every verb exists"; fi
 
 # ---- form ----

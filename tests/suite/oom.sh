@@ -29,6 +29,7 @@ COMMANDS = {
     "compile over racks": ["-q", "-l", "all", f"{work}/racks.json", "-o", "x.json"],
     "compile over racks from a root": ["-q", "-l", "all", "-c", "reduce", f"{work}/racks.json", "-o", "x.json"],
     "check": ["check", f"{work}/schedule.json"],
+    "diff": ["diff", "-j", "1", "--fail-on", "wrong", "tests/golden/diff/old", "tests/golden/diff/new", "-o", "x.txt"],
     "convert XML": ["convert", "topologies/dgx1v.xml", "-o", "x.json"],
     "convert a cluster": ["convert", "tests/fuzz/corpus/fuzz_topology/cluster.xml", "-o", "x.json"],
     "compile a cluster": ["-q", "-g", "s0/gpu1,s1/gpu5,g0", "tests/fuzz/corpus/fuzz_topology/cluster.xml", "-o", "x.json"],

@@ -29,6 +29,8 @@ clean "compile JSON to cu" 0 -q -c reduce -g 4,5,6,7 topologies/dgx1v.json -o "$
 clean "compile over PCIe" 0 -q -g 0,1,4 -l pcie,qpi topologies/dgx1v.xml
 clean "compile with all trees" 0 -v -c broadcast --no-minimise topologies/dgx1p.xml
 clean "check" 0 check "$work/x.json" "$work/x.json"
+clean "diff" 9 diff -j 1 tests/golden/diff/old tests/golden/diff/new -o "$work/x.txt"
+clean "diff of what is wrong" 3 diff --format json tests/golden/diff/old/index.json tests/bad/schedule/up-twice.json
 clean "convert XML" 0 convert topologies/dgx1v.xml -o "$work/y.json"
 clean "convert JSON" 0 convert topologies/dgx1v.json -o "$work/y.xml"
 clean "compile a cluster" 0 -q topologies/two-dgx1v.xml -g 0,1,2,11,12 -o "$work/c.json"
