@@ -63,8 +63,7 @@ find_forms(Ctx *ctx, const Batch *b, int s)
 	struct forms *f = b->forms;
 	Options own;
 	Job job;
-	int *place;
-	unsigned char *mark;
+	int *place, *mark;
 	TRY(parse_job(ctx, b, ALLREDUCE, s, &own, &job));
 	Status status = job_induce(ctx, &job);
 	if (status == INFEASIBLE) {
@@ -301,30 +300,6 @@ plan_path(Ctx *ctx, const Batch *b, const BatchPlan *plan, char path[FILE_PATH_R
 	return OK;
 }
 
-static bool
-same_vertex(const Topology *a, int v, const Topology *b, int w)
-{
-	return v < a->n_ranks || w < b->n_ranks ? v == w : strcmp(a->vertex[v].id, b->vertex[w].id) == 0;
-}
-
-/* Do schedule files say the same of both? */
-static bool
-same_in_files(const Topology *a, const Topology *b)
-{
-	if (a->n_ranks != b->n_ranks || a->n_links != b->n_links || strcmp(a->name, b->name) != 0 || strcmp(a->digest, b->digest) != 0)
-		return false;
-	for (int r = 0; r < a->n_ranks; r++)
-		if (strcmp(a->vertex[r].id, b->vertex[r].id) != 0)
-			return false;
-	for (int l = 0; l < a->n_links; l++) {
-		const Link *k = &a->link[l], *m = &b->link[l];
-		if (k->class != m->class || k->capacity != m->capacity || k->latency != m->latency || !same_vertex(a, k->from, b, m->from)
-		    || !same_vertex(a, k->to, b, m->to))
-			return false;
-	}
-	return true;
-}
-
 static Status
 take_result(Ctx *ctx, const Schedule *sched, BatchResult *result)
 {
@@ -360,7 +335,7 @@ examine(Ctx *ctx, const Job *job, const char *path, const Text *in, bool *same, 
 	Text again = { 0 };
 	TRY(sched_read(ctx, path, in->data, in->size, &sched));
 	TRY(sched_verify(ctx, path, sched));
-	*same = sched->coll == job->ask.coll && sched->root == job->ask.root && same_in_files(sched->topo, job->topo)
+	*same = sched->coll == job->ask.coll && sched->root == job->ask.root && topo_same_in_files(sched->topo, job->topo)
 	    && strcmp(sched->algorithm, algorithm_name(job->ask.algorithm)) == 0;
 	if (!*same)
 		return OK;

@@ -39,7 +39,7 @@ struct sorted {
 struct form {
 	Ctx *ctx;
 	const Topology *topo;
-	const unsigned char *mark;	/* n_ranks; NULL: none is marked */
+	const int *mark;		/* n_ranks; NULL: none is marked */
 	int n, n_edges;		/* dots; entries of pair */
 	struct dot *dot;
 	int (*pair)[2];
@@ -302,7 +302,7 @@ digest(const struct form *f, const int *place, unsigned char out[TOPO_FORM_BYTES
 }
 
 Status
-topo_form(Ctx *ctx, const Topology *topo, const unsigned char *mark, unsigned char form[TOPO_FORM_BYTES], int *place, int *orbit)
+topo_form(Ctx *ctx, const Topology *topo, const int *mark, unsigned char form[TOPO_FORM_BYTES], int *place, int *orbit)
 {
 	ArenaMark arena = arena_mark(&ctx->scratch);
 	struct form f = { .ctx = ctx, .topo = topo, .mark = mark };

@@ -23,7 +23,7 @@ enum { COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOP
 	X(OPT_DISTINCT, "distinct", 0, NULL, BATCH, "of sets that are the same machine up to names only one, also in the index: every shape of a job on a large cluster") \
 	X(OPT_COLLECTIVES, "collectives", 0, "LIST", BATCH, "collectives, comma separated, or all (default allreduce)") \
 	X(OPT_ROOTS, "roots", 0, "KIND", BATCH, "roots of broadcast, reduce, gather and scatter: all (default); best: the fastest of each set; canonical: one of those that are alike") \
-	X(OPT_JOBS, "jobs", 'j', "N", BATCH | DIFF, "processes that work at once (default: one for each CPU); what is written does not depend on it") \
+	X(OPT_JOBS, "jobs", 'j', "N", BATCH | CHECK | DIFF, "processes that work at once (default: one for each CPU); what is written does not depend on it") \
 	X(OPT_SHARD, "shard", 0, "I/N", BATCH, "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the index")  \
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | SHOW, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all; batch: a file with a list in each line, - is standard input") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, alone or with net; where servers differ, that of each, and net; else all; show: a line for each link of these classes") \
@@ -44,6 +44,9 @@ enum { COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOP
 	X(OPT_LEAF, "leaf", 0, "N", TOPOLOGY, "N servers to a leaf switch, or with --rails to one for each rail; a spine joins them") \
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid schedule how it divides them") \
+	X(OPT_JUNIT, "junit", 0, "FILE", CHECK, "write what is right and wrong to FILE as JUnit XML")                         \
+	X(OPT_GITHUB, "github", 0, NULL, CHECK, "print annotations of GitHub Actions, and nothing else")                      \
+	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK, "schedules must be for this machine, and ranks of an index fit its links") \
 	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, "differences that make the exit status 9, comma separated (default any): " DIFFERENCE_LIST(DIFFERENCE_HELP) "any") \
 	X(OPT_TREE, "tree", 't', "LIST", SHOW, "draw these trees, by number, comma separated, and every rank of them; default: the first, as many as fit") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, "who places GPUs and switches in an SVG: own (default), dot or neato; the latter two are of Graphviz, if its library is there") \

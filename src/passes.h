@@ -70,6 +70,9 @@ Status topo_digest(Ctx *ctx, const Topology *topo, const char **out);
  * gpu: n_ranks entries. Fails: BAD_INPUT unknown, duplicate or none. */
 Status topo_select(Ctx *ctx, const Topology *topo, const char *gpus, int *gpu, int *n);
 
+/* Do schedule files say the same of both? Switches may have other numbers, but not other ids. */
+bool topo_same_in_files(const Topology *a, const Topology *b);
+
 /* Time to switch peer access for a job of n GPUs, ns: the entry of n, else of the next larger, else of the largest. False: the
  * topology says nothing of it. */
 bool topo_peer_access(const Topology *topo, int n, int64_t *time);
@@ -104,7 +107,7 @@ enum { TOPO_FORM_BYTES = 32 };
  * place are each other's images in an isomorphism.
  * orbit: n_ranks, the first rank that an automorphism, which keeps marks, takes to each. Both may be NULL.
  * nauty ends the process where memory runs out. From: McKay and Piperno 2014. */
-Status topo_form(Ctx *ctx, const Topology *topo, const unsigned char *mark, unsigned char form[TOPO_FORM_BYTES], int *place, int *orbit);
+Status topo_form(Ctx *ctx, const Topology *topo, const int *mark, unsigned char form[TOPO_FORM_BYTES], int *place, int *orbit);
 
 /* ---- symmetry.c ---------------------------------------------------------------------------------------- */
 
@@ -312,6 +315,17 @@ bool pack_rate(const Packing *pack, Collective coll, int n_ranks, Frac *out);
 
 /* Every invariant of Packing in model.h. Fails: INTERNAL. */
 Status pack_check(Ctx *ctx, const Topology *topo, const Packing *pack);
+
+/* ---- index.c ------------------------------------------------------------------------------------------- */
+
+/* What an index says, by itself: no GPU is in it twice. Fails: BAD_INPUT. */
+Status index_check(Ctx *ctx, const char *label, const Index *index);
+
+/* Is a schedule for the machine of the index? Are its GPUs those of the machine, by the same numbers? What an entry says of a schedule: collective, ranks, root, rates to 15 digits, trees,
+ * depth. sched: as sched_read made it. label: what messages call the entry. Fails: BAD_INPUT. */
+Status index_check_machine(Ctx *ctx, const char *label, const Index *index, const Schedule *sched);
+Status index_check_gpus(Ctx *ctx, const char *label, const Index *index, const Topology *machine);
+Status index_check_entry(Ctx *ctx, const char *label, const IndexEntry *entry, const Schedule *sched);
 
 /* ---- schedule.c ---------------------------------------------------------------------------------------- */
 

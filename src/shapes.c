@@ -31,7 +31,8 @@ extend(Ctx *ctx, void *of, int task)
 	const struct level *level = of;
 	const Topology *machine = level->machine;
 	struct shape *shape = level->shape + (size_t)task * (size_t)machine->n_ranks;
-	unsigned char *mark, form[TOPO_FORM_BYTES];
+	int *mark;
+	unsigned char form[TOPO_FORM_BYTES];
 	int *orbit;
 	TRY(NEW(ctx, mark, machine->n_ranks));
 	TRY(NEW(ctx, orbit, machine->n_ranks));

@@ -286,3 +286,26 @@ topo_select(Ctx *ctx, const Topology *topo, const char *gpus, int *gpu, int *n)
 			return OK;
 	}
 }
+
+static bool
+same_vertex(const Topology *a, int v, const Topology *b, int w)
+{
+	return v < a->n_ranks || w < b->n_ranks ? v == w : strcmp(a->vertex[v].id, b->vertex[w].id) == 0;
+}
+
+bool
+topo_same_in_files(const Topology *a, const Topology *b)
+{
+	if (a->n_ranks != b->n_ranks || a->n_links != b->n_links || strcmp(a->name, b->name) != 0 || strcmp(a->digest, b->digest) != 0)
+		return false;
+	for (int r = 0; r < a->n_ranks; r++)
+		if (strcmp(a->vertex[r].id, b->vertex[r].id) != 0)
+			return false;
+	for (int l = 0; l < a->n_links; l++) {
+		const Link *k = &a->link[l], *m = &b->link[l];
+		if (k->class != m->class || k->capacity != m->capacity || k->latency != m->latency || !same_vertex(a, k->from, b, m->from)
+		    || !same_vertex(a, k->to, b, m->to))
+			return false;
+	}
+	return true;
+}

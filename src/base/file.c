@@ -243,7 +243,7 @@ static Status
 list_entry(Ctx *ctx, void *of, const char *path, const char *name)
 {
 	struct listing *list = of;
-	struct stat there;
+	struct stat there, behind;
 	size_t n = strlen(name), ending = strlen(list->ending);
 	if (*name == '.' || lstat(path, &there) != 0)
 		return OK;
@@ -255,7 +255,10 @@ list_entry(Ctx *ctx, void *of, const char *path, const char *name)
 		list->depth--;
 		return OK;
 	}
-	if (n <= ending || strcmp(name + n - ending, list->ending) != 0 || !file_is_there(path))
+	if (n <= ending || strcmp(name + n - ending, list->ending) != 0)
+		return OK;
+	/* A link that leads nowhere is for whoever wants to read it to tell of. */
+	if (!file_is_there(path) && !(S_ISLNK(there.st_mode) && stat(path, &behind) != 0))
 		return OK;
 	if (list->n == list->room) {
 		const char **more;

@@ -30,8 +30,9 @@ bool file_is_directory(const char *path);
 /* It may be there already. Fails: IO. */
 Status file_make_directory(Ctx *ctx, const char *path);
 
-/* Regular files below a directory whose names have this ending, by the bytes of their paths, which begin with `directory`. Names that
- * begin with a dot, and links to directories, are left out. Fails: IO; LIMIT nested too deep. */
+/* Regular files below a directory whose names have this ending, by the bytes of their paths, which begin with `directory`; and links
+ * with such names that lead nowhere. Names that begin with a dot, and links to directories, are left out. Fails: IO; LIMIT nested
+ * too deep. */
 Status file_list(Ctx *ctx, const char *directory, const char *ending, const char ***out, int *n);
 
 /* Remove what file_write left in this directory when it was killed, and nothing that is being written. Fails: IO. */

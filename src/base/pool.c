@@ -137,10 +137,12 @@ run_crew(Ctx *ctx, const Pool *pool, struct crew *crew, int *n_done, bool *died,
 	for (; n < most && n < POOL_WORKERS; n++) {
 		struct worker *w = &crew->worker[n];
 		atomic_store(&w->task, -1);
-		w->pid = fork();
-		if (w->pid == 0)
+		/* Only the parent writes the pid, since both see what is written. */
+		pid_t pid = fork();
+		if (pid == 0)
 			work(pool, crew, w, parent, fd[1], end);
-		if (w->pid < 0) {
+		w->pid = pid;
+		if (pid < 0) {
 			error = errno;
 			break;
 		}

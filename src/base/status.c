@@ -20,6 +20,19 @@ status_text(Status status)
 	return "unknown status";
 }
 
+const char *
+status_name(Status status)
+{
+	switch (status) {
+#define X(name, code, text)                                                    \
+	case name:                                                             \
+		return #name;
+		STATUS_LIST(X)
+#undef X
+	}
+	return "unknown";
+}
+
 void
 ctx_init(Ctx *ctx)
 {

@@ -26,6 +26,7 @@ typedef enum {
 } Status;
 
 const char *status_text(Status status);
+const char *status_name(Status status);		/* "BAD_INPUT" */
 
 typedef struct {
 	Status status;

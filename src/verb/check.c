@@ -1,52 +1,362 @@
+/* Files are checked by workers, each by itself; what they find goes to shared memory, and is told in the order of the files. */
 #include "base/file.h"
+#include "base/pool.h"
+#include "collect.h"
+#include "findings.h"
+#include "match.h"
 #include "report.h"
 #include "verb/verb.h"
+#include "watch.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+enum { SAID_ROOM = 1 << 15 };	/* a summary: a name of LIMIT_TEXT_BYTES, SIZES_MAX lines with a number for each part */
+
+/* Of a schedule that is right. */
+struct result {
+	bool schedule;		/* and no topology */
+	bool bounded;		/* there is a bound, and so a ratio */
+	double ratio;
+};
+
+struct check {
+	const Options *opt;
+	Sizes sizes;
+	Collection *all;
+	const Topology *machine;	/* of --topology; NULL: not given */
+	bool told;		/* summaries are printed */
+	/* Shared with workers. */
+	TaskEnd *end;			/* of each item */
+	struct result *result;		/* of each item */
+	TaskEnd *group_end;		/* of each group */
+	char (*said)[SAID_ROOM];	/* of each item that was named */
+};
+
+/* ---- in a worker ---- */
 
 static Status
-check_text(Ctx *ctx, const Options *opt, const Sizes *sizes, const char *label, const Text *in)
+write_summary(Ctx *ctx, const struct check *check, const Schedule *sched, char *said)
 {
-	Schedule *sched;
-	TRY(sched_read(ctx, label, in->data, in->size, &sched));
-	TRY(sched_verify(ctx, label, sched));
-	if (opt->value[OPT_QUIET])
-		return OK;
-	printf("%s: right\n", label);
-	return report_summary(ctx, stdout, sizes, sched);
-}
-
-static Status
-check_one(Ctx *ctx, const Options *opt, const Sizes *sizes, const char *path)
-{
-	Text in = { 0 };
-	TRY(file_read(ctx, path, &in));
-	Status status = check_text(ctx, opt, sizes, path, &in);
-	text_free(&in);
+	FILE *to = fmemopen(said, SAID_ROOM, "w");
+	if (!to)
+		return fail_memory(ctx);
+	Status status = report_summary(ctx, to, &check->sizes, sched);
+	if ((fflush(to) != 0 || ferror(to)) && status == OK)
+		status = fail(ctx, INTERNAL, "a summary of more than %d bytes", (int)SAID_ROOM);
+	fclose(to);
 	return status;
 }
 
-/* Every file, whatever is wrong with others; the status of the first that is wrong. */
+/* "broadcast from root 1 over GPUs 0,2,5" */
+static void
+name_entry(const IndexEntry *entry, char text[128])
+{
+	int n = snprintf(text, 128, "%s", collective_name(entry->coll));
+	if (entry->root >= 0)
+		n += snprintf(text + n, (size_t)(128 - n), " from root %d", entry->root);
+	n += snprintf(text + n, (size_t)(128 - n), " over GPUs ");
+	for (int i = 0; i < entry->n && n < 100; i++)
+		n += snprintf(text + n, (size_t)(128 - n), "%s%d", i ? "," : "", entry->gpu[i]);
+	if (n >= 100)
+		snprintf(text + n, (size_t)(128 - n), "...");
+}
+
+static Status
+check_group(Ctx *ctx, const Collection *all, const Group *group, const Schedule *sched, const Match *match)
+{
+	const Index *index = all->book[group->book].index;
+	TRY(index_check_machine(ctx, "", index, sched));
+	if (match)
+		TRY(index_check_gpus(ctx, "", index, match->machine));
+	for (int i = 0; i < group->n; i++) {
+		const IndexEntry *entry = all->entry[group->first + i];
+		char name[128];
+		name_entry(entry, name);
+		TRY(index_check_entry(ctx, name, entry, sched));
+		if (match)
+			TRY(match_entry(ctx, name, match, entry));
+	}
+	return OK;
+}
+
+/* What indexes say of a file is held against it; where that is wrong the file is not. */
+static void
+check_groups(const struct check *check, const Item *item, const Schedule *sched, const Match *match)
+{
+	for (int g = item->group; g >= 0; g = check->all->group[g].next) {
+		Ctx own;
+		ctx_init(&own);
+		Status status = check_group(&own, check->all, &check->all->group[g], sched, match);
+		if (status != OK)
+			snprintf(check->group_end[g].text, sizeof check->group_end[g].text, "%.500s", text_behind_path(own.error.text, ": "));
+		check->group_end[g].status = status;
+		ctx_free(&own);
+	}
+}
+
+static Status
+check_schedule(Ctx *ctx, const struct check *check, int i, const Text *in)
+{
+	const Item *item = &check->all->item[i];
+	struct result *result = &check->result[i];
+	Schedule *sched;
+	Match match;
+	TRY(sched_read(ctx, "", in->data, in->size, &sched));
+	TRY(sched_verify(ctx, "", sched));
+	if (check->machine)
+		TRY(match_schedule(ctx, "", check->machine, sched, &match));
+	if (check->told && item->named >= 0)
+		TRY(write_summary(ctx, check, sched, check->said[item->named]));
+	result->schedule = true;
+	result->bounded = sched->bound.rate.num > 0;
+	if (result->bounded)
+		result->ratio = frac_double(sched->achieved) / frac_double(sched->bound.rate);
+	check_groups(check, item, sched, check->machine ? &match : NULL);
+	return OK;
+}
+
+static Status
+check_topology(Ctx *ctx, const char *path, const Text *in)
+{
+	Topology *topo;
+	return topo_read(ctx, path, topology_dirs(), in->data, in->size, &topo);
+}
+
+/* What fails says nothing of the path. */
+static Status
+check_item(Ctx *ctx, void *of, int i)
+{
+	const struct check *check = of;
+	const Item *item = &check->all->item[i];
+	Text in = { 0 };
+	if (item->book >= 0 || item->status != OK)
+		return OK;
+	Status status = file_read(ctx, item->path, &in);
+	if (status == OK)
+		status = item->named < 0 && format_seems(&in, "blink-topology") ? check_topology(ctx, item->path, &in)
+		    : check_schedule(ctx, check, i, &in);
+	text_free(&in);
+	const char *text = text_behind_path(ctx->error.text, item->path);
+	memmove(ctx->error.text, text, strlen(text) + 1);
+	return status;
+}
+
+/* ---- what is found ---- */
+
+static bool
+group_is_right(const struct check *check, int g)
+{
+	return check->all->group[g].item >= 0 && check->group_end[g].status == OK;
+}
+
+static Status
+item_status(const struct check *check, int i)
+{
+	const Item *item = &check->all->item[i];
+	const Book *book = item->book >= 0 ? &check->all->book[item->book] : NULL;
+	for (int g = 0; book && g < book->n_groups; g++)
+		if (!group_is_right(check, book->first_group + g))
+			return BAD_INPUT;
+	return item->status != OK ? item->status : check->end[i].status;
+}
+
+static Finding
+find_item(const struct check *check, int i)
+{
+	const Item *item = &check->all->item[i];
+	Status status = item_status(check, i);
+	const char *text = item->status != OK ? item->text : check->end[i].text;
+	Finding found = { .kind = FINDING_WRONG, .file = item->path, .type = status_name(status) };
+	if (status != OK) {
+		found.message = text + (text[0] == ':' ? 1 : 0);
+		found.message += *found.message == ' ';
+	} else if (item->named < 0 && item->group < 0 && check->result[i].schedule && collection_covers(check->all, item->path)) {
+		found.kind = FINDING_NOTED;
+		found.message = "no index names it";
+	} else {
+		found.kind = FINDING_RIGHT;
+	}
+	return found;
+}
+
+/* What is wrong with what an index says, or that nothing is. */
+static int
+find_book(const struct check *check, const Book *book, Finding *found)
+{
+	int n = 0;
+	for (int g = book->first_group; g < book->first_group + book->n_groups; g++) {
+		const Group *group = &check->all->group[g];
+		if (group_is_right(check, g))
+			continue;
+		found[n++] = (Finding){ .kind = FINDING_WRONG, .file = book->path, .part = group->path + strlen(book->directory),
+			.type = status_name(BAD_INPUT), .message = group->item < 0 ? "no such file" : check->group_end[g].text };
+	}
+	if (n == 0)
+		found[n++] = (Finding){ .kind = FINDING_RIGHT, .file = book->path };
+	return n;
+}
+
+static Status
+find_all(Ctx *ctx, const struct check *check, Finding **out, int *n_out)
+{
+	const Collection *all = check->all;
+	Finding *found;
+	int n = 0;
+	TRY(NEW(ctx, found, all->n_items + all->n_groups));
+	for (int i = 0; i < all->n_items; i++) {
+		if (all->item[i].book >= 0)
+			n += find_book(check, &all->book[all->item[i].book], found + n);
+		else
+			found[n++] = find_item(check, i);
+	}
+	*out = found;
+	*n_out = n;
+	return OK;
+}
+
+/* ---- what is said ---- */
+
+/* "247 files: 246 right, 1 wrong; ratio to the bound at least 0.951 (FILE)"; of several files with that ratio the first. */
+static void
+summarise(const struct check *check, Text *out)
+{
+	const Collection *all = check->all;
+	int files = 0, wrong = 0, least = -1;
+	for (int i = 0; i < all->n_items; i++) {
+		files += !all->item[i].directory;
+		wrong += !all->item[i].directory && item_status(check, i) != OK;
+		if (check->result[i].bounded && (least < 0 || check->result[i].ratio < check->result[least].ratio))
+			least = i;
+	}
+	text_printf(out, "%d file%s: %d right, %d wrong", files, files == 1 ? "" : "s", files - wrong, wrong);
+	if (least < 0)
+		return;
+	/* Rounded down, so that it holds. */
+	int thousandths = (int)floor(check->result[least].ratio * 1000 + 1e-9);
+	text_printf(out, "; ratio to the bound at least %d.%03d (", thousandths / 1000, thousandths % 1000);
+	finding_text(out, all->item[least].path);
+	text_put(out, ")");
+}
+
+static void
+print_line(FILE *to, const Finding *found, const char *before)
+{
+	Text line = { 0 };
+	finding_line(&line, found);
+	fprintf(to, "%s%s\n", before, line.failed ? found->file : line.data);
+	text_free(&line);
+}
+
+/* What is wrong on standard error, the rest on standard output. */
+static void
+print_findings(const struct check *check, const Finding *found, int n, const char *summary)
+{
+	int i = 0;
+	for (int f = 0; f < n; f++) {
+		while (found[f].file != check->all->item[i].path)
+			i++;
+		const Item *item = &check->all->item[i];
+		if (found[f].kind == FINDING_WRONG) {
+			fflush(stdout);
+			print_line(stderr, &found[f], "blinkc: ");
+		} else if (check->told && (found[f].kind == FINDING_NOTED || item->named >= 0)) {
+			print_line(stdout, &found[f], "");
+			if (item->named >= 0 && item->book < 0)
+				fputs(check->said[item->named], stdout);
+		}
+	}
+	if (check->told && check->all->many)
+		printf("%s\n", summary);
+}
+
+static Status
+tell(Ctx *ctx, const struct check *check, const Finding *found, int n)
+{
+	const char *junit = check->opt->value[OPT_JUNIT];
+	Text summary = { 0 }, github = { 0 }, report = { 0 };
+	Status status = OK;
+	summarise(check, &summary);
+	if (check->opt->value[OPT_GITHUB] && !summary.failed)
+		emit_github("blinkc check", found, n, summary.data, &github);
+	if (junit)
+		emit_junit("blinkc check", found, n, &report);
+	if (summary.failed || github.failed || report.failed)
+		status = fail_memory(ctx);
+	else if (check->opt->value[OPT_GITHUB])
+		fputs(github.data, stdout);
+	else
+		print_findings(check, found, n, summary.data);
+	if (status == OK && junit) {
+		fflush(stdout);
+		status = file_write(ctx, junit, &report);
+	}
+	text_free(&summary);
+	text_free(&github);
+	text_free(&report);
+	return status;
+}
+
+static void
+show_progress(void *of, int n_done)
+{
+	const struct check *check = of;
+	watch_bar("checking", n_done, check->all->n_items);
+}
+
+static Status
+run(Ctx *ctx, struct check *check, int jobs)
+{
+	const Collection *all = check->all;
+	Finding *found;
+	int n;
+	Pool pool = { .n_tasks = all->n_items, .n_workers = jobs, .run = check_item, .done = show_progress, .of = check };
+	if (!check->end || !check->result || !check->group_end || !check->said)
+		return fail_memory(ctx);
+	TRY(pool_run(ctx, &pool, check->end));
+	watch_hide();
+	TRY(find_all(ctx, check, &found, &n));
+	Status status = tell(ctx, check, found, n), first = OK;
+	for (int i = 0; i < all->n_items && first == OK; i++)
+		first = item_status(check, i);
+	return first != OK ? first : status;
+}
+
+static Status
+read_machine(Ctx *ctx, const char *path, const Topology **out)
+{
+	Text in = { 0 };
+	Topology *topo;
+	TRY(file_read(ctx, path, &in));
+	Status status = topo_read(ctx, path, topology_dirs(), in.data, in.size, &topo);
+	text_free(&in);
+	if (status == OK)
+		*out = topo;
+	return status;
+}
+
 Status
 verb_check(Ctx *ctx, const Options *opt)
 {
-	Status first = OK;
-	Sizes sizes;
-	TRY(request_sizes(ctx, opt->value[OPT_SIZE], &sizes));
+	struct check check = { .opt = opt, .told = !opt->value[OPT_QUIET] && !opt->value[OPT_GITHUB] };
+	int jobs;
+	TRY(request_sizes(ctx, opt->value[OPT_SIZE], &check.sizes));
+	TRY(request_jobs(ctx, opt, &jobs));
 	if (opt->n_files < 1)
 		return fail(ctx, USAGE, "no schedule file: want at least one");
-	for (int i = 0; i < opt->n_files; i++) {
-		Ctx own;
-		ctx_init(&own);
-		Status status = check_one(&own, opt, &sizes, opt->file[i]);
-		ctx_free(&own);
-		if (status == OK)
-			continue;
-		if (first != OK)
-			fprintf(stderr, "blinkc: %s\n", ctx->error.text);
-		first = first == OK ? status : first;
-		ctx->error = own.error;
-		ctx->error.status = first;
-	}
-	return first;
+	if (opt->value[OPT_TOPOLOGY])
+		TRY(read_machine(ctx, opt->value[OPT_TOPOLOGY], &check.machine));
+	TRY(collect(ctx, opt->file, opt->n_files, &check.all));
+	const Collection *all = check.all;
+	check.end = shared_array((size_t)all->n_items, sizeof *check.end);
+	check.result = shared_array((size_t)all->n_items, sizeof *check.result);
+	check.group_end = shared_array((size_t)all->n_groups, sizeof *check.group_end);
+	check.said = shared_array((size_t)all->n_named, sizeof *check.said);
+	Status status = run(ctx, &check, jobs);
+	shared_free(check.end);
+	shared_free(check.result);
+	shared_free(check.group_end);
+	shared_free(check.said);
+	return status;
 }

@@ -10,7 +10,7 @@
 #define VERB_LIST(X)                                                                                                  \
 	X(COMPILE, compile, "[options] TOPOLOGY", "plan a schedule for a topology file (the verb may be left out)")           \
 	X(BATCH, batch, "[options] TOPOLOGY", "plan schedules for every set of GPUs, those that are alike once; write an index") \
-	X(CHECK, check, "[options] SCHEDULE...", "replay schedules exactly; recompute rate and bound")                        \
+	X(CHECK, check, "[options] SCHEDULE|DIR...", "replay schedules exactly; recompute rate and bound")                    \
 	X(DIFF, diff, "[options] OLD NEW", "what changed in meaning between two schedules, or directories of them")           \
 	X(SHOW, show, "[options] SCHEDULE|DIR", "draw the trees, what each link carries, and why no schedule is faster")      \
 	X(CONVERT, convert, "[options] FILE", "write a topology in its other spelling, or a schedule as source code")         \

@@ -180,6 +180,17 @@ same "--hybrid=peer is --hybrid" "$work/out" "$work/hybrid.json"
 does "--hybrid=host" --hybrid=host "$v"
 is "--hybrid=host" "$work/out" 'd["generator"]["options"]["hybrid"], [p["setup"] for p in d["parts"]]' "('host', [0, 0])"
 used="${used}hybrid "
+does "check --jobs" check --jobs 2 "$work/default.json" "$work/hybrid.json"
+cp "$work/out" "$work/out-long"
+does "check -j" check -j2 "$work/default.json" "$work/hybrid.json"
+same "-j is --jobs" "$work/out" "$work/out-long"
+does "check --junit" check --junit j.xml "$work/default.json"
+has "--junit" '<testsuite name="blinkc check" tests="1" failures="0"' j.xml
+alone "--junit" j.xml
+does "check --github" check --github "$work/default.json"
+has "--github" '^::notice title=blinkc check::1 file: 1 right, 0 wrong; ratio to the bound at least 1.000 ' "$work/out"
+does "check --topology" check --topology "$v" "$work/default.json"
+used="${used}jobs junit github topology "
 pair size "" 10,1K,3M,2G -g 0,1,2 "$v"
 is "--size changes no byte" "$work/out-long" 'd["rate"]["achieved"]' 50
 has "--size: a line for each" '^  2147483648     42949.7        50$' "$work/err-long"
@@ -252,7 +263,7 @@ fails "unknown letter among others" 2 "-Z: no such option" "$v" -qZv
 fails "ambiguous option" 2 "--v: no such option" --v "$v"
 fails "unwanted argument" 2 "--quiet=3: takes no argument" --quiet=3 "$v"
 for option in -o -c -r -g -l -p --packing --output --format --collective --root --gpus --links --epsilon --tolerance --max-depth \
-	--max-trees --budget --size --synthetic --servers --nic-rate --leaf --oversubscription --fail-on --jobs -j; do
+	--max-trees --budget --size -j --jobs --junit --topology --fail-on --synthetic --servers --nic-rate --leaf --oversubscription; do
 	fails "$option without argument" 2 "$option: wants an argument" "$v" $option
 done
 for option in --output=x --collective=reduce --gpus=0,1 --format=json --verbose --max-depth=3 --pareto --budget=1s --hybrid; do

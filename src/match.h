@@ -1,0 +1,22 @@
+/* Schedules, and what an index says of them, against the machine that they are said to be for. */
+#ifndef BLINK_MATCH_H
+#define BLINK_MATCH_H
+
+#include "passes.h"
+
+/* A schedule whose ranks and links are those of its GPUs in the machine. */
+typedef struct {
+	const Topology *machine;
+	const Schedule *sched;
+	unsigned char form[TOPO_FORM_BYTES];	/* of its job, whose ranks are all told apart */
+} Match;
+
+/* Are its links those that the machine has between its GPUs, of the classes that it was made for? label: of the schedule.
+ * Fails: BAD_INPUT they are not. */
+Status match_schedule(Ctx *ctx, const char *label, const Topology *machine, const Schedule *sched, Match *out);
+
+/* Is the job of an entry the same as the schedule's, with GPU i in the place of rank[i]? Checked by canonical forms, so it holds for
+ * switches, too. entry: its GPUs are below the machine's. Fails: BAD_INPUT it is not. */
+Status match_entry(Ctx *ctx, const char *label, const Match *match, const IndexEntry *entry);
+
+#endif

@@ -1,0 +1,241 @@
+# blinkc check of directories and indexes: every fault that is planted is told of, in order, and nothing else is; reports for CI systems.
+# shellcheck shell=bash source=tests/lib.sh disable=SC2154,SC2016
+. tests/lib.sh
+mkdir "$work/d"
+cd "$work/d" || exit 1
+
+# says NAME EXIT COMMAND...: it exits so; stdout and stderr to out and err
+says() {
+	local name=$1 want=$2 got
+	shift 2
+	"$@" >out 2>err </dev/null
+	got=$?
+	if [ $got = "$want" ]; then ok "$name"; else not_ok "$name: exit $got, want $want: $(head -c 300 err)"; fi
+}
+same() { if cmp -s "$2" "$3"; then ok "$1"; else not_ok "$1: $(cmp "$2" "$3" 2>&1)"; fi; }
+empty() { if [ -s "$2" ]; then not_ok "$1: $(head -c 300 "$2")"; else ok "$1"; fi; }
+# line NAME FILE LINE: FILE is this one line
+line() { if [ "$(cat "$2")" = "$3" ]; then ok "$1"; else not_ok "$1: want $3 and got $(head -c 400 "$2")"; fi; }
+
+"$blinkc" batch -q "$top/topologies/dgx1v.xml" --collectives allreduce,broadcast --roots canonical --sizes 2-4 -o right 2>err ||
+	not_ok "batch: $(cat err)"
+n=$(find right -name '*.json' | wc -l)
+if [ "$n" -ge 60 ]; then ok "a directory of $n files"; else not_ok "a directory: only $n files"; fi
+
+# ---- what is right ----
+
+says "a directory that is right" 0 "$blinkc" check right
+empty "and nothing is on stderr" err
+line "and a summary is on stdout" out "$n files: $n right, 0 wrong; ratio to the bound at least 1.000 (right/allreduce/0,1,4,5.json)"
+says "a name that ends in slashes" 0 "$blinkc" check right//
+line "and paths are the same" out "$n files: $n right, 0 wrong; ratio to the bound at least 1.000 (right/allreduce/0,1,4,5.json)"
+says "a directory, quietly" 0 "$blinkc" check -q right
+empty "--quiet" out
+says "an index stands for its files" 0 "$blinkc" check right/index.json
+line "and is told of" out "right/index.json: right
+$n files: $n right, 0 wrong; ratio to the bound at least 1.000 (right/allreduce/0,1,4,5.json)"
+says "from within" 0 env -C right "$blinkc" check .
+says "a directory and two files of it" 0 "$blinkc" check right right/allreduce/0,1.json right/allreduce/0,3.json
+expect "files by name are told of one by one" grep -q '^right/allreduce/0,3.json: right$' out
+expect "with their summaries" test "$(grep -c '^trees  ' out)" = 2
+cp -r right least
+"$blinkc" -q -p mwu --tolerance 0.3 -g 0,1,2,3 "$top/topologies/dgx1v.xml" -o least/zz.json
+"$blinkc" -q -p mwu --tolerance 0.3 --max-depth 2 -g 0,1,2 "$top/topologies/dgx1v.xml" -o least/zy.json 2>err ||
+	"$blinkc" -q --max-trees 1 -g 0,1,2,3 "$top/topologies/dgx1v.xml" -o least/zy.json
+says "a schedule below its bound" 0 "$blinkc" check least
+ratio=$("$python" -c 'import glob, json, math
+r = [json.load(open(f))["rate"] for f in glob.glob("least/*.json") if not f.endswith("index.json")]
+print("%.3f" % (math.floor(min(x["achieved"] / x["bound"] for x in r) * 1000) / 1000))')
+expect "the least ratio is told" grep -qE "; ratio to the bound at least $ratio \(least/z[yz]\.json\)$" out
+expect "files that no index names are told of" test "$(grep -c '^least/z[yz].json: no index names it$' out)" = 2
+
+# ---- what is wrong ----
+
+cp -r right wrong
+oracle plant wrong >want || not_ok "plant.py: exit $?"
+faults=$(wc -l <want)
+says "faults are planted" 6 "$blinkc" check -j 1 wrong
+mv out out-1
+mv err err-1
+found=0
+exec 3<want 4<err-1
+while read -r pattern <&3; do
+	read -r got <&4
+	if grep -qxP -e "$pattern" <<<"$got"; then found=$((found + 1)); else not_ok "want $pattern and got $got"; fi
+done
+if [ $found = "$(wc -l <err-1)" ] && [ $found = "$faults" ] && [ "$faults" -ge 20 ]; then ok "$found faults are told of, in order, and nothing else"; else not_ok "$found of $faults faults are told of"; fi
+expect "the summary counts files" grep -qE '^[0-9]+ files: [0-9]+ right, 15 wrong; ratio' out-1
+for jobs in 2 7; do
+	says "faults, --jobs $jobs" 6 "$blinkc" check --jobs $jobs wrong
+	same "--jobs $jobs: the same on stdout" out out-1
+	same "--jobs $jobs: the same on stderr" err err-1
+done
+says "--jobs=all CPUs" 6 "$blinkc" check wrong
+same "all CPUs: the same on stderr" err err-1
+says "the exit status is that of the first" 8 "$blinkc" check wrong/allreduce/nowhere.json wrong
+says "the exit status is that of the first" 3 "$blinkc" check wrong/index.json /nowhere
+
+mkdir nothing
+says "an empty directory" 3 "$blinkc" check nothing
+line "an empty directory" err "blinkc: nothing: no file that ends in .json: want schedules"
+says "an empty directory and others" 3 "$blinkc" check nothing right
+expect "others are checked" grep -q "^$n files: $n right" out
+says "no such directory" 8 "$blinkc" check nowhere/
+line "no such directory" err "blinkc: nowhere/: No such file or directory"
+mkdir topology
+cp "$top/topologies/dgx1v.json" "$top/topologies/dgx1p.json" topology
+says "topologies in a directory" 0 "$blinkc" check topology
+line "topologies are read" out "2 files: 2 right, 0 wrong"
+sed -i '0,/"gpu7"/s//"gpu77"/' topology/dgx1p.json
+says "a topology that is wrong" 3 "$blinkc" check topology
+says "a topology by name is no schedule" 3 "$blinkc" check topology/dgx1v.json
+line "a topology by name is no schedule" err 'blinkc: topology/dgx1v.json: format: "blink-topology": want "blink-schedule"'
+
+# An index that is wrong as a whole.
+for change in 's/"version": 1/"version": 2/' 's/"gpu7"/"gpu6"/' 's/"version": 1/&, "version": 1/' '$d'; do
+	rm -rf book
+	cp -r right book
+	sed -i "$change" book/index.json
+	says "index: $change" 3 "$blinkc" check book
+	expect "index: $change: once" test "$(grep -c '^blinkc: book/index.json:' err)" = 1 -a "$(wc -l <err)" = 1
+done
+cp right/index.json book/index.json
+sed -i 's/sha256:0/sha256:1/' book/index.json
+says "index: another digest" 3 "$blinkc" check book
+expect "another digest is told of for each file" test "$(grep -c 'topology.digest: .*: the file has sha256:0c' err)" = $((n - 1))
+sed -i 's/sha256:1/sha256:0/; s/"gpu7"/"gpu8"/' book/index.json
+says "index: another GPU" 3 "$blinkc" check book
+expect "another GPU is told of" grep -q 'topology.gpus: no gpu7: the file has it as rank 3' err
+
+# ---- --topology ----
+
+v=$top/topologies/dgx1v.xml
+says "--topology" 0 "$blinkc" check --topology "$v" right
+for options in "--hybrid=host --sizes 3" "--links all --sizes 2" "--sizes 8 --collectives all --roots best"; do
+	rm -rf other
+	# shellcheck disable=SC2086 # words
+	"$blinkc" batch -q "$v" $options -o other 2>err || not_ok "batch $options: $(cat err)"
+	says "--topology: $options" 0 "$blinkc" check --topology "$v" other
+done
+printf '%s\n' 0,1,8,9 4,5,12,13 2,3,14,15 1,0,9,8 >sets
+"$blinkc" batch -q "$top/topologies/two-dgx1v.xml" -g sets -o servers 2>err || not_ok "batch -g: $(cat err)"
+says "--topology: servers" 0 "$blinkc" check --topology "$top/topologies/two-dgx1v.xml" servers
+says "--topology: another machine" 3 "$blinkc" check --topology "$top/topologies/dgx1p.xml" right/allreduce/0,1.json
+expect "another machine is told of" grep -q '^blinkc: right/allreduce/0,1.json: topology.digest: sha256:0c.*: --topology has sha256:78' err
+says "--topology: no such file" 8 "$blinkc" check --topology nowhere.xml right
+says "--topology: no topology" 3 "$blinkc" check --topology right/index.json right
+wrong_ranks=0
+for seed in 1 2 3 4 5 6; do
+	rm -rf ranks
+	cp -r right ranks
+	oracle permute ranks "$top/topologies/dgx1v.json" $seed >want || not_ok "permute.py: exit $?"
+	"$blinkc" check --topology "$v" ranks >out 2>err
+	sed -nE 's/^blinkc: ranks\/index.json: ([^:]*): .*: ranks: these GPUs have other links than .*/\1/p' err >got
+	# A root that moved is found first.
+	sed -nE 's/^blinkc: ranks\/index.json: ([^:]*): .*: root: .*/\1/p' err >roots
+	expect "ranks of seed $seed: those that are wrong, and no others" diff <(grep -vxFf roots want) got
+	wrong_ranks=$((wrong_ranks + $(wc -l <got)))
+done
+expect "some are wrong" test $wrong_ranks -ge 20
+# A file whose links are not those of the machine, though it is right for what it says.
+rm -rf ranks
+cp -r right ranks
+sed -i '0,/"latency": [0-9.]*/s//"latency": 77/' ranks/allreduce/0-3.json
+says "another latency than there is" 0 "$blinkc" check -q ranks/allreduce/0-3.json
+says "--topology: another latency than there is" 3 "$blinkc" check -q --topology "$v" ranks/allreduce/0-3.json
+line "it is told of" err "blinkc: ranks/allreduce/0-3.json: topology.links: not those that --topology has between these GPUs"
+sed 's/"links": \["nvlink"\]/"links": ["nvlink", "wire"]/' right/allreduce/0-3.json >wire.json
+says "--topology: a class that there is not" 3 "$blinkc" check -q --topology "$v" wire.json
+expect "it is told of" grep -q '^blinkc: wire.json: generator.options: --links: ' err
+sed 's/"gpu": "gpu3"/"gpu": "gpu9"/' right/allreduce/0-3.json >gpu.json
+says "--topology: a GPU that there is not" 3 "$blinkc" check -q --topology "$v" gpu.json
+
+# ---- names ----
+
+odd=$'odd/a\n%"<&\'>,:;é\x01\xff.json'
+mkdir odd
+cp wrong/allreduce/package.json "$odd"
+says "a name of odd characters" 3 "$blinkc" check odd --junit odd.xml
+expect "is on one line" grep -qaxF $'blinkc: odd/a?%"<&\'>,:;é?\xff.json: format: missing: want a string' err
+expect "and in XML" "$python" -c 'import xml.etree.ElementTree as e; c = e.parse("odd.xml").getroot()[0][0]
+assert c.get("file") == c.get("name") == "odd/a\n%\"<&\x27>,:;é\ufffd\ufffd.json", c.attrib
+assert c[0].get("message") == "format: missing: want a string" and c[0].get("type") == "BAD_INPUT", c[0].attrib'
+says "a name of odd characters, in annotations" 3 "$blinkc" check --github odd
+empty "annotations alone" err
+expect "is escaped" grep -qaxF $'::error file=odd/a%0A%25"<&\'>%2C%3A;é?\xff.json,title=blinkc check::format: missing: want a string' out
+long=$(printf 'd%.0s' {1..240})
+mkdir -p "long/$long/$long/$long/$long/$long"
+echo '{}' >"long/$long/$long/$long/$long/$long/x.json"
+says "a path of 1200 bytes" 3 "$blinkc" check long
+line "a path of 1200 bytes" err "blinkc: long/$long/$long/$long/$long/$long/x.json: format: missing: want a string"
+
+# ---- reports ----
+
+counted() {	# NAME FILE DIRECTORY: JUnit XML that others can read, and whose counts are those of its cases
+	expect "$1: valid" xmllint --noout --nonet --schema "$top/tests/junit.xsd" "$2"
+	expect "$1: counts" "$python" - "$2" "$3" <<-'END'
+		import glob, sys, xml.etree.ElementTree as e
+		top = e.parse(sys.argv[1]).getroot()
+		cases, failed = top.findall("testsuite/testcase"), top.findall("testsuite/testcase/failure")
+		for counts in top, top[0]:
+		    assert (int(counts.get("tests")), int(counts.get("failures")), counts.get("errors")) == (len(cases), len(failed), "0"), counts.attrib
+		assert len({c.get("name") for c in cases}) == len(cases)
+		files = {f for f in glob.glob(sys.argv[2] + "/**/*.json", recursive=True) if "/up.json/" not in f and not f.endswith("/up.json")}
+		assert files == {c.get("file") for c in cases}, files ^ {c.get("file") for c in cases}
+		print(len(failed))
+	END
+	failures=$(cat "$work/out")
+}
+says "--junit" 0 "$blinkc" check --junit right.xml right
+counted "JUnit of what is right" right.xml right
+line "no failures" <(echo "$failures") 0
+says "--junit of faults" 6 "$blinkc" check wrong --junit=wrong.xml -j 1
+same "--junit changes no line" err err-1
+counted "JUnit of faults" wrong.xml wrong
+line "as many failures as faults" <(echo "$failures") "$faults"
+says "--junit of faults, again" 6 "$blinkc" check wrong --junit again.xml -j 3
+same "the same bytes" again.xml wrong.xml
+expect "the words of the lines" "$python" -c 'import sys, xml.etree.ElementTree as e
+lines = ["blinkc: %s: %s" % (c.get("name"), c[0].get("message")) for c in e.parse("wrong.xml").getroot().iter("testcase") if c.find("failure") is not None]
+assert lines == open("err-1").read().splitlines()'
+says "--junit -" 0 "$blinkc" check -q right --junit -
+same "--junit -: on stdout" out right.xml
+says "--junit: no such directory" 8 "$blinkc" check right --junit nowhere/x.xml
+expect "--junit: no such directory" grep -q '^blinkc: nowhere/x.xml: No such file or directory$' err
+says "--junit to a full disk" 8 "$blinkc" check right --junit /dev/full
+expect "--junit to a full disk" grep -q '^blinkc: /dev/full: No space left on device$' err
+says "--junit to a full disk, of faults" 6 "$blinkc" check wrong --junit /dev/full
+expect "both are told of" test "$(wc -l <err)" = $((faults + 1))
+expect_exit "a summary to a full disk" 8 bash -c '"$1" check right >/dev/full' - "$blinkc"
+
+says "--github" 6 "$blinkc" check --github wrong
+empty "--github: stderr" err
+sed -nE 's/^blinkc: ([^:]*): (.*)/\1 \2/p' err-1 | sed 's/,/%2C/g' >want
+grep '^::error ' out | sed -E 's/^::error file=([^,]*),title=blinkc check::(.*)/\1 \2/; s/,/%2C/g' >got
+same "--github: an error for each fault" got want
+expect "--github: a notice" grep -qxE '::notice title=blinkc check::[0-9]+ files: [0-9]+ right, 15 wrong; ratio .*' out
+expect "--github: no other line" test "$(wc -l <out)" = $((faults + 1))
+says "--github: paths from the repository" 0 env -C least "$blinkc" check --github ./
+expect "--github: warnings" grep -qxF '::warning file=zz.json,title=blinkc check::no index names it' out
+
+# ---- workers ----
+
+# One that waits for a pipe is ended; the others go on.
+mkfifo pipe
+"$blinkc" check -q --jobs 2 right/allreduce/0,1.json pipe wrong/allreduce/package.json right/allreduce/0,3.json >out 2>err &
+check=$!
+for _ in $(seq 200); do
+	# Those that are no zombies.
+	left=$(ps -o pid=,stat= --ppid $check | awk '$2 !~ /Z/ { print $1 }')
+	[ "$(wc -w <<<"$left")" = 1 ] && [ "$(ps -o pid= --ppid $check | wc -l)" = 2 ] && break
+	sleep 0.05
+done
+kill -9 "$left"
+wait $check
+code=$?
+if [ $code = 1 ]; then ok "a worker that is killed: exit 1"; else not_ok "a worker that is killed: exit $code"; fi
+line "its file is told of, and others are checked" err "blinkc: pipe: the worker was ended by signal 9
+blinkc: wrong/allreduce/package.json: format: missing: want a string"
+for jobs in 0 -1 x "" 1025 1.5; do
+	says "--jobs '$jobs'" 2 "$blinkc" check --jobs "$jobs" right
+done
