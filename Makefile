@@ -29,7 +29,8 @@ COMPILE = $(CC) $(BASE) $(CJSON_CFLAGS) $(XML_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 
 # The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses.
 SHARED_SRC = src/base/arena.c src/base/digest.c src/base/frac.c src/base/status.c src/base/text.c src/model.c src/topo.c src/schedule.c src/split.c \
-	src/verify.c src/lower.c src/certify.c src/search.c src/routes.c src/limited.c src/cheapest.c src/tree.c src/read/doc.c src/read/doc_json.c src/read/sched.c
+	src/verify.c src/lower.c src/certify.c src/search.c src/routes.c src/limited.c src/cheapest.c src/tree.c src/relabel.c src/read/doc.c src/read/doc_json.c src/read/index.c \
+	src/read/sched.c
 COMPILER_SRC = $(filter-out src/main.c $(SHARED_SRC), $(wildcard src/*.c src/*/*.c))
 RUNTIME_SRC = $(wildcard runtime/*.c)
 UNIT_SRC = $(wildcard tests/unit/*.c)
@@ -38,6 +39,7 @@ FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
+PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c))
 COMPILER_LIBS = -lglpk $(CJSON_LIBS) $(XML_LIBS) $(MD_LIBS) -lm
 
 .PHONY: all
@@ -67,8 +69,8 @@ $(B)/libblink.so: $(B)/flags $(RUNTIME_OBJ) $(SHARED_OBJ) runtime/libblink.map
 	ln -sf libblink.so.$(VERSION) $(B)/libblink.so.$(SOVERSION)
 	ln -sf libblink.so.$(SOVERSION) $@
 
-$(B)/blink-perf: $(B)/runtime/perf/perf.o $(B)/libblink.so
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -L$(B) -lblink -Wl,-rpath,'$$ORIGIN' -Wl,-rpath,'$$ORIGIN/../lib' -lm -pthread
+$(B)/blink-perf: $(PERF_OBJ) $(B)/libblink.so
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(PERF_OBJ) -L$(B) -lblink -Wl,-rpath,'$$ORIGIN' -Wl,-rpath,'$$ORIGIN/../lib' -lm -pthread
 
 $(B)/%.o: %.c $(B)/flags | deps-present
 	@mkdir -p $(@D)
