@@ -16,7 +16,7 @@ STRICT = -std=gnu11 -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -
 BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -Iruntime/include
 
 # What is installed by `make deps`; `make check` needs the second list too.
-DEPS = pkg-config libglpk-dev libcjson-dev libxml2-dev libmd-dev
+DEPS = pkg-config libglpk-dev libcjson-dev libxml2-dev libmd-dev libnauty2-dev
 CHECK_DEPS = $(DEPS) python3 python3-jsonschema libxml2-utils valgrind mandoc locales
 
 LIBS_MISSING := $(shell pkg-config --exists libcjson libxml-2.0 libmd 2>/dev/null || echo missing)
@@ -24,8 +24,9 @@ CJSON_CFLAGS := $(shell pkg-config --cflags libcjson 2>/dev/null)
 CJSON_LIBS := $(shell pkg-config --libs libcjson 2>/dev/null)
 XML_CFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
 XML_LIBS := $(shell pkg-config --libs libxml-2.0 2>/dev/null)
+NAUTY_CFLAGS := $(shell pkg-config --cflags nauty 2>/dev/null)
 MD_LIBS := $(shell pkg-config --libs libmd 2>/dev/null)
-COMPILE = $(CC) $(BASE) $(CJSON_CFLAGS) $(XML_CFLAGS) $(CPPFLAGS) $(CFLAGS)
+COMPILE = $(CC) $(BASE) $(CJSON_CFLAGS) $(XML_CFLAGS) $(NAUTY_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 
 # The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses.
 SHARED_SRC = src/base/arena.c src/base/digest.c src/base/frac.c src/base/status.c src/base/text.c src/model.c src/topo.c src/schedule.c src/split.c \
@@ -40,7 +41,7 @@ SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
 PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c))
-COMPILER_LIBS = -lglpk $(CJSON_LIBS) $(XML_LIBS) $(MD_LIBS) -lm
+COMPILER_LIBS = -lglpk -lnauty $(CJSON_LIBS) $(XML_LIBS) $(MD_LIBS) -lm
 
 .PHONY: all
 all: $(B)/blinkc $(B)/libblink.so $(B)/blink-perf
@@ -87,6 +88,8 @@ deps-present:
 	@if [ -n "$(LIBS_MISSING)" ]; then echo "a library is missing; run: make deps   (it installs $(DEPS))" >&2; exit 1; fi
 	@echo '#include <glpk.h>' | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 || \
 		{ echo "glpk.h is missing; run: make deps   (it installs $(DEPS))" >&2; exit 1; }
+	@echo '#include <nauty/traces.h>' | $(CC) $(NAUTY_CFLAGS) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 || \
+		{ echo "nauty/traces.h is missing; run: make deps   (it installs $(DEPS))" >&2; exit 1; }
 
 # ---- packages ----
 

@@ -7,7 +7,7 @@
 Status
 job_parse(Ctx *ctx, const Options *opt, Job *job)
 {
-	*job = (Job){ .opt = opt, .hybrid = opt->value[OPT_HYBRID], .root = opt->value[OPT_ROOT] };
+	*job = (Job){ .opt = opt, .hybrid = opt->value[OPT_HYBRID] };
 	TRY(request_parse(ctx, opt, &job->ask));
 	return job->hybrid ? request_hybrid(ctx, opt, &job->kind) : OK;
 }
@@ -30,7 +30,7 @@ job_induce(Ctx *ctx, Job *job)
 		TRY(topo_induce(ctx, job->machine, job->gpu, job->n, job->classes, &topo));
 	}
 	job->topo = topo;
-	return request_root(ctx, topo, job->ask.coll, job->root, &job->ask.root);
+	return OK;
 }
 
 static Status

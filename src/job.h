@@ -9,8 +9,7 @@ typedef struct {
 	const Topology *machine;
 	int n;
 	const int *gpu;		/* rank i is GPU gpu[i] of the machine */
-	const char *root;	/* as --root has it; NULL: rank 0 */
-	Request ask;		/* its root is set by job_induce */
+	Request ask;		/* its root: -1, until somebody sets it */
 	bool hybrid;
 	HybridKind kind;
 	unsigned classes;	/* of links, that it uses; set by job_induce */
@@ -22,7 +21,7 @@ typedef struct {
 /* What options ask of any job. Fails: USAGE. */
 Status job_parse(Ctx *ctx, const Options *opt, Job *job);
 
-/* The links that it uses, and the topology of its GPUs and these links. Fails: as hybrid_parts, topo_induce and request_root do. */
+/* The links that it uses, and the topology of its GPUs and these links. Fails: as hybrid_parts and topo_induce do. */
 Status job_induce(Ctx *ctx, Job *job);
 
 /* From its topology to a schedule. *best: of the trees of one kind that were asked for (plan_algorithm), or FRAC_ZERO.

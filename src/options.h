@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "model.h"
 
-enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8 };	/* verbs, as bits */
+enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, BATCH = 16 };	/* verbs, as bits */
 
 /* Of lists. */
 #define ALGORITHM_COMMA(name, text, trees, what) ", " text
@@ -13,33 +13,38 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8 };	/* verbs, as bits */
 
 /* name, letter, argument or NULL, in brackets if it may be left out, verbs it belongs to, help */
 #define OPTION_LIST(X)                                                                                                 \
-	X(OPT_OUTPUT, "output", 'o', "FILE", COMPILE | CONVERT | TOPOLOGY, "write FILE; - is standard output (default)")          \
+	X(OPT_OUTPUT, "output", 'o', "FILE", COMPILE | CONVERT | TOPOLOGY | BATCH, "write FILE; - is standard output (default); batch: the directory, made if it is not there")          \
 	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY, "compile: json or cu; convert: json, xml or canonical of a topology, cu of a schedule; topology: json, xml, canonical, or cluster, which names the server's file; default: by the ending of FILE, json on standard output") \
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE, "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall")              \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE, "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU")  \
-	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
-	X(OPT_LINKS, "links", 'l', "LIST", COMPILE, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, alone or with net; where servers differ, that of each, and net; else all") \
-	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE, "the trees to choose from (default trees)" ALGORITHM_LIST(ALGORITHM_HELP)) \
-	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE, "divide each message between the default class and PCIe; peer: by switching peer access (default), host: through the host's memory") \
-	X(OPT_PACKING, "packing", 'p', "KIND", COMPILE, "exact: the optimal rate (default); mwu: Blink's way, a rate near it, for broadcast, reduce and allreduce") \
-	X(OPT_EPSILON, "epsilon", 0, "X", COMPILE, "MWU stops within X of the optimum, 0.001 to 0.49 (default 0.05)")   \
-	X(OPT_TOLERANCE, "tolerance", 0, "X", COMPILE, "fewest trees within X of the optimum, 0 to 0.99 (default 0; 0.05 with --packing mwu)") \
-	X(OPT_MAX_DEPTH, "max-depth", 0, "N", COMPILE, "no tree deeper than N hops, up and down together; the rate may be lower")         \
-	X(OPT_MAX_TREES, "max-trees", 0, "N", COMPILE, "at most N trees; the rate may be lower")                       \
+	X(OPT_SIZES, "sizes", 0, "LIST", BATCH, "so many GPUs, as 2-8 or 3,5-7 (default: 2 to all)")                   \
+	X(OPT_COLLECTIVES, "collectives", 0, "LIST", BATCH, "collectives, comma separated, or all (default allreduce)") \
+	X(OPT_ROOTS, "roots", 0, "KIND", BATCH, "roots of broadcast, reduce, gather and scatter: all (default); best: the fastest of each set; canonical: one of those that are alike") \
+	X(OPT_JOBS, "jobs", 'j', "N", BATCH, "processes that work at once (default: one for each CPU); files do not depend on it") \
+	X(OPT_SHARD, "shard", 0, "I/N", BATCH, "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the index")  \
+	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all; batch: a file with a list in each line, - is standard input") \
+	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, alone or with net; where servers differ, that of each, and net; else all") \
+	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH, "the trees to choose from (default trees)" ALGORITHM_LIST(ALGORITHM_HELP)) \
+	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE | BATCH, "divide each message between the default class and PCIe; peer: by switching peer access (default), host: through the host's memory") \
+	X(OPT_PACKING, "packing", 'p', "KIND", COMPILE | BATCH, "exact: the optimal rate (default); mwu: Blink's way, a rate near it, for broadcast, reduce and allreduce") \
+	X(OPT_EPSILON, "epsilon", 0, "X", COMPILE | BATCH, "MWU stops within X of the optimum, 0.001 to 0.49 (default 0.05)")   \
+	X(OPT_TOLERANCE, "tolerance", 0, "X", COMPILE | BATCH, "fewest trees within X of the optimum, 0 to 0.99 (default 0; 0.05 with --packing mwu)") \
+	X(OPT_MAX_DEPTH, "max-depth", 0, "N", COMPILE | BATCH, "no tree deeper than N hops, up and down together; the rate may be lower")         \
+	X(OPT_MAX_TREES, "max-trees", 0, "N", COMPILE | BATCH, "at most N trees; the rate may be lower")                       \
 	X(OPT_PARETO, "pareto", 0, NULL, COMPILE, "print the best rate for each number of trees and depth; write no schedule") \
-	X(OPT_NO_MINIMISE, "no-minimise", 0, NULL, COMPILE, "keep all trees that the planner comes to; look for no fewer") \
+	X(OPT_NO_MINIMISE, "no-minimise", 0, NULL, COMPILE | BATCH, "keep all trees that the planner comes to; look for no fewer") \
 	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE, "plan for about TIME at most, as 10s or 500ms, and write the best schedule so far; its bytes then depend on the machine") \
-	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY, "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
+	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH, "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
 	X(OPT_SERVERS, "servers", 0, "N", TOPOLOGY, "so many servers as the file's")                                   \
 	X(OPT_NIC_RATE, "nic-rate", 0, "X", TOPOLOGY, "GB/s of each NIC's port, each way; default: as the server's file says") \
 	X(OPT_RAILS, "rails", 0, NULL, TOPOLOGY, "the first NICs of all servers go to one leaf switch, the second to another, and so on") \
 	X(OPT_LEAF, "leaf", 0, "N", TOPOLOGY, "N servers to a leaf switch, or with --rails to one for each rail; a spine joins them") \
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid schedule how it divides them") \
-	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK, "no summary")                                                \
-	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE, "say what each phase finds")                                     \
-	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY, "print this help")                                   \
-	X(OPT_VERSION, "version", 'V', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY, "print the version")
+	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH, "no summary")                                                \
+	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH, "say what each phase finds")                                     \
+	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH, "print this help")                                   \
+	X(OPT_VERSION, "version", 'V', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH, "print the version")
 
 enum {
 #define X(name, text, letter, argument, verbs, help) name,

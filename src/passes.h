@@ -93,6 +93,16 @@ Status topo_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, uns
  * connect all; else all. */
 Status topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned *out);
 
+/* ---- canon.c ------------------------------------------------------------------------------------------- */
+
+enum { TOPO_FORM_BYTES = 32 };
+
+/* The canonical form of a topology whose root (a rank, or -1) is told from other ranks: equal where two are the same machine, root
+ * included, up to names and numbers; names, digests and sources do not count, servers do.
+ * place: n_vertices, where each vertex goes; ranks to 0 .. n_ranks-1. Vertices of two topologies of one form that have the same
+ * place are each other's images in an isomorphism. nauty ends the process where memory runs out. */
+Status topo_form(Ctx *ctx, const Topology *topo, int root, unsigned char form[TOPO_FORM_BYTES], int *place);
+
 /* ---- symmetry.c ---------------------------------------------------------------------------------------- */
 
 /* A group of automorphisms that moves as many ranks as it can: none of the root's server (root -1: no root), and of the

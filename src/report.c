@@ -1,6 +1,10 @@
 /* What people read: the summary of a schedule, and tables. */
 #include "report.h"
 
+#include "watch.h"
+
+#include <string.h>
+
 void
 report_pareto(const Bound *bound, const ParetoPoint *point, int n)
 {
@@ -121,4 +125,119 @@ report_best(const Request *ask, Frac best)
 		fprintf(stderr, "best        %.6g GB/s of %s, by the linear program\n", frac_double(best) / 1e9, trees);
 	else
 		fprintf(stderr, "best        of %s: not proven\n", trees);
+}
+
+/* ---- batches ---- */
+
+enum { MOST_COLUMNS = 6 };
+
+/* Kinds of sets by the links that they use: a column for each. */
+struct kinds {
+	int n_columns;
+	unsigned classes[MOST_COLUMNS];
+	int width[MOST_COLUMNS];
+};
+
+static int
+kinds_column(const struct kinds *k, unsigned classes)
+{
+	int c = 0;
+	while (c < k->n_columns && k->classes[c] != classes)
+		c++;
+	return c;
+}
+
+static void
+print_kinds_row(FILE *to, const struct kinds *k, int size, int sets, const int *count)
+{
+	if (size)
+		fprintf(to, "%5d  %6d", size, sets);
+	else
+		fprintf(to, "  all  %6d", sets);
+	for (int c = 0; c < k->n_columns; c++)
+		fprintf(to, "  %*d", k->width[c], count[c]);
+	fprintf(to, "\n");
+}
+
+/* For each number of GPUs: sets, and kinds of sets. */
+static void
+print_kinds(FILE *to, const Batch *b)
+{
+	struct kinds k = { 0 };
+	int sets = 0, count[MOST_COLUMNS + 1] = { 0 }, all[MOST_COLUMNS + 1] = { 0 };
+	char name[64];
+	fprintf(to, " GPUs    sets");
+	for (int s = 0; s < b->n_sets; s++) {
+		SetKind kind = batch_kind(b, s);
+		if (kind.apart || k.n_columns == MOST_COLUMNS || kinds_column(&k, kind.classes) < k.n_columns)
+			continue;
+		k.classes[k.n_columns] = kind.classes;
+		k.width[k.n_columns++] = fprintf(to, "  kinds on %s", classes_text(kind.classes, name)) - 2;
+	}
+	fprintf(to, "\n");
+	for (int s = 0; s < b->n_sets; s++) {
+		SetKind kind = batch_kind(b, s);
+		sets++;
+		count[kinds_column(&k, kind.classes)] += kind.first;
+		if (s + 1 < b->n_sets && b->set[s + 1].n == b->set[s].n)
+			continue;
+		print_kinds_row(to, &k, b->set[s].n, sets, count);
+		for (int c = 0; c < k.n_columns; c++)
+			all[c] += count[c];
+		memset(count, 0, sizeof count);
+		sets = 0;
+	}
+	print_kinds_row(to, &k, 0, b->n_sets, all);
+}
+
+/* Earlier files that were planned anew, and why. */
+static void
+print_notes(FILE *to, const Batch *b)
+{
+	enum { MOST = 5 };
+	int n = 0;
+	for (int p = 0; p < b->n_plans; p++)
+		if (*b->result[p].note && n++ < MOST)
+			fprintf(to, "replaced    %s\n", b->result[p].note);
+	if (n > MOST)
+		fprintf(to, "replaced    %d more\n", n - MOST);
+}
+
+void
+report_batch(FILE *to, const Batch *b, const Index *index, int64_t index_bytes)
+{
+	int planned = 0, kept = 0, apart = 0, lowest = -1;
+	int jobs[N_COLLECTIVES] = { 0 };
+	double least = 2;
+	for (int s = 0; s < b->n_sets; s++)
+		apart += batch_kind(b, s).apart;
+	for (int p = 0; p < b->n_plans; p++) {
+		const BatchResult *r = &b->result[p];
+		double ratio = r->trees ? frac_double(r->rate) / frac_double(r->bound) : 2;
+		planned += r->trees && !r->kept;
+		kept += r->kept;
+		lowest = ratio < least ? p : lowest;
+		least = ratio < least ? ratio : least;
+	}
+	fprintf(to, "machine     %s, %d GPUs\n", b->machine->name, b->machine->n_ranks);
+	print_kinds(to, b);
+	if (apart)
+		fprintf(to, "left out    %d sets that the links do not connect\n", apart);
+	print_notes(to, b);
+	fprintf(to, "schedules   %d of %d: %d planned, %d kept", planned + kept, b->n_plans, planned, kept);
+	if (b->n_shards > 1)
+		fprintf(to, "; part %d of %d, no index yet", b->shard + 1, b->n_shards);
+	fprintf(to, "\n");
+	if (lowest >= 0)
+		fprintf(to, "ratio       at least %.3f of the bound, in %s\n", least, b->plan[lowest].file);
+	if (index) {
+		fprintf(to, "index       %d jobs:", index->n_entries);
+		for (int i = 0; i < index->n_entries; i++)
+			jobs[index->entry[i].coll]++;
+		for (int c = 0; c < N_COLLECTIVES; c++)
+			if (jobs[c])
+				fprintf(to, " %s %d", collective_name((Collective)c), jobs[c]);
+		fprintf(to, "; %.4g MB\n", (double)index_bytes / 1e6);
+	}
+	fprintf(to, "time        %.2f s\n", (double)watch_ms() / 1000);
 }

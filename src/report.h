@@ -2,6 +2,7 @@
 #ifndef BLINK_REPORT_H
 #define BLINK_REPORT_H
 
+#include "batch.h"
 #include "request.h"
 
 #include <stdio.h>
@@ -14,5 +15,8 @@ void report_best(const Request *ask, Frac best);
 
 /* On standard output. */
 void report_pareto(const Bound *bound, const ParetoPoint *point, int n);
+
+/* What a batch found, planned and kept. index: NULL where it was not written. */
+void report_batch(FILE *to, const Batch *b, const Index *index, int64_t index_bytes);
 
 #endif

@@ -2,6 +2,7 @@
 #include "request.h"
 
 #include "base/file.h"
+#include "base/pool.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -286,4 +287,82 @@ request_cluster(Ctx *ctx, const Options *opt, ClusterRequest *ask)
 	    &ask->oversubscription));
 	snprintf(name, sizeof name, "%d x %.*s", ask->servers, (int)strcspn(ask->file, "."), ask->file);
 	return OK;
+}
+
+/* ---- batches ---- */
+
+/* "7" or "2-7" at the start of text, and how much of it that is; 0: neither. */
+static size_t
+parse_range(const char *text, int64_t *first, int64_t *last)
+{
+	size_t n = strspn(text, "0123456789"), more = text[n] == '-' ? strspn(text + n + 1, "0123456789") : 0;
+	if (n == 0 || (text[n] == '-' && more == 0) || !decimal_parse(text, n, 1, first))
+		return 0;
+	*last = *first;
+	if (more && !decimal_parse(text + n + 1, more, 1, last))
+		return 0;
+	return more ? n + 1 + more : n;
+}
+
+Status
+request_set_sizes(Ctx *ctx, const char *text, int n, bool *sizes)
+{
+	for (int k = 0; k <= n; k++)
+		sizes[k] = !text && k >= 2;
+	for (const char *at = text; at; at = *at ? at + 1 : NULL) {
+		int64_t first, last;
+		size_t length = parse_range(at, &first, &last);
+		if (length == 0 || (at[length] && at[length] != ',') || (at[length] && !at[length + 1]) || first < 2 || last > n || first > last)
+			return fail(ctx, USAGE, "--sizes: %.40s: want numbers of GPUs, 2 to %d, as 2-%d or 3,5", text, n, n);
+		for (; first <= last; first++)
+			sizes[first] = true;
+		at += length;
+	}
+	return OK;
+}
+
+Status
+request_collectives(Ctx *ctx, const char *text, unsigned *out)
+{
+	unsigned colls = 0;
+	if (!text || strcmp(text, "all") == 0) {
+		*out = text ? (1u << N_COLLECTIVES) - 1 : 1u << ALLREDUCE;
+		return OK;
+	}
+	for (const char *at = text;; at++) {
+		char name[16];
+		Collective coll;
+		size_t n = strcspn(at, ",");
+		snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : 0, at);
+		if (!collective_parse(name, &coll))
+			return fail(ctx, USAGE, "--collectives: %.80s: want all, or broadcast, reduce, allreduce, gather, scatter, allgather, "
+			    "reducescatter, alltoall, comma separated", text);
+		colls |= 1u << coll;
+		at += n;
+		if (!*at)
+			break;
+	}
+	*out = colls;
+	return OK;
+}
+
+Status
+request_shard(Ctx *ctx, const char *text, int *shard, int *n_shards)
+{
+	const char *slash = text ? strchr(text, '/') : NULL;
+	int64_t i = 1, n = 1;
+	if (text && (!slash || strspn(text, "0123456789") != (size_t)(slash - text) || strspn(slash + 1, "0123456789") != strlen(slash + 1)
+	    || !decimal_parse(text, (size_t)(slash - text), 1, &i) || !decimal_parse(slash + 1, strlen(slash + 1), 1, &n) || n < 1
+	    || n > LIMIT_SETS || i < 1 || i > n))
+		return fail(ctx, USAGE, "--shard: %.40s: want I/N, as 1/8, with 1 <= I <= N <= %d", text, LIMIT_SETS);
+	*shard = (int)i - 1;
+	*n_shards = (int)n;
+	return OK;
+}
+
+Status
+request_jobs(Ctx *ctx, const Options *opt, int *out)
+{
+	*out = pool_cpus();
+	return parse_count(ctx, "jobs", opt->value[OPT_JOBS], POOL_WORKERS, out);
 }

@@ -36,4 +36,16 @@ Status request_cluster(Ctx *ctx, const Options *opt, ClusterRequest *ask);
 /* What was asked, with defaults filled in, so that the file can be made again: the options of the schedule. */
 Status request_record(Ctx *ctx, const Options *opt, const Request *ask, unsigned classes, HybridKind hybrid, Schedule *sched);
 
+/* Sizes of sets, as "2-8" or "3,5-7": sizes[k] for 0 <= k <= n; text NULL: 2 to n. */
+Status request_set_sizes(Ctx *ctx, const char *text, int n, bool *sizes);
+
+/* A bit set of collectives; text NULL: allreduce. */
+Status request_collectives(Ctx *ctx, const char *text, unsigned *out);
+
+/* "I/N", 1 <= I <= N: *shard is I - 1; text NULL: 0 of 1. */
+Status request_shard(Ctx *ctx, const char *text, int *shard, int *n_shards);
+
+/* --jobs, or the CPUs that there are. */
+Status request_jobs(Ctx *ctx, const Options *opt, int *out);
+
 #endif

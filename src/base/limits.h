@@ -24,6 +24,7 @@ enum {
 	LIMIT_TREES = 65536,		/* of one schedule: one for each root and route, sixteen times over */
 	LIMIT_TREE_EDGES = 1 << 22,	/* edges of all trees together: an allgather of 2048 ranks has a little less; 32 bytes
 					 * each over two links, and 0.6 us to read and check */
+	LIMIT_SETS = 1 << 18,		/* sets of GPUs of one batch: a machine of 16 has 65519 */
 	LIMIT_INDEX = 1 << 20,		/* entries of an index: allreduce and every root of a broadcast over all sets of 16 GPUs are
 					 * 589700 */
 	LIMIT_ROUTE_LINKS = 64,		/* links of one edge: switches between two GPUs */

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_WORKERS = 1024, TICK = 100 /* ms */ };
+enum { TICK = 100 };	/* ms */
 
 struct worker {
 	pid_t pid;
@@ -27,7 +27,7 @@ struct worker {
 struct crew {
 	atomic_int next;	/* task that is taken next */
 	atomic_uchar *ended;	/* n_tasks */
-	struct worker worker[MOST_WORKERS];
+	struct worker worker[POOL_WORKERS];
 };
 
 void *
@@ -52,7 +52,7 @@ pool_cpus(void)
 {
 	cpu_set_t set;
 	int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-	return n < 1 ? 1 : n > MOST_WORKERS ? MOST_WORKERS : n;
+	return n < 1 ? 1 : n > POOL_WORKERS ? POOL_WORKERS : n;
 }
 
 static void
@@ -124,7 +124,7 @@ run_crew(Ctx *ctx, const Pool *pool, struct crew *crew, int *n_done, bool *died,
 		return fail(ctx, IO, "a pipe: %s", strerror(errno));
 	fflush(stdout);
 	fflush(stderr);
-	for (; n < most && n < MOST_WORKERS; n++) {
+	for (; n < most && n < POOL_WORKERS; n++) {
 		struct worker *w = &crew->worker[n];
 		atomic_store(&w->task, -1);
 		w->pid = fork();

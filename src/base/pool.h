@@ -11,6 +11,8 @@
 void *shared_array(size_t n, size_t size);
 void shared_free(void *array, size_t n, size_t size);
 
+enum { POOL_WORKERS = 1024 };	/* at most */
+
 /* CPUs that this process may use. */
 int pool_cpus(void);
 

@@ -38,6 +38,7 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	job.machine = machine;
 	TRY(select_gpus(ctx, label, &job));
 	TRY(job_induce(ctx, &job));
+	TRY(request_root(ctx, job.topo, job.ask.coll, opt->value[OPT_ROOT], &job.ask.root));
 	TRY(job_plan(ctx, &job, &best, &sched));
 	if (!sched)
 		return OK;

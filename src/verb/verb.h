@@ -9,6 +9,7 @@
 /* bit in options.h, name, arguments, what it does: compile comes first, as it is what a command line without a verb means */
 #define VERB_LIST(X)                                                                                                  \
 	X(COMPILE, compile, "[options] TOPOLOGY", "plan a schedule for a topology file (the verb may be left out)")           \
+	X(BATCH, batch, "[options] TOPOLOGY", "plan schedules for every set of GPUs, those that are alike once; write an index") \
 	X(CHECK, check, "[options] SCHEDULE...", "replay schedules exactly; recompute rate and bound")                        \
 	X(CONVERT, convert, "[options] FILE", "write a topology in its other spelling, or a schedule as source code")         \
 	X(TOPOLOGY, topology, "[options] SERVER", "write the topology of a cluster of servers, or of what --synthetic says")

@@ -1,0 +1,113 @@
+#include "base/file.h"
+#include "batch.h"
+#include "report.h"
+#include "verb/verb.h"
+#include "watch.h"
+
+#include <string.h>
+
+static Status
+parse_roots(Ctx *ctx, const char *text, RootsKind *out)
+{
+	static const char *const names[] = { "all", "best", "canonical" };
+	*out = ROOTS_ALL;
+	for (int i = 0; text && i < 3; i++) {
+		*out = (RootsKind)i;
+		if (strcmp(text, names[i]) == 0)
+			return OK;
+	}
+	return text ? fail(ctx, USAGE, "--roots: %.40s: want all, best or canonical", text) : OK;
+}
+
+/* What is said of a batch without its machine; each collective must be one that the options can plan. */
+static Status
+parse_batch(Ctx *ctx, const Options *opt, Batch *b)
+{
+	*b = (Batch){ .opt = opt, .directory = opt->value[OPT_OUTPUT] };
+	TRY(request_collectives(ctx, opt->value[OPT_COLLECTIVES], &b->colls));
+	for (int c = 0; c < N_COLLECTIVES; c++) {
+		Options own = *opt;
+		Job job;
+		own.value[OPT_COLLECTIVE] = collective_name((Collective)c);
+		if (b->colls >> c & 1)
+			TRY(job_parse(ctx, &own, &job));
+	}
+	TRY(parse_roots(ctx, opt->value[OPT_ROOTS], &b->roots));
+	TRY(request_shard(ctx, opt->value[OPT_SHARD], &b->shard, &b->n_shards));
+	TRY(request_jobs(ctx, opt, &b->n_workers));
+	if (!b->directory || !*b->directory || strcmp(b->directory, "-") == 0)
+		return fail(ctx, USAGE, "-o: want the directory for schedules and their index");
+	return OK;
+}
+
+/* Every set of the machine's GPUs, or those of a file. */
+static Status
+find_jobs(Ctx *ctx, Batch *b)
+{
+	const char *path = b->opt->value[OPT_GPUS], *sizes_text = b->opt->value[OPT_SIZES];
+	const int n = b->machine->n_ranks;
+	bool *sizes;
+	TRY(NEW(ctx, sizes, n + 1));
+	if (n < 2)
+		return fail(ctx, BAD_INPUT, "%s: 1 GPU: want at least 2 for a collective", b->machine->name);
+	TRY(request_set_sizes(ctx, sizes_text, n, sizes));
+	if (!path)
+		return sets_all(ctx, n, sizes, &b->job, &b->n_jobs);
+	Text text = { 0 };
+	Status status = file_read(ctx, path, &text);
+	if (status == OK)
+		status = sets_read(ctx, path, &text, b->machine, sizes, &b->job, &b->n_jobs);
+	text_free(&text);
+	if (status == OK && b->n_jobs == 0)
+		status = fail(ctx, BAD_INPUT, "%s: no list of GPUs%s: want a line for each job, as 0,1,4", path, sizes_text ? " of these sizes" : "");
+	return status;
+}
+
+static Status
+write_index(Ctx *ctx, const Batch *b, Index **index, int64_t *bytes)
+{
+	char path[FILE_PATH_ROOM];
+	Text text = { 0 };
+	TRY(batch_index(ctx, b, index));
+	snprintf(path, sizeof path, "%s/index.json", b->directory);
+	emit_index(*index, &text);
+	*bytes = (int64_t)text.size;
+	Status status = file_write(ctx, path, &text);
+	text_free(&text);
+	return status;
+}
+
+static Status
+run_batch(Ctx *ctx, Batch *b)
+{
+	Index *index = NULL;
+	int64_t bytes = 0;
+	TRY(batch_prepare(ctx, b));
+	Status status = batch_run(ctx, b);
+	if (status == OK && b->n_shards == 1)
+		status = write_index(ctx, b, &index, &bytes);
+	watch_hide();
+	if (!b->opt->value[OPT_QUIET])
+		report_batch(stderr, b, index, bytes);
+	return status;
+}
+
+Status
+verb_batch(Ctx *ctx, const Options *opt)
+{
+	Batch b;
+	const char *label;
+	Text in = { 0 };
+	Topology *machine;
+	TRY(parse_batch(ctx, opt, &b));
+	Status status = input_topology(ctx, opt, &label, &in);
+	if (status == OK)
+		status = topo_read(ctx, label, topology_dirs(), in.data, in.size, &machine);
+	text_free(&in);
+	TRY(status);
+	b.machine = machine;
+	TRY(find_jobs(ctx, &b));
+	status = run_batch(ctx, &b);
+	batch_free(&b);
+	return status;
+}
