@@ -6,6 +6,11 @@ SOVERSION = 0
 CC ?= cc
 CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR ?= $(PREFIX)/share
+MANDIR ?= $(DATADIR)/man
 DESTDIR ?=
 B ?= build
 WERROR ?= $(if $(CI),-Werror)
@@ -57,7 +62,7 @@ help:
 	@echo "make check-deps   install those of the tests, too: $(filter-out $(DEPS), $(CHECK_DEPS))"
 	@echo "make bless        rewrite the expected output of the golden tests"
 	@echo "make lint         static checks: cppcheck, shellcheck, mandoc"
-	@echo "make install      to DESTDIR PREFIX (default /usr/local); also: uninstall, installcheck"
+	@echo "make install      to PREFIX (default /usr/local), below DESTDIR; LIBDIR and others: see Makefile; also: uninstall, installcheck"
 	@echo "make dist         blinkc-$(VERSION).tar.gz; also: distcheck"
 	@echo "make clean"
 
@@ -70,8 +75,10 @@ $(B)/libblink.so: $(B)/flags $(RUNTIME_OBJ) $(SHARED_OBJ) runtime/libblink.map
 	ln -sf libblink.so.$(VERSION) $(B)/libblink.so.$(SOVERSION)
 	ln -sf libblink.so.$(SOVERSION) $@
 
+LINK_PERF = $(CC) $(CFLAGS) $(LDFLAGS) $(PERF_OBJ) -L$(B) -lblink -lm -pthread
+
 $(B)/blink-perf: $(PERF_OBJ) $(B)/libblink.so
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(PERF_OBJ) -L$(B) -lblink -Wl,-rpath,'$$ORIGIN' -Wl,-rpath,'$$ORIGIN/../lib' -lm -pthread
+	$(LINK_PERF) -o $@ -Wl,-rpath,'$$ORIGIN'
 
 $(B)/%.o: %.c $(B)/flags | deps-present
 	@mkdir -p $(@D)
@@ -161,26 +168,44 @@ lint:
 # ---- install ----
 
 MAN = $(wildcard man/*.[1-9])
-I = $(DESTDIR)$(PREFIX)
+HEADERS = $(wildcard runtime/include/*.h)
+DATA = $(wildcard topologies/*.xml topologies/*.json schemas/*)
+# To the prefix, so that pkg-config may move it.
+RELATIVE = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
+
+# Where the installed blink-perf looks for libblink; empty: where the system does.
+RPATH ?= $$ORIGIN/$(shell realpath -m --relative-to="$(BINDIR)" "$(LIBDIR)")
+
+# Whatever the umask, others can read what is installed, and paths may have spaces.
+INSTALL_DIR = install -d -m 755
+INSTALL_DATA = install -m 644
+INSTALL_PROGRAM = install -m 755
 
 .PHONY: install uninstall installcheck
 install: all
-	install -d $(I)/bin $(I)/lib/pkgconfig $(I)/include $(I)/share/blinkc/topologies $(I)/share/blinkc/schemas
-	install $(B)/blinkc $(B)/blink-perf $(I)/bin
-	install -m 755 $(B)/libblink.so.$(VERSION) $(I)/lib
-	ln -sf libblink.so.$(VERSION) $(I)/lib/libblink.so.$(SOVERSION)
-	ln -sf libblink.so.$(SOVERSION) $(I)/lib/libblink.so
-	install -m 644 runtime/include/*.h $(I)/include
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' runtime/blink.pc.in >$(I)/lib/pkgconfig/blink.pc
-	install -m 644 topologies/*.xml topologies/*.json $(I)/share/blinkc/topologies
-	install -m 644 schemas/* $(I)/share/blinkc/schemas
-	for m in $(MAN); do s=$${m##*.}; install -d $(I)/share/man/man$$s && install -m 644 $$m $(I)/share/man/man$$s || exit 1; done
+	$(INSTALL_DIR) "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)" \
+		"$(DESTDIR)$(DATADIR)/blinkc/topologies" "$(DESTDIR)$(DATADIR)/blinkc/schemas"
+	$(LINK_PERF) -o $(B)/blink-perf.installed $(RPATH:%=-Wl,-rpath,'%')
+	$(INSTALL_PROGRAM) $(B)/blinkc "$(DESTDIR)$(BINDIR)"
+	$(INSTALL_PROGRAM) $(B)/blink-perf.installed "$(DESTDIR)$(BINDIR)/blink-perf"
+	$(INSTALL_DATA) $(B)/libblink.so.$(VERSION) "$(DESTDIR)$(LIBDIR)"
+	ln -sf libblink.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libblink.so.$(SOVERSION)"
+	ln -sf libblink.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libblink.so"
+	$(INSTALL_DATA) $(HEADERS) "$(DESTDIR)$(INCLUDEDIR)"
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(call RELATIVE,$(LIBDIR))|' -e 's|@INCLUDEDIR@|$(call RELATIVE,$(INCLUDEDIR))|' \
+		-e 's|@VERSION@|$(VERSION)|' runtime/blink.pc.in >$(B)/blink.pc
+	$(INSTALL_DATA) $(B)/blink.pc "$(DESTDIR)$(LIBDIR)/pkgconfig"
+	for f in $(DATA); do $(INSTALL_DATA) $$f "$(DESTDIR)$(DATADIR)/blinkc/$${f%%/*}" || exit 1; done
+	for m in $(MAN); do $(INSTALL_DIR) "$(DESTDIR)$(MANDIR)/man$${m##*.}" && \
+		$(INSTALL_DATA) $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}" || exit 1; done
 
+# Directories stay, as others may use them.
 uninstall:
-	rm -f $(I)/bin/blinkc $(I)/bin/blink-perf $(I)/lib/libblink.so* $(I)/lib/pkgconfig/blink.pc
-	rm -f $(addprefix $(I)/include/, $(notdir $(wildcard runtime/include/*.h)))
-	for m in $(notdir $(MAN)); do rm -f $(I)/share/man/man$${m##*.}/$$m; done
-	rm -rf $(I)/share/blinkc
+	rm -f "$(DESTDIR)$(BINDIR)/blinkc" "$(DESTDIR)$(BINDIR)/blink-perf"
+	for f in libblink.so libblink.so.$(SOVERSION) libblink.so.$(VERSION) pkgconfig/blink.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$f"; done
+	for f in $(notdir $(HEADERS)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$f"; done
+	for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done
+	rm -rf "$(DESTDIR)$(DATADIR)/blinkc"
 
 installcheck:
 	@BUILD=$(B) MAKE="$(MAKE)" tests/run install

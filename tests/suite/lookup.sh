@@ -1,4 +1,5 @@
 # What blinkc batch writes is what libblink finds: every job of an index is run in the ranks of the job, and every element checked.
+# shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
 # right INDEX OPTIONS...: runs, and reports no wrong element
@@ -9,7 +10,7 @@ expect "all collectives over up to 4 GPUs of a DGX-1V" "$blinkc" batch -q topolo
 import itertools, json, random, sys
 random.seed(3)
 entries = json.load(open(sys.argv[1]))["schedules"]
-for entry in entries[::7]:
+for entry in entries[::13]:
     gpus = entry["gpus"]
     order = random.choice(list(itertools.permutations(gpus)))
     root = order.index(gpus[entry["root"]]) if entry["root"] is not None else 0
@@ -22,7 +23,7 @@ while read -r coll gpus root; do
 	wrong=$((wrong + 1))
 	not_ok "$coll over $gpus from $root: $(tail -3 "$work/log" | tr '\n' ' ')"
 done <"$work/jobs"
-if [ $n -lt 300 ]; then not_ok "only $n jobs"; elif [ $wrong = 0 ]; then ok "$n jobs, GPUs in other orders"; fi
+if [ $n -lt 200 ]; then not_ok "only $n jobs"; elif [ $wrong = 0 ]; then ok "$n jobs, GPUs in other orders"; fi
 
 # Ids are numbers, too; what is not said is all GPUs, allreduce, and root 0.
 expect "GPUs by id" right "$work/s/index.json" -g gpu3,0,gpu5 --collective scatter
@@ -44,9 +45,9 @@ rm "$work/s/allreduce/0,1.json"
 expect_exit "a schedule that is gone" 8 "$perf" "$work/s" -g 1,0
 
 # A schedule that is wrong is found and refused, whoever put it there.
-oracle mutate "$work/s/broadcast/0-2.r0.json" 1 --kind drop-edge >"$work/bad.json" 2>"$work/err" || not_ok "mutate: exit $?"
-cp "$work/bad.json" "$work/s/broadcast/0-2.r0.json"
-expect_exit "a schedule that misses an edge" 6 "$perf" "$work/s" -g 0,1,2 --collective broadcast
+oracle mutate "$work/s/allreduce/0-2.json" 1 --kind drop-edge >"$work/bad.json" 2>"$work/err" || not_ok "mutate: exit $?"
+cp "$work/bad.json" "$work/s/allreduce/0-2.json"
+expect_exit "a schedule that misses an edge" 6 "$perf" "$work/s" -g 0,1,2
 
 # A list in an order of its own, and roots of a kind.
 printf '7,1,4\n4,1,7,0\n' >"$work/lists"
@@ -57,13 +58,13 @@ expect_exit "in an order that it has not" 5 "$perf" "$work/l" -g 1,4,7 --collect
 
 # ---- the example ----
 
-if "${CC:-cc}" -Wall -Wextra -Werror -Iruntime/include examples/lookup.c -o "$work/lookup" -L"$build" -lblink -Wl,-rpath,"$build" 2>"$work/err"; then
-	"$work/lookup" "$work/s" 3 0 5 >"$work/log" 2>&1
-	if [ $? = 0 ] && grep -q '^dgx1v, broadcast from gpu3: broadcast/0,3,5.r0.json, trees: 1, 6 GB/s: 0 wrong$' "$work/log"; then
-		ok "examples/lookup.c"; else not_ok "examples/lookup.c: $(cat "$work/log")"; fi
-	expect_exit "examples/lookup.c without a schedule" 5 "$work/lookup" "$work/s" 3 0 5 1 2
-elif nm -D "$build/libblink.so" | grep -q '__[at]san_init'; then
+if nm -D "$build/libblink.so" | grep -q '__[at]san_init'; then
 	skip "examples/lookup.c: this build has a sanitizer"
-else
-	not_ok "examples/lookup.c: $(head -3 "$work/err")"
+	exit 0
 fi
+expect "examples/lookup.c compiles" "${CC:-cc}" -std=c99 -Wall -Wextra -Wpedantic -Werror -Iruntime/include examples/lookup.c -o "$work/lookup" \
+	-L"$build" -lblink -Wl,-rpath,"$build"
+expect "examples/lookup.c" "$work/lookup" "$work/s" 3 0 5
+cp "$work/out" "$work/log"
+expect "examples/lookup.c says what it did" grep -qx 'dgx1v, broadcast from gpu3: broadcast/0,3,5.r0.json, trees: 1, 6 GB/s: 0 wrong' "$work/log"
+expect_exit "examples/lookup.c without a schedule" 5 "$work/lookup" "$work/s" 3 0 5 1 2
