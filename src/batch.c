@@ -64,6 +64,7 @@ find_forms(Ctx *ctx, const Batch *b, int s)
 	Options own;
 	Job job;
 	int *place;
+	unsigned char *mark;
 	TRY(parse_job(ctx, b, ALLREDUCE, s, &own, &job));
 	Status status = job_induce(ctx, &job);
 	if (status == INFEASIBLE) {
@@ -75,9 +76,12 @@ find_forms(Ctx *ctx, const Batch *b, int s)
 	for (int l = 0; l < job.topo->n_links; l++)
 		f->classes[s] |= 1u << job.topo->link[l].class;
 	TRY(NEW(ctx, place, job.topo->n_vertices));
+	TRY(NEW(ctx, mark, job.n));
 	for (int v = (int)f->first[s]; v < (int)f->first[s + 1]; v++) {
 		uint16_t *own_place = variant_place(b, v);
-		TRY(topo_form(ctx, job.topo, variant_root(f, v), f->form[v], place));
+		for (int r = 0; r < job.n; r++)
+			mark[r] = r == variant_root(f, v);
+		TRY(topo_form(ctx, job.topo, mark, f->form[v], place, NULL));
 		for (int r = 0; r < job.n; r++)
 			own_place[r] = (uint16_t)place[r];
 	}
@@ -155,7 +159,7 @@ all_forms(Ctx *ctx, Batch *b)
 	Status status = end ? pool_run(ctx, &pool, end) : fail_memory(ctx);
 	if (status == OK)
 		status = first_failure(ctx, end, n_tasks);
-	shared_free(end, (size_t)n_tasks, sizeof *end);
+	shared_free(end);
 	return status;
 }
 
@@ -195,6 +199,22 @@ find_leads(Ctx *ctx, Batch *b)
 		f->number[v] = !apart && f->lead[v] == v ? numbers[rooted]++ : -1;
 	}
 	return OK;
+}
+
+/* Of the jobs those whose sets are the first of their kind, or apart. */
+static void
+keep_first(Batch *b)
+{
+	const struct forms *f = b->forms;
+	int n = 0;
+	for (int j = 0; j < b->n_jobs; j++) {
+		int s = b->set_of[j], v = (int)f->first[s];
+		if (f->lead[v] != v || (n > 0 && b->set_of[n - 1] == s))
+			continue;
+		b->job[n] = b->job[j];
+		b->set_of[n++] = s;
+	}
+	b->n_jobs = n;
 }
 
 static Status
@@ -239,6 +259,8 @@ batch_prepare(Ctx *ctx, Batch *b)
 	TRY(new_forms(ctx, b));
 	TRY(all_forms(ctx, b));
 	TRY(find_leads(ctx, b));
+	if (b->distinct)
+		keep_first(b);
 	return list_plans(ctx, b);
 }
 
@@ -253,13 +275,13 @@ void
 batch_free(Batch *b)
 {
 	struct forms *f = b->forms;
-	shared_free(b->result, (size_t)b->n_plans, sizeof *b->result);
+	shared_free(b->result);
 	if (!f)
 		return;
-	shared_free(f->form, f->n_variants, sizeof *f->form);
-	shared_free(f->place, f->n_places, sizeof *f->place);
-	shared_free(f->classes, (size_t)b->n_sets, sizeof *f->classes);
-	shared_free(f->apart, (size_t)b->n_sets, sizeof *f->apart);
+	shared_free(f->form);
+	shared_free(f->place);
+	shared_free(f->classes);
+	shared_free(f->apart);
 }
 
 /* ---- plans ---- */
@@ -312,6 +334,24 @@ take_result(Ctx *ctx, const Schedule *sched, BatchResult *result)
 	return sched_depth(ctx, sched, &result->depth);
 }
 
+/* The schedule over the job's own topology, whose links have the same numbers, and whose switches may have others. */
+static Status
+adopt(Ctx *ctx, const Topology *topo, Schedule *sched)
+{
+	Bound *bound = &sched->bound;
+	int *part;
+	if (bound->kind == CERTIFICATE_CUT || bound->kind == CERTIFICATE_PARTITION) {
+		TRY(NEW(ctx, part, topo->n_vertices));
+		for (int l = 0; l < topo->n_links; l++) {
+			part[topo->link[l].from] = bound->part[sched->topo->link[l].from];
+			part[topo->link[l].to] = bound->part[sched->topo->link[l].to];
+		}
+		bound->part = part;
+	}
+	sched->topo = topo;
+	return OK;
+}
+
 /* Is the file what this job would write, and right? Its trees are not planned again. */
 static Status
 examine(Ctx *ctx, const Job *job, const char *path, const Text *in, bool *same, BatchResult *result)
@@ -324,6 +364,7 @@ examine(Ctx *ctx, const Job *job, const char *path, const Text *in, bool *same, 
 	    && strcmp(sched->algorithm, algorithm_name(job->ask.algorithm)) == 0;
 	if (!*same)
 		return OK;
+	TRY(adopt(ctx, job->topo, sched));
 	sched->generator = "blinkc";
 	sched->version = BLINK_VERSION;
 	TRY(request_record(ctx, job->opt, &job->ask, job->classes, job->kind, sched));
@@ -474,8 +515,8 @@ batch_run(Ctx *ctx, Batch *b)
 		status = report_failures(ctx, &run, end);
 	if (status == OK)
 		status = file_sync(ctx, b->directory);
-	shared_free(end, (size_t)run.n, sizeof *end);
-	shared_free(run.stop, 1, sizeof *run.stop);
+	shared_free(end);
+	shared_free(run.stop);
 	return status;
 }
 

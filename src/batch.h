@@ -19,6 +19,10 @@ typedef struct {
  * Fails: LIMIT more than LIMIT_SETS. */
 Status sets_all(Ctx *ctx, int n, const bool *sizes, GpuSet **out, int *n_sets);
 
+/* One set of each orbit that the automorphisms of the machine make of all sets of these sizes, which are small: what sets_all gives, if
+ * sets that are alike in the machine count once. Fails: LIMIT more than LIMIT_SETS. */
+Status sets_distinct(Ctx *ctx, const Topology *machine, const bool *sizes, int n_workers, GpuSet **out, int *n_sets);
+
 /* Those of a list, a line for each job, as schedulers give them (blinkc(1), --gpus); of these sizes only, in order, each once.
  * Fails: BAD_INPUT, naming the line; LIMIT. */
 Status sets_read(Ctx *ctx, const char *label, const Text *text, const Topology *machine, const bool *sizes, GpuSet **out, int *n_sets);
@@ -55,6 +59,7 @@ typedef struct {
 	int n_workers;
 	unsigned colls;			/* bit set */
 	RootsKind roots;
+	bool distinct;			/* of jobs that are alike only the first */
 	int shard, n_shards;		/* of the plans those numbered shard, shard + n_shards ...; 0, 1: all */
 	int n_jobs;			/* sets as they were asked for, each with ranks of its own */
 	GpuSet *job;

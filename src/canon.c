@@ -7,7 +7,7 @@
  *	a ---- (nvlink, 25 GB/s, both ways) ---- b	two links that differ in direction only
  *	a ---- (from: pcie, 12) ---- (to: pcie, 12) ---- b	a link with no such twin
  *
- * and a server one that is joined to its vertices. The colour of a vertex is its kind, what a switch can do, and whether it is the root.
+ * and a server one that is joined to its vertices. The colour of a vertex is its kind, what a switch can do, and the mark of a rank.
  *
  * The digest is taken of the renumbered topology itself, by this file. So where digests are equal the places are an isomorphism,
  * whatever nauty does; were it wrong, alike topologies would only count as different. */
@@ -39,7 +39,7 @@ struct sorted {
 struct form {
 	Ctx *ctx;
 	const Topology *topo;
-	int root;
+	const unsigned char *mark;	/* n_ranks; NULL: none is marked */
 	int n, n_edges;		/* dots; entries of pair */
 	struct dot *dot;
 	int (*pair)[2];
@@ -153,8 +153,8 @@ static void
 vertex_colour(const struct form *f, int v, int64_t colour[COLOUR])
 {
 	const Vertex *vertex = &f->topo->vertex[v];
-	const int64_t own[] = { v < f->topo->n_ranks ? DOT_RANK : DOT_VERTEX, vertex->kind, vertex->multicast, vertex->reduce, v == f->root,
-		vertex->node >= 0 };
+	const int64_t own[] = { v < f->topo->n_ranks ? DOT_RANK : DOT_VERTEX, vertex->kind, vertex->multicast, vertex->reduce,
+		f->mark && v < f->topo->n_ranks ? f->mark[v] : 0, vertex->node >= 0 };
 	memset(colour, 0, COLOUR * sizeof *colour);
 	memcpy(colour, own, sizeof own);
 }
@@ -207,20 +207,20 @@ to_sparse(const struct form *f, sparsegraph *out)
 	return OK;
 }
 
-/* place[i] of dot i; colours come in order, so ranks have the first places, and after them the other vertices. */
+/* place[i] of dot i; colours come in order, so ranks have the first places, and after them the other vertices. orbit[i]: the first dot
+ * that an automorphism takes to i. */
 static Status
-label(const struct form *f, int *place)
+label(const struct form *f, int *place, int *orbit)
 {
 	DEFAULTOPTIONS_TRACES(options);
 	TracesStats stats;
 	sparsegraph graph;
 	SG_DECL(canonical);
-	int *lab, *ptn, *orbits;
+	int *lab, *ptn;
 	struct dot *dot;
 	TRY(to_sparse(f, &graph));
 	TRY(TEMP(f->ctx, lab, f->n));
 	TRY(TEMP(f->ctx, ptn, f->n));
-	TRY(TEMP(f->ctx, orbits, f->n));
 	TRY(TEMP(f->ctx, dot, f->n));
 	memcpy(dot, f->dot, (size_t)f->n * sizeof *dot);
 	qsort(dot, (size_t)f->n, sizeof *dot, by_colour);
@@ -231,7 +231,7 @@ label(const struct form *f, int *place)
 	options.getcanon = TRUE;
 	options.defaultptn = FALSE;
 	ran_init(1);	/* places of what is alike must not depend on what was labelled before */
-	Traces(&graph, lab, ptn, orbits, &options, &stats, &canonical);
+	Traces(&graph, lab, ptn, orbit, &options, &stats, &canonical);
 	SG_FREE(canonical);
 	for (int i = 0; i < f->n; i++)
 		place[lab[i]] = i;
@@ -302,16 +302,20 @@ digest(const struct form *f, const int *place, unsigned char out[TOPO_FORM_BYTES
 }
 
 Status
-topo_form(Ctx *ctx, const Topology *topo, int root, unsigned char form[TOPO_FORM_BYTES], int *place)
+topo_form(Ctx *ctx, const Topology *topo, const unsigned char *mark, unsigned char form[TOPO_FORM_BYTES], int *place, int *orbit)
 {
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	struct form f = { .ctx = ctx, .topo = topo, .root = root };
-	int *all;
+	ArenaMark arena = arena_mark(&ctx->scratch);
+	struct form f = { .ctx = ctx, .topo = topo, .mark = mark };
+	int *all, *orbits;
 	TRY(build(&f));
 	TRY(TEMP(ctx, all, f.n));
-	TRY(label(&f, all));
+	TRY(TEMP(ctx, orbits, f.n));
+	TRY(label(&f, all, orbits));
 	TRY(digest(&f, all, form));
-	memcpy(place, all, (size_t)topo->n_vertices * sizeof *place);
-	arena_release(&ctx->scratch, mark);
+	if (place)
+		memcpy(place, all, (size_t)topo->n_vertices * sizeof *place);
+	if (orbit)
+		memcpy(orbit, orbits, (size_t)topo->n_ranks * sizeof *orbit);
+	arena_release(&ctx->scratch, arena);
 	return OK;
 }

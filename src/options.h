@@ -18,6 +18,7 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, BATCH = 16 };	/* verbs
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE, "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall")              \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE, "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU")  \
 	X(OPT_SIZES, "sizes", 0, "LIST", BATCH, "so many GPUs, as 2-8 or 3,5-7 (default: 2 to all)")                   \
+	X(OPT_DISTINCT, "distinct", 0, NULL, BATCH, "of sets that are the same machine up to names only one, also in the index: every shape of a job on a large cluster") \
 	X(OPT_COLLECTIVES, "collectives", 0, "LIST", BATCH, "collectives, comma separated, or all (default allreduce)") \
 	X(OPT_ROOTS, "roots", 0, "KIND", BATCH, "roots of broadcast, reduce, gather and scatter: all (default); best: the fastest of each set; canonical: one of those that are alike") \
 	X(OPT_JOBS, "jobs", 'j', "N", BATCH, "processes that work at once (default: one for each CPU); files do not depend on it") \

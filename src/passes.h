@@ -97,11 +97,14 @@ Status topo_default_classes(Ctx *ctx, const Topology *topo, const int *gpu, int 
 
 enum { TOPO_FORM_BYTES = 32 };
 
-/* The canonical form of a topology whose root (a rank, or -1) is told from other ranks: equal where two are the same machine, root
- * included, up to names and numbers; names, digests and sources do not count, servers do.
+/* The canonical form of a topology, some of whose ranks are marked: equal where two are the same machine, marks included, up to names
+ * and numbers; names, digests and sources do not count, servers do.
+ * mark: n_ranks, any numbers; NULL: all alike.
  * place: n_vertices, where each vertex goes; ranks to 0 .. n_ranks-1. Vertices of two topologies of one form that have the same
- * place are each other's images in an isomorphism. nauty ends the process where memory runs out. */
-Status topo_form(Ctx *ctx, const Topology *topo, int root, unsigned char form[TOPO_FORM_BYTES], int *place);
+ * place are each other's images in an isomorphism.
+ * orbit: n_ranks, the first rank that an automorphism, which keeps marks, takes to each. Both may be NULL.
+ * nauty ends the process where memory runs out. From: McKay and Piperno 2014. */
+Status topo_form(Ctx *ctx, const Topology *topo, const unsigned char *mark, unsigned char form[TOPO_FORM_BYTES], int *place, int *orbit);
 
 /* ---- symmetry.c ---------------------------------------------------------------------------------------- */
 

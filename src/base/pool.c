@@ -30,21 +30,31 @@ struct crew {
 	struct worker worker[POOL_WORKERS];
 };
 
+/* Its size lies before an array. */
+enum { HEADER = 64 };
+
 void *
 shared_array(size_t n, size_t size)
 {
 	size_t bytes;
-	if (__builtin_mul_overflow(n ? n : 1, size, &bytes))
+	if (__builtin_mul_overflow(n, size, &bytes) || __builtin_add_overflow(bytes, HEADER, &bytes))
 		return NULL;
-	void *array = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	return array == MAP_FAILED ? NULL : array;
+	char *all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (all == MAP_FAILED)
+		return NULL;
+	memcpy(all, &bytes, sizeof bytes);
+	return all + HEADER;
 }
 
 void
-shared_free(void *array, size_t n, size_t size)
+shared_free(void *array)
 {
-	if (array)
-		munmap(array, (n ? n : 1) * size);
+	size_t bytes;
+	if (!array)
+		return;
+	char *all = (char *)array - HEADER;
+	memcpy(&bytes, all, sizeof bytes);
+	munmap(all, bytes);
 }
 
 int
@@ -174,7 +184,7 @@ pool_run(Ctx *ctx, const Pool *pool, TaskEnd *end)
 	for (int i = 0; status == OK && i < pool->n_tasks; i++)
 		if (!atomic_load(&ended[i]))
 			run_task(pool, i, &end[i]);
-	shared_free(crew, 1, sizeof *crew);
-	shared_free(ended, (size_t)pool->n_tasks, sizeof *ended);
+	shared_free(crew);
+	shared_free(ended);
 	return status;
 }

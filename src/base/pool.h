@@ -9,7 +9,7 @@
 
 /* n zeroed elements that all workers and their parent see; NULL: no memory. Pages that nobody writes take none. */
 void *shared_array(size_t n, size_t size);
-void shared_free(void *array, size_t n, size_t size);
+void shared_free(void *array);	/* or NULL */
 
 enum { POOL_WORKERS = 1024 };	/* at most */
 

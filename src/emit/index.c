@@ -4,29 +4,29 @@
 static void
 put_ints(Text *out, const char *name, const int *value, int n)
 {
-	text_printf(out, "\"%s\": [", name);
+	text_printf(out, "\"%s\":[", name);
 	for (int i = 0; i < n; i++) {
 		text_put(out, i ? "," : "");
 		text_int(out, value[i]);
 	}
-	text_put(out, "], ");
+	text_put(out, "],");
 }
 
 static void
 put_entry(Text *out, const IndexEntry *entry)
 {
-	text_put(out, "    { ");
+	text_put(out, "{");
 	put_ints(out, "gpus", entry->gpu, entry->n);
-	text_printf(out, "\"collective\": \"%s\", ", collective_name(entry->coll));
-	text_printf(out, entry->root < 0 ? "\"root\": null, \"file\": " : "\"root\": %d, \"file\": ", entry->root);
+	text_printf(out, "\"collective\":\"%s\",", collective_name(entry->coll));
+	text_printf(out, entry->root < 0 ? "\"root\":null,\"file\":" : "\"root\":%d,\"file\":", entry->root);
 	text_json(out, entry->file);
-	text_put(out, ", ");
+	text_put(out, ",");
 	put_ints(out, "ranks", entry->rank, entry->n);
-	text_put(out, "\"rate\": ");
+	text_put(out, "\"rate\":");
 	text_number(out, entry->rate);
-	text_put(out, ", \"bound\": ");
+	text_put(out, ",\"bound\":");
 	text_number(out, entry->bound);
-	text_printf(out, ", \"trees\": %d, \"depth\": %d }", entry->trees, entry->depth);
+	text_printf(out, ",\"trees\":%d,\"depth\":%d}", entry->trees, entry->depth);
 }
 
 void

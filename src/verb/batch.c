@@ -23,7 +23,7 @@ parse_roots(Ctx *ctx, const char *text, RootsKind *out)
 static Status
 parse_batch(Ctx *ctx, const Options *opt, Batch *b)
 {
-	*b = (Batch){ .opt = opt, .directory = opt->value[OPT_OUTPUT] };
+	*b = (Batch){ .opt = opt, .directory = opt->value[OPT_OUTPUT], .distinct = opt->value[OPT_DISTINCT] };
 	TRY(request_collectives(ctx, opt->value[OPT_COLLECTIVES], &b->colls));
 	for (int c = 0; c < N_COLLECTIVES; c++) {
 		Options own = *opt;
@@ -51,6 +51,8 @@ find_jobs(Ctx *ctx, Batch *b)
 	if (n < 2)
 		return fail(ctx, BAD_INPUT, "%s: 1 GPU: want at least 2 for a collective", b->machine->name);
 	TRY(request_set_sizes(ctx, sizes_text, n, sizes));
+	if (!path && b->distinct)
+		return sets_distinct(ctx, b->machine, sizes, b->n_workers, &b->job, &b->n_jobs);
 	if (!path)
 		return sets_all(ctx, n, sizes, &b->job, &b->n_jobs);
 	Text text = { 0 };
