@@ -11,6 +11,9 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 DATADIR ?= $(PREFIX)/share
 MANDIR ?= $(DATADIR)/man
+BASHDIR ?= $(DATADIR)/bash-completion/completions
+ZSHDIR ?= $(DATADIR)/zsh/site-functions
+FISHDIR ?= $(DATADIR)/fish/vendor_completions.d
 DESTDIR ?=
 B ?= build
 WERROR ?= $(if $(CI),-Werror)
@@ -22,7 +25,7 @@ BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -I
 
 # What is installed by `make deps`; `make check` needs the second list too.
 DEPS = pkg-config libglpk-dev libcjson-dev libxml2-dev libmd-dev libnauty2-dev
-CHECK_DEPS = $(DEPS) python3 python3-jsonschema libxml2-utils valgrind mandoc locales
+CHECK_DEPS = $(DEPS) python3 python3-jsonschema libxml2-utils valgrind mandoc locales zsh fish
 
 LIBS_MISSING := $(shell pkg-config --exists libcjson libxml-2.0 libmd 2>/dev/null || echo missing)
 CJSON_CFLAGS := $(shell pkg-config --cflags libcjson 2>/dev/null)
@@ -45,11 +48,12 @@ FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
-PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c))
+PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(B)/src/complete.o
+COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
 COMPILER_LIBS = -lglpk -lnauty $(CJSON_LIBS) $(XML_LIBS) $(MD_LIBS) -lm
 
 .PHONY: all
-all: $(B)/blinkc $(B)/libblink.so $(B)/blink-perf
+all: $(B)/blinkc $(B)/libblink.so $(B)/blink-perf $(COMPLETIONS)
 
 .PHONY: help
 help:
@@ -79,6 +83,18 @@ LINK_PERF = $(CC) $(CFLAGS) $(LDFLAGS) $(PERF_OBJ) -L$(B) -lblink -lm -pthread
 
 $(B)/blink-perf: $(PERF_OBJ) $(B)/libblink.so
 	$(LINK_PERF) -o $@ -Wl,-rpath,'$$ORIGIN'
+
+# The programs write them from their lists of options. RUN runs programs where they are built for another machine.
+RUN ?=
+$(B)/completions/blinkc.%: $(B)/blinkc
+	@mkdir -p $(@D)
+	$(RUN) $< completion $* >$@.new
+	mv $@.new $@
+
+$(B)/completions/blink-perf.%: $(B)/blink-perf
+	@mkdir -p $(@D)
+	$(RUN) $< --completion $* >$@.new
+	mv $@.new $@
 
 $(B)/%.o: %.c $(B)/flags | deps-present
 	@mkdir -p $(@D)
@@ -184,7 +200,8 @@ INSTALL_PROGRAM = install -m 755
 .PHONY: install uninstall installcheck
 install: all
 	$(INSTALL_DIR) "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)" \
-		"$(DESTDIR)$(DATADIR)/blinkc/topologies" "$(DESTDIR)$(DATADIR)/blinkc/schemas"
+		"$(DESTDIR)$(DATADIR)/blinkc/topologies" "$(DESTDIR)$(DATADIR)/blinkc/schemas" \
+		"$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
 	$(LINK_PERF) -o $(B)/blink-perf.installed $(RPATH:%=-Wl,-rpath,'%')
 	$(INSTALL_PROGRAM) $(B)/blinkc "$(DESTDIR)$(BINDIR)"
 	$(INSTALL_PROGRAM) $(B)/blink-perf.installed "$(DESTDIR)$(BINDIR)/blink-perf"
@@ -195,6 +212,9 @@ install: all
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(call RELATIVE,$(LIBDIR))|' -e 's|@INCLUDEDIR@|$(call RELATIVE,$(INCLUDEDIR))|' \
 		-e 's|@VERSION@|$(VERSION)|' runtime/blink.pc.in >$(B)/blink.pc
 	$(INSTALL_DATA) $(B)/blink.pc "$(DESTDIR)$(LIBDIR)/pkgconfig"
+	for p in blinkc blink-perf; do $(INSTALL_DATA) $(B)/completions/$$p.bash "$(DESTDIR)$(BASHDIR)/$$p" && \
+		$(INSTALL_DATA) $(B)/completions/$$p.zsh "$(DESTDIR)$(ZSHDIR)/_$$p" && \
+		$(INSTALL_DATA) $(B)/completions/$$p.fish "$(DESTDIR)$(FISHDIR)/$$p.fish" || exit 1; done
 	for f in $(DATA); do $(INSTALL_DATA) $$f "$(DESTDIR)$(DATADIR)/blinkc/$${f%%/*}" || exit 1; done
 	for m in $(MAN); do $(INSTALL_DIR) "$(DESTDIR)$(MANDIR)/man$${m##*.}" && \
 		$(INSTALL_DATA) $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}" || exit 1; done
@@ -205,6 +225,7 @@ uninstall:
 	for f in libblink.so libblink.so.$(SOVERSION) libblink.so.$(VERSION) pkgconfig/blink.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$f"; done
 	for f in $(notdir $(HEADERS)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$f"; done
 	for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done
+	for p in blinkc blink-perf; do rm -f "$(DESTDIR)$(BASHDIR)/$$p" "$(DESTDIR)$(ZSHDIR)/_$$p" "$(DESTDIR)$(FISHDIR)/$$p.fish"; done
 	rm -rf "$(DESTDIR)$(DATADIR)/blinkc"
 
 installcheck:

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "model.h"
 
-enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, BATCH = 16 };	/* verbs, as bits */
+enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, BATCH = 16, COMPLETION = 1024 };	/* verbs, as bits */
 
 /* Of lists. */
 #define ALGORITHM_COMMA(name, text, trees, what) ", " text
@@ -44,8 +44,8 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, BATCH = 16 };	/* verbs
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid schedule how it divides them") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH, "no summary")                                                \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH, "say what each phase finds")                                     \
-	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH, "print this help")                                   \
-	X(OPT_VERSION, "version", 'V', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH, "print the version")
+	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH | COMPLETION, "print this help")                                   \
+	X(OPT_VERSION, "version", 'V', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH | COMPLETION, "print the version")
 
 enum {
 #define X(name, text, letter, argument, verbs, help) name,

@@ -73,17 +73,17 @@ known_type(const char *name)
 	return strcmp(name, "all") == 0;
 }
 
-static const char *const collectives[] = {
+const char *const collectives[] = {
 	[blinkBroadcast] = "broadcast", [blinkReduce] = "reduce", [blinkAllReduce] = "allreduce", [blinkGather] = "gather",
-	[blinkScatter] = "scatter", [blinkAllGather] = "allgather", [blinkReduceScatter] = "reducescatter", [blinkAlltoAll] = "alltoall",
+	[blinkScatter] = "scatter", [blinkAllGather] = "allgather", [blinkReduceScatter] = "reducescatter", [blinkAlltoAll] = "alltoall", NULL,
 };
 
 static bool
 find_collective(const char *name, int *out)
 {
-	for (size_t c = 0; c < sizeof collectives / sizeof *collectives; c++) {
+	for (int c = 0; collectives[c]; c++) {
 		if (strcmp(name, collectives[c]) == 0) {
-			*out = (int)c;
+			*out = c;
 			return true;
 		}
 	}
@@ -159,6 +159,11 @@ take_option(struct options *opt, int letter, const char *value)
 		break;
 	case OPT_COLLECTIVE:
 		good = find_collective(value, &opt->collective);
+		break;
+	case OPT_COMPLETION:
+		if (print_completion(value))
+			return 0;
+		good = false;
 		break;
 	case 'h':
 		return help();

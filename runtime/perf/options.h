@@ -24,7 +24,7 @@ extern const struct type types[N_TYPES];
 extern const struct op ops[N_OPS];
 
 /* Options without a letter. */
-enum { OPT_COLLECTIVE = 256 };
+enum { OPT_COLLECTIVE = 256, OPT_COMPLETION };
 
 /* letter or 0, name, argument or "", help */
 #define OPTION_LIST(X)                                                                                     \
@@ -42,6 +42,7 @@ enum { OPT_COLLECTIVE = 256 };
 	X('g', "gpus", "LIST", "from an index: GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
 	X('r', "root", "RANK", "from an index: root of broadcast, reduce, gather or scatter (default 0)")  \
 	X(OPT_COLLECTIVE, "collective", "NAME", "from an index: broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall") \
+	X(OPT_COMPLETION, "completion", "SHELL", "print a completion script for bash, zsh or fish")       \
 	X('h', "help", "", "print this help")                                                            \
 	X('V', "version", "", "print the version")
 
@@ -53,6 +54,12 @@ struct options {
 	int64_t root;			/* -1: not given */
 	int collective;			/* -1: not given */
 };
+
+/* Names of collectives, by blinkCollective_t. */
+extern const char *const collectives[];
+
+/* The script for a shell; false: there is none. */
+bool print_completion(const char *shell);
 
 enum { MORE = -1, USAGE = blinkInvalidArgument };
 
