@@ -68,6 +68,7 @@ help:
 	@echo "make lint         static checks: cppcheck, shellcheck, mandoc"
 	@echo "make install      to PREFIX (default /usr/local), below DESTDIR; LIBDIR and others: see Makefile; also: uninstall, installcheck"
 	@echo "make dist         blinkc-$(VERSION).tar.gz; also: distcheck"
+	@echo "make deb          Debian packages of HEAD, in $(B)/deb; needs debhelper"
 	@echo "make clean"
 
 $(B)/blinkc: $(B)/flags $(B)/src/main.o $(COMPILER_OBJ) $(SHARED_OBJ)
@@ -240,6 +241,16 @@ distcheck: dist
 	rm -rf $(B)/distcheck && mkdir -p $(B)/distcheck
 	tar -xzf $(B)/blinkc-$(VERSION).tar.gz -C $(B)/distcheck
 	$(MAKE) -C $(B)/distcheck/blinkc-$(VERSION) check install DESTDIR=$(abspath $(B))/distcheck/root
+
+# Of what is committed, as it is, by the Debian of this machine; what make and the environment were told does not reach it.
+DEB = $(abspath $(B))/deb
+.PHONY: deb
+deb:
+	rm -rf $(DEB) && mkdir -p $(DEB)
+	git archive --prefix=blinkc-$(VERSION)/ HEAD | tar -x -C $(DEB)
+	cd $(DEB)/blinkc-$(VERSION) && env -i PATH="$$PATH" HOME="$$HOME" LC_ALL=C.UTF-8 DEB_BUILD_OPTIONS="$$DEB_BUILD_OPTIONS" \
+		dpkg-buildpackage -us -uc -jauto
+	@echo && cd $(DEB) && ls -1 *.deb
 
 .PHONY: clean
 clean:
