@@ -14,6 +14,7 @@ soversion=$(sed -n 's/^SOVERSION = //p' Makefile)
 expect "the package of the library is libblink$soversion" grep -qx "Package: libblink$soversion" debian/control
 if cmp -s <(sed 's/@@/@/' tests/symbols) <(awk '/^ blink/ { print $1 }' debian/libblink"$soversion".symbols); then
 	ok "debian/libblink$soversion.symbols has the symbols of tests/symbols"; else not_ok "debian/libblink$soversion.symbols: other symbols than tests/symbols"; fi
+# shellcheck disable=SC2013 # words
 for package in $(sed -n '/^DEPS = /s/.*= //p' Makefile); do
 	expect "Build-Depends: $package" grep -qx " $package," debian/control
 done

@@ -39,7 +39,7 @@ so=$root/usr/lib/libblink.so
 for library in glpk xml2 gmp nauty; do
 	if ldd "$so" | grep -q "lib$library"; then not_ok "libblink needs $library"; else ok "libblink does not need $library"; fi
 done
-# What programs that were linked with a release find in later ones (libblink(3), COMPATIBILITY).
+# What programs that were linked with a release find in later ones (libblink(3), Compatibility).
 exported() { nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | LC_ALL=C sort; }
 exported "$so" >"$work/exported"
 if cmp -s "$work/exported" tests/symbols; then ok "exports the symbols of tests/symbols, in their versions"; else
@@ -58,9 +58,16 @@ if flags=$(pkg-config --cflags --libs blink); then
 		# shellcheck disable=SC2086 # a list of words
 		expect "examples/$example.c builds against it" "${CC:-cc}" -Wall -Werror examples/$example.c -o "$work/$example" $flags
 	done
+	# shellcheck disable=SC2086 # a list of words
+	expect "types and numbers are those that programs were compiled with" "${CC:-cc}" -std=c99 -Wall -Wextra -Wpedantic -Werror -c \
+		tests/consumer/abi.c -o "$work/abi.o" $flags
+	for name in $(sed 's/@.*//' tests/symbols); do
+		grep -q "= *$name;\|^    $name;" tests/consumer/abi.c || not_ok "tests/consumer/abi.c: $name is missing"
+	done
 	"$root/usr/bin/blinkc" -q "$root/usr/share/blinkc/topologies/dgx1v.xml" -o "$work/s.json" || not_ok "installed blinkc: exit $?"
 	printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="dgx1v.xml" count="2"/></topology>' >"$work/t.xml"
 	expect "a topology that is installed, by reference" "$root/usr/bin/blinkc" convert "$work/t.xml" -o "$work/flat.json"
+	expect "as C and as C++" env LD_LIBRARY_PATH="$root/usr/lib" $MAKE -s -C tests/consumer OUT="$work" SCHEDULE="$work/s.json"
 	expect "the example runs" env LD_LIBRARY_PATH="$root/usr/lib" "$work/allreduce" "$work/s.json"
 	expect "installed blink-perf runs" "$root/usr/bin/blink-perf" "$work/s.json" -b 1K -e 1K -n 1
 	if command -v g++ >/dev/null; then
