@@ -6,6 +6,7 @@
  *   bound   ->  Bound          what no schedule can beat, and the cut or partition that proves it
  *   plan    ->  Packing        weighted trees: the linear program, the fewest; or mwu, then minimise; or of one family,
  *                              one-hop or three-phase
+ *   form                       which jobs are the same machine, for a batch: its Index says which schedule is whose
  *   hybrid                     from induce to build for NVLink and for PCIe, joined as parts of one schedule
  *   build   ->  Schedule  -+-> verify            exact: is every rank's result right?
  *                          +-> split             which part moves how much of a message

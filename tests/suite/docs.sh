@@ -136,7 +136,7 @@ synopsis() {	# PAGE VERB: its options, letters one by one
 }
 
 same "blinkc --help and blinkc(1) have the same options" "$(help_options "$blinkc")" "$(man_options man/blinkc.1)"
-for verb in compile check convert topology; do
+for verb in compile batch check convert topology; do
 	same "blinkc $verb --help and the synopsis have the same options" \
 		"$(help_options "$blinkc" $verb | sed 's/ .*//' | grep -vx 'h\|V')" "$(synopsis man/blinkc.1 $verb)"
 done

@@ -1,0 +1,317 @@
+# blinkc batch: every set of GPUs has its schedule, those that are alike the same one; complete, whatever the number of processes,
+# where it is killed, and what it finds there. Held against brute force by tests/oracle/batch.py.
+# shellcheck shell=bash disable=SC2154,SC2054
+. tests/lib.sh
+
+batch() { "$blinkc" batch "$@"; }
+
+# same_tree NAME: $work/reference and $work/again have the same files, hidden ones too
+same_tree() {
+	if diff -r "$work/reference" "$work/again" >"$work/out" 2>&1; then ok "$1"; else not_ok "$1: $(head -3 "$work/out" | tr '\n' ' ')"; fi
+}
+
+# ---- DGX-1V: 247 sets, all roots ----
+
+both=(topologies/dgx1v.xml --collectives allreduce,broadcast)
+expect "dgx1v: allreduce and broadcast" batch "${both[@]}" -o "$work/reference"
+grep -E '^( |index|schedules)' "$work/out" >"$work/summary"
+kinds=$(awk '$1 >= 3 && $1 <= 8 { n += $3 } END { print n }' "$work/summary")
+if [ "$kinds" = 46 ]; then ok "dgx1v: 46 kinds of 3 to 8 GPUs on NVLink"; else not_ok "dgx1v: $kinds kinds on NVLink, want 46"; fi
+expect "dgx1v: 1263 jobs" grep -qx 'index       1263 jobs: broadcast 1016 allreduce 247; .*' "$work/summary"
+files=("$work"/reference/*/*.json)
+expect "dgx1v: ${#files[@]} files replayed" oracle replay "${files[@]}"
+expect "dgx1v: blinkc check" "$blinkc" check -q "${files[@]}"
+expect "dgx1v: complete, and each job the machine of its file" \
+	oracle batch "$blinkc" topologies/dgx1v.xml "$work/reference" --collectives allreduce,broadcast
+kinds=$(batch topologies/dgx1p.xml --sizes 3-8 -o "$work/dgx1p" 2>&1 | awk '$1 == "all" { print $3 }')
+if [ "$kinds" = 14 ]; then ok "dgx1p: 14 kinds on NVLink"; else not_ok "dgx1p: $kinds kinds on NVLink, want 14"; fi
+
+# A file is what compile gives for its GPUs and root.
+wrong=
+for f in "${files[@]}"; do
+	name=${f#"$work/reference/"} options=()
+	gpus=$(sed 's|.*/||; s|\.json$||; s|\.r[0-9]*$||' <<<"$name" | tr , '\n' | sed 's/-/ /' |
+		while read -r a b; do seq -s, "$a" "${b:-$a}"; done | paste -sd,)
+	[[ $name != *.r* ]] || options=(-r "$(sed 's/.*\.r\([0-9]*\)\.json/\1/' <<<"$name")")
+	"$blinkc" -q topologies/dgx1v.xml -c "${name%%/*}" -g "$gpus" "${options[@]}" | cmp -s - "$f" || wrong="$wrong $name"
+done
+if [ "$wrong" ]; then not_ok "not what compile gives:$wrong"; else ok "each file is what compile gives"; fi
+
+# ---- the same bytes ----
+
+for jobs in 1 3 7; do
+	rm -rf "$work/again"
+	batch -q "${both[@]}" -j $jobs -o "$work/again"
+	same_tree "--jobs $jobs: the same bytes"
+done
+rm -rf "$work/again"
+for i in 3 1 2; do batch -q "${both[@]}" --shard $i/3 -o "$work/again" || not_ok "--shard $i/3: exit $?"; done
+if [ -e "$work/again/index.json" ]; then not_ok "--shard: an index of a part"; else ok "--shard: no index of a part"; fi
+expect "shards together: nothing is left to plan" grep -q '^schedules   259 of 259: 0 planned, 259 kept$' \
+	<(batch "${both[@]}" -o "$work/again" 2>&1)
+same_tree "shards: the same bytes"
+
+rm -rf "$work/again"
+for task in 2 1 0; do
+	SLURM_ARRAY_TASK_ID=$task BLINKC=$blinkc BLINKC_OPTIONS="-q ${both[*]:1}" examples/slurm.sh topologies/dgx1v.xml "$work/again" 2 ||
+		not_ok "examples/slurm.sh: task $task: exit $?"
+done
+same_tree "examples/slurm.sh: the same bytes"
+
+# ---- killed ----
+
+start=$EPOCHREALTIME
+rm -rf "$work/again"
+batch -q "${both[@]}" -o "$work/again"
+us=$((${EPOCHREALTIME/./} - ${start/./}))
+early=0
+for i in $(seq 20); do
+	rm -rf "$work/again"
+	delay=$(((i * 7919 % 20 + 1) * us / 21))
+	"$blinkc" batch -q "${both[@]}" -o "$work/again" 2>/dev/null &
+	pid=$!
+	sleep "$(printf '%d.%06d' $((delay / 1000000)) $((delay % 1000000)))"
+	kill -9 $pid 2>/dev/null
+	wait $pid 2>/dev/null
+	found=("$work"/again/*/*.json)
+	[ -e "$work/again/index.json" ] || early=$((early + 1))
+	[ ! -e "${found[0]}" ] || "$blinkc" check -q "${found[@]}" || not_ok "killed after $delay us: a broken file"
+	batch -q "${both[@]}" -o "$work/again" || not_ok "killed after $delay us: exit $? of the next run"
+	diff -r "$work/reference" "$work/again" >"$work/out" || not_ok "killed after $delay us: $(head -2 "$work/out")"
+done 2>/dev/null
+if [ $early -ge 10 ]; then ok "killed at 20 moments, $early before the end: the same bytes"; else not_ok "killed too late: $early of 20 before the end"; fi
+
+# What another process is writing is left alone; what nobody is goes.
+exec 9>"$work/again/allreduce/.blink.abcdef"
+flock 9
+: >"$work/again/allreduce/.blink.ABCDEF"
+batch -q "${both[@]}" -o "$work/again"
+if [ -e "$work/again/allreduce/.blink.abcdef" ] && [ ! -e "$work/again/allreduce/.blink.ABCDEF" ]; then
+	ok "temporaries go, those in use stay"
+else
+	not_ok "temporaries: $(ls -A "$work/again/allreduce" | grep '^\.' | tr '\n' ' ')"
+fi
+exec 9>&-
+batch -q "${both[@]}" -o "$work/again"
+same_tree "temporaries: the next run removes them"
+
+# ---- earlier files ----
+
+# spoilt NAME: after $work/again was spoilt, a run says what it replaced, and all is as it was
+spoilt() {
+	local code=0
+	batch "${both[@]}" -o "$work/again" >"$work/err" 2>&1 || code=$?
+	if [ $code = 0 ] && grep -q "^replaced    .*$2" "$work/err"; then ok "$1: told"; else not_ok "$1: exit $code: $(head -3 "$work/err")"; fi
+	same_tree "$1: mended"
+}
+again=$work/again
+truncate -s 700 "$again/allreduce/0-7.json"
+spoilt "cut short" 'allreduce/0-7.json'
+: >"$again/allreduce/0,1.json"
+spoilt "empty" 'allreduce/0,1.json: '
+cp "$again/allreduce/0-2.json" "$again/allreduce/0-3.json"
+spoilt "another set's schedule" 'allreduce/0-3.json: of other options, or another version or machine'
+sed -i 's|"latency": 0|"latency": 7|' "$again/broadcast/0-7.r0.json"
+sed -i 's|"capacity": 50,|"capacity": 75,|' "$again/allreduce/0-6.json"
+spoilt "other links" 'allreduce/0-6.json: '
+sed -i 's|"version": "[^"]*"|"version": "0.0.1"|' "$again/allreduce/0-4.json"
+spoilt "another version" 'allreduce/0-4.json: of other options'
+batch -q topologies/dgx1v.xml --tolerance 0.2 -o "$again"
+spoilt "other options" 'of other options'
+seed=1
+for f in "$again"/*/0,*.json; do
+	size=$(stat -c %s "$f")
+	for i in 1 2 3 4 5; do
+		seed=$((seed * 48271 % 2147483647))
+		printf '%b' "\\x$(printf %x $((seed % 94 + 33)))" | dd of="$f" bs=1 conv=notrunc seek=$((seed % size)) 2>/dev/null
+	done
+done
+batch -q "${both[@]}" -o "$again" || not_ok "flipped bytes: exit $?"
+same_tree "flipped bytes: mended"
+echo '{' >"$again/index.json"
+batch -q "${both[@]}" -o "$again" || not_ok "index: exit $?"
+same_tree "a spoilt index: mended"
+
+# ---- what cannot be written ----
+
+rm "$again/allreduce/0-7.json"
+mkdir "$again/allreduce/0-7.json"
+expect_exit "a directory in the way" 8 batch -q "${both[@]}" -o "$again"
+expect "a directory in the way is named" grep -q 'allreduce/0-7.json: Is a directory' "$work/err"
+rmdir "$again/allreduce/0-7.json"
+batch -q "${both[@]}" -o "$again"
+same_tree "without it: whole"
+: >"$work/file"
+expect_exit "a file for the directory" 8 batch -q "${both[@]}" -o "$work/file"
+mkdir "$work/half"
+: >"$work/half/allreduce"
+expect_exit "a file for a collective" 8 batch -q "${both[@]}" -o "$work/half"
+expect_exit "no directory to make it in" 8 batch -q "${both[@]}" -o "$work/none/such"
+
+# Files of more than 4 KiB cannot be written; what could be is there, and whole.
+rm -rf "$again"
+(ulimit -f 4 && batch -q "${both[@]}" -o "$again" >"$work/err" 2>&1)
+code=$?
+if [ $code = 8 ] && grep -q 'File too large; [0-9]* other schedules are not there, either' "$work/err" && [ "$(wc -l <"$work/err")" = 1 ]; then
+	ok "no room for large files: told in one line"
+else
+	not_ok "no room for large files: exit $code: $(head -3 "$work/err")"
+fi
+left=$(find "$again" -name '.*' -type f)
+if [ -z "$left" ] && [ ! -e "$again/index.json" ]; then ok "no room: no part of a file, no index"; else not_ok "no room: $left"; fi
+batch -q "${both[@]}" -o "$again"
+same_tree "then there is: whole"
+mkdir "$work/full"
+if mount -t tmpfs -o size=300k tmpfs "$work/full" 2>/dev/null; then
+	expect_exit "a full disk" 8 batch -q "${both[@]}" -o "$work/full/s"
+	expect "a full disk is named" grep -q 'No space left on device' "$work/err"
+	found=("$work"/full/s/*/*.json)
+	expect "a full disk: ${#found[@]} files are whole" "$blinkc" check -q "${found[@]}"
+	mount -o remount,size=16m "$work/full"
+	batch -q "${both[@]}" -o "$work/full/s"
+	expect "the disk has room again: the same bytes" diff -r "$work/reference" "$work/full/s"
+	rm "$work/full/s/allreduce/0-7.json"
+	if mount -o remount,ro "$work/full" 2>/dev/null; then
+		expect_exit "a read-only directory" 8 batch -q "${both[@]}" -o "$work/full/s"
+		expect "a read-only directory is named" grep -q 'Read-only file system' "$work/err"
+	fi
+	umount "$work/full"
+else
+	skip "a full disk, a read-only directory: no file system can be mounted here"
+fi
+
+# A process that is killed from outside fails its schedule, and no other.
+rm -rf "$again"
+for a in 0 1 2 3; do for b in 4 5 6; do echo "$a,$b,7-9,12-14"; done; done >"$work/eight"
+"$blinkc" batch -q topologies/mi250.xml --gpus "$work/eight" --collectives all -j 2 -o "$again" 2>"$work/err" &
+pid=$!
+for _ in $(seq 200); do
+	worker=$(pgrep -P $pid | tail -1)
+	[ -z "$worker" ] || { [ -e "$again/alltoall" ] && kill -9 "$worker" && break; }
+	sleep 0.01
+done
+wait $pid
+code=$?
+if [ $code = 1 ] && grep -q '^blinkc: [a-z]*/[0-9,r.-]*.json: the worker was ended by signal 9$' "$work/err"; then
+	ok "a killed worker is named"
+elif [ $code = 0 ] && [ -z "$worker" ]; then
+	skip "a killed worker: it was done before"
+else
+	not_ok "a killed worker: exit $code: $(cat "$work/err")"
+fi
+
+# ---- DGX-2, random machines, clusters ----
+
+expect "dgx2: 65519 sets" batch topologies/dgx2.xml -o "$work/dgx2"
+cp "$work/out" "$work/err"
+expect "dgx2: 15 kinds" grep -qx '  all   65519               15' "$work/err"
+expect "dgx2: 15 files" test "$(find "$work/dgx2/allreduce" -name '*.json' | wc -l)" = 15
+expect "dgx2: 65519 jobs, of their kinds" "$python" - "$work/dgx2/index.json" <<-'END'
+	import json, sys
+	jobs = json.load(open(sys.argv[1]))["schedules"]
+	assert len(jobs) == len({tuple(j["gpus"]) for j in jobs}) == 65519
+	assert all(sorted(j["ranks"]) == list(range(len(j["gpus"]))) for j in jobs)
+	assert {(len(j["gpus"]), j["file"]) for j in jobs} == {(n, "allreduce/0,1.json" if n == 2 else f"allreduce/0-{n - 1}.json") for n in range(2, 17)}
+	END
+
+for seed in $(seq 12); do
+	case $((seed % 4)) in 0) kind=direct ;; 1) kind=oneway ;; 2) kind=switched ;; *) kind=mixed ;; esac
+	oracle random_topology "$seed" --kind $kind --ranks 5 >"$work/random.json"
+	rm -rf "$work/random"
+	expect "random $kind $seed" batch -q "$work/random.json" --collectives allgather,reduce -o "$work/random"
+	expect "random $kind $seed: complete and true" \
+		oracle batch "$blinkc" "$work/random.json" "$work/random" --collectives allgather,reduce
+done
+
+expect "roots: best" batch -q topologies/dgx1v.xml --sizes 3-4 --collectives broadcast --roots best -o "$work/best"
+expect "roots: one of each set" oracle batch "$blinkc" topologies/dgx1v.xml "$work/best" --sizes 3-4 --collectives broadcast --roots best
+batch -q topologies/dgx1v.xml --sizes 3-4 --collectives broadcast -o "$work/all"
+expect "roots: the best is" "$python" - "$work/best/index.json" "$work/all/index.json" <<-'END'
+	import json, sys
+	best, every = (json.load(open(p))["schedules"] for p in sys.argv[1:])
+	for b in best:
+	    assert b["rate"] == max(e["rate"] for e in every if e["gpus"] == b["gpus"]), b
+	END
+expect "roots: canonical" batch -q topologies/dgx1v.xml --sizes 3-4 --collectives broadcast --roots canonical -o "$work/canonical"
+expect "roots: one of each kind" \
+	oracle batch "$blinkc" topologies/dgx1v.xml "$work/canonical" --sizes 3-4 --collectives broadcast --roots canonical
+
+for t in dgx1v dgx1p; do
+	expect "$t: --distinct" batch -q topologies/$t.xml --distinct --sizes 2-5 -o "$work/distinct-$t"
+	expect "$t: --distinct leaves nothing out" \
+		oracle batch "$blinkc" topologies/$t.xml "$work/distinct-$t" --sizes 2-5 --shapes
+done
+expect "dgx1v: sets without NVLinks are left out" grep -qx 'left out    50 sets that the links do not connect' \
+	<(batch topologies/dgx1v.xml -l nvlink -o "$work/nvlink" 2>&1)
+expect "dgx1v: and the others are there" oracle batch "$blinkc" topologies/dgx1v.xml "$work/nvlink" -- -l nvlink
+expect "hybrid" batch -q topologies/dgx1v.xml --hybrid --sizes 7-8 -o "$work/hybrid"
+expect "hybrid: complete and true" oracle batch "$blinkc" topologies/dgx1v.xml "$work/hybrid" --sizes 7-8 -- --hybrid
+
+"$blinkc" topology --servers 8 topologies/dgx-a100.xml -o "$work/a100.json" || not_ok "8 x DGX A100"
+expect "8 x DGX A100: every shape of 2 to 5 GPUs" batch "$work/a100.json" --distinct --sizes 2-5 -o "$work/shapes"
+expect "8 x DGX A100: their machines" oracle batch "$blinkc" "$work/a100.json" "$work/shapes" --distinct --sizes 2-5
+expect "8 x DGX A100: replayed" oracle replay "$work"/shapes/allreduce/*.json
+cat >"$work/jobs" <<-'END'
+	# as schedulers give them
+	n0:0-3 n3:0,1 n7:7
+	CUDA_VISIBLE_DEVICES=3,1,0
+	gpu:a100:4(IDX:0-2,5)
+	n5/gpu0,n5/gpu1; n6:0
+	8-11,16
+END
+sed -n 's/.*"id": "\([^"]*\)".*/\1/p' "$work/a100.json" | head -3 >"$work/ids"
+node=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["nodes"][1]["id"])' "$work/a100.json")
+sed -i "s|\bn\([0-9]\)|${node%1}\1|g" "$work/jobs"
+expect "lists of a scheduler" batch -q "$work/a100.json" -g "$work/jobs" -o "$work/lists"
+expect "lists: the GPUs in their order" "$python" - "$work/lists/index.json" <<-'END'
+	import json, sys
+	got = [j["gpus"] for j in json.load(open(sys.argv[1]))["schedules"]]
+	assert got == [[3, 1, 0], [40, 41, 48], [0, 1, 2, 5], [8, 9, 10, 11, 16], [0, 1, 2, 3, 24, 25, 63]], got
+	END
+"$python" - >"$work/fragments" <<-'END'
+	import random
+	r = random.Random(1)
+	for _ in range(60):
+	    gpus = [s * 8 + g for s in r.sample(range(8), r.randint(1, 4)) for g in r.sample(range(8), r.randint(1, 4))]
+	    if len(gpus) > 1:
+	        print(",".join(map(str, gpus)))
+	END
+expect "fragments of 8 x DGX A100" batch "$work/a100.json" -g "$work/fragments" -o "$work/fragmented"
+expect "fragments: complete and true" oracle batch "$blinkc" "$work/a100.json" "$work/fragmented" --lists "$work/fragments"
+
+# ---- usage ----
+
+expect_exit "no directory" 2 batch topologies/dgx1v.xml
+expect_exit "standard output" 2 batch topologies/dgx1v.xml -o -
+expect_exit "sizes" 2 batch topologies/dgx1v.xml --sizes 1-3 -o "$work/x"
+expect_exit "more than there are" 2 batch topologies/dgx1v.xml --sizes 9 -o "$work/x"
+expect_exit "sizes that are none" 2 batch topologies/dgx1v.xml --sizes 3, -o "$work/x"
+expect_exit "an unknown collective" 2 batch topologies/dgx1v.xml --collectives all,ring -o "$work/x"
+expect_exit "collectives that MWU does not plan" 2 batch topologies/dgx1v.xml --collectives allreduce,gather -p mwu -o "$work/x"
+expect_exit "roots" 2 batch topologies/dgx1v.xml --roots some -o "$work/x"
+for shard in 0/2 3/2 1 a/b 1/2/3 1/; do expect_exit "--shard $shard" 2 batch topologies/dgx1v.xml --shard $shard -o "$work/x"; done
+expect_exit "--jobs 0" 2 batch topologies/dgx1v.xml -j 0 -o "$work/x"
+expect_exit "too many sets" 4 batch topologies/gb200-nvl72.xml -o "$work/x"
+expect_exit "too many shapes" 4 batch --synthetic "server:64 gpu:8 switch:300 net:25" --distinct -o "$work/x"
+bad_list() {	# NAME MESSAGE LINE...
+	printf '%b\n' "${@:3}" >"$work/list"
+	expect_exit "list: $1" 3 batch topologies/dgx1v.xml -g "$work/list" -o "$work/x"
+	expect "list: $1: $2" grep -qF -- "$2" "$work/err"
+}
+bad_list "a GPU twice" "list:2: 0: want each GPU once" 0,1 0,2,0
+bad_list "no such GPU" "list:1: 8: want a GPU of the machine" 7,8
+bad_list "a range that ends before it begins" "list:1: 3-1: want a GPU" 3-1
+bad_list "no such id" "list:1: gpu9: want a GPU" gpu0,gpu9
+bad_list "one GPU" "list:3: 1 GPU: want at least 2" 0,1 "" 2
+bad_list "nothing" "no list of GPUs" "# none"
+bad_list "a NUL byte" "a NUL byte" '0,1\0000'
+bad_list "an open bracket" "want indices in (IDX:...)" 'gpu(IDX:0-1'
+expect_exit "no such list" 8 batch topologies/dgx1v.xml -g "$work/none" -o "$work/x"
+[ ! -e "$work/x" ] || not_ok "bad usage made a directory"
+
+if command -v script >/dev/null; then
+	script -qec "'$blinkc' batch topologies/mi250.xml --sizes 4-5 -o '$work/bar'" /dev/null >"$work/out" </dev/null
+	expect "a bar, and the time that is left" grep -q 'planning \[#[#.]*\] [0-9]* of 350, [0-9.]* s, about [0-9.]* s left' "$work/out"
+else
+	skip "a progress bar: script(1) is not there"
+fi
