@@ -137,40 +137,49 @@ bash_functions(const char *p)
 
 /* Where COMP_WORDBREAKS has "=", as it has by default, "--name=value" is three words. */
 static void
-bash_print(const Complete *c)
+bash_words(const Complete *c, bool verbs)
 {
-	const char *p = c->program;
-	bool verbs = *c->verb[0].name;
-	printf("# bash completion of %s. Written by: %s %s bash\n\n", p, p, verbs ? "completion" : "--completion");
-	bash_functions(p);
-	printf("_%s()\n{\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb='%s' given=\n"
+	printf("\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb='%s' given=\n"
 	    "\tif [[ $cur == = ]]; then\n\t\tgiven=1 cur=\n"
-	    "\telif [[ $prev == = ]] && ((COMP_CWORD > 2)); then\n\t\tgiven=1 prev=${COMP_WORDS[COMP_CWORD-2]}\n\tfi\n", p, c->verb[0].name);
+	    "\telif [[ $prev == = ]] && ((COMP_CWORD > 2)); then\n\t\tgiven=1 prev=${COMP_WORDS[COMP_CWORD-2]}\n\tfi\n", c->verb[0].name);
 	if (verbs) {
 		printf("\tif ((COMP_CWORD > 1)); then\n\t\tcase ${COMP_WORDS[1]} in\n\t\t");
 		bash_verbs(c, " | ");
 		printf(") verb=${COMP_WORDS[1]} ;;\n\t\tesac\n\tfi\n");
 	}
+}
+
+/* What comes behind an option that takes something. */
+static void
+bash_arguments(const Complete *c)
+{
 	printf("\tcase $verb:$prev in\n");
-	for (int v = 0; v < c->n_verbs; v++) {
-		const CompleteVerb *verb = &c->verb[v];
-		for (int i = 0; i < c->n_options; i++)
-			if ((c->option[i].verbs & verb->bit) && c->option[i].argument && !is_optional(&c->option[i]))
-				bash_argument(c, verb, &c->option[i]);
-	}
-	printf("\tesac\n\tcase $given:$verb:$prev in\n");
 	for (int v = 0; v < c->n_verbs; v++)
 		for (int i = 0; i < c->n_options; i++)
-			if ((c->option[i].verbs & c->verb[v].bit) && is_optional(&c->option[i])) {
-				printf("\t1:%s:--%s) _%s_words \"$cur\" '", c->verb[v].name, c->option[i].name, p);
-				const CompleteValues *values = values_of(c, c->option[i].name, c->verb[v].bit);
-				if (values)
-					print_words(values->word, " ");
-				printf("'; return ;;\n");
-			}
-	printf("\tesac\n\tif [[ $cur == -* ]]; then\n\t\tcase $verb in\n");
+			if ((c->option[i].verbs & c->verb[v].bit) && c->option[i].argument && !is_optional(&c->option[i]))
+				bash_argument(c, &c->verb[v], &c->option[i]);
+	printf("\tesac\n\tcase $given:$verb:$prev in\n");
+	for (int v = 0; v < c->n_verbs; v++)
+		for (int i = 0; i < c->n_options; i++) {
+			const CompleteValues *values = values_of(c, c->option[i].name, c->verb[v].bit);
+			if (!(c->option[i].verbs & c->verb[v].bit) || !is_optional(&c->option[i]))
+				continue;
+			printf("\t1:%s:--%s) _%s_words \"$cur\" '", c->verb[v].name, c->option[i].name, c->program);
+			if (values)
+				print_words(values->word, " ");
+			printf("'; return ;;\n");
+		}
+	printf("\tesac\n");
+}
+
+/* What comes where no option takes it: options, and what the verb is about. */
+static void
+bash_rest(const Complete *c, bool verbs)
+{
+	const char *p = c->program;
+	printf("\tif [[ $cur == -* ]]; then\n\t\tcase $verb in\n");
 	for (int v = 0; v < c->n_verbs; v++) {
-		printf("\t\t%s) _%s_words \"$cur\" '", *c->verb[v].name ? c->verb[v].name : "''", p);
+		printf("\t\t%s) _%s_words \"$cur\" '", verbs ? c->verb[v].name : "''", p);
 		bash_options(c, c->verb[v].bit);
 		printf("' ;;\n");
 	}
@@ -189,6 +198,19 @@ bash_print(const Complete *c)
 		bash_verbs(c, " ");
 		printf("' -- \"$cur\")\n");
 	}
+}
+
+static void
+bash_print(const Complete *c)
+{
+	const char *p = c->program;
+	bool verbs = *c->verb[0].name;
+	printf("# bash completion of %s. Written by: %s %s bash\n\n", p, p, verbs ? "completion" : "--completion");
+	bash_functions(p);
+	printf("_%s()\n{\n", p);
+	bash_words(c, verbs);
+	bash_arguments(c);
+	bash_rest(c, verbs);
 	printf("\treturn 0\n}\n\ncomplete -F _%s %s\n", p, p);
 }
 
@@ -222,6 +244,40 @@ zsh_option(const Complete *c, const CompleteVerb *verb, const CompleteOption *o)
 	printf("'");
 }
 
+/* The verb, which goes from the words that _arguments sees; or the verbs, and the files of the first. */
+static void
+zsh_verbs(const Complete *c)
+{
+	printf("\tlocal -a verbs=(\n");
+	for (int v = 0; v < c->n_verbs; v++) {
+		printf("\t\t'%s:", c->verb[v].name);
+		print_help(c->verb[v].help, "", ":\\", "'\\''");
+		printf("'\n");
+	}
+	printf("\t)\n\tif (( CURRENT > 2 )) && [[ -n ${(M)verbs:#$words[2]:*} ]]; then\n\t\tverb=$words[2]\n\t\tshift words\n\t\t(( CURRENT-- ))\n"
+	    "\telif (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n\t\t_alternative 'verbs:verb:{_describe verb verbs}' 'files:file:_files'\n"
+	    "\t\treturn\n\tfi\n");
+}
+
+static void
+zsh_case(const Complete *c, const CompleteVerb *verb)
+{
+	const CompleteValues *values = values_of(c, NULL, verb->bit);
+	printf("\t%s)\n\t\t_arguments -s -S", *verb->name ? verb->name : "''");
+	for (int i = 0; i < c->n_options; i++)
+		if (c->option[i].verbs & verb->bit)
+			zsh_option(c, verb, &c->option[i]);
+	printf(" \\\n\t\t\t'*:");
+	if (values) {
+		printf("word:(");
+		print_words(values->word, " ");
+		printf(")'\n");
+	} else {
+		printf("file:_files'\n");
+	}
+	printf("\t\t;;\n");
+}
+
 static void
 zsh_print(const Complete *c)
 {
@@ -229,34 +285,11 @@ zsh_print(const Complete *c)
 	bool verbs = *c->verb[0].name;
 	printf("#compdef %s\n# zsh completion of %s. Written by: %s %s zsh\n\n_%s() {\n\tlocal verb=%s\n", p, p, p,
 	    verbs ? "completion" : "--completion", p, verbs ? c->verb[0].name : "''");
-	if (verbs) {
-		printf("\tlocal -a verbs=(\n");
-		for (int v = 0; v < c->n_verbs; v++) {
-			printf("\t\t'%s:", c->verb[v].name);
-			print_help(c->verb[v].help, "", ":\\", "'\\''");
-			printf("'\n");
-		}
-		printf("\t)\n\tif (( CURRENT > 2 )) && [[ -n ${(M)verbs:#$words[2]:*} ]]; then\n\t\tverb=$words[2]\n\t\tshift words\n\t\t(( CURRENT-- ))\n"
-		    "\telif (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n\t\t_alternative 'verbs:verb:{_describe verb verbs}' 'files:file:_files'\n"
-		    "\t\treturn\n\tfi\n");
-	}
+	if (verbs)
+		zsh_verbs(c);
 	printf("\tcase $verb in\n");
-	for (int v = 0; v < c->n_verbs; v++) {
-		const CompleteValues *values = values_of(c, NULL, c->verb[v].bit);
-		printf("\t%s)\n\t\t_arguments -s -S", verbs ? c->verb[v].name : "''");
-		for (int i = 0; i < c->n_options; i++)
-			if (c->option[i].verbs & c->verb[v].bit)
-				zsh_option(c, &c->verb[v], &c->option[i]);
-		printf(" \\\n\t\t\t'*:");
-		if (values) {
-			printf("word:(");
-			print_words(values->word, " ");
-			printf(")'\n");
-		} else {
-			printf("file:_files'\n");
-		}
-		printf("\t\t;;\n");
-	}
+	for (int v = 0; v < c->n_verbs; v++)
+		zsh_case(c, &c->verb[v]);
 	printf("\tesac\n}\n\nif [ \"$funcstack[1]\" = _%s ]; then\n\t_%s \"$@\"\nelse\n\tcompdef _%s %s\nfi\n", p, p, p, p);
 }
 
