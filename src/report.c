@@ -203,6 +203,22 @@ print_notes(FILE *to, const Batch *b)
 		fprintf(to, "replaced    %d more\n", n - MOST);
 }
 
+/* A line for each schedule: for how many jobs it is, and what it is worth. */
+static void
+print_plans(FILE *to, const Batch *b, const Index *index)
+{
+	fprintf(to, "   jobs  trees  depth    rate GB/s  ratio  file\n");
+	for (int p = 0; p < b->n_plans; p++) {
+		const BatchResult *r = &b->result[p];
+		int jobs = 0;
+		for (int i = 0; index && i < index->n_entries; i++)
+			jobs += index->entry[i].file == b->plan[p].file;
+		if (r->trees)
+			fprintf(to, "%7d  %5d  %5d  %11.6g  %.3f  %s%s\n", jobs, r->trees, r->depth, frac_double(r->rate) / 1e9,
+			    frac_double(r->rate) / frac_double(r->bound), b->plan[p].file, r->kept ? ", kept" : "");
+	}
+}
+
 void
 report_batch(FILE *to, const Batch *b, const Index *index, int64_t index_bytes)
 {
@@ -224,6 +240,8 @@ report_batch(FILE *to, const Batch *b, const Index *index, int64_t index_bytes)
 	if (apart)
 		fprintf(to, "left out    %d sets that the links do not connect\n", apart);
 	print_notes(to, b);
+	if (b->opt->value[OPT_VERBOSE])
+		print_plans(to, b, index);
 	fprintf(to, "schedules   %d of %d: %d planned, %d kept", planned + kept, b->n_plans, planned, kept);
 	if (b->n_shards > 1)
 		fprintf(to, "; part %d of %d, no index yet", b->shard + 1, b->n_shards);

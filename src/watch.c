@@ -10,6 +10,8 @@ static struct {
 	int64_t start, limit;	/* ms; limit 0: none */
 	bool terminal;
 	int64_t shown;		/* when a line was last shown; 0: none is there */
+	const char *bar;	/* what the last bar was of, and since when */
+	int64_t bar_start;
 } watch;
 
 static int64_t
@@ -70,8 +72,13 @@ watch_step(void *of, const char *line)
 void
 watch_bar(const char *what, int64_t n, int64_t all)
 {
-	int64_t now = now_ms(), passed = now - watch.start;
+	int64_t now = now_ms();
 	char bar[BAR + 1] = { 0 };
+	if (watch.bar != what) {
+		watch.bar = what;
+		watch.bar_start = watch.bar_start ? now : watch.start;
+	}
+	int64_t passed = now - watch.bar_start;
 	if (!due(now))
 		return;
 	for (int i = 0; i < BAR; i++)

@@ -19,7 +19,7 @@ int64_t watch_ms(void);
 /* ctx->step: what work is at, ten times a second, once it takes long; the ms that are left of the budget. */
 int watch_step(void *of, const char *line);
 
-/* n of so many are done: a bar, and the time that is left at this pace. */
+/* n of so many are done: a bar, and the time that is left at this pace. what: the same pointer for the same work. */
 void watch_bar(const char *what, int64_t n, int64_t all);
 
 /* The line of the last step goes. */
