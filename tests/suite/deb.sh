@@ -1,5 +1,5 @@
 # Debian packages: they build from what is committed, twice the same, hold what they should, and go away again.
-# shellcheck shell=bash source=tests/lib.sh
+# shellcheck shell=bash source=tests/lib.sh disable=SC2086
 . tests/lib.sh
 unset MAKEFLAGS MFLAGS MAKELEVEL
 

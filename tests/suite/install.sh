@@ -1,5 +1,5 @@
 # What `make install` puts where, that a program builds against it, and that `make uninstall` takes all of it away.
-# shellcheck shell=bash source=tests/lib.sh
+# shellcheck shell=bash source=tests/lib.sh disable=SC2086
 . tests/lib.sh
 
 root=$work/root
@@ -55,12 +55,11 @@ if [ "$soname" = "libblink.so.$(sed -n 's/^SOVERSION = //p' Makefile)" ] && [ -e
 export PKG_CONFIG_PATH=$root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 if flags=$(pkg-config --cflags --libs blink); then
 	for example in allreduce lookup; do
-		# shellcheck disable=SC2086 # a list of words
-		expect "examples/$example.c builds against it" "${CC:-cc}" -Wall -Werror examples/$example.c -o "$work/$example" $flags
+			expect "examples/$example.c builds against it" "${CC:-cc}" -Wall -Werror examples/$example.c -o "$work/$example" $flags
 	done
-	# shellcheck disable=SC2086 # a list of words
 	expect "types and numbers are those that programs were compiled with" "${CC:-cc}" -std=c99 -Wall -Wextra -Wpedantic -Werror -c \
 		tests/consumer/abi.c -o "$work/abi.o" $flags
+	# shellcheck disable=SC2013 # words
 	for name in $(sed 's/@.*//' tests/symbols); do
 		grep -q "= *$name;\|^    $name;" tests/consumer/abi.c || not_ok "tests/consumer/abi.c: $name is missing"
 	done
@@ -72,8 +71,7 @@ if flags=$(pkg-config --cflags --libs blink); then
 	expect "installed blink-perf runs" "$root/usr/bin/blink-perf" "$work/s.json" -b 1K -e 1K -n 1
 	if command -v g++ >/dev/null; then
 		printf '#include <blink.h>\nint main() { return blinkGetErrorString(blinkSuccess) == nullptr; }\n' >"$work/x.cc"
-		# shellcheck disable=SC2086 # a list of words
-		expect "blink.h is C++ too" g++ -Wall -Werror "$work/x.cc" -o "$work/x" $flags
+			expect "blink.h is C++ too" g++ -Wall -Werror "$work/x.cc" -o "$work/x" $flags
 	fi
 else
 	not_ok "pkg-config does not find blink"

@@ -1,4 +1,5 @@
 # The JSON Schemas and the XML schema hold for all that we write and ship.
+# shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
 for t in topologies/*.json; do
