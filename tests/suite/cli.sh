@@ -221,8 +221,8 @@ does "options behind the operand" "$v" -q -g 0,1
 empty "options behind the operand" "$work/err"
 does "several letters in one word" -qvg0,1 "$v"
 does "--: no options behind it" -q -- "$v"
-while read -r long _; do
-	[[ $used == *" $long "* ]] || grep -qE -- " --$long[ =]" "$top"/tests/suite/*.sh || not_ok "--$long: no test uses it"
+while read -r long short; do
+	[[ $used == *" $long "* ]] || grep -qE -- " (--$long|-$short)[ =]" "$top"/tests/suite/*.sh || not_ok "--$long: no test uses it"
 done <"$work/options"
 
 # ---- bad usage: exit 2 ----
