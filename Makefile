@@ -6,6 +6,14 @@ SOVERSION = 0
 CC ?= cc
 CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR ?= $(PREFIX)/share
+MANDIR ?= $(DATADIR)/man
+BASHDIR ?= $(DATADIR)/bash-completion/completions
+ZSHDIR ?= $(DATADIR)/zsh/site-functions
+FISHDIR ?= $(DATADIR)/fish/vendor_completions.d
 DESTDIR ?=
 B ?= build
 WERROR ?= $(if $(CI),-Werror)
@@ -17,7 +25,8 @@ BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -I
 
 # What is installed by `make deps`; `make check` needs the second list too.
 DEPS = pkg-config libglpk-dev libcjson-dev libxml2-dev libmd-dev libnauty2-dev
-CHECK_DEPS = $(DEPS) python3 python3-jsonschema python3-yaml libxml2-utils valgrind mandoc locales git procps graphviz
+CHECK_DEPS = $(DEPS) python3 python3-jsonschema python3-yaml libxml2-utils valgrind mandoc locales git procps graphviz zsh fish \
+	debhelper lintian
 
 LIBS_MISSING := $(shell pkg-config --exists libcjson libxml-2.0 libmd 2>/dev/null || echo missing)
 CJSON_CFLAGS := $(shell pkg-config --cflags libcjson 2>/dev/null)
@@ -30,7 +39,8 @@ COMPILE = $(CC) $(BASE) $(CJSON_CFLAGS) $(XML_CFLAGS) $(NAUTY_CFLAGS) $(CPPFLAGS
 
 # The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses.
 SHARED_SRC = src/base/arena.c src/base/digest.c src/base/frac.c src/base/status.c src/base/text.c src/model.c src/topo.c src/schedule.c src/split.c \
-	src/verify.c src/lower.c src/certify.c src/search.c src/routes.c src/limited.c src/cheapest.c src/tree.c src/read/doc.c src/read/doc_json.c src/read/sched.c
+	src/verify.c src/lower.c src/certify.c src/search.c src/routes.c src/limited.c src/cheapest.c src/tree.c src/relabel.c src/read/doc.c src/read/doc_json.c src/read/index.c \
+	src/read/sched.c
 COMPILER_SRC = $(filter-out src/main.c $(SHARED_SRC), $(wildcard src/*.c src/*/*.c))
 RUNTIME_SRC = $(wildcard runtime/*.c)
 UNIT_SRC = $(wildcard tests/unit/*.c)
@@ -39,10 +49,12 @@ FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
+PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(B)/src/complete.o
+COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
 COMPILER_LIBS = -lglpk -lnauty $(CJSON_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
 
 .PHONY: all
-all: $(B)/blinkc $(B)/libblink.so $(B)/blink-perf
+all: $(B)/blinkc $(B)/libblink.so $(B)/blink-perf $(COMPLETIONS)
 
 .PHONY: help
 help:
@@ -55,8 +67,9 @@ help:
 	@echo "make check-deps   install those of the tests, too: $(filter-out $(DEPS), $(CHECK_DEPS))"
 	@echo "make bless        rewrite the expected output of the golden tests"
 	@echo "make lint         static checks: cppcheck, shellcheck, mandoc"
-	@echo "make install      to DESTDIR PREFIX (default /usr/local); also: uninstall, installcheck"
+	@echo "make install      to PREFIX (default /usr/local), below DESTDIR; LIBDIR and others: see Makefile; also: uninstall, installcheck"
 	@echo "make dist         blinkc-$(VERSION).tar.gz; also: distcheck"
+	@echo "make deb          Debian packages of HEAD, in $(B)/deb; needs debhelper"
 	@echo "make clean"
 
 $(B)/blinkc: $(B)/flags $(B)/src/main.o $(COMPILER_OBJ) $(SHARED_OBJ)
@@ -68,8 +81,22 @@ $(B)/libblink.so: $(B)/flags $(RUNTIME_OBJ) $(SHARED_OBJ) runtime/libblink.map
 	ln -sf libblink.so.$(VERSION) $(B)/libblink.so.$(SOVERSION)
 	ln -sf libblink.so.$(SOVERSION) $@
 
-$(B)/blink-perf: $(B)/runtime/perf/perf.o $(B)/libblink.so
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -L$(B) -lblink -Wl,-rpath,'$$ORIGIN' -Wl,-rpath,'$$ORIGIN/../lib' -lm -pthread
+LINK_PERF = $(CC) $(CFLAGS) $(LDFLAGS) $(PERF_OBJ) -L$(B) -lblink -lm -pthread
+
+$(B)/blink-perf: $(PERF_OBJ) $(B)/libblink.so
+	$(LINK_PERF) -o $@ -Wl,-rpath,'$$ORIGIN'
+
+# The programs write them from their lists of options. RUN runs programs where they are built for another machine.
+RUN ?=
+$(B)/completions/blinkc.%: $(B)/blinkc
+	@mkdir -p $(@D)
+	$(RUN) $< completion $* >$@.new
+	mv $@.new $@
+
+$(B)/completions/blink-perf.%: $(B)/blink-perf
+	@mkdir -p $(@D)
+	$(RUN) $< --completion $* >$@.new
+	mv $@.new $@
 
 $(B)/%.o: %.c $(B)/flags | deps-present
 	@mkdir -p $(@D)
@@ -159,26 +186,49 @@ lint:
 # ---- install ----
 
 MAN = $(wildcard man/*.[1-9])
-I = $(DESTDIR)$(PREFIX)
+HEADERS = $(wildcard runtime/include/*.h)
+DATA = $(wildcard topologies/*.xml topologies/*.json schemas/*)
+# To the prefix, so that pkg-config may move it.
+RELATIVE = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
+
+# Where the installed blink-perf looks for libblink; empty: where the system does.
+RPATH ?= $$ORIGIN/$(shell realpath -m --relative-to="$(BINDIR)" "$(LIBDIR)")
+
+# Whatever the umask, others can read what is installed, and paths may have spaces.
+INSTALL_DIR = install -d -m 755
+INSTALL_DATA = install -m 644
+INSTALL_PROGRAM = install -m 755
 
 .PHONY: install uninstall installcheck
 install: all
-	install -d $(I)/bin $(I)/lib/pkgconfig $(I)/include $(I)/share/blinkc/topologies $(I)/share/blinkc/schemas
-	install $(B)/blinkc $(B)/blink-perf $(I)/bin
-	install -m 755 $(B)/libblink.so.$(VERSION) $(I)/lib
-	ln -sf libblink.so.$(VERSION) $(I)/lib/libblink.so.$(SOVERSION)
-	ln -sf libblink.so.$(SOVERSION) $(I)/lib/libblink.so
-	install -m 644 runtime/include/*.h $(I)/include
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' runtime/blink.pc.in >$(I)/lib/pkgconfig/blink.pc
-	install -m 644 topologies/*.xml topologies/*.json $(I)/share/blinkc/topologies
-	install -m 644 schemas/* $(I)/share/blinkc/schemas
-	for m in $(MAN); do s=$${m##*.}; install -d $(I)/share/man/man$$s && install -m 644 $$m $(I)/share/man/man$$s || exit 1; done
+	$(INSTALL_DIR) "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)" \
+		"$(DESTDIR)$(DATADIR)/blinkc/topologies" "$(DESTDIR)$(DATADIR)/blinkc/schemas" \
+		"$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
+	$(LINK_PERF) -o $(B)/blink-perf.installed $(RPATH:%=-Wl,-rpath,'%')
+	$(INSTALL_PROGRAM) $(B)/blinkc "$(DESTDIR)$(BINDIR)"
+	$(INSTALL_PROGRAM) $(B)/blink-perf.installed "$(DESTDIR)$(BINDIR)/blink-perf"
+	$(INSTALL_DATA) $(B)/libblink.so.$(VERSION) "$(DESTDIR)$(LIBDIR)"
+	ln -sf libblink.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libblink.so.$(SOVERSION)"
+	ln -sf libblink.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libblink.so"
+	$(INSTALL_DATA) $(HEADERS) "$(DESTDIR)$(INCLUDEDIR)"
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(call RELATIVE,$(LIBDIR))|' -e 's|@INCLUDEDIR@|$(call RELATIVE,$(INCLUDEDIR))|' \
+		-e 's|@VERSION@|$(VERSION)|' runtime/blink.pc.in >$(B)/blink.pc
+	$(INSTALL_DATA) $(B)/blink.pc "$(DESTDIR)$(LIBDIR)/pkgconfig"
+	for p in blinkc blink-perf; do $(INSTALL_DATA) $(B)/completions/$$p.bash "$(DESTDIR)$(BASHDIR)/$$p" && \
+		$(INSTALL_DATA) $(B)/completions/$$p.zsh "$(DESTDIR)$(ZSHDIR)/_$$p" && \
+		$(INSTALL_DATA) $(B)/completions/$$p.fish "$(DESTDIR)$(FISHDIR)/$$p.fish" || exit 1; done
+	for f in $(DATA); do $(INSTALL_DATA) $$f "$(DESTDIR)$(DATADIR)/blinkc/$${f%%/*}" || exit 1; done
+	for m in $(MAN); do $(INSTALL_DIR) "$(DESTDIR)$(MANDIR)/man$${m##*.}" && \
+		$(INSTALL_DATA) $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}" || exit 1; done
 
+# Directories stay, as others may use them.
 uninstall:
-	rm -f $(I)/bin/blinkc $(I)/bin/blink-perf $(I)/lib/libblink.so* $(I)/lib/pkgconfig/blink.pc
-	rm -f $(addprefix $(I)/include/, $(notdir $(wildcard runtime/include/*.h)))
-	for m in $(notdir $(MAN)); do rm -f $(I)/share/man/man$${m##*.}/$$m; done
-	rm -rf $(I)/share/blinkc
+	rm -f "$(DESTDIR)$(BINDIR)/blinkc" "$(DESTDIR)$(BINDIR)/blink-perf"
+	for f in libblink.so libblink.so.$(SOVERSION) libblink.so.$(VERSION) pkgconfig/blink.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$f"; done
+	for f in $(notdir $(HEADERS)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$f"; done
+	for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done
+	for p in blinkc blink-perf; do rm -f "$(DESTDIR)$(BASHDIR)/$$p" "$(DESTDIR)$(ZSHDIR)/_$$p" "$(DESTDIR)$(FISHDIR)/$$p.fish"; done
+	rm -rf "$(DESTDIR)$(DATADIR)/blinkc"
 
 installcheck:
 	@BUILD=$(B) MAKE="$(MAKE)" tests/run install
@@ -193,8 +243,18 @@ distcheck: dist
 	tar -xzf $(B)/blinkc-$(VERSION).tar.gz -C $(B)/distcheck
 	$(MAKE) -C $(B)/distcheck/blinkc-$(VERSION) check install DESTDIR=$(abspath $(B))/distcheck/root
 
+# Of what is committed, as it is, by the Debian of this machine; what make and the environment were told does not reach it.
+DEB = $(abspath $(B))/deb
+.PHONY: deb
+deb:
+	rm -rf $(DEB) && mkdir -p $(DEB)
+	git archive --prefix=blinkc-$(VERSION)/ HEAD | tar -x -C $(DEB)
+	cd $(DEB)/blinkc-$(VERSION) && env -i PATH="$$PATH" HOME="$$HOME" LC_ALL=C.UTF-8 DEB_BUILD_OPTIONS="$$DEB_BUILD_OPTIONS" \
+		dpkg-buildpackage -us -uc -jauto
+	@echo && cd $(DEB) && ls -1 *.deb
+
 .PHONY: clean
 clean:
 	rm -rf $(B)
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B) -type f -name '*.d' 2>/dev/null)

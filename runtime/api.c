@@ -19,6 +19,8 @@ blinkGetErrorString(blinkResult_t result)
 		return "an argument is not valid";
 	case blinkInternalError:
 		return "a defect of the library itself";
+	case blinkInfeasible:
+		return "the ranks are not connected by the links allowed, or an index has no schedule for them";
 	case blinkSystemError:
 		return "a file, a thread or a device failed";
 	default:

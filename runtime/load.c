@@ -36,14 +36,34 @@ fill_info(struct blinkSchedule *sched)
 	};
 }
 
+/* The index says whose schedule this is; were it another's, what came of it would be wrong or slow. */
 static Status
-load_json(struct blinkSchedule *sched, const char *name, const char *json, size_t size)
+check_found(Ctx *ctx, const char *name, const Schedule *sched, const struct found *found)
+{
+	const IndexEntry *entry = found->entry;
+	int root = entry->root < 0 ? -1 : entry->rank[entry->root];
+	if (sched->coll != entry->coll || sched->topo->n_ranks != entry->n || sched->root != root)
+		return fail(ctx, BAD_INPUT, "%s: %s over %d ranks, root %d: want %s over %d, root %d, as its index says", name,
+		    collective_name(sched->coll), sched->topo->n_ranks, sched->root, collective_name(entry->coll), entry->n, root);
+	if (strcmp(sched->topo->digest, found->index->digest) != 0)
+		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: want that of its index, %.80s", name, sched->topo->digest,
+		    found->index->digest);
+	return OK;
+}
+
+/* found: NULL where no index names the file. */
+static Status
+load_json(struct blinkSchedule *sched, const char *name, const char *json, size_t size, const struct found *found)
 {
 	Ctx *ctx = &sched->ctx;
 	Schedule *read;
 	Program *prog;
 	TRY(sched_read(ctx, name, json, size, &read));
 	TRY(sched_verify(ctx, name, read));
+	if (found) {
+		TRY(check_found(ctx, name, read, found));
+		TRY(sched_relabel(ctx, read, found->rank, &read));
+	}
 	TRY(lower(ctx, read, &prog));
 	digest_of(json, size, sched->digest);
 	TRY(exec_program(ctx, prog, sched->digest, &sched->built));
@@ -77,8 +97,8 @@ load_object(struct blinkSchedule *sched, const char *path)
 	return OK;
 }
 
-static Status
-read_stream(Ctx *ctx, const char *path, FILE *file, Text *out)
+Status
+runtime_read(Ctx *ctx, const char *path, FILE *file, Text *out)
 {
 	char part[65536];
 	size_t n;
@@ -95,7 +115,7 @@ read_stream(Ctx *ctx, const char *path, FILE *file, Text *out)
 }
 
 static Status
-load_path(struct blinkSchedule *sched, const char *path)
+load_path(struct blinkSchedule *sched, const char *path, const struct found *found)
 {
 	Ctx *ctx = &sched->ctx;
 	Text text = { 0 };
@@ -105,34 +125,40 @@ load_path(struct blinkSchedule *sched, const char *path)
 	char magic[4] = "";
 	Status status;
 	if (fread(magic, 1, sizeof magic, file) == sizeof magic && memcmp(magic, "\177ELF", 4) == 0) {
-		status = load_object(sched, path);
+		/* An index is data, and leads to no code. */
+		status = found ? fail(ctx, BAD_INPUT, "%s: a shared object: want a schedule file", path) : load_object(sched, path);
 	} else {
 		rewind(file);
-		status = read_stream(ctx, path, file, &text);
+		status = runtime_read(ctx, path, file, &text);
 		if (status == OK)
-			status = load_json(sched, path, text.data ? text.data : "", text.size);
+			status = load_json(sched, path, text.data ? text.data : "", text.size, found);
 	}
 	text_free(&text);
 	fclose(file);
 	return status;
 }
 
+blinkResult_t
+give_error(blinkError_t *error, Status status, const char *text)
+{
+	if (error)
+		snprintf(error->text, sizeof error->text, "%s", text);
+	return (blinkResult_t)status;
+}
+
 /* From `path`, or, where that is NULL, from `size` bytes of text that messages call `name`. */
 static blinkResult_t
-load(const char *path, const char *name, const char *json, size_t size, blinkSchedule_t *out, blinkError_t *error)
+load(const char *path, const struct found *found, const char *name, const char *json, size_t size, blinkSchedule_t *out,
+    blinkError_t *error)
 {
 	struct blinkSchedule *sched = calloc(1, sizeof *sched);
-	if (!sched) {
-		if (error)
-			snprintf(error->text, sizeof error->text, "out of memory");
-		return blinkOutOfMemory;
-	}
+	if (!sched)
+		return give_error(error, NO_MEMORY, "out of memory");
 	ctx_init(&sched->ctx);
-	Status status = path ? load_path(sched, path) : load_json(sched, name, json, size);
+	Status status = path ? load_path(sched, path, found) : load_json(sched, name, json, size, NULL);
 	arena_free(&sched->ctx.scratch);
 	if (status != OK) {
-		if (error)
-			snprintf(error->text, sizeof error->text, "%s", sched->ctx.error.text);
+		give_error(error, status, sched->ctx.error.text);
 		free_schedule(sched);
 		return (blinkResult_t)status;
 	}
@@ -141,28 +167,26 @@ load(const char *path, const char *name, const char *json, size_t size, blinkSch
 	return blinkSuccess;
 }
 
-static blinkResult_t
-null_argument(blinkError_t *error)
+blinkResult_t
+schedule_load(const char *path, const struct found *found, blinkSchedule_t *out, blinkError_t *error)
 {
-	if (error)
-		snprintf(error->text, sizeof error->text, "an argument is NULL");
-	return blinkInvalidArgument;
+	return load(path, found, NULL, NULL, 0, out, error);
 }
 
 blinkResult_t
 blinkScheduleLoad(const char *path, blinkSchedule_t *sched, blinkError_t *error)
 {
 	if (!path || !sched)
-		return null_argument(error);
-	return load(path, NULL, NULL, 0, sched, error);
+		return give_error(error, USAGE, "an argument is NULL");
+	return load(path, NULL, NULL, NULL, 0, sched, error);
 }
 
 blinkResult_t
 blinkScheduleParse(const char *name, const char *json, size_t size, blinkSchedule_t *sched, blinkError_t *error)
 {
 	if (!name || !json || !sched)
-		return null_argument(error);
-	return load(NULL, name, json, size, sched, error);
+		return give_error(error, USAGE, "an argument is NULL");
+	return load(NULL, NULL, name, json, size, sched, error);
 }
 
 blinkResult_t

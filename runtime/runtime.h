@@ -3,8 +3,11 @@
 #define BLINK_RUNTIME_H
 
 #include "base/digest.h"
+#include "base/text.h"
 #include "blink_program.h"
 #include "passes.h"
+
+#include <stdio.h>
 
 struct blinkSchedule {
 	blinkScheduleInfo_t info;
@@ -21,6 +24,28 @@ struct blinkComm {
 	void *device;
 	struct blink_error err;		/* of the last call that failed */
 };
+
+struct blinkIndex {
+	blinkIndexInfo_t info;
+	const Index *index;
+	Ctx ctx;			/* its memory */
+};
+
+/* What an index has for a job. */
+struct found {
+	const Index *index;
+	const IndexEntry *entry;
+	const int *rank;		/* of each rank of the job: the one in the file whose place it takes */
+};
+
+/* All of a file. out: the caller's to free, whatever is returned. Fails: IO, LIMIT, NO_MEMORY. */
+Status runtime_read(Ctx *ctx, const char *path, FILE *file, Text *out);
+
+/* blinkScheduleLoad of a file that an index names, in the ranks of the job. */
+blinkResult_t schedule_load(const char *path, const struct found *found, blinkSchedule_t *out, blinkError_t *error);
+
+/* `error` unless it is NULL, and the result. */
+blinkResult_t give_error(blinkError_t *error, Status status, const char *text);
 
 /* The table of a lowered schedule, executed by the host backend. digest: of the file. Memory: run arena. */
 Status exec_program(Ctx *ctx, const Program *prog, const char *digest, struct blink_program *out);

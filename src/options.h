@@ -6,7 +6,7 @@
 #include "diff.h"
 #include "model.h"
 
-enum { COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOPOLOGY = 64, EVERY = 127 };	/* verbs, as bits */
+enum { COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOPOLOGY = 64, COMPLETION = 128, EVERY = 255 };	/* verbs, as bits */
 
 /* Of lists. */
 #define ALGORITHM_COMMA(name, text, trees, what) ", " text
@@ -15,7 +15,7 @@ enum { COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOP
 
 /* name, letter, argument or NULL, in brackets if it may be left out, verbs it belongs to, help */
 #define OPTION_LIST(X)                                                                                                 \
-	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~CHECK, "write FILE; - is standard output (default); batch: the directory, made if it is not there")          \
+	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION), "write FILE; - is standard output (default); batch: the directory, made if it is not there")          \
 	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | DIFF | SHOW, "compile: json or cu; convert: json, xml or canonical of a topology, cu of a schedule; topology: json, xml, canonical, or cluster, which names the server's file; diff: text or json; show: text, svg or dot; default: by the ending of FILE, on standard output json, of diff and show text") \
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW, "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall")              \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE | SHOW, "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU")  \

@@ -379,6 +379,12 @@ void part_end_add(const PartEnd *end, int64_t *high, int64_t *low);
  * Cost: the number of links of all edges and of ranks in all `to`, and a sort of the trees; what the certificate takes. */
 Status sched_verify(Ctx *ctx, const char *label, const Schedule *sched);
 
+/* ---- relabel.c ----------------------------------------------------------------------------------------- */
+
+/* The schedule in the ranks of another job: rank[i], each of 0 .. n_ranks-1 once, is whose place rank i takes.
+ * in: passes sched_check. *out: is to its job what `in` is to its own, tree by tree. Fails: LIMIT, NO_MEMORY. */
+Status sched_relabel(Ctx *ctx, const Schedule *in, const int *rank, Schedule **out);
+
 /* ---- lower.c ------------------------------------------------------------------------------------------- */
 
 /* What each rank does for every chunk. sched: verified. */

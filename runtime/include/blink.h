@@ -12,7 +12,9 @@
  * `blinkc compile --format cu` wrote. A file, and an object compiled by a C compiler, run on the host backend: a rank is
  * a piece of memory of this process. An object compiled by nvcc runs on GPUs: rank r on device r % number of devices.
  *
- * Handles may be used by one thread at a time; different communicators by different threads at once, also where they
+ * An index names the schedules of a machine, and finds the one for the GPUs that a job got: blinkIndexFind.
+ *
+ * Handles may be used by one thread at a time, but for an index; different communicators by different threads at once, also where they
  * share a schedule. The library has no global state, prints nothing and never ends the process. */
 #ifndef BLINK_H
 #define BLINK_H
@@ -32,7 +34,7 @@ typedef enum {
 	blinkInvalidArgument = 2,	/* an argument that the function does not accept */
 	blinkBadInput = 3,		/* a schedule that is not well formed, or is of another version */
 	blinkLimit = 4,			/* an input larger than the library accepts */
-	blinkInfeasible = 5,		/* from a schedule's topology: its ranks are not connected */
+	blinkInfeasible = 5,		/* from a schedule's topology: its ranks are not connected; an index has no such schedule */
 	blinkUnverified = 6,		/* a schedule that does not do what its collective asks */
 	blinkOutOfMemory = 7,
 	blinkSystemError = 8		/* a file, a thread, a device or its driver failed */
@@ -83,6 +85,7 @@ typedef enum {
 
 typedef struct blinkSchedule *blinkSchedule_t;
 typedef struct blinkComm *blinkComm_t;
+typedef struct blinkIndex *blinkIndex_t;
 
 typedef struct {
 	char text[1024];		/* one line: where: what was found: what is allowed */
@@ -107,6 +110,23 @@ typedef struct {
 	const char *backend;		/* "host" or "cuda" */
 } blinkScheduleInfo_t;
 
+/* Text is valid as long as the index. */
+typedef struct {
+	int nGpus;			/* of the machine */
+	int nSchedules;			/* jobs that it has a schedule for */
+	const char *const *gpus;	/* ids of the GPUs, by their number */
+	const char *topology;		/* name of the machine */
+	const char *digest;		/* "sha256:" and 64 hex digits, of its topology */
+	const char *directory;		/* where the files that it names are */
+} blinkIndexInfo_t;
+
+/* Text is valid as long as the index. */
+typedef struct {
+	const char *file;		/* relative to the directory of the index */
+	double rate, bound;		/* GB/s = 1e9 bytes/s of algorithm bandwidth: what the schedule has, what none exceeds */
+	int nTrees, depth;
+} blinkIndexEntry_t;
+
 const char *blinkVersion(void);		/* "0.1.0" */
 const char *blinkGetErrorString(blinkResult_t result);
 size_t blinkTypeSize(blinkDataType_t type);	/* bytes of an element; 0: no such type */
@@ -127,6 +147,23 @@ blinkResult_t blinkScheduleSplit(blinkSchedule_t sched, size_t count, blinkDataT
 
 /* Its communicators must be destroyed before. NULL is allowed. */
 blinkResult_t blinkScheduleDestroy(blinkSchedule_t sched);
+
+/* The index of the schedules of a machine, which `blinkc batch` writes: the file, or the directory that holds it as index.json.
+ * Once loaded it does not change, and any number of threads may use it. */
+blinkResult_t blinkIndexLoad(const char *path, blinkIndex_t *index, blinkError_t *error);
+blinkResult_t blinkIndexGetInfo(blinkIndex_t index, blinkIndexInfo_t *info);
+
+/* The schedule for a job over these GPUs of the machine, by their numbers, in any order: gpus[i] is rank i of the job and of
+ * *sched. root: a rank of the job; ignored unless the collective has one. Its file is loaded as by blinkScheduleLoad; that
+ * it is a shared object is an error. blinkInfeasible: the index has none for this job. *sched may outlive the index. */
+blinkResult_t blinkIndexFind(blinkIndex_t index, const int *gpus, int nGpus, blinkCollective_t collective, int root,
+    blinkSchedule_t *sched, blinkError_t *error);
+
+/* What the index says of that schedule; its file is not read. ranks[nGpus], unless it is NULL: rank i of the job takes the
+ * place of rank ranks[i] in the file. */
+blinkResult_t blinkIndexGetEntry(blinkIndex_t index, const int *gpus, int nGpus, blinkCollective_t collective, int root,
+    blinkIndexEntry_t *entry, int *ranks, blinkError_t *error);
+blinkResult_t blinkIndexDestroy(blinkIndex_t index);	/* NULL is allowed */
 
 /* A communicator over all ranks of the schedule: its threads, streams and scratch memory. config: NULL is all 0. */
 blinkResult_t blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config, blinkComm_t *comm,

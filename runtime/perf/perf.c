@@ -3,55 +3,21 @@
  * Data is chosen so that the right answer is one value, whatever the order of a reduction: integers of any bits, since they
  * wrap; small whole floats for sums; powers of two for products. Each depends on the rank and the position, so
  * that data in the wrong place is wrong data. */
-#include "blink.h"
+#include "find.h"
+#include "options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { USAGE = blinkInvalidArgument, WRONG = blinkUnverified };
+enum { WRONG = blinkUnverified };
 enum { GUARD = 256, GUARD_BYTE = 0xa5, POISON_BYTE = 0xee };	/* around buffers, and in what is not yet received */
 enum { KNOWN = 1 << 18 };						/* first elements of an allreduce's result, which are made once for all ranks */
 enum { BLOCK = 4096 };						/* elements made and compared at a time */
-
-struct type {
-	const char *name, *also;
-	blinkDataType_t code;
-	int bits;
-	bool is_signed, is_float;
-};
-
-static const struct type types[] = {
-	{ "int8", "char", blinkInt8, 8, true, false },
-	{ "uint8", NULL, blinkUint8, 8, false, false },
-	{ "int32", "int", blinkInt32, 32, true, false },
-	{ "uint32", NULL, blinkUint32, 32, false, false },
-	{ "int64", NULL, blinkInt64, 64, true, false },
-	{ "uint64", NULL, blinkUint64, 64, false, false },
-	{ "float", "float32", blinkFloat32, 32, true, true },
-	{ "double", "float64", blinkFloat64, 64, true, true },
-};
-
-struct op {
-	const char *name;
-	blinkRedOp_t code;
-};
-
-static const struct op ops[] = { { "sum", blinkSum }, { "prod", blinkProd }, { "max", blinkMax }, { "min", blinkMin } };
-
-enum { N_TYPES = sizeof types / sizeof types[0], N_OPS = sizeof ops / sizeof ops[0] };
-
-struct options {
-	int64_t min, max, step, factor, iters, warmup, check, chunk, threads;
-	const char *type, *op;		/* "all" is all */
-	const char *path;
-};
 
 /* An integer of the type, extended to 64 bits, or a float. */
 union value {
@@ -65,6 +31,7 @@ struct buffer {
 
 struct perf {
 	struct options opt;
+	char *path;			/* of the schedule's file */
 	blinkSchedule_t sched;
 	blinkScheduleInfo_t info;
 	blinkComm_t comm;
@@ -83,22 +50,10 @@ struct perf {
 };
 
 static int
-complain(int code, const char *format, ...)
-{
-	va_list args;
-	fputs("blink-perf: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	return code;
-}
-
-static int
 comm_failed(struct perf *p, blinkResult_t result)
 {
 	const char *text = blinkCommGetError(p->comm);
-	return p->code = complain((int)result, "%s: %s", p->opt.path, *text ? text : blinkGetErrorString(result));
+	return p->code = complain((int)result, "%s: %s", p->path, *text ? text : blinkGetErrorString(result));
 }
 
 /* ---- Buffers ---- */
@@ -513,10 +468,12 @@ static void
 header(const struct perf *p)
 {
 	const blinkScheduleInfo_t *i = &p->info;
-	printf("# blink-perf   %s\n# schedule     %s\n#              %s\n", blinkVersion(), p->opt.path, i->digest);
+	printf("# blink-perf   %s\n# schedule     %s\n#              %s\n", blinkVersion(), p->path, i->digest);
 	printf("# collective   %s over %d ranks", i->collectiveName, i->nRanks);
 	if (i->root >= 0)
 		printf(", root %d", i->root);
+	if (p->opt.gpus)
+		printf(", of GPUs %s", p->opt.gpus);
 	printf("\n# algorithm    %s, %d tree%s, for %s\n# backend      %s%s\n", i->algorithm, i->nTrees, i->nTrees == 1 ? "" : "s",
 	    i->topology, i->backend,
 	    strcmp(i->backend, "host") == 0 ? " (emulated: times are of memory copies on this machine)" : "");
@@ -570,6 +527,7 @@ release(struct perf *p)
 	}
 	blinkCommDestroy(p->comm);
 	blinkScheduleDestroy(p->sched);
+	free(p->path);
 	free(p->send);
 	free(p->recv);
 	free(p->from);
@@ -582,14 +540,14 @@ perf(struct perf *p)
 {
 	blinkError_t error = { "" };
 	blinkConfig_t config = { (size_t)p->opt.chunk, (int)p->opt.threads };
-	blinkResult_t result = blinkScheduleLoad(p->opt.path, &p->sched, &error);
-	if (result)
-		return complain((int)result, "%s", error.text);
+	int code = find_schedule(&p->opt, &p->sched, &p->path);
+	if (code)
+		return code;
 	blinkScheduleGetInfo(p->sched, &p->info);
-	result = blinkCommCreate(p->sched, &config, &p->comm, &error);
+	blinkResult_t result = blinkCommCreate(p->sched, &config, &p->comm, &error);
 	if (result)
-		return complain((int)result, "%s: %s", p->opt.path, error.text);
-	int code = allocate(p);
+		return complain((int)result, "%s: %s", p->path, error.text);
+	code = allocate(p);
 	if (code)
 		return code;
 	header(p);
@@ -601,167 +559,6 @@ perf(struct perf *p)
 	if (p->n_wrong)
 		return WRONG;
 	return 0;
-}
-
-/* ---- Options ---- */
-
-/* letter, name, argument or "", help */
-#define OPTION_LIST(X)                                                                                     \
-	X('b', "minbytes", "BYTES", "least size, as 1024, 1K, 64M or 2G (default 32M)")                    \
-	X('e', "maxbytes", "BYTES", "greatest size (default 32M, or the least size if that is greater)")   \
-	X('i', "stepbytes", "BYTES", "from size to size add this (default 1M)")                            \
-	X('f', "stepfactor", "N", "from size to size multiply by N instead, 2 to 1024")                    \
-	X('n', "iters", "N", "runs to time, 1 or more (default 20)")                                       \
-	X('w', "warmup_iters", "N", "runs before them (default 5)")                                        \
-	X('c', "check", "0|1", "compare every element with what it must be (default 1)")                   \
-	X('d', "datatype", "NAME", "int8, uint8, int32, uint32, int64, uint64, float (default), double or all") \
-	X('o', "op", "NAME", "sum (default), prod, max, min or all")                                       \
-	X('C', "chunk", "BYTES", "what a tree moves at a time (default 0: by the size)")                   \
-	X('t', "threads", "N", "threads of the host backend, 0 to 256 (default 0: one for each CPU)")      \
-	X('h', "help", "", "print this help")                                                            \
-	X('V', "version", "", "print the version")
-
-static int
-help(void)
-{
-	printf("usage: blink-perf [options] schedule.json|program.so\n\n");
-#define X(letter, name, argument, text)                                                                    \
-	printf("  -%c, --%-14s%-7s%s\n", letter, name, argument, text);
-	OPTION_LIST(X)
-#undef X
-	return 0;
-}
-
-/* Digits and, where `bytes`, one of K M G. */
-static bool
-parse(const char *text, bool bytes, int64_t lo, int64_t hi, int64_t *out)
-{
-	char *end;
-	int shift = 0;
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	long long n = strtoll(text, &end, 10);
-	if (bytes && *end)
-		shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : *end == 'G' || *end == 'g' ? 30 : 0;
-	if (errno || end[shift > 0] || n > hi >> shift || n << shift < lo)
-		return false;
-	*out = n << shift;
-	return true;
-}
-
-static bool
-known_type(const char *name)
-{
-	for (int t = 0; t < N_TYPES; t++)
-		if (strcmp(name, types[t].name) == 0 || (types[t].also && strcmp(name, types[t].also) == 0))
-			return true;
-	return strcmp(name, "all") == 0;
-}
-
-static bool
-known_op(const char *name)
-{
-	for (int o = 0; o < N_OPS; o++)
-		if (strcmp(name, ops[o].name) == 0)
-			return true;
-	return strcmp(name, "all") == 0;
-}
-
-enum { MORE = -1 };
-
-static int
-bad_value(int letter, const char *value)
-{
-#define X(short_name, name, argument, text)                                                                \
-	if (letter == short_name)                                                                          \
-		return complain(USAGE, "--%s: %s: want %s: %s", name, value, argument, text);
-	OPTION_LIST(X)
-#undef X
-	return USAGE;
-}
-
-static int
-take_option(struct options *opt, int letter, const char *value)
-{
-	const int64_t most = INT64_C(1) << 40;
-	bool good = true;
-	switch (letter) {
-	case 'b':
-		good = parse(value, true, 0, most, &opt->min);
-		break;
-	case 'e':
-		good = parse(value, true, 0, most, &opt->max);
-		break;
-	case 'i':
-		good = parse(value, true, 1, most, &opt->step);
-		break;
-	case 'f':
-		good = parse(value, false, 2, 1024, &opt->factor);
-		break;
-	case 'n':
-		good = parse(value, false, 1, 1000000000, &opt->iters);
-		break;
-	case 'w':
-		good = parse(value, false, 0, 1000000000, &opt->warmup);
-		break;
-	case 'c':
-		good = parse(value, false, 0, 1, &opt->check);
-		break;
-	case 'd':
-		opt->type = value;
-		good = known_type(value);
-		break;
-	case 'o':
-		opt->op = value;
-		good = known_op(value);
-		break;
-	case 'C':
-		good = parse(value, true, 0, most, &opt->chunk);
-		break;
-	case 't':
-		good = parse(value, false, 0, 256, &opt->threads);
-		break;
-	case 'h':
-		return help();
-	case 'V':
-		printf("blink-perf %s\n", blinkVersion());
-		return 0;
-	}
-	return good ? MORE : bad_value(letter, value);
-}
-
-/* MORE, or the exit code. */
-static int
-take_options(struct options *opt, int argc, char **argv)
-{
-	static const struct option longs[] = {
-#define X(letter, name, argument, text) { name, sizeof(argument) > 1 ? required_argument : no_argument, NULL, letter },
-		OPTION_LIST(X)
-#undef X
-		{ NULL, 0, NULL, 0 },
-	};
-	int letter;
-	opterr = 0;
-	*opt = (struct options){ .min = 32 << 20, .max = -1, .step = 1 << 20, .iters = 20, .warmup = 5, .check = 1,
-		.type = "float", .op = "sum" };
-	while ((letter = getopt_long(argc, argv, ":b:e:i:f:n:w:c:d:o:C:t:hV", longs, NULL)) != -1) {
-		if (letter == ':')
-			return complain(USAGE, "%s: wants a value; see blink-perf --help", argv[optind - 1]);
-		if (letter == '?')
-			return complain(USAGE, "%s: unknown option; see blink-perf --help", argv[optind - 1]);
-		int code = take_option(opt, letter, optarg);
-		if (code != MORE)
-			return code;
-	}
-	if (argc - optind != 1)
-		return complain(USAGE, "%d files: want one, a schedule or a shared object; see blink-perf --help", argc - optind);
-	opt->path = argv[optind];
-	if (opt->max < 0)
-		opt->max = opt->min > 32 << 20 ? opt->min : 32 << 20;
-	if (opt->max < opt->min)
-		return complain(USAGE, "--maxbytes: %" PRId64 ": less than --minbytes %" PRId64, opt->max, opt->min);
-	return MORE;
 }
 
 int

@@ -14,7 +14,8 @@
 	X(DIFF, diff, "[options] OLD NEW", "what changed in meaning between two schedules, or directories of them")           \
 	X(SHOW, show, "[options] SCHEDULE|DIR", "draw the trees, what each link carries, and why no schedule is faster")      \
 	X(CONVERT, convert, "[options] FILE", "write a topology in its other spelling, or a schedule as source code")         \
-	X(TOPOLOGY, topology, "[options] SERVER", "write the topology of a cluster of servers, or of what --synthetic says")
+	X(TOPOLOGY, topology, "[options] SERVER", "write the topology of a cluster of servers, or of what --synthetic says")                        \
+	X(COMPLETION, completion, "bash|zsh|fish", "print a completion script for this shell")
 
 #define X(bit, name, arguments, summary) Status verb_##name(Ctx *ctx, const Options *opt);
 VERB_LIST(X)

@@ -1,5 +1,5 @@
 /* A schedule file is refused, or it passes sched_check and survives writing and reading. One that sched_verify accepts is
- * accepted when read back, too, and lowers to a program. */
+ * accepted when read back, and in other ranks, too, and lowers to a program. */
 #include "passes.h"
 
 #include "driver.h"
@@ -41,6 +41,22 @@ execute(Ctx *ctx, const Schedule *sched)
 	text_free(&cu);
 }
 
+/* The last rank first. Positions may need more than 64 bits then. */
+static void
+relabel(Ctx *ctx, const Schedule *sched)
+{
+	int n = sched->topo->n_ranks, *rank;
+	Schedule *other;
+	REQUIRE(TEMP(ctx, rank, n) == OK, "no memory");
+	for (int r = 0; r < n; r++)
+		rank[r] = n - 1 - r;
+	Status status = sched_relabel(ctx, sched, rank, &other);
+	if (status == OK)
+		status = sched_verify(ctx, label, other);
+	REQUIRE(status == OK || status == LIMIT, "%s", ctx->error.text);
+	ctx->error = (Error){ 0 };
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -67,6 +83,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		    | (uint64_t)sched->topo->n_ranks;
 		n_accepted++;
 		execute(&ctx, sched);
+		relabel(&ctx, sched);
 	}
 	reread(&ctx, &json, status == OK);
 	text_free(&json);

@@ -76,8 +76,7 @@ for option in --help -h; do
 	empty "$option: stderr" "$work/err"
 done
 cp "$work/out" "$work/help"
-verbs=$(sed -n 's/^  blinkc \([a-z]*\) .*/\1/p' "$work/help")
-for verb in $verbs; do
+for verb in $(sed -n 's/^  blinkc \([a-z]*\) .*/\1/p' "$work/help"); do
 	does "$verb --help" $verb --help
 	has "$verb --help names it" "blinkc $verb " "$work/out"
 	cat "$work/out" >>"$work/help-of-verbs"
@@ -247,8 +246,8 @@ does "options behind the operand" "$v" -q -g 0,1
 empty "options behind the operand" "$work/err"
 does "several letters in one word" -qvg0,1 "$v"
 does "--: no options behind it" -q -- "$v"
-while read -r long _; do
-	[[ $used == *" $long "* ]] || not_ok "--$long: no test uses it"
+while read -r long short; do
+	[[ $used == *" $long "* ]] || grep -qE -- " (--$long|-$short)[ =]" "$top"/tests/suite/*.sh || not_ok "--$long: no test uses it"
 done <"$work/options"
 
 # ---- bad usage: exit 2 ----

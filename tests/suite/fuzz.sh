@@ -21,7 +21,9 @@ for source in tests/fuzz/fuzz_*.c; do
 	(cd "$(dirname "$target")" && exec "$target" "${corpus[@]}") >"$work/out" 2>&1
 	got=$?
 	n=$(sed -n 's/^.*: \([0-9]*\) files, .*/\1/p' "$work/out")
-	if [ $got = 0 ] && [ "${n:-0}" -gt 50 ]; then ok "$name: corpus, $n files"; else
+	# Whole indexes are few, and mutants are made of all that is in them.
+	case $name in fuzz_index) least=4 ;; *) least=51 ;; esac
+	if [ $got = 0 ] && [ "${n:-0}" -ge $least ]; then ok "$name: corpus, $n files"; else
 		not_ok "$name: corpus: exit $got after ${n:-0} files"
 		tail -40 "$work/out" | cut -c1-400 | sed 's/^/# /'
 		continue

@@ -1,42 +1,108 @@
-# What `make install` puts where, and that a program builds against it.
+# What `make install` puts where, that a program builds against it, and that `make uninstall` takes all of it away.
+# shellcheck shell=bash source=tests/lib.sh disable=SC2086
 . tests/lib.sh
 
 root=$work/root
-expect "make install" $MAKE -s install B="$build" DESTDIR="$root" PREFIX=/usr
-for f in bin/blinkc bin/blink-perf lib/libblink.so lib/pkgconfig/blink.pc include/blink.h include/blink_device.h \
-	share/blinkc/topologies/dgx1v.xml share/blinkc/schemas/schedule.schema.json share/man/man1/blinkc.1; do
-	if [ -e "$root/usr/$f" ]; then ok "$f"; else not_ok "$f is not installed"; fi
-done
+unset MAKEFLAGS MFLAGS MAKELEVEL
+install_to() { (umask 077; $MAKE -s "${@:2}" install B="$build" DESTDIR="$1"); }
+uninstall_from() { $MAKE -s "${@:2}" uninstall B="$build" DESTDIR="$1"; }
+
+expect "make install" install_to "$root" PREFIX=/usr
+while IFS= read -r f; do
+	if [ -f "$root/usr/$f" ]; then ok "$f"; else not_ok "$f is not installed"; fi
+done <<'END'
+bin/blinkc
+bin/blink-perf
+lib/libblink.so
+lib/pkgconfig/blink.pc
+include/blink.h
+include/blink_device.h
+share/blinkc/topologies/dgx1v.xml
+share/blinkc/schemas/index.schema.json
+share/man/man1/blinkc.1
+share/man/man5/blink-index.5
+share/bash-completion/completions/blinkc
+share/bash-completion/completions/blink-perf
+share/zsh/site-functions/_blinkc
+share/fish/vendor_completions.d/blinkc.fish
+END
+modes=$(find "$root/usr" -type d ! -perm 755 -o -type f -path '*/bin/*' ! -perm 755 -o -type f ! -path '*/bin/*' ! -perm 644)
+if [ ! "$modes" ]; then ok "whatever the umask, all can read it"; else not_ok "not to be read by all: $modes"; fi
+(cd "$root" && find . -ls | sed 's/^ *[0-9]* *[0-9]* //; s/  *[A-Z][a-z][a-z]  *[0-9]* *[0-9:]* / /') >"$work/once"
+expect "make install again" install_to "$root" PREFIX=/usr
+(cd "$root" && find . -ls | sed 's/^ *[0-9]* *[0-9]* //; s/  *[A-Z][a-z][a-z]  *[0-9]* *[0-9:]* / /') >"$work/twice"
+if cmp -s "$work/once" "$work/twice"; then ok "leaves the same"; else not_ok "leaves something else: $(diff "$work/once" "$work/twice" | head -5)"; fi
+
+# ---- the library ----
+
 so=$root/usr/lib/libblink.so
-for library in glpk xml2 gmp; do
+for library in glpk xml2 gmp nauty; do
 	if ldd "$so" | grep -q "lib$library"; then not_ok "libblink needs $library"; else ok "libblink does not need $library"; fi
 done
-nm -D --defined-only "$so" | awk '{ print $3 }' | grep -v '^BLINK_' | sort >"$work/exported"
-grep -o 'blink[A-Z][A-Za-z0-9]*' runtime/libblink.map | sort -u >"$work/mapped"
+# What programs that were linked with a release find in later ones (libblink(3), Compatibility).
+exported() { nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | LC_ALL=C sort; }
+exported "$so" >"$work/exported"
+if cmp -s "$work/exported" tests/symbols; then ok "exports the symbols of tests/symbols, in their versions"; else
+	not_ok "exports: $(diff tests/symbols "$work/exported" | grep '^[<>]' | tr '\n' ' ')"; fi
 grep -oE '\bblink[A-Z][A-Za-z0-9]*\(' runtime/include/blink.h | tr -d '(' | sort -u >"$work/declared"
-sed -i 's/@.*//' "$work/exported"
-if cmp -s "$work/exported" "$work/declared"; then ok "exports what blink.h declares"; else
+if cmp -s <(sed 's/@.*//' "$work/exported") "$work/declared"; then ok "exports what blink.h declares"; else
 	not_ok "exports: $(diff "$work/exported" "$work/declared" | tr '\n' ' ')"; fi
-if grep -q '^blink' "$work/exported" && ! grep -qv '^blink' "$work/exported"; then ok "exports nothing else"; else
-	not_ok "exports $(grep -v '^blink' "$work/exported" | tr '\n' ' ')"; fi
+soname=$(readelf -d "$so" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
+if [ "$soname" = "libblink.so.$(sed -n 's/^SOVERSION = //p' Makefile)" ] && [ -e "$root/usr/lib/$soname" ]; then ok "$soname"; else not_ok "SONAME $soname"; fi
+
+# ---- programs that use it ----
 
 export PKG_CONFIG_PATH=$root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 if flags=$(pkg-config --cflags --libs blink); then
-	# shellcheck disable=SC2086 # a list of words
-	expect "examples/allreduce.c builds against it" "${CC:-cc}" -Wall -Werror examples/allreduce.c -o "$work/example" $flags
+	for example in allreduce lookup; do
+			expect "examples/$example.c builds against it" "${CC:-cc}" -Wall -Werror examples/$example.c -o "$work/$example" $flags
+	done
+	expect "types and numbers are those that programs were compiled with" "${CC:-cc}" -std=c99 -Wall -Wextra -Wpedantic -Werror -c \
+		tests/consumer/abi.c -o "$work/abi.o" $flags
+	# shellcheck disable=SC2013 # words
+	for name in $(sed 's/@.*//' tests/symbols); do
+		grep -q "= *$name;\|^    $name;" tests/consumer/abi.c || not_ok "tests/consumer/abi.c: $name is missing"
+	done
 	"$root/usr/bin/blinkc" -q "$root/usr/share/blinkc/topologies/dgx1v.xml" -o "$work/s.json" || not_ok "installed blinkc: exit $?"
 	printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="dgx1v.xml" count="2"/></topology>' >"$work/t.xml"
 	expect "a topology that is installed, by reference" "$root/usr/bin/blinkc" convert "$work/t.xml" -o "$work/flat.json"
-	expect "the example runs" env LD_LIBRARY_PATH="$root/usr/lib" "$work/example" "$work/s.json"
+	expect "as C and as C++" env LD_LIBRARY_PATH="$root/usr/lib" $MAKE -s -C tests/consumer OUT="$work" SCHEDULE="$work/s.json"
+	expect "the example runs" env LD_LIBRARY_PATH="$root/usr/lib" "$work/allreduce" "$work/s.json"
 	expect "installed blink-perf runs" "$root/usr/bin/blink-perf" "$work/s.json" -b 1K -e 1K -n 1
 	if command -v g++ >/dev/null; then
 		printf '#include <blink.h>\nint main() { return blinkGetErrorString(blinkSuccess) == nullptr; }\n' >"$work/x.cc"
-		# shellcheck disable=SC2086 # a list of words
-		expect "blink.h is C++ too" g++ -Wall -Werror "$work/x.cc" -o "$work/x" $flags
+			expect "blink.h is C++ too" g++ -Wall -Werror "$work/x.cc" -o "$work/x" $flags
 	fi
 else
 	not_ok "pkg-config does not find blink"
 fi
-expect "make uninstall" $MAKE -s uninstall B="$build" DESTDIR="$root" PREFIX=/usr
+version=$(pkg-config --modversion blink)
+if [ "$version" = "$("$blinkc" --version | sed 's/blinkc //')" ]; then ok "pkg-config knows version $version"; else not_ok "pkg-config has version $version"; fi
+expect "make uninstall" uninstall_from "$root" PREFIX=/usr
 left=$(find "$root" ! -type d)
 if [ -z "$left" ]; then ok "uninstall leaves nothing"; else not_ok "uninstall leaves $left"; fi
+
+# ---- elsewhere ----
+
+unset PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+# A prefix with blanks, a library in a directory of its own, and files of others beside ours.
+root=$work/other place="/opt/my tools"
+mkdir -p "$root$place/share/man/man1" "$root$place/lib/x/pkgconfig"
+: >"$root$place/share/man/man1/other.1"
+: >"$root$place/lib/x/libblink.so.7"
+expect "make install to $place" install_to "$root" PREFIX="$place" LIBDIR="$place/lib/x" BINDIR="$place/sbin/y"
+export PKG_CONFIG_PATH=$root$place/lib/x/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
+if eval "set -- $(pkg-config --cflags --libs blink)" && [ $# -ge 3 ]; then
+	expect "a program builds against that" "${CC:-cc}" -Wall -Werror examples/allreduce.c -o "$work/there" "$@"
+	expect "and runs" env LD_LIBRARY_PATH="$root$place/lib/x" "$work/there" "$work/s.json"
+else
+	not_ok "pkg-config does not find blink in $place"
+fi
+mv "$root$place" "$work/moved place"
+expect "installed blink-perf finds its library, wherever it is" "$work/moved place/sbin/y/blink-perf" "$work/s.json" -b 1K -e 1K -n 1
+mv "$work/moved place" "$root$place"
+unset PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+expect "make uninstall from $place" uninstall_from "$root" PREFIX="$place" LIBDIR="$place/lib/x" BINDIR="$place/sbin/y"
+left=$(cd "$root$place" && find . ! -type d | sort | tr '\n' ' ')
+if [ "$left" = "./lib/x/libblink.so.7 ./share/man/man1/other.1 " ]; then ok "what others put there stays"; else not_ok "uninstall leaves $left"; fi
+expect "make uninstall where nothing is" uninstall_from "$work/nowhere" PREFIX=/usr

@@ -11,6 +11,8 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 fi
 "$blinkc" -q topologies/dgx1v.xml -o "$work/schedule.json" || not_ok "compile"
 oracle fabric abci 2 9 >"$work/racks.json"
+"$blinkc" batch -q topologies/dgx1v.xml --sizes 3 --collectives broadcast -o "$work/schedules" || not_ok "batch"
+"${CC:-cc}" -Iruntime/include examples/lookup.c -o "$work/lookup" -L"$build" -lblink -Wl,-rpath,"$build" || not_ok "lookup"
 
 "$python" - "$suite" "$blinkc" "$build/tests/oom.so" "$work" <<'END'
 import os, subprocess, sys
@@ -35,6 +37,7 @@ COMMANDS = {
     "compile a cluster": ["-q", "-g", "s0/gpu1,s1/gpu5,g0", "tests/fuzz/corpus/fuzz_topology/cluster.xml", "-o", "x.json"],
     "synthetic": ["topology", "--synthetic", "server:2 gpu:2 mesh:50 nic:1@12.5 pcie:12 rails leaf:1", "-o", "x.xml"],
     "convert JSON": ["convert", "topologies/dgx1v.json", "-o", "x.xml"],
+    "look up and run": [f"{work}/lookup", f"{work}/schedules", "3", "0", "5"],
     "a bad file": ["tests/bad/topology/end-tag-wrong.xml", "-o", "x.json"],
 }
 OLD = b"what was there before\n"
@@ -43,7 +46,7 @@ OLD = b"what was there before\n"
 def attempt(command, folder, **environment):
     """Exit code, stdout, stderr, what the output file holds, the other files beside it, and allocations and blocks left."""
     os.makedirs(folder, exist_ok=True)
-    words = [blinkc] + [os.path.join(folder, word) if word.startswith("x.") else word for word in command]
+    words = ([] if command[0].startswith("/") else [blinkc]) + [os.path.join(folder, word) if word.startswith("x.") else word for word in command]
     path = next((word for word in words if word.startswith(folder)), None)
     if path:
         with open(path, "wb") as file:
@@ -73,7 +76,7 @@ def wrong(got, right):
     if code >= 0 and counts[1] > right[5][1] + (b" program failed: " in err):
         return f"exit {code}: {counts[1]} blocks are not freed, {right[5][1]} where all goes well"
     if code == 7:
-        if out or not err.endswith(b"out of memory\n") or err.count(b"blinkc: ") != 1:
+        if out or not err.endswith(b"out of memory\n") or err.count(b"blinkc: ") + err.count(b"lookup: ") != 1:
             return f"said {out!r} {err!r}"
         return "changed the file" if held not in (None, OLD) else None
     if code != right[0]:

@@ -1,4 +1,5 @@
 # The JSON Schemas and the XML schema hold for all that we write and ship.
+# shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
 for t in topologies/*.json; do
@@ -27,3 +28,49 @@ expect "schema of $(find "$work" -name '*.json' | wc -l) schedules" oracle valid
 sed 's/"1\/1"/"2\/2"/;s/"0\/1"/"0\/2"/' "$work/1.json" | sed 's/"collective": "broadcast"/"collective": "broadcst"/' >"$work/bad"
 if oracle validate schemas/schedule.schema.json "$work/bad" >/dev/null 2>&1; then not_ok "a wrong schedule passes"; else
 	ok "a wrong schedule is refused"; fi
+
+# ---- indexes ----
+
+"$blinkc" batch -q topologies/dgx1v.xml --sizes 2-3 --collectives all -o "$work/all" || not_ok "batch: exit $?"
+printf 's0/gpu7,s1/gpu1\n' | "$blinkc" batch -q topologies/two-dgx1v.xml --gpus - -o "$work/two" || not_ok "batch of two servers: exit $?"
+expect "schema of indexes" oracle validate schemas/index.schema.json "$work/all/index.json" "$work/two/index.json"
+head=$(sed '/"schedules"/q' "$work/two/index.json")
+entry=$(sed -n '/"gpus": \[[0-9]/p' "$work/two/index.json")
+n=0
+# What the schema refuses, the reader refuses, too.
+while IFS= read -r change; do
+	n=$((n + 1))
+	printf '%s\n%s\n]}\n' "$head" "$entry" | sed "$change" >"$work/wrong.json"
+	if cmp -s "$work/wrong.json" <(printf '%s\n%s\n]}\n' "$head" "$entry"); then
+		not_ok "index, $change: changes nothing"
+	elif oracle validate schemas/index.schema.json "$work/wrong.json" >/dev/null 2>&1; then
+		not_ok "index, $change: the schema takes it"
+	else
+		expect_exit "index, $change" 3 "$perf" "$work/wrong.json" -g 7,9
+	fi
+done <<'END'
+s/"blink-index"/"blink-indx"/
+s/"version": 1/"version": 2/
+s/"gpus": \["[^]]*\]/"gpus": ["a"]/
+s/"gpus": \[7,9\]/"gpus": [7,7]/
+s/"gpus": \[7,9\]/"gpus": [7]/
+s/"gpus": \[7,9\]/"gpus": [-7,9]/
+s/"gpus": \[7,9\]/"gpus": [7.5,9]/
+s/"allreduce", /"allredce", /
+s/"root": null/"root": 0/
+s/"root": null, //
+s/"allreduce", "root"/"reduce", "root"/
+s/"file": "[^"]*"/"file": "..\/x.json"/
+s/"file": "[^"]*"/"file": "a\/.\/x.json"/
+s/"file": "[^"]*"/"file": "\/x.json"/
+s/"file": "[^"]*"/"file": "x\/"/
+s/"file": "[^"]*"/"file": ""/
+s/"file": "[^"]*"/"file": "a\/\/x"/
+s/"file": "[^"]*"/"file": "x\\u0001"/
+s/"ranks": \[0,1\]/"ranks": [1,1]/
+s/"rate": [0-9.]*/"rate": -1/
+s/"bound": [0-9.]*/"bound": "1"/
+s/"trees": [0-9]*/"trees": 0/
+s/"depth": [0-9]*/"depth": 1.5/
+END
+[ $n -gt 20 ] || not_ok "wrong indexes: only $n"

@@ -1,0 +1,257 @@
+/* The schedules of a machine, by the GPUs of a job. An index has entries for lists of GPUs; what it has no list for it may have
+ * in ascending order, by other ranks. */
+#include "runtime.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void
+free_index(struct blinkIndex *index)
+{
+	ctx_free(&index->ctx);
+	free(index);
+}
+
+/* ---- load ---- */
+
+/* *file: the index itself, *directory: what it lies in. */
+static Status
+find_paths(Ctx *ctx, const char *path, const char **file, const char **directory)
+{
+	struct stat there;
+	size_t n = strlen(path);
+	const char *slash = strrchr(path, '/');
+	char *made;
+	if (stat(path, &there) == 0 && S_ISDIR(there.st_mode)) {
+		TRY(NEW(ctx, made, n + sizeof "/index.json"));
+		memcpy(made, path, n);
+		strcpy(made + n, n > 0 && path[n - 1] == '/' ? "index.json" : "/index.json");
+		*file = made;
+		*directory = path;
+	} else {
+		*file = path;
+		*directory = slash == path ? "/" : slash ? path : ".";
+		n = slash > path ? (size_t)(slash - path) : strlen(*directory);
+	}
+	*directory = arena_text(&ctx->run, *directory, n);
+	return *directory ? OK : fail_memory(ctx);
+}
+
+static Status
+load_index(struct blinkIndex *index, const char *path)
+{
+	Ctx *ctx = &index->ctx;
+	Text text = { 0 };
+	Index *read;
+	TRY(find_paths(ctx, path, &path, &index->info.directory));
+	FILE *file = fopen(path, "rbe");
+	if (!file)
+		return errno == ENOMEM ? fail_memory(ctx) : fail(ctx, IO, "%s: %s", path, strerror(errno));
+	Status status = runtime_read(ctx, path, file, &text);
+	fclose(file);
+	if (status == OK)
+		status = index_read(ctx, path, text.data ? text.data : "", text.size, &read);
+	text_free(&text);
+	if (status != OK)
+		return status;
+	index->index = read;
+	index->info = (blinkIndexInfo_t){ .nGpus = read->n_gpus, .nSchedules = read->n_entries, .gpus = read->gpu, .topology = read->name,
+		.digest = read->digest, .directory = index->info.directory };
+	return OK;
+}
+
+blinkResult_t
+blinkIndexLoad(const char *path, blinkIndex_t *out, blinkError_t *error)
+{
+	if (!path || !out)
+		return give_error(error, USAGE, "an argument is NULL");
+	struct blinkIndex *index = calloc(1, sizeof *index);
+	if (!index)
+		return give_error(error, NO_MEMORY, "out of memory");
+	ctx_init(&index->ctx);
+	Status status = load_index(index, path);
+	arena_free(&index->ctx.scratch);
+	if (status != OK) {
+		give_error(error, status, index->ctx.error.text);
+		free_index(index);
+		return (blinkResult_t)status;
+	}
+	*out = index;
+	return blinkSuccess;
+}
+
+blinkResult_t
+blinkIndexGetInfo(blinkIndex_t index, blinkIndexInfo_t *info)
+{
+	if (!index || !info)
+		return blinkInvalidArgument;
+	*info = index->info;
+	return blinkSuccess;
+}
+
+blinkResult_t
+blinkIndexDestroy(blinkIndex_t index)
+{
+	if (index)
+		free_index(index);
+	return blinkSuccess;
+}
+
+/* ---- find ---- */
+
+struct ranked {
+	int gpu, rank;
+};
+
+static int
+by_gpu(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+	return (x->gpu > y->gpu) - (x->gpu < y->gpu);
+}
+
+static int
+by_order(const void *a, const void *b)
+{
+	return index_order(a, b);
+}
+
+static const IndexEntry *
+entry_of(const Index *index, const IndexEntry *want)
+{
+	return bsearch(want, index->entry, (size_t)index->n_entries, sizeof *want, by_order);
+}
+
+static Status
+check_job(Ctx *ctx, const Index *index, const int *gpus, int n, int collective, int root)
+{
+	if (n < 2 || n > index->n_gpus)
+		return fail(ctx, USAGE, "nGpus: %d: want 2 to %d", n, index->n_gpus);
+	for (int i = 0; i < n; i++)
+		if (gpus[i] < 0 || gpus[i] >= index->n_gpus)
+			return fail(ctx, USAGE, "gpus[%d]: %d: want 0 to %d", i, gpus[i], index->n_gpus - 1);
+	if (collective < 0 || collective >= N_COLLECTIVES)
+		return fail(ctx, USAGE, "collective: %d: want 0 to %d", collective, N_COLLECTIVES - 1);
+	if (collective_rooted((Collective)collective) && (root < 0 || root >= n))
+		return fail(ctx, USAGE, "root: %d: want a rank, 0 to %d", root, n - 1);
+	return OK;
+}
+
+/* The job as the index may have it in ascending order, and where its ranks have gone. */
+static Status
+sort_job(Ctx *ctx, const int *gpus, IndexEntry *want, int *place)
+{
+	struct ranked *sorted;
+	int *gpu, root = want->root;
+	TRY(TEMP(ctx, sorted, want->n));
+	TRY(TEMP(ctx, gpu, want->n));
+	for (int i = 0; i < want->n; i++)
+		sorted[i] = (struct ranked){ gpus[i], i };
+	qsort(sorted, (size_t)want->n, sizeof *sorted, by_gpu);
+	for (int i = 0; i < want->n; i++) {
+		if (i > 0 && sorted[i].gpu == sorted[i - 1].gpu)
+			return fail(ctx, USAGE, "gpus: %d: a second time: want each once", sorted[i].gpu);
+		gpu[i] = sorted[i].gpu;
+		place[sorted[i].rank] = i;
+	}
+	want->gpu = gpu;
+	want->root = root < 0 ? -1 : place[root];
+	return OK;
+}
+
+/* "broadcast of GPUs 3,0,5 from rank 1", as far as it fits a message. */
+static Status
+fail_absent(Ctx *ctx, const struct blinkIndex *index, const int *gpus, const IndexEntry *want, int root)
+{
+	enum { MOST = 32 };		/* GPUs that are named */
+	char list[MOST * 8 + 8] = "", from[32] = "";
+	int at = 0;
+	for (int i = 0; i < want->n && i < MOST; i++)
+		at += snprintf(list + at, sizeof list - (size_t)at, "%s%d", i ? "," : "", gpus[i]);
+	if (want->n > MOST)
+		strcpy(list + at, ",...");
+	if (root >= 0)
+		snprintf(from, sizeof from, " from rank %d", root);
+	return fail(ctx, INFEASIBLE, "%s: no schedule for %s over GPUs %s%s", index->info.directory, collective_name(want->coll), list, from);
+}
+
+/* rank: n, of the run arena. */
+static Status
+find(Ctx *ctx, const struct blinkIndex *index, const int *gpus, int n, int collective, int root, const IndexEntry **out, int **rank)
+{
+	int *place;
+	TRY(check_job(ctx, index->index, gpus, n, collective, root));
+	IndexEntry asked = { .n = n, .gpu = gpus, .coll = (Collective)collective };
+	asked.root = collective_rooted(asked.coll) ? root : -1;
+	IndexEntry sorted = asked;
+	TRY(NEW(ctx, *rank, n));
+	TRY(TEMP(ctx, place, n));
+	TRY(sort_job(ctx, gpus, &sorted, place));
+	const IndexEntry *entry = entry_of(index->index, &asked);
+	bool as_asked = entry != NULL;
+	if (!as_asked)
+		entry = entry_of(index->index, &sorted);
+	if (!entry)
+		return fail_absent(ctx, index, gpus, &asked, asked.root);
+	for (int i = 0; i < n; i++)
+		(*rank)[i] = entry->rank[as_asked ? i : place[i]];
+	*out = entry;
+	return OK;
+}
+
+blinkResult_t
+blinkIndexGetEntry(blinkIndex_t index, const int *gpus, int nGpus, blinkCollective_t collective, int root, blinkIndexEntry_t *out,
+    int *ranks, blinkError_t *error)
+{
+	const IndexEntry *entry;
+	int *rank;
+	Ctx ctx;
+	if (!index || !gpus || !out)
+		return give_error(error, USAGE, "an argument is NULL");
+	ctx_init(&ctx);
+	Status status = find(&ctx, index, gpus, nGpus, (int)collective, root, &entry, &rank);
+	if (status == OK)
+		*out = (blinkIndexEntry_t){ entry->file, entry->rate, entry->bound, entry->trees, entry->depth };
+	else
+		give_error(error, status, ctx.error.text);
+	if (status == OK && ranks)
+		memcpy(ranks, rank, (size_t)nGpus * sizeof *ranks);
+	ctx_free(&ctx);
+	return (blinkResult_t)status;
+}
+
+static Status
+find_path(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *entry, char **out)
+{
+	size_t n = strlen(index->info.directory) + strlen(entry->file) + sizeof "/";
+	TRY(NEW(ctx, *out, n));
+	snprintf(*out, n, "%s/%s", index->info.directory, entry->file);
+	return OK;
+}
+
+blinkResult_t
+blinkIndexFind(blinkIndex_t index, const int *gpus, int nGpus, blinkCollective_t collective, int root, blinkSchedule_t *sched,
+    blinkError_t *error)
+{
+	struct found found = { 0 };
+	int *rank;
+	char *path;
+	Ctx ctx;
+	if (!index || !gpus || !sched)
+		return give_error(error, USAGE, "an argument is NULL");
+	ctx_init(&ctx);
+	Status status = find(&ctx, index, gpus, nGpus, (int)collective, root, &found.entry, &rank);
+	if (status == OK)
+		status = find_path(&ctx, index, found.entry, &path);
+	if (status != OK) {
+		give_error(error, status, ctx.error.text);
+	} else {
+		found.index = index->index;
+		found.rank = rank;
+		status = (Status)schedule_load(path, &found, sched, error);
+	}
+	ctx_free(&ctx);
+	return (blinkResult_t)status;
+}

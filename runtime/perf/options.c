@@ -1,0 +1,207 @@
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct type types[N_TYPES] = {
+	{ "int8", "char", blinkInt8, 8, true, false },
+	{ "uint8", NULL, blinkUint8, 8, false, false },
+	{ "int32", "int", blinkInt32, 32, true, false },
+	{ "uint32", NULL, blinkUint32, 32, false, false },
+	{ "int64", NULL, blinkInt64, 64, true, false },
+	{ "uint64", NULL, blinkUint64, 64, false, false },
+	{ "float", "float32", blinkFloat32, 32, true, true },
+	{ "double", "float64", blinkFloat64, 64, true, true },
+};
+
+const struct op ops[N_OPS] = { { "sum", blinkSum }, { "prod", blinkProd }, { "max", blinkMax }, { "min", blinkMin } };
+
+int
+complain(int code, const char *format, ...)
+{
+	va_list args;
+	fputs("blink-perf: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return code;
+}
+
+static int
+help(void)
+{
+	printf("usage: blink-perf [options] schedule.json|program.so|index\n\n");
+#define X(letter, name, argument, text)                                                                    \
+	printf("  %c%c%c --%-14s%-7s%s\n", letter < 256 ? '-' : ' ', letter < 256 ? letter : ' ', letter < 256 ? ',' : ' ', name, \
+	    argument, text);
+	OPTION_LIST(X)
+#undef X
+	return 0;
+}
+
+/* Digits and, where `bytes`, one of K M G. */
+static bool
+parse(const char *text, bool bytes, int64_t lo, int64_t hi, int64_t *out)
+{
+	char *end;
+	int shift = 0;
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	long long n = strtoll(text, &end, 10);
+	if (bytes && *end)
+		shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : *end == 'G' || *end == 'g' ? 30 : 0;
+	if (errno || end[shift > 0] || n > hi >> shift || n << shift < lo)
+		return false;
+	*out = n << shift;
+	return true;
+}
+
+static bool
+known_type(const char *name)
+{
+	for (int t = 0; t < N_TYPES; t++)
+		if (strcmp(name, types[t].name) == 0 || (types[t].also && strcmp(name, types[t].also) == 0))
+			return true;
+	return strcmp(name, "all") == 0;
+}
+
+const char *const collectives[] = {
+	[blinkBroadcast] = "broadcast", [blinkReduce] = "reduce", [blinkAllReduce] = "allreduce", [blinkGather] = "gather",
+	[blinkScatter] = "scatter", [blinkAllGather] = "allgather", [blinkReduceScatter] = "reducescatter", [blinkAlltoAll] = "alltoall", NULL,
+};
+
+static bool
+find_collective(const char *name, int *out)
+{
+	for (int c = 0; collectives[c]; c++) {
+		if (strcmp(name, collectives[c]) == 0) {
+			*out = c;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+known_op(const char *name)
+{
+	for (int o = 0; o < N_OPS; o++)
+		if (strcmp(name, ops[o].name) == 0)
+			return true;
+	return strcmp(name, "all") == 0;
+}
+
+static int
+bad_value(int letter, const char *value)
+{
+#define X(short_name, name, argument, text)                                                                \
+	if (letter == short_name)                                                                          \
+		return complain(USAGE, "--%s: %s: want %s: %s", name, value, argument, text);
+	OPTION_LIST(X)
+#undef X
+	return USAGE;
+}
+
+static int
+take_option(struct options *opt, int letter, const char *value)
+{
+	const int64_t most = INT64_C(1) << 40;
+	bool good = true;
+	switch (letter) {
+	case 'b':
+		good = parse(value, true, 0, most, &opt->min);
+		break;
+	case 'e':
+		good = parse(value, true, 0, most, &opt->max);
+		break;
+	case 'i':
+		good = parse(value, true, 1, most, &opt->step);
+		break;
+	case 'f':
+		good = parse(value, false, 2, 1024, &opt->factor);
+		break;
+	case 'n':
+		good = parse(value, false, 1, 1000000000, &opt->iters);
+		break;
+	case 'w':
+		good = parse(value, false, 0, 1000000000, &opt->warmup);
+		break;
+	case 'c':
+		good = parse(value, false, 0, 1, &opt->check);
+		break;
+	case 'd':
+		opt->type = value;
+		good = known_type(value);
+		break;
+	case 'o':
+		opt->op = value;
+		good = known_op(value);
+		break;
+	case 'C':
+		good = parse(value, true, 0, most, &opt->chunk);
+		break;
+	case 't':
+		good = parse(value, false, 0, 256, &opt->threads);
+		break;
+	case 'g':
+		opt->gpus = value;
+		break;
+	case 'r':
+		good = parse(value, false, 0, INT_MAX, &opt->root);
+		break;
+	case OPT_COLLECTIVE:
+		good = find_collective(value, &opt->collective);
+		break;
+	case OPT_COMPLETION:
+		if (print_completion(value))
+			return 0;
+		good = false;
+		break;
+	case 'h':
+		return help();
+	case 'V':
+		printf("blink-perf %s\n", blinkVersion());
+		return 0;
+	}
+	return good ? MORE : bad_value(letter, value);
+}
+
+int
+take_options(struct options *opt, int argc, char **argv)
+{
+	static const struct option longs[] = {
+#define X(letter, name, argument, text) { name, sizeof(argument) > 1 ? required_argument : no_argument, NULL, letter },
+		OPTION_LIST(X)
+#undef X
+		{ NULL, 0, NULL, 0 },
+	};
+	int letter;
+	opterr = 0;
+	*opt = (struct options){ .min = 32 << 20, .max = -1, .step = 1 << 20, .iters = 20, .warmup = 5, .check = 1,
+		.type = "float", .op = "sum", .root = -1, .collective = -1 };
+	while ((letter = getopt_long(argc, argv, ":b:e:i:f:n:w:c:d:o:C:t:g:r:hV", longs, NULL)) != -1) {
+		if (letter == ':')
+			return complain(USAGE, "%s: wants a value; see blink-perf --help", argv[optind - 1]);
+		if (letter == '?')
+			return complain(USAGE, "%s: unknown option; see blink-perf --help", argv[optind - 1]);
+		int code = take_option(opt, letter, optarg);
+		if (code != MORE)
+			return code;
+	}
+	if (argc - optind != 1)
+		return complain(USAGE, "%d files: want one, a schedule, a shared object or an index; see blink-perf --help", argc - optind);
+	opt->path = argv[optind];
+	if (opt->max < 0)
+		opt->max = opt->min > 32 << 20 ? opt->min : 32 << 20;
+	if (opt->max < opt->min)
+		return complain(USAGE, "--maxbytes: %" PRId64 ": less than --minbytes %" PRId64, opt->max, opt->min);
+	return MORE;
+}

@@ -1,0 +1,92 @@
+# Debian packages: they build from what is committed, twice the same, hold what they should, and go away again.
+# shellcheck shell=bash source=tests/lib.sh disable=SC2086
+. tests/lib.sh
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+# ---- one version ----
+
+version=$(sed -n 's/^VERSION = //p' Makefile)
+heading=$(sed -n 's/^## //p' CHANGELOG.md | head -1)
+if [ "${heading%% *}" = "$version" ]; then ok "CHANGELOG.md begins with $version"; else not_ok "CHANGELOG.md begins with $heading, VERSION is $version"; fi
+first=$(sed -nE '1s/^blinkc \(([^)]*)\) .*/\1/p' debian/changelog)
+if [ "$first" = "$version" ]; then ok "debian/changelog begins with $version"; else not_ok "debian/changelog begins with $first, VERSION is $version"; fi
+soversion=$(sed -n 's/^SOVERSION = //p' Makefile)
+expect "the package of the library is libblink$soversion" grep -qx "Package: libblink$soversion" debian/control
+if cmp -s <(sed 's/@@/@/' tests/symbols) <(awk '/^ blink/ { print $1 }' debian/libblink"$soversion".symbols); then
+	ok "debian/libblink$soversion.symbols has the symbols of tests/symbols"; else not_ok "debian/libblink$soversion.symbols: other symbols than tests/symbols"; fi
+# shellcheck disable=SC2013 # words
+for package in $(sed -n '/^DEPS = /s/.*= //p' Makefile); do
+	expect "Build-Depends: $package" grep -qx " $package," debian/control
+done
+
+for tool in dpkg-buildpackage dh git; do
+	command -v $tool >/dev/null || { skip "packages: $tool is not there"; exit 0; }
+done
+git rev-parse HEAD >/dev/null 2>&1 || { skip "packages: this is no checkout of git"; exit 0; }
+if nm -D "$blinkc" | grep -q '__[at]san_init'; then
+	skip "packages: this build has a sanitizer, and packages have none"
+	exit 0
+fi
+
+# ---- built twice, elsewhere and by others ----
+
+export DEB_BUILD_OPTIONS=noautodbgsym
+expect "make deb" $MAKE -s deb B="$work/one"
+again() { (umask 027; TZ=Pacific/Apia DEB_BUILD_OPTIONS='noautodbgsym nocheck' $MAKE -s deb B="$work/quite/elsewhere"); }
+expect "make deb again" again
+n=0
+for file in "$work"/one/deb/*.deb "$work"/one/deb/*.tar.xz; do
+	n=$((n + 1))
+	name=$(basename "$file")
+	if cmp -s "$file" "$work/quite/elsewhere/deb/$name"; then ok "$name: the same bytes"; else not_ok "$name: other bytes"; fi
+done
+[ $n = 5 ] || not_ok "$n files: want four packages and the source"
+if command -v lintian >/dev/null; then
+	lintian --allow-root --display-info --pedantic "$work"/one/deb/*.changes >"$work/log" 2>&1
+	if grep -q '^[EWIP]: ' "$work/log"; then not_ok "lintian: $(grep '^[EWIP]: ' "$work/log" | tr '\n' ' ')"; else ok "lintian finds nothing"; fi
+else
+	skip "lintian: it is not there"
+fi
+
+# ---- what is in them ----
+
+depends() { dpkg-deb -f "$work"/one/deb/"$1"_*.deb Depends; }
+for library in glpk xml nauty; do
+	case "$(depends libblink"$soversion") $(depends blink-perf)" in *lib$library*) not_ok "libblink or blink-perf depends on $library" ;;
+	*) ok "libblink and blink-perf do not depend on $library" ;; esac
+done
+case $(depends blink-perf) in *libblink$soversion*) ok "blink-perf depends on libblink$soversion" ;; *) not_ok "blink-perf depends on $(depends blink-perf)" ;; esac
+mkdir "$work/tree"
+for file in "$work"/one/deb/*.deb; do
+	dpkg-deb -x "$file" "$work/tree"
+	dpkg-deb -c "$file" | awk '$1 !~ /^d/ { print $6 }'
+done | sort >"$work/files"
+if [ ! "$(uniq -d "$work/files")" ]; then ok "no file is in two packages"; else not_ok "in two packages: $(uniq -d "$work/files")"; fi
+lib=$(dirname "$(find "$work/tree/usr/lib" -name libblink.so)")
+bin=$work/tree/usr/bin
+expect "blinkc runs" "$bin/blinkc" -q "$work/tree/usr/share/blinkc/topologies/dgx1v.xml" -o "$work/s.json"
+expect "blink-perf runs" env LD_LIBRARY_PATH="$lib" "$bin/blink-perf" "$work/s.json" -b 1K -e 1K -n 1
+export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$work/tree
+# shellcheck disable=SC2046 # a list of words
+expect "an example builds with it" "${CC:-cc}" "$work/tree/usr/share/doc/libblink-dev/examples/allreduce.c" -o "$work/allreduce" $(pkg-config --cflags --libs blink)
+expect "and runs" env LD_LIBRARY_PATH="$lib" "$work/allreduce" "$work/s.json"
+if readelf -d "$bin"/* "$lib"/libblink.so | grep -qE 'RPATH|RUNPATH'; then not_ok "a run path"; else ok "no run path"; fi
+
+# ---- installed, and purged ----
+
+as_root=()
+[ "$(id -u)" = 0 ] || as_root=(fakeroot)
+if [ "${as_root[*]}" ] && ! command -v fakeroot >/dev/null; then
+	skip "dpkg --install: neither root nor fakeroot"
+	exit 0
+fi
+root=$work/root
+mkdir -p "$root/var/lib/dpkg/updates" "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/triggers"
+: >"$root/var/lib/dpkg/status"
+dpkg_there() { "${as_root[@]}" dpkg --root="$root" --log=/dev/null --force-depends --force-not-root "$@"; }
+expect "dpkg --install" dpkg_there --install "$work"/one/deb/*.deb
+if [ -x "$root/usr/bin/blinkc" ]; then ok "is installed"; else not_ok "is not installed"; fi
+expect "dpkg --verify" dpkg_there --verify
+expect "dpkg --purge" dpkg_there --purge blinkc blink-perf libblink"$soversion" libblink-dev
+left=$(find "$root" -path "$root/var/lib/dpkg" -prune -o ! -type d -print -o -path '*blink*' -print)
+if [ ! "$left" ]; then ok "purging leaves nothing"; else not_ok "purging leaves $left"; fi

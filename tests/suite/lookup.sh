@@ -1,0 +1,70 @@
+# What blinkc batch writes is what libblink finds: every job of an index is run in the ranks of the job, and every element checked.
+# shellcheck shell=bash source=tests/lib.sh
+. tests/lib.sh
+
+# right INDEX OPTIONS...: runs, and reports no wrong element
+right() { "$perf" "$@" -b 1K -e 48K -i 47K -n 1 -w 0 >"$work/log" 2>&1 && grep -q '^# Out of bounds values : 0 OK' "$work/log"; }
+
+expect "all collectives over up to 4 GPUs of a DGX-1V" "$blinkc" batch -q topologies/dgx1v.xml --sizes 2-4 --collectives all -o "$work/s"
+"$python" - "$work/s/index.json" >"$work/jobs" <<'END'
+import itertools, json, random, sys
+random.seed(3)
+entries = json.load(open(sys.argv[1]))["schedules"]
+for entry in entries[::13]:
+    gpus = entry["gpus"]
+    order = random.choice(list(itertools.permutations(gpus)))
+    root = order.index(gpus[entry["root"]]) if entry["root"] is not None else 0
+    print(entry["collective"], ",".join(map(str, order)), root)
+END
+n=0 wrong=0
+while read -r coll gpus root; do
+	n=$((n + 1))
+	right "$work/s" --collective "$coll" -g "$gpus" -r "$root" && continue
+	wrong=$((wrong + 1))
+	not_ok "$coll over $gpus from $root: $(tail -3 "$work/log" | tr '\n' ' ')"
+done <"$work/jobs"
+if [ $n -lt 200 ]; then not_ok "only $n jobs"; elif [ $wrong = 0 ]; then ok "$n jobs, GPUs in other orders"; fi
+
+# Ids are numbers, too; what is not said is all GPUs, allreduce, and root 0.
+expect "GPUs by id" right "$work/s/index.json" -g gpu3,0,gpu5 --collective scatter
+"$perf" "$work/s" -g gpu3,0,gpu5 --collective scatter -b 1K -e 1K -n 1 >"$work/log"
+if grep -q '^# collective   scatter over 3 ranks, root 0, of GPUs gpu3,0,gpu5$' "$work/log"; then ok "says which job"; else
+	not_ok "$(grep '^# collective' "$work/log")"; fi
+"$blinkc" batch -q topologies/dgx1v.xml --sizes 8 -o "$work/all" || not_ok "batch: exit $?"
+expect "a directory alone" right "$work/all"
+expect_exit "no such job" 5 "$perf" "$work/s"
+expect_exit "no such GPU" 2 "$perf" "$work/s" -g 0,gpu8
+expect_exit "an empty GPU" 2 "$perf" "$work/s" -g 0,1,
+expect_exit "more GPUs than there are" 2 "$perf" "$work/s" -g 0,1,2,3,4,5,6,7,0
+expect_exit "a GPU twice" 2 "$perf" "$work/s" -g 0,1,0
+expect_exit "no such root" 2 "$perf" "$work/s" -g 0,1 -r 2 --collective reduce
+expect_exit "no such collective" 2 "$perf" "$work/s" -g 0,1 --collective reducs
+expect_exit "a schedule is no index" 3 "$perf" "$work/s/allreduce/0,1.json" -g 0,1
+expect_exit "a directory without an index" 8 "$perf" "$work/s/allreduce"
+rm "$work/s/allreduce/0,1.json"
+expect_exit "a schedule that is gone" 8 "$perf" "$work/s" -g 1,0
+
+# A schedule that is wrong is found and refused, whoever put it there.
+oracle mutate "$work/s/allreduce/0-2.json" 1 --kind drop-edge >"$work/bad.json" 2>"$work/err" || not_ok "mutate: exit $?"
+cp "$work/bad.json" "$work/s/allreduce/0-2.json"
+expect_exit "a schedule that misses an edge" 6 "$perf" "$work/s" -g 0,1,2
+
+# A list in an order of its own, and roots of a kind.
+printf '7,1,4\n4,1,7,0\n' >"$work/lists"
+expect "lists in orders of their own" "$blinkc" batch -q topologies/dgx1v.xml --gpus "$work/lists" --collectives reducescatter,gather -o "$work/l"
+expect "as the list has it" right "$work/l" -g 7,1,4 --collective reducescatter
+expect "as the list has it, from a root" right "$work/l" -g 4,1,7,0 --collective gather -r 2
+expect_exit "in an order that it has not" 5 "$perf" "$work/l" -g 1,4,7 --collective reducescatter
+
+# ---- the example ----
+
+if nm -D "$build/libblink.so" | grep -q '__[at]san_init'; then
+	skip "examples/lookup.c: this build has a sanitizer"
+	exit 0
+fi
+expect "examples/lookup.c compiles" "${CC:-cc}" -std=c99 -Wall -Wextra -Wpedantic -Werror -Iruntime/include examples/lookup.c -o "$work/lookup" \
+	-L"$build" -lblink -Wl,-rpath,"$build"
+expect "examples/lookup.c" "$work/lookup" "$work/s" 3 0 5
+cp "$work/out" "$work/log"
+expect "examples/lookup.c says what it did" grep -qx 'dgx1v, broadcast from gpu3: broadcast/0,3,5.r0.json, trees: 1, 6 GB/s: 0 wrong' "$work/log"
+expect_exit "examples/lookup.c without a schedule" 5 "$work/lookup" "$work/s" 3 0 5 1 2
