@@ -13,7 +13,7 @@ WERROR ?= $(if $(CI),-Werror)
 # Contracting a*b+c into one instruction would give other bytes on other machines.
 STRICT = -std=gnu11 -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings \
 	-Wundef -Wvla -Wformat=2 -ffp-contract=off -fno-strict-overflow
-BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -Iruntime/include
+BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -Iruntime/include -I$(B)/gen
 
 # What is installed by `make deps`; `make check` needs the second list too.
 DEPS = pkg-config libglpk-dev libcjson-dev libxml2-dev libmd-dev libnauty2-dev
@@ -74,6 +74,14 @@ $(B)/blink-perf: $(B)/runtime/perf/perf.o $(B)/libblink.so
 $(B)/%.o: %.c $(B)/flags | deps-present
 	@mkdir -p $(@D)
 	$(COMPILE) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+
+# The page of `blinkc report`, edited as what it is: its lines become C strings.
+$(B)/gen/report_page.h: src/emit/report.html src/emit/report.css src/emit/report.js Makefile
+	@mkdir -p $(@D)
+	for f in html css js; do printf 'static const char report_%s[] =\n' $$f && \
+		sed 's/\\/\\\\/g; s/"/\\"/g; s/^/\t"/; s/$$/\\n"/' src/emit/report.$$f && printf ';\n' || exit 1; done >$@.new
+	mv $@.new $@
+$(B)/src/emit/html.o: $(B)/gen/report_page.h
 
 # Written anew when what it says changes: everything is then built anew.
 FLAGS = $(COMPILE) $(LDFLAGS) $(VERSION) $(SOVERSION)

@@ -1,0 +1,479 @@
+//<![CDATA[
+/* The table of jobs, and their trees. What is written on the page is text: nothing here makes markup of it. */
+"use strict";
+(() => {
+	const ROWS = 50;		// of a page of the table
+	const MOST_TREES = 24, MOST_DRAWN = 96, MOST_LINKS = 200;	// of a job, until it is asked for more
+	const data = JSON.parse(document.getElementById("data").textContent);
+	const byId = (id) => document.getElementById(id);
+
+	// ---- elements ----
+
+	function fill(node, attributes, children) {
+		for (const [name, value] of Object.entries(attributes || {})) {
+			if (typeof value === "function")
+				node.addEventListener(name, value);
+			else if (value !== null && value !== undefined)
+				node.setAttribute(name, value);
+		}
+		node.append(...children.filter((child) => child !== null));
+		return node;
+	}
+	const el = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
+	const svg = (name, attributes, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+	const name = (text) => el("bdi", null, text);
+
+	// ---- words ----
+
+	const count = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+	const plural = (n, one) => `${count(n)} ${one}${n === 1 ? "" : "s"}`;
+	const gb = (x) => String(Number(x.toPrecision(6)));
+	const ratio = (x, bound) => (x >= bound ? 1 : Math.min(x / bound, .999)).toFixed(3);
+	const fraction = (text) => text.split("/").reduce((p, q) => Number(p) / Number(q));
+	const share = (text) => text.endsWith("/1") ? text.slice(0, -2) : text;
+
+	const collects = new Set(["reduce", "gather"]);	// whose root ends with the data
+
+	// ---- jobs ----
+
+	// Differences to sums.
+	function sums(differences) {
+		let last = 0;
+		return Int32Array.from(differences, (d) => last += d);
+	}
+	const parsed = (text) => {
+		const texts = text.split(";"), lists = new Array(texts.length);
+		return { n: texts.length, text: (i) => texts[i], list: (i) => lists[i] ||= texts[i].split(",").map(Number) };
+	};
+	const sets = parsed(data.set), orders = parsed(data.order);
+	const jobSet = sums(data.jobSet), jobOrder = sums(data.jobOrder), jobFile = sums(data.jobFile), nJobs = jobFile.length;
+	const files = data.schedule;
+	files.forEach((file, f) => {
+		[file.series, file.depth, file.path] = data.file[f];
+		file.jobs = 0;
+	});
+	for (const f of jobFile)
+		files[f].jobs++;
+
+	const fileOf = (job) => files[jobFile[job]];
+	// GPU of the machine that plays each rank of the file.
+	function players(job) {
+		const gpu = [], set = sets.list(jobSet[job]);
+		orders.list(jobOrder[job]).forEach((rank, i) => gpu[rank] = set[i]);
+		return gpu;
+	}
+	function rootOf(job) {
+		const root = fileOf(job).root;
+		return root === -1 ? -1 : sets.list(jobSet[job])[orders.list(jobOrder[job]).indexOf(root)];
+	}
+	function placeOf(job) {
+		const file = fileOf(job), root = rootOf(job);
+		let place = `${data.collective[file.c]}/${sets.text(jobSet[job])}`;
+		if (root !== -1)
+			place += `/${root}`;
+		if (data.series.length > 1)
+			place += `${root === -1 ? "/" : ""}/${encodeURIComponent(data.series[file.series])}`;
+		return place;
+	}
+	function jobAt(place) {
+		const [collective, gpus, root, label] = place.split("/");
+		const c = data.collective.indexOf(collective);
+		let series = "";
+		try {
+			series = decodeURIComponent(label || "");
+		} catch {
+			return -1;
+		}
+		const s = label ? data.series.indexOf(series) : 0;
+		for (let job = 0; job < nJobs; job++) {
+			const file = fileOf(job);
+			if (file.c === c && file.series === s && sets.text(jobSet[job]) === gpus && (file.root === -1 || String(rootOf(job)) === root))
+				return job;
+		}
+		return -1;
+	}
+
+	// ---- columns ----
+
+	// Position of each path in their order.
+	const pathOrder = new Float64Array(files.length);
+	files.map((file, f) => f).sort((a, b) => files[a].path === files[b].path ? 0 : files[a].path > files[b].path ? 1 : -1)
+		.forEach((f, i, all) => pathOrder[f] = i > 0 && files[all[i - 1]].path === files[f].path ? pathOrder[all[i - 1]] : i);
+	const ofFile = (get) => (job) => get(fileOf(job));
+	const columns = [
+		{ id: "gpus", title: "GPUs", key: (job) => jobSet[job] },
+		{ id: "collective", title: "collective", key: ofFile((f) => f.c), text: ofFile((f) => data.collective[f.c]) },
+		{ id: "root", title: "root GPU", number: true, key: rootOf, text: (job) => rootOf(job) === -1 ? "" : String(rootOf(job)) },
+		{ id: "series", title: "algorithm", key: ofFile((f) => f.series), text: ofFile((f) => data.series[f.series]) },
+		{ id: "rate", title: "rate, GB/s", number: true, key: ofFile((f) => f.x), text: ofFile((f) => gb(f.x)) },
+		{ id: "bound", title: "bound, GB/s", number: true, key: ofFile((f) => f.b), text: ofFile((f) => gb(f.b)) },
+		{ id: "ratio", title: "ratio", number: true, key: ofFile((f) => f.b ? f.x / f.b : 1), text: ofFile((f) => ratio(f.x, f.b)) },
+		{ id: "trees", title: "trees", number: true, key: ofFile((f) => f.tree.length), text: ofFile((f) => String(f.tree.length)) },
+		{ id: "depth", title: "depth, hops", number: true, key: ofFile((f) => f.depth), text: ofFile((f) => String(f.depth)) },
+		{ id: "jobs", title: "jobs alike", number: true, key: ofFile((f) => f.jobs), text: ofFile((f) => count(f.jobs)) },
+		{ id: "file", title: "file", wide: true, key: (job) => pathOrder[jobFile[job]], text: ofFile((f) => f.path) },
+		{ id: "ranks", title: "ranks there", wide: true, key: (job) => jobOrder[job], text: (job) => orders.text(jobOrder[job]) },
+	].filter((column) => column.id !== "series" || data.series.length > 1);
+
+	// ---- what is shown: an order of all jobs, of it what passes the filter, of that a page ----
+
+	const state = { column: columns[0], down: false, page: 0, open: new Set() };
+	let inOrder = Int32Array.from({ length: nJobs }, (_, i) => i), view = inOrder;
+
+	function sortJobs() {
+		const key = Float64Array.from({ length: nJobs }, (_, job) => state.column.key(job)), sign = state.down ? -1 : 1;
+		inOrder = Int32Array.from({ length: nJobs }, (_, i) => i).sort((a, b) => sign * (key[a] - key[b]) || a - b);
+	}
+
+	// The GPUs of a word such as 0,1,4 or 4-7 or gpu3; null: it is something else.
+	function gpusOf(word) {
+		const gpus = [];
+		for (const item of word.split(",").filter((text) => text)) {
+			const range = /^(\d{1,6})(?:-(\d{1,6}))?$/.exec(item), id = data.gpu.indexOf(item);
+			if (id !== -1)
+				gpus.push(id);
+			else if (range)
+				for (let g = Number(range[1]), last = Number(range[2] || g); g <= last; g++)
+					gpus.push(g);
+			else
+				return null;
+		}
+		return gpus.length ? gpus : null;
+	}
+
+	function filterJobs() {
+		const fits = new Uint8Array(files.length).fill(1), has = new Uint8Array(sets.n).fill(1);
+		const collective = byId("by-collective").value, size = byId("by-size").value, series = byId("by-series").value;
+		const keepFiles = (test) => files.forEach((file, f) => fits[f] &= test(file));
+		const keepSets = (test) => has.forEach((was, s) => has[s] = was && test(sets.list(s)));
+		if (collective)
+			keepFiles((file) => file.c === Number(collective));
+		if (series)
+			keepFiles((file) => file.series === Number(series));
+		if (size)
+			keepFiles((file) => file.n === Number(size));
+		for (const word of byId("filter").value.trim().split(/\s+/).filter((text) => text)) {
+			const alone = word.startsWith("="), gpus = gpusOf(alone ? word.slice(1) : word), small = word.toLowerCase();
+			if (gpus)
+				keepSets((set) => (!alone || set.length === new Set(gpus).size) && gpus.every((g) => set.includes(g)));
+			else
+				keepFiles((file) => [data.collective[file.c], data.series[file.series], file.path].some((text) => text.toLowerCase().includes(small)));
+		}
+		view = inOrder.filter((job) => fits[jobFile[job]] && has[jobSet[job]]);
+	}
+
+	// ---- a job: its machine, trees and links ----
+
+	const NODE = 14;
+
+	function nodeAt(x, y, label, title, kind) {
+		const shape = kind.includes("switch") ? svg("rect", { x: x - NODE, y: y - NODE, width: 2 * NODE, height: 2 * NODE, rx: 3 })
+			: svg("circle", { cx: x, cy: y, r: NODE });
+		return svg("g", { class: `node ${kind}` }, svg("title", null, title), shape, svg("text", { x, y: y + 4 }, label));
+	}
+
+	// A line between two nodes, off the middle by `off`; heads where it says.
+	function lineBetween(a, b, off, attributes, headA, headB) {
+		const dx = b.x - a.x, dy = b.y - a.y, d = Math.hypot(dx, dy) || 1, ux = dx / d, uy = dy / d;
+		const at = (p, along) => [p.x + ux * along - uy * off, p.y + uy * along + ux * off];
+		const head = ([x, y], way) => svg("path", { class: "head", d: `M${x.toFixed(1)} ${y.toFixed(1)}l${(way * (-7 * ux) - 3.5 * uy).toFixed(1)} ${
+			(way * (-7 * uy) + 3.5 * ux).toFixed(1)}l${(7 * uy).toFixed(1)} ${(-7 * ux).toFixed(1)}z` });
+		const p = at(a, NODE + 2), q = at(b, -NODE - 2), [x1, y1, x2, y2] = [...p, ...q].map((v) => v.toFixed(1));
+		const line = svg("line", { ...attributes, x1, y1, x2, y2 });
+		return [line, headA ? head(p, -1) : null, headB ? head(q, 1) : null];
+	}
+
+	// Pairs of ranks of a phase, from an array of src, dst, number of links, links.
+	function edgesOf(numbers) {
+		const edges = [];
+		for (let i = 0; numbers && i < numbers.length; i += 3 + numbers[i + 2])
+			edges.push({ src: numbers[i], dst: numbers[i + 1], links: numbers.slice(i + 3, i + 3 + numbers[i + 2]) });
+		return edges;
+	}
+
+	function loadsOf(file) {
+		const load = new Float64Array(file.link.length / 4);
+		for (const tree of file.tree)
+			for (const edge of [...edgesOf(tree.u), ...edgesOf(tree.d)])
+				for (const l of edge.links)
+					load[l] += fraction(tree.l);
+		const use = load.map((value, l) => value / file.link[4 * l + 3]), most = use.reduce((a, b) => Math.max(a, b), 0) || 1;
+		return use.map((value) => value / most > 1 - 1e-9 ? 1 : value / most);
+	}
+
+	// GPUs on a circle, in the order of their numbers; what lies between them on a smaller one.
+	function circle(file, gpu, size) {
+		const ranks = gpu.map((_, r) => r).sort((a, b) => gpu[a] - gpu[b]), inner = file.gpu.length - file.n, at = [];
+		const put = (v, i, n, radius) => at[v] = { x: size / 2 + radius * Math.sin(2 * Math.PI * i / n), y: size / 2 - radius * Math.cos(2 * Math.PI * i / n) };
+		ranks.forEach((r, i) => put(r, i, file.n, size / 2 - NODE - 6));
+		for (let i = 0; i < inner; i++)
+			put(file.n + i, i + .5, inner, inner > 1 ? size / 5 : 0);
+		return at;
+	}
+
+	const level = (use) => use >= 1 ? 5 : Math.ceil(use * 4);
+	const levels = ["not used", "up to 25 %", "up to 50 %", "up to 75 %", "below 100 %", "100 %: the busiest"];
+
+	function machineMap(file, gpu, label, use) {
+		const n = file.gpu.length, size = Math.min(420, 170 + 16 * n), at = circle(file, gpu, size), lines = [], nodes = [];
+		const widest = Math.max(...use.map((_, l) => file.link[4 * l + 3]));
+		for (let l = 0; l < use.length; l++) {
+			const [from, to, kind, capacity] = file.link.slice(4 * l, 4 * l + 4);
+			const [line] = lineBetween(at[from], at[to], 3.2, { class: `u${level(use[l])}`, "stroke-width": (1.5 + 3 * capacity / widest).toFixed(1) });
+			line.append(svg("title", null, `${label(from)} \u2192 ${label(to)}, ${data.linkClass[kind]}: ${gb(use[l] * capacity)} of ${gb(capacity)} GB/s`));
+			lines.push(line);
+		}
+		for (let v = 0; v < n; v++) {
+			const part = partOf(file, v), text = v < file.n ? String(gpu[v]) : "";
+			nodes.push(nodeAt(at[v].x, at[v].y, text, label(v), `${v < file.n ? "" : "switch "}${part >= 0 ? `p${part % 8}` : ""} ${v === file.root ? "root" : ""}`));
+		}
+		return el("figure", null, svg("svg", { class: "map", role: "img", width: size, height: size, viewBox: `0 0 ${size} ${size}`,
+			"aria-label": "Links of the job, and how busy they are; the same is in the table of links" }, ...lines, ...nodes),
+		el("ul", { class: "key" }, ...levels.map((text, u) => el("li", null, svg("svg", { width: 18, height: 8, "aria-hidden": "true" },
+			svg("line", { class: `u${u}`, x1: 0, x2: 18, y1: 4, y2: 4, "stroke-width": 4 })), text))));
+	}
+
+	const partOf = (file, v) => file.k === "cut" || file.k === "partition" ? file.proof[v] : 0;
+
+	// What the bound follows from.
+	function proofOf(file, label, nLinks) {
+		const ranks = [...Array(file.gpu.length).keys()], link = (l) => file.link.slice(4 * l, 4 * l + 4);
+		const side = (p) => ranks.filter((v) => file.proof[v] === p).map(label).join(" ");
+		let crossing = 0;
+		if (file.k === "cut") {
+			const out = !collects.has(data.collective[file.c]) && data.collective[file.c] !== "reducescatter";
+			for (let l = 0; l < nLinks; l++)
+				if (file.proof[link(l)[0]] === (out ? 1 : 0) && file.proof[link(l)[1]] === (out ? 0 : 1))
+					crossing += link(l)[3];
+			return el("p", { class: "proof" }, el("b", null, "Tight cut: "), part(1), side(1), " | ", part(0), side(0), `. Links of ${gb(crossing)} GB/s lead ${
+				out ? "from the first side to the other" : "to the first side from the other"}, and no algorithm has more than ${gb(file.b)} GB/s over them.`);
+		}
+		if (file.k === "partition") {
+			const n = Math.max(...file.proof) + 1, all = [];
+			for (let l = 0; l < nLinks; l++)
+				if (file.proof[link(l)[0]] >= 0 && file.proof[link(l)[0]] !== file.proof[link(l)[1]])
+					crossing += link(l)[3];
+			for (let p = 0; p < n; p++)
+				all.push(p ? " | " : "", part(p), side(p));
+			return el("p", { class: "proof" }, el("b", null, "Tight partition: "), ...all, `. Links of ${gb(crossing)} GB/s leave its ${n} parts, and an allreduce crosses ` +
+				`at least 2 \u00d7 ${n - 1} times: no algorithm has more than ${gb(crossing)} / ${2 * (n - 1)} = ${gb(file.b)} GB/s.`);
+		}
+		return el("p", { class: "proof" }, el("b", null, "Bound: "), `proven by ${file.k} of links, which the table of links has.`);
+	}
+	function part(p) {
+		return svg("svg", { width: 14, height: 12, class: "part", "aria-hidden": "true" }, svg("g", { class: `node p${p % 8}` }, svg("circle", { cx: 6, cy: 6, r: 5 })));
+	}
+
+	// Positions of the nodes of a tree: leaves side by side, each other node in the middle of what hangs from it.
+	function arrange(root, edges, up) {
+		const below = new Map(), at = new Map(), todo = [[root, 0, false]];
+		let leaves = 0, deepest = 0;
+		for (const { src, dst } of edges) {
+			const [parent, child] = up ? [dst, src] : [src, dst];
+			below.set(parent, [...below.get(parent) || [], child]);
+		}
+		while (todo.length) {
+			const [v, depth, back] = todo.pop(), children = below.get(v) || [];
+			deepest = Math.max(deepest, depth);
+			if (!children.length)
+				at.set(v, { x: 18 + 38 * leaves++, y: 18 + 52 * depth });
+			else if (back)
+				at.set(v, { x: (at.get(children[0]).x + at.get(children[children.length - 1]).x) / 2, y: 18 + 52 * depth });
+			else
+				todo.push([v, depth, true], ...children.map((c) => [c, depth + 1, false]).reverse());
+		}
+		return { at, width: 38 * leaves, height: 36 + 52 * deepest };
+	}
+
+	function drawPhase(file, gpu, label, t, root, edges, up, both, caption) {
+		const { at, width, height } = arrange(root, edges, up), parts = [];
+		for (const { src, dst, links } of edges) {
+			const title = `${label(src)} ${both ? "\u2194" : "\u2192"} ${label(dst)}, ${data.linkClass[file.link[4 * links[0] + 2]]}${
+				links.length > 1 ? `, over ${links.slice(1).map((l) => label(file.link[4 * l])).join(" ")}` : ""}`;
+			const [line, ...heads] = lineBetween(at.get(src), at.get(dst), 0, { class: links.length > 1 ? "edge switched" : "edge", "data-tree": t,
+				"data-from": gpu[src], "data-to": gpu[dst], "data-way": both ? "both" : up ? "up" : "down" }, both, true);
+			line.append(svg("title", null, title));
+			parts.push(line, ...heads.filter((head) => head));
+		}
+		for (const [v, { x, y }] of at)
+			parts.push(nodeAt(x, y, String(gpu[v]), label(v), v === root ? "root" : ""));
+		return el("div", null, el("p", null, caption), svg("svg", { role: "img", width, height, viewBox: `0 0 ${width} ${height}`, "aria-label":
+			`Tree ${t}, ${caption}: ${edges.map(({ src, dst }) => `${label(src)} to ${label(dst)}`).join(", ")}` }, ...parts));
+	}
+
+	function drawTree(file, gpu, label, t) {
+		const tree = file.tree[t], up = edgesOf(tree.u), down = edgesOf(tree.d), pair = (a, b) => `${a} ${b}`;
+		const there = new Set(down.map(({ src, dst }) => pair(src, dst))), phases = [];
+		const mirror = up.length === down.length && up.every(({ src, dst }) => there.has(pair(dst, src)));
+		if (mirror)
+			phases.push(drawPhase(file, gpu, label, t, tree.r, down, false, true, "up, then down"));
+		else {
+			if (up.length)
+				phases.push(drawPhase(file, gpu, label, t, tree.r, up, true, false, "up"));
+			if (down.length)
+				phases.push(drawPhase(file, gpu, label, t, tree.r, down, false, false, "down"));
+		}
+		return el("div", { class: "tree" }, el("p", null, el("b", null, `tree ${t}`), `: ${share(tree.l)} of the buffer, ${gb(fraction(tree.l) * file.x)} GB/s`,
+			tree.to ? `, for ${tree.to.map(label).join(" ")}` : ""), el("div", { class: "phases" }, ...phases));
+	}
+
+	function treesText(file, label) {
+		const lines = [], edge = (way) => ({ src, dst, links }) => lines.push(`    ${way}  ${label(src)} \u2192 ${label(dst)}${
+			links.length > 1 ? `  over ${links.slice(1).map((l) => label(file.link[4 * l])).join(" ")}` : ""}`);
+		file.tree.forEach((tree, t) => {
+			lines.push(`tree ${t}: ${share(tree.l)} of the buffer from ${share(tree.o)}, root ${label(tree.r)}`);
+			edgesOf(tree.u).forEach(edge("up  "));
+			edgesOf(tree.d).forEach(edge("down"));
+		});
+		return lines.join("\n");
+	}
+
+	function linksTable(file, label, use) {
+		const priced = file.k === "prices" || file.k === "lengths";
+		const rows = [...use.keys()].sort((a, b) => use[b] - use[a] || a - b), body = el("tbody");
+		const add = (l) => {
+			const [from, to, kind, capacity] = file.link.slice(4 * l, 4 * l + 4), bar = el("span", { class: use[l] >= 1 ? "full" : "" });
+			bar.style.width = `${(100 * use[l]).toFixed(1)}%`;
+			body.append(el("tr", null, el("th", { scope: "row" }, `${label(from)} \u2192 ${label(to)}`), el("td", null, data.linkClass[kind]),
+				el("td", { class: "n" }, gb(use[l] * capacity)), el("td", { class: "n" }, gb(capacity)),
+				el("td", null, el("span", { class: "load", "aria-hidden": "true" }, bar), ` ${(100 * use[l]).toFixed(use[l] === 1 ? 0 : 1)} %`),
+				priced ? el("td", { class: "n" }, share(file.proof[l])) : null));
+		};
+		rows.slice(0, MOST_LINKS).forEach(add);
+		const more = rows.length > MOST_LINKS ? el("button", { type: "button", click: () => (rows.slice(MOST_LINKS).forEach(add), more.remove()) },
+			`${count(rows.length - MOST_LINKS)} more links`) : null;
+		return el("div", { class: "scroll" }, el("table", { class: "links" }, el("thead", null, el("tr", null, ...["link", "class", "load, GB/s", "capacity, GB/s", "utilisation",
+			...priced ? [file.k === "prices" ? "price" : "length"] : []].map((title, i) =>
+			el("th", { scope: "col", class: i === 2 || i === 3 || i === 5 ? "n" : "" }, title)))), body), more);
+	}
+
+	function detailOf(job) {
+		const file = fileOf(job), gpu = players(job), own = gpu.every((g, r) => data.gpu[g] === file.gpu[r]);
+		const label = (v) => v < file.n ? data.gpu[gpu[v]] : file.gpu[v], use = loadsOf(file), root = rootOf(job);
+		const trees = el("div", { class: "trees" }), draw = file.n > MOST_DRAWN ? 0 : file.tree.length;
+		const add = (from, to) => trees.append(...file.tree.slice(from, to).map((_, t) => drawTree(file, gpu, label, from + t)));
+		add(0, Math.min(draw, MOST_TREES));
+		const more = draw > MOST_TREES ? el("button", { type: "button", click: () => (add(MOST_TREES, draw), more.remove()) },
+			`${count(draw - MOST_TREES)} more trees`) : null;
+		const collective = data.collective[file.c], set = sets.list(jobSet[job]).map((g) => data.gpu[g]).join(" ");
+		return el("div", { class: "inside" },
+			el("h3", null, `${collective}${root === -1 ? "" : ` ${collects.has(collective) ? "to" : "from"} ${data.gpu[root]}`} over `, name(set)),
+			el("p", null, `${gb(file.x)} GB/s, ratio ${ratio(file.x, file.b)} to the bound of ${gb(file.b)} GB/s, by ${plural(file.tree.length, "tree")} of at most ${
+				plural(file.depth, "hop")}. `, el("a", { class: "permalink", href: `#${placeOf(job)}` }, "Link to this job")),
+			el("p", { class: "hint" }, "Schedule: ", name(file.path), `, for ${plural(file.jobs, "job")}; its ranks 0 to ${file.n - 1} are GPUs ${gpu.join(" ")}.`,
+				own || file.gpu.length === file.n ? "" : " Switches have the names that the file has for its own GPUs."),
+			proofOf(file, label, use.length),
+			el("div", { class: "row" },
+				el("div", null, el("h4", null, "Links in use"), file.gpu.length <= MOST_DRAWN ? machineMap(file, gpu, label, use) : el("p", null, "Too many to draw.")),
+				el("div", null, el("h4", null, "Trees"), draw ? trees : el("p", null, "Too large to draw; as text below."), more)),
+			el("details", null, el("summary", null, `Load of ${plural(use.length, "link")}`), linksTable(file, label, use)),
+			el("details", null, el("summary", null, "Trees as text"), el("pre", null, treesText(file, label))));
+	}
+
+	// ---- the page ----
+
+	function cell(column, job) {
+		return el("td", { class: `${column.number ? "n" : ""} ${column.wide ? "whole" : ""}`, "data-label": column.title, role: "cell", "data-column": column.id },
+			name(column.text(job)));
+	}
+
+	function toggle(job) {
+		const opens = !state.open.delete(job);
+		if (opens)
+			state.open.add(job);
+		try {
+			history.replaceState(null, "", opens ? `#${placeOf(job)}` : location.pathname + location.search);
+		} catch { /* some browsers keep files from changing their address */ }
+		render();
+		const button = byId(`job-${job}`);
+		if (button)
+			button.focus({ preventScroll: true });
+	}
+
+	function rowsOf(job) {
+		const open = state.open.has(job);
+		const button = el("button", { type: "button", class: "toggle", id: `job-${job}`, "aria-expanded": String(open), "aria-controls": open ? `detail-${job}` : null },
+			sets.text(jobSet[job]));
+		const row = el("tr", { class: open ? "job open" : "job", role: "row", "data-job": job, click: (event) => {
+			if (event.target.closest("a") === null && String(getSelection()) === "")
+				toggle(job);
+		} }, el("th", { scope: "row", role: "rowheader", "data-column": "gpus" }, button), ...columns.slice(1).map((column) => cell(column, job)));
+		return open ? [row, el("tr", { class: "detail", id: `detail-${job}`, role: "row" }, el("td", { colspan: columns.length, role: "cell" }, detailOf(job)))] : [row];
+	}
+
+	function render() {
+		const pages = Math.max(1, Math.ceil(view.length / ROWS)), first = state.page * ROWS, jobs = [...view.slice(first, first + ROWS)];
+		byId("table").tBodies[0].replaceChildren(...jobs.flatMap(rowsOf));
+		byId("jobs").classList.toggle("has-open", jobs.some((job) => state.open.has(job)));
+		byId("status").textContent = view.length ? `${count(first + 1)} to ${count(first + jobs.length)} of ${plural(view.length, "job")}${
+			view.length === nJobs ? "" : `, of ${count(nJobs)} in all`}` : `none of ${plural(nJobs, "job")}`;
+		const go = (text, page) => el("button", { type: "button", disabled: page === state.page || page !== Math.min(Math.max(page, 0), pages - 1) ? "" : null,
+			click: () => {
+				state.page = page;
+				render();
+			} }, text);
+		byId("pager").replaceChildren(go("first", 0), go("previous", state.page - 1), el("span", null, `page ${count(state.page + 1)} of ${count(pages)}`),
+			go("next", state.page + 1), go("last", pages - 1));
+		byId("pager").hidden = pages === 1;
+	}
+
+	function renderHead() {
+		byId("table").tHead.replaceChildren(el("tr", { role: "row" }, ...columns.map((column) => el("th", { scope: "col", role: "columnheader", class: column.number ? "n" : "",
+			"aria-sort": column === state.column ? state.down ? "descending" : "ascending" : null }, el("button", { type: "button", id: `sort-${column.id}`, click: () => {
+			state.down = column === state.column && !state.down;
+			state.column = column;
+			sortJobs();
+			update();
+			renderHead();
+			byId(`sort-${column.id}`).focus();
+		} }, column.title)))));
+	}
+
+	function update() {
+		filterJobs();
+		state.page = 0;
+		render();
+	}
+
+	function openPlace() {
+		const job = jobAt(location.hash.slice(1));
+		if (job === -1) {
+			if (location.hash.includes("/"))
+				byId("status").textContent = "The address names a job that this page does not have.";
+			return;
+		}
+		if (!view.includes(job)) {
+			byId("filter").value = byId("by-collective").value = byId("by-size").value = byId("by-series").value = "";
+			filterJobs();
+		}
+		state.open.add(job);
+		state.page = Math.floor(view.indexOf(job) / ROWS);
+		render();
+		const button = byId(`job-${job}`);
+		button.closest("tr").scrollIntoView();
+		button.focus({ preventScroll: true });
+	}
+
+	function choices(id, values) {
+		byId(id).append(...values.map(([value, text]) => el("option", { value }, text)));
+		byId(id).addEventListener("change", update);
+	}
+
+	let later = 0;
+	byId("filter").addEventListener("input", () => {
+		clearTimeout(later);
+		later = setTimeout(update, 80);
+	});
+	byId("controls").addEventListener("submit", (event) => event.preventDefault());
+	choices("by-collective", [...new Set(files.map((file) => file.c))].sort((a, b) => a - b).map((c) => [c, data.collective[c]]));
+	choices("by-size", [...new Set(files.map((file) => file.n))].sort((a, b) => a - b).map((n) => [n, String(n)]));
+	choices("by-series", data.series.map((label, s) => [s, label]));
+	byId("series-label").hidden = data.series.length === 1;
+	byId("table").setAttribute("role", "table");
+	document.documentElement.classList.add("js");
+	renderHead();
+	update();
+	addEventListener("hashchange", openPlace);
+	openPlace();
+})();
+//]]>
