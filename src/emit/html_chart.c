@@ -261,9 +261,9 @@ html_legend(const Page *page, Text *out)
 	for (int s = 0; s < page->n_series; s++) {
 		text_put(out, "<li><svg xmlns=\"http://www.w3.org/2000/svg\" width=\"14\" height=\"18\" aria-hidden=\"true\">");
 		put_swatch(out, "all", s, 3, 8, 3);
-		text_put(out, "</svg> rate of <bdi>");
+		text_put(out, "</svg><span>rate of <bdi>");
 		html_text(out, page->series[s].label);
-		text_put(out, rooted ? "</bdi>, from every root</li>\n" : "</bdi></li>\n");
+		text_put(out, rooted ? "</bdi>, from every root</span></li>\n" : "</bdi></span></li>\n");
 	}
 	if (rooted) {
 		text_put(out, "<li><svg xmlns=\"http://www.w3.org/2000/svg\" width=\"14\" height=\"18\" aria-hidden=\"true\">");

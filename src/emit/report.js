@@ -216,6 +216,7 @@
 
 	function machineMap(file, gpu, label, use) {
 		const n = file.gpu.length, size = Math.min(420, 170 + 16 * n), at = circle(file, gpu, size), lines = [], nodes = [];
+		const colours = file.k === "cut" || new Set(file.proof).size < file.n;	// else each GPU is a part
 		const widest = Math.max(...use.map((_, l) => file.link[4 * l + 3]));
 		for (let l = 0; l < use.length; l++) {
 			const [from, to, kind, capacity] = file.link.slice(4 * l, 4 * l + 4);
@@ -224,7 +225,7 @@
 			lines.push(line);
 		}
 		for (let v = 0; v < n; v++) {
-			const part = partOf(file, v), text = v < file.n ? String(gpu[v]) : "";
+			const part = colours ? partOf(file, v) : 0, text = v < file.n ? String(gpu[v]) : "";
 			nodes.push(nodeAt(at[v].x, at[v].y, text, label(v), `${v < file.n ? "" : "switch "}${part >= 0 ? `p${part % 8}` : ""} ${v === file.root ? "root" : ""}`));
 		}
 		return el("figure", null, svg("svg", { class: "map", role: "img", width: size, height: size, viewBox: `0 0 ${size} ${size}`,
@@ -249,13 +250,13 @@
 				out ? "from the first side to the other" : "to the first side from the other"}, and no algorithm has more than ${gb(file.b)} GB/s over them.`);
 		}
 		if (file.k === "partition") {
-			const n = Math.max(...file.proof) + 1, all = [];
+			const n = Math.max(...file.proof) + 1, all = [], apart = n === file.n && file.gpu.length === n;
 			for (let l = 0; l < nLinks; l++)
 				if (file.proof[link(l)[0]] >= 0 && file.proof[link(l)[0]] !== file.proof[link(l)[1]])
 					crossing += link(l)[3];
-			for (let p = 0; p < n; p++)
+			for (let p = 0; p < n && !apart; p++)
 				all.push(p ? " | " : "", part(p), side(p));
-			return el("p", { class: "proof" }, el("b", null, "Tight partition: "), ...all, `. Links of ${gb(crossing)} GB/s leave its ${n} parts, and an allreduce crosses ` +
+			return el("p", { class: "proof" }, el("b", null, "Tight partition: "), apart ? "each GPU by itself" : "", ...all, `. Links of ${gb(crossing)} GB/s leave its ${n} parts, and an allreduce crosses ` +
 				`at least 2 \u00d7 ${n - 1} times: no algorithm has more than ${gb(crossing)} / ${2 * (n - 1)} = ${gb(file.b)} GB/s.`);
 		}
 		return el("p", { class: "proof" }, el("b", null, "Bound: "), `proven by ${file.k} of links, which the table of links has.`);
@@ -373,8 +374,9 @@
 	// ---- the page ----
 
 	function cell(column, job) {
+		const text = column.text(job);
 		return el("td", { class: `${column.number ? "n" : ""} ${column.wide ? "whole" : ""}`, "data-label": column.title, role: "cell", "data-column": column.id },
-			name(column.text(job)));
+			text ? name(text) : null);
 	}
 
 	function toggle(job) {
