@@ -326,6 +326,9 @@ Status sched_check(Ctx *ctx, const char *label, const Schedule *sched);
 /* 1 / max over links of load / capacity, bytes/s. FRAC_ZERO where nothing moves. Fails: LIMIT out of 64 bits. */
 Status sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out);
 
+/* Of each link: the sum, over trees, of length times edges that use it, as a part of M. load: n_links. Fails: LIMIT out of 64 bits. */
+Status sched_loads(Ctx *ctx, const char *label, const Schedule *sched, Frac *load);
+
 /* begin, end and rate of each part, from the segments: part[n_parts], of which the rest stays. Fails: LIMIT out of 64 bits. */
 Status sched_parts(Ctx *ctx, const char *label, const Schedule *sched, Part *part);
 

@@ -394,14 +394,13 @@ ratio_cmp(Wide a, Wide b, Wide c, Wide d)
 	}
 }
 
-/* By the trees of one part, or, -1, by all. */
+/* Of the trees of one part, or, -1, of all, in lowest terms. */
 static Status
-achieved_by(Ctx *ctx, const char *label, const Schedule *sched, int part, Frac *out)
+loads_of(Ctx *ctx, const char *label, const Schedule *sched, int part, Frac *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	const Topology *topo = sched->topo;
 	struct load *load;
-	Frac sum, achieved;
 	TRY(TEMP(ctx, load, topo->n_links));
 	for (int l = 0; l < topo->n_links; l++)
 		load[l].den = 1;
@@ -416,15 +415,35 @@ achieved_by(Ctx *ctx, const char *label, const Schedule *sched, int part, Frac *
 		TRY(add_loads(ctx, label, s->tree.down, s->tree.n_down, length, load));
 		TRY(add_loads(ctx, label, s->tree.up, s->tree.n_up, length, load));
 	}
+	for (int l = 0; l < topo->n_links; l++)
+		if (!frac_make(load[l].num, load[l].den, &out[l]))
+			return fail(ctx, LIMIT, "%s: trees: the load of link %d needs more than 64 bits", label, l);
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+Status
+sched_loads(Ctx *ctx, const char *label, const Schedule *sched, Frac *load)
+{
+	return loads_of(ctx, label, sched, -1, load);
+}
+
+/* By the trees of one part, or, -1, by all. */
+static Status
+achieved_by(Ctx *ctx, const char *label, const Schedule *sched, int part, Frac *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	const Topology *topo = sched->topo;
+	Frac *load, achieved;
+	TRY(TEMP(ctx, load, topo->n_links));
+	TRY(loads_of(ctx, label, sched, part, load));
 	/* The rate over link l is capacity / load: its numerator may need 126 bits, the least of them only what it needs. */
 	Wide num = 0, den = 1;
 	for (int l = 0; l < topo->n_links; l++) {
-		if (!frac_make(load[l].num, load[l].den, &sum))
-			return fail(ctx, LIMIT, "%s: trees: the load of link %d needs more than 64 bits", label, l);
-		Wide over = (Wide)topo->link[l].capacity * sum.den;
-		if (sum.num > 0 && (num == 0 || ratio_cmp(over, sum.num, num, den) < 0)) {
+		Wide over = (Wide)topo->link[l].capacity * load[l].den;
+		if (load[l].num > 0 && (num == 0 || ratio_cmp(over, load[l].num, num, den) < 0)) {
 			num = over;
-			den = sum.num;
+			den = load[l].num;
 		}
 	}
 	if (!frac_make(num, den, &achieved))
