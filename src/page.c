@@ -45,14 +45,18 @@ keep(Ctx *ctx, struct reading *all, const char *data, size_t size, struct piece 
 }
 
 static Status
-keep_schedule(Ctx *ctx, struct reading *all, const Schedule *sched, struct slot *slot)
+keep_schedule(Ctx *ctx, struct reading *all, const char *path, const Schedule *sched, struct slot *slot)
 {
+	Explained e;
+	Layout layout;
 	Text text = { 0 };
 	PageFile *file = &slot->file;
 	*file = (PageFile){ .coll = sched->coll, .n = sched->topo->n_ranks, .root = sched->root, .achieved = sched->achieved,
 		.bound = sched->bound.rate, .stated_achieved = sched->stated_achieved, .stated_bound = sched->stated_bound,
 		.trees = sched->n_segments };
 	TRY(sched_depth(ctx, sched, &file->depth));
+	TRY(explain(ctx, path, sched, &e));
+	TRY(layout_own(ctx, &e, &layout));
 	TRY(keep(ctx, all, sched->algorithm, strlen(sched->algorithm), &slot->algorithm));
 	text_put(&text, sched->generator);
 	text_put(&text, " ");
@@ -61,7 +65,7 @@ keep_schedule(Ctx *ctx, struct reading *all, const Schedule *sched, struct slot 
 	text_free(&text);
 	if (status != OK)
 		return status;
-	html_schedule(sched, &text);
+	html_schedule(sched, &layout, &text);
 	status = text.failed ? fail_memory(ctx) : keep(ctx, all, text.data, text.size, &slot->drawing);
 	text_free(&text);
 	return status;
@@ -76,7 +80,7 @@ read_text(Ctx *ctx, struct reading *all, int file, const char *path, const Text 
 	TRY(sched_verify(ctx, path, sched));
 	if (strcmp(sched->topo->digest, index->digest) != 0)
 		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: want %.80s, as the index has it", path, sched->topo->digest, index->digest);
-	return keep_schedule(ctx, all, sched, &all->slot[file]);
+	return keep_schedule(ctx, all, path, sched, &all->slot[file]);
 }
 
 static Status
@@ -314,250 +318,74 @@ check_entries(Ctx *ctx, const Page *page)
 	return OK;
 }
 
+/* ---- labels of series ---- */
+
+/* The last part of a path: "fast" of "schedules/fast/". */
+static Status
+last_part(Ctx *ctx, const char *path, const char **out)
+{
+	size_t end = strlen(path), begin;
+	while (end > 1 && path[end - 1] == '/')
+		end--;
+	for (begin = end; begin > 0 && path[begin - 1] != '/';)
+		begin--;
+	*out = arena_text(&ctx->run, path + begin, end - begin);
+	return *out ? OK : fail_memory(ctx);
+}
+
+/* What tells a series from others goes behind the algorithm. */
+static Status
+label_by(Ctx *ctx, PageSeries *series, const char *algorithm, const char *directory)
+{
+	Text text = { 0 };
+	text_put(&text, algorithm);
+	text_put(&text, " of ");
+	text_put(&text, directory);
+	const char *label = text.failed ? NULL : arena_text(&ctx->run, text.data, text.size);
+	text_free(&text);
+	if (!label)
+		return fail_memory(ctx);
+	series->label = label;
+	return OK;
+}
+
+static void
+find_doubles(const Page *page, bool *doubled)
+{
+	for (int s = 0; s < page->n_series; s++)
+		doubled[s] = false;
+	for (int s = 0; s < page->n_series; s++)
+		for (int t = 0; t < s; t++)
+			if (strcmp(page->series[s].label, page->series[t].label) == 0)
+				doubled[s] = doubled[t] = true;
+}
+
 /* The algorithm, if all files have one; where two series have the same, their directories tell them apart. */
 static Status
 label_series(Ctx *ctx, Page *page)
 {
+	const char **algorithm, *name;
+	bool *doubled;
+	TRY(TEMP(ctx, algorithm, page->n_series));
+	TRY(TEMP(ctx, doubled, page->n_series));
 	for (int s = 0; s < page->n_series; s++) {
-		PageSeries *series = &page->series[s];
-		const PageFile *file = &page->file[series->first_file];
-		series->label = file->algorithm;
-		for (int f = 1; f < series->n_files; f++)
-			if (strcmp(file[f].algorithm, series->label) != 0)
-				series->label = "mixed";
+		const PageFile *file = &page->file[page->series[s].first_file];
+		algorithm[s] = file->algorithm;
+		for (int f = 1; f < page->series[s].n_files; f++)
+			if (strcmp(file[f].algorithm, file->algorithm) != 0)
+				algorithm[s] = "mixed";
+		page->series[s].label = algorithm[s];
 	}
-	const char **label;
-	TRY(NEW(ctx, label, page->n_series));
+	find_doubles(page, doubled);
 	for (int s = 0; s < page->n_series; s++) {
-		bool alone = true;
-		for (int t = 0; t < page->n_series; t++)
-			alone = alone && (s == t || strcmp(page->series[s].label, page->series[t].label) != 0);
-		Text text = { 0 };
-		text_put(&text, page->series[s].label);
-		if (!alone) {
-			text_put(&text, " of ");
-			text_put(&text, page->series[s].dir);
-		}
-		label[s] = text.failed ? NULL : arena_text(&ctx->run, text.data, text.size);
-		text_free(&text);
-		if (!label[s])
-			return fail_memory(ctx);
+		TRY(last_part(ctx, page->series[s].dir, &name));
+		if (doubled[s])
+			TRY(label_by(ctx, &page->series[s], algorithm[s], name));
 	}
+	find_doubles(page, doubled);
 	for (int s = 0; s < page->n_series; s++)
-		page->series[s].label = label[s];
-	return OK;
-}
-
-/* ---- sets and orders, each once ---- */
-
-struct listed {
-	PageList list;
-	int *to;		/* where its number goes */
-};
-
-static int
-by_list(const void *a, const void *b)
-{
-	const PageList *p = &((const struct listed *)a)->list, *q = &((const struct listed *)b)->list;
-	if (p->n != q->n)
-		return p->n < q->n ? -1 : 1;
-	for (int i = 0; i < p->n; i++)
-		if (p->value[i] != q->value[i])
-			return p->value[i] < q->value[i] ? -1 : 1;
-	return 0;
-}
-
-static Status
-number_lists(Ctx *ctx, struct listed *all, int n, PageList **out, int *n_out)
-{
-	PageList *list;
-	int k = 0;
-	qsort(all, (size_t)n, sizeof *all, by_list);
-	for (int i = 0; i < n; i++)
-		k += i == 0 || by_list(&all[i - 1], &all[i]) != 0;
-	TRY(NEW(ctx, list, k));
-	k = 0;
-	for (int i = 0; i < n; i++) {
-		if (i == 0 || by_list(&all[i - 1], &all[i]) != 0)
-			list[k++] = all[i].list;
-		*all[i].to = k - 1;
-	}
-	*out = list;
-	*n_out = k;
-	return OK;
-}
-
-static Status
-number_all(Ctx *ctx, Page *page)
-{
-	struct listed *set, *order;
-	int n = 0, k = 0;
-	for (int s = 0; s < page->n_series; s++)
-		n += page->series[s].index->n_entries;
-	TRY(NEW(ctx, set, n));
-	TRY(NEW(ctx, order, n));
-	for (int s = 0; s < page->n_series; s++) {
-		PageSeries *series = &page->series[s];
-		TRY(NEW(ctx, series->set, series->index->n_entries));
-		TRY(NEW(ctx, series->order, series->index->n_entries));
-		for (int i = 0; i < series->index->n_entries; i++, k++) {
-			const IndexEntry *entry = &series->index->entry[i];
-			set[k] = (struct listed){ { entry->n, entry->gpu }, &series->set[i] };
-			order[k] = (struct listed){ { entry->n, entry->rank }, &series->order[i] };
-		}
-	}
-	TRY(number_lists(ctx, set, n, &page->set, &page->n_sets));
-	return number_lists(ctx, order, n, &page->order, &page->n_orders);
-}
-
-/* ---- classes of sets ---- */
-
-/* A job of one collective. */
-struct mark {
-	int set, file;
-	const IndexEntry *job;
-};
-
-/* The jobs of a set. */
-struct cell {
-	const Page *page;
-	int n;
-	const struct mark *mark;
-};
-
-static int
-by_set(const void *a, const void *b)
-{
-	const struct mark *p = a, *q = b;
-	if (p->set != q->set)
-		return p->set < q->set ? -1 : 1;
-	return p->file != q->file ? (p->file > q->file) - (p->file < q->file) : index_order(p->job, q->job);
-}
-
-static int
-by_files(const struct cell *p, const struct cell *q)
-{
-	if (p->mark->job->n != q->mark->job->n)
-		return p->mark->job->n < q->mark->job->n ? -1 : 1;
-	if (p->n != q->n)
-		return p->n < q->n ? -1 : 1;
-	for (int i = 0; i < p->n; i++)
-		if (p->mark[i].file != q->mark[i].file)
-			return p->mark[i].file < q->mark[i].file ? -1 : 1;
-	return 0;
-}
-
-static int
-by_files_and_set(const void *a, const void *b)
-{
-	const struct cell *p = a, *q = b;
-	int order = by_files(p, q);
-	return order ? order : (p->mark->set > q->mark->set) - (p->mark->set < q->mark->set);
-}
-
-static Status
-make_class(Ctx *ctx, const Page *page, const struct cell *cell, int n_sets, PageClass *out)
-{
-	*out = (PageClass){ .coll = cell->mark->job->coll, .set = cell->mark->set, .n_sets = n_sets };
-	TRY(NEW(ctx, out->best, page->n_series));
-	TRY(NEW(ctx, out->worst, page->n_series));
-	for (int s = 0; s < page->n_series; s++)
-		out->best[s].file = out->worst[s].file = -1;
-	for (int i = 0; i < cell->n; i++) {
-		const struct mark *mark = &cell->mark[i];
-		const PageFile *file = &page->file[mark->file];
-		PageJob *best = &out->best[file->series], *worst = &out->worst[file->series];
-		if (best->file < 0 || frac_cmp(file->achieved, page->file[best->file].achieved) > 0)
-			*best = (PageJob){ mark->job, mark->file };
-		if (worst->file < 0 || frac_cmp(file->achieved, page->file[worst->file].achieved) < 0)
-			*worst = (PageJob){ mark->job, mark->file };
-	}
-	return OK;
-}
-
-/* Of one collective: its jobs by set, then sets by their files. */
-static Status
-list_classes(Ctx *ctx, Page *page, struct mark *mark, int n, PageClass *out, int *n_out)
-{
-	struct cell *cell;
-	int n_cells = 0, n_classes = 0;
-	TRY(TEMP(ctx, cell, n));
-	qsort(mark, (size_t)n, sizeof *mark, by_set);
-	for (int i = 0; i < n; i++) {
-		if (i == 0 || mark[i].set != mark[i - 1].set)
-			cell[n_cells++] = (struct cell){ page, 0, &mark[i] };
-		cell[n_cells - 1].n++;
-	}
-	qsort(cell, (size_t)n_cells, sizeof *cell, by_files_and_set);
-	for (int i = 0, next; i < n_cells; i = next) {
-		for (next = i + 1; next < n_cells && by_files(&cell[i], &cell[next]) == 0;)
-			next++;
-		TRY(make_class(ctx, page, &cell[i], next - i, &out[n_classes++]));
-	}
-	*n_out = n_classes;
-	return OK;
-}
-
-struct sorted {
-	PageClass class;
-	int n;
-	Frac bound;
-};
-
-static int
-by_bound(const void *a, const void *b)
-{
-	const struct sorted *p = a, *q = b;
-	if (p->class.coll != q->class.coll)
-		return p->class.coll < q->class.coll ? -1 : 1;
-	if (p->n != q->n)
-		return p->n < q->n ? -1 : 1;
-	int order = frac_cmp(q->bound, p->bound);
-	return order ? order : (p->class.set > q->class.set) - (p->class.set < q->class.set);
-}
-
-static Status
-sort_classes(Ctx *ctx, Page *page)
-{
-	struct sorted *sorted;
-	TRY(TEMP(ctx, sorted, page->n_classes));
-	for (int c = 0; c < page->n_classes; c++) {
-		sorted[c] = (struct sorted){ page->class[c], page->set[page->class[c].set].n, FRAC_ZERO };
-		for (int s = 0; s < page->n_series; s++) {
-			int f = page->class[c].best[s].file;
-			if (f >= 0 && frac_cmp(page->file[f].bound, sorted[c].bound) > 0)
-				sorted[c].bound = page->file[f].bound;
-		}
-	}
-	qsort(sorted, (size_t)page->n_classes, sizeof *sorted, by_bound);
-	for (int c = 0; c < page->n_classes; c++)
-		page->class[c] = sorted[c].class;
-	return OK;
-}
-
-static Status
-find_classes(Ctx *ctx, Page *page)
-{
-	ArenaMark before = arena_mark(&ctx->scratch);
-	struct mark *mark;
-	int n_jobs = 0;
-	for (int f = 0; f < page->n_files; f++)
-		n_jobs += page->file[f].n_jobs;
-	TRY(TEMP(ctx, mark, n_jobs));
-	TRY(NEW(ctx, page->class, n_jobs));
-	for (int c = 0; c < N_COLLECTIVES; c++) {
-		int n = 0, found;
-		for (int s = 0; s < page->n_series; s++) {
-			const PageSeries *series = &page->series[s];
-			for (int i = 0; i < series->index->n_entries; i++)
-				if (series->index->entry[i].coll == (Collective)c)
-					mark[n++] = (struct mark){ series->set[i], series->file[i], &series->index->entry[i] };
-		}
-		TRY(list_classes(ctx, page, mark, n, page->class + page->n_classes, &found));
-		page->n_classes += found;
-	}
-	TRY(sort_classes(ctx, page));
-	arena_release(&ctx->scratch, before);
+		if (doubled[s])
+			TRY(label_by(ctx, &page->series[s], algorithm[s], page->series[s].dir));
 	return OK;
 }
 
@@ -574,8 +402,7 @@ page_read(Ctx *ctx, char *const *dir, int n_dirs, int n_workers, Page **out, Tex
 	TRY(read_files(ctx, page, n_workers, drawing));
 	TRY(check_entries(ctx, page));
 	TRY(label_series(ctx, page));
-	TRY(number_all(ctx, page));
-	TRY(find_classes(ctx, page));
+	TRY(page_group(ctx, page));
 	*out = page;
 	return OK;
 }

@@ -4,6 +4,7 @@
 #define BLINK_PAGE_H
 
 #include "base/text.h"
+#include "layout.h"
 #include "model.h"
 
 /* A schedule file. The jobs that it is for are a class: the same up to the names of their GPUs. */
@@ -64,8 +65,11 @@ typedef struct {
  * something else than its files; LIMIT more text than a file may have. */
 Status page_read(Ctx *ctx, char *const *dir, int n_dirs, int n_workers, Page **out, Text *drawing);
 
+/* page_group.c: fill set, order and class of a page that has all else. */
+Status page_group(Ctx *ctx, Page *page);
+
 /* emit/html.c: one file, as JSON that a page may hold in a script; all that is needed to draw it. */
-void html_schedule(const Schedule *sched, Text *out);
+void html_schedule(const Schedule *sched, const Layout *layout, Text *out);
 
 /* The page. Fails: NO_MEMORY. */
 Status emit_html(Ctx *ctx, const Page *page, const Text *drawing, Text *out);

@@ -455,8 +455,25 @@ put_proof(Text *out, const Topology *topo, const Bound *bound)
 	text_put(out, "]");
 }
 
+/* Where a picture has the middle of each vertex; none of machines of which it would leave something out. */
+static void
+put_layout(Text *out, const Topology *topo, const Layout *layout)
+{
+	if (layout->aggregated || layout->left_out)
+		return;
+	for (int v = 0; v < topo->n_vertices; v++)
+		if (layout->spot_of[v] < 0)
+			return;
+	text_put(out, "\"at\":[");
+	for (int v = 0; v < topo->n_vertices; v++) {
+		const Spot *spot = &layout->spot[layout->spot_of[v]];
+		text_printf(out, "%s%d,%d", v ? "," : "", (int)(spot->x + 0.5), (int)(spot->y + 0.5));
+	}
+	text_put(out, "],");
+}
+
 void
-html_schedule(const Schedule *sched, Text *out)
+html_schedule(const Schedule *sched, const Layout *layout, Text *out)
 {
 	const Topology *topo = sched->topo;
 	text_printf(out, "{\"c\":%d,\"root\":%d,\"n\":%d,\"x\":", (int)sched->coll, sched->root, topo->n_ranks);
@@ -475,6 +492,7 @@ html_schedule(const Schedule *sched, Text *out)
 		text_gb(out, (Frac){ link->capacity, 1 });
 	}
 	text_put(out, "],");
+	put_layout(out, topo, layout);
 	put_proof(out, topo, &sched->bound);
 	text_put(out, ",\"tree\":[");
 	for (int t = 0; t < sched->n_segments; t++) {

@@ -164,23 +164,34 @@
 
 	// ---- a job: its machine, trees and links ----
 
-	const NODE = 14;
+	const NODE = 14, BEND = 46;
+	const round = (x) => String(Math.round(10 * x) / 10);
 
 	function nodeAt(x, y, label, title, kind) {
-		const shape = kind.includes("switch") ? svg("rect", { x: x - NODE, y: y - NODE, width: 2 * NODE, height: 2 * NODE, rx: 3 })
+		const wide = 12 + 7 * label.length, shape = kind.includes("switch") ? svg("rect", { x: x - wide / 2, y: y - 10, width: wide, height: 20, rx: 3 })
 			: svg("circle", { cx: x, cy: y, r: NODE });
 		return svg("g", { class: `node ${kind}` }, svg("title", null, title), shape, svg("text", { x, y: y + 4 }, label));
 	}
 
-	// A line between two nodes, off the middle by `off`; heads where it says.
-	function lineBetween(a, b, off, attributes, headA, headB) {
-		const dx = b.x - a.x, dy = b.y - a.y, d = Math.hypot(dx, dy) || 1, ux = dx / d, uy = dy / d;
-		const at = (p, along) => [p.x + ux * along - uy * off, p.y + uy * along + ux * off];
-		const head = ([x, y], way) => svg("path", { class: "head", d: `M${x.toFixed(1)} ${y.toFixed(1)}l${(way * (-7 * ux) - 3.5 * uy).toFixed(1)} ${
-			(way * (-7 * uy) + 3.5 * ux).toFixed(1)}l${(7 * uy).toFixed(1)} ${(-7 * ux).toFixed(1)}z` });
-		const p = at(a, NODE + 2), q = at(b, -NODE - 2), [x1, y1, x2, y2] = [...p, ...q].map((v) => v.toFixed(1));
-		const line = svg("line", { ...attributes, x1, y1, x2, y2 });
-		return [line, headA ? head(p, -1) : null, headB ? head(q, 1) : null];
+	// An arrow between two nodes of a tree; at its begin, too, where it leads both ways.
+	function arrow(a, b, both, attributes, title) {
+		const dx = b.x - a.x, dy = b.y - a.y, d = Math.hypot(dx, dy) || 1, ux = dx / d, uy = dy / d, off = NODE + 2;
+		const head = (x, y, way) => svg("path", { class: "head", d: `M${round(x)} ${round(y)}l${round(-way * 7 * ux - 3.5 * uy)} ${
+			round(-way * 7 * uy + 3.5 * ux)}l${round(7 * uy)} ${round(-7 * ux)}z` });
+		const x1 = a.x + ux * off, y1 = a.y + uy * off, x2 = b.x - ux * off, y2 = b.y - uy * off;
+		return [svg("line", { ...attributes, x1: round(x1), y1: round(y1), x2: round(x2), y2: round(y2) }, svg("title", null, title)),
+			head(x2, y2, 1), ...both ? [head(x1, y1, -1)] : []];
+	}
+
+	// A link of the machine, to the right of the middle, and around what lies between.
+	function cable(a, b, others, attributes, title) {
+		const dx = b.x - a.x, dy = b.y - a.y, d = Math.hypot(dx, dy), ux = dx / d, uy = dy / d;
+		const between = others.some((c) => c !== a && c !== b && Math.abs((c.x - a.x) * uy - (c.y - a.y) * ux) < NODE &&
+			(c.x - a.x) * ux + (c.y - a.y) * uy > 1 && (c.x - a.x) * ux + (c.y - a.y) * uy < d - 1);
+		const point = (p, along, off) => `${round(p.x + ux * along - uy * off)} ${round(p.y + uy * along + ux * off)}`;
+		const lean = a.x + a.y > b.x + b.y ? -1 : 1;	// the way back goes along
+		return svg("path", { ...attributes, d: between ? `M${point(a, 0, 3.2)}C${point(a, d / 4, lean * BEND + 3.2)} ${point(a, 3 * d / 4, lean * BEND + 3.2)} ${point(b, 0, 3.2)}`
+			: `M${point(a, 0, 3.2)}L${point(b, 0, 3.2)}` }, svg("title", null, title));
 	}
 
 	// Pairs of ranks of a phase, from an array of src, dst, number of links, links.
@@ -201,40 +212,42 @@
 		return use.map((value) => value / most > 1 - 1e-9 ? 1 : value / most);
 	}
 
-	// GPUs on a circle, in the order of their numbers; what lies between them on a smaller one.
-	function circle(file, gpu, size) {
-		const ranks = gpu.map((_, r) => r).sort((a, b) => gpu[a] - gpu[b]), inner = file.gpu.length - file.n, at = [];
-		const put = (v, i, n, radius) => at[v] = { x: size / 2 + radius * Math.sin(2 * Math.PI * i / n), y: size / 2 - radius * Math.cos(2 * Math.PI * i / n) };
-		ranks.forEach((r, i) => put(r, i, file.n, size / 2 - NODE - 6));
-		for (let i = 0; i < inner; i++)
-			put(file.n + i, i + .5, inner, inner > 1 ? size / 5 : 0);
-		return at;
-	}
-
 	const level = (use) => use >= 1 ? 5 : Math.ceil(use * 4);
 	const levels = ["not used", "up to 25 %", "up to 50 %", "up to 75 %", "below 100 %", "100 %: the busiest"];
 
 	function machineMap(file, gpu, label, use) {
-		const n = file.gpu.length, size = Math.min(420, 170 + 16 * n), at = circle(file, gpu, size), lines = [], nodes = [];
-		const colours = file.k === "cut" || new Set(file.proof).size < file.n;	// else each GPU is a part
+		const n = file.gpu.length, spots = new Map(), lines = [], nodes = [], taken = new Set();
+		// What lies at the same place is the same spot.
+		const at = file.gpu.map((_, v) => {
+			const x = file.at[2 * v], y = file.at[2 * v + 1], key = `${x} ${y}`;
+			return spots.get(key) || spots.set(key, { x, y }).get(key);
+		});
+		const left = Math.min(...at.map(({ x }) => x)) - BEND, right = Math.max(...at.map(({ x }) => x)) + BEND, width = right - left;
+		const top = Math.min(...at.map(({ y }) => y)) - 24, height = Math.max(...at.map(({ y }) => y)) + 24 - top;
+		const colours = !eachApart(file);
 		const widest = Math.max(...use.map((_, l) => file.link[4 * l + 3]));
 		for (let l = 0; l < use.length; l++) {
 			const [from, to, kind, capacity] = file.link.slice(4 * l, 4 * l + 4);
-			const [line] = lineBetween(at[from], at[to], 3.2, { class: `u${level(use[l])}`, "stroke-width": (1.5 + 3 * capacity / widest).toFixed(1) });
-			line.append(svg("title", null, `${label(from)} \u2192 ${label(to)}, ${data.linkClass[kind]}: ${gb(use[l] * capacity)} of ${gb(capacity)} GB/s`));
-			lines.push(line);
+			if (at[from] !== at[to])
+				lines.push(cable(at[from], at[to], at, { class: `cable u${level(use[l])}`, "stroke-width": round(1.5 + 3 * capacity / widest) },
+					`${label(from)} \u2192 ${label(to)}, ${data.linkClass[kind]}: ${gb(use[l] * capacity)} of ${gb(capacity)} GB/s`));
 		}
 		for (let v = 0; v < n; v++) {
-			const part = colours ? partOf(file, v) : 0, text = v < file.n ? String(gpu[v]) : "";
+			const part = colours ? partOf(file, v) : 0, text = v < file.n ? String(gpu[v]) : file.gpu[v].replace(/^.*\/|:(out|in)$/g, "");
+			if (taken.has(at[v]))
+				continue;
+			taken.add(at[v]);
 			nodes.push(nodeAt(at[v].x, at[v].y, text, label(v), `${v < file.n ? "" : "switch "}${part >= 0 ? `p${part % 8}` : ""} ${v === file.root ? "root" : ""}`));
 		}
-		return el("figure", null, svg("svg", { class: "map", role: "img", width: size, height: size, viewBox: `0 0 ${size} ${size}`,
+		return el("figure", null, svg("svg", { class: "map", role: "img", width, height, viewBox: `${left} ${top} ${width} ${height}`,
 			"aria-label": "Links of the job, and how busy they are; the same is in the table of links" }, ...lines, ...nodes),
 		el("ul", { class: "key" }, ...levels.map((text, u) => el("li", null, svg("svg", { width: 18, height: 8, "aria-hidden": "true" },
 			svg("line", { class: `u${u}`, x1: 0, x2: 18, y1: 4, y2: 4, "stroke-width": 4 })), text))));
 	}
 
 	const partOf = (file, v) => file.k === "cut" || file.k === "partition" ? file.proof[v] : 0;
+
+	const eachApart = (file) => file.k === "partition" && Math.max(...file.proof) + 1 === file.n && file.proof.slice(file.n).every((p) => p < 0);
 
 	// What the bound follows from.
 	function proofOf(file, label, nLinks) {
@@ -250,7 +263,7 @@
 				out ? "from the first side to the other" : "to the first side from the other"}, and no algorithm has more than ${gb(file.b)} GB/s over them.`);
 		}
 		if (file.k === "partition") {
-			const n = Math.max(...file.proof) + 1, all = [], apart = n === file.n && file.gpu.length === n;
+			const n = Math.max(...file.proof) + 1, all = [], apart = eachApart(file);
 			for (let l = 0; l < nLinks; l++)
 				if (file.proof[link(l)[0]] >= 0 && file.proof[link(l)[0]] !== file.proof[link(l)[1]])
 					crossing += link(l)[3];
@@ -265,25 +278,31 @@
 		return svg("svg", { width: 14, height: 12, class: "part", "aria-hidden": "true" }, svg("g", { class: `node p${p % 8}` }, svg("circle", { cx: 6, cy: 6, r: 5 })));
 	}
 
-	// Positions of the nodes of a tree: leaves side by side, each other node in the middle of what hangs from it.
+	// Positions of the nodes of a tree: leaves side by side, each other node in the middle of what hangs from it, and many siblings
+	// on an arc, so that no edge goes through one.
 	function arrange(root, edges, up) {
-		const below = new Map(), at = new Map(), todo = [[root, 0, false]];
-		let leaves = 0, deepest = 0;
+		const below = new Map(), at = new Map(), todo = [[root, 18, false]];
+		let leaves = 0, lowest = 0;
 		for (const { src, dst } of edges) {
 			const [parent, child] = up ? [dst, src] : [src, dst];
 			below.set(parent, [...below.get(parent) || [], child]);
 		}
+		const sag = (i, n) => n > 5 ? 7 * (n - 5) * (1 - ((2 * i - n + 1) / (n - 1)) ** 2) : 0;
 		while (todo.length) {
-			const [v, depth, back] = todo.pop(), children = below.get(v) || [];
-			deepest = Math.max(deepest, depth);
+			const [v, y, back] = todo.pop(), children = below.get(v) || [];
+			lowest = Math.max(lowest, y);
 			if (!children.length)
-				at.set(v, { x: 18 + 38 * leaves++, y: 18 + 52 * depth });
+				at.set(v, { x: 18 + 38 * leaves++, y });
 			else if (back)
-				at.set(v, { x: (at.get(children[0]).x + at.get(children[children.length - 1]).x) / 2, y: 18 + 52 * depth });
+				at.set(v, { x: (at.get(children[0]).x + at.get(children[children.length - 1]).x) / 2, y });
 			else
-				todo.push([v, depth, true], ...children.map((c) => [c, depth + 1, false]).reverse());
+				todo.push([v, y, true], ...children.map((c, i) => [c, y + 52 + sag(i, children.length), false]).reverse());
 		}
-		return { at, width: 38 * leaves, height: 36 + 52 * deepest };
+		if (leaves > 1)
+			return { at, width: 38 * leaves, height: Math.ceil(lowest) + 18 };
+		for (const [v, { x, y }] of at)		// a path lies down
+			at.set(v, { x: y, y: x });
+		return { at, width: lowest + 18, height: 38 };
 	}
 
 	function drawPhase(file, gpu, label, t, root, edges, up, both, caption) {
@@ -291,10 +310,8 @@
 		for (const { src, dst, links } of edges) {
 			const title = `${label(src)} ${both ? "\u2194" : "\u2192"} ${label(dst)}, ${data.linkClass[file.link[4 * links[0] + 2]]}${
 				links.length > 1 ? `, over ${links.slice(1).map((l) => label(file.link[4 * l])).join(" ")}` : ""}`;
-			const [line, ...heads] = lineBetween(at.get(src), at.get(dst), 0, { class: links.length > 1 ? "edge switched" : "edge", "data-tree": t,
-				"data-from": gpu[src], "data-to": gpu[dst], "data-way": both ? "both" : up ? "up" : "down" }, both, true);
-			line.append(svg("title", null, title));
-			parts.push(line, ...heads.filter((head) => head));
+			parts.push(...arrow(at.get(src), at.get(dst), both, { class: links.length > 1 ? "edge switched" : "edge", "data-tree": t,
+				"data-from": gpu[src], "data-to": gpu[dst], "data-way": both ? "both" : up ? "up" : "down" }, title));
 		}
 		for (const [v, { x, y }] of at)
 			parts.push(nodeAt(x, y, String(gpu[v]), label(v), v === root ? "root" : ""));
@@ -365,8 +382,8 @@
 				own || file.gpu.length === file.n ? "" : " Switches have the names that the file has for its own GPUs."),
 			proofOf(file, label, use.length),
 			el("div", { class: "row" },
-				el("div", null, el("h4", null, "Links in use"), file.gpu.length <= MOST_DRAWN ? machineMap(file, gpu, label, use) : el("p", null, "Too many to draw.")),
-				el("div", null, el("h4", null, "Trees"), draw ? trees : el("p", null, "Too large to draw; as text below."), more)),
+				el("div", { class: "machine" }, el("h4", null, "Links in use"), file.at ? machineMap(file, gpu, label, use) : el("p", null, "Too many to draw.")),
+				el("div", { class: "forest" }, el("h4", null, "Trees"), draw ? trees : el("p", null, "Too large to draw; as text below."), more)),
 			el("details", null, el("summary", null, `Load of ${plural(use.length, "link")}`), linksTable(file, label, use)),
 			el("details", null, el("summary", null, "Trees as text"), el("pre", null, treesText(file, label))));
 	}
@@ -420,7 +437,7 @@
 	}
 
 	function renderHead() {
-		byId("table").tHead.replaceChildren(el("tr", { role: "row" }, ...columns.map((column) => el("th", { scope: "col", role: "columnheader", class: column.number ? "n" : "",
+		byId("table").tHead.replaceChildren(el("tr", { role: "row" }, ...columns.map((column) => el("th", { scope: "col", role: "columnheader", "data-column": column.id, class: column.number ? "n" : "",
 			"aria-sort": column === state.column ? state.down ? "descending" : "ascending" : null }, el("button", { type: "button", id: `sort-${column.id}`, click: () => {
 			state.down = column === state.column && !state.down;
 			state.column = column;
@@ -474,6 +491,7 @@
 	byId("table").setAttribute("role", "table");
 	document.documentElement.classList.add("js");
 	renderHead();
+	sortJobs();
 	update();
 	addEventListener("hashchange", openPlace);
 	openPlace();
