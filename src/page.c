@@ -65,7 +65,7 @@ keep_schedule(Ctx *ctx, struct reading *all, const char *path, const Schedule *s
 	text_free(&text);
 	if (status != OK)
 		return status;
-	html_schedule(sched, &layout, &text);
+	html_schedule(&e, &layout, &text);
 	status = text.failed ? fail_memory(ctx) : keep(ctx, all, text.data, text.size, &slot->drawing);
 	text_free(&text);
 	return status;

@@ -69,7 +69,7 @@ Status page_read(Ctx *ctx, char *const *dir, int n_dirs, int n_workers, Page **o
 Status page_group(Ctx *ctx, Page *page);
 
 /* emit/html.c: one file, as JSON that a page may hold in a script; all that is needed to draw it. */
-void html_schedule(const Schedule *sched, const Layout *layout, Text *out);
+void html_schedule(const Explained *e, const Layout *layout, Text *out);
 
 /* The page. Fails: NO_MEMORY. */
 Status emit_html(Ctx *ctx, const Page *page, const Text *drawing, Text *out);

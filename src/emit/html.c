@@ -439,20 +439,26 @@ put_tree(Text *out, const Segment *segment)
 	text_put(out, "}");
 }
 
-/* The part of each vertex, or the price of each link. */
+/* The part of each vertex, or the price of each link, and what follows from it. */
 static void
-put_proof(Text *out, const Topology *topo, const Bound *bound)
+put_proof(Text *out, const Explained *e)
 {
+	const Bound *bound = &e->sched->bound;
 	bool parts = bound->kind == CERTIFICATE_CUT || bound->kind == CERTIFICATE_PARTITION;
+	Text why = { 0 };
 	text_printf(out, "\"k\":\"%s\",\"proof\":[", certificate_name(bound->kind));
-	for (int i = 0; i < (parts ? topo->n_vertices : topo->n_links); i++) {
+	for (int i = 0; i < (parts ? e->sched->topo->n_vertices : e->sched->topo->n_links); i++) {
 		text_put(out, i ? "," : "");
 		if (parts)
 			text_int(out, bound->part[i]);
 		else
 			text_printf(out, "\"%lld/%lld\"", (long long)bound->price[i].num, (long long)bound->price[i].den);
 	}
-	text_put(out, "]");
+	text_put(out, "],\"why\":");
+	put_arithmetic(&why, e);
+	html_json(out, why.data ? why.data : "");
+	out->failed = out->failed || why.failed;
+	text_free(&why);
 }
 
 /* Where a picture has the middle of each vertex; none of machines of which it would leave something out. */
@@ -473,8 +479,9 @@ put_layout(Text *out, const Topology *topo, const Layout *layout)
 }
 
 void
-html_schedule(const Schedule *sched, const Layout *layout, Text *out)
+html_schedule(const Explained *e, const Layout *layout, Text *out)
 {
+	const Schedule *sched = e->sched;
 	const Topology *topo = sched->topo;
 	text_printf(out, "{\"c\":%d,\"root\":%d,\"n\":%d,\"x\":", (int)sched->coll, sched->root, topo->n_ranks);
 	text_gb(out, sched->achieved);
@@ -493,7 +500,7 @@ html_schedule(const Schedule *sched, const Layout *layout, Text *out)
 	}
 	text_put(out, "],");
 	put_layout(out, topo, layout);
-	put_proof(out, topo, &sched->bound);
+	put_proof(out, e);
 	text_put(out, ",\"tree\":[");
 	for (int t = 0; t < sched->n_segments; t++) {
 		text_put(out, t ? "," : "");

@@ -32,7 +32,7 @@
 	const fraction = (text) => text.split("/").reduce((p, q) => Number(p) / Number(q));
 	const share = (text) => text.endsWith("/1") ? text.slice(0, -2) : text;
 
-	const collects = new Set(["reduce", "gather"]);	// whose root ends with the data
+	const collects = new Set(["reduce", "gather"]);	// into their root
 
 	// ---- jobs ----
 
@@ -250,29 +250,15 @@
 	const eachApart = (file) => file.k === "partition" && Math.max(...file.proof) + 1 === file.n && file.proof.slice(file.n).every((p) => p < 0);
 
 	// What the bound follows from.
-	function proofOf(file, label, nLinks) {
-		const ranks = [...Array(file.gpu.length).keys()], link = (l) => file.link.slice(4 * l, 4 * l + 4);
-		const side = (p) => ranks.filter((v) => file.proof[v] === p).map(label).join(" ");
-		let crossing = 0;
-		if (file.k === "cut") {
-			const out = !collects.has(data.collective[file.c]) && data.collective[file.c] !== "reducescatter";
-			for (let l = 0; l < nLinks; l++)
-				if (file.proof[link(l)[0]] === (out ? 1 : 0) && file.proof[link(l)[1]] === (out ? 0 : 1))
-					crossing += link(l)[3];
-			return el("p", { class: "proof" }, el("b", null, "Tight cut: "), part(1), side(1), " | ", part(0), side(0), `. Links of ${gb(crossing)} GB/s lead ${
-				out ? "from the first side to the other" : "to the first side from the other"}, and no algorithm has more than ${gb(file.b)} GB/s over them.`);
-		}
-		if (file.k === "partition") {
-			const n = Math.max(...file.proof) + 1, all = [], apart = eachApart(file);
-			for (let l = 0; l < nLinks; l++)
-				if (file.proof[link(l)[0]] >= 0 && file.proof[link(l)[0]] !== file.proof[link(l)[1]])
-					crossing += link(l)[3];
-			for (let p = 0; p < n && !apart; p++)
-				all.push(p ? " | " : "", part(p), side(p));
-			return el("p", { class: "proof" }, el("b", null, "Tight partition: "), apart ? "each GPU by itself" : "", ...all, `. Links of ${gb(crossing)} GB/s leave its ${n} parts, and an allreduce crosses ` +
-				`at least 2 \u00d7 ${n - 1} times: no algorithm has more than ${gb(crossing)} / ${2 * (n - 1)} = ${gb(file.b)} GB/s.`);
-		}
-		return el("p", { class: "proof" }, el("b", null, "Bound: "), `proven by ${file.k} of links, which the table of links has.`);
+	function proofOf(file, label) {
+		const all = [], sides = file.k === "cut" ? [1, 0] : [...Array(Math.max(...file.proof) + 1).keys()];
+		if (file.k === "cut" || file.k === "partition") {
+			for (const p of eachApart(file) ? [] : sides)
+				all.push(all.length ? " | " : "", part(p), file.gpu.map((_, v) => v).filter((v) => file.proof[v] === p).map(label).join(" "));
+			all.unshift(el("b", null, `Tight ${file.k}: `), eachApart(file) ? "each GPU by itself" : "");
+		} else
+			all.push(el("b", null, "Bound: "), `${file.k} of links, which the table of links has`);
+		return el("p", { class: "proof" }, ...all, `. From there: ${file.why}; no ${data.collective[file.c]} is faster.`);
 	}
 	function part(p) {
 		return svg("svg", { width: 14, height: 12, class: "part", "aria-hidden": "true" }, svg("g", { class: `node p${p % 8}` }, svg("circle", { cx: 6, cy: 6, r: 5 })));
@@ -322,6 +308,7 @@
 	function drawTree(file, gpu, label, t) {
 		const tree = file.tree[t], up = edgesOf(tree.u), down = edgesOf(tree.d), pair = (a, b) => `${a} ${b}`;
 		const there = new Set(down.map(({ src, dst }) => pair(src, dst))), phases = [];
+		const scale = data.collective[file.c] === "alltoall" ? file.n : 1;	// whose rate is of what one rank sends
 		const mirror = up.length === down.length && up.every(({ src, dst }) => there.has(pair(dst, src)));
 		if (mirror)
 			phases.push(drawPhase(file, gpu, label, t, tree.r, down, false, true, "up, then down"));
@@ -331,7 +318,7 @@
 			if (down.length)
 				phases.push(drawPhase(file, gpu, label, t, tree.r, down, false, false, "down"));
 		}
-		return el("div", { class: "tree" }, el("p", null, el("b", null, `tree ${t}`), `: ${share(tree.l)} of the buffer, ${gb(fraction(tree.l) * file.x)} GB/s`,
+		return el("div", { class: "tree" }, el("p", null, el("b", null, `tree ${t}`), `: ${share(tree.l)} of the buffer, ${gb(fraction(tree.l) * file.x * scale)} GB/s`,
 			tree.to ? `, for ${tree.to.map(label).join(" ")}` : ""), el("div", { class: "phases" }, ...phases));
 	}
 
@@ -380,7 +367,7 @@
 				plural(file.depth, "hop")}. `, el("a", { class: "permalink", href: `#${placeOf(job)}` }, "Link to this job")),
 			el("p", { class: "hint" }, "Schedule: ", name(file.path), `, for ${plural(file.jobs, "job")}; its ranks 0 to ${file.n - 1} are GPUs ${gpu.join(" ")}.`,
 				own || file.gpu.length === file.n ? "" : " Switches have the names that the file has for its own GPUs."),
-			proofOf(file, label, use.length),
+			proofOf(file, label),
 			el("div", { class: "row" },
 				el("div", { class: "machine" }, el("h4", null, "Links in use"), file.at ? machineMap(file, gpu, label, use) : el("p", null, "Too many to draw.")),
 				el("div", { class: "forest" }, el("h4", null, "Trees"), draw ? trees : el("p", null, "Too large to draw; as text below."), more)),
@@ -494,6 +481,12 @@
 	sortJobs();
 	update();
 	addEventListener("hashchange", openPlace);
+	// A link to the address at hand changes nothing, and should.
+	addEventListener("click", (event) => {
+		const link = event.target.closest("a");
+		if (link && link.getAttribute("href") === location.hash)
+			openPlace();
+	});
 	openPlace();
 })();
 //]]>
