@@ -39,7 +39,7 @@ FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
-COMPILER_LIBS = -lglpk -lnauty $(CJSON_LIBS) $(XML_LIBS) $(MD_LIBS) -lm
+COMPILER_LIBS = -lglpk -lnauty $(CJSON_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
 
 .PHONY: all
 all: $(B)/blinkc $(B)/libblink.so $(B)/blink-perf

@@ -66,9 +66,9 @@ label_of(Ctx *ctx, const char *name, const char **out)
 }
 
 static int
-add_spot(Layout *out, Spot place)
+add_spot(Layout *out, Spot spot)
 {
-	out->spot[out->n_spots] = place;
+	out->spot[out->n_spots] = spot;
 	return out->n_spots++;
 }
 
@@ -188,39 +188,53 @@ attraction(const Layout *out, int p, int q)
 }
 
 static double
-circle_cost(const double *pull, const double *distance, const int *seat, int n, int i)
+circle_cost(const double *pull, const double *distance, const int *seat, int n)
 {
 	double sum = 0;
-	for (int j = 0; j < n; j++)
-		sum += pull[seat[i] * n + seat[j]] * distance[i < j ? j - i : i - j];
+	for (int i = 0; i < n; i++)
+		for (int j = 0; j < i; j++)
+			sum += pull[seat[i] * n + seat[j]] * distance[i - j];
 	return sum;
 }
 
-/* Swap two GPUs while that brings those nearer that pull each other; seat: numbers 0 .. n-1. distance: by seats between. */
+/* Those from i to j sit the other way round, or these two change seats. */
+static void
+change(int *seat, int i, int j, bool turn)
+{
+	for (; i < j; i++, j--) {
+		int one = seat[i];
+		seat[i] = seat[j];
+		seat[j] = one;
+		if (!turn)
+			return;
+	}
+}
+
+/* Change seats while that brings those nearer that pull each other; seat: numbers 0 .. n-1. distance: by seats between. */
 static void
 arrange_circle(const double *pull, const double *distance, int *seat, int n)
 {
+	double least = circle_cost(pull, distance, seat, n);
 	bool better = true;
-	for (int round = 0; better && round < 64; round++) {
+	for (int round = 0; better && round < (n > DETAIL ? 2 : 32); round++) {
 		better = false;
 		for (int i = 0; i < n; i++)
-			for (int j = i + 1; j < n; j++) {
-				double before = circle_cost(pull, distance, seat, n, i) + circle_cost(pull, distance, seat, n, j);
-				int swap = seat[i];
-				seat[i] = seat[j];
-				seat[j] = swap;
-				if (circle_cost(pull, distance, seat, n, i) + circle_cost(pull, distance, seat, n, j) < before - 1e-9) {
-					better = true;
-					continue;
+			for (int j = i + 1; j < n; j++)
+				for (int turn = 0; turn < 2; turn++) {
+					change(seat, i, j, turn);
+					double cost = circle_cost(pull, distance, seat, n);
+					if (cost < least - 1e-9) {
+						least = cost;
+						better = true;
+					} else {
+						change(seat, i, j, turn);
+					}
 				}
-				seat[j] = seat[i];
-				seat[i] = swap;
-			}
 	}
 }
 
 static Status
-place_circle(Ctx *ctx, Layout *out, const int *gpu, int n, double *radius)
+place_circle(Ctx *ctx, Layout *out, const int *gpu, int n, bool single, double *radius)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	double *pull, *distance;
@@ -237,11 +251,12 @@ place_circle(Ctx *ctx, Layout *out, const int *gpu, int n, double *radius)
 	arrange_circle(pull, distance, seat, n);
 	/* Neighbours are so far from each other that a label of a link has room. */
 	*radius = n == 1 ? 0 : n == 2 ? 62 : n <= 4 ? 74 : n * 54 / 6.283 < 92 ? 92 : n * 54 / 6.283;
+	*radius *= single && *radius < 150 ? 1.4 : 1;
 	for (int i = 0; i < n; i++) {
-		Spot *place = &out->spot[gpu[seat[i]]];
+		Spot *spot = &out->spot[gpu[seat[i]]];
 		double turn = (n == 2 ? 0.5 : 0.625 + 0.125 - 0.5 / n) + (double)i / n;
-		place->x = *radius * cosine(turn);
-		place->y = *radius * sine(turn);
+		spot->x = *radius * cosine(turn);
+		spot->y = *radius * sine(turn);
 	}
 	arena_release(&ctx->scratch, mark);
 	return OK;
@@ -343,6 +358,30 @@ push_apart(Layout *out, int s)
 	}
 }
 
+/* A line between two that are no GPUs, over others: it goes around above all of them. */
+static void
+bend_cables(Layout *out, int s)
+{
+	double top = 1e9;
+	for (int p = 0; p < out->n_spots; p++)
+		if (out->spot[p].server == s)
+			top = fmin(top, out->spot[p].y - out->spot[p].h / 2);
+	for (int c = 0; c < out->n_cables; c++) {
+		const Spot *a = &out->spot[out->cable[c].a], *b = &out->spot[out->cable[c].b];
+		double dx = b->x - a->x, dy = b->y - a->y, length = sqrt(dx * dx + dy * dy);
+		if (a->server != s || b->server != s || a->rank >= 0 || b->rank >= 0 || length < 200)
+			continue;
+		for (int p = 0; p < out->n_spots && out->cable[c].bend == 0; p++) {
+			const Spot *spot = &out->spot[p];
+			double along = ((spot->x - a->x) * dx + (spot->y - a->y) * dy) / length;
+			double aside = ((spot->x - a->x) * dy - (spot->y - a->y) * dx) / length;
+			if (spot->server == s && spot != a && spot != b && along > 0 && along < length && fabs(aside) < length / 2
+			    && spot->rank >= 0)
+				out->cable[c].bend = fmax(20, (a->y + b->y) / 2 - top + 20);
+		}
+	}
+}
+
 static Status
 place_server(Ctx *ctx, struct plan *plan, int s)
 {
@@ -359,13 +398,14 @@ place_server(Ctx *ctx, struct plan *plan, int s)
 		const Spot *a = &out->spot[out->cable[c].a], *b = &out->spot[out->cable[c].b];
 		direct = direct || (a->server == s && b->server == s && a->rank >= 0 && b->rank >= 0);
 	}
-	TRY(place_circle(ctx, out, gpu, n, &radius));
+	TRY(place_circle(ctx, out, gpu, n, plan->e->n_servers == 1, &radius));
 	find_levels(plan, s);
 	for (int level = 1; level <= LEVELS; level++)
 		for (int p = 0; p < out->n_spots; p++)
 			if (out->spot[p].server == s && plan->level[p] == level)
 				place_other(plan, p, direct, radius);
 	push_apart(out, s);
+	bend_cables(out, s);
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }
@@ -377,13 +417,13 @@ extent_of(const Layout *out, int s)
 {
 	double left = 1e9, top = 1e9, right = -1e9, bottom = -1e9;
 	for (int p = 0; p < out->n_spots; p++) {
-		const Spot *place = &out->spot[p];
-		if (place->server != s)
+		const Spot *spot = &out->spot[p];
+		if (spot->server != s)
 			continue;
-		left = fmin(left, place->x - place->w / 2);
-		right = fmax(right, place->x + place->w / 2);
-		top = fmin(top, place->y - place->h / 2);
-		bottom = fmax(bottom, place->y + place->h / 2);
+		left = fmin(left, spot->x - spot->w / 2);
+		right = fmax(right, spot->x + spot->w / 2);
+		top = fmin(top, spot->y - spot->h / 2);
+		bottom = fmax(bottom, spot->y + spot->h / 2);
 	}
 	return (Frame){ NULL, left, top, right - left, bottom - top };
 }

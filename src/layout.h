@@ -20,6 +20,7 @@ typedef struct {
 	LinkClass class;
 	double capacity[2], load[2];	/* GB/s */
 	bool full[2], tight[2];	/* some link of it is */
+	double bend;		/* its middle is so much higher than that of its ends, to go around what lies between them */
 } Cable;
 
 typedef struct {
@@ -45,7 +46,7 @@ enum { LAYOUT_WIDTH = 696 };	/* no picture is wider */
  * *out: in the run arena. */
 Status layout_own(Ctx *ctx, const Explained *e, Layout *out);
 
-/* As Graphviz places it: engine "dot" or "neato". Fails: USAGE this blinkc was built without it; INTERNAL it gives up. */
+/* As Graphviz places it: engine "dot" or "neato". Fails: USAGE its library is not there; INTERNAL it gives up. */
 Status layout_graphviz(Ctx *ctx, const Explained *e, const char *engine, Layout *out);
 
 #endif

@@ -14,16 +14,16 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, BATCH = 16, SHOW = 32,
 /* name, letter, argument or NULL, in brackets if it may be left out, verbs it belongs to, help */
 #define OPTION_LIST(X)                                                                                                 \
 	X(OPT_OUTPUT, "output", 'o', "FILE", COMPILE | CONVERT | TOPOLOGY | BATCH | SHOW | REPORT, "write FILE; - is standard output (default); batch: the directory, made if it is not there")          \
-	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | SHOW, "compile: json or cu; convert: json, xml or canonical of a topology, cu of a schedule; topology: json, xml, canonical, or cluster, which names the server's file; show: text, svg or dot; default: by the ending of FILE, json or, of show, text on standard output") \
-	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE, "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall")              \
-	X(OPT_ROOT, "root", 'r', "RANK", COMPILE, "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU")  \
+	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | SHOW, "compile: json or cu; convert: json, xml or canonical of a topology, cu of a schedule; topology: json, xml, canonical, or cluster, which names the server's file; show: text, svg or dot; default: by the ending of FILE, on standard output json, of show text") \
+	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW, "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall")              \
+	X(OPT_ROOT, "root", 'r', "RANK", COMPILE | SHOW, "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU")  \
 	X(OPT_SIZES, "sizes", 0, "LIST", BATCH, "so many GPUs, as 2-8 or 3,5-7 (default: 2 to all)")                   \
 	X(OPT_DISTINCT, "distinct", 0, NULL, BATCH, "of sets that are the same machine up to names only one, also in the index: every shape of a job on a large cluster") \
 	X(OPT_COLLECTIVES, "collectives", 0, "LIST", BATCH, "collectives, comma separated, or all (default allreduce)") \
 	X(OPT_ROOTS, "roots", 0, "KIND", BATCH, "roots of broadcast, reduce, gather and scatter: all (default); best: the fastest of each set; canonical: one of those that are alike") \
 	X(OPT_JOBS, "jobs", 'j', "N", BATCH | REPORT, "processes that work at once (default: one for each CPU); files do not depend on it") \
 	X(OPT_SHARD, "shard", 0, "I/N", BATCH, "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the index")  \
-	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all; batch: a file with a list in each line, - is standard input") \
+	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | SHOW, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all; batch: a file with a list in each line, - is standard input") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, alone or with net; where servers differ, that of each, and net; else all; show: a line for each link of these classes") \
 	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH, "the trees to choose from (default trees)" ALGORITHM_LIST(ALGORITHM_HELP)) \
 	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE | BATCH, "divide each message between the default class and PCIe; peer: by switching peer access (default), host: through the host's memory") \
@@ -43,7 +43,7 @@ enum { COMPILE = 1, CHECK = 2, CONVERT = 4, TOPOLOGY = 8, BATCH = 16, SHOW = 32,
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid schedule how it divides them") \
 	X(OPT_TREE, "tree", 't', "LIST", SHOW, "draw these trees, by number, comma separated, and every rank of them; default: the first, as many as fit") \
-	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, "who places GPUs and switches in an SVG: own (default), dot or neato; the latter two are of Graphviz, if blinkc was built with it") \
+	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, "who places GPUs and switches in an SVG: own (default), dot or neato; the latter two are of Graphviz, if its library is there") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | REPORT, "no summary")                                                \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH, "say what each phase finds")                                     \
 	X(OPT_HELP, "help", 'h', NULL, COMPILE | CHECK | CONVERT | TOPOLOGY | BATCH | SHOW | REPORT, "print this help")                                   \

@@ -15,6 +15,7 @@ typedef struct {
 	const Explained *e;
 	Drawing drawing[2];
 	int n_drawings;
+	bool flat;		/* a path, from left to right */
 	double *x, *y;		/* of each rank of a drawing */
 	int *slots, *depth;
 	bool *hidden;

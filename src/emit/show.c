@@ -43,7 +43,8 @@ put_alike(struct pen *pen, int r, int n)
 	int last = r;
 	for (int i = 0; i < n; i++)
 		last = d->next[last];
-	text_printf(pen->out, "… %d more like it, %s to ", n, pen->e->name[d->next[r]]);
+	text_printf(pen->out, "… %d more like %s, ", n, pen->e->name[r]);
+	text_printf(pen->out, "%s to ", pen->e->name[d->next[r]]);
 	text_printf(pen->out, "%s", pen->e->name[last]);
 	if (d->weight[r] > 1)
 		text_printf(pen->out, ": %d ranks", n * d->weight[r]);
@@ -173,9 +174,9 @@ put_phases(Text *out, const Explained *e, const Drawing *d, int n)
 {
 	const char *root = e->name[d->root];
 	if (n == 2)
-		text_printf(out, "; up to %s and down again, by other ways", root);
+		text_printf(out, "; up to %s, and down by other hops", root);
 	else if (d->up && d->down)
-		text_printf(out, "; up to %s and down again, the same way", root);
+		text_printf(out, "; up to %s and down again", root);
 	else
 		text_printf(out, d->up ? "; up to %s" : "; down from %s", root);
 }

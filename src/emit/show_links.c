@@ -345,7 +345,7 @@ put_arithmetic(Text *out, const Explained *e)
 	case CERTIFICATE_PARTITION:
 		for (int p = 0; p < bound->n_parts; p++)
 			sum += leaving(e, p, &links);
-		text_printf(out, "each part of an allreduce between %d parts takes 2 x (%d - 1) messages: at most ", bound->n_parts, bound->n_parts);
+		text_printf(out, "between %d parts an allreduce moves its buffer 2 x (%d - 1) times: at most ", bound->n_parts, bound->n_parts);
 		put_gbs(out, gb(sum));
 		text_printf(out, " / (2 x (%d - 1)) = ", bound->n_parts);
 		put_gbs(out, rate);

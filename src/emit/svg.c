@@ -8,8 +8,11 @@
 enum {
 	PAGE = 728,
 	MARGIN = 16,
-	COLUMNS = 96,		/* of a line of text */
+	GUTTER = 18,		/* between columns */
+	GRID = 12,
+	COLUMNS = 108,		/* of a line of text */
 	MANY_TREES = 48,
+	MANY_CABLES = 100,
 	PARTS = 6		/* colours of parts */
 };
 
@@ -36,7 +39,7 @@ svg_style(Text *out)
 	    "}\n"
 	    "text { fill: var(--ink); font-size: 13px }\n"
 	    ".title { font-size: 20px; font-weight: 600 } .name { font-weight: 600 } .note, .count { fill: var(--dim); font-size: 12px }\n"
-	    ".mid, .tiny, .count { text-anchor: middle } .tiny { font-size: 11px; font-weight: 600 } .num { font-weight: 600 }\n"
+	    ".mid, .num { text-anchor: middle } .num { font-weight: 600 } .s1 { font-size: 11px } .s2 { font-size: 9.5px } .s3 { font-size: 8px }\n"
 	    ".gpu circle { fill: var(--node); stroke: var(--rim); stroke-width: 1.5 } .root circle { stroke-width: 3.5 }\n"
 	    ".box { fill: var(--node); stroke: var(--rim) } .frame { fill: var(--frame); stroke: var(--dim); stroke-opacity: .4 }\n"
 	    ".lane { fill: none; opacity: .28 } .load, .edge { fill: none } .edge { stroke-width: 2 }\n"
@@ -112,7 +115,7 @@ lane_width(double capacity, double most)
 
 /* The lane from `from` to `to`, on the right of the line between them. */
 static void
-put_lane(Text *out, const Spot *from, const Spot *to, const Cable *cable, int way, double most)
+put_lane(Text *out, const Spot *from, const Spot *to, const Cable *cable, int way, double most, bool ticks)
 {
 	double dx = to->x - from->x, dy = to->y - from->y, length = sqrt(dx * dx + dy * dy);
 	double width = lane_width(cable->capacity[way], most);
@@ -125,7 +128,9 @@ put_lane(Text *out, const Spot *from, const Spot *to, const Cable *cable, int wa
 			continue;
 		text_printf(out, "<path class=\"%s c-%s\" ", full ? "load" : "lane", class_names[cable->class]);
 		put_pair(out, "d=\"M", from->x + nx * off, " ", from->y + ny * off);
-		put_pair(out, "L", to->x + nx * off, " ", to->y + ny * off);
+		if (cable->bend > 0)
+			put_pair(out, "Q", (from->x + to->x) / 2 + nx * off, " ", (from->y + to->y) / 2 + ny * off - 2 * cable->bend);
+		put_pair(out, cable->bend > 0 ? " " : "L", to->x + nx * off, " ", to->y + ny * off);
 		text_put(out, "\" stroke-width=\"");
 		put_number(out, stroke < 0.6 ? 0.6 : stroke);
 		text_put(out, full ? "\"/>\n" : "\">");
@@ -141,7 +146,7 @@ put_lane(Text *out, const Spot *from, const Spot *to, const Cable *cable, int wa
 		put_figures(out, cable->capacity[way]);
 		text_put(out, " GB/s</title></path>\n");
 	}
-	if (!cable->tight[way])
+	if (!cable->tight[way] || !ticks || cable->bend > 0)
 		return;
 	/* Across the lane, near where it begins, outside of what is drawn there. */
 	double start = fmin(0.34, (fmax(from->w, from->h) / 2 + 9) / length), x = from->x + dx * start, y = from->y + dy * start;
@@ -171,7 +176,7 @@ put_spot(Text *out, const Explained *e, const Spot *spot)
 		text_xml(out, e->name[spot->rank]);
 		text_printf(out, ", rank %d</title>", spot->rank);
 		put_pair(out, "<circle cx=\"", spot->x, "\" cy=\"", spot->y);
-		put_pair(out, "\" r=\"", spot->w / 2, "\"/><text class=\"mid num\" x=\"", spot->x);
+		put_pair(out, "\" r=\"", spot->w / 2, strlen(spot->label) > 3 ? "\"/><text class=\"num s1\" x=\"" : "\"/><text class=\"num\" x=\"", spot->x);
 		text_put(out, "\" y=\"");
 		put_number(out, spot->y + 4.6);
 	} else {
@@ -186,14 +191,28 @@ put_spot(Text *out, const Explained *e, const Spot *spot)
 	text_put(out, "</text></g>\n");
 }
 
+/* Where all lanes count in the bound, a mark on each says nothing. */
+static bool
+some_count(const Layout *layout, bool count)
+{
+	for (int c = 0; c < layout->n_cables; c++)
+		for (int way = 0; way < 2; way++)
+			if (layout->cable[c].capacity[way] > 0 && layout->cable[c].tight[way] == count)
+				return true;
+	return false;
+}
+
 void
 svg_topology(const Explained *e, const Layout *layout, double x, double y, Text *out)
 {
 	double most = 0;
+	bool ticks = some_count(layout, false);
 	put_pair(out, "<g class=\"topology\" transform=\"translate(", x, " ", y);
 	text_put(out, ")\">\n");
 	for (int c = 0; c < layout->n_cables; c++)
 		most = fmax(most, fmax(layout->cable[c].capacity[0], layout->cable[c].capacity[1]));
+	/* A thicket has thin branches. */
+	most *= layout->n_cables > MANY_CABLES ? 3 : 1;
 	for (int f = 0; f < layout->n_frames; f++) {
 		const Frame *frame = &layout->frame[f];
 		put_pair(out, "<rect class=\"frame\" rx=\"10\" x=\"", frame->x, "\" y=\"", frame->y);
@@ -203,8 +222,8 @@ svg_topology(const Explained *e, const Layout *layout, double x, double y, Text 
 	}
 	for (int c = 0; c < layout->n_cables; c++) {
 		const Cable *cable = &layout->cable[c];
-		put_lane(out, &layout->spot[cable->a], &layout->spot[cable->b], cable, 0, most);
-		put_lane(out, &layout->spot[cable->b], &layout->spot[cable->a], cable, 1, most);
+		put_lane(out, &layout->spot[cable->a], &layout->spot[cable->b], cable, 0, most, ticks);
+		put_lane(out, &layout->spot[cable->b], &layout->spot[cable->a], cable, 1, most, ticks);
 	}
 	for (int p = 0; p < layout->n_spots; p++)
 		put_spot(out, e, &layout->spot[p]);
@@ -231,7 +250,7 @@ put_head(Text *out, const Explained *e, double y)
 	put_figures(&line, frac_double(sched->achieved) / 1e9);
 	text_put(&line, " GB/s; no algorithm has more than ");
 	put_figures(&line, frac_double(sched->bound.rate) / 1e9);
-	text_printf(&line, " GB/s; %d trees", sched->n_segments);
+	text_printf(&line, " GB/s; %d tree%s", sched->n_segments, sched->n_segments == 1 ? "" : "s");
 	if (sched->root >= 0)
 		text_printf(&line, "; root %s", e->name[sched->root]);
 	y = put_wrapped(out, "name", MARGIN, y + 42, 18, line.data ? line.data : "");
@@ -247,12 +266,10 @@ static double
 put_legend(Text *out, const Explained *e, const Layout *layout, double y)
 {
 	unsigned classes = 0;
-	bool tight = false, parts = false;
+	bool tight = some_count(layout, true), all = !some_count(layout, false), parts = false;
 	double x = MARGIN;
-	for (int c = 0; c < layout->n_cables; c++) {
+	for (int c = 0; c < layout->n_cables; c++)
 		classes |= 1u << layout->cable[c].class;
-		tight = tight || layout->cable[c].tight[0] || layout->cable[c].tight[1];
-	}
 	for (int p = 0; p < layout->n_spots; p++)
 		parts = parts || *part_of(e, &layout->spot[p]);
 	for (int c = 0; c < N_LINK_CLASSES; c++) {
@@ -265,7 +282,9 @@ put_legend(Text *out, const Explained *e, const Layout *layout, double y)
 		put_text(out, "note", x + 30, y, class_names[c]);
 		x += 86;
 	}
-	if (tight) {
+	if (tight && all) {
+		put_text(out, "note", x, y, "all links count in the bound");
+	} else if (tight) {
 		put_pair(out, "<path class=\"tick\" d=\"M", x + 6, " ", y - 10);
 		put_pair(out, "L", x + 6, " ", y + 1);
 		text_put(out, "\"/>");
@@ -286,39 +305,25 @@ put_legend(Text *out, const Explained *e, const Layout *layout, double y)
 	return y + 10;
 }
 
-/* Pictures of trees from left to right, in rows as high as the highest in them. */
+/* Pictures of trees on a grid, each as many columns wide as it needs; rows are as high as the highest in them. */
 static double
-put_trees(Text *out, TreePicture *picture, const bool *chosen, int most, double y)
+put_trees(Text *out, TreePicture *picture, const int *tree, int n, double y)
 {
-	const Schedule *sched = picture->e->sched;
-	double x = MARGIN, height = 0;
-	int shown = 0, left_out = 0;
-	for (int t = 0; t < sched->n_segments; t++) {
-		if (!chosen[t])
-			continue;
-		if (shown == most) {
-			left_out++;
-			continue;
-		}
-		svg_tree_size(picture, t);
-		if (x > MARGIN && x + picture->w > PAGE - MARGIN) {
-			x = MARGIN;
+	double unit = (double)(PAGE - 2 * MARGIN + GUTTER) / GRID, height = 0;
+	int column = 0;
+	for (int i = 0; i < n; i++) {
+		svg_tree_size(picture, tree[i]);
+		int span = (int)ceil((picture->w + GUTTER) / unit);
+		if (column > 0 && column + span > GRID) {
 			y += height + 22;
+			column = 0;
 			height = 0;
 		}
-		svg_tree(picture, t, x, y, out);
-		x += picture->w + 26;
+		svg_tree(picture, tree[i], MARGIN + column * unit, y, out);
+		column += span;
 		height = fmax(height, picture->h);
-		shown++;
 	}
-	y += height + 8;
-	if (left_out) {
-		char line[80];
-		snprintf(line, sizeof line, "%d more trees; --tree N draws tree N", left_out);
-		put_text(out, "note", MARGIN, y + 14, line);
-		y += 22;
-	}
-	return y;
+	return y + height + 8;
 }
 
 static Status
@@ -326,15 +331,26 @@ put_page(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *body, doubl
 {
 	Layout layout;
 	TreePicture picture;
+	int *tree, n = 0, most = ask->trees ? e->sched->n_segments : MANY_TREES;
 	bool *chosen;
+	char line[80];
 	TRY(TEMP(ctx, chosen, e->sched->n_segments));
+	TRY(TEMP(ctx, tree, e->sched->n_segments));
 	TRY(parse_trees(ctx, e, ask->trees, chosen));
+	for (int t = 0; t < e->sched->n_segments; t++)
+		if (chosen[t])
+			tree[n++] = t;
 	TRY(ask->layout ? layout_graphviz(ctx, e, ask->layout, &layout) : layout_own(ctx, e, &layout));
 	double y = put_head(body, e, MARGIN) + 14;
 	svg_topology(e, &layout, (PAGE - layout.w) / 2, y, body);
 	y = put_legend(body, e, &layout, y + layout.h + 30) + 18;
 	TRY(svg_tree_new(ctx, e, &picture));
-	y = put_trees(body, &picture, chosen, ask->trees ? e->sched->n_segments : MANY_TREES, y);
+	y = put_trees(body, &picture, tree, n < most ? n : most, y);
+	if (n > most) {
+		snprintf(line, sizeof line, "%d more trees; --tree N draws tree N", n - most);
+		put_text(body, "note", MARGIN, y + 14, line);
+		y += 22;
+	}
 	*height = y + MARGIN;
 	return OK;
 }

@@ -7,13 +7,15 @@
 
 enum {
 	PITCH = 28,		/* between leaves */
-	ROW = 40,
+	ROW = 40,		/* at least: rows that spread wide are higher, so that lines clear what is beside them */
+	ROW_MOST = 96,
 	RADIUS = 11,
 	CAPTION = 18,		/* height of a line */
 	WIDEST = 22,		/* leaves; others are counted */
 	DEEPEST = 18,		/* rows, likewise */
+	PATH_MOST = 12,		/* ranks from left to right */
 	SMALL = 24,		/* of so many ranks all are drawn */
-	LINES = 34		/* columns of a caption, at most */
+	COLUMNS = 52		/* of a caption, at most */
 };
 
 static const char *const class_names[N_LINK_CLASSES] = {
@@ -38,21 +40,17 @@ svg_tree_new(Ctx *ctx, const Explained *e, TreePicture *out)
 
 /* ---- sizes ---- */
 
-/* Leaves get the next columns, others the middle of their children: from the last of the order to the first would run against
- * the columns, so ranks take them when they come up in a walk. Returns the columns used. */
+/* A walk over the tree: leaves get the next columns, others the middle of their children. Returns the columns used. */
 static int
-place_ranks(const Drawing *d, bool all, double *x, double *y, int *depth, bool *hidden, int *rows)
+place_ranks(const Drawing *d, bool all, double *x, int *depth, bool *hidden)
 {
 	int columns = 0, r = d->root;
-	*rows = 1;
 	for (int i = 0; i < d->n; i++)
 		hidden[d->order[i]] = true;
 	depth[r] = 0;
 	for (;;) {
 		/* Of siblings that are alike one is drawn; nothing is drawn behind the last column and below the last row. */
 		hidden[r] = false;
-		y[r] = depth[r];
-		*rows = depth[r] + 1 > *rows ? depth[r] + 1 : *rows;
 		int child = depth[r] + 1 < DEEPEST ? d->first[r] : -1;
 		if (child >= 0) {
 			depth[child] = depth[r] + 1;
@@ -84,6 +82,25 @@ place_ranks(const Drawing *d, bool all, double *x, double *y, int *depth, bool *
 	}
 }
 
+/* Rows to heights: y[r] from a row's number to what lies above it. Returns the whole. */
+static double
+place_rows(const Drawing *d, const bool *hidden, const int *depth, const double *x, double *y)
+{
+	double height[DEEPEST + 1] = { 0 }, sum = 0;
+	for (int i = 1; i < d->n; i++) {
+		int r = d->order[i], k = d->parent[r] >= 0 && !hidden[r] ? depth[r] : 0;
+		double wide = k ? fabs(x[r] - x[d->parent[r]]) * 13.5 : 0;
+		height[k] = fmax(height[k], fmin(ROW_MOST, fmax(ROW, wide)));
+	}
+	height[0] = 0;
+	for (int k = 1; k <= DEEPEST; k++)
+		height[k] = sum += height[k];
+	for (int i = 0; i < d->n; i++)
+		if (!hidden[d->order[i]])
+			y[d->order[i]] = height[depth[d->order[i]]];
+	return sum;
+}
+
 static bool
 draws_all(const TreePicture *p)
 {
@@ -95,7 +112,9 @@ caption(const TreePicture *p, int t, Text *segment, Text *phases)
 {
 	const Drawing *d = p->drawing;
 	put_segment(segment, p->e, t);
-	if (p->n_drawings == 2)
+	if (p->flat)
+		text_printf(phases, "%d hop%s", d->n - 1, d->n > 2 ? "s" : "");
+	else if (p->n_drawings == 2)
 		text_put(phases, "up, and down by other hops");
 	else
 		text_put(phases, d->up && d->down ? "up, then down again" : d->up ? "up" : "down");
@@ -106,20 +125,52 @@ caption(const TreePicture *p, int t, Text *segment, Text *phases)
 		text_printf(phases, " and %d more", s->n_to - 4);
 }
 
+/* The way of a block from one rank to another, from left to right. */
+static double
+place_path(const Drawing *d, double *x, double *y, bool *hidden)
+{
+	for (int i = 0; i < d->n; i++) {
+		int r = d->order[i];
+		x[r] = (d->down ? i : d->n - 1 - i) * 1.5;
+		y[r] = 0;
+		hidden[r] = false;
+	}
+	return (d->n - 1) * 1.5 * PITCH + 2 * RADIUS + 4;
+}
+
+static int
+columns_of(const char *text)
+{
+	int columns = 0;
+	for (; text && *text; text++)
+		columns += ((unsigned char)*text & 0xc0) != 0x80;
+	return columns;
+}
+
 void
 svg_tree_size(TreePicture *p, int t)
 {
-	int n = p->e->sched->topo->n_ranks, rows, most = 1;
-	double w = 0;
+	int n = p->e->sched->topo->n_ranks;
+	double w = 0, h = 0;
+	Text segment = { 0 }, phases = { 0 };
+	const Schedule *sched = p->e->sched;
+	DemandKind kind = collective_demand(sched->coll, n, sched->root < 0 ? 0 : sched->root, 0).kind;
 	p->n_drawings = draw_tree(p->e, t, p->drawing);
-	for (int i = 0; i < p->n_drawings; i++) {
-		int columns = place_ranks(&p->drawing[i], draws_all(p), p->x + i * n, p->y + i * n, p->depth + i * n, p->hidden + i * n, &rows);
+	p->flat = kind == DEMAND_CARRY && p->n_drawings == 1 && drawing_is_path(p->drawing) && p->drawing[0].n <= PATH_MOST;
+	if (p->flat)
+		w = place_path(p->drawing, p->x, p->y, p->hidden);
+	for (int i = 0; i < p->n_drawings && !p->flat; i++) {
+		int columns = place_ranks(&p->drawing[i], draws_all(p), p->x + i * n, p->depth + i * n, p->hidden + i * n);
 		w += columns * PITCH + (i ? PITCH : 0);
 		p->slots[i] = columns;
-		most = rows > most ? rows : most;
+		h = fmax(h, place_rows(&p->drawing[i], p->hidden + i * n, p->depth + i * n, p->x + i * n, p->y + i * n));
 	}
-	p->w = w < 150 ? 150 : w;
-	p->h = 3 * CAPTION + 12 + (most - 1) * ROW + 2 * RADIUS + 8;
+	caption(p, t, &segment, &phases);
+	int columns = columns_of(segment.data) > columns_of(phases.data) ? columns_of(segment.data) : columns_of(phases.data);
+	p->w = fmax(fmax(w, 110), (columns < COLUMNS ? columns : COLUMNS) * 6.3);
+	p->h = 3 * CAPTION + 12 + h + 2 * RADIUS + 8;
+	text_free(&segment);
+	text_free(&phases);
 }
 
 /* ---- drawing ---- */
@@ -188,7 +239,9 @@ put_circle(Text *out, const TreePicture *p, const Drawing *d, int r, double x, d
 	text_printf(out, ", rank %d</title>", r);
 	put_pair(out, "<circle cx=\"", x, "\" cy=\"", y);
 	text_printf(out, "\" r=\"%d\"/>", RADIUS);
-	put_pair(out, "<text class=\"tiny\" x=\"", x, "\" y=\"", y + 3.8);
+	size_t length = strlen(p->e->shortly[r]);
+	text_printf(out, "<text class=\"num s%d\"", length < 3 ? 1 : length == 3 ? 2 : 3);
+	put_pair(out, " x=\"", x, "\" y=\"", y + 3.6);
 	text_put(out, "\">");
 	text_xml(out, p->e->shortly[r]);
 	text_put(out, "</text></g>\n");
@@ -213,25 +266,25 @@ put_drawing(Text *out, const TreePicture *p, int i, double left, double top)
 	for (int k = 1; k < d->n; k++) {
 		int r = d->order[k], parent = d->parent[r];
 		if (!hidden[r])
-			put_arrow(out, class_names[class_of(p->e, d->hop[r])], left + x[parent] * PITCH, top + y[parent] * ROW,
-			    left + x[r] * PITCH, top + y[r] * ROW, d->up, d->down);
+			put_arrow(out, class_names[class_of(p->e, d->hop[r])], left + x[parent] * PITCH, top + y[parent],
+			    left + x[r] * PITCH, top + y[r], d->up, d->down);
 	}
 	for (int k = 0; k < d->n; k++) {
 		int r = d->order[k], next = d->next[r];
 		if (hidden[r])
 			continue;
-		put_circle(out, p, d, r, left + x[r] * PITCH, top + y[r] * ROW);
+		put_circle(out, p, d, r, left + x[r] * PITCH, top + y[r]);
 		int skipped = all ? 0 : d->alike[r], rest = 0;
 		for (int s = 0; s < skipped; s++)
 			next = d->next[next];
 		for (; next >= 0 && hidden[next]; next = d->next[next])
 			rest += d->weight[next];
 		if (skipped)
-			put_count(out, "×", skipped + 1, left + x[r] * PITCH + 24, top + y[r] * ROW + 4);
+			put_count(out, "×", skipped + 1, left + x[r] * PITCH + RADIUS + 4, top + y[r] + 4);
 		if (rest)
-			put_count(out, "+", rest, left + x[r] * PITCH + (skipped ? 52 : 24), top + y[r] * ROW + 4);
+			put_count(out, "+", rest, left + x[r] * PITCH + RADIUS + 4 + (skipped ? 30 : 0), top + y[r] + 4);
 		if (d->first[r] >= 0 && hidden[d->first[r]])
-			put_count(out, "+", d->weight[r] - 1, left + x[r] * PITCH, top + y[r] * ROW + 24);
+			put_count(out, "+", d->weight[r] - 1, left + x[r] * PITCH - 8, top + y[r] + 25);
 	}
 }
 
@@ -239,10 +292,10 @@ put_drawing(Text *out, const TreePicture *p, int i, double left, double top)
 static void
 put_caption(Text *out, const char *class, const char *text, double x, double y)
 {
-	char line[4 * LINES + 4];
+	char line[4 * COLUMNS + 4];
 	size_t n = 0;
 	int columns = 0;
-	for (; text[n] && columns < LINES; columns++) {
+	for (; text[n] && columns < COLUMNS; columns++) {
 		n++;
 		while (((unsigned char)text[n] & 0xc0) == 0x80)
 			n++;

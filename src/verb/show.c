@@ -82,13 +82,156 @@ show_parse(Ctx *ctx, const Options *opt, const char *format, ShowRequest *ask)
 	return OK;
 }
 
+/* ---- a directory of schedules ---- */
+
+/* A job that an index is asked for: GPUs of its machine, ascending, and the root among them. */
+struct job {
+	int n, *gpu;
+	Collective coll;
+	int root;		/* index in gpu; -1: none */
+};
+
+static int
+ascending(const void *a, const void *b)
+{
+	const int *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
 static Status
-show_text(Ctx *ctx, const char *format, const char *label, const Text *in, const ShowRequest *ask, Text *out)
+job_of(Ctx *ctx, const Index *index, const Options *opt, struct job *job)
+{
+	Topology machine = { .n_ranks = index->n_gpus }, asked = { 0 };
+	int root, root_gpu = -1;
+	TRY(NEW(ctx, machine.vertex, index->n_gpus));
+	TRY(NEW(ctx, asked.vertex, index->n_gpus));
+	TRY(NEW(ctx, job->gpu, index->n_gpus));
+	for (int g = 0; g < index->n_gpus; g++)
+		machine.vertex[g].id = index->gpu[g];
+	job->coll = ALLREDUCE;
+	if (opt->value[OPT_COLLECTIVE] && !collective_parse(opt->value[OPT_COLLECTIVE], &job->coll))
+		return fail(ctx, USAGE, "--collective: %.40s: want a collective, as allreduce", opt->value[OPT_COLLECTIVE]);
+	TRY(topo_select(ctx, &machine, opt->value[OPT_GPUS], job->gpu, &job->n));
+	asked.n_ranks = job->n;
+	for (int i = 0; i < job->n; i++)
+		asked.vertex[i].id = index->gpu[job->gpu[i]];
+	TRY(request_root(ctx, &asked, job->coll, opt->value[OPT_ROOT], &root));
+	if (root >= 0)
+		root_gpu = job->gpu[root];
+	qsort(job->gpu, (size_t)job->n, sizeof *job->gpu, ascending);
+	job->root = -1;
+	for (int i = 0; i < job->n; i++)
+		if (job->gpu[i] == root_gpu)
+			job->root = i;
+	return OK;
+}
+
+/* The entry for these GPUs, whatever their order in it. */
+static Status
+entry_of(Ctx *ctx, const char *label, const Index *index, const struct job *job, const IndexEntry **out)
+{
+	int *gpu;
+	TRY(NEW(ctx, gpu, index->n_gpus));
+	for (int i = 0; i < index->n_entries; i++) {
+		const IndexEntry *entry = &index->entry[i];
+		if (entry->n != job->n || entry->coll != job->coll
+		    || (job->root >= 0 && entry->gpu[entry->root] != job->gpu[job->root]))
+			continue;
+		memcpy(gpu, entry->gpu, (size_t)entry->n * sizeof *gpu);
+		qsort(gpu, (size_t)entry->n, sizeof *gpu, ascending);
+		if (memcmp(gpu, job->gpu, (size_t)entry->n * sizeof *gpu) != 0)
+			continue;
+		*out = entry;
+		return OK;
+	}
+	return fail(ctx, BAD_INPUT, "%s: no %s over these %d GPUs%s%s: want a job that the index has", label, collective_name(job->coll),
+	    job->n, job->root >= 0 ? " from root " : "", job->root >= 0 ? index->gpu[job->gpu[job->root]] : "");
+}
+
+/* Sets of GPUs that are alike share a file: its ranks get the names of the GPUs of this one. */
+static Status
+rename_gpus(Ctx *ctx, const char *label, const Index *index, const IndexEntry *entry, Schedule *sched)
+{
+	Topology *topo;
+	TRY(NEW(ctx, topo, 1));
+	*topo = *sched->topo;
+	if (topo->n_ranks != entry->n || sched->coll != entry->coll
+	    || (entry->root >= 0 && sched->root != entry->rank[entry->root]))
+		return fail(ctx, BAD_INPUT, "%s: is of another job than its entry in the index: want the file that was indexed", label);
+	TRY(NEW(ctx, topo->vertex, topo->n_vertices));
+	memcpy(topo->vertex, sched->topo->vertex, (size_t)topo->n_vertices * sizeof *topo->vertex);
+	for (int i = 0; i < entry->n; i++)
+		topo->vertex[entry->rank[i]].id = index->gpu[entry->gpu[i]];
+	sched->topo = topo;
+	return OK;
+}
+
+static Status
+find_in_index(Ctx *ctx, const char *label, const Text *in, const Options *opt, const Index **index, const IndexEntry **entry)
+{
+	Index *read;
+	struct job job;
+	TRY(index_read(ctx, label, in->data, in->size, &read));
+	TRY(job_of(ctx, read, opt, &job));
+	*index = read;
+	return entry_of(ctx, label, read, &job, entry);
+}
+
+/* ---- the verb ---- */
+
+/* One file, whose GPUs have the names of an entry of an index; or, with entry NULL, their own. */
+static Status
+show_text(Ctx *ctx, const char *format, const char *label, const Text *in, const Index *index, const IndexEntry *entry,
+    const ShowRequest *ask, Text *out)
 {
 	Schedule *sched;
+	const char *line;
 	TRY(sched_read(ctx, label, in->data, in->size, &sched));
 	TRY(sched_verify(ctx, label, sched));
+	if (entry)
+		TRY(rename_gpus(ctx, label, index, entry, sched));
+	if (entry && strcmp(format, "text") == 0) {
+		TRY(explain_line(ctx, label, &line));
+		text_printf(out, "file        %s, with the GPUs of this job; servers and switches are those of the file\n", line);
+	}
 	return show_schedule(ctx, format, label, sched, ask, out);
+}
+
+static Status
+show_file(Ctx *ctx, const char *format, const char *path, const Index *index, const IndexEntry *entry, const ShowRequest *ask, Text *out)
+{
+	Text in = { 0 };
+	TRY(file_read(ctx, path, &in));
+	Status status = show_text(ctx, format, path, &in, index, entry, ask, out);
+	text_free(&in);
+	return status;
+}
+
+static Status
+show_directory(Ctx *ctx, const char *format, const Options *opt, const ShowRequest *ask, Text *out)
+{
+	char path[FILE_PATH_ROOM];
+	const Index *index = NULL;
+	const IndexEntry *entry = NULL;
+	Text in = { 0 };
+	snprintf(path, sizeof path, "%.3000s/index.json", opt->file[0]);
+	TRY(file_read(ctx, path, &in));
+	Status status = find_in_index(ctx, path, &in, opt, &index, &entry);
+	text_free(&in);
+	TRY(status);
+	snprintf(path, sizeof path, "%.3000s/%.1000s", opt->file[0], entry->file);
+	return show_file(ctx, format, path, index, entry, ask, out);
+}
+
+/* Which job of a directory: options that a single file has no use for. */
+static Status
+check_job_options(Ctx *ctx, const Options *opt)
+{
+	static const int job[] = { OPT_GPUS, OPT_COLLECTIVE, OPT_ROOT };
+	for (size_t i = 0; i < sizeof job / sizeof *job; i++)
+		if (opt->value[job[i]])
+			return fail(ctx, USAGE, "%s: is no directory: want -g, -c and -r with a directory of schedules only", opt->file[0]);
+	return OK;
 }
 
 Status
@@ -97,19 +240,20 @@ verb_show(Ctx *ctx, const Options *opt)
 	static const char *const formats[] = { "text", "txt", "svg", "dot", NULL };
 	const char *format;
 	ShowRequest ask;
-	Text in = { 0 }, out = { 0 };
+	Text out = { 0 };
 	TRY(request_format(ctx, opt, formats, "text", &format));
 	if (strcmp(format, "txt") == 0)
 		format = "text";
 	TRY(show_parse(ctx, opt, format, &ask));
 	if (opt->n_files != 1)
-		return fail(ctx, USAGE, "%d schedule files: want one", opt->n_files);
-	Status status = file_read(ctx, opt->file[0], &in);
-	if (status == OK)
-		status = show_text(ctx, format, opt->file[0], &in, &ask, &out);
+		return fail(ctx, USAGE, "%d schedule files: want one, or a directory of schedules", opt->n_files);
+	bool directory = file_is_directory(opt->file[0]);
+	if (!directory)
+		TRY(check_job_options(ctx, opt));
+	Status status = directory ? show_directory(ctx, format, opt, &ask, &out)
+	    : show_file(ctx, format, opt->file[0], NULL, NULL, &ask, &out);
 	if (status == OK)
 		status = file_write(ctx, output_path(opt), &out);
-	text_free(&in);
 	text_free(&out);
 	return status;
 }

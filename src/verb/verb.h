@@ -12,8 +12,8 @@
 	X(BATCH, batch, "[options] TOPOLOGY", "plan schedules for every set of GPUs, those that are alike once; write an index") \
 	X(CHECK, check, "[options] SCHEDULE...", "replay schedules exactly; recompute rate and bound")                        \
 	X(CONVERT, convert, "[options] FILE", "write a topology in its other spelling, or a schedule as source code")         \
-	X(TOPOLOGY, topology, "[options] SERVER", "write the topology of a cluster of servers, or of what --synthetic says") \
-	X(SHOW, show, "[options] SCHEDULE", "draw the trees, what each link carries, and why no schedule is faster")         \
+	X(TOPOLOGY, topology, "[options] SERVER", "write the topology of a cluster of servers, or of what --synthetic says")     \
+	X(SHOW, show, "[options] SCHEDULE|DIR", "draw the trees, what each link carries, and why no schedule is faster") \
 	X(REPORT, report, "[options] DIRECTORY...", "write a page about the schedules that blinkc batch made, for people")
 
 #define X(bit, name, arguments, summary) Status verb_##name(Ctx *ctx, const Options *opt);
