@@ -258,7 +258,7 @@
 			all.unshift(el("b", null, `Tight ${file.k}: `), eachApart(file) ? "each GPU by itself" : "");
 		} else
 			all.push(el("b", null, "Bound: "), `${file.k} of links, which the table of links has`);
-		return el("p", { class: "proof" }, ...all, `. From there: ${file.why}; no ${data.collective[file.c]} is faster.`);
+		return el("p", { class: "proof" }, ...all, `. ${file.why[0].toUpperCase()}${file.why.slice(1)}; no ${data.collective[file.c]} is faster.`);
 	}
 	function part(p) {
 		return svg("svg", { width: 14, height: 12, class: "part", "aria-hidden": "true" }, svg("g", { class: `node p${p % 8}` }, svg("circle", { cx: 6, cy: 6, r: 5 })));

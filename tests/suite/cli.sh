@@ -76,7 +76,7 @@ for option in --help -h; do
 	empty "$option: stderr" "$work/err"
 done
 cp "$work/out" "$work/help"
-for verb in compile check convert topology; do
+for verb in compile check convert topology report; do
 	does "$verb --help" $verb --help
 	has "$verb --help names it" "blinkc $verb " "$work/out"
 	cat "$work/out" >>"$work/help-of-verbs"

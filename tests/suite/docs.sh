@@ -136,7 +136,7 @@ synopsis() {	# PAGE VERB: its options, letters one by one
 }
 
 same "blinkc --help and blinkc(1) have the same options" "$(help_options "$blinkc")" "$(man_options man/blinkc.1)"
-for verb in compile check convert topology; do
+for verb in compile check convert topology report; do
 	same "blinkc $verb --help and the synopsis have the same options" \
 		"$(help_options "$blinkc" $verb | sed 's/ .*//' | grep -vx 'h\|V')" "$(synopsis man/blinkc.1 $verb)"
 done
@@ -228,7 +228,7 @@ done < <(cat "${docs[@]}" | grep -oE '([`"]|^\$ |Dq )make [a-z]+|^make [a-z]+ +#
 if [ "$missing" ]; then not_ok "targets that do not exist:$missing"; else ok "every target of make exists"; fi
 
 missing=$(cat "${docs[@]}" runtime/include/*.h examples/*.[ch] | grep -oE '(`|Ql |blinkc:|^\$ |"|\*	)blinkc [a-z]+' | sed 's/.* //' |
-	grep -vx 'compile\|check\|convert\|topology\|topologies' | sort -u)
+	grep -vx 'compile\|check\|convert\|topology\|batch\|report\|topologies' | sort -u)
 if [ "$missing" ]; then not_ok "verbs that do not exist: $missing"; else ok "every verb exists"; fi
 
 # ---- form ----
