@@ -3,7 +3,7 @@
 "use strict";
 (() => {
 	const ROWS = 50;		// of a page of the table
-	const MOST_TREES = 24, MOST_DRAWN = 96, MOST_LINKS = 200;	// of a job, until it is asked for more
+	const MOST_TREES = 24, MOST_DRAWN = 96, MOST_LINKS = 200, MOST_NAMED = 16;	// of a job, until it is asked for more
 	const data = JSON.parse(document.getElementById("data").textContent);
 	const byId = (id) => document.getElementById(id);
 
@@ -360,7 +360,8 @@
 		add(0, Math.min(draw, MOST_TREES));
 		const more = draw > MOST_TREES ? el("button", { type: "button", click: () => (add(MOST_TREES, draw), more.remove()) },
 			`${count(draw - MOST_TREES)} more trees`) : null;
-		const collective = data.collective[file.c], set = sets.list(jobSet[job]).map((g) => data.gpu[g]).join(" ");
+		const collective = data.collective[file.c], gpus = sets.list(jobSet[job]), short = gpus.length <= MOST_NAMED;
+		const set = short ? gpus.map((g) => data.gpu[g]).join(" ") : plural(gpus.length, "GPU");
 		return el("div", { class: "inside" },
 			el("h3", null, `${collective}${root === -1 ? "" : ` ${collects.has(collective) ? "to" : "from"} ${data.gpu[root]}`} over `, name(set)),
 			el("p", null, `${gb(file.x)} GB/s, ratio ${ratio(file.x, file.b)} to the bound of ${gb(file.b)} GB/s, by ${plural(file.tree.length, "tree")} of at most ${

@@ -389,10 +389,15 @@ def check_views(browser, page, jobs, names):
             return [paper, of('html', 'color'), of('.hint', 'color'), of('.toggle', 'color'), of('svg text', 'fill'), of('.all, .worst', 'fill'), of('.u5', 'stroke')];""")
         check(f"{scheme}: the paper is {scheme}", "" if (luminance(colours[0]) > .5) == (scheme == "light") else colours[0])
         check(f"{scheme}: contrast", [f"{c} on {colours[0]}: {contrast(c, colours[0]):.1f}" for i, c in enumerate(colours[1:]) if contrast(c, colours[0]) < (4.5 if i < 4 else 3)])
-    media(browser, "print")
-    shown = browser.execute_script("const s = (e) => getComputedStyle(document.querySelector(e)).display; return [s('#classes'), s('#controls'), s('#pager')]")
-    check("print: the table of classes, and no controls", differ(shown, ["block", "none", "none"]))
+    size(browser, 794)
+    media(browser, "print", "dark")
+    shown = browser.execute_script("""const s = (e) => getComputedStyle(e).display, all = (e) => [...document.querySelectorAll(e)];
+        return [...['#classes', '#controls', '#pager'].map(e => s(all(e)[0])), all('tr.job, tr.detail').filter(e => s(e) !== 'none').length,
+            getComputedStyle(document.documentElement).backgroundColor];""")
+    check("print: the table of classes, no controls, the job that is open, on white", differ(shown, ["block", "none", "none", 2, "rgb(255, 255, 255)"]))
+    check("print: nothing is wider than the page", differ(*browser.execute_script("const h = document.documentElement; return [h.scrollWidth, h.clientWidth]")))
     media(browser)
+    size(browser, 1280)
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     browser.get("about:blank")
     browser.get(address(page))
