@@ -78,9 +78,9 @@ $(B)/%.o: %.c $(B)/flags | deps-present
 # The page of `blinkc report`, edited as what it is: its lines become C strings.
 $(B)/gen/report_page.h: src/emit/report.html src/emit/report.css src/emit/report.js Makefile
 	@mkdir -p $(@D)
-	for f in html css js; do printf 'static const char report_%s[] =\n' $$f && \
-		sed 's/\\/\\\\/g; s/"/\\"/g; s/^/\t"/; s/$$/\\n"/' src/emit/report.$$f && printf ';\n' || exit 1; done >$@.new
-	mv $@.new $@
+	@for f in html css js; do printf 'static const char report_%s[] =\n' $$f && \
+		sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' src/emit/report.$$f && printf ';\n' || exit 1; done >$@.new
+	@mv $@.new $@
 $(B)/src/emit/html.o: $(B)/gen/report_page.h
 
 # Written anew when what it says changes: everything is then built anew.

@@ -1,5 +1,5 @@
 /* Bars of a report's page. A chart has the classes of one collective and one number of GPUs; all charts of a collective have the same
- * scale. The box of a bar is the bound; in it stands the rate: as far as every root has it, dark, and from there on to that of the best root,
+ * scale. The box of a bar is the bound; in it stands the rate: up to that of the worst root dark, and from there on to that of the best root
  * light. */
 #include "emit/html.h"
 
@@ -94,8 +94,6 @@ put_bar_title(Text *out, const struct chart *chart, const PageClass *class, int 
 		text_printf(out, " from the best root, GPU %d; ", job->gpu[job->root]);
 		html_rate(out, worst->achieved);
 		text_printf(out, " GB/s from the worst, GPU %d", class->worst[s].job->gpu[class->worst[s].job->root]);
-	} else if (job->root >= 0) {
-		text_put(out, " from each root");
 	}
 	text_put(out, "\nbound: ");
 	html_rate(out, best->bound);
@@ -263,7 +261,7 @@ html_legend(const Page *page, Text *out)
 		put_swatch(out, "all", s, 3, 8, 3);
 		text_put(out, "</svg><span>rate of <bdi>");
 		html_text(out, page->series[s].label);
-		text_put(out, rooted ? "</bdi>, from every root</span></li>\n" : "</bdi></span></li>\n");
+		text_put(out, rooted ? "</bdi>, from the worst root</span></li>\n" : "</bdi></span></li>\n");
 	}
 	if (rooted) {
 		text_put(out, "<li><svg xmlns=\"http://www.w3.org/2000/svg\" width=\"14\" height=\"18\" aria-hidden=\"true\">");

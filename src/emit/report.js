@@ -66,13 +66,13 @@
 		const root = fileOf(job).root;
 		return root === -1 ? -1 : sets.list(jobSet[job])[orders.list(jobOrder[job]).indexOf(root)];
 	}
-	function placeOf(job) {
+	function placeOf(job, series = fileOf(job).series) {
 		const file = fileOf(job), root = rootOf(job);
 		let place = `${data.collective[file.c]}/${sets.text(jobSet[job])}`;
 		if (root !== -1)
 			place += `/${root}`;
 		if (data.series.length > 1)
-			place += `${root === -1 ? "/" : ""}/${encodeURIComponent(data.series[file.series])}`;
+			place += `${root === -1 ? "/" : ""}/${encodeURIComponent(data.series[series])}`;
 		return place;
 	}
 	function jobAt(place) {
@@ -112,7 +112,7 @@
 		{ id: "depth", title: "depth, hops", number: true, key: ofFile((f) => f.depth), text: ofFile((f) => String(f.depth)) },
 		{ id: "jobs", title: "jobs alike", number: true, key: ofFile((f) => f.jobs), text: ofFile((f) => count(f.jobs)) },
 		{ id: "file", title: "file", wide: true, key: (job) => pathOrder[jobFile[job]], text: ofFile((f) => f.path) },
-		{ id: "ranks", title: "ranks there", wide: true, key: (job) => jobOrder[job], text: (job) => orders.text(jobOrder[job]) },
+		{ id: "ranks", title: "ranks in it", wide: true, key: (job) => jobOrder[job], text: (job) => orders.text(jobOrder[job]) },
 	].filter((column) => column.id !== "series" || data.series.length > 1);
 
 	// ---- what is shown: an order of all jobs, of it what passes the filter, of that a page ----
@@ -352,6 +352,17 @@
 			el("th", { scope: "col", class: i === 2 || i === 3 || i === 5 ? "n" : "" }, title)))), body), more);
 	}
 
+	// The same job by the other algorithms.
+	function othersOf(job) {
+		const links = [];
+		data.series.forEach((label, s) => {
+			const other = s === fileOf(job).series ? -1 : jobAt(placeOf(job, s));
+			if (other !== -1)
+				links.push(links.length ? ", " : "By others: ", el("a", { href: `#${placeOf(other)}` }, name(label)), ` ${gb(fileOf(other).x)} GB/s`);
+		});
+		return links.length ? el("p", { class: "others" }, ...links) : null;
+	}
+
 	function detailOf(job) {
 		const file = fileOf(job), gpu = players(job), own = gpu.every((g, r) => data.gpu[g] === file.gpu[r]);
 		const label = (v) => v < file.n ? data.gpu[gpu[v]] : file.gpu[v], use = loadsOf(file), root = rootOf(job);
@@ -368,6 +379,7 @@
 				plural(file.depth, "hop")}. `, el("a", { class: "permalink", href: `#${placeOf(job)}` }, "Link to this job")),
 			el("p", { class: "hint" }, "Schedule: ", name(file.path), `, for ${plural(file.jobs, "job")}; its ranks 0 to ${file.n - 1} are GPUs ${gpu.join(" ")}.`,
 				own || file.gpu.length === file.n ? "" : " Switches have the names that the file has for its own GPUs."),
+			othersOf(job),
 			proofOf(file, label),
 			el("div", { class: "row" },
 				el("div", { class: "machine" }, el("h4", null, "Links in use"), file.at ? machineMap(file, gpu, label, use) : el("p", null, "Too many to draw.")),

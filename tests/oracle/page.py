@@ -266,10 +266,10 @@ def check_filter(browser, jobs, names, gpu):
         check(f"filter: {text or '-'} {' '.join(selects.values())}".rstrip(), differ(sorted(got), [i for i, job in enumerate(jobs) if test(job)]))
     choose(browser, "")
     box = browser.find_element(By.ID, "filter")
-    box.send_keys("=0,1")
+    box.send_keys("=" + ",".join(map(str, jobs[0].gpus)))
     time.sleep(.4)
     status = browser.find_element(By.ID, "status").text
-    count = sum(set(job.gpus) == {0, 1} for job in jobs)
+    count = sum(job.gpus == jobs[0].gpus for job in jobs)
     check("filter: as it is typed", "" if f"of {count} job" in status else status)
     choose(browser, "")
 
@@ -305,7 +305,7 @@ SHOWN = """
     const d = document.querySelector('.detail');
     return { edges: [...d.querySelectorAll('.edge')].map(l => [Number(l.dataset.tree), Number(l.dataset.from), Number(l.dataset.to), l.dataset.way]),
         loads: [...d.querySelectorAll('.links tbody tr')].map(r => [Number(r.cells[3].textContent), Number(r.cells[2].textContent)]),
-        proof: d.querySelector('.proof').textContent, text: d.querySelector('pre').textContent, link: d.querySelector('.permalink').getAttribute('href'),
+        proof: d.querySelector('.proof').textContent, text: d.querySelector('pre').textContent, others: [...d.querySelectorAll('.others a')].map(a => [a.getAttribute('href'), a.nextSibling.textContent]), link: d.querySelector('.permalink').getAttribute('href'),
         open: document.querySelectorAll('.detail').length, row: Number(document.querySelector('tr.open').dataset.job), focus: document.activeElement.id,
         top: document.querySelector('tr.open').getBoundingClientRect().top, high: innerHeight };"""
 
@@ -331,9 +331,12 @@ def check_jobs(browser, page, jobs, names, gpu):
             wrong["trees as text"].append(place_of(job, names))
         if f"{six(job.schedule['rate']['bound'])} GB/s" not in shown["proof"]:
             wrong["what proves the bound"].append(shown["proof"])
+        alike = [[f"#{place_of(o, names)}", f" {six(o.rate)} GB/s"] for o in jobs if (o.collective, o.gpus, o.root) == (job.collective, job.gpus, job.root) and o is not job]
+        if [[href, text.rstrip(", ")] for href, text in shown["others"]] != alike:
+            wrong["the same job by others"].append(f"{shown['others']}, want {alike}")
         if shown["link"] != f"#{place_of(job, names)}":
             wrong["link to the job"].append(shown["link"])
-    for what in ("the address opens the row", "edges of the trees", "loads of links", "trees as text", "what proves the bound", "link to the job"):
+    for what in ("the address opens the row", "edges of the trees", "loads of links", "trees as text", "what proves the bound", "the same job by others", "link to the job"):
         check(f"jobs: {what}", wrong[what])
 
 

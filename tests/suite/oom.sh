@@ -10,6 +10,7 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 	exit 0
 fi
 "$blinkc" -q topologies/dgx1v.xml -o "$work/schedule.json" || not_ok "compile"
+"$blinkc" batch -q topologies/dgx1v.xml --sizes 2 --collectives allreduce,broadcast -o "$work/directory" || not_ok "batch"
 oracle fabric abci 2 9 >"$work/racks.json"
 
 "$python" - "$suite" "$blinkc" "$build/tests/oom.so" "$work" <<'END'
@@ -34,6 +35,7 @@ COMMANDS = {
     "compile a cluster": ["-q", "-g", "s0/gpu1,s1/gpu5,g0", "tests/fuzz/corpus/fuzz_topology/cluster.xml", "-o", "x.json"],
     "synthetic": ["topology", "--synthetic", "server:2 gpu:2 mesh:50 nic:1@12.5 pcie:12 rails leaf:1", "-o", "x.xml"],
     "convert JSON": ["convert", "topologies/dgx1v.json", "-o", "x.xml"],
+    "a page": ["report", "-q", "-j", "1", f"{work}/directory", "-o", "x.html"],
     "a bad file": ["tests/bad/topology/end-tag-wrong.xml", "-o", "x.json"],
 }
 OLD = b"what was there before\n"
