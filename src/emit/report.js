@@ -190,7 +190,8 @@
 			(c.x - a.x) * ux + (c.y - a.y) * uy > 1 && (c.x - a.x) * ux + (c.y - a.y) * uy < d - 1);
 		const point = (p, along, off) => `${round(p.x + ux * along - uy * off)} ${round(p.y + uy * along + ux * off)}`;
 		const lean = a.x + a.y > b.x + b.y ? -1 : 1;	// the way back goes along
-		return svg("path", { ...attributes, d: between ? `M${point(a, 0, 3.2)}C${point(a, d / 4, lean * BEND + 3.2)} ${point(a, 3 * d / 4, lean * BEND + 3.2)} ${point(b, 0, 3.2)}`
+		return svg("path", { ...attributes, d: between
+			? `M${point(a, 0, 3.2)}C${point(a, d / 4, lean * BEND + 3.2)} ${point(a, 3 * d / 4, lean * BEND + 3.2)} ${point(b, 0, 3.2)}`
 			: `M${point(a, 0, 3.2)}L${point(b, 0, 3.2)}` }, svg("title", null, title));
 	}
 
@@ -237,7 +238,8 @@
 			if (taken.has(at[v]))
 				continue;
 			taken.add(at[v]);
-			nodes.push(nodeAt(at[v].x, at[v].y, text, label(v), `${v < file.n ? "" : "switch "}${part >= 0 ? `p${part % 8}` : ""} ${v === file.root ? "root" : ""}`));
+			const kind = `${v < file.n ? "" : "switch "}${part >= 0 ? `p${part % 8}` : ""} ${v === file.root ? "root" : ""}`;
+			nodes.push(nodeAt(at[v].x, at[v].y, text, label(v), kind));
 		}
 		return el("figure", null, svg("svg", { class: "map", role: "img", width, height, viewBox: `${left} ${top} ${width} ${height}`,
 			"aria-label": "Links of the job, and how busy they are; the same is in the table of links" }, ...lines, ...nodes),
@@ -261,7 +263,8 @@
 		return el("p", { class: "proof" }, ...all, `. ${file.why[0].toUpperCase()}${file.why.slice(1)}; no ${data.collective[file.c]} is faster.`);
 	}
 	function part(p) {
-		return svg("svg", { width: 14, height: 12, class: "part", "aria-hidden": "true" }, svg("g", { class: `node p${p % 8}` }, svg("circle", { cx: 6, cy: 6, r: 5 })));
+		return svg("svg", { width: 14, height: 12, class: "part", "aria-hidden": "true" },
+			svg("g", { class: `node p${p % 8}` }, svg("circle", { cx: 6, cy: 6, r: 5 })));
 	}
 
 	// Positions of the nodes of a tree: leaves side by side, each other node in the middle of what hangs from it, and many siblings
@@ -318,7 +321,8 @@
 			if (down.length)
 				phases.push(drawPhase(file, gpu, label, t, tree.r, down, false, false, "down"));
 		}
-		return el("div", { class: "tree" }, el("p", null, el("b", null, `tree ${t}`), `: ${share(tree.l)} of the buffer, ${gb(fraction(tree.l) * file.x * scale)} GB/s`,
+		return el("div", { class: "tree" }, el("p", null, el("b", null, `tree ${t}`),
+			`: ${share(tree.l)} of the buffer, ${gb(fraction(tree.l) * file.x * scale)} GB/s`,
 			tree.to ? `, for ${tree.to.map(label).join(" ")}` : ""), el("div", { class: "phases" }, ...phases));
 	}
 
@@ -347,8 +351,8 @@
 		rows.slice(0, MOST_LINKS).forEach(add);
 		const more = rows.length > MOST_LINKS ? el("button", { type: "button", click: () => (rows.slice(MOST_LINKS).forEach(add), more.remove()) },
 			`${count(rows.length - MOST_LINKS)} more links`) : null;
-		return el("div", { class: "scroll" }, el("table", { class: "links" }, el("thead", null, el("tr", null, ...["link", "class", "load, GB/s", "capacity, GB/s", "utilisation",
-			...priced ? [file.k === "prices" ? "price" : "length"] : []].map((title, i) =>
+		const titles = ["link", "class", "load, GB/s", "capacity, GB/s", "utilisation", ...priced ? [file.k === "prices" ? "price" : "length"] : []];
+		return el("div", { class: "scroll" }, el("table", { class: "links" }, el("thead", null, el("tr", null, ...titles.map((title, i) =>
 			el("th", { scope: "col", class: i === 2 || i === 3 || i === 5 ? "n" : "" }, title)))), body), more);
 	}
 
@@ -411,13 +415,16 @@
 
 	function rowsOf(job) {
 		const open = state.open.has(job);
-		const button = el("button", { type: "button", class: "toggle", id: `job-${job}`, "aria-expanded": String(open), "aria-controls": open ? `detail-${job}` : null },
-			sets.text(jobSet[job]));
+		const button = el("button", { type: "button", class: "toggle", id: `job-${job}`, "aria-expanded": String(open),
+			"aria-controls": open ? `detail-${job}` : null }, sets.text(jobSet[job]));
 		const row = el("tr", { class: open ? "job open" : "job", role: "row", "data-job": job, click: (event) => {
 			if (event.target.closest("a") === null && String(getSelection()) === "")
 				toggle(job);
 		} }, el("th", { scope: "row", role: "rowheader", "data-column": "gpus" }, button), ...columns.slice(1).map((column) => cell(column, job)));
-		return open ? [row, el("tr", { class: "detail", id: `detail-${job}`, role: "row" }, el("td", { colspan: columns.length, role: "cell" }, detailOf(job)))] : [row];
+		if (!open)
+			return [row];
+		const detail = el("td", { colspan: columns.length, role: "cell" }, detailOf(job));
+		return [row, el("tr", { class: "detail", id: `detail-${job}`, role: "row" }, detail)];
 	}
 
 	function render() {
@@ -436,16 +443,20 @@
 		byId("pager").hidden = pages === 1;
 	}
 
+	function sortBy(column) {
+		state.down = column === state.column && !state.down;
+		state.column = column;
+		sortJobs();
+		update();
+		renderHead();
+		byId(`sort-${column.id}`).focus();
+	}
+
 	function renderHead() {
-		byId("table").tHead.replaceChildren(el("tr", { role: "row" }, ...columns.map((column) => el("th", { scope: "col", role: "columnheader", "data-column": column.id, class: column.number ? "n" : "",
-			"aria-sort": column === state.column ? state.down ? "descending" : "ascending" : null }, el("button", { type: "button", id: `sort-${column.id}`, click: () => {
-			state.down = column === state.column && !state.down;
-			state.column = column;
-			sortJobs();
-			update();
-			renderHead();
-			byId(`sort-${column.id}`).focus();
-		} }, column.title)))));
+		const heads = columns.map((column) => el("th", { scope: "col", role: "columnheader", "data-column": column.id, class: column.number ? "n" : "",
+			"aria-sort": column === state.column ? state.down ? "descending" : "ascending" : null },
+		el("button", { type: "button", id: `sort-${column.id}`, click: () => sortBy(column) }, column.title)));
+		byId("table").tHead.replaceChildren(el("tr", { role: "row" }, ...heads));
 	}
 
 	function update() {

@@ -255,9 +255,11 @@ def check_filter(browser, jobs, names, gpu):
     n = max(len(job.gpus) for job in jobs)
     cases = [
         ("0,1", {}, lambda j: {0, 1} <= set(j.gpus)), ("=0,1", {}, lambda j: set(j.gpus) == {0, 1}),
-        (f"0-{n - 2}", {}, lambda j: set(range(n - 1)) <= set(j.gpus)), (f"{gpu[0]},{gpu[1]} BROAD", {}, lambda j: {0, 1} <= set(j.gpus) and j.collective == "broadcast"),
+        (f"0-{n - 2}", {}, lambda j: set(range(n - 1)) <= set(j.gpus)),
+        (f"{gpu[0]},{gpu[1]} BROAD", {}, lambda j: {0, 1} <= set(j.gpus) and j.collective == "broadcast"),
         ("allreduce", {}, lambda j: "allreduce" in j.collective or "allreduce" in j.file), ("no-such-word", {}, lambda j: False),
-        ("", {"by_size": "3"}, lambda j: len(j.gpus) == 3), ("1", {"by_collective": "broadcast", "by_size": str(n)}, lambda j: j.collective == "broadcast" and len(j.gpus) == n and 1 in j.gpus),
+        ("", {"by_size": "3"}, lambda j: len(j.gpus) == 3),
+        ("1", {"by_collective": "broadcast", "by_size": str(n)}, lambda j: j.collective == "broadcast" and len(j.gpus) == n and 1 in j.gpus),
     ]
     if len(names) > 1:
         cases.append(("", {"by_series": names[1]}, lambda j: j.series == 1))
@@ -305,7 +307,9 @@ SHOWN = """
     const d = document.querySelector('.detail');
     return { edges: [...d.querySelectorAll('.edge')].map(l => [Number(l.dataset.tree), Number(l.dataset.from), Number(l.dataset.to), l.dataset.way]),
         loads: [...d.querySelectorAll('.links tbody tr')].map(r => [Number(r.cells[3].textContent), Number(r.cells[2].textContent)]),
-        proof: d.querySelector('.proof').textContent, text: d.querySelector('pre').textContent, others: [...d.querySelectorAll('.others a')].map(a => [a.getAttribute('href'), a.nextSibling.textContent]), link: d.querySelector('.permalink').getAttribute('href'),
+        proof: d.querySelector('.proof').textContent, text: d.querySelector('pre').textContent,
+        others: [...d.querySelectorAll('.others a')].map(a => [a.getAttribute('href'), a.nextSibling.textContent]),
+        link: d.querySelector('.permalink').getAttribute('href'),
         open: document.querySelectorAll('.detail').length, row: Number(document.querySelector('tr.open').dataset.job), focus: document.activeElement.id,
         top: document.querySelector('tr.open').getBoundingClientRect().top, high: innerHeight };"""
 
@@ -354,7 +358,8 @@ def check_keys(browser, page, jobs, names):
     browser.find_element(By.CSS_SELECTOR, "#table .toggle").send_keys(Keys.SPACE)
     check("Space opens it", differ(len(browser.find_elements(By.CLASS_NAME, "detail")), 1))
     browser.find_element(By.ID, "sort-rate").send_keys(Keys.ENTER)
-    check("Enter sorts, and keeps the focus", differ(browser.execute_script("return [document.querySelector('[aria-sort]').dataset.column, document.activeElement.id]"), ["rate", "sort-rate"]))
+    check("Enter sorts, and keeps the focus", differ(browser.execute_script(
+        "return [document.querySelector('[aria-sort]').dataset.column, document.activeElement.id]"), ["rate", "sort-rate"]))
     browser.execute_script("document.querySelector('g.class a').dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true }))")
     time.sleep(.2)
     check("a bar leads to its job", "" if "/" in browser.current_url.split("#")[1] and browser.find_elements(By.CLASS_NAME, "detail") else browser.current_url)
