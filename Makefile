@@ -21,12 +21,12 @@ WERROR ?= $(if $(CI),-Werror)
 # Contracting a*b+c into one instruction would give other bytes on other machines.
 STRICT = -std=gnu11 -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings \
 	-Wundef -Wvla -Wformat=2 -ffp-contract=off -fno-strict-overflow
-BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -Iruntime/include
+BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -Iruntime/include -I$(B)/gen
 
 # What is installed by `make deps`; `make check` needs the second list too.
 DEPS = pkg-config libglpk-dev libcjson-dev libxml2-dev libmd-dev libnauty2-dev
 CHECK_DEPS = $(DEPS) python3 python3-jsonschema python3-yaml libxml2-utils valgrind mandoc locales git procps graphviz zsh fish \
-	debhelper lintian
+	debhelper lintian chromium chromium-driver python3-selenium
 
 LIBS_MISSING := $(shell pkg-config --exists libcjson libxml-2.0 libmd 2>/dev/null || echo missing)
 CJSON_CFLAGS := $(shell pkg-config --cflags libcjson 2>/dev/null)
@@ -101,6 +101,14 @@ $(B)/completions/blink-perf.%: $(B)/blink-perf
 $(B)/%.o: %.c $(B)/flags | deps-present
 	@mkdir -p $(@D)
 	$(COMPILE) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+
+# The page of `blinkc report`, edited as what it is: its lines become C strings.
+$(B)/gen/report_page.h: src/emit/report.html src/emit/report.css src/emit/report.js Makefile
+	@mkdir -p $(@D)
+	@for f in html css js; do printf 'static const char report_%s[] =\n' $$f && \
+		sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' src/emit/report.$$f && printf ';\n' || exit 1; done >$@.new
+	@mv $@.new $@
+$(B)/src/emit/html.o: $(B)/gen/report_page.h
 
 # Written anew when what it says changes: everything is then built anew.
 FLAGS = $(COMPILE) $(LDFLAGS) $(VERSION) $(SOVERSION)

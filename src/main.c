@@ -27,7 +27,7 @@ print_help(const struct verb *only)
 	printf("Usage: blinkc [VERB] [options] FILE\n\n");
 	for (int i = 0; i < N_VERBS; i++)
 		if (!only || only == &verbs[i])
-			printf("  blinkc %-10s %-23s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
+			printf("  blinkc %-10s %-26s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
 	printf("\nOptions:\n");
 	options_print(only ? only->bit : ~0);
 	printf("\nFILE - is standard input. Exit status:\n");

@@ -6,7 +6,7 @@
 #include "diff.h"
 #include "model.h"
 
-enum { COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOPOLOGY = 64, COMPLETION = 128, EVERY = 255 };	/* verbs, as bits */
+enum { COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOPOLOGY = 64, COMPLETION = 128, REPORT = 256, EVERY = 511 };	/* verbs, as bits */
 
 /* Of lists. */
 #define ALGORITHM_COMMA(name, text, trees, what) ", " text
@@ -23,7 +23,7 @@ enum { COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOP
 	X(OPT_DISTINCT, "distinct", 0, NULL, BATCH, "of sets that are the same machine up to names only one, also in the index: every shape of a job on a large cluster") \
 	X(OPT_COLLECTIVES, "collectives", 0, "LIST", BATCH, "collectives, comma separated, or all (default allreduce)") \
 	X(OPT_ROOTS, "roots", 0, "KIND", BATCH, "roots of broadcast, reduce, gather and scatter: all (default); best: the fastest of each set; canonical: one of those that are alike") \
-	X(OPT_JOBS, "jobs", 'j', "N", BATCH | CHECK | DIFF, "processes that work at once (default: one for each CPU); what is written does not depend on it") \
+	X(OPT_JOBS, "jobs", 'j', "N", BATCH | CHECK | DIFF | REPORT, "processes that work at once (default: one for each CPU); what is written does not depend on it") \
 	X(OPT_SHARD, "shard", 0, "I/N", BATCH, "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the index")  \
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | SHOW, "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all; batch: a file with a list in each line, - is standard input") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW, "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, alone or with net; where servers differ, that of each, and net; else all; show: a line for each link of these classes") \
@@ -50,7 +50,7 @@ enum { COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOP
 	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, "differences that make the exit status 9, comma separated (default any): " DIFFERENCE_LIST(DIFFERENCE_HELP) "any") \
 	X(OPT_TREE, "tree", 't', "LIST", SHOW, "draw these trees, by number, comma separated, and every rank of them; default: the first, as many as fit") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, "who places GPUs and switches in an SVG: own (default), dot or neato; the latter two are of Graphviz, if its library is there") \
-	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF, "no summary; diff: print nothing")                       \
+	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT, "no summary; diff: print nothing")                       \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF, "say what each phase finds; diff: every difference, and what is none") \
 	X(OPT_HELP, "help", 'h', NULL, EVERY, "print this help")                            \
 	X(OPT_VERSION, "version", 'V', NULL, EVERY, "print the version")

@@ -13,8 +13,9 @@
 	X(CHECK, check, "[options] SCHEDULE|DIR...", "replay schedules exactly; recompute rate and bound")                    \
 	X(DIFF, diff, "[options] OLD NEW", "what changed in meaning between two schedules, or directories of them")           \
 	X(SHOW, show, "[options] SCHEDULE|DIR", "draw the trees, what each link carries, and why no schedule is faster")      \
+	X(REPORT, report, "[options] DIR...", "write a page about the schedules that blinkc batch made, for people")          \
 	X(CONVERT, convert, "[options] FILE", "write a topology in its other spelling, or a schedule as source code")         \
-	X(TOPOLOGY, topology, "[options] SERVER", "write the topology of a cluster of servers, or of what --synthetic says")                        \
+	X(TOPOLOGY, topology, "[options] SERVER", "write the topology of a cluster of servers, or of what --synthetic says")  \
 	X(COMPLETION, completion, "bash|zsh|fish", "print a completion script for this shell")
 
 #define X(bit, name, arguments, summary) Status verb_##name(Ctx *ctx, const Options *opt);

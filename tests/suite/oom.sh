@@ -10,6 +10,7 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 	exit 0
 fi
 "$blinkc" -q topologies/dgx1v.xml -o "$work/schedule.json" || not_ok "compile"
+"$blinkc" batch -q topologies/dgx1v.xml --sizes 2 --collectives allreduce,broadcast -o "$work/directory" || not_ok "batch"
 oracle fabric abci 2 9 >"$work/racks.json"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 3 --collectives broadcast -o "$work/schedules" || not_ok "batch"
 "${CC:-cc}" -Iruntime/include examples/lookup.c -o "$work/lookup" -L"$build" -lblink -Wl,-rpath,"$build" || not_ok "lookup"
@@ -38,6 +39,7 @@ COMMANDS = {
     "synthetic": ["topology", "--synthetic", "server:2 gpu:2 mesh:50 nic:1@12.5 pcie:12 rails leaf:1", "-o", "x.xml"],
     "convert JSON": ["convert", "topologies/dgx1v.json", "-o", "x.xml"],
     "look up and run": [f"{work}/lookup", f"{work}/schedules", "3", "0", "5"],
+    "a page": ["report", "-q", "-j", "1", f"{work}/directory", "-o", "x.html"],
     "a bad file": ["tests/bad/topology/end-tag-wrong.xml", "-o", "x.json"],
 }
 OLD = b"what was there before\n"

@@ -1,0 +1,130 @@
+# The page of `blinkc report`: what it is made of, what it refuses, and, in a browser, that it shows what the files say.
+# shellcheck shell=bash source=tests/lib.sh disable=SC2154
+. tests/lib.sh
+
+cd "$work" || exit 1
+v=$top/topologies/dgx1v.xml
+
+# same NAME FILE FILE
+same() { if cmp -s "$2" "$3"; then ok "$1"; else not_ok "$1: $(cmp "$2" "$3" 2>&1)"; fi; }
+
+# fails NAME CODE TEXT ARGUMENT...: blinkc report with these arguments, with TEXT in its one line on stderr, and no page
+fails() {
+	local name=$1 code=$2 text=$3
+	shift 3
+	rm -f page.html
+	expect_exit "$name" "$code" "$blinkc" report -o page.html "$@"
+	if ! grep -qF -e "$text" "$work/err"; then not_ok "$name: want \"$text\": $(cat "$work/err")"; fi
+	if [ -e page.html ]; then not_ok "$name: a page is there"; fi
+}
+
+# edit FILE EXPRESSION: of the document d
+edit() { "$python" -c 'import json, sys; d = json.load(open(sys.argv[1])); exec(sys.argv[2]); json.dump(d, open(sys.argv[1], "w"))' "$1" "$2"; }
+
+# ---- pages ----
+
+expect "batch of a DGX-1V" "$blinkc" batch -q "$v" --collectives allreduce,broadcast -o one
+expect "batch of a DGX-1P" "$blinkc" batch -q "$top/topologies/dgx1p.xml" --sizes 2-3 --collectives all -o all
+expect "batch of a DGX-1P, fewer trees" "$blinkc" batch -q "$top/topologies/dgx1p.xml" --sizes 2-3 --collectives all --tolerance 0.4 -o few
+expect "a page" "$blinkc" report one -o one.html
+expect "a page of two directories" "$blinkc" report all few -o two.html
+"$blinkc" report one -o summary.html 2>summary
+expect "says what it made" grep -qx 'schedules   259 for 1263 jobs, all right' summary
+"$blinkc" report -q one >stdout.html 2>quiet
+same "standard output" stdout.html one.html
+if [ -s quiet ]; then not_ok "--quiet: $(cat quiet)"; else ok "--quiet"; fi
+for way in "-j 1" "-j 7" "--jobs=3"; do
+	# shellcheck disable=SC2086
+	TZ=Asia/Tokyo LC_ALL=C.UTF-8 "$blinkc" report -q $way one/ >again.html
+	same "the same bytes: $way" again.html one.html
+done
+for page in one two; do
+	expect "$page.html is XML, too" xmllint --noout --nonet $page.html
+	if grep -oE '(src|href|action)="?[a-z]+:[^"]*"' $page.html | grep -vxF 'href="data:,"'; then not_ok "$page.html refers to something else"; else ok "$page.html refers to nothing else"; fi
+	if grep -qE '<[^>]* (on[a-z]+|style)=' <(sed '/<script/,/<\/script>/d' $page.html); then not_ok "$page.html: code or style in attributes"; else ok "$page.html: neither code nor style in attributes"; fi
+	tr '>' '\n' <$page.html | grep -oE ' id="[^"]*"' | sort | uniq -d >twice
+	if [ -s twice ]; then not_ok "$page.html: ids given twice: $(tr '\n' ' ' <twice)"; else ok "$page.html: each id once"; fi
+done
+
+# ---- what is refused ----
+
+fails "no directory" 2 "want at least one"
+fails "a directory twice" 2 "given twice" one one
+fails "no index" 8 "nowhere/index.json" nowhere
+fails "a bad number of processes" 2 "--jobs" one -j 0
+fails "another machine" 3 "want schedules of one machine" one all
+
+# wrong NAME CODE TEXT FILE EXPRESSION: a copy of which a file is edited so
+wrong() {
+	rm -rf copy
+	cp -r one copy
+	edit "copy/$4" "$5"
+	fails "$1" "$2" "$3" copy
+}
+file=broadcast/0-2.r0.json
+wrong "a schedule that is not right" 6 "copy/$file" $file 'd["trees"][0]["down"].pop()'
+wrong "a schedule of another machine" 3 "copy/$file: topology.digest" $file 'd["topology"]["digest"] = "sha256:" + 64 * "0"'
+wrong "an index without entries" 3 "none" index.json 'd["schedules"] = []'
+for what in rate bound trees depth; do
+	wrong "an index with another $what" 3 "$what of an entry for broadcast/" index.json "d['schedules'][0]['$what'] += 1"
+done
+wrong "an index with another root" 3 "root of an entry for" index.json \
+	'e = next(e for e in d["schedules"] if e["file"] == "broadcast/0-7.r0.json"); r = e["ranks"]; e["ranks"] = r[1:] + r[:1]'
+wrong "an index with another collective" 3 "collective of an entry for allreduce/" index.json \
+	'e = next(e for e in d["schedules"] if e["collective"] == "allreduce"); e["collective"] = "allgather"'
+wrong "an index with another set" 3 "gpus of an entry for allreduce/0,1.json" index.json \
+	'e = next(e for e in d["schedules"] if len(e["gpus"]) == 3 and e["root"] is None); e["file"] = "allreduce/0,1.json"'
+wrong "a way out of the directory" 3 "want a path below the index" index.json 'd["schedules"][0]["file"] = "../one/broadcast/0,1.r0.json"'
+rm -rf copy
+cp -r one copy
+rm copy/$file
+fails "a file that is missing" 8 "copy/$file" copy
+fails "a page that cannot be written" 8 "nowhere" one -o nowhere/page.html
+
+# ---- names that want to be more than names ----
+
+# Behind a comment that nobody closes lies U+2028, which ends a line of JavaScript.
+name='</script><img src=x onerror="window.bad=1">'"'"'&amp;<!--'$'\xe2\x80\xa8''{{data}}'
+mkdir hostile
+"$blinkc" batch -q "$v" --sizes 2 -o hostile
+"$python" - "$name" <<'EOF'
+import json, pathlib, sys
+name, path = sys.argv[1], pathlib.Path("hostile")
+index = json.loads((path / "index.json").read_text())
+index["topology"]["name"] = name
+for entry in index["schedules"]:
+    file = entry["file"]
+    entry["file"] = f"{name.replace('/', '-')} {file.replace('/', '-')}"
+    if (path / file).exists():
+        schedule = json.loads((path / file).read_text())
+        schedule["algorithm"] = schedule["generator"]["name"] = schedule["topology"]["name"] = name
+        (path / entry["file"]).write_text(json.dumps(schedule))
+        (path / file).unlink()
+(path / "index.json").write_text(json.dumps(index))
+EOF
+expect "a page of hostile names" "$blinkc" report hostile -o hostile.html
+expect "hostile names: XML" xmllint --noout --nonet hostile.html
+if grep -qF "$(printf '\342\200\250')" <(sed -n '/<script/,/<\/script>/p' hostile.html); then not_ok "hostile names: U+2028 in a script"; else ok "hostile names: no U+2028 in a script"; fi
+
+# ---- a large machine ----
+
+expect "every set of a DGX-2" "$blinkc" batch -q "$top/topologies/dgx2.xml" -o large
+expect "a page of 65519 jobs" "$blinkc" report large -o large.html
+bytes=$(stat -c %s large.html)
+if [ "$bytes" -lt 4000000 ]; then ok "65519 jobs: $bytes bytes"; else not_ok "65519 jobs: $bytes bytes, want less than 4000000"; fi
+
+# ---- in a browser ----
+
+# browse ARGUMENT...: of page.py, whose lines become those of this suite
+browse() {
+	oracle page "$@" >browsed 2>&1
+	case $? in
+	0) sed -nE "s/^(ok|not ok) /\1 $suite: /p" browsed ;;
+	77) skip "$1 $2 in a browser: $(tail -1 browsed)" ;;
+	*) not_ok "page.py $*: $(tail -3 browsed | tr '\n' ' ')" ;;
+	esac
+}
+browse one.html one
+browse two.html all few
+browse --hostile hostile.html "$name"
+browse --large large.html
