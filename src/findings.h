@@ -16,13 +16,14 @@ typedef struct {
 	const char *file;	/* as it was named, or found below what was */
 	const char *part;	/* of the file; NULL: all of it */
 	const char *type;	/* a word or two for what is wrong, as "unverified" */
+	int line, column;	/* of the file, from 1; 0: not said */
 	const char *message;	/* one line, without the file; NULL if it is right */
 } Finding;
 
 /* A name, which may hold anything but NUL, on one line: without control characters. */
 void finding_text(Text *out, const char *string);
 
-/* "file: part: message", or "file: part: right", without control characters and without a newline. */
+/* "file:line:column: part: message", or "file: part: right", without control characters and without a newline. */
 void finding_line(Text *out, const Finding *finding);
 
 /* JUnit XML: a test suite of this name with a test case for each finding. No times: the same findings are the same bytes. */

@@ -57,7 +57,11 @@ put_case(Text *out, const char *suite, const Finding *finding)
 	}
 	if (finding->kind == FINDING_WRONG) {
 		text_put(out, ">\n      <failure");
-		put_attribute(out, "message", finding->message);
+		text_put(out, " message=\"");
+		if (finding->line > 0)
+			text_printf(out, finding->column > 0 ? "line %d, column %d: " : "line %d: ", finding->line, finding->column);
+		put_xml(out, finding->message);
+		text_put(out, "\"");
 		put_attribute(out, "type", finding->type);
 		text_put(out, "/>\n    </testcase>\n");
 	} else {
@@ -102,8 +106,9 @@ put_escaped(Text *out, const char *string, const char *special)
 }
 
 static void
-put_command(Text *out, const char *command, const char *file, const char *title, const char *part, const char *message)
+put_command(Text *out, const char *command, const char *title, const Finding *finding)
 {
+	const char *file = finding->file;
 	static const char in_property[] = "%\r\n:,", in_data[] = "%\r\n";
 	text_printf(out, "::%s ", command);
 	/* It is looked for in the repository by its path from there. */
@@ -114,14 +119,18 @@ put_command(Text *out, const char *command, const char *file, const char *title,
 		put_escaped(out, file, in_property);
 		text_put(out, ",");
 	}
+	if (finding->line > 0)
+		text_printf(out, "line=%d,", finding->line);
+	if (finding->column > 0)
+		text_printf(out, "col=%d,", finding->column);
 	text_put(out, "title=");
 	put_escaped(out, title, in_property);
 	text_put(out, "::");
-	if (part) {
-		put_escaped(out, part, in_data);
+	if (finding->part) {
+		put_escaped(out, finding->part, in_data);
 		text_put(out, ": ");
 	}
-	put_escaped(out, message, in_data);
+	put_escaped(out, finding->message, in_data);
 	text_put(out, "\n");
 }
 
@@ -131,9 +140,9 @@ emit_github(const char *title, const Finding *finding, int n, const char *summar
 	for (int i = 0; i < n; i++) {
 		const Finding *f = &finding[i];
 		if (f->kind != FINDING_RIGHT)
-			put_command(out, f->kind == FINDING_WRONG ? "error" : "warning", f->file, title, f->part, f->message);
+			put_command(out, f->kind == FINDING_WRONG ? "error" : "warning", title, f);
 	}
-	put_command(out, "notice", NULL, title, NULL, summary);
+	put_command(out, "notice", title, &(Finding){ .message = summary });
 }
 
 void
@@ -146,6 +155,8 @@ void
 finding_line(Text *out, const Finding *finding)
 {
 	finding_text(out, finding->file);
+	if (finding->line > 0)
+		text_printf(out, finding->column > 0 ? ":%d:%d" : ":%d", finding->line, finding->column);
 	text_put(out, ": ");
 	if (finding->part) {
 		finding_text(out, finding->part);

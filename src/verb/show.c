@@ -64,10 +64,22 @@ show_schedule(Ctx *ctx, const char *format, const char *label, const Schedule *s
 }
 
 static Status
+parse_collective(Ctx *ctx, const Options *opt, Collective *out)
+{
+	const char *text = opt->value[OPT_COLLECTIVE];
+	*out = ALLREDUCE;
+	if (text && !collective_parse(text, out))
+		return fail(ctx, USAGE, "--collective: %.40s: want a collective, as allreduce", text);
+	return OK;
+}
+
+static Status
 show_parse(Ctx *ctx, const Options *opt, const char *format, ShowRequest *ask)
 {
 	const char *layout = opt->value[OPT_LAYOUT];
+	Collective coll;
 	*ask = (ShowRequest){ .trees = opt->value[OPT_TREE] };
+	TRY(parse_collective(ctx, opt, &coll));
 	if (opt->value[OPT_LINKS])
 		TRY(request_links(ctx, opt->value[OPT_LINKS], &ask->classes));
 	if (opt->value[OPT_LINKS] && strcmp(format, "text") != 0)
@@ -108,9 +120,7 @@ job_of(Ctx *ctx, const Index *index, const Options *opt, struct job *job)
 	TRY(NEW(ctx, job->gpu, index->n_gpus));
 	for (int g = 0; g < index->n_gpus; g++)
 		machine.vertex[g].id = index->gpu[g];
-	job->coll = ALLREDUCE;
-	if (opt->value[OPT_COLLECTIVE] && !collective_parse(opt->value[OPT_COLLECTIVE], &job->coll))
-		return fail(ctx, USAGE, "--collective: %.40s: want a collective, as allreduce", opt->value[OPT_COLLECTIVE]);
+	TRY(parse_collective(ctx, opt, &job->coll));
 	TRY(topo_select(ctx, &machine, opt->value[OPT_GPUS], job->gpu, &job->n));
 	asked.n_ranks = job->n;
 	for (int i = 0; i < job->n; i++)

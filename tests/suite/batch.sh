@@ -292,7 +292,6 @@ expect_exit "roots" 2 batch topologies/dgx1v.xml --roots some -o "$work/x"
 for shard in 0/2 3/2 1 a/b 1/2/3 1/; do expect_exit "--shard $shard" 2 batch topologies/dgx1v.xml --shard $shard -o "$work/x"; done
 expect_exit "--jobs 0" 2 batch topologies/dgx1v.xml -j 0 -o "$work/x"
 expect_exit "too many sets" 4 batch topologies/gb200-nvl72.xml -o "$work/x"
-expect_exit "too many shapes" 4 batch --synthetic "server:64 gpu:8 switch:300 net:25" --distinct -o "$work/x"
 bad_list() {	# NAME MESSAGE LINE...
 	printf '%b\n' "${@:3}" >"$work/list"
 	expect_exit "list: $1" 3 batch topologies/dgx1v.xml -g "$work/list" -o "$work/x"
