@@ -181,6 +181,10 @@ bench: all $(B)/tests/bench/bench
 	@$(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.json && $(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.cu
 	@$(CC) -x c -std=gnu11 -O2 -shared -fPIC -Iruntime/include $(B)/bench.cu -o $(B)/bench.so -pthread
 	@for f in $(B)/bench.json $(B)/bench.so; do $(B)/blink-perf $$f -b 64K -e 64M -f 4 -c 0 || exit 1; done
+	@echo; echo "batch: every set of GPUs of a DGX-1V, all roots, and of a DGX-2; every shape of 2 to 8 GPUs on 8 DGX A100"
+	@$(B)/blinkc topology --servers 8 topologies/dgx-a100.xml -o $(B)/bench.json
+	@for what in "topologies/dgx1v.xml --collectives allreduce,broadcast" topologies/dgx2.xml "$(B)/bench.json --distinct --sizes 2-8"; do \
+		rm -rf $(B)/bench.d; $(B)/blinkc batch $$what -o $(B)/bench.d 2>&1 | grep -E '^(machine|schedules|index|time)' || exit 1; done
 	@echo; echo "execute: an allreduce over 2048 ranks, every element checked; takes 4 GiB"
 	@$(B)/blinkc -q topologies/abci-2048.xml -o $(B)/bench.json && $(B)/blink-perf $(B)/bench.json -b 256K -e 256K -n 1 -w 0
 
