@@ -37,7 +37,11 @@ parse_batch(Ctx *ctx, const Options *opt, Batch *b)
 	TRY(request_jobs(ctx, opt, &b->n_workers));
 	if (!b->directory || !*b->directory || strcmp(b->directory, "-") == 0)
 		return fail(ctx, USAGE, "-o: want the directory for schedules and their index");
-	return OK;
+	size_t length = strlen(b->directory);
+	while (length > 1 && b->directory[length - 1] == '/')
+		length--;
+	b->directory = arena_text(&ctx->run, b->directory, length);
+	return b->directory ? OK : fail_memory(ctx);
 }
 
 /* Every set of the machine's GPUs, or those of a file. */
