@@ -35,7 +35,7 @@ if oracle validate schemas/schedule.schema.json "$work/bad" >/dev/null 2>&1; the
 printf 's0/gpu7,s1/gpu1\n' | "$blinkc" batch -q topologies/two-dgx1v.xml --gpus - -o "$work/two" || not_ok "batch of two servers: exit $?"
 expect "schema of indexes" oracle validate schemas/index.schema.json "$work/all/index.json" "$work/two/index.json"
 head=$(sed '/"schedules"/q' "$work/two/index.json")
-entry=$(sed -n '/"gpus": \[[0-9]/p' "$work/two/index.json")
+entry=$(sed -n '/"gpus":\[[0-9]/p' "$work/two/index.json")
 n=0
 # What the schema refuses, the reader refuses, too.
 while IFS= read -r change; do
@@ -52,25 +52,25 @@ done <<'END'
 s/"blink-index"/"blink-indx"/
 s/"version": 1/"version": 2/
 s/"gpus": \["[^]]*\]/"gpus": ["a"]/
-s/"gpus": \[7,9\]/"gpus": [7,7]/
-s/"gpus": \[7,9\]/"gpus": [7]/
-s/"gpus": \[7,9\]/"gpus": [-7,9]/
-s/"gpus": \[7,9\]/"gpus": [7.5,9]/
-s/"allreduce", /"allredce", /
-s/"root": null/"root": 0/
-s/"root": null, //
-s/"allreduce", "root"/"reduce", "root"/
-s/"file": "[^"]*"/"file": "..\/x.json"/
-s/"file": "[^"]*"/"file": "a\/.\/x.json"/
-s/"file": "[^"]*"/"file": "\/x.json"/
-s/"file": "[^"]*"/"file": "x\/"/
-s/"file": "[^"]*"/"file": ""/
-s/"file": "[^"]*"/"file": "a\/\/x"/
-s/"file": "[^"]*"/"file": "x\\u0001"/
-s/"ranks": \[0,1\]/"ranks": [1,1]/
-s/"rate": [0-9.]*/"rate": -1/
-s/"bound": [0-9.]*/"bound": "1"/
-s/"trees": [0-9]*/"trees": 0/
-s/"depth": [0-9]*/"depth": 1.5/
+s/"gpus":\[7,9\]/"gpus":[7,7]/
+s/"gpus":\[7,9\]/"gpus":[7]/
+s/"gpus":\[7,9\]/"gpus":[-7,9]/
+s/"gpus":\[7,9\]/"gpus":[7.5,9]/
+s/"allreduce",/"allredce",/
+s/"root":null/"root":0/
+s/"root":null,//
+s/"allreduce","root"/"reduce","root"/
+s/"file":"[^"]*"/"file":"..\/x.json"/
+s/"file":"[^"]*"/"file":"a\/.\/x.json"/
+s/"file":"[^"]*"/"file":"\/x.json"/
+s/"file":"[^"]*"/"file":"x\/"/
+s/"file":"[^"]*"/"file":""/
+s/"file":"[^"]*"/"file":"a\/\/x"/
+s/"file":"[^"]*"/"file":"x\\u0001"/
+s/"ranks":\[0,1\]/"ranks":[1,1]/
+s/"rate":[0-9.]*/"rate":-1/
+s/"bound":[0-9.]*/"bound":"1"/
+s/"trees":[0-9]*/"trees":0/
+s/"depth":[0-9]*/"depth":1.5/
 END
 [ $n -gt 20 ] || not_ok "wrong indexes: only $n"
