@@ -45,11 +45,8 @@ compile(Ctx *ctx, const Topology *topo, const int *gpu, int n, Collective coll, 
 {
 	Options opt = { .n_files = 0 };
 	Schedule *sched;
-	char number[16];
 	Frac best;
-	snprintf(number, sizeof number, "%d", root);
 	opt.value[OPT_COLLECTIVE] = collective_name(coll);
-	opt.value[OPT_ROOT] = collective_rooted(coll) ? number : NULL;
 	opt.value[OPT_HYBRID] = hybrid ? "host" : NULL;
 	Job job;
 	if (job_parse(ctx, &opt, &job) != OK)
@@ -57,6 +54,7 @@ compile(Ctx *ctx, const Topology *topo, const int *gpu, int n, Collective coll, 
 	job.machine = topo;
 	job.gpu = gpu;
 	job.n = n;
+	job.ask.root = collective_rooted(coll) ? root : -1;
 	if (job_induce(ctx, &job) == OK && job_plan(ctx, &job, &best, &sched) == OK && job_write(ctx, &job, sched, json, &sched) == OK)
 		return sched;
 failed:
