@@ -75,6 +75,22 @@ done
 expect "to a file" "$asan" -q "$v.xml" -o "$work/schedule.json"
 expect "over that file" "$asan" -q "$v.xml" -o "$work/schedule.json"
 
+# ---- directories ----
+
+for request in "$v.xml --sizes 3 --collectives all" "topologies/two-dgx1v.xml --distinct --sizes 2-3" "$v.xml --hybrid --sizes 7"; do
+	rm -rf "$work/plain" "$work/asan"
+	# shellcheck disable=SC2086 # words
+	"$blinkc" batch -q $request -o "$work/plain" || not_ok "batch $request: exit $?"
+	# shellcheck disable=SC2086 # words
+	expect "batch $request" "$asan" batch -q -j 2 $request -o "$work/asan"
+	expect "batch $request: the same bytes" diff -r "$work/plain" "$work/asan"
+	expect "batch $request: kept" "$asan" batch -q -j 1 $request -o "$work/asan"
+	file=$(find "$work/asan/allreduce" -name '*.json' | sort | tail -1)
+	both "check $request" check "$work/asan" && ok "check of $request"
+	both "report $request" report -q "$work/asan" && ok "report of $request"
+	for format in text svg dot; do both "show $request" show --format $format "$file" && ok "show $format of $request"; done
+done
+
 # ---- bad files ----
 
 for f in tests/bad/topology/*.json tests/bad/topology/*.xml; do

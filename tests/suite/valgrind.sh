@@ -29,6 +29,13 @@ clean "compile JSON to cu" 0 -q -c reduce -g 4,5,6,7 topologies/dgx1v.json -o "$
 clean "compile over PCIe" 0 -q -g 0,1,4 -l pcie,qpi topologies/dgx1v.xml
 clean "compile with all trees" 0 -v -c broadcast --no-minimise topologies/dgx1p.xml
 clean "check" 0 check "$work/x.json" "$work/x.json"
+clean "batch" 0 batch -q -j 1 topologies/dgx1v.xml --sizes 3 --collectives allreduce,scatter -o "$work/batch"
+clean "batch, kept" 0 batch -q -j 1 topologies/dgx1v.xml --sizes 3 --collectives allreduce,scatter -o "$work/batch"
+clean "shapes" 0 batch -q -j 1 topologies/two-dgx1v.xml --distinct --sizes 2 -o "$work/shapes"
+clean "check of a directory" 0 check -j 1 "$work/batch" --topology topologies/dgx1v.xml
+clean "report" 0 report -j 1 "$work/batch" -o "$work/report.html"
+clean "show" 0 show "$work/batch" -g 0,1,2 -c allreduce
+clean "show a picture" 0 show "$work/x.json" -o "$work/x.svg"
 clean "diff" 9 diff -j 1 tests/golden/diff/old tests/golden/diff/new -o "$work/x.txt"
 clean "diff of what is wrong" 3 diff --format json tests/golden/diff/old/index.json tests/bad/schedule/up-twice.json
 clean "convert XML" 0 convert topologies/dgx1v.xml -o "$work/y.json"
