@@ -17,6 +17,7 @@ typedef struct {
 	const char *part;	/* of the file; NULL: all of it */
 	const char *type;	/* a word or two for what is wrong, as "unverified" */
 	const char *message;	/* one line, without the file; NULL if it is right */
+	const char *detail;	/* more lines, for reports alone; NULL: none */
 } Finding;
 
 /* A name, which may hold anything but NUL, on one line: without control characters. */
