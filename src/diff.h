@@ -146,6 +146,11 @@ typedef struct {
 void emit_diff_text(const Comparison *comparison, bool all, Text *out);
 void emit_diff_text_summary(const DiffSummary *summary, Text *out);
 
+/* For reports, of a comparison with differences: the first that fails where these kinds do, or else the first, in one line; and where
+ * there are more, lines with a few of each kind. Returns its kind. */
+DifferenceKind emit_diff_finding(const Comparison *comparison, unsigned fail_on, Text *message, Text *detail);
+void emit_diff_line(const DiffSummary *summary, Text *out);
+
 /* An entry of "files"; what comes before the first, and behind the last. */
 void emit_diff_json(const Comparison *comparison, Text *out);
 void emit_diff_json_begin(const DiffSummary *summary, Text *out);

@@ -18,6 +18,7 @@ typedef struct {
 	const char *type;	/* a word or two for what is wrong, as "unverified" */
 	int line, column;	/* of the file, from 1; 0: not said */
 	const char *message;	/* one line, without the file; NULL if it is right */
+	const char *detail;	/* more lines, for reports alone; NULL: none */
 } Finding;
 
 /* A name, which may hold anything but NUL, on one line: without control characters. */

@@ -44,8 +44,8 @@ enum { COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOP
 	X(OPT_LEAF, "leaf", 0, "N", TOPOLOGY, "N servers to a leaf switch, or with --rails to one for each rail; a spine joins them") \
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid schedule how it divides them") \
-	X(OPT_JUNIT, "junit", 0, "FILE", CHECK, "write what is right and wrong to FILE as JUnit XML")                         \
-	X(OPT_GITHUB, "github", 0, NULL, CHECK, "print annotations of GitHub Actions, and nothing else")                      \
+	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF, "write what is right and wrong, or what differs, to FILE as JUnit XML") \
+	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF, "print annotations of GitHub Actions, and nothing else")                      \
 	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK, "schedules must be for this machine, and ranks of an index fit its links") \
 	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, "differences that make the exit status 9, comma separated (default any): " DIFFERENCE_LIST(DIFFERENCE_HELP) "any") \
 	X(OPT_TREE, "tree", 't', "LIST", SHOW, "draw these trees, by number, comma separated, and every rank of them; default: the first, as many as fit") \

@@ -54,27 +54,82 @@ emit_diff_text(const Comparison *comparison, bool all, Text *out)
 		put_line(out, named, "note", list->note[i]);
 }
 
-void
-emit_diff_text_summary(const DiffSummary *summary, Text *out)
+DifferenceKind
+emit_diff_finding(const Comparison *comparison, unsigned fail_on, Text *message, Text *detail)
+{
+	const Differences *list = &comparison->list;
+	int first = 0;
+	while (first < list->n && !difference_fails(&list->difference[first], fail_on))
+		first++;
+	const Difference *difference = &list->difference[first < list->n ? first : 0];
+	text_printf(message, "%s: ", difference_name(difference->kind));
+	put_clean(message, difference->text);
+	if (list->n > 1) {
+		Comparison unnamed = *comparison;
+		unnamed.file = NULL;
+		text_printf(message, "; %d differences", list->n);
+		emit_diff_text(&unnamed, false, detail);
+	}
+	return difference->kind;
+}
+
+static int
+count_files(const DiffSummary *summary)
 {
 	int n = 0;
-	char line[128];
 	for (int s = 0; s < N_DIFF_STATES; s++)
 		n += summary->count[s];
-	text_printf(out, "files       %d: ", n);
+	return n;
+}
+
+/* "3 same, 1 changed, ..." */
+static void
+put_states(Text *out, const DiffSummary *summary)
+{
 	for (int s = 0; s < N_DIFF_STATES; s++)
 		text_printf(out, s ? ", %d %s" : "%d %s", summary->count[s], diff_state_name((DiffState)s));
-	text_put(out, "\n");
-	if (summary->n_rates == 0)
-		return;
-	text_printf(out, "rate        %d lower, %d higher of %d; ", summary->lower, summary->higher, summary->n_rates);
+}
+
+/* "1 lower, 0 higher of 4; ..." */
+static void
+put_rates(Text *out, const DiffSummary *summary)
+{
+	char mean[64];
+	text_printf(out, "%d lower, %d higher of %d; ", summary->lower, summary->higher, summary->n_rates);
 	if (summary->worst < 1) {
 		text_put(out, "worst ");
 		text_per_cent(out, summary->worst - 1);
-		text_put(out, " in ");
-		put_clean(out, summary->worst_file);
+		if (summary->worst_file) {
+			text_put(out, " in ");
+			put_clean(out, summary->worst_file);
+		}
 		text_put(out, "; ");
 	}
-	snprintf(line, sizeof line, "geometric mean of new / old %.4f\n", summary->mean);
-	text_put(out, line);
+	snprintf(mean, sizeof mean, "geometric mean of new / old %.4f", summary->mean);
+	text_put(out, mean);
+}
+
+void
+emit_diff_text_summary(const DiffSummary *summary, Text *out)
+{
+	text_printf(out, "files       %d: ", count_files(summary));
+	put_states(out, summary);
+	text_put(out, "\n");
+	if (summary->n_rates == 0)
+		return;
+	text_put(out, "rate        ");
+	put_rates(out, summary);
+	text_put(out, "\n");
+}
+
+void
+emit_diff_line(const DiffSummary *summary, Text *out)
+{
+	int n = count_files(summary);
+	text_printf(out, "%d file%s: ", n, n == 1 ? "" : "s");
+	put_states(out, summary);
+	if (summary->n_rates) {
+		text_put(out, "; rates: ");
+		put_rates(out, summary);
+	}
 }

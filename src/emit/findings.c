@@ -1,7 +1,8 @@
 /* Findings as lines for people, as JUnit XML, and as workflow commands of GitHub Actions.
  *
  * JUnit XML is what Jenkins, GitLab and others read; no standard says what it is. What is written here is what all of them take:
- * testsuites, testsuite, testcase, and at most one failure in a test case, with `file` for those that show it.
+ * testsuites, testsuite, testcase, and at most one failure in a test case, with `file` for those that show it. What is no failure
+ * is output of a test that passed.
  *
  * A workflow command is a line of its own, "::error file=F,title=T::message". Its reader takes %25, %0D and %0A for %, CR and LF,
  * and in properties %3A and %2C for what would end them. */
@@ -9,9 +10,10 @@
 
 #include <string.h>
 
-/* U+FFFD for what XML 1.0 has no way to say: most control characters, U+FFFE, U+FFFF, and bytes that are no UTF-8. */
+/* As content, where newlines are themselves, or as the value of an attribute. U+FFFD for what XML 1.0 has no way to say: most control
+ * characters, U+FFFE, U+FFFF, and bytes that are no UTF-8. */
 static void
-put_xml(Text *out, const char *string)
+put_xml(Text *out, const char *string, bool content)
 {
 	static const char instead[] = "\xef\xbf\xbd";
 	size_t size = strlen(string), n;
@@ -26,6 +28,8 @@ put_xml(Text *out, const char *string)
 		if (utf8_valid(one, n) != n || ((unsigned char)*one < ' ' && !strchr("\t\n\r", *one))
 		    || strcmp(one, "\xef\xbf\xbe") == 0 || strcmp(one, "\xef\xbf\xbf") == 0)
 			text_put(out, instead);
+		else if (content && *one == '\n')
+			text_put(out, "\n");
 		else
 			text_xml(out, one);
 	}
@@ -35,7 +39,7 @@ static void
 put_attribute(Text *out, const char *name, const char *value)
 {
 	text_printf(out, " %s=\"", name);
-	put_xml(out, value);
+	put_xml(out, value, false);
 	text_put(out, "\"");
 }
 
@@ -43,10 +47,10 @@ static void
 put_case(Text *out, const char *suite, const Finding *finding)
 {
 	text_put(out, "    <testcase name=\"");
-	put_xml(out, finding->file);
+	put_xml(out, finding->file, false);
 	if (finding->part) {
 		text_put(out, ": ");
-		put_xml(out, finding->part);
+		put_xml(out, finding->part, false);
 	}
 	text_put(out, "\"");
 	put_attribute(out, "classname", suite);
@@ -60,13 +64,22 @@ put_case(Text *out, const char *suite, const Finding *finding)
 		text_put(out, " message=\"");
 		if (finding->line > 0)
 			text_printf(out, finding->column > 0 ? "line %d, column %d: " : "line %d: ", finding->line, finding->column);
-		put_xml(out, finding->message);
+		put_xml(out, finding->message, false);
 		text_put(out, "\"");
 		put_attribute(out, "type", finding->type);
-		text_put(out, "/>\n    </testcase>\n");
+		text_put(out, finding->detail ? ">" : "/>");
+		if (finding->detail) {
+			put_xml(out, finding->detail, true);
+			text_put(out, "</failure>");
+		}
+		text_put(out, "\n    </testcase>\n");
 	} else {
 		text_put(out, ">\n      <system-out>");
-		put_xml(out, finding->message);
+		put_xml(out, finding->message, true);
+		if (finding->detail) {
+			text_put(out, "\n");
+			put_xml(out, finding->detail, true);
+		}
 		text_put(out, "</system-out>\n    </testcase>\n");
 	}
 }
@@ -108,8 +121,8 @@ put_escaped(Text *out, const char *string, const char *special)
 static void
 put_command(Text *out, const char *command, const char *title, const Finding *finding)
 {
-	const char *file = finding->file;
 	static const char in_property[] = "%\r\n:,", in_data[] = "%\r\n";
+	const char *file = finding->file;
 	text_printf(out, "::%s ", command);
 	/* It is looked for in the repository by its path from there. */
 	while (file && file[0] == '.' && file[1] == '/')
@@ -131,17 +144,19 @@ put_command(Text *out, const char *command, const char *title, const Finding *fi
 		text_put(out, ": ");
 	}
 	put_escaped(out, finding->message, in_data);
+	if (finding->detail) {
+		put_escaped(out, "\n", in_data);
+		put_escaped(out, finding->detail, in_data);
+	}
 	text_put(out, "\n");
 }
 
 void
 emit_github(const char *title, const Finding *finding, int n, const char *summary, Text *out)
 {
-	for (int i = 0; i < n; i++) {
-		const Finding *f = &finding[i];
-		if (f->kind != FINDING_RIGHT)
-			put_command(out, f->kind == FINDING_WRONG ? "error" : "warning", title, f);
-	}
+	for (int i = 0; i < n; i++)
+		if (finding[i].kind != FINDING_RIGHT)
+			put_command(out, finding[i].kind == FINDING_WRONG ? "error" : "warning", title, &finding[i]);
 	put_command(out, "notice", title, &(Finding){ .message = summary });
 }
 

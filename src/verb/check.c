@@ -2,7 +2,6 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "collect.h"
-#include "findings.h"
 #include "match.h"
 #include "report.h"
 #include "verb/verb.h"
@@ -288,27 +287,12 @@ print_findings(const struct check *check, const Finding *found, int n, const cha
 static Status
 tell(Ctx *ctx, const struct check *check, const Finding *found, int n)
 {
-	const char *junit = check->opt->value[OPT_JUNIT];
-	Text summary = { 0 }, github = { 0 }, report = { 0 };
-	Status status = OK;
+	Text summary = { 0 };
 	summarise(check, &summary);
-	if (check->opt->value[OPT_GITHUB] && !summary.failed)
-		emit_github("blinkc check", found, n, summary.data, &github);
-	if (junit)
-		emit_junit("blinkc check", found, n, &report);
-	if (summary.failed || github.failed || report.failed)
-		status = fail_memory(ctx);
-	else if (check->opt->value[OPT_GITHUB])
-		fputs(github.data, stdout);
-	else
+	if (!summary.failed && !check->opt->value[OPT_GITHUB])
 		print_findings(check, found, n, summary.data);
-	if (status == OK && junit) {
-		fflush(stdout);
-		status = file_write(ctx, junit, &report);
-	}
+	Status status = summary.failed ? fail_memory(ctx) : output_findings(ctx, check->opt, "blinkc check", found, n, summary.data);
 	text_free(&summary);
-	text_free(&github);
-	text_free(&report);
 	return status;
 }
 

@@ -20,6 +20,11 @@ struct pair {
 	const char *file;	/* relative path; NULL: two files were named */
 };
 
+/* Text in the spool. */
+struct span {
+	int64_t at, size;
+};
+
 /* What is left of a pair: in shared memory, but for its text. */
 struct result {
 	DiffState state;
@@ -28,11 +33,14 @@ struct result {
 	double ratio;		/* new rate / old rate */
 	Status wrong;		/* of the first file that is wrong */
 	char reason[512];
-	int64_t at, size;	/* of its text in the spool */
+	struct span text;
+	struct span message, detail;	/* for reports, where there are differences */
+	DifferenceKind kind;		/* that the message is of */
 };
 
 struct work {
 	bool json, all;
+	bool reports;		/* are asked for */
 	unsigned fail_on;
 	int n;
 	struct pair *pair;
@@ -148,19 +156,32 @@ compare(Ctx *ctx, const struct pair *pair, const struct loaded *old, const struc
 	return OK;
 }
 
-/* Text goes to the spool, behind that of others. */
+/* Text goes to the spool, behind that of others, and is freed here. */
 static Status
-spool(Ctx *ctx, const struct work *work, const Text *text, struct result *result)
+spool(Ctx *ctx, const struct work *work, Text *text, struct span *span)
 {
-	result->size = (int64_t)text->size;
-	result->at = atomic_fetch_add(work->spooled, (long long)text->size);
-	for (size_t done = 0; done < text->size;) {
-		ssize_t n = pwrite(work->spool, text->data + done, text->size - done, (off_t)(result->at + (int64_t)done));
+	Status status = text->failed ? fail_memory(ctx) : OK;
+	span->size = (int64_t)text->size;
+	span->at = atomic_fetch_add(work->spooled, (long long)text->size);
+	for (size_t done = 0; done < text->size && status == OK;) {
+		ssize_t n = pwrite(work->spool, text->data + done, text->size - done, (off_t)(span->at + (int64_t)done));
 		if (n < 0 && errno != EINTR)
-			return fail(ctx, IO, "text between processes: %s", strerror(errno));
+			status = fail(ctx, IO, "text between processes: %s", strerror(errno));
 		done += n > 0 ? (size_t)n : 0;
 	}
-	return OK;
+	text_free(text);
+	return status;
+}
+
+static Status
+spool_finding(Ctx *ctx, const struct work *work, const Comparison *out, struct result *result)
+{
+	Text message = { 0 }, detail = { 0 };
+	result->kind = emit_diff_finding(out, work->fail_on, &message, &detail);
+	Status status = spool(ctx, work, &message, &result->message);
+	if (status != OK)
+		text_free(&detail);
+	return status == OK ? spool(ctx, work, &detail, &result->detail) : status;
 }
 
 static Status
@@ -175,9 +196,8 @@ write_pair(Ctx *ctx, const struct work *work, Comparison *out, struct result *re
 		emit_diff_json(out, &text);
 	else
 		emit_diff_text(out, work->all, &text);
-	Status status = text.failed ? fail_memory(ctx) : spool(ctx, work, &text, result);
-	text_free(&text);
-	return status;
+	TRY(spool(ctx, work, &text, &result->text));
+	return work->reports && out->list.n ? spool_finding(ctx, work, out, result) : OK;
 }
 
 static Status
@@ -295,12 +315,12 @@ summarise(const struct work *work, DiffSummary *summary)
 }
 
 static Status
-unspool(Ctx *ctx, const struct work *work, const struct result *result, Text *out)
+unspool(Ctx *ctx, const struct work *work, const struct span *span, Text *out)
 {
 	char part[1 << 14];
-	for (int64_t done = 0; done < result->size;) {
-		int64_t left = result->size - done;
-		ssize_t n = pread(work->spool, part, left < (int64_t)sizeof part ? (size_t)left : sizeof part, (off_t)(result->at + done));
+	for (int64_t done = 0; done < span->size;) {
+		int64_t left = span->size - done;
+		ssize_t n = pread(work->spool, part, left < (int64_t)sizeof part ? (size_t)left : sizeof part, (off_t)(span->at + done));
 		if (n == 0 || (n < 0 && errno != EINTR))
 			return fail(ctx, IO, "text between processes: %s", n ? strerror(errno) : "it ends early");
 		text_add(out, part, n > 0 ? (size_t)n : 0);
@@ -318,7 +338,7 @@ write_all(Ctx *ctx, const struct work *work, const DiffSummary *summary, const c
 		emit_diff_json_begin(summary, &out);
 	for (int i = 0; i < work->n && status == OK; i++) {
 		text_put(&out, work->json && i ? ",\n" : "");
-		status = unspool(ctx, work, &work->result[i], &out);
+		status = unspool(ctx, work, &work->result[i].text, &out);
 	}
 	if (work->json)
 		emit_diff_json_end(summary, &out);
@@ -330,13 +350,61 @@ write_all(Ctx *ctx, const struct work *work, const DiffSummary *summary, const c
 	return status;
 }
 
-/* The status of the first file that is wrong; else whether something changed that fails. */
+/* Text that was spooled, to the arena, without a newline at the end; NULL where there is none. */
 static Status
-verdict(Ctx *ctx, const struct work *work, const DiffSummary *summary)
+keep_spooled(Ctx *ctx, const struct work *work, const struct span *span, const char **out)
+{
+	Text text = { 0 };
+	if (span->size == 0)
+		return OK;
+	Status status = unspool(ctx, work, span, &text);
+	if (status == OK && text.failed)
+		status = fail_memory(ctx);
+	if (status == OK) {
+		*out = arena_text(&ctx->run, text.data, text.size - (text.data[text.size - 1] == '\n'));
+		status = *out ? OK : fail_memory(ctx);
+	}
+	text_free(&text);
+	return status;
+}
+
+/* A pair is reported as the file of the old directory, which is the one that is kept, or else of the new one. */
+static Status
+describe_pair(Ctx *ctx, const struct work *work, int i, Finding *found)
+{
+	const struct pair *pair = &work->pair[i];
+	const struct result *result = &work->result[i];
+	bool old = pair->old && strcmp(pair->old, "-") != 0;
+	*found = (Finding){ .kind = FINDING_RIGHT, .file = old || !pair->new ? pair->old : pair->new };
+	if (result->message.size == 0)
+		return OK;
+	found->kind = result->fails ? FINDING_WRONG : FINDING_NOTED;
+	found->type = difference_name(result->kind);
+	TRY(keep_spooled(ctx, work, &result->message, &found->message));
+	return keep_spooled(ctx, work, &result->detail, &found->detail);
+}
+
+static Status
+report(Ctx *ctx, const Options *opt, const struct work *work, const DiffSummary *summary)
+{
+	Finding *found;
+	Text line = { 0 };
+	TRY(NEW(ctx, found, work->n));
+	for (int i = 0; i < work->n; i++)
+		TRY(describe_pair(ctx, work, i, &found[i]));
+	emit_diff_line(summary, &line);
+	Status status = line.failed ? fail_memory(ctx) : output_findings(ctx, opt, "blinkc diff", found, work->n, line.data);
+	text_free(&line);
+	return status;
+}
+
+/* The status of the first file that is wrong; else whether something changed that fails. told: what is wrong was said already. */
+static Status
+verdict(Ctx *ctx, const struct work *work, const DiffSummary *summary, bool told)
 {
 	for (int i = 0; i < work->n; i++)
 		if (work->result[i].wrong)
-			return fail(ctx, work->result[i].wrong, "%s", work->result[i].reason);
+			return told ? work->result[i].wrong : fail(ctx, work->result[i].wrong, "%s", work->result[i].reason);
 	return summary->failing ? DIFFERENT : OK;
 }
 
@@ -384,6 +452,7 @@ verb_diff(Ctx *ctx, const Options *opt)
 	const char *format, *path = output_path(opt), *dot = strrchr(path, '.');
 	struct work work = { .spool = -1, .all = opt->value[OPT_VERBOSE] };
 	DiffSummary summary = { 0 };
+	bool github = opt->value[OPT_GITHUB];
 	int jobs;
 	if (opt->n_files != 2)
 		return fail(ctx, USAGE, "%d files: want two, the old and the new", opt->n_files);
@@ -392,6 +461,7 @@ verb_diff(Ctx *ctx, const Options *opt)
 	if (opt->value[OPT_FORMAT])
 		TRY(request_format(ctx, opt, formats, format, &format));
 	work.json = strcmp(format, "json") == 0;
+	work.reports = github || opt->value[OPT_JUNIT];
 	TRY(difference_kinds(ctx, opt->value[OPT_FAIL_ON] ? opt->value[OPT_FAIL_ON] : "any", &work.fail_on));
 	TRY(request_jobs(ctx, opt, &jobs));
 	TRY(find_pairs(ctx, opt->file, &work, &summary.directories));
@@ -402,10 +472,13 @@ verb_diff(Ctx *ctx, const Options *opt)
 	Status status = run_all(ctx, &work, jobs);
 	if (status == OK) {
 		summarise(&work, &summary);
-		if (!opt->value[OPT_QUIET])
+		/* Annotations are alone on standard output. */
+		if (!opt->value[OPT_QUIET] && !(github && strcmp(path, "-") == 0))
 			status = write_all(ctx, &work, &summary, path);
+		if (status == OK && work.reports)
+			status = report(ctx, opt, &work, &summary);
 		if (status == OK)
-			status = verdict(ctx, &work, &summary);
+			status = verdict(ctx, &work, &summary, github);
 	}
 	work_free(&work);
 	return status;

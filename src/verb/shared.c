@@ -57,6 +57,28 @@ output_schedule(Ctx *ctx, const char *format, const Schedule *sched, const Text 
 }
 
 Status
+output_findings(Ctx *ctx, const Options *opt, const char *title, const Finding *finding, int n, const char *summary)
+{
+	Text github = { 0 }, junit = { 0 };
+	Status status = OK;
+	if (opt->value[OPT_GITHUB])
+		emit_github(title, finding, n, summary, &github);
+	if (opt->value[OPT_JUNIT])
+		emit_junit(title, finding, n, &junit);
+	if (github.failed || junit.failed)
+		status = fail_memory(ctx);
+	else if (github.data)
+		fputs(github.data, stdout);
+	if (status == OK && opt->value[OPT_JUNIT]) {
+		fflush(stdout);
+		status = file_write(ctx, opt->value[OPT_JUNIT], &junit);
+	}
+	text_free(&github);
+	text_free(&junit);
+	return status;
+}
+
+Status
 output_topology(Ctx *ctx, const char *format, const char *label, const Text *in, const char *path)
 {
 	Text out = { 0 };

@@ -3,6 +3,7 @@
 #ifndef BLINK_VERB_H
 #define BLINK_VERB_H
 
+#include "findings.h"
 #include "options.h"
 #include "passes.h"
 
@@ -33,6 +34,9 @@ const char *output_path(const Options *opt);
 
 /* A schedule as JSON, which `json` is, or as source code. */
 Status output_schedule(Ctx *ctx, const char *format, const Schedule *sched, const Text *json, const char *path);
+
+/* What --github and --junit ask for, of what a verb found. title: what reports call it; summary: one line. */
+Status output_findings(Ctx *ctx, const Options *opt, const char *title, const Finding *finding, int n, const char *summary);
 
 /* A topology file in a format: json, xml, canonical, or cluster, which leaves `in` as it is. */
 Status output_topology(Ctx *ctx, const char *format, const char *label, const Text *in, const char *path);

@@ -44,7 +44,9 @@ passes "make bless, at first" bless
 expect "it says what is new" grep -qE "^ $m/index.json +\| +[0-9]+ \++$" "$work/log"
 commit "schedules"
 passes "make check" check
-expect "the report" xmllint --noout --nonet --schema "$top/tests/junit.xsd" build/report.xml
+for report in build/report.xml build/report-dgx1v.xml; do
+	expect "$report" xmllint --noout --nonet --schema "$top/tests/junit.xsd" $report
+done
 passes "make bless, once more" bless
 expect "changes no byte" git diff --quiet
 passes "make schedules" schedules
@@ -123,6 +125,17 @@ passes "make check after make bless" check
 rm $f
 GITHUB_ACTIONS=true run_make check
 expect "annotations" grep -q "^::error file=$m/index.json,title=blinkc check::allreduce/0-2.json: no such file" "$work/log"
+git checkout -q $f
+
+# Differences are annotated where the file is in git: those that fail as errors, and others as warnings.
+planner 'set -- "$@" --tolerance 0.3'
+GITHUB_ACTIONS=true run_make check BLINKC="$work/planner" FAIL_ON=rate
+expect "a difference that fails is an error" grep -qE "^::error file=$m/[^,]*(%2C[^,]*)*,title=blinkc diff::rate: [0-9.]+ -> [0-9.]+ GB/s \(-" "$work/log"
+expect "one that does not is a warning" grep -qE "^::warning file=$m/[^,]*,title=blinkc diff::options: " "$work/log"
+expect "failures are failures in JUnit XML" test \
+	"$(grep -c "^::error file=$m/.*title=blinkc diff::" "$work/log")" = "$(grep -c '<failure .*type="rate"' build/report-dgx1v.xml)"
+expect "every file in git has a test case" test \
+	"$(git ls-files $m | wc -l)" = "$(grep -c "<testcase name=\"$m/" build/report-dgx1v.xml)"
 
 # The workflow does no more than to call make.
 expect "the workflow calls make check" grep -qx ' *run: make check' "$top/examples/ci/blinkc.yml"

@@ -188,6 +188,10 @@ has "--junit" '<testsuite name="blinkc check" tests="1" failures="0"' j.xml
 alone "--junit" j.xml
 does "check --github" check --github "$work/default.json"
 has "--github" '^::notice title=blinkc check::1 file: 1 right, 0 wrong; ratio to the bound at least 1.000 ' "$work/out"
+does "diff --github --junit" diff --github --junit j.xml "$work/default.json" "$work/default.json"
+has "diff --github" '^::notice title=blinkc diff::1 file: 1 same, ' "$work/out"
+has "diff --junit" '<testsuite name="blinkc diff" tests="1" failures="0"' j.xml
+alone "diff --junit" j.xml
 does "check --topology" check --topology "$v" "$work/default.json"
 used="${used}jobs junit github topology "
 pair size "" 10,1K,3M,2G -g 0,1,2 "$v"

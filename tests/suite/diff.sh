@@ -1,5 +1,5 @@
-# blinkc diff: changes that were planted are found, and nothing else; numbers are those of an oracle; exit status, --fail-on, --jobs;
-# names and files made to do harm.
+# blinkc diff: changes that were planted are found, and nothing else; numbers are those of an oracle; exit status, --fail-on, --jobs,
+# reports for CI systems; names and files made to do harm.
 # shellcheck shell=bash disable=SC2016 source=tests/lib.sh
 . tests/lib.sh
 
@@ -131,6 +131,93 @@ diff_exits "what is wrong fails always" 6 --fail-on rate "$work/deep/7.json" "$w
 expect "its reason is a difference" grep '^wrong .*wrong.json: trees' "$work/text"
 expect "its reason is said" grep '^blinkc: .*wrong.json: trees' "$work/err"
 diff_exits "wrong on both sides" 6 "$work/deep/wrong.json" "$work/deep/wrong.json"
+
+# ---- reports ----
+
+# What JUnit XML and annotations say is what the JSON says: of each file, does it fail, why, and what else differs?
+cat >"$work/reports.py" <<'END'
+import json, os, re, sys, xml.etree.ElementTree as e
+old, new, diff, junit, github, kinds = sys.argv[1:7]
+kinds = set(kinds.split(","))
+fails = lambda i: i["kind"] == "wrong" or "any" in kinds or (i["kind"] in kinds and i["change"] != "better")
+want = []
+for f in json.load(open(diff))["files"]:
+    d = f["differences"]
+    first = next(filter(fails, d), d[0] if d else None)
+    message = first and f"{first['kind']}: {first['message']}" + (f"; {len(d)} differences" if len(d) > 1 else "")
+    path = os.path.join(old, f["file"])
+    path = path if os.path.exists(path) else os.path.join(new, f["file"])
+    want.append((path, ("error" if fails(first) else "warning") if d else None, first and first["kind"], message, [i["message"] for i in d]))
+top = e.parse(junit).getroot()
+cases = top.findall("testsuite/testcase")
+failed = [w[0] for w in want if w[1] == "error"]
+for counts in top, top[0]:
+    assert (counts.get("tests"), counts.get("failures")) == (str(len(want)), str(len(failed))), counts.attrib
+assert [c.get("file") for c in cases] == [c.get("name") for c in cases] == [w[0] for w in want]
+lines = open(github).read().splitlines()
+notice = re.fullmatch(r"::notice title=blinkc diff::(\d+) files?: .* wrong.*", lines.pop())
+assert int(notice[1]) == len(want), notice
+for (path, level, kind, message, every), case in zip(want, cases):
+    found = list(case)
+    if not level:
+        assert not found, path
+        continue
+    unescape = lambda text: re.sub("%(0A|0D|25|3A|2C)", lambda m: chr(int(m[1], 16)), text)
+    got, place, text = re.fullmatch("::([a-z]+) file=([^,:]*),title=blinkc diff::(.*)", lines.pop(0)).groups()
+    assert (got, unescape(place)) == (level, path), (got, place, level, path)
+    text = unescape(text).split("\n")
+    if level == "error":
+        assert [f.tag for f in found] == ["failure"] and (found[0].get("message"), found[0].get("type")) == (message, kind), path
+        body = [message] + (found[0].text or "").splitlines()
+    else:
+        assert [f.tag for f in found] == ["system-out"], path
+        body = found[0].text.splitlines()
+    assert text == body and body[0] == message, (text, body)
+    listed = [l[12:] for l in body[1:] if "which -v shows" not in l]
+    assert set(listed) <= set(every) and (len(listed) > 1 or len(every) == 1 and not listed), path
+assert not lines
+print(len(want), len(failed), sum(w[1] == "warning" for w in want))
+END
+reported() {	# NAME EXIT OLD NEW KINDS...
+	local name=$1 code=$2 old=$3 new=$4
+	shift 4
+	for kinds; do
+		diff_exits "$name: --github, $kinds" "$code" --fail-on "$kinds" --github --junit "$work/r.xml" -o "$work/r.json" "$old" "$new"
+		expect "$name: stderr" cmp /dev/null "$work/err"
+		expect "$name: valid" xmllint --noout --nonet --schema "$top/tests/junit.xsd" "$work/r.xml"
+		expect "$name: as the JSON says, $kinds" "$python" "$work/reports.py" "$old" "$new" "$work/r.json" "$work/r.xml" "$work/text" "$kinds"
+		tail -1 "$work/out" >>"$work/counts"
+	done
+}
+reported planted 6 "$work/planted/old" "$work/planted/new" any rate depth,trees wrong
+reported pairs 9 "$work/pairs/old" "$work/pairs/new" any rate missing,order
+reported golden 9 $o $n any file,new
+reported "nothing that fails" 0 $o $n root
+expect "files that fail, that differ, and that do neither" awk '{ same += $1 - $2 - $3; failed += $2; noted += $3 } END { exit !(same && failed && noted) }' "$work/counts"
+"$blinkc" diff --github --junit "$work/one.xml" -j 1 "$work/planted/old" "$work/planted/new" >"$work/one"
+"$blinkc" diff --github --junit "$work/many.xml" -j 7 "$work/planted/old" "$work/planted/new" >"$work/many"
+expect "annotations, whatever --jobs" cmp "$work/one" "$work/many"
+expect "JUnit XML, whatever --jobs" cmp "$work/one.xml" "$work/many.xml"
+diff_exits "two files" 9 --github $a $b
+expect "two files: an error and a notice" [ "$(grep -c "^::error file=$a,title=blinkc diff::" "$work/text") $(wc -l <"$work/text")" = "1 2" ]
+"$blinkc" diff --github - $b <$a >"$work/text"
+expect "standard input is in no repository" grep -q "^::error file=$b," "$work/text"
+diff_exits "-q with annotations" 9 -q --github $a $b
+expect "-q leaves annotations" grep -q '^::error ' "$work/text"
+diff_exits "--junit -" 9 -q --junit - $o $n
+expect "--junit - is on standard output" xmllint --noout "$work/text"
+diff_exits "--junit beside text" 9 --junit "$work/r.xml" $o $n
+"$blinkc" diff $o $n >"$work/want"
+expect "--junit changes no line" cmp "$work/want" "$work/text"
+diff_exits "--junit to nowhere" 8 -q --junit "$work/nowhere/r.xml" $a $b
+diff_exits "--junit to a full disk" 8 -q --junit /dev/full $a $b
+mkdir -p "$work/odd/old" "$work/odd/new"
+cp $a "$work/odd/old/"$'a\n%25:"<&,\x01\xff.json'
+cp $b "$work/odd/new/"$'a\n%25:"<&,\x01\xff.json'
+(cd "$work/odd" && "$blinkc" diff --github --junit r.xml old new >text)
+expect "a name of odd characters: valid" xmllint --noout --nonet --schema tests/junit.xsd "$work/odd/r.xml"
+expect "a name of odd characters: two lines" [ "$(wc -l <"$work/odd/text")" = 2 ]
+expect "a name of odd characters is escaped" grep -qaF $'::error file=old/a%0A%2525%3A"<&%2C?\xff.json,title=blinkc diff::' "$work/odd/text"
 
 # ---- arguments and output ----
 

@@ -1,4 +1,4 @@
-# What README.md and the man pages say: each example is executed, each list is held against the source, and each path exists.
+# What README.md, docs/*.md and the man pages say: each example is executed, each list is held against the source, and each path exists.
 # shellcheck shell=bash disable=SC2016,SC2154
 . tests/lib.sh
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -14,16 +14,18 @@ done
 ln -s "$build" "$scratch/build"
 PATH=$build:$PATH
 
-# Commands begin with "$ " and go on while lines end with a backslash; what follows must come out, where "..." is anything.
-# Commands whose output is not given may print what they like. They succeed, unless "$ echo $?" comes next.
+# Commands begin with "$ " and go on while lines end with a backslash, or to the END of a here-document; what follows must come out,
+# where "..." is anything. Commands whose output is not given may print what they like. They succeed, unless "$ echo $?" comes next;
+# those whose output is one line of blinkc's on what is wrong do not.
 last=0 tried=0 failed=0
 run_command() {	# NAME COMMAND WANTED MAY-FAIL
-	local before=$last pattern
+	local before=$last pattern refused=
 	tried=$((tried + 1))
 	(cd "$scratch" && eval "(exit $before)
 $2") >"$work/got" 2>&1 </dev/null
 	last=$?
-	if [ $last != 0 ] && [ -z "$4" ]; then
+	[[ $3 != 'blinkc: '* || $3 == *$'\n'* ]] || refused=1
+	if { [ $last != 0 ] && [ -z "$4$refused" ]; } || { [ $last = 0 ] && [ "$refused" ]; }; then
 		failed=$((failed + 1))
 		not_ok "$1: exit $last of: $2"
 		head -5 "$work/got" | sed 's/^/# /'
@@ -52,7 +54,8 @@ run_block() {	# NAME, lines on stdin
 			wants[-1]+=${wants[-1]:+$'\n'}$line
 		fi
 		more=
-		[[ ${#commands[@]} -gt 0 && ! ${wants[-1]} && $line == *\\ ]] && more=1
+		[[ ${#commands[@]} -gt 0 && ! ${wants[-1]} ]] || continue
+		if [[ $line == *\\ ]] || [[ ${commands[-1]} == *"<<'END'"* && $line != END ]]; then more=1; fi
 	done
 	for ((i = 0; i < ${#commands[@]}; i++)); do
 		next=${commands[i + 1]:-}
@@ -73,10 +76,17 @@ man_blocks() {
 
 has_gpu() { command -v nvcc >/dev/null && [ -e /dev/nvidia0 ]; }
 
-for doc in README.md man/*.[1-9]; do
+# A document of docs/ begins in an empty directory, with the tree elsewhere.
+tree=$scratch
+for doc in README.md docs/*.md man/*.[1-9]; do
 	rm -rf "$work/blocks"
 	mkdir "$work/blocks"
-	if [ "$doc" = README.md ]; then console_blocks "$doc"; else man_blocks "$doc"; fi
+	scratch=$tree
+	case $doc in
+	docs/*) scratch=$work/$(basename "$doc" .md); mkdir "$scratch"; export BLINK=$tree; console_blocks "$doc" ;;
+	*.md) console_blocks "$doc" ;;
+	*) man_blocks "$doc" ;;
+	esac
 	tried=0 failed=0
 	for block in "$work"/blocks/*; do
 		[ -e "$block" ] || continue
@@ -91,7 +101,25 @@ for doc in README.md man/*.[1-9]; do
 	done
 	[ $failed != 0 ] || [ $tried = 0 ] || ok "$doc: $tried commands do what it says"
 done
-[ "$(grep -c '^```console$' README.md)" -ge 5 ] || not_ok "README.md: its examples are not found"
+for doc in README.md docs/tutorial.md; do
+	[ "$(grep -c '^```console$' $doc)" -ge 5 ] || not_ok "$doc: its examples are not found"
+done
+
+# ---- what the tutorial makes ----
+
+made=$work/tutorial
+expect "docs/tutorial.md makes examples/odd7.xml" cmp "$made/odd7.xml" examples/odd7.xml
+expect "docs/tutorial.md draws docs/odd7-five.svg" cmp "$made/odd7-five.svg" docs/odd7-five.svg
+expect "examples/odd7.xml is valid" xmllint --noout --nonet --schema schemas/topology.xsd examples/odd7.xml
+# The manual's table has each link twice, once at each end.
+awk '/^GPU[0-9] / { for (i = 0; i < 7; i++) if ($(i + 2) ~ /^NV/) print tolower($1), "gpu" i, substr($(i + 2), 3) }' docs/tutorial.md |
+	sort >"$work/manual"
+"$python" -c 'import json, sys
+for l in json.load(sys.stdin)["links"]:
+    if l["class"] == "nvlink":
+        for a, b in ("from", "to"), ("to", "from"): print(l[a], l[b], l.get("count", 1))' <"$made/odd7.json" | sort >"$work/file"
+expect "docs/tutorial.md: the manual's table has $(wc -l <"$work/file") links" test "$(wc -l <"$work/file")" -gt 7
+expect "docs/tutorial.md: the file has the links of the manual's table" diff "$work/manual" "$work/file"
 
 # ---- what was measured ----
 
@@ -138,8 +166,9 @@ synopsis() {	# PAGE VERB: its options, letters one by one
 same "blinkc --help and blinkc(1) have the same options" "$(help_options "$blinkc")" "$(man_options man/blinkc.1)"
 verbs=$("$blinkc" --help | sed -n 's/^  blinkc \([a-z]*\) .*/\1/p')
 for verb in $verbs; do
+	# One word more, as a verb may have none.
 	same "blinkc $verb --help and the synopsis have the same options" \
-		"$(help_options "$blinkc" $verb | sed 's/ .*//' | grep -vx 'h\|V')" "$(synopsis man/blinkc.1 $verb)"
+		"$verb"$'\n'"$(help_options "$blinkc" "$verb" | sed 's/ .*//' | grep -vx 'h\|V')" "$verb"$'\n'"$(synopsis man/blinkc.1 "$verb")"
 done
 if [ -e man/blink-perf.1 ]; then
 	same "blink-perf --help and blink-perf(1) have the same options" "$(help_options "$perf")" "$(man_options man/blink-perf.1)"
@@ -219,7 +248,7 @@ same "link classes in schemas/topology.xsd" "$classes" \
 
 # ---- paths, targets, verbs ----
 
-docs=(README.md CHANGELOG.md man/*.[1-9])
+docs=(README.md CHANGELOG.md docs/*.md man/*.[1-9])
 [ ! -e examples/README.md ] || docs+=(examples/README.md)
 missing=
 while IFS= read -r path; do
@@ -235,8 +264,8 @@ while IFS= read -r target; do
 done < <(cat "${docs[@]}" | grep -oE '([`"]|^\$ |Dq )make [a-z]+|^make [a-z]+ +#' | sed 's/ *#//; s/.* //' | sort -u)
 if [ "$missing" ]; then not_ok "targets that do not exist:$missing"; else ok "every target of make exists"; fi
 
-missing=$(cat "${docs[@]}" runtime/include/*.h examples/*.[ch] | grep -oE '(`|Ql |blinkc:|^\$ |"|\*	)blinkc [a-z]+' | sed 's/.* //' |
-	grep -vxF "$verbs"$'\n'topologies | sort -u)
+missing=$(cat "${docs[@]}" runtime/include/*.h examples/*.[ch] | grep -oE '(`|Ql |blinkc:|^\$ |"|\*	)blinkc [a-z][a-z0-9._/-]*' |
+	sed 's/.* //; s/\.$//' | grep -x '[a-z]*' | grep -vxF "$verbs"$'\n'topologies | sort -u)
 if [ "$missing" ]; then not_ok "verbs that do not exist: $missing"; else ok "every verb exists"; fi
 
 # ---- form ----
