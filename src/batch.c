@@ -201,19 +201,23 @@ find_leads(Ctx *ctx, Batch *b)
 }
 
 /* Of the jobs those whose sets are the first of their kind, or apart. */
-static void
-keep_first(Batch *b)
+static Status
+keep_first(Ctx *ctx, Batch *b)
 {
 	const struct forms *f = b->forms;
 	int n = 0;
+	bool *kept;
+	TRY(NEW(ctx, kept, b->n_sets));
 	for (int j = 0; j < b->n_jobs; j++) {
 		int s = b->set_of[j], v = (int)f->first[s];
-		if (f->lead[v] != v || (n > 0 && b->set_of[n - 1] == s))
+		if (f->lead[v] != v || kept[s])
 			continue;
+		kept[s] = true;
 		b->job[n] = b->job[j];
 		b->set_of[n++] = s;
 	}
 	b->n_jobs = n;
+	return OK;
 }
 
 static Status
@@ -259,7 +263,7 @@ batch_prepare(Ctx *ctx, Batch *b)
 	TRY(all_forms(ctx, b));
 	TRY(find_leads(ctx, b));
 	if (b->distinct)
-		keep_first(b);
+		TRY(keep_first(ctx, b));
 	return list_plans(ctx, b);
 }
 
@@ -305,6 +309,8 @@ take_result(Ctx *ctx, const Schedule *sched, BatchResult *result)
 {
 	result->rate = sched->achieved;
 	result->bound = sched->bound.rate;
+	result->stated_rate = sched->stated_achieved;
+	result->stated_bound = sched->stated_bound;
 	result->trees = sched->n_segments;
 	return sched_depth(ctx, sched, &result->depth);
 }
@@ -556,8 +562,7 @@ add_entry(Ctx *ctx, const Batch *b, int j, int root, int v, int p, Index *index)
 {
 	const BatchResult *result = &b->result[p];
 	IndexEntry entry = { .n = b->job[j].n, .gpu = b->job[j].gpu, .coll = b->plan[p].coll, .root = root, .file = b->plan[p].file,
-		.rate = frac_double(result->rate) / 1e9, .bound = frac_double(result->bound) / 1e9, .trees = result->trees,
-		.depth = result->depth };
+		.rate = result->stated_rate, .bound = result->stated_bound, .trees = result->trees, .depth = result->depth };
 	TRY(map_ranks(ctx, b, j, v, &entry.rank));
 	index->entry[index->n_entries++] = entry;
 	return OK;

@@ -47,6 +47,7 @@ typedef struct {
 /* What came of it; in shared memory. */
 typedef struct {
 	Frac rate, bound;	/* bytes/s */
+	double stated_rate, stated_bound;	/* GB/s, as the file has them */
 	int trees, depth;
 	bool kept;		/* an earlier file is what would be written */
 	char note[256];		/* why an earlier file was planned anew; else "" */

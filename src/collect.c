@@ -301,8 +301,11 @@ collect(Ctx *ctx, char **operand, int n, Collection **out)
 bool
 collection_covers(const Collection *all, const char *path)
 {
-	for (int b = 0; b < all->n_books; b++)
-		if (strncmp(path, all->book[b].directory, strlen(all->book[b].directory)) == 0)
+	bool here = *path != '/' && strncmp(path, "../", 3) != 0;
+	for (int b = 0; b < all->n_books; b++) {
+		const char *directory = all->book[b].directory;
+		if (*directory ? strncmp(path, directory, strlen(directory)) == 0 : here)
 			return true;
+	}
 	return false;
 }

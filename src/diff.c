@@ -220,10 +220,10 @@ diff_numbers(Ctx *ctx, const Schedule *old, const Schedule *new, Differences *li
 	int was, is;
 	TRY(sched_depth(ctx, old, &was));
 	TRY(sched_depth(ctx, new, &is));
-	TRY(difference_rate(ctx, list, DIFF_RATE, NULL, "", frac_cmp(old->achieved, new->achieved), frac_double(old->achieved) / 1e9,
-	    frac_double(new->achieved) / 1e9));
-	TRY(difference_rate(ctx, list, DIFF_BOUND, NULL, "", frac_cmp(old->bound.rate, new->bound.rate), frac_double(old->bound.rate) / 1e9,
-	    frac_double(new->bound.rate) / 1e9));
+	TRY(difference_rate(ctx, list, DIFF_RATE, NULL, "", frac_cmp(old->achieved, new->achieved), old->stated_achieved,
+	    new->stated_achieved));
+	TRY(difference_rate(ctx, list, DIFF_BOUND, NULL, "", frac_cmp(old->bound.rate, new->bound.rate), old->stated_bound,
+	    new->stated_bound));
 	TRY(difference_count(ctx, list, DIFF_TREES, NULL, "", old->n_segments, new->n_segments));
 	return difference_count(ctx, list, DIFF_DEPTH, NULL, "", was, is);
 }

@@ -32,12 +32,16 @@ link_order(const struct end *a, const struct end *b)
 	return order ? order : (l->class > m->class) - (l->class < m->class);
 }
 
+/* Those that lead the same way in the same class by what they have, so that it makes no difference how they are numbered. */
 static int
 by_link(const void *a, const void *b)
 {
-	const struct end *l = a, *m = b;
-	int order = link_order(l, m);
-	return order ? order : (l->link > m->link) - (l->link < m->link);
+	const struct end *x = a, *y = b;
+	const Link *l = &x->topo->link[x->link], *m = &y->topo->link[y->link];
+	int order = link_order(x, y);
+	order = order ? order : (l->capacity > m->capacity) - (l->capacity < m->capacity);
+	order = order ? order : (l->latency > m->latency) - (l->latency < m->latency);
+	return order ? order : (x->link > y->link) - (x->link < y->link);
 }
 
 static void

@@ -3,6 +3,7 @@
 #include "verb/verb.h"
 #include "watch.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +56,15 @@ exit_code(Status status)
 	return 1;
 }
 
+/* What is opened later must not become standard output where that is closed: reading and writing it goes on to fail. */
+static void
+hold_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			return;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -62,6 +72,7 @@ main(int argc, char **argv)
 	Options opt;
 	Ctx ctx;
 	ctx_init(&ctx);
+	hold_standard();
 	/* A write that cannot be done is an error like any other, after which the temporary goes. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);

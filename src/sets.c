@@ -110,7 +110,7 @@ static Status
 take(struct line *line, int gpu, const char *found, size_t n)
 {
 	if (gpu < 0)
-		return bad_line(line, found, n, line->node < 0 ? "a GPU of the machine, by index or id" : "a GPU of that node, by index");
+		return bad_line(line, found, n, line->node < 0 ? "a GPU of the machine, by index or id" : "a GPU of that node, by index or id");
 	if (line->seen[gpu])
 		return bad_line(line, found, n, "each GPU once");
 	line->seen[gpu] = true;
@@ -124,14 +124,14 @@ same_word(const char *id, const char *word, size_t n)
 	return strlen(id) == n && memcmp(id, word, n) == 0;
 }
 
-/* An id, an index, or a range of indices. */
+/* An id, of the node if one was named, an index, or a range of indices. */
 static Status
 take_item(struct line *line, const char *item, size_t n)
 {
 	int64_t first, last;
 	size_t digits = strspn(item, "0123456789");
 	for (int g = 0; g < line->machine->n_ranks; g++)
-		if (same_word(line->machine->vertex[g].id, item, n))
+		if ((line->node < 0 || line->machine->vertex[g].node == line->node) && same_word(line->machine->vertex[g].id, item, n))
 			return take(line, g, item, n);
 	digits = digits < n ? digits : n;
 	if (digits == 0 || !decimal_parse(item, digits, 1, &first))

@@ -31,10 +31,11 @@ put_hop(struct pen *pen, int r)
 	if (d->back[r])
 		put_way(pen->back, pen->e, d->back[r], true);
 	bool differ = d->back[r] && !text_same(pen->way->data, pen->back->data);
-	if (differ)
-		text_printf(pen->out, "  up %s; down ", pen->back->data);
-	else
-		text_put(pen->out, "  ");
+	text_put(pen->out, differ ? "  up " : "  ");
+	if (differ) {
+		text_put(pen->out, pen->back->data);
+		text_put(pen->out, "; down ");
+	}
 	text_put(pen->out, pen->way->data ? pen->way->data : "");
 }
 

@@ -159,16 +159,46 @@ struct kind {
 	const char *from, *to;
 	LinkClass class;
 	int64_t capacity;
+	int first;			/* link */
 	int n, full, tight;
 	double least, most, sum;	/* of loads, GB/s */
 };
 
-static bool
-same_kind(const struct kind *a, const struct kind *b)
+static int
+kind_order(const struct kind *a, const struct kind *b)
 {
-	return a->class == b->class && a->capacity == b->capacity && strcmp(a->from, b->from) == 0 && strcmp(a->to, b->to) == 0;
+	int order = strcmp(a->from, b->from);
+	order = order ? order : strcmp(a->to, b->to);
+	order = order ? order : (a->class > b->class) - (a->class < b->class);
+	return order ? order : (a->capacity > b->capacity) - (a->capacity < b->capacity);
 }
 
+static int
+by_first(const void *a, const void *b)
+{
+	const struct kind *x = a, *y = b;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+static int
+by_kind(const void *a, const void *b)
+{
+	int order = kind_order(a, b);
+	return order ? order : by_first(a, b);
+}
+
+static void
+add_to_kind(struct kind *kind, const struct kind *one)
+{
+	kind->n++;
+	kind->full += one->full;
+	kind->tight += one->tight;
+	kind->sum += one->sum;
+	kind->least = one->least < kind->least ? one->least : kind->least;
+	kind->most = one->most > kind->most ? one->most : kind->most;
+}
+
+/* In the order of their first links. */
 static Status
 find_kinds(Ctx *ctx, const Explained *e, struct kind **out, int *n)
 {
@@ -179,21 +209,22 @@ find_kinds(Ctx *ctx, const Explained *e, struct kind **out, int *n)
 	TRY(TEMP(ctx, kind, topo->n_links));
 	for (int v = 0; v < topo->n_vertices; v++)
 		name[v] = kind_of(e, v);
-	*n = 0;
-	for (int l = 0, k; l < topo->n_links; l++) {
+	for (int l = 0; l < topo->n_links; l++) {
 		const Link *link = &topo->link[l];
-		struct kind one = { name[link->from], name[link->to], link->class, link->capacity, .least = e->load[l] };
-		for (k = 0; k < *n && !same_kind(&kind[k], &one); k++)
-			continue;
-		if (k == *n)
-			kind[(*n)++] = one;
-		kind[k].n++;
-		kind[k].full += e->full[l];
-		kind[k].tight += e->tight[l];
-		kind[k].sum += e->load[l];
-		kind[k].least = e->load[l] < kind[k].least ? e->load[l] : kind[k].least;
-		kind[k].most = e->load[l] > kind[k].most ? e->load[l] : kind[k].most;
+		double load = e->load[l];
+		kind[l] = (struct kind){ name[link->from], name[link->to], link->class, link->capacity, l, 1, e->full[l], e->tight[l], load, load, load };
 	}
+	if (topo->n_links > 0)
+		qsort(kind, (size_t)topo->n_links, sizeof *kind, by_kind);
+	*n = 0;
+	for (int l = 0; l < topo->n_links; l++) {
+		if (*n > 0 && kind_order(&kind[*n - 1], &kind[l]) == 0)
+			add_to_kind(&kind[*n - 1], &kind[l]);
+		else
+			kind[(*n)++] = kind[l];
+	}
+	if (*n > 0)
+		qsort(kind, (size_t)*n, sizeof *kind, by_first);
 	*out = kind;
 	return OK;
 }
@@ -412,7 +443,27 @@ put_partition(Text *out, const Explained *e)
 	text_put(out, "\n");
 }
 
-struct priced { int64_t capacity; Frac price; int n; };
+struct priced { int64_t capacity; Frac price; int first, n; };
+
+static int
+price_order(const struct priced *a, const struct priced *b)
+{
+	return a->capacity != b->capacity ? (a->capacity < b->capacity ? -1 : 1) : frac_cmp(a->price, b->price);
+}
+
+static int
+by_first_priced(const void *a, const void *b)
+{
+	const struct priced *x = a, *y = b;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+static int
+by_price(const void *a, const void *b)
+{
+	int order = price_order(a, b);
+	return order ? order : by_first_priced(a, b);
+}
 
 /* Links of one capacity and one price are one term. */
 static Status
@@ -420,18 +471,21 @@ put_prices(Ctx *ctx, Text *out, const Explained *e)
 {
 	const Topology *topo = e->sched->topo;
 	struct priced *priced;
-	int n = 0;
+	int n = 0, n_tight = 0;
 	TRY(TEMP(ctx, priced, topo->n_links));
-	for (int l = 0, k; l < topo->n_links; l++) {
-		Frac price = e->sched->bound.price[l];
-		if (!e->tight[l])
-			continue;
-		for (k = 0; k < n && (priced[k].capacity != topo->link[l].capacity || frac_cmp(priced[k].price, price) != 0); k++)
-			continue;
-		priced[k] = k == n ? (struct priced){ topo->link[l].capacity, price, 1 }
-		    : (struct priced){ priced[k].capacity, price, priced[k].n + 1 };
-		n += k == n;
+	for (int l = 0; l < topo->n_links; l++)
+		if (e->tight[l])
+			priced[n_tight++] = (struct priced){ topo->link[l].capacity, e->sched->bound.price[l], l, 1 };
+	if (n_tight > 0)
+		qsort(priced, (size_t)n_tight, sizeof *priced, by_price);
+	for (int i = 0; i < n_tight; i++) {
+		if (n > 0 && price_order(&priced[n - 1], &priced[i]) == 0)
+			priced[n - 1].n++;
+		else
+			priced[n++] = priced[i];
 	}
+	if (n > 0)
+		qsort(priced, (size_t)n, sizeof *priced, by_first_priced);
 	for (int k = 0; k < n && k < 4 * TERMS; k++) {
 		text_printf(out, "%d links of ", priced[k].n);
 		put_gbs(out, gb(priced[k].capacity));

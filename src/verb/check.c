@@ -144,10 +144,18 @@ check_item(Ctx *ctx, void *of, int i)
 
 /* ---- what is found ---- */
 
-static bool
-group_is_right(const struct check *check, int g)
+/* What is wrong with what an index says of a file; NULL: nothing. A file that is wrong itself is told of by itself. */
+static const char *
+wrong_group(const struct check *check, int g)
 {
-	return check->all->group[g].item >= 0 && check->group_end[g].status == OK;
+	int i = check->all->group[g].item;
+	if (i < 0)
+		return "no such file";
+	if (check->group_end[g].status != OK)
+		return check->group_end[g].text;
+	if (check->all->item[i].status != OK || check->end[i].status != OK || check->result[i].schedule)
+		return NULL;
+	return check->all->item[i].book >= 0 ? "it is an index: want a schedule" : "it is a topology: want a schedule";
 }
 
 static Status
@@ -156,7 +164,7 @@ item_status(const struct check *check, int i)
 	const Item *item = &check->all->item[i];
 	const Book *book = item->book >= 0 ? &check->all->book[item->book] : NULL;
 	for (int g = 0; book && g < book->n_groups; g++)
-		if (!group_is_right(check, book->first_group + g))
+		if (wrong_group(check, book->first_group + g))
 			return BAD_INPUT;
 	return item->status != OK ? item->status : check->end[i].status;
 }
@@ -201,10 +209,11 @@ find_book(const struct check *check, const Book *book, Finding *found)
 	int n = 0;
 	for (int g = book->first_group; g < book->first_group + book->n_groups; g++) {
 		const Group *group = &check->all->group[g];
-		if (group_is_right(check, g))
+		const char *wrong = wrong_group(check, g);
+		if (!wrong)
 			continue;
 		found[n++] = (Finding){ .kind = FINDING_WRONG, .file = book->path, .part = group->path + strlen(book->directory),
-			.type = status_name(BAD_INPUT), .message = group->item < 0 ? "no such file" : check->group_end[g].text };
+			.type = status_name(BAD_INPUT), .message = wrong };
 	}
 	if (n == 0)
 		found[n++] = (Finding){ .kind = FINDING_RIGHT, .file = book->path };

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "diff.h"
+#include "passes.h"
 #include "request.h"
 #include "verb/verb.h"
 #include "watch.h"
@@ -71,8 +72,10 @@ static Status
 read_right(struct loaded *file, const char *path)
 {
 	Ctx *ctx = &file->ctx;
-	if (is_index(path))
-		return index_read(ctx, path, file->in.data, file->in.size, &file->index);
+	if (is_index(path)) {
+		TRY(index_read(ctx, path, file->in.data, file->in.size, &file->index));
+		return index_check(ctx, path, file->index);
+	}
 	TRY(sched_read(ctx, path, file->in.data, file->in.size, &file->sched));
 	TRY(sched_verify(ctx, path, file->sched));
 	return sched_depth(ctx, file->sched, &file->depth);

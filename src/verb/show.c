@@ -165,7 +165,7 @@ rename_gpus(Ctx *ctx, const char *label, const Index *index, const IndexEntry *e
 	Topology *topo;
 	TRY(NEW(ctx, topo, 1));
 	*topo = *sched->topo;
-	if (topo->n_ranks != entry->n || sched->coll != entry->coll
+	if (topo->n_ranks != entry->n || sched->coll != entry->coll || strcmp(topo->digest, index->digest) != 0
 	    || (entry->root >= 0 && sched->root != entry->rank[entry->root]))
 		return fail(ctx, BAD_INPUT, "%s: is of another job than its entry in the index: want the file that was indexed", label);
 	TRY(NEW(ctx, topo->vertex, topo->n_vertices));
@@ -202,7 +202,9 @@ show_text(Ctx *ctx, const char *format, const char *label, const Text *in, const
 		TRY(rename_gpus(ctx, label, index, entry, sched));
 	if (entry && strcmp(format, "text") == 0) {
 		TRY(explain_line(ctx, label, &line));
-		text_printf(out, "file        %s, with the GPUs of this job; servers and switches are those of the file\n", line);
+		text_put(out, "file        ");
+		text_put(out, line);
+		text_put(out, ", with the GPUs of this job; servers and switches are those of the file\n");
 	}
 	return show_schedule(ctx, format, label, sched, ask, out);
 }
@@ -218,18 +220,26 @@ show_file(Ctx *ctx, const char *format, const char *path, const Index *index, co
 }
 
 static Status
+path_below(Ctx *ctx, const char *directory, const char *name, char path[FILE_PATH_ROOM])
+{
+	if (snprintf(path, FILE_PATH_ROOM, "%s/%s", directory, name) < FILE_PATH_ROOM)
+		return OK;
+	return fail(ctx, LIMIT, "%s/%s: a path longer than %d bytes", directory, name, FILE_PATH_ROOM - 1);
+}
+
+static Status
 show_directory(Ctx *ctx, const char *format, const Options *opt, const ShowRequest *ask, Text *out)
 {
 	char path[FILE_PATH_ROOM];
 	const Index *index = NULL;
 	const IndexEntry *entry = NULL;
 	Text in = { 0 };
-	snprintf(path, sizeof path, "%.3000s/index.json", opt->file[0]);
+	TRY(path_below(ctx, opt->file[0], "index.json", path));
 	TRY(file_read(ctx, path, &in));
 	Status status = find_in_index(ctx, path, &in, opt, &index, &entry);
 	text_free(&in);
 	TRY(status);
-	snprintf(path, sizeof path, "%.3000s/%.1000s", opt->file[0], entry->file);
+	TRY(path_below(ctx, opt->file[0], entry->file, path));
 	return show_file(ctx, format, path, index, entry, ask, out);
 }
 

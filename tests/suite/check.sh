@@ -107,6 +107,19 @@ sed -i 's/sha256:1/sha256:0/; s/"gpu7"/"gpu8"/' book/index.json
 says "index: another GPU" 3 "$blinkc" check book
 expect "another GPU is told of" grep -q 'topology.gpus: no gpu7: the file has it as rank 3' err
 
+# What an index names has to be a schedule, though it is right as what it is.
+cp right/index.json book/index.json
+cp "$top/topologies/dgx1v.json" book/topology.json
+sed -i 's|"file":"allreduce/0,1.json"|"file":"topology.json"|; s|"file":"allreduce/0,3.json"|"file":"index.json"|' book/index.json
+says "index: no schedules" 3 "$blinkc" check book
+expect "index: a topology for a schedule" grep -qx 'blinkc: book/index.json: topology.json: it is a topology: want a schedule' err
+expect "index: itself for a schedule" grep -qx 'blinkc: book/index.json: index.json: it is an index: want a schedule' err
+mkdir beside
+cp -r right beside/in
+cp least/zz.json beside
+says "beside the directory of an index" 0 env -C beside/in "$blinkc" check index.json .. --github
+expect "nothing beside it has to be named" test "$(grep -c '^::warning' out)" = 0
+
 # ---- --topology ----
 
 v=$top/topologies/dgx1v.xml

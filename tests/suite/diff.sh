@@ -284,8 +284,33 @@ cp old/index.json old/deeper && cp new/index.json new/deeper
 expect "an index further down is one, too" grep -q 'deeper/index.json' <("$blinkc" diff old new)
 echo '{ "format": "blink-index", "version": 1 }' >new/index.json
 diff_exits "an index that is none" 3 old new
+sed 's/"gpu7"/"gpu6"/' old/index.json >new/index.json
+diff_exits "an index with a GPU twice" 3 old new
 rm new/index.json
 diff_exits "an index that is gone" 9 --fail-on missing old new
+
+# ---- links side by side ----
+
+both parallel
+"$python" - >machine.json <<-'END'
+	import json
+	print(json.dumps({"format": "blink-topology", "version": 1, "name": "parallel", "nodes": [{"id": "n", "gpus": [{"id": "a"}, {"id": "b"}]}],
+	                  "links": [{"from": "a", "to": "b", "class": "nvlink", "capacity": c, "duplex": "full"} for c in (1, 2)]}))
+	END
+compile machine.json -o one.json
+"$python" - one.json >other.json <<-'END'
+	import json, sys
+	d = json.load(open(sys.argv[1]))
+	d["topology"]["links"].reverse()
+	for tree in d["trees"]:
+	    for edge in tree["down"] + tree["up"]:
+	        edge[2] = [len(d["topology"]["links"]) - 1 - link for link in edge[2]]
+	print(json.dumps(d))
+	END
+cp one.json old
+cp one.json new
+expect_exit "standard output is closed" 8 bash -c '"$1" diff old new >&-' - "$blinkc"
+diff_exits "numbers of links of other capacities side by side" 0 one.json other.json
 
 # ---- files and names made to do harm ----
 

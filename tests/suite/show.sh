@@ -137,6 +137,18 @@ picture=docs/allreduce-dgx1v.svg
 "$blinkc" -q topologies/dgx1v.xml -o "$work/p.json" && "$blinkc" show "$work/p.json" -o "$work/p.svg"
 expect "$picture is what blinkc draws" cmp "$work/p.svg" $picture
 
+# Ways through many switches, another one back.
+"$python" - >"$work/ways.json" <<'END'
+import json
+there, back = ([f"{way}{i}-" + "x" * 50 for i in range(25)] for way in ("there", "back"))
+hops = [h for way in (["a", *there, "b"], ["b", *back, "a"]) for h in zip(way, way[1:])]
+print(json.dumps({"format": "blink-topology", "version": 1, "name": "ways",
+                  "nodes": [{"id": "n", "gpus": [{"id": "a"}, {"id": "b"}], "switches": [{"id": s} for s in there + back]}],
+                  "links": [{"from": x, "to": y, "class": "pcie", "capacity": 1, "duplex": "simplex"} for x, y in hops]}))
+END
+"$blinkc" -q "$work/ways.json" -o "$work/w.json" || not_ok "ways: exit $?"
+expect "ways through many switches" grep -q '  up pcie via back0-x*, .*, back24-x*; down pcie via there24-x*, .*, there0-x*$' <("$blinkc" show "$work/w.json")
+
 # ---- a directory of schedules ----
 
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 3 --collectives allreduce,broadcast -o "$work/dir"
@@ -148,6 +160,14 @@ expect "by index: the same rate" [ "$(grep '^rate' "$work/t.txt")" = "$("$blinkc
 grep -oE '^gpu[0-9]+ +gpu[0-9]+ +nvlink +[0-9]+' "$work/t.txt" | sort >"$work/links"
 "$blinkc" show "$work/own.json" | grep -oE '^gpu[0-9]+ +gpu[0-9]+ +nvlink +[0-9]+' | sort >"$work/own"
 expect "by index: links of these GPUs" cmp "$work/links" "$work/own"
+cp -r "$work/dir" "$work/dir.p"
+"$blinkc" -q topologies/dgx1p.xml -g 0,1,2 -o "$work/dir.p/allreduce/0-2.json"
+expect_exit "a file of another machine" 3 "$blinkc" show "$work/dir.p" -g 0,1,2
+long=$work/$(printf 'x%.0s' {1..200})
+long=$long/$(printf 'x%.0s' {1..250})/$(printf 'x%.0s' {1..250})/$(printf 'x%.0s' {1..250})/$(printf 'x%.0s' {1..250})
+mkdir -p "$long"
+cp -r "$work/dir" "$long"
+expect "a path of more than 1000 bytes" grep -q "^file        $long/dir/allreduce/0-2.json, with" <("$blinkc" show "$long/dir" -g 0,1,2)
 expect_exit "a job that is not there" 3 "$blinkc" show "$work/dir" -g 0,1
 expect_exit "no such GPU" 3 "$blinkc" show "$work/dir" -g 0,1,9
 expect_exit "no index" 8 "$blinkc" show "$work"
