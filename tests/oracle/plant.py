@@ -97,4 +97,5 @@ lie(rooted[3], r"collective: reduce: the file has broadcast", collective="reduce
 write("index.json", json.dumps(index))
 
 for path, _, pattern in sorted(said, key=lambda s: (s[0].encode(), s[1])):
-    print(f"blinkc: {re.escape(path)}: {pattern}")
+    # A place in the file is told with its name.
+    print(f"blinkc: {re.escape(path)}:{'' if pattern.startswith(chr(92) + 'd+:') else ' '}{pattern}")

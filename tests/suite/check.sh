@@ -208,8 +208,9 @@ counted "JUnit of faults" wrong.xml wrong
 line "as many failures as faults" <(echo "$failures") "$faults"
 says "--junit of faults, again" 6 "$blinkc" check wrong --junit again.xml -j 3
 same "the same bytes" again.xml wrong.xml
-expect "the words of the lines" "$python" -c 'import sys, xml.etree.ElementTree as e
+expect "the words of the lines" "$python" -c 'import re, sys, xml.etree.ElementTree as e
 lines = ["blinkc: %s: %s" % (c.get("name"), c[0].get("message")) for c in e.parse("wrong.xml").getroot().iter("testcase") if c.find("failure") is not None]
+lines = [re.sub(r": line (\d+), column (\d+): ", r":\1:\2: ", line) for line in lines]
 assert lines == open("err-1").read().splitlines()'
 says "--junit -" 0 "$blinkc" check -q right --junit -
 same "--junit -: on stdout" out right.xml
@@ -223,8 +224,8 @@ expect_exit "a summary to a full disk" 8 bash -c '"$1" check right >/dev/full' -
 
 says "--github" 6 "$blinkc" check --github wrong
 empty "--github: stderr" err
-sed -nE 's/^blinkc: ([^:]*): (.*)/\1 \2/p' err-1 | sed 's/,/%2C/g' >want
-grep '^::error ' out | sed -E 's/^::error file=([^,]*),title=blinkc check::(.*)/\1 \2/; s/,/%2C/g' >got
+sed -nE 's/^blinkc: ([^:]*)(:[0-9]+:[0-9]+)?: (.*)/\1\2 \3/p' err-1 | sed 's/,/%2C/g' >want
+grep '^::error ' out | sed -E 's/^::error file=([^,]*),(line=([0-9]+),col=([0-9]+),)?title=blinkc check::(.*)/\1:\3:\4 \5/; s/,/%2C/g; s/^([^ ]*):: /\1 /' >got
 same "--github: an error for each fault" got want
 expect "--github: a notice" grep -qxE '::notice title=blinkc check::[0-9]+ files: [0-9]+ right, 15 wrong; ratio .*' out
 expect "--github: no other line" test "$(wc -l <out)" = $((faults + 1))
