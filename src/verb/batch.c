@@ -104,7 +104,7 @@ verb_batch(Ctx *ctx, const Options *opt)
 	Batch b;
 	const char *label;
 	Text in = { 0 };
-	Topology *machine;
+	Topology *machine = NULL;
 	TRY(parse_batch(ctx, opt, &b));
 	Status status = input_topology(ctx, opt, &label, &in);
 	if (status == OK)
