@@ -191,8 +191,10 @@ bench: all $(B)/tests/bench/bench
 .PHONY: lint
 lint:
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr --suppress=normalCheckLevelMaxBranches \
+		--suppress=arrayIndexThenCheck "-DcJSON_ArrayForEach(x, a)=while (x = (a)->child)" \
 		-Isrc -Iruntime/include -DBLINK_VERSION='"$(VERSION)"' src runtime
-	shellcheck tests/run tests/packages tests/lib.sh tests/suite/*.sh .ci/run
+	shellcheck -x -s bash -S warning -e SC2034,SC2154,SC2046,SC2054,SC2206,SC2258 tests/run tests/lib.sh tests/suite/*.sh .ci/run
+	shellcheck tests/packages examples/*.sh
 	mandoc -Tlint -Wwarning man/*.[1-9]
 
 # ---- install ----

@@ -344,7 +344,7 @@ price_columns(struct exact *e, bool *improved)
 		int row = e->sym->link_orbit[l];
 		e->price[l] = ((int64_t)(e->dual[row] / (double)e->fold[row] * scale + 0.5) << SHIFT) + 1;
 	}
-	for (int once = 0; once <= e->active; once++) {
+	for (int once = 0; once <= (e->active ? 1 : 0); once++) {
 		if (once)
 			discount(e);
 		cheapest_price(&e->cheapest, e->price);
@@ -372,7 +372,7 @@ first_columns(struct exact *e)
 		least = e->topo->link[l].capacity < least ? e->topo->link[l].capacity : least;
 	for (int l = 0; l < e->topo->n_links; l++)
 		e->price[l] = 1 + (int64_t)(((Wide)least << (SEARCH_PRICE_BITS - 1)) / e->topo->link[l].capacity);
-	for (int once = 0; once <= e->active; once++) {
+	for (int once = 0; once <= (e->active ? 1 : 0); once++) {
 		if (once)
 			discount(e);
 		cheapest_price(&e->cheapest, e->price);

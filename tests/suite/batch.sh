@@ -89,7 +89,7 @@ batch -q "${both[@]}" -o "$work/again"
 if [ -e "$work/again/allreduce/.blink.abcdef" ] && [ ! -e "$work/again/allreduce/.blink.ABCDEF" ]; then
 	ok "temporaries go, those in use stay"
 else
-	not_ok "temporaries: $(ls -A "$work/again/allreduce" | grep '^\.' | tr '\n' ' ')"
+	not_ok "temporaries: $(find "$work/again/allreduce" -name ".*" | tr "\n" " ")"
 fi
 exec 9>&-
 batch -q "${both[@]}" -o "$work/again"
