@@ -100,8 +100,6 @@ add_book(struct collecting *c, Item *item, const Text *in)
 	void *array = all->book;
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Status status = index_read(ctx, "", in->data, in->size, &index);
-	if (status == OK)
-		status = index_check(ctx, "", index);
 	arena_release(&ctx->scratch, mark);
 	if (status != OK)
 		return status == NO_MEMORY ? status : blame(ctx, item, status);

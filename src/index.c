@@ -1,31 +1,7 @@
 /* Does an index of schedules say what is in their files? */
 #include "passes.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static int
-by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-Status
-index_check(Ctx *ctx, const char *label, const Index *index)
-{
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	const char **id;
-	Status status = OK;
-	TRY(TEMP(ctx, id, index->n_gpus));
-	for (int g = 0; g < index->n_gpus; g++)
-		id[g] = index->gpu[g];
-	qsort(id, (size_t)index->n_gpus, sizeof *id, by_text);
-	for (int g = 1; g < index->n_gpus && status == OK; g++)
-		if (strcmp(id[g - 1], id[g]) == 0)
-			status = fail(ctx, BAD_INPUT, "%s: topology.gpus: %s: a second time: want each GPU once", label, id[g]);
-	arena_release(&ctx->scratch, mark);
-	return status;
-}
 
 static bool
 index_has_gpu(const Index *index, const char *id)

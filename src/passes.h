@@ -318,9 +318,6 @@ Status pack_check(Ctx *ctx, const Topology *topo, const Packing *pack);
 
 /* ---- index.c ------------------------------------------------------------------------------------------- */
 
-/* What an index says, by itself: no GPU is in it twice. Fails: BAD_INPUT. */
-Status index_check(Ctx *ctx, const char *label, const Index *index);
-
 /* Is a schedule for the machine of the index? Are its GPUs those of the machine, by the same numbers? What an entry says of a schedule: collective, ranks, root, rates to 15 digits, trees,
  * depth. sched: as sched_read made it. label: what messages call the entry. Fails: BAD_INPUT. */
 Status index_check_machine(Ctx *ctx, const char *label, const Index *index, const Schedule *sched);

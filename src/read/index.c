@@ -121,6 +121,27 @@ read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
 	return read_int(r, object, "depth", 1, 2 * LIMIT_RANKS, &entry->depth);
 }
 
+static int
+by_id(const void *a, const void *b)
+{
+	return strcmp((*(const Doc *const *)a)->text, (*(const Doc *const *)b)->text);
+}
+
+static Status
+check_distinct(struct reader *r, const Doc *gpus)
+{
+	const Doc **sorted;
+	TRY(TEMP(r->ctx, sorted, gpus->n));
+	for (int g = 0; g < gpus->n; g++)
+		sorted[g] = gpus->child[g];
+	qsort(sorted, (size_t)gpus->n, sizeof *sorted, by_id);
+	for (int g = 1; g < gpus->n; g++)
+		if (by_id(&sorted[g - 1], &sorted[g]) == 0)
+			return doc_fail(r->ctx, r->label, sorted[g]->index > sorted[g - 1]->index ? sorted[g] : sorted[g - 1], BAD_INPUT,
+			    "%s: a second time: want each GPU once", doc_found(sorted[g]).text);
+	return OK;
+}
+
 static Status
 read_topology(struct reader *r, const Doc *root)
 {
@@ -140,7 +161,7 @@ read_topology(struct reader *r, const Doc *root)
 			return doc_fail(r->ctx, r->label, gpus->child[g], BAD_INPUT, "%s: want the id of a GPU", doc_found(gpus->child[g]).text);
 		index->gpu[g] = gpus->child[g]->text;
 	}
-	return OK;
+	return check_distinct(r, gpus);
 }
 
 int

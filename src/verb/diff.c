@@ -72,10 +72,8 @@ static Status
 read_right(struct loaded *file, const char *path)
 {
 	Ctx *ctx = &file->ctx;
-	if (is_index(path)) {
-		TRY(index_read(ctx, path, file->in.data, file->in.size, &file->index));
-		return index_check(ctx, path, file->index);
-	}
+	if (is_index(path))
+		return index_read(ctx, path, file->in.data, file->in.size, &file->index);
 	TRY(sched_read(ctx, path, file->in.data, file->in.size, &file->sched));
 	TRY(sched_verify(ctx, path, file->sched));
 	return sched_depth(ctx, file->sched, &file->depth);
