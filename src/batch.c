@@ -1,4 +1,4 @@
-/* A batch: canonical forms of all sets, with each root that is asked for; sets of one form are one kind. The first set of a kind is
+/* A batch: canonical forms of all sets, with each root that is asked for; sets of one form are one class. The first set of a class is
  * planned, and others take its schedule by the isomorphism that their forms give. What a set is worth does not depend on the others
  * of the batch, so neither does a file on what else is made, nor on who makes it. */
 #include "batch.h"
@@ -162,7 +162,7 @@ all_forms(Ctx *ctx, Batch *b)
 	return status;
 }
 
-/* ---- kinds ---- */
+/* ---- classes ---- */
 
 struct keyed {
 	const unsigned char *form;
@@ -200,7 +200,7 @@ find_leads(Ctx *ctx, Batch *b)
 	return OK;
 }
 
-/* Of the jobs those whose sets are the first of their kind, or apart. */
+/* Of the jobs those whose sets are the first of their class, or apart. */
 static Status
 keep_first(Ctx *ctx, Batch *b)
 {
@@ -267,11 +267,11 @@ batch_prepare(Ctx *ctx, Batch *b)
 	return list_plans(ctx, b);
 }
 
-SetKind
-batch_kind(const Batch *b, int s)
+SetClass
+batch_class(const Batch *b, int s)
 {
 	const struct forms *f = b->forms;
-	return (SetKind){ .apart = f->apart[s], .first = f->number[f->first[s]] >= 0, .classes = f->classes[s] };
+	return (SetClass){ .apart = f->apart[s], .first = f->number[f->first[s]] >= 0, .links = f->classes[s] };
 }
 
 void
@@ -535,7 +535,7 @@ job_variant(const Batch *b, int j, int i)
 			return first + 1 + r;
 }
 
-/* Rank i of the job has the place that rank[i] has in the first set of its kind. */
+/* Rank i of the job has the place that rank[i] has in the first set of its class. */
 static Status
 map_ranks(Ctx *ctx, const Batch *b, int j, int v, const int **out)
 {
@@ -568,7 +568,7 @@ add_entry(Ctx *ctx, const Batch *b, int j, int root, int v, int p, Index *index)
 	return OK;
 }
 
-/* Roots of a job: all, the best one, or one of each kind. */
+/* Roots of a job: all, the best one, or one of each class. */
 static Status
 add_rooted(Ctx *ctx, const Batch *b, Collective coll, int j, Index *index)
 {

@@ -1,4 +1,4 @@
-/* Schedules for many sets of GPUs of one machine. Sets that are the same machine up to names and numbers are of one kind, which is
+/* Schedules for many sets of GPUs of one machine. Sets that are the same machine up to names and numbers are of one class, which is
  * planned once. */
 #ifndef BLINK_BATCH_H
 #define BLINK_BATCH_H
@@ -37,7 +37,7 @@ void set_name(const GpuSet *set, Text *out);
 
 typedef enum { ROOTS_ALL, ROOTS_BEST, ROOTS_CANONICAL } RootsKind;
 
-/* What is planned: a collective over the first set of a kind. */
+/* What is planned: a collective over the first set of a class. */
 typedef struct {
 	Collective coll;
 	int set, root;		/* root: rank of the set; -1: none */
@@ -73,17 +73,17 @@ typedef struct {
 	BatchResult *result;		/* of each plan, by shared_array */
 } Batch;
 
-/* From the machine, the jobs and what is asked to the list of plans: kinds are found. */
+/* From the machine, the jobs and what is asked to the list of plans: classes are found. */
 Status batch_prepare(Ctx *ctx, Batch *b);
 
 /* What a set turned out to be. */
 typedef struct {
 	bool apart;		/* no links connect it; then nothing else is said */
-	bool first;		/* of its kind */
-	unsigned classes;	/* of links that it uses */
-} SetKind;
+	bool first;		/* of its class */
+	unsigned links;		/* bit set of the link classes that it uses */
+} SetClass;
 
-SetKind batch_kind(const Batch *b, int s);
+SetClass batch_class(const Batch *b, int s);
 
 /* Plan all that is not there yet, and write it. Fails: as the first plan that does; INFEASIBLE ones are left out. */
 Status batch_run(Ctx *ctx, Batch *b);

@@ -131,24 +131,24 @@ report_best(const Request *ask, Frac best)
 
 enum { MOST_COLUMNS = 6 };
 
-/* Kinds of sets by the links that they use: a column for each. */
-struct kinds {
+/* Classes of sets by the links that they use: a column for each. */
+struct columns {
 	int n_columns;
-	unsigned classes[MOST_COLUMNS];
+	unsigned links[MOST_COLUMNS];
 	int width[MOST_COLUMNS];
 };
 
 static int
-kinds_column(const struct kinds *k, unsigned classes)
+column_of(const struct columns *k, unsigned links)
 {
 	int c = 0;
-	while (c < k->n_columns && k->classes[c] != classes)
+	while (c < k->n_columns && k->links[c] != links)
 		c++;
 	return c;
 }
 
 static void
-print_kinds_row(FILE *to, const struct kinds *k, int size, int sets, const int *count)
+print_classes_row(FILE *to, const struct columns *k, int size, int sets, const int *count)
 {
 	if (size)
 		fprintf(to, "%5d  %6d", size, sets);
@@ -159,35 +159,35 @@ print_kinds_row(FILE *to, const struct kinds *k, int size, int sets, const int *
 	fprintf(to, "\n");
 }
 
-/* For each number of GPUs: sets, and kinds of sets. */
+/* For each number of GPUs: sets, and classes of sets. */
 static void
-print_kinds(FILE *to, const Batch *b)
+print_classes(FILE *to, const Batch *b)
 {
-	struct kinds k = { 0 };
+	struct columns k = { 0 };
 	int sets = 0, count[MOST_COLUMNS + 1] = { 0 }, all[MOST_COLUMNS + 1] = { 0 };
 	char name[64];
 	fprintf(to, " GPUs    sets");
 	for (int s = 0; s < b->n_sets; s++) {
-		SetKind kind = batch_kind(b, s);
-		if (kind.apart || k.n_columns == MOST_COLUMNS || kinds_column(&k, kind.classes) < k.n_columns)
+		SetClass class = batch_class(b, s);
+		if (class.apart || k.n_columns == MOST_COLUMNS || column_of(&k, class.links) < k.n_columns)
 			continue;
-		k.classes[k.n_columns] = kind.classes;
-		k.width[k.n_columns++] = fprintf(to, "  kinds on %s", classes_text(kind.classes, name)) - 2;
+		k.links[k.n_columns] = class.links;
+		k.width[k.n_columns++] = fprintf(to, "  classes on %s", classes_text(class.links, name)) - 2;
 	}
 	fprintf(to, "\n");
 	for (int s = 0; s < b->n_sets; s++) {
-		SetKind kind = batch_kind(b, s);
+		SetClass class = batch_class(b, s);
 		sets++;
-		count[kinds_column(&k, kind.classes)] += kind.first;
+		count[column_of(&k, class.links)] += class.first;
 		if (s + 1 < b->n_sets && b->set[s + 1].n == b->set[s].n)
 			continue;
-		print_kinds_row(to, &k, b->set[s].n, sets, count);
+		print_classes_row(to, &k, b->set[s].n, sets, count);
 		for (int c = 0; c < k.n_columns; c++)
 			all[c] += count[c];
 		memset(count, 0, sizeof count);
 		sets = 0;
 	}
-	print_kinds_row(to, &k, 0, b->n_sets, all);
+	print_classes_row(to, &k, 0, b->n_sets, all);
 }
 
 /* Earlier files that were planned anew, and why. */
@@ -226,7 +226,7 @@ report_batch(FILE *to, const Batch *b, const Index *index, int64_t index_bytes)
 	int jobs[N_COLLECTIVES] = { 0 };
 	double least = 2;
 	for (int s = 0; s < b->n_sets; s++)
-		apart += batch_kind(b, s).apart;
+		apart += batch_class(b, s).apart;
 	for (int p = 0; p < b->n_plans; p++) {
 		const BatchResult *r = &b->result[p];
 		double ratio = r->trees ? frac_double(r->rate) / frac_double(r->bound) : 2;
@@ -236,7 +236,7 @@ report_batch(FILE *to, const Batch *b, const Index *index, int64_t index_bytes)
 		least = ratio < least ? ratio : least;
 	}
 	fprintf(to, "machine     %s, %d GPUs\n", b->machine->name, b->machine->n_ranks);
-	print_kinds(to, b);
+	print_classes(to, b);
 	if (apart)
 		fprintf(to, "left out    %d sets that the links do not connect\n", apart);
 	print_notes(to, b);

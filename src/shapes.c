@@ -1,5 +1,5 @@
 /* Sets of GPUs up to the automorphisms of their machine, without listing all: a cluster of 64 GPUs has 5 billion sets of up to 8, and
- * some thousand kinds of them.
+ * some thousand classes of them.
  *
  * Sets of k + 1 GPUs come from those of k by one more GPU, so from one set of each orbit of k, and of the GPUs that are alike beside
  * that set one is enough. Every orbit of k + 1 comes up: some set of it, less one GPU, is the image of a set at hand, and the same

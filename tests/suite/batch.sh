@@ -15,16 +15,16 @@ same_tree() {
 both=(topologies/dgx1v.xml --collectives allreduce,broadcast)
 expect "dgx1v: allreduce and broadcast" batch "${both[@]}" -o "$work/reference"
 grep -E '^( |index|schedules)' "$work/out" >"$work/summary"
-kinds=$(awk '$1 >= 3 && $1 <= 8 { n += $3 } END { print n }' "$work/summary")
-if [ "$kinds" = 46 ]; then ok "dgx1v: 46 kinds of 3 to 8 GPUs on NVLink"; else not_ok "dgx1v: $kinds kinds on NVLink, want 46"; fi
+classes=$(awk '$1 >= 3 && $1 <= 8 { n += $3 } END { print n }' "$work/summary")
+if [ "$classes" = 46 ]; then ok "dgx1v: 46 classes of 3 to 8 GPUs on NVLink"; else not_ok "dgx1v: $classes classes on NVLink, want 46"; fi
 expect "dgx1v: 1263 jobs" grep -qx 'index       1263 jobs: broadcast 1016 allreduce 247; .*' "$work/summary"
 files=("$work"/reference/*/*.json)
 expect "dgx1v: ${#files[@]} files replayed" oracle replay "${files[@]}"
 expect "dgx1v: blinkc check" "$blinkc" check -q "${files[@]}"
 expect "dgx1v: complete, and each job the machine of its file" \
 	oracle batch "$blinkc" topologies/dgx1v.xml "$work/reference" --collectives allreduce,broadcast
-kinds=$(batch topologies/dgx1p.xml --sizes 3-8 -o "$work/dgx1p" 2>&1 | awk '$1 == "all" { print $3 }')
-if [ "$kinds" = 14 ]; then ok "dgx1p: 14 kinds on NVLink"; else not_ok "dgx1p: $kinds kinds on NVLink, want 14"; fi
+classes=$(batch topologies/dgx1p.xml --sizes 3-8 -o "$work/dgx1p" 2>&1 | awk '$1 == "all" { print $3 }')
+if [ "$classes" = 14 ]; then ok "dgx1p: 14 classes on NVLink"; else not_ok "dgx1p: $classes classes on NVLink, want 14"; fi
 
 # A file is what compile gives for its GPUs and root.
 wrong=
@@ -207,9 +207,9 @@ fi
 
 expect "dgx2: 65519 sets" batch topologies/dgx2.xml -o "$work/dgx2"
 cp "$work/out" "$work/err"
-expect "dgx2: 15 kinds" grep -qx '  all   65519               15' "$work/err"
+expect "dgx2: 15 classes" grep -qx '  all   65519                 15' "$work/err"
 expect "dgx2: 15 files" test "$(find "$work/dgx2/allreduce" -name '*.json' | wc -l)" = 15
-expect "dgx2: 65519 jobs, of their kinds" "$python" - "$work/dgx2/index.json" <<-'END'
+expect "dgx2: 65519 jobs, of their classes" "$python" - "$work/dgx2/index.json" <<-'END'
 	import json, sys
 	jobs = json.load(open(sys.argv[1]))["schedules"]
 	assert len(jobs) == len({tuple(j["gpus"]) for j in jobs}) == 65519
@@ -236,7 +236,7 @@ expect "roots: the best is" "$python" - "$work/best/index.json" "$work/all/index
 	    assert b["rate"] == max(e["rate"] for e in every if e["gpus"] == b["gpus"]), b
 	END
 expect "roots: canonical" batch -q topologies/dgx1v.xml --sizes 3-4 --collectives broadcast --roots canonical -o "$work/canonical"
-expect "roots: one of each kind" \
+expect "roots: one of each class" \
 	oracle batch "$blinkc" topologies/dgx1v.xml "$work/canonical" --sizes 3-4 --collectives broadcast --roots canonical
 
 for t in dgx1v dgx1p; do
@@ -285,7 +285,7 @@ expect "fragments: complete and true" oracle batch "$blinkc" "$work/a100.json" "
 printf '%s\n' 0,3 0,1 3,0 1,0 0,2 >"$work/orders"
 expect "a list, --distinct" batch -q topologies/dgx1v.xml -g "$work/orders" --distinct -o "$work/orders.d"
 got=$(grep -o '^{"gpus":\[[0-9,]*' "$work/orders.d/index.json" | sed 's/.*\[//' | tr '\n' ' ')
-if [ "$got" = "0,1 0,3 " ]; then ok "a list, --distinct: each kind once, whatever the order of its GPUs"; else not_ok "a list, --distinct: $got"; fi
+if [ "$got" = "0,1 0,3 " ]; then ok "a list, --distinct: each class once, whatever the order of its GPUs"; else not_ok "a list, --distinct: $got"; fi
 
 # Rates have 15 digits; those of 496/7 GB/s end otherwise when they are rounded to a double first.
 expect "rates in sevenths" batch -q --synthetic "gpu:8 switch:62" --sizes 8 --collectives allgather -o "$work/sevenths"
