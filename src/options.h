@@ -48,6 +48,7 @@ enum { COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOP
 	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF, "print annotations of GitHub Actions, and nothing else")                      \
 	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK, "schedules must be for this machine, and ranks of an index fit its links") \
 	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, "differences that make the exit status 9, comma separated (default any): " DIFFERENCE_LIST(DIFFERENCE_HELP) "any") \
+	X(OPT_SVG, "svg", 0, NULL, SHOW, "as --format svg")                                                                    \
 	X(OPT_TREE, "tree", 't', "LIST", SHOW, "draw these trees, by number, comma separated, and every rank of them; default: the first, as many as fit") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, "who places GPUs and switches in an SVG: own (default), dot or neato; the latter two are of Graphviz, if its library is there") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT, "no summary; diff: print nothing")                       \

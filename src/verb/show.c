@@ -261,7 +261,12 @@ verb_show(Ctx *ctx, const Options *opt)
 	const char *format;
 	ShowRequest ask;
 	Text out = { 0 };
-	TRY(request_format(ctx, opt, formats, "text", &format));
+	if (opt->value[OPT_SVG] && opt->value[OPT_FORMAT] && strcmp(opt->value[OPT_FORMAT], "svg") != 0)
+		return fail(ctx, USAGE, "--svg: want no --format with it");
+	if (opt->value[OPT_SVG])
+		format = "svg";
+	else
+		TRY(request_format(ctx, opt, formats, "text", &format));
 	if (strcmp(format, "txt") == 0)
 		format = "text";
 	TRY(show_parse(ctx, opt, format, &ask));
