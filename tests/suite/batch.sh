@@ -226,6 +226,31 @@ for seed in $(seq 12); do
 		oracle batch "$blinkc" "$work/random.json" "$work/random" --collectives allgather,reduce
 done
 
+# Pairs of GPUs that differ from the first in one thing each, but for the last, which is like it; the second line is of roots.
+"$python" - >"$work/pairs.json" <<-'END'
+	import json
+	def link(a, b, **more):
+	    return {"from": f"g{a}", "to": b if isinstance(b, str) else f"g{b}", "class": "nvlink", "capacity": 24, "latency": 1, **more}
+	links = [link(0, 1), link(2, 3, latency=2), link(4, 5, count=2, capacity=12), link(6, 7, capacity=25), link(8, 9, **{"class": "xgmi"}),
+	         link(10, 11), link(12, 13, duplex="simplex"), link(13, 12, duplex="simplex", latency=3), link(14, "s"), link(15, "s"),
+	         link(16, "m"), link(17, "m"), link(18, "r"), link(19, "r"), link(20, 21)]
+	servers = [[g for g in range(22) if g != 11], [11]]
+	print(json.dumps({"format": "blink-topology", "version": 1, "name": "pairs", "links": links, "nodes": [
+	    {"id": f"n{i}", "gpus": [{"id": f"g{g}"} for g in gpus], **({} if i else {"switches": [
+	        {"id": "s"}, {"id": "m", "multicast": True}, {"id": "r", "reduce": True}]})} for i, gpus in enumerate(servers)]}))
+	END
+for a in 0 2 4 6 8 10 12 14 16 18 20; do echo "g$a,g$((a + 1))"; done >"$work/pairs"
+expect "pairs that differ in one thing" batch -q "$work/pairs.json" -g "$work/pairs" --collectives broadcast,allreduce -o "$work/pair"
+expect "pairs that differ in one thing: a class for each" "$python" - "$work/pair/index.json" <<-'END'
+	import json, sys
+	of = {}
+	for e in json.load(open(sys.argv[1]))["schedules"]:
+	    of.setdefault(e["collective"], {}).setdefault(e["file"], []).append(sorted(e["gpus"])[0])
+	assert sorted(map(len, of["allreduce"].values())) == [1] * 9 + [2], of["allreduce"]
+	assert any(len(v) == 2 and 0 in v for v in of["allreduce"].values()), of
+	assert sorted(map(len, of["broadcast"].values())) == [1] * 2 + [2] * 8 + [4], of["broadcast"]
+	END
+
 expect "roots: best" batch -q topologies/dgx1v.xml --sizes 3-4 --collectives broadcast --roots best -o "$work/best"
 expect "roots: one of each set" oracle batch "$blinkc" topologies/dgx1v.xml "$work/best" --sizes 3-4 --collectives broadcast --roots best
 batch -q topologies/dgx1v.xml --sizes 3-4 --collectives broadcast -o "$work/all"
