@@ -6,12 +6,14 @@
  *   bound   ->  Bound          what no schedule can beat, and the cut or partition that proves it
  *   plan    ->  Packing        weighted trees: the linear program, the fewest; or mwu, then minimise; or of one family,
  *                              one-hop or three-phase
- *   form                       which jobs are the same machine, for a batch: its Index says which schedule is whose
  *   hybrid                     from induce to build for NVLink and for PCIe, joined as parts of one schedule
  *   build   ->  Schedule  -+-> verify            exact: is every rank's result right?
  *                          +-> split             which part moves how much of a message
  *                          +-> emit              json
+ *                          +-> explain           trees, loads and proof, for people: text, svg, dot, and the page of a report
+ *                          +-> diff              what changed in meaning
  *                          +-> lower -> Program -> emit cu, or the runtime's executor
+ *   batch   ->  Index          the same for many sets of GPUs, those of one form once: which schedule is whose
  *
  * Units. Capacities and rates are exact, in bytes/s: an int64_t, or a Frac where they are quotients; files and
  * messages show them in GB/s = 1e9 bytes/s. Latencies are in ns; files show us. Positions in the user's buffer
