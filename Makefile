@@ -26,7 +26,7 @@ BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -I
 # What is installed by `make deps`; `make check` needs the second list too.
 DEPS = pkg-config libglpk-dev libcjson-dev libxml2-dev libmd-dev libnauty2-dev
 CHECK_DEPS = $(DEPS) python3 python3-jsonschema python3-yaml libxml2-utils valgrind mandoc locales git procps graphviz zsh fish \
-	debhelper lintian chromium chromium-driver python3-selenium
+	build-essential debhelper lintian chromium chromium-driver python3-selenium
 
 LIBS_MISSING := $(shell pkg-config --exists libcjson libxml-2.0 libmd 2>/dev/null || echo missing)
 CJSON_CFLAGS := $(shell pkg-config --cflags libcjson 2>/dev/null)

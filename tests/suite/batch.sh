@@ -359,7 +359,7 @@ expect_exit "no such list" 8 batch topologies/dgx1v.xml -g "$work/none" -o "$wor
 [ ! -e "$work/x" ] || not_ok "bad usage made a directory"
 
 if command -v script >/dev/null; then
-	script -qec "'$blinkc' batch -j 1 topologies/mi250.xml --sizes 5 -o '$work/bar'" /dev/null >"$work/terminal" </dev/null
+	script -qec "'$blinkc' batch -j 1 topologies/mi250.xml --sizes 6 -o '$work/bar'" /dev/null >"$work/terminal" </dev/null
 	expect "a bar, and the time that is left" grep -q 'planning \[#[#.]*\] [0-9]* of [0-9]*, [0-9.]* s, about [0-9.]* s left' "$work/terminal"
 else
 	skip "a progress bar: script(1) is not there"
