@@ -106,16 +106,6 @@ forms_done(void *of, int n_done)
 	watch_bar("looking for sets that are alike", (int64_t)n_done * CHUNK < b->n_sets ? (int64_t)n_done * CHUNK : b->n_sets, b->n_sets);
 }
 
-/* The first failure of tasks, if there is any. */
-static Status
-first_failure(Ctx *ctx, const TaskEnd *end, int n)
-{
-	for (int i = 0; i < n; i++)
-		if (end[i].status != OK)
-			return fail(ctx, end[i].status, "%s", end[i].text);
-	return OK;
-}
-
 static Status
 new_forms(Ctx *ctx, Batch *b)
 {
@@ -157,7 +147,7 @@ all_forms(Ctx *ctx, Batch *b)
 	TaskEnd *end = shared_array((size_t)n_tasks, sizeof *end);
 	Status status = end ? pool_run(ctx, &pool, end) : fail_memory(ctx);
 	if (status == OK)
-		status = first_failure(ctx, end, n_tasks);
+		status = pool_first_failure(ctx, end, n_tasks);
 	shared_free(end);
 	return status;
 }

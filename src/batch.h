@@ -30,12 +30,25 @@ Status sets_read(Ctx *ctx, const char *label, const Text *text, const Topology *
 /* The sets of jobs whatever the order of their GPUs, ascending, each once, and which is whose. */
 Status sets_of_jobs(Ctx *ctx, const GpuSet *job, int n_jobs, GpuSet **out, int *n_sets, int **set_of);
 
+/* For qsort: by the number of GPUs, then by the GPUs. */
+int set_order(const void *a, const void *b);
+
 /* "0-2,5": GPUs in ascending order, shortened by a digest where it is long. */
 void set_name(const GpuSet *set, Text *out);
 
 /* ---- batch.c ---- */
 
-typedef enum { ROOTS_ALL, ROOTS_BEST, ROOTS_CANONICAL } RootsKind;
+/* name in options, what it is */
+#define ROOTS_LIST(X)                                                          \
+	X(ROOTS_ALL, "all", "every rank")                                      \
+	X(ROOTS_BEST, "best", "the fastest of each set")                       \
+	X(ROOTS_CANONICAL, "canonical", "one of those that are alike")
+
+typedef enum {
+#define X(name, text, what) name,
+	ROOTS_LIST(X)
+#undef X
+} RootsKind;
 
 /* What is planned: a collective over the first set of a class. */
 typedef struct {

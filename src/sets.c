@@ -13,8 +13,8 @@ by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int
-by_set(const void *a, const void *b)
+int
+set_order(const void *a, const void *b)
 {
 	const GpuSet *x = a, *y = b;
 	if (x->n != y->n)
@@ -229,9 +229,9 @@ sets_read(Ctx *ctx, const char *label, const Text *text, const Topology *machine
 		set[n++] = (GpuSet){ line.n, gpu };
 	}
 	if (n > 0)
-		qsort(set, (size_t)n, sizeof *set, by_set);
+		qsort(set, (size_t)n, sizeof *set, set_order);
 	for (int i = 0; i < n; i++)
-		if (i == 0 || by_set(&set[i], &set[unique - 1]) != 0)
+		if (i == 0 || set_order(&set[i], &set[unique - 1]) != 0)
 			set[unique++] = set[i];
 	*out = set;
 	*n_sets = unique;
@@ -257,12 +257,12 @@ sets_of_jobs(Ctx *ctx, const GpuSet *job, int n_jobs, GpuSet **out, int *n_sets,
 	GpuSet *sorted;
 	TRY(NEW(ctx, sorted, n_jobs));
 	memcpy(sorted, set, (size_t)n_jobs * sizeof *set);
-	qsort(sorted, (size_t)n_jobs, sizeof *sorted, by_set);
+	qsort(sorted, (size_t)n_jobs, sizeof *sorted, set_order);
 	for (int i = 0; i < n_jobs; i++)
-		if (i == 0 || by_set(&sorted[i], &sorted[n - 1]) != 0)
+		if (i == 0 || set_order(&sorted[i], &sorted[n - 1]) != 0)
 			sorted[n++] = sorted[i];
 	for (int j = 0; j < n_jobs; j++) {
-		found = bsearch(&set[j], sorted, (size_t)n, sizeof *sorted, by_set);
+		found = bsearch(&set[j], sorted, (size_t)n, sizeof *sorted, set_order);
 		(*set_of)[j] = (int)(found - sorted);
 	}
 	*out = sorted;

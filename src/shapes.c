@@ -120,24 +120,13 @@ grow_level(Ctx *ctx, struct level *level, int n_workers)
 	TaskEnd *end = shared_array((size_t)level->n, sizeof *end);
 	level->shape = shared_array(shapes, sizeof *level->shape);
 	Status status = end && level->shape ? pool_run(ctx, &pool, end) : fail_memory(ctx);
-	for (int i = 0; status == OK && i < level->n; i++)
-		if (end[i].status != OK)
-			status = fail(ctx, end[i].status, "%s", end[i].text);
+	if (status == OK)
+		status = pool_first_failure(ctx, end, level->n);
 	if (status == OK)
 		status = next_parents(ctx, level, unique_shapes(level->shape, (int)shapes));
 	shared_free(end);
 	shared_free(level->shape);
 	return status;
-}
-
-static int
-by_set(const void *x, const void *y)
-{
-	const GpuSet *a = x, *b = y;
-	for (int i = 0; i < a->n; i++)
-		if (a->gpu[i] != b->gpu[i])
-			return a->gpu[i] < b->gpu[i] ? -1 : 1;
-	return 0;
 }
 
 Status
@@ -157,7 +146,7 @@ sets_distinct(Ctx *ctx, const Topology *machine, const bool *sizes, int n_worker
 			continue;
 		for (int i = 0; i < level.n; i++)
 			set[n + i] = (GpuSet){ level.k, level.parent + (size_t)i * (size_t)level.k };
-		qsort(set + n, (size_t)level.n, sizeof *set, by_set);
+		qsort(set + n, (size_t)level.n, sizeof *set, set_order);
 		n += level.n;
 	}
 	*out = set;

@@ -190,3 +190,12 @@ pool_run(Ctx *ctx, const Pool *pool, TaskEnd *end)
 	shared_free(ended);
 	return status;
 }
+
+Status
+pool_first_failure(Ctx *ctx, const TaskEnd *end, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (end[i].status != OK)
+			return fail(ctx, end[i].status, "%s", end[i].text);
+	return OK;
+}

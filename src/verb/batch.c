@@ -9,13 +9,14 @@
 static Status
 parse_roots(Ctx *ctx, const char *text, RootsKind *out)
 {
-	static const char *const names[] = { "all", "best", "canonical" };
 	*out = ROOTS_ALL;
-	for (int i = 0; text && i < 3; i++) {
-		*out = (RootsKind)i;
-		if (strcmp(text, names[i]) == 0)
-			return OK;
+#define X(name, word, what)                                                                                            \
+	if (text && strcmp(text, word) == 0) {                                                                         \
+		*out = name;                                                                                           \
+		return OK;                                                                                             \
 	}
+	ROOTS_LIST(X)
+#undef X
 	return text ? fail(ctx, USAGE, "--roots: %.40s: want all, best or canonical", text) : OK;
 }
 
