@@ -1,3 +1,4 @@
+#include "batch.h"
 #include "complete.h"
 #include "verb/verb.h"
 
@@ -21,10 +22,14 @@ static const char *const classes[] = { LINK_CLASS_LIST(FIRST) "all", NULL };
 static const char *const algorithms[] = { ALGORITHM_LIST(FIRST) NULL };
 static const char *const packings[] = { PACKING_LIST(FIRST) NULL };
 static const char *const hybrids[] = { HYBRID_LIST(FIRST) NULL };
+static const char *const roots[] = { ROOTS_LIST(FIRST) NULL };
+static const char *const differences[] = { DIFFERENCE_LIST(FIRST) "any", NULL };
 #undef FIRST
-static const char *const roots[] = { "all", "best", "canonical", NULL };
+static const char *const layouts[] = { "own", "dot", "neato", NULL };
 static const char *const schedule_formats[] = { "json", "cu", NULL };
 static const char *const convert_formats[] = { "json", "xml", "canonical", "cu", NULL };
+static const char *const diff_formats[] = { "text", "json", NULL };
+static const char *const show_formats[] = { "text", "svg", "dot", NULL };
 static const char *const topology_formats[] = { "json", "xml", "canonical", "cluster", NULL };
 
 static const CompleteValues values[] = {
@@ -36,7 +41,11 @@ static const CompleteValues values[] = {
 	{ "packing", ~0u, false, packings },
 	{ "hybrid", ~0u, false, hybrids },
 	{ "roots", ~0u, false, roots },
+	{ "layout", ~0u, false, layouts },
+	{ "fail-on", ~0u, true, differences },
 	{ "format", COMPILE, false, schedule_formats },
+	{ "format", DIFF, false, diff_formats },
+	{ "format", SHOW, false, show_formats },
 	{ "format", CONVERT, false, convert_formats },
 	{ "format", TOPOLOGY, false, topology_formats },
 };

@@ -127,9 +127,11 @@ done
 
 # Of each option with a fixed set of values, what bash is offered: the program takes it, and takes no other word of its help.
 rejects() {
-	local more=()
-	[ "$1" != batch ] || more=(--sizes 2 -o "$work/batch")
-	"$blinkc" "$1" "$2" "${more[@]}" topologies/dgx1v.xml </dev/null 2>&1 >/dev/null | grep -q "^blinkc: ${2%%=*}: "
+	local more=(topologies/dgx1v.xml)
+	# What lets the verb look at this option at all.
+	case $1 in batch) more+=(--sizes 2 -o "$work/batch") ;; diff) more+=(topologies/dgx1v.xml) ;; esac
+	case $2 in --layout*) more+=(--format svg) ;; esac
+	"$blinkc" "$1" "$2" "${more[@]}" </dev/null 2>&1 >/dev/null | grep -q "^blinkc: ${2%%=*}: "
 }
 wrong=0 n=0
 for verb in $verbs; do
@@ -146,7 +148,7 @@ for verb in $verbs; do
 			rejects "$verb" "$option=$word" || grep -qx "$word" <<<"$words" ||
 				{ wrong=1; not_ok "blinkc $verb $option $word is taken, and not offered"; }
 		done
-	done < <("$blinkc" "$verb" --help | awk '/^ *(-., )? *--/ { if (line) print line; line = $0; next } /^ {20}/ && line { line = line $0; next }
+	done < <("$blinkc" "$verb" --help | awk '/^ *(-., )? *--/ { if (line) print line; line = $0; next } /^                    / && line { line = line $0; next }
 		{ if (line) print line; line = "" }' | sed -nE 's/^ *(-., )? *(--[a-z_-]+)(\[=| )(NAME|KIND|LIST)[] ]+(.*)/\2 \5/p' | grep -vE '^--(gpus|sizes?) ')
 done
 if [ $n -lt 10 ]; then not_ok "only $n options with values"; elif [ $wrong = 0 ]; then ok "values of $n options are those that blinkc takes"; fi

@@ -178,7 +178,7 @@ fi
 
 # Each number of an option's help is in its item of the page.
 numbers() {	# PROGRAM PAGE
-	"$1" --help | awk '/^ *(-., )? *--/ { if (line) print line; line = $0; next } /^ {20}/ && line { line = line $0; next }
+	"$1" --help | awk '/^ *(-., )? *--/ { if (line) print line; line = $0; next } /^                    / && line { line = line $0; next }
 		{ if (line) print line; line = "" }' | sed -nE 's/, as [^()]*//; s/^ *(-., )? *--([a-z_-]+)( |$)/\2 /p' | while read -r name text; do
 		item=$(awk -v name="-$name" '/^\.(It|El|Ss|Sh)/ { inside = 0 } /^\.It Fl/ { for (i = 3; i <= NF; i++) if ($i == name) inside = 1 } inside' "$2")
 		for number in $(printf '%s\n' "$text" | grep -oE '[0-9]+(\.[0-9]+)?[KMG]?'); do
