@@ -260,6 +260,20 @@ expect "roots: the best is" "$python" - "$work/best/index.json" "$work/all/index
 	for b in best:
 	    assert b["rate"] == max(e["rate"] for e in every if e["gpus"] == b["gpus"]), b
 	END
+# From all roots of a DGX-1V the rate is the same; over one-way links it is not.
+oracle random_topology 5 --kind oneway --ranks 5 >"$work/oneway.json"
+batch -q "$work/oneway.json" --collectives broadcast --roots best -o "$work/best"
+batch -q "$work/oneway.json" --collectives broadcast -o "$work/all"
+expect "roots: the best is, where they differ" "$python" - "$work/best/index.json" "$work/all/index.json" <<-'END'
+	import json, sys
+	best, every = (json.load(open(p))["schedules"] for p in sys.argv[1:])
+	differ = 0
+	for b in best:
+	    rates = [e["rate"] for e in every if e["gpus"] == b["gpus"]]
+	    assert b["rate"] == max(rates), b
+	    differ += min(rates) < max(rates)
+	assert differ > 2, differ
+	END
 expect "roots: canonical" batch -q topologies/dgx1v.xml --sizes 3-4 --collectives broadcast --roots canonical -o "$work/canonical"
 expect "roots: one of each class" \
 	oracle batch "$blinkc" topologies/dgx1v.xml "$work/canonical" --sizes 3-4 --collectives broadcast --roots canonical

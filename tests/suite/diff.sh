@@ -62,6 +62,7 @@ for gpus in 0,1,2 0,1,4,5 1,4,5,6 0,7 0,1,2,3,4 0,1,2,3,4,5,6,7; do
 		option=${options[n % 7]}
 		case $c$option in allgather*mwu) option="-l all" ;; esac
 		compile "$top/$v" -g $gpus -c $c -o old/$c/$gpus.json
+		# Not every collective can have every option; where it cannot, the pair is the same, and the oracle expects that of it.
 		# shellcheck disable=SC2086 # a list of words
 		"$blinkc" -q "$top/$v" -g $gpus -c $c $option -o new/$c/$gpus.json 2>/dev/null || cp old/$c/$gpus.json new/$c/
 	done
@@ -93,6 +94,7 @@ for format in text json; do
 		expect "--jobs $jobs, $format" cmp want got
 	done
 done
+# They differ, which the exit status says; what is compared is the output.
 (cd new && "$blinkc" diff -v ../old . >../got) || true
 "$blinkc" diff -v old/ new >want
 expect "a directory by another name" cmp want got
@@ -341,6 +343,7 @@ for file in "$work"/base/*.json; do
 	name=$(basename "$file" .json)
 	i=0
 	for kind in $(oracle mutate --list); do
+		# Not every file has what a kind changes; how many mutants there must be is said below.
 		oracle mutate "$file" 7 --kind "$kind" >mutant 2>/dev/null || continue
 		i=$((i + 1))
 		cp mutant "new/$name-$i.json"
