@@ -11,6 +11,7 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 DATADIR ?= $(PREFIX)/share
 MANDIR ?= $(DATADIR)/man
+DOCDIR ?= $(DATADIR)/doc/blinkc
 BASHDIR ?= $(DATADIR)/bash-completion/completions
 ZSHDIR ?= $(DATADIR)/zsh/site-functions
 FISHDIR ?= $(DATADIR)/fish/vendor_completions.d
@@ -23,10 +24,10 @@ STRICT = -std=gnu11 -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -
 	-Wundef -Wvla -Wformat=2 -ffp-contract=off -fno-strict-overflow
 BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -Iruntime/include -I$(B)/gen
 
-# What is installed by `make deps`; `make check` needs the second list too.
+# What is installed by `make deps`; `make check` needs the second list too, and `make check-full` all three.
 DEPS = pkg-config libglpk-dev libcjson-dev libxml2-dev libmd-dev libnauty2-dev
-CHECK_DEPS = $(DEPS) python3 python3-jsonschema python3-yaml libxml2-utils valgrind mandoc locales git procps graphviz zsh fish \
-	build-essential debhelper lintian chromium chromium-driver python3-selenium
+CHECK_DEPS = $(DEPS) build-essential python3 python3-jsonschema python3-yaml libxml2-utils mandoc locales git procps graphviz zsh fish
+FULL_DEPS = $(CHECK_DEPS) valgrind debhelper lintian chromium chromium-driver python3-selenium
 
 LIBS_MISSING := $(shell pkg-config --exists libcjson libxml-2.0 libmd 2>/dev/null || echo missing)
 CJSON_CFLAGS := $(shell pkg-config --cflags libcjson 2>/dev/null)
@@ -35,13 +36,20 @@ XML_CFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
 XML_LIBS := $(shell pkg-config --libs libxml-2.0 2>/dev/null)
 NAUTY_CFLAGS := $(shell pkg-config --cflags nauty 2>/dev/null)
 MD_LIBS := $(shell pkg-config --libs libmd 2>/dev/null)
+# A line for each file that is made; with V=1 the commands; with -s neither. $(call say,LINE) goes before the first command
+# of a recipe, $(Q) before the others. What is built elsewhere than in build/, as with sanitizers, says so.
+V ?= 0
+Q = $(if $(filter-out 0,$(V)),,@)
+SILENT := $(findstring s,$(firstword -$(MAKEFLAGS)))
+say = $(Q)$(if $(Q),$(if $(SILENT),,$(info $(1)$(if $(filter build $(B)/%,$(B) $(lastword $(1))),, ($(B))))))
+MAKEFLAGS += $(if $(Q),--no-print-directory)
+
 COMPILE = $(CC) $(BASE) $(CJSON_CFLAGS) $(XML_CFLAGS) $(NAUTY_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 
-# The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses.
-SHARED_SRC = src/base/arena.c src/base/digest.c src/base/frac.c src/base/status.c src/base/text.c src/model.c src/topo.c src/schedule.c src/split.c \
-	src/verify.c src/lower.c src/certify.c src/search.c src/routes.c src/limited.c src/cheapest.c src/tree.c src/relabel.c src/read/doc.c src/read/doc_json.c src/read/index.c \
-	src/read/sched.c
-COMPILER_SRC = $(filter-out src/main.c $(SHARED_SRC), $(wildcard src/*.c src/*/*.c))
+# The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses. The linker takes
+# from these folders what it refers to (src/LAYERS says which they are).
+SHARED_SRC = $(foreach d, base model graph schedule format, $(wildcard src/$d/*.c src/$d/*/*.c))
+COMPILER_SRC = $(filter-out src/main.c $(SHARED_SRC), $(wildcard src/*.c src/*/*.c src/*/*/*.c))
 RUNTIME_SRC = $(wildcard runtime/*.c)
 UNIT_SRC = $(wildcard tests/unit/*.c)
 FUZZ_SRC = $(wildcard tests/fuzz/*.c)
@@ -49,7 +57,7 @@ FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
-PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(B)/src/complete.o
+PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(B)/src/base/complete.o
 COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
 COMPILER_LIBS = -lglpk -lnauty $(CJSON_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
 
@@ -58,13 +66,15 @@ all: $(B)/blinkc $(B)/libblink.so $(B)/blink-perf $(COMPLETIONS)
 
 .PHONY: help
 help:
-	@echo "make quickstart   install what is needed, build, compile topologies/dgx1v.xml, execute the schedule"
-	@echo "make              build/blinkc, build/libblink.so, build/blink-perf"
-	@echo "make check        install what the tests need, run all tests; also under ASan, UBSan, TSan and valgrind"
+	@echo "make quickstart   install what is needed, build, compile topologies/dgx1v.xml, execute the schedule, show it"
+	@echo "make              build/blinkc, build/libblink.so, build/blink-perf; V=1 shows the commands"
+	@echo "make check        the tests, in two minutes; first installs what they need"
+	@echo "make check-full   all tests: also sanitizers, valgrind, fuzzing, packages, a browser, large machines; mutations of the sources"
+	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
 	@echo "make fuzz         fuzz the readers for FUZZ_SECONDS (default 60) each"
 	@echo "make deps         install the Debian packages: $(DEPS)"
-	@echo "make check-deps   install those of the tests, too: $(filter-out $(DEPS), $(CHECK_DEPS))"
+	@echo "make check-deps   install those of the tests, too: $(filter-out $(DEPS), $(FULL_DEPS))"
 	@echo "make bless        rewrite the expected output of the golden tests"
 	@echo "make lint         static checks: cppcheck, shellcheck, mandoc"
 	@echo "make install      to PREFIX (default /usr/local), below DESTDIR; LIBDIR and others: see Makefile; also: uninstall, installcheck"
@@ -73,45 +83,49 @@ help:
 	@echo "make clean"
 
 $(B)/blinkc: $(B)/flags $(B)/src/main.o $(COMPILER_OBJ) $(SHARED_OBJ)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o, $^) $(COMPILER_LIBS)
+	$(call say,  LD      $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o, $^) $(COMPILER_LIBS)
 
-$(B)/libblink.so: $(B)/flags $(RUNTIME_OBJ) $(SHARED_OBJ) runtime/libblink.map
-	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libblink.so.$(SOVERSION) -Wl,--version-script,runtime/libblink.map \
-		-Wl,-z,defs -o $@.$(VERSION) $(RUNTIME_OBJ) $(SHARED_OBJ) $(CJSON_LIBS) $(MD_LIBS) -lm -ldl -pthread
-	ln -sf libblink.so.$(VERSION) $(B)/libblink.so.$(SOVERSION)
-	ln -sf libblink.so.$(SOVERSION) $@
+$(B)/shared.a: $(SHARED_OBJ)
+	$(call say,  AR      $@)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(B)/libblink.so: $(B)/flags $(RUNTIME_OBJ) $(B)/shared.a runtime/libblink.map
+	$(call say,  LD      $@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libblink.so.$(SOVERSION) \
+		-Wl,--version-script,runtime/libblink.map -Wl,-z,defs -o $@.$(VERSION) $(RUNTIME_OBJ) $(B)/shared.a $(CJSON_LIBS) $(MD_LIBS) -lm -ldl -pthread
+	$(Q)ln -sf libblink.so.$(VERSION) $(B)/libblink.so.$(SOVERSION)
+	$(Q)ln -sf libblink.so.$(SOVERSION) $@
 
 LINK_PERF = $(CC) $(CFLAGS) $(LDFLAGS) $(PERF_OBJ) -L$(B) -lblink -lm -pthread
 
 $(B)/blink-perf: $(PERF_OBJ) $(B)/libblink.so
-	$(LINK_PERF) -o $@ -Wl,-rpath,'$$ORIGIN'
+	$(call say,  LD      $@)$(LINK_PERF) -o $@ -Wl,-rpath,'$$ORIGIN'
 
 # The programs write them from their lists of options. RUN runs programs where they are built for another machine.
 RUN ?=
 $(B)/completions/blinkc.%: $(B)/blinkc
 	@mkdir -p $(@D)
-	$(RUN) $< completion $* >$@.new
-	mv $@.new $@
+	$(call say,  GEN     $@)$(RUN) $< completion $* >$@.new
+	$(Q)mv $@.new $@
 
 $(B)/completions/blink-perf.%: $(B)/blink-perf
 	@mkdir -p $(@D)
-	$(RUN) $< --completion $* >$@.new
-	mv $@.new $@
+	$(call say,  GEN     $@)$(RUN) $< --completion $* >$@.new
+	$(Q)mv $@.new $@
 
 $(B)/%.o: %.c $(B)/flags | deps-present
 	@mkdir -p $(@D)
-	$(COMPILE) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+	$(call say,  CC      $<)$(COMPILE) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
 
 # The page of `blinkc report`, edited as what it is: its lines become C strings.
-$(B)/gen/report_page.h: src/emit/report.html src/emit/report.css src/emit/report.js Makefile
+$(B)/gen/report_page.h: src/verb/report/report.html src/verb/report/report.css src/verb/report/report.js Makefile $(B)/flags
 	@mkdir -p $(@D)
-	@for f in html css js; do printf 'static const char report_%s[] =\n' $$f && \
-		sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' src/emit/report.$$f && printf ';\n' || exit 1; done >$@.new
-	@mv $@.new $@
-$(B)/src/emit/html.o: $(B)/gen/report_page.h
+	$(call say,  GEN     $@)for f in html css js; do printf 'static const char report_%s[] =\n' $$f && \
+		sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' src/verb/report/report.$$f && printf ';\n' || exit 1; done >$@.new
+	$(Q)mv $@.new $@
+$(B)/src/verb/report/html.o: $(B)/gen/report_page.h
 
-# Written anew when what it says changes: everything is then built anew.
-FLAGS = $(COMPILE) $(LDFLAGS) $(VERSION) $(SOVERSION)
+# Written anew when what it says changes: everything is then built anew. No object depends on what is left out.
+FLAGS = $(filter-out -Werror -I$(B)/gen,$(COMPILE)) $(LDFLAGS) $(VERSION) $(SOVERSION)
 $(B)/flags: always
 	@mkdir -p $(@D)
 	@echo '$(subst ','"'"',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','"'"',$(FLAGS))' >$@
@@ -130,38 +144,65 @@ deps-present:
 deps:
 	@tests/packages $(DEPS)
 check-deps:
-	@tests/packages $(CHECK_DEPS)
+	@tests/packages $(FULL_DEPS)
 
 # The libraries are looked for when make starts, so what needs them after `deps` starts make again.
 .PHONY: quickstart
 quickstart: deps
-	$(MAKE) all
-	$(B)/blinkc topologies/dgx1v.xml -o $(B)/dgx1v.json
+	@$(MAKE) all
+	$(B)/blinkc -q topologies/dgx1v.xml -o $(B)/dgx1v.json
 	$(B)/blinkc check $(B)/dgx1v.json
+	@echo; echo "The schedule executed on the host: all ranks are threads of one process, every element is checked. The times are of"
+	@echo "copies in this machine's memory, without a GPU; they do not say how fast GPUs are."
 	$(B)/blink-perf $(B)/dgx1v.json -b 1K -e 16M -f 4
+	@echo
+	$(B)/blinkc show $(B)/dgx1v.json
 
 # ---- tests ----
 
 $(B)/tests/%: $(B)/tests/%.o $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COMPILER_LIBS) -ldl -pthread
+	$(call say,  LD      $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COMPILER_LIBS) -ldl -pthread
 
-$(B)/tests/oom.so: tests/oom.c
+$(B)/tests/oom.so: tests/oom.c $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
+	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
+
+$(B)/tests/oracle: tests/oracle.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -D_GNU_SOURCE -o $@ $<
 
 .SECONDARY:
 .PHONY: tests
-tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(B)/tests/oom.so
+tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(B)/tests/oom.so $(B)/tests/oracle
 
-SANITIZE_ASAN = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-SANITIZE_TSAN = -O1 -g -fsanitize=thread
+# Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and $(B)/tsan. Threads are in the
+# runtime only: the planner that its tests call comes from the plain build.
+ASAN_CFLAGS = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+TSAN_CFLAGS = -O1 -g -fsanitize=thread
+ASAN_PROGRAMS = blinkc blink-perf $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%)
+TSAN_PROGRAMS = tests/unit/test_runtime tests/unit/test_index
 
-.PHONY: check
-check: check-deps
-	$(MAKE) tests WERROR=-Werror
-	$(MAKE) tests B=$(B)/asan WERROR=-Werror CFLAGS="$(SANITIZE_ASAN)"
-	$(MAKE) tests B=$(B)/tsan WERROR=-Werror CFLAGS="$(SANITIZE_TSAN)"
+.PHONY: check check-full tests-asan tests-tsan
+check:
+	@tests/packages $(CHECK_DEPS)
+	$(MAKE) $(PARALLEL) tests WERROR=-Werror
 	@BUILD=$(B) MAKE="$(MAKE)" tests/run
+
+check-full:
+	@tests/packages $(FULL_DEPS)
+	$(MAKE) $(PARALLEL) tests tests-asan tests-tsan WERROR=-Werror
+	@BUILD=$(B) MAKE="$(MAKE)" tests/run --full
+
+# As many jobs as there are processors, where make was not given a number.
+PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN))
+tests-asan:
+	@$(MAKE) B=$(B)/asan CFLAGS="$(ASAN_CFLAGS)" $(ASAN_PROGRAMS:%=$(B)/asan/%)
+tests-tsan: $(COMPILER_OBJ)
+	@$(MAKE) B=$(B)/tsan CFLAGS="$(TSAN_CFLAGS)" COMPILER_OBJ="$(COMPILER_OBJ)" $(TSAN_PROGRAMS:%=$(B)/tsan/%)
+
+.PHONY: mutations
+mutations: tests
+	@BUILD=$(B) MAKE="$(MAKE)" tests/mutate
 
 .PHONY: bless
 bless: all
@@ -170,7 +211,7 @@ bless: all
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz:
-	$(MAKE) tests B=$(B)/asan CFLAGS="$(SANITIZE_ASAN)"
+	$(MAKE) tests-asan
 	@export FUZZ_TOPOLOGIES=$(CURDIR)/topologies; for f in $(notdir $(FUZZ_SRC:%.c=%)); do \
 		$(B)/asan/tests/fuzz/$$f --seconds $(FUZZ_SECONDS) --seed random tests/fuzz/corpus/$$f/* || exit 1; done
 
@@ -193,8 +234,8 @@ lint:
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr --suppress=normalCheckLevelMaxBranches \
 		--suppress=arrayIndexThenCheck "-DcJSON_ArrayForEach(x, a)=while (x = (a)->child)" \
 		-Isrc -Iruntime/include -DBLINK_VERSION='"$(VERSION)"' src runtime
-	shellcheck -x -s bash -S warning -e SC2034,SC2154,SC2046,SC2054,SC2206,SC2258 tests/run tests/lib.sh tests/suite/*.sh .ci/run
-	shellcheck tests/packages examples/*.sh
+	shellcheck -x -s bash -S warning -e SC2034,SC2154,SC2046,SC2054,SC2206,SC2258 tests/lib.sh tests/suite/*.sh .ci/run
+	shellcheck tests/packages tests/run tests/mutate examples/*.sh
 	mandoc -Tlint -Wwarning man/*.[1-9]
 
 # ---- install ----
@@ -202,6 +243,8 @@ lint:
 MAN = $(wildcard man/*.[1-9])
 HEADERS = $(wildcard runtime/include/*.h)
 DATA = $(wildcard topologies/*.xml topologies/*.json schemas/*)
+DOCS = README.md $(wildcard docs/*.*)
+EXAMPLES = $(wildcard examples/*.* examples/ci/*)
 # To the prefix, so that pkg-config may move it.
 RELATIVE = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
@@ -215,34 +258,38 @@ INSTALL_PROGRAM = install -m 755
 
 .PHONY: install uninstall installcheck
 install: all
-	$(INSTALL_DIR) "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)" \
+	$(call say,  INSTALL $(DESTDIR)$(PREFIX))$(INSTALL_DIR) "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)" \
 		"$(DESTDIR)$(DATADIR)/blinkc/topologies" "$(DESTDIR)$(DATADIR)/blinkc/schemas" \
 		"$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
-	$(LINK_PERF) -o $(B)/blink-perf.installed $(RPATH:%=-Wl,-rpath,'%')
-	$(INSTALL_PROGRAM) $(B)/blinkc "$(DESTDIR)$(BINDIR)"
-	$(INSTALL_PROGRAM) $(B)/blink-perf.installed "$(DESTDIR)$(BINDIR)/blink-perf"
-	$(INSTALL_DATA) $(B)/libblink.so.$(VERSION) "$(DESTDIR)$(LIBDIR)"
-	ln -sf libblink.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libblink.so.$(SOVERSION)"
-	ln -sf libblink.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libblink.so"
-	$(INSTALL_DATA) $(HEADERS) "$(DESTDIR)$(INCLUDEDIR)"
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(call RELATIVE,$(LIBDIR))|' -e 's|@INCLUDEDIR@|$(call RELATIVE,$(INCLUDEDIR))|' \
+	$(call say,  LD      $(B)/blink-perf.installed)$(LINK_PERF) -o $(B)/blink-perf.installed $(RPATH:%=-Wl,-rpath,'%')
+	$(Q)$(INSTALL_PROGRAM) $(B)/blinkc "$(DESTDIR)$(BINDIR)"
+	$(Q)$(INSTALL_PROGRAM) $(B)/blink-perf.installed "$(DESTDIR)$(BINDIR)/blink-perf"
+	$(Q)$(INSTALL_DATA) $(B)/libblink.so.$(VERSION) "$(DESTDIR)$(LIBDIR)"
+	$(Q)ln -sf libblink.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libblink.so.$(SOVERSION)"
+	$(Q)ln -sf libblink.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libblink.so"
+	$(Q)$(INSTALL_DATA) $(HEADERS) "$(DESTDIR)$(INCLUDEDIR)"
+	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(call RELATIVE,$(LIBDIR))|' -e 's|@INCLUDEDIR@|$(call RELATIVE,$(INCLUDEDIR))|' \
 		-e 's|@VERSION@|$(VERSION)|' runtime/blink.pc.in >$(B)/blink.pc
-	$(INSTALL_DATA) $(B)/blink.pc "$(DESTDIR)$(LIBDIR)/pkgconfig"
-	for p in blinkc blink-perf; do $(INSTALL_DATA) $(B)/completions/$$p.bash "$(DESTDIR)$(BASHDIR)/$$p" && \
+	$(Q)$(INSTALL_DATA) $(B)/blink.pc "$(DESTDIR)$(LIBDIR)/pkgconfig"
+	$(Q)for p in blinkc blink-perf; do $(INSTALL_DATA) $(B)/completions/$$p.bash "$(DESTDIR)$(BASHDIR)/$$p" && \
 		$(INSTALL_DATA) $(B)/completions/$$p.zsh "$(DESTDIR)$(ZSHDIR)/_$$p" && \
 		$(INSTALL_DATA) $(B)/completions/$$p.fish "$(DESTDIR)$(FISHDIR)/$$p.fish" || exit 1; done
-	for f in $(DATA); do $(INSTALL_DATA) $$f "$(DESTDIR)$(DATADIR)/blinkc/$${f%%/*}" || exit 1; done
-	for m in $(MAN); do $(INSTALL_DIR) "$(DESTDIR)$(MANDIR)/man$${m##*.}" && \
+	$(Q)for f in $(DATA); do $(INSTALL_DATA) $$f "$(DESTDIR)$(DATADIR)/blinkc/$${f%%/*}" || exit 1; done
+	$(Q)for m in $(MAN); do $(INSTALL_DIR) "$(DESTDIR)$(MANDIR)/man$${m##*.}" && \
 		$(INSTALL_DATA) $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}" || exit 1; done
+	$(Q)for f in $(DOCS) $(EXAMPLES); do d="$(DESTDIR)$(DOCDIR)/$$(dirname $$f)" && $(INSTALL_DIR) "$$d" && \
+		case $$f in *.sh) $(INSTALL_PROGRAM) $$f "$$d" ;; *) $(INSTALL_DATA) $$f "$$d" ;; esac || exit 1; done
 
-# Directories stay, as others may use them.
+# Directories stay where others may use them: rmdir fails on one that is not empty, and is meant to.
 uninstall:
-	rm -f "$(DESTDIR)$(BINDIR)/blinkc" "$(DESTDIR)$(BINDIR)/blink-perf"
-	for f in libblink.so libblink.so.$(SOVERSION) libblink.so.$(VERSION) pkgconfig/blink.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$f"; done
-	for f in $(notdir $(HEADERS)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$f"; done
-	for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done
-	for p in blinkc blink-perf; do rm -f "$(DESTDIR)$(BASHDIR)/$$p" "$(DESTDIR)$(ZSHDIR)/_$$p" "$(DESTDIR)$(FISHDIR)/$$p.fish"; done
-	rm -rf "$(DESTDIR)$(DATADIR)/blinkc"
+	$(call say,  REMOVE  $(DESTDIR)$(PREFIX))rm -f "$(DESTDIR)$(BINDIR)/blinkc" "$(DESTDIR)$(BINDIR)/blink-perf"
+	$(Q)for f in libblink.so libblink.so.$(SOVERSION) libblink.so.$(VERSION) pkgconfig/blink.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$f"; done
+	$(Q)for f in $(notdir $(HEADERS)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$f"; done
+	$(Q)for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done
+	$(Q)for p in blinkc blink-perf; do rm -f "$(DESTDIR)$(BASHDIR)/$$p" "$(DESTDIR)$(ZSHDIR)/_$$p" "$(DESTDIR)$(FISHDIR)/$$p.fish"; done
+	$(Q)rm -rf "$(DESTDIR)$(DATADIR)/blinkc"
+	$(Q)for f in $(DOCS) $(EXAMPLES); do rm -f "$(DESTDIR)$(DOCDIR)/$$f"; done
+	$(Q)for d in docs examples/ci examples ""; do rmdir "$(DESTDIR)$(DOCDIR)/$$d" 2>/dev/null || :; done
 
 installcheck:
 	@BUILD=$(B) MAKE="$(MAKE)" tests/run install
@@ -269,6 +316,11 @@ deb:
 
 .PHONY: clean
 clean:
-	rm -rf $(B)
+	$(call say,  CLEAN   $(B))rm -rf $(B)
+
+# `make -j clean all` cleans first, too.
+ifneq ($(filter clean,$(MAKECMDGOALS)),)
+$(filter-out clean,$(MAKECMDGOALS)) $(B)/flags: | clean
+endif
 
 -include $(shell find $(B) -type f -name '*.d' 2>/dev/null)

@@ -1,9 +1,10 @@
-/* What needs no handle. */
+/* Functions that need no handle. */
 #include "runtime.h"
 
-_Static_assert((int)blinkInternalError == INTERNAL && (int)blinkInvalidArgument == USAGE &&
-    (int)blinkBadInput == BAD_INPUT && (int)blinkLimit == LIMIT && (int)blinkInfeasible == INFEASIBLE && (int)blinkUnverified == UNVERIFIED &&
-    (int)blinkOutOfMemory == NO_MEMORY && (int)blinkSystemError == IO, "a blinkResult_t is a Status");
+_Static_assert((int)blinkInternalError == INTERNAL && (int)blinkInvalidArgument == USAGE
+    && (int)blinkBadInput == BAD_INPUT && (int)blinkLimit == LIMIT && (int)blinkInfeasible == INFEASIBLE
+    && (int)blinkUnverified == UNVERIFIED && (int)blinkOutOfMemory == NO_MEMORY && (int)blinkSystemError == IO,
+    "a blinkResult_t is a Status");
 
 const char *
 blinkVersion(void)

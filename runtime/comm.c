@@ -1,4 +1,4 @@
-/* Communicators: one opened device, whichever backend it has. */
+/* Communicators: one opened device, of either backend. */
 #include "runtime.h"
 
 #include <stdio.h>
@@ -147,7 +147,7 @@ blinkRun(blinkComm_t comm, const void *const *send, void *const *recv, size_t co
 		return reject(err, "send or recv: NULL: want an array of one buffer for each rank");
 	if (count > INT64_MAX)
 		return reject(err, "count: too large");
-	struct blink_call call = { .send = send, .recv = recv, .count = (int64_t)count, .type = (int)type, .op = (int)op,
-		.chunk_bytes = (int64_t)comm->chunk_bytes };
+	struct blink_call call = { .send = send, .recv = recv, .count = (int64_t)count, .type = (int)type,
+	    .op = (int)op, .chunk_bytes = (int64_t)comm->chunk_bytes };
 	return (blinkResult_t)comm->program->run(comm->device, &call, err);
 }

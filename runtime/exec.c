@@ -1,6 +1,7 @@
-/* Execute a Program without compiling it: the same calls that emit/cu.c writes out, made step by step. */
+/* Execute a Program without compiling it: make the calls that format/cu_tree.c writes, step by step. */
 #include "blink_device.h"
 #include "runtime.h"
+#include "schedule/schedule.h"
 
 _Static_assert((int)BLINK_RING == (int)PROGRAM_RING, "lowering and backends agree on the slots of a ring");
 _Static_assert((int)N_LINK_CLASSES <= (int)BLINK_PARTS_MAX, "each part has a link class of its own");
@@ -30,7 +31,8 @@ issue(const struct blink_run *run, const Program *prog, int s, int64_t c)
 		if (step->op == STEP_COPY)
 			blink_copy(&k, step->stream, place(&k, &step->to), place(&k, &step->from));
 		else
-			blink_reduce(&k, step->stream, place(&k, &step->to), place(&k, &step->from), place(&k, &step->with));
+			blink_reduce(&k, step->stream, place(&k, &step->to), place(&k, &step->from),
+			    place(&k, &step->with));
 		if (step->event >= 0)
 			blink_record(&k, step->stream, step->event);
 	}
@@ -63,7 +65,8 @@ exec_program(Ctx *ctx, const Program *prog, const char *digest, struct blink_pro
 	TRY(NEW(ctx, stream_rank, prog->n_streams));
 	for (int s = 0; s < sched->n_segments; s++) {
 		const Extent *e = &prog->extent[s];
-		tree[s] = (struct blink_tree){ e->send_block, e->recv_block, e->part, e->begin.num, e->begin.den, e->end.num,
+		tree[s] = (struct blink_tree){ e->send_block, e->recv_block, e->part, e->begin.num, e->begin.den,
+		    e->end.num,
 			e->end.den };
 	}
 	for (int i = 0; i < n_ends; i++) {

@@ -1,11 +1,14 @@
-/* The schedules of a machine, by the GPUs of a job. An index has entries for lists of GPUs; what it has no list for it may have
- * in ascending order, by other ranks. */
+/* The schedules of a machine, by the GPUs of a job. An index has entries for lists of GPUs. If it has none for the
+ * job's list, it may have one for the same GPUs in ascending order, whose ranks are then renumbered. */
+#include "format/format.h"
 #include "runtime.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void
 free_index(struct blinkIndex *index)
@@ -16,7 +19,7 @@ free_index(struct blinkIndex *index)
 
 /* ---- load ---- */
 
-/* *file: the index itself, *directory: what it lies in. */
+/* *file: the index itself; *directory: the one that has it. */
 static Status
 find_paths(Ctx *ctx, const char *path, const char **file, const char **directory)
 {
@@ -46,18 +49,19 @@ load_index(struct blinkIndex *index, const char *path)
 	Text text = { 0 };
 	Index *read;
 	TRY(find_paths(ctx, path, &path, &index->info.directory));
-	FILE *file = fopen(path, "rbe");
-	if (!file)
-		return errno == ENOMEM ? fail_memory(ctx) : fail(ctx, IO, "%s: %s", path, strerror(errno));
-	Status status = runtime_read(ctx, path, file, &text);
-	fclose(file);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return fail(ctx, IO, "%s: %s", path, strerror(errno));
+	Status status = runtime_read(ctx, path, fd, &text);
+	close(fd);
 	if (status == OK)
 		status = index_read(ctx, path, text.data ? text.data : "", text.size, &read);
 	text_free(&text);
 	if (status != OK)
 		return status;
 	index->index = read;
-	index->info = (blinkIndexInfo_t){ .nGpus = read->n_gpus, .nSchedules = read->n_entries, .gpus = read->gpu, .topology = read->name,
+	index->info = (blinkIndexInfo_t){ .nGpus = read->n_gpus, .nSchedules = read->n_entries, .gpus = read->gpu,
+	    .topology = read->name,
 		.digest = read->digest, .directory = index->info.directory };
 	return OK;
 }
@@ -139,7 +143,7 @@ check_job(Ctx *ctx, const Index *index, const int *gpus, int n, int collective, 
 	return OK;
 }
 
-/* The job as the index may have it in ascending order, and where its ranks have gone. */
+/* The job with its GPUs in ascending order, as the index may have it, and the new number of each rank. */
 static Status
 sort_job(Ctx *ctx, const int *gpus, IndexEntry *want, int *place)
 {
@@ -152,7 +156,7 @@ sort_job(Ctx *ctx, const int *gpus, IndexEntry *want, int *place)
 	qsort(sorted, (size_t)want->n, sizeof *sorted, by_gpu);
 	for (int i = 0; i < want->n; i++) {
 		if (i > 0 && sorted[i].gpu == sorted[i - 1].gpu)
-			return fail(ctx, USAGE, "gpus: %d: a second time: want each once", sorted[i].gpu);
+			return fail(ctx, USAGE, "gpus: %d: given twice: want each once", sorted[i].gpu);
 		gpu[i] = sorted[i].gpu;
 		place[sorted[i].rank] = i;
 	}
@@ -161,11 +165,11 @@ sort_job(Ctx *ctx, const int *gpus, IndexEntry *want, int *place)
 	return OK;
 }
 
-/* "broadcast of GPUs 3,0,5 from rank 1", as far as it fits a message. */
+/* "broadcast over GPUs 3,0,5 from rank 1", cut where it is too long for a message. */
 static Status
 fail_absent(Ctx *ctx, const struct blinkIndex *index, const int *gpus, const IndexEntry *want, int root)
 {
-	enum { MOST = 32 };		/* GPUs that are named */
+	enum { MOST = 32 };		/* GPUs in the message */
 	char list[MOST * 8 + 8] = "", from[32] = "";
 	int at = 0;
 	for (int i = 0; i < want->n && i < MOST; i++)
@@ -174,12 +178,14 @@ fail_absent(Ctx *ctx, const struct blinkIndex *index, const int *gpus, const Ind
 		strcpy(list + at, ",...");
 	if (root >= 0)
 		snprintf(from, sizeof from, " from rank %d", root);
-	return fail(ctx, INFEASIBLE, "%s: no schedule for %s over GPUs %s%s", index->info.directory, collective_name(want->coll), list, from);
+	return fail(ctx, INFEASIBLE, "%s: no schedule for %s over GPUs %s%s", index->info.directory,
+	    collective_name(want->coll), list, from);
 }
 
 /* rank: n, of the run arena. */
 static Status
-find(Ctx *ctx, const struct blinkIndex *index, const int *gpus, int n, int collective, int root, const IndexEntry **out, int **rank)
+find(Ctx *ctx, const struct blinkIndex *index, const int *gpus, int n, int collective, int root, const IndexEntry **out,
+    int **rank)
 {
 	int *place;
 	TRY(check_job(ctx, index->index, gpus, n, collective, root));
@@ -202,8 +208,8 @@ find(Ctx *ctx, const struct blinkIndex *index, const int *gpus, int n, int colle
 }
 
 blinkResult_t
-blinkIndexGetEntry(blinkIndex_t index, const int *gpus, int nGpus, blinkCollective_t collective, int root, blinkIndexEntry_t *out,
-    int *ranks, blinkError_t *error)
+blinkIndexGetEntry(blinkIndex_t index, const int *gpus, int nGpus, blinkCollective_t collective, int root,
+    blinkIndexEntry_t *out, int *ranks, blinkError_t *error)
 {
 	const IndexEntry *entry;
 	int *rank;
@@ -232,8 +238,8 @@ find_path(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *entry, cha
 }
 
 blinkResult_t
-blinkIndexFind(blinkIndex_t index, const int *gpus, int nGpus, blinkCollective_t collective, int root, blinkSchedule_t *sched,
-    blinkError_t *error)
+blinkIndexFind(blinkIndex_t index, const int *gpus, int nGpus, blinkCollective_t collective, int root,
+    blinkSchedule_t *sched, blinkError_t *error)
 {
 	struct found found = { 0 };
 	int *rank;

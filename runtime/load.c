@@ -1,13 +1,17 @@
-/* Schedules: a file is read, checked, verified and lowered; a shared object brings its table along. */
-#include "runtime.h"
-
+/* Schedules: a file is read, checked, verified and lowered; a shared object has its table already. */
 #include "base/digest.h"
+#include "base/file_read.h"
+#include "format/format.h"
+#include "runtime.h"
+#include "schedule/schedule.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void
 free_schedule(struct blinkSchedule *sched)
@@ -36,18 +40,20 @@ fill_info(struct blinkSchedule *sched)
 	};
 }
 
-/* The index says whose schedule this is; were it another's, what came of it would be wrong or slow. */
+/* The schedule of another job than its index states would give wrong results, or be slow. */
 static Status
 check_found(Ctx *ctx, const char *name, const Schedule *sched, const struct found *found)
 {
 	const IndexEntry *entry = found->entry;
 	int root = entry->root < 0 ? -1 : entry->rank[entry->root];
-	if (sched->coll != entry->coll || sched->topo->n_ranks != entry->n || sched->root != root)
-		return fail(ctx, BAD_INPUT, "%s: %s over %d ranks, root %d: want %s over %d, root %d, as its index says", name,
-		    collective_name(sched->coll), sched->topo->n_ranks, sched->root, collective_name(entry->coll), entry->n, root);
+	if (!index_same_job(entry, sched))
+		return fail(ctx, BAD_INPUT,
+		    "%s: %s over %d ranks, root %d: want %s over %d, root %d, as in its index", name,
+		    collective_name(sched->coll), sched->topo->n_ranks, sched->root, collective_name(entry->coll),
+		    entry->n, root);
 	if (strcmp(sched->topo->digest, found->index->digest) != 0)
-		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: want that of its index, %.80s", name, sched->topo->digest,
-		    found->index->digest);
+		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: want that of its index, %.80s", name,
+		    sched->topo->digest, found->index->digest);
 	return OK;
 }
 
@@ -64,7 +70,7 @@ load_json(struct blinkSchedule *sched, const char *name, const char *json, size_
 		TRY(check_found(ctx, name, read, found));
 		TRY(sched_relabel(ctx, read, found->rank, &read));
 	}
-	TRY(lower(ctx, read, &prog));
+	TRY(sched_lower(ctx, read, &prog));
 	digest_of(json, size, sched->digest);
 	TRY(exec_program(ctx, prog, sched->digest, &sched->built));
 	sched->program = &sched->built;
@@ -76,7 +82,7 @@ load_object(struct blinkSchedule *sched, const char *path)
 {
 	Ctx *ctx = &sched->ctx;
 	char *full = NULL;
-	/* A name without a slash would be searched for in the system's folders. */
+	/* dlopen searches for a name without a slash in the system's directories. */
 	if (asprintf(&full, "%s%s", strchr(path, '/') ? "" : "./", path) < 0)
 		return fail_memory(ctx);
 	sched->object = dlopen(full, RTLD_NOW | RTLD_LOCAL);
@@ -85,33 +91,32 @@ load_object(struct blinkSchedule *sched, const char *path)
 		return fail(ctx, BAD_INPUT, "%s: %s", path, dlerror());
 	const struct blink_program *p = dlsym(sched->object, "blink_program");
 	if (!p)
-		return fail(ctx, BAD_INPUT, "%s: no symbol blink_program: want an object compiled from what blinkc wrote", path);
+		return fail(ctx, BAD_INPUT,
+		    "%s: no symbol blink_program: want an object compiled from code of blinkc", path);
 	if (p->abi != BLINK_PROGRAM_ABI)
-		return fail(ctx, BAD_INPUT, "%s: program ABI %u: want %u: compile it with this libblink's headers", path,
-		    (unsigned)p->abi, (unsigned)BLINK_PROGRAM_ABI);
-	if (p->n_ranks < 1 || p->n_ranks > LIMIT_RANKS || p->collective < 0 || p->collective >= N_COLLECTIVES || p->n_parts < 1
-	    || p->n_parts > BLINK_PARTS_MAX)
-		return fail(ctx, BAD_INPUT, "%s: blink_program: %d ranks, collective %d, %d parts: not a schedule", path, p->n_ranks,
-		    p->collective, p->n_parts);
+		return fail(ctx, BAD_INPUT, "%s: program ABI %u: want %u: compile it with this libblink's headers",
+		    path, (unsigned)p->abi, (unsigned)BLINK_PROGRAM_ABI);
+	if (p->n_ranks < 1 || p->n_ranks > LIMIT_RANKS || p->collective < 0 || p->collective >= N_COLLECTIVES
+	    || p->n_parts < 1 || p->n_parts > BLINK_PARTS_MAX)
+		return fail(ctx, BAD_INPUT, "%s: blink_program: %d ranks, collective %d, %d parts: not a schedule",
+		    path, p->n_ranks, p->collective, p->n_parts);
 	sched->program = p;
 	return OK;
 }
 
 Status
-runtime_read(Ctx *ctx, const char *path, FILE *file, Text *out)
+runtime_read(Ctx *ctx, const char *path, int fd, Text *out)
 {
-	char part[65536];
-	size_t n;
-	while ((n = fread(part, 1, sizeof part, file)) > 0) {
-		text_add(out, part, n);
-		if (out->failed)
-			return fail_memory(ctx);
-		if (out->size > LIMIT_FILE_BYTES)
-			return fail(ctx, LIMIT, "%s: larger than %d bytes", path, (int)LIMIT_FILE_BYTES);
-	}
-	if (ferror(file))
+	switch (file_read_rest(fd, out)) {
+	case OK:
+		return OK;
+	case NO_MEMORY:
+		return fail_memory(ctx);
+	case LIMIT:
+		return fail(ctx, LIMIT, "%s: larger than %d bytes", path, (int)LIMIT_FILE_BYTES);
+	default:
 		return fail(ctx, IO, "%s: %s", path, strerror(errno));
-	return OK;
+	}
 }
 
 static Status
@@ -119,22 +124,22 @@ load_path(struct blinkSchedule *sched, const char *path, const struct found *fou
 {
 	Ctx *ctx = &sched->ctx;
 	Text text = { 0 };
-	FILE *file = fopen(path, "rbe");
-	if (!file)
-		return errno == ENOMEM ? fail_memory(ctx) : fail(ctx, IO, "%s: %s", path, strerror(errno));
 	char magic[4] = "";
 	Status status;
-	if (fread(magic, 1, sizeof magic, file) == sizeof magic && memcmp(magic, "\177ELF", 4) == 0) {
-		/* An index is data, and leads to no code. */
-		status = found ? fail(ctx, BAD_INPUT, "%s: a shared object: want a schedule file", path) : load_object(sched, path);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return fail(ctx, IO, "%s: %s", path, strerror(errno));
+	if (pread(fd, magic, sizeof magic, 0) == sizeof magic && memcmp(magic, "\177ELF", 4) == 0) {
+		/* An index is data: what it names is not executed. */
+		status = found ? fail(ctx, BAD_INPUT, "%s: a shared object: want a schedule file", path)
+		    : load_object(sched, path);
 	} else {
-		rewind(file);
-		status = runtime_read(ctx, path, file, &text);
+		status = runtime_read(ctx, path, fd, &text);
 		if (status == OK)
 			status = load_json(sched, path, text.data ? text.data : "", text.size, found);
 	}
 	text_free(&text);
-	fclose(file);
+	close(fd);
 	return status;
 }
 

@@ -1,11 +1,11 @@
-/* What the files of libblink share. */
+/* Types and functions that the files of libblink share. */
 #ifndef BLINK_RUNTIME_H
 #define BLINK_RUNTIME_H
 
 #include "base/digest.h"
 #include "base/text.h"
 #include "blink_program.h"
-#include "passes.h"
+#include "model/model.h"
 
 #include <stdio.h>
 
@@ -31,15 +31,15 @@ struct blinkIndex {
 	Ctx ctx;			/* its memory */
 };
 
-/* What an index has for a job. */
+/* The entry of an index for a job. */
 struct found {
 	const Index *index;
 	const IndexEntry *entry;
-	const int *rank;		/* of each rank of the job: the one in the file whose place it takes */
+	const int *rank;		/* of each rank of the job: its number in the file */
 };
 
-/* All of a file. out: the caller's to free, whatever is returned. Fails: IO, LIMIT, NO_MEMORY. */
-Status runtime_read(Ctx *ctx, const char *path, FILE *file, Text *out);
+/* The rest of an open file. out: the caller frees it, whatever is returned. Fails: IO, LIMIT, NO_MEMORY. */
+Status runtime_read(Ctx *ctx, const char *path, int fd, Text *out);
 
 /* blinkScheduleLoad of a file that an index names, in the ranks of the job. */
 blinkResult_t schedule_load(const char *path, const struct found *found, blinkSchedule_t *out, blinkError_t *error);

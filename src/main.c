@@ -1,7 +1,7 @@
-/* blinkc: what is said on the command line, and which verb it is for. The verbs are in verb/, and the pipeline, from a machine
- * and the GPUs of a job to a verified schedule, in one screen of job.c. Only this file exits. */
+/* blinkc: the command line, and which verb it is for. The verbs are in verb/, and the pipeline, from a machine and the
+ * GPUs of a job to a verified schedule, in compile.c. Only this file exits. */
 #include "verb/verb.h"
-#include "watch.h"
+#include "verb/progress.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -56,7 +56,7 @@ exit_code(Status status)
 	return 1;
 }
 
-/* What is opened later must not become standard output where that is closed: reading and writing it goes on to fail. */
+/* Where standard output is closed, no file that is opened later may take its number: reading and writing still fail. */
 static void
 hold_standard(void)
 {
@@ -73,7 +73,7 @@ main(int argc, char **argv)
 	Ctx ctx;
 	ctx_init(&ctx);
 	hold_standard();
-	/* A write that cannot be done is an error like any other, after which the temporary goes. */
+	/* A write that cannot be done is an error like any other, after which the temporary file is removed. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	for (int i = 0; i < N_VERBS && argc > 1; i++)
@@ -87,17 +87,17 @@ main(int argc, char **argv)
 	} else if (status == OK && opt.value[OPT_VERSION]) {
 		printf("blinkc %s\n", BLINK_VERSION);
 	} else if (status == OK) {
-		watch_start(isatty(STDERR_FILENO) && !opt.value[OPT_QUIET] && !opt.value[OPT_VERBOSE]);
+		progress_start(isatty(STDERR_FILENO) && !opt.value[OPT_QUIET] && !opt.value[OPT_VERBOSE]);
 		if (opt.value[OPT_VERBOSE]) {
-			ctx.talk = say;
-			ctx.talk_to = stderr;
+			ctx.log = say;
+			ctx.log_to = stderr;
 		}
 		status = verb->run(&ctx, &opt);
 	}
-	watch_hide();
+	progress_hide();
 	if ((fflush(stdout) != 0 || ferror(stdout)) && status == OK)
 		status = fail(&ctx, IO, "standard output: cannot be written");
-	/* A verb whose results say it all has nothing to add. */
+	/* A status without a message: the results of the verb state what is wrong. */
 	if (ctx.error.status != OK)
 		fprintf(stderr, "blinkc: %s\n", ctx.error.text);
 	ctx_free(&ctx);

@@ -9,13 +9,14 @@
  *	blinkScheduleDestroy(sched);
  *
  * One process drives all ranks. A schedule is a file made by `blinkc compile`, or a shared object compiled from what
- * `blinkc compile --format cu` wrote. A file, and an object compiled by a C compiler, run on the host backend: a rank is
- * a piece of memory of this process. An object compiled by nvcc runs on GPUs: rank r on device r % number of devices.
+ * `blinkc compile --format cu` wrote. A file, and an object compiled by a C compiler, run on the host backend: a rank
+ * is a piece of memory of this process. An object compiled by nvcc runs on GPUs: rank r on device r % number of
+ * devices.
  *
  * An index names the schedules of a machine, and finds the one for the GPUs that a job got: blinkIndexFind.
  *
- * Handles may be used by one thread at a time, but for an index; different communicators by different threads at once, also where they
- * share a schedule. The library has no global state, prints nothing and never ends the process. */
+ * Handles may be used by one thread at a time, but for an index; different communicators by different threads at once,
+ * also where they share a schedule. The library has no global state, prints nothing and never ends the process. */
 #ifndef BLINK_H
 #define BLINK_H
 
@@ -34,7 +35,7 @@ typedef enum {
 	blinkInvalidArgument = 2,	/* an argument that the function does not accept */
 	blinkBadInput = 3,		/* a schedule that is not well formed, or is of another version */
 	blinkLimit = 4,			/* an input larger than the library accepts */
-	blinkInfeasible = 5,		/* from a schedule's topology: its ranks are not connected; an index has no such schedule */
+	blinkInfeasible = 5,		/* ranks of a schedule are not connected; an index has no such schedule */
 	blinkUnverified = 6,		/* a schedule that does not do what its collective asks */
 	blinkOutOfMemory = 7,
 	blinkSystemError = 8		/* a file, a thread, a device or its driver failed */
@@ -92,8 +93,8 @@ typedef struct {
 } blinkError_t;
 
 typedef struct {
-	size_t chunkBytes;		/* bytes that a tree moves at a time; 0: a sixteenth of its segment, 64 KiB .. 4 MiB */
-	int threads;			/* that move data on the host backend; 0: one for each CPU, as far as streams go */
+	size_t chunkBytes;	/* bytes that a tree moves at a time; 0: a sixteenth of its segment, 64 KiB .. 4 MiB */
+	int threads;		/* that move data on the host backend; 0: one for each CPU, at most one a stream */
 } blinkConfig_t;
 
 /* Text is valid as long as the schedule. */
@@ -123,7 +124,7 @@ typedef struct {
 /* Text is valid as long as the index. */
 typedef struct {
 	const char *file;		/* relative to the directory of the index */
-	double rate, bound;		/* GB/s = 1e9 bytes/s of algorithm bandwidth: what the schedule has, what none exceeds */
+	double rate, bound;	/* GB/s = 1e9 bytes/s of algorithm bandwidth: achieved; of any schedule at most */
 	int nTrees, depth;
 } blinkIndexEntry_t;
 
@@ -131,9 +132,9 @@ const char *blinkVersion(void);		/* "0.1.0" */
 const char *blinkGetErrorString(blinkResult_t result);
 size_t blinkTypeSize(blinkDataType_t type);	/* bytes of an element; 0: no such type */
 
-/* Load a schedule file or a shared object, told apart by their first bytes. A file is checked and verified
- * before anything else sees it. A shared object is code: load none that you would not run.
- * On failure *sched is left alone, and *error, unless it is NULL, says why. */
+/* Load a schedule file or a shared object, distinguished by the first bytes. A file is checked and verified
+ * before it is used. A shared object is code: load none that you would not run.
+ * On failure *sched is unchanged, and *error, unless it is NULL, has the reason. */
 blinkResult_t blinkScheduleLoad(const char *path, blinkSchedule_t *sched, blinkError_t *error);
 
 /* The same from the text of a schedule file in memory. name: what messages call it. */
@@ -141,26 +142,27 @@ blinkResult_t blinkScheduleParse(const char *name, const char *json, size_t size
     blinkError_t *error);
 blinkResult_t blinkScheduleGetInfo(blinkSchedule_t sched, blinkScheduleInfo_t *info);
 
-/* Of a block of `count` elements, how many each part moves: elements[nParts]. They depend on the size of the message: a part
- * that takes time to set up has none of a small one. */
+/* Of a block of `count` elements, how many each part moves: elements[nParts]. They depend on the size of the message: a
+ * part that takes time to set up carries none of a small message. */
 blinkResult_t blinkScheduleSplit(blinkSchedule_t sched, size_t count, blinkDataType_t type, size_t *elements);
 
 /* Its communicators must be destroyed before. NULL is allowed. */
 blinkResult_t blinkScheduleDestroy(blinkSchedule_t sched);
 
-/* The index of the schedules of a machine, which `blinkc batch` writes: the file, or the directory that holds it as index.json.
- * Once loaded it does not change, and any number of threads may use it. */
+/* The index of the schedules of a machine, which `blinkc batch` writes: the file, or the directory that holds it as
+ * index.json. Once loaded it does not change, and any number of threads may use it. */
 blinkResult_t blinkIndexLoad(const char *path, blinkIndex_t *index, blinkError_t *error);
 blinkResult_t blinkIndexGetInfo(blinkIndex_t index, blinkIndexInfo_t *info);
 
-/* The schedule for a job over these GPUs of the machine, by their numbers, in any order: gpus[i] is rank i of the job and of
- * *sched. root: a rank of the job; ignored unless the collective has one. Its file is loaded as by blinkScheduleLoad; that
- * it is a shared object is an error. blinkInfeasible: the index has none for this job. *sched may outlive the index. */
+/* The schedule for a job over these GPUs of the machine, by their numbers, in any order: gpus[i] is rank i of the job
+ * and of *sched. root: a rank of the job; ignored unless the collective has one. Its file is loaded as by
+ * blinkScheduleLoad; that it is a shared object is an error. blinkInfeasible: the index has none for this job.
+ * *sched may outlive the index. */
 blinkResult_t blinkIndexFind(blinkIndex_t index, const int *gpus, int nGpus, blinkCollective_t collective, int root,
     blinkSchedule_t *sched, blinkError_t *error);
 
-/* What the index says of that schedule; its file is not read. ranks[nGpus], unless it is NULL: rank i of the job takes the
- * place of rank ranks[i] in the file. */
+/* The entry of the index for that schedule; its file is not read. ranks[nGpus], unless it is NULL: rank i of the job is
+ * rank ranks[i] in the file. */
 blinkResult_t blinkIndexGetEntry(blinkIndex_t index, const int *gpus, int nGpus, blinkCollective_t collective, int root,
     blinkIndexEntry_t *entry, int *ranks, blinkError_t *error);
 blinkResult_t blinkIndexDestroy(blinkIndex_t index);	/* NULL is allowed */
@@ -170,10 +172,10 @@ blinkResult_t blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config
     blinkError_t *error);
 blinkResult_t blinkCommDestroy(blinkComm_t comm);	/* NULL is allowed */
 
-/* What the last failed call on the communicator found; "" before any. Valid until the next call on it. */
+/* The error of the last failed call on the communicator; "" before any. Valid until the next call on it. */
 const char *blinkCommGetError(blinkComm_t comm);
 
-/* Memory of a rank: page-aligned, not cleared. Not given back by blinkCommDestroy. */
+/* Memory of a rank: page-aligned, not cleared. Not freed by blinkCommDestroy. */
 blinkResult_t blinkMemAlloc(blinkComm_t comm, int rank, size_t bytes, void **memory);
 blinkResult_t blinkMemFree(blinkComm_t comm, int rank, void *memory);
 blinkResult_t blinkCopyIn(blinkComm_t comm, int rank, void *memory, const void *host, size_t bytes);

@@ -1,5 +1,5 @@
-/* The CUDA body of blink_device.h: rank r has device r % number of devices. A stream of a program is a CUDA stream, and an
- * event is BLINK_RING CUDA events, one for each chunk that may be under way. cudaStreamWaitEvent waits for what was
+/* The CUDA body of blink_device.h: rank r has device r % number of devices. A stream of a program is a CUDA stream, and
+ * an event is BLINK_RING CUDA events, one for each chunk that may be in flight. cudaStreamWaitEvent waits for what was
  * recorded when it is called, and chunks are issued in order, so that more are never needed. */
 #ifndef BLINK_CUDA_H
 #define BLINK_CUDA_H
@@ -24,8 +24,8 @@ BLINK_FN int
 blink_check(struct blink_error *err, cudaError_t result, const char *what)
 {
 	if (result != cudaSuccess)
-		blink_fail(err, result == cudaErrorMemoryAllocation ? blinkOutOfMemory : blinkSystemError, "cuda: %s: %s", what,
-		    cudaGetErrorString(result));
+		blink_fail(err, result == cudaErrorMemoryAllocation ? blinkOutOfMemory : blinkSystemError,
+		    "cuda: %s: %s", what, cudaGetErrorString(result));
 	return err->code;
 }
 
@@ -95,7 +95,8 @@ blink_backend_reduce(struct blink_backend *b, int stream, char *to, const char *
 	cudaStream_t s = b->stream[stream];
 	if (b->err.code != blinkSuccess || n == 0)
 		return;
-	if (blink_check(&b->err, cudaSetDevice(blink_device_of(b, blink_stream_rank(b->program, stream))), "set device"))
+	if (blink_check(&b->err, cudaSetDevice(blink_device_of(b, blink_stream_rank(b->program, stream))),
+	    "set device"))
 		return;
 	switch (b->type) {
 #define BLINK_CASE(code, name, T, U, nan, with_nothing)                        \
@@ -116,7 +117,8 @@ blink_backend_record(struct blink_backend *b, int stream, int event, int64_t chu
 	if (b->err.code != blinkSuccess)
 		return;
 	if (!*e) {
-		if (blink_check(&b->err, cudaSetDevice(blink_device_of(b, blink_stream_rank(b->program, stream))), "set device"))
+		if (blink_check(&b->err, cudaSetDevice(blink_device_of(b, blink_stream_rank(b->program, stream))),
+		    "set device"))
 			return;
 		if (blink_check(&b->err, cudaEventCreateWithFlags(e, cudaEventDisableTiming), "create an event"))
 			return;
@@ -175,7 +177,7 @@ blink_backend_free(struct blink_backend *b, int rank, void *memory, struct blink
 	return blink_check(err, cudaFree(memory), "free memory");
 }
 
-/* Between the host's memory and a device's, either way. */
+/* Between the host's memory and a device's, in either direction. */
 BLINK_FN int
 blink_backend_transfer(struct blink_backend *b, int rank, void *to, const void *from, size_t bytes,
     struct blink_error *err)
@@ -217,13 +219,14 @@ blink_enable_peers(struct blink_backend *b, struct blink_error *err)
 		for (int to = 0; to < used && err->code == blinkSuccess; to++) {
 			int can = 0;
 			cudaError_t result;
-			if (from == to || blink_check(err, cudaDeviceCanAccessPeer(&can, from, to), "ask for peer access") || !can)
+			if (from == to || blink_check(err, cudaDeviceCanAccessPeer(&can, from, to),
+			    "ask for peer access") || !can)
 				continue;
 			if (blink_check(err, cudaSetDevice(from), "set device"))
 				break;
 			result = cudaDeviceEnablePeerAccess(to, 0);
 			if (result == cudaErrorPeerAccessAlreadyEnabled)
-				cudaGetLastError();	/* forget it, or the next launch would report it */
+				cudaGetLastError();	/* clear the error, or the next launch would report it */
 			else
 				blink_check(err, result, "enable peer access");
 		}

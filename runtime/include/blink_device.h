@@ -1,4 +1,4 @@
-/* What a generated program and libblink's own executor are made of: streams, events, copies and reductions over the
+/* The operations of a generated program and of libblink's own executor: streams, events, copies and reductions over the
  * memories of ranks, with one body for GPUs (nvcc) and one for the host (a C compiler). Both give the same bits.
  * C11 and C++17.
  *
@@ -84,7 +84,7 @@ blink_array(size_t n, size_t size)
 	return calloc(n ? n : 1, size);
 }
 
-/* Streams 0 .. n_streams-1 are the program's; behind them each rank has one for copies inside its own memory. */
+/* Streams 0 .. n_streams-1 are the program's; after them each rank has one for copies inside its own memory. */
 BLINK_FN int
 blink_stream_rank(const struct blink_program *program, int stream)
 {
@@ -97,7 +97,7 @@ blink_stream_rank(const struct blink_program *program, int stream)
 #include "blink_host.h"
 #endif
 
-/* ---- A device: all ranks of a program, and what a call keeps for them -------------------------------------- */
+/* ---- a device: all ranks of a program, and their memory ---- */
 
 /* What a tree moves in this call: `n` elements from `first` of its block, `chunk` at a time. */
 struct blink_share {
@@ -194,10 +194,10 @@ blink_memory_copy(void *device, int rank, void *to, const void *from, size_t byt
 	return blink_backend_transfer(&((struct blink_device *)device)->backend, rank, to, from, bytes, err);
 }
 
-/* ---- The buffers of a call --------------------------------------------------------------------------------- */
+/* ---- the buffers of a call ---- */
 
-/* Blocks of `count` elements in the send and receive buffer of a rank, and which of them is its own: it lies there already,
- * in both, if the call is in place; and a collective that does not reduce leaves it as it is. -1: none is. */
+/* Blocks of `count` elements in the send and receive buffer of a rank, and which of them is its own (-1: none). If the
+ * call is in place, the own block is already in both, and a collective that does not reduce does not change it. */
 struct blink_layout {
 	int send, recv;
 	int own_send, own_recv;
@@ -263,7 +263,7 @@ blink_grow(struct blink_device *d, int rank, struct blink_store *store, size_t s
 	return blinkSuccess;
 }
 
-/* Take the buffers of rank r, and refuse those that cannot be right. */
+/* Take the buffers of rank r, and refuse those that are not valid. */
 BLINK_FN int
 blink_take_buffers(struct blink_run *run, const struct blink_call *call, int r)
 {
@@ -274,19 +274,20 @@ blink_take_buffers(struct blink_run *run, const struct blink_call *call, int r)
 		return blink_fail(run->err, blinkInvalidArgument, "rank %d: %s buffer: NULL: want %zu bytes", r,
 		    sent && !send ? "send" : "receive", sent && !send ? sent : received);
 	if (send % run->size || recv % run->size)
-		return blink_fail(run->err, blinkInvalidArgument, "rank %d: %s buffer: not aligned to its elements of %zu bytes", r,
+		return blink_fail(run->err, blinkInvalidArgument,
+		    "rank %d: %s buffer: not aligned to its elements of %zu bytes", r,
 		    send % run->size ? "send" : "receive", run->size);
 	if (send && recv && send < recv + received && recv < send + sent &&
 	    send + (size_t)l.own_send * block != recv + (size_t)l.own_recv * block)
-		return blink_fail(run->err, blinkInvalidArgument, "rank %d: send and receive buffer overlap, but not as in place",
-		    r);
+		return blink_fail(run->err, blinkInvalidArgument,
+		    "rank %d: send and receive buffer overlap, but not as in place", r);
 	run->device->input[r] = (const char *)send;
 	run->device->output[r] = (char *)recv;
 	return blinkSuccess;
 }
 
-/* What is done inside the memory of rank r before any tree starts: keep a copy of an input that a tree would
- * overwrite while another still needs it; and what the rank both holds and needs travels along no tree. */
+/* Copies inside the memory of rank r before any tree starts: of an input that one tree would overwrite while another
+ * still needs it; and of a block that the rank both holds and needs, which no tree carries. */
 BLINK_FN void
 blink_prepare_rank(struct blink_run *run, int r)
 {
@@ -305,12 +306,13 @@ blink_prepare_rank(struct blink_run *run, int r)
 		struct blink_store *kept = &d->kept[r];
 		if (blink_grow(d, r, kept, (size_t)l.send * block, run->err) != blinkSuccess)
 			return;
-		blink_backend_copy(&d->backend, program->n_streams + r, r, kept->data, r, d->input[r], (size_t)l.send * block);
+		blink_backend_copy(&d->backend, program->n_streams + r, r, kept->data, r, d->input[r],
+		    (size_t)l.send * block);
 		d->input[r] = kept->data;
 	}
 }
 
-/* ---- A call ------------------------------------------------------------------------------------------------ */
+/* ---- a call ---- */
 
 /* Enough chunks to keep a pipeline of many hops full, each large enough to be worth a launch. */
 enum { BLINK_CHUNKS = 16, BLINK_CHUNK_MIN = 64 << 10, BLINK_CHUNK_MAX = 4 << 20, BLINK_ALIGN = 256 };
@@ -349,7 +351,7 @@ blink_slot_bytes(const struct blink_share *share, size_t size)
 	return ((size_t)share->chunk * size + BLINK_ALIGN - 1) / BLINK_ALIGN * BLINK_ALIGN;
 }
 
-/* Lay the rings of each rank one behind the other. */
+/* Place the rings of each rank one after the other. */
 BLINK_FN int
 blink_place_rings(struct blink_run *run)
 {
@@ -413,14 +415,14 @@ blink_begin(struct blink_run *run, void *device, const struct blink_call *call, 
 	return err->code;
 }
 
-/* Wait until all that was queued is done. */
+/* Wait until all queued work is done. */
 BLINK_FN int
 blink_end(struct blink_run *run)
 {
 	return blink_backend_finish(&run->device->backend, run->err);
 }
 
-/* ---- A chunk ----------------------------------------------------------------------------------------------- */
+/* ---- a chunk ---- */
 
 struct blink_chunk {
 	struct blink_device *device;

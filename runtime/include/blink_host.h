@@ -1,11 +1,12 @@
-/* The host body of blink_device.h: ranks are pieces of memory of this process, and streams are queues that a few threads
- * serve.
+/* The host body of blink_device.h: ranks are regions of memory of this process, and streams are queues that a few
+ * threads serve.
  *
- * Threads take turns on streams, one copy or reduction a turn. A stream whose next entry waits for an event is
- * parked at that event, and no thread with it, so that hundreds of streams run on two CPUs. An event counts the chunks for
- * which it was recorded. The thread that makes a call works too, when queues are long and at the end.
+ * A thread takes a stream, executes one copy or reduction, and takes the next stream. A stream whose next entry waits
+ * for an event is parked at that event without blocking a thread, so that hundreds of streams run on two CPUs. An event
+ * counts the chunks for which it was recorded. The thread of the caller executes entries, too, when queues are long and
+ * at the end.
  *
- * Everything is under one lock, except the copies and reductions themselves. */
+ * One lock protects everything but the copies and reductions themselves. */
 #ifndef BLINK_HOST_H
 #define BLINK_HOST_H
 
@@ -33,9 +34,9 @@ struct blink_entry {
 };
 
 struct blink_queue {
-	struct blink_entry *entry;	/* a ring: `n` entries from `head`, room for a power of two */
+	struct blink_entry *entry;	/* a ring: `n` entries from `head`; `room` is a power of two */
 	size_t head, n, room;
-	int next;			/* behind it in the list that it is in, or -1 */
+	int next;			/* the next stream in the same list, or -1 */
 	bool idle;			/* empty, and no thread has it */
 };
 
@@ -47,7 +48,7 @@ struct blink_backend {
 	pthread_cond_t changed;
 	bool made_lock, made_changed;
 	struct blink_queue *queue;	/* of each stream */
-	int ready_first, ready_last;	/* streams that can go on */
+	int ready_first, ready_last;	/* streams that can continue */
 	int64_t *recorded;		/* of each event: chunks */
 	int *parked;			/* of each event: the first stream that waits for it, or -1 */
 	size_t n_entries;		/* in all queues */
@@ -136,7 +137,7 @@ blink_take_turn(struct blink_backend *b)
 			continue;
 		} else if (e.kind == BLINK_RECORD) {
 			b->recorded[e.event] = e.chunk + 1;
-			/* Each looks again whether the event is the one that it waits for. */
+			/* Each stream checks again whether its event has been recorded. */
 			int first = b->parked[e.event];
 			b->parked[e.event] = -1;
 			while (first >= 0) {
@@ -157,8 +158,8 @@ blink_take_turn(struct blink_backend *b)
 		pthread_cond_broadcast(&b->changed);
 }
 
-/* Work until at most `few` entries are left. Every entry waits only for earlier ones, so that as long as any is
- * left some stream is busy or ready, unless the program is wrong; then drop them all rather than wait for ever. */
+/* Work until at most `few` entries are left. Every entry waits only for earlier ones, so as long as any is left some
+ * stream is busy or ready. In a program where that does not hold, drop all entries rather than wait for ever. */
 BLINK_FN void
 blink_work(struct blink_backend *b, size_t few)
 {
@@ -168,7 +169,8 @@ blink_work(struct blink_backend *b, size_t few)
 		} else if (b->n_busy > 0) {
 			pthread_cond_wait(&b->changed, &b->lock);
 		} else {
-			blink_fail(&b->err, blinkInternalError, "%zu entries of the queues wait for each other", b->n_entries);
+			blink_fail(&b->err, blinkInternalError, "%zu entries of the queues wait for each other",
+			    b->n_entries);
 			for (int e = 0; e < b->program->n_events; e++) {
 				for (int s = b->parked[e], after; s >= 0; s = after) {
 					after = b->queue[s].next;
@@ -195,7 +197,7 @@ blink_worker(void *backend)
 	return NULL;
 }
 
-/* Where no memory is left for an entry the call fails, and what else is queued is dropped. */
+/* If there is no memory for an entry, the call fails, and the rest of the queue is dropped. */
 BLINK_FN void
 blink_enqueue(struct blink_backend *b, int stream, struct blink_entry entry)
 {
@@ -341,7 +343,7 @@ blink_backend_close(struct blink_backend *b)
 	free(b->thread);
 }
 
-/* The caller of blink_run is a thread too. They take no signals, which are for the program that called us. */
+/* The caller of blink_run is a thread, too. Workers block signals, which are for the calling program. */
 BLINK_FN void
 blink_start_threads(struct blink_backend *b, int n, struct blink_error *err)
 {

@@ -1,4 +1,5 @@
-/* What libblink and a program written by `blinkc compile --format cu` know of each other: one table, exported as `blink_program`.
+/* The interface between libblink and a program written by `blinkc compile --format cu`: one table, exported as
+ * `blink_program`.
  * Not for other callers: blink.h is the interface. */
 #ifndef BLINK_PROGRAM_H
 #define BLINK_PROGRAM_H
@@ -18,18 +19,19 @@ struct blink_error {
 
 __extension__ typedef __int128 blink_wide;
 
-/* Parts of a block that run over links of their own; how large they are depends on the size of the message. */
+/* Parts of a block that run over links of their own; their sizes depend on the size of the message. */
 enum { BLINK_PARTS_MAX = 8 };
 
-/* Where a part ends in a message of M bytes, if M >= from: at byte floor((num * M + add) / den) of it, or of each of its
- * blocks at as much of it. add = add_high * 2^62 + add_low. */
+/* Where a part ends in a message of M bytes, if M >= from: at byte floor((num * M + add) / den) of it; in a buffer of
+ * blocks, at that fraction of each block. add = add_high * 2^62 + add_low. */
 struct blink_part_end {
 	int64_t from;
 	int64_t num, den;
 	int64_t add_high, add_low;
 };
 
-/* A tree moves element floor(begin * n) up to, not including, floor(end * n) of the n elements that its part has of a block. */
+/* A tree moves element floor(begin * n) up to, not including, floor(end * n) of the n elements that its part has of
+ * a block. */
 struct blink_tree {
 	int64_t send_block, recv_block;	/* which block of a rank's send and receive buffer that is */
 	int part;
@@ -57,13 +59,13 @@ struct blink_program {
 	int collective, root, n_ranks;
 	int keep_input;			/* trees may write where others read, if a call sends and receives in place */
 	int n_parts, n_trees, n_streams, n_rings, n_events;
-	const struct blink_part_end *part_end;	/* n_parts stages of n_parts - 1, all parts but the last; larger messages later */
+	const struct blink_part_end *part_end;	/* n_parts stages, by message size, of all parts but the last */
 	const struct blink_tree *tree;
 	const int *stream_rank;		/* whose device each stream belongs to */
 	const struct blink_ring *ring;
-	const void *plan;		/* for `run`, if it needs more */
+	const void *plan;		/* more data of `run`, or NULL */
 
-	/* All return a blinkResult_t, and say in *err why it is not blinkSuccess. device: from `open`. */
+	/* All return a blinkResult_t, with the reason in *err unless it is blinkSuccess. device: from `open`. */
 	int (*open)(const struct blink_program *self, int threads, void **device, struct blink_error *err);
 	void (*close)(void *device);
 	int (*memory_new)(void *device, int rank, size_t bytes, void **memory, struct blink_error *err);
@@ -72,7 +74,7 @@ struct blink_program {
 	int (*run)(void *device, const struct blink_call *call, struct blink_error *err);
 };
 
-/* A program uses some of what these headers have, not all. */
+/* A program uses only some functions of these headers. */
 #define BLINK_FN static __attribute__((unused))
 
 /* Blocks that a message of M bytes has, as blink-schedule(5) counts M. */

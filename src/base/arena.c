@@ -26,11 +26,11 @@ arena_array(Arena *arena, size_t n, size_t size)
 	size_t bytes = n * size, need = aligned(bytes ? bytes : 1);
 	struct arena_block *block = arena->last;
 	if (!block || block->size - block->used < need) {
-		size_t room = need > BLOCK_BYTES ? need : BLOCK_BYTES;
-		block = malloc(sizeof *block + room);
+		size_t size_of_block = need > BLOCK_BYTES ? need : BLOCK_BYTES;
+		block = malloc(sizeof *block + size_of_block);
 		if (!block)
 			return NULL;
-		*block = (struct arena_block){ .before = arena->last, .size = room };
+		*block = (struct arena_block){ .before = arena->last, .size = size_of_block };
 		arena->last = block;
 	}
 	void *p = (char *)block->bytes + block->used;

@@ -1,5 +1,5 @@
 #include "base/file.h"
-
+#include "base/array.h"
 #include "base/limits.h"
 
 #include <dirent.h>
@@ -11,52 +11,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static Status
-read_all(Ctx *ctx, const char *path, int fd, Text *out)
-{
-	char part[65536];
-	for (;;) {
-		ssize_t n = read(fd, part, sizeof part);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return fail(ctx, IO, "%s: %s", path, strerror(errno));
-		if (n == 0)
-			return OK;
-		text_add(out, part, (size_t)n);
-		if (out->failed)
-			return fail_memory(ctx);
-		if (out->size > LIMIT_FILE_BYTES)
-			return fail(ctx, LIMIT, "%s: more than %d MiB: want less", path, LIMIT_FILE_BYTES >> 20);
-	}
-}
-
-Status
-file_read(Ctx *ctx, const char *path, Text *out)
-{
-	Text text = { 0 };
-	bool input = strcmp(path, "-") == 0;
-	int fd = input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return fail(ctx, IO, "%s: %s", path, strerror(errno));
-	Status status = read_all(ctx, path, fd, &text);
-	if (!input)
-		close(fd);
-	if (status != OK) {
-		text_free(&text);
-		return status;
-	}
-	*out = text;
-	return OK;
-}
-
-bool
-file_is_there(const char *path)
-{
-	struct stat there;
-	return stat(path, &there) == 0 && S_ISREG(there.st_mode);
-}
 
 static Status
 write_all(Ctx *ctx, const char *path, int fd, const Text *text)
@@ -74,8 +28,8 @@ write_all(Ctx *ctx, const char *path, int fd, const Text *text)
 
 #define TEMPORARY ".blink."
 
-/* A new file, whose name begins with `length` bytes. While its writer lives it is locked, so that file_sweep can tell; which may
- * have found it before it was. */
+/* A new file, in place of the name from byte `length` on. It is locked while its writer lives, which file_sweep looks
+ * at; a sweep between creation and lock may have removed it, so try again. */
 static int
 locked_temporary(char *name, size_t length)
 {
@@ -153,7 +107,7 @@ write_file(Ctx *ctx, const char *path, bool sync, const Text *text)
 		return fail(ctx, IO, "%s: %s", path, strerror(EISDIR));
 	if (!S_ISREG(there.st_mode))
 		return write_through(ctx, path, 0, text);
-	/* What is read-only stays as it is, though its directory would let us replace it. */
+	/* A read-only file is not replaced, though its directory would allow it. */
 	if (access(path, W_OK) != 0)
 		return fail(ctx, IO, "%s: %s", path, strerror(errno));
 	char *target = realpath(path, NULL);
@@ -204,7 +158,7 @@ file_make_directory(Ctx *ctx, const char *path)
 	return fail(ctx, IO, "%s: %s", path, strerror(error == EEXIST ? ENOTDIR : error));
 }
 
-/* Entries of a directory, and what is done with each: `path` is the whole way to it. */
+/* A function for each entry of a directory; `path` begins with the directory. */
 typedef Status (*Visit)(Ctx *ctx, void *of, const char *path, const char *name);
 
 static Status
@@ -225,7 +179,8 @@ visit_all(Ctx *ctx, const char *directory, Visit visit, void *of)
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
 		if (snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) >= (int)sizeof path)
-			status = fail(ctx, LIMIT, "%s/%s: a path longer than %d bytes", directory, entry->d_name, FILE_PATH_ROOM - 1);
+			status = fail(ctx, LIMIT, "%s/%s: a path longer than %d bytes", directory, entry->d_name,
+			    FILE_PATH_ROOM - 1);
 		else
 			status = visit(ctx, of, path, entry->d_name);
 	}
@@ -235,7 +190,7 @@ visit_all(Ctx *ctx, const char *directory, Visit visit, void *of)
 
 struct listing {
 	const char *ending;
-	int depth, n, room;
+	int depth, n, capacity;
 	const char **path;
 };
 
@@ -257,17 +212,10 @@ list_entry(Ctx *ctx, void *of, const char *path, const char *name)
 	}
 	if (n <= ending || strcmp(name + n - ending, list->ending) != 0)
 		return OK;
-	/* A link that leads nowhere is for whoever wants to read it to tell of. */
+	/* A link that leads nowhere is reported by whoever tries to read it. */
 	if (!file_is_there(path) && !(S_ISLNK(there.st_mode) && stat(path, &behind) != 0))
 		return OK;
-	if (list->n == list->room) {
-		const char **more;
-		list->room = list->room ? 2 * list->room : 64;
-		TRY(NEW(ctx, more, list->room));
-		for (int i = 0; i < list->n; i++)
-			more[i] = list->path[i];
-		list->path = more;
-	}
+	TRY(GROW(ctx, list->path, list->n, list->capacity));
 	list->path[list->n] = arena_text(&ctx->run, path, strlen(path));
 	return list->path[list->n++] ? OK : fail_memory(ctx);
 }
@@ -301,7 +249,8 @@ sweep_entry(Ctx *ctx, void *of, const char *path, const char *name)
 {
 	(void)ctx;
 	(void)of;
-	if (strncmp(name, TEMPORARY, sizeof TEMPORARY - 1) != 0 || strlen(name) != sizeof TEMPORARY + 5 || !file_is_there(path))
+	if (strncmp(name, TEMPORARY, sizeof TEMPORARY - 1) != 0 || strlen(name) != sizeof TEMPORARY + 5
+	    || !file_is_there(path))
 		return OK;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)

@@ -1,23 +1,14 @@
-/* Whole files in and out. "-" is standard input or output. */
+/* Whole files out, and directories. "-" is standard output. */
 #ifndef BLINK_FILE_H
 #define BLINK_FILE_H
 
-#include "base/status.h"
-#include "base/text.h"
-
-#include <stdbool.h>
-
-/* Fails: IO with the system's reason; LIMIT past LIMIT_FILE_BYTES. */
-Status file_read(Ctx *ctx, const char *path, Text *out);
-
-/* Is it a regular file, or a link to one? */
-bool file_is_there(const char *path);
+#include "base/file_read.h"
 
 /* Through a temporary file beside it, flushed and renamed, so that `path` holds all of the text or what it held before.
- * What is no regular file (a device, a pipe) is written as it is. Fails: IO. */
+ * Devices and pipes are written directly. Fails: IO. */
 Status file_write(Ctx *ctx, const char *path, const Text *text);
 
-/* As file_write, but a machine that stops may leave it empty until file_sync has been called for its directory. */
+/* As file_write, but if the machine stops before file_sync was called for its directory, it may be empty. */
 Status file_write_soon(Ctx *ctx, const char *path, const Text *text);
 Status file_sync(Ctx *ctx, const char *directory);
 
@@ -30,9 +21,9 @@ bool file_is_directory(const char *path);
 /* It may be there already. Fails: IO. */
 Status file_make_directory(Ctx *ctx, const char *path);
 
-/* Regular files below a directory whose names have this ending, by the bytes of their paths, which begin with `directory`; and links
- * with such names that lead nowhere. Names that begin with a dot, and links to directories, are left out. Fails: IO; LIMIT nested
- * too deep. */
+/* Regular files and dangling links below a directory whose names have this ending, sorted by the bytes of their paths,
+ * which begin with `directory`. Names that begin with a dot, and links to directories, are left out.
+ * Fails: IO; LIMIT nested too deep. */
 Status file_list(Ctx *ctx, const char *directory, const char *ending, const char ***out, int *n);
 
 /* Remove what file_write left in this directory when it was killed, and nothing that is being written. Fails: IO. */

@@ -17,7 +17,7 @@ __extension__ typedef __int128 Wide;
 
 int64_t gcd64(int64_t a, int64_t b);	/* a, b >= 0 */
 
-/* Each gives false, and leaves *out alone, where the result in lowest terms needs more than 64 bits (or the
+/* Each returns false, and does not change *out, if the result in lowest terms needs more than 64 bits (or the
  * denominator is 0). */
 bool frac_make(Wide num, Wide den, Frac *out);
 bool frac_add(Frac a, Frac b, Frac *out);

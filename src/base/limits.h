@@ -4,17 +4,17 @@
 #define BLINK_LIMITS_H
 
 enum {
-	LIMIT_FILE_BYTES = 128 << 20,	/* any input file: with one tree for each rank and a switch on each edge, an allreduce of
-					 * 1024 ranks is 51 MiB and an allgather of 2048 ranks is 108 MiB */
+	LIMIT_FILE_BYTES = 128 << 20,	/* any input file: with one tree for each rank and a switch on each edge, an
+					 * allreduce of 1024 ranks is 51 MiB, an allgather of 2048 ranks is 108 MiB */
 	LIMIT_DEPTH = 32,		/* nesting of XML elements or JSON values: ours need 6 */
-	LIMIT_DOC_VALUES = 1 << 24,	/* JSON values, XML elements and attributes that are in memory at once, each as 150 to 220
-					 * bytes: of a schedule one tree and all that is in none; LIMIT_LINKS links are up to 9
-					 * million */
+	LIMIT_DOC_VALUES = 1 << 24,	/* JSON values, XML elements and attributes that are in memory at once, each as
+					 * 150 to 220 bytes: of a schedule one tree, and everything outside trees;
+					 * LIMIT_LINKS links are up to 9 million */
 	LIMIT_ATTRIBUTES = 64,		/* of one XML element: ours have 8; libxml2 compares each with all before it */
 	LIMIT_NUMBER_BYTES = 40,	/* characters of a number: the shortest form of a double has at most 24 */
 	LIMIT_ID_BYTES = 64,		/* an id of a vertex or node */
 	LIMIT_TEXT_BYTES = 4096,	/* a name, a source, any other text */
-	LIMIT_RANKS = 4096,		/* GPUs: LIMIT_TREE_EDGES is a thousand trees of so many */
+	LIMIT_RANKS = 4096,		/* GPUs: LIMIT_TREE_EDGES is a thousand trees of 4096 ranks */
 	LIMIT_FILE_LEVELS = 8,		/* topology files within files: a server, its rack, rows of racks need 3 */
 	LIMIT_FABRICS = 64,		/* of one file: networks that join the same servers */
 	LIMIT_NODES = 4096,		/* servers: one GPU each at worst */
@@ -22,29 +22,34 @@ enum {
 	LIMIT_LINKS = 1 << 20,		/* one per direction */
 	LIMIT_LINK_COUNT = 1024,	/* physical links that one link bundles */
 	LIMIT_TREES = 65536,		/* of one schedule: one for each root and route, sixteen times over */
-	LIMIT_TREE_EDGES = 1 << 22,	/* edges of all trees together: an allgather of 2048 ranks has a little less; 32 bytes
-					 * each over two links, and 0.6 us to read and check */
+	LIMIT_TREE_EDGES = 1 << 22,	/* edges of all trees together: an allgather of 2048 ranks has a little less;
+					 * 32 bytes each over two links, and 0.6 us to read and check */
+	LIMIT_RINGS = 1 << 18,		/* hops of all Hamiltonian cycles that are listed: the 5040 of a full mesh of
+					 * 8 GPUs have 40320 */
+	LIMIT_RING_STEPS = 1 << 22,	/* of the search for them, and of the choice of some: a second at most */
+	LIMIT_RING_WALK = 1 << 19,	/* steps times ranks of the search for one ring where they are not listed */
+	LIMIT_MOST_RINGS = 4096,	/* of one schedule */
 	LIMIT_SETS = 1 << 18,		/* sets of GPUs of one batch: a machine of 16 has 65519 */
-	LIMIT_INDEX = 1 << 20,		/* entries of an index: allreduce and every root of a broadcast over all sets of 16 GPUs are
-					 * 589700 */
+	LIMIT_INDEX = 1 << 20,		/* entries of an index: allreduce and every root of a broadcast over all sets
+					 * of 16 GPUs are 589700 */
 	LIMIT_ROUTE_LINKS = 64,		/* links of one edge: switches between two GPUs */
 	LIMIT_MWU_ROUNDS = 200000,	/* arborescence searches of one packing */
-	LIMIT_LP_ROUNDS = 5000,		/* solutions of one linear program between which trees come in */
-	LIMIT_LP_BASIS = 1000,		/* links that are full: they are solved for exactly in the cube of that */
-	LIMIT_ILP_TREES = 512,		/* a pool of so many is not made larger before the ILP chooses from it */
-	LIMIT_ILP_RANKS = 32,		/* with more, the linear program's trees are kept: ILPs over them end without an answer */
+	LIMIT_LP_ROUNDS = 5000,		/* rounds of column generation */
+	LIMIT_LP_BASIS = 1000,		/* tight rows: they are solved for exactly in time that grows with the cube */
+	LIMIT_ILP_TREES = 512,		/* a pool of this size is not made larger before the ILP chooses from it */
+	LIMIT_ILP_RANKS = 32,		/* with more, the linear program's trees are kept: ILPs end without one */
 	LIMIT_ILP_CELLS = 12000000,	/* nodes times size of all ILPs of a compile: seconds, for an ILP of any size */
-	LIMIT_ILP_NODES = 300,		/* branch-and-bound nodes of one ILP, so that bytes never depend on time; on DGX-1
-					 * more of them find no smaller number of trees */
-	LIMIT_ILP_SECONDS = 60,		/* of one ILP; a net under the nodes: what is cut off so counts as nothing found */
+	LIMIT_ILP_NODES = 300,		/* branch-and-bound nodes of one ILP, so that bytes never depend on time; on a
+					 * DGX-1 more nodes find no smaller number of trees */
+	LIMIT_ILP_SECONDS = 60,		/* of one ILP, as a second limit; one that reaches it has no solution */
 	LIMIT_LP_STEPS = 200000,	/* of the simplex method, for one linear program */
 	LIMIT_MWU_TREES = 4096,		/* kept of what MWU finds, the heaviest */
 	LIMIT_CHECK_HOPS = 1 << 26,	/* ranks times hops, to check the prices of an allreduce: about ten seconds */
-	LIMIT_FEW_TREES = 8192,		/* spanning trees that the search for the fewest tries: DGX-1 has 3456 and fewer */
+	LIMIT_FEW_TREES = 8192,		/* spanning trees in the search for the fewest: a DGX-1 has at most 3456 */
 	LIMIT_FEW_LINKS = 128,		/* links of the topologies that it looks at */
-	LIMIT_FLAT_NODES = 50000,	/* of the search for trees that are less deep, at each depth */
-	LIMIT_FLAT_RANKS = 16,		/* of so many, trees are planned once more for each lesser depth */
-	LIMIT_RATE_NODES = 120000,	/* of the search for the highest rate of so many trees */
+	LIMIT_FLAT_NODES = 50000,	/* of the search for shallower trees, at each depth */
+	LIMIT_FLAT_RANKS = 16,		/* up to here trees are planned once more for each smaller depth */
+	LIMIT_RATE_NODES = 120000,	/* of the search for the highest rate of a number of trees */
 	LIMIT_FEW_NODES = 400000,	/* of that search: about half a second */
 	LIMIT_ILP_UNITS = 192,		/* the finest unit of rate: bound / 192 */
 };

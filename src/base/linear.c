@@ -1,5 +1,5 @@
-/* Modulo primes, where nothing grows, and then read back: modulo one of them if the fractions are small, else modulo the
- * product of two. */
+/* Gauss elimination modulo primes, where numbers do not grow; then fractions are reconstructed: modulo one prime if
+ * they are small, else modulo the product of two. */
 #include "base/linear.h"
 
 #include <string.h>
@@ -70,10 +70,10 @@ eliminate(const struct modulus *mod, int64_t *m, int n)
 	return true;
 }
 
-/* The fraction p/q = a modulo `modulus` with 0 <= p < 2^p_bits and 0 < q < 2^q_bits, if there is one: Euclid's algorithm on
- * the two, stopped half way. */
+/* The fraction p/q = a modulo `modulus` with 0 <= p < 2^p_bits and 0 < q < 2^q_bits, if there is one: Euclid's
+ * algorithm on the two, stopped in the middle. */
 static bool
-read_back(Wide modulus, Wide a, int p_bits, int q_bits, Frac *out)
+reconstruct(Wide modulus, Wide a, int p_bits, int q_bits, Frac *out)
 {
 	Wide r0 = modulus, r1 = a, t0 = 0, t1 = 1;
 	while (r1 >> p_bits) {
@@ -86,7 +86,7 @@ read_back(Wide modulus, Wide a, int p_bits, int q_bits, Frac *out)
 	return t1 > 0 && t1 >> q_bits == 0 && frac_make(r1, t1, out);
 }
 
-/* Chinese remainders: what is a modulo the first prime and b modulo the second. */
+/* Chinese remainder theorem: the number that is a modulo the first prime and b modulo the second. */
 static Wide
 combine(const struct modulus mod[N_PRIMES], int64_t a, int64_t b)
 {
@@ -102,7 +102,7 @@ residue(const struct modulus *mod, int64_t a)
 	return a < 0 ? a + mod->prime : a;
 }
 
-/* Does x solve the equations modulo another prime? What was read back by chance does not. */
+/* Does x solve the equations modulo another prime? Fractions that were reconstructed by chance do not. */
 static bool
 solves(const struct modulus *mod, const int64_t *m, int n, const Frac *x)
 {
@@ -134,13 +134,13 @@ linear_solve(int64_t *m, int64_t *spare, int n, Frac *x)
 	if (!eliminate(&mod[0], m, n))
 		return false;
 	for (size_t i = 0; i < (size_t)n && small; i++)
-		small = read_back(mod[0].prime, m[i * width + (size_t)n], 42, 18, &x[i]);
+		small = reconstruct(mod[0].prime, m[i * width + (size_t)n], 42, 18, &x[i]);
 	if (small && solves(&mod[1], spare, n, x))
 		return true;
 	if (!eliminate(&mod[1], spare, n))
 		return false;
 	for (size_t i = 0; i < (size_t)n; i++)
-		if (!read_back((Wide)mod[0].prime * mod[1].prime, combine(mod, m[i * width + (size_t)n],
+		if (!reconstruct((Wide)mod[0].prime * mod[1].prime, combine(mod, m[i * width + (size_t)n],
 		    spare[i * width + (size_t)n]), 62, 59, &x[i]))
 			return false;
 	return true;

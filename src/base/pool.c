@@ -1,6 +1,6 @@
-/* A worker is a fork that takes the next task from a counter in shared memory until there are no more; so tasks of any length
- * keep all workers busy, and what a task does to its memory, or a crash, harms no other. A byte in a pipe tells the parent that a
- * task has ended, and the end of that pipe that all workers have. Workers die with their parent. */
+/* A worker is a forked process that takes the next task from a counter in shared memory until there are no more. So
+ * tasks of any length keep all workers busy, and a crash of one harms no other. A worker writes a byte into a pipe when
+ * a task ends; the pipe ends when all workers have. Workers die with their parent. */
 #include "base/pool.h"
 
 #include <errno.h>
@@ -21,11 +21,11 @@ enum { TICK = 100 };	/* ms */
 
 struct worker {
 	pid_t pid;
-	atomic_int task;	/* that it is at; -1: none */
+	atomic_int task;	/* current one; -1: none */
 };
 
 struct crew {
-	atomic_int next;	/* task that is taken next */
+	atomic_int next;	/* next task */
 	atomic_uchar *ended;	/* n_tasks */
 	struct worker worker[POOL_WORKERS];
 };
@@ -105,7 +105,7 @@ work(const Pool *pool, struct crew *crew, struct worker *self, pid_t parent, int
 	_exit(0);
 }
 
-/* Until every worker has ended; n_done grows with what they tell. */
+/* Until every worker has ended; *n_done counts the tasks that end. */
 static void
 listen_to(const Pool *pool, int from, int *n_done)
 {
@@ -122,7 +122,7 @@ listen_to(const Pool *pool, int from, int *n_done)
 	}
 }
 
-/* As many workers as there is work for; each that died failed its task. *died: some did. */
+/* At most one worker for each task; one that dies has failed its task. *died: some did. */
 static Status
 run_crew(Ctx *ctx, const Pool *pool, struct crew *crew, int *n_done, bool *died, TaskEnd *end)
 {
@@ -137,7 +137,7 @@ run_crew(Ctx *ctx, const Pool *pool, struct crew *crew, int *n_done, bool *died,
 	for (; n < most && n < POOL_WORKERS; n++) {
 		struct worker *w = &crew->worker[n];
 		atomic_store(&w->task, -1);
-		/* Only the parent writes the pid, since both see what is written. */
+		/* Only the parent writes the pid: the memory is shared. */
 		pid_t pid = fork();
 		if (pid == 0)
 			work(pool, crew, w, parent, fd[1], end);
@@ -162,7 +162,8 @@ run_crew(Ctx *ctx, const Pool *pool, struct crew *crew, int *n_done, bool *died,
 		atomic_store(&crew->ended[task], 1);
 		++*n_done;
 		end[task].status = INTERNAL;
-		snprintf(end[task].text, sizeof end[task].text, WIFSIGNALED(ended) ? "the worker was ended by signal %d" : "the worker ended with %d",
+		snprintf(end[task].text, sizeof end[task].text,
+		    WIFSIGNALED(ended) ? "the worker was killed by signal %d" : "the worker exited with status %d",
 		    WIFSIGNALED(ended) ? WTERMSIG(ended) : WEXITSTATUS(ended));
 	}
 	return n > 0 || most == 0 ? OK : fail(ctx, IO, "a process: %s", strerror(error));
@@ -182,7 +183,7 @@ pool_run(Ctx *ctx, const Pool *pool, TaskEnd *end)
 		crew->ended = ended;
 	while (status == OK && died && atomic_load(&crew->next) < pool->n_tasks)
 		status = run_crew(ctx, pool, crew, &n_done, &died, end);
-	/* Of a worker that was ended after it had taken a task, and before it said so. */
+	/* Tasks of a worker that was killed between taking one and noting that. */
 	for (int i = 0; status == OK && i < pool->n_tasks; i++)
 		if (!atomic_load(&ended[i]))
 			run_task(pool, i, &end[i]);

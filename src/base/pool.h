@@ -1,4 +1,4 @@
-/* Many tasks that have nothing to do with each other, over processes. */
+/* Many independent tasks over several processes. */
 #ifndef BLINK_POOL_H
 #define BLINK_POOL_H
 
@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdbool.h>
 
-/* n zeroed elements that all workers and their parent see; NULL: no memory. Pages that nobody writes take none. */
+/* n zeroed elements in memory that all workers and their parent share; NULL: no memory. Pages that are never written
+ * take none. */
 void *shared_array(size_t n, size_t size);
 void shared_free(void *array);	/* or NULL */
 
@@ -16,15 +17,15 @@ enum { POOL_WORKERS = 1024 };	/* at most */
 /* CPUs that this process may use. */
 int pool_cpus(void);
 
-/* What became of a task. */
+/* Result of a task. */
 typedef struct {
 	Status status;
-	char text[512];		/* where it failed: what a message says */
+	char text[512];		/* where it failed: the message */
 } TaskEnd;
 
 typedef struct {
 	int n_tasks, n_workers;	/* n_workers: 1: no process is made */
-	/* In a worker: what it leaves behind is what it writes to shared arrays, files, and *end by its ctx. */
+	/* In a worker: its only results are what it writes to shared arrays and files, and its error in *end. */
 	Status (*run)(Ctx *ctx, void *of, int task);
 	void (*done)(void *of, int n_done);	/* in the parent, now and then; or NULL */
 	void *of;

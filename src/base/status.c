@@ -46,16 +46,14 @@ ctx_free(Ctx *ctx)
 	arena_free(&ctx->scratch);
 }
 
-Status
-fail(Ctx *ctx, Status status, const char *format, ...)
+static Status __attribute__((format(printf, 4, 0)))
+keep_error(Ctx *ctx, Status status, const char *asked, const char *format, va_list args)
 {
 	if (ctx->error.status != OK)
 		return ctx->error.status;
-	va_list args;
-	va_start(args, format);
 	vsnprintf(ctx->error.text, sizeof ctx->error.text, format, args);
-	va_end(args);
-	/* One line of UTF-8, whatever a file put into a name, and though one may have been cut inside a character. */
+	ctx->error.asked = asked;
+	/* One line of UTF-8, whatever the bytes of a name from a file, even if it was cut inside a character. */
 	for (char *c = ctx->error.text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
@@ -66,22 +64,42 @@ fail(Ctx *ctx, Status status, const char *format, ...)
 }
 
 Status
+fail(Ctx *ctx, Status status, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	status = keep_error(ctx, status, NULL, format, args);
+	va_end(args);
+	return status;
+}
+
+Status
+fail_asked(Ctx *ctx, Status status, const char *asked, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	status = keep_error(ctx, status, asked, format, args);
+	va_end(args);
+	return status;
+}
+
+Status
 fail_memory(Ctx *ctx)
 {
 	return fail(ctx, NO_MEMORY, "out of memory");
 }
 
 void
-talk(Ctx *ctx, const char *format, ...)
+log_verbose(Ctx *ctx, const char *format, ...)
 {
-	if (!ctx->talk)
+	if (!ctx->log)
 		return;
 	char line[512];
 	va_list args;
 	va_start(args, format);
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
-	ctx->talk(ctx->talk_to, line);
+	ctx->log(ctx->log_to, line);
 }
 
 int

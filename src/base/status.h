@@ -6,18 +6,19 @@
 
 #include <stddef.h>
 
-/* name, exit code of the programs, meaning. USAGE is for programs, and DIFFERENT is for the exit of `blinkc diff` alone. */
+/* name, exit code of the programs, meaning. USAGE is for programs, and DIFFERENT is for the exit of `blinkc diff`
+ * alone. */
 #define STATUS_LIST(X)                                                         \
-	X(OK, 0, "success")                                                    \
-	X(INTERNAL, 1, "a defect of the program itself")                       \
-	X(USAGE, 2, "bad usage: an unknown option or a bad value")             \
-	X(BAD_INPUT, 3, "an input file or a choice of GPUs is not valid")      \
-	X(LIMIT, 4, "an input is larger than the program accepts, or a search did not end within its limit")             \
-	X(INFEASIBLE, 5, "the ranks are not connected by the links allowed, or not within the limits asked for")   \
-	X(UNVERIFIED, 6, "a schedule does not do what its collective asks")    \
-	X(NO_MEMORY, 7, "memory ran out")                                      \
-	X(IO, 8, "a file could not be read or written")                       \
-	X(DIFFERENT, 9, "two schedules do not mean the same")
+	X(OK, 0, "success") \
+	X(INTERNAL, 1, "a defect of the program itself") \
+	X(USAGE, 2, "bad usage: an unknown option or a bad value") \
+	X(BAD_INPUT, 3, "an input file or a choice of GPUs is not valid") \
+	X(LIMIT, 4, "an input is larger than the program accepts, or a search did not end within its limit") \
+	X(INFEASIBLE, 5, "the ranks are not connected by the links allowed, or not within the limits asked for") \
+	X(UNVERIFIED, 6, "a schedule does not do what its collective asks") \
+	X(NO_MEMORY, 7, "memory ran out") \
+	X(IO, 8, "a file could not be read or written") \
+	X(DIFFERENT, 9, "two schedules differ in meaning")
 
 typedef enum {
 #define X(name, code, text) name = code,
@@ -30,17 +31,19 @@ const char *status_name(Status status);		/* "BAD_INPUT" */
 
 typedef struct {
 	Status status;
+	const char *asked;	/* the member of a request that cannot be met: "max_depth"; NULL: the text says where */
 	char text[1024];	/* one line, lower case: where: what was found: what is allowed */
 } Error;
 
 /* What a pass may use. `run` keeps what it returns; `scratch` is given back when it returns (arena_mark and
- * arena_release). `talk`, if set, receives one line for -v, without its newline. `step`, if set, is told what long work is at,
- * and says how many ms are left for it: at 0 and below the work ends with what it has. */
+ * arena_release). `log`, if set, receives one line for -v, without its newline. `step`, if set, receives the current
+ * step of long work, and returns how many ms are left for it: at 0 and below the work ends with the best result so
+ * far. */
 typedef struct Ctx {
 	Arena run, scratch;
 	Error error;
-	void (*talk)(void *to, const char *line);
-	void *talk_to;
+	void (*log)(void *to, const char *line);
+	void *log_to;
 	int (*step)(void *of, const char *line);
 	void *step_of;
 } Ctx;
@@ -51,9 +54,14 @@ void ctx_free(Ctx *ctx);
 /* Keep the first error and return its status. */
 Status fail(Ctx *ctx, Status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 Status fail_memory(Ctx *ctx);
-void talk(Ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Milliseconds that are left for the work at hand, INT_MAX without a limit. */
+/* The same for a request that cannot be met. `asked` is its member, by the name in C; a program puts the name of the
+ * option before the text. asked: outlives ctx. */
+Status fail_asked(Ctx *ctx, Status status, const char *asked, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void log_verbose(Ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Milliseconds that are left for this work, INT_MAX without a limit. */
 int progress(Ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The only macro that changes control flow. */

@@ -13,6 +13,14 @@ text_free(Text *text)
 	*text = (Text){ 0 };
 }
 
+const char *
+text_keep(Arena *arena, Text *text)
+{
+	const char *copy = text->failed ? NULL : arena_text(arena, text->data ? text->data : "", text->size);
+	text_free(text);
+	return copy;
+}
+
 void
 text_add(Text *text, const char *data, size_t size)
 {
@@ -71,16 +79,18 @@ text_int(Text *text, int value)
 void
 text_json(Text *text, const char *string)
 {
-	text_put(text, "\"");
-	for (const char *c = string; *c; c++) {
-		if (*c == '"' || *c == '\\')
-			text_printf(text, "\\%c", *c);
-		else if ((unsigned char)*c < ' ' || *c == 127)
-			text_printf(text, "\\u%04x", (unsigned char)*c);
-		else
-			text_add(text, c, 1);
+	const char *plain = string, *c = string;
+	text_add(text, "\"", 1);
+	for (; *c; c++) {
+		bool escaped = *c == '"' || *c == '\\';
+		if (!escaped && (unsigned char)*c >= ' ' && *c != 127)
+			continue;
+		text_add(text, plain, (size_t)(c - plain));
+		text_printf(text, escaped ? "\\%c" : "\\u%04x", (unsigned char)*c);
+		plain = c + 1;
 	}
-	text_put(text, "\"");
+	text_add(text, plain, (size_t)(c - plain));
+	text_add(text, "\"", 1);
 }
 
 void

@@ -1,7 +1,8 @@
-/* Text under construction. After memory runs out it stays as it is and `failed` is set: check once, at the end. */
+/* Text under construction. When memory runs out it no longer changes and `failed` is set: check once, at the end. */
 #ifndef BLINK_TEXT_H
 #define BLINK_TEXT_H
 
+#include "base/arena.h"
 #include "base/frac.h"
 
 #include <stdbool.h>
@@ -14,21 +15,26 @@ typedef struct {
 } Text;
 
 void text_free(Text *text);
+
+/* The finished text, copied into an arena; `text` is freed. NULL: no memory, for the copy or while it was written. */
+const char *text_keep(Arena *arena, Text *text);
+
 void text_add(Text *text, const char *data, size_t size);
 void text_put(Text *text, const char *string);
-void text_printf(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));	/* integers and strings only */
+/* Integers and strings only. */
+void text_printf(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-void text_int(Text *text, int value);			/* as "%d" prints it; for what is printed by the million */
+void text_int(Text *text, int value);			/* as "%d", but faster: files have millions of them */
 void text_json(Text *text, const char *string);		/* in double quotes, escaped for JSON */
 void text_xml(Text *text, const char *string);		/* escaped for an attribute in double quotes; adds no quotes */
 void text_c_string(Text *text, const char *string);	/* in double quotes, escaped for C */
 void text_c_comment(Text *text, const char *string);	/* safe inside a C comment */
 
 void text_gb(Text *text, Frac bytes);			/* bytes/s as GB/s, 15 significant digits */
-void text_number(Text *text, double value);		/* 0, or 1e-4 to 1e15: 15 significant digits; smaller ones as 0 */
+void text_number(Text *text, double value);		/* 1e-4 to 1e15, 15 significant digits; below as 0 */
 void text_us(Text *text, int64_t ns);			/* ns as us */
 
-/* NULL is like NULL only. */
+/* NULL equals NULL only. */
 bool text_same(const char *a, const char *b);
 
 /* Length of well-formed UTF-8 at the start of data; `size` if all of it is. */

@@ -1,14 +1,15 @@
-/* One-hop trees (Blink 3.5), for GPUs that a switch or a full mesh connects: of n ranks each collects 1/n of the data from all
- * others, and sends it to all others.
+/* One-hop trees (Blink 3.5), for GPUs that a switch or a full mesh connects: each of n ranks collects 1/n of the data
+ * from all others, and sends the result to all others.
  *
  *     to every rank, from r:   a star out of r, or r -> v and a star out of v to the others
- *     from every rank, to r:   the same against the arrows
+ *     from every rank, to r:   the same with all hops reversed
  *     allreduce:               a star into v and out of it again
  *     from a to b:             the hop itself
  *
- * Two hops of a broadcast spread over the links of many ranks v what is too much for those of r. A demand has n such trees at
- * most, and sums over the hops of each rank give the cost of one at once. */
-#include "family.h"
+ * With two hops a broadcast uses the links of many ranks v where those of r alone are the bottleneck. A demand has n
+ * such trees at most, and the cost of each follows from the sums over the hops of each rank. */
+#include "graph/graph.h"
+#include "plan/family.h"
 
 struct onehop {
 	int64_t *in, *out;	/* of each rank: what all hops into it cost, or out of it */
@@ -23,7 +24,7 @@ hop_cost(const Cheapest *c, int src, int dst)
 static void
 onehop_price(Cheapest *c, const int64_t *price)
 {
-	struct onehop *o = c->family;
+	struct onehop *o = c->family_state;
 	int n = c->topo->n_ranks;
 	(void)price;
 	for (int v = 0; v < n; v++)
@@ -45,18 +46,19 @@ put_star(const Cheapest *c, int v, bool into, int *hop)
 			hop[w] = into ? search_cheapest_hop(&c->search, w, v) : search_cheapest_hop(&c->search, v, w);
 }
 
-/* The star of root itself, or the cheapest by way of another rank. */
+/* The star of the root itself, or a hop to another rank and its star, the cheapest. */
 static int64_t
 spread(Cheapest *c, int root, bool into)
 {
-	const struct onehop *o = c->family;
+	const struct onehop *o = c->family_state;
 	const int64_t *star = into ? o->in : o->out;
 	int best = root;
 	int64_t least = star[root];
 	for (int v = 0; v < c->topo->n_ranks; v++) {
 		if (v == root)
 			continue;
-		int64_t there = into ? hop_cost(c, v, root) : hop_cost(c, root, v), back = into ? hop_cost(c, root, v) : hop_cost(c, v, root);
+		int64_t there = into ? hop_cost(c, v, root) : hop_cost(c, root, v), back = into ? hop_cost(c, root, v)
+		    : hop_cost(c, v, root);
 		if (star[v] - back + there >= least)
 			continue;
 		least = star[v] - back + there;
@@ -65,7 +67,8 @@ spread(Cheapest *c, int root, bool into)
 	put_star(c, best, into, c->there);
 	if (best != root) {
 		c->there[root] = -1;
-		c->there[best] = into ? search_cheapest_hop(&c->search, best, root) : search_cheapest_hop(&c->search, root, best);
+		c->there[best] = into ? search_cheapest_hop(&c->search, best, root)
+		    : search_cheapest_hop(&c->search, root, best);
 	}
 	return least;
 }
@@ -73,7 +76,7 @@ spread(Cheapest *c, int root, bool into)
 static int64_t
 both(Cheapest *c)
 {
-	const struct onehop *o = c->family;
+	const struct onehop *o = c->family_state;
 	int64_t least = -1;
 	for (int i = 0; i < c->n_roots; i++) {
 		int v = c->roots ? c->roots[i] : i;
@@ -91,11 +94,11 @@ static Status
 onehop_find(Cheapest *c, int64_t *cost)
 {
 	const Demand *d = &c->demand;
-	if (d->kind == DEMAND_SPREAD) {
+	if (d->kind == DEMAND_BROADCAST) {
 		*cost = spread(c, d->from, false);
-	} else if (d->kind == DEMAND_COLLECT) {
+	} else if (d->kind == DEMAND_REDUCE) {
 		*cost = spread(c, d->to, true);
-	} else if (d->kind == DEMAND_BOTH) {
+	} else if (d->kind == DEMAND_ALLREDUCE) {
 		*cost = both(c);
 	} else {
 		c->there[d->to] = search_cheapest_hop(&c->search, d->from, d->to);
@@ -112,26 +115,34 @@ check_mesh(Cheapest *c)
 	for (int v = 0; v < topo->n_ranks; v++)
 		for (int w = 0; w < topo->n_ranks; w++)
 			if (v != w && search_cheapest_hop(&c->search, v, w) < 0)
-				return fail(c->ctx, INFEASIBLE, "%s: %s: no direct hop from %s to %s: want one from each GPU to each other",
-				    topo->name, algorithm_trees(ALGORITHM_ONEHOP), topo->vertex[v].id, topo->vertex[w].id);
+				return fail(c->ctx, INFEASIBLE,
+				    "%s: %s: no direct hop from %s to %s: want one from each GPU to each other",
+				    topo->name, c->family->trees, topo->vertex[v].id, topo->vertex[w].id);
 	return OK;
 }
 
-Status
-onehop_use(Cheapest *c)
+static Status
+onehop_start(Cheapest *c, const Symmetry *sym)
 {
 	struct onehop *o;
 	int64_t *free;
+	(void)sym;
 	TRY(TEMP(c->ctx, free, c->topo->n_links));
 	search_price(&c->search, free);
 	TRY(check_mesh(c));
 	TRY(TEMP(c->ctx, o, 1));
 	TRY(TEMP(c->ctx, o->in, c->topo->n_ranks));
 	TRY(TEMP(c->ctx, o->out, c->topo->n_ranks));
-	c->family = o;
-	c->family_price = onehop_price;
-	c->family_find = onehop_find;
+	c->family_state = o;
 	/* Up and down are stars of their own. */
 	c->paired = true;
 	return OK;
+}
+
+const Family onehop_family = { ONEHOP_TREES, onehop_start, onehop_price, onehop_find };
+
+Status
+plan_onehop(Ctx *ctx, const Planning *in, Plan *out)
+{
+	return plan_family(ctx, in, &onehop_family, out);
 }

@@ -1,29 +1,26 @@
-/* What a limit on depth or on the number of trees costs: plan under every limit that makes a difference, and keep what no
- * other plan beats. */
-#include "passes.h"
+/* What a limit on depth or on the number of trees costs: plan under every limit that makes a difference, and keep the
+ * Pareto-optimal plans. */
+#include "plan/plan.h"
 
 #include <stdlib.h>
 
 struct frontier {
 	Ctx *ctx;
-	const Topology *topo;
-	const Symmetry *sym;
-	const Bound *bound;
-	Request ask;
+	const Planning *in;
 	ParetoPoint *point;
-	int n, room;
+	int n, capacity;
 };
 
 static Status
 add_point(struct frontier *f, ParetoPoint point)
 {
-	if (f->n == f->room) {
+	if (f->n == f->capacity) {
 		ParetoPoint *grown;
-		TRY(NEW(f->ctx, grown, 2 * (size_t)f->room + 16));
+		TRY(NEW(f->ctx, grown, 2 * (size_t)f->capacity + 16));
 		for (int i = 0; i < f->n; i++)
 			grown[i] = f->point[i];
 		f->point = grown;
-		f->room = 2 * f->room + 16;
+		f->capacity = 2 * f->capacity + 16;
 	}
 	f->point[f->n++] = point;
 	return OK;
@@ -34,28 +31,27 @@ static Status
 plan_one(struct frontier *f, int max_depth, int max_trees, bool binding, ParetoPoint *out, bool *found)
 {
 	ArenaMark run = arena_mark(&f->ctx->run), scratch = arena_mark(&f->ctx->scratch);
-	Packing *pack;
-	Bound proof;
-	int *work;
+	Ask ask = *f->in->ask;
+	Planning in = *f->in;
+	Plan plan;
 	ParetoPoint point = { 0 };
-	f->ask.max_depth = max_depth;
-	f->ask.max_trees = max_trees;
-	f->ask.binding = binding;
-	f->ask.too_few = binding && max_trees;
-	Status status = plan_trees(f->ctx, f->topo, f->sym, f->bound, &f->ask, &pack, &proof);
-	*found = status == OK && pack_rate(pack, f->ask.coll, f->topo->n_ranks, &point.rate);
+	ask.max_depth = max_depth;
+	ask.max_trees = max_trees;
+	ask.binding = binding;
+	ask.too_few = binding && max_trees;
+	in.ask = &ask;
+	Status status = plan_trees(f->ctx, &in, &plan);
+	*found = status == OK && pack_rate(plan.pack, ask.coll, in.topo->n_ranks, &point.rate);
 	if (status == LIMIT && binding) {
 		f->ctx->error = (Error){ 0 };
 		status = OK;
 	}
 	TRY(status);
 	if (*found) {
-		TRY(TEMP(f->ctx, work, f->topo->n_ranks));
-		point.trees = pack->n_trees;
-		for (int t = 0; t < pack->n_trees; t++) {
-			int depth = tree_depth(&pack->tree[t], work);
-			point.depth = depth > point.depth ? depth : point.depth;
-		}
+		int *work;
+		TRY(TEMP(f->ctx, work, in.topo->n_ranks));
+		point.trees = plan.pack->n_trees;
+		point.depth = pack_depth(plan.pack, work);
 		*out = point;
 	}
 	arena_release(&f->ctx->scratch, scratch);
@@ -64,7 +60,7 @@ plan_one(struct frontier *f, int max_depth, int max_trees, bool binding, ParetoP
 }
 
 static bool
-beats(const ParetoPoint *a, const ParetoPoint *b)
+dominates(const ParetoPoint *a, const ParetoPoint *b)
 {
 	int rate = frac_cmp(a->rate, b->rate);
 	bool as_good = rate >= 0 && a->trees <= b->trees && a->depth <= b->depth;
@@ -82,23 +78,23 @@ by_rate(const void *a, const void *b)
 	    : (p->depth > q->depth) - (p->depth < q->depth);
 }
 
-/* Of all points those that no other beats, each once. */
+/* The Pareto-optimal points, each once. */
 static int
 keep_best(ParetoPoint *point, int n)
 {
 	int kept = 0;
 	qsort(point, (size_t)n, sizeof *point, by_rate);
 	for (int i = 0; i < n; i++) {
-		bool beaten = i > 0 && by_rate(&point[i - 1], &point[i]) == 0;
-		for (int k = 0; k < kept && !beaten; k++)
-			beaten = beats(&point[k], &point[i]);
-		if (!beaten)
+		bool dominated = i > 0 && by_rate(&point[i - 1], &point[i]) == 0;
+		for (int k = 0; k < kept && !dominated; k++)
+			dominated = dominates(&point[k], &point[i]);
+		if (!dominated)
 			point[kept++] = point[i];
 	}
 	return kept;
 }
 
-/* All numbers of trees below `most`; where there are many, fewer by a sixth each time. */
+/* The next number of trees to try: one less, or where there are many, a sixth less. */
 static int
 next_fewer(int trees, int least)
 {
@@ -122,10 +118,11 @@ fewer_trees(struct frontier *f, int depth, int trees, int least)
 }
 
 Status
-plan_pareto(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, ParetoPoint **out,
-    int *n)
+plan_pareto(Ctx *ctx, const Planning *in, ParetoPoint **out, int *n)
 {
-	struct frontier f = { .ctx = ctx, .topo = topo, .sym = sym, .bound = bound, .ask = *ask };
+	const Topology *topo = in->topo;
+	const Ask *ask = in->ask;
+	struct frontier f = { .ctx = ctx, .in = in };
 	int least_depth, least_trees;
 	ParetoPoint best;
 	bool found;

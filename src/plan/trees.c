@@ -1,19 +1,21 @@
-/* Blink's TreeGen: pack trees by multiplicative weights, then keep few of them (Blink 3.2). With PACKING_EXACT a linear
- * program in between makes the rate the optimum itself. */
-#include "search.h"
-
-#include "passes.h"
+/* Blink's TreeGen: pack trees by multiplicative weights (MWU), then keep few of them (Blink 3.2). With PACKING_EXACT
+ * a linear program in between finds the optimal rate itself. */
+#include "graph/graph.h"
+#include "plan/pack/pack.h"
+#include "plan/plan.h"
+#include "topology/topology.h"
 
 enum { VARIANTS = 6 };
 
-/* Each tree once or not at all, at whole links. A choice exists for broadcast and reduce whenever the bound is a whole
- * number of links (Edmonds), but the trees that MWU needs for its own rate need not hold it. Other first weights bring other
- * trees, so it is asked again, a few times, before units are cut finer. *pool grows by what it finds. */
+/* Each tree once or not at all, at the rate of a whole link. For broadcast and reduce such a choice exists whenever
+ * the bound is a whole number of links (Edmonds), but not necessarily among the trees that MWU found for its own
+ * rate. Other initial weights find other trees, so MWU runs a few times more before units become finer. Its trees are
+ * added to *pool. */
 static Status
-choose_whole(Ctx *ctx, const Topology *topo, const Bound *bound, Frac optimum, const Request *ask, int64_t *cells,
+choose_whole(Ctx *ctx, const Topology *topo, const Bound *bound, Frac optimum, const Ask *ask, int64_t *cells,
     Packing **pool, Packing **few)
 {
-	Request other = *ask;
+	Ask other = *ask;
 	Packing *more;
 	Frac unused;
 	bool possible;
@@ -34,7 +36,7 @@ choose_whole(Ctx *ctx, const Topology *topo, const Bound *bound, Frac optimum, c
 }
 
 static Status
-choose_few(Ctx *ctx, const Topology *topo, const Bound *bound, Frac optimum, const Request *ask, Packing *pool,
+choose_few(Ctx *ctx, const Topology *topo, const Bound *bound, Frac optimum, const Ask *ask, Packing *pool,
     Packing **few)
 {
 	int64_t cells = LIMIT_ILP_CELLS;
@@ -43,9 +45,10 @@ choose_few(Ctx *ctx, const Topology *topo, const Bound *bound, Frac optimum, con
 	return *few ? OK : pack_minimise(ctx, topo, optimum, pool, ask, &cells, few);
 }
 
-/* MWU, then the ILP; where that finds nothing, the linear program, whose solution has no more trees than links. */
+/* MWU, then the ILP; where that finds nothing, the linear program, whose basic solutions have no more trees than
+ * links. */
 static Status
-plan_mwu(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out)
+plan_mwu(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out)
 {
 	Packing *many, *few = NULL;
 	Bound unused = *bound;
@@ -61,12 +64,14 @@ plan_mwu(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound
 
 /* *out: NULL where the linear program has no answer. */
 static Status
-plan_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out, Bound *proof)
+plan_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
+    Bound *proof)
 {
 	Packing *many, *best, *pool, *few = NULL;
 	Frac optimum, rate, known;
 	bool proven;
-	/* Of few ranks all trees can be tried. Where links are alike both ways the bound is the optimum; else they show it. */
+	/* With few ranks all trees can be tried. A packing at the bound is optimal; if there is none, the programs
+	 * follow. */
 	if (ask->minimise)
 		TRY(pack_fewest(ctx, topo, bound->rate, ask, &few, &proven));
 	if (few) {
@@ -79,32 +84,21 @@ plan_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 		TRY(pack_pool(ctx, many, best, &pool));
 		TRY(choose_few(ctx, topo, bound, proof->rate, ask, pool, &few));
 	}
-	/* What the linear program rounded may be beaten in rate, too. */
+	/* Where the linear program was rounded, the ILP may have a higher rate. */
 	bool rounded = best && (!pack_rate(best, ask->coll, topo->n_ranks, &rate) || frac_cmp(rate, proof->rate) < 0);
 	*out = few && (few->n_trees < best->n_trees || rounded) ? few : best;
-	/* Cut short, the program may have less than the trees that it began with. */
+	/* Cut short, the linear program may have a lower rate than the trees of MWU that it started from. */
 	if (rounded && *out == best && pack_rate(many, ask->coll, topo->n_ranks, &known) && frac_cmp(rate, known) < 0)
 		*out = many;
 	return OK;
 }
 
-static int
-depth_of(const Packing *pack, int *work)
-{
-	int deepest = 0;
-	for (int t = 0; t < pack->n_trees; t++) {
-		int depth = tree_depth(&pack->tree[t], work);
-		deepest = depth > deepest ? depth : deepest;
-	}
-	return deepest;
-}
-
-/* Of few ranks, the linear program over trees of limited depth: shallow trees are shared by more packings, so where they reach
- * the rate they are often fewer, too. */
+/* With few ranks, the linear program once more over trees of limited depth: there are fewer shallow trees, so where
+ * they reach the rate a packing often has fewer of them, too. */
 static Status
-flatten(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **pack)
+flatten(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **pack)
 {
-	Request limited = *ask;
+	Ask limited = *ask;
 	Packing *flat;
 	Frac keep, rate, target;
 	Bound unused = *bound;
@@ -114,9 +108,9 @@ flatten(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound,
 	if (!pack_rate(*pack, ask->coll, topo->n_ranks, &rate) || !frac_sub(FRAC_ONE, ask->tolerance, &keep)
 	    || !frac_mul(bound->rate, keep, &target))
 		return OK;
-	/* Where that was not reached, no less than what was. */
+	/* If the packing is below that, no less than its rate. */
 	target = frac_cmp(rate, target) < 0 ? rate : target;
-	for (int depth = depth_of(*pack, work) - 1; depth >= least && progress(ctx, "depth %d", depth) > 0; depth--) {
+	for (int depth = pack_depth(*pack, work) - 1; depth >= least && progress(ctx, "depth %d", depth) > 0; depth--) {
 		limited.max_depth = depth;
 		TRY(pack_exact(ctx, topo, sym, bound, NULL, &limited, &flat, &unused));
 		if (flat && flat->n_trees <= (*pack)->n_trees && pack_rate(flat, ask->coll, topo->n_ranks, &rate)
@@ -126,31 +120,30 @@ flatten(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound,
 	return OK;
 }
 
-/* Each demand needs a tree of its own, and a tree that reaches every rank an edge for each: what cannot be written is not
- * planned. */
+/* Each demand needs a tree of its own, and a tree that reaches every rank an edge for each rank: a schedule that
+ * would be too large to be written is not planned. */
 Status
 plan_check_size(Ctx *ctx, const Topology *topo, Collective coll)
 {
 	int64_t n = topo->n_ranks, demands = collective_demands(coll, topo->n_ranks);
-	bool spans = collective_demand(coll, topo->n_ranks, 0, 0).kind != DEMAND_CARRY;
+	bool spans = collective_demand(coll, topo->n_ranks, 0, 0).kind != DEMAND_PATH;
 	int64_t edges = demands * (spans ? n - 1 : 1) * (coll == ALLREDUCE ? 2 : 1);
 	if (demands > LIMIT_TREES || edges > LIMIT_TREE_EDGES)
-		return fail(ctx, LIMIT, "%s: %s over %d ranks: want a schedule of at most %d trees and %d edges", topo->name,
-		    collective_name(coll), topo->n_ranks, LIMIT_TREES, LIMIT_TREE_EDGES);
+		return fail(ctx, LIMIT, "%s: %s over %d ranks: want a schedule of at most %d trees and %d edges",
+		    topo->name, collective_name(coll), topo->n_ranks, LIMIT_TREES, LIMIT_TREE_EDGES);
 	return OK;
 }
 
-/* Links between GPUs only and few ranks: without symmetry there is more choice of trees, so fewer are needed. A switch makes
- * ranks alike, and one tree for each of them short. From a root, the program of the whole is small for longer. */
+/* With few ranks and links between GPUs only, fewer trees are found without symmetry, since there is more choice.
+ * Behind a switch ranks are symmetric, and one short tree for each of them is enough. With a root the full program
+ * stays small for more ranks. */
 SymmetryKind
-plan_by_symmetry(const Topology *topo, const Request *ask)
+trees_symmetry(const Topology *topo, const Ask *ask)
 {
 	bool wanted = topo->n_ranks > 16 || topo->n_vertices > topo->n_ranks;
 	if (ask->root >= 0)
 		wanted = topo->n_ranks > (collective_has_blocks(ask->coll) || topo->n_nodes == 1 ? 32 : 128);
-	if (ask->packing != PACKING_EXACT || !wanted)
-		return SYMMETRY_NONE;
-	return ask->algorithm == ALGORITHM_THREEPHASE ? SYMMETRY_SERVERS : SYMMETRY_ANY;
+	return ask->packing == PACKING_EXACT && wanted ? SYMMETRY_ANY : SYMMETRY_NONE;
 }
 
 /* ---- limits ---- */
@@ -162,7 +155,7 @@ larger(int a, int b)
 }
 
 Status
-plan_least(Ctx *ctx, const Topology *topo, const Request *ask, int *depth, int *trees)
+plan_least(Ctx *ctx, const Topology *topo, const Ask *ask, int *depth, int *trees)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Search search;
@@ -175,7 +168,7 @@ plan_least(Ctx *ctx, const Topology *topo, const Request *ask, int *depth, int *
 	for (int r = 0; r < topo->n_ranks; r++) {
 		if (ask->root >= 0 && r != ask->root)
 			continue;
-		int in = search_hops(&search, r, true, hops), out = search_hops(&search, r, false, hops);
+		int in = search_depths(&search, r, true, hops), out = search_depths(&search, r, false, hops);
 		bool collects = ask->coll == REDUCE || ask->coll == GATHER || ask->coll == REDUCESCATTER;
 		most = larger(most, collects ? in : out);
 		least = least < 0 || in + out < least ? in + out : least;
@@ -187,33 +180,33 @@ plan_least(Ctx *ctx, const Topology *topo, const Request *ask, int *depth, int *
 }
 
 static Status
-check_limits(Ctx *ctx, const Topology *topo, const Request *ask)
+check_limits(Ctx *ctx, const Topology *topo, const Ask *ask)
 {
 	int depth, trees;
 	if (!ask->max_depth && !ask->max_trees)
 		return OK;
 	TRY(plan_least(ctx, topo, ask, &depth, &trees));
 	if (ask->max_depth && ask->max_depth < depth)
-		return fail(ctx, INFEASIBLE, "--max-depth: %d: %s over these %d ranks needs at least %d", ask->max_depth,
-		    collective_name(ask->coll), topo->n_ranks, depth);
+		return fail_asked(ctx, INFEASIBLE, "max_depth", "%d: %s over these %d ranks needs at least %d",
+		    ask->max_depth, collective_name(ask->coll), topo->n_ranks, depth);
 	if (ask->max_trees && ask->max_trees < trees)
-		return fail(ctx, INFEASIBLE, "--max-trees: %d: %s over %d ranks needs at least %d", ask->max_trees,
-		    collective_name(ask->coll), topo->n_ranks, trees);
+		return fail_asked(ctx, INFEASIBLE, "max_trees", "%d: %s over %d ranks needs at least %d",
+		    ask->max_trees, collective_name(ask->coll), topo->n_ranks, trees);
 	return OK;
 }
 
-/* From a root to so many ranks that a greedy choice is tried before the linear program. */
+/* With a root and this number of ranks a greedy choice is tried before the linear program. */
 static bool
-is_vast(const Topology *topo, const Request *ask)
+is_large(const Topology *topo, const Ask *ask)
 {
-	enum { VAST = 64 };
-	return topo->n_ranks > VAST && ask->packing == PACKING_EXACT && ask->minimise && !topo_active(topo)
+	enum { LARGE = 64 };
+	return topo->n_ranks > LARGE && ask->packing == PACKING_EXACT && ask->minimise && !topo_active(topo)
 	    && (ask->coll == BROADCAST || ask->coll == REDUCE);
 }
 
 /* By the linear program, or by MWU where it has no answer. */
 static Status
-plan_programs(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+plan_programs(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
     Bound *proof)
 {
 	Packing *pack = NULL;
@@ -238,33 +231,34 @@ plan_programs(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *
 
 /* Without limits. */
 static Status
-plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
     Bound *proof)
 {
-	Packing *grown = NULL, *pack = NULL;
+	Packing *greedy = NULL, *pack = NULL;
 	Frac rate, other;
 	*proof = *bound;
-	if (is_vast(topo, ask))
-		TRY(pack_grow(ctx, topo, bound, ask, &grown));
-	bool known = grown && pack_rate(grown, ask->coll, topo->n_ranks, &rate);
+	if (is_large(topo, ask))
+		TRY(pack_greedy(ctx, topo, bound, ask, &greedy));
+	bool known = greedy && pack_rate(greedy, ask->coll, topo->n_ranks, &rate);
 	if (known && frac_cmp(rate, bound->rate) >= 0) {
-		*out = grown;
+		*out = greedy;
 		return OK;
 	}
 	TRY(plan_programs(ctx, topo, sym, bound, ask, &pack, proof));
-	*out = known && pack_rate(pack, ask->coll, topo->n_ranks, &other) && frac_cmp(rate, other) > 0 ? grown : pack;
+	*out = known && pack_rate(pack, ask->coll, topo->n_ranks, &other) && frac_cmp(rate, other) > 0 ? greedy : pack;
 	return OK;
 }
 
 static bool
-obeys(const Packing *pack, const Request *ask, int *work)
+obeys(const Packing *pack, const Ask *ask, int *work)
 {
-	return (!ask->max_trees || pack->n_trees <= ask->max_trees) && (!ask->max_depth || depth_of(pack, work) <= ask->max_depth);
+	return (!ask->max_trees || pack->n_trees <= ask->max_trees)
+	    && (!ask->max_depth || pack_depth(pack, work) <= ask->max_depth);
 }
 
-/* The candidate, if it obeys the limits and is better than what is there: in rate, then in number of trees. */
+/* The candidate replaces the best if it obeys the limits and is better: in rate, then in number of trees. */
 static void
-consider(const Topology *topo, const Request *ask, int *work, Packing *candidate, Packing **best)
+consider(const Topology *topo, const Ask *ask, int *work, Packing *candidate, Packing **best)
 {
 	Frac rate, known;
 	if (!candidate || !obeys(candidate, ask, work) || !pack_rate(candidate, ask->coll, topo->n_ranks, &rate))
@@ -276,7 +270,7 @@ consider(const Topology *topo, const Request *ask, int *work, Packing *candidate
 
 /* Trees of a packing that are not too deep, as a pool; NULL: none, or the collective has several demands. */
 static Status
-shallow_pool(Ctx *ctx, const Packing *pack, const Request *ask, int *work, Packing **out)
+shallow_pool(Ctx *ctx, const Packing *pack, const Ask *ask, int *work, Packing **out)
 {
 	Packing *pool;
 	*out = NULL;
@@ -296,13 +290,13 @@ shallow_pool(Ctx *ctx, const Packing *pack, const Request *ask, int *work, Packi
 	return OK;
 }
 
-/* Perhaps the plan without limits obeys them. Else the best rate of trees of limited depth, and the fewest for it; or the best
- * rate of so many trees. */
+/* The plan without limits, if it obeys them. Else the best rate of trees of limited depth, and the fewest for it; or
+ * the best rate of max_trees trees. */
 static Status
-plan_limited(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+plan_limited(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
     Bound *proof)
 {
-	Request any = *ask;
+	Ask any = *ask;
 	Bound unused = *bound;
 	Packing *whole = NULL, *pool = NULL, *best = NULL, *one = NULL;
 	Frac rate = bound->rate;
@@ -328,14 +322,15 @@ plan_limited(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *b
 	if (one && !pack_rate(one, ask->coll, topo->n_ranks, &rate))
 		rate = bound->rate;
 	consider(topo, ask, work, one, &best);
-	/* Perhaps the best rate needs no more trees than there may be. */
+	/* The best rate may need no more than max_trees trees. */
 	any.max_trees = 0;
 	any.minimise = ask->minimise;
 	one = NULL;
 	if (every && (ask->minimise || ask->max_trees) && !(ask->max_trees && ask->too_few))
 		TRY(pack_fewest(ctx, topo, rate, &any, &one, &proven));
 	consider(topo, ask, work, one, &best);
-	if (every && ask->max_trees && (!best || (pack_rate(best, ask->coll, topo->n_ranks, &rate) && frac_cmp(rate, proof->rate) < 0))) {
+	bool below = !best || (pack_rate(best, ask->coll, topo->n_ranks, &rate) && frac_cmp(rate, proof->rate) < 0);
+	if (every && ask->max_trees && below) {
 		Frac top = proof->rate;
 		TRY(pack_fewest(ctx, topo, top, ask, &one, &proven));
 		consider(topo, ask, work, one, &best);
@@ -347,26 +342,37 @@ plan_limited(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *b
 	return OK;
 }
 
-Status
-plan_trees(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Request *ask, Packing **out,
+/* With limits, or without. */
+static Status
+plan_any(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
     Bound *proof)
 {
 	Packing *pack = NULL;
-	Symmetry *alone;
-	*proof = *bound;
-	TRY(plan_check_size(ctx, topo, ask->coll));
-	TRY(check_limits(ctx, topo, ask));
+	Symmetry *none;
 	if (!ask->max_depth && !ask->max_trees)
 		return plan_free(ctx, topo, sym, bound, ask, out, proof);
 	TRY(plan_limited(ctx, topo, sym, bound, ask, &pack, proof));
-	/* Of what is alike the trees come in large numbers: for few of them each is its own. */
+	/* With symmetries each tree comes with all of its images; without them fewer trees are possible. */
 	if (!pack && ask->max_trees && sym->size > 1) {
-		TRY(topo_symmetry(ctx, topo, ask->root, SYMMETRY_NONE, &alone));
-		TRY(plan_limited(ctx, topo, alone, bound, ask, &pack, proof));
+		TRY(topo_symmetry(ctx, topo, ask->root, SYMMETRY_NONE, &none));
+		TRY(plan_limited(ctx, topo, none, bound, ask, &pack, proof));
 	}
 	if (!pack)
 		return fail(ctx, LIMIT, "%s: %s over %d ranks: no trees found within these limits", topo->name,
 		    collective_name(ask->coll), topo->n_ranks);
 	*out = pack;
+	return OK;
+}
+
+Status
+plan_trees(Ctx *ctx, const Planning *in, Plan *out)
+{
+	Frac rate;
+	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
+	TRY(plan_check_size(ctx, in->topo, in->ask->coll));
+	TRY(check_limits(ctx, in->topo, in->ask));
+	TRY(plan_any(ctx, in->topo, in->sym, in->bound, in->ask, &out->pack, &out->proof));
+	if (pack_rate(out->pack, in->ask->coll, in->topo->n_ranks, &rate) && frac_cmp(rate, out->proof.rate) == 0)
+		out->best = rate;
 	return OK;
 }

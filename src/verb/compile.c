@@ -1,70 +1,111 @@
-#include "job.h"
-#include "report.h"
+#include "compile.h"
+#include "format/format.h"
+#include "verb/progress.h"
+#include "verb/request.h"
 #include "verb/verb.h"
-#include "watch.h"
+#include "view/view.h"
 
-/* The GPUs of the job, by --gpus. */
+#include <stdio.h>
+
+/* Of a machine, by --gpus. */
 static Status
-select_gpus(Ctx *ctx, const char *label, Job *job)
+select_gpus(Ctx *ctx, const Options *opt, const char *label, const Topology *machine, int **gpu, int *n)
 {
-	const char *gpus = job->opt->value[OPT_GPUS];
-	int *gpu;
-	TRY(NEW(ctx, gpu, job->machine->n_ranks));
-	TRY(topo_select(ctx, job->machine, gpus, gpu, &job->n));
-	job->gpu = gpu;
-	if (job->n < 2)
+	const char *gpus = opt->value[OPT_GPUS];
+	TRY(NEW(ctx, *gpu, machine->n_ranks));
+	TRY(request_gpus(ctx, machine, gpus, *gpu, n));
+	if (*n < 2)
 		return fail(ctx, BAD_INPUT, "%s: 1 GPU: want at least 2 for a collective", gpus ? "--gpus" : label);
 	return OK;
 }
 
-/* What is written is what was read back and verified, not what we meant. */
 static Status
-compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, Text *json)
+print_pareto(Ctx *ctx, const Topology *machine, const int *gpu, int n_gpus, const Ask *ask)
 {
 	Job job;
-	Topology *machine;
-	Schedule *sched, *again;
-	Frac best;
-	Sizes sizes;
+	Bound bound;
+	ParetoPoint *point;
+	int n;
+	TRY(job_induce(ctx, machine, gpu, n_gpus, ask, &job));
+	TRY(job_pareto(ctx, &job, &bound, &point, &n));
+	progress_hide();
+	printf("trees  depth    rate GB/s  ratio to the bound of %.6g GB/s\n", frac_double(bound.rate) / 1e9);
+	for (int i = 0; i < n; i++)
+		printf("%5d  %5d  %11.6g  %.3f\n", point[i].trees, point[i].depth, frac_double(point[i].rate) / 1e9,
+		    frac_double(point[i].rate) / frac_double(bound.rate));
+	return OK;
+}
+
+/* What the trees of one algorithm can do; those of the schedule may be fewer, and do a little less. */
+static Status
+print_best(Ctx *ctx, const Ask *ask, Frac best)
+{
+	const Algorithm *algorithm;
+	if (!ask->algorithm || ask->hybrid)
+		return OK;
+	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
+	if (best.num > 0)
+		fprintf(stderr, "best        %.6g GB/s of %s, %s\n", frac_double(best) / 1e9, algorithm->trees,
+		    algorithm->proof);
+	else
+		fprintf(stderr, "best        of %s: not proven\n", algorithm->trees);
+	return OK;
+}
+
+static Status
+print_summary(Ctx *ctx, const Sizes *sizes, const Ask *ask, const Compiled *made)
+{
+	TRY(summary_print(ctx, stderr, made->sched, sizes->m, sizes->n));
+	return print_best(ctx, ask, made->best);
+}
+
+/* What does not depend on the machine. */
+static Status
+parse_options(Ctx *ctx, const Options *opt, Ask *ask, Sizes *sizes)
+{
+	Collective coll;
 	int64_t budget;
-	TRY(job_parse(ctx, opt, &job));
-	TRY(request_sizes(ctx, opt->value[OPT_SIZE], &sizes));
+	TRY(request_collective(ctx, opt, &coll));
+	TRY(request_parse(ctx, opt, coll, ask));
+	TRY(request_sizes(ctx, opt->value[OPT_SIZE], sizes));
 	if (opt->value[OPT_BUDGET]) {
 		TRY(request_budget(ctx, opt->value[OPT_BUDGET], &budget));
-		watch_limit(budget);
+		progress_limit(budget);
 	}
-	ctx->step = watch_step;
-	TRY(topo_read(ctx, label, topology_dirs(), in->data, in->size, &machine));
-	job.machine = machine;
-	TRY(select_gpus(ctx, label, &job));
-	TRY(job_induce(ctx, &job));
-	TRY(request_root(ctx, job.topo, job.ask.coll, opt->value[OPT_ROOT], &job.ask.root));
-	TRY(job_plan(ctx, &job, &best, &sched));
-	if (!sched)
-		return OK;
-	progress(ctx, "writing and verifying %d trees", sched->n_segments);
-	TRY(job_write(ctx, &job, sched, json, &again));
-	TRY(output_schedule(ctx, format, again, json, output_path(opt)));
-	watch_hide();
-	if (opt->value[OPT_QUIET])
-		return OK;
-	TRY(report_summary(ctx, stderr, &sizes, again));
-	if (!job.hybrid)
-		report_best(&job.ask, best);
 	return OK;
+}
+
+static Status
+compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, Compiled *out)
+{
+	Ask ask;
+	Sizes sizes;
+	Topology *machine;
+	int *gpu, n;
+	TRY(parse_options(ctx, opt, &ask, &sizes));
+	ctx->step = progress_step;
+	TRY(topo_read(ctx, label, topology_dirs(), in->data, in->size, &machine));
+	TRY(select_gpus(ctx, opt, label, machine, &gpu, &n));
+	TRY(request_root(ctx, machine, gpu, n, ask.coll, opt->value[OPT_ROOT], &ask.root));
+	if (opt->value[OPT_PARETO])
+		return print_pareto(ctx, machine, gpu, n, &ask);
+	TRY(compile(ctx, machine, gpu, n, &ask, out));
+	TRY(output_schedule(ctx, format, out->sched, &out->json, output_path(opt)));
+	progress_hide();
+	return opt->value[OPT_QUIET] ? OK : print_summary(ctx, &sizes, &ask, out);
 }
 
 Status
 verb_compile(Ctx *ctx, const Options *opt)
 {
-	static const char *const formats[] = { "json", "cu", NULL };
 	const char *format, *label;
-	Text in = { 0 }, json = { 0 };
-	TRY(request_format(ctx, opt, formats, "json", &format));
+	Text in = { 0 };
+	Compiled made = { 0 };
+	TRY(request_format(ctx, opt, COMPILE, "json", &format));
 	Status status = input_topology(ctx, opt, &label, &in);
 	if (status == OK)
-		status = compile_text(ctx, opt, format, label, &in, &json);
+		status = request_blame(ctx, compile_text(ctx, opt, format, label, &in, &made));
 	text_free(&in);
-	text_free(&json);
+	text_free(&made.json);
 	return status;
 }

@@ -1,9 +1,14 @@
-#include "batch.h"
-#include "complete.h"
+#include "verb/batch/batch.h"
+#include "base/complete.h"
+#include "plan/plan.h"
+#include "verb/formats.h"
 #include "verb/verb.h"
 
+#include <string.h>
+
+/* Without help, which is from option_help. */
 static const CompleteOption options[] = {
-#define X(name, text, letter, argument, verbs, help) { text, letter, argument, verbs, help },
+#define X(name, text, letter, argument, verbs, help) { text, letter, argument, verbs, NULL },
 	OPTION_LIST(X)
 #undef X
 };
@@ -19,46 +24,86 @@ static const char *const shells[] = { SHELL_LIST(FIRST) NULL };
 static const char *const collectives[] = { COLLECTIVE_LIST(FIRST) NULL };
 static const char *const some_collectives[] = { COLLECTIVE_LIST(FIRST) "all", NULL };
 static const char *const classes[] = { LINK_CLASS_LIST(FIRST) "all", NULL };
-static const char *const algorithms[] = { ALGORITHM_LIST(FIRST) NULL };
 static const char *const packings[] = { PACKING_LIST(FIRST) NULL };
 static const char *const hybrids[] = { HYBRID_LIST(FIRST) NULL };
 static const char *const roots[] = { ROOTS_LIST(FIRST) NULL };
 static const char *const differences[] = { DIFFERENCE_LIST(FIRST) "any", NULL };
 #undef FIRST
 static const char *const layouts[] = { "own", "dot", "neato", NULL };
-static const char *const schedule_formats[] = { "json", "cu", NULL };
-static const char *const convert_formats[] = { "json", "xml", "canonical", "cu", NULL };
-static const char *const diff_formats[] = { "text", "json", NULL };
-static const char *const show_formats[] = { "text", "svg", "dot", NULL };
-static const char *const topology_formats[] = { "json", "xml", "canonical", "cluster", NULL };
 
 static const CompleteValues values[] = {
 	{ NULL, COMPLETION, false, shells },
 	{ "collective", ~0u, false, collectives },
 	{ "collectives", ~0u, true, some_collectives },
 	{ "links", ~0u, true, classes },
-	{ "algorithm", ~0u, false, algorithms },
 	{ "packing", ~0u, false, packings },
 	{ "hybrid", ~0u, false, hybrids },
 	{ "roots", ~0u, false, roots },
 	{ "layout", ~0u, false, layouts },
 	{ "fail-on", ~0u, true, differences },
-	{ "format", COMPILE, false, schedule_formats },
-	{ "format", DIFF, false, diff_formats },
-	{ "format", SHOW, false, show_formats },
-	{ "format", CONVERT, false, convert_formats },
-	{ "format", TOPOLOGY, false, topology_formats },
 };
+
+enum { N_VALUES = sizeof values / sizeof *values };
+
+/* The values of --algorithm. */
+static Status
+complete_algorithms(Ctx *ctx, CompleteValues *out)
+{
+	const char **names;
+	TRY(NEW(ctx, names, algorithm_count() + 1));
+	for (int i = 0; i < algorithm_count(); i++)
+		names[i] = algorithm_row(i)->name;
+	*out = (CompleteValues){ "algorithm", ~0u, false, names };
+	return OK;
+}
+
+/* The values of --format, for each verb that has it. */
+static Status
+complete_formats(Ctx *ctx, CompleteValues *out, int *n)
+{
+	for (size_t v = 0; v < sizeof verbs / sizeof *verbs; v++) {
+		FormatName list[FORMATS_MAX];
+		const char **word;
+		formats_of((int)verbs[v].bit, list);
+		if (!list[0].name)
+			continue;
+		TRY(NEW(ctx, word, FORMATS_MAX));
+		for (int i = 0; list[i].name; i++)
+			word[i] = list[i].name;
+		out[(*n)++] = (CompleteValues){ "format", verbs[v].bit, false, word };
+	}
+	return OK;
+}
+
+static Status
+complete_help(Ctx *ctx, CompleteOption *out)
+{
+	for (int i = 0; i < N_OPTIONS; i++) {
+		Text help = { 0 };
+		option_help(i, &help);
+		out[i] = options[i];
+		out[i].help = text_keep(&ctx->run, &help);
+		if (!out[i].help)
+			return fail_memory(ctx);
+	}
+	return OK;
+}
 
 Status
 verb_completion(Ctx *ctx, const Options *opt)
 {
-	const Complete all = { .program = "blinkc", .n_options = N_OPTIONS, .option = options, .n_verbs = sizeof verbs / sizeof *verbs,
-		.verb = verbs, .n_values = sizeof values / sizeof *values, .values = values };
+	CompleteOption option[N_OPTIONS];
+	CompleteValues value[N_VALUES + 1 + sizeof verbs / sizeof *verbs];
+	Complete all = { .program = "blinkc", .n_options = N_OPTIONS, .option = option,
+		.n_verbs = sizeof verbs / sizeof *verbs, .verb = verbs, .n_values = N_VALUES, .values = value };
 	Shell shell;
 	if (opt->n_files != 1 || !shell_parse(opt->file[0], &shell))
-		return fail(ctx, USAGE, "completion: %.40s: want one shell: bash, zsh or fish", opt->n_files == 1 ? opt->file[0] :
-		    opt->n_files ? "several" : "none");
+		return fail(ctx, USAGE, "completion: %.40s: want one shell: bash, zsh or fish",
+		    opt->n_files == 1 ? opt->file[0] : opt->n_files ? "several" : "none");
+	memcpy(value, values, sizeof values);
+	TRY(complete_help(ctx, option));
+	TRY(complete_algorithms(ctx, &value[all.n_values++]));
+	TRY(complete_formats(ctx, value, &all.n_values));
 	complete_print(&all, shell);
 	return OK;
 }

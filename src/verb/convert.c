@@ -1,10 +1,10 @@
 #include "base/file.h"
-#include "request.h"
+#include "format/format.h"
+#include "schedule/schedule.h"
+#include "verb/request.h"
 #include "verb/verb.h"
 
-#include <string.h>
-
-/* A schedule, whoever made it, as source code: only once it is verified. */
+/* A schedule of any origin: it is verified first. */
 static Status
 convert_schedule(Ctx *ctx, const char *format, const char *label, const Text *in, const char *path)
 {
@@ -17,14 +17,13 @@ convert_schedule(Ctx *ctx, const char *format, const char *label, const Text *in
 Status
 verb_convert(Ctx *ctx, const Options *opt)
 {
-	static const char *const formats[] = { "json", "xml", "canonical", "cu", NULL };
 	const char *format, *label;
 	Text in = { 0 };
-	TRY(request_format(ctx, opt, formats, "json", &format));
+	TRY(request_format(ctx, opt, CONVERT, "json", &format));
 	Status status = input_topology(ctx, opt, &label, &in);
 	if (status == OK)
-		status = strcmp(format, "cu") == 0 ? convert_schedule(ctx, format, label, &in, output_path(opt))
-		    : output_topology(ctx, format, label, &in, output_path(opt));
+		status = topology_format(format) ? output_topology(ctx, format, label, &in, output_path(opt))
+		    : convert_schedule(ctx, format, label, &in, output_path(opt));
 	text_free(&in);
 	return status;
 }

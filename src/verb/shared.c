@@ -1,5 +1,5 @@
-#include "base/digest.h"
 #include "base/file.h"
+#include "format/format.h"
 #include "verb/verb.h"
 
 #include <stdio.h>
@@ -18,7 +18,8 @@ topology_dirs(void)
 	*(slash ? slash : program) = 0;
 	snprintf(installed, sizeof installed, "%s/../share/blinkc/topologies", program);
 	snprintf(built, sizeof built, "%s/../topologies", program);
-	snprintf(checked, sizeof checked, "%s/../../topologies", program);	/* a build with sanitizers lies in build/asan */
+	/* A build with sanitizers lies in build/asan. */
+	snprintf(checked, sizeof checked, "%s/../../topologies", program);
 	return dirs;
 }
 
@@ -27,10 +28,10 @@ input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 {
 	bool synthetic = opt->value[OPT_SYNTHETIC];
 	if (opt->n_files != !synthetic)
-		return fail(ctx, USAGE, "%d topology files: want %s; blinkc --help tells more", opt->n_files,
+		return fail(ctx, USAGE, "%d topology files: want %s; see blinkc --help", opt->n_files,
 		    synthetic ? "none with --synthetic" : "one");
 	*label = synthetic ? "--synthetic" : opt->file[0];
-	return synthetic ? synthetic_text(ctx, opt->value[OPT_SYNTHETIC], out) : file_read(ctx, *label, out);
+	return synthetic ? synthetic_write(ctx, opt->value[OPT_SYNTHETIC], out) : file_read(ctx, *label, out);
 }
 
 const char *
@@ -42,17 +43,14 @@ output_path(const Options *opt)
 Status
 output_schedule(Ctx *ctx, const char *format, const Schedule *sched, const Text *json, const char *path)
 {
-	Program *prog;
-	Text cu = { 0 };
-	char digest[DIGEST_ROOM];
-	if (strcmp(format, "json") == 0)
+	const ScheduleFormat *row = schedule_format(format);
+	Text out = { 0 };
+	if (!row->write)
 		return file_write(ctx, path, json);
-	digest_of(json->data, json->size, digest);
-	TRY(lower(ctx, sched, &prog));
-	Status status = emit_cu(ctx, prog, digest, &cu);
+	Status status = row->write(ctx, sched, json, &out);
 	if (status == OK)
-		status = file_write(ctx, path, &cu);
-	text_free(&cu);
+		status = file_write(ctx, path, &out);
+	text_free(&out);
 	return status;
 }
 
@@ -62,9 +60,9 @@ output_findings(Ctx *ctx, const Options *opt, const char *title, const Finding *
 	Text github = { 0 }, junit = { 0 };
 	Status status = OK;
 	if (opt->value[OPT_GITHUB])
-		emit_github(title, finding, n, summary, &github);
+		findings_write_github(title, finding, n, summary, &github);
 	if (opt->value[OPT_JUNIT])
-		emit_junit(title, finding, n, &junit);
+		findings_write_junit(title, finding, n, &junit);
 	if (github.failed || junit.failed)
 		status = fail_memory(ctx);
 	else if (github.data)
@@ -81,17 +79,13 @@ output_findings(Ctx *ctx, const Options *opt, const char *title, const Finding *
 Status
 output_topology(Ctx *ctx, const char *format, const char *label, const Text *in, const char *path)
 {
+	const TopologyFormat *row = topology_format(format);
 	Text out = { 0 };
 	Topology *topo;
 	TRY(topo_read(ctx, label, topology_dirs(), in->data, in->size, &topo));
-	if (strcmp(format, "json") == 0)
-		emit_topo_json(topo, &out);
-	else if (strcmp(format, "xml") == 0)
-		emit_topo_xml(topo, &out);
-	else if (strcmp(format, "canonical") == 0)
-		emit_topo_canonical(topo, &out);
-	else
-		text_add(&out, in->data, in->size);
+	if (!row)
+		return file_write(ctx, path, in);
+	row->write(topo, &out);
 	Status status = file_write(ctx, path, &out);
 	text_free(&out);
 	return status;

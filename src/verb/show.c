@@ -1,23 +1,26 @@
-/* A schedule as a person wants to see it: text, a drawing, or input of Graphviz. */
+/* blinkc show: a schedule as text, as a picture, or as input of Graphviz. */
 #include "base/file.h"
-#include "emit/draw.h"
-#include "report.h"
+#include "format/format.h"
+#include "schedule/schedule.h"
+#include "topology/topology.h"
+#include "verb/request.h"
 #include "verb/verb.h"
+#include "view/view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of files become parts of lines. */
+/* A copy whose name is printable on one line. */
 static Status
-clean_names(Ctx *ctx, const Schedule *sched, Schedule **out)
+make_printable(Ctx *ctx, const Schedule *sched, Schedule **out)
 {
 	Topology *topo;
 	TRY(NEW(ctx, *out, 1));
 	TRY(NEW(ctx, topo, 1));
 	**out = *sched;
 	*topo = *sched->topo;
-	TRY(explain_line(ctx, topo->name, &topo->name));
+	TRY(printable_line(ctx, topo->name, &topo->name));
 	(*out)->topo = topo;
 	return OK;
 }
@@ -25,13 +28,12 @@ clean_names(Ctx *ctx, const Schedule *sched, Schedule **out)
 static Status
 put_summary(Ctx *ctx, const Schedule *sched, Text *out)
 {
-	static const Sizes none;
 	char *data = NULL;
 	size_t size = 0;
 	FILE *to = open_memstream(&data, &size);
 	if (!to)
 		return fail_memory(ctx);
-	Status status = report_summary(ctx, to, &none, sched);
+	Status status = summary_print(ctx, to, sched, NULL, 0);
 	if (fclose(to) != 0 && status == OK)
 		status = fail_memory(ctx);
 	if (status == OK)
@@ -53,9 +55,9 @@ static Status
 show_schedule(Ctx *ctx, const char *format, const char *label, const Schedule *sched, const ShowRequest *ask, Text *out)
 {
 	Explained e;
-	Schedule *clean;
-	TRY(clean_names(ctx, sched, &clean));
-	TRY(explain(ctx, label, clean, &e));
+	Schedule *printable;
+	TRY(make_printable(ctx, sched, &printable));
+	TRY(explain(ctx, label, printable, &e));
 	if (strcmp(format, "svg") == 0)
 		return emit_svg(ctx, &e, ask, out);
 	if (strcmp(format, "dot") == 0)
@@ -96,7 +98,7 @@ show_parse(Ctx *ctx, const Options *opt, const char *format, ShowRequest *ask)
 
 /* ---- a directory of schedules ---- */
 
-/* A job that an index is asked for: GPUs of its machine, ascending, and the root among them. */
+/* The requested job: GPUs of the machine of the index, ascending, and the root among them. */
 struct job {
 	int n, *gpu;
 	Collective coll;
@@ -111,21 +113,17 @@ ascending(const void *a, const void *b)
 }
 
 static Status
-job_of(Ctx *ctx, const Index *index, const Options *opt, struct job *job)
+parse_job(Ctx *ctx, const Index *index, const Options *opt, struct job *job)
 {
-	Topology machine = { .n_ranks = index->n_gpus }, asked = { 0 };
+	Topology machine = { .n_ranks = index->n_gpus };
 	int root, root_gpu = -1;
 	TRY(NEW(ctx, machine.vertex, index->n_gpus));
-	TRY(NEW(ctx, asked.vertex, index->n_gpus));
 	TRY(NEW(ctx, job->gpu, index->n_gpus));
 	for (int g = 0; g < index->n_gpus; g++)
 		machine.vertex[g].id = index->gpu[g];
 	TRY(parse_collective(ctx, opt, &job->coll));
-	TRY(topo_select(ctx, &machine, opt->value[OPT_GPUS], job->gpu, &job->n));
-	asked.n_ranks = job->n;
-	for (int i = 0; i < job->n; i++)
-		asked.vertex[i].id = index->gpu[job->gpu[i]];
-	TRY(request_root(ctx, &asked, job->coll, opt->value[OPT_ROOT], &root));
+	TRY(request_gpus(ctx, &machine, opt->value[OPT_GPUS], job->gpu, &job->n));
+	TRY(request_root(ctx, &machine, job->gpu, job->n, job->coll, opt->value[OPT_ROOT], &root));
 	if (root >= 0)
 		root_gpu = job->gpu[root];
 	qsort(job->gpu, (size_t)job->n, sizeof *job->gpu, ascending);
@@ -136,9 +134,9 @@ job_of(Ctx *ctx, const Index *index, const Options *opt, struct job *job)
 	return OK;
 }
 
-/* The entry for these GPUs, whatever their order in it. */
+/* The entry for these GPUs, in any order; libblink instead looks for a list, whose order is that of the ranks. */
 static Status
-entry_of(Ctx *ctx, const char *label, const Index *index, const struct job *job, const IndexEntry **out)
+find_entry(Ctx *ctx, const char *label, const Index *index, const struct job *job, const IndexEntry **out)
 {
 	int *gpu;
 	TRY(NEW(ctx, gpu, index->n_gpus));
@@ -154,20 +152,21 @@ entry_of(Ctx *ctx, const char *label, const Index *index, const struct job *job,
 		*out = entry;
 		return OK;
 	}
-	return fail(ctx, BAD_INPUT, "%s: no %s over these %d GPUs%s%s: want a job that the index has", label, collective_name(job->coll),
-	    job->n, job->root >= 0 ? " from root " : "", job->root >= 0 ? index->gpu[job->gpu[job->root]] : "");
+	return fail(ctx, BAD_INPUT, "%s: no %s over these %d GPUs%s%s: want a job of the index", label,
+	    collective_name(job->coll), job->n, job->root >= 0 ? " from root " : "",
+	    job->root >= 0 ? index->gpu[job->gpu[job->root]] : "");
 }
 
-/* Sets of GPUs that are alike share a file: its ranks get the names of the GPUs of this one. */
+/* Isomorphic sets of GPUs share a file: its ranks get the names of the GPUs of this set. */
 static Status
 rename_gpus(Ctx *ctx, const char *label, const Index *index, const IndexEntry *entry, Schedule *sched)
 {
 	Topology *topo;
 	TRY(NEW(ctx, topo, 1));
 	*topo = *sched->topo;
-	if (topo->n_ranks != entry->n || sched->coll != entry->coll || strcmp(topo->digest, index->digest) != 0
-	    || (entry->root >= 0 && sched->root != entry->rank[entry->root]))
-		return fail(ctx, BAD_INPUT, "%s: is of another job than its entry in the index: want the file that was indexed", label);
+	if (!index_same_job(entry, sched) || strcmp(topo->digest, index->digest) != 0)
+		return fail(ctx, BAD_INPUT,
+		    "%s: not the job of its entry in the index: want the file that was indexed", label);
 	TRY(NEW(ctx, topo->vertex, topo->n_vertices));
 	memcpy(topo->vertex, sched->topo->vertex, (size_t)topo->n_vertices * sizeof *topo->vertex);
 	for (int i = 0; i < entry->n; i++)
@@ -177,19 +176,20 @@ rename_gpus(Ctx *ctx, const char *label, const Index *index, const IndexEntry *e
 }
 
 static Status
-find_in_index(Ctx *ctx, const char *label, const Text *in, const Options *opt, const Index **index, const IndexEntry **entry)
+find_in_index(Ctx *ctx, const char *label, const Text *in, const Options *opt, const Index **index,
+    const IndexEntry **entry)
 {
 	Index *read;
 	struct job job;
 	TRY(index_read(ctx, label, in->data, in->size, &read));
-	TRY(job_of(ctx, read, opt, &job));
+	TRY(parse_job(ctx, read, opt, &job));
 	*index = read;
-	return entry_of(ctx, label, read, &job, entry);
+	return find_entry(ctx, label, read, &job, entry);
 }
 
 /* ---- the verb ---- */
 
-/* One file, whose GPUs have the names of an entry of an index; or, with entry NULL, their own. */
+/* One file; with an entry of an index, its GPUs have the names that the entry gives them. */
 static Status
 show_text(Ctx *ctx, const char *format, const char *label, const Text *in, const Index *index, const IndexEntry *entry,
     const ShowRequest *ask, Text *out)
@@ -201,7 +201,7 @@ show_text(Ctx *ctx, const char *format, const char *label, const Text *in, const
 	if (entry)
 		TRY(rename_gpus(ctx, label, index, entry, sched));
 	if (entry && strcmp(format, "text") == 0) {
-		TRY(explain_line(ctx, label, &line));
+		TRY(printable_line(ctx, label, &line));
 		text_put(out, "file        ");
 		text_put(out, line);
 		text_put(out, ", with the GPUs of this job; servers and switches are those of the file\n");
@@ -210,7 +210,8 @@ show_text(Ctx *ctx, const char *format, const char *label, const Text *in, const
 }
 
 static Status
-show_file(Ctx *ctx, const char *format, const char *path, const Index *index, const IndexEntry *entry, const ShowRequest *ask, Text *out)
+show_file(Ctx *ctx, const char *format, const char *path, const Index *index, const IndexEntry *entry,
+    const ShowRequest *ask, Text *out)
 {
 	Text in = { 0 };
 	TRY(file_read(ctx, path, &in));
@@ -243,21 +244,21 @@ show_directory(Ctx *ctx, const char *format, const Options *opt, const ShowReque
 	return show_file(ctx, format, path, index, entry, ask, out);
 }
 
-/* Which job of a directory: options that a single file has no use for. */
+/* Options that choose a job of a directory are refused with a file. */
 static Status
 check_job_options(Ctx *ctx, const Options *opt)
 {
 	static const int job[] = { OPT_GPUS, OPT_COLLECTIVE, OPT_ROOT };
 	for (size_t i = 0; i < sizeof job / sizeof *job; i++)
 		if (opt->value[job[i]])
-			return fail(ctx, USAGE, "%s: is no directory: want -g, -c and -r with a directory of schedules only", opt->file[0]);
+			return fail(ctx, USAGE,
+			    "%s: not a directory: want -g, -c and -r only with a directory of schedules", opt->file[0]);
 	return OK;
 }
 
 Status
 verb_show(Ctx *ctx, const Options *opt)
 {
-	static const char *const formats[] = { "text", "txt", "svg", "dot", NULL };
 	const char *format;
 	ShowRequest ask;
 	Text out = { 0 };
@@ -266,9 +267,7 @@ verb_show(Ctx *ctx, const Options *opt)
 	if (opt->value[OPT_SVG])
 		format = "svg";
 	else
-		TRY(request_format(ctx, opt, formats, "text", &format));
-	if (strcmp(format, "txt") == 0)
-		format = "text";
+		TRY(request_format(ctx, opt, SHOW, "text", &format));
 	TRY(show_parse(ctx, opt, format, &ask));
 	if (opt->n_files != 1)
 		return fail(ctx, USAGE, "%d schedule files: want one, or a directory of schedules", opt->n_files);

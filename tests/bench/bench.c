@@ -1,7 +1,12 @@
-/* Time of each phase of a compile, and its peak memory: medians on this machine, and the spread of the whole. Nothing is
+/* Time of each phase of a compile, and its peak memory: medians on this machine, and the spread of the whole. Nothing
+ * is
  * asserted: machines are noisy. Each line is a process of its own. */
 #include "base/file.h"
-#include "passes.h"
+#include "format/format.h"
+#include "plan/plan.h"
+#include "schedule/schedule.h"
+#include "topology/topology.h"
+#include "verb/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,34 +62,34 @@ make_topology(Ctx *ctx, const struct job *job, Text *out)
 static Status
 compile_once(Ctx *ctx, const struct job *job, const Text *in, double us[N_PHASES], Schedule **out)
 {
-	Request ask = { .coll = job->coll, .root = collective_rooted(job->coll) ? 0 : -1, .epsilon = { 1, 20 },
+	Ask ask = { .coll = job->coll, .root = collective_rooted(job->coll) ? 0 : -1, .epsilon = { 1, 20 },
 		.tolerance = job->packing == PACKING_MWU ? (Frac){ 1, 20 } : FRAC_ZERO, .packing = job->packing, .minimise = true };
 	static const char *const dirs[] = { "topologies", NULL };
 	Topology *machine, *topo;
 	Symmetry *sym;
-	Bound bound, proof;
-	Packing *pack;
+	Bound bound;
+	Plan plan;
 	Schedule *sched;
 	Text json = { 0 };
-	unsigned classes;
+	JobLinks links;
 	int *gpu, n, phase = 0;
 	double start = now_us(), last = start;
 #define LAP() (us[phase++] = now_us() - last, last = now_us())
 	TRY(topo_read(ctx, "bench", dirs, in->data, in->size, &machine));
 	LAP();
 	TRY(NEW(ctx, gpu, machine->n_ranks));
-	TRY(topo_select(ctx, machine, job->gpus, gpu, &n));
-	TRY(topo_default_classes(ctx, machine, gpu, n, &classes));
-	TRY(topo_induce(ctx, machine, gpu, n, classes, &topo));
+	TRY(request_gpus(ctx, machine, job->gpus, gpu, &n));
+	TRY(topo_choose_links(ctx, machine, gpu, n, &links));
+	TRY(topo_induce(ctx, machine, gpu, n, &links, &topo));
 	LAP();
-	TRY(topo_symmetry(ctx, topo, ask.root, plan_by_symmetry(topo, &ask), &sym));
+	TRY(topo_symmetry(ctx, topo, ask.root, trees_symmetry(topo, &ask), &sym));
 	TRY(bound_compute(ctx, topo, sym, ask.coll, ask.root, &bound));
 	LAP();
-	TRY(plan_trees(ctx, topo, sym, &bound, &ask, &pack, &proof));
+	TRY(plan_trees(ctx, &(Planning){ .topo = topo, .sym = sym, .bound = &bound, .ask = &ask }, &plan));
 	LAP();
-	TRY(sched_build(ctx, topo, &proof, &ask, "trees", pack, &sched));
+	TRY(sched_build(ctx, topo, &plan.proof, &ask, "trees", plan.pack, &sched));
 	LAP();
-	emit_sched_json(sched, &json);
+	sched_write_json(sched, &json);
 	LAP();
 	TRY(sched_read(ctx, "bench", json.data, json.size, out));
 	LAP();

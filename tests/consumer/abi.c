@@ -1,5 +1,5 @@
-/* What programs were compiled with, on machines of 64 bits: sizes, places and numbers that libblink.so.0 keeps (libblink(3),
- * Compatibility). Structures are filled in by the library for the caller, so none may grow, either. */
+/* What programs were compiled with, on machines of 64 bits: sizes, places and numbers that libblink.so.0 keeps
+ * (libblink(3), Compatibility). Structures are filled in by the library for the caller, so none may grow, either. */
 #include <blink.h>
 
 #define SAME(name, what, value) typedef char name[(what) == (value) ? 1 : -1]

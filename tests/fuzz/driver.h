@@ -2,15 +2,15 @@
  *
  *   fuzz_NAME [--seconds N] [--runs N] [--seed N|random] FILE...
  *
- * A FILE that ends in .list holds one directory per line, relative to itself: every file there is replayed, too. The same
- * seed gives the same inputs in the same order. An input that crashes, or that takes longer than TIME_LIMIT, is saved as
- * ./crash-TARGET-HASH.
+ * A FILE that ends in .list holds one directory per line, relative to itself: every file there is replayed, too. The
+ * same seed gives the same inputs in the same order. An input that crashes, or that takes longer than TIME_LIMIT, is
+ * saved as ./crash-TARGET-HASH.
  *
- * What guides it instead of coverage is what the target says of an input, its `outcome`: what the message wants
- * that refuses it, or the size of what it accepts. The first input of each outcome joins the pool that is mutated.
+ * What guides it instead of coverage is what the target says of an input, its `outcome`: what the message wants that
+ * refuses it, or the size of what it accepts. The first input of each outcome joins the pool that is mutated.
  *
- * A target defines `dictionary` (tokens, ended by NULL) and LLVMFuzzerTestOneInput, which sets `outcome` and counts in
- * n_accepted. Built with -fsanitize=fuzzer, that engine's main and mutations take over. */
+ * A target defines `dictionary` (tokens, ended by NULL) and LLVMFuzzerTestOneInput, which sets `outcome` and counts
+ * in n_accepted. Built with -fsanitize=fuzzer, that engine's main and mutations take over. */
 #ifndef BLINK_FUZZ_DRIVER_H
 #define BLINK_FUZZ_DRIVER_H
 

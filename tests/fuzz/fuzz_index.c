@@ -1,7 +1,6 @@
 /* An index is refused, or it is in order and survives writing and reading. */
-#include "passes.h"
-
 #include "driver.h"
+#include "format/format.h"
 
 const char *const dictionary[] = { "blink-index", "format", "version", "topology", "name", "digest", "gpus", "schedules", "collective", "root",
 	"file", "ranks", "rate", "bound", "trees", "depth", "broadcast", "reduce", "allreduce", "gather", "scatter", "allgather",
@@ -39,9 +38,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	check(index);
-	emit_index(index, &json);
+	index_write(index, &json);
 	REQUIRE(!json.failed && index_read(&ctx, label, json.data, json.size, &again) == OK, "%s\nfor what we wrote:\n%s", ctx.error.text, json.data);
-	emit_index(again, &json_again);
+	index_write(again, &json_again);
 	REQUIRE(!json_again.failed && json_again.size == json.size && memcmp(json_again.data, json.data, json.size) == 0, "%s\nbecame\n%s",
 	    json.data, json_again.data);
 	outcome = (uint64_t)index->n_entries << 16 | (uint64_t)index->n_gpus;

@@ -1,8 +1,8 @@
-/* A schedule file is refused, or it passes sched_check and survives writing and reading. One that sched_verify accepts is
- * accepted when read back, and in other ranks, too, and lowers to a program. */
-#include "passes.h"
-
+/* A schedule file is refused, or it passes sched_check and survives writing and reading. One that sched_verify
+ * accepts is accepted when read back, and in other ranks, too, and lowers to a program. */
 #include "driver.h"
+#include "format/format.h"
+#include "schedule/schedule.h"
 
 const char *const dictionary[] = { "blink-schedule", "format", "version", "generator", "name", "options", "topology",
 	"digest", "ranks", "gpu", "node", "links", "from", "to", "class", "nvlink", "pcie", "net", "capacity", "latency",
@@ -21,7 +21,7 @@ reread(Ctx *ctx, const Text *json, bool right)
 	Text json_again = { 0 };
 	Status status = sched_read(ctx, label, json->data, json->size, &again);
 	REQUIRE(status == OK, "%s\nfor what we wrote:\n%s", ctx->error.text, json->data);
-	emit_sched_json(again, &json_again);
+	sched_write_json(again, &json_again);
 	REQUIRE(!json_again.failed && json_again.size == json->size && memcmp(json_again.data, json->data, json->size) == 0,
 	    "%s\nbecame\n%s", json->data, json_again.data);
 	text_free(&json_again);
@@ -35,8 +35,8 @@ execute(Ctx *ctx, const Schedule *sched)
 	Program *prog;
 	Text cu = { 0 };
 	int depth;
-	REQUIRE(lower(ctx, sched, &prog) == OK, "%s", ctx->error.text);
-	REQUIRE(emit_cu(ctx, prog, "sha256:", &cu) == OK && !cu.failed, "%s", ctx->error.text);
+	REQUIRE(sched_lower(ctx, sched, &prog) == OK, "%s", ctx->error.text);
+	REQUIRE(program_write_cu(ctx, prog, "sha256:", &cu) == OK && !cu.failed, "%s", ctx->error.text);
 	REQUIRE(sched_depth(ctx, sched, &depth) == OK && depth >= 0, "%s", ctx->error.text);
 	text_free(&cu);
 }
@@ -72,7 +72,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	REQUIRE(sched_check(&ctx, label, sched) == OK, "%s", ctx.error.text);
-	emit_sched_json(sched, &json);
+	sched_write_json(sched, &json);
 	REQUIRE(!json.failed, "no memory");
 	status = sched_verify(&ctx, label, sched);
 	if (status != OK) {

@@ -1,8 +1,10 @@
 /* A topology file is refused, or it passes topo_check, and both spellings and the digest survive writing and reading. A
  * small one that is accepted also compiles. */
-#include "passes.h"
-
 #include "driver.h"
+#include "format/format.h"
+#include "plan/plan.h"
+#include "schedule/schedule.h"
+#include "topology/topology.h"
 
 const char *const dictionary[] = { "blink-topology", "format", "version", "name", "source", "classes", "nodes",
 	"switches", "links", "gpus", "cpus", "nics", "id", "from", "to", "class", "count", "capacity", "latency", "duplex",
@@ -28,7 +30,7 @@ reread(Ctx *ctx, const Text *text, const Topology *topo, const Text *json)
 	REQUIRE(status == OK, "%s\nfor what we wrote:\n%s", ctx->error.text, text->data);
 	REQUIRE(topo_check(ctx, label, again) == OK, "%s", ctx->error.text);
 	REQUIRE(strcmp(again->digest, topo->digest) == 0, "%s became %s in\n%s", topo->digest, again->digest, text->data);
-	emit_topo_json(again, &json_again);
+	topo_write_json(again, &json_again);
 	REQUIRE(!json_again.failed && json_again.size == json->size && memcmp(json_again.data, json->data, json->size) == 0,
 	    "%s\nbecame\n%s", json->data, json_again.data);
 	text_free(&json_again);
@@ -38,9 +40,9 @@ static void
 round_trip(Ctx *ctx, const Topology *topo, Text *json)
 {
 	Text xml = { 0 }, canonical = { 0 };
-	emit_topo_json(topo, json);
-	emit_topo_xml(topo, &xml);
-	emit_topo_canonical(topo, &canonical);
+	topo_write_json(topo, json);
+	topo_write_xml(topo, &xml);
+	topo_canonical_text(topo, &canonical);
 	REQUIRE(!json->failed && !xml.failed && !canonical.failed, "no memory");
 	reread(ctx, json, topo, json);
 	reread(ctx, &xml, topo, json);
@@ -49,45 +51,45 @@ round_trip(Ctx *ctx, const Topology *topo, Text *json)
 }
 
 static void
-compile(Ctx *ctx, const Topology *machine, Collective coll, AlgorithmKind algorithm)
+compile(Ctx *ctx, const Topology *machine, Collective coll, const Algorithm *algorithm)
 {
-	Request ask = { .algorithm = algorithm, .coll = coll, .root = coll == ALLREDUCE ? -1 : 0, .epsilon = { 1, 5 }, .tolerance = { 1, 5 },
+	Ask ask = { .algorithm = algorithm->name, .coll = coll,
+	    .root = coll == ALLREDUCE ? -1 : 0, .epsilon = { 1, 5 }, .tolerance = { 1, 5 },
 		.minimise = true };
 	Topology *job;
 	Symmetry *sym;
-	Bound bound, proof;
-	Frac best;
-	Packing *pack;
+	Bound bound;
+	Plan plan;
 	Schedule *sched, *again;
 	Program *prog;
 	Text json = { 0 }, cu = { 0 };
 	int gpu[COMPILE_RANKS] = { 0, 1, 2, 3 };
-	unsigned classes;
-	Status status = topo_default_classes(ctx, machine, gpu, machine->n_ranks, &classes);
+	JobLinks links;
+	Status status = topo_choose_links(ctx, machine, gpu, machine->n_ranks, &links);
 	REQUIRE(status == OK, "%s", ctx->error.text);
-	status = topo_induce(ctx, machine, gpu, machine->n_ranks, classes, &job);
+	status = topo_induce(ctx, machine, gpu, machine->n_ranks, &links, &job);
 	if (status == INFEASIBLE)
 		return;
 	REQUIRE(status == OK, "%s", ctx->error.text);
-	status = topo_symmetry(ctx, job, ask.root, algorithm == ALGORITHM_THREEPHASE ? SYMMETRY_SERVERS : SYMMETRY_ANY, &sym);
+	status = topo_symmetry(ctx, job, ask.root, algorithm->plan == plan_threephase ? SYMMETRY_SERVERS : SYMMETRY_ANY, &sym);
 	REQUIRE(status == OK, "%s", ctx->error.text);
 	status = bound_compute(ctx, job, sym, coll, ask.root, &bound);
 	REQUIRE(status == OK, "%s", ctx->error.text);
-	status = plan_algorithm(ctx, job, sym, &bound, &ask, &pack, &proof, &best);
-	if (status == INFEASIBLE && algorithm != ALGORITHM_TREES)
+	status = algorithm->plan(ctx, &(Planning){ .topo = job, .sym = sym, .bound = &bound, .ask = &ask }, &plan);
+	if (status == INFEASIBLE && algorithm != algorithm_row(0))
 		return;
 	if (status == OK)
-		status = sched_build(ctx, job, &proof, &ask, algorithm_name(algorithm), pack, &sched);
+		status = sched_build(ctx, job, &plan.proof, &ask, algorithm->name, plan.pack, &sched);
 	REQUIRE(status == OK, "%d: %s", (int)status, ctx->error.text);
-	emit_sched_json(sched, &json);
+	sched_write_json(sched, &json);
 	REQUIRE(!json.failed, "no memory");
 	status = sched_read(ctx, label, json.data, json.size, &again);
 	REQUIRE(status == OK, "%s\n%s", ctx->error.text, json.data);
 	status = sched_verify(ctx, label, again);
 	REQUIRE(status == OK, "%s\n%s", ctx->error.text, json.data);
-	status = lower(ctx, again, &prog);
+	status = sched_lower(ctx, again, &prog);
 	if (status == OK)
-		status = emit_cu(ctx, prog, "sha256:", &cu);
+		status = program_write_cu(ctx, prog, "sha256:", &cu);
 	REQUIRE(status == OK && !cu.failed, "%s\n%s", ctx->error.text, json.data);
 	text_free(&json);
 	text_free(&cu);
@@ -113,7 +115,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint64_t hash = hash_bytes(1, json.data, json.size);
 		outcome = (uint64_t)topo->n_vertices << 8 | (uint64_t)topo->n_links;
 		if (topo->n_ranks >= 2 && topo->n_ranks <= COMPILE_RANKS && topo->n_links <= COMPILE_LINKS && hash % 8 == 0)
-			compile(&ctx, topo, (Collective)(hash / 8 % (ALLREDUCE + 1)), (AlgorithmKind)(hash / 64 % N_ALGORITHMS));
+			compile(&ctx, topo, (Collective)(hash / 8 % (ALLREDUCE + 1)),
+			    algorithm_row((int)(hash / 64 % (uint64_t)algorithm_count())));
 		text_free(&json);
 	}
 	ctx_free(&ctx);

@@ -1,6 +1,6 @@
 /* doc and topology reading: both spellings, round trips, limits, mutated files. Run at the root of the repository. */
-#include "passes.h"
-#include "read/doc.h"
+#include "format/doc.h"
+#include "format/format.h"
 
 #include <libxml/parser.h>
 #include <stdarg.h>
@@ -95,8 +95,8 @@ survives(const Topology *topo, void (*spell)(const Topology *, Text *), const Te
 	spell(topo, &written);
 	bool good = read_text(&ctx, written.data, written.size, &again) == OK && strcmp(again->digest, topo->digest) == 0;
 	if (good) {
-		emit_topo_json(again, &json2);
-		emit_topo_xml(again, &xml2);
+		topo_write_json(again, &json2);
+		topo_write_xml(again, &xml2);
 		good = same(json, &json2) && same(xml, &xml2);
 	}
 	text_free(&written);
@@ -110,9 +110,9 @@ static bool
 round_trips(const Topology *topo)
 {
 	Text json = { 0 }, xml = { 0 };
-	emit_topo_json(topo, &json);
-	emit_topo_xml(topo, &xml);
-	bool good = survives(topo, emit_topo_json, &json, &xml) && survives(topo, emit_topo_xml, &json, &xml);
+	topo_write_json(topo, &json);
+	topo_write_xml(topo, &xml);
+	bool good = survives(topo, topo_write_json, &json, &xml) && survives(topo, topo_write_xml, &json, &xml);
 	text_free(&json);
 	text_free(&xml);
 	return good;
@@ -205,7 +205,7 @@ test_file(const char *machine)
 		Status status = read_text(&ctx, text[i].data, text[i].size, &topo);
 		snprintf(name, sizeof name, "%s: as written", path);
 		if (status == OK)
-			(i ? emit_topo_json : emit_topo_xml)(topo, &again);
+			(i ? topo_write_json : topo_write_xml)(topo, &again);
 		check(status == OK && same(&again, &text[i]), name, "%s", ctx.error.text);
 		snprintf(name, sizeof name, "%s: round trip", path);
 		check(status == OK && round_trips(topo), name, "the bytes differ");

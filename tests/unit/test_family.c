@@ -1,5 +1,7 @@
-/* Cheapest one-hop and three-phase trees against all of them, over random servers with links that cost little or nothing. */
-#include "family.h"
+/* Cheapest one-hop and three-phase trees against all of them, over random servers with links that cost little or
+ * nothing. */
+#include "graph/graph.h"
+#include "plan/family.h"
 #include "random.h"
 
 #include <string.h>
@@ -102,13 +104,13 @@ star(const struct machine *m, int v, bool into, int but)
 static int64_t
 onehop_least(const struct machine *m, const Demand *d)
 {
-	int root = d->kind == DEMAND_SPREAD ? d->from : d->to;
-	bool into = d->kind == DEMAND_COLLECT;
+	int root = d->kind == DEMAND_BROADCAST ? d->from : d->to;
+	bool into = d->kind == DEMAND_REDUCE;
 	int64_t best = FAR;
-	if (d->kind == DEMAND_CARRY)
+	if (d->kind == DEMAND_PATH)
 		return hop(m, d->from, d->to);
 	for (int v = 0; v < m->topo.n_ranks; v++)
-		best = least(best, d->kind == DEMAND_BOTH ? star(m, v, true, v) + star(m, v, false, v)
+		best = least(best, d->kind == DEMAND_ALLREDUCE ? star(m, v, true, v) + star(m, v, false, v)
 		    : star(m, v, into, root) + (v == root ? 0 : into ? hop(m, v, root) : hop(m, root, v)));
 	return best;
 }
@@ -171,17 +173,17 @@ leave(const struct machine *m, int w, bool into)
 static int64_t
 threephase_least(const struct machine *m, const Demand *d)
 {
-	int root = d->kind == DEMAND_SPREAD ? d->from : d->to;
-	bool into = d->kind == DEMAND_COLLECT;
+	int root = d->kind == DEMAND_BROADCAST ? d->from : d->to;
+	bool into = d->kind == DEMAND_REDUCE;
 	int64_t best = FAR;
-	if (d->kind == DEMAND_CARRY && m->vertex[d->from].node == m->vertex[d->to].node)
+	if (d->kind == DEMAND_PATH && m->vertex[d->from].node == m->vertex[d->to].node)
 		return path(m, d->from, d->to);
 	for (int v = 0; v < m->topo.n_ranks; v++) {
-		if (d->kind == DEMAND_BOTH)
+		if (d->kind == DEMAND_ALLREDUCE)
 			best = least(best, arborescence(m, v, true) + arborescence(m, v, false) + others(m, v, -1, true, true));
-		else if (d->kind != DEMAND_CARRY && m->vertex[v].node == m->vertex[root].node)
+		else if (d->kind != DEMAND_PATH && m->vertex[v].node == m->vertex[root].node)
 			best = least(best, arborescence(m, root, into) + leave(m, v, into));
-		for (int w = 0; w < m->topo.n_ranks && d->kind == DEMAND_CARRY; w++)
+		for (int w = 0; w < m->topo.n_ranks && d->kind == DEMAND_PATH; w++)
 			if (m->vertex[v].node == m->vertex[d->from].node && m->vertex[w].node == m->vertex[d->to].node)
 				best = least(best, path(m, d->from, v) + m->net[v][w] + path(m, w, d->to));
 	}
@@ -190,7 +192,8 @@ threephase_least(const struct machine *m, const Demand *d)
 
 /* ---- both ---- */
 
-/* Is the cheapest as cheap as the least of all, and does its tree cost that? Without any it is said to be infeasible. */
+/* Is the cheapest as cheap as the least of all, and does its tree cost that? Without any it is said to be infeasible.
+ */
 static bool
 agrees(Cheapest *c, const struct machine *m, Demand d, int64_t want)
 {
@@ -210,21 +213,21 @@ agrees(Cheapest *c, const struct machine *m, Demand d, int64_t want)
 }
 
 static int
-check(Cheapest *c, const struct machine *m, AlgorithmKind algorithm)
+check(Cheapest *c, const struct machine *m, const Family *family)
 {
 	int wrong = 0, n = m->topo.n_ranks;
 	for (int coll = 0; coll < N_COLLECTIVES && n > 1; coll++) {
 		int root = collective_rooted((Collective)coll) ? below(n) : -1;
 		for (int i = 0; i < collective_demands((Collective)coll, n); i++) {
 			Demand d = collective_demand((Collective)coll, n, root, i);
-			wrong += !agrees(c, m, d, algorithm == ALGORITHM_ONEHOP ? onehop_least(m, &d) : threephase_least(m, &d));
+			wrong += !agrees(c, m, d, family == &onehop_family ? onehop_least(m, &d) : threephase_least(m, &d));
 		}
 	}
 	return wrong;
 }
 
 static int
-families(Ctx *ctx, AlgorithmKind algorithm, const char *name)
+families(Ctx *ctx, const Family *family, const char *name)
 {
 	int wrong = 0;
 	for (int round = 0; round < 2000; round++) {
@@ -233,9 +236,9 @@ families(Ctx *ctx, AlgorithmKind algorithm, const char *name)
 		ArenaMark run = arena_mark(&ctx->run), scratch = arena_mark(&ctx->scratch);
 		if (make(ctx, &m, 2 + below(SERVERS - 1)) != OK || cheapest_new(ctx, &m.topo, NULL, &c) != OK)
 			return report(1, name);
-		if (family_use(&c, algorithm, NULL) == OK) {
+		if (cheapest_limit(&c, family, NULL) == OK) {
 			cheapest_price(&c, m.price);
-			wrong += check(&c, &m, algorithm);
+			wrong += check(&c, &m, family);
 		} else {
 			wrong++;
 		}
@@ -250,8 +253,8 @@ main(void)
 {
 	Ctx ctx;
 	ctx_init(&ctx);
-	int failed = families(&ctx, ALGORITHM_ONEHOP, "one-hop trees and all of them")
-	    + families(&ctx, ALGORITHM_THREEPHASE, "three-phase trees and all of them");
+	int failed = families(&ctx, &onehop_family, "one-hop trees and all of them")
+	    + families(&ctx, &threephase_family, "three-phase trees and all of them");
 	ctx_free(&ctx);
 	return failed != 0;
 }

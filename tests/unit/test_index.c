@@ -1,9 +1,11 @@
-/* The index of schedules as libblink looks it up: which file, in which ranks, and what comes of running it; and schedules in the
- * ranks of other jobs. Run at the root of the repository. */
+/* The index of schedules as libblink looks it up: which file, in which ranks, and what comes of running it; and
+ * schedules in the ranks of other jobs. Run at the root of the repository. */
 #include "../../runtime/runtime.h"
 #include "base/file.h"
-#include "job.h"
+#include "compile.h"
+#include "format/format.h"
 #include "random.h"
+#include "schedule/schedule.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -41,25 +43,18 @@ machine(Ctx *ctx)
 
 /* As `blinkc compile -c ... -g ...` makes it: the text of the file, and what is read from it. */
 static Schedule *
-compile(Ctx *ctx, const Topology *topo, const int *gpu, int n, Collective coll, int root, bool hybrid, Text *json)
+schedule_of(Ctx *ctx, const Topology *topo, const int *gpu, int n, Collective coll, int root, bool hybrid, Text *json)
 {
-	Options opt = { .n_files = 0 };
-	Schedule *sched;
-	Frac best;
-	opt.value[OPT_COLLECTIVE] = collective_name(coll);
-	opt.value[OPT_HYBRID] = hybrid ? "host" : NULL;
-	Job job;
-	if (job_parse(ctx, &opt, &job) != OK)
-		goto failed;
-	job.machine = topo;
-	job.gpu = gpu;
-	job.n = n;
-	job.ask.root = collective_rooted(coll) ? root : -1;
-	if (job_induce(ctx, &job) == OK && job_plan(ctx, &job, &best, &sched) == OK && job_write(ctx, &job, sched, json, &sched) == OK)
-		return sched;
-failed:
-	printf("Bail out! %s\n", ctx->error.text);
-	exit(1);
+	const Ask ask = { .coll = coll, .root = collective_rooted(coll) ? root : -1,
+	    .hybrid = hybrid ? HYBRID_HOST : HYBRID_NONE,
+		.packing = PACKING_EXACT, .epsilon = { 1, 20 }, .tolerance = FRAC_ZERO, .minimise = true };
+	Compiled made = { 0 };
+	if (compile(ctx, topo, gpu, n, &ask, &made) != OK) {
+		printf("Bail out! %s\n", ctx->error.text);
+		exit(1);
+	}
+	*json = made.json;
+	return made.sched;
 }
 
 static void
@@ -89,8 +84,8 @@ relabels(Ctx *ctx, const Schedule *sched, const int *rank)
 		good = text_same(other->topo->vertex[i].id, sched->topo->vertex[rank[i]].id);
 	good = good && (sched->root < 0 ? other->root < 0 : rank[other->root] == sched->root);
 	if (good) {
-		emit_sched_json(sched, &before);
-		emit_sched_json(again, &after);
+		sched_write_json(sched, &before);
+		sched_write_json(again, &after);
 		good = before.size == after.size && memcmp(before.data, after.data, before.size) == 0;
 	}
 	if (!good)
@@ -115,7 +110,8 @@ test_relabel(const Topology *topo)
 			Ctx ctx;
 			char name[80];
 			ctx_init(&ctx);
-			Schedule *sched = compile(&ctx, topo, jobs[j].gpu, jobs[j].n, (Collective)coll, below(jobs[j].n), jobs[j].hybrid, &json);
+			Schedule *sched = schedule_of(&ctx, topo, jobs[j].gpu, jobs[j].n, (Collective)coll,
+			    below(jobs[j].n), jobs[j].hybrid, &json);
 			for (int i = 0; i < jobs[j].n; i++)
 				rank[i] = i;
 			for (int k = 0; k < 6 && good; k++) {
@@ -150,8 +146,8 @@ write_file(Ctx *ctx, const char *name, const Text *text)
 	}
 }
 
-/* Every collective over GPUs 0, 2 and 3: by files whose ranks are 2, 0 and 1 of the job, and of broadcast a second entry, for
- * 3,0,2 in that order. Broadcast and scatter have roots 0 and 2, others 1. */
+/* Every collective over GPUs 0, 2 and 3: by files whose ranks are 2, 0 and 1 of the job, and of broadcast a second
+ * entry, for 3,0,2 in that order. Broadcast and scatter have roots 0 and 2, others 1. */
 static void
 write_index(Ctx *ctx, const Topology *topo, Index *index)
 {
@@ -173,7 +169,7 @@ write_index(Ctx *ctx, const Topology *topo, Index *index)
 		const int *as = exact ? same : rank;
 		text_free(&text);
 		text = (Text){ 0 };
-		compile(ctx, topo, turned, 3, coll, root < 0 ? -1 : as[root], false, &text);
+		schedule_of(ctx, topo, turned, 3, coll, root < 0 ? -1 : as[root], false, &text);
 		snprintf(name[index->n_entries], sizeof *name, "%s-%d-%d.json", collective_name(coll), exact, root);
 		*entry = (IndexEntry){ .n = 3, .gpu = exact ? turned : sorted, .rank = as, .coll = coll, .root = root,
 			.file = name[index->n_entries], .rate = 50, .bound = 75, .trees = 2, .depth = 3 };
@@ -182,7 +178,7 @@ write_index(Ctx *ctx, const Topology *topo, Index *index)
 	}
 	text_free(&text);
 	text = (Text){ 0 };
-	emit_index(index, &text);
+	index_write(index, &text);
 	write_file(ctx, "index.json", &text);
 	text_free(&text);
 }
@@ -338,7 +334,7 @@ test_arguments(blinkIndex_t index)
 	blinkIndexEntry_t entry;
 	ok(blinkIndexGetInfo(index, &info) == blinkSuccess && info.nGpus == 8 && info.nSchedules == 11 && strcmp(info.gpus[7], "gpu7") == 0 &&
 	    strcmp(info.topology, "dgx1v") == 0 && strncmp(info.digest, "sha256:", 7) == 0 && strcmp(info.directory, folder) == 0, "info");
-	ok(refused(index, twice, 3, blinkAllReduce, -1, blinkInvalidArgument, "second time"), "a GPU twice");
+	ok(refused(index, twice, 3, blinkAllReduce, -1, blinkInvalidArgument, "given twice"), "a GPU twice");
 	ok(refused(index, none, 2, blinkAllReduce, -1, blinkInvalidArgument, "want 0 to 7"), "no such GPU");
 	ok(refused(index, below0, 2, blinkAllReduce, -1, blinkInvalidArgument, "want 0 to 7"), "a GPU below 0");
 	ok(refused(index, gpus, 1, blinkAllReduce, -1, blinkInvalidArgument, "want 2 to 8"), "one GPU");
@@ -404,13 +400,13 @@ test_files(Ctx *ctx, Index *made)
 	text_free(&bytes);
 	file_read(ctx, in_folder("allgather-0--1.json"), &bytes);
 	write_file(ctx, "reduce-0-1.json", &bytes);
-	ok(refused(index, gpus, 3, REDUCE, 1, blinkBadInput, "as its index says"), "a file of another collective");
+	ok(refused(index, gpus, 3, REDUCE, 1, blinkBadInput, "as in its index"), "a file of another collective");
 	blinkIndexDestroy(index);
 
 	made->digest = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 	text_free(&bytes);
 	bytes = (Text){ 0 };
-	emit_index(made, &bytes);
+	index_write(made, &bytes);
 	write_file(ctx, "index.json", &bytes);
 	text_free(&bytes);
 	if (blinkIndexLoad(folder, &index, NULL) == blinkSuccess) {

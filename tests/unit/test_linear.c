@@ -42,7 +42,8 @@ known_solutions(void)
 	return report(wrong, "known solutions");
 }
 
-/* x = p / q with p and q of 40 and 31 bits, past what one prime reads back: q x = p, chained so that the second prime is used. */
+/* x = p / q with p and q of 40 and 31 bits, past what one prime reads back: q x = p, chained so that the second prime
+ * is used. */
 static int
 large_fractions(void)
 {

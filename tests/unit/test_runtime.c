@@ -4,6 +4,9 @@
 #include "../../runtime/runtime.h"
 #include "base/file.h"
 #include "blink_device.h"
+#include "compile.h"
+#include "format/format.h"
+#include "schedule/schedule.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -446,7 +449,7 @@ open_schedule(struct blinkSchedule *s, Ctx *ctx, const Schedule *sched)
 {
 	Program *prog;
 	*s = (struct blinkSchedule){ 0 };
-	if (lower(ctx, sched, &prog) != OK || exec_program(ctx, prog, "sha256:0", &s->built) != OK)
+	if (sched_lower(ctx, sched, &prog) != OK || exec_program(ctx, prog, "sha256:0", &s->built) != OK)
 		return false;
 	s->program = &s->built;
 	return true;
@@ -531,7 +534,7 @@ have_compiler(void)
 }
 
 static bool
-compile(const char *folder, const char *name)
+compile_object(const char *folder, const char *name)
 {
 	char command[1024];
 	snprintf(command, sizeof command, "%s -x c -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC -Iruntime/include "
@@ -606,7 +609,7 @@ test_formats(const char *folder)
 		Schedule *sched = random_schedule(&ctx, colls[i], 5, false);
 		bool good = add_rates(&ctx, sched);
 		if (good)
-			emit_sched_json(sched, &json);
+			sched_write_json(sched, &json);
 		good = good && !json.failed && blinkScheduleParse("test", json.data, json.size, &file, &error) == blinkSuccess;
 		snprintf(what, sizeof what, "%s: schedule file is read, verified and loaded", collective_name(colls[i]));
 		ok(good, what);
@@ -615,11 +618,11 @@ test_formats(const char *folder)
 		snprintf(what, sizeof what, "%s: file and compiled program give the same bits", collective_name(colls[i]));
 		if (good && have_cc) {
 			digest_of(json.data, json.size, digest);
-			good = lower(&ctx, sched, &prog) == OK && emit_cu(&ctx, prog, digest, &code) == OK;
+			good = sched_lower(&ctx, sched, &prog) == OK && program_write_cu(&ctx, prog, digest, &code) == OK;
 			char cu[32], so[32];
 			snprintf(cu, sizeof cu, "%s.cu", name);
 			snprintf(so, sizeof so, "%s.so", name);
-			good = good && write_file(folder, cu, code.data, code.size) && compile(folder, name);
+			good = good && write_file(folder, cu, code.data, code.size) && compile_object(folder, name);
 			good = good && load_object(folder, so, &object, &error) == blinkSuccess;
 			good = good && strcmp(object->info.digest, file->info.digest) == 0 &&
 			    strcmp(object->info.topology, sched->topo->name) == 0 && object->info.nRanks == 5 &&
@@ -639,26 +642,25 @@ test_formats(const char *folder)
 	}
 }
 
-/* A message divided between NVLink and PCIe of a DGX-1, where switching takes so little that PCIe comes in at some 1000 bytes. */
+/* A message divided between NVLink and PCIe of a DGX-1, where switching takes so little that PCIe comes in at some
+ * 1000 bytes. */
 static Schedule *
 hybrid_schedule(Ctx *ctx, Topology *machine, Collective coll)
 {
 	static const int gpu[] = { 0, 1, 2, 3, 6 };
-	Request ask = { .coll = coll, .root = collective_rooted(coll) ? 3 : -1, .epsilon = { 1, 20 }, .packing = PACKING_EXACT,
-		.tolerance = FRAC_ZERO, .minimise = true };
-	Topology *plane, *job;
-	Part part[2];
-	Schedule *sched;
+	const Ask ask = { .coll = coll, .root = collective_rooted(coll) ? 3 : -1,
+	    .hybrid = HYBRID_PEER, .packing = PACKING_EXACT,
+		.epsilon = { 1, 20 }, .tolerance = FRAC_ZERO, .minimise = true };
+	Compiled made = { 0 };
 	machine->n_peer_accesses = 1;
 	machine->peer_access[0].time = 21;
-	if (hybrid_parts(ctx, machine, gpu, 5, HYBRID_PEER, part) != OK
-	    || hybrid_induce(ctx, machine, gpu, 5, part, HYBRID_PEER, &plane, &job) != OK
-	    || plan_hybrid(ctx, plane, job, part, 2, &ask, &sched) != OK)
-		return NULL;
-	return sched;
+	Status status = compile(ctx, machine, gpu, 5, &ask, &made);
+	text_free(&made.json);
+	return status == OK ? made.sched : NULL;
 }
 
-/* Sizes around the one where the second part comes in: who moves what, what arrives, and whether file and program agree. */
+/* Sizes around the one where the second part comes in: who moves what, what arrives, and whether file and program
+ * agree. */
 static bool
 around_threshold(blinkSchedule_t file, blinkSchedule_t object)
 {
@@ -703,11 +705,11 @@ test_hybrid(const char *folder)
 		if (good)
 			sched = hybrid_schedule(&ctx, machine, (Collective)c);
 		if (sched)
-			emit_sched_json(sched, &json);
+			sched_write_json(sched, &json);
 		good = sched && blinkScheduleParse("test", json.data, json.size, &file, &error) == blinkSuccess;
 		if (good && have_cc)
-			good = lower(&ctx, sched, &prog) == OK && emit_cu(&ctx, prog, "sha256:0", &code) == OK
-			    && write_file(folder, "h.cu", code.data, code.size) && compile(folder, "h")
+			good = sched_lower(&ctx, sched, &prog) == OK && program_write_cu(&ctx, prog, "sha256:0", &code) == OK
+			    && write_file(folder, "h.cu", code.data, code.size) && compile_object(folder, "h")
 			    && load_object(folder, "h.so", &object, &error) == blinkSuccess;
 		good = good && around_threshold(file, object);
 		if (!good)
@@ -751,9 +753,9 @@ test_refusals(const char *folder)
 		return;
 	write_file(folder, "other.cu", other, sizeof other - 1);
 	write_file(folder, "old.cu", old, sizeof old - 1);
-	ok(compile(folder, "other") && refused(folder, "other.so", blinkBadInput, "no symbol blink_program"),
+	ok(compile_object(folder, "other") && refused(folder, "other.so", blinkBadInput, "no symbol blink_program"),
 	    "an object without blink_program");
-	ok(compile(folder, "old") && refused(folder, "old.so", blinkBadInput, "program ABI 999: want"),
+	ok(compile_object(folder, "old") && refused(folder, "old.so", blinkBadInput, "program ABI 999: want"),
 	    "an object of another ABI");
 }
 
@@ -770,7 +772,7 @@ test_unverified(void)
 	sched->segment[0].tree.up++;
 	sched->segment[0].tree.n_up--;
 	bool good = add_rates(&ctx, sched);
-	emit_sched_json(sched, &json);
+	sched_write_json(sched, &json);
 	good = good && !json.failed &&
 	    blinkScheduleParse("test", json.data, json.size, &loaded, &error) == blinkUnverified && !loaded;
 	if (!good)

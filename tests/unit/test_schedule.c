@@ -1,6 +1,7 @@
-/* The parts that large schedules lean on: arrays read entry by entry, loads with many denominators, integers and UTF-8. */
-#include "passes.h"
-#include "read/doc.h"
+/* The parts that large schedules lean on: arrays read entry by entry, loads with many denominators, integers and
+ * UTF-8. */
+#include "format/doc.h"
+#include "schedule/schedule.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -108,7 +109,7 @@ test_lists(void)
 	check_list("last, with blanks and a mark", "\xef\xbb\xbf { \"b\" : 4 ,\n\"list\" : [ 1 ,\t[ 2 ] ,\r\n\"]\" ] } ",
 	    "{b:4,list:[]}\n1\n[2]\n\"]\"");
 	check_list("marks in texts", "{\"list\":[\",\",\"\\\",[\",{\"],\":\"}\"}]}", "{list:[]}\n\",\"\n\"\\\",[\"\n{],:\"}\"}");
-	check_list("objects alike", "{\"list\":[{\"a\":1,\"b\":2},{\"a\":3,\"b\":4}]}", "{list:[]}\n{a:1,b:2}\n{a:3,b:4}");
+	check_list("equal objects", "{\"list\":[{\"a\":1,\"b\":2},{\"a\":3,\"b\":4}]}", "{list:[]}\n{a:1,b:2}\n{a:3,b:4}");
 	check_list("empty", "{\"list\":[ ],\"b\":[1]}", "{list:[],b:[1]}");
 	check_list("none", "{\"b\":[1]}", "{b:[1]}");
 	check_list("not in the root", "{\"b\":{\"list\":[1]},\"list\":[2]}", "{b:{list:[1]},list:[]}\n2");
@@ -191,7 +192,8 @@ check_loads(const char *name, const Frac *length, int n, Status want)
 static void
 test_loads(void)
 {
-	/* p and q are primes: 1/(3p) and 1/(3q) need 3pq, which has 64 bits, and 2/(3p) + 1/(3q) only pq: 3 divides 2q + p. */
+	/* p and q are primes: 1/(3p) and 1/(3q) need 3pq, which has 64 bits, and 2/(3p) + 1/(3q) only pq: 3 divides
+	 * 2q + p. */
 	const int64_t p = 2147483647, q = 2147483629;
 	Frac like[MANY], odd[MANY];
 	for (int i = 0; i < MANY; i++) {

@@ -1,8 +1,9 @@
-/* Cheapest trees and routes against each other and against brute force, on random graphs with many ties and links that cost nothing;
- * bounds with and without symmetry. */
-#include "passes.h"
+/* Cheapest trees and routes against each other and against brute force, on random graphs with many ties and links
+ * that cost nothing; bounds with and without symmetry. */
+#include "graph/graph.h"
+#include "plan/plan.h"
 #include "random.h"
-#include "search.h"
+#include "topology/topology.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -136,9 +137,9 @@ limited(Ctx *ctx)
 		if (make(ctx, &g, n, false, round % 2) != OK || search_new(ctx, &g.topo, &s) != OK)
 			return report(1, "limited trees: no memory");
 		search_price(&s, g.price);
-		int most = search_hops(&s, 0, false, hops);
+		int most = search_depths(&s, 0, false, hops);
 		for (int limit = 1; limit < n; limit++) {
-			int64_t cost = search_limited(&s, 0, false, limit, hop, NULL);
+			int64_t cost = search_depth_limited(&s, 0, false, limit, hop, NULL);
 			wrong += (cost >= 0) != (most >= 0 && most <= limit);
 			wrong += cost >= 0 && !is_tree(&s, n, 0, false, hop, cost);
 			for (int v = 1; v < n && cost >= 0; v++) {
@@ -148,10 +149,10 @@ limited(Ctx *ctx)
 				wrong += depth > limit;
 			}
 		}
-		search_paths(&s, 0, distance, hop);
+		search_shortest_paths(&s, 0, distance, hop);
 		for (int v = 1; v < n; v++) {
-			wrong += search_limited_path(&s, 0, v, n - 1, layer, path) != distance[v];
-			wrong += (search_limited_path(&s, 0, v, 1, layer, path) >= 0) != (hops[v] == 1);
+			wrong += search_depth_limited_path(&s, 0, v, n - 1, layer, path) != distance[v];
+			wrong += (search_depth_limited_path(&s, 0, v, 1, layer, path) >= 0) != (hops[v] == 1);
 		}
 		arena_release(&ctx->scratch, scratch);
 		arena_release(&ctx->run, run);
@@ -290,11 +291,12 @@ routes(Ctx *ctx)
 
 /* ---- bounds ---- */
 
-/* GPUs in servers behind switches, alike: the bound of an allreduce is the same whether what is alike is known or not. */
+/* Equal GPUs in servers behind switches: the bound of an allreduce is the same whether the symmetry is known or
+ * not. */
 static int
 alike_bounds(Ctx *ctx)
 {
-	int wrong = 0, alike = 0;
+	int wrong = 0, symmetric = 0;
 	for (int round = 0; round < 1000; round++) {
 		enum { MOST_NODES = 6, GPUS = 3 };
 		Vertex vertex[MOST_NODES * (GPUS + 2) + 1];
@@ -303,7 +305,8 @@ alike_bounds(Ctx *ctx)
 		/* To the switch of a server and back; between it and the network by way of a NIC out and one in. */
 		int64_t capacity[4] = { 1 + below(9), 1 + below(9), 1 + below(20), 1 + below(20) };
 		ArenaMark run = arena_mark(&ctx->run), scratch = arena_mark(&ctx->scratch);
-		Topology topo = { .name = "alike", .n_nodes = nodes, .n_ranks = n, .n_vertices = n + 2 * nodes + 1, .vertex = vertex,
+		Topology topo = { .name = "symmetric", .n_nodes = nodes, .n_ranks = n,
+		    .n_vertices = n + 2 * nodes + 1, .vertex = vertex,
 			.link = link };
 		for (int v = 0; v < topo.n_vertices; v++)
 			vertex[v] = (Vertex){ .id = "v", .kind = v < n ? VERTEX_GPU : VERTEX_SWITCH, .node = v < n ? v / gpus : -1 };
@@ -323,16 +326,17 @@ alike_bounds(Ctx *ctx)
 		if (topo_index(ctx, &topo) != OK || topo_symmetry(ctx, &topo, -1, true, &known) != OK
 		    || topo_symmetry(ctx, &topo, -1, false, &unknown) != OK || bound_compute(ctx, &topo, known, ALLREDUCE, -1, &a) != OK
 		    || bound_compute(ctx, &topo, unknown, ALLREDUCE, -1, &b) != OK)
-			return report(1, "bounds of what is alike: failed");
+			return report(1, "bounds of symmetric machines: failed");
 		wrong += frac_cmp(a.rate, b.rate) != 0;
-		alike += known->n_leads == 1;
+		symmetric += known->n_representatives == 1;
 		arena_release(&ctx->scratch, scratch);
 		arena_release(&ctx->run, run);
 	}
-	return report(wrong + (alike < 900), "bounds of an allreduce over ranks that are alike");
+	return report(wrong + (symmetric < 900), "bounds of an allreduce over symmetric ranks");
 }
 
-/* Ranks with a switch out and one in each, and a network: its own reverse as long as both ways have the same capacity. */
+/* Ranks with a switch out and one in each, and a network: its own reverse as long as both ways have the same
+ * capacity. */
 static int
 twins(Ctx *ctx)
 {

@@ -1,9 +1,8 @@
-/* The division of a message between parts (split.c) against every division that there is, and libblink's against the compiler's. */
+/* The division of a message between parts (split.c) against every division that there is, and libblink's against the
+ * compiler's. */
 #include "../../runtime/runtime.h"
-
 #include "random.h"
-
-#include "passes.h"
+#include "schedule/schedule.h"
 
 enum { PARTS = 3 };
 
@@ -49,7 +48,8 @@ random_parts(Schedule *sched, int64_t most, int64_t unit)
 	}
 }
 
-/* No division is faster than split_seconds says, which all parts together take; rounding to bytes costs less than a byte of each. */
+/* No division is faster than split_seconds says, which all parts together take; rounding to bytes costs less than a
+ * byte of each. */
 static bool
 fills_as_water(const Schedule *sched, const PartEnd *split, int64_t m)
 {

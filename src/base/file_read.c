@@ -1,0 +1,67 @@
+#include "base/file_read.h"
+#include "base/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+Status
+file_read_rest(int fd, Text *out)
+{
+	char part[65536];
+	for (;;) {
+		ssize_t n = read(fd, part, sizeof part);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? IO : OK;
+		text_add(out, part, (size_t)n);
+		if (out->failed)
+			return NO_MEMORY;
+		if (out->size > LIMIT_FILE_BYTES)
+			return LIMIT;
+	}
+}
+
+static Status
+fail_read(Ctx *ctx, const char *path, Status status)
+{
+	switch (status) {
+	case LIMIT:
+		return fail(ctx, LIMIT, "%s: more than %d MiB: want less", path, LIMIT_FILE_BYTES >> 20);
+	case NO_MEMORY:
+		return fail_memory(ctx);
+	default:
+		return fail(ctx, IO, "%s: %s", path, strerror(errno));
+	}
+}
+
+Status
+file_read(Ctx *ctx, const char *path, Text *out)
+{
+	Text text = { 0 };
+	bool input = strcmp(path, "-") == 0;
+	int fd = input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return fail(ctx, IO, "%s: %s", path, strerror(errno));
+	Status status = file_read_rest(fd, &text);
+	if (status != OK)
+		status = fail_read(ctx, path, status);
+	if (!input)
+		close(fd);
+	if (status != OK) {
+		text_free(&text);
+		return status;
+	}
+	*out = text;
+	return OK;
+}
+
+bool
+file_is_there(const char *path)
+{
+	struct stat there;
+	return stat(path, &there) == 0 && S_ISREG(there.st_mode);
+}

@@ -1,0 +1,92 @@
+/* The arrow of model.h. */
+#include "compile.h"
+#include "format/format.h"
+#include "schedule/schedule.h"
+#include "topology/topology.h"
+
+static Status
+induce_hybrid(Ctx *ctx, const Topology *machine, const int *gpu, int n, Job *job)
+{
+	Topology *planning_topology, *topo;
+	TRY(hybrid_parts(ctx, machine, gpu, n, job->ask.hybrid, job->part));
+	TRY(hybrid_induce(ctx, machine, gpu, n, job->part, job->ask.hybrid, &planning_topology, &topo));
+	job->classes = job->part[0].classes | job->part[1].classes;
+	job->planning_topology = planning_topology;
+	job->topo = topo;
+	return OK;
+}
+
+Status
+job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *ask, Job *out)
+{
+	Topology *topo;
+	JobLinks links;
+	*out = (Job){ .ask = *ask };
+	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &out->algorithm));
+	if (ask->hybrid)
+		return induce_hybrid(ctx, machine, gpu, n, out);
+	if (ask->links)
+		TRY(topo_nic_paths(ctx, machine, gpu, n, ask->links, &links));
+	else
+		TRY(topo_choose_links(ctx, machine, gpu, n, &links));
+	TRY(topo_induce(ctx, machine, gpu, n, &links, &topo));
+	out->classes = links.classes;
+	out->topo = topo;
+	return OK;
+}
+
+/* Symmetry and bound, from which planning starts. */
+static Status
+prepare(Ctx *ctx, const Job *job, const Algorithm *planner, Bound *bound, Planning *out)
+{
+	const Ask *ask = &job->ask;
+	Symmetry *sym;
+	TRY(topo_symmetry(ctx, job->topo, ask->root, planner->wants_symmetry(job->topo, ask), &sym));
+	TRY(bound_compute(ctx, job->topo, sym, ask->coll, ask->root, bound));
+	*out = (Planning){ .topo = job->topo, .sym = sym, .bound = bound, .ask = ask };
+	if (ask->hybrid) {
+		out->planning_topology = job->planning_topology;
+		out->part = job->part;
+		out->n_parts = 2;
+	}
+	return OK;
+}
+
+Status
+job_compile(Ctx *ctx, const Job *job, Compiled *out)
+{
+	static const char label[] = "the compiled schedule";
+	const Algorithm *planner = job->ask.hybrid ? &hybrid_algorithm : job->algorithm;
+	Bound bound;
+	Planning planning;
+	Plan plan;
+	Schedule *sched;
+	TRY(prepare(ctx, job, planner, &bound, &planning));
+	TRY(planner->plan(ctx, &planning, &plan));
+	TRY(sched_build(ctx, job->topo, &plan.proof, &job->ask, job->algorithm->name, plan.pack, &sched));
+	TRY(sched_record(ctx, &job->ask, job->classes, sched));
+	progress(ctx, "writing and verifying %d trees", sched->n_segments);
+	sched_write_json(sched, &out->json);
+	if (out->json.failed)
+		return fail_memory(ctx);
+	out->best = plan.best;
+	/* What counts is what readers of the file get, not what was meant. */
+	TRY(sched_read(ctx, label, out->json.data, out->json.size, &out->sched));
+	return sched_verify(ctx, label, out->sched);
+}
+
+Status
+job_pareto(Ctx *ctx, const Job *job, Bound *bound, ParetoPoint **out, int *n)
+{
+	Planning planning;
+	TRY(prepare(ctx, job, job->algorithm, bound, &planning));
+	return plan_pareto(ctx, &planning, out, n);
+}
+
+Status
+compile(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *ask, Compiled *out)
+{
+	Job job;
+	TRY(job_induce(ctx, machine, gpu, n, ask, &job));
+	return job_compile(ctx, &job, out);
+}

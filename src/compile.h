@@ -1,0 +1,42 @@
+/* The arrow of model.h: from a machine, GPUs of it and an Ask to a verified schedule. What options are called is not
+ * known here. */
+#ifndef BLINK_COMPILE_H
+#define BLINK_COMPILE_H
+
+#include "model/model.h"
+#include "plan/plan.h"
+
+typedef struct {
+	Schedule *sched;	/* read again from the text, and verified */
+	Text json;		/* the file; the caller's to free, whatever is returned */
+	Frac best;		/* rate of the best trees of the algorithm (Plan), bytes/s, or FRAC_ZERO */
+} Compiled;
+
+/* gpu[i], of n >= 2, is rank i. *out: begins as zeros.
+ * Fails: as job_induce and job_compile do. */
+Status compile(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *ask, Compiled *out);
+
+/* ---- the same in two steps, between which batches look at the topology ---- */
+
+/* What is planned: an Ask, and the links in use. */
+typedef struct {
+	Ask ask;
+	const Algorithm *algorithm;		/* of the Ask */
+	unsigned classes;			/* of the links in use, a bit set: as asked, or chosen */
+	Part part[2];				/* of a hybrid schedule */
+	const Topology *topo;			/* GPUs of the job, and links in use */
+	const Topology *planning_topology;	/* of a hybrid schedule: what is planned on (hybrid_induce) */
+} Job;
+
+/* Choose links, and induce the topology. Fails: INFEASIBLE the links do not connect the GPUs; as hybrid_parts and
+ * topo_induce do. */
+Status job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *ask, Job *out);
+
+/* Plan, build, write; read again and verify. *out: begins as zeros.
+ * Fails: INFEASIBLE no trees as asked for; LIMIT; UNVERIFIED a defect, found before anybody sees the schedule. */
+Status job_compile(Ctx *ctx, const Job *job, Compiled *out);
+
+/* Instead of one schedule the Pareto-optimal plans (plan_pareto), and the bound that they are held against. */
+Status job_pareto(Ctx *ctx, const Job *job, Bound *bound, ParetoPoint **out, int *n);
+
+#endif

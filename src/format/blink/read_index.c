@@ -1,0 +1,236 @@
+/* Reader of the index of schedules (blink-index(5)). Unknown members are ignored. */
+#include "format/doc.h"
+#include "format/format.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+	Ctx *ctx;
+	const char *label;
+	Index *index;
+	bool *seen;		/* work: n_gpus */
+};
+
+/* A whole number, lo to hi. */
+static Status
+read_int(struct reader *r, const Doc *object, const char *name, int lo, int hi, int *out)
+{
+	const Doc *at;
+	int64_t value;
+	TRY(doc_need(r->ctx, r->label, object, name, DOC_NUMBER, &at));
+	TRY(doc_int(r->ctx, r->label, at, lo, hi, &value));
+	*out = (int)value;
+	return OK;
+}
+
+static Status
+read_rate(struct reader *r, const Doc *object, const char *name, double *out)
+{
+	const Doc *at;
+	TRY(doc_need(r->ctx, r->label, object, name, DOC_NUMBER, &at));
+	if (!(at->number >= 0 && at->number <= 1e15))
+		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want a rate, 0 to 1e15 (GB/s)",
+		    doc_found(at).text);
+	*out = at->number;
+	return OK;
+}
+
+/* n whole numbers below `most`, each once; n = 0: any number of them, which goes to *count. */
+static Status
+read_distinct(struct reader *r, const Doc *object, const char *name, int n, int most, int *count, const int **out)
+{
+	const Doc *array;
+	int *value;
+	Status status = OK;
+	TRY(doc_need(r->ctx, r->label, object, name, DOC_ARRAY, &array));
+	if (n ? array->n != n : array->n < 2 || array->n > most)
+		return n ? doc_fail(r->ctx, r->label, array, BAD_INPUT, "%d entries: want %d, as gpus has", array->n, n)
+			 : doc_fail(r->ctx, r->label, array, BAD_INPUT, "%d entries: want 2 to %d GPUs", array->n,
+			    most);
+	most = n ? n : most;
+	TRY(NEW(r->ctx, value, array->n));
+	for (int i = 0; i < array->n && status == OK; i++) {
+		int64_t v;
+		if ((status = doc_int(r->ctx, r->label, array->child[i], 0, most - 1, &v)) != OK)
+			break;
+		value[i] = (int)v;
+		if (r->seen[v])
+			status = doc_fail(r->ctx, r->label, array->child[i], BAD_INPUT,
+			    "%d: given twice: want each once", value[i]);
+		r->seen[v] = true;
+	}
+	memset(r->seen, 0, (size_t)r->index->n_gpus * sizeof *r->seen);
+	*count = array->n;
+	*out = value;
+	return status;
+}
+
+/* A path must not leave the directory of the index. */
+static bool
+path_is_inside(const char *path)
+{
+	if (!*path || *path == '/')
+		return false;
+	for (const char *at = path; *at; at += strcspn(at, "/"), at += *at == '/') {
+		size_t n = strcspn(at, "/");
+		if (n == 0 || (n == 1 && *at == '.') || (n == 2 && at[0] == '.' && at[1] == '.'))
+			return false;
+		for (size_t i = 0; i < n; i++)
+			if ((unsigned char)at[i] < ' ' || at[i] == 127)
+				return false;
+	}
+	return path[strlen(path) - 1] != '/';
+}
+
+static Status
+read_file(struct reader *r, const Doc *object, const char **out)
+{
+	const char *path;
+	TRY(doc_string(r->ctx, r->label, object, "file", &path));
+	if (!path_is_inside(path))
+		return doc_fail(r->ctx, r->label, doc_get(object, "file"), BAD_INPUT,
+		    "%s: want a path below the index, without . and ..", doc_found(doc_get(object, "file")).text);
+	*out = arena_text(&r->ctx->run, path, strlen(path));
+	return *out ? OK : fail_memory(r->ctx);
+}
+
+static Status
+read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
+{
+	const char *text;
+	int n;
+	if (object->kind != DOC_OBJECT)
+		return doc_fail(r->ctx, r->label, object, BAD_INPUT, "%s: want an object", doc_found(object).text);
+	TRY(read_distinct(r, object, "gpus", 0, r->index->n_gpus, &entry->n, &entry->gpu));
+	TRY(read_distinct(r, object, "ranks", entry->n, 0, &n, &entry->rank));
+	TRY(doc_string(r->ctx, r->label, object, "collective", &text));
+	if (!collective_parse(text, &entry->coll))
+		return doc_fail(r->ctx, r->label, doc_get(object, "collective"), BAD_INPUT,
+		    "%s: want a collective, as \"allreduce\"", doc_found(doc_get(object, "collective")).text);
+	const Doc *root = doc_get(object, "root");
+	entry->root = -1;
+	if (collective_rooted(entry->coll))
+		TRY(read_int(r, object, "root", 0, entry->n - 1, &entry->root));
+	else if (!root || root->kind != DOC_NULL)
+		return !root ? doc_missing(r->ctx, r->label, object, "root", "null")
+		    : doc_fail(r->ctx, r->label, root, BAD_INPUT, "%s: want null for %s", doc_found(root).text, text);
+	TRY(read_file(r, object, &entry->file));
+	TRY(read_rate(r, object, "rate", &entry->rate));
+	TRY(read_rate(r, object, "bound", &entry->bound));
+	TRY(read_int(r, object, "trees", 1, LIMIT_TREES, &entry->trees));
+	return read_int(r, object, "depth", 1, 2 * LIMIT_RANKS, &entry->depth);
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	return strcmp((*(const Doc *const *)a)->text, (*(const Doc *const *)b)->text);
+}
+
+static Status
+check_distinct(struct reader *r, const Doc *gpus)
+{
+	const Doc **sorted;
+	TRY(TEMP(r->ctx, sorted, gpus->n));
+	for (int g = 0; g < gpus->n; g++)
+		sorted[g] = gpus->child[g];
+	qsort(sorted, (size_t)gpus->n, sizeof *sorted, by_id);
+	for (int g = 1; g < gpus->n; g++)
+		if (by_id(&sorted[g - 1], &sorted[g]) == 0)
+			return doc_fail(r->ctx, r->label, sorted[g]->index > sorted[g - 1]->index ? sorted[g]
+			    : sorted[g - 1], BAD_INPUT, "%s: given twice: want each GPU once",
+			    doc_found(sorted[g]).text);
+	return OK;
+}
+
+static Status
+read_topology(struct reader *r, const Doc *root)
+{
+	const Doc *topo, *gpus;
+	Index *index = r->index;
+	TRY(doc_need(r->ctx, r->label, root, "topology", DOC_OBJECT, &topo));
+	TRY(doc_string(r->ctx, r->label, topo, "name", &index->name));
+	TRY(doc_string(r->ctx, r->label, topo, "digest", &index->digest));
+	TRY(doc_need(r->ctx, r->label, topo, "gpus", DOC_ARRAY, &gpus));
+	if (gpus->n < 2 || gpus->n > LIMIT_RANKS)
+		return doc_fail(r->ctx, r->label, gpus, gpus->n < 2 ? BAD_INPUT : LIMIT, "%d entries: want 2 to %d",
+		    gpus->n, LIMIT_RANKS);
+	index->n_gpus = gpus->n;
+	TRY(NEW(r->ctx, index->gpu, gpus->n));
+	TRY(TEMP(r->ctx, r->seen, gpus->n));
+	for (int g = 0; g < gpus->n; g++) {
+		if (gpus->child[g]->kind != DOC_STRING || !topo_id_valid(gpus->child[g]->text))
+			return doc_fail(r->ctx, r->label, gpus->child[g], BAD_INPUT, "%s: want the id of a GPU",
+			    doc_found(gpus->child[g]).text);
+		index->gpu[g] = gpus->child[g]->text;
+	}
+	return check_distinct(r, gpus);
+}
+
+int
+index_order(const IndexEntry *a, const IndexEntry *b)
+{
+	if (a->n != b->n)
+		return a->n < b->n ? -1 : 1;
+	for (int i = 0; i < a->n; i++)
+		if (a->gpu[i] != b->gpu[i])
+			return a->gpu[i] < b->gpu[i] ? -1 : 1;
+	if (a->coll != b->coll)
+		return a->coll < b->coll ? -1 : 1;
+	return (a->root > b->root) - (a->root < b->root);
+}
+
+static int
+by_order(const void *a, const void *b)
+{
+	return index_order(a, b);
+}
+
+Status
+index_read(Ctx *ctx, const char *label, const char *data, size_t size, Index **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct reader r = { .ctx = ctx, .label = label };
+	const Doc *version;
+	const char *format;
+	Doc *root;
+	DocList list;
+	TRY(NEW(ctx, r.index, 1));
+	Index *index = r.index;
+	TRY(doc_read_json_list(ctx, label, data, size, "schedules", &root, &list));
+	if (root->kind != DOC_OBJECT)
+		return doc_fail(ctx, label, root, BAD_INPUT, "not an object: want an index");
+	TRY(doc_string(ctx, label, root, "format", &format));
+	if (strcmp(format, "blink-index") != 0)
+		return doc_fail(ctx, label, doc_get(root, "format"), BAD_INPUT, "%s: want \"blink-index\"",
+		    doc_found(doc_get(root, "format")).text);
+	TRY(doc_need(ctx, label, root, "version", DOC_NUMBER, &version));
+	if (version->number != 1)
+		return doc_fail(ctx, label, version, BAD_INPUT, "%g: want 1", version->number);
+	TRY(read_topology(&r, root));
+	if (!list.array)
+		return doc_missing(ctx, label, root, "schedules", "an array");
+	if (list.n > LIMIT_INDEX)
+		return doc_fail(ctx, label, list.array, LIMIT, "%d entries: want at most %d", list.n, LIMIT_INDEX);
+	index->n_entries = list.n;
+	TRY(NEW(ctx, index->entry, list.n));
+	for (int i = 0; i < list.n; i++) {
+		ArenaMark entry_mark = arena_mark(&ctx->scratch);
+		const Doc *entry;
+		TRY(doc_list_next(ctx, label, &list, &entry));
+		TRY(read_entry(&r, entry, &index->entry[i]));
+		arena_release(&ctx->scratch, entry_mark);
+	}
+	if (list.n > 0)
+		qsort(index->entry, (size_t)list.n, sizeof *index->entry, by_order);
+	for (int i = 1; i < list.n; i++)
+		if (index_order(&index->entry[i - 1], &index->entry[i]) == 0)
+			return fail(ctx, BAD_INPUT,
+			    "%s: schedules: two entries for the same GPUs, collective and root (%s): want one", label,
+			    index->entry[i].file);
+	arena_release(&ctx->scratch, mark);
+	*out = index;
+	return OK;
+}

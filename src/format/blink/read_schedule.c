@@ -1,0 +1,126 @@
+/* Reader of the schedule file (blink-schedule(5)). Unknown members are ignored: "fields may be added". Everything else
+ * is checked here or in sched_check before anyone uses it. */
+#include "base/json_write.h"
+#include "format/blink/schedule_reader.h"
+#include "schedule/schedule.h"
+
+#include <string.h>
+
+/* Scalars and arrays of scalars, as JSON text again; anything else as null. */
+static void
+put_value(JsonWriter *w, const Doc *at)
+{
+	bool fits = at->kind == DOC_NUMBER && at->number >= 0 && at->number < 1e9;
+	switch (at->kind) {
+	case DOC_STRING:
+		json_string(w, NULL, at->text);
+		break;
+	case DOC_NUMBER:
+		/* Options of blinkc are small; those of others are kept if they fit. */
+		if (fits)
+			json_gb(w, NULL, (Frac){ (int64_t)(at->number * 1e9 + 0.5), 1 });
+		else
+			json_null(w, NULL);
+		break;
+	case DOC_BOOL:
+		json_bool(w, NULL, at->flag);
+		break;
+	case DOC_ARRAY:
+		json_array(w, NULL, JSON_LINE);
+		for (int i = 0; i < at->n; i++)
+			put_value(w, at->child[i]);
+		json_end(w);
+		break;
+	default:
+		json_null(w, NULL);
+		break;
+	}
+}
+
+static Status
+read_options(struct reader *r, const Doc *options)
+{
+	Schedule *sched = r->sched;
+	TRY(NEW(r->ctx, sched->option, options->n));
+	for (int i = 0; i < options->n; i++) {
+		const Doc *at = options->child[i];
+		Text text = { 0 };
+		put_value(&(JsonWriter){ .out = &text }, at);
+		const char *value = text_keep(&r->ctx->run, &text);
+		if (!value)
+			return fail_memory(r->ctx);
+		sched->option[sched->n_options++] = (Option){ at->name, value };
+	}
+	return OK;
+}
+
+static Status
+read_generator(struct reader *r, const Doc *root)
+{
+	const Doc *generator, *options;
+	TRY(need(r, root, "generator", DOC_OBJECT, &generator));
+	TRY(doc_string(r->ctx, r->label, generator, "name", &r->sched->generator));
+	TRY(doc_string(r->ctx, r->label, generator, "version", &r->sched->version));
+	TRY(need(r, generator, "options", DOC_OBJECT, &options));
+	return read_options(r, options);
+}
+
+static Status
+read_header(struct reader *r, const Doc *root)
+{
+	const char *text;
+	const Doc *version;
+	if (root->kind != DOC_OBJECT)
+		return bad(r, root, "not an object", "a schedule");
+	TRY(doc_string(r->ctx, r->label, root, "format", &text));
+	if (strcmp(text, "blink-schedule") != 0)
+		return bad(r, doc_get(root, "format"), doc_found(doc_get(root, "format")).text, "\"blink-schedule\"");
+	TRY(need(r, root, "version", DOC_NUMBER, &version));
+	if (version->number != 1)
+		return doc_fail(r->ctx, r->label, version, BAD_INPUT, "%g: want 1", version->number);
+	TRY(doc_string(r->ctx, r->label, root, "collective", &text));
+	if (!collective_parse(text, &r->sched->coll))
+		return bad(r, doc_get(root, "collective"), doc_found(doc_get(root, "collective")).text,
+		    "a collective, as \"allreduce\"");
+	return doc_string(r->ctx, r->label, root, "algorithm", &r->sched->algorithm);
+}
+
+static Status
+read_root(struct reader *r, const Doc *root)
+{
+	const Doc *at;
+	TRY(need_any(r, root, "root", &at));
+	r->sched->root = -1;
+	if (collective_rooted(r->sched->coll))
+		return read_int(r, at, 0, r->topo->n_ranks - 1, &r->sched->root);
+	return at->kind == DOC_NULL ? OK : bad(r, at, doc_found(at).text, "null: the collective has no root");
+}
+
+Status
+sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct reader r = { .ctx = ctx, .label = label };
+	Schedule *sched;
+	Doc *root;
+	TRY(NEW(ctx, sched, 1));
+	TRY(NEW(ctx, r.topo, 1));
+	r.sched = sched;
+	sched->topo = r.topo;
+	TRY(doc_read_json_list(ctx, label, data, size, "trees", &root, &r.trees));
+	TRY(read_header(&r, root));
+	TRY(read_generator(&r, root));
+	TRY(schedule_read_topology(&r, root));
+	TRY(read_root(&r, root));
+	TRY(schedule_read_parts(&r, root));
+	TRY(schedule_read_trees(&r, root));
+	TRY(schedule_read_rate(&r, root));
+	TRY(sched_check(ctx, label, sched));
+	TRY(sched_achieved(ctx, label, sched, &sched->achieved));
+	TRY(sched_parts(ctx, label, sched, sched->part));
+	TRY(bound_from_certificate(ctx, label, sched->topo, sched->coll, sched->root, &sched->bound,
+	    &sched->bound.rate));
+	arena_release(&ctx->scratch, mark);
+	*out = sched;
+	return OK;
+}

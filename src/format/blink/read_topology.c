@@ -1,0 +1,213 @@
+/* A topology file (blink-topology(5)) to a Topology. One reader serves both spellings, since doc_read_xml gives what
+ * doc_read_json gives. Errors are reported here, where their place in the file is known; topo_check then holds the
+ * invariants of the result. */
+#include "format/blink/topology_reader.h"
+#include "topology/topology.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const plural[] = {
+	"class", "classes", "node", "nodes", "fabric", "fabrics", "link", "links", "peer_access", "peer_accesses",
+#define X(name, one, many) one, many,
+	VERTEX_LIST(X)
+#undef X
+	NULL
+};
+
+/* ---- head and classes ---- */
+
+/* Topologies of other tools, which people will try, are named in the message. */
+static Status
+check_root(struct reading *r)
+{
+	const Doc *root = r->root;
+	static const char want[] = "want a <topology format=\"blink-topology\"> element";
+	if (root->kind != DOC_OBJECT)
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "%s: want an object", doc_found(root).text);
+	if (!root->line)
+		return OK;
+	if (strcmp(root->text, "system") == 0)
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "a topology of NCCL, which blinkc does not read: %s",
+		    want);
+	if (strcmp(root->text, "topology") != 0)
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "unknown element: %s", want);
+	if (!doc_get(root, "format") && doc_get(root, "object"))
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT,
+		    "a topology of hwloc, which blinkc does not read: %s", want);
+	return OK;
+}
+
+static Status
+read_head(struct reading *r)
+{
+	static const char *const members[] = { "format", "version", "name", "source", "classes", "nodes", "switches",
+	    "fabrics", "links", "peer_accesses", NULL };
+	const char *format;
+	int64_t version;
+	TRY(check_root(r));
+	TRY(doc_string(r->ctx, r->label, r->root, "format", &format));
+	if (strcmp(format, "blink-topology") != 0)
+		return doc_fail(r->ctx, r->label, doc_get(r->root, "format"), BAD_INPUT, "%s: want \"blink-topology\"",
+		    doc_found(doc_get(r->root, "format")).text);
+	const Doc *at = doc_get(r->root, "version");
+	if (!at)
+		return doc_missing(r->ctx, r->label, r->root, "version", "1");
+	TRY(doc_int(r->ctx, r->label, at, 1, 1, &version));
+	TRY(doc_only(r->ctx, r->label, r->root, members));
+	TRY(read_text(r, r->root, "name", &r->topo->name));
+	return read_source(r, r->root, &r->topo->source);
+}
+
+static Status
+read_class(struct reading *r, const Doc *object)
+{
+	static const char *const members[] = { "name", "capacity", "latency", "source", NULL };
+	LinkClass class;
+	TRY(doc_only(r->ctx, r->label, object, members));
+	TRY(read_class_name(r, object, "name", &class));
+	ClassDefault *given = &r->topo->class[class];
+	if (given->given)
+		return doc_fail(r->ctx, r->label, doc_get(object, "name"), BAD_INPUT,
+		    "\"%s\": given twice: want each class once", link_class_name(class));
+	given->given = true;
+	if (doc_get(object, "capacity"))
+		TRY(read_capacity(r, doc_get(object, "capacity"), &given->capacity));
+	if (doc_get(object, "latency"))
+		TRY(read_latency(r, doc_get(object, "latency"), &given->latency));
+	return read_source(r, object, &given->source);
+}
+
+static Status
+read_classes(struct reading *r)
+{
+	const Doc *classes;
+	TRY(read_children(r, r->root, "classes", &classes));
+	for (int i = 0; i < classes->n; i++)
+		TRY(read_class(r, classes->child[i]));
+	return OK;
+}
+
+static int
+by_gpus(const void *a, const void *b)
+{
+	const PeerAccess *p = a, *q = b;
+	return (p->gpus > q->gpus) - (p->gpus < q->gpus);
+}
+
+static Status
+read_peer_access(struct reading *r, const Doc *object, PeerAccess *out)
+{
+	static const char *const members[] = { "gpus", "time", "source", NULL };
+	int64_t gpus;
+	TRY(doc_only(r->ctx, r->label, object, members));
+	if (!doc_get(object, "gpus"))
+		return doc_missing(r->ctx, r->label, object, "gpus", "a number of GPUs");
+	if (!doc_get(object, "time"))
+		return doc_missing(r->ctx, r->label, object, "time", "a number (us)");
+	TRY(doc_int(r->ctx, r->label, doc_get(object, "gpus"), 2, LIMIT_RANKS, &gpus));
+	TRY(doc_scaled(r->ctx, r->label, doc_get(object, "time"), NS_PER_US, 0, LIMIT_SETUP_NS, "us", &out->time));
+	out->gpus = (int)gpus;
+	return read_source(r, object, &out->source);
+}
+
+static Status
+read_peer_accesses(struct reading *r)
+{
+	const Doc *list;
+	bool *given;
+	TRY(read_children(r, r->root, "peer_accesses", &list));
+	/* Without them, those of the first file by reference that has some. */
+	if (list->n == 0)
+		return OK;
+	TRY(TEMP(r->ctx, given, LIMIT_RANKS + 1));
+	if (list->n > LIMIT_RANKS)
+		return doc_fail(r->ctx, r->label, list, LIMIT, "%d entries: want at most %d", list->n, LIMIT_RANKS);
+	TRY(NEW(r->ctx, r->topo->peer_access, list->n));
+	for (int i = 0; i < list->n; i++) {
+		PeerAccess *entry = &r->topo->peer_access[i];
+		TRY(read_peer_access(r, list->child[i], entry));
+		if (given[entry->gpus])
+			return doc_fail(r->ctx, r->label, doc_get(list->child[i], "gpus"), BAD_INPUT,
+			    "%d: given twice: want each number once", entry->gpus);
+		given[entry->gpus] = true;
+	}
+	r->topo->n_peer_accesses = list->n;
+	qsort(r->topo->peer_access, (size_t)list->n, sizeof *r->topo->peer_access, by_gpus);
+	return OK;
+}
+
+/* ---- the whole ---- */
+
+/* Is the first character that is not a blank that of XML? Everything else is read as JSON. */
+static bool
+begins_element(const char *data, size_t size)
+{
+	size_t i = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	while (i < size && strchr(" \t\r\n", data[i]) && data[i])
+		i++;
+	return i < size && data[i] == '<';
+}
+
+bool
+topo_is_xml(const char *data, size_t size)
+{
+	return begins_element(data, size);
+}
+
+bool
+topo_is_json(const char *data, size_t size)
+{
+	return !begins_element(data, size);
+}
+
+/* Files of hwloc have a DOCTYPE, which the XML reader would refuse without saying whose file it is. */
+static bool
+is_hwloc(const char *data, size_t size)
+{
+	static const char doctype[] = "<!DOCTYPE topology SYSTEM \"hwloc";
+	return memmem(data, size < 256 ? size : 256, doctype, sizeof doctype - 1);
+}
+
+static Status
+read_root(struct reading *r, Topology **out)
+{
+	TRY(NEW(r->ctx, r->topo, 1));
+	TRY(read_head(r));
+	TRY(read_classes(r));
+	TRY(read_peer_accesses(r));
+	TRY(vertices_read(r));
+	TRY(links_read(r));
+	TRY(topo_index(r->ctx, r->topo));
+	TRY(topo_check(r->ctx, r->label, r->topo));
+	TRY(topo_digest(r->ctx, r->topo, &r->topo->digest));
+	*out = r->topo;
+	return OK;
+}
+
+Status
+topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Doc *root;
+	Status status = doc_read_json(ctx, label, data, size, &root);
+	if (status == OK)
+		status = read_root(&(struct reading){ .ctx = ctx, .label = label, .files = files, .root = root }, out);
+	arena_release(&ctx->scratch, mark);
+	return status;
+}
+
+Status
+topo_read_xml(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Doc *root;
+	if (is_hwloc(data, size))
+		return fail(ctx, BAD_INPUT, "%s: a topology of hwloc, which blinkc does not read: want a "
+		    "<topology format=\"blink-topology\"> element", label);
+	Status status = doc_read_xml(ctx, label, data, size, plural, &root);
+	if (status == OK)
+		status = read_root(&(struct reading){ .ctx = ctx, .label = label, .files = files, .root = root }, out);
+	arena_release(&ctx->scratch, mark);
+	return status;
+}

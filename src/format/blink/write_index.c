@@ -1,0 +1,51 @@
+/* The index of schedules (blink-index(5)): one line for each entry. */
+#include "base/json_write.h"
+#include "format/format.h"
+
+static void
+put_topology(JsonWriter *w, const Index *index)
+{
+	json_object(w, "topology", JSON_BLOCK);
+	json_string(w, "name", index->name);
+	json_string(w, "digest", index->digest);
+	json_array(w, "gpus", JSON_LINE);
+	for (int g = 0; g < index->n_gpus; g++)
+		json_string(w, NULL, index->gpu[g]);
+	json_end(w);
+	json_end(w);
+}
+
+static void
+put_entry(JsonWriter *w, const IndexEntry *entry)
+{
+	json_object(w, NULL, JSON_TIGHT);
+	json_ints(w, "gpus", entry->gpu, entry->n);
+	json_string(w, "collective", collective_name(entry->coll));
+	if (entry->root < 0)
+		json_null(w, "root");
+	else
+		json_int(w, "root", entry->root);
+	json_string(w, "file", entry->file);
+	json_ints(w, "ranks", entry->rank, entry->n);
+	json_number(w, "rate", entry->rate);
+	json_number(w, "bound", entry->bound);
+	json_int(w, "trees", entry->trees);
+	json_int(w, "depth", entry->depth);
+	json_end(w);
+}
+
+void
+index_write(const Index *index, Text *out)
+{
+	JsonWriter w = { .out = out };
+	json_object(&w, NULL, JSON_BLOCK);
+	json_string(&w, "format", "blink-index");
+	json_int(&w, "version", 1);
+	put_topology(&w, index);
+	json_array(&w, "schedules", JSON_ROWS);
+	for (int i = 0; i < index->n_entries; i++)
+		put_entry(&w, &index->entry[i]);
+	json_end(&w);
+	json_end(&w);
+	text_put(out, "\n");
+}

@@ -1,0 +1,228 @@
+/* The schedule file (blink-schedule(5)). */
+#include "base/json_write.h"
+#include "format/format.h"
+
+static void
+put_generator(JsonWriter *w, const Schedule *sched)
+{
+	json_object(w, "generator", JSON_BLOCK);
+	json_string(w, "name", sched->generator);
+	json_string(w, "version", sched->version);
+	json_object(w, "options", sched->n_options ? JSON_BLOCK : JSON_TIGHT);
+	for (int i = 0; i < sched->n_options; i++)
+		json_raw(w, sched->option[i].key, sched->option[i].value);
+	json_end(w);
+	json_end(w);
+}
+
+/* ---- topology ---- */
+
+static void
+put_vertex(JsonWriter *w, const char *name, const Topology *topo, int v)
+{
+	if (v < topo->n_ranks)
+		json_int(w, name, v);
+	else
+		json_string(w, name, topo->vertex[v].id);
+}
+
+static void
+put_ranks(JsonWriter *w, const Topology *topo)
+{
+	json_array(w, "ranks", JSON_BLOCK);
+	for (int r = 0; r < topo->n_ranks; r++) {
+		int node = topo->vertex[r].node;
+		json_object(w, NULL, JSON_LINE);
+		json_string(w, "gpu", topo->vertex[r].id);
+		json_string(w, "node", node < 0 ? "" : topo->node[node]);
+		json_end(w);
+	}
+	json_end(w);
+}
+
+static void
+put_links(JsonWriter *w, const Topology *topo)
+{
+	json_array(w, "links", JSON_BLOCK);
+	for (int l = 0; l < topo->n_links; l++) {
+		const Link *link = &topo->link[l];
+		json_object(w, NULL, JSON_LINE);
+		put_vertex(w, "from", topo, link->from);
+		put_vertex(w, "to", topo, link->to);
+		json_string(w, "class", link_class_name(link->class));
+		json_gb(w, "capacity", (Frac){ link->capacity, 1 });
+		json_us(w, "latency", link->latency);
+		json_end(w);
+	}
+	json_end(w);
+}
+
+/* Those that do more than forward. */
+static void
+put_switches(JsonWriter *w, const Topology *topo)
+{
+	if (!topo_active(topo))
+		return;
+	json_array(w, "switches", JSON_BLOCK);
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++) {
+		const Vertex *vertex = &topo->vertex[v];
+		if (!vertex->multicast && !vertex->reduce)
+			continue;
+		json_object(w, NULL, JSON_LINE);
+		json_string(w, "id", vertex->id);
+		if (vertex->multicast)
+			json_bool(w, "multicast", true);
+		if (vertex->reduce)
+			json_bool(w, "reduce", true);
+		json_end(w);
+	}
+	json_end(w);
+}
+
+static void
+put_topology(JsonWriter *w, const Topology *topo)
+{
+	json_object(w, "topology", JSON_BLOCK);
+	json_string(w, "name", topo->name);
+	json_string(w, "digest", topo->digest);
+	put_ranks(w, topo);
+	put_links(w, topo);
+	put_switches(w, topo);
+	json_end(w);
+}
+
+/* ---- rate ---- */
+
+static void
+put_side(JsonWriter *w, const char *name, const Topology *topo, const int *part, int p)
+{
+	json_array(w, name, JSON_LINE);
+	for (int v = 0; v < topo->n_vertices; v++)
+		if (part[v] == p)
+			put_vertex(w, NULL, topo, v);
+	json_end(w);
+}
+
+/* Whole numbers as numbers, others exactly. */
+static void
+put_prices(JsonWriter *w, const char *name, const Frac *price, int n)
+{
+	json_array(w, name, JSON_LINE);
+	for (int l = 0; l < n; l++) {
+		if (price[l].den == 1)
+			json_int64(w, NULL, price[l].num);
+		else
+			json_frac(w, NULL, price[l]);
+	}
+	json_end(w);
+}
+
+static void
+put_certificate(JsonWriter *w, const Topology *topo, const Bound *bound)
+{
+	json_object(w, "certificate", JSON_LINE);
+	json_string(w, "kind", certificate_name(bound->kind));
+	switch (bound->kind) {
+	case CERTIFICATE_CUT:
+		put_side(w, "side", topo, bound->part, 1);
+		break;
+	case CERTIFICATE_PARTITION:
+		json_array(w, "parts", JSON_LINE);
+		for (int p = 0; p < bound->n_parts; p++)
+			put_side(w, NULL, topo, bound->part, p);
+		json_end(w);
+		break;
+	default:
+		put_prices(w, bound->kind == CERTIFICATE_LENGTHS ? "length" : "price", bound->price, topo->n_links);
+		break;
+	}
+	json_end(w);
+}
+
+static void
+put_rate(JsonWriter *w, const Schedule *sched)
+{
+	json_object(w, "rate", JSON_BLOCK);
+	json_gb(w, "achieved", sched->achieved);
+	json_gb(w, "bound", sched->bound.rate);
+	put_certificate(w, sched->topo, &sched->bound);
+	json_end(w);
+}
+
+/* ---- parts and trees ---- */
+
+static void
+put_parts(JsonWriter *w, const Schedule *sched)
+{
+	if (!sched->n_parts)
+		return;
+	json_array(w, "parts", JSON_BLOCK);
+	for (int i = 0; i < sched->n_parts; i++) {
+		const Part *part = &sched->part[i];
+		json_object(w, NULL, JSON_LINE);
+		json_names(w, "links", link_class_names, part->classes);
+		json_gb(w, "rate", part->rate);
+		json_us(w, "setup", part->setup);
+		json_end(w);
+	}
+	json_end(w);
+}
+
+static void
+put_edges(JsonWriter *w, const char *phase, const Edge *edge, int n)
+{
+	if (n == 0)
+		return;
+	json_array(w, phase, JSON_LINE);
+	for (int e = 0; e < n; e++) {
+		json_array(w, NULL, JSON_LINE);
+		json_int(w, NULL, edge[e].src);
+		json_int(w, NULL, edge[e].dst);
+		json_ints(w, NULL, edge[e].link, edge[e].n_links);
+		json_end(w);
+	}
+	json_end(w);
+}
+
+static void
+put_tree(JsonWriter *w, const Segment *segment, bool has_part)
+{
+	json_object(w, NULL, JSON_BLOCK);
+	json_array(w, "segment", JSON_LINE);
+	json_frac(w, NULL, segment->offset);
+	json_frac(w, NULL, segment->length);
+	json_end(w);
+	json_int(w, "root", segment->tree.root);
+	if (has_part)
+		json_int(w, "part", segment->part);
+	put_edges(w, "down", segment->tree.down, segment->tree.n_down);
+	put_edges(w, "up", segment->tree.up, segment->tree.n_up);
+	if (segment->n_to)
+		json_ints(w, "to", segment->to, segment->n_to);
+	json_end(w);
+}
+
+void
+sched_write_json(const Schedule *sched, Text *out)
+{
+	JsonWriter w = { .out = out };
+	json_object(&w, NULL, JSON_BLOCK);
+	json_string(&w, "format", "blink-schedule");
+	json_int(&w, "version", 1);
+	put_generator(&w, sched);
+	put_topology(&w, sched->topo);
+	json_string(&w, "collective", collective_name(sched->coll));
+	if (sched->root < 0)
+		json_null(&w, "root");
+	else
+		json_int(&w, "root", sched->root);
+	json_string(&w, "algorithm", sched->algorithm);
+	put_rate(&w, sched);
+	put_parts(&w, sched);
+	json_array(&w, "trees", JSON_BLOCK);
+	for (int t = 0; t < sched->n_segments; t++)
+		put_tree(&w, &sched->segment[t], sched->n_parts > 0);
+	json_end(&w);
+	json_end(&w);
+	text_put(out, "\n");
+}

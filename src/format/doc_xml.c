@@ -1,0 +1,403 @@
+/* XML to Doc, by libxml2's SAX2 interface: we build as it parses, so that each limit holds before memory is spent,
+ * and there is no second tree. A DOCTYPE stops the parser at its name, before any entity could be declared; so the
+ * only entities are XML's own five, and expanding them (XML_PARSE_NOENT) is safe. */
+#include "format/doc.h"
+
+#include "base/limits.h"
+
+#include <ctype.h>
+#include <libxml/parser.h>
+#include <libxml/parserInternals.h>
+#include <libxml/xmlerror.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An element, in the list of its parent's children. */
+struct element {
+	Doc doc;		/* first, so that a Doc * of ours is one of these */
+	struct element *next;
+};
+
+struct open {
+	struct element *element, *first, *last;
+	int n;
+};
+
+struct build {
+	Ctx *ctx;
+	const char *label, *data;	/* data: `left` bytes not given to the parser yet */
+	size_t left;
+	const char *const *plural;
+	xmlParserCtxtPtr parser;
+	Status status;
+	Doc *root;
+	int depth, n_values;
+	struct open open[LIMIT_DEPTH];
+};
+
+/* Keep the status of a step; after a failure the parser makes no more calls. */
+static void
+settle(struct build *b, Status status)
+{
+	b->status = status;
+	if (status != OK)
+		xmlStopParser(b->parser);
+}
+
+static int
+here(const struct build *b)
+{
+	return xmlSAX2GetLineNumber(b->parser);
+}
+
+/* The line on which the tag begins whose end the parser stands at. A '<' inside an attribute is not well formed. */
+static int
+tag_line(const struct build *b)
+{
+	int line = here(b);
+	for (const xmlChar *c = b->parser->input->cur; c > b->parser->input->base && *c != '<'; c--)
+		line -= *c == '\n';
+	return line;
+}
+
+static Status
+copy_text(struct build *b, const xmlChar *text, size_t length, const char **out)
+{
+	*out = arena_text(&b->ctx->run, (const char *)text, length);
+	return *out ? OK : fail_memory(b->ctx);
+}
+
+/* A name; elements in a row with equal names share it. */
+static Status
+copy_name(struct build *b, const xmlChar *name, const char *like, const char **out)
+{
+	if (!like || strcmp((const char *)name, like) != 0)
+		return copy_text(b, name, strlen((const char *)name), out);
+	*out = like;
+	return OK;
+}
+
+static Status
+count_values(struct build *b, int n)
+{
+	if (n > LIMIT_DOC_VALUES - b->n_values)
+		return fail(b->ctx, LIMIT, "%s:%d: more than %d values", b->label, here(b), LIMIT_DOC_VALUES);
+	b->n_values += n;
+	return OK;
+}
+
+/* ---- elements begin ---- */
+
+static Status
+add_attributes(struct build *b, Doc *element, const Doc *like, int n, const xmlChar **attribute)
+{
+	Doc *members;
+	element->n = n;
+	TRY(TEMP(b->ctx, element->child, n));
+	TRY(TEMP(b->ctx, members, n));
+	for (int i = 0; i < n; i++) {
+		/* local name, prefix, URI, value, end of value */
+		const xmlChar **a = attribute + 5 * i;
+		element->child[i] = &members[i];
+		members[i] = (Doc){ .kind = DOC_STRING, .line = element->line, .parent = element, .index = i };
+		TRY(copy_name(b, a[0], like && i < like->n ? like->child[i]->name : NULL, &members[i].name));
+		TRY(copy_text(b, a[3], (size_t)(a[4] - a[3]), &members[i].text));
+		if (a[1])
+			return doc_fail(b->ctx, b->label, &members[i], BAD_INPUT, "a namespace prefix: want none");
+	}
+	return OK;
+}
+
+static Status
+check_name(struct build *b, const Doc *element)
+{
+	for (const char *const *p = b->plural; *p; p += 2)
+		if (strcmp(p[1], element->text) == 0 && strcmp(p[0], p[1]) != 0)
+			return doc_fail(b->ctx, b->label, element, BAD_INPUT, "unknown element: want <%s>", p[0]);
+	return OK;
+}
+
+static Status
+begin(struct build *b, const xmlChar *name, const xmlChar *prefix, int n_namespaces, int n, const xmlChar **attribute)
+{
+	struct element *element;
+	struct open *parent = b->depth ? &b->open[b->depth - 1] : NULL;
+	const Doc *like = parent && parent->last ? &parent->last->doc : NULL;
+	if (b->depth == LIMIT_DEPTH)
+		return fail(b->ctx, LIMIT, "%s:%d: nesting: want at most %d deep", b->label, here(b), LIMIT_DEPTH);
+	TRY(count_values(b, 1 + n));
+	TRY(TEMP(b->ctx, element, 1));
+	Doc *doc = &element->doc;
+	*doc = (Doc){ .kind = DOC_OBJECT, .line = tag_line(b) };
+	TRY(copy_name(b, name, like ? like->text : NULL, &doc->text));
+	if (n_namespaces || prefix)
+		return doc_fail(b->ctx, b->label, doc, BAD_INPUT, "a namespace: want none");
+	TRY(check_name(b, doc));
+	TRY(add_attributes(b, doc, like, n, attribute));
+	if (parent) {
+		*(parent->last ? &parent->last->next : &parent->first) = element;
+		parent->last = element;
+		doc->index = parent->n++;
+	}
+	b->open[b->depth++] = (struct open){ .element = element };
+	return OK;
+}
+
+static void
+on_begin(void *user, const xmlChar *name, const xmlChar *prefix, const xmlChar *uri, int n_namespaces,
+    const xmlChar **namespace, int n, int n_defaulted, const xmlChar **attribute)
+{
+	(void)uri, (void)namespace, (void)n_defaulted;
+	struct build *b = user;
+	if (b->status == OK)
+		settle(b, begin(b, name, prefix, n_namespaces, n, attribute));
+}
+
+/* ---- elements end ---- */
+
+/* By the element's name, and by place where names are equal. */
+static int
+by_element(const void *a, const void *b)
+{
+	const Doc *l = *(Doc *const *)a, *r = *(Doc *const *)b;
+	int order = strcmp(l->text, r->text);
+	return order ? order : l->index - r->index;
+}
+
+static int
+by_index(const void *a, const void *b)
+{
+	const Doc *l = *(Doc *const *)a, *r = *(Doc *const *)b;
+	return l->index - r->index;
+}
+
+static const char *
+plural_of(const struct build *b, const char *name)
+{
+	for (const char *const *p = b->plural; *p; p += 2)
+		if (strcmp(p[0], name) == 0)
+			return p[1];
+	return name;
+}
+
+/* sorted[0 .. n-1] have one name: an array of them. */
+static Status
+make_group(struct build *b, Doc *parent, Doc **sorted, int n, Doc **out)
+{
+	Doc *group;
+	TRY(TEMP(b->ctx, group, 1));
+	*group = (Doc){
+		.kind = DOC_ARRAY,
+		.name = plural_of(b, sorted[0]->text),
+		.text = sorted[0]->text,
+		.line = sorted[0]->line,
+		.parent = parent,
+		.index = sorted[0]->index,	/* until the groups are in order */
+		.n = n,
+		.child = sorted,
+	};
+	for (int i = 0; i < n; i++) {
+		sorted[i]->parent = group;
+		sorted[i]->index = i;
+	}
+	*out = group;
+	return OK;
+}
+
+/* Attributes, then one array for each name of an element, in the order in which the names first appear. */
+static Status
+gather(struct build *b, struct open *open)
+{
+	Doc *doc = &open->element->doc, **sorted, **members;
+	int n_groups = 0, n = 0, first = 0;
+	TRY(TEMP(b->ctx, sorted, open->n));
+	for (struct element *e = open->first; e; e = e->next)
+		sorted[n++] = &e->doc;
+	qsort(sorted, (size_t)n, sizeof *sorted, by_element);
+	for (int i = 0; i < n; i++)
+		n_groups += i == 0 || strcmp(sorted[i - 1]->text, sorted[i]->text) != 0;
+	TRY(TEMP(b->ctx, members, doc->n + n_groups));
+	memcpy(members, doc->child, (size_t)doc->n * sizeof *members);
+	Doc **group = members + doc->n;
+	for (int i = 1; i <= n; i++)
+		if (i == n || strcmp(sorted[first]->text, sorted[i]->text) != 0) {
+			TRY(make_group(b, doc, sorted + first, i - first, group++));
+			first = i;
+		}
+	qsort(members + doc->n, (size_t)n_groups, sizeof *members, by_index);
+	for (int i = doc->n; i < doc->n + n_groups; i++)
+		members[i]->index = i;
+	doc->child = members;
+	doc->n += n_groups;
+	return doc_check_unique(b->ctx, b->label, doc);
+}
+
+static Status
+end(struct build *b)
+{
+	struct open *open = &b->open[b->depth - 1];
+	if (open->n)
+		TRY(gather(b, open));
+	if (--b->depth == 0) {
+		b->root = &open->element->doc;
+		b->root->plural = b->plural;
+	}
+	return OK;
+}
+
+static void
+on_end(void *user, const xmlChar *name, const xmlChar *prefix, const xmlChar *uri)
+{
+	(void)name, (void)prefix, (void)uri;
+	struct build *b = user;
+	if (b->status == OK)
+		settle(b, end(b));
+}
+
+/* ---- the rest of a file ---- */
+
+static Status
+refuse_text(struct build *b, const xmlChar *text, int length)
+{
+	int line = here(b);
+	for (int i = length - 1; i >= 0 && strchr(" \t\r\n", text[i]); i--)
+		line -= text[i] == '\n';
+	return fail(b->ctx, BAD_INPUT, "%s:%d: text between tags: want elements and attributes only", b->label, line);
+}
+
+static void
+on_text(void *user, const xmlChar *text, int length)
+{
+	struct build *b = user;
+	int blank = 0;
+	while (blank < length && strchr(" \t\r\n", text[blank]))
+		blank++;
+	if (b->status == OK && blank < length)
+		settle(b, refuse_text(b, text, length));
+}
+
+static void
+on_doctype(void *user, const xmlChar *name, const xmlChar *public_id, const xmlChar *system_id)
+{
+	(void)name, (void)public_id, (void)system_id;
+	struct build *b = user;
+	if (b->status == OK)
+		settle(b, fail(b->ctx, BAD_INPUT, "%s:%d: a DOCTYPE: want none", b->label, here(b)));
+}
+
+#if LIBXML_VERSION >= 21200
+typedef const xmlError *ErrorPtr;
+#else
+typedef xmlErrorPtr ErrorPtr;
+#endif
+
+static void
+on_error(void *user, ErrorPtr error)
+{
+	struct build *b = user;
+	char text[256] = "not well-formed XML";
+	if (error->level == XML_ERR_WARNING || error->level == XML_ERR_NONE)
+		return;
+	/* The parser stops by itself; stopping it here would free the input that it reads. */
+	if (b->status != OK)
+		return;
+	if (error->code == XML_ERR_NO_MEMORY) {
+		b->status = fail_memory(b->ctx);
+		return;
+	}
+	if (error->message)
+		snprintf(text, sizeof text, "%s", error->message);
+	text[strcspn(text, "\n")] = 0;
+	text[0] = (char)tolower((unsigned char)text[0]);
+	b->status = fail(b->ctx, BAD_INPUT, "%s:%d:%d: %s", b->label, error->line, error->int2, text);
+}
+
+/* The file in pieces, so that the parser keeps no second copy of it. */
+static int
+next_piece(void *user, char *to, int room)
+{
+	struct build *b = user;
+	size_t n = b->left < (size_t)room ? b->left : (size_t)room;
+	memcpy(to, b->data, n);
+	b->data += n;
+	b->left -= n;
+	return (int)n;
+}
+
+static Status
+parse(struct build *b)
+{
+	b->parser = xmlNewParserCtxt();
+	if (!b->parser)
+		return fail_memory(b->ctx);
+	*b->parser->sax = (xmlSAXHandler){
+		.initialized = XML_SAX2_MAGIC,
+		.startElementNs = on_begin,
+		.endElementNs = on_end,
+		.characters = on_text,
+		.cdataBlock = on_text,
+		.internalSubset = on_doctype,
+		.serror = on_error,
+	};
+	b->parser->userData = b;
+	/* The bytes are UTF-8, whatever the prolog says. No xmlDoc comes back, as our handler makes none. */
+	xmlCtxtReadIO(b->parser, next_piece, NULL, b, NULL, NULL,
+	    XML_PARSE_NONET | XML_PARSE_NOENT | XML_PARSE_IGNORE_ENC);
+	if (b->status == OK && b->parser->errNo == XML_ERR_NO_MEMORY)
+		b->status = fail_memory(b->ctx);
+	if (b->status == OK && (!b->parser->wellFormed || !b->root))
+		b->status = fail(b->ctx, BAD_INPUT, "%s: not well-formed XML", b->label);
+	xmlFreeParserCtxt(b->parser);
+	return b->status;
+}
+
+/* Attributes of each tag, before libxml2 takes quadratic time over them: an equals sign outside quotes each. Comments
+ * and the like may be miscounted as tags, but never with more attributes than the limit. */
+static Status
+check_attributes(Ctx *ctx, const char *label, const char *data, size_t size)
+{
+	size_t tag = 0;
+	int n = 0;
+	char quote = 0;
+	bool in_tag = false;
+	for (size_t i = 0; i < size; i++) {
+		char c = data[i];
+		if (!in_tag) {
+			in_tag = c == '<' && i + 1 < size && !strchr("!?/", data[i + 1]);
+			tag = i;
+			n = 0;
+		} else if (quote) {
+			quote = c == quote ? 0 : quote;
+		} else if (c == '"' || c == '\'') {
+			quote = c;
+		} else if (c == '>') {
+			in_tag = false;
+		} else if (c == '=' && ++n > LIMIT_ATTRIBUTES) {
+			return doc_fail_byte(ctx, label, data, tag, LIMIT, "an element with more than %d attributes",
+			    LIMIT_ATTRIBUTES);
+		}
+	}
+	return OK;
+}
+
+Status
+doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural, Doc **out)
+{
+	struct build *b;
+	TRY(doc_check_bytes(ctx, label, data, size));
+	TRY(check_attributes(ctx, label, data, size));
+	TRY(TEMP(ctx, b, 1));
+	*b = (struct build){ .ctx = ctx, .label = label, .data = data, .left = size, .plural = plural };
+	/* Errors that libxml2 raises without a parser, such as a buffer that cannot grow, go to this thread's
+	 * handler, and without one to stderr. */
+	xmlStructuredErrorFunc before = xmlStructuredError;
+	void *before_user = xmlStructuredErrorContext;
+	xmlSetStructuredErrorFunc(b, on_error);
+	Status status = parse(b);
+	xmlResetLastError();
+	xmlSetStructuredErrorFunc(before_user, before);
+	if (status == OK)
+		*out = b->root;
+	return status;
+}

@@ -1,0 +1,103 @@
+/* Readers and writers of files. Types of foreign parsers do not leave this folder. What is written depends on the noun
+ * alone.
+ *
+ * Functions are called noun_read and noun_write, followed by the format where a noun has several. formats.c has a
+ * table of the formats of topologies and of schedules: a new format is a file with its functions, and a row. */
+#ifndef BLINK_FORMAT_FORMAT_H
+#define BLINK_FORMAT_FORMAT_H
+
+#include "base/text.h"
+#include "model/model.h"
+
+/* ---- topologies: blink-topology(5) ---- */
+
+/* The files that a topology file may name, while it is read. */
+typedef struct TopologyFiles {
+	const char *const *dirs;	/* searched for files that are not beside the one that names them, ended by
+					 * NULL; NULL: it may name none */
+	Status (*read)(Ctx *ctx, const char *label, struct TopologyFiles *files, const char *data, size_t size,
+	    Topology **out);
+	int depth;			/* of files within files */
+	struct topology_file {
+		const char *path;
+		const Topology *topo;
+		struct topology_file *next;
+	} *first;			/* read already */
+} TopologyFiles;
+
+/* A file of any format in the table.
+ * label: what messages call the file, and its path. data: `size` bytes, any content. dirs: as above.
+ * *out: passes topo_check; has a digest. Fails: BAD_INPUT, LIMIT, NO_MEMORY; IO a file by reference cannot be read. */
+Status topo_read(Ctx *ctx, const char *label, const char *const *dirs, const char *data, size_t size, Topology **out);
+
+/* As topo_read, of one format. */
+Status topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
+Status topo_read_xml(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
+
+/* Could this be a file of the format? By its first bytes. */
+bool topo_is_json(const char *data, size_t size);
+bool topo_is_xml(const char *data, size_t size);
+
+void topo_write_json(const Topology *topo, Text *out);
+void topo_write_xml(const Topology *topo, Text *out);
+
+/* A format of topologies. One that is only read, or only written, has NULL for the rest. */
+typedef struct {
+	const char *name, *suffix;	/* for --format, and of files, without the dot */
+	bool (*sniff)(const char *data, size_t size);
+	Status (*read)(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size,
+	    Topology **out);
+	void (*write)(const Topology *topo, Text *out);
+} TopologyFormat;
+
+extern const TopologyFormat topology_formats[];		/* ended by a row without a name */
+const TopologyFormat *topology_format(const char *name);	/* NULL: no format has this name */
+
+/* A topology file, as text, of the machine that a line describes: "server:4 gpu:8 switch:300 net:25" (blinkc(1)).
+ * Appended to *out. Fails: USAGE, naming the item; LIMIT. */
+Status synthetic_write(Ctx *ctx, const char *line, Text *out);
+
+/* A cluster of equal servers. */
+typedef struct {
+	const char *name, *file;	/* file: of one server, beside the cluster's own */
+	int servers;
+	int64_t nic_rate;		/* bytes/s of each NIC's port; 0: that of the server's file */
+	bool rails;
+	int leaf;			/* servers of a leaf switch; 0: all */
+	int64_t oversubscription;	/* times 1e9; 0: none given */
+} ClusterRequest;
+
+/* A topology file that names the server's. */
+void cluster_write(const ClusterRequest *ask, Text *out);
+
+/* ---- schedules: blink-schedule(5) ---- */
+
+/* A schedule file; trusts nothing in it.
+ * *out: passes sched_check: well formed, not yet verified (sched_verify); achieved and bound are recomputed.
+ * Fails: BAD_INPUT, LIMIT, NO_MEMORY; UNVERIFIED where the certificate proves nothing. */
+Status sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule **out);
+
+void sched_write_json(const Schedule *sched, Text *out);
+
+/* Source code (libblink(3)). file: the schedule's JSON, whose digest it carries. */
+Status sched_write_cu(Ctx *ctx, const Schedule *sched, const Text *file, Text *out);
+Status program_write_cu(Ctx *ctx, const Program *prog, const char *digest, Text *out);
+
+/* A format of schedules. */
+typedef struct {
+	const char *name, *suffix;
+	/* file: the schedule file. NULL: this is its own format. */
+	Status (*write)(Ctx *ctx, const Schedule *sched, const Text *file, Text *out);
+} ScheduleFormat;
+
+extern const ScheduleFormat schedule_formats[];
+const ScheduleFormat *schedule_format(const char *name);
+
+/* ---- indexes: blink-index(5) ---- */
+
+/* An index of schedules. Files that it names are not read. *out: sorted, whatever the order of the file.
+ * Fails: BAD_INPUT, LIMIT, NO_MEMORY. */
+Status index_read(Ctx *ctx, const char *label, const char *data, size_t size, Index **out);
+void index_write(const Index *index, Text *out);
+
+#endif

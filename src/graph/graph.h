@@ -1,0 +1,10 @@
+/* Searches over the links of a topology: the table of contents of graph/. */
+#ifndef BLINK_GRAPH_GRAPH_H
+#define BLINK_GRAPH_GRAPH_H
+
+#include "graph/cheapest_tree.h"	/* the cheapest tree of a demand, or of a family */
+#include "graph/flow.h"			/* maximum flow, minimum cut */
+#include "graph/reversible.h"		/* are links the same in both directions? */
+#include "graph/search.h"		/* cheapest routes, arborescences, spanning trees, paths */
+
+#endif

@@ -1,0 +1,508 @@
+/* Hamiltonian cycles, as many at once as the capacities of links allow.
+ *
+ * Capacities are counted in units of the slowest physical link. Where links join the ranks directly and have few
+ * Hamiltonian cycles, all of these are listed, and branch and bound takes as many at once as fit: each ring leaves each
+ * rank once and enters it once, so k rings need k units of capacity out of each rank and into it, and a rank with no
+ * more than k left has to use all its links. DGX-1V: 6 links out of each GPU, 6 rings. Elsewhere (switches, many ranks)
+ * rings are found one after the other, by a walk that prefers fast links, finishes a server before it leaves it, and
+ * backtracks where it is stuck. */
+#include "graph/hamiltonian.h"
+#include "graph/search.h"
+
+#include <string.h>
+
+enum {
+	NO_HOP = -1,
+	FULL_PRICE = 1 << 30,
+	MOST_UNITS = 64,	/* of all rings, where a choice of more is searched: GPUs have up to 18 links */
+	FINEST = 16	/* parts of a unit, at most: a ring may have to pass a link more than once */
+};
+
+struct finder {
+	Ctx *ctx;
+	const Topology *topo;
+	Search search;
+	int64_t unit;		/* bytes/s; of capacities and widths */
+	int64_t *left;		/* of each link, units */
+	Cycle *ring;
+	int n_rings, most_rings;
+	int64_t units;		/* of all rings */
+	bool proven;		/* no other rings have more */
+};
+
+/* ---- units ---- */
+
+static void
+set_units(struct finder *p, int parts)
+{
+	const Topology *topo = p->topo;
+	int64_t least = INT64_MAX;
+	for (int l = 0; l < topo->n_links; l++) {
+		int64_t one = topo->link[l].capacity / topo->link[l].count;
+		least = one < least ? one : least;
+	}
+	p->unit = least / parts > 0 ? least / parts : 1;
+	for (int l = 0; l < topo->n_links; l++)
+		p->left[l] = topo->link[l].capacity / p->unit;
+}
+
+/* Each ring leaves each rank once, and enters it once. */
+static int64_t
+units_of_ranks(const struct finder *p)
+{
+	const Topology *topo = p->topo;
+	int64_t least = INT64_MAX;
+	for (int r = 0; r < topo->n_ranks; r++) {
+		int64_t out = 0, in = 0;
+		for (int i = topo->first_out[r]; i < topo->first_out[r + 1]; i++)
+			out += p->left[topo->out[i]];
+		for (int i = topo->first_in[r]; i < topo->first_in[r + 1]; i++)
+			in += p->left[topo->in[i]];
+		least = out < least ? out : least;
+		least = in < least ? in : least;
+	}
+	return least;
+}
+
+static Status
+add_ring(struct finder *p, const int *hop, int64_t width)
+{
+	Cycle *ring = &p->ring[p->n_rings++];
+	int route[LIMIT_ROUTE_LINKS];
+	TRY(NEW(p->ctx, ring->edge, p->topo->n_ranks));
+	ring->width = width;
+	p->units += width;
+	for (int i = 0; i < p->topo->n_ranks; i++) {
+		int *link, n = search_route(&p->search, hop[i], route);
+		TRY(NEW(p->ctx, link, n));
+		memcpy(link, route, (size_t)n * sizeof *link);
+		ring->edge[i] = (Edge){ p->search.hop[hop[i]].src, p->search.hop[hop[i]].dst, n, link };
+		for (int k = 0; k < n; k++)
+			p->left[link[k]] -= width;
+	}
+	return OK;
+}
+
+/* ---- all Hamiltonian cycles, and the most of them at once ---- */
+
+struct cycle_list {
+	int n, *hop;		/* n cycles of n_ranks hops each, from rank 0 on */
+	bool all;		/* there are no others */
+};
+
+/* A walk in depth from rank 0 over the hops, which are links. */
+static Status
+list_cycles(struct finder *p, struct cycle_list *out)
+{
+	int n = p->topo->n_ranks, depth = 0, *path, *next, most = LIMIT_RINGS / n;
+	bool *visited;
+	TRY(TEMP(p->ctx, out->hop, most * n));
+	TRY(TEMP(p->ctx, path, n));
+	TRY(TEMP(p->ctx, next, n));
+	TRY(TEMP(p->ctx, visited, n));
+	out->n = 0;
+	for (int64_t steps = 0; depth >= 0; steps++) {
+		int at = depth ? p->search.hop[path[depth - 1]].dst : 0;
+		int h = search_hop_at(&p->search, at, next[depth]++, false);
+		if (steps >= LIMIT_RING_STEPS || (out->n == most && h >= 0))
+			break;
+		if (h < 0) {
+			next[depth--] = 0;
+			visited[at] = false;
+			continue;
+		}
+		int to = p->search.hop[h].dst;
+		if (visited[to] || (to == 0) != (depth == n - 1))
+			continue;
+		path[depth] = h;
+		if (to == 0) {
+			memcpy(out->hop + out->n++ * n, path, (size_t)n * sizeof *path);
+			continue;
+		}
+		visited[to] = true;
+		depth++;
+	}
+	out->all = depth < 0;
+	return OK;
+}
+
+struct choice {
+	const struct finder *p;
+	const struct cycle_list *cycles;
+	int64_t *left;		/* of each link, units */
+	int *taken, n_taken;	/* cycles, in order of choice */
+	int64_t steps;		/* cycles looked at */
+};
+
+static bool
+is_open(const struct choice *c, int cycle)
+{
+	int n = c->p->topo->n_ranks;
+	for (int i = 0; i < n; i++)
+		if (c->left[c->p->search.hop[c->cycles->hop[cycle * n + i]].link] < 1)
+			return false;
+	return true;
+}
+
+static void
+take(struct choice *c, int cycle, int sign)
+{
+	int n = c->p->topo->n_ranks;
+	for (int i = 0; i < n; i++)
+		c->left[c->p->search.hop[c->cycles->hop[cycle * n + i]].link] -= sign;
+	if (sign > 0)
+		c->taken[c->n_taken++] = cycle;
+	else
+		c->n_taken--;
+}
+
+/* A link that some of the `more` rings to come must use, as they need all that is left at one of its ends; -1: there is
+ * none. *enough: no rank has too little left. */
+static int
+forced_link(const struct choice *c, int64_t more, bool *enough)
+{
+	const Topology *topo = c->p->topo;
+	int forced = -1;
+	*enough = true;
+	for (int side = 0; side < 2; side++) {
+		const int *first = side ? topo->first_in : topo->first_out, *list = side ? topo->in : topo->out;
+		for (int r = 0; r < topo->n_ranks; r++) {
+			int64_t sum = 0;
+			int open = -1;
+			for (int i = first[r]; i < first[r + 1]; i++) {
+				sum += c->left[list[i]];
+				open = c->left[list[i]] > 0 ? list[i] : open;
+			}
+			*enough = *enough && sum >= more;
+			forced = sum == more && forced < 0 ? open : forced;
+		}
+	}
+	return forced;
+}
+
+static bool
+passes(const struct choice *c, int cycle, int link)
+{
+	int n = c->p->topo->n_ranks;
+	for (int i = 0; i < n; i++)
+		if (c->p->search.hop[c->cycles->hop[cycle * n + i]].link == link)
+			return true;
+	return false;
+}
+
+/* Take `more` cycles, numbered `first` or above. */
+static bool
+take_more(struct choice *c, int64_t more, int first)
+{
+	bool enough;
+	int forced = forced_link(c, more, &enough);
+	if (more == 0 || !enough)
+		return more == 0;
+	for (int i = first; i < c->cycles->n && c->steps < LIMIT_RING_STEPS; i++) {
+		c->steps++;
+		if (!is_open(c, i) || (forced >= 0 && !passes(c, i, forced)))
+			continue;
+		take(c, i, 1);
+		/* Without a forced link the cycles are taken in order, each set of them once. */
+		if (take_more(c, more - 1, forced >= 0 ? first : i))
+			return true;
+		take(c, i, -1);
+	}
+	return false;
+}
+
+/* Each cycle in turn, as wide as the links that are left allow. */
+static Status
+choose_widest(struct finder *p, const struct cycle_list *cycles)
+{
+	int n = p->topo->n_ranks;
+	for (int i = 0; i < cycles->n && p->n_rings < p->most_rings; i++) {
+		const int *hop = cycles->hop + i * n;
+		int64_t width = INT64_MAX;
+		for (int k = 0; k < n; k++) {
+			int64_t left = p->left[p->search.hop[hop[k]].link];
+			width = left < width ? left : width;
+		}
+		if (width > 0)
+			TRY(add_ring(p, hop, width));
+	}
+	return OK;
+}
+
+/* The cycles taken, in place of the rings so far. */
+static Status
+take_all(struct finder *p, const struct choice *c)
+{
+	p->n_rings = 0;
+	p->units = 0;
+	for (int i = 0; i < c->n_taken; i++) {
+		if (i == 0 || c->taken[i] != c->taken[i - 1]) {
+			TRY(add_ring(p, c->cycles->hop + c->taken[i] * p->topo->n_ranks, 1));
+		} else {
+			p->ring[p->n_rings - 1].width++;
+			p->units++;
+		}
+	}
+	return OK;
+}
+
+/* First any choice, then one of a unit more, until there is none; p->proven: the search has excluded it, or the ranks
+ * have no capacity for more. */
+static Status
+choose_cycles(struct finder *p, const struct cycle_list *cycles)
+{
+	struct choice c = { .p = p, .cycles = cycles };
+	int64_t top = units_of_ranks(p), *whole;
+	TRY(TEMP(p->ctx, c.taken, MOST_UNITS));
+	TRY(TEMP(p->ctx, c.left, p->topo->n_links));
+	TRY(TEMP(p->ctx, whole, p->topo->n_links));
+	memcpy(whole, p->left, (size_t)p->topo->n_links * sizeof *whole);
+	TRY(choose_widest(p, cycles));
+	bool more = true;
+	while (more && p->units < top && p->units < MOST_UNITS && p->units < p->most_rings) {
+		memcpy(c.left, whole, (size_t)p->topo->n_links * sizeof *whole);
+		c.n_taken = 0;
+		more = take_more(&c, p->units + 1, 0);
+		if (more)
+			TRY(take_all(p, &c));
+	}
+	p->proven = p->units == top || (!more && cycles->all && c.steps < LIMIT_RING_STEPS);
+	return OK;
+}
+
+/* ---- one ring after the other ---- */
+
+struct walk {
+	struct finder *p;
+	bool by_server;		/* leave no server before all its ranks are visited */
+	int start, depth;
+	int *hop;		/* of each step, NO_HOP: none yet */
+	bool *visited;
+	int *server_left;	/* ranks of each server that are not visited */
+	int64_t calls;		/* of next_hop */
+};
+
+static int
+server_of(const struct walk *w, int rank)
+{
+	int node = w->p->topo->vertex[rank].node;
+	return node < 0 ? 0 : node;
+}
+
+/* Below, at or above 0: hops from the same rank, the better first: within the server, over faster and fewer links, to
+ * the next number. */
+static int
+compare_hops(const struct walk *w, int a, int b)
+{
+	const struct hop *x = &w->p->search.hop[a], *y = &w->p->search.hop[b];
+	int n = w->p->topo->n_ranks, here = server_of(w, x->src);
+	bool far_x = server_of(w, x->dst) != here, far_y = server_of(w, y->dst) != here;
+	int step_x = (x->dst - x->src + n) % n, step_y = (y->dst - y->src + n) % n;
+	if (far_x != far_y)
+		return far_x - far_y;
+	if (x->cost != y->cost)
+		return x->cost < y->cost ? -1 : 1;
+	return step_x != step_y ? step_x - step_y : (a > b) - (a < b);
+}
+
+static bool
+may_follow(const struct walk *w, int hop)
+{
+	const struct hop *h = &w->p->search.hop[hop];
+	int here = server_of(w, h->src);
+	if (h->cost < 0 || (w->depth == w->p->topo->n_ranks - 1 ? h->dst != w->start : w->visited[h->dst]))
+		return false;
+	return !w->by_server || server_of(w, h->dst) == here || w->server_left[here] == 0;
+}
+
+/* Take the links of a hop, or (sign -1) give them back. False: they do not have the capacity. */
+static bool
+use_hop(struct walk *w, int hop, int sign)
+{
+	int route[LIMIT_ROUTE_LINKS], n = search_route(&w->p->search, hop, route);
+	bool fits = n > 0;
+	for (int i = 0; i < n; i++) {
+		w->p->left[route[i]] -= sign;
+		fits = fits && w->p->left[route[i]] >= 0;
+	}
+	if (sign > 0 && !fits)
+		use_hop(w, hop, -1);
+	return fits;
+}
+
+/* The best hop behind `last` that the walk may take, or NO_HOP. */
+static int
+next_hop(struct walk *w, int at, int last)
+{
+	int best = NO_HOP;
+	w->calls++;
+	for (int i = 0;; i++) {
+		int h = search_hop_at(&w->p->search, at, i, false);
+		if (h < 0)
+			return best;
+		if (may_follow(w, h) && (last == NO_HOP || compare_hops(w, h, last) > 0)
+		    && (best == NO_HOP || compare_hops(w, h, best) < 0))
+			best = h;
+	}
+}
+
+static void
+visit(struct walk *w, int rank, bool enter)
+{
+	w->visited[rank] = enter;
+	w->server_left[server_of(w, rank)] += enter ? -1 : 1;
+}
+
+/* Close a ring from w->start, or give up after LIMIT_RING_WALK hops beyond those of a walk that never backtracks. The
+ * links of a ring that is found are given back. */
+static bool
+walk_ring(struct walk *w)
+{
+	int n = w->p->topo->n_ranks;
+	int64_t most_calls = 2 * n + LIMIT_RING_WALK / n;
+	bool found = false;
+	visit(w, w->start, true);
+	w->depth = 0;
+	w->hop[0] = NO_HOP;
+	w->calls = 0;
+	while (w->depth >= 0 && !found && w->calls < most_calls) {
+		int at = w->depth ? w->p->search.hop[w->hop[w->depth - 1]].dst : w->start;
+		int h = next_hop(w, at, w->hop[w->depth]);
+		w->hop[w->depth] = h;
+		if (h != NO_HOP && !use_hop(w, h, 1))
+			continue;
+		if (h == NO_HOP) {
+			if (w->depth-- > 0) {
+				visit(w, at, false);
+				use_hop(w, w->hop[w->depth], -1);
+			}
+		} else if (w->depth == n - 1) {
+			found = true;
+		} else {
+			visit(w, w->p->search.hop[h].dst, true);
+			w->hop[++w->depth] = NO_HOP;
+		}
+	}
+	for (int i = 0; i < w->depth + found; i++)
+		use_hop(w, w->hop[i], -1);
+	for (int r = 0; r < n; r++)
+		if (w->visited[r])
+			visit(w, r, false);
+	return found;
+}
+
+/* Fast links are cheap, and full ones are dearer than any route around them. */
+static Status
+reprice(struct finder *p)
+{
+	int64_t *price, top = 1;
+	ArenaMark mark = arena_mark(&p->ctx->scratch);
+	TRY(TEMP(p->ctx, price, p->topo->n_links));
+	for (int l = 0; l < p->topo->n_links; l++)
+		top = p->topo->link[l].capacity > top ? p->topo->link[l].capacity : top;
+	for (int l = 0; l < p->topo->n_links; l++)
+		price[l] = p->left[l] < 1 ? FULL_PRICE
+		    : 1 + (int64_t)(16.0 * (double)top / (double)p->topo->link[l].capacity);
+	search_price(&p->search, price);
+	arena_release(&p->ctx->scratch, mark);
+	return OK;
+}
+
+/* Units of each link that the ring of the walk leaves to others: how wide it can be. */
+static Status
+width_of(struct walk *w, int64_t *out)
+{
+	struct finder *p = w->p;
+	int64_t *uses, width = INT64_MAX;
+	int route[LIMIT_ROUTE_LINKS];
+	ArenaMark mark = arena_mark(&p->ctx->scratch);
+	TRY(TEMP(p->ctx, uses, p->topo->n_links));
+	for (int i = 0; i < p->topo->n_ranks; i++) {
+		int n = search_route(&p->search, w->hop[i], route);
+		for (int k = 0; k < n; k++)
+			uses[route[k]]++;
+	}
+	for (int l = 0; l < p->topo->n_links; l++)
+		if (uses[l] && p->left[l] / uses[l] < width)
+			width = p->left[l] / uses[l];
+	arena_release(&p->ctx->scratch, mark);
+	*out = width;
+	return OK;
+}
+
+/* One more ring, from whichever rank of the first server. */
+static Status
+find_ring(struct walk *w, bool *found)
+{
+	struct finder *p = w->p;
+	int64_t width;
+	int starts = p->topo->n_nodes > 1 ? p->topo->n_ranks : 1;
+	TRY(reprice(p));
+	*found = false;
+	for (w->start = 0; w->start < starts && !*found; w->start++) {
+		if (server_of(w, w->start) != server_of(w, 0))
+			continue;
+		if (progress(p->ctx, "ring %d", p->n_rings + 1) <= 0)
+			return OK;
+		*found = walk_ring(w);
+	}
+	if (!*found)
+		return OK;
+	TRY(width_of(w, &width));
+	return add_ring(p, w->hop, width);
+}
+
+static Status
+find_rings(struct finder *p)
+{
+	struct walk w = { .p = p };
+	bool found;
+	TRY(TEMP(p->ctx, w.hop, p->topo->n_ranks));
+	TRY(TEMP(p->ctx, w.visited, p->topo->n_ranks));
+	TRY(TEMP(p->ctx, w.server_left, p->topo->n_nodes + 1));
+	for (int r = 0; r < p->topo->n_ranks; r++)
+		w.server_left[server_of(&w, r)]++;
+	/* A server at a time where that is possible; a ring that has to pass a link more than once needs finer units.
+	 */
+	for (int parts = 1; parts <= FINEST && p->n_rings == 0; parts *= 2) {
+		set_units(p, parts);
+		int64_t most = units_of_ranks(p);
+		for (int tries = 0; tries < 2 && p->n_rings == 0; tries++) {
+			w.by_server = tries == 0;
+			for (found = true; found && p->n_rings < p->most_rings;)
+				TRY(find_ring(&w, &found));
+		}
+		p->proven = parts == 1 && p->units == most;
+	}
+	return OK;
+}
+
+static Status
+find_all(struct finder *p)
+{
+	struct cycle_list cycles = { .n = 0 };
+	int n = p->topo->n_ranks;
+	set_units(p, 1);
+	if (!p->search.switched && n * n < LIMIT_RINGS)
+		TRY(list_cycles(p, &cycles));
+	if (cycles.n > 0)
+		return choose_cycles(p, &cycles);
+	return cycles.all ? OK : find_rings(p);
+}
+
+Status
+cycles_pack(Ctx *ctx, const Topology *topo, int most, CyclePacking *out)
+{
+	struct finder p = { .ctx = ctx, .topo = topo, .most_rings = most };
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	int64_t *price;
+	TRY(NEW(ctx, p.ring, most));
+	TRY(TEMP(ctx, p.left, topo->n_links));
+	TRY(TEMP(ctx, price, topo->n_links));
+	TRY(search_new(ctx, topo, &p.search));
+	search_price(&p.search, price);
+	TRY(find_all(&p));
+	arena_release(&ctx->scratch, mark);
+	*out = (CyclePacking){ p.n_rings, p.ring, p.unit, p.units, p.proven };
+	return OK;
+}

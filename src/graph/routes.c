@@ -1,0 +1,265 @@
+/* Routes: Dijkstra from each switch over switches, since a route passes through no third GPU; a rank's route is its
+ * link to another rank, or its link to a switch and a route of that switch. So a thousand ranks behind a hundred
+ * switches take a hundred searches.
+ *
+ * A switch that only one link leaves has no choice: its routes are that link and those of the next vertex. On the
+ * path
+ *
+ *     gpu -> PCIe switch -> NIC -> leaf -> ...
+ *
+ * only the leaf switch, the hub, is searched from, so a thousand NICs take as many searches as they have leaf
+ * switches. */
+#include "graph/search.h"
+
+/* ---- hubs ---- */
+
+/* In a ring of such switches, which leads nowhere, any of them. */
+static int
+hub_of(const Topology *topo, int v)
+{
+	for (int i = 0; i < topo->n_vertices && v >= topo->n_ranks
+	    && topo->first_out[v + 1] - topo->first_out[v] == 1; i++)
+		v = topo->link[topo->out[topo->first_out[v]]].to;
+	return v;
+}
+
+Status
+search_hubs(Ctx *ctx, Search *s)
+{
+	const Topology *topo = s->topo;
+	size_t n = (size_t)topo->n_vertices;
+	TRY(TEMP(ctx, s->hub, n));
+	TRY(TEMP(ctx, s->row_of, n));
+	for (int v = 0; v < topo->n_vertices; v++) {
+		s->hub[v] = hub_of(topo, v);
+		s->row_of[v] = -1;
+	}
+	for (int r = 0; r < topo->n_ranks; r++) {
+		for (int i = topo->first_out[r]; i < topo->first_out[r + 1]; i++) {
+			int hub = s->hub[topo->link[topo->out[i]].to];
+			if (hub >= topo->n_ranks && s->row_of[hub] < 0)
+				s->row_of[hub] = s->n_rows++;
+		}
+	}
+	TRY(TEMP(ctx, s->distance, (size_t)s->n_rows * n));
+	TRY(TEMP(ctx, s->last, (size_t)s->n_rows * n));
+	TRY(TEMP(ctx, s->heap, n));
+	return TEMP(ctx, s->place, n);
+}
+
+/* The only link that leaves v, towards its hub. */
+static int
+only_link(const Search *s, int v)
+{
+	return s->topo->out[s->topo->first_out[v]];
+}
+
+/* ---- routes ---- */
+
+/* Binary heap of vertices by distance, then by number. */
+static bool
+nearer(const int64_t *distance, int v, int w)
+{
+	return distance[v] != distance[w] ? distance[v] < distance[w] : v < w;
+}
+
+static void
+heap_set(Search *s, int at, int v)
+{
+	s->heap[at] = v;
+	s->place[v] = at;
+}
+
+static void
+heap_rise(Search *s, const int64_t *distance, int at)
+{
+	int v = s->heap[at];
+	for (; at > 0 && nearer(distance, v, s->heap[(at - 1) / 2]); at = (at - 1) / 2)
+		heap_set(s, at, s->heap[(at - 1) / 2]);
+	heap_set(s, at, v);
+}
+
+static int
+heap_take(Search *s, const int64_t *distance, int *size)
+{
+	int top = s->heap[0], v = s->heap[--*size], at = 0;
+	for (int child; (child = 2 * at + 1) < *size; at = child) {
+		if (child + 1 < *size && nearer(distance, s->heap[child + 1], s->heap[child]))
+			child++;
+		if (!nearer(distance, s->heap[child], v))
+			break;
+		heap_set(s, at, s->heap[child]);
+	}
+	heap_set(s, at, v);
+	return top;
+}
+
+/* From a hub over switches. Ranks are reached, but routes do not go on from them. */
+static void
+routes_from(Search *s, int source, const int64_t *price)
+{
+	const Topology *topo = s->topo;
+	size_t row = (size_t)s->row_of[source] * (size_t)topo->n_vertices;
+	int64_t *distance = s->distance + row;
+	int *last = s->last + row, size = 0;
+	for (int v = 0; v < topo->n_vertices; v++) {
+		distance[v] = INT64_MAX;
+		s->place[v] = -1;
+		last[v] = -1;
+	}
+	distance[source] = 0;
+	heap_set(s, size++, source);
+	while (size > 0) {
+		int v = heap_take(s, distance, &size);
+		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
+			int l = topo->out[i], w = topo->link[l].to;
+			if (w == source || distance[v] + price[l] >= distance[w])
+				continue;
+			distance[w] = distance[v] + price[l];
+			last[w] = l;
+			if (w < topo->n_ranks)
+				continue;
+			if (s->place[w] < 0)
+				heap_set(s, size++, w);
+			heap_rise(s, distance, s->place[w]);
+		}
+	}
+}
+
+/* The hops of a rank to all others: over each of its links, hop->link. */
+static void
+hops_from(Search *s, int source, const int64_t *price)
+{
+	const Topology *topo = s->topo;
+	struct hop *hop = s->hop + (size_t)source * (size_t)(topo->n_ranks - 1);
+	for (int i = 0; i < topo->n_ranks - 1; i++)
+		hop[i].cost = -1;
+	for (int i = topo->first_out[source]; i < topo->first_out[source + 1]; i++) {
+		int l = topo->out[i], w = topo->link[l].to, hub = s->hub[w];
+		int64_t cost = price[l];
+		for (; w != hub; w = topo->link[only_link(s, w)].to)
+			cost += price[only_link(s, w)];
+		if (w < topo->n_ranks) {
+			struct hop *direct = &hop[w - (w > source)];
+			if (w != source && (direct->cost < 0 || cost < direct->cost)) {
+				direct->cost = cost;
+				direct->link = l;
+			}
+			continue;
+		}
+		const int64_t *distance = s->distance + (size_t)s->row_of[hub] * (size_t)topo->n_vertices;
+		for (int k = 0; k < topo->n_ranks - 1; k++) {
+			int64_t beyond = distance[hop[k].dst];
+			if (beyond == INT64_MAX || (hop[k].cost >= 0 && cost + beyond >= hop[k].cost))
+				continue;
+			hop[k].cost = cost + beyond;
+			hop[k].link = l;
+		}
+	}
+}
+
+void
+search_price(Search *s, const int64_t *price)
+{
+	const Topology *topo = s->topo;
+	if (!s->switched) {
+		for (int h = 0; h < s->n_hops; h++)
+			s->hop[h].cost = price[s->hop[h].link];
+		return;
+	}
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		if (s->row_of[v] >= 0)
+			routes_from(s, v, price);
+	for (int r = 0; r < topo->n_ranks; r++)
+		hops_from(s, r, price);
+}
+
+int
+search_route(const Search *s, int h, int link[LIMIT_ROUTE_LINKS])
+{
+	const struct hop *hop = &s->hop[h];
+	const Topology *topo = s->topo;
+	int at = topo->link[hop->link].to, n = 0;
+	link[n++] = hop->link;
+	if (at < topo->n_ranks)
+		return n;
+	int hub = s->hub[at];
+	for (; at != hub; at = topo->link[link[n - 1]].to) {
+		if (n == LIMIT_ROUTE_LINKS)
+			return -1;
+		link[n++] = only_link(s, at);
+	}
+	if (hub < topo->n_ranks)
+		return n;
+	const int *last = s->last + (size_t)s->row_of[hub] * (size_t)topo->n_vertices;
+	int first = n;
+	for (int v = hop->dst; v != hub; v = topo->link[last[v]].from) {
+		if (n == LIMIT_ROUTE_LINKS)
+			return -1;
+		link[n++] = last[v];
+	}
+	for (int i = first, j = n - 1; i < j; i++, j--) {
+		int l = link[i];
+		link[i] = link[j];
+		link[j] = l;
+	}
+	return n;
+}
+
+/* ---- hops and paths ---- */
+
+int
+search_hop_at(const Search *s, int rank, int i, bool entering)
+{
+	const Topology *topo = s->topo;
+	const int *first = entering ? topo->first_in : topo->first_out;
+	int n = topo->n_ranks, other = i + (i >= rank);
+	if (!s->switched)
+		return first[rank] + i < first[rank + 1] ? (entering ? topo->in : topo->out)[first[rank] + i] : -1;
+	if (i >= n - 1)
+		return -1;
+	return entering ? other * (n - 1) + rank - (rank > other) : rank * (n - 1) + i;
+}
+
+int
+search_cheapest_hop(const Search *s, int src, int dst)
+{
+	const Topology *topo = s->topo;
+	int best = -1;
+	if (s->switched) {
+		int h = src * (topo->n_ranks - 1) + dst - (dst > src);
+		return s->hop[h].cost >= 0 ? h : -1;
+	}
+	for (int i = topo->first_out[src]; i < topo->first_out[src + 1]; i++) {
+		int l = topo->out[i];
+		if (topo->link[l].to == dst && (best < 0 || s->hop[l].cost < s->hop[best].cost))
+			best = l;
+	}
+	return best;
+}
+
+void
+search_shortest_paths(Search *s, int from, int64_t *distance, int *hop)
+{
+	int n = s->topo->n_ranks, *done = s->triple;
+	for (int v = 0; v < n; v++) {
+		distance[v] = v == from ? 0 : -1;
+		hop[v] = -1;
+		done[v] = 0;
+	}
+	for (int v = from; v >= 0;) {
+		done[v] = 1;
+		for (int i = 0, h; (h = search_hop_at(s, v, i, false)) >= 0; i++) {
+			int w = s->hop[h].dst;
+			if (s->hop[h].cost < 0 || done[w]
+			    || (distance[w] >= 0 && distance[v] + s->hop[h].cost >= distance[w]))
+				continue;
+			distance[w] = distance[v] + s->hop[h].cost;
+			hop[w] = h;
+		}
+		v = -1;
+		for (int w = 0; w < n; w++)
+			if (!done[w] && distance[w] >= 0 && (v < 0 || distance[w] < distance[v]))
+				v = w;
+	}
+}

@@ -1,0 +1,60 @@
+/* Ask: what is wanted of a plan. */
+#ifndef BLINK_MODEL_ASK_H
+#define BLINK_MODEL_ASK_H
+
+#include "model/collective.h"
+#include "model/units.h"
+
+/* name in options, what it is */
+#define PACKING_LIST(X)                                                        \
+	X(PACKING_MWU, "mwu", "multiplicative weights: a rate within epsilon of the optimum") \
+	X(PACKING_EXACT, "exact", "column generation: the optimal rate itself")
+
+typedef enum {
+#define X(name, text, what) name,
+	PACKING_LIST(X)
+#undef X
+	N_PACKINGS
+} PackingKind;
+
+const char *packing_name(PackingKind kind);	/* "exact" */
+extern const Names packing_names;
+
+/* name in options, what it is */
+#define HYBRID_LIST(X)                                                         \
+	X(HYBRID_PEER, "peer", "switches peer access from NVLink to PCIe, which takes time")   \
+	X(HYBRID_HOST, "host", "sends over PCIe through the memory of the host")
+
+typedef enum {
+	HYBRID_NONE,		/* one set of links */
+#define X(name, text, what) name,
+	HYBRID_LIST(X)
+#undef X
+	N_HYBRIDS
+} HybridKind;
+
+const char *hybrid_name(HybridKind kind);	/* "host" */
+bool hybrid_parse(const char *text, HybridKind *out);
+extern const Names hybrid_names;
+
+/* All that a plan depends on besides the machine and the GPUs. Text of a command line becomes an Ask in
+ * verb/request.c. */
+typedef struct {
+	Collective coll;
+	int root;		/* -1: none */
+	unsigned links;		/* classes to use, a bit set; 0: chosen (topo_choose_links); ignored where hybrid */
+	HybridKind hybrid;
+	const char *algorithm;	/* a row of plan/algorithm.c, by its name; NULL: the first, trees of any kind */
+	Frac epsilon;		/* 0 < epsilon < 1/2: allowed gap of MWU to the optimum, relative */
+	Frac tolerance;		/* 0 <= tolerance < 1: gap to the known optimum that fewer trees may leave */
+	PackingKind packing;
+	bool minimise;		/* false: keep the trees and rates of MWU, or of the linear program */
+	int max_depth;		/* hops of a tree, up and down together; 0: any */
+	int max_trees;		/* 0: any */
+	bool budget;		/* planning may be cut short, so bytes depend on the machine that plans */
+	bool binding;		/* the plan without these limits is known not to obey them */
+	bool too_few;		/* the best rate at this depth is known to need more than max_trees */
+	int variant;		/* 0: MWU starts from weights of 1 / capacity; others lean to other trees at first */
+} Ask;
+
+#endif

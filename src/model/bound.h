@@ -1,0 +1,40 @@
+/* Bound: a rate that no algorithm exceeds, and the certificate that proves it. */
+#ifndef BLINK_MODEL_BOUND_H
+#define BLINK_MODEL_BOUND_H
+
+#include "base/names.h"
+#include "model/units.h"
+
+/* name in files */
+#define CERTIFICATE_LIST(X)                                                    \
+	X(CERTIFICATE_CUT, "cut")                                              \
+	X(CERTIFICATE_PARTITION, "partition")                                  \
+	X(CERTIFICATE_PRICES, "prices")                                        \
+	X(CERTIFICATE_LENGTHS, "lengths")
+
+typedef enum {
+#define X(name, text) name,
+	CERTIFICATE_LIST(X)
+#undef X
+	N_CERTIFICATES
+} CertificateKind;
+
+const char *certificate_name(CertificateKind kind);	/* "cut" */
+bool certificate_parse(const char *text, CertificateKind *out);
+extern const Names certificate_names;
+
+/* No algorithm's algorithm bandwidth exceeds `rate`. The certificate proves it:
+ *   cut         part[v] is 1 for the vertices on the side, else 0
+ *   partition   part[v] is the part of vertex v, 0 .. n_parts-1, or -1 outside (switches only)
+ *   prices      price[l] >= 0, rate is the sum of capacity * price: every tree of the collective costs at least 1
+ *   lengths     price[l] >= 0, likewise, for collectives of blocks: the cheapest trees of all demands together cost at
+ *               least M by the size of a demand (the dual of a maximum concurrent flow) */
+typedef struct {
+	Frac rate;		/* bytes/s; FRAC_ZERO with n_ranks = 1, where nothing moves */
+	CertificateKind kind;
+	int n_parts;
+	int *part;		/* n_vertices, for cut and partition */
+	Frac *price;		/* n_links, for prices and lengths */
+} Bound;
+
+#endif

@@ -1,0 +1,115 @@
+/* Packing: invariants and rate. */
+#include "model/packing.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Sums of weights. */
+static void
+add_loads(const Topology *topo, const Packing *pack, int64_t *load)
+{
+	memset(load, 0, (size_t)topo->n_links * sizeof *load);
+	for (int t = 0; t < pack->n_trees; t++) {
+		const Tree *tree = &pack->tree[t];
+		for (int i = 0; i < tree->n_down + tree->n_up; i++) {
+			const Edge *edge = tree_edge(tree, i);
+			for (int k = 0; k < edge->n_links; k++)
+				load[edge->link[k]] += pack->weight[t];
+		}
+	}
+}
+
+bool
+pack_fits(const Topology *topo, const Packing *pack, int64_t *load)
+{
+	add_loads(topo, pack, load);
+	for (int l = 0; l < topo->n_links; l++)
+		if ((Wide)load[l] * pack->unit.num > (Wide)topo->link[l].capacity * pack->unit.den)
+			return false;
+	return true;
+}
+
+Status
+pack_check(Ctx *ctx, const Topology *topo, const Packing *pack)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	int64_t *load, sum = 0;
+	TRY(TEMP(ctx, load, topo->n_links));
+	if (pack->n_trees < 1 || pack->n_trees > LIMIT_TREES || pack->unit.num < 1)
+		return fail(ctx, INTERNAL, "packing: %d trees", pack->n_trees);
+	for (int t = 0; t < pack->n_trees; t++) {
+		if (pack->weight[t] < 1 || pack->weight[t] > (INT64_C(1) << PACKING_BITS) - sum)
+			return fail(ctx, INTERNAL, "packing: tree %d has a weight out of range", t);
+		sum += pack->weight[t];
+	}
+	if (!pack_fits(topo, pack, load))
+		return fail(ctx, INTERNAL, "packing: a link carries more than its capacity");
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+bool
+pack_rate(const Packing *pack, Collective coll, int n_ranks, Frac *out)
+{
+	Frac all;
+	int64_t sum = 0;
+	for (int t = 0; t < pack->n_trees; t++)
+		sum += pack->weight[t];
+	return frac_make((Wide)sum * collective_shares(coll, n_ranks), collective_demands(coll, n_ranks), &all)
+	    && frac_mul(pack->unit, all, out);
+}
+
+int
+pack_depth(const Packing *pack, int *work)
+{
+	int deepest = 0;
+	for (int t = 0; t < pack->n_trees; t++) {
+		int depth = tree_depth(&pack->tree[t], work);
+		deepest = depth > deepest ? depth : deepest;
+	}
+	return deepest;
+}
+
+bool
+pack_widest_unit(const Topology *topo, const Packing *pack, int64_t *load, Frac *out)
+{
+	int bottleneck = -1;
+	add_loads(topo, pack, load);
+	for (int l = 0; l < topo->n_links; l++)
+		if (load[l] > 0 && (bottleneck < 0 || (Wide)topo->link[l].capacity * load[bottleneck]
+		    < (Wide)topo->link[bottleneck].capacity * load[l]))
+			bottleneck = l;
+	return bottleneck >= 0 && frac_make(topo->link[bottleneck].capacity, load[bottleneck], out);
+}
+
+bool
+pack_achieved(const Topology *topo, const Packing *pack, Collective coll, int64_t *load, Frac *out)
+{
+	Packing widest = *pack;
+	return pack_widest_unit(topo, pack, load, &widest.unit) && pack_rate(&widest, coll, topo->n_ranks, out);
+}
+
+/* 20 bits of weights for each demand, where they fit. Weights of this number of bits, times the largest capacity, stay
+ * below 2^62: so the rate that segments achieve is a Frac. */
+static int
+pack_bits(const Topology *topo, int n_demands)
+{
+	int64_t top = 1;
+	int bits = 62, most = 20;
+	for (int l = 0; l < topo->n_links; l++)
+		top = topo->link[l].capacity > top ? topo->link[l].capacity : top;
+	for (; top > 0; top >>= 1)
+		bits--;
+	for (; n_demands > 1 && most < 30; n_demands /= 2)
+		most++;
+	return bits > most ? most : bits < 8 ? 8 : bits;
+}
+
+Frac
+pack_unit(const Topology *topo, double rate, int n_demands)
+{
+	double unit = ldexp(rate, -pack_bits(topo, n_demands));
+	/* 20 binary places where they fit; rounded up. */
+	int fine = unit < 4294967296.0 ? 20 : 0;
+	return (Frac){ (int64_t)(unit * (1 << fine)) + 1, INT64_C(1) << fine };
+}

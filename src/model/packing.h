@@ -1,0 +1,58 @@
+/* Packing: trees with rates. */
+#ifndef BLINK_MODEL_PACKING_H
+#define BLINK_MODEL_PACKING_H
+
+#include "model/tree.h"
+
+enum { PACKING_BITS = 50 };	/* of all weights together: 4096 ranks use no link so often that loads overflow */
+
+/* A part of a hybrid schedule: trees over link classes of their own, which carry a share of every block. The segments
+ * are those of large messages, where shares are in proportion to rates; split.c has the shares at other sizes. */
+typedef struct {
+	unsigned classes;	/* bit set, not empty; no class is in two parts */
+	int64_t setup;		/* ns until its trees can start */
+	Frac begin, end;	/* its share of each block: from the end of the part before to its own end */
+	Frac rate;		/* bytes/s of algorithm bandwidth of its trees alone, with the whole buffer */
+	double stated_rate;	/* GB/s, as a file has it; 0 where none was read */
+} Part;
+
+/* Trees with rates, which are whole multiples of one unit: tree t carries weight[t] * unit bytes/s. The sum over
+ * trees of rate * (edges that use link l) is at most capacity(l), for every l. */
+typedef struct {
+	int n_trees;
+	Tree *tree;
+	int *demand;		/* of each tree, ascending; NULL: the collective has one demand */
+	int64_t *weight;	/* of each tree, >= 1; the same sum for each demand; together at most 2^PACKING_BITS */
+	Frac unit;		/* bytes/s, above 0 */
+	int n_parts;		/* of a hybrid schedule; 0: none */
+	const Part *part;	/* classes and setup of each */
+	int *part_of;		/* of each tree, where there are parts */
+} Packing;
+
+/* No link carries more than its capacity. load: work space of n_links. */
+bool pack_fits(const Topology *topo, const Packing *pack, int64_t *load);
+
+/* Hops of the deepest tree. work: n_ranks. */
+int pack_depth(const Packing *pack, int *work);
+
+/* The largest unit with which the packing fits the capacities, bytes/s. load: work space of n_links. False: no links
+ * are in use. */
+bool pack_widest_unit(const Topology *topo, const Packing *pack, int64_t *load, Frac *out);
+
+/* Algorithm bandwidth where trees carry shares of the buffer in proportion to their weights, bytes/s: at least
+ * pack_rate, since rounded weights leave a little of each link unused. load: work space of n_links. False: it needs
+ * more than 64 bits. */
+bool pack_achieved(const Topology *topo, const Packing *pack, Collective coll, int64_t *load, Frac *out);
+
+/* A unit in which trees of `rate` bytes/s together have weights of 20 bits; of fewer where capacities are too large
+ * for that. */
+Frac pack_unit(const Topology *topo, double rate, int n_demands);
+
+/* Algorithm bandwidth, bytes/s: the rate of a demand times (M divided by its size); false where that needs more than
+ * 64 bits. */
+bool pack_rate(const Packing *pack, Collective coll, int n_ranks, Frac *out);
+
+/* Checks every invariant of Packing. Fails: INTERNAL. */
+Status pack_check(Ctx *ctx, const Topology *topo, const Packing *pack);
+
+#endif

@@ -1,0 +1,45 @@
+/* Schedule: the schedule file in memory. Exact segments, a tree for each. */
+#ifndef BLINK_MODEL_SCHEDULE_H
+#define BLINK_MODEL_SCHEDULE_H
+
+#include "model/bound.h"
+#include "model/packing.h"
+
+typedef struct {
+	Frac offset, length;	/* of the whole buffer; 0 <= offset, 0 < length, offset + length <= 1 */
+	int part;		/* 0 in a schedule without parts */
+	Tree tree;
+	int n_to;		/* 0: serves every rank that the collective serves */
+	int *to;		/* ascending */
+} Segment;
+
+typedef struct {
+	const char *key, *value;	/* value is JSON text, already escaped: "0.05", "[0,3]", "\"nvlink\"" */
+} Option;
+
+/* The schedule file in memory (blink-schedule(5)). */
+typedef struct {
+	const char *generator, *version;	/* the program that made it */
+	int n_options;
+	Option *option;		/* what was asked */
+	const Topology *topo;	/* ranks in order, and exactly the links that the planner was allowed to use */
+	Collective coll;
+	int root;		/* -1: none */
+	const char *algorithm;
+	Frac achieved;		/* bytes/s of algorithm bandwidth: 1 / max over links of load / capacity; exact */
+	Bound bound;		/* its rate is what the certificate proves; exact */
+	double stated_achieved, stated_bound;	/* GB/s, as a file says; 0 in a schedule that no file said */
+	int n_parts;		/* 0: none */
+	Part *part;
+	int n_segments;
+	Segment *segment;	/* "trees" in the file: each a segment and its tree */
+} Schedule;
+
+/* Where a part ends in a message of M bytes, from a size on: at byte floor((num * M + add) / den) of it. */
+typedef struct {
+	int64_t from;		/* least M for which this holds */
+	int64_t num, den;
+	Wide add;		/* |add| < 2^124 */
+} PartEnd;
+
+#endif

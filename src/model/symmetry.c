@@ -1,0 +1,68 @@
+/* Orbits under maps, and colours that tell switches apart. */
+#include "model/symmetry.h"
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int
+symmetry_orbits(int n, int n_maps, int (*image)(const void *with, int map, int i), const void *with, int *orbit,
+    int *queue)
+{
+	int n_orbits = 0;
+	memset(orbit, -1, (size_t)n * sizeof *orbit);
+	for (int first = 0; first < n; first++) {
+		int head = 0, tail = 0;
+		if (orbit[first] >= 0)
+			continue;
+		orbit[first] = n_orbits;
+		queue[tail++] = first;
+		while (head < tail) {
+			int at = queue[head++];
+			for (int map = 0; map < n_maps; map++) {
+				int to = image(with, map, at);
+				if (orbit[to] >= 0)
+					continue;
+				orbit[to] = n_orbits;
+				queue[tail++] = to;
+			}
+		}
+		n_orbits++;
+	}
+	return n_orbits;
+}
+
+void
+symmetry_refine(const Topology *topo, const uint64_t *link_colour, bool reversed, uint64_t *colour, uint64_t *next)
+{
+	enum { ROUNDS = 8 };	/* more than there are levels of switches */
+	for (int round = 0; round < ROUNDS; round++) {
+		memcpy(next, colour, (size_t)topo->n_vertices * sizeof *next);
+		for (int l = 0; l < topo->n_links; l++) {
+			const Link *link = &topo->link[l];
+			int from = reversed ? link->to : link->from, to = reversed ? link->from : link->to;
+			next[from] += hash64(colour[to] ^ link_colour[l]);
+			next[to] += hash64(colour[from] + link_colour[l]);
+		}
+		for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+			colour[v] = hash64(next[v]);
+	}
+}
+
+static int
+by_colour(const void *a, const void *b)
+{
+	const ColouredVertex *s = a, *t = b;
+	return s->colour != t->colour ? (s->colour > t->colour) - (s->colour < t->colour)
+	    : (s->v > t->v) - (s->v < t->v);
+}
+
+void
+symmetry_sort_switches(const Topology *topo, const uint64_t *colour, ColouredVertex *out)
+{
+	int n = topo->n_vertices - topo->n_ranks;
+	for (int i = 0; i < n; i++)
+		out[i] = (ColouredVertex){ colour[topo->n_ranks + i], topo->n_ranks + i };
+	if (n > 0)
+		qsort(out, (size_t)n, sizeof *out, by_colour);
+}

@@ -1,0 +1,71 @@
+/* The algorithms: to add one, write its file, declare it in plan.h, and give it a row here. */
+#include "plan/family.h"
+#include "plan/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool
+any_collective(Collective coll)
+{
+	(void)coll;
+	return true;
+}
+
+#define LP "by the linear program"
+
+/* The first is what is meant where none is named. */
+static const Algorithm algorithms[] = {
+	{ "trees", "all", "trees", LP, any_collective, trees_symmetry, plan_trees },
+	{ "onehop", "one hop to or from the root, if every two GPUs have a direct hop", ONEHOP_TREES, LP,
+	    any_collective, trees_symmetry, plan_onehop },
+	{ "threephase", "each server over its own links, and one hop between servers", THREEPHASE_TREES, LP,
+	    any_collective, threephase_symmetry, plan_threephase },
+	{ "ring", "edge-disjoint rings, each through all GPUs; not for gather, scatter, alltoall", "rings",
+	    "each of whole links", ring_serves, trees_symmetry, plan_ring },
+};
+
+enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms };
+
+int
+algorithm_count(void)
+{
+	return N_ALGORITHMS;
+}
+
+const Algorithm *
+algorithm_row(int i)
+{
+	return &algorithms[i];
+}
+
+static const Algorithm *
+find_row(const char *name)
+{
+	for (int i = 0; i < N_ALGORITHMS; i++)
+		if (!name || strcmp(name, algorithms[i].name) == 0)
+			return &algorithms[i];
+	return NULL;
+}
+
+static Status
+fail_unknown(Ctx *ctx, const char *name)
+{
+	char names[256];
+	int n = 0;
+	for (int i = 0; i < N_ALGORITHMS && n < (int)sizeof names; i++)
+		n += snprintf(names + n, sizeof names - (size_t)n, "%s%s", i ? ", " : "", algorithms[i].name);
+	return fail_asked(ctx, USAGE, "algorithm", "%.40s: want one of %s", name, names);
+}
+
+Status
+algorithm_find(Ctx *ctx, const char *name, Collective coll, const Algorithm **out)
+{
+	const Algorithm *row = find_row(name);
+	if (!row)
+		return fail_unknown(ctx, name);
+	if (!row->serves(coll))
+		return fail_asked(ctx, USAGE, "algorithm", "%s: want another for %s", name, collective_name(coll));
+	*out = row;
+	return OK;
+}

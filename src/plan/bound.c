@@ -1,0 +1,136 @@
+/* Bounds: what no algorithm can beat, exactly, by maximum flows.
+ *
+ * Broadcast, reduce: the least capacity that leaves a side with the root (enters it), over all other ranks.
+ * Allreduce: partition.c. Allgather, reducescatter, gather, scatter: the least of capacity of a cut / blocks that
+ * must cross it, by Newton's method. Alltoall: cuts around single ranks; no cut need be tight. */
+#include "graph/flow.h"
+#include "plan/partition.h"
+#include "plan/plan.h"
+#include "schedule/schedule.h"
+
+#include <string.h>
+
+/* ---- one cut for each rank ---- */
+
+static Status
+rooted_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, Bound *bound)
+{
+	Flow f;
+	int64_t least = INT64_MAX;
+	TRY(flow_new(ctx, topo, &f));
+	for (int i = 0; i < sym->n_representatives; i++) {
+		int r = sym->representative[i];
+		if (r == root)
+			continue;
+		int64_t between = coll == BROADCAST ? flow_between(&f, root, r) : flow_between(&f, r, root);
+		if (between >= least)
+			continue;
+		least = between;
+		for (int v = 0; v < topo->n_vertices; v++)
+			bound->part[v] = flow_side(&f, v) == (coll == BROADCAST);
+	}
+	bound->kind = CERTIFICATE_CUT;
+	bound->rate = (Frac){ least, 1 };
+	return OK;
+}
+
+/* ---- collectives of blocks ---- */
+
+/* The side of the last flow becomes the certificate, if it proves a lower bound. */
+static Status
+keep_side(Ctx *ctx, const Topology *topo, const Flow *f, Collective coll, int root, Bound *bound, bool *lower)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Bound cut = { .kind = CERTIFICATE_CUT };
+	int inside = 0;
+	TRY(TEMP(ctx, cut.part, topo->n_vertices));
+	for (int v = 0; v < topo->n_vertices; v++) {
+		cut.part[v] = flow_side(f, v);
+		inside += v < topo->n_ranks && cut.part[v];
+	}
+	*lower = false;
+	if (inside > 0 && inside < topo->n_ranks) {
+		TRY(bound_from_certificate(ctx, topo->name, topo, coll, root, &cut, &cut.rate));
+		*lower = bound->rate.num == 0 || frac_cmp(cut.rate, bound->rate) < 0;
+	}
+	if (*lower) {
+		bound->rate = cut.rate;
+		memcpy(bound->part, cut.part, (size_t)topo->n_vertices * sizeof *cut.part);
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+/* Cuts around each rank, and around all ranks but one. */
+static Status
+single_cuts(Ctx *ctx, const Topology *topo, const Symmetry *sym, Flow *f, Collective coll, int root, Bound *bound)
+{
+	bool reversed = coll == GATHER || coll == REDUCESCATTER, lower;
+	for (int i = 0; i < sym->n_representatives; i++) {
+		int r = sym->representative[i];
+		for (int others = 0; others < 2; others++) {
+			if (collective_rooted(coll) && (r == root) == others)
+				continue;
+			flow_reset(f, 1, reversed);
+			for (int v = 0; v < topo->n_ranks; v++)
+				((v == r) != others ? flow_from_source : flow_to_sink)(f, v, FLOW_INFINITE);
+			flow_max(f);
+			TRY(keep_side(ctx, topo, f, coll, root, bound, &lower));
+		}
+	}
+	return OK;
+}
+
+/* Newton's method on mu = capacity / ranks counted: the cut that minimises capacity - mu * ranks, by one maximum flow
+ * for each rank that may be left out (allgather, reducescatter: ranks inside count; scatter, gather: ranks outside
+ * do, and the root is inside). Everything times the denominator of mu. */
+static Status
+ratio_cuts(Ctx *ctx, const Topology *topo, const Symmetry *sym, Flow *f, Collective coll, int root, Bound *bound)
+{
+	bool reversed = coll == GATHER || coll == REDUCESCATTER, rooted = collective_rooted(coll), lower;
+	do {
+		Frac mu;
+		lower = false;
+		if (!frac_div(bound->rate, (Frac){ topo->n_ranks, 1 }, &mu))
+			return fail(ctx, LIMIT, "%s: the bound needs more than 64 bits", topo->name);
+		for (int i = 0; i < (rooted ? 1 : sym->n_representatives) && !lower; i++) {
+			int outside = sym->representative[i];
+			flow_reset(f, mu.den, reversed);
+			for (int v = 0; v < topo->n_ranks; v++) {
+				bool fixed = v == (rooted ? root : outside);
+				Wide capacity = fixed ? FLOW_INFINITE : mu.num;
+				(fixed == rooted ? flow_from_source : flow_to_sink)(f, v, capacity);
+			}
+			flow_max(f);
+			TRY(keep_side(ctx, topo, f, coll, root, bound, &lower));
+		}
+	} while (lower);
+	return OK;
+}
+
+static Status
+block_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, Bound *bound)
+{
+	Flow f;
+	TRY(flow_new(ctx, topo, &f));
+	TRY(single_cuts(ctx, topo, sym, &f, coll, root, bound));
+	return coll == ALLTOALL ? OK : ratio_cuts(ctx, topo, sym, &f, coll, root, bound);
+}
+
+Status
+bound_compute(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, Bound *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Bound bound = { .rate = FRAC_ZERO };
+	TRY(NEW(ctx, bound.part, topo->n_vertices));
+	if (topo->n_ranks > 1 && (coll == BROADCAST || coll == REDUCE)) {
+		TRY(rooted_bound(ctx, topo, sym, coll, root, &bound));
+	} else if (topo->n_ranks > 1 && coll == ALLREDUCE) {
+		TRY(partition_bound(ctx, topo, sym, &bound));
+	} else if (topo->n_ranks > 1) {
+		TRY(block_bound(ctx, topo, sym, coll, root, &bound));
+	}
+	arena_release(&ctx->scratch, mark);
+	*out = bound;
+	return OK;
+}

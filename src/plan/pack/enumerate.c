@@ -1,0 +1,284 @@
+/* All trees of a collective over few ranks: arborescences out of the root (into it), or spanning trees for an
+ * allreduce. */
+#include "plan/pack/enumerate.h"
+#include "base/array.h"
+#include "plan/pack/pack.h"
+
+#include <stdlib.h>
+
+/* ---- rows ---- */
+
+/* False: parallel links, links without an equal in the other direction, or too many of them. */
+static bool
+make_rows(struct trees *t)
+{
+	const Topology *topo = t->topo;
+	int64_t unit = topo_link_unit(topo);
+	for (int l = 0; l < topo->n_links; l++) {
+		const Link *link = &topo->link[l];
+		int row = -1;
+		for (int m = 0; m < l; m++) {
+			const Link *other = &topo->link[m];
+			if (other->from == link->from && other->to == link->to)
+				return false;
+			if (t->coll == ALLREDUCE && other->from == link->to && other->to == link->from) {
+				if (other->capacity != link->capacity)
+					return false;
+				row = t->row_of[m];
+				t->back[row] = l;
+			}
+		}
+		if (row < 0) {
+			if (t->n_rows == TREES_ROWS)
+				return false;
+			row = t->n_rows++;
+			t->there[row] = l;
+			t->back[row] = -1;
+			t->capacity[row] = link->capacity / unit;
+			if (t->capacity[row] > TREES_CAPACITY)
+				return false;
+		}
+		t->row_of[l] = row;
+	}
+	for (int row = 0; row < t->n_rows; row++)
+		if (t->coll == ALLREDUCE && t->back[row] < 0)
+			return false;
+	return true;
+}
+
+/* ---- trees ---- */
+
+static Status
+keep_tree(struct trees *t, uint64_t rows)
+{
+	t->rows = array_grow(&t->ctx->scratch, t->rows, t->n, &t->room, sizeof *t->rows);
+	TRY(array_status(t->ctx, t->rows));
+	t->rows[t->n++] = rows;
+	return OK;
+}
+
+/* Ranks that can be reached from those in `reached` over links whose rows are not closed. */
+static unsigned
+reach(const struct trees *t, unsigned reached, uint64_t closed)
+{
+	bool reversed = t->coll == REDUCE;
+	for (bool more = true; more;) {
+		more = false;
+		for (int l = 0; l < t->topo->n_links; l++) {
+			int from = reversed ? t->topo->link[l].to : t->topo->link[l].from;
+			int to = reversed ? t->topo->link[l].from : t->topo->link[l].to;
+			if ((closed >> t->row_of[l] & 1) || !(reached >> from & 1) || (reached >> to & 1))
+				continue;
+			reached |= 1u << to;
+			more = true;
+		}
+	}
+	return reached;
+}
+
+/* Every arborescence over links that are not closed: with the first link that leaves the ranks reached, and without
+ * it. */
+static Status
+enumerate(struct trees *t, unsigned reached, uint64_t rows, uint64_t closed)
+{
+	bool reversed = t->coll == REDUCE;
+	unsigned all = (1u << t->topo->n_ranks) - 1;
+	while (t->n <= LIMIT_FEW_TREES) {
+		int l = 0, to = -1;
+		if (reached == all)
+			return keep_tree(t, rows);
+		for (; l < t->topo->n_links && to < 0; l++) {
+			int from = reversed ? t->topo->link[l].to : t->topo->link[l].from;
+			int end = reversed ? t->topo->link[l].from : t->topo->link[l].to;
+			if (!(closed >> t->row_of[l] & 1) && (reached >> from & 1) && !(reached >> end & 1))
+				to = end;
+		}
+		uint64_t row = UINT64_C(1) << t->row_of[l - 1];
+		TRY(enumerate(t, reached | 1u << to, rows | row, closed));
+		closed |= row;
+		if (reach(t, reached, closed) != all)
+			return OK;
+	}
+	return OK;
+}
+
+static Status
+arrange(const struct trees *t, uint64_t rows, Tree *out)
+{
+	int n = 0;
+	Edge *there, *back;
+	ArenaMark mark = arena_mark(&t->ctx->scratch);
+	TRY(TEMP(t->ctx, there, t->topo->n_ranks));
+	TRY(TEMP(t->ctx, back, t->topo->n_ranks));
+	for (int row = 0; row < t->n_rows; row++) {
+		if (!(rows >> row & 1))
+			continue;
+		const Link *link = &t->topo->link[t->there[row]];
+		there[n] = (Edge){ link->from, link->to, 1, &t->there[row] };
+		back[n++] = (Edge){ link->to, link->from, 1, &t->back[row] };
+	}
+	TRY(tree_arrange(t->ctx, t->topo->n_ranks, t->coll, t->root, there, back, n, out));
+	arena_release(&t->ctx->scratch, mark);
+	return OK;
+}
+
+/* Links in the run arena: a tree outlives the rows. */
+static Status
+own_links(const struct trees *t, Edge *edge, int n)
+{
+	int *link;
+	TRY(NEW(t->ctx, link, n));
+	for (int e = 0; e < n; e++) {
+		link[e] = edge[e].link[0];
+		edge[e].link = &link[e];
+	}
+	return OK;
+}
+
+Status
+trees_make(const struct trees *t, uint64_t rows, Tree *out)
+{
+	TRY(arrange(t, rows, out));
+	TRY(own_links(t, out->down, out->n_down));
+	return own_links(t, out->up, out->n_up);
+}
+
+static Status
+measure_depths(struct trees *t)
+{
+	int work[TREES_RANKS];
+	TRY(TEMP(t->ctx, t->depth, t->n));
+	for (int i = 0; i < t->n; i++) {
+		ArenaMark run = arena_mark(&t->ctx->run);
+		Tree tree;
+		TRY(arrange(t, t->rows[i], &tree));
+		t->depth[i] = tree_depth(&tree, work);
+		arena_release(&t->ctx->run, run);
+	}
+	return OK;
+}
+
+/* ---- symmetries of the ranks ---- */
+
+static int64_t
+capacity_between(const struct trees *t, int a, int b)
+{
+	int64_t sum = 0;
+	for (int i = t->topo->first_out[a]; i < t->topo->first_out[a + 1]; i++)
+		if (t->topo->link[t->topo->out[i]].to == b)
+			sum += t->topo->link[t->topo->out[i]].capacity;
+	return sum;
+}
+
+static int
+tree_number(const struct trees *t, uint64_t rows)
+{
+	int lo = 0, hi = t->n - 1;
+	while (lo < hi) {
+		int mid = (lo + hi) / 2;
+		if (t->rows[mid] < rows)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* One permutation of the ranks: a tree and its image are in one orbit. */
+static void
+use_symmetry(struct trees *t, const int *image)
+{
+	int row_image[TREES_ROWS];
+	for (int row = 0; row < t->n_rows; row++) {
+		const Link *link = &t->topo->link[t->there[row]];
+		row_image[row] = -1;
+		for (int l = 0; l < t->topo->n_links && row_image[row] < 0; l++)
+			if (t->topo->link[l].from == image[link->from] && t->topo->link[l].to == image[link->to])
+				row_image[row] = t->row_of[l];
+	}
+	for (int i = 0; i < t->n; i++) {
+		uint64_t rows = 0;
+		for (int row = 0; row < t->n_rows; row++)
+			if (t->rows[i] >> row & 1)
+				rows |= UINT64_C(1) << row_image[row];
+		int other = tree_number(t, rows);
+		if (t->orbit[other] < t->orbit[i])
+			t->orbit[i] = t->orbit[other];
+		else
+			t->orbit[other] = t->orbit[i];
+	}
+}
+
+/* All permutations of the ranks that keep every capacity (and the root), rank by rank. */
+static void
+find_symmetries(struct trees *t, int *image, int n, unsigned used)
+{
+	if (n == t->topo->n_ranks) {
+		use_symmetry(t, image);
+		return;
+	}
+	for (int r = 0; r < t->topo->n_ranks; r++) {
+		bool fits = !(used >> r & 1) && (t->root < 0 || (n == t->root) == (r == t->root));
+		for (int m = 0; m < n && fits; m++)
+			fits = capacity_between(t, n, m) == capacity_between(t, r, image[m])
+			    && capacity_between(t, m, n) == capacity_between(t, image[m], r);
+		image[n] = r;
+		if (fits)
+			find_symmetries(t, image, n + 1, used | 1u << r);
+	}
+}
+
+static int
+by_rows(const void *a, const void *b)
+{
+	const uint64_t *s = a, *t = b;
+	return (*s > *t) - (*s < *t);
+}
+
+Status
+trees_enumerate(Ctx *ctx, const Topology *topo, const Ask *ask, struct trees *out, bool *all)
+{
+	int image[TREES_RANKS];
+	struct trees *t = out;
+	*t = (struct trees){ .ctx = ctx, .topo = topo, .coll = ask->coll, .root = ask->root };
+	*all = topo->n_vertices == topo->n_ranks && topo->n_ranks <= TREES_RANKS
+	    && topo->n_links <= LIMIT_FEW_LINKS && make_rows(t);
+	if (!*all)
+		return OK;
+	TRY(enumerate(t, 1u << (t->root < 0 ? 0 : t->root), 0, 0));
+	*all = t->n <= LIMIT_FEW_TREES;
+	if (!*all)
+		return OK;
+	qsort(t->rows, (size_t)t->n, sizeof *t->rows, by_rows);
+	TRY(measure_depths(t));
+	TRY(TEMP(ctx, t->orbit, t->n));
+	for (int i = 0; i < t->n; i++)
+		t->orbit[i] = i;
+	find_symmetries(t, image, 0, 0);
+	return OK;
+}
+
+Status
+pack_every(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct trees t;
+	bool all;
+	Packing *pool = NULL;
+	TRY(trees_enumerate(ctx, topo, ask, &t, &all));
+	if (all) {
+		TRY(NEW(ctx, pool, 1));
+		TRY(NEW(ctx, pool->tree, t.n));
+		TRY(NEW(ctx, pool->weight, t.n));
+		pool->unit = FRAC_ONE;
+	}
+	for (int i = 0; all && i < t.n; i++) {
+		if (ask->max_depth && t.depth[i] > ask->max_depth)
+			continue;
+		TRY(trees_make(&t, t.rows[i], &pool->tree[pool->n_trees]));
+		pool->weight[pool->n_trees++] = 1;
+	}
+	arena_release(&ctx->scratch, mark);
+	*out = pool;
+	return OK;
+}

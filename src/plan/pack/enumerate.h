@@ -1,0 +1,36 @@
+/* All trees of a collective over few ranks, one by one: for pack_every and pack_fewest only. */
+#ifndef BLINK_PLAN_PACK_ENUMERATE_H
+#define BLINK_PLAN_PACK_ENUMERATE_H
+
+#include "model/model.h"
+
+enum {
+	TREES_ROWS = 64,	/* bits of a tree */
+	TREES_RANKS = 9,	/* whose permutations are searched for symmetries */
+	TREES_CAPACITY = 255	/* physical links in a row */
+};
+
+/* A row is a link, or for allreduce the two directions of a connection; a tree is a set of rows. */
+struct trees {
+	Ctx *ctx;
+	const Topology *topo;
+	Collective coll;
+	int root;
+	int n_rows;
+	int row_of[LIMIT_FEW_LINKS];	/* of a link */
+	int there[TREES_ROWS], back[TREES_ROWS];	/* links of a row; back: -1 but for allreduce */
+	int64_t capacity[TREES_ROWS];	/* in physical links */
+	int n, room;
+	uint64_t *rows;			/* of each tree; ascending */
+	int *depth;			/* hops from the root, allreduce: up and down from the centre */
+	int *orbit;			/* first tree of its orbit under permutations of the ranks */
+};
+
+/* False in *all: there are more than LIMIT_FEW_TREES trees, or switches, or more ranks or links than the limits above
+ * allow, or, for allreduce, links without an equal in the other direction. */
+Status trees_enumerate(Ctx *ctx, const Topology *topo, const Ask *ask, struct trees *out, bool *all);
+
+/* A tree in the run arena. */
+Status trees_make(const struct trees *t, uint64_t rows, Tree *out);
+
+#endif

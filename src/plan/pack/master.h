@@ -1,0 +1,143 @@
+/* The restricted master problem of column generation: the linear program over the trees known so far. Only the
+ * solver's files include this: master.c (rows, columns, GLPK), basis.c (its solutions in fractions),
+ * column_generation.c (pricing, until the rate is optimal), sparsify.c (fewer trees at a rate) and exact.c, the
+ * driver. */
+#ifndef BLINK_PLAN_PACK_MASTER_H
+#define BLINK_PLAN_PACK_MASTER_H
+
+#include "graph/graph.h"
+#include "plan/pack/glpk.h"
+
+struct column {
+	Tree tree;
+	int orbit;		/* of its demand */
+	int depth;		/* hops, up and down */
+	uint64_t hash;		/* of its edges */
+	int n;			/* rows of links in use */
+	int *row;
+	int64_t *uses;
+};
+
+enum {
+	RATE_COLUMN = -1,	/* r; trees are numbered from 0 */
+	FEW_RANKS = 64		/* up to here sparsify.c finds fewer trees, beyond it turn.c */
+};
+
+struct master {
+	Ctx *ctx;
+	const Topology *topo;
+	const Symmetry *sym;
+	Collective coll;
+	int root;
+	bool turns;		/* fewer images than the group has elements are looked for */
+	bool shares;		/* trees may share links at switches: pricing finds cheap trees, not the cheapest */
+	Cheapest cheapest;	/* the pricing problem */
+	int64_t unit;		/* one physical link, bytes/s */
+
+	/* Rows: orbits of links, then orbits of demands, then one: r >= target. */
+	int n_link_rows, n_demand_rows, n_rows;
+	int64_t *capacity;	/* of a row of links: of all links of the orbit, in units, over divisor */
+	int64_t *divisor;	/* of a row of links: divides all of its coefficients */
+	int *representative, *orbit_size;	/* of an orbit of demands: its first, and their number */
+	Frac target;		/* in units; what a second program, for fewer trees, has to reach */
+
+	/* Columns. */
+	struct column *column;
+	int n_columns, room;
+	int *sum_row;		/* work space: rows that a tree uses, and how often */
+	int64_t *sum;
+	int64_t *price;		/* of links, then of orbits of demands */
+	int *work;		/* work space of tree_depth and tree_share */
+
+	/* GLPK. */
+	glp_prob *lp;
+	int loaded;		/* trees that the LP has; its first column is r */
+	int *index;		/* work space of a column */
+	double *entry;
+	double scale;		/* capacities are divided by it */
+	bool perturbed;		/* capacities are perturbed, since the simplex method stalled */
+	bool solved;
+	bool timed_out;		/* GLPK used up its time */
+	double *dual, *value;	/* y and z of rows and x of trees, in doubles */
+
+	/* The basis: tight rows and basic columns, equally many. */
+	int n_basis, *tight, *basic, *tight_at;	/* tight_at[row]: its place in tight; -1: the row has slack */
+	Frac *x, *y;		/* of basic columns, in units; of tight rows */
+
+	/* What is known at the end. */
+	bool proven;		/* `optimum` is the best algorithm bandwidth, bytes/s, by y exactly or by the bound */
+	bool at_bound;
+	bool cut_short;		/* time ran out */
+	Frac optimum;
+};
+
+/* ---- master.c ------------------------------------------------------------------------------------------------ */
+
+/* Rows without columns, in the scratch arena. Fails: as cheapest_limit does. */
+Status master_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Family *family, const Ask *ask,
+    struct master *m);
+
+/* GLPK's problem is created, and deleted. */
+Status master_open(struct master *m);
+Status master_close(struct master *m);
+
+/* A tree becomes a column, unless it is one already. */
+Status master_add_tree(struct master *m, int orbit, const Tree *tree, bool *added);
+
+/* Likewise the tree that m->cheapest found last; and that tree itself. */
+Status master_add_cheapest(struct master *m, int orbit, bool *added);
+Status master_current_tree(struct master *m, Tree *out);
+
+/* Solve the program from its current basis, with all columns; m->solved: GLPK found an optimum. */
+Status master_solve(struct master *m);
+
+/* The price of a link by GLPK's duals; and the highest, no less than 1e-9. */
+double master_link_price(const struct master *m, int l);
+double master_top_price(const struct master *m);
+
+/* ---- basis.c ------------------------------------------------------------------------------------------------- */
+
+/* Solve for x, or transposed for y, in the basis. False in *done: singular, or no small fractions. */
+Status basis_solve(struct master *m, bool transposed, Frac *out, bool *done);
+
+/* The exact y and z in integers, in m->price; false: out of range. */
+bool basis_prices(struct master *m);
+
+/* The trees of the basis, exactly; NULL where their numbers are too large, or they do not fit. */
+Status basis_trees(struct master *m, Packing **out);
+
+/* GLPK's x, scaled to fit the capacities and rounded down to whole multiples of a small fraction of the rate. *out
+ * stays where nothing is left. */
+Status basis_rounded(struct master *m, Packing **out);
+
+/* r as GLPK has it, in units. */
+double basis_value(const struct master *m);
+
+/* The rate that the exact y proves; false: no small fraction. */
+bool basis_rate(struct master *m, Frac *out);
+
+/* The certificate of the collective where it is tight, else y, times M by the size of a demand. */
+Status basis_bound(struct master *m, const Bound *known, Bound *out);
+
+/* ---- column_generation.c ------------------------------------------------------------------------------------- */
+
+/* The first columns: a tree of each demand, and then perhaps more. */
+Status columns_start(struct master *m);
+
+/* Solve to the end over the kind of trees that m->cheapest finds. *pack: NULL only if GLPK has no solution. */
+Status columns_generate(struct master *m, const Bound *bound, Packing **pack);
+
+/* A bound near the optimum from GLPK's prices, where exact ones need too many digits. *out stays where it is no
+ * lower. */
+Status columns_bound(struct master *m, Bound *out);
+
+/* ---- sparsify.c ---------------------------------------------------------------------------------------------- */
+
+/* At a rate of at least m->target, fewer trees than *pack has, and shallower ones. *pack stays where none are found. */
+Status sparsify(struct master *m, Packing **pack);
+
+/* At most max_trees trees, no fewer than demands, at the highest rate that is found. *pack stays where none are
+ * found. */
+Status sparsify_to(struct master *m, int max_trees, Packing **pack);
+
+#endif

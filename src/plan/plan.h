@@ -1,0 +1,95 @@
+/* One file for each algorithm, and the bound that all are held against. */
+#ifndef BLINK_PLAN_PLAN_H
+#define BLINK_PLAN_PLAN_H
+
+#include "model/model.h"
+
+/* What no algorithm can beat, with its proof. Exact.
+ * broadcast, reduce: minimum cut over all other ranks (Edmonds 1973; Blink 3.1).
+ * allreduce: the least of the partition bound (Nash-Williams, Tutte; schedule-format.md, "Rate, bound and certificate")
+ * and of the directed minimum cuts. Cost: O(n^2) maximum flows. Fails: INTERNAL other collectives. */
+Status bound_compute(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, Bound *out);
+
+/* What planning starts from. */
+typedef struct {
+	const Topology *topo;
+	const Symmetry *sym;	/* of topo: as the algorithm wants it */
+	const Bound *bound;	/* of any algorithm */
+	const Ask *ask;
+	/* Of a hybrid schedule: what is planned on (hybrid_induce), and its parts. */
+	const Topology *planning_topology;
+	int n_parts;
+	const Part *part;
+} Planning;
+
+/* Its result. */
+typedef struct {
+	Packing *pack;
+	Bound proof;		/* of any algorithm: the bound, or a lower one that the linear program proves */
+	Frac best;		/* the optimum of the algorithm's own trees, bytes/s; FRAC_ZERO: not proven */
+} Plan;
+
+/* ---- algorithm.c: the table ---- */
+
+typedef struct {
+	const char *name;	/* in options and files */
+	const char *what;	/* for people, in one line */
+	const char *trees;	/* what messages call its trees: "one-hop trees" */
+	const char *proof;	/* what is proven of their optimum: "by the linear program" */
+	bool (*serves)(Collective coll);
+	SymmetryKind (*wants_symmetry)(const Topology *topo, const Ask *ask);	/* which pays off */
+	Status (*plan)(Ctx *ctx, const Planning *in, Plan *out);	/* INFEASIBLE: these links have no such trees */
+} Algorithm;
+
+int algorithm_count(void);
+const Algorithm *algorithm_row(int i);
+
+/* name: NULL: the first row. Fails: USAGE there is none, or it does not serve the collective; with what was asked. */
+Status algorithm_find(Ctx *ctx, const char *name, Collective coll, const Algorithm **out);
+
+/* ---- trees.c: Blink's planner ---- */
+
+/* MWU, with PACKING_EXACT the linear program over its trees, then the ILP. Fails: INFEASIBLE the limits of the Ask
+ * are too low. */
+Status plan_trees(Ctx *ctx, const Planning *in, Plan *out);
+SymmetryKind trees_symmetry(const Topology *topo, const Ask *ask);
+
+/* The least max_depth and max_trees for which there are trees at all. */
+Status plan_least(Ctx *ctx, const Topology *topo, const Ask *ask, int *depth, int *trees);
+
+/* Fails: LIMIT there would be more trees or edges than a schedule may have. */
+Status plan_check_size(Ctx *ctx, const Topology *topo, Collective coll);
+
+/* ---- onehop.c, threephase.c: the linear program over one family of trees ---- */
+
+Status plan_onehop(Ctx *ctx, const Planning *in, Plan *out);
+Status plan_threephase(Ctx *ctx, const Planning *in, Plan *out);
+SymmetryKind threephase_symmetry(const Topology *topo, const Ask *ask);
+
+/* ---- ring.c ---- */
+
+/* As many edge-disjoint rings as the links allow. out->best: of rings of whole links. Fails: INFEASIBLE no ring is
+ * found. */
+Status plan_ring(Ctx *ctx, const Planning *in, Plan *out);
+bool ring_serves(Collective coll);
+
+/* ---- hybrid.c ---- */
+
+/* Each part planned by itself, by the algorithm of the Ask, and all in one packing over `topo`, with weights in
+ * proportion to the rates of the parts. The proof is of any algorithm that uses all links of the job at once.
+ * No row of the table: in files it has the name of its parts' algorithm.
+ * Fails: as that algorithm does; INFEASIBLE a part does not connect the ranks; LIMIT rates without a common unit. */
+extern const Algorithm hybrid_algorithm;
+
+/* ---- pareto.c ---- */
+
+typedef struct {
+	int trees, depth;
+	Frac rate;		/* bytes/s */
+} ParetoPoint;
+
+/* The Pareto-optimal plans of rate, number of trees and depth, as far as plan_trees finds them, the highest rate first:
+ * it plans for every depth, and for each of them with fewer and fewer trees. */
+Status plan_pareto(Ctx *ctx, const Planning *in, ParetoPoint **out, int *n);
+
+#endif

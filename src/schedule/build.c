@@ -1,0 +1,53 @@
+/* Rates to exact segments. */
+#include "schedule/schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static Status
+build_parts(Ctx *ctx, const Packing *pack, Schedule *sched)
+{
+	sched->n_parts = pack->n_parts;
+	TRY(NEW(ctx, sched->part, pack->n_parts));
+	memcpy(sched->part, pack->part, (size_t)pack->n_parts * sizeof *sched->part);
+	for (int t = 0; t < pack->n_trees; t++)
+		sched->segment[t].part = pack->part_of[t];
+	return sched_parts(ctx, sched->topo->name, sched, sched->part);
+}
+
+Status
+sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, const char *algorithm,
+    const Packing *pack, Schedule **out)
+{
+	Schedule *sched;
+	int64_t total = 0, at = 0;
+	TRY(NEW(ctx, sched, 1));
+	*sched = (Schedule){ .generator = "blinkc", .version = BLINK_VERSION, .topo = topo, .coll = ask->coll,
+		.root = ask->root, .algorithm = algorithm, .bound = *bound, .n_segments = pack->n_trees };
+	TRY(NEW(ctx, sched->segment, pack->n_trees));
+	/* A demand's trees share its block by weight; a collective without blocks has one, the buffer. */
+	int n_demands = collective_demands(ask->coll, topo->n_ranks), demand = -1;
+	int64_t blocks = collective_blocks(ask->coll, topo->n_ranks), block = 0;
+	for (int t = 0; t < pack->n_trees; t++)
+		total += pack->weight[t];
+	total /= n_demands;
+	for (int t = 0; t < pack->n_trees; t++) {
+		Segment *segment = &sched->segment[t];
+		int d = pack->demand ? pack->demand[t] : 0;
+		if (d != demand) {
+			demand = d;
+			at = 0;
+			block = collective_demand(ask->coll, topo->n_ranks, ask->root, d).block;
+		}
+		segment->tree = pack->tree[t];
+		if (!frac_make((Wide)block * total + at, (Wide)blocks * total, &segment->offset)
+		    || !frac_make(pack->weight[t], (Wide)blocks * total, &segment->length))
+			return fail(ctx, LIMIT, "%s: segments need more than 64 bits", topo->name);
+		at += pack->weight[t];
+	}
+	TRY(sched_achieved(ctx, topo->name, sched, &sched->achieved));
+	if (pack->n_parts)
+		TRY(build_parts(ctx, pack, sched));
+	*out = sched;
+	return OK;
+}

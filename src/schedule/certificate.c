@@ -1,0 +1,183 @@
+/* The rate that a certificate proves, recomputed from the topology alone: a few additions for a cut or a partition, a
+ * cheapest tree for prices. schedule-format.md, "Rate, bound and certificate", has the proofs. */
+#include "graph/graph.h"
+#include "schedule/schedule.h"
+
+#include <string.h>
+
+/* Capacity that leaves (enters) the vertices of part `p`. topo_check keeps every such sum inside 64 bits. */
+static int64_t
+boundary(const Topology *topo, const int *part, int p, bool leaving)
+{
+	int64_t sum = 0;
+	for (int l = 0; l < topo->n_links; l++) {
+		bool from = part[topo->link[l].from] == p, to = part[topo->link[l].to] == p;
+		if (leaving ? from && !to : to && !from)
+			sum += topo->link[l].capacity;
+	}
+	return sum;
+}
+
+/* The fraction of M that must cross the cut, with `inside` and `outside` ranks: the rate is at most the capacity
+ * divided by it. Broadcast leaves a side with the root, reduce enters it; in an allreduce something of every element
+ * leaves every side. Blocks: the root scatters those of the ranks outside and gathers them; what ranks inside hold of
+ * an allgather leaves, what they need of a reducescatter enters; each of them sends an alltoall's n-th part of its M
+ * to each rank outside. */
+static bool
+crossing(Collective coll, int64_t inside, int64_t outside, bool *leaving, Frac *out)
+{
+	int64_t n = inside + outside;
+	*leaving = coll != REDUCE && coll != GATHER && coll != REDUCESCATTER;
+	switch (coll) {
+	case BROADCAST:
+	case REDUCE:
+	case ALLREDUCE:
+		*out = FRAC_ONE;
+		return true;
+	case GATHER:
+	case SCATTER:
+		return frac_make(outside, n, out);
+	case ALLGATHER:
+	case REDUCESCATTER:
+		return frac_make(inside, n, out);
+	default:
+		return frac_make((Wide)inside * outside, n, out);
+	}
+}
+
+static Status
+cut_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Bound *bound, Frac *out)
+{
+	int inside = 0;
+	bool leaving;
+	Frac part;
+	for (int r = 0; r < topo->n_ranks; r++)
+		inside += bound->part[r] == 1;
+	if (inside < 1 || inside == topo->n_ranks)
+		return fail(ctx, UNVERIFIED,
+		    "%s: rate.certificate.side: holds %d of %d ranks: want some on either side", label,
+		    inside, topo->n_ranks);
+	if (collective_rooted(coll) && bound->part[root] != 1)
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.side: does not hold root %d", label, root);
+	if (!crossing(coll, inside, topo->n_ranks - inside, &leaving, &part)
+	    || !frac_div((Frac){ boundary(topo, bound->part, 1, leaving), 1 }, part, out))
+		return fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
+	return OK;
+}
+
+static Status
+partition_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, const Bound *bound, Frac *out)
+{
+	int64_t sum = 0;
+	if (coll != ALLREDUCE)
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"partition\" proves nothing for %s", label,
+		    collective_name(coll));
+	/* Inside a part anything may add and copy; outside, switches only forward. */
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		if ((topo->vertex[v].multicast || topo->vertex[v].reduce) && bound->part[v] < 0)
+			return fail(ctx, UNVERIFIED,
+			    "%s: rate.certificate.parts: %s multicasts or reduces and is in none", label,
+			    topo->vertex[v].id);
+	if (bound->n_parts < 2)
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.parts: %d: want at least 2", label, bound->n_parts);
+	for (int r = 0; r < topo->n_ranks; r++)
+		if (bound->part[r] < 0)
+			return fail(ctx, UNVERIFIED, "%s: rate.certificate.parts: rank %d is in none", label, r);
+	for (int p = 0; p < bound->n_parts; p++) {
+		bool any = false;
+		for (int r = 0; r < topo->n_ranks; r++)
+			any = any || bound->part[r] == p;
+		if (!any)
+			return fail(ctx, UNVERIFIED, "%s: rate.certificate.parts[%d]: holds no rank", label, p);
+	}
+	for (int l = 0; l < topo->n_links; l++) {
+		int from = bound->part[topo->link[l].from];
+		if (from >= 0 && bound->part[topo->link[l].to] != from)
+			sum += topo->link[l].capacity;
+	}
+	return frac_make(sum, 2 * (Wide)(bound->n_parts - 1), out) ? OK
+	    : fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
+}
+
+/* What the cheapest trees of all demands cost together under integer prices. Trees of an allreduce are any pairs of
+ * arborescences. */
+static Status
+cheapest_trees(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const int64_t *price,
+    Wide *cost)
+{
+	Cheapest cheapest;
+	TRY(cheapest_new(ctx, topo, NULL, &cheapest));
+	if (coll == ALLREDUCE && (int64_t)topo->n_ranks * cheapest.search.n_hops > LIMIT_CHECK_HOPS)
+		return fail(ctx, LIMIT, "%s: rate.certificate: %d ranks: want fewer, for prices to be checked", label,
+		    topo->n_ranks);
+	cheapest.paired = true;
+	cheapest_price(&cheapest, price);
+	*cost = 0;
+	for (int d = 0; d < collective_demands(coll, topo->n_ranks); d++) {
+		int64_t one;
+		TRY(cheapest_find(&cheapest, collective_demand(coll, topo->n_ranks, root, d), &one));
+		if (one < 0)
+			return fail(ctx, UNVERIFIED,
+			    "%s: rate.certificate: no tree over topology.links reaches the ranks", label);
+		*cost += one;
+	}
+	return OK;
+}
+
+static Status
+prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Bound *bound, Frac *out)
+{
+	int64_t den = 1, *price;
+	Wide cost = 0;
+	Frac sum = FRAC_ZERO, one;
+	const char *name = bound->kind == CERTIFICATE_LENGTHS ? "length" : "price";
+	if ((bound->kind == CERTIFICATE_LENGTHS) != (collective_has_blocks(coll)))
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"%s\" proves nothing for %s", label,
+		    certificate_name(bound->kind), collective_name(coll));
+	/* Where trees share links they may cost less than the cheapest tree that shares none; paths share none. */
+	if (topo_active(topo) && collective_demand(coll, topo->n_ranks, root, 0).kind != DEMAND_PATH)
+		return fail(ctx, UNVERIFIED,
+		    "%s: rate.certificate.kind: \"%s\" proves nothing where switches multicast or reduce", label,
+		    certificate_name(bound->kind));
+	TRY(TEMP(ctx, price, topo->n_links));
+	for (int l = 0; l < topo->n_links; l++) {
+		Wide multiple = (Wide)den / gcd64(den, bound->price[l].den) * bound->price[l].den;
+		if (multiple >> SEARCH_PRICE_BITS)
+			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: denominators are too large", label, name,
+			    l);
+		den = (int64_t)multiple;
+	}
+	for (int l = 0; l < topo->n_links; l++) {
+		Wide whole = (Wide)bound->price[l].num * (den / bound->price[l].den);
+		if (bound->price[l].num < 0 || whole >> SEARCH_PRICE_BITS)
+			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: out of range", label, name, l);
+		price[l] = (int64_t)whole;
+		if (!frac_mul((Frac){ topo->link[l].capacity, 1 }, bound->price[l], &one) || !frac_add(sum, one, &sum))
+			return fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
+	}
+	TRY(cheapest_trees(ctx, label, topo, coll, root, price, &cost));
+	if (cost < (Wide)den * collective_shares(coll, topo->n_ranks))
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.%s: a tree costs less than 1", label, name);
+	*out = sum;
+	return OK;
+}
+
+Status
+bound_from_certificate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Bound *bound,
+    Frac *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	switch (bound->kind) {
+	case CERTIFICATE_CUT:
+		TRY(cut_rate(ctx, label, topo, coll, root, bound, out));
+		break;
+	case CERTIFICATE_PARTITION:
+		TRY(partition_rate(ctx, label, topo, coll, bound, out));
+		break;
+	default:
+		TRY(prices_rate(ctx, label, topo, coll, root, bound, out));
+		break;
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}

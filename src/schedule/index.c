@@ -1,0 +1,155 @@
+/* Does an index agree with the schedules that it names? */
+#include "schedule/schedule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool
+index_has_gpu(const Index *index, const char *id)
+{
+	for (int g = 0; g < index->n_gpus; g++)
+		if (strcmp(index->gpu[g], id) == 0)
+			return true;
+	return false;
+}
+
+Status
+index_check_machine(Ctx *ctx, const char *label, const Index *index, const Schedule *sched)
+{
+	const Topology *topo = sched->topo;
+	if (strcmp(topo->digest, index->digest) != 0)
+		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: the file has %.80s", label, index->digest,
+		    topo->digest);
+	for (int r = 0; r < topo->n_ranks; r++)
+		if (!index_has_gpu(index, topo->vertex[r].id))
+			return fail(ctx, BAD_INPUT, "%s: topology.gpus: no %s: the file has it as rank %d", label,
+			    topo->vertex[r].id, r);
+	return OK;
+}
+
+Status
+index_check_gpus(Ctx *ctx, const char *label, const Index *index, const Topology *machine)
+{
+	if (index->n_gpus != machine->n_ranks)
+		return fail(ctx, BAD_INPUT, "%s: topology.gpus: %d entries: the machine has %d GPUs", label,
+		    index->n_gpus, machine->n_ranks);
+	for (int g = 0; g < index->n_gpus; g++)
+		if (strcmp(index->gpu[g], machine->vertex[g].id) != 0)
+			return fail(ctx, BAD_INPUT, "%s: topology.gpus[%d]: %s: the machine has %s", label, g,
+			    index->gpu[g], machine->vertex[g].id);
+	return OK;
+}
+
+/* ---- entries ---- */
+
+Status
+index_describe(Ctx *ctx, const Schedule *sched, IndexedFile *out)
+{
+	*out = (IndexedFile){ .coll = sched->coll, .n_ranks = sched->topo->n_ranks, .root = sched->root,
+		.rate = sched->stated_achieved, .bound = sched->stated_bound, .trees = sched->n_segments };
+	return sched_depth(ctx, sched, &out->depth);
+}
+
+/* The root of an entry as a rank of its file. */
+static int
+file_root(const IndexEntry *entry)
+{
+	return entry->root < 0 ? -1 : entry->rank[entry->root];
+}
+
+bool
+index_same_job(const IndexEntry *entry, const Schedule *sched)
+{
+	return entry->coll == sched->coll && entry->n == sched->topo->n_ranks && file_root(entry) == sched->root;
+}
+
+/* Below this rate, in GB/s, files have 0 (text_number). */
+#define LEAST_RATE 1e-4
+
+/* Equal in the 15 significant digits that files have. */
+static bool
+equal_rates(double a, double b)
+{
+	char x[32], y[32];
+	snprintf(x, sizeof x, "%.14e", a);
+	snprintf(y, sizeof y, "%.14e", b);
+	return strcmp(x, y) == 0 || (a < LEAST_RATE && b < LEAST_RATE);
+}
+
+EntryMember
+index_compare(const IndexEntry *entry, const IndexedFile *file)
+{
+	if (entry->coll != file->coll)
+		return ENTRY_COLLECTIVE;
+	if (entry->n != file->n_ranks)
+		return ENTRY_GPUS;
+	if (file_root(entry) != file->root)
+		return ENTRY_ROOT;
+	if (!equal_rates(entry->rate, file->rate))
+		return ENTRY_RATE;
+	if (!equal_rates(entry->bound, file->bound))
+		return ENTRY_BOUND;
+	if (entry->trees != file->trees)
+		return ENTRY_TREES;
+	return entry->depth != file->depth ? ENTRY_DEPTH : ENTRY_EQUAL;
+}
+
+const char *
+entry_member_name(EntryMember member)
+{
+	static const char *const names[] = {
+#define X(name, text) [name] = text,
+		ENTRY_MEMBER_LIST(X)
+#undef X
+	};
+	return names[member];
+}
+
+static Status
+fail_rate(Ctx *ctx, const char *label, EntryMember member, double stated, double found)
+{
+	Text a = { 0 }, b = { 0 };
+	text_number(&a, stated);
+	text_number(&b, found);
+	Status status = a.failed || b.failed ? fail_memory(ctx)
+	    : fail(ctx, BAD_INPUT, "%s: %s: %s: the file has %s GB/s", label, entry_member_name(member),
+	    a.data, b.data);
+	text_free(&a);
+	text_free(&b);
+	return status;
+}
+
+static Status
+fail_number(Ctx *ctx, const char *label, EntryMember member, int stated, int found)
+{
+	return fail(ctx, BAD_INPUT, "%s: %s: %d: the file has %d", label, entry_member_name(member), stated, found);
+}
+
+Status
+index_check_entry(Ctx *ctx, const char *label, const IndexEntry *entry, const Schedule *sched)
+{
+	IndexedFile file;
+	TRY(index_describe(ctx, sched, &file));
+	EntryMember member = index_compare(entry, &file);
+	switch (member) {
+	case ENTRY_COLLECTIVE:
+		return fail(ctx, BAD_INPUT, "%s: collective: %s: the file has %s", label, collective_name(entry->coll),
+		    collective_name(file.coll));
+	case ENTRY_GPUS:
+		return fail(ctx, BAD_INPUT, "%s: gpus: %d entries: the file has %d ranks", label, entry->n,
+		    file.n_ranks);
+	case ENTRY_ROOT:
+		return fail(ctx, BAD_INPUT, "%s: root: %d, which is rank %d of the file: the file has root %d", label,
+		    entry->root, file_root(entry), file.root);
+	case ENTRY_RATE:
+		return fail_rate(ctx, label, member, entry->rate, file.rate);
+	case ENTRY_BOUND:
+		return fail_rate(ctx, label, member, entry->bound, file.bound);
+	case ENTRY_TREES:
+		return fail_number(ctx, label, member, entry->trees, file.trees);
+	case ENTRY_DEPTH:
+		return fail_number(ctx, label, member, entry->depth, file.depth);
+	default:
+		return OK;
+	}
+}

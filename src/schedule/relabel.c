@@ -1,0 +1,109 @@
+/* A schedule with its ranks renumbered for another job: the new rank i does what rank[i] did.
+ *
+ *   a broadcast from 0 along 0->2 2->1, with rank = 2 0 1, so that 0 replaces 2, 1 replaces 0 and 2 replaces 1, is
+ *   a broadcast from 1 along 1->0 0->2
+ *
+ * Vertices of ranks are permuted, with the ends of their links; links and trees keep their numbers. Blocks of a
+ * buffer are numbered by ranks, so segments of collectives with blocks move to the blocks of the new ranks. */
+#include "schedule/schedule.h"
+
+#include <stdlib.h>
+
+struct relabel {
+	Ctx *ctx;
+	int n;
+	int *now;		/* of each old rank: the new one */
+};
+
+static int
+vertex_now(const struct relabel *r, int v)
+{
+	return v < r->n ? r->now[v] : v;
+}
+
+static Status
+relabel_topology(const struct relabel *r, const Topology *in, const Topology **out)
+{
+	Topology *topo;
+	TRY(NEW(r->ctx, topo, 1));
+	*topo = *in;
+	TRY(NEW(r->ctx, topo->vertex, in->n_vertices));
+	TRY(NEW(r->ctx, topo->link, in->n_links));
+	for (int v = 0; v < in->n_vertices; v++)
+		topo->vertex[vertex_now(r, v)] = in->vertex[v];
+	for (int l = 0; l < in->n_links; l++) {
+		topo->link[l] = in->link[l];
+		topo->link[l].from = vertex_now(r, in->link[l].from);
+		topo->link[l].to = vertex_now(r, in->link[l].to);
+	}
+	TRY(topo_index(r->ctx, topo));
+	*out = topo;
+	return OK;
+}
+
+static Status
+relabel_bound(const struct relabel *r, const Topology *topo, Bound *bound)
+{
+	const int *part = bound->part;
+	if (!part)
+		return OK;
+	TRY(NEW(r->ctx, bound->part, topo->n_vertices));
+	for (int v = 0; v < topo->n_vertices; v++)
+		bound->part[vertex_now(r, v)] = part[v];
+	return OK;
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+	return (x > y) - (x < y);
+}
+
+/* Segments lie in one block. */
+static Status
+relabel_segment(const struct relabel *r, const Schedule *sched, Segment *segment)
+{
+	int n = r->n;
+	int64_t blocks = collective_blocks(sched->coll, n), block = frac_floor_mul(segment->offset, blocks), to = block;
+	Frac old, new;
+	if (blocks == n)
+		to = r->now[block];
+	else if (blocks > 1)
+		to = (int64_t)r->now[block / n] * n + r->now[block % n];
+	if (!frac_make(block, blocks, &old) || !frac_make(to, blocks, &new) || !frac_sub(segment->offset, old, &old)
+	    || !frac_add(old, new, &segment->offset))
+		return fail(r->ctx, LIMIT, "%s: segments need more than 64 bits", sched->topo->name);
+	TRY(tree_image(r->ctx, &segment->tree, r->now, NULL, &segment->tree));
+	const int *served = segment->to;
+	TRY(NEW(r->ctx, segment->to, segment->n_to));
+	for (int i = 0; i < segment->n_to; i++)
+		segment->to[i] = r->now[served[i]];
+	if (segment->n_to > 0)
+		qsort(segment->to, (size_t)segment->n_to, sizeof *segment->to, by_number);
+	return OK;
+}
+
+Status
+sched_relabel(Ctx *ctx, const Schedule *in, const int *rank, Schedule **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct relabel r = { .ctx = ctx, .n = in->topo->n_ranks };
+	Schedule *sched;
+	TRY(TEMP(ctx, r.now, r.n));
+	TRY(NEW(ctx, sched, 1));
+	*sched = *in;
+	for (int i = 0; i < r.n; i++)
+		r.now[rank[i]] = i;
+	sched->root = in->root < 0 ? -1 : r.now[in->root];
+	TRY(relabel_topology(&r, in->topo, &sched->topo));
+	TRY(relabel_bound(&r, in->topo, &sched->bound));
+	TRY(NEW(ctx, sched->segment, in->n_segments));
+	for (int t = 0; t < in->n_segments; t++) {
+		sched->segment[t] = in->segment[t];
+		TRY(relabel_segment(&r, sched, &sched->segment[t]));
+	}
+	arena_release(&ctx->scratch, mark);
+	*out = sched;
+	return OK;
+}

@@ -1,0 +1,127 @@
+/* What a schedule means: build, check, loads, split, certificate, verify, relabel, lower. */
+#ifndef BLINK_SCHEDULE_SCHEDULE_H
+#define BLINK_SCHEDULE_SCHEDULE_H
+
+#include "base/text.h"
+#include "model/model.h"
+
+/* Rates to exact segments, one per tree, in order; achieved rate, and those of parts, recomputed from them.
+ * algorithm: its name. Fails: LIMIT out of 64 bits. */
+Status sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, const char *algorithm,
+    const Packing *pack, Schedule **out);
+
+/* What was asked, with defaults filled in, so that the file can be made again: the options of the schedule.
+ * classes: of the links in use. */
+Status sched_record(Ctx *ctx, const Ask *ask, unsigned classes, Schedule *sched);
+
+/* Which links the schedule may use, read back from its options: out->links and out->hybrid.
+ * Fails: BAD_INPUT, with the option in error.asked. */
+Status sched_recorded_links(Ctx *ctx, const Schedule *sched, Ask *out);
+
+/* Structure: ranges, edges parent-first and leaf-first, links that lead from src to dst, segments inside the buffer
+ * and, in block collectives, inside one block. Fails: BAD_INPUT, naming the place. */
+Status sched_check(Ctx *ctx, const char *label, const Schedule *sched);
+
+/* 1 / max over links of load / capacity, bytes/s. FRAC_ZERO where nothing moves. Fails: LIMIT out of 64 bits. */
+Status sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out);
+
+/* Of each link: the sum, over trees, of length times edges that use it, as a part of M. load: n_links. Fails: LIMIT
+ * out of 64 bits. */
+Status sched_loads(Ctx *ctx, const char *label, const Schedule *sched, Frac *load);
+
+/* begin, end and rate of each part, from the segments: part[n_parts], of which the rest stays. Fails: LIMIT out of
+ * 64 bits. */
+Status sched_parts(Ctx *ctx, const char *label, const Schedule *sched, Part *part);
+
+/* Where a segment lies in its block: 0 <= begin < end <= 1. */
+void sched_block_extent(const Schedule *sched, const Segment *segment, Frac *begin, Frac *end);
+
+/* begin and end of each part: it ends where the last of its segments does, in whichever block, and begins where the one
+ * before it ends. part: n_parts, of which the rest stays. */
+void sched_part_spans(const Schedule *sched, Part *part);
+
+/* Where a segment lies in its part of its block, or in the block where there are no parts: 0 <= begin < end <= 1.
+ * False: that needs more than 64 bits. */
+bool sched_extent(const Schedule *sched, const Segment *segment, Frac *begin, Frac *end);
+
+/* Longest chain of hops of any tree, up and down together. */
+Status sched_depth(Ctx *ctx, const Schedule *sched, int *out);
+
+/* How messages are divided between parts, by their rates and setups (Blink 3.4, eq. 8).
+ * sched: its parts have begin and end, and it has its achieved rate.
+ * *out: n_parts stages, for larger and larger messages, each with the end of every part but the last; the last stage
+ * that begins at or below M holds.
+ * Fails: LIMIT out of 64 bits. */
+Status sched_split(Ctx *ctx, const char *label, const Schedule *sched, PartEnd **out);
+
+/* The ends of all parts in bytes of a message of M bytes: end[n_parts]. split: n_parts stages. */
+void split_message(const PartEnd *split, int n_parts, int64_t m, int64_t *end);
+
+/* Seconds that a message of m bytes takes, of a schedule with parts or without. For people: in double precision. */
+double split_seconds(const Schedule *sched, int64_t m);
+
+/* What tables hold of it: add = high * 2^62 + low, 0 <= low < 2^62. */
+void part_end_add(const PartEnd *end, int64_t *high, int64_t *low);
+
+/* Recompute from the certificate alone what it proves. Fails: UNVERIFIED where it proves nothing. */
+Status bound_from_certificate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root,
+    const Bound *bound, Frac *out);
+
+/* Replay the data movement exactly, as multisets of contributions per rank and segment, and hold the result, the
+ * rate, the bound and its certificate against what the file states (schedule-format.md, "What must hold").
+ * Fails: UNVERIFIED, naming the first tree, rank or link that is wrong.
+ * Cost: the number of links of all edges and of ranks in all `to`, and a sort of the trees; what the certificate
+ * takes. */
+Status sched_verify(Ctx *ctx, const char *label, const Schedule *sched);
+
+/* The schedule in the ranks of another job: rank i of that job takes the place of rank rank[i]; rank is a permutation.
+ * in: passes sched_check. *out: is to its job what `in` is to its own, tree by tree. Fails: LIMIT, NO_MEMORY. */
+Status sched_relabel(Ctx *ctx, const Schedule *in, const int *rank, Schedule **out);
+
+/* Is a schedule for the machine of the index? Has the index the GPUs of this machine, by the same numbers?
+ * sched: as sched_read made it. label: what messages call the index. Fails: BAD_INPUT. */
+Status index_check_machine(Ctx *ctx, const char *label, const Index *index, const Schedule *sched);
+Status index_check_gpus(Ctx *ctx, const char *label, const Index *index, const Topology *machine);
+
+/* What an index states of a file, by the file itself. */
+typedef struct {
+	Collective coll;
+	int n_ranks, root;	/* root: a rank of the file; -1: none */
+	double rate, bound;	/* GB/s, as the file states them */
+	int trees, depth;
+} IndexedFile;
+
+Status index_describe(Ctx *ctx, const Schedule *sched, IndexedFile *out);
+
+/* Is a file for the job of an entry: the same collective, number of ranks and root? */
+bool index_same_job(const IndexEntry *entry, const Schedule *sched);
+
+/* Members of an entry that its file determines: name in the index */
+#define ENTRY_MEMBER_LIST(X)                                                   \
+	X(ENTRY_EQUAL, NULL)                                                   \
+	X(ENTRY_COLLECTIVE, "collective")                                      \
+	X(ENTRY_GPUS, "gpus")                                                  \
+	X(ENTRY_ROOT, "root")                                                  \
+	X(ENTRY_RATE, "rate")                                                  \
+	X(ENTRY_BOUND, "bound")                                                \
+	X(ENTRY_TREES, "trees")                                                \
+	X(ENTRY_DEPTH, "depth")
+
+typedef enum {
+#define X(name, text) name,
+	ENTRY_MEMBER_LIST(X)
+#undef X
+} EntryMember;
+
+const char *entry_member_name(EntryMember member);
+
+/* The first member in which an entry differs from its file; rates are compared in the 15 digits that files have. */
+EntryMember index_compare(const IndexEntry *entry, const IndexedFile *file);
+
+/* Likewise, with both values in a message. label: what messages call the entry. Fails: BAD_INPUT. */
+Status index_check_entry(Ctx *ctx, const char *label, const IndexEntry *entry, const Schedule *sched);
+
+/* What each rank does for every chunk. sched: verified. */
+Status sched_lower(Ctx *ctx, const Schedule *sched, Program **out);
+
+#endif

@@ -1,0 +1,67 @@
+/* From a machine to the topology of a job: GPUs, link classes, the links in use, symmetry, digest. */
+#ifndef BLINK_TOPOLOGY_TOPOLOGY_H
+#define BLINK_TOPOLOGY_TOPOLOGY_H
+
+#include "base/text.h"
+#include "model/model.h"
+
+/* Links that a job may use. */
+typedef struct {
+	unsigned classes;	/* a bit set */
+	const Topology *topo;	/* that has them: the machine, or what topo_nic_paths makes of it */
+} JobLinks;
+
+/* Links of these classes; with net (the network) also those that lead to its NICs. Where the classes themselves do not
+ * lead there, out->topo has directed copies of CPUs, switches and NICs, "plx0:out" and "plx0:in", on shortest paths to
+ * the nearest NICs and from them; GPUs keep their numbers. Fails: BAD_INPUT, LIMIT for ids of copies. */
+Status topo_nic_paths(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, JobLinks *out);
+
+/* The same for classes that fit these GPUs: the fastest class that connects them by itself; else the fastest that
+ * connects those of each server, and all together with the network and what leads to it; else the fastest of each
+ * server, and net, if they connect all; else all. */
+Status topo_choose_links(Ctx *ctx, const Topology *machine, const int *gpu, int n, JobLinks *out);
+
+/* The topology of a job: `gpu[0 .. n-1]` become ranks 0 .. n-1; other GPUs and their links are dropped, and so are
+ * CPUs, switches and NICs that lead nowhere. links: for these GPUs. Keeps name and digest.
+ * Fails: INFEASIBLE some rank cannot reach some other, naming both. */
+Status topo_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const JobLinks *links, Topology **out);
+
+/* The two parts of a job of these GPUs: over what the default classes would be without pcie and qpi, and over these
+ * two.
+ * Fails: INFEASIBLE there are no others, or GPUs of several servers; BAD_INPUT nothing is known of peer access. */
+Status hybrid_parts(Ctx *ctx, const Topology *machine, const int *gpu, int n, HybridKind kind, Part part[2]);
+
+/* *job: as topo_induce makes it of all these classes. *planning_topology: what is planned on; it has the same links, by
+ * the same numbers; with HYBRID_HOST its PCIe switches are split in two, so that data can turn back towards GPUs only
+ * in a CPU. Fails: INFEASIBLE; BAD_INPUT some PCIe switch is not below a CPU. */
+Status hybrid_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Part part[2], HybridKind kind,
+    Topology **planning_topology, Topology **job);
+
+enum { CANONICAL_FORM_BYTES = 32 };
+
+/* The canonical form of a topology whose ranks are coloured by marks: equal for two topologies if and only if they are
+ * isomorphic, marks and servers included; names, digests and sources do not count.
+ * mark: n_ranks, any numbers; NULL: all equal.
+ * place: n_vertices, the canonical number of each vertex, ranks 0 .. n_ranks-1. Vertices of two topologies of one form
+ * that have the same place are each other's images in an isomorphism.
+ * orbit: n_ranks, the first rank of the orbit of each under automorphisms that keep marks. Both may be NULL.
+ * nauty ends the process where memory runs out. From: McKay and Piperno 2014. */
+Status topo_canonical_form(Ctx *ctx, const Topology *topo, const int *mark, unsigned char form[CANONICAL_FORM_BYTES],
+    int *place, int *orbit);
+
+/* A group of automorphisms that moves as many ranks as it can: none of the root's server (root -1: no root), and of the
+ * others those whose servers have the most common size. SYMMETRY_NONE gives the group of one.
+ * Cost: a sort of the links for each divisor of the number of ranks. Random: none. */
+Status topo_symmetry(Ctx *ctx, const Topology *topo, int root, SymmetryKind wanted, Symmetry **out);
+
+/* All elements: a walk begins at the identity, in the scratch arena, and false ends it, there again. */
+Status symmetry_walk(Ctx *ctx, const Topology *topo, const Symmetry *sym, SymmetryWalk *out);
+bool symmetry_next(SymmetryWalk *walk);
+
+/* "sha256:" and 64 hex digits of the canonical text, which emit_topo_canonical writes. */
+Status topo_digest(Ctx *ctx, const Topology *topo, const char **out);
+
+/* The canonical text, which the digest is of. */
+void topo_canonical_text(const Topology *topo, Text *out);
+
+#endif

@@ -1,0 +1,381 @@
+/* blinkc check: workers check the files and leave the results in shared memory; they are printed in the order of the
+ * files. */
+#include "base/file.h"
+#include "base/pool.h"
+#include "format/format.h"
+#include "schedule/schedule.h"
+#include "verb/check/fits_machine.h"
+#include "verb/check/check.h"
+#include "verb/progress.h"
+#include "verb/request.h"
+#include "verb/verb.h"
+#include "view/view.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* bytes: a name of LIMIT_TEXT_BYTES, SIZES_MAX lines with a number for each part */
+enum { SUMMARY_ROOM = 1 << 15 };
+
+/* Of a valid file. */
+struct result {
+	bool schedule;		/* not a topology */
+	bool bounded;		/* its bound is above 0, so there is a ratio */
+	double ratio;
+};
+
+struct check {
+	const Options *opt;
+	Sizes sizes;
+	Inputs *all;
+	const Topology *machine;	/* of --topology; NULL: not given */
+	bool verbose;		/* valid files and summaries are printed */
+	/* Shared with workers. */
+	TaskEnd *end;			/* of each item */
+	struct result *result;		/* of each item */
+	TaskEnd *group_end;		/* of each group */
+	char (*summary)[SUMMARY_ROOM];	/* of each item that was named */
+};
+
+/* ---- in a worker ---- */
+
+static Status
+write_summary(Ctx *ctx, const struct check *check, const Schedule *sched, char *summary)
+{
+	FILE *to = fmemopen(summary, SUMMARY_ROOM, "w");
+	if (!to)
+		return fail_memory(ctx);
+	Status status = summary_print(ctx, to, sched, check->sizes.m, check->sizes.n);
+	if ((fflush(to) != 0 || ferror(to)) && status == OK)
+		status = fail(ctx, INTERNAL, "a summary of more than %d bytes", (int)SUMMARY_ROOM);
+	fclose(to);
+	return status;
+}
+
+/* "broadcast from root 1 over GPUs 0,2,5" */
+static void
+name_entry(const IndexEntry *entry, char text[128])
+{
+	int n = snprintf(text, 128, "%s", collective_name(entry->coll));
+	if (entry->root >= 0)
+		n += snprintf(text + n, (size_t)(128 - n), " from root %d", entry->root);
+	n += snprintf(text + n, (size_t)(128 - n), " over GPUs ");
+	for (int i = 0; i < entry->n && n < 100; i++)
+		n += snprintf(text + n, (size_t)(128 - n), "%s%d", i ? "," : "", entry->gpu[i]);
+	if (n >= 100)
+		snprintf(text + n, (size_t)(128 - n), "...");
+}
+
+static Status
+check_group(Ctx *ctx, const Inputs *all, const Group *group, const Schedule *sched, const Match *match)
+{
+	const Index *index = all->index_file[group->index_file].index;
+	TRY(index_check_machine(ctx, "", index, sched));
+	if (match)
+		TRY(index_check_gpus(ctx, "", index, match->machine));
+	for (int i = 0; i < group->n; i++) {
+		const IndexEntry *entry = all->entry[group->first + i];
+		char name[128];
+		name_entry(entry, name);
+		TRY(index_check_entry(ctx, name, entry, sched));
+		if (match)
+			TRY(match_entry(ctx, name, match, entry));
+	}
+	return OK;
+}
+
+/* Compare a file with the entries of indexes for it. An entry that differs is an error of the index, not of the
+ * file. */
+static void
+check_groups(const struct check *check, const Item *item, const Schedule *sched, const Match *match)
+{
+	for (int g = item->group; g >= 0; g = check->all->group[g].next) {
+		Ctx own;
+		ctx_init(&own);
+		Status status = check_group(&own, check->all, &check->all->group[g], sched, match);
+		if (status != OK)
+			snprintf(check->group_end[g].text, sizeof check->group_end[g].text, "%.500s",
+			    text_after_path(own.error.text, ": "));
+		check->group_end[g].status = status;
+		ctx_free(&own);
+	}
+}
+
+static Status
+check_schedule(Ctx *ctx, const struct check *check, int i, const Text *in)
+{
+	const Item *item = &check->all->item[i];
+	struct result *result = &check->result[i];
+	Schedule *sched;
+	Match match;
+	TRY(sched_read(ctx, "", in->data, in->size, &sched));
+	TRY(sched_verify(ctx, "", sched));
+	if (check->machine)
+		TRY(match_schedule(ctx, "", check->machine, sched, &match));
+	if (check->verbose && item->named >= 0)
+		TRY(write_summary(ctx, check, sched, check->summary[item->named]));
+	result->schedule = true;
+	result->bounded = sched->bound.rate.num > 0;
+	if (result->bounded)
+		result->ratio = frac_double(sched->achieved) / frac_double(sched->bound.rate);
+	check_groups(check, item, sched, check->machine ? &match : NULL);
+	return OK;
+}
+
+static Status
+check_topology(Ctx *ctx, const char *path, const Text *in)
+{
+	Topology *topo;
+	return topo_read(ctx, path, topology_dirs(), in->data, in->size, &topo);
+}
+
+/* An error does not repeat the path. */
+static Status
+check_item(Ctx *ctx, void *of, int i)
+{
+	const struct check *check = of;
+	const Item *item = &check->all->item[i];
+	Text in = { 0 };
+	if (item->index_file >= 0 || item->status != OK)
+		return OK;
+	Status status = file_read(ctx, item->path, &in);
+	if (status == OK)
+		status = item->named < 0 && format_seems(&in, "blink-topology") ? check_topology(ctx, item->path, &in)
+		    : check_schedule(ctx, check, i, &in);
+	text_free(&in);
+	const char *text = text_after_path(ctx->error.text, item->path);
+	memmove(ctx->error.text, text, strlen(text) + 1);
+	return status;
+}
+
+/* ---- findings ---- */
+
+/* The error of an index about a file; NULL: none. An invalid file is not an error of the index. */
+static const char *
+group_error(const struct check *check, int g)
+{
+	int i = check->all->group[g].item;
+	if (i < 0)
+		return "no such file";
+	if (check->group_end[g].status != OK)
+		return check->group_end[g].text;
+	if (check->all->item[i].status != OK || check->end[i].status != OK || check->result[i].schedule)
+		return NULL;
+	return check->all->item[i].index_file >= 0 ? "an index: want a schedule"
+	    : "a topology: want a schedule";
+}
+
+static Status
+item_status(const struct check *check, int i)
+{
+	const Item *item = &check->all->item[i];
+	const IndexFile *file = item->index_file >= 0 ? &check->all->index_file[item->index_file] : NULL;
+	for (int g = 0; file && g < file->n_groups; g++)
+		if (group_error(check, file->first_group + g))
+			return BAD_INPUT;
+	return item->status != OK ? item->status : check->end[i].status;
+}
+
+/* ":14:84: message", ":14: message", ": message" or "message". */
+static void
+take_place(const char *text, Finding *found)
+{
+	int length = 0;
+	if (sscanf(text, ":%9d:%9d: %n", &found->line, &found->column, &length) < 2 || length == 0) {
+		found->column = 0;
+		if (sscanf(text, ":%9d: %n", &found->line, &length) < 1 || length == 0)
+			found->line = 0;
+	}
+	text += length;
+	text += length == 0 && *text == ':';
+	found->message = text + (*text == ' ');
+}
+
+static Finding
+item_finding(const struct check *check, int i)
+{
+	const Item *item = &check->all->item[i];
+	Status status = item_status(check, i);
+	const char *text = item->status != OK ? item->text : check->end[i].text;
+	Finding found = { .kind = FINDING_ERROR, .file = item->path, .type = status_name(status) };
+	if (status != OK) {
+		take_place(text, &found);
+	} else if (item->named < 0 && item->group < 0 && check->result[i].schedule
+	    && below_an_index(check->all, item->path)) {
+		found.kind = FINDING_NOTE;
+		found.message = "not in any index";
+	} else {
+		found.kind = FINDING_VALID;
+	}
+	return found;
+}
+
+/* The errors of an index, or a finding that there are none. Returns how many. */
+static int
+find_index(const struct check *check, const IndexFile *file, Finding *found)
+{
+	int n = 0;
+	for (int g = file->first_group; g < file->first_group + file->n_groups; g++) {
+		const Group *group = &check->all->group[g];
+		const char *error = group_error(check, g);
+		if (!error)
+			continue;
+		found[n++] = (Finding){ .kind = FINDING_ERROR, .file = file->path,
+		    .part = group->path + strlen(file->directory),
+			.type = status_name(BAD_INPUT), .message = error };
+	}
+	if (n == 0)
+		found[n++] = (Finding){ .kind = FINDING_VALID, .file = file->path };
+	return n;
+}
+
+static Status
+list_findings(Ctx *ctx, const struct check *check, Finding **out, int *n_out)
+{
+	const Inputs *all = check->all;
+	Finding *found;
+	int n = 0;
+	TRY(NEW(ctx, found, all->n_items + all->n_groups));
+	for (int i = 0; i < all->n_items; i++) {
+		if (all->item[i].index_file >= 0)
+			n += find_index(check, &all->index_file[all->item[i].index_file], found + n);
+		else
+			found[n++] = item_finding(check, i);
+	}
+	*out = found;
+	*n_out = n;
+	return OK;
+}
+
+/* ---- output ---- */
+
+/* "247 files: 246 right, 1 wrong; ratio to the bound at least 0.951 (FILE)", the first file with that ratio. */
+static void
+summarise(const struct check *check, Text *out)
+{
+	const Inputs *all = check->all;
+	int files = 0, invalid = 0, least = -1;
+	for (int i = 0; i < all->n_items; i++) {
+		files += !all->item[i].directory;
+		invalid += !all->item[i].directory && item_status(check, i) != OK;
+		if (check->result[i].bounded && (least < 0 || check->result[i].ratio < check->result[least].ratio))
+			least = i;
+	}
+	text_printf(out, "%d file%s: %d valid, %d invalid", files, files == 1 ? "" : "s", files - invalid, invalid);
+	if (least < 0)
+		return;
+	/* Rounded down, so that "at least" is true. */
+	int thousandths = (int)floor(check->result[least].ratio * 1000 + 1e-9);
+	text_printf(out, "; ratio to the bound at least %d.%03d (", thousandths / 1000, thousandths % 1000);
+	finding_text(out, all->item[least].path);
+	text_put(out, ")");
+}
+
+static void
+print_line(FILE *to, const Finding *found, const char *before)
+{
+	Text line = { 0 };
+	finding_line(&line, found);
+	fprintf(to, "%s%s\n", before, line.failed ? found->file : line.data);
+	text_free(&line);
+}
+
+/* Errors to standard error, the rest to standard output. */
+static void
+print_findings(const struct check *check, const Finding *found, int n, const char *summary)
+{
+	int i = 0;
+	for (int f = 0; f < n; f++) {
+		while (found[f].file != check->all->item[i].path)
+			i++;
+		const Item *item = &check->all->item[i];
+		if (found[f].kind == FINDING_ERROR) {
+			fflush(stdout);
+			print_line(stderr, &found[f], "blinkc: ");
+		} else if (check->verbose && (found[f].kind == FINDING_NOTE || item->named >= 0)) {
+			print_line(stdout, &found[f], "");
+			if (item->named >= 0 && item->index_file < 0)
+				fputs(check->summary[item->named], stdout);
+		}
+	}
+	if (check->verbose && check->all->many)
+		printf("%s\n", summary);
+}
+
+static Status
+print_all(Ctx *ctx, const struct check *check, const Finding *found, int n)
+{
+	Text summary = { 0 };
+	summarise(check, &summary);
+	if (!summary.failed && !check->opt->value[OPT_GITHUB])
+		print_findings(check, found, n, summary.data);
+	Status status = summary.failed ? fail_memory(ctx) : output_findings(ctx, check->opt, "blinkc check", found, n,
+	    summary.data);
+	text_free(&summary);
+	return status;
+}
+
+static void
+show_progress(void *of, int n_done)
+{
+	const struct check *check = of;
+	progress_bar("checking", n_done, check->all->n_items);
+}
+
+static Status
+run(Ctx *ctx, struct check *check, int jobs)
+{
+	const Inputs *all = check->all;
+	Finding *found;
+	int n;
+	Pool pool = { .n_tasks = all->n_items, .n_workers = jobs, .run = check_item, .done = show_progress,
+	    .of = check };
+	if (!check->end || !check->result || !check->group_end || !check->summary)
+		return fail_memory(ctx);
+	TRY(pool_run(ctx, &pool, check->end));
+	progress_hide();
+	TRY(list_findings(ctx, check, &found, &n));
+	Status status = print_all(ctx, check, found, n), first = OK;
+	for (int i = 0; i < all->n_items && first == OK; i++)
+		first = item_status(check, i);
+	return first != OK ? first : status;
+}
+
+static Status
+read_machine(Ctx *ctx, const char *path, const Topology **out)
+{
+	Text in = { 0 };
+	Topology *topo;
+	TRY(file_read(ctx, path, &in));
+	Status status = topo_read(ctx, path, topology_dirs(), in.data, in.size, &topo);
+	text_free(&in);
+	if (status == OK)
+		*out = topo;
+	return status;
+}
+
+Status
+verb_check(Ctx *ctx, const Options *opt)
+{
+	struct check check = { .opt = opt, .verbose = !opt->value[OPT_QUIET] && !opt->value[OPT_GITHUB] };
+	int jobs;
+	TRY(request_sizes(ctx, opt->value[OPT_SIZE], &check.sizes));
+	TRY(request_jobs(ctx, opt, &jobs));
+	if (opt->n_files < 1)
+		return fail(ctx, USAGE, "no schedule file: want at least one");
+	if (opt->value[OPT_TOPOLOGY])
+		TRY(read_machine(ctx, opt->value[OPT_TOPOLOGY], &check.machine));
+	TRY(find_inputs(ctx, opt->file, opt->n_files, &check.all));
+	const Inputs *all = check.all;
+	check.end = shared_array((size_t)all->n_items, sizeof *check.end);
+	check.result = shared_array((size_t)all->n_items, sizeof *check.result);
+	check.group_end = shared_array((size_t)all->n_groups, sizeof *check.group_end);
+	check.summary = shared_array((size_t)all->n_named, sizeof *check.summary);
+	Status status = run(ctx, &check, jobs);
+	shared_free(check.end);
+	shared_free(check.result);
+	shared_free(check.group_end);
+	shared_free(check.summary);
+	return status;
+}

@@ -1,0 +1,82 @@
+#include "verb/check/fits_machine.h"
+#include "compile.h"
+#include "schedule/schedule.h"
+#include "topology/topology.h"
+#include "verb/request.h"
+
+#include <string.h>
+
+/* What the options of a schedule ask for cannot be had: neither bad usage nor a job that cannot be, but a file that
+ * states what is not so. */
+static Status
+blame_options(Ctx *ctx, const char *label, Status status)
+{
+	if (status == OK || status == NO_MEMORY)
+		return status;
+	request_blame(ctx, status);
+	Error error = ctx->error;
+	ctx->error.status = OK;
+	return fail(ctx, BAD_INPUT, "%s: generator.options: %.400s", label, error.text);
+}
+
+/* The job of these GPUs, with the links that the schedule may use, and its canonical form, in which mark[r] is rank
+ * r's own. */
+static Status
+job_form(Ctx *ctx, const char *label, const Match *match, const int *gpu, int n, const int *mark,
+    unsigned char form[CANONICAL_FORM_BYTES], const Topology **out)
+{
+	Job job;
+	TRY(blame_options(ctx, label, job_induce(ctx, match->machine, gpu, n, &match->ask, &job)));
+	*out = job.topo;
+	return topo_canonical_form(ctx, job.topo, mark, form, NULL, NULL);
+}
+
+static int
+gpu_by_id(const Topology *machine, const char *id)
+{
+	for (int g = 0; g < machine->n_ranks; g++)
+		if (strcmp(machine->vertex[g].id, id) == 0)
+			return g;
+	return -1;
+}
+
+Status
+match_schedule(Ctx *ctx, const char *label, const Topology *machine, const Schedule *sched, Match *out)
+{
+	const Topology *topo = sched->topo;
+	Match match = { .machine = machine };
+	const Topology *job;
+	int *gpu, *mark;
+	if (strcmp(topo->digest, machine->digest) != 0)
+		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: --topology has %.80s", label, topo->digest,
+		    machine->digest);
+	TRY(NEW(ctx, gpu, topo->n_ranks));
+	TRY(NEW(ctx, mark, topo->n_ranks));
+	for (int r = 0; r < topo->n_ranks; r++) {
+		mark[r] = r;
+		if ((gpu[r] = gpu_by_id(machine, topo->vertex[r].id)) < 0)
+			return fail(ctx, BAD_INPUT, "%s: topology.ranks[%d]: %s: --topology has no such GPU", label, r,
+			    topo->vertex[r].id);
+	}
+	TRY(blame_options(ctx, label, sched_recorded_links(ctx, sched, &match.ask)));
+	TRY(job_form(ctx, label, &match, gpu, topo->n_ranks, mark, match.form, &job));
+	if (!topo_same_in_files(topo, job))
+		return fail(ctx, BAD_INPUT, "%s: topology.links: not those that --topology has between these GPUs",
+		    label);
+	*out = match;
+	return OK;
+}
+
+Status
+match_entry(Ctx *ctx, const char *label, const Match *match, const IndexEntry *entry)
+{
+	unsigned char form[CANONICAL_FORM_BYTES];
+	const Topology *job;
+	ArenaMark mark = arena_mark(&ctx->run);
+	TRY(job_form(ctx, label, match, entry->gpu, entry->n, entry->rank, form, &job));
+	if (memcmp(form, match->form, sizeof form) != 0)
+		return fail(ctx, BAD_INPUT,
+		    "%s: ranks: the links of these GPUs are not those of their ranks in the file", label);
+	arena_release(&ctx->run, mark);
+	return OK;
+}

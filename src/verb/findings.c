@@ -1,0 +1,162 @@
+/* Findings as lines for people, as JUnit XML, and as workflow commands of GitHub Actions.
+ *
+ * JUnit XML, which Jenkins, GitLab and others read, has no standard. This is the subset that all of them accept:
+ * testsuites, testsuite, testcase, and at most one failure in a test case, with `file` for those that show it. A note
+ * is output of a test that passed.
+ *
+ * A workflow command is a line of its own, "::error file=F,title=T::message". Its reader decodes %25, %0D and %0A as %,
+ * CR and LF, and in properties %3A and %2C as the colon and the comma that would end them. */
+#include "verb/findings.h"
+#include "base/xml_write.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void
+put_failure(XmlWriter *w, const Finding *finding)
+{
+	char place[64] = "";
+	if (finding->line > 0)
+		snprintf(place, sizeof place, finding->column > 0 ? "line %d, column %d: " : "line %d: ", finding->line,
+		    finding->column);
+	xml_begin(w, "failure");
+	xml_attribute_joined(w, "message", (const char *const[]){ place, finding->message, NULL });
+	xml_attribute(w, "type", finding->type);
+	if (finding->detail)
+		xml_text(w, finding->detail);
+	xml_end(w);
+}
+
+static void
+put_note(XmlWriter *w, const Finding *finding)
+{
+	xml_begin(w, "system-out");
+	xml_text(w, finding->message);
+	if (finding->detail) {
+		xml_text(w, "\n");
+		xml_text(w, finding->detail);
+	}
+	xml_end(w);
+}
+
+static void
+put_case(XmlWriter *w, const char *suite, const Finding *finding)
+{
+	xml_begin(w, "testcase");
+	/* Without a part the list of texts ends early. */
+	xml_attribute_joined(w, "name",
+	    (const char *const[]){ finding->file, finding->part ? ": " : NULL, finding->part, NULL });
+	xml_attribute(w, "classname", suite);
+	xml_attribute(w, "file", finding->file);
+	if (finding->kind == FINDING_ERROR)
+		put_failure(w, finding);
+	else if (finding->kind == FINDING_NOTE)
+		put_note(w, finding);
+	xml_end(w);
+}
+
+static int
+count_wrong(const Finding *finding, int n)
+{
+	int wrong = 0;
+	for (int i = 0; i < n; i++)
+		wrong += finding[i].kind == FINDING_ERROR;
+	return wrong;
+}
+
+void
+findings_write_junit(const char *suite, const Finding *finding, int n, Text *out)
+{
+	XmlWriter w = { .out = out };
+	int wrong = count_wrong(finding, n);
+	xml_declaration(&w);
+	xml_begin(&w, "testsuites");
+	xml_attribute(&w, "name", suite);
+	xml_attribute_int(&w, "tests", n);
+	xml_attribute_int(&w, "failures", wrong);
+	xml_attribute_int(&w, "errors", 0);
+	xml_begin(&w, "testsuite");
+	xml_attribute(&w, "name", suite);
+	xml_attribute_int(&w, "tests", n);
+	xml_attribute_int(&w, "failures", wrong);
+	xml_attribute_int(&w, "errors", 0);
+	xml_attribute_int(&w, "skipped", 0);
+	xml_elements(&w);
+	for (int i = 0; i < n; i++)
+		put_case(&w, suite, &finding[i]);
+	xml_end(&w);
+	xml_end(&w);
+}
+
+static void
+put_escaped(Text *out, const char *string, const char *special)
+{
+	for (const char *c = string; *c; c++) {
+		if (strchr(special, *c))
+			text_printf(out, "%%%02X", (unsigned char)*c);
+		else
+			text_add(out, (unsigned char)*c < ' ' || *c == 127 ? "?" : c, 1);
+	}
+}
+
+static void
+put_command(Text *out, const char *command, const char *title, const Finding *finding)
+{
+	static const char in_property[] = "%\r\n:,", in_data[] = "%\r\n";
+	const char *file = finding->file;
+	text_printf(out, "::%s ", command);
+	/* The path is relative to the root of the repository. */
+	while (file && file[0] == '.' && file[1] == '/')
+		file += 2;
+	if (file) {
+		text_put(out, "file=");
+		put_escaped(out, file, in_property);
+		text_put(out, ",");
+	}
+	if (finding->line > 0)
+		text_printf(out, "line=%d,", finding->line);
+	if (finding->column > 0)
+		text_printf(out, "col=%d,", finding->column);
+	text_put(out, "title=");
+	put_escaped(out, title, in_property);
+	text_put(out, "::");
+	if (finding->part) {
+		put_escaped(out, finding->part, in_data);
+		text_put(out, ": ");
+	}
+	put_escaped(out, finding->message, in_data);
+	if (finding->detail) {
+		put_escaped(out, "\n", in_data);
+		put_escaped(out, finding->detail, in_data);
+	}
+	text_put(out, "\n");
+}
+
+void
+findings_write_github(const char *title, const Finding *finding, int n, const char *summary, Text *out)
+{
+	for (int i = 0; i < n; i++)
+		if (finding[i].kind != FINDING_VALID)
+			put_command(out, finding[i].kind == FINDING_ERROR ? "error" : "warning", title, &finding[i]);
+	put_command(out, "notice", title, &(Finding){ .message = summary });
+}
+
+void
+finding_text(Text *out, const char *string)
+{
+	put_escaped(out, string, "");
+}
+
+void
+finding_line(Text *out, const Finding *finding)
+{
+	finding_text(out, finding->file);
+	if (finding->line > 0)
+		text_printf(out, finding->column > 0 ? ":%d:%d" : ":%d", finding->line, finding->column);
+	text_put(out, ": ");
+	if (finding->part) {
+		finding_text(out, finding->part);
+		text_put(out, ": ");
+	}
+	finding_text(out, finding->message ? finding->message : "valid");
+}

@@ -1,0 +1,101 @@
+#include "verb/formats.h"
+#include "format/format.h"
+#include "verb/verb_bits.h"
+
+#include <assert.h>
+
+static int
+add(FormatName *list, int n, const char *name, const char *suffix)
+{
+	assert(n + 1 < FORMATS_MAX);
+	list[n] = (FormatName){ name, suffix };
+	return n + 1;
+}
+
+static int
+add_topology_formats(FormatName *list, int n)
+{
+	for (const TopologyFormat *f = topology_formats; f->name; f++)
+		if (f->write)
+			n = add(list, n, f->name, f->suffix);
+	return n;
+}
+
+/* Without those whose names topologies have, too, if a verb writes both: such a name is for a topology. */
+static int
+add_schedule_formats(FormatName *list, int n, bool both)
+{
+	for (const ScheduleFormat *f = schedule_formats; f->name; f++)
+		if (!both || !topology_format(f->name))
+			n = add(list, n, f->name, f->suffix);
+	return n;
+}
+
+void
+formats_of(int verb, FormatName out[FORMATS_MAX])
+{
+	int n = 0;
+	switch (verb) {
+	case COMPILE:
+		n = add_schedule_formats(out, n, false);
+		break;
+	case CONVERT:
+		n = add_schedule_formats(out, add_topology_formats(out, n), true);
+		break;
+	case TOPOLOGY:
+		n = add(out, add_topology_formats(out, n), "cluster", "cluster");
+		break;
+	case DIFF:
+		n = add(out, add(out, n, "text", "text"), "json", "json");
+		break;
+	case SHOW:
+		n = add(out, add(out, add(out, n, "text", "txt"), "svg", "svg"), "dot", "dot");
+		break;
+	}
+	out[n] = (FormatName){ NULL, NULL };
+}
+
+/* ---- help ---- */
+
+/* "json, xml or canonical" */
+static void
+put_names(Text *out, const FormatName *list, int n)
+{
+	for (int i = 0; i < n; i++) {
+		text_put(out, i == 0 ? "" : i + 1 < n ? ", " : " or ");
+		text_put(out, list[i].name);
+	}
+}
+
+static void
+put_formats_of(Text *out, int verb)
+{
+	FormatName list[FORMATS_MAX];
+	int n = 0;
+	formats_of(verb, list);
+	while (list[n].name)
+		n++;
+	put_names(out, list, n);
+}
+
+void
+formats_help(Text *out)
+{
+	FormatName list[FORMATS_MAX];
+	int n = add_topology_formats(list, 0);
+	text_put(out, "compile: ");
+	put_formats_of(out, COMPILE);
+	text_put(out, "; convert: ");
+	put_names(out, list, n);
+	text_put(out, " of a topology, ");
+	put_names(out, list, add_schedule_formats(list, 0, true));
+	text_put(out, " of a schedule; topology: ");
+	n = add_topology_formats(list, 0);
+	for (int i = 0; i < n; i++)
+		text_printf(out, "%s, ", list[i].name);
+	text_put(out, "or cluster, which names the server's file; diff: ");
+	put_formats_of(out, DIFF);
+	text_put(out, "; show: ");
+	put_formats_of(out, SHOW);
+	text_put(out, "; default: by the suffix of FILE; without one json, for diff and show text");
+}

@@ -1,0 +1,21 @@
+/* The formats that each verb writes, from the tables of format/: for --format, the ending of -o, help and
+ * completion. */
+#ifndef BLINK_VERB_FORMATS_H
+#define BLINK_VERB_FORMATS_H
+
+#include "base/text.h"
+
+enum { FORMATS_MAX = 32 };
+
+/* A format is also chosen by its suffix, without the dot. */
+typedef struct {
+	const char *name, *suffix;
+} FormatName;
+
+/* Those of a verb, a bit of verb_bits.h. The last entry has no name. */
+void formats_of(int verb, FormatName out[FORMATS_MAX]);
+
+/* The help of --format. */
+void formats_help(Text *out);
+
+#endif

@@ -1,0 +1,121 @@
+/* The command line of blinkc: one list of options, from which the parser and the help come. */
+#ifndef BLINK_OPTIONS_H
+#define BLINK_OPTIONS_H
+
+#include "base/status.h"
+#include "base/text.h"
+#include "verb/diff/diff.h"
+#include "verb/verb_bits.h"
+#include "model/model.h"
+
+/* Of lists. */
+#define DIFFERENCE_HELP(name, text, sign, what) text ", "
+
+/* name, letter, argument or NULL, in brackets if it may be left out, verbs it belongs to, help; NULL: option_help
+ * makes it */
+#define OPTION_LIST(X) \
+	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION), \
+	    "write FILE; - is standard output (default); batch: the directory, created if missing") \
+	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | DIFF | SHOW, NULL) \
+	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW, \
+	    "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall") \
+	X(OPT_ROOT, "root", 'r', "RANK", COMPILE | SHOW, \
+	    "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU") \
+	X(OPT_SIZES, "sizes", 0, "LIST", BATCH, "numbers of GPUs, as 2-8 or 3,5-7 (default: 2 to all)") \
+	X(OPT_DISTINCT, "distinct", 0, NULL, BATCH, \
+	    "one set of each isomorphism class only, also in the index: every shape of a job on a large cluster") \
+	X(OPT_COLLECTIVES, "collectives", 0, "LIST", BATCH, \
+	    "collectives, comma separated, or all (default allreduce)") \
+	X(OPT_ROOTS, "roots", 0, "KIND", BATCH, \
+	    "roots of broadcast, reduce, gather and scatter: all (default); best: the fastest of each set; " \
+	    "canonical: one of each orbit") \
+	X(OPT_JOBS, "jobs", 'j', "N", BATCH | CHECK | DIFF | REPORT, \
+	    "processes at once (default: one for each CPU); the output does not depend on it") \
+	X(OPT_SHARD, "shard", 0, "I/N", BATCH, \
+	    "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the " \
+	    "index") \
+	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | SHOW, \
+	    "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all; " \
+	    "batch: a file with a list in each line, - is standard input") \
+	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW, \
+	    "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, " \
+	    "alone or with net; where servers differ, that of each, and net; else all; show: a line for each " \
+	    "link of these classes") \
+	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH, "the trees to choose from (default trees)") \
+	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE | BATCH, \
+	    "divide each message between the default class and PCIe; peer: by switching peer access (default), " \
+	    "host: through the host's memory") \
+	X(OPT_PACKING, "packing", 'p', "KIND", COMPILE | BATCH, \
+	    "exact: the optimal rate (default); mwu: Blink's method, a rate near it, for broadcast, reduce and " \
+	    "allreduce") \
+	X(OPT_EPSILON, "epsilon", 0, "X", COMPILE | BATCH, \
+	    "MWU stops within X of the optimum, 0.001 to 0.49 (default 0.05)") \
+	X(OPT_TOLERANCE, "tolerance", 0, "X", COMPILE | BATCH, \
+	    "fewest trees within X of the optimum, 0 to 0.99 (default 0; 0.05 with --packing mwu)") \
+	X(OPT_MAX_DEPTH, "max-depth", 0, "N", COMPILE | BATCH, \
+	    "no tree deeper than N hops, up and down together; the rate may be lower") \
+	X(OPT_MAX_TREES, "max-trees", 0, "N", COMPILE | BATCH, "at most N trees; the rate may be lower") \
+	X(OPT_PARETO, "pareto", 0, NULL, COMPILE, \
+	    "print the best rate for each number of trees and depth; write no schedule") \
+	X(OPT_NO_MINIMISE, "no-minimise", 0, NULL, COMPILE | BATCH, \
+	    "keep all trees of the planner; do not look for fewer") \
+	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE, \
+	    "plan for about TIME at most, as 10s or 500ms, and write the best schedule so far; its bytes then " \
+	    "depend on the machine") \
+	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH, \
+	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
+	X(OPT_SERVERS, "servers", 0, "N", TOPOLOGY, "number of servers, each as in the file") \
+	X(OPT_NIC_RATE, "nic-rate", 0, "X", TOPOLOGY, \
+	    "GB/s of each NIC's port, in each direction; default: as in the server's file") \
+	X(OPT_RAILS, "rails", 0, NULL, TOPOLOGY, \
+	    "the first NICs of all servers go to one leaf switch, the second to another, and so on") \
+	X(OPT_LEAF, "leaf", 0, "N", TOPOLOGY, \
+	    "N servers to a leaf switch, or with --rails to one for each rail; a spine joins them") \
+	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, \
+	    "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
+	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, \
+	    "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid " \
+	    "schedule how it divides them") \
+	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF, \
+	    "write what is valid and invalid, or what differs, to FILE as JUnit XML") \
+	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF, "print annotations of GitHub Actions, and nothing else") \
+	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK, \
+	    "schedules must be for this machine, and ranks of an index fit its links") \
+	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, \
+	    "differences that make the exit status 9, comma separated (default any): " \
+	    DIFFERENCE_LIST(DIFFERENCE_HELP) "any") \
+	X(OPT_SVG, "svg", 0, NULL, SHOW, "as --format svg") \
+	X(OPT_TREE, "tree", 't', "LIST", SHOW, \
+	    "draw these trees, by number, comma separated, and every rank of them; default: the first, as many " \
+	    "as fit") \
+	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, \
+	    "layout of GPUs and switches in an SVG: own (default), or dot or neato of Graphviz, if installed") \
+	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT, "no summary; diff: print nothing") \
+	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF, \
+	    "report what each phase finds; diff: every difference, and changes without effect") \
+	X(OPT_HELP, "help", 'h', NULL, EVERY, "print this help") \
+	X(OPT_VERSION, "version", 'V', NULL, EVERY, "print the version")
+
+enum {
+#define X(name, text, letter, argument, verbs, help) name,
+	OPTION_LIST(X)
+#undef X
+	N_OPTIONS
+};
+
+typedef struct {
+	const char *value[N_OPTIONS];	/* NULL: not given; "": without argument */
+	int n_files;
+	char **file;
+} Options;
+
+/* verb, bit: what messages call it, and whose options these are. Fails: USAGE. */
+Status options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Options *out);
+
+/* The help of an option. */
+void option_help(int option, Text *out);
+
+/* A line or more for each option of the verbs `bits`, on standard output. */
+void options_print(int bits);
+
+#endif

@@ -1,0 +1,376 @@
+/* Values of options: parsed, and held against each other. */
+#include "verb/request.h"
+#include "base/file.h"
+#include "base/pool.h"
+#include "plan/plan.h"
+#include "verb/formats.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SIZE_LARGEST (INT64_C(1) << 60)
+
+static Status
+parse_fraction(Ctx *ctx, const char *name, const char *text, Frac lo, Frac hi, Frac *out)
+{
+	int64_t billionths;
+	Frac value;
+	if (!decimal_parse(text, strlen(text), BYTES_PER_GB, &billionths)
+	    || !frac_make(billionths, BYTES_PER_GB, &value) || frac_cmp(value, lo) < 0 || frac_cmp(value, hi) > 0)
+		return fail(ctx, USAGE, "--%s: %.40s: want %g to %g", name, text, frac_double(lo), frac_double(hi));
+	*out = value;
+	return OK;
+}
+
+static Status
+parse_count(Ctx *ctx, const char *name, const char *text, int most, int *out)
+{
+	int64_t value;
+	if (!text)
+		return OK;
+	if (strspn(text, "0123456789") != strlen(text) || !decimal_parse(text, strlen(text), 1, &value) || value < 1
+	    || value > most)
+		return fail(ctx, USAGE, "--%s: %.40s: want a whole number, 1 to %d", name, text, most);
+	*out = (int)value;
+	return OK;
+}
+
+/* A time as 10s, 500ms or 2m; a bare number is seconds. */
+Status
+request_budget(Ctx *ctx, const char *text, int64_t *ms)
+{
+	static const struct {
+		const char *unit;
+		int64_t ms;
+	} units[] = { { "", 1000 }, { "s", 1000 }, { "ms", 1 }, { "m", 60000 } };
+	size_t n = strspn(text, "0123456789.");
+	for (int i = 0; i < 4; i++)
+		if (strcmp(text + n, units[i].unit) == 0 && decimal_parse(text, n, units[i].ms, ms) && *ms > 0
+		    && *ms < INT_MAX)
+			return OK;
+	return fail(ctx, USAGE, "--budget: %.40s: want a time, as 10s, 500ms or 2m", text);
+}
+
+/* As blink-perf takes them: digits and, for powers of 1024, K, M or G. */
+Status
+request_sizes(Ctx *ctx, const char *text, Sizes *out)
+{
+	out->n = 0;
+	for (const char *at = text; at; at = *at == ',' ? at + 1 : NULL) {
+		static const char letters[] = "KMG";
+		size_t digits = strspn(at, "0123456789"), n = strcspn(at, ",");
+		const char *letter = digits + 1 == n ? strchr(letters, at[digits]) : NULL;
+		int shift = letter ? 10 * (int)(letter - letters + 1) : 0;
+		int64_t value;
+		if (out->n == SIZES_MAX || digits + (letter != NULL) != n || !decimal_parse(at, digits, 1, &value)
+		    || value < 1 || value > SIZE_LARGEST >> shift)
+			return fail(ctx, USAGE,
+			    "--size: %.80s: want up to %d sizes in bytes, as 1024, 1K, 64M or 2G, comma separated, "
+			    "each 1 to 2^60", text, (int)SIZES_MAX);
+		out->m[out->n++] = value << shift;
+		at += n;
+	}
+	return OK;
+}
+
+Status
+request_links(Ctx *ctx, const char *text, unsigned *out)
+{
+	return link_classes_parse(text, out) ? OK : fail(ctx, USAGE, "--links: %.40s: want all, or %s, comma separated",
+	    text, names_text(link_class_names, ~0u, ", ", ", ").text);
+}
+
+/* ---- GPUs and root ---- */
+
+static int
+gpu_named(const Topology *machine, const char *name, size_t length)
+{
+	int index = 0;
+	for (int v = 0; v < machine->n_ranks; v++)
+		if (strlen(machine->vertex[v].id) == length && memcmp(machine->vertex[v].id, name, length) == 0)
+			return v;
+	if (length == 0 || length > 6)
+		return -1;
+	for (size_t i = 0; i < length; i++) {
+		if (name[i] < '0' || name[i] > '9')
+			return -1;
+		index = index * 10 + (name[i] - '0');
+	}
+	return index < machine->n_ranks ? index : -1;
+}
+
+Status
+request_gpus(Ctx *ctx, const Topology *machine, const char *text, int *gpu, int *n)
+{
+	*n = 0;
+	if (!text) {
+		for (int v = 0; v < machine->n_ranks; v++)
+			gpu[(*n)++] = v;
+		return OK;
+	}
+	for (const char *name = text;; name++) {
+		size_t length = strcspn(name, ",");
+		int v = gpu_named(machine, name, length);
+		if (v < 0)
+			return fail(ctx, BAD_INPUT,
+			    "--gpus: \"%.*s\": %s has no such GPU: want an index 0 to %d or an id, as %s",
+			    (int)(length < 80 ? length : 80), name, machine->name, machine->n_ranks - 1,
+			    machine->vertex[0].id);
+		for (int i = 0; i < *n; i++)
+			if (gpu[i] == v)
+				return fail(ctx, BAD_INPUT, "--gpus: %s is given twice: want each GPU once",
+				    machine->vertex[v].id);
+		gpu[(*n)++] = v;
+		name += length;
+		if (!*name)
+			return OK;
+	}
+}
+
+Status
+request_root(Ctx *ctx, const Topology *machine, const int *gpu, int n, Collective coll, const char *text, int *out)
+{
+	int64_t rank;
+	*out = -1;
+	if (!collective_rooted(coll))
+		return text ? fail(ctx, USAGE, "--root: %s has no root", collective_name(coll)) : OK;
+	if (!text)
+		text = "0";
+	for (int r = 0; r < n && *out < 0; r++)
+		if (strcmp(machine->vertex[gpu[r]].id, text) == 0)
+			*out = r;
+	if (*out < 0 && strspn(text, "0123456789") == strlen(text) && decimal_parse(text, strlen(text), 1, &rank)
+	    && rank < n)
+		*out = (int)rank;
+	return *out >= 0 ? OK : fail(ctx, BAD_INPUT,
+	    "--root: %.80s: want a rank, 0 to %d, or the id of a GPU of the job, as %s",
+	    text, n - 1, machine->vertex[gpu[0]].id);
+}
+
+/* ---- an Ask ---- */
+
+static Status
+parse_hybrid(Ctx *ctx, const Options *opt, Ask *ask)
+{
+	const char *text = opt->value[OPT_HYBRID];
+	if (!text)
+		return OK;
+	ask->hybrid = HYBRID_PEER;
+	if (*text && !hybrid_parse(text, &ask->hybrid))
+		return fail(ctx, USAGE, "--hybrid: %.40s: want %s", text, names_wanted(hybrid_names).text);
+	if (opt->value[OPT_LINKS] || opt->value[OPT_PARETO] || ask->max_trees || ask->packing == PACKING_MWU)
+		return fail(ctx, USAGE,
+		    "--hybrid: want none of --links, --pareto, --max-trees and --packing mwu with it");
+	return OK;
+}
+
+/* Other trees than those of any kind are planned by the linear program only. */
+static Status
+parse_algorithm(Ctx *ctx, const Options *opt, Ask *ask)
+{
+	const char *name = opt->value[OPT_ALGORITHM];
+	const Algorithm *algorithm;
+	TRY(request_blame(ctx, algorithm_find(ctx, name, ask->coll, &algorithm)));
+	if (algorithm == algorithm_row(0))
+		return OK;
+	ask->algorithm = algorithm->name;
+	if (ask->packing != PACKING_EXACT || ask->max_depth || ask->max_trees || opt->value[OPT_PARETO])
+		return fail(ctx, USAGE,
+		    "--algorithm: %s: want trees with --packing mwu, --max-depth, --max-trees or --pareto", name);
+	return OK;
+}
+
+static Status
+parse_limits(Ctx *ctx, const Options *opt, Ask *ask)
+{
+	TRY(parse_count(ctx, "max-depth", opt->value[OPT_MAX_DEPTH], LIMIT_TREES, &ask->max_depth));
+	TRY(parse_count(ctx, "max-trees", opt->value[OPT_MAX_TREES], LIMIT_TREES, &ask->max_trees));
+	if (ask->packing == PACKING_MWU && (ask->max_depth || ask->max_trees || opt->value[OPT_PARETO]))
+		return fail(ctx, USAGE, "--packing: mwu: want exact with --max-depth, --max-trees or --pareto");
+	return OK;
+}
+
+/* Several demands, as those of blocks, are planned by the linear program only. */
+static Status
+parse_packing(Ctx *ctx, const Options *opt, Ask *ask)
+{
+	const char *text = opt->value[OPT_PACKING];
+	bool mwu = text && strcmp(text, "mwu") == 0;
+	if (text && !mwu && strcmp(text, "exact") != 0)
+		return fail(ctx, USAGE, "--packing: %.40s: want %s", text, names_wanted(packing_names).text);
+	if (mwu && collective_has_blocks(ask->coll))
+		return fail(ctx, USAGE, "--packing: mwu: want exact for %s", collective_name(ask->coll));
+	ask->packing = mwu ? PACKING_MWU : PACKING_EXACT;
+	ask->tolerance = mwu ? (Frac){ 1, 20 } : FRAC_ZERO;
+	return OK;
+}
+
+Status
+request_collective(Ctx *ctx, const Options *opt, Collective *out)
+{
+	const char *text = opt->value[OPT_COLLECTIVE];
+	*out = ALLREDUCE;
+	if (text && !collective_parse(text, out))
+		return fail(ctx, USAGE, "--collective: %.40s: want %s", text, names_wanted(collective_names).text);
+	return OK;
+}
+
+Status
+request_parse(Ctx *ctx, const Options *opt, Collective coll, Ask *ask)
+{
+	*ask = (Ask){ .coll = coll, .root = -1, .epsilon = { 1, 20 }, .minimise = !opt->value[OPT_NO_MINIMISE],
+		.budget = opt->value[OPT_BUDGET] };
+	TRY(parse_packing(ctx, opt, ask));
+	if (opt->value[OPT_EPSILON])
+		TRY(parse_fraction(ctx, "epsilon", opt->value[OPT_EPSILON], (Frac){ 1, 1000 }, (Frac){ 49, 100 },
+		    &ask->epsilon));
+	if (opt->value[OPT_TOLERANCE])
+		TRY(parse_fraction(ctx, "tolerance", opt->value[OPT_TOLERANCE], FRAC_ZERO, (Frac){ 99, 100 },
+		    &ask->tolerance));
+	TRY(parse_limits(ctx, opt, ask));
+	TRY(parse_algorithm(ctx, opt, ask));
+	if (opt->value[OPT_PARETO] && (opt->value[OPT_OUTPUT] || opt->value[OPT_FORMAT]))
+		return fail(ctx, USAGE, "--pareto: writes no schedule: want no -o and no --format");
+	TRY(parse_hybrid(ctx, opt, ask));
+	return opt->value[OPT_LINKS] ? request_links(ctx, opt->value[OPT_LINKS], &ask->links) : OK;
+}
+
+Status
+request_blame(Ctx *ctx, Status status)
+{
+	Error error = ctx->error;
+	char option[32];
+	if (status == OK || !error.asked)
+		return status;
+	snprintf(option, sizeof option, "%s", error.asked);
+	for (char *c = option; *c; c++)
+		*c = *c == '_' ? '-' : *c;
+	ctx->error.status = OK;
+	return fail(ctx, status, "--%s: %s", option, error.text);
+}
+
+/* ---- output ---- */
+
+Status
+request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, const char **out)
+{
+	FormatName formats[FORMATS_MAX];
+	const char *dot = opt->value[OPT_OUTPUT] ? strrchr(opt->value[OPT_OUTPUT], '.') : NULL;
+	const char *name = opt->value[OPT_FORMAT] ? opt->value[OPT_FORMAT] : dot && !strchr(dot, '/') ? dot + 1
+	    : otherwise;
+	formats_of(verb, formats);
+	for (const FormatName *format = formats; format->name; format++) {
+		if (strcmp(name, format->name) == 0 || strcmp(name, format->suffix) == 0) {
+			*out = format->name;
+			return OK;
+		}
+	}
+	if (opt->value[OPT_FORMAT])
+		return fail(ctx, USAGE, "--format: %.40s: not a format of this verb", name);
+	return fail(ctx, USAGE, "-o: %.200s: no format ends in \".%.40s\": name one with --format",
+	    opt->value[OPT_OUTPUT], name);
+}
+
+/* ---- clusters ---- */
+
+static Status
+parse_gb(Ctx *ctx, const char *name, const char *text, const char *unit, int64_t lo, int64_t hi, int64_t *out)
+{
+	if (text && (!decimal_parse(text, strlen(text), BYTES_PER_GB, out) || *out < lo || *out > hi))
+		return fail(ctx, USAGE, "--%s: %.40s: want a number, %g to %g%s", name, text, (double)lo / 1e9,
+		    (double)hi / 1e9, unit);
+	return OK;
+}
+
+Status
+request_cluster(Ctx *ctx, const Options *opt, ClusterRequest *ask)
+{
+	const char *path = opt->n_files == 1 ? opt->file[0] : "", *slash = strrchr(path, '/');
+	static char name[256];
+	*ask = (ClusterRequest){ .name = name, .file = slash ? slash + 1 : path, .rails = opt->value[OPT_RAILS] };
+	if (opt->n_files != 1 || strcmp(path, "-") == 0)
+		return fail(ctx, USAGE, "%d topology files: want one, of a server, and not -", opt->n_files);
+	/* Else it would be looked for among those of blinkc. */
+	if (!file_is_there(path))
+		return fail(ctx, IO, "%s: no such file: want the topology file of a server", path);
+	if (!opt->value[OPT_SERVERS])
+		return fail(ctx, USAGE, "--servers: missing: want a whole number, 1 to %d", LIMIT_NODES);
+	TRY(parse_count(ctx, "servers", opt->value[OPT_SERVERS], LIMIT_NODES, &ask->servers));
+	TRY(parse_count(ctx, "leaf", opt->value[OPT_LEAF], LIMIT_NODES, &ask->leaf));
+	TRY(parse_gb(ctx, "nic-rate", opt->value[OPT_NIC_RATE], " (GB/s)", LIMIT_CAPACITY_MIN, LIMIT_CAPACITY_MAX,
+	    &ask->nic_rate));
+	TRY(parse_gb(ctx, "oversubscription", opt->value[OPT_OVERSUBSCRIPTION], "", BYTES_PER_GB / 1000,
+	    BYTES_PER_GB * 1000, &ask->oversubscription));
+	snprintf(name, sizeof name, "%d x %.*s", ask->servers, (int)strcspn(ask->file, "."), ask->file);
+	return OK;
+}
+
+/* ---- batches ---- */
+
+/* "7" or "2-7" at the start of text, and how much of it that is; 0: neither. */
+static size_t
+parse_range(const char *text, int64_t *first, int64_t *last)
+{
+	size_t n = strspn(text, "0123456789"), more = text[n] == '-' ? strspn(text + n + 1, "0123456789") : 0;
+	if (n == 0 || (text[n] == '-' && more == 0) || !decimal_parse(text, n, 1, first))
+		return 0;
+	*last = *first;
+	if (more && !decimal_parse(text + n + 1, more, 1, last))
+		return 0;
+	return more ? n + 1 + more : n;
+}
+
+Status
+request_set_sizes(Ctx *ctx, const char *text, int n, bool *sizes)
+{
+	for (int k = 0; k <= n; k++)
+		sizes[k] = !text && k >= 2;
+	for (const char *at = text; at; at = *at ? at + 1 : NULL) {
+		int64_t first, last;
+		size_t length = parse_range(at, &first, &last);
+		if (length == 0 || (at[length] && at[length] != ',') || (at[length] && !at[length + 1]) || first < 2
+		    || last > n || first > last)
+			return fail(ctx, USAGE, "--sizes: %.40s: want numbers of GPUs, 2 to %d, as 2-%d or 3,5", text,
+			    n, n);
+		for (; first <= last; first++)
+			sizes[first] = true;
+		at += length;
+	}
+	return OK;
+}
+
+Status
+request_collectives(Ctx *ctx, const char *text, unsigned *out)
+{
+	*out = 1u << ALLREDUCE;
+	if (text && strcmp(text, "all") == 0)
+		*out = (1u << N_COLLECTIVES) - 1;
+	else if (text && names_parse_set(collective_names, text, out))
+		return fail(ctx, USAGE, "--collectives: %.80s: want all, or %s, comma separated", text,
+		    names_text(collective_names, ~0u, ", ", ", ").text);
+	return OK;
+}
+
+Status
+request_shard(Ctx *ctx, const char *text, int *shard, int *n_shards)
+{
+	const char *slash = text ? strchr(text, '/') : NULL;
+	int64_t i = 1, n = 1;
+	if (text && (!slash || strspn(text, "0123456789") != (size_t)(slash - text)
+	    || strspn(slash + 1, "0123456789") != strlen(slash + 1)
+	    || !decimal_parse(text, (size_t)(slash - text), 1, &i)
+	    || !decimal_parse(slash + 1, strlen(slash + 1), 1, &n) || n < 1
+	    || n > LIMIT_SETS || i < 1 || i > n))
+		return fail(ctx, USAGE, "--shard: %.40s: want I/N, as 1/8, with 1 <= I <= N <= %d", text, LIMIT_SETS);
+	*shard = (int)i - 1;
+	*n_shards = (int)n;
+	return OK;
+}
+
+Status
+request_jobs(Ctx *ctx, const Options *opt, int *out)
+{
+	*out = pool_cpus();
+	return parse_count(ctx, "jobs", opt->value[OPT_JOBS], POOL_WORKERS, out);
+}

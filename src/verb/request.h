@@ -1,0 +1,62 @@
+/* Text of the command line to what it asks for. All fail with USAGE, naming the option, and where one does not go
+ * with others. */
+#ifndef BLINK_REQUEST_H
+#define BLINK_REQUEST_H
+
+#include "format/format.h"
+#include "model/model.h"
+#include "verb/options.h"
+
+enum { SIZES_MAX = 64 };
+
+/* Of messages, bytes. */
+typedef struct {
+	int n;
+	int64_t m[SIZES_MAX];
+} Sizes;
+
+/* --collective, or allreduce. */
+Status request_collective(Ctx *ctx, const Options *opt, Collective *out);
+
+/* All that is asked of a plan for this collective but the root, which is -1. */
+Status request_parse(Ctx *ctx, const Options *opt, Collective coll, Ask *ask);
+
+/* What fails because it cannot be had as asked (fail_asked) names the option: "--max-depth: 1: ...". Returns
+ * `status`. */
+Status request_blame(Ctx *ctx, Status status);
+
+/* text: NULL: no sizes. */
+Status request_sizes(Ctx *ctx, const char *text, Sizes *out);
+Status request_budget(Ctx *ctx, const char *text, int64_t *ms);
+
+/* A bit set of link classes. */
+Status request_links(Ctx *ctx, const char *text, unsigned *out);
+
+/* GPUs by index or id, comma separated: "1,4,5,6", "gpu3,gpu0". An id wins over an index. NULL: all, in order.
+ * gpu: n_ranks entries. Fails: BAD_INPUT unknown, duplicate or none. */
+Status request_gpus(Ctx *ctx, const Topology *machine, const char *text, int *gpu, int *n);
+
+/* A rank, or the id of one of the job's GPUs; text NULL: rank 0. *out: -1, if the collective has none.
+ * Fails: BAD_INPUT no such GPU. */
+Status request_root(Ctx *ctx, const Topology *machine, const int *gpu, int n, Collective coll, const char *text,
+    int *out);
+
+/* The name of a format of this verb (formats_of): by --format, else by the ending of the output, else `otherwise`. */
+Status request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, const char **out);
+
+/* Servers of a file that is there. Fails: IO. */
+Status request_cluster(Ctx *ctx, const Options *opt, ClusterRequest *ask);
+
+/* Sizes of sets, as "2-8" or "3,5-7": sizes[k] for 0 <= k <= n; text NULL: 2 to n. */
+Status request_set_sizes(Ctx *ctx, const char *text, int n, bool *sizes);
+
+/* A bit set of collectives; text NULL: allreduce. */
+Status request_collectives(Ctx *ctx, const char *text, unsigned *out);
+
+/* "I/N", 1 <= I <= N: *shard is I - 1; text NULL: 0 of 1. */
+Status request_shard(Ctx *ctx, const char *text, int *shard, int *n_shards);
+
+/* --jobs, or the CPUs that there are. */
+Status request_jobs(Ctx *ctx, const Options *opt, int *out);
+
+#endif

@@ -1,0 +1,11 @@
+/* The verbs as bits, for sets of verbs: those that an option belongs to, or values of options. */
+#ifndef BLINK_VERB_VERB_BITS_H
+#define BLINK_VERB_VERB_BITS_H
+
+enum {
+	COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOPOLOGY = 64, COMPLETION = 128,
+	REPORT = 256,
+	EVERY = 511
+};
+
+#endif

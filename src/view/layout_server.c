@@ -1,0 +1,277 @@
+/* Positions of GPUs and switches within a server. All numbers come from additions, products and square roots, which are
+ * the same on every machine. */
+#include "view/parts.h"
+
+#include <math.h>
+
+enum { GAP = 10 };
+
+/* ---- circles ---- */
+
+/* Cosine of an angle in turns, by its series. */
+static double
+cosine(double turn)
+{
+	double x = turn - floor(turn);
+	x = x > 0.5 ? 1 - x : x;
+	bool left = x > 0.25;
+	x = (left ? 0.5 - x : x) * 6.283185307179586;
+	double term = 1, sum = 1;
+	for (int i = 1; i < 12; i++) {
+		term = -term * x * x / ((2 * i - 1) * (2 * i));
+		sum += term;
+	}
+	return left ? -sum : sum;
+}
+
+static double
+sine(double turn)
+{
+	return cosine(turn - 0.25);
+}
+
+/* ---- one server ---- */
+
+/* Weight of the distance of two GPUs: the capacity of links between them, and of links to common switches. */
+static double
+attraction(const Layout *out, int p, int q)
+{
+	double sum = 0;
+	int x, y;
+	for (int c = 0; c < out->n_cables; c++) {
+		const Cable *cable = &out->cable[c];
+		if (!cable_joins(cable, p, &x))
+			continue;
+		if (x == q)
+			sum += cable->capacity[0] + cable->capacity[1];
+		for (int d = 0; d < out->n_cables && out->spot[x].rank < 0; d++)
+			if (cable_joins(&out->cable[d], q, &y) && y == x)
+				sum += cable->capacity[0];
+	}
+	return sum;
+}
+
+static double
+seating_cost(const double *weight, const double *distance, const int *seat, int n)
+{
+	double sum = 0;
+	for (int i = 0; i < n; i++)
+		for (int j = 0; j < i; j++)
+			sum += weight[seat[i] * n + seat[j]] * distance[i - j];
+	return sum;
+}
+
+/* Reverse the seats from i to j, or exchange i and j. */
+static void
+change(int *seat, int i, int j, bool reverse)
+{
+	for (; i < j; i++, j--) {
+		int one = seat[i];
+		seat[i] = seat[j];
+		seat[j] = one;
+		if (!reverse)
+			return;
+	}
+}
+
+/* Local search: change seats while that lowers the cost. seat: numbers 0 .. n-1. distance: by the difference of
+ * seats. */
+static void
+improve_seating(const double *weight, const double *distance, int *seat, int n)
+{
+	double least = seating_cost(weight, distance, seat, n);
+	bool better = true;
+	for (int round = 0; better && round < (n > DETAILED_GPUS ? 2 : 32); round++) {
+		better = false;
+		for (int i = 0; i < n; i++)
+			for (int j = i + 1; j < n; j++)
+				for (int reverse = 0; reverse < 2; reverse++) {
+					change(seat, i, j, reverse);
+					double cost = seating_cost(weight, distance, seat, n);
+					if (cost < least - 1e-9) {
+						least = cost;
+						better = true;
+					} else {
+						change(seat, i, j, reverse);
+					}
+				}
+	}
+}
+
+static Status
+place_circle(Ctx *ctx, Layout *out, const int *gpu, int n, bool single, double *radius)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	double *weight, *distance;
+	int *seat;
+	TRY(TEMP(ctx, weight, (size_t)n * (size_t)n));
+	TRY(TEMP(ctx, distance, n));
+	TRY(TEMP(ctx, seat, n));
+	for (int i = 0; i < n; i++) {
+		seat[i] = i;
+		distance[i] = 1 - cosine((double)i / n);
+		for (int j = 0; j < i; j++)
+			weight[i * n + j] = weight[j * n + i] = attraction(out, gpu[i], gpu[j]);
+	}
+	improve_seating(weight, distance, seat, n);
+	/* Neighbours far enough apart for the label of a link. */
+	*radius = n == 1 ? 0 : n == 2 ? 62 : n <= 4 ? 74 : n * 54 / 6.283 < 92 ? 92 : n * 54 / 6.283;
+	*radius *= single && *radius < 150 ? 1.4 : 1;
+	for (int i = 0; i < n; i++) {
+		Spot *spot = &out->spot[gpu[seat[i]]];
+		double turn = (n == 2 ? 0.5 : 0.625 + 0.125 - 0.5 / n) + (double)i / n;
+		spot->x = *radius * cosine(turn);
+		spot->y = *radius * sine(turn);
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+/* Hops from the nearest GPU of the server, within it. */
+static void
+find_levels(struct layout_work *work, int s)
+{
+	Layout *out = work->out;
+	for (int p = 0; p < out->n_spots; p++)
+		if (out->spot[p].server == s)
+			work->level[p] = out->spot[p].rank >= 0 ? 0 : LAYOUT_LEVELS;
+	for (int level = 1; level < LAYOUT_LEVELS; level++)
+		for (int c = 0; c < out->n_cables; c++) {
+			const Cable *cable = &out->cable[c];
+			int a = cable->a, b = cable->b;
+			if (out->spot[a].server != s || out->spot[b].server != s)
+				continue;
+			if (work->level[a] == level - 1 && work->level[b] == LAYOUT_LEVELS)
+				work->level[b] = level;
+			if (work->level[b] == level - 1 && work->level[a] == LAYOUT_LEVELS)
+				work->level[a] = level;
+		}
+}
+
+static bool
+reaches_net(const Layout *out, int p)
+{
+	int other;
+	for (int c = 0; c < out->n_cables; c++)
+		if (out->cable[c].class == LINK_NET && cable_joins(&out->cable[c], p, &other))
+			return true;
+	return false;
+}
+
+/* A switch: in the middle of its neighbours of lower level, then moved inwards or outwards. */
+static void
+place_switch(struct layout_work *work, int p, bool outside, double radius)
+{
+	Layout *out = work->out;
+	double x = 0, y = 0;
+	int n = 0, other;
+	for (int c = 0; c < out->n_cables; c++)
+		if (cable_joins(&out->cable[c], p, &other) && out->spot[other].server == out->spot[p].server
+		    && work->level[other] < work->level[p]) {
+			x += out->spot[other].x;
+			y += out->spot[other].y;
+			n++;
+		}
+	x /= n ? n : 1;
+	y /= n ? n : 1;
+	double norm = sqrt(x * x + y * y), far = 0;
+	bool nic = reaches_net(out, p), central = norm < radius * 0.15 || norm == 0;
+	if (outside || nic)
+		far = radius + 56 * (outside ? work->level[p] : 1) + (nic ? 10 : 0);
+	if (far > 0 && !(central && work->level[p] == 1 && !nic)) {
+		out->spot[p].x = central ? 0 : x / norm * far;
+		out->spot[p].y = central ? far : y / norm * far;
+	} else {
+		out->spot[p].x = central ? 0 : x * 0.66;
+		out->spot[p].y = central ? 0 : y * 0.66;
+	}
+}
+
+static bool
+overlap(const Spot *a, const Spot *b, double *dx, double *dy)
+{
+	*dx = (a->w + b->w) / 2 + GAP - fabs(a->x - b->x);
+	*dy = (a->h + b->h) / 2 + GAP - fabs(a->y - b->y);
+	return *dx > 1e-9 && *dy > 1e-9;
+}
+
+/* Move switches until no two spots overlap, by the shorter distance; sideways if both are equal. */
+static void
+separate(Layout *out, int s)
+{
+	bool moved = true;
+	double dx, dy;
+	for (int round = 0; moved && round < 400; round++) {
+		moved = false;
+		for (int i = 0; i < out->n_spots; i++)
+			for (int j = i + 1; j < out->n_spots; j++) {
+				Spot *a = &out->spot[i], *b = &out->spot[j];
+				if (a->server != s || b->server != s || (a->rank >= 0 && b->rank >= 0)
+				    || !overlap(a, b, &dx, &dy))
+					continue;
+				double part_a = a->rank >= 0 ? 0 : b->rank >= 0 ? 1 : 0.5;
+				if (dx <= dy) {
+					double sign = a->x <= b->x ? 1 : -1;
+					a->x -= sign * dx * part_a;
+					b->x += sign * dx * (1 - part_a);
+				} else {
+					double sign = a->y <= b->y ? 1 : -1;
+					a->y -= sign * dy * part_a;
+					b->y += sign * dy * (1 - part_a);
+				}
+				moved = true;
+			}
+	}
+}
+
+/* A line between two switches across GPUs goes around, above all of them. */
+static void
+bend_cables(Layout *out, int s)
+{
+	double top = 1e9;
+	for (int p = 0; p < out->n_spots; p++)
+		if (out->spot[p].server == s)
+			top = fmin(top, out->spot[p].y - out->spot[p].h / 2);
+	for (int c = 0; c < out->n_cables; c++) {
+		const Spot *a = &out->spot[out->cable[c].a], *b = &out->spot[out->cable[c].b];
+		double dx = b->x - a->x, dy = b->y - a->y, length = sqrt(dx * dx + dy * dy);
+		if (a->server != s || b->server != s || a->rank >= 0 || b->rank >= 0 || length < 200)
+			continue;
+		for (int p = 0; p < out->n_spots && out->cable[c].bend == 0; p++) {
+			const Spot *spot = &out->spot[p];
+			double along = ((spot->x - a->x) * dx + (spot->y - a->y) * dy) / length;
+			double aside = ((spot->x - a->x) * dy - (spot->y - a->y) * dx) / length;
+			if (spot->server == s && spot != a && spot != b && along > 0 && along < length
+			    && fabs(aside) < length / 2 && spot->rank >= 0)
+				out->cable[c].bend = fmax(20, (a->y + b->y) / 2 - top + 20);
+		}
+	}
+}
+
+Status
+layout_server(Ctx *ctx, struct layout_work *work, int s)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Layout *out = work->out;
+	int *gpu, n = 0;
+	double radius;
+	bool direct = false;
+	TRY(TEMP(ctx, gpu, out->n_spots));
+	for (int p = 0; p < out->n_spots; p++)
+		if (out->spot[p].server == s && out->spot[p].rank >= 0)
+			gpu[n++] = p;
+	for (int c = 0; c < out->n_cables; c++) {
+		const Spot *a = &out->spot[out->cable[c].a], *b = &out->spot[out->cable[c].b];
+		direct = direct || (a->server == s && b->server == s && a->rank >= 0 && b->rank >= 0);
+	}
+	TRY(place_circle(ctx, out, gpu, n, work->e->n_servers == 1, &radius));
+	find_levels(work, s);
+	for (int level = 1; level <= LAYOUT_LEVELS; level++)
+		for (int p = 0; p < out->n_spots; p++)
+			if (out->spot[p].server == s && work->level[p] == level)
+				place_switch(work, p, direct, radius);
+	separate(out, s);
+	bend_cables(out, s);
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}

@@ -1,0 +1,127 @@
+/* What the files of view/ share: numbers and names, drawings of trees, pieces of SVG, pieces of layouts. */
+#ifndef BLINK_VIEW_PARTS_H
+#define BLINK_VIEW_PARTS_H
+
+#include "view/view.h"
+
+/* ---- explain.c, names.c ---- */
+
+double explain_capacity(const Explained *e, int link);	/* GB/s */
+double explain_use(const Explained *e, int link);	/* load divided by capacity */
+double explain_rate(const Explained *e, int tree);	/* GB/s that a tree carries */
+
+/* Fill name, short_name, shows_ranks and device. */
+Status name_vertices(Ctx *ctx, Explained *e);
+
+/* Length of an id without ":in" and ":out". */
+size_t device_length(const char *id);
+
+/* Numbers of trees, comma separated: chosen[n_trees] is set for these, or for all where text is NULL. Fails: USAGE. */
+Status parse_trees(Ctx *ctx, const Explained *e, const char *text, bool *chosen);
+
+/* ---- words.c ---- */
+
+void put_figures(Text *out, double value);		/* six significant: "85.7143" */
+void put_gbs(Text *out, double value);			/* "85.7143 GB/s" */
+void put_percent(Text *out, double value, bool whole);	/* "99.99 %"; 100 only if whole */
+void put_rank(Text *out, const Explained *e, int rank);	/* "gpu4", or "gpu4 [0]" */
+
+/* "0/1 to 1/6 of the buffer", "block of gpu3", "0/1 to 1/2 of the block from gpu0 to gpu1" */
+void put_segment(Text *out, const Explained *e, int tree);
+
+/* "nvlink", "nvlink via nvswitch", "pcie, net via plx0, nic0, ib": the route of an edge, seen from its child. up: it
+ * leaves the child. */
+void put_route(Text *out, const Explained *e, const Edge *edge, bool up);
+
+/* ---- drawing.c ---- */
+
+/* A phase of a tree, or both phases where each rank has the same parent in both. */
+typedef struct {
+	int root;
+	bool up, down;
+	int n;			/* ranks in it */
+	int *parent, *first, *next;	/* of each rank: parent, first child, next sibling; -1: none */
+	/* of each rank but the root: the edge between it and its parent; up_edge: that of up, if both are shown */
+	const Edge **edge, **up_edge;
+	uint64_t *hash;		/* of each rank: equal for isomorphic subtrees with equal routes to their parents */
+	int *n_isomorphic;	/* of each rank: how many of its next siblings have the same hash */
+	int *size;		/* of each rank: ranks of its subtree, with itself */
+	int *order;		/* n ranks, parents first */
+} Drawing;
+
+/* Work space for draw_tree, in the run arena. */
+Status drawing_new(Ctx *ctx, const Explained *e, Drawing drawing[2]);
+
+/* Fills one drawing of a tree, or two; returns how many. */
+int draw_tree(const Explained *e, int tree, Drawing drawing[2]);
+
+bool drawing_is_path(const Drawing *d);
+
+/* ---- svg_parts.c: for a page that has svg_style() in it once ---- */
+
+/* A <style> element: colours of classes, light and dark. */
+void svg_style(Text *out);
+
+/* A number with one decimal; two coordinates, each after a text. */
+void svg_number(Text *out, double value);
+void svg_pair(Text *out, const char *a, double x, const char *b, double y);
+
+enum {
+	SVG_COLUMNS = 108,	/* of a line of text */
+	SVG_PARTS = 6		/* colours of the sides of a cut, or the parts of a partition */
+};
+
+/* A line of text; or lines broken at blanks, `height` apart. Returns the y of the next line. */
+void svg_text(Text *out, const char *class, double x, double y, const char *text);
+double svg_wrapped(Text *out, const char *class, double x, double y, double height, const char *text);
+
+/* ---- svg_tree.c ---- */
+
+/* Pictures of trees, one after the other: work space, and the current one. */
+typedef struct {
+	const Explained *e;
+	Drawing drawing[2];
+	int n_drawings;
+	bool flat;		/* a path, drawn from left to right */
+	double *x, *y;		/* of each rank of a drawing */
+	int *slots, *depth;
+	bool *hidden;
+	double w, h;		/* of the current picture, with its caption */
+} TreePicture;
+
+Status svg_tree_new(Ctx *ctx, const Explained *e, TreePicture *out);
+
+/* Make tree t the current one, and compute w and h. */
+void svg_tree_size(TreePicture *picture, int t);
+
+/* The current tree, t, as a <g>, its upper left corner at x, y. */
+void svg_tree(TreePicture *picture, int t, double x, double y, Text *out);
+
+/* ---- layout_server.c, graphviz.c ---- */
+
+enum {
+	DETAILED_GPUS = 32,	/* up to here GPUs are drawn one by one */
+	LAYOUT_LEVELS = 8
+};
+
+struct layout_work {
+	const Explained *e;
+	Layout *out;
+	int *level;		/* of each spot: hops from a GPU of its server, or between servers from a server */
+};
+
+/* Positions within server s, around 0, 0. */
+Status layout_server(Ctx *ctx, struct layout_work *work, int s);
+
+/* Positions by Graphviz: engine "dot" or "neato". Fails: USAGE its library is not installed; INTERNAL it finds none. */
+Status layout_graphviz(Ctx *ctx, const Explained *e, const char *engine, Layout *out);
+
+/* Does a cable end at spot p? other: its other end. */
+static inline bool
+cable_joins(const Cable *cable, int p, int *other)
+{
+	*other = cable->a == p ? cable->b : cable->a;
+	return cable->a == p || cable->b == p;
+}
+
+#endif

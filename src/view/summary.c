@@ -1,0 +1,105 @@
+/* The summary of a schedule that compile, check and show print. */
+#include "schedule/schedule.h"
+#include "view/view.h"
+
+/* Rates, and the setup of a part; up to which size the part of the shortest setup carries messages alone. */
+static void
+print_parts(FILE *to, const Schedule *sched, const PartEnd *split)
+{
+	int least = 0;
+	fprintf(to, "hybrid     ");
+	for (int i = 0; i < sched->n_parts; i++) {
+		fprintf(to, "%s %s %.6g", i ? " +" : "", link_classes_text(sched->part[i].classes).text,
+		    frac_double(sched->part[i].rate) / 1e9);
+		least = sched->part[i].setup < sched->part[least].setup ? i : least;
+	}
+	fprintf(to, " GB/s");
+	for (int i = 0; i < sched->n_parts; i++)
+		if (sched->part[i].setup > 0)
+			fprintf(to, "; %.6g us to set up %s", (double)sched->part[i].setup / 1e3,
+			    link_classes_text(sched->part[i].classes).text);
+	if (sched->n_parts > 1 && split[sched->n_parts - 1].from > 0)
+		fprintf(to, "; messages up to %.4g MB go over %s alone", (double)split[sched->n_parts - 1].from / 1e6,
+		    link_classes_text(sched->part[least].classes).text);
+	fprintf(to, "\n");
+}
+
+/* A line for each size: bytes of each part, time, rate, and what the other parts add to the rate of the first. */
+static void
+print_sizes(FILE *to, const Schedule *sched, const PartEnd *split, const int64_t *size, int n_sizes)
+{
+	int64_t end[N_LINK_CLASSES];
+	fprintf(to, "%12s", "bytes");
+	for (int i = 0; i < sched->n_parts; i++)
+		fprintf(to, "  %12s", link_classes_text(sched->part[i].classes).text);
+	fprintf(to, "  %10s  %8s%s\n", "time us", "GB/s", sched->n_parts ? "      gain" : "");
+	for (int s = 0; s < n_sizes; s++) {
+		int64_t m = size[s];
+		double seconds = split_seconds(sched, m), rate = (double)m / seconds / 1e9;
+		fprintf(to, "%12lld", (long long)m);
+		if (sched->n_parts)
+			split_message(split, sched->n_parts, m, end);
+		for (int i = 0; i < sched->n_parts; i++)
+			fprintf(to, "  %12lld", (long long)(end[i] - (i ? end[i - 1] : 0)));
+		fprintf(to, "  %10.6g  %8.6g", seconds * 1e6, rate);
+		if (sched->n_parts) {
+			const Part *first = &sched->part[0];
+			double alone = (double)first->setup / 1e9 + (double)m / frac_double(first->rate);
+			fprintf(to, "  %8.4g", alone > seconds * (1 + 1e-12) ? rate - (double)m / alone / 1e9 : 0);
+		}
+		fprintf(to, "\n");
+	}
+}
+
+static void
+print_topology(FILE *to, const Topology *topo)
+{
+	unsigned classes = 0;
+	for (int l = 0; l < topo->n_links; l++)
+		classes |= 1u << topo->link[l].class;
+	fprintf(to, "topology    %s, %d ranks:", topo->name, topo->n_ranks);
+	for (int r = 0; r < topo->n_ranks && r < 16; r++)
+		fprintf(to, " %s", topo->vertex[r].id);
+	fprintf(to, "%s; links:", topo->n_ranks > 16 ? " ..." : "");
+	for (int c = 0; c < N_LINK_CLASSES; c++)
+		if (classes >> c & 1)
+			fprintf(to, " %s", link_class_name((LinkClass)c));
+	fprintf(to, "\n");
+}
+
+static void
+print_rate(FILE *to, const Schedule *sched)
+{
+	static const char *const proofs[] = { "a cut", "a partition", "prices", "lengths" };
+	double unit = (double)topo_link_unit(sched->topo),
+	    ratio = frac_double(sched->achieved) / frac_double(sched->bound.rate);
+	fprintf(to, "rate        %.6g GB/s algorithm bandwidth", frac_double(sched->achieved) / 1e9);
+	if (frac_double(sched->achieved) < 1000 * unit)
+		fprintf(to, " = %.4g x %.6g GB/s", frac_double(sched->achieved) / unit, unit / 1e9);
+	fprintf(to, "\nbound       %.6g GB/s, proven by %s\n", frac_double(sched->bound.rate) / 1e9,
+	    proofs[sched->bound.kind]);
+	/* 1.000 is for what reaches the bound. */
+	bool nearly = ratio >= 0.9995 && frac_cmp(sched->achieved, sched->bound.rate) < 0;
+	fprintf(to, "ratio       %.*f\n", nearly ? 6 : 3, nearly && ratio > 0.999999 ? 0.999999 : ratio);
+}
+
+Status
+summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const int64_t *size, int n_sizes)
+{
+	PartEnd *split = NULL;
+	int depth;
+	TRY(sched_depth(ctx, sched, &depth));
+	print_topology(to, sched->topo);
+	fprintf(to, "collective  %s", collective_name(sched->coll));
+	if (sched->root >= 0)
+		fprintf(to, " from root %d (%s)", sched->root, sched->topo->vertex[sched->root].id);
+	fprintf(to, "\ntrees       %d, depth %d\n", sched->n_segments, depth);
+	if (sched->n_parts) {
+		TRY(sched_split(ctx, sched->topo->name, sched, &split));
+		print_parts(to, sched, split);
+	}
+	print_rate(to, sched);
+	if (n_sizes)
+		print_sizes(to, sched, split, size, n_sizes);
+	return OK;
+}

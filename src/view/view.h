@@ -1,0 +1,106 @@
+/* One schedule for people: its loads, names and trees, as text, as a picture, and for Graphviz. */
+#ifndef BLINK_VIEW_VIEW_H
+#define BLINK_VIEW_VIEW_H
+
+#include "base/text.h"
+#include "model/model.h"
+
+#include <stdio.h>
+
+/* ---- its summary, as compile, check and show print it ---- */
+
+/* Topology, trees, rate and bound, and a line for each size of a message in bytes: how it is divided, time and rate.
+ * Fails: LIMIT parts whose division needs too large numbers. */
+Status summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const int64_t *size, int n_sizes);
+
+/* ---- what it does ---- */
+
+typedef struct {
+	const Schedule *sched;
+	const char **name;	/* of each vertex: its id, after its server where ids repeat; no control characters */
+	const char **short_name;	/* of each rank: digits of its name, or its number: "3", "1/3" */
+	bool shows_ranks;	/* names of GPUs do not end in their ranks, so ranks are printed too */
+	int n_servers;
+	int *server;		/* of each vertex, by its links: 0 .. n_servers-1, or -1: of none */
+	int *device;		/* of each vertex: the first vertex whose id differs at most in :in or :out */
+	double *load;		/* of each link, GB/s at the achieved rate */
+	bool *saturated;	/* of each link: it carries exactly its capacity, a bottleneck */
+	bool *tight;		/* of each link: it counts in the certificate of the bound */
+} Explained;
+
+/* sched: read. *out: in the run arena. Fails: LIMIT loads out of 64 bits. */
+Status explain(Ctx *ctx, const char *label, const Schedule *sched, Explained *out);
+
+/* A copy of text in which control characters are "?", so that it stays on its line. */
+Status printable_line(Ctx *ctx, const char *text, const char **out);
+
+/* ---- as text, as SVG, for Graphviz (blinkc(1), "Show") ---- */
+
+typedef struct {
+	const char *trees;	/* "3,5", or NULL: from the first on, as many as fit */
+	const char *layout;	/* "dot" or "neato": Graphviz places the vertices; NULL: layout.c does */
+	/* a line for each link of these classes, as bits; 0: for all links, or where they are many for each kind */
+	unsigned classes;
+} ShowRequest;
+
+/* Each begins with an empty line. Fails: USAGE no such tree. */
+Status show_trees(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out);
+Status show_links(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out);
+Status show_proof(Ctx *ctx, const Explained *e, Text *out);
+
+/* The arithmetic from the certificate to the bound, the last line of show_proof. */
+void put_arithmetic(Text *out, const Explained *e);
+
+/* A page of its own: the topology with the load of each link, and a picture of each tree.
+ * Fails: USAGE no such tree, a layout that this blinkc lacks. */
+Status emit_svg(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out);
+
+/* Input of Graphviz: the topology, and the edges of trees. Fails: USAGE no such tree. */
+Status emit_dot(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out);
+
+/* ---- positions of GPUs, switches and servers in a picture ---- */
+
+/* A GPU, a switch, or a whole server where servers are drawn as one. x, y: its middle; w, h: its extent. */
+typedef struct {
+	int rank;		/* -1: not a GPU */
+	int vertex;		/* of a server: its first GPU */
+	int server;		/* or -1 */
+	bool is_server;
+	const char *label;
+	double x, y, w, h;
+} Spot;
+
+/* All links of a class between two spots; [0] from a to b, [1] back. */
+typedef struct {
+	int a, b;
+	LinkClass class;
+	double capacity[2], load[2];	/* GB/s */
+	bool saturated[2], tight[2];	/* one of its links is */
+	double bend;		/* how much higher its middle is than its ends, to go around what lies between them */
+} Cable;
+
+typedef struct {
+	const char *label;
+	double x, y, w, h;	/* x, y: its upper left corner */
+} Frame;
+
+typedef struct {
+	int n_spots, n_cables, n_frames;
+	Spot *spot;
+	int *spot_of;		/* of each vertex; -1: left out */
+	Cable *cable;
+	Frame *frame;		/* servers, where there are several */
+	bool aggregated;	/* each server is one spot */
+	int left_out;		/* GPUs, or servers if aggregated, that are not drawn */
+	double w, h;
+	double scale;		/* of the whole, so that it fits into LAYOUT_WIDTH */
+} Layout;
+
+enum { LAYOUT_WIDTH = 696 };	/* px, of the widest picture once it is scaled */
+
+/* GPUs of a server on a circle, those with links to each other near each other; PCIe inside the circle, or outside it
+ * where GPUs are linked directly; other switches between servers. Deterministic: sums, products and square roots only.
+ * *out: in the run arena. */
+Status layout_own(Ctx *ctx, const Explained *e, Layout *out);
+
+#endif

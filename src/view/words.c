@@ -1,0 +1,106 @@
+/* Numbers, segments and routes in words. */
+#include "view/parts.h"
+
+#include <stdio.h>
+
+void
+put_figures(Text *out, double value)
+{
+	char figures[32];
+	snprintf(figures, sizeof figures, "%.6g", value);
+	text_put(out, figures);
+}
+
+void
+put_gbs(Text *out, double value)
+{
+	put_figures(out, value);
+	text_put(out, " GB/s");
+}
+
+void
+put_percent(Text *out, double value, bool whole)
+{
+	char figures[32];
+	double percent = whole ? 100 : value * 100 > 99.99 ? 99.99 : value * 100;
+	snprintf(figures, sizeof figures, "%.4g %%", percent);
+	text_put(out, figures);
+}
+
+void
+put_rank(Text *out, const Explained *e, int rank)
+{
+	text_put(out, e->name[rank]);
+	if (e->shows_ranks)
+		text_printf(out, " [%d]", rank);
+}
+
+static void
+put_span(Text *out, Frac begin, Frac end)
+{
+	if (begin.num == 0 && frac_cmp(end, FRAC_ONE) == 0)
+		return;
+	text_printf(out, "%lld/%lld to %lld/%lld of ", (long long)begin.num, (long long)begin.den, (long long)end.num,
+	    (long long)end.den);
+}
+
+void
+put_segment(Text *out, const Explained *e, int tree)
+{
+	const Schedule *sched = e->sched;
+	const Segment *segment = &sched->segment[tree];
+	int n = sched->topo->n_ranks;
+	int64_t blocks = collective_blocks(sched->coll, n), block;
+	Frac begin = segment->offset, end = FRAC_ONE, length = segment->length;
+	if (blocks > 1) {
+		frac_mul(begin, (Frac){ blocks, 1 }, &begin);
+		frac_mul(length, (Frac){ blocks, 1 }, &length);
+	}
+	block = begin.num / begin.den;
+	begin.num %= begin.den;
+	begin = begin.num ? begin : FRAC_ZERO;
+	frac_add(begin, length, &end);
+	put_span(out, begin, end);
+	if (blocks == 1) {
+		text_put(out, begin.num == 0 && frac_cmp(end, FRAC_ONE) == 0 ? "all of the buffer" : "the buffer");
+	} else if (sched->coll == ALLTOALL) {
+		text_printf(out, "the block from %s to ", e->name[block / n]);
+		text_put(out, e->name[block % n]);
+	} else {
+		text_printf(out, "the block of %s", e->name[block]);
+	}
+}
+
+/* Vertex i of the route, seen from the child. */
+static int
+vertex_on_route(const Explained *e, const Edge *edge, bool up, int i)
+{
+	const Link *link = &e->sched->topo->link[edge->link[up ? i : edge->n_links - 1 - i]];
+	return up ? link->to : link->from;
+}
+
+void
+put_route(Text *out, const Explained *e, const Edge *edge, bool up)
+{
+	const Topology *topo = e->sched->topo;
+	unsigned seen = 0;
+	bool any = false;
+	for (int i = 0; i < edge->n_links; i++) {
+		LinkClass class = topo->link[edge->link[up ? i : edge->n_links - 1 - i]].class;
+		if (!(seen >> class & 1))
+			text_printf(out, seen ? ", %s" : "%s", link_class_name(class));
+		seen |= 1u << class;
+	}
+	for (int i = 0; i < edge->n_links; i++) {
+		int v = vertex_on_route(e, edge, up, i);
+		if (v < topo->n_ranks)
+			continue;
+		text_put(out, any ? ", " : " via ");
+		text_add(out, e->name[v], device_length(e->name[v]));
+		any = true;
+	}
+	/* An edge may end at a switch, which adds or copies for several edges. */
+	int v = vertex_on_route(e, edge, up, edge->n_links - 1);
+	if (v >= topo->n_ranks)
+		text_put(out, up ? ", which reduces" : ", which multicasts");
+}
