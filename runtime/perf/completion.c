@@ -1,10 +1,11 @@
-#include "complete.h"
+#include "base/complete.h"
 #include "options.h"
 
 #include <stddef.h>
 
 static const CompleteOption completed[] = {
-#define X(letter, name, argument, text) { name, letter < 256 ? letter : 0, sizeof(argument) > 1 ? argument : NULL, 1, text },
+#define X(letter, name, argument, text) \
+	{ name, (char)(letter < 256 ? letter : 0), sizeof(argument) > 1 ? argument : NULL, 1, text },
 	OPTION_LIST(X)
 #undef X
 };
@@ -14,10 +15,12 @@ print_completion(const char *name)
 {
 	static const char *const checks[] = { "0", "1", NULL }, *const shells[] = { "bash", "zsh", "fish", NULL };
 	const char *type[N_TYPES + 2] = { NULL }, *op[N_OPS + 2] = { NULL };
-	const CompleteValues values[] = { { "check", 1, false, checks }, { "datatype", 1, false, type }, { "op", 1, false, op },
+	const CompleteValues values[] = { { "check", 1, false, checks }, { "datatype", 1, false, type },
+	    { "op", 1, false, op },
 		{ "collective", 1, false, collectives }, { "completion", 1, false, shells } };
 	const CompleteVerb verb = { "", "", 1 };
-	const Complete all = { .program = "blink-perf", .n_options = sizeof completed / sizeof *completed, .option = completed, .n_verbs = 1,
+	const Complete all = { .program = "blink-perf", .n_options = sizeof completed / sizeof *completed,
+	    .option = completed, .n_verbs = 1,
 		.verb = &verb, .n_values = sizeof values / sizeof *values, .values = values };
 	Shell shell;
 	for (int t = 0; t < N_TYPES; t++)

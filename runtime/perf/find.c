@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* By id, or by number. -1: neither. */
+/* A GPU by id or by number; -1: neither. */
 static int
 gpu_of(const blinkIndexInfo_t *info, const char *text, size_t length)
 {
@@ -21,7 +21,7 @@ gpu_of(const blinkIndexInfo_t *info, const char *text, size_t length)
 	return length > 0 && number < info->nGpus ? number : -1;
 }
 
-/* gpu: room for one more than the machine has. */
+/* gpu: capacity of one more than the machine has. */
 static int
 read_gpus(const struct options *opt, const blinkIndexInfo_t *info, int *gpu, int *n)
 {
@@ -32,9 +32,11 @@ read_gpus(const struct options *opt, const blinkIndexInfo_t *info, int *gpu, int
 		size_t length = strcspn(at, ",");
 		gpu[*n] = gpu_of(info, at, length);
 		if (gpu[*n] < 0)
-			return complain(USAGE, "--gpus: %.*s: want a GPU of %s, by index or id", (int)(length < 80 ? length : 80), at, info->topology);
+			return complain(USAGE, "--gpus: %.*s: want a GPU of %s, by index or id",
+			    (int)(length < 80 ? length : 80), at, info->topology);
 		if (++*n > info->nGpus)
-			return complain(USAGE, "--gpus: want at most the %d GPUs of %s, each once", info->nGpus, info->topology);
+			return complain(USAGE, "--gpus: want at most the %d GPUs of %s, each once", info->nGpus,
+			    info->topology);
 		at += length;
 	}
 	return 0;
@@ -88,7 +90,8 @@ find_schedule(const struct options *opt, blinkSchedule_t *sched, char **path)
 {
 	blinkError_t error;
 	struct stat there;
-	if (opt->gpus || opt->root >= 0 || opt->collective >= 0 || (stat(opt->path, &there) == 0 && S_ISDIR(there.st_mode)))
+	if (opt->gpus || opt->root >= 0 || opt->collective >= 0
+	    || (stat(opt->path, &there) == 0 && S_ISDIR(there.st_mode)))
 		return find_in_index(opt, sched, path);
 	blinkResult_t result = blinkScheduleLoad(opt->path, sched, &error);
 	if (result)

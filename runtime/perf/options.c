@@ -39,14 +39,15 @@ help(void)
 {
 	printf("usage: blink-perf [options] schedule.json|program.so|index\n\n");
 #define X(letter, name, argument, text)                                                                    \
-	printf("  %c%c%c --%-14s%-7s%s\n", letter < 256 ? '-' : ' ', letter < 256 ? letter : ' ', letter < 256 ? ',' : ' ', name, \
+	printf("  %c%c%c --%-14s%-7s%s\n", letter < 256 ? '-' : ' ', letter < 256 ? letter : ' ', \
+	    letter < 256 ? ',' : ' ', name, \
 	    argument, text);
 	OPTION_LIST(X)
 #undef X
 	return 0;
 }
 
-/* Digits and, where `bytes`, one of K M G. */
+/* Digits and, with `bytes`, optionally one of K M G. */
 static bool
 parse(const char *text, bool bytes, int64_t lo, int64_t hi, int64_t *out)
 {
@@ -57,7 +58,8 @@ parse(const char *text, bool bytes, int64_t lo, int64_t hi, int64_t *out)
 	errno = 0;
 	long long n = strtoll(text, &end, 10);
 	if (bytes && *end)
-		shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : *end == 'G' || *end == 'g' ? 30 : 0;
+		shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : *end == 'G'
+		    || *end == 'g' ? 30 : 0;
 	if (errno || end[shift > 0] || n > hi >> shift || n << shift < lo)
 		return false;
 	*out = n << shift;
@@ -74,8 +76,10 @@ known_type(const char *name)
 }
 
 const char *const collectives[] = {
-	[blinkBroadcast] = "broadcast", [blinkReduce] = "reduce", [blinkAllReduce] = "allreduce", [blinkGather] = "gather",
-	[blinkScatter] = "scatter", [blinkAllGather] = "allgather", [blinkReduceScatter] = "reducescatter", [blinkAlltoAll] = "alltoall", NULL,
+	[blinkBroadcast] = "broadcast", [blinkReduce] = "reduce", [blinkAllReduce] = "allreduce",
+	    [blinkGather] = "gather",
+	[blinkScatter] = "scatter", [blinkAllGather] = "allgather", [blinkReduceScatter] = "reducescatter",
+	    [blinkAlltoAll] = "alltoall", NULL,
 };
 
 static bool
@@ -189,7 +193,7 @@ take_options(struct options *opt, int argc, char **argv)
 		.type = "float", .op = "sum", .root = -1, .collective = -1 };
 	while ((letter = getopt_long(argc, argv, ":b:e:i:f:n:w:c:d:o:C:t:g:r:hV", longs, NULL)) != -1) {
 		if (letter == ':')
-			return complain(USAGE, "%s: wants a value; see blink-perf --help", argv[optind - 1]);
+			return complain(USAGE, "%s: needs a value; see blink-perf --help", argv[optind - 1]);
 		if (letter == '?')
 			return complain(USAGE, "%s: unknown option; see blink-perf --help", argv[optind - 1]);
 		int code = take_option(opt, letter, optarg);
@@ -197,7 +201,9 @@ take_options(struct options *opt, int argc, char **argv)
 			return code;
 	}
 	if (argc - optind != 1)
-		return complain(USAGE, "%d files: want one, a schedule, a shared object or an index; see blink-perf --help", argc - optind);
+		return complain(USAGE,
+		    "%d files: want one, a schedule, a shared object or an index; see blink-perf --help",
+		    argc - optind);
 	opt->path = argv[optind];
 	if (opt->max < 0)
 		opt->max = opt->min > 32 << 20 ? opt->min : 32 << 20;

@@ -28,27 +28,29 @@ enum { OPT_COLLECTIVE = 256, OPT_COMPLETION };
 
 /* letter or 0, name, argument or "", help */
 #define OPTION_LIST(X)                                                                                     \
-	X('b', "minbytes", "BYTES", "least size, as 1024, 1K, 64M or 2G (default 32M)")                    \
-	X('e', "maxbytes", "BYTES", "greatest size (default 32M, or the least size if that is greater)")   \
-	X('i', "stepbytes", "BYTES", "from size to size add this (default 1M)")                            \
-	X('f', "stepfactor", "N", "from size to size multiply by N instead, 2 to 1024")                    \
+	X('b', "minbytes", "BYTES", "smallest size, as 1024, 1K, 64M or 2G (default 32M)")                    \
+	X('e', "maxbytes", "BYTES", "largest size (default 32M, or the smallest size if that is larger)")   \
+	X('i', "stepbytes", "BYTES", "increment from size to size (default 1M)")                            \
+	X('f', "stepfactor", "N", "factor from size to size instead, 2 to 1024")                    \
 	X('n', "iters", "N", "runs to time, 1 or more (default 20)")                                       \
-	X('w', "warmup_iters", "N", "runs before them (default 5)")                                        \
-	X('c', "check", "0|1", "compare every element with what it must be (default 1)")                   \
+	X('w', "warmup_iters", "N", "warm-up runs before them (default 5)")                                        \
+	X('c', "check", "0|1", "check every element of the result (default 1)")                   \
 	X('d', "datatype", "NAME", "int8, uint8, int32, uint32, int64, uint64, float (default), double or all") \
 	X('o', "op", "NAME", "sum (default), prod, max, min or all")                                       \
-	X('C', "chunk", "BYTES", "what a tree moves at a time (default 0: by the size)")                   \
+	X('C', "chunk", "BYTES", "bytes that a tree moves at a time (default 0: by the size)")                   \
 	X('t', "threads", "N", "threads of the host backend, 0 to 256 (default 0: one for each CPU)")      \
-	X('g', "gpus", "LIST", "from an index: GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
+	X('g', "gpus", "LIST", "from an index: GPUs of the job, by index or id, comma separated; GPU i of the list " \
+	    "is rank i; default: all") \
 	X('r', "root", "RANK", "from an index: root of broadcast, reduce, gather or scatter (default 0)")  \
-	X(OPT_COLLECTIVE, "collective", "NAME", "from an index: broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall") \
+	X(OPT_COLLECTIVE, "collective", "NAME", "from an index: broadcast, reduce, allreduce (default), gather, " \
+	    "scatter, allgather, reducescatter or alltoall") \
 	X(OPT_COMPLETION, "completion", "SHELL", "print a completion script for bash, zsh or fish")       \
 	X('h', "help", "", "print this help")                                                            \
 	X('V', "version", "", "print the version")
 
 struct options {
 	int64_t min, max, step, factor, iters, warmup, check, chunk, threads;
-	const char *type, *op;		/* "all" is all */
+	const char *type, *op;		/* a name, or "all" */
 	const char *path;
 	const char *gpus;		/* NULL: not given */
 	int64_t root;			/* -1: not given */
@@ -58,7 +60,7 @@ struct options {
 /* Names of collectives, by blinkCollective_t. */
 extern const char *const collectives[];
 
-/* The script for a shell; false: there is none. */
+/* Print the completion script for a shell; false: there is none. */
 bool print_completion(const char *shell);
 
 enum { MORE = -1, USAGE = blinkInvalidArgument };
