@@ -2,14 +2,25 @@
 # shellcheck shell=bash
 set -u
 export LC_ALL=C
+full=${full:-}	# set by tests/run --full
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-build=${BUILD:-build}
+export BUILD=${BUILD:-build}
+build=$BUILD
 case $build in /*) ;; *) build=$top/$build ;; esac
 blinkc=$build/blinkc
 perf=$build/blink-perf
 python=/usr/bin/python3
 [ -x $python ] || python=python3
-oracle() { local name=$1; shift; "$python" -B "$top/tests/oracle/$name.py" "$@"; }
+# oracle NAME ARGUMENT...: tests/oracle/NAME.py, in the suite's one Python process (tests/warm.py), or in a new one
+oracle() {
+	local script=$top/tests/oracle/$1.py
+	shift
+	if [ "${ORACLE_SOCKET:-}" ] && [ -x "$build/tests/oracle" ]; then
+		"$build/tests/oracle" "$script" "$@"
+	else
+		"$python" -B "$script" "$@"
+	fi
+}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

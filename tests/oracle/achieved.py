@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""What blinkc achieves on DGX-1, DGX-2, and on boxes of A100 and MI250: the rows of the tables in README.md, "What it achieves" and
-"NVLink and PCIe together".
+"""What blinkc achieves on DGX-1, DGX-2, and on boxes of A100 and MI250: the rows of the tables in docs/results.md.
 
-usage: achieved.py BLINKC       from the top directory; every class of subsets.py and every root
+usage: achieved.py [--all] BLINKC       from the top directory; without --all only the rows that are planned in well under a second
 """
 import json
 import math
@@ -81,13 +80,20 @@ def one(values):
     return f"{low:.4g}" if high == low else f"{low:.4g} to {high:.4g}"
 
 
-def main(blinkc):
+def is_slow(name, collective):
+    """Those rows take half of the time and more."""
+    return name.startswith(("1 x 16", "64 x", "128 x", "1024 ", "2048 ")) or (name, collective) == ("4 x 8 A100", "broadcast")
+
+
+def main(blinkc, every):
     eight, many = [], []
+    classes = {machine: subsets.classes(machine) for machine in NAMES}
     for machine, name in NAMES.items():
-        classes = subsets.classes(machine)
         for collective, options in ASKED:
             rooted = collective != "allreduce"
-            asked = [(blinkc, machine, gpus, collective, root, options) for gpus in classes
+            if rooted and (machine, collective) != ("dgx1p", "broadcast") and not every:
+                continue
+            asked = [(blinkc, machine, gpus, collective, root, options) for gpus in classes[machine]
                      for root in (range(len(gpus)) if rooted else [None])]
             with ThreadPoolExecutor() as pool:
                 results = list(pool.map(lambda ask: compiled(*ask), asked))
@@ -102,18 +108,20 @@ def main(blinkc):
             many.append(f"| {name} | {text} | {len(results)} | {sum(trees) / len(trees):.2f}, {max(trees)} | "
                         f"{min(ratios):.3f} | {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f} | "
                         f"{sum(r > 1 - 1e-9 for r in ratios)} |")
-    boxes = [box_row(blinkc, name, topology, collective) for name, topology, collectives in BOXES for collective in collectives]
-    clusters = [box_row(blinkc, name, path, collective) for name, path, collectives in CLUSTERS for collective in collectives]
+    boxes = [box_row(blinkc, name, topology, collective) for name, topology, collectives in BOXES for collective in collectives
+             if every or not is_slow(name, collective)]
+    clusters = [box_row(blinkc, name, path, collective) for name, path, collectives in CLUSTERS for collective in collectives
+                if every or not is_slow(name, collective)]
     boxes += [box_row(blinkc, name, topology, collective, algorithm) for name, topology, algorithm, collectives in FAMILIES
-              for collective in collectives]
-    ways = [hybrid_row(blinkc, n, collective) for collective in ("broadcast", "allreduce") for n in range(3, 9)]
+              for collective in collectives if every or not is_slow(name, collective)]
+    ways = [hybrid_row(blinkc, n, collective) for collective in ("broadcast", "allreduce") for n in range(3, 9)
+            if every or (n, collective) != (8, "allreduce")]
     print("\n".join(eight + [""] + many + [""] + boxes + [""] + clusters + [""] + ways + [""]))
     for machine, name in NAMES.items():
-        classes = subsets.classes(machine)
-        print(f"{sum(not has_ring(machine, gpus) for gpus in classes)} of {len(classes)} on {name} have no ring")
+        print(f"{sum(not has_ring(machine, gpus) for gpus in classes[machine])} of {len(classes[machine])} on {name} have no ring")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3) or sys.argv[1:-1] not in ([], ["--all"]):
         sys.exit(__doc__)
-    main(sys.argv[1])
+    main(sys.argv[-1], sys.argv[1] == "--all")

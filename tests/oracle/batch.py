@@ -111,8 +111,9 @@ class Check:
     def machine_of(self, gpus):
         key = tuple(gpus)
         if key not in self.own:
-            run = subprocess.run([self.args.blinkc, "-q", self.args.topology, "-g", ",".join(map(str, gpus)), *self.args.options],
-                                 capture_output=True, text=True)
+            # Only the topology of the schedule is read, so there is no need to look for fewer trees.
+            command = [self.args.blinkc, "-q", "--no-minimise", self.args.topology, "-g", ",".join(map(str, gpus))]
+            run = subprocess.run([*command, *self.args.options], capture_output=True, text=True)
             if run.returncode not in (0, 5):
                 raise SystemExit(f"blinkc -g {gpus}: {run.stderr}")
             self.own[key] = Machine(json.loads(run.stdout)["topology"]) if run.returncode == 0 else None

@@ -12,7 +12,7 @@ One line per file, `FILE: ok ...`, `FILE: WRONG: why` or `FILE: skipped: why`; e
 any is skipped. Whether the schedule itself is right is replay.py's question.
 """
 import sys
-from collections import deque
+from collections import Counter, deque
 from fractions import Fraction
 from itertools import product
 from math import lcm
@@ -184,12 +184,23 @@ def partition_bound(g, leaving, cuts):
     return by_flow if balanced else None
 
 
+CUTS = {}  # by graph: schedules of one machine have the same
+
+
+def cuts_of(g):
+    """What leaves each set of vertices, if they are few enough, and the least that leaves each set of ranks."""
+    key = g.n, tuple(map(tuple, g.cap))
+    if key not in CUTS:
+        leaving = all_leaving(g) if g.size <= MAX_VERTICES else None
+        CUTS[key] = leaving, rank_cuts(g, leaving)
+    return CUTS[key]
+
+
 def bound(g, collective, root):
     """Least bound in GB/s that a cut or a partition proves; None where it is too large to know."""
     if collective in INWARD:
         return bound(g.mirrored(), INWARD[collective], root)
-    leaving = all_leaving(g) if g.size <= MAX_VERTICES else None
-    cuts = rank_cuts(g, leaving)
+    leaving, cuts = cuts_of(g)
     least = cut_bound(g, collective, root, cuts)
     if collective == "allreduce":
         parts = partition_bound(g, leaving, cuts)
@@ -202,37 +213,46 @@ def bound(g, collective, root):
 # ---- the best packing of all trees ------------------------------------------------------------------------
 
 
-def maximise(gain, rows, limits):
+def maximise(columns, limits):
     """Maximise gain.x, x >= 0, each row.x <= its limit >= 0. All integers; returns the exact optimum.
 
-    Simplex in a dictionary of integers over one denominator. Greatest gain enters, except that after a degenerate
-    pivot the lowest variable enters (Bland), so that it cannot cycle."""
-    n = len(gain)
-    table = [list(row) + [limit] for row, limit in zip(rows, limits)]
-    top = [-value for value in gain] + [0]
-    inside, outside = list(range(n, n + len(rows))), list(range(n))
+    columns: for each x its gain and {row: coefficient}. There are many more columns than rows, so this is the revised
+    simplex method: `inverse` is that of the basis, in integers over one denominator, and a column is multiplied by it
+    only when it enters. Greatest gain enters, except that after a degenerate pivot the lowest variable enters (Bland),
+    so that it cannot cycle."""
+    m = len(limits)
+    slacks = [(0, [(i, 1)]) for i in range(m)]
+    columns = [(gain, list(terms.items())) for gain, terms in columns] + slacks
+    basis = list(range(len(columns) - m, len(columns)))
+    inverse = [[int(i == k) for k in range(m)] + [limit] for i, limit in enumerate(limits)]  # and the basic solution
+    dual = [0] * (m + 1)
     den, stalled = 1, False
     while True:
-        candidates = [j for j in range(n) if top[j] < 0]
-        if not candidates:
-            return Fraction(top[n], den)
-        s = min(candidates, key=(lambda j: outside[j]) if stalled else (lambda j: (top[j], outside[j])))
-        able = [i for i, row in enumerate(table) if row[s] > 0]
+        enter, excess = None, 0
+        for j, (gain, terms) in enumerate(columns):
+            cost = -gain * den
+            for i, value in terms:
+                cost += value * dual[i]
+            if cost < excess:
+                enter, excess = j, cost
+                if stalled:
+                    break
+        if enter is None:
+            return Fraction(dual[m], den)
+        column = [sum(value * row[i] for i, value in columns[enter][1]) for row in inverse]
+        able = [i for i in range(m) if column[i] > 0]
         assert able, "unbounded"
-        r = min(able, key=lambda i: (Fraction(table[i][n], table[i][s]), inside[i]))
-        stalled = table[r][n] == 0
-        row, pivot = table[r], table[r][s]
-        for i, other in enumerate(table + [top]):
-            if i == r:
+        r = min(able, key=lambda i: (Fraction(inverse[i][m], column[i]), basis[i]))
+        row, pivot = inverse[r], column[r]
+        stalled = row[m] == 0
+        for other, factor in zip(inverse + [dual], column + [excess]):
+            if other is row:
                 continue
-            factor = other[s]
             if factor:
                 other[:] = [(a * pivot - factor * b) // den for a, b in zip(other, row)]
             elif pivot != den:
                 other[:] = [a * pivot // den for a in other]
-            other[s] = -factor
-        row[s], den = den, pivot
-        inside[r], outside[s] = outside[s], inside[r]
+        basis[r], den = enter, pivot
 
 
 def arborescences(n, root, hops):
@@ -266,14 +286,25 @@ def routes(g):
     return found
 
 
+OPTIMA = {}  # by graph, collective and root
+
+
 def optimum(g, collective, root):
-    """GB/s of the best weighted set of trees, one route or more for each hop; None where it is too large to know.
+    """GB/s of the best weighted set of trees, one route or more for each hop; None where it is too large to know."""
+    if collective in INWARD:
+        return optimum(g.mirrored(), INWARD[collective], root)
+    key = g.n, g.scale, tuple(sorted(g.links)), collective, root
+    if key not in OPTIMA:
+        OPTIMA[key] = best_packing(g, collective, root)
+    return OPTIMA[key]
+
+
+def best_packing(g, collective, root):
+    """By a linear program over all spanning trees.
 
     Columns: x of each tree, y of each route, z of each root. Rows: trees that use a hop <= its routes; routes that
     use a link <= its capacity; z of a root <= its trees outward (allreduce: and <= its trees inward).
     broadcast: max z of the root; allgather: n z, the same z for each root; allreduce: max of the sum of z."""
-    if collective in INWARD:
-        return optimum(g.mirrored(), INWARD[collective], root)
     ways = routes(g)
     if g.n > MAX_LP_RANKS or len(ways) > MAX_ROUTES or collective not in LP_COLLECTIVES:
         return None
@@ -285,28 +316,22 @@ def optimum(g, collective, root):
         turned = {(v, u) for u, v in hops}
         back = [(r, "in", tuple((v, u) for u, v in tree)) for r in roots for tree in arborescences(g.n, r, turned)]
     trees = out + back
-    n_z = 1 if collective == "allgather" else len(roots)
-    n_columns = len(trees) + len(ways) + n_z
-
-    rows, limits = [], []
-
-    def add(limit, *terms):
-        """A row of terms (first column, values)."""
-        row = [0] * n_columns
-        for first, values in terms:
-            row[first:first + len(values)] = values
-        rows.append(row)
-        limits.append(limit)
-
-    for hop in sorted(hops):
-        add(0, (0, [hop in tree for _, _, tree in trees]), (len(trees), [-((u, v) == hop) for u, v, _ in ways]))
-    for l, (_, _, capacity) in enumerate(g.links):
-        add(capacity, (len(trees), [l in path for _, _, path in ways]))
-    for i, r in enumerate(roots):
-        for direction in ("out", "in") if back else ("out",):
-            add(0, (0, [-(tree[:2] == (r, direction)) for tree in trees]), (n_columns - n_z + i % n_z, [1]))
-    gain = [0] * (n_columns - n_z) + [1] * n_z
-    best = maximise(gain, [[int(value) for value in row] for row in rows], limits)
+    # Rows: links, then roots outward, then roots inward, then hops. A hop with one route needs no row: its trees use
+    # the route.
+    paths = {hop: [path for u, v, path in ways if (u, v) == hop] for hop in sorted(hops)}
+    of_root = {(r, direction): len(g.links) + i
+               for i, (direction, r) in enumerate(product(("out", "in") if back else ("out",), roots))}
+    some = [hop for hop in paths if len(paths[hop]) > 1]
+    row_of = {hop: len(g.links) + len(of_root) + i for i, hop in enumerate(some)}
+    rows_of = {hop: [row_of[hop]] if hop in row_of else paths[hop][0] for hop in paths}
+    columns = [(0, {of_root[r, direction]: -1, **Counter(row for hop in tree for row in rows_of[hop])})
+               for r, direction, tree in trees]
+    columns += [(0, {row_of[hop]: -1, **dict.fromkeys(path, 1)}) for hop in some for path in paths[hop]]
+    if collective == "allgather":
+        columns.append((1, {row: 1 for row in of_root.values()}))
+    else:
+        columns += [(1, {row: 1 for (root_of, _), row in of_root.items() if root_of == r}) for r in roots]
+    best = maximise(columns, [capacity for _, _, capacity in g.links] + [0] * (len(of_root) + len(some)))
     return best * (g.n if collective == "allgather" else 1) / g.scale
 
 

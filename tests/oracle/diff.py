@@ -12,6 +12,7 @@ import os
 import sys
 from collections import Counter
 from fractions import Fraction
+from functools import lru_cache
 
 import replay
 
@@ -19,8 +20,8 @@ import replay
 class Side:
     """A schedule, and what can be compared of it."""
 
-    def __init__(self, path):
-        self.doc = replay.load(path)
+    def __init__(self, doc):
+        self.doc = doc
         self.s, self.rate, self.bound = replay.judge(self.doc)
         self.depth = max(tree.depth for tree in self.s.trees)
         seen = Counter()
@@ -136,10 +137,21 @@ def check_matches(items, old, new):
             yield f"order: tree {n} has other edges than tree {o} had"
 
 
+@lru_cache(maxsize=64)
+def side_of(data):
+    return Side(replay.loads(data))
+
+
+def read_side(path):
+    """Many files of a directory are the same: those are replayed once."""
+    with open(path, "rb") as file:
+        return side_of(file.read())
+
+
 def check_pair(entry, old_path, new_path):
     """The entry of two files that are both there. Returns the ratio of rates, or None."""
     try:
-        old, new = Side(old_path), Side(new_path)
+        old, new = read_side(old_path), read_side(new_path)
     except replay.Wrong as error:
         found = [] if entry["state"] == "wrong" else [f"{entry['state']}, but wrong: {error}"]
         return found, None

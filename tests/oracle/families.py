@@ -9,6 +9,7 @@ linear program over all trees of the family, written down one by one: for few ra
 """
 import json
 import sys
+from collections import Counter
 from fractions import Fraction
 from itertools import product
 from math import lcm
@@ -224,20 +225,17 @@ def optimum(m, algorithm, collective, root):
     columns = sorted({(d, tuple(sorted(tree))) for d, (kind, a, b) in enumerate(asked)
                       for tree in TREES[algorithm](m, kind, a, b, set(ways), set(local))})
     used = sorted({hop for _, tree in columns for hop in tree})
-    choices = [(hop, way) for hop in used for way in (local[hop[:2]] if len(hop) == 3 else ways[hop])]
+    choices = {hop: local[hop[:2]] if len(hop) == 3 else ways[hop] for hop in used}
     scale = lcm(*(c.denominator for c in m.capacity))
-    n = len(columns) + len(choices) + 1
-    rows, limits = [], []
-    for d in range(len(asked)):
-        rows.append([-(e == d) for e, _ in columns] + [0] * len(choices) + [1])
-        limits.append(0)
-    for hop in used:
-        rows.append([tree.count(hop) for _, tree in columns] + [-(h == hop) for h, _ in choices] + [0])
-        limits.append(0)
-    for l, c in enumerate(m.capacity):
-        rows.append([0] * len(columns) + [way.count(l) for _, way in choices] + [0])
-        limits.append(int(c * scale))
-    best = maximise([0] * (n - 1) + [1], [[int(v) for v in row] for row in rows], limits)
+    # Rows: links, then demands, then hops. A hop with one route needs no row: its trees use the route.
+    of_demand = len(m.links)
+    some = [hop for hop in used if len(choices[hop]) > 1]
+    row_of = {hop: of_demand + len(asked) + i for i, hop in enumerate(some)}
+    rows_of = {hop: [row_of[hop]] if hop in row_of else choices[hop][0] for hop in used}
+    table = [(0, {of_demand + d: -1, **Counter(row for hop in tree for row in rows_of[hop])}) for d, tree in columns]
+    table += [(0, {row_of[hop]: -1, **dict.fromkeys(way, 1)}) for hop in some for way in choices[hop]]
+    table.append((1, {of_demand + d: 1 for d in range(len(asked))}))
+    best = maximise(table, [int(c * scale) for c in m.capacity] + [0] * (len(asked) + len(some)))
     blocks = m.n if collective in ("gather", "scatter", "allgather", "reducescatter", "alltoall") else 1
     return best * blocks / scale, len(columns)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Allreduce over three GPUs of a DGX-1V and five of another, for networks of 40 to 800 Gb/s: the rows of the table in README.md that
-is Blink's figure 22(b).
+"""Allreduce over three GPUs of a DGX-1V and five of another, for networks of 40 to 800 Gb/s: the rows of the tables in
+docs/results.md that are Blink's figure 22(b).
 
-usage: fig22.py BLINKC       from the top directory
+usage: fig22.py [--all] BLINKC       from the top directory; without --all the first and the last row of each
 """
 import json
 import re
@@ -55,13 +55,14 @@ def row(blinkc, folder, network, pcie):
     return f"| {network} | {network / 8:g} | {rate:.4g} | {three:.4g} | {flat:.4g} | {tight} |"
 
 
-def main(blinkc):
+def main(blinkc, every):
+    network = NETWORK if every else [NETWORK[0], NETWORK[-1]]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
         for pcie in (None, 100):
-            print("\n".join(pool.map(lambda network: row(blinkc, folder, network, pcie), NETWORK)), end="\n\n")
+            print("\n".join(pool.map(lambda rate: row(blinkc, folder, rate, pcie), network)), end="\n\n")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3) or sys.argv[1:-1] not in ([], ["--all"]):
         sys.exit(__doc__)
-    main(sys.argv[1])
+    main(sys.argv[-1], sys.argv[1] == "--all")

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Make one thing wrong in a right schedule.
 
-usage: mutate.py SCHEDULE.json SEED [--kind KIND]     the mutant on stdout, the name of its kind on stderr
-       mutate.py --list                               the kinds
+usage: mutate.py SCHEDULE.json SEED [--kind KIND]          the mutant on stdout, the name of its kind on stderr
+       mutate.py --each SEED DIRECTORY SCHEDULE.json...    DIRECTORY/KIND.SCHEDULE.json of every kind that applies
+       mutate.py --list                                    the kinds
 
 Every mutant of a right schedule must be refused. Where the mutation changes loads or the certificate, the stated rates
 are made to fit again, so that only what was broken can give it away. Exit status 3 if the kind (without --kind: every
@@ -12,6 +13,7 @@ Each kind is a function of the document and a random source. It changes the docu
 False if it finds nothing to break.
 """
 import json
+import os
 import sys
 from collections import Counter
 from decimal import Decimal
@@ -789,10 +791,24 @@ def mutate(data, seed, kind=None):
     return None
 
 
+def mutate_each(seed, directory, paths):
+    for path in paths:
+        with open(path, "rb") as file:
+            data = file.read()
+        for kind in KINDS:
+            mutant = mutate(data, seed, kind)
+            if mutant:
+                with open(os.path.join(directory, f"{kind}.{os.path.basename(path)}"), "w", encoding="utf-8") as file:
+                    file.write(mutant[0])
+    return 0
+
+
 def main(args):
     if args == ["--list"]:
         print("\n".join(KINDS))
         return 0
+    if args[:1] == ["--each"] and len(args) > 3:
+        return mutate_each(int(args[1]), args[2], args[3:])
     kind = args.pop() if len(args) == 4 and args[2] == "--kind" else None
     if len(args) != (3 if kind else 2) or kind and kind not in KINDS:
         print(__doc__.split("\n\n")[1], file=sys.stderr)

@@ -2,6 +2,7 @@
 """A random topology that any job can run on: every GPU can reach every other.
 
 usage: random_topology.py SEED [--kind direct|oneway|switched|mixed|odd] [--ranks N]     2 <= N <= 26
+       random_topology.py SEED --last SEED --into DIR ...     one for each seed, as DIR/tSEED.json
 
 direct    full-duplex links between GPUs, small whole capacities
 oneway    simplex links between GPUs, the two directions of a pair different or absent
@@ -13,6 +14,7 @@ The same seed gives the same bytes in every version of Python.
 """
 import argparse
 import json
+import os
 import sys
 
 from lcg import Lcg
@@ -141,8 +143,15 @@ def main():
     parser.add_argument("seed", type=int)
     parser.add_argument("--kind", choices=KINDS)
     parser.add_argument("--ranks", type=int, choices=range(2, 27))
+    parser.add_argument("--last", type=int)
+    parser.add_argument("--into")
     args = parser.parse_args()
-    sys.stdout.write(random_topology(args.seed, args.kind, args.ranks))
+    if not args.into:
+        sys.stdout.write(random_topology(args.seed, args.kind, args.ranks))
+        return
+    for seed in range(args.seed, (args.last or args.seed) + 1):
+        with open(os.path.join(args.into, f"t{seed}.json"), "w", encoding="utf-8") as file:
+            file.write(random_topology(seed, args.kind, args.ranks))
 
 
 if __name__ == "__main__":

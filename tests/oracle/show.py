@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """Hold what `blinkc show` prints against the schedule file, computed anew in fractions.
 
-usage: show.py SCHEDULE.json SHOWN.txt
+usage: show.py SCHEDULE.json SHOWN.txt [SCHEDULE.json SHOWN.txt]...
 
 SHOWN is of `blinkc show --tree ALL --links all`, or of `blinkc show` alone: kinds of links instead of links, and the first trees
 of many. Checked: each tree's title and edges, each link's load and use, or those of each kind, and the sides, sums and arithmetic of the bound. Prints
-one line; exit status 1 at the first thing that is wrong.
+a line for each, with the first thing that is wrong; exit status 1 if there is any.
 """
 import json
 import re
@@ -215,7 +215,7 @@ def check_kinds(sched, rows):
 
 
 def check_links(sched, lines):
-    head = re.match(r"links: (\d+), of which (\d+) carry data and (\d+) are full$", lines[0])
+    head = re.match(r"links: (\d+), of which (\d+) carry data and (\d+) are saturated$", lines[0])
     want(head, "the head of links", lines[0])
     counts = (len(sched.links), sum(r > 0 for r in sched.rate), sum(r == c for r, c in zip(sched.rate, sched.capacity)))
     want(tuple(map(int, head.groups())) == counts, "links", lines[0], counts)
@@ -331,7 +331,7 @@ def check_bound(sched, lines):
     near(sched.doc["rate"]["bound"], bound, "the file's bound")
 
 
-def main(schedule, shown):
+def check(schedule, shown):
     with open(schedule, encoding="utf-8") as file:
         sched = Schedule(json.load(file))
     with open(shown, encoding="utf-8") as file:
@@ -351,8 +351,12 @@ def main(schedule, shown):
     return 0
 
 
+def main(paths):
+    return max([check(*pair) for pair in zip(paths[::2], paths[1::2])])
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3 or len(sys.argv) % 2 == 0:
         print(__doc__.split("\n\n")[1], file=sys.stderr)
         sys.exit(2)
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]))

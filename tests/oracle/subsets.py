@@ -44,12 +44,22 @@ def canonical(links, gpus):
     return max(tuple(count(links, a, b) for a, b in combinations(order, 2)) for order in permutations(gpus))
 
 
+def invariant(links, gpus):
+    """Equal for isomorphic sets, and cheap: for each GPU the link counts to the others."""
+    return sorted(sorted(count(links, a, b) for b in gpus if b != a) for a in gpus)
+
+
 def classes(machine):
-    """The first set of each class."""
-    first = {}
+    """The first set of each class. Only sets of one invariant are compared by all orders."""
+    links, groups, found = MACHINES[machine], {}, []
     for gpus in subsets(machine):
-        first.setdefault((len(gpus), canonical(MACHINES[machine], gpus)), gpus)
-    return list(first.values())
+        groups.setdefault(str(invariant(links, gpus)), []).append(gpus)
+    for group in groups.values():
+        first = {}
+        for gpus in group:
+            first.setdefault(canonical(links, gpus) if len(group) > 1 else None, gpus)
+        found += first.values()
+    return sorted(found, key=lambda gpus: (len(gpus), gpus))
 
 
 def main(args):

@@ -1,4 +1,4 @@
-# Under AddressSanitizer, UBSan and LeakSanitizer: what the plain build does, with the same bytes, messages and exit codes.
+# Under AddressSanitizer, UBSan and LeakSanitizer: what the plain build does, the same bytes, messages and exit codes.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -47,20 +47,30 @@ for machine in dgx1v dgx1p; do
 			both "check $machine $gpus $coll" check "$work/schedule.json" || wrong=$((wrong + 1))
 		done
 	done < <(oracle subsets $machine | awk 'NR % 5 == 1')
-	if [ $n -lt 9 ]; then not_ok "$machine: only $n requests"; elif [ $wrong = 0 ]; then ok "$machine: compile and check, $n requests"; fi
+	if [ $n -lt 9 ]; then
+		not_ok "$machine: only $n requests"
+	elif [ $wrong = 0 ]; then
+		ok "$machine: compile and check, $n requests"
+	fi
 done
 v=topologies/dgx1v
-for request in "$v.json" "--format cu $v.json" "-v --no-minimise $v.xml" "-l all --epsilon 0.2 $v.xml" "-l pcie,qpi -c reduce $v.xml" \
+for request in "$v.json" "--format cu $v.json" "-v --no-minimise $v.xml" "-l all --epsilon 0.2 $v.xml" \
+	"-l pcie,qpi -c reduce $v.xml" \
 	"--tolerance 0 -g 0,1,2 $v.xml --format cu" "-g 0,7 -l nvlink $v.xml" "-g 3 $v.xml" "--nothing" "-c nothing $v.xml" \
-	"--hybrid -c broadcast --size 1,1G $v.xml" "--hybrid=host -c alltoall -g 0,1,4 --format cu $v.json" "--hybrid -g 0,7 $v.xml" \
-	"check $v.json" "diff -j 1 tests/golden/diff/old tests/golden/diff/new" "convert $v.xml" "convert $v.json --format xml" "convert $v.xml --format canonical" "--help" "--version" \
-	"-v topologies/two-dgx1v.xml -g 0,1,2,11,12" "-c alltoall topologies/two-dgx1v.xml -g 0,9,10" "convert tests/fuzz/corpus/fuzz_topology/cluster.xml" \
-	"topology --servers 3 $v.xml --rails --leaf 2 --oversubscription 3" "topology --servers 2 $v.xml --nic-rate 1 --format cluster" \
+	"--hybrid -c broadcast --size 1,1G $v.xml" "--hybrid=host -c alltoall -g 0,1,4 --format cu $v.json" \
+	"--hybrid -g 0,7 $v.xml" \
+	"check $v.json" "diff -j 1 tests/golden/diff/old tests/golden/diff/new" "convert $v.xml" \
+	"convert $v.json --format xml" "convert $v.xml --format canonical" "--help" "--version" \
+	"-v topologies/two-dgx1v.xml -g 0,1,2,11,12" "-c alltoall topologies/two-dgx1v.xml -g 0,9,10" \
+	"convert tests/fuzz/corpus/fuzz_topology/cluster.xml" \
+	"topology --servers 3 $v.xml --rails --leaf 2 --oversubscription 3" \
+	"topology --servers 2 $v.xml --nic-rate 1 --format cluster" \
 	"/nowhere" "tests" ""; do
 	# shellcheck disable=SC2086 # words
 	both "blinkc $request" $request && ok "blinkc $request"
 done
-for line in "server:2 gpu:2 mesh:50 nic:1@12.5 pcie:12" "server:3 gpu:2 switch:50 net:5 leaf:2 rails multicast reduce" "gpu:3 ring:2" "gpu:0" "nothing"; do
+for line in "server:2 gpu:2 mesh:50 nic:1@12.5 pcie:12" \
+	"server:3 gpu:2 switch:50 net:5 leaf:2 rails multicast reduce" "gpu:3 ring:2" "gpu:0" "nothing"; do
 	both "--synthetic $line" --synthetic "$line" && ok "--synthetic $line"
 done
 for f in tests/fuzz/corpus/fuzz_topology/*.json; do
@@ -77,7 +87,8 @@ expect "over that file" "$asan" -q "$v.xml" -o "$work/schedule.json"
 
 # ---- directories ----
 
-for request in "$v.xml --sizes 3 --collectives all" "topologies/two-dgx1v.xml --distinct --sizes 2-3" "$v.xml --hybrid --sizes 7"; do
+for request in "$v.xml --sizes 3 --collectives all" "topologies/two-dgx1v.xml --distinct --sizes 2-3" \
+	"$v.xml --hybrid --sizes 7"; do
 	rm -rf "$work/plain" "$work/asan"
 	# shellcheck disable=SC2086 # words
 	"$blinkc" batch -q $request -o "$work/plain" || not_ok "batch $request: exit $?"
@@ -88,7 +99,8 @@ for request in "$v.xml --sizes 3 --collectives all" "topologies/two-dgx1v.xml --
 	file=$(find "$work/asan/allreduce" -name '*.json' | sort | tail -1)
 	both "check $request" check "$work/asan" && ok "check of $request"
 	both "report $request" report -q "$work/asan" && ok "report of $request"
-	for format in text svg dot; do both "show $request" show --format $format "$file" && ok "show $format of $request"; done
+	for format in text svg dot; do both "show $request" show --format $format "$file" &&
+		ok "show $format of $request"; done
 done
 
 # ---- bad files ----
@@ -103,7 +115,8 @@ done
 # ---- the runtime ----
 
 expect "blink-perf" "$build/asan/blink-perf" "$work/schedule.json" -b 1 -e 256K -f 8 -n 2 -w 1
-expect "blink-perf, all types" "$build/asan/blink-perf" "$work/schedule.json" -b 40000 -e 40000 -n 1 -w 0 -d all -o all -C 1000
+expect "blink-perf, all types" "$build/asan/blink-perf" "$work/schedule.json" \
+	-b 40000 -e 40000 -n 1 -w 0 -d all -o all -C 1000
 for request in "broadcast 1,4,5,7" "reduce 0,1,2,3"; do
 	read -r coll gpus <<<"$request"
 	"$asan" -q -c "$coll" -g "$gpus" "$v.xml" -o "$work/other.json"
@@ -113,6 +126,12 @@ for f in segment-over-blocks reduced-twice prices-too-low topology-missing; do
 	"$build/asan/blink-perf" "tests/bad/schedule/$f.json" >"$work/out" 2>"$work/err"
 	case $? in
 	0 | 99 | 1[0-9][0-9]) not_ok "blink-perf takes $f.json, or dies: $(head -3 "$work/err")" ;;
-	*) if grep -q Sanitizer "$work/err"; then not_ok "blink-perf $f.json: $(head -3 "$work/err")"; else ok "blink-perf refuses $f.json"; fi ;;
+	*)
+		if grep -q Sanitizer "$work/err"; then
+			not_ok "blink-perf $f.json: $(head -3 "$work/err")"
+		else
+			ok "blink-perf refuses $f.json"
+		fi
+		;;
 	esac
 done

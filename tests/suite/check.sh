@@ -1,4 +1,4 @@
-# blinkc check of directories and indexes: every fault that is planted is told of, in order, and nothing else is; reports for CI systems.
+# blinkc check of directories and indexes: every planted fault is reported, in order, and nothing else is; reports for CI systems.
 # shellcheck shell=bash source=tests/lib.sh disable=SC2154,SC2016
 . tests/lib.sh
 mkdir "$work/d"
@@ -26,28 +26,28 @@ if [ "$n" -ge 60 ]; then ok "a directory of $n files"; else not_ok "a directory:
 
 says "a directory that is right" 0 "$blinkc" check right
 empty "and nothing is on stderr" err
-line "and a summary is on stdout" out "$n files: $n right, 0 wrong; ratio to the bound at least 1.000 (right/allreduce/0,1,4,5.json)"
+line "and a summary is on stdout" out "$n files: $n valid, 0 invalid; ratio to the bound at least 1.000 (right/allreduce/0,1,4,5.json)"
 says "a name that ends in slashes" 0 "$blinkc" check right//
-line "and paths are the same" out "$n files: $n right, 0 wrong; ratio to the bound at least 1.000 (right/allreduce/0,1,4,5.json)"
+line "and paths are the same" out "$n files: $n valid, 0 invalid; ratio to the bound at least 1.000 (right/allreduce/0,1,4,5.json)"
 says "a directory, quietly" 0 "$blinkc" check -q right
 empty "--quiet" out
 says "an index stands for its files" 0 "$blinkc" check right/index.json
-line "and is told of" out "right/index.json: right
-$n files: $n right, 0 wrong; ratio to the bound at least 1.000 (right/allreduce/0,1,4,5.json)"
+line "and is reported" out "right/index.json: valid
+$n files: $n valid, 0 invalid; ratio to the bound at least 1.000 (right/allreduce/0,1,4,5.json)"
 says "from within" 0 env -C right "$blinkc" check .
 says "a directory and two files of it" 0 "$blinkc" check right right/allreduce/0,1.json right/allreduce/0,3.json
-expect "files by name are told of one by one" grep -q '^right/allreduce/0,3.json: right$' out
+expect "files given by name are reported one by one" grep -q '^right/allreduce/0,3.json: valid$' out
 expect "with their summaries" test "$(grep -c '^trees  ' out)" = 2
 cp -r right least
 "$blinkc" -q -p mwu --tolerance 0.3 -g 0,1,2,3 "$top/topologies/dgx1v.xml" -o least/zz.json
 "$blinkc" -q -p mwu --tolerance 0.3 --max-depth 2 -g 0,1,2 "$top/topologies/dgx1v.xml" -o least/zy.json 2>err ||
 	"$blinkc" -q --max-trees 1 -g 0,1,2,3 "$top/topologies/dgx1v.xml" -o least/zy.json
 says "a schedule below its bound" 0 "$blinkc" check least
-ratio=$("$python" -c 'import glob, json, math
+ratio=$(oracle snippet -c 'import glob, json, math
 r = [json.load(open(f))["rate"] for f in glob.glob("least/*.json") if not f.endswith("index.json")]
 print("%.3f" % (math.floor(min(x["achieved"] / x["bound"] for x in r) * 1000) / 1000))')
-expect "the least ratio is told" grep -qE "; ratio to the bound at least $ratio \(least/z[yz]\.json\)$" out
-expect "files that no index names are told of" test "$(grep -c '^least/z[yz].json: no index names it$' out)" = 2
+expect "the least ratio is reported" grep -qE "; ratio to the bound at least $ratio \(least/z[yz]\.json\)$" out
+expect "files that no index names are reported" test "$(grep -c '^least/z[yz].json: not in any index$' out)" = 2
 
 # ---- what is wrong ----
 
@@ -63,8 +63,8 @@ while read -r pattern <&3; do
 	read -r got <&4
 	if grep -qxP -e "$pattern" <<<"$got"; then found=$((found + 1)); else not_ok "want $pattern and got $got"; fi
 done
-if [ $found = "$(wc -l <err-1)" ] && [ $found = "$faults" ] && [ "$faults" -ge 20 ]; then ok "$found faults are told of, in order, and nothing else"; else not_ok "$found of $faults faults are told of"; fi
-expect "the summary counts files" grep -qE '^[0-9]+ files: [0-9]+ right, 15 wrong; ratio' out-1
+if [ $found = "$(wc -l <err-1)" ] && [ $found = "$faults" ] && [ "$faults" -ge 20 ]; then ok "$found faults are reported, in order, and nothing else"; else not_ok "$found of $faults faults are reported"; fi
+expect "the summary counts files" grep -qE '^[0-9]+ files: [0-9]+ valid, 15 invalid; ratio' out-1
 for jobs in 2 7; do
 	says "faults, --jobs $jobs" 6 "$blinkc" check --jobs $jobs wrong
 	same "--jobs $jobs: the same on stdout" out out-1
@@ -79,13 +79,13 @@ mkdir nothing
 says "an empty directory" 3 "$blinkc" check nothing
 line "an empty directory" err "blinkc: nothing: no file that ends in .json: want schedules"
 says "an empty directory and others" 3 "$blinkc" check nothing right
-expect "others are checked" grep -q "^$n files: $n right" out
+expect "others are checked" grep -q "^$n files: $n valid" out
 says "no such directory" 8 "$blinkc" check nowhere/
 line "no such directory" err "blinkc: nowhere/: No such file or directory"
 mkdir topology
 cp "$top/topologies/dgx1v.json" "$top/topologies/dgx1p.json" topology
 says "topologies in a directory" 0 "$blinkc" check topology
-line "topologies are read" out "2 files: 2 right, 0 wrong"
+line "topologies are read" out "2 files: 2 valid, 0 invalid"
 sed -i '0,/"gpu7"/s//"gpu77"/' topology/dgx1p.json
 says "a topology that is wrong" 3 "$blinkc" check topology
 says "a topology by name is no schedule" 3 "$blinkc" check topology/dgx1v.json
@@ -102,18 +102,18 @@ done
 cp right/index.json book/index.json
 sed -i 's/sha256:0/sha256:1/' book/index.json
 says "index: another digest" 3 "$blinkc" check book
-expect "another digest is told of for each file" test "$(grep -c 'topology.digest: .*: the file has sha256:0c' err)" = $((n - 1))
+expect "another digest is reported for each file" test "$(grep -c 'topology.digest: .*: the file has sha256:0c' err)" = $((n - 1))
 sed -i 's/sha256:1/sha256:0/; s/"gpu7"/"gpu8"/' book/index.json
 says "index: another GPU" 3 "$blinkc" check book
-expect "another GPU is told of" grep -q 'topology.gpus: no gpu7: the file has it as rank 3' err
+expect "another GPU is reported" grep -q 'topology.gpus: no gpu7: the file has it as rank 3' err
 
 # What an index names has to be a schedule, though it is right as what it is.
 cp right/index.json book/index.json
 cp "$top/topologies/dgx1v.json" book/topology.json
 sed -i 's|"file":"allreduce/0,1.json"|"file":"topology.json"|; s|"file":"allreduce/0,3.json"|"file":"index.json"|' book/index.json
 says "index: no schedules" 3 "$blinkc" check book
-expect "index: a topology for a schedule" grep -qx 'blinkc: book/index.json: topology.json: it is a topology: want a schedule' err
-expect "index: itself for a schedule" grep -qx 'blinkc: book/index.json: index.json: it is an index: want a schedule' err
+expect "index: a topology for a schedule" grep -qx 'blinkc: book/index.json: topology.json: a topology: want a schedule' err
+expect "index: itself for a schedule" grep -qx 'blinkc: book/index.json: index.json: an index: want a schedule' err
 mkdir beside
 cp -r right beside/in
 cp least/zz.json beside
@@ -134,7 +134,7 @@ printf '%s\n' 0,1,8,9 4,5,12,13 2,3,14,15 1,0,9,8 >sets
 "$blinkc" batch -q "$top/topologies/two-dgx1v.xml" -g sets -o servers 2>err || not_ok "batch -g: $(cat err)"
 says "--topology: servers" 0 "$blinkc" check --topology "$top/topologies/two-dgx1v.xml" servers
 says "--topology: another machine" 3 "$blinkc" check --topology "$top/topologies/dgx1p.xml" right/allreduce/0,1.json
-expect "another machine is told of" grep -q '^blinkc: right/allreduce/0,1.json: topology.digest: sha256:0c.*: --topology has sha256:78' err
+expect "another machine is reported" grep -q '^blinkc: right/allreduce/0,1.json: topology.digest: sha256:0c.*: --topology has sha256:78' err
 says "--topology: no such file" 8 "$blinkc" check --topology nowhere.xml right
 says "--topology: no topology" 3 "$blinkc" check --topology right/index.json right
 wrong_ranks=0
@@ -143,7 +143,7 @@ for seed in 1 2 3 4 5 6; do
 	cp -r right ranks
 	oracle permute ranks "$top/topologies/dgx1v.json" $seed >want || not_ok "permute.py: exit $?"
 	"$blinkc" check --topology "$v" ranks >out 2>err
-	sed -nE 's/^blinkc: ranks\/index.json: ([^:]*): .*: ranks: these GPUs have other links than .*/\1/p' err >got
+	sed -nE 's/^blinkc: ranks\/index.json: ([^:]*): .*: ranks: the links of these GPUs are not those of .*/\1/p' err >got
 	# A root that moved is found first.
 	sed -nE 's/^blinkc: ranks\/index.json: ([^:]*): .*: root: .*/\1/p' err >roots
 	expect "ranks of seed $seed: those that are wrong, and no others" diff <(grep -vxFf roots want) got
@@ -156,10 +156,10 @@ cp -r right ranks
 sed -i '0,/"latency": [0-9.]*/s//"latency": 77/' ranks/allreduce/0-3.json
 says "another latency than there is" 0 "$blinkc" check -q ranks/allreduce/0-3.json
 says "--topology: another latency than there is" 3 "$blinkc" check -q --topology "$v" ranks/allreduce/0-3.json
-line "it is told of" err "blinkc: ranks/allreduce/0-3.json: topology.links: not those that --topology has between these GPUs"
+line "it is reported" err "blinkc: ranks/allreduce/0-3.json: topology.links: not those that --topology has between these GPUs"
 sed 's/"links": \["nvlink"\]/"links": ["nvlink", "wire"]/' right/allreduce/0-3.json >wire.json
 says "--topology: a class that there is not" 3 "$blinkc" check -q --topology "$v" wire.json
-expect "it is told of" grep -q '^blinkc: wire.json: generator.options: --links: ' err
+expect "it is reported" grep -q '^blinkc: wire.json: generator.options: --links: ' err
 sed 's/"gpu": "gpu3"/"gpu": "gpu9"/' right/allreduce/0-3.json >gpu.json
 says "--topology: a GPU that there is not" 3 "$blinkc" check -q --topology "$v" gpu.json
 
@@ -170,7 +170,7 @@ mkdir odd
 cp wrong/allreduce/package.json "$odd"
 says "a name of odd characters" 3 "$blinkc" check odd --junit odd.xml
 expect "is on one line" grep -qaxF $'blinkc: odd/a?%"<&\'>,:;é?\xff.json: format: missing: want a string' err
-expect "and in XML" "$python" -c 'import xml.etree.ElementTree as e; c = e.parse("odd.xml").getroot()[0][0]
+expect "and in XML" oracle snippet -c 'import xml.etree.ElementTree as e; c = e.parse("odd.xml").getroot()[0][0]
 assert c.get("file") == c.get("name") == "odd/a\n%\"<&\x27>,:;é\ufffd\ufffd.json", c.attrib
 assert c[0].get("message") == "format: missing: want a string" and c[0].get("type") == "BAD_INPUT", c[0].attrib'
 says "a name of odd characters, in annotations" 3 "$blinkc" check --github odd
@@ -186,7 +186,7 @@ line "a path of 1200 bytes" err "blinkc: long/$long/$long/$long/$long/$long/x.js
 
 counted() {	# NAME FILE DIRECTORY: JUnit XML that others can read, and whose counts are those of its cases
 	expect "$1: valid" xmllint --noout --nonet --schema "$top/tests/junit.xsd" "$2"
-	expect "$1: counts" "$python" - "$2" "$3" <<-'END'
+	expect "$1: counts" oracle snippet - "$2" "$3" <<-'END'
 		import glob, sys, xml.etree.ElementTree as e
 		top = e.parse(sys.argv[1]).getroot()
 		cases, failed = top.findall("testsuite/testcase"), top.findall("testsuite/testcase/failure")
@@ -208,7 +208,7 @@ counted "JUnit of faults" wrong.xml wrong
 line "as many failures as faults" <(echo "$failures") "$faults"
 says "--junit of faults, again" 6 "$blinkc" check wrong --junit again.xml -j 3
 same "the same bytes" again.xml wrong.xml
-expect "the words of the lines" "$python" -c 'import re, sys, xml.etree.ElementTree as e
+expect "the words of the lines" oracle snippet -c 'import re, sys, xml.etree.ElementTree as e
 lines = ["blinkc: %s: %s" % (c.get("name"), c[0].get("message")) for c in e.parse("wrong.xml").getroot().iter("testcase") if c.find("failure") is not None]
 lines = [re.sub(r": line (\d+), column (\d+): ", r":\1:\2: ", line) for line in lines]
 assert lines == open("err-1").read().splitlines()'
@@ -219,7 +219,7 @@ expect "--junit: no such directory" grep -q '^blinkc: nowhere/x.xml: No such fil
 says "--junit to a full disk" 8 "$blinkc" check right --junit /dev/full
 expect "--junit to a full disk" grep -q '^blinkc: /dev/full: No space left on device$' err
 says "--junit to a full disk, of faults" 6 "$blinkc" check wrong --junit /dev/full
-expect "both are told of" test "$(wc -l <err)" = $((faults + 1))
+expect "both are reported" test "$(wc -l <err)" = $((faults + 1))
 expect_exit "a summary to a full disk" 8 bash -c '"$1" check right >/dev/full' - "$blinkc"
 
 says "--github" 6 "$blinkc" check --github wrong
@@ -227,10 +227,10 @@ empty "--github: stderr" err
 sed -nE 's/^blinkc: ([^:]*)(:[0-9]+:[0-9]+)?: (.*)/\1\2 \3/p' err-1 | sed 's/,/%2C/g' >want
 grep '^::error ' out | sed -E 's/^::error file=([^,]*),(line=([0-9]+),col=([0-9]+),)?title=blinkc check::(.*)/\1:\3:\4 \5/; s/,/%2C/g; s/^([^ ]*):: /\1 /' >got
 same "--github: an error for each fault" got want
-expect "--github: a notice" grep -qxE '::notice title=blinkc check::[0-9]+ files: [0-9]+ right, 15 wrong; ratio .*' out
+expect "--github: a notice" grep -qxE '::notice title=blinkc check::[0-9]+ files: [0-9]+ valid, 15 invalid; ratio .*' out
 expect "--github: no other line" test "$(wc -l <out)" = $((faults + 1))
 says "--github: paths from the repository" 0 env -C least "$blinkc" check --github ./
-expect "--github: warnings" grep -qxF '::warning file=zz.json,title=blinkc check::no index names it' out
+expect "--github: warnings" grep -qxF '::warning file=zz.json,title=blinkc check::not in any index' out
 
 # ---- workers ----
 
@@ -248,7 +248,7 @@ kill -9 "$left"
 wait $check
 code=$?
 if [ $code = 1 ]; then ok "a worker that is killed: exit 1"; else not_ok "a worker that is killed: exit $code"; fi
-line "its file is told of, and others are checked" err "blinkc: pipe: the worker was ended by signal 9
+line "its file is reported, and others are checked" err "blinkc: pipe: the worker was killed by signal 9
 blinkc: wrong/allreduce/package.json: format: missing: want a string"
 for jobs in 0 -1 x "" 1025 1.5; do
 	says "--jobs '$jobs'" 2 "$blinkc" check --jobs "$jobs" right

@@ -115,8 +115,8 @@ commit "another machine"
 rm $f
 sed -i '0,/capacity="20"/s//capacity="10"/' machines/dgx1p.xml
 run_make check
-expect "both are told of: one" grep -q "^blinkc: $m/index.json: allreduce/0-2.json: no such file" "$work/log"
-expect "both are told of: other" grep -q '^machines/dgx1p.xml: another machine' "$work/log"
+expect "both are reported: one" grep -q "^blinkc: $m/index.json: allreduce/0-2.json: no such file" "$work/log"
+expect "both are reported: other" grep -q '^machines/dgx1p.xml: another machine' "$work/log"
 git checkout -q $f
 passes "make bless of what is meant" bless
 expect "git diff --stat shows it" grep -qE '^ schedules/dgx1p/index.json +\|' "$work/log"

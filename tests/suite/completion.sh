@@ -39,7 +39,7 @@ bash_complete() { (cd "$work/d" && bash --norc "$work/drive.bash" "$work/options
 
 fish_complete() { (cd "$work/d" && HOME=$work fish --no-config -c 'source $argv[1]; complete -C "$argv[2]"' "$work/${1%% *}.fish" "$1" | sed 's/\t.*//'); }
 
-# A terminal of zsh's own, in which it completes; what it would offer it is told to write down instead.
+# A terminal of zsh's own, in which it completes; its offers are written to a file instead.
 cat >"$work/drive.zsh" <<'END'
 zmodload zsh/zpty || exit 1
 zpty z zsh -f -i
@@ -58,7 +58,8 @@ END
 zsh_complete() {
 	cp "$work/${1%% *}.zsh" "$work/zsh/_${1%% *}"
 	: >"$work/offered"
-	HOME=$work timeout 20 zsh -f "$work/drive.zsh" "$work/zsh" "$work/d" "$work/offered" "$1" >/dev/null 2>"$work/err" </dev/null
+	# It waits for text that may never come.
+	HOME=$work timeout 300 zsh -f "$work/drive.zsh" "$work/zsh" "$work/d" "$work/offered" "$1" >/dev/null 2>"$work/err" </dev/null
 	sort -u "$work/offered" | sed '/^$/d'
 }
 
@@ -88,7 +89,7 @@ for shell in bash zsh fish; do
 		offers "options of check" "blinkc check --" $(options "$blinkc" check)
 		offers "no option of another verb" "blinkc check --al"
 		offers "options of topology" "blinkc topology --s" --synthetic --servers
-		offers "algorithms" "blinkc --algorithm " trees onehop threephase
+		offers "algorithms" "blinkc --algorithm " trees onehop threephase ring
 		offers "algorithms that begin so" "blinkc -a on" onehop
 		offers "formats of compile" "blinkc compile --format " json cu
 		offers "formats of topology" "blinkc topology --format " json xml canonical cluster

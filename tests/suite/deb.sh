@@ -7,13 +7,24 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 
 version=$(sed -n 's/^VERSION = //p' Makefile)
 heading=$(sed -n 's/^## //p' CHANGELOG.md | head -1)
-if [ "${heading%% *}" = "$version" ]; then ok "CHANGELOG.md begins with $version"; else not_ok "CHANGELOG.md begins with $heading, VERSION is $version"; fi
+if [ "${heading%% *}" = "$version" ]; then
+	ok "CHANGELOG.md begins with $version"
+else
+	not_ok "CHANGELOG.md begins with $heading, VERSION is $version"
+fi
 first=$(sed -nE '1s/^blinkc \(([^)]*)\) .*/\1/p' debian/changelog)
-if [ "$first" = "$version" ]; then ok "debian/changelog begins with $version"; else not_ok "debian/changelog begins with $first, VERSION is $version"; fi
+if [ "$first" = "$version" ]; then
+	ok "debian/changelog begins with $version"
+else
+	not_ok "debian/changelog begins with $first, VERSION is $version"
+fi
 soversion=$(sed -n 's/^SOVERSION = //p' Makefile)
 expect "the package of the library is libblink$soversion" grep -qx "Package: libblink$soversion" debian/control
 if cmp -s <(sed 's/@@/@/' tests/symbols) <(awk '/^ blink/ { print $1 }' debian/libblink"$soversion".symbols); then
-	ok "debian/libblink$soversion.symbols has the symbols of tests/symbols"; else not_ok "debian/libblink$soversion.symbols: other symbols than tests/symbols"; fi
+	ok "debian/libblink$soversion.symbols has the symbols of tests/symbols"
+else
+	not_ok "debian/libblink$soversion.symbols: other symbols than tests/symbols"
+fi
 # shellcheck disable=SC2013 # words
 for package in $(sed -n '/^DEPS = /s/.*= //p' Makefile); do
 	expect "Build-Depends: $package" grep -qx " $package," debian/control
@@ -31,19 +42,30 @@ fi
 # ---- built twice, elsewhere and by others ----
 
 export DEB_BUILD_OPTIONS=noautodbgsym
-expect "make deb" $MAKE -s deb B="$work/one"
-again() { (umask 027; TZ=Pacific/Apia DEB_BUILD_OPTIONS='noautodbgsym nocheck' $MAKE -s deb B="$work/quite/elsewhere"); }
+# Of a clone, as there may be commits meanwhile.
+expect "git clone" git clone -q --shared "$top" "$work/source"
+make_deb() { $MAKE -s -C "$work/source" deb B="$1"; }
+expect "make deb" make_deb "$work/one"
+again() { (umask 027; TZ=Pacific/Apia DEB_BUILD_OPTIONS='noautodbgsym nocheck' make_deb "$work/quite/elsewhere"); }
 expect "make deb again" again
 n=0
 for file in "$work"/one/deb/*.deb "$work"/one/deb/*.tar.xz; do
 	n=$((n + 1))
 	name=$(basename "$file")
-	if cmp -s "$file" "$work/quite/elsewhere/deb/$name"; then ok "$name: the same bytes"; else not_ok "$name: other bytes"; fi
+	if cmp -s "$file" "$work/quite/elsewhere/deb/$name"; then
+		ok "$name: the same bytes"
+	else
+		not_ok "$name: other bytes"
+	fi
 done
 [ $n = 5 ] || not_ok "$n files: want four packages and the source"
 if command -v lintian >/dev/null; then
 	lintian --allow-root --display-info --pedantic "$work"/one/deb/*.changes >"$work/log" 2>&1
-	if grep -q '^[EWIP]: ' "$work/log"; then not_ok "lintian: $(grep '^[EWIP]: ' "$work/log" | tr '\n' ' ')"; else ok "lintian finds nothing"; fi
+	if grep -q '^[EWIP]: ' "$work/log"; then
+		not_ok "lintian: $(grep '^[EWIP]: ' "$work/log" | tr '\n' ' ')"
+	else
+		ok "lintian finds nothing"
+	fi
 else
 	skip "lintian: it is not there"
 fi
@@ -55,22 +77,37 @@ for library in glpk xml nauty; do
 	case "$(depends libblink"$soversion") $(depends blink-perf)" in *lib$library*) not_ok "libblink or blink-perf depends on $library" ;;
 	*) ok "libblink and blink-perf do not depend on $library" ;; esac
 done
-case $(depends blink-perf) in *libblink$soversion*) ok "blink-perf depends on libblink$soversion" ;; *) not_ok "blink-perf depends on $(depends blink-perf)" ;; esac
+case $(depends blink-perf) in
+*libblink$soversion*) ok "blink-perf depends on libblink$soversion" ;;
+*) not_ok "blink-perf depends on $(depends blink-perf)" ;;
+esac
 mkdir "$work/tree"
 for file in "$work"/one/deb/*.deb; do
 	dpkg-deb -x "$file" "$work/tree"
 	dpkg-deb -c "$file" | awk '$1 !~ /^d/ { print $6 }'
 done | sort >"$work/files"
-if [ ! "$(uniq -d "$work/files")" ]; then ok "no file is in two packages"; else not_ok "in two packages: $(uniq -d "$work/files")"; fi
+if [ ! "$(uniq -d "$work/files")" ]; then
+	ok "no file is in two packages"
+else
+	not_ok "in two packages: $(uniq -d "$work/files")"
+fi
 lib=$(dirname "$(find "$work/tree/usr/lib" -name libblink.so)")
 bin=$work/tree/usr/bin
 expect "blinkc runs" "$bin/blinkc" -q "$work/tree/usr/share/blinkc/topologies/dgx1v.xml" -o "$work/s.json"
 expect "blink-perf runs" env LD_LIBRARY_PATH="$lib" "$bin/blink-perf" "$work/s.json" -b 1K -e 1K -n 1
 export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$work/tree
 # shellcheck disable=SC2046 # a list of words
-expect "an example builds with it" "${CC:-cc}" "$work/tree/usr/share/doc/libblink-dev/examples/allreduce.c" -o "$work/allreduce" $(pkg-config --cflags --libs blink)
+expect "an example builds with it" "${CC:-cc}" "$work/tree/usr/share/doc/libblink-dev/examples/allreduce.c" \
+	-o "$work/allreduce" $(pkg-config --cflags --libs blink)
 expect "and runs" env LD_LIBRARY_PATH="$lib" "$work/allreduce" "$work/s.json"
-if readelf -d "$bin"/* "$lib"/libblink.so | grep -qE 'RPATH|RUNPATH'; then not_ok "a run path"; else ok "no run path"; fi
+for f in $(grep -ohE '\b(docs|examples)/[a-z0-9./-]*[a-z0-9]' man/*.[1-9] | sort -u); do
+	expect "a package has $f, which a manual page names" ls "$work"/tree/usr/share/doc/*/"${f%.md}"*
+done
+if readelf -d "$bin"/* "$lib"/libblink.so | grep -qE 'RPATH|RUNPATH'; then
+	not_ok "a run path"
+else
+	ok "no run path"
+fi
 
 # ---- installed, and purged ----
 

@@ -1,18 +1,34 @@
-# What README.md, docs/*.md and the man pages say: each example is executed, each list is held against the source, and each path exists.
+# What README.md, docs/*.md and the man pages say: each example is executed, each list is compared with the source, and each path exists.
 # shellcheck shell=bash disable=SC2016,SC2154
 . tests/lib.sh
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 # ---- examples ----
 
-# Here the paths of the documents lead to the tree, and build/ to the build at hand.
-scratch=$work/scratch
-mkdir "$scratch"
+# README.md and docs/guide.md run in a copy of the tree, so that a test can ask git what they leave behind. Its build/ is a directory of
+# its own, with links to what is built.
+command -v git >/dev/null || { not_ok "git is missing"; exit 1; }
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+in_copy() { git -C "$copy" "$@"; }
+copy=$work/copy
+mkdir -p "$copy/build"
+(cd "$top" && find . -mindepth 1 -maxdepth 1 ! -name .git ! -name build -exec cp -a {} "$copy" \;)
+for entry in "$build"/{blinkc,blink-perf,libblink.so*,flags,src,runtime,gen,completions}; do ln -s "$entry" "$copy/build"; done
+in_copy init -q
+in_copy add -A
+in_copy -c user.name=blinkc -c user.email=blinkc@localhost commit -qm copy
+
+# Man pages are for programs that are installed: here their paths lead to the tree.
+linked=$work/linked
+mkdir "$linked"
 for entry in "$top"/*; do
-	[ "$(basename "$entry")" = build ] || ln -s "$entry" "$scratch"
+	[ "$(basename "$entry")" = build ] || ln -s "$entry" "$linked"
 done
-ln -s "$build" "$scratch/build"
+ln -s "$build" "$linked/build"
 PATH=$build:$PATH
+
+# The tree was built with these warnings; with others make would build all of it again.
+! grep -q -- ' -Werror ' "$build/flags" || export WERROR=-Werror
 
 # Commands begin with "$ " and go on while lines end with a backslash, or to the END of a here-document; what follows must come out,
 # where "..." is anything. Commands whose output is not given may print what they like. They succeed, unless "$ echo $?" comes next;
@@ -21,6 +37,10 @@ last=0 tried=0 failed=0
 run_command() {	# NAME COMMAND WANTED MAY-FAIL
 	local before=$last pattern refused=
 	tried=$((tried + 1))
+	# These take seconds, and nothing else needs what they leave.
+	[ "${full:-}" ] || case $2 in
+	'make quickstart' | *'dgx1v.xml -c broadcast --pareto' | 'blink-perf ar.json '* | 'gcc -x c '* | *'blink-perf '*'.so '*) return ;;
+	esac
 	(cd "$scratch" && eval "(exit $before)
 $2") >"$work/got" 2>&1 </dev/null
 	last=$?
@@ -76,16 +96,14 @@ man_blocks() {
 
 has_gpu() { command -v nvcc >/dev/null && [ -e /dev/nvidia0 ]; }
 
-# A document of docs/ begins in an empty directory, with the tree elsewhere.
-tree=$scratch
+# The tutorial begins in an empty directory, with the tree elsewhere.
 for doc in README.md docs/*.md man/*.[1-9]; do
 	rm -rf "$work/blocks"
 	mkdir "$work/blocks"
-	scratch=$tree
 	case $doc in
-	docs/*) scratch=$work/$(basename "$doc" .md); mkdir "$scratch"; export BLINK=$tree; console_blocks "$doc" ;;
-	*.md) console_blocks "$doc" ;;
-	*) man_blocks "$doc" ;;
+	docs/tutorial.md) scratch=$work/tutorial; mkdir "$scratch"; export BLINK=$linked; console_blocks "$doc" ;;
+	*.md) scratch=$copy; console_blocks "$doc" ;;
+	*) scratch=$linked; man_blocks "$doc" ;;
 	esac
 	tried=0 failed=0
 	for block in "$work"/blocks/*; do
@@ -100,9 +118,17 @@ for doc in README.md docs/*.md man/*.[1-9]; do
 		run_block "$doc" <"$block"
 	done
 	[ $failed != 0 ] || [ $tried = 0 ] || ok "$doc: $tried commands do what it says"
+	if [ "$scratch" = "$copy" ]; then
+		expect "$doc: git status is as before" test -z "$(in_copy status --porcelain)"
+		in_copy clean -fdq
+	fi
 done
-for doc in README.md docs/tutorial.md; do
-	[ "$(grep -c '^```console$' $doc)" -ge 5 ] || not_ok "$doc: its examples are not found"
+for doc in README.md:1 docs/guide.md:20 docs/tutorial.md:15; do
+	[ "$(grep -c '^```console$' ${doc%:*})" -ge ${doc#*:} ] || not_ok "${doc%:*}: its examples are not found"
+done
+expect "README.md has at most 150 lines" test "$(wc -l <README.md)" -le 150
+for doc in docs/*.md; do
+	[ "$(wc -l <"$doc")" -le 100 ] || expect "$doc: it is long, and has a list of contents" grep -qE '^- \[.*\]\(#' "$doc"
 done
 
 # ---- what the tutorial makes ----
@@ -123,15 +149,20 @@ expect "docs/tutorial.md: the file has the links of the manual's table" diff "$w
 
 # ---- what was measured ----
 
-oracle achieved "$blinkc" >"$work/rows" || not_ok "achieved.py: exit $?"
-oracle fig22 "$blinkc" >>"$work/rows" || not_ok "fig22.py: exit $?"
+# Without $full, only what takes less than a second.
+results=docs/results.md
+oracle achieved ${full:+--all} "$blinkc" >"$work/rows" || not_ok "achieved.py: exit $?"
+oracle fig22 ${full:+--all} "$blinkc" >>"$work/rows" || not_ok "fig22.py: exit $?"
 while IFS= read -r row; do
 	case $row in
-	'|'*) if grep -qxF "$row" README.md; then ok "README.md: $row"; else not_ok "README.md: has no row $row"; fi ;;
+	'|'*) if grep -qxF "$row" $results; then ok "$results: $row"; else not_ok "$results: has no row $row"; fi ;;
 	esac
 done <"$work/rows"
 rings=$(sed -n 's/ of 46 on DGX-1V have no ring$//p' "$work/rows")
 expect "README.md: $rings of the 46 sets have no ring" grep -qE "46 different connected sets.* $rings have no ring" <(tr '\n' ' ' <README.md)
+rows=$(sed -n '/^## Results/,/^## /{/^|/p}' README.md)
+expect "README.md: a table of results" test "$(wc -l <<<"$rows")" -gt 5
+while IFS= read -r row; do expect "README.md: the row $row is that of $results" grep -qxF "$row" $results; done <<<"$rows"
 
 # ---- machines ----
 
@@ -140,9 +171,12 @@ summary() {	# FILE COLLECTIVE: GPUs, links, and the rate where it is the bound
 		/^ratio/ { print gpus " | " links " | " ($2 == "1.000" ? rate : "not at the bound") }'
 }
 for t in topologies/*.xml; do
+	row=$(grep -F "| [$(basename "$t" .xml)](../$t) | " docs/machines.md)
+	expect "docs/machines.md: a row of $t" test "$row"
+	# Of large machines without $full the row only has to be there.
+	[[ ${full:-} || ! $row =~ '| '[0-9]{3,4}' | '[a-z] ]] || continue
 	allreduce=$(summary "$t" allreduce)
-	expect "README.md: the row of $t" grep -qF "| $(summary "$t" allgather) | ${allreduce##* } |" \
-		<(grep -F "| [$(basename "$t" .xml)]($t) | " README.md)
+	expect "docs/machines.md: the row of $t" grep -qF "| $(summary "$t" allgather) | ${allreduce##* } |" <<<"$row"
 done
 
 # ---- options ----
@@ -195,26 +229,27 @@ done
 
 # ---- lists in the source ----
 
-list() { awk -v name="$1" '$0 ~ "#define " name "\\(X\\)" { inside = 1; next } inside && !/^\tX\(/ { exit } inside' "$2"; }
+# Rows of the X-macro list of this name, in whatever header it is.
+list() { grep -rhA99 --include='*.h' "^#define $1(X)" src | awk 'NR > 1 && !/^\tX\(/ { exit } NR > 1'; }
 quoted() { sed -E 's/^[^"]*"([^"]*)".*/\1/'; }	# the first string of each row
 items() {	# PAGE SECTION: the names of its list
 	awk -v want="$2" '/^\.S[hs]/ { line = $0; sub(/^\.S[hs] /, "", line); inside = line == want } inside && /^\.It/ { sub(/^\.It ?(Cm )?/, ""); if ($1 != "") print $1 }' "$1"
 }
-status=$(list STATUS_LIST src/base/status.h | sed -E 's/.*, ([0-9]+), .*/\1/')
-collectives=$(list COLLECTIVE_LIST src/model.h | quoted)
-rooted=$(list COLLECTIVE_LIST src/model.h | grep '", true,' | quoted)
-classes=$(list LINK_CLASS_LIST src/model.h | quoted)
-differences=$(list DIFFERENCE_LIST src/diff.h | quoted)
-states=$(list DIFF_STATE_LIST src/diff.h | quoted)
-algorithms=$(list ALGORITHM_LIST src/model.h | quoted)
-certificates=$(list CERTIFICATE_LIST src/model.h | quoted)
+status=$(list STATUS_LIST | sed -E 's/.*, ([0-9]+), .*/\1/')
+collectives=$(list COLLECTIVE_LIST | quoted)
+rooted=$(list COLLECTIVE_LIST | grep '", true,' | quoted)
+classes=$(list LINK_CLASS_LIST | quoted)
+differences=$(list DIFFERENCE_LIST | quoted)
+states=$(list DIFF_STATE_LIST | quoted)
+algorithms=$(awk '/^static const Algorithm algorithms/ { inside = 1 } /^};/ { inside = 0 } inside && /^\t\{ "/' src/plan/algorithm.c | quoted)
+certificates=$(list CERTIFICATE_LIST | quoted)
 
 same "exit status in blinkc(1)" "$status" "$(items man/blinkc.1 'EXIT STATUS')"
-same "exit status in README.md" "$status" "$(sed -nE '/^## Exit status/,/^## Lic/s/^\| ([0-9]+) .*/\1/p' README.md)"
-same "exit status in README.md, in the words of --help" "$("$blinkc" --help | sed -nE 's/^  ([0-9])  (.*)/| \1 | \2 |/p')" \
-	"$(sed -n '/^## Exit status/,/^## Lic/p' README.md | grep '^| [0-9]')"
+guide_status=$(sed -n '/^## Exit status/,/^## /{//!p}' docs/guide.md | grep '^| [0-9]')
+same "exit status in docs/guide.md" "$status" "$(sed -E 's/^\| ([0-9]+) .*/\1/' <<<"$guide_status")"
+same "exit status in docs/guide.md, in the words of --help" "$("$blinkc" --help | sed -nE 's/^  ([0-9])  (.*)/| \1 | \2 |/p')" "$guide_status"
 # What is for programs alone is no result of the library.
-results=$(list STATUS_LIST src/base/status.h | grep -v 'X(DIFFERENT,' | sed -E 's/.*, ([0-9]+), .*/\1/')
+results=$(list STATUS_LIST | grep -v 'X(DIFFERENT,' | sed -E 's/.*, ([0-9]+), .*/\1/')
 same "exit status in blink.h" "$results" "$(sed -n '/^typedef enum/,/blinkResult_t/p' runtime/include/blink.h | sed '/blinkResult_t/q' | sed -nE 's/.* = ([0-9]+),?.*/\1/p')"
 [ ! -e man/libblink.3 ] || same "results in libblink(3)" "$results" "$(sed -nE 's/^\.It Dv blink[A-Za-z]+ Pq ([0-9]+)$/\1/p' man/libblink.3)"
 [ ! -e man/blink-perf.1 ] || for code in $(items man/blink-perf.1 'EXIT STATUS'); do
@@ -246,22 +281,46 @@ same "link classes in schemas/topology.schema.json" "$classes" "$(enum schemas/t
 same "link classes in schemas/topology.xsd" "$classes" \
 	"$(sed -n '/simpleType name="link-class"/,/<\/xs:simpleType>/p' schemas/topology.xsd | grep -o 'enumeration value="[^"]*"' | sed 's/.*="//; s/"//')"
 
+# ---- folders ----
+
+same "folders of src/ in docs/design.md" "$(find src -mindepth 1 -maxdepth 1 -type d)" "$(sed -nE 's:^\| `(src/[a-z]+)/` .*:\1:p' docs/design.md)"
+expect "docs/design.md: directions are those of src/LAYERS" diff <(grep -v '^#' src/LAYERS) \
+	<(sed -n '/^## Directions/,/^## /p' docs/design.md | sed -n '/^```$/,/^```$/{//!p}')
+
 # ---- paths, targets, verbs ----
 
-docs=(README.md CHANGELOG.md docs/*.md man/*.[1-9])
-[ ! -e examples/README.md ] || docs+=(examples/README.md)
+mapfile -t pages < <(find docs examples -name '*.md' | sort)
+docs=(README.md CHANGELOG.md "${pages[@]}" man/*.[1-9])
 missing=
 while IFS= read -r path; do
 	compgen -G "$path" >/dev/null || missing="$missing $path"
 done < <(cat "${docs[@]}" |
 	grep -oE '(^|[^A-Za-z0-9_/.-])(src|runtime|topologies|schemas|tests|examples|man|docs)/[A-Za-z0-9_./*-]*' |
 	sed -E 's/^[^a-z]//; s/\.$//' | sort -u)
+# What is installed in share/doc/blinkc is there under the same path.
+while IFS= read -r path; do
+	[ -f "$path" ] || missing="$missing $path"
+done < <(cat "${docs[@]}" | grep -oE 'share/doc/blinkc/[A-Za-z0-9_./-]*[A-Za-z0-9]' | sed 's:^share/doc/blinkc/::' | sort -u)
 if [ "$missing" ]; then not_ok "paths that do not exist:$missing"; else ok "every path exists"; fi
+
+# Relative links of Markdown, and anchors of headings.
+anchors() { sed -nE 's/^#+ //p' "$1" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9\n_-'; }
+missing=
+for doc in README.md "${pages[@]}"; do
+	while IFS= read -r link; do
+		target=${link%%#*}
+		target=${target:+$(dirname "$doc")/$target}
+		target=${target:-$doc}
+		[ -e "$target" ] || missing="$missing $doc:$link"
+		[[ $link != *#* ]] || anchors "$target" | grep -qxF -- "${link#*#}" || missing="$missing $doc:$link"
+	done < <(grep -oE '\]\([^)]*\)' "$doc" | sed 's/^](//; s/)$//' | grep -v '^https\?:')
+done
+if [ "$missing" ]; then not_ok "links that lead nowhere:$missing"; else ok "every link leads somewhere"; fi
 
 missing=
 while IFS= read -r target; do
 	grep -qE "^([a-z-]+ )*$target( [a-z-]+)*:" Makefile || missing="$missing $target"
-done < <(cat "${docs[@]}" | grep -oE '([`"]|^\$ |Dq )make [a-z]+|^make [a-z]+ +#' | sed 's/ *#//; s/.* //' | sort -u)
+done < <(cat "${docs[@]}" | grep -oE '([`"]|^\$ |Dq )make [a-z][a-z-]*|^make [a-z-]+ +#' | sed 's/ *#//; s/.* //' | sort -u)
 if [ "$missing" ]; then not_ok "targets that do not exist:$missing"; else ok "every target of make exists"; fi
 
 missing=$(cat "${docs[@]}" runtime/include/*.h examples/*.[ch] | grep -oE '(`|Ql |blinkc:|^\$ |"|\*	)blinkc [a-z][a-z0-9._/-]*' |

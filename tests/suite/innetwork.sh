@@ -4,7 +4,7 @@
 
 # abilities BOXES INSIDE OUTSIDE [IB]: boxes of 8 GPUs whose switch can do both; with IB the network's can, too
 abilities() {
-	oracle cluster "$1" 8 "$2" "$3" | "$python" -B -c '
+	oracle cluster "$1" 8 "$2" "$3" | oracle snippet -c '
 import json, sys
 topology = json.load(sys.stdin)
 for switch in [s for node in topology["nodes"] for s in node["switches"]] + (topology["switches"] if sys.argv[1:] else []):
@@ -12,7 +12,7 @@ for switch in [s for node in topology["nodes"] for s in node["switches"]] + (top
 print(json.dumps(topology))' ${4:+"$4"} >"$work/t.json"
 }
 
-# at NAME COLLECTIVE "RATE TREES DEPTH": GB/s at the bound, and at most so many trees and hops
+# at NAME COLLECTIVE "RATE TREES DEPTH": GB/s at the bound, and at most this number of trees and hops
 at() {
 	local got
 	"$blinkc" "$work/t.json" -c "$2" -o "$work/s.json" 2>"$work/err" || { not_ok "$1: $(cat "$work/err")"; return; }
@@ -60,7 +60,7 @@ at "4 boxes and their network, broadcast" broadcast "400 99 5"
 
 # claim NAME WORDS CODE: the last schedule, changed by CODE, is refused with exit 3 or 6 and these words, by both readers
 claim() {
-	"$python" -B - "$work/a.json" "$work/b.json" "$3" <<'PY'
+	oracle snippet - "$work/a.json" "$work/b.json" "$3" <<'PY'
 import json, sys
 s = json.load(open(sys.argv[1]))
 exec(sys.argv[3])

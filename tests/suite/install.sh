@@ -4,8 +4,8 @@
 
 root=$work/root
 unset MAKEFLAGS MFLAGS MAKELEVEL
-install_to() { (umask 077; $MAKE -s "${@:2}" install B="$build" DESTDIR="$1"); }
-uninstall_from() { $MAKE -s "${@:2}" uninstall B="$build" DESTDIR="$1"; }
+install_to() { (umask 077; $MAKE -s "${@:2}" install B="$BUILD" DESTDIR="$1"); }
+uninstall_from() { $MAKE -s "${@:2}" uninstall B="$BUILD" DESTDIR="$1"; }
 
 expect "make install" install_to "$root" PREFIX=/usr
 while IFS= read -r f; do
@@ -25,19 +25,37 @@ share/bash-completion/completions/blinkc
 share/bash-completion/completions/blink-perf
 share/zsh/site-functions/_blinkc
 share/fish/vendor_completions.d/blinkc.fish
+share/doc/blinkc/README.md
+share/doc/blinkc/docs/tutorial.md
 END
-modes=$(find "$root/usr" -type d ! -perm 755 -o -type f -path '*/bin/*' ! -perm 755 -o -type f ! -path '*/bin/*' ! -perm 644)
+# What the manual pages name, and what the pages that are installed link to beside them.
+for f in $(grep -ohE '\b(docs|examples)/[a-z0-9./-]*[a-z0-9]' man/*.[1-9] | sort -u); do
+	expect "share/doc/blinkc/$f, which a manual page names" test -f "$root/usr/share/doc/blinkc/$f"
+done
+for f in docs/*.* examples/*.* examples/ci/*; do
+	cmp -s "$f" "$root/usr/share/doc/blinkc/$f" || not_ok "share/doc/blinkc/$f is missing or differs"
+done
+runs=(\( -path '*/bin/*' -o -name '*.sh' \))
+modes=$(find "$root/usr" -type d ! -perm 755 -o -type f "${runs[@]}" ! -perm 755 -o -type f ! "${runs[@]}" ! -perm 644)
 if [ ! "$modes" ]; then ok "whatever the umask, all can read it"; else not_ok "not to be read by all: $modes"; fi
 (cd "$root" && find . -ls | sed 's/^ *[0-9]* *[0-9]* //; s/  *[A-Z][a-z][a-z]  *[0-9]* *[0-9:]* / /') >"$work/once"
 expect "make install again" install_to "$root" PREFIX=/usr
 (cd "$root" && find . -ls | sed 's/^ *[0-9]* *[0-9]* //; s/  *[A-Z][a-z][a-z]  *[0-9]* *[0-9:]* / /') >"$work/twice"
-if cmp -s "$work/once" "$work/twice"; then ok "leaves the same"; else not_ok "leaves something else: $(diff "$work/once" "$work/twice" | head -5)"; fi
+if cmp -s "$work/once" "$work/twice"; then
+	ok "leaves the same"
+else
+	not_ok "leaves something else: $(diff "$work/once" "$work/twice" | head -5)"
+fi
 
 # ---- the library ----
 
 so=$root/usr/lib/libblink.so
 for library in glpk xml2 gmp nauty; do
-	if ldd "$so" | grep -q "lib$library"; then not_ok "libblink needs $library"; else ok "libblink does not need $library"; fi
+	if ldd "$so" | grep -q "lib$library"; then
+		not_ok "libblink needs $library"
+	else
+		ok "libblink does not need $library"
+	fi
 done
 # What programs that were linked with a release find in later ones (libblink(3), Compatibility).
 exported() { nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | LC_ALL=C sort; }
@@ -48,7 +66,11 @@ grep -oE '\bblink[A-Z][A-Za-z0-9]*\(' runtime/include/blink.h | tr -d '(' | sort
 if cmp -s <(sed 's/@.*//' "$work/exported") "$work/declared"; then ok "exports what blink.h declares"; else
 	not_ok "exports: $(diff "$work/exported" "$work/declared" | tr '\n' ' ')"; fi
 soname=$(readelf -d "$so" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
-if [ "$soname" = "libblink.so.$(sed -n 's/^SOVERSION = //p' Makefile)" ] && [ -e "$root/usr/lib/$soname" ]; then ok "$soname"; else not_ok "SONAME $soname"; fi
+if [ "$soname" = "libblink.so.$(sed -n 's/^SOVERSION = //p' Makefile)" ] && [ -e "$root/usr/lib/$soname" ]; then
+	ok "$soname"
+else
+	not_ok "SONAME $soname"
+fi
 
 # ---- programs that use it ----
 
@@ -77,10 +99,16 @@ else
 	not_ok "pkg-config does not find blink"
 fi
 version=$(pkg-config --modversion blink)
-if [ "$version" = "$("$blinkc" --version | sed 's/blinkc //')" ]; then ok "pkg-config knows version $version"; else not_ok "pkg-config has version $version"; fi
+if [ "$version" = "$("$blinkc" --version | sed 's/blinkc //')" ]; then
+	ok "pkg-config knows version $version"
+else
+	not_ok "pkg-config has version $version"
+fi
 expect "make uninstall" uninstall_from "$root" PREFIX=/usr
 left=$(find "$root" ! -type d)
 if [ -z "$left" ]; then ok "uninstall leaves nothing"; else not_ok "uninstall leaves $left"; fi
+left=$(find "$root/usr/share" -name blinkc)
+if [ -z "$left" ]; then ok "and none of our directories"; else not_ok "uninstall leaves $left"; fi
 
 # ---- elsewhere ----
 
@@ -88,6 +116,8 @@ unset PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 # A prefix with blanks, a library in a directory of its own, and files of others beside ours.
 root=$work/other place="/opt/my tools"
 mkdir -p "$root$place/share/man/man1" "$root$place/lib/x/pkgconfig"
+mkdir -p "$root$place/share/doc/blinkc/examples"
+: >"$root$place/share/doc/blinkc/examples/mine.sh"
 : >"$root$place/share/man/man1/other.1"
 : >"$root$place/lib/x/libblink.so.7"
 expect "make install to $place" install_to "$root" PREFIX="$place" LIBDIR="$place/lib/x" BINDIR="$place/sbin/y"
@@ -104,5 +134,9 @@ mv "$work/moved place" "$root$place"
 unset PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 expect "make uninstall from $place" uninstall_from "$root" PREFIX="$place" LIBDIR="$place/lib/x" BINDIR="$place/sbin/y"
 left=$(cd "$root$place" && find . ! -type d | sort | tr '\n' ' ')
-if [ "$left" = "./lib/x/libblink.so.7 ./share/man/man1/other.1 " ]; then ok "what others put there stays"; else not_ok "uninstall leaves $left"; fi
+if [ "$left" = "./lib/x/libblink.so.7 ./share/doc/blinkc/examples/mine.sh ./share/man/man1/other.1 " ]; then
+	ok "what others put there stays"
+else
+	not_ok "uninstall leaves $left"
+fi
 expect "make uninstall where nothing is" uninstall_from "$work/nowhere" PREFIX=/usr

@@ -3,7 +3,7 @@
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
-# plan NAME TOPOLOGY "RATE BOUND TREES DEPTH" OPTIONS...: GB/s, at most so many trees and hops; replayed, and one-hop trees
+# plan NAME TOPOLOGY "RATE BOUND TREES DEPTH" OPTIONS...: GB/s, at most this number of trees and hops; replayed, and one-hop trees
 plan() {
 	local name=$1 topology=$2 want=$3 got
 	shift 3
@@ -24,7 +24,7 @@ plan() {
 }
 # equal NAME: all trees of the last schedule have the same part of the buffer, and each rank is the root of one
 equal() {
-	expect "$1: equal trees, one for each rank" "$python" -B -c 'import json, sys
+	expect "$1: equal trees, one for each rank" oracle snippet -c 'import json, sys
 s = json.load(open(sys.argv[1]))
 assert len({t["segment"][1] for t in s["trees"]}) == 1, "lengths"
 assert sorted(t["root"] for t in s["trees"]) == list(range(len(s["topology"]["ranks"]))), "roots"' "$work/s.json"
@@ -66,7 +66,7 @@ expect_exit "no hop between two GPUs" 5 "$blinkc" -a onehop topologies/dgx1v.xml
 expect "no hop: which GPUs" grep -qF "dgx1v: one-hop trees: no direct hop from gpu1 to gpu4: want one from each GPU to each other" "$work/err"
 
 # A switch that adds and copies on the way: the whole port.
-oracle cluster 1 8 450 0 | "$python" -B -c 'import json, sys
+oracle cluster 1 8 450 0 | oracle snippet -c 'import json, sys
 topology = json.load(sys.stdin)
 topology["nodes"][0]["switches"][0].update(multicast=True, reduce=True)
 print(json.dumps(topology))' >"$work/nvls.json"
@@ -76,7 +76,7 @@ for case in allreduce:450:8:2 broadcast:450:1:1 reduce:450:1:1 allgather:514.286
 done
 
 # No other one-hop trees are better.
-for seed in $(seq 1 "${SEEDS:-30}"); do
+for seed in $(seq 1 "${SEEDS:-$([ "$full" ] && echo 30 || echo 8)}"); do
 	oracle random_topology "$seed" --kind switched --ranks $((2 + seed % 4)) >"$work/t.json"
 	files=()
 	for c in allreduce allgather broadcast reduce reducescatter gather scatter alltoall; do

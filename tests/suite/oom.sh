@@ -10,24 +10,29 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 	exit 0
 fi
 "$blinkc" -q topologies/dgx1v.xml -o "$work/schedule.json" || not_ok "compile"
-"$blinkc" batch -q topologies/dgx1v.xml --sizes 2 --collectives allreduce,broadcast -o "$work/directory" || not_ok "batch"
+"$blinkc" batch -q topologies/dgx1v.xml --sizes 2 --collectives allreduce,broadcast -o "$work/directory" ||
+	not_ok "batch"
 oracle fabric abci 2 9 >"$work/racks.json"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 3 --collectives broadcast -o "$work/schedules" || not_ok "batch"
-"${CC:-cc}" -Iruntime/include examples/lookup.c -o "$work/lookup" -L"$build" -lblink -Wl,-rpath,"$build" || not_ok "lookup"
+"${CC:-cc}" -Iruntime/include examples/lookup.c -o "$work/lookup" -L"$build" -lblink -Wl,-rpath,"$build" ||
+	not_ok "lookup"
 
-"$python" - "$suite" "$blinkc" "$build/tests/oom.so" "$work" <<'END'
-import os, subprocess, sys
+"$python" - "$suite" "$blinkc" "$build/tests/oom.so" "$work" "$full" <<'END'
+import os, struct, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 
-suite, blinkc, preload, work = sys.argv[1:]
-FIRST, SPREAD = 150, 40     # all of the first, and so many of the rest
+suite, blinkc, preload, work, full = sys.argv[1:]
+FIRST, SPREAD = (150, 40) if full else (20, 20)     # each of the first allocations, and a number of the later ones
 COMMANDS = {
-    "compile XML": ["-q", "topologies/dgx1v.xml", "-o", "x.json"],
+    "compile XML": ["-q", "-g", "0,1,2,4,5,6", "topologies/dgx1v.xml", "-o", "x.json"],
     "compile XML, all trees": ["-v", "--no-minimise", "-g", "0,1,2,3", "topologies/dgx1v.xml", "-o", "x.json"],
     "compile JSON to .cu": ["-q", "-c", "broadcast", "-g", "1,4,5,7", "topologies/dgx1v.json", "-o", "x.cu"],
-    "compile a hybrid": ["-q", "--hybrid=host", "-c", "broadcast", "-g", "0,1,4", "--size", "1M", "topologies/dgx1v.xml", "-o", "x.cu"],
-    "compile over PCIe": ["-q", "-c", "reduce", "-g", "0,1,4", "-l", "pcie,qpi", "topologies/dgx1v.json", "-o", "x.json"],
-    "compile in three phases": ["-q", "-a", "threephase", "-l", "all", "tests/fuzz/corpus/fuzz_topology/mixed.json", "-o", "x.json"],
+    "compile a hybrid": ["-q", "--hybrid=host", "-c", "broadcast", "-g", "0,1,4", "--size", "1M", "topologies/dgx1v.xml",
+                         "-o", "x.cu"],
+    "compile over PCIe": ["-q", "-c", "reduce", "-g", "0,1,4", "-l", "pcie,qpi", "topologies/dgx1v.json",
+                          "-o", "x.json"],
+    "compile in three phases": ["-q", "-a", "threephase", "-l", "all", "tests/fuzz/corpus/fuzz_topology/mixed.json",
+                                "-o", "x.json"],
     "compile in one hop": ["-q", "-a", "onehop", "-g", "0,1,2", "topologies/dgx1p.json", "-o", "x.json"],
     "compile over racks": ["-q", "-l", "all", f"{work}/racks.json", "-o", "x.json"],
     "compile over racks from a root": ["-q", "-l", "all", "-c", "reduce", f"{work}/racks.json", "-o", "x.json"],
@@ -35,39 +40,53 @@ COMMANDS = {
     "diff": ["diff", "-j", "1", "--fail-on", "wrong", "tests/golden/diff/old", "tests/golden/diff/new", "-o", "x.txt"],
     "convert XML": ["convert", "topologies/dgx1v.xml", "-o", "x.json"],
     "convert a cluster": ["convert", "tests/fuzz/corpus/fuzz_topology/cluster.xml", "-o", "x.json"],
-    "compile a cluster": ["-q", "-g", "s0/gpu1,s1/gpu5,g0", "tests/fuzz/corpus/fuzz_topology/cluster.xml", "-o", "x.json"],
+    "compile a cluster": ["-q", "-g", "s0/gpu1,s1/gpu5,g0", "tests/fuzz/corpus/fuzz_topology/cluster.xml",
+                          "-o", "x.json"],
     "synthetic": ["topology", "--synthetic", "server:2 gpu:2 mesh:50 nic:1@12.5 pcie:12 rails leaf:1", "-o", "x.xml"],
     "convert JSON": ["convert", "topologies/dgx1v.json", "-o", "x.xml"],
     "look up and run": [f"{work}/lookup", f"{work}/schedules", "3", "0", "5"],
     "a page": ["report", "-q", "-j", "1", f"{work}/directory", "-o", "x.html"],
     "a bad file": ["tests/bad/topology/end-tag-wrong.xml", "-o", "x.json"],
 }
+SLOW = {"compile all of a DGX-1V": ["-q", "topologies/dgx1v.xml", "-o", "x.json"]}
 OLD = b"what was there before\n"
 
 
-def attempt(command, folder, **environment):
-    """Exit code, stdout, stderr, what the output file holds, the other files beside it, and allocations and blocks left."""
-    os.makedirs(folder, exist_ok=True)
-    words = ([] if command[0].startswith("/") else [blinkc]) + [os.path.join(folder, word) if word.startswith("x.") else word for word in command]
-    path = next((word for word in words if word.startswith(folder)), None)
-    if path:
-        with open(path, "wb") as file:
-            file.write(OLD)
-    ran = subprocess.run(words, capture_output=True, timeout=60, stdin=subprocess.DEVNULL,
-                         env={**os.environ, "LD_PRELOAD": preload, "OOM_COUNT": f"{folder}.count", **environment})
-    counts = [0, 0]
-    if ran.returncode >= 0:
-        with open(f"{folder}.count") as file:
-            counts = [int(word) for word in file.read().split()]
-    held = None
-    if path:
-        with open(path, "rb") as file:
-            held = file.read()
-        os.unlink(path)
-    beside = os.listdir(folder)
-    for name in beside:
-        os.unlink(os.path.join(folder, name))
-    return ran.returncode, ran.stdout, ran.stderr, held, beside, counts
+def content(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+class Program:
+    """A command, which oom.so runs as often as it is asked to. Its output is in a folder of its own."""
+    def __init__(self, command, folder):
+        os.makedirs(folder)
+        words = ([] if command[0].startswith("/") else [blinkc]) + [
+            os.path.join(folder, word) if word.startswith("x.") else word for word in command]
+        self.folder, self.path = folder, next((word for word in words if word.startswith(folder)), None)
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env={**os.environ, "LD_PRELOAD": preload, "OOM": folder})
+
+    def attempt(self, at, on):
+        """Exit code, stdout, stderr, the output file, other files beside it, and allocations and blocks left."""
+        if self.path:
+            with open(self.path, "wb") as file:
+                file.write(OLD)
+        self.process.stdin.write(struct.pack("@ll", at, on))
+        self.process.stdin.flush()
+        code = os.waitstatus_to_exitcode(*struct.unpack("@i", self.process.stdout.read(4)))
+        counts = [int(word) for word in content(f"{self.folder}.count").split()] if code >= 0 else [0, 0]
+        held = None
+        if self.path:
+            held = content(self.path)
+            os.unlink(self.path)
+        beside = os.listdir(self.folder)
+        for name in beside:
+            os.unlink(os.path.join(self.folder, name))
+        return code, content(f"{self.folder}.out"), content(f"{self.folder}.err"), held, beside, counts
+
+    def end(self):
+        self.process.communicate()
 
 
 def wrong(got, right):
@@ -87,29 +106,33 @@ def wrong(got, right):
 
 
 def check(name, command, on):
-    folder = f"{work}/{name.replace(' ', '-')}{on}"
-    right = attempt(command, folder)
+    program = Program(command, f"{work}/{name.replace(' ', '-')}{on}")
+    right = program.attempt(-1, 0)
     count = right[5][0]
     name = f"{name}, {'all from one on' if on else 'one allocation'} of {count}"
     if right[0] != (3 if "bad" in name else 0) or count < 20:
         return f"not ok {suite}: {name}: with all memory: {right}"
-    rest = max(count - FIRST, 0)
-    points = list(range(min(FIRST, count))) + [FIRST + i * rest // SPREAD for i in range(SPREAD if rest else 0)]
+    first, spread = (FIRST, SPREAD) if command not in SLOW.values() else (12, 12)
+    rest = max(count - first, 0)
+    points = list(range(min(first, count))) + [first + i * rest // spread for i in range(spread if rest else 0)]
     refused = failed = 0
     lines = []
     for at in sorted(set(points)):
-        got = attempt(command, folder, OOM_AT=str(at), **({"OOM_ON": "1"} if on else {}))
+        got = program.attempt(at, bool(on))
         why = wrong(got, right)
         refused += got[0] == 7
         if why:
             failed += 1
             lines.append(f"# allocation {at}: {why}")
+    program.end()
     if failed or not refused:
-        return "\n".join([f"not ok {suite}: {name}: {failed} of {len(points)} went wrong, {refused} refused"] + lines[:8])
+        why = f"not ok {suite}: {name}: {failed} of {len(points)} went wrong, {refused} refused"
+        return "\n".join([why] + lines[:8])
     return f"ok {suite}: {name}: {len(points)} failures, {refused} refused, {right[5][1]} blocks left"
 
 
 with ThreadPoolExecutor(os.cpu_count()) as pool:
-    for line in pool.map(lambda job: check(*job), [(n, c, on) for n, c in COMMANDS.items() for on in ("", "1")]):
+    commands = {**SLOW, **COMMANDS} if full else COMMANDS
+    for line in pool.map(lambda job: check(*job), [(n, c, on) for n, c in commands.items() for on in ("", "1")]):
         print(line, flush=True)
 END

@@ -19,17 +19,18 @@ fails() {
 }
 
 # edit FILE EXPRESSION: of the document d
-edit() { "$python" -c 'import json, sys; d = json.load(open(sys.argv[1])); exec(sys.argv[2]); json.dump(d, open(sys.argv[1], "w"))' "$1" "$2"; }
+edit() { oracle snippet --edit "$1" "$2"; }
 
 # ---- pages ----
 
 expect "batch of a DGX-1V" "$blinkc" batch -q "$v" --collectives allreduce,broadcast -o one
-expect "batch of a DGX-1P" "$blinkc" batch -q "$top/topologies/dgx1p.xml" --sizes 2-3 --collectives all -o all
-expect "batch of a DGX-1P, fewer trees" "$blinkc" batch -q "$top/topologies/dgx1p.xml" --sizes 2-3 --collectives all --tolerance 0.4 -o few
+expect "batch of a DGX-1P" "$blinkc" batch -q "$top/topologies/dgx1p.xml" --sizes 2-3 --collectives all --roots canonical -o all
+expect "batch of a DGX-1P, fewer trees" "$blinkc" batch -q "$top/topologies/dgx1p.xml" --sizes 2-3 --collectives all --roots canonical --tolerance 0.4 \
+	-o few
 expect "a page" "$blinkc" report one -o one.html
 expect "a page of two directories" "$blinkc" report all few -o two.html
 "$blinkc" report one -o summary.html 2>summary
-expect "says what it made" grep -qx 'schedules   259 for 1263 jobs, all right' summary
+expect "says what it made" grep -qx 'schedules   259 for 1263 jobs, all valid' summary
 "$blinkc" report -q one >stdout.html 2>quiet
 same "standard output" stdout.html one.html
 if [ -s quiet ]; then not_ok "--quiet: $(cat quiet)"; else ok "--quiet"; fi
@@ -66,13 +67,13 @@ wrong "a schedule that is not right" 6 "copy/$file" $file 'd["trees"][0]["down"]
 wrong "a schedule of another machine" 3 "copy/$file: topology.digest" $file 'd["topology"]["digest"] = "sha256:" + 64 * "0"'
 wrong "an index without entries" 3 "none" index.json 'd["schedules"] = []'
 for what in rate bound trees depth; do
-	wrong "an index with another $what" 3 "$what of an entry for broadcast/" index.json "d['schedules'][0]['$what'] += 1"
+	wrong "an index with another $what" 3 "$what of the entry for broadcast/" index.json "d['schedules'][0]['$what'] += 1"
 done
-wrong "an index with another root" 3 "root of an entry for" index.json \
+wrong "an index with another root" 3 "root of the entry for" index.json \
 	'e = next(e for e in d["schedules"] if e["file"] == "broadcast/0-7.r0.json"); r = e["ranks"]; e["ranks"] = r[1:] + r[:1]'
-wrong "an index with another collective" 3 "collective of an entry for allreduce/" index.json \
+wrong "an index with another collective" 3 "collective of the entry for allreduce/" index.json \
 	'e = next(e for e in d["schedules"] if e["collective"] == "allreduce"); e["collective"] = "allgather"'
-wrong "an index with another set" 3 "gpus of an entry for allreduce/0,1.json" index.json \
+wrong "an index with another set" 3 "gpus of the entry for allreduce/0,1.json" index.json \
 	'e = next(e for e in d["schedules"] if len(e["gpus"]) == 3 and e["root"] is None); e["file"] = "allreduce/0,1.json"'
 wrong "a way out of the directory" 3 "want a path below the index" index.json 'd["schedules"][0]["file"] = "../one/broadcast/0,1.r0.json"'
 rm -rf copy
@@ -87,7 +88,7 @@ fails "a page that cannot be written" 8 "nowhere" one -o nowhere/page.html
 name='</script><img src=x onerror="window.bad=1">'"'"'&amp;<!--'$'\xe2\x80\xa8''{{data}}'
 mkdir hostile
 "$blinkc" batch -q "$v" --sizes 2 -o hostile
-"$python" - "$name" <<'EOF'
+oracle snippet - "$name" <<'EOF'
 import json, pathlib, sys
 name, path = sys.argv[1], pathlib.Path("hostile")
 index = json.loads((path / "index.json").read_text())
@@ -115,6 +116,8 @@ if [ "$bytes" -lt 4000000 ]; then ok "65519 jobs: $bytes bytes"; else not_ok "65
 
 # ---- in a browser ----
 
+[ "$full" ] || exit 0
+
 # browse ARGUMENT...: of page.py, whose lines become those of this suite
 browse() {
 	oracle page "$@" >browsed 2>&1
@@ -124,7 +127,9 @@ browse() {
 	*) not_ok "page.py $*: $(tail -3 browsed | tr '\n' ' ')" ;;
 	esac
 }
-browse one.html one
+expect "batch of a DGX-1V, some sizes" "$blinkc" batch -q "$v" --sizes 2-3,8 --collectives allreduce,broadcast -o some
+expect "a page of them" "$blinkc" report some -o some.html
+browse some.html some
 browse two.html all few
 browse --hostile hostile.html "$name"
 browse --large large.html

@@ -24,15 +24,18 @@ for seed in $(seq 1 20); do
 	expect "xsd of random $seed" xmllint --noout --nonet --schema schemas/topology.xsd "$work/topology.xml"
 	rm "$work/topology.json" "$work/topology.xml"
 done
-expect "schema of $(find "$work" -name '*.json' | wc -l) schedules" oracle validate schemas/schedule.schema.json "$work"/*.json
-sed 's/"1\/1"/"2\/2"/;s/"0\/1"/"0\/2"/' "$work/1.json" | sed 's/"collective": "broadcast"/"collective": "broadcst"/' >"$work/bad"
+expect "schema of $(find "$work" -name '*.json' | wc -l) schedules" \
+	oracle validate schemas/schedule.schema.json "$work"/*.json
+sed 's/"1\/1"/"2\/2"/;s/"0\/1"/"0\/2"/' "$work/1.json" |
+	sed 's/"collective": "broadcast"/"collective": "broadcst"/' >"$work/bad"
 if oracle validate schemas/schedule.schema.json "$work/bad" >/dev/null 2>&1; then not_ok "a wrong schedule passes"; else
 	ok "a wrong schedule is refused"; fi
 
 # ---- indexes ----
 
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 2-3 --collectives all -o "$work/all" || not_ok "batch: exit $?"
-printf 's0/gpu7,s1/gpu1\n' | "$blinkc" batch -q topologies/two-dgx1v.xml --gpus - -o "$work/two" || not_ok "batch of two servers: exit $?"
+printf 's0/gpu7,s1/gpu1\n' | "$blinkc" batch -q topologies/two-dgx1v.xml --gpus - -o "$work/two" ||
+	not_ok "batch of two servers: exit $?"
 expect "schema of indexes" oracle validate schemas/index.schema.json "$work/all/index.json" "$work/two/index.json"
 head=$(sed '/"schedules"/q' "$work/two/index.json")
 entry=$(sed -n '/"gpus":\[[0-9]/p' "$work/two/index.json")

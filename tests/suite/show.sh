@@ -30,42 +30,67 @@ done
 # ---- each collective, each kind of machine ----
 
 have_dot=$(command -v nop)
-# all NAME SCHEDULE: every format of it
-all() {
-	"$blinkc" show "$2" -o "$work/t.txt" || not_ok "$1: text: exit $?"
-	expect "$1: what is said" oracle show "$2" "$work/t.txt"
-	"$blinkc" show "$2" -o "$work/t.svg" || not_ok "$1: svg: exit $?"
-	expect "$1: what is drawn" oracle svg "$work/t.svg"
-	expect "$1: XML" xmllint --noout --nonet "$work/t.svg"
-	"$blinkc" show "$2" -o "$work/t.dot" || not_ok "$1: dot: exit $?"
-	[ -z "$have_dot" ] || expect "$1: Graphviz takes it" nop -p "$work/t.dot"
-}
 [ "$have_dot" ] || skip "Graphviz: nop is not there, so that nothing reads what show writes for it"
+mkdir "$work/all"
+names=()
+# all NAME: every format of all/NAME.json, for judge_all
+all() {
+	local format
+	for format in txt svg dot; do
+		"$blinkc" show "$work/all/$1.json" -o "$work/all/$1.$format" || not_ok "$1: $format: exit $?"
+	done
+	names+=("$1")
+}
+
+# judge WHAT ENDING COMMAND...: of all files with that ending at once; where that fails, of one after the other
+judge() {
+	local what=$1 ending=$2 name
+	shift 2
+	if "$@" "${names[@]/%/.$ending}" >"$work/out" 2>&1; then
+		for name in "${names[@]}"; do ok "$name: $what"; done
+	else
+		for name in "${names[@]}"; do expect "$name: $what" "$@" "$name.$ending"; done
+	fi
+}
+as_shown() {	# SCHEDULE.json...
+	local pairs=() file
+	for file; do pairs+=("$file" "${file%.json}.txt"); done
+	oracle show "${pairs[@]}"
+}
+judge_all() {
+	cd "$work/all" || exit 1
+	judge "what is said" json as_shown
+	judge "what is drawn" svg oracle svg
+	judge "XML" svg xmllint --noout --nonet
+	[ -z "$have_dot" ] || judge "Graphviz takes it" dot nop -p
+	cd "$top" || exit 1
+}
 
 machines='dgx1v dgx2 mi250 pcie-8gpu summit dgx-h100-nvls'
 for c in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
 	for m in $machines; do
-		"$blinkc" -q "topologies/$m.xml" -c $c -o "$work/s.json" || not_ok "$m $c: exit $?"
-		all "$m $c" "$work/s.json"
+		"$blinkc" -q "topologies/$m.xml" -c $c -o "$work/all/$m $c.json" || not_ok "$m $c: exit $?"
+		all "$m $c"
 	done
-	"$blinkc" -q topologies/two-dgx1v.xml -c $c -g 0,1,2,8,11,15 -o "$work/s.json"
-	all "two servers, $c" "$work/s.json"
-	"$blinkc" -q topologies/dgx1v.xml --hybrid -c $c -g 5,4,7,6 -o "$work/s.json"
-	all "hybrid, $c" "$work/s.json"
+	"$blinkc" -q topologies/two-dgx1v.xml -c $c -g 0,1,2,8,11,15 -o "$work/all/two servers, $c.json"
+	all "two servers, $c"
+	"$blinkc" -q topologies/dgx1v.xml --hybrid -c $c -g 5,4,7,6 -o "$work/all/hybrid, $c.json"
+	all "hybrid, $c"
 done
+some=(broadcast reduce allreduce allgather alltoall)
 for seed in $(seq 1 "${SEEDS:-24}"); do
 	oracle random_topology "$seed" >"$work/t.json"
-	c=$(printf '%s\n' broadcast reduce allreduce allgather alltoall | sed -n "$((seed % 5 + 1))p")
-	"$blinkc" -q "$work/t.json" -l all -c "$c" -o "$work/s.json" || not_ok "seed $seed: exit $?"
-	all "seed $seed, $c" "$work/s.json"
-	"$python" -B -c 'import json, sys; print(json.load(open(sys.argv[1]))["rate"]["certificate"]["kind"])' "$work/s.json" >>"$work/kinds"
+	c=${some[seed % 5]}
+	"$blinkc" -q "$work/t.json" -l all -c "$c" -o "$work/all/seed $seed, $c.json" || not_ok "seed $seed: exit $?"
+	all "seed $seed, $c"
+	sed -nE 's/.*"kind": "([a-z]*)".*/\1/p' "$work/all/seed $seed, $c.json" >>"$work/kinds"
 done
 for kind in cut partition prices lengths; do
 	[ "${SEEDS:-24}" -lt 24 ] || expect "some random schedule has a bound by $kind" grep -qx $kind "$work/kinds"
 done
 while IFS= read -r line; do
-	"$blinkc" -q --synthetic "$line" -o "$work/s.json" || not_ok "$line: exit $?"
-	all "$line" "$work/s.json"
+	"$blinkc" -q --synthetic "$line" -o "$work/all/$line.json" || not_ok "$line: exit $?"
+	all "$line"
 done <<'END'
 server:3 gpu:8 switch:300 nic:4@25 pcie:20 rails
 server:4 gpu:4 ring:50 nic:4@25 pcie:20 leaf:2
@@ -75,11 +100,11 @@ gpu:40 ring:10
 server:32 gpu:1 net:10
 gpu:8 switch:100 multicast reduce
 END
-"$blinkc" -q topologies/superpod-a100.xml -c broadcast -o "$work/s.json"
-all "160 GPUs" "$work/s.json"
-"$blinkc" show "$work/s.json" --links all --tree 0,1,2 >"$work/t.txt"
+"$blinkc" -q topologies/superpod-a100.xml -c broadcast -o "$work/all/160 GPUs.json"
+all "160 GPUs"
+"$blinkc" show "$work/all/160 GPUs.json" --links all --tree 0,1,2 >"$work/t.txt"
 expect "a line for each link" [ "$(grep -c ' GB/s' "$work/t.txt")" -ge 5 ]
-n=$("$python" -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["topology"]["links"]))' "$work/s.json")
+n=$(oracle snippet --field "$work/all/160 GPUs.json" 'len(d["topology"]["links"])')
 expect "$n links have a line each" [ "$(sed -n '/^from /,/^$/p' "$work/t.txt" | grep -c ' %')" = "$n" ]
 
 # The reader refuses what is not so.
@@ -96,7 +121,7 @@ done
 expect "five changes or more were tried" [ "$(wc -l <"$work/changes")" -ge 5 ]
 
 # One rank collects for itself: trees with "to".
-"$python" -B - "$work/s.json" >"$work/to.json" <<'PY'
+oracle snippet - "$work/s.json" >"$work/all/trees that serve one rank.json" <<'PY'
 import json, sys
 doc = json.load(open(sys.argv[1]))
 link = {(l["from"], l["to"]): i for i, l in enumerate(doc["topology"]["links"])}
@@ -107,12 +132,12 @@ total = sum(l["capacity"] for l in doc["topology"]["links"])
 doc["rate"]["bound"] = total / 6
 print(json.dumps(doc))
 PY
-all "trees that serve one rank" "$work/to.json"
-expect "whom a tree serves" grep -q '; for gpu2 only; up to gpu2; depth 1' <("$blinkc" show "$work/to.json")
+all "trees that serve one rank"
+expect "whom a tree serves" grep -q '; for gpu2 only; up to gpu2; depth 1' <("$blinkc" show "$work/all/trees that serve one rank.json")
 
 # ---- names of strangers ----
 
-"$python" -B - "$work/s.json" "$work/hostile.json" <<'PY'
+oracle snippet - "$work/s.json" "$work/all/hostile names.json" <<'PY'
 import json, sys
 doc = json.load(open(sys.argv[1]))
 doc["topology"]["name"] = "</title><script>alert(1)</script> & \"quoted\" 'too' `id` $(id) \\\\n\n\x1b[31mred \u009b \\N ]]> -->"
@@ -120,11 +145,13 @@ for rank, name in zip(doc["topology"]["ranks"], ["a.:@/+-", "_", "--", "x" * 64]
     rank["gpu"] = name
 json.dump(doc, open(sys.argv[2], "w"))
 PY
-all "hostile names" "$work/hostile.json"
+all "hostile names"
 for f in txt svg dot; do
-	expect "$f: no control character" [ "$(LC_ALL=C tr -d '\n\t -~\200-\377' <"$work/t.$f" | wc -c)" = 0 ]
+	expect "$f: no control character" [ "$(tr -d '\n\t -~\200-\377' <"$work/all/hostile names.$f" | wc -c)" = 0 ]
 done
-expect "svg: no element of a stranger" [ "$(grep -c '<script' "$work/t.svg")" = 0 ]
+expect "svg: no element of a stranger" [ "$(grep -c '<script' "$work/all/hostile names.svg")" = 0 ]
+
+judge_all
 
 # ---- the same bytes ----
 
@@ -138,7 +165,7 @@ picture=docs/allreduce-dgx1v.svg
 expect "$picture is what blinkc draws" cmp "$work/p.svg" $picture
 
 # Ways through many switches, another one back.
-"$python" - >"$work/ways.json" <<'END'
+oracle snippet - >"$work/ways.json" <<'END'
 import json
 there, back = ([f"{way}{i}-" + "x" * 50 for i in range(25)] for way in ("there", "back"))
 hops = [h for way in (["a", *there, "b"], ["b", *back, "a"]) for h in zip(way, way[1:])]
@@ -190,8 +217,7 @@ expect_exit "a file that is no schedule" 3 "$blinkc" show README.md
 
 # ---- Graphviz ----
 
-"$blinkc" show "$work/hostile.json" -o "$work/t.dot"
-[ -z "$have_dot" ] || expect "dot lays it out" dot -Tsvg -o "$work/dot.svg" "$work/t.dot"
+[ -z "$have_dot" ] || expect "dot lays it out" dot -Tsvg -o "$work/dot.svg" "$work/all/hostile names.dot"
 
 cat >"$work/none.c" <<'END'
 #include <stddef.h>
@@ -202,7 +228,7 @@ if [ "$sanitized" != 0 ]; then
 	skip "a machine without Graphviz: a sanitizer has to be the first library"
 elif "${CC:-cc}" -shared -fPIC -o "$work/none.so" "$work/none.c"; then
 	expect_exit "without Graphviz" 2 env LD_PRELOAD="$work/none.so" "$blinkc" show "$work/s.json" --format svg --layout neato
-	expect "it is said that it is missing" grep -q 'the library of Graphviz, libgvc, is not there' "$work/err"
+	expect "it is said that it is missing" grep -q 'libgvc of Graphviz is not installed' "$work/err"
 else
 	not_ok "no library for a machine without Graphviz"
 fi

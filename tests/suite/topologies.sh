@@ -19,7 +19,7 @@ print(*missing)
 sys.exit(bool(missing))'
 for t in topologies/*.xml topologies/*.json; do
 	"$blinkc" convert "$t" -o "$work/flat.json" || not_ok "$t: convert: exit $?"
-	expect "$t: every number has a source" "$python" -c "$unsourced" <"$work/flat.json"
+	expect "$t: every number has a source" oracle snippet -c "$unsourced" <"$work/flat.json"
 done
 for t in topologies/*.json; do
 	expect "$t: the same machine in XML" cmp <("$blinkc" convert "$t" --format canonical) \
@@ -74,7 +74,7 @@ table() {
 	TABLE
 }
 
-# compiles FILE COLLECTIVE GPUS LINKS RATE OPTIONS...: so many ranks, over such links, at the rate of this formula, the bound
+# compiles FILE COLLECTIVE GPUS LINKS RATE OPTIONS...: this number of ranks, over these links, at the rate of this formula, the bound
 compiles() {
 	local file=$1 collective=$2 want got
 	want="$3 $4 $(awk "BEGIN { printf \"%.6g\", $5 }") 1.000"
@@ -84,6 +84,8 @@ compiles() {
 	if [ "$got" = "$want" ]; then ok "$file: $collective ${*:6}: $got"; else not_ok "$file: $collective ${*:6}: $got, want $want"; fi
 }
 while read -r file gpus links allgather allreduce pcie_allgather pcie_allreduce; do
+	# 1024 and 2048 GPUs take seconds.
+	[ "$full" ] || [ "$gpus" -le 512 ] || continue
 	compiles "$file" allgather "$gpus" "$links" "$allgather"
 	compiles "$file" allreduce "$gpus" "$links" "$allreduce"
 	[ "$pcie_allgather" != - ] || continue

@@ -1,7 +1,8 @@
-# The unit tests in C: each prints ok and not ok lines of its own, also under the sanitizers.
+# The unit tests in C: each prints ok and not ok lines of its own; in the full test also under the sanitizers.
+# shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
-for kind in "" asan/ tsan/; do
+for kind in "" ${full:+asan/ tsan/}; do
 	for source in tests/unit/*.c; do
 		name=$(basename "$source" .c)
 		# Threads are in the runtime only.
@@ -11,10 +12,12 @@ for kind in "" asan/ tsan/; do
 			not_ok "$kind$name: not built"
 			continue
 		fi
-		"$program" >"$work/log" 2>&1
+		# Seed, and how many random schedules of each collective are executed.
+		schedules=50
+		[ ! "$full" ] || schedules=150
+		"$program" 1 $schedules >"$work/log" 2>&1
 		code=$?
-		sed -n "s|^ok |ok $suite: $kind$name: |p; s|^not ok |not ok $suite: $kind$name: |p; s|^skip |skip $suite: $kind$name: |p" \
-			"$work/log"
+		for word in ok "not ok" skip; do sed -n "s|^$word |$word $suite: $kind$name: |p" "$work/log"; done
 		if [ $code != 0 ]; then
 			not_ok "$kind$name: exit $code"
 			tail -30 "$work/log" | sed 's/^/# /'

@@ -1,0 +1,209 @@
+"""Break the tree on purpose, and see that a suite fails.
+
+usage: tests/mutate [--some N] [NAME...]
+
+A mutation is a patch, tests/mutations/NAME.patch. Lines before the patch say what it breaks, then:
+
+  suite: NAME     the suite that must fail
+  case: TEXT      what the line of a failed case has in it (without: any)
+  tier: full      the case is only in the full test
+  build: TARGET   what make builds besides the programs and their tests: tests-asan or tests-tsan
+
+Lines of the patch are looked for in the file that it names, or in another of that name if the file has moved, wherever
+they are; context lines only where it needs them to tell two places apart. A patch that does not apply is a failure.
+Each is applied to a copy of the tree and of what is built, the copy is built, and the suite runs until the case fails.
+Without names: all of them, which takes long; --some N takes N, which differ from commit to commit.
+"""
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import runner
+
+FOLDER = "tests/mutations"
+# What a copy has no use for; of the programs under sanitizers, where the patch does not name them.
+LEFT_OUT = {".git", "asan", "tsan", "deb", "distcheck"}
+SANITIZED = {"tests-asan": "asan", "tests-tsan": "tsan"}
+
+
+def header(name):
+    """What stands before the patch, by word."""
+    with open(f"{FOLDER}/{name}.patch") as file:
+        lines = file.read().split("\n--- ", 1)[0].split("\n")
+    return dict(line.split(": ", 1) for line in lines if re.match("(suite|case|tier|build): ", line))
+
+
+def copy_tree(folder, build, target):
+    left_out = LEFT_OUT - {SANITIZED.get(target)}
+    shutil.copytree(".", folder, symlinks=True, ignore=lambda path, names: left_out.intersection(names) | (
+        {"build"} - {build} if path == "." else set()))
+
+
+# ---- patches ----
+
+def read_patch(name):
+    """The path of each file, and its hunks: lists of lines that begin with a blank, - or +."""
+    files = []
+    with open(f"{FOLDER}/{name}.patch") as file:
+        for line in file.read().split("\n--- ", 1)[1].splitlines(keepends=True):
+            if line.startswith("+++ b/"):
+                files.append((line[6:].rstrip("\n"), []))
+            elif line.startswith("@@ "):
+                files[-1][1].append([])
+            elif files and files[-1][1] and line[0] in " -+":
+                files[-1][1][-1].append(line)
+    return files
+
+
+def without_context(hunk):
+    """The hunk from its first to its last changed line."""
+    changed = [i for i, line in enumerate(hunk) if line[0] != " "]
+    return hunk[changed[0]:changed[-1] + 1]
+
+
+def change(lines, hunk):
+    """The lines with the hunk applied; None: its old lines are nowhere, or in several places."""
+    for part in hunk, without_context(hunk):
+        old = [line[1:] for line in part if line[0] != "+"]
+        places = [i for i in range(len(lines) - len(old) + 1) if lines[i:i + len(old)] == old] if old else []
+        if len(places) == 1:
+            return lines[:places[0]] + [line[1:] for line in part if line[0] != "-"] + lines[places[0] + len(old):]
+    return None
+
+
+def changed_text(path, hunks):
+    with open(path, errors="surrogateescape") as file:
+        lines = file.read().splitlines(keepends=True)
+    for hunk in hunks:
+        lines = lines and change(lines, hunk)
+    return lines and "".join(lines)
+
+
+def of_that_name(path, build):
+    for folder, folders, names in os.walk("."):
+        folders[:] = [name for name in folders if name != build and name[0] != "."]
+        if os.path.basename(path) in names:
+            yield os.path.join(folder, os.path.basename(path))
+
+
+def apply_patch(name, build):
+    """None, or what does not apply."""
+    for path, hunks in read_patch(name):
+        texts = {path: changed_text(path, hunks)} if os.path.exists(path) else {}
+        if not texts.get(path):
+            texts = {other: changed_text(other, hunks) for other in of_that_name(path, build)}
+        texts = [(other, text) for other, text in texts.items() if text]
+        if len(texts) != 1:
+            return path
+        with open(texts[0][0], "w", errors="surrogateescape") as file:
+            file.write(texts[0][1])
+    return None
+
+
+# ---- trials ----
+
+
+def make(words):
+    """None, or the last lines of what make says. What is broken on purpose may warn, in CI too."""
+    done = subprocess.run([os.environ["MAKE"], "-s", "WERROR=", *words], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True)
+    return None if done.returncode == 0 else f"does not build: {done.stderr[-600:]}"
+
+
+def fails(suite, pattern, log):
+    """Run the suite until a case fails whose line has the pattern; the line, or None, and the log."""
+    pid, ended = runner.start(suite, log), False
+    try:
+        while True:
+            found = re.search(pattern, text(log), re.MULTILINE)
+            if found or ended:
+                return found and found[0], text(log)
+            ended = os.waitpid(pid, os.WNOHANG)[0] == pid
+            if not ended:
+                time.sleep(0.1)
+    finally:
+        runner.end(pid)
+        if not ended:
+            os.waitpid(pid, 0)
+
+
+def text(path):
+    if not os.path.exists(path):
+        return ""
+    with open(path, errors="surrogateescape") as file:
+        return file.read()
+
+
+def verdict(name, build, folder):
+    """In a process of its own, in the copy: the line of a failed case, or None; why it could not be tried."""
+    head = header(name)
+    if "suite" not in head or not os.path.exists(f"tests/suite/{head['suite']}.sh"):
+        return None, "names no suite"
+    copy_tree(f"{folder}/tree", build, head.get("build"))
+    os.chdir(f"{folder}/tree")
+    wrong = apply_patch(name, build)
+    if wrong:
+        return None, f"does not apply to {wrong}"
+    os.environ.update(BUILD=build, full="1" if head.get("tier") == "full" else "")
+    wrong = make([f"B={build}", "tests", *([head["build"]] if "build" in head else [])])
+    if wrong:
+        return None, wrong
+    pattern = f"^not ok {head['suite']}: .*{re.escape(head.get('case', ''))}.*"
+    line, log = fails(head["suite"], pattern, f"{folder}/log")
+    runs = re.search("^ok ", log, re.MULTILINE)
+    return line, f"{head['suite']} passes" if runs else f"{head['suite']} does not run: {log[-300:]}"
+
+
+def judge(name, build):
+    """The line for people."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    top, folder = os.getcwd(), tempfile.mkdtemp()
+    try:
+        found, why = verdict(name, build, folder)
+    finally:
+        os.chdir(top)
+        shutil.rmtree(folder)
+    if found:
+        return f"ok mutations: {name}\n# {found[:160]}"
+    return f"not ok mutations: {name}: {why}"
+
+
+def rotated(names, some):
+    """N of them, others with each commit."""
+    counted = subprocess.run(["git", "rev-list", "--count", "HEAD"], capture_output=True, text=True)
+    first = int(counted.stdout) * some if counted.returncode == 0 else 0
+    return [names[(first + i) % len(names)] for i in range(min(some, len(names)))]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tests/mutate", usage=__doc__.split("\n\n")[1].removeprefix("usage: "),
+                                     description=__doc__.split("\n\n", 2)[2],
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--some", type=int, metavar="N")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    args = parser.parse_args()
+    names = args.names or sorted(name.removesuffix(".patch") for name in os.listdir(FOLDER) if name.endswith(".patch"))
+    if args.some:
+        names = rotated(names, args.some)
+    os.environ.setdefault("MAKE", "make")
+    # A build directory elsewhere is not copied; its copy is built from nothing.
+    build, failed = os.path.relpath(os.environ.get("BUILD", "build")), 0
+    build = "build" if os.sep in build else build
+    with ProcessPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:
+        for line in pool.map(judge, names, [build] * len(names)):
+            print(line, flush=True)
+            failed += line.startswith("not ok ")
+    print(f"# {len(names) - failed} of {len(names)} mutations are found")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

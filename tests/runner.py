@@ -1,0 +1,153 @@
+"""Run the suites of tests/suite, or those named.
+
+usage: tests/run [--full] [SUITE...]
+
+Without --full: what takes little time. With it: also the suites that take longer, and more cases of others, which read
+$full. BUILD is the build directory (default build), JOBS the number of suites at a time (default: one for each CPU).
+Prints what fails and what is skipped, a line for each suite with its CPU time, and at the end how many cases passed.
+"""
+import argparse
+import os
+import re
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+import warm
+
+# Those that take longest come first, so that no processor is idle at the end.
+LONGEST_FIRST = ("deb mutations unit batch exact threephase docs valgrind asan diff oom servers fuzz report runtime "
+                 "cluster collectives topologies show completion bad cuda").split()
+FULL_ONLY = {"asan", "deb", "fuzz", "mutations", "valgrind"}
+# They call make in the build directory: one at a time.
+MAKE = {"docs", "install"}
+# Seconds of CPU time for one process. Only a process that would never end needs more.
+CPU_LIMIT = 900
+
+
+def all_suites(full):
+    names = sorted(name.removesuffix(".sh") for name in os.listdir("tests/suite"))
+    names = [name for name in names if full or name not in FULL_ONLY]
+    return [name for name in LONGEST_FIRST if name in names] + [name for name in names if name not in LONGEST_FIRST]
+
+
+def start(name, log):
+    """A process that runs the suite, and its oracles."""
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        for stream, target in enumerate((os.open(os.devnull, os.O_RDONLY), fd, fd)):
+            os.dup2(target, stream)
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT, CPU_LIMIT))
+        os.environ["suite"] = name
+        status = warm.serve(["bash", f"tests/suite/{name}.sh"], f"{log}.socket")
+    finally:
+        os._exit(status)
+
+
+def end(pid):
+    """What a suite left running."""
+    try:
+        os.killpg(pid, signal.SIGTERM)
+    except OSError:
+        pass
+
+
+class Results:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+        self.seconds = 0.0
+
+    def add(self, name, log, code, usage, wall):
+        """Count the lines of a log, and print those that are for people."""
+        with open(log, errors="surrogateescape") as file:
+            lines = file.read().split("\n")
+        passed, failed, skipped = (sum(line.startswith(word) for line in lines) for word in ("ok ", "not ok ", "skip "))
+        for line in failures(lines)[:60]:
+            print(line)
+        for line in lines:
+            if line.startswith("skip "):
+                print(line)
+        if passed + failed + skipped == 0 or (code != 0 and failed == 0):
+            print(f"not ok {name}: the suite ended with {code} after {passed} passes:", *lines[-21:], sep="\n")
+            failed += 1
+        seconds = usage.ru_utime + usage.ru_stime
+        print(f"{name}: {passed} passed, {failed} failed, {skipped} skipped"
+              f" ({seconds:.1f} s of CPU time, {wall:.0f} s)",
+              flush=True)
+        self.passed += passed
+        self.failed += failed
+        self.skipped += skipped
+        self.seconds += seconds
+
+
+def failures(lines):
+    """What failed, and up to twelve lines on why."""
+    shown, left = [], 0
+    for line in lines:
+        if line.startswith("not ok "):
+            left = 13
+        elif re.match("ok |skip ", line):
+            left = 0
+        if left:
+            shown.append(line)
+            left -= 1
+    return shown
+
+
+def run(suites, most, folder):
+    results, running = Results(), {}
+    waiting = list(suites)
+    try:
+        while waiting or running:
+            busy = any(name in MAKE for name, _ in running.values())
+            name = next((name for name in waiting if not (busy and name in MAKE)), None)
+            if name and len(running) < most:
+                waiting.remove(name)
+                running[start(name, os.path.join(folder, name))] = name, time.monotonic()
+            else:
+                pid, status, usage = os.wait4(-1, 0)
+                end(pid)
+                name, began = running.pop(pid)
+                results.add(name, os.path.join(folder, name), os.waitstatus_to_exitcode(status), usage,
+                            time.monotonic() - began)
+    finally:
+        for pid in running:
+            end(pid)
+    return results
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tests/run", usage=__doc__.split("\n\n")[1].removeprefix("usage: "),
+                                     description=__doc__.split("\n\n", 2)[2],
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("suites", nargs="*", metavar="SUITE")
+    args = parser.parse_args()
+    for name in args.suites:
+        if not os.path.exists(f"tests/suite/{name}.sh"):
+            parser.error(f"{name}: no such suite")
+    os.environ["full"] = "1" if args.full else ""
+    os.environ.setdefault("BUILD", "build")
+    os.environ.setdefault("MAKE", "make")
+    folder = tempfile.mkdtemp()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        results = run(args.suites or all_suites(args.full), int(os.environ.get("JOBS") or os.cpu_count()), folder)
+    finally:
+        shutil.rmtree(folder)
+    print(f"\n{results.seconds:.0f} s of CPU time")
+    print(f"{results.passed} passed, {results.failed} failed, {results.skipped} skipped")
+    return results.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
