@@ -1,6 +1,6 @@
 """Break the tree on purpose, and see that a suite fails.
 
-usage: tests/mutate [--some N] [NAME...]
+usage: tests/mutate [--some N] [--apply] [NAME...]
 
 A mutation is a patch, tests/mutations/NAME.patch. Lines before the patch say what it breaks, then:
 
@@ -12,7 +12,8 @@ A mutation is a patch, tests/mutations/NAME.patch. Lines before the patch say wh
 Lines of the patch are looked for in the file that it names, or in another of that name if the file has moved, wherever
 they are; context lines only where it needs them to tell two places apart. A patch that does not apply is a failure.
 Each is applied to a copy of the tree and of what is built, the copy is built, and the suite runs until the case fails.
-Without names: all of them, which takes long; --some N takes N, which differ from commit to commit.
+Without names: all of them, which takes long; --some N takes N, which differ from commit to commit. --apply only looks
+whether they apply.
 """
 import argparse
 import os
@@ -94,18 +95,36 @@ def of_that_name(path, build):
             yield os.path.join(folder, os.path.basename(path))
 
 
-def apply_patch(name, build):
-    """None, or what does not apply."""
+def patched(name, build):
+    """The new text of each file that the patch changes, by path; what does not apply has None."""
+    changed = {}
     for path, hunks in read_patch(name):
         texts = {path: changed_text(path, hunks)} if os.path.exists(path) else {}
         if not texts.get(path):
             texts = {other: changed_text(other, hunks) for other in of_that_name(path, build)}
-        texts = [(other, text) for other, text in texts.items() if text]
-        if len(texts) != 1:
+        texts = {other: text for other, text in texts.items() if text}
+        changed.update(texts if len(texts) == 1 else {path: None})
+    return changed
+
+
+def apply_patch(name, build):
+    """None, or what does not apply."""
+    for path, new in patched(name, build).items():
+        if not new:
             return path
-        with open(texts[0][0], "w", errors="surrogateescape") as file:
-            file.write(texts[0][1])
+        with open(path, "w", errors="surrogateescape") as file:
+            file.write(new)
     return None
+
+
+def all_apply(names, build):
+    """Whether each has its suite and its lines in the sources; those that have not, for people."""
+    bad = [f"{name}: {path} has none of its lines" for name in names
+           for path, new in patched(name, build).items() if not new]
+    bad += [f"{name} names no suite" for name in names if not os.path.exists(f"tests/suite/{header(name)['suite']}.sh")]
+    for line in bad:
+        print(line)
+    return not bad
 
 
 # ---- trials ----
@@ -188,6 +207,7 @@ def main():
                                      description=__doc__.split("\n\n", 2)[2],
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--some", type=int, metavar="N")
+    parser.add_argument("--apply", action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_args()
     names = args.names or sorted(name.removesuffix(".patch") for name in os.listdir(FOLDER) if name.endswith(".patch"))
@@ -197,6 +217,8 @@ def main():
     # A build directory elsewhere is not copied; its copy is built from nothing.
     build, failed = os.path.relpath(os.environ.get("BUILD", "build")), 0
     build = "build" if os.sep in build else build
+    if args.apply:
+        return not all_apply(names, build)
     with ProcessPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:
         for line in pool.map(judge, names, [build] * len(names)):
             print(line, flush=True)

@@ -1,5 +1,5 @@
 # The directions between the folders of src/: every #include and every call goes the way that src/LAYERS says, and no
-# files form a circle. Lines of code have at most 120 columns.
+# files form a circle. Lines of code have at most 120 columns. Mutations apply.
 # shellcheck shell=bash
 . "$(dirname "$0")/../lib.sh"
 
@@ -7,3 +7,7 @@ oracle layers "$top" "$build"
 
 wide=$(find "$top/src" "$top/runtime" -name '*.[ch]' -exec expand {} + | awk 'length > 120')
 if [ -z "$wide" ]; then ok "lines of at most 120 columns"; else not_ok "longer than 120 columns: ${wide:0:300}"; fi
+
+# Each edit of tests/mutations still has its lines in the sources.
+lost=$(cd "$top" && tests/mutate --apply 2>&1)
+if [ -z "$lost" ]; then ok "mutations apply"; else not_ok "mutations: ${lost:0:300}"; fi
