@@ -27,6 +27,12 @@ gcd_wide(Wide a, Wide b)
 	return a;
 }
 
+static Wide
+absolute(Wide a)
+{
+	return a < 0 ? -a : a;
+}
+
 bool
 frac_make(Wide num, Wide den, Frac *out)
 {
@@ -36,21 +42,25 @@ frac_make(Wide num, Wide den, Frac *out)
 		num = -num;
 		den = -den;
 	}
-	Wide g = gcd_wide(num < 0 ? -num : num, den);
+	Wide g = gcd_wide(absolute(num), den);
 	num /= g;
 	den /= g;
-	if (num > INT64_MAX || num < -INT64_MAX || den > INT64_MAX)
+	if (absolute(num) >> FRAC_BITS || den > INT64_MAX)
 		return false;
-	*out = (Frac){ (int64_t)num, (int64_t)den };
+	*out = (Frac){ num, (int64_t)den };
 	return true;
 }
 
 bool
 frac_add(Frac a, Frac b, Frac *out)
 {
-	/* Over the least common denominator, both products stay below 2^126. */
+	/* Over the least common denominator. */
 	int64_t g = gcd64(a.den, b.den);
-	return frac_make((Wide)a.num * (b.den / g) + (Wide)b.num * (a.den / g), (Wide)a.den * (b.den / g), out);
+	Wide left, right, sum;
+	if (__builtin_mul_overflow(a.num, (Wide)(b.den / g), &left)
+	    || __builtin_mul_overflow(b.num, (Wide)(a.den / g), &right) || __builtin_add_overflow(left, right, &sum))
+		return false;
+	return frac_make(sum, (Wide)a.den * (b.den / g), out);
 }
 
 bool
@@ -63,20 +73,67 @@ frac_sub(Frac a, Frac b, Frac *out)
 bool
 frac_mul(Frac a, Frac b, Frac *out)
 {
-	return frac_make((Wide)a.num * b.num, (Wide)a.den * b.den, out);
+	Wide num, g = gcd_wide(absolute(a.num), b.den), h = gcd_wide(absolute(b.num), a.den);
+	return !__builtin_mul_overflow(a.num / g, b.num / h, &num)
+	    && frac_make(num, (Wide)(a.den / (int64_t)h) * (b.den / (int64_t)g), out);
 }
 
 bool
 frac_div(Frac a, Frac b, Frac *out)
 {
-	return frac_make((Wide)a.num * b.den, (Wide)a.den * b.num, out);
+	if (b.num == 0)
+		return false;
+	/* Divided by what they have in common first, so that the quotient of two large numerators may be small. */
+	Wide g = gcd_wide(absolute(a.num), absolute(b.num)), num, den;
+	int64_t h = gcd64(a.den, b.den);
+	g = g ? g : 1;
+	return !__builtin_mul_overflow(a.num / g, (Wide)(b.den / h), &num)
+	    && !__builtin_mul_overflow(b.num / g, (Wide)(a.den / h), &den) && frac_make(num, den, out);
+}
+
+bool
+frac_fits(Frac a)
+{
+	return absolute(a.num) <= INT64_MAX;
+}
+
+/* Without products: Euclid's algorithm on both at once. */
+int
+ratio_cmp(Wide a, Wide b, Wide c, Wide d)
+{
+	for (int sign = 1;; sign = -sign) {
+		if (a / b != c / d)
+			return a / b < c / d ? -sign : sign;
+		a %= b;
+		c %= d;
+		if (a == 0 || c == 0)
+			return a == 0 && c == 0 ? 0 : a == 0 ? -sign : sign;
+		/* a/b < c/d where b/a > d/c. */
+		Wide t = a;
+		a = b;
+		b = t;
+		t = c;
+		c = d;
+		d = t;
+	}
+}
+
+Frac
+frac_whole_above(Frac a)
+{
+	return (Frac){ a.num / a.den + (a.num % a.den != 0), 1 };
 }
 
 int
 frac_cmp(Frac a, Frac b)
 {
-	Wide l = (Wide)a.num * b.den, r = (Wide)b.num * a.den;
-	return (l > r) - (l < r);
+	if (frac_fits(a) && frac_fits(b)) {
+		Wide l = a.num * b.den, r = b.num * a.den;
+		return (l > r) - (l < r);
+	}
+	if ((a.num < 0) != (b.num < 0))
+		return a.num < 0 ? -1 : 1;
+	return a.num < 0 ? ratio_cmp(-b.num, b.den, -a.num, a.den) : ratio_cmp(a.num, a.den, b.num, b.den);
 }
 
 int64_t
@@ -162,12 +219,12 @@ parse_digits(const char **text, int64_t *out)
 bool
 frac_parse(const char *text, Frac *out)
 {
-	Frac a;
-	if (!parse_digits(&text, &a.num) || *text++ != '/' || !parse_digits(&text, &a.den) || *text)
+	int64_t num, den;
+	if (!parse_digits(&text, &num) || *text++ != '/' || !parse_digits(&text, &den) || *text)
 		return false;
-	if (a.den == 0 || gcd64(a.num, a.den) != 1)
+	if (den == 0 || gcd64(num, den) != 1)
 		return false;
-	*out = a;
+	*out = (Frac){ num, den };
 	return true;
 }
 

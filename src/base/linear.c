@@ -112,7 +112,8 @@ solves(const struct modulus *mod, const int64_t *m, int n, const Frac *x)
 		for (size_t j = 0; j < (size_t)n; j++) {
 			if (m[i * width + j] == 0 || x[j].num == 0)
 				continue;
-			int64_t value = times(mod, residue(mod, x[j].num), inverse(mod, residue(mod, x[j].den)));
+			int64_t value = times(mod, residue(mod, (int64_t)x[j].num),
+			    inverse(mod, residue(mod, x[j].den)));
 			sum += times(mod, residue(mod, m[i * width + j]), value);
 			sum -= sum >= mod->prime ? mod->prime : 0;
 		}

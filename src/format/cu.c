@@ -50,8 +50,8 @@ put_tables(struct cu_writer *w)
 	for (int s = 0; s < w->sched->n_segments; s++) {
 		const Extent *x = &prog->extent[s];
 		text_printf(out, "\t{ %" PRId64 ", %" PRId64 ", %d, ", x->send_block, x->recv_block, x->part);
-		text_printf(out, "%" PRId64 ", %" PRId64 ", ", x->begin.num, x->begin.den);
-		text_printf(out, "%" PRId64 ", %" PRId64 " },\n", x->end.num, x->end.den);
+		text_printf(out, "%" PRId64 ", %" PRId64 ", ", (int64_t)x->begin.num, x->begin.den);
+		text_printf(out, "%" PRId64 ", %" PRId64 " },\n", (int64_t)x->end.num, x->end.den);
 	}
 	text_put(out, "};\n\n/* The rank whose GPU each stream belongs to, a line for each tree. */\n"
 	    "static const int stream_rank[] = {");

@@ -9,9 +9,9 @@ static void
 put_frac(Text *out, Frac f)
 {
 	if (f.den == 1)
-		text_printf(out, "%" PRId64, f.num);
+		text_printf(out, "%" PRId64, (int64_t)f.num);
 	else
-		text_printf(out, "%" PRId64 "/%" PRId64, f.num, f.den);
+		text_printf(out, "%" PRId64 "/%" PRId64, (int64_t)f.num, f.den);
 }
 
 void

@@ -89,26 +89,20 @@ pack_achieved(const Topology *topo, const Packing *pack, Collective coll, int64_
 	return pack_widest_unit(topo, pack, load, &widest.unit) && pack_rate(&widest, coll, topo->n_ranks, out);
 }
 
-/* 20 bits of weights for each demand, where they fit. Weights of this number of bits, times the largest capacity, stay
- * below 2^62: so the rate that segments achieve is a Frac. */
+/* 20 bits of weights where there is one demand; for more of them up to 30. */
 static int
-pack_bits(const Topology *topo, int n_demands)
+pack_bits(int n_demands)
 {
-	int64_t top = 1;
-	int bits = 62, most = 20;
-	for (int l = 0; l < topo->n_links; l++)
-		top = topo->link[l].capacity > top ? topo->link[l].capacity : top;
-	for (; top > 0; top >>= 1)
-		bits--;
-	for (; n_demands > 1 && most < 30; n_demands /= 2)
-		most++;
-	return bits > most ? most : bits < 8 ? 8 : bits;
+	int bits = 20;
+	for (; n_demands > 1 && bits < 30; n_demands /= 2)
+		bits++;
+	return bits;
 }
 
 Frac
-pack_unit(const Topology *topo, double rate, int n_demands)
+pack_unit(double rate, int n_demands)
 {
-	double unit = ldexp(rate, -pack_bits(topo, n_demands));
+	double unit = ldexp(rate, -pack_bits(n_demands));
 	/* 20 binary places where they fit; rounded up. */
 	int fine = unit < 4294967296.0 ? 20 : 0;
 	return (Frac){ (int64_t)(unit * (1 << fine)) + 1, INT64_C(1) << fine };

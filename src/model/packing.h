@@ -44,9 +44,8 @@ bool pack_widest_unit(const Topology *topo, const Packing *pack, int64_t *load, 
  * more than 64 bits. */
 bool pack_achieved(const Topology *topo, const Packing *pack, Collective coll, int64_t *load, Frac *out);
 
-/* A unit in which trees of `rate` bytes/s together have weights of 20 bits; of fewer where capacities are too large
- * for that. */
-Frac pack_unit(const Topology *topo, double rate, int n_demands);
+/* A unit in which trees of `rate` bytes/s together have weights of 20 bits; of up to 30 for many demands. */
+Frac pack_unit(double rate, int n_demands);
 
 /* Algorithm bandwidth, bytes/s: the rate of a demand times (M divided by its size); false where that needs more than
  * 64 bits. */

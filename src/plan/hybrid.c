@@ -85,7 +85,8 @@ measure_rate(Ctx *ctx, const Ask *ask, struct plan *plan)
 	int64_t *load;
 	TRY(TEMP(ctx, load, plan->topo->n_links));
 	if (!pack_achieved(plan->topo, plan->pack, ask->coll, load, &plan->rate))
-		return fail(ctx, LIMIT, "%s: the rate of its trees needs more than 64 bits", plan->topo->name);
+		return fail(ctx, LIMIT, "%s: the rate of its trees needs more than %d bits", plan->topo->name,
+		    (int)FRAC_BITS);
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }
@@ -119,7 +120,7 @@ weight_ratio(const struct plan *first, const struct plan *plan, Frac *out)
 {
 	Frac rates, sums;
 	return frac_div(plan->rate, first->rate, &rates) && frac_make(first->sum, plan->sum, &sums)
-	    && frac_mul(rates, sums, out);
+	    && frac_mul(rates, sums, out) && frac_fits(*out);
 }
 
 /* These ratios as the smallest whole numbers. */
@@ -139,7 +140,7 @@ scale_weights(Ctx *ctx, const char *label, struct plan *plan, int n, int n_deman
 		common = fits ? (int64_t)least : 1;
 	}
 	for (int i = 0; i < n && fits; i++) {
-		Wide whole = weight_ratio(&plan[0], &plan[i], &ratio) ? (Wide)ratio.num * (common / ratio.den) : 0;
+		Wide whole = weight_ratio(&plan[0], &plan[i], &ratio) ? ratio.num * (common / ratio.den) : 0;
 		fits = whole >> PACKING_BITS == 0;
 		total += fits ? whole * plan[i].sum * n_demands : 0;
 		fits = fits && total >> PACKING_BITS == 0;

@@ -42,27 +42,6 @@ add_loads(Ctx *ctx, const char *label, const Edge *edge, int n, Frac length, str
 	return OK;
 }
 
-/* Compare a/b with c/d, all positive, without products: Euclid's algorithm on both at once. */
-static int
-ratio_cmp(Wide a, Wide b, Wide c, Wide d)
-{
-	for (int sign = 1;; sign = -sign) {
-		if (a / b != c / d)
-			return a / b < c / d ? -sign : sign;
-		a %= b;
-		c %= d;
-		if (a == 0 || c == 0)
-			return a == 0 && c == 0 ? 0 : a == 0 ? -sign : sign;
-		/* a/b < c/d where b/a > d/c. */
-		Wide t = a;
-		a = b;
-		b = t;
-		t = c;
-		c = d;
-		d = t;
-	}
-}
-
 /* Of the trees of one part, or, -1, of all, in lowest terms. */
 static Status
 loads_of(Ctx *ctx, const char *label, const Schedule *sched, int part, Frac *out)
@@ -107,7 +86,7 @@ achieved_by(Ctx *ctx, const char *label, const Schedule *sched, int part, Frac *
 	TRY(TEMP(ctx, load, topo->n_links));
 	TRY(loads_of(ctx, label, sched, part, load));
 	/* The rate over link l is capacity / load: its numerator may need 126 bits, the least of them only what it
-	 * needs. */
+	 * needs in lowest terms. */
 	Wide num = 0, den = 1;
 	for (int l = 0; l < topo->n_links; l++) {
 		Wide over = (Wide)topo->link[l].capacity * load[l].den;
@@ -117,7 +96,8 @@ achieved_by(Ctx *ctx, const char *label, const Schedule *sched, int part, Frac *
 		}
 	}
 	if (!frac_make(num, den, &achieved))
-		return fail(ctx, LIMIT, "%s: trees: the rate that they achieve needs more than 64 bits", label);
+		return fail(ctx, LIMIT, "%s: trees: the rate that they achieve needs more than %d bits", label,
+		    (int)FRAC_BITS);
 	arena_release(&ctx->scratch, mark);
 	*out = achieved;
 	return OK;

@@ -6,7 +6,7 @@
 #include "model/model.h"
 
 /* Rates to exact segments, one per tree, in order; achieved rate, and those of parts, recomputed from them.
- * algorithm: its name. Fails: LIMIT out of 64 bits. */
+ * algorithm: its name. Fails: LIMIT out of FRAC_BITS. */
 Status sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, const char *algorithm,
     const Packing *pack, Schedule **out);
 
@@ -22,11 +22,11 @@ Status sched_recorded_links(Ctx *ctx, const Schedule *sched, Ask *out);
  * and, in block collectives, inside one block. Fails: BAD_INPUT, naming the place. */
 Status sched_check(Ctx *ctx, const char *label, const Schedule *sched);
 
-/* 1 / max over links of load / capacity, bytes/s. FRAC_ZERO where nothing moves. Fails: LIMIT out of 64 bits. */
+/* 1 / max over links of load / capacity, bytes/s. FRAC_ZERO where nothing moves. Fails: LIMIT out of FRAC_BITS. */
 Status sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out);
 
 /* Of each link: the sum, over trees, of length times edges that use it, as a part of M. load: n_links. Fails: LIMIT
- * out of 64 bits. */
+ * out of FRAC_BITS. */
 Status sched_loads(Ctx *ctx, const char *label, const Schedule *sched, Frac *load);
 
 /* begin, end and rate of each part, from the segments: part[n_parts], of which the rest stays. Fails: LIMIT out of
@@ -51,7 +51,7 @@ Status sched_depth(Ctx *ctx, const Schedule *sched, int *out);
  * sched: its parts have begin and end, and it has its achieved rate.
  * *out: n_parts stages, for larger and larger messages, each with the end of every part but the last; the last stage
  * that begins at or below M holds.
- * Fails: LIMIT out of 64 bits. */
+ * Fails: LIMIT out of FRAC_BITS. */
 Status sched_split(Ctx *ctx, const char *label, const Schedule *sched, PartEnd **out);
 
 /* The ends of all parts in bytes of a message of M bytes: end[n_parts]. split: n_parts stages. */

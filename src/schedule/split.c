@@ -127,7 +127,7 @@ static bool
 floor_of(const struct division *d, Big a, Big b, Wide *out)
 {
 	bool below = big_cmp(a, b) < 0, rest = false;
-	Big x = big_mul(below ? big_sub(b, a) : big_sub(a, b), d->rate.num);
+	Big x = big_mul(below ? big_sub(b, a) : big_sub(a, b), (int64_t)d->rate.num);
 	x = big_div(big_div(big_div(x, d->rate.den, &rest), d->all, &rest), NS_PER_S, &rest);
 	*out = (Wide)x.word[1] << 64 | x.word[0];
 	for (int i = 2; i < BIG_WORDS; i++)
@@ -179,6 +179,8 @@ static bool
 make_division(const Schedule *sched, struct division *d)
 {
 	*d = (struct division){ .n = sched->n_parts, .all = 1, .rate = sched->achieved };
+	if (!frac_fits(d->rate))
+		return false;
 	for (int i = 0; i < d->n; i++) {
 		Wide all = (Wide)d->all * (sched->part[i].end.den / gcd64(d->all, sched->part[i].end.den));
 		if (all > INT64_MAX)
@@ -187,7 +189,8 @@ make_division(const Schedule *sched, struct division *d)
 	}
 	for (int i = 0, k; i < d->n; i++) {
 		const Part *part = &sched->part[i];
-		d->share[i] = part->end.num * (d->all / part->end.den) - part->begin.num * (d->all / part->begin.den);
+		d->share[i] = (int64_t)(part->end.num * (d->all / part->end.den)
+		    - part->begin.num * (d->all / part->begin.den));
 		d->setup[i] = part->setup;
 		for (k = i; k > 0 && d->setup[d->order[k - 1]] > d->setup[i]; k--)
 			d->order[k] = d->order[k - 1];

@@ -58,7 +58,7 @@ find_loads(Ctx *ctx, const char *label, Explained *e)
 	TRY(sched_loads(ctx, label, sched, load));
 	for (int l = 0; l < topo->n_links; l++) {
 		e->load[l] = frac_double(load[l]) * frac_double(sched->achieved) / 1e9;
-		/* The rate is the least of the links' rates. A quotient of more than 64 bits is not it. */
+		/* The rate is the least of the links' rates. A quotient of more bits than a fraction has is not it. */
 		e->saturated[l] = load[l].num > 0 && frac_div((Frac){ topo->link[l].capacity, 1 }, load[l], &rate)
 		    && frac_cmp(rate, sched->achieved) == 0;
 		if (e->saturated[l])

@@ -67,7 +67,7 @@ put_mark(Text *out, const Explained *e, int l)
 	    : bound->kind == CERTIFICATE_LENGTHS ? "length"
 	    : certificate_name(bound->kind));
 	if (bound->kind == CERTIFICATE_PRICES || bound->kind == CERTIFICATE_LENGTHS)
-		text_printf(out, " %" PRId64 "/%" PRId64, bound->price[l].num, bound->price[l].den);
+		text_printf(out, " %" PRId64 "/%" PRId64, (int64_t)bound->price[l].num, bound->price[l].den);
 }
 
 static int

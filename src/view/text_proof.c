@@ -228,7 +228,7 @@ put_prices(Ctx *ctx, Text *out, const Explained *e)
 	for (int k = 0; k < n && k < 4 * TERMS; k++) {
 		text_printf(out, "%d links of ", priced[k].n);
 		put_gbs(out, gb(priced[k].capacity));
-		text_printf(out, " x %" PRId64 "/%" PRId64 " = ", priced[k].price.num, priced[k].price.den);
+		text_printf(out, " x %" PRId64 "/%" PRId64 " = ", (int64_t)priced[k].price.num, priced[k].price.den);
 		put_gbs(out, priced[k].n * gb(priced[k].capacity) * frac_double(priced[k].price));
 		text_put(out, "\n");
 	}

@@ -56,7 +56,7 @@ put_segment(Text *out, const Explained *e, int tree)
 		frac_mul(begin, (Frac){ blocks, 1 }, &begin);
 		frac_mul(length, (Frac){ blocks, 1 }, &length);
 	}
-	block = begin.num / begin.den;
+	block = (int64_t)(begin.num / begin.den);
 	begin.num %= begin.den;
 	begin = begin.num ? begin : FRAC_ZERO;
 	frac_add(begin, length, &end);

@@ -110,7 +110,7 @@ put_prices(JsonWriter *w, const char *name, const Frac *price, int n)
 	json_array(w, name, JSON_LINE);
 	for (int l = 0; l < n; l++) {
 		if (price[l].den == 1)
-			json_int64(w, NULL, price[l].num);
+			json_int64(w, NULL, (int64_t)price[l].num);
 		else
 			json_frac(w, NULL, price[l]);
 	}

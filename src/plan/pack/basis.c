@@ -39,7 +39,7 @@ right_side(const struct master *m, size_t i, bool transposed)
 		return m->basic[i] == RATE_COLUMN;
 	if (m->tight[i] < m->n_link_rows)
 		return m->capacity[m->tight[i]];
-	return m->tight[i] < m->n_rows - 1 ? 0 : m->target.num;
+	return m->tight[i] < m->n_rows - 1 ? 0 : (int64_t)m->target.num;
 }
 
 Status
@@ -97,12 +97,12 @@ basis_prices(struct master *m)
 	}
 	for (int i = 0; i < m->n_basis; i++) {
 		price_of(m, i, &price);
-		if ((Wide)price.num * (den / price.den) > limit)
+		if (price.num * (den / price.den) > limit)
 			return false;
 	}
 	for (int i = 0; i < m->n_basis; i++) {
 		price_of(m, i, &price);
-		of_row[m->tight[i]] = price.num * (den / price.den);
+		of_row[m->tight[i]] = (int64_t)(price.num * (den / price.den));
 	}
 	for (int l = 0; l < m->topo->n_links; l++)
 		m->price[l] = of_row[m->sym->link_orbit[l]];
@@ -187,7 +187,7 @@ basis_packing(struct master *m, Packing **out)
 		return OK;
 	TRY(TEMP(m->ctx, amount, m->n_basis));
 	for (int i = 0; i < m->n_basis; i++) {
-		Wide weight = (Wide)m->x[i].num * (den / m->x[i].den);
+		Wide weight = m->x[i].num * (den / m->x[i].den);
 		if (weight < 0 || weight >> 62)
 			return OK;
 		if (m->basic[i] == RATE_COLUMN)
@@ -208,7 +208,7 @@ basis_trees(struct master *m, Packing **out)
 		TRY(basis_solve(m, false, m->x, &exact));
 	if (exact)
 		TRY(basis_packing(m, &found));
-	/* What was read back is no proof until it is checked; and its rate must be a fraction of 64 bits. */
+	/* What was read back is no proof until it is checked; and its rate must be a fraction. */
 	*out = found && pack_fits(m->topo, found, m->price)
 	    && pack_rate(found, m->coll, m->topo->n_ranks, &rate) ? found : NULL;
 	return OK;
@@ -250,7 +250,7 @@ basis_rounded(struct master *m, Packing **out)
 	TRY(TEMP(m->ctx, amount, m->n_basis));
 	TRY(TEMP(m->ctx, sum, m->n_demand_rows));
 	TRY(congestion_of(m, &congestion));
-	Frac unit = pack_unit(m->topo, basis_value(m) * n_all / congestion * (double)m->unit, n_all);
+	Frac unit = pack_unit(basis_value(m) * n_all / congestion * (double)m->unit, n_all);
 	for (int i = 0; i < m->n_basis; i++) {
 		if (m->basic[i] == RATE_COLUMN)
 			continue;
@@ -287,7 +287,7 @@ basis_bound(struct master *m, const Bound *known, Bound *out)
 {
 	Bound bound = { .rate = m->optimum, .kind = collective_has_blocks(m->coll) ? CERTIFICATE_LENGTHS
 	    : CERTIFICATE_PRICES };
-	Frac *of_row;
+	Frac *of_row, shares = { collective_shares(m->coll, m->topo->n_ranks), 1 };
 	if (frac_cmp(m->optimum, known->rate) >= 0) {
 		*out = *known;
 		return OK;
@@ -297,8 +297,8 @@ basis_bound(struct master *m, const Bound *known, Bound *out)
 	TRY(NEW(m->ctx, bound.price, m->topo->n_links));
 	for (int row = 0; row < m->n_link_rows; row++) {
 		of_row[row] = FRAC_ZERO;
-		if (m->tight_at[row] >= 0 && (!price_of(m, m->tight_at[row], &of_row[row]) || !frac_mul(of_row[row],
-		    (Frac){ collective_shares(m->coll, m->topo->n_ranks), 1 }, &of_row[row])))
+		if (m->tight_at[row] >= 0 && (!price_of(m, m->tight_at[row], &of_row[row])
+		    || !frac_mul(of_row[row], shares, &of_row[row]) || !frac_fits(of_row[row])))
 			return OK;
 	}
 	for (int l = 0; l < m->topo->n_links; l++)

@@ -178,7 +178,7 @@ columns_bound(struct master *m, Bound *out)
 	TRY(NEW(m->ctx, bound.part, m->topo->n_vertices));
 	TRY(NEW(m->ctx, bound.price, m->topo->n_links));
 	for (int l = 0; l < m->topo->n_links; l++)
-		if (!frac_make((Wide)m->price[l] * shares, cost, &bound.price[l]))
+		if (!frac_make((Wide)m->price[l] * shares, cost, &bound.price[l]) || !frac_fits(bound.price[l]))
 			return OK;
 	*out = bound;
 	return OK;

@@ -404,6 +404,9 @@ pack_fewest(Ctx *ctx, const Topology *topo, Frac optimum, const Ask *ask, Packin
 	Packing *few = NULL;
 	bool fits;
 	*proven = false;
+	/* Weights are counted by products of 128 bits. */
+	if (!frac_fits(optimum))
+		optimum = frac_whole_above(optimum);
 	TRY(trees_enumerate(ctx, topo, ask, &f.all, &fits));
 	if (fits)
 		find_cuts(&f);

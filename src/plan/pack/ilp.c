@@ -403,7 +403,11 @@ ilp_new(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const
 	*p = (struct ilp){ .ctx = ctx, .topo = topo, .pack = pack, .top = optimum, .cells = cells };
 	TRY(TEMP(ctx, p->k, pack->n_trees));
 	TRY(build_rows(p));
-	if (!frac_sub(FRAC_ONE, ask->tolerance, &keep) || !frac_mul(optimum, keep, &p->target))
+	/* Units are compared by products of 128 bits. */
+	if (!frac_fits(optimum))
+		p->top = optimum = frac_whole_above(optimum);
+	if (!frac_sub(FRAC_ONE, ask->tolerance, &keep) || !frac_mul(optimum, keep, &p->target)
+	    || !frac_fits(p->target))
 		return fail(ctx, LIMIT, "%s: rates need more than 64 bits", topo->name);
 	return OK;
 }

@@ -243,7 +243,7 @@ to_packing(struct mwu *m, const struct gap *gap, Packing **out)
 	TRY(NEW(m->ctx, pack, 1));
 	TRY(NEW(m->ctx, pack->tree, m->n_columns));
 	TRY(NEW(m->ctx, pack->weight, m->n_columns));
-	pack->unit = pack_unit(m->topo, gap->rate, 1);
+	pack->unit = pack_unit(gap->rate, 1);
 	double least = lightest_kept(m);
 	for (int c = 0; c < m->n_columns && pack->n_trees < LIMIT_MWU_TREES; c++) {
 		if (m->column[c].flow < least)
