@@ -123,7 +123,7 @@ put_rate(struct cu_writer *w)
 	Frac ratio;
 	text_put(w->out, " * rate        ");
 	text_gb(w->out, sched->achieved);
-	text_put(w->out, " GB/s; no algorithm exceeds ");
+	text_printf(w->out, " GB/s; no algorithm%s exceeds ", bound_claim(&sched->bound, sched->coll));
 	text_gb(w->out, sched->bound.rate);
 	text_put(w->out, " GB/s");
 	if (frac_div(sched->achieved, sched->bound.rate, &ratio)) {

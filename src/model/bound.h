@@ -1,9 +1,9 @@
-/* Bound: a rate that no algorithm exceeds, and the certificate that proves it. */
+/* Bound: a rate that no algorithm of a kind exceeds, and the certificate that proves it. */
 #ifndef BLINK_MODEL_BOUND_H
 #define BLINK_MODEL_BOUND_H
 
 #include "base/names.h"
-#include "model/units.h"
+#include "model/collective.h"
 
 /* name in files */
 #define CERTIFICATE_LIST(X)                                                    \
@@ -23,7 +23,7 @@ const char *certificate_name(CertificateKind kind);	/* "cut" */
 bool certificate_parse(const char *text, CertificateKind *out);
 extern const Names certificate_names;
 
-/* No algorithm's algorithm bandwidth exceeds `rate`. The certificate proves it:
+/* No algorithm's algorithm bandwidth exceeds `rate`, of those that bound_claim names. The certificate proves it:
  *   cut         part[v] is 1 for the vertices on the side, else 0
  *   partition   part[v] is the part of vertex v, 0 .. n_parts-1, or -1 outside (switches only)
  *   prices      price[l] >= 0, rate is the sum of capacity * price: every tree of the collective costs at least 1
@@ -36,5 +36,9 @@ typedef struct {
 	int *part;		/* n_vertices, for cut and partition */
 	Frac *price;		/* n_links, for prices and lengths */
 } Bound;
+
+/* Of which algorithms the certificate proves it: what completes "no algorithm ... is faster" and "any algorithm ...".
+ * "": of all; else " that forwards blocks", with the space before it. docs/bounds.md has the proofs. */
+const char *bound_claim(const Bound *bound, Collective coll);
 
 #endif

@@ -216,6 +216,16 @@ pass(const Topology *topo, const Edge *edge, int rank, int *last)
 		last[topo->link[edge->link[i]].from] = last[topo->link[edge->link[i]].to] = rank;
 }
 
+bool
+tree_shares(const Topology *topo, Collective coll)
+{
+	bool down = collective_needer(coll, topo->n_ranks, 0, 0) == EVERY_RANK, up = collective_reduces(coll);
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		if ((down && topo->vertex[v].multicast) || (up && topo->vertex[v].reduce))
+			return true;
+	return false;
+}
+
 void
 tree_share(const Topology *topo, bool reduces, Tree *tree, int *last)
 {

@@ -41,6 +41,10 @@ Status tree_image(Ctx *ctx, const Tree *tree, const int *vertex, const int *link
 /* Hops from the farthest rank to the root, and from there to the farthest. work: n_ranks. */
 int tree_depth(const Tree *tree, int *work);
 
+/* May trees of the collective share links: at switches that multicast, on the way down to every rank, or at switches
+ * that reduce, on the way up of data that is added? */
+bool tree_shares(const Topology *topo, Collective coll);
+
 /* Edges that begin or end at switches with multicast or reduce where that saves links, as Edge allows it.
  * reduces: the collective adds on the way up. work: n_vertices. */
 void tree_share(const Topology *topo, bool reduces, Tree *tree, int *work);

@@ -24,12 +24,14 @@ prove_others(Ctx *ctx, const Planning *in, Bound *proof, Frac *others)
 
 /* How far the optimum of the family is below the bound; where it is not proven, the best rate found. */
 static void
-log_loss(Ctx *ctx, const char *name, Frac rate, bool proven, const Bound *proof, Frac others)
+log_loss(Ctx *ctx, const Ask *ask, Frac rate, bool proven, const Bound *proof, Frac others)
 {
+	const char *name = ask->algorithm;
 	const char *what = proven ? "the best is" : "the best found is";
 	double loss = 100 - 100 * frac_double(rate) / frac_double(proof->rate);
 	if (frac_cmp(rate, proof->rate) == 0)
-		log_verbose(ctx, "%s: %s at the bound, no algorithm is faster", name, what);
+		log_verbose(ctx, "%s: %s at the bound, no algorithm%s is faster", name, what,
+		    bound_claim(proof, ask->coll));
 	else if (frac_cmp(others, proof->rate) == 0)
 		log_verbose(ctx, "%s: %s %.3g %% below the bound, which trees of any kind reach", name, what, loss);
 	else if (others.num > 0)
@@ -46,7 +48,7 @@ plan_compare(Ctx *ctx, const Planning *in, Frac rate, Plan *plan)
 	Frac others = FRAC_ZERO;
 	if (frac_cmp(rate, in->bound->rate) < 0)
 		TRY(prove_others(ctx, in, &plan->proof, &others));
-	log_loss(ctx, in->ask->algorithm, rate, plan->best.num > 0, &plan->proof, others);
+	log_loss(ctx, in->ask, rate, plan->best.num > 0, &plan->proof, others);
 	return OK;
 }
 

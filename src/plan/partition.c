@@ -13,8 +13,10 @@
  * over the n ranks. That is least where f(A) + mu |A| / n is, which is one maximum flow, and the smallest such A
  * meets no image of it but itself, as f is submodular. A hundred racks cost a few flows.
  *
- * Where capacities differ in the two directions a directed cut may be lower: all data leaves every side at least
- * once, so prices of 1 on its links are a certificate too. */
+ * Where capacities differ in the two directions a directed cut may be lower: all data leaves every side at least once.
+ *
+ * Between parts switches may also add, but then not copy: what leaves parts counts as before. Or they may copy, but not
+ * add: then what enters parts counts. */
 #include "plan/partition.h"
 #include "graph/flow.h"
 #include "graph/graph.h"
@@ -42,14 +44,15 @@ number_parts(int n, int *part)
 	return n_parts;
 }
 
-/* The partition of the ranks that minimises sum (f(part) - num/den), in part[0 .. n_ranks-1]; everything times den. */
+/* The partition of the ranks that minimises sum (f(part) - num/den), in part[0 .. n_ranks-1]; everything times den.
+ * entering: f is of the capacity that enters. */
 static int
-truncate_at(Flow *f, Frac mu, Wide *x, int *part)
+truncate_at(Flow *f, bool entering, Frac mu, Wide *x, int *part)
 {
 	int n = f->topo->n_ranks;
 	for (int j = 0; j < n; j++) {
 		Wide positive = 0;
-		flow_reset(f, mu.den, false);
+		flow_reset(f, mu.den, entering);
 		flow_from_source(f, j, FLOW_INFINITE);
 		for (int u = 0; u < j; u++) {
 			if (x[u] > 0) {
@@ -75,18 +78,18 @@ truncate_at(Flow *f, Frac mu, Wide *x, int *part)
 	return number_parts(n, part);
 }
 
-/* Capacity that leaves each part together with the switches that make it least; those switches join the part, the
+/* Capacity that leaves (enters) each part together with the switches that make it least; those switches join the part, the
  * first that claims them. Where every switch can send as much as it can receive no two parts claim one; elsewhere the
  * partition found may not be optimal, but its rate is what its certificate proves. */
 static int64_t
-leaving_parts(Flow *f, int n_parts, int *part)
+close_parts(Flow *f, bool entering, int n_parts, int *part)
 {
 	const Topology *topo = f->topo;
 	int64_t sum = 0;
 	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
 		part[v] = -1;
 	for (int p = 0; p < n_parts; p++) {
-		flow_reset(f, 1, false);
+		flow_reset(f, 1, entering);
 		for (int r = 0; r < topo->n_ranks; r++)
 			(part[r] == p ? flow_from_source : flow_to_sink)(f, r, FLOW_INFINITE);
 		sum += (int64_t)flow_max(f);
@@ -181,22 +184,36 @@ symmetric_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Flow *f, Bo
 	return OK;
 }
 
-/* Switches that add or copy have to be in parts, since only forwarding is allowed between parts: each joins the part
- * from which then the least capacity leaves. */
+/* What part p counts more if v joins it. */
+static int64_t
+count_with(const Topology *topo, bool entering, const int *part, int v, int p)
+{
+	int64_t more = 0;
+	for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
+		const Link *link = &topo->link[topo->out[i]];
+		bool inside = part[link->to] == p;
+		more += entering && inside ? -link->capacity : !entering && !inside ? link->capacity : 0;
+	}
+	for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++) {
+		const Link *link = &topo->link[topo->in[i]];
+		bool inside = part[link->from] == p;
+		more += entering && !inside ? link->capacity : !entering && inside ? -link->capacity : 0;
+	}
+	return more;
+}
+
+/* Outside the parts switches may add, where what leaves parts is counted, or copy, where what enters them is: those
+ * that do the other have to be in parts. Each joins the part whose count is then the least. */
 static void
-absorb_active(const Topology *topo, int n_parts, int *part)
+absorb_active(const Topology *topo, bool entering, int n_parts, int *part)
 {
 	for (int v = topo->n_ranks; v < topo->n_vertices; v++) {
 		int64_t best = INT64_MAX;
 		int to = 0;
-		if (part[v] >= 0 || (!topo->vertex[v].multicast && !topo->vertex[v].reduce))
+		if (part[v] >= 0 || !(entering ? topo->vertex[v].reduce : topo->vertex[v].multicast))
 			continue;
 		for (int p = 0; p < n_parts; p++) {
-			int64_t more = 0;
-			for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++)
-				more += part[topo->link[topo->out[i]].to] == p ? 0 : topo->link[topo->out[i]].capacity;
-			for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++)
-				more -= part[topo->link[topo->in[i]].from] == p ? topo->link[topo->in[i]].capacity : 0;
+			int64_t more = count_with(topo, entering, part, v, p);
 			if (more < best) {
 				best = more;
 				to = p;
@@ -238,45 +255,52 @@ try_parts(Ctx *ctx, const Topology *topo, int n_parts, int *part, Bound *bound)
 	return OK;
 }
 
+/* Whole servers as parts. */
 static Status
-search_partitions(Ctx *ctx, const Topology *topo, Flow *f, Bound *bound)
+try_servers(Ctx *ctx, const Topology *topo, bool entering, Bound *bound)
 {
-	int n = topo->n_ranks, *part, *number;
-	Frac mu;
-	Wide *x;
+	int *number, *part;
 	TRY(TEMP(ctx, number, topo->n_nodes));
-	TRY(TEMP(ctx, x, n));
 	TRY(TEMP(ctx, part, topo->n_vertices));
-	bound->kind = CERTIFICATE_PARTITION;
-	bound->n_parts = n;
-	for (int r = 0; r < n; r++)
-		bound->part[r] = r;
-	frac_make(leaving_parts(f, n, bound->part), n - 1, &mu);
-	absorb_active(topo, n, bound->part);
-	TRY(bound_from_certificate(ctx, topo->name, topo, ALLREDUCE, -1, bound, &bound->rate));
-	/* The search below assumes that switches only forward; where they do more, servers may be better parts. */
-	int n_servers = topo_active(topo) ? server_parts(topo, number, part) : 0;
-	if (n_servers > 1) {
-		absorb_active(topo, n_servers, part);
-		TRY(try_parts(ctx, topo, n_servers, part, bound));
-	}
-	for (;;) {
-		int n_parts = truncate_at(f, mu, x, part);
-		Frac next;
-		if (n_parts < 2)
-			break;
-		frac_make(leaving_parts(f, n_parts, part), n_parts - 1, &next);
-		absorb_active(topo, n_parts, part);
-		TRY(try_parts(ctx, topo, n_parts, part, bound));
-		if (frac_cmp(next, mu) >= 0)
-			break;
-		mu = next;
-	}
-	return OK;
+	int n_servers = server_parts(topo, number, part);
+	if (n_servers < 2)
+		return OK;
+	absorb_active(topo, entering, n_servers, part);
+	return try_parts(ctx, topo, n_servers, part, bound);
 }
 
-/* A directed cut below the current bound, if there is one, as prices of its links; where switches reduce or copy, as
- * a cut. */
+/* By Newton's method, from single ranks. entering: what enters parts counts, not what leaves them. It assumes that
+ * switches only forward; where they do more, servers may be better parts. */
+static Status
+search_partitions(Ctx *ctx, const Topology *topo, Flow *f, bool entering, Bound *bound)
+{
+	int n = topo->n_ranks, *part;
+	Frac mu;
+	Wide *x;
+	TRY(TEMP(ctx, x, n));
+	TRY(TEMP(ctx, part, topo->n_vertices));
+	for (int r = 0; r < n; r++)
+		part[r] = r;
+	frac_make(close_parts(f, entering, n, part), n - 1, &mu);
+	absorb_active(topo, entering, n, part);
+	TRY(try_parts(ctx, topo, n, part, bound));
+	if (topo_active(topo))
+		TRY(try_servers(ctx, topo, entering, bound));
+	for (;;) {
+		int n_parts = truncate_at(f, entering, mu, x, part);
+		Frac next;
+		if (n_parts < 2)
+			return OK;
+		frac_make(close_parts(f, entering, n_parts, part), n_parts - 1, &next);
+		absorb_active(topo, entering, n_parts, part);
+		TRY(try_parts(ctx, topo, n_parts, part, bound));
+		if (frac_cmp(next, mu) >= 0)
+			return OK;
+		mu = next;
+	}
+}
+
+/* A directed cut below the current bound, if there is one. */
 static Status
 directed_cut(Ctx *ctx, const Topology *topo, Flow *f, Bound *bound)
 {
@@ -296,16 +320,9 @@ directed_cut(Ctx *ctx, const Topology *topo, Flow *f, Bound *bound)
 	if (bound->rate.num > 0 && frac_cmp((Frac){ least, 1 }, bound->rate) >= 0)
 		return OK;
 	bound->rate = (Frac){ least, 1 };
-	if (topo_active(topo)) {
-		bound->kind = CERTIFICATE_CUT;
-		for (int v = 0; v < topo->n_vertices; v++)
-			bound->part[v] = side[v];
-		return OK;
-	}
-	bound->kind = CERTIFICATE_PRICES;
-	TRY(NEW(ctx, bound->price, topo->n_links));
-	for (int l = 0; l < topo->n_links; l++)
-		bound->price[l] = side[topo->link[l].from] && !side[topo->link[l].to] ? FRAC_ONE : FRAC_ZERO;
+	bound->kind = CERTIFICATE_CUT;
+	for (int v = 0; v < topo->n_vertices; v++)
+		bound->part[v] = side[v];
 	return OK;
 }
 
@@ -313,7 +330,10 @@ static Status
 general_bound(Ctx *ctx, const Topology *topo, Flow *f, Bound *bound)
 {
 	bool mirrored;
-	TRY(search_partitions(ctx, topo, f, bound));
+	bound->kind = CERTIFICATE_PARTITION;
+	TRY(search_partitions(ctx, topo, f, false, bound));
+	if (topo_active(topo))
+		TRY(search_partitions(ctx, topo, f, true, bound));
 	/* Where capacities are equal in both directions, a cut is a partition into two parts. */
 	TRY(topo_twinned(ctx, topo, &mirrored));
 	return mirrored && !topo_active(topo) ? OK : directed_cut(ctx, topo, f, bound);

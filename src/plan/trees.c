@@ -200,7 +200,7 @@ static bool
 is_large(const Topology *topo, const Ask *ask)
 {
 	enum { LARGE = 64 };
-	return topo->n_ranks > LARGE && ask->packing == PACKING_EXACT && ask->minimise && !topo_active(topo)
+	return topo->n_ranks > LARGE && ask->packing == PACKING_EXACT && ask->minimise && !tree_shares(topo, ask->coll)
 	    && (ask->coll == BROADCAST || ask->coll == REDUCE);
 }
 
@@ -211,7 +211,7 @@ plan_programs(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *
 {
 	Packing *pack = NULL;
 	*proof = *bound;
-	if (collective_has_blocks(ask->coll) || sym->size > 1 || (topo_active(topo) && ask->packing == PACKING_EXACT)) {
+	if (collective_has_blocks(ask->coll) || sym->size > 1 || (tree_shares(topo, ask->coll) && ask->packing == PACKING_EXACT)) {
 		TRY(pack_exact(ctx, topo, sym, bound, NULL, ask, &pack, proof));
 		if (pack && ask->minimise && topo->n_ranks <= LIMIT_FLAT_RANKS)
 			TRY(flatten(ctx, topo, sym, proof, ask, &pack));

@@ -5,15 +5,14 @@
 
 #include <string.h>
 
-/* Capacity that leaves (enters) the vertices of part `p`. topo_check keeps every such sum inside 64 bits. */
+/* Capacity that leaves (enters) the side. topo_check keeps every such sum inside 64 bits. */
 static int64_t
-boundary(const Topology *topo, const int *part, int p, bool leaving)
+boundary(const Topology *topo, const int *part, bool enters)
 {
 	int64_t sum = 0;
 	for (int l = 0; l < topo->n_links; l++) {
-		bool from = part[topo->link[l].from] == p, to = part[topo->link[l].to] == p;
-		if (leaving ? from && !to : to && !from)
-			sum += topo->link[l].capacity;
+		bool from = part[topo->link[l].from] == 1, to = part[topo->link[l].to] == 1;
+		sum += from != to && from != enters ? topo->link[l].capacity : 0;
 	}
 	return sum;
 }
@@ -24,10 +23,9 @@ boundary(const Topology *topo, const int *part, int p, bool leaving)
  * an allgather leaves, what they need of a reducescatter enters; each of them sends an alltoall's n-th part of its M
  * to each rank outside. */
 static bool
-crossing(Collective coll, int64_t inside, int64_t outside, bool *leaving, Frac *out)
+crossing(Collective coll, int64_t inside, int64_t outside, Frac *out)
 {
 	int64_t n = inside + outside;
-	*leaving = coll != REDUCE && coll != GATHER && coll != REDUCESCATTER;
 	switch (coll) {
 	case BROADCAST:
 	case REDUCE:
@@ -49,7 +47,6 @@ static Status
 cut_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Bound *bound, Frac *out)
 {
 	int inside = 0;
-	bool leaving;
 	Frac part;
 	for (int r = 0; r < topo->n_ranks; r++)
 		inside += bound->part[r] == 1;
@@ -59,25 +56,50 @@ cut_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int
 		    inside, topo->n_ranks);
 	if (collective_rooted(coll) && bound->part[root] != 1)
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.side: does not hold root %d", label, root);
-	if (!crossing(coll, inside, topo->n_ranks - inside, &leaving, &part)
-	    || !frac_div((Frac){ boundary(topo, bound->part, 1, leaving), 1 }, part, out))
+	if (!crossing(coll, inside, topo->n_ranks - inside, &part)
+	    || !frac_div((Frac){ boundary(topo, bound->part, bound_enters(topo, coll, bound)), 1 }, part, out))
 		return fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
 	return OK;
+}
+
+/* Inside a part anything may add and copy. Switches outside all parts may add what parts send, or copy what parts
+ * receive, but not both: then each message that is received is one that was sent. Where they copy, messages are
+ * counted as they enter a part, else as they leave one. */
+static Status
+check_outside(Ctx *ctx, const char *label, const Topology *topo, const Bound *bound)
+{
+	int copies = -1, adds = -1;
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++) {
+		if (bound->part[v] >= 0)
+			continue;
+		copies = copies < 0 && topo->vertex[v].multicast ? v : copies;
+		adds = adds < 0 && topo->vertex[v].reduce ? v : adds;
+	}
+	return copies < 0 || adds < 0 ? OK
+	    : fail(ctx, UNVERIFIED, "%s: rate.certificate.parts: %s multicasts, %s reduces: want one of them in a part",
+		label, topo->vertex[copies].id, topo->vertex[adds].id);
+}
+
+bool
+bound_enters(const Topology *topo, Collective coll, const Bound *bound)
+{
+	if (bound->kind == CERTIFICATE_CUT)
+		return coll == REDUCE || coll == GATHER || coll == REDUCESCATTER;
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		if (bound->part[v] < 0 && topo->vertex[v].multicast)
+			return true;
+	return false;
 }
 
 static Status
 partition_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, const Bound *bound, Frac *out)
 {
 	int64_t sum = 0;
+	bool enters = bound_enters(topo, coll, bound);
 	if (coll != ALLREDUCE)
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"partition\" proves nothing for %s", label,
 		    collective_name(coll));
-	/* Inside a part anything may add and copy; outside, switches only forward. */
-	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
-		if ((topo->vertex[v].multicast || topo->vertex[v].reduce) && bound->part[v] < 0)
-			return fail(ctx, UNVERIFIED,
-			    "%s: rate.certificate.parts: %s multicasts or reduces and is in none", label,
-			    topo->vertex[v].id);
+	TRY(check_outside(ctx, label, topo, bound));
 	if (bound->n_parts < 2)
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.parts: %d: want at least 2", label, bound->n_parts);
 	for (int r = 0; r < topo->n_ranks; r++)
@@ -91,8 +113,8 @@ partition_rate(Ctx *ctx, const char *label, const Topology *topo, Collective col
 			return fail(ctx, UNVERIFIED, "%s: rate.certificate.parts[%d]: holds no rank", label, p);
 	}
 	for (int l = 0; l < topo->n_links; l++) {
-		int from = bound->part[topo->link[l].from];
-		if (from >= 0 && bound->part[topo->link[l].to] != from)
+		int from = bound->part[topo->link[l].from], to = bound->part[topo->link[l].to];
+		if (from != to && (enters ? to : from) >= 0)
 			sum += topo->link[l].capacity;
 	}
 	return frac_make(sum, 2 * (Wide)(bound->n_parts - 1), out) ? OK
@@ -134,11 +156,12 @@ prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, 
 	if ((bound->kind == CERTIFICATE_LENGTHS) != (collective_has_blocks(coll)))
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"%s\" proves nothing for %s", label,
 		    certificate_name(bound->kind), collective_name(coll));
-	/* Where trees share links they may cost less than the cheapest tree that shares none; paths share none. */
-	if (topo_active(topo) && collective_demand(coll, topo->n_ranks, root, 0).kind != DEMAND_PATH)
+	/* Where trees share links they may cost less than the cheapest tree that shares none. */
+	if (tree_shares(topo, coll))
 		return fail(ctx, UNVERIFIED,
-		    "%s: rate.certificate.kind: \"%s\" proves nothing where switches multicast or reduce", label,
-		    certificate_name(bound->kind));
+		    "%s: rate.certificate.kind: \"%s\" proves nothing for %s where switches %s", label,
+		    certificate_name(bound->kind), collective_name(coll),
+		    coll == ALLREDUCE ? "multicast or reduce" : collective_reduces(coll) ? "reduce" : "multicast");
 	TRY(TEMP(ctx, price, topo->n_links));
 	for (int l = 0; l < topo->n_links; l++) {
 		Wide multiple = (Wide)den / gcd64(den, bound->price[l].den) * bound->price[l].den;

@@ -63,6 +63,9 @@ double split_seconds(const Schedule *sched, int64_t m);
 /* What tables hold of it: add = high * 2^62 + low, 0 <= low < 2^62. */
 void part_end_add(const PartEnd *end, int64_t *high, int64_t *low);
 
+/* Of a cut or a partition: does what enters the side or the parts count, or what leaves them? */
+bool bound_enters(const Topology *topo, Collective coll, const Bound *bound);
+
 /* Recompute from the certificate alone what it proves. Fails: UNVERIFIED where it proves nothing. */
 Status bound_from_certificate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root,
     const Bound *bound, Frac *out);

@@ -16,7 +16,7 @@
 	X(CHECK, check, "[options] SCHEDULE|DIR...", "replay schedules exactly; recompute rate and bound") \
 	X(DIFF, diff, "[options] OLD NEW", "what changed in meaning between two schedules, or directories of them") \
 	X(SHOW, show, "[options] SCHEDULE|DIR", \
-	    "draw the trees, what each link carries, and why no schedule is faster") \
+	    "draw the trees, what each link carries, and what proves its bound") \
 	X(REPORT, report, "[options] DIR...", "write an HTML page about the schedules of blinkc batch") \
 	X(CONVERT, convert, "[options] FILE", "write a topology in its other syntax, or a schedule as source code") \
 	X(TOPOLOGY, topology, "[options] SERVER", \

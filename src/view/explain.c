@@ -72,16 +72,11 @@ is_tight(const Explained *e, int l)
 {
 	const Bound *bound = &e->sched->bound;
 	const Link *link = &e->sched->topo->link[l];
-	bool enters = e->sched->coll == REDUCE || e->sched->coll == GATHER || e->sched->coll == REDUCESCATTER;
-	switch (bound->kind) {
-	case CERTIFICATE_CUT:
-		return bound->part[enters ? link->to : link->from] == 1
-		    && bound->part[enters ? link->from : link->to] != 1;
-	case CERTIFICATE_PARTITION:
-		return bound->part[link->from] >= 0 && bound->part[link->from] != bound->part[link->to];
-	default:
+	if (bound->kind == CERTIFICATE_PRICES || bound->kind == CERTIFICATE_LENGTHS)
 		return bound->price[l].num > 0;
-	}
+	bool enters = e->counts_entering;
+	int inner = bound->part[enters ? link->to : link->from], outer = bound->part[enters ? link->from : link->to];
+	return inner != outer && (bound->kind == CERTIFICATE_CUT ? inner == 1 : inner >= 0);
 }
 
 Status
@@ -101,6 +96,7 @@ explain(Ctx *ctx, const char *label, const Schedule *sched, Explained *out)
 	TRY(name_vertices(ctx, e));
 	TRY(find_servers(ctx, e));
 	TRY(find_loads(ctx, label, e));
+	e->counts_entering = sched->bound.part && bound_enters(topo, sched->coll, &sched->bound);
 	for (int l = 0; l < topo->n_links; l++)
 		e->tight[l] = is_tight(e, l);
 	arena_release(&ctx->scratch, mark);

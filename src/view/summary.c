@@ -76,8 +76,8 @@ print_rate(FILE *to, const Schedule *sched)
 	fprintf(to, "rate        %.6g GB/s algorithm bandwidth", frac_double(sched->achieved) / 1e9);
 	if (frac_double(sched->achieved) < 1000 * unit)
 		fprintf(to, " = %.4g x %.6g GB/s", frac_double(sched->achieved) / unit, unit / 1e9);
-	fprintf(to, "\nbound       %.6g GB/s, proven by %s\n", frac_double(sched->bound.rate) / 1e9,
-	    proofs[sched->bound.kind]);
+	fprintf(to, "\nbound       %.6g GB/s, proven by %s for any algorithm%s\n", frac_double(sched->bound.rate) / 1e9,
+	    proofs[sched->bound.kind], bound_claim(&sched->bound, sched->coll));
 	/* 1.000 is for what reaches the bound. */
 	bool nearly = ratio >= 0.9995 && frac_cmp(sched->achieved, sched->bound.rate) < 0;
 	fprintf(to, "ratio       %.*f\n", nearly ? 6 : 3, nearly && ratio > 0.999999 ? 0.999999 : ratio);

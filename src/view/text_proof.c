@@ -1,4 +1,4 @@
-/* Why no schedule is faster, as text. */
+/* The proof of the bound, as text. */
 #include "view/parts.h"
 
 #include <inttypes.h>
@@ -30,16 +30,16 @@ ranks_of(const Explained *e, int p)
 	return n;
 }
 
-/* Capacity and number of the links that leave a part; of a cut, of those that cross it. */
+/* Capacity and number of the links that count for a part; of a cut, of those that cross it. */
 static int64_t
-leaving_capacity(const Explained *e, int p, int *n)
+counted_capacity(const Explained *e, int p, int *n)
 {
 	const Topology *topo = e->sched->topo;
 	int64_t sum = 0;
 	*n = 0;
 	for (int l = 0; l < topo->n_links; l++) {
-		if (!e->tight[l] || (e->sched->bound.kind == CERTIFICATE_PARTITION
-		    && e->sched->bound.part[topo->link[l].from] != p))
+		int inner = e->counts_entering ? topo->link[l].to : topo->link[l].from;
+		if (!e->tight[l] || (e->sched->bound.kind == CERTIFICATE_PARTITION && e->sched->bound.part[inner] != p))
 			continue;
 		sum += topo->link[l].capacity;
 		(*n)++;
@@ -59,7 +59,7 @@ put_cut_arithmetic(Text *out, const Explained *e)
 {
 	const Schedule *sched = e->sched;
 	int n = sched->topo->n_ranks, s = ranks_of(e, 1), t = n - s, links;
-	double sum = gb(leaving_capacity(e, 1, &links));
+	double sum = gb(counted_capacity(e, 1, &links));
 	switch (sched->coll) {
 	case BROADCAST:
 		text_put(out, "all of the buffer must leave the side of the root: at most ");
@@ -107,7 +107,7 @@ put_arithmetic(Text *out, const Explained *e)
 		return;
 	case CERTIFICATE_PARTITION:
 		for (int p = 0; p < bound->n_parts; p++)
-			sum += leaving_capacity(e, p, &links);
+			sum += counted_capacity(e, p, &links);
 		text_printf(out, "between %d parts an allreduce moves its buffer 2 x (%d - 1) times: at most ",
 		    bound->n_parts, bound->n_parts);
 		put_gbs(out, gb(sum));
@@ -128,14 +128,13 @@ static void
 put_cut(Text *out, const Explained *e)
 {
 	const Topology *topo = e->sched->topo;
-	bool enters = e->sched->coll == REDUCE || e->sched->coll == GATHER || e->sched->coll == REDUCESCATTER;
 	int n, terms = 0, inside = ranks_of(e, 1);
-	int64_t sum = leaving_capacity(e, 1, &n);
+	int64_t sum = counted_capacity(e, 1, &n);
 	text_put(out, "side: ");
 	put_names(out, e, e->sched->bound.part, 1);
 	text_printf(out, " (%d of %d ranks)\nrest: ", inside, topo->n_ranks);
 	put_names(out, e, e->sched->bound.part, 0);
-	text_printf(out, "\n%d links %s the side: ", n, enters ? "enter" : "leave");
+	text_printf(out, "\n%d links %s the side: ", n, e->counts_entering ? "enter" : "leave");
 	for (int l = 0; l < topo->n_links; l++) {
 		if (!e->tight[l] || terms++ >= TERMS)
 			continue;
@@ -156,7 +155,7 @@ put_partition(Text *out, const Explained *e)
 	int64_t sum = 0, others = 0;
 	for (int p = 0; p < bound->n_parts; p++) {
 		int n;
-		int64_t one = leaving_capacity(e, p, &n);
+		int64_t one = counted_capacity(e, p, &n);
 		sum += one;
 		if (p >= NAMES) {
 			others += one;
@@ -164,7 +163,7 @@ put_partition(Text *out, const Explained *e)
 		}
 		text_printf(out, "part %d: ", p);
 		put_names(out, e, bound->part, p);
-		text_printf(out, ": %d links leave it, ", n);
+		text_printf(out, ": %d links %s it, ", n, e->counts_entering ? "enter" : "leave");
 		put_gbs(out, gb(one));
 		text_put(out, "\n");
 	}
@@ -253,7 +252,7 @@ show_proof(Ctx *ctx, const Explained *e, Text *out)
 	else
 		TRY(put_prices(ctx, out, e));
 	put_arithmetic(out, e);
-	text_printf(out, "; no %s is faster\n", collective_name(e->sched->coll));
+	text_printf(out, "; no %s%s is faster\n", collective_name(e->sched->coll), bound_claim(bound, e->sched->coll));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

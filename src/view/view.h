@@ -25,6 +25,7 @@ typedef struct {
 	int *device;		/* of each vertex: the first vertex whose id differs at most in :in or :out */
 	double *load;		/* of each link, GB/s at the achieved rate */
 	bool *saturated;	/* of each link: it carries exactly its capacity, a bottleneck */
+	bool counts_entering;	/* the certificate counts what enters its side or parts, not what leaves */
 	bool *tight;		/* of each link: it counts in the certificate of the bound */
 } Explained;
 

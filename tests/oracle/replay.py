@@ -127,7 +127,8 @@ class Schedule:
     root: object
     n: int
     links: tuple
-    active: set  # switches that copy or add
+    multicast: set  # switches that copy
+    reduce: set  # switches that add
     parts: tuple  # empty: there are none
     trees: tuple
     achieved: Fraction  # as stated, GB/s
@@ -358,7 +359,7 @@ def read(doc):
     trees = tuple(read_tree(entry, collective, root, n, links, abilities, parts, f"trees[{i}]")
                   for i, entry in enumerate(field(doc, "trees", list, "")))
     rate = field(doc, "rate", dict, "")
-    return Schedule(collective, root, n, links, abilities[0] | abilities[1], parts, trees, field(rate, "achieved", Fraction, "rate"),
+    return Schedule(collective, root, n, links, *abilities, parts, trees, field(rate, "achieved", Fraction, "rate"),
                     field(rate, "bound", Fraction, "rate"), field(rate, "certificate", dict, "rate"))
 
 
@@ -462,8 +463,10 @@ def partition_bound(s, parts, where):
         need(not seen & part, f"{where}[{i}]", "overlaps an earlier part")
         seen |= part
     need(set(range(s.n)) <= seen, where, "some rank is in no part")
-    need(s.active <= seen, where, "a switch that copies or adds is in no part")
-    return sum(leaving(s.links, part) for part in parts) / (2 * (len(parts) - 1))
+    copies, adds = s.multicast - seen, s.reduce - seen
+    need(not copies or not adds, where, "switches in no part copy and add")
+    links = [Link(l.dst, l.src, l.capacity) for l in s.links] if copies else s.links
+    return sum(leaving(links, part) for part in parts) / (2 * (len(parts) - 1))
 
 
 def hop_prices(n, links, price):
@@ -576,8 +579,9 @@ def bound(s):
                                f"{where}.parts")
     blocks = COLLECTIVES[s.collective][2] > 0
     need(kind == ("lengths" if blocks else "prices"), f"{where}.kind", f"{kind!r}: proves nothing for {s.collective}")
-    need(not s.active or s.collective in ("gather", "scatter", "alltoall"), f"{where}.kind",
-         f"{kind!r}: proves nothing where trees share links at switches")
+    shared = (s.multicast if s.collective in ("broadcast", "allgather", "allreduce") else set()) | (
+        s.reduce if COLLECTIVES[s.collective][1] else set())
+    need(not shared, f"{where}.kind", f"{kind!r}: proves nothing where trees share links at switches")
     name = "length" if blocks else "price"
     return price_bound(s, field(s.certificate, name, list, where), f"{where}.{name}")
 

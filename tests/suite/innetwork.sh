@@ -56,6 +56,33 @@ abilities 4 450 50 ib
 at "4 boxes and their network, allreduce" allreduce "400 32 4"
 at "4 boxes and their network, broadcast" broadcast "400 99 5"
 
+# A switch that only adds, or only copies: n GPUs send, or receive, 2 (n - 1) messages for each element.
+for word in reduce multicast; do
+	got=$("$blinkc" --synthetic "gpu:8 switch:25 $word" -o "$work/s.json" 2>&1 | awk '/^rate/ { r = $2 } /^ratio/ { print r, $2 }')
+	if [ "$got" = "14.2857 1.000" ]; then ok "$word only: $got"; else not_ok "$word only: rate and ratio $got, want 14.2857 1.000"; fi
+	expect "$word only: replayed" oracle replay "$work/s.json"
+	"$blinkc" show "$work/s.json" >"$work/shown" && expect "$word only: shown" oracle show "$work/s.json" "$work/shown"
+	"$blinkc" --synthetic "server:4 gpu:4 switch:50 net:25 $word" -o "$work/s.json" 2>"$work/err"
+	expect "4 servers, $word only" grep -qx 'ratio       1.000' "$work/err"
+	expect "4 servers, $word only: replayed" oracle replay "$work/s.json"
+done
+
+# Random machines, against a linear program over all trees: no bound below it, no rate above it, and most of both equal to it.
+last=${full:+400}
+oracle innetwork make "$work" 1 ${last:-60}
+for i in $(seq ${last:-60}); do "$blinkc" -q "$work/t$i.json" -o "$work/r$i.json" || not_ok "machine $i"; done
+if ! oracle innetwork "$work"/r*.json >"$work/out"; then
+	not_ok "random machines: $(grep WRONG "$work/out" | head -3)"
+elif tail -1 "$work/out" | awk '{ exit !($3 >= 0.98 * $1 && $6 >= 0.98 * $1) }'; then
+	ok "random machines: $(tail -1 "$work/out")"
+else
+	not_ok "random machines: $(tail -1 "$work/out")"
+fi
+for coll in broadcast reduce allgather reducescatter; do
+	for i in $(seq 1 4 ${last:-60}); do "$blinkc" -q -c $coll "$work/t$i.json" -o "$work/r$i.json" || not_ok "machine $i, $coll"; done
+	expect "random machines, $coll" oracle innetwork "$work"/r*.json
+done
+
 # ---- what is not so ----
 
 # claim NAME WORDS CODE: the last schedule, changed by CODE, is refused with exit 3 or 6 and these words, by both readers
@@ -88,9 +115,9 @@ claim "an ability of a switch that is not there" "want a rank or a switch" 's["t
 claim "an ability that is a number" "want true or false" 's["topology"]["switches"][0]["reduce"] = 1'
 claim "switches as an object" "topology.switches" 's["topology"]["switches"] = {}'
 claim "a switch as a string" "topology.switches[0]" 's["topology"]["switches"] = ["n0/sw"]'
-claim "a partition that leaves the switch out" "multicasts or reduces and is in none" \
+claim "a partition that leaves the switch out" "n0/sw multicasts, n0/sw reduces: want one of them in a part" \
 	's["rate"]["certificate"] = {"kind": "partition", "parts": [[r] for r in range(8)]}'
-claim "prices of trees that share links" "proves nothing where switches multicast or reduce" \
+claim "prices of trees that share links" "proves nothing for allreduce where switches multicast or reduce" \
 	's["rate"]["certificate"] = {"kind": "prices", "price": [1] * len(s["topology"]["links"])}'
 for value in '"yes"' 1 null; do
 	printf '{"format":"blink-topology","version":1,"name":"x","nodes":[{"id":"n","gpus":[{"id":"a"}],"switches":[{"id":"s","reduce":%s}]}]}' \

@@ -85,6 +85,10 @@ for seed in $(seq 1 "${SEEDS:-24}"); do
 	all "seed $seed, $c"
 	sed -nE 's/.*"kind": "([a-z]*)".*/\1/p' "$work/all/seed $seed, $c.json" >>"$work/kinds"
 done
+oracle random_topology 4 --kind oneway >"$work/t.json"
+"$blinkc" -q "$work/t.json" -o "$work/all/one way.json"
+all "one way"
+sed -nE 's/.*"kind": "([a-z]*)".*/\1/p' "$work/all/one way.json" >>"$work/kinds"
 for kind in cut partition prices lengths; do
 	[ "${SEEDS:-24}" -lt 24 ] || expect "some random schedule has a bound by $kind" grep -qx $kind "$work/kinds"
 done

@@ -72,7 +72,7 @@ master_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Family *fa
 	*m = (struct master){ .ctx = ctx, .topo = topo, .sym = sym, .coll = ask->coll, .root = ask->root,
 		.unit = topo_link_unit(topo), .n_link_rows = sym->n_orbits };
 	m->turns = ask->minimise && !collective_has_blocks(ask->coll) && topo->n_ranks > FEW_RANKS;
-	m->shares = topo_active(topo) && collective_demand(ask->coll, topo->n_ranks, ask->root, 0).kind != DEMAND_PATH;
+	m->shares = tree_shares(topo, ask->coll);
 	TRY(group_demands(m));
 	TRY(measure_rows(m));
 	m->n_rows = m->n_link_rows + m->n_demand_rows + 1;

@@ -277,5 +277,5 @@ html_legend(const Page *page, Text *out)
 	}
 	text_put(out, "<li><svg xmlns=\"http://www.w3.org/2000/svg\" width=\"14\" height=\"18\" aria-hidden=\"true\">");
 	put_swatch(out, "bound", 0, 1, 12, 1);
-	text_put(out, "</svg> bound: no algorithm is faster</li>\n</ul>\n");
+	text_put(out, "</svg> bound: proven, as each row says</li>\n</ul>\n");
 }

@@ -52,6 +52,7 @@ put_proof(JsonWriter *w, const Explained *e)
 	json_end(w);
 	put_arithmetic(&why, e);
 	json_string(w, "why", why.data ? why.data : "");
+	json_string(w, "claim", bound_claim(bound, e->sched->coll));
 	w->out->failed = w->out->failed || why.failed;
 	text_free(&why);
 }

@@ -260,7 +260,7 @@
 			all.unshift(el("b", null, `Tight ${file.k}: `), singletonParts(file) ? "each GPU is a part" : "");
 		} else
 			all.push(el("b", null, "Bound: "), `${file.k} of links; see the table of links`);
-		return el("p", { class: "proof" }, ...all, `. ${file.why[0].toUpperCase()}${file.why.slice(1)}; no ${data.collective[file.c]} is faster.`);
+		return el("p", { class: "proof" }, ...all, `. ${file.why[0].toUpperCase()}${file.why.slice(1)}; no ${data.collective[file.c]}${file.claim} is faster.`);
 	}
 	function part(p) {
 		return svg("svg", { width: 14, height: 12, class: "part", "aria-hidden": "true" },
