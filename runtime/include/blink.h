@@ -124,7 +124,7 @@ typedef struct {
 /* Text is valid as long as the index. */
 typedef struct {
 	const char *file;		/* relative to the directory of the index */
-	double rate, bound;	/* GB/s = 1e9 bytes/s of algorithm bandwidth: achieved; of any schedule at most */
+	double rate, bound;	/* GB/s = 1e9 bytes/s of algorithm bandwidth: achieved, and proven bound */
 	int nTrees, depth;
 } blinkIndexEntry_t;
 

@@ -1,4 +1,4 @@
-/* Bounds: what no algorithm can beat, exactly, by maximum flows.
+/* Bounds, exactly, by maximum flows; docs/bounds.md says of which algorithms.
  *
  * Broadcast, reduce: the least capacity that leaves a side with the root (enters it), over all other ranks.
  * Allreduce: partition.c. Allgather, reducescatter, gather, scatter: the least of capacity of a cut / blocks that

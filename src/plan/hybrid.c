@@ -206,7 +206,7 @@ join_packings(Ctx *ctx, const Planning *in, struct plan *plan, Packing **out)
 	return OK;
 }
 
-/* An upper bound on any algorithm that uses all links at once. Where the parts reach `bound`, that is it. */
+/* An upper bound on algorithms that use all links at once. Where the parts reach `bound`, that is it. */
 static Status
 prove(Ctx *ctx, const Planning *in, const struct plan *plan, Bound *out)
 {

@@ -78,7 +78,7 @@ truncate_at(Flow *f, bool entering, Frac mu, Wide *x, int *part)
 	return number_parts(n, part);
 }
 
-/* Capacity that leaves (enters) each part together with the switches that make it least; those switches join the part, the
+/* Capacity that leaves (enters) each part together with the switches that make it least; those join the part, the
  * first that claims them. Where every switch can send as much as it can receive no two parts claim one; elsewhere the
  * partition found may not be optimal, but its rate is what its certificate proves. */
 static int64_t

@@ -4,7 +4,7 @@
 
 #include "model/model.h"
 
-/* What no algorithm can beat, with its proof. Exact.
+/* What no algorithm exceeds, of those that bound_claim names, with its proof. Exact.
  * broadcast, reduce: minimum cut over all other ranks (Edmonds 1973; Blink 3.1).
  * allreduce: the least of the partition bound (Nash-Williams, Tutte; schedule-format.md, "Rate, bound and certificate")
  * and of the directed minimum cuts. Cost: O(n^2) maximum flows. Fails: INTERNAL other collectives. */
@@ -14,7 +14,7 @@ Status bound_compute(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collec
 typedef struct {
 	const Topology *topo;
 	const Symmetry *sym;	/* of topo: as the algorithm wants it */
-	const Bound *bound;	/* of any algorithm */
+	const Bound *bound;	/* bound_compute */
 	const Ask *ask;
 	/* Of a hybrid schedule: what is planned on (hybrid_induce), and its parts. */
 	const Topology *planning_topology;
@@ -25,7 +25,7 @@ typedef struct {
 /* Its result. */
 typedef struct {
 	Packing *pack;
-	Bound proof;		/* of any algorithm: the bound, or a lower one that the linear program proves */
+	Bound proof;		/* the bound, or a lower one that the linear program proves */
 	Frac best;		/* the optimum of the algorithm's own trees, bytes/s; FRAC_ZERO: not proven */
 } Plan;
 
@@ -76,7 +76,7 @@ bool ring_serves(Collective coll);
 /* ---- hybrid.c ---- */
 
 /* Each part planned by itself, by the algorithm of the Ask, and all in one packing over `topo`, with weights in
- * proportion to the rates of the parts. The proof is of any algorithm that uses all links of the job at once.
+ * proportion to the rates of the parts. The proof is of algorithms that use all links of the job at once.
  * No row of the table: in files it has the name of its parts' algorithm.
  * Fails: as that algorithm does; INFEASIBLE a part does not connect the ranks; LIMIT rates without a common unit. */
 extern const Algorithm hybrid_algorithm;

@@ -211,7 +211,8 @@ plan_programs(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *
 {
 	Packing *pack = NULL;
 	*proof = *bound;
-	if (collective_has_blocks(ask->coll) || sym->size > 1 || (tree_shares(topo, ask->coll) && ask->packing == PACKING_EXACT)) {
+	if (collective_has_blocks(ask->coll) || sym->size > 1
+	    || (tree_shares(topo, ask->coll) && ask->packing == PACKING_EXACT)) {
 		TRY(pack_exact(ctx, topo, sym, bound, NULL, ask, &pack, proof));
 		if (pack && ask->minimise && topo->n_ranks <= LIMIT_FLAT_RANKS)
 			TRY(flatten(ctx, topo, sym, proof, ask, &pack));

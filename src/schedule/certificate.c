@@ -1,5 +1,5 @@
 /* The rate that a certificate proves, recomputed from the topology alone: a few additions for a cut or a partition, a
- * cheapest tree for prices. schedule-format.md, "Rate, bound and certificate", has the proofs. */
+ * cheapest tree for prices. docs/bounds.md has the proofs. */
 #include "graph/graph.h"
 #include "schedule/schedule.h"
 
