@@ -135,7 +135,7 @@ def compare(path):
     best = optimum(g, s.collective, s.root, copying, adding)
     if best is None:
         return None
-    bound, rate = replay.bound(s), replay.achieved(s)
+    rate, bound = replay.check_rate(s)
     replay.need(best <= bound, "rate.bound", f"{float(bound)} is below the best packing, {float(best)}")
     replay.need(rate <= best, "rate.achieved", f"{float(rate)} is above the best packing, {float(best)}")
     print(f"{path}: ok {s.collective}: bound {float(bound):.4f} by {s.certificate['kind']}, best packing "
