@@ -59,6 +59,7 @@ COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
 PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(B)/src/base/complete.o
 COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
+RUNTIME_LIBS = $(CJSON_LIBS) $(MD_LIBS) -lm -ldl
 COMPILER_LIBS = -lglpk -lnauty $(CJSON_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
 
 .PHONY: all
@@ -91,7 +92,7 @@ $(B)/shared.a: $(SHARED_OBJ)
 
 $(B)/libblink.so: $(B)/flags $(RUNTIME_OBJ) $(B)/shared.a runtime/libblink.map
 	$(call say,  LD      $@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libblink.so.$(SOVERSION) \
-		-Wl,--version-script,runtime/libblink.map -Wl,-z,defs -o $@.$(VERSION) $(RUNTIME_OBJ) $(B)/shared.a $(CJSON_LIBS) $(MD_LIBS) -lm -ldl -pthread
+		-Wl,--version-script,runtime/libblink.map -Wl,-z,defs -o $@.$(VERSION) $(RUNTIME_OBJ) $(B)/shared.a $(RUNTIME_LIBS) -pthread
 	$(Q)ln -sf libblink.so.$(VERSION) $(B)/libblink.so.$(SOVERSION)
 	$(Q)ln -sf libblink.so.$(SOVERSION) $@
 
@@ -112,9 +113,18 @@ $(B)/completions/blink-perf.%: $(B)/blink-perf
 	$(call say,  GEN     $@)$(RUN) $< --completion $* >$@.new
 	$(Q)mv $@.new $@
 
+# Bytes that a function may have on the stack. libblink runs on the small stacks of other people's threads: libblink(3)
+# promises 16 KiB for a whole call, and tests/unit/test_process.c and tests/stack.py hold it. Sanitizers make frames larger.
+FRAME = 8192
+$(SHARED_OBJ) $(RUNTIME_OBJ): FRAME = 2048
+# Not in libblink: paths; the tables of a search; the buffers of blink-perf.
+$(B)/src/base/file.o $(B)/src/base/pool.o: FRAME = 8192
+$(B)/src/plan/pack/fewest.o $(B)/runtime/perf/data.o: FRAME = 40960
+LIMIT_FRAME = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/%,$<),,-Wframe-larger-than=$(FRAME))
+
 $(B)/%.o: %.c $(B)/flags | deps-present
 	@mkdir -p $(@D)
-	$(call say,  CC      $<)$(COMPILE) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+	$(call say,  CC      $<)$(COMPILE) $(LIMIT_FRAME) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
 
 # The page of `blinkc report`, edited as what it is: its lines become C strings.
 $(B)/gen/report_page.h: src/verb/report/report.html src/verb/report/report.css src/verb/report/report.js Makefile $(B)/flags
@@ -163,6 +173,10 @@ quickstart: deps
 $(B)/tests/%: $(B)/tests/%.o $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
 	$(call say,  LD      $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COMPILER_LIBS) -ldl -pthread
 
+# A program that has libblink alone, as those of users: the thread-local data of the compiler's libraries take stack.
+$(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a
+	$(call say,  LD      $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(RUNTIME_LIBS) -pthread
+
 $(B)/tests/oom.so: tests/oom.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
@@ -180,7 +194,7 @@ tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(B)/tests/oom.so $(B)/
 ASAN_CFLAGS = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 TSAN_CFLAGS = -O1 -g -fsanitize=thread
 ASAN_PROGRAMS = blinkc blink-perf $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%)
-TSAN_PROGRAMS = tests/unit/test_runtime tests/unit/test_index
+TSAN_PROGRAMS = tests/unit/test_runtime tests/unit/test_index tests/unit/test_process
 
 .PHONY: check check-full tests-asan tests-tsan
 check:

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { THREADS_MAX = 256 };
 
@@ -51,6 +52,7 @@ blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config, blinkComm_t 
 		err = (struct blink_error){ blinkOutOfMemory, "out of memory" };
 	} else {
 		c->program = sched->program;
+		c->owner = getpid();
 		c->chunk_bytes = config->chunkBytes;
 		c->program->open(c->program, config->threads, &c->device, &err);
 	}
@@ -77,12 +79,18 @@ blinkCommGetError(blinkComm_t comm)
 	return comm ? comm->err.text : "";
 }
 
-/* The backends keep the first error of a call; calls do not inherit it. */
-static struct blink_error *
-fresh(struct blinkComm *comm)
+/* A call begins: the backends keep the first error of a call, and calls do not inherit it. In a forked child it ends
+ * here. */
+static bool
+begin(struct blinkComm *comm)
 {
+	if (!comm)
+		return false;
 	comm->err = (struct blink_error){ 0 };
-	return &comm->err;
+	if (comm->owner == getpid())
+		return true;
+	reject(&comm->err, "communicator: made by the parent of this process: want one made after fork");
+	return false;
 }
 
 static bool
@@ -94,9 +102,9 @@ is_rank(const struct blinkComm *comm, int rank)
 blinkResult_t
 blinkMemAlloc(blinkComm_t comm, int rank, size_t bytes, void **memory)
 {
-	if (!comm)
+	if (!begin(comm))
 		return blinkInvalidArgument;
-	struct blink_error *err = fresh(comm);
+	struct blink_error *err = &comm->err;
 	if (!is_rank(comm, rank) || !memory)
 		return reject(err, "rank or memory: not valid");
 	return (blinkResult_t)comm->program->memory_new(comm->device, rank, bytes, memory, err);
@@ -105,9 +113,9 @@ blinkMemAlloc(blinkComm_t comm, int rank, size_t bytes, void **memory)
 blinkResult_t
 blinkMemFree(blinkComm_t comm, int rank, void *memory)
 {
-	if (!comm)
+	if (!begin(comm))
 		return blinkInvalidArgument;
-	struct blink_error *err = fresh(comm);
+	struct blink_error *err = &comm->err;
 	if (!is_rank(comm, rank))
 		return reject(err, "rank: not valid");
 	return (blinkResult_t)comm->program->memory_free(comm->device, rank, memory, err);
@@ -116,9 +124,9 @@ blinkMemFree(blinkComm_t comm, int rank, void *memory)
 static blinkResult_t
 copy(blinkComm_t comm, int rank, void *to, const void *from, size_t bytes)
 {
-	if (!comm)
+	if (!begin(comm))
 		return blinkInvalidArgument;
-	struct blink_error *err = fresh(comm);
+	struct blink_error *err = &comm->err;
 	if (!is_rank(comm, rank) || (bytes && (!to || !from)))
 		return reject(err, "rank or memory: not valid");
 	return (blinkResult_t)comm->program->memory_copy(comm->device, rank, to, from, bytes, err);
@@ -140,9 +148,9 @@ blinkResult_t
 blinkRun(blinkComm_t comm, const void *const *send, void *const *recv, size_t count, blinkDataType_t type,
     blinkRedOp_t op)
 {
-	if (!comm)
+	if (!begin(comm))
 		return blinkInvalidArgument;
-	struct blink_error *err = fresh(comm);
+	struct blink_error *err = &comm->err;
 	if (!send || !recv)
 		return reject(err, "send or recv: NULL: want an array of one buffer for each rank");
 	if (count > INT64_MAX)

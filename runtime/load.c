@@ -120,7 +120,7 @@ runtime_read(Ctx *ctx, const char *path, int fd, Text *out)
 }
 
 static Status
-load_path(struct blinkSchedule *sched, const char *path, const struct found *found)
+load_path(struct blinkSchedule *sched, const char *path, bool data_only, const struct found *found)
 {
 	Ctx *ctx = &sched->ctx;
 	Text text = { 0 };
@@ -130,8 +130,7 @@ load_path(struct blinkSchedule *sched, const char *path, const struct found *fou
 	if (fd < 0)
 		return fail(ctx, IO, "%s: %s", path, strerror(errno));
 	if (pread(fd, magic, sizeof magic, 0) == sizeof magic && memcmp(magic, "\177ELF", 4) == 0) {
-		/* An index is data: what it names is not executed. */
-		status = found ? fail(ctx, BAD_INPUT, "%s: a shared object: want a schedule file", path)
+		status = data_only ? fail(ctx, BAD_INPUT, "%s: a shared object: want a schedule file", path)
 		    : load_object(sched, path);
 	} else {
 		status = runtime_read(ctx, path, fd, &text);
@@ -151,16 +150,24 @@ give_error(blinkError_t *error, Status status, const char *text)
 	return (blinkResult_t)status;
 }
 
-/* From `path`, or, where that is NULL, from `size` bytes of text that messages call `name`. */
+/* Where a schedule comes from. */
+struct source {
+	const char *path;		/* NULL: from memory */
+	bool data_only;			/* a shared object is refused */
+	const struct found *found;	/* the entry of an index that names the path, or NULL */
+	const char *name, *json;	/* from memory: `size` bytes of text, and what messages call it */
+	size_t size;
+};
+
 static blinkResult_t
-load(const char *path, const struct found *found, const char *name, const char *json, size_t size, blinkSchedule_t *out,
-    blinkError_t *error)
+load(const struct source *from, blinkSchedule_t *out, blinkError_t *error)
 {
 	struct blinkSchedule *sched = calloc(1, sizeof *sched);
 	if (!sched)
 		return give_error(error, NO_MEMORY, "out of memory");
 	ctx_init(&sched->ctx);
-	Status status = path ? load_path(sched, path, found) : load_json(sched, name, json, size, NULL);
+	Status status = from->path ? load_path(sched, from->path, from->data_only, from->found)
+	    : load_json(sched, from->name, from->json, from->size, NULL);
 	arena_free(&sched->ctx.scratch);
 	if (status != OK) {
 		give_error(error, status, sched->ctx.error.text);
@@ -175,7 +182,8 @@ load(const char *path, const struct found *found, const char *name, const char *
 blinkResult_t
 schedule_load(const char *path, const struct found *found, blinkSchedule_t *out, blinkError_t *error)
 {
-	return load(path, found, NULL, NULL, 0, out, error);
+	/* An index is data: what it names is not executed. */
+	return load(&(struct source){ .path = path, .data_only = true, .found = found }, out, error);
 }
 
 blinkResult_t
@@ -183,7 +191,15 @@ blinkScheduleLoad(const char *path, blinkSchedule_t *sched, blinkError_t *error)
 {
 	if (!path || !sched)
 		return give_error(error, USAGE, "an argument is NULL");
-	return load(path, NULL, NULL, NULL, 0, sched, error);
+	return load(&(struct source){ .path = path }, sched, error);
+}
+
+blinkResult_t
+blinkScheduleLoadData(const char *path, blinkSchedule_t *sched, blinkError_t *error)
+{
+	if (!path || !sched)
+		return give_error(error, USAGE, "an argument is NULL");
+	return load(&(struct source){ .path = path, .data_only = true }, sched, error);
 }
 
 blinkResult_t
@@ -191,7 +207,7 @@ blinkScheduleParse(const char *name, const char *json, size_t size, blinkSchedul
 {
 	if (!name || !json || !sched)
 		return give_error(error, USAGE, "an argument is NULL");
-	return load(NULL, NULL, name, json, size, sched, error);
+	return load(&(struct source){ .name = name, .json = json, .size = size }, sched, error);
 }
 
 blinkResult_t

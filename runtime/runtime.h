@@ -8,6 +8,7 @@
 #include "model/model.h"
 
 #include <stdio.h>
+#include <sys/types.h>
 
 struct blinkSchedule {
 	blinkScheduleInfo_t info;
@@ -22,6 +23,7 @@ struct blinkComm {
 	const struct blink_program *program;
 	size_t chunk_bytes;
 	void *device;
+	pid_t owner;			/* the process that made it: a forked child may only destroy it */
 	struct blink_error err;		/* of the last call that failed */
 };
 

@@ -21,7 +21,7 @@ import warm
 # Those that take longest come first, so that no processor is idle at the end.
 LONGEST_FIRST = ("deb mutations unit batch exact threephase docs valgrind asan diff oom servers fuzz report runtime "
                  "cluster collectives topologies show completion bad cuda").split()
-FULL_ONLY = {"asan", "deb", "fuzz", "mutations", "valgrind"}
+FULL_ONLY = {"asan", "deb", "fuzz", "mutations", "stack", "valgrind"}
 # They call make in the build directory: one at a time.
 MAKE = {"docs", "install"}
 # Seconds of CPU time for one process. Only a process that would never end needs more.

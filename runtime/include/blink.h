@@ -16,7 +16,9 @@
  * An index names the schedules of a machine, and finds the one for the GPUs that a job got: blinkIndexFind.
  *
  * Handles may be used by one thread at a time, but for an index; different communicators by different threads at once,
- * also where they share a schedule. The library has no global state, prints nothing and never ends the process. */
+ * also where they share a schedule. A communicator belongs to the process that made it: a forked child may only destroy
+ * it. Any call needs at most 16 KiB of stack, loading a shared object excepted. The library has no global state, prints
+ * nothing and never ends the process. */
 #ifndef BLINK_H
 #define BLINK_H
 
@@ -136,6 +138,9 @@ size_t blinkTypeSize(blinkDataType_t type);	/* bytes of an element; 0: no such t
  * before it is used. A shared object is code: load none that you would not run.
  * On failure *sched is unchanged, and *error, unless it is NULL, has the reason. */
 blinkResult_t blinkScheduleLoad(const char *path, blinkSchedule_t *sched, blinkError_t *error);
+
+/* The same of a schedule file alone: a shared object is refused, and no code is loaded. For files of others. */
+blinkResult_t blinkScheduleLoadData(const char *path, blinkSchedule_t *sched, blinkError_t *error);
 
 /* The same from the text of a schedule file in memory. name: what messages call it. */
 blinkResult_t blinkScheduleParse(const char *name, const char *json, size_t size, blinkSchedule_t *sched,

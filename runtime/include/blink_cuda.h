@@ -5,6 +5,8 @@
 #define BLINK_CUDA_H
 
 #include <cuda_runtime.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #define BLINK_BACKEND "cuda"
 
@@ -18,6 +20,7 @@ struct blink_backend {
 	cudaStream_t *stream;
 	cudaEvent_t *event;
 	struct blink_error err;		/* of this call; after one, nothing is queued */
+	pid_t owner;			/* CUDA's handles mean nothing in a forked child */
 };
 
 BLINK_FN int
@@ -172,8 +175,9 @@ blink_backend_alloc(struct blink_backend *b, int rank, size_t bytes, void **memo
 BLINK_FN int
 blink_backend_free(struct blink_backend *b, int rank, void *memory, struct blink_error *err)
 {
-	(void)b;
 	(void)rank;
+	if (b->owner != getpid())
+		return err->code;
 	return blink_check(err, cudaFree(memory), "free memory");
 }
 
@@ -198,11 +202,12 @@ blink_backend_transfer(struct blink_backend *b, int rank, void *to, const void *
 BLINK_FN void
 blink_backend_close(struct blink_backend *b)
 {
-	if (b->stream)
+	bool forked = b->owner != getpid();
+	if (b->stream && !forked)
 		for (int s = 0; s < b->program->n_streams + b->program->n_ranks; s++)
 			if (b->stream[s])
 				cudaStreamDestroy(b->stream[s]);
-	if (b->event)
+	if (b->event && !forked)
 		for (size_t e = 0; e < (size_t)b->program->n_events * BLINK_RING; e++)
 			if (b->event[e])
 				cudaEventDestroy(b->event[e]);
@@ -240,6 +245,7 @@ blink_backend_open(struct blink_backend *b, const struct blink_program *program,
 	int n_streams = program->n_streams + program->n_ranks, before = 0;
 	(void)threads;
 	b->program = program;
+	b->owner = getpid();
 	if (blink_check(err, cudaGetDeviceCount(&b->n_devices), "count devices") ||
 	    blink_check(err, cudaGetDevice(&before), "get device"))
 		return err->code;

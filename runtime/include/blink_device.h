@@ -249,13 +249,14 @@ blink_reduces(int collective)
 BLINK_FN int
 blink_grow(struct blink_device *d, int rank, struct blink_store *store, size_t size, struct blink_error *err)
 {
-	void *data = NULL;
+	void *data = NULL, *old = store->data;
 	if (store->size >= size)
 		return blinkSuccess;
-	if (store->data && blink_backend_free(&d->backend, rank, store->data, err) != blinkSuccess)
-		return err->code;
+	/* In this order: a child forked meanwhile closes the device, too. */
 	store->data = NULL;
 	store->size = 0;
+	if (old && blink_backend_free(&d->backend, rank, old, err) != blinkSuccess)
+		return err->code;
 	if (blink_backend_alloc(&d->backend, rank, size, &data, err) != blinkSuccess)
 		return err->code;
 	store->data = (char *)data;

@@ -10,14 +10,16 @@
 #ifndef BLINK_HOST_H
 #define BLINK_HOST_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #define BLINK_BACKEND "host"
 
-enum { BLINK_PAGE = 4096, BLINK_THREADS_MAX = 256 };
+enum { BLINK_PAGE = 4096, BLINK_THREADS_MAX = 256, BLINK_WORKER_STACK = 256 << 10 };
 
 /* Entries in all queues: past the first number the caller works until the second is reached. */
 enum { BLINK_QUEUE_MANY = 1 << 15, BLINK_QUEUE_FEW = 1 << 14 };
@@ -54,6 +56,7 @@ struct blink_backend {
 	size_t n_entries;		/* in all queues */
 	int n_busy;			/* threads that have a stream */
 	bool quit;
+	pid_t owner;			/* a forked child has neither the threads nor a lock that it could take */
 	struct blink_error err;		/* of this call; after one, entries are dropped instead of executed */
 	blink_reduction reduction;	/* of this call */
 	int n_threads;
@@ -209,10 +212,12 @@ blink_enqueue(struct blink_backend *b, int stream, struct blink_entry entry)
 		if (grown) {
 			for (size_t i = 0; i < q->n; i++)
 				grown[i] = q->entry[(q->head + i) & (q->room - 1)];
-			free(q->entry);
+			/* In this order: a child forked meanwhile closes the device, too. */
+			struct blink_entry *old = q->entry;
 			q->entry = grown;
 			q->head = 0;
 			q->room = room;
+			free(old);
 		} else {
 			blink_fail_memory(&b->err);
 		}
@@ -323,7 +328,8 @@ blink_backend_transfer(struct blink_backend *b, int rank, void *to, const void *
 BLINK_FN void
 blink_backend_close(struct blink_backend *b)
 {
-	if (b->made_changed) {
+	bool forked = b->owner != getpid();
+	if (b->made_changed && !forked) {
 		pthread_mutex_lock(&b->lock);
 		b->quit = true;
 		pthread_cond_broadcast(&b->changed);
@@ -332,7 +338,7 @@ blink_backend_close(struct blink_backend *b)
 			pthread_join(b->thread[i], NULL);
 		pthread_cond_destroy(&b->changed);
 	}
-	if (b->made_lock)
+	if (b->made_lock && !forked)
 		pthread_mutex_destroy(&b->lock);
 	if (b->queue)
 		for (int s = 0; s < b->program->n_streams + b->program->n_ranks; s++)
@@ -341,6 +347,22 @@ blink_backend_close(struct blink_backend *b)
 	free(b->recorded);
 	free(b->parked);
 	free(b->thread);
+}
+
+/* A worker has a stack of its own size, whatever the limit of the process: a fraction of it is used. A program whose
+ * thread-local data do not fit into it gets the default. */
+BLINK_FN int
+blink_start_thread(struct blink_backend *b, pthread_t *thread)
+{
+	pthread_attr_t small;
+	int failed = pthread_attr_init(&small);
+	if (failed)
+		return failed;
+	failed = pthread_attr_setstacksize(&small, BLINK_WORKER_STACK);
+	if (!failed)
+		failed = pthread_create(thread, &small, blink_worker, b);
+	pthread_attr_destroy(&small);
+	return failed == EINVAL ? pthread_create(thread, NULL, blink_worker, b) : failed;
 }
 
 /* The caller of blink_run is a thread, too. Workers block signals, which are for the calling program. */
@@ -352,7 +374,7 @@ blink_start_threads(struct blink_backend *b, int n, struct blink_error *err)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (b->n_threads < n && !failed) {
-		failed = pthread_create(&b->thread[b->n_threads], NULL, blink_worker, b);
+		failed = blink_start_thread(b, &b->thread[b->n_threads]);
 		b->n_threads += !failed;
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -370,6 +392,7 @@ blink_backend_open(struct blink_backend *b, const struct blink_program *program,
 	if (threads > n_streams)
 		threads = n_streams;
 	b->program = program;
+	b->owner = getpid();
 	b->ready_first = b->ready_last = -1;
 	b->queue = (struct blink_queue *)blink_array((size_t)n_streams, sizeof *b->queue);
 	b->recorded = (int64_t *)blink_array((size_t)program->n_events, sizeof *b->recorded);

@@ -7,7 +7,7 @@
 #include "blink.h"
 
 /* Raised when anything below changes; a program with another number is refused. `abi` stays the first member. */
-#define BLINK_PROGRAM_ABI 2
+#define BLINK_PROGRAM_ABI 3
 
 /* Chunks that a scratch ring holds: one arriving while one is read. */
 #define BLINK_RING 2
@@ -67,7 +67,7 @@ struct blink_program {
 
 	/* All return a blinkResult_t, with the reason in *err unless it is blinkSuccess. device: from `open`. */
 	int (*open)(const struct blink_program *self, int threads, void **device, struct blink_error *err);
-	void (*close)(void *device);
+	void (*close)(void *device);	/* also in a child forked after `open`: frees memory, and no more */
 	int (*memory_new)(void *device, int rank, size_t bytes, void **memory, struct blink_error *err);
 	int (*memory_free)(void *device, int rank, void *memory, struct blink_error *err);
 	int (*memory_copy)(void *device, int rank, void *to, const void *from, size_t bytes, struct blink_error *err);

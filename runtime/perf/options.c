@@ -164,6 +164,9 @@ take_option(struct options *opt, int letter, const char *value)
 	case OPT_COLLECTIVE:
 		good = find_collective(value, &opt->collective);
 		break;
+	case OPT_DATA_ONLY:
+		opt->data_only = true;
+		break;
 	case OPT_COMPLETION:
 		if (print_completion(value))
 			return 0;

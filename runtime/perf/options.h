@@ -24,7 +24,7 @@ extern const struct type types[N_TYPES];
 extern const struct op ops[N_OPS];
 
 /* Options without a letter. */
-enum { OPT_COLLECTIVE = 256, OPT_COMPLETION };
+enum { OPT_COLLECTIVE = 256, OPT_COMPLETION, OPT_DATA_ONLY };
 
 /* letter or 0, name, argument or "", help */
 #define OPTION_LIST(X)                                                                                     \
@@ -44,6 +44,7 @@ enum { OPT_COLLECTIVE = 256, OPT_COMPLETION };
 	X('r', "root", "RANK", "from an index: root of broadcast, reduce, gather or scatter (default 0)")  \
 	X(OPT_COLLECTIVE, "collective", "NAME", "from an index: broadcast, reduce, allreduce (default), gather, " \
 	    "scatter, allgather, reducescatter or alltoall") \
+	X(OPT_DATA_ONLY, "data-only", "", "load schedule files only: refuse a shared object, which is code")  \
 	X(OPT_COMPLETION, "completion", "SHELL", "print a completion script for bash, zsh or fish")       \
 	X('h', "help", "", "print this help")                                                            \
 	X('V', "version", "", "print the version")
@@ -55,6 +56,7 @@ struct options {
 	const char *gpus;		/* NULL: not given */
 	int64_t root;			/* -1: not given */
 	int collective;			/* -1: not given */
+	bool data_only;
 };
 
 /* Names of collectives, by blinkCollective_t. */

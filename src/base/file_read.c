@@ -10,16 +10,20 @@
 Status
 file_read_rest(int fd, Text *out)
 {
-	char part[65536];
+	enum { PART = 65536 };
 	for (;;) {
-		ssize_t n = read(fd, part, sizeof part);
+		/* Into the text itself: libblink runs on small stacks. */
+		if (!text_reserve(out, PART))
+			return NO_MEMORY;
+		ssize_t n = read(fd, out->data + out->size, PART);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
-			return n < 0 ? IO : OK;
-		text_add(out, part, (size_t)n);
-		if (out->failed)
-			return NO_MEMORY;
+		if (n < 0)
+			return IO;
+		out->size += (size_t)n;
+		out->data[out->size] = 0;
+		if (n == 0)
+			return OK;
 		if (out->size > LIMIT_FILE_BYTES)
 			return LIMIT;
 	}

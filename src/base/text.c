@@ -21,23 +21,29 @@ text_keep(Arena *arena, Text *text)
 	return copy;
 }
 
+bool
+text_reserve(Text *text, size_t more)
+{
+	if (text->failed || (text->data && text->room - text->size > more))
+		return !text->failed;
+	size_t room = text->room ? text->room : 4096;
+	while (room - text->size <= more && room < SIZE_MAX / 2)
+		room *= 2;
+	char *grown = room - text->size > more ? realloc(text->data, room) : NULL;
+	if (!grown) {
+		text->failed = true;
+		return false;
+	}
+	text->data = grown;
+	text->room = room;
+	return true;
+}
+
 void
 text_add(Text *text, const char *data, size_t size)
 {
-	if (text->failed)
+	if (!text_reserve(text, size))
 		return;
-	if (!text->data || text->room - text->size <= size) {
-		size_t room = text->room ? text->room : 4096;
-		while (room - text->size <= size && room < SIZE_MAX / 2)
-			room *= 2;
-		char *grown = room - text->size > size ? realloc(text->data, room) : NULL;
-		if (!grown) {
-			text->failed = true;
-			return;
-		}
-		text->data = grown;
-		text->room = room;
-	}
 	memcpy(text->data + text->size, data, size);
 	text->size += size;
 	text->data[text->size] = 0;

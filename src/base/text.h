@@ -16,6 +16,9 @@ typedef struct {
 
 void text_free(Text *text);
 
+/* Room for `more` bytes and a NUL behind data[size], which the caller writes and counts in `size`; false: no memory. */
+bool text_reserve(Text *text, size_t more);
+
 /* The finished text, copied into an arena; `text` is freed. NULL: no memory, for the copy or while it was written. */
 const char *text_keep(Arena *arena, Text *text);
 

@@ -44,6 +44,7 @@ const char *(*const version)(void) = blinkVersion;
 const char *(*const error_string)(blinkResult_t) = blinkGetErrorString;
 size_t (*const type_size)(blinkDataType_t) = blinkTypeSize;
 blinkResult_t (*const load)(const char *, blinkSchedule_t *, blinkError_t *) = blinkScheduleLoad;
+blinkResult_t (*const load_data)(const char *, blinkSchedule_t *, blinkError_t *) = blinkScheduleLoadData;
 blinkResult_t (*const parse)(const char *, const char *, size_t, blinkSchedule_t *, blinkError_t *) = blinkScheduleParse;
 blinkResult_t (*const info)(blinkSchedule_t, blinkScheduleInfo_t *) = blinkScheduleGetInfo;
 blinkResult_t (*const split)(blinkSchedule_t, size_t, blinkDataType_t, size_t *) = blinkScheduleSplit;

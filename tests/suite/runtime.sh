@@ -94,3 +94,28 @@ fi
 "$blinkc" -q topologies/dgx1v.xml -g 0,1,2 -o "$work/s.json"
 oracle mutate "$work/s.json" 1 --kind drop-edge >"$work/bad.json" 2>"$work/err"
 expect_exit "a schedule that misses an edge is refused" 6 "$perf" "$work/bad.json" -b 4 -e 4
+
+# ---- data only ----
+
+# An object that would leave a mark, were it loaded; under the name of a schedule, too, and behind a pipe.
+"$blinkc" -q topologies/dgx1v.xml -g 0,1,2 -o "$work/s.json" || not_ok "three GPUs: exit $?"
+"$blinkc" -q topologies/dgx1v.xml -g 0,1,2 -o "$work/mark.cu" || not_ok "three GPUs .cu: exit $?"
+printf '#include <fcntl.h>\n__attribute__((constructor)) static void mark(void) { creat("%s/mark", 0600); }\n' "$work" >>"$work/mark.cu"
+expect "an object that leaves a mark compiles" "${CC:-cc}" -x c -std=gnu11 -O0 -shared -fPIC -Iruntime/include "$work/mark.cu" \
+	-o "$work/mark.so" -pthread
+right "it runs" "$work/mark.so" -b 4 -e 4 -n 1 -w 0
+if [ -e "$work/mark" ]; then ok "and leaves its mark"; else not_ok "it leaves no mark"; fi
+rm -f "$work/mark"
+cp "$work/mark.so" "$work/mark.json"
+mkdir -p "$work/d/allreduce"
+"$blinkc" batch -q topologies/dgx1v.xml --sizes 3 -o "$work/d" || not_ok "batch: exit $?"
+for f in "$work/d/allreduce/"*.json; do cp "$work/mark.so" "$f"; done
+right "a schedule is data" "$work/s.json" -b 4 -e 4 -n 1 -w 0 --data-only
+expect_exit "data only: an object" 3 "$perf" "$work/mark.so" --data-only -b 4 -e 4
+grep -q "mark.so: a shared object: want a schedule file" "$work/err" || not_ok "data only: $(cat "$work/err")"
+expect_exit "data only: an object with another name" 3 "$perf" "$work/mark.json" --data-only -b 4 -e 4
+expect_exit "data only: an object that an index names" 3 "$perf" "$work/d" -g 0,1,2 --data-only -b 4 -e 4
+expect_exit "an object that an index names" 3 "$perf" "$work/d" -g 0,1,2 -b 4 -e 4
+printf '\177ELF' >"$work/elf.json"
+expect_exit "data only: four bytes of an object" 3 "$perf" "$work/elf.json" --data-only -b 4 -e 4
+if [ ! -e "$work/mark" ]; then ok "no code is loaded"; else not_ok "code was loaded"; fi

@@ -50,15 +50,16 @@ spool_put(Ctx *ctx, const Spool *spool, Text *text, Span *span)
 Status
 spool_get(Ctx *ctx, const Spool *spool, const Span *span, Text *out)
 {
-	char part[1 << 14];
+	if (!text_reserve(out, (size_t)span->size))
+		return fail_memory(ctx);
 	for (int64_t done = 0; done < span->size;) {
-		int64_t left = span->size - done;
-		size_t most = left < (int64_t)sizeof part ? (size_t)left : sizeof part;
-		ssize_t n = pread(spool->file, part, most, (off_t)(span->at + done));
+		ssize_t n = pread(spool->file, out->data + out->size, (size_t)(span->size - done),
+		    (off_t)(span->at + done));
 		if (n == 0 || (n < 0 && errno != EINTR))
 			return fail_io(ctx, n ? strerror(errno) : "truncated");
-		text_add(out, part, n > 0 ? (size_t)n : 0);
+		out->size += n > 0 ? (size_t)n : 0;
 		done += n > 0 ? n : 0;
 	}
+	out->data[out->size] = 0;
 	return OK;
 }

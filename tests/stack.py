@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""The most stack that a public call of libblink may need, from the call graph that gcc writes.
+
+usage: stack.py DIRECTORY LIMIT
+
+DIRECTORY has the .ci files of the library's objects (gcc -fcallgraph-info=su). The need of a function is its own frame
+and the largest need of what it calls. What gcc cannot know is written down below: the stack of functions of other
+libraries, which functions a pointer may lead to, and how deep a recursion may go. A function that is not written down
+is an error, so that a new recursion, pointer or library function is looked at before it is believed.
+"""
+import glob
+import re
+import sys
+
+# Functions of other libraries: their stack, rounded up from what they need on Debian 12, with the 2.7 KiB in which the
+# dynamic linker saves registers when a function is called first.
+PLAIN, MORE = 3072, 4608
+EXTERNAL = {
+    PLAIN: "malloc calloc realloc free posix_memalign memcpy memmove memset memcmp memchr memmem strlen strcmp "
+           "strncmp strchr strrchr strcpy strstr strspn strcspn strpbrk open read pread close fstat stat lstat "
+           "getpid __errno_location pthread_mutex_lock pthread_mutex_unlock pthread_mutex_init "
+           "pthread_mutex_destroy pthread_cond_wait pthread_cond_signal pthread_cond_broadcast pthread_cond_init "
+           "pthread_cond_destroy pthread_join pthread_create pthread_sigmask sigfillset pthread_attr_init "
+           "pthread_attr_setstacksize pthread_attr_destroy newlocale uselocale freelocale SHA256Init "
+           "SHA256Update SHA256Final SHA256Data SHA256End cJSON_IsArray cJSON_IsBool cJSON_IsNumber "
+           "cJSON_IsObject cJSON_IsString cJSON_IsTrue bsearch __divti3 __modti3 __udivti3 __umodti3 "
+           "__udivmodti4 __fixdfti __stack_chk_fail __memcpy_chk __strcpy_chk __memset_chk __read_chk "
+           "__pread_chk __ctype_tolower_loc __ctype_b_loc __divmodti4 frexp ldexp",
+    MORE: "snprintf vsnprintf __snprintf_chk __vsnprintf_chk asprintf __asprintf_chk strerror strtod strtol "
+           "atoi sysconf qsort __assert_fail",
+    # cJSON recurses for each of the 32 levels of values that the strict scan before it allows.
+    32 * 160 + PLAIN: "cJSON_ParseWithLength cJSON_ParseWithLengthOpts cJSON_ParseWithOpts cJSON_Parse",
+    32 * 32 + PLAIN: "cJSON_Delete",
+    # The exception that libblink(3) names.
+    0: "dlopen dlsym dlclose dlerror",
+}
+
+# Functions that call themselves, and how deep.
+RECURSIVE = {
+    "src/format/doc_json.c:fill": 33,		# levels of values: LIMIT_DEPTH
+    "src/format/blink/read_schedule.c:put_value": 33,
+    "src/graph/arborescence.c:heap_merge": 48,		# right spines of two leftist heaps of less than 2^24 hops
+}
+
+# What a call through a pointer may lead to.
+POINTERS = {
+    "blink_take_turn": r"blink_(sum|prod|max|min)_",
+    "copy": r"blink_memory_copy",
+    "blinkMemAlloc": r"blink_memory_new",
+    "blinkMemFree": r"blink_memory_free",
+    "blinkCommCreate": r"blink_open",
+    "blinkCommDestroy": r"blink_close",
+    "blinkRun": r"run_program",
+    "log_verbose": None,			# libblink sets neither
+    "progress": None,
+    "cheapest_price": None,			# families of trees are for plans
+    "cheapest_find": None,
+}
+
+
+def read(directory):
+    """The frame of each function, the functions that each calls, and what is wrong."""
+    own, calls, errors = {}, {}, []
+    for path in glob.glob(f"{directory}/**/*.ci", recursive=True):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        for title, label in re.findall(r'node: { title: "([^"]*)" label: "([^"]*)"', text):
+            size = re.search(r"(\d+) bytes \((static|dynamic,bounded|dynamic)\)", label)
+            if size:
+                own[title] = int(size[1])
+                if size[2] == "dynamic":
+                    errors.append(f"{title}: a frame without a bound")
+        for caller, callee in re.findall(r'edge: { sourcename: "([^"]*)" targetname: "([^"]*)"', text):
+            calls.setdefault(caller, set()).add(callee)
+    return own, calls, errors
+
+
+def bare(title):
+    """The name of a function, without its file and what gcc adds to it."""
+    return title.split(":")[-1].split(".")[0]
+
+
+class Needs:
+    def __init__(self, own, calls, errors):
+        self.own, self.calls, self.errors = own, calls, errors
+        self.external = {name: size for size, names in EXTERNAL.items() for name in names.split()}
+        self.known, self.path = {}, []
+
+    def callees(self, f):
+        for g in self.calls.get(f, ()):
+            if g != "__indirect_call":
+                yield g
+            elif bare(f) not in POINTERS:
+                self.errors.append(f"{f}: calls through a pointer: to what?")
+            elif POINTERS[bare(f)]:
+                yield from (h for h in self.own if re.match(POINTERS[bare(f)], bare(h)))
+
+    def need(self, f):
+        if f in self.known:
+            return self.known[f]
+        if f not in self.own:
+            if f not in self.external:
+                self.errors.append(f"{f}: how much stack does it need?")
+            return self.external.get(f, 0)
+        if f in self.path:
+            self.errors.append("recursion, how deep? " + " -> ".join(self.path[self.path.index(f):] + [f]))
+            return 0
+        times = next((n for name, n in RECURSIVE.items() if f.split(".constprop")[0].split(".isra")[0] == name), 0)
+        self.path.append(f)
+        below = max((self.need(g) for g in set(self.callees(f)) if not (times and g == f)), default=0)
+        self.path.pop()
+        self.known[f] = self.own[f] * max(times, 1) + below
+        return self.known[f]
+
+
+def main():
+    directory, limit = sys.argv[1], int(sys.argv[2])
+    sys.setrecursionlimit(10000)
+    needs = Needs(*read(directory))
+    public = sorted(f for f in needs.own if re.match(r"blink[A-Z]", f))
+    worst = max(public, key=needs.need, default=None)
+    for f in public:
+        if needs.need(f) > limit:
+            needs.errors.append(f"{f}: may need {needs.need(f)} bytes of stack: want at most {limit}")
+    if not public:
+        needs.errors.append(f"{directory}: no .ci file with a public function")
+    for line in sorted(set(needs.errors)):
+        print(line)
+    if not needs.errors:
+        print(f"{len(public)} calls, at most {needs.need(worst)} bytes, {worst}")
+    return 1 if needs.errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
