@@ -39,12 +39,27 @@ MD_LIBS := $(shell pkg-config --libs libmd 2>/dev/null)
 # A line for each file that is made; with V=1 the commands; with -s neither. $(call say,LINE) goes before the first command
 # of a recipe, $(Q) before the others. What is built elsewhere than in build/, as with sanitizers, says so.
 V ?= 0
+comma := ,
 Q = $(if $(filter-out 0,$(V)),,@)
 SILENT := $(findstring s,$(firstword -$(MAKEFLAGS)))
 say = $(Q)$(if $(Q),$(if $(SILENT),,$(info $(1)$(if $(filter build $(B)/%,$(B) $(lastword $(1))),, ($(B))))))
 MAKEFLAGS += $(if $(Q),--no-print-directory)
 
-COMPILE = $(CC) $(BASE) $(CJSON_CFLAGS) $(XML_CFLAGS) $(NAUTY_CFLAGS) $(CPPFLAGS) $(CFLAGS)
+# Hardening, as Debian builds its packages: what this compiler and this target have. Not under sanitizers, which do more.
+# Fortified functions need optimisation, and are left to CPPFLAGS where these mention them (dpkg-buildflags does).
+# Level 3 is level 2 for compilers that do not have it.
+HARDENED := $(if $(findstring -fsanitize,$(CFLAGS)),,yes)
+accepted = $(shell echo 'int main(void) { return 0; }' | $(CC) -Werror $(1) -x c - -o /dev/null 2>/dev/null && echo ' $(1)')
+HARDEN := $(if $(HARDENED),$(foreach flag, -fstack-protector-strong -fstack-clash-protection -fcf-protection \
+	-mbranch-protection=standard, $(call accepted,$(flag))))
+HARDEN_LINK := $(if $(HARDENED),$(foreach flag, -Wl$(comma)-z$(comma)relro -Wl$(comma)-z$(comma)now \
+	-Wl$(comma)-z$(comma)noexecstack, $(call accepted,$(flag))))
+FORTIFY := $(if $(HARDENED),$(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),$(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),, \
+	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)))
+PIE := $(if $(HARDENED),$(if $(filter -static% -no-pie,$(CFLAGS) $(LDFLAGS)),,$(call accepted,-pie)))
+
+COMPILE = $(CC) $(BASE) $(HARDEN) $(FORTIFY) $(CJSON_CFLAGS) $(XML_CFLAGS) $(NAUTY_CFLAGS) $(CPPFLAGS) $(CFLAGS)
+LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS)
 
 # The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses. The linker takes
 # from these folders what it refers to (src/LAYERS says which they are).
@@ -84,19 +99,19 @@ help:
 	@echo "make clean"
 
 $(B)/blinkc: $(B)/flags $(B)/src/main.o $(COMPILER_OBJ) $(SHARED_OBJ)
-	$(call say,  LD      $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o, $^) $(COMPILER_LIBS)
+	$(call say,  LD      $@)$(LINK) $(PIE) -o $@ $(filter %.o, $^) $(COMPILER_LIBS)
 
 $(B)/shared.a: $(SHARED_OBJ)
 	$(call say,  AR      $@)rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
 $(B)/libblink.so: $(B)/flags $(RUNTIME_OBJ) $(B)/shared.a runtime/libblink.map
-	$(call say,  LD      $@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libblink.so.$(SOVERSION) \
+	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,libblink.so.$(SOVERSION) \
 		-Wl,--version-script,runtime/libblink.map -Wl,-z,defs -o $@.$(VERSION) $(RUNTIME_OBJ) $(B)/shared.a $(RUNTIME_LIBS) -pthread
 	$(Q)ln -sf libblink.so.$(VERSION) $(B)/libblink.so.$(SOVERSION)
 	$(Q)ln -sf libblink.so.$(SOVERSION) $@
 
-LINK_PERF = $(CC) $(CFLAGS) $(LDFLAGS) $(PERF_OBJ) -L$(B) -lblink -lm -pthread
+LINK_PERF = $(LINK) $(PIE) $(PERF_OBJ) -L$(B) -lblink -lm -pthread
 
 $(B)/blink-perf: $(PERF_OBJ) $(B)/libblink.so
 	$(call say,  LD      $@)$(LINK_PERF) -o $@ -Wl,-rpath,'$$ORIGIN'
@@ -135,7 +150,7 @@ $(B)/gen/report_page.h: src/verb/report/report.html src/verb/report/report.css s
 $(B)/src/verb/report/html.o: $(B)/gen/report_page.h
 
 # Written anew when what it says changes: everything is then built anew. No object depends on what is left out.
-FLAGS = $(filter-out -Werror -I$(B)/gen,$(COMPILE)) $(LDFLAGS) $(VERSION) $(SOVERSION)
+FLAGS = $(filter-out -Werror -I$(B)/gen,$(COMPILE)) $(HARDEN_LINK) $(PIE) $(LDFLAGS) $(VERSION) $(SOVERSION)
 $(B)/flags: always
 	@mkdir -p $(@D)
 	@echo '$(subst ','"'"',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','"'"',$(FLAGS))' >$@
@@ -171,11 +186,11 @@ quickstart: deps
 # ---- tests ----
 
 $(B)/tests/%: $(B)/tests/%.o $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
-	$(call say,  LD      $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COMPILER_LIBS) -ldl -pthread
+	$(call say,  LD      $@)$(LINK) -o $@ $^ $(COMPILER_LIBS) -ldl -pthread
 
 # A program that has libblink alone, as those of users: the thread-local data of the compiler's libraries take stack.
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a
-	$(call say,  LD      $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(RUNTIME_LIBS) -pthread
+	$(call say,  LD      $@)$(LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
 $(B)/tests/oom.so: tests/oom.c $(B)/flags
 	@mkdir -p $(@D)

@@ -103,6 +103,10 @@ expect "and runs" env LD_LIBRARY_PATH="$lib" "$work/allreduce" "$work/s.json"
 for f in $(grep -ohE '\b(docs|examples)/[a-z0-9./-]*[a-z0-9]' man/*.[1-9] | sort -u); do
 	expect "a package has $f, which a manual page names" ls "$work"/tree/usr/share/doc/*/"${f%.md}"*
 done
+for elf in "$bin"/* "$lib"/libblink.so; do
+	if readelf -dlW "$elf" | grep -q GNU_RELRO && readelf -dW "$elf" | grep -q 'FLAGS_1.*NOW' && nm -D "$elf" | grep -q __stack_chk_fail &&
+		nm -D "$elf" | grep -q '_chk@'; then ok "$(basename "$elf") is hardened"; else not_ok "$(basename "$elf") is not hardened"; fi
+done
 if readelf -d "$bin"/* "$lib"/libblink.so | grep -qE 'RPATH|RUNPATH'; then
 	not_ok "a run path"
 else
