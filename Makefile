@@ -88,6 +88,7 @@ help:
 	@echo "make check-full   all tests: also sanitizers, valgrind, fuzzing, packages, a browser, large machines; mutations of the sources"
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
+	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
 	@echo "make fuzz         fuzz the readers for FUZZ_SECONDS (default 60) each"
 	@echo "make deps         install the Debian packages: $(DEPS)"
 	@echo "make check-deps   install those of the tests, too: $(filter-out $(DEPS), $(FULL_DEPS))"
@@ -185,12 +186,15 @@ quickstart: deps
 
 # ---- tests ----
 
-$(B)/tests/%: $(B)/tests/%.o $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
-	$(call say,  LD      $@)$(LINK) -o $@ $^ $(COMPILER_LIBS) -ldl -pthread
+# More objects and flags, as sanitizers need them.
+TEST_OBJ =
+TEST_LINK =
+$(B)/tests/%: $(B)/tests/%.o $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ) $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(COMPILER_LIBS) -ldl -pthread
 
 # A program that has libblink alone, as those of users: the thread-local data of the compiler's libraries take stack.
-$(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a
-	$(call say,  LD      $@)$(LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
+$(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
 $(B)/tests/oom.so: tests/oom.c $(B)/flags
 	@mkdir -p $(@D)
@@ -204,14 +208,18 @@ $(B)/tests/oracle: tests/oracle.c $(B)/flags
 .PHONY: tests
 tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(B)/tests/oom.so $(B)/tests/oracle
 
-# Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and $(B)/tsan. Threads are in the
-# runtime only: the planner that its tests call comes from the plain build.
+# Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
+# are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows
+# nothing of what GLPK, nauty and libxml2 write: its programs are those of libblink's path (tests/msan.c).
 ASAN_CFLAGS = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+UBSAN_CFLAGS = -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
 TSAN_CFLAGS = -O1 -g -fsanitize=thread
+MSAN_CFLAGS = -O1 -g -fsanitize=memory -fsanitize-memory-track-origins -fno-omit-frame-pointer
 ASAN_PROGRAMS = blinkc blink-perf $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%)
+MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index)
 TSAN_PROGRAMS = tests/unit/test_runtime tests/unit/test_index tests/unit/test_process
 
-.PHONY: check check-full tests-asan tests-tsan
+.PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
 check:
 	@tests/packages $(CHECK_DEPS)
 	$(MAKE) $(PARALLEL) tests WERROR=-Werror
@@ -228,6 +236,16 @@ tests-asan:
 	@$(MAKE) B=$(B)/asan CFLAGS="$(ASAN_CFLAGS)" $(ASAN_PROGRAMS:%=$(B)/asan/%)
 tests-tsan: $(COMPILER_OBJ)
 	@$(MAKE) B=$(B)/tsan CFLAGS="$(TSAN_CFLAGS)" COMPILER_OBJ="$(COMPILER_OBJ)" $(TSAN_PROGRAMS:%=$(B)/tsan/%)
+tests-ubsan:
+	@$(MAKE) B=$(B)/ubsan CFLAGS="$(UBSAN_CFLAGS)" $(ASAN_PROGRAMS:%=$(B)/ubsan/%)
+tests-msan:
+	@$(MAKE) B=$(B)/msan CFLAGS="$(MSAN_CFLAGS)" TEST_OBJ=$(B)/msan/tests/msan.o \
+		TEST_LINK="$(MSAN_WRAPPED:%=-Wl,--wrap=%)" $(MSAN_PROGRAMS:%=$(B)/msan/%)
+MSAN_WRAPPED = SHA256Init SHA256Final
+
+# The unit tests and the corpora of the fuzz targets under one sanitizer.
+asan ubsan tsan msan: %: tests-%
+	@tests/sanitized $(B)/$*
 
 .PHONY: mutations
 mutations: tests
