@@ -108,7 +108,7 @@ $(B)/shared.a: $(SHARED_OBJ)
 
 $(B)/libblink.so: $(B)/flags $(RUNTIME_OBJ) $(B)/shared.a runtime/libblink.map
 	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,libblink.so.$(SOVERSION) \
-		-Wl,--version-script,runtime/libblink.map -Wl,-z,defs -o $@.$(VERSION) $(RUNTIME_OBJ) $(B)/shared.a $(RUNTIME_LIBS) -pthread
+		-Wl,--version-script,runtime/libblink.map $(if $(HARDENED),-Wl$(comma)-z$(comma)defs) -o $@.$(VERSION) $(RUNTIME_OBJ) $(B)/shared.a $(RUNTIME_LIBS) -pthread
 	$(Q)ln -sf libblink.so.$(VERSION) $(B)/libblink.so.$(SOVERSION)
 	$(Q)ln -sf libblink.so.$(SOVERSION) $@
 
@@ -196,7 +196,7 @@ $(B)/tests/%: $(B)/tests/%.o $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ) $(TEST
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
-$(B)/tests/oom.so: tests/oom.c $(B)/flags
+$(B)/tests/%.so: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
 
@@ -206,7 +206,7 @@ $(B)/tests/oracle: tests/oracle.c $(B)/flags
 
 .SECONDARY:
 .PHONY: tests
-tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(B)/tests/oom.so $(B)/tests/oracle
+tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/oracle
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows

@@ -119,20 +119,37 @@ runtime_read(Ctx *ctx, const char *path, int fd, Text *out)
 	}
 }
 
+/* By the first bytes of a file that can be read twice, unlike a pipe. */
+static Status
+is_object(Ctx *ctx, const char *path, int fd, bool *object)
+{
+	char magic[4] = "";
+	ssize_t n = 0;
+	for (size_t at = 0; at < sizeof magic; at += n > 0 ? (size_t)n : 0) {
+		n = pread(fd, magic + at, sizeof magic - at, (off_t)at);
+		if (n < 0 && errno != EINTR && errno != ESPIPE)
+			return fail(ctx, IO, "%s: %s", path, strerror(errno));
+		if (n == 0 || (n < 0 && errno == ESPIPE))
+			break;
+	}
+	*object = memcmp(magic, "\177ELF", sizeof magic) == 0;
+	return OK;
+}
+
 static Status
 load_path(struct blinkSchedule *sched, const char *path, bool data_only, const struct found *found)
 {
 	Ctx *ctx = &sched->ctx;
 	Text text = { 0 };
-	char magic[4] = "";
-	Status status;
+	bool object = false;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return fail(ctx, IO, "%s: %s", path, strerror(errno));
-	if (pread(fd, magic, sizeof magic, 0) == sizeof magic && memcmp(magic, "\177ELF", 4) == 0) {
+	Status status = is_object(ctx, path, fd, &object);
+	if (status == OK && object) {
 		status = data_only ? fail(ctx, BAD_INPUT, "%s: a shared object: want a schedule file", path)
 		    : load_object(sched, path);
-	} else {
+	} else if (status == OK) {
 		status = runtime_read(ctx, path, fd, &text);
 		if (status == OK)
 			status = load_json(sched, path, text.data ? text.data : "", text.size, found);

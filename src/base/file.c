@@ -198,10 +198,12 @@ static Status
 list_entry(Ctx *ctx, void *of, const char *path, const char *name)
 {
 	struct listing *list = of;
-	struct stat there, behind;
+	struct stat there;
 	size_t n = strlen(name), ending = strlen(list->ending);
-	if (*name == '.' || lstat(path, &there) != 0)
+	if (*name == '.')
 		return OK;
+	if (lstat(path, &there) != 0)
+		return errno == ENOENT ? OK : fail(ctx, IO, "%s: %s", path, strerror(errno));
 	if (S_ISDIR(there.st_mode)) {
 		if (list->depth == LIMIT_DEPTH)
 			return fail(ctx, LIMIT, "%s: directories nested more than %d deep", path, LIMIT_DEPTH);
@@ -212,8 +214,8 @@ list_entry(Ctx *ctx, void *of, const char *path, const char *name)
 	}
 	if (n <= ending || strcmp(name + n - ending, list->ending) != 0)
 		return OK;
-	/* A link that leads nowhere is reported by whoever tries to read it. */
-	if (!file_is_there(path) && !(S_ISLNK(there.st_mode) && stat(path, &behind) != 0))
+	/* What leads nowhere, or cannot be looked at, is reported by whoever tries to read it. */
+	if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
 		return OK;
 	TRY(GROW(ctx, list->path, list->n, list->capacity));
 	list->path[list->n] = arena_text(&ctx->run, path, strlen(path));
