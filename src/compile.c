@@ -4,6 +4,8 @@
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
+#include <limits.h>
+
 static Status
 induce_hybrid(Ctx *ctx, const Topology *machine, const int *gpu, int n, Job *job)
 {
@@ -35,14 +37,18 @@ job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *
 	return OK;
 }
 
-/* Symmetry and bound, from which planning starts. */
+/* Symmetry and bound, from which planning starts. Of the time that is left, they have two fifths. */
 static Status
 prepare(Ctx *ctx, const Job *job, const Algorithm *planner, Bound *bound, Planning *out)
 {
 	const Ask *ask = &job->ask;
 	Symmetry *sym;
+	int left = progress(ctx, "symmetries and bound"), finishing = ctx->reserve;
+	ctx->reserve += left < INT_MAX && left > 0 ? left / 5 * 3 : 0;
 	TRY(topo_symmetry(ctx, job->topo, ask->root, planner->wants_symmetry(job->topo, ask), &sym));
 	TRY(bound_compute(ctx, job->topo, sym, ask->coll, ask->root, bound));
+	ctx->reserve = finishing;
+	ctx->late = false;
 	*out = (Planning){ .topo = job->topo, .sym = sym, .bound = bound, .ask = ask };
 	if (ask->hybrid) {
 		out->planning_topology = job->planning_topology;
@@ -52,19 +58,53 @@ prepare(Ctx *ctx, const Job *job, const Algorithm *planner, Bound *bound, Planni
 	return OK;
 }
 
+/* ms to write a schedule, and to read and verify it: about 2 us for each edge and link. */
+static int
+finishing_time(const Job *job)
+{
+	enum { TREES = 32, PATH_EDGES = 6 };
+	const Topology *topo = job->topo;
+	Collective coll = job->ask.coll;
+	int64_t trees = collective_demands(coll, topo->n_ranks), edges = 2 * ((int64_t)topo->n_ranks - 1);
+	if (collective_has_blocks(coll))
+		edges = collective_demand(coll, topo->n_ranks, 0, 0).kind == DEMAND_PATH ? PATH_EDGES : edges / 2;
+	else
+		trees = TREES;
+	return (int)((trees * edges + topo->n_links) * 2 / 1000000);
+}
+
+/* Prices are verified by a search for the cheapest trees. Where there is no time for that the bound remains, which takes
+ * a few additions. */
+static void
+choose_proof(Ctx *ctx, const Job *job, const Bound *bound, Plan *plan)
+{
+	const Topology *topo = job->topo;
+	int64_t n = topo->n_ranks, hops = topo->n_vertices > n ? n * n : topo->n_links,
+	    searches = job->ask.coll == ALLREDUCE ? 2 * n : collective_demands(job->ask.coll, topo->n_ranks);
+	bool priced = plan->proof.kind == CERTIFICATE_PRICES || plan->proof.kind == CERTIFICATE_LENGTHS;
+	if (priced && searches * hops / 10000 > progress(ctx, "a proof"))
+		plan->proof = *bound;
+}
+
 Status
 job_compile(Ctx *ctx, const Job *job, Compiled *out)
 {
 	static const char label[] = "the compiled schedule";
+	Ask ask = job->ask;
 	const Algorithm *planner = job->ask.hybrid ? &hybrid_algorithm : job->algorithm;
 	Bound bound;
 	Planning planning;
 	Plan plan;
 	Schedule *sched;
+	ctx->reserve = finishing_time(job);
 	TRY(prepare(ctx, job, planner, &bound, &planning));
 	TRY(planner->plan(ctx, &planning, &plan));
-	TRY(sched_build(ctx, job->topo, &plan.proof, &job->ask, job->algorithm->name, plan.pack, &sched));
-	TRY(sched_record(ctx, &job->ask, job->classes, sched));
+	choose_proof(ctx, job, &bound, &plan);
+	/* Another run may end elsewhere. */
+	ask.budget = ask.budget || ctx->cut_short;
+	out->cut_short = ctx->cut_short;
+	TRY(sched_build(ctx, job->topo, &plan.proof, &ask, job->algorithm->name, plan.pack, &sched));
+	TRY(sched_record(ctx, &ask, job->classes, sched));
 	progress(ctx, "writing and verifying %d trees", sched->n_segments);
 	sched_write_json(sched, &out->json);
 	if (out->json.failed)

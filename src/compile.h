@@ -9,6 +9,7 @@
 typedef struct {
 	Schedule *sched;	/* read again from the text, and verified */
 	Text json;		/* the file; the caller's to free, whatever is returned */
+	bool cut_short;		/* its time was over at the step ctx->at */
 	Frac best;		/* rate of the best trees of the algorithm (Plan), bytes/s, or FRAC_ZERO */
 } Compiled;
 

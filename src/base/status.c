@@ -102,6 +102,25 @@ log_verbose(Ctx *ctx, const char *format, ...)
 	ctx->log(ctx->log_to, line);
 }
 
+void
+time_is_over(Ctx *ctx)
+{
+	ctx->late = ctx->cut_short = true;
+}
+
+/* ms until the reserve begins. */
+static int
+time_left(Ctx *ctx, const char *line)
+{
+	int64_t left = ctx->step(ctx->step_of, line);
+	if (left == INT_MAX)
+		return INT_MAX;
+	left -= ctx->reserve;
+	if (left <= 0)
+		time_is_over(ctx);
+	return (int)(left < INT_MIN ? INT_MIN : left);
+}
+
 int
 progress(Ctx *ctx, const char *format, ...)
 {
@@ -112,5 +131,19 @@ progress(Ctx *ctx, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
-	return ctx->step(ctx->step_of, line);
+	if (!ctx->cut_short)
+		snprintf(ctx->at, sizeof ctx->at, "%.95s", line);
+	return time_left(ctx, line);
+}
+
+bool
+out_of_time(Ctx *ctx, int64_t work)
+{
+	enum { ASK_EVERY = 4000000 };
+	ctx->unasked += work;
+	if (ctx->late || !ctx->step || ctx->unasked < ASK_EVERY)
+		return ctx->late;
+	ctx->unasked = 0;
+	time_left(ctx, NULL);
+	return ctx->late;
 }

@@ -4,7 +4,9 @@
 
 #include "base/arena.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* name, exit code of the programs, meaning. USAGE is for programs, and DIFFERENT is for the exit of `blinkc diff`
  * alone. */
@@ -37,8 +39,8 @@ typedef struct {
 
 /* What a pass may use. `run` keeps what it returns; `scratch` is given back when it returns (arena_mark and
  * arena_release). `log`, if set, receives one line for -v, without its newline. `step`, if set, receives the current
- * step of long work, and returns how many ms are left for it: at 0 and below the work ends with the best result so
- * far. */
+ * step of long work, or NULL where it is the same one, and returns how many ms are left: at `reserve`, which is kept for
+ * what follows the work, and below, the work is late and ends with the best result so far. */
 typedef struct Ctx {
 	Arena run, scratch;
 	Error error;
@@ -46,6 +48,11 @@ typedef struct Ctx {
 	void *log_to;
 	int (*step)(void *of, const char *line);
 	void *step_of;
+	int reserve;
+	bool late;
+	bool cut_short;		/* some work was late */
+	char at[96];		/* the current step, or the one that was cut short first */
+	int64_t unasked;	/* work since the clock was last looked at */
 } Ctx;
 
 void ctx_init(Ctx *ctx);
@@ -63,6 +70,13 @@ void log_verbose(Ctx *ctx, const char *format, ...) __attribute__((format(printf
 
 /* Milliseconds that are left for this work, INT_MAX without a limit. */
 int progress(Ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Work is late from now on. */
+void time_is_over(Ctx *ctx);
+
+/* For inner loops: is the time over? `work`, since the last call: about the number of ns; the clock is looked at only
+ * every few ms of it. Once it is over it stays so. */
+bool out_of_time(Ctx *ctx, int64_t work);
 
 /* The only macro that changes control flow. */
 #define TRY(call)                                                              \

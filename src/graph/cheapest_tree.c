@@ -104,12 +104,19 @@ keep_halves(Cheapest *c, int root)
 	memcpy(c->back, c->out_of, (size_t)c->topo->n_ranks * sizeof *c->back);
 }
 
+/* Is the time over for a search that may end without the cheapest tree? One search costs about 100 ns for each hop. */
+static bool
+is_late(const Cheapest *c)
+{
+	return c->hurries && out_of_time(c->ctx, 100 * (int64_t)c->search.n_hops);
+}
+
 /* The cheapest pair of arborescences into and out of one rank. */
 static int64_t
 cheapest_pair(Cheapest *c)
 {
 	int64_t least = -1;
-	for (int i = 0; i < c->n_roots; i++) {
+	for (int i = 0; i < c->n_roots && (least < 0 || !is_late(c)); i++) {
 		int r = c->roots ? c->roots[i] : i;
 		int64_t up = search_arborescence(&c->search, r, true, c->into);
 		int64_t down = search_arborescence(&c->search, r, false, c->out_of);
@@ -126,7 +133,10 @@ static int64_t
 cheapest_path(Cheapest *c, int from, int to)
 {
 	if (c->path_from != from) {
-		search_shortest_paths(&c->search, from, c->distance, c->path_hop);
+		if (is_late(c))
+			search_quick_tree(&c->search, from, false, c->path_hop);
+		else
+			search_shortest_paths(&c->search, from, c->distance, c->path_hop);
 		c->path_from = from;
 	}
 	for (int v = to; v != from; v = c->search.hop[c->there[v]].src) {
@@ -142,7 +152,7 @@ static int64_t
 limited_pair(Cheapest *c)
 {
 	int64_t least = -1;
-	for (int i = 0; i < c->n_roots; i++) {
+	for (int i = 0; i < c->n_roots && (least < 0 || !is_late(c)); i++) {
 		int r = c->roots ? c->roots[i] : i;
 		int in = search_depths(&c->search, r, true, c->into),
 		    out = search_depths(&c->search, r, false, c->into);
@@ -168,7 +178,7 @@ static int64_t
 limited_spanning_tree(Cheapest *c)
 {
 	int64_t least = -1;
-	for (int i = 0; i < c->n_roots; i++) {
+	for (int i = 0; i < c->n_roots && (least < 0 || !is_late(c)); i++) {
 		int64_t cost = search_depth_limited(&c->search, c->roots ? c->roots[i] : i, false, c->max_depth / 2,
 		    c->into, c->out_of);
 		if (cost < 0 || (least >= 0 && cost >= least))
@@ -209,6 +219,26 @@ find_limited(Cheapest *c, int64_t *cost)
 	return OK;
 }
 
+/* What is quick, where cheapest_tree needs arborescences. *cost is that of the tree. */
+static bool
+find_quick(Cheapest *c, int64_t *cost)
+{
+	const Demand *d = &c->demand;
+	int n = c->topo->n_ranks;
+	if (d->kind == DEMAND_PATH || (d->kind == DEMAND_ALLREDUCE && !c->paired))
+		return false;
+	bool into = d->kind != DEMAND_BROADCAST, pair = d->kind == DEMAND_ALLREDUCE;
+	c->root = pair ? c->roots ? c->roots[0] : 0 : into ? d->to : d->from;
+	bool found = search_quick_tree(&c->search, c->root, into, c->there)
+	    && (!pair || search_quick_tree(&c->search, c->root, false, c->back));
+	*cost = found ? 0 : -1;
+	for (int v = 0; v < n && found; v++) {
+		*cost += c->there[v] >= 0 ? c->search.hop[c->there[v]].cost : 0;
+		*cost += c->back[v] >= 0 ? c->search.hop[c->back[v]].cost : 0;
+	}
+	return found;
+}
+
 static int64_t
 find_any(Cheapest *c)
 {
@@ -242,7 +272,7 @@ cheapest_find(Cheapest *c, Demand demand, int64_t *cost)
 		TRY(c->family->find(c, cost));
 	else if (c->max_depth)
 		TRY(find_limited(c, cost));
-	else
+	else if (!is_late(c) || !find_quick(c, cost))
 		*cost = find_any(c);
 	for (int i = 0; i < c->n_used; i++)
 		c->uses[c->used[i]] = 0;

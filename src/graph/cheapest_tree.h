@@ -32,6 +32,7 @@ struct Cheapest {
 	Ctx *ctx;
 	const Topology *topo;
 	bool paired;		/* DEMAND_ALLREDUCE: up and down are two arborescences, not one tree */
+	bool hurries;		/* once time is over, trees are quick, not cheapest */
 	int max_depth;		/* hops of a tree, up and down; 0: any. With a limit, trees are cheap, not cheapest */
 	int n_roots;		/* ranks that may be the root of such a pair: all, or one of each orbit */
 	const int *roots;	/* NULL: all */

@@ -22,6 +22,26 @@ search_depths(Search *s, int root, bool into, int *hops)
 	return tail < n ? -1 : hops[s->queue[tail - 1]];
 }
 
+bool
+search_quick_tree(Search *s, int root, bool into, int *hop)
+{
+	int n = s->topo->n_ranks, head = 0, tail = 0;
+	for (int v = 0; v < n; v++)
+		hop[v] = -1;
+	s->queue[tail++] = root;
+	while (head < tail) {
+		int u = s->queue[head++];
+		for (int i = 0, h; (h = search_hop_at(s, u, i, into)) >= 0; i++) {
+			int w = into ? s->hop[h].src : s->hop[h].dst;
+			if (s->hop[h].cost < 0 || w == root || hop[w] >= 0)
+				continue;
+			hop[w] = h;
+			s->queue[tail++] = w;
+		}
+	}
+	return tail == n;
+}
+
 /* The cost of a hop; both: with that of the cheapest hop in the other direction, *back, -1: none. */
 static int64_t
 cost_both(const Search *s, int h, bool both, int *back)

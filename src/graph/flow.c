@@ -19,7 +19,7 @@ Status
 flow_new(Ctx *ctx, const Topology *topo, Flow *f)
 {
 	int n_arcs = 2 * (topo->n_links + 2 * topo->n_vertices);
-	*f = (Flow){ .topo = topo, .n = topo->n_vertices + 2,
+	*f = (Flow){ .ctx = ctx, .topo = topo, .n = topo->n_vertices + 2,
 	    .source = topo->n_vertices, .sink = topo->n_vertices + 1 };
 	TRY(TEMP(ctx, f->arc, n_arcs));
 	TRY(TEMP(ctx, f->first, f->n + 1));

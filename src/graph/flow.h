@@ -11,8 +11,12 @@ struct arc {
 	Wide capacity;		/* residual; arc a ^ 1 is the reverse arc */
 };
 
+/* About the ns of one maximum flow, for out_of_time. */
+#define FLOW_WORK(topo) (1000 * (int64_t)((topo)->n_links + (topo)->n_vertices))
+
 /* The links of a topology, and for each vertex an arc from the source to it and an arc from it to the sink. */
 typedef struct {
+	Ctx *ctx;
 	const Topology *topo;
 	int n, source, sink;
 	struct arc *arc;	/* 2l and 2l + 1 are link l; then those of the source, then those of the sink */

@@ -74,6 +74,10 @@ int64_t search_depth_limited(Search *search, int root, bool into, int limit, int
  * n_ranks. Returns its cost, or -1. Bellman and Ford. */
 int64_t search_depth_limited_path(Search *search, int from, int to, int limit, int64_t *layer, int *hop);
 
+/* An arborescence of the fewest hops out of (into) root, whatever they cost: hop[v] as search_arborescence has it.
+ * Breadth first, in time that grows with the number of hops. False: a rank has none. */
+bool search_quick_tree(Search *search, int root, bool into, int *hop);
+
 /* Hops of each rank from `root` (into: to it), -1: no path. Returns the most, or -1 where any has none. */
 int search_depths(Search *search, int root, bool into, int *depth);
 

@@ -20,7 +20,7 @@ rooted_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective col
 	TRY(flow_new(ctx, topo, &f));
 	for (int i = 0; i < sym->n_representatives; i++) {
 		int r = sym->representative[i];
-		if (r == root)
+		if (r == root || (least < INT64_MAX && out_of_time(ctx, FLOW_WORK(topo))))
 			continue;
 		int64_t between = coll == BROADCAST ? flow_between(&f, root, r) : flow_between(&f, r, root);
 		if (between >= least)
@@ -69,7 +69,8 @@ single_cuts(Ctx *ctx, const Topology *topo, const Symmetry *sym, Flow *f, Collec
 	for (int i = 0; i < sym->n_representatives; i++) {
 		int r = sym->representative[i];
 		for (int others = 0; others < 2; others++) {
-			if (collective_rooted(coll) && (r == root) == others)
+			if ((collective_rooted(coll) && (r == root) == others)
+			    || (bound->rate.num > 0 && out_of_time(ctx, FLOW_WORK(topo))))
 				continue;
 			flow_reset(f, 1, reversed);
 			for (int v = 0; v < topo->n_ranks; v++)
@@ -94,6 +95,8 @@ ratio_cuts(Ctx *ctx, const Topology *topo, const Symmetry *sym, Flow *f, Collect
 		if (!frac_div(bound->rate, (Frac){ topo->n_ranks, 1 }, &mu))
 			return fail(ctx, LIMIT, "%s: the bound needs more than 64 bits", topo->name);
 		for (int i = 0; i < (rooted ? 1 : sym->n_representatives) && !lower; i++) {
+			if (out_of_time(ctx, FLOW_WORK(topo)))
+				return OK;
 			int outside = sym->representative[i];
 			flow_reset(f, mu.den, reversed);
 			for (int v = 0; v < topo->n_ranks; v++) {

@@ -52,6 +52,8 @@ truncate_at(Flow *f, bool entering, Frac mu, Wide *x, int *part)
 	int n = f->topo->n_ranks;
 	for (int j = 0; j < n; j++) {
 		Wide positive = 0;
+		if (out_of_time(f->ctx, FLOW_WORK(f->topo)))
+			return 0;
 		flow_reset(f, mu.den, entering);
 		flow_from_source(f, j, FLOW_INFINITE);
 		for (int u = 0; u < j; u++) {
@@ -88,7 +90,7 @@ close_parts(Flow *f, bool entering, int n_parts, int *part)
 	int64_t sum = 0;
 	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
 		part[v] = -1;
-	for (int p = 0; p < n_parts; p++) {
+	for (int p = 0; p < n_parts && !out_of_time(f->ctx, FLOW_WORK(topo)); p++) {
 		flow_reset(f, 1, entering);
 		for (int r = 0; r < topo->n_ranks; r++)
 			(part[r] == p ? flow_from_source : flow_to_sink)(f, r, FLOW_INFINITE);
@@ -308,7 +310,7 @@ directed_cut(Ctx *ctx, const Topology *topo, Flow *f, Bound *bound)
 	bool *side;
 	TRY(TEMP(ctx, side, topo->n_vertices));
 	for (int r = 1; r < topo->n_ranks; r++) {
-		for (int back = 0; back < 2; back++) {
+		for (int back = 0; back < 2 && (least == INT64_MAX || !out_of_time(ctx, FLOW_WORK(topo))); back++) {
 			int64_t between = back ? flow_between(f, r, 0) : flow_between(f, 0, r);
 			if (between >= least)
 				continue;

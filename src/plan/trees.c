@@ -52,13 +52,15 @@ plan_mwu(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound
 {
 	Packing *many, *few = NULL;
 	Bound unused = *bound;
-	Frac optimum;
+	Frac optimum, rate, known;
 	TRY(pack_mwu(ctx, topo, bound, ask, &many, &optimum));
 	if (ask->minimise)
 		TRY(choose_few(ctx, topo, bound, optimum, ask, many, &few));
 	if (ask->minimise && !few)
 		TRY(pack_exact(ctx, topo, sym, bound, many, ask, &few, &unused));
-	*out = few ? few : many;
+	bool worse = few && ctx->late && pack_rate(few, ask->coll, topo->n_ranks, &rate)
+	    && pack_rate(many, ask->coll, topo->n_ranks, &known) && frac_cmp(rate, known) < 0;
+	*out = few && !worse ? few : many;
 	return OK;
 }
 

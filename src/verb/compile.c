@@ -33,7 +33,22 @@ print_pareto(Ctx *ctx, const Topology *machine, const int *gpu, int n_gpus, cons
 	for (int i = 0; i < n; i++)
 		printf("%5d  %5d  %11.6g  %.3f\n", point[i].trees, point[i].depth, frac_double(point[i].rate) / 1e9,
 		    frac_double(point[i].rate) / frac_double(bound.rate));
+	if (ctx->cut_short)
+		fprintf(stderr, "budget      %g s, which first cut short \"%s\": there may be better plans\n",
+		    (double)progress_budget() / 1000, ctx->at);
 	return OK;
+}
+
+/* What the budget cost. */
+static void
+print_budget(const Ctx *ctx, const Schedule *sched)
+{
+	double most = frac_double(sched->bound.rate) / frac_double(sched->achieved);
+	fprintf(stderr, "budget      %g s, which first cut short \"%s\": ", (double)progress_budget() / 1000, ctx->at);
+	if (frac_cmp(sched->achieved, sched->bound.rate) >= 0)
+		fprintf(stderr, "the rate is at the bound, but trees may be more or deeper\n");
+	else
+		fprintf(stderr, "more time may find up to %.4g times the rate, or a lower bound\n", most);
 }
 
 /* What the trees of one algorithm can do; those of the schedule may be fewer, and do a little less. */
@@ -56,6 +71,8 @@ static Status
 print_summary(Ctx *ctx, const Sizes *sizes, const Ask *ask, const Compiled *made)
 {
 	TRY(summary_print(ctx, stderr, made->sched, sizes->m, sizes->n));
+	if (made->cut_short)
+		print_budget(ctx, made->sched);
 	return print_best(ctx, ask, made->best);
 }
 

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <time.h>
 
+#define HOUR INT64_C(3600000)	/* ms */
+
 enum { SHOW_AFTER = 500, SHOW_EVERY = 100, BAR = 30 };	/* ms, ms, characters */
 
 static struct {
-	int64_t start, limit;	/* ms; limit 0: none */
+	int64_t start, limit;	/* ms; limit 0: an hour */
 	bool terminal;
 	int64_t shown;		/* when a line was last shown; 0: none is there */
 	const char *bar;	/* what the last bar was of, and since when */
@@ -33,6 +35,12 @@ void
 progress_limit(int64_t ms)
 {
 	watch.limit = ms;
+}
+
+int64_t
+progress_budget(void)
+{
+	return watch.limit ? watch.limit : HOUR;
 }
 
 int64_t
@@ -63,8 +71,8 @@ int
 progress_step(void *of, const char *line)
 {
 	(void)of;
-	int64_t now = now_ms(), left = watch.limit ? watch.start + watch.limit - now : INT_MAX;
-	if (due(now))
+	int64_t now = now_ms(), left = watch.start + progress_budget() - now;
+	if (line && due(now))
 		fprintf(stderr, "\r\033[K%.70s, %.1f s", line, (double)(now - watch.start) / 1000);
 	return (int)left;
 }

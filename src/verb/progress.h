@@ -10,8 +10,9 @@
 /* Time counts from now on. terminal: standard error is a tty. */
 void progress_start(bool terminal);
 
-/* Work ends that long after the start. */
+/* Work ends that long after the start: before it is called, after an hour. */
 void progress_limit(int64_t ms);
+int64_t progress_budget(void);
 
 /* ms since the start. */
 int64_t progress_ms(void);

@@ -145,6 +145,7 @@ prove_prices(struct master *m, bool *known, bool *optimal)
 			*optimal = *optimal && !added;
 		}
 	}
+	*optimal = *optimal && !m->ctx->late;	/* then trees were quick, not cheapest */
 	return OK;
 }
 
@@ -172,7 +173,7 @@ columns_bound(struct master *m, Bound *out)
 		TRY(find_cheapest(m, d, &one));
 		cost += (Wide)one * m->orbit_size[d];
 	}
-	if (cost == 0 || sum >> 100 || !frac_make(sum * shares, cost, &bound.rate)
+	if (m->ctx->late || cost == 0 || sum >> 100 || !frac_make(sum * shares, cost, &bound.rate)
 	    || frac_cmp(bound.rate, out->rate) >= 0)
 		return OK;
 	TRY(NEW(m->ctx, bound.part, m->topo->n_vertices));

@@ -80,6 +80,7 @@ master_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Family *fa
 	TRY(cheapest_new(ctx, topo, sym, &m->cheapest));
 	TRY(cheapest_limit(&m->cheapest, family, sym));
 	m->cheapest.max_depth = ask->max_depth;
+	m->cheapest.hurries = true;
 	TRY(TEMP(ctx, m->work, topo->n_vertices));
 	TRY(TEMP(ctx, m->price, topo->n_links + m->n_demand_rows));
 	TRY(TEMP(ctx, m->sum_row, n));
@@ -286,6 +287,8 @@ solve_lp(void *with)
 		code = glp_simplex(m->lp, &options);
 	}
 	m->timed_out = code == GLP_ETMLIM;
+	if (m->timed_out)
+		time_is_over(m->ctx);
 	m->solved = code == 0 && glp_get_status(m->lp) == GLP_OPT;
 	/* Rounding may have made the last basis singular: try once more, from the standard one. */
 	if (!m->solved && !m->timed_out) {

@@ -164,7 +164,8 @@ push_round(struct mwu *m, double step, double *flow_sum, struct gap *gap)
 	}
 	for (int l = 0; l < m->topo->n_links; l++)
 		volume += capacity_of(m, l) * (double)m->price[l];
-	if (volume / (double)cost < gap->best_dual)
+	/* The tree of a search that ran out of time is no dual. */
+	if (!m->ctx->late && volume / (double)cost < gap->best_dual)
 		gap->best_dual = volume / (double)cost;
 	TRY(column_of(m, &c));
 	c->flow += bottleneck;
@@ -208,6 +209,8 @@ run_phase(struct mwu *m, double step, int rounds, double epsilon, struct gap *ga
 			if (*done)
 				break;
 		}
+		if ((*done = gap->congestion > 0 && m->ctx->late))
+			break;
 		TRY(push_round(m, step, &flow_sum, gap));
 		*done = gap->rate >= (1 - epsilon) * gap->best_dual;
 	}
@@ -269,6 +272,7 @@ pack_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Pac
 	bool done = false;
 	int rounds = 0;
 	TRY(cheapest_new(ctx, topo, NULL, &m.tree));
+	m.tree.hurries = true;
 	TRY(TEMP(ctx, m.weight, topo->n_links));
 	TRY(TEMP(ctx, m.load, topo->n_links));
 	TRY(TEMP(ctx, m.price, topo->n_links));
