@@ -81,8 +81,9 @@ choose_proof(Ctx *ctx, const Job *job, const Bound *bound, Plan *plan)
 	const Topology *topo = job->topo;
 	int64_t n = topo->n_ranks, hops = topo->n_vertices > n ? n * n : topo->n_links,
 	    searches = job->ask.coll == ALLREDUCE ? 2 * n : collective_demands(job->ask.coll, topo->n_ranks);
-	bool priced = plan->proof.kind == CERTIFICATE_PRICES || plan->proof.kind == CERTIFICATE_LENGTHS;
-	if (priced && searches * hops / 10000 > progress(ctx, "a proof"))
+	if (plan->proof.kind != CERTIFICATE_PRICES && plan->proof.kind != CERTIFICATE_LENGTHS)
+		return;
+	if (searches * hops / 10000 > progress(ctx, "a proof"))
 		plan->proof = *bound;
 }
 

@@ -60,8 +60,8 @@
 	X(OPT_NO_MINIMISE, "no-minimise", 0, NULL, COMPILE | BATCH, \
 	    "keep all trees of the planner; do not look for fewer") \
 	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE, \
-	    "plan for about TIME at most, as 10s or 500ms, and write the best schedule so far; its bytes then " \
-	    "depend on the machine") \
+	    "write the best schedule found within TIME, as 10s or 500ms, default: 60m; if that cuts the plan " \
+	    "short, its bytes depend on the machine") \
 	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH, \
 	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
 	X(OPT_SERVERS, "servers", 0, "N", TOPOLOGY, "number of servers, each as in the file") \
