@@ -73,8 +73,8 @@ finishing_time(const Job *job)
 	return (int)((trees * edges + topo->n_links) * 2 / 1000000);
 }
 
-/* Prices are verified by a search for the cheapest trees. Where there is no time for that the bound remains, which takes
- * a few additions. */
+/* Prices are verified by a search for the cheapest trees. Where there is no time for that the bound remains, which
+ * takes a few additions. */
 static void
 choose_proof(Ctx *ctx, const Job *job, const Bound *bound, Plan *plan)
 {

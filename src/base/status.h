@@ -39,8 +39,8 @@ typedef struct {
 
 /* What a pass may use. `run` keeps what it returns; `scratch` is given back when it returns (arena_mark and
  * arena_release). `log`, if set, receives one line for -v, without its newline. `step`, if set, receives the current
- * step of long work, or NULL where it is the same one, and returns how many ms are left: at `reserve`, which is kept for
- * what follows the work, and below, the work is late and ends with the best result so far. */
+ * step of long work, or NULL where it is the same one, and returns how many ms are left. At `reserve`, which is kept
+ * for what follows the work, and below, the work is late and ends with the best result so far. */
 typedef struct Ctx {
 	Arena run, scratch;
 	Error error;
