@@ -58,7 +58,7 @@ cut_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.side: does not hold root %d", label, root);
 	if (!crossing(coll, inside, topo->n_ranks - inside, &part)
 	    || !frac_div((Frac){ boundary(topo, bound->part, bound_enters(topo, coll, bound)), 1 }, part, out))
-		return fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
+		return fail(ctx, LIMIT, "%s: rate.bound: needs more than %d bits", label, (int)FRAC_BITS);
 	return OK;
 }
 
@@ -118,7 +118,7 @@ partition_rate(Ctx *ctx, const char *label, const Topology *topo, Collective col
 			sum += topo->link[l].capacity;
 	}
 	return frac_make(sum, 2 * (Wide)(bound->n_parts - 1), out) ? OK
-	    : fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
+	    : fail(ctx, LIMIT, "%s: rate.bound: needs more than %d bits", label, (int)FRAC_BITS);
 }
 
 /* What the cheapest trees of all demands cost together under integer prices. Trees of an allreduce are any pairs of
@@ -146,12 +146,40 @@ cheapest_trees(Ctx *ctx, const char *label, const Topology *topo, Collective col
 	return OK;
 }
 
+/* Prices as whole numbers of common/den without a common divisor. */
+static Status
+whole_prices(Ctx *ctx, const char *label, int n_links, const Frac *given, const char *name, int64_t *price,
+    int64_t *common, int64_t *den)
+{
+	*den = 1;
+	*common = 0;
+	for (int l = 0; l < n_links; l++) {
+		Wide multiple = (Wide)*den / gcd64(*den, given[l].den) * given[l].den;
+		if (multiple > INT64_MAX)
+			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: denominators are too large", label, name,
+			    l);
+		*den = (int64_t)multiple;
+	}
+	for (int l = 0; l < n_links; l++) {
+		Wide whole = given[l].num * (*den / given[l].den);
+		price[l] = whole < 0 || whole > INT64_MAX ? INT64_MAX : (int64_t)whole;
+		*common = gcd64(price[l], *common);
+	}
+	*common = *common ? *common : 1;
+	for (int l = 0; l < n_links; l++) {
+		price[l] /= *common;
+		if (price[l] >> SEARCH_PRICE_BITS)
+			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: out of range", label, name, l);
+	}
+	return OK;
+}
+
 static Status
 prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Bound *bound, Frac *out)
 {
-	int64_t den = 1, *price;
-	Wide cost = 0;
-	Frac sum = FRAC_ZERO, one;
+	int64_t den, common, *price;
+	Wide cost = 0, sum = 0;
+	Frac unit;
 	const char *name = bound->kind == CERTIFICATE_LENGTHS ? "length" : "price";
 	if ((bound->kind == CERTIFICATE_LENGTHS) != (collective_has_blocks(coll)))
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"%s\" proves nothing for %s", label,
@@ -163,26 +191,14 @@ prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, 
 		    certificate_name(bound->kind), collective_name(coll),
 		    coll == ALLREDUCE ? "multicast or reduce" : collective_reduces(coll) ? "reduce" : "multicast");
 	TRY(TEMP(ctx, price, topo->n_links));
-	for (int l = 0; l < topo->n_links; l++) {
-		Wide multiple = (Wide)den / gcd64(den, bound->price[l].den) * bound->price[l].den;
-		if (multiple >> SEARCH_PRICE_BITS)
-			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: denominators are too large", label, name,
-			    l);
-		den = (int64_t)multiple;
-	}
-	for (int l = 0; l < topo->n_links; l++) {
-		Wide whole = (Wide)bound->price[l].num * (den / bound->price[l].den);
-		if (bound->price[l].num < 0 || whole >> SEARCH_PRICE_BITS)
-			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: out of range", label, name, l);
-		price[l] = (int64_t)whole;
-		if (!frac_mul((Frac){ topo->link[l].capacity, 1 }, bound->price[l], &one) || !frac_add(sum, one, &sum))
-			return fail(ctx, LIMIT, "%s: rate.bound: needs more than 64 bits", label);
-	}
+	TRY(whole_prices(ctx, label, topo->n_links, bound->price, name, price, &common, &den));
+	for (int l = 0; l < topo->n_links; l++)
+		sum += (Wide)topo->link[l].capacity * price[l];
 	TRY(cheapest_trees(ctx, label, topo, coll, root, price, &cost));
-	if (cost < (Wide)den * collective_shares(coll, topo->n_ranks))
+	if (ratio_cmp(cost, 1, (Wide)den * collective_shares(coll, topo->n_ranks), common) < 0)
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.%s: a tree costs less than 1", label, name);
-	*out = sum;
-	return OK;
+	return frac_make(common, den, &unit) && frac_mul((Frac){ sum, 1 }, unit, out) ? OK
+	    : fail(ctx, LIMIT, "%s: rate.bound: needs more than %d bits", label, (int)FRAC_BITS);
 }
 
 Status
