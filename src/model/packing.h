@@ -24,6 +24,7 @@ typedef struct {
 	int *demand;		/* of each tree, ascending; NULL: the collective has one demand */
 	int64_t *weight;	/* of each tree, >= 1; the same sum for each demand; together at most 2^PACKING_BITS */
 	Frac unit;		/* bytes/s, above 0 */
+	int64_t cells;		/* rows times trees of the linear program that found it; 0: none did */
 	int n_parts;		/* of a hybrid schedule; 0: none */
 	const Part *part;	/* classes and setup of each */
 	int *part_of;		/* of each tree, where there are parts */

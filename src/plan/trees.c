@@ -5,7 +5,10 @@
 #include "plan/plan.h"
 #include "topology/topology.h"
 
-enum { VARIANTS = 6 };
+enum {
+	VARIANTS = 6,
+	MOST_CELLS = 1 << 20	/* of a linear program that is solved for each depth */
+};
 
 /* Each tree once or not at all, at the rate of a whole link. For broadcast and reduce such a choice exists whenever
  * the bound is a whole number of links (Edmonds), but not necessarily among the trees that MWU found for its own
@@ -82,7 +85,8 @@ plan_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 	}
 	TRY(pack_mwu(ctx, topo, bound, ask, &many, &optimum));
 	TRY(pack_exact(ctx, topo, sym, bound, many, ask, &best, proof));
-	if (best && ask->minimise && topo->n_ranks <= LIMIT_ILP_RANKS) {
+	/* Programs over very many trees take seconds, and find nothing. */
+	if (best && ask->minimise && topo->n_ranks <= LIMIT_ILP_RANKS && many->n_trees <= LIMIT_ILP_TREES) {
 		TRY(pack_pool(ctx, many, best, &pool));
 		TRY(choose_few(ctx, topo, bound, proof->rate, ask, pool, &few));
 	}
@@ -104,7 +108,8 @@ flatten(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound,
 	Packing *flat;
 	Frac keep, rate, target;
 	Bound unused = *bound;
-	int *work, least, trees;
+	int *work, least, trees, missed = 0;
+	int64_t cells = (*pack)->cells;
 	TRY(TEMP(ctx, work, topo->n_ranks));
 	TRY(plan_least(ctx, topo, ask, &least, &trees));
 	if (!pack_rate(*pack, ask->coll, topo->n_ranks, &rate) || !frac_sub(FRAC_ONE, ask->tolerance, &keep)
@@ -112,11 +117,18 @@ flatten(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound,
 		return OK;
 	/* If the packing is below that, no less than its rate. */
 	target = frac_cmp(rate, target) < 0 ? rate : target;
-	for (int depth = pack_depth(*pack, work) - 1; depth >= least && progress(ctx, "depth %d", depth) > 0; depth--) {
+	/* Where trees of a depth miss the rate, shallower ones hardly reach it; and a program over very many trees takes
+	 * seconds for each depth. */
+	for (int depth = pack_depth(*pack, work) - 1; depth >= least && missed < 2 && cells <= MOST_CELLS
+	    && progress(ctx, "depth %d", depth) > 0; depth--) {
 		limited.max_depth = depth;
 		TRY(pack_exact(ctx, topo, sym, bound, NULL, &limited, &flat, &unused));
-		if (flat && flat->n_trees <= (*pack)->n_trees && pack_rate(flat, ask->coll, topo->n_ranks, &rate)
-		    && frac_cmp(rate, target) >= 0)
+		missed++;
+		cells = flat ? flat->cells : cells;
+		if (!flat || !pack_rate(flat, ask->coll, topo->n_ranks, &rate) || frac_cmp(rate, target) < 0)
+			continue;
+		missed = 0;
+		if (flat->n_trees <= (*pack)->n_trees)
 			*pack = flat;
 	}
 	return OK;

@@ -265,6 +265,53 @@ basis_rounded(struct master *m, Packing **out)
 	return *out ? pack_check(m->ctx, m->topo, *out) : OK;
 }
 
+/* Weights of all trees have this number of bits together, where an image of a tree takes as many as the tree. */
+static int
+fine_bits(const struct master *m)
+{
+	int bits = PACKING_BITS - 1;
+	for (int64_t size = m->sym->size; size > 1 && bits > 20; size /= 2)
+		bits--;
+	return bits;
+}
+
+/* The largest rate that the loads leave room for. */
+static Status
+widen(struct master *m, Packing *pack)
+{
+	Frac unit;
+	if (pack_widest_unit(m->topo, pack, m->price, &unit) && frac_fits(unit))
+		pack->unit = unit;
+	return pack_check(m->ctx, m->topo, pack);
+}
+
+Status
+basis_fine(struct master *m, const struct fine *fine, Packing **out)
+{
+	enum { TRIFLE_BITS = 42 };	/* trees of less than this part of the rate are what rounding left of none */
+	struct amount *amount;
+	int64_t *sum, each = INT64_MAX;
+	int n = 0, n_all = collective_demands(m->coll, m->topo->n_ranks);
+	Packing *found = NULL;
+	Frac unit;
+	TRY(TEMP(m->ctx, amount, m->n_columns));
+	TRY(TEMP(m->ctx, sum, m->n_demand_rows));
+	Wide part = ((fine->rate * n_all) >> fine_bits(m)) + 1, least = fine->rate >> TRIFLE_BITS;
+	for (int c = 0; c < m->n_columns; c++) {
+		Wide weight = fine->x[c] > least ? fine->x[c] / part : 0;
+		if (weight < 1 || weight >> PACKING_BITS)
+			continue;
+		amount[n] = (struct amount){ c, m->column[c].orbit, (int64_t)weight };
+		sum[amount[n++].orbit] += (int64_t)weight;
+	}
+	for (int d = 0; d < m->n_demand_rows; d++)
+		each = sum[d] < each ? sum[d] : each;
+	if (each > 0 && frac_make(part * m->unit, (Wide)1 << fine->bits, &unit))
+		TRY(pack_amounts(m, amount, n, each, unit, &found));
+	*out = found ? found : *out;
+	return found ? widen(m, found) : OK;
+}
+
 /* ---- proof ---- */
 
 /* M divided by the size of a demand, times the sum of capacity * y. */

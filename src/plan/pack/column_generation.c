@@ -89,23 +89,50 @@ current_cost(struct master *m, double *cost)
 	return OK;
 }
 
-/* The cheapest tree of each demand under m->price becomes a column if its reduced cost is negative by more than the
- * error of doubles. */
+/* The cheapest tree of a demand becomes a column if its reduced cost is negative by more than the error of doubles. */
+static Status
+add_improving_tree(struct master *m, int d, bool *improved)
+{
+	int64_t rounded;
+	double cost;
+	bool added;
+	TRY(find_cheapest(m, d, &rounded));
+	TRY(current_cost(m, &cost));
+	if (cost >= (m->dual[m->n_link_rows + d] - 1e-7 / m->n_demand_rows) / m->orbit_size[d])
+		return OK;
+	TRY(master_add_cheapest(m, d, &added));
+	*improved = *improved || added;
+	return OK;
+}
+
+/* The cheapest pair of arborescences at each root. */
+static Status
+add_improving_pairs(struct master *m, bool *improved)
+{
+	Cheapest *c = &m->cheapest;
+	int n_roots = c->n_roots;
+	const int *roots = c->roots;
+	c->n_roots = 1;
+	for (int i = 0; i < n_roots; i++) {
+		int root = roots ? roots[i] : i;
+		c->roots = &root;
+		TRY(add_improving_tree(m, 0, improved));
+	}
+	c->n_roots = n_roots;
+	c->roots = roots;
+	return OK;
+}
+
+/* The cheapest trees under m->price, of each demand. Where a round takes GLPK long, one for each root. */
 static Status
 add_improving_trees(struct master *m, bool *improved)
 {
+	enum { MANY_ROWS = 200 };
 	cheapest_price(&m->cheapest, m->price);
-	for (int d = 0; d < m->n_demand_rows; d++) {
-		int64_t rounded;
-		double cost;
-		bool added;
-		TRY(find_cheapest(m, d, &rounded));
-		TRY(current_cost(m, &cost));
-		if (cost >= (m->dual[m->n_link_rows + d] - 1e-7 / m->n_demand_rows) / m->orbit_size[d])
-			continue;
-		TRY(master_add_cheapest(m, d, &added));
-		*improved = *improved || added;
-	}
+	if (m->coll == ALLREDUCE && m->cheapest.paired && !m->cheapest.family && m->n_rows > MANY_ROWS)
+		return add_improving_pairs(m, improved);
+	for (int d = 0; d < m->n_demand_rows; d++)
+		TRY(add_improving_tree(m, d, improved));
 	return OK;
 }
 
@@ -151,20 +178,44 @@ prove_prices(struct master *m, bool *known, bool *optimal)
 
 /* ---- exact solutions ---- */
 
-/* Prices near GLPK's prove a bound near the optimum: whatever the prices are, if the cheapest trees of all demands
- * cost `cost` together, prices times (M divided by the size of a demand) / cost are a certificate. */
+/* m->price on a grid, near the prices of the solution; z of the first demand of each orbit, too. No tree is cheaper
+ * because of a link that costs more than 1, which all demands cost together. */
+static void
+grid_prices(struct master *m)
+{
+	enum { COARSE_BITS = 16, PRICE_BITS = SEARCH_PRICE_BITS - 1 };
+	Wide top = 1, one = (Wide)1 << FINE_DUAL_BITS;
+	double coarse = (1 << COARSE_BITS) / master_top_price(m);
+	if (!m->refined) {
+		for (int l = 0; l < m->topo->n_links; l++)
+			m->price[l] = (int64_t)(master_link_price(m, l) * coarse);
+		return;
+	}
+	for (int row = 0; row < m->n_link_rows; row++)
+		top = m->fine_dual[row] / m->divisor[row] > top ? m->fine_dual[row] / m->divisor[row] : top;
+	top = top > one ? one : top;
+	for (int l = 0; l < m->topo->n_links; l++) {
+		int row = m->sym->link_orbit[l];
+		Wide price = m->fine_dual[row] / m->divisor[row];
+		price = price < 0 ? 0 : price > top ? top : price;
+		m->price[l] = (int64_t)(((price << PRICE_BITS) + top / 2) / top);
+	}
+	for (int d = 0; d < m->n_demand_rows; d++)
+		m->price[m->topo->n_links + d] = (int64_t)((m->fine_dual[m->n_link_rows + d] / m->orbit_size[d]
+		    << PRICE_BITS) / top);
+}
+
+/* Whatever prices are, if the cheapest trees of all demands cost `cost` together, prices times (M divided by the size
+ * of a demand) / cost are a certificate. */
 Status
 columns_bound(struct master *m, Bound *out)
 {
-	enum { BITS = 16 };
 	int shares = collective_shares(m->coll, m->topo->n_ranks);
 	Bound bound = { .kind = collective_has_blocks(m->coll) ? CERTIFICATE_LENGTHS : CERTIFICATE_PRICES };
-	double top = master_top_price(m);
 	Wide sum = 0, cost = 0;
-	for (int l = 0; l < m->topo->n_links; l++) {
-		m->price[l] = (int64_t)(master_link_price(m, l) / top * (1 << BITS));
+	grid_prices(m);
+	for (int l = 0; l < m->topo->n_links; l++)
 		sum += (Wide)m->topo->link[l].capacity * m->price[l];
-	}
 	/* The proof is for trees of any kind. */
 	m->cheapest.paired = true;
 	cheapest_price(&m->cheapest, m->price);
@@ -173,7 +224,7 @@ columns_bound(struct master *m, Bound *out)
 		TRY(find_cheapest(m, d, &one));
 		cost += (Wide)one * m->orbit_size[d];
 	}
-	if (m->ctx->late || cost == 0 || sum >> 100 || !frac_make(sum * shares, cost, &bound.rate)
+	if (m->ctx->late || cost == 0 || !frac_make(sum * shares, cost, &bound.rate)
 	    || frac_cmp(bound.rate, out->rate) >= 0)
 		return OK;
 	TRY(NEW(m->ctx, bound.part, m->topo->n_vertices));
@@ -233,6 +284,59 @@ settle_at_bound(struct master *m, const Bound *bound, Packing **pack)
 	return OK;
 }
 
+/* ---- more digits ---- */
+
+/* Trees that are cheaper than their z become columns. *gap: by how much the optimum over all trees may be above that
+ * over the columns, relative. */
+static Status
+price_finely(struct master *m, double *gap, bool *improved)
+{
+	double dear = 0, cheap = 0;
+	int64_t cost;
+	*improved = false;
+	grid_prices(m);
+	cheapest_price(&m->cheapest, m->price);
+	for (int d = 0; d < m->n_demand_rows; d++) {
+		int64_t z = m->price[m->topo->n_links + d];
+		TRY(find_cheapest(m, d, &cost));
+		dear += (double)z * m->orbit_size[d];
+		cheap += (double)cost * m->orbit_size[d];
+		if (cost < z) {
+			bool added;
+			TRY(master_add_cheapest(m, d, &added));
+			*improved = *improved || added;
+		}
+	}
+	*gap = dear > 0 ? 1 - cheap / dear : 0;
+	return OK;
+}
+
+/* The optimum but for NEAR: where fractions need too many digits, and the errors of doubles are too large. */
+static Status
+settle_finely(struct master *m, const Bound *bound, Packing **pack)
+{
+	bool prices_prove = !m->cheapest.max_depth && !m->shares && !m->proven;
+	struct fine fine;
+	for (int round = 0; round < LIMIT_LP_ROUNDS && m->solved; round++) {
+		bool improved = false;
+		double gap = 0;
+		TRY(refine(m, &fine));
+		if (!m->refined)
+			break;
+		double rate = ldexp((double)fine.rate, -fine.bits) * (double)m->unit
+		    * collective_shares(m->coll, m->topo->n_ranks);
+		m->near_bound = rate >= frac_double(bound->rate) * (1 - NEAR);
+		if (prices_prove && !m->near_bound)
+			TRY(price_finely(m, &gap, &improved));
+		m->cut_short = progress(m->ctx, "linear program: %d trees, within %.2g of the optimum", m->n_columns,
+		    gap) <= 0;
+		if (!improved || gap < NEAR || m->cut_short)
+			return basis_fine(m, &fine, pack);
+		TRY(master_solve(m));
+	}
+	return OK;
+}
+
 /* ---- rounds ---- */
 
 /* Where GLPK found none: the first tree of each demand, all at one rate. */
@@ -253,17 +357,17 @@ columns_generate(struct master *m, const Bound *bound, Packing **pack)
 {
 	bool optimal = false;
 	*pack = NULL;
-	m->proven = false;
+	m->proven = m->near_bound = false;
 	for (int round = 0; round < LIMIT_LP_ROUNDS && !optimal; round++) {
 		bool improved, known = m->solved;
 		TRY(master_solve(m));
 		if (!m->solved) {
-			/* Out of time: the solution before this one is still there; if there is none, the first trees
-			 * are. */
+			/* Out of time, or GLPK has failed: the solution before this one is still there; if there is
+			 * none, the first trees are. */
 			m->cut_short = m->timed_out || progress(m->ctx, "linear program") <= 0;
-			if (m->cut_short && !known)
+			if (!known)
 				first_solution(m);
-			return m->cut_short ? basis_rounded(m, pack) : OK;
+			return basis_rounded(m, pack);
 		}
 		TRY(settle_at_bound(m, bound, pack));
 		if (*pack)
@@ -280,5 +384,7 @@ columns_generate(struct master *m, const Bound *bound, Packing **pack)
 		optimal = m->cheapest.max_depth > 0 || m->shares;
 		TRY(optimal ? basis_trees(m, pack) : settle_basis(m, pack, &optimal));
 	}
+	if (!*pack && !m->cut_short)
+		TRY(settle_finely(m, bound, pack));
 	return *pack ? OK : basis_rounded(m, pack);
 }

@@ -16,7 +16,7 @@ wants_pairs(struct master *m, const Bound *bound, const Packing *pack)
 	if (m->proven)
 		return frac_cmp(m->optimum, bound->rate) < 0;
 	return !pack_rate(pack, m->coll, m->topo->n_ranks, &rate)
-	    || frac_double(rate) < 0.999 * frac_double(bound->rate);
+	    || frac_double(rate) < (1 - 2 * NEAR) * frac_double(bound->rate);
 }
 
 /* The rate less the tolerance, in units of a demand; false: it needs too many digits. */
@@ -72,7 +72,7 @@ prove_bound(struct master *m, const Bound *bound, const Ask *ask, Bound *proof)
 		*proof = *bound;
 		return OK;
 	}
-	if (!m->solved || ask->max_depth || m->shares || m->cut_short || m->cheapest.family)
+	if (m->near_bound || !m->solved || ask->max_depth || m->shares || m->cut_short || m->cheapest.family)
 		return OK;
 	return m->proven ? basis_bound(m, bound, proof) : columns_bound(m, proof);
 }
@@ -116,6 +116,8 @@ pack_best(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 	if (pack)
 		log_verbose(ctx, "lp: %d rows, %d of %lld %s generated, %s", m.n_rows, pack->n_trees,
 		    (long long)m.n_columns * sym->size, family ? family->trees : "trees", how_sure(&m, ask));
+	if (pack)
+		pack->cells = (int64_t)m.n_rows * m.n_columns;
 	arena_release(&ctx->scratch, mark);
 	*out = pack;
 	return OK;

@@ -83,6 +83,7 @@ master_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Family *fa
 	m->cheapest.hurries = true;
 	TRY(TEMP(ctx, m->work, topo->n_vertices));
 	TRY(TEMP(ctx, m->price, topo->n_links + m->n_demand_rows));
+	TRY(TEMP(ctx, m->fine_dual, n));
 	TRY(TEMP(ctx, m->sum_row, n));
 	TRY(TEMP(ctx, m->sum, n));
 	TRY(TEMP(ctx, m->dual, n));

@@ -18,7 +18,10 @@ struct column {
 	int64_t *uses;
 };
 
+#define NEAR 2e-10		/* relative: a rate that is as near to what is proven has only been rounded */
+
 enum {
+	FINE_DUAL_BITS = 80,
 	RATE_COLUMN = -1,	/* r; trees are numbered from 0 */
 	FEW_RANKS = 64		/* up to here sparsify.c finds fewer trees, beyond it turn.c */
 };
@@ -64,11 +67,23 @@ struct master {
 	int n_basis, *tight, *basic, *tight_at;	/* tight_at[row]: its place in tight; -1: the row has slack */
 	Frac *x, *y;		/* of basic columns, in units; of tight rows */
 
+	/* By refine: y with more digits than a double has, in units of 2^-FINE_DUAL_BITS. */
+	Wide *fine_dual;
+	bool refined;
+
 	/* What is known at the end. */
 	bool proven;		/* `optimum` is the best algorithm bandwidth, bytes/s, by y exactly or by the bound */
 	bool at_bound;
+	bool near_bound;	/* the rate is that of the bound but for NEAR */
 	bool cut_short;		/* time ran out */
 	Frac optimum;
+};
+
+/* x of every tree, and r, in units of 2^-bits of m->unit; in the scratch arena. */
+struct fine {
+	int bits;
+	const Wide *x;
+	Wide rate;
 };
 
 /* ---- master.c ------------------------------------------------------------------------------------------------ */
@@ -106,6 +121,10 @@ bool basis_prices(struct master *m);
 /* The trees of the basis, exactly; NULL where their numbers are too large, or they do not fit. */
 Status basis_trees(struct master *m, Packing **out);
 
+/* x of refine, rounded down to whole multiples of a very small fraction of the rate. *out stays where its numbers are
+ * too large. */
+Status basis_fine(struct master *m, const struct fine *fine, Packing **out);
+
 /* GLPK's x, scaled to fit the capacities and rounded down to whole multiples of a small fraction of the rate. *out
  * stays where nothing is left. */
 Status basis_rounded(struct master *m, Packing **out);
@@ -118,6 +137,12 @@ bool basis_rate(struct master *m, Frac *out);
 
 /* The certificate of the collective where it is tight, else y, times M by the size of a demand. */
 Status basis_bound(struct master *m, const Bound *known, Bound *out);
+
+/* ---- refine.c ------------------------------------------------------------------------------------------------ */
+
+/* Solve the program once more, from the basis of m->lp, with 13 digits and more: *out, and m->fine_dual.
+ * m->refined: it is solved; else they are of no use. */
+Status refine(struct master *m, struct fine *out);
 
 /* ---- column_generation.c ------------------------------------------------------------------------------------- */
 

@@ -212,7 +212,9 @@ run_phase(struct mwu *m, double step, int rounds, double epsilon, struct gap *ga
 		if ((*done = gap->congestion > 0 && m->ctx->late))
 			break;
 		TRY(push_round(m, step, &flow_sum, gap));
-		*done = gap->rate >= (1 - epsilon) * gap->best_dual;
+		/* The linear program starts from these trees, and needs no more to start from. */
+		*done = gap->rate >= (1 - epsilon) * gap->best_dual
+		    || (m->ask->packing == PACKING_EXACT && m->n_columns > LIMIT_ILP_TREES);
 	}
 	return OK;
 }

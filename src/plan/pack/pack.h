@@ -11,7 +11,8 @@
  * *out: n_trees >= 1; their rate is at least (1 - epsilon) times the optimum of packing such trees, less what
  * rounding to weights of 20 bits takes (n_trees / 2^20 at most).
  * *optimum: bytes/s, no less than that optimum: the bound, or what MWU's weights prove if that is less. After
- * LIMIT_MWU_ROUNDS it ends with the rate that it has. Random: none; variants are fixed sequences.
+ * LIMIT_MWU_ROUNDS, and with PACKING_EXACT after LIMIT_ILP_TREES trees, it ends with the rate that it has.
+ * Random: none; variants are fixed sequences.
  * From: Blink 3.2; Garg and Koenemann 2007, fig. 1; we stop as soon as the bound proves the gap. */
 Status pack_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out, Frac *optimum);
 

@@ -119,7 +119,7 @@ sparsify(struct master *m, Packing **pack)
 	Packing *found;
 	int least = collective_demands(m->coll, m->topo->n_ranks);
 	/* A rounded packing may be below the target; other trees may reach it in small numbers. */
-	bool rounded = !reaches(m, *pack);
+	bool rounded = !reaches(m, *pack), any = false;
 	if (((*pack)->n_trees <= least && !rounded) || m->topo->n_ranks > FEW_RANKS || m->perturbed)
 		return OK;
 	TRY(add_degenerate_columns(m));
@@ -141,6 +141,10 @@ sparsify(struct master *m, Packing **pack)
 			break;
 		read_solution(m, x);
 		TRY(basis_trees(m, &found));
+		/* Of capacities without a common unit every basis has too large numbers. */
+		any = any || found;
+		if (!any && round + 1 >= SETTLE)
+			break;
 		if (found && reaches(m, found) && (rounded || is_better(m, found, *pack))) {
 			*pack = found;
 			rounded = false;
