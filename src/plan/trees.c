@@ -117,8 +117,8 @@ flatten(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound,
 		return OK;
 	/* If the packing is below that, no less than its rate. */
 	target = frac_cmp(rate, target) < 0 ? rate : target;
-	/* Where trees of a depth miss the rate, shallower ones hardly reach it; and a program over very many trees takes
-	 * seconds for each depth. */
+	/* Where trees of a depth miss the rate, shallower ones hardly reach it; and a program over very many trees
+	 * takes seconds for each depth. */
 	for (int depth = pack_depth(*pack, work) - 1; depth >= least && missed < 2 && cells <= MOST_CELLS
 	    && progress(ctx, "depth %d", depth) > 0; depth--) {
 		limited.max_depth = depth;
