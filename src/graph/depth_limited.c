@@ -29,7 +29,7 @@ search_quick_tree(Search *s, int root, bool into, int *hop)
 	for (int v = 0; v < n; v++)
 		hop[v] = -1;
 	s->queue[tail++] = root;
-	while (head < tail) {
+	while (head < tail && tail < n) {
 		int u = s->queue[head++];
 		for (int i = 0, h; (h = search_hop_at(s, u, i, into)) >= 0; i++) {
 			int w = into ? s->hop[h].src : s->hop[h].dst;

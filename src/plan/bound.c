@@ -120,6 +120,47 @@ block_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll
 	return coll == ALLTOALL ? OK : ratio_cuts(ctx, topo, sym, &f, coll, root, bound);
 }
 
+/* ---- where time is over ---- */
+
+/* A side of one rank, or of all other vertices: the rank of which the least capacity counts; -1: the root forbids it. */
+static int
+narrowest(const Topology *topo, Collective coll, int root, bool alone, const int64_t *leaving, const int64_t *entering)
+{
+	bool enters = coll == REDUCE || coll == GATHER || coll == REDUCESCATTER;
+	const int64_t *capacity = alone == enters ? entering : leaving;
+	int best = -1;
+	for (int r = 0; r < topo->n_ranks; r++)
+		if ((!collective_rooted(coll) || (r == root) == alone) && (best < 0 || capacity[r] < capacity[best]))
+			best = r;
+	return best;
+}
+
+/* Cuts that need no flow. */
+static Status
+plain_cuts(Ctx *ctx, const Topology *topo, Collective coll, int root, Bound *bound)
+{
+	int64_t *leaving, *entering;
+	Bound cut = { .kind = CERTIFICATE_CUT };
+	TRY(TEMP(ctx, leaving, topo->n_vertices));
+	TRY(TEMP(ctx, entering, topo->n_vertices));
+	for (int l = 0; l < topo->n_links; l++) {
+		leaving[topo->link[l].from] += topo->link[l].capacity;
+		entering[topo->link[l].to] += topo->link[l].capacity;
+	}
+	for (int alone = 0; alone < 2; alone++) {
+		int r = narrowest(topo, coll, root, alone, leaving, entering);
+		if (r < 0)
+			continue;
+		TRY(NEW(ctx, cut.part, topo->n_vertices));
+		for (int v = 0; v < topo->n_vertices; v++)
+			cut.part[v] = (v == r) == alone;
+		TRY(bound_from_certificate(ctx, topo->name, topo, coll, root, &cut, &cut.rate));
+		if (bound->rate.num == 0 || frac_cmp(cut.rate, bound->rate) < 0)
+			*bound = cut;
+	}
+	return OK;
+}
+
 Status
 bound_compute(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, Bound *out)
 {
@@ -133,6 +174,8 @@ bound_compute(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective co
 	} else if (topo->n_ranks > 1) {
 		TRY(block_bound(ctx, topo, sym, coll, root, &bound));
 	}
+	if (topo->n_ranks > 1 && ctx->late)
+		TRY(plain_cuts(ctx, topo, coll, root, &bound));
 	arena_release(&ctx->scratch, mark);
 	*out = bound;
 	return OK;

@@ -29,6 +29,7 @@ struct finder {
 	ColouredVertex *from_order, *to_order;
 	uint64_t *link_colour;
 	struct end { int from, to, class, l; int64_t capacity; } *from_end, *to_end;
+	uint64_t sum;		/* of the links (sum_of_ends) */
 	int *vertex, *link;	/* images under the current map */
 	int *server;		/* n_nodes: images of servers, where it must take servers to servers; else NULL */
 };
@@ -167,6 +168,17 @@ by_end(const void *a, const void *b)
 	return (s->l > t->l) - (s->l < t->l);
 }
 
+/* The same for the same links in any order; nearly always another for others. */
+static uint64_t
+sum_of_ends(const struct end *end, int n)
+{
+	uint64_t sum = 0;
+	for (int i = 0; i < n; i++)
+		sum += hash64(hash64((uint64_t)end[i].from << 32 | (uint64_t)(unsigned)end[i].to)
+		    + (uint64_t)end[i].capacity + ((uint64_t)end[i].class << 60));
+	return sum;
+}
+
 /* Images of the links; false: some link has none, so the map of vertices is no automorphism. */
 static bool
 map_links(struct finder *f)
@@ -177,6 +189,9 @@ map_links(struct finder *f)
 		f->from_end[l] = (struct end){ f->vertex[link->from], f->vertex[link->to], (int)link->class, l,
 		    link->capacity };
 	}
+	/* Most maps are none, which is found without a sort. */
+	if (sum_of_ends(f->from_end, topo->n_links) != f->sum)
+		return false;
 	qsort(f->from_end, (size_t)topo->n_links, sizeof *f->from_end, by_end);
 	for (int i = 0; i < topo->n_links; i++) {
 		const struct end *a = &f->from_end[i], *b = &f->to_end[i];
@@ -275,7 +290,7 @@ try_step(struct finder *f, int step, int *block)
 {
 	int n = f->n_moved;
 	for (int b = n; b > step; b--) {
-		if (n % b || b % step)
+		if (n % b || b % step || out_of_time(f->ctx, 20 * (int64_t)f->topo->n_links))
 			continue;
 		bool kept;
 		map_ranks(f, n, b, step);
@@ -366,6 +381,7 @@ topo_symmetry(Ctx *ctx, const Topology *topo, int root, SymmetryKind wanted, Sym
 		f.link_colour[l] = hash64((uint64_t)link->capacity ^ (uint64_t)link->class << 60);
 	}
 	qsort(f.to_end, m, sizeof *f.to_end, by_end);
+	f.sum = sum_of_ends(f.to_end, topo->n_links);
 	if (wanted != SYMMETRY_NONE) {
 		TRY(order_ranks(&f, root));
 		/* Trees of a rank that stays have as many images as those that move: where that is too much, servers
