@@ -122,7 +122,8 @@ block_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll
 
 /* ---- where time is over ---- */
 
-/* A side of one rank, or of all other vertices: the rank of which the least capacity counts; -1: the root forbids it. */
+/* Sides of one rank, or of all other vertices: the rank for which the least capacity counts; -1: the root forbids
+ * them. */
 static int
 narrowest(const Topology *topo, Collective coll, int root, bool alone, const int64_t *leaving, const int64_t *entering)
 {
