@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "plan/pack/pack.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,8 @@ struct mwu {
 	const Topology *topo;
 	const Ask *ask;
 	Cheapest tree;		/* the current one */
+	bool one_root;		/* each round looks at pairs of one root, the next one */
+	int root;
 	double *weight;		/* y, of each link */
 	double *load;		/* flow over each link, unscaled */
 	int64_t *price;
@@ -153,6 +156,7 @@ push_round(struct mwu *m, double step, double *flow_sum, struct gap *gap)
 	double bottleneck = INFINITY, volume = 0;
 	int64_t cost;
 	set_prices(m);
+	m->root = (m->root + 1) % m->topo->n_ranks;
 	cheapest_price(&m->tree, m->price);
 	TRY(cheapest_find(&m->tree, collective_demand(m->ask->coll, m->topo->n_ranks, m->ask->root, 0), &cost));
 	if (cost < 0)
@@ -164,8 +168,8 @@ push_round(struct mwu *m, double step, double *flow_sum, struct gap *gap)
 	}
 	for (int l = 0; l < m->topo->n_links; l++)
 		volume += capacity_of(m, l) * (double)m->price[l];
-	/* The tree of a search that ran out of time is no dual. */
-	if (!m->ctx->late && volume / (double)cost < gap->best_dual)
+	/* The tree of a search that ran out of time, or looked at one root, is no dual. */
+	if (!m->ctx->late && !m->one_root && volume / (double)cost < gap->best_dual)
 		gap->best_dual = volume / (double)cost;
 	TRY(column_of(m, &c));
 	c->flow += bottleneck;
@@ -264,6 +268,21 @@ to_packing(struct mwu *m, const struct gap *gap, Packing **out)
 	return OK;
 }
 
+/* Where a search at each root, of 100 ns for each hop, takes too much of the time, rounds look at one root each: many
+ * rounds with good pairs are better than a few with the best. */
+static void
+spare_time(struct mwu *m)
+{
+	enum { ROUNDS = 50 };
+	int left = progress(m->ctx, "multiplicative weights");
+	int64_t round = 2 * (int64_t)m->tree.n_roots * m->tree.search.n_hops / 10000;
+	if (!m->tree.paired || left == INT_MAX || round * ROUNDS <= left)
+		return;
+	m->one_root = m->ctx->cut_short = true;
+	m->tree.n_roots = 1;
+	m->tree.roots = &m->root;
+}
+
 Status
 pack_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out, Frac *optimum)
 {
@@ -275,6 +294,7 @@ pack_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Pac
 	int rounds = 0;
 	TRY(cheapest_new(ctx, topo, NULL, &m.tree));
 	m.tree.hurries = true;
+	spare_time(&m);
 	TRY(TEMP(ctx, m.weight, topo->n_links));
 	TRY(TEMP(ctx, m.load, topo->n_links));
 	TRY(TEMP(ctx, m.price, topo->n_links));
