@@ -290,7 +290,7 @@ lint:
 MAN = $(wildcard man/*.[1-9])
 HEADERS = $(wildcard runtime/include/*.h)
 DATA = $(wildcard topologies/*.xml topologies/*.json schemas/*)
-DOCS = README.md $(wildcard docs/*.*)
+DOCS = README.md SECURITY.md $(wildcard docs/*.*)
 EXAMPLES = $(wildcard examples/*.* examples/ci/*)
 # To the prefix, so that pkg-config may move it.
 RELATIVE = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
