@@ -255,12 +255,31 @@ mutations: tests
 bless: all
 	@BUILD=$(B) BLESS=1 tests/run golden
 
+# With CC=clang by libFuzzer, guided by coverage; else by the driver of the targets itself. What libFuzzer finds new stays in
+# $(B)/libfuzzer/found; `make fuzz-merge CC=clang` puts the few inputs of it that cover more into tests/fuzz/found.
 FUZZ_SECONDS ?= 60
-.PHONY: fuzz
-fuzz:
-	$(MAKE) tests-asan
-	@export FUZZ_TOPOLOGIES=$(CURDIR)/topologies; for f in $(notdir $(FUZZ_SRC:%.c=%)); do \
+FUZZ_CFLAGS = -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+FUZZ_NAMES = $(notdir $(FUZZ_SRC:%.c=%))
+FUZZ_OPTIONS = -timeout=30 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 -verbosity=0 -artifact_prefix=crash-
+.PHONY: fuzz fuzz-merge tests-libfuzzer
+fuzz: $(if $(findstring clang,$(CC)),tests-libfuzzer,tests-asan)
+ifneq ($(findstring clang,$(CC)),)
+	@export FUZZ_TOPOLOGIES=$(CURDIR)/topologies; for f in $(FUZZ_NAMES); do mkdir -p $(B)/libfuzzer/found/$$f; echo $$f; \
+		$(B)/libfuzzer/tests/fuzz/$$f $(FUZZ_OPTIONS) -max_total_time=$(FUZZ_SECONDS) $(B)/libfuzzer/found/$$f \
+		$(wildcard tests/fuzz/corpus/* tests/fuzz/found/*) || exit 1; done
+else
+	@export FUZZ_TOPOLOGIES=$(CURDIR)/topologies; for f in $(FUZZ_NAMES); do \
 		$(B)/asan/tests/fuzz/$$f --seconds $(FUZZ_SECONDS) --seed random tests/fuzz/corpus/$$f/* || exit 1; done
+endif
+tests-libfuzzer:
+	@$(MAKE) B=$(B)/libfuzzer CFLAGS="$(FUZZ_CFLAGS)" TEST_LINK=-fsanitize=fuzzer $(FUZZ_SRC:%.c=$(B)/libfuzzer/%)
+# Inputs that cover what the files in tests/fuzz/corpus do not. Short ones: their number and size stay small.
+fuzz-merge: tests-libfuzzer
+	@export FUZZ_TOPOLOGIES=$(CURDIR)/topologies; m=$(B)/libfuzzer/merged; for f in $(FUZZ_NAMES); do \
+		rm -rf $$m && mkdir -p $$m $(B)/libfuzzer/found/$$f tests/fuzz/found/$$f && cp tests/fuzz/corpus/$$f/* $$m && \
+		$(B)/libfuzzer/tests/fuzz/$$f $(FUZZ_OPTIONS) -max_len=2048 -merge=1 $$m tests/fuzz/found/$$f $(B)/libfuzzer/found/$$f && \
+		rm -rf tests/fuzz/found/$$f && mkdir -p tests/fuzz/found/$$f && \
+		for new in $$m/*; do [ -e tests/fuzz/corpus/$$f/$$(basename $$new) ] || cp $$new tests/fuzz/found/$$f || exit 1; done || exit 1; done
 
 .PHONY: bench
 bench: all $(B)/tests/bench/bench

@@ -9,8 +9,9 @@
  * What guides it instead of coverage is what the target says of an input, its `outcome`: what the message wants that
  * refuses it, or the size of what it accepts. The first input of each outcome joins the pool that is mutated.
  *
- * A target defines `dictionary` (tokens, ended by NULL) and LLVMFuzzerTestOneInput, which sets `outcome` and counts
- * in n_accepted. Built with -fsanitize=fuzzer, that engine's main and mutations take over. */
+ * A target defines `dictionary` (tokens, ended by NULL) and test_input, which sets `outcome` and counts in n_accepted.
+ * What an input may cost is in cost.h. If there is an LLVMFuzzerCustomMutator, half of the mutants are its. Built with
+ * FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION (`make fuzz CC=clang`), the main and the mutations of libFuzzer take over. */
 #ifndef BLINK_FUZZ_DRIVER_H
 #define BLINK_FUZZ_DRIVER_H
 
@@ -30,8 +31,12 @@
 #include <time.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+enum { INPUT_MAX = 1 << 16 };
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) __attribute__((weak));
+
+static void test_input(const uint8_t *data, size_t size);
 extern const char *const dictionary[];
 static uint64_t outcome;
 static long n_accepted;
@@ -74,9 +79,21 @@ judge_refusal(const Ctx *ctx, Status status, unsigned allowed, const char *label
 			outcome = hash_bytes(outcome, c, 1);
 }
 
+#include "cost.h"
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	outcome = 0;
+	cost_begin();
+	test_input(data, size);
+	cost_end(size);
+	return 0;
+}
+
 #ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 
-enum { POOL = 1024, INPUT_MAX = 1 << 16, TIME_LIMIT = 30, OUTCOMES = 1 << 14 };
+enum { POOL = 1024, TIME_LIMIT = 30, OUTCOMES = 1 << 14 };
 
 struct input {
 	uint8_t *data;
@@ -383,7 +400,6 @@ run_input(const uint8_t *data, size_t size)
 	if (!current.data)
 		abort();
 	memcpy(current.data, data, size);
-	outcome = 0;
 	alarm(TIME_LIMIT);
 	LLVMFuzzerTestOneInput(current.data, size);
 	alarm(0);
@@ -471,7 +487,11 @@ fuzz(double seconds, long most)
 		const struct input *from = &pool[below((size_t)(below(2) ? n_files : n_pool))];
 		memcpy(in.data, from->data, from->size);
 		in.size = from->size;
-		for (size_t n = 1 + below(below(4) ? 3 : 12); n > 0; n--)
+		size_t made = LLVMFuzzerCustomMutator && below(2)
+		    ? LLVMFuzzerCustomMutator(in.data, in.size, INPUT_MAX, (unsigned)draw()) : 0;
+		if (made)
+			in.size = made;
+		for (size_t n = made ? 0 : 1 + below(below(4) ? 3 : 12); n > 0; n--)
 			mutate_once(&in);
 		run_input(in.data, in.size);
 		if (is_new(outcome))

@@ -24,8 +24,8 @@ check(const Index *index)
 	}
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void
+test_input(const uint8_t *data, size_t size)
 {
 	Ctx ctx;
 	Index *index, *again;
@@ -35,7 +35,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (status != OK) {
 		judge_refusal(&ctx, status, 1u << BAD_INPUT | 1u << LIMIT, label);
 		ctx_free(&ctx);
-		return 0;
+		return;
 	}
 	check(index);
 	index_write(index, &json);
@@ -48,5 +48,4 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text_free(&json);
 	text_free(&json_again);
 	ctx_free(&ctx);
-	return 0;
 }

@@ -1,6 +1,6 @@
 /* A schedule file is refused, or it passes sched_check and survives writing and reading. One that sched_verify
  * accepts is accepted when read back, and in other ranks, too, and lowers to a program. */
-#include "driver.h"
+#include "json_mutator.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
 
@@ -57,8 +57,8 @@ relabel(Ctx *ctx, const Schedule *sched)
 	ctx->error = (Error){ 0 };
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void
+test_input(const uint8_t *data, size_t size)
 {
 	const unsigned allowed = 1u << BAD_INPUT | 1u << LIMIT | 1u << UNVERIFIED;
 	Ctx ctx;
@@ -69,7 +69,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (status != OK) {
 		judge_refusal(&ctx, status, allowed, label);
 		ctx_free(&ctx);
-		return 0;
+		return;
 	}
 	REQUIRE(sched_check(&ctx, label, sched) == OK, "%s", ctx.error.text);
 	sched_write_json(sched, &json);
@@ -88,5 +88,4 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	reread(&ctx, &json, status == OK);
 	text_free(&json);
 	ctx_free(&ctx);
-	return 0;
 }
