@@ -89,7 +89,7 @@ help:
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
 	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
-	@echo "make fuzz         fuzz the readers for FUZZ_SECONDS (default 60) each"
+	@echo "make fuzz         fuzz each target for FUZZ_SECONDS (default 60); with CC=clang by libFuzzer; also: fuzz-merge"
 	@echo "make deps         install the Debian packages: $(DEPS)"
 	@echo "make check-deps   install those of the tests, too: $(filter-out $(DEPS), $(FULL_DEPS))"
 	@echo "make bless        rewrite the expected output of the golden tests"
