@@ -216,7 +216,8 @@ UBSAN_CFLAGS = -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
 TSAN_CFLAGS = -O1 -g -fsanitize=thread
 MSAN_CFLAGS = -O1 -g -fsanitize=memory -fsanitize-memory-track-origins -fno-omit-frame-pointer
 ASAN_PROGRAMS = blinkc blink-perf $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%)
-MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index)
+MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
+	fuzz/fuzz_execute fuzz/fuzz_view)
 TSAN_PROGRAMS = tests/unit/test_runtime tests/unit/test_index tests/unit/test_process
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
@@ -277,7 +278,7 @@ tests-libfuzzer:
 fuzz-merge: tests-libfuzzer
 	@export FUZZ_TOPOLOGIES=$(CURDIR)/topologies; m=$(B)/libfuzzer/merged; for f in $(FUZZ_NAMES); do \
 		rm -rf $$m && mkdir -p $$m $(B)/libfuzzer/found/$$f tests/fuzz/found/$$f && cp tests/fuzz/corpus/$$f/* $$m && \
-		$(B)/libfuzzer/tests/fuzz/$$f $(FUZZ_OPTIONS) -max_len=2048 -merge=1 $$m tests/fuzz/found/$$f $(B)/libfuzzer/found/$$f && \
+		$(B)/libfuzzer/tests/fuzz/$$f $(FUZZ_OPTIONS) -max_len=2048 -use_counters=0 -merge=1 $$m tests/fuzz/found/$$f $(B)/libfuzzer/found/$$f && \
 		rm -rf tests/fuzz/found/$$f && mkdir -p tests/fuzz/found/$$f && \
 		for new in $$m/*; do [ -e tests/fuzz/corpus/$$f/$$(basename $$new) ] || cp $$new tests/fuzz/found/$$f || exit 1; done || exit 1; done
 
