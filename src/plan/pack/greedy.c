@@ -359,8 +359,10 @@ grow_trees(struct greedy *g, Frac rate, int n_trees, Packing **out)
 	for (int t = 0; t < n_trees; t++) {
 		bool whole;
 		g->n_later = n_trees - 1 - t;
-		if (progress(g->ctx, "tree %d of %d", t + 1, n_trees) <= g->stop_at)
+		if (progress(g->ctx, "tree %d of %d", t + 1, n_trees) <= g->stop_at) {
+			g->ctx->cut_short = true;
 			return keep_incomplete(g, &pack, t);
+		}
 		TRY(grow_tree(g, &pack.tree[t], &whole));
 		if (!whole)
 			return keep_incomplete(g, &pack, t);

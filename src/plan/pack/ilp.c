@@ -205,7 +205,8 @@ solve(const struct ilp *p, glp_prob *lp, bool maximise, double enough)
 	with.msg_lev = GLP_MSG_OFF;
 	with.presolve = GLP_ON;
 	with.bt_tech = GLP_BT_BPH;	/* best projection: good solutions early, of the four that GLPK has */
-	with.tm_lim = LIMIT_ILP_SECONDS * 1000;
+	int left = progress(p->ctx, "ilp: %d choices", p->n_choices);
+	with.tm_lim = left > LIMIT_ILP_SECONDS * 1000 ? LIMIT_ILP_SECONDS * 1000 : left < 1 ? 1 : left;
 	with.cb_func = watch;
 	with.cb_info = &limit;
 	glp_set_obj_dir(lp, maximise ? GLP_MAX : GLP_MIN);
@@ -213,6 +214,8 @@ solve(const struct ilp *p, glp_prob *lp, bool maximise, double enough)
 	/* The first linear program takes as long as ILP_ROOT nodes, even if it proves that there is no solution. */
 	int64_t used = limit.nodes < limit.most ? limit.nodes : limit.most;
 	*p->cells -= (used > ILP_ROOT ? used : ILP_ROOT) * size;
+	if (code == GLP_ETMLIM && with.tm_lim < LIMIT_ILP_SECONDS * 1000)
+		time_is_over(p->ctx);
 	if (code == GLP_ETMLIM)
 		return false;
 	return glp_mip_status(lp) == GLP_OPT || glp_mip_status(lp) == GLP_FEAS;
