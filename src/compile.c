@@ -111,6 +111,8 @@ job_compile(Ctx *ctx, const Job *job, Compiled *out)
 	if (out->json.failed)
 		return fail_memory(ctx);
 	out->best = plan.best;
+	out->other_trees = plan.pack->other_trees;
+	out->other_depth = plan.pack->other_depth;
 	/* What counts is what readers of the file get, not what was meant. */
 	TRY(sched_read(ctx, label, out->json.data, out->json.size, &out->sched));
 	return sched_verify(ctx, label, out->sched);

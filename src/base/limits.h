@@ -51,6 +51,9 @@ enum {
 	LIMIT_FLAT_RANKS = 16,		/* up to here trees are planned once more for each smaller depth */
 	LIMIT_RATE_NODES = 120000,	/* of the search for the highest rate of a number of trees */
 	LIMIT_FEW_NODES = 400000,	/* of that search: about half a second */
+	LIMIT_PAIR_STEPS = 25000000,	/* of the search for fewer pairs, for each number of them: 0.1 s */
+	LIMIT_FLAT_STEPS = 10000000,	/* for shallower pairs, and for rates between, likewise */
+	LIMIT_RATE_STEPS = 400000000,	/* for max_trees pairs at the highest rate that there may be */
 	LIMIT_ILP_UNITS = 192,		/* the finest unit of rate: bound / 192 */
 };
 

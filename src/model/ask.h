@@ -52,8 +52,6 @@ typedef struct {
 	int max_depth;		/* hops of a tree, up and down together; 0: any */
 	int max_trees;		/* 0: any */
 	bool budget;		/* planning may be cut short, so bytes depend on the machine that plans */
-	bool binding;		/* the plan without these limits is known not to obey them */
-	bool too_few;		/* the best rate at this depth is known to need more than max_trees */
 	int variant;		/* 0: MWU starts from weights of 1 / capacity; others lean to other trees at first */
 } Ask;
 

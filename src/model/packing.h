@@ -28,6 +28,8 @@ typedef struct {
 	int n_parts;		/* of a hybrid schedule; 0: none */
 	const Part *part;	/* classes and setup of each */
 	int *part_of;		/* of each tree, where there are parts */
+	/* Of a packing of the same rate that has more trees, but is less deep; 0: none is known. */
+	int other_trees, other_depth;
 } Packing;
 
 /* No link carries more than its capacity. load: work space of n_links. */

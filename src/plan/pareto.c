@@ -7,6 +7,7 @@
 struct frontier {
 	Ctx *ctx;
 	const Planning *in;
+	KnownPlans known[2];	/* for Planning */
 	ParetoPoint *point;
 	int n, capacity;
 };
@@ -26,36 +27,51 @@ add_point(struct frontier *f, ParetoPoint point)
 	return OK;
 }
 
-/* One plan. The search for fewer trees may end above max_trees: false in *found. */
+/* One plan, as compile makes it within these limits. False in *found: there is none. */
 static Status
-plan_one(struct frontier *f, int max_depth, int max_trees, bool binding, ParetoPoint *out, bool *found)
+plan_one(struct frontier *f, int max_depth, int max_trees, ParetoPoint *out, bool *found)
 {
 	ArenaMark run = arena_mark(&f->ctx->run), scratch = arena_mark(&f->ctx->scratch);
 	Ask ask = *f->in->ask;
 	Planning in = *f->in;
 	Plan plan;
-	ParetoPoint point = { 0 };
+	int *work;
 	ask.max_depth = max_depth;
 	ask.max_trees = max_trees;
-	ask.binding = binding;
-	ask.too_few = binding && max_trees;
 	in.ask = &ask;
+	in.known = f->known;
+	f->known[0].grown = f->known[1].grown = false;
 	Status status = plan_trees(f->ctx, &in, &plan);
-	*found = status == OK && pack_rate(plan.pack, ask.coll, in.topo->n_ranks, &point.rate);
-	if (status == LIMIT && binding) {
+	*found = status == OK && pack_rate(plan.pack, ask.coll, in.topo->n_ranks, &out->rate);
+	if (status == LIMIT && (max_depth || max_trees)) {
 		f->ctx->error = (Error){ 0 };
 		status = OK;
 	}
 	TRY(status);
 	if (*found) {
-		int *work;
 		TRY(TEMP(f->ctx, work, in.topo->n_ranks));
-		point.trees = plan.pack->n_trees;
-		point.depth = pack_depth(plan.pack, work);
-		*out = point;
+		out->trees = plan.pack->n_trees;
+		out->depth = pack_depth(plan.pack, work);
 	}
 	arena_release(&f->ctx->scratch, scratch);
-	arena_release(&f->ctx->run, run);
+	if (!f->known[0].grown && !f->known[1].grown)
+		arena_release(&f->ctx->run, run);
+	return OK;
+}
+
+/* A point whose own trees and depth, as limits, give that point: the plan within them, if need be within those of that
+ * plan, and so on. Limits only become lower, so it ends. */
+static Status
+plan_point(struct frontier *f, int max_depth, int max_trees, ParetoPoint *out, bool *found)
+{
+	ParetoPoint point;
+	TRY(plan_one(f, max_depth, max_trees, out, found));
+	while (*found) {
+		point = *out;
+		TRY(plan_one(f, point.depth, point.trees, out, found));
+		if (*found && out->depth == point.depth && out->trees == point.trees)
+			break;
+	}
 	return OK;
 }
 
@@ -109,7 +125,7 @@ fewer_trees(struct frontier *f, int depth, int trees, int least)
 	bool found = true;
 	while (trees > least && found && progress(f->ctx, "pareto: depth %d, %d trees", depth, trees) > 0) {
 		trees = next_fewer(trees, least);
-		TRY(plan_one(f, depth, trees, true, &point, &found));
+		TRY(plan_point(f, depth, trees, &point, &found));
 		if (found)
 			TRY(add_point(f, point));
 		trees = found && point.trees < trees ? point.trees : trees;
@@ -127,7 +143,7 @@ plan_pareto(Ctx *ctx, const Planning *in, ParetoPoint **out, int *n)
 	ParetoPoint best;
 	bool found;
 	TRY(plan_least(ctx, topo, ask, &least_depth, &least_trees));
-	TRY(plan_one(&f, ask->max_depth, ask->max_trees, false, &best, &found));
+	TRY(plan_point(&f, ask->max_depth, ask->max_trees, &best, &found));
 	if (!found)
 		return fail(ctx, LIMIT, "%s: the rate needs more than 64 bits", topo->name);
 	TRY(add_point(&f, best));
@@ -135,7 +151,7 @@ plan_pareto(Ctx *ctx, const Planning *in, ParetoPoint **out, int *n)
 	for (int depth = best.depth - 1; depth >= least_depth; depth--) {
 		if (progress(ctx, "pareto: depth %d", depth) <= 0)
 			break;
-		TRY(plan_one(&f, depth, ask->max_trees, true, &best, &found));
+		TRY(plan_point(&f, depth, ask->max_trees, &best, &found));
 		if (!found)
 			continue;
 		TRY(add_point(&f, best));

@@ -10,6 +10,27 @@
  * and of the directed minimum cuts. Cost: O(n^2) maximum flows. Fails: INTERNAL other collectives. */
 Status bound_compute(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, Bound *out);
 
+/* Plans of trees.c within several limits, so that each is made once. They are in the run arena. */
+typedef struct KnownPlan {
+	int max_depth, max_trees;	/* 0: any */
+	Packing *pack;			/* NULL: none was found */
+	Bound proof;
+	struct KnownPlan *next;
+} KnownPlan;
+
+typedef struct KnownDepth {
+	int max_depth;
+	Packing *pool;		/* all trees of this depth; NULL: too many */
+	Packing *best, *few;	/* with the best rate; with few trees; or NULL */
+	struct KnownDepth *next;
+} KnownDepth;
+
+typedef struct {
+	KnownPlan *plan;
+	KnownDepth *depth;
+	bool grown;		/* something was added */
+} KnownPlans;
+
 /* What planning starts from. */
 typedef struct {
 	const Topology *topo;
@@ -20,6 +41,8 @@ typedef struct {
 	const Topology *planning_topology;
 	int n_parts;
 	const Part *part;
+	/* Of the Pareto-optimal plans: what is known with the symmetries, and without; NULL: nothing is kept. */
+	KnownPlans *known;
 } Planning;
 
 /* Its result. */
@@ -47,7 +70,7 @@ const Algorithm *algorithm_row(int i);
 /* name: NULL: the first row. Fails: USAGE there is none, or it does not serve the collective; with what was asked. */
 Status algorithm_find(Ctx *ctx, const char *name, Collective coll, const Algorithm **out);
 
-/* ---- trees.c: Blink's planner ---- */
+/* ---- limits.c, trees.c: Blink's planner ---- */
 
 /* MWU, with PACKING_EXACT the linear program over its trees, then the ILP. Fails: INFEASIBLE the limits of the Ask
  * are too low. */
@@ -56,6 +79,10 @@ SymmetryKind trees_symmetry(const Topology *topo, const Ask *ask);
 
 /* The least max_depth and max_trees for which there are trees at all. */
 Status plan_least(Ctx *ctx, const Topology *topo, const Ask *ask, int *depth, int *trees);
+
+/* Without limits. */
+Status plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
+    Bound *proof);
 
 /* Fails: LIMIT there would be more trees or edges than a schedule may have. */
 Status plan_check_size(Ctx *ctx, const Topology *topo, Collective coll);

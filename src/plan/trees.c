@@ -74,11 +74,10 @@ plan_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 {
 	Packing *many, *best, *pool, *few = NULL;
 	Frac optimum, rate, known;
-	bool proven;
 	/* With few ranks all trees can be tried. A packing at the bound is optimal; if there is none, the programs
 	 * follow. */
 	if (ask->minimise)
-		TRY(pack_fewest(ctx, topo, bound->rate, ask, &few, &proven));
+		TRY(pack_fewest(ctx, topo, bound->rate, bound->rate, ask, &few));
 	if (few) {
 		*out = few;
 		return OK;
@@ -193,22 +192,6 @@ plan_least(Ctx *ctx, const Topology *topo, const Ask *ask, int *depth, int *tree
 	return OK;
 }
 
-static Status
-check_limits(Ctx *ctx, const Topology *topo, const Ask *ask)
-{
-	int depth, trees;
-	if (!ask->max_depth && !ask->max_trees)
-		return OK;
-	TRY(plan_least(ctx, topo, ask, &depth, &trees));
-	if (ask->max_depth && ask->max_depth < depth)
-		return fail_asked(ctx, INFEASIBLE, "max_depth", "%d: %s over these %d ranks needs at least %d",
-		    ask->max_depth, collective_name(ask->coll), topo->n_ranks, depth);
-	if (ask->max_trees && ask->max_trees < trees)
-		return fail_asked(ctx, INFEASIBLE, "max_trees", "%d: %s over %d ranks needs at least %d",
-		    ask->max_trees, collective_name(ask->coll), topo->n_ranks, trees);
-	return OK;
-}
-
 /* With a root and this number of ranks a greedy choice is tried before the linear program. */
 static bool
 is_large(const Topology *topo, const Ask *ask)
@@ -244,8 +227,7 @@ plan_programs(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *
 	return OK;
 }
 
-/* Without limits. */
-static Status
+Status
 plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
     Bound *proof)
 {
@@ -261,133 +243,5 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 	}
 	TRY(plan_programs(ctx, topo, sym, bound, ask, &pack, proof));
 	*out = known && pack_rate(pack, ask->coll, topo->n_ranks, &other) && frac_cmp(rate, other) > 0 ? greedy : pack;
-	return OK;
-}
-
-static bool
-obeys(const Packing *pack, const Ask *ask, int *work)
-{
-	return (!ask->max_trees || pack->n_trees <= ask->max_trees)
-	    && (!ask->max_depth || pack_depth(pack, work) <= ask->max_depth);
-}
-
-/* The candidate replaces the best if it obeys the limits and is better: in rate, then in number of trees. */
-static void
-consider(const Topology *topo, const Ask *ask, int *work, Packing *candidate, Packing **best)
-{
-	Frac rate, known;
-	if (!candidate || !obeys(candidate, ask, work) || !pack_rate(candidate, ask->coll, topo->n_ranks, &rate))
-		return;
-	int order = *best && pack_rate(*best, ask->coll, topo->n_ranks, &known) ? frac_cmp(rate, known) : 1;
-	if (order > 0 || (order == 0 && candidate->n_trees < (*best)->n_trees))
-		*best = candidate;
-}
-
-/* Trees of a packing that are not too deep, as a pool; NULL: none, or the collective has several demands. */
-static Status
-shallow_pool(Ctx *ctx, const Packing *pack, const Ask *ask, int *work, Packing **out)
-{
-	Packing *pool;
-	*out = NULL;
-	if (!pack || collective_has_blocks(ask->coll))
-		return OK;
-	TRY(NEW(ctx, pool, 1));
-	TRY(NEW(ctx, pool->tree, pack->n_trees));
-	TRY(NEW(ctx, pool->weight, pack->n_trees));
-	pool->unit = FRAC_ONE;
-	for (int t = 0; t < pack->n_trees; t++) {
-		if (ask->max_depth && tree_depth(&pack->tree[t], work) > ask->max_depth)
-			continue;
-		pool->weight[pool->n_trees] = 1;
-		pool->tree[pool->n_trees++] = pack->tree[t];
-	}
-	*out = pool;
-	return OK;
-}
-
-/* The plan without limits, if it obeys them. Else the best rate of trees of limited depth, and the fewest for it; or
- * the best rate of max_trees trees. */
-static Status
-plan_limited(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
-    Bound *proof)
-{
-	Ask any = *ask;
-	Bound unused = *bound;
-	Packing *whole = NULL, *pool = NULL, *best = NULL, *one = NULL;
-	Frac rate = bound->rate;
-	int *work;
-	bool proven, single = !collective_has_blocks(ask->coll);
-	TRY(TEMP(ctx, work, topo->n_ranks));
-	any.max_depth = any.max_trees = 0;
-	if (!ask->binding)
-		TRY(plan_free(ctx, topo, sym, bound, &any, &whole, proof));
-	if (whole && obeys(whole, ask, work)) {
-		*out = whole;
-		return OK;
-	}
-	any.max_depth = ask->max_depth;
-	if (single)
-		TRY(pack_every(ctx, topo, ask, &pool));
-	bool every = pool != NULL;
-	if (!every)
-		TRY(shallow_pool(ctx, whole, ask, work, &pool));
-	any.minimise = ask->minimise && !every;
-	any.max_trees = every ? 0 : ask->max_trees;
-	TRY(pack_exact(ctx, topo, sym, bound, pool, &any, &one, &unused));
-	if (one && !pack_rate(one, ask->coll, topo->n_ranks, &rate))
-		rate = bound->rate;
-	consider(topo, ask, work, one, &best);
-	/* The best rate may need no more than max_trees trees. */
-	any.max_trees = 0;
-	any.minimise = ask->minimise;
-	one = NULL;
-	if (every && (ask->minimise || ask->max_trees) && !(ask->max_trees && ask->too_few))
-		TRY(pack_fewest(ctx, topo, rate, &any, &one, &proven));
-	consider(topo, ask, work, one, &best);
-	bool below = !best || (pack_rate(best, ask->coll, topo->n_ranks, &rate) && frac_cmp(rate, proof->rate) < 0);
-	if (every && ask->max_trees && below) {
-		Frac top = proof->rate;
-		TRY(pack_fewest(ctx, topo, top, ask, &one, &proven));
-		consider(topo, ask, work, one, &best);
-		any.max_trees = ask->max_trees;
-		TRY(pack_exact(ctx, topo, sym, bound, pool, &any, &one, &unused));
-		consider(topo, ask, work, one, &best);
-	}
-	*out = best;
-	return OK;
-}
-
-/* With limits, or without. */
-static Status
-plan_any(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
-    Bound *proof)
-{
-	Packing *pack = NULL;
-	Symmetry *none;
-	if (!ask->max_depth && !ask->max_trees)
-		return plan_free(ctx, topo, sym, bound, ask, out, proof);
-	TRY(plan_limited(ctx, topo, sym, bound, ask, &pack, proof));
-	/* With symmetries each tree comes with all of its images; without them fewer trees are possible. */
-	if (!pack && ask->max_trees && sym->size > 1) {
-		TRY(topo_symmetry(ctx, topo, ask->root, SYMMETRY_NONE, &none));
-		TRY(plan_limited(ctx, topo, none, bound, ask, &pack, proof));
-	}
-	if (!pack)
-		return fail(ctx, LIMIT, "%s: %s over %d ranks: no trees found within these limits", topo->name,
-		    collective_name(ask->coll), topo->n_ranks);
-	*out = pack;
-	return OK;
-}
-
-Status
-plan_trees(Ctx *ctx, const Planning *in, Plan *out)
-{
-	Frac rate;
-	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
-	TRY(plan_check_size(ctx, in->topo, in->ask->coll));
-	TRY(check_limits(ctx, in->topo, in->ask));
-	TRY(plan_any(ctx, in->topo, in->sym, in->bound, in->ask, &out->pack, &out->proof));
-	if (pack_rate(out->pack, in->ask->coll, in->topo->n_ranks, &rate) && frac_cmp(rate, out->proof.rate) == 0)
-		out->best = rate;
 	return OK;
 }

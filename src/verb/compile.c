@@ -71,6 +71,9 @@ static Status
 print_summary(Ctx *ctx, const Sizes *sizes, const Ask *ask, const Compiled *made)
 {
 	TRY(summary_print(ctx, stderr, made->sched, sizes->m, sizes->n));
+	if (made->other_trees > 0)
+		fprintf(stderr, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
+		    made->other_trees, made->other_depth, made->other_depth);
 	if (made->cut_short)
 		print_budget(ctx, made->sched);
 	return print_best(ctx, ask, made->best);

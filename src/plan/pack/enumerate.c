@@ -143,6 +143,32 @@ trees_make(const struct trees *t, uint64_t rows, Tree *out)
 	return own_links(t, out->up, out->n_up);
 }
 
+/* An arborescence of links, out of the root (broadcast) or into it (reduce). */
+static Status
+arrange_half(const struct trees *t, Collective coll, int root, uint64_t links, Tree *out)
+{
+	Edge edge[TREES_RANKS];
+	int n = 0, link[TREES_RANKS];
+	for (uint64_t rest = links; rest; rest &= rest - 1) {
+		const Link *l = &t->topo->link[__builtin_ctzll(rest)];
+		link[n] = __builtin_ctzll(rest);
+		edge[n] = (Edge){ l->from, l->to, 1, &link[n] };
+		n++;
+	}
+	TRY(tree_arrange(t->ctx, t->topo->n_ranks, coll, root, edge, NULL, n, out));
+	return own_links(t, coll == REDUCE ? out->up : out->down, n);
+}
+
+Status
+trees_make_pair(const struct trees *t, int root, uint64_t up, uint64_t down, Tree *out)
+{
+	Tree into, out_of;
+	TRY(arrange_half(t, REDUCE, root, up, &into));
+	TRY(arrange_half(t, BROADCAST, root, down, &out_of));
+	*out = (Tree){ .root = root, .n_down = out_of.n_down, .n_up = into.n_up, .down = out_of.down, .up = into.up };
+	return OK;
+}
+
 static Status
 measure_depths(struct trees *t)
 {
@@ -184,6 +210,15 @@ tree_number(const struct trees *t, uint64_t rows)
 	return lo;
 }
 
+static void
+join_orbits(int *orbit, int a, int b)
+{
+	if (orbit[b] < orbit[a])
+		orbit[a] = orbit[b];
+	else
+		orbit[b] = orbit[a];
+}
+
 /* One permutation of the ranks: a tree and its image are in one orbit. */
 static void
 use_symmetry(struct trees *t, const int *image)
@@ -202,10 +237,9 @@ use_symmetry(struct trees *t, const int *image)
 			if (t->rows[i] >> row & 1)
 				rows |= UINT64_C(1) << row_image[row];
 		int other = tree_number(t, rows);
-		if (t->orbit[other] < t->orbit[i])
-			t->orbit[i] = t->orbit[other];
-		else
-			t->orbit[other] = t->orbit[i];
+		join_orbits(t->orbit, i, other);
+		for (int r = 0; t->rooted && r < t->topo->n_ranks; r++)
+			join_orbits(t->rooted, r * t->n + i, image[r] * t->n + other);
 	}
 }
 
@@ -254,6 +288,10 @@ trees_enumerate(Ctx *ctx, const Topology *topo, const Ask *ask, struct trees *ou
 	TRY(TEMP(ctx, t->orbit, t->n));
 	for (int i = 0; i < t->n; i++)
 		t->orbit[i] = i;
+	if (t->coll == ALLREDUCE)
+		TRY(TEMP(ctx, t->rooted, topo->n_ranks * t->n));
+	for (int i = 0; t->rooted && i < topo->n_ranks * t->n; i++)
+		t->rooted[i] = i;
 	find_symmetries(t, image, 0, 0);
 	return OK;
 }

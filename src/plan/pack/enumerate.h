@@ -24,6 +24,7 @@ struct trees {
 	uint64_t *rows;			/* of each tree; ascending */
 	int *depth;			/* hops from the root, allreduce: up and down from the centre */
 	int *orbit;			/* first tree of its orbit under permutations of the ranks */
+	int *rooted;			/* of an allreduce: likewise, for each root and tree: [root * n + tree] */
 };
 
 /* False in *all: there are more than LIMIT_FEW_TREES trees, or switches, or more ranks or links than the limits above
@@ -32,5 +33,8 @@ Status trees_enumerate(Ctx *ctx, const Topology *topo, const Ask *ask, struct tr
 
 /* A tree in the run arena. */
 Status trees_make(const struct trees *t, uint64_t rows, Tree *out);
+
+/* Of an allreduce: links of an arborescence into the root, and of one out of it. */
+Status trees_make_pair(const struct trees *t, int root, uint64_t up, uint64_t down, Tree *out);
 
 #endif

@@ -1,425 +1,131 @@
-/* The fewest trees for a rate, proven, where the ranks have few enough spanning trees to try them all.
- *
- * Say that k trees reach the rate and no k - 1 do. The best weights for these k trees are a vertex of their own
- * linear program, so they solve M w = c, where M has k rows and entries of 0 and 1 (which trees use a full link) and
- * c counts physical links. By Cramer's rule all weights are whole multiples of 1 / D link, D = |det M|, and the
- * largest determinant of such a matrix is known: maxdet(k) = 1, 1, 2, 3, 5, 9, 32, 56, 144 for k = 1 to 9 (OEIS
- * A003432). So
- *
- *     for k = 1, 2, ...   for D = 1, 2, ... maxdet(k)   for all whole weights a_1 >= ... >= a_k with rate / D enough
- *
- * a depth-first search that places one tree after the other either finds k trees or proves that there are none.
- *
- * What keeps it short: every tree has n - 1 edges, so all links together may leave a slack S unused, their capacity
- * less (n - 1) * sum a. Of a residual capacity r the trees not yet placed can use no more than the largest sum of
- * some of their weights that is at most r. If what must stay unused exceeds S in total, the branch is cut off; and a
- * link whose use (or whose omission) would make it so is forbidden (or required) in the next tree. The first tree is
- * taken up to symmetry.
- *
- * Then the same search over shallower trees only, until there are no k of them. */
-#include "plan/pack/enumerate.h"
+/* The fewest trees for a rate: those of mirrored.c, and for an allreduce pairs of arborescences where fewer of these
+ * do (pairs.c). Fewer trees are fewer transfers to start; where they are deeper, the plan says what shallower ones
+ * there are. */
+#include "plan/pack/mirrored.h"
 #include "plan/pack/pack.h"
+#include "plan/pack/pairs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-enum {
-	MAX_PICKS = 12,		/* trees that are searched for */
-	MAX_UNITS = 255,	/* units of 1 / D link that a link has */
-	MAX_PROVEN = 9,		/* up to this number of trees max_det is the true maximum */
-	MAX_CUTS = 1 << (TREES_RANKS - 1),	/* all of them */
-};
-
-/* maxdet(k), and from 10 on no more than is of use: what is found with these is not called proven. */
-static const int max_det[MAX_PICKS + 1] = { 0, 1, 1, 2, 3, 5, 9, 32, 56, 144, 64, 48, 32 };
-
-struct fewest {
-	Ctx *ctx;
-	struct trees all;
-	int n_cuts;
-	uint64_t crossing[MAX_CUTS];	/* rows of each cut that every tree crosses */
-	/* Of one search: */
-	int max_depth, k, weight[MAX_PICKS], pick[MAX_PICKS];	/* the first j trees are placed */
-	int residual[MAX_PICKS + 1][TREES_ROWS];	/* capacity that is left of a row */
-	int waste[MAX_PICKS + 1][MAX_UNITS + 1];	/* what trees j .. k - 1 cannot use of a residual capacity */
-	int slack, units;
-	int cut[MAX_PICKS + 1][MAX_CUTS];	/* residual capacity of a cut */
-	int64_t nodes, nodes_each;	/* left in all; allowed for each choice of weights in this pass */
-	int64_t nodes_here;
-	bool found, halted, given_up, exhausted;	/* halted: nodes_here are used up; given_up: some were halted */
-	bool skipped;		/* to be sure weights finer than MAX_UNITS would have been needed */
-};
-
-/* Every tree leaves (reduce: enters) each side that holds the root (an allreduce's: crosses each cut) at least once. */
-static void
-find_cuts(struct fewest *f)
-{
-	int n = f->all.topo->n_ranks, root = f->all.root < 0 ? 0 : f->all.root;
-	for (unsigned side = 0; side < (1u << n) - 1; side++) {
-		uint64_t rows = 0;
-		if (!(side >> root & 1))
-			continue;
-		for (int l = 0; l < f->all.topo->n_links; l++) {
-			bool from = side >> f->all.topo->link[l].from & 1, to = side >> f->all.topo->link[l].to & 1;
-			if (f->all.coll == REDUCE ? to && !from : from && !to)
-				rows |= UINT64_C(1) << f->all.row_of[l];
-		}
-		f->crossing[f->n_cuts++] = rows;
-	}
-}
-
-/* From the sums of weights j .. k - 1. */
-static void
-measure_waste(struct fewest *f)
-{
-	bool sum[MAX_UNITS + 1] = { true };
-	for (int j = f->k; j >= 0; j--) {
-		if (j < f->k)
-			for (int s = MAX_UNITS; s >= f->weight[j]; s--)
-				sum[s] = sum[s] || sum[s - f->weight[j]];
-		for (int r = 0, best = 0; r <= MAX_UNITS; r++) {
-			best = sum[r] ? r : best;
-			f->waste[j][r] = r - best;
-		}
-	}
-}
-
-/* The residual capacity of the cuts after a tree; false: less than the trees after it need. */
-static bool
-keep_cuts(struct fewest *f, int j, uint64_t rows, int w, int remaining)
-{
-	for (int c = 0; c < f->n_cuts; c++) {
-		f->cut[j + 1][c] = f->cut[j][c] - w * __builtin_popcountll(rows & f->crossing[c]);
-		if (f->cut[j + 1][c] < remaining)
-			return false;
-	}
-	return true;
-}
-
-/* Which rows the j-th tree has to use, and which it may use. use[row]: what stays unused of a row if it does. False:
- * more than the slack stays unused whatever tree comes. */
-static bool
-find_choices(const struct fewest *f, int j, int *use, uint64_t *required, uint64_t *allowed)
-{
-	int w = f->weight[j], base = 0;
-	const int *waste = f->waste[j + 1], *residual = f->residual[j];
-	*required = *allowed = 0;
-	for (int row = 0; row < f->all.n_rows; row++) {
-		int skip = waste[residual[row]];
-		use[row] = residual[row] >= w ? waste[residual[row] - w] : f->slack + 1;
-		base += use[row] < skip ? use[row] : skip;
-	}
-	if (base > f->slack)
-		return false;
-	for (int row = 0; row < f->all.n_rows; row++) {
-		int skip = waste[residual[row]], least = use[row] < skip ? use[row] : skip;
-		if (base - least + use[row] <= f->slack)
-			*allowed |= UINT64_C(1) << row;
-		if (base - least + skip > f->slack)
-			*required |= UINT64_C(1) << row;
-	}
-	return true;
-}
-
-/* Up to symmetry: the first tree is the first of its orbit, later ones of the same weight are in no earlier orbit,
- * and trees of equal weight ascend. */
-static bool
-is_redundant(const struct fewest *f, int j, int t)
-{
-	if (j == 0)
-		return f->all.orbit[t] != t;
-	return f->weight[j] == f->weight[0] && (f->all.orbit[t] < f->pick[0] || t == f->pick[0]);
-}
-
-/* Place trees j .. k - 1, which have `remaining` units of weight together. */
-static void
-place(struct fewest *f, int j, int remaining)
-{
-	uint64_t required, allowed;
-	int use[TREES_ROWS], w;
-	if (j == f->k) {
-		f->found = true;
-		return;
-	}
-	if (--f->nodes_here <= 0) {
-		f->halted = f->given_up = true;
-		return;
-	}
-	if (!find_choices(f, j, use, &required, &allowed))
-		return;
-	w = f->weight[j];
-	int first = j > 1 && w == f->weight[j - 1] ? f->pick[j - 1] + 1 : 0;
-	for (int t = first; t < f->all.n && !f->found && !f->halted; t++) {
-		uint64_t rows = f->all.rows[t];
-		if ((rows & ~allowed) || (required & ~rows) || f->all.depth[t] > f->max_depth || is_redundant(f, j, t))
-			continue;
-		int unused = 0;
-		for (int row = 0; row < f->all.n_rows; row++)
-			unused += rows >> row & 1 ? use[row] : f->waste[j + 1][f->residual[j][row]];
-		if (unused > f->slack || !keep_cuts(f, j, rows, w, remaining - w))
-			continue;
-		for (int row = 0; row < f->all.n_rows; row++)
-			f->residual[j + 1][row] = f->residual[j][row] - (rows >> row & 1 ? w : 0);
-		f->pick[j] = t;
-		place(f, j + 1, remaining - w);
-	}
-}
-
-/* All descending weights of trees j .. k - 1, none above `most`, that have `remaining` units together. */
-static void
-weigh(struct fewest *f, int j, int remaining, int most)
-{
-	if (j == f->k) {
-		measure_waste(f);
-		int64_t most_here = f->nodes < f->nodes_each ? f->nodes : f->nodes_each;
-		f->nodes_here = most_here;
-		f->halted = false;
-		place(f, 0, f->units);
-		f->nodes -= most_here - f->nodes_here + 1;
-		f->exhausted = f->nodes <= 0 || progress(f->ctx, "fewest trees: trying %d", f->k) <= 0;
-		return;
-	}
-	int places = f->k - j;
-	most = remaining - (places - 1) < most ? remaining - (places - 1) : most;
-	for (int w = most; w * places >= remaining && w > 0; w--) {
-		f->weight[j] = w;
-		weigh(f, j + 1, remaining - w, w);
-		if (f->found || f->exhausted)
-			return;
-	}
-}
-
-/* f->k trees with weights in units of 1 / den link, from `most` units together down to `need`. */
-static void
-try_denominator(struct fewest *f, int den, int64_t need, int64_t most)
-{
-	int64_t all = 0, top = 0;
-	for (int row = 0; row < f->all.n_rows; row++) {
-		int64_t units = f->all.capacity[row] * den;
-		if (units > MAX_UNITS) {
-			f->given_up = f->skipped = true;
-			return;
-		}
-		f->residual[0][row] = (int)units;
-		all += units;
-		top = units > top ? units : top;
-	}
-	for (int c = 0; c < f->n_cuts; c++) {
-		f->cut[0][c] = 0;
-		for (int row = 0; row < f->all.n_rows; row++)
-			f->cut[0][c] += f->crossing[c] >> row & 1 ? f->residual[0][row] : 0;
-	}
-	for (int64_t units = most; units >= need && !f->found && !f->exhausted; units--) {
-		/* Each tree uses n - 1 rows; the rest of the capacity is slack. */
-		int64_t slack = all - units * (f->all.topo->n_ranks - 1);
-		if (slack < 0 || units < f->k)
-			continue;
-		f->units = (int)units;
-		f->slack = slack > 1 << 20 ? 1 << 20 : (int)slack;
-		weigh(f, 0, f->units, (int)top);
-	}
-}
-
-/* floor(a / b) */
-static int64_t
-quotient(Frac a, Frac b)
-{
-	return (int64_t)((Wide)a.num * b.den / ((Wide)a.den * b.num));
-}
-
-static void
-try_denominators(struct fewest *f, Frac target, Frac optimum, int *den)
-{
-	Frac unit;
-	for (int d = 1; d <= max_det[f->k] && !f->found && !f->exhausted; d++) {
-		if (!frac_make(topo_link_unit(f->all.topo), d, &unit))
-			return;
-		int64_t most = quotient(optimum, unit), need = quotient(target, unit);
-		if ((Wide)need * unit.num * target.den < (Wide)target.num * unit.den)
-			need++;
-		try_denominator(f, d, need, most);
-		*den = d;
-	}
-}
-
-/* f->k trees no deeper than f->max_depth, in weights of 1 / *den link. As a rule trees are found soon where there are
- * some, while weights without any may take long; so all are tried with few nodes first. */
-static void
-try_count(struct fewest *f, Frac target, Frac optimum, int *den)
-{
-	enum { FIRST_NODES = 1000 };
-	f->found = false;
-	for (f->nodes_each = FIRST_NODES;; f->nodes_each = INT64_MAX) {
-		f->given_up = false;
-		try_denominators(f, target, optimum, den);
-		if (f->found || !f->given_up || f->exhausted || f->nodes_each > FIRST_NODES)
-			return;
-	}
-}
-
+/* The same number of pairs, but shallower, as long as there are any. */
 static Status
-found_packing(struct fewest *f, int den, Packing **out)
+flatten_pairs(struct mirrored *f, struct pair_goal goal, Packing **few)
 {
-	Packing *pack;
-	TRY(NEW(f->ctx, pack, 1));
-	TRY(NEW(f->ctx, pack->tree, f->k));
-	TRY(NEW(f->ctx, pack->weight, f->k));
-	if (!frac_make(topo_link_unit(f->all.topo), den, &pack->unit))
+	int work[TREES_RANKS], least;
+	goal.steps = LIMIT_FLAT_STEPS;
+	goal.from = goal.to = (*few)->n_trees;
+	for (Packing *flat = *few; flat;) {
+		*few = flat;
+		flat = NULL;
+		goal.max_depth = pack_depth(*few, work) - 1;
+		TRY(pairs_fewest(f->ctx, &f->all, &goal, &flat, &least));
+	}
+	return OK;
+}
+
+/* Fewer trees that may go down another way than they came up. A single pair joins all ranks in both directions, so a
+ * single tree does as well, without being deeper. */
+static Status
+seek_pairs(struct mirrored *f, Frac target, Frac top, int max_depth, Packing **few, struct proof *proof)
+{
+	int work[TREES_RANKS], depth = pack_depth(*few, work);
+	struct pair_goal goal = { .target = target, .top = top, .max_depth = max_depth,
+	    .from = proof->mirrored ? 2 : 1, .to = (*few)->n_trees - 1, .steps = LIMIT_PAIR_STEPS };
+	Packing *pairs = NULL;
+	Frac rate, known;
+	TRY(pairs_fewest(f->ctx, &f->all, &goal, &pairs, &proof->least));
+	if (!pairs)
 		return OK;
-	for (int j = 0; j < f->k; j++) {
-		TRY(trees_make(&f->all, f->all.rows[f->pick[j]], &pack->tree[j]));
-		pack->weight[j] = f->weight[j];
+	TRY(flatten_pairs(f, goal, &pairs));
+	bool rates = pack_rate(pairs, ALLREDUCE, f->all.topo->n_ranks, &rate)
+	    && pack_rate(*few, ALLREDUCE, f->all.topo->n_ranks, &known);
+	if (pack_depth(pairs, work) > depth && rates && frac_cmp(rate, known) == 0) {
+		pairs->other_trees = (*few)->n_trees;
+		pairs->other_depth = depth;
 	}
-	pack->n_trees = f->k;
-	TRY(pack_check(f->ctx, f->all.topo, pack));
-	*out = pack;
+	*few = pairs;
+	proof->paired = true;
 	return OK;
 }
 
-/* A node tries every tree; where there are more trees than a DGX-1 has, fewer nodes are allowed. */
-static int64_t
-nodes_of(const struct fewest *f, int64_t nodes)
-{
-	enum { DGX1_TREES = 3456 };
-	return f->all.n > DGX1_TREES ? nodes * DGX1_TREES / f->all.n : nodes;
-}
-
-/* The same number of trees, but shallower, as long as there are any. */
+/* A higher rate of max_trees trees that may go down another way: the highest that there may be, or else one after the
+ * other that is higher than the last. */
 static Status
-flatten(struct fewest *f, Frac target, Frac optimum, Packing **few)
+seek_pair_rates(struct mirrored *f, Frac top, const Ask *ask, int max_depth, Packing **few, struct proof *proof)
 {
-	for (;;) {
-		int deepest = 0, den;
-		f->nodes = nodes_of(f, LIMIT_FLAT_NODES);
-		f->exhausted = false;
-		for (int j = 0; j < f->k; j++)
-			deepest = f->all.depth[f->pick[j]] > deepest ? f->all.depth[f->pick[j]] : deepest;
-		f->max_depth = deepest - 1;
-		try_count(f, target, optimum, &den);
-		if (!f->found)
-			break;
-		TRY(found_packing(f, den, few));
+	int max_trees = ask->max_trees;
+	bool longer = !ask->max_depth && max_trees <= PAIRS_MOST;
+	struct pair_goal goal = { .target = top, .top = top, .max_depth = max_depth, .from = proof->mirrored ? 2 : 1,
+	    .to = max_trees, .steps = longer ? LIMIT_RATE_STEPS : LIMIT_FLAT_STEPS };
+	Packing *pairs = NULL;
+	TRY(pairs_fewest(f->ctx, &f->all, &goal, &pairs, &proof->least));
+	if (pairs) {
+		*few = pairs;
+		proof->least = max_trees + 1;
+		proof->paired = true;
+		return OK;
 	}
-	return OK;
-}
-
-/* A rate that k trees may have. */
-struct rate {
-	int units, den;	/* units / den links */
-};
-
-static int
-by_rate(const void *a, const void *b)
-{
-	const struct rate *p = a, *q = b;
-	int64_t over = (int64_t)q->units * p->den - (int64_t)p->units * q->den;
-	return over ? (over > 0) - (over < 0) : (p->den > q->den) - (p->den < q->den);
-}
-
-/* The highest rate of f->k trees: all rates, the highest first, each with few nodes; then those above the one that
- * was found, with all nodes that are left. False in *sure: they were used up. */
-static Status
-seek_rate(struct fewest *f, Frac optimum, Packing **out, struct rate *best, bool *sure)
-{
-	enum { FIRST_NODES = 300 };
-	struct rate *rate;
-	int n = 0, room = 0, top;
-	int64_t widest = 1;
-	for (int row = 0; row < f->all.n_rows; row++)
-		widest = f->all.capacity[row] > widest ? f->all.capacity[row] : widest;
-	int most = (int)(MAX_UNITS / widest < max_det[f->k] ? MAX_UNITS / widest : max_det[f->k]);
-	for (int d = 1; d <= most; d++)
-		room += (int)(frac_double(optimum) / (double)topo_link_unit(f->all.topo) * d) + 1;
-	TRY(TEMP(f->ctx, rate, room));
-	for (int d = 1; d <= most; d++)
-		for (int units = f->k; (Wide)units * topo_link_unit(f->all.topo) * optimum.den <= (Wide)d * optimum.num
-		    && n < room; units++)
-			if ((int64_t)units * best->den > (int64_t)best->units * d)
-				rate[n++] = (struct rate){ units, d };
-	qsort(rate, (size_t)n, sizeof *rate, by_rate);
-	top = n;
-	*sure = true;
-	for (f->nodes_each = FIRST_NODES;; f->nodes_each = INT64_MAX) {
-		int i = 0;
-		f->given_up = f->skipped = false;
-		f->found = false;
-		for (; i < top && !f->found && !f->exhausted; i++)
-			try_denominator(f, rate[i].den, rate[i].units, rate[i].units);
-		if (f->found) {
-			top = i - 1;
-			*best = rate[top];
-			TRY(found_packing(f, best->den, out));
-		}
-		*sure = !f->given_up && !f->exhausted && most == max_det[f->k];
-		if (*sure || f->exhausted || f->nodes_each > FIRST_NODES)
+	goal.above = true;
+	goal.steps = LIMIT_FLAT_STEPS;
+	do {
+		*few = pairs ? pairs : *few;
+		proof->paired = pairs;
+		pairs = NULL;
+		if (!pack_rate(*few, ALLREDUCE, f->all.topo->n_ranks, &goal.target) || !frac_fits(goal.target))
 			return OK;
-	}
-}
-
-/* Up to max_trees trees. */
-static Status
-seek_rates(struct fewest *f, Frac optimum, int max_trees, Packing **out, bool *proven)
-{
-	struct rate best = { 0, 1 };
-	*proven = max_trees <= MAX_PROVEN;
-	for (f->k = 1; f->k <= max_trees && f->k <= MAX_PICKS; f->k++) {
-		bool sure;
-		f->nodes = nodes_of(f, LIMIT_RATE_NODES);
-		f->exhausted = false;
-		TRY(seek_rate(f, optimum, out, &best, &sure));
-		*proven = *proven && sure;
-		if ((Wide)best.units * topo_link_unit(f->all.topo) * optimum.den == (Wide)best.den * optimum.num)
-			break;
-	}
+		TRY(pairs_fewest(f->ctx, &f->all, &goal, &pairs, &proof->least));
+	} while (pairs);
 	return OK;
 }
 
-static Status
-seek_fewest(struct fewest *f, Frac optimum, Frac tolerance, Packing **out, bool *proven)
+/* -v: what is proven. */
+static void
+tell(const struct mirrored *f, const Packing *few, const struct proof *proof, int max_trees)
 {
-	Frac keep, target;
-	int den = 0;
-	if (!frac_sub(FRAC_ONE, tolerance, &keep) || !frac_mul(optimum, keep, &target))
-		return OK;
-	f->nodes = nodes_of(f, LIMIT_FEW_NODES);
-	f->skipped = false;
-	for (f->k = 1; f->k <= MAX_PICKS && !f->exhausted; f->k++) {
-		/* Not sure where weights were skipped for fewer trees. */
-		bool sure = !f->skipped;
-		try_count(f, target, optimum, &den);
-		if (!f->found)
-			continue;
-		*proven = f->k <= MAX_PROVEN && sure;
-		TRY(found_packing(f, den, out));
-		return flatten(f, target, optimum, out);
+	const char *of = "", *claim = max_trees ? ", no others have a higher rate" : ", no fewer have that rate";
+	int most = max_trees ? max_trees : few->n_trees - 1;
+	bool all = f->all.coll == ALLREDUCE ? proof->least > most : proof->mirrored;
+	if (proof->paired) {
+		log_verbose(f->ctx, "fewest: %d trees that go down another way than they came up%s", few->n_trees,
+		    all ? claim : "");
+		return;
 	}
-	return OK;
+	if (!all && f->all.coll == ALLREDUCE)
+		of = " that go down as they came up";
+	if (!all)
+		claim = !proof->mirrored ? "" : max_trees ? ", the highest rate of these" : ", the fewest of these";
+	log_verbose(f->ctx, "fewest: %d of %d trees%s%s", few->n_trees, f->all.n, of, claim);
 }
 
 Status
-pack_fewest(Ctx *ctx, const Topology *topo, Frac optimum, const Ask *ask, Packing **out, bool *proven)
+pack_fewest(Ctx *ctx, const Topology *topo, Frac optimum, Frac top, const Ask *ask, Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	struct fewest f = { .ctx = ctx, .max_depth = ask->max_depth ? ask->max_depth : 2 * topo->n_ranks };
+	int max_depth = ask->max_depth ? ask->max_depth : 2 * topo->n_ranks;
+	struct mirrored f = { .ctx = ctx, .max_depth = max_depth };
+	struct proof proof = { 0 };
 	Packing *few = NULL;
+	Frac keep, target;
 	bool fits;
-	*proven = false;
 	/* Weights are counted by products of 128 bits. */
-	if (!frac_fits(optimum))
-		optimum = frac_whole_above(optimum);
+	optimum = frac_fits(optimum) ? optimum : frac_whole_above(optimum);
+	top = frac_fits(top) ? top : frac_whole_above(top);
 	TRY(trees_enumerate(ctx, topo, ask, &f.all, &fits));
+	if (!frac_sub(FRAC_ONE, ask->tolerance, &keep) || !frac_mul(optimum, keep, &target) || !frac_fits(target))
+		fits = false;
 	if (fits)
-		find_cuts(&f);
+		mirrored_begin(&f);
 	if (fits && ask->max_trees)
-		TRY(seek_rates(&f, optimum, ask->max_trees, &few, proven));
+		TRY(mirrored_rates(&f, optimum, ask->max_trees, &few, &proof));
 	else if (fits)
-		TRY(seek_fewest(&f, optimum, ask->tolerance, &few, proven));
+		TRY(mirrored_fewest(&f, target, optimum, &few, &proof));
+	if (few && ask->coll == ALLREDUCE && !ask->max_trees)
+		TRY(seek_pairs(&f, target, top, max_depth, &few, &proof));
+	else if (few && ask->coll == ALLREDUCE && proof.least <= ask->max_trees)
+		TRY(seek_pair_rates(&f, top, ask, max_depth, &few, &proof));
 	if (few)
-		log_verbose(ctx, "fewest: %d of %d trees%s", few->n_trees, f.all.n, !*proven ? "" : ask->max_trees
-		    ? ", no others have a higher rate" : ", no fewer have that rate");
+		tell(&f, few, &proof, ask->max_trees);
 	else if (fits)
-		log_verbose(ctx, "fewest: none found with up to %d trees of %d", f.k < MAX_PICKS ? f.k : MAX_PICKS,
-		    f.all.n);
+		log_verbose(ctx, "fewest: none found with up to %d trees of %d",
+		    f.k < MIRRORED_PICKS ? f.k : MIRRORED_PICKS, f.all.n);
 	arena_release(&ctx->scratch, mark);
 	*out = few;
 	return OK;

@@ -1,0 +1,233 @@
+/* Plans within limits on depth and number of trees. */
+#include "plan/pack/pack.h"
+#include "plan/plan.h"
+#include "topology/topology.h"
+
+static bool
+obeys(const Packing *pack, const Ask *ask, int *work)
+{
+	return (!ask->max_trees || pack->n_trees <= ask->max_trees)
+	    && (!ask->max_depth || pack_depth(pack, work) <= ask->max_depth);
+}
+
+/* The candidate replaces the best if it obeys the limits and is better: in rate, then in number of trees. */
+static void
+consider(const Topology *topo, const Ask *ask, int *work, Packing *candidate, Packing **best)
+{
+	Frac rate, known;
+	if (!candidate || !obeys(candidate, ask, work) || !pack_rate(candidate, ask->coll, topo->n_ranks, &rate))
+		return;
+	int order = *best && pack_rate(*best, ask->coll, topo->n_ranks, &known) ? frac_cmp(rate, known) : 1;
+	if (order > 0 || (order == 0 && candidate->n_trees < (*best)->n_trees))
+		*best = candidate;
+}
+
+/* Trees of a packing that are not too deep, as a pool; NULL: none, or the collective has several demands. */
+static Status
+shallow_pool(Ctx *ctx, const Packing *pack, const Ask *ask, int *work, Packing **out)
+{
+	Packing *pool;
+	*out = NULL;
+	if (!pack || collective_has_blocks(ask->coll))
+		return OK;
+	TRY(NEW(ctx, pool, 1));
+	TRY(NEW(ctx, pool->tree, pack->n_trees));
+	TRY(NEW(ctx, pool->weight, pack->n_trees));
+	pool->unit = FRAC_ONE;
+	for (int t = 0; t < pack->n_trees; t++) {
+		if (ask->max_depth && tree_depth(&pack->tree[t], work) > ask->max_depth)
+			continue;
+		pool->weight[pool->n_trees] = 1;
+		pool->tree[pool->n_trees++] = pack->tree[t];
+	}
+	*out = pool;
+	return OK;
+}
+
+/* Of few ranks, all trees of limited depth, their best rate, and the fewest for it. The same for all max_trees. */
+static Status
+know_depth(Ctx *ctx, const Planning *in, KnownPlans *known, KnownDepth **out)
+{
+	Ask any = *in->ask;
+	Bound unused = *in->bound;
+	Frac rate = in->bound->rate;
+	KnownDepth *at = known->depth;
+	while (at && at->max_depth != any.max_depth)
+		at = at->next;
+	*out = at;
+	if (at)
+		return OK;
+	TRY(NEW(ctx, at, 1));
+	at->max_depth = any.max_depth;
+	if (!collective_has_blocks(any.coll))
+		TRY(pack_every(ctx, in->topo, &any, &at->pool));
+	any.max_trees = 0;
+	any.minimise = false;
+	if (at->pool)
+		TRY(pack_exact(ctx, in->topo, in->sym, in->bound, at->pool, &any, &at->best, &unused));
+	any.minimise = in->ask->minimise;
+	/* Without a limit on depth these are the plan without limits. */
+	bool wanted = any.max_depth ? any.minimise || in->ask->max_trees : !any.minimise;
+	if (at->best && !pack_rate(at->best, any.coll, in->topo->n_ranks, &rate))
+		rate = in->bound->rate;
+	if (at->pool && wanted)
+		TRY(pack_fewest(ctx, in->topo, rate, in->bound->rate, &any, &at->few));
+	at->next = known->depth;
+	known->depth = at;
+	known->grown = true;
+	*out = at;
+	return OK;
+}
+
+/* The best rate of max_trees trees, of those of limited depth. */
+static Status
+consider_few(Ctx *ctx, const Planning *in, const Bound *proof, const Packing *pool, int *work, Packing **best)
+{
+	const Ask *ask = in->ask;
+	Ask any = *ask;
+	Bound unused = *in->bound;
+	Frac rate;
+	Packing *one = NULL;
+	if (*best && pack_rate(*best, ask->coll, in->topo->n_ranks, &rate) && frac_cmp(rate, proof->rate) >= 0)
+		return OK;
+	TRY(pack_fewest(ctx, in->topo, proof->rate, proof->rate, ask, &one));
+	consider(in->topo, ask, work, one, best);
+	one = NULL;
+	any.minimise = ask->minimise;
+	TRY(pack_exact(ctx, in->topo, in->sym, in->bound, pool, &any, &one, &unused));
+	consider(in->topo, ask, work, one, best);
+	return OK;
+}
+
+/* The best rate of trees of limited depth, and the fewest for it; or the best rate of max_trees trees. */
+static Status
+search_within(Ctx *ctx, const Planning *in, KnownPlans *known, const Packing *whole, const Bound *proof, int *work,
+    Packing **best)
+{
+	Bound unused = *in->bound;
+	Packing *pool, *one = NULL;
+	KnownDepth *depth;
+	bool widest = false;
+	if (in->ask->max_trees == 1)
+		TRY(pack_widest(ctx, in->topo, in->ask, &one, &widest));
+	consider(in->topo, in->ask, work, one, best);
+	if (widest)
+		return OK;
+	TRY(know_depth(ctx, in, known, &depth));
+	if (depth->pool) {
+		consider(in->topo, in->ask, work, depth->best, best);
+		consider(in->topo, in->ask, work, depth->few, best);
+		return in->ask->max_trees ? consider_few(ctx, in, proof, depth->pool, work, best) : OK;
+	}
+	one = NULL;
+	TRY(shallow_pool(ctx, whole, in->ask, work, &pool));
+	TRY(pack_exact(ctx, in->topo, in->sym, in->bound, pool, in->ask, &one, &unused));
+	consider(in->topo, in->ask, work, one, best);
+	return OK;
+}
+
+static Status plan_within(Ctx *ctx, const Planning *in, KnownPlans *known, int max_depth, int max_trees,
+    Packing **out, Bound *proof);
+
+/* A plan within some of the limits may obey all of them: without any, it is the best; within one of two, it may be
+ * better than what is found within both. */
+static Status
+plan_anew(Ctx *ctx, const Planning *in, KnownPlans *known, Packing **out, Bound *proof)
+{
+	const Ask *ask = in->ask;
+	Packing *whole, *one;
+	int *work;
+	*out = NULL;
+	if (!ask->max_depth && !ask->max_trees)
+		return plan_free(ctx, in->topo, in->sym, in->bound, ask, out, proof);
+	TRY(TEMP(ctx, work, in->topo->n_ranks));
+	TRY(plan_within(ctx, in, known, 0, 0, &whole, proof));
+	if (whole && obeys(whole, ask, work)) {
+		*out = whole;
+		return OK;
+	}
+	if (ask->max_depth && ask->max_trees) {
+		TRY(plan_within(ctx, in, known, 0, ask->max_trees, &one, proof));
+		consider(in->topo, ask, work, one, out);
+		TRY(plan_within(ctx, in, known, ask->max_depth, 0, &one, proof));
+		consider(in->topo, ask, work, one, out);
+	}
+	return search_within(ctx, in, known, whole, proof, work, out);
+}
+
+/* Within these limits instead of those of the Ask. *out: NULL where no trees are found. */
+static Status
+plan_within(Ctx *ctx, const Planning *in, KnownPlans *known, int max_depth, int max_trees, Packing **out, Bound *proof)
+{
+	Ask ask = *in->ask;
+	Planning within = *in;
+	KnownPlan *at = known->plan;
+	while (at && (at->max_depth != max_depth || at->max_trees != max_trees))
+		at = at->next;
+	if (!at) {
+		ask.max_depth = max_depth;
+		ask.max_trees = max_trees;
+		within.ask = &ask;
+		TRY(NEW(ctx, at, 1));
+		*at = (KnownPlan){ .max_depth = max_depth, .max_trees = max_trees, .proof = *in->bound };
+		TRY(plan_anew(ctx, &within, known, &at->pack, &at->proof));
+		at->next = known->plan;
+		known->plan = at;
+		known->grown = true;
+	}
+	*out = at->pack;
+	*proof = at->proof;
+	return OK;
+}
+
+/* With limits, or without. */
+static Status
+plan_any(Ctx *ctx, const Planning *in, Packing **out, Bound *proof)
+{
+	const Ask *ask = in->ask;
+	KnownPlans here[2] = { { 0 } }, *known = in->known ? in->known : here;
+	Planning plain = *in;
+	Packing *pack = NULL;
+	Symmetry *none;
+	TRY(plan_within(ctx, in, &known[0], ask->max_depth, ask->max_trees, &pack, proof));
+	/* With symmetries each tree comes with all of its images; without them fewer trees are possible. */
+	if (!pack && ask->max_trees && in->sym->size > 1) {
+		TRY(topo_symmetry(ctx, in->topo, ask->root, SYMMETRY_NONE, &none));
+		plain.sym = none;
+		TRY(plan_within(ctx, &plain, &known[1], ask->max_depth, ask->max_trees, &pack, proof));
+	}
+	if (!pack)
+		return fail(ctx, LIMIT, "%s: %s over %d ranks: no trees found within these limits", in->topo->name,
+		    collective_name(ask->coll), in->topo->n_ranks);
+	*out = pack;
+	return OK;
+}
+
+static Status
+check_limits(Ctx *ctx, const Topology *topo, const Ask *ask)
+{
+	int depth, trees;
+	if (!ask->max_depth && !ask->max_trees)
+		return OK;
+	TRY(plan_least(ctx, topo, ask, &depth, &trees));
+	if (ask->max_depth && ask->max_depth < depth)
+		return fail_asked(ctx, INFEASIBLE, "max_depth", "%d: %s over these %d ranks needs at least %d",
+		    ask->max_depth, collective_name(ask->coll), topo->n_ranks, depth);
+	if (ask->max_trees && ask->max_trees < trees)
+		return fail_asked(ctx, INFEASIBLE, "max_trees", "%d: %s over %d ranks needs at least %d",
+		    ask->max_trees, collective_name(ask->coll), topo->n_ranks, trees);
+	return OK;
+}
+
+Status
+plan_trees(Ctx *ctx, const Planning *in, Plan *out)
+{
+	Frac rate;
+	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
+	TRY(plan_check_size(ctx, in->topo, in->ask->coll));
+	TRY(check_limits(ctx, in->topo, in->ask));
+	TRY(plan_any(ctx, in, &out->pack, &out->proof));
+	if (pack_rate(out->pack, in->ask->coll, in->topo->n_ranks, &rate) && frac_cmp(rate, out->proof.rate) == 0)
+		out->best = rate;
+	return OK;
+}

@@ -1,0 +1,66 @@
+/* Pairs: trees of an allreduce that may go down another way than they came up, each an arborescence into a rank and
+ * one out of it. Their halves, and what a search for them needs. */
+#ifndef BLINK_PLAN_PACK_PAIR_HALVES_H
+#define BLINK_PLAN_PACK_PAIR_HALVES_H
+
+#include "plan/pack/enumerate.h"
+
+enum {
+	PAIRS_MOST = 6,		/* that are searched for */
+	PAIRS_UNITS = 255,	/* units of 1 / den link that a link has */
+	PAIRS_LINKS = 64,	/* bits of a half */
+	PAIRS_CUTS = 1 << TREES_RANKS,
+	PAIRS_WORD = 64,	/* of sets of halves */
+	PAIRS_DEGREE_BITS = 5	/* of a rank of a tree */
+};
+
+/* Weights that k pairs may have: weight[j] / den links, descending. */
+struct weights {
+	int den, units, weight[PAIRS_MOST];	/* units: all together */
+	int choices;		/* spanning trees that the pairs may have, counted for each pair */
+};
+
+/* One link after another of a search, see pair_search.c. */
+struct pair_level {
+	int residual[PAIRS_LINKS];	/* units that are left of a link */
+	int cut[PAIRS_CUTS];		/* and of those that leave a set of ranks */
+	uint64_t can[3];		/* links that it can use 0, 1, 2 times */
+	uint64_t usable[PAIRS_MOST], twice[PAIRS_MOST];	/* links that this and later pairs may use, have to use twice */
+	int n_left[PAIRS_MOST], *left[PAIRS_MOST];	/* spanning trees that are left for this and later pairs */
+	int n_up_trees, n_down_trees, *up_tree, *down_tree;	/* those that this pair may take, from some root */
+	int n_up, n_down, *up, *down;	/* from one root */
+	uint64_t *with[PAIRS_LINKS];	/* by link: which of `down` use it, a bit set */
+	uint64_t *fit;			/* work space: a set of `down` */
+};
+
+struct pairs {
+	Ctx *ctx;
+	const struct trees *all;
+	int n, n_links, max_depth, capacity[PAIRS_LINKS];	/* in physical links */
+	uint64_t every;			/* all links */
+	uint64_t into[TREES_RANKS];	/* links into a rank */
+	uint64_t *up, *down;		/* the links of a spanning tree towards a root, and away from it: [place_of] */
+	uint64_t *degrees, tops;	/* of a spanning tree: packed degrees of all ranks; and the top bit of each */
+	unsigned char *height;		/* hops from the root to the farthest rank: [place_of] */
+	/* Of one search: */
+	int k, slack;
+	struct weights w;
+	int waste[PAIRS_MOST + 1][PAIRS_UNITS + 1];	/* what pairs j .. k - 1 cannot use of a residual capacity */
+	int extra[PAIRS_MOST][PAIRS_MOST][3][PAIRS_UNITS + 1];	/* [j][i][u]: and what else if i uses it u times */
+	struct pair_level level[PAIRS_MOST + 1];
+	int64_t steps;			/* that are left */
+	bool found;
+	struct pick { int root, up, down; } pick[PAIRS_MOST];
+};
+
+/* A spanning tree with a root, in arrays by both. */
+static inline int
+pair_place(const struct pairs *p, int root, int tree)
+{
+	return root * p->all->n + tree;
+}
+
+/* Before any search. */
+Status pairs_new(Ctx *ctx, const struct trees *all, int max_depth, struct pairs **out);
+
+#endif

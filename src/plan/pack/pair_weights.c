@@ -1,0 +1,187 @@
+/* Weights of k pairs, where k pairs reach a rate and no k - 1 do. The best weights for these pairs are a vertex of
+ * their own linear program. None is 0, so k links are saturated whose equations are independent: B w = c, where B has
+ * entries of 0, 1 and 2, since a pair may use a link on its way up and on its way down. By Smith's normal form all
+ * weights are whole multiples of 1 / s link, s the largest invariant factor of B. Over all such matrices it is at most
+ * 2, 4, 10 and 30 for k = 1 to 4, by enumeration; and at most |det B|, which for k = 5 is at most 2^5 times the largest
+ * determinant of 0 and 1, 5: a determinant is linear in each entry, so the largest has entries of 0 and 2 only.
+ *
+ * Few weights with these denominators are a vertex of anything: there have to be k independent rows of 0, 1 and 2 whose
+ * product with the weights is the capacity of some link. Of 27663 weights of four pairs that have the rate of a DGX-1V
+ * together, these are left: 14, 5, 4 and 1 sevenths of a link. */
+#include "plan/pack/pair_weights.h"
+#include "plan/pack/pair_search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MOST_WEIGHTS = 4096,
+	MOST_ROWS = 1 << 22,	/* rows that are looked at */
+	MAX_PROVEN = 5		/* up to this number of pairs max_den is proven */
+};
+
+/* Denominators; from 6 on no more than is of use. */
+static const int max_den[PAIRS_MOST + 1] = { 0, 2, 4, 10, 30, 160, 64 };
+
+struct weigher {
+	struct pairs *p;
+	int k, n_rows;
+	int8_t (*row)[PAIRS_MOST];	/* all of 0, 1 and 2 */
+	bool capacity[PAIRS_UNITS + 1];	/* some link has so many units of 1 / den */
+	int64_t left;			/* of MOST_ROWS */
+	struct weights now, *out;
+	int n;
+	bool all;
+};
+
+static int64_t
+gcd_of(const int64_t *row, int k)
+{
+	int64_t gcd = 0;
+	for (int j = 0; j < k; j++)
+		gcd = gcd64(gcd, row[j] < 0 ? -row[j] : row[j]);
+	return gcd;
+}
+
+/* Add a row to those in echelon form, if it is independent of them. Entries stay minors divided by their greatest
+ * common divisor. */
+static bool
+add_row(int64_t basis[][PAIRS_MOST], int *pivot, int n, int k, const int8_t *row)
+{
+	int64_t *next = basis[n];
+	int at = 0;
+	for (int j = 0; j < k; j++)
+		next[j] = row[j];
+	for (int b = 0; b < n; b++) {
+		int64_t factor = next[pivot[b]], lead = basis[b][pivot[b]];
+		for (int j = 0; j < k && factor; j++)
+			next[j] = next[j] * lead - basis[b][j] * factor;
+		int64_t gcd = gcd_of(next, k);
+		for (int j = 0; j < k && gcd; j++)
+			next[j] /= gcd;
+	}
+	while (at < k && next[at] == 0)
+		at++;
+	pivot[n] = at;
+	return at < k;
+}
+
+/* Can k independent links be saturated? */
+static bool
+is_vertex(const struct weigher *s)
+{
+	int64_t basis[PAIRS_MOST + 1][PAIRS_MOST];
+	int pivot[PAIRS_MOST + 1], rank = 0;
+	for (int i = 1; i < s->n_rows && rank < s->k; i++) {
+		int sum = 0;
+		for (int j = 0; j < s->k; j++)
+			sum += s->row[i][j] * s->now.weight[j];
+		if (sum <= PAIRS_UNITS && s->capacity[sum] && add_row(basis, pivot, rank, s->k, s->row[i]))
+			rank++;
+	}
+	return rank == s->k;
+}
+
+static void
+keep_weights(struct weigher *s)
+{
+	int64_t gcd = s->now.den;
+	for (int j = 0; j < s->k; j++)
+		gcd = gcd64(gcd, s->now.weight[j]);
+	s->left -= s->n_rows;
+	/* Not in lowest terms: they have been there. */
+	if (gcd > 1 || !is_vertex(s) || !pairs_begin(s->p, &s->now))
+		return;
+	if (s->n == MOST_WEIGHTS) {
+		s->left = 0;
+		return;
+	}
+	s->out[s->n++] = s->p->w;
+}
+
+/* All descending weights of pairs j .. k - 1, none above `most`, that have `remaining` units together. */
+static void
+weigh(struct weigher *s, int j, int remaining, int most)
+{
+	int places = s->k - j;
+	if (j == s->k) {
+		keep_weights(s);
+		return;
+	}
+	most = remaining - (places - 1) < most ? remaining - (places - 1) : most;
+	for (int w = most; w * places >= remaining && w > 0 && s->left > 0; w--) {
+		s->now.weight[j] = w;
+		weigh(s, j + 1, remaining - w, w);
+	}
+}
+
+/* floor(a / b) */
+static int64_t
+quotient(Frac a, Frac b)
+{
+	return (int64_t)((Wide)a.num * b.den / ((Wide)a.den * b.num));
+}
+
+static void
+weigh_in(struct weigher *s, int den, const struct pair_goal *goal)
+{
+	const struct pairs *p = s->p;
+	Frac unit;
+	int top = 0;
+	memset(s->capacity, 0, sizeof s->capacity);
+	for (int l = 0; l < p->n_links; l++) {
+		if ((int64_t)p->capacity[l] * den > PAIRS_UNITS) {
+			s->all = false;
+			return;
+		}
+		s->capacity[p->capacity[l] * den] = true;
+		top = p->capacity[l] * den > top ? p->capacity[l] * den : top;
+	}
+	if (!frac_make(topo_link_unit(p->all->topo), den, &unit)) {
+		s->all = false;
+		return;
+	}
+	int64_t most = quotient(goal->top, unit), need = quotient(goal->target, unit);
+	if (goal->above || (Wide)need * unit.num * goal->target.den < (Wide)goal->target.num * unit.den)
+		need++;
+	for (int64_t units = most; units >= need && units >= s->k && s->left > 0; units--) {
+		s->now = (struct weights){ .den = den, .units = (int)units };
+		weigh(s, 0, (int)units, top);
+	}
+}
+
+static int
+by_choices(const void *a, const void *b)
+{
+	const struct weights *v = a, *w = b;
+	if (v->choices != w->choices)
+		return (v->choices > w->choices) - (v->choices < w->choices);
+	if (v->den != w->den)
+		return v->den - w->den;
+	if (v->units != w->units)
+		return w->units - v->units;
+	for (int j = 0; j < PAIRS_MOST; j++)
+		if (v->weight[j] != w->weight[j])
+			return w->weight[j] - v->weight[j];
+	return 0;
+}
+
+Status
+pairs_weigh(struct pairs *p, const struct pair_goal *goal, struct weights **out, int *n, bool *all)
+{
+	struct weigher s = { .p = p, .k = p->k, .n_rows = 1, .left = MOST_ROWS, .all = p->k <= MAX_PROVEN };
+	for (int j = 0; j < p->k; j++)
+		s.n_rows *= 3;
+	TRY(TEMP(p->ctx, s.row, s.n_rows));
+	TRY(TEMP(p->ctx, s.out, MOST_WEIGHTS));
+	for (int i = 0; i < s.n_rows; i++)
+		for (int j = 0, rest = i; j < p->k; j++, rest /= 3)
+			s.row[i][j] = (int8_t)(rest % 3);
+	for (int den = 1; den <= max_den[p->k] && s.left > 0; den++)
+		weigh_in(&s, den, goal);
+	qsort(s.out, (size_t)s.n, sizeof *s.out, by_choices);
+	*out = s.out;
+	*n = s.n;
+	*all = s.all && s.left > 0;
+	return OK;
+}
