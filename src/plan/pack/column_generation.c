@@ -200,9 +200,10 @@ grid_prices(struct master *m)
 		price = price < 0 ? 0 : price > top ? top : price;
 		m->price[l] = (int64_t)(((price << PRICE_BITS) + top / 2) / top);
 	}
-	for (int d = 0; d < m->n_demand_rows; d++)
-		m->price[m->topo->n_links + d] = (int64_t)((m->fine_dual[m->n_link_rows + d] / m->orbit_size[d]
-		    << PRICE_BITS) / top);
+	for (int d = 0; d < m->n_demand_rows; d++) {
+		Wide z = m->fine_dual[m->n_link_rows + d] / m->orbit_size[d];
+		m->price[m->topo->n_links + d] = z < 0 ? 0 : (int64_t)((z << PRICE_BITS) / top);
+	}
 }
 
 /* Whatever prices are, if the cheapest trees of all demands cost `cost` together, prices times (M divided by the size
