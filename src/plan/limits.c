@@ -227,7 +227,9 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	TRY(plan_check_size(ctx, in->topo, in->ask->coll));
 	TRY(check_limits(ctx, in->topo, in->ask));
 	TRY(plan_any(ctx, in, &out->pack, &out->proof));
-	if (pack_rate(out->pack, in->ask->coll, in->topo->n_ranks, &rate) && frac_cmp(rate, out->proof.rate) == 0)
-		out->best = rate;
+	/* At the bound, but for what rounding took. */
+	if (pack_rate(out->pack, in->ask->coll, in->topo->n_ranks, &rate)
+	    && frac_double(rate) >= frac_double(out->proof.rate) * (1 - 1e-9))
+		out->best = out->proof.rate;
 	return OK;
 }

@@ -70,7 +70,7 @@ print_best(Ctx *ctx, const Ask *ask, Frac best)
 static Status
 print_summary(Ctx *ctx, const Sizes *sizes, const Ask *ask, const Compiled *made)
 {
-	TRY(summary_print(ctx, stderr, made->sched, sizes->m, sizes->n));
+	TRY(summary_print(ctx, stderr, made->sched, made->best, sizes->m, sizes->n));
 	if (made->other_trees > 0)
 		fprintf(stderr, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
 		    made->other_trees, made->other_depth, made->other_depth);

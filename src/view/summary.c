@@ -2,6 +2,8 @@
 #include "schedule/schedule.h"
 #include "view/view.h"
 
+#define ROUNDING 1e-9	/* relative, as printed below: what a rate that was rounded may be below its bound */
+
 /* Rates, and the setup of a part; up to which size the part of the shortest setup carries messages alone. */
 static void
 print_parts(FILE *to, const Schedule *sched, const PartEnd *split)
@@ -67,24 +69,41 @@ print_topology(FILE *to, const Topology *topo)
 	fprintf(to, "\n");
 }
 
+/* 1.000 is for what reaches the bound; below it, which side is not proven. */
 static void
-print_rate(FILE *to, const Schedule *sched)
+print_ratio(FILE *to, const Schedule *sched, Frac best)
+{
+	double achieved = frac_double(sched->achieved), ratio = achieved / frac_double(sched->bound.rate);
+	bool reached = frac_cmp(sched->achieved, sched->bound.rate) >= 0, rounded = ratio >= 1 - ROUNDING;
+	if (!reached && rounded)
+		fprintf(to, "ratio       1.000, rounded down by less than 1e-9\n");
+	else
+		fprintf(to, "ratio       %.*f\n", ratio >= 0.9995 && !reached ? 6 : 3,
+		    ratio > 0.999999 && !reached ? 0.999999 : ratio);
+	if (reached || rounded)
+		return;
+	if (best.num > 0 && achieved >= frac_double(best) * (1 - ROUNDING))
+		fprintf(to, "unproven    that the bound can be reached\n");
+	else
+		fprintf(to, "unproven    that no schedule is faster, and that the bound can be reached\n");
+}
+
+static void
+print_rate(FILE *to, const Schedule *sched, Frac best)
 {
 	static const char *const proofs[] = { "a cut", "a partition", "prices", "lengths" };
-	double unit = (double)topo_link_unit(sched->topo),
-	    ratio = frac_double(sched->achieved) / frac_double(sched->bound.rate);
+	double unit = (double)topo_link_unit(sched->topo);
 	fprintf(to, "rate        %.6g GB/s algorithm bandwidth", frac_double(sched->achieved) / 1e9);
 	if (frac_double(sched->achieved) < 1000 * unit)
 		fprintf(to, " = %.4g x %.6g GB/s", frac_double(sched->achieved) / unit, unit / 1e9);
 	fprintf(to, "\nbound       %.6g GB/s, proven by %s for any algorithm%s\n", frac_double(sched->bound.rate) / 1e9,
 	    proofs[sched->bound.kind], bound_claim(&sched->bound, sched->coll));
-	/* 1.000 is for what reaches the bound. */
-	bool nearly = ratio >= 0.9995 && frac_cmp(sched->achieved, sched->bound.rate) < 0;
-	fprintf(to, "ratio       %.*f\n", nearly ? 6 : 3, nearly && ratio > 0.999999 ? 0.999999 : ratio);
+	print_ratio(to, sched, best);
 }
 
 Status
-summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const int64_t *size, int n_sizes)
+summary_print(Ctx *ctx, FILE *to, const Schedule *sched, Frac best, const int64_t *size,
+    int n_sizes)
 {
 	PartEnd *split = NULL;
 	int depth;
@@ -98,7 +117,7 @@ summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const int64_t *size, in
 		TRY(sched_split(ctx, sched->topo->name, sched, &split));
 		print_parts(to, sched, split);
 	}
-	print_rate(to, sched);
+	print_rate(to, sched, best);
 	if (n_sizes)
 		print_sizes(to, sched, split, size, n_sizes);
 	return OK;

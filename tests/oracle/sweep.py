@@ -6,8 +6,9 @@ usage: sweep.py BLINKC FIRST LAST [--every N] [--most SECONDS]
 For each seed of random_machine.py and each collective, one run of blinkc. What is wrong: an exit status other than 0;
 a schedule that `blinkc check` refuses; a rate below (1 - 1e-9) of the bound where the summary names no side that is not
 proven, or where it may not be missed: with switches that only forward, nothing but an optimum is right; a run of more
-than --most seconds of CPU time. Of every N-th machine replay.py reads the schedules, too, and the optimum comes from
-optimum.py, if SciPy is there. Prints a line for each thing that is wrong, and numbers; exit status 1 if any is.
+than --most seconds of CPU time. Of every N-th machine replay.py reads the schedules, too, and brute.py holds their bounds
+against all cuts and partitions and, up to 5 ranks, against a linear program over all spanning trees. Prints a line for
+each thing that is wrong, and numbers; exit status 1 if any is.
 """
 import argparse
 import contextlib
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 
+import brute
 import random_machine
 import replay
 
@@ -30,7 +32,7 @@ class Sweep:
     def __init__(self, blinkc, most):
         self.blinkc, self.most = blinkc, most
         self.count = dict.fromkeys(["machines", "schedules", "failed", "invalid", "below the bound", "unproven side named",
-                                    "replayed", "held against an optimum", "slow"], 0)
+                                    "replayed", "held against brute force", "slow"], 0)
         self.slowest, self.wrong = (0, ""), 0
 
     def report(self, kind, what):
@@ -76,28 +78,21 @@ class Sweep:
             self.count["schedules"] += 1
             documents[path] = self.judge(name, path, active, done.stderr)
         if deep:
-            self.look_closer(seed, documents, active)
+            self.look_closer(seed, documents)
 
-    def look_closer(self, seed, documents, active):
+    def look_closer(self, seed, documents):
         for path in documents:
             said = io.StringIO()
             with contextlib.redirect_stdout(said):
-                status = replay.main([path]) if hasattr(replay, "main") else 0
+                status = replay.main([path])
             self.count["replayed"] += 1
             if status:
                 self.report("invalid", f"{seed}: replay: {said.getvalue().strip()}")
-        try:
-            import optimum  # pylint: disable=import-outside-toplevel
-        except ImportError:
-            return
-        for path, document in documents.items():
-            best = None if active else optimum.optimum(document)
-            if best is None:
-                continue
-            self.count["held against an optimum"] += 1
-            if abs(document["rate"]["achieved"] / best - 1) > 1e-6:
-                self.report("below the bound", f"{os.path.basename(path)}: {document['rate']['achieved']}, optimum {best}")
-
+            with contextlib.redirect_stdout(said):
+                status = brute.main([path])
+            self.count["held against brute force"] += not status
+            if status not in (0, 3):
+                self.report("invalid", f"{seed}: brute force: {said.getvalue().strip()}")
     def check(self, directory):
         """All files at once, by blinkc."""
         paths = [os.path.join(directory, name) for name in os.listdir(directory) if name != "machine.json"]

@@ -200,9 +200,10 @@ grid_prices(struct master *m)
 		price = price < 0 ? 0 : price > top ? top : price;
 		m->price[l] = (int64_t)(((price << PRICE_BITS) + top / 2) / top);
 	}
-	for (int d = 0; d < m->n_demand_rows; d++)
-		m->price[m->topo->n_links + d] = (int64_t)((m->fine_dual[m->n_link_rows + d] / m->orbit_size[d]
-		    << PRICE_BITS) / top);
+	for (int d = 0; d < m->n_demand_rows; d++) {
+		Wide z = m->fine_dual[m->n_link_rows + d] / m->orbit_size[d];
+		m->price[m->topo->n_links + d] = z < 0 ? 0 : (int64_t)((z << PRICE_BITS) / top);
+	}
 }
 
 /* Whatever prices are, if the cheapest trees of all demands cost `cost` together, prices times (M divided by the size
@@ -315,7 +316,7 @@ price_finely(struct master *m, double *gap, bool *improved)
 static Status
 settle_finely(struct master *m, const Bound *bound, Packing **pack)
 {
-	bool prices_prove = !m->cheapest.max_depth && !m->shares && !m->proven;
+	bool prices_prove = !m->cheapest.max_depth && !m->shares;
 	struct fine fine;
 	for (int round = 0; round < LIMIT_LP_ROUNDS && m->solved; round++) {
 		bool improved = false;
@@ -326,7 +327,9 @@ settle_finely(struct master *m, const Bound *bound, Packing **pack)
 		double rate = ldexp((double)fine.rate, -fine.bits) * (double)m->unit
 		    * collective_shares(m->coll, m->topo->n_ranks);
 		m->near_bound = rate >= frac_double(bound->rate) * (1 - NEAR);
-		if (prices_prove && !m->near_bound)
+		/* Exact prices prove what is possible, but the trees for it may not be known yet. */
+		bool near = m->near_bound || (m->proven && rate >= frac_double(m->optimum) * (1 - NEAR));
+		if (prices_prove && !near)
 			TRY(price_finely(m, &gap, &improved));
 		m->cut_short = progress(m->ctx, "linear program: %d trees, within %.2g of the optimum", m->n_columns,
 		    gap) <= 0;
