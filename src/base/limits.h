@@ -8,7 +8,7 @@ enum {
 					 * allreduce of 1024 ranks is 51 MiB, an allgather of 2048 ranks is 108 MiB */
 	LIMIT_DEPTH = 32,		/* nesting of XML elements or JSON values: ours need 6 */
 	LIMIT_DOC_VALUES = 1 << 24,	/* JSON values, XML elements and attributes that are in memory at once, each as
-					 * 150 to 220 bytes: of a schedule one tree, and everything outside trees;
+					 * 72 to 150 bytes: of a schedule one tree, and everything outside trees;
 					 * LIMIT_LINKS links are up to 9 million */
 	LIMIT_ATTRIBUTES = 64,		/* of one XML element: ours have 8; libxml2 compares each with all before it */
 	LIMIT_NUMBER_BYTES = 40,	/* characters of a number: the shortest form of a double has at most 24 */
