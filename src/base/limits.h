@@ -44,7 +44,6 @@ enum {
 	LIMIT_ILP_SECONDS = 60,		/* of one ILP, as a second limit; one that reaches it has no solution */
 	LIMIT_LP_STEPS = 200000,	/* of the simplex method, for one linear program */
 	LIMIT_MWU_TREES = 4096,		/* kept of what MWU finds, the heaviest */
-	LIMIT_CHECK_HOPS = 1 << 26,	/* ranks times hops, to check the prices of an allreduce: about ten seconds */
 	LIMIT_FEW_TREES = 8192,		/* spanning trees in the search for the fewest: a DGX-1 has at most 3456 */
 	LIMIT_FEW_LINKS = 128,		/* links of the topologies that it looks at */
 	LIMIT_FLAT_NODES = 50000,	/* of the search for shallower trees, at each depth */
@@ -56,6 +55,10 @@ enum {
 	LIMIT_RATE_STEPS = 400000000,	/* for max_trees pairs at the highest rate that there may be */
 	LIMIT_ILP_UNITS = 192,		/* the finest unit of rate: bound / 192 */
 };
+
+/* Steps to verify a schedule, at about a ns each: an allreduce over 1024 ranks whose bound is a cut or a partition takes a
+ * twentieth; one with lengths, of an allgather behind switches, ends within them for 550 ranks. */
+#define LIMIT_VERIFY_STEPS INT64_C(2000000000)
 
 /* Capacity of one physical link, bytes/s: 1e-6 to 1e6 GB/s. All capacities together stay below 4e18, so that
  * every cut fits an int64_t. Latency, ns: up to one second. */

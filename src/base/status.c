@@ -121,6 +121,23 @@ time_left(Ctx *ctx, const char *line)
 	return (int)(left < INT_MIN ? INT_MIN : left);
 }
 
+void
+limit_steps(Ctx *ctx, int64_t most_steps)
+{
+	ctx->steps = 0;
+	ctx->most_steps = most_steps;
+}
+
+Status
+count_steps(Ctx *ctx, const char *label, int64_t steps)
+{
+	ctx->steps += steps;
+	if (ctx->most_steps == 0 || ctx->steps <= ctx->most_steps)
+		return OK;
+	return fail(ctx, LIMIT, "%s: more than %lld steps to verify it: want a smaller schedule, or a cut as certificate",
+	    label, (long long)ctx->most_steps);
+}
+
 int
 progress(Ctx *ctx, const char *format, ...)
 {

@@ -313,12 +313,15 @@ on_error(void *user, ErrorPtr error)
 	b->status = fail(b->ctx, BAD_INPUT, "%s:%d:%d: %s", b->label, error->line, error->int2, text);
 }
 
-/* The file in pieces, so that the parser keeps no second copy of it. */
+/* The file in small pieces, so that the parser keeps no second copy of it. After an error there are none: the parser
+ * would go on to look for more errors, with tags that nobody has counted the attributes of. */
 static int
 next_piece(void *user, char *to, int room)
 {
+	enum { PIECE = 4096 };
 	struct build *b = user;
 	size_t n = b->left < (size_t)room ? b->left : (size_t)room;
+	n = b->status != OK ? 0 : n < PIECE ? n : PIECE;
 	memcpy(to, b->data, n);
 	b->data += n;
 	b->left -= n;
@@ -352,31 +355,59 @@ parse(struct build *b)
 	return b->status;
 }
 
-/* Attributes of each tag, before libxml2 takes quadratic time over them: an equals sign outside quotes each. Comments
- * and the like may be miscounted as tags, but never with more attributes than the limit. */
+/* What a `<` begins that is not a tag, and what ends it. */
+static const struct aside {
+	const char *begin, *end;
+} asides[] = { { "<!--", "-->" }, { "<![CDATA[", "]]>" }, { "<?", "?>" } };
+
+/* Where a comment or the like that begins at `at` ends; 0: none begins there. */
+static size_t
+aside_end(const char *data, size_t size, size_t at)
+{
+	for (size_t i = 0; i < sizeof asides / sizeof *asides; i++) {
+		size_t n = strlen(asides[i].begin), end = strlen(asides[i].end);
+		if (size - at < n || memcmp(data + at, asides[i].begin, n) != 0)
+			continue;
+		const char *found = memmem(data + at + n, size - at - n, asides[i].end, end);
+		return found ? (size_t)(found - data) + end : size;
+	}
+	return 0;
+}
+
+/* The end of the tag that begins at `at`, and its equals signs outside quotes: an attribute each. */
+static size_t
+scan_tag(const char *data, size_t size, size_t at, int *n_attributes)
+{
+	char quote = 0;
+	*n_attributes = 0;
+	for (; at < size && (quote || data[at] != '>'); at++) {
+		char c = data[at];
+		if (quote)
+			quote = c == quote ? 0 : quote;
+		else if (c == '"' || c == '\'')
+			quote = c;
+		else
+			*n_attributes += c == '=';
+	}
+	return at;
+}
+
+/* Attributes of each tag, before libxml2 takes quadratic time over them. This is exact for well-formed XML; where the
+ * file is not, libxml2 finds that, and gets no more of it than it has by then (next_piece). */
 static Status
 check_attributes(Ctx *ctx, const char *label, const char *data, size_t size)
 {
-	size_t tag = 0;
-	int n = 0;
-	char quote = 0;
-	bool in_tag = false;
-	for (size_t i = 0; i < size; i++) {
-		char c = data[i];
-		if (!in_tag) {
-			in_tag = c == '<' && i + 1 < size && !strchr("!?/", data[i + 1]);
-			tag = i;
-			n = 0;
-		} else if (quote) {
-			quote = c == quote ? 0 : quote;
-		} else if (c == '"' || c == '\'') {
-			quote = c;
-		} else if (c == '>') {
-			in_tag = false;
-		} else if (c == '=' && ++n > LIMIT_ATTRIBUTES) {
-			return doc_fail_byte(ctx, label, data, tag, LIMIT, "an element with more than %d attributes",
+	const char *tag;
+	for (size_t at = 0; at < size && (tag = memchr(data + at, '<', size - at)) != NULL;) {
+		size_t begin = (size_t)(tag - data);
+		int n;
+		at = aside_end(data, size, begin);
+		if (at > 0)
+			continue;
+		at = scan_tag(data, size, begin, &n);
+		if (n > LIMIT_ATTRIBUTES)
+			return doc_fail_byte(ctx, label, data, begin, LIMIT, "an element with more than %d attributes",
 			    LIMIT_ATTRIBUTES);
-		}
 	}
 	return OK;
 }

@@ -71,14 +71,16 @@ static Status
 check_group(Ctx *ctx, const Inputs *all, const Group *group, const Schedule *sched, const Match *match)
 {
 	const Index *index = all->index_file[group->index_file].index;
+	IndexedFile file;
 	TRY(index_check_machine(ctx, "", index, sched));
 	if (match)
 		TRY(index_check_gpus(ctx, "", index, match->machine));
+	TRY(index_describe(ctx, sched, &file));
 	for (int i = 0; i < group->n; i++) {
 		const IndexEntry *entry = all->entry[group->first + i];
 		char name[128];
 		name_entry(entry, name);
-		TRY(index_check_entry(ctx, name, entry, sched));
+		TRY(index_check_entry(ctx, name, entry, &file));
 		if (match)
 			TRY(match_entry(ctx, name, match, entry));
 	}
