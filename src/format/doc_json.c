@@ -119,20 +119,20 @@ static Status
 take_number(struct build *b, Doc *out)
 {
 	char text[LIMIT_NUMBER_BYTES + 1];
-	size_t n = doc_number_length(b->at, (size_t)(b->end - b->at));
 	int64_t whole = 0;
-	size_t digits = 0;
+	size_t digits = 0, left = (size_t)(b->end - b->at);
 	/* Most are short and whole. */
-	while (digits < n && digits < 15 && b->at[digits] >= '0' && b->at[digits] <= '9')
+	while (digits < left && digits < 15 && b->at[digits] >= '0' && b->at[digits] <= '9')
 		whole = 10 * whole + (b->at[digits++] - '0');
 	out->kind = DOC_NUMBER;
 	out->number = (double)whole;
-	if (digits < n) {
-		memcpy(text, b->at, n);
-		text[n] = 0;
+	if (digits == 0 || (digits < left && strchr("0123456789.eE", b->at[digits]))) {
+		digits = doc_number_length(b->at, left);
+		memcpy(text, b->at, digits);
+		text[digits] = 0;
 		out->number = strtod_l(text, NULL, b->c);
 	}
-	b->at += n;
+	b->at += digits;
 	return isfinite(out->number) ? OK : doc_fail(b->ctx, b->label, out, BAD_INPUT, "a number beyond 1.8e308");
 }
 
@@ -168,8 +168,10 @@ take_children(struct build *b, Doc *to)
 	int n = *b->children++;
 	if (b->at == b->skip)
 		b->at = b->skip_to;
-	TRY(TEMP(b->ctx, to->child, n));
-	TRY(TEMP(b->ctx, children, n));
+	to->child = arena_raw(&b->ctx->scratch, (size_t)n, sizeof(Doc *));
+	children = arena_raw(&b->ctx->scratch, (size_t)n, sizeof *children);
+	if (!to->child || !children)
+		return fail_memory(b->ctx);
 	for (int i = 0; i < n; i++) {
 		children[i] = (Doc){ .parent = to, .index = i };
 		to->child[i] = &children[i];

@@ -113,9 +113,10 @@ scan_scalar(JsonScan *s)
 {
 	static const char *const word[] = { "null", "true", "false" };
 	const char *text = s->data + s->at;
-	size_t left = s->size - s->at, length = doc_number_length(text, left);
+	size_t left = s->size - s->at;
 	if (left && *text == '"')
 		return scan_string(s);
+	size_t length = doc_number_length(text, left);
 	for (int i = 0; i < 3 && length == 0; i++)
 		if (left >= strlen(word[i]) && memcmp(text, word[i], strlen(word[i])) == 0)
 			length = strlen(word[i]);

@@ -137,8 +137,8 @@ whole_prices(Ctx *ctx, const char *label, const Topology *topo, const Bound *bou
 	for (int l = 0; l < topo->n_links; l++) {
 		Wide multiple = (Wide)*den / gcd64(*den, bound->price[l].den) * bound->price[l].den;
 		if (multiple > INT64_MAX)
-			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: denominators are too large", label, price_name(bound),
-			    l);
+			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: denominators are too large", label,
+			    price_name(bound), l);
 		*den = (int64_t)multiple;
 	}
 	for (int l = 0; l < topo->n_links; l++) {
@@ -150,7 +150,8 @@ whole_prices(Ctx *ctx, const char *label, const Topology *topo, const Bound *bou
 	for (int l = 0; l < topo->n_links; l++) {
 		price[l] /= *common;
 		if (price[l] >> SEARCH_PRICE_BITS)
-			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: out of range", label, price_name(bound), l);
+			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: out of range", label, price_name(bound),
+			    l);
 	}
 	return OK;
 }

@@ -273,6 +273,14 @@ def xml_elements(n):
     return xml("<a/>" * n)
 
 
+def xml_gpus(n):
+    return xml("<node>" + "<gpu/>" * n + "</node>")
+
+
+def xml_mixed(n):
+    return xml("<node>" + "<gpu/><cpu/>" * n + "</node>")
+
+
 def xml_element_names(n):
     return xml("".join(f"<{'a' * 50}{i}/>" for i in range(n)))
 
@@ -330,7 +338,7 @@ SCHEDULES = [lengths_untiled, lengths_ring_untiled, lengths_star, lengths_gather
              served_twice, unserved]
 TOPOLOGIES = [machine_gpus, machine_links, machine_unknown, machine_nodes, xml_quote_in_comment, xml_tag_in_comment,
               xml_quote_in_instruction, xml_quote_in_cdata, xml_after_error, xml_in_declaration, xml_namespaces,
-              xml_elements, xml_element_names, xml_comments, xml_text, xml_references]
+              xml_elements, xml_gpus, xml_mixed, xml_element_names, xml_comments, xml_text, xml_references]
 INDEXES = [same_file, index_gpus, index_ids]
 KINDS = {kind.__name__: kind for kind in SCHEDULES + TOPOLOGIES + INDEXES}
 
