@@ -181,6 +181,11 @@ def options(n):
     return made
 
 
+def options_of_two(n):
+    """For `diff`."""
+    return options(n)
+
+
 def vertex_ids(n):
     """Ends of links that agree in all but the last characters."""
     links = [link("v" * 60 + str(i), "v" * 60 + str(i + 1)) for i in range(n)]
@@ -334,7 +339,7 @@ def index_ids(n):
 
 SCHEDULES = [lengths_untiled, lengths_ring_untiled, lengths_star, lengths_gather, prices_star, prices_pairs,
              prices_pairs_ring, prices_nested, switches, switch_chain, many_parts, node_names, long_node_names, gpu_names,
-             scalars, many_strings, empties, nested, keys, escapes, options, vertex_ids, empty_trees, same_tree,
+             scalars, many_strings, empties, nested, keys, escapes, options, options_of_two, vertex_ids, empty_trees, same_tree,
              served_twice, unserved]
 TOPOLOGIES = [machine_gpus, machine_links, machine_unknown, machine_nodes, xml_quote_in_comment, xml_tag_in_comment,
               xml_quote_in_instruction, xml_quote_in_cdata, xml_after_error, xml_in_declaration, xml_namespaces,
@@ -359,6 +364,10 @@ def write(name, n, folder):
     if kind in INDEXES:
         return ["check", "-q", folder], size
     path = f"{folder}/{next(iter(made))}"
+    if kind is options_of_two:
+        with open(path, encoding="utf-8") as file, open(f"{folder}/y.json", "w", encoding="utf-8") as out:
+            out.write(file.read() + "\n")
+        return ["diff", "-q", path, f"{folder}/y.json"], 2 * size
     return (["convert", path, "-o", "/dev/null"] if kind in TOPOLOGIES else ["check", "-q", path]), size
 
 
