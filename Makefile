@@ -70,7 +70,7 @@ FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
-PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(B)/src/base/complete.o
+PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(B)/src/base/complete.o $(B)/src/base/printable.o
 COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
 RUNTIME_LIBS = $(MD_LIBS) -lm -ldl
 COMPILER_LIBS = -lglpk -lnauty $(XML_LIBS) $(MD_LIBS) -lm -ldl

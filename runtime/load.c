@@ -1,6 +1,7 @@
 /* Schedules: a file is read, checked, verified and lowered; a shared object has its table already. */
 #include "base/digest.h"
 #include "base/file_read.h"
+#include "base/printable.h"
 #include "format/format.h"
 #include "runtime.h"
 #include "schedule/schedule.h"
@@ -164,6 +165,9 @@ give_error(blinkError_t *error, Status status, const char *text)
 {
 	if (error)
 		snprintf(error->text, sizeof error->text, "%s", text);
+	/* It may have been cut inside a character. */
+	if (error)
+		make_printable(error->text);
 	return (blinkResult_t)status;
 }
 

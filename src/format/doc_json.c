@@ -250,7 +250,8 @@ doc_read_json_list(Ctx *ctx, const char *label, const char *data, size_t size, c
 	TRY(TEMP(ctx, root, 1));
 	TRY(build(&b, root));
 	if (first.list.begin)
-		*list = (DocList){ doc_get(root, name), first.list.n, 0, b.skip, (size_t)(b.skip_to - b.skip), of_entry };
+		*list = (DocList){ doc_get(root, name), first.list.n, 0, b.skip, (size_t)(b.skip_to - b.skip),
+			of_entry };
 	else if (name)
 		*list = (DocList){ .array = doc_get(root, name) };
 	if (name && list->array && list->array->kind == DOC_ARRAY && !list->text)

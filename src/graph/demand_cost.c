@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Steps of count_steps(), measured as ns: of a search, for a vertex or link; of a contraction, for an entry of the matrix or
- * for a link. */
+/* Steps, measured as ns: of a search, for a vertex or link; of a contraction, for an entry of the matrix or for a
+ * link. */
 enum { STEPS_SEARCH = 12, STEPS_ROW = 6, STEPS_LINK = 60 };
 
 /* No hop that a schedule can have costs more: LIMIT_ROUTE_LINKS links. */
@@ -193,5 +193,6 @@ demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll,
 	TRY(start_arborescences(&p));
 	if (kind == DEMAND_ALLREDUCE)
 		return pair_cost(&p, cost);
-	return arborescences_cost(&p, rooted ? root : 0, rooted ? root + 1 : topo->n_ranks, kind == DEMAND_REDUCE, cost);
+	int from = rooted ? root : 0, to = rooted ? root + 1 : topo->n_ranks;
+	return arborescences_cost(&p, from, to, kind == DEMAND_REDUCE, cost);
 }

@@ -13,7 +13,7 @@
 
 /* A copy whose name is printable on one line. */
 static Status
-make_printable(Ctx *ctx, const Schedule *sched, Schedule **out)
+printable_name(Ctx *ctx, const Schedule *sched, Schedule **out)
 {
 	Topology *topo;
 	TRY(NEW(ctx, *out, 1));
@@ -56,7 +56,7 @@ show_schedule(Ctx *ctx, const char *format, const char *label, const Schedule *s
 {
 	Explained e;
 	Schedule *printable;
-	TRY(make_printable(ctx, sched, &printable));
+	TRY(printable_name(ctx, sched, &printable));
 	TRY(explain(ctx, label, printable, &e));
 	if (strcmp(format, "svg") == 0)
 		return emit_svg(ctx, &e, ask, out);

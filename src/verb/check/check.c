@@ -279,7 +279,7 @@ print_line(FILE *to, const Finding *found, const char *before)
 {
 	Text line = { 0 };
 	finding_line(&line, found);
-	fprintf(to, "%s%s\n", before, line.failed ? found->file : line.data);
+	fprintf(to, "%s%s\n", before, line.failed ? "out of memory" : line.data);
 	text_free(&line);
 }
 
