@@ -86,27 +86,40 @@ is_printable(int32_t code)
 	return true;
 }
 
+/* Is the start of the text a command of GitHub? :: is one at the start of a line only. */
+static bool
+is_command(const char *text, bool first)
+{
+	return (first && text[0] == ':' && text[1] == ':') || strncmp(text, "##[", 3) == 0;
+}
+
+/* Bytes at the start of the text that are to be printed as they are; 0: *n bytes as ?. */
+static size_t
+printable_bytes(const char *text, bool first, size_t *n)
+{
+	int32_t code;
+	*n = character_at(text, CHARACTER_MOST, &code);
+	return is_printable(code) && !is_command(text, first) ? *n : 0;
+}
+
 void
 make_printable(char *line)
 {
-	int32_t code;
-	char *start = line + strspn(line, " ");
-	for (size_t left = strlen(line), n; left > 0; left -= n, line += n) {
-		n = character_at(line, left, &code);
-		if (!is_printable(code))
+	bool first = true;
+	for (size_t n; *line; line += n) {
+		if (printable_bytes(line, first, &n) == 0)
 			memset(line, '?', n);
-		else if (strncmp(line, "##[", 3) == 0)
-			*line = '?';
+		first = first && *line == ' ';
 	}
-	if (start[0] == ':' && start[1] == ':')
-		*start = '?';
 }
 
 void
 print_name(FILE *to, const char *name)
 {
-	char line[8192];
-	snprintf(line, sizeof line, "%s", name);
-	make_printable(line);
-	fputs(line, to);
+	bool first = true;
+	for (size_t n; *name; name += n) {
+		size_t as_is = printable_bytes(name, first, &n);
+		fwrite(as_is ? name : "????", 1, n, to);
+		first = first && *name == ' ';
+	}
 }

@@ -24,7 +24,7 @@ bool is_printable(int32_t code);
  * start of a line, and ##[ anywhere. */
 void make_printable(char *line);
 
-/* Printed so, inside a line; what is longer than 8191 bytes is cut. */
+/* Printed so, inside a line. */
 void print_name(FILE *to, const char *name);
 
 #endif

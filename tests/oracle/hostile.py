@@ -91,6 +91,11 @@ def prices_pairs(n):
                     achieved=float(f"{1 / (n - 1):.15g}"), bound=2 * n)
 
 
+def prices_pairs_of_many(n):
+    """More steps than LIMIT_VERIFY_STEPS."""
+    return prices_pairs(n)
+
+
 def prices_pairs_ring(n):
     return schedule(n, ring(n), "allreduce", None, ones("prices", 2 * n),
                     [tree("0/1", "1/1", 0, down=[[v, v + 1, [2 * v]] for v in range(n - 1)],
@@ -337,7 +342,7 @@ def index_ids(n):
     return {"one.json": made, "index.json": index_of([entry], n)}
 
 
-SCHEDULES = [lengths_untiled, lengths_ring_untiled, lengths_star, lengths_gather, prices_star, prices_pairs,
+SCHEDULES = [lengths_untiled, lengths_ring_untiled, lengths_star, lengths_gather, prices_star, prices_pairs, prices_pairs_of_many,
              prices_pairs_ring, prices_nested, switches, switch_chain, many_parts, node_names, long_node_names, gpu_names,
              scalars, many_strings, empties, nested, keys, escapes, options, options_of_two, vertex_ids, empty_trees, same_tree,
              served_twice, unserved]
