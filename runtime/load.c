@@ -143,8 +143,10 @@ load_path(struct blinkSchedule *sched, const char *path, bool data_only, const s
 	Ctx *ctx = &sched->ctx;
 	Text text = { 0 };
 	bool object = false;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	int fd;
+	if (found)
+		TRY(file_open_regular(ctx, path, &fd));
+	else if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
 		return fail(ctx, IO, "%s: %s", path, strerror(errno));
 	Status status = is_object(ctx, path, fd, &object);
 	if (status == OK && object) {

@@ -214,7 +214,7 @@ show_file(Ctx *ctx, const char *format, const char *path, const Index *index, co
     const ShowRequest *ask, Text *out)
 {
 	Text in = { 0 };
-	TRY(file_read(ctx, path, &in));
+	TRY(entry ? file_read_regular(ctx, path, &in) : file_read(ctx, path, &in));
 	Status status = show_text(ctx, format, path, &in, index, entry, ask, out);
 	text_free(&in);
 	return status;
@@ -236,7 +236,7 @@ show_directory(Ctx *ctx, const char *format, const Options *opt, const ShowReque
 	const IndexEntry *entry = NULL;
 	Text in = { 0 };
 	TRY(path_below(ctx, opt->file[0], "index.json", path));
-	TRY(file_read(ctx, path, &in));
+	TRY(file_read_regular(ctx, path, &in));
 	Status status = find_in_index(ctx, path, &in, opt, &index, &entry);
 	text_free(&in);
 	TRY(status);
