@@ -25,13 +25,11 @@ STRICT = -std=gnu11 -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -
 BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -Iruntime/include -I$(B)/gen
 
 # What is installed by `make deps`; `make check` needs the second list too, and `make check-full` all three.
-DEPS = pkg-config libglpk-dev libcjson-dev libxml2-dev libmd-dev libnauty2-dev
+DEPS = pkg-config libglpk-dev libxml2-dev libmd-dev libnauty2-dev
 CHECK_DEPS = $(DEPS) build-essential python3 python3-jsonschema python3-yaml libxml2-utils mandoc locales git procps graphviz zsh fish
 FULL_DEPS = $(CHECK_DEPS) valgrind debhelper lintian chromium chromium-driver python3-selenium
 
-LIBS_MISSING := $(shell pkg-config --exists libcjson libxml-2.0 libmd 2>/dev/null || echo missing)
-CJSON_CFLAGS := $(shell pkg-config --cflags libcjson 2>/dev/null)
-CJSON_LIBS := $(shell pkg-config --libs libcjson 2>/dev/null)
+LIBS_MISSING := $(shell pkg-config --exists libxml-2.0 libmd 2>/dev/null || echo missing)
 XML_CFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
 XML_LIBS := $(shell pkg-config --libs libxml-2.0 2>/dev/null)
 NAUTY_CFLAGS := $(shell pkg-config --cflags nauty 2>/dev/null)
@@ -58,7 +56,7 @@ FORTIFY := $(if $(HARDENED),$(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),$(if 
 	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)))
 PIE := $(if $(HARDENED),$(if $(filter -static% -no-pie,$(CFLAGS) $(LDFLAGS)),,$(call accepted,-pie)))
 
-COMPILE = $(CC) $(BASE) $(HARDEN) $(FORTIFY) $(CJSON_CFLAGS) $(XML_CFLAGS) $(NAUTY_CFLAGS) $(CPPFLAGS) $(CFLAGS)
+COMPILE = $(CC) $(BASE) $(HARDEN) $(FORTIFY) $(XML_CFLAGS) $(NAUTY_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS)
 
 # The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses. The linker takes
@@ -72,10 +70,10 @@ FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
-PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(B)/src/base/complete.o
+PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(B)/src/base/complete.o $(B)/src/base/printable.o
 COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
-RUNTIME_LIBS = $(CJSON_LIBS) $(MD_LIBS) -lm -ldl
-COMPILER_LIBS = -lglpk -lnauty $(CJSON_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
+RUNTIME_LIBS = $(MD_LIBS) -lm -ldl
+COMPILER_LIBS = -lglpk -lnauty $(XML_LIBS) $(MD_LIBS) -lm -ldl
 
 .PHONY: all
 all: $(B)/blinkc $(B)/libblink.so $(B)/blink-perf $(COMPLETIONS)
@@ -200,13 +198,13 @@ $(B)/tests/%.so: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
 
-$(B)/tests/oracle: tests/oracle.c $(B)/flags
+$(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -D_GNU_SOURCE -o $@ $<
 
 .SECONDARY:
 .PHONY: tests
-tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/oracle
+tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/oracle $(B)/tests/cost
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows
@@ -299,7 +297,7 @@ bench: all $(B)/tests/bench/bench
 .PHONY: lint
 lint:
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr --suppress=normalCheckLevelMaxBranches \
-		--suppress=arrayIndexThenCheck "-DcJSON_ArrayForEach(x, a)=while (x = (a)->child)" \
+		--suppress=arrayIndexThenCheck \
 		-Isrc -Iruntime/include -DBLINK_VERSION='"$(VERSION)"' src runtime
 	shellcheck -x -s bash -S warning -e SC2034,SC2154,SC2046,SC2054,SC2206,SC2258 tests/lib.sh tests/suite/*.sh .ci/run
 	shellcheck tests/packages tests/run tests/mutate examples/*.sh

@@ -1,6 +1,7 @@
 /* Schedules: a file is read, checked, verified and lowered; a shared object has its table already. */
 #include "base/digest.h"
 #include "base/file_read.h"
+#include "base/printable.h"
 #include "format/format.h"
 #include "runtime.h"
 #include "schedule/schedule.h"
@@ -142,8 +143,10 @@ load_path(struct blinkSchedule *sched, const char *path, bool data_only, const s
 	Ctx *ctx = &sched->ctx;
 	Text text = { 0 };
 	bool object = false;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	int fd;
+	if (found)
+		TRY(file_open_regular(ctx, path, &fd));
+	else if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
 		return fail(ctx, IO, "%s: %s", path, strerror(errno));
 	Status status = is_object(ctx, path, fd, &object);
 	if (status == OK && object) {
@@ -164,6 +167,9 @@ give_error(blinkError_t *error, Status status, const char *text)
 {
 	if (error)
 		snprintf(error->text, sizeof error->text, "%s", text);
+	/* It may have been cut inside a character. */
+	if (error)
+		make_printable(error->text);
 	return (blinkResult_t)status;
 }
 

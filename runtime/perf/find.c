@@ -1,5 +1,6 @@
 #include "find.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +94,9 @@ find_schedule(const struct options *opt, blinkSchedule_t *sched, char **path)
 	if (opt->gpus || opt->root >= 0 || opt->collective >= 0
 	    || (stat(opt->path, &there) == 0 && S_ISDIR(there.st_mode)))
 		return find_in_index(opt, sched, path);
-	blinkResult_t result = opt->data_only ? blinkScheduleLoadData(opt->path, sched, &error)
+	bool input = strcmp(opt->path, "-") == 0;
+	blinkResult_t result = input ? blinkScheduleLoadData("/dev/stdin", sched, &error)
+	    : opt->data_only ? blinkScheduleLoadData(opt->path, sched, &error)
 	    : blinkScheduleLoad(opt->path, sched, &error);
 	if (result)
 		return complain((int)result, "%s", error.text);

@@ -1,3 +1,4 @@
+#include "base/printable.h"
 #include "options.h"
 
 #include <errno.h>
@@ -25,12 +26,13 @@ const struct op ops[N_OPS] = { { "sum", blinkSum }, { "prod", blinkProd }, { "ma
 int
 complain(int code, const char *format, ...)
 {
+	char line[2048];
 	va_list args;
-	fputs("blink-perf: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	make_printable(line);
+	fprintf(stderr, "blink-perf: %s\n", line);
 	return code;
 }
 

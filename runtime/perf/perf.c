@@ -1,5 +1,6 @@
 /* blink-perf: time a schedule as nccl-tests time NCCL, and check every element that it delivers (data.c). */
 #include "perf.h"
+#include "base/printable.h"
 #include "find.h"
 
 #include <errno.h>
@@ -124,17 +125,30 @@ print_table(struct perf *p)
 }
 
 static void
+put_name(const char *before, const char *name, const char *after)
+{
+	fputs(before, stdout);
+	print_name(stdout, name);
+	fputs(after, stdout);
+}
+
+static void
 print_header(const struct perf *p)
 {
 	const blinkScheduleInfo_t *i = &p->info;
-	printf("# blink-perf   %s\n# schedule     %s\n#              %s\n", blinkVersion(), p->path, i->digest);
+	printf("# blink-perf   %s\n", blinkVersion());
+	put_name("# schedule     ", p->path, "\n");
+	put_name("#              ", i->digest, "\n");
 	printf("# collective   %s over %d ranks", i->collectiveName, i->nRanks);
 	if (i->root >= 0)
 		printf(", root %d", i->root);
 	if (p->opt.gpus)
-		printf(", of GPUs %s", p->opt.gpus);
-	printf("\n# algorithm    %s, %d tree%s, for %s\n# backend      %s%s\n", i->algorithm, i->nTrees,
-	    i->nTrees == 1 ? "" : "s", i->topology, i->backend,
+		put_name(", of GPUs ", p->opt.gpus, "");
+	put_name("\n# algorithm    ", i->algorithm, "");
+	printf(", %d tree%s", i->nTrees, i->nTrees == 1 ? "" : "s");
+	put_name(", for ", i->topology, "\n");
+	put_name("# backend      ", i->backend, "");
+	printf("%s\n",
 	    strcmp(i->backend, "host") == 0 ? " (emulated: times are of memory copies on this machine)" : "");
 	if (p->opt.chunk)
 		printf("# chunk        %" PRId64 " bytes\n", p->opt.chunk);

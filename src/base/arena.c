@@ -19,7 +19,7 @@ aligned(size_t n)
 }
 
 void *
-arena_array(Arena *arena, size_t n, size_t size)
+arena_raw(Arena *arena, size_t n, size_t size)
 {
 	if (size && n > (SIZE_MAX / 2 - BLOCK_BYTES) / size)
 		return NULL;
@@ -35,15 +35,25 @@ arena_array(Arena *arena, size_t n, size_t size)
 	}
 	void *p = (char *)block->bytes + block->used;
 	block->used += need;
-	return memset(p, 0, need);
+	return p;
+}
+
+void *
+arena_array(Arena *arena, size_t n, size_t size)
+{
+	void *p = arena_raw(arena, n, size);
+	return p ? memset(p, 0, n * size) : NULL;
 }
 
 char *
 arena_text(Arena *arena, const char *text, size_t length)
 {
-	char *copy = arena_array(arena, length + 1, 1);
-	if (copy && length)
+	char *copy = arena_raw(arena, length + 1, 1);
+	if (!copy)
+		return NULL;
+	if (length)
 		memcpy(copy, text, length);
+	copy[length] = 0;
 	return copy;
 }
 

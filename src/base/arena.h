@@ -18,6 +18,7 @@ typedef struct {
 /* n elements of `size` bytes, zeroed, aligned for any type; n = 0 gives a valid pointer. NULL: no memory, or
  * n * size overflows. */
 void *arena_array(Arena *arena, size_t n, size_t size);
+void *arena_raw(Arena *arena, size_t n, size_t size);	/* not zeroed: for large arrays that are written at once */
 
 /* `length` bytes copied and ended by a NUL. NULL: no memory. */
 char *arena_text(Arena *arena, const char *text, size_t length);

@@ -71,16 +71,34 @@ write_beside(Ctx *ctx, const char *path, const char *target, mode_t mode, bool s
 	return status;
 }
 
+/* The descriptor of this process that a path stands for; -1: none. Opening such a path anew would start at the
+ * beginning of a file that it was to be appended to, and replacing it would leave the descriptor with the old one. */
+static int
+own_descriptor(const char *path)
+{
+	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
+	int fd = -1, end = 0;
+	if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)
+		return STDOUT_FILENO;
+	if (strcmp(path, "/dev/stderr") == 0)
+		return STDERR_FILENO;
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+		size_t n = strlen(folders[i]);
+		if (strncmp(path, folders[i], n) == 0 && sscanf(path + n, "%8d%n", &fd, &end) == 1
+		    && !path[n + (size_t)end])
+			return fd;
+	}
+	return -1;
+}
+
 static Status
 write_through(Ctx *ctx, const char *path, int create, const Text *text)
 {
-	/* Opening /dev/stdout anew would start at the beginning of a file that it was to be appended to. */
-	bool output = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
-	int fd = output ? STDOUT_FILENO : open(path, O_WRONLY | create | O_CLOEXEC, 0666);
+	int own = own_descriptor(path), fd = own >= 0 ? own : open(path, O_WRONLY | create | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return fail(ctx, IO, "%s: %s", path, strerror(errno));
-	Status status = write_all(ctx, output ? "standard output" : path, fd, text);
-	if (!output && close(fd) != 0 && status == OK)
+	Status status = write_all(ctx, own == STDOUT_FILENO ? "standard output" : path, fd, text);
+	if (own < 0 && close(fd) != 0 && status == OK)
 		status = fail(ctx, IO, "%s: %s", path, strerror(errno));
 	return status;
 }
@@ -91,7 +109,7 @@ write_file(Ctx *ctx, const char *path, bool sync, const Text *text)
 	struct stat there, link;
 	if (text->failed)
 		return fail_memory(ctx);
-	if (strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0)
+	if (own_descriptor(path) >= 0)
 		return write_through(ctx, path, 0, text);
 	if (stat(path, &there) != 0) {
 		if (errno != ENOENT)
@@ -105,6 +123,9 @@ write_file(Ctx *ctx, const char *path, bool sync, const Text *text)
 	}
 	if (S_ISDIR(there.st_mode))
 		return fail(ctx, IO, "%s: %s", path, strerror(EISDIR));
+	/* One of many files is below a directory, where nobody waits for the reader of a pipe. */
+	if (!S_ISREG(there.st_mode) && !sync)
+		return fail(ctx, IO, "%s: not a regular file: want one below a directory", path);
 	if (!S_ISREG(there.st_mode))
 		return write_through(ctx, path, 0, text);
 	/* A read-only file is not replaced, though its directory would allow it. */

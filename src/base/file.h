@@ -5,7 +5,8 @@
 #include "base/file_read.h"
 
 /* Through a temporary file beside it, flushed and renamed, so that `path` holds all of the text or what it held before.
- * Devices and pipes are written directly. Fails: IO. */
+ * A link stays, and what it leads to is replaced. What is there and is no regular file is written directly: devices,
+ * pipes, terminals; so are the descriptors of this process, /dev/stdout and /dev/fd/N. Fails: IO. */
 Status file_write(Ctx *ctx, const char *path, const Text *text);
 
 /* As file_write, but if the machine stops before file_sync was called for its directory, it may be empty. */

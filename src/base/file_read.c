@@ -43,13 +43,29 @@ fail_read(Ctx *ctx, const char *path, Status status)
 }
 
 Status
-file_read(Ctx *ctx, const char *path, Text *out)
+file_open_regular(Ctx *ctx, const char *path, int *out)
+{
+	struct stat there;
+	/* Opening a pipe would wait for its writer. */
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &there) != 0) {
+		Status status = fail(ctx, IO, "%s: %s", path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return status;
+	}
+	if (!S_ISREG(there.st_mode)) {
+		close(fd);
+		return fail(ctx, IO, "%s: not a regular file: want one below a directory and in an index", path);
+	}
+	*out = fd;
+	return OK;
+}
+
+static Status
+read_opened(Ctx *ctx, const char *path, int fd, bool input, Text *out)
 {
 	Text text = { 0 };
-	bool input = strcmp(path, "-") == 0;
-	int fd = input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return fail(ctx, IO, "%s: %s", path, strerror(errno));
 	Status status = file_read_rest(fd, &text);
 	if (status != OK)
 		status = fail_read(ctx, path, status);
@@ -61,6 +77,24 @@ file_read(Ctx *ctx, const char *path, Text *out)
 	}
 	*out = text;
 	return OK;
+}
+
+Status
+file_read(Ctx *ctx, const char *path, Text *out)
+{
+	bool input = strcmp(path, "-") == 0;
+	int fd = input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return fail(ctx, IO, "%s: %s", path, strerror(errno));
+	return read_opened(ctx, path, fd, input, out);
+}
+
+Status
+file_read_regular(Ctx *ctx, const char *path, Text *out)
+{
+	int fd;
+	TRY(file_open_regular(ctx, path, &fd));
+	return read_opened(ctx, path, fd, false, out);
 }
 
 bool

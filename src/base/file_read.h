@@ -10,6 +10,11 @@
 /* Fails: IO with the system's reason; LIMIT past LIMIT_FILE_BYTES. */
 Status file_read(Ctx *ctx, const char *path, Text *out);
 
+/* Likewise for a path that a directory or a file gave: what is there must be a regular file, or a link to one, so that
+ * nobody waits for the writer of a pipe. Fails: also IO. */
+Status file_read_regular(Ctx *ctx, const char *path, Text *out);
+Status file_open_regular(Ctx *ctx, const char *path, int *fd);
+
 /* The rest of an open file, appended to the text. IO: errno has the reason; LIMIT past LIMIT_FILE_BYTES. Leaves the
  * message to the caller. */
 Status file_read_rest(int fd, Text *out);

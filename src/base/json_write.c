@@ -37,15 +37,16 @@ static void
 put_script_string(Text *out, const char *string)
 {
 	text_put(out, "\"");
-	for (const char *c = string; *c; c++) {
-		if (strncmp(c, "\xe2\x80\xa8", 3) == 0 || strncmp(c, "\xe2\x80\xa9", 3) == 0) {
-			text_put(out, c[2] == '\xa8' ? "\\u2028" : "\\u2029");
-			c += 2;
-		} else if ((unsigned char)*c < ' ' || strchr("\"\\<>&\177", *c)) {
+	size_t n;
+	for (const char *c = string; *c; c += n) {
+		int32_t code;
+		n = character_at(c, CHARACTER_MOST, &code);
+		if (!is_printable(code))
+			text_put(out, "\\ufffd");
+		else if (strchr("\"\\<>&", *c))
 			text_printf(out, "\\u%04x", (unsigned char)*c);
-		} else {
-			text_add(out, c, 1);
-		}
+		else
+			text_add(out, c, n);
 	}
 	text_put(out, "\"");
 }

@@ -8,7 +8,7 @@ enum {
 					 * allreduce of 1024 ranks is 51 MiB, an allgather of 2048 ranks is 108 MiB */
 	LIMIT_DEPTH = 32,		/* nesting of XML elements or JSON values: ours need 6 */
 	LIMIT_DOC_VALUES = 1 << 24,	/* JSON values, XML elements and attributes that are in memory at once, each as
-					 * 150 to 220 bytes: of a schedule one tree, and everything outside trees;
+					 * 72 to 150 bytes: of a schedule one tree, and everything outside trees;
 					 * LIMIT_LINKS links are up to 9 million */
 	LIMIT_ATTRIBUTES = 64,		/* of one XML element: ours have 8; libxml2 compares each with all before it */
 	LIMIT_NUMBER_BYTES = 40,	/* characters of a number: the shortest form of a double has at most 24 */
@@ -32,6 +32,7 @@ enum {
 	LIMIT_SETS = 1 << 18,		/* sets of GPUs of one batch: a machine of 16 has 65519 */
 	LIMIT_INDEX = 1 << 20,		/* entries of an index: allreduce and every root of a broadcast over all sets
 					 * of 16 GPUs are 589700 */
+	LIMIT_ROUTE_CELLS = 1 << 24,	/* switches next to GPUs, times vertices: 12 bytes each. 1024 H100: 844960 */
 	LIMIT_ROUTE_LINKS = 64,		/* links of one edge: switches between two GPUs */
 	LIMIT_MWU_ROUNDS = 200000,	/* arborescence searches of one packing */
 	LIMIT_LP_ROUNDS = 5000,		/* rounds of column generation */
@@ -44,7 +45,6 @@ enum {
 	LIMIT_ILP_SECONDS = 60,		/* of one ILP, as a second limit; one that reaches it has no solution */
 	LIMIT_LP_STEPS = 200000,	/* of the simplex method, for one linear program */
 	LIMIT_MWU_TREES = 4096,		/* kept of what MWU finds, the heaviest */
-	LIMIT_CHECK_HOPS = 1 << 26,	/* ranks times hops, to check the prices of an allreduce: about ten seconds */
 	LIMIT_FEW_TREES = 8192,		/* spanning trees in the search for the fewest: a DGX-1 has at most 3456 */
 	LIMIT_FEW_LINKS = 128,		/* links of the topologies that it looks at */
 	LIMIT_FLAT_NODES = 50000,	/* of the search for shallower trees, at each depth */
@@ -56,6 +56,10 @@ enum {
 	LIMIT_RATE_STEPS = 400000000,	/* for max_trees pairs at the highest rate that there may be */
 	LIMIT_ILP_UNITS = 192,		/* the finest unit of rate: bound / 192 */
 };
+
+/* Steps to verify a schedule, at about a ns each: an allreduce over 1024 ranks whose bound is a cut or a partition
+ * takes a tenth; the lengths of an allgather behind switches may be for 690 ranks. */
+#define LIMIT_VERIFY_STEPS INT64_C(2000000000)
 
 /* Capacity of one physical link, bytes/s: 1e-6 to 1e6 GB/s. All capacities together stay below 4e18, so that
  * every cut fits an int64_t. Latency, ns: up to one second. */

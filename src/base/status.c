@@ -1,11 +1,10 @@
 #include "base/status.h"
 
-#include "base/text.h"
+#include "base/printable.h"
 
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 const char *
 status_text(Status status)
@@ -54,12 +53,7 @@ keep_error(Ctx *ctx, Status status, const char *asked, const char *format, va_li
 	vsnprintf(ctx->error.text, sizeof ctx->error.text, format, args);
 	ctx->error.asked = asked;
 	/* One line of UTF-8, whatever the bytes of a name from a file, even if it was cut inside a character. */
-	for (char *c = ctx->error.text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?';
-	size_t size = strlen(ctx->error.text);
-	for (size_t good = 0; (good += utf8_valid(ctx->error.text + good, size - good)) < size;)
-		ctx->error.text[good] = '?';
+	make_printable(ctx->error.text);
 	return ctx->error.status = status;
 }
 
@@ -99,6 +93,7 @@ log_verbose(Ctx *ctx, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
+	make_printable(line);
 	ctx->log(ctx->log_to, line);
 }
 
@@ -121,6 +116,24 @@ time_left(Ctx *ctx, const char *line)
 	return (int)(left < INT_MIN ? INT_MIN : left);
 }
 
+void
+limit_steps(Ctx *ctx, int64_t most_steps)
+{
+	ctx->steps = 0;
+	ctx->most_steps = most_steps;
+}
+
+Status
+count_steps(Ctx *ctx, const char *label, int64_t steps)
+{
+	ctx->steps += steps;
+	if (ctx->most_steps == 0 || ctx->steps <= ctx->most_steps)
+		return OK;
+	return fail(ctx, LIMIT,
+	    "%s: more than %lld steps to verify it: want a smaller schedule, or a cut as certificate", label,
+	    (long long)ctx->most_steps);
+}
+
 int
 progress(Ctx *ctx, const char *format, ...)
 {
@@ -131,6 +144,7 @@ progress(Ctx *ctx, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
+	make_printable(line);
 	if (!ctx->cut_short)
 		snprintf(ctx->at, sizeof ctx->at, "%.95s", line);
 	return time_left(ctx, line);

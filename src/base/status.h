@@ -40,7 +40,8 @@ typedef struct {
 /* What a pass may use. `run` keeps what it returns; `scratch` is given back when it returns (arena_mark and
  * arena_release). `log`, if set, receives one line for -v, without its newline. `step`, if set, receives the current
  * step of long work, or NULL where it is the same one, and returns how many ms are left. At `reserve`, which is kept
- * for what follows the work, and below, the work is late and ends with the best result so far. */
+ * for what follows the work, and below, the work is late and ends with the best result so far. `steps`: of
+ * count_steps() so far; no more than `most_steps`. */
 typedef struct Ctx {
 	Arena run, scratch;
 	Error error;
@@ -53,6 +54,7 @@ typedef struct Ctx {
 	bool cut_short;		/* some work was late */
 	char at[96];		/* the current step, or the one that was cut short first */
 	int64_t unasked;	/* work since the clock was last looked at */
+	int64_t steps, most_steps;
 } Ctx;
 
 void ctx_init(Ctx *ctx);
@@ -67,6 +69,11 @@ Status fail_memory(Ctx *ctx);
 Status fail_asked(Ctx *ctx, Status status, const char *asked, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void log_verbose(Ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Count steps before they are taken, of work that a file asks for: the same number on every machine, where time is not.
+ * A step takes about a ns. limit_steps: from now on at most these; 0: any. Fails: LIMIT (label: where). */
+void limit_steps(Ctx *ctx, int64_t most_steps);
+Status count_steps(Ctx *ctx, const char *label, int64_t steps);
 
 /* Milliseconds that are left for this work, INT_MAX without a limit. */
 int progress(Ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));

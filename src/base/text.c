@@ -82,6 +82,24 @@ text_int(Text *text, int value)
 	text_add(text, first, (size_t)(digits + sizeof digits - first));
 }
 
+/* A log of GitHub that shows the file would read ##[ as a command. */
+static bool
+is_command(const char *string, const char *c)
+{
+	return *c == '[' && c >= string + 2 && c[-1] == '#' && c[-2] == '#';
+}
+
+/* \u escapes, of two halves above U+FFFF; U+FFFD for a byte that is not UTF-8. */
+static void
+json_code(Text *text, int32_t code)
+{
+	unsigned c = code < 0 ? 0xfffd : (unsigned)code;
+	if (c > 0xffff)
+		text_printf(text, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
+	else
+		text_printf(text, "\\u%04x", c);
+}
+
 void
 text_json(Text *text, const char *string)
 {
@@ -89,14 +107,35 @@ text_json(Text *text, const char *string)
 	text_add(text, "\"", 1);
 	for (; *c; c++) {
 		bool escaped = *c == '"' || *c == '\\';
-		if (!escaped && (unsigned char)*c >= ' ' && *c != 127)
+		bool command = is_command(string, c);
+		if (!escaped && !command && *c >= ' ' && *c < 127)
 			continue;
+		int32_t code = *c;
+		size_t n = escaped ? 1 : character_at(c, CHARACTER_MOST, &code);
+		if (!escaped && !command && is_printable(code)) {
+			c += n - 1;
+			continue;
+		}
 		text_add(text, plain, (size_t)(c - plain));
-		text_printf(text, escaped ? "\\%c" : "\\u%04x", (unsigned char)*c);
+		escaped ? text_printf(text, "\\%c", *c) : json_code(text, code);
+		c += n - 1;
 		plain = c + 1;
 	}
 	text_add(text, plain, (size_t)(c - plain));
 	text_add(text, "\"", 1);
+}
+
+/* One that is not printable as its number. Returns its length. */
+static size_t
+xml_character(Text *text, const char *c)
+{
+	int32_t code;
+	size_t n = character_at(c, CHARACTER_MOST, &code);
+	if (code < 0 || is_printable(code))
+		text_add(text, c, n);
+	else
+		text_printf(text, "&#%d;", (int)code);
+	return n;
 }
 
 void
@@ -111,10 +150,10 @@ text_xml(Text *text, const char *string)
 			text_put(text, "&gt;");
 		else if (*c == '"')
 			text_put(text, "&quot;");
-		else if ((unsigned char)*c < ' ')
-			text_printf(text, "&#%d;", *c);
-		else
+		else if (*c >= ' ' && *c < 127)
 			text_add(text, c, 1);
+		else
+			c += xml_character(text, c) - 1;
 	}
 }
 
@@ -124,7 +163,7 @@ text_c_string(Text *text, const char *string)
 	text_put(text, "\"");
 	for (const char *c = string; *c; c++) {
 		/* Octal escapes end after three digits, and ?? would start a trigraph. */
-		if (*c == '"' || *c == '\\' || *c == '?' || (unsigned char)*c < ' ' || (unsigned char)*c > 126)
+		if (strchr("\"\\?", *c) || is_command(string, c) || *c < ' ' || *c > 126)
 			text_printf(text, "\\%03o", (unsigned char)*c);
 		else
 			text_add(text, c, 1);
@@ -136,16 +175,30 @@ void
 text_c_comment(Text *text, const char *string)
 {
 	for (const char *c = string; *c; c++) {
-		/* Neither the end nor the start of a comment, nor of a trigraph. */
-		char before = c > string ? c[-1] : ' ';
-		if ((before == '*' && *c == '/') || (before == '/' && *c == '*') || (before == '?' && *c == '?'))
-			text_put(text, " ");
+		/* Neither the end nor the start of a comment, nor of a trigraph, nor a command of GitHub. */
+		static const char *const pairs[] = { "*/", "/*", "??", "#[" };
+		char pair[] = { c > string ? c[-1] : ' ', *c, 0 };
+		for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+			if (strcmp(pair, pairs[i]) == 0)
+				text_put(text, " ");
+		int32_t code;
+		size_t n = character_at(c, CHARACTER_MOST, &code);
 		/* A backslash could join lines, a control character end one. */
-		if (*c == '\\' || (unsigned char)*c < ' ' || (unsigned char)*c > 126)
+		if (*c == '\\' || !is_printable(code))
 			text_put(text, "?");
 		else
-			text_add(text, c, 1);
+			text_add(text, c, n);
+		c += n - 1;
 	}
+}
+
+void
+text_printable(Text *text, const char *string)
+{
+	size_t before = text->size;
+	text_put(text, string);
+	if (!text->failed && text->data)
+		make_printable(text->data + before);
 }
 
 void
@@ -187,40 +240,6 @@ text_us(Text *text, int64_t ns)
 	char digits[48];
 	decimal_text(ns, 1000, 15, digits);
 	text_put(text, digits);
-}
-
-size_t
-utf8_valid(const char *data, size_t size)
-{
-	const unsigned char *d = (const unsigned char *)data;
-	size_t i = 0;
-	while (i < size) {
-		/* Eight bytes of ASCII at once, which is what nearly all files are. */
-		uint64_t eight;
-		if (size - i >= sizeof eight) {
-			memcpy(&eight, d + i, sizeof eight);
-			if ((eight & UINT64_C(0x8080808080808080)) == 0) {
-				i += sizeof eight;
-				continue;
-			}
-		}
-		int more = d[i] < 0x80 ? 0 : d[i] >= 0xc2 && d[i] < 0xe0 ? 1 : d[i] >= 0xe0 && d[i] < 0xf0 ? 2
-		    : d[i] >= 0xf0 && d[i] < 0xf5 ? 3 : -1;
-		if (more < 0 || (size_t)more >= size - i)
-			return i;
-		/* Overlong forms, surrogates and what lies above U+10FFFF show in the second byte. */
-		if (more > 0) {
-			int low = d[i] == 0xe0 ? 0xa0 : d[i] == 0xf0 ? 0x90 : 0x80;
-			int high = d[i] == 0xed ? 0x9f : d[i] == 0xf4 ? 0x8f : 0xbf;
-			if (d[i + 1] < low || d[i + 1] > high)
-				return i;
-		}
-		for (int k = 2; k <= more; k++)
-			if (d[i + k] < 0x80 || d[i + k] > 0xbf)
-				return i;
-		i += 1 + (size_t)more;
-	}
-	return i;
 }
 
 bool

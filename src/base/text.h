@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/frac.h"
+#include "base/printable.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +33,7 @@ void text_json(Text *text, const char *string);		/* in double quotes, escaped fo
 void text_xml(Text *text, const char *string);		/* escaped for an attribute in double quotes; adds no quotes */
 void text_c_string(Text *text, const char *string);	/* in double quotes, escaped for C */
 void text_c_comment(Text *text, const char *string);	/* safe inside a C comment */
+void text_printable(Text *text, const char *string);	/* as make_printable leaves it */
 
 void text_gb(Text *text, Frac bytes);			/* bytes/s as GB/s, 15 significant digits */
 void text_number(Text *text, double value);		/* 1e-4 to 1e15, 15 significant digits; below as 0 */
@@ -39,8 +41,5 @@ void text_us(Text *text, int64_t ns);			/* ns as us */
 
 /* NULL equals NULL only. */
 bool text_same(const char *a, const char *b);
-
-/* Length of well-formed UTF-8 at the start of data; `size` if all of it is. */
-size_t utf8_valid(const char *data, size_t size);
 
 #endif

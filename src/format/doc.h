@@ -1,5 +1,5 @@
 /* The content of a file before its meaning is known: one tree for JSON and XML, so that each noun has one reader.
- * Foreign parser types (cJSON, libxml2's) die inside doc_json.c and doc_xml.c.
+ * Foreign parser types (libxml2's) die inside doc_xml.c.
  *
  * XML becomes the equivalent JSON: an element is an object, its attributes are string members, and
  * its child elements are gathered by name into arrays under the plural: <link/><link/> is "links": [{}, {}]. */
@@ -42,13 +42,14 @@ struct Doc {
 Status doc_read_json(Ctx *ctx, const char *label, const char *data, size_t size, Doc **out);
 Status doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural, Doc **out);
 
-/* A long array of a JSON file, read entry by entry: the Docs of all entries would take ten times the size of the
+/* A long array of a JSON file, read entry by entry: the Docs of all entries would take many times the size of the
  * file. */
 typedef struct {
 	const Doc *array;	/* without children, if `text` is set; NULL: the root has no such member */
 	int n, next;		/* entries; the next one */
 	const char *text;	/* of the entries from that one on; NULL: they are children of the array */
 	size_t size;
+	int *children;		/* work space: of the arrays and objects of an entry */
 } DocList;
 
 /* As doc_read_json, but if the member `name` of the root is an array, its entries are left out, and doc_list_next

@@ -24,6 +24,13 @@ struct open {
 	int n;
 };
 
+/* Children of one name, in the order of the names' first elements. There are few: known names, and LIMIT_ATTRIBUTES
+ * others. */
+struct group {
+	const char *name;
+	int n, first;		/* its elements, and the place of the first of them in a list of all */
+};
+
 struct build {
 	Ctx *ctx;
 	const char *label, *data;	/* data: `left` bytes not given to the parser yet */
@@ -32,7 +39,8 @@ struct build {
 	xmlParserCtxtPtr parser;
 	Status status;
 	Doc *root;
-	int depth, n_values;
+	int depth, n_values, n_unknown;
+	struct group *group;	/* work space of gather */
 	struct open open[LIMIT_DEPTH];
 };
 
@@ -94,6 +102,8 @@ add_attributes(struct build *b, Doc *element, const Doc *like, int n, const xmlC
 {
 	Doc *members;
 	element->n = n;
+	if (n == 0)
+		return OK;
 	TRY(TEMP(b->ctx, element->child, n));
 	TRY(TEMP(b->ctx, members, n));
 	for (int i = 0; i < n; i++) {
@@ -110,12 +120,23 @@ add_attributes(struct build *b, Doc *element, const Doc *like, int n, const xmlC
 }
 
 static Status
-check_name(struct build *b, const Doc *element)
+read_name(struct build *b, const xmlChar *name, const Doc *like, Doc *element)
 {
+	for (const char *const *p = b->plural; *p; p += 2) {
+		if (strcmp(p[0], (const char *)name) == 0) {
+			element->text = p[0];
+			return OK;
+		}
+	}
+	TRY(copy_name(b, name, like ? like->text : NULL, &element->text));
 	for (const char *const *p = b->plural; *p; p += 2)
-		if (strcmp(p[1], element->text) == 0 && strcmp(p[0], p[1]) != 0)
+		if (strcmp(p[1], element->text) == 0)
 			return doc_fail(b->ctx, b->label, element, BAD_INPUT, "unknown element: want <%s>", p[0]);
-	return OK;
+	/* The first is reported by whoever knows what its place is for, but not after a million of them. */
+	b->n_unknown += b->depth > 0;
+	return b->n_unknown <= LIMIT_ATTRIBUTES ? OK
+	    : doc_fail(b->ctx, b->label, element, BAD_INPUT, "unknown element: one of more than %d",
+	    LIMIT_ATTRIBUTES);
 }
 
 static Status
@@ -130,10 +151,9 @@ begin(struct build *b, const xmlChar *name, const xmlChar *prefix, int n_namespa
 	TRY(TEMP(b->ctx, element, 1));
 	Doc *doc = &element->doc;
 	*doc = (Doc){ .kind = DOC_OBJECT, .line = tag_line(b) };
-	TRY(copy_name(b, name, like ? like->text : NULL, &doc->text));
+	TRY(read_name(b, name, like, doc));
 	if (n_namespaces || prefix)
 		return doc_fail(b->ctx, b->label, doc, BAD_INPUT, "a namespace: want none");
-	TRY(check_name(b, doc));
 	TRY(add_attributes(b, doc, like, n, attribute));
 	if (parent) {
 		*(parent->last ? &parent->last->next : &parent->first) = element;
@@ -156,22 +176,6 @@ on_begin(void *user, const xmlChar *name, const xmlChar *prefix, const xmlChar *
 
 /* ---- elements end ---- */
 
-/* By the element's name, and by place where names are equal. */
-static int
-by_element(const void *a, const void *b)
-{
-	const Doc *l = *(Doc *const *)a, *r = *(Doc *const *)b;
-	int order = strcmp(l->text, r->text);
-	return order ? order : l->index - r->index;
-}
-
-static int
-by_index(const void *a, const void *b)
-{
-	const Doc *l = *(Doc *const *)a, *r = *(Doc *const *)b;
-	return l->index - r->index;
-}
-
 static const char *
 plural_of(const struct build *b, const char *name)
 {
@@ -181,53 +185,66 @@ plural_of(const struct build *b, const char *name)
 	return name;
 }
 
-/* sorted[0 .. n-1] have one name: an array of them. */
+/* child[0 .. n-1] have one name: an array of them. */
 static Status
-make_group(struct build *b, Doc *parent, Doc **sorted, int n, Doc **out)
+make_group(struct build *b, Doc *parent, int index, Doc **child, int n, Doc **out)
 {
 	Doc *group;
 	TRY(TEMP(b->ctx, group, 1));
 	*group = (Doc){
 		.kind = DOC_ARRAY,
-		.name = plural_of(b, sorted[0]->text),
-		.text = sorted[0]->text,
-		.line = sorted[0]->line,
+		.name = plural_of(b, child[0]->text),
+		.text = child[0]->text,
+		.line = child[0]->line,
 		.parent = parent,
-		.index = sorted[0]->index,	/* until the groups are in order */
+		.index = index,
 		.n = n,
-		.child = sorted,
+		.child = child,
 	};
 	for (int i = 0; i < n; i++) {
-		sorted[i]->parent = group;
-		sorted[i]->index = i;
+		child[i]->parent = group;
+		child[i]->index = i;
 	}
 	*out = group;
 	return OK;
+}
+
+/* Sets the index of each element to its group. */
+static int
+count_groups(const struct open *open, struct group *group)
+{
+	int n = 0;
+	for (struct element *e = open->first; e; e = e->next) {
+		int g = 0;
+		while (g < n && group[g].name != e->doc.text && strcmp(group[g].name, e->doc.text) != 0)
+			g++;
+		if (g == n)
+			group[n++] = (struct group){ .name = e->doc.text };
+		group[g].n++;
+		e->doc.index = g;
+	}
+	for (int g = 1; g < n; g++)
+		group[g].first = group[g - 1].first + group[g - 1].n;
+	return n;
 }
 
 /* Attributes, then one array for each name of an element, in the order in which the names first appear. */
 static Status
 gather(struct build *b, struct open *open)
 {
-	Doc *doc = &open->element->doc, **sorted, **members;
-	int n_groups = 0, n = 0, first = 0;
-	TRY(TEMP(b->ctx, sorted, open->n));
+	Doc *doc = &open->element->doc, **child, **members;
+	struct group *group = b->group;
+	int n_groups = count_groups(open, group);
+	TRY(TEMP(b->ctx, child, open->n));
 	for (struct element *e = open->first; e; e = e->next)
-		sorted[n++] = &e->doc;
-	qsort(sorted, (size_t)n, sizeof *sorted, by_element);
-	for (int i = 0; i < n; i++)
-		n_groups += i == 0 || strcmp(sorted[i - 1]->text, sorted[i]->text) != 0;
+		child[group[e->doc.index].first++] = &e->doc;
 	TRY(TEMP(b->ctx, members, doc->n + n_groups));
-	memcpy(members, doc->child, (size_t)doc->n * sizeof *members);
-	Doc **group = members + doc->n;
-	for (int i = 1; i <= n; i++)
-		if (i == n || strcmp(sorted[first]->text, sorted[i]->text) != 0) {
-			TRY(make_group(b, doc, sorted + first, i - first, group++));
-			first = i;
-		}
-	qsort(members + doc->n, (size_t)n_groups, sizeof *members, by_index);
-	for (int i = doc->n; i < doc->n + n_groups; i++)
-		members[i]->index = i;
+	if (doc->n)
+		memcpy(members, doc->child, (size_t)doc->n * sizeof *members);
+	for (int g = 0; g < n_groups; g++) {
+		int first = group[g].first - group[g].n;
+		TRY(make_group(b, doc, doc->n + g, child + first, group[g].n, &members[doc->n + g]));
+	}
 	doc->child = members;
 	doc->n += n_groups;
 	return doc_check_unique(b->ctx, b->label, doc);
@@ -313,12 +330,15 @@ on_error(void *user, ErrorPtr error)
 	b->status = fail(b->ctx, BAD_INPUT, "%s:%d:%d: %s", b->label, error->line, error->int2, text);
 }
 
-/* The file in pieces, so that the parser keeps no second copy of it. */
+/* The file in small pieces, so that the parser keeps no second copy of it. After an error there are none: the parser
+ * would go on to look for more errors, with tags that nobody has counted the attributes of. */
 static int
 next_piece(void *user, char *to, int room)
 {
+	enum { PIECE = 4096 };
 	struct build *b = user;
 	size_t n = b->left < (size_t)room ? b->left : (size_t)room;
+	n = b->status != OK ? 0 : n < PIECE ? n : PIECE;
 	memcpy(to, b->data, n);
 	b->data += n;
 	b->left -= n;
@@ -352,31 +372,59 @@ parse(struct build *b)
 	return b->status;
 }
 
-/* Attributes of each tag, before libxml2 takes quadratic time over them: an equals sign outside quotes each. Comments
- * and the like may be miscounted as tags, but never with more attributes than the limit. */
+/* What a `<` begins that is not a tag, and what ends it. */
+static const struct aside {
+	const char *begin, *end;
+} asides[] = { { "<!--", "-->" }, { "<![CDATA[", "]]>" }, { "<?", "?>" } };
+
+/* Where a comment or the like that begins at `at` ends; 0: none begins there. */
+static size_t
+aside_end(const char *data, size_t size, size_t at)
+{
+	for (size_t i = 0; i < sizeof asides / sizeof *asides; i++) {
+		size_t n = strlen(asides[i].begin), end = strlen(asides[i].end);
+		if (size - at < n || memcmp(data + at, asides[i].begin, n) != 0)
+			continue;
+		const char *found = memmem(data + at + n, size - at - n, asides[i].end, end);
+		return found ? (size_t)(found - data) + end : size;
+	}
+	return 0;
+}
+
+/* The end of the tag that begins at `at`, and its equals signs outside quotes: an attribute each. */
+static size_t
+scan_tag(const char *data, size_t size, size_t at, int *n_attributes)
+{
+	char quote = 0;
+	*n_attributes = 0;
+	for (; at < size && (quote || data[at] != '>'); at++) {
+		char c = data[at];
+		if (quote)
+			quote = c == quote ? 0 : quote;
+		else if (c == '"' || c == '\'')
+			quote = c;
+		else
+			*n_attributes += c == '=';
+	}
+	return at;
+}
+
+/* Attributes of each tag, before libxml2 takes quadratic time over them. This is exact for well-formed XML; where the
+ * file is not, libxml2 finds that, and gets no more of it than it has by then (next_piece). */
 static Status
 check_attributes(Ctx *ctx, const char *label, const char *data, size_t size)
 {
-	size_t tag = 0;
-	int n = 0;
-	char quote = 0;
-	bool in_tag = false;
-	for (size_t i = 0; i < size; i++) {
-		char c = data[i];
-		if (!in_tag) {
-			in_tag = c == '<' && i + 1 < size && !strchr("!?/", data[i + 1]);
-			tag = i;
-			n = 0;
-		} else if (quote) {
-			quote = c == quote ? 0 : quote;
-		} else if (c == '"' || c == '\'') {
-			quote = c;
-		} else if (c == '>') {
-			in_tag = false;
-		} else if (c == '=' && ++n > LIMIT_ATTRIBUTES) {
-			return doc_fail_byte(ctx, label, data, tag, LIMIT, "an element with more than %d attributes",
+	const char *tag;
+	for (size_t at = 0; at < size && (tag = memchr(data + at, '<', size - at)) != NULL;) {
+		size_t begin = (size_t)(tag - data);
+		int n;
+		at = aside_end(data, size, begin);
+		if (at > 0)
+			continue;
+		at = scan_tag(data, size, begin, &n);
+		if (n > LIMIT_ATTRIBUTES)
+			return doc_fail_byte(ctx, label, data, begin, LIMIT, "an element with more than %d attributes",
 			    LIMIT_ATTRIBUTES);
-		}
 	}
 	return OK;
 }
@@ -385,10 +433,14 @@ Status
 doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural, Doc **out)
 {
 	struct build *b;
+	int n_names = 0;
 	TRY(doc_check_bytes(ctx, label, data, size));
 	TRY(check_attributes(ctx, label, data, size));
 	TRY(TEMP(ctx, b, 1));
 	*b = (struct build){ .ctx = ctx, .label = label, .data = data, .left = size, .plural = plural };
+	while (plural[n_names])
+		n_names++;
+	TRY(TEMP(ctx, b->group, n_names / 2 + LIMIT_ATTRIBUTES + 1));
 	/* Errors that libxml2 raises without a parser, such as a buffer that cannot grow, go to this thread's
 	 * handler, and without one to stderr. */
 	xmlStructuredErrorFunc before = xmlStructuredError;

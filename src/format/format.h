@@ -73,8 +73,9 @@ void cluster_write(const ClusterRequest *ask, Text *out);
 /* ---- schedules: blink-schedule(5) ---- */
 
 /* A schedule file; trusts nothing in it.
- * *out: passes sched_check: well formed, not yet verified (sched_verify); achieved and bound are recomputed.
- * Fails: BAD_INPUT, LIMIT, NO_MEMORY; UNVERIFIED where the certificate proves nothing. */
+ * *out: passes sched_check: well formed, not yet verified; achieved is recomputed, and sched_verify does so for the
+ * bound.
+ * Fails: BAD_INPUT, LIMIT, NO_MEMORY. */
 Status sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule **out);
 
 void sched_write_json(const Schedule *sched, Text *out);

@@ -7,6 +7,26 @@
 
 #include <string.h>
 
+/* What both ways to contract need. */
+static Status
+new_sets(Ctx *ctx, int n, Search *s)
+{
+	TRY(TEMP(ctx, s->triple, 3 * (size_t)n));
+	TRY(TEMP(ctx, s->set, 2 * (size_t)n));
+	TRY(TEMP(ctx, s->set_of, n));
+	return TEMP(ctx, s->part, n);
+}
+
+Status
+search_rows_new(Ctx *ctx, const Topology *topo, Search *out)
+{
+	Search s = { .topo = topo };
+	TRY(TEMP(ctx, s.row, (size_t)topo->n_ranks * (size_t)topo->n_ranks));
+	TRY(new_sets(ctx, topo->n_ranks, &s));
+	*out = s;
+	return OK;
+}
+
 Status
 search_new(Ctx *ctx, const Topology *topo, Search *out)
 {
@@ -29,10 +49,7 @@ search_new(Ctx *ctx, const Topology *topo, Search *out)
 	TRY(TEMP(ctx, s.heap_hop, s.switched ? 0 : s.n_hops));
 	TRY(TEMP(ctx, s.component, n));
 	TRY(TEMP(ctx, s.tree_edge, n));
-	TRY(TEMP(ctx, s.triple, 3 * (size_t)n));
-	TRY(TEMP(ctx, s.set, 2 * (size_t)n));
-	TRY(TEMP(ctx, s.set_of, n));
-	TRY(TEMP(ctx, s.part, n));
+	TRY(new_sets(ctx, n, &s));
 	TRY(TEMP(ctx, s.queue, n));
 	TRY(TEMP(ctx, s.cost, 2 * (size_t)n));
 	*out = s;
@@ -151,9 +168,9 @@ contract_rows(Search *s, const int *walk, int from, int to)
 	}
 }
 
-/* Edmonds in O(n^2), where hops are that many: Tarjan 1977, section 4. */
+/* Edmonds in O(n^2), where hops are that many: Tarjan 1977, section 4. The rows of the matrix are used up. */
 static int64_t
-dense_arborescence(Search *s, int root, bool into, int *in)
+dense_total(Search *s, int root, int *n_sets_out)
 {
 	int n = s->topo->n_ranks, n_sets = n, *walk = s->triple, *seen = s->triple + n;
 	int64_t total = 0;
@@ -161,12 +178,6 @@ dense_arborescence(Search *s, int root, bool into, int *in)
 		s->set[v] = (struct laminar_set){ .parent = -1 };
 		s->set_of[v] = s->part[v] = v;
 		seen[v] = -1;
-		in[v] = -1;
-		for (int u = 0; u < n; u++) {
-			int tail = into ? v : u, head = into ? u : v;
-			s->row[(size_t)v * (size_t)n + (size_t)u] = u == v ? -1
-			    : s->hop[tail * (n - 1) + head - (head > tail)].cost;
-		}
 	}
 	seen[root] = root;
 	for (int start = 0; start < n; start++) {
@@ -196,24 +207,47 @@ dense_arborescence(Search *s, int root, bool into, int *in)
 			seen[v] = -1;
 		}
 	}
+	*n_sets_out = n_sets;
+	return total;
+}
+
+int64_t
+search_rows_cost(Search *s, int root)
+{
+	int n_sets;
+	return dense_total(s, root, &n_sets);
+}
+
+static int64_t
+dense_arborescence(Search *s, int root, bool into, int *in)
+{
+	int n = s->topo->n_ranks, n_sets;
+	for (int v = 0; v < n; v++) {
+		in[v] = -1;
+		for (int u = 0; u < n; u++) {
+			int tail = into ? v : u, head = into ? u : v;
+			s->row[(size_t)v * (size_t)n + (size_t)u] = u == v ? -1
+			    : s->hop[tail * (n - 1) + head - (head > tail)].cost;
+		}
+	}
+	int64_t total = dense_total(s, root, &n_sets);
+	if (total < 0)
+		return -1;
 	settle_sets(s, n_sets);
 	return flatten(s, root, into, in) == n ? total : -1;
 }
 
 /* ---- sparse: hops are links ---- */
 
-int64_t
-search_arborescence(Search *s, int root, bool into, int *in)
+static int64_t
+sparse_total(Search *s, int root, bool into, int *n_sets_out)
 {
-	if (s->switched)
-		return dense_arborescence(s, root, into, in);
 	int n = s->topo->n_ranks, n_sets = n, *walk = s->triple;
 	int64_t total = 0;
 	for (int v = 0; v < n; v++) {
 		s->component[v] = (struct component){ .heap = -1, .seen = -1, .up = -1, .size = 1 };
 		s->set[v] = (struct laminar_set){ .parent = -1 };
 		s->set_of[v] = v;
-		in[v] = -1;
 	}
 	s->component[root].seen = root;
 	for (int h = 0; h < s->n_hops; h++) {
@@ -259,6 +293,28 @@ search_arborescence(Search *s, int root, bool into, int *in)
 			v = tail;
 		}
 	}
+	*n_sets_out = n_sets;
+	return total;
+}
+
+int64_t
+search_links_cost(Search *s, int root, bool into)
+{
+	int n_sets;
+	return sparse_total(s, root, into, &n_sets);
+}
+
+int64_t
+search_arborescence(Search *s, int root, bool into, int *in)
+{
+	int n = s->topo->n_ranks, n_sets;
+	if (s->switched)
+		return dense_arborescence(s, root, into, in);
+	for (int v = 0; v < n; v++)
+		in[v] = -1;
+	int64_t total = sparse_total(s, root, into, &n_sets);
+	if (total < 0)
+		return -1;
 	settle_sets(s, n_sets);
 	return flatten(s, root, into, in) == n ? total : -1;
 }

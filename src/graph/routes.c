@@ -41,6 +41,10 @@ search_hubs(Ctx *ctx, Search *s)
 				s->row_of[hub] = s->n_rows++;
 		}
 	}
+	if ((size_t)s->n_rows * n > LIMIT_ROUTE_CELLS)
+		return fail(ctx, LIMIT,
+		    "%s: %d switches next to GPUs, times %d vertices: want at most %d, for routes through them",
+		    topo->name, s->n_rows, topo->n_vertices, LIMIT_ROUTE_CELLS);
 	TRY(TEMP(ctx, s->distance, (size_t)s->n_rows * n));
 	TRY(TEMP(ctx, s->last, (size_t)s->n_rows * n));
 	TRY(TEMP(ctx, s->heap, n));

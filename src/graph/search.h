@@ -61,6 +61,13 @@ void search_shortest_paths(Search *search, int from, int64_t *distance, int *hop
  * with the same cost it takes a shallow one. */
 int64_t search_arborescence(Search *search, int root, bool into, int *hop);
 
+/* The cost alone, and no tree. search_rows_new: a search that has only this work space; row[v * n_ranks + u] is the
+ * cost of the hop from u to v, -1: none, which the caller fills in and search_rows_cost uses up, for an arborescence
+ * out of the root. With the matrix transposed it is one into the root. search_links_cost: where hops are links. */
+Status search_rows_new(Ctx *ctx, const Topology *topo, Search *out);
+int64_t search_rows_cost(Search *search, int root);
+int64_t search_links_cost(Search *search, int root, bool into);
+
 /* Cheapest spanning tree where an edge costs the sum of its hops in both directions: there[i], back[i] for its
  * n_ranks - 1 edges. Returns its cost, or -1. Prim; of those with the same cost a shallow one. */
 int64_t search_spanning_tree(Search *search, int *there, int *back);

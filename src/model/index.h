@@ -22,6 +22,7 @@ typedef struct {
 	const char *name, *digest;	/* of the machine */
 	int n_gpus;
 	const char **gpu;		/* ids, by their index in the machine */
+	const char **by_id;		/* the same, ascending; NULL: not sorted */
 	int n_entries;
 	IndexEntry *entry;
 } Index;

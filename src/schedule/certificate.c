@@ -96,6 +96,7 @@ partition_rate(Ctx *ctx, const char *label, const Topology *topo, Collective col
 {
 	int64_t sum = 0;
 	bool enters = bound_enters(topo, coll, bound);
+	bool *has_rank;
 	if (coll != ALLREDUCE)
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"partition\" proves nothing for %s", label,
 		    collective_name(coll));
@@ -105,13 +106,12 @@ partition_rate(Ctx *ctx, const char *label, const Topology *topo, Collective col
 	for (int r = 0; r < topo->n_ranks; r++)
 		if (bound->part[r] < 0)
 			return fail(ctx, UNVERIFIED, "%s: rate.certificate.parts: rank %d is in none", label, r);
-	for (int p = 0; p < bound->n_parts; p++) {
-		bool any = false;
-		for (int r = 0; r < topo->n_ranks; r++)
-			any = any || bound->part[r] == p;
-		if (!any)
+	TRY(TEMP(ctx, has_rank, bound->n_parts));
+	for (int r = 0; r < topo->n_ranks; r++)
+		has_rank[bound->part[r]] = true;
+	for (int p = 0; p < bound->n_parts; p++)
+		if (!has_rank[p])
 			return fail(ctx, UNVERIFIED, "%s: rate.certificate.parts[%d]: holds no rank", label, p);
-	}
 	for (int l = 0; l < topo->n_links; l++) {
 		int from = bound->part[topo->link[l].from], to = bound->part[topo->link[l].to];
 		if (from != to && (enters ? to : from) >= 0)
@@ -121,66 +121,47 @@ partition_rate(Ctx *ctx, const char *label, const Topology *topo, Collective col
 	    : fail(ctx, LIMIT, "%s: rate.bound: needs more than %d bits", label, (int)FRAC_BITS);
 }
 
-/* What the cheapest trees of all demands cost together under integer prices. Trees of an allreduce are any pairs of
- * arborescences. */
-static Status
-cheapest_trees(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const int64_t *price,
-    Wide *cost)
+static const char *
+price_name(const Bound *bound)
 {
-	Cheapest cheapest;
-	TRY(cheapest_new(ctx, topo, NULL, &cheapest));
-	if (coll == ALLREDUCE && (int64_t)topo->n_ranks * cheapest.search.n_hops > LIMIT_CHECK_HOPS)
-		return fail(ctx, LIMIT, "%s: rate.certificate: %d ranks: want fewer, for prices to be checked", label,
-		    topo->n_ranks);
-	cheapest.paired = true;
-	cheapest_price(&cheapest, price);
-	*cost = 0;
-	for (int d = 0; d < collective_demands(coll, topo->n_ranks); d++) {
-		int64_t one;
-		TRY(cheapest_find(&cheapest, collective_demand(coll, topo->n_ranks, root, d), &one));
-		if (one < 0)
-			return fail(ctx, UNVERIFIED,
-			    "%s: rate.certificate: no tree over topology.links reaches the ranks", label);
-		*cost += one;
-	}
-	return OK;
+	return bound->kind == CERTIFICATE_LENGTHS ? "length" : "price";
 }
 
 /* Prices as whole numbers of common/den without a common divisor. */
 static Status
-whole_prices(Ctx *ctx, const char *label, int n_links, const Frac *given, const char *name, int64_t *price,
-    int64_t *common, int64_t *den)
+whole_prices(Ctx *ctx, const char *label, const Topology *topo, const Bound *bound, int64_t *price, int64_t *common,
+    int64_t *den)
 {
 	*den = 1;
 	*common = 0;
-	for (int l = 0; l < n_links; l++) {
-		Wide multiple = (Wide)*den / gcd64(*den, given[l].den) * given[l].den;
+	for (int l = 0; l < topo->n_links; l++) {
+		Wide multiple = (Wide)*den / gcd64(*den, bound->price[l].den) * bound->price[l].den;
 		if (multiple > INT64_MAX)
-			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: denominators are too large", label, name,
-			    l);
+			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: denominators are too large", label,
+			    price_name(bound), l);
 		*den = (int64_t)multiple;
 	}
-	for (int l = 0; l < n_links; l++) {
-		Wide whole = given[l].num * (*den / given[l].den);
+	for (int l = 0; l < topo->n_links; l++) {
+		Wide whole = bound->price[l].num * (*den / bound->price[l].den);
 		price[l] = whole < 0 || whole > INT64_MAX ? INT64_MAX : (int64_t)whole;
 		*common = gcd64(price[l], *common);
 	}
 	*common = *common ? *common : 1;
-	for (int l = 0; l < n_links; l++) {
+	for (int l = 0; l < topo->n_links; l++) {
 		price[l] /= *common;
 		if (price[l] >> SEARCH_PRICE_BITS)
-			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: out of range", label, name, l);
+			return fail(ctx, LIMIT, "%s: rate.certificate.%s[%d]: out of range", label, price_name(bound),
+			    l);
 	}
 	return OK;
 }
 
 static Status
-prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Bound *bound, Frac *out)
+prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, const Bound *bound, Frac *out)
 {
 	int64_t den, common, *price;
-	Wide cost = 0, sum = 0;
+	Wide sum = 0;
 	Frac unit;
-	const char *name = bound->kind == CERTIFICATE_LENGTHS ? "length" : "price";
 	if ((bound->kind == CERTIFICATE_LENGTHS) != (collective_has_blocks(coll)))
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.kind: \"%s\" proves nothing for %s", label,
 		    certificate_name(bound->kind), collective_name(coll));
@@ -191,14 +172,32 @@ prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, 
 		    certificate_name(bound->kind), collective_name(coll),
 		    coll == ALLREDUCE ? "multicast or reduce" : collective_reduces(coll) ? "reduce" : "multicast");
 	TRY(TEMP(ctx, price, topo->n_links));
-	TRY(whole_prices(ctx, label, topo->n_links, bound->price, name, price, &common, &den));
+	TRY(whole_prices(ctx, label, topo, bound, price, &common, &den));
 	for (int l = 0; l < topo->n_links; l++)
 		sum += (Wide)topo->link[l].capacity * price[l];
-	TRY(cheapest_trees(ctx, label, topo, coll, root, price, &cost));
-	if (ratio_cmp(cost, 1, (Wide)den * collective_shares(coll, topo->n_ranks), common) < 0)
-		return fail(ctx, UNVERIFIED, "%s: rate.certificate.%s: a tree costs less than 1", label, name);
 	return frac_make(common, den, &unit) && frac_mul((Frac){ sum, 1 }, unit, out) ? OK
 	    : fail(ctx, LIMIT, "%s: rate.bound: needs more than %d bits", label, (int)FRAC_BITS);
+}
+
+Status
+certificate_check(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Bound *bound)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	int64_t *price, common, den;
+	Wide cost;
+	if (bound->kind == CERTIFICATE_CUT || bound->kind == CERTIFICATE_PARTITION)
+		return OK;
+	TRY(TEMP(ctx, price, topo->n_links));
+	TRY(whole_prices(ctx, label, topo, bound, price, &common, &den));
+	TRY(demands_cost(ctx, label, topo, coll, root, price, &cost));
+	if (cost < 0)
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate: no tree over topology.links reaches the ranks",
+		    label);
+	if (ratio_cmp(cost, 1, (Wide)den * collective_shares(coll, topo->n_ranks), common) < 0)
+		return fail(ctx, UNVERIFIED, "%s: rate.certificate.%s: a tree costs less than 1", label,
+		    price_name(bound));
+	arena_release(&ctx->scratch, mark);
+	return OK;
 }
 
 Status
@@ -214,7 +213,7 @@ bound_from_certificate(Ctx *ctx, const char *label, const Topology *topo, Collec
 		TRY(partition_rate(ctx, label, topo, coll, bound, out));
 		break;
 	default:
-		TRY(prices_rate(ctx, label, topo, coll, root, bound, out));
+		TRY(prices_rate(ctx, label, topo, coll, bound, out));
 		break;
 	}
 	arena_release(&ctx->scratch, mark);

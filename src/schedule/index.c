@@ -2,15 +2,20 @@
 #include "schedule/schedule.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+static int
+id_order(const void *key, const void *id)
+{
+	return strcmp(key, *(const char *const *)id);
+}
+
+/* Of an index that was read. */
 static bool
 index_has_gpu(const Index *index, const char *id)
 {
-	for (int g = 0; g < index->n_gpus; g++)
-		if (strcmp(index->gpu[g], id) == 0)
-			return true;
-	return false;
+	return bsearch(id, index->by_id, (size_t)index->n_gpus, sizeof *index->by_id, id_order) != NULL;
 }
 
 Status
@@ -126,29 +131,27 @@ fail_number(Ctx *ctx, const char *label, EntryMember member, int stated, int fou
 }
 
 Status
-index_check_entry(Ctx *ctx, const char *label, const IndexEntry *entry, const Schedule *sched)
+index_check_entry(Ctx *ctx, const char *label, const IndexEntry *entry, const IndexedFile *file)
 {
-	IndexedFile file;
-	TRY(index_describe(ctx, sched, &file));
-	EntryMember member = index_compare(entry, &file);
+	EntryMember member = index_compare(entry, file);
 	switch (member) {
 	case ENTRY_COLLECTIVE:
 		return fail(ctx, BAD_INPUT, "%s: collective: %s: the file has %s", label, collective_name(entry->coll),
-		    collective_name(file.coll));
+		    collective_name(file->coll));
 	case ENTRY_GPUS:
 		return fail(ctx, BAD_INPUT, "%s: gpus: %d entries: the file has %d ranks", label, entry->n,
-		    file.n_ranks);
+		    file->n_ranks);
 	case ENTRY_ROOT:
 		return fail(ctx, BAD_INPUT, "%s: root: %d, which is rank %d of the file: the file has root %d", label,
-		    entry->root, file_root(entry), file.root);
+		    entry->root, file_root(entry), file->root);
 	case ENTRY_RATE:
-		return fail_rate(ctx, label, member, entry->rate, file.rate);
+		return fail_rate(ctx, label, member, entry->rate, file->rate);
 	case ENTRY_BOUND:
-		return fail_rate(ctx, label, member, entry->bound, file.bound);
+		return fail_rate(ctx, label, member, entry->bound, file->bound);
 	case ENTRY_TREES:
-		return fail_number(ctx, label, member, entry->trees, file.trees);
+		return fail_number(ctx, label, member, entry->trees, file->trees);
 	case ENTRY_DEPTH:
-		return fail_number(ctx, label, member, entry->depth, file.depth);
+		return fail_number(ctx, label, member, entry->depth, file->depth);
 	default:
 		return OK;
 	}

@@ -66,16 +66,20 @@ void part_end_add(const PartEnd *end, int64_t *high, int64_t *low);
 /* Of a cut or a partition: does what enters the side or the parts count, or what leaves them? */
 bool bound_enters(const Topology *topo, Collective coll, const Bound *bound);
 
-/* Recompute from the certificate alone what it proves. Fails: UNVERIFIED where it proves nothing. */
+/* Recompute from the certificate alone what it proves: of prices and lengths only once certificate_check has searched
+ * for the cheapest trees, which is what takes long. Fails: UNVERIFIED where it proves nothing. */
 Status bound_from_certificate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root,
     const Bound *bound, Frac *out);
+Status certificate_check(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root,
+    const Bound *bound);
 
 /* Replay the data movement exactly, as multisets of contributions per rank and segment, and hold the result, the
  * rate, the bound and its certificate against what the file states (schedule-format.md, "What must hold").
- * Fails: UNVERIFIED, naming the first tree, rank or link that is wrong.
+ * What takes little comes first, and prices last. Sets sched->bound.rate.
+ * Fails: UNVERIFIED, naming the first tree, rank or link that is wrong; LIMIT past LIMIT_VERIFY_STEPS.
  * Cost: the number of links of all edges and of ranks in all `to`, and a sort of the trees; what the certificate
  * takes. */
-Status sched_verify(Ctx *ctx, const char *label, const Schedule *sched);
+Status sched_verify(Ctx *ctx, const char *label, Schedule *sched);
 
 /* The schedule in the ranks of another job: rank i of that job takes the place of rank rank[i]; rank is a permutation.
  * in: passes sched_check. *out: is to its job what `in` is to its own, tree by tree. Fails: LIMIT, NO_MEMORY. */
@@ -122,7 +126,7 @@ const char *entry_member_name(EntryMember member);
 EntryMember index_compare(const IndexEntry *entry, const IndexedFile *file);
 
 /* Likewise, with both values in a message. label: what messages call the entry. Fails: BAD_INPUT. */
-Status index_check_entry(Ctx *ctx, const char *label, const IndexEntry *entry, const Schedule *sched);
+Status index_check_entry(Ctx *ctx, const char *label, const IndexEntry *entry, const IndexedFile *file);
 
 /* What each rank does for every chunk. sched: verified. */
 Status sched_lower(Ctx *ctx, const Schedule *sched, Program **out);

@@ -91,11 +91,15 @@ findings_write_junit(const char *suite, const Finding *finding, int n, Text *out
 static void
 put_escaped(Text *out, const char *string, const char *special)
 {
-	for (const char *c = string; *c; c++) {
-		if (strchr(special, *c))
-			text_printf(out, "%%%02X", (unsigned char)*c);
+	for (size_t n; *string; string += n) {
+		int32_t code;
+		n = character_at(string, CHARACTER_MOST, &code);
+		if (strchr(special, *string))
+			text_printf(out, "%%%02X", (unsigned char)*string);
+		else if (!is_printable(code))
+			text_put(out, "?");
 		else
-			text_add(out, (unsigned char)*c < ' ' || *c == 127 ? "?" : c, 1);
+			text_add(out, string, n);
 	}
 }
 
@@ -144,7 +148,7 @@ findings_write_github(const char *title, const Finding *finding, int n, const ch
 void
 finding_text(Text *out, const char *string)
 {
-	put_escaped(out, string, "");
+	text_printable(out, string);
 }
 
 void

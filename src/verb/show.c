@@ -13,7 +13,7 @@
 
 /* A copy whose name is printable on one line. */
 static Status
-make_printable(Ctx *ctx, const Schedule *sched, Schedule **out)
+printable_name(Ctx *ctx, const Schedule *sched, Schedule **out)
 {
 	Topology *topo;
 	TRY(NEW(ctx, *out, 1));
@@ -56,7 +56,7 @@ show_schedule(Ctx *ctx, const char *format, const char *label, const Schedule *s
 {
 	Explained e;
 	Schedule *printable;
-	TRY(make_printable(ctx, sched, &printable));
+	TRY(printable_name(ctx, sched, &printable));
 	TRY(explain(ctx, label, printable, &e));
 	if (strcmp(format, "svg") == 0)
 		return emit_svg(ctx, &e, ask, out);
@@ -214,7 +214,7 @@ show_file(Ctx *ctx, const char *format, const char *path, const Index *index, co
     const ShowRequest *ask, Text *out)
 {
 	Text in = { 0 };
-	TRY(file_read(ctx, path, &in));
+	TRY(entry ? file_read_regular(ctx, path, &in) : file_read(ctx, path, &in));
 	Status status = show_text(ctx, format, path, &in, index, entry, ask, out);
 	text_free(&in);
 	return status;
@@ -236,7 +236,7 @@ show_directory(Ctx *ctx, const char *format, const Options *opt, const ShowReque
 	const IndexEntry *entry = NULL;
 	Text in = { 0 };
 	TRY(path_below(ctx, opt->file[0], "index.json", path));
-	TRY(file_read(ctx, path, &in));
+	TRY(file_read_regular(ctx, path, &in));
 	Status status = find_in_index(ctx, path, &in, opt, &index, &entry);
 	text_free(&in);
 	TRY(status);

@@ -11,13 +11,7 @@ printable_line(Ctx *ctx, const char *text, const char **out)
 	char *line = arena_text(&ctx->run, text, strlen(text));
 	if (!line)
 		return fail_memory(ctx);
-	for (char *c = line; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?';
-	/* U+0080 to U+009F are control characters too. */
-	for (unsigned char *c = (unsigned char *)line; *c; c++)
-		if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
-			c[0] = c[1] = '?';
+	make_printable(line);
 	*out = line;
 	return OK;
 }

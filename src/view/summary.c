@@ -59,7 +59,9 @@ print_topology(FILE *to, const Topology *topo)
 	unsigned classes = 0;
 	for (int l = 0; l < topo->n_links; l++)
 		classes |= 1u << topo->link[l].class;
-	fprintf(to, "topology    %s, %d ranks:", topo->name, topo->n_ranks);
+	fprintf(to, "topology    ");
+	print_name(to, topo->name);
+	fprintf(to, ", %d ranks:", topo->n_ranks);
 	for (int r = 0; r < topo->n_ranks && r < 16; r++)
 		fprintf(to, " %s", topo->vertex[r].id);
 	fprintf(to, "%s; links:", topo->n_ranks > 16 ? " ..." : "");

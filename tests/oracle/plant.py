@@ -47,7 +47,7 @@ spoil(whole[0], r"trees: no segment at .* serves rank 0", lambda d: d["trees"].p
 spoil(whole[1], r"trees\[1\]\.segment: .*", lambda d: d["trees"][0].update(segment=["0/1", "1/7"]))
 spoil(deep[0], r"trees\[0\]\.down\[0\]: .*: sends before it is reached.*", lambda d: swap(d["trees"][0]["down"]))
 rooted.remove(deep[0])
-spoil(rooted[0], r"rate\.certificate\.side: does not hold root \d", lambda d: d.update(root=1 - d["root"]))
+spoil(rooted[0], r"trees\[0\]: rank 0 ends with 0 times the data of rank 1: want 1", lambda d: d.update(root=1 - d["root"]))
 spoil(whole[2], r"rate\.achieved: .*: the trees achieve .*", lambda d: d["rate"].update(achieved=1 + d["rate"]["achieved"]))
 spoil(whole[3], r"rate\.bound: .*: the certificate proves .*", lambda d: d["rate"].update(bound=2 * d["rate"]["bound"]))
 spoil(whole[4], r"format: \"blink-schedules\": want \"blink-schedule\"", lambda d: d.update(format="blink-schedules"))

@@ -93,8 +93,11 @@ def wrong(got, right):
     code, out, err, held, beside, counts = got
     if beside:
         return f"left {beside}"
-    # GLPK itself forgets a block if it fails while it orders a matrix.
-    if code >= 0 and counts[1] > right[5][1] + (b" program failed: " in err):
+    # GLPK itself forgets a block if it fails while it orders a matrix. The example exits without
+    # giving back what it has, and without memory a thread is not made.
+    if code == 8 and err.startswith(b"lookup: ") and b": thread " in err:
+        return None
+    if code >= 0 and counts[1] > right[5][1] + (b" program failed: " in err) and b"lookup: " not in err:
         return f"exit {code}: {counts[1]} blocks are not freed, {right[5][1]} where all goes well"
     if code == 7:
         if out or not err.endswith(b"out of memory\n") or err.count(b"blinkc: ") + err.count(b"lookup: ") != 1:
@@ -110,7 +113,7 @@ def check(name, command, on):
     right = program.attempt(-1, 0)
     count = right[5][0]
     name = f"{name}, {'all from one on' if on else 'one allocation'} of {count}"
-    if right[0] != (3 if "bad" in name else 0) or count < 20:
+    if right[0] != (3 if "bad" in name else 0) or count < 5:
         return f"not ok {suite}: {name}: with all memory: {right}"
     first, spread = (FIRST, SPREAD) if command not in SLOW.values() else (12, 12)
     rest = max(count - first, 0)

@@ -142,6 +142,9 @@ check_distinct(struct reader *r, const Doc *gpus)
 			return doc_fail(r->ctx, r->label, sorted[g]->index > sorted[g - 1]->index ? sorted[g]
 			    : sorted[g - 1], BAD_INPUT, "%s: given twice: want each GPU once",
 			    doc_found(sorted[g]).text);
+	TRY(NEW(r->ctx, r->index->by_id, gpus->n));
+	for (int g = 0; g < gpus->n; g++)
+		r->index->by_id[g] = sorted[g]->text;
 	return OK;
 }
 

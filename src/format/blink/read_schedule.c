@@ -118,8 +118,6 @@ sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule 
 	TRY(sched_check(ctx, label, sched));
 	TRY(sched_achieved(ctx, label, sched, &sched->achieved));
 	TRY(sched_parts(ctx, label, sched, sched->part));
-	TRY(bound_from_certificate(ctx, label, sched->topo, sched->coll, sched->root, &sched->bound,
-	    &sched->bound.rate));
 	arena_release(&ctx->scratch, mark);
 	*out = sched;
 	return OK;

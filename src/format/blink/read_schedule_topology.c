@@ -4,34 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static Status
-read_ranks(struct reader *r, const Doc *ranks)
-{
-	Topology *topo = r->topo;
-	TRY(count_within(r, ranks, LIMIT_RANKS));
-	if (ranks->n == 0)
-		return bad(r, ranks, "no rank", "at least 2");
-	topo->n_ranks = ranks->n;
-	TRY(NEW(r->ctx, topo->node, ranks->n));
-	for (int i = 0; i < ranks->n; i++) {
-		const char *node;
-		int s = topo->n_nodes - 1;
-		if (ranks->child[i]->kind != DOC_OBJECT)
-			return bad(r, ranks->child[i], "not an object", "{ \"gpu\": id, \"node\": id }");
-		TRY(doc_string(r->ctx, r->label, ranks->child[i], "gpu", &topo->vertex[i].id));
-		TRY(doc_string(r->ctx, r->label, ranks->child[i], "node", &node));
-		topo->vertex[i].kind = VERTEX_GPU;
-		while (s >= 0 && strcmp(topo->node[s], node) != 0)
-			s--;
-		if (s < 0) {
-			topo->node[topo->n_nodes] = node;
-			s = topo->n_nodes++;
-		}
-		topo->vertex[i].node = s;
-	}
-	return OK;
-}
-
 static int
 by_id(const void *a, const void *b)
 {
@@ -45,6 +17,50 @@ by_vertex(const void *a, const void *b)
 {
 	const struct named *m = a, *n = b;
 	return (m->vertex > n->vertex) - (m->vertex < n->vertex);
+}
+
+/* Servers are numbered in order of first appearance. node[i]: the server of rank i. */
+static void
+number_nodes(Topology *topo, struct named *node)
+{
+	int n = topo->n_ranks, first = 0;
+	qsort(node, (size_t)n, sizeof *node, by_id);
+	/* The first rank of a server stands for it. */
+	for (int i = 0; i < n; i++) {
+		if (strcmp(node[i].id, node[first].id) != 0)
+			first = i;
+		topo->vertex[node[i].vertex].node = node[first].vertex;
+	}
+	qsort(node, (size_t)n, sizeof *node, by_vertex);
+	for (int r = 0; r < n; r++) {
+		int *of = &topo->vertex[r].node;
+		if (*of == r)
+			topo->node[topo->n_nodes] = node[r].id;
+		*of = *of == r ? topo->n_nodes++ : topo->vertex[*of].node;
+	}
+}
+
+static Status
+read_ranks(struct reader *r, const Doc *ranks)
+{
+	Topology *topo = r->topo;
+	struct named *nodes;
+	TRY(count_within(r, ranks, LIMIT_RANKS));
+	if (ranks->n == 0)
+		return bad(r, ranks, "no rank", "at least 2");
+	topo->n_ranks = ranks->n;
+	TRY(NEW(r->ctx, topo->node, ranks->n));
+	TRY(TEMP(r->ctx, nodes, ranks->n));
+	for (int i = 0; i < ranks->n; i++) {
+		if (ranks->child[i]->kind != DOC_OBJECT)
+			return bad(r, ranks->child[i], "not an object", "{ \"gpu\": id, \"node\": id }");
+		TRY(doc_string(r->ctx, r->label, ranks->child[i], "gpu", &topo->vertex[i].id));
+		TRY(doc_string(r->ctx, r->label, ranks->child[i], "node", &nodes[i].id));
+		topo->vertex[i].kind = VERTEX_GPU;
+		nodes[i].vertex = i;
+	}
+	number_nodes(topo, nodes);
+	return OK;
 }
 
 /* Every string among the ends of links is a switch or NIC. They are numbered in order of first appearance. */

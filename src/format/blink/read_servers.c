@@ -63,7 +63,7 @@ read_file(struct reading *r, const char *path, const Topology **out)
 			return OK;
 		}
 	}
-	TRY(file_read(r->ctx, path, &text));
+	TRY(file_read_regular(r->ctx, path, &text));
 	r->files->depth++;
 	Status status = r->files->read(r->ctx, path, r->files, text.data ? text.data : "", text.size, &topo);
 	r->files->depth--;

@@ -79,7 +79,7 @@ holds(const char *path, const Text *text)
 	Ctx own;
 	Text in = { 0 };
 	ctx_init(&own);
-	bool same = file_read(&own, path, &in) == OK && in.size == text->size
+	bool same = file_read_regular(&own, path, &in) == OK && in.size == text->size
 	    && memcmp(in.data, text->data, in.size) == 0;
 	text_free(&in);
 	ctx_free(&own);

@@ -65,7 +65,7 @@ earlier_keep(const Job *job, const char *path, BatchResult *result)
 	Text in = { 0 };
 	bool same = false;
 	ctx_init(&own);
-	Status status = file_read(&own, path, &in);
+	Status status = file_read_regular(&own, path, &in);
 	if (status == OK) {
 		status = examine(&own, job, path, &in, &same, result);
 		if (status != OK)

@@ -136,7 +136,9 @@ batch_print(FILE *to, const Batch *b, bool verbose, const Index *index, int64_t 
 	int disconnected = 0;
 	for (int s = 0; s < b->n_sets; s++)
 		disconnected += batch_class(b, s).disconnected;
-	fprintf(to, "machine     %s, %d GPUs\n", b->machine->name, b->machine->n_ranks);
+	fprintf(to, "machine     ");
+	print_name(to, b->machine->name);
+	fprintf(to, ", %d GPUs\n", b->machine->n_ranks);
 	print_classes(to, b);
 	if (disconnected)
 		fprintf(to, "left out    %d sets that the links do not connect\n", disconnected);

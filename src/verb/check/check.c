@@ -71,14 +71,16 @@ static Status
 check_group(Ctx *ctx, const Inputs *all, const Group *group, const Schedule *sched, const Match *match)
 {
 	const Index *index = all->index_file[group->index_file].index;
+	IndexedFile file;
 	TRY(index_check_machine(ctx, "", index, sched));
 	if (match)
 		TRY(index_check_gpus(ctx, "", index, match->machine));
+	TRY(index_describe(ctx, sched, &file));
 	for (int i = 0; i < group->n; i++) {
 		const IndexEntry *entry = all->entry[group->first + i];
 		char name[128];
 		name_entry(entry, name);
-		TRY(index_check_entry(ctx, name, entry, sched));
+		TRY(index_check_entry(ctx, name, entry, &file));
 		if (match)
 			TRY(match_entry(ctx, name, match, entry));
 	}
@@ -139,7 +141,7 @@ check_item(Ctx *ctx, void *of, int i)
 	Text in = { 0 };
 	if (item->index_file >= 0 || item->status != OK)
 		return OK;
-	Status status = file_read(ctx, item->path, &in);
+	Status status = item->named < 0 ? file_read_regular(ctx, item->path, &in) : file_read(ctx, item->path, &in);
 	if (status == OK)
 		status = item->named < 0 && format_seems(&in, "blink-topology") ? check_topology(ctx, item->path, &in)
 		    : check_schedule(ctx, check, i, &in);
@@ -272,18 +274,21 @@ summarise(const struct check *check, Text *out)
 	text_put(out, ")");
 }
 
-static void
+static bool
 print_line(FILE *to, const Finding *found, const char *before)
 {
 	Text line = { 0 };
 	finding_line(&line, found);
-	fprintf(to, "%s%s\n", before, line.failed ? found->file : line.data);
+	bool failed = line.failed;
+	if (!failed)
+		fprintf(to, "%s%s\n", before, line.data);
 	text_free(&line);
+	return !failed;
 }
 
 /* Errors to standard error, the rest to standard output. */
-static void
-print_findings(const struct check *check, const Finding *found, int n, const char *summary)
+static Status
+print_findings(Ctx *ctx, const struct check *check, const Finding *found, int n, const char *summary)
 {
 	int i = 0;
 	for (int f = 0; f < n; f++) {
@@ -292,15 +297,18 @@ print_findings(const struct check *check, const Finding *found, int n, const cha
 		const Item *item = &check->all->item[i];
 		if (found[f].kind == FINDING_ERROR) {
 			fflush(stdout);
-			print_line(stderr, &found[f], "blinkc: ");
+			if (!print_line(stderr, &found[f], "blinkc: "))
+				return fail_memory(ctx);
 		} else if (check->verbose && (found[f].kind == FINDING_NOTE || item->named >= 0)) {
-			print_line(stdout, &found[f], "");
+			if (!print_line(stdout, &found[f], ""))
+				return fail_memory(ctx);
 			if (item->named >= 0 && item->index_file < 0)
 				fputs(check->summary[item->named], stdout);
 		}
 	}
 	if (check->verbose && check->all->many)
 		printf("%s\n", summary);
+	return OK;
 }
 
 static Status
@@ -308,10 +316,11 @@ print_all(Ctx *ctx, const struct check *check, const Finding *found, int n)
 {
 	Text summary = { 0 };
 	summarise(check, &summary);
-	if (!summary.failed && !check->opt->value[OPT_GITHUB])
-		print_findings(check, found, n, summary.data);
-	Status status = summary.failed ? fail_memory(ctx) : output_findings(ctx, check->opt, "blinkc check", found, n,
-	    summary.data);
+	Status status = summary.failed ? fail_memory(ctx) : OK;
+	if (status == OK && !check->opt->value[OPT_GITHUB])
+		status = print_findings(ctx, check, found, n, summary.data);
+	if (status == OK)
+		status = output_findings(ctx, check->opt, "blinkc check", found, n, summary.data);
 	text_free(&summary);
 	return status;
 }

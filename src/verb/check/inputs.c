@@ -101,7 +101,7 @@ add_file(struct finding *c, const char *path, bool named)
 	TRY(add_item(c, path, named, &item));
 	if (strcmp(name_of(path), "index.json") != 0 || !file_is_there(path))
 		return OK;
-	Status status = file_read(c->ctx, path, &in);
+	Status status = file_read_regular(c->ctx, path, &in);
 	if (status != OK)
 		return status == NO_MEMORY ? status : keep_error(c->ctx, item, status);
 	if (format_seems(&in, "blink-index")) {

@@ -5,6 +5,7 @@
 #include "schedule/schedule.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static Difference
@@ -48,25 +49,50 @@ diff_strings(Ctx *ctx, Differences *list, DifferenceKind kind, const char *place
 	return difference_put(ctx, list, of_schedule(kind), &text, old ? &was : NULL, new ? &is : NULL);
 }
 
-static const char *
-option_value(const Schedule *sched, const char *key)
+/* The options of both schedules, by key: a file may have a million. */
+struct options {
+	int n_old, n_new;
+	Option *old, *new;
+};
+
+static int
+by_key(const void *a, const void *b)
 {
-	for (int i = 0; i < sched->n_options; i++)
-		if (strcmp(sched->option[i].key, key) == 0)
-			return sched->option[i].value;
-	return NULL;
+	return strcmp(((const Option *)a)->key, ((const Option *)b)->key);
 }
 
 static Status
-diff_option(Ctx *ctx, const Schedule *old, const Schedule *new, const char *key, Differences *list)
+sort_options(Ctx *ctx, const Schedule *sched, Option **out)
 {
+	TRY(NEW(ctx, *out, sched->n_options));
+	if (sched->n_options) {
+		memcpy(*out, sched->option, (size_t)sched->n_options * sizeof **out);
+		qsort(*out, (size_t)sched->n_options, sizeof **out, by_key);
+	}
+	return OK;
+}
+
+static const char *
+option_value(const Option *sorted, int n, const char *key)
+{
+	const Option *found = bsearch(&(Option){ .key = key }, sorted, (size_t)n, sizeof *sorted, by_key);
+	return found ? found->value : NULL;
+}
+
+static Status
+diff_option(Ctx *ctx, const struct options *options, const char *key, Differences *list)
+{
+	const char *was = option_value(options->old, options->n_old, key),
+	    *is = option_value(options->new, options->n_new, key);
+	if (text_same(was, is))
+		return OK;
 	Text place = { 0 };
 	text_short(&place, key, 100);
 	text_put(&place, ": ");
 	const char *name = text_keep(&ctx->run, &place);
 	if (!name)
 		return fail_memory(ctx);
-	return diff_strings(ctx, list, DIFF_OPTIONS, name, option_value(old, key), option_value(new, key), true);
+	return diff_strings(ctx, list, DIFF_OPTIONS, name, was, is, true);
 }
 
 static Status
@@ -94,15 +120,18 @@ diff_root(Ctx *ctx, const Schedule *old, const Schedule *new, Differences *list)
 static Status
 diff_request(Ctx *ctx, const Schedule *old, const Schedule *new, Differences *list)
 {
+	struct options options = { .n_old = old->n_options, .n_new = new->n_options };
+	TRY(sort_options(ctx, old, &options.old));
+	TRY(sort_options(ctx, new, &options.new));
 	TRY(diff_strings(ctx, list, DIFF_COLLECTIVE, "", collective_name(old->coll),
 	    collective_name(new->coll), false));
 	TRY(diff_root(ctx, old, new, list));
 	TRY(diff_strings(ctx, list, DIFF_ALGORITHM, "", old->algorithm, new->algorithm, false));
 	for (int i = 0; i < old->n_options; i++)
-		TRY(diff_option(ctx, old, new, old->option[i].key, list));
+		TRY(diff_option(ctx, &options, old->option[i].key, list));
 	for (int i = 0; i < new->n_options; i++)
-		if (!option_value(old, new->option[i].key))
-			TRY(diff_option(ctx, old, new, new->option[i].key, list));
+		if (!option_value(options.old, options.n_old, new->option[i].key))
+			TRY(diff_option(ctx, &options, new->option[i].key, list));
 	return OK;
 }
 

@@ -6,19 +6,11 @@
 
 enum { MAX_SHOWN = 8 };	/* of each kind */
 
-/* Names and texts of files are untrusted: no escape sequence may reach the terminal. */
-static void
-put_printable(Text *out, const char *string)
-{
-	for (const char *c = string; *c; c++)
-		text_add(out, (unsigned char)*c < ' ' || *c == 127 ? "?" : c, 1);
-}
-
 static void
 put_line(Text *out, bool indented, const char *kind, const char *line)
 {
 	text_printf(out, "%s%-10s  ", indented ? "  " : "", kind);
-	put_printable(out, line);
+	text_printable(out, line);
 	text_put(out, "\n");
 }
 
@@ -38,7 +30,7 @@ emit_diff_text(const Comparison *comparison, bool all, Text *out)
 	if (list->n == 0 && !all)
 		return;
 	if (named) {
-		put_printable(out, comparison->file);
+		text_printable(out, comparison->file);
 		text_put(out, "\n");
 	}
 	for (int i = 0, end; i < list->n; i = end) {
@@ -64,7 +56,7 @@ emit_diff_finding(const Comparison *comparison, unsigned fail_on, Text *message,
 		first++;
 	const Difference *difference = &list->difference[first < list->n ? first : 0];
 	text_printf(message, "%s: ", difference_name(difference->kind));
-	put_printable(message, difference->text);
+	text_printable(message, difference->text);
 	if (list->n > 1) {
 		Comparison unnamed = *comparison;
 		unnamed.file = NULL;
@@ -102,7 +94,7 @@ put_rates(Text *out, const DiffSummary *summary)
 		text_per_cent(out, summary->worst - 1);
 		if (summary->worst_file) {
 			text_put(out, " in ");
-			put_printable(out, summary->worst_file);
+			text_printable(out, summary->worst_file);
 		}
 		text_put(out, "; ");
 	}

@@ -7,8 +7,11 @@
 void
 html_text(Text *out, const char *string)
 {
-	for (const char *c = string; *c; c++) {
-		if ((unsigned char)*c < ' ' || *c == 127)
+	size_t n;
+	for (const char *c = string; *c; c += n) {
+		int32_t code;
+		n = character_at(c, CHARACTER_MOST, &code);
+		if (!is_printable(code))
 			text_put(out, "\xef\xbf\xbd");
 		else if (*c == '&')
 			text_put(out, "&amp;");
@@ -19,7 +22,7 @@ html_text(Text *out, const char *string)
 		else if (*c == '"')
 			text_put(out, "&quot;");
 		else
-			text_add(out, c, 1);
+			text_add(out, c, n);
 	}
 }
 

@@ -102,7 +102,7 @@ read_file(Ctx *ctx, void *of, int file)
 	const char *path;
 	Text in = { 0 };
 	TRY(join(ctx, all->page->series[at->series].dir, at->path, &path));
-	TRY(file_read(ctx, path, &in));
+	TRY(file_read_regular(ctx, path, &in));
 	Status status = read_text(ctx, all, file, path, &in);
 	text_free(&in);
 	return status;
@@ -235,7 +235,7 @@ read_index(Ctx *ctx, int s, const Page *page, PageSeries *series)
 	Text in = { 0 };
 	Index *index;
 	TRY(join(ctx, series->dir, "index.json", &path));
-	TRY(file_read(ctx, path, &in));
+	TRY(file_read_regular(ctx, path, &in));
 	Status status = index_read(ctx, path, in.data, in.size, &index);
 	text_free(&in);
 	if (status != OK)

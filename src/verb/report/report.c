@@ -12,7 +12,9 @@ print_summary(const Page *page, size_t bytes)
 	int n_jobs = 0;
 	for (int f = 0; f < page->n_files; f++)
 		n_jobs += page->file[f].n_jobs;
-	fprintf(stderr, "machine     %s, %d GPUs\n", page->name, page->n_gpus);
+	fprintf(stderr, "machine     ");
+	print_name(stderr, page->name);
+	fprintf(stderr, ", %d GPUs\n", page->n_gpus);
 	fprintf(stderr, "schedules   %d for %d jobs, all valid\n", page->n_files, n_jobs);
 	fprintf(stderr, "page        %.3g MB\n", (double)bytes / 1e6);
 }

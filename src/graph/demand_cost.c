@@ -1,0 +1,198 @@
+/* The cost of the cheapest trees of all demands.
+ *
+ * A path is a shortest path over all vertices, since GPUs relay: a search from each source. An arborescence is made of
+ * hops, each of which pays for its whole route, which passes through no third GPU: a search from each rank gives the
+ * matrix of all hops, and each root contracts a copy of it. Without switches hops are links. */
+#include "graph/demand_cost.h"
+
+#include <string.h>
+
+/* Steps, measured as ns: of a search, for a vertex or link; of a contraction, for an entry of the matrix or for a
+ * link. */
+enum { STEPS_SEARCH = 12, STEPS_ROW = 6, STEPS_LINK = 60 };
+
+/* No hop that a schedule can have costs more: LIMIT_ROUTE_LINKS links. */
+#define HOP_MOST ((int64_t)LIMIT_ROUTE_LINKS << SEARCH_PRICE_BITS)
+
+struct pricing {
+	Ctx *ctx;
+	const char *label;
+	const Topology *topo;
+	const int64_t *price;
+	int64_t *distance;	/* of each vertex from the source; -1: none */
+	int *heap, *place;	/* of vertices by distance; place -1: not in it */
+	int size;
+	Search search;
+	int64_t *hops;		/* as search_rows_cost takes them, for arborescences out of a root */
+};
+
+/* ---- shortest paths ---- */
+
+static void
+set_at(struct pricing *p, int at, int v)
+{
+	p->heap[at] = v;
+	p->place[v] = at;
+}
+
+static void
+rise(struct pricing *p, int v)
+{
+	int at = p->place[v];
+	for (; at > 0 && p->distance[v] < p->distance[p->heap[(at - 1) / 2]]; at = (at - 1) / 2)
+		set_at(p, at, p->heap[(at - 1) / 2]);
+	set_at(p, at, v);
+}
+
+static int
+take_nearest(struct pricing *p)
+{
+	int top = p->heap[0], v = p->heap[--p->size], at = 0;
+	for (int child; (child = 2 * at + 1) < p->size; at = child) {
+		if (child + 1 < p->size && p->distance[p->heap[child + 1]] < p->distance[p->heap[child]])
+			child++;
+		if (p->distance[p->heap[child]] >= p->distance[v])
+			break;
+		set_at(p, at, p->heap[child]);
+	}
+	set_at(p, at, v);
+	return top;
+}
+
+/* Dijkstra. relay: through GPUs, too. against: links are walked from their ends, for distances to the source. */
+static Status
+distances(struct pricing *p, int source, bool relay, bool against)
+{
+	const Topology *topo = p->topo;
+	const int *first = against ? topo->first_in : topo->first_out, *list = against ? topo->in : topo->out;
+	TRY(count_steps(p->ctx, p->label, STEPS_SEARCH * ((int64_t)topo->n_vertices + topo->n_links)));
+	for (int v = 0; v < topo->n_vertices; v++)
+		p->distance[v] = p->place[v] = -1;
+	p->distance[source] = 0;
+	p->size = 1;
+	set_at(p, 0, source);
+	while (p->size > 0) {
+		int v = take_nearest(p);
+		if (v < topo->n_ranks && v != source && !relay)
+			continue;
+		for (int i = first[v]; i < first[v + 1]; i++) {
+			int l = list[i], w = against ? topo->link[l].from : topo->link[l].to;
+			int64_t far = p->distance[v] + p->price[l];
+			if (p->distance[w] >= 0 && far >= p->distance[w])
+				continue;
+			p->distance[w] = far;
+			if (p->place[w] < 0)
+				set_at(p, p->size++, w);
+			rise(p, w);
+		}
+	}
+	return OK;
+}
+
+/* The sum of the paths from a rank to all others, or, with `against`, from all others to it. */
+static Status
+paths_cost(struct pricing *p, int rank, bool against, Wide *cost)
+{
+	TRY(distances(p, rank, true, against));
+	for (int r = 0; r < p->topo->n_ranks && *cost >= 0; r++)
+		*cost = p->distance[r] < 0 ? -1 : *cost + p->distance[r];
+	return OK;
+}
+
+/* ---- arborescences ---- */
+
+/* The cost of each hop: of its route through switches. */
+static Status
+find_hops(struct pricing *p)
+{
+	size_t n = (size_t)p->topo->n_ranks;
+	TRY(count_steps(p->ctx, p->label, STEPS_ROW * (int64_t)(n * n)));
+	TRY(search_rows_new(p->ctx, p->topo, &p->search));
+	TRY(TEMP(p->ctx, p->hops, n * n));
+	for (size_t u = 0; u < n; u++) {
+		TRY(distances(p, (int)u, false, false));
+		for (size_t v = 0; v < n; v++)
+			p->hops[v * n + u] = u == v ? -1 : p->distance[v] > HOP_MOST ? HOP_MOST : p->distance[v];
+	}
+	return OK;
+}
+
+static Status
+start_arborescences(struct pricing *p)
+{
+	if (p->topo->n_vertices > p->topo->n_ranks)
+		return find_hops(p);
+	TRY(search_new(p->ctx, p->topo, &p->search));
+	search_price(&p->search, p->price);
+	return OK;
+}
+
+/* Of the cheapest one out of (into) a rank; -1: there is none. */
+static Status
+arborescence_cost(struct pricing *p, int root, bool into, int64_t *cost)
+{
+	size_t n = (size_t)p->topo->n_ranks;
+	if (!p->hops) {
+		TRY(count_steps(p->ctx, p->label, STEPS_LINK * ((int64_t)n + p->topo->n_links)));
+		*cost = search_links_cost(&p->search, root, into);
+		return OK;
+	}
+	TRY(count_steps(p->ctx, p->label, STEPS_ROW * (int64_t)(n * n)));
+	if (!into)
+		memcpy(p->search.row, p->hops, n * n * sizeof *p->hops);
+	for (size_t v = 0; into && v < n; v++)
+		for (size_t u = 0; u < n; u++)
+			p->search.row[u * n + v] = p->hops[v * n + u];
+	*cost = search_rows_cost(&p->search, root);
+	return OK;
+}
+
+/* The cheapest pair of arborescences into and out of one rank. */
+static Status
+pair_cost(struct pricing *p, Wide *cost)
+{
+	*cost = -1;
+	for (int r = 0; r < p->topo->n_ranks; r++) {
+		int64_t up, down;
+		TRY(arborescence_cost(p, r, true, &up));
+		TRY(arborescence_cost(p, r, false, &down));
+		if (up >= 0 && down >= 0 && (*cost < 0 || up + down < *cost))
+			*cost = up + down;
+	}
+	return OK;
+}
+
+/* Those of ranks from .. to - 1. */
+static Status
+arborescences_cost(struct pricing *p, int from, int to, bool into, Wide *cost)
+{
+	for (int r = from; r < to && *cost >= 0; r++) {
+		int64_t one;
+		TRY(arborescence_cost(p, r, into, &one));
+		*cost = one < 0 ? -1 : *cost + one;
+	}
+	return OK;
+}
+
+Status
+demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const int64_t *price,
+    Wide *cost)
+{
+	struct pricing p = { .ctx = ctx, .label = label, .topo = topo, .price = price };
+	DemandKind kind = collective_demand(coll, topo->n_ranks, root, 0).kind;
+	bool rooted = collective_rooted(coll);
+	TRY(TEMP(ctx, p.distance, topo->n_vertices));
+	TRY(TEMP(ctx, p.heap, topo->n_vertices));
+	TRY(TEMP(ctx, p.place, topo->n_vertices));
+	*cost = 0;
+	if (kind == DEMAND_PATH) {
+		for (int r = rooted ? root : 0; r <= (rooted ? root : topo->n_ranks - 1) && *cost >= 0; r++)
+			TRY(paths_cost(&p, r, coll == GATHER, cost));
+		return OK;
+	}
+	TRY(start_arborescences(&p));
+	if (kind == DEMAND_ALLREDUCE)
+		return pair_cost(&p, cost);
+	int from = rooted ? root : 0, to = rooted ? root + 1 : topo->n_ranks;
+	return arborescences_cost(&p, from, to, kind == DEMAND_REDUCE, cost);
+}

@@ -1,0 +1,15 @@
+/* What the cheapest trees of a collective cost under prices, for certificates: no tree is built and no route is kept,
+ * so this takes less time and memory than cheapest_tree.h. */
+#ifndef BLINK_GRAPH_DEMAND_COST_H
+#define BLINK_GRAPH_DEMAND_COST_H
+
+#include "graph/search.h"
+
+/* The sum over all demands of the cost of the cheapest tree; an allreduce's are pairs of arborescences. A route of more
+ * links than LIMIT_ROUTE_LINKS counts, at most as that many of the highest price. price: one per link,
+ * 0 <= price < 2^SEARCH_PRICE_BITS. *cost: -1: no tree reaches the ranks.
+ * Fails: LIMIT past the steps of count_steps() (label: where). */
+Status demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const int64_t *price,
+    Wide *cost);
+
+#endif
