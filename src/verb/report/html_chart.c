@@ -125,9 +125,9 @@ put_pair(Text *out, const struct chart *chart, const PageClass *class, int s, in
 	text_put(out, "</a>\n");
 }
 
-/* 0-2,5, cut where it is too long. */
+/* 0-2,5, cut where it is too long. Without memory *out fails. */
 static size_t
-label_text(const struct chart *chart, const PageClass *class, char label[LONGEST + 4])
+label_text(Text *out, const struct chart *chart, const PageClass *class, char label[LONGEST + 4])
 {
 	const PageList *set = &chart->page->set[class->set];
 	Text text = { 0 };
@@ -136,6 +136,7 @@ label_text(const struct chart *chart, const PageClass *class, char label[LONGEST
 	if (n > 0)
 		memcpy(label, text.data, n);
 	strcpy(label + n, !text.failed && text.size > n ? "..." : "");
+	out->failed = out->failed || text.failed;
 	text_free(&text);
 	return strlen(label);
 }
@@ -168,7 +169,7 @@ put_svg(Text *out, const struct chart *chart, int n_shown)
 	size_t longest = 0;
 	int n_series = chart->page->n_series, slot = n_series * BAR + GAP, width = LEFT + n_shown * slot + RIGHT;
 	for (int i = 0; i < n_shown; i++) {
-		size_t n = label_text(chart, shown_class(chart, i, n_shown), label);
+		size_t n = label_text(out, chart, shown_class(chart, i, n_shown), label);
 		longest = n > longest ? n : longest;
 	}
 	int all = TOP + HEIGHT + 12 + (int)longest * LABEL;
@@ -181,7 +182,7 @@ put_svg(Text *out, const struct chart *chart, int n_shown)
 	for (int i = 0; i < n_shown; i++) {
 		const PageClass *class = shown_class(chart, i, n_shown);
 		int x = LEFT + i * slot + GAP / 2, middle = x + n_series * BAR / 2;
-		label_text(chart, class, label);
+		label_text(out, chart, class, label);
 		text_printf(out,
 		    "<g class=\"class\"><text class=\"gpus\" transform=\"translate(%d %d) rotate(-90)\">%s</text>\n",
 		    middle + 4, TOP + HEIGHT + 8, label);
