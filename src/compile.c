@@ -1,5 +1,6 @@
 /* The arrow of model.h. */
 #include "compile.h"
+#include "base/limits.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
@@ -73,8 +74,19 @@ finishing_time(const Job *job)
 	return (int)((trees * edges + topo->n_links) * 2 / 1000000);
 }
 
-/* Prices are verified by a search for the cheapest trees. Where there is no time for that the bound remains, which
- * takes a few additions. */
+/* Steps to verify prices, about: the searches of graph/demand_cost.c for the cheapest trees. Paths take few. */
+static int64_t
+proof_steps(const Topology *topo, Collective coll)
+{
+	enum { STEPS_PAIR = 6, STEPS_LINK = 60 };
+	int64_t n = topo->n_ranks, searches = coll == ALLREDUCE ? 2 * n : collective_demands(coll, topo->n_ranks);
+	if (collective_demand(coll, topo->n_ranks, 0, 0).kind == DEMAND_PATH)
+		return 0;
+	return searches * (topo->n_vertices > n ? STEPS_PAIR * n * n : STEPS_LINK * (n + topo->n_links));
+}
+
+/* Prices are verified by a search for the cheapest trees. Where that takes more steps than a reader allows, or there is
+ * no time for it, the bound remains, which takes a few additions. */
 static void
 choose_proof(Ctx *ctx, const Job *job, const Bound *bound, Plan *plan)
 {
@@ -83,7 +95,8 @@ choose_proof(Ctx *ctx, const Job *job, const Bound *bound, Plan *plan)
 	    searches = job->ask.coll == ALLREDUCE ? 2 * n : collective_demands(job->ask.coll, topo->n_ranks);
 	if (plan->proof.kind != CERTIFICATE_PRICES && plan->proof.kind != CERTIFICATE_LENGTHS)
 		return;
-	if (searches * hops / 10000 > progress(ctx, "a proof"))
+	if (searches * hops / 10000 > progress(ctx, "a proof")
+	    || proof_steps(topo, job->ask.coll) > LIMIT_VERIFY_STEPS / 10 * 9)
 		plan->proof = *bound;
 }
 
