@@ -6,6 +6,7 @@
 #include "view/view.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Of a machine, by --gpus. */
 static Status
@@ -41,42 +42,54 @@ print_pareto(Ctx *ctx, const Topology *machine, const int *gpu, int n_gpus, cons
 
 /* What the budget cost. */
 static void
-print_budget(const Ctx *ctx, const Schedule *sched)
+print_budget(FILE *to, const Ctx *ctx, const Schedule *sched)
 {
 	double most = frac_double(sched->bound.rate) / frac_double(sched->achieved);
-	fprintf(stderr, "budget      %g s, which first cut short \"%s\": ", (double)progress_budget() / 1000, ctx->at);
+	fprintf(to, "budget      %g s, which first cut short \"%s\": ", (double)progress_budget() / 1000, ctx->at);
 	if (frac_cmp(sched->achieved, sched->bound.rate) >= 0)
-		fprintf(stderr, "the rate is at the bound, but trees may be more or deeper\n");
+		fprintf(to, "the rate is at the bound, but trees may be more or deeper\n");
 	else
-		fprintf(stderr, "more time may find up to %.4g times the rate, or a lower bound\n", most);
+		fprintf(to, "more time may find up to %.4g times the rate, or a lower bound\n", most);
 }
 
 /* What the trees of one algorithm can do; those of the schedule may be fewer, and do a little less. */
 static Status
-print_best(Ctx *ctx, const Ask *ask, Frac best)
+print_best(Ctx *ctx, FILE *to, const Ask *ask, Frac best)
 {
 	const Algorithm *algorithm;
 	if (!ask->algorithm || ask->hybrid)
 		return OK;
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
 	if (best.num > 0)
-		fprintf(stderr, "best        %.6g GB/s of %s, %s\n", frac_double(best) / 1e9, algorithm->trees,
+		fprintf(to, "best        %.6g GB/s of %s, %s\n", frac_double(best) / 1e9, algorithm->trees,
 		    algorithm->proof);
 	else
-		fprintf(stderr, "best        of %s: not proven\n", algorithm->trees);
+		fprintf(to, "best        of %s: not proven\n", algorithm->trees);
 	return OK;
 }
 
 static Status
-print_summary(Ctx *ctx, const Sizes *sizes, const Ask *ask, const Compiled *made)
+print_summary(Ctx *ctx, FILE *to, const Sizes *sizes, const Ask *ask, const Compiled *made)
 {
-	TRY(summary_print(ctx, stderr, made->sched, made->best, sizes->m, sizes->n));
+	TRY(summary_print(ctx, to, made->sched, made->best, sizes->m, sizes->n));
 	if (made->other_trees > 0)
-		fprintf(stderr, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
+		fprintf(to, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
 		    made->other_trees, made->other_depth, made->other_depth);
 	if (made->cut_short)
-		print_budget(ctx, made->sched);
-	return print_best(ctx, ask, made->best);
+		print_budget(to, ctx, made->sched);
+	return print_best(ctx, to, ask, made->best);
+}
+
+/* What is printed once the file is there. All that may fail comes before. */
+static Status
+summarise(Ctx *ctx, const Sizes *sizes, const Ask *ask, const Compiled *made, char **out)
+{
+	size_t size = 0;
+	FILE *to = open_memstream(out, &size);
+	if (!to)
+		return fail_memory(ctx);
+	Status status = print_summary(ctx, to, sizes, ask, made);
+	return fclose(to) != 0 && status == OK ? fail_memory(ctx) : status;
 }
 
 /* What does not depend on the machine. */
@@ -102,6 +115,7 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	Sizes sizes;
 	Topology *machine;
 	int *gpu, n;
+	char *summary = NULL;
 	TRY(parse_options(ctx, opt, &ask, &sizes));
 	ctx->step = progress_step;
 	TRY(topo_read(ctx, label, topology_dirs(), in->data, in->size, &machine));
@@ -110,9 +124,14 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	if (opt->value[OPT_PARETO])
 		return print_pareto(ctx, machine, gpu, n, &ask);
 	TRY(compile(ctx, machine, gpu, n, &ask, out));
-	TRY(output_schedule(ctx, format, out->sched, &out->json, output_path(opt)));
+	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, &sizes, &ask, out, &summary);
+	if (status == OK)
+		status = output_schedule(ctx, format, out->sched, &out->json, output_path(opt));
 	progress_hide();
-	return opt->value[OPT_QUIET] ? OK : print_summary(ctx, &sizes, &ask, out);
+	if (status == OK && summary)
+		fputs(summary, stderr);
+	free(summary);
+	return status;
 }
 
 Status
