@@ -440,6 +440,7 @@ def check_page(page, directories):
 
 def check_hostile(page, text):
     browser = start()
+    text = text.replace("\u2028", "\ufffd")    # what cannot be printed
     try:
         browser.get(address(page))
         check("hostile names: the console is empty", browser.get_log("browser"))
