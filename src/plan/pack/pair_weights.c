@@ -27,7 +27,7 @@ struct weigher {
 	struct pairs *p;
 	int k, n_rows;
 	int8_t (*row)[PAIRS_MOST];	/* all of 0, 1 and 2 */
-	bool capacity[PAIRS_UNITS + 1];	/* some link has so many units of 1 / den */
+	bool capacity[PAIRS_UNITS + 1];	/* some link has that number of units of 1 / den */
 	int64_t left;			/* of MOST_ROWS */
 	struct weights now, *out;
 	int n;

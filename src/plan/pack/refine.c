@@ -19,7 +19,7 @@ enum {
 	ROUNDS = 10,
 	STEP = 24,		/* bits by which the scale grows in a round at most */
 	X_BITS = 96,		/* of x with its fractions, */
-	X_FRACTION = 60,	/* of which so many at most are after the point */
+	X_FRACTION = 60,	/* of which at most this many are after the point */
 	Y_BITS = FINE_DUAL_BITS
 };
 
