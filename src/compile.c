@@ -131,6 +131,7 @@ job_compile(Ctx *ctx, const Job *job, Compiled *out)
 	if (out->json.failed)
 		return fail_memory(ctx);
 	out->best = plan.best;
+	out->reached = plan.proof.reached;
 	out->other_trees = plan.pack->other_trees;
 	out->other_depth = plan.pack->other_depth;
 	/* What counts is what readers of the file get, not what was meant. */
