@@ -88,8 +88,12 @@ complete(Ctx *ctx, int n)
 	for (int i = 0; i < n; i++)
 		for (int j = 0; j < n; j++)
 			if (i != j)
-				topo->link[link_of(n, i, j)] = (Link){ .from = i, .to = j, .class = LINK_NVLINK, .count = 1,
-					.capacity = INT64_C(25000000000), .latency = 1000 };
+				topo->link[link_of(n, i, j)] = (Link){ .from = i,
+					.to = j,
+					.class = LINK_NVLINK,
+					.count = 1,
+					.capacity = INT64_C(25000000000),
+					.latency = 1000 };
 	topo_index(ctx, topo);
 	return topo;
 }
@@ -177,7 +181,8 @@ make_tree(Ctx *ctx, const Schedule *sched, int holder, const bool *wanted, Tree 
 				path[length++] = r;
 			MAKE(ctx, tree->up, n);
 			for (int i = 0; i < length; i++)
-				tree->up[tree->n_up++] = edge(ctx, n, path[i], i + 1 < length ? path[i + 1] : tree->root);
+				tree->up[tree->n_up++] = edge(
+				    ctx, n, path[i], i + 1 < length ? path[i + 1] : tree->root);
 		}
 		grow(n, tree->root, order, parent);
 	}
@@ -193,7 +198,8 @@ add_segments(Ctx *ctx, Schedule *sched, int64_t b, int p, const bool *wanted, bo
 	int n = sched->topo->n_ranks, den = parts[below(5)];
 	int64_t blocks = collective_blocks(sched->coll, n);
 	int holder = collective_holder(sched->coll, n, sched->root, b);
-	Frac begin = sched->n_parts ? sched->part[p].begin : FRAC_ZERO, end = sched->n_parts ? sched->part[p].end : FRAC_ONE, share;
+	Frac begin = sched->n_parts ? sched->part[p].begin : FRAC_ZERO,
+	     end = sched->n_parts ? sched->part[p].end : FRAC_ONE, share;
 	frac_sub(end, begin, &share);
 	for (int at = 0; at < den;) {
 		int length = 1 + below(den - at);
@@ -460,8 +466,8 @@ static bool
 try_call(blinkComm_t comm, const struct blink_program *program, int64_t count)
 {
 	static const size_t counts[] = { 0, 1, 2, 3, 5, 7, 13, 64, 97, 331, 1000 };
-	static const int codes[] = { blinkInt8, blinkUint8, blinkInt32, blinkUint32, blinkInt64, blinkUint64, blinkFloat32,
-		blinkFloat64 };
+	static const int codes[] = { blinkInt8, blinkUint8, blinkInt32, blinkUint32, blinkInt64, blinkUint64,
+		blinkFloat32, blinkFloat64 };
 	struct buffers b = { .program = program, .count = counts[below(11)], .type = codes[below(8)], .op = below(4) };
 	int place = below(3);
 	b.size = blink_type_size(b.type);
@@ -474,8 +480,8 @@ try_call(blinkComm_t comm, const struct blink_program *program, int64_t count)
 	bool good = result == blinkSuccess && results_hold(&b) && guards_hold(&b);
 	if (!good)
 		printf("# %s n %d count %zu type %d op %d place %d result %d %s\n",
-		    collective_name((Collective)program->collective), program->n_ranks, b.count, b.type, b.op, place, (int)result,
-		    blinkCommGetError(comm));
+		    collective_name((Collective)program->collective), program->n_ranks, b.count, b.type, b.op, place,
+		    (int)result, blinkCommGetError(comm));
 	free_buffers(&b);
 	return good;
 }
@@ -537,8 +543,10 @@ static bool
 compile_object(const char *folder, const char *name)
 {
 	char command[1024];
-	snprintf(command, sizeof command, "%s -x c -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC -Iruntime/include "
-	    "%s/%s.cu -o %s/%s.so -pthread", compiler(), folder, name, folder, name);
+	snprintf(command, sizeof command,
+	    "%s -x c -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC -Iruntime/include "
+	    "%s/%s.cu -o %s/%s.so -pthread",
+	    compiler(), folder, name, folder, name);
 	return system(command) == 0;
 }
 
@@ -565,7 +573,9 @@ static bool
 same_bits(blinkSchedule_t a, blinkSchedule_t b, size_t count)
 {
 	static const blinkConfig_t configs[] = { { 0, 0 }, { 4, 1 }, { 100, 3 }, { 4096, 2 } };
-	struct buffers first = { .program = a->program, .count = count, .type = blinkFloat32, .op = blinkSum, .size = 4 };
+	struct buffers first = {
+		.program = a->program, .count = count, .type = blinkFloat32, .op = blinkSum, .size = 4
+	};
 	uint64_t seed = state;
 	bool good = true;
 	make_buffers(&first, true);
@@ -577,7 +587,8 @@ same_bits(blinkSchedule_t a, blinkSchedule_t b, size_t count)
 		make_buffers(&again, true);
 		good = blinkCommCreate(sched, &configs[i / 2], &comm, NULL) == blinkSuccess;
 		if (good) {
-			good = blinkRun(comm, again.send, again.recv, again.count, blinkFloat32, blinkSum) == blinkSuccess;
+			good = blinkRun(comm, again.send, again.recv, again.count, blinkFloat32, blinkSum)
+			    == blinkSuccess;
 			blinkCommDestroy(comm);
 		}
 		for (int r = 0; r < a->program->n_ranks; r++) {
@@ -610,15 +621,19 @@ test_formats(const char *folder)
 		bool good = add_rates(&ctx, sched);
 		if (good)
 			sched_write_json(sched, &json);
-		good = good && !json.failed && blinkScheduleParse("test", json.data, json.size, &file, &error) == blinkSuccess;
-		snprintf(what, sizeof what, "%s: schedule file is read, verified and loaded", collective_name(colls[i]));
+		good = good && !json.failed
+		    && blinkScheduleParse("test", json.data, json.size, &file, &error) == blinkSuccess;
+		snprintf(
+		    what, sizeof what, "%s: schedule file is read, verified and loaded", collective_name(colls[i]));
 		ok(good, what);
 		if (!good)
 			printf("# %s %s\n", ctx.error.text, error.text);
-		snprintf(what, sizeof what, "%s: file and compiled program give the same bits", collective_name(colls[i]));
+		snprintf(
+		    what, sizeof what, "%s: file and compiled program give the same bits", collective_name(colls[i]));
 		if (good && have_cc) {
 			digest_of(json.data, json.size, digest);
-			good = sched_lower(&ctx, sched, &prog) == OK && program_write_cu(&ctx, prog, digest, &code) == OK;
+			good = sched_lower(&ctx, sched, &prog) == OK
+			    && program_write_cu(&ctx, prog, digest, &code) == OK;
 			char cu[32], so[32];
 			snprintf(cu, sizeof cu, "%s.cu", name);
 			snprintf(so, sizeof so, "%s.so", name);
@@ -665,7 +680,8 @@ static bool
 around_threshold(blinkSchedule_t file, blinkSchedule_t object)
 {
 	int unit = blink_message_blocks(file->program);
-	int64_t from = file->program->part_end[1].from, at[] = { 0, from / 2, from - 8 * unit, from, from + 8 * unit, 2 * from, 9 * from };
+	int64_t from = file->program->part_end[1].from,
+		at[] = { 0, from / 2, from - 8 * unit, from, from + 8 * unit, 2 * from, 9 * from };
 	blinkComm_t comm;
 	bool good = from > 100 && from < 100000 && file->info.nParts == 2 && (!object || object->info.nParts == 2);
 	if (!good || blinkCommCreate(file, NULL, &comm, NULL) != blinkSuccess)
@@ -677,8 +693,8 @@ around_threshold(blinkSchedule_t file, blinkSchedule_t object)
 		for (int k = 0; k < 4 && good; k++)
 			good = try_call(comm, file->program, at[i] / unit);
 		if (object)
-			good = good && blinkScheduleSplit(object, count, blinkInt8, again) == blinkSuccess && again[0] == moved[0]
-			    && again[1] == moved[1] && same_bits(file, object, count / 4);
+			good = good && blinkScheduleSplit(object, count, blinkInt8, again) == blinkSuccess
+			    && again[0] == moved[0] && again[1] == moved[1] && same_bits(file, object, count / 4);
 		if (!good)
 			printf("# %zu bytes of a block: %zu + %zu\n", count, moved[0], moved[1]);
 	}
@@ -708,13 +724,15 @@ test_hybrid(const char *folder)
 			sched_write_json(sched, &json);
 		good = sched && blinkScheduleParse("test", json.data, json.size, &file, &error) == blinkSuccess;
 		if (good && have_cc)
-			good = sched_lower(&ctx, sched, &prog) == OK && program_write_cu(&ctx, prog, "sha256:0", &code) == OK
+			good = sched_lower(&ctx, sched, &prog) == OK
+			    && program_write_cu(&ctx, prog, "sha256:0", &code) == OK
 			    && write_file(folder, "h.cu", code.data, code.size) && compile_object(folder, "h")
 			    && load_object(folder, "h.so", &object, &error) == blinkSuccess;
 		good = good && around_threshold(file, object);
 		if (!good)
 			printf("# %s %s\n", ctx.error.text, error.text);
-		snprintf(what, sizeof what, "%s: divided between NVLink and PCIe at every size", collective_name((Collective)c));
+		snprintf(what, sizeof what, "%s: divided between NVLink and PCIe at every size",
+		    collective_name((Collective)c));
 		ok(good, what);
 		blinkScheduleDestroy(object);
 		blinkScheduleDestroy(file);
@@ -809,17 +827,22 @@ test_arguments(void)
 	if (made && blinkCommCreate(&s, NULL, &comm, NULL) == blinkSuccess) {
 		ok(blinkRun(comm, send, recv, 8, blinkFloat32, blinkSum) == blinkSuccess, "a good call");
 		recv[1] = data + 17;
-		ok(says(comm, blinkRun(comm, send, recv, 8, blinkFloat32, blinkSum), "rank 1: send and receive buffer overlap"),
+		ok(says(comm, blinkRun(comm, send, recv, 8, blinkFloat32, blinkSum),
+		       "rank 1: send and receive buffer overlap"),
 		    "buffers that overlap");
 		recv[1] = NULL;
-		ok(says(comm, blinkRun(comm, send, recv, 8, blinkFloat32, blinkSum), "rank 1: receive buffer: NULL"), "no buffer");
+		ok(says(comm, blinkRun(comm, send, recv, 8, blinkFloat32, blinkSum), "rank 1: receive buffer: NULL"),
+		    "no buffer");
 		ok(blinkRun(comm, send, recv, 0, blinkFloat32, blinkSum) == blinkSuccess, "no buffer for no elements");
 		recv[1] = (char *)data + 65;
-		ok(says(comm, blinkRun(comm, send, recv, 2, blinkFloat32, blinkSum), "not aligned"), "a buffer that is not aligned");
+		ok(says(comm, blinkRun(comm, send, recv, 2, blinkFloat32, blinkSum), "not aligned"),
+		    "a buffer that is not aligned");
 		recv[1] = data + 16;
 		ok(says(comm, blinkRun(comm, send, recv, 8, (blinkDataType_t)6, blinkSum), "type: 6"), "no such type");
-		ok(says(comm, blinkRun(comm, send, recv, 8, blinkFloat32, (blinkRedOp_t)4), "op: 4"), "no such operation");
-		ok(says(comm, blinkRun(comm, send, recv, SIZE_MAX / 2, blinkFloat32, blinkSum), "count"), "a count too large");
+		ok(says(comm, blinkRun(comm, send, recv, 8, blinkFloat32, (blinkRedOp_t)4), "op: 4"),
+		    "no such operation");
+		ok(says(comm, blinkRun(comm, send, recv, SIZE_MAX / 2, blinkFloat32, blinkSum), "count"),
+		    "a count too large");
 		ok(blinkRun(comm, send, recv, 8, blinkFloat32, blinkSum) == blinkSuccess && !*blinkCommGetError(comm),
 		    "a good call after bad ones");
 		blinkCommDestroy(comm);
@@ -849,8 +872,9 @@ use(void *at)
 				data[r][k] = r + k;
 			buffer[r] = data[r];
 		}
-		user->good = user->good && blinkRun(comm, (const void *const *)buffer, (void *const *)buffer, 97, blinkInt32,
-		    blinkSum) == blinkSuccess;
+		user->good = user->good
+		    && blinkRun(comm, (const void *const *)buffer, (void *const *)buffer, 97, blinkInt32, blinkSum)
+			== blinkSuccess;
 		for (int r = 0; r < 5; r++)
 			for (int k = 0; k < 97; k++)
 				user->good = user->good && data[r][k] == 10 + 5 * k;
@@ -921,9 +945,9 @@ test_stuck(void)
 {
 	static const struct blink_tree tree = { 0, 0, 0, 0, 1, 1, 1 };
 	static const int stream_rank[] = { 0, 1 };
-	static const struct blink_program program = { BLINK_PROGRAM_ABI, "host", "", "", "", blinkBroadcast, 0, 2, 0, 1, 1, 2, 0, 2,
-		NULL, &tree, stream_rank, NULL, NULL, blink_open, blink_close, blink_memory_new, blink_memory_free, blink_memory_copy,
-		run_stuck };
+	static const struct blink_program program = { BLINK_PROGRAM_ABI, "host", "", "", "", blinkBroadcast, 0, 2, 0, 1,
+		1, 2, 0, 2, NULL, &tree, stream_rank, NULL, NULL, blink_open, blink_close, blink_memory_new,
+		blink_memory_free, blink_memory_copy, run_stuck };
 	struct blinkSchedule s = { .program = &program };
 	char data[2] = { 1, 2 };
 	const void *send[2] = { data, NULL };
