@@ -1,5 +1,6 @@
 /* The two ways into the runtime, a schedule file and a generated program: what is loaded, what is refused, and that
- * both compute the same bits. Prints TAP. Argument: seed. Run at the root of the repository; CC compiles the programs. */
+ * both compute the same bits. Prints TAP. Argument: seed. Run at the root of the repository; CC compiles the programs.
+ */
 #include "base/file.h"
 #include "buffers.h"
 #include "compile.h"
