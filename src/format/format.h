@@ -80,17 +80,23 @@ const TopologyFormat *topology_format(const char *name);	/* NULL: no format has 
  * Appended to *out. Fails: USAGE, naming the item; LIMIT. */
 Status synthetic_write(Ctx *ctx, const char *line, Text *out);
 
-/* A cluster of equal servers. */
+/* Servers of a cluster: `count` as in a file, which is beside the cluster's own, or in a folder beside it. */
 typedef struct {
-	const char *name, *file;	/* file: of one server, beside the cluster's own */
-	int servers;
+	const char *file;
+	int count;
+} ClusterServers;
+
+typedef struct {
+	const char *name;
+	int n_files;
+	const ClusterServers *servers;	/* of each file */
 	int64_t nic_rate;		/* bytes/s of each NIC's port; 0: that of the server's file */
 	bool rails;
 	int leaf;			/* servers of a leaf switch; 0: all */
 	int64_t oversubscription;	/* times 1e9; 0: none given */
 } ClusterRequest;
 
-/* A topology file that names the server's. */
+/* A topology file that names those of its servers. */
 void cluster_write(const ClusterRequest *ask, Text *out);
 
 /* ---- schedules: blink-schedule(5) ---- */

@@ -41,7 +41,7 @@ Status
 read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, Topology **out)
 {
 	TopologyHints hints = { .dirs = topology_dirs(), .gpu_model = opt->value[OPT_GPU_MODEL],
-		.from_files = opt->value[OPT_SERVERS] };
+		.from_files = opt->value[OPT_SERVERS] || opt->n_files > 1 };
 	TRY(request_from(ctx, opt, &hints.from));
 	TRY(topo_read_as(ctx, label, &hints, in->data ? in->data : "", in->size, out));
 	if (opt->value[OPT_QUIET] || (*out)->n_notes == 0)

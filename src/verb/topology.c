@@ -28,8 +28,7 @@ verb_topology(Ctx *ctx, const Options *opt)
 		TRY(check_no_cluster(ctx, opt));
 		status = input_topology(ctx, opt, &label, &text);
 	} else {
-		TRY(request_cluster(ctx, opt, &ask));
-		label = opt->file[0];
+		TRY(request_cluster(ctx, opt, &label, &ask));
 		cluster_write(&ask, &text);
 	}
 	if (status == OK)

@@ -19,7 +19,7 @@
 	    "draw the trees, what each link carries, and what proves its bound") \
 	X(REPORT, report, "[options] DIR...", "write an HTML page about the schedules of blinkc batch") \
 	X(CONVERT, convert, "[options] FILE", "write a topology in its other syntax, or a schedule as source code") \
-	X(TOPOLOGY, topology, "[options] SERVER", \
+	X(TOPOLOGY, topology, "[options] SERVER...", \
 	    "write the topology of a cluster of servers, or that of --synthetic") \
 	X(COMPLETION, completion, "bash|zsh|fish", "print a completion script for this shell")
 
