@@ -1,6 +1,6 @@
 /* Files of servers, as a cluster file names them: below its own folder. */
+#include "verb/cluster_paths.h"
 #include "base/file.h"
-#include "verb/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>

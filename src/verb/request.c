@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "plan/plan.h"
+#include "verb/cluster_paths.h"
 #include "verb/formats.h"
 
 #include <limits.h>
@@ -307,7 +308,8 @@ parse_servers(Ctx *ctx, const char *text, int n_files, ClusterServers *servers)
 	int n = 0, sum = 0;
 	for (;; at++) {
 		size_t digits = strspn(at, "0123456789");
-		if (n == n_files || !digits || !decimal_parse(at, digits, 1, &value) || value < 1 || value > LIMIT_NODES)
+		if (n == n_files || !digits || !decimal_parse(at, digits, 1, &value) || value < 1
+		    || value > LIMIT_NODES)
 			break;
 		servers[n++].count = (int)value;
 		at += digits;
@@ -322,6 +324,18 @@ parse_servers(Ctx *ctx, const char *text, int n_files, ClusterServers *servers)
 		return OK;
 	return fail(ctx, USAGE, "--servers: %.40s: want a whole number, 1 to %d%s", text ? text : "1", LIMIT_NODES,
 	    n_files > 1 ? " in all, one for all files or one for each, as 4,2" : "");
+}
+
+/* "4 x dgx1v, 2 x dgx1p" */
+static void
+name_cluster(const ClusterServers *servers, int n, char *name, size_t room)
+{
+	size_t used = 0;
+	for (int i = 0; i < n && used < room; i++) {
+		const char *slash = strrchr(servers[i].file, '/'), *file = slash ? slash + 1 : servers[i].file;
+		used += (size_t)snprintf(name + used, room - used, "%s%d x %.*s", i ? ", " : "", servers[i].count,
+		    (int)strcspn(file, "."), file);
+	}
 }
 
 Status
@@ -346,10 +360,7 @@ request_cluster(Ctx *ctx, const Options *opt, const char **label, ClusterRequest
 	TRY(parse_gb(ctx, "oversubscription", opt->value[OPT_OVERSUBSCRIPTION], "", BYTES_PER_GB / 1000,
 	    BYTES_PER_GB * 1000, &ask->oversubscription));
 	ask->servers = servers;
-	int used = 0;
-	for (int i = 0; i < opt->n_files && used < (int)sizeof name; i++)
-		used += snprintf(name + used, sizeof name - (size_t)used, "%s%d x %.*s", i ? ", " : "", servers[i].count,
-		    (int)strcspn(servers[i].file, "."), servers[i].file);
+	name_cluster(servers, opt->n_files, name, sizeof name);
 	return OK;
 }
 

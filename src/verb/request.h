@@ -50,10 +50,6 @@ Status request_from(Ctx *ctx, const Options *opt, const char **out);
 /* Servers of files that are there. label: of the cluster's own file. Fails: IO. */
 Status request_cluster(Ctx *ctx, const Options *opt, const char **label, ClusterRequest *ask);
 
-/* Names of the files relative to a folder that all of them are in or below, into servers[i].file; *label: a path in
- * that folder. Fails: IO. */
-Status cluster_paths(Ctx *ctx, const Options *opt, const char **label, ClusterServers *servers);
-
 /* Sizes of sets, as "2-8" or "3,5-7": sizes[k] for 0 <= k <= n; text NULL: 2 to n. */
 Status request_set_sizes(Ctx *ctx, const char *text, int n, bool *sizes);
 

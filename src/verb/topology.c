@@ -23,6 +23,7 @@ verb_topology(Ctx *ctx, const Options *opt)
 	ClusterRequest ask;
 	Text text = { 0 };
 	Status status = OK;
+	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	TRY(request_format(ctx, opt, TOPOLOGY, "json", &format));
 	if (opt->value[OPT_SYNTHETIC]) {
 		TRY(check_no_cluster(ctx, opt));

@@ -48,6 +48,7 @@ Status output_findings(Ctx *ctx, const Options *opt, const char *title, const Fi
     const char *summary);
 
 /* A topology file in a format (format.h); cluster: `in` itself, once it is known to be valid. */
-Status output_topology(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, const char *path);
+Status output_topology(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in,
+    const char *path);
 
 #endif

@@ -104,8 +104,8 @@ read_header(struct matrix *m)
 {
 	SmiText *text = &m->text;
 	if (!find_header(text))
-		return fail(text->ctx, BAD_INPUT, "%s: no line with GPU0, GPU1, ...: want what nvidia-smi topo -m prints",
-		    text->label);
+		return fail(text->ctx, BAD_INPUT,
+		    "%s: no line with GPU0, GPU1, ...: want what nvidia-smi topo -m prints", text->label);
 	m->header = text->line;
 	m->n = count_devices(text);
 	if (m->n > SMI_DEVICES || text->n == SMI_WORDS)
@@ -119,7 +119,8 @@ read_header(struct matrix *m)
 		m->device[i] = (struct device){ .column = word, .name = word, .affinity = "", .gpu = smi_gpu(word) };
 		for (int k = 0; k < i; k++)
 			if (strcmp(m->device[k].column, word) == 0)
-				return smi_fail(text, BAD_INPUT, "column %.24s: given twice: want each device once", word);
+				return smi_fail(
+				    text, BAD_INPUT, "column %.24s: given twice: want each device once", word);
 	}
 	return OK;
 }
@@ -212,6 +213,13 @@ same_cell(const struct cell *a, const struct cell *b)
 	return a->near == b->near && a->nvlinks == b->nvlinks;
 }
 
+/* Messages are about the row of a device, or about the header where it has none. */
+static void
+stand_at(struct matrix *m, int i)
+{
+	m->text.line = m->device[i].row ? m->device[i].row : m->header;
+}
+
 /* Each pair is there twice, or once where a row is cut or missing. */
 static Status
 complete(struct matrix *m)
@@ -219,17 +227,19 @@ complete(struct matrix *m)
 	for (int i = 0; i < m->n; i++) {
 		for (int j = 0; j < i; j++) {
 			struct cell *a = cell_at(m, i, j), *b = cell_at(m, j, i);
-			m->text.line = m->device[i].row ? m->device[i].row : m->device[j].row ? m->device[j].row : m->header;
+			stand_at(m, m->device[i].row ? i : j);
 			if (a->near == MISSING && b->near == MISSING)
-				return smi_fail(&m->text, BAD_INPUT, "%.24s and %.24s: nothing about this pair: the table is cut",
-				    m->device[j].column, m->device[i].column);
+				return smi_fail(&m->text, BAD_INPUT,
+				    "%.24s and %.24s: nothing about this pair: the table is cut", m->device[j].column,
+				    m->device[i].column);
 			if (a->near == MISSING)
 				*a = *b;
 			if (b->near == MISSING)
 				*b = *a;
 			if (!same_cell(a, b))
-				return smi_fail(&m->text, BAD_INPUT, "row %.24s, column %.24s: not what row %.24s has: want the same "
-				    "both ways", m->device[i].column, m->device[j].column, m->device[j].column);
+				return smi_fail(&m->text, BAD_INPUT,
+				    "row %.24s, column %.24s: not what row %.24s has: want the same both ways",
+				    m->device[i].column, m->device[j].column, m->device[j].column);
 		}
 	}
 	return OK;
@@ -261,9 +271,11 @@ find_class(struct matrix *m, Near near)
 	for (int i = 0; i < m->n; i++)
 		for (int j = 0; j < i; j++)
 			if (class[i] == class[j] && cell_at(m, i, j)->near > near && cell_at(m, i, j)->near < N_NEAR) {
-				m->text.line = m->device[i].row ? m->device[i].row : m->header;
-				return smi_fail(&m->text, BAD_INPUT, "%.24s and %.24s: not as near as others of the table make "
-				    "them: want a table of one machine", m->device[j].column, m->device[i].column);
+				stand_at(m, i);
+				return smi_fail(&m->text, BAD_INPUT,
+				    "%.24s and %.24s: not as near as others of the table make them: want a table of "
+				    "one machine",
+				    m->device[j].column, m->device[i].column);
 			}
 	m->class[near] = class;
 	return OK;
@@ -283,7 +295,8 @@ unite_affinities(struct matrix *m)
 		}
 	}
 	if (contradicted)
-		builder_assume(m->b, "CPUs: one for all devices with the same CPU affinity, though the table has SYS for some");
+		builder_assume(
+		    m->b, "CPUs: one for all devices with the same CPU affinity, though the table has SYS for some");
 }
 
 /* Of GPUs that have NVLinks only to each other, nothing may be known. */
@@ -345,7 +358,7 @@ is_switched(struct matrix *m, int first, bool *out)
 	}
 	each = last > first ? cell_at(m, first, last)->nvlinks : 0;
 	*out = above && uniform;
-	m->text.line = m->device[first].row ? m->device[first].row : m->header;
+	stand_at(m, first);
 	if (each > m->model->links || (above && !uniform))
 		return smi_fail(&m->text, BAD_INPUT, "%.24s and others have %d NVLinks each, a %s has %d: want another "
 		    "--gpu-model", m->device[first].column, *out ? each : most, m->model->name, m->model->links);
@@ -364,11 +377,13 @@ put_switch(struct matrix *m, int first)
 		n += m->component[i] == first;
 		each = m->component[i] == first && i > first ? cell_at(m, first, i)->nvlinks : each;
 	}
-	builder_assume(m->b, "NVSwitch: each of %d GPUs has NV%d to all others, and a %s has %d NVLinks: they lead to a "
-	    "switch", n, each, m->model->name, m->model->links);
+	builder_assume(m->b,
+	    "NVSwitch: each of %d GPUs has NV%d to all others, and a %s has %d NVLinks: they lead to a switch",
+	    n, each, m->model->name, m->model->links);
 	for (int i = first; i < m->n; i++)
 		if (m->component[i] == first)
-			builder_link(m->b, m->device[i].vertex, vertex, LINK_NVLINK, each, m->model->rate, DUPLEX, NULL);
+			builder_link(
+			    m->b, m->device[i].vertex, vertex, LINK_NVLINK, each, m->model->rate, DUPLEX, NULL);
 	return vertex;
 }
 
@@ -394,7 +409,7 @@ place_nvlinks(struct matrix *m)
 	if (!any)
 		return OK;
 	if (!m->model)
-		return smi_no_model(&m->text, "NVLinks");
+		return smi_no_model(&m->text, LINK_NVLINK, "NVLinks");
 	for (int i = 0; i < m->n; i++) {
 		if (m->component[i] != i || m->device[i].gpu < 0)
 			continue;
@@ -405,8 +420,8 @@ place_nvlinks(struct matrix *m)
 		all_switched &= switched[i] || !linked;
 	}
 	builder_gpu_links(m->b, m->model, all_switched);
-	builder_assume(m->b, "NVLink: %.6g GB/s for each link and direction, as a %s has it", (double)m->model->rate / 1e9,
-	    m->model->name);
+	builder_assume(m->b, "NVLink: %.6g GB/s for each link and direction, as a %s has it",
+	    (double)m->model->rate / 1e9, m->model->name);
 	for (int i = 0; i < m->n; i++) {
 		if (m->component[i] == i && switched[i])
 			put_switch(m, i);
@@ -438,14 +453,16 @@ put_pcie_switch(struct matrix *m, int *number, int above)
 	return vertex;
 }
 
-/* Devices of a class of PXB are below one bridge, which is a switch where they are of several classes of PIX; those of a
- * class of PIX are below one switch. bridge, above: vertices, by the first device of a class. */
+/* Devices of a class of PXB are below one bridge, which is a switch where they are of several classes of PIX; those
+ * of a class of PIX are below one switch. bridge, above: vertices, by the first device of a class. */
 static void
 place_device(struct matrix *m, int i, int cpu, int *number, int *bridge, int *above)
 {
 	const int *pix = m->class[PIX], *pxb = m->class[PXB];
 	if (pxb[i] == i)
-		bridge[i] = count_class(pxb, m->n, i) > count_class(pix, m->n, pix[i]) ? put_pcie_switch(m, number, cpu) : cpu;
+		bridge[i] = count_class(pxb, m->n, i) > count_class(pix, m->n, pix[i])
+		    ? put_pcie_switch(m, number, cpu)
+		    : cpu;
 	if (pix[i] == i)
 		above[i] = count_class(pix, m->n, i) > 1 ? put_pcie_switch(m, number, bridge[pxb[i]]) : bridge[pxb[i]];
 	if (builder_status(m->b) == OK)
@@ -494,7 +511,8 @@ place_devices(struct matrix *m)
 		    device->gpu < 0 ? device->name : id);
 	}
 	if (nics)
-		builder_assume(m->b, "NICs: the table has no rates of network ports; --nic-rate sets them for a cluster");
+		builder_assume(
+		    m->b, "NICs: the table has no rates of network ports; --nic-rate sets them for a cluster");
 	return builder_status(m->b);
 }
 

@@ -1,4 +1,5 @@
-/* What `rocm-smi --showtopo` prints: matrices of weights, hops and link types of all pairs of GPUs, and their NUMA nodes.
+/* What `rocm-smi --showtopo` prints: matrices of weights, hops and link types of all pairs of GPUs, and their NUMA
+ * nodes.
  *
  *   ==== Link Type between two GPUs ====
  *          GPU0         GPU1
@@ -77,7 +78,8 @@ parse_cell(const char *word, Table table, int *out)
 {
 	size_t digits = strspn(word, "0123456789");
 	if (table == TYPE) {
-		*out = strcmp(word, "XGMI") == 0 ? XGMI : strcmp(word, "PCIE") == 0 || strcmp(word, "PCIe") == 0 ? PCIE : 0;
+		bool pcie = strcmp(word, "PCIE") == 0 || strcmp(word, "PCIe") == 0;
+		*out = strcmp(word, "XGMI") == 0 ? XGMI : pcie ? PCIE : 0;
 		return *out || strcmp(word, "0") == 0 || strcmp(word, "X") == 0 || strcmp(word, "N/A") == 0;
 	}
 	*out = digits && digits < 7 ? atoi(word) : 0;
@@ -93,8 +95,9 @@ read_row(struct tables *t, Table table, int i)
 	for (int j = 0; j < t->n; j++) {
 		int *cell = &t->cell[table][i * t->n + j];
 		if (!parse_cell(text->word[j + 1], table, cell) || (table == TYPE && (i == j) == (*cell != 0)))
-			return smi_fail(text, BAD_INPUT, "row GPU%d, column GPU%d: \"%.24s\": want %s", t->gpu[i], t->gpu[j],
-			    text->word[j + 1], table != TYPE ? "a number" : i == j ? "0" : "XGMI or PCIE");
+			return smi_fail(text, BAD_INPUT, "row GPU%d, column GPU%d: \"%.24s\": want %s", t->gpu[i],
+			    t->gpu[j], text->word[j + 1],
+			    table != TYPE ? "a number" : i == j ? "0" : "XGMI or PCIE");
 	}
 	return OK;
 }
@@ -168,8 +171,10 @@ read_tables(struct tables *t)
 		}
 		read_numa(t);
 	}
-	return t->cell[TYPE] ? OK : fail(t->text.ctx, BAD_INPUT, "%s: no table \"%s\": want all that rocm-smi --showtopo "
-	    "prints", t->text.label, titles[TYPE]);
+	if (t->cell[TYPE])
+		return OK;
+	return fail(t->text.ctx, BAD_INPUT, "%s: no table \"%s\": want all that rocm-smi --showtopo prints",
+	    t->text.label, titles[TYPE]);
 }
 
 static Status
@@ -179,8 +184,9 @@ check_symmetry(struct tables *t)
 		for (int i = 0; t->cell[table] && i < t->n; i++)
 			for (int j = 0; j < i; j++)
 				if (t->cell[table][i * t->n + j] != t->cell[table][j * t->n + i])
-					return fail(t->text.ctx, BAD_INPUT, "%s: %s: GPU%d to GPU%d and back: want the same both ways",
-					    t->text.label, titles[table], t->gpu[j], t->gpu[i]);
+					return fail(t->text.ctx, BAD_INPUT,
+					    "%s: %s: GPU%d to GPU%d and back: want the same both ways", t->text.label,
+					    titles[table], t->gpu[j], t->gpu[i]);
 	return OK;
 }
 
@@ -232,9 +238,11 @@ check_links(struct tables *t)
 		for (int j = 0; j < t->n; j++)
 			sum += is_direct(t, i, j) ? count_links(t, i, j) : 0;
 		if (sum > t->model->links)
-			return fail(t->text.ctx, BAD_INPUT, "%s: GPU%d: %d links at least by these tables, a %s has %d: they do "
-			    "not tell which pairs have links: want a topology that RCCL writes (NCCL_TOPO_DUMP_FILE), or "
-			    "another --gpu-model", t->text.label, t->gpu[i], sum, t->model->name, t->model->links);
+			return fail(t->text.ctx, BAD_INPUT,
+			    "%s: GPU%d: %d links at least by these tables, a %s has %d: they do not tell which "
+			    "pairs have links: want a topology that RCCL writes (NCCL_TOPO_DUMP_FILE), or another "
+			    "--gpu-model",
+			    t->text.label, t->gpu[i], sum, t->model->name, t->model->links);
 	}
 	return OK;
 }
@@ -248,25 +256,26 @@ place_xgmi(struct tables *t)
 	if (!any)
 		return OK;
 	if (!t->model)
-		return smi_no_model(&t->text, "xGMI links");
+		return smi_no_model(&t->text, LINK_XGMI, "xGMI links");
 	if (t->model->rate == 0 || t->model->class != LINK_XGMI)
-		return fail(t->text.ctx, BAD_INPUT, "%s: xGMI links, but a %s has none: want another --gpu-model", t->text.label,
-		    t->model->name);
+		return fail(t->text.ctx, BAD_INPUT, "%s: xGMI links, but a %s has none: want another --gpu-model",
+		    t->text.label, t->model->name);
 	find_direct(t);
 	TRY(check_links(t));
 	builder_gpu_links(t->b, t->model, false);
 	for (int i = 0; i < t->n; i++)
 		for (int j = i + 1; j < t->n; j++)
 			if (is_direct(t, i, j))
-				builder_link(t->b, t->vertex[i], t->vertex[j], LINK_XGMI, count_links(t, i, j), t->model->rate, DUPLEX,
-				    NULL);
-	builder_assume(t->b, "xGMI: %.6g GB/s for each link and direction, as a %s has it", (double)t->model->rate / 1e9,
-	    t->model->name);
+				builder_link(t->b, t->vertex[i], t->vertex[j], LINK_XGMI, count_links(t, i, j),
+				    t->model->rate, DUPLEX, NULL);
+	builder_assume(t->b, "xGMI: %.6g GB/s for each link and direction, as a %s has it",
+	    (double)t->model->rate / 1e9, t->model->name);
 	builder_assume(t->b, "xGMI: one link for each pair that has any%s, as the tables have no numbers of links",
 	    t->dies ? ", and those of a package between its two dies" : "");
 	if (t->n_indirect)
-		builder_assume(t->b, "xGMI: no link for %d pairs with a weight above %d: they reach each other through other "
-		    "GPUs", t->n_indirect, t->xgmi);
+		builder_assume(t->b,
+		    "xGMI: no link for %d pairs with a weight above %d: they reach each other through others",
+		    t->n_indirect, t->xgmi);
 	return builder_status(t->b);
 }
 
@@ -298,8 +307,10 @@ place_pcie(struct tables *t, int node)
 		TRY(builder_status(t->b));
 		builder_link(t->b, t->vertex[i], cpu[k], LINK_PCIE, 1, capacity, DUPLEX, NULL);
 	}
-	builder_assume(t->b, "PCIe: a link of each GPU to the CPU of its NUMA node, as the tables have no PCIe switches");
-	smi_join_cpus(t->b, cpu, n_cpus, (CpuModel){ .arch = "x86_64", .vendor = "AuthenticAMD", .family = -1, .model = -1 });
+	builder_assume(
+	    t->b, "PCIe: a link of each GPU to the CPU of its NUMA node, as the tables have no PCIe switches");
+	smi_join_cpus(
+	    t->b, cpu, n_cpus, (CpuModel){ .arch = "x86_64", .vendor = "AuthenticAMD", .family = -1, .model = -1 });
 	return builder_status(t->b);
 }
 

@@ -38,8 +38,8 @@ bool smi_has(const char *data, size_t size, const char *phrase);
 /* What a reader needs to know of the GPUs: NULL if --gpu-model is not given. */
 Status smi_model(Ctx *ctx, const TopologyFiles *files, const GpuModel **out);
 
-/* A GPU model is needed for rates, and is not given: says which links need it, and all names. */
-Status smi_no_model(const SmiText *text, const char *links);
+/* A GPU model is needed for the rates of links, and is not given: with all names of models that have such links. */
+Status smi_no_model(const SmiText *text, LinkClass class, const char *links);
 
 /* PCI Express: its class, and the rate of x16 of the model's generation, or what NCCL takes where no model is known. */
 int64_t smi_pcie(TopologyBuilder *b, const GpuModel *model);

@@ -108,12 +108,14 @@ smi_model(Ctx *ctx, const TopologyFiles *files, const GpuModel **out)
 }
 
 Status
-smi_no_model(const SmiText *text, const char *links)
+smi_no_model(const SmiText *text, LinkClass class, const char *links)
 {
 	Text list = { 0 };
-	gpu_models_list(&list);
-	Status status = fail(text->ctx, BAD_INPUT, "%s: %s, whose rate depends on the model of the GPUs, which is not in "
-	    "the file: want --gpu-model with one of %s", text->label, links, list.data ? list.data : "");
+	gpu_models_list(&list, class);
+	Status status = fail(text->ctx, BAD_INPUT,
+	    "%s: %s, whose rate depends on the model of the GPUs, which is not in the file: want --gpu-model with one "
+	    "of %s",
+	    text->label, links, list.data ? list.data : "");
 	text_free(&list);
 	return status;
 }
