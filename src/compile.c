@@ -132,6 +132,9 @@ job_compile(Ctx *ctx, const Job *job, Compiled *out)
 	out->other_depth = plan.pack->other_depth;
 	/* What counts is what readers of the file get, not what was meant. */
 	TRY(sched_read(ctx, label, out->json.data, out->json.size, &out->sched));
+	out->routes = ask.routes;
+	if (ask.routes == ROUTES_PAIR)
+		TRY(sched_check_routes(ctx, label, out->sched));
 	return sched_verify(ctx, label, out->sched);
 }
 

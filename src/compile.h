@@ -11,6 +11,7 @@ typedef struct {
 	Text json;		/* the file; the caller's to free, whatever is returned */
 	bool cut_short;		/* its time was over at the step ctx->at */
 	Frac best;		/* rate of the best trees of the algorithm (Plan), bytes/s, or FRAC_ZERO */
+	Routes routes;		/* as asked, or chosen */
 	int other_trees, other_depth;	/* of a plan of the same rate (Packing), or 0 */
 } Compiled;
 
