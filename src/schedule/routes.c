@@ -5,7 +5,8 @@
 static int
 link_off_route(const Topology *topo, const unsigned char *route, const Edge *edge)
 {
-	unsigned classes = route_classes((RouteKind)route[(size_t)edge->src * (size_t)topo->n_ranks + (size_t)edge->dst]);
+	size_t pair = (size_t)edge->src * (size_t)topo->n_ranks + (size_t)edge->dst;
+	unsigned classes = route_classes((RouteKind)route[pair]);
 	for (int i = 0; i < edge->n_links; i++)
 		if (!(classes >> topo->link[edge->link[i]].class & 1))
 			return edge->link[i];

@@ -193,59 +193,61 @@ joins_pair(const struct choice *c, LinkClass class, int *queue, int *seen)
 	return false;
 }
 
-/* Is NVLink or xGMI faster than any link of these classes but the network, and joins some of the GPUs? */
+/* Is NVLink or xGMI faster than the others of these classes, and joins some of the GPUs? Not where there are no others
+ * but the network: then it connects those of each server. */
 static Status
 wants_pairs(Ctx *ctx, const struct choice *c, unsigned classes, bool *out)
 {
 	static const LinkClass fast[] = { LINK_NVLINK, LINK_XGMI };
+	unsigned slow = classes & ~(1u << LINK_NVLINK | 1u << LINK_XGMI | 1u << LINK_NET);
 	int *queue, *seen;
 	int64_t known = 0;
 	TRY(TEMP(ctx, queue, c->topo->n_vertices));
 	TRY(TEMP(ctx, seen, c->topo->n_vertices));
 	for (int k = 0; k < N_LINK_CLASSES; k++)
-		if (classes >> k & 1 && k != LINK_NET && c->fastest[k] > known)
+		if (slow >> k & 1 && c->fastest[k] > known)
 			known = c->fastest[k];
 	*out = false;
-	for (int i = 0; i < 2 && !*out; i++) {
+	for (int i = 0; i < 2 && !*out && (slow || !classes); i++) {
 		memset(seen, 0, (size_t)c->topo->n_vertices * sizeof *seen);
 		*out = c->fastest[fast[i]] > known && joins_pair(c, fast[i], queue, seen);
 	}
 	return OK;
 }
 
-/* Where there is no class for all: of each server its own, or all. */
+/* Of each server its own class, and net, where these connect all. */
 static Status
-choose_several(Ctx *ctx, const struct choice *c, unsigned all, JobLinks *out)
+choose_servers(Ctx *ctx, const struct choice *c, JobLinks *out)
 {
 	unsigned classes;
-	bool connected;
+	bool connected = false;
 	TRY(classes_of_servers(ctx, c, &classes));
-	if (classes) {
+	if (classes)
 		TRY(connects_all(ctx, c, classes, out, &connected));
-		if (connected)
-			return OK;
-	}
-	return topo_nic_paths(ctx, c->topo, c->gpu, c->n, all, NULL, out);
+	if (!connected)
+		*out = (JobLinks){ 0 };
+	return OK;
 }
 
 static Status
 choose_links(Ctx *ctx, const struct choice *c, Routes routes, JobLinks *out)
 {
 	unsigned all = 0;
-	bool pairs = false;
+	bool pairs = routes == ROUTES_PAIR;
 	TRY(fastest_class(ctx, c, 0, out));
 	/* The network joins what connects each server; by itself, or within a server, it would leave faster links
 	 * unused. */
 	if (!out->classes)
 		TRY(fastest_class(ctx, c, 1u << LINK_NET, out));
+	if (!out->classes)
+		TRY(choose_servers(ctx, c, out));
 	for (int k = 0; k < N_LINK_CLASSES; k++)
 		all |= c->fastest[k] ? 1u << k : 0;
-	pairs = routes == ROUTES_PAIR;
 	if (routes == ROUTES_CHOSEN)
 		TRY(wants_pairs(ctx, c, out->classes, &pairs));
 	if (pairs)
 		*out = (JobLinks){ .classes = all, .pairs = true };
-	return out->classes ? OK : choose_several(ctx, c, all, out);
+	return out->classes ? OK : topo_nic_paths(ctx, c->topo, c->gpu, c->n, all, NULL, out);
 }
 
 Status

@@ -234,7 +234,8 @@ static Status
 new_paths(Ctx *ctx, const Topology *topo, unsigned classes, const unsigned *of_node, struct paths *p)
 {
 	*p = (struct paths){ .topo = topo, .classes = classes, .of_node = of_node,
-		.first = { topo->first_out, topo->first_in }, .list = { topo->out, topo->in }, .n_vertices = topo->n_vertices };
+		.first = { topo->first_out, topo->first_in },
+		.list = { topo->out, topo->in }, .n_vertices = topo->n_vertices };
 	TRY(TEMP(ctx, p->queue, 2 * (size_t)topo->n_vertices));
 	TRY(TEMP(ctx, p->on_path, topo->n_vertices));
 	TRY(TEMP(ctx, p->blocked, topo->n_vertices));

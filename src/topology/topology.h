@@ -20,9 +20,9 @@ Status topo_nic_paths(Ctx *ctx, const Topology *machine, const int *gpu, int n, 
     const unsigned *of_node, JobLinks *out);
 
 /* The same for classes that fit these GPUs: the fastest class that connects them by itself; else the fastest that
- * connects those of each server, and all together with the network and what leads to it. Where NVLink or xGMI is
- * faster than that, but joins only some pairs, or there is no such class: out->pairs, and all classes. Where it joins
- * none: the fastest of each server, and net, if they connect all; else all.
+ * connects those of each server, and all together with the network and what leads to it; else the fastest of each
+ * server, and net, if they connect all; else all. But where NVLink or xGMI joins some of the GPUs, and is faster than
+ * other classes that were chosen so: out->pairs, and all classes.
  * routes: ROUTES_ANY: never pairs; ROUTES_PAIR: pairs, whatever connects them. */
 Status topo_choose_links(Ctx *ctx, const Topology *machine, const int *gpu, int n, Routes routes, JobLinks *out);
 

@@ -53,13 +53,15 @@ print_budget(FILE *to, const Ctx *ctx, const Schedule *sched)
 		fprintf(to, "more time may find up to %.4g times the rate, or a lower bound\n", most);
 }
 
-/* What the trees of one algorithm, or those by the route of each pair, can do; those of the schedule may be fewer, and do a little less. */
+/* What the trees of one algorithm, or those by the route of each pair, can do; those of the schedule may be fewer, and
+ * do a little less. */
 static Status
 print_best(Ctx *ctx, FILE *to, const Ask *ask, const Compiled *made)
 {
 	const Algorithm *algorithm;
 	Frac best = made->best;
-	bool pairs = made->routes == ROUTES_PAIR, reached = frac_cmp(made->sched->achieved, made->sched->bound.rate) >= 0;
+	bool pairs = made->routes == ROUTES_PAIR,
+	    reached = frac_cmp(made->sched->achieved, made->sched->bound.rate) >= 0;
 	if (ask->hybrid || (!ask->algorithm && (!pairs || reached)))
 		return OK;
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));

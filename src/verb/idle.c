@@ -126,7 +126,7 @@ print_line(Ctx *own, struct idle *idle, const Topology *all)
 	unsigned classes = classes_of(all) & ~classes_of(idle->made->sched->topo);
 	bool whole = !idle->made->cut_short, few = one_server(idle) && idle->n <= FEW_PLANNED,
 	    chosen = !ask->links && ask->routes == ROUTES_CHOSEN && !ask->algorithm && !ask->max_depth
-	    && !ask->max_trees;
+	    && !ask->max_trees && ask->packing == PACKING_EXACT;
 	if (!classes)
 		return;
 	fprintf(idle->to, "idle        %s", names_text(link_class_names, classes, ", ", ", ").text);
