@@ -86,16 +86,24 @@ typedef struct {
 	double *x, *y;		/* of each rank of a drawing */
 	int *slots, *depth;
 	bool *hidden;
+	const int *alike;	/* the trees that the current picture stands for, */
+	int n_alike;		/* and how many: 1, or more of one form and one share of the buffer */
 	double w, h;		/* of the current picture, with its caption */
 } TreePicture;
 
 Status svg_tree_new(Ctx *ctx, const Explained *e, TreePicture *out);
 
-/* Make tree t the current one, and compute w and h. */
-void svg_tree_size(TreePicture *picture, int t);
+/* Make tree[0] the current one, for all n of them, and compute w and h. */
+void svg_tree_size(TreePicture *picture, const int *tree, int n);
 
-/* The current tree, t, as a <g>, its upper left corner at x, y. */
-void svg_tree(TreePicture *picture, int t, double x, double y, Text *out);
+/* The current one as a <g>, its upper left corner at x, y. */
+void svg_tree(TreePicture *picture, double x, double y, Text *out);
+
+/* Trees that look alike, in one place: tree[0 .. n-1] is permuted so that those of group g are
+ * tree[first[g] .. first[g + 1] - 1], ascending, groups by their first trees. Small groups are divided into single
+ * trees: which GPU is where says more than that they are alike. first: n + 1. Returns the number of groups.
+ * Cost: the edges of all trees. */
+int svg_tree_groups(TreePicture *picture, int *tree, int n, uint64_t *form, int *first);
 
 /* ---- layout_server.c, graphviz.c ---- */
 

@@ -236,21 +236,21 @@ put_legend(Text *out, const Explained *e, const Layout *layout, double y)
 	return y + 10;
 }
 
-/* Pictures of trees on a grid, each over as many columns as it needs; rows are as high as their highest picture. */
+/* Pictures of n groups of trees on a grid, each over as many columns as it needs; rows are as high as their highest picture. */
 static double
-put_trees(Text *out, TreePicture *picture, const int *tree, int n, double y)
+put_trees(Text *out, TreePicture *picture, const int *tree, const int *first, int n, double y)
 {
 	double unit = (double)(PAGE - 2 * MARGIN + GUTTER) / GRID, height = 0;
 	int column = 0;
 	for (int i = 0; i < n; i++) {
-		svg_tree_size(picture, tree[i]);
+		svg_tree_size(picture, tree + first[i], first[i + 1] - first[i]);
 		int span = (int)ceil((picture->w + GUTTER) / unit);
 		if (column > 0 && column + span > GRID) {
 			y += height + 22;
 			column = 0;
 			height = 0;
 		}
-		svg_tree(picture, tree[i], MARGIN + column * unit, y, out);
+		svg_tree(picture, MARGIN + column * unit, y, out);
 		column += span;
 		height = fmax(height, picture->h);
 	}
@@ -262,11 +262,14 @@ put_page(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *body, doubl
 {
 	Layout layout;
 	TreePicture picture;
-	int *tree, n = 0, most = ask->trees ? e->sched->n_segments : MANY_TREES;
+	int *tree, *first, n = 0, n_groups, most = ask->trees ? e->sched->n_segments : MANY_TREES;
+	uint64_t *form;
 	bool *chosen;
 	char line[80];
 	TRY(TEMP(ctx, chosen, e->sched->n_segments));
 	TRY(TEMP(ctx, tree, e->sched->n_segments));
+	TRY(TEMP(ctx, first, e->sched->n_segments + 1));
+	TRY(TEMP(ctx, form, e->sched->n_segments));
 	TRY(parse_trees(ctx, e, ask->trees, chosen));
 	for (int t = 0; t < e->sched->n_segments; t++)
 		if (chosen[t])
@@ -276,9 +279,12 @@ put_page(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *body, doubl
 	put_topology(e, &layout, (PAGE - layout.w * layout.scale) / 2, y, body);
 	y = put_legend(body, e, &layout, y + layout.h * layout.scale + 30) + 18;
 	TRY(svg_tree_new(ctx, e, &picture));
-	y = put_trees(body, &picture, tree, n < most ? n : most, y);
-	if (n > most) {
-		snprintf(line, sizeof line, "%d more trees; --tree N draws tree N", n - most);
+	for (int i = 0; i <= n; i++)
+		first[i] = i;
+	n_groups = ask->trees ? n : svg_tree_groups(&picture, tree, n, form, first);
+	y = put_trees(body, &picture, tree, first, n_groups < most ? n_groups : most, y);
+	if (n_groups > most) {
+		snprintf(line, sizeof line, "%d more trees; --tree N draws tree N", n - first[most]);
 		svg_text(body, "note", MARGIN, y + 14, line);
 		y += 22;
 	}
@@ -299,7 +305,7 @@ emit_svg(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 	text_xml(out, e->sched->topo->name);
 	text_put(out, "</title>\n");
 	svg_style(out);
-	text_printf(out, "<rect width=\"%d\" height=\"%d\" style=\"fill: var(--paper)\"/>\n", PAGE, (int)height);
+	text_printf(out, "<rect width=\"%d\" height=\"%d\" class=\"paper\"/>\n", PAGE, (int)height);
 	text_put(out, body.data ? body.data : "");
 	text_put(out, "</svg>\n");
 	out->failed = out->failed || body.failed;
