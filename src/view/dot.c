@@ -27,7 +27,7 @@ static const char *const class_colours[N_LINK_CLASSES] = {
 static void
 put_vertices(Text *out, const Explained *e, const char *prefix)
 {
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	for (int v = 0; v < topo->n_vertices; v++) {
 		text_printf(out, "%sv%d [label=", prefix, v);
 		put_quoted(out, e->name[v]);
@@ -40,7 +40,7 @@ put_vertices(Text *out, const Explained *e, const char *prefix)
 static void
 put_topology(Text *out, const Explained *e)
 {
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	put_vertices(out, e, "\t");
 	for (int l = 0; l < topo->n_links; l++) {
 		const Link *link = &topo->link[l];
@@ -58,7 +58,7 @@ static void
 put_edge(Text *out, const Explained *e, int tree, const Edge *edge, bool up)
 {
 	text_printf(out, "\t\tt%d_%d -> t%d_%d", tree, edge->src, tree, edge->dst);
-	text_printf(out, " [color=\"%s\"", class_colours[e->sched->topo->link[edge->link[0]].class]);
+	text_printf(out, " [color=\"%s\"", class_colours[e->topo->link[edge->link[0]].class]);
 	text_put(out, up ? ", style=dashed, constraint=false, tooltip=" : ", tooltip=");
 	Text route = { 0 };
 	text_put(&route, up ? "up: " : "down: ");
@@ -109,10 +109,10 @@ emit_dot(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 	bool *chosen;
 	int *seen;
 	TRY(TEMP(ctx, chosen, e->sched->n_segments));
-	TRY(TEMP(ctx, seen, e->sched->topo->n_ranks));
+	TRY(TEMP(ctx, seen, e->topo->n_ranks));
 	TRY(parse_trees(ctx, e, ask->trees, chosen));
 	text_put(out, "digraph schedule {\n\tlabel=");
-	put_quoted(out, e->sched->topo->name);
+	put_quoted(out, e->topo->name);
 	text_put(out,
 	    ";\n\tnode [shape=circle, fontname=\"sans-serif\"];\n\tedge [fontname=\"sans-serif\", fontsize=9];\n");
 	put_topology(out, e);

@@ -118,6 +118,10 @@ struct layout_work {
 	int *level;		/* of each spot: hops from a GPU of its server, or between servers from a server */
 };
 
+/* Servers and switches that look alike become one spot. out: spots without places, servers first, and all cables, which
+ * are to be found anew. Cost: a sort of the spots, and the GPUs for each server. */
+Status layout_merge_alike(Ctx *ctx, const Explained *e, Layout *out);
+
 /* Positions within server s, around 0, 0. */
 Status layout_server(Ctx *ctx, struct layout_work *work, int s);
 

@@ -81,10 +81,22 @@ part_class(const Explained *e, const Spot *spot)
 	const Bound *bound = &e->sched->bound;
 	if (bound->kind == CERTIFICATE_CUT)
 		return bound->part[spot->vertex] == 1 ? names[0] : "";
-	if (bound->kind == CERTIFICATE_PARTITION && bound->n_parts < e->sched->topo->n_ranks
+	if (spot->n_alike > 1)
+		return "";
+	if (bound->kind == CERTIFICATE_PARTITION && bound->n_parts < e->topo->n_ranks
 	    && bound->part[spot->vertex] >= 0)
 		return names[bound->part[spot->vertex] % SVG_PARTS];
 	return "";
+}
+
+/* The edge of others behind a spot. */
+static void
+put_stack(Text *out, const Spot *spot)
+{
+	svg_pair(out, "<path class=\"behind\" d=\"M", spot->x - spot->w / 2 + 5, " ", spot->y + spot->h / 2 + 3);
+	svg_pair(out, "L", spot->x + spot->w / 2 + 3, " ", spot->y + spot->h / 2 + 3);
+	svg_pair(out, "L", spot->x + spot->w / 2 + 3, " ", spot->y - spot->h / 2 + 5);
+	text_put(out, "\"/>");
 }
 
 static void
@@ -103,8 +115,11 @@ put_spot(Text *out, const Explained *e, const Spot *spot)
 		svg_number(out, spot->y + 4.6);
 	} else {
 		text_printf(out, "<g class=\"spot%s\"><title>", part_class(e, spot));
-		text_xml(out, spot->is_server ? spot->label : e->name[spot->vertex]);
-		svg_pair(out, "</title><rect class=\"box\" rx=\"5\" x=\"", spot->x - spot->w / 2, "\" y=\"",
+		text_xml(out, spot->is_server || spot->n_alike > 1 ? spot->label : e->name[spot->vertex]);
+		text_put(out, "</title>");
+		if (spot->n_alike > 1)
+			put_stack(out, spot);
+		svg_pair(out, "<rect class=\"box\" rx=\"5\" x=\"", spot->x - spot->w / 2, "\" y=\"",
 		    spot->y - spot->h / 2);
 		svg_pair(out, "\" width=\"", spot->w, "\" height=\"", spot->h);
 		svg_pair(out, "\"/><text class=\"mid\" x=\"", spot->x, "\" y=\"", spot->y + 4.4);
@@ -222,6 +237,9 @@ put_legend(Text *out, const Explained *e, const Layout *layout, double y)
 	    "Each direction has a lane on its right: its pale width is the capacity, its dark width the load.");
 	if (layout->left_out || layout->aggregated) {
 		char line[160];
+		bool alike = false;
+		for (int p = 0; p < layout->n_spots; p++)
+			alike = alike || layout->spot[p].n_alike > 1;
 		if (!layout->aggregated)
 			snprintf(line, sizeof line, "%d GPUs are left out", layout->left_out);
 		else if (layout->left_out)
@@ -232,6 +250,11 @@ put_legend(Text *out, const Explained *e, const Layout *layout, double y)
 			snprintf(line, sizeof line, "Each server is one box; links inside servers are left out");
 		y += 18;
 		svg_text(out, "note", MARGIN, y, line);
+		if (alike) {
+			y += 18;
+			svg_text(out, "note", MARGIN, y,
+			    "Servers or switches that have the same links and loads are one box, their lanes added up");
+		}
 	}
 	return y + 10;
 }
@@ -301,8 +324,8 @@ emit_svg(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 	Status status = put_page(ctx, e, ask, &body, &height);
 	text_printf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" ", PAGE, (int)height);
 	text_printf(out, "viewBox=\"0 0 %d %d\">\n<title>", PAGE, (int)height);
-	text_printf(out, "%s over %d GPUs of ", collective_name(e->sched->coll), e->sched->topo->n_ranks);
-	text_xml(out, e->sched->topo->name);
+	text_printf(out, "%s over %d GPUs of ", collective_name(e->sched->coll), e->topo->n_ranks);
+	text_xml(out, e->topo->name);
 	text_put(out, "</title>\n");
 	svg_style(out);
 	text_printf(out, "<rect width=\"%d\" height=\"%d\" class=\"paper\"/>\n", PAGE, (int)height);

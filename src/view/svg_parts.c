@@ -24,7 +24,8 @@ put_colours(Text *out, const char *const *colour)
 {
 	text_printf(out, ".paper { fill: %s } text { fill: %s } .note, .count { fill: %s }\n", colour[PAPER], colour[INK],
 	    colour[DIM]);
-	text_printf(out, ".gpu circle, .box { fill: %s; stroke: %s } ", colour[NODE], colour[RIM]);
+	text_printf(out, ".gpu circle, .box { fill: %s; stroke: %s } .behind { stroke: %s } ", colour[NODE], colour[RIM],
+	    colour[RIM]);
 	text_printf(out, ".frame { fill: %s; stroke: %s } ", colour[FRAME], colour[DIM]);
 	text_printf(out, ".plate { fill: %s } .tick { stroke: %s }\n", colour[PAPER], colour[TIGHT]);
 	for (int c = 0; c < N_LINK_CLASSES; c++) {
@@ -48,7 +49,7 @@ svg_style(Text *out)
 	    ".mid, .num { text-anchor: middle } .num { font-weight: 600 } .s1 { font-size: 11px } .s2 { "
 	    "font-size: 9.5px } .s3 { font-size: 8px }\n"
 	    ".gpu circle { stroke-width: 1.5 } .root circle { stroke-width: 3.5 } .frame { stroke-opacity: .4 }\n"
-	    ".lane { fill: none; opacity: .28 } .load, .edge, .tick { fill: none } .edge { stroke-width: 2 } "
+	    ".lane { fill: none; opacity: .28 } .load, .edge, .tick, .behind { fill: none } .edge { stroke-width: 2 } "
 	    ".tick { stroke-width: 2.5 }\n");
 	put_colours(out, colours[0]);
 	for (int c = 0; c < N_LINK_CLASSES; c++)

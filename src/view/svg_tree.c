@@ -30,7 +30,7 @@ static const char *const class_names[N_LINK_CLASSES] = {
 Status
 svg_tree_new(Ctx *ctx, const Explained *e, TreePicture *out)
 {
-	int n = e->sched->topo->n_ranks;
+	int n = e->topo->n_ranks;
 	*out = (TreePicture){ .e = e };
 	TRY(drawing_new(ctx, e, out->drawing));
 	TRY(NEW(ctx, out->x, 2 * n));
@@ -108,7 +108,7 @@ place_rows(const Drawing *d, const bool *hidden, const int *depth, const double 
 static bool
 draws_all(const TreePicture *p)
 {
-	return p->e->sched->topo->n_ranks <= SMALL;
+	return p->e->topo->n_ranks <= SMALL;
 }
 
 static void
@@ -182,7 +182,7 @@ columns_of(const char *text)
 void
 svg_tree_size(TreePicture *p, const int *tree, int n_alike)
 {
-	int n = p->e->sched->topo->n_ranks;
+	int n = p->e->topo->n_ranks;
 	double w = 0, h = 0;
 	Text title = { 0 }, segment = { 0 }, phases = { 0 };
 	const Schedule *sched = p->e->sched;
@@ -219,7 +219,7 @@ class_of(const Explained *e, const Edge *edge)
 {
 	LinkClass class = LINK_NVLINK;
 	for (int i = 0; i < edge->n_links; i++) {
-		LinkClass one = e->sched->topo->link[edge->link[i]].class;
+		LinkClass one = e->topo->link[edge->link[i]].class;
 		class = one > class ? one : class;
 	}
 	return class;
@@ -280,7 +280,7 @@ static void
 put_drawing(Text *out, const TreePicture *p, int i, double left, double top)
 {
 	const Drawing *d = &p->drawing[i];
-	int n = p->e->sched->topo->n_ranks;
+	int n = p->e->topo->n_ranks;
 	const double *x = p->x + i * n, *y = p->y + i * n;
 	const bool *hidden = p->hidden + i * n;
 	bool all = draws_all(p);

@@ -19,7 +19,8 @@ Status summary_print(Ctx *ctx, FILE *to, const Schedule *sched, Frac best, const
 /* ---- what it does ---- */
 
 typedef struct {
-	const Schedule *sched;
+	const Schedule *sched;	/* NULL: of explain_machine */
+	const Topology *topo;	/* its own, or the machine */
 	const char **name;	/* of each vertex: its id, after its server where ids repeat; no control characters */
 	const char **short_name;	/* of each rank: digits of its name, or its number: "3", "1/3" */
 	bool shows_ranks;	/* names of GPUs do not end in their ranks, so ranks are printed too */
@@ -64,12 +65,14 @@ Status emit_dot(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 
 /* ---- positions of GPUs, switches and servers in a picture ---- */
 
-/* A GPU, a switch, or a whole server where servers are drawn as one. x, y: its middle; w, h: its extent. */
+/* A GPU, a switch, or a whole server where servers are drawn as one; also several of them that look alike. x, y: its
+ * middle; w, h: its extent. */
 typedef struct {
 	int rank;		/* -1: not a GPU */
 	int vertex;		/* of a server: its first GPU */
 	int server;		/* or -1 */
 	bool is_server;
+	int n_alike;		/* servers or switches that it stands for */
 	const char *label;
 	double x, y, w, h;
 } Spot;
@@ -94,7 +97,7 @@ typedef struct {
 	int *spot_of;		/* of each vertex; -1: left out */
 	Cable *cable;
 	Frame *frame;		/* servers, where there are several */
-	bool aggregated;	/* each server is one spot */
+	bool aggregated;	/* each server is one spot, or part of one */
 	int left_out;		/* GPUs, or servers if aggregated, that are not drawn */
 	double w, h;
 	double scale;		/* of the whole, so that it fits into LAYOUT_WIDTH */
