@@ -21,6 +21,15 @@ Status topo_nic_paths(Ctx *ctx, const Topology *machine, const int *gpu, int n, 
  * server, and net, if they connect all; else all. */
 Status topo_choose_links(Ctx *ctx, const Topology *machine, const int *gpu, int n, JobLinks *out);
 
+/* The class, but for net, whose links out of all GPUs have the most capacity together, and the capacity of those out of
+ * the GPU that has the least of them, bytes/s; 0: GPUs have no links. */
+typedef struct {
+	LinkClass class;
+	int64_t capacity;
+} FastestLinks;
+
+FastestLinks topo_fastest_links(const Topology *topo);
+
 /* The topology of a job: `gpu[0 .. n-1]` become ranks 0 .. n-1; other GPUs and their links are dropped, and so are
  * CPUs, switches and NICs that lead nowhere. links: for these GPUs. Keeps name and digest.
  * Fails: INFEASIBLE some rank cannot reach some other, naming both. */

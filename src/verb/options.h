@@ -14,9 +14,9 @@
 /* name, letter, argument or NULL, in brackets if it may be left out, verbs it belongs to, help; NULL: option_help
  * makes it */
 #define OPTION_LIST(X) \
-	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION | HELP), \
+	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION | HELP | LINT), \
 	    "write FILE; - is standard output (default)") \
-	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | DIFF | SHOW, NULL) \
+	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | DIFF | SHOW | LIST, NULL) \
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW, \
 	    "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall") \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE | SHOW, \
@@ -78,9 +78,9 @@ follow from it") \
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, \
 	    "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid " \
 	    "schedule how it divides them") \
-	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF, \
+	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF | LINT, \
 	    "write what is valid and invalid, or what differs, to FILE as JUnit XML") \
-	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF, "print annotations of GitHub Actions, and nothing else") \
+	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF | LINT, "print annotations of GitHub Actions, and nothing else") \
 	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK, \
 	    "schedules must be for this machine, and ranks of an index fit its links") \
 	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, \
@@ -92,7 +92,8 @@ follow from it") \
 	    "as fit") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, \
 	    "layout of GPUs and switches in an SVG: own (default), or dot or neato of Graphviz, if installed") \
-	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY, \
+	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY \
+	    | SHOW | LINT, \
 	    "no summary and no notes") \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF, \
 	    "report what each phase finds") \

@@ -4,6 +4,7 @@
 #include "base/pool.h"
 #include "plan/plan.h"
 #include "verb/formats.h"
+#include "verb/shipped.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -301,8 +302,11 @@ parse_gb(Ctx *ctx, const char *name, const char *text, const char *unit, int64_t
 Status
 request_cluster(Ctx *ctx, const Options *opt, ClusterRequest *ask)
 {
-	const char *path = opt->n_files == 1 ? opt->file[0] : "", *slash = strrchr(path, '/');
+	const char *path = opt->n_files == 1 ? opt->file[0] : "";
 	static char name[256];
+	if (opt->n_files == 1)
+		TRY(topology_file(ctx, opt, path, &path));
+	const char *slash = strrchr(path, '/');
 	*ask = (ClusterRequest){ .name = name, .file = slash ? slash + 1 : path, .rails = opt->value[OPT_RAILS] };
 	if (opt->n_files != 1 || strcmp(path, "-") == 0)
 		return fail(ctx, USAGE, "%d topology files: want one, of a server, and not -", opt->n_files);

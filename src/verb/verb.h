@@ -64,6 +64,12 @@
 	    "blinkc topology topologies/dgx-a100.xml --servers 4 -o cluster.xml\n" \
 	    "a machine that a line describes\n" \
 	    "blinkc topology --synthetic \"server:2 gpu:8 switch:300 net:25\" -o two.xml\n") \
+	X(LIST, list, "", "name the topologies that come along", \
+	    0, \
+	    "what there is, with sizes and links\n" \
+	    "blinkc list\n" \
+	    "the same for programs\n" \
+	    "blinkc list --format json -o list.json\n") \
 	X(COMPLETION, completion, "bash|zsh|fish", "print a completion script for this shell", \
 	    0, \
 	    "for this shell alone, if it is bash\n" \

@@ -8,6 +8,7 @@
 #include "verb/check/check.h"
 #include "verb/progress.h"
 #include "verb/request.h"
+#include "verb/shipped.h"
 #include "verb/verb.h"
 #include "view/view.h"
 
@@ -354,9 +355,10 @@ run(Ctx *ctx, struct check *check, int jobs)
 static Status
 read_machine(Ctx *ctx, const Options *opt, const Topology **out)
 {
-	const char *path = opt->value[OPT_TOPOLOGY];
+	const char *path;
 	Text in = { 0 };
 	Topology *topo;
+	TRY(topology_file(ctx, opt, opt->value[OPT_TOPOLOGY], &path));
 	TRY(file_read(ctx, path, &in));
 	Status status = read_topology(ctx, opt, path, &in, &topo);
 	text_free(&in);
