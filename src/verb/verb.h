@@ -38,9 +38,11 @@
 	    "blinkc diff job.json schedules/allreduce/1,4-6.json\n" \
 	    "did any schedule become slower? nothing else is an error\n" \
 	    "blinkc diff --fail-on rate jobs schedules\n") \
-	X(SHOW, show, "[options] SCHEDULE|DIR", \
-	    "draw the trees, what links carry, and what proves the bound", \
+	X(SHOW, show, "[options] SCHEDULE|DIR|TOPOLOGY", \
+	    "draw a machine; or trees, what links carry, what proves the bound", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE) | ON(UNVERIFIED), \
+	    "a machine, with the matrix of nvidia-smi topo -m\n" \
+	    "blinkc show dgx1v\n" \
 	    "a schedule as a picture\n" \
 	    "blinkc show job.json -o job.svg\n" \
 	    "the schedule of a job in a directory, as text\n" \

@@ -185,6 +185,10 @@ find_cables(Ctx *ctx, const Explained *e, Layout *out)
 			out->cable[out->n_cables++] = (Cable){ .a = strand[i].a, .b = strand[i].b,
 				.class = strand[i].class };
 		Cable *cable = &out->cable[out->n_cables - 1];
+		double each = explain_capacity(e, l) / e->topo->link[l].count;
+		cable->mixed[back] = cable->mixed[back] || (cable->count[back] > 0
+		    && fabs(cable->capacity[back] / cable->count[back] - each) > each * 1e-9);
+		cable->count[back] += e->topo->link[l].count;
 		cable->capacity[back] += explain_capacity(e, l);
 		cable->load[back] += e->load[l];
 		cable->saturated[back] = cable->saturated[back] || e->saturated[l];

@@ -105,6 +105,37 @@ void svg_tree(TreePicture *picture, double x, double y, Text *out);
  * Cost: the edges of all trees. */
 int svg_tree_groups(TreePicture *picture, int *tree, int n, uint64_t *form, int *first);
 
+/* ---- dot.c ---- */
+
+/* A text in double quotes, for Graphviz; the colour of a class. */
+void dot_quoted(Text *out, const char *text);
+const char *dot_colour(LinkClass class);
+
+/* ---- svg_topology.c, svg.c ---- */
+
+enum { SVG_PAGE = 728, SVG_MARGIN = 16 };
+
+/* A <g> in which coordinates are those of the layout, whose upper left corner is at x, y. */
+void svg_place(Text *out, const char *class, const Layout *layout, double x, double y);
+
+/* Lanes of links, GPUs, switches and servers, of a schedule or a machine. */
+void svg_topology(const Explained *e, const Layout *layout, double x, double y, Text *out);
+
+/* Width of the lane of a cable. Cost: that of a look at all cables. */
+double svg_lane_width(const Layout *layout, double capacity);
+
+/* "2 x 25", the links of a cable and what each has, GB/s; or all of them together. */
+void svg_cable_label(Text *out, const Cable *cable, int direction);
+
+/* Class for the colour of a side of the cut, or of a part of the partition where parts have several GPUs; "": none. */
+const char *svg_part_class(const Explained *e, const Spot *spot);
+
+/* Is one of the lanes tight, or not tight? Ticks are drawn only if there are both. */
+bool svg_any_lane(const Layout *layout, bool tight);
+
+/* A page of this height: its title, body and style. body: is freed. */
+void svg_document(Text *out, const char *title, double height, Text *body);
+
 /* ---- layout_server.c, graphviz.c ---- */
 
 enum {

@@ -63,6 +63,20 @@ Status emit_svg(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 /* Input of Graphviz: the topology, and the edges of trees. Fails: USAGE no such tree. */
 Status emit_dot(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out);
 
+/* ---- a machine, by itself ---- */
+
+/* Its names and servers; each link at its capacity. *out: in the run arena. */
+Status explain_machine(Ctx *ctx, const Topology *machine, Explained *out);
+
+/* Its parts, links by kind, and for each different server the matrix that nvidia-smi topo -m prints, with a legend. */
+Status machine_text(Ctx *ctx, const Explained *e, Text *out);
+
+/* A page with the machine alone. layout: as in ShowRequest. */
+Status machine_svg(Ctx *ctx, const Explained *e, const char *layout, Text *out);
+
+/* Input of Graphviz: each pair of vertices that links join. */
+Status machine_dot(Ctx *ctx, const Explained *e, Text *out);
+
 /* ---- positions of GPUs, switches and servers in a picture ---- */
 
 /* A GPU, a switch, or a whole server where servers are drawn as one; also several of them that look alike. x, y: its
@@ -81,6 +95,8 @@ typedef struct {
 typedef struct {
 	int a, b;
 	LinkClass class;
+	int count[2];		/* physical links */
+	bool mixed[2];		/* of several capacities */
 	double capacity[2], load[2];	/* GB/s */
 	bool saturated[2], tight[2];	/* one of its links is */
 	double bend;		/* how much higher its middle is than its ends, to go around what lies between them */
