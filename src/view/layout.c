@@ -372,6 +372,12 @@ add_spots(Ctx *ctx, const Explained *e, bool detailed, Layout *out)
 	return find_cables(ctx, e, out);
 }
 
+Status
+layout_spots(Ctx *ctx, const Explained *e, Layout *out)
+{
+	return add_spots(ctx, e, true, out);
+}
+
 static Status
 layout_by(Ctx *ctx, const Explained *e, bool detailed, Layout *out)
 {

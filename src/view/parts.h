@@ -153,6 +153,12 @@ struct layout_work {
  * are to be found anew. Cost: a sort of the spots, and the GPUs for each server. */
 Status layout_merge_alike(Ctx *ctx, const Explained *e, Layout *out);
 
+/* GPUs, switches and the like one by one, without places, and the cables between them; of many only the first. */
+Status layout_spots(Ctx *ctx, const Explained *e, Layout *out);
+
+/* A single server as a tree, CPUs on top. *out: in the run arena. */
+Status layout_tree(Ctx *ctx, const Explained *e, Layout *out);
+
 /* Positions within server s, around 0, 0. */
 Status layout_server(Ctx *ctx, struct layout_work *work, int s);
 

@@ -1,5 +1,6 @@
 /* A machine as a page of SVG: its GPUs, switches and NICs, with a lane for each direction of what joins them, and a line
- * for each kind of it. Where links of a class differ, lanes have labels: those that have room. */
+ * for each kind of it. Where links of a class differ, lanes have labels: those that have room. A single server is two
+ * pictures: what joins its GPUs directly, and the tree of its host. */
 #include "topology/topology.h"
 #include "view/parts.h"
 
@@ -215,20 +216,101 @@ put_notes(Text *out, const Layout *layout, double y)
 	return y;
 }
 
+/* One picture, with its legend. */
+static Status
+put_picture(Ctx *ctx, const Explained *e, const Layout *layout, double *y, Text *body)
+{
+	const Cable **kind;
+	int n;
+	unsigned differs;
+	double x = (SVG_PAGE - layout->w * layout->scale) / 2;
+	TRY(find_kinds(ctx, layout, &kind, &n, &differs));
+	svg_topology(e, layout, x, *y, body);
+	TRY(put_labels(ctx, layout, differs, x, *y, body));
+	*y = put_kinds(body, layout, kind, n, *y + layout->h * layout->scale + 30);
+	*y = put_notes(body, layout, *y);
+	return OK;
+}
+
+/* ---- a server in two pictures ---- */
+
+/* Between GPUs, and from them to NVSwitches: not what leads to a CPU. */
+static bool
+is_direct(const Topology *topo, const Link *link)
+{
+	return (link->class == LINK_NVLINK || link->class == LINK_XGMI)
+	    && topo->vertex[link->from].kind != VERTEX_CPU && topo->vertex[link->to].kind != VERTEX_CPU;
+}
+
+/* These links, all GPUs, and what else these links join. Returns how many links there are. */
+static Status
+part_of(Ctx *ctx, const Topology *topo, bool direct, Explained *out, int *n_links)
+{
+	Topology *part;
+	int *place, n = topo->n_ranks;
+	TRY(NEW(ctx, part, 1));
+	TRY(TEMP(ctx, place, topo->n_vertices));
+	*part = *topo;
+	TRY(NEW(ctx, part->vertex, topo->n_vertices));
+	TRY(NEW(ctx, part->link, topo->n_links));
+	part->n_links = 0;
+	for (int l = 0; l < topo->n_links; l++) {
+		const Link *link = &topo->link[l];
+		if (is_direct(topo, link) != direct)
+			continue;
+		part->link[part->n_links++] = *link;
+		place[link->from] = place[link->to] = 1;
+	}
+	for (int v = 0; v < topo->n_vertices; v++) {
+		place[v] = v < topo->n_ranks ? v : place[v] ? n++ : -1;
+		if (place[v] >= 0)
+			part->vertex[place[v]] = topo->vertex[v];
+	}
+	part->n_vertices = n;
+	for (int l = 0; l < part->n_links; l++) {
+		part->link[l].from = place[part->link[l].from];
+		part->link[l].to = place[part->link[l].to];
+	}
+	*n_links = part->n_links;
+	TRY(topo_index(ctx, part));
+	return explain_machine(ctx, part, out);
+}
+
+/* What joins the GPUs directly, and the tree of the host: in one picture their lines would cross. */
+static Status
+put_server(Ctx *ctx, const Explained *e, double *y, Text *body)
+{
+	Explained part[2];
+	int n[2];
+	for (int i = 0; i < 2; i++)
+		TRY(part_of(ctx, e->topo, i == 0, &part[i], &n[i]));
+	for (int i = 0; i < 2; i++) {
+		Layout layout;
+		if (n[i] == 0 && (i == 0 || n[0] > 0))
+			continue;
+		TRY(i == 0 ? layout_own(ctx, &part[i], &layout) : layout_tree(ctx, &part[i], &layout));
+		if (n[0] > 0 && n[1] > 0) {
+			svg_text(body, "name", SVG_MARGIN, *y + 12, i == 0 ? "Between GPUs" : "Through the host");
+			*y += 30;
+		}
+		TRY(put_picture(ctx, &part[i], &layout, y, body));
+		*y += i == 0 && n[1] > 0 ? 14 : 0;
+	}
+	return OK;
+}
+
 static Status
 put_page(Ctx *ctx, const Explained *e, const char *engine, Text *body, double *height)
 {
 	Layout layout;
-	const Cable **kind;
-	int n;
-	unsigned differs;
-	TRY(engine ? layout_graphviz(ctx, e, engine, &layout) : layout_own(ctx, e, &layout));
-	TRY(find_kinds(ctx, &layout, &kind, &n, &differs));
-	double y = put_head(body, e, SVG_MARGIN) + 14, x = (SVG_PAGE - layout.w * layout.scale) / 2;
-	svg_topology(e, &layout, x, y, body);
-	TRY(put_labels(ctx, &layout, differs, x, y, body));
-	y = put_kinds(body, &layout, kind, n, y + layout.h * layout.scale + 30);
-	*height = put_notes(body, &layout, y) + SVG_MARGIN;
+	double y = put_head(body, e, SVG_MARGIN) + 14;
+	if (!engine && e->n_servers == 1) {
+		TRY(put_server(ctx, e, &y, body));
+	} else {
+		TRY(engine ? layout_graphviz(ctx, e, engine, &layout) : layout_own(ctx, e, &layout));
+		TRY(put_picture(ctx, e, &layout, &y, body));
+	}
+	*height = y + SVG_MARGIN;
 	return OK;
 }
 
