@@ -66,6 +66,12 @@
 	    "blinkc topology topologies/dgx-a100.xml --servers 4 -o cluster.xml\n" \
 	    "a machine that a line describes\n" \
 	    "blinkc topology --synthetic \"server:2 gpu:8 switch:300 net:25\" -o two.xml\n") \
+	X(LINT, lint, "[options] TOPOLOGY...", "find what is implausible in topologies", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(IMPLAUSIBLE), \
+	    "is anything odd about a machine?\n" \
+	    "blinkc lint dgx1v\n" \
+	    "in a CI job, with annotations and a report\n" \
+	    "blinkc lint --github --junit lint.xml topologies/dgx1v.xml topologies/dgx2.xml\n") \
 	X(LIST, list, "", "name the topologies that come along", \
 	    0, \
 	    "what there is, with sizes and links\n" \
