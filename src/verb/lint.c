@@ -132,6 +132,8 @@ verb_lint(Ctx *ctx, const Options *opt)
 {
 	struct lint lint = { .opt = opt };
 	char summary[120];
+	const char *from;
+	TRY(request_from(ctx, opt, &from));
 	if ((opt->n_files > 0) == (opt->value[OPT_SYNTHETIC] != NULL))
 		return fail(ctx, USAGE, "%d topology files: want %s", opt->n_files,
 		    opt->n_files ? "none with --synthetic" : "at least one");
