@@ -7,8 +7,8 @@
 #include "verb/findings.h"
 #include "verb/options.h"
 
-/* bit in options.h, name, arguments, what it does, statuses with which it exits besides ON_EVERY_VERB, examples: compile
- * comes first, as it is what a command line without a verb means.
+/* bit in verb_bits.h, name, arguments, what it does, statuses with which it exits besides ON_EVERY_VERB, examples:
+ * compile comes first, as it is what a command line without a verb means.
  *
  * Examples: two or more, each a line with what it does, and a command on the next. A test runs them, from the first
  * verb to the last, in a directory where topologies/ is; so they may use files that earlier ones wrote. */
@@ -136,6 +136,7 @@ Status output_findings(Ctx *ctx, const Options *opt, const char *title, const Fi
     const char *summary);
 
 /* A topology file in a format (format.h); cluster: `in` itself, once it is known to be valid. */
-Status output_topology(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, const char *path);
+Status output_topology(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in,
+    const char *path);
 
 #endif
