@@ -66,22 +66,12 @@ show_schedule(Ctx *ctx, const char *format, const char *label, const Schedule *s
 }
 
 static Status
-parse_collective(Ctx *ctx, const Options *opt, Collective *out)
-{
-	const char *text = opt->value[OPT_COLLECTIVE];
-	*out = ALLREDUCE;
-	if (text && !collective_parse(text, out))
-		return fail(ctx, USAGE, "--collective: %.40s: want a collective, as allreduce", text);
-	return OK;
-}
-
-static Status
 show_parse(Ctx *ctx, const Options *opt, const char *format, ShowRequest *ask)
 {
 	const char *layout = opt->value[OPT_LAYOUT];
 	Collective coll;
 	*ask = (ShowRequest){ .trees = opt->value[OPT_TREE] };
-	TRY(parse_collective(ctx, opt, &coll));
+	TRY(request_collective(ctx, opt, &coll));
 	if (opt->value[OPT_LINKS])
 		TRY(request_links(ctx, opt->value[OPT_LINKS], &ask->classes));
 	if (opt->value[OPT_LINKS] && strcmp(format, "text") != 0)
@@ -115,13 +105,13 @@ ascending(const void *a, const void *b)
 static Status
 parse_job(Ctx *ctx, const Index *index, const Options *opt, struct job *job)
 {
-	Topology machine = { .n_ranks = index->n_gpus };
+	Topology machine = { .name = index->name, .n_ranks = index->n_gpus };
 	int root, root_gpu = -1;
 	TRY(NEW(ctx, machine.vertex, index->n_gpus));
 	TRY(NEW(ctx, job->gpu, index->n_gpus));
 	for (int g = 0; g < index->n_gpus; g++)
 		machine.vertex[g].id = index->gpu[g];
-	TRY(parse_collective(ctx, opt, &job->coll));
+	TRY(request_collective(ctx, opt, &job->coll));
 	TRY(request_gpus(ctx, &machine, opt->value[OPT_GPUS], job->gpu, &job->n));
 	TRY(request_root(ctx, &machine, job->gpu, job->n, job->coll, opt->value[OPT_ROOT], &root));
 	if (root >= 0)

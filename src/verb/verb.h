@@ -95,8 +95,12 @@ typedef struct {
 	Status (*run)(Ctx *ctx, const Options *opt);
 } Verb;
 
-extern const Verb verbs[];		/* ended by a row without a name */
+extern const Verb verb_rows[];		/* ended by a row without a name */
 const Verb *verb_find(const char *name);	/* NULL: none */
+
+/* The first word of a command line, which is no verb: may it be an operand? next: the word after it, or NULL.
+ * Fails: USAGE a mistyped verb. */
+Status verb_check_word(Ctx *ctx, const char *word, const char *next);
 
 /* On standard output. NULL: of all verbs. */
 void help_print(const Verb *verb);
