@@ -175,6 +175,10 @@ option_help(int option, int verbs, Text *out)
 		formats_help(verbs, out);
 		return;
 	}
+	if (option == OPT_FROM) {
+		formats_from_help(out);
+		return;
+	}
 	if (put_of_verbs(option, verbs, out))
 		return;
 	for (int i = 0; option == OPT_ALGORITHM && i < algorithm_count(); i++)
