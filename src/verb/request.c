@@ -330,7 +330,8 @@ request_cluster(Ctx *ctx, const Options *opt, ClusterRequest *ask)
 		return fail(ctx, USAGE, "%d topology files: want one, of a server, and not -", opt->n_files);
 	/* Else it would be looked for among those of blinkc. */
 	if (!file_is_there(path))
-		return fail(ctx, IO, "%s: no such file: want the topology file of a server", path);
+		return fail(ctx, IO, "%s: %s: want the topology file of a server", path,
+		    file_is_directory(path) ? "a directory" : "no such file");
 	if (!opt->value[OPT_SERVERS])
 		return fail(ctx, USAGE, "--servers: missing: want a whole number, 1 to %d", LIMIT_NODES);
 	TRY(parse_count(ctx, "servers", opt->value[OPT_SERVERS], LIMIT_NODES, &ask->servers));

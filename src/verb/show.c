@@ -225,6 +225,7 @@ show_directory(Ctx *ctx, const char *format, const Options *opt, const ShowReque
 	const Index *index = NULL;
 	const IndexEntry *entry = NULL;
 	Text in = { 0 };
+	TRY(check_batch_directory(ctx, opt->file[0]));
 	TRY(path_below(ctx, opt->file[0], "index.json", path));
 	TRY(file_read_regular(ctx, path, &in));
 	Status status = find_in_index(ctx, path, &in, opt, &index, &entry);

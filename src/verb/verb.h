@@ -115,6 +115,9 @@ Status read_topology(Ctx *ctx, const Options *opt, const char *label, const Text
 /* The topology that a verb is given, as text: a file, or the machine of a line. label: what messages call it. */
 Status input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out);
 
+/* Has a directory the index of a batch? Fails: IO, saying what is there instead. */
+Status check_batch_directory(Ctx *ctx, const char *path);
+
 /* -o, or standard output. */
 const char *output_path(const Options *opt);
 
