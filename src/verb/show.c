@@ -88,9 +88,9 @@ show_parse(Ctx *ctx, const Options *opt, const char *format, ShowRequest *ask)
 
 /* ---- a directory of schedules ---- */
 
-/* The requested job: GPUs of the machine of the index, ascending, and the root among them. */
+/* The requested job: GPUs of the machine of the index, ascending and as they were asked for, and the root among them. */
 struct job {
-	int n, *gpu;
+	int n, *gpu, *asked;
 	Collective coll;
 	int root;		/* index in gpu; -1: none */
 };
@@ -116,6 +116,8 @@ parse_job(Ctx *ctx, const Index *index, const Options *opt, struct job *job)
 	TRY(request_root(ctx, &machine, job->gpu, job->n, job->coll, opt->value[OPT_ROOT], &root));
 	if (root >= 0)
 		root_gpu = job->gpu[root];
+	TRY(NEW(ctx, job->asked, job->n));
+	memcpy(job->asked, job->gpu, (size_t)job->n * sizeof *job->gpu);
 	qsort(job->gpu, (size_t)job->n, sizeof *job->gpu, ascending);
 	job->root = -1;
 	for (int i = 0; i < job->n; i++)
@@ -147,6 +149,30 @@ find_entry(Ctx *ctx, const char *label, const Index *index, const struct job *jo
 	    job->root >= 0 ? index->gpu[job->gpu[job->root]] : "");
 }
 
+/* The entry with its GPUs as they were asked for: rank i of the job is the GPU that is named at i. */
+static Status
+order_entry(Ctx *ctx, const struct job *job, const IndexEntry *entry, const IndexEntry **out)
+{
+	IndexEntry *own;
+	int *rank, *now;
+	TRY(NEW(ctx, own, 1));
+	TRY(NEW(ctx, rank, job->n));
+	TRY(NEW(ctx, now, entry->n));
+	for (int i = 0; i < job->n; i++) {
+		for (int k = 0; k < entry->n; k++)
+			if (entry->gpu[k] == job->asked[i])
+				now[k] = i;
+	}
+	for (int k = 0; k < entry->n; k++)
+		rank[now[k]] = entry->rank[k];
+	*own = *entry;
+	own->gpu = job->asked;
+	own->rank = rank;
+	own->root = entry->root >= 0 ? now[entry->root] : -1;
+	*out = own;
+	return OK;
+}
+
 /* Isomorphic sets of GPUs share a file: its ranks get the names of the GPUs of this set. */
 static Status
 rename_gpus(Ctx *ctx, const char *label, const Index *index, const IndexEntry *entry, Schedule *sched)
@@ -174,12 +200,13 @@ find_in_index(Ctx *ctx, const char *label, const Text *in, const Options *opt, c
 	TRY(index_read(ctx, label, in->data, in->size, &read));
 	TRY(parse_job(ctx, read, opt, &job));
 	*index = read;
-	return find_entry(ctx, label, read, &job, entry);
+	TRY(find_entry(ctx, label, read, &job, entry));
+	return order_entry(ctx, &job, *entry, entry);
 }
 
 /* ---- the verb ---- */
 
-/* One file; with an entry of an index, its GPUs have the names that the entry gives them. */
+/* One file; with an entry of an index, its GPUs have the names and the ranks that the entry gives them. */
 static Status
 show_text(Ctx *ctx, const char *format, const char *label, const Text *in, const Index *index, const IndexEntry *entry,
     const ShowRequest *ask, Text *out)
@@ -190,6 +217,8 @@ show_text(Ctx *ctx, const char *format, const char *label, const Text *in, const
 	TRY(sched_verify(ctx, label, sched));
 	if (entry)
 		TRY(rename_gpus(ctx, label, index, entry, sched));
+	if (entry)
+		TRY(sched_relabel(ctx, sched, entry->rank, &sched));
 	if (entry && strcmp(format, "text") == 0) {
 		TRY(printable_line(ctx, label, &line));
 		text_put(out, "file        ");
