@@ -4,6 +4,7 @@
 
 #include "base/names.h"
 #include "base/text.h"
+#include "model/gpu_list.h"
 #include "model/units.h"
 
 /* name in files, plural in JSON */
@@ -99,6 +100,9 @@ typedef struct {
 	PeerAccess *peer_access;	/* ascending by gpus, each once; of a machine: a subset has none */
 	int *first_out, *out, *first_in, *in;
 } Topology;
+
+/* Its GPUs, for lists of them: in the scratch arena. Without servers those that ids name. */
+Status topo_gpu_names(Ctx *ctx, const Topology *topo, GpuNames *out);
 
 /* Fill first_out, out, first_in and in from the links. */
 Status topo_index(Ctx *ctx, Topology *topo);

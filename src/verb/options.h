@@ -35,7 +35,8 @@
 	    "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the " \
 	    "index") \
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | SHOW, \
-	    "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
+	    "GPUs of the job, by index or id, or ranges as 0-3 and s0:0-2, comma separated; GPU i of the list is " \
+	    "rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW, \
 	    "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, " \
 	    "alone or with net; where servers differ, that of each, and net; else all") \

@@ -109,8 +109,12 @@ typedef struct {
 	Status (*run)(Ctx *ctx, const Options *opt);
 } Verb;
 
-extern const Verb verbs[];		/* ended by a row without a name */
+extern const Verb verb_rows[];		/* ended by a row without a name */
 const Verb *verb_find(const char *name);	/* NULL: none */
+
+/* The first word of a command line, which is no verb: may it be an operand? next: the word after it, or NULL.
+ * Fails: USAGE a mistyped verb. */
+Status verb_check_word(Ctx *ctx, const char *word, const char *next);
 
 /* On standard output. NULL: of all verbs. */
 void help_print(const Verb *verb);
@@ -124,6 +128,9 @@ Status read_topology(Ctx *ctx, const Options *opt, const char *label, const Text
 
 /* The topology that a verb is given, as text: a file, or the machine of a line. label: what messages call it. */
 Status input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out);
+
+/* Has a directory the index of a batch? Fails: IO, saying what is there instead. */
+Status check_batch_directory(Ctx *ctx, const char *path);
 
 /* -o, or standard output. */
 const char *output_path(const Options *opt);

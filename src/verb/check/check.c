@@ -2,6 +2,7 @@
  * files. */
 #include "base/file.h"
 #include "base/pool.h"
+#include "format/file_kind.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
 #include "verb/check/fits_machine.h"
@@ -144,7 +145,7 @@ check_item(Ctx *ctx, void *of, int i)
 		return OK;
 	Status status = item->named < 0 ? file_read_regular(ctx, item->path, &in) : file_read(ctx, item->path, &in);
 	if (status == OK)
-		status = item->named < 0 && format_seems(&in, "blink-topology") ? check_topology(ctx, item->path, &in)
+		status = item->named < 0 && file_kind(in.data, in.size) == FILE_TOPOLOGY ? check_topology(ctx, item->path, &in)
 		    : check_schedule(ctx, check, i, &in);
 	text_free(&in);
 	const char *text = text_after_path(ctx->error.text, item->path);
