@@ -1,7 +1,7 @@
 #include "verb/shipped.h"
 #include "base/array.h"
 #include "base/file.h"
-#include "base/near.h"
+#include "base/names.h"
 #include "base/printable.h"
 #include "verb/progress.h"
 #include "verb/verb.h"
@@ -119,7 +119,7 @@ fail_unknown(Ctx *ctx, const char *argument)
 	TRY(NEW(ctx, name, n));
 	for (int i = 0; i < n; i++)
 		name[i] = list[i].name;
-	int n_near = near_names(argument, name, n, near, 3);
+	int n_near = names_like_all((Names){ n, name }, argument, near, 3);
 	size_t at = 0;
 	for (int i = 0; i < n_near && at < sizeof meant; i++)
 		at += (size_t)snprintf(meant + at, sizeof meant - at, "%s%.60s",
@@ -131,7 +131,7 @@ fail_unknown(Ctx *ctx, const char *argument)
 bool
 names_shipped(Ctx *ctx, const char *argument)
 {
-	return !is_there(argument) && find(ctx, argument);
+	return find(ctx, argument);
 }
 
 Status

@@ -19,7 +19,7 @@ Status shipped_list(Ctx *ctx, Shipped **out, int *n);
  * Fails: IO there is neither, with the name that may have been meant. */
 Status topology_file(Ctx *ctx, const Options *opt, const char *argument, const char **out);
 
-/* Does topology_file find one that comes along? */
+/* Does one come along that has this name? */
 bool names_shipped(Ctx *ctx, const char *argument);
 
 #endif

@@ -1,20 +1,39 @@
 #include "verb/show_machine.h"
+#include "format/file_kind.h"
+#include "format/format.h"
 #include "topology/topology.h"
-#include "verb/check/check.h"
 #include "verb/request.h"
 #include "verb/verb.h"
 #include "view/view.h"
 
 #include <string.h>
 
-/* Schedules are JSON. */
+/* A topology of any format that is read but JSON, which schedules are, too. */
+static bool
+is_foreign(const Text *in)
+{
+	for (const TopologyFormat *f = topology_formats; f->name; f++)
+		if (f->sniff && strcmp(f->name, "json") != 0 && f->sniff(in->data, in->size))
+			return true;
+	return false;
+}
+
 bool
 is_machine(const Text *in)
 {
-	size_t at = in->size >= 3 && memcmp(in->data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-	while (at < in->size && strchr(" \t\r\n", in->data[at]))
-		at++;
-	return at < in->size && (in->data[at] != '{' || format_seems(in, "blink-topology"));
+	switch (file_kind(in->data, in->size)) {
+	case FILE_TOPOLOGY:
+	case FILE_NCCL:
+	case FILE_HWLOC:
+	case FILE_NVIDIA_SMI:
+	case FILE_ROCM_SMI:
+		return true;
+	case FILE_OTHER:
+	case FILE_TEXT:
+		return in->size > 0 && is_foreign(in);
+	default:
+		return false;
+	}
 }
 
 static Status

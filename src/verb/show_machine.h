@@ -5,8 +5,7 @@
 #include "base/text.h"
 #include "verb/options.h"
 
-/* Is it a topology, of whatever format, rather than a schedule? By its content; what is neither is what looks more like
- * it. */
+/* Is it a topology, of whatever format, rather than a schedule? By its content; what is neither is none. */
 bool is_machine(const Text *in);
 
 /* The machine, or what it has of the GPUs of -g, in a format of show. Fails: as read_topology; BAD_INPUT unknown GPUs;
