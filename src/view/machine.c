@@ -127,11 +127,11 @@ put_gb(Text *out, int64_t capacity)
 	put_figures(out, (double)capacity / 1e9);
 }
 
-/* A cell, on the right of its column. */
+/* A cell, on the right of its column, apart from the one before it. */
 static void
 put_right(Text *out, int width, const char *text)
 {
-	text_printf(out, "%*s", width, text);
+	text_printf(out, " %*s", width - 1, text);
 }
 
 /* "2 x 25"; "25 / 12" where the other way has less; "25 / none" one way */
