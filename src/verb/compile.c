@@ -80,11 +80,34 @@ print_summary(Ctx *ctx, FILE *to, const Sizes *sizes, const Ask *ask, const Comp
 	return print_best(ctx, to, ask, made->best);
 }
 
+static Status
+write_json(Ctx *ctx, const Sizes *sizes, const Ask *ask, const Compiled *made, char **out)
+{
+	const Algorithm *algorithm = NULL;
+	Text text = { 0 };
+	if (ask->algorithm && !ask->hybrid)
+		TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
+	const Summary summary = { .sched = made->sched, .best = made->best, .size = sizes->m, .n_sizes = sizes->n,
+		.best_of = algorithm ? algorithm->trees : NULL, .other_trees = made->other_trees,
+		.other_depth = made->other_depth, .cut_at = made->cut_short ? ctx->at : NULL,
+		.budget = (double)progress_budget() / 1000 };
+	Status status = summary_json(ctx, &summary, &text);
+	if (status == OK)
+		*out = text.data;
+	else
+		text_free(&text);
+	return status;
+}
+
 /* What is printed once the file is there. All that may fail comes before. */
 static Status
-summarise(Ctx *ctx, const Sizes *sizes, const Ask *ask, const Compiled *made, char **out)
+summarise(Ctx *ctx, const Options *opt, const Sizes *sizes, const Ask *ask, const Compiled *made, char **out)
 {
 	size_t size = 0;
+	bool json;
+	TRY(request_summary(ctx, opt, &json));
+	if (json)
+		return write_json(ctx, sizes, ask, made, out);
 	FILE *to = open_memstream(out, &size);
 	if (!to)
 		return fail_memory(ctx);
@@ -98,6 +121,8 @@ parse_options(Ctx *ctx, const Options *opt, Ask *ask, Sizes *sizes)
 {
 	Collective coll;
 	int64_t budget;
+	bool json;
+	TRY(request_summary(ctx, opt, &json));
 	TRY(request_collective(ctx, opt, &coll));
 	TRY(request_parse(ctx, opt, coll, ask));
 	TRY(request_sizes(ctx, opt->value[OPT_SIZE], sizes));
@@ -124,7 +149,7 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	if (opt->value[OPT_PARETO])
 		return print_pareto(ctx, machine, gpu, n, &ask);
 	TRY(compile(ctx, machine, gpu, n, &ask, out));
-	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, &sizes, &ask, out, &summary);
+	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, opt, &sizes, &ask, out, &summary);
 	if (status == OK)
 		status = output_schedule(ctx, format, out->sched, &out->json, output_path(opt));
 	progress_hide();

@@ -75,6 +75,16 @@ request_sizes(Ctx *ctx, const char *text, Sizes *out)
 }
 
 Status
+request_summary(Ctx *ctx, const Options *opt, bool *json)
+{
+	const char *text = opt->value[OPT_SUMMARY];
+	*json = text && strcmp(text, "json") == 0;
+	if (text && !*json && strcmp(text, "text") != 0)
+		return fail(ctx, USAGE, "--summary: %.40s: want text or json", text);
+	return OK;
+}
+
+Status
 request_links(Ctx *ctx, const char *text, unsigned *out)
 {
 	return link_classes_parse(text, out) ? OK : fail(ctx, USAGE, "--links: %.40s: want all, or %s, comma separated",

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#define SUMMARY_ROUNDING 1e-9	/* relative, as it is printed: what a rate that was rounded may be below its bound */
+
 /* ---- its summary, as compile, check and show print it ---- */
 
 /* Topology, trees, rate and bound, and a line for each size of a message in bytes: how it is divided, time and rate.
@@ -15,6 +17,21 @@
  * Fails: LIMIT parts whose division needs too large numbers. */
 Status summary_print(Ctx *ctx, FILE *to, const Schedule *sched, Frac best, const int64_t *size,
     int n_sizes);
+
+/* The same and more, for programs: one line of JSON (schemas/summary.schema.json). */
+typedef struct {
+	const char *file;		/* of the schedule, as it was named; NULL: none was read */
+	const Schedule *sched;
+	Frac best;			/* as for summary_print */
+	const int64_t *size;
+	int n_sizes;
+	const char *best_of;		/* what trees `best` is of; NULL: of no trees of their own kind */
+	int other_trees, other_depth;	/* of a plan of the same rate; 0: there is none */
+	const char *cut_at;		/* the step that a budget cut short; NULL: none */
+	double budget;			/* s */
+} Summary;
+
+Status summary_json(Ctx *ctx, const Summary *summary, Text *out);
 
 /* ---- what it does ---- */
 

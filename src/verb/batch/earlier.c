@@ -52,6 +52,7 @@ examine(Ctx *ctx, const Job *job, const char *path, const Text *in, bool *same, 
 	sched->generator = "blinkc";
 	sched->version = BLINK_VERSION;
 	TRY(sched_record(ctx, &job->ask, job->classes, sched));
+	TRY(job_baselines(ctx, job, sched));
 	sched_write_json(sched, &again);
 	*same = !again.failed && again.size == in->size && memcmp(again.data, in->data, in->size) == 0;
 	text_free(&again);
