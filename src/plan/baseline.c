@@ -10,6 +10,8 @@
 #include "plan/plan.h"
 #include "topology/topology.h"
 
+#include <string.h>
+
 enum {
 	FAST = 1u << LINK_NVLINK | 1u << LINK_XGMI,
 	BUS = 1u << LINK_PCIE | 1u << LINK_QPI,
@@ -81,14 +83,14 @@ rings_from_2_8(const struct finder *f, RingPacking *out)
 }
 
 static const struct {
-	const char *name;
+	char name[BASELINE_NAME];
 	Status (*find)(const struct finder *f, RingPacking *out);
 } rows[] = {
 	{ "nccl-2.4", rings_until_2_7 },
 	{ "nccl-2.8", rings_from_2_8 },
 };
 
-enum { N_ROWS = sizeof rows / sizeof *rows };
+enum { N_ROWS = sizeof rows / sizeof *rows };	/* at most LIMIT_BASELINES */
 
 /* Rings of y bytes/s over each hop: of the bytes of n blocks n - 1 pass each hop, and of an allreduce twice as many. */
 static double
@@ -114,10 +116,11 @@ find_all(const struct finder *f, Collective coll, Baseline *out, int *n)
 	for (int i = 0; i < N_ROWS; i++) {
 		RingPacking rings;
 		TRY(rows[i].find(f, &rings));
-		if (rings.proven)
-			out[(*n)++] = (Baseline){ .name = rows[i].name, .classes = rings.classes, .rings = rings.n,
-				.through = rings.through,
-				.rate = algorithm_bandwidth(coll, f->job->n, rings.rate) };
+		if (!rings.proven)
+			continue;
+		out[*n] = (Baseline){ .classes = rings.classes, .rings = rings.n, .through = rings.through,
+			.rate = algorithm_bandwidth(coll, f->job->n, rings.rate) };
+		strcpy(out[(*n)++].name, rows[i].name);
 	}
 	return OK;
 }

@@ -111,6 +111,8 @@ typedef struct {
 	int n_ranks, root;	/* root: a rank of the file; -1: none */
 	double rate, bound;	/* GB/s, as the file states them */
 	int trees, depth;
+	int n_baselines;
+	Baseline baseline[LIMIT_BASELINES];
 } IndexedFile;
 
 Status index_describe(Ctx *ctx, const Schedule *sched, IndexedFile *out);
@@ -127,7 +129,8 @@ bool index_same_job(const IndexEntry *entry, const Schedule *sched);
 	X(ENTRY_RATE, "rate")                                                  \
 	X(ENTRY_BOUND, "bound")                                                \
 	X(ENTRY_TREES, "trees")                                                \
-	X(ENTRY_DEPTH, "depth")
+	X(ENTRY_DEPTH, "depth")                                                \
+	X(ENTRY_BASELINES, "baselines")
 
 typedef enum {
 #define X(name, text) name,

@@ -111,12 +111,14 @@ static Status
 read_baseline(struct reader *r, const Doc *object, Baseline *out)
 {
 	const Doc *at;
+	const char *name;
 	if (object->kind != DOC_OBJECT)
 		return bad(r, object, doc_found(object).text, "an object");
-	TRY(doc_string(r->ctx, r->label, object, "name", &out->name));
-	if (!topo_id_valid(out->name))
+	TRY(doc_string(r->ctx, r->label, object, "name", &name));
+	if (!baseline_name_valid(name))
 		return bad(r, doc_get(object, "name"), doc_found(doc_get(object, "name")).text,
 		    "a name, as \"nccl-2.4\"");
+	strcpy(out->name, name);
 	TRY(read_classes(r, object, &out->classes));
 	TRY(need(r, object, "rings", DOC_NUMBER, &at));
 	TRY(read_int(r, at, 0, LIMIT_TREES, &out->rings));

@@ -15,6 +15,9 @@ result_take(Ctx *ctx, const Schedule *sched, BatchResult *result)
 	result->stated_rate = sched->stated_achieved;
 	result->stated_bound = sched->stated_bound;
 	result->trees = sched->n_segments;
+	result->n_baselines = sched->n_baselines;
+	for (int i = 0; i < sched->n_baselines; i++)
+		result->baseline[i] = sched->baseline[i];
 	return sched_depth(ctx, sched, &result->depth);
 }
 
