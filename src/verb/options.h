@@ -84,6 +84,8 @@ follow from it") \
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, \
 	    "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid " \
 	    "schedule how it divides them") \
+	X(OPT_SUMMARY, "summary", 0, "KIND", COMPILE | CHECK, \
+	    "text (default), or json: one line for each schedule, for programs") \
 	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF | LINT, \
 	    "write what is valid and invalid, or what differs, to FILE as JUnit XML") \
 	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF | LINT, "print annotations of GitHub Actions, and nothing else") \
