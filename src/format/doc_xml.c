@@ -4,6 +4,7 @@
 #include "format/doc.h"
 
 #include "base/limits.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <libxml/parser.h>
@@ -35,7 +36,9 @@ struct build {
 	Ctx *ctx;
 	const char *label, *data;	/* data: `left` bytes not given to the parser yet */
 	size_t left;
-	const char *const *plural;
+	const char *doctype, *doctype_end;	/* given to it as blanks; NULL: none */
+	const char *const *plural, *const *texts;	/* texts: elements that may have text; NULL: none */
+	Text text;			/* of the innermost element that may have some */
 	xmlParserCtxtPtr parser;
 	Status status;
 	Doc *root;
@@ -139,6 +142,15 @@ read_name(struct build *b, const xmlChar *name, const Doc *like, Doc *element)
 	    LIMIT_ATTRIBUTES);
 }
 
+static bool
+has_text(const struct build *b, const struct open *open)
+{
+	for (const char *const *t = b->texts; t && *t; t++)
+		if (strcmp(*t, open->element->doc.text) == 0)
+			return true;
+	return false;
+}
+
 static Status
 begin(struct build *b, const xmlChar *name, const xmlChar *prefix, int n_namespaces, int n, const xmlChar **attribute)
 {
@@ -154,6 +166,10 @@ begin(struct build *b, const xmlChar *name, const xmlChar *prefix, int n_namespa
 	TRY(read_name(b, name, like, doc));
 	if (n_namespaces || prefix)
 		return doc_fail(b->ctx, b->label, doc, BAD_INPUT, "a namespace: want none");
+	if (parent && has_text(b, parent))
+		return doc_fail(b->ctx, b->label, doc, BAD_INPUT, "inside <%s>: want text only",
+		    parent->element->doc.text);
+	b->text.size = 0;
 	TRY(add_attributes(b, doc, like, n, attribute));
 	if (parent) {
 		*(parent->last ? &parent->last->next : &parent->first) = element;
@@ -250,10 +266,31 @@ gather(struct build *b, struct open *open)
 	return doc_check_unique(b->ctx, b->label, doc);
 }
 
+/* The text of an element, as its member "text". */
+static Status
+add_text(struct build *b, Doc *doc)
+{
+	Doc *text, **members;
+	TRY(count_values(b, 1));
+	TRY(TEMP(b->ctx, text, 1));
+	TRY(TEMP(b->ctx, members, doc->n + 1));
+	*text = (Doc){ .kind = DOC_STRING, .name = "text", .line = doc->line, .parent = doc, .index = doc->n };
+	if (b->text.failed)
+		return fail_memory(b->ctx);
+	TRY(copy_text(b, (const xmlChar *)b->text.data, b->text.size, &text->text));
+	if (doc->n)
+		memcpy(members, doc->child, (size_t)doc->n * sizeof *members);
+	members[doc->n++] = text;
+	doc->child = members;
+	return doc_check_unique(b->ctx, b->label, doc);
+}
+
 static Status
 end(struct build *b)
 {
 	struct open *open = &b->open[b->depth - 1];
+	if (has_text(b, open))
+		TRY(add_text(b, &open->element->doc));
 	if (open->n)
 		TRY(gather(b, open));
 	if (--b->depth == 0) {
@@ -288,6 +325,10 @@ on_text(void *user, const xmlChar *text, int length)
 {
 	struct build *b = user;
 	int blank = 0;
+	if (b->status == OK && b->depth && has_text(b, &b->open[b->depth - 1])) {
+		text_add(&b->text, (const char *)text, (size_t)length);
+		return;
+	}
 	while (blank < length && strchr(" \t\r\n", text[blank]))
 		blank++;
 	if (b->status == OK && blank < length)
@@ -340,6 +381,9 @@ next_piece(void *user, char *to, int room)
 	size_t n = b->left < (size_t)room ? b->left : (size_t)room;
 	n = b->status != OK ? 0 : n < PIECE ? n : PIECE;
 	memcpy(to, b->data, n);
+	for (size_t i = 0; i < n && b->doctype && b->data + i < b->doctype_end; i++)
+		if (b->data + i >= b->doctype && to[i] != '\n')
+			to[i] = ' ';
 	b->data += n;
 	b->left -= n;
 	return (int)n;
@@ -429,15 +473,49 @@ check_attributes(Ctx *ctx, const char *label, const char *data, size_t size)
 	return OK;
 }
 
+/* A DOCTYPE before the root element that declares nothing itself. What it refers to is not read. */
+static void
+find_doctype(struct build *b, const char *data, size_t size)
+{
+	static const char start[] = "<!DOCTYPE";
+	size_t at = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	for (size_t end; at < size; at = end) {
+		while (at < size && strchr(" \t\r\n", data[at]))
+			at++;
+		end = aside_end(data, size, at);
+		if (end == 0)
+			break;
+	}
+	if (size - at < sizeof start || memcmp(data + at, start, sizeof start - 1) != 0)
+		return;
+	const char *end = data + at + sizeof start;
+	while (end < data + size && !strchr("[<>", *end))
+		end++;
+	if (end < data + size && *end == '>') {
+		b->doctype = data + at;
+		b->doctype_end = end + 1;
+	}
+}
+
 Status
 doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural, Doc **out)
+{
+	return doc_read_foreign_xml(ctx, label, data, size, plural, NULL, out);
+}
+
+Status
+doc_read_foreign_xml(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural,
+    const char *const *texts, Doc **out)
 {
 	struct build *b;
 	int n_names = 0;
 	TRY(doc_check_bytes(ctx, label, data, size));
 	TRY(check_attributes(ctx, label, data, size));
 	TRY(TEMP(ctx, b, 1));
-	*b = (struct build){ .ctx = ctx, .label = label, .data = data, .left = size, .plural = plural };
+	*b = (struct build){ .ctx = ctx, .label = label, .data = data, .left = size, .plural = plural,
+		.texts = texts };
+	if (texts)
+		find_doctype(b, data, size);
 	while (plural[n_names])
 		n_names++;
 	TRY(TEMP(ctx, b->group, n_names / 2 + LIMIT_ATTRIBUTES + 1));
@@ -449,6 +527,7 @@ doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, const c
 	Status status = parse(b);
 	xmlResetLastError();
 	xmlSetStructuredErrorFunc(before_user, before);
+	text_free(&b->text);
 	if (status == OK)
 		*out = b->root;
 	return status;
