@@ -1,5 +1,6 @@
 #include "verb/batch/batch.h"
 #include "base/complete.h"
+#include "format/format.h"
 #include "plan/plan.h"
 #include "verb/formats.h"
 #include "verb/verb.h"
@@ -57,6 +58,20 @@ complete_algorithms(Ctx *ctx, CompleteValues *out)
 	return OK;
 }
 
+/* The values of --from. */
+static Status
+complete_from(Ctx *ctx, CompleteValues *out)
+{
+	const char **names;
+	int n = 0;
+	TRY(NEW(ctx, names, FORMATS_MAX));
+	for (const TopologyFormat *f = topology_formats; f->name; f++)
+		if (f->read)
+			names[n++] = f->name;
+	*out = (CompleteValues){ "from", ~0u, false, names };
+	return OK;
+}
+
 /* The values of --format, for each verb that has it. */
 static Status
 complete_formats(Ctx *ctx, CompleteValues *out, int *n)
@@ -93,7 +108,7 @@ Status
 verb_completion(Ctx *ctx, const Options *opt)
 {
 	CompleteOption option[N_OPTIONS];
-	CompleteValues value[N_VALUES + 1 + sizeof verbs / sizeof *verbs];
+	CompleteValues value[N_VALUES + 2 + sizeof verbs / sizeof *verbs];
 	Complete all = { .program = "blinkc", .n_options = N_OPTIONS, .option = option,
 		.n_verbs = sizeof verbs / sizeof *verbs, .verb = verbs, .n_values = N_VALUES, .values = value };
 	Shell shell;
@@ -103,6 +118,7 @@ verb_completion(Ctx *ctx, const Options *opt)
 	memcpy(value, values, sizeof values);
 	TRY(complete_help(ctx, option));
 	TRY(complete_algorithms(ctx, &value[all.n_values++]));
+	TRY(complete_from(ctx, &value[all.n_values++]));
 	TRY(complete_formats(ctx, value, &all.n_values));
 	complete_print(&all, shell);
 	return OK;

@@ -57,6 +57,26 @@ formats_of(int verb, FormatName out[FORMATS_MAX])
 
 /* ---- help ---- */
 
+void
+formats_read(Text *out)
+{
+	for (const TopologyFormat *f = topology_formats; f->name; f++) {
+		if (!f->read)
+			continue;
+		text_put(out, out->size ? ", " : "");
+		text_put(out, f->name);
+	}
+}
+
+void
+formats_from_help(Text *out)
+{
+	text_put(out, "what kind of topology the file is, if not by its content");
+	for (const TopologyFormat *f = topology_formats; f->name; f++)
+		if (f->read)
+			text_printf(out, "; %s: %s", f->name, f->what);
+}
+
 /* "json, xml or canonical" */
 static void
 put_names(Text *out, const FormatName *list, int n)

@@ -84,6 +84,10 @@ option_help(int option, Text *out)
 		formats_help(out);
 		return;
 	}
+	if (option == OPT_FROM) {
+		formats_from_help(out);
+		return;
+	}
 	text_put(out, list[option].help);
 	for (int i = 0; option == OPT_ALGORITHM && i < algorithm_count(); i++)
 		text_printf(out, "; %s: %s", algorithm_row(i)->name, algorithm_row(i)->what);

@@ -62,6 +62,10 @@
 	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE, \
 	    "write the best schedule found within TIME, as 10s or 500ms, default: 60m; if that cuts the plan " \
 	    "short, its bytes depend on the machine") \
+	X(OPT_FROM, "from", 0, "KIND", READS_TOPOLOGY, NULL) \
+	X(OPT_GPU_MODEL, "gpu-model", 0, "NAME", READS_TOPOLOGY, \
+	    "the model of the GPUs, as V100-SXM2 or H100-SXM, where the file does not state it: rates of links \
+follow from it") \
 	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH, \
 	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
 	X(OPT_SERVERS, "servers", 0, "N", TOPOLOGY, "number of servers, each as in the file") \
@@ -90,7 +94,8 @@
 	    "as fit") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, \
 	    "layout of GPUs and switches in an SVG: own (default), or dot or neato of Graphviz, if installed") \
-	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT, "no summary; diff: print nothing") \
+	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY, \
+	    "no summary and no notes; diff: print nothing") \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF, \
 	    "report what each phase finds; diff: every difference, and changes without effect") \
 	X(OPT_HELP, "help", 'h', NULL, EVERY, "print this help") \

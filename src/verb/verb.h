@@ -30,6 +30,10 @@ VERB_LIST(X)
 /* Where the topologies of blinkc are: beside the program, as installed or as built. Ended by NULL. */
 const char *const *topology_dirs(void);
 
+/* A topology file of any format, by --from and --gpu-model. What was assumed is printed on standard error, if not
+ * --quiet. label: as messages call it. Fails: as topo_read_as; USAGE. */
+Status read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, Topology **out);
+
 /* The topology that a verb is given, as text: a file, or the machine of a line. label: what messages call it. */
 Status input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out);
 
@@ -44,6 +48,6 @@ Status output_findings(Ctx *ctx, const Options *opt, const char *title, const Fi
     const char *summary);
 
 /* A topology file in a format (format.h); cluster: `in` itself, once it is known to be valid. */
-Status output_topology(Ctx *ctx, const char *format, const char *label, const Text *in, const char *path);
+Status output_topology(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, const char *path);
 
 #endif
