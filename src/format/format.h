@@ -47,11 +47,13 @@ Status topo_read_as(Ctx *ctx, const char *label, const TopologyHints *hints, con
 Status topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
 Status topo_read_xml(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
 
+Status topo_read_hwloc(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
 Status topo_read_nccl(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
 
 /* Could this be a file of the format? By its first bytes. */
 bool topo_is_json(const char *data, size_t size);
 bool topo_is_xml(const char *data, size_t size);
+bool topo_is_hwloc(const char *data, size_t size);
 bool topo_is_nccl(const char *data, size_t size);
 
 void topo_write_json(const Topology *topo, Text *out);
