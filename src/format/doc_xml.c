@@ -36,7 +36,6 @@ struct build {
 	Ctx *ctx;
 	const char *label, *data;	/* data: `left` bytes not given to the parser yet */
 	size_t left;
-	const char *doctype, *doctype_end;	/* given to it as blanks; NULL: none */
 	const char *const *plural, *const *texts;	/* texts: elements that may have text; NULL: none */
 	Text text;			/* of the innermost element that may have some */
 	xmlParserCtxtPtr parser;
@@ -381,9 +380,6 @@ next_piece(void *user, char *to, int room)
 	size_t n = b->left < (size_t)room ? b->left : (size_t)room;
 	n = b->status != OK ? 0 : n < PIECE ? n : PIECE;
 	memcpy(to, b->data, n);
-	for (size_t i = 0; i < n && b->doctype && b->data + i < b->doctype_end; i++)
-		if (b->data + i >= b->doctype && to[i] != '\n')
-			to[i] = ' ';
 	b->data += n;
 	b->left -= n;
 	return (int)n;
@@ -473,38 +469,14 @@ check_attributes(Ctx *ctx, const char *label, const char *data, size_t size)
 	return OK;
 }
 
-/* A DOCTYPE before the root element that declares nothing itself. What it refers to is not read. */
-static void
-find_doctype(struct build *b, const char *data, size_t size)
-{
-	static const char start[] = "<!DOCTYPE";
-	size_t at = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-	for (size_t end; at < size; at = end) {
-		while (at < size && strchr(" \t\r\n", data[at]))
-			at++;
-		end = aside_end(data, size, at);
-		if (end == 0)
-			break;
-	}
-	if (size - at < sizeof start || memcmp(data + at, start, sizeof start - 1) != 0)
-		return;
-	const char *end = data + at + sizeof start;
-	while (end < data + size && !strchr("[<>", *end))
-		end++;
-	if (end < data + size && *end == '>') {
-		b->doctype = data + at;
-		b->doctype_end = end + 1;
-	}
-}
-
 Status
 doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural, Doc **out)
 {
-	return doc_read_foreign_xml(ctx, label, data, size, plural, NULL, out);
+	return doc_read_xml_texts(ctx, label, data, size, plural, NULL, out);
 }
 
 Status
-doc_read_foreign_xml(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural,
+doc_read_xml_texts(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural,
     const char *const *texts, Doc **out)
 {
 	struct build *b;
@@ -514,8 +486,6 @@ doc_read_foreign_xml(Ctx *ctx, const char *label, const char *data, size_t size,
 	TRY(TEMP(ctx, b, 1));
 	*b = (struct build){ .ctx = ctx, .label = label, .data = data, .left = size, .plural = plural,
 		.texts = texts };
-	if (texts)
-		find_doctype(b, data, size);
 	while (plural[n_names])
 		n_names++;
 	TRY(TEMP(ctx, b->group, n_names / 2 + LIMIT_ATTRIBUTES + 1));

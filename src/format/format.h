@@ -76,6 +76,10 @@ const TopologyFormat *topology_format(const char *name);	/* NULL: no format has 
  * Appended to *out. Fails: USAGE, naming the item; LIMIT. */
 Status synthetic_write(Ctx *ctx, const char *line, Text *out);
 
+/* The machine that this runs on, as XML of hwloc, for topo_read. Appended to *out. libhwloc reads variables HWLOC_* of the
+ * environment, which may put another machine in its place: programs clear them before. Fails: IO, NO_MEMORY. */
+Status live_write(Ctx *ctx, Text *out);
+
 /* A cluster of equal servers. */
 typedef struct {
 	const char *name, *file;	/* file: of one server, beside the cluster's own */

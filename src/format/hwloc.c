@@ -12,6 +12,7 @@
 #include "format/hwloc_machine.h"
 #include "format/format.h"
 #include "format/link_rates.h"
+#include "format/sniff.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -69,6 +70,21 @@ add_gpu(HwMachine *m, int object)
 	m->gpu[m->n_gpus++] = object;
 }
 
+/* By PCI address; those without one last, in the order of the file. */
+static int
+compare_devices(const void *a, const void *b, void *of)
+{
+	const HwTree *tree = of;
+	int i = *(const int *)a, j = *(const int *)b;
+	const HwPci *p = &tree->object[i].pci, *q = &tree->object[j].pci;
+	const unsigned key[][2] = { { !p->known, !q->known }, { p->domain, q->domain }, { p->bus, q->bus },
+		{ p->device, q->device }, { p->function, q->function } };
+	for (size_t k = 0; k < sizeof key / sizeof *key; k++)
+		if (key[k][0] != key[k][1])
+			return key[k][0] < key[k][1] ? -1 : 1;
+	return i - j;
+}
+
 /* By PCI class only where nothing else is known. */
 static void
 find_gpus(HwMachine *m)
@@ -81,29 +97,14 @@ find_gpus(HwMachine *m)
 		if (is_gpu_handle(object) && (device != i || strncmp(object->name, "opencl", 6) != 0))
 			add_gpu(m, device);
 	}
-	if (m->n_gpus)
-		return;
-	for (int i = 0; i < tree->n_objects; i++)
+	bool by_class = m->n_gpus == 0;
+	for (int i = 0; i < tree->n_objects && by_class; i++)
 		if (is_gpu_class(&tree->object[i]))
 			add_gpu(m, i);
-	if (m->n_gpus)
+	qsort_r(m->gpu, (size_t)m->n_gpus, sizeof *m->gpu, compare_devices, (void *)(uintptr_t)tree);
+	if (m->n_gpus && by_class)
 		builder_assume(m->b, "%d PCI devices are GPUs, by their class and vendor: hwloc has no NVML, CUDA or RSMI "
 		    "devices", m->n_gpus);
-}
-
-/* By PCI address; those without one last, in the order of the file. */
-static int
-compare_gpus(const void *a, const void *b, void *of)
-{
-	const HwTree *tree = of;
-	int i = *(const int *)a, j = *(const int *)b;
-	const HwPci *p = &tree->object[i].pci, *q = &tree->object[j].pci;
-	const unsigned key[][2] = { { !p->known, !q->known }, { p->domain, q->domain }, { p->bus, q->bus },
-		{ p->device, q->device }, { p->function, q->function } };
-	for (size_t k = 0; k < sizeof key / sizeof *key; k++)
-		if (key[k][0] != key[k][1])
-			return key[k][0] < key[k][1] ? -1 : 1;
-	return i - j;
 }
 
 /* A device that has an OpenFabrics device is one NIC, whatever else it is called. */
@@ -120,15 +121,20 @@ find_nics(HwMachine *m)
 			int device = hwloc_device_of(tree, i);
 			if (object->kind != HW_OS || !(object->os_types & want) || device == i || m->role[device] != ROLE_NONE)
 				continue;
-			if (pass == 0 || tree->object[device].speed >= NIC_SPEED)
-				m->role[device] = ROLE_NIC;
-			else if (n_slow++ == 0)
-				slow = object->name;
+			if (pass == 1 && tree->object[device].speed < NIC_SPEED) {
+				slow = n_slow++ ? slow : object->name;
+				continue;
+			}
+			m->role[device] = ROLE_NIC;
+			m->nic[m->n_nics++] = device;
 		}
 	}
 	if (n_slow)
-		builder_assume(m->b, "left out: %d network devices with a PCIe link of less than 3.5 GB/s: %.40s%s", n_slow, slow,
-		    n_slow > 1 ? " ..." : "");
+		builder_assume(m->b, "left out: %.40s%s, of a PCIe link slower than 3.5 GB/s and so no NIC for GPUs", slow,
+		    n_slow > 1 ? " and others" : "");
+	if (m->n_nics)
+		builder_assume(m->b, "ports of NICs: hwloc has no rates; --nic-rate sets them for a cluster");
+	qsort_r(m->nic, (size_t)m->n_nics, sizeof *m->nic, compare_devices, (void *)(uintptr_t)tree);
 }
 
 static void
@@ -248,9 +254,9 @@ add_others(HwMachine *m)
 	const HwTree *tree = m->tree;
 	char id[16];
 	int n_switches = 0;
+	for (int i = 0; i < m->n_nics; i++)
+		m->vertex[m->nic[i]] = builder_vertex(m->b, VERTEX_NIC, m->node, nic_name(m, m->nic[i]));
 	for (int i = 0; i < tree->n_objects; i++) {
-		if (m->role[i] == ROLE_NIC)
-			m->vertex[i] = builder_vertex(m->b, VERTEX_NIC, m->node, nic_name(m, i));
 		if (tree->object[i].kind != HW_BRIDGE || m->branches[i] < 2)
 			continue;
 		snprintf(id, sizeof id, "pcie%d", n_switches++);
@@ -332,6 +338,10 @@ static void
 add_pcie(HwMachine *m)
 {
 	const HwTree *tree = m->tree;
+	char source[512];
+	snprintf(source, sizeof source, "%s, of pci_link_speed in the file; %s", pcie_capacity_source(),
+	    link_class_latency_source(LINK_PCIE));
+	builder_class(m->b, LINK_PCIE, 0, link_class_latency(LINK_PCIE), source);
 	for (int i = 0; i < tree->n_objects && builder_status(m->b) == OK; i++) {
 		if (m->vertex[i] < 0 || (!is_device(m, i) && tree->object[i].kind != HW_BRIDGE))
 			continue;
@@ -376,9 +386,12 @@ add_sockets(HwMachine *m)
 	const SocketLink *rate = socket_link(cpu_model(m));
 	for (int i = 0; i < m->n_cpus; i++)
 		for (int j = i + 1; j < m->n_cpus && builder_status(m->b) == OK; j++)
-			builder_link(m->b, m->cpu[i], m->cpu[j], LINK_QPI, 1, rate->capacity, DUPLEX, rate->source);
-	if (m->n_cpus > 1)
-		builder_assume(m->b, "between NUMA nodes: %d GB/s (%s)", (int)(rate->capacity / BYTES_PER_GB), rate->name);
+			builder_link(m->b, m->cpu[i], m->cpu[j], LINK_QPI, 1, rate->capacity, DUPLEX, NULL);
+	if (m->n_cpus < 2)
+		return;
+	builder_class(m->b, LINK_QPI, rate->capacity, link_class_latency(LINK_QPI), rate->source);
+	builder_assume(m->b, "%sNUMA nodes: %d GB/s (%s)", m->n_cpus > 2 ? "each pair of " : "between ",
+	    (int)(rate->capacity / BYTES_PER_GB), rate->name);
 }
 
 /* ---- the whole ---- */
@@ -395,8 +408,8 @@ no_gpus(Ctx *ctx, const HwTree *tree)
 }
 
 /* From the handles of the GPUs, else from a PCI id, else from the command line. */
-static const GpuModel *
-find_model(const HwMachine *m, const char *given)
+static Status
+find_model(HwMachine *m, const char *given)
 {
 	static const struct {
 		unsigned model;
@@ -405,17 +418,16 @@ find_model(const HwMachine *m, const char *given)
 		{ 0x740f, "MI210" }, { 0x74a1, "MI300X" }, { 0x74a5, "MI325X" } };
 	const HwObject *all = m->tree->object, *gpu = &all[m->gpu[0]];
 	if (given)
-		return gpu_model_find(given);
+		return gpu_model_parse(m->ctx, given, &m->model);
 	for (int i = m->gpu[0]; i < gpu->end; i++) {
 		const char *name = hwloc_info(all[i].doc, "GPUModel");
-		const GpuModel *model = name ? gpu_model_find(name) : NULL;
-		if (model)
-			return model;
+		if (name && (m->model = gpu_model_find(name)) != NULL)
+			return OK;
 	}
 	for (size_t i = 0; gpu->pci.vendor == VENDOR_AMD && i < sizeof amd / sizeof *amd; i++)
 		if (gpu->pci.model == amd[i].model)
-			return gpu_model_find(amd[i].name);
-	return NULL;
+			m->model = gpu_model_find(amd[i].name);
+	return OK;
 }
 
 static Status
@@ -423,14 +435,17 @@ new_machine(HwMachine *m)
 {
 	const HwTree *tree = m->tree;
 	const char *name = hwloc_machine_info(tree, "DMIProductName"), *by = hwloc_machine_info(tree, "hwlocVersion");
-	char source[256];
+	char source[256], space[LIMIT_ID_BYTES];
 	name = name ? name : hwloc_machine_info(tree, "PlatformModel");
-	snprintf(source, sizeof source, "hwloc XML %d.x%s%.60s%s%.100s", tree->version, by ? ", by hwloc " : "", by ? by : "",
-	    name ? ", of " : "", name ? name : "");
+	if (!name)
+		name = sniff_name(tree->label, space, sizeof space);
+	snprintf(source, sizeof source, "machine that hwloc%s%.60s found (XML %d.x); rates: see classes and links",
+	    by ? " " : "", by ? by : "", tree->version);
 	TRY(builder_new(m->ctx, tree->label, name, source, &m->b));
 	m->node = builder_node(m->b, "node0");
 	TRY(TEMP(m->ctx, m->role, tree->n_objects));
 	TRY(TEMP(m->ctx, m->gpu, tree->n_objects));
+	TRY(TEMP(m->ctx, m->nic, tree->n_objects));
 	TRY(TEMP(m->ctx, m->vertex, tree->n_objects));
 	TRY(TEMP(m->ctx, m->cpu, tree->n_objects));
 	for (int i = 0; i < tree->n_objects; i++)
@@ -449,11 +464,10 @@ read_hwloc(Ctx *ctx, const char *label, const TopologyHints *hints, const char *
 	find_gpus(&m);
 	if (m.n_gpus == 0)
 		return no_gpus(ctx, tree);
-	qsort_r(m.gpu, (size_t)m.n_gpus, sizeof *m.gpu, compare_gpus, tree);
 	find_nics(&m);
 	find_nvswitches(&m);
 	TRY(count_below(&m));
-	m.model = find_model(&m, hints->gpu_model);
+	TRY(find_model(&m, hints->gpu_model));
 	add_gpus(&m);
 	add_others(&m);
 	add_pcie(&m);
@@ -471,19 +485,17 @@ topo_read_hwloc(Ctx *ctx, const char *label, TopologyFiles *files, const char *d
 	return status;
 }
 
-/* Is there <topology> with a version, or with objects in it? */
+/* A <topology> with the DOCTYPE of hwloc, or one that is not ours and begins with an <object>. */
 bool
 topo_is_hwloc(const char *data, size_t size)
 {
 	enum { START = 4096 };
 	size_t n = size < START ? size : START;
 	const char *root = memmem(data, n, "<topology", 9), *object;
-	if (!topo_is_xml(data, size))
+	if (!sniff_element(data, size, "topology") || !root)
 		return false;
-	if (memmem(data, n, "<!DOCTYPE topology SYSTEM \"hwloc", 32))
+	if (memmem(data, (size_t)(root - data), "<!DOCTYPE topology SYSTEM \"hwloc", 32))
 		return true;
-	if (!root)
-		return false;
 	n -= (size_t)(root - data);
 	const char *end = memchr(root, '>', n);
 	object = end ? end + 1 : root + n;

@@ -223,7 +223,10 @@ add_nvlinks(HwMachine *m, const HwMatrix *matrix)
 	struct bandwidth bw;
 	TRY(sum_by_vertex(m, matrix, &bw));
 	struct unit unit = nvlink_unit(m, &bw);
-	set_class(m, LINK_NVLINK, &unit, bw.n_switches > 0);
+	if (m->model && unit.source == m->model->source)
+		builder_gpu_links(m->b, m->model, bw.n_switches > 0);
+	else
+		set_class(m, LINK_NVLINK, &unit, bw.n_switches > 0);
 	if (bw.n_switches > 1)
 		builder_assume(m->b, "%d NVSwitches are one switch, as data is striped over them", bw.n_switches);
 	return link_pairs(m, matrix, &bw, LINK_NVLINK, &unit);
@@ -275,7 +278,7 @@ add_xgmi_mesh(HwMachine *m, const HwMatrix *matrix, struct bandwidth *bw)
 	struct unit unit = { value, model->rate, model->source };
 	builder_assume(m->b, "XGMIBandwidth is %lld MB/s for every pair of GPUs, which is no rate: each pair has one link of an "
 	    "%s", (long long)value, model->name);
-	set_class(m, LINK_XGMI, &unit, false);
+	builder_gpu_links(m->b, model, false);
 	return link_pairs(m, matrix, bw, LINK_XGMI, &unit);
 }
 

@@ -22,6 +22,7 @@ typedef struct {
 	int *n_numa;			/* NUMA nodes that it is or has below */
 	int n_cpus, *cpu;		/* handles */
 	int n_gpus, *gpu;		/* objects, in the order of their PCI addresses */
+	int n_nics, *nic;		/* likewise */
 } HwMachine;
 
 /* The PCI device of an OS device, or the object itself where it has none. */

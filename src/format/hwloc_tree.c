@@ -7,6 +7,7 @@
 #include "format/hwloc_tree.h"
 #include "base/array.h"
 #include "base/limits.h"
+#include "format/sniff.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -426,7 +427,8 @@ hwloc_tree_read(Ctx *ctx, const char *label, const char *data, size_t size, HwTr
 {
 	Doc *doc;
 	struct reader r = { .ctx = ctx };
-	TRY(doc_read_foreign_xml(ctx, label, data, size, plurals, texts, &doc));
+	TRY(sniff_no_doctype(ctx, &data, size));
+	TRY(doc_read_xml_texts(ctx, label, data, size, plurals, texts, &doc));
 	TRY(TEMP(ctx, r.tree, 1));
 	*r.tree = (HwTree){ .label = label, .doc = doc };
 	if (!doc->text || strcmp(doc->text, "topology") != 0)

@@ -20,7 +20,7 @@
 	X(REPORT, report, "[options] DIR...", "write an HTML page about the schedules of blinkc batch") \
 	X(CONVERT, convert, "[options] FILE", "write a topology in its other syntax, or a schedule as source code") \
 	X(TOPOLOGY, topology, "[options] SERVER", \
-	    "write the topology of a cluster of servers, or that of --synthetic") \
+	    "write the topology of a cluster of servers, of --synthetic, or of this machine (--live)") \
 	X(COMPLETION, completion, "bash|zsh|fish", "print a completion script for this shell")
 
 #define X(bit, name, arguments, summary) Status verb_##name(Ctx *ctx, const Options *opt);
