@@ -52,13 +52,14 @@ is_gpu_handle(const HwObject *object)
 	return false;
 }
 
-/* Display controllers and processing accelerators of these vendors: 3D and other displays, 1200. */
+/* A GPU for computing by its PCI class: 3D controller, other display controller, processing accelerator. Many a server has
+ * a VGA controller of these vendors (0300) that is none, but so are cards for desktops. */
 static bool
-is_gpu_class(const HwObject *object)
+is_gpu_class(const HwObject *object, bool vga)
 {
 	unsigned class = object->pci.class;
 	return object->kind == HW_PCI && (object->pci.vendor == VENDOR_NVIDIA || object->pci.vendor == VENDOR_AMD)
-	    && (class == 0x0300 || class == 0x0302 || class == 0x0380 || class == 0x1200);
+	    && (vga ? class == 0x0300 : class == 0x0302 || class == 0x0380 || class == 0x1200);
 }
 
 static void
@@ -98,9 +99,20 @@ find_gpus(HwMachine *m)
 			add_gpu(m, device);
 	}
 	bool by_class = m->n_gpus == 0;
-	for (int i = 0; i < tree->n_objects && by_class; i++)
-		if (is_gpu_class(&tree->object[i]))
-			add_gpu(m, i);
+	int n_hidden = 0;
+	for (int vga = 0; vga < 2 && (vga == 0 || m->n_gpus == 0); vga++) {
+		for (int i = 0; i < tree->n_objects; i++) {
+			if (!is_gpu_class(&tree->object[i], vga) || m->role[i] == ROLE_GPU)
+				continue;
+			if (by_class)
+				add_gpu(m, i);
+			else
+				n_hidden++;
+		}
+	}
+	if (n_hidden)
+		builder_assume(m->b, "left out: %d PCI device%s of the class of GPUs that NVML, CUDA, RSMI and OpenCL do not "
+		    "have", n_hidden, n_hidden == 1 ? "" : "s");
 	qsort_r(m->gpu, (size_t)m->n_gpus, sizeof *m->gpu, compare_devices, (void *)(uintptr_t)tree);
 	if (m->n_gpus && by_class)
 		builder_assume(m->b, "%d PCI devices are GPUs, by their class and vendor: hwloc has no NVML, CUDA or RSMI "
@@ -130,7 +142,7 @@ find_nics(HwMachine *m)
 		}
 	}
 	if (n_slow)
-		builder_assume(m->b, "left out: %.40s%s, of a PCIe link slower than 3.5 GB/s and so no NIC for GPUs", slow,
+		builder_assume(m->b, "left out: %.40s%s, network devices without a PCIe link of 3.5 GB/s or more", slow,
 		    n_slow > 1 ? " and others" : "");
 	if (m->n_nics)
 		builder_assume(m->b, "ports of NICs: hwloc has no rates; --nic-rate sets them for a cluster");

@@ -180,9 +180,9 @@ link_one_way(HwMachine *m, const HwMatrix *matrix, int from, int to, LinkClass c
 	int64_t count = unit->counted ? value / unit->counted : 1;
 	if (value == 0)
 		return OK;
-	if (count > LIMIT_LINK_COUNT)
-		return doc_fail(m->ctx, m->tree->label, matrix->doc, LIMIT, "%lld MB/s between two objects: want at most %d links",
-		    (long long)value, LIMIT_LINK_COUNT);
+	if (count > LIMIT_LINK_COUNT || value > LIMIT_CAPACITY_MAX / BYTES_PER_MB)
+		return doc_fail(m->ctx, m->tree->label, matrix->doc, LIMIT, "%lld MB/s between two objects: want at most %d links "
+		    "and %lld MB/s", (long long)value, LIMIT_LINK_COUNT, (long long)(LIMIT_CAPACITY_MAX / BYTES_PER_MB));
 	snprintf(source, sizeof source, "hwloc: %.32s of %lld MB/s", matrix->name, (long long)value);
 	builder_link(m->b, from, to, class, (int)count, unit->counted ? unit->rate : value * BYTES_PER_MB, duplex, source);
 	return builder_status(m->b);
@@ -191,13 +191,14 @@ link_one_way(HwMachine *m, const HwMatrix *matrix, int from, int to, LinkClass c
 static Status
 link_pairs(HwMachine *m, const HwMatrix *matrix, const struct bandwidth *bw, LinkClass class, const struct unit *unit)
 {
+	int n_differ = 0;
 	for (int i = 0; i < bw->n; i++) {
 		for (int j = i + 1; j < bw->n; j++) {
 			int from = bw->vertex[i], to = bw->vertex[j];
 			int64_t there, back;
 			pair_of(bw, i, j, &there, &back);
-			if (there != back)
-				builder_assume(m->b, "%.40s differs by direction for %s and %s: links one way", matrix->name,
+			if (there != back && n_differ++ == 0)
+				builder_assume(m->b, "%.40s differs by direction, as for %s and %s: links one way", matrix->name,
 				    builder_id(m->b, from), builder_id(m->b, to));
 			TRY(link_one_way(m, matrix, from, to, class, there, unit, there == back ? DUPLEX : SIMPLEX));
 			if (there != back)
@@ -252,15 +253,18 @@ keep_neighbours(HwMachine *m, struct bandwidth *bw)
 {
 	const HwMatrix *matrix = find_matrix(m, "XGMIHops");
 	struct bandwidth hops;
+	int *place;
 	if (!matrix)
 		return OK;
 	TRY(sum_by_vertex(m, matrix, &hops));
+	TRY(TEMP(m->ctx, place, hops.n));
+	for (int i = 0; i < hops.n; i++)
+		while (place[i] < bw->n && bw->vertex[place[i]] != hops.vertex[i])
+			place[i]++;
 	for (int i = 0; i < hops.n; i++)
 		for (int j = 0; j < hops.n; j++)
-			for (int a = 0; a < bw->n && hops.value[i * hops.n + j] > 1; a++)
-				for (int b = 0; b < bw->n && bw->vertex[a] == hops.vertex[i]; b++)
-					if (bw->vertex[b] == hops.vertex[j])
-						bw->value[a * bw->n + b] = 0;
+			if (hops.value[i * hops.n + j] > 1 && place[i] < bw->n && place[j] < bw->n)
+				bw->value[place[i] * bw->n + place[j]] = 0;
 	return OK;
 }
 
