@@ -28,7 +28,8 @@ static const GpuModel models[] = {
 	    "NVIDIA, Tesla V100 GPU Architecture, WP-08608-001: 6 links, 300 GB/s both ways" },
 	{ "V100", "v100", "sm70", NVLINK, 2, 25 * GB, 6, 3, 0,
 	    "NVIDIA, Tesla V100 GPU Architecture, WP-08608-001: 6 links, 300 GB/s both ways" },
-	{ "V100-PCIE", "v100 pcie", "sm70", NVLINK, 0, NONE, 3, 0, "NVIDIA, V100 data sheet: the PCIe card has no NVLink" },
+	{ "V100-PCIE", "v100 pcie", "sm70", NVLINK, 0, NONE, 3, 0,
+	    "NVIDIA, V100 data sheet: the PCIe card has no NVLink" },
 	{ "V100S", "v100s", "sm70", NVLINK, 0, NONE, 3, 0, "NVIDIA, V100 data sheet: the PCIe card has no NVLink" },
 	{ "GV100", "gv100", "sm70", NVLINK, 2, 25 * GB, 4, 3, 0,
 	    "NVIDIA, Quadro GV100 data sheet: 200 GB/s both ways by two bridges" },
@@ -152,9 +153,9 @@ has_word(const struct words *words, const char *word)
 static bool
 means_nothing(const char *word)
 {
-	static const char *const more[] = { "nvidia", "amd", "tesla", "quadro", "geforce", "radeon", "instinct", "gpu",
-		"graphics", "device", "generation", "oam", "mcm", "ac", "mba", "hpc", "ts", "ls", "sxm2", "sxm4", "sxm5",
-		"sxm6", "blackwell", "server", "workstation", "edition", "max", "q" };
+	static const char *const more[] = { "nvidia", "amd", "tesla", "quadro", "geforce", "radeon", "instinct",
+		"gpu", "graphics", "device", "generation", "oam", "mcm", "ac", "mba", "hpc", "ts", "ls", "sxm2",
+		"sxm4", "sxm5", "sxm6", "blackwell", "server", "workstation", "edition", "max", "q" };
 	size_t digits = strspn(word, "0123456789");
 	if ((digits && strcmp(word + digits, "gb") == 0) || strncmp(word, "hbm", 3) == 0)
 		return true;
@@ -164,7 +165,7 @@ means_nothing(const char *word)
 	return false;
 }
 
-/* The number of words of a model, all of which are in `name`, and nothing else that means something; 0: it is not it. */
+/* The number of words of a model, if all of them are in `name`, and nothing else that means something; else 0. */
 static int
 fit(const GpuModel *model, const struct words *name)
 {
@@ -199,10 +200,12 @@ gpu_model_find(const char *name)
 }
 
 void
-gpu_models_list(Text *out)
+gpu_models_list(Text *out, LinkClass class)
 {
 	for (int i = 0; i < N_MODELS; i++) {
-		text_put(out, i ? ", " : "");
+		if (class != N_LINK_CLASSES && (models[i].class != class || models[i].rate == 0))
+			continue;
+		text_put(out, out->size ? ", " : "");
 		text_put(out, models[i].name);
 	}
 }
@@ -214,7 +217,7 @@ gpu_model_parse(Ctx *ctx, const char *name, const GpuModel **out)
 	*out = gpu_model_find(name);
 	if (*out)
 		return OK;
-	gpu_models_list(&list);
+	gpu_models_list(&list, N_LINK_CLASSES);
 	Status status = fail(ctx, USAGE, "--gpu-model: \"%.60s\": want one of %s", name, list.data ? list.data : "");
 	text_free(&list);
 	return status;
@@ -244,8 +247,8 @@ gpu_model_of_gcn(const char *gcn)
 {
 	static const struct {
 		const char *gcn, *arch;
-	} others[] = { { "910", "gfx90a" }, { "gfx910", "gfx90a" }, { "90a", "gfx90a" }, { "940", "gfx942" }, { "gfx940", "gfx942" },
-		{ "941", "gfx942" }, { "gfx941", "gfx942" } };
+	} others[] = { { "910", "gfx90a" }, { "gfx910", "gfx90a" }, { "90a", "gfx90a" }, { "940", "gfx942" },
+		{ "gfx940", "gfx942" }, { "941", "gfx942" }, { "gfx941", "gfx942" } };
 	char arch[24];
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (strcmp(gcn, others[i].gcn) == 0)

@@ -13,7 +13,7 @@ typedef struct {
 	int64_t rate;		/* nominal, of one link in each direction, bytes/s; 0: it has none */
 	int links;		/* of a GPU */
 	int pcie;		/* generation of PCI Express, 16 lanes */
-	int die_links;		/* two GPUs in a row are dies of one package, joined by this many links; 0: they are not */
+	int die_links;		/* two GPUs in a row are dies of a package with this many links between; 0: not so */
 	const char *source;	/* of rate and links */
 } GpuModel;
 
@@ -24,12 +24,12 @@ const GpuModel *gpu_model_find(const char *name);
 /* The same, of what a user gave. Fails: USAGE, with all names. */
 Status gpu_model_parse(Ctx *ctx, const char *name, const GpuModel **out);
 
-/* The first model of a compute capability: 70; or of what RCCL calls gcn: "gfx908", "908", "910" (gfx90a). All models of
- * one have links of one rate. NULL: none that is known. */
+/* The first model of a compute capability: 70; or of what RCCL calls gcn: "gfx908", "908", "910" (gfx90a). All models
+ * of one have links of one rate. NULL: none that is known. */
 const GpuModel *gpu_model_of_sm(int sm);
 const GpuModel *gpu_model_of_gcn(const char *gcn);
 
-/* "K80, P100, ...": all short names. */
-void gpu_models_list(Text *out);
+/* "P100, V100-SXM2, ...": the short names of those with links of a class; N_LINK_CLASSES: of all. */
+void gpu_models_list(Text *out, LinkClass class);
 
 #endif

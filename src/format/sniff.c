@@ -52,8 +52,8 @@ bool
 sniff_element(const char *data, size_t size, const char *name)
 {
 	size_t doctype, end, at = first_element(data, size, &doctype, &end), n = strlen(name);
-	return at < size && begins(data, size, at + 1, name) && at + 1 + n < size && strchr(" \t\r\n/>", data[at + 1 + n])
-	    && data[at + 1 + n];
+	return at < size && begins(data, size, at + 1, name) && at + 1 + n < size
+	    && strchr(" \t\r\n/>", data[at + 1 + n]) && data[at + 1 + n];
 }
 
 Status

@@ -19,7 +19,7 @@
 	    "draw the trees, what each link carries, and what proves its bound") \
 	X(REPORT, report, "[options] DIR...", "write an HTML page about the schedules of blinkc batch") \
 	X(CONVERT, convert, "[options] FILE", "write a topology in its other syntax, or a schedule as source code") \
-	X(TOPOLOGY, topology, "[options] SERVER", \
+	X(TOPOLOGY, topology, "[options] SERVER...", \
 	    "write the topology of a cluster of servers, of --synthetic, or of this machine (--live)") \
 	X(COMPLETION, completion, "bash|zsh|fish", "print a completion script for this shell")
 
@@ -48,6 +48,7 @@ Status output_findings(Ctx *ctx, const Options *opt, const char *title, const Fi
     const char *summary);
 
 /* A topology file in a format (format.h); cluster: `in` itself, once it is known to be valid. */
-Status output_topology(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, const char *path);
+Status output_topology(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in,
+    const char *path);
 
 #endif

@@ -18,7 +18,7 @@ static const char *const plural[] = {
 
 /* ---- head and classes ---- */
 
-/* Topologies of other tools, which people will try, are named in the message. */
+/* Files of other tools, which people will try, are named in the message. */
 static Status
 check_root(struct reading *r)
 {
@@ -29,13 +29,17 @@ check_root(struct reading *r)
 	if (!root->line)
 		return OK;
 	if (strcmp(root->text, "system") == 0)
-		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "a topology of NCCL, which blinkc does not read: %s",
-		    want);
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "a topology of NCCL: %s, or --from nccl", want);
+	if (strcmp(root->text, "graphs") == 0)
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "what NCCL made of a topology (NCCL_GRAPH_DUMP_FILE): "
+		    "want the topology itself, which NCCL writes to NCCL_TOPO_DUMP_FILE");
+	if (strcmp(root->text, "algo") == 0)
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "an algorithm of MSCCL: want a topology");
 	if (strcmp(root->text, "topology") != 0)
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "unknown element: %s", want);
 	if (!doc_get(root, "format") && doc_get(root, "object"))
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT,
-		    "a topology of hwloc, which blinkc does not read: %s", want);
+		    "a topology of hwloc: %s, or --from hwloc", want);
 	return OK;
 }
 
@@ -65,8 +69,8 @@ read_notes(struct reading *r)
 static Status
 read_head(struct reading *r)
 {
-	static const char *const members[] = { "format", "version", "name", "source", "notes", "classes", "nodes", "switches",
-	    "fabrics", "links", "peer_accesses", NULL };
+	static const char *const members[] = { "format", "version", "name", "source", "notes", "classes", "nodes",
+		"switches", "fabrics", "links", "peer_accesses", NULL };
 	const char *format;
 	int64_t version;
 	TRY(check_root(r));
@@ -186,14 +190,6 @@ topo_is_json(const char *data, size_t size)
 	return !begins_element(data, size);
 }
 
-/* Files of hwloc have a DOCTYPE, which the XML reader would refuse without saying whose file it is. */
-static bool
-is_hwloc(const char *data, size_t size)
-{
-	static const char doctype[] = "<!DOCTYPE topology SYSTEM \"hwloc";
-	return memmem(data, size < 256 ? size : 256, doctype, sizeof doctype - 1);
-}
-
 static Status
 read_root(struct reading *r, Topology **out)
 {
@@ -227,9 +223,6 @@ topo_read_xml(Ctx *ctx, const char *label, TopologyFiles *files, const char *dat
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Doc *root;
-	if (is_hwloc(data, size))
-		return fail(ctx, BAD_INPUT, "%s: a topology of hwloc, which blinkc does not read: want a "
-		    "<topology format=\"blink-topology\"> element", label);
 	Status status = doc_read_xml(ctx, label, data, size, plural, &root);
 	if (status == OK)
 		status = read_root(&(struct reading){ .ctx = ctx, .label = label, .files = files, .root = root }, out);

@@ -205,8 +205,8 @@ place_to_cpu(struct links *links, const struct nccl_gpu *gpu)
 		if (!*nccl_text(list->child[i], "bw"))
 			return doc_missing(r->ctx, r->label, list->child[i], "bw", "a rate (MB/s)");
 		TRY(nccl_int(r, list->child[i], "bw", 1, 100000000, 1, &bw));
-		builder_link(r->b, gpu->vertex, r->cpu[gpu->cpu].vertex, LINK_C2C, (int)count, bw * (BYTES_PER_GB / 1000),
-		    DUPLEX, "bw of <c2c> in the file, each direction");
+		builder_link(r->b, gpu->vertex, r->cpu[gpu->cpu].vertex, LINK_C2C, (int)count,
+		    bw * (BYTES_PER_GB / 1000), DUPLEX, "bw of <c2c> in the file, each direction");
 	}
 	return builder_status(r->b);
 }

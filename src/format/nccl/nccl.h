@@ -58,6 +58,8 @@ struct nccl_reading {
 	int n_absent;		/* links to them */
 };
 
+/* ---- members.c ---- */
+
 /* What an unknown device behind an NVLink is called. */
 #define NCCL_UNKNOWN_BUS "fffffff:ffff:ff"
 

@@ -331,7 +331,8 @@ join_cpus(struct nccl_reading *r)
 			TRY(builder_status(r->b));
 		}
 		if (n > 1)
-			builder_assume(r->b, "NUMA nodes: each pair of a server has a link of its own, as NCCL counts them");
+			builder_assume(
+			    r->b, "NUMA nodes: each pair of a server has a link of its own, as NCCL counts them");
 	}
 	return builder_status(r->b);
 }

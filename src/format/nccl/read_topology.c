@@ -10,51 +10,6 @@
 static const char *const plural[] = { "cpu", "cpus", "pci", "pcis", "gpu", "gpus", "nvlink", "nvlinks", "xgmi", "xgmis",
 	"c2c", "c2cs", "nic", "nics", "net", "nets", NULL };
 
-/* ---- members ---- */
-
-const char *
-nccl_text(const Doc *element, const char *name)
-{
-	const Doc *at = doc_get(element, name);
-	return at && at->kind == DOC_STRING ? at->text : "";
-}
-
-Status
-nccl_int(struct nccl_reading *r, const Doc *element, const char *name, int64_t lo, int64_t hi, int64_t otherwise,
-    int64_t *out)
-{
-	const Doc *at = doc_get(element, name);
-	if (*nccl_text(element, name))
-		return doc_int(r->ctx, r->label, at, lo, hi, out);
-	*out = otherwise;
-	return OK;
-}
-
-const Doc *
-nccl_children(const Doc *element, const char *name)
-{
-	static const Doc none = { .kind = DOC_ARRAY };
-	const Doc *at = doc_get(element, name);
-	return at && at->kind == DOC_ARRAY ? at : &none;
-}
-
-bool
-nccl_bus(const char *text, int64_t *out)
-{
-	uint64_t value = 0;
-	int n = 0;
-	for (; *text; text++) {
-		const char *digits = "0123456789abcdef", *digit = strchr(digits, *text | 0x20);
-		if (*text == ':' || *text == '.')
-			continue;
-		if (!digit || ++n > 15)
-			return false;
-		value = value << 4 | (uint64_t)(digit - digits);
-	}
-	*out = (int64_t)value;
-	return n > 0;
-}
-
 /* ---- collecting ---- */
 
 static Status
@@ -97,8 +52,8 @@ collect_gpu(struct nccl_reading *r, const Doc *pci, const Doc *gpu, int cpu)
 	if (!*nccl_text(pci, "busid"))
 		return doc_missing(r->ctx, r->label, pci, "busid", "a bus id, as 0000:06:00.0");
 	if (!nccl_bus(nccl_text(pci, "busid"), &new.bus))
-		return doc_fail(r->ctx, r->label, doc_get(pci, "busid"), BAD_INPUT, "%s: want a bus id, as 0000:06:00.0",
-		    doc_found(doc_get(pci, "busid")).text);
+		return doc_fail(r->ctx, r->label, doc_get(pci, "busid"), BAD_INPUT,
+		    "%s: want a bus id, as 0000:06:00.0", doc_found(doc_get(pci, "busid")).text);
 	if (r->n_gpus == LIMIT_RANKS)
 		return doc_fail(r->ctx, r->label, gpu, LIMIT, "more than %d GPUs", LIMIT_RANKS);
 	new.dev = (int)dev;
@@ -180,9 +135,10 @@ static Status
 fail_no_gpu(struct nccl_reading *r)
 {
 	return doc_fail(r->ctx, r->label, r->root, BAD_INPUT,
-	    "a topology of NCCL without a GPU, as it is made for NCCL to read (NCCL_TOPO_FILE): it has %d PCI devices and "
-	    "no NVLinks: want what NCCL writes: run any job of NCCL on all GPUs of the machine with "
-	    "NCCL_TOPO_DUMP_FILE=topo.xml in its environment", r->n_devices);
+	    "a topology of NCCL without a GPU, as it is made for NCCL to read (NCCL_TOPO_FILE): it has %d PCI devices "
+	    "and no NVLinks: want what NCCL writes: run any job of NCCL on all GPUs of the machine with "
+	    "NCCL_TOPO_DUMP_FILE=topo.xml in its environment",
+	    r->n_devices);
 }
 
 static Status
@@ -204,17 +160,6 @@ collect(struct nccl_reading *r)
 
 /* ---- the whole ---- */
 
-void
-nccl_add_name(struct nccl_names *names, const char *name)
-{
-	size_t used = strlen(names->text), more = strlen(name);
-	if (used + more + 4 < sizeof names->text && names->n < 4)
-		snprintf(names->text + used, sizeof names->text - used, "%s%s", used ? ", " : "", name);
-	else if (names->n < 4)
-		names->n = 4;	/* no room: only counted */
-	names->n++;
-}
-
 static void
 put_note(TopologyBuilder *b, const struct nccl_names *names, const char *what, const char *then)
 {
@@ -230,9 +175,10 @@ static void
 put_notes(struct nccl_reading *r)
 {
 	char absent[80];
-	put_note(r->b, &r->unknown, "PCIe of", "where the file has no width or speed, x16 of generation 3, as NCCL takes it");
-	put_note(r->b, &r->slow, "PCIe of", "much slower than a link below it, as the file has it: if the link only saved "
-	    "power, it is faster");
+	put_note(r->b, &r->unknown, "PCIe of",
+	    "where the file has no width or speed, x16 of generation 3, as NCCL takes it");
+	put_note(r->b, &r->slow, "PCIe of",
+	    "much slower than a link below it, as the file has it: if the link only saved power, it is faster");
 	snprintf(absent, sizeof absent, "%d link%s to", r->n_absent, r->n_absent == 1 ? "" : "s");
 	put_note(r->b, &r->absent, absent, "left out, as the file does not have the other end: no GPU of this job");
 	put_note(r->b, &r->virtual, "network interfaces", "left out, as they have no PCI device");
@@ -263,7 +209,8 @@ read_system(struct nccl_reading *r, Topology **out)
 {
 	char name[LIMIT_ID_BYTES];
 	if (strcmp(r->root->text, "system") != 0)
-		return doc_fail(r->ctx, r->label, r->root, BAD_INPUT, "unknown element: want <system>, as NCCL writes it");
+		return doc_fail(
+		    r->ctx, r->label, r->root, BAD_INPUT, "unknown element: want <system>, as NCCL writes it");
 	TRY(collect(r));
 	TRY(builder_new(r->ctx, r->label, sniff_name(r->label, name, sizeof name), r->rccl
 	    ? "topology that RCCL found (NCCL_TOPO_DUMP_FILE); rates: see classes and links"
@@ -288,7 +235,7 @@ topo_read_nccl(Ctx *ctx, const char *label, TopologyFiles *files, const char *da
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct nccl_reading r = { .ctx = ctx, .label = label, .gpu_model = files->hints.gpu_model };
 	const char *text = data;
-	Doc *root;
+	Doc *root = NULL;
 	Status status = sniff_no_doctype(ctx, &text, size);
 	if (status == OK)
 		status = doc_read_xml(ctx, label, text, size, plural, &root);

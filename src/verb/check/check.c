@@ -372,6 +372,7 @@ verb_check(Ctx *ctx, const Options *opt)
 	int jobs;
 	TRY(request_sizes(ctx, opt->value[OPT_SIZE], &check.sizes));
 	TRY(request_jobs(ctx, opt, &jobs));
+	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	if (opt->n_files < 1)
 		return fail(ctx, USAGE, "no schedule file: want at least one");
 	if (opt->value[OPT_TOPOLOGY])
