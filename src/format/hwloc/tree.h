@@ -1,5 +1,5 @@
-/* A machine as hwloc describes it: objects in a tree, and matrices of bandwidths between some of them. hwloc_tree.c
- * reads it from XML, hwloc.c makes a Topology of it. */
+/* A machine as hwloc describes it: objects in a tree, and matrices of bandwidths between some of them. tree.c
+ * reads it from XML, read_topology.c makes a Topology of it. */
 #ifndef BLINK_FORMAT_HWLOC_TREE_H
 #define BLINK_FORMAT_HWLOC_TREE_H
 

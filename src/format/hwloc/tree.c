@@ -4,7 +4,7 @@
  *   1.x   <distances> are latencies of NUMA nodes, without matrices between devices; packages are "Socket"
  *   2.x   <distances2>: objects of one type; <distances2hetero>: "OSDev:802 PCIDev:449"; osdev_type is a number
  *   3.x   osdev_type is a set of bits; pci_type has another number; some <info> are of the file, not of the machine */
-#include "format/hwloc_tree.h"
+#include "format/hwloc/tree.h"
 #include "base/array.h"
 #include "base/limits.h"
 #include "format/sniff.h"
@@ -133,7 +133,8 @@ kind_of(const Doc *doc, const char *type)
 		const char *type;
 		HwKind kind;
 	} kinds[] = {
-		{ "Machine", HW_MACHINE }, { "System", HW_MACHINE }, { "Package", HW_PACKAGE }, { "Socket", HW_PACKAGE },
+		{ "Machine", HW_MACHINE }, { "System", HW_MACHINE }, { "Package", HW_PACKAGE }, { "Socket",
+		    HW_PACKAGE },
 		{ "NUMANode", HW_NUMA }, { "PCIDev", HW_PCI }, { "OSDev", HW_OS },
 	};
 	if (strcmp(type, "Bridge") == 0)
@@ -293,7 +294,8 @@ word_number(struct reader *r, const Doc *matrix, const char *word, size_t length
 	for (; digits < length && digits < 18 && isdigit((unsigned char)word[digits]); digits++)
 		*out = *out * 10 + (word[digits] - '0');
 	if (digits == 0 || digits != length)
-		return doc_fail(r->ctx, r->tree->label, matrix, BAD_INPUT, "%s of a matrix: \"%.*s\": want a whole number",
+		return doc_fail(r->ctx, r->tree->label, matrix, BAD_INPUT, "%s of a matrix: \"%.*s\": want a whole "
+		    "number",
 		    typed ? "an index" : "a value", length < 20 ? (int)length : 20, word);
 	return OK;
 }
@@ -338,7 +340,8 @@ read_values(struct reader *r, const Doc *doc, HwMatrix *m)
 		TRY(GROW_TEMP(r->ctx, m->value, n, room));
 		TRY(word_number(r, doc, word, length, false, &m->value[n]));
 		if (m->value[n] > MOST_MBYTES)
-			return doc_fail(r->ctx, r->tree->label, doc, LIMIT, "a bandwidth of %lld MB/s: want at most %lld",
+			return doc_fail(r->ctx, r->tree->label, doc, LIMIT, "a bandwidth of %lld MB/s: want at most "
+			    "%lld",
 			    (long long)m->value[n], (long long)MOST_MBYTES);
 		n++;
 	}
@@ -469,7 +472,8 @@ hwloc_bus_id(const HwObject *object)
 	HwBusId id = { "" };
 	const HwPci *pci = &object->pci;
 	if (pci->known)
-		snprintf(id.text, sizeof id.text, "%04x:%02x:%02x.%x", pci->domain, pci->bus, pci->device, pci->function);
+		snprintf(id.text, sizeof id.text, "%04x:%02x:%02x.%x", pci->domain, pci->bus, pci->device,
+		    pci->function);
 	else
 		snprintf(id.text, sizeof id.text, "%.31s", *object->name ? object->name : "a device");
 	return id;

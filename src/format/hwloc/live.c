@@ -1,4 +1,4 @@
-/* The machine that this runs on. libhwloc looks, and writes what it found as XML, which hwloc_tree.c reads like any file:
+/* The machine that this runs on. libhwloc looks, and writes what it found as XML, which tree.c reads like any file:
  * there is one way from hwloc to a Topology. */
 #include "format/format.h"
 

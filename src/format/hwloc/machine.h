@@ -1,11 +1,11 @@
-/* A Topology in the making from a machine of hwloc: what its objects are. hwloc.c makes vertices and PCIe links,
- * hwloc_bandwidth.c links from matrices. */
+/* A Topology in the making from a machine of hwloc. machine.c finds what its objects are, bandwidth.c makes links of
+ * its matrices, read_topology.c all others. */
 #ifndef BLINK_FORMAT_HWLOC_MACHINE_H
 #define BLINK_FORMAT_HWLOC_MACHINE_H
 
 #include "format/builder.h"
 #include "format/gpu_models.h"
-#include "format/hwloc_tree.h"
+#include "format/hwloc/tree.h"
 
 typedef enum { ROLE_NONE, ROLE_GPU, ROLE_NIC, ROLE_NVSWITCH } HwRole;
 
@@ -24,6 +24,15 @@ typedef struct {
 	int n_gpus, *gpu;		/* objects, in the order of their PCI addresses */
 	int n_nics, *nic;		/* likewise */
 } HwMachine;
+
+/* PCI ids of vendors. */
+enum { HW_NVIDIA = 0x10de, HW_AMD = 0x1002 };
+
+/* Sets role, gpu, nic, branches, numa and n_numa; notes what was left out. Cost: O(n log n). */
+Status hwloc_find_devices(HwMachine *m);
+
+bool hwloc_is_bridge(const HwObject *object);		/* also a host bridge */
+bool hwloc_is_device(const HwMachine *m, int object);	/* a GPU or a NIC */
 
 /* The PCI device of an OS device, or the object itself where it has none. */
 int hwloc_device_of(const HwTree *tree, int object);

@@ -1,13 +1,13 @@
 /* Links between GPUs from hwloc's matrices.
  *
- * NVLinkBandwidth counts the links of a pair: their number times what hwloc takes for one, 20000 MB/s of version 1, 25000
- * of 2 to 4, 50000 of 5. hwloc 2.9.0 alone takes 50000 for versions 3 and 4, which is both directions together; 2.9.1
- * halved it. Peers are GPUs, NVSwitches, and the packages of POWER CPUs. Sources: hwloc/topology-nvml.c of these
+ * NVLinkBandwidth counts the links of a pair: their number times what hwloc takes for one, 20000 MB/s of version 1,
+ * 25000 of 2 to 4, 50000 of 5. hwloc 2.9.0 alone takes 50000 for versions 3 and 4, which is both directions together;
+ * 2.9.1 halved it. Peers are GPUs, NVSwitches, and the packages of POWER CPUs. Sources: hwloc/topology-nvml.c of these
  * versions; the NEWS of 2.5 and 2.12.
  *
  * XGMIBandwidth is 100000 MB/s for all pairs that xGMI connects, over however many hops, unless hwloc 2.14 or later
  * found AMD SMI: hwloc/topology-rsmi.c. A matrix that is the same everywhere says no more than that. */
-#include "format/hwloc_machine.h"
+#include "format/hwloc/machine.h"
 #include "format/link_rates.h"
 
 #include <stdio.h>
@@ -69,7 +69,8 @@ find_places(HwMachine *m, const HwMatrix *matrix, struct bandwidth *bw, int *pla
 		TRY(builder_status(m->b));
 		bw->n_switches += v >= 0 && v == nvswitch;
 		if (v < 0)
-			builder_assume(m->b, "%.40s has a row for %s, which is no GPU, NVSwitch or CPU: left out", matrix->name,
+			builder_assume(m->b, "%.40s has a row for %s, which is no GPU, NVSwitch or CPU: left out",
+			    matrix->name,
 			    hwloc_bus_id(&m->tree->object[matrix->object[i]]).text);
 		place[i] = -1;
 		for (int j = 0; v >= 0 && j < bw->n && place[i] < 0; j++)
@@ -157,7 +158,8 @@ nvlink_unit(HwMachine *m, const struct bandwidth *bw)
 	if (model && model->class == LINK_NVLINK && model->rate) {
 		int64_t counted = model->generation == 1 ? 20000 : model->generation >= 5 ? 50000 : 25000;
 		if (counted == 25000 && model->generation >= 3 && counts_both_ways(m, bw)) {
-			builder_assume(m->b, "NVLinkBandwidth halved: this hwloc counts 50000 MB/s for a link of an %s, both "
+			builder_assume(m->b, "NVLinkBandwidth halved: this hwloc counts 50000 MB/s for a link of an "
+			    "%s, both "
 			    "directions together", model->name);
 			counted = 50000;
 		}
@@ -173,7 +175,8 @@ nvlink_unit(HwMachine *m, const struct bandwidth *bw)
 }
 
 static Status
-link_one_way(HwMachine *m, const HwMatrix *matrix, int from, int to, LinkClass class, int64_t value, const struct unit *unit,
+link_one_way(HwMachine *m, const HwMatrix *matrix, int from, int to, LinkClass class, int64_t value,
+const struct unit *unit,
     Duplex duplex)
 {
 	char source[96];
@@ -181,10 +184,13 @@ link_one_way(HwMachine *m, const HwMatrix *matrix, int from, int to, LinkClass c
 	if (value == 0)
 		return OK;
 	if (count > LIMIT_LINK_COUNT || value > LIMIT_CAPACITY_MAX / BYTES_PER_MB)
-		return doc_fail(m->ctx, m->tree->label, matrix->doc, LIMIT, "%lld MB/s between two objects: want at most %d links "
-		    "and %lld MB/s", (long long)value, LIMIT_LINK_COUNT, (long long)(LIMIT_CAPACITY_MAX / BYTES_PER_MB));
+		return doc_fail(m->ctx, m->tree->label, matrix->doc, LIMIT, "%lld MB/s between two objects: want at "
+		    "most %d links "
+		    "and %lld MB/s", (long long)value, LIMIT_LINK_COUNT,
+		    (long long)(LIMIT_CAPACITY_MAX / BYTES_PER_MB));
 	snprintf(source, sizeof source, "hwloc: %.32s of %lld MB/s", matrix->name, (long long)value);
-	builder_link(m->b, from, to, class, (int)count, unit->counted ? unit->rate : value * BYTES_PER_MB, duplex, source);
+	builder_link(m->b, from, to, class, (int)count, unit->counted ? unit->rate : value * BYTES_PER_MB, duplex,
+	    source);
 	return builder_status(m->b);
 }
 
@@ -198,7 +204,8 @@ link_pairs(HwMachine *m, const HwMatrix *matrix, const struct bandwidth *bw, Lin
 			int64_t there, back;
 			pair_of(bw, i, j, &there, &back);
 			if (there != back && n_differ++ == 0)
-				builder_assume(m->b, "%.40s differs by direction, as for %s and %s: links one way", matrix->name,
+				builder_assume(m->b, "%.40s differs by direction, as for %s and %s: links one way",
+				    matrix->name,
 				    builder_id(m->b, from), builder_id(m->b, to));
 			TRY(link_one_way(m, matrix, from, to, class, there, unit, there == back ? DUPLEX : SIMPLEX));
 			if (there != back)
@@ -275,12 +282,14 @@ add_xgmi_mesh(HwMachine *m, const HwMatrix *matrix, struct bandwidth *bw)
 	const GpuModel *model = m->model;
 	int64_t value = bw->value[1];
 	if (!model || model->class != LINK_XGMI || !model->rate || model->die_links || model->links < bw->n - 1) {
-		builder_assume(m->b, "no xGMI links: XGMIBandwidth is %lld MB/s for every pair of GPUs, also for those without a "
+		builder_assume(m->b, "no xGMI links: XGMIBandwidth is %lld MB/s for every pair of GPUs, also for those "
+		    "without a "
 		    "link of their own; a file by RCCL with NCCL_TOPO_DUMP_FILE has the links", (long long)value);
 		return OK;
 	}
 	struct unit unit = { value, model->rate, model->source };
-	builder_assume(m->b, "XGMIBandwidth is %lld MB/s for every pair of GPUs, which is no rate: each pair has one link of an "
+	builder_assume(m->b, "XGMIBandwidth is %lld MB/s for every pair of GPUs, which is no rate: each pair has one "
+	    "link of an "
 	    "%s", (long long)value, model->name);
 	builder_gpu_links(m->b, model, false);
 	return link_pairs(m, matrix, bw, LINK_XGMI, &unit);
@@ -307,7 +316,7 @@ add_xgmi(HwMachine *m, const HwMatrix *matrix)
 static bool
 may_have_nvlink(const HwMachine *m)
 {
-	bool nvidia = m->tree->object[m->gpu[0]].pci.vendor == 0x10de;
+	bool nvidia = m->tree->object[m->gpu[0]].pci.vendor == HW_NVIDIA;
 	return m->n_gpus > 1 && (m->model ? m->model->class == LINK_NVLINK && m->model->rate : nvidia);
 }
 
@@ -318,8 +327,9 @@ note_missing(HwMachine *m)
 		builder_assume(m->b, "no NVLinks: %s; nvidia-smi topo -m prints how many the GPUs have",
 		    m->tree->version == 1 ? "hwloc 1.x does not know them"
 		    : "hwloc gave no NVLinkBandwidth (from 2.5 on it does, if it was built with NVML)");
-	else if (m->n_gpus > 1 && m->tree->object[m->gpu[0]].pci.vendor == 0x1002)
-		builder_assume(m->b, "no xGMI links: hwloc gave no XGMIBandwidth; a file by RCCL with NCCL_TOPO_DUMP_FILE has them");
+	else if (m->n_gpus > 1 && m->tree->object[m->gpu[0]].pci.vendor == HW_AMD)
+		builder_assume(m->b, "no xGMI links: hwloc gave no XGMIBandwidth; a file by RCCL with "
+		    "NCCL_TOPO_DUMP_FILE has them");
 }
 
 Status
