@@ -60,7 +60,7 @@
 	    "a schedule as source code\n" \
 	    "blinkc convert job.json -o job.cu\n") \
 	X(TOPOLOGY, topology, "[options] SERVER...", \
-	    "write the topology of a cluster, or that of --synthetic", \
+	    "write the topology of a cluster, of --synthetic, or of this machine", \
 	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "four servers, with a switch between their NICs\n" \
 	    "blinkc topology topologies/dgx-a100.xml --servers 4 -o cluster.xml\n" \
