@@ -5,6 +5,9 @@
 #include "base/status.h"
 #include "verb/options.h"
 
+/* Where they are: beside the program, as installed or as built. Ended by NULL. */
+const char *const *topology_dirs(void);
+
 typedef struct {
 	const char *name, *path;
 } Shipped;
