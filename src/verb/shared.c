@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 Status
 input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
