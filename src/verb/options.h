@@ -38,8 +38,11 @@
 	    "GPUs of the job, by index or id, or ranges as 0-3 and s0:0-2, comma separated; GPU i of the list is " \
 	    "rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW, \
-	    "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, " \
-	    "alone or with net; where servers differ, that of each, and net; else all") \
+	    "link classes to use, comma separated, or all; default: the fastest class, if it connects the GPUs, " \
+	    "alone or with net; else all, with --routes pair where NVLink or xGMI joins some of the GPUs") \
+	X(OPT_ROUTES, "routes", 0, "KIND", COMPILE | BATCH, \
+	    "what a hop between two GPUs may take; pair: the one route that joins them: NVLink or xGMI, else " \
+	    "PCIe, else the network; any: any of the links in use (default with --links)") \
 	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH, "the trees to choose from (default trees)") \
 	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE | BATCH, \
 	    "divide each message between the default class and PCIe; peer: by switching peer access (default), " \
@@ -67,7 +70,9 @@
 follow from it") \
 	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH | SHOW | LINT, \
 	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
-	X(OPT_SERVERS, "servers", 0, "N", TOPOLOGY, "number of servers, each as in the file") \
+	X(OPT_SERVERS, "servers", 0, "LIST", TOPOLOGY, \
+	    "number of servers, each as in the file; of several files one number for all (default 1) or one for " \
+	    "each, as 4,2") \
 	X(OPT_NIC_RATE, "nic-rate", 0, "X", TOPOLOGY, \
 	    "GB/s of each NIC's port, in each direction; default: as in the server's file") \
 	X(OPT_RAILS, "rails", 0, NULL, TOPOLOGY, \

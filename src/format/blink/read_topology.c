@@ -19,7 +19,7 @@ static const char *const plural[] = {
 
 /* ---- head and classes ---- */
 
-/* Topologies of other tools, which people will try, are named in the message. */
+/* Files of other tools, which people will try, are named in the message. */
 static Status
 check_root(struct reading *r)
 {
@@ -30,8 +30,7 @@ check_root(struct reading *r)
 	if (!root->line)
 		return OK;
 	if (strcmp(root->text, "system") == 0)
-		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "a topology of NCCL, which blinkc does not read: %s",
-		    want);
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "a topology of NCCL: %s, or --from nccl", want);
 	if (strcmp(root->text, "topology") != 0)
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "unknown element: %s", want);
 	if (!doc_get(root, "format") && doc_get(root, "object"))
@@ -66,8 +65,8 @@ read_notes(struct reading *r)
 static Status
 read_head(struct reading *r)
 {
-	static const char *const members[] = { "format", "version", "name", "source", "notes", "classes", "nodes", "switches",
-	    "fabrics", "links", "peer_accesses", NULL };
+	static const char *const members[] = { "format", "version", "name", "source", "notes", "classes", "nodes",
+		"switches", "fabrics", "links", "peer_accesses", NULL };
 	const char *format;
 	int64_t version;
 	TRY(check_root(r));
@@ -165,26 +164,27 @@ read_peer_accesses(struct reading *r)
 
 /* ---- the whole ---- */
 
-/* Is the first character that is not a blank that of XML? Everything else is read as JSON. */
-static bool
-begins_element(const char *data, size_t size)
+/* The first character that is not a blank; NUL: there is none. */
+static char
+first_character(const char *data, size_t size)
 {
 	size_t i = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	while (i < size && strchr(" \t\r\n", data[i]) && data[i])
 		i++;
-	return i < size && data[i] == '<';
+	return i < size ? data[i] : 0;
 }
 
 bool
 topo_is_xml(const char *data, size_t size)
 {
-	return begins_element(data, size);
+	return first_character(data, size) == '<';
 }
 
 bool
 topo_is_json(const char *data, size_t size)
 {
-	return !begins_element(data, size);
+	char first = first_character(data, size);
+	return !first || strchr("{[]}\",:-0123456789tfn", first);
 }
 
 static Status
