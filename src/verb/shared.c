@@ -19,7 +19,7 @@ input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 		    synthetic ? "none with --synthetic" : "one");
 	*label = "--synthetic";
 	if (!synthetic)
-		TRY(topology_file(ctx, opt, opt->file[0], label));
+		TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->file[0], label));
 	return synthetic ? synthetic_write(ctx, opt->value[OPT_SYNTHETIC], out) : file_read(ctx, *label, out);
 }
 
