@@ -121,8 +121,8 @@ enum {
 #define OPTION_OF_VERB_LIST(X) \
 	X(OPT_OUTPUT, BATCH, "batch", "DIR", "the directory, created if missing") \
 	X(OPT_GPUS, BATCH, "batch", "FILE", "a file with a list in each line, - is standard input") \
-	X(OPT_GPUS, SHOW, "show", "LIST", "of a directory of schedules or a machine: these GPUs, by index or id, comma " \
-	    "separated") \
+	X(OPT_GPUS, SHOW, "show", "LIST", "of a directory of schedules or a machine: these GPUs, by index or id, " \
+	    "comma separated") \
 	X(OPT_LINKS, SHOW, "show", "LIST", "a line for each link of these classes") \
 	X(OPT_QUIET, DIFF, "diff", NULL, "print nothing") \
 	X(OPT_VERBOSE, DIFF, "diff", NULL, "every difference, and changes without effect")
