@@ -28,11 +28,15 @@ job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &out->algorithm));
 	if (ask->hybrid)
 		return induce_hybrid(ctx, machine, gpu, n, out);
-	if (ask->links)
-		TRY(topo_nic_paths(ctx, machine, gpu, n, ask->links, &links));
+	if (!ask->links)
+		TRY(topo_choose_links(ctx, machine, gpu, n, ask->routes, &links));
+	else if (ask->routes == ROUTES_PAIR)
+		links = (JobLinks){ .classes = ask->links, .pairs = true };
 	else
-		TRY(topo_choose_links(ctx, machine, gpu, n, &links));
-	TRY(topo_induce(ctx, machine, gpu, n, &links, &topo));
+		TRY(topo_nic_paths(ctx, machine, gpu, n, ask->links, NULL, &links));
+	out->ask.routes = links.pairs ? ROUTES_PAIR : ROUTES_ANY;
+	TRY(links.pairs ? topo_induce_pairs(ctx, machine, gpu, n, links.classes, &topo)
+	    : topo_induce(ctx, machine, gpu, n, &links, &topo));
 	out->classes = links.classes;
 	out->topo = topo;
 	return OK;
@@ -139,6 +143,9 @@ job_compile(Ctx *ctx, const Job *job, Compiled *out)
 	out->other_depth = plan.pack->other_depth;
 	/* What counts is what readers of the file get, not what was meant. */
 	TRY(sched_read(ctx, label, out->json.data, out->json.size, &out->sched));
+	out->routes = ask.routes;
+	if (ask.routes == ROUTES_PAIR)
+		TRY(sched_check_routes(ctx, label, out->sched));
 	return sched_verify(ctx, label, out->sched);
 }
 
