@@ -1,7 +1,6 @@
 #include "verb/options.h"
 #include "plan/plan.h"
 #include "verb/formats.h"
-#include "verb/verb.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -19,29 +18,14 @@ static const struct {
 #undef X
 };
 
-/* For messages. */
-static const struct {
-	const char *name;
-	int bit;
-} verbs_named[] = {
-#define X(bit, name, ...) { #name, bit },
-	VERB_LIST(X)
-#undef X
-};
-
 enum { FIRST = 256 };	/* above every letter */
 
 /* "--sizes: not an option of blinkc compile: want it with batch" */
 static Status
 fail_of_others(Ctx *ctx, int option, const char *verb)
 {
-	const char *name[sizeof verbs_named / sizeof *verbs_named];
-	Names others = { 0, name };
-	for (size_t v = 0; v < sizeof verbs_named / sizeof *verbs_named; v++)
-		if (list[option].verbs & verbs_named[v].bit)
-			name[others.n++] = verbs_named[v].name;
 	return fail(ctx, USAGE, "--%s: not an option of blinkc %s: want it with %s", list[option].name, verb,
-	    names_wanted(others).text);
+	    verbs_text(list[option].verbs).text);
 }
 
 /* A word that is no option: "--colective=reduce". */

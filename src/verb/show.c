@@ -33,7 +33,7 @@ put_summary(Ctx *ctx, const Schedule *sched, Text *out)
 	FILE *to = open_memstream(&data, &size);
 	if (!to)
 		return fail_memory(ctx);
-	Status status = summary_print(ctx, to, sched, FRAC_ZERO, NULL, 0);
+	Status status = summary_print(ctx, to, sched, UNPROVEN_BOTH, NULL, 0);
 	if (fclose(to) != 0 && status == OK)
 		status = fail_memory(ctx);
 	if (status == OK)
@@ -88,7 +88,8 @@ show_parse(Ctx *ctx, const Options *opt, const char *format, ShowRequest *ask)
 
 /* ---- a directory of schedules ---- */
 
-/* The requested job: GPUs of the machine of the index, ascending and as they were asked for, and the root among them. */
+/* The requested job: GPUs of the machine of the index, ascending and as they were asked for; the root among the
+ * first. */
 struct job {
 	int n, *gpu, *asked;
 	Collective coll;

@@ -7,8 +7,8 @@
 #include "verb/findings.h"
 #include "verb/options.h"
 
-/* bit in options.h, name, arguments, what it does, statuses with which it exits besides ON_EVERY_VERB, examples: compile
- * comes first, as it is what a command line without a verb means.
+/* bit in verb_bits.h, name, arguments, what it does, statuses with which it exits besides ON_EVERY_VERB, examples:
+ * compile comes first, as it is what a command line without a verb means.
  *
  * Examples: two or more, each a line with what it does, and a command on the next. A test runs them, from the first
  * verb to the last, in a directory where topologies/ is; so they may use files that earlier ones wrote. */
@@ -51,13 +51,13 @@
 	    "blinkc report schedules -o report.html\n" \
 	    "two batches of one machine, side by side\n" \
 	    "blinkc report schedules jobs -o both.html\n") \
-	X(CONVERT, convert, "[options] FILE", "write a topology in its other syntax, or a schedule as code", \
+	X(CONVERT, convert, "[options] FILE", "write a topology of any kind as one of ours, or a schedule as code", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
 	    "a topology in JSON\n" \
 	    "blinkc convert topologies/dgx1v.xml -o dgx1v.json\n" \
 	    "a schedule as source code\n" \
 	    "blinkc convert job.json -o job.cu\n") \
-	X(TOPOLOGY, topology, "[options] SERVER", \
+	X(TOPOLOGY, topology, "[options] SERVER...", \
 	    "write the topology of a cluster, or that of --synthetic", \
 	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "four servers, with a switch between their NICs\n" \
@@ -129,6 +129,7 @@ Status output_findings(Ctx *ctx, const Options *opt, const char *title, const Fi
     const char *summary);
 
 /* A topology file in a format (format.h); cluster: `in` itself, once it is known to be valid. */
-Status output_topology(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, const char *path);
+Status output_topology(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in,
+    const char *path);
 
 #endif
