@@ -143,7 +143,7 @@ kind_of_text(struct head head)
 		if (begins(head, code[i]))
 			return has(head, "Written by blinkc") ? FILE_CODE : FILE_SOURCE;
 	/* What no JSON begins with. */
-	return memchr("{[\"-0123456789tfn", *head.at, 17) ? FILE_OTHER : FILE_TEXT;
+	return memchr("[\"-0123456789tfn", *head.at, 16) || (unsigned char)*head.at >= 0x80 ? FILE_OTHER : FILE_TEXT;
 }
 
 FileKind

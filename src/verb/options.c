@@ -20,17 +20,24 @@ static const struct {
 
 enum { FIRST = 256 };	/* above every letter */
 
+/* Whose options are parsed. */
+struct of_verb {
+	const char *name;
+	int bit;
+	NamesText (*text)(int bits);
+};
+
 /* "--sizes: not an option of blinkc compile: want it with batch" */
 static Status
-fail_of_others(Ctx *ctx, int option, const char *verb)
+fail_of_others(Ctx *ctx, int option, const struct of_verb *verb)
 {
-	return fail(ctx, USAGE, "--%s: not an option of blinkc %s: want it with %s", list[option].name, verb,
-	    verbs_text(list[option].verbs).text);
+	return fail(ctx, USAGE, "--%s: not an option of blinkc %s: want it with %s", list[option].name, verb->name,
+	    verb->text(list[option].verbs).text);
 }
 
 /* A word that is no option: "--colective=reduce". */
 static Status
-fail_unknown(Ctx *ctx, const char *word, const char *verb, int bit)
+fail_unknown(Ctx *ctx, const char *word, const struct of_verb *verb)
 {
 	const char *name[N_OPTIONS];
 	char text[40];
@@ -39,13 +46,13 @@ fail_unknown(Ctx *ctx, const char *word, const char *verb, int bit)
 	for (int i = 0; i < N_OPTIONS; i++) {
 		if (strcmp(list[i].name, text) == 0)
 			return fail_of_others(ctx, i, verb);
-		if (list[i].verbs & bit)
+		if (list[i].verbs & verb->bit)
 			name[names.n++] = list[i].name;
 	}
 	const char *like = names_like(names, text);
 	if (like)
 		return fail(ctx, USAGE, "%.80s: no such option; did you mean --%s?", word, like);
-	return fail(ctx, USAGE, "%.80s: no such option; blinkc %s --help lists them", word, verb);
+	return fail(ctx, USAGE, "%.80s: no such option; blinkc %s --help lists them", word, verb->name);
 }
 
 /* A prefix of several options: "--v". */
@@ -67,24 +74,26 @@ is_ambiguous(const char *word, int bit, NamesText *out)
 
 /* What getopt found: a letter, or a word. */
 static Status
-fail_option(Ctx *ctx, int found, const char *word, const char *verb, int bit)
+fail_option(Ctx *ctx, int found, const char *word, const struct of_verb *verb)
 {
 	NamesText several;
 	if (found == ':')
 		return fail(ctx, USAGE, "%.80s: needs an argument", word);
 	/* Of several letters in one word getopt names the one; the word may be no option at all. */
 	if (optopt && optopt < FIRST)
-		return fail(ctx, USAGE, "-%c: no such option; blinkc %s --help lists them", optopt, verb);
+		return fail(ctx, USAGE, "-%c: no such option; blinkc %s --help lists them", optopt, verb->name);
 	if (optopt)
 		return fail(ctx, USAGE, "%.80s: takes no argument", word);
-	if (is_ambiguous(word, bit, &several))
+	if (is_ambiguous(word, verb->bit, &several))
 		return fail(ctx, USAGE, "%.80s: no such option: want one of %s", word, several.text);
-	return fail_unknown(ctx, word, verb, bit);
+	return fail_unknown(ctx, word, verb);
 }
 
 Status
-options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Options *out)
+options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, NamesText (*verbs_text)(int bits),
+    Options *out)
 {
+	const struct of_verb of = { verb, bit, verbs_text };
 	struct option names[N_OPTIONS + 1] = { { 0 } };
 	char letters[2 * N_OPTIONS + 2] = ":", *at = letters + 1;
 	Options opt = { .n_files = 0 };
@@ -102,12 +111,12 @@ options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Option
 	for (int letter; (letter = getopt_long(argc, argv, letters, names, NULL)) != -1;) {
 		int i = letter - FIRST;
 		if (letter == ':' || letter == '?')
-			return fail_option(ctx, letter, argv[optind - 1], verb, bit);
+			return fail_option(ctx, letter, argv[optind - 1], &of);
 		for (int k = 0; k < N_OPTIONS && letter < FIRST; k++)
 			if (list[k].letter == letter)
 				i = k;
 		if (!(list[i].verbs & bit))
-			return fail_of_others(ctx, i, verb);
+			return fail_of_others(ctx, i, &of);
 		opt.value[i] = list[i].argument && optarg ? optarg : "";
 	}
 	opt.n_files = argc - optind;

@@ -2,16 +2,11 @@
 #ifndef BLINK_VERB_VERB_BITS_H
 #define BLINK_VERB_VERB_BITS_H
 
-#include "base/names.h"
-
 enum {
 	COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOPOLOGY = 64, COMPLETION = 128,
 	REPORT = 256, HELP = 512,
 	EVERY = 0xffff,
 	READS_TOPOLOGY = COMPILE | BATCH | CHECK | CONVERT | TOPOLOGY	/* a topology file of any format */
 };
-
-/* "compile, batch or show": their names, for messages. */
-NamesText verbs_text(int verbs);
 
 #endif

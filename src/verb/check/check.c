@@ -162,8 +162,8 @@ check_item(Ctx *ctx, void *of, int i)
 		return OK;
 	Status status = item->named < 0 ? file_read_regular(ctx, item->path, &in) : file_read(ctx, item->path, &in);
 	if (status == OK)
-		status = item->named < 0 && file_kind(in.data, in.size) == FILE_TOPOLOGY ? check_topology(ctx, item->path, &in)
-		    : check_schedule(ctx, check, i, &in);
+		status = item->named < 0 && file_kind(in.data, in.size) == FILE_TOPOLOGY
+		    ? check_topology(ctx, item->path, &in) : check_schedule(ctx, check, i, &in);
 	text_free(&in);
 	const char *text = text_after_path(ctx->error.text, item->path);
 	memmove(ctx->error.text, text, strlen(text) + 1);
