@@ -15,7 +15,7 @@ static const struct verb {
 	const char *arguments, *summary;
 	Status (*run)(Ctx *ctx, const Options *opt);
 } verbs[] = {
-#define X(bit, name, arguments, summary) { #name, bit, arguments, summary, verb_##name },
+#define X(bit, name, arguments, summary) { VERB_TEXT(bit, name), bit, arguments, summary, verb_##name },
 	VERB_LIST(X)
 #undef X
 };

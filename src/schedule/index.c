@@ -22,7 +22,7 @@ Status
 index_check_machine(Ctx *ctx, const char *label, const Index *index, const Schedule *sched)
 {
 	const Topology *topo = sched->topo;
-	if (strcmp(topo->digest, index->digest) != 0)
+	if (!index_has_digest(index, topo->digest))
 		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: the file has %.80s", label, index->digest,
 		    topo->digest);
 	for (int r = 0; r < topo->n_ranks; r++)

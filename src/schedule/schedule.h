@@ -14,7 +14,7 @@ Status sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask
  * classes: of the links in use. */
 Status sched_record(Ctx *ctx, const Ask *ask, unsigned classes, Schedule *sched);
 
-/* Which links the schedule may use, read back from its options: out->links and out->hybrid.
+/* Which links the schedule may use, read back from its options: out->links, out->hybrid, out->without and out->relays.
  * Fails: BAD_INPUT, with the option in error.asked. */
 Status sched_recorded_links(Ctx *ctx, const Schedule *sched, Ask *out);
 

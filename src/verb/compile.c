@@ -1,5 +1,6 @@
 #include "compile.h"
 #include "format/format.h"
+#include "topology/topology.h"
 #include "verb/progress.h"
 #include "verb/request.h"
 #include "verb/verb.h"
@@ -7,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Of a machine, by --gpus. */
 static Status
@@ -68,6 +70,74 @@ print_best(Ctx *ctx, FILE *to, const Ask *ask, Frac best)
 	return OK;
 }
 
+/* What the job has without GPUs that forward. */
+typedef struct {
+	bool connected;
+	Frac rate;		/* bytes/s */
+} Relays;
+
+static Status
+find_gain(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *ask, Relays *out)
+{
+	Compiled made = { 0 };
+	Ask alone = *ask;
+	alone.relays = NULL;
+	Status status = compile(ctx, machine, gpu, n, &alone, &made);
+	text_free(&made.json);
+	*out = (Relays){ .connected = status == OK };
+	if (status == OK)
+		out->rate = made.sched->achieved;
+	if (status != INFEASIBLE)
+		return status;
+	ctx->error = (Error){ .status = OK };
+	return OK;
+}
+
+/* Does an edge lead through this vertex? */
+static bool
+carries(const Schedule *sched, int v)
+{
+	for (int t = 0; t < sched->n_segments; t++) {
+		const Tree *tree = &sched->segment[t].tree;
+		for (int e = 0; e < tree->n_down + tree->n_up; e++) {
+			const Edge *edge = tree_edge(tree, e);
+			for (int i = 0; i < edge->n_links; i++)
+				if (sched->topo->link[edge->link[i]].from == v)
+					return true;
+		}
+	}
+	return false;
+}
+
+static bool
+is_gpu(const Topology *machine, const char *id)
+{
+	for (int g = 0; g < machine->n_ranks; g++)
+		if (strcmp(machine->vertex[g].id, id) == 0)
+			return true;
+	return false;
+}
+
+/* Which GPUs forward, and what that gives. */
+static void
+print_relays(FILE *to, const Topology *machine, const Schedule *sched, const Relays *relays)
+{
+	double rate = frac_double(sched->achieved);
+	int n = 0;
+	fprintf(to, "relays     ");
+	for (int v = sched->topo->n_ranks; v < sched->topo->n_vertices; v++)
+		if (is_gpu(machine, sched->topo->vertex[v].id) && carries(sched, v) && ++n <= 16)
+			fprintf(to, " %s", sched->topo->vertex[v].id);
+	if (n > 16)
+		fprintf(to, " and %d more", n - 16);
+	fprintf(to, n ? "; " : " none; ");
+	if (!relays->connected)
+		fprintf(to, "without relays no links connect the job\n");
+	else
+		fprintf(to, "%.6g GB/s without relays: %.3g times that\n", frac_double(relays->rate) / 1e9,
+		    rate / frac_double(relays->rate));
+}
+
 static Status
 print_summary(Ctx *ctx, FILE *to, const Sizes *sizes, const Ask *ask, const Compiled *made)
 {
@@ -82,14 +152,41 @@ print_summary(Ctx *ctx, FILE *to, const Sizes *sizes, const Ask *ask, const Comp
 
 /* What is printed once the file is there. All that may fail comes before. */
 static Status
-summarise(Ctx *ctx, const Sizes *sizes, const Ask *ask, const Compiled *made, char **out)
+summarise(Ctx *ctx, const Sizes *sizes, const Ask *ask, const Compiled *made, const Topology *machine,
+    const Relays *relays, char **out)
 {
 	size_t size = 0;
 	FILE *to = open_memstream(out, &size);
 	if (!to)
 		return fail_memory(ctx);
 	Status status = print_summary(ctx, to, sizes, ask, made);
+	if (ask->relays)
+		print_relays(to, machine, made->sched, relays);
 	return fclose(to) != 0 && status == OK ? fail_memory(ctx) : status;
+}
+
+/* The machine without what --without names, and the GPUs in its numbers. *gpu: all that are left, unless --gpus lists
+ * some. */
+static Status
+take_losses(Ctx *ctx, const Options *opt, Topology **machine, int *gpu, int *n, Ask *ask)
+{
+	const Topology *whole = *machine;
+	Loss *loss;
+	int n_losses, n_left = 0;
+	const int *now;
+	TRY(topo_losses(ctx, whole, opt->value[OPT_WITHOUT], &loss, &n_losses));
+	TRY(topo_losses_name(ctx, whole, loss, n_losses, &ask->without));
+	TRY(topo_without(ctx, whole, loss, n_losses, machine, &now));
+	for (int i = 0; i < *n; i++) {
+		if (now[gpu[i]] >= 0)
+			gpu[n_left++] = now[gpu[i]];
+		else if (opt->value[OPT_GPUS])
+			return fail(ctx, BAD_INPUT, "--gpus: %s: --without takes it out: want GPUs that are left",
+			    whole->vertex[gpu[i]].id);
+	}
+	*n = n_left;
+	return n_left >= 2 ? OK : fail(ctx, BAD_INPUT, "--without: %.200s has %d GPUs: want at least 2 for a collective",
+	    (*machine)->name, n_left);
 }
 
 /* What does not depend on the machine. */
@@ -120,11 +217,18 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	ctx->step = progress_step;
 	TRY(topo_read(ctx, label, topology_dirs(), in->data, in->size, &machine));
 	TRY(select_gpus(ctx, opt, label, machine, &gpu, &n));
+	if (opt->value[OPT_WITHOUT])
+		TRY(take_losses(ctx, opt, &machine, gpu, &n, &ask));
+	if (opt->value[OPT_RELAY])
+		TRY(request_relays(ctx, machine, opt->value[OPT_RELAY], gpu, n, &ask.relays));
 	TRY(request_root(ctx, machine, gpu, n, ask.coll, opt->value[OPT_ROOT], &ask.root));
 	if (opt->value[OPT_PARETO])
 		return print_pareto(ctx, machine, gpu, n, &ask);
 	TRY(compile(ctx, machine, gpu, n, &ask, out));
-	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, &sizes, &ask, out, &summary);
+	Relays relays = { 0 };
+	if (ask.relays && !opt->value[OPT_QUIET])
+		TRY(find_gain(ctx, machine, gpu, n, &ask, &relays));
+	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, &sizes, &ask, out, machine, &relays, &summary);
 	if (status == OK)
 		status = output_schedule(ctx, format, out->sched, &out->json, output_path(opt));
 	progress_hide();

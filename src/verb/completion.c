@@ -14,7 +14,7 @@ static const CompleteOption options[] = {
 };
 
 static const CompleteVerb verbs[] = {
-#define X(bit, name, arguments, summary) { #name, summary, bit },
+#define X(bit, name, arguments, summary) { VERB_TEXT(bit, name), summary, bit },
 	VERB_LIST(X)
 #undef X
 };

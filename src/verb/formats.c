@@ -48,6 +48,12 @@ formats_of(int verb, FormatName out[FORMATS_MAX])
 	case DIFF:
 		n = add(out, add(out, n, "text", "text"), "json", "json");
 		break;
+	case ADVISE:
+		n = add(out, add(out, add(out, n, "text", "txt"), "json", "json"), "slurm", "slurm");
+		break;
+	case WHATIF:
+		n = add(out, add(out, n, "text", "txt"), "json", "json");
+		break;
 	case SHOW:
 		n = add(out, add(out, add(out, n, "text", "txt"), "svg", "svg"), "dot", "dot");
 		break;
@@ -97,5 +103,9 @@ formats_help(Text *out)
 	put_formats_of(out, DIFF);
 	text_put(out, "; show: ");
 	put_formats_of(out, SHOW);
-	text_put(out, "; default: by the suffix of FILE; without one json, for diff and show text");
+	text_put(out, "; advise: ");
+	put_formats_of(out, ADVISE);
+	text_put(out, "; what-if: ");
+	put_formats_of(out, WHATIF);
+	text_put(out, "; default: by the suffix of FILE; without one json, for diff, show, advise and what-if text");
 }

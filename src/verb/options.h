@@ -16,12 +16,13 @@
 #define OPTION_LIST(X) \
 	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION), \
 	    "write FILE; - is standard output (default); batch: the directory, created if missing") \
-	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | DIFF | SHOW, NULL) \
-	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW, \
+	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | DIFF | SHOW | ADVISE | WHATIF, NULL) \
+	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW | ADVISE | WHATIF, \
 	    "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall") \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE | SHOW, \
 	    "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU") \
-	X(OPT_SIZES, "sizes", 0, "LIST", BATCH, "numbers of GPUs, as 2-8 or 3,5-7 (default: 2 to all)") \
+	X(OPT_SIZES, "sizes", 'n', "LIST", BATCH | ADVISE | WHATIF, \
+	    "numbers of GPUs, as 2-8 or 3,5-7 (default: 2 to all)") \
 	X(OPT_DISTINCT, "distinct", 0, NULL, BATCH, \
 	    "one set of each isomorphism class only, also in the index: every shape of a job on a large cluster") \
 	X(OPT_COLLECTIVES, "collectives", 0, "LIST", BATCH, \
@@ -29,19 +30,26 @@
 	X(OPT_ROOTS, "roots", 0, "KIND", BATCH, \
 	    "roots of broadcast, reduce, gather and scatter: all (default); best: the fastest of each set; " \
 	    "canonical: one of each orbit") \
-	X(OPT_JOBS, "jobs", 'j', "N", BATCH | CHECK | DIFF | REPORT, \
+	X(OPT_JOBS, "jobs", 'j', "N", BATCH | CHECK | DIFF | REPORT | ADVISE | WHATIF, \
 	    "processes at once (default: one for each CPU); the output does not depend on it") \
 	X(OPT_SHARD, "shard", 0, "I/N", BATCH, \
 	    "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the " \
 	    "index") \
-	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | SHOW, \
+	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
 	    "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all; " \
-	    "batch: a file with a list in each line, - is standard input") \
-	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW, \
+	    "batch, advise, what-if: a file with a list in each line, - is standard input") \
+	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
 	    "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, " \
 	    "alone or with net; where servers differ, that of each, and net; else all; show: a line for each " \
 	    "link of these classes") \
-	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH, "the trees to choose from (default trees)") \
+	X(OPT_WITHOUT, "without", 0, "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
+	    "the machine has lost these: gpu3-gpu5, all links between the two; gpu3-gpu5:1, one of them; nic0 or " \
+	    "nic:nic0, a GPU, NIC or switch; comma separated, or given several times") \
+	X(OPT_FAILURES, "failures", 0, "N", BATCH, \
+	    "with 1, also schedules for each single link, GPU, NIC or switch lost, and an index for each loss") \
+	X(OPT_RELAY, "relay", 0, "LIST", COMPILE | BATCH, \
+	    "GPUs that are not ranks and forward data of the job; rest: all GPUs that the job has not") \
+	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH | ADVISE | WHATIF, "the trees to choose from (default trees)") \
 	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE | BATCH, \
 	    "divide each message between the default class and PCIe; peer: by switching peer access (default), " \
 	    "host: through the host's memory") \
@@ -62,7 +70,7 @@
 	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE, \
 	    "write the best schedule found within TIME, as 10s or 500ms, default: 60m; if that cuts the plan " \
 	    "short, its bytes depend on the machine") \
-	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH, \
+	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH | ADVISE | WHATIF, \
 	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
 	X(OPT_SERVERS, "servers", 0, "N", TOPOLOGY, "number of servers, each as in the file") \
 	X(OPT_NIC_RATE, "nic-rate", 0, "X", TOPOLOGY, \
@@ -91,8 +99,9 @@
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, \
 	    "layout of GPUs and switches in an SVG: own (default), or dot or neato of Graphviz, if installed") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT, "no summary; diff: print nothing") \
-	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF, \
-	    "report what each phase finds; diff: every difference, and changes without effect") \
+	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF | ADVISE | WHATIF, \
+	    "report what each phase finds; diff: every difference, and changes without effect; advise, what-if: every " \
+	    "line of a table") \
 	X(OPT_HELP, "help", 'h', NULL, EVERY, "print this help") \
 	X(OPT_VERSION, "version", 'V', NULL, EVERY, "print the version")
 

@@ -164,7 +164,7 @@ rename_gpus(Ctx *ctx, const char *label, const Index *index, const IndexEntry *e
 	Topology *topo;
 	TRY(NEW(ctx, topo, 1));
 	*topo = *sched->topo;
-	if (!index_same_job(entry, sched) || strcmp(topo->digest, index->digest) != 0)
+	if (!index_same_job(entry, sched) || !index_has_digest(index, topo->digest))
 		return fail(ctx, BAD_INPUT,
 		    "%s: not the job of its entry in the index: want the file that was indexed", label);
 	TRY(NEW(ctx, topo->vertex, topo->n_vertices));

@@ -13,6 +13,9 @@
 	X(COMPILE, compile, "[options] TOPOLOGY", "plan a schedule for a topology file (the verb may be left out)") \
 	X(BATCH, batch, "[options] TOPOLOGY", \
 	    "plan schedules for all sets of GPUs, isomorphic sets once; write an index") \
+	X(ADVISE, advise, "[options] TOPOLOGY", "which GPUs to ask for: the rate of every set, isomorphic sets once") \
+	X(WHATIF, what_if, "[options] TOPOLOGY", \
+	    "which jobs get slower without a link, GPU, NIC or switch; what every single loss costs") \
 	X(CHECK, check, "[options] SCHEDULE|DIR...", "replay schedules exactly; recompute rate and bound") \
 	X(DIFF, diff, "[options] OLD NEW", "what changed in meaning between two schedules, or directories of them") \
 	X(SHOW, show, "[options] SCHEDULE|DIR", \
@@ -22,6 +25,9 @@
 	X(TOPOLOGY, topology, "[options] SERVER", \
 	    "write the topology of a cluster of servers, or that of --synthetic") \
 	X(COMPLETION, completion, "bash|zsh|fish", "print a completion script for this shell")
+
+/* A verb as it is typed: an identifier has no "-". */
+#define VERB_TEXT(bit, name) ((bit) == WHATIF ? "what-if" : #name)
 
 #define X(bit, name, arguments, summary) Status verb_##name(Ctx *ctx, const Options *opt);
 VERB_LIST(X)

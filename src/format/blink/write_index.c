@@ -8,10 +8,34 @@ put_topology(JsonWriter *w, const Index *index)
 	json_object(w, "topology", JSON_BLOCK);
 	json_string(w, "name", index->name);
 	json_string(w, "digest", index->digest);
+	if (index->without)
+		json_string(w, "without", index->without);
+	if (index->n_others > 0) {
+		json_array(w, "isomorphic", JSON_ROWS);
+		for (int i = 0; i < index->n_others; i++)
+			json_string(w, NULL, index->other[i]);
+		json_end(w);
+	}
 	json_array(w, "gpus", JSON_LINE);
 	for (int g = 0; g < index->n_gpus; g++)
 		json_string(w, NULL, index->gpu[g]);
 	json_end(w);
+	json_end(w);
+}
+
+static void
+put_changes(JsonWriter *w, const Index *index)
+{
+	if (index->n_changes == 0)
+		return;
+	json_array(w, "changes", JSON_ROWS);
+	for (int i = 0; i < index->n_changes; i++) {
+		json_object(w, NULL, JSON_TIGHT);
+		json_string(w, "without", index->change[i].without);
+		json_string(w, "digest", index->change[i].digest);
+		json_string(w, "index", index->change[i].file);
+		json_end(w);
+	}
 	json_end(w);
 }
 
@@ -42,6 +66,7 @@ index_write(const Index *index, Text *out)
 	json_string(&w, "format", "blink-index");
 	json_int(&w, "version", 1);
 	put_topology(&w, index);
+	put_changes(&w, index);
 	json_array(&w, "schedules", JSON_ROWS);
 	for (int i = 0; i < index->n_entries; i++)
 		put_entry(&w, &index->entry[i]);
