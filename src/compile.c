@@ -62,19 +62,13 @@ Status
 job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *ask, Job *out)
 {
 	Topology *topo;
-	JobLinks links;
 	*out = (Job){ .ask = *ask };
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &out->algorithm));
 	if (ask->relays)
 		TRY(add_relays(ctx, ask->relays, &machine, &gpu, n));
 	if (ask->hybrid)
 		return induce_hybrid(ctx, machine, gpu, n, out);
-	if (ask->links)
-		TRY(topo_nic_paths(ctx, machine, gpu, n, ask->links, &links));
-	else
-		TRY(topo_choose_links(ctx, machine, gpu, n, &links));
-	TRY(topo_induce(ctx, machine, gpu, n, &links, &topo));
-	out->classes = links.classes;
+	TRY(topo_of_job(ctx, machine, gpu, n, ask->links, &out->classes, &topo));
 	out->topo = topo;
 	return OK;
 }

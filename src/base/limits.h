@@ -62,6 +62,9 @@ enum {
  * takes a tenth; the lengths of an allgather behind switches may be for 690 ranks. */
 #define LIMIT_VERIFY_STEPS INT64_C(2000000000)
 
+/* Steps to find the job of an index that another one is isomorphic to: half a second. */
+#define LIMIT_MATCH_STEPS INT64_C(500000000)
+
 /* Capacity of one physical link, bytes/s: 1e-6 to 1e6 GB/s. All capacities together stay below 4e18, so that
  * every cut fits an int64_t. Latency, ns: up to one second. */
 #define LIMIT_CAPACITY_MIN INT64_C(1000)

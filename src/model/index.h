@@ -3,6 +3,7 @@
 #define BLINK_MODEL_INDEX_H
 
 #include "model/collective.h"
+#include "model/topology.h"
 
 /* A job for which there is a schedule: GPU gpu[i] of the machine is rank i of the job, and plays rank[i] in the
  * file. */
@@ -14,6 +15,7 @@ typedef struct {
 	const char *file;	/* relative to the index; no part of it is ".." */
 	double rate, bound;	/* GB/s, as the file states them */
 	int trees, depth;
+	uint64_t form;		/* of the job, with its root (topo_invariant); 0: not given */
 } IndexEntry;
 
 /* What is left of the machine of an index after a loss, and the index of schedules for it. */
@@ -32,6 +34,8 @@ typedef struct {
 	const char **other;		/* digests of further machines that files are for, ascending: their jobs are isomorphic */
 	int n_changes;
 	IndexChange *change;
+	const Topology *machine;	/* by which isomorphic jobs are found; NULL: only those that it lists */
+	unsigned links;			/* classes that its jobs use, a bit set; 0: those that fit */
 	int n_gpus;
 	const char **gpu;		/* ids, by their index in the machine */
 	const char **by_id;		/* the same, ascending; NULL: not sorted */

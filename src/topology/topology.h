@@ -26,6 +26,14 @@ Status topo_choose_links(Ctx *ctx, const Topology *machine, const int *gpu, int 
  * Fails: INFEASIBLE some rank cannot reach some other, naming both. */
 Status topo_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const JobLinks *links, Topology **out);
 
+/* Both of these: links of these classes (0: those that fit) and the topology of the job. *used: the classes. */
+Status topo_of_job(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, unsigned *used,
+    Topology **out);
+
+/* The topology of a job of an index that has its machine. gpu: by their numbers in the index. Fails: INFEASIBLE also where a
+ * GPU is lost. */
+Status topo_of_index_job(Ctx *ctx, const Index *index, const Topology *machine, const int *gpu, int n, Topology **out);
+
 /* The two parts of a job of these GPUs: over what the default classes would be without pcie and qpi, and over these
  * two.
  * Fails: INFEASIBLE there are no others, or GPUs of several servers; BAD_INPUT nothing is known of peer access. */

@@ -87,8 +87,9 @@
 	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF, \
 	    "write what is valid and invalid, or what differs, to FILE as JUnit XML") \
 	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF, "print annotations of GitHub Actions, and nothing else") \
-	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK, \
-	    "schedules must be for this machine, and ranks of an index fit its links") \
+	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK | SHOW, \
+	    "schedules must be for this machine, and ranks of an index fit its links; show: the machine of the directory, " \
+	    "to find jobs that its index does not list") \
 	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, \
 	    "differences that make the exit status 9, comma separated (default any): " \
 	    DIFFERENCE_LIST(DIFFERENCE_HELP) "any") \

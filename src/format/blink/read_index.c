@@ -1,4 +1,5 @@
 /* Reader of the index of schedules (blink-index(5)). Unknown members are ignored. */
+#include "format/blink/index_reader.h"
 #include "format/doc.h"
 #include "format/format.h"
 
@@ -96,6 +97,38 @@ read_file(struct reader *r, const Doc *object, const char *name, const char **ou
 	return *out ? OK : fail_memory(r->ctx);
 }
 
+/* 16 digits of base 16; it may be missing. */
+static Status
+read_form(struct reader *r, const Doc *object, uint64_t *out)
+{
+	const Doc *at = doc_get(object, "form");
+	*out = 0;
+	if (!at)
+		return OK;
+	if (at->kind != DOC_STRING || strlen(at->text) != 16 || strspn(at->text, "0123456789abcdef") != 16)
+		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want 16 digits of base 16", doc_found(at).text);
+	for (const char *c = at->text; *c; c++)
+		*out = *out << 4 | (uint64_t)(*c <= '9' ? *c - '0' : *c - 'a' + 10);
+	return OK;
+}
+
+static Status
+read_links(struct reader *r, const Doc *topo)
+{
+	const Doc *list = doc_get(topo, "links");
+	if (!list)
+		return OK;
+	TRY(doc_need(r->ctx, r->label, topo, "links", DOC_ARRAY, &list));
+	for (int i = 0; i < list->n; i++) {
+		LinkClass class;
+		if (list->child[i]->kind != DOC_STRING || !link_class_parse(list->child[i]->text, &class))
+			return doc_fail(r->ctx, r->label, list->child[i], BAD_INPUT, "%s: want a class of links",
+			    doc_found(list->child[i]).text);
+		r->index->links |= 1u << class;
+	}
+	return OK;
+}
+
 static Status
 read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
 {
@@ -120,6 +153,7 @@ read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
 	TRY(read_rate(r, object, "rate", &entry->rate));
 	TRY(read_rate(r, object, "bound", &entry->bound));
 	TRY(read_int(r, object, "trees", 1, LIMIT_TREES, &entry->trees));
+	TRY(read_form(r, object, &entry->form));
 	return read_int(r, object, "depth", 1, 2 * LIMIT_RANKS, &entry->depth);
 }
 
@@ -221,6 +255,7 @@ read_topology(struct reader *r, const Doc *root)
 	if (doc_get(topo, "without"))
 		TRY(doc_string(r->ctx, r->label, topo, "without", &index->without));
 	TRY(read_others(r, topo));
+	TRY(read_links(r, topo));
 	index->n_gpus = gpus->n;
 	TRY(NEW(r->ctx, index->gpu, gpus->n));
 	TRY(TEMP(r->ctx, r->seen, gpus->n));
@@ -262,6 +297,11 @@ index_read(Ctx *ctx, const char *label, const char *data, size_t size, Index **o
 		return doc_fail(ctx, label, version, BAD_INPUT, "%g: want 1", version->number);
 	TRY(read_topology(&r, root));
 	TRY(read_changes(&r, root));
+	if (doc_get(root, "machine")) {
+		const Doc *machine;
+		TRY(doc_need(ctx, label, root, "machine", DOC_OBJECT, &machine));
+		TRY(index_read_machine(ctx, label, machine, index));
+	}
 	if (!list.array)
 		return doc_missing(ctx, label, root, "schedules", "an array");
 	if (list.n > LIMIT_INDEX)

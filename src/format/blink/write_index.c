@@ -1,6 +1,10 @@
 /* The index of schedules (blink-index(5)): one line for each entry. */
 #include "base/json_write.h"
 #include "format/format.h"
+#include "topology/topology.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 static void
 put_topology(JsonWriter *w, const Index *index)
@@ -16,6 +20,8 @@ put_topology(JsonWriter *w, const Index *index)
 			json_string(w, NULL, index->other[i]);
 		json_end(w);
 	}
+	if (index->links)
+		json_names(w, "links", link_class_names, index->links);
 	json_array(w, "gpus", JSON_LINE);
 	for (int g = 0; g < index->n_gpus; g++)
 		json_string(w, NULL, index->gpu[g]);
@@ -55,6 +61,11 @@ put_entry(JsonWriter *w, const IndexEntry *entry)
 	json_number(w, "bound", entry->bound);
 	json_int(w, "trees", entry->trees);
 	json_int(w, "depth", entry->depth);
+	if (entry->form) {
+		char digits[20];
+		snprintf(digits, sizeof digits, "%016" PRIx64, entry->form);
+		json_string(w, "form", digits);
+	}
 	json_end(w);
 }
 
@@ -67,6 +78,10 @@ index_write(const Index *index, Text *out)
 	json_int(&w, "version", 1);
 	put_topology(&w, index);
 	put_changes(&w, index);
+	if (index->machine) {
+		json_value(&w, "machine");
+		topo_canonical_text(index->machine, out);
+	}
 	json_array(&w, "schedules", JSON_ROWS);
 	for (int i = 0; i < index->n_entries; i++)
 		put_entry(&w, &index->entry[i]);

@@ -217,6 +217,16 @@ drop_lost(Batch *b)
 	b->n_jobs = n;
 }
 
+/* Whole numbers of JSON are exact up to 2^53. */
+static bool
+exact_in_files(const Topology *machine)
+{
+	for (int l = 0; l < machine->n_links; l++)
+		if (machine->link[l].capacity > INT64_C(1) << 53)
+			return false;
+	return true;
+}
+
 static Status
 take_relays(Ctx *ctx, const Options *opt, Batch *b)
 {
@@ -244,6 +254,8 @@ batch_read(Ctx *ctx, const Options *opt, bool lost, Batch *b)
 	TRY(find_jobs(ctx, opt, b));
 	if (!opt->value[OPT_GPUS])
 		drop_lost(b);
+	b->by_form = (b->distinct || b->roots != ROOTS_ALL || opt->value[OPT_GPUS]) && !b->ask.hybrid && !b->ask.relays
+	    && exact_in_files(machine);
 	if (b->n_jobs == 0)
 		return fail(ctx, BAD_INPUT, "%.200s: %d GPUs left: want fewer --sizes", b->base.topo->name,
 		    b->base.topo->n_ranks);

@@ -67,6 +67,7 @@ typedef struct {
 	Frac rate, bound;	/* bytes/s */
 	double stated_rate, stated_bound;	/* GB/s, as the file has them */
 	int trees, depth;
+	uint64_t form;		/* topo_invariant of the job, where the index has the machine */
 	bool kept;		/* an earlier file is what would be written */
 	char note[256];		/* why an earlier file was planned anew; else "" */
 } BatchResult;
@@ -103,6 +104,7 @@ typedef struct {
 	int n_workers;
 	unsigned colls;			/* bit set */
 	RootsKind roots;
+	bool by_form;			/* the index has the machine: jobs that it does not list are found by theirs */
 	bool failures;			/* also schedules for each single loss */
 	bool distinct;			/* of isomorphic jobs only the first */
 	int shard, n_shards;		/* of the plans those numbered shard, shard + n_shards ...; 0, 1: all */

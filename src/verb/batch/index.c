@@ -93,7 +93,7 @@ add_entry(const struct listing *list, int j, int root, int v, int p)
 	const BatchResult *result = &b->result[p];
 	IndexEntry entry = { .n = b->job[j].n, .gpu = b->job[j].gpu, .coll = b->plan[p].coll, .root = root,
 		.file = b->plan[p].file, .rate = result->stated_rate, .bound = result->stated_bound,
-		.trees = result->trees, .depth = result->depth };
+		.trees = result->trees, .depth = result->depth, .form = result->form };
 	TRY(map_ranks(list->ctx, b, j, v, &entry.rank));
 	list->used[b->plan[p].set / b->n_sets] = true;
 	index->entry[index->n_entries++] = entry;
@@ -154,7 +154,7 @@ batch_index(Ctx *ctx, const Batch *b, int m, Index **out)
 	size_t most = 0;
 	TRY(NEW(ctx, index, 1));
 	*index = (Index){ .name = left->name, .digest = left->digest, .without = b->of[m].without,
-	    .n_gpus = machine->n_ranks };
+	    .machine = b->by_form ? left : NULL, .links = b->by_form ? b->ask.links : 0, .n_gpus = machine->n_ranks };
 	TRY(NEW(ctx, index->gpu, machine->n_ranks));
 	for (int g = 0; g < machine->n_ranks; g++)
 		index->gpu[g] = machine->vertex[g].id;

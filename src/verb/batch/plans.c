@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "compile.h"
+#include "graph/isomorphism.h"
 #include "verb/batch/batch.h"
 #include "verb/progress.h"
 #include "verb/request.h"
@@ -134,6 +135,8 @@ run_plan(Ctx *ctx, void *of, int task)
 	if (batch_machine(b, plan->set)->without)
 		ask.without = batch_machine(b, plan->set)->without;
 	TRY(request_blame(ctx, batch_induce(ctx, b, plan->set, &ask, &job)));
+	if (b->by_form)
+		TRY(topo_invariant(ctx, job.topo, plan->root, &result->form));
 	if (b->directory)
 		earlier_keep(&job, path, result);
 	if (result->kept)
