@@ -215,7 +215,7 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	char *summary = NULL;
 	TRY(parse_options(ctx, opt, &ask, &sizes));
 	ctx->step = progress_step;
-	TRY(topo_read(ctx, label, topology_dirs(), in->data, in->size, &machine));
+	TRY(read_topology(ctx, opt, label, in, &machine));
 	TRY(select_gpus(ctx, opt, label, machine, &gpu, &n));
 	if (opt->value[OPT_WITHOUT])
 		TRY(take_losses(ctx, opt, &machine, gpu, &n, &ask));

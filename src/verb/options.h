@@ -14,15 +14,14 @@
 /* name, letter, argument or NULL, in brackets if it may be left out, verbs it belongs to, help; NULL: option_help
  * makes it */
 #define OPTION_LIST(X) \
-	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION), \
-	    "write FILE; - is standard output (default); batch: the directory, created if missing") \
+	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION | HELP), \
+	    "write FILE; - is standard output (default)") \
 	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | DIFF | SHOW | ADVISE | WHATIF, NULL) \
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW | ADVISE | WHATIF, \
 	    "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall") \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE | SHOW, \
 	    "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU") \
-	X(OPT_SIZES, "sizes", 'n', "LIST", BATCH | ADVISE | WHATIF, \
-	    "numbers of GPUs, as 2-8 or 3,5-7 (default: 2 to all)") \
+	X(OPT_SIZES, "sizes", 'n', "LIST", BATCH | ADVISE | WHATIF, "numbers of GPUs, as 2-8 or 3,5-7 (default: 2 to all)") \
 	X(OPT_DISTINCT, "distinct", 0, NULL, BATCH, \
 	    "one set of each isomorphism class only, also in the index: every shape of a job on a large cluster") \
 	X(OPT_COLLECTIVES, "collectives", 0, "LIST", BATCH, \
@@ -36,20 +35,19 @@
 	    "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the " \
 	    "index") \
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
-	    "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all; " \
-	    "batch, advise, what-if: a file with a list in each line, - is standard input") \
+	    "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
 	    "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, " \
-	    "alone or with net; where servers differ, that of each, and net; else all; show: a line for each " \
-	    "link of these classes") \
+	    "alone or with net; where servers differ, that of each, and net; else all") \
 	X(OPT_WITHOUT, "without", 0, "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
-	    "the machine has lost these: gpu3-gpu5, all links between the two; gpu3-gpu5:1, one of them; nic0 or " \
+	    "what the machine has lost: gpu3-gpu5, all links between the two; gpu3-gpu5:1, one of them; nic0 or " \
 	    "nic:nic0, a GPU, NIC or switch; comma separated, or given several times") \
 	X(OPT_FAILURES, "failures", 0, "N", BATCH, \
 	    "with 1, also schedules for each single link, GPU, NIC or switch lost, and an index for each loss") \
 	X(OPT_RELAY, "relay", 0, "LIST", COMPILE | BATCH, \
-	    "GPUs that are not ranks and forward data of the job; rest: all GPUs that the job has not") \
-	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH | ADVISE | WHATIF, "the trees to choose from (default trees)") \
+	    "GPUs that are not ranks and forward data of the job; rest: all that the job has not") \
+	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH | ADVISE | WHATIF, \
+	    "the trees to choose from (default trees)") \
 	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE | BATCH, \
 	    "divide each message between the default class and PCIe; peer: by switching peer access (default), " \
 	    "host: through the host's memory") \
@@ -70,6 +68,10 @@
 	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE, \
 	    "write the best schedule found within TIME, as 10s or 500ms, default: 60m; if that cuts the plan " \
 	    "short, its bytes depend on the machine") \
+	X(OPT_FROM, "from", 0, "KIND", READS_TOPOLOGY, NULL) \
+	X(OPT_GPU_MODEL, "gpu-model", 0, "NAME", READS_TOPOLOGY, \
+	    "the model of the GPUs, as V100-SXM2 or H100-SXM, where the file does not state it: rates of links \
+follow from it") \
 	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH | ADVISE | WHATIF, \
 	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
 	X(OPT_SERVERS, "servers", 0, "N", TOPOLOGY, "number of servers, each as in the file") \
@@ -88,8 +90,7 @@
 	    "write what is valid and invalid, or what differs, to FILE as JUnit XML") \
 	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF, "print annotations of GitHub Actions, and nothing else") \
 	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK | SHOW, \
-	    "schedules must be for this machine, and ranks of an index fit its links; show: the machine of the directory, " \
-	    "to find jobs that its index does not list") \
+	    "schedules must be for this machine, and ranks of an index fit its links") \
 	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, \
 	    "differences that make the exit status 9, comma separated (default any): " \
 	    DIFFERENCE_LIST(DIFFERENCE_HELP) "any") \
@@ -99,10 +100,10 @@
 	    "as fit") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, \
 	    "layout of GPUs and switches in an SVG: own (default), or dot or neato of Graphviz, if installed") \
-	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT, "no summary; diff: print nothing") \
+	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY | ADVISE | WHATIF, \
+	    "no summary and no notes") \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF | ADVISE | WHATIF, \
-	    "report what each phase finds; diff: every difference, and changes without effect; advise, what-if: every " \
-	    "line of a table") \
+	    "report what each phase finds") \
 	X(OPT_HELP, "help", 'h', NULL, EVERY, "print this help") \
 	X(OPT_VERSION, "version", 'V', NULL, EVERY, "print the version")
 
@@ -113,6 +114,21 @@ enum {
 	N_OPTIONS
 };
 
+/* Where an option means something else to a verb: option, bit of the verb, its name, argument or NULL, help for it
+ * alone. */
+#define OPTION_OF_VERB_LIST(X) \
+	X(OPT_OUTPUT, BATCH, "batch", "DIR", "the directory, created if missing") \
+	X(OPT_GPUS, BATCH, "batch", "FILE", "a file with a list in each line, - is standard input") \
+	X(OPT_GPUS, ADVISE, "advise", "FILE", "a file with a list in each line, - is standard input") \
+	X(OPT_GPUS, WHATIF, "what-if", "FILE", "a file with a list in each line, - is standard input") \
+	X(OPT_TOPOLOGY, SHOW, "show", "FILE", "the machine of a directory: finds jobs that its index does not list") \
+	X(OPT_WITHOUT, SHOW, "show", "LIST", "the job on the machine that has lost this, by batch --failures 1") \
+	X(OPT_LINKS, SHOW, "show", "LIST", "a line for each link of these classes") \
+	X(OPT_QUIET, DIFF, "diff", NULL, "print nothing") \
+	X(OPT_VERBOSE, ADVISE, "advise", NULL, "every class and every set") \
+	X(OPT_VERBOSE, WHATIF, "what-if", NULL, "every line of the table") \
+	X(OPT_VERBOSE, DIFF, "diff", NULL, "every difference, and changes without effect")
+
 typedef struct {
 	const char *value[N_OPTIONS];	/* NULL: not given; "": without argument */
 	int n_files;
@@ -122,10 +138,13 @@ typedef struct {
 /* verb, bit: what messages call it, and whose options these are. Fails: USAGE. */
 Status options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Options *out);
 
-/* The help of an option. */
-void option_help(int option, Text *out);
+/* The help of an option: of one verb, or of several. */
+void option_help(int option, int verbs, Text *out);
 
-/* A line or more for each option of the verbs `bits`, on standard output. */
-void options_print(int bits);
+/* A line or more for each option of these verbs, on standard output. */
+void options_print(int verbs);
+
+/* A text behind what is in the line already, in columns `first` to 79; and a newline. */
+void print_wrapped(int first, const char *text);
 
 #endif

@@ -299,6 +299,21 @@ request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, co
 	    opt->value[OPT_OUTPUT], name);
 }
 
+Status
+request_from(Ctx *ctx, const Options *opt, const char **out)
+{
+	const char *text = opt->value[OPT_FROM];
+	const TopologyFormat *format = text ? topology_format(text) : NULL;
+	Text list = { 0 };
+	*out = text;
+	if (!text || (format && format->read))
+		return OK;
+	formats_read(&list);
+	Status status = fail(ctx, USAGE, "--from: %.40s: want one of %s", text, list.data ? list.data : "");
+	text_free(&list);
+	return status;
+}
+
 /* ---- clusters ---- */
 
 static Status

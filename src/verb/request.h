@@ -48,6 +48,9 @@ Status request_relays(Ctx *ctx, const Topology *machine, const char *text, const
 /* The name of a format of this verb (formats_of): by --format, else by the ending of the output, else `otherwise`. */
 Status request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, const char **out);
 
+/* --from: the name of a format of topologies that is read; NULL: not given. */
+Status request_from(Ctx *ctx, const Options *opt, const char **out);
+
 /* Servers of a file that is there. Fails: IO. */
 Status request_cluster(Ctx *ctx, const Options *opt, ClusterRequest *ask);
 

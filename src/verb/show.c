@@ -272,7 +272,7 @@ machine_of(Ctx *ctx, const Options *opt, const Index *index, const Topology **ou
 	if (!path)
 		return OK;
 	TRY(file_read(ctx, path, &in));
-	Status status = topo_read(ctx, path, topology_dirs(), in.data, in.size, &machine);
+	Status status = read_topology(ctx, opt, path, &in, &machine);
 	text_free(&in);
 	TRY(status);
 	if (index->without && strcmp(machine->digest, index->digest) != 0) {

@@ -33,7 +33,7 @@ verb_topology(Ctx *ctx, const Options *opt)
 		cluster_write(&ask, &text);
 	}
 	if (status == OK)
-		status = output_topology(ctx, format, label, &text, output_path(opt));
+		status = output_topology(ctx, opt, format, label, &text, output_path(opt));
 	text_free(&text);
 	return status;
 }

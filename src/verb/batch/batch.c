@@ -243,7 +243,7 @@ batch_read(Ctx *ctx, const Options *opt, bool lost, Batch *b)
 	Topology *machine = NULL;
 	Status status = input_topology(ctx, opt, &label, &in);
 	if (status == OK)
-		status = topo_read(ctx, label, topology_dirs(), in.data, in.size, &machine);
+		status = read_topology(ctx, opt, label, &in, &machine);
 	text_free(&in);
 	TRY(status);
 	b->machine = machine;

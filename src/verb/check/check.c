@@ -354,12 +354,13 @@ run(Ctx *ctx, struct check *check, int jobs)
 }
 
 static Status
-read_machine(Ctx *ctx, const char *path, const Topology **out)
+read_machine(Ctx *ctx, const Options *opt, const Topology **out)
 {
+	const char *path = opt->value[OPT_TOPOLOGY];
 	Text in = { 0 };
 	Topology *topo;
 	TRY(file_read(ctx, path, &in));
-	Status status = topo_read(ctx, path, topology_dirs(), in.data, in.size, &topo);
+	Status status = read_topology(ctx, opt, path, &in, &topo);
 	text_free(&in);
 	if (status == OK)
 		*out = topo;
@@ -376,7 +377,7 @@ verb_check(Ctx *ctx, const Options *opt)
 	if (opt->n_files < 1)
 		return fail(ctx, USAGE, "no schedule file: want at least one");
 	if (opt->value[OPT_TOPOLOGY])
-		TRY(read_machine(ctx, opt->value[OPT_TOPOLOGY], &check.machine));
+		TRY(read_machine(ctx, opt, &check.machine));
 	TRY(find_inputs(ctx, opt->file, opt->n_files, &check.all));
 	const Inputs *all = check.all;
 	check.end = shared_array((size_t)all->n_items, sizeof *check.end);
