@@ -1,6 +1,6 @@
 /* The schedules of a machine, by the GPUs of a job. An index has entries for lists of GPUs. If it has none for the
- * job's list, it may have one for the same GPUs in ascending order, whose ranks are then renumbered; else, if it has the
- * machine, for GPUs that are joined in the same way. */
+ * job's list, it may have one for the same GPUs in ascending order, whose ranks are then renumbered; else, if it has
+ * the machine, for GPUs that are joined in the same way. */
 #include "base/file_read.h"
 #include "format/format.h"
 #include "graph/isomorphism.h"
@@ -263,8 +263,8 @@ match_file(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *entry, co
 	return status;
 }
 
-/* The index does not list the job. If it has the machine, the job's links say to which one it is isomorphic. *out: NULL:
- * none. */
+/* The index does not list the job. If it has the machine, the job's links say to which one it is isomorphic. *out:
+ * NULL: none. */
 static Status
 find_isomorphic(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *asked, const IndexEntry **out, int *rank)
 {

@@ -44,7 +44,8 @@ enum { OPT_COLLECTIVE = 256, OPT_COMPLETION, OPT_DATA_ONLY, OPT_WITHOUT };
 	X('r', "root", "RANK", "from an index: root of broadcast, reduce, gather or scatter (default 0)")  \
 	X(OPT_COLLECTIVE, "collective", "NAME", "from an index: broadcast, reduce, allreduce (default), gather, " \
 	    "scatter, allgather, reducescatter or alltoall") \
-	X(OPT_WITHOUT, "without", "LIST", "from an index: the machine has lost this, as gpu3-gpu5 (blinkc batch --failures)") \
+	X(OPT_WITHOUT, "without", "LIST", "from an index: the machine has lost this, as gpu3-gpu5; blinkc batch " \
+	    "--failures makes it") \
 	X(OPT_DATA_ONLY, "data-only", "", "load schedule files only: refuse a shared object, which is code")  \
 	X(OPT_COMPLETION, "completion", "SHELL", "print a completion script for bash, zsh or fish")       \
 	X('h', "help", "", "print this help")                                                            \

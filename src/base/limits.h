@@ -34,7 +34,7 @@ enum {
 	LIMIT_SETS = 1 << 18,		/* sets of GPUs of one batch: a machine of 16 has 65519 */
 	LIMIT_INDEX = 1 << 20,		/* entries of an index: allreduce and every root of a broadcast over all sets
 					 * of 16 GPUs are 589700 */
-	LIMIT_CHANGES = 1 << 16,	/* losses that an index has an index for: parts of 128 GPUs are some thousands */
+	LIMIT_CHANGES = 1 << 16,	/* losses of an index: those of 128 GPUs are some thousands */
 	LIMIT_ROUTE_CELLS = 1 << 24,	/* switches next to GPUs, times vertices: 12 bytes each. 1024 H100: 844960 */
 	LIMIT_ROUTE_LINKS = 64,		/* links of one edge: switches between two GPUs */
 	LIMIT_MWU_ROUNDS = 200000,	/* arborescence searches of one packing */

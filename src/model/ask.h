@@ -53,7 +53,7 @@ typedef struct {
 	int max_trees;		/* 0: any */
 	bool budget;		/* planning may be cut short, so bytes depend on the machine that plans */
 	const char *without;	/* what the machine has lost, for the record; NULL: nothing (topo_losses) */
-	const char *relays;	/* GPUs that forward where they are not ranks: ids, comma separated, or "rest"; NULL: none */
+	const char *relays;	/* GPUs that forward if they are not ranks: ids, comma separated, or "rest"; NULL */
 	int variant;		/* 0: MWU starts from weights of 1 / capacity; others lean to other trees at first */
 } Ask;
 

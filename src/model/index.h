@@ -31,7 +31,7 @@ typedef struct {
 	const char *name, *digest;	/* of the machine */
 	const char *without;		/* what it has lost; NULL: nothing. GPUs keep their numbers and ids */
 	int n_others;
-	const char **other;		/* digests of further machines that files are for, ascending: their jobs are isomorphic */
+	const char **other;		/* digests of other machines that files are for, with isomorphic jobs; ascending */
 	int n_changes;
 	IndexChange *change;
 	const Topology *machine;	/* by which isomorphic jobs are found; NULL: only those that it lists */
@@ -46,7 +46,8 @@ typedef struct {
 /* Is a file of this digest for the machine of the index, or one that it names? */
 bool index_has_digest(const Index *index, const char *digest);
 
-/* The change by what is lost, whose links may be written from either end, or by the digest of what is left; NULL: none. */
+/* The change by what is lost, whose links may be written from either end, or by the digest of what is left; NULL:
+ * none. */
 const IndexChange *index_change(const Index *index, const char *without);
 
 /* Have both the same entries, whatever their machines? Both in order. */

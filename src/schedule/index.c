@@ -57,7 +57,8 @@ by_file(const void *a, const void *b)
 }
 
 Status
-index_candidates(Ctx *ctx, const Index *index, Collective coll, int n, uint64_t form, const IndexEntry ***out, int *n_out)
+index_candidates(Ctx *ctx, const Index *index, Collective coll, int n, uint64_t form, const IndexEntry ***out,
+    int *n_out)
 {
 	const IndexEntry **list;
 	int all = 0, unique = 0;

@@ -90,8 +90,8 @@ Status sched_relabel(Ctx *ctx, const Schedule *in, const int *rank, Schedule **o
 Status index_check_machine(Ctx *ctx, const char *label, const Index *index, const Schedule *sched);
 Status index_check_gpus(Ctx *ctx, const char *label, const Index *index, const Topology *machine);
 
-/* Entries whose files may serve an isomorphic job: of this collective, number of GPUs and form (topo_invariant), one for each
- * file, in the order of their files. Entries without a form may, too. */
+/* Entries whose files may serve an isomorphic job: of this collective, number of GPUs and form (topo_invariant), one
+ * for each file, in the order of their files. Entries without a form may, too. */
 Status index_candidates(Ctx *ctx, const Index *index, Collective coll, int n, uint64_t form, const IndexEntry ***out,
     int *n_out);
 

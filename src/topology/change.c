@@ -1,5 +1,5 @@
-/* What is left of a machine that has lost links, GPUs, NICs or switches; and machines whose GPUs forward data of others.
- * The digest of what is left is that of the machine's file with these parts taken out. */
+/* What is left of a machine that has lost links, GPUs, NICs or switches; and machines whose GPUs forward data of
+ * others. The digest of what is left is that of the machine's file with these parts taken out. */
 #include "topology/topology.h"
 
 #include <stdio.h>
@@ -120,15 +120,16 @@ parse_loss(Ctx *ctx, const Topology *machine, const char *text, size_t n, Loss *
 	}
 	parse_pair(machine, text, n, out, &count, &found);
 	if (found != 1)
-		return fail_loss(ctx, machine, text, n, found ? "has several links that are called so" : "has no such part");
+		return fail_loss(ctx, machine, text, n,
+		    found ? "has several links that are called so" : "has no such part");
 	int all = links_between(machine, out->a, out->b);
 	if (count > all)
 		return fail_asked(ctx, BAD_INPUT, "without", "%.*s: %.200s has %d there: want 1 to %d",
 		    (int)(n < 150 ? n : 150), text, machine->name, all, all);
 	unsigned classes = classes_between(machine, out->a, out->b);
 	if (count && (classes & (classes - 1)))
-		return fail_asked(ctx, BAD_INPUT, "without", "%.*s: links of several classes, %s: want all of them lost",
-		    (int)(n < 150 ? n : 150), text, link_classes_text(classes).text);
+		return fail_asked(ctx, BAD_INPUT, "without",
+		    "%.*s: links of several classes, %s: want all of them lost", (int)(n < 150 ? n : 150), text, link_classes_text(classes).text);
 	out->count = count == all ? 0 : (int)count;
 	return OK;
 }

@@ -30,8 +30,8 @@ Status topo_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, con
 Status topo_of_job(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, unsigned *used,
     Topology **out);
 
-/* The topology of a job of an index that has its machine. gpu: by their numbers in the index. Fails: INFEASIBLE also where a
- * GPU is lost. */
+/* The topology of a job of an index that has its machine. gpu: by their numbers in the index. Fails: INFEASIBLE also
+ * where a GPU is lost. */
 Status topo_of_index_job(Ctx *ctx, const Index *index, const Topology *machine, const int *gpu, int n, Topology **out);
 
 /* The two parts of a job of these GPUs: over what the default classes would be without pcie and qpi, and over these

@@ -185,8 +185,8 @@ take_losses(Ctx *ctx, const Options *opt, Topology **machine, int *gpu, int *n, 
 			    whole->vertex[gpu[i]].id);
 	}
 	*n = n_left;
-	return n_left >= 2 ? OK : fail(ctx, BAD_INPUT, "--without: %.200s has %d GPUs: want at least 2 for a collective",
-	    (*machine)->name, n_left);
+	return n_left >= 2 ? OK : fail(ctx, BAD_INPUT,
+	    "--without: %.200s has %d GPUs: want at least 2 for a collective", (*machine)->name, n_left);
 }
 
 /* What does not depend on the machine. */

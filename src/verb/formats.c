@@ -154,5 +154,6 @@ formats_help(int verbs, Text *out)
 			text_printf(out, "default: by the suffix of FILE; without one %s", row[i].otherwise);
 	}
 	if (verbs & (verbs - 1))
-		text_put(out, "default: by the suffix of FILE; without one json, for diff, show, advise and what-if text");
+		text_put(out, "default: by the suffix of FILE; without one json, for diff, show, advise and what-if "
+		    "text");
 }

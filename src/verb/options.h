@@ -21,7 +21,8 @@
 	    "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall") \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE | SHOW, \
 	    "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU") \
-	X(OPT_SIZES, "sizes", 'n', "LIST", BATCH | ADVISE | WHATIF, "numbers of GPUs, as 2-8 or 3,5-7 (default: 2 to all)") \
+	X(OPT_SIZES, "sizes", 'n', "LIST", BATCH | ADVISE | WHATIF, \
+	    "numbers of GPUs, as 2-8 or 3,5-7 (default: 2 to all)") \
 	X(OPT_DISTINCT, "distinct", 0, NULL, BATCH, \
 	    "one set of each isomorphism class only, also in the index: every shape of a job on a large cluster") \
 	X(OPT_COLLECTIVES, "collectives", 0, "LIST", BATCH, \
@@ -100,7 +101,8 @@ follow from it") \
 	    "as fit") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, \
 	    "layout of GPUs and switches in an SVG: own (default), or dot or neato of Graphviz, if installed") \
-	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY | ADVISE | WHATIF, \
+	X(OPT_QUIET, "quiet", 'q', NULL, \
+	    COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY | ADVISE | WHATIF, \
 	    "no summary and no notes") \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF | ADVISE | WHATIF, \
 	    "report what each phase finds") \

@@ -247,8 +247,8 @@ find_index(Ctx *ctx, const char *directory, const char *without, char path[FILE_
 	if (!without)
 		return OK;
 	if (!change)
-		return fail(ctx, BAD_INPUT, "%s: no schedules without %.200s: want what its changes have, as blinkc batch "
-		    "--failures 1 makes them", path, without);
+		return fail(ctx, BAD_INPUT,
+		    "%s: no schedules without %.200s: want a loss for which it has schedules (batch --failures)", path, without);
 	if (strcmp(change->file, "index.json") == 0)
 		return OK;
 	TRY(read_index(ctx, directory, change->file, path, out));
@@ -258,7 +258,8 @@ find_index(Ctx *ctx, const char *directory, const char *without, char path[FILE_
 	return OK;
 }
 
-/* The machine of the index, by which jobs are found that it does not list: its own, or that of --topology. NULL: none. */
+/* The machine of the index, by which jobs are found that it does not list: its own, or that of --topology. NULL:
+ * none. */
 static Status
 machine_of(Ctx *ctx, const Options *opt, const Index *index, const Topology **out)
 {
@@ -365,7 +366,8 @@ check_job_options(Ctx *ctx, const Options *opt)
 	for (size_t i = 0; i < sizeof job / sizeof *job; i++)
 		if (opt->value[job[i]])
 			return fail(ctx, USAGE,
-			    "%s: not a directory: want -g, -c, -r, --without and --topology only with a directory of schedules", opt->file[0]);
+			    "%s: not a directory: want -g, -c, -r, --without and --topology only with a directory of "
+			    "schedules", opt->file[0]);
 	return OK;
 }
 

@@ -7,7 +7,8 @@ enum {
 	REPORT = 256, HELP = 512,
 	ADVISE = 0x2000, WHATIF = 0x4000,
 	EVERY = 0xffff,
-	READS_TOPOLOGY = COMPILE | BATCH | CHECK | CONVERT | TOPOLOGY | SHOW | ADVISE | WHATIF	/* a topology file of any format */
+	/* a topology file of any format */
+	READS_TOPOLOGY = COMPILE | BATCH | CHECK | CONVERT | TOPOLOGY | SHOW | ADVISE | WHATIF
 };
 
 #endif

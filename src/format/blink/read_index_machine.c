@@ -1,4 +1,5 @@
-/* The machine of an index: its canonical topology, as topo_canonical_text writes it, whose digest is that of the index. */
+/* The machine of an index: its canonical topology, as topo_canonical_text writes it, whose digest is that of the
+ * index. */
 #include "format/doc.h"
 #include "format/blink/index_reader.h"
 #include "topology/topology.h"

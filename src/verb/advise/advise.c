@@ -83,12 +83,6 @@ rank_classes(Ctx *ctx, const Batch *b, Advice *out)
 	return OK;
 }
 
-void
-advise_set(const Advice *a, int set, Text *out)
-{
-	set_name(&a->b->set[set], out);
-}
-
 static Status
 write_advice(Ctx *ctx, const Options *opt, const Batch *b, const char *format)
 {

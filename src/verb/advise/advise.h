@@ -23,9 +23,6 @@ typedef struct {
 	int n_disconnected;	/* sets that no links connect */
 } Advice;
 
-/* "0-3,5" of a set. */
-void advise_set(const Advice *a, int set, Text *out);
-
 /* all: of a table every line, of classes every set. */
 void advise_text(const Advice *a, bool all, Text *out);
 void advise_json(const Advice *a, Text *out);

@@ -1,5 +1,5 @@
-/* Advice for Slurm. Users ask for a number of GPUs, --gres=gpu:4, and cannot name them; the node's gres.conf says how well
- * they are linked, by a number of links to each other GPU, and Slurm then prefers those with more:
+/* Advice for Slurm. Users ask for a number of GPUs, --gres=gpu:4, and cannot name them; the node's gres.conf says how
+ * well they are linked, by a number of links to each other GPU, and Slurm then prefers those with more:
  *
  *	NodeName=NODE Name=gpu File=/dev/nvidia0 Links=-1,2,1,0		-1: itself
  *
@@ -26,7 +26,7 @@ links_of_pair(const Topology *topo, int a, int b, LinkClass class)
 		if (link->class != class)
 			continue;
 		there += link->to == b ? link->count : 0;
-		for (int k = link->to < topo->n_ranks ? topo->first_in[b + 1] : topo->first_in[b]; k < topo->first_in[b + 1]; k++) {
+		for (int k = topo->first_in[b]; link->to >= topo->n_ranks && k < topo->first_in[b + 1]; k++) {
 			const Link *last = &topo->link[topo->in[k]];
 			if (last->class == class && last->from == link->to)
 				shared += link->count < last->count ? link->count : last->count;
@@ -58,7 +58,7 @@ put_gres(const struct server *s, const char *node, Text *out)
 	LinkClass class = class_of(s);
 	const char *device = class == LINK_XGMI ? "/dev/dri/renderD" : "/dev/nvidia";
 	int first = class == LINK_XGMI ? 128 : 0;
-	text_printf(out, "# gres.conf: Links= has the number of %s links to each GPU of the node, -1 for the GPU itself\n",
+	text_printf(out, "# gres.conf: Links= is the number of %s links to each GPU of the node, -1 the GPU itself\n",
 	    link_class_name(class));
 	for (int a = 0; a < s->n; a++) {
 		text_printf(out, "NodeName=%s Name=gpu File=%s%d Links=", node, device, first + s->device[a]);
@@ -93,35 +93,49 @@ put_devices(const struct server *s, const GpuSet *set, Text *out)
 		text_printf(out, "%s%d", i ? "," : "", s->index[set->gpu[i]]);
 }
 
-/* The sets of one size inside the server, the fastest first: a line for each rate. *end: after the classes of that size. */
+/* The first set: a script takes its devices. */
+static void
+put_script(const struct server *s, const GpuSet *set, Frac rate, Text *out)
+{
+	text_printf(out, "\n# %d GPUs of the node: a job asks for all of it, and takes these: ", set->n);
+	put_rate(out, rate);
+	text_printf(out, "\n#SBATCH --exclusive --gres=gpu:%d\n"
+	    "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=", s->n);
+	put_devices(s, set, out);
+	text_put(out, "\n");
+}
+
+static void
+put_other(const struct server *s, const GpuSet *set, bool as_fast, Frac rate, Text *out)
+{
+	text_put(out, as_fast ? "# as fast:  " : "# slower:   ");
+	put_devices(s, set, out);
+	text_put(out, "  ");
+	put_rate(out, rate);
+	text_put(out, "\n");
+}
+
+/* The sets of one size inside the server, the fastest first; of each class some. end: after the classes of that size. */
 static void
 put_size(const Advice *a, const struct server *s, int first, int end, Text *out)
 {
 	enum { MOST = 8 };
 	const AdvisedClass *best = NULL;
-	for (int c = first; c < end; c++)
-		for (int i = 0; i < a->class[c].n_sets && a->class[c].planned; i++) {
-			const AdvisedClass *class = &a->class[c];
+	for (int c = first; c < end; c++) {
+		const AdvisedClass *class = &a->class[c];
+		int shown = 0;
+		for (int i = 0; i < class->n_sets && class->planned && shown < MOST; i++) {
 			const GpuSet *set = &a->b->set[class->set[i]];
-			if (!is_inside(s, set) || (best && i >= MOST))
+			if (!is_inside(s, set))
 				continue;
-			if (!best) {
-				text_printf(out, "\n# %d GPUs of the node: the job asks for all of it, and takes these: ",
-				    set->n);
-				put_rate(out, class->rate);
-				text_printf(out, "\n#SBATCH --exclusive --gres=gpu:%d\n"
-				    "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=", s->n);
-				put_devices(s, set, out);
-				text_put(out, "\n");
-				best = class;
-				continue;
-			}
-			text_put(out, class == best || frac_cmp(class->rate, best->rate) == 0 ? "# as fast:  " : "# slower:   ");
-			put_devices(s, set, out);
-			text_put(out, "  ");
-			put_rate(out, class->rate);
-			text_put(out, "\n");
+			if (best)
+				put_other(s, set, frac_cmp(class->rate, best->rate) == 0, class->rate, out);
+			else
+				put_script(s, set, class->rate, out);
+			best = best ? best : class;
+			shown++;
 		}
+	}
 }
 
 static Status

@@ -27,7 +27,7 @@ put_class(const Advice *a, int c, Text *out)
 		text_printf(out, "  %9s  %7s  %10s", "none", "-", "-");
 	}
 	text_printf(out, "  %-15s ", link_classes_text(class->links).text);
-	advise_set(a, class->set[0], out);
+	set_name(&a->b->set[class->set[0]], out);
 	if (class->root >= 0)
 		text_printf(out, " from %s", a->b->machine->vertex[a->b->set[class->set[0]].gpu[class->root]].id);
 	text_put(out, "\n");
@@ -48,7 +48,7 @@ put_sets(const Advice *a, const char *name, int first, int last, int all_sets, b
 	for (int c = first; c <= last; c++)
 		for (int i = 0; i < a->class[c].n_sets && (all || shown < MOST_SETS); i++, shown++) {
 			text_put(out, " ");
-			advise_set(a, a->class[c].set[i], out);
+			set_name(&a->b->set[a->class[c].set[i]], out);
 		}
 	if (shown < n)
 		text_printf(out, " and %d more", n - shown);
@@ -84,8 +84,8 @@ advise_text(const Advice *a, bool all, Text *out)
 	text_put(out, "machine     ");
 	text_printable(out, b->base.topo->name);
 	text_printf(out, ", %d GPUs\n", b->base.topo->n_ranks);
-	text_printf(out, "sets        %d in %d isomorphism classes; %s%s\n", b->n_sets - a->n_disconnected, a->n_classes,
-	    collective_name(a->coll), collective_rooted(a->coll) ? " from the best root" : "");
+	text_printf(out, "sets        %d in %d isomorphism classes; %s%s\n", b->n_sets - a->n_disconnected,
+	    a->n_classes, collective_name(a->coll), collective_rooted(a->coll) ? " from the best root" : "");
 	if (a->n_disconnected)
 		text_printf(out, "left out    %d sets that the links do not connect\n", a->n_disconnected);
 	if (a->n_classes == 0)

@@ -112,7 +112,7 @@ typedef struct {
 	GpuSet *job;
 	int *set_of;			/* of each job */
 	int n_sets;
-	GpuSet *set;			/* in ascending order, each once; on machine m set s has number m * n_sets + s */
+	GpuSet *set;			/* in ascending order, each once; on machine m it is m * n_sets + s */
 	SetClasses *classes;
 	int n_plans, first_plan[N_COLLECTIVES];
 	BatchPlan *plan;		/* by collective, then by the number of the representative */

@@ -22,8 +22,8 @@ blame_options(Ctx *ctx, const char *label, Status status)
 /* The job of these GPUs, with the links that the schedule may use, and its canonical form, in which mark[r] is rank
  * r's own. */
 static Status
-job_form(Ctx *ctx, const char *label, const Match *match, const Topology *machine, const int *gpu, int n, const int *mark,
-    unsigned char form[CANONICAL_FORM_BYTES], const Topology **out)
+job_form(Ctx *ctx, const char *label, const Match *match, const Topology *machine, const int *gpu, int n,
+    const int *mark, unsigned char form[CANONICAL_FORM_BYTES], const Topology **out)
 {
 	Job job;
 	TRY(blame_options(ctx, label, job_induce(ctx, machine, gpu, n, &match->ask, &job)));
@@ -33,7 +33,8 @@ job_form(Ctx *ctx, const char *label, const Match *match, const Topology *machin
 
 /* The machine without these parts; NULL: all of it. */
 static Status
-left_of(Ctx *ctx, const char *label, const Topology *machine, const char *without, const Topology **out, const int **gpu)
+left_of(Ctx *ctx, const char *label, const Topology *machine, const char *without, const Topology **out,
+    const int **gpu)
 {
 	Loss *loss;
 	Topology *left;

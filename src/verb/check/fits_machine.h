@@ -10,7 +10,7 @@ typedef struct {
 	const Topology *whole;				/* the machine */
 	const Topology *machine;			/* what is left of it, if the schedule is for that */
 	const Topology *entry_machine;			/* the same for entries (match_index) */
-	const int *entry_gpu;				/* of each GPU of the machine its number there; NULL: the same */
+	const int *entry_gpu;				/* of each GPU its number there; NULL: the same */
 	Ask ask;					/* which links the schedule may use */
 	unsigned char form[CANONICAL_FORM_BYTES];	/* of its job, each of whose ranks has a mark of its own */
 } Match;
@@ -20,12 +20,13 @@ typedef struct {
  * Fails: BAD_INPUT they are not. */
 Status match_schedule(Ctx *ctx, const char *label, const Topology *machine, const Schedule *sched, Match *out);
 
-/* What entries of this index are for: the machine, or what is left of it. Fails: BAD_INPUT (label) it has no such parts, or
- * another digest. */
+/* What entries of this index are for: the machine, or what is left of it. Fails: BAD_INPUT (label) it has no such
+ * parts, or another digest. */
 Status match_index(Ctx *ctx, const char *label, const Index *index, Match *match);
 
-/* Is the job of an entry the same as the schedule's, with GPU i in the place of rank[i]? Checked by canonical forms, so
- * it holds for switches, too. entry: its GPUs are below the machine's; after match_index. Fails: BAD_INPUT it is not. */
+/* Is the job of an entry the same as the schedule's, with GPU i in the place of rank[i]? Checked by canonical forms,
+ * so it holds for switches, too. entry: its GPUs are below the machine's; after match_index. Fails: BAD_INPUT it is
+ * not. */
 Status match_entry(Ctx *ctx, const char *label, const Match *match, const IndexEntry *entry);
 
 #endif

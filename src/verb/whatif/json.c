@@ -4,6 +4,13 @@
 
 #include <math.h>
 
+static const char *
+job_state_name(JobState state)
+{
+	static const char *const names[] = { "same", "slower", "faster", "disconnected", "lost" };
+	return names[state];
+}
+
 /* Quotients of other libraries may differ in their last digits. */
 static double
 rounded(double share)

@@ -27,7 +27,8 @@ put_machine(const WhatIf *w, const char *without, Text *out)
 {
 	text_put(out, "machine     ");
 	text_printable(out, w->b->machine->name);
-	text_printf(out, ", %d GPUs%s%s\n", w->b->machine->n_ranks, without ? ", without " : "", without ? without : "");
+	text_printf(out, ", %d GPUs%s%s\n", w->b->machine->n_ranks, without ? ", without " : "",
+	    without ? without : "");
 }
 
 static void

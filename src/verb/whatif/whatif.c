@@ -9,13 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *
-job_state_name(JobState state)
-{
-	static const char *const names[] = { "same", "slower", "faster", "disconnected", "lost" };
-	return names[state];
-}
-
 static int
 by_loss(const void *x, const void *y)
 {

@@ -36,8 +36,6 @@ typedef struct {
 	LossCost *cost;
 } WhatIf;
 
-const char *job_state_name(JobState state);
-
 /* all: every line of a table. */
 void whatif_text(const WhatIf *w, bool all, Text *out);
 void whatif_json(const WhatIf *w, Text *out);
