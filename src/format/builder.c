@@ -27,7 +27,7 @@ struct TopologyBuilder {
 	Topology *topo;
 	int room_nodes, room_vertices, room_links, room_notes;
 	int64_t capacity_sum;
-	struct id_set nodes, vertices;
+	struct id_set nodes, vertices, notes;
 };
 
 /* ---- texts and ids ---- */
@@ -214,6 +214,19 @@ builder_class(TopologyBuilder *b, LinkClass class, int64_t capacity, int64_t lat
 	b->status = keep_text(b->ctx, source, &given->source);
 }
 
+void
+builder_gpu_links(TopologyBuilder *b, const GpuModel *model, bool switched)
+{
+	static const char *const ordinal[] = { "zeroth", "first", "second", "third", "fourth", "fifth", "sixth" };
+	char source[512];
+	bool nvlink = model->class == LINK_NVLINK;
+	snprintf(source, sizeof source, "nominal, %s generation of %s, each direction: %s; %s",
+	    ordinal[model->generation % 7], nvlink ? "NVLink" : "xGMI", model->source,
+	    nvlink && switched ? nvswitch_latency_source() : link_class_latency_source(model->class));
+	builder_class(b, model->class, model->rate, nvlink && switched ? nvswitch_latency()
+	    : link_class_latency(model->class), source);
+}
+
 /* Links in a row often have one source: they share it. */
 static Status
 link_source(TopologyBuilder *b, const char *source, const char **out)
@@ -267,13 +280,17 @@ add_note(TopologyBuilder *b, const char *line)
 {
 	Topology *topo = b->topo;
 	const char *note;
-	for (int i = 0; i < topo->n_notes; i++)
-		if (strcmp(topo->note[i], line) == 0)
-			return OK;
 	if (topo->n_notes == LIMIT_NOTES)
-		return fail(b->ctx, LIMIT, "%s: more than %d notes", b->label, LIMIT_NOTES);
+		return OK;
+	if (topo->n_notes == LIMIT_NOTES - 1)
+		line = "there are more notes than these";
+	TRY(set_grow(b->ctx, &b->notes));
+	if (*slot_of(&b->notes, line))
+		return OK;
 	TRY(GROW(b->ctx, topo->note, topo->n_notes, b->room_notes));
 	TRY(keep_text(b->ctx, line, &note));
+	*slot_of(&b->notes, note) = note;
+	b->notes.n++;
 	topo->note[topo->n_notes++] = note;
 	return OK;
 }
@@ -352,6 +369,34 @@ set_latencies(Topology *topo)
 	}
 }
 
+static int
+by_capacity(const void *a, const void *b)
+{
+	const int64_t *p = a, *q = b;
+	return (*p > *q) - (*p < *q);
+}
+
+/* Capacity of most links of a class, the largest of several: so that a file repeats it less often. */
+static Status
+set_capacity(Ctx *ctx, Topology *topo, LinkClass class)
+{
+	int64_t *capacity;
+	int n = 0, most = 0;
+	TRY(TEMP(ctx, capacity, topo->n_links));
+	for (int l = 0; l < topo->n_links; l++)
+		if (topo->link[l].class == class)
+			capacity[n++] = topo->link[l].capacity / topo->link[l].count;
+	qsort(capacity, (size_t)n, sizeof *capacity, by_capacity);
+	for (int i = 0, first = 0; i < n; i++) {
+		first = capacity[i] == capacity[first] ? first : i;
+		if (i - first + 1 >= most) {
+			most = i - first + 1;
+			topo->class[class].capacity = capacity[i];
+		}
+	}
+	return OK;
+}
+
 static Status
 finish(TopologyBuilder *b)
 {
@@ -362,6 +407,9 @@ finish(TopologyBuilder *b)
 		return fail(ctx, BAD_INPUT, "%s: no GPU: want at least one", b->label);
 	TRY(sort_vertices(ctx, topo));
 	set_latencies(topo);
+	for (int class = 0; class < N_LINK_CLASSES; class++)
+		if (topo->class[class].given && topo->class[class].capacity == 0)
+			TRY(set_capacity(ctx, topo, (LinkClass)class));
 	TRY(topo_index(ctx, topo));
 	TRY(topo_check(ctx, b->label, topo));
 	return topo_digest(ctx, topo, &topo->digest);

@@ -7,7 +7,7 @@
 #ifndef BLINK_FORMAT_BUILDER_H
 #define BLINK_FORMAT_BUILDER_H
 
-#include "model/model.h"
+#include "format/gpu_models.h"
 
 typedef struct TopologyBuilder TopologyBuilder;
 
@@ -25,8 +25,8 @@ int builder_vertex(TopologyBuilder *b, VertexKind kind, int node, const char *id
 /* Of a NIC's port in each direction, bytes/s; clamped to what a topology may have. */
 void builder_port(TopologyBuilder *b, int vertex, int64_t capacity);
 
-/* Defaults of a class: capacity of one physical link in bytes/s (0: none), latency in ns. A class that has a link but
- * was not given gets the latency that link_class_latency has. source may be NULL. */
+/* Defaults of a class: capacity of one physical link in bytes/s (0: that which most of its links have), latency in ns.
+ * A class that has a link but was not given gets the latency that link_class_latency has. source may be NULL. */
 void builder_class(TopologyBuilder *b, LinkClass class, int64_t capacity, int64_t latency, const char *source);
 
 /* `count` physical links, each of `capacity` bytes/s in each direction; simplex: only from -> to. Latency: that of the
@@ -35,6 +35,9 @@ void builder_class(TopologyBuilder *b, LinkClass class, int64_t capacity, int64_
 typedef enum { DUPLEX, SIMPLEX } Duplex;
 void builder_link(TopologyBuilder *b, int from, int to, LinkClass class, int count, int64_t capacity, Duplex duplex,
     const char *source);
+
+/* The class of the links between GPUs of a model, with its rate. switched: they lead to a switch. */
+void builder_gpu_links(TopologyBuilder *b, const GpuModel *model, bool switched);
 
 /* A line for people: what was assumed, left out or not understood. Equal lines are kept once. */
 void builder_assume(TopologyBuilder *b, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -48,11 +48,17 @@ Status topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const c
 Status topo_read_xml(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
 
 Status topo_read_nccl(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
+Status topo_read_nvidia_smi(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size,
+    Topology **out);
+Status topo_read_rocm_smi(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size,
+    Topology **out);
 
 /* Could this be a file of the format? By its first bytes. */
 bool topo_is_json(const char *data, size_t size);
 bool topo_is_xml(const char *data, size_t size);
 bool topo_is_nccl(const char *data, size_t size);
+bool topo_is_nvidia_smi(const char *data, size_t size);
+bool topo_is_rocm_smi(const char *data, size_t size);
 
 void topo_write_json(const Topology *topo, Text *out);
 void topo_write_xml(const Topology *topo, Text *out);
@@ -74,17 +80,23 @@ const TopologyFormat *topology_format(const char *name);	/* NULL: no format has 
  * Appended to *out. Fails: USAGE, naming the item; LIMIT. */
 Status synthetic_write(Ctx *ctx, const char *line, Text *out);
 
-/* A cluster of equal servers. */
+/* Servers of a cluster: `count` as in a file, which is beside the cluster's own, or in a folder beside it. */
 typedef struct {
-	const char *name, *file;	/* file: of one server, beside the cluster's own */
-	int servers;
+	const char *file;
+	int count;
+} ClusterServers;
+
+typedef struct {
+	const char *name;
+	int n_files;
+	const ClusterServers *servers;	/* of each file */
 	int64_t nic_rate;		/* bytes/s of each NIC's port; 0: that of the server's file */
 	bool rails;
 	int leaf;			/* servers of a leaf switch; 0: all */
 	int64_t oversubscription;	/* times 1e9; 0: none given */
 } ClusterRequest;
 
-/* A topology file that names the server's. */
+/* A topology file that names those of its servers. */
 void cluster_write(const ClusterRequest *ask, Text *out);
 
 /* ---- schedules: blink-schedule(5) ---- */

@@ -138,10 +138,22 @@ print_relays(FILE *to, const Topology *machine, const Schedule *sched, const Rel
 		    rate / frac_double(relays->rate));
 }
 
+/* What planning has left open, should the rate be below the bound. */
+static const char *
+unproven(const Ask *ask, const Compiled *made)
+{
+	if (!made->reached)
+		return made->best.num > 0 ? "that the bound can be reached" : UNPROVEN_BOTH;
+	if (made->best.num > 0)
+		return NULL;
+	return ask->max_depth || ask->max_trees ? "that no schedule within these limits is faster"
+	    : "that no schedule of this kind is faster";
+}
+
 static Status
 print_summary(Ctx *ctx, FILE *to, const Sizes *sizes, const Ask *ask, const Compiled *made)
 {
-	TRY(summary_print(ctx, to, made->sched, made->best, sizes->m, sizes->n));
+	TRY(summary_print(ctx, to, made->sched, unproven(ask, made), sizes->m, sizes->n));
 	if (made->other_trees > 0)
 		fprintf(to, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
 		    made->other_trees, made->other_depth, made->other_depth);

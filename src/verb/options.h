@@ -75,7 +75,9 @@
 follow from it") \
 	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH | ADVISE | WHATIF, \
 	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
-	X(OPT_SERVERS, "servers", 0, "N", TOPOLOGY, "number of servers, each as in the file") \
+	X(OPT_SERVERS, "servers", 0, "LIST", TOPOLOGY, \
+	    "number of servers, each as in the file; of several files one number for all (default 1) or one for " \
+	    "each, as 4,2") \
 	X(OPT_NIC_RATE, "nic-rate", 0, "X", TOPOLOGY, \
 	    "GB/s of each NIC's port, in each direction; default: as in the server's file") \
 	X(OPT_RAILS, "rails", 0, NULL, TOPOLOGY, \

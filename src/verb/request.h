@@ -51,8 +51,8 @@ Status request_format(Ctx *ctx, const Options *opt, int verb, const char *otherw
 /* --from: the name of a format of topologies that is read; NULL: not given. */
 Status request_from(Ctx *ctx, const Options *opt, const char **out);
 
-/* Servers of a file that is there. Fails: IO. */
-Status request_cluster(Ctx *ctx, const Options *opt, ClusterRequest *ask);
+/* Servers of files that are there. label: of the cluster's own file. Fails: IO. */
+Status request_cluster(Ctx *ctx, const Options *opt, const char **label, ClusterRequest *ask);
 
 /* Sizes of sets, as "2-8" or "3,5-7": sizes[k] for 0 <= k <= n; text NULL: 2 to n. */
 Status request_set_sizes(Ctx *ctx, const char *text, int n, bool *sizes);

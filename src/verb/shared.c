@@ -36,12 +36,12 @@ input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 	return synthetic ? synthetic_write(ctx, opt->value[OPT_SYNTHETIC], out) : file_read(ctx, *label, out);
 }
 
-/* --from is of the servers' files where the topology itself is made of the command line. */
+/* --from is of the servers' files where the topology itself is made of the command line: by blinkc topology. */
 Status
 read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, Topology **out)
 {
 	TopologyHints hints = { .dirs = topology_dirs(), .gpu_model = opt->value[OPT_GPU_MODEL],
-		.from_files = opt->value[OPT_SERVERS] };
+		.from_files = opt->value[OPT_SERVERS] || (opt->n_files > 1 && !opt->value[OPT_TOPOLOGY]) };
 	TRY(request_from(ctx, opt, &hints.from));
 	TRY(topo_read_as(ctx, label, &hints, in->data ? in->data : "", in->size, out));
 	if (opt->value[OPT_QUIET] || (*out)->n_notes == 0)

@@ -63,13 +63,13 @@
 	    "blinkc report schedules -o report.html\n" \
 	    "two batches of one machine, side by side\n" \
 	    "blinkc report schedules jobs -o both.html\n") \
-	X(CONVERT, convert, "[options] FILE", "write a topology in its other syntax, or a schedule as code", \
+	X(CONVERT, convert, "[options] FILE", "write a topology of any kind as one of ours, or a schedule as code", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
 	    "a topology in JSON\n" \
 	    "blinkc convert topologies/dgx1v.xml -o dgx1v.json\n" \
 	    "a schedule as source code\n" \
 	    "blinkc convert job.json -o job.cu\n") \
-	X(TOPOLOGY, topology, "[options] SERVER", \
+	X(TOPOLOGY, topology, "[options] SERVER...", \
 	    "write the topology of a cluster, or that of --synthetic", \
 	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "four servers, with a switch between their NICs\n" \

@@ -18,7 +18,7 @@ static const char *const plural[] = {
 
 /* ---- head and classes ---- */
 
-/* Topologies of other tools, which people will try, are named in the message. */
+/* Files of other tools, which people will try, are named in the message. */
 static Status
 check_root(struct reading *r)
 {
@@ -29,8 +29,12 @@ check_root(struct reading *r)
 	if (!root->line)
 		return OK;
 	if (strcmp(root->text, "system") == 0)
-		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "a topology of NCCL, which blinkc does not read: %s",
-		    want);
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "a topology of NCCL: %s, or --from nccl", want);
+	if (strcmp(root->text, "graphs") == 0)
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "what NCCL made of a topology (NCCL_GRAPH_DUMP_FILE): "
+		    "want the topology itself, which NCCL writes to NCCL_TOPO_DUMP_FILE");
+	if (strcmp(root->text, "algo") == 0)
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "an algorithm of MSCCL: want a topology");
 	if (strcmp(root->text, "topology") != 0)
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "unknown element: %s", want);
 	if (!doc_get(root, "format") && doc_get(root, "object"))
@@ -65,8 +69,8 @@ read_notes(struct reading *r)
 static Status
 read_head(struct reading *r)
 {
-	static const char *const members[] = { "format", "version", "name", "source", "notes", "classes", "nodes", "switches",
-	    "fabrics", "links", "peer_accesses", NULL };
+	static const char *const members[] = { "format", "version", "name", "source", "notes", "classes", "nodes",
+		"switches", "fabrics", "links", "peer_accesses", NULL };
 	const char *format;
 	int64_t version;
 	TRY(check_root(r));

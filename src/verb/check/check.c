@@ -46,7 +46,7 @@ write_summary(Ctx *ctx, const struct check *check, const Schedule *sched, char *
 	FILE *to = fmemopen(summary, SUMMARY_ROOM, "w");
 	if (!to)
 		return fail_memory(ctx);
-	Status status = summary_print(ctx, to, sched, FRAC_ZERO, check->sizes.m, check->sizes.n);
+	Status status = summary_print(ctx, to, sched, UNPROVEN_BOTH, check->sizes.m, check->sizes.n);
 	if ((fflush(to) != 0 || ferror(to)) && status == OK)
 		status = fail(ctx, INTERNAL, "a summary of more than %d bytes", (int)SUMMARY_ROOM);
 	fclose(to);
@@ -374,6 +374,7 @@ verb_check(Ctx *ctx, const Options *opt)
 	int jobs;
 	TRY(request_sizes(ctx, opt->value[OPT_SIZE], &check.sizes));
 	TRY(request_jobs(ctx, opt, &jobs));
+	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	if (opt->n_files < 1)
 		return fail(ctx, USAGE, "no schedule file: want at least one");
 	if (opt->value[OPT_TOPOLOGY])
