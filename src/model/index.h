@@ -31,7 +31,7 @@ typedef struct {
 	const char *name, *digest;	/* of the machine */
 	const char *without;		/* what it has lost; NULL: nothing. GPUs keep their numbers and ids */
 	int n_others;
-	const char **other;		/* digests of other machines that files are for, with isomorphic jobs; ascending */
+	const char **other;		/* digests of other machines that files are for; ascending */
 	int n_changes;
 	IndexChange *change;
 	const Topology *machine;	/* by which isomorphic jobs are found; NULL: only those that it lists */

@@ -129,7 +129,8 @@ parse_loss(Ctx *ctx, const Topology *machine, const char *text, size_t n, Loss *
 	unsigned classes = classes_between(machine, out->a, out->b);
 	if (count && (classes & (classes - 1)))
 		return fail_asked(ctx, BAD_INPUT, "without",
-		    "%.*s: links of several classes, %s: want all of them lost", (int)(n < 150 ? n : 150), text, link_classes_text(classes).text);
+		    "%.*s: links of several classes, %s: want all lost", (int)(n < 150 ? n : 150), text,
+		    link_classes_text(classes).text);
 	out->count = count == all ? 0 : (int)count;
 	return OK;
 }

@@ -248,7 +248,7 @@ find_index(Ctx *ctx, const char *directory, const char *without, char path[FILE_
 		return OK;
 	if (!change)
 		return fail(ctx, BAD_INPUT,
-		    "%s: no schedules without %.200s: want a loss for which it has schedules (batch --failures)", path, without);
+		    "%s: no schedules without %.200s: want a loss that batch --failures planned", path, without);
 	if (strcmp(change->file, "index.json") == 0)
 		return OK;
 	TRY(read_index(ctx, directory, change->file, path, out));

@@ -99,7 +99,8 @@ cp "$work/no-machine" "$work/c/index.json"
 expect_exit "without the machine" 5 "$perf" "$work/c" -g 6,7
 expect_exit "show: without the machine" 3 "$blinkc" show "$work/c" -g 6,7
 expect "show: with --topology" "$blinkc" show "$work/c" -g 6,7 --topology topologies/dgx1v.xml
-expect "show: its GPUs" grep -q '^topology    dgx1v, 2 ranks: gpu[67] gpu[67];' "$work/out"
+cp "$work/out" "$work/log"
+expect "show: its GPUs" grep -q '^topology    dgx1v, 2 ranks: gpu[67] gpu[67];' "$work/log"
 expect_exit "show: --topology of another machine" 3 "$blinkc" show "$work/c" -g 6,7 --topology topologies/dgx1p.xml
 sed 's/,25000000000,/,26000000000,/' "$work/kept" >"$work/c/index.json"
 expect_exit "a machine of another digest" 3 "$perf" "$work/c" -g 6,7

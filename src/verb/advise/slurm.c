@@ -115,7 +115,7 @@ put_other(const struct server *s, const GpuSet *set, bool as_fast, Frac rate, Te
 	text_put(out, "\n");
 }
 
-/* The sets of one size inside the server, the fastest first; of each class some. end: after the classes of that size. */
+/* The sets of one size inside the server, the fastest first; of each class some. Classes first .. end - 1 are of it. */
 static void
 put_size(const Advice *a, const struct server *s, int first, int end, Text *out)
 {

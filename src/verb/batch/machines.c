@@ -31,7 +31,8 @@ batch_machines(Ctx *ctx, Batch *b, const Loss *loss, int n, bool together)
 	b->n_machines = 1;
 	if ((int64_t)n_losses * b->n_sets > 4 * (int64_t)LIMIT_INDEX)
 		return fail(ctx, LIMIT,
-		    "%d sets on %d machines: want at most %d; fewer --sizes, or sets in a file with --gpus", b->n_sets, n_losses, 4 * LIMIT_INDEX);
+		    "%d sets on %d machines: want at most %d; fewer --sizes, or sets with --gpus", b->n_sets,
+		    n_losses, 4 * LIMIT_INDEX);
 	for (int i = 0; i < n_losses; i++) {
 		TRY(add_machine(ctx, b, &loss[i], together ? n : 1, &of[b->n_machines]));
 		b->n_machines += is_machine(of[b->n_machines].topo);
