@@ -62,13 +62,16 @@ Status
 job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *ask, Job *out)
 {
 	Topology *topo;
+	JobLinks links;
 	*out = (Job){ .ask = *ask };
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &out->algorithm));
 	if (ask->relays)
 		TRY(add_relays(ctx, ask->relays, &machine, &gpu, n));
 	if (ask->hybrid)
 		return induce_hybrid(ctx, machine, gpu, n, out);
-	TRY(topo_of_job(ctx, machine, gpu, n, ask->links, &out->classes, &topo));
+	TRY(topo_of_job(ctx, machine, gpu, n, ask->links, ask->routes, &links, &topo));
+	out->ask.routes = links.pairs ? ROUTES_PAIR : ROUTES_ANY;
+	out->classes = links.classes;
 	out->topo = topo;
 	return OK;
 }
@@ -171,6 +174,9 @@ job_compile(Ctx *ctx, const Job *job, Compiled *out)
 	out->other_depth = plan.pack->other_depth;
 	/* What counts is what readers of the file get, not what was meant. */
 	TRY(sched_read(ctx, label, out->json.data, out->json.size, &out->sched));
+	out->routes = ask.routes;
+	if (ask.routes == ROUTES_PAIR)
+		TRY(sched_check_routes(ctx, label, out->sched));
 	return sched_verify(ctx, label, out->sched);
 }
 

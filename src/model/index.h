@@ -2,6 +2,7 @@
 #ifndef BLINK_MODEL_INDEX_H
 #define BLINK_MODEL_INDEX_H
 
+#include "model/ask.h"
 #include "model/collective.h"
 #include "model/topology.h"
 
@@ -36,6 +37,7 @@ typedef struct {
 	IndexChange *change;
 	const Topology *machine;	/* by which isomorphic jobs are found; NULL: only those that it lists */
 	unsigned links;			/* classes that its jobs use, a bit set; 0: those that fit */
+	Routes routes;			/* likewise what their hops may take */
 	int n_gpus;
 	const char **gpu;		/* ids, by their index in the machine */
 	const char **by_id;		/* the same, ascending; NULL: not sorted */

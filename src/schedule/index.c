@@ -81,9 +81,11 @@ index_candidates(Ctx *ctx, const Index *index, Collective coll, int n, uint64_t 
 Status
 index_match(Ctx *ctx, const char *label, const Topology *job, int root, const Schedule *sched, int *rank, bool *found)
 {
+	Ask ask;
 	int *map;
 	*found = false;
-	if (job->n_vertices != sched->topo->n_vertices)
+	TRY(sched_recorded_links(ctx, sched, &ask));
+	if (job->n_vertices != sched->topo->n_vertices || (ask.routes == ROUTES_PAIR) != (job->route != NULL))
 		return OK;
 	TRY(NEW(ctx, map, job->n_vertices));
 	TRY(topo_isomorphism(ctx, label, job, root, sched->topo, sched->root, map, found));

@@ -4,15 +4,17 @@
 #include <string.h>
 
 Status
-topo_of_job(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, unsigned *used, Topology **out)
+topo_of_job(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, Routes routes, JobLinks *links,
+    Topology **out)
 {
-	JobLinks links;
-	if (classes)
-		TRY(topo_nic_paths(ctx, machine, gpu, n, classes, &links));
+	if (!classes)
+		TRY(topo_choose_links(ctx, machine, gpu, n, routes, links));
+	else if (routes == ROUTES_PAIR)
+		*links = (JobLinks){ .classes = classes, .pairs = true };
 	else
-		TRY(topo_choose_links(ctx, machine, gpu, n, &links));
-	*used = links.classes;
-	return topo_induce(ctx, machine, gpu, n, &links, out);
+		TRY(topo_nic_paths(ctx, machine, gpu, n, classes, NULL, links));
+	return links->pairs ? topo_induce_pairs(ctx, machine, gpu, n, links->classes, out)
+	    : topo_induce(ctx, machine, gpu, n, links, out);
 }
 
 static int
@@ -27,11 +29,11 @@ gpu_by_id(const Topology *machine, const char *id)
 Status
 topo_of_index_job(Ctx *ctx, const Index *index, const Topology *machine, const int *gpu, int n, Topology **out)
 {
-	unsigned used;
+	JobLinks links;
 	int *own;
 	TRY(NEW(ctx, own, n));
 	for (int i = 0; i < n; i++)
 		if ((own[i] = gpu_by_id(machine, index->gpu[gpu[i]])) < 0)
 			return fail(ctx, INFEASIBLE, "%s: %s is lost", machine->name, index->gpu[gpu[i]]);
-	return topo_of_job(ctx, machine, own, n, index->links, &used, out);
+	return topo_of_job(ctx, machine, own, n, index->links, index->routes, &links, out);
 }

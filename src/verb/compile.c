@@ -1,6 +1,7 @@
 #include "compile.h"
 #include "format/format.h"
 #include "topology/topology.h"
+#include "verb/idle.h"
 #include "verb/progress.h"
 #include "verb/request.h"
 #include "verb/verb.h"
@@ -54,21 +55,34 @@ print_budget(FILE *to, const Ctx *ctx, const Schedule *sched)
 		fprintf(to, "more time may find up to %.4g times the rate, or a lower bound\n", most);
 }
 
-/* What the trees of one algorithm can do; those of the schedule may be fewer, and do a little less. */
+/* What the trees of one algorithm, or those by the route of each pair, can do; those of the schedule may be fewer, and
+ * do a little less. */
 static Status
-print_best(Ctx *ctx, FILE *to, const Ask *ask, Frac best)
+print_best(Ctx *ctx, FILE *to, const Ask *ask, const Compiled *made)
 {
 	const Algorithm *algorithm;
-	if (!ask->algorithm || ask->hybrid)
+	Frac best = made->best;
+	bool pairs = made->routes == ROUTES_PAIR,
+	    reached = frac_cmp(made->sched->achieved, made->sched->bound.rate) >= 0;
+	if (ask->hybrid || (!ask->algorithm && (!pairs || reached)))
 		return OK;
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
 	if (best.num > 0)
-		fprintf(to, "best        %.6g GB/s of %s, %s\n", frac_double(best) / 1e9, algorithm->trees,
-		    algorithm->proof);
+		fprintf(to, "best        %.6g GB/s of %s%s, %s\n", frac_double(best) / 1e9, algorithm->trees,
+		    pairs ? " by the route of each pair" : "", algorithm->proof);
 	else
-		fprintf(to, "best        of %s: not proven\n", algorithm->trees);
+		fprintf(to, "best        of %s%s: not proven\n", algorithm->trees,
+		    pairs ? " by the route of each pair" : "");
 	return OK;
 }
+
+/* What is compiled: GPUs of a machine, and what is asked of them. */
+struct compile_request {
+	const Topology *machine;
+	int *gpu, n;
+	Ask ask;
+	Sizes sizes;
+};
 
 /* What the job has without GPUs that forward. */
 typedef struct {
@@ -77,12 +91,12 @@ typedef struct {
 } Relays;
 
 static Status
-find_gain(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *ask, Relays *out)
+find_gain(Ctx *ctx, const struct compile_request *req, Relays *out)
 {
 	Compiled made = { 0 };
-	Ask alone = *ask;
+	Ask alone = req->ask;
 	alone.relays = NULL;
-	Status status = compile(ctx, machine, gpu, n, &alone, &made);
+	Status status = compile(ctx, req->machine, req->gpu, req->n, &alone, &made);
 	text_free(&made.json);
 	*out = (Relays){ .connected = status == OK };
 	if (status == OK)
@@ -151,52 +165,53 @@ unproven(const Ask *ask, const Compiled *made)
 }
 
 static Status
-print_summary(Ctx *ctx, FILE *to, const Sizes *sizes, const Ask *ask, const Compiled *made)
+print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compiled *made)
 {
-	TRY(summary_print(ctx, to, made->sched, unproven(ask, made), sizes->m, sizes->n));
+	TRY(summary_print(ctx, to, made->sched, unproven(&req->ask, made), req->sizes.m, req->sizes.n));
 	if (made->other_trees > 0)
 		fprintf(to, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
 		    made->other_trees, made->other_depth, made->other_depth);
 	if (made->cut_short)
 		print_budget(to, ctx, made->sched);
-	return print_best(ctx, to, ask, made->best);
+	TRY(print_best(ctx, to, &req->ask, made));
+	idle_print(ctx, to, req->machine, req->gpu, req->n, &req->ask, made);
+	return OK;
 }
 
 /* What is printed once the file is there. All that may fail comes before. */
 static Status
-summarise(Ctx *ctx, const Sizes *sizes, const Ask *ask, const Compiled *made, const Topology *machine,
-    const Relays *relays, char **out)
+summarise(Ctx *ctx, const struct compile_request *req, const Compiled *made, const Relays *relays, char **out)
 {
 	size_t size = 0;
 	FILE *to = open_memstream(out, &size);
 	if (!to)
 		return fail_memory(ctx);
-	Status status = print_summary(ctx, to, sizes, ask, made);
-	if (ask->relays)
-		print_relays(to, machine, made->sched, relays);
+	Status status = print_summary(ctx, to, req, made);
+	if (req->ask.relays)
+		print_relays(to, req->machine, made->sched, relays);
 	return fclose(to) != 0 && status == OK ? fail_memory(ctx) : status;
 }
 
 /* The machine without what --without names, and the GPUs in its numbers. *gpu: all that are left, unless --gpus lists
  * some. */
 static Status
-take_losses(Ctx *ctx, const Options *opt, Topology **machine, int *gpu, int *n, Ask *ask)
+take_losses(Ctx *ctx, const Options *opt, Topology **machine, struct compile_request *req)
 {
 	const Topology *whole = *machine;
 	Loss *loss;
 	int n_losses, n_left = 0;
 	const int *now;
 	TRY(topo_losses(ctx, whole, opt->value[OPT_WITHOUT], &loss, &n_losses));
-	TRY(topo_losses_name(ctx, whole, loss, n_losses, &ask->without));
+	TRY(topo_losses_name(ctx, whole, loss, n_losses, &req->ask.without));
 	TRY(topo_without(ctx, whole, loss, n_losses, machine, &now));
-	for (int i = 0; i < *n; i++) {
-		if (now[gpu[i]] >= 0)
-			gpu[n_left++] = now[gpu[i]];
+	for (int i = 0; i < req->n; i++) {
+		if (now[req->gpu[i]] >= 0)
+			req->gpu[n_left++] = now[req->gpu[i]];
 		else if (opt->value[OPT_GPUS])
 			return fail(ctx, BAD_INPUT, "--gpus: %s: --without takes it out: want GPUs that are left",
-			    whole->vertex[gpu[i]].id);
+			    whole->vertex[req->gpu[i]].id);
 	}
-	*n = n_left;
+	req->n = n_left;
 	return n_left >= 2 ? OK : fail(ctx, BAD_INPUT,
 	    "--without: %.200s has %d GPUs: want at least 2 for a collective", (*machine)->name, n_left);
 }
@@ -220,27 +235,26 @@ parse_options(Ctx *ctx, const Options *opt, Ask *ask, Sizes *sizes)
 static Status
 compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, Compiled *out)
 {
-	Ask ask;
-	Sizes sizes;
+	struct compile_request req;
 	Topology *machine;
-	int *gpu, n;
 	char *summary = NULL;
-	TRY(parse_options(ctx, opt, &ask, &sizes));
+	TRY(parse_options(ctx, opt, &req.ask, &req.sizes));
 	ctx->step = progress_step;
 	TRY(read_topology(ctx, opt, label, in, &machine));
-	TRY(select_gpus(ctx, opt, label, machine, &gpu, &n));
+	TRY(select_gpus(ctx, opt, label, machine, &req.gpu, &req.n));
 	if (opt->value[OPT_WITHOUT])
-		TRY(take_losses(ctx, opt, &machine, gpu, &n, &ask));
+		TRY(take_losses(ctx, opt, &machine, &req));
 	if (opt->value[OPT_RELAY])
-		TRY(request_relays(ctx, machine, opt->value[OPT_RELAY], gpu, n, &ask.relays));
-	TRY(request_root(ctx, machine, gpu, n, ask.coll, opt->value[OPT_ROOT], &ask.root));
+		TRY(request_relays(ctx, machine, opt->value[OPT_RELAY], req.gpu, req.n, &req.ask.relays));
+	TRY(request_root(ctx, machine, req.gpu, req.n, req.ask.coll, opt->value[OPT_ROOT], &req.ask.root));
+	req.machine = machine;
 	if (opt->value[OPT_PARETO])
-		return print_pareto(ctx, machine, gpu, n, &ask);
-	TRY(compile(ctx, machine, gpu, n, &ask, out));
+		return print_pareto(ctx, machine, req.gpu, req.n, &req.ask);
+	TRY(compile(ctx, machine, req.gpu, req.n, &req.ask, out));
 	Relays relays = { 0 };
-	if (ask.relays && !opt->value[OPT_QUIET])
-		TRY(find_gain(ctx, machine, gpu, n, &ask, &relays));
-	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, &sizes, &ask, out, machine, &relays, &summary);
+	if (req.ask.relays && !opt->value[OPT_QUIET])
+		TRY(find_gain(ctx, &req, &relays));
+	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, &req, out, &relays, &summary);
 	if (status == OK)
 		status = output_schedule(ctx, format, out->sched, &out->json, output_path(opt));
 	progress_hide();

@@ -38,8 +38,11 @@
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
 	    "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
-	    "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, " \
-	    "alone or with net; where servers differ, that of each, and net; else all") \
+	    "link classes to use, comma separated, or all; default: the fastest class, if it connects the GPUs, " \
+	    "alone or with net; else all, with --routes pair where NVLink or xGMI joins some of the GPUs") \
+	X(OPT_ROUTES, "routes", 0, "KIND", COMPILE | BATCH | ADVISE | WHATIF, \
+	    "what a hop between two GPUs may take; pair: the one route that joins them: NVLink or xGMI, else " \
+	    "PCIe, else the network; any: any of the links in use (default with --links)") \
 	X(OPT_WITHOUT, "without", 0, "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
 	    "what the machine has lost: gpu3-gpu5, all links between the two; gpu3-gpu5:1, one of them; nic0 or " \
 	    "nic:nic0, a GPU, NIC or switch; comma separated, or given several times") \

@@ -115,7 +115,10 @@ read_form(struct reader *r, const Doc *object, uint64_t *out)
 static Status
 read_links(struct reader *r, const Doc *topo)
 {
-	const Doc *list = doc_get(topo, "links");
+	const Doc *list = doc_get(topo, "links"), *routes = doc_get(topo, "routes");
+	if (routes && (routes->kind != DOC_STRING || !routes_parse(routes->text, &r->index->routes)))
+		return doc_fail(r->ctx, r->label, routes, BAD_INPUT, "%s: want %s", doc_found(routes).text,
+		    names_wanted(routes_names).text);
 	if (!list)
 		return OK;
 	TRY(doc_need(r->ctx, r->label, topo, "links", DOC_ARRAY, &list));

@@ -22,6 +22,8 @@ put_topology(JsonWriter *w, const Index *index)
 	}
 	if (index->links)
 		json_names(w, "links", link_class_names, index->links);
+	if (index->routes != ROUTES_CHOSEN)
+		json_string(w, "routes", index->routes == ROUTES_PAIR ? "pair" : "any");
 	json_array(w, "gpus", JSON_LINE);
 	for (int g = 0; g < index->n_gpus; g++)
 		json_string(w, NULL, index->gpu[g]);
