@@ -97,6 +97,11 @@ find_gain(Ctx *ctx, const struct compile_request *req, Relays *out)
 	Ask alone = req->ask;
 	alone.relays = NULL;
 	Status status = compile(ctx, req->machine, req->gpu, req->n, &alone, &made);
+	if (status == INFEASIBLE && alone.hybrid) {
+		ctx->error = (Error){ .status = OK };
+		alone.hybrid = HYBRID_NONE;
+		status = compile(ctx, req->machine, req->gpu, req->n, &alone, &made);
+	}
 	text_free(&made.json);
 	*out = (Relays){ .connected = status == OK };
 	if (status == OK)
