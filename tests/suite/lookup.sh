@@ -111,6 +111,8 @@ expect_exit "forms of no job" 5 "$perf" "$work/c" -g 6,7
 form=$(oracle snippet --field "$work/kept" '[e["form"] for e in d["schedules"] if e["gpus"] == [0, 3] and e["collective"] == "allreduce"][0]')
 sed 's/"form":"[^"]*"/"form":"'"$form"'"/' "$work/kept" >"$work/c/index.json"
 expect "one form for all" right "$work/c" -g 6,7
+"$blinkc" show "$work/c" -g 6,7 >"$work/log"
+expect "one form for all: its links" grep -q '^rate        50 GB/s' "$work/log"
 cp "$work/kept" "$work/c/index.json"
 expect "shapes of a cluster" "$blinkc" batch -q --synthetic "server:8 gpu:8 switch:300 net:25" --distinct -n 4 -o "$work/shapes"
 expect "a job of four servers" right "$work/shapes" -g 63,12,20,41
