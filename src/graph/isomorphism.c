@@ -102,7 +102,8 @@ topo_invariant(Ctx *ctx, const Topology *topo, int root, uint64_t *out)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct side s;
 	int colours;
-	uint64_t hash = hash64((uint64_t)topo->n_ranks + (topo->route ? UINT64_C(1) << 32 : 0)) ^ (uint64_t)topo->n_vertices;
+	uint64_t kind = (uint64_t)topo->n_ranks + (topo->route ? UINT64_C(1) << 32 : 0),
+	    hash = hash64(kind) ^ (uint64_t)topo->n_vertices;
 	TRY(new_side(ctx, topo, root, &s));
 	TRY(refine(ctx, topo->name, &s, 1, &colours));
 	recolour(&s);	/* where every colour is different at once, links count, too */

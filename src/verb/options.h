@@ -45,8 +45,8 @@
 	    "what a hop between two GPUs may take; pair: the one route that joins them: NVLink or xGMI, else " \
 	    "PCIe, else the network; any: any of the links in use (default with --links)") \
 	X(OPT_WITHOUT, "without", 0, "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
-	    "what the machine has lost: gpu3-gpu5, all links between the two; gpu3-gpu5:1, one of them; nic0 or " \
-	    "nic:nic0, a GPU, NIC or switch; comma separated, or given several times") \
+	    "what the machine has lost: ID-ID, all links between two parts; ID-ID:1, one of them; ID or nic:ID, a " \
+	    "GPU, NIC or switch; comma separated, or given several times") \
 	X(OPT_FAILURES, "failures", 0, "N", BATCH, \
 	    "with 1, also schedules for each single link, GPU, NIC or switch lost, and an index for each loss") \
 	X(OPT_RELAY, "relay", 0, "LIST", COMPILE | BATCH, \
