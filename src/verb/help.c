@@ -8,7 +8,7 @@
 
 const Verb verb_rows[] = {
 #define X(bit, name, arguments, summary, exits, examples) \
-	{ #name, bit, arguments, summary, (exits) | ON_EVERY_VERB, examples, verb_##name },
+	{ VERB_TEXT(bit, name), bit, arguments, summary, (exits) | ON_EVERY_VERB, examples, verb_##name },
 	VERB_LIST(X)
 #undef X
 	{ .name = NULL },
@@ -89,7 +89,7 @@ static Names
 verb_names(void)
 {
 	static const char *const name[] = {
-#define X(bit, name, ...) #name,
+#define X(bit, name, ...) VERB_TEXT(bit, name),
 		VERB_LIST(X)
 #undef X
 	};

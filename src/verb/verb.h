@@ -27,6 +27,18 @@
 	    "blinkc batch topologies/dgx1v.xml --sizes 2-4 --collectives allreduce,broadcast -o schedules\n" \
 	    "for the jobs of a list, a line for each\n" \
 	    "echo 5,1,4 | blinkc batch topologies/dgx1v.xml -g - -o jobs\n") \
+	X(ADVISE, advise, "[options] TOPOLOGY", "which GPUs to ask for: the rate of every set", \
+	    ON(BAD_INPUT) | ON(LIMIT), \
+	    "which four GPUs are fastest, and which are slowest?\n" \
+	    "blinkc advise topologies/dgx1v.xml -n 4\n" \
+	    "the same for Slurm: gres.conf, and what a job script sets\n" \
+	    "blinkc advise topologies/dgx1v.xml -n 4 --format slurm\n") \
+	X(WHATIF, what_if, "[options] TOPOLOGY", "what the loss of a link, GPU, NIC or switch costs", \
+	    ON(BAD_INPUT) | ON(LIMIT), \
+	    "every single loss, the most expensive first\n" \
+	    "blinkc what-if topologies/dgx1v.xml\n" \
+	    "which jobs get slower without these, and by how much?\n" \
+	    "blinkc what-if topologies/dgx1v.xml --without gpu0-gpu3:1 --without gpu1-gpu2\n") \
 	X(CHECK, check, "[options] SCHEDULE|DIR...", "replay schedules exactly; recompute rate and bound", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
 	    "is a schedule right, and as fast as it says?\n" \
@@ -91,6 +103,9 @@
 	    "blinkc help\n" \
 	    "a verb, with its options\n" \
 	    "blinkc help batch\n")
+
+/* A verb as it is typed: an identifier has no "-". */
+#define VERB_TEXT(bit, name) ((bit) == WHATIF ? "what-if" : #name)
 
 /* Statuses as a bit set. */
 #define ON(status) (1u << (status))
