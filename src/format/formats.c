@@ -72,7 +72,9 @@ read_any(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, si
 	const TopologyHints *hints = &files->hints;
 	bool named = hints->from && hints->from_files == (files->depth > 0);
 	const TopologyFormat *format = named ? topology_format(hints->from) : sniff(data, size);
-	return format && format->read ? format->read(ctx, label, files, data, size, out) : fail_unknown(ctx, label, data, size);
+	if (!format || !format->read)
+		return fail_unknown(ctx, label, data, size);
+	return format->read(ctx, label, files, data, size, out);
 }
 
 Status

@@ -228,8 +228,10 @@ static Status
 refuse_foreign(Ctx *ctx, const char *label, const char *data, size_t size)
 {
 	if (sniff_element(data, size, "graphs"))
-		return fail(ctx, BAD_INPUT, "%s: what NCCL made of a topology (NCCL_GRAPH_DUMP_FILE): want the topology "
-		    "itself, which NCCL writes to NCCL_TOPO_DUMP_FILE", label);
+		return fail(ctx, BAD_INPUT,
+		    "%s: what NCCL made of a topology (NCCL_GRAPH_DUMP_FILE): want the topology "
+		    "itself, which NCCL writes to NCCL_TOPO_DUMP_FILE",
+		    label);
 	if (sniff_element(data, size, "algo"))
 		return fail(ctx, BAD_INPUT, "%s: an algorithm of MSCCL: want a topology", label);
 	return OK;
