@@ -1,5 +1,5 @@
-/* A target for each reader of another tool's files: refused, with one line that names the file; or accepted, and what is
- * written of it, with its notes, reads as the same machine. Includes driver.h; a target defines `kind` and `dictionary`. */
+/* A target for each reader of another tool's files: refused, with one line that names the file; or accepted, and what
+ * is written of it, with its notes, reads as the same machine. A target defines `kind` and `dictionary`. */
 #ifndef BLINK_FUZZ_FOREIGN_H
 #define BLINK_FUZZ_FOREIGN_H
 
@@ -23,8 +23,8 @@ survives(Ctx *ctx, const Topology *topo, void (*write)(const Topology *topo, Tex
 	REQUIRE(status == OK, "%s\nfor what we wrote:\n%s", ctx->error.text, text.data);
 	REQUIRE(strcmp(copy->digest, topo->digest) == 0, "%s became %s in\n%s", topo->digest, copy->digest, text.data);
 	write(copy, &again);
-	REQUIRE(!again.failed && again.size == text.size && memcmp(again.data, text.data, text.size) == 0, "%s\nbecame\n%s",
-	    text.data, again.data);
+	REQUIRE(!again.failed && again.size == text.size && memcmp(again.data, text.data, text.size) == 0,
+	    "%s\nbecame\n%s", text.data, again.data);
 	text_free(&text);
 	text_free(&again);
 }
