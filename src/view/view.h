@@ -20,7 +20,8 @@ Status summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const char *unpr
 /* ---- what it does ---- */
 
 typedef struct {
-	const Schedule *sched;
+	const Schedule *sched;	/* NULL: of explain_machine */
+	const Topology *topo;	/* its own, or the machine */
 	const char **name;	/* of each vertex: its id, after its server where ids repeat; no control characters */
 	const char **short_name;	/* of each rank: digits of its name, or its number: "3", "1/3" */
 	bool shows_ranks;	/* names of GPUs do not end in their ranks, so ranks are printed too */
@@ -63,14 +64,30 @@ Status emit_svg(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 /* Input of Graphviz: the topology, and the edges of trees. Fails: USAGE no such tree. */
 Status emit_dot(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out);
 
+/* ---- a machine, by itself ---- */
+
+/* Its names and servers; each link at its capacity. *out: in the run arena. */
+Status explain_machine(Ctx *ctx, const Topology *machine, Explained *out);
+
+/* Its parts, links by kind, and for each different server the matrix that nvidia-smi topo -m prints, with a legend. */
+Status machine_text(Ctx *ctx, const Explained *e, Text *out);
+
+/* A page with the machine alone. layout: as in ShowRequest. */
+Status machine_svg(Ctx *ctx, const Explained *e, const char *layout, Text *out);
+
+/* Input of Graphviz: each pair of vertices that links join. */
+Status machine_dot(Ctx *ctx, const Explained *e, Text *out);
+
 /* ---- positions of GPUs, switches and servers in a picture ---- */
 
-/* A GPU, a switch, or a whole server where servers are drawn as one. x, y: its middle; w, h: its extent. */
+/* A GPU, a switch, or a whole server where servers are drawn as one; also several of them that look alike. x, y: its
+ * middle; w, h: its extent. */
 typedef struct {
 	int rank;		/* -1: not a GPU */
 	int vertex;		/* of a server: its first GPU */
 	int server;		/* or -1 */
 	bool is_server;
+	int n_alike;		/* servers or switches that it stands for */
 	const char *label;
 	double x, y, w, h;
 } Spot;
@@ -79,6 +96,8 @@ typedef struct {
 typedef struct {
 	int a, b;
 	LinkClass class;
+	int count[2];		/* physical links */
+	bool mixed[2];		/* of several capacities */
 	double capacity[2], load[2];	/* GB/s */
 	bool saturated[2], tight[2];	/* one of its links is */
 	double bend;		/* how much higher its middle is than its ends, to go around what lies between them */
@@ -95,7 +114,7 @@ typedef struct {
 	int *spot_of;		/* of each vertex; -1: left out */
 	Cable *cable;
 	Frame *frame;		/* servers, where there are several */
-	bool aggregated;	/* each server is one spot */
+	bool aggregated;	/* each server is one spot, or part of one */
 	int left_out;		/* GPUs, or servers if aggregated, that are not drawn */
 	double w, h;
 	double scale;		/* of the whole, so that it fits into LAYOUT_WIDTH */

@@ -2,12 +2,14 @@
  * files. */
 #include "base/file.h"
 #include "base/pool.h"
+#include "format/file_kind.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
 #include "verb/check/fits_machine.h"
 #include "verb/check/check.h"
 #include "verb/progress.h"
 #include "verb/request.h"
+#include "verb/shipped.h"
 #include "verb/verb.h"
 #include "view/view.h"
 
@@ -143,7 +145,7 @@ check_item(Ctx *ctx, void *of, int i)
 		return OK;
 	Status status = item->named < 0 ? file_read_regular(ctx, item->path, &in) : file_read(ctx, item->path, &in);
 	if (status == OK)
-		status = item->named < 0 && format_seems(&in, "blink-topology") ? check_topology(ctx, item->path, &in)
+		status = item->named < 0 && file_kind(in.data, in.size) == FILE_TOPOLOGY ? check_topology(ctx, item->path, &in)
 		    : check_schedule(ctx, check, i, &in);
 	text_free(&in);
 	const char *text = text_after_path(ctx->error.text, item->path);
@@ -354,9 +356,10 @@ run(Ctx *ctx, struct check *check, int jobs)
 static Status
 read_machine(Ctx *ctx, const Options *opt, const Topology **out)
 {
-	const char *path = opt->value[OPT_TOPOLOGY];
+	const char *path;
 	Text in = { 0 };
 	Topology *topo;
+	TRY(topology_file(ctx, opt, opt->value[OPT_TOPOLOGY], &path));
 	TRY(file_read(ctx, path, &in));
 	Status status = read_topology(ctx, opt, path, &in, &topo);
 	text_free(&in);
