@@ -210,6 +210,10 @@ file_kind_check(Ctx *ctx, const char *label, const char *data, size_t size, File
 	FileKind found = file_kind(data, size);
 	if (found == want || found == FILE_OTHER)
 		return OK;
+	/* Of another format: its own reader, or --from, decides. */
+	if (want == FILE_TOPOLOGY && (found == FILE_NCCL || found == FILE_HWLOC || found == FILE_NVIDIA_SMI
+	    || found == FILE_ROCM_SMI))
+		return OK;
 	return fail(ctx, BAD_INPUT, "%s%s%s: want %s%s", label, *label ? ": " : "", file_kind_name(found),
 	    file_kind_name(want), hint(found, want));
 }

@@ -28,7 +28,7 @@ for source in tests/fuzz/fuzz_*.c; do
 		tail -40 "$work/out" | cut -c1-400 | sed 's/^/# /'
 		continue
 	fi
-	case $name in fuzz_schedule) mutants=20000 ;; fuzz_index | fuzz_execute | fuzz_request) mutants=10000 ;; *) mutants=5000 ;; esac
+	case $name in fuzz_schedule | fuzz_nccl | fuzz_*_smi) mutants=20000 ;; fuzz_index | fuzz_execute | fuzz_request) mutants=10000 ;; *) mutants=5000 ;; esac
 	(cd "$(dirname "$target")" && exec "$target" --runs $mutants --seed 1 "${corpus[@]}") >"$work/out" 2>&1
 	got=$?
 	read -r runs accepted < <(sed -n 's/^.* files, \([0-9]*\) mutants .* \([0-9]*\) accepted.*/\1 \2/p' "$work/out")
