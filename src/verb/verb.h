@@ -61,7 +61,7 @@
 	    "a schedule as source code\n" \
 	    "blinkc convert job.json -o job.cu\n") \
 	X(TOPOLOGY, topology, "[options] SERVER...", \
-	    "write the topology of a cluster, or that of --synthetic", \
+	    "write the topology of a cluster, of --synthetic, or of this machine", \
 	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "four servers, with a switch between their NICs\n" \
 	    "blinkc topology topologies/dgx-a100.xml --servers 4 -o cluster.xml\n" \
@@ -116,6 +116,9 @@ const Verb *verb_find(const char *name);	/* NULL: none */
 /* The first word of a command line, which is no verb: may it be an operand? next: the word after it, or NULL.
  * Fails: USAGE a mistyped verb. */
 Status verb_check_word(Ctx *ctx, const char *word, const char *next);
+
+/* "compile, batch or show": those of a bit set, for messages. */
+NamesText verbs_text(int bits);
 
 /* On standard output. NULL: of all verbs. */
 void help_print(const Verb *verb);
