@@ -92,6 +92,8 @@ typedef struct {
 typedef struct {
 	const char *name;	/* any text of one line */
 	const char *source;	/* or NULL */
+	int n_notes;		/* of a machine: a subset has none */
+	const char **note;	/* lines for people: what its reader assumed or left out */
 	const char *digest;	/* "sha256:..." of the canonical topology of the whole machine; a subset keeps it */
 	int n_nodes;
 	const char **node;	/* ids of the servers */

@@ -74,6 +74,18 @@ print_best(Ctx *ctx, FILE *to, const Ask *ask, const Compiled *made)
 	return OK;
 }
 
+/* What planning has left open, should the rate be below the bound. */
+static const char *
+unproven(const Ask *ask, const Compiled *made)
+{
+	if (!made->reached)
+		return made->best.num > 0 ? "that the bound can be reached" : UNPROVEN_BOTH;
+	if (made->best.num > 0)
+		return NULL;
+	return ask->max_depth || ask->max_trees ? "that no schedule within these limits is faster"
+	    : "that no schedule of this kind is faster";
+}
+
 /* What is compiled: GPUs of a machine, and what is asked of them. */
 struct compile_request {
 	const Topology *machine;
@@ -85,7 +97,7 @@ struct compile_request {
 static Status
 print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compiled *made)
 {
-	TRY(summary_print(ctx, to, made->sched, made->best, req->sizes.m, req->sizes.n));
+	TRY(summary_print(ctx, to, made->sched, unproven(&req->ask, made), req->sizes.m, req->sizes.n));
 	if (made->other_trees > 0)
 		fprintf(to, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
 		    made->other_trees, made->other_depth, made->other_depth);
@@ -132,7 +144,7 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	char *summary = NULL;
 	TRY(parse_options(ctx, opt, &req.ask, &req.sizes));
 	ctx->step = progress_step;
-	TRY(topo_read(ctx, label, topology_dirs(), in->data, in->size, &machine));
+	TRY(read_topology(ctx, opt, label, in, &machine));
 	TRY(select_gpus(ctx, opt, label, machine, &req.gpu, &req.n));
 	TRY(request_root(ctx, machine, req.gpu, req.n, req.ask.coll, opt->value[OPT_ROOT], &req.ask.root));
 	req.machine = machine;

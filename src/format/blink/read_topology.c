@@ -8,6 +8,7 @@
 #include <string.h>
 
 static const char *const plural[] = {
+	"note", "notes",
 	"class", "classes", "node", "nodes", "fabric", "fabrics", "link", "links", "peer_access", "peer_accesses",
 #define X(name, one, many) one, many,
 	VERTEX_LIST(X)
@@ -17,7 +18,7 @@ static const char *const plural[] = {
 
 /* ---- head and classes ---- */
 
-/* Topologies of other tools, which people will try, are named in the message. */
+/* Files of other tools, which people will try, are named in the message. */
 static Status
 check_root(struct reading *r)
 {
@@ -28,8 +29,12 @@ check_root(struct reading *r)
 	if (!root->line)
 		return OK;
 	if (strcmp(root->text, "system") == 0)
-		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "a topology of NCCL, which blinkc does not read: %s",
-		    want);
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "a topology of NCCL: %s, or --from nccl", want);
+	if (strcmp(root->text, "graphs") == 0)
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "what NCCL made of a topology (NCCL_GRAPH_DUMP_FILE): "
+		    "want the topology itself, which NCCL writes to NCCL_TOPO_DUMP_FILE");
+	if (strcmp(root->text, "algo") == 0)
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "an algorithm of MSCCL: want a topology");
 	if (strcmp(root->text, "topology") != 0)
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "unknown element: %s", want);
 	if (!doc_get(root, "format") && doc_get(root, "object"))
@@ -38,11 +43,34 @@ check_root(struct reading *r)
 	return OK;
 }
 
+/* Strings in JSON, elements with a text in XML. */
+static Status
+read_notes(struct reading *r)
+{
+	static const char *const members[] = { "text", NULL };
+	const Doc *list = doc_get(r->root, "notes");
+	bool xml = r->root->line > 0;
+	if (!list)
+		return OK;
+	TRY(doc_need(r->ctx, r->label, r->root, "notes", DOC_ARRAY, &list));
+	if (list->n > LIMIT_NOTES)
+		return doc_fail(r->ctx, r->label, list, LIMIT, "%d notes: want at most %d", list->n, LIMIT_NOTES);
+	TRY(NEW(r->ctx, r->topo->note, list->n));
+	for (int i = 0; i < list->n; i++) {
+		const Doc *entry = list->child[i];
+		if (xml)
+			TRY(doc_only(r->ctx, r->label, entry, members));
+		TRY(xml ? read_text(r, entry, "text", &r->topo->note[i]) : read_line(r, entry, &r->topo->note[i]));
+	}
+	r->topo->n_notes = r->room_notes = list->n;
+	return OK;
+}
+
 static Status
 read_head(struct reading *r)
 {
-	static const char *const members[] = { "format", "version", "name", "source", "classes", "nodes", "switches",
-	    "fabrics", "links", "peer_accesses", NULL };
+	static const char *const members[] = { "format", "version", "name", "source", "notes", "classes", "nodes",
+		"switches", "fabrics", "links", "peer_accesses", NULL };
 	const char *format;
 	int64_t version;
 	TRY(check_root(r));
@@ -56,7 +84,8 @@ read_head(struct reading *r)
 	TRY(doc_int(r->ctx, r->label, at, 1, 1, &version));
 	TRY(doc_only(r->ctx, r->label, r->root, members));
 	TRY(read_text(r, r->root, "name", &r->topo->name));
-	return read_source(r, r->root, &r->topo->source);
+	TRY(read_source(r, r->root, &r->topo->source));
+	return read_notes(r);
 }
 
 static Status
