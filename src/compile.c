@@ -63,9 +63,10 @@ prepare(Ctx *ctx, const Job *job, const Algorithm *planner, Bound *bound, Planni
 	return OK;
 }
 
-/* ms to write a schedule, and to read and verify it: about 2 us for each edge and link. */
+/* ms to write a schedule, and to read and verify it: about 0.5 us for each edge and link; no more than half of what is
+ * left. */
 static int
-finishing_time(const Job *job)
+finishing_time(const Job *job, int left)
 {
 	enum { TREES = 32, PATH_EDGES = 6 };
 	const Topology *topo = job->topo;
@@ -75,7 +76,8 @@ finishing_time(const Job *job)
 		edges = collective_demand(coll, topo->n_ranks, 0, 0).kind == DEMAND_PATH ? PATH_EDGES : edges / 2;
 	else
 		trees = TREES;
-	return (int)((trees * edges + topo->n_links) * 2 / 1000000);
+	int64_t ms = (trees * edges + topo->n_links) / 2000;
+	return ms < left / 2 ? (int)ms : left > 0 ? left / 2 : 0;
 }
 
 /* Searches for the cheapest trees that verify prices (graph/demand_cost.c). */
@@ -121,7 +123,8 @@ job_compile(Ctx *ctx, const Job *job, Compiled *out)
 	Planning planning;
 	Plan plan;
 	Schedule *sched;
-	ctx->reserve = finishing_time(job);
+	ctx->reserve = 0;
+	ctx->reserve = finishing_time(job, progress(ctx, "symmetries and bound"));
 	TRY(prepare(ctx, job, planner, &bound, &planning));
 	TRY(planner->plan(ctx, &planning, &plan));
 	choose_proof(ctx, job, &bound, &plan);

@@ -2,6 +2,7 @@
  * doc_read_json gives. Errors are reported here, where their place in the file is known; topo_check then holds the
  * invariants of the result. */
 #include "format/blink/topology_reader.h"
+#include "format/sniff.h"
 #include "topology/topology.h"
 
 #include <stdlib.h>
@@ -30,11 +31,6 @@ check_root(struct reading *r)
 		return OK;
 	if (strcmp(root->text, "system") == 0)
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "a topology of NCCL: %s, or --from nccl", want);
-	if (strcmp(root->text, "graphs") == 0)
-		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "what NCCL made of a topology (NCCL_GRAPH_DUMP_FILE): "
-		    "want the topology itself, which NCCL writes to NCCL_TOPO_DUMP_FILE");
-	if (strcmp(root->text, "algo") == 0)
-		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "an algorithm of MSCCL: want a topology");
 	if (strcmp(root->text, "topology") != 0)
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "unknown element: %s", want);
 	if (!doc_get(root, "format") && doc_get(root, "object"))
@@ -168,26 +164,27 @@ read_peer_accesses(struct reading *r)
 
 /* ---- the whole ---- */
 
-/* Is the first character that is not a blank that of XML? Everything else is read as JSON. */
-static bool
-begins_element(const char *data, size_t size)
+/* The first character that is not a blank; NUL: there is none. */
+static char
+first_character(const char *data, size_t size)
 {
 	size_t i = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	while (i < size && strchr(" \t\r\n", data[i]) && data[i])
 		i++;
-	return i < size && data[i] == '<';
+	return i < size ? data[i] : 0;
 }
 
 bool
 topo_is_xml(const char *data, size_t size)
 {
-	return begins_element(data, size);
+	return first_character(data, size) == '<';
 }
 
 bool
 topo_is_json(const char *data, size_t size)
 {
-	return !begins_element(data, size);
+	char first = first_character(data, size);
+	return !first || strchr("{[]}\",:-0123456789tfn", first);
 }
 
 /* Files of hwloc have a DOCTYPE, which the XML reader would refuse without saying whose file it is. */
@@ -226,11 +223,24 @@ topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const char *da
 	return status;
 }
 
+/* Files of other tools that are no topologies, which people will try: before their elements, which are unknown here. */
+static Status
+refuse_foreign(Ctx *ctx, const char *label, const char *data, size_t size)
+{
+	if (sniff_element(data, size, "graphs"))
+		return fail(ctx, BAD_INPUT, "%s: what NCCL made of a topology (NCCL_GRAPH_DUMP_FILE): want the topology "
+		    "itself, which NCCL writes to NCCL_TOPO_DUMP_FILE", label);
+	if (sniff_element(data, size, "algo"))
+		return fail(ctx, BAD_INPUT, "%s: an algorithm of MSCCL: want a topology", label);
+	return OK;
+}
+
 Status
 topo_read_xml(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Doc *root;
+	TRY(refuse_foreign(ctx, label, data, size));
 	if (is_hwloc(data, size))
 		return fail(ctx, BAD_INPUT, "%s: a topology of hwloc, which blinkc does not read: want a "
 		    "<topology format=\"blink-topology\"> element", label);
