@@ -70,6 +70,7 @@
 follow from it") \
 	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH | SHOW | LINT, \
 	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
+	X(OPT_LIVE, "live", 0, NULL, TOPOLOGY, "instead of a file: the machine that this runs on, by hwloc") \
 	X(OPT_SERVERS, "servers", 0, "LIST", TOPOLOGY, \
 	    "number of servers, each as in the file; of several files one number for all (default 1) or one for " \
 	    "each, as 4,2") \
@@ -120,8 +121,8 @@ enum {
 #define OPTION_OF_VERB_LIST(X) \
 	X(OPT_OUTPUT, BATCH, "batch", "DIR", "the directory, created if missing") \
 	X(OPT_GPUS, BATCH, "batch", "FILE", "a file with a list in each line, - is standard input") \
-	X(OPT_GPUS, SHOW, "show", "LIST", "of a directory of schedules or a machine: these GPUs, by index or id, comma " \
-	    "separated") \
+	X(OPT_GPUS, SHOW, "show", "LIST", "of a directory of schedules or a machine: these GPUs, by index or id, " \
+	    "comma separated") \
 	X(OPT_LINKS, SHOW, "show", "LIST", "a line for each link of these classes") \
 	X(OPT_QUIET, DIFF, "diff", NULL, "print nothing") \
 	X(OPT_VERBOSE, DIFF, "diff", NULL, "every difference, and changes without effect")

@@ -377,7 +377,7 @@ read_machine(Ctx *ctx, const Options *opt, const Topology **out)
 	const char *path;
 	Text in = { 0 };
 	Topology *topo;
-	TRY(topology_file(ctx, opt, opt->value[OPT_TOPOLOGY], &path));
+	TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->value[OPT_TOPOLOGY], &path));
 	TRY(file_read(ctx, path, &in));
 	Status status = read_topology(ctx, opt, path, &in, &topo);
 	text_free(&in);
