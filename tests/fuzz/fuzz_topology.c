@@ -70,9 +70,10 @@ compile(Ctx *ctx, const Topology *machine, Collective coll, const Algorithm *alg
 	Text json = { 0 }, cu = { 0 };
 	int gpu[COMPILE_RANKS] = { 0, 1, 2, 3 };
 	JobLinks links;
-	Status status = topo_choose_links(ctx, machine, gpu, machine->n_ranks, ROUTES_ANY, &links);
+	Status status = topo_choose_links(ctx, machine, gpu, machine->n_ranks, ROUTES_CHOSEN, &links);
 	REQUIRE(status == OK, "%s", ctx->error.text);
-	status = topo_induce(ctx, machine, gpu, machine->n_ranks, &links, &job);
+	status = links.pairs ? topo_induce_pairs(ctx, machine, gpu, machine->n_ranks, links.classes, &job)
+	    : topo_induce(ctx, machine, gpu, machine->n_ranks, &links, &job);
 	if (status == INFEASIBLE)
 		return;
 	REQUIRE(status == OK, "%s", ctx->error.text);
@@ -92,6 +93,8 @@ compile(Ctx *ctx, const Topology *machine, Collective coll, const Algorithm *alg
 	status = sched_read(ctx, label, json.data, json.size, &again);
 	REQUIRE(status == OK, "%s\n%s", ctx->error.text, json.data);
 	status = sched_verify(ctx, label, again);
+	if (status == OK && links.pairs)
+		status = sched_check_routes(ctx, label, again);
 	REQUIRE(status == OK, "%s\n%s", ctx->error.text, json.data);
 	status = sched_lower(ctx, again, &prog);
 	if (status == OK)
