@@ -28,11 +28,15 @@ job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &out->algorithm));
 	if (ask->hybrid)
 		return induce_hybrid(ctx, machine, gpu, n, out);
-	if (ask->links)
-		TRY(topo_nic_paths(ctx, machine, gpu, n, ask->links, &links));
+	if (!ask->links)
+		TRY(topo_choose_links(ctx, machine, gpu, n, ask->routes, &links));
+	else if (ask->routes == ROUTES_PAIR)
+		links = (JobLinks){ .classes = ask->links, .pairs = true };
 	else
-		TRY(topo_choose_links(ctx, machine, gpu, n, &links));
-	TRY(topo_induce(ctx, machine, gpu, n, &links, &topo));
+		TRY(topo_nic_paths(ctx, machine, gpu, n, ask->links, NULL, &links));
+	out->ask.routes = links.pairs ? ROUTES_PAIR : ROUTES_ANY;
+	TRY(links.pairs ? topo_induce_pairs(ctx, machine, gpu, n, links.classes, &topo)
+	    : topo_induce(ctx, machine, gpu, n, &links, &topo));
 	out->classes = links.classes;
 	out->topo = topo;
 	return OK;
@@ -59,9 +63,10 @@ prepare(Ctx *ctx, const Job *job, const Algorithm *planner, Bound *bound, Planni
 	return OK;
 }
 
-/* ms to write a schedule, and to read and verify it: about 2 us for each edge and link. */
+/* ms to write a schedule, and to read and verify it: about 0.5 us for each edge and link; no more than half of what is
+ * left. */
 static int
-finishing_time(const Job *job)
+finishing_time(const Job *job, int left)
 {
 	enum { TREES = 32, PATH_EDGES = 6 };
 	const Topology *topo = job->topo;
@@ -71,7 +76,8 @@ finishing_time(const Job *job)
 		edges = collective_demand(coll, topo->n_ranks, 0, 0).kind == DEMAND_PATH ? PATH_EDGES : edges / 2;
 	else
 		trees = TREES;
-	return (int)((trees * edges + topo->n_links) * 2 / 1000000);
+	int64_t ms = (trees * edges + topo->n_links) / 2000;
+	return ms < left / 2 ? (int)ms : left > 0 ? left / 2 : 0;
 }
 
 /* Searches for the cheapest trees that verify prices (graph/demand_cost.c). */
@@ -117,7 +123,8 @@ job_compile(Ctx *ctx, const Job *job, Compiled *out)
 	Planning planning;
 	Plan plan;
 	Schedule *sched;
-	ctx->reserve = finishing_time(job);
+	ctx->reserve = 0;
+	ctx->reserve = finishing_time(job, progress(ctx, "symmetries and bound"));
 	TRY(prepare(ctx, job, planner, &bound, &planning));
 	TRY(planner->plan(ctx, &planning, &plan));
 	choose_proof(ctx, job, &bound, &plan);
@@ -136,6 +143,9 @@ job_compile(Ctx *ctx, const Job *job, Compiled *out)
 	out->other_depth = plan.pack->other_depth;
 	/* What counts is what readers of the file get, not what was meant. */
 	TRY(sched_read(ctx, label, out->json.data, out->json.size, &out->sched));
+	out->routes = ask.routes;
+	if (ask.routes == ROUTES_PAIR)
+		TRY(sched_check_routes(ctx, label, out->sched));
 	return sched_verify(ctx, label, out->sched);
 }
 

@@ -1,5 +1,6 @@
 /* Plans within limits on depth and number of trees. */
 #include "plan/pack/pack.h"
+#include "plan/family.h"
 #include "plan/plan.h"
 #include "topology/topology.h"
 
@@ -220,6 +221,19 @@ check_limits(Ctx *ctx, const Topology *topo, const Ask *ask)
 	return OK;
 }
 
+/* What the linear program proves of trees over the routes of pairs it does not prove of others. */
+static Status
+prove_routes(Ctx *ctx, const Planning *in, Plan *out)
+{
+	Frac others;
+	out->proof = *in->bound;
+	TRY(plan_prove(ctx, in, &out->proof, &others));
+	if (others.num > 0)
+		log_verbose(ctx, "routes: trees over any routes of these links reach %.6g GB/s",
+		    frac_double(others) / 1e9);
+	return OK;
+}
+
 Status
 plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 {
@@ -238,5 +252,5 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	    && frac_double(rate) < frac_double(out->proof.rate) * (1 - RATE_ROUNDING);
 	if (out->proof.reached && !limited)
 		out->best = out->proof.rate;
-	return OK;
+	return in->topo->route && frac_cmp(out->proof.rate, in->bound->rate) < 0 ? prove_routes(ctx, in, out) : OK;
 }

@@ -27,6 +27,7 @@ static const char *const some_collectives[] = { COLLECTIVE_LIST(FIRST) "all", NU
 static const char *const classes[] = { LINK_CLASS_LIST(FIRST) "all", NULL };
 static const char *const packings[] = { PACKING_LIST(FIRST) NULL };
 static const char *const hybrids[] = { HYBRID_LIST(FIRST) NULL };
+static const char *const routes[] = { ROUTES_LIST(FIRST) NULL };
 static const char *const roots[] = { ROOTS_LIST(FIRST) NULL };
 static const char *const differences[] = { DIFFERENCE_LIST(FIRST) "any", NULL };
 #undef FIRST
@@ -39,6 +40,7 @@ static const CompleteValues values[] = {
 	{ "links", ~0u, true, classes },
 	{ "packing", ~0u, false, packings },
 	{ "hybrid", ~0u, false, hybrids },
+	{ "routes", ~0u, false, routes },
 	{ "roots", ~0u, false, roots },
 	{ "layout", ~0u, false, layouts },
 	{ "fail-on", ~0u, true, differences },

@@ -39,8 +39,11 @@
 	    "GPUs of the job, by index or id, or ranges as 0-3 and s0:0-2, comma separated; GPU i of the list is " \
 	    "rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW, \
-	    "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, " \
-	    "alone or with net; where servers differ, that of each, and net; else all") \
+	    "link classes to use, comma separated, or all; default: the fastest class, if it connects the GPUs, " \
+	    "alone or with net; else all, with --routes pair where NVLink or xGMI joins some of the GPUs") \
+	X(OPT_ROUTES, "routes", 0, "KIND", COMPILE | BATCH, \
+	    "what a hop between two GPUs may take; pair: the one route that joins them: NVLink or xGMI, else " \
+	    "PCIe, else the network; any: any of the links in use (default with --links)") \
 	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH, "the trees to choose from (default trees)") \
 	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE | BATCH, \
 	    "divide each message between the default class and PCIe; peer: by switching peer access (default), " \

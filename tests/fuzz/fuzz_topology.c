@@ -68,7 +68,7 @@ compile(Ctx *ctx, const Topology *machine, Collective coll, const Algorithm *alg
 	Text json = { 0 }, cu = { 0 };
 	int gpu[COMPILE_RANKS] = { 0, 1, 2, 3 };
 	JobLinks links;
-	Status status = topo_choose_links(ctx, machine, gpu, machine->n_ranks, &links);
+	Status status = topo_choose_links(ctx, machine, gpu, machine->n_ranks, ROUTES_ANY, &links);
 	REQUIRE(status == OK, "%s", ctx->error.text);
 	status = topo_induce(ctx, machine, gpu, machine->n_ranks, &links, &job);
 	if (status == INFEASIBLE)

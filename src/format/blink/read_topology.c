@@ -157,26 +157,27 @@ read_peer_accesses(struct reading *r)
 
 /* ---- the whole ---- */
 
-/* Is the first character that is not a blank that of XML? Everything else is read as JSON. */
-static bool
-begins_element(const char *data, size_t size)
+/* The first character that is not a blank; NUL: there is none. */
+static char
+first_character(const char *data, size_t size)
 {
 	size_t i = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	while (i < size && strchr(" \t\r\n", data[i]) && data[i])
 		i++;
-	return i < size && data[i] == '<';
+	return i < size ? data[i] : 0;
 }
 
 bool
 topo_is_xml(const char *data, size_t size)
 {
-	return begins_element(data, size);
+	return first_character(data, size) == '<';
 }
 
 bool
 topo_is_json(const char *data, size_t size)
 {
-	return !begins_element(data, size);
+	char first = first_character(data, size);
+	return !first || strchr("{[]}\",:-0123456789tfn", first);
 }
 
 static Status

@@ -85,6 +85,8 @@ match_schedule(Ctx *ctx, const char *label, const Topology *machine, const Sched
 			return fail(ctx, BAD_INPUT, "%s: topology.ranks[%d]: %s: --topology has no such GPU", label, r,
 			    topo->vertex[r].id);
 	}
+	if (match.ask.routes == ROUTES_PAIR)
+		TRY(sched_check_routes(ctx, label, sched));
 	TRY(job_form(ctx, label, &match, gpu, topo->n_ranks, mark, match.form, &job));
 	if (!topo_same_in_files(topo, job))
 		return fail(ctx, BAD_INPUT, "%s: topology.links: not those that --topology has between these GPUs",
