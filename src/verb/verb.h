@@ -21,7 +21,7 @@
 	    "blinkc topologies/dgx1v.xml -c broadcast -r gpu4 -o broadcast.cu\n") \
 	X(BATCH, batch, "[options] TOPOLOGY", \
 	    "plan schedules for all sets of GPUs, and write their index", \
-	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE), \
+	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "allreduce and broadcast for all jobs of 2 to 4 GPUs\n" \
 	    "blinkc batch topologies/dgx1v.xml --sizes 2-4 --collectives allreduce,broadcast -o schedules\n" \
 	    "for the jobs of a list, a line for each\n" \
@@ -35,12 +35,12 @@
 	X(DIFF, diff, "[options] OLD NEW", "compare the meaning of two schedules, or of two directories", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED) | ON(DIFFERENT), \
 	    "what differs between the schedule of a job and the one in a directory\n" \
-	    "blinkc diff job.json schedules/allreduce/1,4-6.json\n" \
+	    "blinkc diff job.json schedules/allreduce/0-3.json\n" \
 	    "did any schedule become slower? nothing else is an error\n" \
 	    "blinkc diff --fail-on rate jobs schedules\n") \
 	X(SHOW, show, "[options] SCHEDULE|DIR", \
 	    "draw the trees, what links carry, and what proves the bound", \
-	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE) | ON(UNVERIFIED), \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
 	    "a schedule as a picture\n" \
 	    "blinkc show job.json -o job.svg\n" \
 	    "the schedule of a job in a directory, as text\n" \
