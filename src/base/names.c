@@ -117,22 +117,30 @@ distance(const char *a, size_t n_a, const char *b, size_t n_b)
 	return row[n_a % 3][n_b];
 }
 
-const char *
-names_like(Names names, const char *text)
+int
+names_like_all(Names names, const char *text, const char **found, int most)
 {
-	const char *found = NULL;
 	size_t n = strlen(text);
-	int least = n < 3 ? 0 : n < 6 ? 1 : n < 9 ? 2 : 3;
+	int least = n < 3 ? 0 : n < 6 ? 1 : n < 9 ? 2 : 3, n_found = 0;
 	for (int i = 0; i < names.n && n <= WORD; i++) {
 		const char *name = names.name[i];
 		size_t k = name ? strlen(name) : WORD + 1;
 		int d = k <= WORD ? distance(text, n, name, k) : WORD;
-		if (d > least || (found && d == least))
+		if (d > least)
 			continue;
-		found = name;
+		n_found = d < least ? 0 : n_found;
 		least = d;
+		if (n_found < most)
+			found[n_found++] = name;
 	}
-	return found;
+	return n_found;
+}
+
+const char *
+names_like(Names names, const char *text)
+{
+	const char *found;
+	return names_like_all(names, text, &found, 1) ? found : NULL;
 }
 
 NamesText

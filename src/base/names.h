@@ -24,6 +24,9 @@ bool names_find_spelled(Names names, const char *text, int *out);
  * like it. Ties go to the first. */
 const char *names_like(Names names, const char *text);
 
+/* All that are as near as that one, in their order, `most` at most. Returns how many. */
+int names_like_all(Names names, const char *text, const char **found, int most);
+
 /* "; did you mean allreduce?", or nothing, for the end of a message. */
 NamesText names_hint(Names names, const char *text);
 

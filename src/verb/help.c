@@ -1,4 +1,5 @@
 /* The table of verbs, and what is printed of it. */
+#include "verb/shipped.h"
 #include "verb/verb.h"
 
 #include <ctype.h>
@@ -117,7 +118,8 @@ fail_verb(Ctx *ctx, const char *word, const char *found)
 Status
 verb_check_word(Ctx *ctx, const char *word, const char *next)
 {
-	if (*word == '-' || strpbrk(word, "/.") || access(word, F_OK) == 0)
+	if (*word == '-' || strpbrk(word, "/.") || access(word, F_OK) == 0
+	    || names_shipped(ctx, word))
 		return OK;
 	bool operand = next && *next != '-';
 	return operand || names_like(verb_names(), word) ? fail_verb(ctx, word, "no such verb, and no such file") : OK;

@@ -6,6 +6,7 @@
 #include "plan/plan.h"
 #include "verb/cluster_paths.h"
 #include "verb/formats.h"
+#include "verb/shipped.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -83,6 +84,16 @@ hint_of_first(Names names, const char *list)
 	char word[40];
 	snprintf(word, sizeof word, "%.*s", (int)strcspn(list, ","), list);
 	return names_hint(names, word);
+}
+
+Status
+request_summary(Ctx *ctx, const Options *opt, bool *json)
+{
+	const char *text = opt->value[OPT_SUMMARY];
+	*json = text && strcmp(text, "json") == 0;
+	if (text && !*json && strcmp(text, "text") != 0)
+		return fail(ctx, USAGE, "--summary: %.40s: want text or json", text);
+	return OK;
 }
 
 Status

@@ -2,6 +2,7 @@
 #include "format/format.h"
 #include "verb/progress.h"
 #include "verb/request.h"
+#include "verb/shipped.h"
 #include "verb/verb.h"
 
 #include <errno.h>
@@ -33,7 +34,9 @@ input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 	if (opt->n_files != !synthetic)
 		return fail(ctx, USAGE, "%d topology files: want %s; see blinkc --help", opt->n_files,
 		    synthetic ? "none with --synthetic" : "one");
-	*label = synthetic ? "--synthetic" : opt->file[0];
+	*label = "--synthetic";
+	if (!synthetic)
+		TRY(topology_file(ctx, opt, opt->file[0], label));
 	return synthetic ? synthetic_write(ctx, opt->value[OPT_SYNTHETIC], out) : file_read(ctx, *label, out);
 }
 

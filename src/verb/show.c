@@ -1,9 +1,10 @@
-/* blinkc show: a schedule as text, as a picture, or as input of Graphviz. */
+/* blinkc show: a schedule or a machine as text, as a picture, or as input of Graphviz. */
 #include "base/file.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 #include "verb/request.h"
+#include "verb/show_machine.h"
 #include "verb/verb.h"
 #include "view/view.h"
 
@@ -234,7 +235,7 @@ show_file(Ctx *ctx, const char *format, const char *path, const Index *index, co
     const ShowRequest *ask, Text *out)
 {
 	Text in = { 0 };
-	TRY(entry ? file_read_regular(ctx, path, &in) : file_read(ctx, path, &in));
+	TRY(file_read_regular(ctx, path, &in));
 	Status status = show_text(ctx, format, path, &in, index, entry, ask, out);
 	text_free(&in);
 	return status;
@@ -273,8 +274,26 @@ check_job_options(Ctx *ctx, const Options *opt)
 	for (size_t i = 0; i < sizeof job / sizeof *job; i++)
 		if (opt->value[job[i]])
 			return fail(ctx, USAGE,
-			    "%s: not a directory: want -g, -c and -r only with a directory of schedules", opt->file[0]);
+			    "%s: not a directory: want -g, -c and -r only with a directory of schedules, -g also with a topology", opt->file[0]);
 	return OK;
+}
+
+/* A schedule or a machine: a file, one that comes along, or that of a line. */
+static Status
+show_input(Ctx *ctx, const char *format, const Options *opt, const ShowRequest *ask, Text *out)
+{
+	const char *label;
+	Text in = { 0 };
+	Status status = input_topology(ctx, opt, &label, &in);
+	if (status == OK && (opt->value[OPT_SYNTHETIC] || is_machine(&in))) {
+		status = show_machine(ctx, opt, format, label, &in, out);
+	} else if (status == OK) {
+		status = check_job_options(ctx, opt);
+		if (status == OK)
+			status = show_text(ctx, format, label, &in, NULL, NULL, ask, out);
+	}
+	text_free(&in);
+	return status;
 }
 
 Status
@@ -290,13 +309,11 @@ verb_show(Ctx *ctx, const Options *opt)
 	else
 		TRY(request_format(ctx, opt, SHOW, "text", &format));
 	TRY(show_parse(ctx, opt, format, &ask));
-	if (opt->n_files != 1)
-		return fail(ctx, USAGE, "%d schedule files: want one, or a directory of schedules", opt->n_files);
-	bool directory = file_is_directory(opt->file[0]);
-	if (!directory)
-		TRY(check_job_options(ctx, opt));
-	Status status = directory ? show_directory(ctx, format, opt, &ask, &out)
-	    : show_file(ctx, format, opt->file[0], NULL, NULL, &ask, &out);
+	if (opt->n_files != !opt->value[OPT_SYNTHETIC])
+		return fail(ctx, USAGE, "%d files: want %s", opt->n_files, opt->value[OPT_SYNTHETIC]
+		    ? "none with --synthetic" : "a schedule or a topology, or a directory of schedules");
+	Status status = opt->n_files == 1 && file_is_directory(opt->file[0])
+	    ? show_directory(ctx, format, opt, &ask, &out) : show_input(ctx, format, opt, &ask, &out);
 	if (status == OK)
 		status = file_write(ctx, output_path(opt), &out);
 	text_free(&out);
