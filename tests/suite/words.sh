@@ -78,7 +78,7 @@ says "a schedule for an index" 3 "s.json: a schedule: want an index of schedules
 says "a directory for a topology" 8 "empty: a directory: want a file" "$blinkc" empty
 for verb in show report; do
 	says "$verb of an empty directory" 8 "empty: a directory without index.json: want one that blinkc batch wrote" "$blinkc" $verb empty
-	says "$verb of nothing" 8 "nowhere: No such file or directory" "$blinkc" $verb nowhere
+	says "$verb of nothing" 8 "nowhere/x: No such file or directory" "$blinkc" $verb nowhere/x
 done
 says "report of a file" 8 "s.json: not a directory: want one that blinkc batch wrote" "$blinkc" report s.json
 says "blink-perf of an empty directory" 8 "empty: a directory without index.json" "$perf" empty
@@ -88,7 +88,8 @@ says "blink-perf of an empty directory" 8 "empty: a directory without index.json
 says "a mistyped verb" 2 "bacth: no such verb, and no such file: blinkc help lists the verbs; did you mean batch?" "$blinkc" bacth $v -o x
 says "a mistyped verb alone" 2 "did you mean check?" "$blinkc" chek
 says "a word before a file" 2 "frob: no such verb, and no such file: blinkc help lists the verbs" "$blinkc" frob $v
-says "a file that is not there" 8 "frob: No such file" "$blinkc" frob
+says "a file that is not there" 8 "frob.xml: " "$blinkc" frob.xml
+says "names of machines are no verbs" 2 "2 topology files: want one" "$blinkc" dgx1v dgx2
 says "help of no verb" 2 "did you mean convert?" "$blinkc" help convret
 says "a mistyped option" 2 "--colective=reduce: no such option; did you mean --collective?" "$blinkc" --colective=reduce $v
 says "an option of another verb" 2 "--sizes: not an option of blinkc compile: want it with batch" "$blinkc" $v --sizes 2
@@ -209,7 +210,7 @@ for verb in $("$blinkc" help | sed -n 's/^  blinkc \([a-z-]*\) .*/\1/p'); do
 		esac
 	done < <("$blinkc" help "$verb" | sed '1,/^Examples:/d;/^$/,$d' | grep -v '^  # ' | sed 's/^  //')
 done
-expect "blinkc --help | head" bash -c 'set -o pipefail; "$1" --help | cat | head -1' - "$blinkc"
+expect "blinkc --help | head" bash -c '{ "$1" --help 2>err.txt; echo >>ended; } | head -1; while [ ! -e ended ]; do sleep 0.1; done; ! [ -s err.txt ]' - "$blinkc"
 expect_exit "blinkc alone says what it wants" 2 "$blinkc"
 
 # ---- pages on a terminal of 80 columns ----
