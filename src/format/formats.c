@@ -60,6 +60,8 @@ fail_unknown(Ctx *ctx, const char *label, const char *data, size_t size)
 {
 	char list[256] = "";
 	size_t used = 0;
+	if (file_kind(data, size) != FILE_TEXT)
+		TRY(file_kind_check(ctx, label, data, size, FILE_TOPOLOGY));
 	TRY(doc_check_bytes(ctx, label, data, size));
 	TRY(file_kind_check(ctx, label, data, size, FILE_TOPOLOGY));
 	for (const TopologyFormat *f = topology_formats; f->name; f++)

@@ -2,6 +2,7 @@
 #include "verb/verb.h"
 
 #include <ctype.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,6 +75,8 @@ print_verbs(void)
 void
 help_print(const Verb *only)
 {
+	/* A reader that has seen enough ends it without a word. */
+	signal(SIGPIPE, SIG_DFL);
 	if (only)
 		print_verb(only);
 	else

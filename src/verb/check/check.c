@@ -123,7 +123,7 @@ check_groups(const struct check *check, const Item *item, const Schedule *sched,
 		Status status = check_group(&own, check->all, &check->all->group[g], sched, match);
 		if (status != OK)
 			snprintf(check->group_end[g].text, sizeof check->group_end[g].text, "%.500s",
-			    text_after_path(own.error.text, ": "));
+			    own.error.text + (strncmp(own.error.text, ": ", 2) == 0 ? 2 : 0));
 		check->group_end[g].status = status;
 		ctx_free(&own);
 	}

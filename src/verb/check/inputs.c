@@ -19,7 +19,7 @@ text_after_path(const char *text, const char *path)
 	for (size_t i = 0; i < n; i++)
 		if (text[i] != path[i] && text[i] != '?')
 			return text;
-	return text + n;
+	return text[n] == ':' ? text + n : text;
 }
 
 /* ---- items ---- */
