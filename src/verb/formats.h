@@ -21,7 +21,7 @@ void formats_read(Text *out);
 /* The help of --from. */
 void formats_from_help(Text *out);
 
-/* The help of --format. */
-void formats_help(Text *out);
+/* The help of --format: of one verb, or of several. */
+void formats_help(int verbs, Text *out);
 
 #endif

@@ -163,6 +163,17 @@ parse_hybrid(Ctx *ctx, const Options *opt, Ask *ask)
 	if (opt->value[OPT_LINKS] || opt->value[OPT_PARETO] || ask->max_trees || ask->packing == PACKING_MWU)
 		return fail(ctx, USAGE,
 		    "--hybrid: want none of --links, --pareto, --max-trees and --packing mwu with it");
+	if (opt->value[OPT_ROUTES])
+		return fail(ctx, USAGE, "--routes: %.40s: want none with --hybrid", opt->value[OPT_ROUTES]);
+	return OK;
+}
+
+static Status
+parse_routes(Ctx *ctx, const Options *opt, Ask *ask)
+{
+	const char *text = opt->value[OPT_ROUTES];
+	if (text && !routes_parse(text, &ask->routes))
+		return fail(ctx, USAGE, "--routes: %.40s: want %s", text, names_wanted(routes_names).text);
 	return OK;
 }
 
@@ -233,6 +244,7 @@ request_parse(Ctx *ctx, const Options *opt, Collective coll, Ask *ask)
 	TRY(parse_algorithm(ctx, opt, ask));
 	if (opt->value[OPT_PARETO] && (opt->value[OPT_OUTPUT] || opt->value[OPT_FORMAT]))
 		return fail(ctx, USAGE, "--pareto: writes no schedule: want no -o and no --format");
+	TRY(parse_routes(ctx, opt, ask));
 	TRY(parse_hybrid(ctx, opt, ask));
 	return opt->value[OPT_LINKS] ? request_links(ctx, opt->value[OPT_LINKS], &ask->links) : OK;
 }

@@ -10,11 +10,12 @@
 /* ---- its summary, as compile, check and show print it ---- */
 
 /* Topology, trees, rate and bound, and a line for each size of a message in bytes: how it is divided, time and rate.
- * Below the bound by more than rounding takes, also which side is not proven. best: the optimum of the algorithm's own
- * trees, bytes/s; FRAC_ZERO: not known.
+ * unproven: what is not proven where the rate misses the bound by more than rounding takes; NULL: nothing is open.
  * Fails: LIMIT parts whose division needs too large numbers. */
-Status summary_print(Ctx *ctx, FILE *to, const Schedule *sched, Frac best, const int64_t *size,
-    int n_sizes);
+Status summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const char *unproven, const int64_t *size, int n_sizes);
+
+/* All that a file alone proves is the bound. */
+#define UNPROVEN_BOTH "that no schedule is faster, and that the bound can be reached"
 
 /* ---- what it does ---- */
 

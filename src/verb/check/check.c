@@ -46,7 +46,7 @@ write_summary(Ctx *ctx, const struct check *check, const Schedule *sched, char *
 	FILE *to = fmemopen(summary, SUMMARY_ROOM, "w");
 	if (!to)
 		return fail_memory(ctx);
-	Status status = summary_print(ctx, to, sched, FRAC_ZERO, check->sizes.m, check->sizes.n);
+	Status status = summary_print(ctx, to, sched, UNPROVEN_BOTH, check->sizes.m, check->sizes.n);
 	if ((fflush(to) != 0 || ferror(to)) && status == OK)
 		status = fail(ctx, INTERNAL, "a summary of more than %d bytes", (int)SUMMARY_ROOM);
 	fclose(to);
