@@ -2,6 +2,7 @@
 #include "compile.h"
 #include "base/limits.h"
 #include "format/format.h"
+#include "plan/baseline.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
@@ -24,7 +25,7 @@ job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *
 {
 	Topology *topo;
 	JobLinks links;
-	*out = (Job){ .ask = *ask };
+	*out = (Job){ .ask = *ask, .machine = machine, .gpu = gpu };
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &out->algorithm));
 	if (ask->hybrid)
 		return induce_hybrid(ctx, machine, gpu, n, out);
@@ -63,9 +64,10 @@ prepare(Ctx *ctx, const Job *job, const Algorithm *planner, Bound *bound, Planni
 	return OK;
 }
 
-/* ms to write a schedule, and to read and verify it: about 2 us for each edge and link. */
+/* ms to write a schedule, and to read and verify it: about 0.5 us for each edge and link; no more than half of what is
+ * left. */
 static int
-finishing_time(const Job *job)
+finishing_time(const Job *job, int left)
 {
 	enum { TREES = 32, PATH_EDGES = 6 };
 	const Topology *topo = job->topo;
@@ -75,7 +77,8 @@ finishing_time(const Job *job)
 		edges = collective_demand(coll, topo->n_ranks, 0, 0).kind == DEMAND_PATH ? PATH_EDGES : edges / 2;
 	else
 		trees = TREES;
-	return (int)((trees * edges + topo->n_links) * 2 / 1000000);
+	int64_t ms = (trees * edges + topo->n_links) / 2000;
+	return ms < left / 2 ? (int)ms : left > 0 ? left / 2 : 0;
 }
 
 /* Searches for the cheapest trees that verify prices (graph/demand_cost.c). */
@@ -112,6 +115,17 @@ choose_proof(Ctx *ctx, const Job *job, const Bound *bound, Plan *plan)
 }
 
 Status
+job_baselines(Ctx *ctx, const Job *job, Schedule *sched)
+{
+	BaselineJob of = { .machine = job->machine, .gpu = job->gpu, .n = job->topo->n_ranks };
+	if (!job->ask.hybrid) {
+		of.topo = job->topo;
+		of.classes = job->classes;
+	}
+	return baselines_find(ctx, &of, job->ask.coll, &sched->baseline, &sched->n_baselines);
+}
+
+Status
 job_compile(Ctx *ctx, const Job *job, Compiled *out)
 {
 	static const char label[] = "the compiled schedule";
@@ -121,7 +135,8 @@ job_compile(Ctx *ctx, const Job *job, Compiled *out)
 	Planning planning;
 	Plan plan;
 	Schedule *sched;
-	ctx->reserve = finishing_time(job);
+	ctx->reserve = 0;
+	ctx->reserve = finishing_time(job, progress(ctx, "symmetries and bound"));
 	TRY(prepare(ctx, job, planner, &bound, &planning));
 	TRY(planner->plan(ctx, &planning, &plan));
 	choose_proof(ctx, job, &bound, &plan);
@@ -130,6 +145,7 @@ job_compile(Ctx *ctx, const Job *job, Compiled *out)
 	out->cut_short = ctx->cut_short;
 	TRY(sched_build(ctx, job->topo, &plan.proof, &ask, job->algorithm->name, plan.pack, &sched));
 	TRY(sched_record(ctx, &ask, job->classes, sched));
+	TRY(job_baselines(ctx, job, sched));
 	progress(ctx, "writing and verifying %d trees", sched->n_segments);
 	sched_write_json(sched, &out->json);
 	if (out->json.failed)

@@ -1,4 +1,5 @@
 /* The tables of formats, and which of them a file has. */
+#include "format/doc.h"
 #include "format/format.h"
 #include "topology/topology.h"
 
@@ -52,16 +53,17 @@ sniff(const char *data, size_t size)
 	return format->name ? format : NULL;
 }
 
-/* "json, xml or nccl": those that are read. */
+/* With those that are read. */
 static Status
-fail_unknown(Ctx *ctx, const char *label)
+fail_unknown(Ctx *ctx, const char *label, const char *data, size_t size)
 {
 	char list[256] = "";
 	size_t used = 0;
+	TRY(doc_check_bytes(ctx, label, data, size));
 	for (const TopologyFormat *f = topology_formats; f->name; f++)
 		if (f->read && used < sizeof list)
 			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", f->name);
-	return fail(ctx, BAD_INPUT, "%s: a topology of no format that is known: want one of %s", label, list);
+	return fail(ctx, BAD_INPUT, "%s: no topology of a known kind: want one of %s", label, list);
 }
 
 /* A file, or one that it names. */
@@ -71,7 +73,7 @@ read_any(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, si
 	const TopologyHints *hints = &files->hints;
 	bool named = hints->from && hints->from_files == (files->depth > 0);
 	const TopologyFormat *format = named ? topology_format(hints->from) : sniff(data, size);
-	return format && format->read ? format->read(ctx, label, files, data, size, out) : fail_unknown(ctx, label);
+	return format && format->read ? format->read(ctx, label, files, data, size, out) : fail_unknown(ctx, label, data, size);
 }
 
 Status

@@ -26,11 +26,13 @@ typedef enum {
 enum { EVERY_RANK = -1 };
 
 const char *collective_name(Collective coll);
-bool collective_parse(const char *text, Collective *out);
+bool collective_parse(const char *text, Collective *out);		/* as in files */
+bool collective_parse_spelled(const char *text, Collective *out);	/* as people write it: AllReduce, all_reduce */
 extern const Names collective_names;
 bool collective_rooted(Collective coll);
 bool collective_reduces(Collective coll);
 bool collective_has_blocks(Collective coll);
+bool collective_has_rings(Collective coll);	/* can data go around rings: all but gather, scatter, alltoall */
 int64_t collective_blocks(Collective coll, int n_ranks);	/* blocks in the buffer: 1, n or n * n */
 
 /* Who holds block b before, and who needs it after: one rank, or EVERY_RANK (schedule-format, "What must hold").

@@ -2,6 +2,7 @@
 #ifndef BLINK_MODEL_INDEX_H
 #define BLINK_MODEL_INDEX_H
 
+#include "model/baseline.h"
 #include "model/collective.h"
 
 /* A job for which there is a schedule: GPU gpu[i] of the machine is rank i of the job, and plays rank[i] in the
@@ -14,6 +15,8 @@ typedef struct {
 	const char *file;	/* relative to the index; no part of it is ".." */
 	double rate, bound;	/* GB/s, as the file states them */
 	int trees, depth;
+	int n_baselines;	/* 0: none are known */
+	const IndexBaseline *baseline;
 } IndexEntry;
 
 /* What `blinkc batch` made for a machine, which a runtime looks up (blink-index(5)). Entries are in order: by the

@@ -184,6 +184,15 @@ topo_link_unit(const Topology *topo)
 	return unit;
 }
 
+unsigned
+topo_classes(const Topology *topo)
+{
+	unsigned classes = 0;
+	for (int l = 0; l < topo->n_links; l++)
+		classes |= 1u << topo->link[l].class;
+	return classes;
+}
+
 bool
 topo_active(const Topology *topo)
 {
@@ -226,4 +235,19 @@ topo_same_in_files(const Topology *a, const Topology *b)
 			return false;
 	}
 	return true;
+}
+
+Status
+topo_gpu_names(Ctx *ctx, const Topology *topo, GpuNames *out)
+{
+	const char **id;
+	int *node;
+	TRY(TEMP(ctx, id, topo->n_ranks));
+	TRY(TEMP(ctx, node, topo->n_ranks));
+	for (int v = 0; v < topo->n_ranks; v++) {
+		id[v] = topo->vertex[v].id;
+		node[v] = topo->vertex[v].node;
+	}
+	*out = (GpuNames){ topo->n_ranks, id, topo->n_nodes ? node : NULL, topo->node };
+	return OK;
 }

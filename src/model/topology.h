@@ -4,6 +4,7 @@
 
 #include "base/names.h"
 #include "base/text.h"
+#include "model/gpu_list.h"
 #include "model/units.h"
 
 /* name in files, plural in JSON */
@@ -110,6 +111,9 @@ typedef struct {
 	const unsigned char *route;
 } Topology;
 
+/* Its GPUs, for lists of them: in the scratch arena. Without servers those that ids name. */
+Status topo_gpu_names(Ctx *ctx, const Topology *topo, GpuNames *out);
+
 /* Fill first_out, out, first_in and in from the links. */
 Status topo_index(Ctx *ctx, Topology *topo);
 
@@ -122,6 +126,9 @@ Status topo_check(Ctx *ctx, const char *label, const Topology *topo);
 /* The largest rate, in bytes/s, of which every physical link's capacity is a multiple: "one link" where links have
  * equal capacities. */
 int64_t topo_link_unit(const Topology *topo);
+
+/* Classes of its links, a bit set. */
+unsigned topo_classes(const Topology *topo);
 
 /* Does a switch multicast or reduce? Then trees may share links, and of the bounds only cuts hold. */
 bool topo_active(const Topology *topo);

@@ -22,7 +22,7 @@ static const Algorithm algorithms[] = {
 	{ "threephase", "each server over its own links, and one hop between servers", THREEPHASE_TREES, LP,
 	    any_collective, threephase_symmetry, plan_threephase },
 	{ "ring", "edge-disjoint rings, each through all GPUs; not for gather, scatter, alltoall", "rings",
-	    "each of whole links", ring_serves, trees_symmetry, plan_ring },
+	    "each of whole links", collective_has_rings, trees_symmetry, plan_ring },
 };
 
 enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms };
@@ -51,11 +51,12 @@ find_row(const char *name)
 static Status
 fail_unknown(Ctx *ctx, const char *name)
 {
-	char names[256];
-	int n = 0;
-	for (int i = 0; i < N_ALGORITHMS && n < (int)sizeof names; i++)
-		n += snprintf(names + n, sizeof names - (size_t)n, "%s%s", i ? ", " : "", algorithms[i].name);
-	return fail_asked(ctx, USAGE, "algorithm", "%.40s: want one of %s", name, names);
+	const char *name_of[N_ALGORITHMS];
+	for (int i = 0; i < N_ALGORITHMS; i++)
+		name_of[i] = algorithms[i].name;
+	const Names names = { N_ALGORITHMS, name_of };
+	return fail_asked(ctx, USAGE, "algorithm", "%.40s: want one of %s%s", name,
+	    names_text(names, ~0u, ", ", ", ").text, names_hint(names, name).text);
 }
 
 Status

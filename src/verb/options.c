@@ -1,6 +1,7 @@
 #include "verb/options.h"
 #include "plan/plan.h"
 #include "verb/formats.h"
+#include "verb/verb.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -18,17 +19,96 @@ static const struct {
 #undef X
 };
 
+/* For messages. */
+static const struct {
+	const char *name;
+	int bit;
+} verbs_named[] = {
+#define X(bit, name, ...) { #name, bit },
+	VERB_LIST(X)
+#undef X
+};
+
+enum { FIRST = 256 };	/* above every letter */
+
+/* "--sizes: not an option of blinkc compile: want it with batch" */
+static Status
+fail_of_others(Ctx *ctx, int option, const char *verb)
+{
+	const char *name[sizeof verbs_named / sizeof *verbs_named];
+	Names others = { 0, name };
+	for (size_t v = 0; v < sizeof verbs_named / sizeof *verbs_named; v++)
+		if (list[option].verbs & verbs_named[v].bit)
+			name[others.n++] = verbs_named[v].name;
+	return fail(ctx, USAGE, "--%s: not an option of blinkc %s: want it with %s", list[option].name, verb,
+	    names_wanted(others).text);
+}
+
+/* A word that is no option: "--colective=reduce". */
+static Status
+fail_unknown(Ctx *ctx, const char *word, const char *verb, int bit)
+{
+	const char *name[N_OPTIONS];
+	char text[40];
+	Names names = { 0, name };
+	snprintf(text, sizeof text, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	for (int i = 0; i < N_OPTIONS; i++) {
+		if (strcmp(list[i].name, text) == 0)
+			return fail_of_others(ctx, i, verb);
+		if (list[i].verbs & bit)
+			name[names.n++] = list[i].name;
+	}
+	const char *like = names_like(names, text);
+	if (like)
+		return fail(ctx, USAGE, "%.80s: no such option; did you mean --%s?", word, like);
+	return fail(ctx, USAGE, "%.80s: no such option; blinkc %s --help lists them", word, verb);
+}
+
+/* A prefix of several options: "--v". */
+static bool
+is_ambiguous(const char *word, int bit, NamesText *out)
+{
+	size_t used = 0, length = strcspn(word + 2, "=");
+	int n = 0;
+	for (int i = 0; i < N_OPTIONS && length > 0; i++) {
+		if (strncmp(list[i].name, word + 2, length) != 0 || !(list[i].verbs & bit))
+			continue;
+		if (used < sizeof out->text)
+			used += (size_t)snprintf(out->text + used, sizeof out->text - used, "%s--%s",
+			    used ? ", " : "", list[i].name);
+		n++;
+	}
+	return n > 1;
+}
+
+/* What getopt found: a letter, or a word. */
+static Status
+fail_option(Ctx *ctx, int found, const char *word, const char *verb, int bit)
+{
+	NamesText several;
+	if (found == ':')
+		return fail(ctx, USAGE, "%.80s: needs an argument", word);
+	/* Of several letters in one word getopt names the one; the word may be no option at all. */
+	if (optopt && optopt < FIRST)
+		return fail(ctx, USAGE, "-%c: no such option; blinkc %s --help lists them", optopt, verb);
+	if (optopt)
+		return fail(ctx, USAGE, "%.80s: takes no argument", word);
+	if (is_ambiguous(word, bit, &several))
+		return fail(ctx, USAGE, "%.80s: no such option: want one of %s", word, several.text);
+	return fail_unknown(ctx, word, verb, bit);
+}
+
 Status
 options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Options *out)
 {
-	enum { FIRST = 256 };	/* above every letter */
 	struct option names[N_OPTIONS + 1] = { { 0 } };
 	char letters[2 * N_OPTIONS + 2] = ":", *at = letters + 1;
 	Options opt = { .n_files = 0 };
-	for (int i = 0; i < N_OPTIONS; i++) {
+	for (int i = 0, n = 0; i < N_OPTIONS; i++) {
 		const char *argument = list[i].argument;
 		int has = !argument ? no_argument : *argument == '[' ? optional_argument : required_argument;
-		names[i] = (struct option){ list[i].name, has, NULL, FIRST + i };
+		if (list[i].verbs & bit)
+			names[n++] = (struct option){ list[i].name, has, NULL, FIRST + i };
 		if (list[i].letter)
 			*at++ = list[i].letter;
 		if (list[i].letter && list[i].argument)
@@ -37,20 +117,13 @@ options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Option
 	opterr = 0;
 	for (int letter; (letter = getopt_long(argc, argv, letters, names, NULL)) != -1;) {
 		int i = letter - FIRST;
-		if (letter == ':')
-			return fail(ctx, USAGE, "%.80s: needs an argument", argv[optind - 1]);
-		/* Of several letters in one word getopt names the one; the word may be no option at all. */
-		if (letter == '?' && optopt && optopt < FIRST)
-			return fail(ctx, USAGE, "-%c: no such option; blinkc --help lists them", optopt);
-		if (letter == '?' && optopt)
-			return fail(ctx, USAGE, "%.80s: takes no argument", argv[optind - 1]);
-		if (letter == '?')
-			return fail(ctx, USAGE, "%.80s: no such option; blinkc --help lists them", argv[optind - 1]);
+		if (letter == ':' || letter == '?')
+			return fail_option(ctx, letter, argv[optind - 1], verb, bit);
 		for (int k = 0; k < N_OPTIONS && letter < FIRST; k++)
 			if (list[k].letter == letter)
 				i = k;
 		if (!(list[i].verbs & bit))
-			return fail(ctx, USAGE, "--%s: not an option of blinkc %s", list[i].name, verb);
+			return fail_of_others(ctx, i, verb);
 		opt.value[i] = list[i].argument && optarg ? optarg : "";
 	}
 	opt.n_files = argc - optind;

@@ -38,9 +38,11 @@
 	    "blinkc diff job.json schedules/allreduce/1,4-6.json\n" \
 	    "did any schedule become slower? nothing else is an error\n" \
 	    "blinkc diff --fail-on rate jobs schedules\n") \
-	X(SHOW, show, "[options] SCHEDULE|DIR", \
-	    "draw the trees, what links carry, and what proves the bound", \
+	X(SHOW, show, "[options] SCHEDULE|DIR|TOPOLOGY", \
+	    "draw a machine; or trees, what links carry, what proves the bound", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE) | ON(UNVERIFIED), \
+	    "a machine, with the matrix of nvidia-smi topo -m\n" \
+	    "blinkc show dgx1v\n" \
 	    "a schedule as a picture\n" \
 	    "blinkc show job.json -o job.svg\n" \
 	    "the schedule of a job in a directory, as text\n" \
@@ -64,6 +66,18 @@
 	    "blinkc topology topologies/dgx-a100.xml --servers 4 -o cluster.xml\n" \
 	    "a machine that a line describes\n" \
 	    "blinkc topology --synthetic \"server:2 gpu:8 switch:300 net:25\" -o two.xml\n") \
+	X(LINT, lint, "[options] TOPOLOGY...", "find what is implausible in topologies", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(IMPLAUSIBLE), \
+	    "is anything odd about a machine?\n" \
+	    "blinkc lint dgx1v\n" \
+	    "in a CI job, with annotations and a report\n" \
+	    "blinkc lint --github --junit lint.xml topologies/dgx1v.xml topologies/dgx2.xml\n") \
+	X(LIST, list, "", "name the topologies that come along", \
+	    0, \
+	    "what there is, with sizes and links\n" \
+	    "blinkc list\n" \
+	    "the same for programs\n" \
+	    "blinkc list --format json -o list.json\n") \
 	X(COMPLETION, completion, "bash|zsh|fish", "print a completion script for this shell", \
 	    0, \
 	    "for this shell alone, if it is bash\n" \
@@ -95,8 +109,12 @@ typedef struct {
 	Status (*run)(Ctx *ctx, const Options *opt);
 } Verb;
 
-extern const Verb verbs[];		/* ended by a row without a name */
+extern const Verb verb_rows[];		/* ended by a row without a name */
 const Verb *verb_find(const char *name);	/* NULL: none */
+
+/* The first word of a command line, which is no verb: may it be an operand? next: the word after it, or NULL.
+ * Fails: USAGE a mistyped verb. */
+Status verb_check_word(Ctx *ctx, const char *word, const char *next);
 
 /* On standard output. NULL: of all verbs. */
 void help_print(const Verb *verb);
@@ -110,6 +128,9 @@ Status read_topology(Ctx *ctx, const Options *opt, const char *label, const Text
 
 /* The topology that a verb is given, as text: a file, or the machine of a line. label: what messages call it. */
 Status input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out);
+
+/* Has a directory the index of a batch? Fails: IO, saying what is there instead. */
+Status check_batch_directory(Ctx *ctx, const char *path);
 
 /* -o, or standard output. */
 const char *output_path(const Options *opt);

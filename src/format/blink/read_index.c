@@ -1,5 +1,6 @@
 /* Reader of the index of schedules (blink-index(5)). Unknown members are ignored. */
 #include "format/doc.h"
+#include "format/file_kind.h"
 #include "format/format.h"
 
 #include <stdio.h>
@@ -11,6 +12,8 @@ struct reader {
 	const char *label;
 	Index *index;
 	bool *seen;		/* work: n_gpus */
+	int n_names;		/* of baselines so far, each kept once */
+	const char *name[LIMIT_BASELINES];
 };
 
 /* A whole number, lo to hi. */
@@ -96,6 +99,50 @@ read_file(struct reader *r, const Doc *object, const char **out)
 	return *out ? OK : fail_memory(r->ctx);
 }
 
+/* Entries have the same few names. */
+static Status
+keep_name(struct reader *r, const char *name, const char **out)
+{
+	for (int i = 0; i < r->n_names; i++) {
+		if (strcmp(r->name[i], name) == 0) {
+			*out = r->name[i];
+			return OK;
+		}
+	}
+	*out = arena_text(&r->ctx->run, name, strlen(name));
+	if (!*out)
+		return fail_memory(r->ctx);
+	if (r->n_names < LIMIT_BASELINES)
+		r->name[r->n_names++] = *out;
+	return OK;
+}
+
+static Status
+read_baselines(struct reader *r, const Doc *object, IndexEntry *entry)
+{
+	const Doc *at = doc_get(object, "baselines");
+	IndexBaseline *baseline;
+	if (!at)
+		return OK;
+	if (at->kind != DOC_OBJECT)
+		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want an object, as { \"nccl-2.4\": 6 }",
+		    doc_found(at).text);
+	if (at->n > LIMIT_BASELINES)
+		return doc_fail(r->ctx, r->label, at, LIMIT, "%d entries: want at most %d", at->n, LIMIT_BASELINES);
+	TRY(NEW(r->ctx, baseline, at->n));
+	for (int i = 0; i < at->n; i++) {
+		const char *name = at->child[i]->name;
+		if (!baseline_name_valid(name))
+			return doc_fail(r->ctx, r->label, at->child[i], BAD_INPUT,
+			    "the name of a baseline: want one as \"nccl-2.4\"");
+		TRY(read_rate(r, at, name, &baseline[i].rate));
+		TRY(keep_name(r, name, &baseline[i].name));
+	}
+	entry->n_baselines = at->n;
+	entry->baseline = baseline;
+	return OK;
+}
+
 static Status
 read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
 {
@@ -120,7 +167,8 @@ read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
 	TRY(read_rate(r, object, "rate", &entry->rate));
 	TRY(read_rate(r, object, "bound", &entry->bound));
 	TRY(read_int(r, object, "trees", 1, LIMIT_TREES, &entry->trees));
-	return read_int(r, object, "depth", 1, 2 * LIMIT_RANKS, &entry->depth);
+	TRY(read_int(r, object, "depth", 1, 2 * LIMIT_RANKS, &entry->depth));
+	return read_baselines(r, object, entry);
 }
 
 static int
@@ -200,6 +248,7 @@ index_read(Ctx *ctx, const char *label, const char *data, size_t size, Index **o
 	const char *format;
 	Doc *root;
 	DocList list;
+	TRY(file_kind_check(ctx, label, data, size, FILE_INDEX));
 	TRY(NEW(ctx, r.index, 1));
 	Index *index = r.index;
 	TRY(doc_read_json_list(ctx, label, data, size, "schedules", &root, &list));

@@ -2,6 +2,7 @@
  * doc_read_json gives. Errors are reported here, where their place in the file is known; topo_check then holds the
  * invariants of the result. */
 #include "format/blink/topology_reader.h"
+#include "format/file_kind.h"
 #include "topology/topology.h"
 
 #include <stdlib.h>
@@ -30,11 +31,6 @@ check_root(struct reading *r)
 		return OK;
 	if (strcmp(root->text, "system") == 0)
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "a topology of NCCL: %s, or --from nccl", want);
-	if (strcmp(root->text, "graphs") == 0)
-		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "what NCCL made of a topology (NCCL_GRAPH_DUMP_FILE): "
-		    "want the topology itself, which NCCL writes to NCCL_TOPO_DUMP_FILE");
-	if (strcmp(root->text, "algo") == 0)
-		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "an algorithm of MSCCL: want a topology");
 	if (strcmp(root->text, "topology") != 0)
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "unknown element: %s", want);
 	if (!doc_get(root, "format") && doc_get(root, "object"))
@@ -168,26 +164,27 @@ read_peer_accesses(struct reading *r)
 
 /* ---- the whole ---- */
 
-/* Is the first character that is not a blank that of XML? Everything else is read as JSON. */
-static bool
-begins_element(const char *data, size_t size)
+/* The first character that is not a blank; NUL: there is none. */
+static char
+first_character(const char *data, size_t size)
 {
 	size_t i = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	while (i < size && strchr(" \t\r\n", data[i]) && data[i])
 		i++;
-	return i < size && data[i] == '<';
+	return i < size ? data[i] : 0;
 }
 
 bool
 topo_is_xml(const char *data, size_t size)
 {
-	return begins_element(data, size);
+	return first_character(data, size) == '<';
 }
 
 bool
 topo_is_json(const char *data, size_t size)
 {
-	return !begins_element(data, size);
+	char first = first_character(data, size);
+	return !first || strchr("{[]}\",:-0123456789tfn", first);
 }
 
 static Status
@@ -211,6 +208,7 @@ topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const char *da
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Doc *root;
+	TRY(file_kind_check(ctx, label, data, size, FILE_TOPOLOGY));
 	Status status = doc_read_json(ctx, label, data, size, &root);
 	if (status == OK)
 		status = read_root(&(struct reading){ .ctx = ctx, .label = label, .files = files, .root = root }, out);
@@ -223,6 +221,7 @@ topo_read_xml(Ctx *ctx, const char *label, TopologyFiles *files, const char *dat
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Doc *root;
+	TRY(file_kind_check(ctx, label, data, size, FILE_TOPOLOGY));
 	Status status = doc_read_xml(ctx, label, data, size, plural, &root);
 	if (status == OK)
 		status = read_root(&(struct reading){ .ctx = ctx, .label = label, .files = files, .root = root }, out);

@@ -82,8 +82,8 @@ check_rate(const struct links *links, const struct nccl_gpu *gpu)
 	if (gpu->model && gpu->model->rate > 0)
 		return OK;
 	if (r->gpu_model)
-		return doc_fail(r->ctx, r->label, gpu->at, BAD_INPUT, "it has links to others, but a %s has none: want "
-		    "another --gpu-model", gpu->model->name);
+		return doc_fail(r->ctx, r->label, gpu->at, BAD_INPUT,
+		    "it has links to others, but model %s has none: want another --gpu-model", gpu->model->name);
 	return doc_fail(r->ctx, r->label, gpu->at, BAD_INPUT,
 	    "%s \"%.20s\": no rate is known for its links to other GPUs: want --gpu-model NAME", *gcn ? "gcn" : "sm",
 	    *gcn ? gcn : sm);
@@ -205,8 +205,10 @@ place_to_cpu(struct links *links, const struct nccl_gpu *gpu)
 		if (!*nccl_text(list->child[i], "bw"))
 			return doc_missing(r->ctx, r->label, list->child[i], "bw", "a rate (MB/s)");
 		TRY(nccl_int(r, list->child[i], "bw", 1, 100000000, 1, &bw));
+		builder_class(r->b, LINK_C2C, 0, link_class_latency(LINK_C2C),
+		    "bw of <c2c> in the file, each direction");
 		builder_link(r->b, gpu->vertex, r->cpu[gpu->cpu].vertex, LINK_C2C, (int)count,
-		    bw * (BYTES_PER_GB / 1000), DUPLEX, "bw of <c2c> in the file, each direction");
+		    bw * (BYTES_PER_GB / 1000), DUPLEX, NULL);
 	}
 	return builder_status(r->b);
 }

@@ -50,10 +50,22 @@ nccl_bus(const char *text, int64_t *out)
 void
 nccl_add_name(struct nccl_names *names, const char *name)
 {
-	size_t used = strlen(names->text), more = strlen(name);
-	if (used + more + 4 < sizeof names->text && names->n < 4)
-		snprintf(names->text + used, sizeof names->text - used, "%s%s", used ? ", " : "", name);
-	else if (names->n < 4)
-		names->n = 4;	/* no room: only counted */
-	names->n++;
+	for (int i = 0; i < names->n; i++)
+		if (strcmp(names->name[i], name) == 0)
+			return;
+	if (names->n < NCCL_NAMES)
+		names->name[names->n++] = name;
+	else
+		names->more = true;
+}
+
+void
+nccl_note_names(TopologyBuilder *b, const struct nccl_names *names, const char *what, const char *then)
+{
+	char list[NCCL_NAMES * 44] = "";
+	size_t used = 0;
+	for (int i = 0; i < names->n; i++)
+		used += (size_t)snprintf(list + used, sizeof list - used, "%s%.40s", i ? ", " : "", names->name[i]);
+	if (names->n)
+		builder_assume(b, "%s %s%s: %s", what, list, names->more ? " and others" : "", then);
 }

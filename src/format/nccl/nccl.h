@@ -34,10 +34,13 @@ struct nccl_gpu {
 	int vertex;
 };
 
-/* Names in a row, for one note: "a, b, c, d and 11 others". */
+/* Names in a row, each once, for one note: "a, b, c, d and others". */
+enum { NCCL_NAMES = 4 };
+
 struct nccl_names {
 	int n;
-	char text[160];
+	const char *name[NCCL_NAMES];
+	bool more;
 };
 
 struct nccl_reading {
@@ -53,6 +56,7 @@ struct nccl_reading {
 	int n_gpus, room_gpus;
 	struct nccl_gpu *gpu;	/* ascending by host and dev, once all are collected */
 	int n_devices;		/* PCI devices that are no bridges, GPUs or not */
+	int n_nets;		/* ports of NICs */
 	bool rccl;
 	struct nccl_names unknown, slow, absent, virtual;	/* for notes: PCI devices, targets, interfaces */
 	int n_absent;		/* links to them */
@@ -77,6 +81,9 @@ Status nccl_int(struct nccl_reading *r, const Doc *element, const char *name, in
 const Doc *nccl_children(const Doc *element, const char *plural);
 
 void nccl_add_name(struct nccl_names *names, const char *name);
+
+/* A note about them, if there are any: "<what> a, b, c, d and others: <then>". */
+void nccl_note_names(TopologyBuilder *b, const struct nccl_names *names, const char *what, const char *then);
 
 /* pci.c: CPUs with something below them; then, after GPUs, PCI switches and NICs, and all links of these. */
 Status nccl_place_cpus(struct nccl_reading *r);

@@ -344,6 +344,10 @@ nccl_place_pci(struct nccl_reading *r)
 	snprintf(source, sizeof source, "%s, of link_width and link_speed in the file; %s", pcie_capacity_source(),
 	    link_class_latency_source(LINK_PCIE));
 	builder_class(r->b, LINK_PCIE, 0, link_class_latency(LINK_PCIE), source);
+	snprintf(source, sizeof source, "capacity: that of each NIC, its speed in the file; %s",
+	    link_class_latency_source(LINK_NET));
+	if (r->n_nets)
+		builder_class(r->b, LINK_NET, 0, link_class_latency(LINK_NET), source);
 	for (int c = 0; c < r->n_cpus; c++)
 		TRY(place_tree(r, c));
 	TRY(place_interfaces(r));

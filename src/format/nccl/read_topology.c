@@ -69,7 +69,10 @@ static Status
 collect_pci(struct nccl_reading *r, const Doc *pci, int cpu)
 {
 	const Doc *gpus = nccl_children(pci, "gpus"), *below = nccl_children(pci, "pcis");
+	const Doc *nics = nccl_children(pci, "nics");
 	r->n_devices += below->n == 0;
+	for (int i = 0; i < nics->n; i++)
+		r->n_nets += nccl_children(nics->child[i], "nets")->n;
 	for (int i = 0; i < gpus->n; i++)
 		TRY(collect_gpu(r, pci, gpus->child[i], cpu));
 	for (int i = 0; i < below->n; i++)
@@ -135,10 +138,10 @@ static Status
 fail_no_gpu(struct nccl_reading *r)
 {
 	return doc_fail(r->ctx, r->label, r->root, BAD_INPUT,
-	    "a topology of NCCL without a GPU, as it is made for NCCL to read (NCCL_TOPO_FILE): it has %d PCI devices "
+	    "a topology of NCCL without a GPU, as it is made for NCCL to read (NCCL_TOPO_FILE): it has %d PCI device%s "
 	    "and no NVLinks: want what NCCL writes: run any job of NCCL on all GPUs of the machine with "
 	    "NCCL_TOPO_DUMP_FILE=topo.xml in its environment",
-	    r->n_devices);
+	    r->n_devices, r->n_devices == 1 ? "" : "s");
 }
 
 static Status
@@ -161,27 +164,17 @@ collect(struct nccl_reading *r)
 /* ---- the whole ---- */
 
 static void
-put_note(TopologyBuilder *b, const struct nccl_names *names, const char *what, const char *then)
-{
-	char others[32] = "";
-	if (names->n == 0)
-		return;
-	if (names->n > 4)
-		snprintf(others, sizeof others, " and %d other%s", names->n - 4, names->n == 5 ? "" : "s");
-	builder_assume(b, "%s %s%s: %s", what, names->text, others, then);
-}
-
-static void
 put_notes(struct nccl_reading *r)
 {
 	char absent[80];
-	put_note(r->b, &r->unknown, "PCIe of",
+	nccl_note_names(r->b, &r->unknown, "PCIe of",
 	    "where the file has no width or speed, x16 of generation 3, as NCCL takes it");
-	put_note(r->b, &r->slow, "PCIe of",
+	nccl_note_names(r->b, &r->slow, "PCIe of",
 	    "much slower than a link below it, as the file has it: if the link only saved power, it is faster");
 	snprintf(absent, sizeof absent, "%d link%s to", r->n_absent, r->n_absent == 1 ? "" : "s");
-	put_note(r->b, &r->absent, absent, "left out, as the file does not have the other end: no GPU of this job");
-	put_note(r->b, &r->virtual, "network interfaces", "left out, as they have no PCI device");
+	nccl_note_names(r->b, &r->absent, absent,
+	    "left out, as the file does not have the other end: no GPU of this job");
+	nccl_note_names(r->b, &r->virtual, "network interfaces", "left out, as they have no PCI device");
 }
 
 /* GPUs come first, in the order of their device numbers. */

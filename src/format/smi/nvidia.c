@@ -299,16 +299,37 @@ unite_affinities(struct matrix *m)
 		    m->b, "CPUs: one for all devices with the same CPU affinity, though the table has SYS for some");
 }
 
-/* Of GPUs that have NVLinks only to each other, nothing may be known. */
-static void
-note_hidden(struct matrix *m)
+/* May the devices of two classes be below one CPU, as far as the table says? */
+static bool
+may_unite(const struct matrix *m, int a, int b)
 {
-	bool alone = m->n > 1;
-	for (int i = 0; i < m->n; i++)
-		for (int j = 0; j < i; j++)
-			alone &= cell_at(m, i, j)->near == HIDDEN;
-	if (alone)
-		builder_assume(m->b, "PCIe: a link of each GPU to its CPU, as the table has nothing but NVLinks");
+	const int *class = m->class[NODE];
+	for (int i = 0; i < m->n; i++) {
+		for (int j = 0; class[i] == a && j < m->n; j++) {
+			const char *p = m->device[i].affinity, *q = m->device[j].affinity;
+			if (class[j] == b && (cell_at(m, i, j)->near == SYS || (*p && *q && strcmp(p, q) != 0)))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* NVLinks hide where GPUs are: those that nothing tells apart are taken to be below one CPU. */
+static void
+unite_hidden(struct matrix *m)
+{
+	const int *class = m->class[NODE];
+	bool any = false;
+	for (int i = 0; i < m->n; i++) {
+		for (int j = 0; j < i; j++) {
+			if (cell_at(m, i, j)->near != HIDDEN || class[i] == class[j] || !may_unite(m, class[i], class[j]))
+				continue;
+			unite(m->class[NODE], m->n, i, j);
+			any = true;
+		}
+	}
+	if (any)
+		builder_assume(m->b, "CPUs: one for GPUs of which the table has nothing but NVLinks to each other");
 }
 
 /* ---- NVLinks ---- */
@@ -360,7 +381,7 @@ is_switched(struct matrix *m, int first, bool *out)
 	*out = above && uniform;
 	stand_at(m, first);
 	if (each > m->model->links || (above && !uniform))
-		return smi_fail(&m->text, BAD_INPUT, "%.24s and others have %d NVLinks each, a %s has %d: want another "
+		return smi_fail(&m->text, BAD_INPUT, "%.24s and others have %d NVLinks each, model %s has %d: want another "
 		    "--gpu-model", m->device[first].column, *out ? each : most, m->model->name, m->model->links);
 	return OK;
 }
@@ -378,7 +399,7 @@ put_switch(struct matrix *m, int first)
 		each = m->component[i] == first && i > first ? cell_at(m, first, i)->nvlinks : each;
 	}
 	builder_assume(m->b,
-	    "NVSwitch: each of %d GPUs has NV%d to all others, and a %s has %d NVLinks: they lead to a switch",
+	    "NVSwitch: each of %d GPUs has NV%d to all others, and model %s %d NVLinks: they lead to a switch",
 	    n, each, m->model->name, m->model->links);
 	for (int i = first; i < m->n; i++)
 		if (m->component[i] == first)
@@ -420,7 +441,7 @@ place_nvlinks(struct matrix *m)
 		all_switched &= switched[i] || !linked;
 	}
 	builder_gpu_links(m->b, m->model, all_switched);
-	builder_assume(m->b, "NVLink: %.6g GB/s for each link and direction, as a %s has it",
+	builder_assume(m->b, "NVLink: %.6g GB/s for each link and direction, model %s",
 	    (double)m->model->rate / 1e9, m->model->name);
 	for (int i = 0; i < m->n; i++) {
 		if (m->component[i] == i && switched[i])
@@ -511,6 +532,8 @@ place_devices(struct matrix *m)
 		    device->gpu < 0 ? device->name : id);
 	}
 	if (nics)
+		builder_class(m->b, LINK_NET, 0, link_class_latency(LINK_NET), link_class_latency_source(LINK_NET));
+	if (nics)
 		builder_assume(
 		    m->b, "NICs: the table has no rates of network ports; --nic-rate sets them for a cluster");
 	return builder_status(m->b);
@@ -529,7 +552,7 @@ read_matrix(struct matrix *m, Topology **out)
 	for (int near = PIX; near <= NODE; near++)
 		TRY(find_class(m, (Near)near));
 	unite_affinities(m);
-	note_hidden(m);
+	unite_hidden(m);
 	TRY(place_devices(m));
 	TRY(place_nvlinks(m));
 	TRY(place_pcie(m));

@@ -239,7 +239,7 @@ check_links(struct tables *t)
 			sum += is_direct(t, i, j) ? count_links(t, i, j) : 0;
 		if (sum > t->model->links)
 			return fail(t->text.ctx, BAD_INPUT,
-			    "%s: GPU%d: %d links at least by these tables, a %s has %d: they do not tell which "
+			    "%s: GPU%d: %d links at least by these tables, model %s has %d: they do not tell which "
 			    "pairs have links: want a topology that RCCL writes (NCCL_TOPO_DUMP_FILE), or another "
 			    "--gpu-model",
 			    t->text.label, t->gpu[i], sum, t->model->name, t->model->links);
@@ -258,7 +258,7 @@ place_xgmi(struct tables *t)
 	if (!t->model)
 		return smi_no_model(&t->text, LINK_XGMI, "xGMI links");
 	if (t->model->rate == 0 || t->model->class != LINK_XGMI)
-		return fail(t->text.ctx, BAD_INPUT, "%s: xGMI links, but a %s has none: want another --gpu-model",
+		return fail(t->text.ctx, BAD_INPUT, "%s: xGMI links, but model %s has none: want another --gpu-model",
 		    t->text.label, t->model->name);
 	find_direct(t);
 	TRY(check_links(t));
@@ -268,14 +268,13 @@ place_xgmi(struct tables *t)
 			if (is_direct(t, i, j))
 				builder_link(t->b, t->vertex[i], t->vertex[j], LINK_XGMI, count_links(t, i, j),
 				    t->model->rate, DUPLEX, NULL);
-	builder_assume(t->b, "xGMI: %.6g GB/s for each link and direction, as a %s has it",
+	builder_assume(t->b, "xGMI: %.6g GB/s for each link and direction, model %s",
 	    (double)t->model->rate / 1e9, t->model->name);
 	builder_assume(t->b, "xGMI: one link for each pair that has any%s, as the tables have no numbers of links",
 	    t->dies ? ", and those of a package between its two dies" : "");
 	if (t->n_indirect)
-		builder_assume(t->b,
-		    "xGMI: no link for %d pairs with a weight above %d: they reach each other through others",
-		    t->n_indirect, t->xgmi);
+		builder_assume(t->b, "xGMI: no link for %d pair%s with a weight above %d", t->n_indirect,
+		    t->n_indirect == 1 ? "" : "s", t->xgmi);
 	return builder_status(t->b);
 }
 

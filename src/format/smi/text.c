@@ -126,11 +126,11 @@ smi_pcie(TopologyBuilder *b, const GpuModel *model)
 	int generation = model ? model->pcie : PCIE_GENERATION_UNKNOWN;
 	int64_t capacity = pcie_capacity(16, generation);
 	char source[640];
-	snprintf(source, sizeof source, "x16 of generation %d%s%s; %s; %s", generation, model ? ", that of a " :
+	snprintf(source, sizeof source, "x16 of generation %d%s%s; %s; %s", generation, model ? ", that of model " :
 	    ", assumed", model ? model->name : "", pcie_capacity_source(), link_class_latency_source(LINK_PCIE));
 	builder_class(b, LINK_PCIE, capacity, link_class_latency(LINK_PCIE), source);
 	if (model)
-		builder_assume(b, "PCIe: x16 of generation %d, that of a %s, everywhere", generation, model->name);
+		builder_assume(b, "PCIe: x16 of generation %d everywhere, as of model %s", generation, model->name);
 	else
 		builder_assume(b, "PCIe: x16 of generation %d everywhere; --gpu-model states another", generation);
 	return capacity;

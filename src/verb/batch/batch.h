@@ -66,6 +66,8 @@ typedef struct {
 	Frac rate, bound;	/* bytes/s */
 	double stated_rate, stated_bound;	/* GB/s, as the file has them */
 	int trees, depth;
+	int n_baselines;
+	Baseline baseline[LIMIT_BASELINES];
 	bool kept;		/* an earlier file is what would be written */
 	char note[256];		/* why an earlier file was planned anew; else "" */
 } BatchResult;

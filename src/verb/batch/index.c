@@ -57,12 +57,25 @@ map_ranks(Ctx *ctx, const Batch *b, int j, int v, const int **out)
 }
 
 static Status
+take_baselines(Ctx *ctx, const BatchResult *result, IndexEntry *entry)
+{
+	IndexBaseline *baseline;
+	TRY(NEW(ctx, baseline, result->n_baselines));
+	for (int i = 0; i < result->n_baselines; i++)
+		baseline[i] = (IndexBaseline){ result->baseline[i].name, result->baseline[i].rate };
+	entry->n_baselines = result->n_baselines;
+	entry->baseline = baseline;
+	return OK;
+}
+
+static Status
 add_entry(Ctx *ctx, const Batch *b, int j, int root, int v, int p, Index *index)
 {
 	const BatchResult *result = &b->result[p];
 	IndexEntry entry = { .n = b->job[j].n, .gpu = b->job[j].gpu, .coll = b->plan[p].coll, .root = root,
 		.file = b->plan[p].file, .rate = result->stated_rate, .bound = result->stated_bound,
 		.trees = result->trees, .depth = result->depth };
+	TRY(take_baselines(ctx, result, &entry));
 	TRY(map_ranks(ctx, b, j, v, &entry.rank));
 	index->entry[index->n_entries++] = entry;
 	return OK;

@@ -2,12 +2,14 @@
  * files. */
 #include "base/file.h"
 #include "base/pool.h"
+#include "format/file_kind.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
 #include "verb/check/fits_machine.h"
 #include "verb/check/check.h"
 #include "verb/progress.h"
 #include "verb/request.h"
+#include "verb/shipped.h"
 #include "verb/verb.h"
 #include "view/view.h"
 
@@ -15,8 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* bytes: a name of LIMIT_TEXT_BYTES, SIZES_MAX lines with a number for each part */
-enum { SUMMARY_ROOM = 1 << 15 };
+/* bytes: names of a path and a topology, SIZES_MAX lines with a number for each part, the GPUs that JSON lists */
+enum { SUMMARY_ROOM = 1 << 16 };
 
 /* Of a valid file. */
 struct result {
@@ -30,6 +32,7 @@ struct check {
 	Sizes sizes;
 	Inputs *all;
 	const Topology *machine;	/* of --topology; NULL: not given */
+	bool json;		/* summaries are JSON, and all that goes to standard output */
 	bool verbose;		/* valid files and summaries are printed */
 	/* Shared with workers. */
 	TaskEnd *end;			/* of each item */
@@ -41,8 +44,25 @@ struct check {
 /* ---- in a worker ---- */
 
 static Status
-write_summary(Ctx *ctx, const struct check *check, const Schedule *sched, char *summary)
+write_json(Ctx *ctx, const struct check *check, const char *path, const Schedule *sched, char *summary)
 {
+	const Summary of = { .file = path, .sched = sched, .unproven = UNPROVEN_BOTH, .best = FRAC_ZERO, .size = check->sizes.m,
+		.n_sizes = check->sizes.n };
+	Text text = { 0 };
+	Status status = summary_json(ctx, &of, &text);
+	if (status == OK && text.size >= SUMMARY_ROOM)
+		status = fail(ctx, INTERNAL, "a summary of more than %d bytes", (int)SUMMARY_ROOM);
+	if (status == OK)
+		memcpy(summary, text.data, text.size + 1);
+	text_free(&text);
+	return status;
+}
+
+static Status
+write_summary(Ctx *ctx, const struct check *check, const char *path, const Schedule *sched, char *summary)
+{
+	if (check->json)
+		return write_json(ctx, check, path, sched, summary);
 	FILE *to = fmemopen(summary, SUMMARY_ROOM, "w");
 	if (!to)
 		return fail_memory(ctx);
@@ -116,7 +136,7 @@ check_schedule(Ctx *ctx, const struct check *check, int i, const Text *in)
 	if (check->machine)
 		TRY(match_schedule(ctx, "", check->machine, sched, &match));
 	if (check->verbose && item->named >= 0)
-		TRY(write_summary(ctx, check, sched, check->summary[item->named]));
+		TRY(write_summary(ctx, check, item->path, sched, check->summary[item->named]));
 	result->schedule = true;
 	result->bounded = sched->bound.rate.num > 0;
 	if (result->bounded)
@@ -143,7 +163,7 @@ check_item(Ctx *ctx, void *of, int i)
 		return OK;
 	Status status = item->named < 0 ? file_read_regular(ctx, item->path, &in) : file_read(ctx, item->path, &in);
 	if (status == OK)
-		status = item->named < 0 && format_seems(&in, "blink-topology") ? check_topology(ctx, item->path, &in)
+		status = item->named < 0 && file_kind(in.data, in.size) == FILE_TOPOLOGY ? check_topology(ctx, item->path, &in)
 		    : check_schedule(ctx, check, i, &in);
 	text_free(&in);
 	const char *text = text_after_path(ctx->error.text, item->path);
@@ -300,13 +320,13 @@ print_findings(Ctx *ctx, const struct check *check, const Finding *found, int n,
 			if (!print_line(stderr, &found[f], "blinkc: "))
 				return fail_memory(ctx);
 		} else if (check->verbose && (found[f].kind == FINDING_NOTE || item->named >= 0)) {
-			if (!print_line(stdout, &found[f], ""))
+			if (!check->json && !print_line(stdout, &found[f], ""))
 				return fail_memory(ctx);
 			if (item->named >= 0 && item->index_file < 0)
 				fputs(check->summary[item->named], stdout);
 		}
 	}
-	if (check->verbose && check->all->many)
+	if (check->verbose && !check->json && check->all->many)
 		printf("%s\n", summary);
 	return OK;
 }
@@ -354,9 +374,10 @@ run(Ctx *ctx, struct check *check, int jobs)
 static Status
 read_machine(Ctx *ctx, const Options *opt, const Topology **out)
 {
-	const char *path = opt->value[OPT_TOPOLOGY];
+	const char *path;
 	Text in = { 0 };
 	Topology *topo;
+	TRY(topology_file(ctx, opt, opt->value[OPT_TOPOLOGY], &path));
 	TRY(file_read(ctx, path, &in));
 	Status status = read_topology(ctx, opt, path, &in, &topo);
 	text_free(&in);
@@ -371,6 +392,7 @@ verb_check(Ctx *ctx, const Options *opt)
 	struct check check = { .opt = opt, .verbose = !opt->value[OPT_QUIET] && !opt->value[OPT_GITHUB] };
 	int jobs;
 	TRY(request_sizes(ctx, opt->value[OPT_SIZE], &check.sizes));
+	TRY(request_summary(ctx, opt, &check.json));
 	TRY(request_jobs(ctx, opt, &jobs));
 	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	if (opt->n_files < 1)
