@@ -2,6 +2,7 @@
 #include "compile.h"
 #include "base/limits.h"
 #include "format/format.h"
+#include "plan/baseline.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
@@ -63,7 +64,7 @@ job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *
 {
 	Topology *topo;
 	JobLinks links;
-	*out = (Job){ .ask = *ask };
+	*out = (Job){ .ask = *ask, .machine = machine, .gpu = gpu };
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &out->algorithm));
 	if (ask->relays)
 		TRY(add_relays(ctx, ask->relays, &machine, &gpu, n));
@@ -148,6 +149,17 @@ choose_proof(Ctx *ctx, const Job *job, const Bound *bound, Plan *plan)
 }
 
 Status
+job_baselines(Ctx *ctx, const Job *job, Schedule *sched)
+{
+	BaselineJob of = { .machine = job->machine, .gpu = job->gpu, .n = job->topo->n_ranks };
+	if (!job->ask.hybrid) {
+		of.topo = job->topo;
+		of.classes = job->classes;
+	}
+	return baselines_find(ctx, &of, job->ask.coll, &sched->baseline, &sched->n_baselines);
+}
+
+Status
 job_compile(Ctx *ctx, const Job *job, Compiled *out)
 {
 	static const char label[] = "the compiled schedule";
@@ -167,6 +179,7 @@ job_compile(Ctx *ctx, const Job *job, Compiled *out)
 	out->cut_short = ctx->cut_short;
 	TRY(sched_build(ctx, job->topo, &plan.proof, &ask, job->algorithm->name, plan.pack, &sched));
 	TRY(sched_record(ctx, &ask, job->classes, sched));
+	TRY(job_baselines(ctx, job, sched));
 	progress(ctx, "writing and verifying %d trees", sched->n_segments);
 	sched_write_json(sched, &out->json);
 	if (out->json.failed)

@@ -28,6 +28,8 @@ typedef struct {
 	const Algorithm *algorithm;		/* of the Ask */
 	unsigned classes;			/* of the links in use, a bit set: as asked, or chosen */
 	Part part[2];				/* of a hybrid schedule */
+	const Topology *machine;
+	const int *gpu;				/* of the machine: gpu[i] is rank i */
 	const Topology *topo;			/* GPUs of the job, and links in use */
 	const Topology *planning_topology;	/* of a hybrid schedule: what is planned on (hybrid_induce) */
 } Job;
@@ -39,6 +41,9 @@ Status job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, cons
 /* Plan, build, write; read again and verify. *out: begins as zeros.
  * Fails: INFEASIBLE no trees as asked for; LIMIT; UNVERIFIED a defect, found before anybody sees the schedule. */
 Status job_compile(Ctx *ctx, const Job *job, Compiled *out);
+
+/* What other methods would give for the job (plan/baseline.h), into the schedule. Fails: LIMIT. */
+Status job_baselines(Ctx *ctx, const Job *job, Schedule *sched);
 
 /* Instead of one schedule the Pareto-optimal plans (plan_pareto), and the bound that they are held against. */
 Status job_pareto(Ctx *ctx, const Job *job, Bound *bound, ParetoPoint **out, int *n);

@@ -375,7 +375,8 @@ fish_print(const Complete *c)
 	for (int v = 0; v < c->n_verbs; v++) {
 		const CompleteValues *values = values_of(c, NULL, c->verb[v].bit);
 		if (values) {
-			printf("complete -c %s -n '__%s_verb %s'%s -a '", p, p, c->verb[v].name, values->list ? "" : " -f");
+			printf("complete -c %s -n '__%s_verb %s'%s -a '", p, p, c->verb[v].name,
+			    values->list ? "" : " -f");
 			print_words(values->word, " ");
 			printf("'\n");
 		}

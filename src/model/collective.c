@@ -62,6 +62,12 @@ collective_has_blocks(Collective coll)
 	return collectives[coll].blocks > 0;
 }
 
+bool
+collective_has_rings(Collective coll)
+{
+	return coll != GATHER && coll != SCATTER && coll != ALLTOALL;
+}
+
 int64_t
 collective_blocks(Collective coll, int n_ranks)
 {

@@ -32,6 +32,7 @@ extern const Names collective_names;
 bool collective_rooted(Collective coll);
 bool collective_reduces(Collective coll);
 bool collective_has_blocks(Collective coll);
+bool collective_has_rings(Collective coll);	/* can data go around rings: all but gather, scatter, alltoall */
 int64_t collective_blocks(Collective coll, int n_ranks);	/* blocks in the buffer: 1, n or n * n */
 
 /* Who holds block b before, and who needs it after: one rank, or EVERY_RANK (schedule-format, "What must hold").

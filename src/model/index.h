@@ -3,6 +3,7 @@
 #define BLINK_MODEL_INDEX_H
 
 #include "model/ask.h"
+#include "model/baseline.h"
 #include "model/collective.h"
 #include "model/topology.h"
 
@@ -17,6 +18,8 @@ typedef struct {
 	double rate, bound;	/* GB/s, as the file states them */
 	int trees, depth;
 	uint64_t form;		/* of the job, with its root (topo_invariant); 0: not given */
+	int n_baselines;	/* 0: none are known */
+	const IndexBaseline *baseline;
 } IndexEntry;
 
 /* What is left of the machine of an index after a loss, and the index of schedules for it. */

@@ -24,6 +24,7 @@
 #include "model/tree.h"
 #include "model/packing.h"
 #include "model/bound.h"
+#include "model/baseline.h"
 #include "model/schedule.h"
 #include "model/index.h"
 #include "model/program.h"

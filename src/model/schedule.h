@@ -2,6 +2,7 @@
 #ifndef BLINK_MODEL_SCHEDULE_H
 #define BLINK_MODEL_SCHEDULE_H
 
+#include "model/baseline.h"
 #include "model/bound.h"
 #include "model/packing.h"
 
@@ -29,6 +30,8 @@ typedef struct {
 	Frac achieved;		/* bytes/s of algorithm bandwidth: 1 / max over links of load / capacity; exact */
 	Bound bound;		/* its rate is what the certificate proves; exact */
 	double stated_achieved, stated_bound;	/* GB/s, as a file says; 0 in a schedule that no file said */
+	int n_baselines;	/* 0: none are known */
+	Baseline *baseline;	/* to hold achieved against; of a file: as it says */
 	int n_parts;		/* 0: none */
 	Part *part;
 	int n_segments;

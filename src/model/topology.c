@@ -184,6 +184,15 @@ topo_link_unit(const Topology *topo)
 	return unit;
 }
 
+unsigned
+topo_classes(const Topology *topo)
+{
+	unsigned classes = 0;
+	for (int l = 0; l < topo->n_links; l++)
+		classes |= 1u << topo->link[l].class;
+	return classes;
+}
+
 bool
 topo_active(const Topology *topo)
 {

@@ -127,6 +127,9 @@ Status topo_check(Ctx *ctx, const char *label, const Topology *topo);
  * equal capacities. */
 int64_t topo_link_unit(const Topology *topo);
 
+/* Classes of its links, a bit set. */
+unsigned topo_classes(const Topology *topo);
+
 /* Does a switch multicast or reduce? Then trees may share links, and of the bounds only cuts hold. */
 bool topo_active(const Topology *topo);
 

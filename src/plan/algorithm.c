@@ -22,7 +22,7 @@ static const Algorithm algorithms[] = {
 	{ "threephase", "each server over its own links, and one hop between servers", THREEPHASE_TREES, LP,
 	    any_collective, threephase_symmetry, plan_threephase },
 	{ "ring", "edge-disjoint rings, each through all GPUs; not for gather, scatter, alltoall", "rings",
-	    "each of whole links", ring_serves, trees_symmetry, plan_ring },
+	    "each of whole links", collective_has_rings, trees_symmetry, plan_ring },
 };
 
 enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms };

@@ -98,7 +98,6 @@ SymmetryKind threephase_symmetry(const Topology *topo, const Ask *ask);
 /* As many edge-disjoint rings as the links allow. out->best: of rings of whole links. Fails: INFEASIBLE no ring is
  * found. */
 Status plan_ring(Ctx *ctx, const Planning *in, Plan *out);
-bool ring_serves(Collective coll);
 
 /* ---- hybrid.c ---- */
 

@@ -80,12 +80,6 @@ to_packing(Ctx *ctx, const Topology *topo, const Ask *ask, const CyclePacking *r
 	return OK;
 }
 
-bool
-ring_serves(Collective coll)
-{
-	return coll == BROADCAST || coll == REDUCE || coll == ALLREDUCE || coll == ALLGATHER || coll == REDUCESCATTER;
-}
-
 static void
 log_rings(Ctx *ctx, const CyclePacking *rings, int most)
 {

@@ -100,7 +100,10 @@ Status
 index_describe(Ctx *ctx, const Schedule *sched, IndexedFile *out)
 {
 	*out = (IndexedFile){ .coll = sched->coll, .n_ranks = sched->topo->n_ranks, .root = sched->root,
-		.rate = sched->stated_achieved, .bound = sched->stated_bound, .trees = sched->n_segments };
+		.rate = sched->stated_achieved, .bound = sched->stated_bound, .trees = sched->n_segments,
+		.n_baselines = sched->n_baselines };
+	for (int i = 0; i < sched->n_baselines; i++)
+		out->baseline[i] = sched->baseline[i];
 	return sched_depth(ctx, sched, &out->depth);
 }
 
@@ -130,6 +133,19 @@ equal_rates(double a, double b)
 	return strcmp(x, y) == 0 || (a < LEAST_RATE && b < LEAST_RATE);
 }
 
+/* An entry may have none, as those of other programs and of earlier versions. */
+static bool
+equal_baselines(const IndexEntry *entry, const IndexedFile *file)
+{
+	if (entry->n_baselines == 0)
+		return true;
+	for (int i = 0; i < entry->n_baselines && entry->n_baselines == file->n_baselines; i++)
+		if (strcmp(entry->baseline[i].name, file->baseline[i].name) != 0
+		    || !equal_rates(entry->baseline[i].rate, file->baseline[i].rate))
+			return false;
+	return entry->n_baselines == file->n_baselines;
+}
+
 EntryMember
 index_compare(const IndexEntry *entry, const IndexedFile *file)
 {
@@ -145,7 +161,9 @@ index_compare(const IndexEntry *entry, const IndexedFile *file)
 		return ENTRY_BOUND;
 	if (entry->trees != file->trees)
 		return ENTRY_TREES;
-	return entry->depth != file->depth ? ENTRY_DEPTH : ENTRY_EQUAL;
+	if (entry->depth != file->depth)
+		return ENTRY_DEPTH;
+	return equal_baselines(entry, file) ? ENTRY_EQUAL : ENTRY_BASELINES;
 }
 
 const char *
@@ -201,6 +219,9 @@ index_check_entry(Ctx *ctx, const char *label, const IndexEntry *entry, const In
 		return fail_number(ctx, label, member, entry->trees, file->trees);
 	case ENTRY_DEPTH:
 		return fail_number(ctx, label, member, entry->depth, file->depth);
+	case ENTRY_BASELINES:
+		return fail(ctx, BAD_INPUT, "%s: baselines: not those of the file: want the same names and rates",
+		    label);
 	default:
 		return OK;
 	}

@@ -62,8 +62,23 @@ Status sched_split(Ctx *ctx, const char *label, const Schedule *sched, PartEnd *
 /* The ends of all parts in bytes of a message of M bytes: end[n_parts]. split: n_parts stages. */
 void split_message(const PartEnd *split, int n_parts, int64_t m, int64_t *end);
 
-/* Seconds that a message of m bytes takes, of a schedule with parts or without. For people: in double precision. */
+/* Seconds that the bytes of a message of m take, of a schedule with parts or without. For people: in double
+ * precision. */
 double split_seconds(const Schedule *sched, int64_t m);
+
+/* Of each part, or latency[0] where there are none: ns along the longest path of its trees, up and down, over the links
+ * of each hop. */
+Status sched_latency(Ctx *ctx, const Schedule *sched, int64_t *latency);
+
+/* Link classes with links that have no latency, a bit set. */
+unsigned sched_without_latency(const Schedule *sched);
+
+/* Seconds that a message of m bytes takes: its bytes, and the latency of the parts that carry some. It is a lower
+ * estimate: as if data moved on in chunks without a size. split: as sched_split makes it; NULL: no parts. */
+double sched_seconds(const Schedule *sched, const PartEnd *split, const int64_t *latency, int64_t m);
+
+/* The same, if the first part carried all of it. sched: has parts. */
+double sched_seconds_alone(const Schedule *sched, const int64_t *latency, int64_t m);
 
 /* What tables hold of it: add = high * 2^62 + low, 0 <= low < 2^62. */
 void part_end_add(const PartEnd *end, int64_t *high, int64_t *low);
@@ -111,6 +126,8 @@ typedef struct {
 	int n_ranks, root;	/* root: a rank of the file; -1: none */
 	double rate, bound;	/* GB/s, as the file states them */
 	int trees, depth;
+	int n_baselines;
+	Baseline baseline[LIMIT_BASELINES];
 } IndexedFile;
 
 Status index_describe(Ctx *ctx, const Schedule *sched, IndexedFile *out);
@@ -127,7 +144,8 @@ bool index_same_job(const IndexEntry *entry, const Schedule *sched);
 	X(ENTRY_RATE, "rate")                                                  \
 	X(ENTRY_BOUND, "bound")                                                \
 	X(ENTRY_TREES, "trees")                                                \
-	X(ENTRY_DEPTH, "depth")
+	X(ENTRY_DEPTH, "depth")                                                \
+	X(ENTRY_BASELINES, "baselines")
 
 typedef enum {
 #define X(name, text) name,

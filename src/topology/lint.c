@@ -32,8 +32,8 @@ lint_rule_what(LintRule rule)
 /* From the slowest that somebody may have measured to the fastest nominal rate. */
 static const ClassRange ranges[N_LINK_CLASSES] = {
 	[LINK_NVLINK] = { 9, 100, 36,
-	    "NVLink 1 to 5 have 20, 25, 25, 25 and 50 GB/s a link, that of GeForce and RTX cards 14; NCCL counts 12 to 40.1 "
-	    "(src/graph/topo.h); half of the slowest is kept for measured rates, twice the fastest for the next" },
+	    "NVLink 1 to 5 have 20, 25, 25, 25 and 50 GB/s a link, that of GeForce and RTX cards 14; NCCL counts 12 "
+	    "to 40.1 (src/graph/topo.h); half of the slowest is kept for measured rates, twice the fastest for the next" },
 	[LINK_XGMI] = { 15, 100, 16,
 	    "Infinity Fabric between Instinct GPUs has 25 (MI50) to 76.8 GB/s (MI350) a link; RCCL counts 24 to 48" },
 	[LINK_C2C] = { 100, 900, 0, "NVLink-C2C of GH200 and GB200 has 450 GB/s, that of one of two GPUs half" },
@@ -277,11 +277,12 @@ rule_siblings(struct lint *lint, const int *gpu, int n, struct sibling *kind)
 			int count = count_links(lint->topo, gpu[i], (LinkClass)k, &capacity);
 			const char *id = lint->topo->vertex[gpu[i]].id, *class = link_class_name((LinkClass)k);
 			if (count != usual.count)
-				TRY(add(lint, LINT_SIBLING, id, "%d %s link%s: want %d, as %d of the %d GPUs of %s", count,
-				    class, count == 1 ? "" : "s", usual.count, usual.n, n,
+				TRY(add(lint, LINT_SIBLING, id, "%d %s link%s: want %d, as %d of the %d GPUs of %s",
+				    count, class, count == 1 ? "" : "s", usual.count, usual.n, n,
 				    lint->topo->node[lint->topo->vertex[gpu[i]].node]));
 			else if (capacity != usual.capacity)
-				TRY(add(lint, LINT_SIBLING, id, "%.6g GB/s over %s: want %.6g, as %d of the %d GPUs of %s",
+				TRY(add(lint, LINT_SIBLING, id,
+				    "%.6g GB/s over %s: want %.6g, as %d of the %d GPUs of %s",
 				    (double)capacity / 1e9, class, (double)usual.capacity / 1e9, usual.n, n,
 				    lint->topo->node[lint->topo->vertex[gpu[i]].node]));
 		}

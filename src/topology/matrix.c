@@ -238,8 +238,9 @@ topo_matrix(Ctx *ctx, const Topology *topo, const int *device, int n, Matrix *ou
 			count_leaving(&fabric, k, device[i], false);
 			for (int j = 0; j < n; j++) {
 				Joined *entry = &out->entry[i * n + j];
-				int count = entry->kind != JOIN_NONE || device[i] >= topo->n_ranks || device[j] >= topo->n_ranks
-				    ? 0 : count_joining(&fabric, k, device[i], device[j]);
+				bool gpus = device[i] < topo->n_ranks && device[j] < topo->n_ranks;
+				int count = entry->kind != JOIN_NONE || !gpus ? 0
+				    : count_joining(&fabric, k, device[i], device[j]);
 				if (count > 0)
 					*entry = (Joined){ k ? JOIN_XGMI : JOIN_NVLINK, count };
 			}

@@ -117,8 +117,8 @@ Status topo_link_pairs(Ctx *ctx, const Topology *topo, LinkPair **out, int *n);
 #define JOIN_LIST(X) \
 	X(JOIN_SELF, "X", "itself") \
 	X(JOIN_NVLINK, "NV#", "# NVLinks, direct or through NVSwitches") \
-	X(JOIN_XGMI, "XGMI#", "# links of Infinity Fabric; rocm-smi prints XGMI, without #, also where GPUs are joined by " \
-	    "way of others") \
+	X(JOIN_XGMI, "XGMI#", "# links of Infinity Fabric; rocm-smi prints XGMI, without #, also where GPUs are " \
+	    "joined by way of others") \
 	X(JOIN_PIX, "PIX", "PCIe, over one switch at most") \
 	X(JOIN_PXB, "PXB", "PCIe, over several switches, and no CPU") \
 	X(JOIN_PHB, "PHB", "PCIe, over one CPU; nvidia-smi has NODE where it has several host bridges") \

@@ -172,6 +172,7 @@ unproven(const Ask *ask, const Compiled *made)
 static Status
 print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compiled *made)
 {
+	Idle idle;
 	TRY(summary_print(ctx, to, made->sched, unproven(&req->ask, made), req->sizes.m, req->sizes.n));
 	if (made->other_trees > 0)
 		fprintf(to, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
@@ -179,15 +180,44 @@ print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compi
 	if (made->cut_short)
 		print_budget(to, ctx, made->sched);
 	TRY(print_best(ctx, to, &req->ask, made));
-	idle_print(ctx, to, req->machine, req->gpu, req->n, &req->ask, made);
+	idle_find(ctx, req->machine, req->gpu, req->n, &req->ask, made, &idle);
+	summary_print_idle(to, &idle);
 	return OK;
+}
+
+static Status
+write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, char **out)
+{
+	const Ask *ask = &req->ask;
+	const Algorithm *algorithm = NULL;
+	Text text = { 0 };
+	Idle idle;
+	if (ask->algorithm && !ask->hybrid)
+		TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
+	idle_find(ctx, req->machine, req->gpu, req->n, ask, made, &idle);
+	const Summary summary = { .sched = made->sched, .unproven = unproven(ask, made), .best = made->best,
+		.size = req->sizes.m, .n_sizes = req->sizes.n, .best_of = algorithm ? algorithm->trees : NULL,
+		.other_trees = made->other_trees, .other_depth = made->other_depth,
+		.cut_at = made->cut_short ? ctx->at : NULL, .budget = (double)progress_budget() / 1000,
+		.idle = &idle };
+	Status status = summary_json(ctx, &summary, &text);
+	if (status == OK)
+		*out = text.data;
+	else
+		text_free(&text);
+	return status;
 }
 
 /* What is printed once the file is there. All that may fail comes before. */
 static Status
-summarise(Ctx *ctx, const struct compile_request *req, const Compiled *made, const Relays *relays, char **out)
+summarise(Ctx *ctx, const Options *opt, const struct compile_request *req, const Compiled *made,
+    const Relays *relays, char **out)
 {
 	size_t size = 0;
+	bool json;
+	TRY(request_summary(ctx, opt, &json));
+	if (json)
+		return write_json(ctx, req, made, out);
 	FILE *to = open_memstream(out, &size);
 	if (!to)
 		return fail_memory(ctx);
@@ -227,6 +257,8 @@ parse_options(Ctx *ctx, const Options *opt, Ask *ask, Sizes *sizes)
 {
 	Collective coll;
 	int64_t budget;
+	bool json;
+	TRY(request_summary(ctx, opt, &json));
 	TRY(request_collective(ctx, opt, &coll));
 	TRY(request_parse(ctx, opt, coll, ask));
 	TRY(request_sizes(ctx, opt->value[OPT_SIZE], sizes));
@@ -259,7 +291,7 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	Relays relays = { 0 };
 	if (req.ask.relays && !opt->value[OPT_QUIET])
 		TRY(find_gain(ctx, &req, &relays));
-	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, &req, out, &relays, &summary);
+	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, opt, &req, out, &relays, &summary);
 	if (status == OK)
 		status = output_schedule(ctx, format, out->sched, &out->json, output_path(opt));
 	progress_hide();

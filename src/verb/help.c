@@ -1,5 +1,4 @@
 /* The table of verbs, and what is printed of it. */
-#include "verb/shipped.h"
 #include "verb/verb.h"
 
 #include <ctype.h>

@@ -53,7 +53,8 @@ keep_error(Ctx *ctx, struct lint *lint, const char *path, Status status, const c
 {
 	size_t n = strlen(path);
 	text += strncmp(text, path, n) == 0 && strncmp(text + n, ": ", 2) == 0 ? n + 2 : 0;
-	Finding finding = { .kind = FINDING_ERROR, .file = path, .type = status_name(status), .message = copy(ctx, text) };
+	Finding finding = { .kind = FINDING_ERROR, .file = path, .type = status_name(status),
+		.message = copy(ctx, text) };
 	if (!finding.message)
 		return fail_memory(ctx);
 	lint->status = lint->wrong++ ? lint->status : status;

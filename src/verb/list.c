@@ -22,7 +22,8 @@ static Status
 first_clause(Ctx *ctx, const char *source, const char **out)
 {
 	size_t n = 0;
-	while (source && source[n] && source[n] != ';' && !(source[n] == ':' && (source[n + 1] == ' ' || !source[n + 1])))
+	while (source && source[n] && source[n] != ';'
+	    && !(source[n] == ':' && (source[n + 1] == ' ' || !source[n + 1])))
 		n++;
 	char *what = arena_text(&ctx->run, source ? source : "", n);
 	if (!what)
@@ -45,7 +46,8 @@ read_row(Ctx *ctx, const Shipped *one, struct row *row)
 		status = topo_read(&own, one->path, topology_dirs(), in.data ? in.data : "", in.size, &topo);
 	text_free(&in);
 	if (status == OK) {
-		*row = (struct row){ one->name, one->path, NULL, topo->n_ranks, topo->n_nodes, topo_fastest_links(topo) };
+		*row = (struct row){ one->name, one->path, NULL, topo->n_ranks, topo->n_nodes,
+			topo_fastest_links(topo) };
 		status = first_clause(ctx, topo->source, &row->what);
 	} else {
 		status = fail(ctx, status, "%s", own.error.text);

@@ -79,6 +79,7 @@
 follow from it") \
 	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH | SHOW | LINT | ADVISE | WHATIF, \
 	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
+	X(OPT_LIVE, "live", 0, NULL, TOPOLOGY, "instead of a file: the machine that this runs on, by hwloc") \
 	X(OPT_SERVERS, "servers", 0, "LIST", TOPOLOGY, \
 	    "number of servers, each as in the file; of several files one number for all (default 1) or one for " \
 	    "each, as 4,2") \
@@ -93,6 +94,8 @@ follow from it") \
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, \
 	    "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid " \
 	    "schedule how it divides them") \
+	X(OPT_SUMMARY, "summary", 0, "KIND", COMPILE | CHECK, \
+	    "text (default), or json: one line for each schedule, for programs") \
 	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF | LINT, \
 	    "write what is valid and invalid, or what differs, to FILE as JUnit XML") \
 	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF | LINT, "print annotations of GitHub Actions, and nothing else") \

@@ -87,6 +87,16 @@ hint_of_first(Names names, const char *list)
 }
 
 Status
+request_summary(Ctx *ctx, const Options *opt, bool *json)
+{
+	const char *text = opt->value[OPT_SUMMARY];
+	*json = text && strcmp(text, "json") == 0;
+	if (text && !*json && strcmp(text, "text") != 0)
+		return fail(ctx, USAGE, "--summary: %.40s: want text or json", text);
+	return OK;
+}
+
+Status
 request_links(Ctx *ctx, const char *text, unsigned *out)
 {
 	unsigned some;

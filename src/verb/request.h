@@ -27,6 +27,7 @@ Status request_blame(Ctx *ctx, Status status);
 
 /* text: NULL: no sizes. */
 Status request_sizes(Ctx *ctx, const char *text, Sizes *out);
+Status request_summary(Ctx *ctx, const Options *opt, bool *json);
 Status request_budget(Ctx *ctx, const char *text, int64_t *ms);
 
 /* A bit set of link classes. */

@@ -10,23 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const *
-topology_dirs(void)
-{
-	static char installed[4200], built[4200], checked[4200];
-	static const char *const dirs[] = { installed, built, checked, NULL };
-	char program[4096];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-	program[n > 0 ? n : 0] = 0;
-	char *slash = strrchr(program, '/');
-	*(slash ? slash : program) = 0;
-	snprintf(installed, sizeof installed, "%s/../share/blinkc/topologies", program);
-	snprintf(built, sizeof built, "%s/../topologies", program);
-	/* A build with sanitizers lies in build/asan. */
-	snprintf(checked, sizeof checked, "%s/../../topologies", program);
-	return dirs;
-}
-
 Status
 input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 {
@@ -36,7 +19,7 @@ input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 		    synthetic ? "none with --synthetic" : "one");
 	*label = "--synthetic";
 	if (!synthetic)
-		TRY(topology_file(ctx, opt, opt->file[0], label));
+		TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->file[0], label));
 	return synthetic ? synthetic_write(ctx, opt->value[OPT_SYNTHETIC], out) : file_read(ctx, *label, out);
 }
 

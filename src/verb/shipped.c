@@ -4,16 +4,33 @@
 #include "base/names.h"
 #include "base/printable.h"
 #include "verb/progress.h"
-#include "verb/verb.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char *const endings[] = { ".xml", ".json" };
 
 enum { N_ENDINGS = sizeof endings / sizeof *endings };
+
+const char *const *
+topology_dirs(void)
+{
+	static char installed[4200], built[4200], checked[4200];
+	static const char *const dirs[] = { installed, built, checked, NULL };
+	char program[4096];
+	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+	program[n > 0 ? n : 0] = 0;
+	char *slash = strrchr(program, '/');
+	*(slash ? slash : program) = 0;
+	snprintf(installed, sizeof installed, "%s/../share/blinkc/topologies", program);
+	snprintf(built, sizeof built, "%s/../topologies", program);
+	/* A build with sanitizers lies in build/asan. */
+	snprintf(checked, sizeof checked, "%s/../../topologies", program);
+	return dirs;
+}
 
 /* ---- the list ---- */
 
@@ -55,7 +72,8 @@ add_directory(Ctx *ctx, const char *directory, int e, int order, struct file **f
 		if (strchr(name, '/') || length <= ending)
 			continue;
 		TRY(GROW(ctx, *file, *n, *room));
-		(*file)[*n] = (struct file){ arena_text(&ctx->run, name, length - ending), real_path(ctx, path[i]), order };
+		(*file)[*n] = (struct file){ arena_text(&ctx->run, name, length - ending), real_path(ctx, path[i]),
+			order };
 		if (!(*file)[*n].name || !(*file)[*n].path)
 			return fail_memory(ctx);
 		(*n)++;
@@ -124,7 +142,8 @@ fail_unknown(Ctx *ctx, const char *argument)
 	for (int i = 0; i < n_near && at < sizeof meant; i++)
 		at += (size_t)snprintf(meant + at, sizeof meant - at, "%s%.60s",
 		    i == 0 ? "did you mean " : i + 1 < n_near ? ", " : " or ", near[i]);
-	return fail(ctx, IO, "%.200s: no such file, and no topology of that name: %s%sblinkc list has those that come along",
+	return fail(ctx, IO,
+	    "%.200s: no such file, and no topology of that name: %s%sblinkc list has those that come along",
 	    argument, meant, n_near ? "? " : "");
 }
 
@@ -135,7 +154,7 @@ names_shipped(Ctx *ctx, const char *argument)
 }
 
 Status
-topology_file(Ctx *ctx, const Options *opt, const char *argument, const char **out)
+topology_file(Ctx *ctx, bool quiet, const char *argument, const char **out)
 {
 	*out = argument;
 	if (strcmp(argument, "-") == 0 || is_there(argument))
@@ -147,7 +166,7 @@ topology_file(Ctx *ctx, const Options *opt, const char *argument, const char **o
 		return name ? fail_unknown(ctx, argument) : OK;
 	}
 	*out = path;
-	if (opt->value[OPT_QUIET])
+	if (quiet)
 		return OK;
 	progress_hide();
 	fputs("taken       ", stderr);

@@ -3,7 +3,9 @@
 #define BLINK_VERB_SHIPPED_H
 
 #include "base/status.h"
-#include "verb/options.h"
+
+/* Where they are: beside the program, as installed or as built. Ended by NULL. */
+const char *const *topology_dirs(void);
 
 typedef struct {
 	const char *name, *path;
@@ -15,9 +17,9 @@ Status shipped_list(Ctx *ctx, Shipped **out, int *n);
 
 /* The file of a topology that an argument names. What is there in the current directory wins; a word without a slash is
  * else the name of one that comes along, or of its file, and then the path is printed on standard error, if not
- * --quiet. *out: the argument itself, or the path of that file.
+ * quiet. *out: the argument itself, or the path of that file.
  * Fails: IO there is neither, with the name that may have been meant. */
-Status topology_file(Ctx *ctx, const Options *opt, const char *argument, const char **out);
+Status topology_file(Ctx *ctx, bool quiet, const char *argument, const char **out);
 
 /* Does one come along that has this name? */
 bool names_shipped(Ctx *ctx, const char *argument);

@@ -6,6 +6,7 @@
 #include "model/model.h"
 #include "verb/findings.h"
 #include "verb/options.h"
+#include "verb/shipped.h"
 
 /* bit in verb_bits.h, name, arguments, what it does, statuses with which it exits besides ON_EVERY_VERB, examples:
  * compile comes first, as it is what a command line without a verb means.
@@ -72,7 +73,7 @@
 	    "a schedule as source code\n" \
 	    "blinkc convert job.json -o job.cu\n") \
 	X(TOPOLOGY, topology, "[options] SERVER...", \
-	    "write the topology of a cluster, or that of --synthetic", \
+	    "write the topology of a cluster, of --synthetic, or of this machine", \
 	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "four servers, with a switch between their NICs\n" \
 	    "blinkc topology topologies/dgx-a100.xml --servers 4 -o cluster.xml\n" \
@@ -133,9 +134,6 @@ Status verb_check_word(Ctx *ctx, const char *word, const char *next);
 
 /* On standard output. NULL: of all verbs. */
 void help_print(const Verb *verb);
-
-/* Where the topologies of blinkc are: beside the program, as installed or as built. Ended by NULL. */
-const char *const *topology_dirs(void);
 
 /* A topology file of any format, by --from and --gpu-model. What was assumed is printed on standard error, if not
  * --quiet. label: as messages call it. Fails: as topo_read_as; USAGE. */

@@ -24,9 +24,29 @@ print_parts(FILE *to, const Schedule *sched, const PartEnd *split)
 	fprintf(to, "\n");
 }
 
+/* What is added to the time of bytes, and what the file lacks for it. */
+static void
+print_latency(FILE *to, const Schedule *sched, const int64_t *latency)
+{
+	unsigned without = sched_without_latency(sched);
+	int64_t most = latency[0];
+	for (int i = 1; i < sched->n_parts; i++)
+		most = latency[i] > most ? latency[i] : most;
+	if (most == 0) {
+		fprintf(to, "latency     none given for %s: times are of bytes alone\n",
+		    link_classes_text(without).text);
+		return;
+	}
+	fprintf(to, "latency     %.6g us along the longest path of the trees", (double)most / 1e3);
+	if (without)
+		fprintf(to, "; none given for %s, counted as 0", link_classes_text(without).text);
+	fprintf(to, "\n");
+}
+
 /* A line for each size: bytes of each part, time, rate, and what the other parts add to the rate of the first. */
 static void
-print_sizes(FILE *to, const Schedule *sched, const PartEnd *split, const int64_t *size, int n_sizes)
+print_sizes(FILE *to, const Schedule *sched, const PartEnd *split, const int64_t *latency, const int64_t *size,
+    int n_sizes)
 {
 	int64_t end[N_LINK_CLASSES];
 	fprintf(to, "%12s", "bytes");
@@ -35,7 +55,7 @@ print_sizes(FILE *to, const Schedule *sched, const PartEnd *split, const int64_t
 	fprintf(to, "  %10s  %8s%s\n", "time us", "GB/s", sched->n_parts ? "      gain" : "");
 	for (int s = 0; s < n_sizes; s++) {
 		int64_t m = size[s];
-		double seconds = split_seconds(sched, m), rate = (double)m / seconds / 1e9;
+		double seconds = sched_seconds(sched, split, latency, m), rate = (double)m / seconds / 1e9;
 		fprintf(to, "%12lld", (long long)m);
 		if (sched->n_parts)
 			split_message(split, sched->n_parts, m, end);
@@ -43,8 +63,7 @@ print_sizes(FILE *to, const Schedule *sched, const PartEnd *split, const int64_t
 			fprintf(to, "  %12lld", (long long)(end[i] - (i ? end[i - 1] : 0)));
 		fprintf(to, "  %10.6g  %8.6g", seconds * 1e6, rate);
 		if (sched->n_parts) {
-			const Part *first = &sched->part[0];
-			double alone = (double)first->setup / 1e9 + (double)m / frac_double(first->rate);
+			double alone = sched_seconds_alone(sched, latency, m);
 			fprintf(to, "  %8.4g", alone > seconds * (1 + 1e-12) ? rate - (double)m / alone / 1e9 : 0);
 		}
 		fprintf(to, "\n");
@@ -54,9 +73,7 @@ print_sizes(FILE *to, const Schedule *sched, const PartEnd *split, const int64_t
 static void
 print_topology(FILE *to, const Topology *topo)
 {
-	unsigned classes = 0;
-	for (int l = 0; l < topo->n_links; l++)
-		classes |= 1u << topo->link[l].class;
+	unsigned classes = topo_classes(topo);
 	fprintf(to, "topology    ");
 	print_name(to, topo->name);
 	fprintf(to, ", %d ranks:", topo->n_ranks);
@@ -97,12 +114,37 @@ print_rate(FILE *to, const Schedule *sched, const char *unproven)
 	print_ratio(to, sched, unproven);
 }
 
+/* What other methods give, a line for each. Where a baseline uses none of the links of the schedule, these have no ring. */
+static void
+print_baselines(FILE *to, const Schedule *sched)
+{
+	unsigned classes = topo_classes(sched->topo);
+	if (!sched->n_baselines && collective_has_rings(sched->coll))
+		fprintf(to, "baselines   none known\n");
+	for (int i = 0; i < sched->n_baselines; i++) {
+		const Baseline *baseline = &sched->baseline[i];
+		fprintf(to, "%-11s ", baseline->name);
+		if (!baseline->classes) {
+			fprintf(to, "no ring\n");
+			continue;
+		}
+		fprintf(to, "%.6g GB/s by rings over %s", baseline->rate, link_classes_text(baseline->classes).text);
+		if (!(baseline->classes & classes))
+			fprintf(to, ", as %s has none", link_classes_text(classes).text);
+		if (baseline->through)
+			fprintf(to, ", some hops through a GPU");
+		fprintf(to, "; trees %.3gx\n", frac_double(sched->achieved) / 1e9 / baseline->rate);
+	}
+}
+
 Status
 summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const char *unproven, const int64_t *size, int n_sizes)
 {
 	PartEnd *split = NULL;
+	int64_t latency[N_LINK_CLASSES];
 	int depth;
 	TRY(sched_depth(ctx, sched, &depth));
+	TRY(sched_latency(ctx, sched, latency));
 	print_topology(to, sched->topo);
 	fprintf(to, "collective  %s", collective_name(sched->coll));
 	if (sched->root >= 0)
@@ -113,7 +155,28 @@ summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const char *unproven, c
 		print_parts(to, sched, split);
 	}
 	print_rate(to, sched, unproven);
-	if (n_sizes)
-		print_sizes(to, sched, split, size, n_sizes);
+	print_baselines(to, sched);
+	if (n_sizes) {
+		print_latency(to, sched, latency);
+		print_sizes(to, sched, split, latency, size, n_sizes);
+	}
 	return OK;
+}
+
+void
+summary_print_idle(FILE *to, const Idle *idle)
+{
+	if (!idle->classes)
+		return;
+	fprintf(to, "idle        %s", names_text(link_class_names, idle->classes, ", ", ", ").text);
+	if (idle->hybrid.num > 0)
+		fprintf(to, "; --hybrid: %.6g GB/s from %.4g MB on", frac_double(idle->hybrid) / 1e9,
+		    idle->hybrid_from / 1e6);
+	if (idle->no_peer_access)
+		fprintf(to, "; --hybrid: the topology has no peer_accesses, --hybrid=host needs none");
+	if (idle->pairs.num > 0)
+		fprintf(to, "; --routes pair: %.6g GB/s", frac_double(idle->pairs) / 1e9);
+	if (idle->bound.num > 0)
+		fprintf(to, "; -l all: at most %.6g GB/s", frac_double(idle->bound) / 1e9);
+	fprintf(to, "\n");
 }

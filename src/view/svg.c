@@ -99,7 +99,8 @@ put_legend(Text *out, const Explained *e, const Layout *layout, double y)
 	return y + 10;
 }
 
-/* Pictures of n groups of trees on a grid, each over as many columns as it needs; rows are as high as their highest picture. */
+/* Pictures of n groups of trees on a grid, each over as many columns as it needs; rows are as high as their highest
+ * picture. */
 static double
 put_trees(Text *out, TreePicture *picture, const int *tree, const int *first, int n, double y)
 {
@@ -158,7 +159,8 @@ put_page(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *body, doubl
 void
 svg_document(Text *out, const char *title, double height, Text *body)
 {
-	text_printf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" ", SVG_PAGE, (int)height);
+	text_printf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" ", SVG_PAGE,
+	    (int)height);
 	text_printf(out, "viewBox=\"0 0 %d %d\">\n<title>", SVG_PAGE, (int)height);
 	text_xml(out, title);
 	text_put(out, "</title>\n");

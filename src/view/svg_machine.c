@@ -1,5 +1,5 @@
-/* A machine as a page of SVG: its GPUs, switches and NICs, with a lane for each direction of what joins them, and a line
- * for each kind of it. Where links of a class differ, lanes have labels: those that have room. A single server is two
+/* A machine as a page of SVG: its GPUs, switches and NICs, with a lane for each direction of what joins them, and a
+ * line for each kind of it. Where links of a class differ, lanes have labels: those that have room. A single server is two
  * pictures: what joins its GPUs directly, and the tree of its host. */
 #include "topology/topology.h"
 #include "view/parts.h"
@@ -172,7 +172,8 @@ put_kinds(Text *out, const Layout *layout, const Cable *const *kind, int n, doub
 	for (int i = 0; i < n && i < KINDS_MOST; i++) {
 		Text line = { 0 };
 		text_printf(out, "<path class=\"load c-%s\" stroke-width=\"", link_class_name(kind[i]->class));
-		svg_number(out, svg_lane_width(layout, fmax(kind[i]->capacity[0], kind[i]->capacity[1])) * layout->scale);
+		double capacity = fmax(kind[i]->capacity[0], kind[i]->capacity[1]);
+		svg_number(out, svg_lane_width(layout, capacity) * layout->scale);
 		svg_pair(out, "\" d=\"M", SVG_MARGIN, " ", y - 4);
 		svg_pair(out, "L", SVG_MARGIN + 24, " ", y - 4);
 		text_put(out, "\"/>");
@@ -204,7 +205,8 @@ put_notes(Text *out, const Layout *layout, double y)
 	char line[160];
 	if (layout->aggregated) {
 		svg_text(out, "note", SVG_MARGIN, y,
-		    "Each server is one box; servers or switches that have the same links are one box, their links added up");
+		    "Each server is one box; servers or switches that have the same links are one box, "
+		    "their links added up");
 		y += 18;
 	}
 	if (layout->left_out) {

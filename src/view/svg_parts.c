@@ -22,10 +22,10 @@ static const char *const colours[2][N_COLOURS] = {
 static void
 put_colours(Text *out, const char *const *colour)
 {
-	text_printf(out, ".paper { fill: %s } text { fill: %s } .note, .count { fill: %s }\n", colour[PAPER], colour[INK],
-	    colour[DIM]);
-	text_printf(out, ".gpu circle, .box { fill: %s; stroke: %s } .behind { stroke: %s } ", colour[NODE], colour[RIM],
-	    colour[RIM]);
+	text_printf(out, ".paper { fill: %s } text { fill: %s } .note, .count { fill: %s }\n", colour[PAPER],
+	    colour[INK], colour[DIM]);
+	text_printf(out, ".gpu circle, .box { fill: %s; stroke: %s } .behind { stroke: %s } ", colour[NODE],
+	    colour[RIM], colour[RIM]);
 	text_printf(out, ".frame { fill: %s; stroke: %s } ", colour[FRAME], colour[DIM]);
 	text_printf(out, ".plate { fill: %s } .tick { stroke: %s }\n", colour[PAPER], colour[TIGHT]);
 	for (int c = 0; c < N_LINK_CLASSES; c++) {
@@ -45,7 +45,8 @@ svg_style(Text *out)
 	    "svg { color-scheme: light dark; font-family: system-ui, \"Segoe UI\", Roboto, \"Helvetica Neue\", Arial, "
 	    "sans-serif }\n"
 	    "text { font-size: 13px }\n"
-	    ".title { font-size: 20px; font-weight: 600 } .name { font-weight: 600 } .note, .count { font-size: 12px }\n"
+	    ".title { font-size: 20px; font-weight: 600 } .name { font-weight: 600 } "
+	    ".note, .count { font-size: 12px }\n"
 	    ".mid, .num { text-anchor: middle } .num { font-weight: 600 } .s1 { font-size: 11px } .s2 { "
 	    "font-size: 9.5px } .s3 { font-size: 8px }\n"
 	    ".gpu circle { stroke-width: 1.5 } .root circle { stroke-width: 3.5 } .frame { stroke-opacity: .4 }\n"

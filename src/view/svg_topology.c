@@ -133,7 +133,8 @@ static void
 put_spot(Text *out, const Explained *e, const Spot *spot)
 {
 	if (spot->rank >= 0) {
-		text_printf(out, "<g class=\"gpu%s%s\"><title>", e->sched && spot->rank == e->sched->root ? " root" : "",
+		bool root = e->sched && spot->rank == e->sched->root;
+		text_printf(out, "<g class=\"gpu%s%s\"><title>", root ? " root" : "",
 		    svg_part_class(e, spot));
 		text_xml(out, e->name[spot->rank]);
 		if (e->sched)

@@ -17,6 +17,37 @@ Status summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const char *unpr
 /* All that a file alone proves is the bound. */
 #define UNPROVEN_BOTH "that no schedule is faster, and that the bound can be reached"
 
+/* Link classes of the machine between the GPUs of a job that its schedule does not use, and what they would add. Rates
+ * in bytes/s; FRAC_ZERO: not known. */
+typedef struct {
+	unsigned classes;	/* 0: none is idle */
+	Frac hybrid;		/* of --hybrid, whose parts carry messages together from hybrid_from bytes on */
+	double hybrid_from;
+	bool no_peer_access;	/* --hybrid would add to the rate, but the topology does not give the time to switch */
+	Frac pairs;		/* of --routes pair, if higher */
+	Frac bound;		/* that no algorithm exceeds over all links */
+} Idle;
+
+/* A line; nothing where no class is idle. */
+void summary_print_idle(FILE *to, const Idle *idle);
+
+/* The summary for programs: one line of JSON (schemas/summary.schema.json). */
+typedef struct {
+	const char *file;		/* of the schedule, as it was named; NULL: none was read */
+	const Schedule *sched;
+	const char *unproven;		/* as for summary_print */
+	Frac best;			/* the optimum of the trees `best_of`, bytes/s; FRAC_ZERO: not proven */
+	const int64_t *size;
+	int n_sizes;
+	const char *best_of;		/* what trees `best` is of; NULL: of no trees of their own kind */
+	int other_trees, other_depth;	/* of a plan of the same rate; 0: there is none */
+	const char *cut_at;		/* the step that a budget cut short; NULL: none */
+	double budget;			/* s */
+	const Idle *idle;		/* NULL: the machine is not known */
+} Summary;
+
+Status summary_json(Ctx *ctx, const Summary *summary, Text *out);
+
 /* ---- what it does ---- */
 
 typedef struct {

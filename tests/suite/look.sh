@@ -123,6 +123,8 @@ cd "$top" || exit 1
 expect "a superpod: its servers are one box" grep -q '>s0-s19: 20 x 8 GPUs<' "$work/all/superpod-a100.svg"
 expect "a superpod: its rails are one box" grep -q '>rail0-rail7<' "$work/all/superpod-a100.svg"
 
+expect "docs/dgx1v.svg is what blinkc draws" cmp "$work/all/dgx1v.svg" docs/dgx1v.svg
+
 # ---- pictures in a renderer that knows no CSS variables ----
 
 if command -v rsvg-convert >/dev/null; then

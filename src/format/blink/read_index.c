@@ -13,6 +13,8 @@ struct reader {
 	const char *label;
 	Index *index;
 	bool *seen;		/* work: n_gpus */
+	int n_names;		/* of baselines so far, each kept once */
+	const char *name[LIMIT_BASELINES];
 };
 
 /* A whole number, lo to hi. */
@@ -133,6 +135,50 @@ read_links(struct reader *r, const Doc *topo)
 	return OK;
 }
 
+/* Entries have the same few names. */
+static Status
+keep_name(struct reader *r, const char *name, const char **out)
+{
+	for (int i = 0; i < r->n_names; i++) {
+		if (strcmp(r->name[i], name) == 0) {
+			*out = r->name[i];
+			return OK;
+		}
+	}
+	*out = arena_text(&r->ctx->run, name, strlen(name));
+	if (!*out)
+		return fail_memory(r->ctx);
+	if (r->n_names < LIMIT_BASELINES)
+		r->name[r->n_names++] = *out;
+	return OK;
+}
+
+static Status
+read_baselines(struct reader *r, const Doc *object, IndexEntry *entry)
+{
+	const Doc *at = doc_get(object, "baselines");
+	IndexBaseline *baseline;
+	if (!at)
+		return OK;
+	if (at->kind != DOC_OBJECT)
+		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want an object, as { \"nccl-2.4\": 6 }",
+		    doc_found(at).text);
+	if (at->n > LIMIT_BASELINES)
+		return doc_fail(r->ctx, r->label, at, LIMIT, "%d entries: want at most %d", at->n, LIMIT_BASELINES);
+	TRY(NEW(r->ctx, baseline, at->n));
+	for (int i = 0; i < at->n; i++) {
+		const char *name = at->child[i]->name;
+		if (!baseline_name_valid(name))
+			return doc_fail(r->ctx, r->label, at->child[i], BAD_INPUT,
+			    "the name of a baseline: want one as \"nccl-2.4\"");
+		TRY(read_rate(r, at, name, &baseline[i].rate));
+		TRY(keep_name(r, name, &baseline[i].name));
+	}
+	entry->n_baselines = at->n;
+	entry->baseline = baseline;
+	return OK;
+}
+
 static Status
 read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
 {
@@ -158,7 +204,8 @@ read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
 	TRY(read_rate(r, object, "bound", &entry->bound));
 	TRY(read_int(r, object, "trees", 1, LIMIT_TREES, &entry->trees));
 	TRY(read_form(r, object, &entry->form));
-	return read_int(r, object, "depth", 1, 2 * LIMIT_RANKS, &entry->depth);
+	TRY(read_int(r, object, "depth", 1, 2 * LIMIT_RANKS, &entry->depth));
+	return read_baselines(r, object, entry);
 }
 
 static int

@@ -117,6 +117,7 @@ sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule 
 	TRY(schedule_read_parts(&r, root));
 	TRY(schedule_read_trees(&r, root));
 	TRY(schedule_read_rate(&r, root));
+	TRY(schedule_read_baselines(&r, root));
 	TRY(sched_check(ctx, label, sched));
 	TRY(sched_achieved(ctx, label, sched, &sched->achieved));
 	TRY(sched_parts(ctx, label, sched, sched->part));

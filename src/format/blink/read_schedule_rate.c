@@ -1,4 +1,4 @@
-/* The rate of a schedule file, and the certificate of its bound. */
+/* The rate of a schedule file, the certificate of its bound, and the baselines that it is held against. */
 #include "format/blink/schedule_reader.h"
 
 #include <string.h>
@@ -86,4 +86,65 @@ schedule_read_rate(struct reader *r, const Doc *root)
 	r->sched->stated_achieved = achieved->number;
 	r->sched->stated_bound = bound->number;
 	return read_certificate(r, rate, &r->sched->bound);
+}
+
+/* ---- baselines: only ranges are checked, as nothing depends on them ---- */
+
+static Status
+read_classes(struct reader *r, const Doc *object, unsigned *out)
+{
+	const Doc *array;
+	TRY(need(r, object, "links", DOC_ARRAY, &array));
+	TRY(count_within(r, array, N_LINK_CLASSES));
+	*out = 0;
+	for (int i = 0; i < array->n; i++) {
+		const Doc *at = array->child[i];
+		LinkClass class;
+		if (at->kind != DOC_STRING || !link_class_parse(at->text, &class) || *out >> class & 1)
+			return bad(r, at, doc_found(at).text, "a link class, each once");
+		*out |= 1u << class;
+	}
+	return OK;
+}
+
+static Status
+read_baseline(struct reader *r, const Doc *object, Baseline *out)
+{
+	const Doc *at;
+	const char *name;
+	if (object->kind != DOC_OBJECT)
+		return bad(r, object, doc_found(object).text, "an object");
+	TRY(doc_string(r->ctx, r->label, object, "name", &name));
+	if (!baseline_name_valid(name))
+		return bad(r, doc_get(object, "name"), doc_found(doc_get(object, "name")).text,
+		    "a name, as \"nccl-2.4\"");
+	strcpy(out->name, name);
+	TRY(read_classes(r, object, &out->classes));
+	TRY(need(r, object, "rings", DOC_NUMBER, &at));
+	TRY(read_int(r, at, 0, LIMIT_TREES, &out->rings));
+	TRY(need(r, object, "through", DOC_BOOL, &at));
+	out->through = at->flag;
+	TRY(need(r, object, "rate", DOC_NUMBER, &at));
+	if (!(at->number >= 0 && at->number <= 1e15))
+		return bad(r, at, doc_found(at).text, "a rate, 0 to 1e15 (GB/s)");
+	out->rate = at->number;
+	if ((out->rings > 0) != (out->classes != 0) || (out->rings > 0) != (out->rate > 0))
+		return bad(r, object, "links, rings or rate", "all of them, or none");
+	return OK;
+}
+
+Status
+schedule_read_baselines(struct reader *r, const Doc *root)
+{
+	const Doc *array = doc_get(root, "baselines");
+	if (!array)
+		return OK;
+	if (array->kind != DOC_ARRAY)
+		return bad(r, array, doc_found(array).text, "an array of baselines");
+	TRY(count_within(r, array, LIMIT_BASELINES));
+	TRY(NEW(r->ctx, r->sched->baseline, array->n));
+	for (int i = 0; i < array->n; i++)
+		TRY(read_baseline(r, array->child[i], &r->sched->baseline[i]));
+	r->sched->n_baselines = array->n;
+	return OK;
 }

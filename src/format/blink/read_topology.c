@@ -35,7 +35,7 @@ check_root(struct reading *r)
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "unknown element: %s", want);
 	if (!doc_get(root, "format") && doc_get(root, "object"))
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT,
-		    "a topology of hwloc, which blinkc does not read: %s", want);
+		    "a topology of hwloc: %s, or --from hwloc", want);
 	return OK;
 }
 

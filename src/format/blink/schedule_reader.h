@@ -46,5 +46,6 @@ Status schedule_vertex(struct reader *r, const Doc *at, int *out);
 Status schedule_read_parts(struct reader *r, const Doc *root);
 Status schedule_read_trees(struct reader *r, const Doc *root);
 Status schedule_read_rate(struct reader *r, const Doc *root);
+Status schedule_read_baselines(struct reader *r, const Doc *root);
 
 #endif

@@ -65,6 +65,12 @@ put_entry(JsonWriter *w, const IndexEntry *entry)
 		snprintf(digits, sizeof digits, "%016" PRIx64, entry->form);
 		json_string(w, "form", digits);
 	}
+	if (entry->n_baselines) {
+		json_object(w, "baselines", JSON_TIGHT);
+		for (int i = 0; i < entry->n_baselines; i++)
+			json_number(w, entry->baseline[i].name, entry->baseline[i].rate);
+		json_end(w);
+	}
 	json_end(w);
 }
 

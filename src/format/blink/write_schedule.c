@@ -149,6 +149,31 @@ put_rate(JsonWriter *w, const Schedule *sched)
 	json_end(w);
 }
 
+/* ---- baselines ---- */
+
+static void
+put_baseline(JsonWriter *w, const Baseline *baseline)
+{
+	json_object(w, NULL, JSON_LINE);
+	json_string(w, "name", baseline->name);
+	json_names(w, "links", link_class_names, baseline->classes);
+	json_int(w, "rings", baseline->rings);
+	json_bool(w, "through", baseline->through);
+	json_number(w, "rate", baseline->rate);
+	json_end(w);
+}
+
+static void
+put_baselines(JsonWriter *w, const Schedule *sched)
+{
+	if (!sched->n_baselines)
+		return;
+	json_array(w, "baselines", JSON_BLOCK);
+	for (int i = 0; i < sched->n_baselines; i++)
+		put_baseline(w, &sched->baseline[i]);
+	json_end(w);
+}
+
 /* ---- parts and trees ---- */
 
 static void
@@ -215,6 +240,7 @@ sched_write_json(const Schedule *sched, Text *out)
 	json_rank(&w, "root", sched->root);
 	json_string(&w, "algorithm", sched->algorithm);
 	put_rate(&w, sched);
+	put_baselines(&w, sched);
 	put_parts(&w, sched);
 	json_array(&w, "trees", JSON_BLOCK);
 	for (int t = 0; t < sched->n_segments; t++)

@@ -68,6 +68,8 @@ typedef struct {
 	double stated_rate, stated_bound;	/* GB/s, as the file has them */
 	int trees, depth;
 	uint64_t form;		/* topo_invariant of the job, where the index has the machine */
+	int n_baselines;
+	Baseline baseline[LIMIT_BASELINES];
 	bool kept;		/* an earlier file is what would be written */
 	char note[256];		/* why an earlier file was planned anew; else "" */
 } BatchResult;

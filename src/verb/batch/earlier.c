@@ -15,6 +15,9 @@ result_take(Ctx *ctx, const Schedule *sched, BatchResult *result)
 	result->stated_rate = sched->stated_achieved;
 	result->stated_bound = sched->stated_bound;
 	result->trees = sched->n_segments;
+	result->n_baselines = sched->n_baselines;
+	for (int i = 0; i < sched->n_baselines; i++)
+		result->baseline[i] = sched->baseline[i];
 	return sched_depth(ctx, sched, &result->depth);
 }
 
@@ -52,6 +55,7 @@ examine(Ctx *ctx, const Job *job, const char *path, const Text *in, bool *same, 
 	sched->generator = "blinkc";
 	sched->version = BLINK_VERSION;
 	TRY(sched_record(ctx, &job->ask, job->classes, sched));
+	TRY(job_baselines(ctx, job, sched));
 	sched_write_json(sched, &again);
 	*same = !again.failed && again.size == in->size && memcmp(again.data, in->data, in->size) == 0;
 	text_free(&again);

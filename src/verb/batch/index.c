@@ -86,6 +86,18 @@ struct listing {
 };
 
 static Status
+take_baselines(Ctx *ctx, const BatchResult *result, IndexEntry *entry)
+{
+	IndexBaseline *baseline;
+	TRY(NEW(ctx, baseline, result->n_baselines));
+	for (int i = 0; i < result->n_baselines; i++)
+		baseline[i] = (IndexBaseline){ result->baseline[i].name, result->baseline[i].rate };
+	entry->n_baselines = result->n_baselines;
+	entry->baseline = baseline;
+	return OK;
+}
+
+static Status
 add_entry(const struct listing *list, int j, int root, int v, int p)
 {
 	const Batch *b = list->b;
@@ -94,6 +106,7 @@ add_entry(const struct listing *list, int j, int root, int v, int p)
 	IndexEntry entry = { .n = b->job[j].n, .gpu = b->job[j].gpu, .coll = b->plan[p].coll, .root = root,
 		.file = b->plan[p].file, .rate = result->stated_rate, .bound = result->stated_bound,
 		.trees = result->trees, .depth = result->depth, .form = result->form };
+	TRY(take_baselines(list->ctx, result, &entry));
 	TRY(map_ranks(list->ctx, b, j, v, &entry.rank));
 	list->used[b->plan[p].set / b->n_sets] = true;
 	index->entry[index->n_entries++] = entry;

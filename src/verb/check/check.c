@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* bytes: a name of LIMIT_TEXT_BYTES, SIZES_MAX lines with a number for each part */
-enum { SUMMARY_ROOM = 1 << 15 };
+/* bytes: names of a path and a topology, SIZES_MAX lines with a number for each part, the GPUs that JSON lists */
+enum { SUMMARY_ROOM = 1 << 16 };
 
 /* Of a valid file. */
 struct result {
@@ -32,6 +32,7 @@ struct check {
 	Sizes sizes;
 	Inputs *all;
 	const Topology *machine;	/* of --topology; NULL: not given */
+	bool json;		/* summaries are JSON, and all that goes to standard output */
 	bool verbose;		/* valid files and summaries are printed */
 	/* Shared with workers. */
 	TaskEnd *end;			/* of each item */
@@ -43,8 +44,25 @@ struct check {
 /* ---- in a worker ---- */
 
 static Status
-write_summary(Ctx *ctx, const struct check *check, const Schedule *sched, char *summary)
+write_json(Ctx *ctx, const struct check *check, const char *path, const Schedule *sched, char *summary)
 {
+	const Summary of = { .file = path, .sched = sched, .unproven = UNPROVEN_BOTH, .best = FRAC_ZERO, .size = check->sizes.m,
+		.n_sizes = check->sizes.n };
+	Text text = { 0 };
+	Status status = summary_json(ctx, &of, &text);
+	if (status == OK && text.size >= SUMMARY_ROOM)
+		status = fail(ctx, INTERNAL, "a summary of more than %d bytes", (int)SUMMARY_ROOM);
+	if (status == OK)
+		memcpy(summary, text.data, text.size + 1);
+	text_free(&text);
+	return status;
+}
+
+static Status
+write_summary(Ctx *ctx, const struct check *check, const char *path, const Schedule *sched, char *summary)
+{
+	if (check->json)
+		return write_json(ctx, check, path, sched, summary);
 	FILE *to = fmemopen(summary, SUMMARY_ROOM, "w");
 	if (!to)
 		return fail_memory(ctx);
@@ -120,7 +138,7 @@ check_schedule(Ctx *ctx, const struct check *check, int i, const Text *in)
 	if (check->machine)
 		TRY(match_schedule(ctx, "", check->machine, sched, &match));
 	if (check->verbose && item->named >= 0)
-		TRY(write_summary(ctx, check, sched, check->summary[item->named]));
+		TRY(write_summary(ctx, check, item->path, sched, check->summary[item->named]));
 	result->schedule = true;
 	result->bounded = sched->bound.rate.num > 0;
 	if (result->bounded)
@@ -304,13 +322,13 @@ print_findings(Ctx *ctx, const struct check *check, const Finding *found, int n,
 			if (!print_line(stderr, &found[f], "blinkc: "))
 				return fail_memory(ctx);
 		} else if (check->verbose && (found[f].kind == FINDING_NOTE || item->named >= 0)) {
-			if (!print_line(stdout, &found[f], ""))
+			if (!check->json && !print_line(stdout, &found[f], ""))
 				return fail_memory(ctx);
 			if (item->named >= 0 && item->index_file < 0)
 				fputs(check->summary[item->named], stdout);
 		}
 	}
-	if (check->verbose && check->all->many)
+	if (check->verbose && !check->json && check->all->many)
 		printf("%s\n", summary);
 	return OK;
 }
@@ -361,7 +379,7 @@ read_machine(Ctx *ctx, const Options *opt, const Topology **out)
 	const char *path;
 	Text in = { 0 };
 	Topology *topo;
-	TRY(topology_file(ctx, opt, opt->value[OPT_TOPOLOGY], &path));
+	TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->value[OPT_TOPOLOGY], &path));
 	TRY(file_read(ctx, path, &in));
 	Status status = read_topology(ctx, opt, path, &in, &topo);
 	text_free(&in);
@@ -376,6 +394,7 @@ verb_check(Ctx *ctx, const Options *opt)
 	struct check check = { .opt = opt, .verbose = !opt->value[OPT_QUIET] && !opt->value[OPT_GITHUB] };
 	int jobs;
 	TRY(request_sizes(ctx, opt->value[OPT_SIZE], &check.sizes));
+	TRY(request_summary(ctx, opt, &check.json));
 	TRY(request_jobs(ctx, opt, &jobs));
 	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	if (opt->n_files < 1)

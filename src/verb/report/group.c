@@ -2,6 +2,7 @@
 #include "verb/report/report.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- sets and orders, each once ---- */
 
@@ -216,9 +217,34 @@ find_classes(Ctx *ctx, Page *page)
 	return OK;
 }
 
+const Baseline *
+page_baseline(const Page *page, const PageFile *file, int number)
+{
+	for (int i = 0; i < file->facts.n_baselines; i++)
+		if (strcmp(file->facts.baseline[i].name, page->baseline[number]) == 0)
+			return &file->facts.baseline[i];
+	return NULL;
+}
+
+static void
+name_baselines(Page *page)
+{
+	for (int f = 0; f < page->n_files; f++) {
+		const IndexedFile *facts = &page->file[f].facts;
+		for (int i = 0; i < facts->n_baselines; i++) {
+			int k = 0;
+			while (k < page->n_baselines && strcmp(page->baseline[k], facts->baseline[i].name) != 0)
+				k++;
+			if (k == page->n_baselines && k < LIMIT_BASELINES)
+				page->baseline[page->n_baselines++] = facts->baseline[i].name;
+		}
+	}
+}
+
 Status
 page_group(Ctx *ctx, Page *page)
 {
+	name_baselines(page);
 	TRY(number_all(ctx, page));
 	return find_classes(ctx, page);
 }

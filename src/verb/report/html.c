@@ -169,8 +169,15 @@ put_class_row(const struct part *part, const PageFile *file)
 	html_rate(out, file->bound);
 	text_put(out, "</td><td class=\"n\">");
 	html_ratio(out, file->achieved, file->bound);
-	text_printf(out, "</td><td class=\"n\">%d</td><td class=\"n\">%d</td><td class=\"n\">", file->facts.trees,
+	text_printf(out, "</td><td class=\"n\">%d</td><td class=\"n\">%d</td><td>", file->facts.trees,
 	    file->facts.depth);
+	for (int i = 0; i < file->facts.n_baselines; i++) {
+		const Baseline *baseline = &file->facts.baseline[i];
+		text_put(out, i ? "; " : "");
+		html_text(out, baseline->name);
+		text_printf(out, baseline->rings ? " %.6g" : " none", baseline->rate);
+	}
+	text_put(out, "</td><td class=\"n\">");
 	html_count(out, file->n_jobs);
 	text_put(out, "</td><td><bdi>");
 	html_text(out, file->path);
@@ -183,7 +190,7 @@ put_classes(const struct part *part)
 	for (int f = 0; f < part->page->n_files && f < MAX_ROWS; f++)
 		put_class_row(part, &part->page->file[f]);
 	if (part->page->n_files > MAX_ROWS) {
-		text_put(part->out, "<tr><td colspan=\"11\">and ");
+		text_put(part->out, "<tr><td colspan=\"12\">and ");
 		html_count(part->out, part->page->n_files - MAX_ROWS);
 		text_put(part->out, " more</td></tr>\n");
 	}

@@ -10,6 +10,7 @@ enum {
 	LEFT = 40, TOP = 18, HEIGHT = 150, RIGHT = 6,	/* around the bars, and their height, px */
 	/* width of a box, what its bar leaves of it on each side, between classes */
 	BAR = 13, INSET = 3, GAP = 9,
+	RING = 5, RING_GAP = 1,				/* width of the bar of a baseline, and what is left of it */
 	LABEL = 7, LONGEST = 26,			/* px of a letter; letters */
 	MAX_BARS = 240					/* of one chart */
 };
@@ -125,6 +126,31 @@ put_pair(Text *out, const struct chart *chart, const PageClass *class, int s, in
 	text_put(out, "</a>\n");
 }
 
+/* What rings would give the job of a class: the best of the roots, as they do not depend on it. */
+static void
+put_baseline(Text *out, const struct chart *chart, const PageClass *class, int number, int x)
+{
+	const Page *page = chart->page;
+	for (int s = 0; s < page->n_series; s++) {
+		const PageFile *file = class->best[s].file < 0 ? NULL : &page->file[class->best[s].file];
+		const Baseline *baseline = file ? page_baseline(page, file, number) : NULL;
+		if (!baseline)
+			continue;
+		int h = (int)(baseline->rate / chart->top * HEIGHT * 10 + 0.5);
+		text_put(out, "<g class=\"baseline\"><title>");
+		html_text(out, baseline->name);
+		text_printf(out, baseline->rings ? ": %.6g GB/s by rings</title>" : ": no ring</title>",
+		    baseline->rate);
+		text_printf(out, "<rect class=\"ring r%d\" x=\"%d\" width=\"%d\"", number % 2, x, RING);
+		put_tenths(out, "y", (TOP + HEIGHT) * 10 - h);
+		put_tenths(out, "height", h);
+		text_put(out, " data-value=\"");
+		text_number(out, baseline->rate);
+		text_put(out, "\"/></g>\n");
+		return;
+	}
+}
+
 /* 0-2,5, cut where it is too long. Without memory *out fails. */
 static size_t
 label_text(Text *out, const struct chart *chart, const PageClass *class, char label[LONGEST + 4])
@@ -163,11 +189,27 @@ shown_class(const struct chart *chart, int i, int n_shown)
 }
 
 static void
+put_class(Text *out, const struct chart *chart, const PageClass *class, int x, int wide)
+{
+	char label[LONGEST + 4];
+	int n_series = chart->page->n_series;
+	label_text(out, chart, class, label);
+	text_printf(out, "<g class=\"class\"><text class=\"gpus\" transform=\"translate(%d %d) rotate(-90)\">%s</text>\n",
+	    x + wide / 2 + 4, TOP + HEIGHT + 8, label);
+	for (int s = 0; s < n_series; s++)
+		put_pair(out, chart, class, s, x + s * BAR);
+	for (int k = 0; k < chart->page->n_baselines; k++)
+		put_baseline(out, chart, class, k, x + n_series * BAR + k * (RING + RING_GAP) + RING_GAP);
+	text_put(out, "</g>\n");
+}
+
+static void
 put_svg(Text *out, const struct chart *chart, int n_shown)
 {
 	char label[LONGEST + 4];
 	size_t longest = 0;
-	int n_series = chart->page->n_series, slot = n_series * BAR + GAP, width = LEFT + n_shown * slot + RIGHT;
+	int wide = chart->page->n_series * BAR + chart->page->n_baselines * (RING + RING_GAP), slot = wide + GAP,
+	    width = LEFT + n_shown * slot + RIGHT;
 	for (int i = 0; i < n_shown; i++) {
 		size_t n = label_text(out, chart, shown_class(chart, i, n_shown), label);
 		longest = n > longest ? n : longest;
@@ -179,17 +221,8 @@ put_svg(Text *out, const struct chart *chart, int n_shown)
 	text_printf(out, "aria-label=\"%s over %d GPUs: rate and bound of each isomorphism class, GB/s\">\n",
 	    collective_name(chart->coll), chart->page->set[chart->class->set].n);
 	put_axis(out, chart, width);
-	for (int i = 0; i < n_shown; i++) {
-		const PageClass *class = shown_class(chart, i, n_shown);
-		int x = LEFT + i * slot + GAP / 2, middle = x + n_series * BAR / 2;
-		label_text(out, chart, class, label);
-		text_printf(out,
-		    "<g class=\"class\"><text class=\"gpus\" transform=\"translate(%d %d) rotate(-90)\">%s</text>\n",
-		    middle + 4, TOP + HEIGHT + 8, label);
-		for (int s = 0; s < n_series; s++)
-			put_pair(out, chart, class, s, x + s * BAR);
-		text_put(out, "</g>\n");
-	}
+	for (int i = 0; i < n_shown; i++)
+		put_class(out, chart, shown_class(chart, i, n_shown), LEFT + i * slot + GAP / 2, wide);
 	text_put(out, "</svg>");
 }
 
@@ -219,10 +252,14 @@ static double
 highest(const Page *page, const PageClass *class, int n)
 {
 	double most = 0;
-	for (int i = 0; i < n; i++)
-		for (int s = 0; s < page->n_series; s++)
-			if (class[i].best[s].file >= 0)
-				most = fmax(most, gb(page->file[class[i].best[s].file].bound));
+	for (int i = 0; i < n; i++) {
+		for (int s = 0; s < page->n_series; s++) {
+			const PageFile *file = class[i].best[s].file < 0 ? NULL : &page->file[class[i].best[s].file];
+			most = file ? fmax(most, gb(file->bound)) : most;
+			for (int k = 0; file && k < file->facts.n_baselines; k++)
+				most = fmax(most, file->facts.baseline[k].rate);
+		}
+	}
 	return most;
 }
 
@@ -278,5 +315,14 @@ html_legend(const Page *page, Text *out)
 	}
 	text_put(out, "<li><svg xmlns=\"http://www.w3.org/2000/svg\" width=\"14\" height=\"18\" aria-hidden=\"true\">");
 	put_swatch(out, "bound", 0, 1, 12, 1);
-	text_put(out, "</svg> bound: proven, as each row says</li>\n</ul>\n");
+	text_put(out, "</svg> bound: proven, as each row says</li>\n");
+	for (int k = 0; k < page->n_baselines; k++) {
+		text_printf(out,
+		    "<li><svg xmlns=\"http://www.w3.org/2000/svg\" width=\"14\" height=\"18\" aria-hidden=\"true\">"
+		    "<rect class=\"ring r%d\" x=\"4\" y=\"3\" width=\"%d\" height=\"15\"/></svg><span>rings of <bdi>",
+		    k % 2, RING);
+		html_text(out, page->baseline[k]);
+		text_put(out, "</bdi></span></li>\n");
+	}
+	text_put(out, "</ul>\n");
 }

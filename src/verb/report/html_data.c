@@ -101,6 +101,12 @@ html_schedule(const Explained *e, const Layout *layout, Text *out)
 	json_int(&w, "n", topo->n_ranks);
 	json_gb(&w, "x", sched->achieved);
 	json_gb(&w, "b", sched->bound.rate);
+	json_array(&w, "ring", JSON_TIGHT);
+	for (int i = 0; i < sched->n_baselines; i++) {
+		json_string(&w, NULL, sched->baseline[i].name);
+		json_number(&w, NULL, sched->baseline[i].rate);
+	}
+	json_end(&w);
 	json_array(&w, "gpu", JSON_TIGHT);
 	for (int v = 0; v < topo->n_vertices; v++)
 		json_string(&w, NULL, topo->vertex[v].id);

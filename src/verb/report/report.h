@@ -54,6 +54,8 @@ typedef struct {
 	PageSeries *series;
 	PageFile *file;			/* of all series, one after the other; by collective, then as in an index */
 	PageList *set, *order;		/* each once, by length */
+	int n_baselines;		/* of all files */
+	const char *baseline[LIMIT_BASELINES];	/* their names, each once */
 	PageClass *class;		/* by collective, number of GPUs, and bound, the highest first */
 } Page;
 
@@ -85,6 +87,9 @@ void html_place(Text *out, const Page *page, int series, const IndexEntry *job);
 
 /* Achieved rate and bound of each class: a chart for each number of GPUs and collective. */
 void html_charts(const Page *page, Text *out);
+
+/* Of a file, by the number of its name in the page; NULL: it has none. */
+const Baseline *page_baseline(const Page *page, const PageFile *file, int number);
 
 /* The legend of its colours. */
 void html_legend(const Page *page, Text *out);

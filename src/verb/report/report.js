@@ -356,6 +356,14 @@
 			el("th", { scope: "col", class: i === 2 || i === 3 || i === 5 ? "n" : "" }, title)))), body), more);
 	}
 
+	// What rings would give, from an array of names and rates.
+	function ringsOf(file) {
+		const texts = [];
+		for (let i = 0; i < file.ring.length; i += 2)
+			texts.push(file.ring[i + 1] ? `${file.ring[i]} ${gb(file.ring[i + 1])} GB/s (${(file.x / file.ring[i + 1]).toPrecision(3)}x)` : `${file.ring[i]} has no ring`);
+		return texts.length ? el("p", { class: "rings" }, `Rings: ${texts.join(", ")}.`) : null;
+	}
+
 	// The same job by the other algorithms.
 	function othersOf(job) {
 		const links = [];
@@ -383,6 +391,7 @@
 				plural(file.depth, "hop")}. `, el("a", { class: "permalink", href: `#${placeOf(job)}` }, "Link to this job")),
 			el("p", { class: "hint" }, "Schedule: ", name(file.path), `, for ${plural(file.jobs, "job")}; its ranks 0 to ${file.n - 1} are GPUs ${gpu.join(" ")}.`,
 				own || file.gpu.length === file.n ? "" : " Switches have the names of the file."),
+			ringsOf(file),
 			othersOf(job),
 			proofOf(file, label),
 			el("div", { class: "row" },

@@ -1,0 +1,24 @@
+/* What other methods would give for a job: the baselines that a rate is held against. */
+#ifndef BLINK_PLAN_BASELINE_H
+#define BLINK_PLAN_BASELINE_H
+
+#include "model/model.h"
+
+/* A job, and the machine that has links which it does not use. */
+typedef struct {
+	const Topology *machine;
+	const int *gpu;		/* gpu[i] of n is rank i */
+	int n;
+	const Topology *topo;	/* of the job over links of `classes`; NULL: not at hand */
+	unsigned classes;
+} BaselineJob;
+
+/* The baselines of a collective, in the order of the table in baseline.c. What is not proven is left out: on large
+ * machines rings may be faster than those that were found. None for collectives that rings do not serve (collective_has_rings),
+ * and over more than BASELINE_RANKS GPUs.
+ * Random: none. Clock: none. Fails: LIMIT. */
+Status baselines_find(Ctx *ctx, const BaselineJob *job, Collective coll, Baseline **out, int *n);
+
+enum { BASELINE_RANKS = 1024 };
+
+#endif
