@@ -1,9 +1,9 @@
 /* Baselines: to add one, write a function that finds its rings, and give it a row here.
  *
- * NCCL until 2.7 builds rings over NVLink, and where there is no such ring over PCIe. From 2.8 on a hop between two GPUs
- * without an NVLink may lead over two of them, through another GPU of the job; and rings take PCIe for hops that have
- * neither. Its searches are bounded. Here a baseline has the best rings of its kind, proven, so that what a schedule is worth
- * beside them is not exaggerated: NCCL's rings have no higher rate. */
+ * NCCL until 2.7 builds rings over NVLink, and where there is no such ring over PCIe. From 2.8 on a hop between two
+ * GPUs without an NVLink may lead over two of them, through another GPU of the job; and rings take PCIe for hops that
+ * have neither. Its searches are bounded. Here a baseline has the best rings of its kind, proven, so that what a
+ * schedule is worth beside them is not exaggerated: NCCL's rings have no higher rate. */
 #include "plan/baseline.h"
 
 #include "plan/pack/rings.h"

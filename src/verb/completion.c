@@ -29,6 +29,7 @@ static const char *const hybrids[] = { HYBRID_LIST(FIRST) NULL };
 static const char *const roots[] = { ROOTS_LIST(FIRST) NULL };
 static const char *const differences[] = { DIFFERENCE_LIST(FIRST) "any", NULL };
 #undef FIRST
+static const char *const summaries[] = { "text", "json", NULL };
 static const char *const layouts[] = { "own", "dot", "neato", NULL };
 
 static const CompleteValues values[] = {
@@ -40,6 +41,7 @@ static const CompleteValues values[] = {
 	{ "hybrid", ~0u, false, hybrids },
 	{ "roots", ~0u, false, roots },
 	{ "layout", ~0u, false, layouts },
+	{ "summary", ~0u, false, summaries },
 	{ "fail-on", ~0u, true, differences },
 };
 
