@@ -29,11 +29,15 @@ job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &out->algorithm));
 	if (ask->hybrid)
 		return induce_hybrid(ctx, machine, gpu, n, out);
-	if (ask->links)
-		TRY(topo_nic_paths(ctx, machine, gpu, n, ask->links, &links));
+	if (!ask->links)
+		TRY(topo_choose_links(ctx, machine, gpu, n, ask->routes, &links));
+	else if (ask->routes == ROUTES_PAIR)
+		links = (JobLinks){ .classes = ask->links, .pairs = true };
 	else
-		TRY(topo_choose_links(ctx, machine, gpu, n, &links));
-	TRY(topo_induce(ctx, machine, gpu, n, &links, &topo));
+		TRY(topo_nic_paths(ctx, machine, gpu, n, ask->links, NULL, &links));
+	out->ask.routes = links.pairs ? ROUTES_PAIR : ROUTES_ANY;
+	TRY(links.pairs ? topo_induce_pairs(ctx, machine, gpu, n, links.classes, &topo)
+	    : topo_induce(ctx, machine, gpu, n, &links, &topo));
 	out->classes = links.classes;
 	out->topo = topo;
 	return OK;
@@ -60,9 +64,10 @@ prepare(Ctx *ctx, const Job *job, const Algorithm *planner, Bound *bound, Planni
 	return OK;
 }
 
-/* ms to write a schedule, and to read and verify it: about 2 us for each edge and link. */
+/* ms to write a schedule, and to read and verify it: about 0.5 us for each edge and link; no more than half of what is
+ * left. */
 static int
-finishing_time(const Job *job)
+finishing_time(const Job *job, int left)
 {
 	enum { TREES = 32, PATH_EDGES = 6 };
 	const Topology *topo = job->topo;
@@ -72,18 +77,27 @@ finishing_time(const Job *job)
 		edges = collective_demand(coll, topo->n_ranks, 0, 0).kind == DEMAND_PATH ? PATH_EDGES : edges / 2;
 	else
 		trees = TREES;
-	return (int)((trees * edges + topo->n_links) * 2 / 1000000);
+	int64_t ms = (trees * edges + topo->n_links) / 2000;
+	return ms < left / 2 ? (int)ms : left > 0 ? left / 2 : 0;
 }
 
-/* Steps to verify prices, about: the searches of graph/demand_cost.c for the cheapest trees. Paths take few. */
+/* Searches for the cheapest trees that verify prices (graph/demand_cost.c). */
+static int64_t
+proof_searches(const Topology *topo, Collective coll)
+{
+	return coll == ALLREDUCE ? 2 * (int64_t)topo->n_ranks : collective_demands(coll, topo->n_ranks);
+}
+
+/* Their steps, about. Paths take few. */
 static int64_t
 proof_steps(const Topology *topo, Collective coll)
 {
 	enum { STEPS_PAIR = 6, STEPS_LINK = 60 };
-	int64_t n = topo->n_ranks, searches = coll == ALLREDUCE ? 2 * n : collective_demands(coll, topo->n_ranks);
+	int64_t n = topo->n_ranks;
 	if (collective_demand(coll, topo->n_ranks, 0, 0).kind == DEMAND_PATH)
 		return 0;
-	return searches * (topo->n_vertices > n ? STEPS_PAIR * n * n : STEPS_LINK * (n + topo->n_links));
+	return proof_searches(topo, coll)
+	    * (topo->n_vertices > n ? STEPS_PAIR * n * n : STEPS_LINK * (n + topo->n_links));
 }
 
 /* Prices are verified by a search for the cheapest trees. Where that takes more steps than a reader allows, or there is
@@ -92,11 +106,10 @@ static void
 choose_proof(Ctx *ctx, const Job *job, const Bound *bound, Plan *plan)
 {
 	const Topology *topo = job->topo;
-	int64_t n = topo->n_ranks, hops = topo->n_vertices > n ? n * n : topo->n_links,
-	    searches = job->ask.coll == ALLREDUCE ? 2 * n : collective_demands(job->ask.coll, topo->n_ranks);
+	int64_t n = topo->n_ranks, hops = topo->n_vertices > n ? n * n : topo->n_links;
 	if (plan->proof.kind != CERTIFICATE_PRICES && plan->proof.kind != CERTIFICATE_LENGTHS)
 		return;
-	if (searches * hops / 10000 > progress(ctx, "a proof")
+	if (proof_searches(topo, job->ask.coll) * hops / 10000 > progress(ctx, "a proof")
 	    || proof_steps(topo, job->ask.coll) > LIMIT_VERIFY_STEPS / 10 * 9)
 		plan->proof = *bound;
 }
@@ -108,6 +121,7 @@ job_baselines(Ctx *ctx, const Job *job, Schedule *sched)
 	if (!job->ask.hybrid) {
 		of.topo = job->topo;
 		of.classes = job->classes;
+		of.pairs = job->ask.routes == ROUTES_PAIR;
 	}
 	return baselines_find(ctx, &of, job->ask.coll, &sched->baseline, &sched->n_baselines);
 }
@@ -122,7 +136,8 @@ job_compile(Ctx *ctx, const Job *job, Compiled *out)
 	Planning planning;
 	Plan plan;
 	Schedule *sched;
-	ctx->reserve = finishing_time(job);
+	ctx->reserve = 0;
+	ctx->reserve = finishing_time(job, progress(ctx, "symmetries and bound"));
 	TRY(prepare(ctx, job, planner, &bound, &planning));
 	TRY(planner->plan(ctx, &planning, &plan));
 	choose_proof(ctx, job, &bound, &plan);
@@ -137,10 +152,14 @@ job_compile(Ctx *ctx, const Job *job, Compiled *out)
 	if (out->json.failed)
 		return fail_memory(ctx);
 	out->best = plan.best;
+	out->reached = plan.proof.reached;
 	out->other_trees = plan.pack->other_trees;
 	out->other_depth = plan.pack->other_depth;
 	/* What counts is what readers of the file get, not what was meant. */
 	TRY(sched_read(ctx, label, out->json.data, out->json.size, &out->sched));
+	out->routes = ask.routes;
+	if (ask.routes == ROUTES_PAIR)
+		TRY(sched_check_routes(ctx, label, out->sched));
 	return sched_verify(ctx, label, out->sched);
 }
 

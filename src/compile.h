@@ -10,7 +10,9 @@ typedef struct {
 	Schedule *sched;	/* read again from the text, and verified */
 	Text json;		/* the file; the caller's to free, whatever is returned */
 	bool cut_short;		/* its time was over at the step ctx->at */
-	Frac best;		/* rate of the best trees of the algorithm (Plan), bytes/s, or FRAC_ZERO */
+	Frac best;		/* rate of the best trees of the kind asked for (Plan), bytes/s, or FRAC_ZERO */
+	bool reached;		/* trees of some kind reach the bound (Bound) */
+	Routes routes;		/* as asked, or chosen */
 	int other_trees, other_depth;	/* of a plan of the same rate (Packing), or 0 */
 } Compiled;
 

@@ -9,34 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct verb {
-	const char *name;
-	int bit;
-	const char *arguments, *summary;
-	Status (*run)(Ctx *ctx, const Options *opt);
-} verbs[] = {
-#define X(bit, name, arguments, summary) { #name, bit, arguments, summary, verb_##name },
-	VERB_LIST(X)
-#undef X
-};
-
-enum { N_VERBS = sizeof verbs / sizeof *verbs };
-
-static void
-print_help(const struct verb *only)
-{
-	printf("Usage: blinkc [VERB] [options] FILE\n\n");
-	for (int i = 0; i < N_VERBS; i++)
-		if (!only || only == &verbs[i])
-			printf("  blinkc %-10s %-26s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
-	printf("\nOptions:\n");
-	options_print(only ? only->bit : ~0);
-	printf("\nFILE - is standard input. Exit status:\n");
-#define X(name, code, text) printf("  %d  %s\n", code, text);
-	STATUS_LIST(X)
-#undef X
-}
-
 static void
 say(void *to, const char *line)
 {
@@ -68,7 +40,6 @@ hold_standard(void)
 int
 main(int argc, char **argv)
 {
-	const struct verb *verb = NULL;
 	Options opt;
 	Ctx ctx;
 	ctx_init(&ctx);
@@ -76,14 +47,12 @@ main(int argc, char **argv)
 	/* A write that cannot be done is an error like any other, after which the temporary file is removed. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	for (int i = 0; i < N_VERBS && argc > 1; i++)
-		if (strcmp(argv[1], verbs[i].name) == 0)
-			verb = &verbs[i];
+	const Verb *verb = argc > 1 ? verb_find(argv[1]) : NULL;
 	bool named = verb != NULL;
-	verb = named ? verb : &verbs[0];
+	verb = named ? verb : verbs;
 	Status status = options_parse(&ctx, argc - named, argv + named, verb->name, verb->bit, &opt);
 	if (status == OK && opt.value[OPT_HELP]) {
-		print_help(named ? verb : NULL);
+		help_print(named ? verb : NULL);
 	} else if (status == OK && opt.value[OPT_VERSION]) {
 		printf("blinkc %s\n", BLINK_VERSION);
 	} else if (status == OK) {

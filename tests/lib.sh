@@ -9,6 +9,7 @@ build=$BUILD
 case $build in /*) ;; *) build=$top/$build ;; esac
 blinkc=$build/blinkc
 perf=$build/blink-perf
+read -ra cc <<<"${CC:-cc}"	# perhaps several words: ccache gcc
 python=/usr/bin/python3
 [ -x $python ] || python=python3
 # oracle NAME ARGUMENT...: tests/oracle/NAME.py, in the suite's one Python process (tests/warm.py), or in a new one

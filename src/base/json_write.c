@@ -142,6 +142,15 @@ json_null(JsonWriter *w, const char *name)
 }
 
 void
+json_rank(JsonWriter *w, const char *name, int rank)
+{
+	if (rank < 0)
+		json_null(w, name);
+	else
+		json_int(w, name, rank);
+}
+
+void
 json_gb(JsonWriter *w, const char *name, Frac bytes)
 {
 	json_value(w, name);

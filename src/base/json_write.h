@@ -37,6 +37,7 @@ void json_end(JsonWriter *w);
 
 void json_string(JsonWriter *w, const char *name, const char *value);	/* NULL: null */
 void json_int(JsonWriter *w, const char *name, int value);
+void json_rank(JsonWriter *w, const char *name, int rank);	/* null below 0: there is none */
 void json_int64(JsonWriter *w, const char *name, int64_t value);
 void json_bool(JsonWriter *w, const char *name, bool value);
 void json_null(JsonWriter *w, const char *name);

@@ -17,6 +17,8 @@ enum {
 	LIMIT_RANKS = 4096,		/* GPUs: LIMIT_TREE_EDGES is a thousand trees of 4096 ranks */
 	LIMIT_FILE_LEVELS = 8,		/* topology files within files: a server, its rack, rows of racks need 3 */
 	LIMIT_FABRICS = 64,		/* of one file: networks that join the same servers */
+	LIMIT_NOTES = 1024,		/* lines about what was assumed: a line for each GPU of a server, and for each
+					 * file of a cluster some */
 	LIMIT_NODES = 4096,		/* servers: one GPU each at worst */
 	LIMIT_VERTICES = 65536,		/* GPUs, CPUs, switches, NICs */
 	LIMIT_LINKS = 1 << 20,		/* one per direction */

@@ -15,8 +15,8 @@
 	X(INTERNAL, 1, "a defect of the program itself") \
 	X(USAGE, 2, "bad usage: an unknown option or a bad value") \
 	X(BAD_INPUT, 3, "an input file or a choice of GPUs is not valid") \
-	X(LIMIT, 4, "an input is larger than the program accepts, or a search did not end within its limit") \
-	X(INFEASIBLE, 5, "the ranks are not connected by the links allowed, or not within the limits asked for") \
+	X(LIMIT, 4, "an input is too large, or a search did not end within its limit") \
+	X(INFEASIBLE, 5, "the links do not connect the ranks, or not within the limits asked for") \
 	X(UNVERIFIED, 6, "a schedule does not do what its collective asks") \
 	X(NO_MEMORY, 7, "memory ran out") \
 	X(IO, 8, "a file could not be read or written") \

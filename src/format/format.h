@@ -11,10 +11,19 @@
 
 /* ---- topologies: blink-topology(5) ---- */
 
-/* The files that a topology file may name, while it is read. */
-typedef struct TopologyFiles {
+/* What a caller knows about a topology file besides its content. */
+typedef struct {
 	const char *const *dirs;	/* searched for files that are not beside the one that names them, ended by
 					 * NULL; NULL: it may name none */
+	const char *from;		/* the name of its format; NULL: by content */
+	bool from_files;		/* `from` is that of the files that it names, not its own */
+	const char *gpu_model;		/* for formats that do not state it (gpu_models.h); NULL: not known */
+} TopologyHints;
+
+/* The files that a topology file may name, while it is read. */
+typedef struct TopologyFiles {
+	TopologyHints hints;
+	const char *const *dirs;	/* hints.dirs */
 	Status (*read)(Ctx *ctx, const char *label, struct TopologyFiles *files, const char *data, size_t size,
 	    Topology **out);
 	int depth;			/* of files within files */
@@ -30,20 +39,34 @@ typedef struct TopologyFiles {
  * *out: passes topo_check; has a digest. Fails: BAD_INPUT, LIMIT, NO_MEMORY; IO a file by reference cannot be read. */
 Status topo_read(Ctx *ctx, const char *label, const char *const *dirs, const char *data, size_t size, Topology **out);
 
+/* As topo_read, with what else is known. hints->from: a format that is read (topology_readers). */
+Status topo_read_as(Ctx *ctx, const char *label, const TopologyHints *hints, const char *data, size_t size,
+    Topology **out);
+
 /* As topo_read, of one format. */
 Status topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
 Status topo_read_xml(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
 
+Status topo_read_nccl(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
+Status topo_read_nvidia_smi(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size,
+    Topology **out);
+Status topo_read_rocm_smi(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size,
+    Topology **out);
+
 /* Could this be a file of the format? By its first bytes. */
 bool topo_is_json(const char *data, size_t size);
 bool topo_is_xml(const char *data, size_t size);
+bool topo_is_nccl(const char *data, size_t size);
+bool topo_is_nvidia_smi(const char *data, size_t size);
+bool topo_is_rocm_smi(const char *data, size_t size);
 
 void topo_write_json(const Topology *topo, Text *out);
 void topo_write_xml(const Topology *topo, Text *out);
 
 /* A format of topologies. One that is only read, or only written, has NULL for the rest. */
 typedef struct {
-	const char *name, *suffix;	/* for --format, and of files, without the dot */
+	const char *name, *suffix;	/* for --from and --format, and of files, without the dot; NULL: no suffix */
+	const char *what;		/* for people: what writes such files */
 	bool (*sniff)(const char *data, size_t size);
 	Status (*read)(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size,
 	    Topology **out);
@@ -57,17 +80,23 @@ const TopologyFormat *topology_format(const char *name);	/* NULL: no format has 
  * Appended to *out. Fails: USAGE, naming the item; LIMIT. */
 Status synthetic_write(Ctx *ctx, const char *line, Text *out);
 
-/* A cluster of equal servers. */
+/* Servers of a cluster: `count` as in a file, which is beside the cluster's own, or in a folder beside it. */
 typedef struct {
-	const char *name, *file;	/* file: of one server, beside the cluster's own */
-	int servers;
+	const char *file;
+	int count;
+} ClusterServers;
+
+typedef struct {
+	const char *name;
+	int n_files;
+	const ClusterServers *servers;	/* of each file */
 	int64_t nic_rate;		/* bytes/s of each NIC's port; 0: that of the server's file */
 	bool rails;
 	int leaf;			/* servers of a leaf switch; 0: all */
 	int64_t oversubscription;	/* times 1e9; 0: none given */
 } ClusterRequest;
 
-/* A topology file that names the server's. */
+/* A topology file that names those of its servers. */
 void cluster_write(const ClusterRequest *ask, Text *out);
 
 /* ---- schedules: blink-schedule(5) ---- */

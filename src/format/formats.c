@@ -1,14 +1,20 @@
 /* The tables of formats, and which of them a file has. */
+#include "format/doc.h"
 #include "format/format.h"
 #include "topology/topology.h"
 
+#include <stdio.h>
 #include <string.h>
 
-/* Those of a file that is read are tried in this order; the first reports what is in no format. */
+/* Those of a file that is read are tried in this order. Formats of others come first, so that each is known by what
+ * only its files have; ours take all other JSON and XML, and report what is wrong with it. */
 const TopologyFormat topology_formats[] = {
-	{ "json", "json", topo_is_json, topo_read_json, topo_write_json },
-	{ "xml", "xml", topo_is_xml, topo_read_xml, topo_write_xml },
-	{ "canonical", "canonical", NULL, NULL, topo_canonical_text },	/* the text that the digest is of */
+	{ "nccl", NULL, "what NCCL or RCCL writes to NCCL_TOPO_DUMP_FILE", topo_is_nccl, topo_read_nccl, NULL },
+	{ "nvidia-smi", NULL, "what nvidia-smi topo -m prints", topo_is_nvidia_smi, topo_read_nvidia_smi, NULL },
+	{ "rocm-smi", NULL, "what rocm-smi prints about topology", topo_is_rocm_smi, topo_read_rocm_smi, NULL },
+	{ "json", "json", "blink-topology(5)", topo_is_json, topo_read_json, topo_write_json },
+	{ "xml", "xml", "blink-topology(5)", topo_is_xml, topo_read_xml, topo_write_xml },
+	{ "canonical", "canonical", "the text that the digest is of", NULL, NULL, topo_canonical_text },
 	{ .name = NULL },
 };
 
@@ -36,19 +42,48 @@ schedule_format(const char *name)
 	return format->name ? format : NULL;
 }
 
-/* A file, or one that it names. */
-static Status
-read_any(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out)
+/* By content; NULL: of no format. */
+static const TopologyFormat *
+sniff(const char *data, size_t size)
 {
 	const TopologyFormat *format = topology_formats;
 	while (format->name && !(format->sniff && format->sniff(data, size)))
 		format++;
-	return (format->name ? format : topology_formats)->read(ctx, label, files, data, size, out);
+	return format->name ? format : NULL;
+}
+
+/* With those that are read. */
+static Status
+fail_unknown(Ctx *ctx, const char *label, const char *data, size_t size)
+{
+	char list[256] = "";
+	size_t used = 0;
+	TRY(doc_check_bytes(ctx, label, data, size));
+	for (const TopologyFormat *f = topology_formats; f->name; f++)
+		if (f->read && used < sizeof list)
+			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", f->name);
+	return fail(ctx, BAD_INPUT, "%s: no topology of a known kind: want one of %s", label, list);
+}
+
+/* A file, or one that it names. */
+static Status
+read_any(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out)
+{
+	const TopologyHints *hints = &files->hints;
+	bool named = hints->from && hints->from_files == (files->depth > 0);
+	const TopologyFormat *format = named ? topology_format(hints->from) : sniff(data, size);
+	return format && format->read ? format->read(ctx, label, files, data, size, out) : fail_unknown(ctx, label, data, size);
+}
+
+Status
+topo_read_as(Ctx *ctx, const char *label, const TopologyHints *hints, const char *data, size_t size, Topology **out)
+{
+	TopologyFiles files = { .hints = *hints, .dirs = hints->dirs, .read = read_any };
+	return read_any(ctx, label, &files, data, size, out);
 }
 
 Status
 topo_read(Ctx *ctx, const char *label, const char *const *dirs, const char *data, size_t size, Topology **out)
 {
-	TopologyFiles files = { .dirs = dirs, .read = read_any };
-	return read_any(ctx, label, &files, data, size, out);
+	return topo_read_as(ctx, label, &(TopologyHints){ .dirs = dirs }, data, size, out);
 }

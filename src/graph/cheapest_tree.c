@@ -95,10 +95,13 @@ use_route(Cheapest *c, int hop)
 	return OK;
 }
 
-/* The halves in the work space become the current tree. */
+/* The halves in the work space become the current tree, if both were found and it is cheaper. *least: below 0: none. */
 static void
-keep_halves(Cheapest *c, int root)
+keep_halves(Cheapest *c, int root, int64_t up, int64_t down, int64_t *least)
 {
+	if (up < 0 || down < 0 || (*least >= 0 && up + down >= *least))
+		return;
+	*least = up + down;
 	c->root = root;
 	memcpy(c->there, c->into, (size_t)c->topo->n_ranks * sizeof *c->there);
 	memcpy(c->back, c->out_of, (size_t)c->topo->n_ranks * sizeof *c->back);
@@ -120,10 +123,7 @@ cheapest_pair(Cheapest *c)
 		int r = c->roots ? c->roots[i] : i;
 		int64_t up = search_arborescence(&c->search, r, true, c->into);
 		int64_t down = search_arborescence(&c->search, r, false, c->out_of);
-		if (up < 0 || down < 0 || (least >= 0 && up + down >= least))
-			continue;
-		least = up + down;
-		keep_halves(c, r);
+		keep_halves(c, r, up, down, &least);
 	}
 	return least;
 }
@@ -165,10 +165,7 @@ limited_pair(Cheapest *c)
 		}
 		int64_t up = search_depth_limited(&c->search, r, true, up_hops, c->into, NULL);
 		int64_t down = search_depth_limited(&c->search, r, false, down_hops, c->out_of, NULL);
-		if (up < 0 || down < 0 || (least >= 0 && up + down >= least))
-			continue;
-		least = up + down;
-		keep_halves(c, r);
+		keep_halves(c, r, up, down, &least);
 	}
 	return least;
 }
@@ -181,10 +178,7 @@ limited_spanning_tree(Cheapest *c)
 	for (int i = 0; i < c->n_roots && (least < 0 || !is_late(c)); i++) {
 		int64_t cost = search_depth_limited(&c->search, c->roots ? c->roots[i] : i, false, c->max_depth / 2,
 		    c->into, c->out_of);
-		if (cost < 0 || (least >= 0 && cost >= least))
-			continue;
-		least = cost;
-		keep_halves(c, c->roots ? c->roots[i] : i);
+		keep_halves(c, c->roots ? c->roots[i] : i, cost, 0, &least);
 	}
 	return least;
 }

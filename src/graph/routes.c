@@ -8,8 +8,13 @@
  *     gpu -> PCIe switch -> NIC -> leaf -> ...
  *
  * only the leaf switch, the hub, is searched from, so a thousand NICs take as many searches as they have leaf
- * switches. */
+ * switches.
+ *
+ * Where each pair of ranks has one kind of route, the searches from a hub are made for each kind, over the links that
+ * it may have. */
 #include "graph/search.h"
+
+#include <string.h>
 
 /* ---- hubs ---- */
 
@@ -23,11 +28,44 @@ hub_of(const Topology *topo, int v)
 	return v;
 }
 
+/* A layer for each kind of route that some pair has. */
+static void
+find_layers(Search *s)
+{
+	const Topology *topo = s->topo;
+	size_t pairs = (size_t)topo->n_ranks * (size_t)topo->n_ranks;
+	for (int k = 0; k < N_ROUTE_KINDS; k++) {
+		s->layer_of[k] = -1;
+		if (!topo->route || k == ROUTE_NONE || !memchr(topo->route, k, pairs))
+			continue;
+		s->layer_of[k] = s->n_layers;
+		s->layer_classes[s->n_layers++] = route_classes((RouteKind)k);
+	}
+	if (!topo->route)
+		s->layer_classes[s->n_layers++] = ~0u;
+}
+
+/* The layer of the route between two ranks; -1: there is none. */
+static int
+layer_of(const Search *s, int src, int dst)
+{
+	const Topology *topo = s->topo;
+	return topo->route ? s->layer_of[topo->route[(size_t)src * (size_t)topo->n_ranks + (size_t)dst]] : 0;
+}
+
+/* Where the routes of a hub begin in the tables. */
+static size_t
+row_at(const Search *s, int layer, int hub)
+{
+	return ((size_t)layer * (size_t)s->n_rows + (size_t)s->row_of[hub]) * (size_t)s->topo->n_vertices;
+}
+
 Status
 search_hubs(Ctx *ctx, Search *s)
 {
 	const Topology *topo = s->topo;
 	size_t n = (size_t)topo->n_vertices;
+	find_layers(s);
 	TRY(TEMP(ctx, s->hub, n));
 	TRY(TEMP(ctx, s->row_of, n));
 	for (int v = 0; v < topo->n_vertices; v++) {
@@ -41,12 +79,13 @@ search_hubs(Ctx *ctx, Search *s)
 				s->row_of[hub] = s->n_rows++;
 		}
 	}
-	if ((size_t)s->n_rows * n > LIMIT_ROUTE_CELLS)
+	size_t cells = (size_t)s->n_layers * (size_t)s->n_rows * n;
+	if (cells > LIMIT_ROUTE_CELLS)
 		return fail(ctx, LIMIT,
 		    "%s: %d switches next to GPUs, times %d vertices: want at most %d, for routes through them",
-		    topo->name, s->n_rows, topo->n_vertices, LIMIT_ROUTE_CELLS);
-	TRY(TEMP(ctx, s->distance, (size_t)s->n_rows * n));
-	TRY(TEMP(ctx, s->last, (size_t)s->n_rows * n));
+		    topo->name, s->n_rows * s->n_layers, topo->n_vertices, LIMIT_ROUTE_CELLS);
+	TRY(TEMP(ctx, s->distance, cells));
+	TRY(TEMP(ctx, s->last, cells));
 	TRY(TEMP(ctx, s->heap, n));
 	return TEMP(ctx, s->place, n);
 }
@@ -100,10 +139,11 @@ heap_take(Search *s, const int64_t *distance, int *size)
 
 /* From a hub over switches. Ranks are reached, but routes do not go on from them. */
 static void
-routes_from(Search *s, int source, const int64_t *price)
+routes_from(Search *s, int layer, int source, const int64_t *price)
 {
 	const Topology *topo = s->topo;
-	size_t row = (size_t)s->row_of[source] * (size_t)topo->n_vertices;
+	size_t row = row_at(s, layer, source);
+	unsigned classes = s->layer_classes[layer];
 	int64_t *distance = s->distance + row;
 	int *last = s->last + row, size = 0;
 	for (int v = 0; v < topo->n_vertices; v++) {
@@ -117,7 +157,8 @@ routes_from(Search *s, int source, const int64_t *price)
 		int v = heap_take(s, distance, &size);
 		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
 			int l = topo->out[i], w = topo->link[l].to;
-			if (w == source || distance[v] + price[l] >= distance[w])
+			if (w == source || distance[v] + price[l] >= distance[w]
+			    || !(classes >> topo->link[l].class & 1))
 				continue;
 			distance[w] = distance[v] + price[l];
 			last[w] = l;
@@ -130,6 +171,39 @@ routes_from(Search *s, int source, const int64_t *price)
 	}
 }
 
+/* The hops of a rank whose routes begin with link l, at this cost up to a hub, and have these classes up to there. */
+static void
+hops_over(Search *s, int source, int l, int hub, int64_t cost, unsigned classes)
+{
+	const Topology *topo = s->topo;
+	struct hop *hop = s->hop + (size_t)source * (size_t)(topo->n_ranks - 1);
+	for (int layer = 0; layer < s->n_layers; layer++) {
+		const int64_t *distance = s->distance + row_at(s, layer, hub);
+		if (classes & ~s->layer_classes[layer])
+			continue;
+		for (int k = 0; k < topo->n_ranks - 1; k++) {
+			int64_t beyond = distance[hop[k].dst];
+			if (beyond == INT64_MAX || (hop[k].cost >= 0 && cost + beyond >= hop[k].cost)
+			    || layer_of(s, source, hop[k].dst) != layer)
+				continue;
+			hop[k].cost = cost + beyond;
+			hop[k].link = l;
+		}
+	}
+}
+
+/* The same where links lead to another rank without a choice. */
+static void
+hop_to(Search *s, int source, int rank, int l, int64_t cost, unsigned classes)
+{
+	struct hop *direct = s->hop + (size_t)source * (size_t)(s->topo->n_ranks - 1) + rank - (rank > source);
+	int layer = layer_of(s, source, rank);
+	if (layer < 0 || classes & ~s->layer_classes[layer] || (direct->cost >= 0 && cost >= direct->cost))
+		return;
+	direct->cost = cost;
+	direct->link = l;
+}
+
 /* The hops of a rank to all others: over each of its links, hop->link. */
 static void
 hops_from(Search *s, int source, const int64_t *price)
@@ -140,25 +214,16 @@ hops_from(Search *s, int source, const int64_t *price)
 		hop[i].cost = -1;
 	for (int i = topo->first_out[source]; i < topo->first_out[source + 1]; i++) {
 		int l = topo->out[i], w = topo->link[l].to, hub = s->hub[w];
+		unsigned classes = 1u << topo->link[l].class;
 		int64_t cost = price[l];
-		for (; w != hub; w = topo->link[only_link(s, w)].to)
+		for (; w != hub; w = topo->link[only_link(s, w)].to) {
 			cost += price[only_link(s, w)];
-		if (w < topo->n_ranks) {
-			struct hop *direct = &hop[w - (w > source)];
-			if (w != source && (direct->cost < 0 || cost < direct->cost)) {
-				direct->cost = cost;
-				direct->link = l;
-			}
-			continue;
+			classes |= 1u << topo->link[only_link(s, w)].class;
 		}
-		const int64_t *distance = s->distance + (size_t)s->row_of[hub] * (size_t)topo->n_vertices;
-		for (int k = 0; k < topo->n_ranks - 1; k++) {
-			int64_t beyond = distance[hop[k].dst];
-			if (beyond == INT64_MAX || (hop[k].cost >= 0 && cost + beyond >= hop[k].cost))
-				continue;
-			hop[k].cost = cost + beyond;
-			hop[k].link = l;
-		}
+		if (w >= topo->n_ranks)
+			hops_over(s, source, l, hub, cost, classes);
+		else if (w != source)
+			hop_to(s, source, w, l, cost, classes);
 	}
 }
 
@@ -172,8 +237,8 @@ search_price(Search *s, const int64_t *price)
 		return;
 	}
 	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
-		if (s->row_of[v] >= 0)
-			routes_from(s, v, price);
+		for (int layer = 0; layer < s->n_layers && s->row_of[v] >= 0; layer++)
+			routes_from(s, layer, v, price);
 	for (int r = 0; r < topo->n_ranks; r++)
 		hops_from(s, r, price);
 }
@@ -195,7 +260,7 @@ search_route(const Search *s, int h, int link[LIMIT_ROUTE_LINKS])
 	}
 	if (hub < topo->n_ranks)
 		return n;
-	const int *last = s->last + (size_t)s->row_of[hub] * (size_t)topo->n_vertices;
+	const int *last = s->last + row_at(s, layer_of(s, hop->src, hop->dst), hub);
 	int first = n;
 	for (int v = hop->dst; v != hub; v = topo->link[last[v]].from) {
 		if (n == LIMIT_ROUTE_LINKS)

@@ -19,11 +19,14 @@ typedef struct {
 	int n_hops;
 	struct hop *hop;
 	bool switched;
-	/* Routes, only if switched: */
+	/* Routes, only if switched. Those of each kind that the topology has (Topology.route) are a layer of their own;
+	 * else there is one of routes over any link. */
+	int n_layers, layer_of[N_ROUTE_KINDS];	/* -1: none */
+	unsigned layer_classes[N_ROUTE_KINDS];
 	int *hub;		/* of each switch: itself, or the next vertex that is a rank or has several links out */
 	int n_rows, *row_of;	/* of each hub behind a link of a rank: its row in what follows; of others -1 */
-	int64_t *distance;	/* n_rows * n_vertices: cost of the cheapest route from it to each vertex */
-	int *last;		/* n_rows * n_vertices: last link of that route, -1: none */
+	int64_t *distance;	/* n_layers * n_rows * n_vertices: cost of the cheapest route to each vertex */
+	int *last;		/* likewise: last link of that route, -1: none */
 	int *heap, *place;	/* n_vertices: work space */
 	int64_t *row;		/* n_ranks * n_ranks: entering hops of each rank, or of the ranks contracted with it */
 	/* Work space of the tree searches (laminar.h): */

@@ -37,12 +37,30 @@ const char *hybrid_name(HybridKind kind);	/* "host" */
 bool hybrid_parse(const char *text, HybridKind *out);
 extern const Names hybrid_names;
 
+/* name in options, what it is */
+#define ROUTES_LIST(X)                                                         \
+	X(ROUTES_ANY, "any", "over any of the links in use")                   \
+	X(ROUTES_PAIR, "pair", "by the one route that joins the two GPUs: NVLink or xGMI, else PCIe, else the network")
+
+/* What the hops of trees may take. */
+typedef enum {
+	ROUTES_CHOSEN,		/* any, or with chosen links what topo_choose_links says */
+#define X(name, text, what) name,
+	ROUTES_LIST(X)
+#undef X
+	N_ROUTES
+} Routes;
+
+bool routes_parse(const char *text, Routes *out);
+extern const Names routes_names;
+
 /* All that a plan depends on besides the machine and the GPUs. Text of a command line becomes an Ask in
  * verb/request.c. */
 typedef struct {
 	Collective coll;
 	int root;		/* -1: none */
 	unsigned links;		/* classes to use, a bit set; 0: chosen (topo_choose_links); ignored where hybrid */
+	Routes routes;
 	HybridKind hybrid;
 	const char *algorithm;	/* a row of plan/algorithm.c, by its name; NULL: the first, trees of any kind */
 	Frac epsilon;		/* 0 < epsilon < 1/2: allowed gap of MWU to the optimum, relative */

@@ -35,7 +35,11 @@ typedef struct {
 	int n_parts;
 	int *part;		/* n_vertices, for cut and partition */
 	Frac *price;		/* n_links, for prices and lengths */
+	bool reached;		/* while planning: trees of this rate are known, but for rounding; not in files */
 } Bound;
+
+/* Relative: what a rate that was rounded may be below its bound. */
+#define RATE_ROUNDING 1e-9
 
 /* Of which algorithms the certificate proves it: what completes "no algorithm ... is faster" and "any algorithm ...".
  * "": of all; else " that forwards blocks", with the space before it. docs/bounds.md has the proofs. */

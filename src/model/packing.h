@@ -30,6 +30,7 @@ typedef struct {
 	int *part_of;		/* of each tree, where there are parts */
 	/* Of a packing of the same rate that has more trees, but is less deep; 0: none is known. */
 	int other_trees, other_depth;
+	bool highest;		/* no trees within the limits that it was asked for have a higher rate */
 } Packing;
 
 /* No link carries more than its capacity. load: work space of n_links. */

@@ -46,6 +46,13 @@ extern const Names link_class_names;
 bool link_classes_parse(const char *text, unsigned *out);
 NamesText link_classes_text(unsigned classes);	/* "nvlink,net" */
 
+/* The one route that joins a pair of GPUs, from the first to the second, as peer access has it: over links of NVLink
+ * alone, where these lead there through no other GPU; else of xGMI; else of any class but the network; else of any. */
+typedef enum { ROUTE_NONE, ROUTE_NVLINK, ROUTE_XGMI, ROUTE_LOCAL, ROUTE_NET, N_ROUTE_KINDS } RouteKind;
+
+/* Classes of the links of such a route, a bit set. */
+unsigned route_classes(RouteKind kind);
+
 typedef struct {
 	const char *id;		/* see topo_id_valid; unique, in schedules within its server */
 	VertexKind kind;
@@ -85,6 +92,8 @@ typedef struct {
 typedef struct {
 	const char *name;	/* any text of one line */
 	const char *source;	/* or NULL */
+	int n_notes;		/* of a machine: a subset has none */
+	const char **note;	/* lines for people: what its reader assumed or left out */
 	const char *digest;	/* "sha256:..." of the canonical topology of the whole machine; a subset keeps it */
 	int n_nodes;
 	const char **node;	/* ids of the servers */
@@ -96,6 +105,9 @@ typedef struct {
 	int n_peer_accesses;
 	PeerAccess *peer_access;	/* ascending by gpus, each once; of a machine: a subset has none */
 	int *first_out, *out, *first_in, *in;
+	/* Of a job: the RouteKind of each pair of ranks, from a to b at [a * n_ranks + b], which hops of trees keep to;
+	 * NULL: hops may take any route. No file has it. */
+	const unsigned char *route;
 } Topology;
 
 /* Fill first_out, out, first_in and in from the links. */
@@ -119,6 +131,10 @@ bool topo_active(const Topology *topo);
 
 /* Would schedule files be the same for both? Switches may have other numbers, but not other ids. */
 bool topo_same_in_files(const Topology *a, const Topology *b);
+
+/* kind[a * n_ranks + b]: of the route from rank a to rank b that these links have. Cost: a breadth-first search from
+ * each rank for each kind. */
+Status topo_pair_routes(Ctx *ctx, const Topology *topo, unsigned char *kind);
 
 /* Time to switch peer access for a job of n GPUs, ns: the entry of n, else of the next larger, else of the largest.
  * False: the topology does not give one. */

@@ -25,28 +25,39 @@ struct finder {
 	unsigned beside;	/* NET where the job has several servers */
 };
 
+/* What hops may be over, and whether each pair keeps to its one route: NVLink, or else PCIe. */
+struct tier {
+	unsigned classes;
+	bool pairs;
+};
+
 static Status
-induce(const struct finder *f, unsigned classes, const Topology **out)
+induce(const struct finder *f, struct tier tier, const Topology **out)
 {
 	const BaselineJob *job = f->job;
+	unsigned classes = tier.classes | f->beside;
 	JobLinks links;
 	Topology *topo;
-	if (job->topo && job->classes == classes) {
+	if (job->topo && job->classes == classes && job->pairs == tier.pairs) {
 		*out = job->topo;
 		return OK;
 	}
-	TRY(topo_nic_paths(f->ctx, job->machine, job->gpu, job->n, classes, &links));
-	TRY(topo_induce(f->ctx, job->machine, job->gpu, job->n, &links, &topo));
+	if (tier.pairs) {
+		TRY(topo_induce_pairs(f->ctx, job->machine, job->gpu, job->n, classes, &topo));
+	} else {
+		TRY(topo_nic_paths(f->ctx, job->machine, job->gpu, job->n, classes, NULL, &links));
+		TRY(topo_induce(f->ctx, job->machine, job->gpu, job->n, &links, &topo));
+	}
 	*out = topo;
 	return OK;
 }
 
-/* Rings over links of some classes; none where these do not connect the GPUs. */
+/* Rings over some links; none where these do not connect the GPUs. */
 static Status
-rings_over(const struct finder *f, unsigned classes, bool through, RingPacking *out)
+rings_over(const struct finder *f, struct tier tier, bool through, RingPacking *out)
 {
 	const Topology *topo;
-	Status status = induce(f, classes | f->beside, &topo);
+	Status status = induce(f, tier, &topo);
 	*out = (RingPacking){ .rate = FRAC_ZERO, .proven = true };
 	if (status == INFEASIBLE) {
 		f->ctx->error = (Error){ .status = OK };
@@ -56,13 +67,13 @@ rings_over(const struct finder *f, unsigned classes, bool through, RingPacking *
 	return pack_rings(f->ctx, topo, through, out);
 }
 
-/* The first of these classes over which there is a ring. */
+/* Over the first that have a ring. */
 static Status
-rings_over_first(const struct finder *f, const unsigned *classes, int n, bool through, RingPacking *out)
+rings_over_first(const struct finder *f, const struct tier *tier, int n, bool through, RingPacking *out)
 {
-	TRY(rings_over(f, classes[0], through, out));
+	TRY(rings_over(f, tier[0], through, out));
 	for (int i = 1; i < n && out->n == 0 && out->proven; i++)
-		TRY(rings_over(f, classes[i], false, out));
+		TRY(rings_over(f, tier[i], false, out));
 	return OK;
 }
 
@@ -71,15 +82,15 @@ rings_over_first(const struct finder *f, const unsigned *classes, int n, bool th
 static Status
 rings_until_2_7(const struct finder *f, RingPacking *out)
 {
-	static const unsigned classes[] = { FAST, BUS, ANY };
-	return rings_over_first(f, classes, 3, false, out);
+	static const struct tier tiers[] = { { FAST, false }, { BUS, false }, { ANY, false } };
+	return rings_over_first(f, tiers, 3, false, out);
 }
 
 static Status
 rings_from_2_8(const struct finder *f, RingPacking *out)
 {
-	static const unsigned classes[] = { FAST, ANY };
-	return rings_over_first(f, classes, 2, true, out);
+	static const struct tier tiers[] = { { FAST, false }, { ANY, true }, { ANY, false } };
+	return rings_over_first(f, tiers, 3, true, out);
 }
 
 static const struct {

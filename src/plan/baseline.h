@@ -11,6 +11,7 @@ typedef struct {
 	int n;
 	const Topology *topo;	/* of the job over links of `classes`; NULL: not at hand */
 	unsigned classes;
+	bool pairs;		/* hops keep to the route of their pair */
 } BaselineJob;
 
 /* The baselines of a collective, in the order of the table in baseline.c. What is not proven is left out: on large

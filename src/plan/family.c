@@ -5,18 +5,19 @@
 
 enum { MOST_RANKS = 32 };	/* one of each orbit: for more of them the program over all trees takes seconds */
 
-/* The bound need not be what trees of any kind reach: for few ranks the linear program over all trees finds the
- * optimum. */
-static Status
-prove_others(Ctx *ctx, const Planning *in, Bound *proof, Frac *others)
+Status
+plan_prove(Ctx *ctx, const Planning *in, Bound *proof, Frac *others)
 {
 	Ask any = *in->ask;
+	Topology topo = *in->topo;	/* a bound is of all routes */
 	Packing *pack;
+	topo.route = NULL;
+	any.max_depth = any.max_trees = 0;
 	any.minimise = false;
 	*others = FRAC_ZERO;
 	if (in->sym->n_representatives > MOST_RANKS || progress(ctx, "trees of any kind") <= 0)
 		return OK;
-	TRY(pack_family(ctx, in->topo, in->sym, in->bound, NULL, &any, &pack, proof, others));
+	TRY(pack_family(ctx, &topo, in->sym, in->bound, NULL, &any, &pack, proof, others));
 	if (others->num == 0 && pack && !pack_rate(pack, any.coll, in->topo->n_ranks, others))
 		*others = FRAC_ZERO;
 	return OK;
@@ -47,7 +48,7 @@ plan_compare(Ctx *ctx, const Planning *in, Frac rate, Plan *plan)
 {
 	Frac others = FRAC_ZERO;
 	if (frac_cmp(rate, in->bound->rate) < 0)
-		TRY(prove_others(ctx, in, &plan->proof, &others));
+		TRY(plan_prove(ctx, in, &plan->proof, &others));
 	log_loss(ctx, in->ask, rate, plan->best.num > 0, &plan->proof, others);
 	return OK;
 }

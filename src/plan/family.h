@@ -11,6 +11,10 @@
 extern const Family onehop_family;	/* onehop.c */
 extern const Family threephase_family;	/* threephase.c; its symmetries take servers to servers */
 
+/* The bound need not be what trees of any kind, by any routes, reach: for few ranks the linear program over all of
+ * them finds the optimum. *proof: stays, or a lower one. *others: the optimum, bytes/s; FRAC_ZERO: not known. */
+Status plan_prove(Ctx *ctx, const Planning *in, Bound *proof, Frac *others);
+
 /* How far an algorithm that reaches `rate` bytes/s is from what trees of any kind reach, for -v. plan: its best; the
  * proof becomes a lower one where those trees prove it. */
 Status plan_compare(Ctx *ctx, const Planning *in, Frac rate, Plan *plan);

@@ -73,7 +73,7 @@ induce_part(Ctx *ctx, const Topology *whole, const Part *part, struct plan *plan
 	for (int r = 0; r < whole->n_ranks; r++)
 		gpu[r] = r;
 	TRY(name_part(ctx, whole->name, part, &named.name));
-	TRY(topo_nic_paths(ctx, &named, gpu, whole->n_ranks, part->classes, &links));
+	TRY(topo_nic_paths(ctx, &named, gpu, whole->n_ranks, part->classes, NULL, &links));
 	TRY(topo_induce(ctx, &named, gpu, whole->n_ranks, &links, &plan->topo));
 	return map_links(ctx, whole, plan);
 }

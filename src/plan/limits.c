@@ -1,5 +1,6 @@
 /* Plans within limits on depth and number of trees. */
 #include "plan/pack/pack.h"
+#include "plan/family.h"
 #include "plan/plan.h"
 #include "topology/topology.h"
 
@@ -171,6 +172,7 @@ plan_within(Ctx *ctx, const Planning *in, KnownPlans *known, int max_depth, int 
 		TRY(NEW(ctx, at, 1));
 		*at = (KnownPlan){ .max_depth = max_depth, .max_trees = max_trees, .proof = *in->bound };
 		TRY(plan_anew(ctx, &within, known, &at->pack, &at->proof));
+		pack_note_reached(at->pack, ask.coll, in->topo->n_ranks, &at->proof);
 		at->next = known->plan;
 		known->plan = at;
 		known->grown = true;
@@ -219,17 +221,36 @@ check_limits(Ctx *ctx, const Topology *topo, const Ask *ask)
 	return OK;
 }
 
+/* What the linear program proves of trees over the routes of pairs it does not prove of others. */
+static Status
+prove_routes(Ctx *ctx, const Planning *in, Plan *out)
+{
+	Frac others;
+	out->proof = *in->bound;
+	TRY(plan_prove(ctx, in, &out->proof, &others));
+	if (others.num > 0)
+		log_verbose(ctx, "routes: trees over any routes of these links reach %.6g GB/s",
+		    frac_double(others) / 1e9);
+	return OK;
+}
+
 Status
 plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 {
+	const Ask *ask = in->ask;
 	Frac rate;
 	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
 	TRY(plan_check_size(ctx, in->topo, in->ask->coll));
-	TRY(check_limits(ctx, in->topo, in->ask));
+	TRY(check_limits(ctx, in->topo, ask));
 	TRY(plan_any(ctx, in, &out->pack, &out->proof));
-	/* At the bound, but for what rounding took. */
-	if (pack_rate(out->pack, in->ask->coll, in->topo->n_ranks, &rate)
-	    && frac_double(rate) >= frac_double(out->proof.rate) * (1 - 1e-9))
+	if (!pack_rate(out->pack, ask->coll, in->topo->n_ranks, &rate))
+		rate = FRAC_ZERO;
+	if (out->pack->highest)
+		out->best = rate;
+	/* The trees may be fewer than those that reach the bound, by a tolerance. */
+	bool limited = (ask->max_depth || ask->max_trees)
+	    && frac_double(rate) < frac_double(out->proof.rate) * (1 - RATE_ROUNDING);
+	if (out->proof.reached && !limited)
 		out->best = out->proof.rate;
-	return OK;
+	return in->topo->route && frac_cmp(out->proof.rate, in->bound->rate) < 0 ? prove_routes(ctx, in, out) : OK;
 }

@@ -49,7 +49,7 @@ typedef struct {
 typedef struct {
 	Packing *pack;
 	Bound proof;		/* the bound, or a lower one that the linear program proves */
-	Frac best;		/* the optimum of the algorithm's own trees, bytes/s; FRAC_ZERO: not proven */
+	Frac best;		/* the optimum of the algorithm's own trees, within limits; FRAC_ZERO: not proven */
 } Plan;
 
 /* ---- algorithm.c: the table ---- */

@@ -92,6 +92,21 @@ place_links(const Topology *topo, struct servers *s, const int *of_node, const i
 	}
 }
 
+/* Pairs of a server keep the kind of their route. */
+static Status
+place_routes(Cheapest *c, struct subproblem *sub)
+{
+	size_t n = (size_t)c->topo->n_ranks, n_own = (size_t)sub->topo.n_ranks;
+	unsigned char *route;
+	if (!c->topo->route)
+		return OK;
+	TRY(TEMP(c->ctx, route, n_own * n_own));
+	for (size_t i = 0; i < n_own * n_own; i++)
+		route[i] = c->topo->route[(size_t)sub->rank[i / n_own] * n + (size_t)sub->rank[i % n_own]];
+	sub->topo.route = route;
+	return OK;
+}
+
 static Status
 fill(Cheapest *c, struct servers *s, const int *of_node)
 {
@@ -118,6 +133,7 @@ servers_split(Cheapest *c, struct servers *s)
 	for (int i = 0; i < s->n; i++) {
 		struct subproblem *sub = &s->subproblem[i];
 		TRY(topo_index(c->ctx, &sub->topo));
+		TRY(place_routes(c, sub));
 		TRY(search_new(c->ctx, &sub->topo, &sub->search));
 		sub->first_hop = first_hop;
 		first_hop += sub->search.n_hops;

@@ -67,6 +67,20 @@ plan_mwu(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound
 	return OK;
 }
 
+/* By a tolerance the trees may be below the optimum: what it is, and whether that is the bound. */
+static Status
+reach_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask,
+    const Packing *few, Bound *proof)
+{
+	Ask any = *ask;
+	Packing *unused;
+	Frac rate;
+	any.minimise = false;
+	if (pack_rate(few, ask->coll, topo->n_ranks, &rate) && frac_cmp(rate, bound->rate) >= 0)
+		return OK;
+	return pack_exact(ctx, topo, sym, bound, NULL, &any, &unused, proof);
+}
+
 /* *out: NULL where the linear program has no answer. */
 static Status
 plan_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
@@ -80,7 +94,7 @@ plan_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 		TRY(pack_fewest(ctx, topo, bound->rate, bound->rate, ask, &few));
 	if (few) {
 		*out = few;
-		return OK;
+		return ask->tolerance.num ? reach_bound(ctx, topo, sym, bound, ask, few, proof) : OK;
 	}
 	TRY(pack_mwu(ctx, topo, bound, ask, &many, &optimum));
 	TRY(pack_exact(ctx, topo, sym, bound, many, ask, &best, proof));

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { MOST_OPTIONS = 11 };
+enum { MOST_OPTIONS = 12 };
 
 static Status
 put_option(Ctx *ctx, const char *key, Text *value, Schedule *sched)
@@ -76,6 +76,8 @@ sched_record(Ctx *ctx, const Ask *ask, unsigned classes, Schedule *sched)
 	TRY(NEW(ctx, sched->option, MOST_OPTIONS));
 	TRY(put_gpus(ctx, sched));
 	TRY(put_links(ctx, classes, sched));
+	if (ask->routes == ROUTES_PAIR)
+		TRY(put_word(ctx, "routes", "pair", sched));
 	TRY(put_fraction(ctx, "epsilon", ask->epsilon, sched));
 	TRY(put_fraction(ctx, "tolerance", ask->tolerance, sched));
 	TRY(put_word(ctx, "packing", packing_name(ask->packing), sched));
@@ -116,11 +118,24 @@ option_of(const Schedule *sched, const char *key)
 	return value;
 }
 
+/* Without an option any routes were allowed. */
+static Status
+recorded_routes(Ctx *ctx, const Schedule *sched, Routes *out)
+{
+	const char *routes = option_of(sched, "routes"), *text;
+	if (!routes)
+		return OK;
+	TRY(words_of(ctx, routes, &text));
+	return routes_parse(text, out) ? OK : fail_asked(ctx, BAD_INPUT, "routes", "%.40s: want %s", text,
+	    names_wanted(routes_names).text);
+}
+
 Status
 sched_recorded_links(Ctx *ctx, const Schedule *sched, Ask *out)
 {
 	const char *hybrid = option_of(sched, "hybrid"), *links = option_of(sched, "links"), *text;
 	out->hybrid = HYBRID_NONE;
+	out->routes = ROUTES_ANY;
 	out->links = 0;
 	if (hybrid) {
 		TRY(words_of(ctx, hybrid, &text));
@@ -130,6 +145,7 @@ sched_recorded_links(Ctx *ctx, const Schedule *sched, Ask *out)
 			return fail_asked(ctx, BAD_INPUT, "hybrid", "%.40s: want %s", text,
 			    names_wanted(hybrid_names).text);
 	} else if (links) {
+		TRY(recorded_routes(ctx, sched, &out->routes));
 		TRY(words_of(ctx, links, &text));
 		if (!link_classes_parse(text, &out->links))
 			return fail_asked(ctx, BAD_INPUT, "links", "%.40s: want all, or %s, comma separated", text,

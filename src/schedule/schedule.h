@@ -14,13 +14,17 @@ Status sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask
  * classes: of the links in use. */
 Status sched_record(Ctx *ctx, const Ask *ask, unsigned classes, Schedule *sched);
 
-/* Which links the schedule may use, read back from its options: out->links and out->hybrid.
+/* Which links the schedule may use, read back from its options: out->links, out->routes and out->hybrid.
  * Fails: BAD_INPUT, with the option in error.asked. */
 Status sched_recorded_links(Ctx *ctx, const Schedule *sched, Ask *out);
 
 /* Structure: ranges, edges parent-first and leaf-first, links that lead from src to dst, segments inside the buffer
  * and, in block collectives, inside one block. Fails: BAD_INPUT, naming the place. */
 Status sched_check(Ctx *ctx, const char *label, const Schedule *sched);
+
+/* Does every edge keep to the route of its pair (RouteKind), as its links have it? For schedules with ROUTES_PAIR.
+ * Fails: BAD_INPUT, naming the first edge that does not. */
+Status sched_check_routes(Ctx *ctx, const char *label, const Schedule *sched);
 
 /* 1 / max over links of load / capacity, bytes/s. FRAC_ZERO where nothing moves. Fails: LIMIT out of FRAC_BITS. */
 Status sched_achieved(Ctx *ctx, const char *label, const Schedule *sched, Frac *out);

@@ -291,6 +291,9 @@ digest(const struct form *f, const int *place, unsigned char out[CANONICAL_FORM_
 	renumber_servers(f, at, server);
 	SHA256Init(&sha);
 	SHA256Update(&sha, (const uint8_t *)sizes, sizeof sizes);
+	/* Which route each pair has follows from the links; that there is one for each does not. */
+	if (topo->route)
+		SHA256Update(&sha, (const uint8_t *)"routes", 6);
 	for (int i = 0; i < topo->n_vertices; i++) {
 		int node = topo->vertex[at[i]].node;
 		int64_t colour[COLOUR];

@@ -83,7 +83,7 @@ connects_all(Ctx *ctx, const struct choice *c, unsigned classes, JobLinks *links
 {
 	bool *seen;
 	int *queue;
-	TRY(topo_nic_paths(ctx, c->topo, c->gpu, c->n, classes, links));
+	TRY(topo_nic_paths(ctx, c->topo, c->gpu, c->n, classes, NULL, links));
 	TRY(TEMP(ctx, seen, links->topo->n_vertices));
 	TRY(TEMP(ctx, queue, links->topo->n_vertices));
 	*out = connects(links->topo, c->chosen, c->gpu[0], c->n, links->topo == c->topo ? classes : ~0u, queue, seen);
@@ -167,37 +167,96 @@ fastest_class(Ctx *ctx, const struct choice *c, unsigned beside, JobLinks *best)
 	return OK;
 }
 
-static Status
-choose_links(Ctx *ctx, const struct choice *c, JobLinks *out)
+/* Does a class join two GPUs of the job, by a link or through CPUs and switches? queue, seen: work space; seen[v]: the
+ * last GPU, and 1 more, from which v was seen. */
+static bool
+joins_pair(const struct choice *c, LinkClass class, int *queue, int *seen)
 {
-	unsigned classes, all = 0;
-	bool connected;
+	const Topology *topo = c->topo;
+	for (int i = 0; i < c->n && c->fastest[class]; i++) {
+		int head = 0, tail = 0;
+		queue[tail++] = c->gpu[i];
+		while (head < tail) {
+			int v = queue[head++];
+			for (int k = topo->first_out[v]; k < topo->first_out[v + 1]; k++) {
+				int l = topo->out[k], w = topo->link[l].to;
+				if (topo->link[l].class != class || seen[w] == i + 1)
+					continue;
+				if (w < topo->n_ranks && c->chosen[w] && w != c->gpu[i])
+					return true;
+				seen[w] = i + 1;
+				if (w >= topo->n_ranks)
+					queue[tail++] = w;
+			}
+		}
+	}
+	return false;
+}
+
+/* Is NVLink or xGMI faster than the others of these classes, and joins some of the GPUs? Not where there are no others
+ * but the network: then it connects those of each server. */
+static Status
+wants_pairs(Ctx *ctx, const struct choice *c, unsigned classes, bool *out)
+{
+	static const LinkClass fast[] = { LINK_NVLINK, LINK_XGMI };
+	unsigned slow = classes & ~(1u << LINK_NVLINK | 1u << LINK_XGMI | 1u << LINK_NET);
+	int *queue, *seen;
+	int64_t known = 0;
+	TRY(TEMP(ctx, queue, c->topo->n_vertices));
+	TRY(TEMP(ctx, seen, c->topo->n_vertices));
+	for (int k = 0; k < N_LINK_CLASSES; k++)
+		if (slow >> k & 1 && c->fastest[k] > known)
+			known = c->fastest[k];
+	*out = false;
+	for (int i = 0; i < 2 && !*out && (slow || !classes); i++) {
+		memset(seen, 0, (size_t)c->topo->n_vertices * sizeof *seen);
+		*out = c->fastest[fast[i]] > known && joins_pair(c, fast[i], queue, seen);
+	}
+	return OK;
+}
+
+/* Of each server its own class, and net, where these connect all. */
+static Status
+choose_servers(Ctx *ctx, const struct choice *c, JobLinks *out)
+{
+	unsigned classes;
+	bool connected = false;
+	TRY(classes_of_servers(ctx, c, &classes));
+	if (classes)
+		TRY(connects_all(ctx, c, classes, out, &connected));
+	if (!connected)
+		*out = (JobLinks){ 0 };
+	return OK;
+}
+
+static Status
+choose_links(Ctx *ctx, const struct choice *c, Routes routes, JobLinks *out)
+{
+	unsigned all = 0;
+	bool pairs = routes == ROUTES_PAIR;
 	TRY(fastest_class(ctx, c, 0, out));
-	if (out->classes)
-		return OK;
 	/* The network joins what connects each server; by itself, or within a server, it would leave faster links
 	 * unused. */
-	TRY(fastest_class(ctx, c, 1u << LINK_NET, out));
-	if (out->classes)
-		return OK;
-	TRY(classes_of_servers(ctx, c, &classes));
-	if (classes) {
-		TRY(connects_all(ctx, c, classes, out, &connected));
-		if (connected)
-			return OK;
-	}
+	if (!out->classes)
+		TRY(fastest_class(ctx, c, 1u << LINK_NET, out));
+	if (!out->classes)
+		TRY(choose_servers(ctx, c, out));
 	for (int k = 0; k < N_LINK_CLASSES; k++)
 		all |= c->fastest[k] ? 1u << k : 0;
-	return topo_nic_paths(ctx, c->topo, c->gpu, c->n, all, out);
+	if (routes == ROUTES_CHOSEN)
+		TRY(wants_pairs(ctx, c, out->classes, &pairs));
+	if (pairs)
+		*out = (JobLinks){ .classes = all, .pairs = true };
+	return out->classes ? OK : topo_nic_paths(ctx, c->topo, c->gpu, c->n, all, NULL, out);
 }
 
 Status
-topo_choose_links(Ctx *ctx, const Topology *topo, const int *gpu, int n, JobLinks *out)
+topo_choose_links(Ctx *ctx, const Topology *topo, const int *gpu, int n, Routes routes, JobLinks *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct choice c;
 	TRY(new_choice(ctx, topo, gpu, n, &c));
-	TRY(choose_links(ctx, &c, out));
+	TRY(choose_links(ctx, &c, routes, out));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

@@ -25,7 +25,7 @@ other_classes(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned
 		if (!is_bus(&machine->link[l]))
 			rest->link[rest->n_links++] = machine->link[l];
 	TRY(topo_index(ctx, rest));
-	TRY(topo_choose_links(ctx, rest, gpu, n, &links));
+	TRY(topo_choose_links(ctx, rest, gpu, n, ROUTES_ANY, &links));
 	*out = links.classes;
 	return OK;
 }
@@ -185,11 +185,11 @@ hybrid_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Pa
 	JobLinks links;
 	if (kind == HYBRID_HOST) {
 		TRY(split_switches(ctx, machine, &split));
-		TRY(topo_nic_paths(ctx, split, gpu, n, classes, &links));
+		TRY(topo_nic_paths(ctx, split, gpu, n, classes, NULL, &links));
 		TRY(topo_induce(ctx, split, gpu, n, &links, planning_topology));
 		TRY(join_switches(ctx, *planning_topology, job));
 	} else {
-		TRY(topo_nic_paths(ctx, machine, gpu, n, classes, &links));
+		TRY(topo_nic_paths(ctx, machine, gpu, n, classes, NULL, &links));
 		TRY(topo_induce(ctx, machine, gpu, n, &links, planning_topology));
 		*job = *planning_topology;
 	}

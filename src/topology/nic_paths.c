@@ -28,6 +28,7 @@ enum { OUT, IN, N_DIRECTIONS };
 struct paths {
 	const Topology *topo;
 	unsigned classes;	/* of the job */
+	const unsigned *of_node;	/* those of links within each server; NULL: all */
 	const int *first[N_DIRECTIONS], *list[N_DIRECTIONS];	/* links that leave a vertex, and those that enter it */
 	/* From the current GPU: hops over links of the job alone, and with other links after them; -1: none. */
 	int *hops[2];
@@ -50,7 +51,10 @@ other_end(const struct paths *p, int dir, int l)
 static bool
 is_of_class(const struct paths *p, int l)
 {
-	return p->classes >> p->topo->link[l].class & 1;
+	const Link *link = &p->topo->link[l];
+	int node = p->topo->vertex[link->from].node;
+	bool inside = p->of_node && node >= 0 && node == p->topo->vertex[link->to].node && link->class != LINK_NET;
+	return (inside ? p->of_node[node] : p->classes) >> link->class & 1;
 }
 
 static bool
@@ -227,9 +231,10 @@ use_idle(struct paths *p, int gpu, const bool *served, int *idle)
 }
 
 static Status
-new_paths(Ctx *ctx, const Topology *topo, unsigned classes, struct paths *p)
+new_paths(Ctx *ctx, const Topology *topo, unsigned classes, const unsigned *of_node, struct paths *p)
 {
-	*p = (struct paths){ .topo = topo, .classes = classes, .first = { topo->first_out, topo->first_in },
+	*p = (struct paths){ .topo = topo, .classes = classes, .of_node = of_node,
+		.first = { topo->first_out, topo->first_in },
 		.list = { topo->out, topo->in }, .n_vertices = topo->n_vertices };
 	TRY(TEMP(ctx, p->queue, 2 * (size_t)topo->n_vertices));
 	TRY(TEMP(ctx, p->on_path, topo->n_vertices));
@@ -350,17 +355,18 @@ build(Ctx *ctx, struct paths *p, Topology **out)
 }
 
 Status
-topo_nic_paths(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned classes, JobLinks *out)
+topo_nic_paths(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned classes, const unsigned *of_node,
+    JobLinks *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct paths p;
 	Topology *made;
-	bool *served, any = false;
+	bool *served, any = of_node != NULL;
 	int *idle;
-	*out = (JobLinks){ classes, topo };
+	*out = (JobLinks){ .classes = classes, .topo = topo };
 	if (!(classes >> LINK_NET & 1))
 		return OK;
-	TRY(new_paths(ctx, topo, classes, &p));
+	TRY(new_paths(ctx, topo, classes, of_node, &p));
 	TRY(TEMP(ctx, served, topo->n_vertices));
 	TRY(TEMP(ctx, idle, topo->n_vertices));
 	for (int dir = OUT; dir < N_DIRECTIONS; dir++)

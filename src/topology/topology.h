@@ -9,22 +9,32 @@
 typedef struct {
 	unsigned classes;	/* a bit set */
 	const Topology *topo;	/* that has them: the machine, or what topo_nic_paths makes of it */
+	bool pairs;		/* chosen for topo_induce_pairs; topo is NULL */
 } JobLinks;
 
 /* Links of these classes; with net (the network) also those that lead to its NICs. Where the classes themselves do not
  * lead there, out->topo has directed copies of CPUs, switches and NICs, "plx0:out" and "plx0:in", on shortest paths to
- * the nearest NICs and from them; GPUs keep their numbers. Fails: BAD_INPUT, LIMIT for ids of copies. */
-Status topo_nic_paths(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, JobLinks *out);
+ * the nearest NICs and from them; GPUs keep their numbers. of_node: NULL, or the classes of links within each server.
+ * Fails: BAD_INPUT, LIMIT for ids of copies. */
+Status topo_nic_paths(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes,
+    const unsigned *of_node, JobLinks *out);
 
 /* The same for classes that fit these GPUs: the fastest class that connects them by itself; else the fastest that
  * connects those of each server, and all together with the network and what leads to it; else the fastest of each
- * server, and net, if they connect all; else all. */
-Status topo_choose_links(Ctx *ctx, const Topology *machine, const int *gpu, int n, JobLinks *out);
+ * server, and net, if they connect all; else all. But where NVLink or xGMI joins some of the GPUs, and is faster than
+ * other classes that were chosen so: out->pairs, and all classes.
+ * routes: ROUTES_ANY: never pairs; ROUTES_PAIR: pairs, whatever connects them. */
+Status topo_choose_links(Ctx *ctx, const Topology *machine, const int *gpu, int n, Routes routes, JobLinks *out);
 
 /* The topology of a job: `gpu[0 .. n-1]` become ranks 0 .. n-1; other GPUs and their links are dropped, and so are
  * CPUs, switches and NICs that lead nowhere. links: for these GPUs. Keeps name and digest.
  * Fails: INFEASIBLE some rank cannot reach some other, naming both. */
 Status topo_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const JobLinks *links, Topology **out);
+
+/* The same over links of these classes, where the hop between two GPUs keeps to the one route that joins them
+ * (RouteKind): (*out)->route. Links that are on no route are dropped, and PCIe of servers where no pair needs it leads
+ * to NICs alone. Fails: as both of the above. */
+Status topo_induce_pairs(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, Topology **out);
 
 /* The two parts of a job of these GPUs: over what the default classes would be without pcie and qpi, and over these
  * two.
@@ -40,7 +50,7 @@ Status hybrid_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, c
 enum { CANONICAL_FORM_BYTES = 32 };
 
 /* The canonical form of a topology whose ranks are coloured by marks: equal for two topologies if and only if they are
- * isomorphic, marks and servers included; names, digests and sources do not count.
+ * isomorphic, marks, servers and that pairs have routes included; names, digests and sources do not count.
  * mark: n_ranks, any numbers; NULL: all equal.
  * place: n_vertices, the canonical number of each vertex, ranks 0 .. n_ranks-1. Vertices of two topologies of one form
  * that have the same place are each other's images in an isomorphism.

@@ -1,5 +1,6 @@
 #include "compile.h"
 #include "format/format.h"
+#include "verb/idle.h"
 #include "verb/progress.h"
 #include "verb/request.h"
 #include "verb/verb.h"
@@ -7,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Of a machine, by --gpus. */
 static Status
@@ -52,45 +54,92 @@ print_budget(FILE *to, const Ctx *ctx, const Schedule *sched)
 		fprintf(to, "more time may find up to %.4g times the rate, or a lower bound\n", most);
 }
 
-/* What the trees of one algorithm can do; those of the schedule may be fewer, and do a little less. */
+/* What the trees of one algorithm, or those by the route of each pair, can do; those of the schedule may be fewer, and
+ * do a little less. */
 static Status
-print_best(Ctx *ctx, FILE *to, const Ask *ask, Frac best)
+print_best(Ctx *ctx, FILE *to, const Ask *ask, const Compiled *made)
 {
 	const Algorithm *algorithm;
-	if (!ask->algorithm || ask->hybrid)
+	Frac best = made->best;
+	bool pairs = made->routes == ROUTES_PAIR,
+	    reached = frac_cmp(made->sched->achieved, made->sched->bound.rate) >= 0;
+	if (ask->hybrid || (!ask->algorithm && (!pairs || reached)))
 		return OK;
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
 	if (best.num > 0)
-		fprintf(to, "best        %.6g GB/s of %s, %s\n", frac_double(best) / 1e9, algorithm->trees,
-		    algorithm->proof);
+		fprintf(to, "best        %.6g GB/s of %s%s, %s\n", frac_double(best) / 1e9, algorithm->trees,
+		    pairs ? " by the route of each pair" : "", algorithm->proof);
 	else
-		fprintf(to, "best        of %s: not proven\n", algorithm->trees);
+		fprintf(to, "best        of %s%s: not proven\n", algorithm->trees,
+		    pairs ? " by the route of each pair" : "");
 	return OK;
 }
 
-static Status
-print_summary(Ctx *ctx, FILE *to, const Sizes *sizes, const Ask *ask, const Compiled *made)
+/* What planning has left open, should the rate be below the bound. */
+static const char *
+unproven(const Ask *ask, const Compiled *made)
 {
-	TRY(summary_print(ctx, to, made->sched, made->best, sizes->m, sizes->n));
+	if (!made->reached)
+		return made->best.num > 0 ? "that the bound can be reached" : UNPROVEN_BOTH;
+	if (made->best.num > 0)
+		return NULL;
+	return ask->max_depth || ask->max_trees ? "that no schedule within these limits is faster"
+	    : "that no schedule of this kind is faster";
+}
+
+/* What is compiled: GPUs of a machine, and what is asked of them. */
+struct compile_request {
+	const Topology *machine;
+	int *gpu, n;
+	Ask ask;
+	Sizes sizes;
+};
+
+static Status
+print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compiled *made)
+{
+	TRY(summary_print(ctx, to, made->sched, unproven(&req->ask, made), req->sizes.m, req->sizes.n));
 	if (made->other_trees > 0)
 		fprintf(to, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
 		    made->other_trees, made->other_depth, made->other_depth);
 	if (made->cut_short)
 		print_budget(to, ctx, made->sched);
-	return print_best(ctx, to, ask, made->best);
+	TRY(print_best(ctx, to, &req->ask, made));
+	idle_print(ctx, to, req->machine, req->gpu, req->n, &req->ask, made);
+	return OK;
+}
+
+/* The line of idle_print, without its label; "": there is none. */
+static Status
+idle_text(Ctx *ctx, const struct compile_request *req, const Compiled *made, const char **out)
+{
+	enum { LABEL = 12 };
+	char *line = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&line, &size);
+	if (!to)
+		return fail_memory(ctx);
+	idle_print(ctx, to, req->machine, req->gpu, req->n, &req->ask, made);
+	bool made_line = fclose(to) == 0;
+	*out = !made_line ? NULL : size > LABEL ? arena_text(&ctx->run, line + LABEL, strcspn(line + LABEL, "\n")) : "";
+	free(line);
+	return *out ? OK : fail_memory(ctx);
 }
 
 static Status
-write_json(Ctx *ctx, const Sizes *sizes, const Ask *ask, const Compiled *made, char **out)
+write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, char **out)
 {
 	const Algorithm *algorithm = NULL;
+	const char *idle;
 	Text text = { 0 };
-	if (ask->algorithm && !ask->hybrid)
-		TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
-	const Summary summary = { .sched = made->sched, .best = made->best, .size = sizes->m, .n_sizes = sizes->n,
-		.best_of = algorithm ? algorithm->trees : NULL, .other_trees = made->other_trees,
-		.other_depth = made->other_depth, .cut_at = made->cut_short ? ctx->at : NULL,
-		.budget = (double)progress_budget() / 1000 };
+	if (req->ask.algorithm && !req->ask.hybrid)
+		TRY(algorithm_find(ctx, req->ask.algorithm, req->ask.coll, &algorithm));
+	TRY(idle_text(ctx, req, made, &idle));
+	const Summary summary = { .sched = made->sched, .unproven = unproven(&req->ask, made), .size = req->sizes.m,
+		.n_sizes = req->sizes.n, .best_of = algorithm ? algorithm->trees : NULL, .best = made->best,
+		.other_trees = made->other_trees, .other_depth = made->other_depth,
+		.cut_at = made->cut_short ? ctx->at : NULL, .budget = (double)progress_budget() / 1000,
+		.idle = *idle ? idle : NULL };
 	Status status = summary_json(ctx, &summary, &text);
 	if (status == OK)
 		*out = text.data;
@@ -101,17 +150,17 @@ write_json(Ctx *ctx, const Sizes *sizes, const Ask *ask, const Compiled *made, c
 
 /* What is printed once the file is there. All that may fail comes before. */
 static Status
-summarise(Ctx *ctx, const Options *opt, const Sizes *sizes, const Ask *ask, const Compiled *made, char **out)
+summarise(Ctx *ctx, const Options *opt, const struct compile_request *req, const Compiled *made, char **out)
 {
 	size_t size = 0;
 	bool json;
 	TRY(request_summary(ctx, opt, &json));
 	if (json)
-		return write_json(ctx, sizes, ask, made, out);
+		return write_json(ctx, req, made, out);
 	FILE *to = open_memstream(out, &size);
 	if (!to)
 		return fail_memory(ctx);
-	Status status = print_summary(ctx, to, sizes, ask, made);
+	Status status = print_summary(ctx, to, req, made);
 	return fclose(to) != 0 && status == OK ? fail_memory(ctx) : status;
 }
 
@@ -136,20 +185,19 @@ parse_options(Ctx *ctx, const Options *opt, Ask *ask, Sizes *sizes)
 static Status
 compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, Compiled *out)
 {
-	Ask ask;
-	Sizes sizes;
+	struct compile_request req;
 	Topology *machine;
-	int *gpu, n;
 	char *summary = NULL;
-	TRY(parse_options(ctx, opt, &ask, &sizes));
+	TRY(parse_options(ctx, opt, &req.ask, &req.sizes));
 	ctx->step = progress_step;
-	TRY(topo_read(ctx, label, topology_dirs(), in->data, in->size, &machine));
-	TRY(select_gpus(ctx, opt, label, machine, &gpu, &n));
-	TRY(request_root(ctx, machine, gpu, n, ask.coll, opt->value[OPT_ROOT], &ask.root));
+	TRY(read_topology(ctx, opt, label, in, &machine));
+	TRY(select_gpus(ctx, opt, label, machine, &req.gpu, &req.n));
+	TRY(request_root(ctx, machine, req.gpu, req.n, req.ask.coll, opt->value[OPT_ROOT], &req.ask.root));
+	req.machine = machine;
 	if (opt->value[OPT_PARETO])
-		return print_pareto(ctx, machine, gpu, n, &ask);
-	TRY(compile(ctx, machine, gpu, n, &ask, out));
-	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, opt, &sizes, &ask, out, &summary);
+		return print_pareto(ctx, machine, req.gpu, req.n, &req.ask);
+	TRY(compile(ctx, machine, req.gpu, req.n, &req.ask, out));
+	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, opt, &req, out, &summary);
 	if (status == OK)
 		status = output_schedule(ctx, format, out->sched, &out->json, output_path(opt));
 	progress_hide();

@@ -1,5 +1,6 @@
 #include "verb/batch/batch.h"
 #include "base/complete.h"
+#include "format/format.h"
 #include "plan/plan.h"
 #include "verb/formats.h"
 #include "verb/verb.h"
@@ -13,8 +14,8 @@ static const CompleteOption options[] = {
 #undef X
 };
 
-static const CompleteVerb verbs[] = {
-#define X(bit, name, arguments, summary) { #name, summary, bit },
+static const CompleteVerb completed[] = {
+#define X(bit, name, arguments, summary, ...) { #name, summary, bit },
 	VERB_LIST(X)
 #undef X
 };
@@ -26,6 +27,7 @@ static const char *const some_collectives[] = { COLLECTIVE_LIST(FIRST) "all", NU
 static const char *const classes[] = { LINK_CLASS_LIST(FIRST) "all", NULL };
 static const char *const packings[] = { PACKING_LIST(FIRST) NULL };
 static const char *const hybrids[] = { HYBRID_LIST(FIRST) NULL };
+static const char *const routes[] = { ROUTES_LIST(FIRST) NULL };
 static const char *const roots[] = { ROOTS_LIST(FIRST) NULL };
 static const char *const differences[] = { DIFFERENCE_LIST(FIRST) "any", NULL };
 #undef FIRST
@@ -39,13 +41,14 @@ static const CompleteValues values[] = {
 	{ "links", ~0u, true, classes },
 	{ "packing", ~0u, false, packings },
 	{ "hybrid", ~0u, false, hybrids },
+	{ "routes", ~0u, false, routes },
 	{ "roots", ~0u, false, roots },
 	{ "layout", ~0u, false, layouts },
 	{ "summary", ~0u, false, summaries },
 	{ "fail-on", ~0u, true, differences },
 };
 
-enum { N_VALUES = sizeof values / sizeof *values };
+enum { N_VALUES = sizeof values / sizeof *values, N_VERBS = sizeof completed / sizeof *completed };
 
 /* The values of --algorithm. */
 static Status
@@ -59,20 +62,34 @@ complete_algorithms(Ctx *ctx, CompleteValues *out)
 	return OK;
 }
 
+/* The values of --from. */
+static Status
+complete_from(Ctx *ctx, CompleteValues *out)
+{
+	const char **names;
+	int n = 0;
+	TRY(NEW(ctx, names, FORMATS_MAX));
+	for (const TopologyFormat *f = topology_formats; f->name; f++)
+		if (f->read)
+			names[n++] = f->name;
+	*out = (CompleteValues){ "from", ~0u, false, names };
+	return OK;
+}
+
 /* The values of --format, for each verb that has it. */
 static Status
 complete_formats(Ctx *ctx, CompleteValues *out, int *n)
 {
-	for (size_t v = 0; v < sizeof verbs / sizeof *verbs; v++) {
+	for (size_t v = 0; v < N_VERBS; v++) {
 		FormatName list[FORMATS_MAX];
 		const char **word;
-		formats_of((int)verbs[v].bit, list);
+		formats_of((int)completed[v].bit, list);
 		if (!list[0].name)
 			continue;
 		TRY(NEW(ctx, word, FORMATS_MAX));
 		for (int i = 0; list[i].name; i++)
 			word[i] = list[i].name;
-		out[(*n)++] = (CompleteValues){ "format", verbs[v].bit, false, word };
+		out[(*n)++] = (CompleteValues){ "format", completed[v].bit, false, word };
 	}
 	return OK;
 }
@@ -82,7 +99,7 @@ complete_help(Ctx *ctx, CompleteOption *out)
 {
 	for (int i = 0; i < N_OPTIONS; i++) {
 		Text help = { 0 };
-		option_help(i, &help);
+		option_help(i, EVERY, &help);
 		out[i] = options[i];
 		out[i].help = text_keep(&ctx->run, &help);
 		if (!out[i].help)
@@ -95,9 +112,9 @@ Status
 verb_completion(Ctx *ctx, const Options *opt)
 {
 	CompleteOption option[N_OPTIONS];
-	CompleteValues value[N_VALUES + 1 + sizeof verbs / sizeof *verbs];
+	CompleteValues value[N_VALUES + 2 + N_VERBS];
 	Complete all = { .program = "blinkc", .n_options = N_OPTIONS, .option = option,
-		.n_verbs = sizeof verbs / sizeof *verbs, .verb = verbs, .n_values = N_VALUES, .values = value };
+		.n_verbs = N_VERBS, .verb = completed, .n_values = N_VALUES, .values = value };
 	Shell shell;
 	if (opt->n_files != 1 || !shell_parse(opt->file[0], &shell))
 		return fail(ctx, USAGE, "completion: %.40s: want one shell: bash, zsh or fish",
@@ -105,6 +122,7 @@ verb_completion(Ctx *ctx, const Options *opt)
 	memcpy(value, values, sizeof values);
 	TRY(complete_help(ctx, option));
 	TRY(complete_algorithms(ctx, &value[all.n_values++]));
+	TRY(complete_from(ctx, &value[all.n_values++]));
 	TRY(complete_formats(ctx, value, &all.n_values));
 	complete_print(&all, shell);
 	return OK;

@@ -22,7 +22,7 @@ verb_convert(Ctx *ctx, const Options *opt)
 	TRY(request_format(ctx, opt, CONVERT, "json", &format));
 	Status status = input_topology(ctx, opt, &label, &in);
 	if (status == OK)
-		status = topology_format(format) ? output_topology(ctx, format, label, &in, output_path(opt))
+		status = topology_format(format) ? output_topology(ctx, opt, format, label, &in, output_path(opt))
 		    : convert_schedule(ctx, format, label, &in, output_path(opt));
 	text_free(&in);
 	return status;

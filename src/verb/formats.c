@@ -57,6 +57,26 @@ formats_of(int verb, FormatName out[FORMATS_MAX])
 
 /* ---- help ---- */
 
+void
+formats_read(Text *out)
+{
+	for (const TopologyFormat *f = topology_formats; f->name; f++) {
+		if (!f->read)
+			continue;
+		text_put(out, out->size ? ", " : "");
+		text_put(out, f->name);
+	}
+}
+
+void
+formats_from_help(Text *out)
+{
+	text_put(out, "what kind of topology the file is, if not by its content");
+	for (const TopologyFormat *f = topology_formats; f->name; f++)
+		if (f->read)
+			text_printf(out, "; %s: %s", f->name, f->what);
+}
+
 /* "json, xml or canonical" */
 static void
 put_names(Text *out, const FormatName *list, int n)
@@ -78,24 +98,53 @@ put_formats_of(Text *out, int verb)
 	put_names(out, list, n);
 }
 
-void
-formats_help(Text *out)
+static void
+put_convert(Text *out)
+{
+	FormatName list[FORMATS_MAX];
+	put_names(out, list, add_topology_formats(list, 0));
+	text_put(out, " of a topology, ");
+	put_names(out, list, add_schedule_formats(list, 0, true));
+	text_put(out, " of a schedule");
+}
+
+static void
+put_topology(Text *out)
 {
 	FormatName list[FORMATS_MAX];
 	int n = add_topology_formats(list, 0);
-	text_put(out, "compile: ");
-	put_formats_of(out, COMPILE);
-	text_put(out, "; convert: ");
-	put_names(out, list, n);
-	text_put(out, " of a topology, ");
-	put_names(out, list, add_schedule_formats(list, 0, true));
-	text_put(out, " of a schedule; topology: ");
-	n = add_topology_formats(list, 0);
 	for (int i = 0; i < n; i++)
 		text_printf(out, "%s, ", list[i].name);
-	text_put(out, "or cluster, which names the server's file; diff: ");
-	put_formats_of(out, DIFF);
-	text_put(out, "; show: ");
-	put_formats_of(out, SHOW);
-	text_put(out, "; default: by the suffix of FILE; without one json, for diff and show text");
+	text_put(out, "or cluster, which names the server's file");
+}
+
+void
+formats_help(int verbs, Text *out)
+{
+	static const struct {
+		int bit;
+		const char *name, *otherwise;
+		void (*put)(Text *out);
+	} row[] = {
+		{ COMPILE, "compile", "json", NULL },
+		{ CONVERT, "convert", "json", put_convert },
+		{ TOPOLOGY, "topology", "json", put_topology },
+		{ DIFF, "diff", "text", NULL },
+		{ SHOW, "show", "text", NULL },
+	};
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		if (!(verbs & row[i].bit))
+			continue;
+		if (verbs != row[i].bit)
+			text_printf(out, "%s: ", row[i].name);
+		if (row[i].put)
+			row[i].put(out);
+		else
+			put_formats_of(out, row[i].bit);
+		text_put(out, "; ");
+		if (verbs == row[i].bit)
+			text_printf(out, "default: by the suffix of FILE; without one %s", row[i].otherwise);
+	}
+	if (verbs & (verbs - 1))
+		text_put(out, "default: by the suffix of FILE; without one json, for diff and show text");
 }

@@ -15,7 +15,13 @@ typedef struct {
 /* Those of a verb, a bit of verb_bits.h. The last entry has no name. */
 void formats_of(int verb, FormatName out[FORMATS_MAX]);
 
-/* The help of --format. */
-void formats_help(Text *out);
+/* "json, xml, nccl": the formats of topologies that are read. */
+void formats_read(Text *out);
+
+/* The help of --from. */
+void formats_from_help(Text *out);
+
+/* The help of --format: of one verb, or of several. */
+void formats_help(int verbs, Text *out);
 
 #endif

@@ -59,50 +59,86 @@ options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Option
 	return OK;
 }
 
-/* From column 26 to 79. */
-static void
-print_wrapped(const char *text)
+void
+print_wrapped(int first, const char *text)
 {
-	int column = 26;
+	int column = first;
 	while (*text) {
 		int n = (int)strcspn(text, " ");
 		if (column + 1 + n > 79) {
-			printf("\n%26s", "");
-			column = 26;
+			printf("\n%*s", first, "");
+			column = first;
 		}
-		printf(" %.*s", n, text);
-		column += 1 + n;
+		column += printf(column ? " %.*s" : "%.*s", n, text);
 		text += n + (text[n] == ' ');
 	}
 	printf("\n");
 }
 
+/* What an option means to verbs that differ. Returns whether it is all there is to say. */
+static bool
+put_of_verbs(int option, int verbs, Text *out)
+{
+#define X(of, bit, verb, argument, help) \
+	if (option == (of) && verbs == (bit)) { \
+		text_put(out, help); \
+		return true; \
+	}
+	OPTION_OF_VERB_LIST(X)
+#undef X
+	text_put(out, list[option].help);
+#define X(of, bit, verb, argument, help) \
+	if (option == (of) && verbs & (bit)) \
+		text_put(out, "; " verb ": " help);
+	OPTION_OF_VERB_LIST(X)
+#undef X
+	return false;
+}
+
 void
-option_help(int option, Text *out)
+option_help(int option, int verbs, Text *out)
 {
 	if (option == OPT_FORMAT) {
-		formats_help(out);
+		formats_help(verbs, out);
 		return;
 	}
-	text_put(out, list[option].help);
+	if (option == OPT_FROM) {
+		formats_from_help(out);
+		return;
+	}
+	if (put_of_verbs(option, verbs, out))
+		return;
 	for (int i = 0; option == OPT_ALGORITHM && i < algorithm_count(); i++)
 		text_printf(out, "; %s: %s", algorithm_row(i)->name, algorithm_row(i)->what);
 }
 
+/* Of an option; NULL: none. */
+static const char *
+argument_of(int option, int verbs)
+{
+#define X(of, bit, verb, argument, help) \
+	if (option == (of) && verbs == (bit)) \
+		return argument;
+	OPTION_OF_VERB_LIST(X)
+#undef X
+	return list[option].argument;
+}
+
 void
-options_print(int bits)
+options_print(int verbs)
 {
 	for (int i = 0; i < N_OPTIONS; i++) {
 		char left[40], letter = list[i].letter;
-		const char *argument = list[i].argument ? list[i].argument : "";
-		if (!(list[i].verbs & bits))
+		const char *argument = argument_of(i, verbs);
+		if (!(list[i].verbs & verbs))
 			continue;
+		argument = argument ? argument : "";
 		snprintf(left, sizeof left, *argument == '[' ? "%c%c%s--%s[=%s" : "%c%c%s--%s %s", letter ? '-' : ' ',
 		    letter ? letter : ' ', letter ? ", " : "  ", list[i].name, argument + (*argument == '['));
 		printf("  %-24s", left);
 		Text help = { 0 };
-		option_help(i, &help);
-		print_wrapped(help.data ? help.data : "");
+		option_help(i, verbs, &help);
+		print_wrapped(26, help.data ? help.data : "");
 		text_free(&help);
 	}
 }

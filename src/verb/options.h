@@ -14,8 +14,8 @@
 /* name, letter, argument or NULL, in brackets if it may be left out, verbs it belongs to, help; NULL: option_help
  * makes it */
 #define OPTION_LIST(X) \
-	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION), \
-	    "write FILE; - is standard output (default); batch: the directory, created if missing") \
+	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION | HELP), \
+	    "write FILE; - is standard output (default)") \
 	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | DIFF | SHOW, NULL) \
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW, \
 	    "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall") \
@@ -35,12 +35,13 @@
 	    "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the " \
 	    "index") \
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | SHOW, \
-	    "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all; " \
-	    "batch: a file with a list in each line, - is standard input") \
+	    "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW, \
-	    "link classes to use, comma separated, or all; default: the fastest class that connects the GPUs, " \
-	    "alone or with net; where servers differ, that of each, and net; else all; show: a line for each " \
-	    "link of these classes") \
+	    "link classes to use, comma separated, or all; default: the fastest class, if it connects the GPUs, " \
+	    "alone or with net; else all, with --routes pair where NVLink or xGMI joins some of the GPUs") \
+	X(OPT_ROUTES, "routes", 0, "KIND", COMPILE | BATCH, \
+	    "what a hop between two GPUs may take; pair: the one route that joins them: NVLink or xGMI, else " \
+	    "PCIe, else the network; any: any of the links in use (default with --links)") \
 	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH, "the trees to choose from (default trees)") \
 	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE | BATCH, \
 	    "divide each message between the default class and PCIe; peer: by switching peer access (default), " \
@@ -62,9 +63,15 @@
 	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE, \
 	    "write the best schedule found within TIME, as 10s or 500ms, default: 60m; if that cuts the plan " \
 	    "short, its bytes depend on the machine") \
+	X(OPT_FROM, "from", 0, "KIND", READS_TOPOLOGY, NULL) \
+	X(OPT_GPU_MODEL, "gpu-model", 0, "NAME", READS_TOPOLOGY, \
+	    "the model of the GPUs, as V100-SXM2 or H100-SXM, where the file does not state it: rates of links \
+follow from it") \
 	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH, \
 	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
-	X(OPT_SERVERS, "servers", 0, "N", TOPOLOGY, "number of servers, each as in the file") \
+	X(OPT_SERVERS, "servers", 0, "LIST", TOPOLOGY, \
+	    "number of servers, each as in the file; of several files one number for all (default 1) or one for " \
+	    "each, as 4,2") \
 	X(OPT_NIC_RATE, "nic-rate", 0, "X", TOPOLOGY, \
 	    "GB/s of each NIC's port, in each direction; default: as in the server's file") \
 	X(OPT_RAILS, "rails", 0, NULL, TOPOLOGY, \
@@ -92,9 +99,10 @@
 	    "as fit") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, \
 	    "layout of GPUs and switches in an SVG: own (default), or dot or neato of Graphviz, if installed") \
-	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT, "no summary; diff: print nothing") \
+	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY, \
+	    "no summary and no notes") \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF, \
-	    "report what each phase finds; diff: every difference, and changes without effect") \
+	    "report what each phase finds") \
 	X(OPT_HELP, "help", 'h', NULL, EVERY, "print this help") \
 	X(OPT_VERSION, "version", 'V', NULL, EVERY, "print the version")
 
@@ -105,6 +113,15 @@ enum {
 	N_OPTIONS
 };
 
+/* Where an option means something else to a verb: option, bit of the verb, its name, argument or NULL, help for it
+ * alone. */
+#define OPTION_OF_VERB_LIST(X) \
+	X(OPT_OUTPUT, BATCH, "batch", "DIR", "the directory, created if missing") \
+	X(OPT_GPUS, BATCH, "batch", "FILE", "a file with a list in each line, - is standard input") \
+	X(OPT_LINKS, SHOW, "show", "LIST", "a line for each link of these classes") \
+	X(OPT_QUIET, DIFF, "diff", NULL, "print nothing") \
+	X(OPT_VERBOSE, DIFF, "diff", NULL, "every difference, and changes without effect")
+
 typedef struct {
 	const char *value[N_OPTIONS];	/* NULL: not given; "": without argument */
 	int n_files;
@@ -114,10 +131,13 @@ typedef struct {
 /* verb, bit: what messages call it, and whose options these are. Fails: USAGE. */
 Status options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Options *out);
 
-/* The help of an option. */
-void option_help(int option, Text *out);
+/* The help of an option: of one verb, or of several. */
+void option_help(int option, int verbs, Text *out);
 
-/* A line or more for each option of the verbs `bits`, on standard output. */
-void options_print(int bits);
+/* A line or more for each option of these verbs, on standard output. */
+void options_print(int verbs);
+
+/* A text behind what is in the line already, in columns `first` to 79; and a newline. */
+void print_wrapped(int first, const char *text);
 
 #endif

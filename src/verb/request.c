@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "plan/plan.h"
+#include "verb/cluster_paths.h"
 #include "verb/formats.h"
 
 #include <limits.h>
@@ -172,6 +173,17 @@ parse_hybrid(Ctx *ctx, const Options *opt, Ask *ask)
 	if (opt->value[OPT_LINKS] || opt->value[OPT_PARETO] || ask->max_trees || ask->packing == PACKING_MWU)
 		return fail(ctx, USAGE,
 		    "--hybrid: want none of --links, --pareto, --max-trees and --packing mwu with it");
+	if (opt->value[OPT_ROUTES])
+		return fail(ctx, USAGE, "--routes: %.40s: want none with --hybrid", opt->value[OPT_ROUTES]);
+	return OK;
+}
+
+static Status
+parse_routes(Ctx *ctx, const Options *opt, Ask *ask)
+{
+	const char *text = opt->value[OPT_ROUTES];
+	if (text && !routes_parse(text, &ask->routes))
+		return fail(ctx, USAGE, "--routes: %.40s: want %s", text, names_wanted(routes_names).text);
 	return OK;
 }
 
@@ -242,6 +254,7 @@ request_parse(Ctx *ctx, const Options *opt, Collective coll, Ask *ask)
 	TRY(parse_algorithm(ctx, opt, ask));
 	if (opt->value[OPT_PARETO] && (opt->value[OPT_OUTPUT] || opt->value[OPT_FORMAT]))
 		return fail(ctx, USAGE, "--pareto: writes no schedule: want no -o and no --format");
+	TRY(parse_routes(ctx, opt, ask));
 	TRY(parse_hybrid(ctx, opt, ask));
 	return opt->value[OPT_LINKS] ? request_links(ctx, opt->value[OPT_LINKS], &ask->links) : OK;
 }
@@ -282,6 +295,21 @@ request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, co
 	    opt->value[OPT_OUTPUT], name);
 }
 
+Status
+request_from(Ctx *ctx, const Options *opt, const char **out)
+{
+	const char *text = opt->value[OPT_FROM];
+	const TopologyFormat *format = text ? topology_format(text) : NULL;
+	Text list = { 0 };
+	*out = text;
+	if (!text || (format && format->read))
+		return OK;
+	formats_read(&list);
+	Status status = fail(ctx, USAGE, "--from: %.40s: want one of %s", text, list.data ? list.data : "");
+	text_free(&list);
+	return status;
+}
+
 /* ---- clusters ---- */
 
 static Status
@@ -293,26 +321,68 @@ parse_gb(Ctx *ctx, const char *name, const char *text, const char *unit, int64_t
 	return OK;
 }
 
-Status
-request_cluster(Ctx *ctx, const Options *opt, ClusterRequest *ask)
+/* "4", for each file, or "4,2". */
+static Status
+parse_servers(Ctx *ctx, const char *text, int n_files, ClusterServers *servers)
 {
-	const char *path = opt->n_files == 1 ? opt->file[0] : "", *slash = strrchr(path, '/');
+	const char *at = text ? text : "1";
+	int64_t value;
+	int n = 0, sum = 0;
+	for (;; at++) {
+		size_t digits = strspn(at, "0123456789");
+		if (n == n_files || !digits || !decimal_parse(at, digits, 1, &value) || value < 1
+		    || value > LIMIT_NODES)
+			break;
+		servers[n++].count = (int)value;
+		at += digits;
+		if (*at != ',')
+			break;
+	}
+	for (int i = 0; i < n_files; i++) {
+		servers[i].count = n == 1 ? servers[0].count : servers[i].count;
+		sum = servers[i].count > LIMIT_NODES - sum ? LIMIT_NODES + 1 : sum + servers[i].count;
+	}
+	if (!*at && (n == 1 || n == n_files) && sum <= LIMIT_NODES)
+		return OK;
+	return fail(ctx, USAGE, "--servers: %.40s: want a whole number, 1 to %d%s", text ? text : "1", LIMIT_NODES,
+	    n_files > 1 ? " in all, one for all files or one for each, as 4,2" : "");
+}
+
+/* "4 x dgx1v, 2 x dgx1p" */
+static void
+name_cluster(const ClusterServers *servers, int n, char *name, size_t room)
+{
+	size_t used = 0;
+	for (int i = 0; i < n && used < room; i++) {
+		const char *slash = strrchr(servers[i].file, '/'), *file = slash ? slash + 1 : servers[i].file;
+		used += (size_t)snprintf(name + used, room - used, "%s%d x %.*s", i ? ", " : "", servers[i].count,
+		    (int)strcspn(file, "."), file);
+	}
+}
+
+Status
+request_cluster(Ctx *ctx, const Options *opt, const char **label, ClusterRequest *ask)
+{
 	static char name[256];
-	*ask = (ClusterRequest){ .name = name, .file = slash ? slash + 1 : path, .rails = opt->value[OPT_RAILS] };
-	if (opt->n_files != 1 || strcmp(path, "-") == 0)
-		return fail(ctx, USAGE, "%d topology files: want one, of a server, and not -", opt->n_files);
-	/* Else it would be looked for among those of blinkc. */
-	if (!file_is_there(path))
-		return fail(ctx, IO, "%s: no such file: want the topology file of a server", path);
-	if (!opt->value[OPT_SERVERS])
+	ClusterServers *servers;
+	*ask = (ClusterRequest){ .name = name, .n_files = opt->n_files, .rails = opt->value[OPT_RAILS] };
+	for (int i = 0; i < opt->n_files; i++)
+		if (strcmp(opt->file[i], "-") == 0)
+			return fail(ctx, USAGE, "-: want topology files of servers, and not standard input");
+	if (opt->n_files < 1 || opt->n_files > LIMIT_NODES)
+		return fail(ctx, USAGE, "%d topology files: want one, of a server, or several", opt->n_files);
+	TRY(NEW(ctx, servers, opt->n_files));
+	TRY(cluster_paths(ctx, opt, label, servers));
+	if (!opt->value[OPT_SERVERS] && opt->n_files == 1)
 		return fail(ctx, USAGE, "--servers: missing: want a whole number, 1 to %d", LIMIT_NODES);
-	TRY(parse_count(ctx, "servers", opt->value[OPT_SERVERS], LIMIT_NODES, &ask->servers));
+	TRY(parse_servers(ctx, opt->value[OPT_SERVERS], opt->n_files, servers));
 	TRY(parse_count(ctx, "leaf", opt->value[OPT_LEAF], LIMIT_NODES, &ask->leaf));
 	TRY(parse_gb(ctx, "nic-rate", opt->value[OPT_NIC_RATE], " (GB/s)", LIMIT_CAPACITY_MIN, LIMIT_CAPACITY_MAX,
 	    &ask->nic_rate));
 	TRY(parse_gb(ctx, "oversubscription", opt->value[OPT_OVERSUBSCRIPTION], "", BYTES_PER_GB / 1000,
 	    BYTES_PER_GB * 1000, &ask->oversubscription));
-	snprintf(name, sizeof name, "%d x %.*s", ask->servers, (int)strcspn(ask->file, "."), ask->file);
+	ask->servers = servers;
+	name_cluster(servers, opt->n_files, name, sizeof name);
 	return OK;
 }
 

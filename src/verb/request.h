@@ -45,8 +45,11 @@ Status request_root(Ctx *ctx, const Topology *machine, const int *gpu, int n, Co
 /* The name of a format of this verb (formats_of): by --format, else by the ending of the output, else `otherwise`. */
 Status request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, const char **out);
 
-/* Servers of a file that is there. Fails: IO. */
-Status request_cluster(Ctx *ctx, const Options *opt, ClusterRequest *ask);
+/* --from: the name of a format of topologies that is read; NULL: not given. */
+Status request_from(Ctx *ctx, const Options *opt, const char **out);
+
+/* Servers of files that are there. label: of the cluster's own file. Fails: IO. */
+Status request_cluster(Ctx *ctx, const Options *opt, const char **label, ClusterRequest *ask);
 
 /* Sizes of sets, as "2-8" or "3,5-7": sizes[k] for 0 <= k <= n; text NULL: 2 to n. */
 Status request_set_sizes(Ctx *ctx, const char *text, int n, bool *sizes);

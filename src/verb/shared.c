@@ -1,5 +1,7 @@
 #include "base/file.h"
 #include "format/format.h"
+#include "verb/progress.h"
+#include "verb/request.h"
 #include "verb/verb.h"
 
 #include <stdio.h>
@@ -32,6 +34,25 @@ input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 		    synthetic ? "none with --synthetic" : "one");
 	*label = synthetic ? "--synthetic" : opt->file[0];
 	return synthetic ? synthetic_write(ctx, opt->value[OPT_SYNTHETIC], out) : file_read(ctx, *label, out);
+}
+
+/* --from is of the servers' files where the topology itself is made of the command line: by blinkc topology. */
+Status
+read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, Topology **out)
+{
+	TopologyHints hints = { .dirs = topology_dirs(), .gpu_model = opt->value[OPT_GPU_MODEL],
+		.from_files = opt->value[OPT_SERVERS] || (opt->n_files > 1 && !opt->value[OPT_TOPOLOGY]) };
+	TRY(request_from(ctx, opt, &hints.from));
+	TRY(topo_read_as(ctx, label, &hints, in->data ? in->data : "", in->size, out));
+	if (opt->value[OPT_QUIET] || (*out)->n_notes == 0)
+		return OK;
+	progress_hide();
+	for (int i = 0; i < (*out)->n_notes; i++) {
+		fputs("assumed     ", stderr);
+		print_name(stderr, (*out)->note[i]);
+		fputc('\n', stderr);
+	}
+	return OK;
 }
 
 const char *
@@ -77,12 +98,12 @@ output_findings(Ctx *ctx, const Options *opt, const char *title, const Finding *
 }
 
 Status
-output_topology(Ctx *ctx, const char *format, const char *label, const Text *in, const char *path)
+output_topology(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, const char *path)
 {
 	const TopologyFormat *row = topology_format(format);
 	Text out = { 0 };
 	Topology *topo;
-	TRY(topo_read(ctx, label, topology_dirs(), in->data, in->size, &topo));
+	TRY(read_topology(ctx, opt, label, in, &topo));
 	if (!row)
 		return file_write(ctx, path, in);
 	row->write(topo, &out);

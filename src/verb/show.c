@@ -33,7 +33,7 @@ put_summary(Ctx *ctx, const Schedule *sched, Text *out)
 	FILE *to = open_memstream(&data, &size);
 	if (!to)
 		return fail_memory(ctx);
-	Status status = summary_print(ctx, to, sched, FRAC_ZERO, NULL, 0);
+	Status status = summary_print(ctx, to, sched, UNPROVEN_BOTH, NULL, 0);
 	if (fclose(to) != 0 && status == OK)
 		status = fail_memory(ctx);
 	if (status == OK)

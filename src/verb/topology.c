@@ -23,17 +23,17 @@ verb_topology(Ctx *ctx, const Options *opt)
 	ClusterRequest ask;
 	Text text = { 0 };
 	Status status = OK;
+	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	TRY(request_format(ctx, opt, TOPOLOGY, "json", &format));
 	if (opt->value[OPT_SYNTHETIC]) {
 		TRY(check_no_cluster(ctx, opt));
 		status = input_topology(ctx, opt, &label, &text);
 	} else {
-		TRY(request_cluster(ctx, opt, &ask));
-		label = opt->file[0];
+		TRY(request_cluster(ctx, opt, &label, &ask));
 		cluster_write(&ask, &text);
 	}
 	if (status == OK)
-		status = output_topology(ctx, format, label, &text, output_path(opt));
+		status = output_topology(ctx, opt, format, label, &text, output_path(opt));
 	text_free(&text);
 	return status;
 }

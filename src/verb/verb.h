@@ -7,28 +7,106 @@
 #include "verb/findings.h"
 #include "verb/options.h"
 
-/* bit in options.h, name, arguments, what it does: compile comes first, as it is what a command line without a verb
- * means */
+/* bit in verb_bits.h, name, arguments, what it does, statuses with which it exits besides ON_EVERY_VERB, examples:
+ * compile comes first, as it is what a command line without a verb means.
+ *
+ * Examples: two or more, each a line with what it does, and a command on the next. A test runs them, from the first
+ * verb to the last, in a directory where topologies/ is; so they may use files that earlier ones wrote. */
 #define VERB_LIST(X) \
-	X(COMPILE, compile, "[options] TOPOLOGY", "plan a schedule for a topology file (the verb may be left out)") \
+	X(COMPILE, compile, "[options] TOPOLOGY", "plan a schedule for a machine (the verb may be left out)", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE), \
+	    "an allreduce over four GPUs of a DGX-1V\n" \
+	    "blinkc topologies/dgx1v.xml -g 1,4-6 -o job.json\n" \
+	    "a broadcast over all of them, from GPU 4, as source code\n" \
+	    "blinkc topologies/dgx1v.xml -c broadcast -r gpu4 -o broadcast.cu\n") \
 	X(BATCH, batch, "[options] TOPOLOGY", \
-	    "plan schedules for all sets of GPUs, isomorphic sets once; write an index") \
-	X(CHECK, check, "[options] SCHEDULE|DIR...", "replay schedules exactly; recompute rate and bound") \
-	X(DIFF, diff, "[options] OLD NEW", "what changed in meaning between two schedules, or directories of them") \
+	    "plan schedules for all sets of GPUs, and write their index", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE), \
+	    "allreduce and broadcast for all jobs of 2 to 4 GPUs\n" \
+	    "blinkc batch topologies/dgx1v.xml --sizes 2-4 --collectives allreduce,broadcast -o schedules\n" \
+	    "for the jobs of a list, a line for each\n" \
+	    "echo 5,1,4 | blinkc batch topologies/dgx1v.xml -g - -o jobs\n") \
+	X(CHECK, check, "[options] SCHEDULE|DIR...", "replay schedules exactly; recompute rate and bound", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
+	    "is a schedule right, and as fast as it says?\n" \
+	    "blinkc check job.json\n" \
+	    "are all of a directory, and are they for this machine?\n" \
+	    "blinkc check --topology topologies/dgx1v.xml schedules\n") \
+	X(DIFF, diff, "[options] OLD NEW", "compare the meaning of two schedules, or of two directories", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED) | ON(DIFFERENT), \
+	    "what differs between the schedule of a job and the one in a directory\n" \
+	    "blinkc diff job.json schedules/allreduce/1,4-6.json\n" \
+	    "did any schedule become slower? nothing else is an error\n" \
+	    "blinkc diff --fail-on rate jobs schedules\n") \
 	X(SHOW, show, "[options] SCHEDULE|DIR", \
-	    "draw the trees, what each link carries, and what proves its bound") \
-	X(REPORT, report, "[options] DIR...", "write an HTML page about the schedules of blinkc batch") \
-	X(CONVERT, convert, "[options] FILE", "write a topology in its other syntax, or a schedule as source code") \
-	X(TOPOLOGY, topology, "[options] SERVER", \
-	    "write the topology of a cluster of servers, or that of --synthetic") \
-	X(COMPLETION, completion, "bash|zsh|fish", "print a completion script for this shell")
+	    "draw the trees, what links carry, and what proves the bound", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE) | ON(UNVERIFIED), \
+	    "a schedule as a picture\n" \
+	    "blinkc show job.json -o job.svg\n" \
+	    "the schedule of a job in a directory, as text\n" \
+	    "blinkc show schedules -g 5,1,4 -c broadcast -r gpu5\n") \
+	X(REPORT, report, "[options] DIR...", "write an HTML page about the schedules of blinkc batch", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
+	    "a page about all schedules of a batch\n" \
+	    "blinkc report schedules -o report.html\n" \
+	    "two batches of one machine, side by side\n" \
+	    "blinkc report schedules jobs -o both.html\n") \
+	X(CONVERT, convert, "[options] FILE", "write a topology of any kind as one of ours, or a schedule as code", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
+	    "a topology in JSON\n" \
+	    "blinkc convert topologies/dgx1v.xml -o dgx1v.json\n" \
+	    "a schedule as source code\n" \
+	    "blinkc convert job.json -o job.cu\n") \
+	X(TOPOLOGY, topology, "[options] SERVER...", \
+	    "write the topology of a cluster, or that of --synthetic", \
+	    ON(BAD_INPUT) | ON(LIMIT), \
+	    "four servers, with a switch between their NICs\n" \
+	    "blinkc topology topologies/dgx-a100.xml --servers 4 -o cluster.xml\n" \
+	    "a machine that a line describes\n" \
+	    "blinkc topology --synthetic \"server:2 gpu:8 switch:300 net:25\" -o two.xml\n") \
+	X(COMPLETION, completion, "bash|zsh|fish", "print a completion script for this shell", \
+	    0, \
+	    "for this shell alone, if it is bash\n" \
+	    "source <(blinkc completion bash)\n" \
+	    "for fish, from now on\n" \
+	    "blinkc completion fish >blinkc.fish\n") \
+	X(HELP, help, "[VERB]", "list the verbs and options, or those of a verb", \
+	    0, \
+	    "what there is\n" \
+	    "blinkc help\n" \
+	    "a verb, with its options\n" \
+	    "blinkc help batch\n")
 
-#define X(bit, name, arguments, summary) Status verb_##name(Ctx *ctx, const Options *opt);
+/* Statuses as a bit set. */
+#define ON(status) (1u << (status))
+#define ON_EVERY_VERB (ON(OK) | ON(INTERNAL) | ON(USAGE) | ON(NO_MEMORY) | ON(IO))
+
+#define X(bit, name, ...) Status verb_##name(Ctx *ctx, const Options *opt);
 VERB_LIST(X)
 #undef X
 
+/* A row of the list. */
+typedef struct {
+	const char *name;
+	int bit;
+	const char *arguments, *summary;
+	unsigned exits;			/* all, as a bit set */
+	const char *examples;
+	Status (*run)(Ctx *ctx, const Options *opt);
+} Verb;
+
+extern const Verb verbs[];		/* ended by a row without a name */
+const Verb *verb_find(const char *name);	/* NULL: none */
+
+/* On standard output. NULL: of all verbs. */
+void help_print(const Verb *verb);
+
 /* Where the topologies of blinkc are: beside the program, as installed or as built. Ended by NULL. */
 const char *const *topology_dirs(void);
+
+/* A topology file of any format, by --from and --gpu-model. What was assumed is printed on standard error, if not
+ * --quiet. label: as messages call it. Fails: as topo_read_as; USAGE. */
+Status read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, Topology **out);
 
 /* The topology that a verb is given, as text: a file, or the machine of a line. label: what messages call it. */
 Status input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out);
@@ -44,6 +122,7 @@ Status output_findings(Ctx *ctx, const Options *opt, const char *title, const Fi
     const char *summary);
 
 /* A topology file in a format (format.h); cluster: `in` itself, once it is known to be valid. */
-Status output_topology(Ctx *ctx, const char *format, const char *label, const Text *in, const char *path);
+Status output_topology(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in,
+    const char *path);
 
 #endif

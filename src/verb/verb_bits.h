@@ -4,8 +4,9 @@
 
 enum {
 	COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOPOLOGY = 64, COMPLETION = 128,
-	REPORT = 256,
-	EVERY = 511
+	REPORT = 256, HELP = 512,
+	EVERY = 0xffff,
+	READS_TOPOLOGY = COMPILE | BATCH | CHECK | CONVERT | TOPOLOGY	/* a topology file of any format */
 };
 
 #endif

@@ -86,27 +86,23 @@ print_topology(FILE *to, const Topology *topo)
 	fprintf(to, "\n");
 }
 
-/* 1.000 is for what reaches the bound; below it, which side is not proven. */
+/* 1.000 is for what reaches the bound; below it, what is not proven. */
 static void
-print_ratio(FILE *to, const Schedule *sched, Frac best)
+print_ratio(FILE *to, const Schedule *sched, const char *unproven)
 {
 	double achieved = frac_double(sched->achieved), ratio = achieved / frac_double(sched->bound.rate);
-	bool reached = frac_cmp(sched->achieved, sched->bound.rate) >= 0, rounded = ratio >= 1 - SUMMARY_ROUNDING;
+	bool reached = frac_cmp(sched->achieved, sched->bound.rate) >= 0, rounded = ratio >= 1 - RATE_ROUNDING;
 	if (!reached && rounded)
-		fprintf(to, "ratio       1.000, rounded down by less than 1e-9\n");
+		fprintf(to, "ratio       1.000, rounded down by less than %g\n", RATE_ROUNDING);
 	else
 		fprintf(to, "ratio       %.*f\n", ratio >= 0.9995 && !reached ? 6 : 3,
 		    ratio > 0.999999 && !reached ? 0.999999 : ratio);
-	if (reached || rounded)
-		return;
-	if (best.num > 0 && achieved >= frac_double(best) * (1 - SUMMARY_ROUNDING))
-		fprintf(to, "unproven    that the bound can be reached\n");
-	else
-		fprintf(to, "unproven    that no schedule is faster, and that the bound can be reached\n");
+	if (unproven && !reached && !rounded)
+		fprintf(to, "unproven    %s\n", unproven);
 }
 
 static void
-print_rate(FILE *to, const Schedule *sched, Frac best)
+print_rate(FILE *to, const Schedule *sched, const char *unproven)
 {
 	static const char *const proofs[] = { "a cut", "a partition", "prices", "lengths" };
 	double unit = (double)topo_link_unit(sched->topo);
@@ -115,7 +111,7 @@ print_rate(FILE *to, const Schedule *sched, Frac best)
 		fprintf(to, " = %.4g x %.6g GB/s", frac_double(sched->achieved) / unit, unit / 1e9);
 	fprintf(to, "\nbound       %.6g GB/s, proven by %s for any algorithm%s\n", frac_double(sched->bound.rate) / 1e9,
 	    proofs[sched->bound.kind], bound_claim(&sched->bound, sched->coll));
-	print_ratio(to, sched, best);
+	print_ratio(to, sched, unproven);
 }
 
 /* What other methods give, a line for each. Where a baseline uses no link class of the schedule, that has no ring. */
@@ -142,8 +138,7 @@ print_baselines(FILE *to, const Schedule *sched)
 }
 
 Status
-summary_print(Ctx *ctx, FILE *to, const Schedule *sched, Frac best, const int64_t *size,
-    int n_sizes)
+summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const char *unproven, const int64_t *size, int n_sizes)
 {
 	PartEnd *split = NULL;
 	int64_t latency[N_LINK_CLASSES];
@@ -159,7 +154,7 @@ summary_print(Ctx *ctx, FILE *to, const Schedule *sched, Frac best, const int64_
 		TRY(sched_split(ctx, sched->topo->name, sched, &split));
 		print_parts(to, sched, split);
 	}
-	print_rate(to, sched, best);
+	print_rate(to, sched, unproven);
 	print_baselines(to, sched);
 	if (n_sizes) {
 		print_latency(to, sched, latency);

@@ -24,20 +24,19 @@ put_topology(JsonWriter *w, const Topology *topo)
 
 /* A rate that reaches its bound, or is below it by what its fraction was rounded by, has the ratio 1. */
 static void
-put_rate(JsonWriter *w, const Schedule *sched, Frac best)
+put_rate(JsonWriter *w, const Schedule *sched, const char *unproven)
 {
 	double achieved = frac_double(sched->achieved), bound = frac_double(sched->bound.rate);
-	bool reached = frac_cmp(sched->achieved, sched->bound.rate) >= 0;
+	bool reached = achieved >= bound * (1 - RATE_ROUNDING);
+	const char *claim = bound_claim(&sched->bound, sched->coll);
 	json_gb(w, "rate_gb_per_s", sched->achieved);
 	json_number(w, "link_gb_per_s", (double)topo_link_unit(sched->topo) / 1e9);
 	json_gb(w, "bound_gb_per_s", sched->bound.rate);
 	json_string(w, "certificate", certificate_name(sched->bound.kind));
-	json_string(w, "bound_of", *bound_claim(&sched->bound, sched->coll)
-	    ? bound_claim(&sched->bound, sched->coll) + 1 : "");
-	json_number(w, "ratio", reached || achieved >= bound * (1 - SUMMARY_ROUNDING) ? 1 : achieved / bound);
-	json_bool(w, "bound_reached", reached || achieved >= bound * (1 - SUMMARY_ROUNDING));
-	json_bool(w, "fastest_proven", reached || achieved >= bound * (1 - SUMMARY_ROUNDING)
-	    || (best.num > 0 && achieved >= frac_double(best) * (1 - SUMMARY_ROUNDING)));
+	json_string(w, "bound_of", *claim ? claim + 1 : "");
+	json_number(w, "ratio", reached ? 1 : achieved / bound);
+	json_bool(w, "bound_reached", reached);
+	json_string(w, "unproven", reached ? NULL : unproven);
 }
 
 static void
@@ -138,6 +137,8 @@ put_plan(JsonWriter *w, const Summary *s)
 		json_string(w, "cut_short", s->cut_at);
 		json_end(w);
 	}
+	if (s->idle)
+		json_string(w, "idle", s->idle);
 }
 
 Status
@@ -168,7 +169,7 @@ summary_json(Ctx *ctx, const Summary *s, Text *out)
 	json_int(&w, "depth", depth);
 	if (sched->n_parts)
 		put_parts(&w, sched, split);
-	put_rate(&w, sched, s->best);
+	put_rate(&w, sched, s->unproven);
 	put_baselines(&w, sched);
 	put_latency(&w, sched, latency);
 	put_sizes(&w, s, split, latency);

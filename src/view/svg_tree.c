@@ -289,11 +289,7 @@ put_caption(Text *out, const char *class, const char *text, double x, double y)
 			n++;
 	}
 	snprintf(line, sizeof line, "%.*s%s", (int)n, text, text[n] ? "…" : "");
-	text_printf(out, "<text class=\"%s\" x=\"", class);
-	svg_pair(out, "", x, "\" y=\"", y);
-	text_put(out, "\">");
-	text_xml(out, line);
-	text_put(out, "</text>\n");
+	svg_text(out, class, x, y, line);
 }
 
 void

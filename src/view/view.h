@@ -7,28 +7,29 @@
 
 #include <stdio.h>
 
-#define SUMMARY_ROUNDING 1e-9	/* relative, as it is printed: what a rate that was rounded may be below its bound */
-
 /* ---- its summary, as compile, check and show print it ---- */
 
 /* Topology, trees, rate and bound, and a line for each size of a message in bytes: how it is divided, time and rate.
- * Below the bound by more than rounding takes, also which side is not proven. best: the optimum of the algorithm's own
- * trees, bytes/s; FRAC_ZERO: not known.
+ * unproven: what is not proven where the rate misses the bound by more than rounding takes; NULL: nothing is open.
  * Fails: LIMIT parts whose division needs too large numbers. */
-Status summary_print(Ctx *ctx, FILE *to, const Schedule *sched, Frac best, const int64_t *size,
-    int n_sizes);
+Status summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const char *unproven, const int64_t *size, int n_sizes);
+
+/* All that a file alone proves is the bound. */
+#define UNPROVEN_BOTH "that no schedule is faster, and that the bound can be reached"
 
 /* The same and more, for programs: one line of JSON (schemas/summary.schema.json). */
 typedef struct {
 	const char *file;		/* of the schedule, as it was named; NULL: none was read */
 	const Schedule *sched;
-	Frac best;			/* as for summary_print */
+	const char *unproven;		/* as for summary_print */
 	const int64_t *size;
 	int n_sizes;
-	const char *best_of;		/* what trees `best` is of; NULL: of no trees of their own kind */
+	const char *best_of;		/* what trees `best` is of; NULL: none were asked for by name */
+	Frac best;			/* their rate, bytes/s; FRAC_ZERO: not proven */
 	int other_trees, other_depth;	/* of a plan of the same rate; 0: there is none */
 	const char *cut_at;		/* the step that a budget cut short; NULL: none */
 	double budget;			/* s */
+	const char *idle;		/* link classes that are not used, and what they would add; NULL: none */
 } Summary;
 
 Status summary_json(Ctx *ctx, const Summary *summary, Text *out);

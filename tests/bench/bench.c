@@ -79,7 +79,7 @@ compile_once(Ctx *ctx, const struct job *job, const Text *in, double us[N_PHASES
 	LAP();
 	TRY(NEW(ctx, gpu, machine->n_ranks));
 	TRY(request_gpus(ctx, machine, job->gpus, gpu, &n));
-	TRY(topo_choose_links(ctx, machine, gpu, n, &links));
+	TRY(topo_choose_links(ctx, machine, gpu, n, ROUTES_ANY, &links));
 	TRY(topo_induce(ctx, machine, gpu, n, &links, &topo));
 	LAP();
 	TRY(topo_symmetry(ctx, topo, ask.root, trees_symmetry(topo, &ask), &sym));

@@ -31,13 +31,19 @@ SAME(entry_trees, offsetof(blinkIndexEntry_t, nTrees), 24);
 SAME(entry_depth, offsetof(blinkIndexEntry_t, depth), 28);
 #endif
 
-SAME(results, blinkInternalError == 1 && blinkInvalidArgument == 2 && blinkBadInput == 3 && blinkLimit == 4 && blinkInfeasible == 5 &&
-    blinkUnverified == 6 && blinkOutOfMemory == 7 && blinkSystemError == 8, 1);
-SAME(types, blinkInt8 == 0 && blinkUint8 == 1 && blinkInt32 == 2 && blinkUint32 == 3 && blinkInt64 == 4 && blinkUint64 == 5 &&
-    blinkFloat32 == 7 && blinkFloat64 == 8, 1);
+SAME(results,
+    blinkInternalError == 1 && blinkInvalidArgument == 2 && blinkBadInput == 3 && blinkLimit == 4
+	&& blinkInfeasible == 5 && blinkUnverified == 6 && blinkOutOfMemory == 7 && blinkSystemError == 8,
+    1);
+SAME(types,
+    blinkInt8 == 0 && blinkUint8 == 1 && blinkInt32 == 2 && blinkUint32 == 3 && blinkInt64 == 4 && blinkUint64 == 5
+	&& blinkFloat32 == 7 && blinkFloat64 == 8,
+    1);
 SAME(operations, blinkSum == 0 && blinkProd == 1 && blinkMax == 2 && blinkMin == 3, 1);
-SAME(collectives, blinkBroadcast == 0 && blinkReduce == 1 && blinkAllReduce == 2 && blinkGather == 3 && blinkScatter == 4 &&
-    blinkAllGather == 5 && blinkReduceScatter == 6 && blinkAlltoAll == 7, 1);
+SAME(collectives,
+    blinkBroadcast == 0 && blinkReduce == 1 && blinkAllReduce == 2 && blinkGather == 3 && blinkScatter == 4
+	&& blinkAllGather == 5 && blinkReduceScatter == 6 && blinkAlltoAll == 7,
+    1);
 
 /* What functions take and return: another type does not compile. */
 const char *(*const version)(void) = blinkVersion;
@@ -45,21 +51,25 @@ const char *(*const error_string)(blinkResult_t) = blinkGetErrorString;
 size_t (*const type_size)(blinkDataType_t) = blinkTypeSize;
 blinkResult_t (*const load)(const char *, blinkSchedule_t *, blinkError_t *) = blinkScheduleLoad;
 blinkResult_t (*const load_data)(const char *, blinkSchedule_t *, blinkError_t *) = blinkScheduleLoadData;
-blinkResult_t (*const parse)(const char *, const char *, size_t, blinkSchedule_t *, blinkError_t *) = blinkScheduleParse;
+blinkResult_t (*const parse)(
+    const char *, const char *, size_t, blinkSchedule_t *, blinkError_t *) = blinkScheduleParse;
 blinkResult_t (*const info)(blinkSchedule_t, blinkScheduleInfo_t *) = blinkScheduleGetInfo;
 blinkResult_t (*const split)(blinkSchedule_t, size_t, blinkDataType_t, size_t *) = blinkScheduleSplit;
 blinkResult_t (*const destroy)(blinkSchedule_t) = blinkScheduleDestroy;
 blinkResult_t (*const index_load)(const char *, blinkIndex_t *, blinkError_t *) = blinkIndexLoad;
 blinkResult_t (*const index_info)(blinkIndex_t, blinkIndexInfo_t *) = blinkIndexGetInfo;
-blinkResult_t (*const index_find)(blinkIndex_t, const int *, int, blinkCollective_t, int, blinkSchedule_t *, blinkError_t *) = blinkIndexFind;
-blinkResult_t (*const index_entry)(blinkIndex_t, const int *, int, blinkCollective_t, int, blinkIndexEntry_t *, int *, blinkError_t *) =
-    blinkIndexGetEntry;
+blinkResult_t (*const index_find)(
+    blinkIndex_t, const int *, int, blinkCollective_t, int, blinkSchedule_t *, blinkError_t *) = blinkIndexFind;
+blinkResult_t (*const index_entry)(blinkIndex_t, const int *, int, blinkCollective_t, int, blinkIndexEntry_t *, int *,
+    blinkError_t *) = blinkIndexGetEntry;
 blinkResult_t (*const index_destroy)(blinkIndex_t) = blinkIndexDestroy;
-blinkResult_t (*const comm_create)(blinkSchedule_t, const blinkConfig_t *, blinkComm_t *, blinkError_t *) = blinkCommCreate;
+blinkResult_t (*const comm_create)(
+    blinkSchedule_t, const blinkConfig_t *, blinkComm_t *, blinkError_t *) = blinkCommCreate;
 blinkResult_t (*const comm_destroy)(blinkComm_t) = blinkCommDestroy;
 const char *(*const comm_error)(blinkComm_t) = blinkCommGetError;
 blinkResult_t (*const mem_alloc)(blinkComm_t, int, size_t, void **) = blinkMemAlloc;
 blinkResult_t (*const mem_free)(blinkComm_t, int, void *) = blinkMemFree;
 blinkResult_t (*const copy_in)(blinkComm_t, int, void *, const void *, size_t) = blinkCopyIn;
 blinkResult_t (*const copy_out)(blinkComm_t, int, void *, const void *, size_t) = blinkCopyOut;
-blinkResult_t (*const run)(blinkComm_t, const void *const *, void *const *, size_t, blinkDataType_t, blinkRedOp_t) = blinkRun;
+blinkResult_t (*const run)(
+    blinkComm_t, const void *const *, void *const *, size_t, blinkDataType_t, blinkRedOp_t) = blinkRun;

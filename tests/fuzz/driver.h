@@ -11,7 +11,8 @@
  *
  * A target defines `dictionary` (tokens, ended by NULL) and test_input, which sets `outcome` and counts in n_accepted.
  * What an input may cost is in cost.h. If there is an LLVMFuzzerCustomMutator, half of the mutants are its. Built with
- * FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION (`make fuzz CC=clang`), the main and the mutations of libFuzzer take over. */
+ * FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION (`make fuzz CC=clang`), the main and the mutations of libFuzzer take over.
+ */
 #ifndef BLINK_FUZZ_DRIVER_H
 #define BLINK_FUZZ_DRIVER_H
 
@@ -67,7 +68,8 @@ judge_refusal(const Ctx *ctx, Status status, unsigned allowed, const char *label
 {
 	const char *text = ctx->error.text;
 	REQUIRE(allowed >> status & 1, "status %d: %s", (int)status, text);
-	REQUIRE(ctx->error.status == status, "status %d, but the error is %d: %s", (int)status, (int)ctx->error.status, text);
+	REQUIRE(ctx->error.status == status, "status %d, but the error is %d: %s", (int)status, (int)ctx->error.status,
+	    text);
 	REQUIRE(strncmp(text, label, strlen(label)) == 0, "%s", text);
 	REQUIRE(utf8_valid(text, strlen(text)) == strlen(text), "%s", text);
 	for (const char *c = text; *c; c++)
@@ -236,13 +238,14 @@ any_group(const struct input *in, size_t *at, size_t *n)
 static const char *
 any_number(char room[64])
 {
-	static const char *const odd[] = { "0", "1", "-1", "2", "3", "8", "25", "32", "33", "63", "64", "65", "255", "256",
-		"1024", "1025", "4095", "4096", "4097", "65535", "65536", "1048576", "2147483647", "2147483648", "4294967296",
-		"-2147483649", "9007199254740992", "9007199254740993", "9223372036854775807", "9223372036854775808",
-		"18446744073709551616", "1e308", "1e309", "1e-308", "1e-400", "4.9e-324", "0.1", "0.5", "1.5", "0.000001",
-		"0.0000005", "1000000", "1000000.0000001", "1e6", "1e15", "0e0", "-0", "0.0", "1E+2", "12.3456789012345",
-		"0/1", "1/1", "1/2", "1/3", "2/3", "1/4", "3/4", "1/64", "2/4", "1/9223372036854775807",
-		"9223372036854775806/9223372036854775807", "4611686018427387904/9223372036854775807", "1/0", "7/3" };
+	static const char *const odd[] = { "0", "1", "-1", "2", "3", "8", "25", "32", "33", "63", "64", "65", "255",
+		"256", "1024", "1025", "4095", "4096", "4097", "65535", "65536", "1048576", "2147483647", "2147483648",
+		"4294967296", "-2147483649", "9007199254740992", "9007199254740993", "9223372036854775807",
+		"9223372036854775808", "18446744073709551616", "1e308", "1e309", "1e-308", "1e-400", "4.9e-324", "0.1",
+		"0.5", "1.5", "0.000001", "0.0000005", "1000000", "1000000.0000001", "1e6", "1e15", "0e0", "-0", "0.0",
+		"1E+2", "12.3456789012345", "0/1", "1/1", "1/2", "1/3", "2/3", "1/4", "3/4", "1/64", "2/4",
+		"1/9223372036854775807", "9223372036854775806/9223372036854775807",
+		"4611686018427387904/9223372036854775807", "1/0", "7/3" };
 	switch (below(4)) {
 	case 0:
 		snprintf(room, 64, "%d", (int)below(12));
@@ -308,7 +311,8 @@ mutate_once(struct input *in)
 		break;
 	case 4:		/* a piece of another */
 		at = below(other->size);
-		replace(in, below(in->size + 1), 0, other->data + at, below(other->size - at < 400 ? other->size - at : 400));
+		replace(in, below(in->size + 1), 0, other->data + at,
+		    below(other->size - at < 400 ? other->size - at : 400));
 		break;
 	case 5:		/* the end of another */
 		at = below(in->size + 1);

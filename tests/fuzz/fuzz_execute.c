@@ -4,8 +4,9 @@
 #include "../../runtime/runtime.h"
 #include "schedule/schedule.h"
 
-const char *const dictionary[] = { "broadcast", "reduce", "allreduce", "gather", "scatter", "allgather", "reducescatter",
-	"alltoall", "null", "\"0/1\"", "\"1/2\"", "\"1/3\"", "[0, 1, [0]]", "[1, 0, [1]]", "\"to\": [0],", "[]", NULL };
+const char *const dictionary[] = { "broadcast", "reduce", "allreduce", "gather", "scatter", "allgather",
+	"reducescatter", "alltoall", "null", "\"0/1\"", "\"1/2\"", "\"1/3\"", "[0, 1, [0]]", "[1, 0, [1]]",
+	"\"to\": [0],", "[]", NULL };
 
 enum { RANKS_MAX = 16, COUNT = 23 };
 
@@ -17,7 +18,8 @@ blocks_of(const blinkScheduleInfo_t *info, int r, int *sends, int *receives)
 {
 	static const struct {
 		char sends, receives;	/* '0': only the root one; '1': one; 'n': one a rank; 'N': only the root */
-	} of[] = { { '0', '1' }, { '1', '0' }, { '1', '1' }, { '1', 'N' }, { 'N', '1' }, { '1', 'n' }, { 'n', '1' }, { 'n', 'n' } };
+	} of[] = { { '0', '1' }, { '1', '0' }, { '1', '1' }, { '1', 'N' }, { 'N', '1' }, { '1', 'n' }, { 'n', '1' },
+		{ 'n', 'n' } };
 	int n = info->nRanks, root = r == info->root;
 	char s = of[info->collective].sends, t = of[info->collective].receives;
 	*sends = s == '0' ? root : s == '1' ? 1 : s == 'n' ? n : root ? n : 0;
@@ -83,8 +85,9 @@ run(blinkComm_t comm, const blinkScheduleInfo_t *info, int count)
 		blocks_of(info, r, &sends, &receives);
 		for (int b = 0; b < receives; b++)
 			for (int k = 0; k < count; k++)
-				REQUIRE(recv[r][b * count + k] == expected(info, r, b, k), "%s: rank %d, block %d, element %d of %d: %lld",
-				    info->collectiveName, r, b, k, count, (long long)recv[r][b * count + k]);
+				REQUIRE(recv[r][b * count + k] == expected(info, r, b, k),
+				    "%s: rank %d, block %d, element %d of %d: %lld", info->collectiveName, r, b, k,
+				    count, (long long)recv[r][b * count + k]);
 	}
 }
 

@@ -1,5 +1,5 @@
-/* Text of the command line: the first line describes a machine as --synthetic does, the second is a list as --gpus takes.
- * A machine that is described is a topology that reads; a list is refused, or has each GPU once. */
+/* Text of the command line: the first line describes a machine as --synthetic does, the second is a list as --gpus
+ * takes. A machine that is described is a topology that reads; a list is refused, or has each GPU once. */
 #define COST_FLOOR_MS 2000	/* the largest cluster has 4096 GPUs */
 #define COST_FLOOR_BYTES (512 << 20)
 #include "driver.h"
@@ -7,9 +7,9 @@
 #include "topology/topology.h"
 #include "verb/request.h"
 
-const char *const dictionary[] = { "gpu:", "server:", "switch:", "mesh:", "ring:", "net:", "nic:", "pcie:", "leaf:", "rails", "torus:",
-	"oversubscription:", "multicast", "reduce", "cpu:", "@", "gpu:2 ring:5", "server:2", "gpu0", "s0/gpu1", "0,1", "0-3", ",", "/",
-	"-1", "4096", "2147483648", "0.5", "1e9", "\n", NULL };
+const char *const dictionary[] = { "gpu:", "server:", "switch:", "mesh:", "ring:", "net:", "nic:", "pcie:", "leaf:",
+	"rails", "torus:", "oversubscription:", "multicast", "reduce", "cpu:", "@", "gpu:2 ring:5", "server:2", "gpu0",
+	"s0/gpu1", "0,1", "0-3", ",", "/", "-1", "4096", "2147483648", "0.5", "1e9", "\n", NULL };
 
 static const char label[] = "input";
 
@@ -26,7 +26,8 @@ choose(Ctx *ctx, const Topology *machine, const char *list)
 	REQUIRE(n >= 1 && n <= machine->n_ranks, "%d GPUs", n);
 	for (int i = 0; i < n && n <= 64; i++)
 		for (int k = 0; k <= i; k++)
-			REQUIRE(gpu[i] >= 0 && gpu[i] < machine->n_ranks && (gpu[k] != gpu[i] || k == i), "GPU %d", gpu[i]);
+			REQUIRE(
+			    gpu[i] >= 0 && gpu[i] < machine->n_ranks && (gpu[k] != gpu[i] || k == i), "GPU %d", gpu[i]);
 	outcome = (uint64_t)machine->n_ranks << 16 | (uint64_t)n;
 	n_accepted++;
 }

@@ -5,12 +5,13 @@
 #include "schedule/schedule.h"
 
 const char *const dictionary[] = { "blink-schedule", "format", "version", "generator", "name", "options", "topology",
-	"digest", "ranks", "gpu", "node", "links", "from", "to", "class", "nvlink", "pcie", "net", "capacity", "latency",
-	"collective", "root", "algorithm", "rate", "achieved", "bound", "certificate", "kind", "cut", "side", "partition",
-	"parts", "part", "setup", "prices", "price", "trees", "segment", "down", "up", "broadcast", "reduce", "allreduce", "gather", "scatter",
-	"allgather", "reducescatter", "alltoall", "null", "true", "false", "[]", "{}", "\"sw\"", "\"0/1\"", "\"1/1\"",
-	"\"1/2\"", "[0, 1, [0]]", "[1, 0, [1]]", "[0, 1, []]", "\"to\": [0],", "\"to\": [1, 0],", "\"up\": [],", "[", "]",
-	"{", "}", "\"", ",", ":", "\\u0000", "\\n", "\\ud800", "\xc3\xa9", "\xff", NULL };
+	"digest", "ranks", "gpu", "node", "links", "from", "to", "class", "nvlink", "pcie", "net", "capacity",
+	"latency", "collective", "root", "algorithm", "rate", "achieved", "bound", "certificate", "kind", "cut", "side",
+	"partition", "parts", "part", "setup", "prices", "price", "trees", "segment", "down", "up", "broadcast",
+	"reduce", "allreduce", "gather", "scatter", "allgather", "reducescatter", "alltoall", "null", "true", "false",
+	"[]", "{}", "\"sw\"", "\"0/1\"", "\"1/1\"", "\"1/2\"", "[0, 1, [0]]", "[1, 0, [1]]", "[0, 1, []]",
+	"\"to\": [0],", "\"to\": [1, 0],", "\"up\": [],", "[", "]", "{", "}", "\"", ",", ":", "\\u0000", "\\n",
+	"\\ud800", "\xc3\xa9", "\xff", NULL };
 
 static const char label[] = "input";
 
@@ -25,7 +26,8 @@ reread(Ctx *ctx, const Text *json, bool right)
 	if (right)
 		REQUIRE(sched_verify(ctx, label, again) == OK, "%s\n%s", ctx->error.text, json->data);
 	sched_write_json(again, &json_again);
-	REQUIRE(!json_again.failed && json_again.size == json->size && memcmp(json_again.data, json->data, json->size) == 0,
+	REQUIRE(
+	    !json_again.failed && json_again.size == json->size && memcmp(json_again.data, json->data, json->size) == 0,
 	    "%s\nbecame\n%s", json->data, json_again.data);
 	text_free(&json_again);
 }
@@ -78,8 +80,8 @@ test_input(const uint8_t *data, size_t size)
 		judge_refusal(&ctx, status, allowed, label);
 		ctx.error = (Error){ 0 };
 	} else {
-		outcome = (uint64_t)sched->coll << 24 | (uint64_t)sched->n_segments << 16 | (uint64_t)sched->topo->n_links << 8
-		    | (uint64_t)sched->topo->n_ranks;
+		outcome = (uint64_t)sched->coll << 24 | (uint64_t)sched->n_segments << 16
+		    | (uint64_t)sched->topo->n_links << 8 | (uint64_t)sched->topo->n_ranks;
 		n_accepted++;
 		execute(&ctx, sched);
 		relabel(&ctx, sched);

@@ -8,14 +8,14 @@
 #include "topology/topology.h"
 
 const char *const dictionary[] = { "blink-topology", "format", "version", "name", "source", "classes", "nodes",
-	"switches", "links", "gpus", "cpus", "nics", "id", "from", "to", "class", "count", "capacity", "latency", "duplex",
-	"full", "simplex", "nvlink", "xgmi", "c2c", "pcie", "qpi", "net", "gpu0", "gpu1", "gpu2", "n0", "sw0", "<gpu", "/>",
-	"<link", "<node>", "</node>", "<class", "<switch", "</topology>", "<topology", "<!DOCTYPE x>", "<![CDATA[", "]]>",
-	"<peer_access", "peer_accesses", "time", "<fabric", "fabrics", "file", "dgx1v.xml", "pcie-8gpu.xml", "ports", "rails", "servers",
-	"oversubscription", "multicast", "reduce",
-	"<!--", "-->", "<?xml", "&lt;", "&#10;", "&#0;", "&bad;", "xmlns=\"x\"", "null", "true", "[]", "{}", "[", "{", "\"",
-	"\\u0000", "\\u000a", "\\ud800", "\\ud83d\\ude00", "\xef\xbb\xbf", "\xc3\xa9", "\xe2\x80\xa8", "\xef\xbf\xbe",
-	"\xff", ",", ":", NULL };
+	"switches", "links", "gpus", "cpus", "nics", "id", "from", "to", "class", "count", "capacity", "latency",
+	"duplex", "full", "simplex", "nvlink", "xgmi", "c2c", "pcie", "qpi", "net", "gpu0", "gpu1", "gpu2", "n0", "sw0",
+	"<gpu", "/>", "<link", "<node>", "</node>", "<class", "<switch", "</topology>", "<topology", "<!DOCTYPE x>",
+	"<![CDATA[", "]]>", "<peer_access", "peer_accesses", "time", "<fabric", "fabrics", "file", "dgx1v.xml",
+	"pcie-8gpu.xml", "ports", "rails", "servers", "oversubscription", "multicast", "reduce", "<!--", "-->", "<?xml",
+	"&lt;", "&#10;", "&#0;", "&bad;", "xmlns=\"x\"", "null", "true", "[]", "{}", "[", "{", "\"", "\\u0000",
+	"\\u000a", "\\ud800", "\\ud83d\\ude00", "\xef\xbb\xbf", "\xc3\xa9", "\xe2\x80\xa8", "\xef\xbf\xbe", "\xff", ",",
+	":", NULL };
 
 enum { COMPILE_RANKS = 4, COMPILE_LINKS = 16 };
 
@@ -30,9 +30,11 @@ reread(Ctx *ctx, const Text *text, const Topology *topo, const Text *json)
 	Status status = topo_read(ctx, label, NULL, text->data, text->size, &again);
 	REQUIRE(status == OK, "%s\nfor what we wrote:\n%s", ctx->error.text, text->data);
 	REQUIRE(topo_check(ctx, label, again) == OK, "%s", ctx->error.text);
-	REQUIRE(strcmp(again->digest, topo->digest) == 0, "%s became %s in\n%s", topo->digest, again->digest, text->data);
+	REQUIRE(
+	    strcmp(again->digest, topo->digest) == 0, "%s became %s in\n%s", topo->digest, again->digest, text->data);
 	topo_write_json(again, &json_again);
-	REQUIRE(!json_again.failed && json_again.size == json->size && memcmp(json_again.data, json->data, json->size) == 0,
+	REQUIRE(
+	    !json_again.failed && json_again.size == json->size && memcmp(json_again.data, json->data, json->size) == 0,
 	    "%s\nbecame\n%s", json->data, json_again.data);
 	text_free(&json_again);
 }
@@ -66,13 +68,14 @@ compile(Ctx *ctx, const Topology *machine, Collective coll, const Algorithm *alg
 	Text json = { 0 }, cu = { 0 };
 	int gpu[COMPILE_RANKS] = { 0, 1, 2, 3 };
 	JobLinks links;
-	Status status = topo_choose_links(ctx, machine, gpu, machine->n_ranks, &links);
+	Status status = topo_choose_links(ctx, machine, gpu, machine->n_ranks, ROUTES_ANY, &links);
 	REQUIRE(status == OK, "%s", ctx->error.text);
 	status = topo_induce(ctx, machine, gpu, machine->n_ranks, &links, &job);
 	if (status == INFEASIBLE)
 		return;
 	REQUIRE(status == OK, "%s", ctx->error.text);
-	status = topo_symmetry(ctx, job, ask.root, algorithm->plan == plan_threephase ? SYMMETRY_SERVERS : SYMMETRY_ANY, &sym);
+	status = topo_symmetry(
+	    ctx, job, ask.root, algorithm->plan == plan_threephase ? SYMMETRY_SERVERS : SYMMETRY_ANY, &sym);
 	REQUIRE(status == OK, "%s", ctx->error.text);
 	status = bound_compute(ctx, job, sym, coll, ask.root, &bound);
 	REQUIRE(status == OK, "%s", ctx->error.text);
@@ -115,7 +118,8 @@ test_input(const uint8_t *data, size_t size)
 		/* Some of them, for it takes long. */
 		uint64_t hash = hash_bytes(1, json.data, json.size);
 		outcome = (uint64_t)topo->n_vertices << 8 | (uint64_t)topo->n_links;
-		if (topo->n_ranks >= 2 && topo->n_ranks <= COMPILE_RANKS && topo->n_links <= COMPILE_LINKS && hash % 8 == 0)
+		if (topo->n_ranks >= 2 && topo->n_ranks <= COMPILE_RANKS && topo->n_links <= COMPILE_LINKS
+		    && hash % 8 == 0)
 			compile(&ctx, topo, (Collective)(hash / 8 % (ALLREDUCE + 1)),
 			    algorithm_row((int)(hash / 64 % (uint64_t)algorithm_count())));
 		text_free(&json);

@@ -1,5 +1,5 @@
-/* A schedule that is valid is shown, as text, as SVG and for Graphviz, in lines that a terminal and a parser can take; it
- * does not differ from itself, and a comparison with its ranks renamed ends. */
+/* A schedule that is valid is shown, as text, as SVG and for Graphviz, in lines that a terminal and a parser can take;
+ * it does not differ from itself, and a comparison with its ranks renamed ends. */
 #define COST_FLOOR_MS 1000	/* pictures of many GPUs */
 #include "json_mutator.h"
 #include "format/format.h"
@@ -7,8 +7,9 @@
 #include "verb/diff/diff.h"
 #include "view/view.h"
 
-const char *const dictionary[] = { "broadcast", "allreduce", "nvlink", "pcie", "net", "\"sw\"", "multicast", "reduce", "setup", "parts",
-	"\\u001b[31m", "\\u0085", "\\u202e", "\\u2028", "<script>", "&amp;", "--", "]]>", "\\n", "\"0/1\"", "[0, 1, [0]]", NULL };
+const char *const dictionary[] = { "broadcast", "allreduce", "nvlink", "pcie", "net", "\"sw\"", "multicast", "reduce",
+	"setup", "parts", "\\u001b[31m", "\\u0085", "\\u202e", "\\u2028", "<script>", "&amp;", "--", "]]>", "\\n",
+	"\"0/1\"", "[0, 1, [0]]", NULL };
 
 static const char label[] = "input";
 
@@ -37,7 +38,8 @@ show(Ctx *ctx, const Schedule *sched)
 	REQUIRE(status == OK || status == LIMIT, "%s", ctx->error.text);
 	for (int format = 0; format < 3 && status == OK; format++) {
 		Text out = { 0 };
-		if (format == 0 && (status = show_trees(ctx, &e, &ask, &out)) == OK && (status = show_links(ctx, &e, &ask, &out)) == OK)
+		if (format == 0 && (status = show_trees(ctx, &e, &ask, &out)) == OK
+		    && (status = show_links(ctx, &e, &ask, &out)) == OK)
 			status = show_proof(ctx, &e, &out);
 		else if (format > 0)
 			status = (format == 1 ? emit_svg : emit_dot)(ctx, &e, &ask, &out);
@@ -56,7 +58,8 @@ compare(Ctx *ctx, const Schedule *sched)
 	Differences same = { 0 }, other = { 0 };
 	Schedule *renamed;
 	Status status = diff_schedules(ctx, sched, sched, &same);
-	REQUIRE(status == OK && same.n == 0, "%d differences from itself: %s", same.n, same.n ? same.difference[0].text : "");
+	REQUIRE(status == OK && same.n == 0, "%d differences from itself: %s", same.n,
+	    same.n ? same.difference[0].text : "");
 	REQUIRE(TEMP(ctx, rank, n) == OK, "no memory");
 	for (int r = 0; r < n; r++)
 		rank[r] = n - 1 - r;
@@ -76,8 +79,8 @@ test_input(const uint8_t *data, size_t size)
 	if (sched_read(&ctx, label, (const char *)data, size, &sched) == OK && sched_verify(&ctx, label, sched) == OK) {
 		show(&ctx, sched);
 		compare(&ctx, sched);
-		outcome = (uint64_t)sched->coll << 24 | (uint64_t)sched->n_segments << 16 | (uint64_t)sched->topo->n_links << 8
-		    | (uint64_t)sched->topo->n_ranks;
+		outcome = (uint64_t)sched->coll << 24 | (uint64_t)sched->n_segments << 16
+		    | (uint64_t)sched->topo->n_links << 8 | (uint64_t)sched->topo->n_ranks;
 		n_accepted++;
 	}
 	ctx_free(&ctx);

@@ -1,7 +1,7 @@
-/* Mutations that know what a schedule is: the JSON is parsed, one thing in it is changed, and it is written again. A tree
- * gets another edge, segment or root, trees change places, a certificate changes, ranks change names, numbers become
- * extreme. What is not JSON is left to mutations of bytes. A target that includes this file is mutated by it in the
- * driver and, as LLVMFuzzerCustomMutator, in libFuzzer. */
+/* Mutations that know what a schedule is: the JSON is parsed, one thing in it is changed, and it is written again. A
+ * tree gets another edge, segment or root, trees change places, a certificate changes, ranks change names, numbers
+ * become extreme. What is not JSON is left to mutations of bytes. A target that includes this file is mutated by it in
+ * the driver and, as LLVMFuzzerCustomMutator, in libFuzzer. */
 #ifndef BLINK_FUZZ_JSON_MUTATOR_H
 #define BLINK_FUZZ_JSON_MUTATOR_H
 
@@ -178,10 +178,11 @@ json_set(int at, const char *format, ...)
 static void
 json_extreme(int at)
 {
-	static const char *const odd[] = { "0", "1", "-1", "2", "31", "32", "33", "1023", "1024", "1025", "4096", "65536", "2147483647",
-		"2147483648", "9007199254740993", "1e308", "1e-308", "0.1", "1.5", "1000000.000000001", "123456789.123456",
-		"\"0/1\"", "\"1/1\"", "\"1/9223372036854775807\"", "\"9223372036854775806/9223372036854775807\"", "null", "true",
-		"[]", "{}", "[[]]", "\"\"", "\"\\u001b[31m\"", "\"\\u202e\"" };
+	static const char *const odd[] = { "0", "1", "-1", "2", "31", "32", "33", "1023", "1024", "1025", "4096",
+		"65536", "2147483647", "2147483648", "9007199254740993", "1e308", "1e-308", "0.1", "1.5",
+		"1000000.000000001", "123456789.123456", "\"0/1\"", "\"1/1\"", "\"1/9223372036854775807\"",
+		"\"9223372036854775806/9223372036854775807\"", "null", "true", "[]", "{}", "[[]]", "\"\"",
+		"\"\\u001b[31m\"", "\"\\u202e\"" };
 	json_set(at, "%s", odd[json_below(sizeof odd / sizeof *odd)]);
 }
 
@@ -270,8 +271,8 @@ json_change(int root)
 	int trees = json_member(root, "trees"), tree = json_any(trees), rate = json_member(root, "rate");
 	int certificate = json_member(rate, "certificate"), topology = json_member(root, "topology");
 	int links = json_member(topology, "links");
-	static const char *const collectives[] = { "\"broadcast\"", "\"reduce\"", "\"allreduce\"", "\"gather\"", "\"scatter\"",
-		"\"allgather\"", "\"reducescatter\"", "\"alltoall\"" };
+	static const char *const collectives[] = { "\"broadcast\"", "\"reduce\"", "\"allreduce\"", "\"gather\"",
+		"\"scatter\"", "\"allgather\"", "\"reducescatter\"", "\"alltoall\"" };
 	switch (json_below(16)) {
 	case 0:
 	case 1:
@@ -279,7 +280,8 @@ json_change(int root)
 		json_edge(tree);
 		break;
 	case 3:
-		json_set(json_any(json_member(tree, "segment")), "\"%d/%d\"", (int)json_below(5), 1 + (int)json_below(6));
+		json_set(
+		    json_any(json_member(tree, "segment")), "\"%d/%d\"", (int)json_below(5), 1 + (int)json_below(6));
 		break;
 	case 4:
 		json_set(json_member(json_below(2) ? tree : root, "root"), "%d", (int)json_below(5));
@@ -306,8 +308,8 @@ json_change(int root)
 		json_set(json_member(root, "collective"), "%s", collectives[json_below(8)]);
 		break;
 	case 12:
-		json_set(json_member(json_any(links), "capacity"), "%d.%0*d", 1 + (int)json_below(60), (int)json_below(9) + 1,
-		    (int)json_below(10));
+		json_set(json_member(json_any(links), "capacity"), "%d.%0*d", 1 + (int)json_below(60),
+		    (int)json_below(9) + 1, (int)json_below(10));
 		break;
 	case 13:
 		json_rename_ranks(root);

@@ -77,7 +77,7 @@ def trees(n, links, collective, root):
 
 
 def best(n, links, collective, root, most, max_depth):
-    """The highest rate of at most max_trees trees; None: not decided."""
+    """The highest rate of at most `most` trees, none deeper than max_depth (0: any); None: not decided."""
     import numpy
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_matrix

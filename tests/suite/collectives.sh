@@ -30,7 +30,7 @@ for file in "$work"/*.json; do
 	for type in float double; do executed "$name $type" "$file" -d $type -o all; done
 	case $full$c in 1* | allreduce | alltoall | reducescatter) ;; *) continue ;; esac
 	"$blinkc" convert "$file" -o "$work/s.cu" || not_ok "$name: convert: exit $?"
-	expect "$name: as source code" "${CC:-cc}" -x c -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC -Iruntime/include \
+	expect "$name: as source code" "${cc[@]}" -x c -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC -Iruntime/include \
 		"$work/s.cu" -o "$work/s.so" -pthread
 	for type in int32 float double; do executed "$name $type so" "$work/s.so" -d $type; done
 done

@@ -24,7 +24,7 @@ plant() {
 		const char *const dictionary[] = { "x", NULL };
 		static void test_input(const uint8_t *data, size_t size) { (void)data; (void)size; (void)judge_refusal; $3 }
 	END
-	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Isrc -Itests/fuzz "$work/target.c" "$build/shared.a" -o "$work/target" 2>"$work/err" ||
+	"${cc[@]}" -std=gnu11 -D_GNU_SOURCE -Isrc -Itests/fuzz "$work/target.c" "$build/shared.a" -o "$work/target" 2>"$work/err" ||
 		not_ok "$1: does not compile: $(head -3 "$work/err")"
 	: >"$work/input"
 	if (cd "$work" && ./target input) >"$work/out" 2>&1; then not_ok "$1: is not seen"

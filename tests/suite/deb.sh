@@ -97,7 +97,7 @@ expect "blinkc runs" "$bin/blinkc" -q "$work/tree/usr/share/blinkc/topologies/dg
 expect "blink-perf runs" env LD_LIBRARY_PATH="$lib" "$bin/blink-perf" "$work/s.json" -b 1K -e 1K -n 1
 export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$work/tree
 # shellcheck disable=SC2046 # a list of words
-expect "an example builds with it" "${CC:-cc}" "$work/tree/usr/share/doc/libblink-dev/examples/allreduce.c" \
+expect "an example builds with it" "${cc[@]}" "$work/tree/usr/share/doc/libblink-dev/examples/allreduce.c" \
 	-o "$work/allreduce" $(pkg-config --cflags --libs blink)
 expect "and runs" env LD_LIBRARY_PATH="$lib" "$work/allreduce" "$work/s.json"
 for f in $(grep -ohE '\b(docs|examples)/[a-z0-9./-]*[a-z0-9]' man/*.[1-9] | sort -u); do

@@ -11,12 +11,12 @@ if nm -D "$blinkc" | grep -q '__[atm]san_init'; then
 fi
 "$blinkc" -q topologies/dgx1v.xml -g 0,1,2 -o "$work/schedule.json" || not_ok "compile"
 "$blinkc" -q topologies/dgx1v.xml -g 0,1,2 -o "$work/program.cu" || not_ok "compile to source"
-"${CC:-cc}" -x c -std=gnu11 -O0 -shared -fPIC -Iruntime/include "$work/program.cu" -o "$work/program.so" -pthread ||
+"${cc[@]}" -x c -std=gnu11 -O0 -shared -fPIC -Iruntime/include "$work/program.cu" -o "$work/program.so" -pthread ||
 	not_ok "the program does not compile"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 3 --collectives broadcast -o "$work/schedules" || not_ok "batch"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 2 -g 0-3 -o "$work/small" 2>/dev/null ||
 	"$blinkc" batch -q topologies/kesch.xml --sizes 2 -o "$work/small" || not_ok "batch"
-"${CC:-cc}" -Iruntime/include examples/lookup.c -o "$work/lookup" -L"$build" -lblink -Wl,-rpath,"$build" ||
+"${cc[@]}" -Iruntime/include examples/lookup.c -o "$work/lookup" -L"$build" -lblink -Wl,-rpath,"$build" ||
 	not_ok "lookup"
 
 "$python" - "$suite" "$blinkc" "$build/tests/faults.so" "$work" "$full" <<'END'

@@ -154,6 +154,25 @@ for c in allgather reducescatter gather alltoall; do
 	if awk -v r="$got" 'BEGIN { exit !(r >= 0.9) }'; then ok "$c within 10 %: $got"; else not_ok "$c within 10 %: $got"; fi
 done
 
+# Below the bound, a line says what is not proven, and no more: of a tolerance, of limits and of one algorithm's trees.
+while IFS=: read -r options want; do
+	"$blinkc" topologies/dgx1v.xml $options -o "$work/u.json" 2>"$work/err" || not_ok "$options: $(cat "$work/err")"
+	got=$(sed -n 's/^unproven *//p' "$work/err")
+	if [ "$got" = "$want" ] && ! grep -q '^ratio  *1\.000' "$work/err"; then ok "unproven, $options: ${got:-nothing}"; else
+		not_ok "unproven, $options: $got, want $want: $(grep '^ratio' "$work/err")"; fi
+done <<'CASES'
+--tolerance 0.05:
+-c allgather --tolerance 0.2:
+-a onehop -g 0,1,2,3:
+-a ring -g 0,1,2,3,4,5,6:
+--max-trees 3:
+-c allgather --max-depth 2 --tolerance 0.3:that no schedule within these limits is faster
+--hybrid=host:that no schedule of this kind is faster
+-p mwu:that no schedule is faster, and that the bound can be reached
+CASES
+"$blinkc" check "$work/u.json" >"$work/out" 2>&1
+has "a file alone proves its bound" '^unproven    that no schedule is faster, and that the bound can be reached$' "$work/out"
+
 # ---- limits ----
 
 # limited MACHINE COLLECTIVE OPTION N: no schedule breaks its limit, and each replays; rates fall as the limit tightens.

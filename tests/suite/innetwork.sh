@@ -127,3 +127,11 @@ for value in '"yes"' 1 null; do
 done
 printf '{"format":"blink-topology","version":1,"name":"x","nodes":[{"id":"n","gpus":[{"id":"a","multicast":true}]}]}' >"$work/bad.json"
 expect_exit "a GPU that multicasts" 3 "$blinkc" convert "$work/bad.json"
+
+# Broadcast, reduce, allgather and reducescatter where prices are proofs although switches combine or copy: by what any algorithm needs.
+oracle coded "$blinkc" 1 "$([ "$full" ] && echo 150 || echo 20)" >"$work/out" 2>&1
+case $? in
+0) ok "coding: $(tail -1 "$work/out")" ;;
+77) skip "coding: $(tail -1 "$work/out")" ;;
+*) not_ok "coding: $(head -c 1000 "$work/out")" ;;
+esac

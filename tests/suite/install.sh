@@ -77,9 +77,9 @@ fi
 export PKG_CONFIG_PATH=$root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 if flags=$(pkg-config --cflags --libs blink); then
 	for example in allreduce lookup; do
-			expect "examples/$example.c builds against it" "${CC:-cc}" -Wall -Werror examples/$example.c -o "$work/$example" $flags
+			expect "examples/$example.c builds against it" "${cc[@]}" -Wall -Werror examples/$example.c -o "$work/$example" $flags
 	done
-	expect "types and numbers are those that programs were compiled with" "${CC:-cc}" -std=c99 -Wall -Wextra -Wpedantic -Werror -c \
+	expect "types and numbers are those that programs were compiled with" "${cc[@]}" -std=c99 -Wall -Wextra -Wpedantic -Werror -c \
 		tests/consumer/abi.c -o "$work/abi.o" $flags
 	# shellcheck disable=SC2013 # words
 	for name in $(sed 's/@.*//' tests/symbols); do
@@ -123,7 +123,7 @@ mkdir -p "$root$place/share/doc/blinkc/examples"
 expect "make install to $place" install_to "$root" PREFIX="$place" LIBDIR="$place/lib/x" BINDIR="$place/sbin/y"
 export PKG_CONFIG_PATH=$root$place/lib/x/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 if eval "set -- $(pkg-config --cflags --libs blink)" && [ $# -ge 3 ]; then
-	expect "a program builds against that" "${CC:-cc}" -Wall -Werror examples/allreduce.c -o "$work/there" "$@"
+	expect "a program builds against that" "${cc[@]}" -Wall -Werror examples/allreduce.c -o "$work/there" "$@"
 	expect "and runs" env LD_LIBRARY_PATH="$root$place/lib/x" "$work/there" "$work/s.json"
 else
 	not_ok "pkg-config does not find blink in $place"

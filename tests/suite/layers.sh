@@ -5,7 +5,9 @@
 
 oracle layers "$top" "$build"
 
-wide=$(find "$top/src" "$top/runtime" -name '*.[ch]' -exec expand {} + | awk 'length > 120')
+wide=$(cd "$top" && for file in $(find src runtime tests/fuzz tests/unit tests/consumer tests/*.c -name '*.[ch]'); do
+	expand "$file" | awk -v file="$file" 'length > 120 { print file ":" FNR }'
+done)
 if [ -z "$wide" ]; then ok "lines of at most 120 columns"; else not_ok "longer than 120 columns: ${wide:0:300}"; fi
 
 # Each edit of tests/mutations still has its lines in the sources.

@@ -64,7 +64,7 @@ if nm -D "$build/libblink.so" | grep -q '__[at]san_init'; then
 	skip "examples/lookup.c: this build has a sanitizer"
 	exit 0
 fi
-expect "examples/lookup.c compiles" "${CC:-cc}" -std=c99 -Wall -Wextra -Wpedantic -Werror -Iruntime/include examples/lookup.c -o "$work/lookup" \
+expect "examples/lookup.c compiles" "${cc[@]}" -std=c99 -Wall -Wextra -Wpedantic -Werror -Iruntime/include examples/lookup.c -o "$work/lookup" \
 	-L"$build" -lblink -Wl,-rpath,"$build"
 expect "examples/lookup.c" "$work/lookup" "$work/s" 3 0 5
 cp "$work/out" "$work/log"

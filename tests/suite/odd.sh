@@ -24,3 +24,11 @@ has "what is not proven" '^unproven    that no schedule is faster, and that the 
 # Every third is replayed, and held against brute force, too.
 last=$([ "$full" ] && echo 70 || echo 10)
 expect "random machines 1 to $last, all collectives" oracle sweep "$blinkc" 1 "$last" --every 3 --most 30
+
+# Rates of all collectives by flows, which know no trees.
+oracle exact_flow "$blinkc" 1 "$([ "$full" ] && echo 300 || echo 40)" >"$work/out" 2>&1
+case $? in
+0) ok "by flows: $(tail -1 "$work/out")" ;;
+77) skip "by flows: $(tail -1 "$work/out")" ;;
+*) not_ok "by flows: $(head -c 1000 "$work/out")" ;;
+esac

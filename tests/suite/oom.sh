@@ -14,7 +14,7 @@ fi
 	not_ok "batch"
 oracle fabric abci 2 9 >"$work/racks.json"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 3 --collectives broadcast -o "$work/schedules" || not_ok "batch"
-"${CC:-cc}" -Iruntime/include examples/lookup.c -o "$work/lookup" -L"$build" -lblink -Wl,-rpath,"$build" ||
+"${cc[@]}" -Iruntime/include examples/lookup.c -o "$work/lookup" -L"$build" -lblink -Wl,-rpath,"$build" ||
 	not_ok "lookup"
 
 "$python" - "$suite" "$blinkc" "$build/tests/oom.so" "$work" "$full" <<'END'

@@ -60,7 +60,7 @@ for case in $cases; do
 	# Most of the time would go into -O2.
 	optimise=-O0
 	[ ! "$full" ] && [ "$c" != reduce ] || optimise=-O2
-	expect "$name: the .cu compiles with ${CC:-cc}" "${CC:-cc}" -x c -std=gnu11 $optimise -Wall -Wextra -Werror -shared \
+	expect "$name: the .cu compiles with ${CC:-cc}" "${cc[@]}" -x c -std=gnu11 $optimise -Wall -Wextra -Werror -shared \
 		-fPIC -Iruntime/include "$work/s.cu" -o "$work/s.so" -pthread
 	for type in int32 float double; do right_for_each_op "$name json" $type "$work/s.json"; done
 	for type in $so_types; do right_for_each_op "$name so" $type "$work/s.so"; done
@@ -80,7 +80,7 @@ right "an operator means nothing to a broadcast" "$work/s.json" -b 4 -e 4 -n 1 -
 # What is wrong is seen: a program that lacks a copy.
 "$blinkc" -q topologies/dgx1v.xml -c broadcast -g 0,1,2 -o "$work/s.cu" || not_ok "broadcast .cu: exit $?"
 sed '0,/^\tblink_copy(/{/^\tblink_copy(/d}' "$work/s.cu" >"$work/wrong.cu"
-expect "a program that lacks a copy compiles" "${CC:-cc}" -x c -std=gnu11 -O0 -shared -fPIC -Iruntime/include \
+expect "a program that lacks a copy compiles" "${cc[@]}" -x c -std=gnu11 -O0 -shared -fPIC -Iruntime/include \
 	"$work/wrong.cu" -o "$work/wrong.so" -pthread
 "$perf" "$work/wrong.so" -b 64K -e 64K -n 1 -w 0 >"$work/log" 2>&1
 got=$?
@@ -101,7 +101,7 @@ expect_exit "a schedule that misses an edge is refused" 6 "$perf" "$work/bad.jso
 "$blinkc" -q topologies/dgx1v.xml -g 0,1,2 -o "$work/s.json" || not_ok "three GPUs: exit $?"
 "$blinkc" -q topologies/dgx1v.xml -g 0,1,2 -o "$work/mark.cu" || not_ok "three GPUs .cu: exit $?"
 printf '#include <fcntl.h>\n__attribute__((constructor)) static void mark(void) { creat("%s/mark", 0600); }\n' "$work" >>"$work/mark.cu"
-expect "an object that leaves a mark compiles" "${CC:-cc}" -x c -std=gnu11 -O0 -shared -fPIC -Iruntime/include "$work/mark.cu" \
+expect "an object that leaves a mark compiles" "${cc[@]}" -x c -std=gnu11 -O0 -shared -fPIC -Iruntime/include "$work/mark.cu" \
 	-o "$work/mark.so" -pthread
 right "it runs" "$work/mark.so" -b 4 -e 4 -n 1 -w 0
 if [ -e "$work/mark" ]; then ok "and leaves its mark"; else not_ok "it leaves no mark"; fi

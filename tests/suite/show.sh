@@ -230,7 +230,7 @@ END
 sanitized=$(grep -c -e -fsanitize "$build/flags")
 if [ "$sanitized" != 0 ]; then
 	skip "a machine without Graphviz: a sanitizer has to be the first library"
-elif "${CC:-cc}" -shared -fPIC -o "$work/none.so" "$work/none.c"; then
+elif "${cc[@]}" -shared -fPIC -o "$work/none.so" "$work/none.c"; then
 	expect_exit "without Graphviz" 2 env LD_PRELOAD="$work/none.so" "$blinkc" show "$work/s.json" --format svg --layout neato
 	expect "it is said that it is missing" grep -q 'libgvc of Graphviz is not installed' "$work/err"
 else

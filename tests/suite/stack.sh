@@ -4,7 +4,7 @@
 . tests/lib.sh
 
 limit=$((16 * 1024))
-if ! echo 'int x;' | "${CC:-cc}" -fcallgraph-info=su -x c -c - -o "$work/x.o" 2>/dev/null; then
+if ! echo 'int x;' | "${cc[@]}" -fcallgraph-info=su -x c -c - -o "$work/x.o" 2>/dev/null; then
 	skip "the call graph: ${CC:-cc} has no -fcallgraph-info"
 	exit 0
 fi
@@ -21,7 +21,7 @@ plant() {
 	rm -rf "$work/planted"
 	mkdir -p "$work/planted/runtime"
 	cat >"$work/planted/runtime/api.c"
-	(cd "$work/planted" && "${CC:-cc}" -O0 -fcallgraph-info=su -c runtime/api.c -o runtime/api.o) || not_ok "$name: does not compile"
+	(cd "$work/planted" && "${cc[@]}" -O0 -fcallgraph-info=su -c runtime/api.c -o runtime/api.o) || not_ok "$name: does not compile"
 	if ! python3 tests/stack.py "$work/planted" $limit >"$work/out" && grep -q "$want" "$work/out"; then ok "finds $name"; else
 		not_ok "does not find $name: $(cat "$work/out")"
 	fi

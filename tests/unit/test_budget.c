@@ -1,5 +1,5 @@
-/* Wherever the time of a plan ends, there is a valid schedule, with a bound that is proven: time is counted in questions
- * for it, so that each question is the last in some case. */
+/* Wherever the time of a plan ends, there is a valid schedule, with a bound that is proven: time is counted in
+ * questions for it, so that each question is the last in some case. */
 #include "compile.h"
 #include "format/format.h"
 
@@ -75,8 +75,8 @@ every_end(const char *line, const Ask *ask, const char *options)
 			return;
 		}
 	}
-	printf("%s %s of %s%s: %d questions%s%s\n", all < 0 ? "not ok" : "ok", collective_name(ask->coll), line, options,
-	    all, all < 0 ? ": " : "", all < 0 ? why : "");
+	printf("%s %s of %s%s: %d questions%s%s\n", all < 0 ? "not ok" : "ok", collective_name(ask->coll), line,
+	    options, all, all < 0 ? ": " : "", all < 0 ? why : "");
 }
 
 int
@@ -84,8 +84,12 @@ main(void)
 {
 	for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
 		for (int c = 0; c < N_COLLECTIVES; c++) {
-			Ask ask = { .coll = (Collective)c, .root = collective_rooted((Collective)c) ? 1 : -1,
-				.packing = PACKING_EXACT, .epsilon = { 1, 20 }, .tolerance = FRAC_ZERO, .minimise = true };
+			Ask ask = { .coll = (Collective)c,
+				.root = collective_rooted((Collective)c) ? 1 : -1,
+				.packing = PACKING_EXACT,
+				.epsilon = { 1, 20 },
+				.tolerance = FRAC_ZERO,
+				.minimise = true };
 			every_end(machines[i], &ask, "");
 			if (!collective_has_blocks(ask.coll)) {
 				ask.packing = PACKING_MWU;

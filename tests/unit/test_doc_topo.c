@@ -93,7 +93,8 @@ survives(const Topology *topo, void (*spell)(const Topology *, Text *), const Te
 	Ctx ctx;
 	Topology *again;
 	spell(topo, &written);
-	bool good = read_text(&ctx, written.data, written.size, &again) == OK && strcmp(again->digest, topo->digest) == 0;
+	bool good = read_text(&ctx, written.data, written.size, &again) == OK
+	    && strcmp(again->digest, topo->digest) == 0;
 	if (good) {
 		topo_write_json(again, &json2);
 		topo_write_xml(again, &xml2);
@@ -140,8 +141,9 @@ check_numbers(const char *capacity, const char *latency, int64_t bytes, int64_t 
 		Status status = read_text(&ctx, text.data, text.size, &topo);
 		const Link *link = status == OK ? topo->link : NULL;
 		snprintf(name, sizeof name, "numbers %s %s %s", capacity, latency, xml ? "xml" : "json");
-		check(link && topo->n_links == 2 && link->capacity == bytes && link->latency == ns, name, "%lld, %lld, %s",
-		    link ? (long long)link->capacity : -1, link ? (long long)link->latency : -1, ctx.error.text);
+		check(link && topo->n_links == 2 && link->capacity == bytes && link->latency == ns, name,
+		    "%lld, %lld, %s", link ? (long long)link->capacity : -1, link ? (long long)link->latency : -1,
+		    ctx.error.text);
 		ctx_free(&ctx);
 		text_free(&text);
 	}
@@ -183,7 +185,8 @@ test_order(void)
 			good = strcmp(topo->vertex[v].id, id[v]) == 0;
 		check(good, "order: vertices", "other than in the format");
 		check(topo->link[0].capacity == 60000000000 && topo->link[0].count == 3 && topo->link[0].latency == 2000
-		    && topo->link[1].from == 2 && topo->link[1].to == 0, "order: full duplex", "not two links of 3 * 20 GB/s");
+			&& topo->link[1].from == 2 && topo->link[1].to == 0,
+		    "order: full duplex", "not two links of 3 * 20 GB/s");
 		check(topo->link[2].source && !topo->link[3].source, "order: simplex", "sources mixed up");
 		check(round_trips(topo), "order: round trip", "the bytes differ");
 	}
@@ -288,8 +291,10 @@ make_links(Text *text, int n)
 static void
 make_count(Text *text, int n)
 {
-	text_printf(text, "%s<node id=\"n\"><gpu id=\"a\"/><gpu id=\"b\"/></node><link from=\"a\" to=\"b\" class=\"c2c\" "
-	    "capacity=\"1\" count=\"%d\"/></topology>", head_xml, n);
+	text_printf(text,
+	    "%s<node id=\"n\"><gpu id=\"a\"/><gpu id=\"b\"/></node><link from=\"a\" to=\"b\" class=\"c2c\" "
+	    "capacity=\"1\" count=\"%d\"/></topology>",
+	    head_xml, n);
 }
 
 static void
@@ -303,7 +308,8 @@ make_capacity(Text *text, int n)
 static void
 make_capacity_sum(Text *text, int n)
 {
-	text_printf(text, "%s<class name=\"c2c\" capacity=\"1000000\"/><node id=\"n\"><gpu id=\"a\"/><gpu id=\"b\"/></node>",
+	text_printf(text,
+	    "%s<class name=\"c2c\" capacity=\"1000000\"/><node id=\"n\"><gpu id=\"a\"/><gpu id=\"b\"/></node>",
 	    head_xml);
 	repeat(text, n, "<link from=\"a\" to=\"b\" class=\"c2c\" count=\"1000\"/>");
 	text_put(text, "</topology>");
@@ -312,8 +318,10 @@ make_capacity_sum(Text *text, int n)
 static void
 make_latency(Text *text, int n)
 {
-	text_printf(text, "%s<node id=\"n\"><gpu id=\"a\"/><gpu id=\"b\"/></node><link from=\"a\" to=\"b\" class=\"c2c\" "
-	    "capacity=\"1\" latency=\"%d\"/></topology>", head_xml, n);
+	text_printf(text,
+	    "%s<node id=\"n\"><gpu id=\"a\"/><gpu id=\"b\"/></node><link from=\"a\" to=\"b\" class=\"c2c\" "
+	    "capacity=\"1\" latency=\"%d\"/></topology>",
+	    head_xml, n);
 }
 
 static void

@@ -15,7 +15,8 @@ struct machine {
 	int64_t price[LINKS];
 	const char *node[SERVERS];
 	int first[SERVERS + 1];			/* rank of each server */
-	int64_t local[RANKS][RANKS], net[RANKS][RANKS];	/* what a hop costs over the links of a server, and over the network */
+	/* What a hop costs over the links of a server, and over the network. */
+	int64_t local[RANKS][RANKS], net[RANKS][RANKS];
 };
 
 static void
@@ -46,8 +47,13 @@ make(Ctx *ctx, struct machine *m, int n_servers)
 	for (int s = 0; s < n_servers; s++)
 		m->first[s + 1] = m->first[s] + 1 + below(MOST);
 	int n = m->first[n_servers], net = n + n_servers;
-	m->topo = (Topology){ .name = "machine", .n_nodes = n_servers, .node = m->node, .n_ranks = n, .n_vertices = net + 1,
-		.vertex = m->vertex, .link = m->link };
+	m->topo = (Topology){ .name = "machine",
+		.n_nodes = n_servers,
+		.node = m->node,
+		.n_ranks = n,
+		.n_vertices = net + 1,
+		.vertex = m->vertex,
+		.link = m->link };
 	m->vertex[net] = (Vertex){ .id = "net", .kind = VERTEX_SWITCH, .node = -1 };
 	for (int s = 0; s < n_servers; s++) {
 		bool switched = below(2);
@@ -152,7 +158,9 @@ others(const struct machine *m, int w, int but, bool out, bool into)
 	for (int s = 0; s < m->topo.n_nodes; s++) {
 		int64_t best = FAR;
 		for (int v = m->first[s]; v < m->first[s + 1]; v++)
-			best = least(best, (out ? m->net[w][v] + arborescence(m, v, false) : 0) + (into ? m->net[v][w] + arborescence(m, v, true) : 0));
+			best = least(best,
+			    (out ? m->net[w][v] + arborescence(m, v, false) : 0)
+				+ (into ? m->net[v][w] + arborescence(m, v, true) : 0));
 		sum += s == m->vertex[w].node || s == but ? 0 : best;
 	}
 	return sum;
@@ -180,7 +188,8 @@ threephase_least(const struct machine *m, const Demand *d)
 		return path(m, d->from, d->to);
 	for (int v = 0; v < m->topo.n_ranks; v++) {
 		if (d->kind == DEMAND_ALLREDUCE)
-			best = least(best, arborescence(m, v, true) + arborescence(m, v, false) + others(m, v, -1, true, true));
+			best = least(
+			    best, arborescence(m, v, true) + arborescence(m, v, false) + others(m, v, -1, true, true));
 		else if (d->kind != DEMAND_PATH && m->vertex[v].node == m->vertex[root].node)
 			best = least(best, arborescence(m, root, into) + leave(m, v, into));
 		for (int w = 0; w < m->topo.n_ranks && d->kind == DEMAND_PATH; w++)
@@ -220,7 +229,8 @@ check(Cheapest *c, const struct machine *m, const Family *family)
 		int root = collective_rooted((Collective)coll) ? below(n) : -1;
 		for (int i = 0; i < collective_demands((Collective)coll, n); i++) {
 			Demand d = collective_demand((Collective)coll, n, root, i);
-			wrong += !agrees(c, m, d, family == &onehop_family ? onehop_least(m, &d) : threephase_least(m, &d));
+			wrong += !agrees(
+			    c, m, d, family == &onehop_family ? onehop_least(m, &d) : threephase_least(m, &d));
 		}
 	}
 	return wrong;

@@ -101,7 +101,8 @@ test_relabel(const Topology *topo)
 	static const struct {
 		int n, gpu[MAX_RANKS];
 		bool hybrid;
-	} jobs[] = { { 3, { 0, 1, 2 }, false }, { 4, { 1, 4, 5, 6 }, false }, { 6, { 0, 1, 2, 3, 4, 7 }, false }, { 3, { 0, 1, 4 }, true } };
+	} jobs[] = { { 3, { 0, 1, 2 }, false }, { 4, { 1, 4, 5, 6 }, false }, { 6, { 0, 1, 2, 3, 4, 7 }, false },
+		{ 3, { 0, 1, 4 }, true } };
 	for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++) {
 		for (int coll = 0; coll < N_COLLECTIVES; coll++) {
 			Text json = { 0 };
@@ -118,8 +119,8 @@ test_relabel(const Topology *topo)
 				good = relabels(&ctx, sched, rank);
 				shuffle(rank, jobs[j].n);
 			}
-			snprintf(name, sizeof name, "a %s over %d GPUs%s, in other ranks", collective_name((Collective)coll), jobs[j].n,
-			    jobs[j].hybrid ? ", hybrid" : "");
+			snprintf(name, sizeof name, "a %s over %d GPUs%s, in other ranks",
+			    collective_name((Collective)coll), jobs[j].n, jobs[j].hybrid ? ", hybrid" : "");
 			ok(good, name);
 			text_free(&json);
 			ctx_free(&ctx);
@@ -165,7 +166,8 @@ write_index(Ctx *ctx, const Topology *topo, Index *index)
 		if (exact ? coll != BROADCAST : second && coll != BROADCAST && coll != SCATTER)
 			continue;
 		IndexEntry *entry = &index->entry[index->n_entries];
-		int root = !collective_rooted(coll) ? -1 : exact ? 1 : second ? 2 : coll == BROADCAST || coll == SCATTER ? 0 : 1;
+		bool first = coll == BROADCAST || coll == SCATTER;
+		int root = !collective_rooted(coll) ? -1 : exact ? 1 : second ? 2 : first ? 0 : 1;
 		const int *as = exact ? same : rank;
 		text_free(&text);
 		text = (Text){ 0 };
@@ -230,8 +232,8 @@ delivers(blinkSchedule_t sched, Collective coll, int n, int root)
 	void *recv[MAX_RANKS];
 	blinkScheduleInfo_t info;
 	blinkComm_t comm;
-	if (blinkScheduleGetInfo(sched, &info) || info.nRanks != n || (int)info.collective != (int)coll || info.root != root ||
-	    blinkCommCreate(sched, NULL, &comm, NULL))
+	if (blinkScheduleGetInfo(sched, &info) || info.nRanks != n || (int)info.collective != (int)coll
+	    || info.root != root || blinkCommCreate(sched, NULL, &comm, NULL))
 		return false;
 	memset(to, 0, sizeof to);
 	for (int r = 0; r < n; r++) {
@@ -281,7 +283,8 @@ test_find(blinkIndex_t index)
 		int root = coll == BROADCAST || coll == SCATTER ? 3 : 2;
 		for (size_t k = 0; k < sizeof orders / sizeof *orders && good; k++)
 			good = finds(index, orders[k], (Collective)coll, rank_of(orders[k], root));
-		snprintf(name, sizeof name, "%s over GPUs in any order delivers in the ranks of the job", collective_name((Collective)coll));
+		snprintf(name, sizeof name, "%s over GPUs in any order delivers in the ranks of the job",
+		    collective_name((Collective)coll));
 		ok(good, name);
 	}
 	ok(finds(index, orders[0], ALLREDUCE, 99), "a root is ignored where there is none");
@@ -304,10 +307,12 @@ test_entry(blinkIndex_t index)
 		blinkIndexEntry_t entry;
 		int ranks[3] = { -1, -1, -1 };
 		char name[80];
-		bool good = blinkIndexGetEntry(index, cases[k].gpus, 3, blinkBroadcast, cases[k].root, &entry, ranks, NULL) == blinkSuccess &&
-		    strcmp(entry.file, cases[k].file) == 0 && memcmp(ranks, cases[k].ranks, sizeof ranks) == 0;
-		snprintf(name, sizeof name, "entry of GPUs %d,%d,%d from rank %d", cases[k].gpus[0], cases[k].gpus[1], cases[k].gpus[2],
-		    cases[k].root);
+		bool good = blinkIndexGetEntry(
+				index, cases[k].gpus, 3, blinkBroadcast, cases[k].root, &entry, ranks, NULL)
+			== blinkSuccess
+		    && strcmp(entry.file, cases[k].file) == 0 && memcmp(ranks, cases[k].ranks, sizeof ranks) == 0;
+		snprintf(name, sizeof name, "entry of GPUs %d,%d,%d from rank %d", cases[k].gpus[0], cases[k].gpus[1],
+		    cases[k].gpus[2], cases[k].root);
 		ok(good && entry.rate == 50 && entry.bound == 75 && entry.nTrees == 2 && entry.depth == 3, name);
 	}
 }
@@ -318,42 +323,55 @@ refused(blinkIndex_t index, const int *gpus, int n, int coll, int root, blinkRes
 	blinkSchedule_t sched = NULL;
 	blinkIndexEntry_t entry = { .file = "untouched" };
 	blinkError_t error = { "" };
-	bool good = blinkIndexFind(index, gpus, n, (blinkCollective_t)coll, root, &sched, &error) == code && strstr(error.text, words) && !sched;
+	bool good = blinkIndexFind(index, gpus, n, (blinkCollective_t)coll, root, &sched, &error) == code
+	    && strstr(error.text, words) && !sched;
 	blinkResult_t other = blinkIndexGetEntry(index, gpus, n, (blinkCollective_t)coll, root, &entry, NULL, NULL);
 	if (!good)
 		printf("# %s\n", error.text);
-	return good && (code == blinkInvalidArgument || code == blinkInfeasible ? other == code && strcmp(entry.file, "untouched") == 0 : !other);
+	return good
+	    && (code == blinkInvalidArgument || code == blinkInfeasible
+		    ? other == code && strcmp(entry.file, "untouched") == 0
+		    : !other);
 }
 
 static void
 test_arguments(blinkIndex_t index)
 {
-	static const int gpus[9] = { 0, 2, 3, 1, 4, 5, 6, 7, 8 }, twice[] = { 0, 2, 0 }, none[] = { 0, 8 }, below0[] = { -1, 0 }, other[] = { 0, 2, 4 };
+	static const int gpus[9] = { 0, 2, 3, 1, 4, 5, 6, 7, 8 }, twice[] = { 0, 2, 0 }, none[] = { 0, 8 },
+			 below0[] = { -1, 0 }, other[] = { 0, 2, 4 };
 	blinkIndexInfo_t info;
 	blinkSchedule_t sched;
 	blinkIndexEntry_t entry;
-	ok(blinkIndexGetInfo(index, &info) == blinkSuccess && info.nGpus == 8 && info.nSchedules == 11 && strcmp(info.gpus[7], "gpu7") == 0 &&
-	    strcmp(info.topology, "dgx1v") == 0 && strncmp(info.digest, "sha256:", 7) == 0 && strcmp(info.directory, folder) == 0, "info");
+	ok(blinkIndexGetInfo(index, &info) == blinkSuccess && info.nGpus == 8 && info.nSchedules == 11
+		&& strcmp(info.gpus[7], "gpu7") == 0 && strcmp(info.topology, "dgx1v") == 0
+		&& strncmp(info.digest, "sha256:", 7) == 0 && strcmp(info.directory, folder) == 0,
+	    "info");
 	ok(refused(index, twice, 3, blinkAllReduce, -1, blinkInvalidArgument, "given twice"), "a GPU twice");
 	ok(refused(index, none, 2, blinkAllReduce, -1, blinkInvalidArgument, "want 0 to 7"), "no such GPU");
 	ok(refused(index, below0, 2, blinkAllReduce, -1, blinkInvalidArgument, "want 0 to 7"), "a GPU below 0");
 	ok(refused(index, gpus, 1, blinkAllReduce, -1, blinkInvalidArgument, "want 2 to 8"), "one GPU");
-	ok(refused(index, gpus, 9, blinkAllReduce, -1, blinkInvalidArgument, "want 2 to 8"), "more GPUs than there are");
+	ok(refused(index, gpus, 9, blinkAllReduce, -1, blinkInvalidArgument, "want 2 to 8"),
+	    "more GPUs than there are");
 	ok(refused(index, gpus, -1, blinkAllReduce, -1, blinkInvalidArgument, "want 2 to 8"), "less than none");
 	ok(refused(index, gpus, 3, 8, -1, blinkInvalidArgument, "want 0 to 7"), "no such collective");
 	ok(refused(index, gpus, 3, -1, -1, blinkInvalidArgument, "want 0 to 7"), "a collective below 0");
 	ok(refused(index, gpus, 3, blinkReduce, 3, blinkInvalidArgument, "want a rank"), "no such root");
 	ok(refused(index, gpus, 3, blinkReduce, -1, blinkInvalidArgument, "want a rank"), "no root");
-	ok(refused(index, gpus, 3, blinkReduce, 0, blinkInfeasible, "no schedule for reduce over GPUs 0,2,3 from rank 0"), "a root that it has not");
-	ok(refused(index, other, 3, blinkAllReduce, -1, blinkInfeasible, "no schedule for allreduce over GPUs 0,2,4"), "GPUs that it has not");
-	ok(blinkIndexFind(NULL, gpus, 3, blinkAllReduce, 0, &sched, NULL) == blinkInvalidArgument &&
-	    blinkIndexFind(index, NULL, 3, blinkAllReduce, 0, &sched, NULL) == blinkInvalidArgument &&
-	    blinkIndexFind(index, gpus, 3, blinkAllReduce, 0, NULL, NULL) == blinkInvalidArgument &&
-	    blinkIndexGetEntry(NULL, gpus, 3, blinkAllReduce, 0, &entry, NULL, NULL) == blinkInvalidArgument &&
-	    blinkIndexGetEntry(index, gpus, 3, blinkAllReduce, 0, NULL, NULL, NULL) == blinkInvalidArgument &&
-	    blinkIndexGetInfo(NULL, &info) == blinkInvalidArgument && blinkIndexGetInfo(index, NULL) == blinkInvalidArgument &&
-	    blinkIndexLoad(NULL, &index, NULL) == blinkInvalidArgument && blinkIndexLoad("x", NULL, NULL) == blinkInvalidArgument &&
-	    blinkIndexDestroy(NULL) == blinkSuccess, "NULL");
+	ok(refused(
+	       index, gpus, 3, blinkReduce, 0, blinkInfeasible, "no schedule for reduce over GPUs 0,2,3 from rank 0"),
+	    "a root that it has not");
+	ok(refused(index, other, 3, blinkAllReduce, -1, blinkInfeasible, "no schedule for allreduce over GPUs 0,2,4"),
+	    "GPUs that it has not");
+	ok(blinkIndexFind(NULL, gpus, 3, blinkAllReduce, 0, &sched, NULL) == blinkInvalidArgument
+		&& blinkIndexFind(index, NULL, 3, blinkAllReduce, 0, &sched, NULL) == blinkInvalidArgument
+		&& blinkIndexFind(index, gpus, 3, blinkAllReduce, 0, NULL, NULL) == blinkInvalidArgument
+		&& blinkIndexGetEntry(NULL, gpus, 3, blinkAllReduce, 0, &entry, NULL, NULL) == blinkInvalidArgument
+		&& blinkIndexGetEntry(index, gpus, 3, blinkAllReduce, 0, NULL, NULL, NULL) == blinkInvalidArgument
+		&& blinkIndexGetInfo(NULL, &info) == blinkInvalidArgument
+		&& blinkIndexGetInfo(index, NULL) == blinkInvalidArgument
+		&& blinkIndexLoad(NULL, &index, NULL) == blinkInvalidArgument
+		&& blinkIndexLoad("x", NULL, NULL) == blinkInvalidArgument && blinkIndexDestroy(NULL) == blinkSuccess,
+	    "NULL");
 }
 
 /* ---- files that are wrong ---- */
@@ -378,12 +396,15 @@ test_files(Ctx *ctx, Index *made)
 	Text bytes = { 0 };
 	blinkIndex_t index;
 	ok(load_result("/nowhere", text) == blinkSystemError && strncmp(text, "/nowhere: ", 10) == 0, "no such index");
-	ok(load_result(in_folder("reduce-0-1.json"), text) == blinkBadInput && strstr(text, "want \"blink-index\""), "a schedule is no index");
+	ok(load_result(in_folder("reduce-0-1.json"), text) == blinkBadInput && strstr(text, "want \"blink-index\""),
+	    "a schedule is no index");
 	snprintf(before, sizeof before, "%s/", folder);
 	ok(load_result(before, text) == blinkSuccess, "a directory with a slash behind it");
-	ok(load_result("src", text) == blinkSystemError && strncmp(text, "src/index.json: ", 16) == 0, "a directory without an index");
+	ok(load_result("src", text) == blinkSystemError && strncmp(text, "src/index.json: ", 16) == 0,
+	    "a directory without an index");
 
-	bool good = getcwd(before, sizeof before) && chdir(folder) == 0 && blinkIndexLoad("index.json", &index, NULL) == blinkSuccess;
+	bool good = getcwd(before, sizeof before) && chdir(folder) == 0
+	    && blinkIndexLoad("index.json", &index, NULL) == blinkSuccess;
 	ok(good && finds(index, gpus, ALLREDUCE, -1), "an index in the current directory");
 	if (good)
 		blinkIndexDestroy(index);
@@ -394,7 +415,8 @@ test_files(Ctx *ctx, Index *made)
 
 	text_put(&bytes, "\177ELF");
 	write_file(ctx, "reduce-0-1.json", &bytes);
-	ok(refused(index, gpus, 3, REDUCE, 1, blinkBadInput, "a shared object: want a schedule file"), "a shared object is not loaded");
+	ok(refused(index, gpus, 3, REDUCE, 1, blinkBadInput, "a shared object: want a schedule file"),
+	    "a shared object is not loaded");
 	unlink(in_folder("reduce-0-1.json"));
 	ok(refused(index, gpus, 3, REDUCE, 1, blinkSystemError, "reduce-0-1.json: "), "a file that is not there");
 	text_free(&bytes);
@@ -410,7 +432,8 @@ test_files(Ctx *ctx, Index *made)
 	write_file(ctx, "index.json", &bytes);
 	text_free(&bytes);
 	if (blinkIndexLoad(folder, &index, NULL) == blinkSuccess) {
-		ok(refused(index, gpus, 3, ALLREDUCE, -1, blinkBadInput, "topology.digest"), "a file for another machine");
+		ok(refused(index, gpus, 3, ALLREDUCE, -1, blinkBadInput, "topology.digest"),
+		    "a file for another machine");
 		blinkIndexDestroy(index);
 	}
 }

@@ -55,7 +55,8 @@ large_fractions(void)
 		/* q x0 = p;  x1 - x0 = 0 */
 		m[0] = q, m[1] = 0, m[2] = p;
 		m[3] = -1, m[4] = 1, m[5] = 0;
-		wrong += !linear_solve(m, spare, 2, x) || !frac_make(p, q, &want) || frac_cmp(x[0], want) || frac_cmp(x[1], want);
+		wrong += !linear_solve(m, spare, 2, x) || !frac_make(p, q, &want) || frac_cmp(x[0], want)
+		    || frac_cmp(x[1], want);
 	}
 	return report(wrong, "large fractions");
 }

@@ -69,8 +69,8 @@ on_stack(size_t size, void *(*body)(void *))
 		return false;
 	stack_low = memory + GUARD;
 	pthread_attr_init(&attr);
-	bool good = pthread_attr_setstack(&attr, stack_low, size) == 0 && pthread_create(&thread, &attr, body, NULL) == 0
-	    && pthread_join(thread, NULL) == 0;
+	bool good = pthread_attr_setstack(&attr, stack_low, size) == 0
+	    && pthread_create(&thread, &attr, body, NULL) == 0 && pthread_join(thread, NULL) == 0;
 	pthread_attr_destroy(&attr);
 	munmap(memory, GUARD + size);
 	return good;
@@ -95,7 +95,12 @@ static struct job job;
 
 static void call_load(void *of) { (void)of; job.result = blinkScheduleLoad(job.path, &job.sched, &job.error); }
 static void call_data(void *of) { (void)of; job.result = blinkScheduleLoadData(job.path, &job.sched, &job.error); }
-static void call_parse(void *of) { (void)of; job.result = blinkScheduleParse("text", job.text, job.size, &job.sched, &job.error); }
+static void
+call_parse(void *of)
+{
+	(void)of;
+	job.result = blinkScheduleParse("text", job.text, job.size, &job.sched, &job.error);
+}
 static void call_index(void *of) { (void)of; job.result = blinkIndexLoad(job.path, &job.index, &job.error); }
 static void call_destroy(void *of) { (void)of; blinkScheduleDestroy(job.sched); }
 static void call_index_destroy(void *of) { (void)of; blinkIndexDestroy(job.index); }
@@ -105,8 +110,8 @@ static void call_comm_destroy(void *of) { (void)of; blinkCommDestroy(job.comm); 
 static void
 call_run(void *of)
 {
-	job.result = blinkRun(job.comm, of ? NULL : (const void *const *)job.buffer, job.buffer, 32, (blinkDataType_t)job.type,
-	    (blinkRedOp_t)job.op);
+	job.result = blinkRun(job.comm, of ? NULL : (const void *const *)job.buffer, job.buffer, 32,
+	    (blinkDataType_t)job.type, (blinkRedOp_t)job.op);
 }
 
 static void
@@ -190,7 +195,8 @@ load_all(const char *pattern, void (*load)(void *))
 static void
 put_chain(Text *out, int n, bool broken)
 {
-	text_put(out, "{\"format\": \"blink-schedule\", \"version\": 1, \"topology\": {\"name\": \"chain\", \"digest\": \"sha256:");
+	text_put(out, "{\"format\": \"blink-schedule\", \"version\": 1, ");
+	text_put(out, "\"topology\": {\"name\": \"chain\", \"digest\": \"sha256:");
 	for (int i = 0; i < 64; i++)
 		text_put(out, "0");
 	text_put(out, "\", \"ranks\": [");
@@ -198,9 +204,11 @@ put_chain(Text *out, int n, bool broken)
 		text_printf(out, "%s{\"gpu\": \"g%d\", \"node\": \"n\"}", r ? ", " : "", r);
 	text_put(out, "], \"links\": [");
 	for (int r = 0; r < n - 1; r++)
-		text_printf(out, "%s{\"from\": %d, \"to\": %d, \"class\": \"nvlink\", \"capacity\": 10, \"latency\": 1}",
+		text_printf(out,
+		    "%s{\"from\": %d, \"to\": %d, \"class\": \"nvlink\", \"capacity\": 10, \"latency\": 1}",
 		    r ? ", " : "", r, r + 1);
-	text_put(out, "]}, \"collective\": \"broadcast\", \"root\": 0, \"algorithm\": \"hand\", \"rate\": {\"achieved\": 10, "
+	text_put(out,
+	    "]}, \"collective\": \"broadcast\", \"root\": 0, \"algorithm\": \"hand\", \"rate\": {\"achieved\": 10, "
 	    "\"bound\": 10, \"certificate\": {\"kind\": \"cut\", \"side\": [0]}}, "
 	    "\"trees\": [{\"segment\": [\"0/1\", \"1/1\"], \"root\": 0, \"down\": [");
 	for (int r = 0; r < n - 1; r++)
@@ -239,7 +247,8 @@ load_texts(void)
 	parse("a chain with a wrong link", &text);
 	for (int depth = 30; depth <= 40; depth++) {
 		text.size = 0;
-		nest(&text, depth, "1e-300, 1.7976931348623157e308, 0.000000000000000000000000000000000000000000000000000001");
+		nest(&text, depth,
+		    "1e-300, 1.7976931348623157e308, 0.000000000000000000000000000000000000000000000000000001");
 		parse("nested values", &text);
 	}
 	text_free(&text);
@@ -335,8 +344,8 @@ test_workers(void)
 	size_t size = 0;
 	bool good = device && device->backend.n_threads == 2;
 	for (int i = 0; i < 2 && good; i++) {
-		good = pthread_getattr_np(device->backend.thread[i], &attr) == 0 && pthread_attr_getstacksize(&attr, &size) == 0
-		    && (SANITIZED || size == BLINK_WORKER_STACK);
+		good = pthread_getattr_np(device->backend.thread[i], &attr) == 0
+		    && pthread_attr_getstacksize(&attr, &size) == 0 && (SANITIZED || size == BLINK_WORKER_STACK);
 		pthread_attr_destroy(&attr);
 	}
 	ok(good, "workers have a stack of their own size");
@@ -388,7 +397,8 @@ static int
 child_makes(void)
 {
 	blinkConfig_t config = { 64, SANITIZED ? 1 : 3 };
-	if (blinkCommDestroy(job.comm) != blinkSuccess || blinkCommCreate(job.sched, &config, &job.comm, NULL) != blinkSuccess)
+	if (blinkCommDestroy(job.comm) != blinkSuccess
+	    || blinkCommCreate(job.sched, &config, &job.comm, NULL) != blinkSuccess)
 		return 1;
 	for (int r = 0; r < 3; r++)
 		job.data[r][31] = r + 1;
@@ -426,7 +436,8 @@ test_fork(void)
 	blinkComm_t comm = make_comm(3);
 	ok(comm && in_child(child_uses) == 0, "in a child, calls on a communicator of the parent are refused");
 	ok(comm && in_child(child_destroys) == 0, "a child destroys what the parent made");
-	ok(comm && in_child(child_makes) == 0, "a child makes a communicator of the parent's schedule, and loads another");
+	ok(comm && in_child(child_makes) == 0,
+	    "a child makes a communicator of the parent's schedule, and loads another");
 	call_run(NULL);
 	ok(comm && job.result == blinkSuccess, "the parent goes on");
 	if (comm && !SANITIZED)

@@ -106,10 +106,12 @@ static void
 test_lists(void)
 {
 	check_list("first", "{\"list\":[1,[2,3],{\"a\":[]}],\"b\":4}", "{list:[],b:4}\n1\n[2,3]\n{a:[]}");
-	check_list("last, with blanks and a mark", "\xef\xbb\xbf { \"b\" : 4 ,\n\"list\" : [ 1 ,\t[ 2 ] ,\r\n\"]\" ] } ",
-	    "{b:4,list:[]}\n1\n[2]\n\"]\"");
-	check_list("marks in texts", "{\"list\":[\",\",\"\\\",[\",{\"],\":\"}\"}]}", "{list:[]}\n\",\"\n\"\\\",[\"\n{],:\"}\"}");
-	check_list("equal objects", "{\"list\":[{\"a\":1,\"b\":2},{\"a\":3,\"b\":4}]}", "{list:[]}\n{a:1,b:2}\n{a:3,b:4}");
+	check_list("last, with blanks and a mark",
+	    "\xef\xbb\xbf { \"b\" : 4 ,\n\"list\" : [ 1 ,\t[ 2 ] ,\r\n\"]\" ] } ", "{b:4,list:[]}\n1\n[2]\n\"]\"");
+	check_list("marks in texts", "{\"list\":[\",\",\"\\\",[\",{\"],\":\"}\"}]}",
+	    "{list:[]}\n\",\"\n\"\\\",[\"\n{],:\"}\"}");
+	check_list(
+	    "equal objects", "{\"list\":[{\"a\":1,\"b\":2},{\"a\":3,\"b\":4}]}", "{list:[]}\n{a:1,b:2}\n{a:3,b:4}");
 	check_list("empty", "{\"list\":[ ],\"b\":[1]}", "{list:[],b:[1]}");
 	check_list("none", "{\"b\":[1]}", "{b:[1]}");
 	check_list("not in the root", "{\"b\":{\"list\":[1]},\"list\":[2]}", "{b:{list:[1]},list:[]}\n2");
@@ -123,7 +125,8 @@ test_lists(void)
 	check_list("twice, once empty", "{\"list\":[],\"list\":[2]}", "f: list: given twice: want it once");
 	check_list("an entry's key twice", "{\"list\":[0,{\"a\":[{\"b\":1,\"b\":2}]}]}",
 	    "{list:[]}\n0\nf: list[1].a[0].b: given twice: want it once");
-	check_list("an entry's number", "{\"list\":[0,[1,1e999]]}", "{list:[]}\n0\nf: list[1][1]: a number beyond 1.8e308");
+	check_list(
+	    "an entry's number", "{\"list\":[0,[1,1e999]]}", "{list:[]}\n0\nf: list[1][1]: a number beyond 1.8e308");
 	check_list("not JSON inside", "{\"list\":[0,\n[1 2]]}", "f:2:4: '2': want ',' or ']'");
 	check_list("not JSON behind", "{\"list\":[0]]", "f:1:12: ']': want ',' or '}'");
 	check_list("no end", "{\"list\":[0", "f:1:11: end of file: want ',' or ']'");

@@ -34,7 +34,9 @@ make(Ctx *ctx, struct graph *g, int n, bool mirrored, bool with_switch)
 			if (a == b || (mirrored && b < a) || below(3) == 0)
 				continue;
 			for (int back = 0; back <= mirrored; back++) {
-				g->link[g->topo.n_links] = (Link){ .from = back ? b : a, .to = back ? a : b, .count = 1, .capacity = 1 };
+				g->link[g->topo.n_links] = (Link){
+					.from = back ? b : a, .to = back ? a : b, .count = 1, .capacity = 1
+				};
 				g->price[g->topo.n_links++] = below(4);
 			}
 		}
@@ -224,7 +226,9 @@ make_fabric(Ctx *ctx, struct fabric *f)
 	memset(f, 0, sizeof *f);
 	for (int v = 0; v < VERTICES; v++)
 		f->vertex[v] = (Vertex){ .id = "v", .kind = v < 4 ? VERTEX_GPU : VERTEX_SWITCH, .node = 0 };
-	f->topo = (Topology){ .name = "fabric", .n_ranks = 4, .n_vertices = VERTICES, .vertex = f->vertex, .link = f->link };
+	f->topo = (Topology){
+		.name = "fabric", .n_ranks = 4, .n_vertices = VERTICES, .vertex = f->vertex, .link = f->link
+	};
 	for (int v = 0; v < VERTICES; v++) {
 		for (int i = v >= 4 && v % 2 ? 1 : 1 + below(3); i > 0; i--) {
 			int to = below(VERTICES);
@@ -309,22 +313,31 @@ alike_bounds(Ctx *ctx)
 		    .n_vertices = n + 2 * nodes + 1, .vertex = vertex,
 			.link = link };
 		for (int v = 0; v < topo.n_vertices; v++)
-			vertex[v] = (Vertex){ .id = "v", .kind = v < n ? VERTEX_GPU : VERTEX_SWITCH, .node = v < n ? v / gpus : -1 };
+			vertex[v] = (Vertex){
+				.id = "v", .kind = v < n ? VERTEX_GPU : VERTEX_SWITCH, .node = v < n ? v / gpus : -1
+			};
 		for (int s = 0; s < nodes; s++) {
 			int inside = n + 2 * s, nic = inside + 1, net = n + 2 * nodes;
 			for (int g = s * gpus; g < (s + 1) * gpus; g++) {
-				link[n_links++] = (Link){ .from = g, .to = inside, .count = 1, .capacity = capacity[0] };
-				link[n_links++] = (Link){ .from = inside, .to = g, .count = 1, .capacity = capacity[1] };
+				link[n_links++] = (Link){
+					.from = g, .to = inside, .count = 1, .capacity = capacity[0]
+				};
+				link[n_links++] = (Link){
+					.from = inside, .to = g, .count = 1, .capacity = capacity[1]
+				};
 			}
 			link[n_links++] = (Link){ .from = inside, .to = nic, .count = 1, .capacity = capacity[2] };
 			link[n_links++] = (Link){ .from = nic, .to = net, .count = 1, .capacity = capacity[3] };
-			link[n_links++] = (Link){ .from = net, .to = inside, .count = 1, .capacity = 1 + capacity[round % 2] };
+			link[n_links++] = (Link){
+				.from = net, .to = inside, .count = 1, .capacity = 1 + capacity[round % 2]
+			};
 		}
 		topo.n_links = n_links;
 		Symmetry *known, *unknown;
 		Bound a, b;
 		if (topo_index(ctx, &topo) != OK || topo_symmetry(ctx, &topo, -1, true, &known) != OK
-		    || topo_symmetry(ctx, &topo, -1, false, &unknown) != OK || bound_compute(ctx, &topo, known, ALLREDUCE, -1, &a) != OK
+		    || topo_symmetry(ctx, &topo, -1, false, &unknown) != OK
+		    || bound_compute(ctx, &topo, known, ALLREDUCE, -1, &a) != OK
 		    || bound_compute(ctx, &topo, unknown, ALLREDUCE, -1, &b) != OK)
 			return report(1, "bounds of symmetric machines: failed");
 		wrong += frac_cmp(a.rate, b.rate) != 0;
@@ -348,7 +361,12 @@ twins(Ctx *ctx)
 		int odd = round % 2 ? below(4 * N) : -1;
 		bool twinned, mirrored;
 		ArenaMark run = arena_mark(&ctx->run);
-		Topology topo = { .name = "twins", .n_ranks = N, .n_vertices = NET + 1, .vertex = vertex, .link = link, .n_links = 4 * N };
+		Topology topo = { .name = "twins",
+			.n_ranks = N,
+			.n_vertices = NET + 1,
+			.vertex = vertex,
+			.link = link,
+			.n_links = 4 * N };
 		for (int v = 0; v <= NET; v++)
 			vertex[v] = (Vertex){ .id = "v", .kind = v < N ? VERTEX_GPU : VERTEX_SWITCH, .node = -1 };
 		for (int r = 0; r < N; r++) {
@@ -360,7 +378,8 @@ twins(Ctx *ctx)
 		}
 		if (odd >= 0)
 			link[odd].capacity = 1;
-		if (topo_index(ctx, &topo) != OK || topo_twinned(ctx, &topo, &twinned) != OK || topo_mirrored(ctx, &topo, &mirrored) != OK)
+		if (topo_index(ctx, &topo) != OK || topo_twinned(ctx, &topo, &twinned) != OK
+		    || topo_mirrored(ctx, &topo, &mirrored) != OK)
 			return report(1, "twins: no memory");
 		wrong += twinned != (odd < 0) || mirrored;
 		arena_release(&ctx->run, run);
@@ -373,7 +392,8 @@ main(void)
 {
 	Ctx ctx;
 	ctx_init(&ctx);
-	int failed = arborescences(&ctx) + limited(&ctx) + spanning_trees(&ctx) + routes(&ctx) + alike_bounds(&ctx) + twins(&ctx);
+	int failed = arborescences(&ctx) + limited(&ctx) + spanning_trees(&ctx) + routes(&ctx) + alike_bounds(&ctx)
+	    + twins(&ctx);
 	ctx_free(&ctx);
 	return failed != 0;
 }

@@ -103,20 +103,24 @@ test_table(void)
 		Ctx ctx;
 		PartEnd *split;
 		struct blink_part_end row[PARTS * (PARTS - 1)];
-		struct blink_program program = { .collective = below(N_COLLECTIVES), .n_ranks = 1 + below(9), .n_parts = PARTS,
-			.part_end = row };
+		struct blink_program program = {
+			.collective = below(N_COLLECTIVES), .n_ranks = 1 + below(9), .n_parts = PARTS, .part_end = row
+		};
 		ctx_init(&ctx);
 		random_parts(&sched, 2000000000, 1 + below(25000000));
 		bool fits = sched_split(&ctx, "test", &sched, &split) == OK;
 		made += fits;
 		for (int k = 0; k < PARTS * (PARTS - 1) && fits; k++) {
-			row[k] = (struct blink_part_end){ .from = split[k].from, .num = split[k].num, .den = split[k].den };
+			row[k] = (struct blink_part_end){
+				.from = split[k].from, .num = split[k].num, .den = split[k].den
+			};
 			part_end_add(&split[k], &row[k].add_high, &row[k].add_low);
 		}
 		for (int k = 0; k < 20 && fits && good; k++) {
 			int64_t end[PARTS], element[BLINK_PARTS_MAX], size = INT64_C(1) << below(4);
 			int64_t unit = size * blink_message_blocks(&program);
-			int64_t count = k < 4 ? split[PARTS - 1 + (k & 2)].from / unit + (k & 1) : (int64_t)below(1 << 30) << below(24);
+			int64_t count = k < 4 ? split[PARTS - 1 + (k & 2)].from / unit + (k & 1)
+					      : (int64_t)below(1 << 30) << below(24);
 			split_message(split, PARTS, count * unit, end);
 			blink_part_ends(&program, count, size, element);
 			for (int p = 0; p < PARTS; p++)

@@ -4,6 +4,7 @@
  * Such a file is read as a topology of its own, once, and grafted: its GPUs follow the GPUs so far, its other vertices
  * follow those, and its switches in no node follow all nodes. Ids begin with the id of the entry. So a cluster file has
  * the digest of the flat file with the same vertices and links. */
+#include "base/array.h"
 #include "base/file_read.h"
 #include "format/blink/topology_reader.h"
 
@@ -168,6 +169,46 @@ grafted_vertex(const struct server *server, const struct graft *at, int v)
 	    : at->fabric + v - server->n_gpus - server->n_others;
 }
 
+/* A note of a file by reference: "node.xml: ..." */
+static Status
+note_within(Ctx *ctx, const char *file, const char *note, const char **out)
+{
+	Text text = { 0 };
+	text_put(&text, file);
+	text_put(&text, ": ");
+	text_put(&text, note);
+	if (text.size > LIMIT_TEXT_BYTES)
+		text.size = utf8_valid(text.data, LIMIT_TEXT_BYTES);
+	*out = text_keep(&ctx->run, &text);
+	return *out ? OK : fail_memory(ctx);
+}
+
+static bool
+has_note(const Topology *topo, const char *note)
+{
+	int i = 0;
+	while (i < topo->n_notes && strcmp(topo->note[i], note) != 0)
+		i++;
+	return i < topo->n_notes;
+}
+
+static Status
+graft_notes(struct reading *r, const Doc *object, const Topology *from)
+{
+	Topology *topo = r->topo;
+	for (int i = 0; i < from->n_notes; i++) {
+		const char *note;
+		TRY(note_within(r->ctx, doc_get(object, "file")->text, from->note[i], &note));
+		if (has_note(topo, note))
+			continue;
+		if (topo->n_notes == LIMIT_NOTES)
+			return doc_fail(r->ctx, r->label, object, LIMIT, "more than %d notes", LIMIT_NOTES);
+		TRY(GROW(r->ctx, topo->note, topo->n_notes, r->room_notes));
+		topo->note[topo->n_notes++] = note;
+	}
+	return OK;
+}
+
 Status
 server_graft(struct reading *r, const Doc *object, const struct server *server)
 {
@@ -192,6 +233,7 @@ server_graft(struct reading *r, const Doc *object, const struct server *server)
 		r->next_other += server->n_others;
 		r->next_fabric += server->n_fabric;
 	}
+	TRY(graft_notes(r, object, from));
 	/* Classes and peer accesses that this file does not give. */
 	if (r->topo->n_peer_accesses == 0) {
 		r->topo->n_peer_accesses = from->n_peer_accesses;

@@ -2,12 +2,14 @@
  * doc_read_json gives. Errors are reported here, where their place in the file is known; topo_check then holds the
  * invariants of the result. */
 #include "format/blink/topology_reader.h"
+#include "format/sniff.h"
 #include "topology/topology.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const plural[] = {
+	"note", "notes",
 	"class", "classes", "node", "nodes", "fabric", "fabrics", "link", "links", "peer_access", "peer_accesses",
 #define X(name, one, many) one, many,
 	VERTEX_LIST(X)
@@ -17,7 +19,7 @@ static const char *const plural[] = {
 
 /* ---- head and classes ---- */
 
-/* Topologies of other tools, which people will try, are named in the message. */
+/* Files of other tools, which people will try, are named in the message. */
 static Status
 check_root(struct reading *r)
 {
@@ -28,8 +30,7 @@ check_root(struct reading *r)
 	if (!root->line)
 		return OK;
 	if (strcmp(root->text, "system") == 0)
-		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "a topology of NCCL, which blinkc does not read: %s",
-		    want);
+		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "a topology of NCCL: %s, or --from nccl", want);
 	if (strcmp(root->text, "topology") != 0)
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "unknown element: %s", want);
 	if (!doc_get(root, "format") && doc_get(root, "object"))
@@ -38,11 +39,34 @@ check_root(struct reading *r)
 	return OK;
 }
 
+/* Strings in JSON, elements with a text in XML. */
+static Status
+read_notes(struct reading *r)
+{
+	static const char *const members[] = { "text", NULL };
+	const Doc *list = doc_get(r->root, "notes");
+	bool xml = r->root->line > 0;
+	if (!list)
+		return OK;
+	TRY(doc_need(r->ctx, r->label, r->root, "notes", DOC_ARRAY, &list));
+	if (list->n > LIMIT_NOTES)
+		return doc_fail(r->ctx, r->label, list, LIMIT, "%d notes: want at most %d", list->n, LIMIT_NOTES);
+	TRY(NEW(r->ctx, r->topo->note, list->n));
+	for (int i = 0; i < list->n; i++) {
+		const Doc *entry = list->child[i];
+		if (xml)
+			TRY(doc_only(r->ctx, r->label, entry, members));
+		TRY(xml ? read_text(r, entry, "text", &r->topo->note[i]) : read_line(r, entry, &r->topo->note[i]));
+	}
+	r->topo->n_notes = r->room_notes = list->n;
+	return OK;
+}
+
 static Status
 read_head(struct reading *r)
 {
-	static const char *const members[] = { "format", "version", "name", "source", "classes", "nodes", "switches",
-	    "fabrics", "links", "peer_accesses", NULL };
+	static const char *const members[] = { "format", "version", "name", "source", "notes", "classes", "nodes",
+		"switches", "fabrics", "links", "peer_accesses", NULL };
 	const char *format;
 	int64_t version;
 	TRY(check_root(r));
@@ -56,7 +80,8 @@ read_head(struct reading *r)
 	TRY(doc_int(r->ctx, r->label, at, 1, 1, &version));
 	TRY(doc_only(r->ctx, r->label, r->root, members));
 	TRY(read_text(r, r->root, "name", &r->topo->name));
-	return read_source(r, r->root, &r->topo->source);
+	TRY(read_source(r, r->root, &r->topo->source));
+	return read_notes(r);
 }
 
 static Status
@@ -139,26 +164,27 @@ read_peer_accesses(struct reading *r)
 
 /* ---- the whole ---- */
 
-/* Is the first character that is not a blank that of XML? Everything else is read as JSON. */
-static bool
-begins_element(const char *data, size_t size)
+/* The first character that is not a blank; NUL: there is none. */
+static char
+first_character(const char *data, size_t size)
 {
 	size_t i = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	while (i < size && strchr(" \t\r\n", data[i]) && data[i])
 		i++;
-	return i < size && data[i] == '<';
+	return i < size ? data[i] : 0;
 }
 
 bool
 topo_is_xml(const char *data, size_t size)
 {
-	return begins_element(data, size);
+	return first_character(data, size) == '<';
 }
 
 bool
 topo_is_json(const char *data, size_t size)
 {
-	return !begins_element(data, size);
+	char first = first_character(data, size);
+	return !first || strchr("{[]}\",:-0123456789tfn", first);
 }
 
 /* Files of hwloc have a DOCTYPE, which the XML reader would refuse without saying whose file it is. */
@@ -197,11 +223,24 @@ topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const char *da
 	return status;
 }
 
+/* Files of other tools that are no topologies, which people will try: before their elements, which are unknown here. */
+static Status
+refuse_foreign(Ctx *ctx, const char *label, const char *data, size_t size)
+{
+	if (sniff_element(data, size, "graphs"))
+		return fail(ctx, BAD_INPUT, "%s: what NCCL made of a topology (NCCL_GRAPH_DUMP_FILE): want the topology "
+		    "itself, which NCCL writes to NCCL_TOPO_DUMP_FILE", label);
+	if (sniff_element(data, size, "algo"))
+		return fail(ctx, BAD_INPUT, "%s: an algorithm of MSCCL: want a topology", label);
+	return OK;
+}
+
 Status
 topo_read_xml(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Doc *root;
+	TRY(refuse_foreign(ctx, label, data, size));
 	if (is_hwloc(data, size))
 		return fail(ctx, BAD_INPUT, "%s: a topology of hwloc, which blinkc does not read: want a "
 		    "<topology format=\"blink-topology\"> element", label);

@@ -19,15 +19,26 @@ one_line(const char *text)
 }
 
 Status
+read_line(struct reading *r, const Doc *at, const char **out)
+{
+	static const char want[] = "want one line of text without control characters";
+	if (at->kind != DOC_STRING)
+		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: %s", doc_found(at).text, want);
+	if (strlen(at->text) > LIMIT_TEXT_BYTES)
+		return doc_fail(r->ctx, r->label, at, LIMIT, "%zu bytes: want at most %d", strlen(at->text),
+		    LIMIT_TEXT_BYTES);
+	if (!*at->text || !one_line(at->text))
+		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: %s", doc_found(at).text, want);
+	*out = at->text;
+	return OK;
+}
+
+Status
 read_text(struct reading *r, const Doc *object, const char *name, const char **out)
 {
-	const char *text;
-	TRY(doc_string(r->ctx, r->label, object, name, &text));
-	if (!*text || !one_line(text))
-		return doc_fail(r->ctx, r->label, doc_get(object, name), BAD_INPUT,
-		    "%s: want one line of text without control characters", doc_found(doc_get(object, name)).text);
-	*out = text;
-	return OK;
+	const Doc *at;
+	TRY(doc_need(r->ctx, r->label, object, name, DOC_STRING, &at));
+	return read_line(r, at, out);
 }
 
 Status

@@ -54,6 +54,7 @@ struct reading {
 	int n_grafted;
 	Link *grafted;			/* links of files by reference */
 	int64_t capacity_sum;
+	int room_notes;
 };
 
 /* ---- topology_members.c: all fail with BAD_INPUT or LIMIT, naming the place in the file ---- */
@@ -61,7 +62,8 @@ struct reading {
 /* An array of objects; an empty one where the object has no such member. */
 Status read_children(struct reading *r, const Doc *object, const char *name, const Doc **out);
 
-/* One line of text without control characters. */
+/* One line of text without control characters: a value, or the member of an object. */
+Status read_line(struct reading *r, const Doc *at, const char **out);
 Status read_text(struct reading *r, const Doc *object, const char *name, const char **out);
 
 /* As read_text, of the member `source`; *out stays as it is where there is none. */

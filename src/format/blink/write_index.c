@@ -21,10 +21,7 @@ put_entry(JsonWriter *w, const IndexEntry *entry)
 	json_object(w, NULL, JSON_TIGHT);
 	json_ints(w, "gpus", entry->gpu, entry->n);
 	json_string(w, "collective", collective_name(entry->coll));
-	if (entry->root < 0)
-		json_null(w, "root");
-	else
-		json_int(w, "root", entry->root);
+	json_rank(w, "root", entry->root);
 	json_string(w, "file", entry->file);
 	json_ints(w, "ranks", entry->rank, entry->n);
 	json_number(w, "rate", entry->rate);

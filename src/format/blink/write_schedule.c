@@ -237,10 +237,7 @@ sched_write_json(const Schedule *sched, Text *out)
 	put_generator(&w, sched);
 	put_topology(&w, sched->topo);
 	json_string(&w, "collective", collective_name(sched->coll));
-	if (sched->root < 0)
-		json_null(&w, "root");
-	else
-		json_int(&w, "root", sched->root);
+	json_rank(&w, "root", sched->root);
 	json_string(&w, "algorithm", sched->algorithm);
 	put_rate(&w, sched);
 	put_baselines(&w, sched);

@@ -24,6 +24,17 @@ put_class(JsonWriter *w, LinkClass class, const ClassDefault *given)
 }
 
 static void
+put_notes(JsonWriter *w, const Topology *topo)
+{
+	if (!topo->n_notes)
+		return;
+	json_array(w, "notes", JSON_BLOCK);
+	for (int i = 0; i < topo->n_notes; i++)
+		json_string(w, NULL, topo->note[i]);
+	json_end(w);
+}
+
+static void
 put_classes(JsonWriter *w, const Topology *topo)
 {
 	int n = 0;
@@ -135,6 +146,7 @@ topo_write_json(const Topology *topo, Text *out)
 	json_int(&w, "version", 1);
 	json_string(&w, "name", topo->name);
 	put_optional(&w, "source", topo->source);
+	put_notes(&w, topo);
 	put_classes(&w, topo);
 	put_peer_accesses(&w, topo);
 	if (!out->failed) {

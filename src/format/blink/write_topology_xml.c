@@ -4,6 +4,16 @@
 #include "format/format.h"
 
 static void
+put_notes(XmlWriter *w, const Topology *topo)
+{
+	for (int i = 0; i < topo->n_notes; i++) {
+		xml_begin(w, "note");
+		xml_attribute(w, "text", topo->note[i]);
+		xml_end(w);
+	}
+}
+
+static void
 put_classes(XmlWriter *w, const Topology *topo)
 {
 	for (int class = 0; class < N_LINK_CLASSES; class++) {
@@ -95,6 +105,7 @@ topo_write_xml(const Topology *topo, Text *out)
 	xml_attribute(&w, "name", topo->name);
 	xml_attribute(&w, "source", topo->source);
 	xml_elements(&w);
+	put_notes(&w, topo);
 	put_classes(&w, topo);
 	put_peer_accesses(&w, topo);
 	if (!out->failed) {

@@ -77,6 +77,15 @@ prove_bound(struct master *m, const Bound *bound, const Ask *ask, Bound *proof)
 	return m->proven ? basis_bound(m, bound, proof) : columns_bound(m, proof);
 }
 
+void
+pack_note_reached(const Packing *pack, Collective coll, int n_ranks, Bound *proof)
+{
+	Frac rate;
+	if (pack && pack_rate(pack, coll, n_ranks, &rate)
+	    && frac_double(rate) >= frac_double(proof->rate) * (1 - RATE_ROUNDING))
+		proof->reached = true;
+}
+
 static Status
 fewer_trees(struct master *m, const Ask *ask, Packing **pack)
 {
@@ -96,6 +105,7 @@ solve(struct master *m, const Bound *bound, const Packing *pool, const Ask *ask,
 	TRY(best_rate(m, bound, pool, pack));
 	*optimum = m->proven && !m->cut_short ? m->optimum : FRAC_ZERO;
 	TRY(prove_bound(m, bound, ask, proof));
+	pack_note_reached(*pack, m->coll, m->topo->n_ranks, proof);
 	TRY(fewer_trees(m, ask, pack));
 	return master_close(m);
 }

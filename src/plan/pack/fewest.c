@@ -76,13 +76,20 @@ seek_pair_rates(struct mirrored *f, Frac top, const Ask *ask, int max_depth, Pac
 	return OK;
 }
 
+/* The search has left out none that might be better. */
+static bool
+covers_all(const struct mirrored *f, const Packing *few, const struct proof *proof, int max_trees)
+{
+	int most = max_trees ? max_trees : few->n_trees - 1;
+	return f->all.coll == ALLREDUCE ? proof->least > most : proof->mirrored;
+}
+
 /* -v: what is proven. */
 static void
 tell(const struct mirrored *f, const Packing *few, const struct proof *proof, int max_trees)
 {
 	const char *of = "", *claim = max_trees ? ", no others have a higher rate" : ", no fewer have that rate";
-	int most = max_trees ? max_trees : few->n_trees - 1;
-	bool all = f->all.coll == ALLREDUCE ? proof->least > most : proof->mirrored;
+	bool all = covers_all(f, few, proof, max_trees);
 	if (proof->paired) {
 		log_verbose(f->ctx, "fewest: %d trees that go down another way than they came up%s", few->n_trees,
 		    all ? claim : "");
@@ -121,6 +128,8 @@ pack_fewest(Ctx *ctx, const Topology *topo, Frac optimum, Frac top, const Ask *a
 		TRY(seek_pairs(&f, target, top, max_depth, &few, &proof));
 	else if (few && ask->coll == ALLREDUCE && proof.least <= ask->max_trees)
 		TRY(seek_pair_rates(&f, top, ask, max_depth, &few, &proof));
+	if (few)
+		few->highest = ask->max_trees && covers_all(&f, few, &proof, ask->max_trees);
 	if (few)
 		tell(&f, few, &proof, ask->max_trees);
 	else if (fits)

@@ -33,7 +33,7 @@ Status pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing
  * *out: the optimum; rounded, with a rate a little below it, where its fractions need too many digits; NULL if GLPK
  * fails.
  * *proof: `bound`; or, where that is not tight, prices or lengths that prove the optimum, or one a little above it
- * where *out is rounded.
+ * where *out is rounded. Its `reached` is set if the optimum is at *proof, however many trees *out keeps of it.
  * Fails: NO_MEMORY. Cost: a linear program of n_links + n_demands rows for each round of new trees. */
 Status pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Packing *pool,
     const Ask *ask, Packing **out, Bound *proof);
@@ -43,6 +43,9 @@ Status pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bou
  * Fails: INFEASIBLE there are no such trees. */
 Status pack_family(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Family *family,
     const Ask *ask, Packing **out, Bound *proof, Frac *optimum);
+
+/* proof->reached, if these trees have that rate, of whatever kind they are. pack: may be NULL. */
+void pack_note_reached(const Packing *pack, Collective coll, int n_ranks, Bound *proof);
 
 /* Broadcast or reduce at the bound by a few trees of equal rate, by a greedy choice, for many servers.
  * bound: a cut, of the same request. *out: at the bound, else the best that it finds; NULL where it finds no tree.
@@ -67,7 +70,7 @@ Status pack_turn(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective
 /* The fewest trees within ask->tolerance of the optimum, none deeper than ask->max_depth, for a collective with one
  * demand: by trying all of them, where there are at most LIMIT_FEW_TREES, no switches, and for allreduce equal
  * capacities in both directions. Trees of an allreduce go down as they came up, or another way if fewer do. With
- * ask->max_trees: the highest rate of at most that number of trees. -v says what is proven.
+ * ask->max_trees: the highest rate of at most that number of trees; (*out)->highest: it is proven. -v says so.
  * optimum: bytes/s; no less than the best rate of trees of that depth that go down as they came up. top: of any trees.
  * *out: NULL where a condition is not met, where no trees have that rate, or after LIMIT_FEW_NODES. */
 Status pack_fewest(Ctx *ctx, const Topology *topo, Frac optimum, Frac top, const Ask *ask, Packing **out);

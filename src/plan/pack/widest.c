@@ -240,6 +240,8 @@ pack_widest(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out, bool 
 		}
 	}
 	if (s.best_root >= 0)
+		(*out)->highest = *proven;
+	if (s.best_root >= 0)
 		log_verbose(ctx, "widest: one tree%s", *proven ? ", no other has a higher rate" : "");
 	arena_release(&ctx->scratch, mark);
 	return OK;

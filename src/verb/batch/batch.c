@@ -127,7 +127,7 @@ verb_batch(Ctx *ctx, const Options *opt)
 	TRY(parse_batch(ctx, opt, &b));
 	Status status = input_topology(ctx, opt, &label, &in);
 	if (status == OK)
-		status = topo_read(ctx, label, topology_dirs(), in.data, in.size, &machine);
+		status = read_topology(ctx, opt, label, &in, &machine);
 	text_free(&in);
 	TRY(status);
 	b.machine = machine;

@@ -44,7 +44,7 @@ struct check {
 static Status
 write_json(Ctx *ctx, const struct check *check, const char *path, const Schedule *sched, char *summary)
 {
-	const Summary of = { .file = path, .sched = sched, .best = FRAC_ZERO, .size = check->sizes.m,
+	const Summary of = { .file = path, .sched = sched, .unproven = UNPROVEN_BOTH, .size = check->sizes.m,
 		.n_sizes = check->sizes.n };
 	Text text = { 0 };
 	Status status = summary_json(ctx, &of, &text);
@@ -64,7 +64,7 @@ write_summary(Ctx *ctx, const struct check *check, const char *path, const Sched
 	FILE *to = fmemopen(summary, SUMMARY_ROOM, "w");
 	if (!to)
 		return fail_memory(ctx);
-	Status status = summary_print(ctx, to, sched, FRAC_ZERO, check->sizes.m, check->sizes.n);
+	Status status = summary_print(ctx, to, sched, UNPROVEN_BOTH, check->sizes.m, check->sizes.n);
 	if ((fflush(to) != 0 || ferror(to)) && status == OK)
 		status = fail(ctx, INTERNAL, "a summary of more than %d bytes", (int)SUMMARY_ROOM);
 	fclose(to);
@@ -370,12 +370,13 @@ run(Ctx *ctx, struct check *check, int jobs)
 }
 
 static Status
-read_machine(Ctx *ctx, const char *path, const Topology **out)
+read_machine(Ctx *ctx, const Options *opt, const Topology **out)
 {
+	const char *path = opt->value[OPT_TOPOLOGY];
 	Text in = { 0 };
 	Topology *topo;
 	TRY(file_read(ctx, path, &in));
-	Status status = topo_read(ctx, path, topology_dirs(), in.data, in.size, &topo);
+	Status status = read_topology(ctx, opt, path, &in, &topo);
 	text_free(&in);
 	if (status == OK)
 		*out = topo;
@@ -390,10 +391,11 @@ verb_check(Ctx *ctx, const Options *opt)
 	TRY(request_sizes(ctx, opt->value[OPT_SIZE], &check.sizes));
 	TRY(request_summary(ctx, opt, &check.json));
 	TRY(request_jobs(ctx, opt, &jobs));
+	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	if (opt->n_files < 1)
 		return fail(ctx, USAGE, "no schedule file: want at least one");
 	if (opt->value[OPT_TOPOLOGY])
-		TRY(read_machine(ctx, opt->value[OPT_TOPOLOGY], &check.machine));
+		TRY(read_machine(ctx, opt, &check.machine));
 	TRY(find_inputs(ctx, opt->file, opt->n_files, &check.all));
 	const Inputs *all = check.all;
 	check.end = shared_array((size_t)all->n_items, sizeof *check.end);

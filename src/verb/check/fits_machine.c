@@ -59,6 +59,8 @@ match_schedule(Ctx *ctx, const char *label, const Topology *machine, const Sched
 			    topo->vertex[r].id);
 	}
 	TRY(blame_options(ctx, label, sched_recorded_links(ctx, sched, &match.ask)));
+	if (match.ask.routes == ROUTES_PAIR)
+		TRY(sched_check_routes(ctx, label, sched));
 	TRY(job_form(ctx, label, &match, gpu, topo->n_ranks, mark, match.form, &job));
 	if (!topo_same_in_files(topo, job))
 		return fail(ctx, BAD_INPUT, "%s: topology.links: not those that --topology has between these GPUs",

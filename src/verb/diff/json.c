@@ -23,10 +23,7 @@ put_schedule(JsonWriter *w, const char *name, const Schedule *sched, int depth)
 	json_string(w, "generator", sched->generator);
 	json_string(w, "version", sched->version);
 	json_string(w, "collective", collective_name(sched->coll));
-	if (sched->root < 0)
-		json_null(w, "root");
-	else
-		json_int(w, "root", sched->root);
+	json_rank(w, "root", sched->root);
 	json_string(w, "algorithm", sched->algorithm);
 	json_gb(w, "rate", sched->achieved);
 	json_gb(w, "bound", sched->bound.rate);

@@ -1,0 +1,127 @@
+#include "format/link_rates.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TUNING "src/graph/tuning.cc of NCCL 2.30.7"
+#define TOPO "src/graph/topo.h of NCCL 2.30.7"
+
+static const struct {
+	int64_t ns;
+	const char *source;
+} latencies[N_LINK_CLASSES] = {
+	[LINK_NVLINK] = { 3400, "latency: the ring/Simple hop over NVLink in " TUNING },
+	[LINK_XGMI] = { 0, "latency: none published, 0" },
+	[LINK_C2C] = { 0, "latency: none published, 0" },
+	[LINK_PCIE] = { 2850, "latency: half of 5.7, the ring/Simple hop over PCIe in " TUNING
+	    ", as a hop between the two GPUs of a switch takes two links" },
+	[LINK_QPI] = { 0, "latency: none published, 0" },
+	[LINK_NET] = { 1300, "latency: an estimate, (14 - 4 x 2.85) / 2, so that four links of PCIe and two of the "
+	    "network make the 14 of a ring/Simple hop over the network in " TUNING },
+};
+
+int64_t
+link_class_latency(LinkClass class)
+{
+	return latencies[class].ns;
+}
+
+const char *
+link_class_latency_source(LinkClass class)
+{
+	return latencies[class].source;
+}
+
+int64_t
+nvswitch_latency(void)
+{
+	return latencies[LINK_NVLINK].ns / 2;
+}
+
+const char *
+nvswitch_latency_source(void)
+{
+	return "latency: half of 3.4, the ring/Simple hop over NVLink in " TUNING
+	    ", as a hop between two GPUs takes two links";
+}
+
+/* ---- PCI Express ---- */
+
+/* GT/s by generation, and what NCCL counts for a lane, GB/s times 80. */
+static const struct {
+	double gt;
+	int lane;
+} generations[] = { { 2.5, 15 }, { 5, 30 }, { 8, 60 }, { 16, 120 }, { 32, 240 }, { 64, 480 } };
+
+enum { N_GENERATIONS = sizeof generations / sizeof *generations };
+
+int
+pcie_generation(const char *speed)
+{
+	static const char digits[] = "0123456789.";
+	size_t n = strspn(speed, digits);
+	const char *unit = speed + n + strspn(speed + n, " ");
+	if (n == 0 || n > 8 || strncmp(unit, "GT/s", 4) != 0)
+		return 0;
+	for (int i = 0; i < N_GENERATIONS; i++)
+		if (strtod(speed, NULL) == generations[i].gt)
+			return i + 1;
+	return 0;
+}
+
+int64_t
+pcie_capacity(int width, int generation)
+{
+	return (int64_t)width * generations[generation - 1].lane * (BYTES_PER_GB / 80);
+}
+
+const char *
+pcie_capacity_source(void)
+{
+	return "effective: width times 15, 30, 60, 120, 240 or 480 / 80 GB/s of generations 1 to 6, as "
+	    "src/graph/xml.cc and topo.cc of NCCL 2.30.7 count it (x16 of generation 3: 12, nominal 15.75)";
+}
+
+/* ---- sockets ---- */
+
+/* The first row that fits: arch and vendor by their starts, "" fits all; family -1 fits all; model: at least. */
+static const struct {
+	const char *arch, *vendor;
+	int family, model;
+	SocketLink link;
+} sockets[] = {
+	{ "x86", "GenuineIntel", 6, 0xcf, { "Xeon Emerald Rapids or later, UPI", 40 * BYTES_PER_GB,
+	    "effective: ERP_QPI_BW in " TOPO, false } },
+	{ "x86", "GenuineIntel", 6, 0x8f, { "Xeon Sapphire Rapids, UPI", 22 * BYTES_PER_GB,
+	    "effective: SRP_QPI_BW in " TOPO, false } },
+	{ "x86", "GenuineIntel", 6, 0x55, { "Xeon Skylake to Ice Lake, UPI", 10 * BYTES_PER_GB,
+	    "effective: SKL_QPI_BW in " TOPO, false } },
+	{ "x86", "GenuineIntel", -1, 0, { "Xeon Broadwell or earlier, QPI", 6 * BYTES_PER_GB,
+	    "effective: BDW_QPI_BW in " TOPO, false } },
+	{ "x86", "AuthenticAMD", -1, -1, { "EPYC, xGMI", 16 * BYTES_PER_GB, "effective: AMD_BW in " TOPO, false } },
+	{ "x86", "HygonGenuine", -1, -1, { "Hygon, xGMI", 16 * BYTES_PER_GB,
+	    "effective: as AMD_BW in " TOPO, false } },
+	{ "x86", "CentaurHauls", -1, -1, { "Zhaoxin, ZPI", 6 * BYTES_PER_GB, "effective: ZPI_BW in " TOPO, false } },
+	{ "ppc64", "", -1, -1, { "POWER9, X-Bus", 32 * BYTES_PER_GB, "effective: P9_BW in " TOPO, false } },
+	{ "arm64", "", -1, -1, { "Arm", 6 * BYTES_PER_GB, "effective: ARM_BW in " TOPO, false } },
+	{ "aarch64", "", -1, -1, { "Arm", 6 * BYTES_PER_GB, "effective: ARM_BW in " TOPO, false } },
+	{ "", "", -1, -1, { "CPU not known, as a Xeon Skylake", 10 * BYTES_PER_GB,
+	    "effective: SKL_QPI_BW in " TOPO ", as the CPU is not known", true } },
+};
+
+static bool
+begins(const char *text, const char *with)
+{
+	return strncmp(text ? text : "", with, strlen(with)) == 0;
+}
+
+const SocketLink *
+socket_link(CpuModel cpu)
+{
+	size_t i = 0;
+	while (i + 1 < sizeof sockets / sizeof *sockets && !(begins(cpu.arch, sockets[i].arch)
+	    && begins(cpu.vendor, sockets[i].vendor) && cpu.model >= sockets[i].model
+	    && (sockets[i].family < 0 || cpu.family == sockets[i].family)))
+		i++;
+	return &sockets[i].link;
+}

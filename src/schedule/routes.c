@@ -1,0 +1,38 @@
+/* Do edges keep to the route of their pair? A file has no routes: they follow from its links. */
+#include "schedule/schedule.h"
+
+/* The first link of an edge that is of a class which the route of its pair has not; -1: none. */
+static int
+link_off_route(const Topology *topo, const unsigned char *route, const Edge *edge)
+{
+	size_t pair = (size_t)edge->src * (size_t)topo->n_ranks + (size_t)edge->dst;
+	unsigned classes = route_classes((RouteKind)route[pair]);
+	for (int i = 0; i < edge->n_links; i++)
+		if (!(classes >> topo->link[edge->link[i]].class & 1))
+			return edge->link[i];
+	return -1;
+}
+
+Status
+sched_check_routes(Ctx *ctx, const char *label, const Schedule *sched)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	const Topology *topo = sched->topo;
+	unsigned char *route;
+	TRY(TEMP(ctx, route, (size_t)topo->n_ranks * (size_t)topo->n_ranks));
+	TRY(topo_pair_routes(ctx, topo, route));
+	for (int s = 0; s < sched->n_segments; s++) {
+		const Tree *tree = &sched->segment[s].tree;
+		for (int e = 0; e < tree->n_down + tree->n_up; e++) {
+			const Edge *edge = tree_edge(tree, e);
+			int l = link_off_route(topo, route, edge);
+			if (l >= 0)
+				return fail(ctx, BAD_INPUT,
+				    "%s: trees[%d]: %s to %s over %s: want the route of this pair, as "
+				    "generator.options.routes has it", label, s, topo->vertex[edge->src].id,
+				    topo->vertex[edge->dst].id, link_class_name(topo->link[l].class));
+		}
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
