@@ -23,6 +23,7 @@ struct finder {
 	Ctx *ctx;
 	const BaselineJob *job;
 	unsigned beside;	/* NET where the job has several servers */
+	RingPacking direct;	/* over FAST */
 };
 
 /* What hops may be over, and whether each pair keeps to its one route: NVLink, or else PCIe. */
@@ -67,12 +68,11 @@ rings_over(const struct finder *f, struct tier tier, bool through, RingPacking *
 	return pack_rings(f->ctx, topo, through, out);
 }
 
-/* Over the first that have a ring. */
+/* Where there is no ring yet, over the first of these that have one. */
 static Status
-rings_over_first(const struct finder *f, const struct tier *tier, int n, bool through, RingPacking *out)
+rings_over_first(const struct finder *f, const struct tier *tier, int n, RingPacking *out)
 {
-	TRY(rings_over(f, tier[0], through, out));
-	for (int i = 1; i < n && out->n == 0 && out->proven; i++)
+	for (int i = 0; i < n && out->n == 0 && out->proven; i++)
 		TRY(rings_over(f, tier[i], false, out));
 	return OK;
 }
@@ -82,15 +82,22 @@ rings_over_first(const struct finder *f, const struct tier *tier, int n, bool th
 static Status
 rings_until_2_7(const struct finder *f, RingPacking *out)
 {
-	static const struct tier tiers[] = { { FAST, false }, { BUS, false }, { ANY, false } };
-	return rings_over_first(f, tiers, 3, false, out);
+	static const struct tier tiers[] = { { BUS, false }, { ANY, false } };
+	*out = f->direct;
+	return rings_over_first(f, tiers, 2, out);
 }
 
 static Status
 rings_from_2_8(const struct finder *f, RingPacking *out)
 {
-	static const struct tier tiers[] = { { FAST, false }, { ANY, true }, { ANY, false } };
-	return rings_over_first(f, tiers, 3, true, out);
+	static const struct tier fast = { FAST, false }, tiers[] = { { ANY, true }, { ANY, false } };
+	RingPacking through;
+	*out = f->direct;
+	if (!out->at_cut) {
+		TRY(rings_over(f, fast, true, &through));
+		*out = through.proven && frac_cmp(through.rate, out->rate) == 0 ? *out : through;
+	}
+	return rings_over_first(f, tiers, 2, out);
 }
 
 static const struct {
@@ -121,9 +128,11 @@ algorithm_bandwidth(Collective coll, int n, Frac y)
 
 /* Those that are known. */
 static Status
-find_all(const struct finder *f, Collective coll, Baseline *out, int *n)
+find_all(struct finder *f, Collective coll, Baseline *out, int *n)
 {
+	static const struct tier fast = { FAST, false };
 	*n = 0;
+	TRY(rings_over(f, fast, false, &f->direct));
 	for (int i = 0; i < N_ROWS; i++) {
 		RingPacking rings;
 		TRY(rows[i].find(f, &rings));
