@@ -25,14 +25,16 @@ STRICT = -std=gnu11 -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -
 BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -Iruntime/include -I$(B)/gen
 
 # What is installed by `make deps`; `make check` needs the second list too, and `make check-full` all three.
-DEPS = pkg-config libglpk-dev libxml2-dev libmd-dev libnauty2-dev
+DEPS = pkg-config libglpk-dev libxml2-dev libmd-dev libnauty2-dev libhwloc-dev
 CHECK_DEPS = $(DEPS) build-essential python3 python3-jsonschema python3-yaml libxml2-utils mandoc locales git procps graphviz zsh fish
 FULL_DEPS = $(CHECK_DEPS) valgrind debhelper lintian chromium chromium-driver python3-selenium
 
-LIBS_MISSING := $(shell pkg-config --exists libxml-2.0 libmd 2>/dev/null || echo missing)
+LIBS_MISSING := $(shell pkg-config --exists libxml-2.0 libmd hwloc 2>/dev/null || echo missing)
 XML_CFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
 XML_LIBS := $(shell pkg-config --libs libxml-2.0 2>/dev/null)
 NAUTY_CFLAGS := $(shell pkg-config --cflags nauty 2>/dev/null)
+HWLOC_CFLAGS := $(shell pkg-config --cflags hwloc 2>/dev/null)
+HWLOC_LIBS := $(shell pkg-config --libs hwloc 2>/dev/null)
 MD_LIBS := $(shell pkg-config --libs libmd 2>/dev/null)
 # A line for each file that is made; with V=1 the commands; with -s neither. $(call say,LINE) goes before the first command
 # of a recipe, $(Q) before the others. What is built elsewhere than in build/, as with sanitizers, says so.
@@ -56,7 +58,7 @@ FORTIFY := $(if $(HARDENED),$(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),$(if 
 	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)))
 PIE := $(if $(HARDENED),$(if $(filter -static% -no-pie,$(CFLAGS) $(LDFLAGS)),,$(call accepted,-pie)))
 
-COMPILE = $(CC) $(BASE) $(HARDEN) $(FORTIFY) $(XML_CFLAGS) $(NAUTY_CFLAGS) $(CPPFLAGS) $(CFLAGS)
+COMPILE = $(CC) $(BASE) $(HARDEN) $(FORTIFY) $(XML_CFLAGS) $(NAUTY_CFLAGS) $(HWLOC_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS)
 
 # The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses. The linker takes
@@ -70,10 +72,11 @@ FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
-PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(B)/src/base/complete.o $(B)/src/base/printable.o
+PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(addprefix $(B)/src/, base/complete.o base/names.o \
+	base/printable.o model/gpu_list.o)
 COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
 RUNTIME_LIBS = $(MD_LIBS) -lm -ldl
-COMPILER_LIBS = -lglpk -lnauty $(XML_LIBS) $(MD_LIBS) -lm -ldl
+COMPILER_LIBS = -lglpk -lnauty $(HWLOC_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
 
 .PHONY: all
 all: $(B)/blinkc $(B)/libblink.so $(B)/blink-perf $(COMPLETIONS)

@@ -48,8 +48,11 @@ load_index(struct blinkIndex *index, const char *path)
 	Ctx *ctx = &index->ctx;
 	Text text = { 0 };
 	Index *read;
+	const char *asked = path;
 	TRY(find_paths(ctx, path, &path, &index->info.directory));
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT && asked != path)
+		return fail(ctx, IO, "%s: a directory without index.json: want one that blinkc batch wrote", asked);
 	if (fd < 0)
 		return fail(ctx, IO, "%s: %s", path, strerror(errno));
 	Status status = runtime_read(ctx, path, fd, &text);

@@ -1,4 +1,5 @@
 #include "find.h"
+#include "model/gpu_list.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -6,41 +7,56 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A GPU by id or by number; -1: neither. */
 static int
-gpu_of(const blinkIndexInfo_t *info, const char *text, size_t length)
+fail_gpus(const blinkIndexInfo_t *info, const GpuListError *error)
 {
-	for (int g = 0; g < info->nGpus; g++)
-		if (strlen(info->gpus[g]) == length && memcmp(info->gpus[g], text, length) == 0)
-			return g;
-	int number = 0;
-	for (size_t i = 0; i < length; i++) {
-		if (text[i] < '0' || text[i] > '9' || number >= info->nGpus)
-			return -1;
-		number = number * 10 + (text[i] - '0');
+	switch (error->fault) {
+	case GPU_LIST_UNKNOWN:
+		return complain(USAGE,
+		    "--gpus: \"%.*s\": %s has no such GPU: want an index 0 to %d, a range as 0-%d, or an id, as %s",
+		    error->length, error->found, info->topology, info->nGpus - 1, info->nGpus - 1, info->gpus[0]);
+	case GPU_LIST_TWICE:
+		return complain(USAGE, "--gpus: %s is given twice: want each GPU once", info->gpus[error->gpu]);
+	default:
+		return complain(USAGE, "--gpus: \"%.*s\": want %s", error->length, error->found,
+		    gpu_list_wanted(error->fault));
 	}
-	return length > 0 && number < info->nGpus ? number : -1;
 }
 
-/* gpu: capacity of one more than the machine has. */
+/* gpu: room for those of the machine. */
 static int
 read_gpus(const struct options *opt, const blinkIndexInfo_t *info, int *gpu, int *n)
 {
-	*n = 0;
-	for (int g = 0; g < info->nGpus && !opt->gpus; g++)
-		gpu[(*n)++] = g;
-	for (const char *at = opt->gpus; at; at = *at ? at + 1 : NULL) {
-		size_t length = strcspn(at, ",");
-		gpu[*n] = gpu_of(info, at, length);
-		if (gpu[*n] < 0)
-			return complain(USAGE, "--gpus: %.*s: want a GPU of %s, by index or id",
-			    (int)(length < 80 ? length : 80), at, info->topology);
-		if (++*n > info->nGpus)
-			return complain(USAGE, "--gpus: want at most the %d GPUs of %s, each once", info->nGpus,
-			    info->topology);
-		at += length;
+	const GpuNames names = { .n = info->nGpus, .id = info->gpus };
+	GpuListError error;
+	for (*n = 0; *n < info->nGpus && !opt->gpus; (*n)++)
+		gpu[*n] = *n;
+	if (!opt->gpus)
+		return 0;
+	bool *seen = calloc((size_t)info->nGpus, sizeof *seen);
+	if (!seen)
+		return complain(blinkOutOfMemory, "out of memory");
+	*n = gpu_list_parse(&names, opt->gpus, strlen(opt->gpus), true, seen, gpu, &error);
+	free(seen);
+	return *n < 0 ? fail_gpus(info, &error) : 0;
+}
+
+/* A rank of the job, or the id of one of its GPUs, which wins. */
+static int
+read_root(const struct options *opt, const blinkIndexInfo_t *info, const int *gpu, int n, int *out)
+{
+	const char *text = opt->root ? opt->root : "0";
+	for (int r = 0; r < n; r++) {
+		if (strcmp(info->gpus[gpu[r]], text) == 0) {
+			*out = r;
+			return 0;
+		}
 	}
-	return 0;
+	size_t digits = strspn(text, "0123456789");
+	*out = digits > 0 && digits < 10 && !text[digits] ? atoi(text) : n;
+	return *out < n ? 0 : complain(USAGE,
+	    "--root: %.80s: want a rank, 0 to %d, or the id of a GPU of the job, as %s", text, n - 1,
+	    info->gpus[gpu[0]]);
 }
 
 static int
@@ -49,13 +65,14 @@ find_job(const struct options *opt, blinkIndex_t index, int *gpu, blinkSchedule_
 	blinkIndexInfo_t info;
 	blinkIndexEntry_t entry;
 	blinkError_t error;
-	int n;
+	int n, root;
 	blinkIndexGetInfo(index, &info);
 	int code = read_gpus(opt, &info, gpu, &n);
+	if (!code)
+		code = read_root(opt, &info, gpu, n, &root);
 	if (code)
 		return code;
 	blinkCollective_t collective = opt->collective < 0 ? blinkAllReduce : (blinkCollective_t)opt->collective;
-	int root = opt->root < 0 ? 0 : (int)opt->root;
 	blinkResult_t result = blinkIndexGetEntry(index, gpu, n, collective, root, &entry, NULL, &error);
 	if (!result)
 		result = blinkIndexFind(index, gpu, n, collective, root, sched, &error);
@@ -91,7 +108,7 @@ find_schedule(const struct options *opt, blinkSchedule_t *sched, char **path)
 {
 	blinkError_t error;
 	struct stat there;
-	if (opt->gpus || opt->root >= 0 || opt->collective >= 0
+	if (opt->gpus || opt->root || opt->collective >= 0
 	    || (stat(opt->path, &there) == 0 && S_ISDIR(there.st_mode)))
 		return find_in_index(opt, sched, path);
 	bool input = strcmp(opt->path, "-") == 0;

@@ -1,3 +1,4 @@
+#include "base/names.h"
 #include "base/printable.h"
 #include "options.h"
 
@@ -87,13 +88,7 @@ const char *const collectives[] = {
 static bool
 find_collective(const char *name, int *out)
 {
-	for (int c = 0; collectives[c]; c++) {
-		if (strcmp(name, collectives[c]) == 0) {
-			*out = c;
-			return true;
-		}
-	}
-	return false;
+	return names_find_spelled((Names){ blinkAlltoAll + 1, collectives }, name, out);
 }
 
 static bool
@@ -108,6 +103,10 @@ known_op(const char *name)
 static int
 bad_value(int letter, const char *value)
 {
+	const Names names = { blinkAlltoAll + 1, collectives };
+	if (letter == OPT_COLLECTIVE)
+		return complain(USAGE, "--collective: %.40s: want %s%s", value, names_wanted(names).text,
+		    names_hint(names, value).text);
 #define X(short_name, name, argument, text)                                                                \
 	if (letter == short_name)                                                                          \
 		return complain(USAGE, "--%s: %s: want %s: %s", name, value, argument, text);
@@ -161,7 +160,7 @@ take_option(struct options *opt, int letter, const char *value)
 		opt->gpus = value;
 		break;
 	case 'r':
-		good = parse(value, false, 0, INT_MAX, &opt->root);
+		opt->root = value;
 		break;
 	case OPT_COLLECTIVE:
 		good = find_collective(value, &opt->collective);
@@ -183,6 +182,24 @@ take_option(struct options *opt, int letter, const char *value)
 	return good ? MORE : bad_value(letter, value);
 }
 
+/* "--gpu-list=0,1" */
+static int
+bad_option(const char *word)
+{
+	static const char *const name[] = {
+#define X(letter, name, argument, text) name,
+		OPTION_LIST(X)
+#undef X
+	};
+	char text[40];
+	snprintf(text, sizeof text, "%.*s", (int)strcspn(word, "="), word);
+	const char *like = strncmp(text, "--", 2) == 0
+	    ? names_like((Names){ sizeof name / sizeof *name, name }, text + 2) : NULL;
+	if (like)
+		return complain(USAGE, "%s: unknown option; did you mean --%s?", word, like);
+	return complain(USAGE, "%s: unknown option; see blink-perf --help", word);
+}
+
 int
 take_options(struct options *opt, int argc, char **argv)
 {
@@ -195,12 +212,12 @@ take_options(struct options *opt, int argc, char **argv)
 	int letter;
 	opterr = 0;
 	*opt = (struct options){ .min = 32 << 20, .max = -1, .step = 1 << 20, .iters = 20, .warmup = 5, .check = 1,
-		.type = "float", .op = "sum", .root = -1, .collective = -1 };
+		.type = "float", .op = "sum", .collective = -1 };
 	while ((letter = getopt_long(argc, argv, ":b:e:i:f:n:w:c:d:o:C:t:g:r:hV", longs, NULL)) != -1) {
 		if (letter == ':')
 			return complain(USAGE, "%s: needs a value; see blink-perf --help", argv[optind - 1]);
 		if (letter == '?')
-			return complain(USAGE, "%s: unknown option; see blink-perf --help", argv[optind - 1]);
+			return bad_option(argv[optind - 1]);
 		int code = take_option(opt, letter, optarg);
 		if (code != MORE)
 			return code;

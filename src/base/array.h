@@ -11,6 +11,10 @@ void *array_grow(Arena *arena, void *array, int n, int *capacity, size_t size);
 /* Status of room for element n in the array p of the run arena: TRY(GROW(ctx, p, n, capacity)). */
 #define GROW(ctx, p, n, capacity) array_status(ctx, (p) = array_grow(&(ctx)->run, (p), (n), &(capacity), sizeof *(p)))
 
+/* The same in the scratch arena. */
+#define GROW_TEMP(ctx, p, n, capacity) \
+	array_status(ctx, (p) = array_grow(&(ctx)->scratch, (p), (n), &(capacity), sizeof *(p)))
+
 static inline Status
 array_status(Ctx *ctx, const void *grown)
 {

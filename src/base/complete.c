@@ -175,6 +175,19 @@ bash_arguments(const Complete *c)
 	printf("\tesac\n");
 }
 
+/* Words that verbs take as well as files. */
+static void
+bash_names(const Complete *c, const CompleteValues *values)
+{
+	printf("\tcase $verb in\n\t");
+	for (int v = 0, n = 0; v < c->n_verbs; v++)
+		if (values->verbs & c->verb[v].bit)
+			printf(n++ ? " | %s" : "%s", c->verb[v].name);
+	printf(") mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W '");
+	print_words(values->word, " ");
+	printf("' -- \"$cur\") ;;\n\tesac\n");
+}
+
 /* Words that are not the argument of an option: options, and arguments of the verb. */
 static void
 bash_rest(const Complete *c, bool verbs)
@@ -189,7 +202,7 @@ bash_rest(const Complete *c, bool verbs)
 	printf("\t\tesac\n\t\treturn\n\tfi\n");
 	for (int v = 0; v < c->n_verbs; v++) {
 		const CompleteValues *values = values_of(c, NULL, c->verb[v].bit);
-		if (!values)
+		if (!values || values->list)
 			continue;
 		printf("\tif [[ $verb == %s ]] && ((COMP_CWORD > 1)); then\n\t\t_%s_words \"$cur\" '",
 		    c->verb[v].name, p);
@@ -197,6 +210,9 @@ bash_rest(const Complete *c, bool verbs)
 		printf("'\n\t\treturn\n\tfi\n");
 	}
 	printf("\t_%s_files \"$cur\"\n", p);
+	for (int i = 0; i < c->n_values; i++)
+		if (!c->values[i].option && c->values[i].list)
+			bash_names(c, &c->values[i]);
 	if (verbs) {
 		printf("\t((COMP_CWORD == 1)) && mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W '");
 		bash_verbs(c, " ");
@@ -262,8 +278,14 @@ zsh_verbs(const Complete *c)
 	printf("\t)\n\tif (( CURRENT > 2 )) && [[ -n ${(M)verbs:#$words[2]:*} ]]; then\n\t\tverb=$words[2]\n"
 	    "\t\tshift words\n\t\t(( CURRENT-- ))\n"
 	    "\telif (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n\t\t_alternative 'verbs:verb:{"
-	    "_describe verb verbs}' 'files:file:_files'\n"
-	    "\t\treturn\n\tfi\n");
+	    "_describe verb verbs}' 'files:file:_files'");
+	const CompleteValues *values = values_of(c, NULL, c->verb[0].bit);
+	if (values && values->list) {
+		printf(" 'names:name:(");
+		print_words(values->word, " ");
+		printf(")'");
+	}
+	printf("\n\t\treturn\n\tfi\n");
 }
 
 static void
@@ -275,7 +297,11 @@ zsh_case(const Complete *c, const CompleteVerb *verb)
 		if (c->option[i].verbs & verb->bit)
 			zsh_option(c, verb, &c->option[i]);
 	printf(" \\\n\t\t\t'*:");
-	if (values) {
+	if (values && values->list) {
+		printf("file: _alternative \"files:file:_files\" \"names:name:(");
+		print_words(values->word, " ");
+		printf(")\"'\n");
+	} else if (values) {
 		printf("word:(");
 		print_words(values->word, " ");
 		printf(")'\n");
@@ -349,7 +375,8 @@ fish_print(const Complete *c)
 	for (int v = 0; v < c->n_verbs; v++) {
 		const CompleteValues *values = values_of(c, NULL, c->verb[v].bit);
 		if (values) {
-			printf("complete -c %s -n '__%s_verb %s' -f -a '", p, p, c->verb[v].name);
+			printf("complete -c %s -n '__%s_verb %s'%s -a '", p, p, c->verb[v].name,
+			    values->list ? "" : " -f");
 			print_words(values->word, " ");
 			printf("'\n");
 		}

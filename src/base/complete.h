@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
 	const char *option;		/* NULL: of the verb itself */
 	unsigned verbs;
-	bool list;			/* several, comma separated */
+	bool list;			/* several, comma separated; of a verb: files, too */
 	const char *const *word;	/* ended by NULL */
 } CompleteValues;
 

@@ -38,7 +38,8 @@ fail_read(Ctx *ctx, const char *path, Status status)
 	case NO_MEMORY:
 		return fail_memory(ctx);
 	default:
-		return fail(ctx, IO, "%s: %s", path, strerror(errno));
+		return errno == EISDIR ? fail(ctx, IO, "%s: a directory: want a file", path)
+		    : fail(ctx, IO, "%s: %s", path, strerror(errno));
 	}
 }
 

@@ -27,6 +27,34 @@ static const struct range {
 	{ 0xe0000, 0xe0fff },	/* tags */
 };
 
+/* What takes no column or two, ascending: the blocks of marks, and those that Unicode's East Asian Width calls wide. */
+static const struct wide {
+	int32_t first, last;
+	int columns;
+} columns_of[] = {
+	{ 0x300, 0x36f, 0 },		/* combining marks */
+	{ 0x483, 0x489, 0 }, { 0x591, 0x5bd, 0 }, { 0x610, 0x61a, 0 }, { 0x64b, 0x65f, 0 },
+	{ 0x1100, 0x115f, 2 },		/* Hangul */
+	{ 0x1ab0, 0x1aff, 0 }, { 0x1dc0, 0x1dff, 0 }, { 0x20d0, 0x20ff, 0 },
+	{ 0x2e80, 0x303e, 2 },		/* CJK */
+	{ 0x3041, 0x33ff, 2 }, { 0x3400, 0x4dbf, 2 }, { 0x4e00, 0x9fff, 2 }, { 0xa000, 0xa4cf, 2 },
+	{ 0xac00, 0xd7a3, 2 }, { 0xf900, 0xfaff, 2 },
+	{ 0xfe00, 0xfe0f, 0 },		/* variants of the one before */
+	{ 0xfe20, 0xfe2f, 0 },
+	{ 0xfe30, 0xfe6f, 2 }, { 0xff00, 0xff60, 2 }, { 0xffe0, 0xffe6, 2 },
+	{ 0x1f300, 0x1f64f, 2 },	/* pictures */
+	{ 0x1f680, 0x1f6ff, 2 }, { 0x1f900, 0x1f9ff, 2 }, { 0x20000, 0x3fffd, 2 },
+};
+
+int
+character_columns(int32_t code)
+{
+	for (size_t i = 0; i < sizeof columns_of / sizeof *columns_of; i++)
+		if (code <= columns_of[i].last)
+			return code < columns_of[i].first ? 1 : columns_of[i].columns;
+	return 1;
+}
+
 size_t
 utf8_valid(const char *data, size_t size)
 {
@@ -73,6 +101,23 @@ character_at(const char *text, size_t size, int32_t *code)
 	for (size_t i = 1; i < n; i++)
 		*code = *code << 6 | (text[i] & 0x3f);
 	return n;
+}
+
+size_t
+bytes_of_columns(const char *line, int columns, int *used)
+{
+	size_t at = 0;
+	*used = 0;
+	while (line[at]) {
+		int32_t code;
+		size_t n = character_at(line + at, CHARACTER_MOST, &code);
+		int more = character_columns(code);
+		if (*used + more > columns)
+			break;
+		*used += more;
+		at += n;
+	}
+	return at;
 }
 
 bool

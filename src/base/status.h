@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* name, exit code of the programs, meaning. USAGE is for programs, and DIFFERENT is for the exit of `blinkc diff`
- * alone. */
+/* name, exit code of the programs, meaning. USAGE is for programs, and DIFFERENT and IMPLAUSIBLE are for the
+ * exits of `blinkc diff` and `blinkc lint` alone. */
 #define STATUS_LIST(X)                                                         \
 	X(OK, 0, "success") \
 	X(INTERNAL, 1, "a defect of the program itself") \
@@ -20,7 +20,8 @@
 	X(UNVERIFIED, 6, "a schedule does not do what its collective asks") \
 	X(NO_MEMORY, 7, "memory ran out") \
 	X(IO, 8, "a file could not be read or written") \
-	X(DIFFERENT, 9, "two schedules differ in meaning")
+	X(DIFFERENT, 9, "two schedules differ in meaning") \
+	X(IMPLAUSIBLE, 10, "a topology has what machines seldom have")
 
 typedef enum {
 #define X(name, code, text) name = code,

@@ -42,6 +42,10 @@ struct Doc {
 Status doc_read_json(Ctx *ctx, const char *label, const char *data, size_t size, Doc **out);
 Status doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural, Doc **out);
 
+/* As doc_read_xml, but elements in texts (ended by NULL) may have text, which becomes their member "text". */
+Status doc_read_xml_texts(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural,
+    const char *const *texts, Doc **out);
+
 /* A long array of a JSON file, read entry by entry: the Docs of all entries would take many times the size of the
  * file. */
 typedef struct {

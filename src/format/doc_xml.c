@@ -4,6 +4,7 @@
 #include "format/doc.h"
 
 #include "base/limits.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <libxml/parser.h>
@@ -35,7 +36,8 @@ struct build {
 	Ctx *ctx;
 	const char *label, *data;	/* data: `left` bytes not given to the parser yet */
 	size_t left;
-	const char *const *plural;
+	const char *const *plural, *const *texts;	/* texts: elements that may have text; NULL: none */
+	Text text;			/* of the innermost element that may have some */
 	xmlParserCtxtPtr parser;
 	Status status;
 	Doc *root;
@@ -139,6 +141,15 @@ read_name(struct build *b, const xmlChar *name, const Doc *like, Doc *element)
 	    LIMIT_ATTRIBUTES);
 }
 
+static bool
+has_text(const struct build *b, const struct open *open)
+{
+	for (const char *const *t = b->texts; t && *t; t++)
+		if (strcmp(*t, open->element->doc.text) == 0)
+			return true;
+	return false;
+}
+
 static Status
 begin(struct build *b, const xmlChar *name, const xmlChar *prefix, int n_namespaces, int n, const xmlChar **attribute)
 {
@@ -154,6 +165,10 @@ begin(struct build *b, const xmlChar *name, const xmlChar *prefix, int n_namespa
 	TRY(read_name(b, name, like, doc));
 	if (n_namespaces || prefix)
 		return doc_fail(b->ctx, b->label, doc, BAD_INPUT, "a namespace: want none");
+	if (parent && has_text(b, parent))
+		return doc_fail(b->ctx, b->label, doc, BAD_INPUT, "inside <%s>: want text only",
+		    parent->element->doc.text);
+	b->text.size = 0;
 	TRY(add_attributes(b, doc, like, n, attribute));
 	if (parent) {
 		*(parent->last ? &parent->last->next : &parent->first) = element;
@@ -250,10 +265,31 @@ gather(struct build *b, struct open *open)
 	return doc_check_unique(b->ctx, b->label, doc);
 }
 
+/* The text of an element, as its member "text". */
+static Status
+add_text(struct build *b, Doc *doc)
+{
+	Doc *text, **members;
+	TRY(count_values(b, 1));
+	TRY(TEMP(b->ctx, text, 1));
+	TRY(TEMP(b->ctx, members, doc->n + 1));
+	*text = (Doc){ .kind = DOC_STRING, .name = "text", .line = doc->line, .parent = doc, .index = doc->n };
+	if (b->text.failed)
+		return fail_memory(b->ctx);
+	TRY(copy_text(b, (const xmlChar *)b->text.data, b->text.size, &text->text));
+	if (doc->n)
+		memcpy(members, doc->child, (size_t)doc->n * sizeof *members);
+	members[doc->n++] = text;
+	doc->child = members;
+	return doc_check_unique(b->ctx, b->label, doc);
+}
+
 static Status
 end(struct build *b)
 {
 	struct open *open = &b->open[b->depth - 1];
+	if (has_text(b, open))
+		TRY(add_text(b, &open->element->doc));
 	if (open->n)
 		TRY(gather(b, open));
 	if (--b->depth == 0) {
@@ -288,6 +324,10 @@ on_text(void *user, const xmlChar *text, int length)
 {
 	struct build *b = user;
 	int blank = 0;
+	if (b->status == OK && b->depth && has_text(b, &b->open[b->depth - 1])) {
+		text_add(&b->text, (const char *)text, (size_t)length);
+		return;
+	}
 	while (blank < length && strchr(" \t\r\n", text[blank]))
 		blank++;
 	if (b->status == OK && blank < length)
@@ -432,12 +472,20 @@ check_attributes(Ctx *ctx, const char *label, const char *data, size_t size)
 Status
 doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural, Doc **out)
 {
+	return doc_read_xml_texts(ctx, label, data, size, plural, NULL, out);
+}
+
+Status
+doc_read_xml_texts(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural,
+    const char *const *texts, Doc **out)
+{
 	struct build *b;
 	int n_names = 0;
 	TRY(doc_check_bytes(ctx, label, data, size));
 	TRY(check_attributes(ctx, label, data, size));
 	TRY(TEMP(ctx, b, 1));
-	*b = (struct build){ .ctx = ctx, .label = label, .data = data, .left = size, .plural = plural };
+	*b = (struct build){ .ctx = ctx, .label = label, .data = data, .left = size, .plural = plural,
+		.texts = texts };
 	while (plural[n_names])
 		n_names++;
 	TRY(TEMP(ctx, b->group, n_names / 2 + LIMIT_ATTRIBUTES + 1));
@@ -449,6 +497,7 @@ doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, const c
 	Status status = parse(b);
 	xmlResetLastError();
 	xmlSetStructuredErrorFunc(before_user, before);
+	text_free(&b->text);
 	if (status == OK)
 		*out = b->root;
 	return status;

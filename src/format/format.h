@@ -47,6 +47,8 @@ Status topo_read_as(Ctx *ctx, const char *label, const TopologyHints *hints, con
 Status topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
 Status topo_read_xml(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
 
+Status topo_read_hwloc(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size,
+    Topology **out);
 Status topo_read_nccl(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
 Status topo_read_nvidia_smi(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size,
     Topology **out);
@@ -56,6 +58,7 @@ Status topo_read_rocm_smi(Ctx *ctx, const char *label, TopologyFiles *files, con
 /* Could this be a file of the format? By its first bytes. */
 bool topo_is_json(const char *data, size_t size);
 bool topo_is_xml(const char *data, size_t size);
+bool topo_is_hwloc(const char *data, size_t size);
 bool topo_is_nccl(const char *data, size_t size);
 bool topo_is_nvidia_smi(const char *data, size_t size);
 bool topo_is_rocm_smi(const char *data, size_t size);
@@ -79,6 +82,10 @@ const TopologyFormat *topology_format(const char *name);	/* NULL: no format has 
 /* A topology file, as text, of the machine that a line describes: "server:4 gpu:8 switch:300 net:25" (blinkc(1)).
  * Appended to *out. Fails: USAGE, naming the item; LIMIT. */
 Status synthetic_write(Ctx *ctx, const char *line, Text *out);
+
+/* The machine that this runs on, as XML of hwloc, for topo_read. Appended to *out. libhwloc reads variables HWLOC_* of
+ * the environment, which may put another machine in its place: programs clear them before. Fails: IO, NO_MEMORY. */
+Status live_write(Ctx *ctx, Text *out);
 
 /* Servers of a cluster: `count` as in a file, which is beside the cluster's own, or in a folder beside it. */
 typedef struct {

@@ -10,6 +10,7 @@
  * only its files have; ours take all other JSON and XML, and report what is wrong with it. */
 const TopologyFormat topology_formats[] = {
 	{ "nccl", NULL, "what NCCL or RCCL writes to NCCL_TOPO_DUMP_FILE", topo_is_nccl, topo_read_nccl, NULL },
+	{ "hwloc", NULL, "XML of hwloc, by lstopo", topo_is_hwloc, topo_read_hwloc, NULL },
 	{ "nvidia-smi", NULL, "what nvidia-smi topo -m prints", topo_is_nvidia_smi, topo_read_nvidia_smi, NULL },
 	{ "rocm-smi", NULL, "what rocm-smi prints about topology", topo_is_rocm_smi, topo_read_rocm_smi, NULL },
 	{ "json", "json", "blink-topology(5)", topo_is_json, topo_read_json, topo_write_json },
@@ -72,7 +73,8 @@ read_any(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, si
 	const TopologyHints *hints = &files->hints;
 	bool named = hints->from && hints->from_files == (files->depth > 0);
 	const TopologyFormat *format = named ? topology_format(hints->from) : sniff(data, size);
-	return format && format->read ? format->read(ctx, label, files, data, size, out) : fail_unknown(ctx, label, data, size);
+	return format && format->read ? format->read(ctx, label, files, data, size, out)
+	    : fail_unknown(ctx, label, data, size);
 }
 
 Status

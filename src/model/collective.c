@@ -35,6 +35,16 @@ collective_parse(const char *text, Collective *out)
 }
 
 bool
+collective_parse_spelled(const char *text, Collective *out)
+{
+	int coll;
+	if (!names_find_spelled(collective_names, text, &coll))
+		return false;
+	*out = (Collective)coll;
+	return true;
+}
+
+bool
 collective_rooted(Collective coll)
 {
 	return collectives[coll].rooted;

@@ -26,7 +26,8 @@ typedef enum {
 enum { EVERY_RANK = -1 };
 
 const char *collective_name(Collective coll);
-bool collective_parse(const char *text, Collective *out);
+bool collective_parse(const char *text, Collective *out);		/* as in files */
+bool collective_parse_spelled(const char *text, Collective *out);	/* as people write it: AllReduce, all_reduce */
 extern const Names collective_names;
 bool collective_rooted(Collective coll);
 bool collective_reduces(Collective coll);

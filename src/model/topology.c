@@ -236,3 +236,18 @@ topo_same_in_files(const Topology *a, const Topology *b)
 	}
 	return true;
 }
+
+Status
+topo_gpu_names(Ctx *ctx, const Topology *topo, GpuNames *out)
+{
+	const char **id;
+	int *node;
+	TRY(TEMP(ctx, id, topo->n_ranks));
+	TRY(TEMP(ctx, node, topo->n_ranks));
+	for (int v = 0; v < topo->n_ranks; v++) {
+		id[v] = topo->vertex[v].id;
+		node[v] = topo->vertex[v].node;
+	}
+	*out = (GpuNames){ topo->n_ranks, id, topo->n_nodes ? node : NULL, topo->node };
+	return OK;
+}

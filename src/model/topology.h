@@ -4,6 +4,7 @@
 
 #include "base/names.h"
 #include "base/text.h"
+#include "model/gpu_list.h"
 #include "model/units.h"
 
 /* name in files, plural in JSON */
@@ -109,6 +110,9 @@ typedef struct {
 	 * NULL: hops may take any route. No file has it. */
 	const unsigned char *route;
 } Topology;
+
+/* Its GPUs, for lists of them: in the scratch arena. Without servers those that ids name. */
+Status topo_gpu_names(Ctx *ctx, const Topology *topo, GpuNames *out);
 
 /* Fill first_out, out, first_in and in from the links. */
 Status topo_index(Ctx *ctx, Topology *topo);

@@ -51,11 +51,12 @@ find_row(const char *name)
 static Status
 fail_unknown(Ctx *ctx, const char *name)
 {
-	char names[256];
-	int n = 0;
-	for (int i = 0; i < N_ALGORITHMS && n < (int)sizeof names; i++)
-		n += snprintf(names + n, sizeof names - (size_t)n, "%s%s", i ? ", " : "", algorithms[i].name);
-	return fail_asked(ctx, USAGE, "algorithm", "%.40s: want one of %s", name, names);
+	const char *name_of[N_ALGORITHMS];
+	for (int i = 0; i < N_ALGORITHMS; i++)
+		name_of[i] = algorithms[i].name;
+	const Names names = { N_ALGORITHMS, name_of };
+	return fail_asked(ctx, USAGE, "algorithm", "%.40s: want one of %s%s", name,
+	    names_text(names, ~0u, ", ", ", ").text, names_hint(names, name).text);
 }
 
 Status

@@ -68,6 +68,36 @@ connects_servers(const Topology *topo, const bool *chosen, const int *gpu, int n
 	return !any;
 }
 
+/* Capacity of the links of a class out of a GPU. */
+static int64_t
+capacity_out(const Topology *topo, int gpu, LinkClass class)
+{
+	int64_t sum = 0;
+	for (int i = topo->first_out[gpu]; i < topo->first_out[gpu + 1]; i++)
+		sum += topo->link[topo->out[i]].class == class ? topo->link[topo->out[i]].capacity : 0;
+	return sum;
+}
+
+FastestLinks
+topo_fastest_links(const Topology *topo)
+{
+	FastestLinks fastest = { LINK_NVLINK, 0 };
+	int64_t most = 0;
+	for (int k = 0; k < N_LINK_CLASSES; k++) {
+		int64_t all = 0, least = INT64_MAX;
+		for (int r = 0; r < topo->n_ranks && k != LINK_NET; r++) {
+			int64_t one = capacity_out(topo, r, (LinkClass)k);
+			all += one;
+			least = one < least ? one : least;
+		}
+		if (all > most) {
+			most = all;
+			fastest = (FastestLinks){ (LinkClass)k, least };
+		}
+	}
+	return fastest;
+}
+
 struct choice {
 	const Topology *topo;
 	const int *gpu;

@@ -26,6 +26,15 @@ Status topo_nic_paths(Ctx *ctx, const Topology *machine, const int *gpu, int n, 
  * routes: ROUTES_ANY: never pairs; ROUTES_PAIR: pairs, whatever connects them. */
 Status topo_choose_links(Ctx *ctx, const Topology *machine, const int *gpu, int n, Routes routes, JobLinks *out);
 
+/* The class, but for net, whose links out of all GPUs have the most capacity together, and the capacity of those out of
+ * the GPU that has the least of them, bytes/s; 0: GPUs have no links. */
+typedef struct {
+	LinkClass class;
+	int64_t capacity;
+} FastestLinks;
+
+FastestLinks topo_fastest_links(const Topology *topo);
+
 /* The topology of a job: `gpu[0 .. n-1]` become ranks 0 .. n-1; other GPUs and their links are dropped, and so are
  * CPUs, switches and NICs that lead nowhere. links: for these GPUs. Keeps name and digest.
  * Fails: INFEASIBLE some rank cannot reach some other, naming both. */
@@ -46,6 +55,63 @@ Status hybrid_parts(Ctx *ctx, const Topology *machine, const int *gpu, int n, Hy
  * in a CPU. Fails: INFEASIBLE; BAD_INPUT some PCIe switch is not below a CPU. */
 Status hybrid_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Part part[2], HybridKind kind,
     Topology **planning_topology, Topology **job);
+
+/* ---- what a machine is, for people ---- */
+
+/* These GPUs, in this order, with all else of their servers and the switches of no server, and the links between them.
+ * Keeps name and digest. Unlike topo_induce it keeps what leads nowhere. */
+Status topo_restrict(Ctx *ctx, const Topology *machine, const int *gpu, int n, Topology **out);
+
+/* All links of a class between two vertices a < b; [0] from a to b, [1] back. */
+typedef struct {
+	int a, b;
+	LinkClass class;
+	int links[2];		/* entries of the topology */
+	int first[2];		/* the first of them; -1: none */
+	int count[2];		/* physical links */
+	int64_t capacity[2];	/* bytes/s, of all */
+} LinkPair;
+
+/* In the order of their first links. Cost: a sort of the links. */
+Status topo_link_pairs(Ctx *ctx, const Topology *topo, LinkPair **out, int *n);
+
+/* How two devices are joined: name, as nvidia-smi and rocm-smi have it, what it says; each is worse than the one before
+ * it */
+#define JOIN_LIST(X) \
+	X(JOIN_SELF, "X", "itself") \
+	X(JOIN_NVLINK, "NV#", "# NVLinks, direct or through NVSwitches") \
+	X(JOIN_XGMI, "XGMI#", "# links of Infinity Fabric; rocm-smi prints XGMI, without #, also where GPUs are " \
+	    "joined by way of others") \
+	X(JOIN_PIX, "PIX", "PCIe, over one switch at most") \
+	X(JOIN_PXB, "PXB", "PCIe, over several switches, and no CPU") \
+	X(JOIN_PHB, "PHB", "PCIe, over one CPU; nvidia-smi has NODE where it has several host bridges") \
+	X(JOIN_NODE, "NODE", "PCIe, over several CPUs that PCIe joins") \
+	X(JOIN_SYS, "SYS", "PCIe, over links between CPU sockets") \
+	X(JOIN_NONE, "-", "no way within the server")
+
+typedef enum {
+#define X(kind, name, what) kind,
+	JOIN_LIST(X)
+#undef X
+	N_JOINS
+} JoinKind;
+
+const char *join_name(JoinKind kind);
+const char *join_what(JoinKind kind);
+
+typedef struct {
+	JoinKind kind;
+	int count;		/* the # of its name */
+} Joined;
+
+/* Entry i * n + j: from device i to device j. cpu: the one next to a device; -1: none. */
+typedef struct {
+	Joined *entry;
+	int *cpu;
+} Matrix;
+
+/* device: n vertices, GPUs or NICs. Cost: their square, and the links of their servers for each. */
+Status topo_matrix(Ctx *ctx, const Topology *topo, const int *device, int n, Matrix *out);
 
 enum { CANONICAL_FORM_BYTES = 32 };
 

@@ -1,6 +1,7 @@
 /* Files of servers, as a cluster file names them: below its own folder. */
 #include "verb/cluster_paths.h"
 #include "base/file.h"
+#include "verb/shipped.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,19 +56,21 @@ Status
 cluster_paths(Ctx *ctx, const Options *opt, const char **label, ClusterServers *servers)
 {
 	char **path;
-	*label = opt->file[0];
 	TRY(NEW(ctx, path, opt->n_files));
 	for (int i = 0; i < opt->n_files; i++) {
-		path[i] = opt->file[i];
-		/* Else it would be looked for among those of blinkc. */
-		if (!file_is_there(path[i]))
-			return fail(ctx, IO, "%s: no such file: want the topology file of a server", path[i]);
+		const char *found;
+		TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->file[i], &found));
+		if (!file_is_there(found))
+			return fail(ctx, IO, "%s: %s: want the topology file of a server", found,
+			    file_is_directory(found) ? "a directory" : "no such file");
+		path[i] = arena_text(&ctx->run, found, strlen(found));
+		if (!path[i])
+			return fail_memory(ctx);
 	}
-	if (!same_folder(path, opt->n_files)) {
+	if (!same_folder(path, opt->n_files))
 		for (int i = 0; i < opt->n_files; i++)
-			TRY(real_path(ctx, opt->file[i], &path[i]));
-		*label = path[0];
-	}
+			TRY(real_path(ctx, path[i], &path[i]));
+	*label = path[0];
 	size_t length = common_folder(path, opt->n_files);
 	for (int i = 0; i < opt->n_files; i++)
 		servers[i].file = path[i] + length;

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Of a machine, by --gpus. */
 static Status
@@ -98,6 +97,7 @@ struct compile_request {
 static Status
 print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compiled *made)
 {
+	Idle idle;
 	TRY(summary_print(ctx, to, made->sched, unproven(&req->ask, made), req->sizes.m, req->sizes.n));
 	if (made->other_trees > 0)
 		fprintf(to, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
@@ -105,41 +105,26 @@ print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compi
 	if (made->cut_short)
 		print_budget(to, ctx, made->sched);
 	TRY(print_best(ctx, to, &req->ask, made));
-	idle_print(ctx, to, req->machine, req->gpu, req->n, &req->ask, made);
+	idle_find(ctx, req->machine, req->gpu, req->n, &req->ask, made, &idle);
+	summary_print_idle(to, &idle);
 	return OK;
-}
-
-/* The line of idle_print, without its label; "": there is none. */
-static Status
-idle_text(Ctx *ctx, const struct compile_request *req, const Compiled *made, const char **out)
-{
-	enum { LABEL = 12 };
-	char *line = NULL;
-	size_t size = 0;
-	FILE *to = open_memstream(&line, &size);
-	if (!to)
-		return fail_memory(ctx);
-	idle_print(ctx, to, req->machine, req->gpu, req->n, &req->ask, made);
-	bool made_line = fclose(to) == 0;
-	*out = !made_line ? NULL : size > LABEL ? arena_text(&ctx->run, line + LABEL, strcspn(line + LABEL, "\n")) : "";
-	free(line);
-	return *out ? OK : fail_memory(ctx);
 }
 
 static Status
 write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, char **out)
 {
+	const Ask *ask = &req->ask;
 	const Algorithm *algorithm = NULL;
-	const char *idle;
 	Text text = { 0 };
-	if (req->ask.algorithm && !req->ask.hybrid)
-		TRY(algorithm_find(ctx, req->ask.algorithm, req->ask.coll, &algorithm));
-	TRY(idle_text(ctx, req, made, &idle));
-	const Summary summary = { .sched = made->sched, .unproven = unproven(&req->ask, made), .size = req->sizes.m,
-		.n_sizes = req->sizes.n, .best_of = algorithm ? algorithm->trees : NULL, .best = made->best,
+	Idle idle;
+	if (ask->algorithm && !ask->hybrid)
+		TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
+	idle_find(ctx, req->machine, req->gpu, req->n, ask, made, &idle);
+	const Summary summary = { .sched = made->sched, .unproven = unproven(ask, made), .best = made->best,
+		.size = req->sizes.m, .n_sizes = req->sizes.n, .best_of = algorithm ? algorithm->trees : NULL,
 		.other_trees = made->other_trees, .other_depth = made->other_depth,
 		.cut_at = made->cut_short ? ctx->at : NULL, .budget = (double)progress_budget() / 1000,
-		.idle = *idle ? idle : NULL };
+		.idle = &idle };
 	Status status = summary_json(ctx, &summary, &text);
 	if (status == OK)
 		*out = text.data;

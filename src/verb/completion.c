@@ -3,6 +3,7 @@
 #include "format/format.h"
 #include "plan/plan.h"
 #include "verb/formats.h"
+#include "verb/shipped.h"
 #include "verb/verb.h"
 
 #include <string.h>
@@ -76,6 +77,22 @@ complete_from(Ctx *ctx, CompleteValues *out)
 	return OK;
 }
 
+/* Topologies that come along, of verbs that take one. */
+static Status
+complete_names(Ctx *ctx, CompleteValues *out)
+{
+	Shipped *list;
+	const char **names;
+	int n, used = 0;
+	TRY(shipped_list(ctx, &list, &n));
+	TRY(NEW(ctx, names, n + 1));
+	for (int i = 0; i < n; i++)
+		if (topo_id_valid(list[i].name))
+			names[used++] = list[i].name;
+	*out = (CompleteValues){ NULL, NAMES_TOPOLOGY, true, names };
+	return OK;
+}
+
 /* The values of --format, for each verb that has it. */
 static Status
 complete_formats(Ctx *ctx, CompleteValues *out, int *n)
@@ -112,7 +129,7 @@ Status
 verb_completion(Ctx *ctx, const Options *opt)
 {
 	CompleteOption option[N_OPTIONS];
-	CompleteValues value[N_VALUES + 2 + N_VERBS];
+	CompleteValues value[N_VALUES + 3 + N_VERBS];
 	Complete all = { .program = "blinkc", .n_options = N_OPTIONS, .option = option,
 		.n_verbs = N_VERBS, .verb = completed, .n_values = N_VALUES, .values = value };
 	Shell shell;
@@ -123,6 +140,7 @@ verb_completion(Ctx *ctx, const Options *opt)
 	TRY(complete_help(ctx, option));
 	TRY(complete_algorithms(ctx, &value[all.n_values++]));
 	TRY(complete_from(ctx, &value[all.n_values++]));
+	TRY(complete_names(ctx, &value[all.n_values++]));
 	TRY(complete_formats(ctx, value, &all.n_values));
 	complete_print(&all, shell);
 	return OK;

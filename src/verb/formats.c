@@ -46,6 +46,7 @@ formats_of(int verb, FormatName out[FORMATS_MAX])
 		n = add(out, add_topology_formats(out, n), "cluster", "cluster");
 		break;
 	case DIFF:
+	case LIST:
 		n = add(out, add(out, n, "text", "text"), "json", "json");
 		break;
 	case SHOW:
@@ -131,6 +132,7 @@ formats_help(int verbs, Text *out)
 		{ TOPOLOGY, "topology", "json", put_topology },
 		{ DIFF, "diff", "text", NULL },
 		{ SHOW, "show", "text", NULL },
+		{ LIST, "list", "text", NULL },
 	};
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
 		if (!(verbs & row[i].bit))
@@ -146,5 +148,5 @@ formats_help(int verbs, Text *out)
 			text_printf(out, "default: by the suffix of FILE; without one %s", row[i].otherwise);
 	}
 	if (verbs & (verbs - 1))
-		text_put(out, "default: by the suffix of FILE; without one json, for diff and show text");
+		text_put(out, "default: by the suffix of FILE; without one json, for diff, list and show text");
 }

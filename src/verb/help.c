@@ -4,8 +4,9 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-const Verb verbs[] = {
+const Verb verb_rows[] = {
 #define X(bit, name, arguments, summary, exits, examples) \
 	{ #name, bit, arguments, summary, (exits) | ON_EVERY_VERB, examples, verb_##name },
 	VERB_LIST(X)
@@ -16,7 +17,7 @@ const Verb verbs[] = {
 const Verb *
 verb_find(const char *name)
 {
-	const Verb *verb = verbs;
+	const Verb *verb = verb_rows;
 	while (verb->name && strcmp(verb->name, name) != 0)
 		verb++;
 	return verb->name ? verb : NULL;
@@ -62,7 +63,7 @@ static void
 print_verbs(void)
 {
 	printf("Usage: blinkc [VERB] [options] FILE\n\n");
-	for (const Verb *verb = verbs; verb->name; verb++) {
+	for (const Verb *verb = verb_rows; verb->name; verb++) {
 		printf("  blinkc %-10s", verb->name);
 		print_wrapped(19, verb->summary);
 	}
@@ -84,6 +85,45 @@ help_print(const Verb *only)
 	print_exits(only ? only->exits : ~0u);
 }
 
+static Names
+verb_names(void)
+{
+	static const char *const name[] = {
+#define X(bit, name, ...) #name,
+		VERB_LIST(X)
+#undef X
+	};
+	return (Names){ sizeof name / sizeof *name, name };
+}
+
+NamesText
+verbs_text(int bits)
+{
+	const char *name[sizeof verb_rows / sizeof *verb_rows];
+	Names some = { 0, name };
+	for (const Verb *verb = verb_rows; verb->name; verb++)
+		if (verb->bit & bits)
+			name[some.n++] = verb->name;
+	return names_wanted(some);
+}
+
+static Status
+fail_verb(Ctx *ctx, const char *word, const char *found)
+{
+	return fail(ctx, USAGE, "%.80s: %s: blinkc help lists the verbs%s", word, found,
+	    names_hint(verb_names(), word).text);
+}
+
+Status
+verb_check_word(Ctx *ctx, const char *word, const char *next)
+{
+	if (*word == '-' || strpbrk(word, "/.") || access(word, F_OK) == 0
+	    || names_shipped(ctx, word))
+		return OK;
+	bool operand = next && *next != '-';
+	return operand || names_like(verb_names(), word) ? fail_verb(ctx, word, "no such verb, and no such file") : OK;
+}
+
 Status
 verb_help(Ctx *ctx, const Options *opt)
 {
@@ -91,7 +131,7 @@ verb_help(Ctx *ctx, const Options *opt)
 	if (opt->n_files > 1)
 		return fail(ctx, USAGE, "%d verbs: want one, or none for all", opt->n_files);
 	if (opt->n_files == 1 && !verb)
-		return fail(ctx, USAGE, "%.80s: no such verb: want one that blinkc help lists", opt->file[0]);
+		return fail_verb(ctx, opt->file[0], "no such verb");
 	help_print(verb);
 	return OK;
 }

@@ -18,17 +18,90 @@ static const struct {
 #undef X
 };
 
-Status
-options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Options *out)
+enum { FIRST = 256 };	/* above every letter */
+
+/* Whose options are parsed. */
+struct of_verb {
+	const char *name;
+	int bit;
+	NamesText (*text)(int bits);
+};
+
+/* "--sizes: not an option of blinkc compile: want it with batch" */
+static Status
+fail_of_others(Ctx *ctx, int option, const struct of_verb *verb)
 {
-	enum { FIRST = 256 };	/* above every letter */
+	return fail(ctx, USAGE, "--%s: not an option of blinkc %s: want it with %s", list[option].name, verb->name,
+	    verb->text(list[option].verbs).text);
+}
+
+/* A word that is no option: "--colective=reduce". */
+static Status
+fail_unknown(Ctx *ctx, const char *word, const struct of_verb *verb)
+{
+	const char *name[N_OPTIONS];
+	char text[40];
+	Names names = { 0, name };
+	snprintf(text, sizeof text, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	for (int i = 0; i < N_OPTIONS; i++) {
+		if (strcmp(list[i].name, text) == 0)
+			return fail_of_others(ctx, i, verb);
+		if (list[i].verbs & verb->bit)
+			name[names.n++] = list[i].name;
+	}
+	const char *like = names_like(names, text);
+	if (like)
+		return fail(ctx, USAGE, "%.80s: no such option; did you mean --%s?", word, like);
+	return fail(ctx, USAGE, "%.80s: no such option; blinkc %s --help lists them", word, verb->name);
+}
+
+/* A prefix of several options: "--v". */
+static bool
+is_ambiguous(const char *word, int bit, NamesText *out)
+{
+	size_t used = 0, length = strcspn(word + 2, "=");
+	int n = 0;
+	for (int i = 0; i < N_OPTIONS && length > 0; i++) {
+		if (strncmp(list[i].name, word + 2, length) != 0 || !(list[i].verbs & bit))
+			continue;
+		if (used < sizeof out->text)
+			used += (size_t)snprintf(out->text + used, sizeof out->text - used, "%s--%s",
+			    used ? ", " : "", list[i].name);
+		n++;
+	}
+	return n > 1;
+}
+
+/* What getopt found: a letter, or a word. */
+static Status
+fail_option(Ctx *ctx, int found, const char *word, const struct of_verb *verb)
+{
+	NamesText several;
+	if (found == ':')
+		return fail(ctx, USAGE, "%.80s: needs an argument", word);
+	/* Of several letters in one word getopt names the one; the word may be no option at all. */
+	if (optopt && optopt < FIRST)
+		return fail(ctx, USAGE, "-%c: no such option; blinkc %s --help lists them", optopt, verb->name);
+	if (optopt)
+		return fail(ctx, USAGE, "%.80s: takes no argument", word);
+	if (is_ambiguous(word, verb->bit, &several))
+		return fail(ctx, USAGE, "%.80s: no such option: want one of %s", word, several.text);
+	return fail_unknown(ctx, word, verb);
+}
+
+Status
+options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, NamesText (*verbs_text)(int bits),
+    Options *out)
+{
+	const struct of_verb of = { verb, bit, verbs_text };
 	struct option names[N_OPTIONS + 1] = { { 0 } };
 	char letters[2 * N_OPTIONS + 2] = ":", *at = letters + 1;
 	Options opt = { .n_files = 0 };
-	for (int i = 0; i < N_OPTIONS; i++) {
+	for (int i = 0, n = 0; i < N_OPTIONS; i++) {
 		const char *argument = list[i].argument;
 		int has = !argument ? no_argument : *argument == '[' ? optional_argument : required_argument;
-		names[i] = (struct option){ list[i].name, has, NULL, FIRST + i };
+		if (list[i].verbs & bit)
+			names[n++] = (struct option){ list[i].name, has, NULL, FIRST + i };
 		if (list[i].letter)
 			*at++ = list[i].letter;
 		if (list[i].letter && list[i].argument)
@@ -37,20 +110,13 @@ options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Option
 	opterr = 0;
 	for (int letter; (letter = getopt_long(argc, argv, letters, names, NULL)) != -1;) {
 		int i = letter - FIRST;
-		if (letter == ':')
-			return fail(ctx, USAGE, "%.80s: needs an argument", argv[optind - 1]);
-		/* Of several letters in one word getopt names the one; the word may be no option at all. */
-		if (letter == '?' && optopt && optopt < FIRST)
-			return fail(ctx, USAGE, "-%c: no such option; blinkc --help lists them", optopt);
-		if (letter == '?' && optopt)
-			return fail(ctx, USAGE, "%.80s: takes no argument", argv[optind - 1]);
-		if (letter == '?')
-			return fail(ctx, USAGE, "%.80s: no such option; blinkc --help lists them", argv[optind - 1]);
+		if (letter == ':' || letter == '?')
+			return fail_option(ctx, letter, argv[optind - 1], &of);
 		for (int k = 0; k < N_OPTIONS && letter < FIRST; k++)
 			if (list[k].letter == letter)
 				i = k;
 		if (!(list[i].verbs & bit))
-			return fail(ctx, USAGE, "--%s: not an option of blinkc %s", list[i].name, verb);
+			return fail_of_others(ctx, i, &of);
 		opt.value[i] = list[i].argument && optarg ? optarg : "";
 	}
 	opt.n_files = argc - optind;

@@ -2,6 +2,7 @@
 #ifndef BLINK_OPTIONS_H
 #define BLINK_OPTIONS_H
 
+#include "base/names.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "verb/diff/diff.h"
@@ -14,9 +15,9 @@
 /* name, letter, argument or NULL, in brackets if it may be left out, verbs it belongs to, help; NULL: option_help
  * makes it */
 #define OPTION_LIST(X) \
-	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION | HELP), \
+	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION | HELP | LINT), \
 	    "write FILE; - is standard output (default)") \
-	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | DIFF | SHOW, NULL) \
+	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | DIFF | SHOW | LIST, NULL) \
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW, \
 	    "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall") \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE | SHOW, \
@@ -35,7 +36,8 @@
 	    "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the " \
 	    "index") \
 	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | SHOW, \
-	    "GPUs of the job, by index or id, comma separated; GPU i of the list is rank i; default: all") \
+	    "GPUs of the job, by index or id, or ranges as 0-3 and s0:0-2, comma separated; GPU i of the list is " \
+	    "rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW, \
 	    "link classes to use, comma separated, or all; default: the fastest class, if it connects the GPUs, " \
 	    "alone or with net; else all, with --routes pair where NVLink or xGMI joins some of the GPUs") \
@@ -67,8 +69,9 @@
 	X(OPT_GPU_MODEL, "gpu-model", 0, "NAME", READS_TOPOLOGY, \
 	    "the model of the GPUs, as V100-SXM2 or H100-SXM, where the file does not state it: rates of links \
 follow from it") \
-	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH, \
+	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH | SHOW | LINT, \
 	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
+	X(OPT_LIVE, "live", 0, NULL, TOPOLOGY, "instead of a file: the machine that this runs on, by hwloc") \
 	X(OPT_SERVERS, "servers", 0, "LIST", TOPOLOGY, \
 	    "number of servers, each as in the file; of several files one number for all (default 1) or one for " \
 	    "each, as 4,2") \
@@ -85,9 +88,9 @@ follow from it") \
 	    "schedule how it divides them") \
 	X(OPT_SUMMARY, "summary", 0, "KIND", COMPILE | CHECK, \
 	    "text (default), or json: one line for each schedule, for programs") \
-	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF, \
+	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF | LINT, \
 	    "write what is valid and invalid, or what differs, to FILE as JUnit XML") \
-	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF, "print annotations of GitHub Actions, and nothing else") \
+	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF | LINT, "print annotations of GitHub Actions, and nothing else") \
 	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK, \
 	    "schedules must be for this machine, and ranks of an index fit its links") \
 	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, \
@@ -99,7 +102,8 @@ follow from it") \
 	    "as fit") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, \
 	    "layout of GPUs and switches in an SVG: own (default), or dot or neato of Graphviz, if installed") \
-	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY, \
+	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY \
+	    | SHOW | LINT, \
 	    "no summary and no notes") \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF, \
 	    "report what each phase finds") \
@@ -118,6 +122,8 @@ enum {
 #define OPTION_OF_VERB_LIST(X) \
 	X(OPT_OUTPUT, BATCH, "batch", "DIR", "the directory, created if missing") \
 	X(OPT_GPUS, BATCH, "batch", "FILE", "a file with a list in each line, - is standard input") \
+	X(OPT_GPUS, SHOW, "show", "LIST", "of a directory of schedules or a machine: these GPUs, by index or id, " \
+	    "comma separated") \
 	X(OPT_LINKS, SHOW, "show", "LIST", "a line for each link of these classes") \
 	X(OPT_QUIET, DIFF, "diff", NULL, "print nothing") \
 	X(OPT_VERBOSE, DIFF, "diff", NULL, "every difference, and changes without effect")
@@ -128,8 +134,10 @@ typedef struct {
 	char **file;
 } Options;
 
-/* verb, bit: what messages call it, and whose options these are. Fails: USAGE. */
-Status options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Options *out);
+/* verb, bit: what messages call it, and whose options these are. verbs_text: the names of others, by their bits.
+ * Fails: USAGE. */
+Status options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, NamesText (*verbs_text)(int bits),
+    Options *out);
 
 /* The help of an option: of one verb, or of several. */
 void option_help(int option, int verbs, Text *out);

@@ -2,9 +2,11 @@
 #include "verb/request.h"
 #include "base/file.h"
 #include "base/pool.h"
+#include "model/gpu_list.h"
 #include "plan/plan.h"
 #include "verb/cluster_paths.h"
 #include "verb/formats.h"
+#include "verb/shipped.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -75,6 +77,15 @@ request_sizes(Ctx *ctx, const char *text, Sizes *out)
 	return OK;
 }
 
+/* For the first name of a list. */
+static NamesText
+hint_of_first(Names names, const char *list)
+{
+	char word[40];
+	snprintf(word, sizeof word, "%.*s", (int)strcspn(list, ","), list);
+	return names_hint(names, word);
+}
+
 Status
 request_summary(Ctx *ctx, const Options *opt, bool *json)
 {
@@ -88,55 +99,51 @@ request_summary(Ctx *ctx, const Options *opt, bool *json)
 Status
 request_links(Ctx *ctx, const char *text, unsigned *out)
 {
-	return link_classes_parse(text, out) ? OK : fail(ctx, USAGE, "--links: %.40s: want all, or %s, comma separated",
-	    text, names_text(link_class_names, ~0u, ", ", ", ").text);
+	unsigned some;
+	const char *bad = names_parse_set(link_class_names, text, &some);
+	return link_classes_parse(text, out) ? OK : fail(ctx, USAGE,
+	    "--links: %.40s: want all, or %s, comma separated%s", text,
+	    names_text(link_class_names, ~0u, ", ", ", ").text, hint_of_first(link_class_names, bad ? bad : "").text);
 }
 
 /* ---- GPUs and root ---- */
 
-static int
-gpu_named(const Topology *machine, const char *name, size_t length)
+static Status
+fail_gpus(Ctx *ctx, const Topology *machine, const GpuListError *error)
 {
-	int index = 0;
-	for (int v = 0; v < machine->n_ranks; v++)
-		if (strlen(machine->vertex[v].id) == length && memcmp(machine->vertex[v].id, name, length) == 0)
-			return v;
-	if (length == 0 || length > 6)
-		return -1;
-	for (size_t i = 0; i < length; i++) {
-		if (name[i] < '0' || name[i] > '9')
-			return -1;
-		index = index * 10 + (name[i] - '0');
+	switch (error->fault) {
+	case GPU_LIST_UNKNOWN:
+		return fail(ctx, BAD_INPUT,
+		    "--gpus: \"%.*s\": %s has no such GPU: want an index 0 to %d, a range as 0-%d, or an id, as %s",
+		    error->length, error->found, machine->name, machine->n_ranks - 1, machine->n_ranks - 1,
+		    machine->vertex[0].id);
+	case GPU_LIST_TWICE:
+		return fail(ctx, BAD_INPUT, "--gpus: %s is given twice: want each GPU once",
+		    machine->vertex[error->gpu].id);
+	default:
+		return fail(ctx, BAD_INPUT, "--gpus: \"%.*s\": want %s", error->length, error->found,
+		    gpu_list_wanted(error->fault));
 	}
-	return index < machine->n_ranks ? index : -1;
 }
 
 Status
 request_gpus(Ctx *ctx, const Topology *machine, const char *text, int *gpu, int *n)
 {
+	GpuNames names;
+	GpuListError error;
+	bool *seen;
 	*n = 0;
 	if (!text) {
 		for (int v = 0; v < machine->n_ranks; v++)
 			gpu[(*n)++] = v;
 		return OK;
 	}
-	for (const char *name = text;; name++) {
-		size_t length = strcspn(name, ",");
-		int v = gpu_named(machine, name, length);
-		if (v < 0)
-			return fail(ctx, BAD_INPUT,
-			    "--gpus: \"%.*s\": %s has no such GPU: want an index 0 to %d or an id, as %s",
-			    (int)(length < 80 ? length : 80), name, machine->name, machine->n_ranks - 1,
-			    machine->vertex[0].id);
-		for (int i = 0; i < *n; i++)
-			if (gpu[i] == v)
-				return fail(ctx, BAD_INPUT, "--gpus: %s is given twice: want each GPU once",
-				    machine->vertex[v].id);
-		gpu[(*n)++] = v;
-		name += length;
-		if (!*name)
-			return OK;
-	}
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	TRY(topo_gpu_names(ctx, machine, &names));
+	TRY(TEMP(ctx, seen, machine->n_ranks));
+	*n = gpu_list_parse(&names, text, strlen(text), true, seen, gpu, &error);
+	arena_release(&ctx->scratch, mark);
+	return *n < 0 ? fail_gpus(ctx, machine, &error) : OK;
 }
 
 Status
@@ -169,7 +176,8 @@ parse_hybrid(Ctx *ctx, const Options *opt, Ask *ask)
 		return OK;
 	ask->hybrid = HYBRID_PEER;
 	if (*text && !hybrid_parse(text, &ask->hybrid))
-		return fail(ctx, USAGE, "--hybrid: %.40s: want %s", text, names_wanted(hybrid_names).text);
+		return fail(ctx, USAGE, "--hybrid: %.40s: want %s%s", text, names_wanted(hybrid_names).text,
+		    names_hint(hybrid_names, text).text);
 	if (opt->value[OPT_LINKS] || opt->value[OPT_PARETO] || ask->max_trees || ask->packing == PACKING_MWU)
 		return fail(ctx, USAGE,
 		    "--hybrid: want none of --links, --pareto, --max-trees and --packing mwu with it");
@@ -220,7 +228,8 @@ parse_packing(Ctx *ctx, const Options *opt, Ask *ask)
 	const char *text = opt->value[OPT_PACKING];
 	bool mwu = text && strcmp(text, "mwu") == 0;
 	if (text && !mwu && strcmp(text, "exact") != 0)
-		return fail(ctx, USAGE, "--packing: %.40s: want %s", text, names_wanted(packing_names).text);
+		return fail(ctx, USAGE, "--packing: %.40s: want %s%s", text, names_wanted(packing_names).text,
+		    names_hint(packing_names, text).text);
 	if (mwu && collective_has_blocks(ask->coll))
 		return fail(ctx, USAGE, "--packing: mwu: want exact for %s", collective_name(ask->coll));
 	ask->packing = mwu ? PACKING_MWU : PACKING_EXACT;
@@ -233,8 +242,9 @@ request_collective(Ctx *ctx, const Options *opt, Collective *out)
 {
 	const char *text = opt->value[OPT_COLLECTIVE];
 	*out = ALLREDUCE;
-	if (text && !collective_parse(text, out))
-		return fail(ctx, USAGE, "--collective: %.40s: want %s", text, names_wanted(collective_names).text);
+	if (text && !collective_parse_spelled(text, out))
+		return fail(ctx, USAGE, "--collective: %.40s: want %s%s", text, names_wanted(collective_names).text,
+		    names_hint(collective_names, text).text);
 	return OK;
 }
 
@@ -275,6 +285,22 @@ request_blame(Ctx *ctx, Status status)
 
 /* ---- output ---- */
 
+static Status
+fail_format(Ctx *ctx, const Options *opt, const FormatName *formats, const char *name)
+{
+	const char *word[FORMATS_MAX];
+	Names names = { 0, word };
+	while (formats[names.n].name) {
+		word[names.n] = formats[names.n].name;
+		names.n++;
+	}
+	NamesText wanted = names_wanted(names);
+	if (opt->value[OPT_FORMAT])
+		return fail(ctx, USAGE, "--format: %.40s: want %s%s", name, wanted.text, names_hint(names, name).text);
+	return fail(ctx, USAGE, "-o: %.200s: no format ends in \".%.40s\": name one with --format: %s",
+	    opt->value[OPT_OUTPUT], name, wanted.text);
+}
+
 Status
 request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, const char **out)
 {
@@ -289,10 +315,7 @@ request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, co
 			return OK;
 		}
 	}
-	if (opt->value[OPT_FORMAT])
-		return fail(ctx, USAGE, "--format: %.40s: not a format of this verb", name);
-	return fail(ctx, USAGE, "-o: %.200s: no format ends in \".%.40s\": name one with --format",
-	    opt->value[OPT_OUTPUT], name);
+	return fail_format(ctx, opt, formats, name);
 }
 
 Status
@@ -423,13 +446,14 @@ request_set_sizes(Ctx *ctx, const char *text, int n, bool *sizes)
 Status
 request_collectives(Ctx *ctx, const char *text, unsigned *out)
 {
+	const char *bad = NULL;
 	*out = 1u << ALLREDUCE;
 	if (text && strcmp(text, "all") == 0)
 		*out = (1u << N_COLLECTIVES) - 1;
-	else if (text && names_parse_set(collective_names, text, out))
-		return fail(ctx, USAGE, "--collectives: %.80s: want all, or %s, comma separated", text,
-		    names_text(collective_names, ~0u, ", ", ", ").text);
-	return OK;
+	else if (text)
+		bad = names_parse_set_spelled(collective_names, text, out);
+	return !bad ? OK : fail(ctx, USAGE, "--collectives: %.80s: want all, or %s, comma separated%s", text,
+	    names_text(collective_names, ~0u, ", ", ", ").text, hint_of_first(collective_names, bad).text);
 }
 
 Status

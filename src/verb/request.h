@@ -33,8 +33,8 @@ Status request_budget(Ctx *ctx, const char *text, int64_t *ms);
 /* A bit set of link classes. */
 Status request_links(Ctx *ctx, const char *text, unsigned *out);
 
-/* GPUs by index or id, comma separated: "1,4,5,6", "gpu3,gpu0". An id wins over an index. NULL: all, in order.
- * gpu: n_ranks entries. Fails: BAD_INPUT unknown, duplicate or none. */
+/* GPUs as gpu_list.h has them: "1,4-6", "gpu3,gpu0", "s0:0-2". NULL: all, in order. machine: its name and GPUs; one
+ * without servers has those that its ids name. gpu: n_ranks entries. Fails: BAD_INPUT unknown, duplicate or none. */
 Status request_gpus(Ctx *ctx, const Topology *machine, const char *text, int *gpu, int *n);
 
 /* A rank, or the id of one of the job's GPUs; text NULL: rank 0. *out: -1, if the collective has none.

@@ -2,28 +2,13 @@
 #include "format/format.h"
 #include "verb/progress.h"
 #include "verb/request.h"
+#include "verb/shipped.h"
 #include "verb/verb.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-const char *const *
-topology_dirs(void)
-{
-	static char installed[4200], built[4200], checked[4200];
-	static const char *const dirs[] = { installed, built, checked, NULL };
-	char program[4096];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-	program[n > 0 ? n : 0] = 0;
-	char *slash = strrchr(program, '/');
-	*(slash ? slash : program) = 0;
-	snprintf(installed, sizeof installed, "%s/../share/blinkc/topologies", program);
-	snprintf(built, sizeof built, "%s/../topologies", program);
-	/* A build with sanitizers lies in build/asan. */
-	snprintf(checked, sizeof checked, "%s/../../topologies", program);
-	return dirs;
-}
 
 Status
 input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
@@ -32,7 +17,9 @@ input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 	if (opt->n_files != !synthetic)
 		return fail(ctx, USAGE, "%d topology files: want %s; see blinkc --help", opt->n_files,
 		    synthetic ? "none with --synthetic" : "one");
-	*label = synthetic ? "--synthetic" : opt->file[0];
+	*label = "--synthetic";
+	if (!synthetic)
+		TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->file[0], label));
 	return synthetic ? synthetic_write(ctx, opt->value[OPT_SYNTHETIC], out) : file_read(ctx, *label, out);
 }
 
@@ -52,6 +39,19 @@ read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, T
 		print_name(stderr, (*out)->note[i]);
 		fputc('\n', stderr);
 	}
+	return OK;
+}
+
+Status
+check_batch_directory(Ctx *ctx, const char *path)
+{
+	char index[FILE_PATH_ROOM];
+	if (access(path, F_OK) != 0)
+		return fail(ctx, IO, "%s: %s", path, strerror(errno));
+	if (!file_is_directory(path))
+		return fail(ctx, IO, "%s: not a directory: want one that blinkc batch wrote", path);
+	if (snprintf(index, sizeof index, "%s/index.json", path) < (int)sizeof index && access(index, F_OK) != 0)
+		return fail(ctx, IO, "%s: a directory without index.json: want one that blinkc batch wrote", path);
 	return OK;
 }
 

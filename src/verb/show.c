@@ -1,9 +1,10 @@
-/* blinkc show: a schedule as text, as a picture, or as input of Graphviz. */
+/* blinkc show: a schedule or a machine as text, as a picture, or as input of Graphviz. */
 #include "base/file.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 #include "verb/request.h"
+#include "verb/show_machine.h"
 #include "verb/verb.h"
 #include "view/view.h"
 
@@ -66,22 +67,12 @@ show_schedule(Ctx *ctx, const char *format, const char *label, const Schedule *s
 }
 
 static Status
-parse_collective(Ctx *ctx, const Options *opt, Collective *out)
-{
-	const char *text = opt->value[OPT_COLLECTIVE];
-	*out = ALLREDUCE;
-	if (text && !collective_parse(text, out))
-		return fail(ctx, USAGE, "--collective: %.40s: want a collective, as allreduce", text);
-	return OK;
-}
-
-static Status
 show_parse(Ctx *ctx, const Options *opt, const char *format, ShowRequest *ask)
 {
 	const char *layout = opt->value[OPT_LAYOUT];
 	Collective coll;
 	*ask = (ShowRequest){ .trees = opt->value[OPT_TREE] };
-	TRY(parse_collective(ctx, opt, &coll));
+	TRY(request_collective(ctx, opt, &coll));
 	if (opt->value[OPT_LINKS])
 		TRY(request_links(ctx, opt->value[OPT_LINKS], &ask->classes));
 	if (opt->value[OPT_LINKS] && strcmp(format, "text") != 0)
@@ -98,9 +89,10 @@ show_parse(Ctx *ctx, const Options *opt, const char *format, ShowRequest *ask)
 
 /* ---- a directory of schedules ---- */
 
-/* The requested job: GPUs of the machine of the index, ascending, and the root among them. */
+/* The requested job: GPUs of the machine of the index, ascending and as they were asked for, and the root among
+ * them. */
 struct job {
-	int n, *gpu;
+	int n, *gpu, *asked;
 	Collective coll;
 	int root;		/* index in gpu; -1: none */
 };
@@ -115,17 +107,19 @@ ascending(const void *a, const void *b)
 static Status
 parse_job(Ctx *ctx, const Index *index, const Options *opt, struct job *job)
 {
-	Topology machine = { .n_ranks = index->n_gpus };
+	Topology machine = { .name = index->name, .n_ranks = index->n_gpus };
 	int root, root_gpu = -1;
 	TRY(NEW(ctx, machine.vertex, index->n_gpus));
 	TRY(NEW(ctx, job->gpu, index->n_gpus));
 	for (int g = 0; g < index->n_gpus; g++)
 		machine.vertex[g].id = index->gpu[g];
-	TRY(parse_collective(ctx, opt, &job->coll));
+	TRY(request_collective(ctx, opt, &job->coll));
 	TRY(request_gpus(ctx, &machine, opt->value[OPT_GPUS], job->gpu, &job->n));
 	TRY(request_root(ctx, &machine, job->gpu, job->n, job->coll, opt->value[OPT_ROOT], &root));
 	if (root >= 0)
 		root_gpu = job->gpu[root];
+	TRY(NEW(ctx, job->asked, job->n));
+	memcpy(job->asked, job->gpu, (size_t)job->n * sizeof *job->gpu);
 	qsort(job->gpu, (size_t)job->n, sizeof *job->gpu, ascending);
 	job->root = -1;
 	for (int i = 0; i < job->n; i++)
@@ -157,6 +151,30 @@ find_entry(Ctx *ctx, const char *label, const Index *index, const struct job *jo
 	    job->root >= 0 ? index->gpu[job->gpu[job->root]] : "");
 }
 
+/* The entry with its GPUs as they were asked for: rank i of the job is the GPU that is named at i. */
+static Status
+order_entry(Ctx *ctx, const struct job *job, const IndexEntry *entry, const IndexEntry **out)
+{
+	IndexEntry *own;
+	int *rank, *now;
+	TRY(NEW(ctx, own, 1));
+	TRY(NEW(ctx, rank, job->n));
+	TRY(NEW(ctx, now, entry->n));
+	for (int i = 0; i < job->n; i++) {
+		for (int k = 0; k < entry->n; k++)
+			if (entry->gpu[k] == job->asked[i])
+				now[k] = i;
+	}
+	for (int k = 0; k < entry->n; k++)
+		rank[now[k]] = entry->rank[k];
+	*own = *entry;
+	own->gpu = job->asked;
+	own->rank = rank;
+	own->root = entry->root >= 0 ? now[entry->root] : -1;
+	*out = own;
+	return OK;
+}
+
 /* Isomorphic sets of GPUs share a file: its ranks get the names of the GPUs of this set. */
 static Status
 rename_gpus(Ctx *ctx, const char *label, const Index *index, const IndexEntry *entry, Schedule *sched)
@@ -184,12 +202,13 @@ find_in_index(Ctx *ctx, const char *label, const Text *in, const Options *opt, c
 	TRY(index_read(ctx, label, in->data, in->size, &read));
 	TRY(parse_job(ctx, read, opt, &job));
 	*index = read;
-	return find_entry(ctx, label, read, &job, entry);
+	TRY(find_entry(ctx, label, read, &job, entry));
+	return order_entry(ctx, &job, *entry, entry);
 }
 
 /* ---- the verb ---- */
 
-/* One file; with an entry of an index, its GPUs have the names that the entry gives them. */
+/* One file; with an entry of an index, its GPUs have the names and the ranks that the entry gives them. */
 static Status
 show_text(Ctx *ctx, const char *format, const char *label, const Text *in, const Index *index, const IndexEntry *entry,
     const ShowRequest *ask, Text *out)
@@ -200,6 +219,8 @@ show_text(Ctx *ctx, const char *format, const char *label, const Text *in, const
 	TRY(sched_verify(ctx, label, sched));
 	if (entry)
 		TRY(rename_gpus(ctx, label, index, entry, sched));
+	if (entry)
+		TRY(sched_relabel(ctx, sched, entry->rank, &sched));
 	if (entry && strcmp(format, "text") == 0) {
 		TRY(printable_line(ctx, label, &line));
 		text_put(out, "file        ");
@@ -214,7 +235,7 @@ show_file(Ctx *ctx, const char *format, const char *path, const Index *index, co
     const ShowRequest *ask, Text *out)
 {
 	Text in = { 0 };
-	TRY(entry ? file_read_regular(ctx, path, &in) : file_read(ctx, path, &in));
+	TRY(file_read_regular(ctx, path, &in));
 	Status status = show_text(ctx, format, path, &in, index, entry, ask, out);
 	text_free(&in);
 	return status;
@@ -235,6 +256,7 @@ show_directory(Ctx *ctx, const char *format, const Options *opt, const ShowReque
 	const Index *index = NULL;
 	const IndexEntry *entry = NULL;
 	Text in = { 0 };
+	TRY(check_batch_directory(ctx, opt->file[0]));
 	TRY(path_below(ctx, opt->file[0], "index.json", path));
 	TRY(file_read_regular(ctx, path, &in));
 	Status status = find_in_index(ctx, path, &in, opt, &index, &entry);
@@ -252,8 +274,27 @@ check_job_options(Ctx *ctx, const Options *opt)
 	for (size_t i = 0; i < sizeof job / sizeof *job; i++)
 		if (opt->value[job[i]])
 			return fail(ctx, USAGE,
-			    "%s: not a directory: want -g, -c and -r only with a directory of schedules", opt->file[0]);
+			    "%s: a schedule: want -g, -c and -r only with a directory, -g also with a topology",
+			    opt->file[0]);
 	return OK;
+}
+
+/* A schedule or a machine: a file, one that comes along, or that of a line. */
+static Status
+show_input(Ctx *ctx, const char *format, const Options *opt, const ShowRequest *ask, Text *out)
+{
+	const char *label;
+	Text in = { 0 };
+	Status status = input_topology(ctx, opt, &label, &in);
+	if (status == OK && (opt->value[OPT_SYNTHETIC] || is_machine(&in))) {
+		status = show_machine(ctx, opt, format, label, &in, out);
+	} else if (status == OK) {
+		status = check_job_options(ctx, opt);
+		if (status == OK)
+			status = show_text(ctx, format, label, &in, NULL, NULL, ask, out);
+	}
+	text_free(&in);
+	return status;
 }
 
 Status
@@ -269,13 +310,11 @@ verb_show(Ctx *ctx, const Options *opt)
 	else
 		TRY(request_format(ctx, opt, SHOW, "text", &format));
 	TRY(show_parse(ctx, opt, format, &ask));
-	if (opt->n_files != 1)
-		return fail(ctx, USAGE, "%d schedule files: want one, or a directory of schedules", opt->n_files);
-	bool directory = file_is_directory(opt->file[0]);
-	if (!directory)
-		TRY(check_job_options(ctx, opt));
-	Status status = directory ? show_directory(ctx, format, opt, &ask, &out)
-	    : show_file(ctx, format, opt->file[0], NULL, NULL, &ask, &out);
+	if (opt->n_files != !opt->value[OPT_SYNTHETIC])
+		return fail(ctx, USAGE, "%d files: want %s", opt->n_files, opt->value[OPT_SYNTHETIC]
+		    ? "none with --synthetic" : "a schedule or a topology, or a directory of schedules");
+	Status status = opt->n_files == 1 && file_is_directory(opt->file[0])
+	    ? show_directory(ctx, format, opt, &ask, &out) : show_input(ctx, format, opt, &ask, &out);
 	if (status == OK)
 		status = file_write(ctx, output_path(opt), &out);
 	text_free(&out);

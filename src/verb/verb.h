@@ -6,6 +6,7 @@
 #include "model/model.h"
 #include "verb/findings.h"
 #include "verb/options.h"
+#include "verb/shipped.h"
 
 /* bit in verb_bits.h, name, arguments, what it does, statuses with which it exits besides ON_EVERY_VERB, examples:
  * compile comes first, as it is what a command line without a verb means.
@@ -38,9 +39,11 @@
 	    "blinkc diff job.json schedules/allreduce/1,4-6.json\n" \
 	    "did any schedule become slower? nothing else is an error\n" \
 	    "blinkc diff --fail-on rate jobs schedules\n") \
-	X(SHOW, show, "[options] SCHEDULE|DIR", \
-	    "draw the trees, what links carry, and what proves the bound", \
+	X(SHOW, show, "[options] SCHEDULE|DIR|TOPOLOGY", \
+	    "draw a machine; or trees, what links carry, what proves the bound", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE) | ON(UNVERIFIED), \
+	    "a machine, with the matrix of nvidia-smi topo -m\n" \
+	    "blinkc show dgx1v\n" \
 	    "a schedule as a picture\n" \
 	    "blinkc show job.json -o job.svg\n" \
 	    "the schedule of a job in a directory, as text\n" \
@@ -58,12 +61,24 @@
 	    "a schedule as source code\n" \
 	    "blinkc convert job.json -o job.cu\n") \
 	X(TOPOLOGY, topology, "[options] SERVER...", \
-	    "write the topology of a cluster, or that of --synthetic", \
+	    "write the topology of a cluster, of --synthetic, or of this machine", \
 	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "four servers, with a switch between their NICs\n" \
 	    "blinkc topology topologies/dgx-a100.xml --servers 4 -o cluster.xml\n" \
 	    "a machine that a line describes\n" \
 	    "blinkc topology --synthetic \"server:2 gpu:8 switch:300 net:25\" -o two.xml\n") \
+	X(LINT, lint, "[options] TOPOLOGY...", "find what is implausible in topologies", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(IMPLAUSIBLE), \
+	    "is anything odd about a machine?\n" \
+	    "blinkc lint dgx1v\n" \
+	    "in a CI job, with annotations and a report\n" \
+	    "blinkc lint --github --junit lint.xml topologies/dgx1v.xml topologies/dgx2.xml\n") \
+	X(LIST, list, "", "name the topologies that come along", \
+	    0, \
+	    "what there is, with sizes and links\n" \
+	    "blinkc list\n" \
+	    "the same for programs\n" \
+	    "blinkc list --format json -o list.json\n") \
 	X(COMPLETION, completion, "bash|zsh|fish", "print a completion script for this shell", \
 	    0, \
 	    "for this shell alone, if it is bash\n" \
@@ -95,14 +110,18 @@ typedef struct {
 	Status (*run)(Ctx *ctx, const Options *opt);
 } Verb;
 
-extern const Verb verbs[];		/* ended by a row without a name */
+extern const Verb verb_rows[];		/* ended by a row without a name */
 const Verb *verb_find(const char *name);	/* NULL: none */
+
+/* The first word of a command line, which is no verb: may it be an operand? next: the word after it, or NULL.
+ * Fails: USAGE a mistyped verb. */
+Status verb_check_word(Ctx *ctx, const char *word, const char *next);
+
+/* "compile, batch or show": those of a bit set, for messages. */
+NamesText verbs_text(int bits);
 
 /* On standard output. NULL: of all verbs. */
 void help_print(const Verb *verb);
-
-/* Where the topologies of blinkc are: beside the program, as installed or as built. Ended by NULL. */
-const char *const *topology_dirs(void);
 
 /* A topology file of any format, by --from and --gpu-model. What was assumed is printed on standard error, if not
  * --quiet. label: as messages call it. Fails: as topo_read_as; USAGE. */
@@ -110,6 +129,9 @@ Status read_topology(Ctx *ctx, const Options *opt, const char *label, const Text
 
 /* The topology that a verb is given, as text: a file, or the machine of a line. label: what messages call it. */
 Status input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out);
+
+/* Has a directory the index of a batch? Fails: IO, saying what is there instead. */
+Status check_batch_directory(Ctx *ctx, const char *path);
 
 /* -o, or standard output. */
 const char *output_path(const Options *opt);

@@ -4,9 +4,12 @@
 
 enum {
 	COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOPOLOGY = 64, COMPLETION = 128,
-	REPORT = 256, HELP = 512,
+	REPORT = 256, HELP = 512, LIST = 1024, LINT = 2048,
 	EVERY = 0xffff,
-	READS_TOPOLOGY = COMPILE | BATCH | CHECK | CONVERT | TOPOLOGY	/* a topology file of any format */
+	/* a topology file of any format */
+	READS_TOPOLOGY = COMPILE | BATCH | CHECK | CONVERT | TOPOLOGY | SHOW | LINT,
+	/* as argument, also by its name */
+	NAMES_TOPOLOGY = COMPILE | BATCH | CONVERT | TOPOLOGY | SHOW | LINT
 };
 
 #endif

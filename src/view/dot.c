@@ -3,9 +3,9 @@
 
 enum { MANY_EDGES = 1024 };	/* of trees: further trees are only counted */
 
-/* In double quotes. In a label a backslash begins an escape, so it is doubled; names have no control characters. */
-static void
-put_quoted(Text *out, const char *text)
+/* In a label a backslash begins an escape, so it is doubled; names have no control characters. */
+void
+dot_quoted(Text *out, const char *text)
 {
 	text_put(out, "\"");
 	for (; *text; text++) {
@@ -19,18 +19,23 @@ put_quoted(Text *out, const char *text)
 	text_put(out, "\"");
 }
 
-static const char *const class_colours[N_LINK_CLASSES] = {
-	[LINK_NVLINK] = "#2e8b3d", [LINK_XGMI] = "#c2410c", [LINK_C2C] = "#0e7490", [LINK_PCIE] = "#b7791f",
-	[LINK_QPI] = "#7c3aed", [LINK_NET] = "#2563eb",
-};
+const char *
+dot_colour(LinkClass class)
+{
+	static const char *const colours[N_LINK_CLASSES] = {
+		[LINK_NVLINK] = "#2e8b3d", [LINK_XGMI] = "#c2410c", [LINK_C2C] = "#0e7490", [LINK_PCIE] = "#b7791f",
+		[LINK_QPI] = "#7c3aed", [LINK_NET] = "#2563eb",
+	};
+	return colours[class];
+}
 
 static void
 put_vertices(Text *out, const Explained *e, const char *prefix)
 {
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	for (int v = 0; v < topo->n_vertices; v++) {
 		text_printf(out, "%sv%d [label=", prefix, v);
-		put_quoted(out, e->name[v]);
+		dot_quoted(out, e->name[v]);
 		text_put(out, v >= topo->n_ranks ? ", shape=box" : v == e->sched->root ? ", shape=doublecircle" : "");
 		text_put(out, "];\n");
 	}
@@ -40,12 +45,12 @@ put_vertices(Text *out, const Explained *e, const char *prefix)
 static void
 put_topology(Text *out, const Explained *e)
 {
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	put_vertices(out, e, "\t");
 	for (int l = 0; l < topo->n_links; l++) {
 		const Link *link = &topo->link[l];
 		text_printf(out, "\tv%d -> v%d [color=\"%s\", label=\"", link->from, link->to,
-		    class_colours[link->class]);
+		    dot_colour(link->class));
 		put_figures(out, e->load[l]);
 		text_put(out, " of ");
 		put_figures(out, explain_capacity(e, l));
@@ -58,12 +63,12 @@ static void
 put_edge(Text *out, const Explained *e, int tree, const Edge *edge, bool up)
 {
 	text_printf(out, "\t\tt%d_%d -> t%d_%d", tree, edge->src, tree, edge->dst);
-	text_printf(out, " [color=\"%s\"", class_colours[e->sched->topo->link[edge->link[0]].class]);
+	text_printf(out, " [color=\"%s\"", dot_colour(e->topo->link[edge->link[0]].class));
 	text_put(out, up ? ", style=dashed, constraint=false, tooltip=" : ", tooltip=");
 	Text route = { 0 };
 	text_put(&route, up ? "up: " : "down: ");
 	put_route(&route, e, edge, up);
-	put_quoted(out, route.data ? route.data : "");
+	dot_quoted(out, route.data ? route.data : "");
 	out->failed = out->failed || route.failed;
 	text_free(&route);
 	text_put(out, "];\n");
@@ -81,7 +86,7 @@ put_tree(Text *out, const Explained *e, int t, int *mark)
 	text_put(&title, ", ");
 	put_figures(&title, explain_rate(e, t));
 	text_put(&title, " GB/s");
-	put_quoted(out, title.data ? title.data : "");
+	dot_quoted(out, title.data ? title.data : "");
 	out->failed = out->failed || title.failed;
 	text_free(&title);
 	text_put(out, ";\n");
@@ -92,7 +97,7 @@ put_tree(Text *out, const Explained *e, int t, int *mark)
 			continue;
 		mark[r] = t + 1;
 		text_printf(out, "\t\tt%d_%d [label=", t, r);
-		put_quoted(out, e->name[r]);
+		dot_quoted(out, e->name[r]);
 		text_put(out, r == tree->root ? ", shape=doublecircle];\n" : "];\n");
 	}
 	for (int i = 0; i < tree->n_down; i++)
@@ -109,10 +114,10 @@ emit_dot(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 	bool *chosen;
 	int *seen;
 	TRY(TEMP(ctx, chosen, e->sched->n_segments));
-	TRY(TEMP(ctx, seen, e->sched->topo->n_ranks));
+	TRY(TEMP(ctx, seen, e->topo->n_ranks));
 	TRY(parse_trees(ctx, e, ask->trees, chosen));
 	text_put(out, "digraph schedule {\n\tlabel=");
-	put_quoted(out, e->sched->topo->name);
+	dot_quoted(out, e->topo->name);
 	text_put(out,
 	    ";\n\tnode [shape=circle, fontname=\"sans-serif\"];\n\tedge [fontname=\"sans-serif\", fontsize=9];\n");
 	put_topology(out, e);

@@ -5,7 +5,7 @@
 Status
 drawing_new(Ctx *ctx, const Explained *e, Drawing drawing[2])
 {
-	int n = e->sched->topo->n_ranks;
+	int n = e->topo->n_ranks;
 	for (int i = 0; i < 2; i++) {
 		Drawing *d = &drawing[i];
 		TRY(NEW(ctx, d->parent, n));
@@ -49,7 +49,7 @@ hash_subtree(const Explained *e, const Drawing *d, int r)
 {
 	uint64_t hash = d->hash[r];
 	for (int i = 0; d->edge[r] && i < d->edge[r]->n_links; i++)
-		hash = hash64(hash + (uint64_t)e->sched->topo->link[d->edge[r]->link[i]].class + 1);
+		hash = hash64(hash + (uint64_t)e->topo->link[d->edge[r]->link[i]].class + 1);
 	return hash64(hash ^ (uint64_t)d->size[r]);
 }
 
@@ -69,7 +69,7 @@ count_isomorphic(const Explained *e, Drawing *d)
 static void
 draw_phase(const Explained *e, const Tree *tree, bool down, Drawing *d)
 {
-	int n = e->sched->topo->n_ranks;
+	int n = e->topo->n_ranks;
 	for (int r = 0; r < n; r++) {
 		d->parent[r] = d->first[r] = d->next[r] = -1;
 		d->edge[r] = d->up_edge[r] = NULL;

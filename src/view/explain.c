@@ -12,7 +12,7 @@
 static Status
 find_servers(Ctx *ctx, Explained *e)
 {
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	int *distance, *queue, head = 0, tail = 0;
 	TRY(TEMP(ctx, distance, topo->n_vertices));
 	TRY(TEMP(ctx, queue, topo->n_vertices));
@@ -71,7 +71,7 @@ static bool
 is_tight(const Explained *e, int l)
 {
 	const Bound *bound = &e->sched->bound;
-	const Link *link = &e->sched->topo->link[l];
+	const Link *link = &e->topo->link[l];
 	if (bound->kind == CERTIFICATE_PRICES || bound->kind == CERTIFICATE_LENGTHS)
 		return bound->price[l].num > 0;
 	bool enters = e->counts_entering;
@@ -85,7 +85,7 @@ explain(Ctx *ctx, const char *label, const Schedule *sched, Explained *out)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	const Topology *topo = sched->topo;
 	Explained *e = out;
-	*e = (Explained){ .sched = sched };
+	*e = (Explained){ .sched = sched, .topo = topo };
 	TRY(NEW(ctx, e->name, topo->n_vertices));
 	TRY(NEW(ctx, e->short_name, topo->n_ranks));
 	TRY(NEW(ctx, e->server, topo->n_vertices));
@@ -106,7 +106,7 @@ explain(Ctx *ctx, const char *label, const Schedule *sched, Explained *out)
 double
 explain_capacity(const Explained *e, int link)
 {
-	return (double)e->sched->topo->link[link].capacity / 1e9;
+	return (double)e->topo->link[link].capacity / 1e9;
 }
 
 double

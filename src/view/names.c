@@ -39,7 +39,7 @@ all_differ(Ctx *ctx, const char *const *name, int n, bool *out)
 static Status
 take_ids(Ctx *ctx, Explained *e)
 {
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	bool differ;
 	for (int v = 0; v < topo->n_vertices; v++)
 		TRY(printable_line(ctx, topo->vertex[v].id, &e->name[v]));
@@ -64,7 +64,7 @@ take_ids(Ctx *ctx, Explained *e)
 static Status
 shorten_names(Ctx *ctx, Explained *e)
 {
-	int n = e->sched->topo->n_ranks;
+	int n = e->topo->n_ranks;
 	bool fit = true, differ;
 	for (int r = 0; r < n; r++) {
 		char digits[8];
@@ -127,7 +127,7 @@ by_device(const void *a, const void *b)
 static Status
 find_devices(Ctx *ctx, Explained *e)
 {
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	struct device *device;
 	int n = 0;
 	TRY(TEMP(ctx, device, topo->n_vertices));

@@ -86,16 +86,55 @@ typedef struct {
 	double *x, *y;		/* of each rank of a drawing */
 	int *slots, *depth;
 	bool *hidden;
+	const int *alike;	/* the trees that the current picture stands for, */
+	int n_alike;		/* and how many: 1, or more of one form and one share of the buffer */
 	double w, h;		/* of the current picture, with its caption */
 } TreePicture;
 
 Status svg_tree_new(Ctx *ctx, const Explained *e, TreePicture *out);
 
-/* Make tree t the current one, and compute w and h. */
-void svg_tree_size(TreePicture *picture, int t);
+/* Make tree[0] the current one, for all n of them, and compute w and h. */
+void svg_tree_size(TreePicture *picture, const int *tree, int n);
 
-/* The current tree, t, as a <g>, its upper left corner at x, y. */
-void svg_tree(TreePicture *picture, int t, double x, double y, Text *out);
+/* The current one as a <g>, its upper left corner at x, y. */
+void svg_tree(TreePicture *picture, double x, double y, Text *out);
+
+/* Trees that look alike, in one place: tree[0 .. n-1] is permuted so that those of group g are
+ * tree[first[g] .. first[g + 1] - 1], ascending, groups by their first trees. Small groups are divided into single
+ * trees: which GPU is where says more than that they are alike. first: n + 1. Returns the number of groups.
+ * Cost: the edges of all trees. */
+int svg_tree_groups(TreePicture *picture, int *tree, int n, uint64_t *form, int *first);
+
+/* ---- dot.c ---- */
+
+/* A text in double quotes, for Graphviz; the colour of a class. */
+void dot_quoted(Text *out, const char *text);
+const char *dot_colour(LinkClass class);
+
+/* ---- svg_topology.c, svg.c ---- */
+
+enum { SVG_PAGE = 728, SVG_MARGIN = 16 };
+
+/* A <g> in which coordinates are those of the layout, whose upper left corner is at x, y. */
+void svg_place(Text *out, const char *class, const Layout *layout, double x, double y);
+
+/* Lanes of links, GPUs, switches and servers, of a schedule or a machine. */
+void svg_topology(const Explained *e, const Layout *layout, double x, double y, Text *out);
+
+/* Width of the lane of a cable. Cost: that of a look at all cables. */
+double svg_lane_width(const Layout *layout, double capacity);
+
+/* "2 x 25", the links of a cable and what each has, GB/s; or all of them together. */
+void svg_cable_label(Text *out, const Cable *cable, int direction);
+
+/* Class for the colour of a side of the cut, or of a part of the partition where parts have several GPUs; "": none. */
+const char *svg_part_class(const Explained *e, const Spot *spot);
+
+/* Is one of the lanes tight, or not tight? Ticks are drawn only if there are both. */
+bool svg_any_lane(const Layout *layout, bool tight);
+
+/* A page of this height: its title, body and style. body: is freed. */
+void svg_document(Text *out, const char *title, double height, Text *body);
 
 /* ---- layout_server.c, graphviz.c ---- */
 
@@ -109,6 +148,16 @@ struct layout_work {
 	Layout *out;
 	int *level;		/* of each spot: hops from a GPU of its server, or between servers from a server */
 };
+
+/* Servers and switches that look alike become one spot. out: spots without places, servers first, and all cables, which
+ * are to be found anew. Cost: a sort of the spots, and the GPUs for each server. */
+Status layout_merge_alike(Ctx *ctx, const Explained *e, Layout *out);
+
+/* GPUs, switches and the like one by one, without places, and the cables between them; of many only the first. */
+Status layout_spots(Ctx *ctx, const Explained *e, Layout *out);
+
+/* A single server as a tree, CPUs on top. *out: in the run arena. */
+Status layout_tree(Ctx *ctx, const Explained *e, Layout *out);
 
 /* Positions within server s, around 0, 0. */
 Status layout_server(Ctx *ctx, struct layout_work *work, int s);

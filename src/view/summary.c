@@ -162,3 +162,21 @@ summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const char *unproven, c
 	}
 	return OK;
 }
+
+void
+summary_print_idle(FILE *to, const Idle *idle)
+{
+	if (!idle->classes)
+		return;
+	fprintf(to, "idle        %s", names_text(link_class_names, idle->classes, ", ", ", ").text);
+	if (idle->hybrid.num > 0)
+		fprintf(to, "; --hybrid: %.6g GB/s from %.4g MB on", frac_double(idle->hybrid) / 1e9,
+		    idle->hybrid_from / 1e6);
+	if (idle->no_peer_access)
+		fprintf(to, "; --hybrid: the topology has no peer_accesses, --hybrid=host needs none");
+	if (idle->pairs.num > 0)
+		fprintf(to, "; --routes pair: %.6g GB/s", frac_double(idle->pairs) / 1e9);
+	if (idle->bound.num > 0)
+		fprintf(to, "; -l all: at most %.6g GB/s", frac_double(idle->bound) / 1e9);
+	fprintf(to, "\n");
+}

@@ -27,16 +27,19 @@ static void
 put_rate(JsonWriter *w, const Schedule *sched, const char *unproven)
 {
 	double achieved = frac_double(sched->achieved), bound = frac_double(sched->bound.rate);
-	bool reached = achieved >= bound * (1 - RATE_ROUNDING);
-	const char *claim = bound_claim(&sched->bound, sched->coll);
+	bool reached = frac_cmp(sched->achieved, sched->bound.rate) >= 0 || achieved >= bound * (1 - RATE_ROUNDING);
 	json_gb(w, "rate_gb_per_s", sched->achieved);
 	json_number(w, "link_gb_per_s", (double)topo_link_unit(sched->topo) / 1e9);
 	json_gb(w, "bound_gb_per_s", sched->bound.rate);
 	json_string(w, "certificate", certificate_name(sched->bound.kind));
-	json_string(w, "bound_of", *claim ? claim + 1 : "");
+	json_string(w, "bound_of", *bound_claim(&sched->bound, sched->coll)
+	    ? bound_claim(&sched->bound, sched->coll) + 1 : "");
 	json_number(w, "ratio", reached ? 1 : achieved / bound);
 	json_bool(w, "bound_reached", reached);
-	json_string(w, "unproven", reached ? NULL : unproven);
+	if (reached || !unproven)
+		json_null(w, "unproven");
+	else
+		json_string(w, "unproven", unproven);
 }
 
 static void
@@ -137,8 +140,22 @@ put_plan(JsonWriter *w, const Summary *s)
 		json_string(w, "cut_short", s->cut_at);
 		json_end(w);
 	}
-	if (s->idle)
-		json_string(w, "idle", s->idle);
+}
+
+static void
+put_idle(JsonWriter *w, const Idle *idle)
+{
+	json_object(w, "idle", JSON_TIGHT);
+	json_names(w, "links", link_class_names, idle->classes);
+	if (idle->hybrid.num > 0) {
+		json_gb(w, "hybrid_gb_per_s", idle->hybrid);
+		json_number(w, "hybrid_from_bytes", idle->hybrid_from);
+	}
+	if (idle->pairs.num > 0)
+		json_gb(w, "pair_routes_gb_per_s", idle->pairs);
+	if (idle->bound.num > 0)
+		json_gb(w, "all_links_bound_gb_per_s", idle->bound);
+	json_end(w);
 }
 
 Status
@@ -174,6 +191,8 @@ summary_json(Ctx *ctx, const Summary *s, Text *out)
 	put_latency(&w, sched, latency);
 	put_sizes(&w, s, split, latency);
 	put_plan(&w, s);
+	if (s->idle)
+		put_idle(&w, s->idle);
 	json_end(&w);
 	text_put(out, "\n");
 	return out->failed ? fail_memory(ctx) : OK;

@@ -1,8 +1,10 @@
 /* A tree as a small picture: the root on top, ranks below in rows, arrowheads where data goes. */
+#include "base/hash.h"
 #include "view/parts.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -15,7 +17,8 @@ enum {
 	DEEPEST = 18,		/* rows, likewise */
 	PATH_MOST = 12,		/* ranks from left to right */
 	SMALL = 24,		/* ranks: up to here all are drawn */
-	COLUMNS = 52		/* of a caption, at most */
+	COLUMNS = 52,		/* of a caption, at most */
+	FEW_ALIKE = 4		/* trees that look alike: up to here each is drawn */
 };
 
 static const char *const class_names[N_LINK_CLASSES] = {
@@ -27,7 +30,7 @@ static const char *const class_names[N_LINK_CLASSES] = {
 Status
 svg_tree_new(Ctx *ctx, const Explained *e, TreePicture *out)
 {
-	int n = e->sched->topo->n_ranks;
+	int n = e->topo->n_ranks;
 	*out = (TreePicture){ .e = e };
 	TRY(drawing_new(ctx, e, out->drawing));
 	TRY(NEW(ctx, out->x, 2 * n));
@@ -105,24 +108,52 @@ place_rows(const Drawing *d, const bool *hidden, const int *depth, const double 
 static bool
 draws_all(const TreePicture *p)
 {
-	return p->e->sched->topo->n_ranks <= SMALL;
+	return p->e->topo->n_ranks <= SMALL;
 }
 
 static void
-caption(const TreePicture *p, int t, Text *segment, Text *phases)
+put_roots(const TreePicture *p, Text *out)
+{
+	const Schedule *sched = p->e->sched;
+	for (int i = 0; i < p->n_alike; i++) {
+		bool last = i + 1 == p->n_alike;
+		if (i >= 3 && !last)
+			continue;
+		text_put(out, i == 0 ? "; roots " : last && p->n_alike > 4 ? " ... " : ", ");
+		text_put(out, p->e->short_name[sched->segment[p->alike[i]].tree.root]);
+	}
+}
+
+/* Three lines. Of trees alike: how many, the share of each, their numbers, and their roots. */
+static void
+caption(const TreePicture *p, Text *title, Text *segment, Text *phases)
 {
 	const Drawing *d = p->drawing;
-	put_segment(segment, p->e, t);
+	int t = p->alike[0], last = p->alike[p->n_alike - 1];
+	const Segment *s = &p->e->sched->segment[t];
+	if (p->n_alike == 1)
+		text_printf(title, "tree %d, ", t);
+	else
+		text_printf(title, "%d trees alike, each ", p->n_alike);
+	put_figures(title, explain_rate(p->e, t));
+	text_put(title, " GB/s");
+	if (p->n_alike == 1)
+		put_segment(segment, p->e, t);
+	else
+		text_printf(segment, last - t + 1 == p->n_alike ? "%lld/%lld of the buffer each; trees %d to %d"
+		    : "%lld/%lld of the buffer each; trees %d ... %d", (long long)s->length.num,
+		    (long long)s->length.den, t, last);
 	if (p->flat)
 		text_printf(phases, "%d hop%s", d->n - 1, d->n > 2 ? "s" : "");
 	else if (p->n_drawings == 2)
 		text_put(phases, "up, then down along other edges");
 	else
 		text_put(phases, d->up && d->down ? "up, then down again" : d->up ? "up" : "down");
-	const Segment *s = &p->e->sched->segment[t];
-	for (int i = 0; i < s->n_to && i < 4; i++)
+	if (p->n_alike > 1)
+		put_roots(p, phases);
+	for (int i = 0; i < s->n_to && i < 4 && p->n_alike == 1; i++)
 		text_printf(phases, i ? ", %s" : "; for %s", p->e->name[s->to[i]]);
-	if (s->n_to > 4)
+	if (s->n_to > 4 && p->n_alike == 1)
 		text_printf(phases, " and %d more", s->n_to - 4);
 }
 
@@ -149,14 +180,16 @@ columns_of(const char *text)
 }
 
 void
-svg_tree_size(TreePicture *p, int t)
+svg_tree_size(TreePicture *p, const int *tree, int n_alike)
 {
-	int n = p->e->sched->topo->n_ranks;
+	int n = p->e->topo->n_ranks;
 	double w = 0, h = 0;
-	Text segment = { 0 }, phases = { 0 };
+	Text title = { 0 }, segment = { 0 }, phases = { 0 };
 	const Schedule *sched = p->e->sched;
 	DemandKind kind = collective_demand(sched->coll, n, sched->root < 0 ? 0 : sched->root, 0).kind;
-	p->n_drawings = draw_tree(p->e, t, p->drawing);
+	p->alike = tree;
+	p->n_alike = n_alike;
+	p->n_drawings = draw_tree(p->e, *tree, p->drawing);
 	p->flat = kind == DEMAND_PATH && p->n_drawings == 1 && drawing_is_path(p->drawing)
 	    && p->drawing[0].n <= PATH_MOST;
 	if (p->flat)
@@ -169,10 +202,11 @@ svg_tree_size(TreePicture *p, int t)
 		h = fmax(h, place_rows(&p->drawing[i], p->hidden + i * n, p->depth + i * n, p->x + i * n,
 		    p->y + i * n));
 	}
-	caption(p, t, &segment, &phases);
+	caption(p, &title, &segment, &phases);
 	double columns = fmin(COLUMNS, fmax(columns_of(segment.data), columns_of(phases.data)));
-	p->w = fmax(fmax(w, 110), columns * 6.3);
+	p->w = fmax(fmax(w, fmax(110, fmin(COLUMNS, columns_of(title.data)) * 7.4)), columns * 6.3);
 	p->h = 3 * CAPTION + 12 + h + 2 * RADIUS + 8;
+	text_free(&title);
 	text_free(&segment);
 	text_free(&phases);
 }
@@ -185,7 +219,7 @@ class_of(const Explained *e, const Edge *edge)
 {
 	LinkClass class = LINK_NVLINK;
 	for (int i = 0; i < edge->n_links; i++) {
-		LinkClass one = e->sched->topo->link[edge->link[i]].class;
+		LinkClass one = e->topo->link[edge->link[i]].class;
 		class = one > class ? one : class;
 	}
 	return class;
@@ -246,7 +280,7 @@ static void
 put_drawing(Text *out, const TreePicture *p, int i, double left, double top)
 {
 	const Drawing *d = &p->drawing[i];
-	int n = p->e->sched->topo->n_ranks;
+	int n = p->e->topo->n_ranks;
 	const double *x = p->x + i * n, *y = p->y + i * n;
 	const bool *hidden = p->hidden + i * n;
 	bool all = draws_all(p);
@@ -293,13 +327,10 @@ put_caption(Text *out, const char *class, const char *text, double x, double y)
 }
 
 void
-svg_tree(TreePicture *p, int t, double x, double y, Text *out)
+svg_tree(TreePicture *p, double x, double y, Text *out)
 {
 	Text title = { 0 }, segment = { 0 }, phases = { 0 };
-	text_printf(&title, "tree %d, ", t);
-	put_figures(&title, explain_rate(p->e, t));
-	text_put(&title, " GB/s");
-	caption(p, t, &segment, &phases);
+	caption(p, &title, &segment, &phases);
 	svg_pair(out, "<g class=\"tree\" transform=\"translate(", x, " ", y);
 	text_put(out, ")\">\n");
 	put_caption(out, "name", title.data ? title.data : "", 0, 13);
@@ -315,4 +346,63 @@ svg_tree(TreePicture *p, int t, double x, double y, Text *out)
 	text_free(&title);
 	text_free(&segment);
 	text_free(&phases);
+}
+
+/* ---- trees that look alike ---- */
+
+/* Equal for trees of one form, up to which GPU is where, over links of the same classes, with one share of the
+ * buffer. */
+static uint64_t
+hash_form(TreePicture *p, int t)
+{
+	const Segment *s = &p->e->sched->segment[t];
+	uint64_t hash = hash64((uint64_t)s->length.num) ^ (uint64_t)s->length.den;
+	int n = draw_tree(p->e, t, p->drawing);
+	hash = hash64(hash + (uint64_t)s->n_to) + (uint64_t)n;
+	for (int i = 0; i < n; i++) {
+		const Drawing *d = &p->drawing[i];
+		hash = hash64(hash ^ d->hash[d->root]) + (uint64_t)d->n * 4 + (uint64_t)d->up * 2 + (uint64_t)d->down;
+	}
+	return hash64(hash);
+}
+
+static int
+by_form(const void *a, const void *b, void *of)
+{
+	const uint64_t *form = of;
+	int s = *(const int *)a, t = *(const int *)b;
+	return form[s] != form[t] ? (form[s] > form[t]) - (form[s] < form[t]) : (s > t) - (s < t);
+}
+
+/* Trees of a large group stand where its first one does. */
+static int
+by_place(const void *a, const void *b, void *of)
+{
+	const uint64_t *place = of;
+	int s = *(const int *)a, t = *(const int *)b;
+	return place[s] != place[t] ? (place[s] > place[t]) - (place[s] < place[t]) : (s > t) - (s < t);
+}
+
+int
+svg_tree_groups(TreePicture *p, int *tree, int n, uint64_t *form, int *first)
+{
+	int n_groups = 0;
+	for (int i = 0; i < n; i++)
+		form[tree[i]] = hash_form(p, tree[i]);
+	qsort_r(tree, (size_t)n, sizeof *tree, by_form, form);
+	for (int i = 0, end; i < n; i = end) {
+		uint64_t one = form[tree[i]];
+		for (end = i; end < n && form[tree[end]] == one; end++)
+			;
+		for (int k = i; k < end; k++)
+			first[k] = end - i > FEW_ALIKE ? tree[i] : tree[k];
+	}
+	for (int i = 0; i < n; i++)
+		form[tree[i]] = (uint64_t)first[i];
+	qsort_r(tree, (size_t)n, sizeof *tree, by_place, form);
+	for (int i = 0; i < n; i++)
+		if (i == 0 || form[tree[i]] != form[tree[i - 1]])
+			first[n_groups++] = i;
+	first[n_groups] = n;
+	return n_groups;
 }

@@ -74,7 +74,7 @@ static int
 widest_name(const Explained *e)
 {
 	size_t widest = 4;
-	for (int v = 0; v < e->sched->topo->n_vertices; v++)
+	for (int v = 0; v < e->topo->n_vertices; v++)
 		widest = strlen(e->name[v]) > widest ? strlen(e->name[v]) : widest;
 	return (int)widest;
 }
@@ -82,7 +82,7 @@ widest_name(const Explained *e)
 static void
 put_link(Text *out, const Explained *e, int l, int width)
 {
-	const Link *link = &e->sched->topo->link[l];
+	const Link *link = &e->topo->link[l];
 	text_printf(out, "%-*s  ", width, e->name[link->from]);
 	text_printf(out, "%-*s  ", width, e->name[link->to]);
 	text_printf(out, "%-6s  ", link_class_name(link->class));
@@ -111,7 +111,7 @@ put_link(Text *out, const Explained *e, int l, int width)
 static Status
 put_each_link(Ctx *ctx, const Explained *e, unsigned classes, Text *out)
 {
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	int width = widest_name(e), n = 0;
 	struct ranked *ranked;
 	TRY(TEMP(ctx, ranked, topo->n_links));
@@ -132,7 +132,7 @@ put_each_link(Ctx *ctx, const Explained *e, unsigned classes, Text *out)
 static const char *
 vertex_kind(const Explained *e, int v)
 {
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	bool net = false, qpi = false, other = false;
 	if (v < topo->n_ranks)
 		return "gpu";
@@ -196,7 +196,7 @@ add_to_kind(struct kind *kind, const struct kind *one)
 static Status
 find_kinds(Ctx *ctx, const Explained *e, struct kind **out, int *n)
 {
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	const char **name;
 	struct kind *kind;
 	TRY(TEMP(ctx, name, topo->n_vertices));
@@ -260,7 +260,7 @@ Status
 show_links(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	int used = 0, saturated = 0;
 	for (int l = 0; l < topo->n_links; l++) {
 		used += e->load[l] > 0;

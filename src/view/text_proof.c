@@ -14,7 +14,7 @@ static void
 put_names(Text *out, const Explained *e, const int *part, int p)
 {
 	int n = 0;
-	for (int v = 0; v < e->sched->topo->n_vertices; v++)
+	for (int v = 0; v < e->topo->n_vertices; v++)
 		if (part[v] == p && n++ < NAMES)
 			text_printf(out, n > 1 ? ", %s" : "%s", e->name[v]);
 	if (n > NAMES)
@@ -25,7 +25,7 @@ static int
 ranks_of(const Explained *e, int p)
 {
 	int n = 0;
-	for (int r = 0; r < e->sched->topo->n_ranks; r++)
+	for (int r = 0; r < e->topo->n_ranks; r++)
 		n += e->sched->bound.part[r] == p;
 	return n;
 }
@@ -34,7 +34,7 @@ ranks_of(const Explained *e, int p)
 static int64_t
 counted_capacity(const Explained *e, int p, int *n)
 {
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	int64_t sum = 0;
 	*n = 0;
 	for (int l = 0; l < topo->n_links; l++) {
@@ -127,7 +127,7 @@ put_arithmetic(Text *out, const Explained *e)
 static void
 put_cut(Text *out, const Explained *e)
 {
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	int n, terms = 0, inside = ranks_of(e, 1);
 	int64_t sum = counted_capacity(e, 1, &n);
 	text_put(out, "side: ");
@@ -207,7 +207,7 @@ by_price(const void *a, const void *b)
 static Status
 put_prices(Ctx *ctx, Text *out, const Explained *e)
 {
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	struct priced *priced;
 	int n = 0, n_tight = 0;
 	TRY(TEMP(ctx, priced, topo->n_links));

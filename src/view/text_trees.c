@@ -181,7 +181,7 @@ static void
 put_tree(struct pen *pen, int t, Drawing *drawing, int *work)
 {
 	int n = draw_tree(pen->e, t, drawing);
-	DemandKind kind = collective_demand(pen->e->sched->coll, pen->e->sched->topo->n_ranks,
+	DemandKind kind = collective_demand(pen->e->sched->coll, pen->e->topo->n_ranks,
 	    pen->e->sched->root < 0 ? 0 : pen->e->sched->root, 0).kind;
 	put_title(pen->out, pen->e, t);
 	pen->d = &drawing[0];
@@ -212,10 +212,10 @@ show_trees(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 	int n = e->sched->n_segments, shown = 0, wanted = 0, *work;
 	bool *chosen;
 	TRY(TEMP(ctx, chosen, n));
-	TRY(TEMP(ctx, work, e->sched->topo->n_ranks));
+	TRY(TEMP(ctx, work, e->topo->n_ranks));
 	TRY(parse_trees(ctx, e, ask->trees, chosen));
 	TRY(drawing_new(ctx, e, drawing));
-	pen.complete = ask->trees || e->sched->topo->n_ranks <= SMALL;
+	pen.complete = ask->trees || e->topo->n_ranks <= SMALL;
 	text_put(out, e->shows_ranks ? "\ntrees; in brackets the ranks of GPUs\n\n" : "\ntrees\n\n");
 	for (int t = 0; t < n; t++) {
 		wanted += chosen[t];

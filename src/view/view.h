@@ -17,19 +17,33 @@ Status summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const char *unpr
 /* All that a file alone proves is the bound. */
 #define UNPROVEN_BOTH "that no schedule is faster, and that the bound can be reached"
 
-/* The same and more, for programs: one line of JSON (schemas/summary.schema.json). */
+/* Link classes of the machine between the GPUs of a job that its schedule does not use, and what they would add. Rates
+ * in bytes/s; FRAC_ZERO: not known. */
+typedef struct {
+	unsigned classes;	/* 0: none is idle */
+	Frac hybrid;		/* of --hybrid, whose parts carry messages together from hybrid_from bytes on */
+	double hybrid_from;
+	bool no_peer_access;	/* --hybrid would add to the rate, but the topology does not give the time to switch */
+	Frac pairs;		/* of --routes pair, if higher */
+	Frac bound;		/* that no algorithm exceeds over all links */
+} Idle;
+
+/* A line; nothing where no class is idle. */
+void summary_print_idle(FILE *to, const Idle *idle);
+
+/* The summary for programs: one line of JSON (schemas/summary.schema.json). */
 typedef struct {
 	const char *file;		/* of the schedule, as it was named; NULL: none was read */
 	const Schedule *sched;
 	const char *unproven;		/* as for summary_print */
+	Frac best;			/* the optimum of the trees `best_of`, bytes/s; FRAC_ZERO: not proven */
 	const int64_t *size;
 	int n_sizes;
-	const char *best_of;		/* what trees `best` is of; NULL: none were asked for by name */
-	Frac best;			/* their rate, bytes/s; FRAC_ZERO: not proven */
+	const char *best_of;		/* what trees `best` is of; NULL: of no trees of their own kind */
 	int other_trees, other_depth;	/* of a plan of the same rate; 0: there is none */
 	const char *cut_at;		/* the step that a budget cut short; NULL: none */
 	double budget;			/* s */
-	const char *idle;		/* link classes that are not used, and what they would add; NULL: none */
+	const Idle *idle;		/* NULL: the machine is not known */
 } Summary;
 
 Status summary_json(Ctx *ctx, const Summary *summary, Text *out);
@@ -37,7 +51,8 @@ Status summary_json(Ctx *ctx, const Summary *summary, Text *out);
 /* ---- what it does ---- */
 
 typedef struct {
-	const Schedule *sched;
+	const Schedule *sched;	/* NULL: of explain_machine */
+	const Topology *topo;	/* its own, or the machine */
 	const char **name;	/* of each vertex: its id, after its server where ids repeat; no control characters */
 	const char **short_name;	/* of each rank: digits of its name, or its number: "3", "1/3" */
 	bool shows_ranks;	/* names of GPUs do not end in their ranks, so ranks are printed too */
@@ -80,14 +95,30 @@ Status emit_svg(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 /* Input of Graphviz: the topology, and the edges of trees. Fails: USAGE no such tree. */
 Status emit_dot(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out);
 
+/* ---- a machine, by itself ---- */
+
+/* Its names and servers; each link at its capacity. *out: in the run arena. */
+Status explain_machine(Ctx *ctx, const Topology *machine, Explained *out);
+
+/* Its parts, links by kind, and for each different server the matrix that nvidia-smi topo -m prints, with a legend. */
+Status machine_text(Ctx *ctx, const Explained *e, Text *out);
+
+/* A page with the machine alone. layout: as in ShowRequest. */
+Status machine_svg(Ctx *ctx, const Explained *e, const char *layout, Text *out);
+
+/* Input of Graphviz: each pair of vertices that links join. */
+Status machine_dot(Ctx *ctx, const Explained *e, Text *out);
+
 /* ---- positions of GPUs, switches and servers in a picture ---- */
 
-/* A GPU, a switch, or a whole server where servers are drawn as one. x, y: its middle; w, h: its extent. */
+/* A GPU, a switch, or a whole server where servers are drawn as one; also several of them that look alike. x, y: its
+ * middle; w, h: its extent. */
 typedef struct {
 	int rank;		/* -1: not a GPU */
 	int vertex;		/* of a server: its first GPU */
 	int server;		/* or -1 */
 	bool is_server;
+	int n_alike;		/* servers or switches that it stands for */
 	const char *label;
 	double x, y, w, h;
 } Spot;
@@ -96,6 +127,8 @@ typedef struct {
 typedef struct {
 	int a, b;
 	LinkClass class;
+	int count[2];		/* physical links */
+	bool mixed[2];		/* of several capacities */
 	double capacity[2], load[2];	/* GB/s */
 	bool saturated[2], tight[2];	/* one of its links is */
 	double bend;		/* how much higher its middle is than its ends, to go around what lies between them */
@@ -112,7 +145,7 @@ typedef struct {
 	int *spot_of;		/* of each vertex; -1: left out */
 	Cable *cable;
 	Frame *frame;		/* servers, where there are several */
-	bool aggregated;	/* each server is one spot */
+	bool aggregated;	/* each server is one spot, or part of one */
 	int left_out;		/* GPUs, or servers if aggregated, that are not drawn */
 	double w, h;
 	double scale;		/* of the whole, so that it fits into LAYOUT_WIDTH */

@@ -75,14 +75,14 @@ put_segment(Text *out, const Explained *e, int tree)
 static int
 vertex_on_route(const Explained *e, const Edge *edge, bool up, int i)
 {
-	const Link *link = &e->sched->topo->link[edge->link[up ? i : edge->n_links - 1 - i]];
+	const Link *link = &e->topo->link[edge->link[up ? i : edge->n_links - 1 - i]];
 	return up ? link->to : link->from;
 }
 
 void
 put_route(Text *out, const Explained *e, const Edge *edge, bool up)
 {
-	const Topology *topo = e->sched->topo;
+	const Topology *topo = e->topo;
 	unsigned seen = 0;
 	bool any = false;
 	for (int i = 0; i < edge->n_links; i++) {

@@ -101,6 +101,9 @@ for shell in bash zsh fish; do
 		offers "check or not" "blink-perf -c " 0 1
 		offers "options of blink-perf" "blink-perf --" $(options "$perf")
 		offers "files" "blinkc check o" other.json
+		offers "topologies that come along" "blinkc lint dgx1" dgx1p dgx1v
+		offers "the same without a verb" "blinkc superpod-a" superpod-a100
+		offers "files beside them" "blinkc show o" other.json
 		offers "files of -o" "blinkc -o o" other.json
 		offers "files of blink-perf" "blink-perf o" other.json
 	}

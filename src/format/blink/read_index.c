@@ -1,5 +1,6 @@
 /* Reader of the index of schedules (blink-index(5)). Unknown members are ignored. */
 #include "format/doc.h"
+#include "format/file_kind.h"
 #include "format/format.h"
 
 #include <stdio.h>
@@ -247,6 +248,7 @@ index_read(Ctx *ctx, const char *label, const char *data, size_t size, Index **o
 	const char *format;
 	Doc *root;
 	DocList list;
+	TRY(file_kind_check(ctx, label, data, size, FILE_INDEX));
 	TRY(NEW(ctx, r.index, 1));
 	Index *index = r.index;
 	TRY(doc_read_json_list(ctx, label, data, size, "schedules", &root, &list));

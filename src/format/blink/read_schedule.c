@@ -2,6 +2,7 @@
  * is checked here or in sched_check before anyone uses it. */
 #include "base/json_write.h"
 #include "format/blink/schedule_reader.h"
+#include "format/file_kind.h"
 #include "schedule/schedule.h"
 
 #include <string.h>
@@ -103,6 +104,7 @@ sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule 
 	struct reader r = { .ctx = ctx, .label = label };
 	Schedule *sched;
 	Doc *root;
+	TRY(file_kind_check(ctx, label, data, size, FILE_SCHEDULE));
 	TRY(NEW(ctx, sched, 1));
 	TRY(NEW(ctx, r.topo, 1));
 	r.sched = sched;

@@ -2,7 +2,7 @@
  * doc_read_json gives. Errors are reported here, where their place in the file is known; topo_check then holds the
  * invariants of the result. */
 #include "format/blink/topology_reader.h"
-#include "format/sniff.h"
+#include "format/file_kind.h"
 #include "topology/topology.h"
 
 #include <stdlib.h>
@@ -19,23 +19,16 @@ static const char *const plural[] = {
 
 /* ---- head and classes ---- */
 
-/* Files of other tools, which people will try, are named in the message. */
+/* Files of other tools are named before (file_kind.h). */
 static Status
 check_root(struct reading *r)
 {
 	const Doc *root = r->root;
-	static const char want[] = "want a <topology format=\"blink-topology\"> element";
 	if (root->kind != DOC_OBJECT)
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "%s: want an object", doc_found(root).text);
-	if (!root->line)
-		return OK;
-	if (strcmp(root->text, "system") == 0)
-		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "a topology of NCCL: %s, or --from nccl", want);
-	if (strcmp(root->text, "topology") != 0)
-		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "unknown element: %s", want);
-	if (!doc_get(root, "format") && doc_get(root, "object"))
+	if (root->line && strcmp(root->text, "topology") != 0)
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT,
-		    "a topology of hwloc, which blinkc does not read: %s", want);
+		    "unknown element: want a <topology format=\"blink-topology\"> element");
 	return OK;
 }
 
@@ -187,14 +180,6 @@ topo_is_json(const char *data, size_t size)
 	return !first || strchr("{[]}\",:-0123456789tfn", first);
 }
 
-/* Files of hwloc have a DOCTYPE, which the XML reader would refuse without saying whose file it is. */
-static bool
-is_hwloc(const char *data, size_t size)
-{
-	static const char doctype[] = "<!DOCTYPE topology SYSTEM \"hwloc";
-	return memmem(data, size < 256 ? size : 256, doctype, sizeof doctype - 1);
-}
-
 static Status
 read_root(struct reading *r, Topology **out)
 {
@@ -216,6 +201,7 @@ topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const char *da
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Doc *root;
+	TRY(file_kind_check(ctx, label, data, size, FILE_TOPOLOGY));
 	Status status = doc_read_json(ctx, label, data, size, &root);
 	if (status == OK)
 		status = read_root(&(struct reading){ .ctx = ctx, .label = label, .files = files, .root = root }, out);
@@ -223,27 +209,12 @@ topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const char *da
 	return status;
 }
 
-/* Files of other tools that are no topologies, which people will try: before their elements, which are unknown here. */
-static Status
-refuse_foreign(Ctx *ctx, const char *label, const char *data, size_t size)
-{
-	if (sniff_element(data, size, "graphs"))
-		return fail(ctx, BAD_INPUT, "%s: what NCCL made of a topology (NCCL_GRAPH_DUMP_FILE): want the topology "
-		    "itself, which NCCL writes to NCCL_TOPO_DUMP_FILE", label);
-	if (sniff_element(data, size, "algo"))
-		return fail(ctx, BAD_INPUT, "%s: an algorithm of MSCCL: want a topology", label);
-	return OK;
-}
-
 Status
 topo_read_xml(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Doc *root;
-	TRY(refuse_foreign(ctx, label, data, size));
-	if (is_hwloc(data, size))
-		return fail(ctx, BAD_INPUT, "%s: a topology of hwloc, which blinkc does not read: want a "
-		    "<topology format=\"blink-topology\"> element", label);
+	TRY(file_kind_check(ctx, label, data, size, FILE_TOPOLOGY));
 	Status status = doc_read_xml(ctx, label, data, size, plural, &root);
 	if (status == OK)
 		status = read_root(&(struct reading){ .ctx = ctx, .label = label, .files = files, .root = root }, out);

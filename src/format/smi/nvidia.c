@@ -322,7 +322,8 @@ unite_hidden(struct matrix *m)
 	bool any = false;
 	for (int i = 0; i < m->n; i++) {
 		for (int j = 0; j < i; j++) {
-			if (cell_at(m, i, j)->near != HIDDEN || class[i] == class[j] || !may_unite(m, class[i], class[j]))
+			if (cell_at(m, i, j)->near != HIDDEN || class[i] == class[j]
+			    || !may_unite(m, class[i], class[j]))
 				continue;
 			unite(m->class[NODE], m->n, i, j);
 			any = true;
@@ -381,8 +382,10 @@ is_switched(struct matrix *m, int first, bool *out)
 	*out = above && uniform;
 	stand_at(m, first);
 	if (each > m->model->links || (above && !uniform))
-		return smi_fail(&m->text, BAD_INPUT, "%.24s and others have %d NVLinks each, model %s has %d: want another "
-		    "--gpu-model", m->device[first].column, *out ? each : most, m->model->name, m->model->links);
+		return smi_fail(&m->text, BAD_INPUT,
+		    "%.24s and others have %d NVLinks each, model %s has %d: want another "
+		    "--gpu-model",
+		    m->device[first].column, *out ? each : most, m->model->name, m->model->links);
 	return OK;
 }
 

@@ -19,7 +19,8 @@ parse_roots(Ctx *ctx, const char *text, RootsKind *out)
 	const Names roots = { sizeof names / sizeof *names, names };
 	int kind = ROOTS_ALL;
 	if (text && !names_find(roots, text, &kind))
-		return fail(ctx, USAGE, "--roots: %.40s: want %s", text, names_wanted(roots).text);
+		return fail(ctx, USAGE, "--roots: %.40s: want %s%s", text, names_wanted(roots).text,
+		    names_hint(roots, text).text);
 	*out = (RootsKind)kind;
 	return OK;
 }

@@ -2,6 +2,7 @@
 #include "verb/batch/batch.h"
 
 #include "base/digest.h"
+#include "model/gpu_list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,127 +81,23 @@ sets_all(Ctx *ctx, int n, const bool *sizes, GpuSet **out, int *n_sets)
 /* ---- lists ---- */
 
 struct line {
-	Ctx *ctx;
 	const char *label;
-	const Topology *machine;
-	int number;		/* of the line */
-	bool *seen;		/* of each GPU of the machine */
+	int number;
+	GpuNames names;
+	bool *seen;
 	int n, *gpu;
-	int node;		/* that indices count in; -1: the machine */
 };
 
 static Status
-bad_line(const struct line *line, const char *found, size_t n, const char *want)
+take_line(Ctx *ctx, struct line *line, const char *at, size_t size)
 {
-	return fail(line->ctx, BAD_INPUT, "%s:%d: %.*s: want %s", line->label, line->number, n > 80 ? 80 : (int)n,
-	    found, want);
-}
-
-/* GPU number i of the node, or of the machine. -1: none. */
-static int
-numbered_gpu(const struct line *line, int64_t i)
-{
-	const Topology *machine = line->machine;
-	if (line->node < 0)
-		return i < machine->n_ranks ? (int)i : -1;
-	for (int g = 0; g < machine->n_ranks; g++)
-		if (machine->vertex[g].node == line->node && i-- == 0)
-			return g;
-	return -1;
-}
-
-static Status
-take(struct line *line, int gpu, const char *found, size_t n)
-{
-	if (gpu < 0)
-		return bad_line(line, found, n, line->node < 0 ? "a GPU of the machine, by index or id"
-		    : "a GPU of that node, by index or id");
-	if (line->seen[gpu])
-		return bad_line(line, found, n, "each GPU once");
-	line->seen[gpu] = true;
-	line->gpu[line->n++] = gpu;
-	return OK;
-}
-
-static bool
-same_word(const char *id, const char *word, size_t n)
-{
-	return strlen(id) == n && memcmp(id, word, n) == 0;
-}
-
-/* An id, of the node if one was named, an index, or a range of indices. */
-static Status
-take_item(struct line *line, const char *item, size_t n)
-{
-	int64_t first, last;
-	size_t digits = strspn(item, "0123456789");
-	for (int g = 0; g < line->machine->n_ranks; g++)
-		if ((line->node < 0 || line->machine->vertex[g].node == line->node)
-		    && same_word(line->machine->vertex[g].id, item, n))
-			return take(line, g, item, n);
-	digits = digits < n ? digits : n;
-	if (digits == 0 || !decimal_parse(item, digits, 1, &first))
-		return take(line, -1, item, n);
-	last = first;
-	if (digits < n && (item[digits] != '-' || strspn(item + digits + 1, "0123456789") < n - digits - 1
-	    || !decimal_parse(item + digits + 1, n - digits - 1, 1, &last) || last < first
-	    || last - first >= LIMIT_RANKS))
-		return bad_line(line, item, n, "a GPU by index or id, or a range as 0-3");
-	for (; first <= last; first++)
-		TRY(take(line, numbered_gpu(line, first), item, n));
-	return OK;
-}
-
-/* "0,1", "0-3", "gpu1,gpu5", "s0:0-2", "CUDA_VISIBLE_DEVICES=0,1", "gpu:2(IDX:0-1)". */
-static Status
-take_word(struct line *line, const char *word, size_t n)
-{
-	const char *idx = memmem(word, n, "(IDX:", 5), *equals = memchr(word, '=', n);
-	line->node = -1;
-	if (idx) {
-		if (word[n - 1] != ')')
-			return bad_line(line, word, n, "indices in (IDX:...)");
-		n -= (size_t)(idx + 5 - word) + 1;
-		word = idx + 5;
-	} else if (equals) {
-		n -= (size_t)(equals + 1 - word);
-		word = equals + 1;
-	}
-	for (int s = 0; s < line->machine->n_nodes; s++) {
-		size_t length = strlen(line->machine->node[s]);
-		if (length < n && word[length] == ':' && memcmp(line->machine->node[s], word, length) == 0) {
-			line->node = s;
-			word += length + 1;
-			n -= length + 1;
-			break;
-		}
-	}
-	for (const char *end = word + n; word < end;) {
-		const char *comma = memchr(word, ',', (size_t)(end - word));
-		size_t length = (size_t)((comma ? comma : end) - word);
-		if (length > 0)
-			TRY(take_item(line, word, length));
-		word += length + 1;
-	}
-	return OK;
-}
-
-static Status
-take_line(struct line *line, const char *at, size_t size)
-{
-	const char *end = at + size, *comment = memchr(at, '#', size);
-	end = comment ? comment : end;
-	line->n = 0;
-	while (at < end) {
-		const char *word = at;
-		while (at < end && !strchr(" \t\r;", *at))
-			at++;
-		if (at > word)
-			TRY(take_word(line, word, (size_t)(at - word)));
-		at++;
-	}
-	for (int i = 0; i < line->n; i++)
-		line->seen[line->gpu[i]] = false;
+	GpuListError error;
+	const char *comment = memchr(at, '#', size);
+	line->n = gpu_list_parse(&line->names, at, comment ? (size_t)(comment - at) : size, false, line->seen,
+	    line->gpu, &error);
+	if (line->n < 0)
+		return fail(ctx, BAD_INPUT, "%s:%d: %.*s: want %s", line->label, line->number, error.length,
+		    error.found, gpu_list_wanted(error.fault));
 	return OK;
 }
 
@@ -208,7 +105,7 @@ Status
 sets_read(Ctx *ctx, const char *label, const Text *text, const Topology *machine, const bool *sizes, GpuSet **out,
     int *n_sets)
 {
-	struct line line = { .ctx = ctx, .label = label, .machine = machine };
+	struct line line = { .label = label };
 	GpuSet *set;
 	int n = 0, unique = 0, most = 1;
 	for (size_t i = 0; i < text->size; i++)
@@ -218,6 +115,7 @@ sets_read(Ctx *ctx, const char *label, const Text *text, const Topology *machine
 	if (memchr(text->data ? text->data : "", 0, text->size))
 		return fail(ctx, BAD_INPUT, "%s: a NUL byte: want text", label);
 	TRY(NEW(ctx, set, most));
+	TRY(topo_gpu_names(ctx, machine, &line.names));
 	TRY(TEMP(ctx, line.seen, machine->n_ranks));
 	TRY(TEMP(ctx, line.gpu, machine->n_ranks));
 	for (size_t at = 0; at < text->size;) {
@@ -225,7 +123,7 @@ sets_read(Ctx *ctx, const char *label, const Text *text, const Topology *machine
 		size_t size = newline ? (size_t)(newline - text->data) - at : text->size - at;
 		int *gpu;
 		line.number++;
-		TRY(take_line(&line, text->data + at, size));
+		TRY(take_line(ctx, &line, text->data + at, size));
 		at += size + 1;
 		if (line.n == 1)
 			return fail(ctx, BAD_INPUT, "%s:%d: 1 GPU: want at least 2 for a collective", label,

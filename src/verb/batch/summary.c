@@ -4,65 +4,80 @@
 
 #include <string.h>
 
-enum { MOST_COLUMNS = 6 };
+enum { MOST_COLUMNS = 1 << N_LINK_CLASSES, COLUMNS_OF_TABLE = 6 };
 
 /* Classes of sets by the links that they use: a column for each. */
 struct columns {
-	int n_columns;
+	int n;
 	unsigned links[MOST_COLUMNS];
-	int width[MOST_COLUMNS];
 };
 
 static int
 column_of(const struct columns *k, unsigned links)
 {
 	int c = 0;
-	while (c < k->n_columns && k->links[c] != links)
+	while (c < k->n && k->links[c] != links)
 		c++;
 	return c;
 }
 
+/* In the order in which they come. */
 static void
-print_classes_row(FILE *to, const struct columns *k, int size, int sets, const int *count)
+find_columns(const Batch *b, struct columns *k)
 {
-	if (size)
-		fprintf(to, "%5d  %6d", size, sets);
-	else
-		fprintf(to, "  all  %6d", sets);
-	for (int c = 0; c < k->n_columns; c++)
-		fprintf(to, "  %*d", k->width[c], count[c]);
+	k->n = 0;
+	for (int s = 0; s < b->n_sets; s++) {
+		SetClass class = batch_class(b, s);
+		int c = column_of(k, class.links);
+		if (!class.disconnected && c == k->n)
+			k->links[k->n++] = class.links;
+	}
+}
+
+static void
+print_row(FILE *to, const char *size, int sets, int n, const int *count, const int *width)
+{
+	fprintf(to, "%5s  %6d", size, sets);
+	for (int c = 0; c < n; c++)
+		fprintf(to, "  %*d", width[c], count[c]);
 	fprintf(to, "\n");
 }
 
-/* For each number of GPUs: sets, and classes of sets. */
+/* Columns `first` to first + n - 1, for each number of GPUs. */
 static void
-print_classes(FILE *to, const Batch *b)
+print_table(FILE *to, const Batch *b, const struct columns *k, int first, int n)
 {
-	struct columns k = { 0 };
-	int sets = 0, count[MOST_COLUMNS + 1] = { 0 }, all[MOST_COLUMNS + 1] = { 0 };
+	int sets = 0, count[MOST_COLUMNS + 1] = { 0 }, all[MOST_COLUMNS + 1] = { 0 }, width[COLUMNS_OF_TABLE];
+	char size[16];
 	fprintf(to, " GPUs    sets");
-	for (int s = 0; s < b->n_sets; s++) {
-		SetClass class = batch_class(b, s);
-		if (class.disconnected || k.n_columns == MOST_COLUMNS || column_of(&k, class.links) < k.n_columns)
-			continue;
-		const char *title = k.n_columns ? "on" : "isomorphism classes on";
-		k.links[k.n_columns] = class.links;
-		k.width[k.n_columns++] = fprintf(to, "  %s %s", title, link_classes_text(class.links).text) - 2;
-	}
+	for (int c = 0; c < n; c++)
+		width[c] = fprintf(to, "  %s %s", c ? "on" : "isomorphism classes on",
+		    link_classes_text(k->links[first + c]).text) - 2;
 	fprintf(to, "\n");
 	for (int s = 0; s < b->n_sets; s++) {
 		SetClass class = batch_class(b, s);
+		int c = class.disconnected ? MOST_COLUMNS : column_of(k, class.links);
 		sets++;
-		count[column_of(&k, class.links)] += class.first;
+		count[c] += class.first;
+		all[c] += class.first;
 		if (s + 1 < b->n_sets && b->set[s + 1].n == b->set[s].n)
 			continue;
-		print_classes_row(to, &k, b->set[s].n, sets, count);
-		for (int c = 0; c < k.n_columns; c++)
-			all[c] += count[c];
+		snprintf(size, sizeof size, "%d", b->set[s].n);
+		print_row(to, size, sets, n, count + first, width);
 		memset(count, 0, sizeof count);
 		sets = 0;
 	}
-	print_classes_row(to, &k, 0, b->n_sets, all);
+	print_row(to, "all", b->n_sets, n, all + first, width);
+}
+
+/* Sets, and classes of sets; more columns than a line has room for are in further tables. */
+static void
+print_classes(FILE *to, const Batch *b)
+{
+	struct columns k;
+	find_columns(b, &k);
+	for (int first = 0; first == 0 || first < k.n; first += COLUMNS_OF_TABLE)
+		print_table(to, b, &k, first, k.n - first < COLUMNS_OF_TABLE ? k.n - first : COLUMNS_OF_TABLE);
 }
 
 /* Earlier files that were planned anew, and why. */

@@ -49,9 +49,6 @@ Status find_inputs(Ctx *ctx, char **operand, int n, Inputs **out);
 /* Is it below the directory of an index? */
 bool below_an_index(const Inputs *all, const char *path);
 
-/* Has a JSON text this format? A guess by its first member "format", to choose a reader. */
-bool format_seems(const Text *in, const char *format);
-
 /* What a message says after the path with which it begins, if it does. */
 const char *text_after_path(const char *text, const char *path);
 

@@ -1,6 +1,7 @@
 #include "verb/check/check.h"
 #include "base/array.h"
 #include "base/file.h"
+#include "format/file_kind.h"
 #include "format/format.h"
 
 #include <limits.h>
@@ -19,21 +20,6 @@ text_after_path(const char *text, const char *path)
 		if (text[i] != path[i] && text[i] != '?')
 			return text;
 	return text + n;
-}
-
-bool
-format_seems(const Text *in, const char *format)
-{
-	static const char key[] = "\"format\"", space[] = " \t\r\n";
-	const char *at = in->size ? memmem(in->data, in->size, key, sizeof key - 1) : NULL;
-	size_t n = strlen(format);
-	if (!at)
-		return false;
-	at += sizeof key - 1;
-	at += strspn(at, space);
-	at += *at == ':';
-	at += strspn(at, space);
-	return *at == '"' && strncmp(at + 1, format, n) == 0 && at[1 + n] == '"';
 }
 
 /* ---- items ---- */
@@ -104,7 +90,7 @@ add_file(struct finding *c, const char *path, bool named)
 	Status status = file_read_regular(c->ctx, path, &in);
 	if (status != OK)
 		return status == NO_MEMORY ? status : keep_error(c->ctx, item, status);
-	if (format_seems(&in, "blink-index")) {
+	if (file_kind(in.data, in.size) == FILE_INDEX) {
 		c->all->many = true;
 		status = add_index(c, item, &in);
 	}

@@ -42,9 +42,12 @@ Status
 difference_kinds(Ctx *ctx, const char *list, unsigned *out)
 {
 	const char *bad = names_parse_set(names_and_any, list, out);
-	int length = bad ? (int)strcspn(bad, ",") : 0;
-	return bad ? fail(ctx, USAGE, "--fail-on: %.*s: want kinds of differences, as rate,trees, or any",
-	    length < 40 ? length : 40, bad) : OK;
+	char word[41];
+	if (!bad)
+		return OK;
+	snprintf(word, sizeof word, "%.*s", (int)strcspn(bad, ","), bad);
+	return fail(ctx, USAGE, "--fail-on: %s: want kinds of differences, as rate,trees, or any%s", word,
+	    names_hint(names_and_any, word).text);
 }
 
 const char *

@@ -6,6 +6,7 @@
 #include "schedule/schedule.h"
 #include "verb/progress.h"
 #include "verb/report/report.h"
+#include "verb/verb.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -234,6 +235,7 @@ read_index(Ctx *ctx, int s, const Page *page, PageSeries *series)
 	const char *path;
 	Text in = { 0 };
 	Index *index;
+	TRY(check_batch_directory(ctx, series->dir));
 	TRY(join(ctx, series->dir, "index.json", &path));
 	TRY(file_read_regular(ctx, path, &in));
 	Status status = index_read(ctx, path, in.data, in.size, &index);

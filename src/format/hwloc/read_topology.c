@@ -1,0 +1,308 @@
+/* A machine of hwloc as a Topology. Bridges that lead to two or more GPUs and NICs are switches of PCIe; the others are
+ * part of a link, whose speed is the least of theirs. The I/O of a NUMA node hangs on its vertex:
+ *
+ *   Package                                        cpu0
+ *     NUMANode P#0                                   |  12 GB/s: the least of A, B and D
+ *     HostBridge                                   pcie0
+ *       Bridge A  (root port)                       /  \  E and F: an end of each link is the port above it
+ *         Bridge B  (upstream port of a switch)   gpu0  mlx5_0
+ *           Bridge E - PCIDev 0302 - OSDev nvml0
+ *           Bridge F - PCIDev 0207 - OSDev mlx5_0
+ */
+#include "format/hwloc/machine.h"
+#include "format/format.h"
+#include "format/link_rates.h"
+#include "format/sniff.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* x16 of generation 1. */
+#define IDLE_SPEED INT64_C(4000000000)
+
+/* ---- vertices ---- */
+
+static void
+add_gpus(HwMachine *m)
+{
+	char id[16];
+	for (int i = 0; i < m->n_gpus; i++) {
+		snprintf(id, sizeof id, "gpu%d", i);
+		m->vertex[m->gpu[i]] = builder_vertex(m->b, VERTEX_GPU, m->node, id);
+	}
+}
+
+/* Of the OpenFabrics device, else of the first network device. */
+static const char *
+nic_name(const HwMachine *m, int device)
+{
+	const HwObject *all = m->tree->object;
+	const char *name = NULL;
+	for (int i = device; i < all[device].end; i++) {
+		if (all[i].os_types & HW_OS_OPENFABRICS && *all[i].name)
+			return all[i].name;
+		if (!name && all[i].os_types & HW_OS_NETWORK && *all[i].name)
+			name = all[i].name;
+	}
+	return name ? name : "nic";
+}
+
+static void
+add_others(HwMachine *m)
+{
+	const HwTree *tree = m->tree;
+	char id[16];
+	int n_switches = 0;
+	for (int i = 0; i < m->n_nics; i++)
+		m->vertex[m->nic[i]] = builder_vertex(m->b, VERTEX_NIC, m->node, nic_name(m, m->nic[i]));
+	for (int i = 0; i < tree->n_objects; i++) {
+		if (tree->object[i].kind != HW_BRIDGE || m->branches[i] < 2)
+			continue;
+		snprintf(id, sizeof id, "pcie%d", n_switches++);
+		m->vertex[i] = builder_vertex(m->b, VERTEX_SWITCH, m->node, id);
+	}
+}
+
+/* ---- PCIe links ---- */
+
+/* Width and generation whose rate this is, to 1 %, x16 first. Of 15.75 GB/s several are, with one effective rate. */
+static bool
+pcie_of_speed(int64_t speed, int *width, int *generation)
+{
+	static const int64_t lanes[] = { 250000000, 500000000, 984615385, 1969230769, 3938461538, 7562500000 };
+	static const int widths[] = { 16, 8, 4, 2, 1, 32, 12 };
+	for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+		for (size_t g = 0; g < sizeof lanes / sizeof *lanes; g++) {
+			int64_t rate = widths[w] * lanes[g], off = speed > rate ? speed - rate : rate - speed;
+			if (off <= rate / 200) {
+				*width = widths[w];
+				*generation = (int)g + 1;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* Whole MB/s as GB/s. */
+static void
+put_speed(char *out, size_t size, int64_t speed)
+{
+	snprintf(out, size, "%lld.%02lld GB/s", (long long)(speed / BYTES_PER_GB),
+	    (long long)(speed % BYTES_PER_GB / 10000000));
+}
+
+static void
+link_pcie(HwMachine *m, int from, int to, int64_t speed, const char *of)
+{
+	char source[128], rate[32];
+	int width = PCIE_WIDTH_UNKNOWN, generation = PCIE_GENERATION_UNKNOWN;
+	put_speed(rate, sizeof rate, speed);
+	if (speed == 0) {
+		builder_assume(m->b, "PCIe links without a speed are x16 of generation 3");
+		snprintf(source, sizeof source, "no speed in hwloc: as x16 of generation 3");
+	} else if (pcie_of_speed(speed, &width, &generation)) {
+		snprintf(source, sizeof source, "hwloc: %s at %s, x%d of generation %d", rate, of, width, generation);
+	} else {
+		snprintf(source, sizeof source, "hwloc: %s at %s; effective: 3/4 of it", rate, of);
+		builder_link(m->b, from, to, LINK_PCIE, 1, speed / 4 * 3 > 0 ? speed / 4 * 3 : 1, DUPLEX, source);
+		return;
+	}
+	builder_link(m->b, from, to, LINK_PCIE, 1, pcie_capacity(width, generation), DUPLEX, source);
+}
+
+/* From a GPU, NIC or switch up to the next switch or CPU. */
+static void
+link_up(HwMachine *m, int object)
+{
+	const HwObject *all = m->tree->object;
+	int64_t least = 0;
+	int at = object, slowest = object;
+	do {
+		if (all[at].speed > 0 && (least == 0 || all[at].speed < least)) {
+			least = all[at].speed;
+			slowest = at;
+		}
+		at = all[at].parent;
+	} while (at >= 0 && hwloc_is_bridge(&all[at]) && m->vertex[at] < 0);
+	if (m->role[object] == ROLE_GPU && least > 0 && least <= IDLE_SPEED)
+		builder_assume(m->b, "PCIe links of GPUs with 4 GB/s or less: where they have a higher generation and "
+		    "were idle, "
+		    "export the topology while they work");
+	int to = at >= 0 && m->vertex[at] >= 0 && hwloc_is_bridge(&all[at]) ? m->vertex[at] : hwloc_cpu_near(m,
+	    at >= 0 ? at : 0);
+	link_pcie(m, m->vertex[object], to, least, hwloc_bus_id(&all[slowest]).text);
+}
+
+/* A GPU that has no place on PCI gets no link. */
+static void
+add_pcie(HwMachine *m)
+{
+	const HwTree *tree = m->tree;
+	char source[512];
+	snprintf(source, sizeof source, "%s, of pci_link_speed in the file; %s", pcie_capacity_source(),
+	    link_class_latency_source(LINK_PCIE));
+	builder_class(m->b, LINK_PCIE, 0, link_class_latency(LINK_PCIE), source);
+	for (int i = 0; i < tree->n_objects && builder_status(m->b) == OK; i++) {
+		if (m->vertex[i] < 0 || (!hwloc_is_device(m, i) && tree->object[i].kind != HW_BRIDGE))
+			continue;
+		if (tree->object[i].kind == HW_OS)
+			builder_assume(m->b, "%.40s has no PCI device: no PCIe link", tree->object[i].name);
+		else
+			link_up(m, i);
+	}
+}
+
+/* ---- links between CPUs ---- */
+
+static int
+number_of(const char *text)
+{
+	long n = text ? strtol(text, NULL, 10) : -1;
+	return n >= 0 && n < 100000 ? (int)n : -1;
+}
+
+static CpuModel
+cpu_model(const HwMachine *m)
+{
+	CpuModel cpu = { .arch = hwloc_machine_info(m->tree, "Architecture"), .family = -1, .model = -1 };
+	for (int i = 0; i < m->tree->n_objects; i++) {
+		const Doc *doc = m->tree->object[i].doc;
+		cpu.vendor = m->tree->object[i].kind == HW_PACKAGE ? hwloc_info(doc, "CPUVendor") : NULL;
+		if (!cpu.vendor)
+			continue;
+		cpu.family = number_of(hwloc_info(doc, "CPUFamilyNumber"));
+		cpu.model = number_of(hwloc_info(doc, "CPUModelNumber"));
+		break;
+	}
+	if (!cpu.arch && cpu.vendor && cpu.family >= 0)
+		cpu.arch = "x86_64";
+	return cpu;
+}
+
+/* Every pair, as NCCL counts them. */
+static void
+add_sockets(HwMachine *m)
+{
+	const SocketLink *rate = socket_link(cpu_model(m));
+	for (int i = 0; i < m->n_cpus; i++)
+		for (int j = i + 1; j < m->n_cpus && builder_status(m->b) == OK; j++)
+			builder_link(m->b, m->cpu[i], m->cpu[j], LINK_QPI, 1, rate->capacity, DUPLEX, NULL);
+	if (m->n_cpus < 2)
+		return;
+	builder_class(m->b, LINK_QPI, rate->capacity, link_class_latency(LINK_QPI), rate->source);
+	builder_assume(m->b, "%sNUMA nodes: %d GB/s (%s)", m->n_cpus > 2 ? "each pair of " : "between ",
+	    (int)(rate->capacity / BYTES_PER_GB), rate->name);
+}
+
+/* ---- the whole ---- */
+
+static Status
+no_gpus(Ctx *ctx, const HwTree *tree)
+{
+	bool pci = false;
+	for (int i = 0; i < tree->n_objects; i++)
+		pci |= tree->object[i].kind == HW_PCI;
+	return fail(ctx, BAD_INPUT, "%s: %s: want the machine with GPUs, by `lstopo --whole-io FILE.xml` there; or: "
+	    "nvidia-smi topo -m | blinkc convert - -o topology.xml", tree->label,
+	    pci ? "no GPU among the PCI devices that hwloc has" : "no GPU, as hwloc has no PCI devices here");
+}
+
+/* From the handles of the GPUs, else from a PCI id, else from the command line. */
+static Status
+find_model(HwMachine *m, const char *given)
+{
+	static const struct {
+		unsigned model;
+		const char *name;
+	} amd[] = { { 0x66a0, "MI50" }, { 0x66a1, "MI60" }, { 0x738c, "MI100" }, { 0x7408, "MI250X" }, { 0x740c,
+	    "MI250X" },
+		{ 0x740f, "MI210" }, { 0x74a1, "MI300X" }, { 0x74a5, "MI325X" } };
+	const HwObject *all = m->tree->object, *gpu = &all[m->gpu[0]];
+	if (given)
+		return gpu_model_parse(m->ctx, given, &m->model);
+	for (int i = m->gpu[0]; i < gpu->end; i++) {
+		const char *name = hwloc_info(all[i].doc, "GPUModel");
+		if (name && (m->model = gpu_model_find(name)) != NULL)
+			return OK;
+	}
+	for (size_t i = 0; gpu->pci.vendor == HW_AMD && i < sizeof amd / sizeof *amd; i++)
+		if (gpu->pci.model == amd[i].model)
+			m->model = gpu_model_find(amd[i].name);
+	return OK;
+}
+
+static Status
+new_machine(HwMachine *m)
+{
+	const HwTree *tree = m->tree;
+	const char *name = hwloc_machine_info(tree, "DMIProductName"), *by = hwloc_machine_info(tree, "hwlocVersion");
+	char source[256], space[LIMIT_ID_BYTES];
+	name = name ? name : hwloc_machine_info(tree, "PlatformModel");
+	if (!name)
+		name = sniff_name(tree->label, space, sizeof space);
+	snprintf(source, sizeof source, "machine that hwloc%s%.60s found (XML %d.x); rates: see classes and links",
+	    by ? " " : "", by ? by : "", tree->version);
+	TRY(builder_new(m->ctx, tree->label, name, source, &m->b));
+	m->node = builder_node(m->b, "node0");
+	TRY(TEMP(m->ctx, m->role, tree->n_objects));
+	TRY(TEMP(m->ctx, m->gpu, tree->n_objects));
+	TRY(TEMP(m->ctx, m->nic, tree->n_objects));
+	TRY(TEMP(m->ctx, m->vertex, tree->n_objects));
+	TRY(TEMP(m->ctx, m->cpu, tree->n_objects));
+	for (int i = 0; i < tree->n_objects; i++)
+		m->vertex[i] = -1;
+	return OK;
+}
+
+static Status
+read_hwloc(Ctx *ctx, const char *label, const TopologyHints *hints, const char *data, size_t size, Topology **out)
+{
+	HwTree *tree;
+	HwMachine m = { .ctx = ctx };
+	TRY(hwloc_tree_read(ctx, label, data, size, &tree));
+	m.tree = tree;
+	TRY(new_machine(&m));
+	TRY(hwloc_find_devices(&m));
+	if (m.n_gpus == 0)
+		return no_gpus(ctx, tree);
+	TRY(find_model(&m, hints->gpu_model));
+	add_gpus(&m);
+	add_others(&m);
+	add_pcie(&m);
+	TRY(hwloc_add_bandwidths(&m));
+	add_sockets(&m);
+	return builder_finish(m.b, out);
+}
+
+Status
+topo_read_hwloc(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Status status = read_hwloc(ctx, label, &files->hints, data, size, out);
+	arena_release(&ctx->scratch, mark);
+	return status;
+}
+
+/* A <topology> with the DOCTYPE of hwloc, or one that is not ours and begins with an <object>. */
+bool
+topo_is_hwloc(const char *data, size_t size)
+{
+	enum { START = 4096 };
+	size_t n = size < START ? size : START;
+	const char *root = memmem(data, n, "<topology", 9), *object;
+	if (!sniff_element(data, size, "topology") || !root)
+		return false;
+	if (memmem(data, (size_t)(root - data), "<!DOCTYPE topology SYSTEM \"hwloc", 32))
+		return true;
+	n -= (size_t)(root - data);
+	const char *end = memchr(root, '>', n);
+	object = end ? end + 1 : root + n;
+	if (memmem(root, (size_t)(object - root), "blink-topology", 14))
+		return false;
+	while (object < root + n && isspace((unsigned char)*object))
+		object++;
+	return (size_t)(root + n - object) >= 7 && memcmp(object, "<object", 7) == 0;
+}

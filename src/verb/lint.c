@@ -1,0 +1,152 @@
+/* blinkc lint: what is implausible in topologies. */
+#include "base/array.h"
+#include "base/file.h"
+#include "format/format.h"
+#include "topology/lint.h"
+#include "verb/request.h"
+#include "verb/shipped.h"
+#include "verb/verb.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct lint {
+	const Options *opt;
+	Finding *found;
+	int n, room;
+	int machines, wrong, findings;	/* wrong: files that are no topology */
+	Status status;			/* of the first of these */
+};
+
+static Status
+keep(Ctx *ctx, struct lint *lint, const Finding *finding)
+{
+	TRY(GROW(ctx, lint->found, lint->n, lint->room));
+	lint->found[lint->n++] = *finding;
+	return OK;
+}
+
+static const char *
+copy(Ctx *ctx, const char *text)
+{
+	return arena_text(&ctx->run, text, strlen(text));
+}
+
+/* "one-way: 1 link, none back: want links both ways" */
+static Status
+keep_finding(Ctx *ctx, struct lint *lint, const char *path, const LintFinding *one)
+{
+	Text text = { 0 };
+	text_printf(&text, "%s: ", lint_rule_name(one->rule));
+	text_put(&text, one->text);
+	Finding finding = { .kind = FINDING_ERROR, .file = path, .type = lint_rule_name(one->rule),
+		.part = *one->at ? copy(ctx, one->at) : NULL, .message = text_keep(&ctx->run, &text) };
+	if (!finding.message || (*one->at && !finding.part))
+		return fail_memory(ctx);
+	lint->findings++;
+	return keep(ctx, lint, &finding);
+}
+
+/* A message does not repeat the path. */
+static Status
+keep_error(Ctx *ctx, struct lint *lint, const char *path, Status status, const char *text)
+{
+	size_t n = strlen(path);
+	text += strncmp(text, path, n) == 0 && strncmp(text + n, ": ", 2) == 0 ? n + 2 : 0;
+	Finding finding = { .kind = FINDING_ERROR, .file = path, .type = status_name(status),
+		.message = copy(ctx, text) };
+	if (!finding.message)
+		return fail_memory(ctx);
+	lint->status = lint->wrong++ ? lint->status : status;
+	return keep(ctx, lint, &finding);
+}
+
+static Status
+read_and_lint(Ctx *own, const Options *opt, const char *argument, LintFinding **found, int *n)
+{
+	Options one = *opt;
+	const char *label;
+	Text in = { 0 };
+	Topology *machine;
+	one.n_files = argument ? 1 : 0;
+	one.file = (char *[]){ (char *)argument };
+	Status status = input_topology(own, &one, &label, &in);
+	if (status == OK)
+		status = read_topology(own, opt, label, &in, &machine);
+	text_free(&in);
+	return status == OK ? topo_lint(own, machine, found, n) : status;
+}
+
+/* In a context of its own: machines may be large, and only findings stay. argument: NULL: that of --synthetic. */
+static Status
+lint_one(Ctx *ctx, struct lint *lint, const char *argument)
+{
+	const char *path = argument ? argument : "--synthetic";
+	Ctx own;
+	LintFinding *found;
+	int n = 0;
+	ctx_init(&own);
+	Status status = read_and_lint(&own, lint->opt, argument, &found, &n), kept = OK;
+	lint->machines++;
+	for (int i = 0; i < n && status == OK && kept == OK; i++)
+		kept = keep_finding(ctx, lint, path, &found[i]);
+	if (status == OK && n == 0)
+		kept = keep(ctx, lint, &(Finding){ .kind = FINDING_VALID, .file = path });
+	else if (status == NO_MEMORY)
+		kept = fail_memory(ctx);
+	else if (status != OK)
+		kept = keep_error(ctx, lint, path, status, own.error.text);
+	ctx_free(&own);
+	return kept;
+}
+
+static Status
+print_findings(Ctx *ctx, const struct lint *lint)
+{
+	Text line = { 0 };
+	for (int i = 0; i < lint->n; i++) {
+		if (lint->found[i].kind == FINDING_VALID)
+			continue;
+		finding_line(&line, &lint->found[i]);
+		text_put(&line, "\n");
+	}
+	bool failed = line.failed;
+	if (!failed && line.size)
+		fputs(line.data, stdout);
+	text_free(&line);
+	return failed ? fail_memory(ctx) : OK;
+}
+
+/* "2 machines: 3 findings"; "3 machines: no findings, 1 unreadable" */
+static void
+summarise(const struct lint *lint, char summary[120])
+{
+	int n = snprintf(summary, 120, "%d machine%s: ", lint->machines, lint->machines == 1 ? "" : "s");
+	n += lint->findings ? snprintf(summary + n, (size_t)(120 - n), "%d finding%s", lint->findings,
+	    lint->findings == 1 ? "" : "s") : snprintf(summary + n, (size_t)(120 - n), "no findings");
+	if (lint->wrong)
+		snprintf(summary + n, (size_t)(120 - n), ", %d not valid", lint->wrong);
+}
+
+Status
+verb_lint(Ctx *ctx, const Options *opt)
+{
+	struct lint lint = { .opt = opt };
+	char summary[120];
+	const char *from;
+	TRY(request_from(ctx, opt, &from));
+	if ((opt->n_files > 0) == (opt->value[OPT_SYNTHETIC] != NULL))
+		return fail(ctx, USAGE, "%d topology files: want %s", opt->n_files,
+		    opt->n_files ? "none with --synthetic" : "at least one");
+	for (int i = 0; i < opt->n_files; i++)
+		TRY(lint_one(ctx, &lint, opt->file[i]));
+	if (opt->n_files == 0)
+		TRY(lint_one(ctx, &lint, NULL));
+	summarise(&lint, summary);
+	if (!opt->value[OPT_GITHUB])
+		TRY(print_findings(ctx, &lint));
+	if (!opt->value[OPT_GITHUB] && !opt->value[OPT_QUIET])
+		printf("%s\n", summary);
+	TRY(output_findings(ctx, opt, "blinkc lint", lint.found, lint.n, summary));
+	return lint.wrong ? lint.status : lint.findings ? IMPLAUSIBLE : OK;
+}

@@ -1,0 +1,178 @@
+# Machines by hwloc: XML of 1.x, 2.x and 3.x made from published tables, files that libhwloc writes, broken files, and the
+# machine that runs this.
+# shellcheck shell=bash source=tests/lib.sh
+. tests/lib.sh
+
+# convert NAME VERSION: $work/NAME.VERSION.xml becomes $work/NAME.VERSION.topo.xml, with what is assumed in .err
+convert() {
+	oracle hwloc write "$1" "$2" "$work/$1.$2.xml" &&
+		"$blinkc" convert "$work/$1.$2.xml" -o "$work/$1.$2.topo.xml" 2>"$work/$1.$2.err"
+}
+
+# same NAME A B: two files hold the same
+same() {
+	if cmp -s "$2" "$3"; then ok "$1"; else not_ok "$1: $(diff "$2" "$3" | head -5 | tr '\n' ';')"; fi
+}
+
+# links_are NAME CLASS: the links of this class in $work/NAME.topo.xml are the lines of standard input
+links_are() {
+	sort >"$work/want"
+	oracle hwloc links "$work/$1.topo.xml" "$2" | sort >"$work/got"
+	same "$1: links of class $2" "$work/want" "$work/got"
+}
+
+# assumed NAME TEXT: a note has it
+assumed() {
+	if grep -q "^assumed     .*$2" "$work/$1.err"; then ok "$1: assumed: $2"; else
+		not_ok "$1: no note has: $2: $(cat "$work/$1.err")"; fi
+}
+
+machines="dgx1v dgx1p a100-2.9.0 a100-2.9.1 h100 mi300x mi250x mi250x-smi rtx3090 one-way"
+for machine in $machines; do
+	for version in 1 2 3; do
+		convert $machine $version || not_ok "$machine, XML $version.x: $(cat "$work/$machine.$version.err")"
+	done
+	for version in 2 3; do
+		"$blinkc" convert -q "$work/$machine.$version.xml" --format canonical -o "$work/$version.canonical"
+	done
+	same "$machine: XML 2.x and 3.x are one machine" "$work/2.canonical" "$work/3.canonical"
+done
+
+# A DGX-1 has the links of ours: NVLink and PCIe, with their rates.
+for machine in dgx1v dgx1p; do
+	for class in nvlink pcie qpi; do
+		oracle hwloc links topologies/$machine.xml $class | sed 's/plx/pcie/g' | links_are $machine.2 $class
+	done
+done
+for machine in dgx1v dgx1p; do
+	oracle subsets $machine >"$work/sets"
+	for file in topologies/$machine.xml "$work/$machine.2.xml"; do
+		"$blinkc" batch -q "$file" -g "$work/sets" --collectives broadcast,allreduce -o "$work/batch" || not_ok "batch of $file: exit $?"
+		grep -o '^{"gpus":.*"bound":[^,]*' "$work/batch/index.json" | sed 's/"file":"[^"]*"//; s/"digest":"[^"]*"//' |
+			sed 's/"schedule":"[^"]*"//' >"$work/rates.$(basename "$(dirname "$file")")"
+		"$blinkc" check -q "$work/batch" || not_ok "$file: schedules: exit $?"
+		rm -r "$work/batch"
+	done
+	n=$(wc -l <"$work/sets")
+	if [ -s "$work/rates.topologies" ]; then
+		same "$machine: $n classes, rates of all jobs as with ours" "$work/rates.topologies" "$work/rates.$(basename "$work")"
+	else
+		not_ok "$machine: no jobs in the index"
+	fi
+done
+
+# What hwloc counts: both directions in 2.9.0, ports of switches, rates that are none.
+printf 'gpu0 gpu1 12 25\ngpu2 gpu3 12 25\n' | links_are a100-2.9.0.2 nvlink
+printf 'gpu0 gpu1 12 25\ngpu2 gpu3 12 25\n' | links_are a100-2.9.1.2 nvlink
+assumed a100-2.9.0.2 "NVLinkBandwidth halved"
+if grep -q halved "$work/a100-2.9.1.2.err"; then not_ok "hwloc 2.9.1: halved"; else ok "hwloc 2.9.1: not halved"; fi
+for g in 0 1 2 3 4 5 6 7; do echo "gpu$g nvswitch 18 25"; done | links_are h100.2 nvlink
+assumed h100.2 "4 NVSwitches are one"
+for a in 0 1 2 3 4 5 6 7; do for b in 0 1 2 3 4 5 6 7; do [ $a -ge $b ] || echo "gpu$a gpu$b 1 64"; done; done | links_are mi300x.2 xgmi
+assumed mi300x.2 "XGMIBandwidth is 100000 MB/s for every pair of GPUs, which is no rate"
+printf '' | links_are mi250x.2 xgmi
+assumed mi250x.2 "no xGMI links: XGMIBandwidth is 100000"
+printf '%s\n' "gpu0 gpu1 4 50" "gpu0 gpu3 1 50" "gpu1 gpu2 2 50" "gpu1 gpu3 1 50" "gpu2 gpu3 4 50" | links_are mi250x-smi.2 xgmi
+printf '%s\n' "gpu0 gpu1 1 25" "gpu1 >gpu2 2 25" | links_are one-way.2 nvlink
+assumed one-way.2 "differs by direction"
+assumed rtx3090.2 "4 PCI devices are GPUs, by their class"
+assumed rtx3090.2 "no NVLinks: hwloc gave no NVLinkBandwidth"
+assumed dgx1v.1 "no NVLinks: hwloc 1.x does not know them"
+oracle hwloc links topologies/dgx1v.xml pcie | sed 's/plx/pcie/g' | links_are dgx1v.1 pcie
+expect_exit "1.x has no NVLinks" 5 "$blinkc" -q -l nvlink "$work/dgx1v.1.xml" -o "$work/x.json"
+expect "a plan from hwloc's file is a plan for ours" "$blinkc" -l nvlink "$work/dgx1v.2.xml" -o "$work/x.json"
+expect "ours has its links" "$blinkc" check -q --topology "$work/dgx1v.2.topo.xml" "$work/x.json"
+"$blinkc" -q "$work/dgx1v.2.xml" --gpu-model H100 -o "$work/x.json" 2>"$work/err" || not_ok "--gpu-model: $(cat "$work/err")"
+expect_exit "--gpu-model, unknown" 2 "$blinkc" "$work/dgx1v.2.xml" --gpu-model X1 -o "$work/x.json"
+
+# libhwloc reads and writes these files: what it made of them is the same machine.
+again=$build/tests/unit/test_live
+for machine in $machines; do
+	for version in 1 2; do
+		if "$again" again "$work/$machine.$version.xml" 2 >"$work/again.xml" 2>"$work/err"; then
+			for file in "$work/again.xml" "$work/$machine.$version.xml"; do
+				"$blinkc" convert -q "$file" --format canonical -o "$work/$(basename "$file" .xml).canonical"
+			done
+			same "$machine, XML $version.x: by libhwloc" "$work/again.canonical" "$work/$machine.$version.canonical"
+		else
+			not_ok "$machine, XML $version.x: libhwloc: exit $?: $(head -1 "$work/err")"
+		fi
+	done
+done
+"$again" again "$work/dgx1v.2.xml" 1 >"$work/again1.xml" 2>"$work/err"
+if grep -q '^<topology>' "$work/again1.xml"; then
+	"$blinkc" convert -q "$work/again1.xml" --format canonical -o "$work/again1.canonical"
+	"$blinkc" convert -q "$work/dgx1v.1.xml" --format canonical -o "$work/dgx1v.1.canonical"
+	same "XML 1.x that libhwloc writes" "$work/again1.canonical" "$work/dgx1v.1.canonical"
+else
+	skip "XML 1.x: this libhwloc does not write it"
+fi
+
+# Broken files are refused by one line, or read with a note.
+mkdir "$work/broken"
+oracle hwloc hostile "$work/broken"
+while IFS=$'\t' read -r file code message; do
+	"$blinkc" convert --from hwloc "$work/broken/$file" -o "$work/x.xml" >"$work/out" 2>"$work/err" </dev/null
+	got=$?
+	if [ $got != "$code" ]; then not_ok "$file: exit $got, want $code: $(head -c 300 "$work/err")"
+	elif [ "$code" != 0 ] && [ "$(wc -l <"$work/err")" != 1 ]; then not_ok "$file: $(wc -l <"$work/err") lines"
+	elif ! grep -qF -- "$message" "$work/err"; then not_ok "$file: want $message: $(head -c 300 "$work/err")"
+	elif LC_ALL=C grep -q '[[:cntrl:]]' <(tr -d '\n' <"$work/err"); then not_ok "$file: control characters"
+	else ok "$file"; fi
+done <"$work/broken/want"
+
+# This machine, and one that is made of files.
+"$blinkc" topology --live -o "$work/live.xml" >"$work/out" 2>"$work/err"
+got=$?
+if [ $got = 0 ] || { [ $got = 3 ] && grep -q 'this machine: no GPU.*nvidia-smi topo -m' "$work/err"; }; then
+	ok "--live: exit $got"
+else
+	not_ok "--live: exit $got: $(cat "$work/err")"
+fi
+cp "$work/err" "$work/err.plain"
+HWLOC_XMLFILE=$work/dgx1v.2.xml HWLOC_THISSYSTEM=1 HWLOC_COMPONENTS=xml HWLOC_SYNTHETIC=pu:2 "$blinkc" topology --live -o "$work/live2.xml" >"$work/out" 2>"$work/err"
+if [ $? = $got ]; then ok "--live: whatever HWLOC_XMLFILE says"; else not_ok "--live: HWLOC_XMLFILE replaces the machine"; fi
+same "--live: the same words" "$work/err.plain" "$work/err"
+expect_exit "--live and a file" 2 "$blinkc" topology --live "$work/dgx1v.2.xml"
+expect_exit "--live and --synthetic" 2 "$blinkc" topology --live --synthetic gpu:2
+expect_exit "--live and --servers" 2 "$blinkc" topology --live --servers 2
+oracle hwloc sysfs "$work/root"
+if HWLOC_FSROOT=$work/root HWLOC_COMPONENTS=linux,stop "$again" print >"$work/live.json" 2>"$work/err"; then
+	"$blinkc" convert -q "$work/live.json" -o "$work/live.topo.xml"
+	for n in 0 1; do
+		echo "cpu$n pcie$n 1 12"
+		echo "gpu$((2 * n)) pcie$n 1 12"
+		echo "gpu$((2 * n + 1)) pcie$n 1 12"
+		echo "mlx5_$n pcie$n 1 12"
+	done | links_are live pcie
+	echo "cpu0 cpu1 1 10" | links_are live qpi
+elif grep -q "no PCI devices" "$work/err"; then
+	skip "a machine of files: this libhwloc finds no PCI devices below HWLOC_FSROOT"
+else
+	not_ok "a machine of files: $(cat "$work/err")"
+fi
+
+# Files of real machines.
+real=../shared/data/hwloc
+if [ ! -d $real ]; then
+	skip "real machines: no $real"
+	exit 0
+fi
+for file in nvidiaDGX2.v2 power8gpudistances.v2 mpibind_mi250x; do
+	"$blinkc" convert $real/$file.xml -o "$work/$file.topo.xml" 2>"$work/$file.err" || not_ok "$file: $(cat "$work/$file.err")"
+done
+oracle hwloc links topologies/dgx2.xml nvlink | links_are nvidiaDGX2.v2 nvlink
+assumed nvidiaDGX2.v2 "12 NVSwitches are one"
+"$blinkc" -q -l nvlink topologies/dgx2.xml -o "$work/ours.json"
+"$blinkc" -q -l nvlink $real/nvidiaDGX2.v2.xml -o "$work/theirs.json"
+rates() { grep -o '"\(bound\|achieved\)":[^,}]*' "$1" | head -2; }
+if [ "$(rates "$work/ours.json")" = "$(rates "$work/theirs.json")" ]; then ok "DGX-2: the rate of ours"; else
+	not_ok "DGX-2: $(rates "$work/theirs.json"), want $(rates "$work/ours.json")"; fi
+printf '%s\n' "gpu0 gpu1 2 20" "gpu2 gpu3 2 20" "cpu0 gpu0 2 20" "cpu0 gpu1 2 20" "cpu1 gpu2 2 20" "cpu1 gpu3 2 20" |
+	links_are power8gpudistances.v2 nvlink
+printf '%s\n' "cpu0 gpu0 1 6" "cpu0 gpu1 1 6" "cpu1 gpu2 1 6" "cpu1 gpu3 1 6" | links_are power8gpudistances.v2 pcie
+printf '' | links_are mpibind_mi250x xgmi
+assumed mpibind_mi250x "no xGMI links: XGMIBandwidth is 100000"
+for c in 0:4 0:5 1:2 1:3 2:6 2:7 3:0 3:1; do echo "cpu${c%:*} gpu${c#*:} 1 24"; done >"$work/pcie"
+for c in 0:2 1:1 2:3 3:0; do echo "cpu${c%:*} hsi${c#*:} 1 24"; done >>"$work/pcie"
+links_are mpibind_mi250x pcie <"$work/pcie"
