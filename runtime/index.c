@@ -1,7 +1,12 @@
 /* The schedules of a machine, by the GPUs of a job. An index has entries for lists of GPUs. If it has none for the
- * job's list, it may have one for the same GPUs in ascending order, whose ranks are then renumbered. */
+ * job's list, it may have one for the same GPUs in ascending order, whose ranks are then renumbered; else, if it has
+ * the machine, for GPUs that are joined in the same way. */
+#include "base/file_read.h"
 #include "format/format.h"
+#include "graph/isomorphism.h"
 #include "runtime.h"
+#include "schedule/schedule.h"
+#include "topology/topology.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,11 +67,29 @@ load_index(struct blinkIndex *index, const char *path)
 	text_free(&text);
 	if (status != OK)
 		return status;
+	const char *slash = strrchr(path, '/');
 	index->index = read;
+	index->file = arena_text(&ctx->run, slash ? slash + 1 : path, strlen(slash ? slash + 1 : path));
+	if (!index->file)
+		return fail_memory(ctx);
 	index->info = (blinkIndexInfo_t){ .nGpus = read->n_gpus, .nSchedules = read->n_entries, .gpus = read->gpu,
 	    .topology = read->name,
 		.digest = read->digest, .directory = index->info.directory };
 	return OK;
+}
+
+/* To the caller, or freed if it could not be loaded. */
+static blinkResult_t
+give_index(struct blinkIndex *index, Status status, blinkIndex_t *out, blinkError_t *error)
+{
+	arena_free(&index->ctx.scratch);
+	if (status != OK) {
+		give_error(error, status, index->ctx.error.text);
+		free_index(index);
+		return (blinkResult_t)status;
+	}
+	*out = index;
+	return blinkSuccess;
 }
 
 blinkResult_t
@@ -78,15 +101,43 @@ blinkIndexLoad(const char *path, blinkIndex_t *out, blinkError_t *error)
 	if (!index)
 		return give_error(error, NO_MEMORY, "out of memory");
 	ctx_init(&index->ctx);
-	Status status = load_index(index, path);
-	arena_free(&index->ctx.scratch);
-	if (status != OK) {
-		give_error(error, status, index->ctx.error.text);
-		free_index(index);
-		return (blinkResult_t)status;
-	}
-	*out = index;
-	return blinkSuccess;
+	return give_index(index, load_index(index, path), out, error);
+}
+
+/* The index beside this one, for what is left of the machine. */
+static Status
+load_change(const struct blinkIndex *index, const char *lost, struct blinkIndex *out)
+{
+	Ctx *ctx = &out->ctx;
+	char *path;
+	const IndexChange *change = index_change(index->index, lost);
+	if (!change && strcmp(lost, index->index->digest) != 0)
+		return fail(ctx, INFEASIBLE, "%s: no schedules without %.200s: want what the index has as changes",
+		    index->info.directory, lost);
+	const char *file = change ? change->file : index->file;
+	size_t n = strlen(index->info.directory) + strlen(file) + sizeof "/";
+	TRY(NEW(ctx, path, n));
+	snprintf(path, n, "%s/%s", index->info.directory, file);
+	TRY(load_index(out, path));
+	if (!change)
+		return OK;
+	if (strcmp(out->index->digest, change->digest) != 0 && strcmp(change->file, index->file) != 0)
+		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: want that of its change, %.80s", path,
+		    out->index->digest, change->digest);
+	out->info.digest = arena_text(&ctx->run, change->digest, strlen(change->digest));
+	return out->info.digest ? OK : fail_memory(ctx);
+}
+
+blinkResult_t
+blinkIndexWithout(blinkIndex_t index, const char *lost, blinkIndex_t *out, blinkError_t *error)
+{
+	if (!index || !lost || !out)
+		return give_error(error, USAGE, "an argument is NULL");
+	struct blinkIndex *left = calloc(1, sizeof *left);
+	if (!left)
+		return give_error(error, NO_MEMORY, "out of memory");
+	ctx_init(&left->ctx);
+	return give_index(left, load_change(index, lost, left), out, error);
 }
 
 blinkResult_t
@@ -185,6 +236,65 @@ fail_absent(Ctx *ctx, const struct blinkIndex *index, const int *gpus, const Ind
 	    collective_name(want->coll), list, from);
 }
 
+static Status
+find_path(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *entry, char **out)
+{
+	size_t n = strlen(index->info.directory) + strlen(entry->file) + sizeof "/";
+	TRY(NEW(ctx, *out, n));
+	snprintf(*out, n, "%s/%s", index->info.directory, entry->file);
+	return OK;
+}
+
+/* Is the job that of a file? rank: as it is in the file. */
+static Status
+match_file(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *entry, const Topology *job, int root, int *rank,
+    bool *found)
+{
+	char *path;
+	Schedule *sched;
+	Text text = { 0 };
+	int fd;
+	TRY(find_path(ctx, index, entry, &path));
+	TRY(file_open_regular(ctx, path, &fd));
+	Status status = runtime_read(ctx, path, fd, &text);
+	close(fd);
+	if (status == OK)
+		status = sched_read(ctx, path, text.data ? text.data : "", text.size, &sched);
+	text_free(&text);
+	if (status == OK && index_same_job(entry, sched))
+		status = index_match(ctx, path, job, root, sched, rank, found);
+	return status;
+}
+
+/* The index does not list the job. If it has the machine, the job's links say to which one it is isomorphic. *out:
+ * NULL: none. */
+static Status
+find_isomorphic(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *asked, const IndexEntry **out, int *rank)
+{
+	const Index *in = index->index;
+	const IndexEntry **candidate;
+	Topology *job;
+	uint64_t form;
+	int n;
+	bool found = false;
+	*out = NULL;
+	if (!in->machine)
+		return OK;
+	Status status = topo_of_index_job(ctx, in, in->machine, asked->gpu, asked->n, &job);
+	if (status == INFEASIBLE)
+		ctx->error = (Error){ .status = OK };
+	if (status != OK)
+		return status == INFEASIBLE ? OK : status;
+	limit_steps(ctx, LIMIT_MATCH_STEPS);
+	TRY(topo_invariant(ctx, job, asked->root, &form));
+	TRY(index_candidates(ctx, in, asked->coll, asked->n, form, &candidate, &n));
+	for (int i = 0; i < n && !found; i++) {
+		TRY(match_file(ctx, index, candidate[i], job, asked->root, rank, &found));
+		*out = found ? candidate[i] : NULL;
+	}
+	return OK;
+}
+
 /* rank: n, of the run arena. */
 static Status
 find(Ctx *ctx, const struct blinkIndex *index, const int *gpus, int n, int collective, int root, const IndexEntry **out,
@@ -202,8 +312,10 @@ find(Ctx *ctx, const struct blinkIndex *index, const int *gpus, int n, int colle
 	bool as_asked = entry != NULL;
 	if (!as_asked)
 		entry = entry_of(index->index, &sorted);
-	if (!entry)
-		return fail_absent(ctx, index, gpus, &asked, asked.root);
+	if (!entry) {
+		TRY(find_isomorphic(ctx, index, &asked, out, *rank));
+		return *out ? OK : fail_absent(ctx, index, gpus, &asked, asked.root);
+	}
 	for (int i = 0; i < n; i++)
 		(*rank)[i] = entry->rank[as_asked ? i : place[i]];
 	*out = entry;
@@ -229,15 +341,6 @@ blinkIndexGetEntry(blinkIndex_t index, const int *gpus, int nGpus, blinkCollecti
 		memcpy(ranks, rank, (size_t)nGpus * sizeof *ranks);
 	ctx_free(&ctx);
 	return (blinkResult_t)status;
-}
-
-static Status
-find_path(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *entry, char **out)
-{
-	size_t n = strlen(index->info.directory) + strlen(entry->file) + sizeof "/";
-	TRY(NEW(ctx, *out, n));
-	snprintf(*out, n, "%s/%s", index->info.directory, entry->file);
-	return OK;
 }
 
 blinkResult_t

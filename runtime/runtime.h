@@ -30,6 +30,7 @@ struct blinkComm {
 struct blinkIndex {
 	blinkIndexInfo_t info;
 	const Index *index;
+	const char *file;		/* its name in its directory */
 	Ctx ctx;			/* its memory */
 };
 

@@ -7,6 +7,7 @@
 #include "topology/topology.h"
 
 #include <limits.h>
+#include <string.h>
 
 static Status
 induce_hybrid(Ctx *ctx, const Topology *machine, const int *gpu, int n, Job *job)
@@ -20,6 +21,44 @@ induce_hybrid(Ctx *ctx, const Topology *machine, const int *gpu, int n, Job *job
 	return OK;
 }
 
+/* Of a list as "gpu4,gpu5". */
+static bool
+word_in_list(const char *word, const char *list)
+{
+	size_t n = strlen(word);
+	for (const char *at = list;; at++) {
+		size_t length = strcspn(at, ",");
+		if (length == n && memcmp(at, word, n) == 0)
+			return true;
+		at += length;
+		if (!*at)
+			return false;
+	}
+}
+
+/* GPUs that forward become switches; the others have new numbers. */
+static Status
+add_relays(Ctx *ctx, const char *relays, const Topology **machine, const int **gpu, int n)
+{
+	const Topology *whole = *machine;
+	Topology *topo;
+	const int *now;
+	bool *relay;
+	int *renumbered;
+	TRY(NEW(ctx, relay, whole->n_ranks));
+	for (int g = 0; g < whole->n_ranks; g++)
+		relay[g] = strcmp(relays, "rest") == 0 || word_in_list(whole->vertex[g].id, relays);
+	for (int i = 0; i < n; i++)
+		relay[(*gpu)[i]] = false;
+	TRY(topo_relays(ctx, whole, relay, &topo, &now));
+	TRY(NEW(ctx, renumbered, n));
+	for (int i = 0; i < n; i++)
+		renumbered[i] = now[(*gpu)[i]];
+	*machine = topo;
+	*gpu = renumbered;
+	return OK;
+}
+
 Status
 job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *ask, Job *out)
 {
@@ -27,17 +66,12 @@ job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *
 	JobLinks links;
 	*out = (Job){ .ask = *ask, .machine = machine, .gpu = gpu };
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &out->algorithm));
+	if (ask->relays)
+		TRY(add_relays(ctx, ask->relays, &machine, &gpu, n));
 	if (ask->hybrid)
 		return induce_hybrid(ctx, machine, gpu, n, out);
-	if (!ask->links)
-		TRY(topo_choose_links(ctx, machine, gpu, n, ask->routes, &links));
-	else if (ask->routes == ROUTES_PAIR)
-		links = (JobLinks){ .classes = ask->links, .pairs = true };
-	else
-		TRY(topo_nic_paths(ctx, machine, gpu, n, ask->links, NULL, &links));
+	TRY(topo_of_job(ctx, machine, gpu, n, ask->links, ask->routes, &links, &topo));
 	out->ask.routes = links.pairs ? ROUTES_PAIR : ROUTES_ANY;
-	TRY(links.pairs ? topo_induce_pairs(ctx, machine, gpu, n, links.classes, &topo)
-	    : topo_induce(ctx, machine, gpu, n, &links, &topo));
 	out->classes = links.classes;
 	out->topo = topo;
 	return OK;

@@ -159,14 +159,23 @@ blinkResult_t blinkScheduleDestroy(blinkSchedule_t sched);
 blinkResult_t blinkIndexLoad(const char *path, blinkIndex_t *index, blinkError_t *error);
 blinkResult_t blinkIndexGetInfo(blinkIndex_t index, blinkIndexInfo_t *info);
 
+/* The index for what is left of the machine when it has lost a link, GPU, NIC or switch, which `blinkc batch
+ * --failures 1` writes. lost: what, as blinkc(1) has it for --without: "gpu3-gpu5", "gpu3-gpu5:1" or "mlx5_2"; or the
+ * digest of the topology of what is left. GPUs keep their numbers, and jobs are found as in any index; its info has
+ * the digest of what is left. blinkInfeasible: there is none. *left is an index of its own, to be destroyed by
+ * itself. */
+blinkResult_t blinkIndexWithout(blinkIndex_t index, const char *lost, blinkIndex_t *left, blinkError_t *error);
+
 /* The schedule for a job over these GPUs of the machine, by their numbers, in any order: gpus[i] is rank i of the job
- * and of *sched. root: a rank of the job; ignored unless the collective has one. Its file is loaded as by
- * blinkScheduleLoad; that it is a shared object is an error. blinkInfeasible: the index has none for this job.
- * *sched may outlive the index. */
+ * and of *sched. A job that the index does not list is found, if the index has the machine, by one that is
+ * isomorphic. root: a rank of the job; ignored unless the collective has one. Its file is loaded as by
+ * blinkScheduleLoad; that it is a shared object is an error. blinkInfeasible: the index has none for this job. *sched
+ * may outlive the index. */
 blinkResult_t blinkIndexFind(blinkIndex_t index, const int *gpus, int nGpus, blinkCollective_t collective, int root,
     blinkSchedule_t *sched, blinkError_t *error);
 
-/* The entry of the index for that schedule; its file is not read. ranks[nGpus], unless it is NULL: rank i of the job is
+/* The entry of the index for that schedule. Its file is not read, unless the index lists no such job and finds one that
+ * is isomorphic. ranks[nGpus], unless it is NULL: rank i of the job is
  * rank ranks[i] in the file. */
 blinkResult_t blinkIndexGetEntry(blinkIndex_t index, const int *gpus, int nGpus, blinkCollective_t collective, int root,
     blinkIndexEntry_t *entry, int *ranks, blinkError_t *error);

@@ -93,6 +93,12 @@ find_in_index(const struct options *opt, blinkSchedule_t *sched, char **path)
 	blinkIndexInfo_t info;
 	blinkError_t error;
 	blinkResult_t result = blinkIndexLoad(opt->path, &index, &error);
+	if (!result && opt->without) {
+		blinkIndex_t left;
+		result = blinkIndexWithout(index, opt->without, &left, &error);
+		blinkIndexDestroy(index);
+		index = left;
+	}
 	if (result)
 		return complain((int)result, "%s", error.text);
 	blinkIndexGetInfo(index, &info);
@@ -108,7 +114,7 @@ find_schedule(const struct options *opt, blinkSchedule_t *sched, char **path)
 {
 	blinkError_t error;
 	struct stat there;
-	if (opt->gpus || opt->root || opt->collective >= 0
+	if (opt->gpus || opt->without || opt->root || opt->collective >= 0
 	    || (stat(opt->path, &there) == 0 && S_ISDIR(there.st_mode)))
 		return find_in_index(opt, sched, path);
 	bool input = strcmp(opt->path, "-") == 0;

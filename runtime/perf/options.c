@@ -165,6 +165,9 @@ take_option(struct options *opt, int letter, const char *value)
 	case OPT_COLLECTIVE:
 		good = find_collective(value, &opt->collective);
 		break;
+	case OPT_WITHOUT:
+		opt->without = value;
+		break;
 	case OPT_DATA_ONLY:
 		opt->data_only = true;
 		break;

@@ -24,7 +24,7 @@ extern const struct type types[N_TYPES];
 extern const struct op ops[N_OPS];
 
 /* Options without a letter. */
-enum { OPT_COLLECTIVE = 256, OPT_COMPLETION, OPT_DATA_ONLY };
+enum { OPT_COLLECTIVE = 256, OPT_COMPLETION, OPT_DATA_ONLY, OPT_WITHOUT };
 
 /* letter or 0, name, argument or "", help */
 #define OPTION_LIST(X)                                                                                     \
@@ -45,6 +45,8 @@ enum { OPT_COLLECTIVE = 256, OPT_COMPLETION, OPT_DATA_ONLY };
 	    "the id of a GPU")  \
 	X(OPT_COLLECTIVE, "collective", "NAME", "from an index: broadcast, reduce, allreduce (default), gather, " \
 	    "scatter, allgather, reducescatter or alltoall") \
+	X(OPT_WITHOUT, "without", "LIST", "from an index: the machine has lost this, as gpu3-gpu5; blinkc batch " \
+	    "--failures makes it") \
 	X(OPT_DATA_ONLY, "data-only", "", "load schedule files only: refuse a shared object, which is code")  \
 	X(OPT_COMPLETION, "completion", "SHELL", "print a completion script for bash, zsh or fish")       \
 	X('h', "help", "", "print this help")                                                            \
@@ -55,6 +57,7 @@ struct options {
 	const char *type, *op;		/* a name, or "all" */
 	const char *path;
 	const char *gpus;		/* NULL: not given */
+	const char *without;		/* NULL: not given */
 	const char *root;		/* NULL: not given */
 	int collective;			/* -1: not given */
 	bool data_only;

@@ -34,6 +34,7 @@ enum {
 	LIMIT_SETS = 1 << 18,		/* sets of GPUs of one batch: a machine of 16 has 65519 */
 	LIMIT_INDEX = 1 << 20,		/* entries of an index: allreduce and every root of a broadcast over all sets
 					 * of 16 GPUs are 589700 */
+	LIMIT_CHANGES = 1 << 16,	/* losses of an index: those of 128 GPUs are some thousands */
 	LIMIT_ROUTE_CELLS = 1 << 24,	/* switches next to GPUs, times vertices: 12 bytes each. 1024 H100: 844960 */
 	LIMIT_ROUTE_LINKS = 64,		/* links of one edge: switches between two GPUs */
 	LIMIT_MWU_ROUNDS = 200000,	/* arborescence searches of one packing */
@@ -62,6 +63,9 @@ enum {
 /* Steps to verify a schedule, at about a ns each: an allreduce over 1024 ranks whose bound is a cut or a partition
  * takes a tenth; the lengths of an allgather behind switches may be for 690 ranks. */
 #define LIMIT_VERIFY_STEPS INT64_C(2000000000)
+
+/* Steps to find the job of an index that another one is isomorphic to: half a second. */
+#define LIMIT_MATCH_STEPS INT64_C(500000000)
 
 /* Capacity of one physical link, bytes/s: 1e-6 to 1e6 GB/s. All capacities together stay below 4e18, so that
  * every cut fits an int64_t. Latency, ns: up to one second. */

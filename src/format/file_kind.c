@@ -1,6 +1,6 @@
 #include "format/file_kind.h"
 
-#include "base/printable.h"
+#include "format/sniff.h"
 
 #include <string.h>
 
@@ -51,14 +51,6 @@ skip_blanks(struct head head)
 	return head;
 }
 
-/* Behind the first `end` of it. */
-static struct head
-skip_past(struct head head, const char *end)
-{
-	const char *found = memmem(head.at, head.size, end, strlen(end));
-	return skip(head, found ? (size_t)(found - head.at) + strlen(end) : head.size);
-}
-
 /* ---- by syntax ---- */
 
 /* The string behind the first "format":. */
@@ -83,33 +75,22 @@ kind_of_json(const char *data, size_t size)
 	return FILE_OTHER;
 }
 
-/* Does the first element have this name? */
-static bool
-is_element(struct head head, const char *name)
-{
-	size_t n = strlen(name);
-	return begins(head, name) && head.size > n && memchr(" \t\r\n>/", head.at[n], 6);
-}
-
 static FileKind
-kind_of_xml(struct head head)
+kind_of_xml(const char *data, size_t size)
 {
-	struct head all = head;
-	while (begins(head, "<?") || begins(head, "<!"))
-		head = skip_blanks(skip_past(head, begins(head, "<!--") ? "-->" : ">"));
-	if (is_element(head, "<topology"))
-		return has(all, "blink-topology") ? FILE_TOPOLOGY
-		    : has(all, "\"hwloc") || has(head, "<object") ? FILE_HWLOC : FILE_OTHER;
-	if (is_element(head, "<system"))
-		return FILE_NCCL;
-	if (is_element(head, "<graphs"))
-		return FILE_NCCL_GRAPH;
-	if (is_element(head, "<algo"))
-		return FILE_MSCCL;
-	if (is_element(head, "<svg"))
-		return FILE_PICTURE;
-	return is_element(head, "<html") || begins(all, "<!doctype html") || begins(all, "<!DOCTYPE html")
-	    ? FILE_PAGE : FILE_OTHER;
+	static const struct {
+		const char *element;
+		FileKind kind;
+	} elements[] = { { "system", FILE_NCCL }, { "graphs", FILE_NCCL_GRAPH }, { "algo", FILE_MSCCL },
+		{ "svg", FILE_PICTURE }, { "html", FILE_PAGE } };
+	struct head head = { data, size < LOOK_AT ? size : LOOK_AT };
+	if (sniff_element(data, size, "topology"))
+		return has(head, "blink-topology") ? FILE_TOPOLOGY
+		    : has(head, "\"hwloc") || has(head, "<object") ? FILE_HWLOC : FILE_OTHER;
+	for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
+		if (sniff_element(data, size, elements[i].element))
+			return elements[i].kind;
+	return FILE_OTHER;
 }
 
 static FileKind
@@ -161,7 +142,7 @@ file_kind(const char *data, size_t size)
 	if (head.size == 0)
 		return size <= LOOK_AT ? FILE_EMPTY : FILE_OTHER;
 	if (*head.at == '<')
-		return kind_of_xml(head);
+		return kind_of_xml(data, size);
 	return *head.at == '{' ? kind_of_json(data, size) : kind_of_text(head);
 }
 
@@ -209,6 +190,10 @@ file_kind_check(Ctx *ctx, const char *label, const char *data, size_t size, File
 {
 	FileKind found = file_kind(data, size);
 	if (found == want || found == FILE_OTHER)
+		return OK;
+	/* Of another format: its own reader, or --from, decides. */
+	if (want == FILE_TOPOLOGY && (found == FILE_NCCL || found == FILE_HWLOC || found == FILE_NVIDIA_SMI
+	    || found == FILE_ROCM_SMI))
 		return OK;
 	return fail(ctx, BAD_INPUT, "%s%s%s: want %s%s", label, *label ? ": " : "", file_kind_name(found),
 	    file_kind_name(want), hint(found, want));

@@ -1,5 +1,6 @@
 /* The tables of formats, and which of them a file has. */
 #include "format/doc.h"
+#include "format/file_kind.h"
 #include "format/format.h"
 #include "topology/topology.h"
 
@@ -59,7 +60,10 @@ fail_unknown(Ctx *ctx, const char *label, const char *data, size_t size)
 {
 	char list[256] = "";
 	size_t used = 0;
+	if (file_kind(data, size) != FILE_TEXT)
+		TRY(file_kind_check(ctx, label, data, size, FILE_TOPOLOGY));
 	TRY(doc_check_bytes(ctx, label, data, size));
+	TRY(file_kind_check(ctx, label, data, size, FILE_TOPOLOGY));
 	for (const TopologyFormat *f = topology_formats; f->name; f++)
 		if (f->read && used < sizeof list)
 			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", f->name);
@@ -73,8 +77,9 @@ read_any(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, si
 	const TopologyHints *hints = &files->hints;
 	bool named = hints->from && hints->from_files == (files->depth > 0);
 	const TopologyFormat *format = named ? topology_format(hints->from) : sniff(data, size);
-	return format && format->read ? format->read(ctx, label, files, data, size, out)
-	    : fail_unknown(ctx, label, data, size);
+	if (!format || !format->read)
+		return fail_unknown(ctx, label, data, size);
+	return format->read(ctx, label, files, data, size, out);
 }
 
 Status

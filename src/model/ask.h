@@ -70,6 +70,8 @@ typedef struct {
 	int max_depth;		/* hops of a tree, up and down together; 0: any */
 	int max_trees;		/* 0: any */
 	bool budget;		/* planning may be cut short, so bytes depend on the machine that plans */
+	const char *without;	/* what the machine has lost, for the record; NULL: nothing (topo_losses) */
+	const char *relays;	/* GPUs that forward if they are not ranks: ids, comma separated, or "rest"; NULL */
 	int variant;		/* 0: MWU starts from weights of 1 / capacity; others lean to other trees at first */
 } Ask;
 

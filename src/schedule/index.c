@@ -1,5 +1,6 @@
 /* Does an index agree with the schedules that it names? */
 #include "schedule/schedule.h"
+#include "graph/isomorphism.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ Status
 index_check_machine(Ctx *ctx, const char *label, const Index *index, const Schedule *sched)
 {
 	const Topology *topo = sched->topo;
-	if (strcmp(topo->digest, index->digest) != 0)
+	if (!index_has_digest(index, topo->digest))
 		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: the file has %.80s", label, index->digest,
 		    topo->digest);
 	for (int r = 0; r < topo->n_ranks; r++)
@@ -42,6 +43,54 @@ index_check_gpus(Ctx *ctx, const char *label, const Index *index, const Topology
 		if (strcmp(index->gpu[g], machine->vertex[g].id) != 0)
 			return fail(ctx, BAD_INPUT, "%s: topology.gpus[%d]: %s: the machine has %s", label, g,
 			    index->gpu[g], machine->vertex[g].id);
+	return OK;
+}
+
+/* ---- isomorphic jobs ---- */
+
+static int
+by_file(const void *a, const void *b)
+{
+	const IndexEntry *x = *(const IndexEntry *const *)a, *y = *(const IndexEntry *const *)b;
+	int order = strcmp(x->file, y->file);
+	return order ? order : (x > y) - (x < y);
+}
+
+Status
+index_candidates(Ctx *ctx, const Index *index, Collective coll, int n, uint64_t form, const IndexEntry ***out,
+    int *n_out)
+{
+	const IndexEntry **list;
+	int all = 0, unique = 0;
+	TRY(NEW(ctx, list, index->n_entries));
+	for (int i = 0; i < index->n_entries; i++) {
+		const IndexEntry *entry = &index->entry[i];
+		if (entry->n == n && entry->coll == coll && (!form || !entry->form || entry->form == form))
+			list[all++] = entry;
+	}
+	if (all > 0)
+		qsort(list, (size_t)all, sizeof *list, by_file);
+	for (int i = 0; i < all; i++)
+		if (i == 0 || strcmp(list[i]->file, list[unique - 1]->file) != 0)
+			list[unique++] = list[i];
+	*out = list;
+	*n_out = unique;
+	return OK;
+}
+
+Status
+index_match(Ctx *ctx, const char *label, const Topology *job, int root, const Schedule *sched, int *rank, bool *found)
+{
+	Ask ask;
+	int *map;
+	*found = false;
+	TRY(sched_recorded_links(ctx, sched, &ask));
+	if (job->n_vertices != sched->topo->n_vertices || (ask.routes == ROUTES_PAIR) != (job->route != NULL))
+		return OK;
+	TRY(NEW(ctx, map, job->n_vertices));
+	TRY(topo_isomorphism(ctx, label, job, root, sched->topo, sched->root, map, found));
+	for (int r = 0; r < job->n_ranks && *found; r++)
+		rank[r] = map[r];
 	return OK;
 }
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { MOST_OPTIONS = 12 };
+enum { MOST_OPTIONS = 14 };
 
 static Status
 put_option(Ctx *ctx, const char *key, Text *value, Schedule *sched)
@@ -55,6 +55,20 @@ put_gpus(Ctx *ctx, Schedule *sched)
 	return put_option(ctx, "gpus", &gpus, sched);
 }
 
+/* "a,b" as an array; NULL: nothing. */
+static Status
+put_list(Ctx *ctx, const char *key, const char *list, Schedule *sched)
+{
+	Text text = { 0 };
+	if (!list)
+		return OK;
+	text_put(&text, "[\"");
+	for (const char *at = list; *at; at++)	/* ids need no escape */
+		text_put(&text, *at == ',' ? "\", \"" : (char[]){ *at, 0 });
+	text_put(&text, "\"]");
+	return put_option(ctx, key, &text, sched);
+}
+
 static Status
 put_links(Ctx *ctx, unsigned classes, Schedule *sched)
 {
@@ -88,6 +102,8 @@ sched_record(Ctx *ctx, const Ask *ask, unsigned classes, Schedule *sched)
 	TRY(put_limit(ctx, "max_trees", ask->max_trees, sched));
 	if (ask->hybrid)
 		TRY(put_word(ctx, "hybrid", hybrid_name(ask->hybrid), sched));
+	TRY(put_list(ctx, "without", ask->without, sched));
+	TRY(put_list(ctx, "relays", ask->relays, sched));
 	/* A budget is no promise of the same bytes, so it is no more than named. */
 	if (ask->budget)
 		put_flag("budget", true, sched);
@@ -134,9 +150,15 @@ Status
 sched_recorded_links(Ctx *ctx, const Schedule *sched, Ask *out)
 {
 	const char *hybrid = option_of(sched, "hybrid"), *links = option_of(sched, "links"), *text;
+	const char *without = option_of(sched, "without"), *relays = option_of(sched, "relays");
 	out->hybrid = HYBRID_NONE;
 	out->routes = ROUTES_ANY;
 	out->links = 0;
+	out->without = out->relays = NULL;
+	if (without)
+		TRY(words_of(ctx, without, &out->without));
+	if (relays)
+		TRY(words_of(ctx, relays, &out->relays));
 	if (hybrid) {
 		TRY(words_of(ctx, hybrid, &text));
 		if (!*text)

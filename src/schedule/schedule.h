@@ -14,7 +14,8 @@ Status sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask
  * classes: of the links in use. */
 Status sched_record(Ctx *ctx, const Ask *ask, unsigned classes, Schedule *sched);
 
-/* Which links the schedule may use, read back from its options: out->links, out->routes and out->hybrid.
+/* Which links the schedule may use, read back from its options: out->links, out->routes, out->hybrid, out->without and
+ * out->relays.
  * Fails: BAD_INPUT, with the option in error.asked. */
 Status sched_recorded_links(Ctx *ctx, const Schedule *sched, Ask *out);
 
@@ -108,6 +109,16 @@ Status sched_relabel(Ctx *ctx, const Schedule *in, const int *rank, Schedule **o
  * sched: as sched_read made it. label: what messages call the index. Fails: BAD_INPUT. */
 Status index_check_machine(Ctx *ctx, const char *label, const Index *index, const Schedule *sched);
 Status index_check_gpus(Ctx *ctx, const char *label, const Index *index, const Topology *machine);
+
+/* Entries whose files may serve an isomorphic job: of this collective, number of GPUs and form (topo_invariant), one
+ * for each file, in the order of their files. Entries without a form may, too. */
+Status index_candidates(Ctx *ctx, const Index *index, Collective coll, int n, uint64_t form, const IndexEntry ***out,
+    int *n_out);
+
+/* Is the job of this topology and root that of the schedule? rank: n_ranks, the rank of the schedule that each one is.
+ * Steps are counted. Fails: LIMIT (label) too many. */
+Status index_match(Ctx *ctx, const char *label, const Topology *job, int root, const Schedule *sched, int *rank,
+    bool *found);
 
 /* What an index states of a file, by the file itself. */
 typedef struct {

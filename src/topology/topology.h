@@ -45,6 +45,14 @@ Status topo_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, con
  * to NICs alone. Fails: as both of the above. */
 Status topo_induce_pairs(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, Topology **out);
 
+/* Choice of links and topology together. classes: 0: those that fit. *links: what was chosen. */
+Status topo_of_job(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, Routes routes,
+    JobLinks *links, Topology **out);
+
+/* The topology of a job of an index that has its machine. gpu: by their numbers in the index. Fails: INFEASIBLE also
+ * where a GPU is lost. */
+Status topo_of_index_job(Ctx *ctx, const Index *index, const Topology *machine, const int *gpu, int n, Topology **out);
+
 /* The two parts of a job of these GPUs: over what the default classes would be without pcie and qpi, and over these
  * two.
  * Fails: INFEASIBLE there are no others, or GPUs of several servers; BAD_INPUT nothing is known of peer access. */
@@ -55,6 +63,35 @@ Status hybrid_parts(Ctx *ctx, const Topology *machine, const int *gpu, int n, Hy
  * in a CPU. Fails: INFEASIBLE; BAD_INPUT some PCIe switch is not below a CPU. */
 Status hybrid_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Part part[2], HybridKind kind,
     Topology **planning_topology, Topology **job);
+
+/* ---- change.c: parts that are lost, and GPUs that forward ---- */
+
+/* A vertex with all its links, or links between two vertices in both directions. */
+typedef struct {
+	int a, b;	/* vertices, a < b; b -1: the vertex a */
+	int count;	/* of the links, how many physical ones in each direction; 0: all */
+} Loss;
+
+/* Comma separated: "gpu3-gpu5", all links between the two; "gpu3-gpu5:1", one of them in each direction; "mlx5_2" or
+ * "nic:mlx5_2", a vertex with its links; "gpu:3", a GPU by its index. A text that is an id is that vertex.
+ * Fails: BAD_INPUT (without) the machine has no such part. */
+Status topo_losses(Ctx *ctx, const Topology *machine, const char *text, Loss **out, int *n);
+
+/* As topo_losses reads it: the one name that files have. */
+void topo_loss_name(const Topology *machine, const Loss *loss, Text *out);
+Status topo_losses_name(Ctx *ctx, const Topology *machine, const Loss *loss, int n, const char **out);
+
+/* Each single loss: between two vertices one physical link, and where there are more all of them; each GPU, NIC and
+ * switch. Links come first, in their order. */
+Status topo_single_losses(Ctx *ctx, const Topology *machine, Loss **out, int *n);
+
+/* The machine without these parts, all at once. Its digest is that of the machine's file with them taken out; its name
+ * says what is lost. gpu: of each GPU of the machine its number in *out; -1: it is lost. There may be no GPU left. */
+Status topo_without(Ctx *ctx, const Topology *machine, const Loss *loss, int n, Topology **out, const int **gpu);
+
+/* The machine whose GPUs with relay[g] are switches that forward, as far as its jobs go; name and digest stay. gpu: of
+ * each vertex of the machine its number in *out. */
+Status topo_relays(Ctx *ctx, const Topology *machine, const bool *relay, Topology **out, const int **gpu);
 
 /* ---- what a machine is, for people ---- */
 

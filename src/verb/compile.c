@@ -1,5 +1,6 @@
 #include "compile.h"
 #include "format/format.h"
+#include "topology/topology.h"
 #include "verb/idle.h"
 #include "verb/progress.h"
 #include "verb/request.h"
@@ -8,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Of a machine, by --gpus. */
 static Status
@@ -74,6 +76,87 @@ print_best(Ctx *ctx, FILE *to, const Ask *ask, const Compiled *made)
 	return OK;
 }
 
+/* What is compiled: GPUs of a machine, and what is asked of them. */
+struct compile_request {
+	const Topology *machine;
+	int *gpu, n;
+	Ask ask;
+	Sizes sizes;
+};
+
+/* What the job has without GPUs that forward. */
+typedef struct {
+	bool connected;
+	Frac rate;		/* bytes/s */
+} Relays;
+
+static Status
+find_gain(Ctx *ctx, const struct compile_request *req, Relays *out)
+{
+	Compiled made = { 0 };
+	Ask alone = req->ask;
+	alone.relays = NULL;
+	Status status = compile(ctx, req->machine, req->gpu, req->n, &alone, &made);
+	if (status == INFEASIBLE && alone.hybrid) {
+		ctx->error = (Error){ .status = OK };
+		alone.hybrid = HYBRID_NONE;
+		status = compile(ctx, req->machine, req->gpu, req->n, &alone, &made);
+	}
+	text_free(&made.json);
+	*out = (Relays){ .connected = status == OK };
+	if (status == OK)
+		out->rate = made.sched->achieved;
+	if (status != INFEASIBLE)
+		return status;
+	ctx->error = (Error){ .status = OK };
+	return OK;
+}
+
+/* Does an edge lead through this vertex? */
+static bool
+carries(const Schedule *sched, int v)
+{
+	for (int t = 0; t < sched->n_segments; t++) {
+		const Tree *tree = &sched->segment[t].tree;
+		for (int e = 0; e < tree->n_down + tree->n_up; e++) {
+			const Edge *edge = tree_edge(tree, e);
+			for (int i = 0; i < edge->n_links; i++)
+				if (sched->topo->link[edge->link[i]].from == v)
+					return true;
+		}
+	}
+	return false;
+}
+
+static bool
+is_gpu(const Topology *machine, const char *id)
+{
+	for (int g = 0; g < machine->n_ranks; g++)
+		if (strcmp(machine->vertex[g].id, id) == 0)
+			return true;
+	return false;
+}
+
+/* Which GPUs forward, and what that gives. */
+static void
+print_relays(FILE *to, const Topology *machine, const Schedule *sched, const Relays *relays)
+{
+	double rate = frac_double(sched->achieved);
+	int n = 0;
+	fprintf(to, "relays     ");
+	for (int v = sched->topo->n_ranks; v < sched->topo->n_vertices; v++)
+		if (is_gpu(machine, sched->topo->vertex[v].id) && carries(sched, v) && ++n <= 16)
+			fprintf(to, " %s", sched->topo->vertex[v].id);
+	if (n > 16)
+		fprintf(to, " and %d more", n - 16);
+	fprintf(to, n ? "; " : " none; ");
+	if (!relays->connected)
+		fprintf(to, "without relays no links connect the job\n");
+	else
+		fprintf(to, "%.6g GB/s without relays: %.3g times that\n", frac_double(relays->rate) / 1e9,
+		    rate / frac_double(relays->rate));
+}
+
 /* What planning has left open, should the rate be below the bound. */
 static const char *
 unproven(const Ask *ask, const Compiled *made)
@@ -85,14 +168,6 @@ unproven(const Ask *ask, const Compiled *made)
 	return ask->max_depth || ask->max_trees ? "that no schedule within these limits is faster"
 	    : "that no schedule of this kind is faster";
 }
-
-/* What is compiled: GPUs of a machine, and what is asked of them. */
-struct compile_request {
-	const Topology *machine;
-	int *gpu, n;
-	Ask ask;
-	Sizes sizes;
-};
 
 static Status
 print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compiled *made)
@@ -135,7 +210,8 @@ write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, ch
 
 /* What is printed once the file is there. All that may fail comes before. */
 static Status
-summarise(Ctx *ctx, const Options *opt, const struct compile_request *req, const Compiled *made, char **out)
+summarise(Ctx *ctx, const Options *opt, const struct compile_request *req, const Compiled *made, const Relays *relays,
+    char **out)
 {
 	size_t size = 0;
 	bool json;
@@ -146,7 +222,33 @@ summarise(Ctx *ctx, const Options *opt, const struct compile_request *req, const
 	if (!to)
 		return fail_memory(ctx);
 	Status status = print_summary(ctx, to, req, made);
+	if (req->ask.relays)
+		print_relays(to, req->machine, made->sched, relays);
 	return fclose(to) != 0 && status == OK ? fail_memory(ctx) : status;
+}
+
+/* The machine without what --without names, and the GPUs in its numbers. *gpu: all that are left, unless --gpus lists
+ * some. */
+static Status
+take_losses(Ctx *ctx, const Options *opt, Topology **machine, struct compile_request *req)
+{
+	const Topology *whole = *machine;
+	Loss *loss;
+	int n_losses, n_left = 0;
+	const int *now;
+	TRY(topo_losses(ctx, whole, opt->value[OPT_WITHOUT], &loss, &n_losses));
+	TRY(topo_losses_name(ctx, whole, loss, n_losses, &req->ask.without));
+	TRY(topo_without(ctx, whole, loss, n_losses, machine, &now));
+	for (int i = 0; i < req->n; i++) {
+		if (now[req->gpu[i]] >= 0)
+			req->gpu[n_left++] = now[req->gpu[i]];
+		else if (opt->value[OPT_GPUS])
+			return fail(ctx, BAD_INPUT, "--gpus: %s: --without takes it out: want GPUs that are left",
+			    whole->vertex[req->gpu[i]].id);
+	}
+	req->n = n_left;
+	return n_left >= 2 ? OK : fail(ctx, BAD_INPUT,
+	    "--without: %.200s has %d GPUs: want at least 2 for a collective", (*machine)->name, n_left);
 }
 
 /* What does not depend on the machine. */
@@ -177,12 +279,19 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	ctx->step = progress_step;
 	TRY(read_topology(ctx, opt, label, in, &machine));
 	TRY(select_gpus(ctx, opt, label, machine, &req.gpu, &req.n));
+	if (opt->value[OPT_WITHOUT])
+		TRY(take_losses(ctx, opt, &machine, &req));
+	if (opt->value[OPT_RELAY])
+		TRY(request_relays(ctx, machine, opt->value[OPT_RELAY], req.gpu, req.n, &req.ask.relays));
 	TRY(request_root(ctx, machine, req.gpu, req.n, req.ask.coll, opt->value[OPT_ROOT], &req.ask.root));
 	req.machine = machine;
 	if (opt->value[OPT_PARETO])
 		return print_pareto(ctx, machine, req.gpu, req.n, &req.ask);
 	TRY(compile(ctx, machine, req.gpu, req.n, &req.ask, out));
-	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, opt, &req, out, &summary);
+	Relays relays = { 0 };
+	if (req.ask.relays && !opt->value[OPT_QUIET])
+		TRY(find_gain(ctx, &req, &relays));
+	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, opt, &req, out, &relays, &summary);
 	if (status == OK)
 		status = output_schedule(ctx, format, out->sched, &out->json, output_path(opt));
 	progress_hide();

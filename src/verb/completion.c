@@ -16,7 +16,7 @@ static const CompleteOption options[] = {
 };
 
 static const CompleteVerb completed[] = {
-#define X(bit, name, arguments, summary, ...) { #name, summary, bit },
+#define X(bit, name, arguments, summary, ...) { VERB_TEXT(bit, name), summary, bit },
 	VERB_LIST(X)
 #undef X
 };
@@ -33,6 +33,7 @@ static const char *const roots[] = { ROOTS_LIST(FIRST) NULL };
 static const char *const differences[] = { DIFFERENCE_LIST(FIRST) "any", NULL };
 #undef FIRST
 static const char *const summaries[] = { "text", "json", NULL };
+static const char *const relays[] = { "rest", NULL };
 static const char *const layouts[] = { "own", "dot", "neato", NULL };
 
 static const CompleteValues values[] = {
@@ -44,6 +45,7 @@ static const CompleteValues values[] = {
 	{ "hybrid", ~0u, false, hybrids },
 	{ "routes", ~0u, false, routes },
 	{ "roots", ~0u, false, roots },
+	{ "relay", ~0u, true, relays },
 	{ "layout", ~0u, false, layouts },
 	{ "summary", ~0u, false, summaries },
 	{ "fail-on", ~0u, true, differences },

@@ -49,6 +49,12 @@ formats_of(int verb, FormatName out[FORMATS_MAX])
 	case LIST:
 		n = add(out, add(out, n, "text", "text"), "json", "json");
 		break;
+	case ADVISE:
+		n = add(out, add(out, add(out, n, "text", "txt"), "json", "json"), "slurm", "slurm");
+		break;
+	case WHATIF:
+		n = add(out, add(out, n, "text", "txt"), "json", "json");
+		break;
 	case SHOW:
 		n = add(out, add(out, add(out, n, "text", "txt"), "svg", "svg"), "dot", "dot");
 		break;
@@ -133,6 +139,8 @@ formats_help(int verbs, Text *out)
 		{ DIFF, "diff", "text", NULL },
 		{ SHOW, "show", "text", NULL },
 		{ LIST, "list", "text", NULL },
+		{ ADVISE, "advise", "text", NULL },
+		{ WHATIF, "what-if", "text", NULL },
 	};
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
 		if (!(verbs & row[i].bit))
@@ -148,5 +156,6 @@ formats_help(int verbs, Text *out)
 			text_printf(out, "default: by the suffix of FILE; without one %s", row[i].otherwise);
 	}
 	if (verbs & (verbs - 1))
-		text_put(out, "default: by the suffix of FILE; without one json, for diff, list and show text");
+		text_put(out, "default: by the suffix of FILE; without one json, for diff, list, show, advise and "
+		    "what-if text");
 }

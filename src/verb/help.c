@@ -2,13 +2,14 @@
 #include "verb/verb.h"
 
 #include <ctype.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 const Verb verb_rows[] = {
 #define X(bit, name, arguments, summary, exits, examples) \
-	{ #name, bit, arguments, summary, (exits) | ON_EVERY_VERB, examples, verb_##name },
+	{ VERB_TEXT(bit, name), bit, arguments, summary, (exits) | ON_EVERY_VERB, examples, verb_##name },
 	VERB_LIST(X)
 #undef X
 	{ .name = NULL },
@@ -74,6 +75,8 @@ print_verbs(void)
 void
 help_print(const Verb *only)
 {
+	/* A reader that has seen enough ends it without a word. */
+	signal(SIGPIPE, SIG_DFL);
 	if (only)
 		print_verb(only);
 	else
@@ -89,7 +92,7 @@ static Names
 verb_names(void)
 {
 	static const char *const name[] = {
-#define X(bit, name, ...) #name,
+#define X(bit, name, ...) VERB_TEXT(bit, name),
 		VERB_LIST(X)
 #undef X
 	};

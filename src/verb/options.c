@@ -18,6 +18,18 @@ static const struct {
 #undef X
 };
 
+/* A list that is given in several parts. */
+static Status
+join(Ctx *ctx, const char *before, const char **value)
+{
+	Text text = { 0 };
+	text_put(&text, before);
+	text_put(&text, ",");
+	text_put(&text, *value);
+	*value = text_keep(&ctx->run, &text);
+	return *value ? OK : fail_memory(ctx);
+}
+
 enum { FIRST = 256 };	/* above every letter */
 
 /* Whose options are parsed. */
@@ -117,7 +129,10 @@ options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, NamesT
 				i = k;
 		if (!(list[i].verbs & bit))
 			return fail_of_others(ctx, i, &of);
-		opt.value[i] = list[i].argument && optarg ? optarg : "";
+		const char *value = list[i].argument && optarg ? optarg : "";
+		if (i == OPT_WITHOUT && opt.value[i])
+			TRY(join(ctx, opt.value[i], &value));
+		opt.value[i] = value;
 	}
 	opt.n_files = argc - optind;
 	opt.file = argv + optind;

@@ -17,12 +17,13 @@
 #define OPTION_LIST(X) \
 	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION | HELP | LINT), \
 	    "write FILE; - is standard output (default)") \
-	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | DIFF | SHOW | LIST, NULL) \
-	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW, \
+	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | DIFF | SHOW | LIST | ADVISE | WHATIF, NULL) \
+	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW | ADVISE | WHATIF, \
 	    "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall") \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE | SHOW, \
 	    "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU") \
-	X(OPT_SIZES, "sizes", 0, "LIST", BATCH, "numbers of GPUs, as 2-8 or 3,5-7 (default: 2 to all)") \
+	X(OPT_SIZES, "sizes", 'n', "LIST", BATCH | ADVISE | WHATIF, \
+	    "numbers of GPUs, as 2-8 or 3,5-7 (default: 2 to all)") \
 	X(OPT_DISTINCT, "distinct", 0, NULL, BATCH, \
 	    "one set of each isomorphism class only, also in the index: every shape of a job on a large cluster") \
 	X(OPT_COLLECTIVES, "collectives", 0, "LIST", BATCH, \
@@ -30,21 +31,29 @@
 	X(OPT_ROOTS, "roots", 0, "KIND", BATCH, \
 	    "roots of broadcast, reduce, gather and scatter: all (default); best: the fastest of each set; " \
 	    "canonical: one of each orbit") \
-	X(OPT_JOBS, "jobs", 'j', "N", BATCH | CHECK | DIFF | REPORT, \
+	X(OPT_JOBS, "jobs", 'j', "N", BATCH | CHECK | DIFF | REPORT | ADVISE | WHATIF, \
 	    "processes at once (default: one for each CPU); the output does not depend on it") \
 	X(OPT_SHARD, "shard", 0, "I/N", BATCH, \
 	    "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the " \
 	    "index") \
-	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | SHOW, \
+	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
 	    "GPUs of the job, by index or id, or ranges as 0-3 and s0:0-2, comma separated; GPU i of the list is " \
 	    "rank i; default: all") \
-	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW, \
+	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
 	    "link classes to use, comma separated, or all; default: the fastest class, if it connects the GPUs, " \
 	    "alone or with net; else all, with --routes pair where NVLink or xGMI joins some of the GPUs") \
-	X(OPT_ROUTES, "routes", 0, "KIND", COMPILE | BATCH, \
+	X(OPT_ROUTES, "routes", 0, "KIND", COMPILE | BATCH | ADVISE | WHATIF, \
 	    "what a hop between two GPUs may take; pair: the one route that joins them: NVLink or xGMI, else " \
 	    "PCIe, else the network; any: any of the links in use (default with --links)") \
-	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH, "the trees to choose from (default trees)") \
+	X(OPT_WITHOUT, "without", 0, "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
+	    "what the machine has lost: ID-ID, all links between two parts; ID-ID:1, one of them; ID or nic:ID, a " \
+	    "GPU, NIC or switch; comma separated, or given several times") \
+	X(OPT_FAILURES, "failures", 0, "N", BATCH, \
+	    "with 1, also schedules for each single link, GPU, NIC or switch lost, and an index for each loss") \
+	X(OPT_RELAY, "relay", 0, "LIST", COMPILE | BATCH, \
+	    "GPUs that are not ranks and forward data of the job; rest: all that the job has not") \
+	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH | ADVISE | WHATIF, \
+	    "the trees to choose from (default trees)") \
 	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE | BATCH, \
 	    "divide each message between the default class and PCIe; peer: by switching peer access (default), " \
 	    "host: through the host's memory") \
@@ -69,7 +78,7 @@
 	X(OPT_GPU_MODEL, "gpu-model", 0, "NAME", READS_TOPOLOGY, \
 	    "the model of the GPUs, as V100-SXM2 or H100-SXM, where the file does not state it: rates of links \
 follow from it") \
-	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH | SHOW | LINT, \
+	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH | SHOW | LINT | ADVISE | WHATIF, \
 	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
 	X(OPT_LIVE, "live", 0, NULL, TOPOLOGY, "instead of a file: the machine that this runs on, by hwloc") \
 	X(OPT_SERVERS, "servers", 0, "LIST", TOPOLOGY, \
@@ -91,7 +100,7 @@ follow from it") \
 	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF | LINT, \
 	    "write what is valid and invalid, or what differs, to FILE as JUnit XML") \
 	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF | LINT, "print annotations of GitHub Actions, and nothing else") \
-	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK, \
+	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK | SHOW, \
 	    "schedules must be for this machine, and ranks of an index fit its links") \
 	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, \
 	    "differences that make the exit status 9, comma separated (default any): " \
@@ -103,9 +112,9 @@ follow from it") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, \
 	    "layout of GPUs and switches in an SVG: own (default), or dot or neato of Graphviz, if installed") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY \
-	    | SHOW | LINT, \
+	    | SHOW | LINT | ADVISE | WHATIF, \
 	    "no summary and no notes") \
-	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF, \
+	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF | ADVISE | WHATIF, \
 	    "report what each phase finds") \
 	X(OPT_HELP, "help", 'h', NULL, EVERY, "print this help") \
 	X(OPT_VERSION, "version", 'V', NULL, EVERY, "print the version")
@@ -124,8 +133,14 @@ enum {
 	X(OPT_GPUS, BATCH, "batch", "FILE", "a file with a list in each line, - is standard input") \
 	X(OPT_GPUS, SHOW, "show", "LIST", "of a directory of schedules or a machine: these GPUs, by index or id, " \
 	    "comma separated") \
+	X(OPT_GPUS, ADVISE, "advise", "FILE", "a file with a list in each line, - is standard input") \
+	X(OPT_GPUS, WHATIF, "what-if", "FILE", "a file with a list in each line, - is standard input") \
+	X(OPT_TOPOLOGY, SHOW, "show", "FILE", "the machine of a directory: finds jobs that its index does not list") \
+	X(OPT_WITHOUT, SHOW, "show", "LIST", "the job on what is left of the machine, as its batch planned it") \
 	X(OPT_LINKS, SHOW, "show", "LIST", "a line for each link of these classes") \
 	X(OPT_QUIET, DIFF, "diff", NULL, "print nothing") \
+	X(OPT_VERBOSE, ADVISE, "advise", NULL, "every class and every set") \
+	X(OPT_VERBOSE, WHATIF, "what-if", NULL, "every line of the table") \
 	X(OPT_VERBOSE, DIFF, "diff", NULL, "every difference, and changes without effect")
 
 typedef struct {

@@ -166,6 +166,33 @@ request_root(Ctx *ctx, const Topology *machine, const int *gpu, int n, Collectiv
 	    text, n - 1, machine->vertex[gpu[0]].id);
 }
 
+Status
+request_relays(Ctx *ctx, const Topology *machine, const char *text, const int *gpu, int n, const char **out)
+{
+	int *relay, n_relays;
+	Text ids = { 0 };
+	*out = "rest";
+	if (strcmp(text, "rest") == 0)
+		return OK;
+	TRY(NEW(ctx, relay, machine->n_ranks));
+	Status status = request_gpus(ctx, machine, text, relay, &n_relays);
+	if (status != OK && strncmp(ctx->error.text, "--gpus: ", 8) == 0) {
+		Error error = ctx->error;
+		ctx->error.status = OK;
+		return fail(ctx, status, "--relay: %s", error.text + 8);
+	}
+	TRY(status);
+	for (int i = 0; i < n_relays; i++) {
+		for (int r = 0; r < n; r++)
+			if (gpu[r] == relay[i])
+				return fail(ctx, BAD_INPUT, "--relay: %s is a rank of the job: want other GPUs",
+				    machine->vertex[relay[i]].id);
+		text_printf(&ids, "%s%s", i ? "," : "", machine->vertex[relay[i]].id);
+	}
+	*out = text_keep(&ctx->run, &ids);
+	return *out ? OK : fail_memory(ctx);
+}
+
 /* ---- an Ask ---- */
 
 static Status

@@ -42,6 +42,10 @@ Status request_gpus(Ctx *ctx, const Topology *machine, const char *text, int *gp
 Status request_root(Ctx *ctx, const Topology *machine, const int *gpu, int n, Collective coll, const char *text,
     int *out);
 
+/* GPUs that forward, as Ask has them: "rest", or ids. gpu: the n ranks, which may not be among them.
+ * Fails: BAD_INPUT no such GPU, or a rank. */
+Status request_relays(Ctx *ctx, const Topology *machine, const char *text, const int *gpu, int n, const char **out);
+
 /* The name of a format of this verb (formats_of): by --format, else by the ending of the output, else `otherwise`. */
 Status request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, const char **out);
 

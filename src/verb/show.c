@@ -1,6 +1,7 @@
 /* blinkc show: a schedule or a machine as text, as a picture, or as input of Graphviz. */
 #include "base/file.h"
 #include "format/format.h"
+#include "graph/isomorphism.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 #include "verb/request.h"
@@ -130,7 +131,7 @@ parse_job(Ctx *ctx, const Index *index, const Options *opt, struct job *job)
 
 /* The entry for these GPUs, in any order; libblink instead looks for a list, whose order is that of the ranks. */
 static Status
-find_entry(Ctx *ctx, const char *label, const Index *index, const struct job *job, const IndexEntry **out)
+find_entry(Ctx *ctx, const Index *index, const struct job *job, const IndexEntry **out)
 {
 	int *gpu;
 	TRY(NEW(ctx, gpu, index->n_gpus));
@@ -146,6 +147,13 @@ find_entry(Ctx *ctx, const char *label, const Index *index, const struct job *jo
 		*out = entry;
 		return OK;
 	}
+	*out = NULL;
+	return OK;
+}
+
+static Status
+fail_absent(Ctx *ctx, const char *label, const Index *index, const struct job *job)
+{
 	return fail(ctx, BAD_INPUT, "%s: no %s over these %d GPUs%s%s: want a job of the index", label,
 	    collective_name(job->coll), job->n, job->root >= 0 ? " from root " : "",
 	    job->root >= 0 ? index->gpu[job->gpu[job->root]] : "");
@@ -182,7 +190,7 @@ rename_gpus(Ctx *ctx, const char *label, const Index *index, const IndexEntry *e
 	Topology *topo;
 	TRY(NEW(ctx, topo, 1));
 	*topo = *sched->topo;
-	if (!index_same_job(entry, sched) || strcmp(topo->digest, index->digest) != 0)
+	if (!index_same_job(entry, sched) || !index_has_digest(index, topo->digest))
 		return fail(ctx, BAD_INPUT,
 		    "%s: not the job of its entry in the index: want the file that was indexed", label);
 	TRY(NEW(ctx, topo->vertex, topo->n_vertices));
@@ -191,19 +199,6 @@ rename_gpus(Ctx *ctx, const char *label, const Index *index, const IndexEntry *e
 		topo->vertex[entry->rank[i]].id = index->gpu[entry->gpu[i]];
 	sched->topo = topo;
 	return OK;
-}
-
-static Status
-find_in_index(Ctx *ctx, const char *label, const Text *in, const Options *opt, const Index **index,
-    const IndexEntry **entry)
-{
-	Index *read;
-	struct job job;
-	TRY(index_read(ctx, label, in->data, in->size, &read));
-	TRY(parse_job(ctx, read, opt, &job));
-	*index = read;
-	TRY(find_entry(ctx, label, read, &job, entry));
-	return order_entry(ctx, &job, *entry, entry);
 }
 
 /* ---- the verb ---- */
@@ -250,18 +245,137 @@ path_below(Ctx *ctx, const char *directory, const char *name, char path[FILE_PAT
 }
 
 static Status
+read_index(Ctx *ctx, const char *directory, const char *name, char path[FILE_PATH_ROOM], const Index **out)
+{
+	Text in = { 0 };
+	Index *index;
+	TRY(path_below(ctx, directory, name, path));
+	TRY(file_read_regular(ctx, path, &in));
+	Status status = index_read(ctx, path, in.data ? in.data : "", in.size, &index);
+	text_free(&in);
+	if (status == OK)
+		*out = index;
+	return status;
+}
+
+/* With --without, the index beside it for what is left of the machine. */
+static Status
+find_index(Ctx *ctx, const char *directory, const char *without, char path[FILE_PATH_ROOM], const Index **out)
+{
+	TRY(read_index(ctx, directory, "index.json", path, out));
+	const IndexChange *change = without ? index_change(*out, without) : NULL;
+	if (!without)
+		return OK;
+	if (!change)
+		return fail(ctx, BAD_INPUT,
+		    "%s: no schedules without %.200s: want a loss that batch --failures planned", path, without);
+	if (strcmp(change->file, "index.json") == 0)
+		return OK;
+	TRY(read_index(ctx, directory, change->file, path, out));
+	if (strcmp((*out)->digest, change->digest) != 0)
+		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: want that of its change, %.80s", path,
+		    (*out)->digest, change->digest);
+	return OK;
+}
+
+/* The machine of the index, by which jobs are found that it does not list: its own, or that of --topology. NULL:
+ * none. */
+static Status
+machine_of(Ctx *ctx, const Options *opt, const Index *index, const Topology **out)
+{
+	const char *path = opt->value[OPT_TOPOLOGY];
+	Topology *machine;
+	Loss *loss;
+	const int *gpu;
+	int n;
+	Text in = { 0 };
+	*out = index->machine;
+	if (!path)
+		return OK;
+	TRY(file_read(ctx, path, &in));
+	Status status = read_topology(ctx, opt, path, &in, &machine);
+	text_free(&in);
+	TRY(status);
+	if (index->without && strcmp(machine->digest, index->digest) != 0) {
+		TRY(request_blame(ctx, topo_losses(ctx, machine, index->without, &loss, &n)));
+		TRY(topo_without(ctx, machine, loss, n, &machine, &gpu));
+	}
+	if (strcmp(machine->digest, index->digest) != 0)
+		return fail(ctx, BAD_INPUT, "--topology: %s: its digest is %.80s: want that of the index, %.80s", path,
+		    machine->digest, index->digest);
+	*out = machine;
+	return OK;
+}
+
+/* Is the job that of the file? *out: then its entry, with the GPUs and the root of the job. */
+static Status
+match_file(Ctx *ctx, const char *path, const IndexEntry *entry, const struct job *job, const Topology *topo,
+    const IndexEntry **out)
+{
+	Text in = { 0 };
+	Schedule *sched;
+	IndexEntry *own;
+	int *rank;
+	bool found = false;
+	TRY(NEW(ctx, own, 1));
+	TRY(NEW(ctx, rank, job->n));
+	TRY(file_read_regular(ctx, path, &in));
+	Status status = sched_read(ctx, path, in.data ? in.data : "", in.size, &sched);
+	text_free(&in);
+	TRY(status);
+	if (index_same_job(entry, sched))
+		TRY(index_match(ctx, path, topo, job->root, sched, rank, &found));
+	*own = *entry;
+	own->gpu = job->gpu;
+	own->rank = rank;
+	own->root = job->root;
+	*out = found ? own : NULL;
+	return OK;
+}
+
+/* A job that the index does not list, by one that is isomorphic. *out: NULL: there is none. */
+static Status
+find_isomorphic(Ctx *ctx, const Options *opt, const Index *index, const struct job *job, const IndexEntry **out)
+{
+	const Topology *machine;
+	const IndexEntry **candidate;
+	Topology *topo;
+	uint64_t form;
+	char *path;
+	int n;
+	*out = NULL;
+	TRY(NEW(ctx, path, FILE_PATH_ROOM));
+	TRY(machine_of(ctx, opt, index, &machine));
+	if (!machine)
+		return OK;
+	TRY(topo_of_index_job(ctx, index, machine, job->gpu, job->n, &topo));
+	limit_steps(ctx, LIMIT_MATCH_STEPS);
+	TRY(topo_invariant(ctx, topo, job->root, &form));
+	TRY(index_candidates(ctx, index, job->coll, job->n, form, &candidate, &n));
+	for (int i = 0; i < n && !*out; i++) {
+		TRY(path_below(ctx, opt->file[0], candidate[i]->file, path));
+		TRY(match_file(ctx, path, candidate[i], job, topo, out));
+	}
+	limit_steps(ctx, 0);
+	return OK;
+}
+
+static Status
 show_directory(Ctx *ctx, const char *format, const Options *opt, const ShowRequest *ask, Text *out)
 {
 	char path[FILE_PATH_ROOM];
-	const Index *index = NULL;
+	const Index *index;
 	const IndexEntry *entry = NULL;
-	Text in = { 0 };
+	struct job job;
 	TRY(check_batch_directory(ctx, opt->file[0]));
-	TRY(path_below(ctx, opt->file[0], "index.json", path));
-	TRY(file_read_regular(ctx, path, &in));
-	Status status = find_in_index(ctx, path, &in, opt, &index, &entry);
-	text_free(&in);
-	TRY(status);
+	TRY(find_index(ctx, opt->file[0], opt->value[OPT_WITHOUT], path, &index));
+	TRY(parse_job(ctx, index, opt, &job));
+	TRY(find_entry(ctx, index, &job, &entry));
+	if (!entry)
+		TRY(find_isomorphic(ctx, opt, index, &job, &entry));
+	if (!entry)
+		return fail_absent(ctx, path, index, &job);
+	TRY(order_entry(ctx, &job, entry, &entry));
 	TRY(path_below(ctx, opt->file[0], entry->file, path));
 	return show_file(ctx, format, path, index, entry, ask, out);
 }
@@ -270,12 +384,12 @@ show_directory(Ctx *ctx, const char *format, const Options *opt, const ShowReque
 static Status
 check_job_options(Ctx *ctx, const Options *opt)
 {
-	static const int job[] = { OPT_GPUS, OPT_COLLECTIVE, OPT_ROOT };
+	static const int job[] = { OPT_GPUS, OPT_COLLECTIVE, OPT_ROOT, OPT_WITHOUT, OPT_TOPOLOGY };
 	for (size_t i = 0; i < sizeof job / sizeof *job; i++)
 		if (opt->value[job[i]])
 			return fail(ctx, USAGE,
-			    "%s: a schedule: want -g, -c and -r only with a directory, -g also with a topology",
-			    opt->file[0]);
+			    "%s: not a directory: want -g, -c, -r, --without and --topology only with a directory of "
+			    "schedules, -g also with a topology", opt->file[0]);
 	return OK;
 }
 

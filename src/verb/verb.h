@@ -17,31 +17,43 @@
 	X(COMPILE, compile, "[options] TOPOLOGY", "plan a schedule for a machine (the verb may be left out)", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE), \
 	    "an allreduce over four GPUs of a DGX-1V\n" \
-	    "blinkc topologies/dgx1v.xml -g 1,4-6 -o job.json\n" \
+	    "blinkc dgx1v -g 1,4-6 -o job.json\n" \
 	    "a broadcast over all of them, from GPU 4, as source code\n" \
-	    "blinkc topologies/dgx1v.xml -c broadcast -r gpu4 -o broadcast.cu\n") \
+	    "blinkc dgx1v -c broadcast -r gpu4 -o broadcast.cu\n") \
 	X(BATCH, batch, "[options] TOPOLOGY", \
 	    "plan schedules for all sets of GPUs, and write their index", \
-	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE), \
+	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "allreduce and broadcast for all jobs of 2 to 4 GPUs\n" \
-	    "blinkc batch topologies/dgx1v.xml --sizes 2-4 --collectives allreduce,broadcast -o schedules\n" \
+	    "blinkc batch dgx1v --sizes 2-4 --collectives allreduce,broadcast -o schedules\n" \
 	    "for the jobs of a list, a line for each\n" \
-	    "echo 5,1,4 | blinkc batch topologies/dgx1v.xml -g - -o jobs\n") \
+	    "echo 5,1,4 | blinkc batch dgx1v -g - -o jobs\n") \
+	X(ADVISE, advise, "[options] TOPOLOGY", "which GPUs to ask for: the rate of every set", \
+	    ON(BAD_INPUT) | ON(LIMIT), \
+	    "which four GPUs are fastest, and which are slowest?\n" \
+	    "blinkc advise dgx1v -n 4\n" \
+	    "the same for Slurm: gres.conf, and what a job script sets\n" \
+	    "blinkc advise dgx1v -n 4 --format slurm\n") \
+	X(WHATIF, what_if, "[options] TOPOLOGY", "what the loss of a link, GPU, NIC or switch costs", \
+	    ON(BAD_INPUT) | ON(LIMIT), \
+	    "every single loss, the most expensive first\n" \
+	    "blinkc what-if dgx1v\n" \
+	    "which jobs get slower without these, and by how much?\n" \
+	    "blinkc what-if dgx1v --without gpu0-gpu3:1 --without gpu1-gpu2\n") \
 	X(CHECK, check, "[options] SCHEDULE|DIR...", "replay schedules exactly; recompute rate and bound", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
 	    "is a schedule right, and as fast as it says?\n" \
 	    "blinkc check job.json\n" \
 	    "are all of a directory, and are they for this machine?\n" \
-	    "blinkc check --topology topologies/dgx1v.xml schedules\n") \
+	    "blinkc check --topology dgx1v schedules\n") \
 	X(DIFF, diff, "[options] OLD NEW", "compare the meaning of two schedules, or of two directories", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED) | ON(DIFFERENT), \
 	    "what differs between the schedule of a job and the one in a directory\n" \
-	    "blinkc diff job.json schedules/allreduce/1,4-6.json\n" \
+	    "blinkc diff job.json schedules/allreduce/0-3.json\n" \
 	    "did any schedule become slower? nothing else is an error\n" \
 	    "blinkc diff --fail-on rate jobs schedules\n") \
 	X(SHOW, show, "[options] SCHEDULE|DIR|TOPOLOGY", \
 	    "draw a machine; or trees, what links carry, what proves the bound", \
-	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE) | ON(UNVERIFIED), \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
 	    "a machine, with the matrix of nvidia-smi topo -m\n" \
 	    "blinkc show dgx1v\n" \
 	    "a schedule as a picture\n" \
@@ -57,14 +69,14 @@
 	X(CONVERT, convert, "[options] FILE", "write a topology of any kind as one of ours, or a schedule as code", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
 	    "a topology in JSON\n" \
-	    "blinkc convert topologies/dgx1v.xml -o dgx1v.json\n" \
+	    "blinkc convert dgx1v -o dgx1v.json\n" \
 	    "a schedule as source code\n" \
 	    "blinkc convert job.json -o job.cu\n") \
 	X(TOPOLOGY, topology, "[options] SERVER...", \
 	    "write the topology of a cluster, of --synthetic, or of this machine", \
 	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "four servers, with a switch between their NICs\n" \
-	    "blinkc topology topologies/dgx-a100.xml --servers 4 -o cluster.xml\n" \
+	    "blinkc topology dgx-a100 --servers 4 -o cluster.xml\n" \
 	    "a machine that a line describes\n" \
 	    "blinkc topology --synthetic \"server:2 gpu:8 switch:300 net:25\" -o two.xml\n") \
 	X(LINT, lint, "[options] TOPOLOGY...", "find what is implausible in topologies", \
@@ -72,7 +84,7 @@
 	    "is anything odd about a machine?\n" \
 	    "blinkc lint dgx1v\n" \
 	    "in a CI job, with annotations and a report\n" \
-	    "blinkc lint --github --junit lint.xml topologies/dgx1v.xml topologies/dgx2.xml\n") \
+	    "blinkc lint --github --junit lint.xml dgx1v topologies/dgx2.xml\n") \
 	X(LIST, list, "", "name the topologies that come along", \
 	    0, \
 	    "what there is, with sizes and links\n" \
@@ -91,6 +103,9 @@
 	    "blinkc help\n" \
 	    "a verb, with its options\n" \
 	    "blinkc help batch\n")
+
+/* A verb as it is typed: an identifier has no "-". */
+#define VERB_TEXT(bit, name) ((bit) == WHATIF ? "what-if" : #name)
 
 /* Statuses as a bit set. */
 #define ON(status) (1u << (status))

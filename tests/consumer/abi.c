@@ -58,6 +58,8 @@ blinkResult_t (*const split)(blinkSchedule_t, size_t, blinkDataType_t, size_t *)
 blinkResult_t (*const destroy)(blinkSchedule_t) = blinkScheduleDestroy;
 blinkResult_t (*const index_load)(const char *, blinkIndex_t *, blinkError_t *) = blinkIndexLoad;
 blinkResult_t (*const index_info)(blinkIndex_t, blinkIndexInfo_t *) = blinkIndexGetInfo;
+blinkResult_t (*const index_without)(
+    blinkIndex_t, const char *, blinkIndex_t *, blinkError_t *) = blinkIndexWithout;
 blinkResult_t (*const index_find)(
     blinkIndex_t, const int *, int, blinkCollective_t, int, blinkSchedule_t *, blinkError_t *) = blinkIndexFind;
 blinkResult_t (*const index_entry)(blinkIndex_t, const int *, int, blinkCollective_t, int, blinkIndexEntry_t *, int *,

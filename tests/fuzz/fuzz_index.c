@@ -3,7 +3,9 @@
 #include "format/format.h"
 
 const char *const dictionary[] = { "blink-index", "format", "version", "topology", "name", "digest", "gpus",
-	"schedules", "collective", "root", "file", "ranks", "rate", "bound", "trees", "depth", "broadcast", "reduce",
+	"schedules", "collective", "root", "file", "ranks", "rate", "bound", "trees", "depth", "without",
+	"isomorphic", "links", "changes", "index", "machine", "nodes", "vertices", "form", "gpu0-gpu3:1",
+	"0123456789abcdef", "nvlink", "broadcast", "reduce",
 	"allreduce", "gather", "scatter", "allgather", "reducescatter", "alltoall", "null", "true", "[0,1]", "[1,0]",
 	"[]", "{}", "..", "./", "/", "1e15", "1e-9", "4096", "65536", "[", "]", "{", "}", "\"", ",", ":", "\\u0000",
 	"\\n", "\\ud800", "\xc3\xa9", "\xff", NULL };

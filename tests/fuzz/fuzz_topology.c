@@ -1,11 +1,13 @@
 /* A topology file is refused, or it passes topo_check, and both spellings and the digest survive writing and reading. A
- * small one that is accepted also compiles. */
+ * small one that is accepted also compiles, and is shown. */
 #define COST_FLOOR_MS 5000	/* some are compiled */
 #include "driver.h"
 #include "format/format.h"
 #include "plan/plan.h"
 #include "schedule/schedule.h"
+#include "topology/lint.h"
 #include "topology/topology.h"
+#include "view/view.h"
 
 const char *const dictionary[] = { "blink-topology", "format", "version", "name", "source", "classes", "nodes",
 	"switches", "links", "gpus", "cpus", "nics", "id", "from", "to", "class", "count", "capacity", "latency",
@@ -17,7 +19,7 @@ const char *const dictionary[] = { "blink-topology", "format", "version", "name"
 	"\\u000a", "\\ud800", "\\ud83d\\ude00", "\xef\xbb\xbf", "\xc3\xa9", "\xe2\x80\xa8", "\xef\xbf\xbe", "\xff", ",",
 	":", NULL };
 
-enum { COMPILE_RANKS = 4, COMPILE_LINKS = 16 };
+enum { COMPILE_RANKS = 4, COMPILE_LINKS = 16, LOOK_RANKS = 16 };
 
 static const char label[] = "input";
 
@@ -68,9 +70,10 @@ compile(Ctx *ctx, const Topology *machine, Collective coll, const Algorithm *alg
 	Text json = { 0 }, cu = { 0 };
 	int gpu[COMPILE_RANKS] = { 0, 1, 2, 3 };
 	JobLinks links;
-	Status status = topo_choose_links(ctx, machine, gpu, machine->n_ranks, ROUTES_ANY, &links);
+	Status status = topo_choose_links(ctx, machine, gpu, machine->n_ranks, ROUTES_CHOSEN, &links);
 	REQUIRE(status == OK, "%s", ctx->error.text);
-	status = topo_induce(ctx, machine, gpu, machine->n_ranks, &links, &job);
+	status = links.pairs ? topo_induce_pairs(ctx, machine, gpu, machine->n_ranks, links.classes, &job)
+	    : topo_induce(ctx, machine, gpu, machine->n_ranks, &links, &job);
 	if (status == INFEASIBLE)
 		return;
 	REQUIRE(status == OK, "%s", ctx->error.text);
@@ -90,6 +93,8 @@ compile(Ctx *ctx, const Topology *machine, Collective coll, const Algorithm *alg
 	status = sched_read(ctx, label, json.data, json.size, &again);
 	REQUIRE(status == OK, "%s\n%s", ctx->error.text, json.data);
 	status = sched_verify(ctx, label, again);
+	if (status == OK && links.pairs)
+		status = sched_check_routes(ctx, label, again);
 	REQUIRE(status == OK, "%s\n%s", ctx->error.text, json.data);
 	status = sched_lower(ctx, again, &prog);
 	if (status == OK)
@@ -97,6 +102,29 @@ compile(Ctx *ctx, const Topology *machine, Collective coll, const Algorithm *alg
 	REQUIRE(status == OK && !cu.failed, "%s\n%s", ctx->error.text, json.data);
 	text_free(&json);
 	text_free(&cu);
+}
+
+/* What people see of it: in lines that a terminal and a parser can take. */
+static void
+look(Ctx *ctx, Topology *topo)
+{
+	Explained e;
+	LintFinding *found;
+	int n;
+	REQUIRE(printable_line(ctx, topo->name, &topo->name) == OK && explain_machine(ctx, topo, &e) == OK, "%s",
+	    ctx->error.text);
+	for (int format = 0; format < 3; format++) {
+		Text out = { 0 };
+		Status status = format == 0 ? machine_text(ctx, &e, &out) : format == 1 ? machine_svg(ctx, &e, NULL, &out)
+		    : machine_dot(ctx, &e, &out);
+		REQUIRE(status == OK && !out.failed && out.size > 0, "%s", ctx->error.text);
+		for (size_t i = 0; i < out.size; i++)
+			REQUIRE(out.data[i] == '\n' || out.data[i] == '\t' || (unsigned char)out.data[i] >= ' ', "%s", out.data);
+		text_free(&out);
+	}
+	REQUIRE(topo_lint(ctx, topo, &found, &n) == OK, "%s", ctx->error.text);
+	for (int i = 0; i < n; i++)
+		REQUIRE(found[i].at && found[i].text && *found[i].text, "finding %d", i);
 }
 
 static void
@@ -123,6 +151,8 @@ test_input(const uint8_t *data, size_t size)
 			compile(&ctx, topo, (Collective)(hash / 8 % (ALLREDUCE + 1)),
 			    algorithm_row((int)(hash / 64 % (uint64_t)algorithm_count())));
 		text_free(&json);
+		if (topo->n_ranks <= LOOK_RANKS)
+			look(&ctx, topo);
 	}
 	ctx_free(&ctx);
 }

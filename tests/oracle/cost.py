@@ -44,7 +44,10 @@ SIZES = {
     "xml_elements": (100000, 1000000, False), "xml_gpus": (100000, 1000000, False),
     "xml_mixed": (50000, 500000, False), "xml_element_names": (50000, 500000, False),
     "xml_comments": (100000, 1000000, False), "xml_text": (1000000, 10000000, False),
-    "xml_references": (100000, 1000000, False), "same_file": (2000, 19900, False), "index_gpus": (4096, 4096, False),
+    "xml_references": (100000, 1000000, False),
+    "hwloc_objects": (100000, 1000000, False), "hwloc_gpus": (4000, 1000000, False), "hwloc_numas": (4000, 100000, False),
+    "hwloc_infos": (50000, 500000, False), "hwloc_matrix": (64, 64, False), "hwloc_matrix_of_none": (100000, 1000000, False),
+    "same_file": (2000, 19900, False), "index_gpus": (4096, 4096, False),
     "index_ids": (4096, 4096, False),
 }
 
@@ -90,7 +93,7 @@ def fault(time, memory, code, text, size, searched):
 
 # ---- the corpus ----
 
-PLACES = ("tests/fuzz/corpus", "tests/bad", "topologies", "examples", "tests/golden")
+PLACES = ("tests/fuzz/corpus", "tests/foreign", "tests/bad", "topologies", "examples", "tests/golden")
 
 
 def corpus():

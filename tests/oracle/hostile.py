@@ -251,6 +251,39 @@ def xml(body):
     return f'<?xml version="1.0"?>\n<topology format="blink-topology" version="1" name="m">\n{body}\n</topology>\n'
 
 
+def hwloc(objects, rest=""):
+    gpu = '<object type="PCIDev" pci_type="0302 [10de:1db1]"/>'
+    return f'<topology version="2.0"><object type="Machine">{gpu * 2}{objects}</object>{rest}</topology>\n'
+
+
+def hwloc_objects(n):
+    return hwloc("<object type='PU'/>" * n)
+
+
+def hwloc_gpus(n):
+    return hwloc('<object type="PCIDev" pci_type="0302 [10de:1db1]"/>' * n)
+
+
+def hwloc_numas(n):
+    bridge = '<object type="Bridge"><object type="PCIDev" pci_type="0302 [10de:1db1]"/></object>'
+    return hwloc("".join(f'<object type="NUMANode" os_index="{i}">{bridge}</object>' for i in range(n)))
+
+
+def hwloc_infos(n):
+    return hwloc('<object type="OSDev" name="nvml0"/>' * n + '<info name="a" value=""/>' * n)
+
+
+def hwloc_matrix(n):
+    gpus = "".join(f'<object type="PCIDev" gp_index="{i}" pci_type="0302 [10de:1db1]"/>' for i in range(n))
+    values = " ".join(str((i * 7 + 1) % 1000) for i in range(n * n))
+    return hwloc(gpus, f'<distances2 nbobjs="{n}" name="NVLinkBandwidth" indexing="gp"><indexes>'
+                 f'{" ".join(map(str, range(n)))}</indexes><u64values>{values}</u64values></distances2>')
+
+
+def hwloc_matrix_of_none(n):
+    return hwloc("", f'<distances2 nbobjs="128" name="NVLinkBandwidth" indexing="gp"><indexes>{"1 " * n}</indexes></distances2>')
+
+
 def xml_quote_in_comment(n):
     return xml("<!-- don't --><node " + " ".join(f'a{i}=""' for i in range(n)) + "/>")
 
@@ -348,7 +381,8 @@ SCHEDULES = [lengths_untiled, lengths_ring_untiled, lengths_star, lengths_gather
              served_twice, unserved]
 TOPOLOGIES = [machine_gpus, machine_links, machine_unknown, machine_nodes, xml_quote_in_comment, xml_tag_in_comment,
               xml_quote_in_instruction, xml_quote_in_cdata, xml_after_error, xml_in_declaration, xml_namespaces,
-              xml_elements, xml_gpus, xml_mixed, xml_element_names, xml_comments, xml_text, xml_references]
+              xml_elements, xml_gpus, xml_mixed, xml_element_names, xml_comments, xml_text, xml_references,
+              hwloc_objects, hwloc_gpus, hwloc_numas, hwloc_infos, hwloc_matrix, hwloc_matrix_of_none]
 INDEXES = [same_file, index_gpus, index_ids]
 KINDS = {kind.__name__: kind for kind in SCHEDULES + TOPOLOGIES + INDEXES}
 

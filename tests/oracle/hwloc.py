@@ -28,7 +28,7 @@ def both(table, value):
     return {pair: value * count for (i, j), count in table.items() for pair in ((i, j), (j, i))}
 
 
-# model, GPUs, name of the matrix, MB/s by pair, version of hwloc, more: NVSwitches; PCI class; GB/s of PCIe
+# model, GPUs, name of the matrix, MB/s by pair, version of hwloc, more: NVSwitches; PCI class; GB/s of PCIe, of its root ports
 MACHINES = {
     "dgx1v": (V100, 8, "NVLinkBandwidth", both(DGX1["dgx1v"], 25000), "2.10.0", {}),
     "dgx1p": (P100, 8, "NVLinkBandwidth", both(DGX1["dgx1p"], 20000), "2.10.0", {}),
@@ -44,6 +44,8 @@ MACHINES = {
     "mi250x-smi": (MI250X, 4, "XGMIBandwidth", {**pairs(4, 50000), **both({(0, 1): 4, (2, 3): 4, (1, 2): 2}, 50000)},
                    "2.14.0", {"class": "0380", "speed": 31.507692, "hops": {**pairs(4, 1), (0, 2): 2, (2, 0): 2}}),
     "rtx3090": (RTX, 4, None, {}, "2.9.0", {"class": "0300", "handles": False, "speed": 15.753846}),
+    # The root ports have 8 lanes, what is below them 16.
+    "slow-port": (V100, 4, "NVLinkBandwidth", both({(0, 1): 6, (2, 3): 6}, 25000), "2.10.0", {"port": 7.876923}),
     "one-way": (V100, 3, "NVLinkBandwidth", {**both({(0, 1): 1}, 25000), (1, 2): 50000}, "2.10.0", {}),
 }
 
@@ -115,7 +117,7 @@ def nic(out, number, bus):
 def pcie_switch(out, first_gpu, machine, handles, n_nics):
     """A root port, a switch, and below each of its ports a GPU or NIC: as in a DGX-1."""
     bus, speed = 0x10 + 0x10 * (first_gpu // 2), machine[5].get("speed", 15.753846)
-    bridge(out, 0, first_gpu // 2 + 1, bus, bus + 15, speed)
+    bridge(out, 0, first_gpu // 2 + 1, bus, bus + 15, machine[5].get("port", speed))
     bridge(out, bus, 0, bus + 1, bus + 15, speed)
     below = [("gpu", g) for g in range(first_gpu, min(first_gpu + 2, machine[1]))] + [("nic", first_gpu // 2)] * n_nics
     for i, (what, number) in enumerate(below):

@@ -22,13 +22,13 @@ for source in tests/fuzz/fuzz_*.c; do
 	got=$?
 	n=$(sed -n 's/^.*: \([0-9]*\) files, .*/\1/p' "$work/out")
 	# Whole indexes are few, and mutants are made of all that is in them.
-	case $name in fuzz_index | fuzz_request) least=4 ;; fuzz_execute | fuzz_view) least=20 ;; *) least=51 ;; esac
+	case $name in fuzz_index | fuzz_request | fuzz_hwloc) least=4 ;; fuzz_execute | fuzz_view) least=20 ;; *) least=51 ;; esac
 	if [ $got = 0 ] && [ "${n:-0}" -ge $least ]; then ok "$name: corpus, $n files"; else
 		not_ok "$name: corpus: exit $got after ${n:-0} files"
 		tail -40 "$work/out" | cut -c1-400 | sed 's/^/# /'
 		continue
 	fi
-	case $name in fuzz_schedule) mutants=20000 ;; fuzz_index | fuzz_execute | fuzz_request) mutants=10000 ;; *) mutants=5000 ;; esac
+	case $name in fuzz_schedule | fuzz_nccl | fuzz_*_smi) mutants=20000 ;; fuzz_index | fuzz_execute | fuzz_request) mutants=10000 ;; *) mutants=5000 ;; esac
 	(cd "$(dirname "$target")" && exec "$target" --runs $mutants --seed 1 "${corpus[@]}") >"$work/out" 2>&1
 	got=$?
 	read -r runs accepted < <(sed -n 's/^.* files, \([0-9]*\) mutants .* \([0-9]*\) accepted.*/\1 \2/p' "$work/out")

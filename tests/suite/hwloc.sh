@@ -27,7 +27,7 @@ assumed() {
 		not_ok "$1: no note has: $2: $(cat "$work/$1.err")"; fi
 }
 
-machines="dgx1v dgx1p a100-2.9.0 a100-2.9.1 h100 mi300x mi250x mi250x-smi rtx3090 one-way"
+machines="dgx1v dgx1p a100-2.9.0 a100-2.9.1 h100 mi300x mi250x mi250x-smi rtx3090 slow-port one-way"
 for machine in $machines; do
 	for version in 1 2 3; do
 		convert $machine $version || not_ok "$machine, XML $version.x: $(cat "$work/$machine.$version.err")"
@@ -74,6 +74,10 @@ printf '' | links_are mi250x.2 xgmi
 assumed mi250x.2 "no xGMI links: XGMIBandwidth is 100000"
 printf '%s\n' "gpu0 gpu1 4 50" "gpu0 gpu3 1 50" "gpu1 gpu2 2 50" "gpu1 gpu3 1 50" "gpu2 gpu3 4 50" | links_are mi250x-smi.2 xgmi
 printf '%s\n' "gpu0 gpu1 1 25" "gpu1 >gpu2 2 25" | links_are one-way.2 nvlink
+for n in 0 1; do
+	echo "cpu$n pcie$n 1 6"
+	for end in gpu$((2 * n)) gpu$((2 * n + 1)) mlx5_$n; do echo "$end pcie$n 1 12"; done
+done | links_are slow-port.2 pcie
 assumed one-way.2 "differs by direction"
 assumed rtx3090.2 "4 PCI devices are GPUs, by their class"
 assumed rtx3090.2 "no NVLinks: hwloc gave no NVLinkBandwidth"
@@ -84,6 +88,14 @@ expect "a plan from hwloc's file is a plan for ours" "$blinkc" -l nvlink "$work/
 expect "ours has its links" "$blinkc" check -q --topology "$work/dgx1v.2.topo.xml" "$work/x.json"
 "$blinkc" -q "$work/dgx1v.2.xml" --gpu-model H100 -o "$work/x.json" 2>"$work/err" || not_ok "--gpu-model: $(cat "$work/err")"
 expect_exit "--gpu-model, unknown" 2 "$blinkc" "$work/dgx1v.2.xml" --gpu-model X1 -o "$work/x.json"
+
+# The files that fuzzing and the pages begin with are made so, too.
+for file in tests/foreign/hwloc/*.xml; do
+	name=$(basename "$file" .xml) version=${file%.xml}
+	machine=$(echo "${name%-?}" | sed 's/2-9-0/2.9.0/')
+	oracle hwloc write "$machine" "${version##*-}" "$work/$name.xml"
+	same "$file" "$work/$name.xml" "$file"
+done
 
 # libhwloc reads and writes these files: what it made of them is the same machine.
 again=$build/tests/unit/test_live

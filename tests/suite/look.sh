@@ -44,7 +44,7 @@ gpu:100 switch:10
 gpu:5 ring:10 pcie:12
 END
 
-# Several host bridges of a CPU, joined by PCIe: NODE. One-way NVLinks, and others back. A GPU that nothing joins.
+# Several host bridges of a CPU, joined by PCIe: NODE. One-way NVLinks, and others back. A GPU below another GPU.
 cat >"$work/node.json" <<'END'
 { "format": "blink-topology", "version": 1, "name": "bridges",
   "nodes": [{ "id": "n", "gpus": [{ "id": "a" }, { "id": "b" }, { "id": "c" }, { "id": "d" }],
@@ -54,13 +54,14 @@ cat >"$work/node.json" <<'END'
     { "from": "h0", "to": "h1", "class": "pcie", "capacity": 12 }, { "from": "c", "to": "h1", "class": "pcie", "capacity": 12 },
     { "from": "m", "to": "p", "class": "pcie", "capacity": 12 }, { "from": "a", "to": "b", "class": "nvlink", "count": 3, "capacity": 25, "duplex": "simplex" },
     { "from": "b", "to": "a", "class": "nvlink", "count": 2, "capacity": 20, "duplex": "simplex" },
-    { "from": "a", "to": "c", "class": "nvlink", "capacity": 25, "duplex": "simplex" }] }
+    { "from": "a", "to": "c", "class": "nvlink", "capacity": 25, "duplex": "simplex" },
+    { "from": "c", "to": "d", "class": "pcie", "capacity": 12 }] }
 END
 machine "host bridges" "$work/node.json"
 t="$work/all/host bridges.txt"
 has() { if grep -qE "$2" "$3"; then ok "$1"; else not_ok "$1: no line $2 in $3"; fi; }
 has "NODE over two CPUs joined by PCIe; other links back" '^b +NV2 +X +NODE +- ' "$t"
-has "a GPU that nothing joins" '^d +- +- +- +X +- +-$' "$t"
+has "no way leads through a GPU" '^d +- +- +PIX +X +- +-$' "$t"
 has "other links each way" '^nvlink +gpu - gpu +1 +3 x 25 / 2 x 20 ' "$t"
 has "one way only" '^nvlink +gpu - gpu +1 +25 / none ' "$t"
 

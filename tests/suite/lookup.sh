@@ -56,7 +56,67 @@ printf '7,1,4\n4,1,7,0\n' >"$work/lists"
 expect "lists in orders of their own" "$blinkc" batch -q topologies/dgx1v.xml --gpus "$work/lists" --collectives reducescatter,gather -o "$work/l"
 expect "as the list has it" right "$work/l" -g 7,1,4 --collective reducescatter
 expect "as the list has it, from a root" right "$work/l" -g 4,1,7,0 --collective gather -r 2
-expect_exit "in an order that it has not" 5 "$perf" "$work/l" -g 1,4,7 --collective reducescatter
+expect "in another order, by the links of its GPUs" right "$work/l" -g 1,4,7 --collective reducescatter
+
+# ---- jobs that the index does not list ----
+
+# One set of each class, and one root of each orbit: every job, from every root, is found by the links of its GPUs.
+expect "one job of each class" "$blinkc" batch -q topologies/dgx1v.xml -n 2-5 --distinct --roots canonical \
+	--collectives allreduce,broadcast,alltoall -o "$work/c"
+"$blinkc" batch -q topologies/dgx1v.xml -n 2-5 --collectives allreduce,broadcast,alltoall -o "$work/whole"
+oracle snippet - "$work/whole/index.json" "$work/c/index.json" "${full:+7}" >"$work/jobs" <<'END'
+import json, random, sys
+random.seed(5)
+whole, some = (json.load(open(path))["schedules"] for path in sys.argv[1:3])
+have = {(tuple(e["gpus"]), e["collective"], e["root"]) for e in some}
+for e in [e for e in whole if (tuple(e["gpus"]), e["collective"], e["root"]) not in have][::int(sys.argv[3] or 31)]:
+    order = random.sample(e["gpus"], len(e["gpus"]))
+    root = order.index(e["gpus"][e["root"]]) if e["root"] is not None else 0
+    print(e["collective"], ",".join(map(str, order)), root, e["rate"], "gpu%d" % e["gpus"][e["root"]] if e["root"] is not None else "")
+END
+n=0 wrong=0
+while read -r coll gpus root rate gpu; do
+	n=$((n + 1))
+	if ! right "$work/c" --collective "$coll" -g "$gpus" -r "$root"; then
+		not_ok "$coll over $gpus from $root: $(tail -3 "$work/log" | tr '\n' ' ')"
+		wrong=$((wrong + 1))
+	fi
+	"$blinkc" show "$work/c" -c "$coll" -g "$gpus" ${gpu:+-r "$gpu"} >"$work/log" 2>&1
+	found=$(awk '$1 == "rate" { print $2 }' "$work/log")
+	if ! awk -v a="$found" -v b="$rate" 'BEGIN { exit !(a > 0 && (a - b) / b < 1e-5 && (b - a) / b < 1e-5) }' ||
+		{ [ "$gpu" ] && ! grep -q "^collective  $coll from root [0-9]* ($gpu)\$" "$work/log"; }; then
+		not_ok "show: $coll over $gpus from $gpu: rate $found, want $rate: $(head -3 "$work/log")"
+		wrong=$((wrong + 1))
+	fi
+done <"$work/jobs"
+if [ $n -lt 30 ]; then not_ok "only $n jobs"; elif [ $wrong = 0 ]; then ok "$n jobs that the index does not list"; fi
+expect "a list has its machine, too" right "$work/l" -g 3,5,0 --collective reducescatter
+expect_exit "a size that it does not have" 5 "$perf" "$work/c" -g 0,1,2,3,4,5
+expect_exit "a collective that it does not have" 5 "$perf" "$work/c" -g 0,1 --collective gather
+sed 's/,"form":"[^"]*"//; /"machine":/d' "$work/c/index.json" >"$work/no-machine"
+cp "$work/c/index.json" "$work/kept"
+cp "$work/no-machine" "$work/c/index.json"
+expect_exit "without the machine" 5 "$perf" "$work/c" -g 6,7
+expect_exit "show: without the machine" 3 "$blinkc" show "$work/c" -g 6,7
+expect "show: with --topology" "$blinkc" show "$work/c" -g 6,7 --topology topologies/dgx1v.xml
+cp "$work/out" "$work/log"
+expect "show: its GPUs" grep -q '^topology    dgx1v, 2 ranks: gpu[67] gpu[67];' "$work/log"
+expect_exit "show: --topology of another machine" 3 "$blinkc" show "$work/c" -g 6,7 --topology topologies/dgx1p.xml
+sed 's/,25000000000,/,26000000000,/' "$work/kept" >"$work/c/index.json"
+expect_exit "a machine of another digest" 3 "$perf" "$work/c" -g 6,7
+expect "its message" grep -q 'machine: its digest is sha256:.*: want that of the index' "$work/err"
+sed 's/"form":"[^"]*"/"form":"0123456789abcdef"/' "$work/kept" >"$work/c/index.json"
+expect_exit "forms of no job" 5 "$perf" "$work/c" -g 6,7
+# Where all forms are equal, files are told apart by their links alone.
+form=$(oracle snippet --field "$work/kept" '[e["form"] for e in d["schedules"] if e["gpus"] == [0, 3] and e["collective"] == "allreduce"][0]')
+sed 's/"form":"[^"]*"/"form":"'"$form"'"/' "$work/kept" >"$work/c/index.json"
+expect "one form for all" right "$work/c" -g 6,7
+"$blinkc" show "$work/c" -g 6,7 >"$work/log"
+expect "one form for all: its links" grep -q '^rate        50 GB/s' "$work/log"
+cp "$work/kept" "$work/c/index.json"
+expect "shapes of a cluster" "$blinkc" batch -q --synthetic "server:8 gpu:8 switch:300 net:25" --distinct -n 4 -o "$work/shapes"
+expect "a job of four servers" right "$work/shapes" -g 63,12,20,41
+expect "a job of two servers" right "$work/shapes" -g 63,57,20,21
 
 # ---- the example ----
 

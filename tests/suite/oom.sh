@@ -43,6 +43,7 @@ COMMANDS = {
     "compile a cluster": ["-q", "-g", "s0/gpu1,s1/gpu5,g0", "tests/fuzz/corpus/fuzz_topology/cluster.xml",
                           "-o", "x.json"],
     "synthetic": ["topology", "--synthetic", "server:2 gpu:2 mesh:50 nic:1@12.5 pcie:12 rails leaf:1", "-o", "x.xml"],
+    "convert a machine by hwloc": ["convert", "-q", "tests/foreign/hwloc/mi250x-smi-2.xml", "-o", "x.json"],
     "convert JSON": ["convert", "topologies/dgx1v.json", "-o", "x.xml"],
     "look up and run": [f"{work}/lookup", f"{work}/schedules", "3", "0", "5"],
     "a page": ["report", "-q", "-j", "1", f"{work}/directory", "-o", "x.html"],

@@ -35,29 +35,29 @@ refuses() {
 
 # file, model, what it has: links as bundles x links x GB/s of each
 while IFS='|' read -r file model want; do
-	machine "${file%.*}" "tests/foreign/$file" "$model" "$want"
+	machine "$(basename "${file%.*}")" "tests/foreign/$file" "$model" "$want"
 done <<'END'
-nccl-dgx1v.xml||8 gpus 2 cpus 4 switches 4 nics; nvlink 8x1x25 8x2x25; pcie 16x1x12; qpi 1x1x6; ports 12.5
-nccl-dgx1v-1456.xml||4 gpus 2 cpus 3 switches 4 nics; nvlink 2x1x25 2x2x25; pcie 11x1x12; qpi 1x1x6; ports 12.5
-nccl-vm.xml||4 gpus 2 cpus 4 switches 3 nics; nvlink 4x18x25; pcie 2x1x6 1x1x6.25 3x1x12 4x1x48; qpi 1x1x22; ports 6.25 25
-nccl-power9.xml||4 gpus 2 cpus 0 switches 0 nics; nvlink 6x3x25; pcie 4x1x0.1875; qpi 1x1x32
-nccl-gb200.xml||4 gpus 4 cpus 1 switches 0 nics; nvlink 4x18x50; c2c 4x5x44.712; pcie 4x1x48; qpi 2x1x6
-nccl-oneway.xml||3 gpus 1 cpus 0 switches 0 nics; nvlink 0.5x2x25 1x4x25; pcie 2x1x12 1x1x24
-rccl-mi50.xml||4 gpus 1 cpus 0 switches 0 nics; xgmi 4x1x46; pcie 4x1x12
-rccl-mi250.xml||4 gpus 1 cpus 0 switches 0 nics; xgmi 2x1x50 1x2x50 2x4x50; pcie 4x1x12
-rccl-mi300x.xml||4 gpus 1 cpus 0 switches 0 nics; xgmi 6x1x64; pcie 4x1x48
-topo-dgx1v.txt|V100|8 gpus 2 cpus 4 switches 4 nics; nvlink 8x1x25 8x2x25; pcie 16x1x12; qpi 1x1x10
-topo-dgx1v-cut.txt|V100|8 gpus 2 cpus 0 switches 0 nics; nvlink 8x1x25 8x2x25; pcie 8x1x12; qpi 1x1x10
-topo-dgx1v-1456.txt|V100|4 gpus 2 cpus 3 switches 4 nics; nvlink 2x1x25 2x2x25; pcie 11x1x12; qpi 1x1x10
-topo-h100.txt|H100-SXM|8 gpus 2 cpus 9 switches 10 nics; nvlink 8x18x25; pcie 26x1x48; qpi 1x1x10
-topo-k80.txt|K80|8 gpus 2 cpus 6 switches 0 nics; pcie 14x1x12; qpi 1x1x10
-topo-a100-pcie.txt|A100-PCIE|4 gpus 1 cpus 0 switches 0 nics; nvlink 2x12x25; pcie 4x1x24
-topo-dgx2.txt|V100|16 gpus 1 cpus 1 switches 0 nics; nvlink 16x6x25; pcie 16x1x12
-topo-one.txt||1 gpus 1 cpus 0 switches 0 nics; pcie 1x1x12
-topo-vm.txt||2 gpus 1 cpus 1 switches 1 nics; pcie 4x1x12
-rocm-mi100.txt|MI100|8 gpus 2 cpus 0 switches 0 nics; xgmi 12x1x46; pcie 8x1x24; qpi 1x1x16
-rocm-mi250.txt|MI250X|4 gpus 1 cpus 0 switches 0 nics; xgmi 3x1x50 2x4x50; pcie 4x1x24
-rocm-pcie.txt||4 gpus 2 cpus 0 switches 0 nics; pcie 4x1x12; qpi 1x1x16
+nccl/nccl-dgx1v.xml||8 gpus 2 cpus 4 switches 4 nics; nvlink 8x1x25 8x2x25; pcie 16x1x12; qpi 1x1x6; ports 12.5
+nccl/nccl-dgx1v-1456.xml||4 gpus 2 cpus 3 switches 4 nics; nvlink 2x1x25 2x2x25; pcie 11x1x12; qpi 1x1x6; ports 12.5
+nccl/nccl-vm.xml||4 gpus 2 cpus 4 switches 3 nics; nvlink 4x18x25; pcie 2x1x6 1x1x6.25 3x1x12 4x1x48; qpi 1x1x22; ports 6.25 25
+nccl/nccl-power9.xml||4 gpus 2 cpus 0 switches 0 nics; nvlink 6x3x25; pcie 4x1x0.1875; qpi 1x1x32
+nccl/nccl-gb200.xml||4 gpus 4 cpus 1 switches 0 nics; nvlink 4x18x50; c2c 4x5x44.712; pcie 4x1x48; qpi 2x1x6
+nccl/nccl-oneway.xml||3 gpus 1 cpus 0 switches 0 nics; nvlink 0.5x2x25 1x4x25; pcie 2x1x12 1x1x24
+nccl/rccl-mi50.xml||4 gpus 1 cpus 0 switches 0 nics; xgmi 4x1x46; pcie 4x1x12
+nccl/rccl-mi250.xml||4 gpus 1 cpus 0 switches 0 nics; xgmi 2x1x50 1x2x50 2x4x50; pcie 4x1x12
+nccl/rccl-mi300x.xml||4 gpus 1 cpus 0 switches 0 nics; xgmi 6x1x64; pcie 4x1x48
+nvidia_smi/topo-dgx1v.txt|V100|8 gpus 2 cpus 4 switches 4 nics; nvlink 8x1x25 8x2x25; pcie 16x1x12; qpi 1x1x10
+nvidia_smi/topo-dgx1v-cut.txt|V100|8 gpus 2 cpus 0 switches 0 nics; nvlink 8x1x25 8x2x25; pcie 8x1x12; qpi 1x1x10
+nvidia_smi/topo-dgx1v-1456.txt|V100|4 gpus 2 cpus 3 switches 4 nics; nvlink 2x1x25 2x2x25; pcie 11x1x12; qpi 1x1x10
+nvidia_smi/topo-h100.txt|H100-SXM|8 gpus 2 cpus 9 switches 10 nics; nvlink 8x18x25; pcie 26x1x48; qpi 1x1x10
+nvidia_smi/topo-k80.txt|K80|8 gpus 2 cpus 6 switches 0 nics; pcie 14x1x12; qpi 1x1x10
+nvidia_smi/topo-a100-pcie.txt|A100-PCIE|4 gpus 1 cpus 0 switches 0 nics; nvlink 2x12x25; pcie 4x1x24
+nvidia_smi/topo-dgx2.txt|V100|16 gpus 1 cpus 1 switches 0 nics; nvlink 16x6x25; pcie 16x1x12
+nvidia_smi/topo-one.txt||1 gpus 1 cpus 0 switches 0 nics; pcie 1x1x12
+nvidia_smi/topo-vm.txt||2 gpus 1 cpus 1 switches 1 nics; pcie 4x1x12
+rocm_smi/rocm-mi100.txt|MI100|8 gpus 2 cpus 0 switches 0 nics; xgmi 12x1x46; pcie 8x1x24; qpi 1x1x16
+rocm_smi/rocm-mi250.txt|MI250X|4 gpus 1 cpus 0 switches 0 nics; xgmi 3x1x50 2x4x50; pcie 4x1x24
+rocm_smi/rocm-pcie.txt||4 gpus 2 cpus 0 switches 0 nics; pcie 4x1x12; qpi 1x1x16
 END
 
 # ---- published files, where they are at hand ----
@@ -119,13 +119,13 @@ rates topologies/dgx1v.xml >"$work/ours"
 # Of 3 to 8 GPUs 46 classes are connected by NVLinks.
 if [ "$n" = 46 ]; then ok "46 classes"; else not_ok "$n classes: want 46"; fi
 if [ "$(wc -l <"$work/ours")" -gt 150 ]; then ok "$(wc -l <"$work/ours") sets"; else not_ok "only $(wc -l <"$work/ours") sets"; fi
-for f in nccl-dgx1v.xml topo-dgx1v.txt topo-dgx1v-cut.txt; do
-	case $f in topo*) model=V100 ;; *) model='' ;; esac
+for f in nccl/nccl-dgx1v.xml nvidia_smi/topo-dgx1v.txt nvidia_smi/topo-dgx1v-cut.txt; do
+	case $f in nvidia*) model=V100 ;; *) model='' ;; esac
 	rates "tests/foreign/$f" "$model" >"$work/theirs"
 	if cmp -s "$work/ours" "$work/theirs"; then ok "$f: the rates of dgx1v.xml"; else not_ok "$f: $(diff "$work/ours" "$work/theirs" | head -3)"; fi
 done
 # Four of its GPUs: as the four of the whole.
-for f in nccl-dgx1v-1456.xml topo-dgx1v-1456.txt; do
+for f in nccl/nccl-dgx1v-1456.xml nvidia_smi/topo-dgx1v-1456.txt; do
 	"$blinkc" "tests/foreign/$f" --gpu-model V100 -o "$work/a.json" 2>"$work/err"
 	want=$("$blinkc" topologies/dgx1v.xml -g 1,4,5,6 -o "$work/b.json" 2>&1 | grep ^rate)
 	if grep -qxF "$want" "$work/err"; then ok "$f: $want"; else not_ok "$f: $(grep ^rate "$work/err"): want $want"; fi
@@ -133,26 +133,26 @@ done
 
 # ---- the command line ----
 
-"$blinkc" convert -q --gpu-model v100-sxm2-32gb - --format canonical <tests/foreign/topo-dgx1v.txt >"$work/a"
-"$blinkc" convert -q --gpu-model "Tesla V100-SXM2-16GB" tests/foreign/topo-dgx1v.txt --format canonical >"$work/b"
+"$blinkc" convert -q --gpu-model v100-sxm2-32gb - --format canonical <tests/foreign/nvidia_smi/topo-dgx1v.txt >"$work/a"
+"$blinkc" convert -q --gpu-model "Tesla V100-SXM2-16GB" tests/foreign/nvidia_smi/topo-dgx1v.txt --format canonical >"$work/b"
 if [ -s "$work/a" ] && cmp -s "$work/a" "$work/b"; then ok "standard input; names as nvidia-smi prints them"; else not_ok "standard input"; fi
-for f in nccl-dgx1v.xml:nccl topo-one.txt:nvidia-smi rocm-pcie.txt:rocm-smi; do
+for f in nccl/nccl-dgx1v.xml:nccl nvidia_smi/topo-one.txt:nvidia-smi rocm_smi/rocm-pcie.txt:rocm-smi; do
 	if cmp -s <("$blinkc" convert -q "tests/foreign/${f%:*}" --format canonical) \
 		<("$blinkc" convert -q --from "${f#*:}" "tests/foreign/${f%:*}" --format canonical); then ok "--from ${f#*:}"; else not_ok "--from ${f#*:}"; fi
 done
-refuses "--from another kind" 3 "no line with GPU0" "$blinkc" --from nvidia-smi tests/foreign/nccl-dgx1v.xml
-refuses "--from, unknown" 2 "--from: zzz: want one of nccl, " "$blinkc" --from zzz tests/foreign/nccl-dgx1v.xml
-refuses "--from our own" 3 "want a <topology format=\"blink-topology\"> element, or --from nccl" "$blinkc" --from xml tests/foreign/nccl-dgx1v.xml
-refuses "--gpu-model, unknown" 2 "--gpu-model: \"V1000\": want one of K80, " "$blinkc" --gpu-model V1000 tests/foreign/topo-dgx1v.txt
-refuses "--gpu-model without NVLinks" 3 "GPU0 and others have 6 NVLinks each, model K80 has 0" "$blinkc" --gpu-model K80 tests/foreign/topo-dgx1v.txt
-refuses "--gpu-model with fewer NVLinks" 3 "GPU0 and others have 18 NVLinks each, model A100 has 12" "$blinkc" --gpu-model A100 tests/foreign/topo-h100.txt
-refuses "--gpu-model without xGMI" 3 "xGMI links, but model V100 has none" "$blinkc" --gpu-model V100 tests/foreign/rocm-mi250.txt
-refuses "--gpu-model with fewer xGMI links" 3 "GPU0: 3 links at least by these tables, model MI60 has 2" "$blinkc" --gpu-model MI60 tests/foreign/rocm-mi100.txt
+refuses "--from another kind" 3 "no line with GPU0" "$blinkc" --from nvidia-smi tests/foreign/nccl/nccl-dgx1v.xml
+refuses "--from, unknown" 2 "--from: zzz: want one of nccl, " "$blinkc" --from zzz tests/foreign/nccl/nccl-dgx1v.xml
+refuses "--from our own" 3 "want a <topology format=\"blink-topology\"> element, or --from nccl" "$blinkc" --from xml tests/foreign/nccl/nccl-dgx1v.xml
+refuses "--gpu-model, unknown" 2 "--gpu-model: \"V1000\": want one of K80, " "$blinkc" --gpu-model V1000 tests/foreign/nvidia_smi/topo-dgx1v.txt
+refuses "--gpu-model without NVLinks" 3 "GPU0 and others have 6 NVLinks each, model K80 has 0" "$blinkc" --gpu-model K80 tests/foreign/nvidia_smi/topo-dgx1v.txt
+refuses "--gpu-model with fewer NVLinks" 3 "GPU0 and others have 18 NVLinks each, model A100 has 12" "$blinkc" --gpu-model A100 tests/foreign/nvidia_smi/topo-h100.txt
+refuses "--gpu-model without xGMI" 3 "xGMI links, but model V100 has none" "$blinkc" --gpu-model V100 tests/foreign/rocm_smi/rocm-mi250.txt
+refuses "--gpu-model with fewer xGMI links" 3 "GPU0: 3 links at least by these tables, model MI60 has 2" "$blinkc" --gpu-model MI60 tests/foreign/rocm_smi/rocm-mi100.txt
 expect "--gpu-model for what NCCL does not know" "$blinkc" convert -q --gpu-model B200 tests/bad/foreign/nccl-sm-unknown.xml -o "$work/x.json"
 
 # Servers of a cluster: as copies, side by side, from several folders.
 mkdir -p "$work/ra" "$work/rb"
-cp tests/foreign/nccl-dgx1v.xml "$work/ra/v.xml"
+cp tests/foreign/nccl/nccl-dgx1v.xml "$work/ra/v.xml"
 cp topologies/dgx1p.xml "$work/rb/p.xml"
 cluster() { # NAME GPUS NICS COMMAND...
 	local name=$1 want="$2 gpus $3 nics" got
@@ -161,11 +161,11 @@ cluster() { # NAME GPUS NICS COMMAND...
 	got=$(oracle foreign --table x '' "$work/cluster.json" | sed 's/;.*//; s/ [0-9]* cpus [0-9]* switches//')
 	if [ "$got" = "$want" ] && "$blinkc" -q "$work/cluster.json" -l all -o "$work/x.json"; then ok "$name"; else not_ok "$name: $got"; fi
 }
-cluster "four servers that NCCL describes" 32 16 --servers 4 tests/foreign/nccl-dgx1v.xml
+cluster "four servers that NCCL describes" 32 16 --servers 4 tests/foreign/nccl/nccl-dgx1v.xml
 cluster "different servers" 16 8 "$work/ra/v.xml" "$work/rb/p.xml"
 cluster "numbers of different servers" 24 12 --servers 2,1 "$work/ra/v.xml" "$work/rb/p.xml"
 cluster "one number for all" 32 16 --servers 2 "$work/ra/v.xml" "$work/rb/p.xml"
-cluster "servers of nvidia-smi" 16 8 --servers 2 --gpu-model V100 --nic-rate 12.5 tests/foreign/topo-dgx1v.txt
+cluster "servers of nvidia-smi" 16 8 --servers 2 --gpu-model V100 --nic-rate 12.5 tests/foreign/nvidia_smi/topo-dgx1v.txt
 cluster "servers of a kind that is named" 16 8 --servers 2 --from nccl "$work/ra/v.xml"
 (cd "$work/ra" && "$blinkc" topology v.xml v.xml --format cluster) >"$work/cluster.json"
 if [ "$(grep -c '"file": "v.xml"' "$work/cluster.json")" = 2 ]; then ok "a cluster file of several servers"; else not_ok "cluster file: $(cat "$work/cluster.json")"; fi
@@ -181,27 +181,27 @@ notes() { # NAME COMMAND...: the notes are those on standard input
 	"$@" >/dev/null 2>"$work/err"
 	if cmp -s "$work/want" "$work/err"; then ok "notes: $name"; else not_ok "notes: $name: $(diff "$work/want" "$work/err" | head -4)"; fi
 }
-notes "links to GPUs of others" "$blinkc" convert tests/foreign/nccl-dgx1v-1456.xml <<'END'
+notes "links to GPUs of others" "$blinkc" convert tests/foreign/nccl/nccl-dgx1v-1456.xml <<'END'
 12 links to 0000:06:00.0, 0000:0a:00.0, 0000:0b:00.0, 0000:8a:00.0: left out, as the file does not have the other end: no GPU of this job
 END
-notes "one direction" "$blinkc" convert tests/foreign/nccl-oneway.xml <<'END'
+notes "one direction" "$blinkc" convert tests/foreign/nccl/nccl-oneway.xml <<'END'
 gpu0 to gpu1: 4 links, and back 2, as the file has it
 gpu0 to gpu2: 4 links, and back 0, as the file has it
 END
-notes "a virtual machine" "$blinkc" convert tests/foreign/nccl-vm.xml <<'END'
+notes "a virtual machine" "$blinkc" convert tests/foreign/nccl/nccl-vm.xml <<'END'
 network interface eth0: joined to cpu1 at the rate of its port, as it has no PCI device
 PCIe of 0000:30:00.0: where the file has no width or speed, x16 of generation 3, as NCCL takes it
 PCIe of 0000:10:00.0, 0000:11:00.0: much slower than a link below it, as the file has it: if the link only saved power, it is faster
 network interfaces docker0: left out, as they have no PCI device
 END
-notes "NVSwitch" "$blinkc" convert --gpu-model H100 tests/foreign/topo-h100.txt <<'END'
+notes "NVSwitch" "$blinkc" convert --gpu-model H100 tests/foreign/nvidia_smi/topo-h100.txt <<'END'
 NICs: the table has no rates of network ports; --nic-rate sets them for a cluster
 NVLink: 25 GB/s for each link and direction, model H100
 NVSwitch: each of 8 GPUs has NV18 to all others, and model H100 18 NVLinks: they lead to a switch
 PCIe: x16 of generation 5 everywhere, as of model H100
 link between the CPUs: 10 GB/s, CPU not known, as a Xeon Skylake
 END
-notes "--quiet" "$blinkc" convert -q --gpu-model H100 tests/foreign/topo-h100.txt </dev/null
+notes "--quiet" "$blinkc" convert -q --gpu-model H100 tests/foreign/nvidia_smi/topo-h100.txt </dev/null
 
 # ---- bad files ----
 

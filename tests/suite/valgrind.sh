@@ -25,6 +25,8 @@ clean() {
 }
 
 clean "compile XML" 0 -q topologies/dgx1v.xml -o "$work/x.json"
+clean "a machine by hwloc" 0 convert -q tests/foreign/hwloc/h100-3.xml -o "$work/hwloc.xml"
+clean "a file of hwloc without GPUs" 3 convert tests/bad/topology/hwloc.xml
 clean "compile JSON to cu" 0 -q -c reduce -g 4,5,6,7 topologies/dgx1v.json -o "$work/x.cu"
 clean "compile over PCIe" 0 -q -g 0,1,4 -l pcie,qpi topologies/dgx1v.xml
 clean "compile with all trees" 0 -v -c broadcast --no-minimise topologies/dgx1p.xml

@@ -1,4 +1,5 @@
 /* Reader of the index of schedules (blink-index(5)). Unknown members are ignored. */
+#include "format/blink/index_reader.h"
 #include "format/doc.h"
 #include "format/file_kind.h"
 #include "format/format.h"
@@ -88,13 +89,13 @@ path_is_inside(const char *path)
 }
 
 static Status
-read_file(struct reader *r, const Doc *object, const char **out)
+read_file(struct reader *r, const Doc *object, const char *name, const char **out)
 {
 	const char *path;
-	TRY(doc_string(r->ctx, r->label, object, "file", &path));
+	TRY(doc_string(r->ctx, r->label, object, name, &path));
 	if (!path_is_inside(path))
-		return doc_fail(r->ctx, r->label, doc_get(object, "file"), BAD_INPUT,
-		    "%s: want a path below the index, without . and ..", doc_found(doc_get(object, "file")).text);
+		return doc_fail(r->ctx, r->label, doc_get(object, name), BAD_INPUT,
+		    "%s: want a path below the index, without . and ..", doc_found(doc_get(object, name)).text);
 	*out = arena_text(&r->ctx->run, path, strlen(path));
 	return *out ? OK : fail_memory(r->ctx);
 }
@@ -143,6 +144,41 @@ read_baselines(struct reader *r, const Doc *object, IndexEntry *entry)
 	return OK;
 }
 
+/* 16 digits of base 16; it may be missing. */
+static Status
+read_form(struct reader *r, const Doc *object, uint64_t *out)
+{
+	const Doc *at = doc_get(object, "form");
+	*out = 0;
+	if (!at)
+		return OK;
+	if (at->kind != DOC_STRING || strlen(at->text) != 16 || strspn(at->text, "0123456789abcdef") != 16)
+		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want 16 digits of base 16", doc_found(at).text);
+	for (const char *c = at->text; *c; c++)
+		*out = *out << 4 | (uint64_t)(*c <= '9' ? *c - '0' : *c - 'a' + 10);
+	return OK;
+}
+
+static Status
+read_links(struct reader *r, const Doc *topo)
+{
+	const Doc *list = doc_get(topo, "links"), *routes = doc_get(topo, "routes");
+	if (routes && (routes->kind != DOC_STRING || !routes_parse(routes->text, &r->index->routes)))
+		return doc_fail(r->ctx, r->label, routes, BAD_INPUT, "%s: want %s", doc_found(routes).text,
+		    names_wanted(routes_names).text);
+	if (!list)
+		return OK;
+	TRY(doc_need(r->ctx, r->label, topo, "links", DOC_ARRAY, &list));
+	for (int i = 0; i < list->n; i++) {
+		LinkClass class;
+		if (list->child[i]->kind != DOC_STRING || !link_class_parse(list->child[i]->text, &class))
+			return doc_fail(r->ctx, r->label, list->child[i], BAD_INPUT, "%s: want a class of links",
+			    doc_found(list->child[i]).text);
+		r->index->links |= 1u << class;
+	}
+	return OK;
+}
+
 static Status
 read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
 {
@@ -163,11 +199,12 @@ read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
 	else if (!root || root->kind != DOC_NULL)
 		return !root ? doc_missing(r->ctx, r->label, object, "root", "null")
 		    : doc_fail(r->ctx, r->label, root, BAD_INPUT, "%s: want null for %s", doc_found(root).text, text);
-	TRY(read_file(r, object, &entry->file));
+	TRY(read_file(r, object, "file", &entry->file));
 	TRY(read_rate(r, object, "rate", &entry->rate));
 	TRY(read_rate(r, object, "bound", &entry->bound));
 	TRY(read_int(r, object, "trees", 1, LIMIT_TREES, &entry->trees));
 	TRY(read_int(r, object, "depth", 1, 2 * LIMIT_RANKS, &entry->depth));
+	TRY(read_form(r, object, &entry->form));
 	return read_baselines(r, object, entry);
 }
 
@@ -196,6 +233,64 @@ check_distinct(struct reader *r, const Doc *gpus)
 	return OK;
 }
 
+static int
+by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Digests of other machines whose files serve jobs of this one. */
+static Status
+read_others(struct reader *r, const Doc *topo)
+{
+	const Doc *list = doc_get(topo, "isomorphic");
+	Index *index = r->index;
+	if (!list)
+		return OK;
+	TRY(doc_need(r->ctx, r->label, topo, "isomorphic", DOC_ARRAY, &list));
+	if (list->n > LIMIT_CHANGES)
+		return doc_fail(r->ctx, r->label, list, LIMIT, "%d entries: want at most %d", list->n, LIMIT_CHANGES);
+	TRY(NEW(r->ctx, index->other, list->n));
+	for (int i = 0; i < list->n; i++) {
+		if (list->child[i]->kind != DOC_STRING)
+			return doc_fail(r->ctx, r->label, list->child[i], BAD_INPUT, "%s: want a digest",
+			    doc_found(list->child[i]).text);
+		index->other[i] = list->child[i]->text;
+	}
+	index->n_others = list->n;
+	if (list->n > 0)
+		qsort(index->other, (size_t)list->n, sizeof *index->other, by_text);
+	return OK;
+}
+
+static Status
+read_change(struct reader *r, const Doc *object, IndexChange *change)
+{
+	if (object->kind != DOC_OBJECT)
+		return doc_fail(r->ctx, r->label, object, BAD_INPUT, "%s: want an object", doc_found(object).text);
+	TRY(doc_string(r->ctx, r->label, object, "without", &change->without));
+	TRY(doc_string(r->ctx, r->label, object, "digest", &change->digest));
+	return read_file(r, object, "index", &change->file);
+}
+
+/* What is left of the machine after losses, and the indexes for it. */
+static Status
+read_changes(struct reader *r, const Doc *root)
+{
+	const Doc *list = doc_get(root, "changes");
+	Index *index = r->index;
+	if (!list)
+		return OK;
+	TRY(doc_need(r->ctx, r->label, root, "changes", DOC_ARRAY, &list));
+	if (list->n > LIMIT_CHANGES)
+		return doc_fail(r->ctx, r->label, list, LIMIT, "%d entries: want at most %d", list->n, LIMIT_CHANGES);
+	TRY(NEW(r->ctx, index->change, list->n));
+	for (int i = 0; i < list->n; i++)
+		TRY(read_change(r, list->child[i], &index->change[i]));
+	index->n_changes = list->n;
+	return OK;
+}
+
 static Status
 read_topology(struct reader *r, const Doc *root)
 {
@@ -208,6 +303,10 @@ read_topology(struct reader *r, const Doc *root)
 	if (gpus->n < 2 || gpus->n > LIMIT_RANKS)
 		return doc_fail(r->ctx, r->label, gpus, gpus->n < 2 ? BAD_INPUT : LIMIT, "%d entries: want 2 to %d",
 		    gpus->n, LIMIT_RANKS);
+	if (doc_get(topo, "without"))
+		TRY(doc_string(r->ctx, r->label, topo, "without", &index->without));
+	TRY(read_others(r, topo));
+	TRY(read_links(r, topo));
 	index->n_gpus = gpus->n;
 	TRY(NEW(r->ctx, index->gpu, gpus->n));
 	TRY(TEMP(r->ctx, r->seen, gpus->n));
@@ -218,19 +317,6 @@ read_topology(struct reader *r, const Doc *root)
 		index->gpu[g] = gpus->child[g]->text;
 	}
 	return check_distinct(r, gpus);
-}
-
-int
-index_order(const IndexEntry *a, const IndexEntry *b)
-{
-	if (a->n != b->n)
-		return a->n < b->n ? -1 : 1;
-	for (int i = 0; i < a->n; i++)
-		if (a->gpu[i] != b->gpu[i])
-			return a->gpu[i] < b->gpu[i] ? -1 : 1;
-	if (a->coll != b->coll)
-		return a->coll < b->coll ? -1 : 1;
-	return (a->root > b->root) - (a->root < b->root);
 }
 
 static int
@@ -262,6 +348,12 @@ index_read(Ctx *ctx, const char *label, const char *data, size_t size, Index **o
 	if (version->number != 1)
 		return doc_fail(ctx, label, version, BAD_INPUT, "%g: want 1", version->number);
 	TRY(read_topology(&r, root));
+	TRY(read_changes(&r, root));
+	if (doc_get(root, "machine")) {
+		const Doc *machine;
+		TRY(doc_need(ctx, label, root, "machine", DOC_OBJECT, &machine));
+		TRY(index_read_machine(ctx, label, machine, index));
+	}
 	if (!list.array)
 		return doc_missing(ctx, label, root, "schedules", "an array");
 	if (list.n > LIMIT_INDEX)

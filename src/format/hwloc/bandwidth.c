@@ -176,21 +176,17 @@ nvlink_unit(HwMachine *m, const struct bandwidth *bw)
 
 static Status
 link_one_way(HwMachine *m, const HwMatrix *matrix, int from, int to, LinkClass class, int64_t value,
-const struct unit *unit,
-    Duplex duplex)
+    const struct unit *unit, Duplex duplex)
 {
-	char source[96];
 	int64_t count = unit->counted ? value / unit->counted : 1;
 	if (value == 0)
 		return OK;
 	if (count > LIMIT_LINK_COUNT || value > LIMIT_CAPACITY_MAX / BYTES_PER_MB)
-		return doc_fail(m->ctx, m->tree->label, matrix->doc, LIMIT, "%lld MB/s between two objects: want at "
-		    "most %d links "
-		    "and %lld MB/s", (long long)value, LIMIT_LINK_COUNT,
+		return doc_fail(m->ctx, m->tree->label, matrix->doc, LIMIT, "%lld MB/s between two objects: want "
+		    "at most %d links and %lld MB/s", (long long)value, LIMIT_LINK_COUNT,
 		    (long long)(LIMIT_CAPACITY_MAX / BYTES_PER_MB));
-	snprintf(source, sizeof source, "hwloc: %.32s of %lld MB/s", matrix->name, (long long)value);
 	builder_link(m->b, from, to, class, (int)count, unit->counted ? unit->rate : value * BYTES_PER_MB, duplex,
-	    source);
+	    NULL);
 	return builder_status(m->b);
 }
 

@@ -19,6 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Every two of them are joined. */
+enum { CPUS_MOST = 128 };
+
 /* x16 of generation 1. */
 #define IDLE_SPEED INT64_C(4000000000)
 
@@ -273,6 +276,8 @@ read_hwloc(Ctx *ctx, const char *label, const TopologyHints *hints, const char *
 	add_others(&m);
 	add_pcie(&m);
 	TRY(hwloc_add_bandwidths(&m));
+	if (m.n_cpus > CPUS_MOST)
+		return fail(ctx, LIMIT, "%s: devices at %d NUMA nodes: want at most %d", label, m.n_cpus, CPUS_MOST);
 	add_sockets(&m);
 	return builder_finish(m.b, out);
 }

@@ -26,6 +26,9 @@ static const char *const texts[] = { "indexes", "u64values", "userdata", NULL };
 /* GB/s as hwloc prints them, in bytes/s. More than any PCI link. */
 #define MOST_SPEED INT64_C(10000000000000)
 
+/* Objects of a matrix: every two may have links. A server has 16 GPUs and 18 switches today. */
+enum { MATRIX_MOST = 128 };
+
 /* MB/s; more than any link. */
 #define MOST_MBYTES INT64_C(1000000000)
 
@@ -387,7 +390,7 @@ read_matrix(struct reader *r, const Doc *doc)
 		return doc_fail(r->ctx, tree->label, doc, BAD_INPUT, "indexing: want gp for devices");
 	if (!doc_get(doc, "nbobjs"))
 		return doc_missing(r->ctx, tree->label, doc, "nbobjs", "the number of objects");
-	TRY(read_int(r, doc, "nbobjs", 1, LIMIT_RANKS, 0, &n));
+	TRY(read_int(r, doc, "nbobjs", 1, MATRIX_MOST, 0, &n));
 	m.n = (int)n;
 	if (!r->by_gp)
 		TRY(sort_by_gp(r));

@@ -217,7 +217,8 @@ static Status
 place_all(struct links *links)
 {
 	struct nccl_reading *r = links->r;
-	qsort(links->bundle, (size_t)links->n, sizeof *links->bundle, by_ends);
+	if (links->n)
+		qsort(links->bundle, (size_t)links->n, sizeof *links->bundle, by_ends);
 	if (r->gpu[0].model && r->gpu[0].model->rate && links->n)
 		builder_gpu_links(r->b, r->gpu[0].model, links->n_direct == 0);
 	for (int i = 0; i < links->n; i++) {

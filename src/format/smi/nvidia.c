@@ -383,8 +383,7 @@ is_switched(struct matrix *m, int first, bool *out)
 	stand_at(m, first);
 	if (each > m->model->links || (above && !uniform))
 		return smi_fail(&m->text, BAD_INPUT,
-		    "%.24s and others have %d NVLinks each, model %s has %d: want another "
-		    "--gpu-model",
+		    "%.24s and others have %d NVLinks each, model %s has %d: want another --gpu-model",
 		    m->device[first].column, *out ? each : most, m->model->name, m->model->links);
 	return OK;
 }

@@ -25,19 +25,10 @@ parse_roots(Ctx *ctx, const char *text, RootsKind *out)
 	return OK;
 }
 
-/* What does not depend on the machine. All collectives must be ones for which the options can be met. */
 static Status
-parse_batch(Ctx *ctx, const Options *opt, Batch *b)
+parse_directory(Ctx *ctx, const Options *opt, Batch *b)
 {
-	*b = (Batch){ .directory = opt->value[OPT_OUTPUT], .distinct = opt->value[OPT_DISTINCT] };
-	TRY(request_collectives(ctx, opt->value[OPT_COLLECTIVES], &b->colls));
-	for (int c = 0; c < N_COLLECTIVES; c++) {
-		if (b->colls >> c & 1)
-			TRY(request_parse(ctx, opt, (Collective)c, &b->ask));
-	}
-	TRY(parse_roots(ctx, opt->value[OPT_ROOTS], &b->roots));
-	TRY(request_shard(ctx, opt->value[OPT_SHARD], &b->shard, &b->n_shards));
-	TRY(request_jobs(ctx, opt, &b->n_workers));
+	b->directory = opt->value[OPT_OUTPUT];
 	if (!b->directory || !*b->directory || strcmp(b->directory, "-") == 0)
 		return fail(ctx, USAGE, "-o: want the directory for schedules and their index");
 	size_t length = strlen(b->directory);
@@ -47,6 +38,40 @@ parse_batch(Ctx *ctx, const Options *opt, Batch *b)
 	return b->directory ? OK : fail_memory(ctx);
 }
 
+static Status
+parse_failures(Ctx *ctx, const Options *opt, Batch *b)
+{
+	const char *text = opt->value[OPT_FAILURES];
+	b->failures = text;
+	if (text && strcmp(text, "1") != 0)
+		return fail(ctx, USAGE, "--failures: %.40s: want 1", text);
+	if (text && b->distinct)
+		return fail(ctx, USAGE, "--failures: want no --distinct with it");
+	if (text && opt->value[OPT_WITHOUT])
+		return fail(ctx, USAGE, "--failures: want no --without with it");
+	return OK;
+}
+
+/* All collectives must be ones for which the options can be met. */
+Status
+batch_parse(Ctx *ctx, const Options *opt, bool directory, Batch *b)
+{
+	Collective one;
+	*b = (Batch){ .distinct = opt->value[OPT_DISTINCT], .n_shards = 1 };
+	TRY(request_collective(ctx, opt, &one));
+	b->colls = 1u << one;
+	if (opt->value[OPT_COLLECTIVES])
+		TRY(request_collectives(ctx, opt->value[OPT_COLLECTIVES], &b->colls));
+	for (int c = 0; c < N_COLLECTIVES; c++) {
+		if (b->colls >> c & 1)
+			TRY(request_parse(ctx, opt, (Collective)c, &b->ask));
+	}
+	TRY(parse_roots(ctx, opt->value[OPT_ROOTS], &b->roots));
+	TRY(request_shard(ctx, opt->value[OPT_SHARD], &b->shard, &b->n_shards));
+	TRY(request_jobs(ctx, opt, &b->n_workers));
+	TRY(parse_failures(ctx, opt, b));
+	return directory ? parse_directory(ctx, opt, b) : OK;
+}
 /* Every set of the machine's GPUs, or those of a file. */
 static Status
 find_jobs(Ctx *ctx, const Options *opt, Batch *b)
@@ -88,33 +113,171 @@ holds(const char *path, const Text *text)
 }
 
 static Status
-write_index(Ctx *ctx, const Batch *b, Index **index, int64_t *bytes)
+write_one(Ctx *ctx, const Batch *b, const char *without, const Index *index, int64_t *bytes)
 {
 	char path[FILE_PATH_ROOM];
-	Text text = { 0 };
-	TRY(batch_index(ctx, b, index));
-	snprintf(path, sizeof path, "%s/index.json", b->directory);
-	index_write(*index, &text);
-	*bytes = (int64_t)text.size;
+	Text text = { 0 }, name = { 0 };
+	batch_index_name(without, &name);
+	if (name.failed)
+		return fail_memory(ctx);
+	int n = snprintf(path, sizeof path, "%s/%s", b->directory, name.data);
+	text_free(&name);
+	if (n >= FILE_PATH_ROOM)
+		return fail(ctx, LIMIT, "%s: a path longer than %d bytes", b->directory, FILE_PATH_ROOM - 1);
+	index_write(index, &text);
+	*bytes += (int64_t)text.size;
 	Status status = holds(path, &text) ? OK : file_write(ctx, path, &text);
 	text_free(&text);
 	return status;
+}
+
+/* An index for each machine that is left; where a loss changes no entry, it is that of the whole one. */
+static Status
+write_changes(Ctx *ctx, Batch *b, Index *whole)
+{
+	TRY(NEW(ctx, whole->change, b->n_machines));
+	for (int m = 1; m < b->n_machines; m++) {
+		ArenaMark mark = arena_mark(&ctx->run);
+		Index *index;
+		Text name = { 0 };
+		TRY(batch_index(ctx, b, m, &index));
+		bool same = index_same_entries(whole, index);
+		if (!same)
+			TRY(write_one(ctx, b, b->of[m].without, index, &b->index_bytes));
+		arena_release(&ctx->run, mark);
+		batch_index_name(same ? NULL : b->of[m].without, &name);
+		IndexChange change = { b->of[m].without, b->of[m].topo->digest, text_keep(&ctx->run, &name) };
+		if (!change.file)
+			return fail_memory(ctx);
+		whole->change[whole->n_changes++] = change;
+	}
+	return OK;
+}
+
+/* The index of the whole machine comes last: what it names is there. */
+static Status
+write_index(Ctx *ctx, Batch *b, Index **index)
+{
+	TRY(batch_index(ctx, b, 0, index));
+	if (b->n_machines > 1)
+		TRY(write_changes(ctx, b, *index));
+	return write_one(ctx, b, NULL, *index, &b->index_bytes);
+}
+
+Status
+batch_plan(Ctx *ctx, Batch *b)
+{
+	TRY(classes_find(ctx, b));
+	TRY(plans_list(ctx, b));
+	return plans_run(ctx, b);
+}
+
+void
+batch_free(Batch *b)
+{
+	classes_free(b->classes);
+	shared_free(b->result);
+}
+
+/* --without: GPUs keep the numbers of the whole machine. */
+static Status
+take_losses(Ctx *ctx, const Options *opt, Batch *b)
+{
+	Loss *loss;
+	int n;
+	Topology *left;
+	if (b->distinct)
+		return fail(ctx, USAGE, "--without: want no --distinct with it");
+	TRY(request_blame(ctx, topo_losses(ctx, b->machine, opt->value[OPT_WITHOUT], &loss, &n)));
+	TRY(topo_losses_name(ctx, b->machine, loss, n, &b->base.without));
+	TRY(topo_without(ctx, b->machine, loss, n, &left, &b->base.gpu));
+	b->base.topo = left;
+	if (left->n_ranks < 2)
+		return fail(ctx, BAD_INPUT, "%.200s: %d GPUs left: want at least 2 for a collective", left->name,
+		    left->n_ranks);
+	return OK;
+}
+
+static bool
+has_lost(const Machine *machine, const GpuSet *set)
+{
+	for (int i = 0; i < set->n && machine->gpu; i++)
+		if (machine->gpu[set->gpu[i]] < 0)
+			return true;
+	return false;
+}
+
+/* Of all sets, those of GPUs that are left. */
+static void
+drop_lost(Batch *b)
+{
+	int n = 0;
+	for (int j = 0; j < b->n_jobs; j++)
+		if (!has_lost(&b->base, &b->job[j]))
+			b->job[n++] = b->job[j];
+	b->n_jobs = n;
+}
+
+/* Whole numbers of JSON are exact up to 2^53. */
+static bool
+exact_in_files(const Topology *machine)
+{
+	for (int l = 0; l < machine->n_links; l++)
+		if (machine->link[l].capacity > INT64_C(1) << 53)
+			return false;
+	return true;
+}
+
+static Status
+take_relays(Ctx *ctx, const Options *opt, Batch *b)
+{
+	if (!opt->value[OPT_RELAY])
+		return OK;
+	return request_relays(ctx, b->machine, opt->value[OPT_RELAY], NULL, 0, &b->ask.relays);
+}
+
+Status
+batch_read(Ctx *ctx, const Options *opt, bool lost, Batch *b)
+{
+	const char *label;
+	Text in = { 0 };
+	Topology *machine = NULL;
+	Status status = input_topology(ctx, opt, &label, &in);
+	if (status == OK)
+		status = read_topology(ctx, opt, label, &in, &machine);
+	text_free(&in);
+	TRY(status);
+	b->machine = machine;
+	b->base.topo = machine;
+	if (lost && opt->value[OPT_WITHOUT])
+		TRY(take_losses(ctx, opt, b));
+	TRY(take_relays(ctx, opt, b));
+	TRY(find_jobs(ctx, opt, b));
+	if (!opt->value[OPT_GPUS])
+		drop_lost(b);
+	b->by_form = (b->distinct || b->roots != ROOTS_ALL || opt->value[OPT_GPUS]) && !b->ask.hybrid && !b->ask.relays
+	    && exact_in_files(machine);
+	if (b->n_jobs == 0)
+		return fail(ctx, BAD_INPUT, "%.200s: %d GPUs left: want fewer --sizes", b->base.topo->name,
+		    b->base.topo->n_ranks);
+	return sets_of_jobs(ctx, b->job, b->n_jobs, &b->set, &b->n_sets, &b->set_of);
 }
 
 static Status
 run_batch(Ctx *ctx, const Options *opt, Batch *b)
 {
 	Index *index = NULL;
-	int64_t bytes = 0;
-	TRY(sets_of_jobs(ctx, b->job, b->n_jobs, &b->set, &b->n_sets, &b->set_of));
-	TRY(classes_find(ctx, b));
-	TRY(plans_list(ctx, b));
-	Status status = plans_run(ctx, b);
+	Loss *loss = NULL;
+	int n = 0;
+	if (b->failures)
+		TRY(topo_single_losses(ctx, b->machine, &loss, &n));
+	TRY(batch_machines(ctx, b, loss, n, false));
+	Status status = batch_plan(ctx, b);
 	if (status == OK && b->n_shards == 1)
-		status = write_index(ctx, b, &index, &bytes);
+		status = write_index(ctx, b, &index);
 	progress_hide();
 	if (!opt->value[OPT_QUIET])
-		batch_print(stderr, b, opt->value[OPT_VERBOSE], index, bytes);
+		batch_print(stderr, b, opt->value[OPT_VERBOSE], index);
 	return status;
 }
 
@@ -122,19 +285,9 @@ Status
 verb_batch(Ctx *ctx, const Options *opt)
 {
 	Batch b;
-	const char *label;
-	Text in = { 0 };
-	Topology *machine = NULL;
-	TRY(parse_batch(ctx, opt, &b));
-	Status status = input_topology(ctx, opt, &label, &in);
-	if (status == OK)
-		status = read_topology(ctx, opt, label, &in, &machine);
-	text_free(&in);
-	TRY(status);
-	b.machine = machine;
-	TRY(find_jobs(ctx, opt, &b));
-	status = run_batch(ctx, opt, &b);
-	classes_free(b.classes);
-	shared_free(b.result);
+	TRY(batch_parse(ctx, opt, true, &b));
+	TRY(batch_read(ctx, opt, true, &b));
+	Status status = run_batch(ctx, opt, &b);
+	batch_free(&b);
 	return status;
 }

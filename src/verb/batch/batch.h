@@ -5,6 +5,7 @@
 
 #include "compile.h"
 #include "topology/topology.h"
+#include "verb/options.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -57,7 +58,7 @@ typedef enum {
 /* What is planned: a collective over the first set of a class. */
 typedef struct {
 	Collective coll;
-	int set, root;		/* root: rank of the set; -1: none */
+	int set, root;		/* set: on its machine; root: rank of the set; -1: none */
 	const char *file;	/* below the directory */
 } BatchPlan;
 
@@ -68,6 +69,7 @@ typedef struct {
 	int trees, depth;
 	int n_baselines;
 	Baseline baseline[LIMIT_BASELINES];
+	uint64_t form;		/* topo_invariant of the job, where the index has the machine */
 	bool kept;		/* an earlier file is what would be written */
 	char note[256];		/* why an earlier file was planned anew; else "" */
 } BatchResult;
@@ -82,30 +84,68 @@ typedef struct {
 	unsigned char (*form)[CANONICAL_FORM_BYTES];	/* in shared memory, as are the next three */
 	uint16_t *place;		/* of the ranks of each variant, in its canonical form */
 	unsigned *links;		/* classes of the links that each set uses, as a bit set */
-	unsigned char *disconnected;	/* of each set: whether no links connect it */
+	unsigned char *disconnected;	/* of each set: whether no links connect it, or a GPU is lost */
 	int *representative;		/* of each variant: the first of its form */
 	int *number;			/* of each representative, among those with a root or those without; else -1 */
 } SetClasses;
 
+/* The machine, or what is left of it. */
 typedef struct {
-	const Topology *machine;
+	const Topology *topo;
+	const char *without;	/* what is lost (topo_losses_name); NULL: nothing */
+	const int *gpu;		/* of each GPU of the whole machine its number here; -1: lost; NULL: all are here */
+} Machine;
+
+typedef struct {
+	const Topology *machine;	/* the whole one, whose numbers GPUs have */
+	Machine base;			/* what the batch is for: the whole machine, or what --without leaves of it */
+	int n_machines;
+	const Machine *of;		/* the first is the base */
 	Ask ask;			/* of each plan, but for its collective and root */
-	const char *directory;
+	const char *directory;		/* NULL: nothing is written */
 	int n_workers;
 	unsigned colls;			/* bit set */
 	RootsKind roots;
+	bool by_form;			/* the index has the machine: jobs that it does not list are found by theirs */
+	bool failures;			/* also schedules for each single loss */
 	bool distinct;			/* of isomorphic jobs only the first */
 	int shard, n_shards;		/* of the plans those numbered shard, shard + n_shards ...; 0, 1: all */
 	int n_jobs;			/* sets as they were asked for, each with ranks of its own */
 	GpuSet *job;
 	int *set_of;			/* of each job */
 	int n_sets;
-	GpuSet *set;			/* in ascending order, each once */
+	GpuSet *set;			/* in ascending order, each once; on machine m it is m * n_sets + s */
 	SetClasses *classes;
 	int n_plans, first_plan[N_COLLECTIVES];
 	BatchPlan *plan;		/* by collective, then by the number of the representative */
 	BatchResult *result;		/* of each plan, by shared_array */
+	int64_t index_bytes;		/* of all indexes that were written */
 } Batch;
+
+/* ---- machines.c: sets on the machine and on what is left of it ---- */
+
+/* A machine for each loss, after the base; together: one that has all of them. Those with fewer than 2 GPUs are left
+ * out. Fails: LIMIT too many sets on them. */
+Status batch_machines(Ctx *ctx, Batch *b, const Loss *loss, int n, bool together);
+
+int batch_all_sets(const Batch *b);			/* on all machines */
+const GpuSet *batch_set(const Batch *b, int s);		/* by its number on its machine */
+const Machine *batch_machine(const Batch *b, int s);
+
+/* The job of a set on its machine. Fails: as job_induce does; INFEASIBLE a GPU is lost. */
+Status batch_induce(Ctx *ctx, const Batch *b, int s, const Ask *ask, Job *out);
+
+/* ---- batch.c ---- */
+
+/* What the options ask for, but for the machine; directory: is one wanted? */
+Status batch_parse(Ctx *ctx, const Options *opt, bool directory, Batch *b);
+
+/* The machine and its jobs: by --gpus, a file, and --sizes. lost: it has lost what --without names. */
+Status batch_read(Ctx *ctx, const Options *opt, bool lost, Batch *b);
+
+/* Classes and plans of all sets on all machines, planned. Fails: as plans_run does. */
+Status batch_plan(Ctx *ctx, Batch *b);
+void batch_free(Batch *b);
 
 /* ---- classes.c: isomorphism classes of sets ---- */
 
@@ -133,6 +173,9 @@ Status plans_list(Ctx *ctx, Batch *b);
 /* Plan all that is not there yet, and write it. Fails: as the first plan that does; INFEASIBLE ones are left out. */
 Status plans_run(Ctx *ctx, Batch *b);
 
+/* "index.json", or of a machine that has lost something "index.without-gpu3-gpu5.json". */
+void batch_index_name(const char *without, Text *out);
+
 /* ---- earlier.c ---- */
 
 /* If the file is what the job would write: result, with `kept`; else a note, if there is a file. */
@@ -142,12 +185,19 @@ Status result_take(Ctx *ctx, const Schedule *sched, BatchResult *result);
 
 /* ---- index.c ---- */
 
-/* What there is for each job. Fails: LIMIT more entries than an index may have. */
-Status batch_index(Ctx *ctx, const Batch *b, Index **out);
+/* The plan of a variant, or -1 where it has none. */
+int batch_plan_of(const Batch *b, Collective coll, int v);
+
+/* The plan of set s on its machine, of its best root where there is one, which goes to *root: a rank of the set, or -1.
+ * -1: it has none. */
+int batch_best(const Batch *b, Collective coll, int s, int *root);
+
+/* What there is for each job on machine m. Fails: LIMIT more entries than an index may have. */
+Status batch_index(Ctx *ctx, const Batch *b, int m, Index **out);
 
 /* ---- summary.c: for people ---- */
 
 /* What a batch found, planned and kept. verbose: a line for each plan. index: NULL where it was not written. */
-void batch_print(FILE *to, const Batch *b, bool verbose, const Index *index, int64_t index_bytes);
+void batch_print(FILE *to, const Batch *b, bool verbose, const Index *index);
 
 #endif

@@ -22,7 +22,7 @@ places_of(const Batch *b, int v)
 {
 	const SetClasses *classes = b->classes;
 	int s = classes->set_of[v];
-	return classes->place + classes->first_place[s] + ((size_t)v - classes->first[s]) * (size_t)b->set[s].n;
+	return classes->place + classes->first_place[s] + ((size_t)v - classes->first[s]) * (size_t)batch_set(b, s)->n;
 }
 
 const uint16_t *
@@ -37,10 +37,10 @@ static Status
 find_forms(Ctx *ctx, const Batch *b, int s)
 {
 	SetClasses *classes = b->classes;
-	const int n = b->set[s].n;
+	const int n = batch_set(b, s)->n;
 	Job job;
 	int *place, *mark;
-	Status status = job_induce(ctx, b->machine, b->set[s].gpu, n, &b->ask, &job);
+	Status status = batch_induce(ctx, b, s, &b->ask, &job);
 	if (status == INFEASIBLE) {
 		classes->disconnected[s] = 1;
 		ctx->error.status = OK;
@@ -66,7 +66,7 @@ static Status
 find_chunk(Ctx *ctx, void *of, int task)
 {
 	const Batch *b = of;
-	for (int s = task * CHUNK; s < b->n_sets && s < (task + 1) * CHUNK; s++) {
+	for (int s = task * CHUNK; s < batch_all_sets(b) && s < (task + 1) * CHUNK; s++) {
 		ArenaMark mark = arena_mark(&ctx->run);
 		TRY(request_blame(ctx, find_forms(ctx, b, s)));
 		arena_release(&ctx->run, mark);
@@ -78,27 +78,28 @@ static void
 forms_done(void *of, int n_done)
 {
 	const Batch *b = of;
-	int64_t n_sets = (int64_t)n_done * CHUNK;
-	progress_bar("finding isomorphic sets", n_sets < b->n_sets ? n_sets : b->n_sets, b->n_sets);
+	int64_t n_sets = (int64_t)n_done * CHUNK, all = batch_all_sets(b);
+	progress_bar("finding isomorphic sets", n_sets < all ? n_sets : all, all);
 }
 
 static Status
 new_classes(Ctx *ctx, Batch *b)
 {
 	SetClasses *classes;
+	const int n_sets = batch_all_sets(b);
 	TRY(NEW(ctx, classes, 1));
 	b->classes = classes;
 	for (int c = 0; c < N_COLLECTIVES; c++)
 		classes->rooted = classes->rooted || (b->colls >> c & 1 && collective_rooted((Collective)c));
-	TRY(NEW(ctx, classes->first, b->n_sets + 1));
-	TRY(NEW(ctx, classes->first_place, b->n_sets + 1));
-	for (int s = 0; s < b->n_sets; s++) {
-		size_t variants = 1 + (classes->rooted ? (size_t)b->set[s].n : 0);
+	TRY(NEW(ctx, classes->first, n_sets + 1));
+	TRY(NEW(ctx, classes->first_place, n_sets + 1));
+	for (int s = 0; s < n_sets; s++) {
+		size_t variants = 1 + (classes->rooted ? (size_t)batch_set(b, s)->n : 0);
 		classes->first[s + 1] = classes->first[s] + variants;
-		classes->first_place[s + 1] = classes->first_place[s] + variants * (size_t)b->set[s].n;
+		classes->first_place[s + 1] = classes->first_place[s] + variants * (size_t)batch_set(b, s)->n;
 	}
-	classes->n_variants = classes->first[b->n_sets];
-	classes->n_places = classes->first_place[b->n_sets];
+	classes->n_variants = classes->first[n_sets];
+	classes->n_places = classes->first_place[n_sets];
 	if (classes->n_variants > 4 * (size_t)LIMIT_INDEX)
 		return fail(ctx, LIMIT,
 		    "%zu sets with their roots: want at most %d; fewer --sizes, or sets in a file with --gpus",
@@ -106,20 +107,20 @@ new_classes(Ctx *ctx, Batch *b)
 	TRY(NEW(ctx, classes->set_of, classes->n_variants));
 	TRY(NEW(ctx, classes->representative, classes->n_variants));
 	TRY(NEW(ctx, classes->number, classes->n_variants));
-	for (int s = 0; s < b->n_sets; s++)
+	for (int s = 0; s < n_sets; s++)
 		for (size_t v = classes->first[s]; v < classes->first[s + 1]; v++)
 			classes->set_of[v] = s;
 	classes->form = shared_array(classes->n_variants, sizeof *classes->form);
 	classes->place = shared_array(classes->n_places, sizeof *classes->place);
-	classes->links = shared_array((size_t)b->n_sets, sizeof *classes->links);
-	classes->disconnected = shared_array((size_t)b->n_sets, sizeof *classes->disconnected);
+	classes->links = shared_array((size_t)n_sets, sizeof *classes->links);
+	classes->disconnected = shared_array((size_t)n_sets, sizeof *classes->disconnected);
 	return classes->form && classes->place && classes->links && classes->disconnected ? OK : fail_memory(ctx);
 }
 
 static Status
 all_forms(Ctx *ctx, Batch *b)
 {
-	int n_tasks = (b->n_sets + CHUNK - 1) / CHUNK;
+	int n_tasks = (batch_all_sets(b) + CHUNK - 1) / CHUNK;
 	const Pool pool = { .n_tasks = n_tasks, .n_workers = b->n_workers, .run = find_chunk, .done = forms_done,
 	    .of = b };
 	TaskEnd *end = shared_array((size_t)n_tasks, sizeof *end);

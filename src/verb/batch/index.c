@@ -2,9 +2,11 @@
  * give. */
 #include "verb/batch/batch.h"
 
-/* The plan of a job's variant, or -1 where it has none. */
-static int
-plan_of(const Batch *b, Collective coll, int v)
+#include <stdlib.h>
+#include <string.h>
+
+int
+batch_plan_of(const Batch *b, Collective coll, int v)
 {
 	const SetClasses *classes = b->classes;
 	int number = classes->number[classes->representative[v]], p = b->first_plan[coll] + number;
@@ -22,15 +24,34 @@ better(const Batch *b, int p, int q)
 	return x->depth != y->depth ? x->depth < y->depth : x->trees < y->trees;
 }
 
-/* Variant of job j whose root is its rank i; without a root, i is -1. */
-static int
-job_variant(const Batch *b, int j, int i)
+int
+batch_best(const Batch *b, Collective coll, int s, int *root)
 {
-	int s = b->set_of[j], first = (int)b->classes->first[s];
+	const int first = (int)b->classes->first[s];
+	int best = -1;
+	*root = -1;
+	if (!collective_rooted(coll))
+		return batch_plan_of(b, coll, first);
+	for (int r = 0; r < batch_set(b, s)->n; r++) {
+		int p = batch_plan_of(b, coll, first + 1 + r);
+		if (p < 0 || (best >= 0 && !better(b, p, best)))
+			continue;
+		best = p;
+		*root = r;
+	}
+	return best;
+}
+
+/* Variant of job j on machine m whose root is its rank i; without a root, i is -1. */
+static int
+job_variant(const Batch *b, int m, int j, int i)
+{
+	const GpuSet *set = &b->set[b->set_of[j]];
+	int first = (int)b->classes->first[m * b->n_sets + b->set_of[j]];
 	if (i < 0)
 		return first;
 	for (int r = 0;; r++)
-		if (b->set[s].gpu[r] == b->job[j].gpu[i])
+		if (set->gpu[r] == b->job[j].gpu[i])
 			return first + 1 + r;
 }
 
@@ -56,6 +77,14 @@ map_ranks(Ctx *ctx, const Batch *b, int j, int v, const int **out)
 	return OK;
 }
 
+struct listing {
+	Ctx *ctx;
+	const Batch *b;
+	int m;			/* the machine */
+	bool *used;		/* of each machine: are there files for it? */
+	Index *index;
+};
+
 static Status
 take_baselines(Ctx *ctx, const BatchResult *result, IndexEntry *entry)
 {
@@ -69,51 +98,77 @@ take_baselines(Ctx *ctx, const BatchResult *result, IndexEntry *entry)
 }
 
 static Status
-add_entry(Ctx *ctx, const Batch *b, int j, int root, int v, int p, Index *index)
+add_entry(const struct listing *list, int j, int root, int v, int p)
 {
+	const Batch *b = list->b;
+	Index *index = list->index;
 	const BatchResult *result = &b->result[p];
 	IndexEntry entry = { .n = b->job[j].n, .gpu = b->job[j].gpu, .coll = b->plan[p].coll, .root = root,
 		.file = b->plan[p].file, .rate = result->stated_rate, .bound = result->stated_bound,
-		.trees = result->trees, .depth = result->depth };
-	TRY(take_baselines(ctx, result, &entry));
-	TRY(map_ranks(ctx, b, j, v, &entry.rank));
+		.trees = result->trees, .depth = result->depth, .form = result->form };
+	TRY(take_baselines(list->ctx, result, &entry));
+	TRY(map_ranks(list->ctx, b, j, v, &entry.rank));
+	list->used[b->plan[p].set / b->n_sets] = true;
 	index->entry[index->n_entries++] = entry;
 	return OK;
 }
 
 /* Roots of a job: all, the best one, or one of each class. */
 static Status
-add_rooted(Ctx *ctx, const Batch *b, Collective coll, int j, Index *index)
+add_rooted(const struct listing *list, Collective coll, int j)
 {
+	const Batch *b = list->b;
+	const int m = list->m;
 	const int *representative = b->classes->representative;
 	int best = -1, best_plan = -1, n = b->job[j].n;
 	for (int i = 0; i < n; i++) {
-		int v = job_variant(b, j, i), p = plan_of(b, coll, v);
+		int v = job_variant(b, m, j, i), p = batch_plan_of(b, coll, v);
 		bool first = true;
 		if (p < 0)
 			continue;
 		for (int k = 0; k < i && b->roots == ROOTS_CANONICAL; k++)
-			first = first && representative[job_variant(b, j, k)] != representative[v];
+			first = first && representative[job_variant(b, m, j, k)] != representative[v];
 		if (b->roots == ROOTS_BEST) {
 			if (best < 0 || better(b, p, best_plan)) {
 				best = i;
 				best_plan = p;
 			}
 		} else if (first) {
-			TRY(add_entry(ctx, b, j, i, v, p, index));
+			TRY(add_entry(list, j, i, v, p));
 		}
 	}
-	return best < 0 ? OK : add_entry(ctx, b, j, best, job_variant(b, j, best), best_plan, index);
+	return best < 0 ? OK : add_entry(list, j, best, job_variant(b, m, j, best), best_plan);
+}
+
+static int
+by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Digests of the other machines that files of the index are for. used: of each machine, whether it is one. */
+static Status
+list_others(Ctx *ctx, const Batch *b, int m, const bool *used, Index *index)
+{
+	TRY(NEW(ctx, index->other, b->n_machines));
+	for (int k = 0; k < b->n_machines; k++)
+		if (used[k] && k != m)
+			index->other[index->n_others++] = b->of[k].topo->digest;
+	if (index->n_others > 0)
+		qsort(index->other, (size_t)index->n_others, sizeof *index->other, by_text);
+	return OK;
 }
 
 Status
-batch_index(Ctx *ctx, const Batch *b, Index **out)
+batch_index(Ctx *ctx, const Batch *b, int m, Index **out)
 {
-	const Topology *machine = b->machine;
+	const Topology *machine = b->machine, *left = b->of[m].topo;
 	Index *index;
 	size_t most = 0;
 	TRY(NEW(ctx, index, 1));
-	*index = (Index){ .name = machine->name, .digest = machine->digest, .n_gpus = machine->n_ranks };
+	*index = (Index){ .name = left->name, .digest = left->digest, .without = b->of[m].without,
+	    .machine = b->by_form ? left : NULL, .links = b->by_form ? b->ask.links : 0,
+	    .routes = b->by_form ? b->ask.routes : ROUTES_CHOSEN, .n_gpus = machine->n_ranks };
 	TRY(NEW(ctx, index->gpu, machine->n_ranks));
 	for (int g = 0; g < machine->n_ranks; g++)
 		index->gpu[g] = machine->vertex[g].id;
@@ -125,17 +180,20 @@ batch_index(Ctx *ctx, const Batch *b, Index **out)
 		    "an index of %zu entries: want at most %d; fewer --sizes, --collectives or --roots", most,
 		    LIMIT_INDEX);
 	TRY(NEW(ctx, index->entry, most));
+	struct listing list = { .ctx = ctx, .b = b, .m = m, .index = index };
+	TRY(NEW(ctx, list.used, b->n_machines));
 	for (int j = 0; j < b->n_jobs; j++)
 		for (int c = 0; c < N_COLLECTIVES; c++) {
 			Collective coll = (Collective)c;
-			int v = job_variant(b, j, -1);
+			int v = job_variant(b, m, j, -1);
 			if (!(b->colls >> c & 1))
 				continue;
 			if (collective_rooted(coll))
-				TRY(add_rooted(ctx, b, coll, j, index));
-			else if (plan_of(b, coll, v) >= 0)
-				TRY(add_entry(ctx, b, j, -1, v, plan_of(b, coll, v), index));
+				TRY(add_rooted(&list, coll, j));
+			else if (batch_plan_of(b, coll, v) >= 0)
+				TRY(add_entry(&list, j, -1, v, batch_plan_of(b, coll, v)));
 		}
+	TRY(list_others(ctx, b, m, list.used, index));
 	*out = index;
 	return OK;
 }

@@ -1,8 +1,10 @@
 /* The plans of a batch, a schedule for each class of sets, and their execution by many processes. A schedule depends on
  * its set alone, so batches may be split, resumed and run in parallel. */
+#include "base/digest.h"
 #include "base/file.h"
 #include "base/pool.h"
 #include "compile.h"
+#include "graph/isomorphism.h"
 #include "verb/batch/batch.h"
 #include "verb/progress.h"
 #include "verb/request.h"
@@ -19,14 +21,43 @@ is_planned(const Batch *b, Collective coll, int v)
 	    && (variant_root(classes, v) >= 0) == collective_rooted(coll);
 }
 
+/* ".without-gpu3-gpu5=1": ids have neither "=" nor "~", which stand for ":" and "/". A long name is a digest. */
+static void
+without_name(const char *without, Text *out)
+{
+	enum { LONGEST = 80, DIGITS = 16 };
+	char digest[DIGEST_ROOM];
+	size_t n = strlen(without);
+	text_put(out, ".without-");
+	if (n > LONGEST) {
+		digest_of(without, n, digest);
+		text_add(out, digest + sizeof "sha256:" - 1, DIGITS);
+	}
+	for (size_t i = 0; i < n && n <= LONGEST; i++)
+		text_add(out, without[i] == ':' ? "=" : without[i] == '/' ? "~" : without + i, 1);
+}
+
+void
+batch_index_name(const char *without, Text *out)
+{
+	text_put(out, "index");
+	if (without)
+		without_name(without, out);
+	text_put(out, ".json");
+}
+
 static Status
 new_plan(Ctx *ctx, Batch *b, Collective coll, int v)
 {
 	int s = b->classes->set_of[v], root = variant_root(b->classes, v);
 	Text name = { 0 };
 	text_printf(&name, "%s/", collective_name(coll));
-	set_name(&b->set[s], &name);
-	text_printf(&name, root >= 0 ? ".r%d.json" : ".json", root);
+	set_name(batch_set(b, s), &name);
+	if (root >= 0)
+		text_printf(&name, ".r%d", root);
+	if (batch_machine(b, s)->without)
+		without_name(batch_machine(b, s)->without, &name);
+	text_put(&name, ".json");
 	const char *file = text_keep(&ctx->run, &name);
 	b->plan[b->n_plans++] = (BatchPlan){ coll, s, root, file };
 	return file ? OK : fail_memory(ctx);
@@ -71,6 +102,7 @@ plan_path(Ctx *ctx, const Batch *b, const BatchPlan *plan, char path[FILE_PATH_R
 	return OK;
 }
 
+/* path: NULL: not written. */
 static Status
 plan_anew(Ctx *ctx, const Job *job, const char *path, BatchResult *result)
 {
@@ -78,7 +110,7 @@ plan_anew(Ctx *ctx, const Job *job, const char *path, BatchResult *result)
 	Status status = job_compile(ctx, job, &made);
 	if (status == OK)
 		status = result_take(ctx, made.sched, result);
-	if (status == OK)
+	if (status == OK && path)
 		status = file_write_soon(ctx, path, &made.json);
 	text_free(&made.json);
 	return status;
@@ -96,15 +128,21 @@ run_plan(Ctx *ctx, void *of, int task)
 	Job job;
 	if (atomic_load(run->stop))
 		return OK;
-	TRY(plan_path(ctx, b, plan, path));
+	if (b->directory)
+		TRY(plan_path(ctx, b, plan, path));
 	ask.coll = plan->coll;
 	ask.root = plan->root;
-	TRY(request_blame(ctx, job_induce(ctx, b->machine, b->set[plan->set].gpu, b->set[plan->set].n, &ask, &job)));
-	earlier_keep(&job, path, result);
+	if (batch_machine(b, plan->set)->without)
+		ask.without = batch_machine(b, plan->set)->without;
+	TRY(request_blame(ctx, batch_induce(ctx, b, plan->set, &ask, &job)));
+	if (b->by_form)
+		TRY(topo_invariant(ctx, job.topo, plan->root, &result->form));
+	if (b->directory)
+		earlier_keep(&job, path, result);
 	if (result->kept)
 		return OK;
 	result->trees = 0;
-	Status status = request_blame(ctx, plan_anew(ctx, &job, path, result));
+	Status status = request_blame(ctx, plan_anew(ctx, &job, b->directory ? path : NULL, result));
 	if (status != OK)
 		result->trees = 0;
 	if (status == IO)
@@ -129,7 +167,7 @@ order_plans(Ctx *ctx, struct run *run)
 		most = b->set[s].n > most ? b->set[s].n : most;
 	for (int n = most; n >= 2; n--)
 		for (int p = b->shard; p < b->n_plans; p += b->n_shards)
-			if (b->set[b->plan[p].set].n == n)
+			if (batch_set(b, b->plan[p].set)->n == n)
 				run->order[run->n++] = p;
 	return OK;
 }
@@ -178,7 +216,8 @@ Status
 plans_run(Ctx *ctx, Batch *b)
 {
 	struct run run = { .b = b };
-	TRY(make_directories(ctx, b));
+	if (b->directory)
+		TRY(make_directories(ctx, b));
 	TRY(order_plans(ctx, &run));
 	const Pool pool = { .n_tasks = run.n, .n_workers = b->n_workers, .run = run_plan, .done = plans_done,
 	    .of = &run };
@@ -187,7 +226,7 @@ plans_run(Ctx *ctx, Batch *b)
 	Status status = end && run.stop ? pool_run(ctx, &pool, end) : fail_memory(ctx);
 	if (status == OK)
 		status = report_failures(ctx, &run, end);
-	if (status == OK)
+	if (status == OK && b->directory)
 		status = file_sync(ctx, b->directory);
 	shared_free(end);
 	shared_free(run.stop);

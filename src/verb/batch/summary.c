@@ -111,7 +111,7 @@ print_plans(FILE *to, const Batch *b, const Index *index)
 }
 
 static void
-print_index(FILE *to, const Index *index, int64_t bytes)
+print_index(FILE *to, const Batch *b, const Index *index)
 {
 	int jobs[N_COLLECTIVES] = { 0 };
 	fprintf(to, "index       %d jobs:", index->n_entries);
@@ -120,7 +120,24 @@ print_index(FILE *to, const Index *index, int64_t bytes)
 	for (int c = 0; c < N_COLLECTIVES; c++)
 		if (jobs[c])
 			fprintf(to, " %s %d", collective_name((Collective)c), jobs[c]);
-	fprintf(to, "; %.4g MB\n", (double)bytes / 1e6);
+	fprintf(to, "; %.4g MB\n", (double)b->index_bytes / 1e6);
+}
+
+/* How many of the schedules are for what is left of the machine, and how many losses change no job. */
+static void
+print_failures(FILE *to, const Batch *b, const Index *index)
+{
+	int plans = 0, same = 0;
+	if (b->n_machines < 2)
+		return;
+	for (int p = 0; p < b->n_plans; p++)
+		plans += b->plan[p].set >= b->n_sets && b->result[p].trees;
+	for (int i = 0; index && i < index->n_changes; i++)
+		same += strcmp(index->change[i].file, "index.json") == 0;
+	fprintf(to, "failures    %d single losses: %d schedules more", b->n_machines - 1, plans);
+	if (index)
+		fprintf(to, "; %d of them change no job", same);
+	fprintf(to, "\n");
 }
 
 /* How many there are, and the lowest rate divided by its bound. */
@@ -146,7 +163,7 @@ print_schedules(FILE *to, const Batch *b)
 }
 
 void
-batch_print(FILE *to, const Batch *b, bool verbose, const Index *index, int64_t index_bytes)
+batch_print(FILE *to, const Batch *b, bool verbose, const Index *index)
 {
 	int disconnected = 0;
 	for (int s = 0; s < b->n_sets; s++)
@@ -161,7 +178,8 @@ batch_print(FILE *to, const Batch *b, bool verbose, const Index *index, int64_t 
 	if (verbose)
 		print_plans(to, b, index);
 	print_schedules(to, b);
+	print_failures(to, b, index);
 	if (index)
-		print_index(to, index, index_bytes);
+		print_index(to, b, index);
 	fprintf(to, "time        %.2f s\n", (double)progress_ms() / 1000);
 }

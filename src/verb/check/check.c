@@ -91,13 +91,15 @@ name_entry(const IndexEntry *entry, char text[128])
 }
 
 static Status
-check_group(Ctx *ctx, const Inputs *all, const Group *group, const Schedule *sched, const Match *match)
+check_group(Ctx *ctx, const Inputs *all, const Group *group, const Schedule *sched, Match *match)
 {
 	const Index *index = all->index_file[group->index_file].index;
 	IndexedFile file;
 	TRY(index_check_machine(ctx, "", index, sched));
-	if (match)
-		TRY(index_check_gpus(ctx, "", index, match->machine));
+	if (match) {
+		TRY(index_check_gpus(ctx, "", index, match->whole));
+		TRY(match_index(ctx, "", index, match));
+	}
 	TRY(index_describe(ctx, sched, &file));
 	for (int i = 0; i < group->n; i++) {
 		const IndexEntry *entry = all->entry[group->first + i];
@@ -113,7 +115,7 @@ check_group(Ctx *ctx, const Inputs *all, const Group *group, const Schedule *sch
 /* Compare a file with the entries of indexes for it. An entry that differs is an error of the index, not of the
  * file. */
 static void
-check_groups(const struct check *check, const Item *item, const Schedule *sched, const Match *match)
+check_groups(const struct check *check, const Item *item, const Schedule *sched, Match *match)
 {
 	for (int g = item->group; g >= 0; g = check->all->group[g].next) {
 		Ctx own;
@@ -121,7 +123,7 @@ check_groups(const struct check *check, const Item *item, const Schedule *sched,
 		Status status = check_group(&own, check->all, &check->all->group[g], sched, match);
 		if (status != OK)
 			snprintf(check->group_end[g].text, sizeof check->group_end[g].text, "%.500s",
-			    text_after_path(own.error.text, ": "));
+			    own.error.text + (strncmp(own.error.text, ": ", 2) == 0 ? 2 : 0));
 		check->group_end[g].status = status;
 		ctx_free(&own);
 	}

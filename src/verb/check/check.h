@@ -41,8 +41,8 @@ typedef struct {
 	const IndexEntry **entry;
 } Inputs;
 
-/* operand: n names of files and directories; a directory stands for all *.json below it. A file index.json whose format
- * is that of an index is read as one. An invalid operand or index is recorded in its item.
+/* operand: n names of files and directories; a directory stands for all *.json below it. A file index.json or
+ * index.NAME.json whose format is that of an index is read as one. An invalid operand or index is recorded in its item.
  * Fails: NO_MEMORY; LIMIT too many entries. */
 Status find_inputs(Ctx *ctx, char **operand, int n, Inputs **out);
 

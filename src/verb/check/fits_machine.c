@@ -23,13 +23,41 @@ blame_options(Ctx *ctx, const char *label, Status status)
 /* The job of these GPUs, with the links that the schedule may use, and its canonical form, in which mark[r] is rank
  * r's own. */
 static Status
-job_form(Ctx *ctx, const char *label, const Match *match, const int *gpu, int n, const int *mark,
-    unsigned char form[CANONICAL_FORM_BYTES], const Topology **out)
+job_form(Ctx *ctx, const char *label, const Match *match, const Topology *machine, const int *gpu, int n,
+    const int *mark, unsigned char form[CANONICAL_FORM_BYTES], const Topology **out)
 {
 	Job job;
-	TRY(blame_options(ctx, label, job_induce(ctx, match->machine, gpu, n, &match->ask, &job)));
+	TRY(blame_options(ctx, label, job_induce(ctx, machine, gpu, n, &match->ask, &job)));
 	*out = job.topo;
 	return topo_canonical_form(ctx, job.topo, mark, form, NULL, NULL);
+}
+
+/* The machine without these parts; NULL: all of it. */
+static Status
+left_of(Ctx *ctx, const char *label, const Topology *machine, const char *without, const Topology **out,
+    const int **gpu)
+{
+	Loss *loss;
+	Topology *left;
+	int n;
+	*out = machine;
+	*gpu = NULL;
+	if (!without)
+		return OK;
+	TRY(blame_options(ctx, label, topo_losses(ctx, machine, without, &loss, &n)));
+	TRY(topo_without(ctx, machine, loss, n, &left, gpu));
+	*out = left;
+	return OK;
+}
+
+Status
+match_index(Ctx *ctx, const char *label, const Index *index, Match *match)
+{
+	TRY(left_of(ctx, label, match->whole, index->without, &match->entry_machine, &match->entry_gpu));
+	if (strcmp(index->digest, match->entry_machine->digest) != 0)
+		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: --topology has %.80s", label, index->digest,
+		    match->entry_machine->digest);
+	return OK;
 }
 
 struct rank {
@@ -68,10 +96,13 @@ Status
 match_schedule(Ctx *ctx, const char *label, const Topology *machine, const Schedule *sched, Match *out)
 {
 	const Topology *topo = sched->topo;
-	Match match = { .machine = machine };
+	Match match = { .whole = machine };
 	const Topology *job;
+	const int *now;
 	int *gpu, *mark;
 	TRY(blame_options(ctx, label, sched_recorded_links(ctx, sched, &match.ask)));
+	TRY(left_of(ctx, label, machine, match.ask.without, &machine, &now));
+	match.machine = machine;
 	*out = match;
 	if (strcmp(topo->digest, machine->digest) != 0)
 		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: --topology has %.80s", label, topo->digest,
@@ -87,7 +118,7 @@ match_schedule(Ctx *ctx, const char *label, const Topology *machine, const Sched
 	}
 	if (match.ask.routes == ROUTES_PAIR)
 		TRY(sched_check_routes(ctx, label, sched));
-	TRY(job_form(ctx, label, &match, gpu, topo->n_ranks, mark, match.form, &job));
+	TRY(job_form(ctx, label, &match, machine, gpu, topo->n_ranks, mark, match.form, &job));
 	if (!topo_same_in_files(topo, job))
 		return fail(ctx, BAD_INPUT, "%s: topology.links: not those that --topology has between these GPUs",
 		    label);
@@ -101,7 +132,15 @@ match_entry(Ctx *ctx, const char *label, const Match *match, const IndexEntry *e
 	unsigned char form[CANONICAL_FORM_BYTES];
 	const Topology *job;
 	ArenaMark mark = arena_mark(&ctx->run);
-	TRY(job_form(ctx, label, match, entry->gpu, entry->n, entry->rank, form, &job));
+	int *gpu;
+	TRY(NEW(ctx, gpu, entry->n));
+	for (int i = 0; i < entry->n; i++) {
+		gpu[i] = match->entry_gpu ? match->entry_gpu[entry->gpu[i]] : entry->gpu[i];
+		if (gpu[i] < 0)
+			return fail(ctx, BAD_INPUT, "%s: gpus: %s is lost: want GPUs that are left", label,
+			    match->whole->vertex[entry->gpu[i]].id);
+	}
+	TRY(job_form(ctx, label, match, match->entry_machine, gpu, entry->n, entry->rank, form, &job));
 	if (memcmp(form, match->form, sizeof form) != 0)
 		return fail(ctx, BAD_INPUT,
 		    "%s: ranks: the links of these GPUs are not those of their ranks in the file", label);

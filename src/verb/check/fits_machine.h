@@ -7,7 +7,10 @@
 
 /* A schedule whose ranks and links are those of its GPUs in the machine. */
 typedef struct {
-	const Topology *machine;
+	const Topology *whole;				/* the machine */
+	const Topology *machine;			/* what is left of it, if the schedule is for that */
+	const Topology *entry_machine;			/* the same for entries (match_index) */
+	const int *entry_gpu;				/* of each GPU its number there; NULL: the same */
 	Ask ask;					/* which links the schedule may use */
 	unsigned char form[CANONICAL_FORM_BYTES];	/* of its job, each of whose ranks has a mark of its own */
 } Match;
@@ -21,8 +24,13 @@ Status find_gpus(Ctx *ctx, const Topology *machine, const Topology *topo, int *g
  * Fails: BAD_INPUT they are not. */
 Status match_schedule(Ctx *ctx, const char *label, const Topology *machine, const Schedule *sched, Match *out);
 
-/* Is the job of an entry the same as the schedule's, with GPU i in the place of rank[i]? Checked by canonical forms, so
- * it holds for switches, too. entry: its GPUs are below the machine's. Fails: BAD_INPUT it is not. */
+/* What entries of this index are for: the machine, or what is left of it. Fails: BAD_INPUT (label) it has no such
+ * parts, or another digest. */
+Status match_index(Ctx *ctx, const char *label, const Index *index, Match *match);
+
+/* Is the job of an entry the same as the schedule's, with GPU i in the place of rank[i]? Checked by canonical forms,
+ * so it holds for switches, too. entry: its GPUs are below the machine's; after match_index. Fails: BAD_INPUT it is
+ * not. */
 Status match_entry(Ctx *ctx, const char *label, const Match *match, const IndexEntry *entry);
 
 #endif

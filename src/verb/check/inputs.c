@@ -19,7 +19,7 @@ text_after_path(const char *text, const char *path)
 	for (size_t i = 0; i < n; i++)
 		if (text[i] != path[i] && text[i] != '?')
 			return text;
-	return text + n;
+	return text[n] == ':' ? text + n : text;
 }
 
 /* ---- items ---- */
@@ -85,7 +85,7 @@ add_file(struct finding *c, const char *path, bool named)
 	Text in = { 0 };
 	Item *item;
 	TRY(add_item(c, path, named, &item));
-	if (strcmp(name_of(path), "index.json") != 0 || !file_is_there(path))
+	if (!index_file_name(path) || !file_is_there(path))
 		return OK;
 	Status status = file_read_regular(c->ctx, path, &in);
 	if (status != OK)

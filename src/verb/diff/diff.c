@@ -222,7 +222,8 @@ verb_diff(Ctx *ctx, const Options *opt)
 	bool github = opt->value[OPT_GITHUB];
 	int jobs;
 	if (opt->n_files != 2)
-		return fail(ctx, USAGE, "%d files: want two, the old and the new", opt->n_files);
+		return fail(ctx, USAGE, "%d file%s: want two, the old and the new", opt->n_files,
+		    opt->n_files == 1 ? "" : "s");
 	/* The suffix of the output chooses JSON; any other is text. */
 	format = dot && strcmp(dot, ".json") == 0 ? "json" : "text";
 	if (opt->value[OPT_FORMAT])

@@ -19,18 +19,11 @@ struct loaded {
 	int depth;
 };
 
-static bool
-is_index(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return strcmp(slash ? slash + 1 : path, "index.json") == 0;
-}
-
 static Status
 read_valid(struct loaded *file, const char *path)
 {
 	Ctx *ctx = &file->ctx;
-	if (is_index(path))
+	if (index_file_name(path))
 		return index_read(ctx, path, file->in.data, file->in.size, &file->index);
 	TRY(sched_read(ctx, path, file->in.data, file->in.size, &file->sched));
 	TRY(sched_verify(ctx, path, file->sched));

@@ -1,0 +1,105 @@
+/* Index: the order of entries, names of indexes, and what is left of a machine after a loss. */
+#include "model/index.h"
+
+#include <string.h>
+
+int
+index_order(const IndexEntry *a, const IndexEntry *b)
+{
+	if (a->n != b->n)
+		return a->n < b->n ? -1 : 1;
+	for (int i = 0; i < a->n; i++)
+		if (a->gpu[i] != b->gpu[i])
+			return a->gpu[i] < b->gpu[i] ? -1 : 1;
+	if (a->coll != b->coll)
+		return a->coll < b->coll ? -1 : 1;
+	return (a->root > b->root) - (a->root < b->root);
+}
+
+bool
+index_has_digest(const Index *index, const char *digest)
+{
+	int low = 0, high = index->n_others;
+	if (strcmp(index->digest, digest) == 0)
+		return true;
+	while (low < high) {
+		int middle = (low + high) / 2, order = strcmp(index->other[middle], digest);
+		if (order == 0)
+			return true;
+		low = order < 0 ? middle + 1 : low;
+		high = order < 0 ? high : middle;
+	}
+	return false;
+}
+
+/* ---- what is lost ---- */
+
+/* "gpu5-gpu3" for "gpu3-gpu5", "gpu5-gpu3:1" for "gpu3-gpu5:1", at any "-". n: of each. */
+static bool
+same_part(const char *a, size_t n, const char *b, size_t length)
+{
+	const char *colon = memrchr(a, ':', n);
+	if (n != length)
+		return false;
+	if (memcmp(a, b, n) == 0)
+		return true;
+	for (int counted = 0; counted < (colon ? 2 : 1); counted++) {
+		size_t ends = counted ? (size_t)(colon - a) : n;
+		for (size_t i = 1; i + 1 < ends; i++)
+			if (a[i] == '-' && b[ends - i - 1] == '-' && memcmp(a, b + ends - i, i) == 0
+			    && memcmp(a + i + 1, b, ends - i - 1) == 0 && memcmp(a + ends, b + ends, n - ends) == 0)
+				return true;
+	}
+	return false;
+}
+
+/* Is each part of one list in the other, by its place? Lists of several parts are in the order of the index. */
+static bool
+same_parts(const char *a, const char *b)
+{
+	for (;;) {
+		size_t n = strcspn(a, ","), length = strcspn(b, ",");
+		if (!same_part(a, n, b, length) || a[n] != b[length])
+			return false;
+		if (!a[n])
+			return true;
+		a += n + 1;
+		b += length + 1;
+	}
+}
+
+const IndexChange *
+index_change(const Index *index, const char *without)
+{
+	for (int i = 0; i < index->n_changes; i++)
+		if (strcmp(index->change[i].without, without) == 0 || strcmp(index->change[i].digest, without) == 0)
+			return &index->change[i];
+	for (int i = 0; i < index->n_changes; i++)
+		if (same_parts(index->change[i].without, without))
+			return &index->change[i];
+	return NULL;
+}
+
+bool
+index_same_entries(const Index *a, const Index *b)
+{
+	if (a->n_entries != b->n_entries)
+		return false;
+	for (int i = 0; i < a->n_entries; i++) {
+		const IndexEntry *x = &a->entry[i], *y = &b->entry[i];
+		if (index_order(x, y) != 0 || strcmp(x->file, y->file) != 0
+		    || memcmp(x->rank, y->rank, (size_t)x->n * sizeof *x->rank) != 0)
+			return false;
+	}
+	return true;
+}
+
+bool
+index_file_name(const char *path)
+{
+	static const char first[] = "index", last[] = ".json";
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t n = strlen(name), ends = sizeof first - 1 + sizeof last - 1;
+	return n >= ends && strncmp(name, first, sizeof first - 1) == 0 && (n == ends || name[sizeof first - 1] == '.')
+	    && strcmp(name + n - (sizeof last - 1), last) == 0;
+}

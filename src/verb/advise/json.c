@@ -1,0 +1,55 @@
+/* Advice as JSON (schemas/advise.schema.json): a line for each class. */
+#include "base/json_write.h"
+#include "verb/advise/advise.h"
+
+static void
+put_class(JsonWriter *w, const Advice *a, const AdvisedClass *class)
+{
+	json_object(w, NULL, JSON_LINE);
+	json_int(w, "gpus", class->n);
+	if (class->planned) {
+		json_gb(w, "rate", class->rate);
+		json_gb(w, "bound", class->bound);
+		json_number(w, "share", class->share);
+	} else {
+		json_null(w, "rate");
+		json_null(w, "bound");
+		json_null(w, "share");
+	}
+	json_names(w, "links", link_class_names, class->links);
+	if (class->root >= 0)
+		json_int(w, "root", a->b->set[class->set[0]].gpu[class->root]);
+	else
+		json_null(w, "root");
+	json_array(w, "sets", JSON_TIGHT);
+	for (int i = 0; i < class->n_sets; i++)
+		json_ints(w, NULL, a->b->set[class->set[i]].gpu, class->n);
+	json_end(w);
+	json_end(w);
+}
+
+void
+advise_json(const Advice *a, Text *out)
+{
+	JsonWriter w = { .out = out };
+	const Topology *machine = a->b->machine;
+	json_object(&w, NULL, JSON_BLOCK);
+	json_string(&w, "format", "blink-advice");
+	json_int(&w, "version", 1);
+	json_object(&w, "topology", JSON_BLOCK);
+	json_string(&w, "name", a->b->base.topo->name);
+	json_string(&w, "digest", a->b->base.topo->digest);
+	json_array(&w, "gpus", JSON_LINE);
+	for (int g = 0; g < machine->n_ranks; g++)
+		json_string(&w, NULL, machine->vertex[g].id);
+	json_end(&w);
+	json_end(&w);
+	json_string(&w, "collective", collective_name(a->coll));
+	json_int(&w, "disconnected", a->n_disconnected);
+	json_array(&w, "classes", JSON_ROWS);
+	for (int c = 0; c < a->n_classes; c++)
+		put_class(&w, a, &a->class[c]);
+	json_end(&w);
+	json_end(&w);
+	text_put(out, "\n");
+}

@@ -1,0 +1,137 @@
+/* blinkc what-if: one batch over the machine and what is left of it, without files; rates before and after are
+ * compared. */
+#include "verb/whatif/whatif.h"
+#include "base/file.h"
+#include "verb/progress.h"
+#include "verb/request.h"
+#include "verb/verb.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int
+by_loss(const void *x, const void *y)
+{
+	const JobChange *a = x, *b = y;
+	if (a->loss != b->loss)
+		return a->loss > b->loss ? -1 : 1;
+	return (a->set > b->set) - (a->set < b->set);
+}
+
+static int
+by_mean(const void *x, const void *y)
+{
+	const LossCost *a = x, *b = y;
+	if (a->mean != b->mean)
+		return a->mean > b->mean ? -1 : 1;
+	return (a->machine > b->machine) - (a->machine < b->machine);
+}
+
+static bool
+has_lost(const Machine *machine, const GpuSet *set)
+{
+	for (int i = 0; i < set->n; i++)
+		if (machine->gpu[set->gpu[i]] < 0)
+			return true;
+	return false;
+}
+
+/* p, q: the plans before and after; q may be -1. */
+static JobChange
+compare(const Batch *b, const Machine *machine, int s, int p, int q)
+{
+	JobChange job = { .set = s, .before = b->result[p].rate, .after = FRAC_ZERO, .loss = 1,
+	    .state = has_lost(machine, &b->set[s]) ? JOB_LOST : JOB_DISCONNECTED };
+	if (q < 0)
+		return job;
+	int order = frac_cmp(b->result[q].rate, job.before);
+	job.after = b->result[q].rate;
+	job.state = order < 0 ? JOB_SLOWER : order > 0 ? JOB_FASTER : JOB_SAME;
+	job.loss = order ? 1 - frac_double(job.after) / frac_double(job.before) : 0;
+	return job;
+}
+
+static Status
+cost_of(Ctx *ctx, const WhatIf *w, int m, LossCost *out)
+{
+	const Batch *b = w->b;
+	double sum = 0;
+	*out = (LossCost){ .machine = &b->of[m] };
+	TRY(NEW(ctx, out->job, b->n_sets));
+	for (int s = 0; s < b->n_sets; s++) {
+		int root, p = batch_best(b, w->coll, s, &root), q = batch_best(b, w->coll, m * b->n_sets + s, &root);
+		if (p < 0)
+			continue;
+		JobChange *job = &out->job[out->n_jobs++];
+		*job = compare(b, &b->of[m], s, p, q);
+		out->count[job->state]++;
+		sum += job->loss;
+	}
+	qsort(out->job, (size_t)out->n_jobs, sizeof *out->job, by_loss);
+	out->mean = out->n_jobs ? sum / out->n_jobs : 0;
+	return OK;
+}
+
+static Status
+find_costs(Ctx *ctx, WhatIf *w)
+{
+	TRY(NEW(ctx, w->cost, w->b->n_machines));
+	while (!(w->b->colls >> w->coll & 1))
+		w->coll++;
+	for (int m = 1; m < w->b->n_machines; m++)
+		TRY(cost_of(ctx, w, m, &w->cost[w->n++]));
+	if (w->n > 0)
+		qsort(w->cost, (size_t)w->n, sizeof *w->cost, by_mean);
+	return OK;
+}
+
+static Status
+find_losses(Ctx *ctx, const Options *opt, Batch *b)
+{
+	const char *text = opt->value[OPT_WITHOUT];
+	Loss *loss;
+	int n;
+	if (text)
+		TRY(request_blame(ctx, topo_losses(ctx, b->machine, text, &loss, &n)));
+	else
+		TRY(topo_single_losses(ctx, b->machine, &loss, &n));
+	TRY(batch_machines(ctx, b, loss, n, text != NULL));
+	if (b->n_machines > 1)
+		return OK;
+	return fail(ctx, BAD_INPUT, "%.200s: fewer than 2 GPUs are left: want at least 2 for a collective",
+	    b->machine->name);
+}
+
+static Status
+write_costs(Ctx *ctx, const Options *opt, const Batch *b, const char *format)
+{
+	WhatIf w = { .b = b, .ranked = !opt->value[OPT_WITHOUT] };
+	Text out = { 0 };
+	TRY(find_costs(ctx, &w));
+	if (strcmp(format, "json") == 0)
+		whatif_json(&w, &out);
+	else
+		whatif_text(&w, opt->value[OPT_VERBOSE], &out);
+	progress_hide();
+	Status status = out.failed ? fail_memory(ctx) : file_write(ctx, output_path(opt), &out);
+	text_free(&out);
+	return status;
+}
+
+Status
+verb_what_if(Ctx *ctx, const Options *opt)
+{
+	Batch b;
+	const char *format;
+	TRY(request_format(ctx, opt, WHATIF, "text", &format));
+	TRY(batch_parse(ctx, opt, false, &b));
+	b.ask.minimise = false;		/* rates alone count, whatever the number of trees */
+	TRY(batch_read(ctx, opt, false, &b));
+	Status status = find_losses(ctx, opt, &b);
+	if (status == OK)
+		status = batch_plan(ctx, &b);
+	if (status == OK)
+		status = write_costs(ctx, opt, &b, format);
+	batch_free(&b);
+	return status;
+}
