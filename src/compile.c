@@ -155,6 +155,7 @@ job_baselines(Ctx *ctx, const Job *job, Schedule *sched)
 	if (!job->ask.hybrid) {
 		of.topo = job->topo;
 		of.classes = job->classes;
+		of.pairs = job->ask.routes == ROUTES_PAIR;
 	}
 	return baselines_find(ctx, &of, job->ask.coll, &sched->baseline, &sched->n_baselines);
 }

@@ -1,9 +1,9 @@
 /* Baselines: to add one, write a function that finds its rings, and give it a row here.
  *
- * NCCL until 2.7 builds rings over NVLink, and where there is no such ring over PCIe. From 2.8 on a hop between two GPUs
- * without an NVLink may lead over two of them, through another GPU of the job; and rings take PCIe for hops that have
- * neither. Its searches are bounded. Here a baseline has the best rings of its kind, proven, so that what a schedule is worth
- * beside them is not exaggerated: NCCL's rings have no higher rate. */
+ * NCCL until 2.7 builds rings over NVLink, and where there is no such ring over PCIe. From 2.8 on a hop between two
+ * GPUs without an NVLink may lead over two of them, through another GPU of the job; and rings take PCIe for hops that
+ * have neither. Its searches are bounded. Here a baseline has the best rings of its kind, proven, so that what a
+ * schedule is worth beside them is not exaggerated: NCCL's rings have no higher rate. */
 #include "plan/baseline.h"
 
 #include "plan/pack/rings.h"
@@ -23,30 +23,42 @@ struct finder {
 	Ctx *ctx;
 	const BaselineJob *job;
 	unsigned beside;	/* NET where the job has several servers */
+	RingPacking direct;	/* over FAST */
+};
+
+/* What hops may be over, and whether each pair keeps to its one route: NVLink, or else PCIe. */
+struct tier {
+	unsigned classes;
+	bool pairs;
 };
 
 static Status
-induce(const struct finder *f, unsigned classes, const Topology **out)
+induce(const struct finder *f, struct tier tier, const Topology **out)
 {
 	const BaselineJob *job = f->job;
+	unsigned classes = tier.classes | f->beside;
 	JobLinks links;
 	Topology *topo;
-	if (job->topo && job->classes == classes) {
+	if (job->topo && job->classes == classes && job->pairs == tier.pairs) {
 		*out = job->topo;
 		return OK;
 	}
-	TRY(topo_nic_paths(f->ctx, job->machine, job->gpu, job->n, classes, NULL, &links));
-	TRY(topo_induce(f->ctx, job->machine, job->gpu, job->n, &links, &topo));
+	if (tier.pairs) {
+		TRY(topo_induce_pairs(f->ctx, job->machine, job->gpu, job->n, classes, &topo));
+	} else {
+		TRY(topo_nic_paths(f->ctx, job->machine, job->gpu, job->n, classes, NULL, &links));
+		TRY(topo_induce(f->ctx, job->machine, job->gpu, job->n, &links, &topo));
+	}
 	*out = topo;
 	return OK;
 }
 
-/* Rings over links of some classes; none where these do not connect the GPUs. */
+/* Rings over some links; none where these do not connect the GPUs. */
 static Status
-rings_over(const struct finder *f, unsigned classes, bool through, RingPacking *out)
+rings_over(const struct finder *f, struct tier tier, bool through, RingPacking *out)
 {
 	const Topology *topo;
-	Status status = induce(f, classes | f->beside, &topo);
+	Status status = induce(f, tier, &topo);
 	*out = (RingPacking){ .rate = FRAC_ZERO, .proven = true };
 	if (status == INFEASIBLE) {
 		f->ctx->error = (Error){ .status = OK };
@@ -56,13 +68,12 @@ rings_over(const struct finder *f, unsigned classes, bool through, RingPacking *
 	return pack_rings(f->ctx, topo, through, out);
 }
 
-/* The first of these classes over which there is a ring. */
+/* Where there is no ring yet, over the first of these that have one. */
 static Status
-rings_over_first(const struct finder *f, const unsigned *classes, int n, bool through, RingPacking *out)
+rings_over_first(const struct finder *f, const struct tier *tier, int n, RingPacking *out)
 {
-	TRY(rings_over(f, classes[0], through, out));
-	for (int i = 1; i < n && out->n == 0 && out->proven; i++)
-		TRY(rings_over(f, classes[i], false, out));
+	for (int i = 0; i < n && out->n == 0 && out->proven; i++)
+		TRY(rings_over(f, tier[i], false, out));
 	return OK;
 }
 
@@ -71,15 +82,22 @@ rings_over_first(const struct finder *f, const unsigned *classes, int n, bool th
 static Status
 rings_until_2_7(const struct finder *f, RingPacking *out)
 {
-	static const unsigned classes[] = { FAST, BUS, ANY };
-	return rings_over_first(f, classes, 3, false, out);
+	static const struct tier tiers[] = { { BUS, false }, { ANY, false } };
+	*out = f->direct;
+	return rings_over_first(f, tiers, 2, out);
 }
 
 static Status
 rings_from_2_8(const struct finder *f, RingPacking *out)
 {
-	static const unsigned classes[] = { FAST, ANY };
-	return rings_over_first(f, classes, 2, true, out);
+	static const struct tier fast = { FAST, false }, tiers[] = { { ANY, true }, { ANY, false } };
+	RingPacking through;
+	*out = f->direct;
+	if (!out->at_cut) {
+		TRY(rings_over(f, fast, true, &through));
+		*out = through.proven && frac_cmp(through.rate, out->rate) == 0 ? *out : through;
+	}
+	return rings_over_first(f, tiers, 2, out);
 }
 
 static const struct {
@@ -110,9 +128,11 @@ algorithm_bandwidth(Collective coll, int n, Frac y)
 
 /* Those that are known. */
 static Status
-find_all(const struct finder *f, Collective coll, Baseline *out, int *n)
+find_all(struct finder *f, Collective coll, Baseline *out, int *n)
 {
+	static const struct tier fast = { FAST, false };
 	*n = 0;
+	TRY(rings_over(f, fast, false, &f->direct));
 	for (int i = 0; i < N_ROWS; i++) {
 		RingPacking rings;
 		TRY(rows[i].find(f, &rings));

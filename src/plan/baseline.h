@@ -11,11 +11,12 @@ typedef struct {
 	int n;
 	const Topology *topo;	/* of the job over links of `classes`; NULL: not at hand */
 	unsigned classes;
+	bool pairs;		/* hops keep to the route of their pair */
 } BaselineJob;
 
 /* The baselines of a collective, in the order of the table in baseline.c. What is not proven is left out: on large
- * machines rings may be faster than those that were found. None for collectives that rings do not serve (collective_has_rings),
- * and over more than BASELINE_RANKS GPUs.
+ * machines rings may be faster than those that were found. None where collective_has_rings is false, and over more than
+ * BASELINE_RANKS GPUs.
  * Random: none. Clock: none. Fails: LIMIT. */
 Status baselines_find(Ctx *ctx, const BaselineJob *job, Collective coll, Baseline **out, int *n);
 

@@ -32,6 +32,7 @@ static const char *const routes[] = { ROUTES_LIST(FIRST) NULL };
 static const char *const roots[] = { ROOTS_LIST(FIRST) NULL };
 static const char *const differences[] = { DIFFERENCE_LIST(FIRST) "any", NULL };
 #undef FIRST
+static const char *const summaries[] = { "text", "json", NULL };
 static const char *const relays[] = { "rest", NULL };
 static const char *const layouts[] = { "own", "dot", "neato", NULL };
 
@@ -46,6 +47,7 @@ static const CompleteValues values[] = {
 	{ "roots", ~0u, false, roots },
 	{ "relay", ~0u, true, relays },
 	{ "layout", ~0u, false, layouts },
+	{ "summary", ~0u, false, summaries },
 	{ "fail-on", ~0u, true, differences },
 };
 

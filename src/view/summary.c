@@ -114,7 +114,7 @@ print_rate(FILE *to, const Schedule *sched, const char *unproven)
 	print_ratio(to, sched, unproven);
 }
 
-/* What other methods give, a line for each. Where a baseline uses none of the links of the schedule, these have no ring. */
+/* What other methods give, a line for each. Where a baseline uses no link class of the schedule, that has no ring. */
 static void
 print_baselines(FILE *to, const Schedule *sched)
 {

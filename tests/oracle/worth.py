@@ -136,7 +136,7 @@ def mixed_rate(gpus, chosen, capacity, direct):
             near[a].add(b)
     for a, b in itertools.permutations(range(len(chosen)), 2):
         own, path = ("fast", chosen[a], chosen[b]), bus_path(chosen[a], chosen[b], near, gpus)
-        hops[a, b] = ([(own,)] if own in links else []) + ([path] if path else [])
+        hops[a, b] = [(own,)] if own in links else [path] if path else []
     return best_rate(links, all_rings(len(chosen), hops))
 
 

@@ -307,6 +307,7 @@ pack_rings(Ctx *ctx, const Topology *topo, bool through, RingPacking *out)
 		TRY(pack_exactly(ctx, topo, through, cut, out, &ended));
 	if (!ended)
 		TRY(pack_searched(ctx, topo, cut, out));
+	out->at_cut = out->rate.num == (Wide)cut * out->rate.den;
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

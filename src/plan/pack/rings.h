@@ -16,6 +16,7 @@ typedef struct {
 	unsigned classes;	/* of the links that they use, a bit set */
 	bool through;		/* some hop leads through another rank */
 	bool proven;		/* no other rings have a higher rate */
+	bool at_cut;		/* nor have rings through other ranks */
 } RingPacking;
 
 /* The rings of the highest rate that fit the capacities together. A hop leads over a link, or over switches; with

@@ -194,7 +194,8 @@ put_class(Text *out, const struct chart *chart, const PageClass *class, int x, i
 	char label[LONGEST + 4];
 	int n_series = chart->page->n_series;
 	label_text(out, chart, class, label);
-	text_printf(out, "<g class=\"class\"><text class=\"gpus\" transform=\"translate(%d %d) rotate(-90)\">%s</text>\n",
+	text_printf(out,
+	    "<g class=\"class\"><text class=\"gpus\" transform=\"translate(%d %d) rotate(-90)\">%s</text>\n",
 	    x + wide / 2 + 4, TOP + HEIGHT + 8, label);
 	for (int s = 0; s < n_series; s++)
 		put_pair(out, chart, class, s, x + s * BAR);
