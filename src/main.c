@@ -52,7 +52,7 @@ main(int argc, char **argv)
 	verb = named ? verb : verb_rows;
 	Status status = named || argc < 2 ? OK : verb_check_word(&ctx, argv[1], argv[2]);
 	if (status == OK)
-		status = options_parse(&ctx, argc - named, argv + named, verb->name, verb->bit, &opt);
+		status = options_parse(&ctx, argc - named, argv + named, verb->name, verb->bit, verbs_text, &opt);
 	if (status == OK && opt.value[OPT_HELP]) {
 		help_print(named ? verb : NULL);
 	} else if (status == OK && opt.value[OPT_VERSION]) {

@@ -39,10 +39,10 @@ enum { OPT_COLLECTIVE = 256, OPT_COMPLETION, OPT_DATA_ONLY };
 	X('o', "op", "NAME", "sum (default), prod, max, min or all")                                       \
 	X('C', "chunk", "BYTES", "bytes that a tree moves at a time (default 0: by the size)")                   \
 	X('t', "threads", "N", "threads of the host backend, 0 to 256 (default 0: one for each CPU)")      \
-	X('g', "gpus", "LIST", "from an index: GPUs of the job, by index or id, or ranges as 0-3, comma separated; GPU i " \
-	    "of the list is rank i; default: all") \
-	X('r', "root", "RANK", "from an index: root of broadcast, reduce, gather or scatter: a rank (default 0) or the " \
-	    "id of a GPU")  \
+	X('g', "gpus", "LIST", "from an index: GPUs of the job, by index or id, or ranges as 0-3, comma separated; " \
+	    "GPU i of the list is rank i; default: all") \
+	X('r', "root", "RANK", "from an index: root of broadcast, reduce, gather or scatter: a rank (default 0) or " \
+	    "the id of a GPU")  \
 	X(OPT_COLLECTIVE, "collective", "NAME", "from an index: broadcast, reduce, allreduce (default), gather, " \
 	    "scatter, allgather, reducescatter or alltoall") \
 	X(OPT_DATA_ONLY, "data-only", "", "load schedule files only: refuse a shared object, which is code")  \

@@ -118,6 +118,9 @@ kind_of_bytes(struct head head)
 	static const char *const compressed[] = { "\x1f\x8b", "\xfd" "7zXZ", "BZh", "\x28\xb5\x2f\xfd", "PK\x03\x04" };
 	if (begins(head, "\x7f" "ELF"))
 		return FILE_PROGRAM;
+	/* Text in UTF-16, or what begins as a file of ours does: a reader says which byte is wrong. */
+	if (begins(head, "\xff\xfe") || begins(head, "\xfe\xff") || memchr("{[<", *head.at, 3))
+		return FILE_OTHER;
 	for (size_t i = 0; i < sizeof compressed / sizeof *compressed; i++)
 		if (begins(head, compressed[i]))
 			return FILE_COMPRESSED;
@@ -140,7 +143,7 @@ kind_of_text(struct head head)
 		if (begins(head, code[i]))
 			return has(head, "Written by blinkc") ? FILE_CODE : FILE_SOURCE;
 	/* What no JSON begins with. */
-	return memchr("{[\"-0123456789tfn", *head.at, 17) ? FILE_OTHER : FILE_TEXT;
+	return memchr("[\"-0123456789tfn", *head.at, 16) || (unsigned char)*head.at >= 0x80 ? FILE_OTHER : FILE_TEXT;
 }
 
 FileKind
@@ -184,11 +187,21 @@ hint(FileKind found, FileKind want)
 			return "";
 		}
 	}
-	if (want == FILE_TOPOLOGY && found == FILE_NCCL_GRAPH)
-		return "; NCCL writes it to NCCL_TOPO_DUMP_FILE";
-	if (want == FILE_TOPOLOGY && found == FILE_SCHEDULE)
+	if (want != FILE_TOPOLOGY)
+		return "";
+	switch (found) {
+	case FILE_NCCL:
+	case FILE_HWLOC:
+	case FILE_NVIDIA_SMI:
+	case FILE_ROCM_SMI:
+		return " of blink-topology(5)";
+	case FILE_NCCL_GRAPH:
+		return ", which NCCL writes to NCCL_TOPO_DUMP_FILE";
+	case FILE_SCHEDULE:
 		return "; blinkc show FILE draws what there is";
-	return "";
+	default:
+		return "";
+	}
 }
 
 Status

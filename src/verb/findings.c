@@ -48,7 +48,7 @@ put_case(XmlWriter *w, const char *suite, const Finding *finding)
 	    (const char *const[]){ finding->file, finding->part ? ": " : NULL, finding->part, NULL });
 	xml_attribute(w, "classname", suite);
 	xml_attribute(w, "file", finding->file);
-	if (finding->kind == FINDING_ERROR)
+	if (finding->kind == FINDING_ERROR || finding->kind == FINDING_COUNTED)
 		put_failure(w, finding);
 	else if (finding->kind == FINDING_NOTE)
 		put_note(w, finding);
@@ -60,7 +60,7 @@ count_wrong(const Finding *finding, int n)
 {
 	int wrong = 0;
 	for (int i = 0; i < n; i++)
-		wrong += finding[i].kind == FINDING_ERROR;
+		wrong += finding[i].kind == FINDING_ERROR || finding[i].kind == FINDING_COUNTED;
 	return wrong;
 }
 
@@ -140,7 +140,7 @@ void
 findings_write_github(const char *title, const Finding *finding, int n, const char *summary, Text *out)
 {
 	for (int i = 0; i < n; i++)
-		if (finding[i].kind != FINDING_VALID)
+		if (finding[i].kind != FINDING_VALID && finding[i].kind != FINDING_COUNTED)
 			put_command(out, finding[i].kind == FINDING_ERROR ? "error" : "warning", title, &finding[i]);
 	put_command(out, "notice", title, &(Finding){ .message = summary });
 }

@@ -7,7 +7,8 @@
 typedef enum {
 	FINDING_VALID,
 	FINDING_NOTE,		/* valid, but to be reviewed */
-	FINDING_ERROR
+	FINDING_ERROR,
+	FINDING_COUNTED		/* an error that another finding states for several files: not shown by itself */
 } FindingKind;
 
 /* Texts may have any bytes: they are escaped where they are written, and characters that the format does not allow

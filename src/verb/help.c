@@ -96,6 +96,17 @@ verb_names(void)
 	return (Names){ sizeof name / sizeof *name, name };
 }
 
+NamesText
+verbs_text(int bits)
+{
+	const char *name[sizeof verb_rows / sizeof *verb_rows];
+	Names some = { 0, name };
+	for (const Verb *verb = verb_rows; verb->name; verb++)
+		if (verb->bit & bits)
+			name[some.n++] = verb->name;
+	return names_wanted(some);
+}
+
 static Status
 fail_verb(Ctx *ctx, const char *word, const char *found)
 {

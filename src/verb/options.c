@@ -1,7 +1,6 @@
 #include "verb/options.h"
 #include "plan/plan.h"
 #include "verb/formats.h"
-#include "verb/verb.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -19,34 +18,26 @@ static const struct {
 #undef X
 };
 
-/* For messages. */
-static const struct {
+enum { FIRST = 256 };	/* above every letter */
+
+/* Whose options are parsed. */
+struct of_verb {
 	const char *name;
 	int bit;
-} verbs_named[] = {
-#define X(bit, name, ...) { #name, bit },
-	VERB_LIST(X)
-#undef X
+	NamesText (*text)(int bits);
 };
-
-enum { FIRST = 256 };	/* above every letter */
 
 /* "--sizes: not an option of blinkc compile: want it with batch" */
 static Status
-fail_of_others(Ctx *ctx, int option, const char *verb)
+fail_of_others(Ctx *ctx, int option, const struct of_verb *verb)
 {
-	const char *name[sizeof verbs_named / sizeof *verbs_named];
-	Names others = { 0, name };
-	for (size_t v = 0; v < sizeof verbs_named / sizeof *verbs_named; v++)
-		if (list[option].verbs & verbs_named[v].bit)
-			name[others.n++] = verbs_named[v].name;
-	return fail(ctx, USAGE, "--%s: not an option of blinkc %s: want it with %s", list[option].name, verb,
-	    names_wanted(others).text);
+	return fail(ctx, USAGE, "--%s: not an option of blinkc %s: want it with %s", list[option].name, verb->name,
+	    verb->text(list[option].verbs).text);
 }
 
 /* A word that is no option: "--colective=reduce". */
 static Status
-fail_unknown(Ctx *ctx, const char *word, const char *verb, int bit)
+fail_unknown(Ctx *ctx, const char *word, const struct of_verb *verb)
 {
 	const char *name[N_OPTIONS];
 	char text[40];
@@ -55,13 +46,13 @@ fail_unknown(Ctx *ctx, const char *word, const char *verb, int bit)
 	for (int i = 0; i < N_OPTIONS; i++) {
 		if (strcmp(list[i].name, text) == 0)
 			return fail_of_others(ctx, i, verb);
-		if (list[i].verbs & bit)
+		if (list[i].verbs & verb->bit)
 			name[names.n++] = list[i].name;
 	}
 	const char *like = names_like(names, text);
 	if (like)
 		return fail(ctx, USAGE, "%.80s: no such option; did you mean --%s?", word, like);
-	return fail(ctx, USAGE, "%.80s: no such option; blinkc %s --help lists them", word, verb);
+	return fail(ctx, USAGE, "%.80s: no such option; blinkc %s --help lists them", word, verb->name);
 }
 
 /* A prefix of several options: "--v". */
@@ -83,24 +74,26 @@ is_ambiguous(const char *word, int bit, NamesText *out)
 
 /* What getopt found: a letter, or a word. */
 static Status
-fail_option(Ctx *ctx, int found, const char *word, const char *verb, int bit)
+fail_option(Ctx *ctx, int found, const char *word, const struct of_verb *verb)
 {
 	NamesText several;
 	if (found == ':')
 		return fail(ctx, USAGE, "%.80s: needs an argument", word);
 	/* Of several letters in one word getopt names the one; the word may be no option at all. */
 	if (optopt && optopt < FIRST)
-		return fail(ctx, USAGE, "-%c: no such option; blinkc %s --help lists them", optopt, verb);
+		return fail(ctx, USAGE, "-%c: no such option; blinkc %s --help lists them", optopt, verb->name);
 	if (optopt)
 		return fail(ctx, USAGE, "%.80s: takes no argument", word);
-	if (is_ambiguous(word, bit, &several))
+	if (is_ambiguous(word, verb->bit, &several))
 		return fail(ctx, USAGE, "%.80s: no such option: want one of %s", word, several.text);
-	return fail_unknown(ctx, word, verb, bit);
+	return fail_unknown(ctx, word, verb);
 }
 
 Status
-options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Options *out)
+options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, NamesText (*verbs_text)(int bits),
+    Options *out)
 {
+	const struct of_verb of = { verb, bit, verbs_text };
 	struct option names[N_OPTIONS + 1] = { { 0 } };
 	char letters[2 * N_OPTIONS + 2] = ":", *at = letters + 1;
 	Options opt = { .n_files = 0 };
@@ -118,12 +111,12 @@ options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Option
 	for (int letter; (letter = getopt_long(argc, argv, letters, names, NULL)) != -1;) {
 		int i = letter - FIRST;
 		if (letter == ':' || letter == '?')
-			return fail_option(ctx, letter, argv[optind - 1], verb, bit);
+			return fail_option(ctx, letter, argv[optind - 1], &of);
 		for (int k = 0; k < N_OPTIONS && letter < FIRST; k++)
 			if (list[k].letter == letter)
 				i = k;
 		if (!(list[i].verbs & bit))
-			return fail_of_others(ctx, i, verb);
+			return fail_of_others(ctx, i, &of);
 		opt.value[i] = list[i].argument && optarg ? optarg : "";
 	}
 	opt.n_files = argc - optind;

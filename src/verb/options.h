@@ -2,6 +2,7 @@
 #ifndef BLINK_OPTIONS_H
 #define BLINK_OPTIONS_H
 
+#include "base/names.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "verb/diff/diff.h"
@@ -133,8 +134,10 @@ typedef struct {
 	char **file;
 } Options;
 
-/* verb, bit: what messages call it, and whose options these are. Fails: USAGE. */
-Status options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, Options *out);
+/* verb, bit: what messages call it, and whose options these are. verbs_text: the names of others, by their bits.
+ * Fails: USAGE. */
+Status options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, NamesText (*verbs_text)(int bits),
+    Options *out);
 
 /* The help of an option: of one verb, or of several. */
 void option_help(int option, int verbs, Text *out);

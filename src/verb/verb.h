@@ -117,6 +117,9 @@ const Verb *verb_find(const char *name);	/* NULL: none */
  * Fails: USAGE a mistyped verb. */
 Status verb_check_word(Ctx *ctx, const char *word, const char *next);
 
+/* "compile, batch or show": those of a bit set, for messages. */
+NamesText verbs_text(int bits);
+
 /* On standard output. NULL: of all verbs. */
 void help_print(const Verb *verb);
 

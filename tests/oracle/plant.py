@@ -54,7 +54,7 @@ spoil(whole[4], r"format: \"blink-schedules\": want \"blink-schedule\"", lambda 
 write(whole[5], text(whole[5])[:700])
 expect(whole[5], r"\d+:\d+: end of file: .*")
 write(whole[6], "")
-expect(whole[6], "empty: want JSON or XML")
+expect(whole[6], "an empty file: want a schedule")
 write("allreduce/package.json", '{ "name": "schedules", "version": "1.0.0" }\n')
 expect("allreduce/package.json", "format: missing: want a string")
 

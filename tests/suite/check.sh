@@ -89,7 +89,7 @@ line "topologies are read" out "2 files: 2 valid, 0 invalid"
 sed -i '0,/"gpu7"/s//"gpu77"/' topology/dgx1p.json
 says "a topology that is wrong" 3 "$blinkc" check topology
 says "a topology by name is no schedule" 3 "$blinkc" check topology/dgx1v.json
-line "a topology by name is no schedule" err 'blinkc: topology/dgx1v.json: format: "blink-topology": want "blink-schedule"'
+line "a topology by name is no schedule" err 'blinkc: topology/dgx1v.json: a topology: want a schedule; blinkc FILE compiles one'
 
 # An index that is wrong as a whole.
 for change in 's/"version": 1/"version": 2/' 's/"gpu7"/"gpu6"/' 's/"version": 1/&, "version": 1/' '$d'; do
@@ -134,7 +134,25 @@ printf '%s\n' 0,1,8,9 4,5,12,13 2,3,14,15 1,0,9,8 >sets
 "$blinkc" batch -q "$top/topologies/two-dgx1v.xml" -g sets -o servers 2>err || not_ok "batch -g: $(cat err)"
 says "--topology: servers" 0 "$blinkc" check --topology "$top/topologies/two-dgx1v.xml" servers
 says "--topology: another machine" 3 "$blinkc" check --topology "$top/topologies/dgx1p.xml" right/allreduce/0,1.json
-expect "another machine is reported" grep -q '^blinkc: right/allreduce/0,1.json: topology.digest: sha256:0c.*: --topology has sha256:78' err
+expect "another machine is reported" grep -q '^blinkc: .*/dgx1p.xml: another machine than that of 1 of 1 schedule: 1 has other links between its GPUs$' err
+expect "and each link that differs, once" test "$(grep -c '^blinkc: .*/dgx1p.xml: link gpu0 -> gpu1, nvlink: 20 GB/s, was 25 GB/s$' err)" = 1
+# Of many schedules, too, and whatever the number of processes; each file is a failure in JUnit XML.
+sed '0,/<link from="gpu0" to="gpu3" class="nvlink"/s//& capacity="20"/' "$v" >changed.xml
+says "--topology: a link that changed" 3 "$blinkc" check -q -j 1 --topology changed.xml right --junit changed.junit
+cp err err1
+printf 'blinkc: changed.xml: link gpu%s, nvlink: 40 GB/s, was 50 GB/s\n' '0 -> gpu3' '3 -> gpu0' >want
+expect "its two directions" diff want <(head -2 err)
+expect "and a count of schedules" grep -qx "blinkc: changed.xml: another machine than that of $((n - 1)) of $((n - 1)) schedules: [0-9]* have other links between their GPUs" err
+expect "nothing else" test "$(wc -l <err)" = 3
+says "--topology: many processes" 3 "$blinkc" check -q -j 7 --topology changed.xml right
+expect "the same lines" cmp err err1
+expect "each schedule failed" test "$(grep -c '<failure .*topology.digest' changed.junit)" = $((n - 1))
+says "--topology: --github" 3 "$blinkc" check --github --topology changed.xml right
+expect "--github: an annotation for each link, and one for all" test "$(grep -c '^::error file=changed.xml' out) $(grep -c '^::error' out)" = "3 3"
+sed '/<link from="gpu0" to="gpu3" class="nvlink"/d; s/<node id="dgx1v">/<node id="box">/' "$v" >changed.xml
+says "--topology: a link that is gone" 3 "$blinkc" check -q --topology changed.xml right
+expect "it is named" grep -qx 'blinkc: changed.xml: link gpu0 -> gpu3, nvlink: removed, had 50 GB/s' err
+expect "so is the server" grep -qx 'blinkc: changed.xml: server box, was dgx1v' err
 says "--topology: no such file" 8 "$blinkc" check --topology nowhere.xml right
 says "--topology: no topology" 3 "$blinkc" check --topology right/index.json right
 wrong_ranks=0

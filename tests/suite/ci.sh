@@ -92,7 +92,16 @@ git reset -q --hard
 rm machines/dgx1v.json
 sed -i '0,/capacity="25"/s//capacity="20"/' machines/dgx1v.xml
 git diff --quiet && not_ok "the machine did not change"
+cp machines/dgx1v.xml "$work/changed.xml"
 caught "a machine that has changed" '^machines/dgx1v.xml: another machine than that of schedules/dgx1v: make bless\?'
+cp "$work/changed.xml" machines/dgx1v.xml
+caught "and which of its links" '^blinkc: machines/dgx1v.xml: link gpu0 -> gpu1, nvlink: 20 GB/s, was 25 GB/s$'
+cp "$work/changed.xml" machines/dgx1v.xml
+caught "a machine that has changed: an annotation for each link" \
+	'^::error file=machines/dgx1v.xml,title=blinkc check::link gpu0 -> gpu1, nvlink: 20 GB/s, was 25 GB/s$' GITHUB_ACTIONS=true
+cp "$work/changed.xml" machines/dgx1v.xml
+caught "and one that says what to do" \
+	'^::error file=machines/dgx1v.xml,title=make check::another machine than that of schedules/dgx1v: make bless\?$' GITHUB_ACTIONS=true
 rm machines/dgx1v.xml
 caught "a machine that is gone" '^machines: no topology file'
 

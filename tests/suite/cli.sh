@@ -280,9 +280,18 @@ fails "unknown letter among others" 2 "-Z: no such option" "$v" -qZv
 fails "ambiguous option" 2 "--v: no such option" --v "$v"
 fails "unwanted argument" 2 "--quiet=3: takes no argument" --quiet=3 "$v"
 for option in -o -c -r -g -l -p --packing --output --format --collective --root --gpus --links --epsilon --tolerance --max-depth \
-	--max-trees --budget --size -j --jobs --junit --topology --fail-on --synthetic --servers --nic-rate --leaf --oversubscription; do
+	--max-trees --budget --size -j --synthetic; do
 	fails "$option without argument" 2 "$option: needs an argument" "$v" $option
 done
+while read -r verb options; do
+	for option in $options; do
+		fails "$verb $option without argument" 2 "$option: needs an argument" "$verb" x "$option"
+	done
+done <<'END'
+check --jobs --junit --topology
+diff --fail-on
+topology --servers --nic-rate --leaf --oversubscription
+END
 for option in --output=x --collective=reduce --gpus=0,1 --format=json --verbose --max-depth=3 --pareto --budget=1s --hybrid; do
 	fails "check $option" 2 "${option%%=*}: not an option of blinkc check" check "$option" "$work/default.json"
 done
@@ -302,7 +311,7 @@ for option in nic-rate oversubscription; do
 		fails "--$option '$number'" 2 "--$option: " topology --servers 2 --$option="$number" "$v"
 	done
 done
-for coll in alltoall2 all nothing "" Broadcast; do
+for coll in alltoall2 all nothing "" "all reduce"; do
 	fails "--collective '$coll'" 2 "--collective: $coll" -c "$coll" "$v"
 done
 for links in nothing "" nvlink, ,nvlink "nvlink pcie" NVLINK all,nvlink aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; do
@@ -358,7 +367,7 @@ fails "--root of allreduce" 2 "allreduce has no root" -r 0 "$v"
 for format in xml canonical nothing "" JSON; do
 	fails "compile --format '$format'" 2 "--format: $format" --format "$format" "$v"
 done
-fails "convert a topology --format cu" 3 "want a JSON value" convert --format cu "$v"
+fails "convert a topology --format cu" 3 "dgx1v.xml: a topology: want a schedule; blinkc FILE compiles one" convert --format cu "$v"
 for ending in txt xml JSON cuda "" so; do
 	fails "compile -o x.$ending" 2 "no format ends in \".$ending\"" -o "x.$ending" "$v"
 done
@@ -383,7 +392,7 @@ does "--budget of mwu" -q -p mwu --budget 10s -c reduce "$v"
 
 # ---- bad choices: exit 3, 5; files: exit 8 ----
 
-for gpus in 8 gpu8 "" , 0, ,0 "0 1" " 0" 0x1 -1 gpu 4294967296 99999999999999999999 0,1,gpu1 0,0; do
+for gpus in 8 gpu8 "" , 0, ,0 "0 9" " 0," 0x1 -1 gpu 4294967296 99999999999999999999 0,1,gpu1 0,0; do
 	fails "--gpus '$gpus'" 3 "--gpus: " -g "$gpus" "$v"
 done
 fails "--gpus 3: alone" 3 "want at least 2" -g 3 "$v"
@@ -405,7 +414,7 @@ does "--links all" -q -l all "$v"
 fails "no such input" 8 "/nowhere/x.xml: No such file" /nowhere/x.xml
 fails "a directory for input" 8 "directory" "$top"
 fails "check: no such input" 8 "No such file" check /nowhere/x.json
-fails "check -q of a topology" 3 'format: "blink-topology": want "blink-schedule"' check "$top/topologies/dgx1v.json"
+fails "check -q of a topology" 3 'a topology: want a schedule; blinkc FILE compiles one' check "$top/topologies/dgx1v.json"
 cat >"$work/ids.json" <<'END'
 { "format": "blink-topology", "version": 1, "name": "ids that look like indices",
   "nodes": [{ "id": "n", "gpus": [{ "id": "2" }, { "id": "1" }, { "id": "zero" }] }],
@@ -484,13 +493,13 @@ on_terminal() {
 	[ $got = 0 ] || not_ok "on a terminal: exit $got: $(head -c 300 "$1")"
 }
 
-# progress FILE: how often a line was shown, and what is left once the terminal did as told: \r, and escape [K to erase
+# progress FILE: how often a line was shown, and what is left once the terminal did as told: \r, and escape [J to erase
 progress() {
 	oracle snippet - "$1" <<'END'
 import re, sys
 text = open(sys.argv[1], newline="").read().replace("\r\n", "\n")
-shown = len(re.findall(r"\r\x1b\[K[^\r\n\x1b]+, [0-9]+\.[0-9] s", text))
-left = "\n".join(line.split("\r\x1b[K")[-1] for line in text.split("\n"))
+shown = len(re.findall(r"\r\x1b\[J[^\r\n\x1b]+, [0-9]+\.[0-9] s\r", text))
+left = "\n".join(line.split("\r\x1b[J")[-1] for line in text.split("\n"))
 left = re.sub("(?m)^budget .*\n", "", left)
 print("some" if shown else "none", repr(left))
 END
@@ -518,6 +527,21 @@ else
 	*) not_ok "a short job on a terminal: $found" ;;
 	esac
 	alone "progress" x.json
+	# Whatever the width, also while it changes: no line reaches the end of the row, and none of it stays.
+	for widths in 200 40 19 12 80,900:30 25,700:60,1200:16; do
+		oracle terminal --widths $widths "$blinkc" --pareto --budget 1500ms "$v" >"$work/seen"
+		oracle snippet - "$work/seen" >"$work/out" 2>&1 <<'END'
+import json, sys
+*bad, last = open(sys.argv[1]).read().splitlines()
+found = json.loads(last)
+rest = "".join(found["screen"])
+assert not bad, bad
+assert found["lines"] > 2, found
+assert rest.startswith("budget ") and rest.endswith("there may be better plans"), found
+assert rest.count("budget") == 1, found
+END
+		if [ -s "$work/out" ]; then not_ok "a terminal of $widths columns: $(tail -1 "$work/out" | head -c 300)"; else ok "a terminal of $widths columns"; fi
+	done
 fi
 
 # ---- a file is there whole, or as it was ----

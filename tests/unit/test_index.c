@@ -396,11 +396,13 @@ test_files(Ctx *ctx, Index *made)
 	Text bytes = { 0 };
 	blinkIndex_t index;
 	ok(load_result("/nowhere", text) == blinkSystemError && strncmp(text, "/nowhere: ", 10) == 0, "no such index");
-	ok(load_result(in_folder("reduce-0-1.json"), text) == blinkBadInput && strstr(text, "want \"blink-index\""),
+	ok(load_result(in_folder("reduce-0-1.json"), text) == blinkBadInput
+	    && strstr(text, "a schedule: want an index of schedules"),
 	    "a schedule is no index");
 	snprintf(before, sizeof before, "%s/", folder);
 	ok(load_result(before, text) == blinkSuccess, "a directory with a slash behind it");
-	ok(load_result("src", text) == blinkSystemError && strncmp(text, "src/index.json: ", 16) == 0,
+	ok(load_result("src", text) == blinkSystemError
+	    && strncmp(text, "src: a directory without index.json", 35) == 0,
 	    "a directory without an index");
 
 	bool good = getcwd(before, sizeof before) && chdir(folder) == 0

@@ -6,6 +6,7 @@
 #include "format/format.h"
 #include "schedule/schedule.h"
 #include "verb/check/fits_machine.h"
+#include "verb/check/changes.h"
 #include "verb/check/check.h"
 #include "verb/progress.h"
 #include "verb/request.h"
@@ -20,9 +21,10 @@
 /* bytes: names of a path and a topology, SIZES_MAX lines with a number for each part, the GPUs that JSON lists */
 enum { SUMMARY_ROOM = 1 << 16 };
 
-/* Of a valid file. */
+/* Of a valid file, or one for another machine. */
 struct result {
 	bool schedule;		/* not a topology */
+	bool other_machine;	/* invalid: for a machine of another digest */
 	bool bounded;		/* its bound is above 0, so there is a ratio */
 	double ratio;
 };
@@ -36,6 +38,7 @@ struct check {
 	bool verbose;		/* valid files and summaries are printed */
 	/* Shared with workers. */
 	TaskEnd *end;			/* of each item */
+	Changes *changes;		/* between the machine and those of the schedules */
 	struct result *result;		/* of each item */
 	TaskEnd *group_end;		/* of each group */
 	char (*summary)[SUMMARY_ROOM];	/* of each item that was named */
@@ -124,6 +127,21 @@ check_groups(const struct check *check, const Item *item, const Schedule *sched,
 	}
 }
 
+/* Does it fit the machine of --topology? What of that has changed is noted. */
+static Status
+check_machine(Ctx *ctx, const struct check *check, int i, const Schedule *sched, Match *match)
+{
+	*match = (Match){ .machine = NULL };
+	Status status = match_schedule(ctx, "", check->machine, sched, match);
+	if (status != BAD_INPUT || !match->machine || strcmp(match->machine->digest, sched->topo->digest) == 0)
+		return status;
+	Ctx own;
+	ctx_init(&own);
+	check->result[i].other_machine = changes_note(&own, check->changes, match->machine, &match->ask, sched) == OK;
+	ctx_free(&own);
+	return status;
+}
+
 static Status
 check_schedule(Ctx *ctx, const struct check *check, int i, const Text *in)
 {
@@ -134,7 +152,7 @@ check_schedule(Ctx *ctx, const struct check *check, int i, const Text *in)
 	TRY(sched_read(ctx, "", in->data, in->size, &sched));
 	TRY(sched_verify(ctx, "", sched));
 	if (check->machine)
-		TRY(match_schedule(ctx, "", check->machine, sched, &match));
+		TRY(check_machine(ctx, check, i, sched, &match));
 	if (check->verbose && item->named >= 0)
 		TRY(write_summary(ctx, check, item->path, sched, check->summary[item->named]));
 	result->schedule = true;
@@ -163,8 +181,8 @@ check_item(Ctx *ctx, void *of, int i)
 		return OK;
 	Status status = item->named < 0 ? file_read_regular(ctx, item->path, &in) : file_read(ctx, item->path, &in);
 	if (status == OK)
-		status = item->named < 0 && file_kind(in.data, in.size) == FILE_TOPOLOGY ? check_topology(ctx, item->path, &in)
-		    : check_schedule(ctx, check, i, &in);
+		status = item->named < 0 && file_kind(in.data, in.size) == FILE_TOPOLOGY
+		    ? check_topology(ctx, item->path, &in) : check_schedule(ctx, check, i, &in);
 	text_free(&in);
 	const char *text = text_after_path(ctx->error.text, item->path);
 	memmove(ctx->error.text, text, strlen(text) + 1);
@@ -223,6 +241,8 @@ item_finding(const struct check *check, int i)
 	Finding found = { .kind = FINDING_ERROR, .file = item->path, .type = status_name(status) };
 	if (status != OK) {
 		take_place(text, &found);
+		if (check->result[i].other_machine)
+			found.kind = FINDING_COUNTED;
 	} else if (item->named < 0 && item->group < 0 && check->result[i].schedule
 	    && below_an_index(check->all, item->path)) {
 		found.kind = FINDING_NOTE;
@@ -252,13 +272,41 @@ find_index(const struct check *check, const IndexFile *file, Finding *found)
 	return n;
 }
 
+/* Of the machine: a finding for each link that has changed, and one that counts schedules. */
+static Status
+find_changes(Ctx *ctx, const struct check *check, const ChangesList *changes, Finding *found, int *n)
+{
+	Finding one = { .kind = FINDING_ERROR, .file = check->opt->value[OPT_TOPOLOGY],
+		.type = status_name(BAD_INPUT) };
+	Text text = { 0 };
+	int schedules = 0;
+	if (changes->n_schedules == 0)
+		return OK;
+	for (int i = 0; i < changes->n; i++) {
+		found[*n] = one;
+		found[(*n)++].message = changes->line[i];
+	}
+	for (int i = 0; i < check->all->n_items; i++)
+		schedules += check->result[i].schedule || check->result[i].other_machine;
+	text_printf(&text, "another machine than that of %d of %d schedule%s: %d %s other links between %s GPUs%s",
+	    changes->n_schedules, schedules, schedules == 1 ? "" : "s", changes->n_with_links,
+	    changes->n_with_links == 1 ? "has" : "have", changes->n_with_links == 1 ? "its" : "their",
+	    changes->more ? ", more than are listed" : "");
+	one.message = text_keep(&ctx->run, &text);
+	found[(*n)++] = one;
+	return one.message ? OK : fail_memory(ctx);
+}
+
 static Status
 list_findings(Ctx *ctx, const struct check *check, Finding **out, int *n_out)
 {
 	const Inputs *all = check->all;
+	ChangesList changes;
 	Finding *found;
 	int n = 0;
-	TRY(NEW(ctx, found, all->n_items + all->n_groups));
+	TRY(changes_list(ctx, check->changes, &changes));
+	TRY(NEW(ctx, found, all->n_items + all->n_groups + changes.n + 1));
+	TRY(find_changes(ctx, check, &changes, found, &n));
 	for (int i = 0; i < all->n_items; i++) {
 		if (all->item[i].index_file >= 0)
 			n += find_index(check, &all->index_file[all->item[i].index_file], found + n);
@@ -312,6 +360,11 @@ print_findings(Ctx *ctx, const struct check *check, const Finding *found, int n,
 {
 	int i = 0;
 	for (int f = 0; f < n; f++) {
+		if (found[f].file == check->opt->value[OPT_TOPOLOGY]) {
+			if (!print_line(stderr, &found[f], "blinkc: "))
+				return fail_memory(ctx);
+			continue;
+		}
 		while (found[f].file != check->all->item[i].path)
 			i++;
 		const Item *item = &check->all->item[i];
@@ -360,7 +413,7 @@ run(Ctx *ctx, struct check *check, int jobs)
 	int n;
 	Pool pool = { .n_tasks = all->n_items, .n_workers = jobs, .run = check_item, .done = show_progress,
 	    .of = check };
-	if (!check->end || !check->result || !check->group_end || !check->summary)
+	if (!check->end || !check->changes || !check->result || !check->group_end || !check->summary)
 		return fail_memory(ctx);
 	TRY(pool_run(ctx, &pool, check->end));
 	progress_hide();
@@ -402,11 +455,13 @@ verb_check(Ctx *ctx, const Options *opt)
 	TRY(find_inputs(ctx, opt->file, opt->n_files, &check.all));
 	const Inputs *all = check.all;
 	check.end = shared_array((size_t)all->n_items, sizeof *check.end);
+	check.changes = changes_new();
 	check.result = shared_array((size_t)all->n_items, sizeof *check.result);
 	check.group_end = shared_array((size_t)all->n_groups, sizeof *check.group_end);
 	check.summary = shared_array((size_t)all->n_named, sizeof *check.summary);
 	Status status = run(ctx, &check, jobs);
 	shared_free(check.end);
+	changes_free(check.changes);
 	shared_free(check.result);
 	shared_free(check.group_end);
 	shared_free(check.summary);

@@ -4,6 +4,7 @@
 #include "topology/topology.h"
 #include "verb/request.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What the options of a schedule ask for cannot be had: neither bad usage nor a job that cannot be, but a file that
@@ -31,13 +32,36 @@ job_form(Ctx *ctx, const char *label, const Match *match, const int *gpu, int n,
 	return topo_canonical_form(ctx, job.topo, mark, form, NULL, NULL);
 }
 
+struct rank {
+	const char *id;
+	int rank;
+};
+
 static int
-gpu_by_id(const Topology *machine, const char *id)
+by_id(const void *a, const void *b)
 {
-	for (int g = 0; g < machine->n_ranks; g++)
-		if (strcmp(machine->vertex[g].id, id) == 0)
-			return g;
-	return -1;
+	return strcmp(((const struct rank *)a)->id, ((const struct rank *)b)->id);
+}
+
+Status
+find_gpus(Ctx *ctx, const Topology *machine, const Topology *topo, int *gpu)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct rank *sorted;
+	TRY(TEMP(ctx, sorted, topo->n_ranks));
+	for (int r = 0; r < topo->n_ranks; r++) {
+		sorted[r] = (struct rank){ topo->vertex[r].id, r };
+		gpu[r] = -1;
+	}
+	qsort(sorted, (size_t)topo->n_ranks, sizeof *sorted, by_id);
+	for (int g = 0; g < machine->n_ranks; g++) {
+		const struct rank want = { machine->vertex[g].id, 0 };
+		const struct rank *found = bsearch(&want, sorted, (size_t)topo->n_ranks, sizeof *sorted, by_id);
+		if (found)
+			gpu[found->rank] = g;
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
 }
 
 Status
@@ -47,18 +71,20 @@ match_schedule(Ctx *ctx, const char *label, const Topology *machine, const Sched
 	Match match = { .machine = machine };
 	const Topology *job;
 	int *gpu, *mark;
+	TRY(blame_options(ctx, label, sched_recorded_links(ctx, sched, &match.ask)));
+	*out = match;
 	if (strcmp(topo->digest, machine->digest) != 0)
 		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: --topology has %.80s", label, topo->digest,
 		    machine->digest);
 	TRY(NEW(ctx, gpu, topo->n_ranks));
 	TRY(NEW(ctx, mark, topo->n_ranks));
+	TRY(find_gpus(ctx, machine, topo, gpu));
 	for (int r = 0; r < topo->n_ranks; r++) {
 		mark[r] = r;
-		if ((gpu[r] = gpu_by_id(machine, topo->vertex[r].id)) < 0)
+		if (gpu[r] < 0)
 			return fail(ctx, BAD_INPUT, "%s: topology.ranks[%d]: %s: --topology has no such GPU", label, r,
 			    topo->vertex[r].id);
 	}
-	TRY(blame_options(ctx, label, sched_recorded_links(ctx, sched, &match.ask)));
 	if (match.ask.routes == ROUTES_PAIR)
 		TRY(sched_check_routes(ctx, label, sched));
 	TRY(job_form(ctx, label, &match, gpu, topo->n_ranks, mark, match.form, &job));

@@ -12,8 +12,12 @@ typedef struct {
 	unsigned char form[CANONICAL_FORM_BYTES];	/* of its job, each of whose ranks has a mark of its own */
 } Match;
 
+/* The number in the machine of each rank's GPU, by its id; -1: it has none of this id. gpu: topo->n_ranks.
+ * Cost: a sort of the ranks, and a search among them for each GPU of the machine. Fails: NO_MEMORY. */
+Status find_gpus(Ctx *ctx, const Topology *machine, const Topology *topo, int *gpu);
+
 /* Are its links those that the machine has between its GPUs, of the classes that it was made for? label: of the
- * schedule.
+ * schedule. *out: also where they are not because the digest of the machine differs, but without the form.
  * Fails: BAD_INPUT they are not. */
 Status match_schedule(Ctx *ctx, const char *label, const Topology *machine, const Schedule *sched, Match *out);
 
