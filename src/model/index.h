@@ -2,8 +2,8 @@
 #ifndef BLINK_MODEL_INDEX_H
 #define BLINK_MODEL_INDEX_H
 
-#include "model/baseline.h"
 #include "model/ask.h"
+#include "model/baseline.h"
 #include "model/collective.h"
 #include "model/topology.h"
 
@@ -17,9 +17,9 @@ typedef struct {
 	const char *file;	/* relative to the index; no part of it is ".." */
 	double rate, bound;	/* GB/s, as the file states them */
 	int trees, depth;
+	uint64_t form;		/* of the job, with its root (topo_invariant); 0: not given */
 	int n_baselines;	/* 0: none are known */
 	const IndexBaseline *baseline;
-	uint64_t form;		/* of the job, with its root (topo_invariant); 0: not given */
 } IndexEntry;
 
 /* What is left of the machine of an index after a loss, and the index of schedules for it. */

@@ -210,8 +210,8 @@ write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, ch
 
 /* What is printed once the file is there. All that may fail comes before. */
 static Status
-summarise(Ctx *ctx, const Options *opt, const struct compile_request *req, const Compiled *made, const Relays *relays,
-    char **out)
+summarise(Ctx *ctx, const Options *opt, const struct compile_request *req, const Compiled *made,
+    const Relays *relays, char **out)
 {
 	size_t size = 0;
 	bool json;

@@ -15,7 +15,8 @@ input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 {
 	bool synthetic = opt->value[OPT_SYNTHETIC];
 	if (opt->n_files == 0 && !synthetic)
-		return fail(ctx, USAGE, "no topology file: want one, or a name that blinkc list has; see blinkc --help");
+		return fail(ctx, USAGE,
+		    "no topology file: want one, or a name that blinkc list has; see blinkc --help");
 	if (opt->n_files != !synthetic)
 		return fail(ctx, USAGE, "%d topology files: want %s; see blinkc --help", opt->n_files,
 		    synthetic ? "none with --synthetic" : "one");

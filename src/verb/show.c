@@ -388,8 +388,8 @@ check_job_options(Ctx *ctx, const Options *opt)
 	for (size_t i = 0; i < sizeof job / sizeof *job; i++)
 		if (opt->value[job[i]])
 			return fail(ctx, USAGE,
-			    "%s: not a directory: want -g, -c, -r, --without and --topology only with a directory of "
-			    "schedules, -g also with a topology", opt->file[0]);
+			    "%s: a schedule: want -g, -c, -r, --without and --topology only with a directory, -g also "
+			    "with a topology", opt->file[0]);
 	return OK;
 }
 

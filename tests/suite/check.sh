@@ -175,7 +175,7 @@ sed -i '0,/"latency": [0-9.]*/s//"latency": 77/' ranks/allreduce/0-3.json
 says "another latency than there is" 0 "$blinkc" check -q ranks/allreduce/0-3.json
 says "--topology: another latency than there is" 3 "$blinkc" check -q --topology "$v" ranks/allreduce/0-3.json
 line "it is reported" err "blinkc: ranks/allreduce/0-3.json: topology.links: not those that --topology has between these GPUs"
-sed 's/"links": \["nvlink"\]/"links": ["nvlink", "wire"]/' right/allreduce/0-3.json >wire.json
+sed '0,/"links": \["nvlink"\]/s//"links": ["nvlink", "wire"]/' right/allreduce/0-3.json >wire.json
 says "--topology: a class that there is not" 3 "$blinkc" check -q --topology "$v" wire.json
 expect "it is reported" grep -q '^blinkc: wire.json: generator.options: --links: ' err
 sed 's/"gpu": "gpu3"/"gpu": "gpu9"/' right/allreduce/0-3.json >gpu.json

@@ -142,7 +142,7 @@ for f in nccl/nccl-dgx1v.xml:nccl nvidia_smi/topo-one.txt:nvidia-smi rocm_smi/ro
 done
 refuses "--from another kind" 3 "no line with GPU0" "$blinkc" --from nvidia-smi tests/foreign/nccl/nccl-dgx1v.xml
 refuses "--from, unknown" 2 "--from: zzz: want one of nccl, " "$blinkc" --from zzz tests/foreign/nccl/nccl-dgx1v.xml
-refuses "--from our own" 3 "want a <topology format=\"blink-topology\"> element, or --from nccl" "$blinkc" --from xml tests/foreign/nccl/nccl-dgx1v.xml
+refuses "--from our own" 3 "want a <topology format=\"blink-topology\"> element" "$blinkc" --from xml tests/foreign/nccl/nccl-dgx1v.xml
 refuses "--gpu-model, unknown" 2 "--gpu-model: \"V1000\": want one of K80, " "$blinkc" --gpu-model V1000 tests/foreign/nvidia_smi/topo-dgx1v.txt
 refuses "--gpu-model without NVLinks" 3 "GPU0 and others have 6 NVLinks each, model K80 has 0" "$blinkc" --gpu-model K80 tests/foreign/nvidia_smi/topo-dgx1v.txt
 refuses "--gpu-model with fewer NVLinks" 3 "GPU0 and others have 18 NVLinks each, model A100 has 12" "$blinkc" --gpu-model A100 tests/foreign/nvidia_smi/topo-h100.txt

@@ -100,6 +100,41 @@ read_file(struct reader *r, const Doc *object, const char *name, const char **ou
 	return *out ? OK : fail_memory(r->ctx);
 }
 
+/* 16 digits of base 16; it may be missing. */
+static Status
+read_form(struct reader *r, const Doc *object, uint64_t *out)
+{
+	const Doc *at = doc_get(object, "form");
+	*out = 0;
+	if (!at)
+		return OK;
+	if (at->kind != DOC_STRING || strlen(at->text) != 16 || strspn(at->text, "0123456789abcdef") != 16)
+		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want 16 digits of base 16", doc_found(at).text);
+	for (const char *c = at->text; *c; c++)
+		*out = *out << 4 | (uint64_t)(*c <= '9' ? *c - '0' : *c - 'a' + 10);
+	return OK;
+}
+
+static Status
+read_links(struct reader *r, const Doc *topo)
+{
+	const Doc *list = doc_get(topo, "links"), *routes = doc_get(topo, "routes");
+	if (routes && (routes->kind != DOC_STRING || !routes_parse(routes->text, &r->index->routes)))
+		return doc_fail(r->ctx, r->label, routes, BAD_INPUT, "%s: want %s", doc_found(routes).text,
+		    names_wanted(routes_names).text);
+	if (!list)
+		return OK;
+	TRY(doc_need(r->ctx, r->label, topo, "links", DOC_ARRAY, &list));
+	for (int i = 0; i < list->n; i++) {
+		LinkClass class;
+		if (list->child[i]->kind != DOC_STRING || !link_class_parse(list->child[i]->text, &class))
+			return doc_fail(r->ctx, r->label, list->child[i], BAD_INPUT, "%s: want a class of links",
+			    doc_found(list->child[i]).text);
+		r->index->links |= 1u << class;
+	}
+	return OK;
+}
+
 /* Entries have the same few names. */
 static Status
 keep_name(struct reader *r, const char *name, const char **out)
@@ -144,41 +179,6 @@ read_baselines(struct reader *r, const Doc *object, IndexEntry *entry)
 	return OK;
 }
 
-/* 16 digits of base 16; it may be missing. */
-static Status
-read_form(struct reader *r, const Doc *object, uint64_t *out)
-{
-	const Doc *at = doc_get(object, "form");
-	*out = 0;
-	if (!at)
-		return OK;
-	if (at->kind != DOC_STRING || strlen(at->text) != 16 || strspn(at->text, "0123456789abcdef") != 16)
-		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want 16 digits of base 16", doc_found(at).text);
-	for (const char *c = at->text; *c; c++)
-		*out = *out << 4 | (uint64_t)(*c <= '9' ? *c - '0' : *c - 'a' + 10);
-	return OK;
-}
-
-static Status
-read_links(struct reader *r, const Doc *topo)
-{
-	const Doc *list = doc_get(topo, "links"), *routes = doc_get(topo, "routes");
-	if (routes && (routes->kind != DOC_STRING || !routes_parse(routes->text, &r->index->routes)))
-		return doc_fail(r->ctx, r->label, routes, BAD_INPUT, "%s: want %s", doc_found(routes).text,
-		    names_wanted(routes_names).text);
-	if (!list)
-		return OK;
-	TRY(doc_need(r->ctx, r->label, topo, "links", DOC_ARRAY, &list));
-	for (int i = 0; i < list->n; i++) {
-		LinkClass class;
-		if (list->child[i]->kind != DOC_STRING || !link_class_parse(list->child[i]->text, &class))
-			return doc_fail(r->ctx, r->label, list->child[i], BAD_INPUT, "%s: want a class of links",
-			    doc_found(list->child[i]).text);
-		r->index->links |= 1u << class;
-	}
-	return OK;
-}
-
 static Status
 read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
 {
@@ -203,8 +203,8 @@ read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
 	TRY(read_rate(r, object, "rate", &entry->rate));
 	TRY(read_rate(r, object, "bound", &entry->bound));
 	TRY(read_int(r, object, "trees", 1, LIMIT_TREES, &entry->trees));
-	TRY(read_int(r, object, "depth", 1, 2 * LIMIT_RANKS, &entry->depth));
 	TRY(read_form(r, object, &entry->form));
+	TRY(read_int(r, object, "depth", 1, 2 * LIMIT_RANKS, &entry->depth));
 	return read_baselines(r, object, entry);
 }
 

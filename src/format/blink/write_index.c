@@ -60,16 +60,16 @@ put_entry(JsonWriter *w, const IndexEntry *entry)
 	json_number(w, "bound", entry->bound);
 	json_int(w, "trees", entry->trees);
 	json_int(w, "depth", entry->depth);
+	if (entry->form) {
+		char digits[20];
+		snprintf(digits, sizeof digits, "%016" PRIx64, entry->form);
+		json_string(w, "form", digits);
+	}
 	if (entry->n_baselines) {
 		json_object(w, "baselines", JSON_TIGHT);
 		for (int i = 0; i < entry->n_baselines; i++)
 			json_number(w, entry->baseline[i].name, entry->baseline[i].rate);
 		json_end(w);
-	}
-	if (entry->form) {
-		char digits[20];
-		snprintf(digits, sizeof digits, "%016" PRIx64, entry->form);
-		json_string(w, "form", digits);
 	}
 	json_end(w);
 }

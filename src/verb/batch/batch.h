@@ -67,9 +67,9 @@ typedef struct {
 	Frac rate, bound;	/* bytes/s */
 	double stated_rate, stated_bound;	/* GB/s, as the file has them */
 	int trees, depth;
+	uint64_t form;		/* topo_invariant of the job, where the index has the machine */
 	int n_baselines;
 	Baseline baseline[LIMIT_BASELINES];
-	uint64_t form;		/* topo_invariant of the job, where the index has the machine */
 	bool kept;		/* an earlier file is what would be written */
 	char note[256];		/* why an earlier file was planned anew; else "" */
 } BatchResult;
