@@ -33,7 +33,8 @@ lint_rule_what(LintRule rule)
 static const ClassRange ranges[N_LINK_CLASSES] = {
 	[LINK_NVLINK] = { 9, 100, 36,
 	    "NVLink 1 to 5 have 20, 25, 25, 25 and 50 GB/s a link, that of GeForce and RTX cards 14; NCCL counts 12 "
-	    "to 40.1 (src/graph/topo.h); half of the slowest is kept for measured rates, twice the fastest for the next" },
+	    "to 40.1 (src/graph/topo.h); half of the slowest is kept for measured rates, twice the fastest for the "
+	    "next" },
 	[LINK_XGMI] = { 15, 100, 16,
 	    "Infinity Fabric between Instinct GPUs has 25 (MI50) to 76.8 GB/s (MI350) a link; RCCL counts 24 to 48" },
 	[LINK_C2C] = { 100, 900, 0, "NVLink-C2C of GH200 and GB200 has 450 GB/s, that of one of two GPUs half" },

@@ -6,10 +6,10 @@
 
 /* name of the rule, what it finds */
 #define LINT_LIST(X) \
-	X(LINT_TWICE, "twice", "several entries for the links of a class from one vertex to another: written twice, " \
-	    "or a count") \
-	X(LINT_CAPACITY, "capacity", "a link that no hardware of its class has: too slow, or too fast, as where several " \
-	    "are given as one") \
+	X(LINT_TWICE, "twice", \
+	    "several entries for the links of a class from one vertex to another: written twice, or a count") \
+	X(LINT_CAPACITY, "capacity", \
+	    "a link that no hardware of its class has: too slow, or too fast, as where several are given as one") \
 	X(LINT_COUNT, "count", "more links of a class than any GPU has") \
 	X(LINT_ONE_WAY, "one-way", "links from a vertex to another, and none of that class back") \
 	X(LINT_ASYMMETRIC, "asymmetric", "other links from a vertex to another than back: their number or capacity") \

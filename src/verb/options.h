@@ -135,8 +135,8 @@ enum {
 	X(OPT_GPUS, WHATIF, "what-if", "FILE", "a file with a list in each line, - is standard input") \
 	X(OPT_TOPOLOGY, SHOW, "show", "FILE", "the machine of a directory: finds jobs that its index does not list") \
 	X(OPT_WITHOUT, SHOW, "show", "LIST", "the job on what is left of the machine, as its batch planned it") \
-	X(OPT_GPUS, SHOW, "show", "LIST", "of a directory of schedules or a machine: these GPUs, by index or id, comma " \
-	    "separated") \
+	X(OPT_GPUS, SHOW, "show", "LIST", "of a directory of schedules or a machine: these GPUs, by index or id, " \
+	    "comma separated") \
 	X(OPT_LINKS, SHOW, "show", "LIST", "a line for each link of these classes") \
 	X(OPT_QUIET, DIFF, "diff", NULL, "print nothing") \
 	X(OPT_VERBOSE, ADVISE, "advise", NULL, "every class and every set") \

@@ -2,7 +2,8 @@
  *
  * Two servers look alike if they have as many GPUs and the same links, of the same capacity and load, to the same
  * switches; then switches look alike if they have the same links to servers that do, and so on. So 20 servers on 8
- * rails are two spots, and no line of 160 crosses another. What differs stays apart: the server of a root, a slower link. */
+ * rails are two spots, and no line of 160 crosses another. What differs stays apart: the server of a root, a slower
+ * link. */
 #include "base/hash.h"
 #include "view/parts.h"
 

@@ -1,5 +1,6 @@
 /* Positions of a server's parts as a tree: CPUs on top, what they lead to in rows below them. Each vertex stands over
- * the middle of what it leads to; NICs of one switch stand in a column. All numbers come from additions and divisions. */
+ * the middle of what it leads to; NICs of one switch stand in a column. All numbers come from additions and
+ * divisions. */
 #include "view/parts.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* A machine as a page of SVG: its GPUs, switches and NICs, with a lane for each direction of what joins them, and a
- * line for each kind of it. Where links of a class differ, lanes have labels: those that have room. A single server is two
- * pictures: what joins its GPUs directly, and the tree of its host. */
+ * line for each kind of it. Where links of a class differ, lanes have labels: those that have room. A single server is
+ * two pictures: what joins its GPUs directly, and the tree of its host. */
 #include "topology/topology.h"
 #include "view/parts.h"
 

@@ -115,11 +115,13 @@ look(Ctx *ctx, Topology *topo)
 	    ctx->error.text);
 	for (int format = 0; format < 3; format++) {
 		Text out = { 0 };
-		Status status = format == 0 ? machine_text(ctx, &e, &out) : format == 1 ? machine_svg(ctx, &e, NULL, &out)
-		    : machine_dot(ctx, &e, &out);
+		Status status = format == 0 ? machine_text(ctx, &e, &out)
+		    : format == 1           ? machine_svg(ctx, &e, NULL, &out)
+					    : machine_dot(ctx, &e, &out);
 		REQUIRE(status == OK && !out.failed && out.size > 0, "%s", ctx->error.text);
 		for (size_t i = 0; i < out.size; i++)
-			REQUIRE(out.data[i] == '\n' || out.data[i] == '\t' || (unsigned char)out.data[i] >= ' ', "%s", out.data);
+			REQUIRE(out.data[i] == '\n' || out.data[i] == '\t' || (unsigned char)out.data[i] >= ' ', "%s",
+			    out.data);
 		text_free(&out);
 	}
 	REQUIRE(topo_lint(ctx, topo, &found, &n) == OK, "%s", ctx->error.text);

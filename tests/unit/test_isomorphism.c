@@ -103,8 +103,8 @@ compare(Ctx *ctx, const Topology *a, int root_a, const Topology *b, int root_b, 
 	uint64_t x, y;
 	bool told;
 	*found = a->n_links == b->n_links && brute_force(a, root_a, b, root_b, own, 0);
-	if (topo_isomorphism(ctx, "m", a, root_a, b, root_b, map, &told) != OK || topo_invariant(ctx, a, root_a, &x) != OK
-	    || topo_invariant(ctx, b, root_b, &y) != OK)
+	if (topo_isomorphism(ctx, "m", a, root_a, b, root_b, map, &told) != OK
+	    || topo_invariant(ctx, a, root_a, &x) != OK || topo_invariant(ctx, b, root_b, &y) != OK)
 		return 1;
 	if (told && (!is_isomorphism(a, b, map) || (root_a >= 0 && map[root_a] != root_b)))
 		return 1;

@@ -49,8 +49,8 @@ struct check {
 static Status
 write_json(Ctx *ctx, const struct check *check, const char *path, const Schedule *sched, char *summary)
 {
-	const Summary of = { .file = path, .sched = sched, .unproven = UNPROVEN_BOTH, .best = FRAC_ZERO, .size = check->sizes.m,
-		.n_sizes = check->sizes.n };
+	const Summary of = { .file = path, .sched = sched, .unproven = UNPROVEN_BOTH, .best = FRAC_ZERO,
+		.size = check->sizes.m, .n_sizes = check->sizes.n };
 	Text text = { 0 };
 	Status status = summary_json(ctx, &of, &text);
 	if (status == OK && text.size >= SUMMARY_ROOM)
