@@ -99,8 +99,13 @@ for change in 's/"version": 1/"version": 2/' 's/"gpu7"/"gpu6"/' 's/"version": 1/
 	says "index: $change" 3 "$blinkc" check book
 	expect "index: $change: once" test "$(grep -c '^blinkc: book/index.json:' err)" = 1 -a "$(wc -l <err)" = 1
 done
-cp right/index.json book/index.json
-sed -i 's/sha256:0/sha256:1/' book/index.json
+for change in 's/sha256:0/sha256:1/' 's/"gpu7"/"gpu8"/'; do
+	sed "$change" right/index.json >book/index.json
+	says "index with its machine: $change" 3 "$blinkc" check book
+	expect "index with its machine: $change: the machine is another" test "$(grep -c '^blinkc: book/index.json: machine: its digest is sha256:[0-9a-f]*: want that of the index, sha256:' err)" = 1
+done
+# Indexes of jobs that are all listed have no machine.
+sed '/^  "machine": /d; s/sha256:0/sha256:1/' right/index.json >book/index.json
 says "index: another digest" 3 "$blinkc" check book
 expect "another digest is reported for each file" test "$(grep -c 'topology.digest: .*: the file has sha256:0c' err)" = $((n - 1))
 sed -i 's/sha256:1/sha256:0/; s/"gpu7"/"gpu8"/' book/index.json

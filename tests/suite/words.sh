@@ -194,7 +194,7 @@ for verb in $("$blinkc" help | sed -n 's/^  blinkc \([a-z-]*\) .*/\1/p'); do
 	expect "$verb: lines of 79 columns, but for commands" test -z "$(grep -vE '^  [^#0-9 -]' help.txt | awk 'length($0) > 79')"
 	others=$("$blinkc" help | sed -n 's/^  blinkc \([a-z-]*\) .*/\1/p' | grep -vx -e "$verb" | tr '\n' '|')
 	expect "$verb: its options alone" test -z "$(sed -n '/^Options:/,/^Examples:/p' help.txt | grep -E "; (${others%|}): ")"
-	want=$("$blinkc" help "$verb" | sed -nE 's/^  ([0-9])  .*/\1/p' | grep -v '[01278]' | tr '\n' ' ')
+	want=$("$blinkc" help "$verb" | sed -nE 's/^  ([0-9]+)  .*/\1/p' | grep -vx '[01278]' | tr '\n' ' ')
 	page=$(awk -v verb="$verb" '/^\.Ss Exit status of each verb/ { inside = 1 } inside && $0 == ".It Cm " verb { getline; print; exit }' "$top/man/blinkc.1")
 	expect "$verb: exit statuses of the page" test "${want% }" = "$(tr -d , <<<"$page")"
 done
