@@ -233,7 +233,7 @@ done
 list() { grep -rhA99 --include='*.h' "^#define $1(X)" src | awk 'NR > 1 && !/^\tX\(/ { exit } NR > 1'; }
 quoted() { sed -E 's/^[^"]*"([^"]*)".*/\1/'; }	# the first string of each row
 items() {	# PAGE SECTION: the names of its list
-	awk -v want="$2" '/^\.S[hs]/ { line = $0; sub(/^\.S[hs] /, "", line); inside = line == want } inside && /^\.It/ { sub(/^\.It ?(Cm )?/, ""); if ($1 != "") print $1 }' "$1"
+	awk -v want="$2" '/^\.S[hs]/ { line = $0; sub(/^\.S[hs] /, "", line); inside = line == want } inside && /^\.It/ { sub(/^\.It ?(Cm )?/, ""); if ($1 != "" && $1 != "Ta") print $1 }' "$1"
 }
 status=$(list STATUS_LIST | sed -E 's/.*, ([0-9]+), .*/\1/')
 collectives=$(list COLLECTIVE_LIST | quoted)
