@@ -2,6 +2,7 @@
 #include "format/format.h"
 #include "topology/topology.h"
 #include "verb/idle.h"
+#include "verb/relays.h"
 #include "verb/progress.h"
 #include "verb/request.h"
 #include "verb/verb.h"
@@ -84,79 +85,6 @@ struct compile_request {
 	Sizes sizes;
 };
 
-/* What the job has without GPUs that forward. */
-typedef struct {
-	bool connected;
-	Frac rate;		/* bytes/s */
-} Relays;
-
-static Status
-find_gain(Ctx *ctx, const struct compile_request *req, Relays *out)
-{
-	Compiled made = { 0 };
-	Ask alone = req->ask;
-	alone.relays = NULL;
-	Status status = compile(ctx, req->machine, req->gpu, req->n, &alone, &made);
-	if (status == INFEASIBLE && alone.hybrid) {
-		ctx->error = (Error){ .status = OK };
-		alone.hybrid = HYBRID_NONE;
-		status = compile(ctx, req->machine, req->gpu, req->n, &alone, &made);
-	}
-	text_free(&made.json);
-	*out = (Relays){ .connected = status == OK };
-	if (status == OK)
-		out->rate = made.sched->achieved;
-	if (status != INFEASIBLE)
-		return status;
-	ctx->error = (Error){ .status = OK };
-	return OK;
-}
-
-/* Does an edge lead through this vertex? */
-static bool
-carries(const Schedule *sched, int v)
-{
-	for (int t = 0; t < sched->n_segments; t++) {
-		const Tree *tree = &sched->segment[t].tree;
-		for (int e = 0; e < tree->n_down + tree->n_up; e++) {
-			const Edge *edge = tree_edge(tree, e);
-			for (int i = 0; i < edge->n_links; i++)
-				if (sched->topo->link[edge->link[i]].from == v)
-					return true;
-		}
-	}
-	return false;
-}
-
-static bool
-is_gpu(const Topology *machine, const char *id)
-{
-	for (int g = 0; g < machine->n_ranks; g++)
-		if (strcmp(machine->vertex[g].id, id) == 0)
-			return true;
-	return false;
-}
-
-/* Which GPUs forward, and what that gives. */
-static void
-print_relays(FILE *to, const Topology *machine, const Schedule *sched, const Relays *relays)
-{
-	double rate = frac_double(sched->achieved);
-	int n = 0;
-	fprintf(to, "relays     ");
-	for (int v = sched->topo->n_ranks; v < sched->topo->n_vertices; v++)
-		if (is_gpu(machine, sched->topo->vertex[v].id) && carries(sched, v) && ++n <= 16)
-			fprintf(to, " %s", sched->topo->vertex[v].id);
-	if (n > 16)
-		fprintf(to, " and %d more", n - 16);
-	fprintf(to, n ? "; " : " none; ");
-	if (!relays->connected)
-		fprintf(to, "without relays no links connect the job\n");
-	else
-		fprintf(to, "%.6g GB/s without relays: %.3g times that\n", frac_double(relays->rate) / 1e9,
-		    rate / frac_double(relays->rate));
-}
-
 /* What planning has left open, should the rate be below the bound. */
 static const char *
 unproven(const Ask *ask, const Compiled *made)
@@ -186,7 +114,7 @@ print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compi
 }
 
 static Status
-write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, char **out)
+write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, const RelayGain *relays, char **out)
 {
 	const Ask *ask = &req->ask;
 	const Algorithm *algorithm = NULL;
@@ -199,7 +127,7 @@ write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, ch
 		.size = req->sizes.m, .n_sizes = req->sizes.n, .best_of = algorithm ? algorithm->trees : NULL,
 		.other_trees = made->other_trees, .other_depth = made->other_depth,
 		.cut_at = made->cut_short ? ctx->at : NULL, .budget = (double)progress_budget() / 1000,
-		.idle = &idle };
+		.idle = &idle, .relays = ask->relays ? relays : NULL };
 	Status status = summary_json(ctx, &summary, &text);
 	if (status == OK)
 		*out = text.data;
@@ -211,19 +139,19 @@ write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, ch
 /* What is printed once the file is there. All that may fail comes before. */
 static Status
 summarise(Ctx *ctx, const Options *opt, const struct compile_request *req, const Compiled *made,
-    const Relays *relays, char **out)
+    const RelayGain *relays, char **out)
 {
 	size_t size = 0;
 	bool json;
 	TRY(request_summary(ctx, opt, &json));
 	if (json)
-		return write_json(ctx, req, made, out);
+		return write_json(ctx, req, made, relays, out);
 	FILE *to = open_memstream(out, &size);
 	if (!to)
 		return fail_memory(ctx);
 	Status status = print_summary(ctx, to, req, made);
 	if (req->ask.relays)
-		print_relays(to, req->machine, made->sched, relays);
+		summary_print_relays(to, made->sched, relays);
 	return fclose(to) != 0 && status == OK ? fail_memory(ctx) : status;
 }
 
@@ -288,9 +216,9 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	if (opt->value[OPT_PARETO])
 		return print_pareto(ctx, machine, req.gpu, req.n, &req.ask);
 	TRY(compile(ctx, machine, req.gpu, req.n, &req.ask, out));
-	Relays relays = { 0 };
+	RelayGain relays = { 0 };
 	if (req.ask.relays && !opt->value[OPT_QUIET])
-		TRY(find_gain(ctx, &req, &relays));
+		TRY(relays_find(ctx, machine, req.gpu, req.n, &req.ask, out->sched, &relays));
 	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, opt, &req, out, &relays, &summary);
 	if (status == OK)
 		status = output_schedule(ctx, format, out->sched, &out->json, output_path(opt));

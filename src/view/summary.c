@@ -180,3 +180,20 @@ summary_print_idle(FILE *to, const Idle *idle)
 		fprintf(to, "; -l all: at most %.6g GB/s", frac_double(idle->bound) / 1e9);
 	fprintf(to, "\n");
 }
+
+void
+summary_print_relays(FILE *to, const Schedule *sched, const RelayGain *relays)
+{
+	enum { MOST = 16 };
+	fprintf(to, "relays     ");
+	for (int i = 0; i < relays->n && i < MOST; i++)
+		fprintf(to, " %s", relays->gpu[i]);
+	if (relays->n > MOST)
+		fprintf(to, " and %d more", relays->n - MOST);
+	fprintf(to, relays->n ? "; " : " none; ");
+	if (!relays->connected)
+		fprintf(to, "without relays no links connect the job\n");
+	else
+		fprintf(to, "%.6g GB/s without relays: %.3g times that\n", frac_double(relays->rate) / 1e9,
+		    frac_double(sched->achieved) / frac_double(relays->rate));
+}

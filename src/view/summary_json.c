@@ -158,6 +158,21 @@ put_idle(JsonWriter *w, const Idle *idle)
 	json_end(w);
 }
 
+static void
+put_relays(JsonWriter *w, const RelayGain *relays)
+{
+	json_object(w, "relays", JSON_TIGHT);
+	json_array(w, "gpus", JSON_TIGHT);
+	for (int i = 0; i < relays->n; i++)
+		json_string(w, NULL, relays->gpu[i]);
+	json_end(w);
+	if (relays->connected)
+		json_gb(w, "rate_without_gb_per_s", relays->rate);
+	else
+		json_null(w, "rate_without_gb_per_s");
+	json_end(w);
+}
+
 Status
 summary_json(Ctx *ctx, const Summary *s, Text *out)
 {
@@ -193,6 +208,8 @@ summary_json(Ctx *ctx, const Summary *s, Text *out)
 	put_plan(&w, s);
 	if (s->idle)
 		put_idle(&w, s->idle);
+	if (s->relays)
+		put_relays(&w, s->relays);
 	json_end(&w);
 	text_put(out, "\n");
 	return out->failed ? fail_memory(ctx) : OK;

@@ -31,6 +31,16 @@ typedef struct {
 /* A line; nothing where no class is idle. */
 void summary_print_idle(FILE *to, const Idle *idle);
 
+/* GPUs that are no ranks and forward data. */
+typedef struct {
+	const char **gpu;	/* ids of those that carry any */
+	int n;
+	bool connected;		/* without them the links connect the job, at `rate` */
+	Frac rate;		/* bytes/s */
+} RelayGain;
+
+void summary_print_relays(FILE *to, const Schedule *sched, const RelayGain *relays);
+
 /* The summary for programs: one line of JSON (schemas/summary.schema.json). */
 typedef struct {
 	const char *file;		/* of the schedule, as it was named; NULL: none was read */
@@ -44,6 +54,7 @@ typedef struct {
 	const char *cut_at;		/* the step that a budget cut short; NULL: none */
 	double budget;			/* s */
 	const Idle *idle;		/* NULL: the machine is not known */
+	const RelayGain *relays;	/* NULL: there are none */
 } Summary;
 
 Status summary_json(Ctx *ctx, const Summary *summary, Text *out);

@@ -140,12 +140,20 @@ topologies/dgx1v.xml -a onehop -g 0,1,2
 topologies/dgx1v.xml -c alltoall -g 0,1,4
 topologies/dgx1p.xml --max-trees 1
 topologies/superpod-a100.xml -c broadcast
+topologies/dgx1v.xml -g 1,4,6 --relay gpu5
 END
 expect "schema of summaries" oracle validate schemas/summary.schema.json "$work"/j?.json
 "$blinkc" check "$work"/s[1-6].json --size 1K --summary json >"$work/lines" || not_ok "check: exit $?"
 split -l 1 "$work/lines" "$work/line-"
 [ "$(wc -l <"$work/lines")" = 6 ] || not_ok "check: $(wc -l <"$work/lines") lines, want 6"
 expect "schema of what check prints" oracle validate schemas/summary.schema.json "$work"/line-*
+expect "idle links and relays" "$python" -B - "$work/j2.json" "$work/j8.json" <<'END'
+import json, sys
+with_idle, with_relays = (json.load(open(path)) for path in sys.argv[1:])
+idle, relays = with_idle["idle"], with_relays["relays"]
+assert idle["links"] == ["pcie", "qpi"] and idle["hybrid_gb_per_s"] == with_idle["rate_gb_per_s"] + 6, idle
+assert relays == {"gpus": ["gpu5"], "rate_without_gb_per_s": 6} and "relays" not in with_idle, relays
+END
 # The text and the JSON say the same.
 "$blinkc" topologies/dgx1v.xml -c broadcast -g 1,4,5,6 --size 1K,1M -o "$work/s.json" 2>"$work/text"
 expect "the text says the same" "$python" -B - "$work/j2.json" "$work/text" <<'END'
