@@ -1,5 +1,6 @@
 /* blinkc: the command line, and which verb it is for. The verbs are in verb/, and the pipeline, from a machine and the
  * GPUs of a job to a verified schedule, in compile.c. Only this file exits. */
+#include "base/file_read.h"
 #include "verb/verb.h"
 #include "verb/progress.h"
 
@@ -53,6 +54,9 @@ main(int argc, char **argv)
 	Status status = named || argc < 2 ? OK : verb_check_word(&ctx, argv[1], argv[2]);
 	if (status == OK)
 		status = options_parse(&ctx, argc - named, argv + named, verb->name, verb->bit, verbs_text, &opt);
+	if (status == OK && !named && opt.n_files > 0 && verb_find(opt.file[0]) && !file_is_there(opt.file[0]))
+		status = fail(&ctx, USAGE, "%s: want the verb first, before options: blinkc %s ...", opt.file[0],
+		    opt.file[0]);
 	if (status == OK && opt.value[OPT_HELP]) {
 		help_print(named ? verb : NULL);
 	} else if (status == OK && opt.value[OPT_VERSION]) {

@@ -87,6 +87,7 @@ says "blink-perf of an empty directory" 8 "empty: a directory without index.json
 
 says "a mistyped verb" 2 "bacth: no such verb, and no such file: blinkc help lists the verbs; did you mean batch?" "$blinkc" bacth $v -o x
 says "a mistyped verb alone" 2 "did you mean check?" "$blinkc" chek
+says "a verb behind options" 2 "convert: want the verb first, before options: blinkc convert ..." "$blinkc" -q convert $v -o x.xml
 says "a word before a file" 2 "frob: no such verb, and no such file: blinkc help lists the verbs" "$blinkc" frob $v
 says "a file that is not there" 8 "frob.xml: " "$blinkc" frob.xml
 says "names of machines are no verbs" 2 "2 topology files: want one" "$blinkc" dgx1v dgx2
