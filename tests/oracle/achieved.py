@@ -63,7 +63,8 @@ def hybrid(blinkc, n, collective, way):
 def hybrid_row(blinkc, n, collective):
     nvlink, pcie, gains = hybrid(blinkc, n, collective, "peer")
     *_, other = hybrid(blinkc, n, collective, "host")
-    assert max(other) - min(other) < 1e-3 * max(other), other
+    # Nothing has to be set up, so that only latency takes from the gain of small messages.
+    assert other == sorted(other) and other[-2] > 0.9 * other[-1], other
     text = " | ".join(f"{gain:.3g}" for gain in gains)
     return f"| {n} | {collective} | {nvlink['rate']:.4g} | {pcie['rate']:.3g} | {pcie['setup']} | {text} | {other[-1]:.3g} |"
 
