@@ -110,7 +110,7 @@ leave_out(Ctx *ctx, const Explained *e, Layout *out)
 		const Spot *spot = &out->spot[p];
 		bool stays = spot->is_server ? servers++ < MAX_SERVERS : others++ < MAX_SWITCHES;
 		place[p] = stays ? n : -1;
-		out->left_out += stays || !spot->is_server ? 0 : spot->n_alike;
+		out->left_out += stays || !spot->is_server ? 0 : spot->n_same;
 		if (stays)
 			out->spot[n++] = *spot;
 	}
@@ -367,7 +367,7 @@ add_spots(Ctx *ctx, const Explained *e, bool detailed, Layout *out)
 	TRY(find_cables(ctx, e, out));
 	if (detailed)
 		return OK;
-	TRY(layout_merge_alike(ctx, e, out));
+	TRY(layout_merge_same(ctx, e, out));
 	TRY(leave_out(ctx, e, out));
 	return find_cables(ctx, e, out);
 }

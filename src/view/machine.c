@@ -327,7 +327,7 @@ put_ports(const Topology *topo, Text *out)
 	text_put(out, " GB/s\n");
 }
 
-/* ---- servers that are alike ---- */
+/* ---- servers of one form ---- */
 
 /* Equal for copies of one server: its links by the numbers of their ends within it. */
 static Status
@@ -436,7 +436,7 @@ devices_of(const Topology *topo, int s, int device[MATRIX_MOST])
 
 /* "s1 and 18 more are like s0" */
 static void
-put_alike(const Topology *topo, const uint64_t *hash, int s, Text *out)
+put_same(const Topology *topo, const uint64_t *hash, int s, Text *out)
 {
 	int n = 0, first = -1;
 	for (int t = s + 1; t < topo->n_nodes; t++)
@@ -459,7 +459,7 @@ put_server(Ctx *ctx, const Topology *topo, const uint64_t *hash, int s, unsigned
 	text_put(out, "\n");
 	if (topo->n_nodes > 1) {
 		text_put(out, "server ");
-		put_alike(topo, hash, s, out);
+		put_same(topo, hash, s, out);
 		text_put(out, ":\n");
 	}
 	put_matrix(topo, device, shown, &matrix, seen, out);

@@ -86,8 +86,8 @@ typedef struct {
 	double *x, *y;		/* of each rank of a drawing */
 	int *slots, *depth;
 	bool *hidden;
-	const int *alike;	/* the trees that the current picture stands for, */
-	int n_alike;		/* and how many: 1, or more of one form and one share of the buffer */
+	const int *same;	/* the trees that the current picture stands for, */
+	int n_same;		/* and how many: 1, or more of one form and one share of the buffer */
 	double w, h;		/* of the current picture, with its caption */
 } TreePicture;
 
@@ -99,9 +99,9 @@ void svg_tree_size(TreePicture *picture, const int *tree, int n);
 /* The current one as a <g>, its upper left corner at x, y. */
 void svg_tree(TreePicture *picture, double x, double y, Text *out);
 
-/* Trees that look alike, in one place: tree[0 .. n-1] is permuted so that those of group g are
+/* Trees that have one form, in one place: tree[0 .. n-1] is permuted so that those of group g are
  * tree[first[g] .. first[g + 1] - 1], ascending, groups by their first trees. Small groups are divided into single
- * trees: which GPU is where says more than that they are alike. first: n + 1. Returns the number of groups.
+ * trees: which GPU is where says more than that they have one form. first: n + 1. Returns the number of groups.
  * Cost: the edges of all trees. */
 int svg_tree_groups(TreePicture *picture, int *tree, int n, uint64_t *form, int *first);
 
@@ -149,9 +149,9 @@ struct layout_work {
 	int *level;		/* of each spot: hops from a GPU of its server, or between servers from a server */
 };
 
-/* Servers and switches that look alike become one spot. out: spots without places, servers first, and all cables, which
+/* Servers and switches that have one form become one spot. out: spots without places, servers first, and all cables, which
  * are to be found anew. Cost: a sort of the spots, and the GPUs for each server. */
-Status layout_merge_alike(Ctx *ctx, const Explained *e, Layout *out);
+Status layout_merge_same(Ctx *ctx, const Explained *e, Layout *out);
 
 /* GPUs, switches and the like one by one, without places, and the cables between them; of many only the first. */
 Status layout_spots(Ctx *ctx, const Explained *e, Layout *out);

@@ -77,9 +77,9 @@ put_legend(Text *out, const Explained *e, const Layout *layout, double y)
 	    "Each direction has a lane on its right: its pale width is the capacity, its dark width the load.");
 	if (layout->left_out || layout->aggregated) {
 		char line[160];
-		bool alike = false;
+		bool same = false;
 		for (int p = 0; p < layout->n_spots; p++)
-			alike = alike || layout->spot[p].n_alike > 1;
+			same = same || layout->spot[p].n_same > 1;
 		if (!layout->aggregated)
 			snprintf(line, sizeof line, "%d GPUs are left out", layout->left_out);
 		else if (layout->left_out)
@@ -90,7 +90,7 @@ put_legend(Text *out, const Explained *e, const Layout *layout, double y)
 			snprintf(line, sizeof line, "Each server is one box; links inside servers are left out");
 		y += 18;
 		svg_text(out, "note", SVG_MARGIN, y, line);
-		if (alike) {
+		if (same) {
 			y += 18;
 			svg_text(out, "note", SVG_MARGIN, y,
 			    "Servers or switches that have the same links and loads are one box, their lanes added up");

@@ -111,7 +111,7 @@ svg_part_class(const Explained *e, const Spot *spot)
 		return "";
 	if (bound->kind == CERTIFICATE_CUT)
 		return bound->part[spot->vertex] == 1 ? names[0] : "";
-	if (spot->n_alike > 1)
+	if (spot->n_same > 1)
 		return "";
 	if (bound->kind == CERTIFICATE_PARTITION && bound->n_parts < e->topo->n_ranks
 	    && bound->part[spot->vertex] >= 0)
@@ -148,9 +148,9 @@ put_spot(Text *out, const Explained *e, const Spot *spot)
 		svg_number(out, spot->y + 4.6);
 	} else {
 		text_printf(out, "<g class=\"spot%s\"><title>", svg_part_class(e, spot));
-		text_xml(out, spot->is_server || spot->n_alike > 1 ? spot->label : e->name[spot->vertex]);
+		text_xml(out, spot->is_server || spot->n_same > 1 ? spot->label : e->name[spot->vertex]);
 		text_put(out, "</title>");
-		if (spot->n_alike > 1)
+		if (spot->n_same > 1)
 			put_stack(out, spot);
 		svg_pair(out, "<rect class=\"box\" rx=\"5\" x=\"", spot->x - spot->w / 2, "\" y=\"",
 		    spot->y - spot->h / 2);

@@ -18,7 +18,7 @@ enum {
 	PATH_MOST = 12,		/* ranks from left to right */
 	SMALL = 24,		/* ranks: up to here all are drawn */
 	COLUMNS = 52,		/* of a caption, at most */
-	FEW_ALIKE = 4		/* trees that look alike: up to here each is drawn */
+	FEW_EQUAL = 4		/* trees of one form: up to here each is drawn */
 };
 
 static const char *const class_names[N_LINK_CLASSES] = {
@@ -115,32 +115,32 @@ static void
 put_roots(const TreePicture *p, Text *out)
 {
 	const Schedule *sched = p->e->sched;
-	for (int i = 0; i < p->n_alike; i++) {
-		bool last = i + 1 == p->n_alike;
+	for (int i = 0; i < p->n_same; i++) {
+		bool last = i + 1 == p->n_same;
 		if (i >= 3 && !last)
 			continue;
-		text_put(out, i == 0 ? "; roots " : last && p->n_alike > 4 ? " ... " : ", ");
-		text_put(out, p->e->short_name[sched->segment[p->alike[i]].tree.root]);
+		text_put(out, i == 0 ? "; roots " : last && p->n_same > 4 ? " ... " : ", ");
+		text_put(out, p->e->short_name[sched->segment[p->same[i]].tree.root]);
 	}
 }
 
-/* Three lines. Of trees alike: how many, the share of each, their numbers, and their roots. */
+/* Three lines. Of trees of one form: how many, the share of each, their numbers, and their roots. */
 static void
 caption(const TreePicture *p, Text *title, Text *segment, Text *phases)
 {
 	const Drawing *d = p->drawing;
-	int t = p->alike[0], last = p->alike[p->n_alike - 1];
+	int t = p->same[0], last = p->same[p->n_same - 1];
 	const Segment *s = &p->e->sched->segment[t];
-	if (p->n_alike == 1)
+	if (p->n_same == 1)
 		text_printf(title, "tree %d, ", t);
 	else
-		text_printf(title, "%d trees alike, each ", p->n_alike);
+		text_printf(title, "%d trees of this form, each ", p->n_same);
 	put_figures(title, explain_rate(p->e, t));
 	text_put(title, " GB/s");
-	if (p->n_alike == 1)
+	if (p->n_same == 1)
 		put_segment(segment, p->e, t);
 	else
-		text_printf(segment, last - t + 1 == p->n_alike ? "%lld/%lld of the buffer each; trees %d to %d"
+		text_printf(segment, last - t + 1 == p->n_same ? "%lld/%lld of the buffer each; trees %d to %d"
 		    : "%lld/%lld of the buffer each; trees %d ... %d", (long long)s->length.num,
 		    (long long)s->length.den, t, last);
 	if (p->flat)
@@ -149,11 +149,11 @@ caption(const TreePicture *p, Text *title, Text *segment, Text *phases)
 		text_put(phases, "up, then down along other edges");
 	else
 		text_put(phases, d->up && d->down ? "up, then down again" : d->up ? "up" : "down");
-	if (p->n_alike > 1)
+	if (p->n_same > 1)
 		put_roots(p, phases);
-	for (int i = 0; i < s->n_to && i < 4 && p->n_alike == 1; i++)
+	for (int i = 0; i < s->n_to && i < 4 && p->n_same == 1; i++)
 		text_printf(phases, i ? ", %s" : "; for %s", p->e->name[s->to[i]]);
-	if (s->n_to > 4 && p->n_alike == 1)
+	if (s->n_to > 4 && p->n_same == 1)
 		text_printf(phases, " and %d more", s->n_to - 4);
 }
 
@@ -180,15 +180,15 @@ columns_of(const char *text)
 }
 
 void
-svg_tree_size(TreePicture *p, const int *tree, int n_alike)
+svg_tree_size(TreePicture *p, const int *tree, int n_same)
 {
 	int n = p->e->topo->n_ranks;
 	double w = 0, h = 0;
 	Text title = { 0 }, segment = { 0 }, phases = { 0 };
 	const Schedule *sched = p->e->sched;
 	DemandKind kind = collective_demand(sched->coll, n, sched->root < 0 ? 0 : sched->root, 0).kind;
-	p->alike = tree;
-	p->n_alike = n_alike;
+	p->same = tree;
+	p->n_same = n_same;
 	p->n_drawings = draw_tree(p->e, *tree, p->drawing);
 	p->flat = kind == DEMAND_PATH && p->n_drawings == 1 && drawing_is_path(p->drawing)
 	    && p->drawing[0].n <= PATH_MOST;
@@ -348,7 +348,7 @@ svg_tree(TreePicture *p, double x, double y, Text *out)
 	text_free(&phases);
 }
 
-/* ---- trees that look alike ---- */
+/* ---- trees of one form ---- */
 
 /* Equal for trees of one form, up to which GPU is where, over links of the same classes, with one share of the
  * buffer. */
@@ -395,7 +395,7 @@ svg_tree_groups(TreePicture *p, int *tree, int n, uint64_t *form, int *first)
 		for (end = i; end < n && form[tree[end]] == one; end++)
 			;
 		for (int k = i; k < end; k++)
-			first[k] = end - i > FEW_ALIKE ? tree[i] : tree[k];
+			first[k] = end - i > FEW_EQUAL ? tree[i] : tree[k];
 	}
 	for (int i = 0; i < n; i++)
 		form[tree[i]] = (uint64_t)first[i];

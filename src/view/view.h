@@ -122,14 +122,14 @@ Status machine_dot(Ctx *ctx, const Explained *e, Text *out);
 
 /* ---- positions of GPUs, switches and servers in a picture ---- */
 
-/* A GPU, a switch, or a whole server where servers are drawn as one; also several of them that look alike. x, y: its
+/* A GPU, a switch, or a whole server where servers are drawn as one; also several of them that have one form. x, y: its
  * middle; w, h: its extent. */
 typedef struct {
 	int rank;		/* -1: not a GPU */
 	int vertex;		/* of a server: its first GPU */
 	int server;		/* or -1 */
 	bool is_server;
-	int n_alike;		/* servers or switches that it stands for */
+	int n_same;		/* servers or switches that it stands for */
 	const char *label;
 	double x, y, w, h;
 } Spot;

@@ -147,11 +147,11 @@ else
 	skip "pictures: rsvg-convert is not there (Debian: librsvg2-bin)"
 fi
 
-# Trees that look alike are drawn once, in full with --tree; on direct links each is drawn.
+# Trees of one form are drawn once, in full with --tree; on direct links each is drawn.
 "$blinkc" -q topologies/dgx2.xml -o "$work/s.json"
 "$blinkc" show "$work/s.json" -o "$work/t.svg"
-expect "16 trees alike are drawn once" [ "$(grep -c '<g class="tree"' "$work/t.svg")" = 1 ]
-expect "and counted" grep -q '16 trees alike, each 5 GB/s' "$work/t.svg"
+expect "16 trees of one form are drawn once" [ "$(grep -c '<g class="tree"' "$work/t.svg")" = 1 ]
+expect "and counted" grep -q '16 trees of this form, each 5 GB/s' "$work/t.svg"
 "$blinkc" show "$work/s.json" --tree 3,4,5,6,7 -o "$work/t.svg"
 expect "--tree draws each" [ "$(grep -c '<g class="tree"' "$work/t.svg")" = 5 ]
 "$blinkc" -q topologies/dgx1v.xml -o "$work/s.json"

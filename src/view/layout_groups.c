@@ -1,7 +1,7 @@
-/* Servers and switches that look alike in a picture of a cluster become one spot, with their number.
+/* Servers and switches that have one form in a picture of a cluster become one spot, with their number.
  *
- * Two servers look alike if they have as many GPUs and the same links, of the same capacity and load, to the same
- * switches; then switches look alike if they have the same links to servers that do, and so on. So 20 servers on 8
+ * Two servers have one form if they have as many GPUs and the same links, of the same capacity and load, to the same
+ * switches; then switches have one form if they have the same links to servers that do, and so on. So 20 servers on 8
  * rails are two spots, and no line of 160 crosses another. What differs stays apart: the server of a root, a slower
  * link. */
 #include "base/hash.h"
@@ -105,10 +105,10 @@ label_group(Ctx *ctx, Spot *spot, const char *last, bool in_row)
 	if (in_row)
 		snprintf(text, sizeof text, "%.*s-%.*s", n, spot->label, (int)strcspn(last, ":"), last);
 	else
-		snprintf(text, sizeof text, "%.*s and %d more", n, spot->label, spot->n_alike - 1);
+		snprintf(text, sizeof text, "%.*s and %d more", n, spot->label, spot->n_same - 1);
 	size_t at = strlen(text);
 	if (colon && in_row)
-		snprintf(text + at, sizeof text - at, ": %d x%s", spot->n_alike, colon + 1);
+		snprintf(text + at, sizeof text - at, ": %d x%s", spot->n_same, colon + 1);
 	else if (colon)
 		snprintf(text + at, sizeof text - at, "%s each", colon);
 	spot->w = 12 + 7.0 * (double)strlen(text);
@@ -116,7 +116,7 @@ label_group(Ctx *ctx, Spot *spot, const char *last, bool in_row)
 }
 
 Status
-layout_merge_alike(Ctx *ctx, const Explained *e, Layout *out)
+layout_merge_same(Ctx *ctx, const Explained *e, Layout *out)
 {
 	enum { ROUNDS = 4 };
 	struct key *key;
@@ -138,10 +138,10 @@ layout_merge_alike(Ctx *ctx, const Explained *e, Layout *out)
 		int g = group[p];
 		in_row[g] = p == g || (in_row[g] && last[g] == p - 1);
 		last[g] = p;
-		out->spot[g].n_alike += p != g;
+		out->spot[g].n_same += p != g;
 	}
 	for (int p = 0; p < out->n_spots; p++)
-		if (out->spot[group[p]].n_alike > 1 && group[p] == p)
+		if (out->spot[group[p]].n_same > 1 && group[p] == p)
 			TRY(label_group(ctx, &out->spot[p], out->spot[last[p]].label, in_row[p]));
 	for (int p = 0; p < out->n_spots; p++) {
 		place[p] = group[p] == p ? n : place[group[p]];
