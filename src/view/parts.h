@@ -149,8 +149,8 @@ struct layout_work {
 	int *level;		/* of each spot: hops from a GPU of its server, or between servers from a server */
 };
 
-/* Servers and switches that have one form become one spot. out: spots without places, servers first, and all cables, which
- * are to be found anew. Cost: a sort of the spots, and the GPUs for each server. */
+/* Servers and switches that have one form become one spot. out: spots without places, servers first, and all cables,
+ * which are to be found anew. Cost: a sort of the spots, and the GPUs for each server. */
 Status layout_merge_same(Ctx *ctx, const Explained *e, Layout *out);
 
 /* GPUs, switches and the like one by one, without places, and the cables between them; of many only the first. */
