@@ -69,6 +69,7 @@ dgx1v 0,1,2,3,4,5,6,7 6- 4
 TABLE
 )
 tried=0 wrong=0
+every=$([ "$full" ] && echo 1 || echo 3)
 while read -r machine gpus best within; do
 	cases=("$best:0")
 	[ ! "$full" ] && [ "$best" = "$within" ] || cases+=("$within:0.05")
@@ -84,10 +85,10 @@ while read -r machine gpus best within; do
 			not_ok "$machine $gpus, tolerance $tolerance: $got, want $want trees, proven"
 		fi
 	done
-done <<<"$table"
-want=$([ "$full" ] && echo 120 || echo 67)
+done < <(awk -v every="$every" 'NR % every == 0' <<<"$table")
+want=$([ "$full" ] && echo 120 || echo 22)
 if [ $wrong = 0 ] && [ $tried = "$want" ]; then
-	ok "allreduce: the fewest trees of 60 classes, at the optimum and at 5 %"
+	ok "allreduce: the fewest trees of $((60 / every)) classes, at the optimum and at 5 %"
 else
 	not_ok "allreduce: $wrong wrong, $tried tried, want $want"
 fi
@@ -113,7 +114,7 @@ for case in "--max-depth 4:4 4 1.000" "--max-trees 3:3 6 1.000" "--max-trees 2:1
 done
 
 # A mixed-integer program over all pairs of arborescences finds no claim false: of the fewest, and of the highest rate within limits.
-seeds="2 4 7 ${full:+1 5 6 8 9 10}"
+seeds="2 4 ${full:+1 5 6 7 8 9 10}"
 for seed in $seeds; do
 	oracle few_trees make "$seed" "$work"
 	for case in allreduce:-:0:0 allreduce:-:2:0 allreduce:-:3:0 allreduce:-:1:0 allreduce:-:0:4 allreduce:-:2:5 broadcast:0:0:0 reduce:1:1:0; do

@@ -44,7 +44,7 @@ for machine in dgx1v dgx1p; do
 		oracle hwloc links topologies/$machine.xml $class | sed 's/plx/pcie/g' | links_are $machine.2 $class
 	done
 done
-for machine in dgx1v dgx1p; do
+for machine in dgx1v ${full:+dgx1p}; do
 	oracle subsets $machine >"$work/sets"
 	for file in topologies/$machine.xml "$work/$machine.2.xml"; do
 		"$blinkc" batch -q "$file" -g "$work/sets" --collectives broadcast,allreduce -o "$work/batch" || not_ok "batch of $file: exit $?"

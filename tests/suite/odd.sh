@@ -22,7 +22,7 @@ oracle random_machine 10302 >"$work/active.json"
 has "what is not proven" '^unproven    that no schedule is faster, and that the bound can be reached$' "$work/err"
 
 # Every third is replayed, and held against brute force, too.
-last=$([ "$full" ] && echo 70 || echo 10)
+last=$([ "$full" ] && echo 70 || echo 6)
 expect "random machines 1 to $last, all collectives" oracle sweep "$blinkc" 1 "$last" --every 3 --most 30
 
 # Rates of all collectives by flows, which know no trees.

@@ -32,7 +32,7 @@ right_for_each_op() {
 	fi
 }
 
-step=3
+step=6
 [ ! "$full" ] || step=1
 for machine in dgx1v dgx1p; do
 	mapfile -t sets < <(oracle subsets $machine | grep -o '^[0-9,]*$')

@@ -13,7 +13,7 @@ if [ "$full" ]; then
 	expect "DGX-1P: each loss, every job" oracle losses "$blinkc" what-if topologies/dgx1p.xml
 	expect "DGX-1V: each loss, jobs of 2 to 5 GPUs, broadcast" oracle losses "$blinkc" what-if $v --sizes 2-5 -c broadcast
 else
-	expect "DGX-1V: jobs of 2 to 4 GPUs" oracle losses "$blinkc" what-if $v --sizes 2-4 --every 7
+	expect "DGX-1V: jobs of 2 to 4 GPUs" oracle losses "$blinkc" what-if $v --sizes 2-4 --every 8 --first 2
 	expect "DGX-1V: jobs of 3 GPUs, broadcast" oracle losses "$blinkc" what-if $v --sizes 3 -c broadcast --every 9 --first 4
 	expect "DGX-1P: jobs of 2 to 4 GPUs" oracle losses "$blinkc" what-if topologies/dgx1p.xml --sizes 2-4 --every 7 --first 1
 fi
