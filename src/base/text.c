@@ -213,7 +213,8 @@ void
 text_number(Text *text, double value)
 {
 	char digits[48];
-	int64_t mantissa = 0, den = 1;
+	int64_t mantissa = 0;
+	Wide den = 1;
 	int exponent, n = 0;
 	snprintf(digits, sizeof digits, "%.14e", value);
 	/* Digits, a point of whatever kind, digits, the exponent of the first. */
@@ -228,7 +229,7 @@ text_number(Text *text, double value)
 		mantissa /= 10;
 	for (; exponent > 0 && mantissa <= INT64_MAX / 10; exponent--)
 		mantissa *= 10;
-	for (; exponent < 0 && den <= INT64_MAX / 10; exponent++)
+	for (; exponent < 0 && den < (Wide)INT64_MAX * 1000000000; exponent++)
 		den *= 10;
 	decimal_text(exponent < 0 ? 0 : mantissa, den, 15, digits);
 	text_put(text, digits);

@@ -100,7 +100,8 @@ kind_of_bytes(struct head head)
 	if (begins(head, "\x7f" "ELF"))
 		return FILE_PROGRAM;
 	/* Text in UTF-16, or what begins as a file of ours does: a reader says which byte is wrong. */
-	if (begins(head, "\xff\xfe") || begins(head, "\xfe\xff") || memchr("{[<", *head.at, 3))
+	if (begins(head, "\xff\xfe") || begins(head, "\xfe\xff") || head.size == 0
+	    || memchr("{[<", *head.at, 3))
 		return FILE_OTHER;
 	for (size_t i = 0; i < sizeof compressed / sizeof *compressed; i++)
 		if (begins(head, compressed[i]))

@@ -120,7 +120,7 @@ index_same_job(const IndexEntry *entry, const Schedule *sched)
 	return entry->coll == sched->coll && entry->n == sched->topo->n_ranks && file_root(entry) == sched->root;
 }
 
-/* Below this rate, in GB/s, files have 0 (text_number). */
+/* Below this rate, in GB/s, files of earlier versions have 0. */
 #define LEAST_RATE 1e-4
 
 /* Equal in the 15 significant digits that files have. */

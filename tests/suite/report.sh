@@ -51,7 +51,9 @@ done
 
 fails "no directory" 2 "want at least one"
 fails "a directory twice" 2 "given twice" one one
-fails "no index" 8 "nowhere/index.json" nowhere
+fails "no directory of this name" 8 "blinkc: nowhere: No such file or directory" nowhere
+mkdir empty
+fails "no index" 8 "blinkc: empty: a directory without index.json: want one that blinkc batch wrote" empty
 fails "a bad number of processes" 2 "--jobs" one -j 0
 fails "another machine" 3 "want schedules of one machine" one all
 

@@ -15,7 +15,10 @@ for kind in "" ${full:+asan/ tsan/}; do
 		# Seed, and how many random schedules of each collective are executed.
 		schedules=50
 		[ ! "$full" ] || schedules=150
-		"$program" 1 $schedules >"$work/log" 2>&1
+		# libhwloc's plugin for PCI devices leaks 1 kB, and is unloaded before anybody could say whose it is.
+		leaks=1
+		[ "$kind$name" != asan/test_live ] || leaks=0
+		ASAN_OPTIONS=detect_leaks=$leaks "$program" 1 $schedules >"$work/log" 2>&1
 		code=$?
 		for word in ok "not ok" skip; do sed -n "s|^$word |$word $suite: $kind$name: |p" "$work/log"; done
 		if [ $code != 0 ]; then
