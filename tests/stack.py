@@ -17,7 +17,7 @@ import sys
 PLAIN, MORE = 3072, 4608
 EXTERNAL = {
     PLAIN: "malloc calloc realloc free posix_memalign memcpy memmove memset memcmp memchr memmem strlen strcmp "
-           "strncmp strchr strrchr strcpy strstr strspn strcspn strpbrk open read pread close fstat stat lstat "
+           "strncmp strchr strrchr memrchr strcpy strstr strspn strcspn strpbrk open read pread close fstat stat lstat "
            "getpid __errno_location pthread_mutex_lock pthread_mutex_unlock pthread_mutex_init "
            "pthread_mutex_destroy pthread_cond_wait pthread_cond_signal pthread_cond_broadcast pthread_cond_init "
            "pthread_cond_destroy pthread_join pthread_create pthread_sigmask sigfillset pthread_attr_init "
@@ -26,7 +26,7 @@ EXTERNAL = {
            "__udivmodti4 __fixdfti __stack_chk_fail __memcpy_chk __strcpy_chk __memset_chk __read_chk "
            "__pread_chk __ctype_tolower_loc __ctype_b_loc __divmodti4 frexp ldexp",
     MORE: "snprintf vsnprintf __snprintf_chk __vsnprintf_chk asprintf __asprintf_chk strerror strtod strtod_l strtol "
-           "atoi sysconf qsort __assert_fail",
+           "atoi sysconf qsort qsort_r __assert_fail",
     # The exception that libblink(3) names.
     0: "dlopen dlsym dlclose dlerror",
 }

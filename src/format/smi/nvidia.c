@@ -581,7 +581,7 @@ topo_is_nvidia_smi(const char *data, size_t size)
 		size_t n = end ? (size_t)(end - data) - at : size - at, i = at + blanks(data + at, n);
 		if (at + n - i > 5 && memcmp(data + i, "GPU0", 4) == 0) {
 			i += 4 + blanks(data + i + 4, at + n - i - 4);
-			if (i + 1 < at + n && data[i] == 'X' && (data[i + 1] == ' ' || data[i + 1] == '\t'))
+			if (i < at + n && data[i] == 'X' && (i + 1 == at + n || strchr(" \t\r", data[i + 1])))
 				return true;
 		}
 		at += n + 1;
