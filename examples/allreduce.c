@@ -36,7 +36,7 @@ main(int argc, char **argv)
 
 	check(blinkScheduleLoad(argv[1], &sched, &error), error.text);
 	check(blinkScheduleGetInfo(sched, &info), "");
-	if (info.collective != blinkAllReduce)
+	if (info.collective != blinkCollAllReduce)
 		check(blinkInvalidArgument, info.collectiveName);
 	check(blinkCommCreate(sched, NULL, &comm, &error), error.text);
 

@@ -55,8 +55,8 @@ main(int argc, char **argv)
 
 	check(blinkIndexLoad(argv[1], &index, &error), error.text);
 	check(blinkIndexGetInfo(index, &info), "");
-	check(blinkIndexGetEntry(index, gpus, n, blinkBroadcast, 0, &entry, NULL, &error), error.text);
-	check(blinkIndexFind(index, gpus, n, blinkBroadcast, 0, &sched, &error), error.text);
+	check(blinkIndexGetEntry(index, gpus, n, blinkCollBroadcast, 0, &entry, NULL, &error), error.text);
+	check(blinkIndexFind(index, gpus, n, blinkCollBroadcast, 0, &sched, &error), error.text);
 	check(blinkCommCreate(sched, NULL, &comm, &error), error.text);
 	check(blinkRun(comm, send, recv, COUNT, blinkInt32, blinkSum), blinkCommGetError(comm));
 

@@ -5,9 +5,9 @@
 
 _Static_assert((int)BLINK_RING == (int)PROGRAM_RING, "lowering and backends agree on the slots of a ring");
 _Static_assert((int)N_LINK_CLASSES <= (int)BLINK_PARTS_MAX, "each part has a link class of its own");
-_Static_assert((int)blinkBroadcast == BROADCAST && (int)blinkReduce == REDUCE && (int)blinkAllReduce == ALLREDUCE &&
-    (int)blinkGather == GATHER && (int)blinkScatter == SCATTER && (int)blinkAllGather == ALLGATHER &&
-    (int)blinkReduceScatter == REDUCESCATTER && (int)blinkAlltoAll == ALLTOALL, "blink.h and model.h agree");
+_Static_assert((int)blinkCollBroadcast == BROADCAST && (int)blinkCollReduce == REDUCE && (int)blinkCollAllReduce == ALLREDUCE &&
+    (int)blinkCollGather == GATHER && (int)blinkCollScatter == SCATTER && (int)blinkCollAllGather == ALLGATHER &&
+    (int)blinkCollReduceScatter == REDUCESCATTER && (int)blinkCollAlltoAll == ALLTOALL, "blink.h and model.h agree");
 
 static struct blink_place
 place(const struct blink_chunk *k, const Place *p)

@@ -76,14 +76,14 @@ typedef enum {
  *	alltoall	n * count		n * count		send == recv
  */
 typedef enum {
-	blinkBroadcast = 0,
-	blinkReduce = 1,
-	blinkAllReduce = 2,
-	blinkGather = 3,
-	blinkScatter = 4,
-	blinkAllGather = 5,
-	blinkReduceScatter = 6,
-	blinkAlltoAll = 7
+	blinkCollBroadcast = 0,
+	blinkCollReduce = 1,
+	blinkCollAllReduce = 2,
+	blinkCollGather = 3,
+	blinkCollScatter = 4,
+	blinkCollAllGather = 5,
+	blinkCollReduceScatter = 6,
+	blinkCollAlltoAll = 7
 } blinkCollective_t;
 
 typedef struct blinkSchedule *blinkSchedule_t;

@@ -209,29 +209,29 @@ blink_layout_of(const struct blink_program *program, int rank)
 	int n = program->n_ranks, at_root = rank == program->root;
 	struct blink_layout l = { 1, 1, 0, 0 };
 	switch (program->collective) {
-	case blinkBroadcast:
+	case blinkCollBroadcast:
 		l.send = at_root;
 		break;
-	case blinkReduce:
+	case blinkCollReduce:
 		l.recv = at_root;
 		break;
-	case blinkGather:
+	case blinkCollGather:
 		l.recv = at_root ? n : 0;
 		l.own_recv = rank;
 		break;
-	case blinkAllGather:
+	case blinkCollAllGather:
 		l.recv = n;
 		l.own_recv = rank;
 		break;
-	case blinkScatter:
+	case blinkCollScatter:
 		l.send = at_root ? n : 0;
 		l.own_send = rank;
 		break;
-	case blinkReduceScatter:
+	case blinkCollReduceScatter:
 		l.send = n;
 		l.own_send = rank;
 		break;
-	case blinkAlltoAll:
+	case blinkCollAlltoAll:
 		l.send = l.recv = n;
 		l.own_send = l.own_recv = rank;
 		break;
@@ -242,7 +242,7 @@ blink_layout_of(const struct blink_program *program, int rank)
 BLINK_FN int
 blink_reduces(int collective)
 {
-	return collective == blinkReduce || collective == blinkAllReduce || collective == blinkReduceScatter;
+	return collective == blinkCollReduce || collective == blinkCollAllReduce || collective == blinkCollReduceScatter;
 }
 
 /* Contents are lost. */

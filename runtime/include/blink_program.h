@@ -82,7 +82,7 @@ BLINK_FN int
 blink_message_blocks(const struct blink_program *program)
 {
 	int c = program->collective;
-	return c == blinkBroadcast || c == blinkReduce || c == blinkAllReduce ? 1 : program->n_ranks;
+	return c == blinkCollBroadcast || c == blinkCollReduce || c == blinkCollAllReduce ? 1 : program->n_ranks;
 }
 
 /* Elements of a block at which each part ends. count: of a block; size: bytes of an element. */

@@ -23,20 +23,20 @@ comm_failed(struct perf *p, blinkResult_t result)
 bool
 reduces(const struct perf *p)
 {
-	return p->info.collective == blinkReduce || p->info.collective == blinkAllReduce ||
-	    p->info.collective == blinkReduceScatter;
+	return p->info.collective == blinkCollReduce || p->info.collective == blinkCollAllReduce ||
+	    p->info.collective == blinkCollReduceScatter;
 }
 
 size_t
 send_blocks(const struct perf *p, int r)
 {
 	switch (p->info.collective) {
-	case blinkBroadcast:
+	case blinkCollBroadcast:
 		return r == p->info.root;
-	case blinkScatter:
+	case blinkCollScatter:
 		return r == p->info.root ? (size_t)p->info.nRanks : 0;
-	case blinkReduceScatter:
-	case blinkAlltoAll:
+	case blinkCollReduceScatter:
+	case blinkCollAlltoAll:
 		return (size_t)p->info.nRanks;
 	default:
 		return 1;
@@ -47,12 +47,12 @@ size_t
 recv_blocks(const struct perf *p, int r)
 {
 	switch (p->info.collective) {
-	case blinkReduce:
+	case blinkCollReduce:
 		return r == p->info.root;
-	case blinkGather:
+	case blinkCollGather:
 		return r == p->info.root ? (size_t)p->info.nRanks : 0;
-	case blinkAllGather:
-	case blinkAlltoAll:
+	case blinkCollAllGather:
+	case blinkCollAlltoAll:
 		return (size_t)p->info.nRanks;
 	default:
 		return 1;
@@ -63,9 +63,9 @@ int64_t
 size_blocks(const struct perf *p)
 {
 	switch (p->info.collective) {
-	case blinkBroadcast:
-	case blinkReduce:
-	case blinkAllReduce:
+	case blinkCollBroadcast:
+	case blinkCollReduce:
+	case blinkCollAllReduce:
 		return 1;
 	default:
 		return p->info.nRanks;
@@ -138,17 +138,17 @@ expected(const struct perf *p, int r, size_t at)
 	if (at < p->n_known)
 		return p->known[at];
 	switch (p->info.collective) {
-	case blinkBroadcast:
+	case blinkCollBroadcast:
 		return element(p, p->info.root, at);
-	case blinkScatter:
+	case blinkCollScatter:
 		return element(p, p->info.root, own);
-	case blinkGather:
-	case blinkAllGather:
+	case blinkCollGather:
+	case blinkCollAllGather:
 		return element(p, (int)block, i);
-	case blinkAlltoAll:
+	case blinkCollAlltoAll:
 		return element(p, (int)block, own);
 	default:
-		at = p->info.collective == blinkReduceScatter ? own : at;
+		at = p->info.collective == blinkCollReduceScatter ? own : at;
 		v = element(p, 0, at);
 		for (int q = 1; q < p->info.nRanks; q++)
 			v = combine(p, v, element(p, q, at));
@@ -276,7 +276,7 @@ data_prepare(struct perf *p, bool in_place)
 static void
 compute_known(struct perf *p)
 {
-	if (p->info.collective != blinkAllReduce || p->n_known)
+	if (p->info.collective != blinkCollAllReduce || p->n_known)
 		return;
 	size_t n = p->count < KNOWN ? p->count : KNOWN;
 	for (size_t at = 0; at < n; at++)

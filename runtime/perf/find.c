@@ -72,7 +72,7 @@ find_job(const struct options *opt, blinkIndex_t index, int *gpu, blinkSchedule_
 		code = read_root(opt, &info, gpu, n, &root);
 	if (code)
 		return code;
-	blinkCollective_t collective = opt->collective < 0 ? blinkAllReduce : (blinkCollective_t)opt->collective;
+	blinkCollective_t collective = opt->collective < 0 ? blinkCollAllReduce : (blinkCollective_t)opt->collective;
 	blinkResult_t result = blinkIndexGetEntry(index, gpu, n, collective, root, &entry, NULL, &error);
 	if (!result)
 		result = blinkIndexFind(index, gpu, n, collective, root, sched, &error);

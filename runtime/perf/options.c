@@ -79,16 +79,16 @@ known_type(const char *name)
 }
 
 const char *const collectives[] = {
-	[blinkBroadcast] = "broadcast", [blinkReduce] = "reduce", [blinkAllReduce] = "allreduce",
-	    [blinkGather] = "gather",
-	[blinkScatter] = "scatter", [blinkAllGather] = "allgather", [blinkReduceScatter] = "reducescatter",
-	    [blinkAlltoAll] = "alltoall", NULL,
+	[blinkCollBroadcast] = "broadcast", [blinkCollReduce] = "reduce", [blinkCollAllReduce] = "allreduce",
+	    [blinkCollGather] = "gather",
+	[blinkCollScatter] = "scatter", [blinkCollAllGather] = "allgather", [blinkCollReduceScatter] = "reducescatter",
+	    [blinkCollAlltoAll] = "alltoall", NULL,
 };
 
 static bool
 find_collective(const char *name, int *out)
 {
-	return names_find_spelled((Names){ blinkAlltoAll + 1, collectives }, name, out);
+	return names_find_spelled((Names){ blinkCollAlltoAll + 1, collectives }, name, out);
 }
 
 static bool
@@ -103,7 +103,7 @@ known_op(const char *name)
 static int
 bad_value(int letter, const char *value)
 {
-	const Names names = { blinkAlltoAll + 1, collectives };
+	const Names names = { blinkCollAlltoAll + 1, collectives };
 	if (letter == OPT_COLLECTIVE)
 		return complain(USAGE, "--collective: %.40s: want %s%s", value, names_wanted(names).text,
 		    names_hint(names, value).text);

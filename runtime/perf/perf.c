@@ -34,10 +34,10 @@ bus_factor(const struct perf *p)
 {
 	double n = p->info.nRanks;
 	switch (p->info.collective) {
-	case blinkBroadcast:
-	case blinkReduce:
+	case blinkCollBroadcast:
+	case blinkCollReduce:
 		return 1;
-	case blinkAllReduce:
+	case blinkCollAllReduce:
 		return 2 * (n - 1) / n;
 	default:
 		return (n - 1) / n;

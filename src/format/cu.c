@@ -73,21 +73,21 @@ collective_constant(Collective coll)
 {
 	switch (coll) {
 	case BROADCAST:
-		return "blinkBroadcast";
+		return "blinkCollBroadcast";
 	case REDUCE:
-		return "blinkReduce";
+		return "blinkCollReduce";
 	case ALLREDUCE:
-		return "blinkAllReduce";
+		return "blinkCollAllReduce";
 	case GATHER:
-		return "blinkGather";
+		return "blinkCollGather";
 	case SCATTER:
-		return "blinkScatter";
+		return "blinkCollScatter";
 	case ALLGATHER:
-		return "blinkAllGather";
+		return "blinkCollAllGather";
 	case REDUCESCATTER:
-		return "blinkReduceScatter";
+		return "blinkCollReduceScatter";
 	default:
-		return "blinkAlltoAll";
+		return "blinkCollAlltoAll";
 	}
 }
 

@@ -41,8 +41,8 @@ SAME(types,
     1);
 SAME(operations, blinkSum == 0 && blinkProd == 1 && blinkMax == 2 && blinkMin == 3, 1);
 SAME(collectives,
-    blinkBroadcast == 0 && blinkReduce == 1 && blinkAllReduce == 2 && blinkGather == 3 && blinkScatter == 4
-	&& blinkAllGather == 5 && blinkReduceScatter == 6 && blinkAlltoAll == 7,
+    blinkCollBroadcast == 0 && blinkCollReduce == 1 && blinkCollAllReduce == 2 && blinkCollGather == 3 && blinkCollScatter == 4
+	&& blinkCollAllGather == 5 && blinkCollReduceScatter == 6 && blinkCollAlltoAll == 7,
     1);
 
 /* What functions take and return: another type does not compile. */

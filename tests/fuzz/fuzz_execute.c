@@ -47,16 +47,16 @@ static int64_t
 expected(const blinkScheduleInfo_t *info, int r, int b, int k)
 {
 	switch (info->collective) {
-	case blinkBroadcast:
+	case blinkCollBroadcast:
 		return sent(info->root, 0, k);
-	case blinkScatter:
+	case blinkCollScatter:
 		return sent(info->root, r, k);
-	case blinkReduce:
-	case blinkAllReduce:
+	case blinkCollReduce:
+	case blinkCollAllReduce:
 		return summed(info->nRanks, 0, k);
-	case blinkReduceScatter:
+	case blinkCollReduceScatter:
 		return summed(info->nRanks, r, k);
-	case blinkAlltoAll:
+	case blinkCollAlltoAll:
 		return sent(b, r, k);
 	default:
 		return sent(b, 0, k);

@@ -68,23 +68,23 @@ expect(const struct buffers *b, int r, size_t at, char *out)
 	size_t block = at / b->count, i = at % b->count, own = (size_t)r * b->count + i;
 	int from = p->root;
 	switch (p->collective) {
-	case blinkBroadcast:
+	case blinkCollBroadcast:
 		break;
-	case blinkScatter:
+	case blinkCollScatter:
 		at = own;
 		break;
-	case blinkGather:
-	case blinkAllGather:
+	case blinkCollGather:
+	case blinkCollAllGather:
 		from = (int)block;
 		at = i;
 		break;
-	case blinkAlltoAll:
+	case blinkCollAlltoAll:
 		from = (int)block;
 		at = own;
 		break;
 	default:
 		from = 0;
-		at = p->collective == blinkReduceScatter ? own : at;
+		at = p->collective == blinkCollReduceScatter ? own : at;
 		break;
 	}
 	memcpy(out, b->sent[from] + at * b->size, b->size);

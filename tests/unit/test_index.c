@@ -308,7 +308,7 @@ test_entry(blinkIndex_t index)
 		int ranks[3] = { -1, -1, -1 };
 		char name[80];
 		bool good = blinkIndexGetEntry(
-				index, cases[k].gpus, 3, blinkBroadcast, cases[k].root, &entry, ranks, NULL)
+				index, cases[k].gpus, 3, blinkCollBroadcast, cases[k].root, &entry, ranks, NULL)
 			== blinkSuccess
 		    && strcmp(entry.file, cases[k].file) == 0 && memcmp(ranks, cases[k].ranks, sizeof ranks) == 0;
 		snprintf(name, sizeof name, "entry of GPUs %d,%d,%d from rank %d", cases[k].gpus[0], cases[k].gpus[1],
@@ -346,27 +346,27 @@ test_arguments(blinkIndex_t index)
 		&& strcmp(info.gpus[7], "gpu7") == 0 && strcmp(info.topology, "dgx1v") == 0
 		&& strncmp(info.digest, "sha256:", 7) == 0 && strcmp(info.directory, folder) == 0,
 	    "info");
-	ok(refused(index, twice, 3, blinkAllReduce, -1, blinkInvalidArgument, "given twice"), "a GPU twice");
-	ok(refused(index, none, 2, blinkAllReduce, -1, blinkInvalidArgument, "want 0 to 7"), "no such GPU");
-	ok(refused(index, below0, 2, blinkAllReduce, -1, blinkInvalidArgument, "want 0 to 7"), "a GPU below 0");
-	ok(refused(index, gpus, 1, blinkAllReduce, -1, blinkInvalidArgument, "want 2 to 8"), "one GPU");
-	ok(refused(index, gpus, 9, blinkAllReduce, -1, blinkInvalidArgument, "want 2 to 8"),
+	ok(refused(index, twice, 3, blinkCollAllReduce, -1, blinkInvalidArgument, "given twice"), "a GPU twice");
+	ok(refused(index, none, 2, blinkCollAllReduce, -1, blinkInvalidArgument, "want 0 to 7"), "no such GPU");
+	ok(refused(index, below0, 2, blinkCollAllReduce, -1, blinkInvalidArgument, "want 0 to 7"), "a GPU below 0");
+	ok(refused(index, gpus, 1, blinkCollAllReduce, -1, blinkInvalidArgument, "want 2 to 8"), "one GPU");
+	ok(refused(index, gpus, 9, blinkCollAllReduce, -1, blinkInvalidArgument, "want 2 to 8"),
 	    "more GPUs than there are");
-	ok(refused(index, gpus, -1, blinkAllReduce, -1, blinkInvalidArgument, "want 2 to 8"), "less than none");
+	ok(refused(index, gpus, -1, blinkCollAllReduce, -1, blinkInvalidArgument, "want 2 to 8"), "less than none");
 	ok(refused(index, gpus, 3, 8, -1, blinkInvalidArgument, "want 0 to 7"), "no such collective");
 	ok(refused(index, gpus, 3, -1, -1, blinkInvalidArgument, "want 0 to 7"), "a collective below 0");
-	ok(refused(index, gpus, 3, blinkReduce, 3, blinkInvalidArgument, "want a rank"), "no such root");
-	ok(refused(index, gpus, 3, blinkReduce, -1, blinkInvalidArgument, "want a rank"), "no root");
+	ok(refused(index, gpus, 3, blinkCollReduce, 3, blinkInvalidArgument, "want a rank"), "no such root");
+	ok(refused(index, gpus, 3, blinkCollReduce, -1, blinkInvalidArgument, "want a rank"), "no root");
 	ok(refused(
-	       index, gpus, 3, blinkReduce, 0, blinkInfeasible, "no schedule for reduce over GPUs 0,2,3 from rank 0"),
+	       index, gpus, 3, blinkCollReduce, 0, blinkInfeasible, "no schedule for reduce over GPUs 0,2,3 from rank 0"),
 	    "a root that it has not");
-	ok(refused(index, other, 3, blinkAllReduce, -1, blinkInfeasible, "no schedule for allreduce over GPUs 0,2,4"),
+	ok(refused(index, other, 3, blinkCollAllReduce, -1, blinkInfeasible, "no schedule for allreduce over GPUs 0,2,4"),
 	    "GPUs that it has not");
-	ok(blinkIndexFind(NULL, gpus, 3, blinkAllReduce, 0, &sched, NULL) == blinkInvalidArgument
-		&& blinkIndexFind(index, NULL, 3, blinkAllReduce, 0, &sched, NULL) == blinkInvalidArgument
-		&& blinkIndexFind(index, gpus, 3, blinkAllReduce, 0, NULL, NULL) == blinkInvalidArgument
-		&& blinkIndexGetEntry(NULL, gpus, 3, blinkAllReduce, 0, &entry, NULL, NULL) == blinkInvalidArgument
-		&& blinkIndexGetEntry(index, gpus, 3, blinkAllReduce, 0, NULL, NULL, NULL) == blinkInvalidArgument
+	ok(blinkIndexFind(NULL, gpus, 3, blinkCollAllReduce, 0, &sched, NULL) == blinkInvalidArgument
+		&& blinkIndexFind(index, NULL, 3, blinkCollAllReduce, 0, &sched, NULL) == blinkInvalidArgument
+		&& blinkIndexFind(index, gpus, 3, blinkCollAllReduce, 0, NULL, NULL) == blinkInvalidArgument
+		&& blinkIndexGetEntry(NULL, gpus, 3, blinkCollAllReduce, 0, &entry, NULL, NULL) == blinkInvalidArgument
+		&& blinkIndexGetEntry(index, gpus, 3, blinkCollAllReduce, 0, NULL, NULL, NULL) == blinkInvalidArgument
 		&& blinkIndexGetInfo(NULL, &info) == blinkInvalidArgument
 		&& blinkIndexGetInfo(index, NULL) == blinkInvalidArgument
 		&& blinkIndexLoad(NULL, &index, NULL) == blinkInvalidArgument
@@ -471,7 +471,7 @@ test_outlives(void)
 	blinkIndex_t index;
 	blinkSchedule_t sched;
 	bool good = blinkIndexLoad(folder, &index, NULL) == blinkSuccess &&
-	    blinkIndexFind(index, orders[3], 3, blinkAlltoAll, -1, &sched, NULL) == blinkSuccess;
+	    blinkIndexFind(index, orders[3], 3, blinkCollAlltoAll, -1, &sched, NULL) == blinkSuccess;
 	if (good) {
 		blinkIndexDestroy(index);
 		good = delivers(sched, ALLTOALL, 3, -1);

@@ -147,8 +147,8 @@ call_find(void *of)
 	static blinkIndexEntry_t entry;
 	int n = *(int *)of;
 	blinkIndexGetInfo(job.index, &info);
-	job.result = blinkIndexGetEntry(job.index, job.gpus, n, blinkAllReduce, 0, &entry, NULL, &job.error);
-	job.result = blinkIndexFind(job.index, job.gpus, n, blinkAllReduce, 0, &job.sched, &job.error);
+	job.result = blinkIndexGetEntry(job.index, job.gpus, n, blinkCollAllReduce, 0, &entry, NULL, &job.error);
+	job.result = blinkIndexFind(job.index, job.gpus, n, blinkCollAllReduce, 0, &job.sched, &job.error);
 }
 
 static void

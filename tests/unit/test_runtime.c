@@ -197,7 +197,7 @@ test_stuck(void)
 {
 	static const struct blink_tree tree = { 0, 0, 0, 0, 1, 1, 1 };
 	static const int stream_rank[] = { 0, 1 };
-	static const struct blink_program program = { BLINK_PROGRAM_ABI, "host", "", "", "", blinkBroadcast, 0, 2, 0, 1,
+	static const struct blink_program program = { BLINK_PROGRAM_ABI, "host", "", "", "", blinkCollBroadcast, 0, 2, 0, 1,
 		1, 2, 0, 2, NULL, &tree, stream_rank, NULL, NULL, blink_open, blink_close, blink_memory_new,
 		blink_memory_free, blink_memory_copy, run_stuck };
 	struct blinkSchedule s = { .program = &program };
