@@ -22,7 +22,7 @@ WERROR ?= $(if $(CI),-Werror)
 # Contracting a*b+c into one instruction would give other bytes on other machines.
 STRICT = -std=gnu11 -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings \
 	-Wundef -Wvla -Wformat=2 -ffp-contract=off -fno-strict-overflow
-BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -Iruntime/include -I$(B)/gen
+BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -Iruntime/include -Iruntime -I$(B)/gen
 
 # What is installed by `make deps`; `make check` needs the second list too, and `make check-full` all three.
 DEPS = pkg-config libglpk-dev libxml2-dev libmd-dev libnauty2-dev libhwloc-dev
@@ -65,7 +65,7 @@ LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS)
 # from these folders what it refers to (src/LAYERS says which they are).
 SHARED_SRC = $(foreach d, base model topology graph schedule format, $(wildcard src/$d/*.c src/$d/*/*.c))
 COMPILER_SRC = $(filter-out src/main.c $(SHARED_SRC), $(wildcard src/*.c src/*/*.c src/*/*/*.c))
-RUNTIME_SRC = $(wildcard runtime/*.c)
+RUNTIME_SRC = $(filter-out runtime/perf/%,$(wildcard runtime/*.c runtime/*/*.c))
 UNIT_SRC = $(wildcard tests/unit/*.c)
 FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 
@@ -301,7 +301,7 @@ bench: all $(B)/tests/bench/bench
 lint:
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr --suppress=normalCheckLevelMaxBranches \
 		--suppress=arrayIndexThenCheck \
-		-Isrc -Iruntime/include -DBLINK_VERSION='"$(VERSION)"' src runtime
+		-Isrc -Iruntime/include -Iruntime -DBLINK_VERSION='"$(VERSION)"' src runtime
 	shellcheck -x -s bash -S warning -e SC2034,SC2154,SC2046,SC2054,SC2206,SC2258 tests/lib.sh tests/suite/*.sh .ci/run
 	shellcheck tests/packages tests/run tests/mutate examples/*.sh
 	mandoc -Tlint -Wwarning man/*.[1-9]
