@@ -7,6 +7,7 @@
 #include "blink_program.h"
 #include "model/model.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -19,12 +20,17 @@ struct blinkSchedule {
 	void *object;			/* a shared object: from dlopen */
 };
 
+struct rank_comm;
+
+/* Of all ranks, which this process drives by one schedule; or of one rank of a job (comm/comm.h). */
 struct blinkComm {
+	struct rank_comm *rank;		/* NULL: of all ranks */
 	const struct blink_program *program;
 	size_t chunk_bytes;
 	void *device;
 	pid_t owner;			/* the process that made it: a forked child may only destroy it */
 	struct blink_error err;		/* of the last call that failed */
+	pthread_mutex_t lock;		/* of err: a job's communicator is used by several threads */
 };
 
 struct blinkIndex {
