@@ -1,6 +1,6 @@
-/* Floating-point types below 32 bits, as their bits: to and from float, on the host and in kernels of nvcc. To the type,
- * a value is rounded to the nearest, ties to even; NaN stays NaN; above the largest value float16 and bfloat16 become
- * infinite, and those of 8 bits the largest. C11 and C++17. Not for other callers: blink.h is the interface. */
+/* Floating-point types below 32 bits, as their bits: to and from float, on the host and in kernels of nvcc. To the
+ * type, a value is rounded to the nearest, ties to even; NaN stays NaN; above the largest value float16 and bfloat16
+ * become infinite, and those of 8 bits the largest. C11 and C++17. Not for other callers: blink.h is the interface. */
 #ifndef BLINK_FLOAT_H
 #define BLINK_FLOAT_H
 
@@ -61,8 +61,9 @@ blink_encode(float f, int bits, int mantissa, int bias, uint32_t special, uint32
 	if (magnitude > 0x7f800000)
 		return sign | nan;
 	if (magnitude >= (uint32_t)(128 - bias) << 23) {
-		v = (magnitude - ((uint32_t)(127 - bias) << 23) + ((1u << (drop - 1)) - 1) + ((magnitude >> drop) & 1)) >> drop;
-	} else {	/* subnormal: the last bit of 2^(24 - bias - mantissa) is one of the type, so that adding it rounds */
+		v = magnitude - ((uint32_t)(127 - bias) << 23) + ((1u << (drop - 1)) - 1) + ((magnitude >> drop) & 1);
+		v >>= drop;
+	} else {	/* subnormal: the last bit of 2^(24 - bias - mantissa) is one of the type: adding that rounds */
 		uint32_t one = (uint32_t)(151 - bias - mantissa) << 23;
 		v = blink_bits_of_float(blink_float_of_bits(magnitude) + blink_float_of_bits(one)) - one;
 	}

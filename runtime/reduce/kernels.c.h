@@ -1,10 +1,10 @@
-/* The kernels, in vectors of WIDTH bytes of the compilers' vector extension. Included once by each of base.c, avx2.c and
- * avx512.c, which name the table (KERNELS, NAME), the width and the instructions (F16C).
+/* The kernels, in vectors of WIDTH bytes of the compilers' vector extension. Included by base.c, avx2.c and avx512.c,
+ * which name the table (KERNELS, NAME), the width and the instructions (F16C).
  *
- * A vector of a type holds WIDTH bytes; of floating-point types below 32 bits, as many elements as one of float, so that
- * it widens to one. Small floats are computed as float and rounded after each step: f16 by the CPU where it can, else by
- * shifts and adds that give the same bits. Their minimum and maximum need no arithmetic: sign and magnitude become an
- * integer of the same order, in which -0 and +0 are equal.
+ * A vector of a type has WIDTH bytes; of floating-point types below 32 bits, as many elements as one of float, so that
+ * it widens to one. Small floats are computed as float and rounded after each step: f16 by the CPU where it can, else
+ * by shifts and adds that give the same bits. Their minimum and maximum need no arithmetic: sign and magnitude become
+ * an integer of the same order, in which -0 and +0 are equal.
  *
  * A kernel makes one pass however many operands there are: four vectors at a time stay in registers while it goes
  * through the operands. */
@@ -225,7 +225,10 @@ FLOAT(f64, f64v)
 #define SMALL(name, V, R, lane, infinite) \
 	INLINE V sum_##name(V a, V b) { return encode_##name(decode_##name(a) + decode_##name(b)); } \
 	INLINE V prod_##name(V a, V b) { return encode_##name(decode_##name(a) * decode_##name(b)); } \
-	INLINE V scale_##name(V a, const struct reduction *r) { return encode_##name(decode_##name(a) * r->scale.f32); } \
+	INLINE V scale_##name(V a, const struct reduction *r) \
+	{ \
+		return encode_##name(decode_##name(a) * r->scale.f32); \
+	} \
 	INLINE R max_##name(R a, R b) { return small_first_##name(a, b, a, b); } \
 	INLINE R min_##name(R a, R b) { return small_first_##name(a, b, b, a); }
 
@@ -315,8 +318,8 @@ KERNEL(copy_any, u8v, SAME)
 #undef SUM_PROD
 #undef KERNEL
 
-/* Towards zero, by floating-point numbers whose quotient is never rounded up to an integer: the next integer is at least
- * 1/by away, and the quotient's last bit is worth less. */
+/* Towards zero, by floating-point numbers whose quotient is never rounded up to an integer: the next integer is at
+ * least 1/by away, and the quotient's last bit is worth less. */
 #define DIVIDE(name, V, WIDE) \
 	static void \
 	divide_##name(char *data, size_t bytes, int64_t by) \

@@ -38,7 +38,9 @@ const struct reduction_kernels *const *
 reduction_versions(void)
 {
 #ifdef __x86_64__
-	static const struct reduction_kernels *const all[] = { &reduction_avx512, &reduction_avx2, &reduction_base, NULL };
+	static const struct reduction_kernels *const all[] = {
+		&reduction_avx512, &reduction_avx2, &reduction_base, NULL
+	};
 	return has_avx512() ? all : has_avx2() ? all + 1 : all + 2;
 #else
 	static const struct reduction_kernels *const all[] = { &reduction_base, NULL };
@@ -241,7 +243,8 @@ void
 reduction_copy_by(const struct reduction_kernels *k, void *to, void *also, const void *from, size_t bytes,
     bool streaming)
 {
-	struct reduction_job job = { .to = to, .also = also, .own = from, .streaming = streaming && bytes >= REDUCTION_LINE };
+	struct reduction_job job = { .to = to, .also = also, .own = from,
+		.streaming = streaming && bytes >= REDUCTION_LINE };
 	if (!to || to == from) {
 		job.to = also;
 		job.also = NULL;

@@ -16,7 +16,7 @@ struct reduction {
 	union {
 		double f64;
 		float f32;	/* of all floating-point types below 64 bits */
-		uint64_t bits;	/* of integers: sign or zero extended to 64 bits */
+		uint64_t bits;	/* of integers: the low ones are the scalar's */
 	} scale;
 	int64_t divide;		/* 0: no division */
 };
