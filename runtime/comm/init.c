@@ -54,7 +54,8 @@ on_left(void *context, int rank, uint64_t calls)
 {
 	struct rank_comm *r = context;
 	char text[80];
-	snprintf(text, sizeof text, "it has left the communicator after %llu collectives", (unsigned long long)calls);
+	snprintf(text, sizeof text, "rank %d has left the communicator after %llu collectives", rank,
+	    (unsigned long long)calls);
 	engine_peer_gone(&r->engine, rank, text);
 }
 
@@ -353,7 +354,7 @@ open_engine(struct rank_comm *r, int n, int rank, struct blink_error *err)
 	e->n_ranks = n;
 	e->bell = &r->early_bell;
 	e->events = (struct engine_events){ r, plans_choose, on_stuck, on_progress, on_failed_here };
-	r->keys = (struct net_keys){ .context = r, .sign = sign };
+	r->keys = (struct net_keys){ .context = r, .sign = sign, .patience = e->timeout };
 	e->peer = calloc((size_t)n, sizeof *e->peer);
 	if (!e->peer)
 		return set_error_memory(err);

@@ -173,7 +173,7 @@ check_patience(struct engine *e, bool *asked)
 	}
 	int64_t gone_at = peer >= 0 ? atomic_load(&e->peer[peer].gone_at) : 0;
 	if (gone_at != 0 && now > gone_at + GONE_NS) {
-		set_error(&err, blinkRemoteError, "rank %d: %s", peer, e->peer[peer].gone);
+		set_error(&err, blinkRemoteError, "%s", e->peer[peer].gone);
 		fail_here(e, &err, peer);
 	}
 }

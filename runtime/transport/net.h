@@ -27,6 +27,7 @@ struct net_message {
 
 #define NET_DONE UINT32_C(0x80000000)
 #define NET_LANES UINT32_C(0x10000)
+#define NET_CHANNEL UINT32_C(0x8000)	/* a lane's number: what blinkSend sends */
 
 /* What `place` returns for a message that cannot be: the peer is broken. */
 #define NET_REFUSED ((void *)-1)
@@ -45,10 +46,6 @@ struct net_events {
 };
 
 enum { NET_ADDRESS = 128 };
-
-/* Of a message's lane: from reader to publisher; of a channel for send and receive. */
-#define NET_DONE ((uint32_t)1 << 31)
-#define NET_CHANNEL ((uint32_t)1 << 30)
 
 /* What a net takes from the job: the address on which others reach this process (a sockaddr_in or sockaddr_in6
  * without port), and a signature by which both ends of a connection prove that they belong to it. */
