@@ -42,7 +42,7 @@ typedef struct {
 	PartEnd *part_end;	/* as of Program */
 	int n_extents;
 	Extent *extent;		/* of the segments in which this rank takes part */
-	Frac longest;		/* the greatest end - begin of all segments of the schedule, of its part */
+	Frac *longest;		/* of each part: the greatest end - begin of its segments, of all ranks */
 	int n_tasks, n_rings;
 	int rings_max;		/* the most rings that any rank has */
 	RankTask *task;		/* in order of the segments; of a segment: up, then down */
