@@ -90,16 +90,16 @@ next_random(uint64_t *state)
 	return mixed(++*state, 1, 2);
 }
 
-/* Entries of a directory, without . and .. */
+/* Entries of a directory whose names begin so, without . and .. */
 static int
-entries(const char *path)
+entries(const char *path, const char *prefix)
 {
 	DIR *dir = opendir(path);
 	int n = 0;
 	if (!dir)
 		return 0;
 	for (struct dirent *e; (e = readdir(dir)) != NULL;)
-		n += e->d_name[0] != '.';
+		n += e->d_name[0] != '.' && strncmp(e->d_name, prefix, strlen(prefix)) == 0;
 	closedir(dir);
 	return n;
 }
@@ -107,19 +107,19 @@ entries(const char *path)
 int
 count_files(void)
 {
-	return entries("/proc/self/fd") - 1;	/* that of the directory */
+	return entries("/proc/self/fd", "") - 1;	/* that of the directory */
 }
 
 int
 count_threads(void)
 {
-	return entries("/proc/self/task");
+	return entries("/proc/self/task", "");
 }
 
 int
 count_shm(void)
 {
-	return entries("/dev/shm");
+	return entries("/dev/shm", "blink");
 }
 
 int
@@ -208,7 +208,7 @@ bool
 job_id(struct rank *me, int slot, int maker, blinkUniqueId_t *id)
 {
 	struct board *board = me->board;
-	blinkError_t error;
+	blinkError_t error = { "" };
 	if (me->rank == maker) {
 		blinkResult_t result = blinkGetUniqueId(&board->id[slot], &error);
 		job_need(me, result == blinkSuccess, "blinkGetUniqueId: %d: %s", (int)result, error.text);
@@ -224,18 +224,25 @@ job_id(struct rank *me, int slot, int maker, blinkUniqueId_t *id)
 }
 
 blinkComm_t
-job_join(struct rank *me, const blinkConfig_t *config)
+job_join_some(struct rank *me, int slot, uint64_t mask, const blinkConfig_t *config)
 {
 	blinkUniqueId_t id;
 	blinkError_t error = { "" };
 	blinkComm_t comm = NULL;
-	job_at(me, "wait for the id");
-	if (!job_id(me, 0, 0, &id))
+	int n = __builtin_popcountll(mask), rank = __builtin_popcountll(mask & ((UINT64_C(1) << me->rank) - 1));
+	job_at(me, "wait for id %d", slot);
+	if (!job_id(me, slot, __builtin_ctzll(mask), &id))
 		return NULL;
-	job_at(me, "init");
-	blinkResult_t result = blinkCommInitRank(&comm, me->n, &id, me->rank, config, &error);
+	job_at(me, "init of %d ranks with id %d", n, slot);
+	blinkResult_t result = blinkCommInitRank(&comm, n, &id, rank, config, &error);
 	job_need(me, result == blinkSuccess, "blinkCommInitRank: %d: %s", (int)result, error.text);
 	return result == blinkSuccess ? comm : NULL;
+}
+
+blinkComm_t
+job_join(struct rank *me, const blinkConfig_t *config)
+{
+	return job_join_some(me, 0, (UINT64_C(1) << me->n) - 1, config);
 }
 
 /* ---- the job ---- */

@@ -60,7 +60,9 @@ bool job_need(struct rank *me, bool good, const char *format, ...) __attribute__
 /* Id number `slot` of the job, which rank `maker` makes and the others wait for; false: none came in time. */
 bool job_id(struct rank *me, int slot, int maker, blinkUniqueId_t *id);
 
-/* The communicator of all ranks, by id 0; NULL after a fault. */
+/* The communicator of the ranks of the mask, in order, by id `slot`, which their lowest makes; and that of all ranks,
+ * by id 0. NULL after a fault. */
+blinkComm_t job_join_some(struct rank *me, int slot, uint64_t mask, const blinkConfig_t *config);
 blinkComm_t job_join(struct rank *me, const blinkConfig_t *config);
 
 /* The job's number `slot` among those of flags: set it; wait until it is at least `value`, false: at the job's
@@ -83,7 +85,7 @@ void sleep_ms(double ms);
 /* Limits of time are multiplied by it: JOB_SLACK of the environment, larger under a sanitizer. */
 double job_slack(void);
 
-/* Of this process: open files and threads. Of the machine: entries of /dev/shm. */
+/* Of this process: open files and threads. Of the machine: files of libblink in /dev/shm. */
 int count_files(void);
 int count_threads(void);
 int count_shm(void);
