@@ -79,7 +79,7 @@ bool job_barrier(struct rank *me, int slot, int n);
 
 /* Memory that forked processes share; zeroed. */
 void *shared_memory(size_t bytes);
-int64_t now_ns(void);
+int64_t job_now(void);
 void sleep_ms(double ms);
 
 /* Limits of time are multiplied by it: JOB_SLACK of the environment, larger under a sanitizer. */

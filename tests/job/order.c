@@ -107,9 +107,9 @@ static void *
 wait_in_thread(void *arg)
 {
 	struct waiter *w = arg;
-	int64_t began = now_ns();
+	int64_t began = job_now();
 	w->result = blinkCommWait(w->comm, w->call);
-	w->took = now_ns() - began;
+	w->took = job_now() - began;
 	return NULL;
 }
 
