@@ -288,7 +288,7 @@ publish(struct engine *e, const struct plan_lane *to, int64_t chunks, uint64_t w
 	if (to->ready) {
 		if (chunks == 1) {
 			atomic_store_explicit(&to->ready->signature, e->signature, memory_order_relaxed);
-			atomic_store_explicit(&to->ready->where, where, memory_order_relaxed);
+			atomic_store_explicit(&to->ready->where[e->collective & 1], where, memory_order_relaxed);
 		}
 		atomic_store_explicit(&to->ready->value, value, memory_order_release);
 		bell_ring(e->peer[to->peer].bell, flag_number(e->rank, to->lane));
@@ -376,7 +376,7 @@ slot_of(const struct engine *e, const struct plan_lane *from, int64_t chunk)
 static void
 find_source(const struct engine *e, struct plan_lane *from)
 {
-	uint64_t where = atomic_load_explicit(&from->ready->where, memory_order_relaxed);
+	uint64_t where = atomic_load_explicit(&from->ready->where[e->collective & 1], memory_order_relaxed);
 	int number = WHERE_WINDOW(where);
 	const struct window *window = number > 0 && number <= WINDOWS ? atomic_load(&e->window[number]) : NULL;
 	from->direct = window && from->mirror < 0 ? window->peer[from->peer] + WHERE_OFFSET(where) : NULL;

@@ -32,7 +32,9 @@ struct flag {
 	_Atomic uint64_t value;
 	/* Written before the value, at the first chunk of a call. */
 	_Atomic uint64_t signature;
-	_Atomic uint64_t where;		/* 0: in the publisher's ring; else in registered memory (WHERE) */
+	/* 0: in the publisher's ring; else in registered memory (WHERE). Of calls by turns, as halves of an arena: the
+	 * publisher may be one call ahead. */
+	_Atomic uint64_t where[2];
 };
 
 /* The number of a window, from 1, and where in the publisher's memory of that window the first chunk lies. */
