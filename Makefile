@@ -197,9 +197,9 @@ $(B)/tests/%: $(B)/tests/%.o $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ) $(TEST
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
-# One that has the bootstrap alone, whose processes may die at any moment.
-$(B)/tests/unit/test_bootstrap: $(B)/tests/unit/test_bootstrap.o $(filter $(B)/runtime/bootstrap/%, $(RUNTIME_OBJ)) \
-		$(B)/shared.a $(TEST_OBJ)
+# The bootstrap needs nothing else of libblink.
+$(addprefix $(B)/tests/unit/, test_bootstrap test_deaths test_strangers): $(B)/tests/unit/%: $(B)/tests/unit/%.o \
+		$(filter $(B)/runtime/bootstrap/%, $(RUNTIME_OBJ)) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(MD_LIBS) -pthread
 
 $(B)/tests/%.so: tests/%.c $(B)/flags
@@ -225,7 +225,7 @@ ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(UNIT_SRC:%.c=%) $(FUZZ_SRC
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
 TSAN_PROGRAMS = tests/unit/test_runtime tests/unit/test_program tests/unit/test_index tests/unit/test_process \
-	tests/unit/test_bootstrap
+	tests/unit/test_bootstrap tests/unit/test_deaths tests/unit/test_strangers
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
 check:

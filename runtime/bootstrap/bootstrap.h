@@ -67,8 +67,8 @@ void bootstrap_fail(struct bootstrap *b, int code, int culprit, const char *text
  * ..."), one that has not made the call yet, or the one that the others wait for (verdict.h). Not before the deadline,
  * and at most 100 ms or a tenth of `patience` (ns), whichever is more, after it; if the hub has said nothing since the
  * call and does not answer by then, `failed` names its rank. To be called about `patience` before the deadline, again if
- * the deadline changes; bootstrap_progress takes it back. A patience of less than some 100 ms blames ranks that are only
- * slow. Does not wait. */
+ * the deadline changes; bootstrap_progress takes it back. Patience 0: as soon as all have answered, or had half a second
+ * to. Does not wait. */
 void bootstrap_stuck(struct bootstrap *b, int64_t deadline, int64_t patience);
 void bootstrap_progress(struct bootstrap *b);
 
