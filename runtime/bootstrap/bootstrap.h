@@ -26,8 +26,8 @@ struct rank_status {
 	char text[112];		/* the call: "allreduce of 1000 float32, sum, schedule sha256:0123456789ab" */
 };
 
-/* Called by the thread of a connection, never at the same time as each other; from when all ranks have come, which may be
- * before bootstrap_join has returned, until bootstrap_leave returns. They may call bootstrap_fail, _stuck and
+/* Called by the thread of a connection, never at the same time as each other; from when all ranks have come, which may
+ * be before bootstrap_join has returned, until bootstrap_leave returns. They may call bootstrap_fail, _stuck and
  * _progress. */
 struct bootstrap_events {
 	void *context;
@@ -51,9 +51,9 @@ int bootstrap_make_id(const char *interface, blinkUniqueId_t *id, struct blink_e
 int bootstrap_join(const blinkUniqueId_t *id, int n, int rank, const void *mine, size_t bytes, void *all,
     int64_t deadline, const struct bootstrap_events *events, struct bootstrap **out, struct blink_error *err);
 
-/* Every rank contributes as many bytes, at most 65536; all get all. Ranks call it in the same order; one at a time. When
- * it fails the communicator has failed: blinkTimeout names ranks that have not come, blinkMismatch one that gives other
- * bytes, blinkRemoteError one that has left. */
+/* Every rank contributes as many bytes, at most 65536; all get all. Ranks call it in the same order; one at a time.
+ * When it fails the communicator has failed: blinkTimeout names ranks that have not come, blinkMismatch one that gives
+ * other bytes, blinkRemoteError one that has left. */
 int bootstrap_allgather(struct bootstrap *b, const void *mine, size_t bytes, void *all, int64_t deadline,
     struct blink_error *err);
 
@@ -65,10 +65,10 @@ void bootstrap_fail(struct bootstrap *b, int code, int culprit, const char *text
  * too, by `failed` with blinkTimeout, blinkMismatch or blinkRemoteError, whom to blame and why: a rank that does not
  * answer ("rank 3 does not answer: stopped, or cut off"), one whose call differs ("rank 3 called ...; rank 0 called
  * ..."), one that has not made the call yet, or the one that the others wait for (verdict.h). Not before the deadline,
- * and at most 100 ms or a tenth of `patience` (ns), whichever is more, after it; if the hub has said nothing since the
- * call and does not answer by then, `failed` names its rank. To be called about `patience` before the deadline, again if
- * the deadline changes; bootstrap_progress takes it back. Patience 0: as soon as all have answered, or had half a second
- * to. Does not wait. */
+ * and at most 100 ms or a tenth of `patience` (ns), whichever is more, after it. If the hub does not answer by then
+ * `failed` names its rank; a hub that has shown half of `patience` before that it lives gets as long again. To be
+ * called about `patience` before the deadline, again if the deadline changes; bootstrap_progress takes it back. Patience
+ * 0: as soon as all have answered, or had half a second to. Does not wait. */
 void bootstrap_stuck(struct bootstrap *b, int64_t deadline, int64_t patience);
 void bootstrap_progress(struct bootstrap *b);
 
