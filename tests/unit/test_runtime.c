@@ -163,14 +163,14 @@ test_elements(void)
 	int64_t most = INT64_MAX, least = 0;
 	bool good = true;
 	for (int op = blinkMax; op <= blinkMin; op++) {
-		blink_reduction_of(blinkFloat32, op)(&z, &nan, &one, 1);
+		blink_combine(blinkFloat32, op, &z, &nan, &one, 1);
 		good = good && z != z;
-		blink_reduction_of(blinkFloat32, op)(&z, &one, &nan, 1);
+		blink_combine(blinkFloat32, op, &z, &one, &nan, 1);
 		good = good && z != z;
 	}
 	ok(good, "min and max of NaN are NaN");
-	blink_reduction_of(blinkInt8, blinkProd)(&c, &a, &b, 1);
-	blink_reduction_of(blinkInt64, blinkSum)(&least, &most, &most, 1);
+	blink_combine(blinkInt8, blinkProd, &c, &a, &b, 1);
+	blink_combine(blinkInt64, blinkSum, &least, &most, &most, 1);
 	ok(c == 1 && least == -2, "integers wrap");
 }
 
