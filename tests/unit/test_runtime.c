@@ -90,8 +90,8 @@ test_arguments(void)
 		ok(says(comm, blinkRun(comm, send, recv, 2, blinkFloat32, blinkSum), "not aligned"),
 		    "a buffer that is not aligned");
 		recv[1] = data + 16;
-		ok(says(comm, blinkRun(comm, send, recv, 8, (blinkDataType_t)6, blinkSum), "type: 6"), "no such type");
-		ok(says(comm, blinkRun(comm, send, recv, 8, blinkFloat32, (blinkRedOp_t)4), "op: 4"),
+		ok(says(comm, blinkRun(comm, send, recv, 8, (blinkDataType_t)12, blinkSum), "type: 12"), "no such type");
+		ok(says(comm, blinkRun(comm, send, recv, 8, blinkFloat32, (blinkRedOp_t)5), "op: 5"),
 		    "no such operation");
 		ok(says(comm, blinkRun(comm, send, recv, SIZE_MAX / 2, blinkFloat32, blinkSum), "count"),
 		    "a count too large");
