@@ -331,7 +331,8 @@ make_allreduce(struct maker *m, bool small)
 static Status
 make_rooted(struct maker *m, bool small)
 {
-	int root = m->sched->root, n = largest_server(m), trees = small ? 1 : most_trees(m, m->n_servers > 1 ? n : n - 1);
+	int root = m->sched->root, n = largest_server(m);
+	int trees = small ? 1 : most_trees(m, m->n_servers > 1 ? n : n - 1);
 	TRY(NEW(m->ctx, m->sched->segment, trees));
 	for (int t = 0; t < trees; t++) {
 		place_ranks(m, m->server[root], (int)((int64_t)t * n / trees), root, small);
@@ -447,7 +448,8 @@ built_in_schedule(Ctx *ctx, const struct job *job, Collective coll, int root, bo
 	TRY(check_job(ctx, job, coll, root));
 	TRY(NEW(ctx, sched, 1));
 	struct maker m = { .ctx = ctx, .job = job, .sched = sched, .n = job->n_ranks,
-		.n_servers = job->n_servers > 1 ? job->n_servers : 1, .near = small ? NEAR : STAR, .far = small ? FAR : 1 };
+		.n_servers = job->n_servers > 1 ? job->n_servers : 1, .near = small ? NEAR : STAR,
+		.far = small ? FAR : 1 };
 	TRY(make(&m, coll, root, small));
 	arena_release(&ctx->scratch, mark);
 	*out = sched;

@@ -1,5 +1,5 @@
-/* Choice of a schedule from files: indexes with ranges of sizes, isomorphic jobs, schedule files, what is broken. Prints
- * TAP. Run at the root of the repository. Arguments: seed. */
+/* Choice of a schedule from files: indexes with ranges of sizes, isomorphic jobs, schedule files, what is broken.
+ * Prints TAP. Run at the root of the repository. Arguments: seed. */
 #include "buffers.h"
 #include "choose/choose.h"
 #include "compiled.h"
@@ -40,15 +40,16 @@ write_schedule(Ctx *ctx, const Topology *topo, const char *name, const int *gpu,
 	text_free(&text);
 }
 
-/* Files over GPUs 0, 1, 2 by other orders of ranks, so that they differ: allreduce of any size, to 1000 bytes, to 50000,
- * and after a gap to 90000; broadcast of any size; reduce to 100 bytes alone. */
+/* Files over GPUs 0, 1, 2 by other orders of ranks, so that they differ: allreduce of any size, to 1000 bytes, to
+ * 50000, and after a gap to 90000; broadcast of any size; reduce to 100 bytes alone. */
 static const int gpus[N] = { 0, 1, 2 }, turned[N] = { 2, 0, 1 }, turned_rank[N] = { 1, 2, 0 }, again[N] = { 1, 2, 0 },
     again_rank[N] = { 2, 0, 1 };
 static const IndexEntry entries[] = {
 	{ .coll = BROADCAST, .root = 1, .rank = gpus, .file = "broadcast.json" },
 	{ .coll = REDUCE, .root = 1, .rank = gpus, .sized = true, .from = 0, .to = 100, .file = "reduce.json" },
 	{ .coll = ALLREDUCE, .root = -1, .rank = gpus, .file = "any.json" },
-	{ .coll = ALLREDUCE, .root = -1, .rank = turned_rank, .sized = true, .from = 0, .to = 1000, .file = "low.json" },
+	{ .coll = ALLREDUCE, .root = -1, .rank = turned_rank, .sized = true, .from = 0, .to = 1000,
+		.file = "low.json" },
 	{ .coll = ALLREDUCE, .root = -1, .rank = again_rank, .sized = true, .from = 1001, .to = 50000,
 		.file = "middle.json" },
 	{ .coll = ALLREDUCE, .root = -1, .rank = turned_rank, .sized = true, .from = 60000, .to = 90000,
@@ -170,8 +171,8 @@ chooses(struct library *lib, const struct job *job, Collective coll, int root, i
 	    && delivers(&ctx, got.sched);
 	if (!good)
 		printf("# %s, %lld bytes: \"%s\" for %lld to %lld, want \"%s\" for %lld to %lld %s\n",
-		    collective_name(coll), (long long)bytes, got.what, (long long)got.from, (long long)got.to, want.what,
-		    (long long)want.from, (long long)want.to, ctx.error.text);
+		    collective_name(coll), (long long)bytes, got.what, (long long)got.from, (long long)got.to,
+		    want.what, (long long)want.from, (long long)want.to, ctx.error.text);
 	ctx_free(&ctx);
 	return good;
 }
@@ -233,7 +234,8 @@ static void
 test_small(void)
 {
 	static const char *const none[] = { "", "", "" };
-	struct library *lib = open_library(folder, SMALL), *zero = open_library(folder, 0), *empty = open_library("::", 9);
+	struct library *lib = open_library(folder, SMALL), *zero = open_library(folder, 0);
+	struct library *empty = open_library("::", 9);
 	struct job job = { N, none, one, 1 };
 	const struct expected small = { "for small messages", 0, SMALL, true }, no = { "direct", 0, INT64_MAX, true },
 	    rest = { "/broadcast.json: ", SMALL + 1, INT64_MAX, false };
@@ -247,7 +249,8 @@ test_small(void)
 	    "only a range: built-in ones for other sizes");
 	ok(chooses(lib, &job, BROADCAST, 0, 1, (struct expected){ "built in", 0, SMALL, true }), "another root");
 	ok(chooses(lib, &job, ALLTOALL, -1, 5, no), "one built-in form for all sizes of an alltoall");
-	ok(chooses(empty, &job, ALLREDUCE, -1, 10, (struct expected){ "onehop over 3 ranks, built in", 10, INT64_MAX, true }),
+	ok(chooses(empty, &job, ALLREDUCE, -1, 10, (struct expected){ "onehop over 3 ranks, built in", 10, INT64_MAX,
+	    true }),
 	    "an empty library");
 	job.server = two;
 	job.n_servers = 2;
@@ -391,8 +394,8 @@ reads(const char *bytes, const char *words)
 }
 
 #define ENTRY(more)                                                            \
-	"{ \"gpus\": [0, 1], \"collective\": \"allreduce\", \"root\": null, " more "\"file\": \"f.json\", \"ranks\": [0, 1], " \
-	"\"rate\": 1, \"bound\": 1, \"trees\": 1, \"depth\": 1 }"
+	"{ \"gpus\": [0, 1], \"collective\": \"allreduce\", \"root\": null, " more                             \
+	"\"file\": \"f.json\", \"ranks\": [0, 1], "\"rate\": 1, \"bound\": 1, \"trees\": 1, \"depth\": 1 }"
 
 static void
 test_ranges(void)
@@ -403,10 +406,12 @@ test_ranges(void)
 	ok(reads(ENTRY("") ", " ENTRY(""), "two entries for the same GPUs"), "two entries without a range");
 	ok(reads(ENTRY("\"bytes\": [5, 8], ") ", " ENTRY("\"bytes\": [0, 5], "), "two entries for 5 bytes of the same"),
 	    "ranges that share a size");
-	ok(reads(ENTRY("\"bytes\": [5, 8], ") ", " ENTRY("\"bytes\": [5, 8], "), "two entries for 5 bytes"), "equal ranges");
+	ok(reads(ENTRY("\"bytes\": [5, 8], ") ", " ENTRY("\"bytes\": [5, 8], "), "two entries for 5 bytes"),
+	    "equal ranges");
 	ok(reads(ENTRY("\"bytes\": [0, 99], ") ", " ENTRY("\"bytes\": [5, 8], "), "two entries for 5 bytes"),
 	    "a range in another");
-	ok(reads(ENTRY("\"bytes\": [9, 8], "), "schedules[0].bytes[0]: 9: want at most its end, 8"), "an end before its start");
+	ok(reads(ENTRY("\"bytes\": [9, 8], "), "schedules[0].bytes[0]: 9: want at most its end, 8"),
+	    "an end before its start");
 	ok(reads(ENTRY("\"bytes\": [9], "), "schedules[0].bytes: an array: want two numbers"), "one number");
 	ok(reads(ENTRY("\"bytes\": 9, "), "schedules[0].bytes: 9: want two numbers"), "no array");
 	ok(reads(ENTRY("\"bytes\": [-1, 8], "), "schedules[0].bytes[0]: -1"), "a number below 0");

@@ -1,5 +1,5 @@
-/* What libblink takes from the environment: settings, what the man page says of them, and debug lines. Prints TAP. Run at
- * the root of the repository. */
+/* What libblink takes from the environment: settings, what the man page says of them, and debug lines. Prints TAP.
+ * Run at the root of the repository. */
 #include "debug.h"
 #include "error.h"
 #include "settings.h"
@@ -74,7 +74,8 @@ test_values(void)
 	ok(with("BLINK_CHUNK", "4m") == blinkSuccess && got.chunk == 4 << 20, "m of bytes");
 	ok(with("BLINK_CHUNK", "1048576G") == blinkSuccess && got.chunk == INT64_C(1) << 50, "the most bytes");
 	ok(with("BLINK_THREADS", "256") == blinkSuccess && got.threads == 256, "a number");
-	ok(with("BLINK_PIN", "0") == blinkSuccess && !got.pin && with("BLINK_PIN", "1") == blinkSuccess && got.pin, "a flag");
+	ok(with("BLINK_PIN", "0") == blinkSuccess && !got.pin && with("BLINK_PIN", "1") == blinkSuccess && got.pin,
+	    "a flag");
 }
 
 static void
@@ -176,7 +177,8 @@ test_page(void)
 	ok(documents(section, variable, what, PRESET_##how(preset)), variable);
 	SETTING_LIST(X)
 #undef X
-	ok(documents(section, "BLINK_DEBUG", "lines for people", "") && documents(section, "BLINK_DEBUG_FILE", "the file", ""),
+	ok(documents(section, "BLINK_DEBUG", "lines for people", "")
+	    && documents(section, "BLINK_DEBUG_FILE", "the file", ""),
 	    "BLINK_DEBUG and BLINK_DEBUG_FILE");
 	for (const char *at = section; (at = strstr(at, "\n.It Ev ")); at++)
 		items++;
@@ -269,8 +271,8 @@ lines_are_whole(pid_t pid)
 	for (char *line = strtok(page, "\n"); line; line = strtok(NULL, "\n")) {
 		if (strstr(line, " BLINK WARN "))
 			continue;
-		if (sscanf(line, "%79[^:]:%d:%ld [%d] BLINK %9s %d %399s", host, &of_pid, &thread, &rank, level, &number, text)
-		        != 7 || of_pid != pid || strcmp(level, "INFO") != 0 || strlen(text) != 299
+		if (sscanf(line, "%79[^:]:%d:%ld [%d] BLINK %9s %d %399s", host, &of_pid, &thread, &rank, level,
+		        &number, text) != 7 || of_pid != pid || strcmp(level, "INFO") != 0 || strlen(text) != 299
 		    || strspn(text, (char[]){ (char)('a' + rank), '\0' }) != 299)
 			return false;
 		n++;
@@ -291,7 +293,8 @@ test_debug(void)
 	pid = say_in_child("INFO", "");
 	ok(pid && count("TRACE") == 0 && lines_are_whole(pid), "INFO: lines of threads do not mix");
 	pid = say_in_child("loud", "");
-	ok(pid && count("\n") == 2 && strstr(page, "BLINK_DEBUG: \"loud\": want WARN, INFO or TRACE\n"), "an unknown level");
+	ok(pid && count("\n") == 2 && strstr(page, "BLINK_DEBUG: \"loud\": want WARN, INFO or TRACE\n"),
+	    "an unknown level");
 	snprintf(pattern, sizeof pattern, "%s/log.%%p.%%x.%%h", folder);
 	pid = say_in_child("INFO", pattern);
 	gethostname(path, sizeof path);
@@ -307,7 +310,8 @@ test_debug(void)
 	snprintf(path, sizeof path, "%s/pipe", folder);
 	ok(mkfifo(path, 0600) == 0 && (pid = say_in_child("WARN", path)) && strstr(page, "BLINK WARN one"),
 	    "a pipe that nobody reads");
-	ok((pid = say_in_child("INFO", "/dev/full")) && lines_are_whole(pid), "a file that takes nothing: standard error");
+	ok((pid = say_in_child("INFO", "/dev/full")) && lines_are_whole(pid),
+	    "a file that takes nothing: standard error");
 }
 
 int
