@@ -7,6 +7,7 @@
 #include "blink_program.h"
 #include "model/model.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -19,12 +20,17 @@ struct blinkSchedule {
 	void *object;			/* a shared object: from dlopen */
 };
 
+struct rank_comm;
+
+/* Of all ranks, which this process drives by one schedule; or of one rank of a job (comm/comm.h). */
 struct blinkComm {
+	struct rank_comm *rank;		/* NULL: of all ranks */
 	const struct blink_program *program;
 	size_t chunk_bytes;
 	void *device;
 	pid_t owner;			/* the process that made it: a forked child may only destroy it */
 	struct blink_error err;		/* of the last call that failed */
+	pthread_mutex_t lock;		/* of err: a job's communicator is used by several threads */
 };
 
 struct blinkIndex {
@@ -80,6 +86,9 @@ blinkResult_t schedule_load(const char *path, const struct found *found, blinkSc
 
 /* `error` unless it is NULL, and the result. */
 blinkResult_t give_error(blinkError_t *error, Status status, const char *text);
+
+/* Where parts end, as programs have it. n_parts stages of n_parts - 1 each. Memory: run arena. */
+Status part_ends(Ctx *ctx, const PartEnd *end, int n_parts, struct blink_part_end **out);
 
 /* The table of a lowered schedule, executed by the host backend. digest: of the file. Memory: run arena. */
 Status exec_program(Ctx *ctx, const Program *prog, const char *digest, struct blink_program *out);

@@ -7,20 +7,29 @@
 #include <sys/mman.h>
 
 /* Flags of a rank that the net reaches are in memory of this process; most ranks of a large job are never reached. */
-static int
-need_flags(struct engine *e, int rank, struct blink_error *err)
+int
+peer_open(struct engine *e, int rank, struct blink_error *err)
 {
 	struct peer *peer = &e->peer[rank];
 	if (peer->mine)
 		return blinkSuccess;
-	void *memory = mmap(NULL, sizeof *peer->mine, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-	    -1, 0);
+	size_t bytes = sizeof *peer->mine + sizeof *peer->in;
+	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		return set_error(err, blinkOutOfMemory, "no memory for the flags of rank %d", rank);
 	pthread_mutex_lock(&e->net_lock);
-	peer->mine = memory;
+	peer->mine = (struct region_peer *)memory;
+	peer->in = (struct channel *)(memory + sizeof *peer->mine);
 	pthread_mutex_unlock(&e->net_lock);
+	e->net->resume(e->net_handle, rank);
 	return blinkSuccess;
+}
+
+void
+peer_close(struct peer *peer)
+{
+	munmap(peer->mine, sizeof *peer->mine + sizeof *peer->in);
+	peer->mine = NULL;
 }
 
 static void
@@ -113,7 +122,7 @@ plan_make(struct engine *e, struct plan *plan, struct blink_error *err)
 		return set_error(err, blinkLimit, "%s: %d trees between two ranks: want at most %d",
 		    collective_name(prog->coll), prog->lanes_max, (int)LANES_MAX);
 	for (int i = 0; i < prog->n_peers; i++)
-		if (need_flags(e, prog->peer[i], err) != blinkSuccess)
+		if (peer_open(e, prog->peer[i], err) != blinkSuccess)
 			return err->code;
 	if (connect_tasks(e, plan) != OK)
 		return set_error_memory(err);

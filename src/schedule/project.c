@@ -72,8 +72,8 @@ add_task(struct projection *p, int s, const struct stage *from, const struct sta
 	RankProgram *prog = p->prog;
 	TRY(GROW(p->ctx, prog->task, prog->n_tasks, p->task_capacity));
 	RankTask *task = &prog->task[prog->n_tasks++];
-	*task = (RankTask){ .segment = s, .extent = prog->n_extents, .own = own, .output = output, .ring = to->ring,
-	    .n_from = from->n_from, .n_to = to->n_to };
+	*task = (RankTask){ .segment = s, .extent = prog->n_extents, .own = own, .output = output,
+	    .complete = to == &p->stage[DOWN], .ring = to->ring, .n_from = from->n_from, .n_to = to->n_to };
 	TRY(copy_lanes(p->ctx, from->from, from->n_from, &task->from));
 	return copy_lanes(p->ctx, to->to, to->n_to, &task->to);
 }
