@@ -394,8 +394,8 @@ reads(const char *bytes, const char *words)
 }
 
 #define ENTRY(more)                                                            \
-	"{ \"gpus\": [0, 1], \"collective\": \"allreduce\", \"root\": null, " more                             \
-	"\"file\": \"f.json\", \"ranks\": [0, 1], "\"rate\": 1, \"bound\": 1, \"trees\": 1, \"depth\": 1 }"
+	"{ \"gpus\": [0, 1], \"collective\": \"allreduce\", \"root\": null, " more                          \
+	"\"file\": \"f.json\", \"ranks\": [0, 1], \"rate\": 1, \"bound\": 1, \"trees\": 1, \"depth\": 1 }"
 
 static void
 test_ranges(void)
