@@ -862,7 +862,7 @@ trial_body(struct rank *me)
 	if (me->rank != run->victim)
 		go_on(me, all_but(run));
 	job_at(me, "count files and threads");
-	expect_counts(me, before, false);
+	expect_counts(me, before, !joined);
 }
 
 static int
