@@ -8,6 +8,7 @@
  *
  * A rank that fails on the way tells the others by the hub, and all fail with its reason. */
 #include "comm/comm.h"
+#include "comm/windows.h"
 #include "debug.h"
 #include "error.h"
 
@@ -372,7 +373,8 @@ join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 	char done = 1;
 	identify_host(r, mine.host);
 	memcpy(mine.gpu, r->gpu, GPU_BYTES);
-	if (!hello || !all || identify_process(mine.process, err) != blinkSuccess) {
+	memcpy(mine.process, r->process, sizeof mine.process);
+	if (!hello || !all) {
 		set_error_memory(err);
 	} else if (bootstrap_join(id, e->n_ranks, e->rank, &mine, sizeof mine, hello, rank_comm_deadline(r), &events,
 	    &r->bootstrap, err) == blinkSuccess) {
@@ -394,7 +396,8 @@ rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, 
 	ctx_init(&r->ctx);
 	pthread_mutex_init(&r->lock, NULL);
 	if (read_settings(r, config, err) != blinkSuccess || open_engine(r, n, rank, err) != blinkSuccess
-	    || plans_open(r, err) != blinkSuccess || join(r, id, err) != blinkSuccess)
+	    || plans_open(r, err) != blinkSuccess || identify_process(r->process, err) != blinkSuccess
+	    || join(r, id, err) != blinkSuccess)
 		return err->code;
 	debug_say(DEBUG_INFO, rank, "rank %d of %d, %d servers, %d ranks on this one, kernels %s", rank, n,
 	    r->job.n_servers, r->engine.n_local, reduction_kernels());
@@ -414,6 +417,7 @@ rank_comm_close(struct rank_comm *r, bool forked)
 	for (int i = 0; i < e->n_ranks && e->peer; i++)
 		if (e->peer[i].mine && !e->peer[i].theirs)
 			peer_close(&e->peer[i]);
+	windows_close(r);
 	shm_close(r->shm);
 	free(e->peer);
 	free(r->gpus);
