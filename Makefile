@@ -294,8 +294,15 @@ fuzz-merge: tests-libfuzzer
 		rm -rf tests/fuzz/found/$$f && mkdir -p tests/fuzz/found/$$f && \
 		for new in $$m/*; do [ -e tests/fuzz/corpus/$$f/$$(basename $$new) ] || cp $$new tests/fuzz/found/$$f || exit 1; done || exit 1; done
 
-.PHONY: bench
-bench: all $(B)/tests/bench/bench
+# Open MPI and torch take part where they are.
+.PHONY: bench bench-job
+bench-job: $(B)/tests/bench/job
+	@rm -f $(B)/tests/bench/job_mpi; if command -v mpicc >/dev/null; then \
+		mpicc -O2 -o $(B)/tests/bench/job_mpi tests/bench/job_mpi.c; fi
+	@$(B)/tests/bench/job $(if $(shell command -v mpicc),-M $(B)/tests/bench/job_mpi) \
+		$(if $(shell python3 -c 'import torch' 2>/dev/null && echo yes),-g tests/bench/job_gloo.py) $(BENCH_JOB)
+
+bench: all $(B)/tests/bench/bench bench-job
 	@$(B)/tests/bench/bench
 	@echo; echo "execute: the schedule on the host backend, and its .cu compiled for the host"
 	@$(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.json && $(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.cu

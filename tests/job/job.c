@@ -136,6 +136,15 @@ job_report(const char *name, int wrong)
 /* ---- ranks ---- */
 
 void
+job_server(const struct rank *me, int servers)
+{
+	char host[32];
+	snprintf(host, sizeof host, "server%d", me->rank * servers / me->n);
+	if (servers > 1)
+		setenv("BLINK_HOST_ID", host, 1);
+}
+
+void
 job_at(struct rank *me, const char *format, ...)
 {
 	char text[JOB_NOTE];
