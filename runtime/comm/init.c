@@ -88,7 +88,8 @@ on_failed_here(void *context, const struct blink_error *err, int culprit)
 		snprintf(text, sizeof text, "%s", err->text);
 	else
 		snprintf(text, sizeof text, "rank %d: %.400s", r->engine.rank, err->text);
-	bootstrap_fail(r->bootstrap, blinkRemoteError, culprit >= 0 ? culprit : r->engine.rank, text);
+	int code = err->code == blinkMismatch ? blinkMismatch : blinkRemoteError;
+	bootstrap_fail(r->bootstrap, code, culprit >= 0 ? culprit : r->engine.rank, text);
 }
 
 static void
