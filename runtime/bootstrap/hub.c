@@ -274,7 +274,8 @@ exhausted(struct hub *h, int error)
 		crowded(h);
 		return;
 	}
-	fail(h, blinkSystemError, -1, "the process that made the id cannot accept all ranks: %s", reason_of(error, reason));
+	fail(h, blinkSystemError, -1, "the process that made the id cannot accept all ranks: %s",
+	    reason_of(error, reason));
 	if (h->spare.fd >= 0) {
 		descriptor_close(&h->spare);
 		return;
@@ -341,9 +342,9 @@ right_version(struct hub *h, const struct proof *p)
 {
 	if (p->version == WIRE_VERSION)
 		return true;
-	fail(h, blinkInvalidArgument, p->rank, "rank %d has libblink %.*s, which speaks version %u of the bootstrap; the "
-	    "process that made the id has %s, version %d", p->rank, (int)sizeof p->library, p->library, p->version,
-	    BLINK_VERSION, WIRE_VERSION);
+	fail(h, blinkInvalidArgument, p->rank, "rank %d has libblink %.*s, which speaks version %u of the bootstrap; "
+	    "the process that made the id has %s, version %d", p->rank, (int)sizeof p->library, p->library,
+	    p->version, BLINK_VERSION, WIRE_VERSION);
 	return false;
 }
 
@@ -355,15 +356,16 @@ welcome(struct hub *h, const struct connection *c, const struct proof *p)
 	if (h->failed || !right_version(h, p))
 		return false;
 	if (p->n < 1 || p->n > RANKS_MAX || p->rank < 0 || p->rank >= p->n || p->bytes > JOIN_MAX) {
-		fail(h, blinkInvalidArgument, p->rank, "rank %d of %d with %u bytes: not valid", p->rank, p->n, p->bytes);
+		fail(h, blinkInvalidArgument, p->rank, "rank %d of %d with %u bytes: not valid", p->rank, p->n,
+		    p->bytes);
 		return false;
 	}
 	if (!h->n && !make_members(h, p))
 		return false;
 	const struct member *m = p->rank < h->n ? &h->member[p->rank] : NULL;
 	if (p->n != h->n)
-		fail(h, blinkInvalidArgument, p->rank, "rank %d has come with %d ranks, rank %d with %d: want the same number",
-		    p->rank, p->n, h->first_come, h->n);
+		fail(h, blinkInvalidArgument, p->rank, "rank %d has come with %d ranks, rank %d with %d: want the same "
+		    "number", p->rank, p->n, h->first_come, h->n);
 	else if (p->bytes != h->first_bytes)
 		fail(h, blinkInvalidArgument, p->rank, "rank %d contributes %u bytes, rank %d %u: want the same number",
 		    p->rank, p->bytes, h->first_come, h->first_bytes);
@@ -474,7 +476,8 @@ contribution(struct hub *h, struct connection *c)
 		h->first_gave = c->rank;
 	}
 	if (!h->all) {
-		fail(h, blinkOutOfMemory, -1, "the process that made the id: no memory for %u bytes of %d ranks", bytes, h->n);
+		fail(h, blinkOutOfMemory, -1, "the process that made the id: no memory for %u bytes of %d ranks",
+		    bytes, h->n);
 	} else if (m->gave || (!h->exchanges && bytes != h->first_bytes)) {
 		fail(h, blinkInternalError, c->rank, "rank %d contributes to an exchange out of turn", c->rank);
 	} else if (bytes != h->bytes) {

@@ -89,8 +89,8 @@ blame_different(const struct witness *w, int n, uint64_t calls, struct verdict *
 		most = first_other(w, n, culprit);
 	out->code = blinkMismatch;
 	out->culprit = culprit;
-	snprintf(out->text, sizeof out->text, "rank %d called %.*s as call %llu; rank %d called %.*s", culprit, TEXT_MOST,
-	    text_of(&w[culprit]), (unsigned long long)calls, most, TEXT_MOST, text_of(&w[most]));
+	snprintf(out->text, sizeof out->text, "rank %d called %.*s as call %llu; rank %d called %.*s", culprit,
+	    TEXT_MOST, text_of(&w[culprit]), (unsigned long long)calls, most, TEXT_MOST, text_of(&w[most]));
 }
 
 /* The lowest number of a call on which ranks differ; 0: none. Ranks are few calls apart, mostly none. */
@@ -147,9 +147,11 @@ blame_absent(const struct witness *w, int n, bool left, struct verdict *out)
 	out->code = left ? blinkRemoteError : blinkTimeout;
 	out->culprit = culprit;
 	if (left)
-		snprintf(out->text, sizeof out->text, "rank %d has left after %llu calls, without %s", culprit, made, call);
+		snprintf(out->text, sizeof out->text, "rank %d has left after %llu calls, without %s", culprit, made,
+		    call);
 	else
-		snprintf(out->text, sizeof out->text, "rank %d has not made %s yet; it has made %llu", culprit, call, made);
+		snprintf(out->text, sizeof out->text, "rank %d has not made %s yet; it has made %llu", culprit, call,
+		    made);
 	return true;
 }
 
