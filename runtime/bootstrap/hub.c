@@ -1,8 +1,8 @@
 /* One thread and an epoll. A connection is first a stranger, which has a second to prove that it knows the secret; then
  * a member: the one of its rank; or a guest: it has proved itself, but comes too late or is not wanted, and hears why.
  *
- * Strangers cost a descriptor and some hundred bytes each; there are at most STRANGERS_MAX. When another comes, the
- * oldest goes that has said nothing (a rank speaks at once), else the oldest that is there for CROWDED. So whoever
+ * Strangers cost a descriptor and some hundred bytes each; there are at most STRANGERS_MAX, and they have at most a
+ * quarter of the descriptors that the process may have. When another comes, the oldest goes that has said nothing (a rank speaks at once), else the oldest that is there for CROWDED. So whoever
  * floods the port can make ranks wait a moment or try again, which they do, but neither fill the memory nor use up
  * the descriptors. When all ranks have come the port is closed.
  *
@@ -20,11 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #define SECOND INT64_C(1000000000)
 #define CROWDED (SECOND / 10)
 #define LINGER (60 * SECOND)		/* ranks that come after a failure hear of it */
-enum { STRANGERS_MAX = 256, BACKLOG = 4096, EVENTS = 64, NEVER = 0 };
+enum { STRANGERS_MAX = 1024, BACKLOG = 4096, EVENTS = 64, NEVER = 0 };
 
 enum state { STRANGER, CHALLENGED, GUEST, MEMBER };
 
@@ -65,7 +66,7 @@ struct hub {
 	int n_come, n_left, n_connected;	/* members; those; members and guests */
 	int first_come;				/* the rank whose n and bytes others are held against */
 	struct connection *strangers, **strangers_end, *closed;
-	int n_strangers;
+	int n_strangers, most_strangers;
 	int64_t crowded_until;			/* NEVER: not */
 
 	uint64_t exchanges;			/* that are done: the first is the join */
@@ -289,7 +290,7 @@ accept_some(struct hub *h)
 	for (int i = 0; i < EVENTS && h->listens; i++) {
 		unsigned char address[ADDRESS_BYTES];
 		struct descriptor d;
-		if (h->n_strangers == STRANGERS_MAX && !evict(h))
+		if (h->n_strangers >= h->most_strangers && !evict(h))
 			crowded(h);
 		else if (descriptor_accept(&d, h->listener.fd, address))
 			stranger_new(h, &d, address);
@@ -772,6 +773,10 @@ hub_run(void *of)
 static bool
 open_all(struct hub *h)
 {
+	struct rlimit files;
+	h->most_strangers = STRANGERS_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 4 < STRANGERS_MAX)
+		h->most_strangers = 1 + (int)(files.rlim_cur / 4);
 	socklen_t length = address_length(h->id.address);
 	struct sockaddr_storage a = { 0 };
 	memcpy(&a, h->id.address, length);
