@@ -24,11 +24,21 @@ struct peer {
 	char *gone;			/* why; written before gone_at */
 };
 
+/* Memory that every rank has registered, each its own (blinkCommRegister). */
+struct window {
+	const char *own;
+	size_t bytes;
+	const char *peer[];		/* of each rank on this server: its memory, mapped here; NULL elsewhere */
+};
+
+enum { WINDOWS = 64 };
+
 struct plan_lane {
 	int peer, lane, ring;
 	_Atomic uint64_t *done;		/* from: in the publisher's memory. to: in this rank's */
 	struct flag *ready;		/* from: in this rank's memory. to: in the reader's */
 	int mirror;			/* from: its ring among those that the net fills; -1: read in place */
+	const char *direct;		/* from: where it is read in this call, if not in a ring */
 };
 
 /* A lane from a rank that the net reaches. */
@@ -42,12 +52,14 @@ struct plan_task {
 	struct plan_lane *from, *to;
 	int64_t first, n;		/* elements of its block, and how many */
 	int64_t chunk, n_chunks;	/* done so far, and in all */
+	const char *direct;		/* what it publishes lies in the caller's memory from here on; NULL: in its ring */
+	uint64_t where;			/* of it, for readers on this server */
 };
 
 /* A rank's program, ready to run with these peers. Made once, used for many calls. */
 struct plan {
 	Ctx ctx;			/* its memory */
-	const RankProgram *prog;
+	RankProgram *prog;
 	struct blink_program parts;	/* for blink_part_ends: its collective, n_ranks, n_parts and part_end alone */
 	uint64_t digest;		/* of the schedule, for signatures */
 	char name[48];			/* "sha256:0123456789ab" or "built in": for messages */
@@ -104,6 +116,7 @@ struct engine {
 	int rank, n_ranks, n_local;
 	struct peer *peer;		/* of each rank; this one too */
 	struct region *region;
+	_Atomic(struct window *) window[WINDOWS + 1];	/* by number */
 	char *arena;			/* of this rank: two halves */
 	struct bell *bell;
 	const struct net_kind *net;	/* NULL: all ranks are on this server */
@@ -131,7 +144,7 @@ struct engine {
 	bool begun;			/* the first call has */
 	bool suspects;			/* a peer's signature differs: the hub has been asked */
 	uint64_t collective;		/* number of the collective that is executed, or was */
-	uint64_t signature;
+	uint64_t signature, signature_before;
 	int64_t chunk, slot_bytes;	/* of it: elements of a chunk, bytes of a slot */
 	char *half;			/* of the arena */
 	size_t populated[2];		/* bytes of either half that have memory */
@@ -175,6 +188,10 @@ int engine_open(struct engine *e, bool worker, struct blink_error *err);
  * frees it by free(), with its messages, whatever is returned. */
 int engine_submit(struct engine *e, struct call *call, struct blink_error *err);
 
+uint64_t engine_last_call(struct engine *e);
+void engine_error(struct engine *e, struct blink_error *out);
+void call_free(struct call *call);
+
 /* Until that call is done (0: all); or the error of the engine, with its text in *err. wait: else blinkInProgress. */
 int engine_wait(struct engine *e, uint64_t number, bool wait, struct blink_error *err);
 
@@ -193,6 +210,7 @@ void engine_status(struct engine *e, struct rank_status *out);
 
 /* Memory for the flags of a rank that the net reaches. */
 int peer_open(struct engine *e, int rank, struct blink_error *err);
+void peer_close(struct peer *peer);
 
 /* A rank's program with its peers. prog: in plan->ctx. Fails: blinkLimit too many lanes of a pair; blinkOutOfMemory. */
 int plan_make(struct engine *e, struct plan *plan, struct blink_error *err);
@@ -222,7 +240,8 @@ flag_reached(const _Atomic uint64_t *flag, uint64_t value)
 }
 
 /* Numbers by which an owner's bell knows its flags: those of each writer in turn. */
-enum { FLAG_DONE = LANES_MAX, FLAG_CHANNEL_READY = 2 * LANES_MAX, FLAG_CHANNEL_DONE, FLAGS_OF_PEER };
+enum { FLAG_DONE = LANES_MAX, FLAG_CHANNEL_READY = 2 * LANES_MAX, FLAG_CHANNEL_DONE, FLAGS_OF_PEER,
+	FLAGS_OF_RANKS_MAX = INT32_MAX / FLAGS_OF_PEER };
 
 static inline uint32_t
 flag_number(int writer, int flag)
@@ -231,7 +250,8 @@ flag_number(int writer, int flag)
 }
 
 /* Set flags of peers, in their memory or by the net, and wake them. */
-void publish(struct engine *e, const struct plan_lane *to, int64_t chunks, const void *data, size_t bytes);
+void publish(struct engine *e, const struct plan_lane *to, int64_t chunks, uint64_t where, const void *data,
+    size_t bytes);
 void release(struct engine *e, const struct plan_lane *from, int64_t chunks);
 
 /* Blocks of `count` elements in the send and receive buffer of a rank, and which of them is its own. */

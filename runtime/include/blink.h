@@ -123,8 +123,8 @@ typedef struct {
 	int threads;		/* that move data on the host backend; 0: as many as there are CPUs for each rank */
 	int64_t timeoutMs;	/* ms that a rank may wait for others, at init and in a call; 0: BLINK_TIMEOUT, 600000 */
 	const char *schedules;	/* indexes and schedule files, separated by ':'; NULL: BLINK_SCHEDULES */
-	const char *gpu;	/* id or number of this rank's GPU in the machine; NULL: BLINK_GPU, else the rank's number
-				 * among the ranks on its server */
+	const char *gpu;	/* id or number of this rank's GPU in the machine; NULL: BLINK_GPU, else the rank's
+				 * number */
 } blinkConfig_t;
 
 enum { BLINK_UNIQUE_ID_BYTES = 128 };
@@ -294,8 +294,10 @@ blinkResult_t blinkCommGetAsyncError(blinkComm_t comm, blinkError_t *error);
 blinkResult_t blinkCommSplit(blinkComm_t comm, int color, int key, blinkComm_t *split, const blinkConfig_t *config,
     blinkError_t *error);
 
-/* Let peers read a buffer in place: memory of blinkMemAlloc, from any offset. Calls with other buffers go through rings
- * of the library. handle: for blinkCommDeregister. */
+/* Let the peers on this server read memory of this rank in place, from any offset: calls whose buffers lie in it need no
+ * copy on the way. All ranks call it, in the same order among themselves, each with memory of its own blinkMemAlloc of
+ * any size, when no call is under way; other buffers go through rings of the library. At most 64 at a time.
+ * Deregister: likewise; before blinkMemFree. */
 blinkResult_t blinkCommRegister(blinkComm_t comm, void *memory, size_t bytes, void **handle);
 blinkResult_t blinkCommDeregister(blinkComm_t comm, void *handle);
 
@@ -306,7 +308,8 @@ blinkResult_t blinkRedOpDestroy(blinkRedOp_t op, blinkComm_t comm);
 /* ---- memory ---- */
 
 /* Memory of a rank: page-aligned, not cleared. Not freed by blinkCommDestroy. Of a communicator of blinkCommInitRank,
- * the rank is its own, and peers on its server can map the memory. */
+ * the rank is its own, memory is freed with the communicator, and peers on its server can map it
+ * (blinkCommRegister). */
 blinkResult_t blinkMemAlloc(blinkComm_t comm, int rank, size_t bytes, void **memory);
 blinkResult_t blinkMemFree(blinkComm_t comm, int rank, void *memory);
 blinkResult_t blinkCopyIn(blinkComm_t comm, int rank, void *memory, const void *host, size_t bytes);
