@@ -35,7 +35,12 @@ blinkTypeSize(blinkDataType_t type)
 	switch (type) {
 	case blinkInt8:
 	case blinkUint8:
+	case blinkFloat8e4m3:
+	case blinkFloat8e5m2:
 		return 1;
+	case blinkFloat16:
+	case blinkBfloat16:
+		return 2;
 	case blinkInt32:
 	case blinkUint32:
 	case blinkFloat32:

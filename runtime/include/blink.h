@@ -1,24 +1,32 @@
-/* libblink: run a collective by a schedule that blinkc made.  See libblink(3).
+/* libblink: run collectives by schedules that blinkc made.  See libblink(3).
  *
- *	blinkSchedule_t sched;
+ * A job of processes, one rank each (threads do as well):
+ *
+ *	blinkUniqueId_t id;
  *	blinkComm_t comm;
+ *	if (rank == 0)
+ *		blinkGetUniqueId(&id, NULL);			then give it to the others, as by MPI_Bcast
+ *	blinkCommInitRank(&comm, nRanks, &id, rank, NULL, NULL);
+ *	blinkAllReduce(send, recv, count, blinkFloat32, blinkSum, comm, NULL);
+ *	blinkCommWait(comm, 0);
+ *	blinkCommDestroy(comm);
+ *
+ * Or one process drives all ranks by one schedule:
+ *
  *	blinkScheduleLoad("allreduce.json", &sched, NULL);
  *	blinkCommCreate(sched, NULL, &comm, NULL);
  *	blinkRun(comm, send, recv, count, blinkFloat32, blinkSum);	send[r], recv[r]: memory of rank r
  *	blinkCommDestroy(comm);
  *	blinkScheduleDestroy(sched);
  *
- * One process drives all ranks. A schedule is a file made by `blinkc compile`, or a shared object compiled from what
- * `blinkc compile --format cu` wrote. A file, and an object compiled by a C compiler, run on the host backend: a rank
- * is a piece of memory of this process. An object compiled by nvcc runs on GPUs: rank r on device r % number of
- * devices.
- *
- * An index names the schedules of a machine, and finds the one for the GPUs that a job got: blinkIndexFind.
+ * A schedule is a file made by `blinkc compile`, or a shared object compiled from what `blinkc compile --format cu`
+ * wrote; an index names the schedules of a machine, and finds the one for the GPUs that a job got.
  *
  * Handles may be used by one thread at a time, but for an index; different communicators by different threads at once,
- * also where they share a schedule. A communicator belongs to the process that made it: a forked child may only destroy
- * it. Any call needs at most 16 KiB of stack, loading a shared object excepted. The library has no global state, prints
- * nothing and never ends the process. */
+ * also where they share a schedule. blinkCommAbort and blinkCommGetAsyncError may be called by any thread. A
+ * communicator belongs to the process that made it: a forked child may only destroy it. Any call needs at most 16 KiB
+ * of stack, loading a shared object excepted. The library never ends the process, and prints nothing unless
+ * BLINK_DEBUG asks it to. */
 #ifndef BLINK_H
 #define BLINK_H
 
@@ -40,7 +48,13 @@ typedef enum {
 	blinkInfeasible = 5,		/* ranks of a schedule are not connected; an index has no such schedule */
 	blinkUnverified = 6,		/* a schedule that does not do what its collective asks */
 	blinkOutOfMemory = 7,
-	blinkSystemError = 8		/* a file, a thread, a device or its driver failed */
+	blinkSystemError = 8,		/* a file, a thread, a device, a network or its driver failed */
+	blinkRemoteError = 11,		/* another rank failed, ended or left: the text names it */
+	blinkTimeout = 12,		/* another rank is late or stopped, or does not answer: the text names it */
+	blinkMismatch = 13,		/* ranks called different collectives, counts, types, operations, or have different
+					 * schedules */
+	blinkAborted = 14,		/* blinkCommAbort was called, here or on the rank that the text names */
+	blinkInProgress = 15		/* blinkCommTest, blinkCommGetAsyncError: not done yet */
 } blinkResult_t;
 
 /* Types and operations have NCCL's numbers. */
@@ -51,16 +65,25 @@ typedef enum {
 	blinkUint32 = 3,
 	blinkInt64 = 4,
 	blinkUint64 = 5,
+	blinkFloat16 = 6,
 	blinkFloat32 = 7,
-	blinkFloat64 = 8
+	blinkFloat64 = 8,
+	blinkBfloat16 = 9,
+	blinkFloat8e4m3 = 10,		/* OCP's E4M3, which has no infinities */
+	blinkFloat8e5m2 = 11
 } blinkDataType_t;
 
-/* Integers wrap. Where an operand of min or max is NaN, so is the result. */
+/* Integers wrap. Where an operand of min or max is NaN, so is the result. Types below 32 bits are added and multiplied
+ * as float, and each result is rounded to the nearest value of the type, ties to even; those of 8 bits saturate.
+ * Average: of floating-point types, each rank's value is multiplied by 1/n, rounded to float (to double for float64),
+ * before the sum, as NCCL does; of integers, the sum is divided by n at the end, towards zero. */
 typedef enum {
 	blinkSum = 0,
 	blinkProd = 1,
 	blinkMax = 2,
-	blinkMin = 3
+	blinkMin = 3,
+	blinkAvg = 4,
+	blinkOpNext = 5		/* blinkRedOpCreatePreMulSum makes operations from this number on */
 } blinkRedOp_t;
 
 /* What the buffers of rank r hold, in elements; n ranks. A buffer of no elements may be NULL.
@@ -94,10 +117,23 @@ typedef struct {
 	char text[1024];		/* one line: where: what was found: what is allowed */
 } blinkError_t;
 
+/* All 0 is the default. The members after the first two are for blinkCommInitRank. */
 typedef struct {
-	size_t chunkBytes;	/* bytes that a tree moves at a time; 0: a sixteenth of its segment, 64 KiB .. 4 MiB */
-	int threads;		/* that move data on the host backend; 0: one for each CPU, at most one a stream */
+	size_t chunkBytes;	/* bytes that a tree moves at a time; 0: chosen by the size of the message */
+	int threads;		/* that move data on the host backend; 0: as many as there are CPUs for each rank */
+	int64_t timeoutMs;	/* ms that a rank may wait for others, at init and in a call; 0: BLINK_TIMEOUT, 600000 */
+	const char *schedules;	/* indexes and schedule files, separated by ':'; NULL: BLINK_SCHEDULES */
+	const char *gpu;	/* id or number of this rank's GPU in the machine; NULL: BLINK_GPU, else the rank's
+				 * number */
 } blinkConfig_t;
+
+enum { BLINK_UNIQUE_ID_BYTES = 128 };
+typedef struct {
+	char internal[BLINK_UNIQUE_ID_BYTES];	/* where the ranks meet, and a secret that lets them in */
+} blinkUniqueId_t;
+
+/* A stream of the backend: a CUDA stream. On the host NULL: calls are done in order, one after the other. */
+typedef void *blinkStream_t;
 
 /* Text is valid as long as the schedule. */
 typedef struct {
@@ -181,19 +217,105 @@ blinkResult_t blinkIndexGetEntry(blinkIndex_t index, const int *gpus, int nGpus,
     blinkIndexEntry_t *entry, int *ranks, blinkError_t *error);
 blinkResult_t blinkIndexDestroy(blinkIndex_t index);	/* NULL is allowed */
 
-/* A communicator over all ranks of the schedule: its threads, streams and scratch memory. config: NULL is all 0. */
+/* A communicator of which this process drives all ranks, by this schedule, with blinkRun alone. config: NULL is all
+ * 0. */
 blinkResult_t blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config, blinkComm_t *comm,
     blinkError_t *error);
 blinkResult_t blinkCommDestroy(blinkComm_t comm);	/* NULL is allowed */
 
-/* The error of the last failed call on the communicator; "" before any. Valid until the next call on it. */
+/* The error of the last failed call on the communicator; "" before any. Valid until this thread's next call. */
 const char *blinkCommGetError(blinkComm_t comm);
 
-/* Memory of a rank: page-aligned, not cleared. Not freed by blinkCommDestroy. */
+/* ---- a job of processes ---- */
+
+/* A meeting place for the ranks of one communicator: this process listens for them, on an interface that
+ * BLINK_SOCKET_IFNAME chooses, until all have come and left. For one blinkCommInitRank of each rank. */
+blinkResult_t blinkGetUniqueId(blinkUniqueId_t *id, blinkError_t *error);
+
+/* This rank's communicator, once all nRanks ranks have called it with the same id, each with its own rank. Ranks may be
+ * processes on several servers, or threads of one process. Fails within the config's timeout: the text names the ranks
+ * that have not come. config: NULL is all 0. */
+blinkResult_t blinkCommInitRank(blinkComm_t *comm, int nRanks, const blinkUniqueId_t *id, int rank,
+    const blinkConfig_t *config, blinkError_t *error);
+blinkResult_t blinkCommCount(blinkComm_t comm, int *nRanks);
+blinkResult_t blinkCommUserRank(blinkComm_t comm, int *rank);
+
+/* The collectives of this rank, with NCCL's arguments: counts are of the smaller buffer (see blinkCollective_t). Each
+ * call returns at once; its buffers belong to it until blinkCommWait. All ranks must make the same calls in the same
+ * order: a rank that does not makes every rank fail with blinkMismatch or blinkTimeout. Buffers of no elements may be
+ * NULL; on ranks that receive nothing `recv` is ignored, and likewise `send`. */
+blinkResult_t blinkBroadcast(const void *send, void *recv, size_t count, blinkDataType_t type, int root,
+    blinkComm_t comm, blinkStream_t stream);
+blinkResult_t blinkReduce(const void *send, void *recv, size_t count, blinkDataType_t type, blinkRedOp_t op, int root,
+    blinkComm_t comm, blinkStream_t stream);
+blinkResult_t blinkAllReduce(const void *send, void *recv, size_t count, blinkDataType_t type, blinkRedOp_t op,
+    blinkComm_t comm, blinkStream_t stream);
+blinkResult_t blinkGather(const void *send, void *recv, size_t count, blinkDataType_t type, int root,
+    blinkComm_t comm, blinkStream_t stream);
+blinkResult_t blinkScatter(const void *send, void *recv, size_t count, blinkDataType_t type, int root,
+    blinkComm_t comm, blinkStream_t stream);
+blinkResult_t blinkAllGather(const void *send, void *recv, size_t count, blinkDataType_t type, blinkComm_t comm,
+    blinkStream_t stream);
+blinkResult_t blinkReduceScatter(const void *send, void *recv, size_t count, blinkDataType_t type, blinkRedOp_t op,
+    blinkComm_t comm, blinkStream_t stream);
+blinkResult_t blinkAlltoAll(const void *send, void *recv, size_t count, blinkDataType_t type, blinkComm_t comm,
+    blinkStream_t stream);
+
+/* To and from one rank. Messages from one rank to another arrive in order. Calls between blinkGroupStart and
+ * blinkGroupEnd proceed together: exchanges in both directions belong into one group. */
+blinkResult_t blinkSend(const void *send, size_t count, blinkDataType_t type, int peer, blinkComm_t comm,
+    blinkStream_t stream);
+blinkResult_t blinkRecv(void *recv, size_t count, blinkDataType_t type, int peer, blinkComm_t comm,
+    blinkStream_t stream);
+
+/* Calls of this thread in between, on any communicators, are started by blinkGroupEnd, which returns the first error of
+ * all. Groups nest; the outermost counts. */
+blinkResult_t blinkGroupStart(void);
+blinkResult_t blinkGroupEnd(void);
+
+/* The number of the last call made on the communicator; calls count from 1. */
+blinkResult_t blinkCommLastCall(blinkComm_t comm, uint64_t *call);
+
+/* Wait until that call and all before it are done on this rank; 0: all calls made. Returns the communicator's error
+ * if it has failed. Test: the same without waiting, blinkInProgress if they are not done. Both may be called by any
+ * number of threads. */
+blinkResult_t blinkCommWait(blinkComm_t comm, uint64_t call);
+blinkResult_t blinkCommTest(blinkComm_t comm, uint64_t call);
+
+/* End all calls, here and, as soon as they hear of it, on the other ranks: with blinkAborted. Afterwards the
+ * communicator may only be destroyed, as after any failed call. From any thread. */
+blinkResult_t blinkCommAbort(blinkComm_t comm);
+
+/* blinkSuccess, or why the communicator has failed, with the text in *error unless that is NULL. From any thread. */
+blinkResult_t blinkCommGetAsyncError(blinkComm_t comm, blinkError_t *error);
+
+/* A communicator of the ranks that give the same color, ordered by key and then by rank. color < 0: none for this rank,
+ * *split is NULL. All ranks of comm must call it. config: as for blinkCommInitRank; NULL: as of comm. */
+blinkResult_t blinkCommSplit(blinkComm_t comm, int color, int key, blinkComm_t *split, const blinkConfig_t *config,
+    blinkError_t *error);
+
+/* Let the peers on this server read memory of this rank in place, from any offset: calls whose buffers lie in it need no
+ * copy on the way. All ranks call it, in the same order among themselves, each with memory of its own blinkMemAlloc of
+ * any size, when no call is under way; other buffers go through rings of the library. At most 64 at a time.
+ * Deregister: likewise; before blinkMemFree. */
+blinkResult_t blinkCommRegister(blinkComm_t comm, void *memory, size_t bytes, void **handle);
+blinkResult_t blinkCommDeregister(blinkComm_t comm, void *handle);
+
+/* An operation on `type`: each rank's value is multiplied by its *scalar, then all are summed. */
+blinkResult_t blinkRedOpCreatePreMulSum(blinkRedOp_t *op, const void *scalar, blinkDataType_t type, blinkComm_t comm);
+blinkResult_t blinkRedOpDestroy(blinkRedOp_t op, blinkComm_t comm);
+
+/* ---- memory ---- */
+
+/* Memory of a rank: page-aligned, not cleared. Not freed by blinkCommDestroy. Of a communicator of blinkCommInitRank,
+ * the rank is its own, memory is freed with the communicator, and peers on its server can map it
+ * (blinkCommRegister). */
 blinkResult_t blinkMemAlloc(blinkComm_t comm, int rank, size_t bytes, void **memory);
 blinkResult_t blinkMemFree(blinkComm_t comm, int rank, void *memory);
 blinkResult_t blinkCopyIn(blinkComm_t comm, int rank, void *memory, const void *host, size_t bytes);
 blinkResult_t blinkCopyOut(blinkComm_t comm, int rank, void *host, const void *memory, size_t bytes);
+
+/* ---- one process drives all ranks ---- */
 
 /* Run the collective: send[r] and recv[r] are the buffers of rank r (above), for all ranks. On the host backend they
  * may be any memory of the process. Returns when it is done. The same schedule, type, operation and

@@ -1,4 +1,9 @@
 /* Execute a Program without compiling it: make the calls that format/cu_tree.c writes, step by step. */
+#include "reduce/reduce.h"
+
+#define BLINK_OWN_REDUCTIONS
+static void blink_combine(int type, int op, void *to, const void *from, const void *other, size_t n);
+static void blink_average(int type, int n_ranks, void *to, const void *from, size_t n);
 #include "blink_device.h"
 #include "runtime.h"
 #include "schedule/schedule.h"
@@ -8,6 +13,22 @@ _Static_assert((int)N_LINK_CLASSES <= (int)BLINK_PARTS_MAX, "each part has a lin
 _Static_assert((int)blinkCollBroadcast == BROADCAST && (int)blinkCollReduce == REDUCE && (int)blinkCollAllReduce == ALLREDUCE &&
     (int)blinkCollGather == GATHER && (int)blinkCollScatter == SCATTER && (int)blinkCollAllGather == ALLGATHER &&
     (int)blinkCollReduceScatter == REDUCESCATTER && (int)blinkCollAlltoAll == ALLTOALL, "blink.h and model.h agree");
+
+static void
+blink_combine(int type, int op, void *to, const void *from, const void *other, size_t n)
+{
+	struct reduction r;
+	if (reduction_make(type, op, 1, &r))
+		reduction_run(&r, to, NULL, from, &other, 1, n, false, false);
+}
+
+static void
+blink_average(int type, int n_ranks, void *to, const void *from, size_t n)
+{
+	struct reduction r;
+	if (reduction_make(type, blinkAvg, n_ranks, &r))
+		reduction_run(&r, to, NULL, from, NULL, 0, n, true, false);
+}
 
 static struct blink_place
 place(const struct blink_chunk *k, const Place *p)
@@ -54,12 +75,11 @@ Status
 exec_program(Ctx *ctx, const Program *prog, const char *digest, struct blink_program *out)
 {
 	const Schedule *sched = prog->sched;
-	int n_ends = prog->n_parts * (prog->n_parts - 1);
 	struct blink_part_end *part_end;
 	struct blink_tree *tree;
 	struct blink_ring *ring;
 	int *stream_rank;
-	TRY(NEW(ctx, part_end, n_ends));
+	TRY(part_ends(ctx, prog->part_end, prog->n_parts, &part_end));
 	TRY(NEW(ctx, tree, sched->n_segments));
 	TRY(NEW(ctx, ring, prog->n_rings));
 	TRY(NEW(ctx, stream_rank, prog->n_streams));
@@ -68,12 +88,6 @@ exec_program(Ctx *ctx, const Program *prog, const char *digest, struct blink_pro
 		tree[s] = (struct blink_tree){ e->send_block, e->recv_block, e->part, e->begin.num, e->begin.den,
 		    e->end.num,
 			e->end.den };
-	}
-	for (int i = 0; i < n_ends; i++) {
-		const PartEnd *e = &prog->part_end[i];
-		int64_t high, low;
-		part_end_add(e, &high, &low);
-		part_end[i] = (struct blink_part_end){ e->from, e->num, e->den, high, low };
 	}
 	for (int i = 0; i < prog->n_rings; i++)
 		ring[i] = (struct blink_ring){ prog->ring[i].rank, prog->ring[i].segment };

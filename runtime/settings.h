@@ -1,0 +1,39 @@
+/* Settings: what the environment asks of libblink, read once for each communicator. */
+#ifndef BLINK_SETTINGS_H
+#define BLINK_SETTINGS_H
+
+#include "blink_program.h"
+
+#include <stdbool.h>
+
+/* name of the variable, member, how it is read, default, what it is (man page, error messages) */
+#define SETTING_LIST(X)                                                        \
+	X("BLINK_SCHEDULES", schedules, TEXT, NULL, "indexes and schedule files, separated by ':'") \
+	X("BLINK_GPU", gpu, TEXT, NULL, "id or number of this rank's GPU in the machine of the index") \
+	X("BLINK_TIMEOUT", timeout_ms, MS, 600000, "how long a rank waits: 90s, 100ms, 10m; a plain number is seconds") \
+	X("BLINK_SMALL", small, BYTES, 8192, "messages up to this size go by the built-in schedule of least latency") \
+	X("BLINK_CHUNK", chunk, BYTES, 0, "bytes that a tree moves at a time; 0: chosen by the size of the message") \
+	X("BLINK_THREADS", threads, COUNT, 0, "threads of a rank that move data; 0: as many as there are CPUs for each rank") \
+	X("BLINK_PIN", pin, FLAG, 1, "bind threads to cores, where libhwloc is installed") \
+	X("BLINK_SHM", shm, FLAG, 1, "shared memory between ranks of a server; 0: the network there, too") \
+	X("BLINK_NET", net, TEXT, NULL, "the network between servers, by name; unset: the best that can be used") \
+	X("BLINK_SOCKET_IFNAME", interface, TEXT, NULL, "interfaces to use, by prefix: eth, =eth0, ^docker") \
+	X("BLINK_HOST_ID", host_id, TEXT, NULL, "what tells servers apart, if not the boot id and network namespace") \
+	X("BLINK_MIAD", miad, TEXT, NULL, "a file that keeps the chunk sizes found by measuring (libblink(3))")
+
+struct settings {
+#define SETTING_TEXT const char *
+#define SETTING_MS int64_t
+#define SETTING_BYTES int64_t
+#define SETTING_COUNT int
+#define SETTING_FLAG bool
+#define SETTING_MEMBER(variable, member, how, value, what) SETTING_##how member;
+	SETTING_LIST(SETTING_MEMBER)
+#undef SETTING_MEMBER
+};
+
+/* Defaults where a variable is unset or empty. Text points into the environment. Fails: blinkInvalidArgument, with the
+ * variable, what it holds and what is wanted. */
+int settings_read(struct settings *out, struct blink_error *err);
+
+#endif
