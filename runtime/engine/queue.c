@@ -7,7 +7,9 @@
  * A thread that cannot go on looks at its flags a few times, then announces its sleep, looks once more, and sleeps on
  * its bell: for the one flag that it needs if it is one, so that other flags do not wake it in vain. It wakes up from
  * time to time to see whether its patience is over. */
+#include "debug.h"
 #include "engine/engine.h"
+#include "engine/pin.h"
 #include "error.h"
 
 #include <errno.h>
@@ -248,12 +250,35 @@ kick_worker(struct engine *e)
 	}
 }
 
+/* The lock is held, and given up meanwhile. */
+static void
+pin_worker(struct engine *e)
+{
+	char text[96];
+	e->pins = false;
+	pthread_mutex_unlock(&e->lock);
+	pin_thread(e->local_index, e->n_local, text, sizeof text);
+	debug_say(DEBUG_INFO, e->rank, "worker: %s", text);
+	pthread_mutex_lock(&e->lock);
+}
+
+void
+engine_pin(struct engine *e)
+{
+	pthread_mutex_lock(&e->lock);
+	e->pins = true;
+	pthread_cond_signal(&e->work);
+	pthread_mutex_unlock(&e->lock);
+}
+
 static void *
 work(void *engine)
 {
 	struct engine *e = engine;
 	pthread_mutex_lock(&e->lock);
 	while (!e->quit) {
+		if (e->pins)
+			pin_worker(e);
 		if (e->kicked && e->first && !e->driven && e->error.code == blinkSuccess) {
 			e->kicked = false;
 			drive(e, UINT64_MAX, true);
