@@ -3,8 +3,8 @@
  *	cc job.c $(pkg-config --cflags --libs blink) -o job
  *	./job 4
  *
- * The processes are forked here. Where a launcher starts them, on one server or
- * several, the id is handed to all: see launched.c and mpi.c. */
+ * The processes are forked here. Where a launcher starts them, on one server
+ * or several, the id is handed to all: see launched.c and mpi.c. */
 #include <blink.h>
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ check(blinkResult_t result, const char *text)
 	exit(result);
 }
 
-/* The text is read after the call: arguments are evaluated in any order. */
+/* Read after the call: arguments are evaluated in any order. */
 static void
 check_call(blinkResult_t result, blinkComm_t comm)
 {

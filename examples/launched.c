@@ -27,7 +27,7 @@ check(blinkResult_t result, int rank, const char *text)
 	exit(result);
 }
 
-/* The text is read after the call: arguments are evaluated in any order. */
+/* Read after the call: arguments are evaluated in any order. */
 static void
 check_call(blinkResult_t result, int rank, blinkComm_t comm)
 {

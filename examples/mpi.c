@@ -19,7 +19,7 @@ check(blinkResult_t result, const char *text)
 	MPI_Abort(MPI_COMM_WORLD, result);
 }
 
-/* The text is read after the call: arguments are evaluated in any order. */
+/* Read after the call: arguments are evaluated in any order. */
 static void
 check_call(blinkResult_t result, blinkComm_t comm)
 {

@@ -261,8 +261,9 @@ same "results in libblink(3)" "$in_header" "$(sed -nE 's/^\.It Dv (blink[A-Za-z]
 same "functions in libblink(3) and libblink-schedule(3)" "$(grep -oE '\bblink[A-Z][A-Za-z]+;' runtime/libblink.map | tr -d ';')" \
 	"$(sed -nE 's/^\.Fn (blink[A-Z][A-Za-z]+).*/\1/p; /^\.Sh DESCRIPTION/q' man/libblink.3)"$'\n'"$(sed -nE 's/^\.Fn (blink[A-Z][A-Za-z]+).*/\1/p; /^\.Sh DESCRIPTION/q' man/libblink-schedule.3)"
 # The program in the page is the example.
-expect "libblink(3) has examples/job.c" diff <(sed -n '/^\/\* What one rank does/,$p' examples/job.c) \
-	<(awk '/^\.Bd -literal/ { inside = 1; next } /^\.Ed/ { inside = 0 } inside' man/libblink.3 | sed 's/\\e/\\/g; s/\\&//g' | sed -n '/^\/\* What one rank does/,/^}$/p;/^main(/,/^}/p' )
+expect "libblink(3) has the program examples/job.c" diff <(sed -n '/^#include <blink.h>/,$p' examples/job.c) \
+	<(awk '/^\.Sh/ { examples = $2 == "EXAMPLES" } /^\.Ed/ && inside { exit } inside { gsub(/\\e/, "\\"); print }
+		examples && /^\.Bd/ { inside = 1 }' man/libblink.3)
 [ ! -e man/blink-perf.1 ] || for code in $(items man/blink-perf.1 'EXIT STATUS'); do
 	expect "exit status $code in blink-perf(1)" grep -qx "$code" <<<"$status"
 done
