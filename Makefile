@@ -73,7 +73,7 @@ SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
 PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(addprefix $(B)/src/, base/complete.o base/names.o \
-	base/printable.o model/gpu_list.o)
+	base/printable.o model/gpu_list.o) $(B)/runtime/tune/miad.o
 COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
 RUNTIME_LIBS = $(MD_LIBS) -lm -ldl
 COMPILER_LIBS = -lglpk -lnauty $(HWLOC_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
