@@ -197,6 +197,12 @@ $(B)/tests/%: $(B)/tests/%.o $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ) $(TEST
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
+# Ranks of a job: of libblink alone, too.
+JOB_PROGRAMS = $(addprefix tests/job/, matrix order faults)
+JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o)
+$(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/bench/job: $(B)/tests/%: $(B)/tests/%.o $(JOB_OBJ) $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
+
 # The bootstrap needs nothing else of libblink.
 $(addprefix $(B)/tests/unit/, test_bootstrap test_deaths test_strangers): $(B)/tests/unit/%: $(B)/tests/unit/%.o \
 		$(filter $(B)/runtime/bootstrap/%, $(RUNTIME_OBJ)) $(B)/shared.a $(TEST_OBJ)
@@ -212,7 +218,7 @@ $(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
 
 .SECONDARY:
 .PHONY: tests
-tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values
+tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows
@@ -221,11 +227,10 @@ ASAN_CFLAGS = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno
 UBSAN_CFLAGS = -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
 TSAN_CFLAGS = -O1 -g -fsanitize=thread
 MSAN_CFLAGS = -O1 -g -fsanitize=memory -fsanitize-memory-track-origins -fno-omit-frame-pointer
-ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%)
+ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
-TSAN_PROGRAMS = tests/unit/test_runtime tests/unit/test_program tests/unit/test_index tests/unit/test_process \
-	tests/unit/test_bootstrap tests/unit/test_deaths tests/unit/test_strangers
+TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net bootstrap deaths strangers) $(JOB_PROGRAMS)
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
 check:
@@ -289,8 +294,15 @@ fuzz-merge: tests-libfuzzer
 		rm -rf tests/fuzz/found/$$f && mkdir -p tests/fuzz/found/$$f && \
 		for new in $$m/*; do [ -e tests/fuzz/corpus/$$f/$$(basename $$new) ] || cp $$new tests/fuzz/found/$$f || exit 1; done || exit 1; done
 
-.PHONY: bench
-bench: all $(B)/tests/bench/bench
+# Open MPI and torch take part where they are.
+.PHONY: bench bench-job
+bench-job: $(B)/tests/bench/job
+	@rm -f $(B)/tests/bench/job_mpi; if command -v mpicc >/dev/null; then \
+		mpicc -O2 -o $(B)/tests/bench/job_mpi tests/bench/job_mpi.c; fi
+	@$(B)/tests/bench/job $(if $(shell command -v mpicc),-M $(B)/tests/bench/job_mpi) \
+		$(if $(shell python3 -c 'import torch' 2>/dev/null && echo yes),-g tests/bench/job_gloo.py) $(BENCH_JOB)
+
+bench: all $(B)/tests/bench/bench bench-job
 	@$(B)/tests/bench/bench
 	@echo; echo "execute: the schedule on the host backend, and its .cu compiled for the host"
 	@$(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.json && $(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.cu
