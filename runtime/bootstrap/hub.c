@@ -1,10 +1,10 @@
 /* One thread and an epoll. A connection is first a stranger, which has a second to prove that it knows the secret; then
  * a member: the one of its rank; or a guest: it has proved itself, but comes too late or is not wanted, and hears why.
  *
- * Strangers cost a descriptor and some hundred bytes each; there are at most STRANGERS_MAX. When another comes, the
- * oldest goes that has said nothing (a rank speaks at once), else the oldest that is there for CROWDED. So whoever floods
- * the port can make ranks wait a moment or try again, which they do, but neither fill the memory nor use up the
- * descriptors. When all ranks have come the port is closed.
+ * Strangers cost a descriptor and some hundred bytes each; there are at most STRANGERS_MAX, and they have at most a
+ * quarter of the descriptors that the process may have. When another comes, the oldest goes that has said nothing (a rank speaks at once), else the oldest that is there for CROWDED. So whoever
+ * floods the port can make ranks wait a moment or try again, which they do, but neither fill the memory nor use up
+ * the descriptors. When all ranks have come the port is closed.
  *
  * What ranks contribute is collected in the packet that is then sent to all of them; nothing is kept of it. The first
  * failure is the one that all hear of. The thread ends when all members have gone, or if some never come, a while after
@@ -20,11 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #define SECOND INT64_C(1000000000)
 #define CROWDED (SECOND / 10)
 #define LINGER (60 * SECOND)		/* ranks that come after a failure hear of it */
-enum { STRANGERS_MAX = 256, BACKLOG = 4096, EVENTS = 64, NEVER = 0 };
+enum { STRANGERS_MAX = 1024, BACKLOG = 4096, EVENTS = 64, NEVER = 0 };
 
 enum state { STRANGER, CHALLENGED, GUEST, MEMBER };
 
@@ -65,7 +66,7 @@ struct hub {
 	int n_come, n_left, n_connected;	/* members; those; members and guests */
 	int first_come;				/* the rank whose n and bytes others are held against */
 	struct connection *strangers, **strangers_end, *closed;
-	int n_strangers;
+	int n_strangers, most_strangers;
 	int64_t crowded_until;			/* NEVER: not */
 
 	uint64_t exchanges;			/* that are done: the first is the join */
@@ -73,7 +74,7 @@ struct hub {
 	int n_gave, first_gave;
 	uint32_t bytes;
 
-	int64_t opened_at, asked_at;		/* the investigation */
+	int64_t asked_at;
 
 	bool failed;
 	struct failure failure;
@@ -264,7 +265,8 @@ stranger_new(struct hub *h, struct descriptor *d, const unsigned char address[AD
 	hear(h, c);
 }
 
-/* No descriptor is left. If no stranger has one, the job cannot begin: the spare one lets the others in, one at a time, to hear why. */
+/* No descriptor is left. If no stranger has one, the job cannot begin: the spare one lets the others in, one at a
+ * time, to hear why. */
 static void
 exhausted(struct hub *h, int error)
 {
@@ -273,7 +275,8 @@ exhausted(struct hub *h, int error)
 		crowded(h);
 		return;
 	}
-	fail(h, blinkSystemError, -1, "the process that made the id cannot accept all ranks: %s", reason_of(error, reason));
+	fail(h, blinkSystemError, -1, "the process that made the id cannot accept all ranks: %s",
+	    reason_of(error, reason));
 	if (h->spare.fd >= 0) {
 		descriptor_close(&h->spare);
 		return;
@@ -287,7 +290,7 @@ accept_some(struct hub *h)
 	for (int i = 0; i < EVENTS && h->listens; i++) {
 		unsigned char address[ADDRESS_BYTES];
 		struct descriptor d;
-		if (h->n_strangers == STRANGERS_MAX && !evict(h))
+		if (h->n_strangers >= h->most_strangers && !evict(h))
 			crowded(h);
 		else if (descriptor_accept(&d, h->listener.fd, address))
 			stranger_new(h, &d, address);
@@ -340,9 +343,9 @@ right_version(struct hub *h, const struct proof *p)
 {
 	if (p->version == WIRE_VERSION)
 		return true;
-	fail(h, blinkInvalidArgument, p->rank, "rank %d has libblink %.*s, which speaks version %u of the bootstrap; the "
-	    "process that made the id has %s, version %d", p->rank, (int)sizeof p->library, p->library, p->version,
-	    BLINK_VERSION, WIRE_VERSION);
+	fail(h, blinkInvalidArgument, p->rank, "rank %d has libblink %.*s, which speaks version %u of the bootstrap; "
+	    "the process that made the id has %s, version %d", p->rank, (int)sizeof p->library, p->library,
+	    p->version, BLINK_VERSION, WIRE_VERSION);
 	return false;
 }
 
@@ -354,15 +357,16 @@ welcome(struct hub *h, const struct connection *c, const struct proof *p)
 	if (h->failed || !right_version(h, p))
 		return false;
 	if (p->n < 1 || p->n > RANKS_MAX || p->rank < 0 || p->rank >= p->n || p->bytes > JOIN_MAX) {
-		fail(h, blinkInvalidArgument, p->rank, "rank %d of %d with %u bytes: not valid", p->rank, p->n, p->bytes);
+		fail(h, blinkInvalidArgument, p->rank, "rank %d of %d with %u bytes: not valid", p->rank, p->n,
+		    p->bytes);
 		return false;
 	}
 	if (!h->n && !make_members(h, p))
 		return false;
 	const struct member *m = p->rank < h->n ? &h->member[p->rank] : NULL;
 	if (p->n != h->n)
-		fail(h, blinkInvalidArgument, p->rank, "rank %d has come with %d ranks, rank %d with %d: want the same number",
-		    p->rank, p->n, h->first_come, h->n);
+		fail(h, blinkInvalidArgument, p->rank, "rank %d has come with %d ranks, rank %d with %d: want the same "
+		    "number", p->rank, p->n, h->first_come, h->n);
 	else if (p->bytes != h->first_bytes)
 		fail(h, blinkInvalidArgument, p->rank, "rank %d contributes %u bytes, rank %d %u: want the same number",
 		    p->rank, p->bytes, h->first_come, h->first_bytes);
@@ -473,7 +477,8 @@ contribution(struct hub *h, struct connection *c)
 		h->first_gave = c->rank;
 	}
 	if (!h->all) {
-		fail(h, blinkOutOfMemory, -1, "the process that made the id: no memory for %u bytes of %d ranks", bytes, h->n);
+		fail(h, blinkOutOfMemory, -1, "the process that made the id: no memory for %u bytes of %d ranks",
+		    bytes, h->n);
 	} else if (m->gave || (!h->exchanges && bytes != h->first_bytes)) {
 		fail(h, blinkInternalError, c->rank, "rank %d contributes to an exchange out of turn", c->rank);
 	} else if (bytes != h->bytes) {
@@ -514,8 +519,8 @@ late(struct hub *h, int64_t patience)
 
 /* ---- ranks that are stuck ---- */
 
-/* All ranks are asked at once, and again four times until the deadline: a rank may make the call that others wait for
- * and meet another obstacle. Silent is who has left a question unanswered for a while. */
+/* All ranks are asked at once, and again and again until the deadline: a rank may make the call that others wait for,
+ * and meet another obstacle. At the deadline those are silent that have not answered, if they had time to. */
 
 static void
 ask_all(struct hub *h)
@@ -523,7 +528,7 @@ ask_all(struct hub *h)
 	h->asked_at = now_ns();
 	give_frame_to_all(h, FRAME_ASK, NULL, 0, -1);
 	for (int r = 0; r < h->n; r++)
-		if (h->member[r].unanswered_since == NEVER)
+		if (h->member[r].unanswered_since == NEVER && !h->witness[r].left)
 			h->member[r].unanswered_since = h->asked_at;
 }
 
@@ -532,7 +537,7 @@ static const struct member *
 first_stuck(const struct hub *h)
 {
 	const struct member *first = NULL;
-	for (int r = 0; r < h->n; r++)
+	for (int r = 0; r < h->n && !h->failed; r++)
 		if (h->member[r].stuck_until != NEVER && (!first || h->member[r].stuck_until < first->stuck_until))
 			first = &h->member[r];
 	return first;
@@ -542,53 +547,45 @@ static void
 stuck(struct hub *h, struct member *m, const struct stuck *s)
 {
 	const struct member *others = first_stuck(h);
-	int64_t now = now_ns(), most = INT64_MAX / 4;
-	m->stuck_until = now + (s->left < 0 ? 0 : s->left < most ? s->left : most);
+	int64_t most = INT64_MAX / 4;
+	m->stuck_until = now_ns() + (s->left < 0 ? 0 : s->left < most ? s->left : most);
 	m->patience = s->patience < 0 ? 0 : s->patience < most ? s->patience : most;
 	if (others)
 		return;
-	h->opened_at = now;
 	for (int r = 0; r < h->n; r++)
 		h->member[r].unanswered_since = NEVER;
 	ask_all(h);
 }
 
-/* What a rank that lives needs for an answer, even on a busy machine. */
-static int64_t
-time_to_answer(int64_t patience)
-{
-	int64_t time = patience / 16;
-	return time < SECOND / 20 ? SECOND / 20 : time < SECOND ? time : SECOND;
-}
-
-/* When there is a verdict: at the deadline, but not before there was time to answer. */
+/* When there is a verdict: at the deadline, but not before all have answered or had time to. */
 static int64_t
 verdict_at(const struct hub *h)
 {
-	const struct member *m = h->failed ? NULL : first_stuck(h);
+	const struct member *m = first_stuck(h);
 	if (!m)
 		return INT64_MAX;
-	int64_t fair = h->opened_at + time_to_answer(m->patience);
-	return m->stuck_until > fair ? m->stuck_until : fair;
+	int64_t at = m->stuck_until, time = time_to_answer(m->patience);
+	for (int r = 0; r < h->n; r++)
+		if (h->member[r].unanswered_since != NEVER && h->member[r].unanswered_since + time > at)
+			at = h->member[r].unanswered_since + time;
+	return at;
 }
 
 static int64_t
 ask_again_at(const struct hub *h)
 {
-	const struct member *m = h->failed ? NULL : first_stuck(h);
+	const struct member *m = first_stuck(h);
 	int64_t next = m ? h->asked_at + m->patience / 4 : 0;
-	return m && m->patience && next < m->stuck_until - m->patience / 8 ? next : INT64_MAX;
+	return m && next < m->stuck_until - m->patience / 8 ? next : INT64_MAX;
 }
 
 static void
 give_verdict(struct hub *h)
 {
 	struct verdict v;
-	const struct member *m = first_stuck(h);
-	int64_t silent = now_ns() - time_to_answer(m->patience);
 	for (int r = 0; r < h->n; r++)
-		h->witness[r].silent = h->member[r].unanswered_since != NEVER && h->member[r].unanswered_since <= silent;
-	verdict_find(h->witness, h->n, (int)(m - h->member), &v);
+		h->witness[r].silent = h->member[r].unanswered_since != NEVER;
+	verdict_find(h->witness, h->n, (int)(first_stuck(h) - h->member), &v);
 	fail(h, v.code, v.culprit, "%s", v.text);
 }
 
@@ -603,7 +600,7 @@ farewell(struct hub *h, struct connection *c)
 	struct left l = { .calls = f.calls, .rank = r };
 	h->witness[r] = (struct witness){ .left = true, .status.calls = f.calls };
 	h->n_left++;
-	h->member[r].stuck_until = NEVER;
+	h->member[r].stuck_until = h->member[r].unanswered_since = NEVER;
 	h->member[r].connection = NULL;
 	l.hub_may_end = h->member[r].here && lowest_here(h) < 0;
 	if (h->exchanges)
@@ -776,6 +773,10 @@ hub_run(void *of)
 static bool
 open_all(struct hub *h)
 {
+	struct rlimit files;
+	h->most_strangers = STRANGERS_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 4 < STRANGERS_MAX)
+		h->most_strangers = 1 + (int)(files.rlim_cur / 4);
 	socklen_t length = address_length(h->id.address);
 	struct sockaddr_storage a = { 0 };
 	memcpy(&a, h->id.address, length);

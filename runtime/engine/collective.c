@@ -64,14 +64,14 @@ mix(uint64_t h, uint64_t x)
 	return h ^ h >> 29;
 }
 
-/* What must be the same on all ranks. Factors of an operation may differ. */
+/* Of this call: what must be the same on all ranks, and its number. Factors of an operation may differ. */
 static uint64_t
 signature_of(const struct engine *e, const struct call *call)
 {
 	const uint64_t all[] = { (uint64_t)call->coll, (uint64_t)call->root, (uint64_t)call->count,
 	    (uint64_t)call->reduction.type, collective_reduces(call->coll) ? (uint64_t)call->asked_op : 0,
 	    call->plan->digest, (uint64_t)e->chunk_bytes };
-	uint64_t h = 0x243f6a8885a308d3u;
+	uint64_t h = mix(0x243f6a8885a308d3u, e->collective);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		h = mix(h, all[i]);
 	return h;
@@ -273,8 +273,9 @@ collective_begin(struct engine *e, struct call *call, struct blink_error *err)
 	}
 	e->half = e->arena + (size_t)half * HALF_BYTES;
 	e->streaming = (size_t)call->count * e->size > STREAMING_BYTES;
-	e->signature = signature_of(e, call);
 	e->collective++;
+	e->signature_before = e->signature;
+	e->signature = signature_of(e, call);
 	return e->net ? open_mirror(e, plan, err) : blinkSuccess;
 }
 
@@ -287,7 +288,7 @@ publish(struct engine *e, const struct plan_lane *to, int64_t chunks, uint64_t w
 	uint64_t value = FLAG(e->collective, chunks);
 	if (to->ready) {
 		if (chunks == 1) {
-			atomic_store_explicit(&to->ready->signature, e->signature, memory_order_relaxed);
+			atomic_store_explicit(&to->ready->signature[e->collective & 1], e->signature, memory_order_relaxed);
 			atomic_store_explicit(&to->ready->where[e->collective & 1], where, memory_order_relaxed);
 		}
 		atomic_store_explicit(&to->ready->value, value, memory_order_release);
@@ -311,14 +312,13 @@ release(struct engine *e, const struct plan_lane *from, int64_t chunks)
 	}
 }
 
-/* The value was written after the signature; where the publisher is still in this call, so is the signature. */
+/* The signature has the number of the call in it, and was written before the flag: a publisher that is ahead without
+ * having made this call has left another one here. */
 static bool
 signature_differs(const struct engine *e, const struct plan_lane *from)
 {
-	uint64_t signature = atomic_load_explicit(&from->ready->signature, memory_order_relaxed);
-	atomic_thread_fence(memory_order_acquire);
-	uint64_t value = atomic_load_explicit(&from->ready->value, memory_order_relaxed);
-	return value >> 24 == e->collective && signature != e->signature;
+	const _Atomic uint64_t *signature = &from->ready->signature[e->collective & 1];
+	return atomic_load_explicit(signature, memory_order_relaxed) != e->signature;
 }
 
 /* A peer in another call than this one: the hub finds out which rank differs, and the engine fails when it says so. */
@@ -507,6 +507,19 @@ collective_end(struct engine *e, struct call *call, struct blink_error *err)
 	return blinkSuccess;
 }
 
+/* Nobody waits for what is left of the call, not even for a slot: its flags may come in any order, and it does to sleep
+ * for one of them after the other. */
+static bool
+only_takes(const struct engine *e)
+{
+	for (int i = 0; i < e->n_left; i++) {
+		const struct plan_task *t = &e->first->plan->task[e->left[i]];
+		if (t->chunk < t->n_chunks && (t->task->n_to > 0 || t->n_chunks > SLOTS))
+			return false;
+	}
+	return true;
+}
+
 bool
 collective_awaits(const struct engine *e, int *peer, uint32_t *flag)
 {
@@ -521,12 +534,13 @@ collective_awaits(const struct engine *e, int *peer, uint32_t *flag)
 	*peer = -1;
 	if (e->n_left == 0)
 		return false;
-	const struct plan_lane *lane = awaited(e, &e->first->plan->task[e->left[0]], &for_done);
+	const struct plan_task *last = &e->first->plan->task[e->left[e->n_left - 1]];
+	const struct plan_lane *lane = awaited(e, last, &for_done);
 	if (!lane)
 		return false;
 	*peer = lane->peer;
 	*flag = flag_number(lane->peer, (for_done ? FLAG_DONE : 0) + lane->lane);
-	return e->n_left == 1;
+	return e->n_left == 1 || only_takes(e);
 }
 
 bool

@@ -30,11 +30,10 @@ enum {
 
 struct flag {
 	_Atomic uint64_t value;
-	/* Written before the value, at the first chunk of a call. */
-	_Atomic uint64_t signature;
-	/* 0: in the publisher's ring; else in registered memory (WHERE). Of calls by turns, as halves of an arena: the
+	/* Written before the value, at the first chunk of a call; of calls by turns, as the halves of an arena: the
 	 * publisher may be one call ahead. */
-	_Atomic uint64_t where[2];
+	_Atomic uint64_t signature[2];
+	_Atomic uint64_t where[2];	/* 0: in the publisher's ring; else in registered memory (WHERE) */
 };
 
 /* The number of a window, from 1, and where in the publisher's memory of that window the first chunk lies. */

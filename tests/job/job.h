@@ -51,6 +51,9 @@ int job_run(const char *name, int n, bool threads, int seconds, job_body *body, 
 
 /* ---- for ranks ---- */
 
+/* As one of n ranks on so many servers, told apart by BLINK_HOST_ID of its process. One server: nothing. */
+void job_server(const struct rank *me, int servers);
+
 /* What the rank does now, for the alarm. */
 void job_at(struct rank *me, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
