@@ -1,8 +1,8 @@
 /* One thread and an epoll. A connection is first a stranger, which has a second to prove that it knows the secret; then
  * a member: the one of its rank; or a guest: it has proved itself, but comes too late or is not wanted, and hears why.
  *
- * Strangers cost a descriptor and some hundred bytes each; there are at most STRANGERS_MAX. When another comes, the
- * oldest goes that has said nothing (a rank speaks at once), else the oldest that is there for CROWDED. So whoever
+ * Strangers cost a descriptor and some hundred bytes each; there are at most STRANGERS_MAX, and they have at most a
+ * quarter of the descriptors that the process may have. When another comes, the oldest goes that has said nothing (a rank speaks at once), else the oldest that is there for CROWDED. So whoever
  * floods the port can make ranks wait a moment or try again, which they do, but neither fill the memory nor use up
  * the descriptors. When all ranks have come the port is closed.
  *
@@ -20,11 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #define SECOND INT64_C(1000000000)
 #define CROWDED (SECOND / 10)
 #define LINGER (60 * SECOND)		/* ranks that come after a failure hear of it */
-enum { STRANGERS_MAX = 256, BACKLOG = 4096, EVENTS = 64, NEVER = 0 };
+enum { STRANGERS_MAX = 1024, BACKLOG = 4096, EVENTS = 64, NEVER = 0 };
 
 enum state { STRANGER, CHALLENGED, GUEST, MEMBER };
 
@@ -65,7 +66,7 @@ struct hub {
 	int n_come, n_left, n_connected;	/* members; those; members and guests */
 	int first_come;				/* the rank whose n and bytes others are held against */
 	struct connection *strangers, **strangers_end, *closed;
-	int n_strangers;
+	int n_strangers, most_strangers;
 	int64_t crowded_until;			/* NEVER: not */
 
 	uint64_t exchanges;			/* that are done: the first is the join */
@@ -274,7 +275,8 @@ exhausted(struct hub *h, int error)
 		crowded(h);
 		return;
 	}
-	fail(h, blinkSystemError, -1, "the process that made the id cannot accept all ranks: %s", reason_of(error, reason));
+	fail(h, blinkSystemError, -1, "the process that made the id cannot accept all ranks: %s",
+	    reason_of(error, reason));
 	if (h->spare.fd >= 0) {
 		descriptor_close(&h->spare);
 		return;
@@ -288,7 +290,7 @@ accept_some(struct hub *h)
 	for (int i = 0; i < EVENTS && h->listens; i++) {
 		unsigned char address[ADDRESS_BYTES];
 		struct descriptor d;
-		if (h->n_strangers == STRANGERS_MAX && !evict(h))
+		if (h->n_strangers >= h->most_strangers && !evict(h))
 			crowded(h);
 		else if (descriptor_accept(&d, h->listener.fd, address))
 			stranger_new(h, &d, address);
@@ -341,9 +343,9 @@ right_version(struct hub *h, const struct proof *p)
 {
 	if (p->version == WIRE_VERSION)
 		return true;
-	fail(h, blinkInvalidArgument, p->rank, "rank %d has libblink %.*s, which speaks version %u of the bootstrap; the "
-	    "process that made the id has %s, version %d", p->rank, (int)sizeof p->library, p->library, p->version,
-	    BLINK_VERSION, WIRE_VERSION);
+	fail(h, blinkInvalidArgument, p->rank, "rank %d has libblink %.*s, which speaks version %u of the bootstrap; "
+	    "the process that made the id has %s, version %d", p->rank, (int)sizeof p->library, p->library,
+	    p->version, BLINK_VERSION, WIRE_VERSION);
 	return false;
 }
 
@@ -355,15 +357,16 @@ welcome(struct hub *h, const struct connection *c, const struct proof *p)
 	if (h->failed || !right_version(h, p))
 		return false;
 	if (p->n < 1 || p->n > RANKS_MAX || p->rank < 0 || p->rank >= p->n || p->bytes > JOIN_MAX) {
-		fail(h, blinkInvalidArgument, p->rank, "rank %d of %d with %u bytes: not valid", p->rank, p->n, p->bytes);
+		fail(h, blinkInvalidArgument, p->rank, "rank %d of %d with %u bytes: not valid", p->rank, p->n,
+		    p->bytes);
 		return false;
 	}
 	if (!h->n && !make_members(h, p))
 		return false;
 	const struct member *m = p->rank < h->n ? &h->member[p->rank] : NULL;
 	if (p->n != h->n)
-		fail(h, blinkInvalidArgument, p->rank, "rank %d has come with %d ranks, rank %d with %d: want the same number",
-		    p->rank, p->n, h->first_come, h->n);
+		fail(h, blinkInvalidArgument, p->rank, "rank %d has come with %d ranks, rank %d with %d: want the same "
+		    "number", p->rank, p->n, h->first_come, h->n);
 	else if (p->bytes != h->first_bytes)
 		fail(h, blinkInvalidArgument, p->rank, "rank %d contributes %u bytes, rank %d %u: want the same number",
 		    p->rank, p->bytes, h->first_come, h->first_bytes);
@@ -474,7 +477,8 @@ contribution(struct hub *h, struct connection *c)
 		h->first_gave = c->rank;
 	}
 	if (!h->all) {
-		fail(h, blinkOutOfMemory, -1, "the process that made the id: no memory for %u bytes of %d ranks", bytes, h->n);
+		fail(h, blinkOutOfMemory, -1, "the process that made the id: no memory for %u bytes of %d ranks",
+		    bytes, h->n);
 	} else if (m->gave || (!h->exchanges && bytes != h->first_bytes)) {
 		fail(h, blinkInternalError, c->rank, "rank %d contributes to an exchange out of turn", c->rank);
 	} else if (bytes != h->bytes) {
@@ -769,6 +773,10 @@ hub_run(void *of)
 static bool
 open_all(struct hub *h)
 {
+	struct rlimit files;
+	h->most_strangers = STRANGERS_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 4 < STRANGERS_MAX)
+		h->most_strangers = 1 + (int)(files.rlim_cur / 4);
 	socklen_t length = address_length(h->id.address);
 	struct sockaddr_storage a = { 0 };
 	memcpy(&a, h->id.address, length);

@@ -282,13 +282,18 @@ see_own_memory(struct rank_comm *r)
 	    .in = &e->region->peer[own].channel, .bell = e->bell, .arena = e->arena };
 }
 
-/* How often a rank looks before it sleeps: not at all where it would keep a peer from running. */
-static int
-choose_spins(const struct rank_comm *r)
+/* How often a rank looks before it sleeps: not at all where it would keep a peer from running. Threads are bound where
+ * there are cores for all; to know which takes libhwloc some 10 ms. */
+static void
+use_cpus(struct rank_comm *r)
 {
+	struct engine *e = &r->engine;
 	cpu_set_t cpus;
-	bool enough = sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > r->engine.n_local;
-	return enough ? SPINS : 0;
+	int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+	e->spins = n > e->n_local ? SPINS : 0;
+	e->local_index = r->settings.shm ? local_index(r, e->rank) : 0;
+	if (r->settings.pin && e->n_local > 1 && n >= 2 * e->n_local)
+		engine_pin(e);
 }
 
 static int
@@ -317,7 +322,7 @@ connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *
 	}
 	if (err->code == blinkSuccess && r->settings.shm)
 		map_peers(r, hello, all, err);
-	e->spins = choose_spins(r);
+	use_cpus(r);
 	return err->code;
 }
 

@@ -274,6 +274,7 @@ collective_begin(struct engine *e, struct call *call, struct blink_error *err)
 	e->half = e->arena + (size_t)half * HALF_BYTES;
 	e->streaming = (size_t)call->count * e->size > STREAMING_BYTES;
 	e->collective++;
+	e->signature_before = e->signature;
 	e->signature = signature_of(e, call);
 	return e->net ? open_mirror(e, plan, err) : blinkSuccess;
 }
@@ -506,6 +507,19 @@ collective_end(struct engine *e, struct call *call, struct blink_error *err)
 	return blinkSuccess;
 }
 
+/* Nobody waits for what is left of the call, not even for a slot: its flags may come in any order, and it does to sleep
+ * for one of them after the other. */
+static bool
+only_takes(const struct engine *e)
+{
+	for (int i = 0; i < e->n_left; i++) {
+		const struct plan_task *t = &e->first->plan->task[e->left[i]];
+		if (t->chunk < t->n_chunks && (t->task->n_to > 0 || t->n_chunks > SLOTS))
+			return false;
+	}
+	return true;
+}
+
 bool
 collective_awaits(const struct engine *e, int *peer, uint32_t *flag)
 {
@@ -520,12 +534,13 @@ collective_awaits(const struct engine *e, int *peer, uint32_t *flag)
 	*peer = -1;
 	if (e->n_left == 0)
 		return false;
-	const struct plan_lane *lane = awaited(e, &e->first->plan->task[e->left[0]], &for_done);
+	const struct plan_task *last = &e->first->plan->task[e->left[e->n_left - 1]];
+	const struct plan_lane *lane = awaited(e, last, &for_done);
 	if (!lane)
 		return false;
 	*peer = lane->peer;
 	*flag = flag_number(lane->peer, (for_done ? FLAG_DONE : 0) + lane->lane);
-	return e->n_left == 1;
+	return e->n_left == 1 || only_takes(e);
 }
 
 bool

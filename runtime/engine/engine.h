@@ -134,6 +134,8 @@ struct engine {
 	pthread_cond_t work;
 	bool kicked;			/* there is work, and nobody who waits for it */
 	bool has_worker, quit;
+	bool pins;			/* the worker shall bind itself, to the share of rank number local_index */
+	int local_index;
 	pthread_t worker;
 	struct rank_status doing;	/* as the hub asks for it */
 	struct blink_error error;	/* after it, all calls fail */
@@ -144,7 +146,7 @@ struct engine {
 	bool begun;			/* the first call has */
 	bool suspects;			/* a peer's signature differs: the hub has been asked */
 	uint64_t collective;		/* number of the collective that is executed, or was */
-	uint64_t signature;
+	uint64_t signature, signature_before;
 	int64_t chunk, slot_bytes;	/* of it: elements of a chunk, bytes of a slot */
 	char *half;			/* of the arena */
 	size_t populated[2];		/* bytes of either half that have memory */
@@ -183,6 +185,9 @@ struct pending {
 /* What is above `lock` has been set. worker: a thread executes calls that nobody waits for; without it, they are executed
  * by who waits, as in a test. */
 int engine_open(struct engine *e, bool worker, struct blink_error *err);
+
+/* Once n_local and local_index are known: the worker binds itself to its share of the cores. */
+void engine_pin(struct engine *e);
 
 /* Take a call: it is executed after those before it, by whoever waits, or by the worker. *number: of the call. The engine
  * frees it by free(), with its messages, whatever is returned. */

@@ -7,7 +7,9 @@
  * A thread that cannot go on looks at its flags a few times, then announces its sleep, looks once more, and sleeps on
  * its bell: for the one flag that it needs if it is one, so that other flags do not wake it in vain. It wakes up from
  * time to time to see whether its patience is over. */
+#include "debug.h"
 #include "engine/engine.h"
+#include "engine/pin.h"
 #include "error.h"
 
 #include <errno.h>
@@ -74,7 +76,8 @@ engine_peer_gone(struct engine *e, int rank, const char *reason)
 static void
 describe(struct engine *e, const struct call *call)
 {
-	struct rank_status now = { .calls = e->collective, .signature = e->signature, .in_call = 1, .awaits = -1 };
+	struct rank_status now = { .calls = e->collective, .signature = e->signature, .before = e->signature_before,
+	    .in_call = 1, .awaits = -1 };
 	if (call->n_messages > 0)
 		snprintf(now.text, sizeof now.text, "%d sends and receives", (int)call->n_messages);
 	else
@@ -247,12 +250,35 @@ kick_worker(struct engine *e)
 	}
 }
 
+/* The lock is held, and given up meanwhile. */
+static void
+pin_worker(struct engine *e)
+{
+	char text[96];
+	e->pins = false;
+	pthread_mutex_unlock(&e->lock);
+	pin_thread(e->local_index, e->n_local, text, sizeof text);
+	debug_say(DEBUG_INFO, e->rank, "worker: %s", text);
+	pthread_mutex_lock(&e->lock);
+}
+
+void
+engine_pin(struct engine *e)
+{
+	pthread_mutex_lock(&e->lock);
+	e->pins = true;
+	pthread_cond_signal(&e->work);
+	pthread_mutex_unlock(&e->lock);
+}
+
 static void *
 work(void *engine)
 {
 	struct engine *e = engine;
 	pthread_mutex_lock(&e->lock);
 	while (!e->quit) {
+		if (e->pins)
+			pin_worker(e);
 		if (e->kicked && e->first && !e->driven && e->error.code == blinkSuccess) {
 			e->kicked = false;
 			drive(e, UINT64_MAX, true);

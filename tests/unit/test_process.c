@@ -7,7 +7,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-enum { STACK = 1 << 20, GUARD = 1 << 20, NEED_MAX = 16 << 10, PAINT = 0xa5, CHAIN = 1024 };
+enum { STACK = 1 << 20, GUARD = 1 << 20, NEED_MAX = 16 << 10, CHAIN = 1024 };
+#define PAINT UINT64_C(0xa5a5a5a5a5a5a5a5)
 
 #if defined __has_feature
 #define HAS(feature) __has_feature(feature)
@@ -42,14 +43,15 @@ static char most_of[128];
 static __attribute__((noinline)) void
 measure(const char *what, void (*call)(void *), void *of)
 {
-	char *top = (char *)__builtin_frame_address(0) - 512;
-	for (volatile char *c = stack_low; c < top; c++)
-		*c = (char)PAINT;
+	char *frame = __builtin_frame_address(0);
+	volatile uint64_t *low = (volatile uint64_t *)stack_low, *top = low + (frame - 512 - stack_low) / 8;
+	for (volatile uint64_t *word = low; word < top; word++)
+		*word = PAINT;
 	call(of);
-	const volatile char *used = stack_low;
-	while (used < top && *used == (char)PAINT)
+	const volatile uint64_t *used = low;
+	while (used < top && *used == PAINT)
 		used++;
-	size_t need = (size_t)((char *)__builtin_frame_address(0) - used);
+	size_t need = (size_t)(frame - (const volatile char *)used);
 	if (need > NEED_MAX)
 		printf("# %s: %zu bytes of stack\n", what, need);
 	if (need > most) {
