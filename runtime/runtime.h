@@ -50,6 +50,9 @@ blinkResult_t schedule_load(const char *path, const struct found *found, blinkSc
 /* `error` unless it is NULL, and the result. */
 blinkResult_t give_error(blinkError_t *error, Status status, const char *text);
 
+/* Where parts end, as programs have it. n_parts stages of n_parts - 1 each. Memory: run arena. */
+Status part_ends(Ctx *ctx, const PartEnd *end, int n_parts, struct blink_part_end **out);
+
 /* The table of a lowered schedule, executed by the host backend. digest: of the file. Memory: run arena. */
 Status exec_program(Ctx *ctx, const Program *prog, const char *digest, struct blink_program *out);
 

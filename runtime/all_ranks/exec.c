@@ -54,12 +54,11 @@ Status
 exec_program(Ctx *ctx, const Program *prog, const char *digest, struct blink_program *out)
 {
 	const Schedule *sched = prog->sched;
-	int n_ends = prog->n_parts * (prog->n_parts - 1);
 	struct blink_part_end *part_end;
 	struct blink_tree *tree;
 	struct blink_ring *ring;
 	int *stream_rank;
-	TRY(NEW(ctx, part_end, n_ends));
+	TRY(part_ends(ctx, prog->part_end, prog->n_parts, &part_end));
 	TRY(NEW(ctx, tree, sched->n_segments));
 	TRY(NEW(ctx, ring, prog->n_rings));
 	TRY(NEW(ctx, stream_rank, prog->n_streams));
@@ -68,12 +67,6 @@ exec_program(Ctx *ctx, const Program *prog, const char *digest, struct blink_pro
 		tree[s] = (struct blink_tree){ e->send_block, e->recv_block, e->part, e->begin.num, e->begin.den,
 		    e->end.num,
 			e->end.den };
-	}
-	for (int i = 0; i < n_ends; i++) {
-		const PartEnd *e = &prog->part_end[i];
-		int64_t high, low;
-		part_end_add(e, &high, &low);
-		part_end[i] = (struct blink_part_end){ e->from, e->num, e->den, high, low };
 	}
 	for (int i = 0; i < prog->n_rings; i++)
 		ring[i] = (struct blink_ring){ prog->ring[i].rank, prog->ring[i].segment };

@@ -34,6 +34,10 @@ struct net_events {
 
 enum { NET_ADDRESS = 128 };
 
+/* Of a message's lane: from reader to publisher; of a channel for send and receive. */
+#define NET_DONE ((uint32_t)1 << 31)
+#define NET_CHANNEL ((uint32_t)1 << 30)
+
 /* What a net takes from the job: the address on which others reach this process (a sockaddr_in or sockaddr_in6
  * without port), and a signature by which both ends of a connection prove that they belong to it. */
 struct net_keys {

@@ -13,7 +13,7 @@
  *	output = value	if `output`
  *	slot of the ring = value	if there are ranks in `to`
  *
- * A task that only moves has either `own` or one rank in `from`.
+ * A task that only moves has either `own` or one rank in `from`. A rank may read what it publishes itself.
  *
  * Lanes: what rank p publishes for rank q is the lane number k of the ordered pair (p, q), counted from 0 over all
  * tasks of p in the order of the schedule. Both ranks count the same, though neither knows the other's program. Ring:
@@ -29,6 +29,7 @@ typedef struct {
 	int segment;		/* of the schedule, in order: what a task of another rank is matched by */
 	int extent;		/* which of `extent` */
 	bool own, output;
+	bool complete;		/* the value holds what every rank contributes: a sum is final */
 	int ring;		/* its number among the rings of this rank; -1: it publishes nothing */
 	int n_from, n_to;
 	RankLane *from, *to;
@@ -42,7 +43,7 @@ typedef struct {
 	PartEnd *part_end;	/* as of Program */
 	int n_extents;
 	Extent *extent;		/* of the segments in which this rank takes part */
-	Frac longest;		/* the greatest end - begin of all segments of the schedule, of its part */
+	Frac *longest;		/* of each part: the greatest end - begin of its segments, of all ranks */
 	int n_tasks, n_rings;
 	int rings_max;		/* the most rings that any rank has */
 	RankTask *task;		/* in order of the segments; of a segment: up, then down */

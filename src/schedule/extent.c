@@ -1,6 +1,8 @@
 /* Where segments lie in blocks and in parts of a hybrid schedule, and where parts lie in blocks. */
 #include "schedule/schedule.h"
 
+#include <stdlib.h>
+
 /* Numerators stay within denominators, so that nothing overflows. */
 void
 sched_block_extent(const Schedule *sched, const Segment *s, Frac *begin, Frac *end)
@@ -39,4 +41,56 @@ sched_extent(const Schedule *sched, const Segment *segment, Frac *begin, Frac *e
 	return frac_sub(part->end, part->begin, &share) && frac_sub(*begin, part->begin, begin)
 	    && frac_div(*begin, share, begin)
 	    && frac_sub(*end, part->begin, end) && frac_div(*end, share, end);
+}
+
+int64_t
+sched_segment_block(const Schedule *sched, const Segment *seg)
+{
+	int64_t blocks = collective_blocks(sched->coll, sched->topo->n_ranks);
+	return (int64_t)((Wide)seg->offset.num * blocks / seg->offset.den);
+}
+
+Status
+sched_segment_extent(Ctx *ctx, const Schedule *sched, const Segment *seg, Extent *out)
+{
+	int n = sched->topo->n_ranks;
+	int64_t block = sched_segment_block(sched, seg);
+	if (!sched_extent(sched, seg, &out->begin, &out->end))
+		return fail(ctx, LIMIT, "%s: a segment needs more than 64 bits", sched->topo->name);
+	out->part = seg->part;
+	/* A rank sends its own block of a gather or allgather, and receives its own of a scatter or reducescatter. */
+	bool send_whole = sched->coll == SCATTER || sched->coll == REDUCESCATTER;
+	bool recv_whole = sched->coll == GATHER || sched->coll == ALLGATHER;
+	out->send_block = send_whole ? block : sched->coll == ALLTOALL ? block % n : 0;
+	out->recv_block = recv_whole ? block : sched->coll == ALLTOALL ? block / n : 0;
+	return OK;
+}
+
+static int
+by_offset(const void *a, const void *b)
+{
+	const Segment *const *x = a, *const *y = b;
+	return frac_cmp((*x)->offset, (*y)->offset);
+}
+
+/* Trees that serve different ranks may read and write the same segment; the blocks that ranks i and j exchange
+ * lie at the same place of both their buffers. */
+Status
+sched_overlaps(Ctx *ctx, const Schedule *sched, bool *out)
+{
+	const Segment **by;
+	bool overlap = sched->coll == ALLTOALL && sched->topo->n_ranks > 1;
+	if (collective_reduces(sched->coll)) {
+		TRY(TEMP(ctx, by, sched->n_segments));
+		for (int s = 0; s < sched->n_segments; s++)
+			by[s] = &sched->segment[s];
+		qsort(by, (size_t)sched->n_segments, sizeof *by, by_offset);
+		for (int s = 1; s < sched->n_segments && !overlap; s++) {
+			Frac end = FRAC_ONE;
+			frac_add(by[s - 1]->offset, by[s - 1]->length, &end);
+			overlap = frac_cmp(by[s]->offset, end) < 0;
+		}
+	}
+	*out = overlap;
+	return OK;
 }

@@ -1,7 +1,5 @@
 #include "schedule/schedule.h"
 
-#include <stdlib.h>
-
 /* From a schedule to what each rank does, segment by segment, by following the value that every rank holds.
  *
  * Two rules define where a value lies, and so which copies there are:
@@ -148,21 +146,6 @@ link_slots(struct lowering *l)
 }
 
 static Status
-extent_of(Ctx *ctx, const Schedule *sched, const Segment *seg, int64_t block, Extent *out)
-{
-	int n = sched->topo->n_ranks;
-	if (!sched_extent(sched, seg, &out->begin, &out->end))
-		return fail(ctx, LIMIT, "%s: a segment needs more than 64 bits", sched->topo->name);
-	out->part = seg->part;
-	/* A rank sends its own block of a gather or allgather, and receives its own of a scatter or reducescatter. */
-	bool send_whole = sched->coll == SCATTER || sched->coll == REDUCESCATTER;
-	bool recv_whole = sched->coll == GATHER || sched->coll == ALLGATHER;
-	out->send_block = send_whole ? block : sched->coll == ALLTOALL ? block % n : 0;
-	out->recv_block = recv_whole ? block : sched->coll == ALLTOALL ? block / n : 0;
-	return OK;
-}
-
-static Status
 lower_segment(struct lowering *l)
 {
 	const Schedule *sched = l->sched;
@@ -170,11 +153,11 @@ lower_segment(struct lowering *l)
 	const Tree *tree = &seg->tree;
 	int n = sched->topo->n_ranks;
 	bool reduces = collective_reduces(sched->coll);
-	int64_t block = (int64_t)((Wide)seg->offset.num * collective_blocks(sched->coll, n) / seg->offset.den);
+	int64_t block = sched_segment_block(sched, seg);
 	int holder = reduces ? EVERY_RANK : collective_holder(sched->coll, n, sched->root, block);
 	int needer = collective_needer(sched->coll, n, sched->root, block);
 
-	TRY(extent_of(l->ctx, sched, seg, block, &l->prog->extent[l->s]));
+	TRY(sched_segment_extent(l->ctx, sched, seg, &l->prog->extent[l->s]));
 	for (int r = 0; r < n; r++) {
 		l->value[r] = (Place){ PLACE_INPUT, r, 0 };
 		l->maker[r] = holder == EVERY_RANK || holder == r ? FROM_INPUT : NONE;
@@ -193,35 +176,6 @@ lower_segment(struct lowering *l)
 			move(l, e, up);
 	}
 	return link_slots(l);
-}
-
-static int
-by_offset(const void *a, const void *b)
-{
-	const Segment *const *x = a, *const *y = b;
-	return frac_cmp((*x)->offset, (*y)->offset);
-}
-
-/* Trees that serve different ranks may read and write the same segment; the blocks that ranks i and j exchange
- * lie at the same place of both their buffers. */
-static Status
-find_overlap(Ctx *ctx, const Schedule *sched, bool *out)
-{
-	const Segment **by;
-	bool overlap = sched->coll == ALLTOALL && sched->topo->n_ranks > 1;
-	if (collective_reduces(sched->coll)) {
-		TRY(TEMP(ctx, by, sched->n_segments));
-		for (int s = 0; s < sched->n_segments; s++)
-			by[s] = &sched->segment[s];
-		qsort(by, (size_t)sched->n_segments, sizeof *by, by_offset);
-		for (int s = 1; s < sched->n_segments && !overlap; s++) {
-			Frac end = FRAC_ONE;
-			frac_add(by[s - 1]->offset, by[s - 1]->length, &end);
-			overlap = frac_cmp(by[s]->offset, end) < 0;
-		}
-	}
-	*out = overlap;
-	return OK;
 }
 
 static Status
@@ -252,7 +206,7 @@ lower_all(struct lowering *l)
 	TRY(TEMP(ctx, l->maker, n));
 	TRY(TEMP(ctx, l->reducer, n));
 	TRY(TEMP(ctx, l->served, n));
-	TRY(find_overlap(ctx, sched, &prog->keep_input));
+	TRY(sched_overlaps(ctx, sched, &prog->keep_input));
 	for (l->s = 0; l->s < sched->n_segments; l->s++) {
 		prog->first_step[l->s] = prog->n_steps;
 		TRY(lower_segment(l));

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "model/model.h"
+#include "model/rank_program.h"
 
 /* Rates to exact segments, one per tree, in order; achieved rate, and those of parts, recomputed from them.
  * algorithm: its name. Fails: LIMIT out of FRAC_BITS. */
@@ -48,6 +49,15 @@ void sched_part_spans(const Schedule *sched, Part *part);
 /* Where a segment lies in its part of its block, or in the block where there are no parts: 0 <= begin < end <= 1.
  * False: that needs more than 64 bits. */
 bool sched_extent(const Schedule *sched, const Segment *segment, Frac *begin, Frac *end);
+
+/* The block that a segment lies in; 0 in a collective without blocks. */
+int64_t sched_segment_block(const Schedule *sched, const Segment *segment);
+
+/* The same place in the buffers of the ranks that hold or need it. Fails: LIMIT more than 64 bits. */
+Status sched_segment_extent(Ctx *ctx, const Schedule *sched, const Segment *segment, Extent *out);
+
+/* May a tree write where another still reads, if buffers are sent and received in place? Memory: scratch. */
+Status sched_overlaps(Ctx *ctx, const Schedule *sched, bool *out);
 
 /* Longest chain of hops of any tree, up and down together. */
 Status sched_depth(Ctx *ctx, const Schedule *sched, int *out);
@@ -163,5 +173,9 @@ Status index_check_entry(Ctx *ctx, const char *label, const IndexEntry *entry, c
 
 /* What each rank does for every chunk. sched: verified. */
 Status sched_lower(Ctx *ctx, const Schedule *sched, Program **out);
+
+/* What rank `rank` does. Memory of *out: in proportion to its own tasks and peers. in: passes sched_check.
+ * Cost: one pass over all edges. Fails: LIMIT a segment needs more than 64 bits; NO_MEMORY. */
+Status sched_project(Ctx *ctx, const Schedule *in, int rank, RankProgram **out);
 
 #endif

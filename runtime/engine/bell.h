@@ -1,0 +1,65 @@
+/* Sleep until a flag changes, and wake who sleeps: one system call where somebody does, none else. */
+#ifndef BLINK_BELL_H
+#define BLINK_BELL_H
+
+#include "engine/region.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BELL_AWAKE = 0, BELL_ANY = 1, BELL_FLAG = 2 };
+
+/* The flags are in shared memory or in this process; the bell always knows by which number its owner calls them. */
+static inline void
+bell_ring(struct bell *bell, uint32_t flag)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	uint32_t state = atomic_load_explicit(&bell->state, memory_order_relaxed);
+	if (state != BELL_AWAKE && (state == BELL_ANY || state == BELL_FLAG + flag || flag == UINT32_MAX)
+	    && atomic_exchange(&bell->state, BELL_AWAKE) != BELL_AWAKE)
+		syscall(SYS_futex, &bell->state, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* For what is no flag: a failure. */
+static inline void
+bell_ring_always(struct bell *bell)
+{
+	bell_ring(bell, UINT32_MAX);
+}
+
+/* Announce the sleep; the caller looks at its flags once more, and sleeps or calls bell_wake_up. */
+static inline void
+bell_lie_down(struct bell *bell, uint32_t state)
+{
+	atomic_store_explicit(&bell->state, state, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+static inline void
+bell_wake_up(struct bell *bell)
+{
+	atomic_store_explicit(&bell->state, BELL_AWAKE, memory_order_relaxed);
+}
+
+/* At most `ns`. */
+static inline void
+bell_sleep(struct bell *bell, uint32_t state, int64_t ns)
+{
+	struct timespec most = { ns / 1000000000, ns % 1000000000 };
+	syscall(SYS_futex, &bell->state, FUTEX_WAIT, state, &most, NULL, 0);
+	bell_wake_up(bell);
+}
+
+static inline int64_t
+now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+#endif

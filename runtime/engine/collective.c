@@ -1,0 +1,478 @@
+/* Collectives: a rank's tasks, chunk by chunk, in whatever order their peers allow.
+ *
+ * Every task goes through its chunks in order, and waits for the flags of its sources and for a free slot of its ring.
+ * Tasks do not wait for each other. The lowest chunk of all ranks that is not done always has a task that can go on,
+ * since edges of a tree form no circle and a slot waits for an earlier chunk only; so nothing blocks for ever unless a
+ * peer stops.
+ *
+ * Chunks are the same on all ranks of a call: a sixteenth of the longest segment, within limits that keep slots in the
+ * caches, and such that the rings of the rank that has the most of them fit into half an arena. */
+#include "engine/engine.h"
+#include "error.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+	CHUNKS_WANTED = 8,
+	CHUNK_LEAST = 16 << 10,
+	CHUNK_MOST = 256 << 10,
+	OWN_COPY = 256 << 10,		/* of its own block, in one gap */
+	PAGE = 4096
+};
+
+/* Buffers that are larger do not stay in caches: what is written there is not read again soon. */
+#define STREAMING_BYTES ((size_t)4 << 20)
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+struct layout
+layout_of(Collective coll, int root, int n, int rank)
+{
+	bool at_root = rank == root;
+	switch (coll) {
+	case BROADCAST:
+		return (struct layout){ at_root, 1, 0, 0 };
+	case REDUCE:
+		return (struct layout){ 1, at_root, 0, 0 };
+	case GATHER:
+		return (struct layout){ 1, at_root ? n : 0, 0, rank };
+	case ALLGATHER:
+		return (struct layout){ 1, n, 0, rank };
+	case SCATTER:
+		return (struct layout){ at_root ? n : 0, 1, rank, 0 };
+	case REDUCESCATTER:
+		return (struct layout){ n, 1, rank, 0 };
+	case ALLTOALL:
+		return (struct layout){ n, n, rank, rank };
+	default:
+		return (struct layout){ 1, 1, 0, 0 };
+	}
+}
+
+/* ---- begin ---- */
+
+static uint64_t
+mix(uint64_t h, uint64_t x)
+{
+	h = (h ^ x) * 0x9e3779b97f4a7c15u;
+	return h ^ h >> 29;
+}
+
+/* What must be the same on all ranks. Factors of an operation may differ. */
+static uint64_t
+signature_of(const struct engine *e, const struct call *call)
+{
+	const uint64_t all[] = { (uint64_t)call->coll, (uint64_t)call->root, (uint64_t)call->count,
+	    (uint64_t)call->reduction.type, collective_reduces(call->coll) ? (uint64_t)call->asked_op : 0,
+	    call->plan->digest, (uint64_t)e->chunk_bytes };
+	uint64_t h = 0x243f6a8885a308d3u;
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		h = mix(h, all[i]);
+	return h;
+}
+
+static int64_t
+floor_mul(Frac f, int64_t n)
+{
+	return (int64_t)((Wide)f.num * n / f.den);
+}
+
+static int64_t
+round_up(int64_t n, int64_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+/* part_end: elements of a block at which each part ends. */
+static int
+choose_chunk(struct engine *e, const struct call *call, const int64_t *part_end, struct blink_error *err)
+{
+	const RankProgram *prog = call->plan->prog;
+	int64_t longest = 0, size = (int64_t)e->size, rings = prog->rings_max ? prog->rings_max : 1;
+	int64_t most = (int64_t)HALF_BYTES / rings / SLOTS / LINE * LINE;
+	for (int i = 0; i < prog->n_parts; i++) {
+		int64_t n = part_end[i] - (i > 0 ? part_end[i - 1] : 0);
+		int64_t segment = floor_mul(prog->longest[i], n) + 1;
+		longest = segment > longest ? segment : longest;
+	}
+	int64_t bytes = e->chunk_bytes;
+	if (bytes == 0) {
+		bytes = longest * size / CHUNKS_WANTED;
+		bytes = bytes < CHUNK_LEAST ? CHUNK_LEAST : bytes > CHUNK_MOST ? CHUNK_MOST : bytes;
+	}
+	bytes = round_up(bytes < longest * size ? bytes : longest * size, LINE);
+	bytes = bytes < most ? bytes : most;
+	if (bytes < size || longest / (bytes / size) >= CHUNKS_MAX)
+		return set_error(err, blinkLimit, "%s: %lld elements through %d rings of this schedule: too many",
+		    collective_name(call->coll), (long long)call->count, prog->rings_max);
+	e->slot_bytes = bytes;
+	e->chunk = bytes / size;
+	return blinkSuccess;
+}
+
+static void
+place_task(const struct engine *e, const struct plan *plan, struct plan_task *t, const int64_t *part_end)
+{
+	const Extent *x = &plan->prog->extent[t->task->extent];
+	int64_t part = x->part > 0 ? part_end[x->part - 1] : 0, n = part_end[x->part] - part;
+	t->first = part + floor_mul(x->begin, n);
+	t->n = part + floor_mul(x->end, n) - t->first;
+	t->chunk = 0;
+	t->n_chunks = (t->n + e->chunk - 1) / e->chunk;
+}
+
+/* Pages of the arena get their memory here, where there is an error to return, and not by a write, where there is a
+ * signal. A kernel that cannot do so gives memory when it is written. */
+static int
+populate(struct engine *e, int half, size_t bytes, struct blink_error *err)
+{
+	size_t from = e->populated[half], to = (bytes + PAGE - 1) / PAGE * PAGE;
+	if (to <= from)
+		return blinkSuccess;
+	if (madvise(e->arena + (size_t)half * HALF_BYTES + from, to - from, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
+		return set_error(err, blinkOutOfMemory, "%zu bytes of shared memory: %s", to, strerror(errno));
+	e->populated[half] = to;
+	return blinkSuccess;
+}
+
+/* Where the net puts chunks of this call. Nothing of the call before is under way any more. */
+static int
+open_mirror(struct engine *e, struct plan *plan, struct blink_error *err)
+{
+	size_t need = (size_t)plan->n_mirrors * SLOTS * (size_t)e->slot_bytes;
+	pthread_mutex_lock(&e->net_lock);
+	if (need > e->mirror_bytes) {
+		free(e->mirror);
+		e->mirror = aligned_alloc(LINE, need);
+		e->mirror_bytes = e->mirror ? need : 0;
+	}
+	bool failed = need > e->mirror_bytes;
+	e->net_plan = plan;
+	e->net_collective = e->collective;
+	pthread_mutex_unlock(&e->net_lock);
+	if (failed)
+		return set_error(err, blinkOutOfMemory, "no memory for %zu bytes from other servers", need);
+	for (int i = 0; i < plan->prog->n_peers; i++)
+		if (!e->peer[plan->prog->peer[i]].theirs)
+			e->net->resume(e->net_handle, plan->prog->peer[i]);
+	return blinkSuccess;
+}
+
+/* A copy of the input where trees would overwrite it; else the rank's own block, which no tree carries, waits to be
+ * copied. */
+static int
+take_buffers(struct engine *e, const struct call *call, struct blink_error *err)
+{
+	struct layout l = layout_of(call->coll, call->root, e->n_ranks, e->rank);
+	size_t block = (size_t)call->count * e->size;
+	e->input = l.send ? call->send : NULL;
+	e->output = l.recv ? call->recv : NULL;
+	e->own_left = 0;
+	if (!e->input || !e->output || block == 0)
+		return blinkSuccess;
+	const char *from = e->input + (size_t)l.own_send * block;
+	char *to = e->output + (size_t)l.own_recv * block;
+	if (from != to) {
+		if (!collective_reduces(call->coll)) {
+			e->own_from = from;
+			e->own_to = to;
+			e->own_left = block;
+		}
+	} else if (call->plan->prog->keep_input) {
+		size_t bytes = (size_t)l.send * block;
+		if (bytes > e->kept_bytes) {
+			free(e->kept);
+			e->kept = malloc(bytes);
+			e->kept_bytes = e->kept ? bytes : 0;
+		}
+		if (!e->kept)
+			return set_error(err, blinkOutOfMemory, "no memory for a copy of %zu bytes sent in place", bytes);
+		memcpy(e->kept, e->input, bytes);
+		e->input = e->kept;
+	}
+	/* One rank alone: no tree, and a reduction of one value. */
+	if (e->n_ranks == 1 && collective_reduces(call->coll))
+		reduction_run(&call->reduction, to, NULL, from, NULL, 0, (size_t)call->count, true, false);
+	return blinkSuccess;
+}
+
+int
+collective_begin(struct engine *e, struct call *call, struct blink_error *err)
+{
+	int64_t part_end[BLINK_PARTS_MAX];
+	struct plan *plan = call->plan;
+	const RankProgram *prog = plan->prog;
+	int half = (int)((e->collective + 1) & 1);
+	e->size = call->reduction.size;
+	blink_part_ends(&plan->parts, call->count, (int64_t)e->size, part_end);
+	if (choose_chunk(e, call, part_end, err) != blinkSuccess || take_buffers(e, call, err) != blinkSuccess
+	    || populate(e, half, (size_t)prog->n_rings * SLOTS * (size_t)e->slot_bytes, err) != blinkSuccess)
+		return err->code;
+	if (prog->n_tasks > e->left_capacity) {
+		int *left = realloc(e->left, (size_t)prog->n_tasks * sizeof *left);
+		if (!left)
+			return set_error_memory(err);
+		e->left = left;
+		e->left_capacity = prog->n_tasks;
+	}
+	e->n_left = 0;
+	for (int t = 0; t < prog->n_tasks; t++) {
+		place_task(e, plan, &plan->task[t], part_end);
+		if (plan->task[t].n_chunks > 0)
+			e->left[e->n_left++] = t;
+	}
+	e->half = e->arena + (size_t)half * HALF_BYTES;
+	e->streaming = (size_t)call->count * e->size > STREAMING_BYTES;
+	e->signature = signature_of(e, call);
+	e->collective++;
+	return e->net ? open_mirror(e, plan, err) : blinkSuccess;
+}
+
+/* ---- flags ---- */
+
+void
+publish(struct engine *e, const struct plan_lane *to, int64_t chunks, const void *data, size_t bytes)
+{
+	uint64_t value = FLAG(e->collective, chunks);
+	if (to->ready) {
+		if (chunks == 1)
+			atomic_store_explicit(&to->ready->signature, e->signature, memory_order_relaxed);
+		atomic_store_explicit(&to->ready->value, value, memory_order_release);
+		bell_ring(e->peer[to->peer].bell, flag_number(e->rank, to->lane));
+	} else {
+		struct net_message m = { (uint32_t)to->lane, 0, value, e->signature, bytes };
+		e->net->send(e->net_handle, to->peer, &m, data);
+	}
+}
+
+void
+release(struct engine *e, const struct plan_lane *from, int64_t chunks)
+{
+	uint64_t value = FLAG(e->collective, chunks);
+	if (from->done) {
+		atomic_store_explicit(from->done, value, memory_order_release);
+		bell_ring(e->peer[from->peer].bell, flag_number(e->rank, FLAG_DONE + from->lane));
+	} else {
+		struct net_message m = { (uint32_t)from->lane | NET_DONE, 0, value, e->signature, 0 };
+		e->net->send(e->net_handle, from->peer, &m, NULL);
+	}
+}
+
+/* The value was written after the signature; where the publisher is still in this call, so is the signature. */
+static bool
+signature_differs(const struct engine *e, const struct plan_lane *from)
+{
+	uint64_t signature = atomic_load_explicit(&from->ready->signature, memory_order_relaxed);
+	atomic_thread_fence(memory_order_acquire);
+	uint64_t value = atomic_load_explicit(&from->ready->value, memory_order_relaxed);
+	return value >> 24 == e->collective && signature != e->signature;
+}
+
+/* A peer in another call than this one: the hub finds out which rank differs, and the engine fails when it says so. */
+static void
+suspect(struct engine *e)
+{
+	if (!e->suspects)
+		e->events.stuck(e->events.context, now_ns(), 0);
+	e->suspects = true;
+}
+
+/* ---- tasks ---- */
+
+/* The first flag that keeps a task from its next chunk; NULL: it can go on. */
+static const struct plan_lane *
+awaited(const struct engine *e, const struct plan_task *t, bool *for_done)
+{
+	uint64_t ready = FLAG(e->collective, t->chunk + 1), done = FLAG(e->collective, t->chunk + 1 - SLOTS);
+	*for_done = false;
+	for (int i = 0; i < t->task->n_from; i++)
+		if (!flag_reached(&t->from[i].ready->value, ready))
+			return &t->from[i];
+	*for_done = true;
+	for (int i = 0; i < t->task->n_to && t->chunk >= SLOTS; i++)
+		if (!flag_reached(t->to[i].done, done))
+			return &t->to[i];
+	return NULL;
+}
+
+static const char *
+slot_of(const struct engine *e, const struct plan_lane *from, int64_t chunk)
+{
+	size_t slots = SLOTS * (size_t)e->slot_bytes, at = (size_t)(chunk % SLOTS) * (size_t)e->slot_bytes;
+	if (from->mirror >= 0)
+		return e->mirror + (size_t)from->mirror * slots + at;
+	return e->peer[from->peer].arena + (e->half - e->arena) + (size_t)from->ring * slots + at;
+}
+
+static void
+move_chunk(struct engine *e, const struct call *call, struct plan_task *t)
+{
+	const RankTask *task = t->task;
+	const Extent *x = &call->plan->prog->extent[task->extent];
+	int64_t at = t->first + t->chunk * e->chunk, left = t->n - t->chunk * e->chunk;
+	size_t n = (size_t)(left < e->chunk ? left : e->chunk), bytes = n * e->size;
+	const void **operand = call->plan->operand;
+	char *slot = NULL, *output = NULL;
+	if (task->ring >= 0)
+		slot = e->half + ((size_t)task->ring * SLOTS + (size_t)(t->chunk % SLOTS)) * (size_t)e->slot_bytes;
+	if (task->output)
+		output = e->output + (size_t)(x->recv_block * call->count + at) * e->size;
+	for (int i = 0; i < task->n_from; i++)
+		operand[i] = slot_of(e, &t->from[i], t->chunk);
+	const void *own = task->own ? e->input + (size_t)(x->send_block * call->count + at) * e->size : operand[0];
+	const void *const *others = task->own ? operand : operand + 1;
+	int n_others = task->own ? task->n_from : task->n_from - 1;
+	if (collective_reduces(call->coll) && (task->own || n_others > 0)) {
+		struct reduction r = call->reduction;
+		r.scales = r.scales && task->own;
+		reduction_run(&r, output ? output : slot, output ? slot : NULL, own, others, n_others, n, task->complete,
+		    e->streaming && output);
+	} else {
+		reduction_copy(output ? output : slot, output ? slot : NULL, own, bytes, e->streaming && output);
+	}
+	t->chunk++;
+	for (int i = 0; i < task->n_from; i++)
+		release(e, &t->from[i], t->chunk);
+	for (int i = 0; i < task->n_to; i++)
+		publish(e, &t->to[i], t->chunk, slot, bytes);
+}
+
+static bool
+advance(struct engine *e, const struct call *call, struct plan_task *t)
+{
+	bool for_done;
+	if (awaited(e, t, &for_done))
+		return false;
+	for (int i = 0; i < t->task->n_from && t->chunk == 0; i++) {
+		if (signature_differs(e, &t->from[i])) {
+			suspect(e);
+			return false;
+		}
+	}
+	move_chunk(e, call, t);
+	return true;
+}
+
+/* Have readers done what this half of the arena held two calls ago? */
+static bool
+half_is_free(struct engine *e)
+{
+	int half = (int)(e->collective & 1);
+	while (e->n_pending[half] > 0) {
+		const struct pending *p = &e->pending[half][e->n_pending[half] - 1];
+		if (!flag_reached(p->done, p->value))
+			return false;
+		e->n_pending[half]--;
+	}
+	return true;
+}
+
+static bool
+copy_own(struct engine *e)
+{
+	size_t n = e->own_left < OWN_COPY ? e->own_left : OWN_COPY;
+	if (n == 0)
+		return false;
+	reduction_copy(e->own_to, NULL, e->own_from, n, e->streaming);
+	e->own_from += n;
+	e->own_to += n;
+	e->own_left -= n;
+	return true;
+}
+
+bool
+collective_progress(struct engine *e, struct call *call)
+{
+	bool moved = false;
+	if (!half_is_free(e))
+		return copy_own(e);
+	for (int i = 0; i < e->n_left;) {
+		struct plan_task *t = &call->plan->task[e->left[i]];
+		while (t->chunk < t->n_chunks && advance(e, call, t))
+			moved = true;
+		if (t->chunk == t->n_chunks)
+			memmove(&e->left[i], &e->left[i + 1], (size_t)(--e->n_left - i) * sizeof e->left[0]);
+		else
+			i++;
+	}
+	return moved || copy_own(e);
+}
+
+bool
+collective_done(const struct engine *e)
+{
+	return e->n_left == 0 && e->own_left == 0;
+}
+
+/* Remember what readers have still to do before this half is written again. */
+int
+collective_end(struct engine *e, struct call *call, struct blink_error *err)
+{
+	int half = (int)(e->collective & 1), n = e->n_pending[half] + call->plan->n_to;
+	if (n > e->pending_capacity[half]) {
+		struct pending *pending = realloc(e->pending[half], (size_t)n * sizeof *pending);
+		if (!pending)
+			return set_error_memory(err);
+		e->pending[half] = pending;
+		e->pending_capacity[half] = n;
+	}
+	for (int t = 0; t < call->plan->prog->n_tasks; t++) {
+		const struct plan_task *task = &call->plan->task[t];
+		for (int i = 0; i < task->task->n_to && task->n_chunks > 0; i++)
+			e->pending[half][e->n_pending[half]++] = (struct pending){ task->to[i].done,
+			    FLAG(e->collective, task->n_chunks), task->to[i].peer, task->to[i].lane };
+	}
+	return blinkSuccess;
+}
+
+bool
+collective_awaits(const struct engine *e, int *peer, uint32_t *flag)
+{
+	int half = (int)(e->collective & 1);
+	bool for_done = true;
+	if (e->n_pending[half] > 0) {
+		const struct pending *p = &e->pending[half][e->n_pending[half] - 1];
+		*peer = p->peer;
+		*flag = flag_number(p->peer, FLAG_DONE + p->lane);
+		return true;
+	}
+	*peer = -1;
+	if (e->n_left == 0)
+		return false;
+	const struct plan_lane *lane = awaited(e, &e->first->plan->task[e->left[0]], &for_done);
+	if (!lane)
+		return false;
+	*peer = lane->peer;
+	*flag = flag_number(lane->peer, (for_done ? FLAG_DONE : 0) + lane->lane);
+	return e->n_left == 1;
+}
+
+bool
+collective_forwards(const struct engine *e, const struct call *call)
+{
+	for (int i = 0; i < e->n_left; i++)
+		if (call->plan->task[e->left[i]].task->n_to > 0)
+			return true;
+	return e->n_pending[e->collective & 1] > 0;
+}
+
+void
+call_describe(const struct call *call, char *text, size_t size)
+{
+	static const char *const types[] = { "int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32",
+	    "float64", "bfloat16", "float8e4m3", "float8e5m2" };
+	static const char *const ops[] = { "sum", "prod", "max", "min", "avg" };
+	const char *op = !collective_reduces(call->coll) ? "" : call->asked_op > blinkAvg ? ", a user's sum"
+	    : ops[call->asked_op];
+	char root[24] = "";
+	if (call->root >= 0)
+		snprintf(root, sizeof root, ", root %d", call->root);
+	snprintf(text, size, "%s of %lld %s%s%s%s, %s", collective_name(call->coll), (long long)call->count,
+	    types[call->reduction.type], *op && *op != ',' ? ", " : "", op, root, call->plan->name);
+}

@@ -1,0 +1,249 @@
+/* Engine: executes the calls of one rank, in order, against the memory of its peers. */
+#ifndef BLINK_ENGINE_H
+#define BLINK_ENGINE_H
+
+#include "blink_program.h"
+#include "bootstrap/bootstrap.h"
+#include "engine/bell.h"
+#include "model/model.h"
+#include "model/rank_program.h"
+#include "reduce/reduce.h"
+#include "transport/net.h"
+
+#include <pthread.h>
+
+/* Another rank, as the engine of this one sees it. Pointers are into its region, or into this one; without shared memory
+ * all of them are into memory of this process, and the net carries what changes (engine/remote.c). */
+struct peer {
+	struct region_peer *mine;	/* of it, in this rank's memory: its `ready`, and `done` of what it read here */
+	struct region_peer *theirs;	/* of this rank, in its memory; NULL: it is reached by the net */
+	struct channel *in;		/* what it sends: whose slots this rank reads */
+	struct bell *bell;
+	const char *arena;
+	_Atomic int64_t gone_at;	/* ns: it has left, or the net does not reach it any more; 0: it is there */
+	char *gone;			/* why; written before gone_at */
+};
+
+struct plan_lane {
+	int peer, lane, ring;
+	_Atomic uint64_t *done;		/* from: in the publisher's memory. to: in this rank's */
+	struct flag *ready;		/* from: in this rank's memory. to: in the reader's */
+	int mirror;			/* from: its ring among those that the net fills; -1: read in place */
+};
+
+/* A lane from a rank that the net reaches. */
+struct mirror {
+	int peer, lane;
+};
+
+/* What a task of the rank's program has to do in the current call. */
+struct plan_task {
+	const RankTask *task;
+	struct plan_lane *from, *to;
+	int64_t first, n;		/* elements of its block, and how many */
+	int64_t chunk, n_chunks;	/* done so far, and in all */
+};
+
+/* A rank's program, ready to run with these peers. Made once, used for many calls. */
+struct plan {
+	Ctx ctx;			/* its memory */
+	const RankProgram *prog;
+	struct blink_program parts;	/* for blink_part_ends: its collective, n_ranks, n_parts and part_end alone */
+	uint64_t digest;		/* of the schedule, for signatures */
+	char name[48];			/* "sha256:0123456789ab" or "built in": for messages */
+	struct plan_task *task;
+	const void **operand;		/* as many as the widest task has sources */
+	int n_mirrors;			/* rings that the net fills */
+	struct mirror *mirror;		/* by peer and lane */
+	int n_to;			/* lanes that it publishes, in all */
+	int64_t from_bytes, to_bytes;	/* messages that it is chosen for */
+	struct plan *next;		/* of the same collective and root */
+};
+
+/* A message to or from one rank. */
+struct message {
+	bool sends;
+	int peer;
+	char *data;
+	uint64_t bytes, signature;
+	uint64_t first;			/* chunks of the channel before it */
+	uint64_t n_chunks, chunk;	/* its own, and those done */
+	struct message *next;
+};
+
+struct call {
+	uint64_t number;		/* of all calls of this rank, from 1 */
+	Collective coll;
+	int root;			/* -1: none */
+	const void *send;
+	void *recv;
+	int64_t count;			/* elements of the smaller buffer */
+	struct reduction reduction;
+	int asked_op;			/* as the caller gave it, for messages */
+	int32_t n_messages;		/* above 0: not a collective */
+	struct message *message;
+	struct plan *plan;		/* NULL until it is first chosen */
+	struct call *next;
+};
+
+struct engine;
+
+/* What the engine asks of its communicator. */
+struct engine_events {
+	void *context;
+	/* The plan for a call, connected to its peers. */
+	int (*plan)(void *context, const struct call *call, struct plan **out, struct blink_error *err);
+	/* The rank has waited for `deadline - patience`; it goes on; and it has never waited. */
+	void (*stuck)(void *context, int64_t deadline, int64_t patience);
+	void (*progress)(void *context);
+	/* A defect on this rank that the others must hear of. */
+	void (*failed)(void *context, const struct blink_error *err, int culprit);
+};
+
+struct engine {
+	int rank, n_ranks, n_local;
+	struct peer *peer;		/* of each rank; this one too */
+	struct region *region;
+	char *arena;			/* of this rank: two halves */
+	struct bell *bell;
+	const struct net_kind *net;	/* NULL: all ranks are on this server */
+	void *net_handle;
+	int64_t timeout;		/* ns */
+	int64_t chunk_bytes;		/* 0: chosen */
+	int spins;			/* looks at a flag before it sleeps; 0 where ranks share CPUs */
+	struct engine_events events;
+
+	pthread_mutex_t lock;		/* of what follows */
+	pthread_cond_t changed;
+	struct call *first, *last;	/* calls not done, in order */
+	uint64_t n_made, n_done;
+	bool driven;			/* some thread executes calls */
+	pthread_cond_t work;
+	bool kicked;			/* there is work, and nobody who waits for it */
+	bool has_worker, quit;
+	pthread_t worker;
+	struct rank_status doing;	/* as the hub asks for it */
+	struct blink_error error;	/* after it, all calls fail */
+	int culprit;
+
+	/* Of who drives. */
+	_Atomic int stop;		/* an error has been set */
+	bool begun;			/* the first call has */
+	bool suspects;			/* a peer's signature differs: the hub has been asked */
+	uint64_t collective;		/* number of the collective that is executed, or was */
+	uint64_t signature;
+	int64_t chunk, slot_bytes;	/* of it: elements of a chunk, bytes of a slot */
+	char *half;			/* of the arena */
+	size_t populated[2];		/* bytes of either half that have memory */
+	size_t size;			/* bytes of an element */
+	bool streaming;			/* more than caches hold */
+	const char *input;
+	char *output;
+	char *kept;			/* a copy of the input, where trees would overwrite it */
+	size_t kept_bytes;
+	const char *own_from;		/* its own block, copied in the gaps: where from, where to, what is left */
+	char *own_to;
+	size_t own_left;
+	int n_left;			/* tasks not done: the first of `left` */
+	int *left;
+	int left_capacity;
+	struct pending *pending[2];	/* of either half: what readers must have done before it is written again */
+	int n_pending[2], pending_capacity[2];
+	_Atomic int awaits;		/* rank whose flag it sleeps for; -1 */
+	int64_t deadline;		/* of the current call */
+	uint64_t *sent, *received;	/* of each rank: chunks of its channels so far */
+
+	/* What the net's thread needs of the current collective: changed under net_lock, when nothing is under way. */
+	pthread_mutex_t net_lock;
+	const struct plan *net_plan;
+	uint64_t net_collective;
+	char *mirror;			/* the rings that the net fills: n_mirrors of the plan, of SLOTS each */
+	size_t mirror_bytes;
+};
+
+struct pending {
+	_Atomic uint64_t *done;
+	uint64_t value;
+	int peer, lane;
+};
+
+/* What is above `lock` has been set. worker: a thread executes calls that nobody waits for; without it, they are executed
+ * by who waits, as in a test. */
+int engine_open(struct engine *e, bool worker, struct blink_error *err);
+
+/* Take a call: it is executed after those before it, by whoever waits, or by the worker. *number: of the call. The engine
+ * frees it by free(), with its messages, whatever is returned. */
+int engine_submit(struct engine *e, struct call *call, struct blink_error *err);
+
+/* Until that call is done (0: all); or the error of the engine, with its text in *err. wait: else blinkInProgress. */
+int engine_wait(struct engine *e, uint64_t number, bool wait, struct blink_error *err);
+
+/* All calls fail from now on; the first error counts. From any thread. */
+void engine_fail(struct engine *e, int code, int culprit, const char *text);
+
+/* A peer has left, or its connection has ended. An error for who still waits for it, after a grace in which a better
+ * reason may come from the hub. reason: one line. From any thread. */
+void engine_peer_gone(struct engine *e, int rank, const char *reason);
+
+/* After it no thread of the engine runs. In a forked child: frees alone. */
+void engine_close(struct engine *e, bool forked);
+
+/* What the hub asks of a rank that waits, or is waited for. */
+void engine_status(struct engine *e, struct rank_status *out);
+
+/* Memory for the flags of a rank that the net reaches. */
+int peer_open(struct engine *e, int rank, struct blink_error *err);
+
+/* A rank's program with its peers. prog: in plan->ctx. Fails: blinkLimit too many lanes of a pair; blinkOutOfMemory. */
+int plan_make(struct engine *e, struct plan *plan, struct blink_error *err);
+
+/* ---- between the files of the engine ---- */
+
+int collective_begin(struct engine *e, struct call *call, struct blink_error *err);
+bool collective_progress(struct engine *e, struct call *call);	/* something moved */
+bool collective_done(const struct engine *e);
+bool collective_forwards(const struct engine *e, const struct call *call);	/* peers depend on what is left of it */
+void call_describe(const struct call *call, char *text, size_t size);
+int collective_end(struct engine *e, struct call *call, struct blink_error *err);
+int plan_mirror(const struct plan *plan, int peer, int lane);	/* -1: none */
+int messages_begin(struct engine *e, struct call *call, struct blink_error *err);
+bool messages_progress(struct engine *e, struct call *call, struct blink_error *err);
+bool messages_done(const struct call *call);
+int messages_await(const struct engine *e, const struct call *call);	/* the peer of the first that waits; -1 */
+
+/* The one flag that all progress depends on: its peer, and its number there; false: several. */
+bool collective_awaits(const struct engine *e, int *peer, uint32_t *flag);
+
+/* A peer's flag has a value that the caller wants. */
+static inline bool
+flag_reached(const _Atomic uint64_t *flag, uint64_t value)
+{
+	return atomic_load_explicit(flag, memory_order_acquire) >= value;
+}
+
+/* Numbers by which an owner's bell knows its flags: those of each writer in turn. */
+enum { FLAG_DONE = LANES_MAX, FLAG_CHANNEL_READY = 2 * LANES_MAX, FLAG_CHANNEL_DONE, FLAGS_OF_PEER };
+
+static inline uint32_t
+flag_number(int writer, int flag)
+{
+	return (uint32_t)(writer * FLAGS_OF_PEER + flag);
+}
+
+/* Set flags of peers, in their memory or by the net, and wake them. */
+void publish(struct engine *e, const struct plan_lane *to, int64_t chunks, const void *data, size_t bytes);
+void release(struct engine *e, const struct plan_lane *from, int64_t chunks);
+
+/* Blocks of `count` elements in the send and receive buffer of a rank, and which of them is its own. */
+struct layout {
+	int send, recv;
+	int own_send, own_recv;
+};
+struct layout layout_of(Collective coll, int root, int n_ranks, int rank);
+
+/* Events of the net. */
+void *remote_place(void *engine, int from, const struct net_message *m);
+void remote_arrived(void *engine, int from, const struct net_message *m);
+void remote_broken(void *engine, int peer, const char *reason);
+
+#endif

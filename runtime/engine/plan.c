@@ -1,0 +1,123 @@
+/* Plans: a rank's program, with pointers to the flags of its peers. */
+#include "engine/engine.h"
+#include "error.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Flags of a rank that the net reaches are in memory of this process; most ranks of a large job are never reached. */
+int
+peer_open(struct engine *e, int rank, struct blink_error *err)
+{
+	struct peer *peer = &e->peer[rank];
+	if (peer->mine)
+		return blinkSuccess;
+	size_t bytes = sizeof *peer->mine + sizeof *peer->in;
+	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		return set_error(err, blinkOutOfMemory, "no memory for the flags of rank %d", rank);
+	pthread_mutex_lock(&e->net_lock);
+	peer->mine = (struct region_peer *)memory;
+	peer->in = (struct channel *)(memory + sizeof *peer->mine);
+	pthread_mutex_unlock(&e->net_lock);
+	e->net->resume(e->net_handle, rank);
+	return blinkSuccess;
+}
+
+static void
+connect_from(struct engine *e, struct plan *plan, const RankLane *lane, struct plan_lane *out)
+{
+	const struct peer *peer = &e->peer[lane->rank];
+	*out = (struct plan_lane){ .peer = lane->rank, .lane = lane->lane, .ring = lane->ring, .mirror = -1,
+	    .ready = &peer->mine->ready[lane->lane] };
+	if (peer->theirs) {
+		out->done = &peer->theirs->done[lane->lane];
+	} else {
+		plan->mirror[plan->n_mirrors] = (struct mirror){ lane->rank, lane->lane };
+		out->mirror = plan->n_mirrors++;
+	}
+}
+
+static void
+connect_to(struct engine *e, const RankLane *lane, struct plan_lane *out)
+{
+	const struct peer *peer = &e->peer[lane->rank];
+	*out = (struct plan_lane){ .peer = lane->rank, .lane = lane->lane, .ring = lane->ring, .mirror = -1,
+	    .done = &peer->mine->done[lane->lane],
+	    .ready = peer->theirs ? &peer->theirs->ready[lane->lane] : NULL };
+}
+
+static int
+by_peer_and_lane(const void *a, const void *b)
+{
+	const struct mirror *x = a, *y = b;
+	return x->peer != y->peer ? (x->peer > y->peer) - (x->peer < y->peer) : (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+int
+plan_mirror(const struct plan *plan, int peer, int lane)
+{
+	struct mirror key = { peer, lane };
+	const struct mirror *found = bsearch(&key, plan->mirror, (size_t)plan->n_mirrors, sizeof key, by_peer_and_lane);
+	return found ? (int)(found - plan->mirror) : -1;
+}
+
+/* Mirrors are found by the net's thread, so they are sorted, and lanes take their new numbers. */
+static void
+sort_mirrors(struct plan *plan)
+{
+	qsort(plan->mirror, (size_t)plan->n_mirrors, sizeof *plan->mirror, by_peer_and_lane);
+	for (int t = 0; t < plan->prog->n_tasks; t++) {
+		struct plan_task *task = &plan->task[t];
+		for (int i = 0; i < task->task->n_from; i++) {
+			struct plan_lane *lane = &task->from[i];
+			if (lane->mirror >= 0)
+				lane->mirror = plan_mirror(plan, lane->peer, lane->lane);
+		}
+	}
+}
+
+static Status
+connect_tasks(struct engine *e, struct plan *plan)
+{
+	const RankProgram *prog = plan->prog;
+	Ctx *ctx = &plan->ctx;
+	int n_from = 0, widest = 1;
+	for (int t = 0; t < prog->n_tasks; t++) {
+		n_from += prog->task[t].n_from;
+		widest = prog->task[t].n_from > widest ? prog->task[t].n_from : widest;
+	}
+	TRY(NEW(ctx, plan->task, prog->n_tasks));
+	TRY(NEW(ctx, plan->mirror, n_from));
+	TRY(NEW(ctx, plan->operand, widest));
+	for (int t = 0; t < prog->n_tasks; t++) {
+		const RankTask *task = &prog->task[t];
+		struct plan_task *out = &plan->task[t];
+		out->task = task;
+		TRY(NEW(ctx, out->from, task->n_from));
+		TRY(NEW(ctx, out->to, task->n_to));
+		for (int i = 0; i < task->n_from; i++)
+			connect_from(e, plan, &task->from[i], &out->from[i]);
+		for (int i = 0; i < task->n_to; i++)
+			connect_to(e, &task->to[i], &out->to[i]);
+		plan->n_to += task->n_to;
+	}
+	sort_mirrors(plan);
+	return OK;
+}
+
+int
+plan_make(struct engine *e, struct plan *plan, struct blink_error *err)
+{
+	const RankProgram *prog = plan->prog;
+	if (prog->lanes_max > LANES_MAX)
+		return set_error(err, blinkLimit, "%s: %d trees between two ranks: want at most %d",
+		    collective_name(prog->coll), prog->lanes_max, (int)LANES_MAX);
+	for (int i = 0; i < prog->n_peers; i++)
+		if (peer_open(e, prog->peer[i], err) != blinkSuccess)
+			return err->code;
+	if (connect_tasks(e, plan) != OK)
+		return set_error_memory(err);
+	return blinkSuccess;
+}

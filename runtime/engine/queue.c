@@ -1,0 +1,390 @@
+/* The calls of a rank: who executes them, how it waits, and how it ends.
+ *
+ * One thread at a time drives the engine. A call is begun by the thread that makes it, as far as it goes without
+ * waiting: a small message often needs no more, and nobody is woken. What is left is done by whoever waits for it, or
+ * by the worker, which sleeps while others drive. So the thread that waits for a result is the one that peers wake.
+ *
+ * A thread that cannot go on looks at its flags a few times, then announces its sleep, looks once more, and sleeps on
+ * its bell: for the one flag that it needs if it is one, so that other flags do not wake it in vain. It wakes up from
+ * time to time to see whether its patience is over. */
+#include "engine/engine.h"
+#include "error.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORKER_STACK = 256 << 10 };
+
+/* ns: a sleep that no bell ends; what a peer may be gone before it counts; the longest patience before a deadline. */
+#define SLEEP_NS ((int64_t)100000000)
+#define GONE_NS ((int64_t)50000000)
+#define PATIENCE_NS ((int64_t)2000000000)
+
+static void
+free_call(struct call *call)
+{
+	while (call->message) {
+		struct message *next = call->message->next;
+		free(call->message);
+		call->message = next;
+	}
+	free(call);
+}
+
+/* ---- errors ---- */
+
+void
+engine_fail(struct engine *e, int code, int culprit, const char *text)
+{
+	pthread_mutex_lock(&e->lock);
+	if (e->error.code == blinkSuccess) {
+		set_error(&e->error, code, "%s", text);
+		e->culprit = culprit;
+	}
+	atomic_store(&e->stop, 1);
+	pthread_cond_broadcast(&e->changed);
+	pthread_mutex_unlock(&e->lock);
+	bell_ring_always(e->bell);
+}
+
+/* A failure that begins here. */
+static void
+fail_here(struct engine *e, const struct blink_error *err, int culprit)
+{
+	engine_fail(e, err->code, culprit, err->text);
+	e->events.failed(e->events.context, err, culprit);
+}
+
+void
+engine_peer_gone(struct engine *e, int rank, const char *reason)
+{
+	struct peer *peer = &e->peer[rank];
+	if (atomic_load(&peer->gone_at) != 0)
+		return;
+	peer->gone = strdup(reason);
+	atomic_store(&peer->gone_at, now_ns());
+	bell_ring_always(e->bell);
+}
+
+/* ---- drive ---- */
+
+static void
+describe(struct engine *e, const struct call *call)
+{
+	struct rank_status now = { .calls = e->collective, .signature = e->signature, .in_call = 1, .awaits = -1 };
+	if (call->n_messages > 0)
+		snprintf(now.text, sizeof now.text, "%d sends and receives", (int)call->n_messages);
+	else
+		call_describe(call, now.text, sizeof now.text);
+	pthread_mutex_lock(&e->lock);
+	e->doing = now;
+	pthread_mutex_unlock(&e->lock);
+}
+
+void
+engine_status(struct engine *e, struct rank_status *out)
+{
+	pthread_mutex_lock(&e->lock);
+	*out = e->doing;
+	pthread_mutex_unlock(&e->lock);
+	out->awaits = atomic_load(&e->awaits);
+}
+
+static int
+begin(struct engine *e, struct call *call, struct blink_error *err)
+{
+	e->deadline = now_ns() + e->timeout;
+	if (call->n_messages > 0)
+		messages_begin(e, call, err);
+	else if (e->events.plan(e->events.context, call, &call->plan, err) == blinkSuccess)
+		collective_begin(e, call, err);
+	if (err->code == blinkSuccess)
+		describe(e, call);
+	e->begun = true;
+	return err->code;
+}
+
+/* The first call is done. */
+static void
+end(struct engine *e, struct call *call, struct blink_error *err)
+{
+	if (call->n_messages == 0)
+		collective_end(e, call, err);
+	e->begun = false;
+	pthread_mutex_lock(&e->lock);
+	e->doing.in_call = 0;
+	e->first = call->next;
+	if (!e->first)
+		e->last = NULL;
+	e->n_done = call->number;
+	pthread_cond_broadcast(&e->changed);
+	pthread_mutex_unlock(&e->lock);
+	free_call(call);
+}
+
+/* As far as it goes without waiting. True: something was done, or the call is. */
+static bool
+progress_call(struct engine *e, struct call *call)
+{
+	struct blink_error err = { 0 };
+	bool moved = true, done = false;
+	if (!e->begun && begin(e, call, &err) != blinkSuccess)
+		goto failed;
+	moved = call->n_messages > 0 ? messages_progress(e, call, &err) : collective_progress(e, call);
+	done = call->n_messages > 0 ? messages_done(call) : collective_done(e);
+	if (done && err.code == blinkSuccess)
+		end(e, call, &err);
+	if (err.code == blinkSuccess)
+		return moved || done;
+failed:
+	fail_here(e, &err, -1);
+	return false;
+}
+
+/* ---- wait ---- */
+
+/* What the current call waits for: the bell's state, and the peer in e->awaits. */
+static uint32_t
+sleep_for(struct engine *e, const struct call *call)
+{
+	int peer = -1;
+	uint32_t flag = 0, state = BELL_ANY;
+	if (call->n_messages > 0)
+		peer = messages_await(e, call);
+	else if (collective_awaits(e, &peer, &flag) && e->peer[peer].theirs)
+		state = BELL_FLAG + flag;
+	atomic_store_explicit(&e->awaits, peer, memory_order_relaxed);
+	return state;
+}
+
+/* The hub is asked before the deadline, so that all ranks hear whom to blame when it comes. */
+static void
+check_patience(struct engine *e, bool *asked)
+{
+	struct blink_error err = { 0 };
+	int64_t now = now_ns(), patience = e->timeout / 4 < PATIENCE_NS ? e->timeout / 4 : PATIENCE_NS;
+	int peer = atomic_load(&e->awaits);
+	if (!*asked && now >= e->deadline - patience) {
+		e->events.stuck(e->events.context, e->deadline, patience);
+		*asked = true;
+	}
+	int64_t gone_at = peer >= 0 ? atomic_load(&e->peer[peer].gone_at) : 0;
+	if (gone_at != 0 && now > gone_at + GONE_NS) {
+		set_error(&err, blinkRemoteError, "rank %d: %s", peer, e->peer[peer].gone);
+		fail_here(e, &err, peer);
+	}
+}
+
+static int64_t
+longest_sleep(const struct engine *e, bool asked)
+{
+	int64_t now = now_ns(), patience = e->timeout / 4 < PATIENCE_NS ? e->timeout / 4 : PATIENCE_NS;
+	int64_t left = asked ? SLEEP_NS : e->deadline - patience - now;
+	int peer = atomic_load(&e->awaits);
+	if (peer >= 0 && atomic_load(&e->peer[peer].gone_at) != 0 && left > GONE_NS / 4)
+		left = GONE_NS / 4;
+	return left < 100000 ? 100000 : left < SLEEP_NS ? left : SLEEP_NS;
+}
+
+/* Until the current call can go on. */
+static void
+await(struct engine *e, struct call *call)
+{
+	bool asked = false;
+	for (int i = 0; i < e->spins; i++)
+		if (progress_call(e, call) || atomic_load_explicit(&e->stop, memory_order_relaxed))
+			return;
+	for (;;) {
+		uint32_t state = sleep_for(e, call);
+		bell_lie_down(e->bell, state);
+		bool moved = progress_call(e, call);
+		if (moved || atomic_load(&e->stop)) {
+			bell_wake_up(e->bell);
+			break;
+		}
+		bell_sleep(e->bell, state, longest_sleep(e, asked));
+		if (progress_call(e, call) || atomic_load(&e->stop))
+			break;
+		check_patience(e, &asked);
+	}
+	atomic_store_explicit(&e->awaits, -1, memory_order_relaxed);
+	if (asked)
+		e->events.progress(e->events.context);
+}
+
+/* Execute calls up to that number; waits: else as far as it goes. The lock is held, and given up meanwhile. */
+static void
+drive(struct engine *e, uint64_t number, bool waits)
+{
+	bool moved = true;
+	e->driven = true;
+	while (e->first && e->n_done < number && e->error.code == blinkSuccess && (moved || waits)) {
+		struct call *call = e->first;
+		pthread_mutex_unlock(&e->lock);
+		moved = progress_call(e, call);
+		if (!moved && waits && !atomic_load(&e->stop))
+			await(e, call);
+		pthread_mutex_lock(&e->lock);
+	}
+	e->driven = false;
+	pthread_cond_broadcast(&e->changed);
+}
+
+/* Work that peers depend on, or calls that nobody waits for, is the worker's. */
+static void
+kick_worker(struct engine *e)
+{
+	bool depends = e->first && e->error.code == blinkSuccess && !e->driven;
+	if (depends && e->begun && e->first == e->last && e->first->n_messages == 0)
+		depends = collective_forwards(e, e->first);
+	if (depends && e->has_worker) {
+		e->kicked = true;
+		pthread_cond_signal(&e->work);
+	}
+}
+
+static void *
+work(void *engine)
+{
+	struct engine *e = engine;
+	pthread_mutex_lock(&e->lock);
+	while (!e->quit) {
+		if (e->kicked && e->first && !e->driven && e->error.code == blinkSuccess) {
+			e->kicked = false;
+			drive(e, UINT64_MAX, true);
+		} else {
+			pthread_cond_wait(&e->work, &e->lock);
+		}
+	}
+	pthread_mutex_unlock(&e->lock);
+	return NULL;
+}
+
+int
+engine_submit(struct engine *e, struct call *call, struct blink_error *err)
+{
+	pthread_mutex_lock(&e->lock);
+	if (e->error.code != blinkSuccess) {
+		*err = e->error;
+		pthread_mutex_unlock(&e->lock);
+		free_call(call);
+		return err->code;
+	}
+	call->number = ++e->n_made;
+	call->next = NULL;
+	if (e->last)
+		e->last->next = call;
+	else
+		e->first = call;
+	e->last = call;
+	if (e->first == call && !e->driven)
+		drive(e, e->n_made, false);
+	kick_worker(e);
+	pthread_mutex_unlock(&e->lock);
+	return blinkSuccess;
+}
+
+int
+engine_wait(struct engine *e, uint64_t number, bool waits, struct blink_error *err)
+{
+	pthread_mutex_lock(&e->lock);
+	uint64_t until = number ? number : e->n_made;
+	bool tried = false;
+	while (e->n_done < until && e->error.code == blinkSuccess && (waits || !tried)) {
+		tried = true;
+		if (!e->driven)
+			drive(e, until, waits);
+		else if (waits)
+			pthread_cond_wait(&e->changed, &e->lock);
+	}
+	kick_worker(e);
+	int code = blinkSuccess;
+	if (e->n_done < until || (number == 0 && e->error.code != blinkSuccess)) {
+		*err = e->error;
+		code = e->error.code != blinkSuccess ? e->error.code : blinkInProgress;
+	}
+	pthread_mutex_unlock(&e->lock);
+	return code;
+}
+
+/* ---- open and close ---- */
+
+/* Signals are for the threads of the calling program. */
+static int
+start_worker(struct engine *e)
+{
+	pthread_attr_t small;
+	sigset_t all, before;
+	int failed = pthread_attr_init(&small);
+	if (failed)
+		return failed;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	failed = pthread_attr_setstacksize(&small, WORKER_STACK);
+	if (!failed)
+		failed = pthread_create(&e->worker, &small, work, e);
+	/* Thread-local data of the program that do not fit into it. */
+	if (failed == EINVAL)
+		failed = pthread_create(&e->worker, NULL, work, e);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&small);
+	return failed;
+}
+
+int
+engine_open(struct engine *e, bool worker, struct blink_error *err)
+{
+	e->sent = calloc((size_t)e->n_ranks, sizeof *e->sent);
+	e->received = calloc((size_t)e->n_ranks, sizeof *e->received);
+	atomic_store(&e->awaits, -1);
+	e->doing.awaits = -1;
+	snprintf(e->doing.text, sizeof e->doing.text, "no call yet");
+	pthread_mutex_init(&e->lock, NULL);
+	pthread_mutex_init(&e->net_lock, NULL);
+	pthread_cond_init(&e->changed, NULL);
+	pthread_cond_init(&e->work, NULL);
+	if (!e->sent || !e->received)
+		return set_error_memory(err);
+	int failed = worker ? start_worker(e) : 0;
+	if (failed)
+		return set_error(err, blinkSystemError, "a thread: %s", strerror(failed));
+	e->has_worker = worker;
+	return blinkSuccess;
+}
+
+static void
+free_memory(struct engine *e)
+{
+	while (e->first) {
+		struct call *next = e->first->next;
+		free_call(e->first);
+		e->first = next;
+	}
+	for (int r = 0; r < e->n_ranks && e->peer; r++)
+		free(e->peer[r].gone);
+	free(e->sent);
+	free(e->received);
+	free(e->kept);
+	free(e->mirror);
+	free(e->left);
+	free(e->pending[0]);
+	free(e->pending[1]);
+}
+
+void
+engine_close(struct engine *e, bool forked)
+{
+	if (!forked && e->has_worker) {
+		pthread_mutex_lock(&e->lock);
+		e->quit = true;
+		atomic_store(&e->stop, 1);
+		pthread_cond_broadcast(&e->work);
+		pthread_mutex_unlock(&e->lock);
+		bell_ring_always(e->bell);
+		pthread_join(e->worker, NULL);
+	}
+	free_memory(e);
+}

@@ -1,0 +1,80 @@
+/* Region: the memory of a rank that its peers on the same server see, and what each part of it is for. */
+#ifndef BLINK_REGION_H
+#define BLINK_REGION_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Whoever waits, waits on memory of its own rank: `ready` flags that publishers set, `done` flags that readers set, and
+ * one bell, on which it sleeps. Data lie with the publisher, in rings of slots, and readers take them from there: any
+ * number of readers costs one copy in.
+ *
+ * A flag is a call's number and a number of chunks, so that flags are never cleared: chunk c of call k has been
+ * published once ready >= FLAG(k, c + 1). A lane belongs to one ordered pair of ranks, so no other rank can advance it.
+ * The arena has two halves, which calls take in turn: a rank may begin a call while others still read what it published
+ * in the one before. */
+
+#define FLAG(call, chunks) ((uint64_t)(call) << 24 | (uint64_t)(chunks))
+
+enum {
+	CHUNKS_MAX = (1 << 24) - 1,	/* of a segment in a call */
+	LANES_MAX = 2048,		/* of an ordered pair */
+	SLOTS = 4,			/* chunks that a ring holds */
+	CALL_SLOTS = 4,			/* the same of a channel for send and receive */
+	CHANNEL_BYTES = 64 << 10,	/* of a slot of such a channel */
+	LINE = 64			/* bytes of a cache line */
+};
+
+/* Bytes of half an arena: memory is taken only where it is touched. */
+#define HALF_BYTES ((size_t)32 << 20)
+
+struct flag {
+	_Atomic uint64_t value;
+	_Atomic uint64_t signature;	/* of the call; written before the value, at the first chunk */
+};
+
+/* state: 0 awake, 1 asleep until any flag changes, else asleep until flag number state - 2 does. */
+struct bell {
+	_Alignas(LINE) _Atomic uint32_t state;
+};
+
+/* A message of a channel begins in a slot of its own; every slot has its signature. */
+struct channel_slot {
+	_Alignas(LINE) uint64_t signature;
+	uint64_t bytes;			/* of the whole message */
+	_Alignas(LINE) char data[CHANNEL_BYTES];
+};
+
+/* Of one ordered pair: the reader's memory has `ready`, the publisher's `done` and the slots. */
+struct channel {
+	_Alignas(LINE) struct flag ready;
+	_Alignas(LINE) _Atomic uint64_t done;
+	struct channel_slot slot[CALL_SLOTS];
+};
+
+/* What belongs to one peer in the region of a rank. Flags are numbered from `ready`, LANES_MAX of them, by lane; the
+ * flags of lanes that are done and of channels follow (flag_number). */
+struct region_peer {
+	_Alignas(LINE) struct flag ready[LANES_MAX];
+	_Alignas(LINE) _Atomic uint64_t done[LANES_MAX];
+	struct channel channel;
+};
+
+struct region {
+	struct bell bell;
+	_Alignas(4096) struct region_peer peer[];	/* of each rank on the server, in order */
+};
+
+static inline size_t
+region_arena_offset(int n_local)
+{
+	return sizeof(struct region) + (size_t)n_local * sizeof(struct region_peer);
+}
+
+static inline size_t
+region_bytes(int n_local)
+{
+	return region_arena_offset(n_local) + 2 * HALF_BYTES;
+}
+
+#endif

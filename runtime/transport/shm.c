@@ -1,0 +1,401 @@
+/* Shared memory: a memfd for each rank, handed from process to process.
+ *
+ * Of two ranks the lower one connects to the higher one's socket and says who it is; both sign what the other drew at
+ * random, and then each sends its descriptor. One thread serves all its peers at once by poll, so that no order of ranks
+ * can block. The sockets are closed afterwards. */
+#include "transport/shm.h"
+#include "error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NONCE = 16, MAC = 32, BACKLOG = 64, STRANGERS = 32 };
+
+struct mapping {
+	void *memory;
+	struct mapping *next;
+};
+
+struct shm {
+	int fd, listener;
+	void *memory;
+	size_t bytes;
+	const struct net_keys *keys;
+	struct mapping *mapped;		/* of peers */
+};
+
+/* What goes over a socket, in both directions: HELLO, and once the other's has come, PROOF with the descriptor. */
+struct hello {
+	int32_t from, to;
+	unsigned char nonce[NONCE];
+};
+
+struct proof {
+	unsigned char mac[MAC];
+};
+
+enum state { SAY_HELLO, HEAR_HELLO, SAY_PROOF, HEAR_PROOF, DONE };
+
+struct link {
+	int fd;
+	enum state state;
+	struct hello mine, theirs;
+	int peer;			/* index of the peer; -1: it has not said who it is */
+};
+
+static int64_t
+now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static socklen_t
+abstract_name(const unsigned char address[SHM_ADDRESS], struct sockaddr_un *out)
+{
+	*out = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(out->sun_path + 1, sizeof out->sun_path - 1, "blink-%.*s", SHM_ADDRESS, (const char *)address);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(out->sun_path + 1));
+}
+
+static int
+open_listener(unsigned char address[SHM_ADDRESS], struct blink_error *err)
+{
+	unsigned char random[SHM_ADDRESS / 2 - 1];
+	struct sockaddr_un name;
+	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+		return set_error(err, blinkSystemError, "getrandom: %s", strerror(errno)), -1;
+	memset(address, 0, SHM_ADDRESS);
+	for (size_t i = 0; i < sizeof random; i++)
+		snprintf((char *)address + 2 * i, 3, "%02x", random[i]);
+	socklen_t length = abstract_name(address, &name);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&name, length) != 0 || listen(fd, BACKLOG) != 0) {
+		set_error(err, blinkSystemError, "a Unix socket: %s", strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int
+shm_open_own(size_t bytes, const struct net_keys *keys, unsigned char address[SHM_ADDRESS], struct shm **out,
+    struct blink_error *err)
+{
+	struct shm *own = calloc(1, sizeof *own);
+	if (!own)
+		return set_error_memory(err);
+	own->keys = keys;
+	own->bytes = bytes;
+	own->memory = MAP_FAILED;
+	own->listener = -1;
+	own->fd = memfd_create("blink", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (own->fd < 0 || ftruncate(own->fd, (off_t)bytes) != 0
+	    || fcntl(own->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+		set_error(err, blinkSystemError, "%zu bytes of shared memory: %s", bytes, strerror(errno));
+	else if ((own->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, own->fd, 0)) == MAP_FAILED)
+		set_error(err, blinkOutOfMemory, "%zu bytes of address space: %s", bytes, strerror(errno));
+	else
+		own->listener = open_listener(address, err);
+	if (err->code != blinkSuccess) {
+		shm_close(own);
+		return err->code;
+	}
+	*out = own;
+	return blinkSuccess;
+}
+
+void *
+shm_memory(const struct shm *own)
+{
+	return own->memory;
+}
+
+void
+shm_close(struct shm *own)
+{
+	if (!own)
+		return;
+	while (own->mapped) {
+		struct mapping *next = own->mapped->next;
+		munmap(own->mapped->memory, own->bytes);
+		free(own->mapped);
+		own->mapped = next;
+	}
+	if (own->memory != MAP_FAILED)
+		munmap(own->memory, own->bytes);
+	if (own->fd >= 0)
+		close(own->fd);
+	if (own->listener >= 0)
+		close(own->listener);
+	free(own);
+}
+
+/* ---- one socket ---- */
+
+/* What the other end drew, and who says so to whom. */
+static void
+sign(const struct shm *own, const struct hello *from, const struct hello *nonce_of, unsigned char mac[MAC])
+{
+	unsigned char text[8 + 8 + NONCE] = "shm-fd:";
+	memcpy(text + 8, &from->from, 4);
+	memcpy(text + 12, &from->to, 4);
+	memcpy(text + 16, nonce_of->nonce, NONCE);
+	own->keys->sign(own->keys->context, text, sizeof text, mac);
+}
+
+/* 1: sent; 0: later; -1: the other end is not a peer. */
+static int
+send_packet(int socket, const void *data, size_t bytes, int fd)
+{
+	struct iovec part = { (void *)data, bytes };
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+	if (fd >= 0) {
+		m.msg_control = control.space;
+		m.msg_controllen = sizeof control.space;
+		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+		*c = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+		    .cmsg_len = CMSG_LEN(sizeof(int)) };
+		memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	}
+	ssize_t n = sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR || errno == ENOTCONN ? 0 : -1;
+	return n == (ssize_t)bytes ? 1 : -1;
+}
+
+/* *fd: -1, or the descriptor that came with it, which the caller closes. */
+static int
+receive_packet(int socket, void *data, size_t bytes, int *fd)
+{
+	struct iovec part = { data, bytes };
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.space,
+	    .msg_controllen = sizeof control.space };
+	ssize_t n = recvmsg(socket, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	*fd = -1;
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(fd, CMSG_DATA(c), sizeof *fd);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR || errno == ENOTCONN ? 0 : -1;
+	return n == (ssize_t)bytes && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ? 1 : -1;
+}
+
+static int
+map_peer(struct shm *own, struct shm_peer *peer, int fd)
+{
+	struct mapping *m = calloc(1, sizeof *m);
+	if (!m)
+		return -1;
+	m->memory = mmap(NULL, own->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (m->memory == MAP_FAILED) {
+		free(m);
+		return -1;
+	}
+	m->next = own->mapped;
+	own->mapped = m;
+	peer->memory = m->memory;
+	return 1;
+}
+
+static int
+hear_hello(struct link *link, const struct shm_peer *peer, int n_peers, int rank)
+{
+	int fd, got = receive_packet(link->fd, &link->theirs, sizeof link->theirs, &fd);
+	if (fd >= 0)
+		close(fd);
+	if (got != 1)
+		return got;
+	for (int i = 0; i < n_peers && link->peer < 0; i++)
+		if (peer[i].rank == link->theirs.from && peer[i].rank < rank && !peer[i].memory)
+			link->peer = i;
+	if (link->peer < 0 || link->theirs.to != rank || link->theirs.from != peer[link->peer].rank)
+		return -1;
+	link->mine.to = link->theirs.from;
+	return 1;
+}
+
+static int
+hear_proof(struct shm *own, struct link *link, struct shm_peer *peer)
+{
+	struct proof proof;
+	unsigned char want[MAC], differs = 0;
+	int fd, got = receive_packet(link->fd, &proof, sizeof proof, &fd);
+	if (got == 1) {
+		sign(own, &link->theirs, &link->mine, want);
+		for (int i = 0; i < MAC; i++)
+			differs |= want[i] ^ proof.mac[i];
+		got = differs || fd < 0 || lseek(fd, 0, SEEK_END) < (off_t)own->bytes ? -1 : map_peer(own, peer, fd);
+	}
+	if (fd >= 0)
+		close(fd);
+	return got;
+}
+
+/* As far as a link goes: 1 done, 0 it waits, -1 it is no peer's. */
+static int
+serve(struct shm *own, int rank, struct link *link, struct shm_peer *peer, int n_peers)
+{
+	int went = 1;
+	struct proof proof;
+	/* The lower rank speaks first, so that the other knows whom it answers. */
+	bool first = link->mine.to > rank;
+	while (went == 1 && link->state != DONE) {
+		switch (link->state) {
+		case SAY_HELLO:
+			went = send_packet(link->fd, &link->mine, sizeof link->mine, -1);
+			link->state = went != 1 ? SAY_HELLO : first ? HEAR_HELLO : SAY_PROOF;
+			break;
+		case HEAR_HELLO:
+			went = hear_hello(link, peer, n_peers, rank);
+			link->state = went != 1 ? HEAR_HELLO : first ? SAY_PROOF : SAY_HELLO;
+			break;
+		case SAY_PROOF:
+			sign(own, &link->mine, &link->theirs, proof.mac);
+			went = send_packet(link->fd, &proof, sizeof proof, own->fd);
+			link->state = went != 1 ? SAY_PROOF : HEAR_PROOF;
+			break;
+		default:
+			went = hear_proof(own, link, &peer[link->peer]);
+			link->state = went != 1 ? HEAR_PROOF : DONE;
+		}
+	}
+	return went;
+}
+
+/* ---- all sockets ---- */
+
+static int
+new_link(struct link *link, int fd, int from, int to, int peer)
+{
+	*link = (struct link){ .fd = fd, .peer = peer, .state = peer >= 0 ? SAY_HELLO : HEAR_HELLO };
+	link->mine.from = from;
+	link->mine.to = to;
+	return getrandom(link->mine.nonce, NONCE, 0) == NONCE ? 0 : -1;
+}
+
+static int
+connect_link(struct link *link, int rank, const struct shm_peer *peer, int index, struct blink_error *err)
+{
+	struct sockaddr_un name;
+	socklen_t length = abstract_name(peer->address, &name);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return set_error(err, blinkSystemError, "a Unix socket: %s", strerror(errno));
+	if (new_link(link, fd, rank, peer->rank, index) != 0 || connect(fd, (struct sockaddr *)&name, length) != 0) {
+		set_error(err, blinkSystemError, "rank %d on this server: %s: shared memory needs the same network and "
+		    "user namespace, or BLINK_SHM=0", peer->rank, strerror(errno));
+		close(fd);
+	}
+	return err->code;
+}
+
+/* Who does not say within the deadline what a peer would say only takes one of a few places. */
+static void
+accept_links(struct shm *own, int rank, struct link *link, int *n_links, int capacity)
+{
+	while (*n_links < capacity) {
+		int fd = accept4(own->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			return;
+		if (new_link(&link[*n_links], fd, rank, -1, -1) == 0)
+			++*n_links;
+		else
+			close(fd);
+	}
+}
+
+/* Links that are done or no peer's are closed and taken out. */
+static void
+serve_all(struct shm *own, int rank, struct link *link, int *n_links, struct shm_peer *peer, int n_peers)
+{
+	int kept = 0;
+	for (int i = 0; i < *n_links; i++) {
+		if (serve(own, rank, &link[i], peer, n_peers) == 0)
+			link[kept++] = link[i];
+		else
+			close(link[i].fd);
+	}
+	*n_links = kept;
+}
+
+static const struct shm_peer *
+missing(const struct shm_peer *peer, int n_peers)
+{
+	for (int i = 0; i < n_peers; i++)
+		if (!peer[i].memory)
+			return &peer[i];
+	return NULL;
+}
+
+static void
+wait_for_sockets(const struct shm *own, const struct link *link, int n_links, struct pollfd *poll_of, int64_t deadline)
+{
+	int64_t ms = (deadline - now()) / 1000000 + 1;
+	poll_of[0] = (struct pollfd){ own->listener, POLLIN, 0 };
+	for (int i = 0; i < n_links; i++) {
+		bool says = link[i].state == SAY_HELLO || link[i].state == SAY_PROOF;
+		poll_of[i + 1] = (struct pollfd){ link[i].fd, says ? POLLOUT : POLLIN, 0 };
+	}
+	poll(poll_of, (nfds_t)n_links + 1, ms < 0 ? 0 : ms > 1000 ? 1000 : (int)ms);
+}
+
+static int
+exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct link *link, struct pollfd *poll_of,
+    int64_t deadline, struct blink_error *err)
+{
+	int n_links = 0;
+	for (int i = 0; i < n_peers && err->code == blinkSuccess; i++)
+		if (!peer[i].memory && peer[i].rank > rank
+		    && connect_link(&link[n_links], rank, &peer[i], i, err) == blinkSuccess)
+			n_links++;
+	while (err->code == blinkSuccess && missing(peer, n_peers)) {
+		accept_links(own, rank, link, &n_links, n_peers + STRANGERS);
+		serve_all(own, rank, link, &n_links, peer, n_peers);
+		const struct shm_peer *late = missing(peer, n_peers);
+		if (late && now() >= deadline)
+			set_error(err, blinkTimeout, "rank %d on this server does not hand over its memory", late->rank);
+		else if (late)
+			wait_for_sockets(own, link, n_links, poll_of, deadline);
+	}
+	for (int i = 0; i < n_links; i++)
+		close(link[i].fd);
+	return err->code;
+}
+
+int
+shm_exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, int64_t deadline,
+    struct blink_error *err)
+{
+	size_t most = (size_t)n_peers + STRANGERS;
+	struct link *link = calloc(most, sizeof *link);
+	struct pollfd *poll_of = calloc(most + 1, sizeof *poll_of);
+	if (link && poll_of)
+		exchange(own, rank, peer, n_peers, link, poll_of, deadline, err);
+	else
+		set_error_memory(err);
+	free(link);
+	free(poll_of);
+	return err->code;
+}

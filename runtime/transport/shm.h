@@ -1,0 +1,34 @@
+/* Shared memory between the ranks of a server: anonymous, and gone with the processes that have it. */
+#ifndef BLINK_SHM_H
+#define BLINK_SHM_H
+
+#include "transport/net.h"
+
+/* A rank's memory is a memfd, which has no name: it is handed to the peers over Unix sockets in the abstract namespace
+ * (SCM_RIGHTS), and nothing of it is left in /dev/shm or elsewhere when processes end, however they end. */
+
+enum { SHM_ADDRESS = 32 };
+
+struct shm;
+
+/* Memory of this rank, zeroed, and a socket where peers ask for it. bytes: only pages that are touched take memory.
+ * address: for the peers. keys: by which both ends of a socket prove that they belong to the job. */
+int shm_open_own(size_t bytes, const struct net_keys *keys, unsigned char address[SHM_ADDRESS], struct shm **out,
+    struct blink_error *err);
+void *shm_memory(const struct shm *own);
+
+struct shm_peer {
+	int rank;			/* of the communicator */
+	unsigned char address[SHM_ADDRESS];
+	void *memory;			/* its memory here; if set before, as for a thread of this process, it stays */
+};
+
+/* Map the memory of the peers, who call it too: rank: this one. Fails: blinkTimeout, naming a peer, at the deadline;
+ * blinkSystemError where a peer is not reached: another network or user namespace. Does not wait in turn: any order of
+ * peers will do. */
+int shm_exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, int64_t deadline,
+    struct blink_error *err);
+
+void shm_close(struct shm *own);	/* NULL is allowed; unmaps the peers' memory, too */
+
+#endif
