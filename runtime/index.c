@@ -1,6 +1,7 @@
 /* The schedules of a machine, by the GPUs of a job. An index has entries for lists of GPUs. If it has none for the
  * job's list, it may have one for the same GPUs in ascending order, whose ranks are then renumbered; else, if it has
- * the machine, for GPUs that are joined in the same way. */
+ * the machine, for GPUs that are joined in the same way. So a job of the index is found, and then, of the entries for that
+ * job, the one for the size of the message. */
 #include "base/file_read.h"
 #include "format/format.h"
 #include "graph/isomorphism.h"
@@ -47,8 +48,8 @@ find_paths(Ctx *ctx, const char *path, const char **file, const char **directory
 	return *directory ? OK : fail_memory(ctx);
 }
 
-static Status
-load_index(struct blinkIndex *index, const char *path)
+Status
+index_load(struct blinkIndex *index, const char *path)
 {
 	Ctx *ctx = &index->ctx;
 	Text text = { 0 };
@@ -101,7 +102,7 @@ blinkIndexLoad(const char *path, blinkIndex_t *out, blinkError_t *error)
 	if (!index)
 		return give_error(error, NO_MEMORY, "out of memory");
 	ctx_init(&index->ctx);
-	return give_index(index, load_index(index, path), out, error);
+	return give_index(index, index_load(index, path), out, error);
 }
 
 /* The index beside this one, for what is left of the machine. */
@@ -118,7 +119,7 @@ load_change(const struct blinkIndex *index, const char *lost, struct blinkIndex 
 	size_t n = strlen(index->info.directory) + strlen(file) + sizeof "/";
 	TRY(NEW(ctx, path, n));
 	snprintf(path, n, "%s/%s", index->info.directory, file);
-	TRY(load_index(out, path));
+	TRY(index_load(out, path));
 	if (!change)
 		return OK;
 	if (strcmp(out->index->digest, change->digest) != 0 && strcmp(change->file, index->file) != 0)
@@ -168,18 +169,6 @@ by_gpu(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
 	return (x->gpu > y->gpu) - (x->gpu < y->gpu);
-}
-
-static int
-by_order(const void *a, const void *b)
-{
-	return index_order(a, b);
-}
-
-static const IndexEntry *
-entry_of(const Index *index, const IndexEntry *want)
-{
-	return bsearch(want, index->entry, (size_t)index->n_entries, sizeof *want, by_order);
 }
 
 static Status
@@ -236,8 +225,8 @@ fail_absent(Ctx *ctx, const struct blinkIndex *index, const int *gpus, const Ind
 	    collective_name(want->coll), list, from);
 }
 
-static Status
-find_path(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *entry, char **out)
+Status
+index_path(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *entry, char **out)
 {
 	size_t n = strlen(index->info.directory) + strlen(entry->file) + sizeof "/";
 	TRY(NEW(ctx, *out, n));
@@ -254,7 +243,7 @@ match_file(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *entry, co
 	Schedule *sched;
 	Text text = { 0 };
 	int fd;
-	TRY(find_path(ctx, index, entry, &path));
+	TRY(index_path(ctx, index, entry, &path));
 	TRY(file_open_regular(ctx, path, &fd));
 	Status status = runtime_read(ctx, path, fd, &text);
 	close(fd);
@@ -295,31 +284,57 @@ find_isomorphic(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *aske
 	return OK;
 }
 
-/* rank: n, of the run arena. */
-static Status
-find(Ctx *ctx, const struct blinkIndex *index, const int *gpus, int n, int collective, int root, const IndexEntry **out,
-    int **rank)
+Status
+index_find_job(Ctx *ctx, const struct blinkIndex *index, const int *gpus, int n, int collective, int root,
+    struct indexed_job *out)
 {
+	const IndexEntry *match;
 	int *place;
+	*out = (struct indexed_job){ .index = index };
 	TRY(check_job(ctx, index->index, gpus, n, collective, root));
 	IndexEntry asked = { .n = n, .gpu = gpus, .coll = (Collective)collective };
 	asked.root = collective_rooted(asked.coll) ? root : -1;
 	IndexEntry sorted = asked;
-	TRY(NEW(ctx, *rank, n));
+	TRY(NEW(ctx, out->rank, n));
 	TRY(TEMP(ctx, place, n));
 	TRY(sort_job(ctx, gpus, &sorted, place));
-	const IndexEntry *entry = entry_of(index->index, &asked);
-	bool as_asked = entry != NULL;
+	out->entry = index_job(index->index, &asked, &out->n_entries);
+	bool as_asked = out->entry != NULL;
 	if (!as_asked)
-		entry = entry_of(index->index, &sorted);
-	if (!entry) {
-		TRY(find_isomorphic(ctx, index, &asked, out, *rank));
-		return *out ? OK : fail_absent(ctx, index, gpus, &asked, asked.root);
-	}
-	for (int i = 0; i < n; i++)
-		(*rank)[i] = entry->rank[as_asked ? i : place[i]];
-	*out = entry;
-	return OK;
+		out->entry = index_job(index->index, &sorted, &out->n_entries);
+	for (int i = 0; i < n && out->entry; i++)
+		out->rank[i] = out->entry->rank[as_asked ? i : place[i]];
+	if (out->entry)
+		return OK;
+	TRY(find_isomorphic(ctx, index, &asked, &match, out->rank));
+	if (!match)
+		return OK;
+	out->entry = index_job(index->index, match, &out->n_entries);
+	return index_rank_again(ctx, match, out->entry, out->rank);
+}
+
+Status
+index_choose(Ctx *ctx, const struct indexed_job *job, int64_t size, const IndexEntry **out, int **rank)
+{
+	*out = index_of_size(job->entry, job->n_entries, size);
+	if (!*out)
+		return OK;
+	TRY(NEW(ctx, *rank, (*out)->n));
+	memcpy(*rank, job->rank, (size_t)(*out)->n * sizeof **rank);
+	return index_rank_again(ctx, job->entry, *out, *rank);
+}
+
+/* The entry for messages of any size. rank: run arena. */
+static Status
+find(Ctx *ctx, const struct blinkIndex *index, const int *gpus, int n, int collective, int root, const IndexEntry **out,
+    int **rank)
+{
+	struct indexed_job job;
+	TRY(index_find_job(ctx, index, gpus, n, collective, root, &job));
+	IndexEntry asked = { .n = n, .coll = (Collective)collective };
+	if (!job.entry)
+		return fail_absent(ctx, index, gpus, &asked, collective_rooted(asked.coll) ? root : -1);
+	return index_choose(ctx, &job, -1, out, rank);
 }
 
 blinkResult_t
@@ -356,7 +371,7 @@ blinkIndexFind(blinkIndex_t index, const int *gpus, int nGpus, blinkCollective_t
 	ctx_init(&ctx);
 	Status status = find(&ctx, index, gpus, nGpus, (int)collective, root, &found.entry, &rank);
 	if (status == OK)
-		status = find_path(&ctx, index, found.entry, &path);
+		status = index_path(&ctx, index, found.entry, &path);
 	if (status != OK) {
 		give_error(error, status, ctx.error.text);
 	} else {

@@ -58,6 +58,17 @@ check_found(Ctx *ctx, const char *name, const Schedule *sched, const struct foun
 	return OK;
 }
 
+Status
+schedule_parse(Ctx *ctx, const char *name, const char *json, size_t size, const struct found *found, Schedule **out)
+{
+	TRY(sched_read(ctx, name, json, size, out));
+	TRY(sched_verify(ctx, name, *out));
+	if (!found)
+		return OK;
+	TRY(check_found(ctx, name, *out, found));
+	return sched_relabel(ctx, *out, found->rank, out);
+}
+
 /* found: NULL where no index names the file. */
 static Status
 load_json(struct blinkSchedule *sched, const char *name, const char *json, size_t size, const struct found *found)
@@ -65,12 +76,7 @@ load_json(struct blinkSchedule *sched, const char *name, const char *json, size_
 	Ctx *ctx = &sched->ctx;
 	Schedule *read;
 	Program *prog;
-	TRY(sched_read(ctx, name, json, size, &read));
-	TRY(sched_verify(ctx, name, read));
-	if (found) {
-		TRY(check_found(ctx, name, read, found));
-		TRY(sched_relabel(ctx, read, found->rank, &read));
-	}
+	TRY(schedule_parse(ctx, name, json, size, found, &read));
 	TRY(sched_lower(ctx, read, &prog));
 	digest_of(json, size, sched->digest);
 	TRY(exec_program(ctx, prog, sched->digest, &sched->built));
@@ -135,6 +141,19 @@ is_object(Ctx *ctx, const char *path, int fd, bool *object)
 	}
 	*object = memcmp(magic, "\177ELF", sizeof magic) == 0;
 	return OK;
+}
+
+Status
+schedule_read(Ctx *ctx, const char *path, const struct found *found, char digest[DIGEST_ROOM], Schedule **out)
+{
+	Text text = { 0 };
+	TRY(file_read_regular(ctx, path, &text));
+	const char *json = text.data ? text.data : "";
+	Status status = schedule_parse(ctx, path, json, text.size, found, out);
+	if (status == OK)
+		digest_of(json, text.size, digest);
+	text_free(&text);
+	return status;
 }
 
 static Status

@@ -7,6 +7,7 @@
 #include "blink_program.h"
 #include "model/model.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -19,12 +20,17 @@ struct blinkSchedule {
 	void *object;			/* a shared object: from dlopen */
 };
 
+struct rank_comm;
+
+/* Of all ranks, which this process drives by one schedule; or of one rank of a job (comm/comm.h). */
 struct blinkComm {
+	struct rank_comm *rank;		/* NULL: of all ranks */
 	const struct blink_program *program;
 	size_t chunk_bytes;
 	void *device;
 	pid_t owner;			/* the process that made it: a forked child may only destroy it */
 	struct blink_error err;		/* of the last call that failed */
+	pthread_mutex_t lock;		/* of err: a job's communicator is used by several threads */
 };
 
 struct blinkIndex {
@@ -40,6 +46,37 @@ struct found {
 	const IndexEntry *entry;
 	const int *rank;		/* of each rank of the job: its number in the file */
 };
+
+/* A job of an index that a communicator's job is, or is isomorphic to. */
+struct indexed_job {
+	const struct blinkIndex *index;
+	int n_entries;
+	const IndexEntry *entry;	/* its entries, in order; NULL: there is no such job */
+	int *rank;			/* of each rank of the communicator: its number in the file of the first entry */
+};
+
+/* index: with a ctx that ctx_init made; path: a file or a directory. Fails as file_read and index_read do. The caller
+ * frees index->ctx, whatever is returned. */
+Status index_load(struct blinkIndex *index, const char *path);
+
+/* gpus[n]: numbers of GPUs; root is ignored unless the collective has one. Memory of *out: run arena. Fails: USAGE where
+ * these are no job of the index's machine; as sched_read does, where a file was needed to find the job. */
+Status index_find_job(Ctx *ctx, const struct blinkIndex *index, const int *gpus, int n, int collective, int root,
+    struct indexed_job *out);
+
+/* The entry for a size of message (index_of_size), and the numbers of ranks in its file; NULL: none. job: has entries.
+ * Memory: run arena. */
+Status index_choose(Ctx *ctx, const struct indexed_job *job, int64_t size, const IndexEntry **out, int **rank);
+
+/* Where the file of an entry is. Memory: run arena. */
+Status index_path(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *entry, char **out);
+
+/* A schedule file in memory, verified, and relabelled if `found` is not NULL. */
+Status schedule_parse(Ctx *ctx, const char *name, const char *json, size_t size, const struct found *found,
+    Schedule **out);
+
+/* Likewise a regular file, which must not be a shared object. digest: of the file. Fails: also IO. */
+Status schedule_read(Ctx *ctx, const char *path, const struct found *found, char digest[DIGEST_ROOM], Schedule **out);
 
 /* The rest of an open file. out: the caller frees it, whatever is returned. Fails: IO, LIMIT, NO_MEMORY. */
 Status runtime_read(Ctx *ctx, const char *path, int fd, Text *out);

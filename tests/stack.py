@@ -41,6 +41,9 @@ RECURSIVE = {
 # What a call through a pointer may lead to.
 POINTERS = {
     "blink_take_turn": r"blink_(sum|prod|max|min)_",
+    "call_kernel": r"(reduce|divide)_",
+    "reduction_run_by": r"fence$",
+    "reduction_copy_by": r"(fence|reduce_copy_any)$",
     "copy": r"blink_memory_copy",
     "blinkCopyIn": r"blink_memory_copy",
     "blinkCopyOut": r"blink_memory_copy",

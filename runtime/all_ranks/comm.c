@@ -1,4 +1,4 @@
-/* Communicators: one opened device, of either backend. */
+/* Communicators of all ranks: one opened device, of either backend. */
 #include "runtime.h"
 
 #include <stdio.h>
@@ -20,14 +20,6 @@ tell(blinkError_t *error, const struct blink_error *err)
 {
 	if (error)
 		snprintf(error->text, sizeof error->text, "%s", err->text);
-}
-
-static void
-free_comm(struct blinkComm *comm)
-{
-	if (comm->device)
-		comm->program->close(comm->device);
-	free(comm);
 }
 
 blinkResult_t
@@ -53,6 +45,7 @@ blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config, blinkComm_t 
 	} else {
 		c->program = sched->program;
 		c->owner = getpid();
+		pthread_mutex_init(&c->lock, NULL);
 		c->chunk_bytes = config->chunkBytes;
 		c->program->open(c->program, config->threads, &c->device, &err);
 	}
@@ -65,20 +58,6 @@ blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config, blinkComm_t 
 	return blinkSuccess;
 }
 
-blinkResult_t
-blinkCommDestroy(blinkComm_t comm)
-{
-	if (comm)
-		free_comm(comm);
-	return blinkSuccess;
-}
-
-const char *
-blinkCommGetError(blinkComm_t comm)
-{
-	return comm ? comm->err.text : "";
-}
-
 /* A call begins: the backends keep the first error of a call, and calls do not inherit it. In a forked child it ends
  * here. */
 static bool
@@ -87,9 +66,12 @@ begin(struct blinkComm *comm)
 	if (!comm)
 		return false;
 	comm->err = (struct blink_error){ 0 };
-	if (comm->owner == getpid())
+	if (comm->rank)
+		reject(&comm->err, "communicator: of one rank of a job: want one of blinkCommCreate");
+	else if (comm->owner == getpid())
 		return true;
-	reject(&comm->err, "communicator: made by the parent of this process: want one made after fork");
+	else
+		reject(&comm->err, "communicator: made by the parent of this process: want one made after fork");
 	return false;
 }
 

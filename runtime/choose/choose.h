@@ -40,9 +40,18 @@ typedef struct {
 Status library_choose(Ctx *ctx, struct library *lib, const struct job *job, Collective coll, int root, int64_t bytes,
     Choice *out);
 
-/* Built-in schedules, which need no topology. One server: every rank in one hop from every other (allreduce: tree r
- * reduces and broadcasts the r-th part); for small messages, all ranks reduce everything by themselves (`to` of
- * blink-schedule(5)). Several servers: chains that cross each server once; for small messages trees of two levels. */
+/* Built-in schedules, which need no topology: theirs has a switch that all ranks are at, and passes sched_verify if
+ * n_ranks > 1; of one rank nothing moves.
+ *   gather, scatter, alltoall   each block goes straight from its rank to the one that needs it
+ *   allgather, reducescatter    one tree for each block, from its rank
+ *   large, one server           every rank in one hop from every other: allreduce tree r reduces and broadcasts the
+ *                               r-th part; broadcast and reduce have a tree by each other rank
+ *   large, several servers      chains that cross each server once, with one hop in each
+ *   small                       one tree for allreduce, broadcast and reduce, of few hops; two ranks of an allreduce
+ *                               exchange what they have (`to` of blink-schedule(5))
+ * All ranks get the same bits of an allreduce. built_in.c has the order of additions. job: `gpu` is not read. At most
+ * LIMIT_RANKS ranks. Fails: LIMIT, USAGE, NO_MEMORY. Time and memory: an allreduce, broadcast or reduce has at most
+ * 2^17 edges, the others n_ranks^2. */
 Status built_in_schedule(Ctx *ctx, const struct job *job, Collective coll, int root, bool small, Schedule **out);
 
 #endif

@@ -47,7 +47,7 @@ struct plan_task {
 /* A rank's program, ready to run with these peers. Made once, used for many calls. */
 struct plan {
 	Ctx ctx;			/* its memory */
-	const RankProgram *prog;
+	RankProgram *prog;
 	struct blink_program parts;	/* for blink_part_ends: its collective, n_ranks, n_parts and part_end alone */
 	uint64_t digest;		/* of the schedule, for signatures */
 	char name[48];			/* "sha256:0123456789ab" or "built in": for messages */
@@ -175,6 +175,10 @@ int engine_open(struct engine *e, bool worker, struct blink_error *err);
  * frees it by free(), with its messages, whatever is returned. */
 int engine_submit(struct engine *e, struct call *call, struct blink_error *err);
 
+uint64_t engine_last_call(struct engine *e);
+void engine_error(struct engine *e, struct blink_error *out);
+void call_free(struct call *call);
+
 /* Until that call is done (0: all); or the error of the engine, with its text in *err. wait: else blinkInProgress. */
 int engine_wait(struct engine *e, uint64_t number, bool wait, struct blink_error *err);
 
@@ -193,6 +197,7 @@ void engine_status(struct engine *e, struct rank_status *out);
 
 /* Memory for the flags of a rank that the net reaches. */
 int peer_open(struct engine *e, int rank, struct blink_error *err);
+void peer_close(struct peer *peer);
 
 /* A rank's program with its peers. prog: in plan->ctx. Fails: blinkLimit too many lanes of a pair; blinkOutOfMemory. */
 int plan_make(struct engine *e, struct plan *plan, struct blink_error *err);
@@ -222,7 +227,8 @@ flag_reached(const _Atomic uint64_t *flag, uint64_t value)
 }
 
 /* Numbers by which an owner's bell knows its flags: those of each writer in turn. */
-enum { FLAG_DONE = LANES_MAX, FLAG_CHANNEL_READY = 2 * LANES_MAX, FLAG_CHANNEL_DONE, FLAGS_OF_PEER };
+enum { FLAG_DONE = LANES_MAX, FLAG_CHANNEL_READY = 2 * LANES_MAX, FLAG_CHANNEL_DONE, FLAGS_OF_PEER,
+	FLAGS_OF_RANKS_MAX = INT32_MAX / FLAGS_OF_PEER };
 
 static inline uint32_t
 flag_number(int writer, int flag)

@@ -25,6 +25,13 @@ peer_open(struct engine *e, int rank, struct blink_error *err)
 	return blinkSuccess;
 }
 
+void
+peer_close(struct peer *peer)
+{
+	munmap(peer->mine, sizeof *peer->mine + sizeof *peer->in);
+	peer->mine = NULL;
+}
+
 static void
 connect_from(struct engine *e, struct plan *plan, const RankLane *lane, struct plan_lane *out)
 {

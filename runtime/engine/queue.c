@@ -23,8 +23,8 @@ enum { WORKER_STACK = 256 << 10 };
 #define GONE_NS ((int64_t)50000000)
 #define PATIENCE_NS ((int64_t)2000000000)
 
-static void
-free_call(struct call *call)
+void
+call_free(struct call *call)
 {
 	while (call->message) {
 		struct message *next = call->message->next;
@@ -122,7 +122,7 @@ end(struct engine *e, struct call *call, struct blink_error *err)
 	e->n_done = call->number;
 	pthread_cond_broadcast(&e->changed);
 	pthread_mutex_unlock(&e->lock);
-	free_call(call);
+	call_free(call);
 }
 
 /* As far as it goes without waiting. True: something was done, or the call is. */
@@ -173,7 +173,7 @@ check_patience(struct engine *e, bool *asked)
 	}
 	int64_t gone_at = peer >= 0 ? atomic_load(&e->peer[peer].gone_at) : 0;
 	if (gone_at != 0 && now > gone_at + GONE_NS) {
-		set_error(&err, blinkRemoteError, "rank %d: %s", peer, e->peer[peer].gone);
+		set_error(&err, blinkRemoteError, "%s", e->peer[peer].gone);
 		fail_here(e, &err, peer);
 	}
 }
@@ -270,7 +270,7 @@ engine_submit(struct engine *e, struct call *call, struct blink_error *err)
 	if (e->error.code != blinkSuccess) {
 		*err = e->error;
 		pthread_mutex_unlock(&e->lock);
-		free_call(call);
+		call_free(call);
 		return err->code;
 	}
 	call->number = ++e->n_made;
@@ -308,6 +308,23 @@ engine_wait(struct engine *e, uint64_t number, bool waits, struct blink_error *e
 	}
 	pthread_mutex_unlock(&e->lock);
 	return code;
+}
+
+uint64_t
+engine_last_call(struct engine *e)
+{
+	pthread_mutex_lock(&e->lock);
+	uint64_t n = e->n_made;
+	pthread_mutex_unlock(&e->lock);
+	return n;
+}
+
+void
+engine_error(struct engine *e, struct blink_error *out)
+{
+	pthread_mutex_lock(&e->lock);
+	*out = e->error;
+	pthread_mutex_unlock(&e->lock);
 }
 
 /* ---- open and close ---- */
@@ -360,7 +377,7 @@ free_memory(struct engine *e)
 {
 	while (e->first) {
 		struct call *next = e->first->next;
-		free_call(e->first);
+		call_free(e->first);
 		e->first = next;
 	}
 	for (int r = 0; r < e->n_ranks && e->peer; r++)

@@ -294,19 +294,13 @@ blinkResult_t blinkCommGetAsyncError(blinkComm_t comm, blinkError_t *error);
 blinkResult_t blinkCommSplit(blinkComm_t comm, int color, int key, blinkComm_t *split, const blinkConfig_t *config,
     blinkError_t *error);
 
-/* Let peers read a buffer in place: memory of blinkMemAlloc, from any offset. Calls with other buffers go through rings
- * of the library. handle: for blinkCommDeregister. */
-blinkResult_t blinkCommRegister(blinkComm_t comm, void *memory, size_t bytes, void **handle);
-blinkResult_t blinkCommDeregister(blinkComm_t comm, void *handle);
-
 /* An operation on `type`: each rank's value is multiplied by its *scalar, then all are summed. */
 blinkResult_t blinkRedOpCreatePreMulSum(blinkRedOp_t *op, const void *scalar, blinkDataType_t type, blinkComm_t comm);
 blinkResult_t blinkRedOpDestroy(blinkRedOp_t op, blinkComm_t comm);
 
 /* ---- memory ---- */
 
-/* Memory of a rank: page-aligned, not cleared. Not freed by blinkCommDestroy. Of a communicator of blinkCommInitRank,
- * the rank is its own, and peers on its server can map the memory. */
+/* Memory of a rank of blinkCommCreate: page-aligned, not cleared. Not freed by blinkCommDestroy. */
 blinkResult_t blinkMemAlloc(blinkComm_t comm, int rank, size_t bytes, void **memory);
 blinkResult_t blinkMemFree(blinkComm_t comm, int rank, void *memory);
 blinkResult_t blinkCopyIn(blinkComm_t comm, int rank, void *memory, const void *host, size_t bytes);

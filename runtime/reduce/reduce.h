@@ -16,7 +16,7 @@ struct reduction {
 	union {
 		double f64;
 		float f32;	/* of all floating-point types below 64 bits */
-		uint64_t bits;	/* of integers: sign or zero extended to 64 bits */
+		uint64_t bits;	/* of integers: the low ones are the scalar's */
 	} scale;
 	int64_t divide;		/* 0: no division */
 };
@@ -31,7 +31,7 @@ bool reduction_make_scaled(int type, const void *scalar, struct reduction *out);
  * result, or NULL. n_from may be 0: own is copied (scaled, divided). Destinations may be the same memory as own, but
  * not overlap otherwise. Each step rounds to the type, so that the bits do not depend on how many operands one call
  * has. streaming: the destination `to` is not read again soon; it may bypass the caches. Memory is aligned to
- * elements. Cost: one pass in blocks that stay in the first-level cache. Stack: 512 bytes. */
+ * elements. Cost: one pass in blocks that stay in the first-level cache. Stack: 1536 bytes. */
 void reduction_run(const struct reduction *r, void *to, void *also, const void *own, const void *const *from,
     int n_from, size_t n, bool last, bool streaming);
 

@@ -22,12 +22,15 @@
 
 enum { NONCE = 16, MAC = 32, BACKLOG = 64, STRANGERS = 32 };
 
+/* Of a peer's memory: mapped here, or shared with a thread of this process, whose addresses serve as they are. */
 struct mapping {
 	void *memory;
+	struct shm *same;
 	struct mapping *next;
 };
 
 struct shm {
+	_Atomic int users;		/* this rank, and its peers in this process */
 	int fd, listener;
 	void *memory;
 	size_t bytes;
@@ -98,6 +101,7 @@ shm_open_own(size_t bytes, const struct net_keys *keys, unsigned char address[SH
 	struct shm *own = calloc(1, sizeof *own);
 	if (!own)
 		return set_error_memory(err);
+	own->users = 1;
 	own->keys = keys;
 	own->bytes = bytes;
 	own->memory = MAP_FAILED;
@@ -124,24 +128,36 @@ shm_memory(const struct shm *own)
 	return own->memory;
 }
 
+static void
+drop(struct shm *own)
+{
+	if (own->users-- > 1)
+		return;
+	if (own->memory != MAP_FAILED)
+		munmap(own->memory, own->bytes);
+	free(own);
+}
+
 void
 shm_close(struct shm *own)
 {
 	if (!own)
 		return;
 	while (own->mapped) {
-		struct mapping *next = own->mapped->next;
-		munmap(own->mapped->memory, own->bytes);
-		free(own->mapped);
-		own->mapped = next;
+		struct mapping *m = own->mapped;
+		own->mapped = m->next;
+		if (m->same)
+			drop(m->same);
+		else
+			munmap(m->memory, own->bytes);
+		free(m);
 	}
-	if (own->memory != MAP_FAILED)
-		munmap(own->memory, own->bytes);
 	if (own->fd >= 0)
 		close(own->fd);
 	if (own->listener >= 0)
 		close(own->listener);
-	free(own);
+	own->fd = own->listener = -1;
+	drop(own);
 }
 
 /* ---- one socket ---- */
@@ -203,20 +219,27 @@ receive_packet(int socket, void *data, size_t bytes, int *fd)
 }
 
 static int
-map_peer(struct shm *own, struct shm_peer *peer, int fd)
+add_mapping(struct shm *own, struct shm_peer *peer, void *memory, struct shm *same)
 {
 	struct mapping *m = calloc(1, sizeof *m);
 	if (!m)
 		return -1;
-	m->memory = mmap(NULL, own->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (m->memory == MAP_FAILED) {
-		free(m);
-		return -1;
-	}
-	m->next = own->mapped;
+	*m = (struct mapping){ memory, same, own->mapped };
 	own->mapped = m;
-	peer->memory = m->memory;
+	peer->memory = memory;
 	return 1;
+}
+
+static int
+map_peer(struct shm *own, struct shm_peer *peer, int fd)
+{
+	void *memory = mmap(NULL, own->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return -1;
+	if (add_mapping(own, peer, memory, NULL) == 1)
+		return 1;
+	munmap(memory, own->bytes);
+	return -1;
 }
 
 static int
@@ -366,6 +389,13 @@ exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct l
     int64_t deadline, struct blink_error *err)
 {
 	int n_links = 0;
+	for (int i = 0; i < n_peers && err->code == blinkSuccess; i++) {
+		struct shm *same = peer[i].same;
+		if (same && add_mapping(own, &peer[i], same->memory, same) != 1)
+			return set_error_memory(err);
+		if (same)
+			same->users++;
+	}
 	for (int i = 0; i < n_peers && err->code == blinkSuccess; i++)
 		if (!peer[i].memory && peer[i].rank > rank
 		    && connect_link(&link[n_links], rank, &peer[i], i, err) == blinkSuccess)

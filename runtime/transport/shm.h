@@ -20,7 +20,8 @@ void *shm_memory(const struct shm *own);
 struct shm_peer {
 	int rank;			/* of the communicator */
 	unsigned char address[SHM_ADDRESS];
-	void *memory;			/* its memory here; if set before, as for a thread of this process, it stays */
+	struct shm *same;		/* of a rank that is a thread of this process; NULL: it is another process */
+	void *memory;			/* its memory here: set by shm_exchange */
 };
 
 /* Map the memory of the peers, who call it too: rank: this one. Fails: blinkTimeout, naming a peer, at the deadline;
@@ -29,6 +30,8 @@ struct shm_peer {
 int shm_exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, int64_t deadline,
     struct blink_error *err);
 
-void shm_close(struct shm *own);	/* NULL is allowed; unmaps the peers' memory, too */
+/* NULL is allowed. Unmaps the peers' memory, too. Memory of a thread of this process stays until the last of its peers
+ * has closed its own. */
+void shm_close(struct shm *own);
 
 #endif

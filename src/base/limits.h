@@ -77,4 +77,7 @@ enum {
 /* What a part of a schedule waits before it starts, ns: a second, too. Times LIMIT_CAPACITY_SUM it fits an int64_t. */
 #define LIMIT_SETUP_NS INT64_C(1000000000)
 
+/* Bytes of a message that an index tells from others: whole numbers that a double holds. */
+#define LIMIT_MESSAGE (INT64_C(1) << 53)
+
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 int
-index_order(const IndexEntry *a, const IndexEntry *b)
+index_job_order(const IndexEntry *a, const IndexEntry *b)
 {
 	if (a->n != b->n)
 		return a->n < b->n ? -1 : 1;
@@ -14,6 +14,42 @@ index_order(const IndexEntry *a, const IndexEntry *b)
 	if (a->coll != b->coll)
 		return a->coll < b->coll ? -1 : 1;
 	return (a->root > b->root) - (a->root < b->root);
+}
+
+int
+index_order(const IndexEntry *a, const IndexEntry *b)
+{
+	int order = index_job_order(a, b);
+	if (order || !a->sized || !b->sized)
+		return order ? order : a->sized - b->sized;
+	return a->from != b->from ? (a->from > b->from) - (a->from < b->from) : (a->to > b->to) - (a->to < b->to);
+}
+
+const IndexEntry *
+index_job(const Index *index, const IndexEntry *want, int *n)
+{
+	int low = 0, high = index->n_entries;
+	while (low < high) {
+		int middle = low + (high - low) / 2;
+		if (index_job_order(&index->entry[middle], want) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	const IndexEntry *first = &index->entry[low];
+	for (*n = 0; low + *n < index->n_entries && index_job_order(&first[*n], want) == 0;)
+		++*n;
+	return *n > 0 ? first : NULL;
+}
+
+const IndexEntry *
+index_of_size(const IndexEntry *first, int n, int64_t size)
+{
+	for (int i = 0; i < n && size >= 0; i++)
+		if (first[i].sized && first[i].from <= size && size <= first[i].to)
+			return &first[i];
+	/* Ranges are in order: that of the largest sizes is the last. */
+	return n > 0 && (!first->sized || size < 0) ? first->sized ? &first[n - 1] : first : NULL;
 }
 
 bool

@@ -14,6 +14,8 @@ typedef struct {
 	const int *gpu, *rank;
 	Collective coll;
 	int root;		/* rank of the job; -1: none */
+	bool sized;		/* for messages of from <= M <= to, M as blink-schedule(5) counts it; else of any size */
+	int64_t from, to;
 	const char *file;	/* relative to the index; no part of it is ".." */
 	double rate, bound;	/* GB/s, as the file states them */
 	int trees, depth;
@@ -30,7 +32,8 @@ typedef struct {
 } IndexChange;
 
 /* What `blinkc batch` made for a machine, which a runtime looks up (blink-index(5)). Entries are in order: by the
- * number of GPUs, the GPUs as a list, the collective, the root. No two are for the same. */
+ * number of GPUs, the GPUs as a list, the collective, the root; of one job the entry for any size comes first, then those
+ * for sizes. No two are for the same job and size, but the one for any size stands in where no other is for a size. */
 typedef struct {
 	const char *name, *digest;	/* of the machine */
 	const char *without;		/* what it has lost; NULL: nothing. GPUs keep their numbers and ids */
@@ -61,7 +64,15 @@ bool index_same_entries(const Index *a, const Index *b);
 /* Is it the name of an index: index.json, or index.NAME.json? path: directories before it are ignored. */
 bool index_file_name(const char *path);
 
-/* Below, at or above 0: the order of entries in an index. */
+/* Below, at or above 0: the order of entries in an index, and of their jobs alone. */
 int index_order(const IndexEntry *a, const IndexEntry *b);
+int index_job_order(const IndexEntry *a, const IndexEntry *b);
+
+/* The entries for a job: *n of them, in order, or NULL. want: n, gpu, coll and root. */
+const IndexEntry *index_job(const Index *index, const IndexEntry *want, int *n);
+
+/* Of the entries for a job, the one whose range holds the size; else that for any size; NULL: none. size < 0: not
+ * known: the one for any size, else the one for the largest. */
+const IndexEntry *index_of_size(const IndexEntry *first, int n, int64_t size);
 
 #endif

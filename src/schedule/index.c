@@ -94,6 +94,20 @@ index_match(Ctx *ctx, const char *label, const Topology *job, int root, const Sc
 	return OK;
 }
 
+Status
+index_rank_again(Ctx *ctx, const IndexEntry *entry, const IndexEntry *other, int *rank)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	int *of_entry;
+	TRY(TEMP(ctx, of_entry, entry->n));
+	for (int i = 0; i < entry->n; i++)
+		of_entry[entry->rank[i]] = i;
+	for (int i = 0; i < entry->n; i++)
+		rank[i] = other->rank[of_entry[rank[i]]];
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
 /* ---- entries ---- */
 
 Status

@@ -130,6 +130,9 @@ Status index_candidates(Ctx *ctx, const Index *index, Collective coll, int n, ui
 Status index_match(Ctx *ctx, const char *label, const Topology *job, int root, const Schedule *sched, int *rank,
     bool *found);
 
+/* The ranks of a job in the file of another entry for the same job. rank: those in the file of `entry`; changed. */
+Status index_rank_again(Ctx *ctx, const IndexEntry *entry, const IndexEntry *other, int *rank);
+
 /* What an index states of a file, by the file itself. */
 typedef struct {
 	Collective coll;

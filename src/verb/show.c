@@ -129,6 +129,15 @@ parse_job(Ctx *ctx, const Index *index, const Options *opt, struct job *job)
 	return OK;
 }
 
+/* Of the entries for the job of this one, that which is for any size, or else for the largest. */
+static const IndexEntry *
+of_any_size(const Index *index, const IndexEntry *entry)
+{
+	int n;
+	const IndexEntry *first = index_job(index, entry, &n);
+	return index_of_size(first, n, -1);
+}
+
 /* The entry for these GPUs, in any order; libblink instead looks for a list, whose order is that of the ranks. */
 static Status
 find_entry(Ctx *ctx, const Index *index, const struct job *job, const IndexEntry **out)
@@ -144,7 +153,7 @@ find_entry(Ctx *ctx, const Index *index, const struct job *job, const IndexEntry
 		qsort(gpu, (size_t)entry->n, sizeof *gpu, ascending);
 		if (memcmp(gpu, job->gpu, (size_t)entry->n * sizeof *gpu) != 0)
 			continue;
-		*out = entry;
+		*out = of_any_size(index, entry);
 		return OK;
 	}
 	*out = NULL;
@@ -309,8 +318,8 @@ machine_of(Ctx *ctx, const Options *opt, const Index *index, const Topology **ou
 
 /* Is the job that of the file? *out: then its entry, with the GPUs and the root of the job. */
 static Status
-match_file(Ctx *ctx, const char *path, const IndexEntry *entry, const struct job *job, const Topology *topo,
-    const IndexEntry **out)
+match_file(Ctx *ctx, const char *path, const Index *index, const IndexEntry *entry, const struct job *job,
+    const Topology *topo, const IndexEntry **out)
 {
 	Text in = { 0 };
 	Schedule *sched;
@@ -323,9 +332,12 @@ match_file(Ctx *ctx, const char *path, const IndexEntry *entry, const struct job
 	Status status = sched_read(ctx, path, in.data ? in.data : "", in.size, &sched);
 	text_free(&in);
 	TRY(status);
+	const IndexEntry *any = of_any_size(index, entry);
 	if (index_same_job(entry, sched))
 		TRY(index_match(ctx, path, topo, job->root, sched, rank, &found));
-	*own = *entry;
+	if (found)
+		TRY(index_rank_again(ctx, entry, any, rank));
+	*own = *any;
 	own->gpu = job->gpu;
 	own->rank = rank;
 	own->root = job->root;
@@ -354,7 +366,7 @@ find_isomorphic(Ctx *ctx, const Options *opt, const Index *index, const struct j
 	TRY(index_candidates(ctx, index, job->coll, job->n, form, &candidate, &n));
 	for (int i = 0; i < n && !*out; i++) {
 		TRY(path_below(ctx, opt->file[0], candidate[i]->file, path));
-		TRY(match_file(ctx, path, candidate[i], job, topo, out));
+		TRY(match_file(ctx, path, index, candidate[i], job, topo, out));
 	}
 	limit_steps(ctx, 0);
 	return OK;

@@ -5,17 +5,17 @@
 
 #include <string.h>
 
-enum { GUARD = 64 };
+enum { GUARD = 64, MOST_RANKS = 24 };
 
 struct buffers {
 	const struct blink_program *program;
 	size_t count, size;
 	int type, op;
-	char *memory[2 * MAX_RANKS];	/* guard, send or receive buffer, guard */
-	char *sent[MAX_RANKS];		/* what each rank sends */
-	const void *send[MAX_RANKS];
-	void *recv[MAX_RANKS];
-	bool in_place[MAX_RANKS];
+	char *memory[2 * MOST_RANKS];	/* guard, send or receive buffer, guard */
+	char *sent[MOST_RANKS];		/* what each rank sends */
+	const void *send[MOST_RANKS];
+	void *recv[MOST_RANKS];
+	bool in_place[MOST_RANKS];
 };
 
 static size_t

@@ -224,7 +224,7 @@ add_parts(Ctx *ctx, Schedule *sched)
 	}
 }
 
-static Schedule *
+__attribute__((unused)) static Schedule *
 random_schedule(Ctx *ctx, Collective coll, int n, bool parts)
 {
 	Schedule *sched;

@@ -179,6 +179,25 @@ read_baselines(struct reader *r, const Doc *object, IndexEntry *entry)
 	return OK;
 }
 
+/* [from, to], of bytes; it may be missing. */
+static Status
+read_sizes(struct reader *r, const Doc *object, IndexEntry *entry)
+{
+	const Doc *at = doc_get(object, "bytes");
+	if (!at)
+		return OK;
+	if (at->kind != DOC_ARRAY || at->n != 2)
+		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want two numbers of bytes, as [0, 65536]",
+		    doc_found(at).text);
+	TRY(doc_int(r->ctx, r->label, at->child[0], 0, LIMIT_MESSAGE, &entry->from));
+	TRY(doc_int(r->ctx, r->label, at->child[1], 0, LIMIT_MESSAGE, &entry->to));
+	if (entry->from > entry->to)
+		return doc_fail(r->ctx, r->label, at->child[0], BAD_INPUT, "%s: want at most its end, %s",
+		    doc_found(at->child[0]).text, doc_found(at->child[1]).text);
+	entry->sized = true;
+	return OK;
+}
+
 static Status
 read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
 {
@@ -199,6 +218,7 @@ read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
 	else if (!root || root->kind != DOC_NULL)
 		return !root ? doc_missing(r->ctx, r->label, object, "root", "null")
 		    : doc_fail(r->ctx, r->label, root, BAD_INPUT, "%s: want null for %s", doc_found(root).text, text);
+	TRY(read_sizes(r, object, entry));
 	TRY(read_file(r, object, "file", &entry->file));
 	TRY(read_rate(r, object, "rate", &entry->rate));
 	TRY(read_rate(r, object, "bound", &entry->bound));
@@ -325,6 +345,26 @@ by_order(const void *a, const void *b)
 	return index_order(a, b);
 }
 
+/* In order: of one job ranges of sizes ascend, and none begins before the one before it has ended. */
+static Status
+check_entries(Ctx *ctx, const char *label, const Index *index)
+{
+	for (int i = 1; i < index->n_entries; i++) {
+		const IndexEntry *a = &index->entry[i - 1], *b = &index->entry[i];
+		if (index_job_order(a, b) != 0 || (!a->sized && b->sized))
+			continue;
+		if (!b->sized)
+			return fail(ctx, BAD_INPUT,
+			    "%s: schedules: two entries for the same GPUs, collective and root (%s): want one", label,
+			    b->file);
+		if (b->from <= a->to)
+			return fail(ctx, BAD_INPUT,
+			    "%s: schedules: two entries for %lld bytes of the same GPUs, collective and root (%s): want "
+			    "one", label, (long long)b->from, b->file);
+	}
+	return OK;
+}
+
 Status
 index_read(Ctx *ctx, const char *label, const char *data, size_t size, Index **out)
 {
@@ -369,11 +409,7 @@ index_read(Ctx *ctx, const char *label, const char *data, size_t size, Index **o
 	}
 	if (list.n > 0)
 		qsort(index->entry, (size_t)list.n, sizeof *index->entry, by_order);
-	for (int i = 1; i < list.n; i++)
-		if (index_order(&index->entry[i - 1], &index->entry[i]) == 0)
-			return fail(ctx, BAD_INPUT,
-			    "%s: schedules: two entries for the same GPUs, collective and root (%s): want one", label,
-			    index->entry[i].file);
+	TRY(check_entries(ctx, label, index));
 	arena_release(&ctx->scratch, mark);
 	*out = index;
 	return OK;

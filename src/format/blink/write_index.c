@@ -54,6 +54,12 @@ put_entry(JsonWriter *w, const IndexEntry *entry)
 	json_ints(w, "gpus", entry->gpu, entry->n);
 	json_string(w, "collective", collective_name(entry->coll));
 	json_rank(w, "root", entry->root);
+	if (entry->sized) {
+		json_array(w, "bytes", JSON_TIGHT);
+		json_int64(w, NULL, entry->from);
+		json_int64(w, NULL, entry->to);
+		json_end(w);
+	}
 	json_string(w, "file", entry->file);
 	json_ints(w, "ranks", entry->rank, entry->n);
 	json_number(w, "rate", entry->rate);

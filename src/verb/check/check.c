@@ -76,18 +76,23 @@ write_summary(Ctx *ctx, const struct check *check, const char *path, const Sched
 	return status;
 }
 
-/* "broadcast from root 1 over GPUs 0,2,5" */
+enum { NAME_ROOM = 180 };
+
+/* "broadcast from root 1 over GPUs 0,2,5, 0 to 8192 bytes" */
 static void
-name_entry(const IndexEntry *entry, char text[128])
+name_entry(const IndexEntry *entry, char text[NAME_ROOM])
 {
-	int n = snprintf(text, 128, "%s", collective_name(entry->coll));
+	int n = snprintf(text, NAME_ROOM, "%s", collective_name(entry->coll));
 	if (entry->root >= 0)
-		n += snprintf(text + n, (size_t)(128 - n), " from root %d", entry->root);
-	n += snprintf(text + n, (size_t)(128 - n), " over GPUs ");
+		n += snprintf(text + n, (size_t)(NAME_ROOM - n), " from root %d", entry->root);
+	n += snprintf(text + n, (size_t)(NAME_ROOM - n), " over GPUs ");
 	for (int i = 0; i < entry->n && n < 100; i++)
-		n += snprintf(text + n, (size_t)(128 - n), "%s%d", i ? "," : "", entry->gpu[i]);
+		n += snprintf(text + n, (size_t)(NAME_ROOM - n), "%s%d", i ? "," : "", entry->gpu[i]);
 	if (n >= 100)
-		snprintf(text + n, (size_t)(128 - n), "...");
+		n += snprintf(text + n, (size_t)(NAME_ROOM - n), "...");
+	if (entry->sized)
+		snprintf(text + n, (size_t)(NAME_ROOM - n), ", %lld to %lld bytes", (long long)entry->from,
+		    (long long)entry->to);
 }
 
 static Status
@@ -103,7 +108,7 @@ check_group(Ctx *ctx, const Inputs *all, const Group *group, const Schedule *sch
 	TRY(index_describe(ctx, sched, &file));
 	for (int i = 0; i < group->n; i++) {
 		const IndexEntry *entry = all->entry[group->first + i];
-		char name[128];
+		char name[NAME_ROOM];
 		name_entry(entry, name);
 		TRY(index_check_entry(ctx, name, entry, &file));
 		if (match)

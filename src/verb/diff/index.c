@@ -82,7 +82,7 @@ sort_jobs(Ctx *ctx, const Index *index, const int *number, struct job **out)
 
 /* ---- texts ---- */
 
-/* "broadcast of gpu0,gpu3 from gpu3" */
+/* "broadcast of gpu0,gpu3 from gpu3, 0 to 8192 bytes" */
 static void
 put_job(Text *text, const Index *index, const IndexEntry *entry)
 {
@@ -94,6 +94,8 @@ put_job(Text *text, const Index *index, const IndexEntry *entry)
 		text_printf(text, ",... (%d GPUs)", entry->n);
 	if (entry->root >= 0)
 		text_printf(text, " from %s", index->gpu[entry->gpu[entry->root]]);
+	if (entry->sized)
+		text_printf(text, ", %lld to %lld bytes", (long long)entry->from, (long long)entry->to);
 }
 
 static void
@@ -106,6 +108,8 @@ put_job_json(Text *text, const Index *index, const IndexEntry *entry)
 	}
 	text_printf(text, "], \"collective\": \"%s\", \"root\": ", collective_name(entry->coll));
 	entry->root < 0 ? text_put(text, "null") : text_json(text, index->gpu[entry->gpu[entry->root]]);
+	if (entry->sized)
+		text_printf(text, ", \"bytes\": [%lld, %lld]", (long long)entry->from, (long long)entry->to);
 	text_put(text, " }");
 }
 

@@ -1,0 +1,347 @@
+/* The schedules that a user names, and the choice among them and the built-in ones. */
+#include "choose.h"
+#include "base/file_read.h"
+#include "base/printable.h"
+#include "format/file_kind.h"
+#include "format/format.h"
+#include "runtime.h"
+#include "schedule/schedule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct item {
+	const char *path;
+	struct blinkIndex *index;	/* NULL: a schedule file, for the job of the members below */
+	Collective coll;
+	int n_ranks, root;
+};
+
+struct library {
+	Ctx ctx;			/* its memory */
+	int64_t small;
+	int n_items;
+	struct item *item;
+};
+
+/* ---- open ---- */
+
+static Status
+open_index(Ctx *ctx, struct library *lib, struct item *item)
+{
+	TRY(NEW(&lib->ctx, item->index, 1));
+	ctx_init(&item->index->ctx);
+	Status status = index_load(item->index, item->path);
+	arena_free(&item->index->ctx.scratch);
+	return status == OK ? OK : fail(ctx, status, "%s", item->index->ctx.error.text);
+}
+
+/* What it is for; it is read again when it is chosen. */
+static Status
+open_schedule(Ctx *ctx, struct item *item, const char *data, size_t size)
+{
+	Ctx own;
+	Schedule *sched;
+	ctx_init(&own);
+	Status status = sched_read(&own, item->path, data, size, &sched);
+	if (status == OK) {
+		item->coll = sched->coll;
+		item->n_ranks = sched->topo->n_ranks;
+		item->root = sched->root;
+	} else {
+		fail(ctx, status, "%s", own.error.text);
+	}
+	ctx_free(&own);
+	return status;
+}
+
+static Status
+open_item(Ctx *ctx, struct library *lib, struct item *item)
+{
+	struct stat there;
+	Text text = { 0 };
+	if (index_file_name(item->path) || (stat(item->path, &there) == 0 && S_ISDIR(there.st_mode)))
+		return open_index(ctx, lib, item);
+	TRY(file_read_regular(ctx, item->path, &text));
+	const char *data = text.data ? text.data : "";
+	Status status = file_kind(data, text.size) == FILE_INDEX ? open_index(ctx, lib, item)
+	    : open_schedule(ctx, item, data, text.size);
+	text_free(&text);
+	return status;
+}
+
+/* The path that begins at *at, of which *at is moved to the end; empty ones are left out. NULL: no more. */
+static const char *
+next_path(const char **at, size_t *length)
+{
+	*at += strspn(*at, ":");
+	const char *path = *at;
+	*length = strcspn(path, ":");
+	*at += *length;
+	return *length > 0 ? path : NULL;
+}
+
+static Status
+open_items(Ctx *ctx, struct library *lib, const char *paths)
+{
+	size_t length;
+	int n = 0;
+	for (const char *at = paths; next_path(&at, &length);)
+		n++;
+	lib->item = arena_array(&lib->ctx.run, (size_t)n, sizeof *lib->item);
+	if (!lib->item)
+		return fail_memory(ctx);
+	for (const char *at = paths, *path; (path = next_path(&at, &length));) {
+		struct item *item = &lib->item[lib->n_items++];
+		item->path = arena_text(&lib->ctx.run, path, length);
+		if (!item->path)
+			return fail_memory(ctx);
+		TRY(open_item(ctx, lib, item));
+	}
+	return OK;
+}
+
+Status
+library_open(Ctx *ctx, const char *paths, int64_t small, struct library **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct library *lib = calloc(1, sizeof *lib);
+	if (!lib)
+		return fail_memory(ctx);
+	ctx_init(&lib->ctx);
+	lib->small = small;
+	Status status = open_items(ctx, lib, paths ? paths : "");
+	arena_release(&ctx->scratch, mark);
+	if (status != OK) {
+		library_close(lib);
+		return status;
+	}
+	*out = lib;
+	return OK;
+}
+
+void
+library_close(struct library *lib)
+{
+	if (!lib)
+		return;
+	for (int i = 0; i < lib->n_items; i++)
+		if (lib->item[i].index)
+			ctx_free(&lib->item[i].index->ctx);
+	ctx_free(&lib->ctx);
+	free(lib);
+}
+
+/* ---- GPUs of an index ---- */
+
+/* The GPU of this id, or else of this number; below 0: none. */
+static int
+number_of(const Index *index, const char *gpu)
+{
+	int number = 0;
+	for (int g = 0; g < index->n_gpus; g++)
+		if (strcmp(index->gpu[g], gpu) == 0)
+			return g;
+	for (const char *at = gpu; *at; at++) {
+		if (*at < '0' || *at > '9' || number > LIMIT_RANKS)
+			return -1;
+		number = 10 * number + (*at - '0');
+	}
+	return number < index->n_gpus ? number : -1;
+}
+
+/* The job's GPUs by their numbers in the index. False: it does not have them all, or not one for each rank. */
+static bool
+find_gpus(const Index *index, const struct job *job, int *gpu, bool *taken)
+{
+	memset(taken, 0, (size_t)index->n_gpus * sizeof *taken);
+	for (int r = 0; r < job->n_ranks; r++) {
+		const char *name = job->gpu && job->gpu[r] ? job->gpu[r] : "";
+		gpu[r] = *name ? number_of(index, name) : r < index->n_gpus ? r : -1;
+		if (gpu[r] < 0 || taken[gpu[r]])
+			return false;
+		taken[gpu[r]] = true;
+	}
+	return true;
+}
+
+static Status
+find_indexed(Ctx *ctx, const struct item *item, const struct job *job, Collective coll, int root,
+    struct indexed_job *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	bool *taken;
+	int *gpu;
+	*out = (struct indexed_job){ .index = item->index };
+	if (!item->index || job->n_ranks < 2)
+		return OK;
+	TRY(TEMP(ctx, gpu, job->n_ranks));
+	TRY(TEMP(ctx, taken, item->index->index->n_gpus));
+	if (find_gpus(item->index->index, job, gpu, taken))
+		TRY(index_find_job(ctx, item->index, gpu, job->n_ranks, (int)coll, root, out));
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+/* ---- choice ---- */
+
+struct choosing {
+	Ctx *ctx;
+	const struct library *lib;
+	const struct job *job;
+	Collective coll;
+	int root;
+	int64_t bytes;
+	struct indexed_job *found;	/* of each item of the library */
+	Choice *out;
+};
+
+/* The choice may be another one inside from .. to than outside: it holds on the side of this message. */
+static void
+clip(struct choosing *c, int64_t from, int64_t to)
+{
+	Choice *out = c->out;
+	int64_t low = c->bytes < from ? 0 : c->bytes <= to ? from : to + 1;
+	int64_t high = c->bytes < from ? from - 1 : c->bytes <= to ? to : INT64_MAX;
+	out->from = low > out->from ? low : out->from;
+	out->to = high < out->to ? high : out->to;
+}
+
+static Status
+find_jobs(struct choosing *c)
+{
+	TRY(TEMP(c->ctx, c->found, c->lib->n_items));
+	for (int i = 0; i < c->lib->n_items; i++) {
+		struct indexed_job *found = &c->found[i];
+		TRY(find_indexed(c->ctx, &c->lib->item[i], c->job, c->coll, c->root, found));
+		for (int e = 0; e < found->n_entries; e++)
+			if (found->entry[e].sized)
+				clip(c, found->entry[e].from, found->entry[e].to);
+	}
+	return OK;
+}
+
+/* Has the item a schedule for this message, with a range of sizes or without? */
+static bool
+serves(const struct choosing *c, int i, bool sized)
+{
+	const struct item *item = &c->lib->item[i];
+	if (!item->index)
+		return !sized && item->coll == c->coll && item->n_ranks == c->job->n_ranks && item->root == c->root;
+	const IndexEntry *entry = index_of_size(c->found[i].entry, c->found[i].n_entries, c->bytes);
+	return entry && entry->sized == sized;
+}
+
+/* The number of the first item that serves; n_items: none. */
+static int
+first_that_serves(const struct choosing *c, bool sized)
+{
+	int i = 0;
+	while (i < c->lib->n_items && !serves(c, i, sized))
+		i++;
+	return i;
+}
+
+static void
+describe(Choice *out, const char *path, double rate)
+{
+	enum { MOST = 100 };
+	char number[48];
+	size_t n = strlen(path);
+	decimal_text((Wide)(rate * 1e6), 1000000, 4, number);
+	snprintf(out->what, sizeof out->what, "%s%s: %.20s, %.24s GB/s", n > MOST ? "..." : "",
+	    n > MOST ? path + n - MOST : path, out->sched->algorithm, number);
+	make_printable(out->what);
+}
+
+static Status
+read_indexed(struct choosing *c, const struct indexed_job *job)
+{
+	Ctx *ctx = c->ctx;
+	struct found found = { .index = job->index->index };
+	Schedule *sched;
+	char *path;
+	int *rank;
+	TRY(index_choose(ctx, job, c->bytes, &found.entry, &rank));
+	found.rank = rank;
+	TRY(index_path(ctx, job->index, found.entry, &path));
+	TRY(schedule_read(ctx, path, &found, c->out->digest, &sched));
+	c->out->sched = sched;
+	describe(c->out, path, found.entry->rate);
+	return OK;
+}
+
+static Status
+read_file(struct choosing *c, const struct item *item)
+{
+	Schedule *sched;
+	TRY(schedule_read(c->ctx, item->path, NULL, c->out->digest, &sched));
+	if (sched->coll != item->coll || sched->topo->n_ranks != item->n_ranks || sched->root != item->root)
+		return fail(c->ctx, BAD_INPUT, "%s: %s over %d ranks, root %d: want %s over %d, root %d, as it was",
+		    item->path, collective_name(sched->coll), sched->topo->n_ranks, sched->root,
+		    collective_name(item->coll), item->n_ranks, item->root);
+	c->out->sched = sched;
+	describe(c->out, item->path, sched->stated_achieved);
+	return OK;
+}
+
+static Status
+take_item(struct choosing *c, int i)
+{
+	return c->lib->item[i].index ? read_indexed(c, &c->found[i]) : read_file(c, &c->lib->item[i]);
+}
+
+/* why: for people, in addition. */
+static Status
+take_built_in(struct choosing *c, bool small, const char *why)
+{
+	Schedule *sched;
+	Choice *out = c->out;
+	TRY(built_in_schedule(c->ctx, c->job, c->coll, c->root, small, &sched));
+	out->sched = sched;
+	out->built_in = true;
+	snprintf(out->digest, sizeof out->digest, "%s", sched->topo->digest);
+	snprintf(out->what, sizeof out->what, "%s over %d ranks, built in%s", sched->algorithm, c->job->n_ranks, why);
+	return OK;
+}
+
+static Status
+choose(struct choosing *c)
+{
+	const struct library *lib = c->lib;
+	bool small = c->bytes <= lib->small, one_server = c->job->n_servers <= 1;
+	/* Of these there is one form. */
+	bool direct = c->coll == GATHER || c->coll == SCATTER || c->coll == ALLTOALL;
+	TRY(find_jobs(c));
+	int item = first_that_serves(c, true);
+	if (item < lib->n_items)
+		return take_item(c, item);
+	item = first_that_serves(c, false);
+	bool absent = item == lib->n_items;
+	const char *why = absent && lib->n_items > 0 ? ", as no schedule that was named is for this job" : "";
+	if (absent && direct)
+		return take_built_in(c, false, why);
+	if (!absent && !one_server)
+		return take_item(c, item);
+	clip(c, 0, lib->small);
+	if (small)
+		return take_built_in(c, true, absent ? why : ", for small messages");
+	return absent ? take_built_in(c, false, why) : take_item(c, item);
+}
+
+Status
+library_choose(Ctx *ctx, struct library *lib, const struct job *job, Collective coll, int root, int64_t bytes,
+    Choice *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	*out = (Choice){ .from = 0, .to = INT64_MAX };
+	struct choosing c = { .ctx = ctx, .lib = lib, .job = job, .coll = coll,
+		.root = collective_rooted(coll) ? root : -1, .bytes = bytes, .out = out };
+	if (collective_rooted(coll) && (root < 0 || root >= job->n_ranks))
+		return fail(ctx, USAGE, "root: %d: want a rank, 0 to %d", root, job->n_ranks - 1);
+	TRY(choose(&c));
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}

@@ -1,0 +1,61 @@
+/* Communicators: what a blinkComm_t is. */
+#ifndef BLINK_COMM_H
+#define BLINK_COMM_H
+
+#include "bootstrap/bootstrap.h"
+#include "choose/choose.h"
+#include "engine/engine.h"
+#include "runtime.h"
+#include "settings.h"
+#include "transport/shm.h"
+
+enum { GPU_BYTES = 64, USER_OPS = 64 };
+
+/* One rank of a job. */
+struct rank_comm {
+	struct engine engine;
+	struct bell early_bell;		/* of the engine, before there is shared memory */
+	struct bootstrap *bootstrap;	/* NULL: before the ranks have met, and after a farewell */
+	struct shm *shm;		/* NULL: no peer on this server, or BLINK_SHM=0 */
+	struct net_keys keys;
+	struct settings settings;
+	char gpu[GPU_BYTES];
+	char *schedules;
+
+	Ctx ctx;			/* of the library and of what plans are made with */
+	struct library *library;
+	struct job job;
+	char (*gpus)[GPU_BYTES];	/* of each rank */
+	const char **gpu_of;
+	int *server;
+	struct plan *plan[N_COLLECTIVES];	/* in the order in which they were first chosen */
+
+	pthread_mutex_t lock;		/* of the operations */
+	bool has_op[USER_OPS];
+	struct reduction op[USER_OPS];	/* of blinkRedOpCreatePreMulSum */
+};
+
+/* Read the library, and wire the engine's events: comm/plans.c. */
+int plans_open(struct rank_comm *r, struct blink_error *err);
+void plans_close(struct rank_comm *r);
+int plans_choose(void *rank_comm, const struct call *call, struct plan **out, struct blink_error *err);
+
+/* Meet the other ranks: comm/init.c. Whatever it returns, rank_comm_close frees it. */
+int rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, const blinkConfig_t *config,
+    struct blink_error *err);
+void rank_comm_close(struct rank_comm *r, bool forked);
+int64_t rank_comm_deadline(const struct rank_comm *r);
+
+/* The caller's handle of a new rank. */
+blinkResult_t comm_open(blinkComm_t *out, int n, const blinkUniqueId_t *id, int rank, const blinkConfig_t *config,
+    struct blink_error *err);
+
+/* Calls of a group wait in the thread until it ends: comm/group.c. True: it has taken the call. */
+bool group_takes(blinkComm_t comm, struct call *call);
+
+/* The rank of a communicator that this process may use; NULL, with its error set. */
+struct rank_comm *comm_rank(blinkComm_t comm);
+blinkResult_t comm_error(blinkComm_t comm, const struct blink_error *err);
+blinkResult_t give_blink_error(blinkError_t *error, const struct blink_error *err);
+
+#endif

@@ -1,0 +1,425 @@
+/* A rank joins its communicator.
+ *
+ *	1. meet at the hub; exchange who is where				bootstrap_join
+ *	2. make memory for as many ranks as are on this server, and a network	shm_open_own, net->open
+ *	3. exchange their addresses						bootstrap_allgather
+ *	4. map the peers' memory						shm_exchange
+ *	5. hear that all ranks have done so					bootstrap_allgather
+ *
+ * A rank that fails on the way tells the others by the hub, and all fail with its reason. */
+#include "comm/comm.h"
+#include "debug.h"
+#include "error.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+enum { HOST_BYTES = 32, SPINS = 2000 };
+
+/* What ranks tell each other first. Ranks are on one server if `host` is the same: one kernel, one network namespace.
+ * They are threads of one process if `process` is. */
+struct hello {
+	unsigned char host[HOST_BYTES];
+	uint64_t process[2];
+	char gpu[GPU_BYTES];
+};
+
+struct addresses {
+	unsigned char shm[SHM_ADDRESS];
+	uint64_t same;			/* struct shm *, for threads of this process */
+	unsigned char net[NET_ADDRESS];
+};
+
+int64_t
+rank_comm_deadline(const struct rank_comm *r)
+{
+	return now_ns() + r->engine.timeout;
+}
+
+/* ---- events ---- */
+
+static void
+on_failed(void *context, int code, int culprit, const char *text)
+{
+	struct rank_comm *r = context;
+	debug_say(DEBUG_WARN, r->engine.rank, "%s", text);
+	engine_fail(&r->engine, code, culprit, text);
+}
+
+static void
+on_left(void *context, int rank, uint64_t calls)
+{
+	struct rank_comm *r = context;
+	char text[80];
+	snprintf(text, sizeof text, "rank %d has left the communicator after %llu collectives", rank,
+	    (unsigned long long)calls);
+	engine_peer_gone(&r->engine, rank, text);
+}
+
+static void
+on_ask(void *context, struct rank_status *out)
+{
+	engine_status(&((struct rank_comm *)context)->engine, out);
+}
+
+static void
+on_stuck(void *context, int64_t deadline, int64_t patience)
+{
+	bootstrap_stuck(((struct rank_comm *)context)->bootstrap, deadline, patience);
+}
+
+static void
+on_progress(void *context)
+{
+	bootstrap_progress(((struct rank_comm *)context)->bootstrap);
+}
+
+static void
+on_failed_here(void *context, const struct blink_error *err, int culprit)
+{
+	struct rank_comm *r = context;
+	char text[sizeof err->text];
+	debug_say(DEBUG_WARN, r->engine.rank, "%s", err->text);
+	if (culprit >= 0)
+		snprintf(text, sizeof text, "%s", err->text);
+	else
+		snprintf(text, sizeof text, "rank %d: %.400s", r->engine.rank, err->text);
+	bootstrap_fail(r->bootstrap, blinkRemoteError, culprit >= 0 ? culprit : r->engine.rank, text);
+}
+
+static void
+sign(void *context, const void *text, size_t bytes, unsigned char out[32])
+{
+	bootstrap_sign(((struct rank_comm *)context)->bootstrap, text, bytes, out);
+}
+
+/* ---- who is where ---- */
+
+/* BLINK_HOST_ID; else the kernel's boot id and the network namespace. */
+static void
+identify_host(const struct rank_comm *r, unsigned char host[HOST_BYTES])
+{
+	char text[128] = "", digest[DIGEST_ROOM];
+	struct stat net;
+	FILE *f = r->settings.host_id ? NULL : fopen("/proc/sys/kernel/random/boot_id", "re");
+	if (f && !fgets(text, sizeof text, f))
+		text[0] = 0;
+	if (f)
+		fclose(f);
+	size_t n = strlen(text);
+	if (r->settings.host_id)
+		snprintf(text, sizeof text, "%s", r->settings.host_id);
+	else if (stat("/proc/self/ns/net", &net) == 0)
+		snprintf(text + n, sizeof text - n, " %llu", (unsigned long long)net.st_ino);
+	digest_of(text, strlen(text), digest);
+	memcpy(host, digest + sizeof "sha256:" - 1, HOST_BYTES);
+}
+
+/* The same for all threads of a process, and for no other process: drawn when it is first asked for, and again in a
+ * forked child. */
+static int
+identify_process(uint64_t process[2], struct blink_error *err)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static uint64_t drawn;
+	static pid_t drawn_by;
+	pthread_mutex_lock(&lock);
+	if (drawn_by != getpid()) {
+		if (getrandom(&drawn, sizeof drawn, 0) == (ssize_t)sizeof drawn)
+			drawn_by = getpid();
+		else
+			set_error(err, blinkSystemError, "getrandom failed");
+	}
+	process[0] = drawn;
+	process[1] = (uint64_t)getpid();
+	pthread_mutex_unlock(&lock);
+	return err->code;
+}
+
+/* Servers in the order of their lowest ranks, and the GPUs of all ranks. */
+static int
+place_ranks(struct rank_comm *r, const struct hello *all, struct blink_error *err)
+{
+	int n = r->engine.n_ranks;
+	size_t ranks = (size_t)n;
+	r->gpus = calloc(ranks, sizeof *r->gpus);
+	r->gpu_of = calloc(ranks, sizeof *r->gpu_of);
+	r->server = calloc(ranks, sizeof *r->server);
+	if (!r->gpus || !r->gpu_of || !r->server)
+		return set_error_memory(err);
+	r->job = (struct job){ .n_ranks = n, .gpu = r->gpu_of, .server = r->server };
+	for (int i = 0; i < n; i++) {
+		int before = 0;
+		memcpy(r->gpus[i], all[i].gpu, GPU_BYTES - 1);
+		r->gpu_of[i] = r->gpus[i];
+		while (memcmp(all[before].host, all[i].host, HOST_BYTES) != 0)
+			before++;
+		r->server[i] = before < i ? r->server[before] : r->job.n_servers++;
+		r->engine.n_local += memcmp(all[i].host, all[r->engine.rank].host, HOST_BYTES) == 0;
+	}
+	return blinkSuccess;
+}
+
+/* ---- memory and network ---- */
+
+static bool
+is_local(const struct rank_comm *r, int rank)
+{
+	return r->settings.shm && r->server[rank] == r->server[r->engine.rank];
+}
+
+static const struct net_kind *
+choose_net(struct rank_comm *r, struct blink_error *err)
+{
+	char why[256] = "";
+	for (int i = 0; net_kinds[i]; i++) {
+		if (r->settings.net && strcmp(r->settings.net, net_kinds[i]->name) != 0)
+			continue;
+		if (net_kinds[i]->available(why))
+			return net_kinds[i];
+		debug_say(DEBUG_INFO, r->engine.rank, "net %s: %s", net_kinds[i]->name, why);
+	}
+	set_error(err, blinkSystemError, "BLINK_NET: %s: %s", r->settings.net ? r->settings.net : "no network can be used",
+	    why[0] ? why : "no such network");
+	return NULL;
+}
+
+static int
+open_net(struct rank_comm *r, struct addresses *mine, struct blink_error *err)
+{
+	struct engine *e = &r->engine;
+	const struct net_events events = { e, remote_place, remote_arrived, remote_broken };
+	const struct net_kind *net = choose_net(r, err);
+	if (!net)
+		return err->code;
+	bootstrap_address(r->bootstrap, r->keys.address);
+	if (net->open(e->rank, e->n_ranks, &events, &r->keys, mine->net, &e->net_handle, err) == blinkSuccess) {
+		e->net = net;
+		debug_say(DEBUG_INFO, e->rank, "net %s: %s", net->name, net->what);
+	}
+	return err->code;
+}
+
+/* This rank's number among those on its server, in order. */
+static int
+local_index(const struct rank_comm *r, int rank)
+{
+	int index = 0;
+	for (int i = 0; i < rank; i++)
+		index += r->server[i] == r->server[rank];
+	return index;
+}
+
+static void
+see_peer(struct rank_comm *r, int rank, void *memory)
+{
+	struct engine *e = &r->engine;
+	struct region *theirs = memory;
+	struct peer *peer = &e->peer[rank];
+	peer->mine = &e->region->peer[local_index(r, rank)];
+	peer->theirs = &theirs->peer[local_index(r, e->rank)];
+	peer->in = &peer->theirs->channel;
+	peer->bell = &theirs->bell;
+	peer->arena = (char *)memory + region_arena_offset(e->n_local);
+}
+
+static int
+map_peers(struct rank_comm *r, const struct hello *hello, const struct addresses *all, struct blink_error *err)
+{
+	struct engine *e = &r->engine;
+	struct shm_peer *peer = calloc((size_t)e->n_local, sizeof *peer);
+	int n = 0;
+	if (!peer)
+		return set_error_memory(err);
+	for (int i = 0; i < e->n_ranks; i++) {
+		if (i == e->rank || !is_local(r, i))
+			continue;
+		peer[n].rank = i;
+		memcpy(peer[n].address, all[i].shm, SHM_ADDRESS);
+		if (memcmp(hello[i].process, hello[e->rank].process, sizeof hello[i].process) == 0)
+			peer[n].same = (struct shm *)(uintptr_t)all[i].same;
+		n++;
+	}
+	shm_exchange(r->shm, e->rank, peer, n, rank_comm_deadline(r), err);
+	for (int i = 0; i < n && err->code == blinkSuccess; i++)
+		see_peer(r, peer[i].rank, peer[i].memory);
+	free(peer);
+	return err->code;
+}
+
+/* A rank alone on its server, or without shared memory, has an arena of its own all the same. */
+static int
+open_memory(struct rank_comm *r, struct addresses *mine, struct blink_error *err)
+{
+	struct engine *e = &r->engine;
+	if (!r->settings.shm)
+		e->n_local = 1;
+	size_t bytes = region_bytes(e->n_local);
+	if (shm_open_own(bytes, &r->keys, mine->shm, &r->shm, err) != blinkSuccess)
+		return err->code;
+	mine->same = (uintptr_t)r->shm;
+	e->region = shm_memory(r->shm);
+	e->arena = (char *)e->region + region_arena_offset(e->n_local);
+	return blinkSuccess;
+}
+
+/* The bell moves into shared memory: an error that comes meanwhile is seen by the next step. */
+static void
+see_own_memory(struct rank_comm *r)
+{
+	struct engine *e = &r->engine;
+	int own = r->settings.shm ? local_index(r, e->rank) : 0;
+	struct peer *self = &e->peer[e->rank];
+	pthread_mutex_lock(&e->lock);
+	e->bell = &e->region->bell;
+	pthread_mutex_unlock(&e->lock);
+	*self = (struct peer){ .mine = &e->region->peer[own], .theirs = &e->region->peer[own],
+	    .in = &e->region->peer[own].channel, .bell = e->bell, .arena = e->arena };
+}
+
+/* How often a rank looks before it sleeps: not at all where it would keep a peer from running. */
+static int
+choose_spins(const struct rank_comm *r)
+{
+	cpu_set_t cpus;
+	bool enough = sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > r->engine.n_local;
+	return enough ? SPINS : 0;
+}
+
+static int
+connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *all, struct blink_error *err)
+{
+	struct engine *e = &r->engine;
+	struct addresses mine = { 0 };
+	int n = e->n_ranks;
+	char (*net)[NET_ADDRESS] = NULL;
+	if (place_ranks(r, hello, err) != blinkSuccess || open_memory(r, &mine, err) != blinkSuccess)
+		return err->code;
+	see_own_memory(r);
+	if (e->n_local < n && open_net(r, &mine, err) != blinkSuccess)
+		return err->code;
+	if (bootstrap_allgather(r->bootstrap, &mine, sizeof mine, all, rank_comm_deadline(r), err) != blinkSuccess)
+		return err->code;
+	if (e->net) {
+		net = calloc((size_t)n, sizeof *net);
+		for (int i = 0; i < n && net; i++)
+			memcpy(net[i], all[i].net, NET_ADDRESS);
+		if (net)
+			e->net->connect(e->net_handle, net, err);
+		else
+			set_error_memory(err);
+		free(net);
+	}
+	if (err->code == blinkSuccess && r->settings.shm)
+		map_peers(r, hello, all, err);
+	e->spins = choose_spins(r);
+	return err->code;
+}
+
+/* ---- open and close ---- */
+
+static int
+read_settings(struct rank_comm *r, const blinkConfig_t *config, struct blink_error *err)
+{
+	static const blinkConfig_t defaults;
+	struct engine *e = &r->engine;
+	if (settings_read(&r->settings, err) != blinkSuccess)
+		return err->code;
+	config = config ? config : &defaults;
+	if (config->timeoutMs < 0 || config->timeoutMs > INT64_MAX / 4000000)
+		return set_error(err, blinkInvalidArgument, "timeoutMs: want 0 to 2^60");
+	if (config->threads < 0 || config->chunkBytes > (size_t)1 << 40)
+		return set_error(err, blinkInvalidArgument, "threads or chunkBytes: not valid");
+	e->timeout = (config->timeoutMs ? config->timeoutMs : r->settings.timeout_ms) * 1000000;
+	e->chunk_bytes = config->chunkBytes ? (int64_t)config->chunkBytes : r->settings.chunk;
+	const char *gpu = config->gpu ? config->gpu : r->settings.gpu ? r->settings.gpu : "";
+	const char *schedules = config->schedules ? config->schedules : r->settings.schedules;
+	if (strlen(gpu) >= GPU_BYTES)
+		return set_error(err, blinkInvalidArgument, "gpu: %.80s: want at most %d bytes", gpu, GPU_BYTES - 1);
+	snprintf(r->gpu, sizeof r->gpu, "%s", gpu);
+	r->schedules = schedules ? strdup(schedules) : NULL;
+	if (schedules && !r->schedules)
+		return set_error_memory(err);
+	return blinkSuccess;
+}
+
+static int
+open_engine(struct rank_comm *r, int n, int rank, struct blink_error *err)
+{
+	struct engine *e = &r->engine;
+	e->rank = rank;
+	e->n_ranks = n;
+	e->bell = &r->early_bell;
+	e->events = (struct engine_events){ r, plans_choose, on_stuck, on_progress, on_failed_here };
+	r->keys = (struct net_keys){ .context = r, .sign = sign, .patience = e->timeout };
+	e->peer = calloc((size_t)n, sizeof *e->peer);
+	if (!e->peer)
+		return set_error_memory(err);
+	return engine_open(e, true, err);
+}
+
+static int
+join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
+{
+	struct engine *e = &r->engine;
+	const struct bootstrap_events events = { r, on_failed, on_left, on_ask };
+	struct hello mine = { 0 }, *hello = calloc((size_t)e->n_ranks, sizeof *hello);
+	struct addresses *all = calloc((size_t)e->n_ranks, sizeof *all);
+	struct blink_error here = { 0 };
+	char done = 1;
+	identify_host(r, mine.host);
+	memcpy(mine.gpu, r->gpu, GPU_BYTES);
+	if (!hello || !all || identify_process(mine.process, err) != blinkSuccess) {
+		set_error_memory(err);
+	} else if (bootstrap_join(id, e->n_ranks, e->rank, &mine, sizeof mine, hello, rank_comm_deadline(r), &events,
+	    &r->bootstrap, err) == blinkSuccess) {
+		if (connect_ranks(r, hello, all, &here) == blinkSuccess)
+			bootstrap_allgather(r->bootstrap, &done, sizeof done, all, rank_comm_deadline(r), err);
+		else
+			on_failed_here(r, &here, -1);
+		set_error(err, here.code, "%s", here.text);
+	}
+	free(hello);
+	free(all);
+	return err->code;
+}
+
+int
+rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, const blinkConfig_t *config,
+    struct blink_error *err)
+{
+	ctx_init(&r->ctx);
+	pthread_mutex_init(&r->lock, NULL);
+	if (read_settings(r, config, err) != blinkSuccess || open_engine(r, n, rank, err) != blinkSuccess
+	    || plans_open(r, err) != blinkSuccess || join(r, id, err) != blinkSuccess)
+		return err->code;
+	debug_say(DEBUG_INFO, rank, "rank %d of %d, %d servers, %d ranks on this one, kernels %s", rank, n,
+	    r->job.n_servers, r->engine.n_local, reduction_kernels());
+	return blinkSuccess;
+}
+
+/* The network first: what it brings is for the engine. Then the hub, whose events are. */
+void
+rank_comm_close(struct rank_comm *r, bool forked)
+{
+	struct engine *e = &r->engine;
+	if (e->net && !forked)
+		e->net->close(e->net_handle, now_ns() + e->timeout);
+	bootstrap_leave(r->bootstrap, e->collective);
+	engine_close(e, forked);
+	plans_close(r);
+	for (int i = 0; i < e->n_ranks && e->peer; i++)
+		if (e->peer[i].mine && !e->peer[i].theirs)
+			peer_close(&e->peer[i]);
+	shm_close(r->shm);
+	free(e->peer);
+	free(r->gpus);
+	free(r->gpu_of);
+	free(r->server);
+	free(r->schedules);
+	ctx_free(&r->ctx);
+	free(r);
+}

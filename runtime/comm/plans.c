@@ -1,0 +1,107 @@
+/* Plans of a communicator: for each call the schedule that its library has for the collective, root and size, projected
+ * to this rank when it is first needed. All ranks choose alike, since their libraries are alike; where they are not,
+ * signatures of calls differ. */
+#include "comm/comm.h"
+#include "debug.h"
+#include "error.h"
+#include "schedule/schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int
+plans_open(struct rank_comm *r, struct blink_error *err)
+{
+	if (library_open(&r->ctx, r->schedules, r->settings.small, &r->library) != OK)
+		return set_error(err, (int)r->ctx.error.status, "%.500s", r->ctx.error.text);
+	return blinkSuccess;
+}
+
+void
+plans_close(struct rank_comm *r)
+{
+	for (int c = 0; c < N_COLLECTIVES; c++) {
+		while (r->plan[c]) {
+			struct plan *next = r->plan[c]->next;
+			ctx_free(&r->plan[c]->ctx);
+			free(r->plan[c]);
+			r->plan[c] = next;
+		}
+	}
+	library_close(r->library);
+}
+
+static int
+fail_with(struct blink_error *err, const Ctx *ctx)
+{
+	return set_error(err, (int)ctx->error.status, "%.500s", ctx->error.text);
+}
+
+static int
+fill_plan(struct rank_comm *r, struct plan *plan, const Choice *choice, struct blink_error *err)
+{
+	const RankProgram *prog;
+	struct blink_part_end *end;
+	if (sched_project(&plan->ctx, choice->sched, r->engine.rank, &plan->prog) != OK)
+		return fail_with(err, &plan->ctx);
+	prog = plan->prog;
+	if (part_ends(&plan->ctx, prog->part_end, prog->n_parts, &end) != OK)
+		return fail_with(err, &plan->ctx);
+	plan->parts = (struct blink_program){ .collective = (int)prog->coll, .n_ranks = prog->n_ranks,
+	    .n_parts = prog->n_parts, .part_end = end };
+	plan->from_bytes = choice->from;
+	plan->to_bytes = choice->to;
+	for (const char *p = choice->digest; *p; p++)
+		plan->digest = (plan->digest ^ (unsigned char)*p) * 0x100000001b3u;
+	if (choice->built_in)
+		snprintf(plan->name, sizeof plan->name, "built-in schedule");
+	else
+		snprintf(plan->name, sizeof plan->name, "schedule %.19s", choice->digest);
+	int code = plan_make(&r->engine, plan, err);
+	arena_free(&plan->ctx.scratch);
+	return code;
+}
+
+/* The schedule itself is needed only meanwhile. */
+static int
+make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct plan **out, struct blink_error *err)
+{
+	Ctx ctx;
+	Choice choice;
+	struct plan *plan = calloc(1, sizeof *plan);
+	if (!plan)
+		return set_error_memory(err);
+	ctx_init(&ctx);
+	ctx_init(&plan->ctx);
+	if (library_choose(&ctx, r->library, &r->job, call->coll, call->root, bytes, &choice) != OK)
+		fail_with(err, &ctx);
+	else if (fill_plan(r, plan, &choice, err) == blinkSuccess)
+		debug_say(DEBUG_INFO, r->engine.rank, "%s of %lld to %lld bytes: %s", collective_name(call->coll),
+		    (long long)choice.from, (long long)choice.to, choice.what);
+	ctx_free(&ctx);
+	if (err->code != blinkSuccess) {
+		ctx_free(&plan->ctx);
+		free(plan);
+		return err->code;
+	}
+	*out = plan;
+	return blinkSuccess;
+}
+
+int
+plans_choose(void *rank_comm, const struct call *call, struct plan **out, struct blink_error *err)
+{
+	struct rank_comm *r = rank_comm;
+	const struct blink_program job = { .collective = (int)call->coll, .n_ranks = r->engine.n_ranks };
+	int64_t bytes = call->count * (int64_t)call->reduction.size * blink_message_blocks(&job);
+	struct plan **at = &r->plan[call->coll];
+	for (; *at; at = &(*at)->next) {
+		if ((*at)->prog->root == call->root && (*at)->from_bytes <= bytes && bytes <= (*at)->to_bytes) {
+			*out = *at;
+			return blinkSuccess;
+		}
+	}
+	if (make_plan(r, call, bytes, at, err) == blinkSuccess)
+		*out = *at;
+	return err->code;
+}

@@ -1,0 +1,87 @@
+/* Split: a communicator for each color.
+ *
+ * The ranks exchange colors and keys by the hub of the communicator; in each color the rank that comes first makes a
+ * unique id, and a second exchange hands it to the others. */
+#include "comm/comm.h"
+#include "error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct choice {
+	int32_t color, key;
+};
+
+struct offer {
+	blinkUniqueId_t id;
+	int32_t code;			/* 0: this rank could make one, or had not to */
+};
+
+/* Does rank a come before b? */
+static bool
+before(const struct choice *all, int a, int b)
+{
+	return all[a].key != all[b].key ? all[a].key < all[b].key : a < b;
+}
+
+/* The rank's number in its color, how many it has, and which rank of the parent is the first. */
+static void
+find_place(const struct choice *all, int n, int me, int *rank, int *size, int *first)
+{
+	*rank = *size = 0;
+	*first = me;
+	for (int i = 0; i < n; i++) {
+		if (all[i].color != all[me].color)
+			continue;
+		++*size;
+		*rank += before(all, i, me);
+		if (before(all, i, *first))
+			*first = i;
+	}
+}
+
+static int
+split(struct rank_comm *r, struct choice mine, const blinkConfig_t *config, blinkComm_t *out, struct choice *all,
+    struct offer *offers, struct blink_error *err)
+{
+	struct engine *e = &r->engine;
+	struct offer offer = { .code = 0 };
+	struct blink_error failed = { 0 };
+	int rank, size, first;
+	if (bootstrap_allgather(r->bootstrap, &mine, sizeof mine, all, rank_comm_deadline(r), err) != blinkSuccess)
+		return err->code;
+	find_place(all, e->n_ranks, e->rank, &rank, &size, &first);
+	if (mine.color >= 0 && first == e->rank)
+		offer.code = bootstrap_make_id(r->settings.interface, &offer.id, &failed);
+	if (bootstrap_allgather(r->bootstrap, &offer, sizeof offer, offers, rank_comm_deadline(r), err) != blinkSuccess)
+		return err->code;
+	*out = NULL;
+	if (mine.color < 0)
+		return blinkSuccess;
+	if (offers[first].code != blinkSuccess)
+		return set_error(err, offers[first].code, "rank %d could not make a unique id: %.300s", first, failed.text);
+	return comm_open(out, size, &offers[first].id, rank, config, err);
+}
+
+blinkResult_t
+blinkCommSplit(blinkComm_t comm, int color, int key, blinkComm_t *out, const blinkConfig_t *config, blinkError_t *error)
+{
+	struct blink_error err = { 0 };
+	struct rank_comm *r = comm_rank(comm);
+	if (!r || !out)
+		return blinkInvalidArgument;
+	const blinkConfig_t same = { .chunkBytes = (size_t)r->engine.chunk_bytes,
+	    .timeoutMs = r->engine.timeout / 1000000, .schedules = r->schedules, .gpu = r->gpu };
+	struct choice *all = calloc((size_t)r->engine.n_ranks, sizeof *all);
+	struct offer *offers = calloc((size_t)r->engine.n_ranks, sizeof *offers);
+	if (all && offers)
+		split(r, (struct choice){ color, key }, config ? config : &same, out, all, offers, &err);
+	else
+		set_error_memory(&err);
+	free(all);
+	free(offers);
+	if (err.code == blinkSuccess)
+		return blinkSuccess;
+	comm_error(comm, &err);
+	return give_blink_error(error, &err);
+}

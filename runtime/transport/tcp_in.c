@@ -1,0 +1,420 @@
+/* Connections that others open. Who does not prove within a second that it belongs to the job is dropped; at most so
+ * many are in that state at a time, and the others wait in the queue of the kernel.
+ *
+ * Bytes go straight to their place: one system call reads what is left of a part, and behind it the headers and the
+ * short messages that follow, through a small buffer. Most messages are one part, and come when it is their turn in
+ * their lane: those need no memory here. For others there is a record in their lane (struct tcp_arrival). */
+#include "transport/tcp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum {
+	MS = 1000000,
+	STRANGER_MS = 1000,
+	STRANGERS = 512,
+	READ_ONCE = 1 << 20,	/* bytes of one system call: others want their turn */
+	READS = 4,
+	ARRIVALS = 1 << 20	/* records of a peer: more are a defect */
+};
+
+static void
+end_in(struct tcp *t, struct tcp_in *in)
+{
+	if (in->state == IN_HELLO || in->state == IN_PROOF)
+		t->n_strangers--;
+	tcp_in_end(t, in);
+}
+
+/* ---- messages ---- */
+
+static struct tcp_lane *
+lane_of(struct tcp_peer *peer, uint32_t lane)
+{
+	uint32_t number = tcp_lane_number(lane);
+	struct tcp_lane *table = tcp_reach(peer->lane, &peer->n_lanes, sizeof *table, number);
+	if (!table)
+		return NULL;
+	peer->lane = table;
+	return &table[number];
+}
+
+/* Messages that are whole, as long as it is their turn. */
+static void
+deliver(struct tcp *t, struct tcp_peer *peer, uint32_t lane)
+{
+	for (;;) {
+		struct tcp_lane *l = lane_of(peer, lane);
+		struct tcp_arrival *a = l->ahead;
+		if (!a || a->order != l->expected || a->left)
+			return;
+		l->ahead = a->next;
+		l->expected++;
+		peer->n_arrivals--;
+		t->events.arrived(t->events.context, peer->rank, &a->m);
+		free(a);
+	}
+}
+
+static void
+finish_part(struct tcp *t, struct tcp_in *in)
+{
+	struct tcp_peer *peer = in->peer;
+	uint32_t lane = in->frame.m.lane;
+	if (in->arrival) {
+		in->arrival->left -= in->frame.bytes;
+	} else {
+		t->events.arrived(t->events.context, peer->rank, &in->frame.m);
+		lane_of(peer, lane)->expected++;
+	}
+	in->arrival = NULL;
+	deliver(t, peer, lane);
+}
+
+/* What is wrong with the frame; NULL: nothing. */
+static const char *
+wrong(const struct tcp_frame *f)
+{
+	if (f->kind != FRAME_PART || f->m.reserved != 0)
+		return "a message of no known kind";
+	if ((f->m.lane & ~NET_DONE) >= NET_LANES)
+		return "a message of a lane that is not";
+	if (f->bytes > f->m.bytes || f->offset > f->m.bytes - f->bytes || (f->bytes == 0 && f->m.bytes != 0))
+		return "a part that is not within its message";
+	return NULL;
+}
+
+static struct tcp_arrival **
+find_arrival(struct tcp_lane *lane, uint32_t order)
+{
+	struct tcp_arrival **at = &lane->ahead;
+	while (*at && (int32_t)((*at)->order - order) < 0)
+		at = &(*at)->next;
+	return at;
+}
+
+static struct tcp_arrival *
+new_arrival(struct tcp_peer *peer, const struct tcp_frame *f, char *place, struct tcp_arrival **at)
+{
+	struct tcp_arrival *a = peer->n_arrivals < ARRIVALS ? malloc(sizeof *a) : NULL;
+	if (!a)
+		return NULL;
+	*a = (struct tcp_arrival){ .next = *at, .order = f->order, .m = f->m, .place = place, .unclaimed = f->m.bytes,
+		.left = f->m.bytes };
+	*at = a;
+	peer->n_arrivals++;
+	return a;
+}
+
+static void
+wait_for_place(struct tcp *t, struct tcp_in *in)
+{
+	if (in->state != IN_NO_PLACE) {
+		in->state = IN_NO_PLACE;
+		in->since = tcp_now();
+		in->told = false;
+		tcp_watch(t, in->fd, in, 0);
+	}
+	tcp_look_by(t, in->since + t->keys.patience / 8);
+}
+
+/* The part has a place from here on. */
+static void
+begin_bytes(struct tcp *t, struct tcp_in *in, char *place)
+{
+	in->state = IN_READY;
+	in->to = place + in->frame.offset;
+	in->left = in->frame.bytes;
+	if (in->left == 0)
+		finish_part(t, in);
+}
+
+static void
+begin_part(struct tcp *t, struct tcp_in *in)
+{
+	const struct tcp_frame *f = &in->frame;
+	struct tcp_lane *lane = lane_of(in->peer, f->m.lane);
+	struct tcp_arrival **at = lane ? find_arrival(lane, f->order) : NULL;
+	struct tcp_arrival *a = at && *at && (*at)->order == f->order ? *at : NULL;
+	char *place = a ? a->place : NULL;
+	if (!lane) {
+		tcp_break(t, in->peer, ": no memory for what it sends");
+		return;
+	}
+	if ((int32_t)(f->order - lane->expected) < 0) {
+		tcp_break(t, in->peer, " sent a message twice");
+		return;
+	}
+	if (!a && f->m.bytes) {
+		place = t->events.place(t->events.context, in->peer->rank, &f->m);
+		if (place == NET_REFUSED)
+			tcp_break(t, in->peer, " sent a message that does not fit");
+		else if (!place)
+			wait_for_place(t, in);
+		if (!place || place == NET_REFUSED)
+			return;
+	}
+	if (!a && (f->bytes != f->m.bytes || f->order != lane->expected)) {
+		a = new_arrival(in->peer, f, place, at);
+		if (!a) {
+			tcp_break(t, in->peer, ": no memory for what it sends");
+			return;
+		}
+	}
+	if (a && (memcmp(&a->m, &f->m, sizeof a->m) != 0 || f->bytes > a->unclaimed)) {
+		tcp_break(t, in->peer, " sent parts that do not fit together");
+		return;
+	}
+	if (a)
+		a->unclaimed -= f->bytes;
+	in->arrival = a;
+	begin_bytes(t, in, place);
+}
+
+static void
+begin_frame(struct tcp *t, struct tcp_in *in)
+{
+	const char *why = in->frame.kind == FRAME_BYE ? NULL : wrong(&in->frame);
+	if (in->frame.kind == FRAME_BYE) {
+		end_in(t, in);
+		tcp_gone(t, in->peer);
+	} else if (why) {
+		tcp_break(t, in->peer, " sent %s", why);
+	} else {
+		begin_part(t, in);
+	}
+}
+
+/* ---- bytes ---- */
+
+/* The part that is being read takes what the buffer has. */
+static void
+absorb(struct tcp *t, struct tcp_in *in)
+{
+	size_t n = in->end - in->at;
+	if (in->left == 0 || in->state != IN_READY)
+		return;
+	if (n > in->left)
+		n = (size_t)in->left;
+	memcpy(in->to, in->buffer + in->at, n);
+	in->at += n;
+	in->to += n;
+	in->left -= n;
+	if (in->left == 0)
+		finish_part(t, in);
+}
+
+static void
+take_buffer(struct tcp *t, struct tcp_in *in)
+{
+	while (in->state == IN_READY && in->left == 0 && in->end - in->at >= sizeof in->frame) {
+		memcpy(&in->frame, in->buffer + in->at, sizeof in->frame);
+		in->at += sizeof in->frame;
+		begin_frame(t, in);
+		absorb(t, in);
+	}
+	memmove(in->buffer, in->buffer + in->at, in->end - in->at);
+	in->end -= in->at;
+	in->at = 0;
+}
+
+/* 0: nothing more now. */
+static ssize_t
+read_some(struct tcp *t, struct tcp_in *in)
+{
+	bool large = in->left > READ_ONCE;
+	struct iovec v[2] = { { in->to, large ? READ_ONCE : (size_t)in->left },
+		{ in->buffer + in->end, TCP_BUFFER - in->end } };
+	ssize_t n = in->left ? readv(in->fd, v, large ? 1 : 2) : readv(in->fd, v + 1, 1);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n > 0)
+		return n;
+	if (n == 0)
+		tcp_break(t, in->peer, " has ended: connection closed");
+	else
+		tcp_break(t, in->peer, ": %s", strerror(errno));
+	return 0;
+}
+
+static void
+read_messages(struct tcp *t, struct tcp_in *in)
+{
+	for (int i = 0; i < READS && in->state == IN_READY; i++) {
+		size_t before = in->left > READ_ONCE ? READ_ONCE : (size_t)in->left;
+		ssize_t n = read_some(t, in);
+		if (n == 0)
+			return;
+		size_t direct = (size_t)n < before ? (size_t)n : before;
+		in->to += direct;
+		in->left -= direct;
+		in->end += (size_t)n - direct;
+		if (direct && in->left == 0)
+			finish_part(t, in);
+		take_buffer(t, in);
+		if ((size_t)n < before)
+			return;
+	}
+}
+
+void
+tcp_in_resume(struct tcp *t, struct tcp_in *in)
+{
+	char go = BACK_GO;
+	if (in->state != IN_NO_PLACE)
+		return;
+	begin_part(t, in);
+	if (in->state != IN_READY)
+		return;
+	if (in->told)
+		send(in->fd, &go, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	in->told = false;
+	absorb(t, in);
+	take_buffer(t, in);
+	if (in->state == IN_READY)
+		tcp_watch(t, in->fd, in, EPOLLIN);
+}
+
+/* ---- strangers ---- */
+
+static bool
+answer_hello(struct tcp *t, struct tcp_in *in)
+{
+	unsigned char answer[sizeof in->ours + TCP_PROOF];
+	memcpy(&in->theirs, in->buffer, sizeof in->theirs);
+	const struct tcp_hello *h = &in->theirs;
+	if (!tcp_hello_good(h) || h->to != (uint32_t)t->rank || h->from == h->to || h->from >= (uint32_t)t->n_ranks
+	    || h->way >= TCP_WAYS_MOST)
+		return false;
+	if (!tcp_hello(&in->ours, t->rank, (int)h->from, h->way))
+		return false;
+	memcpy(answer, &in->ours, sizeof in->ours);
+	tcp_prove(t, tcp_accepts, &in->theirs, &in->ours, answer + sizeof in->ours);
+	in->state = IN_PROOF;
+	return send(in->fd, answer, sizeof answer, MSG_NOSIGNAL) == (ssize_t)sizeof answer;
+}
+
+static bool
+accept_proof(struct tcp *t, struct tcp_in *in)
+{
+	char welcome = BACK_WELCOME;
+	struct tcp_peer *peer = &t->peer[in->theirs.from];
+	if (!tcp_proved(t, tcp_connects, &in->theirs, &in->ours, in->buffer))
+		return false;
+	if (atomic_load(&peer->broken) || send(in->fd, &welcome, 1, MSG_NOSIGNAL) != 1)
+		return false;
+	in->peer = peer;
+	in->state = IN_READY;
+	t->n_strangers--;
+	return true;
+}
+
+/* Each answer waits for just so many bytes. */
+static void
+read_stranger(struct tcp *t, struct tcp_in *in)
+{
+	size_t want = in->state == IN_HELLO ? sizeof in->theirs : TCP_PROOF;
+	ssize_t n = recv(in->fd, in->buffer + in->end, want - in->end, 0);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	bool good = n > 0;
+	if (good)
+		in->end += (size_t)n;
+	if (good && in->end == want) {
+		good = in->state == IN_HELLO ? answer_hello(t, in) : accept_proof(t, in);
+		in->end = 0;
+	}
+	if (!good)
+		end_in(t, in);
+}
+
+/* False: no more for now. */
+static bool
+accept_one(struct tcp *t)
+{
+	if (t->n_strangers >= STRANGERS)
+		return false;
+	int fd = accept4(t->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0)
+		return errno == ECONNABORTED || errno == EINTR;
+	struct tcp_in *in = malloc(sizeof *in);
+	if (!in) {
+		close(fd);
+		return false;
+	}
+	*in = (struct tcp_in){ .source = SOURCE_IN, .fd = fd, .next = t->in, .since = tcp_now() };
+	t->in = in;
+	t->n_strangers++;
+	tcp_options(t, fd);
+	tcp_watch(t, fd, in, EPOLLIN);
+	tcp_look_by(t, in->since + (int64_t)STRANGER_MS * MS);
+	return true;
+}
+
+/* Where there are too many, or no more descriptors, the listener rests until the next tick. */
+void
+tcp_accept(struct tcp *t)
+{
+	errno = 0;
+	while (accept_one(t))
+		errno = 0;
+	if (errno == EAGAIN || errno == EWOULDBLOCK)
+		return;
+	t->listening = false;
+	tcp_watch(t, t->listener, &t->listener_source, 0);
+	tcp_look_by(t, tcp_now() + 50 * MS);
+}
+
+/* ---- events ---- */
+
+void
+tcp_in_ready(struct tcp *t, struct tcp_in *in)
+{
+	int code = 0;
+	socklen_t size = sizeof code;
+	switch (in->state) {
+	case IN_HELLO:
+	case IN_PROOF:
+		read_stranger(t, in);
+		break;
+	case IN_READY:
+		read_messages(t, in);
+		break;
+	case IN_NO_PLACE:
+		getsockopt(in->fd, SOL_SOCKET, SO_ERROR, &code, &size);
+		tcp_break(t, in->peer, " has ended: %s", code ? strerror(code) : "connection closed");
+		break;
+	case IN_ENDED:
+		break;
+	}
+}
+
+void
+tcp_in_tick(struct tcp *t, struct tcp_in *in, int64_t now)
+{
+	char wait = BACK_WAIT;
+	int64_t patience = in->state == IN_NO_PLACE ? t->keys.patience / 8 : (int64_t)STRANGER_MS * MS;
+	if (in->state == IN_READY || in->state == IN_ENDED || in->told)
+		return;
+	if (now - in->since < patience) {
+		tcp_look_by(t, in->since + patience);
+	} else if (in->state == IN_NO_PLACE) {
+		in->told = true;
+		send(in->fd, &wait, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	} else {
+		end_in(t, in);
+	}
+}
+
+void
+tcp_in_farewell(struct tcp_in *in)
+{
+	char bye = BACK_BYE;
+	if (in->state == IN_READY || in->state == IN_NO_PLACE)
+		send(in->fd, &bye, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}

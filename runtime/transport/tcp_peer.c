@@ -1,0 +1,188 @@
+/* What connections of both directions share; and the end of a peer. */
+#include "transport/tcp.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+int64_t
+tcp_now(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void
+tcp_wake(struct tcp *t)
+{
+	uint64_t one = 1;
+	while (write(t->wake, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
+void
+tcp_attend(struct tcp *t, struct tcp_peer *peer)
+{
+	if (!atomic_exchange(&peer->attention, true))
+		tcp_wake(t);
+}
+
+void
+tcp_look_by(struct tcp *t, int64_t when)
+{
+	if (t->tick > when)
+		t->tick = when;
+}
+
+/* A host that vanishes is noticed by three probes of an idle connection. Not TCP_USER_TIMEOUT for the others: it also
+ * ends a connection whose receiver lives, and has not read for so long. What has been sent is looked after in
+ * tcp_out.c. */
+void
+tcp_options(const struct tcp *t, int fd)
+{
+	int on = 1, seconds = (int)(t->keys.patience / 1000000000), probes = 3;
+	int idle = seconds > 4 ? seconds / 2 : 1, gap = seconds > 8 ? seconds / 6 : 1;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &gap, sizeof gap);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+void
+tcp_watch(const struct tcp *t, int fd, void *source, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.ptr = source };
+	if (epoll_ctl(t->epoll, EPOLL_CTL_MOD, fd, &event) != 0)
+		epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+void *
+tcp_reach(void *table, uint32_t *n, size_t size, uint32_t at)
+{
+	if (at < *n)
+		return table;
+	uint32_t more = at < 2 * *n ? 2 * *n : at + 8;
+	char *grown = realloc(table, more * size);
+	if (!grown)
+		return NULL;
+	memset(grown + *n * size, 0, (more - *n) * size);
+	*n = more;
+	return grown;
+}
+
+int
+tcp_fail(struct blink_error *err, int code, const char *format, ...)
+{
+	va_list args;
+	err->code = code;
+	va_start(args, format);
+	vsnprintf(err->text, sizeof err->text, format, args);
+	va_end(args);
+	return code;
+}
+
+/* ---- the end ---- */
+
+void
+tcp_drop_parts(struct tcp_out *out)
+{
+	for (struct tcp_part *part = out->head, *next; part; part = next) {
+		next = part->next;
+		free(part);
+	}
+	out->head = NULL;
+	out->tail = &out->head;
+}
+
+void
+tcp_drop_arrivals(struct tcp_peer *peer)
+{
+	for (uint32_t i = 0; i < peer->n_lanes; i++) {
+		for (struct tcp_arrival *a = peer->lane[i].ahead, *next; a; a = next) {
+			next = a->next;
+			free(a);
+		}
+		peer->lane[i].ahead = NULL;
+	}
+}
+
+void
+tcp_in_end(struct tcp *t, struct tcp_in *in)
+{
+	in->state = IN_ENDED;
+	t->ended = true;
+}
+
+/* The descriptor stays open until the net is closed: another thread may be about to write to it. What that thread
+ * writes stays in the list, too. True: something waited to be sent. */
+static bool
+end_out(const struct tcp *t, struct tcp_out *out)
+{
+	pthread_mutex_lock(&out->lock);
+	bool waited = out->head != NULL;
+	out->state = OUT_ENDED;
+	if (!out->writing)
+		tcp_drop_parts(out);
+	if (out->fd >= 0) {
+		shutdown(out->fd, SHUT_RDWR);
+		epoll_ctl(t->epoll, EPOLL_CTL_DEL, out->fd, NULL);
+	}
+	pthread_mutex_unlock(&out->lock);
+	return waited;
+}
+
+/* "rank 3 (10.0.0.3, port 4001)". */
+static int
+name_of(const struct tcp_peer *peer, char *out, size_t size)
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+	const struct sockaddr_in *four = (const struct sockaddr_in *)&peer->address;
+	const struct sockaddr_in6 *six = &peer->address;
+	int family = six->sin6_family;
+	inet_ntop(family, family == AF_INET ? (const void *)&four->sin_addr : &six->sin6_addr, text, sizeof text);
+	return snprintf(out, size, "rank %d (%s, port %d)", peer->rank, text,
+	    ntohs(family == AF_INET ? four->sin_port : six->sin6_port));
+}
+
+void
+tcp_break(struct tcp *t, struct tcp_peer *peer, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+	if (atomic_exchange(&peer->broken, true))
+		return;
+	int n = name_of(peer, text, sizeof text);
+	va_start(args, format);
+	vsnprintf(text + n, sizeof text - (size_t)n, format, args);
+	va_end(args);
+	for (int i = 0; i < TCP_WAYS; i++)
+		end_out(t, &peer->out[i]);
+	for (struct tcp_in *in = t->in; in; in = in->next)
+		if (in->peer == peer)
+			tcp_in_end(t, in);
+	tcp_drop_arrivals(peer);
+	t->events.broken(t->events.context, peer->rank, text);
+}
+
+void
+tcp_gone(struct tcp *t, struct tcp_peer *peer)
+{
+	bool waited = false;
+	if (peer->gone || atomic_load(&peer->broken))
+		return;
+	peer->gone = true;
+	for (int i = 0; i < TCP_WAYS; i++)
+		waited |= end_out(t, &peer->out[i]);
+	if (waited)
+		tcp_break(t, peer, " has left, and a message to it waits");
+}
