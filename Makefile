@@ -203,6 +203,11 @@ JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o)
 $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/bench/job: $(B)/tests/%: $(B)/tests/%.o $(JOB_OBJ) $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
+# The bootstrap needs nothing else of libblink.
+$(addprefix $(B)/tests/unit/, test_bootstrap test_deaths test_strangers): $(B)/tests/unit/%: $(B)/tests/unit/%.o \
+		$(filter $(B)/runtime/bootstrap/%, $(RUNTIME_OBJ)) $(B)/shared.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(MD_LIBS) -pthread
+
 $(B)/tests/%.so: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
@@ -225,7 +230,7 @@ MSAN_CFLAGS = -O1 -g -fsanitize=memory -fsanitize-memory-track-origins -fno-omit
 ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
-TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net) $(JOB_PROGRAMS)
+TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net bootstrap deaths strangers) $(JOB_PROGRAMS)
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
 check:
@@ -289,8 +294,15 @@ fuzz-merge: tests-libfuzzer
 		rm -rf tests/fuzz/found/$$f && mkdir -p tests/fuzz/found/$$f && \
 		for new in $$m/*; do [ -e tests/fuzz/corpus/$$f/$$(basename $$new) ] || cp $$new tests/fuzz/found/$$f || exit 1; done || exit 1; done
 
-.PHONY: bench
-bench: all $(B)/tests/bench/bench
+# Open MPI and torch take part where they are.
+.PHONY: bench bench-job
+bench-job: $(B)/tests/bench/job
+	@rm -f $(B)/tests/bench/job_mpi; if command -v mpicc >/dev/null; then \
+		mpicc -O2 -o $(B)/tests/bench/job_mpi tests/bench/job_mpi.c; fi
+	@$(B)/tests/bench/job $(if $(shell command -v mpicc),-M $(B)/tests/bench/job_mpi) \
+		$(if $(shell python3 -c 'import torch' 2>/dev/null && echo yes),-g tests/bench/job_gloo.py) $(BENCH_JOB)
+
+bench: all $(B)/tests/bench/bench bench-job
 	@$(B)/tests/bench/bench
 	@echo; echo "execute: the schedule on the host backend, and its .cu compiled for the host"
 	@$(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.json && $(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.cu

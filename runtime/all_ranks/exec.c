@@ -1,4 +1,9 @@
 /* Execute a Program without compiling it: make the calls that format/cu_tree.c writes, step by step. */
+#include "reduce/reduce.h"
+
+#define BLINK_OWN_REDUCTIONS
+static void blink_combine(int type, int op, void *to, const void *from, const void *other, size_t n);
+static void blink_average(int type, int n_ranks, void *to, const void *from, size_t n);
 #include "blink_device.h"
 #include "runtime.h"
 #include "schedule/schedule.h"
@@ -8,6 +13,22 @@ _Static_assert((int)N_LINK_CLASSES <= (int)BLINK_PARTS_MAX, "each part has a lin
 _Static_assert((int)blinkCollBroadcast == BROADCAST && (int)blinkCollReduce == REDUCE && (int)blinkCollAllReduce == ALLREDUCE &&
     (int)blinkCollGather == GATHER && (int)blinkCollScatter == SCATTER && (int)blinkCollAllGather == ALLGATHER &&
     (int)blinkCollReduceScatter == REDUCESCATTER && (int)blinkCollAlltoAll == ALLTOALL, "blink.h and model.h agree");
+
+static void
+blink_combine(int type, int op, void *to, const void *from, const void *other, size_t n)
+{
+	struct reduction r;
+	if (reduction_make(type, op, 1, &r))
+		reduction_run(&r, to, NULL, from, &other, 1, n, false, false);
+}
+
+static void
+blink_average(int type, int n_ranks, void *to, const void *from, size_t n)
+{
+	struct reduction r;
+	if (reduction_make(type, blinkAvg, n_ranks, &r))
+		reduction_run(&r, to, NULL, from, NULL, 0, n, true, false);
+}
 
 static struct blink_place
 place(const struct blink_chunk *k, const Place *p)

@@ -2,9 +2,9 @@
  * a member: the one of its rank; or a guest: it has proved itself, but comes too late or is not wanted, and hears why.
  *
  * Strangers cost a descriptor and some hundred bytes each; there are at most STRANGERS_MAX. When another comes, the
- * oldest goes that has said nothing (a rank speaks at once), else the oldest that is there for CROWDED. So whoever floods
- * the port can make ranks wait a moment or try again, which they do, but neither fill the memory nor use up the
- * descriptors. When all ranks have come the port is closed.
+ * oldest goes that has said nothing (a rank speaks at once), else the oldest that is there for CROWDED. So whoever
+ * floods the port can make ranks wait a moment or try again, which they do, but neither fill the memory nor use up
+ * the descriptors. When all ranks have come the port is closed.
  *
  * What ranks contribute is collected in the packet that is then sent to all of them; nothing is kept of it. The first
  * failure is the one that all hear of. The thread ends when all members have gone, or if some never come, a while after
@@ -73,7 +73,7 @@ struct hub {
 	int n_gave, first_gave;
 	uint32_t bytes;
 
-	int64_t opened_at, asked_at;		/* the investigation */
+	int64_t asked_at;
 
 	bool failed;
 	struct failure failure;
@@ -264,7 +264,8 @@ stranger_new(struct hub *h, struct descriptor *d, const unsigned char address[AD
 	hear(h, c);
 }
 
-/* No descriptor is left. If no stranger has one, the job cannot begin: the spare one lets the others in, one at a time, to hear why. */
+/* No descriptor is left. If no stranger has one, the job cannot begin: the spare one lets the others in, one at a
+ * time, to hear why. */
 static void
 exhausted(struct hub *h, int error)
 {
@@ -514,8 +515,8 @@ late(struct hub *h, int64_t patience)
 
 /* ---- ranks that are stuck ---- */
 
-/* All ranks are asked at once, and again four times until the deadline: a rank may make the call that others wait for
- * and meet another obstacle. Silent is who has left a question unanswered for a while. */
+/* All ranks are asked at once, and again and again until the deadline: a rank may make the call that others wait for,
+ * and meet another obstacle. At the deadline those are silent that have not answered, if they had time to. */
 
 static void
 ask_all(struct hub *h)
@@ -523,7 +524,7 @@ ask_all(struct hub *h)
 	h->asked_at = now_ns();
 	give_frame_to_all(h, FRAME_ASK, NULL, 0, -1);
 	for (int r = 0; r < h->n; r++)
-		if (h->member[r].unanswered_since == NEVER)
+		if (h->member[r].unanswered_since == NEVER && !h->witness[r].left)
 			h->member[r].unanswered_since = h->asked_at;
 }
 
@@ -532,7 +533,7 @@ static const struct member *
 first_stuck(const struct hub *h)
 {
 	const struct member *first = NULL;
-	for (int r = 0; r < h->n; r++)
+	for (int r = 0; r < h->n && !h->failed; r++)
 		if (h->member[r].stuck_until != NEVER && (!first || h->member[r].stuck_until < first->stuck_until))
 			first = &h->member[r];
 	return first;
@@ -542,53 +543,45 @@ static void
 stuck(struct hub *h, struct member *m, const struct stuck *s)
 {
 	const struct member *others = first_stuck(h);
-	int64_t now = now_ns(), most = INT64_MAX / 4;
-	m->stuck_until = now + (s->left < 0 ? 0 : s->left < most ? s->left : most);
+	int64_t most = INT64_MAX / 4;
+	m->stuck_until = now_ns() + (s->left < 0 ? 0 : s->left < most ? s->left : most);
 	m->patience = s->patience < 0 ? 0 : s->patience < most ? s->patience : most;
 	if (others)
 		return;
-	h->opened_at = now;
 	for (int r = 0; r < h->n; r++)
 		h->member[r].unanswered_since = NEVER;
 	ask_all(h);
 }
 
-/* What a rank that lives needs for an answer, even on a busy machine. */
-static int64_t
-time_to_answer(int64_t patience)
-{
-	int64_t time = patience / 16;
-	return time < SECOND / 20 ? SECOND / 20 : time < SECOND ? time : SECOND;
-}
-
-/* When there is a verdict: at the deadline, but not before there was time to answer. */
+/* When there is a verdict: at the deadline, but not before all have answered or had time to. */
 static int64_t
 verdict_at(const struct hub *h)
 {
-	const struct member *m = h->failed ? NULL : first_stuck(h);
+	const struct member *m = first_stuck(h);
 	if (!m)
 		return INT64_MAX;
-	int64_t fair = h->opened_at + time_to_answer(m->patience);
-	return m->stuck_until > fair ? m->stuck_until : fair;
+	int64_t at = m->stuck_until, time = time_to_answer(m->patience);
+	for (int r = 0; r < h->n; r++)
+		if (h->member[r].unanswered_since != NEVER && h->member[r].unanswered_since + time > at)
+			at = h->member[r].unanswered_since + time;
+	return at;
 }
 
 static int64_t
 ask_again_at(const struct hub *h)
 {
-	const struct member *m = h->failed ? NULL : first_stuck(h);
+	const struct member *m = first_stuck(h);
 	int64_t next = m ? h->asked_at + m->patience / 4 : 0;
-	return m && m->patience && next < m->stuck_until - m->patience / 8 ? next : INT64_MAX;
+	return m && next < m->stuck_until - m->patience / 8 ? next : INT64_MAX;
 }
 
 static void
 give_verdict(struct hub *h)
 {
 	struct verdict v;
-	const struct member *m = first_stuck(h);
-	int64_t silent = now_ns() - time_to_answer(m->patience);
 	for (int r = 0; r < h->n; r++)
-		h->witness[r].silent = h->member[r].unanswered_since != NEVER && h->member[r].unanswered_since <= silent;
-	verdict_find(h->witness, h->n, (int)(m - h->member), &v);
+		h->witness[r].silent = h->member[r].unanswered_since != NEVER;
+	verdict_find(h->witness, h->n, (int)(first_stuck(h) - h->member), &v);
 	fail(h, v.code, v.culprit, "%s", v.text);
 }
 
@@ -603,7 +596,7 @@ farewell(struct hub *h, struct connection *c)
 	struct left l = { .calls = f.calls, .rank = r };
 	h->witness[r] = (struct witness){ .left = true, .status.calls = f.calls };
 	h->n_left++;
-	h->member[r].stuck_until = NEVER;
+	h->member[r].stuck_until = h->member[r].unanswered_since = NEVER;
 	h->member[r].connection = NULL;
 	l.hub_may_end = h->member[r].here && lowest_here(h) < 0;
 	if (h->exchanges)

@@ -15,8 +15,11 @@ enum { GPU_BYTES = 64, USER_OPS = 64 };
 struct rank_comm {
 	struct engine engine;
 	struct bell early_bell;		/* of the engine, before there is shared memory */
+	int64_t deadline;		/* of init */
 	struct bootstrap *bootstrap;	/* NULL: before the ranks have met, and after a farewell */
 	struct shm *shm;		/* NULL: no peer on this server, or BLINK_SHM=0 */
+	struct memory *memory;		/* of blinkMemAlloc */
+	uint64_t process[2];		/* the same for threads of one process alone */
 	struct net_keys keys;
 	struct settings settings;
 	char gpu[GPU_BYTES];

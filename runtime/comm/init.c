@@ -8,6 +8,7 @@
  *
  * A rank that fails on the way tells the others by the hub, and all fail with its reason. */
 #include "comm/comm.h"
+#include "comm/windows.h"
 #include "debug.h"
 #include "error.h"
 
@@ -87,7 +88,8 @@ on_failed_here(void *context, const struct blink_error *err, int culprit)
 		snprintf(text, sizeof text, "%s", err->text);
 	else
 		snprintf(text, sizeof text, "rank %d: %.400s", r->engine.rank, err->text);
-	bootstrap_fail(r->bootstrap, blinkRemoteError, culprit >= 0 ? culprit : r->engine.rank, text);
+	bootstrap_fail(r->bootstrap, err->code == blinkMismatch ? blinkMismatch : blinkRemoteError,
+	    culprit >= 0 ? culprit : r->engine.rank, text);
 }
 
 static void
@@ -243,7 +245,7 @@ map_peers(struct rank_comm *r, const struct hello *hello, const struct addresses
 			peer[n].same = (struct shm *)(uintptr_t)all[i].same;
 		n++;
 	}
-	shm_exchange(r->shm, e->rank, peer, n, rank_comm_deadline(r), err);
+	shm_exchange(r->shm, e->rank, peer, n, r->deadline, err);
 	for (int i = 0; i < n && err->code == blinkSuccess; i++)
 		see_peer(r, peer[i].rank, peer[i].memory);
 	free(peer);
@@ -301,7 +303,7 @@ connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *
 	see_own_memory(r);
 	if (e->n_local < n && open_net(r, &mine, err) != blinkSuccess)
 		return err->code;
-	if (bootstrap_allgather(r->bootstrap, &mine, sizeof mine, all, rank_comm_deadline(r), err) != blinkSuccess)
+	if (bootstrap_allgather(r->bootstrap, &mine, sizeof mine, all, r->deadline, err) != blinkSuccess)
 		return err->code;
 	if (e->net) {
 		net = calloc((size_t)n, sizeof *net);
@@ -370,14 +372,16 @@ join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 	struct addresses *all = calloc((size_t)e->n_ranks, sizeof *all);
 	struct blink_error here = { 0 };
 	char done = 1;
+	r->deadline = rank_comm_deadline(r);
 	identify_host(r, mine.host);
 	memcpy(mine.gpu, r->gpu, GPU_BYTES);
-	if (!hello || !all || identify_process(mine.process, err) != blinkSuccess) {
+	memcpy(mine.process, r->process, sizeof mine.process);
+	if (!hello || !all) {
 		set_error_memory(err);
-	} else if (bootstrap_join(id, e->n_ranks, e->rank, &mine, sizeof mine, hello, rank_comm_deadline(r), &events,
+	} else if (bootstrap_join(id, e->n_ranks, e->rank, &mine, sizeof mine, hello, r->deadline, &events,
 	    &r->bootstrap, err) == blinkSuccess) {
 		if (connect_ranks(r, hello, all, &here) == blinkSuccess)
-			bootstrap_allgather(r->bootstrap, &done, sizeof done, all, rank_comm_deadline(r), err);
+			bootstrap_allgather(r->bootstrap, &done, sizeof done, all, r->deadline, err);
 		else
 			on_failed_here(r, &here, -1);
 		set_error(err, here.code, "%s", here.text);
@@ -394,7 +398,8 @@ rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, 
 	ctx_init(&r->ctx);
 	pthread_mutex_init(&r->lock, NULL);
 	if (read_settings(r, config, err) != blinkSuccess || open_engine(r, n, rank, err) != blinkSuccess
-	    || plans_open(r, err) != blinkSuccess || join(r, id, err) != blinkSuccess)
+	    || plans_open(r, err) != blinkSuccess || identify_process(r->process, err) != blinkSuccess
+	    || join(r, id, err) != blinkSuccess)
 		return err->code;
 	debug_say(DEBUG_INFO, rank, "rank %d of %d, %d servers, %d ranks on this one, kernels %s", rank, n,
 	    r->job.n_servers, r->engine.n_local, reduction_kernels());
@@ -414,6 +419,7 @@ rank_comm_close(struct rank_comm *r, bool forked)
 	for (int i = 0; i < e->n_ranks && e->peer; i++)
 		if (e->peer[i].mine && !e->peer[i].theirs)
 			peer_close(&e->peer[i]);
+	windows_close(r);
 	shm_close(r->shm);
 	free(e->peer);
 	free(r->gpus);

@@ -24,11 +24,21 @@ struct peer {
 	char *gone;			/* why; written before gone_at */
 };
 
+/* Memory that every rank has registered, each its own (blinkCommRegister). */
+struct window {
+	const char *own;
+	size_t bytes;
+	const char *peer[];		/* of each rank on this server: its memory, mapped here; NULL elsewhere */
+};
+
+enum { WINDOWS = 64 };
+
 struct plan_lane {
 	int peer, lane, ring;
 	_Atomic uint64_t *done;		/* from: in the publisher's memory. to: in this rank's */
 	struct flag *ready;		/* from: in this rank's memory. to: in the reader's */
 	int mirror;			/* from: its ring among those that the net fills; -1: read in place */
+	const char *direct;		/* from: where it is read in this call, if not in a ring */
 };
 
 /* A lane from a rank that the net reaches. */
@@ -42,6 +52,8 @@ struct plan_task {
 	struct plan_lane *from, *to;
 	int64_t first, n;		/* elements of its block, and how many */
 	int64_t chunk, n_chunks;	/* done so far, and in all */
+	const char *direct;		/* what it publishes lies in the caller's memory from here on; NULL: in its ring */
+	uint64_t where;			/* of it, for readers on this server */
 };
 
 /* A rank's program, ready to run with these peers. Made once, used for many calls. */
@@ -104,6 +116,7 @@ struct engine {
 	int rank, n_ranks, n_local;
 	struct peer *peer;		/* of each rank; this one too */
 	struct region *region;
+	_Atomic(struct window *) window[WINDOWS + 1];	/* by number */
 	char *arena;			/* of this rank: two halves */
 	struct bell *bell;
 	const struct net_kind *net;	/* NULL: all ranks are on this server */
@@ -237,7 +250,8 @@ flag_number(int writer, int flag)
 }
 
 /* Set flags of peers, in their memory or by the net, and wake them. */
-void publish(struct engine *e, const struct plan_lane *to, int64_t chunks, const void *data, size_t bytes);
+void publish(struct engine *e, const struct plan_lane *to, int64_t chunks, uint64_t where, const void *data,
+    size_t bytes);
 void release(struct engine *e, const struct plan_lane *from, int64_t chunks);
 
 /* Blocks of `count` elements in the send and receive buffer of a rank, and which of them is its own. */

@@ -140,7 +140,8 @@ progress_call(struct engine *e, struct call *call)
 	if (err.code == blinkSuccess)
 		return moved || done;
 failed:
-	fail_here(e, &err, -1);
+	/* Messages that do not fit together: the text names both ranks. */
+	fail_here(e, &err, err.code == blinkMismatch ? messages_await(e, call) : -1);
 	return false;
 }
 

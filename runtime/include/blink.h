@@ -294,13 +294,22 @@ blinkResult_t blinkCommGetAsyncError(blinkComm_t comm, blinkError_t *error);
 blinkResult_t blinkCommSplit(blinkComm_t comm, int color, int key, blinkComm_t *split, const blinkConfig_t *config,
     blinkError_t *error);
 
+/* Let the peers on this server read memory of this rank in place, from any offset: calls whose buffers lie in it need no
+ * copy on the way. All ranks call it, in the same order among themselves, each with memory of its own blinkMemAlloc of
+ * any size, when no call is under way; other buffers go through rings of the library. At most 64 at a time.
+ * Deregister: likewise; before blinkMemFree. */
+blinkResult_t blinkCommRegister(blinkComm_t comm, void *memory, size_t bytes, void **handle);
+blinkResult_t blinkCommDeregister(blinkComm_t comm, void *handle);
+
 /* An operation on `type`: each rank's value is multiplied by its *scalar, then all are summed. */
 blinkResult_t blinkRedOpCreatePreMulSum(blinkRedOp_t *op, const void *scalar, blinkDataType_t type, blinkComm_t comm);
 blinkResult_t blinkRedOpDestroy(blinkRedOp_t op, blinkComm_t comm);
 
 /* ---- memory ---- */
 
-/* Memory of a rank of blinkCommCreate: page-aligned, not cleared. Not freed by blinkCommDestroy. */
+/* Memory of a rank: page-aligned, not cleared. Not freed by blinkCommDestroy. Of a communicator of blinkCommInitRank,
+ * the rank is its own, memory is freed with the communicator, and peers on its server can map it
+ * (blinkCommRegister). */
 blinkResult_t blinkMemAlloc(blinkComm_t comm, int rank, size_t bytes, void **memory);
 blinkResult_t blinkMemFree(blinkComm_t comm, int rank, void *memory);
 blinkResult_t blinkCopyIn(blinkComm_t comm, int rank, void *memory, const void *host, size_t bytes);

@@ -40,40 +40,63 @@ blink_device_of(const struct blink_backend *b, int rank)
 
 /* ---- Reductions ---- */
 
-template <typename T, typename U, int op>
+/* A type: what holds an element, and what becomes of elements. */
+#define BLINK_ARITHMETIC(code, name, T, U, kind, read, write, with)            \
+	struct blink_arithmetic_##name {                                       \
+		typedef T element;                                             \
+		static __device__ T sum(T a, T b) { return BLINK_SUM(T, U, kind, read, write, a, b); } \
+		static __device__ T prod(T a, T b) { return BLINK_PROD(T, U, kind, read, write, a, b); } \
+		static __device__ T max(T a, T b) { return BLINK_MAX(T, U, kind, read, write, a, b); } \
+		static __device__ T min(T a, T b) { return BLINK_MIN(T, U, kind, read, write, a, b); } \
+		static __device__ T average(T a, int n) { return BLINK_AVERAGE_##kind(T, U, read, write, a, n); } \
+	};
+BLINK_TYPE_LIST(BLINK_ARITHMETIC, 0)
+#undef BLINK_ARITHMETIC
+
+/* by: ranks of an average. */
+template <typename A, int op>
 __global__ void
-blink_kernel(T *to, const T *from, const T *with, size_t n)
+blink_kernel(typename A::element *to, const typename A::element *from, const typename A::element *with, int by, size_t n)
 {
 	size_t step = (size_t)gridDim.x * blockDim.x;
 	for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
-		T a = from[i], b = with[i];
 		if (op == blinkSum)
-			to[i] = BLINK_SUM(T, U, BLINK_IS_NAN, a, b);
+			to[i] = A::sum(from[i], with[i]);
 		else if (op == blinkProd)
-			to[i] = BLINK_PROD(T, U, BLINK_IS_NAN, a, b);
+			to[i] = A::prod(from[i], with[i]);
 		else if (op == blinkMax)
-			to[i] = BLINK_MAX(T, U, BLINK_IS_NAN, a, b);
+			to[i] = A::max(from[i], with[i]);
+		else if (op == blinkMin)
+			to[i] = A::min(from[i], with[i]);
 		else
-			to[i] = BLINK_MIN(T, U, BLINK_IS_NAN, a, b);
+			to[i] = A::average(from[i], by);
 	}
 }
 
-template <typename T, typename U>
+template <typename A, int op>
 static void
-blink_launch(cudaStream_t stream, int op, char *to, const char *from, const char *with, size_t n)
+blink_launch_op(cudaStream_t stream, char *to, const char *from, const char *with, int by, size_t n)
 {
+	typedef typename A::element T;
 	size_t all = (n + BLINK_KERNEL_THREADS - 1) / BLINK_KERNEL_THREADS, most = BLINK_KERNEL_BLOCKS;
-	unsigned blocks = (unsigned)(all < most ? all : most);
-	T *z = (T *)to;
-	const T *a = (const T *)from, *b = (const T *)with;
+	blink_kernel<A, op><<<(unsigned)(all < most ? all : most), BLINK_KERNEL_THREADS, 0, stream>>>((T *)to,
+	    (const T *)from, (const T *)with, by, n);
+}
+
+template <typename A>
+static void
+blink_launch(cudaStream_t stream, int op, char *to, const char *from, const char *with, int by, size_t n)
+{
 	if (op == blinkSum)
-		blink_kernel<T, U, blinkSum><<<blocks, BLINK_KERNEL_THREADS, 0, stream>>>(z, a, b, n);
+		blink_launch_op<A, blinkSum>(stream, to, from, with, by, n);
 	else if (op == blinkProd)
-		blink_kernel<T, U, blinkProd><<<blocks, BLINK_KERNEL_THREADS, 0, stream>>>(z, a, b, n);
+		blink_launch_op<A, blinkProd>(stream, to, from, with, by, n);
 	else if (op == blinkMax)
-		blink_kernel<T, U, blinkMax><<<blocks, BLINK_KERNEL_THREADS, 0, stream>>>(z, a, b, n);
+		blink_launch_op<A, blinkMax>(stream, to, from, with, by, n);
+	else if (op == blinkMin)
+		blink_launch_op<A, blinkMin>(stream, to, from, with, by, n);
 	else
-		blink_kernel<T, U, blinkMin><<<blocks, BLINK_KERNEL_THREADS, 0, stream>>>(z, a, b, n);
+		blink_launch_op<A, blinkAvg>(stream, to, from, with, by, n);
 }
 
 /* ---- Streams ---- */
@@ -93,7 +116,8 @@ blink_backend_copy(struct blink_backend *b, int stream, int to_rank, char *to, i
 }
 
 BLINK_FN void
-blink_backend_reduce(struct blink_backend *b, int stream, char *to, const char *from, const char *with, size_t n)
+blink_backend_compute(struct blink_backend *b, int stream, int op, char *to, const char *from, const char *with,
+    size_t n)
 {
 	cudaStream_t s = b->stream[stream];
 	if (b->err.code != blinkSuccess || n == 0)
@@ -102,14 +126,26 @@ blink_backend_reduce(struct blink_backend *b, int stream, char *to, const char *
 	    "set device"))
 		return;
 	switch (b->type) {
-#define BLINK_CASE(code, name, T, U, nan, with_nothing)                        \
+#define BLINK_CASE(code, name, T, U, kind, read, write, with_nothing)          \
 	case code:                                                             \
-		blink_launch<T, U>(s, b->op, to, from, with, n);               \
+		blink_launch<blink_arithmetic_##name>(s, op, to, from, with, b->program->n_ranks, n); \
 		break;
 		BLINK_TYPE_LIST(BLINK_CASE, 0)
 #undef BLINK_CASE
 	}
 	blink_check(&b->err, cudaGetLastError(), "reduction");
+}
+
+BLINK_FN void
+blink_backend_reduce(struct blink_backend *b, int stream, char *to, const char *from, const char *with, size_t n)
+{
+	blink_backend_compute(b, stream, b->op, to, from, with, n);
+}
+
+BLINK_FN void
+blink_backend_average(struct blink_backend *b, int stream, char *to, const char *from, size_t n)
+{
+	blink_backend_compute(b, stream, blinkAvg, to, from, NULL, n);
 }
 
 /* A CUDA event belongs to the device of the stream that records it, and so is made by the first record. */

@@ -14,6 +14,7 @@
 #ifndef BLINK_DEVICE_H
 #define BLINK_DEVICE_H
 
+#include "blink_float.h"
 #include "blink_program.h"
 
 #include <stdarg.h>
@@ -21,35 +22,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* type, its C type, the unsigned type to compute in so that overflow wraps, whether a value is NaN */
+/* type, its name; T, the C type that holds it; U, the type to compute in: unsigned, so that overflow wraps, or floating;
+ * INTEGER or FLOAT; from T to a number, and back from U */
 #define BLINK_TYPE_LIST(X, with)                                               \
-	X(blinkInt8, int8, int8_t, uint32_t, BLINK_NEVER_NAN, with)            \
-	X(blinkUint8, uint8, uint8_t, uint32_t, BLINK_NEVER_NAN, with)         \
-	X(blinkInt32, int32, int32_t, uint32_t, BLINK_NEVER_NAN, with)         \
-	X(blinkUint32, uint32, uint32_t, uint32_t, BLINK_NEVER_NAN, with)      \
-	X(blinkInt64, int64, int64_t, uint64_t, BLINK_NEVER_NAN, with)         \
-	X(blinkUint64, uint64, uint64_t, uint64_t, BLINK_NEVER_NAN, with)      \
-	X(blinkFloat32, float32, float, float, BLINK_IS_NAN, with)             \
-	X(blinkFloat64, float64, double, double, BLINK_IS_NAN, with)
-#define BLINK_NEVER_NAN(a) 0
-#define BLINK_IS_NAN(a) ((a) != (a))
+	X(blinkInt8, int8, int8_t, uint32_t, INTEGER, BLINK_AS_IS, BLINK_AS_IS, with)        \
+	X(blinkUint8, uint8, uint8_t, uint32_t, INTEGER, BLINK_AS_IS, BLINK_AS_IS, with)     \
+	X(blinkInt32, int32, int32_t, uint32_t, INTEGER, BLINK_AS_IS, BLINK_AS_IS, with)     \
+	X(blinkUint32, uint32, uint32_t, uint32_t, INTEGER, BLINK_AS_IS, BLINK_AS_IS, with)  \
+	X(blinkInt64, int64, int64_t, uint64_t, INTEGER, BLINK_AS_IS, BLINK_AS_IS, with)     \
+	X(blinkUint64, uint64, uint64_t, uint64_t, INTEGER, BLINK_AS_IS, BLINK_AS_IS, with)  \
+	X(blinkFloat16, float16, uint16_t, float, FLOAT, blink_float_of_float16, blink_float16_of_float, with) \
+	X(blinkFloat32, float32, float, float, FLOAT, BLINK_AS_IS, BLINK_AS_IS, with)        \
+	X(blinkFloat64, float64, double, double, FLOAT, BLINK_AS_IS, BLINK_AS_IS, with)      \
+	X(blinkBfloat16, bfloat16, uint16_t, float, FLOAT, blink_float_of_bfloat16, blink_bfloat16_of_float, with) \
+	X(blinkFloat8e4m3, float8e4m3, uint8_t, float, FLOAT, blink_float_of_e4m3, blink_e4m3_of_float, with) \
+	X(blinkFloat8e5m2, float8e5m2, uint8_t, float, FLOAT, blink_float_of_e5m2, blink_e5m2_of_float, with)
+#define BLINK_AS_IS(a) (a)
 
-/* op, its name, the value; a NaN operand is the result of min and max, the first if both are */
-#define BLINK_OP_LIST(X)                                                       \
-	X(blinkSum, sum, BLINK_SUM)                                            \
-	X(blinkProd, prod, BLINK_PROD)                                         \
-	X(blinkMax, max, BLINK_MAX)                                            \
-	X(blinkMin, min, BLINK_MIN)
-#define BLINK_SUM(T, U, nan, a, b) ((T)((U)(a) + (U)(b)))
-#define BLINK_PROD(T, U, nan, a, b) ((T)((U)(a) * (U)(b)))
-#define BLINK_MAX(T, U, nan, a, b) ((a) > (b) || nan(a) ? (a) : (b))
-#define BLINK_MIN(T, U, nan, a, b) ((a) < (b) || nan(a) ? (a) : (b))
+/* The values of the operations. A NaN operand is the result of min and max, the first if both are. */
+#define BLINK_SUM(T, U, kind, read, write, a, b) ((T)write((U)read(a) + (U)read(b)))
+#define BLINK_PROD(T, U, kind, read, write, a, b) ((T)write((U)read(a) * (U)read(b)))
+#define BLINK_MAX(T, U, kind, read, write, a, b) (read(a) > read(b) || BLINK_NAN_##kind(read(a)) ? (a) : (b))
+#define BLINK_MIN(T, U, kind, read, write, a, b) (read(a) < read(b) || BLINK_NAN_##kind(read(a)) ? (a) : (b))
+#define BLINK_NAN_INTEGER(a) 0
+#define BLINK_NAN_FLOAT(a) ((a) != (a))
+
+/* What blinkAvg makes of a value: of each rank's before the sum, where it is a float; of an integer sum of n. */
+#define BLINK_AVERAGE_FLOAT(T, U, read, write, a, n) ((T)write((U)read(a) * ((U)1 / (U)(n))))
+#define BLINK_AVERAGE_INTEGER(T, U, read, write, a, n)                         \
+	((a) > 0 ? (T)((uint64_t)(a) / (uint64_t)(n)) : (T)(0 - (0 - (uint64_t)(a)) / (uint64_t)(n)))
 
 BLINK_FN size_t
 blink_type_size(int type)
 {
 	switch (type) {
-#define BLINK_SIZE(code, name, T, U, nan, with)                                \
+#define BLINK_SIZE(code, name, T, U, kind, read, write, with)                  \
 	case code:                                                             \
 		return sizeof(T);
 		BLINK_TYPE_LIST(BLINK_SIZE, 0)
@@ -124,6 +131,7 @@ struct blink_run {
 	struct blink_device *device;
 	int64_t count, n_chunks;	/* n_chunks: the most that any tree has */
 	size_t size;			/* bytes of an element */
+	int scales, divides;		/* an average, of floats and of integers */
 	struct blink_error *err;
 };
 
@@ -287,8 +295,25 @@ blink_take_buffers(struct blink_run *run, const struct blink_call *call, int r)
 	return blinkSuccess;
 }
 
-/* Copies inside the memory of rank r before any tree starts: of an input that one tree would overwrite while another
- * still needs it; and of a block that the rank both holds and needs, which no tree carries. */
+/* Trees read the input of rank r from a copy, which an average of floats has scaled. */
+BLINK_FN void
+blink_keep_input(struct blink_run *run, int r)
+{
+	struct blink_device *d = run->device;
+	int stream = d->program->n_streams + r;
+	size_t n = (size_t)blink_layout_of(d->program, r).send * (size_t)run->count;
+	struct blink_store *kept = &d->kept[r];
+	if (blink_grow(d, r, kept, n * run->size, run->err) != blinkSuccess)
+		return;
+	if (run->scales)
+		blink_backend_average(&d->backend, stream, kept->data, d->input[r], n);
+	else
+		blink_backend_copy(&d->backend, stream, r, kept->data, r, d->input[r], n * run->size);
+	d->input[r] = kept->data;
+}
+
+/* Copies inside the memory of rank r before any tree starts: of an input that is scaled, or that one tree would
+ * overwrite while another still needs it; and of a block that the rank both holds and needs, which no tree carries. */
 BLINK_FN void
 blink_prepare_rank(struct blink_run *run, int r)
 {
@@ -296,7 +321,9 @@ blink_prepare_rank(struct blink_run *run, int r)
 	const struct blink_program *program = d->program;
 	struct blink_layout l = blink_layout_of(program, r);
 	size_t block = (size_t)run->count * run->size;
-	if (!d->input[r] || !d->output[r])
+	if (run->scales && d->input[r])
+		blink_keep_input(run, r);
+	if (run->scales || !d->input[r] || !d->output[r])
 		return;
 	const char *own_sent = d->input[r] + (size_t)l.own_send * block;
 	char *own_received = d->output[r] + (size_t)l.own_recv * block;
@@ -304,12 +331,7 @@ blink_prepare_rank(struct blink_run *run, int r)
 		if (!blink_reduces(program->collective) || program->n_ranks == 1)
 			blink_backend_copy(&d->backend, program->n_streams + r, r, own_received, r, own_sent, block);
 	} else if (program->keep_input) {
-		struct blink_store *kept = &d->kept[r];
-		if (blink_grow(d, r, kept, (size_t)l.send * block, run->err) != blinkSuccess)
-			return;
-		blink_backend_copy(&d->backend, program->n_streams + r, r, kept->data, r, d->input[r],
-		    (size_t)l.send * block);
-		d->input[r] = kept->data;
+		blink_keep_input(run, r);
 	}
 }
 
@@ -385,17 +407,20 @@ blink_begin(struct blink_run *run, void *device, const struct blink_call *call, 
 {
 	struct blink_device *d = (struct blink_device *)device;
 	const struct blink_program *program = d->program;
+	int averages = blink_reduces(program->collective) && call->op == blinkAvg && program->n_ranks > 1;
 	int64_t part_end[BLINK_PARTS_MAX];
 	run->device = d;
 	run->err = err;
 	run->count = call->count;
 	run->n_chunks = 0;
 	run->size = blink_type_size(call->type);
-	if (blink_backend_begin(&d->backend, call->type, call->op, err) != blinkSuccess)
+	run->scales = averages && call->type > blinkUint64;
+	run->divides = averages && !run->scales;
+	if (blink_backend_begin(&d->backend, call->type, call->op == blinkAvg ? blinkSum : call->op, err) != blinkSuccess)
 		return err->code;
 	if (run->size == 0)
 		return blink_fail(err, blinkInvalidArgument, "type: %d: not a blinkDataType_t", call->type);
-	if (blink_reduces(program->collective) && (call->op < blinkSum || call->op > blinkMin))
+	if (blink_reduces(program->collective) && (call->op < blinkSum || call->op > blinkAvg))
 		return blink_fail(err, blinkInvalidArgument, "op: %d: not a blinkRedOp_t", call->op);
 	if (call->count < 0 || call->count > INT64_MAX / 4 / program->n_ranks / (int64_t)run->size)
 		return blink_fail(err, blinkInvalidArgument, "count: %lld: too large", (long long)call->count);
@@ -411,7 +436,7 @@ blink_begin(struct blink_run *run, void *device, const struct blink_call *call, 
 		blink_take_buffers(run, call, r);
 	for (int r = 0; r < program->n_ranks && err->code == blinkSuccess; r++)
 		blink_prepare_rank(run, r);
-	if (program->keep_input)
+	if (program->keep_input || run->scales)
 		blink_backend_finish(&d->backend, err);
 	return err->code;
 }
@@ -420,7 +445,14 @@ blink_begin(struct blink_run *run, void *device, const struct blink_call *call, 
 BLINK_FN int
 blink_end(struct blink_run *run)
 {
-	return blink_backend_finish(&run->device->backend, run->err);
+	struct blink_device *d = run->device;
+	if (blink_backend_finish(&d->backend, run->err) != blinkSuccess || !run->divides)
+		return run->err->code;
+	for (int r = 0; r < d->program->n_ranks; r++)
+		if (d->output[r])
+			blink_backend_average(&d->backend, d->program->n_streams + r, d->output[r], d->output[r],
+			    (size_t)blink_layout_of(d->program, r).recv * (size_t)run->count);
+	return blink_backend_finish(&d->backend, run->err);
 }
 
 /* ---- a chunk ---- */

@@ -24,7 +24,7 @@ enum { BLINK_PAGE = 4096, BLINK_THREADS_MAX = 256, BLINK_WORKER_STACK = 256 << 1
 /* Entries in all queues: past the first number the caller works until the second is reached. */
 enum { BLINK_QUEUE_MANY = 1 << 15, BLINK_QUEUE_FEW = 1 << 14 };
 
-enum blink_entry_kind { BLINK_COPY, BLINK_REDUCE, BLINK_WAIT, BLINK_RECORD };
+enum blink_entry_kind { BLINK_COPY, BLINK_REDUCE, BLINK_AVERAGE, BLINK_WAIT, BLINK_RECORD };
 
 struct blink_entry {
 	enum blink_entry_kind kind;
@@ -32,7 +32,7 @@ struct blink_entry {
 	int64_t chunk;
 	char *to;
 	const char *from, *with;
-	size_t n;			/* copy: bytes; reduce: elements */
+	size_t n;			/* copy: bytes; reduce, average: elements */
 };
 
 struct blink_queue {
@@ -41,8 +41,6 @@ struct blink_queue {
 	int next;			/* the next stream in the same list, or -1 */
 	bool idle;			/* empty, and no thread has it */
 };
-
-typedef void (*blink_reduction)(void *to, const void *from, const void *with, size_t n);
 
 struct blink_backend {
 	const struct blink_program *program;
@@ -58,44 +56,72 @@ struct blink_backend {
 	bool quit;
 	pid_t owner;			/* a forked child has neither the threads nor a lock that it could take */
 	struct blink_error err;		/* of this call; after one, entries are dropped instead of executed */
-	blink_reduction reduction;	/* of this call */
+	int type, op;			/* of this call */
 	int n_threads;
 	pthread_t *thread;
 };
 
 /* ---- Reductions ---- */
 
-#define BLINK_LOOP(op_code, op, VALUE, code, type, T, U, nan)                  \
+/* A file that defines this has functions of its own with the same results. */
+#ifndef BLINK_OWN_REDUCTIONS
+#define BLINK_LOOPS(code, name, T, U, kind, read, write, with)                 \
 	BLINK_FN void                                                          \
-	blink_##op##_##type(void *to, const void *from, const void *with, size_t n) \
+	blink_combine_##name(int op, void *to, const void *from, const void *other, size_t n) \
 	{                                                                      \
 		T *z = (T *)to;                                                \
-		const T *a = (const T *)from, *b = (const T *)with;            \
+		const T *a = (const T *)from, *b = (const T *)other;           \
+		if (op == blinkSum)                                            \
+			for (size_t i = 0; i < n; i++)                         \
+				z[i] = BLINK_SUM(T, U, kind, read, write, a[i], b[i]); \
+		else if (op == blinkProd)                                      \
+			for (size_t i = 0; i < n; i++)                         \
+				z[i] = BLINK_PROD(T, U, kind, read, write, a[i], b[i]); \
+		else if (op == blinkMax)                                       \
+			for (size_t i = 0; i < n; i++)                         \
+				z[i] = BLINK_MAX(T, U, kind, read, write, a[i], b[i]); \
+		else                                                           \
+			for (size_t i = 0; i < n; i++)                         \
+				z[i] = BLINK_MIN(T, U, kind, read, write, a[i], b[i]); \
+	}                                                                      \
+	BLINK_FN void                                                          \
+	blink_average_##name(int n_ranks, void *to, const void *from, size_t n) \
+	{                                                                      \
+		T *z = (T *)to;                                                \
+		const T *a = (const T *)from;                                  \
 		for (size_t i = 0; i < n; i++)                                 \
-			z[i] = VALUE(T, U, nan, a[i], b[i]);                   \
+			z[i] = BLINK_AVERAGE_##kind(T, U, read, write, a[i], n_ranks); \
 	}
-#define BLINK_LOOPS(code, type, T, U, nan, with)                               \
-	BLINK_LOOP(blinkSum, sum, BLINK_SUM, code, type, T, U, nan)            \
-	BLINK_LOOP(blinkProd, prod, BLINK_PROD, code, type, T, U, nan)         \
-	BLINK_LOOP(blinkMax, max, BLINK_MAX, code, type, T, U, nan)            \
-	BLINK_LOOP(blinkMin, min, BLINK_MIN, code, type, T, U, nan)
 BLINK_TYPE_LIST(BLINK_LOOPS, 0)
 #undef BLINK_LOOPS
-#undef BLINK_LOOP
 
-BLINK_FN blink_reduction
-blink_reduction_of(int type, int op)
+/* to = from op other, n elements. */
+BLINK_FN void
+blink_combine(int type, int op, void *to, const void *from, const void *other, size_t n)
 {
 	switch (type) {
-#define BLINK_CASE(code, type, T, U, nan, with)                                \
+#define BLINK_CASE(code, name, T, U, kind, read, write, with)                  \
 	case code:                                                             \
-		return op == blinkProd ? blink_prod_##type : op == blinkMax ? blink_max_##type \
-		    : op == blinkMin ? blink_min_##type : blink_sum_##type;
+		blink_combine_##name(op, to, from, other, n);                  \
+		break;
 		BLINK_TYPE_LIST(BLINK_CASE, 0)
 #undef BLINK_CASE
 	}
-	return NULL;
 }
+
+BLINK_FN void
+blink_average(int type, int n_ranks, void *to, const void *from, size_t n)
+{
+	switch (type) {
+#define BLINK_CASE(code, name, T, U, kind, read, write, with)                  \
+	case code:                                                             \
+		blink_average_##name(n_ranks, to, from, n);                    \
+		break;
+		BLINK_TYPE_LIST(BLINK_CASE, 0)
+#undef BLINK_CASE
+	}
+}
+#endif
 
 /* ---- Streams; the lock is held ---- */
 
@@ -122,15 +148,17 @@ blink_take_turn(struct blink_backend *b)
 	b->n_busy++;
 	while (q->n > 0 && !parked) {
 		struct blink_entry e = q->entry[q->head];
-		bool moves = e.kind == BLINK_COPY || e.kind == BLINK_REDUCE;
+		bool moves = e.kind == BLINK_COPY || e.kind == BLINK_REDUCE || e.kind == BLINK_AVERAGE;
 		if (moves && moved)
 			break;
 		if (moves && b->err.code == blinkSuccess) {
 			pthread_mutex_unlock(&b->lock);
 			if (e.kind == BLINK_COPY)
 				memcpy(e.to, e.from, e.n);
+			else if (e.kind == BLINK_REDUCE)
+				blink_combine(b->type, b->op, e.to, e.from, e.with, e.n);
 			else
-				b->reduction(e.to, e.from, e.with, e.n);
+				blink_average(b->type, b->program->n_ranks, e.to, e.from, e.n);
 			pthread_mutex_lock(&b->lock);
 			moved = true;
 		} else if (e.kind == BLINK_WAIT && b->err.code == blinkSuccess && b->recorded[e.event] <= e.chunk) {
@@ -253,6 +281,13 @@ blink_backend_reduce(struct blink_backend *b, int stream, char *to, const char *
 }
 
 BLINK_FN void
+blink_backend_average(struct blink_backend *b, int stream, char *to, const char *from, size_t n)
+{
+	struct blink_entry entry = { BLINK_AVERAGE, 0, 0, to, from, NULL, n };
+	blink_enqueue(b, stream, entry);
+}
+
+BLINK_FN void
 blink_backend_wait(struct blink_backend *b, int stream, int event, int64_t chunk)
 {
 	struct blink_entry entry = { BLINK_WAIT, event, chunk, NULL, NULL, NULL, 0 };
@@ -270,7 +305,8 @@ BLINK_FN int
 blink_backend_begin(struct blink_backend *b, int type, int op, struct blink_error *err)
 {
 	pthread_mutex_lock(&b->lock);
-	b->reduction = blink_reduction_of(type, op);
+	b->type = type;
+	b->op = op;
 	b->err.code = blinkSuccess;
 	for (int e = 0; e < b->program->n_events; e++)
 		b->recorded[e] = 0;

@@ -2,10 +2,13 @@
  *
  * Values are chosen so that a reduction has the same result in any order: integers of any bits, since they wrap; small
  * whole floats for sums; powers of two for products. Each depends on its rank and position, so misplaced data is
- * noticed. */
+ * noticed. Where a type is too narrow for what all ranks could add up to, only some of them, others at each position,
+ * send more than 0 or 1; for an average of floats, one. */
 #include "perf.h"
 #include "base/hash.h"
+#include "blink_float.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { GUARD_BYTE = 0xa5, POISON_BYTE = 0xee };	/* around buffers, and in buffers before data arrives */
@@ -83,24 +86,63 @@ extend(const struct type *type, uint64_t u)
 	return ((u & mask) ^ sign) - sign;
 }
 
+/* Whether rank r is one of `most` that change the result at this position. */
+static bool
+counts(const struct perf *p, int r, size_t at, int most)
+{
+	int every = (p->info.nRanks + most - 1) / most;
+	return ((size_t)r + at) % (size_t)every == 0;
+}
+
+/* What rank r sends at position `at`: a float. */
+static double
+number(const struct perf *p, int r, size_t at, uint64_t hash)
+{
+	int top = p->type->whole < 5 ? 1 : 15;
+	double scale = hash % 3 == 0 ? 0.5 : hash % 3 == 1 ? 1 : 2;
+	switch (p->op ? (int)p->op->code : -1) {
+	case blinkSum:
+		top = counts(p, r, at, p->type->whole < 31 ? (1 << p->type->whole) / top : INT_MAX / 2) ? top : 0;
+		return (double)(int)(hash % (uint64_t)(2 * top + 1)) - top;
+	case blinkAvg:
+		return counts(p, r, at, 1) ? (double)(int)(hash % 31) - 15 : 0;
+	case blinkProd:
+		return (counts(p, r, at, p->type->power) ? scale : 1) * (hash & 1024 ? -1 : 1);
+	default:
+		return p->type->bits < 32 ? (double)(int)(hash % 241) - 120 : (double)(int64_t)(hash >> 40) - (1 << 23);
+	}
+}
+
+/* The value of the type nearest to f, as a call has it. */
+static double
+rounded(const struct type *type, double f)
+{
+	switch (type->code) {
+	case blinkFloat16:
+		return blink_float_of_float16(blink_float16_of_float((float)f));
+	case blinkBfloat16:
+		return blink_float_of_bfloat16(blink_bfloat16_of_float((float)f));
+	case blinkFloat8e4m3:
+		return blink_float_of_e4m3(blink_e4m3_of_float((float)f));
+	case blinkFloat8e5m2:
+		return blink_float_of_e5m2(blink_e5m2_of_float((float)f));
+	case blinkFloat32:
+		return (float)f;
+	default:
+		return f;
+	}
+}
+
 /* What rank r sends at position `at`. */
 static union value
 element(const struct perf *p, int r, size_t at)
 {
 	uint64_t hash = hash64(hash64((uint64_t)r + 1) ^ at);
 	union value v;
-	if (!p->type->is_float) {
+	if (p->type->is_float)
+		v.f = rounded(p->type, number(p, r, at, hash));
+	else
 		v.u = extend(p->type, hash);
-	} else if (p->op && p->op->code == blinkSum) {
-		v.f = (double)(int)(hash % 31) - 15;
-	} else if (p->op && p->op->code == blinkProd) {
-		/* At most 64 ranks change the exponent, by at most 1: products stay within a float. */
-		int every = (p->info.nRanks + 63) / 64;
-		double scale = hash % 3 == 0 ? 0.5 : hash % 3 == 1 ? 1 : 2;
-		v.f = (r % every == 0 ? scale : 1) * (hash & 1024 ? -1 : 1);
-	} else {
-		v.f = (double)(int64_t)(hash >> 40) - (1 << 23);
-	}
 	return v;
 }
 
@@ -111,6 +153,7 @@ combine(const struct perf *p, union value a, union value b)
 	union value v;
 	switch (p->op->code) {
 	case blinkSum:
+	case blinkAvg:
 		if (p->type->is_float)
 			v.f = a.f + b.f;
 		else
@@ -127,6 +170,23 @@ combine(const struct perf *p, union value a, union value b)
 	default:
 		return below ? a : b;
 	}
+}
+
+/* What an average makes of the sum of all ranks. */
+static union value
+average(const struct perf *p, union value sum)
+{
+	uint64_t n = (uint64_t)p->info.nRanks;
+	union value v;
+	if (p->type->code == blinkFloat64)
+		v.f = sum.f * (1.0 / (double)n);
+	else if (p->type->is_float)
+		v.f = rounded(p->type, (float)sum.f * (1.0f / (float)n));
+	else if (p->type->is_signed && (int64_t)sum.u < 0)
+		v.u = 0 - (0 - sum.u) / n;
+	else
+		v.u = sum.u / n;
+	return v;
 }
 
 /* What rank r must receive at position `at`. */
@@ -152,22 +212,26 @@ expected(const struct perf *p, int r, size_t at)
 		v = element(p, 0, at);
 		for (int q = 1; q < p->info.nRanks; q++)
 			v = combine(p, v, element(p, q, at));
-		return v;
+		return p->op->code == blinkAvg ? average(p, v) : v;
 	}
 }
 
 static void
 put(const struct type *type, char *to, union value v)
 {
-	int8_t i8 = (int8_t)v.u;
-	int32_t i32 = (int32_t)v.u;
-	float f32 = type->is_float ? (float)v.f : 0;
-	if (type->is_float && type->bits == 32)
-		memcpy(to, &f32, 4);
-	else if (type->bits == 64)
-		memcpy(to, &v, 8);
-	else
-		memcpy(to, type->bits == 8 ? (void *)&i8 : (void *)&i32, (size_t)type->bits / 8);
+	float f = type->is_float ? (float)v.f : 0;
+	uint64_t bits = v.u;
+	if (type->code == blinkFloat16)
+		bits = blink_float16_of_float(f);
+	else if (type->code == blinkBfloat16)
+		bits = blink_bfloat16_of_float(f);
+	else if (type->code == blinkFloat8e4m3)
+		bits = blink_e4m3_of_float(f);
+	else if (type->code == blinkFloat8e5m2)
+		bits = blink_e5m2_of_float(f);
+	else if (type->code == blinkFloat32)
+		bits = blink_bits_of_float(f);
+	memcpy(to, &bits, (size_t)type->bits / 8);	/* little-endian, as everywhere that CUDA runs */
 }
 
 /* ---- buffers ---- */

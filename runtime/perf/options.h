@@ -6,11 +6,13 @@
 
 #include <stdbool.h>
 
+/* Of a floating-point type: sums of whole numbers up to 2^whole are exact, and products from 2^-power to 2^power. */
 struct type {
 	const char *name, *also;
 	blinkDataType_t code;
 	int bits;
 	bool is_signed, is_float;
+	int whole, power;
 };
 
 struct op {
@@ -18,7 +20,7 @@ struct op {
 	blinkRedOp_t code;
 };
 
-enum { N_TYPES = 8, N_OPS = 4 };
+enum { N_TYPES = 12, N_OPS = 5 };
 
 extern const struct type types[N_TYPES];
 extern const struct op ops[N_OPS];
@@ -35,8 +37,9 @@ enum { OPT_COLLECTIVE = 256, OPT_COMPLETION, OPT_DATA_ONLY, OPT_WITHOUT };
 	X('n', "iters", "N", "runs to time, 1 or more (default 20)")                                       \
 	X('w', "warmup_iters", "N", "warm-up runs before them (default 5)")                                        \
 	X('c', "check", "0|1", "check every element of the result (default 1)")                   \
-	X('d', "datatype", "NAME", "int8, uint8, int32, uint32, int64, uint64, float (default), double or all") \
-	X('o', "op", "NAME", "sum (default), prod, max, min or all")                                       \
+	X('d', "datatype", "NAME", "int8, uint8, int32, uint32, int64, uint64, half, float (default), " \
+	    "double, bfloat16, fp8_e4m3, fp8_e5m2 or all") \
+	X('o', "op", "NAME", "sum (default), prod, max, min, avg or all")                                     \
 	X('C', "chunk", "BYTES", "bytes that a tree moves at a time (default 0: by the size)")                   \
 	X('t', "threads", "N", "threads of the host backend, 0 to 256 (default 0: one for each CPU)")      \
 	X('g', "gpus", "LIST", "from an index: GPUs of the job, by index or id, or ranges as 0-3, comma separated; " \

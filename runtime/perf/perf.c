@@ -212,7 +212,7 @@ static int
 perf(struct perf *p)
 {
 	blinkError_t error = { "" };
-	blinkConfig_t config = { (size_t)p->opt.chunk, (int)p->opt.threads };
+	blinkConfig_t config = { .chunkBytes = (size_t)p->opt.chunk, .threads = (int)p->opt.threads };
 	int code = find_schedule(&p->opt, &p->sched, &p->path);
 	if (code)
 		return code;

@@ -28,8 +28,8 @@ bool reduction_make_scaled(int type, const void *scalar, struct reduction *out);
 
 /* to = own op from[0] op from[1] ..., from left to right, over n elements; own is first multiplied by the scale if
  * there is one, and the result divided if `last` and the reduction divides. also: a second destination for the same
- * result, or NULL. n_from may be 0: own is copied (scaled, divided). Destinations may be the same memory as own, but
- * not overlap otherwise. Each step rounds to the type, so that the bits do not depend on how many operands one call
+ * result, or NULL. n_from may be 0: own is copied (scaled, divided). Destinations may be the same memory as an operand,
+ * but not overlap otherwise. Each step rounds to the type, so that the bits do not depend on how many operands one call
  * has. streaming: the destination `to` is not read again soon; it may bypass the caches. Memory is aligned to
  * elements. Cost: one pass in blocks that stay in the first-level cache. Stack: 1536 bytes. */
 void reduction_run(const struct reduction *r, void *to, void *also, const void *own, const void *const *from,

@@ -112,7 +112,7 @@ new_part(uint32_t kind, const struct net_message *m, const char *payload, uint64
 {
 	struct tcp_part *part = malloc(sizeof *part);
 	if (part)
-		*part = (struct tcp_part){ .payload = payload + offset,
+		*part = (struct tcp_part){ .payload = bytes ? payload + offset : NULL,
 			.frame = { .kind = kind, .m = *m, .offset = offset, .bytes = bytes } };
 	return part;
 }
@@ -372,15 +372,17 @@ tcp_out_attend(struct tcp *t, struct tcp_out *out)
 	pthread_mutex_lock(&out->lock);
 	enum tcp_out_state state = out->state;
 	int error = out->error;
-	bool waits = out->head != NULL;
+	bool needed = tcp_out_needed(out);
+	if (state == OUT_ENDED && !out->writing)
+		tcp_drop_parts(out);
 	pthread_mutex_unlock(&out->lock);
 	if (atomic_load(&out->peer->broken))
 		return;
 	if (error)
 		tcp_break(t, out->peer, ": %s", strerror(error));
-	else if (waits && out->peer->gone)
+	else if (needed && out->peer->gone)
 		tcp_break(t, out->peer, " has left, and a message to it was sent");
-	else if (state == OUT_WANTED && out->since == 0) {
+	else if (state == OUT_WANTED && out->since == 0 && !out->peer->gone) {
 		out->since = tcp_now();
 		start(t, out);
 	}

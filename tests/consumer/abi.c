@@ -37,9 +37,10 @@ SAME(results,
     1);
 SAME(types,
     blinkInt8 == 0 && blinkUint8 == 1 && blinkInt32 == 2 && blinkUint32 == 3 && blinkInt64 == 4 && blinkUint64 == 5
-	&& blinkFloat32 == 7 && blinkFloat64 == 8,
+	&& blinkFloat16 == 6 && blinkFloat32 == 7 && blinkFloat64 == 8 && blinkBfloat16 == 9 && blinkFloat8e4m3 == 10
+	&& blinkFloat8e5m2 == 11,
     1);
-SAME(operations, blinkSum == 0 && blinkProd == 1 && blinkMax == 2 && blinkMin == 3, 1);
+SAME(operations, blinkSum == 0 && blinkProd == 1 && blinkMax == 2 && blinkMin == 3 && blinkAvg == 4, 1);
 SAME(collectives,
     blinkCollBroadcast == 0 && blinkCollReduce == 1 && blinkCollAllReduce == 2 && blinkCollGather == 3 && blinkCollScatter == 4
 	&& blinkCollAllGather == 5 && blinkCollReduceScatter == 6 && blinkCollAlltoAll == 7,

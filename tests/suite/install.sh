@@ -17,6 +17,7 @@ lib/libblink.so
 lib/pkgconfig/blink.pc
 include/blink.h
 include/blink_device.h
+include/blink_float.h
 share/blinkc/topologies/dgx1v.xml
 share/blinkc/schemas/index.schema.json
 share/man/man1/blinkc.1

@@ -25,37 +25,68 @@ bytes_of(const struct buffers *b, int r, bool recv)
 	return (size_t)(recv ? l.recv : l.send) * b->count * b->size;
 }
 
-/* Bits for reductions that are exact in any order: whole numbers, and for products of floats powers of two. */
+/* f as an element of a floating-point type, the bits as one of an integer type. */
 static void
-put_element(const struct buffers *b, char *to, uint64_t bits)
+put_element(const struct buffers *b, char *to, double f, uint64_t bits)
 {
-	bool prod = b->op == blinkProd;
-	double f = prod ? (bits & 1 ? -1 : 1) * (bits & 2 ? 2 : bits & 4 ? 0.5 : 1) : (double)((int)(bits % 31) - 15);
-	float f32 = (float)f;
-	if (b->type == blinkFloat64)
-		memcpy(to, &f, 8);
-	else if (b->type == blinkFloat32)
-		memcpy(to, &f32, 4);
-	else
-		memcpy(to, &bits, b->size);	/* little-endian, as everywhere that CUDA runs */
+#define PUT_INTEGER(T, U, write) (T)bits
+#define PUT_FLOAT(T, U, write) (T)write((U)f)
+#define PUT(code, name, T, U, kind, read, write, unused)                       \
+	if (b->type == code) {                                                 \
+		T x = PUT_##kind(T, U, write);                                 \
+		memcpy(to, &x, sizeof x);                                      \
+	}
+	BLINK_TYPE_LIST(PUT, 0)
+#undef PUT
+}
+
+/* Element i of rank r, from random bits, for reductions that are exact in any order: whole numbers, for products powers
+ * of two, and for averages a number of one rank. */
+static double
+exact_number(const struct buffers *b, int r, size_t i, uint64_t bits)
+{
+	int most = b->op == blinkSum && b->size == 1 ? 1 : 15;
+	if (b->op == blinkProd)
+		return (bits & 1 ? -1 : 1) * (bits & 2 ? 2 : bits & 4 ? 0.5 : 1);
+	if (b->op == blinkAvg && i % (size_t)b->program->n_ranks != (size_t)r)
+		return 0;
+	return (int)(bits % (uint64_t)(2 * most + 1)) - most;
 }
 
 /* a = a op b, one element, written apart from the library's own reductions. */
 static void
 fold(const struct buffers *b, char *a, const char *with)
 {
-#define ONE(code, name, T, U, nan, unused)                                     \
+#define ONE(code, name, T, U, kind, read, write, unused)                       \
 	if (b->type == code) {                                                 \
 		T x, y;                                                        \
 		memcpy(&x, a, sizeof x);                                       \
 		memcpy(&y, with, sizeof y);                                    \
-		if (b->op == blinkSum)                                         \
-			x = (T)((U)x + (U)y);                                  \
+		if (b->op == blinkSum || b->op == blinkAvg)                    \
+			x = (T)write((U)read(x) + (U)read(y));                 \
 		else if (b->op == blinkProd)                                   \
-			x = (T)((U)x * (U)y);                                  \
-		else if (b->op == blinkMax ? y > x : y < x)                    \
+			x = (T)write((U)read(x) * (U)read(y));                 \
+		else if (b->op == blinkMax ? read(y) > read(x) : read(y) < read(x)) \
 			x = y;                                                 \
 		memcpy(a, &x, sizeof x);                                       \
+	}
+	BLINK_TYPE_LIST(ONE, 0)
+#undef ONE
+}
+
+/* What an average makes of the sum. That of floats has one operand, so that it does not matter when. */
+static void
+divide(const struct buffers *b, char *sum)
+{
+	int n = b->program->n_ranks;
+#define DIVIDE_INTEGER(T, U, read, write) (T)((__int128)x / n)
+#define DIVIDE_FLOAT(T, U, read, write) (T)write((U)read(x) * ((U)1 / (U)n))
+#define ONE(code, name, T, U, kind, read, write, unused)                       \
+	if (b->type == code) {                                                 \
+		T x;                                                           \
+		memcpy(&x, sum, sizeof x);                                     \
+		x = DIVIDE_##kind(T, U, read, write);                          \
+		memcpy(sum, &x, sizeof x);                                     \
 	}
 	BLINK_TYPE_LIST(ONE, 0)
 #undef ONE
@@ -90,6 +121,8 @@ expect(const struct buffers *b, int r, size_t at, char *out)
 	memcpy(out, b->sent[from] + at * b->size, b->size);
 	for (int q = 1; q < p->n_ranks && blink_reduces(p->collective); q++)
 		fold(b, out, b->sent[q] + at * b->size);
+	if (b->op == blinkAvg && blink_reduces(p->collective))
+		divide(b, out);
 }
 
 static void
@@ -107,11 +140,8 @@ make_buffers(struct buffers *b, bool raw)
 		b->sent[r] = need(malloc(sent + 1));
 		for (size_t i = 0; i < sent; i += b->size) {
 			uint64_t bits = random64();
-			float f = (float)((double)(int64_t)bits / 1e12);
-			if (raw && b->type == blinkFloat32)
-				memcpy(b->sent[r] + i, &f, 4);
-			else
-				put_element(b, b->sent[r] + i, bits);
+			put_element(b, b->sent[r] + i, raw ? (double)(int64_t)bits / 0x1p62
+							   : exact_number(b, r, i / b->size, bits), bits);
 		}
 		char *send = b->memory[2 * r] + GUARD, *recv = b->memory[2 * r + 1] + GUARD;
 		if (b->in_place[r] && sent && received) {
@@ -173,9 +203,8 @@ static bool
 try_call(blinkComm_t comm, const struct blink_program *program, int64_t count)
 {
 	static const size_t counts[] = { 0, 1, 2, 3, 5, 7, 13, 64, 97, 331, 1000 };
-	static const int codes[] = { blinkInt8, blinkUint8, blinkInt32, blinkUint32, blinkInt64, blinkUint64,
-		blinkFloat32, blinkFloat64 };
-	struct buffers b = { .program = program, .count = counts[below(11)], .type = codes[below(8)], .op = below(4) };
+	struct buffers b = { .program = program, .count = counts[below(11)], .type = below(blinkFloat8e5m2 + 1),
+		.op = below(blinkAvg + 1) };
 	int place = below(3);
 	b.size = blink_type_size(b.type);
 	if (count >= 0)

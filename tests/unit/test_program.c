@@ -68,11 +68,11 @@ load_object(const char *folder, const char *name, blinkSchedule_t *sched, blinkE
 
 /* The same bits from a file and from a program, for any chunk size and any number of threads. */
 static bool
-same_bits(blinkSchedule_t a, blinkSchedule_t b, size_t count)
+same_bits(blinkSchedule_t a, blinkSchedule_t b, size_t count, int type, int op)
 {
 	static const blinkConfig_t configs[] = { { 0, 0 }, { 4, 1 }, { 100, 3 }, { 4096, 2 } };
 	struct buffers first = {
-		.program = a->program, .count = count, .type = blinkFloat32, .op = blinkSum, .size = 4
+		.program = a->program, .count = count, .type = type, .op = op, .size = blink_type_size(type)
 	};
 	uint64_t seed = state;
 	bool good = true;
@@ -85,8 +85,8 @@ same_bits(blinkSchedule_t a, blinkSchedule_t b, size_t count)
 		make_buffers(&again, true);
 		good = blinkCommCreate(sched, &configs[i / 2], &comm, NULL) == blinkSuccess;
 		if (good) {
-			good = blinkRun(comm, again.send, again.recv, again.count, blinkFloat32, blinkSum)
-			    == blinkSuccess;
+			good = blinkRun(comm, again.send, again.recv, again.count, (blinkDataType_t)type,
+			    (blinkRedOp_t)op) == blinkSuccess;
 			blinkCommDestroy(comm);
 		}
 		for (int r = 0; r < a->program->n_ranks; r++) {
@@ -140,7 +140,9 @@ test_formats(const char *folder)
 			good = good && strcmp(object->info.digest, file->info.digest) == 0 &&
 			    strcmp(object->info.topology, sched->topo->name) == 0 && object->info.nRanks == 5 &&
 			    object->info.root == sched->root && object->info.nTrees == sched->n_segments;
-			good = good && same_bits(file, object, 1003);
+			for (int type = blinkInt8; type <= blinkFloat8e5m2; type++)
+				for (int op = blinkSum; op <= blinkAvg; op++)
+					good = good && same_bits(file, object, 203, type, op);
 			if (!good)
 				printf("# %s\n", error.text);
 			ok(good, what);
@@ -192,7 +194,8 @@ around_threshold(blinkSchedule_t file, blinkSchedule_t object)
 			good = try_call(comm, file->program, at[i] / unit);
 		if (object)
 			good = good && blinkScheduleSplit(object, count, blinkInt8, again) == blinkSuccess
-			    && again[0] == moved[0] && again[1] == moved[1] && same_bits(file, object, count / 4);
+			    && again[0] == moved[0] && again[1] == moved[1] &&
+			    same_bits(file, object, count / 4, blinkFloat32, blinkSum);
 		if (!good)
 			printf("# %zu bytes of a block: %zu + %zu\n", count, moved[0], moved[1]);
 	}

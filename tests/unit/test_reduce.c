@@ -2,9 +2,10 @@
  * as 128-bit numbers, floating-point numbers as doubles, which hold every sum and product of two floats, and rounding
  * by a search of the sorted values of the type. Every version of the kernels that this CPU has. */
 #include "../../runtime/reduce/kernels.h"
-#include "blink_float.h"
+#include "blink_device.h"
 #include "random.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,31 +287,70 @@ test_conversions(void)
 	return report(wrong, "conversions of every value, and of those between two");
 }
 
-/* Of a type of 8 bits every pair; of 16 bits every value with some others. */
+static int
+n_different(const struct type *t, int op, const char *got, const char *want, size_t n)
+{
+	int different = 0;
+	for (size_t i = 0; i < n; i++)
+		different += !same(t, op <= blinkProd, get(t, got, i), get(t, want, i));
+	return different;
+}
+
+/* Of a type of 8 bits every pair; of 16 bits every value with some others; of others any. Of the kernels, and of the
+ * loops that compiled programs have. */
 static int
 test_pairs(void)
 {
 	enum { N = 1 << 16 };
-	static char a[N * 2], b[N * 2], to[N * 2], want[N * 2];
+	static char a[N * 8], b[N * 8], to[N * 8], want[N * 8];
 	int wrong = 0;
 	for (int type = 0; type < REDUCTION_TYPES; type++) {
 		const struct type *t = &types[type];
-		for (int op = blinkSum; op <= blinkMin && t->bits <= 16; op++) {
+		for (int op = blinkSum; op <= blinkMin; op++) {
 			struct reduction r;
 			wrong += !reduction_make(type, op, 1, &r);
 			for (size_t i = 0; i < N; i++) {
-				put(t, a, i, i & mask_of(t));
+				put(t, a, i, t->bits <= 16 ? i & mask_of(t) : any_bits(t));
 				put(t, b, i, t->bits == 8 ? i >> 8 : any_bits(t));
 				put(t, want, i, combine(t, op, get(t, a, i), get(t, b, i)));
 			}
+			blink_combine(type, op, to, a, b, N);
+			wrong += n_different(t, op, to, want, N);
 			for (const struct reduction_kernels *const *k = versions; *k; k++) {
 				reduction_run_by(*k, &r, to, NULL, a, (const void *[]){ b }, 1, N, true, false);
-				for (size_t i = 0; i < N; i++)
-					wrong += !same(t, op <= blinkProd, get(t, to, i), get(t, want, i));
+				wrong += n_different(t, op, to, want, N);
 			}
 		}
 	}
 	return report(wrong, "every pair of the types of 8 bits, every value of those of 16");
+}
+
+static int
+test_averages(void)
+{
+	enum { N = 1 << 16 };
+	static const int n_ranks[] = { 2, 3, 7, 41, 127, 128, 129, 255, 256, 257, 1000, 65537, INT_MAX };
+	static char a[N * 8], to[N * 8], want[N * 8];
+	int wrong = 0;
+	for (int type = 0; type < REDUCTION_TYPES; type++) {
+		const struct type *t = &types[type];
+		for (size_t n = 0; n < sizeof n_ranks / sizeof *n_ranks; n++) {
+			struct reduction r;
+			wrong += !reduction_make(type, blinkAvg, n_ranks[n], &r);
+			for (size_t i = 0; i < N; i++) {
+				uint64_t v = t->bits <= 16 ? i & mask_of(t) : any_bits(t);
+				put(t, a, i, v);
+				put(t, want, i, r.divide ? divided(t, &r, v) : scaled(t, &r, v));
+			}
+			blink_average(type, n_ranks[n], to, a, N);
+			wrong += n_different(t, blinkSum, to, want, N);
+			for (const struct reduction_kernels *const *k = versions; *k; k++) {
+				reduction_run_by(*k, &r, to, NULL, a, NULL, 0, N, true, false);
+				wrong += n_different(t, blinkSum, to, want, N);
+			}
+		}
+	}
+	return report(wrong, "averages, over up to as many ranks as an int counts");
 }
 
 /* ---- lengths, alignments, operands ---- */
@@ -447,9 +487,7 @@ test_versions(void)
 				for (int i = 0; i < FROM; i++)
 					reduction_run_by(*k, &rest, each, NULL, each, &from[i], 1, N, i == FROM - 1,
 					    false);
-				for (size_t e = 0; e < N; e++)
-					wrong += !same(t, r.op <= blinkProd, get(t, one, e), get(t, first, e)) ||
-					    !same(t, r.op <= blinkProd, get(t, each, e), get(t, first, e));
+				wrong += n_different(t, r.op, one, first, N) + n_different(t, r.op, each, first, N);
 			}
 		}
 	}
@@ -509,6 +547,7 @@ main(void)
 	wrong += test_make();
 	wrong += test_conversions();
 	wrong += test_pairs();
+	wrong += test_averages();
 	wrong += test_calls();
 	wrong += test_versions();
 	wrong += test_copies();

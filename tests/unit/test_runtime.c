@@ -90,8 +90,8 @@ test_arguments(void)
 		ok(says(comm, blinkRun(comm, send, recv, 2, blinkFloat32, blinkSum), "not aligned"),
 		    "a buffer that is not aligned");
 		recv[1] = data + 16;
-		ok(says(comm, blinkRun(comm, send, recv, 8, (blinkDataType_t)6, blinkSum), "type: 6"), "no such type");
-		ok(says(comm, blinkRun(comm, send, recv, 8, blinkFloat32, (blinkRedOp_t)4), "op: 4"),
+		ok(says(comm, blinkRun(comm, send, recv, 8, (blinkDataType_t)12, blinkSum), "type: 12"), "no such type");
+		ok(says(comm, blinkRun(comm, send, recv, 8, blinkFloat32, (blinkRedOp_t)5), "op: 5"),
 		    "no such operation");
 		ok(says(comm, blinkRun(comm, send, recv, SIZE_MAX / 2, blinkFloat32, blinkSum), "count"),
 		    "a count too large");
@@ -163,14 +163,14 @@ test_elements(void)
 	int64_t most = INT64_MAX, least = 0;
 	bool good = true;
 	for (int op = blinkMax; op <= blinkMin; op++) {
-		blink_reduction_of(blinkFloat32, op)(&z, &nan, &one, 1);
+		blink_combine(blinkFloat32, op, &z, &nan, &one, 1);
 		good = good && z != z;
-		blink_reduction_of(blinkFloat32, op)(&z, &one, &nan, 1);
+		blink_combine(blinkFloat32, op, &z, &one, &nan, 1);
 		good = good && z != z;
 	}
 	ok(good, "min and max of NaN are NaN");
-	blink_reduction_of(blinkInt8, blinkProd)(&c, &a, &b, 1);
-	blink_reduction_of(blinkInt64, blinkSum)(&least, &most, &most, 1);
+	blink_combine(blinkInt8, blinkProd, &c, &a, &b, 1);
+	blink_combine(blinkInt64, blinkSum, &least, &most, &most, 1);
 	ok(c == 1 && least == -2, "integers wrap");
 }
 

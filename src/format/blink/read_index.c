@@ -359,8 +359,8 @@ check_entries(Ctx *ctx, const char *label, const Index *index)
 			    b->file);
 		if (b->from <= a->to)
 			return fail(ctx, BAD_INPUT,
-			    "%s: schedules: two entries for %lld bytes of the same GPUs, collective and root (%s): want "
-			    "one", label, (long long)b->from, b->file);
+			    "%s: schedules: two entries for %lld bytes of the same GPUs, collective and root (%s): "
+			    "want one", label, (long long)b->from, b->file);
 	}
 	return OK;
 }
