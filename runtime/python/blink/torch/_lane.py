@@ -27,6 +27,9 @@ from .. import Aborted, BlinkError, Call, Communicator, Timeout
 
 # Seconds until a thread that has nothing to do ends.
 _SPARE = 5.0
+# Seconds that callbacks of futures have when their group ends. A thread that is in C++ when the interpreter ends would end
+# the process by std::terminate.
+_LAST = 10.0
 
 
 class Work(dist.Work):
@@ -139,6 +142,8 @@ class Lane:
         self._wanted: deque[Work] = deque()             # those with a future
         self._leading = False
         self._spare = 0
+        self._closing = False
+        self._threads: set[threading.Thread] = set()    # for futures
         _lanes.add(self)
 
     def start(self, work: Work, issue: Issue) -> Work:
@@ -281,16 +286,16 @@ class Lane:
                 self._changed.notify_all()
             else:
                 self._spare += 1
-                _thread(self._finish_wanted)
+                self._threads.add(_thread(self._finish_wanted))
 
     def _finish_wanted(self) -> None:
         while True:
             with self._lock:
-                self._changed.wait_for(lambda: self._wanted and not self._leading, _SPARE)
-                if not self._wanted or self._leading:
-                    self._spare -= 1
-                    return
+                self._changed.wait_for(lambda: (self._wanted and not self._leading) or self._closing, _SPARE)
                 self._spare -= 1
+                if not self._wanted or self._leading:
+                    self._threads.discard(threading.current_thread())
+                    return
                 self._leading = True
                 work = self._wanted[0]
             error: BaseException | None = None
@@ -333,6 +338,11 @@ class Lane:
         with self._lock:
             comm, self._comm = self._comm, None
             self._error = self._error or Aborted("process group: was destroyed: want one that is not")
+            self._closing = True
+            self._changed.notify_all()
+            threads = self._threads - {threading.current_thread()}
+        for thread in threads:
+            thread.join(_LAST)
         if comm:
             comm.close()
 
@@ -359,5 +369,7 @@ def _left(deadline: float | None) -> float | None:
     return None if deadline is None else max(0.0, deadline - time.monotonic())
 
 
-def _thread(target: Callable[[], None]) -> None:
-    threading.Thread(target=target, name="blink", daemon=True).start()
+def _thread(target: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=target, name="blink", daemon=True)
+    thread.start()
+    return thread
