@@ -21,6 +21,7 @@ struct rank_status {
 	uint64_t calls;		/* collective calls entered so far */
 	uint64_t signature;	/* of the current call, or of the last: all ranks' must be the same for the same number,
 				 * but for 0, which is not compared */
+	uint64_t before;	/* the same of call number `calls` - 1: a rank may be a call ahead of those it misled */
 	uint32_t in_call;	/* 1: it has not finished call number `calls` */
 	int32_t awaits;		/* the rank whose data it waits for; -1: none */
 	char text[112];		/* the call: "allreduce of 1000 float32, sum, schedule sha256:0123456789ab" */

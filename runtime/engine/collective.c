@@ -274,6 +274,7 @@ collective_begin(struct engine *e, struct call *call, struct blink_error *err)
 	e->half = e->arena + (size_t)half * HALF_BYTES;
 	e->streaming = (size_t)call->count * e->size > STREAMING_BYTES;
 	e->collective++;
+	e->signature_before = e->signature;
 	e->signature = signature_of(e, call);
 	return e->net ? open_mirror(e, plan, err) : blinkSuccess;
 }

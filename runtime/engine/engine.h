@@ -144,7 +144,7 @@ struct engine {
 	bool begun;			/* the first call has */
 	bool suspects;			/* a peer's signature differs: the hub has been asked */
 	uint64_t collective;		/* number of the collective that is executed, or was */
-	uint64_t signature;
+	uint64_t signature, signature_before;
 	int64_t chunk, slot_bytes;	/* of it: elements of a chunk, bytes of a slot */
 	char *half;			/* of the arena */
 	size_t populated[2];		/* bytes of either half that have memory */

@@ -74,7 +74,8 @@ engine_peer_gone(struct engine *e, int rank, const char *reason)
 static void
 describe(struct engine *e, const struct call *call)
 {
-	struct rank_status now = { .calls = e->collective, .signature = e->signature, .in_call = 1, .awaits = -1 };
+	struct rank_status now = { .calls = e->collective, .signature = e->signature, .before = e->signature_before,
+	    .in_call = 1, .awaits = -1 };
 	if (call->n_messages > 0)
 		snprintf(now.text, sizeof now.text, "%d sends and receives", (int)call->n_messages);
 	else

@@ -147,12 +147,13 @@ job_server(const struct rank *me, int servers)
 void
 job_at(struct rank *me, const char *format, ...)
 {
-	char text[JOB_NOTE];
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* a rank may have several threads */
 	va_list args;
+	pthread_mutex_lock(&lock);
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	vsnprintf(me->board->note[me->rank], JOB_NOTE, format, args);
 	va_end(args);
-	memcpy(me->board->note[me->rank], text, sizeof text);
+	pthread_mutex_unlock(&lock);
 }
 
 static void

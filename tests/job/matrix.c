@@ -2,10 +2,10 @@
  * each rank receives is compared with what it should be (call.c); where a schedule was given, its bits with those that
  * one process which drives all ranks gets by the same schedule; and what all ranks receive alike, between them.
  *
- *	matrix [-n RANKS] [-t] [-s SERVERS] [-c CALLS] [-m COUNT] [-b CHUNK] [-d DIRECTORY [-g GPUS]] [-S SEED] NAME
+ *	matrix [-n RANKS] [-t] [-s SERVERS] [-c CALLS] [-m COUNT] [-b CHUNK] [-r] [-d DIRECTORY [-g GPUS]] [-S SEED] NAME
  *
- * -t: ranks are threads; else processes. -s: on so many servers, told apart by BLINK_HOST_ID. -d:
- * schedules: COLLECTIVE.json and COLLECTIVE.rROOT.json; with -g an index, and the job's GPUs in it. */
+ * -t: ranks are threads; else processes. -s: on so many servers, told apart by BLINK_HOST_ID. -r: buffers are
+ * registered. -d: schedules: COLLECTIVE.json and COLLECTIVE.rROOT.json; with -g an index, and the job's GPUs in it. */
 #include "call.h"
 #include "job.h"
 
@@ -19,7 +19,7 @@ enum { MOST_CALLS = 20000 };
 struct matrix {
 	const char *name, *directory;
 	int n, servers, n_calls;
-	bool threads;
+	bool threads, registered;
 	size_t most, chunk;
 	uint64_t seed;
 	int gpus[JOB_RANKS], n_gpus;	/* of the index; 0: no index */
@@ -109,17 +109,24 @@ all_ranks_body(struct rank *me)
 
 /* ---- the job ---- */
 
-/* Memory for the largest call. */
+/* Memory for the largest call; registered if the job asks for it. */
 static char *
-rank_memory(const struct matrix *m, struct rank *me)
+rank_memory(const struct matrix *m, struct rank *me, blinkComm_t comm, size_t *bytes, void **handle)
 {
-	size_t bytes = 64;
+	void *memory = NULL;
+	*bytes = 64;
 	for (int k = 0; k < m->n_calls; k++) {
 		size_t need = call_need(&m->calls[k], m->n, me->rank);
-		bytes = need > bytes ? need : bytes;
+		*bytes = need > *bytes ? need : *bytes;
 	}
-	char *memory = aligned_alloc(64, bytes);
-	job_need(me, memory != NULL, "no memory");
+	if (!m->registered) {
+		job_need(me, (memory = aligned_alloc(64, *bytes)) != NULL, "no memory");
+		return memory;
+	}
+	blinkResult_t result = blinkMemAlloc(comm, me->rank, *bytes, &memory);
+	job_need(me, result == blinkSuccess, "blinkMemAlloc: %d: %s", (int)result, blinkCommGetError(comm));
+	result = blinkCommRegister(comm, memory, *bytes, handle);
+	job_need(me, result == blinkSuccess, "blinkCommRegister: %d: %s", (int)result, blinkCommGetError(comm));
 	return memory;
 }
 
@@ -146,20 +153,30 @@ static void
 body(struct rank *me)
 {
 	const struct matrix *m = me->arg;
-	char gpu[16];
+	char host[32], gpu[16];
 	blinkConfig_t config = { .chunkBytes = m->chunk, .threads = 1, .timeoutMs = (int64_t)(20000 * job_slack()),
 		.schedules = m->schedules };
-	job_server(me, m->servers);
+	void *handle = NULL;
+	size_t bytes;
+	if (m->servers > 1) {
+		snprintf(host, sizeof host, "server%d", me->rank * m->servers / m->n);
+		setenv("BLINK_HOST_ID", host, 1);
+	}
 	snprintf(gpu, sizeof gpu, "%d", m->gpus[me->rank]);
 	if (m->n_gpus)
 		config.gpu = gpu;
 	blinkComm_t comm = job_join(me, &config);
 	if (!comm)
 		return;
-	char *memory = rank_memory(m, me);
+	char *memory = rank_memory(m, me, comm, &bytes, &handle);
 	for (int k = 0; memory && k < m->n_calls && one_call(m, me, k, memory, comm); k++)
 		;
-	free(memory);
+	if (m->registered) {
+		job_need(me, blinkCommDeregister(comm, handle) == blinkSuccess, "blinkCommDeregister");
+		job_need(me, blinkMemFree(comm, me->rank, memory) == blinkSuccess, "blinkMemFree");
+	} else {
+		free(memory);
+	}
 	blinkResult_t result = blinkCommDestroy(comm);
 	job_need(me, result == blinkSuccess, "blinkCommDestroy: %d", (int)result);
 }
@@ -226,7 +243,7 @@ name_schedules(struct matrix *m)
 static bool
 read_options(struct matrix *m, int argc, char **argv)
 {
-	for (int o; (o = getopt(argc, argv, "n:ts:c:m:b:d:g:S:")) != -1;) {
+	for (int o; (o = getopt(argc, argv, "n:ts:c:m:b:rd:g:S:")) != -1;) {
 		switch (o) {
 		case 'n': m->n = atoi(optarg); break;
 		case 't': m->threads = true; break;
@@ -234,6 +251,7 @@ read_options(struct matrix *m, int argc, char **argv)
 		case 'c': m->n_calls = atoi(optarg); break;
 		case 'm': m->most = (size_t)atol(optarg); break;
 		case 'b': m->chunk = (size_t)atol(optarg); break;
+		case 'r': m->registered = true; break;
 		case 'd': m->directory = optarg; break;
 		case 'S': m->seed = (uint64_t)atol(optarg); break;
 		case 'g':
