@@ -260,17 +260,24 @@ tell_wanted(struct bootstrap *b)
 
 /* ---- the thread ---- */
 
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Until when the hub's word on a wait that is too long is waited for. It asks four times until the deadline: if it has
- * done so of late it lives, and is given more time. */
+ * done so of late it lives, and is given more time; if not, it has been silent for long already. */
 static int64_t
 stuck_until(const struct bootstrap *b)
 {
 	const struct investigation *i = &b->stuck;
-	int64_t from = i->deadline > i->since ? i->deadline : i->since;
+	int64_t from = later(i->deadline, i->since), grace = grace_of(i->patience);
 	if (b->gone)
 		return from;
-	bool lives = i->asked_at > from - i->patience / 2;
-	return from + grace_of(i->patience) + (lives ? i->patience : 0);
+	if (i->asked_at > from - i->patience / 2)
+		return from + grace + i->patience;
+	return later(from + later(SECOND / 10, i->patience / 10), later(i->asked_at, i->since) + grace);
 }
 
 /* With the lock. */

@@ -65,11 +65,12 @@ void bootstrap_fail(struct bootstrap *b, int code, int culprit, const char *text
 /* This rank waits too long: at `deadline` its call times out. The hub asks all ranks (`ask`) and tells all, this one
  * too, by `failed` with blinkTimeout, blinkMismatch or blinkRemoteError, whom to blame and why: a rank that does not
  * answer ("rank 3 does not answer: stopped, or cut off"), one whose call differs ("rank 3 called ...; rank 0 called
- * ..."), one that has not made the call yet, or the one that the others wait for (verdict.h). Not before the deadline,
- * and at most 100 ms or a tenth of `patience` (ns), whichever is more, after it. If the hub does not answer by then
- * `failed` names its rank; a hub that has shown half of `patience` before that it lives gets as long again. To be
- * called about `patience` before the deadline, again if the deadline changes; bootstrap_progress takes it back. Patience
- * 0: as soon as all have answered, or had half a second to. Does not wait. */
+ * ..."), one that has not made the call yet, or the one that the others wait for (verdict.h). Not before the deadline;
+ * at it if all have answered the last question, else at most half a second or a tenth of `patience` (ns), whichever is
+ * more, after it. If the hub does not answer by then `failed` names its rank; a hub that has shown half of `patience`
+ * before that it lives gets as long again. To be called about `patience` before the deadline, again if the deadline
+ * changes; bootstrap_progress takes it back. Patience 0: as soon as all have answered, or had a second to. Does not
+ * wait. */
 void bootstrap_stuck(struct bootstrap *b, int64_t deadline, int64_t patience);
 void bootstrap_progress(struct bootstrap *b);
 

@@ -39,13 +39,13 @@ between(int64_t least, int64_t t, int64_t most)
 int64_t
 time_to_answer(int64_t patience)
 {
-	return patience == 0 ? 500 * MS : between(50 * MS, patience / 16, 1000 * MS);
+	return patience == 0 ? 1000 * MS : between(300 * MS, patience / 16, 1000 * MS);
 }
 
 int64_t
 grace_of(int64_t patience)
 {
-	return patience == 0 ? 1000 * MS : between(100 * MS, patience / 10, INT64_MAX);
+	return patience == 0 ? 2000 * MS : between(500 * MS, patience / 10, INT64_MAX);
 }
 
 const char *

@@ -159,9 +159,11 @@ blame_absent(const struct witness *w, int n, bool left, struct verdict *out)
 	out->code = left ? blinkRemoteError : blinkTimeout;
 	out->culprit = culprit;
 	if (left)
-		snprintf(out->text, sizeof out->text, "rank %d has left after %llu calls, without %s", culprit, made, call);
+		snprintf(out->text, sizeof out->text, "rank %d has left after %llu calls, without %s", culprit, made,
+		    call);
 	else
-		snprintf(out->text, sizeof out->text, "rank %d has not made %s yet; it has made %llu", culprit, call, made);
+		snprintf(out->text, sizeof out->text, "rank %d has not made %s yet; it has made %llu", culprit, call,
+		    made);
 	return true;
 }
 

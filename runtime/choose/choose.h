@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "model/model.h"
+#include "model/rank_program.h"
 
 /* The ranks of a communicator, as each knows them all after init. */
 struct job {
@@ -58,5 +59,8 @@ Status library_choose(Ctx *ctx, struct library *lib, const struct job *job, Coll
  * LIMIT_RANKS ranks. Fails: LIMIT, USAGE, NO_MEMORY. Time and memory: an allreduce, broadcast or reduce has at most
  * 2^17 edges, the others n_ranks^2. */
 Status built_in_schedule(Ctx *ctx, const struct job *job, Collective coll, int root, bool small, Schedule **out);
+
+/* A rank's program for an allreduce in which each reads what all publish; of ranks that share memory. */
+Status exchange_program(Ctx *ctx, int n_ranks, int rank, RankProgram **out);
 
 #endif

@@ -282,13 +282,18 @@ see_own_memory(struct rank_comm *r)
 	    .in = &e->region->peer[own].channel, .bell = e->bell, .arena = e->arena };
 }
 
-/* How often a rank looks before it sleeps: not at all where it would keep a peer from running. */
-static int
-choose_spins(const struct rank_comm *r)
+/* How often a rank looks before it sleeps: not at all where it would keep a peer from running. Threads are bound where
+ * there are cores for all; to know which takes libhwloc some 10 ms. */
+static void
+use_cpus(struct rank_comm *r)
 {
+	struct engine *e = &r->engine;
 	cpu_set_t cpus;
-	bool enough = sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > r->engine.n_local;
-	return enough ? SPINS : 0;
+	int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+	e->spins = n > e->n_local ? SPINS : 0;
+	e->local_index = r->settings.shm ? local_index(r, e->rank) : 0;
+	if (r->settings.pin && e->n_local > 1 && n >= 2 * e->n_local)
+		engine_pin(e);
 }
 
 static int
@@ -317,7 +322,7 @@ connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *
 	}
 	if (err->code == blinkSuccess && r->settings.shm)
 		map_peers(r, hello, all, err);
-	e->spins = choose_spins(r);
+	use_cpus(r);
 	return err->code;
 }
 
@@ -355,7 +360,8 @@ open_engine(struct rank_comm *r, int n, int rank, struct blink_error *err)
 	e->rank = rank;
 	e->n_ranks = n;
 	e->bell = &r->early_bell;
-	e->events = (struct engine_events){ r, plans_choose, on_stuck, on_progress, on_failed_here };
+	e->events = (struct engine_events){ .context = r, .plan = plans_choose, .stuck = on_stuck,
+	    .progress = on_progress, .failed = on_failed_here };
 	r->keys = (struct net_keys){ .context = r, .sign = sign, .patience = e->timeout };
 	e->peer = calloc((size_t)n, sizeof *e->peer);
 	if (!e->peer)
@@ -380,7 +386,7 @@ join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 		set_error_memory(err);
 	} else if (bootstrap_join(id, e->n_ranks, e->rank, &mine, sizeof mine, hello, r->deadline, &events,
 	    &r->bootstrap, err) == blinkSuccess) {
-		if (connect_ranks(r, hello, all, &here) == blinkSuccess)
+		if (connect_ranks(r, hello, all, &here) == blinkSuccess && tuning_open(r, &here) == blinkSuccess)
 			bootstrap_allgather(r->bootstrap, &done, sizeof done, all, r->deadline, err);
 		else
 			on_failed_here(r, &here, -1);
@@ -415,6 +421,8 @@ rank_comm_close(struct rank_comm *r, bool forked)
 		e->net->close(e->net_handle, now_ns() + e->timeout);
 	bootstrap_leave(r->bootstrap, e->collective);
 	engine_close(e, forked);
+	if (!forked)
+		tuning_close(r);
 	plans_close(r);
 	for (int i = 0; i < e->n_ranks && e->peer; i++)
 		if (e->peer[i].mine && !e->peer[i].theirs)

@@ -345,10 +345,11 @@ awaited(const struct engine *e, const struct plan_task *t, bool *for_done)
 	*for_done = true;
 	if (ended)
 		done = FLAG(e->collective, t->chunk);
-	else if (t->direct || t->chunk < SLOTS)
+	else if (t->chunk < SLOTS)
 		return NULL;
+	/* Who reads in place needs no slot; a reader on another server has a ring that the net fills. */
 	for (int i = 0; i < t->task->n_to; i++)
-		if (!flag_reached(t->to[i].done, done))
+		if ((ended || !t->direct || !t->to[i].ready) && !flag_reached(t->to[i].done, done))
 			return &t->to[i];
 	return NULL;
 }
@@ -507,6 +508,19 @@ collective_end(struct engine *e, struct call *call, struct blink_error *err)
 	return blinkSuccess;
 }
 
+/* Nobody waits for what is left of the call, not even for a slot: its flags may come in any order, and it does to sleep
+ * for one of them after the other. */
+static bool
+only_takes(const struct engine *e)
+{
+	for (int i = 0; i < e->n_left; i++) {
+		const struct plan_task *t = &e->first->plan->task[e->left[i]];
+		if (t->chunk < t->n_chunks && (t->task->n_to > 0 || t->n_chunks > SLOTS))
+			return false;
+	}
+	return true;
+}
+
 bool
 collective_awaits(const struct engine *e, int *peer, uint32_t *flag)
 {
@@ -521,12 +535,13 @@ collective_awaits(const struct engine *e, int *peer, uint32_t *flag)
 	*peer = -1;
 	if (e->n_left == 0)
 		return false;
-	const struct plan_lane *lane = awaited(e, &e->first->plan->task[e->left[0]], &for_done);
+	const struct plan_task *last = &e->first->plan->task[e->left[e->n_left - 1]];
+	const struct plan_lane *lane = awaited(e, last, &for_done);
 	if (!lane)
 		return false;
 	*peer = lane->peer;
 	*flag = flag_number(lane->peer, (for_done ? FLAG_DONE : 0) + lane->lane);
-	return e->n_left == 1;
+	return e->n_left == 1 || only_takes(e);
 }
 
 bool

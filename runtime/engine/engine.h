@@ -92,6 +92,7 @@ struct call {
 	int64_t count;			/* elements of the smaller buffer */
 	struct reduction reduction;
 	int asked_op;			/* as the caller gave it, for messages */
+	bool internal;			/* of the library: the caller does not know of it */
 	int32_t n_messages;		/* above 0: not a collective */
 	struct message *message;
 	struct plan *plan;		/* NULL until it is first chosen */
@@ -105,6 +106,10 @@ struct engine_events {
 	void *context;
 	/* The plan for a call, connected to its peers. */
 	int (*plan)(void *context, const struct call *call, struct plan **out, struct blink_error *err);
+	/* A collective begins: a call that is to be executed before it, as the same number, or NULL; it may set chunk_bytes.
+	 * A collective has ended. Both NULL: nobody listens. */
+	int (*begins)(void *context, const struct call *call, struct call **before, struct blink_error *err);
+	void (*ended)(void *context, const struct call *call);
 	/* The rank has waited for `deadline - patience`; it goes on; and it has never waited. */
 	void (*stuck)(void *context, int64_t deadline, int64_t patience);
 	void (*progress)(void *context);
@@ -134,6 +139,8 @@ struct engine {
 	pthread_cond_t work;
 	bool kicked;			/* there is work, and nobody who waits for it */
 	bool has_worker, quit;
+	bool pins;			/* the worker shall bind itself, to the share of rank number local_index */
+	int local_index;
 	pthread_t worker;
 	struct rank_status doing;	/* as the hub asks for it */
 	struct blink_error error;	/* after it, all calls fail */
@@ -183,6 +190,9 @@ struct pending {
 /* What is above `lock` has been set. worker: a thread executes calls that nobody waits for; without it, they are executed
  * by who waits, as in a test. */
 int engine_open(struct engine *e, bool worker, struct blink_error *err);
+
+/* Once n_local and local_index are known: the worker binds itself to its share of the cores. */
+void engine_pin(struct engine *e);
 
 /* Take a call: it is executed after those before it, by whoever waits, or by the worker. *number: of the call. The engine
  * frees it by free(), with its messages, whatever is returned. */

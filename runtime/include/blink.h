@@ -117,10 +117,11 @@ typedef struct {
 	char text[1024];		/* one line: where: what was found: what is allowed */
 } blinkError_t;
 
-/* All 0 is the default. The members after the first two are for blinkCommInitRank. */
+/* All 0 is the default. `threads` is for blinkCommCreate, and what follows it for blinkCommInitRank. */
 typedef struct {
 	size_t chunkBytes;	/* bytes that a tree moves at a time; 0: chosen by the size of the message */
-	int threads;		/* that move data on the host backend; 0: as many as there are CPUs for each rank */
+	int threads;		/* that move data where one process drives all ranks; 0: one for each CPU, at most one a
+				 * stream */
 	int64_t timeoutMs;	/* ms that a rank may wait for others, at init and in a call; 0: BLINK_TIMEOUT, 600000 */
 	const char *schedules;	/* indexes and schedule files, separated by ':'; NULL: BLINK_SCHEDULES */
 	const char *gpu;	/* id or number of this rank's GPU in the machine; NULL: BLINK_GPU, else the rank's

@@ -317,6 +317,7 @@ answer_hello(struct tcp *t, struct tcp_in *in)
 	memcpy(answer, &in->ours, sizeof in->ours);
 	tcp_prove(t, tcp_accepts, &in->theirs, &in->ours, answer + sizeof in->ours);
 	in->state = IN_PROOF;
+	in->since = tcp_now();
 	return send(in->fd, answer, sizeof answer, MSG_NOSIGNAL) == (ssize_t)sizeof answer;
 }
 
@@ -415,6 +416,18 @@ tcp_in_ready(struct tcp *t, struct tcp_in *in)
 	}
 }
 
+/* Its time is over, unless this thread was late and the answer is there. */
+static void
+drop_stranger(struct tcp *t, struct tcp_in *in)
+{
+	enum tcp_in_state before = in->state;
+	read_stranger(t, in);
+	if (in->state == before)
+		end_in(t, in);
+	else if (in->state == IN_PROOF)
+		tcp_look_by(t, in->since + (int64_t)STRANGER_MS * MS);
+}
+
 void
 tcp_in_tick(struct tcp *t, struct tcp_in *in, int64_t now)
 {
@@ -428,7 +441,7 @@ tcp_in_tick(struct tcp *t, struct tcp_in *in, int64_t now)
 		in->told = true;
 		send(in->fd, &wait, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} else {
-		end_in(t, in);
+		drop_stranger(t, in);
 	}
 }
 

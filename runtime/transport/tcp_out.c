@@ -329,6 +329,21 @@ read_answer(struct tcp *t, struct tcp_out *out)
 
 /* ---- events ---- */
 
+/* After this rank's own farewell a peer closes each connection as it comes to its end. */
+static void
+ended(struct tcp *t, struct tcp_out *out, const char *why)
+{
+	pthread_mutex_lock(&out->lock);
+	bool good = atomic_load(&t->closing) && !out->head;
+	if (good) {
+		out->state = OUT_ENDED;
+		epoll_ctl(t->epoll, EPOLL_CTL_DEL, out->fd, NULL);
+	}
+	pthread_mutex_unlock(&out->lock);
+	if (!good)
+		tcp_break(t, out->peer, " has ended: %s", why);
+}
+
 static void
 read_back(struct tcp *t, struct tcp_out *out)
 {
@@ -336,10 +351,8 @@ read_back(struct tcp *t, struct tcp_out *out)
 	ssize_t n = recv(out->fd, text, sizeof text, 0);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n < 0)
-		tcp_break(t, out->peer, ": %s", strerror(errno));
-	if (n == 0)
-		tcp_break(t, out->peer, " has ended: connection closed");
+	if (n <= 0)
+		ended(t, out, n < 0 ? strerror(errno) : "connection closed");
 	for (ssize_t i = 0; i < n && out->state == OUT_READY; i++) {
 		out->held = text[i] == BACK_WAIT;
 		if (text[i] == BACK_BYE)

@@ -147,6 +147,8 @@ static bool
 death_at(int n, int victim, int64_t after)
 {
 	processes_start(n);
+	while (!shared->has_id)
+		nap(MS);
 	nap(after);
 	kill(process[victim], SIGKILL);
 	bool good = reach(n, 3, victim);
@@ -288,7 +290,7 @@ stops_before_all_come(void)
 	processes_start(N);
 	bool good = reach(N, 3, -1);
 	int64_t took = now_ns() - begin;
-	ok(good && all_blame(N, -1, blinkTimeout, -2) && took > 600 * MS && took < 5000 * MS &&
+	ok(good && all_blame(N, -1, blinkTimeout, -2) && took > 500 * MS && took < 5000 * MS &&
 	    strstr(shared->rank[0].text, "does not answer"), "the hub is stopped while ranks join: %s", shared->rank[0].text);
 	processes_end(N);
 	end_process(hub);
@@ -296,6 +298,12 @@ stops_before_all_come(void)
 }
 
 /* ---- the hub's process ends, as it may ---- */
+
+static bool
+take(int fd, void *what, size_t bytes)
+{
+	return read(fd, what, bytes) == (ssize_t)bytes;
+}
 
 static void
 hub_ends_first(void)
@@ -316,7 +324,7 @@ hub_ends_first(void)
 		bootstrap_leave(r[0].b, 4);
 		_exit(!sent);
 	}
-	bool good = read(pipes[0], &id, sizeof id) == sizeof id;
+	bool good = take(pipes[0], &id, sizeof id);
 	for (int i = 1; i < 3; i++)
 		rank_init(&r[i], &id, 3, i, 20000 * MS);
 	ranks_start(r + 1, 2);
@@ -341,52 +349,73 @@ hub_ends_first(void)
 
 /* ---- fork ---- */
 
-/* A rank whose child lives on when it is killed: the child holds no connection open. */
+/* In the process of rank 1 and of the hub: a child that lives on when its parent is killed. It may free, and no more. */
+static void
+child_lives_on(struct rank *r, int answer)
+{
+	char mine = 0, all[2];
+	alarm(20);
+	char good = bootstrap_allgather(r->b, &mine, 1, all, now_ns(), &r->err) == blinkInvalidArgument;
+	bootstrap_fail(r->b, blinkAborted, 1, "of the child");
+	bootstrap_stuck(r->b, now_ns(), MS);
+	bootstrap_progress(r->b);
+	bootstrap_leave(r->b, 0);
+	if (write(answer, &good, 1) == 1)
+		pause();
+	_exit(1);
+}
+
+static void
+parent_of_child(int answer)
+{
+	static struct rank r;
+	blinkUniqueId_t id = new_id();
+	alarm(60);
+	rank_init(&r, &id, 2, 1, 20000 * MS);
+	if (write(answer, &id, sizeof id) != sizeof id || rank_join(&r) != blinkSuccess)
+		_exit(1);
+	pid_t child = fork();
+	if (child == 0)
+		child_lives_on(&r, answer);
+	if (write(answer, &child, sizeof child) == sizeof child)
+		pause();
+	_exit(1);
+}
+
+/* The child holds no connection open, neither of the rank nor of the hub. */
 static void
 forked_child(void)
 {
-	static struct rank r[2];
-	blinkUniqueId_t id = new_id();
+	static struct rank r;
+	blinkUniqueId_t id;
 	int answer[2];
-	if (pipe2(answer, O_CLOEXEC))
+	struct { char good; pid_t child; } said = { 0 };
+	if (pipe2(answer, O_CLOEXEC | O_DIRECT))	/* O_DIRECT: each write is read alone, in any order of the two */
 		abort();
-	rank_init(&r[0], &id, 2, 0, 20000 * MS);
 	fflush(stdout);
 	pid_t pid = fork();
-	if (pid == 0) {
-		alarm(60);
-		rank_init(&r[1], &id, 2, 1, 20000 * MS);
-		if (rank_join(&r[1]) != blinkSuccess)
-			_exit(1);
-		pid_t child = fork();
-		if (child == 0) {
-			char mine = 0, all[2];
-			alarm(20);
-			char good = bootstrap_allgather(r[1].b, &mine, 1, all, now_ns(), &r[1].err) == blinkInvalidArgument;
-			bootstrap_fail(r[1].b, blinkAborted, 1, "of the child");
-			bootstrap_stuck(r[1].b, now_ns(), MS);
-			bootstrap_progress(r[1].b);
-			bootstrap_leave(r[1].b, 0);
-			if (write(answer[1], &good, 1) != 1)
-				_exit(1);
-			pause();
-		}
-		nap(200 * MS);
-		if (write(answer[1], &child, sizeof child) != sizeof child)
-			_exit(1);
-		pause();
+	if (pid == 0)
+		parent_of_child(answer[1]);
+	close(answer[1]);
+	bool good = take(answer[0], &id, sizeof id);
+	rank_init(&r, &id, 2, 0, 20000 * MS);
+	good &= rank_join(&r) == blinkSuccess;
+	for (int i = 0; i < 2; i++) {
+		char word[sizeof(pid_t)];
+		ssize_t got = read(answer[0], word, sizeof word);
+		if (got == 1)
+			said.good = word[0];
+		else if (got == sizeof word)
+			memcpy(&said.child, word, sizeof word);
 	}
-	struct { char good; pid_t child; } said = { 0 };
-	bool good = rank_join(&r[0]) == blinkSuccess;
-	good &= read(answer[0], &said.good, 1) == 1 && read(answer[0], &said.child, sizeof said.child) == sizeof said.child;
-	ok(good && said.good && !has_failed(&r[0]), "a forked child leaves: nobody hears of it");
+	nap(50 * MS);
+	ok(good && said.good && said.child > 0 && !has_failed(&r), "a forked child leaves: nobody hears of it");
 	end_process(pid);
-	ok(hears(&r[0], 5000 * MS) && r[0].culprit == 1, "its parent is killed: %s", r[0].text);
+	ok(hears(&r, 5000 * MS) && r.culprit == 1, "its parent is killed: %s", r.text);
 	if (said.child > 0)
 		kill(said.child, SIGKILL);
-	bootstrap_leave(r[0].b, 0);
+	bootstrap_leave(r.b, 0);
 	close(answer[0]);
-	close(answer[1]);
 }
 
 /* usage: test_deaths [SEED] [DEATHS] */
