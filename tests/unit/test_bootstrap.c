@@ -168,7 +168,8 @@ unfit(void)
 	ranks_start(r, 4);
 	ranks_end(r, 4);
 	ok(all_are(r, 4, blinkInvalidArgument) &&
-	    strstr(r[0].err.text, "two ranks have come as rank 1, from 127.0.0.1:") && strcmp(r[0].err.text, r[3].err.text) == 0, "two with one number: %s", r[0].err.text);
+	    strstr(r[0].err.text, "two ranks have come as rank 1, from 127.0.0.1:") &&
+	    strcmp(r[0].err.text, r[3].err.text) == 0, "two with one number: %s", r[0].err.text);
 	id = new_id();
 	for (int i = 0; i < 3; i++)
 		rank_init(&r[i], &id, i == 2 ? 5 : 4, i, 20000 * MS);
