@@ -73,7 +73,6 @@ test_values(void)
 	ok(with("BLINK_SMALL", "64K") == blinkSuccess && got.small == 65536, "K");
 	ok(with("BLINK_CHUNK", "4m") == blinkSuccess && got.chunk == 4 << 20, "m of bytes");
 	ok(with("BLINK_CHUNK", "1048576G") == blinkSuccess && got.chunk == INT64_C(1) << 50, "the most bytes");
-	ok(with("BLINK_THREADS", "256") == blinkSuccess && got.threads == 256, "a number");
 	ok(with("BLINK_PIN", "0") == blinkSuccess && !got.pin && with("BLINK_PIN", "1") == blinkSuccess && got.pin,
 	    "a flag");
 }
@@ -94,7 +93,7 @@ test_bad_values(void)
 	ok(good, "no sizes");
 	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
 		good = good && refuses("BLINK_SHM", flags[i]);
-	ok(good && refuses("BLINK_THREADS", "257"), "no flags, and too many threads");
+	ok(good, "no flags");
 }
 
 /* ---- the man page ---- */
@@ -148,7 +147,6 @@ documents(const char *section, const char *variable, const char *what, const cha
 #define PRESET_TEXT(value) ""
 #define PRESET_MS(value) text_of((value) / 60000)
 #define PRESET_BYTES(value) text_of(value)
-#define PRESET_COUNT(value) text_of(value)
 #define PRESET_FLAG(value) text_of(value)
 
 static const char *
