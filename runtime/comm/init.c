@@ -360,7 +360,8 @@ open_engine(struct rank_comm *r, int n, int rank, struct blink_error *err)
 	e->rank = rank;
 	e->n_ranks = n;
 	e->bell = &r->early_bell;
-	e->events = (struct engine_events){ r, plans_choose, on_stuck, on_progress, on_failed_here };
+	e->events = (struct engine_events){ .context = r, .plan = plans_choose, .stuck = on_stuck,
+	    .progress = on_progress, .failed = on_failed_here };
 	r->keys = (struct net_keys){ .context = r, .sign = sign, .patience = e->timeout };
 	e->peer = calloc((size_t)n, sizeof *e->peer);
 	if (!e->peer)
@@ -385,7 +386,7 @@ join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 		set_error_memory(err);
 	} else if (bootstrap_join(id, e->n_ranks, e->rank, &mine, sizeof mine, hello, r->deadline, &events,
 	    &r->bootstrap, err) == blinkSuccess) {
-		if (connect_ranks(r, hello, all, &here) == blinkSuccess)
+		if (connect_ranks(r, hello, all, &here) == blinkSuccess && tuning_open(r, &here) == blinkSuccess)
 			bootstrap_allgather(r->bootstrap, &done, sizeof done, all, r->deadline, err);
 		else
 			on_failed_here(r, &here, -1);
@@ -420,6 +421,8 @@ rank_comm_close(struct rank_comm *r, bool forked)
 		e->net->close(e->net_handle, now_ns() + e->timeout);
 	bootstrap_leave(r->bootstrap, e->collective);
 	engine_close(e, forked);
+	if (!forked)
+		tuning_close(r);
 	plans_close(r);
 	for (int i = 0; i < e->n_ranks && e->peer; i++)
 		if (e->peer[i].mine && !e->peer[i].theirs)
