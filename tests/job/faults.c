@@ -855,9 +855,9 @@ trial_body(struct rank *me)
 		job_need(me, result != blinkSuccess, "stopped, and no error");
 	else if (joined || run->victim)
 		expect_error(me, result, error.text, struck ? struck : job_now(), REMOTE | TIMEOUT, run->victim);
-	else	/* whose rank it was that made the id is not known yet */
-		expect_error(me, result, error.text, struck ? struck : job_now(), REMOTE | TIMEOUT | 1 << blinkSystemError,
-		    -1);
+	else	/* whose rank it was that made the id is not known yet; the farewell to its process takes a second */
+		expect_error(me, result, error.text, (struck ? struck : job_now()) + 1000000000,
+		    REMOTE | TIMEOUT | 1 << blinkSystemError, -1);
 	job_at(me, "destroy, victim %d", run->victim);
 	blinkCommDestroy(comm);
 	job_add(me->board, FAILED, 1);
