@@ -177,28 +177,41 @@ pair_bf16(f32v upper, f32v lower)
 	return (round_bf16(upper) & 0xffff0000) | round_bf16(lower) >> 16;
 }
 
+/* In two steps: gcc has instructions for each, and none for both. */
+INLINE u32v
+widen(u8q v)
+{
+	return __builtin_convertvector(__builtin_convertvector(v, u16h), u32v);
+}
+
+INLINE u8q
+narrow(u32v v)
+{
+	return __builtin_convertvector(__builtin_convertvector(v, u16h), u8q);
+}
+
 INLINE f32v
 decode_e4m3(u8q v)
 {
-	return decode(__builtin_convertvector(v, u32v), e4m3);
+	return decode(widen(v), e4m3);
 }
 
 INLINE u8q
 encode_e4m3(f32v f)
 {
-	return __builtin_convertvector(encode(f, e4m3), u8q);
+	return narrow(encode(f, e4m3));
 }
 
 INLINE f32v
 decode_e5m2(u8q v)
 {
-	return decode(__builtin_convertvector(v, u32v), e5m2);
+	return decode(widen(v), e5m2);
 }
 
 INLINE u8q
 encode_e5m2(f32v f)
 {
-	return __builtin_convertvector(encode(f, e5m2), u8q);
+	return narrow(encode(f, e5m2));
 }
 
 /* ---- operations on vectors ---- */
