@@ -73,7 +73,7 @@ SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
 PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(addprefix $(B)/src/, base/complete.o base/names.o \
-	base/printable.o model/gpu_list.o)
+	base/printable.o model/gpu_list.o) $(B)/runtime/tune/miad.o
 COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
 RUNTIME_LIBS = $(MD_LIBS) -lm -ldl
 COMPILER_LIBS = -lglpk -lnauty $(HWLOC_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
@@ -87,6 +87,7 @@ help:
 	@echo "make              build/blinkc, build/libblink.so, build/blink-perf; V=1 shows the commands"
 	@echo "make check        the tests, in two minutes; first installs what they need"
 	@echo "make check-full   all tests: also sanitizers, valgrind, fuzzing, packages, a browser, large machines; mutations of the sources"
+	@echo "make check-torch  the backend of PyTorch; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
 	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
@@ -97,6 +98,7 @@ help:
 	@echo "make lint         static checks: cppcheck, shellcheck, mandoc"
 	@echo "make install      to PREFIX (default /usr/local), below DESTDIR; LIBDIR and others: see Makefile; also: uninstall, installcheck"
 	@echo "make dist         blinkc-$(VERSION).tar.gz; also: distcheck"
+	@echo "make wheel        the Python package, with libblink, in $(B)/wheel"
 	@echo "make deb          Debian packages of HEAD, in $(B)/deb; needs debhelper"
 	@echo "make clean"
 
@@ -203,6 +205,11 @@ JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o)
 $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/bench/job: $(B)/tests/%: $(B)/tests/%.o $(JOB_OBJ) $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
+# The bootstrap needs nothing else of libblink.
+$(addprefix $(B)/tests/unit/, test_bootstrap test_deaths test_strangers): $(B)/tests/unit/%: $(B)/tests/unit/%.o \
+		$(filter $(B)/runtime/bootstrap/%, $(RUNTIME_OBJ)) $(B)/shared.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(MD_LIBS) -pthread
+
 $(B)/tests/%.so: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
@@ -225,7 +232,7 @@ MSAN_CFLAGS = -O1 -g -fsanitize=memory -fsanitize-memory-track-origins -fno-omit
 ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
-TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net) $(JOB_PROGRAMS)
+TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net bootstrap deaths strangers) $(JOB_PROGRAMS)
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
 check:
@@ -254,6 +261,13 @@ MSAN_WRAPPED = SHA256Init SHA256Final
 # The unit tests and the corpora of the fuzz targets under one sanitizer.
 asan ubsan tsan msan: %: tests-%
 	@tests/sanitized $(B)/$*
+
+# PyTorch, as pip installs it, takes 6 GB. It is kept until `make clean`.
+.PHONY: check-torch
+check-torch: $(B)/libblink.so
+	@[ -x $(B)/torch/bin/python ] || $(PYTHON) -m venv $(B)/torch
+	@$(B)/torch/bin/python -c 'import torch, numpy, mypy' 2>/dev/null || nice $(B)/torch/bin/pip install -q torch numpy mypy
+	@BUILD=$(B) MAKE="$(MAKE)" tests/run --full torch
 
 .PHONY: mutations
 mutations: tests
@@ -289,8 +303,15 @@ fuzz-merge: tests-libfuzzer
 		rm -rf tests/fuzz/found/$$f && mkdir -p tests/fuzz/found/$$f && \
 		for new in $$m/*; do [ -e tests/fuzz/corpus/$$f/$$(basename $$new) ] || cp $$new tests/fuzz/found/$$f || exit 1; done || exit 1; done
 
-.PHONY: bench
-bench: all $(B)/tests/bench/bench
+# Open MPI and torch take part where they are.
+.PHONY: bench bench-job
+bench-job: $(B)/tests/bench/job
+	@rm -f $(B)/tests/bench/job_mpi; if command -v mpicc >/dev/null; then \
+		mpicc -O2 -o $(B)/tests/bench/job_mpi tests/bench/job_mpi.c; fi
+	@$(B)/tests/bench/job $(if $(shell command -v mpicc),-M $(B)/tests/bench/job_mpi) \
+		$(if $(shell python3 -c 'import torch' 2>/dev/null && echo yes),-g tests/bench/job_gloo.py) $(BENCH_JOB)
+
+bench: all $(B)/tests/bench/bench bench-job
 	@$(B)/tests/bench/bench
 	@echo; echo "execute: the schedule on the host backend, and its .cu compiled for the host"
 	@$(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.json && $(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.cu
@@ -367,6 +388,19 @@ uninstall:
 
 installcheck:
 	@BUILD=$(B) MAKE="$(MAKE)" tests/run install
+
+# For pip, with libblink in it. What libblink needs but glibc is linked into it, where that can be had.
+PYTHON ?= python3
+MD_ARCHIVE := $(wildcard $(shell $(CC) -print-file-name=libmd.a 2>/dev/null))
+.PHONY: wheel
+wheel: $(B)/wheel/libblink.so.$(SOVERSION)
+	$(call say,  WHEEL   $(B)/wheel)rm -f $(B)/wheel/*.whl
+	$(Q)$(PYTHON) runtime/python/wheel.py $(VERSION) $< $(B)/wheel LICENSE $(if $(MD_ARCHIVE),$(wildcard /usr/share/doc/libmd-dev/copyright))
+
+$(B)/wheel/libblink.so.$(SOVERSION): $(B)/flags $(RUNTIME_OBJ) $(B)/shared.a runtime/libblink.map
+	@mkdir -p $(@D)
+	$(call say,  LD      $@)$(LINK) -shared -s -Wl,-soname,$(@F) -Wl,--version-script,runtime/libblink.map -o $@ $(RUNTIME_OBJ) \
+		$(B)/shared.a $(if $(MD_ARCHIVE),$(MD_ARCHIVE),$(MD_LIBS)) -lm -ldl -pthread
 
 .PHONY: dist distcheck
 dist:

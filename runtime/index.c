@@ -1,7 +1,7 @@
 /* The schedules of a machine, by the GPUs of a job. An index has entries for lists of GPUs. If it has none for the
  * job's list, it may have one for the same GPUs in ascending order, whose ranks are then renumbered; else, if it has
- * the machine, for GPUs that are joined in the same way. So a job of the index is found, and then, of the entries for that
- * job, the one for the size of the message. */
+ * the machine, for GPUs that are joined in the same way. So a job of the index is found, and then, of the entries for
+ * that job, the one for the size of the message. */
 #include "base/file_read.h"
 #include "format/format.h"
 #include "graph/isomorphism.h"

@@ -52,15 +52,15 @@ struct indexed_job {
 	const struct blinkIndex *index;
 	int n_entries;
 	const IndexEntry *entry;	/* its entries, in order; NULL: there is no such job */
-	int *rank;			/* of each rank of the communicator: its number in the file of the first entry */
+	int *rank;			/* of each rank of the communicator: its number in the first entry's file */
 };
 
 /* index: with a ctx that ctx_init made; path: a file or a directory. Fails as file_read and index_read do. The caller
  * frees index->ctx, whatever is returned. */
 Status index_load(struct blinkIndex *index, const char *path);
 
-/* gpus[n]: numbers of GPUs; root is ignored unless the collective has one. Memory of *out: run arena. Fails: USAGE where
- * these are no job of the index's machine; as sched_read does, where a file was needed to find the job. */
+/* gpus[n]: numbers of GPUs; root is ignored unless the collective has one. Memory of *out: run arena. Fails: USAGE
+ * where these are no job of the index's machine; as sched_read does, where a file was needed to find the job. */
 Status index_find_job(Ctx *ctx, const struct blinkIndex *index, const int *gpus, int n, int collective, int root,
     struct indexed_job *out);
 

@@ -69,16 +69,6 @@ read_BYTES(const char *variable, const char *value, int64_t *out, struct blink_e
 }
 
 static int
-read_COUNT(const char *variable, const char *value, int *out, struct blink_error *err)
-{
-	int64_t n;
-	if (!parse(value, none, 0, MOST_THREADS, &n))
-		return bad(err, variable, value, "a number, 0 to 256");
-	*out = (int)n;
-	return blinkSuccess;
-}
-
-static int
 read_FLAG(const char *variable, const char *value, bool *out, struct blink_error *err)
 {
 	int64_t n;

@@ -13,7 +13,6 @@
 	X("BLINK_TIMEOUT", timeout_ms, MS, 600000, "how long a rank waits: 90s, 100ms, 10m; a plain number is seconds") \
 	X("BLINK_SMALL", small, BYTES, 8192, "messages up to this size go by the built-in schedule of least latency") \
 	X("BLINK_CHUNK", chunk, BYTES, 0, "bytes that a tree moves at a time; 0: chosen by the size of the message") \
-	X("BLINK_THREADS", threads, COUNT, 0, "threads of a rank that move data; 0: as many as there are CPUs for each rank") \
 	X("BLINK_PIN", pin, FLAG, 1, "bind threads to cores, where libhwloc is installed") \
 	X("BLINK_SHM", shm, FLAG, 1, "shared memory between ranks of a server; 0: the network there, too") \
 	X("BLINK_NET", net, TEXT, NULL, "the network between servers, by name; unset: the best that can be used") \
@@ -25,7 +24,6 @@ struct settings {
 #define SETTING_TEXT const char *
 #define SETTING_MS int64_t
 #define SETTING_BYTES int64_t
-#define SETTING_COUNT int
 #define SETTING_FLAG bool
 #define SETTING_MEMBER(variable, member, how, value, what) SETTING_##how member;
 	SETTING_LIST(SETTING_MEMBER)

@@ -1,4 +1,5 @@
 /* Communicators of all ranks: one opened device, of either backend. */
+#include "comm/windows.h"
 #include "runtime.h"
 
 #include <stdio.h>
@@ -84,6 +85,8 @@ is_rank(const struct blinkComm *comm, int rank)
 blinkResult_t
 blinkMemAlloc(blinkComm_t comm, int rank, size_t bytes, void **memory)
 {
+	if (comm && comm->rank)
+		return window_alloc(comm, rank, bytes, memory);
 	if (!begin(comm))
 		return blinkInvalidArgument;
 	struct blink_error *err = &comm->err;
@@ -95,6 +98,8 @@ blinkMemAlloc(blinkComm_t comm, int rank, size_t bytes, void **memory)
 blinkResult_t
 blinkMemFree(blinkComm_t comm, int rank, void *memory)
 {
+	if (comm && comm->rank)
+		return window_free(comm, rank, memory);
 	if (!begin(comm))
 		return blinkInvalidArgument;
 	struct blink_error *err = &comm->err;
@@ -106,6 +111,8 @@ blinkMemFree(blinkComm_t comm, int rank, void *memory)
 static blinkResult_t
 copy(blinkComm_t comm, int rank, void *to, const void *from, size_t bytes)
 {
+	if (comm && comm->rank)
+		return window_copy(comm, rank, to, from, bytes);
 	if (!begin(comm))
 		return blinkInvalidArgument;
 	struct blink_error *err = &comm->err;

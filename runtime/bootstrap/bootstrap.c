@@ -29,9 +29,10 @@ struct exchange {
 };
 
 struct investigation {
-	bool wanted, told, answered;	/* answered: the hub has asked us since, so it lives */
+	bool wanted, told;
 	bool changed;			/* by the caller; the hub does not know yet */
 	int64_t deadline, patience, since;
+	int64_t asked_at;		/* the hub has asked us, so it lives */
 };
 
 struct bootstrap {
@@ -156,7 +157,7 @@ hear_ask(struct bootstrap *b)
 		hub_gone(b, ENOMEM);
 	packet_drop(p);
 	pthread_mutex_lock(&b->lock);
-	b->stuck.answered = true;
+	b->stuck.asked_at = now_ns();
 	pthread_mutex_unlock(&b->lock);
 }
 
@@ -259,16 +260,24 @@ tell_wanted(struct bootstrap *b)
 
 /* ---- the thread ---- */
 
-/* Until when the hub's word on a wait that is too long is waited for. If it has asked us meanwhile it lives, and is
- * given more time. */
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Until when the hub's word on a wait that is too long is waited for. It asks four times until the deadline: if it has
+ * done so of late it lives, and is given more time; if not, it has been silent for long already. */
 static int64_t
 stuck_until(const struct bootstrap *b)
 {
 	const struct investigation *i = &b->stuck;
-	int64_t from = i->deadline > i->since ? i->deadline : i->since;
+	int64_t from = later(i->deadline, i->since), grace = grace_of(i->patience);
 	if (b->gone)
 		return from;
-	return from + (i->answered && i->patience > grace_of(i->patience) ? i->patience : grace_of(i->patience));
+	if (i->asked_at > from - i->patience / 2)
+		return from + grace + i->patience;
+	return later(from + later(SECOND / 10, i->patience / 10), later(i->asked_at, i->since) + grace);
 }
 
 /* With the lock. */

@@ -79,9 +79,16 @@ make_connection(struct attempt *a, const struct id *id)
 	if (error)
 		why(a, error == ETIMEDOUT ? "does not answer" : "", error == ETIMEDOUT ? 0 : error);
 	if (a->refused)
-		why(a, "nobody listens there: the job's ranks have all come, or it has failed, or the process that made "
-		    "the id has ended", 0);
+		why(a, "nobody listens there: the job's ranks have all come, or it has failed, or the process that "
+		    "made the id has ended", 0);
 	return !error;
+}
+
+/* After a failed call: can it be made again? */
+static bool
+go_on(const struct attempt *a, short events)
+{
+	return errno == EINTR || ((errno == EAGAIN || errno == EWOULDBLOCK) && wait_for(a, events));
 }
 
 static bool
@@ -91,7 +98,7 @@ put(struct attempt *a, const void *what, size_t bytes)
 		ssize_t n = send(a->socket->fd, (const char *)what + done, bytes - done, MSG_NOSIGNAL);
 		if (n > 0)
 			done += (size_t)n;
-		else if (errno != EINTR && !((errno == EAGAIN || errno == EWOULDBLOCK) && wait_for(a, POLLOUT)))
+		else if (!go_on(a, POLLOUT))
 			return false;
 	}
 	return true;
@@ -106,7 +113,7 @@ take(struct attempt *a, void *what, size_t bytes)
 			errno = ECONNRESET;
 		if (n > 0)
 			done += (size_t)n;
-		else if (n == 0 || (errno != EINTR && !((errno == EAGAIN || errno == EWOULDBLOCK) && wait_for(a, POLLIN))))
+		else if (!go_on(a, POLLIN))
 			return false;
 	}
 	return true;
@@ -172,7 +179,7 @@ enter(const struct id *id, const struct proof *who, int64_t deadline, int64_t pa
 	if (a.refused)
 		snprintf(err->text, sizeof err->text, "the meeting place of the unique id, %s: %s", name, a.why);
 	else
-		snprintf(err->text, sizeof err->text, "the meeting place of the unique id, %s: %s: tried for %s", name, a.why,
-		    duration(patience, time));
+		snprintf(err->text, sizeof err->text, "the meeting place of the unique id, %s: %s: tried for %s", name,
+		    a.why, duration(patience, time));
 	return err->code;
 }

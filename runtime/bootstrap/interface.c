@@ -61,7 +61,7 @@ none(const struct ifaddrs *all, const char *list, struct blink_error *err)
 		}
 	err->code = blinkInvalidArgument;
 	snprintf(err->text, sizeof err->text, "BLINK_SOCKET_IFNAME: %.100s: no interface of that name is up and has an "
-	    "address: want of: %s", list, names);
+	    "address: want one of: %s", list, names);
 }
 
 int

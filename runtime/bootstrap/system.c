@@ -28,11 +28,24 @@ now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static int64_t
+between(int64_t least, int64_t t, int64_t most)
+{
+	return t < least ? least : t < most ? t : most;
+}
+
+#define MS INT64_C(1000000)
+
+int64_t
+time_to_answer(int64_t patience)
+{
+	return patience == 0 ? 1000 * MS : between(300 * MS, patience / 16, 1000 * MS);
+}
+
 int64_t
 grace_of(int64_t patience)
 {
-	int64_t least = 100 * INT64_C(1000000);
-	return patience / 10 > least ? patience / 10 : least;
+	return patience == 0 ? 2000 * MS : between(500 * MS, patience / 10, INT64_MAX);
 }
 
 const char *

@@ -10,7 +10,9 @@
 
 int64_t now_ns(void);			/* of CLOCK_MONOTONIC */
 
-/* How long after a deadline who has waited for `patience` may still wait for the hub's word. */
+/* Of a rank that has waited for `patience`, and then asks the hub who is to blame: how long others have for an answer,
+ * even on a busy machine; and how long it waits for the hub's word after its deadline. 0: it asks at once. */
+int64_t time_to_answer(int64_t patience);
 int64_t grace_of(int64_t patience);
 
 /* "30 s", "1.5 s", "250 ms" */

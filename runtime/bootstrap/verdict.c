@@ -39,43 +39,55 @@ blame_silent(const struct witness *w, int n, struct verdict *out)
 
 /* ---- ranks whose call differs from others' call of the same number ---- */
 
-static bool
-comparable(const struct witness *w)
+/* What a rank called as that number; 0: not known. */
+static uint64_t
+signature_in(const struct witness *w, uint64_t call)
 {
-	return !w->left && !w->silent && w->status.calls && w->status.signature;
+	if (w->left || w->silent || call == 0)
+		return 0;
+	return call == w->status.calls ? w->status.signature : call + 1 == w->status.calls ? w->status.before : 0;
 }
 
 static int
-how_many_agree(const struct witness *w, int n, int with)
+how_many_agree(const struct witness *w, int n, uint64_t signature, uint64_t call)
 {
 	int count = 0;
 	for (int r = 0; r < n; r++)
-		count += comparable(&w[r]) && w[r].status.calls == w[with].status.calls &&
-		    w[r].status.signature == w[with].status.signature;
+		count += signature_in(&w[r], call) == signature;
 	return count;
 }
 
-/* The first rank that differs from `with` in the call of that number; n: none. */
+/* The first rank that called something else as that number; n: none. */
 static int
-first_other(const struct witness *w, int n, int with)
+first_other(const struct witness *w, int n, uint64_t signature, uint64_t call)
 {
 	int r = 0;
-	while (r < n && !(comparable(&w[r]) && w[r].status.calls == w[with].status.calls &&
-	    w[r].status.signature != w[with].status.signature))
+	while (r < n && (signature_in(&w[r], call) == 0 || signature_in(&w[r], call) == signature))
 		r++;
 	return r;
 }
 
-/* Of the ranks in call number `calls`, who do not all agree: the one of the smallest camp that has the lowest number
- * is to blame, unless all camps are of one size; then the lowest number. */
+/* "allreduce of ...", if the rank is still in that call. */
 static void
-blame_different(const struct witness *w, int n, uint64_t calls, struct verdict *out)
+say_call(const struct witness *w, int rank, uint64_t call, char *out, size_t room)
+{
+	bool known = w[rank].status.calls == call;
+	snprintf(out, room, "rank %d called %.*s as call %llu", rank, TEXT_MOST,
+	    known ? text_of(&w[rank]) : "something else", (unsigned long long)call);
+}
+
+/* Of the ranks that do not all agree on call number `call`: the one of the smallest camp that has the lowest number is
+ * to blame, unless all camps are of one size; then the lowest number. */
+static void
+blame_different(const struct witness *w, int n, uint64_t call, struct verdict *out)
 {
 	int culprit = -1, most = -1, most_agree = 0, least_agree = n + 1;
+	char first[200], second[200];
 	for (int r = 0; r < n; r++) {
-		if (!comparable(&w[r]) || w[r].status.calls != calls)
+		uint64_t signature = signature_in(&w[r], call);
+		if (signature == 0)
 			continue;
-		int agree = how_many_agree(w, n, r);
+		int agree = how_many_agree(w, n, signature, call);
 		if (agree > most_agree) {
 			most_agree = agree;
 			most = r;
@@ -86,27 +98,27 @@ blame_different(const struct witness *w, int n, uint64_t calls, struct verdict *
 		}
 	}
 	if (least_agree == most_agree)
-		most = first_other(w, n, culprit);
+		most = first_other(w, n, signature_in(&w[culprit], call), call);
 	out->code = blinkMismatch;
 	out->culprit = culprit;
-	snprintf(out->text, sizeof out->text, "rank %d called %.*s as call %llu; rank %d called %.*s", culprit, TEXT_MOST,
-	    text_of(&w[culprit]), (unsigned long long)calls, most, TEXT_MOST, text_of(&w[most]));
+	say_call(w, culprit, call, first, sizeof first);
+	say_call(w, most, call, second, sizeof second);
+	snprintf(out->text, sizeof out->text, "%s; %s", first, second);
 }
 
-/* The lowest number of a call on which ranks differ; 0: none. Ranks are few calls apart, mostly none. */
+/* The lowest number of a call on which ranks differ; 0: none. Ranks are few calls apart, mostly none, so that most
+ * comparisons are with the rank before. */
 static uint64_t
 call_in_dispute(const struct witness *w, int n)
 {
 	uint64_t lowest = 0;
-	int like = -1;				/* the rank before, if comparable: most comparisons are with it */
 	for (int r = 0; r < n; r++) {
-		if (!comparable(&w[r]) || (lowest && w[r].status.calls >= lowest))
-			continue;
-		bool same = like >= 0 && w[like].status.calls == w[r].status.calls &&
-		    w[like].status.signature == w[r].status.signature;
-		like = r;
-		if (!same && first_other(w, n, r) < n)
-			lowest = w[r].status.calls;
+		for (uint64_t call = w[r].status.calls; call > 0 && call + 1 >= w[r].status.calls; call--) {
+			uint64_t signature = signature_in(&w[r], call);
+			bool same = r > 0 && signature_in(&w[r - 1], call) == signature;
+			if (signature && !same && (!lowest || call < lowest) && first_other(w, n, signature, call) < n)
+				lowest = call;
+		}
 	}
 	return lowest;
 }
@@ -147,9 +159,11 @@ blame_absent(const struct witness *w, int n, bool left, struct verdict *out)
 	out->code = left ? blinkRemoteError : blinkTimeout;
 	out->culprit = culprit;
 	if (left)
-		snprintf(out->text, sizeof out->text, "rank %d has left after %llu calls, without %s", culprit, made, call);
+		snprintf(out->text, sizeof out->text, "rank %d has left after %llu calls, without %s", culprit, made,
+		    call);
 	else
-		snprintf(out->text, sizeof out->text, "rank %d has not made %s yet; it has made %llu", culprit, call, made);
+		snprintf(out->text, sizeof out->text, "rank %d has not made %s yet; it has made %llu", culprit, call,
+		    made);
 	return true;
 }
 

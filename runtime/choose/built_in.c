@@ -41,6 +41,13 @@ struct maker {
 	int *leader_at;			/* place of the p-th server's leader */
 };
 
+/* Do blocks go straight to the one rank that needs them? */
+static bool
+is_direct(Collective coll)
+{
+	return coll == GATHER || coll == SCATTER || coll == ALLTOALL;
+}
+
 /* ---- the job and its topology ---- */
 
 static Status
@@ -230,13 +237,14 @@ make_up(struct maker *m, Tree *tree)
 	return OK;
 }
 
-static Status
-add_segment(struct maker *m, int64_t begin, int64_t of, Segment **out)
+static Segment *
+add_segment(struct maker *m, int64_t begin, int64_t of)
 {
 	Segment *s = &m->sched->segment[m->sched->n_segments++];
-	*out = s;
-	return frac_make(begin, of, &s->offset) && frac_make(1, of, &s->length) ? OK
-	    : fail(m->ctx, LIMIT, "built in: segments need more than 64 bits");
+	int64_t common = gcd64(begin, of);
+	s->offset = (Frac){ begin / common, of / common };
+	s->length = (Frac){ 1, of };
+	return s;
 }
 
 /* Part `begin` of `of` goes along the tree that is in place. */
@@ -244,26 +252,12 @@ static Status
 add_tree(struct maker *m, int64_t begin, int64_t of)
 {
 	Collective coll = m->sched->coll;
-	Segment *s;
-	TRY(add_segment(m, begin, of, &s));
+	Segment *s = add_segment(m, begin, of);
 	s->tree.root = m->rank[0];
 	if (collective_reduces(coll))
 		TRY(make_up(m, &s->tree));
 	if (coll != REDUCE && coll != REDUCESCATTER)
 		TRY(make_down(m, &s->tree));
-	return OK;
-}
-
-static Status
-add_path(struct maker *m, const Demand *demand)
-{
-	Segment *s;
-	int *link;
-	TRY(add_segment(m, demand->block, collective_blocks(m->sched->coll, m->n), &s));
-	s->tree.root = demand->from;
-	TRY(new_edges(m, 1, &s->tree.down, &link));
-	make_edge(s->tree.down, link, demand->from, demand->to);
-	s->tree.n_down = 1;
 	return OK;
 }
 
@@ -294,9 +288,8 @@ exchange(struct maker *m)
 {
 	TRY(NEW(m->ctx, m->sched->segment, 2));
 	for (int r = 0; r < 2; r++) {
-		Segment *s;
+		Segment *s = add_segment(m, 0, 1);
 		int *link;
-		TRY(add_segment(m, 0, 1, &s));
 		s->tree.root = r;
 		TRY(new_edges(m, 1, &s->tree.up, &link));
 		make_edge(s->tree.up, link, 1 - r, r);
@@ -331,7 +324,8 @@ make_allreduce(struct maker *m, bool small)
 static Status
 make_rooted(struct maker *m, bool small)
 {
-	int root = m->sched->root, n = largest_server(m), trees = small ? 1 : most_trees(m, m->n_servers > 1 ? n : n - 1);
+	int root = m->sched->root, n = largest_server(m);
+	int trees = small ? 1 : most_trees(m, m->n_servers > 1 ? n : n - 1);
 	TRY(NEW(m->ctx, m->sched->segment, trees));
 	for (int t = 0; t < trees; t++) {
 		place_ranks(m, m->server[root], (int)((int64_t)t * n / trees), root, small);
@@ -355,11 +349,16 @@ static Status
 make_paths(struct maker *m)
 {
 	Schedule *sched = m->sched;
-	int n = m->n > 1 ? collective_demands(sched->coll, m->n) : 0;
+	int n = m->n > 1 ? collective_demands(sched->coll, m->n) : 0, *link;
+	int64_t blocks = collective_blocks(sched->coll, m->n);
+	Edge *edge;
 	TRY(NEW(m->ctx, sched->segment, n));
+	TRY(new_edges(m, n, &edge, &link));
 	for (int d = 0; d < n; d++) {
 		Demand demand = collective_demand(sched->coll, m->n, sched->root, d);
-		TRY(add_path(m, &demand));
+		Segment *s = add_segment(m, demand.block, blocks);
+		make_edge(&edge[d], link + 2 * (size_t)d, demand.from, demand.to);
+		s->tree = (Tree){ .root = demand.from, .n_down = 1, .down = &edge[d] };
 	}
 	return OK;
 }
@@ -396,7 +395,11 @@ state_rates(Ctx *ctx, Schedule *sched)
 	sched->bound.kind = CERTIFICATE_CUT;
 	TRY(NEW(ctx, sched->bound.part, n + 1));
 	sched->bound.part[sched->root < 0 ? 0 : sched->root] = 1;
-	TRY(sched_achieved(ctx, "built in", sched, &sched->achieved));
+	/* Of an alltoall's paths there are too many to add up. */
+	if (!is_direct(sched->coll))
+		TRY(sched_achieved(ctx, "built in", sched, &sched->achieved));
+	else if (!frac_make(CAPACITY * n, n - 1, &sched->achieved))
+		return fail(ctx, LIMIT, "built in: its rate needs more than 64 bits");
 	TRY(bound_from_certificate(ctx, "built in", sched->topo, sched->coll, sched->root, &sched->bound,
 	    &sched->bound.rate));
 	sched->stated_achieved = frac_double(sched->achieved) / 1e9;
@@ -417,7 +420,7 @@ check_job(Ctx *ctx, const struct job *job, Collective coll, int root)
 static const char *
 form_name(const struct maker *m, Collective coll, bool small)
 {
-	if (coll == GATHER || coll == SCATTER || coll == ALLTOALL)
+	if (is_direct(coll))
 		return "direct";
 	return m->n_servers > 1 ? small ? "levels" : "chains" : small && m->n > 1 + NEAR ? "levels" : small ? "star"
 	    : "onehop";
@@ -447,7 +450,8 @@ built_in_schedule(Ctx *ctx, const struct job *job, Collective coll, int root, bo
 	TRY(check_job(ctx, job, coll, root));
 	TRY(NEW(ctx, sched, 1));
 	struct maker m = { .ctx = ctx, .job = job, .sched = sched, .n = job->n_ranks,
-		.n_servers = job->n_servers > 1 ? job->n_servers : 1, .near = small ? NEAR : STAR, .far = small ? FAR : 1 };
+		.n_servers = job->n_servers > 1 ? job->n_servers : 1, .near = small ? NEAR : STAR,
+		.far = small ? FAR : 1 };
 	TRY(make(&m, coll, root, small));
 	arena_release(&ctx->scratch, mark);
 	*out = sched;

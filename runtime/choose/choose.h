@@ -4,12 +4,14 @@
 
 #include "base/digest.h"
 #include "model/model.h"
+#include "model/rank_program.h"
 
 /* The ranks of a communicator, as each knows them all after init. */
 struct job {
 	int n_ranks;
-	const char *const *gpu;		/* of each rank: id or number of its GPU in the machine of the index; "": not given */
-	const int *server;		/* of each rank: number of its server, 0 upwards in order of their lowest rank */
+	const char *const *gpu;		/* of each rank: id or number of its GPU in the machine of an index; "": not
+					 * given; NULL: of no rank */
+	const int *server;		/* of each rank: its server, 0 upwards in order of their lowest rank */
 	int n_servers;
 };
 
@@ -19,24 +21,28 @@ struct library;
 
 /* paths: separated by ':'; NULL or "": an empty library. small: messages up to so many bytes go by a built-in
  * schedule of least latency if all ranks are on one server and no entry states a range of sizes that holds them
- * (BLINK_SMALL). Every file is read here but the schedules, which are read when they are first chosen. Fails as
- * file_open and index_read do; NO_MEMORY. The caller frees *out by library_close, also in a forked child. */
+ * (BLINK_SMALL). Every file that is named is read here, which for schedule files shows their jobs; what indexes name,
+ * and schedule files once more, when they are chosen. Fails as file_read, index_read and sched_read do; NO_MEMORY. The caller frees *out by library_close, also in a forked child. */
 Status library_open(Ctx *ctx, const char *paths, int64_t small, struct library **out);
 void library_close(struct library *lib);
 
 typedef struct {
 	const Schedule *sched;		/* in the ranks of the job */
 	char digest[DIGEST_ROOM];	/* of its file; of a built-in one: of its name and the job */
-	int64_t from, to;		/* it is the choice for messages of from <= bytes <= to; bytes as blink-schedule(5) counts M */
+	int64_t from, to;		/* it is the choice for messages of from <= bytes <= to, bytes as
+					 * blink-schedule(5) counts M */
 	bool built_in;
-	char what[160];			/* for people: "onehop over 8 ranks, built in", "dgx1v/allreduce-8.json: trees, 140 GB/s" */
+	char what[160];			/* for people: "onehop over 8 ranks, built in", "dgx1v/any.json: trees,
+					 * 140 GB/s" */
 } Choice;
 
 /* In order: entries whose range of sizes holds the message; a built-in one for small messages; entries and schedule
  * files without a range; a built-in one. An entry is for exactly the job's GPUs, or found by their isomorphic form;
- * rank i of the job is GPU gpu[i], and without ids GPU i. A schedule file is for as many ranks as the job has. All
- * ranks of a job make the same choice if their libraries have the same contents. root: ignored unless the collective
- * has one. Memory of *out: run arena of ctx. */
+ * rank i of the job is GPU gpu[i], and without ids GPU i. An index that lacks some, or has the same for two ranks, is
+ * passed over; of the others the first one with an entry counts. A schedule file is for as many ranks as the job has,
+ * the same collective and root. All ranks of a job make the same choice if their libraries have the same contents.
+ * bytes >= 0. root: ignored unless the collective has one. Memory of *out: run arena of ctx.
+ * Fails: USAGE root; as file_read and sched_read do, and UNVERIFIED, where what is chosen is broken; NO_MEMORY. */
 Status library_choose(Ctx *ctx, struct library *lib, const struct job *job, Collective coll, int root, int64_t bytes,
     Choice *out);
 
@@ -53,5 +59,8 @@ Status library_choose(Ctx *ctx, struct library *lib, const struct job *job, Coll
  * LIMIT_RANKS ranks. Fails: LIMIT, USAGE, NO_MEMORY. Time and memory: an allreduce, broadcast or reduce has at most
  * 2^17 edges, the others n_ranks^2. */
 Status built_in_schedule(Ctx *ctx, const struct job *job, Collective coll, int root, bool small, Schedule **out);
+
+/* A rank's program for an allreduce in which each reads what all publish; of ranks that share memory. */
+Status exchange_program(Ctx *ctx, int n_ranks, int rank, RankProgram **out);
 
 #endif

@@ -21,6 +21,7 @@ struct item {
 
 struct library {
 	Ctx ctx;			/* its memory */
+	Ctx reading;			/* of a schedule file while it is read: on a stack it would take much */
 	int64_t small;
 	int n_items;
 	struct item *item;
@@ -40,20 +41,20 @@ open_index(Ctx *ctx, struct library *lib, struct item *item)
 
 /* What it is for; it is read again when it is chosen. */
 static Status
-open_schedule(Ctx *ctx, struct item *item, const char *data, size_t size)
+open_schedule(Ctx *ctx, struct library *lib, struct item *item, const char *data, size_t size)
 {
-	Ctx own;
+	Ctx *own = &lib->reading;
 	Schedule *sched;
-	ctx_init(&own);
-	Status status = sched_read(&own, item->path, data, size, &sched);
+	ctx_init(own);
+	Status status = sched_read(own, item->path, data, size, &sched);
 	if (status == OK) {
 		item->coll = sched->coll;
 		item->n_ranks = sched->topo->n_ranks;
 		item->root = sched->root;
 	} else {
-		fail(ctx, status, "%s", own.error.text);
+		fail(ctx, status, "%s", own->error.text);
 	}
-	ctx_free(&own);
+	ctx_free(own);
 	return status;
 }
 
@@ -67,7 +68,7 @@ open_item(Ctx *ctx, struct library *lib, struct item *item)
 	TRY(file_read_regular(ctx, item->path, &text));
 	const char *data = text.data ? text.data : "";
 	Status status = file_kind(data, text.size) == FILE_INDEX ? open_index(ctx, lib, item)
-	    : open_schedule(ctx, item, data, text.size);
+	    : open_schedule(ctx, lib, item, data, text.size);
 	text_free(&text);
 	return status;
 }

@@ -8,6 +8,7 @@
 #include "runtime.h"
 #include "settings.h"
 #include "transport/shm.h"
+#include "tune/tuner.h"
 
 enum { GPU_BYTES = 64, USER_OPS = 64 };
 
@@ -15,8 +16,11 @@ enum { GPU_BYTES = 64, USER_OPS = 64 };
 struct rank_comm {
 	struct engine engine;
 	struct bell early_bell;		/* of the engine, before there is shared memory */
+	int64_t deadline;		/* of init */
 	struct bootstrap *bootstrap;	/* NULL: before the ranks have met, and after a farewell */
 	struct shm *shm;		/* NULL: no peer on this server, or BLINK_SHM=0 */
+	struct memory *memory;		/* of blinkMemAlloc */
+	uint64_t process[2];		/* the same for threads of one process alone */
 	struct net_keys keys;
 	struct settings settings;
 	char gpu[GPU_BYTES];
@@ -28,6 +32,8 @@ struct rank_comm {
 	char (*gpus)[GPU_BYTES];	/* of each rank */
 	const char **gpu_of;
 	int *server;
+	struct tuner *tuner;		/* NULL: BLINK_MIAD is not set, or chunks have a size */
+	const char *tuner_path;		/* NULL: what is found is not kept */
 	struct plan *plan[N_COLLECTIVES];	/* in the order in which they were first chosen */
 
 	pthread_mutex_t lock;		/* of the operations */
@@ -39,6 +45,10 @@ struct rank_comm {
 int plans_open(struct rank_comm *r, struct blink_error *err);
 void plans_close(struct rank_comm *r);
 int plans_choose(void *rank_comm, const struct call *call, struct plan **out, struct blink_error *err);
+
+/* Sizes of chunks by trying: comm/tuning.c. tuning_open: once the ranks have met; rank 0 reads the file, for all. */
+int tuning_open(struct rank_comm *r, struct blink_error *err);
+void tuning_close(struct rank_comm *r);
 
 /* Meet the other ranks: comm/init.c. Whatever it returns, rank_comm_close frees it. */
 int rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, const blinkConfig_t *config,

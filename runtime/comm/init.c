@@ -8,6 +8,7 @@
  *
  * A rank that fails on the way tells the others by the hub, and all fail with its reason. */
 #include "comm/comm.h"
+#include "comm/windows.h"
 #include "debug.h"
 #include "error.h"
 
@@ -87,7 +88,8 @@ on_failed_here(void *context, const struct blink_error *err, int culprit)
 		snprintf(text, sizeof text, "%s", err->text);
 	else
 		snprintf(text, sizeof text, "rank %d: %.400s", r->engine.rank, err->text);
-	bootstrap_fail(r->bootstrap, blinkRemoteError, culprit >= 0 ? culprit : r->engine.rank, text);
+	bootstrap_fail(r->bootstrap, err->code == blinkMismatch ? blinkMismatch : blinkRemoteError,
+	    culprit >= 0 ? culprit : r->engine.rank, text);
 }
 
 static void
@@ -243,7 +245,7 @@ map_peers(struct rank_comm *r, const struct hello *hello, const struct addresses
 			peer[n].same = (struct shm *)(uintptr_t)all[i].same;
 		n++;
 	}
-	shm_exchange(r->shm, e->rank, peer, n, rank_comm_deadline(r), err);
+	shm_exchange(r->shm, e->rank, peer, n, r->deadline, err);
 	for (int i = 0; i < n && err->code == blinkSuccess; i++)
 		see_peer(r, peer[i].rank, peer[i].memory);
 	free(peer);
@@ -280,13 +282,18 @@ see_own_memory(struct rank_comm *r)
 	    .in = &e->region->peer[own].channel, .bell = e->bell, .arena = e->arena };
 }
 
-/* How often a rank looks before it sleeps: not at all where it would keep a peer from running. */
-static int
-choose_spins(const struct rank_comm *r)
+/* How often a rank looks before it sleeps: not at all where it would keep a peer from running. Threads are bound where
+ * there are cores for all; to know which takes libhwloc some 10 ms. */
+static void
+use_cpus(struct rank_comm *r)
 {
+	struct engine *e = &r->engine;
 	cpu_set_t cpus;
-	bool enough = sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > r->engine.n_local;
-	return enough ? SPINS : 0;
+	int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+	e->spins = n > e->n_local ? SPINS : 0;
+	e->local_index = r->settings.shm ? local_index(r, e->rank) : 0;
+	if (r->settings.pin && e->n_local > 1 && n >= 2 * e->n_local)
+		engine_pin(e);
 }
 
 static int
@@ -301,7 +308,7 @@ connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *
 	see_own_memory(r);
 	if (e->n_local < n && open_net(r, &mine, err) != blinkSuccess)
 		return err->code;
-	if (bootstrap_allgather(r->bootstrap, &mine, sizeof mine, all, rank_comm_deadline(r), err) != blinkSuccess)
+	if (bootstrap_allgather(r->bootstrap, &mine, sizeof mine, all, r->deadline, err) != blinkSuccess)
 		return err->code;
 	if (e->net) {
 		net = calloc((size_t)n, sizeof *net);
@@ -315,7 +322,7 @@ connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *
 	}
 	if (err->code == blinkSuccess && r->settings.shm)
 		map_peers(r, hello, all, err);
-	e->spins = choose_spins(r);
+	use_cpus(r);
 	return err->code;
 }
 
@@ -353,7 +360,8 @@ open_engine(struct rank_comm *r, int n, int rank, struct blink_error *err)
 	e->rank = rank;
 	e->n_ranks = n;
 	e->bell = &r->early_bell;
-	e->events = (struct engine_events){ r, plans_choose, on_stuck, on_progress, on_failed_here };
+	e->events = (struct engine_events){ .context = r, .plan = plans_choose, .stuck = on_stuck,
+	    .progress = on_progress, .failed = on_failed_here };
 	r->keys = (struct net_keys){ .context = r, .sign = sign, .patience = e->timeout };
 	e->peer = calloc((size_t)n, sizeof *e->peer);
 	if (!e->peer)
@@ -370,14 +378,16 @@ join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 	struct addresses *all = calloc((size_t)e->n_ranks, sizeof *all);
 	struct blink_error here = { 0 };
 	char done = 1;
+	r->deadline = rank_comm_deadline(r);
 	identify_host(r, mine.host);
 	memcpy(mine.gpu, r->gpu, GPU_BYTES);
-	if (!hello || !all || identify_process(mine.process, err) != blinkSuccess) {
+	memcpy(mine.process, r->process, sizeof mine.process);
+	if (!hello || !all) {
 		set_error_memory(err);
-	} else if (bootstrap_join(id, e->n_ranks, e->rank, &mine, sizeof mine, hello, rank_comm_deadline(r), &events,
+	} else if (bootstrap_join(id, e->n_ranks, e->rank, &mine, sizeof mine, hello, r->deadline, &events,
 	    &r->bootstrap, err) == blinkSuccess) {
-		if (connect_ranks(r, hello, all, &here) == blinkSuccess)
-			bootstrap_allgather(r->bootstrap, &done, sizeof done, all, rank_comm_deadline(r), err);
+		if (connect_ranks(r, hello, all, &here) == blinkSuccess && tuning_open(r, &here) == blinkSuccess)
+			bootstrap_allgather(r->bootstrap, &done, sizeof done, all, r->deadline, err);
 		else
 			on_failed_here(r, &here, -1);
 		set_error(err, here.code, "%s", here.text);
@@ -394,7 +404,8 @@ rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, 
 	ctx_init(&r->ctx);
 	pthread_mutex_init(&r->lock, NULL);
 	if (read_settings(r, config, err) != blinkSuccess || open_engine(r, n, rank, err) != blinkSuccess
-	    || plans_open(r, err) != blinkSuccess || join(r, id, err) != blinkSuccess)
+	    || plans_open(r, err) != blinkSuccess || identify_process(r->process, err) != blinkSuccess
+	    || join(r, id, err) != blinkSuccess)
 		return err->code;
 	debug_say(DEBUG_INFO, rank, "rank %d of %d, %d servers, %d ranks on this one, kernels %s", rank, n,
 	    r->job.n_servers, r->engine.n_local, reduction_kernels());
@@ -410,10 +421,13 @@ rank_comm_close(struct rank_comm *r, bool forked)
 		e->net->close(e->net_handle, now_ns() + e->timeout);
 	bootstrap_leave(r->bootstrap, e->collective);
 	engine_close(e, forked);
+	if (!forked)
+		tuning_close(r);
 	plans_close(r);
 	for (int i = 0; i < e->n_ranks && e->peer; i++)
 		if (e->peer[i].mine && !e->peer[i].theirs)
 			peer_close(&e->peer[i]);
+	windows_close(r);
 	shm_close(r->shm);
 	free(e->peer);
 	free(r->gpus);

@@ -37,20 +37,48 @@ fail_with(struct blink_error *err, const Ctx *ctx)
 	return set_error(err, (int)ctx->error.status, "%.500s", ctx->error.text);
 }
 
+/* Up to so many bytes, all ranks together, an allreduce that is free to choose is an exchange. */
+#define EXCHANGE_BYTES ((int64_t)32 << 10)
+
+static bool
+is_exchange(const struct rank_comm *r, const Choice *choice, Collective coll, int64_t bytes)
+{
+	const struct engine *e = &r->engine;
+	return choice->built_in && coll == ALLREDUCE && e->n_local == e->n_ranks && e->n_ranks > 1
+	    && bytes <= r->settings.small && bytes * e->n_ranks <= EXCHANGE_BYTES;
+}
+
+/* Messages of a choice that are exchanged, and those that are not, have plans of their own. */
+static Status
+project(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t bytes)
+{
+	Collective coll = choice->sched->coll;
+	int64_t most = EXCHANGE_BYTES / r->engine.n_ranks;
+	most = most < r->settings.small ? most : r->settings.small;
+	plan->from_bytes = choice->from;
+	plan->to_bytes = choice->to;
+	if (!is_exchange(r, choice, coll, bytes)) {
+		if (is_exchange(r, choice, coll, plan->from_bytes))
+			plan->from_bytes = most + 1;
+		return sched_project(&plan->ctx, choice->sched, r->engine.rank, &plan->prog);
+	}
+	plan->to_bytes = most < plan->to_bytes ? most : plan->to_bytes;
+	plan->digest = 1;
+	return exchange_program(&plan->ctx, r->engine.n_ranks, r->engine.rank, &plan->prog);
+}
+
 static int
-fill_plan(struct rank_comm *r, struct plan *plan, const Choice *choice, struct blink_error *err)
+fill_plan(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t bytes, struct blink_error *err)
 {
 	const RankProgram *prog;
 	struct blink_part_end *end;
-	if (sched_project(&plan->ctx, choice->sched, r->engine.rank, &plan->prog) != OK)
+	if (project(r, plan, choice, bytes) != OK)
 		return fail_with(err, &plan->ctx);
 	prog = plan->prog;
 	if (part_ends(&plan->ctx, prog->part_end, prog->n_parts, &end) != OK)
 		return fail_with(err, &plan->ctx);
 	plan->parts = (struct blink_program){ .collective = (int)prog->coll, .n_ranks = prog->n_ranks,
 	    .n_parts = prog->n_parts, .part_end = end };
-	plan->from_bytes = choice->from;
-	plan->to_bytes = choice->to;
 	for (const char *p = choice->digest; *p; p++)
 		plan->digest = (plan->digest ^ (unsigned char)*p) * 0x100000001b3u;
 	if (choice->built_in)
@@ -75,9 +103,10 @@ make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct pl
 	ctx_init(&plan->ctx);
 	if (library_choose(&ctx, r->library, &r->job, call->coll, call->root, bytes, &choice) != OK)
 		fail_with(err, &ctx);
-	else if (fill_plan(r, plan, &choice, err) == blinkSuccess)
+	else if (fill_plan(r, plan, &choice, bytes, err) == blinkSuccess)
 		debug_say(DEBUG_INFO, r->engine.rank, "%s of %lld to %lld bytes: %s", collective_name(call->coll),
-		    (long long)choice.from, (long long)choice.to, choice.what);
+		    (long long)plan->from_bytes, (long long)plan->to_bytes,
+		    is_exchange(r, &choice, call->coll, bytes) ? "exchange, built in" : choice.what);
 	ctx_free(&ctx);
 	if (err->code != blinkSuccess) {
 		ctx_free(&plan->ctx);

@@ -64,14 +64,14 @@ mix(uint64_t h, uint64_t x)
 	return h ^ h >> 29;
 }
 
-/* What must be the same on all ranks. Factors of an operation may differ. */
+/* Of this call: what must be the same on all ranks, and its number. Factors of an operation may differ. */
 static uint64_t
 signature_of(const struct engine *e, const struct call *call)
 {
 	const uint64_t all[] = { (uint64_t)call->coll, (uint64_t)call->root, (uint64_t)call->count,
 	    (uint64_t)call->reduction.type, collective_reduces(call->coll) ? (uint64_t)call->asked_op : 0,
 	    call->plan->digest, (uint64_t)e->chunk_bytes };
-	uint64_t h = 0x243f6a8885a308d3u;
+	uint64_t h = mix(0x243f6a8885a308d3u, e->collective);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		h = mix(h, all[i]);
 	return h;
@@ -116,15 +116,59 @@ choose_chunk(struct engine *e, const struct call *call, const int64_t *part_end,
 	return blinkSuccess;
 }
 
-static void
-place_task(const struct engine *e, const struct plan *plan, struct plan_task *t, const int64_t *part_end)
+/* The window that has these bytes of this rank: its number; 0: none. */
+static int
+window_of(const struct engine *e, const char *at, size_t bytes)
 {
+	for (int w = 1; w <= WINDOWS; w++) {
+		const struct window *window = atomic_load_explicit(&e->window[w], memory_order_acquire);
+		if (window && at >= window->own && at + bytes <= window->own + window->bytes)
+			return w;
+	}
+	return 0;
+}
+
+/* May readers take what a task publishes from the caller's buffers? Its own input as it is, or the value once it has
+ * come to the output: where the net carries it, or where every reader has the memory mapped. Nothing writes there until
+ * they have: in a reduction in place, what overwrites an input descends from it. The call ends when all have read. */
+static void
+place_direct(const struct engine *e, const struct call *call, struct plan_task *t)
+{
+	const RankTask *task = t->task;
+	const Extent *x = &call->plan->prog->extent[task->extent];
+	bool as_it_is = task->own && task->n_from == 0 && !call->reduction.scales
+	    && !(call->reduction.divide && task->complete);
+	bool local = false;
+	int window = 0;
+	const char *at = NULL;
+	t->direct = NULL;
+	t->where = 0;
+	if (as_it_is)
+		at = e->input + (size_t)(x->send_block * call->count + t->first) * e->size;
+	else if (task->output)
+		at = e->output + (size_t)(x->recv_block * call->count + t->first) * e->size;
+	for (int i = 0; i < task->n_to; i++)
+		local = local || t->to[i].ready;
+	if (local && at)
+		window = window_of(e, at, (size_t)t->n * e->size);
+	if (task->n_to == 0 || !at || (local && !window))
+		return;
+	t->direct = at;
+	if (window)
+		t->where = WHERE(window, at - atomic_load(&e->window[window])->own);
+}
+
+static void
+place_task(const struct engine *e, const struct call *call, struct plan_task *t, const int64_t *part_end)
+{
+	const struct plan *plan = call->plan;
 	const Extent *x = &plan->prog->extent[t->task->extent];
 	int64_t part = x->part > 0 ? part_end[x->part - 1] : 0, n = part_end[x->part] - part;
 	t->first = part + floor_mul(x->begin, n);
 	t->n = part + floor_mul(x->end, n) - t->first;
 	t->chunk = 0;
 	t->n_chunks = (t->n + e->chunk - 1) / e->chunk;
+	place_direct(e, call, t);
 }
 
 /* Pages of the arena get their memory here, where there is an error to return, and not by a write, where there is a
@@ -223,26 +267,30 @@ collective_begin(struct engine *e, struct call *call, struct blink_error *err)
 	}
 	e->n_left = 0;
 	for (int t = 0; t < prog->n_tasks; t++) {
-		place_task(e, plan, &plan->task[t], part_end);
+		place_task(e, call, &plan->task[t], part_end);
 		if (plan->task[t].n_chunks > 0)
 			e->left[e->n_left++] = t;
 	}
 	e->half = e->arena + (size_t)half * HALF_BYTES;
 	e->streaming = (size_t)call->count * e->size > STREAMING_BYTES;
-	e->signature = signature_of(e, call);
 	e->collective++;
+	e->signature_before = e->signature;
+	e->signature = signature_of(e, call);
 	return e->net ? open_mirror(e, plan, err) : blinkSuccess;
 }
 
 /* ---- flags ---- */
 
 void
-publish(struct engine *e, const struct plan_lane *to, int64_t chunks, const void *data, size_t bytes)
+publish(struct engine *e, const struct plan_lane *to, int64_t chunks, uint64_t where, const void *data,
+    size_t bytes)
 {
 	uint64_t value = FLAG(e->collective, chunks);
 	if (to->ready) {
-		if (chunks == 1)
-			atomic_store_explicit(&to->ready->signature, e->signature, memory_order_relaxed);
+		if (chunks == 1) {
+			atomic_store_explicit(&to->ready->signature[e->collective & 1], e->signature, memory_order_relaxed);
+			atomic_store_explicit(&to->ready->where[e->collective & 1], where, memory_order_relaxed);
+		}
 		atomic_store_explicit(&to->ready->value, value, memory_order_release);
 		bell_ring(e->peer[to->peer].bell, flag_number(e->rank, to->lane));
 	} else {
@@ -264,14 +312,13 @@ release(struct engine *e, const struct plan_lane *from, int64_t chunks)
 	}
 }
 
-/* The value was written after the signature; where the publisher is still in this call, so is the signature. */
+/* The signature has the number of the call in it, and was written before the flag: a publisher that is ahead without
+ * having made this call has left another one here. */
 static bool
 signature_differs(const struct engine *e, const struct plan_lane *from)
 {
-	uint64_t signature = atomic_load_explicit(&from->ready->signature, memory_order_relaxed);
-	atomic_thread_fence(memory_order_acquire);
-	uint64_t value = atomic_load_explicit(&from->ready->value, memory_order_relaxed);
-	return value >> 24 == e->collective && signature != e->signature;
+	const _Atomic uint64_t *signature = &from->ready->signature[e->collective & 1];
+	return atomic_load_explicit(signature, memory_order_relaxed) != e->signature;
 }
 
 /* A peer in another call than this one: the hub finds out which rank differs, and the engine fails when it says so. */
@@ -285,20 +332,34 @@ suspect(struct engine *e)
 
 /* ---- tasks ---- */
 
-/* The first flag that keeps a task from its next chunk; NULL: it can go on. */
+/* The first flag that keeps a task from its next chunk, or, after the last one, from its end; NULL: it can go on. */
 static const struct plan_lane *
 awaited(const struct engine *e, const struct plan_task *t, bool *for_done)
 {
+	bool ended = t->chunk == t->n_chunks;
 	uint64_t ready = FLAG(e->collective, t->chunk + 1), done = FLAG(e->collective, t->chunk + 1 - SLOTS);
 	*for_done = false;
-	for (int i = 0; i < t->task->n_from; i++)
+	for (int i = 0; i < t->task->n_from && !ended; i++)
 		if (!flag_reached(&t->from[i].ready->value, ready))
 			return &t->from[i];
 	*for_done = true;
-	for (int i = 0; i < t->task->n_to && t->chunk >= SLOTS; i++)
-		if (!flag_reached(t->to[i].done, done))
+	if (ended)
+		done = FLAG(e->collective, t->chunk);
+	else if (t->chunk < SLOTS)
+		return NULL;
+	/* Who reads in place needs no slot; a reader on another server has a ring that the net fills. */
+	for (int i = 0; i < t->task->n_to; i++)
+		if ((ended || !t->direct || !t->to[i].ready) && !flag_reached(t->to[i].done, done))
 			return &t->to[i];
 	return NULL;
+}
+
+/* All chunks are done; and if readers take them from the caller's memory, they have. */
+static bool
+ended(const struct engine *e, const struct plan_task *t)
+{
+	bool for_done;
+	return t->chunk == t->n_chunks && (!t->direct || !awaited(e, t, &for_done));
 }
 
 static const char *
@@ -307,7 +368,19 @@ slot_of(const struct engine *e, const struct plan_lane *from, int64_t chunk)
 	size_t slots = SLOTS * (size_t)e->slot_bytes, at = (size_t)(chunk % SLOTS) * (size_t)e->slot_bytes;
 	if (from->mirror >= 0)
 		return e->mirror + (size_t)from->mirror * slots + at;
+	if (from->direct)
+		return from->direct + (size_t)(chunk * e->chunk) * e->size;
 	return e->peer[from->peer].arena + (e->half - e->arena) + (size_t)from->ring * slots + at;
+}
+
+/* At the first chunk: where a publisher's chunks of this call lie. */
+static void
+find_source(const struct engine *e, struct plan_lane *from)
+{
+	uint64_t where = atomic_load_explicit(&from->ready->where[e->collective & 1], memory_order_relaxed);
+	int number = WHERE_WINDOW(where);
+	const struct window *window = number > 0 && number <= WINDOWS ? atomic_load(&e->window[number]) : NULL;
+	from->direct = window && from->mirror < 0 ? window->peer[from->peer] + WHERE_OFFSET(where) : NULL;
 }
 
 static void
@@ -319,7 +392,7 @@ move_chunk(struct engine *e, const struct call *call, struct plan_task *t)
 	size_t n = (size_t)(left < e->chunk ? left : e->chunk), bytes = n * e->size;
 	const void **operand = call->plan->operand;
 	char *slot = NULL, *output = NULL;
-	if (task->ring >= 0)
+	if (task->ring >= 0 && !t->direct)
 		slot = e->half + ((size_t)task->ring * SLOTS + (size_t)(t->chunk % SLOTS)) * (size_t)e->slot_bytes;
 	if (task->output)
 		output = e->output + (size_t)(x->recv_block * call->count + at) * e->size;
@@ -328,7 +401,9 @@ move_chunk(struct engine *e, const struct call *call, struct plan_task *t)
 	const void *own = task->own ? e->input + (size_t)(x->send_block * call->count + at) * e->size : operand[0];
 	const void *const *others = task->own ? operand : operand + 1;
 	int n_others = task->own ? task->n_from : task->n_from - 1;
-	if (collective_reduces(call->coll) && (task->own || n_others > 0)) {
+	if (!output && !slot) {
+		/* What it publishes is there already. */
+	} else if (collective_reduces(call->coll) && (task->own || n_others > 0)) {
 		struct reduction r = call->reduction;
 		r.scales = r.scales && task->own;
 		reduction_run(&r, output ? output : slot, output ? slot : NULL, own, others, n_others, n, task->complete,
@@ -336,11 +411,12 @@ move_chunk(struct engine *e, const struct call *call, struct plan_task *t)
 	} else {
 		reduction_copy(output ? output : slot, output ? slot : NULL, own, bytes, e->streaming && output);
 	}
+	const char *published = t->direct ? t->direct + (size_t)(t->chunk * e->chunk) * e->size : slot;
 	t->chunk++;
 	for (int i = 0; i < task->n_from; i++)
 		release(e, &t->from[i], t->chunk);
 	for (int i = 0; i < task->n_to; i++)
-		publish(e, &t->to[i], t->chunk, slot, bytes);
+		publish(e, &t->to[i], t->chunk, t->where, published, bytes);
 }
 
 static bool
@@ -354,6 +430,7 @@ advance(struct engine *e, const struct call *call, struct plan_task *t)
 			suspect(e);
 			return false;
 		}
+		find_source(e, &t->from[i]);
 	}
 	move_chunk(e, call, t);
 	return true;
@@ -396,7 +473,7 @@ collective_progress(struct engine *e, struct call *call)
 		struct plan_task *t = &call->plan->task[e->left[i]];
 		while (t->chunk < t->n_chunks && advance(e, call, t))
 			moved = true;
-		if (t->chunk == t->n_chunks)
+		if (ended(e, t))
 			memmove(&e->left[i], &e->left[i + 1], (size_t)(--e->n_left - i) * sizeof e->left[0]);
 		else
 			i++;
@@ -431,6 +508,19 @@ collective_end(struct engine *e, struct call *call, struct blink_error *err)
 	return blinkSuccess;
 }
 
+/* Nobody waits for what is left of the call, not even for a slot: its flags may come in any order, and it does to sleep
+ * for one of them after the other. */
+static bool
+only_takes(const struct engine *e)
+{
+	for (int i = 0; i < e->n_left; i++) {
+		const struct plan_task *t = &e->first->plan->task[e->left[i]];
+		if (t->chunk < t->n_chunks && (t->task->n_to > 0 || t->n_chunks > SLOTS))
+			return false;
+	}
+	return true;
+}
+
 bool
 collective_awaits(const struct engine *e, int *peer, uint32_t *flag)
 {
@@ -445,12 +535,13 @@ collective_awaits(const struct engine *e, int *peer, uint32_t *flag)
 	*peer = -1;
 	if (e->n_left == 0)
 		return false;
-	const struct plan_lane *lane = awaited(e, &e->first->plan->task[e->left[0]], &for_done);
+	const struct plan_task *last = &e->first->plan->task[e->left[e->n_left - 1]];
+	const struct plan_lane *lane = awaited(e, last, &for_done);
 	if (!lane)
 		return false;
 	*peer = lane->peer;
 	*flag = flag_number(lane->peer, (for_done ? FLAG_DONE : 0) + lane->lane);
-	return e->n_left == 1;
+	return e->n_left == 1 || only_takes(e);
 }
 
 bool

@@ -24,11 +24,21 @@ struct peer {
 	char *gone;			/* why; written before gone_at */
 };
 
+/* Memory that every rank has registered, each its own (blinkCommRegister). */
+struct window {
+	const char *own;
+	size_t bytes;
+	const char *peer[];		/* of each rank on this server: its memory, mapped here; NULL elsewhere */
+};
+
+enum { WINDOWS = 64 };
+
 struct plan_lane {
 	int peer, lane, ring;
 	_Atomic uint64_t *done;		/* from: in the publisher's memory. to: in this rank's */
 	struct flag *ready;		/* from: in this rank's memory. to: in the reader's */
 	int mirror;			/* from: its ring among those that the net fills; -1: read in place */
+	const char *direct;		/* from: where it is read in this call, if not in a ring */
 };
 
 /* A lane from a rank that the net reaches. */
@@ -42,6 +52,8 @@ struct plan_task {
 	struct plan_lane *from, *to;
 	int64_t first, n;		/* elements of its block, and how many */
 	int64_t chunk, n_chunks;	/* done so far, and in all */
+	const char *direct;		/* what it publishes lies in the caller's memory from here on; NULL: in its ring */
+	uint64_t where;			/* of it, for readers on this server */
 };
 
 /* A rank's program, ready to run with these peers. Made once, used for many calls. */
@@ -80,6 +92,7 @@ struct call {
 	int64_t count;			/* elements of the smaller buffer */
 	struct reduction reduction;
 	int asked_op;			/* as the caller gave it, for messages */
+	bool internal;			/* of the library: the caller does not know of it */
 	int32_t n_messages;		/* above 0: not a collective */
 	struct message *message;
 	struct plan *plan;		/* NULL until it is first chosen */
@@ -93,6 +106,10 @@ struct engine_events {
 	void *context;
 	/* The plan for a call, connected to its peers. */
 	int (*plan)(void *context, const struct call *call, struct plan **out, struct blink_error *err);
+	/* A collective begins: a call that is to be executed before it, as the same number, or NULL; it may set chunk_bytes.
+	 * A collective has ended. Both NULL: nobody listens. */
+	int (*begins)(void *context, const struct call *call, struct call **before, struct blink_error *err);
+	void (*ended)(void *context, const struct call *call);
 	/* The rank has waited for `deadline - patience`; it goes on; and it has never waited. */
 	void (*stuck)(void *context, int64_t deadline, int64_t patience);
 	void (*progress)(void *context);
@@ -104,6 +121,7 @@ struct engine {
 	int rank, n_ranks, n_local;
 	struct peer *peer;		/* of each rank; this one too */
 	struct region *region;
+	_Atomic(struct window *) window[WINDOWS + 1];	/* by number */
 	char *arena;			/* of this rank: two halves */
 	struct bell *bell;
 	const struct net_kind *net;	/* NULL: all ranks are on this server */
@@ -121,6 +139,8 @@ struct engine {
 	pthread_cond_t work;
 	bool kicked;			/* there is work, and nobody who waits for it */
 	bool has_worker, quit;
+	bool pins;			/* the worker shall bind itself, to the share of rank number local_index */
+	int local_index;
 	pthread_t worker;
 	struct rank_status doing;	/* as the hub asks for it */
 	struct blink_error error;	/* after it, all calls fail */
@@ -131,7 +151,7 @@ struct engine {
 	bool begun;			/* the first call has */
 	bool suspects;			/* a peer's signature differs: the hub has been asked */
 	uint64_t collective;		/* number of the collective that is executed, or was */
-	uint64_t signature;
+	uint64_t signature, signature_before;
 	int64_t chunk, slot_bytes;	/* of it: elements of a chunk, bytes of a slot */
 	char *half;			/* of the arena */
 	size_t populated[2];		/* bytes of either half that have memory */
@@ -170,6 +190,9 @@ struct pending {
 /* What is above `lock` has been set. worker: a thread executes calls that nobody waits for; without it, they are executed
  * by who waits, as in a test. */
 int engine_open(struct engine *e, bool worker, struct blink_error *err);
+
+/* Once n_local and local_index are known: the worker binds itself to its share of the cores. */
+void engine_pin(struct engine *e);
 
 /* Take a call: it is executed after those before it, by whoever waits, or by the worker. *number: of the call. The engine
  * frees it by free(), with its messages, whatever is returned. */
@@ -237,7 +260,8 @@ flag_number(int writer, int flag)
 }
 
 /* Set flags of peers, in their memory or by the net, and wake them. */
-void publish(struct engine *e, const struct plan_lane *to, int64_t chunks, const void *data, size_t bytes);
+void publish(struct engine *e, const struct plan_lane *to, int64_t chunks, uint64_t where, const void *data,
+    size_t bytes);
 void release(struct engine *e, const struct plan_lane *from, int64_t chunks);
 
 /* Blocks of `count` elements in the send and receive buffer of a rank, and which of them is its own. */

@@ -7,7 +7,9 @@
  * A thread that cannot go on looks at its flags a few times, then announces its sleep, looks once more, and sleeps on
  * its bell: for the one flag that it needs if it is one, so that other flags do not wake it in vain. It wakes up from
  * time to time to see whether its patience is over. */
+#include "debug.h"
 #include "engine/engine.h"
+#include "engine/pin.h"
 #include "error.h"
 
 #include <errno.h>
@@ -74,7 +76,8 @@ engine_peer_gone(struct engine *e, int rank, const char *reason)
 static void
 describe(struct engine *e, const struct call *call)
 {
-	struct rank_status now = { .calls = e->collective, .signature = e->signature, .in_call = 1, .awaits = -1 };
+	struct rank_status now = { .calls = e->collective, .signature = e->signature, .before = e->signature_before,
+	    .in_call = 1, .awaits = -1 };
 	if (call->n_messages > 0)
 		snprintf(now.text, sizeof now.text, "%d sends and receives", (int)call->n_messages);
 	else
@@ -93,10 +96,28 @@ engine_status(struct engine *e, struct rank_status *out)
 	out->awaits = atomic_load(&e->awaits);
 }
 
+/* A call of the library's own, to be executed before the first. */
+static bool
+is_preceded(struct engine *e, struct call *call, struct blink_error *err)
+{
+	struct call *before = NULL;
+	if (call->n_messages > 0 || !e->events.begins
+	    || e->events.begins(e->events.context, call, &before, err) != blinkSuccess || !before)
+		return false;
+	pthread_mutex_lock(&e->lock);
+	before->number = call->number - 1;
+	before->next = call;
+	e->first = before;
+	pthread_mutex_unlock(&e->lock);
+	return true;
+}
+
 static int
 begin(struct engine *e, struct call *call, struct blink_error *err)
 {
 	e->deadline = now_ns() + e->timeout;
+	if (err->code != blinkSuccess)
+		return err->code;
 	if (call->n_messages > 0)
 		messages_begin(e, call, err);
 	else if (e->events.plan(e->events.context, call, &call->plan, err) == blinkSuccess)
@@ -113,6 +134,8 @@ end(struct engine *e, struct call *call, struct blink_error *err)
 {
 	if (call->n_messages == 0)
 		collective_end(e, call, err);
+	if (call->n_messages == 0 && e->events.ended)
+		e->events.ended(e->events.context, call);
 	e->begun = false;
 	pthread_mutex_lock(&e->lock);
 	e->doing.in_call = 0;
@@ -131,6 +154,8 @@ progress_call(struct engine *e, struct call *call)
 {
 	struct blink_error err = { 0 };
 	bool moved = true, done = false;
+	if (!e->begun && is_preceded(e, call, &err))
+		return true;
 	if (!e->begun && begin(e, call, &err) != blinkSuccess)
 		goto failed;
 	moved = call->n_messages > 0 ? messages_progress(e, call, &err) : collective_progress(e, call);
@@ -140,7 +165,8 @@ progress_call(struct engine *e, struct call *call)
 	if (err.code == blinkSuccess)
 		return moved || done;
 failed:
-	fail_here(e, &err, -1);
+	/* Messages that do not fit together: the text names both ranks. */
+	fail_here(e, &err, err.code == blinkMismatch ? messages_await(e, call) : -1);
 	return false;
 }
 
@@ -246,12 +272,35 @@ kick_worker(struct engine *e)
 	}
 }
 
+/* The lock is held, and given up meanwhile. */
+static void
+pin_worker(struct engine *e)
+{
+	char text[96];
+	e->pins = false;
+	pthread_mutex_unlock(&e->lock);
+	pin_thread(e->local_index, e->n_local, text, sizeof text);
+	debug_say(DEBUG_INFO, e->rank, "worker: %s", text);
+	pthread_mutex_lock(&e->lock);
+}
+
+void
+engine_pin(struct engine *e)
+{
+	pthread_mutex_lock(&e->lock);
+	e->pins = true;
+	pthread_cond_signal(&e->work);
+	pthread_mutex_unlock(&e->lock);
+}
+
 static void *
 work(void *engine)
 {
 	struct engine *e = engine;
 	pthread_mutex_lock(&e->lock);
 	while (!e->quit) {
+		if (e->pins)
+			pin_worker(e);
 		if (e->kicked && e->first && !e->driven && e->error.code == blinkSuccess) {
 			e->kicked = false;
 			drive(e, UINT64_MAX, true);

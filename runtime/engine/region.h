@@ -30,8 +30,16 @@ enum {
 
 struct flag {
 	_Atomic uint64_t value;
-	_Atomic uint64_t signature;	/* of the call; written before the value, at the first chunk */
+	/* Written before the value, at the first chunk of a call; of calls by turns, as the halves of an arena: the
+	 * publisher may be one call ahead. */
+	_Atomic uint64_t signature[2];
+	_Atomic uint64_t where[2];	/* 0: in the publisher's ring; else in registered memory (WHERE) */
 };
+
+/* The number of a window, from 1, and where in the publisher's memory of that window the first chunk lies. */
+#define WHERE(window, offset) ((uint64_t)(window) << 48 | (uint64_t)(offset))
+#define WHERE_WINDOW(where) ((int)((where) >> 48))
+#define WHERE_OFFSET(where) ((where) & (((uint64_t)1 << 48) - 1))
 
 /* state: 0 awake, 1 asleep until any flag changes, else asleep until flag number state - 2 does. */
 struct bell {

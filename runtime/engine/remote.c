@@ -54,7 +54,7 @@ remote_arrived(void *engine, int from, const struct net_message *m)
 	} else if (m->lane & NET_DONE) {
 		atomic_store_explicit(&mine->done[lane], m->flag, memory_order_release);
 	} else {
-		atomic_store_explicit(&mine->ready[lane].signature, m->signature, memory_order_relaxed);
+		atomic_store_explicit(&mine->ready[lane].signature[m->flag >> 24 & 1], m->signature, memory_order_relaxed);
 		atomic_store_explicit(&mine->ready[lane].value, m->flag, memory_order_release);
 	}
 	bell_ring_always(e->bell);

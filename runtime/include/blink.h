@@ -117,14 +117,15 @@ typedef struct {
 	char text[1024];		/* one line: where: what was found: what is allowed */
 } blinkError_t;
 
-/* All 0 is the default. The members after the first two are for blinkCommInitRank. */
+/* All 0 is the default. `threads` is for blinkCommCreate, and what follows it for blinkCommInitRank. */
 typedef struct {
 	size_t chunkBytes;	/* bytes that a tree moves at a time; 0: chosen by the size of the message */
-	int threads;		/* that move data on the host backend; 0: as many as there are CPUs for each rank */
+	int threads;		/* that move data where one process drives all ranks; 0: one for each CPU, at most one a
+				 * stream */
 	int64_t timeoutMs;	/* ms that a rank may wait for others, at init and in a call; 0: BLINK_TIMEOUT, 600000 */
 	const char *schedules;	/* indexes and schedule files, separated by ':'; NULL: BLINK_SCHEDULES */
-	const char *gpu;	/* id or number of this rank's GPU in the machine; NULL: BLINK_GPU, else the rank's number
-				 * among the ranks on its server */
+	const char *gpu;	/* id or number of this rank's GPU in the machine; NULL: BLINK_GPU, else the rank's
+				 * number */
 } blinkConfig_t;
 
 enum { BLINK_UNIQUE_ID_BYTES = 128 };
@@ -294,13 +295,22 @@ blinkResult_t blinkCommGetAsyncError(blinkComm_t comm, blinkError_t *error);
 blinkResult_t blinkCommSplit(blinkComm_t comm, int color, int key, blinkComm_t *split, const blinkConfig_t *config,
     blinkError_t *error);
 
+/* Let the peers on this server read memory of this rank in place, from any offset: calls whose buffers lie in it need no
+ * copy on the way. All ranks call it, in the same order among themselves, each with memory of its own blinkMemAlloc of
+ * any size, when no call is under way; other buffers go through rings of the library. At most 64 at a time.
+ * Deregister: likewise; before blinkMemFree. */
+blinkResult_t blinkCommRegister(blinkComm_t comm, void *memory, size_t bytes, void **handle);
+blinkResult_t blinkCommDeregister(blinkComm_t comm, void *handle);
+
 /* An operation on `type`: each rank's value is multiplied by its *scalar, then all are summed. */
 blinkResult_t blinkRedOpCreatePreMulSum(blinkRedOp_t *op, const void *scalar, blinkDataType_t type, blinkComm_t comm);
 blinkResult_t blinkRedOpDestroy(blinkRedOp_t op, blinkComm_t comm);
 
 /* ---- memory ---- */
 
-/* Memory of a rank of blinkCommCreate: page-aligned, not cleared. Not freed by blinkCommDestroy. */
+/* Memory of a rank: page-aligned, not cleared. Not freed by blinkCommDestroy. Of a communicator of blinkCommInitRank,
+ * the rank is its own, memory is freed with the communicator, and peers on its server can map it
+ * (blinkCommRegister). */
 blinkResult_t blinkMemAlloc(blinkComm_t comm, int rank, size_t bytes, void **memory);
 blinkResult_t blinkMemFree(blinkComm_t comm, int rank, void *memory);
 blinkResult_t blinkCopyIn(blinkComm_t comm, int rank, void *memory, const void *host, size_t bytes);

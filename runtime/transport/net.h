@@ -18,16 +18,17 @@
  * A peer proves once, as a connection begins, that it belongs to the job. What it sends after that is as it wrote it:
  * the net checks that bytes land within the place that they were given, and the events check the rest. */
 struct net_message {
-	uint32_t lane;		/* of the pair, below NET_LANES; the highest bit: `done`, from reader to publisher */
+	uint32_t lane;		/* of the pair, with NET_DONE and NET_CHANNEL */
 	uint32_t reserved;	/* 0 */
 	uint64_t flag;		/* the value to set (engine/lanes.h) */
 	uint64_t signature;
 	uint64_t bytes;
 };
 
-#define NET_DONE UINT32_C(0x80000000)
-#define NET_LANES UINT32_C(0x10000)
-#define NET_CHANNEL UINT32_C(0x8000)	/* a lane's number: what blinkSend sends */
+/* Of a message's lane: from reader to publisher; of a channel for send and receive. The rest is below NET_LANES. */
+#define NET_DONE ((uint32_t)1 << 31)
+#define NET_CHANNEL ((uint32_t)1 << 30)
+#define NET_LANES ((uint32_t)1 << 16)
 
 /* What `place` returns for a message that cannot be: the peer is broken. */
 #define NET_REFUSED ((void *)-1)
@@ -72,7 +73,8 @@ struct net_kind {
 	/* By any thread, after connect; never blocks. A blinkResult_t: blinkInvalidArgument, a rank or a lane that does
 	 * not exist; blinkRemoteError, the peer is broken; blinkOutOfMemory. Nothing is sent unless blinkSuccess. */
 	int (*send)(void *net, int to, const struct net_message *m, const void *payload);
-	void (*resume)(void *net, int from);	/* there is a place now for what `place` had none for */
+	/* There is a place now for what `place` had none for. By any thread; costs little where nothing waits. */
+	void (*resume)(void *net, int from);
 	/* All that was sent has been handed to the network, or the deadline (ns, CLOCK_MONOTONIC) has passed; then end
 	 * the thread and free. Not while another call runs. NULL is allowed. In a forked child: frees alone. */
 	void (*close)(void *net, int64_t deadline);

@@ -25,6 +25,7 @@ enum { NONCE = 16, MAC = 32, BACKLOG = 64, STRANGERS = 32 };
 /* Of a peer's memory: mapped here, or shared with a thread of this process, whose addresses serve as they are. */
 struct mapping {
 	void *memory;
+	size_t bytes;
 	struct shm *same;
 	struct mapping *next;
 };
@@ -149,7 +150,7 @@ shm_close(struct shm *own)
 		if (m->same)
 			drop(m->same);
 		else
-			munmap(m->memory, own->bytes);
+			munmap(m->memory, m->bytes);
 		free(m);
 	}
 	if (own->fd >= 0)
@@ -219,26 +220,31 @@ receive_packet(int socket, void *data, size_t bytes, int *fd)
 }
 
 static int
-add_mapping(struct shm *own, struct shm_peer *peer, void *memory, struct shm *same)
+add_mapping(struct shm *own, struct shm_peer *peer, void *memory, size_t bytes, struct shm *same)
 {
 	struct mapping *m = calloc(1, sizeof *m);
 	if (!m)
 		return -1;
-	*m = (struct mapping){ memory, same, own->mapped };
+	*m = (struct mapping){ memory, bytes, same, own->mapped };
 	own->mapped = m;
 	peer->memory = memory;
 	return 1;
 }
 
+/* Ranks' memories may differ in size, if they are windows. A peer's cannot shrink (its seals). */
 static int
 map_peer(struct shm *own, struct shm_peer *peer, int fd)
 {
-	void *memory = mmap(NULL, own->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	off_t bytes = lseek(fd, 0, SEEK_END);
+	int seals = fcntl(fd, F_GET_SEALS);
+	if (bytes <= 0 || seals < 0 || !(seals & F_SEAL_SHRINK))
+		return -1;
+	void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
 		return -1;
-	if (add_mapping(own, peer, memory, NULL) == 1)
+	if (add_mapping(own, peer, memory, (size_t)bytes, NULL) == 1)
 		return 1;
-	munmap(memory, own->bytes);
+	munmap(memory, (size_t)bytes);
 	return -1;
 }
 
@@ -269,7 +275,7 @@ hear_proof(struct shm *own, struct link *link, struct shm_peer *peer)
 		sign(own, &link->theirs, &link->mine, want);
 		for (int i = 0; i < MAC; i++)
 			differs |= want[i] ^ proof.mac[i];
-		got = differs || fd < 0 || lseek(fd, 0, SEEK_END) < (off_t)own->bytes ? -1 : map_peer(own, peer, fd);
+		got = differs || fd < 0 ? -1 : map_peer(own, peer, fd);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -391,7 +397,7 @@ exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct l
 	int n_links = 0;
 	for (int i = 0; i < n_peers && err->code == blinkSuccess; i++) {
 		struct shm *same = peer[i].same;
-		if (same && add_mapping(own, &peer[i], same->memory, same) != 1)
+		if (same && add_mapping(own, &peer[i], same->memory, same->bytes, same) != 1)
 			return set_error_memory(err);
 		if (same)
 			same->users++;

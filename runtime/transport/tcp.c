@@ -347,17 +347,20 @@ static int
 tcp_send(void *net, int to, const struct net_message *m, const void *payload)
 {
 	struct tcp *t = net;
-	if (to < 0 || to >= t->n_ranks || to == t->rank || (m->lane & ~NET_DONE) >= NET_LANES || m->reserved != 0)
+	if (to < 0 || to >= t->n_ranks || to == t->rank || !tcp_lane_good(m->lane) || m->reserved != 0)
 		return blinkInvalidArgument;
 	if (atomic_load(&t->peer[to].broken))
 		return blinkRemoteError;
 	return tcp_out_send(t, &t->peer[to], m, payload);
 }
 
+/* A connection is counted before the events are asked: where they had no place, this thread sees the number. */
 static void
 tcp_resume(void *net, int from)
 {
 	struct tcp *t = net;
+	if (atomic_load(&t->peer[from].asking) == 0)
+		return;
 	atomic_store(&t->peer[from].resumed, true);
 	tcp_attend(t, &t->peer[from]);
 }

@@ -104,6 +104,7 @@ struct tcp_in {
 	struct tcp_peer *peer;
 	enum tcp_in_state state;
 	int64_t since;			/* accepted; without a place */
+	bool asking;			/* it is one of those of its peer */
 	bool told;			/* the sender knows that it has to wait */
 	struct tcp_hello theirs, ours;
 	struct tcp_frame frame;		/* of the part that is being read */
@@ -119,6 +120,7 @@ struct tcp_peer {
 	struct sockaddr_in6 address;	/* or a sockaddr_in */
 	atomic_bool attention;		/* another thread wants something of the thread: this or that */
 	atomic_bool resumed, broken;
+	atomic_int asking;		/* connections from it for which the events are asked for a place, or had none */
 	bool gone;			/* it has said farewell */
 	pthread_mutex_t lock;		/* of orders */
 	uint32_t *order, n_orders;	/* of the next message to it, of each lane */
@@ -159,18 +161,25 @@ void tcp_options(const struct tcp *t, int fd);
 void tcp_watch(const struct tcp *t, int fd, void *source, uint32_t events);
 /* The peer is broken: end what concerns it, and tell. The thread's. format: what follows the peer's name. */
 void tcp_break(struct tcp *t, struct tcp_peer *peer, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* The peer has said farewell. */
+/* The peer has said farewell. It needs no `done` any more. */
 void tcp_gone(struct tcp *t, struct tcp_peer *peer);
+bool tcp_out_needed(const struct tcp_out *out);	/* does anything but `done` wait there? With the lock */
 void tcp_in_end(struct tcp *t, struct tcp_in *in);
 void tcp_drop_parts(struct tcp_out *out);
 void tcp_drop_arrivals(struct tcp_peer *peer);
 int tcp_fail(struct blink_error *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Number of a lane in tables: those of messages are even, those of `done` odd. */
+static inline bool
+tcp_lane_good(uint32_t lane)
+{
+	return (lane & ~(NET_DONE | NET_CHANNEL)) < NET_LANES;
+}
+
+/* Number of a lane in tables: four kinds of lanes have the same numbers. */
 static inline uint32_t
 tcp_lane_number(uint32_t lane)
 {
-	return (lane & ~NET_DONE) * 2 + (lane >> 31);
+	return (lane & ~(NET_DONE | NET_CHANNEL)) * 4 + (lane >> 30);
 }
 
 /* A table of *n elements of `size` bytes that has element `at`, the new ones 0; NULL: no memory. */

@@ -82,7 +82,7 @@ wrong(const struct tcp_frame *f)
 {
 	if (f->kind != FRAME_PART || f->m.reserved != 0)
 		return "a message of no known kind";
-	if ((f->m.lane & ~NET_DONE) >= NET_LANES)
+	if (!tcp_lane_good(f->m.lane))
 		return "a message of a lane that is not";
 	if (f->bytes > f->m.bytes || f->offset > f->m.bytes - f->bytes || (f->bytes == 0 && f->m.bytes != 0))
 		return "a part that is not within its message";
@@ -123,10 +123,28 @@ wait_for_place(struct tcp *t, struct tcp_in *in)
 	tcp_look_by(t, in->since + t->keys.patience / 8);
 }
 
+/* NULL: none yet, or the peer is broken. */
+static char *
+ask_place(struct tcp *t, struct tcp_in *in)
+{
+	if (!in->asking)
+		atomic_fetch_add(&in->peer->asking, 1);
+	in->asking = true;
+	char *place = t->events.place(t->events.context, in->peer->rank, &in->frame.m);
+	if (place == NET_REFUSED)
+		tcp_break(t, in->peer, " sent a message that does not fit");
+	else if (!place)
+		wait_for_place(t, in);
+	return place == NET_REFUSED ? NULL : place;
+}
+
 /* The part has a place from here on. */
 static void
 begin_bytes(struct tcp *t, struct tcp_in *in, char *place)
 {
+	if (in->asking)
+		atomic_fetch_sub(&in->peer->asking, 1);
+	in->asking = false;
 	in->state = IN_READY;
 	in->to = place + in->frame.offset;
 	in->left = in->frame.bytes;
@@ -134,14 +152,31 @@ begin_bytes(struct tcp *t, struct tcp_in *in, char *place)
 		finish_part(t, in);
 }
 
+/* The record that the part needs, if it needs one; *place: where its message belongs. False: not now. */
+static bool
+find_record(struct tcp *t, struct tcp_in *in, struct tcp_lane *lane, struct tcp_arrival **record, char **place)
+{
+	const struct tcp_frame *f = &in->frame;
+	struct tcp_arrival **at = find_arrival(lane, f->order);
+	*record = *at && (*at)->order == f->order ? *at : NULL;
+	*place = *record ? (*record)->place : (char *)in->buffer;
+	if (!*record && f->m.bytes && !(*place = ask_place(t, in)))
+		return false;
+	if (*record || (f->bytes == f->m.bytes && f->order == lane->expected))
+		return true;
+	*record = new_arrival(in->peer, f, *place, at);
+	if (!*record)
+		tcp_break(t, in->peer, ": no memory for what it sends");
+	return *record != NULL;
+}
+
 static void
 begin_part(struct tcp *t, struct tcp_in *in)
 {
 	const struct tcp_frame *f = &in->frame;
 	struct tcp_lane *lane = lane_of(in->peer, f->m.lane);
-	struct tcp_arrival **at = lane ? find_arrival(lane, f->order) : NULL;
-	struct tcp_arrival *a = at && *at && (*at)->order == f->order ? *at : NULL;
-	char *place = a ? a->place : NULL;
+	struct tcp_arrival *a;
+	char *place;
 	if (!lane) {
 		tcp_break(t, in->peer, ": no memory for what it sends");
 		return;
@@ -150,22 +185,8 @@ begin_part(struct tcp *t, struct tcp_in *in)
 		tcp_break(t, in->peer, " sent a message twice");
 		return;
 	}
-	if (!a && f->m.bytes) {
-		place = t->events.place(t->events.context, in->peer->rank, &f->m);
-		if (place == NET_REFUSED)
-			tcp_break(t, in->peer, " sent a message that does not fit");
-		else if (!place)
-			wait_for_place(t, in);
-		if (!place || place == NET_REFUSED)
-			return;
-	}
-	if (!a && (f->bytes != f->m.bytes || f->order != lane->expected)) {
-		a = new_arrival(in->peer, f, place, at);
-		if (!a) {
-			tcp_break(t, in->peer, ": no memory for what it sends");
-			return;
-		}
-	}
+	if (!find_record(t, in, lane, &a, &place))
+		return;
 	if (a && (memcmp(&a->m, &f->m, sizeof a->m) != 0 || f->bytes > a->unclaimed)) {
 		tcp_break(t, in->peer, " sent parts that do not fit together");
 		return;
@@ -296,6 +317,7 @@ answer_hello(struct tcp *t, struct tcp_in *in)
 	memcpy(answer, &in->ours, sizeof in->ours);
 	tcp_prove(t, tcp_accepts, &in->theirs, &in->ours, answer + sizeof in->ours);
 	in->state = IN_PROOF;
+	in->since = tcp_now();
 	return send(in->fd, answer, sizeof answer, MSG_NOSIGNAL) == (ssize_t)sizeof answer;
 }
 
@@ -394,6 +416,18 @@ tcp_in_ready(struct tcp *t, struct tcp_in *in)
 	}
 }
 
+/* Its time is over, unless this thread was late and the answer is there. */
+static void
+drop_stranger(struct tcp *t, struct tcp_in *in)
+{
+	enum tcp_in_state before = in->state;
+	read_stranger(t, in);
+	if (in->state == before)
+		end_in(t, in);
+	else if (in->state == IN_PROOF)
+		tcp_look_by(t, in->since + (int64_t)STRANGER_MS * MS);
+}
+
 void
 tcp_in_tick(struct tcp *t, struct tcp_in *in, int64_t now)
 {
@@ -407,7 +441,7 @@ tcp_in_tick(struct tcp *t, struct tcp_in *in, int64_t now)
 		in->told = true;
 		send(in->fd, &wait, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} else {
-		end_in(t, in);
+		drop_stranger(t, in);
 	}
 }
 

@@ -112,7 +112,7 @@ new_part(uint32_t kind, const struct net_message *m, const char *payload, uint64
 {
 	struct tcp_part *part = malloc(sizeof *part);
 	if (part)
-		*part = (struct tcp_part){ .payload = payload + offset,
+		*part = (struct tcp_part){ .payload = bytes ? payload + offset : NULL,
 			.frame = { .kind = kind, .m = *m, .offset = offset, .bytes = bytes } };
 	return part;
 }
@@ -329,6 +329,21 @@ read_answer(struct tcp *t, struct tcp_out *out)
 
 /* ---- events ---- */
 
+/* After this rank's own farewell a peer closes each connection as it comes to its end. */
+static void
+ended(struct tcp *t, struct tcp_out *out, const char *why)
+{
+	pthread_mutex_lock(&out->lock);
+	bool good = atomic_load(&t->closing) && !out->head;
+	if (good) {
+		out->state = OUT_ENDED;
+		epoll_ctl(t->epoll, EPOLL_CTL_DEL, out->fd, NULL);
+	}
+	pthread_mutex_unlock(&out->lock);
+	if (!good)
+		tcp_break(t, out->peer, " has ended: %s", why);
+}
+
 static void
 read_back(struct tcp *t, struct tcp_out *out)
 {
@@ -336,10 +351,8 @@ read_back(struct tcp *t, struct tcp_out *out)
 	ssize_t n = recv(out->fd, text, sizeof text, 0);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n < 0)
-		tcp_break(t, out->peer, ": %s", strerror(errno));
-	if (n == 0)
-		tcp_break(t, out->peer, " has ended: connection closed");
+	if (n <= 0)
+		ended(t, out, n < 0 ? strerror(errno) : "connection closed");
 	for (ssize_t i = 0; i < n && out->state == OUT_READY; i++) {
 		out->held = text[i] == BACK_WAIT;
 		if (text[i] == BACK_BYE)
@@ -372,15 +385,17 @@ tcp_out_attend(struct tcp *t, struct tcp_out *out)
 	pthread_mutex_lock(&out->lock);
 	enum tcp_out_state state = out->state;
 	int error = out->error;
-	bool waits = out->head != NULL;
+	bool needed = tcp_out_needed(out);
+	if (state == OUT_ENDED && !out->writing)
+		tcp_drop_parts(out);
 	pthread_mutex_unlock(&out->lock);
 	if (atomic_load(&out->peer->broken))
 		return;
 	if (error)
 		tcp_break(t, out->peer, ": %s", strerror(error));
-	else if (waits && out->peer->gone)
+	else if (needed && out->peer->gone)
 		tcp_break(t, out->peer, " has left, and a message to it was sent");
-	else if (state == OUT_WANTED && out->since == 0) {
+	else if (state == OUT_WANTED && out->since == 0 && !out->peer->gone) {
 		out->since = tcp_now();
 		start(t, out);
 	}

@@ -123,22 +123,31 @@ tcp_in_end(struct tcp *t, struct tcp_in *in)
 	t->ended = true;
 }
 
+bool
+tcp_out_needed(const struct tcp_out *out)
+{
+	for (const struct tcp_part *part = out->head; part; part = part->next)
+		if (part->frame.kind == FRAME_PART && !(part->frame.m.lane & NET_DONE))
+			return true;
+	return false;
+}
+
 /* The descriptor stays open until the net is closed: another thread may be about to write to it. What that thread
- * writes stays in the list, too. True: something waited to be sent. */
+ * writes stays in the list, too. True: a message waited to be sent. */
 static bool
-end_out(const struct tcp *t, struct tcp_out *out)
+end_out(const struct tcp *t, struct tcp_out *out, bool shut)
 {
 	pthread_mutex_lock(&out->lock);
-	bool waited = out->head != NULL;
+	bool needed = tcp_out_needed(out);
 	out->state = OUT_ENDED;
 	if (!out->writing)
 		tcp_drop_parts(out);
-	if (out->fd >= 0) {
+	if (out->fd >= 0 && shut)
 		shutdown(out->fd, SHUT_RDWR);
+	if (out->fd >= 0)
 		epoll_ctl(t->epoll, EPOLL_CTL_DEL, out->fd, NULL);
-	}
 	pthread_mutex_unlock(&out->lock);
-	return waited;
+	return needed;
 }
 
 /* "rank 3 (10.0.0.3, port 4001)". */
@@ -166,7 +175,7 @@ tcp_break(struct tcp *t, struct tcp_peer *peer, const char *format, ...)
 	vsnprintf(text + n, sizeof text - (size_t)n, format, args);
 	va_end(args);
 	for (int i = 0; i < TCP_WAYS; i++)
-		end_out(t, &peer->out[i]);
+		end_out(t, &peer->out[i], true);
 	for (struct tcp_in *in = t->in; in; in = in->next)
 		if (in->peer == peer)
 			tcp_in_end(t, in);
@@ -174,15 +183,16 @@ tcp_break(struct tcp *t, struct tcp_peer *peer, const char *format, ...)
 	t->events.broken(t->events.context, peer->rank, text);
 }
 
+/* It may still send on other connections, and would take their end here for a failure. */
 void
 tcp_gone(struct tcp *t, struct tcp_peer *peer)
 {
-	bool waited = false;
+	bool needed = false;
 	if (peer->gone || atomic_load(&peer->broken))
 		return;
 	peer->gone = true;
 	for (int i = 0; i < TCP_WAYS; i++)
-		waited |= end_out(t, &peer->out[i]);
-	if (waited)
+		needed |= end_out(t, &peer->out[i], false);
+	if (needed)
 		tcp_break(t, peer, " has left, and a message to it waits");
 }

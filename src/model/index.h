@@ -14,7 +14,7 @@ typedef struct {
 	const int *gpu, *rank;
 	Collective coll;
 	int root;		/* rank of the job; -1: none */
-	bool sized;		/* for messages of from <= M <= to, M as blink-schedule(5) counts it; else of any size */
+	bool sized;		/* for messages of from <= M <= to, as blink-schedule(5) counts M; else of any size */
 	int64_t from, to;
 	const char *file;	/* relative to the index; no part of it is ".." */
 	double rate, bound;	/* GB/s, as the file states them */
@@ -32,8 +32,8 @@ typedef struct {
 } IndexChange;
 
 /* What `blinkc batch` made for a machine, which a runtime looks up (blink-index(5)). Entries are in order: by the
- * number of GPUs, the GPUs as a list, the collective, the root; of one job the entry for any size comes first, then those
- * for sizes. No two are for the same job and size, but the one for any size stands in where no other is for a size. */
+ * number of GPUs, the GPUs as a list, the collective, the root; of one job the entry for any size comes first, then
+ * those for sizes. No two are for the same job and size, but the one for any size stands in where no other is for a size. */
 typedef struct {
 	const char *name, *digest;	/* of the machine */
 	const char *without;		/* what it has lost; NULL: nothing. GPUs keep their numbers and ids */

@@ -40,7 +40,7 @@ struct board {
 /* ---- time, memory, numbers ---- */
 
 int64_t
-now_ns(void)
+job_now(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -136,14 +136,24 @@ job_report(const char *name, int wrong)
 /* ---- ranks ---- */
 
 void
+job_server(const struct rank *me, int servers)
+{
+	char host[32];
+	snprintf(host, sizeof host, "server%d", me->rank * servers / me->n);
+	if (servers > 1)
+		setenv("BLINK_HOST_ID", host, 1);
+}
+
+void
 job_at(struct rank *me, const char *format, ...)
 {
-	char text[JOB_NOTE];
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* a rank may have several threads */
 	va_list args;
+	pthread_mutex_lock(&lock);
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	vsnprintf(me->board->note[me->rank], JOB_NOTE, format, args);
 	va_end(args);
-	memcpy(me->board->note[me->rank], text, sizeof text);
+	pthread_mutex_unlock(&lock);
 }
 
 static void
@@ -190,7 +200,7 @@ bool
 job_await(struct board *board, int slot, uint64_t value)
 {
 	while (atomic_load(&board->flag[slot]) < value) {
-		if (now_ns() > board->deadline)
+		if (job_now() > board->deadline)
 			return false;
 		sleep_ms(0.2);
 	}
@@ -215,7 +225,7 @@ job_id(struct rank *me, int slot, int maker, blinkUniqueId_t *id)
 		atomic_store(&board->have_id[slot], result == blinkSuccess ? 1 : 2);
 	}
 	while (!atomic_load(&board->have_id[slot])) {
-		if (now_ns() > board->deadline)
+		if (job_now() > board->deadline)
 			return false;
 		sleep_ms(0.2);
 	}
@@ -289,7 +299,7 @@ job_start(struct job *job, job_body *body, void *arg)
 {
 	int processes = job->threads ? 1 : job->n;
 	job->board = shared_memory(sizeof *job->board);
-	job->deadline = now_ns() + (int64_t)(job->seconds * job_slack() * 1e9);
+	job->deadline = job_now() + (int64_t)(job->seconds * job_slack() * 1e9);
 	job->board->deadline = job->deadline;
 	fflush(stdout);
 	for (int p = 0; p < processes; p++) {
@@ -372,7 +382,7 @@ job_wait(struct job *job)
 			if (!late)
 				judge_end(job, p, status);
 		}
-		if (left > 0 && !late && now_ns() > job->deadline) {
+		if (left > 0 && !late && job_now() > job->deadline) {
 			late = true;
 			end_all(job);
 		}

@@ -51,6 +51,9 @@ int job_run(const char *name, int n, bool threads, int seconds, job_body *body, 
 
 /* ---- for ranks ---- */
 
+/* As one of n ranks on so many servers, told apart by BLINK_HOST_ID of its process. One server: nothing. */
+void job_server(const struct rank *me, int servers);
+
 /* What the rank does now, for the alarm. */
 void job_at(struct rank *me, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -79,7 +82,7 @@ bool job_barrier(struct rank *me, int slot, int n);
 
 /* Memory that forked processes share; zeroed. */
 void *shared_memory(size_t bytes);
-int64_t now_ns(void);
+int64_t job_now(void);
 void sleep_ms(double ms);
 
 /* Limits of time are multiplied by it: JOB_SLACK of the environment, larger under a sanitizer. */

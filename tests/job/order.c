@@ -2,9 +2,9 @@
  * ranks and from several threads; splits of splits; groups; messages between ranks; calls that are tested, not waited
  * for; aborts; ranks that leave while others still work.
  *
- *	order [-t] [-n RANKS] [-k CALLS] [-S SEED] SCENARIO...
+ *	order [-t] [-n RANKS] [-s SERVERS] [-k CALLS] [-S SEED] SCENARIO...
  *
- * -t: ranks are threads; else processes. Without a scenario: all. */
+ * -t: ranks are threads; else processes, on so many servers. Without a scenario: all. */
 #include "flight.h"
 
 #include <pthread.h>
@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 struct order {
-	int n_calls;
+	job_body *body;
+	int n_calls, servers;
 	bool threads;
 	uint64_t seed;
 };
@@ -107,9 +108,9 @@ static void *
 wait_in_thread(void *arg)
 {
 	struct waiter *w = arg;
-	int64_t began = now_ns();
+	int64_t began = job_now();
 	w->result = blinkCommWait(w->comm, w->call);
-	w->took = now_ns() - began;
+	w->took = job_now() - began;
 	return NULL;
 }
 
@@ -620,13 +621,23 @@ static const struct scenario {
 
 enum { N_SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
+static void
+begin(struct rank *me)
+{
+	const struct order *o = me->arg;
+	job_server(me, o->servers);
+	o->body(me);
+}
+
 static int
 play(const struct scenario *s, int n, struct order *o)
 {
 	char name[128];
 	int shm = count_shm();
-	snprintf(name, sizeof name, "%s, %d %s", s->name, n, o->threads ? "threads" : "processes");
-	int wrong = job_run(name, n, o->threads, s->seconds, s->body, o);
+	snprintf(name, sizeof name, "%s, %d %s%s", s->name, n, o->threads ? "threads" : "processes",
+	    o->servers > 1 ? ", several servers" : "");
+	o->body = s->body;
+	int wrong = job_run(name, n, o->threads, s->seconds, begin, o);
 	if (count_shm() > shm && ++wrong)
 		printf("# %d more files in /dev/shm\n", count_shm() - shm);
 	return job_report(name, wrong);
@@ -635,12 +646,13 @@ play(const struct scenario *s, int n, struct order *o)
 int
 main(int argc, char **argv)
 {
-	struct order o = { .n_calls = 2000, .seed = 1 };
+	struct order o = { .n_calls = 2000, .servers = 1, .seed = 1 };
 	int n = 4, failed = 0, n_played = 0;
-	for (int c; (c = getopt(argc, argv, "tn:k:S:")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "tn:s:k:S:")) != -1;) {
 		switch (c) {
 		case 't': o.threads = true; break;
 		case 'n': n = atoi(optarg); break;
+		case 's': o.servers = atoi(optarg); break;
 		case 'k': o.n_calls = atoi(optarg); break;
 		case 'S': o.seed = (uint64_t)atol(optarg); break;
 		default: return 2;

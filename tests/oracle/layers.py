@@ -50,22 +50,26 @@ def includes(top):
                 yield path, name
 
 
+def objects(build):
+    """Object files of sources that there are."""
+    for where, _, names in os.walk(os.path.join(build, "src")):
+        for name in names:
+            path = os.path.join("src", os.path.relpath(os.path.join(where, name), os.path.join(build, "src"))[:-2] + ".c")
+            if name.endswith(".o") and (os.path.exists(os.path.join(build, "..", path)) or os.path.exists(path)):
+                yield os.path.join(where, name)
+
+
 def calls(build):
     """(file, file whose function or data it refers to), from object files."""
     defines, refers = {}, {}
-    for where, _, names in os.walk(os.path.join(build, "src")):
-        for name in names:
-            if not name.endswith(".o"):
-                continue
-            path = os.path.relpath(os.path.join(where, name), os.path.join(build, "src"))[:-2] + ".c"
-            if not os.path.exists(os.path.join(build, "..", "src", path)) and not os.path.exists(os.path.join("src", path)):
-                continue
-            for line in subprocess.run(["nm", os.path.join(where, name)], capture_output=True, text=True, check=True).stdout.splitlines():
-                words = line.split()
-                if len(words) == 3 and words[1] in "TDBRC":
-                    defines[words[2]] = path
-                elif words[0] == "U":
-                    refers.setdefault(path, set()).add(words[1])
+    # One process for all of them: to start it takes most of its time.
+    for line in subprocess.run(["nm", "-A", *objects(build)], capture_output=True, text=True, check=True).stdout.splitlines():
+        file, _, symbol = line.partition(":")
+        path, words = os.path.relpath(file, os.path.join(build, "src"))[:-2] + ".c", symbol.split()
+        if len(words) == 3 and words[1] in "TDBRC":
+            defines[words[2]] = path
+        elif words[0] == "U":
+            refers.setdefault(path, set()).add(words[1])
     for path, symbols in sorted(refers.items()):
         for symbol in sorted(symbols):
             if defines.get(symbol, path) != path:

@@ -15,6 +15,7 @@ import random
 import re
 import sys
 from collections import Counter, defaultdict
+from functools import cache
 
 MOST = 64	# devices of a matrix
 
@@ -51,9 +52,10 @@ class Machine:
             if link.get("duplex", duplex) == "full":
                 ends.append((link["to"], link["from"]))
             self.links += [(a, b, link["class"], count, count * each) for a, b in ends]
-        self.out = defaultdict(list)
+        self.out, self.into = defaultdict(list), defaultdict(list)
         for link in self.links:
             self.out[link[0]].append(link)
+            self.into[link[1]].append(link)
 
     def devices(self, server):
         return ([v for v in self.kind if self.node[v] == server and self.kind[v] == "gpu"]
@@ -72,12 +74,13 @@ class Machine:
         return {v: frozenset(members) for v, members in plane.items()}
 
     def joined(self, a, b, kind, plane):
-        direct = sum(n for x, y, c, n, _ in self.links if (x, y, c) == (a, b, kind))
+        direct = sum(n for _, y, c, n, _ in self.out[a] if (y, c) == (b, kind))
         leave, enter = Counter(), Counter()
-        for x, y, c, n, _ in self.links:
-            if c == kind and x == a and y in plane:
+        for _, y, c, n, _ in self.out[a]:
+            if c == kind and y in plane:
                 leave[plane[y]] += n
-            if c == kind and y == b and x in plane:
+        for x, _, c, n, _ in self.into[b]:
+            if c == kind and x in plane:
                 enter[plane[x]] += n
         return direct + sum((leave & enter).values())
 
@@ -103,6 +106,7 @@ class Machine:
                     heapq.heappush(heap, (new, w))
         return done
 
+    @cache
     def matrix(self, server):
         devices = self.devices(server)[:MOST]
         planes = {kind: self.planes(kind) for kind in ("nvlink", "xgmi")}

@@ -11,6 +11,7 @@ import struct
 import sys
 import zlib
 from collections import Counter
+from itertools import accumulate
 
 
 class Wrong(Exception):
@@ -23,21 +24,31 @@ def want(ok, *what):
 
 
 def unfilter(kind, line, before, step):
+    """A row of bytes as it was before it was filtered; where the row above is the answer, that very object."""
+    if kind in (0, 2) and not any(line):
+        return bytes(len(line)) if kind == 0 else before
+    if kind == 0:
+        return line
+    if kind == 1:
+        line = bytearray(line)
+        for i in range(step):
+            line[i::step] = bytes(total & 255 for total in accumulate(line[i::step]))
+        return bytes(line)
+    if kind == 2:
+        return bytes((a + b) & 255 for a, b in zip(line, before))
     line = bytearray(line)
     for i in range(len(line)):
         left = line[i - step] if i >= step else 0
         up, corner = before[i], before[i - step] if i >= step else 0
-        if kind == 1:
-            line[i] = (line[i] + left) & 255
-        elif kind == 2:
-            line[i] = (line[i] + up) & 255
-        elif kind == 3:
+        if kind == 3:
             line[i] = (line[i] + (left + up) // 2) & 255
-        elif kind == 4:
+        elif line[i] or left != up or up != corner:
+            # Paeth's predictor: of the three the nearest to left + up - corner
             guess = left + up - corner
-            nearest = min((left, up, corner), key=lambda one: abs(guess - one))
-            line[i] = (line[i] + nearest) & 255
-    return line
+            line[i] = (line[i] + min((left, up, corner), key=lambda one: abs(guess - one))) & 255
+        else:
+            line[i] = up
+    return bytes(line)
 
 
 def pixels(path):
@@ -55,12 +66,14 @@ def pixels(path):
     width, height, depth, colour, _, _, interlace = head
     want(depth == 8 and colour in (2, 6) and not interlace, "a PNG of another kind", head)
     step = 4 if colour == 6 else 3
-    raw, before, found = zlib.decompress(packed), bytearray(width * step), Counter()
+    raw, row, found = zlib.decompress(packed), bytes(width * step), Counter()
     for y in range(height):
-        begin = y * (width * step + 1)
-        before = unfilter(raw[begin], raw[begin + 1:begin + 1 + width * step], before, step)
-        for x in range(0, len(before), step):
-            found[tuple(before[x:x + 3]) if step == 3 or before[x + 3] else (255, 255, 255)] += 1
+        begin, before = y * (width * step + 1), row
+        row = unfilter(raw[begin], raw[begin + 1:begin + 1 + width * step], before, step)
+        if y == 0 or row is not before:
+            counted = Counter(zip(*(row[i::step] for i in range(step))))
+        for pixel, n in counted.items():
+            found[pixel[:3] if step == 3 or pixel[3] else (255, 255, 255)] += n
     return found
 
 

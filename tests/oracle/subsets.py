@@ -7,7 +7,7 @@ usage: subsets.py dgx1v|dgx1p [--all]     one list of GPUs per line: the first o
 Two sets are the same if the links between their GPUs are, link counts included (Wang et al. 2020, Blink).
 """
 import sys
-from itertools import combinations, permutations
+from itertools import combinations, groupby, permutations, product
 
 # Links between pairs of GPUs.
 MACHINES = {
@@ -39,14 +39,24 @@ def subsets(machine):
     return [gpus for size in range(3, 9) for gpus in combinations(range(8), size) if connected(links, gpus)]
 
 
+def seen(links, gpus, a):
+    """What a GPU sees, whatever the others are called: its link counts, and those of each neighbour."""
+    counts = {b: sorted(count(links, b, c) for c in gpus if c != b) for b in gpus}
+    return counts[a], sorted((count(links, a, b), counts[b]) for b in gpus if b != a)
+
+
 def canonical(links, gpus):
-    """The greatest list of link counts that any order of the GPUs gives: equal for isomorphic sets only."""
-    return max(tuple(count(links, a, b) for a, b in combinations(order, 2)) for order in permutations(gpus))
+    """The greatest list of link counts that an order of the GPUs gives, those first that see least: equal for isomorphic sets
+    only. So only GPUs that see the same are tried in all orders."""
+    what = {a: seen(links, gpus, a) for a in gpus}
+    alike = [list(cell) for _, cell in groupby(sorted(gpus, key=what.get), what.get)]
+    orders = (sum(parts, ()) for parts in product(*map(permutations, alike)))
+    return max(tuple(count(links, a, b) for a, b in combinations(order, 2)) for order in orders)
 
 
 def invariant(links, gpus):
-    """Equal for isomorphic sets, and cheap: for each GPU the link counts to the others."""
-    return sorted(sorted(count(links, a, b) for b in gpus if b != a) for a in gpus)
+    """Equal for isomorphic sets, and cheap."""
+    return sorted(seen(links, gpus, a) for a in gpus)
 
 
 def classes(machine):

@@ -65,7 +65,7 @@ batch -q "${both[@]}" -o "$work/again"
 mapfile -t written < <(cd "$work/again" && ls -tr -- */*.json)
 mkfifo "$work/never"
 exec 8<>"$work/never"
-early=0 moments=$([ "$full" ] && echo 20 || echo 4)
+early=0 moments=$([ "$full" ] && echo 20 || echo 3)
 for i in $(seq "$moments"); do
 	rm -rf "$work/again"
 	after=${written[(i * 7919 % moments) * ${#written[@]} / moments]}
@@ -302,7 +302,7 @@ expect "dgx1v: sets without NVLinks are left out" grep -qx "left out    $left se
 	<(batch topologies/dgx1v.xml --sizes "$nvlink" -l nvlink -o "$work/nvlink" 2>&1)
 expect "dgx1v: and the others are there" \
 	oracle batch "$blinkc" topologies/dgx1v.xml "$work/nvlink" --sizes "$nvlink" -- -l nvlink
-large=$([ "$full" ] && echo 7-8 || echo 8)
+large=$([ "$full" ] && echo 7-8 || echo 7)
 expect "hybrid" batch -q topologies/dgx1v.xml --hybrid --sizes "$large" -o "$work/hybrid"
 expect "hybrid: complete and true" oracle batch "$blinkc" topologies/dgx1v.xml "$work/hybrid" --sizes "$large" -- --hybrid
 

@@ -49,6 +49,34 @@ print("%.3f" % (math.floor(min(x["achieved"] / x["bound"] for x in r) * 1000) / 
 expect "the least ratio is reported" grep -qE "; ratio to the bound at least $ratio \(least/z[yz]\.json\)$" out
 expect "files that no index names are reported" test "$(grep -c '^least/z[yz].json: not in any index$' out)" = 2
 
+# ---- ranges of sizes ----
+
+# ranges "0 8192" "8193 9000": the entry of allreduce over GPUs 0, 1 and 2 once for each, the first in place of it
+ranges() {
+	oracle snippet - "$@" <<'END'
+import json, sys
+d = json.load(open("right/index.json"))
+entry = next(e for e in d["schedules"] if e["gpus"] == [0, 1, 2] and e["collective"] == "allreduce")
+more = [dict(entry, bytes=[int(n) for n in r.split()]) for r in sys.argv[1:]]
+d["schedules"].remove(entry)
+json.dump(dict(d, schedules=more + d["schedules"]), open("sized/index.json", "w"))
+END
+}
+cp -r right sized
+ranges "0 8192" "8193 9007199254740992"
+says "ranges of sizes" 0 "$blinkc" check sized
+line "count as one job" out "$n files: $n valid, 0 invalid; ratio to the bound at least 1.000 (sized/allreduce/0,1,4,5.json)"
+sed -i 's/"depth": [0-9]*/"depth": 77/' sized/index.json
+says "an entry of a range that is wrong" 3 "$blinkc" check sized
+expect "is named by its range" grep -q 'allreduce over GPUs 0,1,2, 0 to 8192 bytes: depth: 77: the file has' err
+ranges "0 8192" "8192 9000"
+says "ranges that overlap" 3 "$blinkc" check sized
+expect "are shown" grep -q 'index.json: schedules: two entries for 8192 bytes of the same GPUs, collective and root' err
+ranges "0 8192" "8193 9000"
+sed -i 's|"allreduce/[^"]*"|"none.json"|' sized/index.json	# the first on its line: that to 8192 bytes
+expect "show and libblink know no size: the entry for the largest" "$blinkc" show sized -g 2,0,1
+expect "likewise for isomorphic GPUs" "$blinkc" show sized -g 6,4,5
+
 # ---- what is wrong ----
 
 cp -r right wrong

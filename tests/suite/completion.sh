@@ -132,13 +132,14 @@ done
 # Of each option with a fixed set of values, what bash is offered: the program takes it, and takes no other word of its help.
 "$blinkc" topology -q --synthetic "gpu:2 mesh:50 pcie:12" >"$work/small.json" || not_ok "topology: exit $?"
 rejects() {
-	local more=("$work/small.json")
+	local more=("$work/small.json") said
 	# What lets the verb look at this option at all.
 	case $1 in batch) more+=(--sizes 2 -o "$work/batch") ;; diff) more+=("$work/small.json") ;; esac
 	case $2 in --layout*) more+=(--format svg) ;; --hybrid*) more=(topologies/dgx1v.xml -g 0,1) ;; esac
-	"$blinkc" "$1" "$2" "${more[@]}" </dev/null 2>&1 >/dev/null | grep -q "^blinkc: ${2%%=*}: "
+	said=$'\n'$("$blinkc" "$1" "$2" "${more[@]}" </dev/null 2>&1 >/dev/null)
+	[[ $said == *$'\n'"blinkc: ${2%%=*}: "* ]]
 }
-wrong=0 n=0
+wrong=0 n=0 seen=
 for verb in $verbs; do
 	while read -r option help; do
 		n=$((n + 1))
@@ -148,9 +149,12 @@ for verb in $verbs; do
 			rejects "$verb" "$option=$word" && { wrong=1; not_ok "blinkc $verb $option $word is offered, and refused"; }
 		done
 		rejects "$verb" "$option=zzz" || { [ ! "$words" ] && continue; wrong=1; not_ok "blinkc $verb $option zzz is not refused"; }
+		# What another verb has in the same words is asked of it, too, in the full check.
+		[[ $full || $seen != *"$option $help"$'\n'* ]] || continue
+		seen+=$option' '$help$'\n'
 		# shellcheck disable=SC2013 # words
 		for word in $(grep -oE '\b[a-z][a-z0-9]+' <<<"$help" | sort -u); do
-			rejects "$verb" "$option=$word" || grep -qx "$word" <<<"$words" ||
+			rejects "$verb" "$option=$word" || [[ $'\n'$words$'\n' == *$'\n'$word$'\n'* ]] ||
 				{ wrong=1; not_ok "blinkc $verb $option $word is taken, and not offered"; }
 		done
 	done < <("$blinkc" "$verb" --help | awk '/^ *(-., )? *--/ { if (line) print line; line = $0; next } /^                    / && line { line = line $0; next }

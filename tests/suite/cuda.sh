@@ -7,8 +7,8 @@ if [ -z "$nvcc" ]; then
 	exit 0
 fi
 n=0
-cases="dgx1v:reduce:0,1,2 dgx1v:allgather:0,1,2,3:--hybrid"
-[ ! "$full" ] || cases+=" dgx1v:broadcast:1,4,5,6 dgx1v:allreduce:0,1,2,3,4,5,6,7 dgx1v:allreduce:0,7
+cases=dgx1v:allgather:0,1,2,3:--hybrid
+[ ! "$full" ] || cases+=" dgx1v:reduce:0,1,2 dgx1v:broadcast:1,4,5,6 dgx1v:allreduce:0,1,2,3,4,5,6,7 dgx1v:allreduce:0,7
 	dgx2:allreduce:0,1,2,5,7:--algorithm=onehop two-dgx1v:allreduce:0,1,2,11,12:--algorithm=threephase"
 for case in $cases; do
 	IFS=: read -r machine c gpus option <<<"$case"

@@ -240,6 +240,25 @@ assert found == [("bound", "gpu0,gpu1,gpu2", "broadcast", "other"), ("depth", "g
                  ("file", "gpu0,gpu1,gpu2", "broadcast", "other"), ("file", "gpu0,gpu1,gpu4", "allreduce", "other"),
                  ("missing", "gpu0,gpu1,gpu2,gpu3", "allreduce", "other"), ("trees", "gpu0,gpu1,gpu2", "allreduce", "better")], found
 END
+# The same schedule, in two ranges instead of any size: other jobs.
+oracle snippet - <<'END'
+import json
+d = json.load(open("old/index.json"))
+for entry in d["schedules"]:
+    if entry["gpus"] == [0, 1, 2] and entry["collective"] == "allreduce":
+        d["schedules"].append(dict(entry, bytes=[0, 8192]))
+        entry["bytes"] = [8193, 2 ** 53]
+        break
+json.dump(d, open("new/index.json", "w"))
+END
+"$blinkc" diff --format json old new -o d.json
+expect "ranges of sizes" oracle snippet - d.json <<'END'
+import json, sys
+entry = [f for f in json.load(open(sys.argv[1]))["files"] if f["file"] == "index.json"][0]
+found = sorted((i["kind"], i["job"].get("bytes")) for i in entry["differences"])
+assert found == [("missing", None), ("new", [0, 8192]), ("new", [8193, 9007199254740992])], found
+END
+expect "ranges of sizes in words" grep -q 'allreduce of gpu0,gpu1,gpu2, 0 to 8192 bytes' <("$blinkc" diff old new)
 mkdir -p old/deeper new/deeper
 cp old/index.json old/deeper && cp new/index.json new/deeper
 "$blinkc" diff -q old new

@@ -49,7 +49,7 @@ COMMANDS = {
     "run a schedule": [perf, f"{work}/schedule.json", "-b", "4", "-e", "4", "-n", "1", "-w", "0", "-t", "3"],
 }
 OLD = b"what was there before\n"
-MOST = 400 if full else 100     # faults of a command; more are spread
+MOST = 400 if full else 60     # faults of a command; more are spread
 
 
 def content(path):

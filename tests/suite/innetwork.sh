@@ -79,8 +79,12 @@ else
 	not_ok "random machines: $(tail -1 "$work/out")"
 fi
 for coll in broadcast reduce allgather reducescatter; do
-	for i in $(seq 1 4 ${last:-60}); do "$blinkc" -q -c $coll "$work/t$i.json" -o "$work/r$i.json" || not_ok "machine $i, $coll"; done
-	expect "random machines, $coll" oracle innetwork "$work"/r*.json
+	some=()
+	for i in $(seq 1 4 ${last:-60}); do
+		"$blinkc" -q -c $coll "$work/t$i.json" -o "$work/$coll.r$i.json" || not_ok "machine $i, $coll"
+		some+=("$work/$coll.r$i.json")
+	done
+	expect "random machines, $coll" oracle innetwork "${some[@]}"
 done
 
 # ---- what is not so ----

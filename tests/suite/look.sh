@@ -131,7 +131,7 @@ expect "docs/dgx1v.svg is what blinkc draws" cmp "$work/all/dgx1v.svg" docs/dgx1
 if command -v rsvg-convert >/dev/null; then
 	mkdir "$work/png"
 	for c in ${full:+broadcast} allreduce; do
-		"$blinkc" -q topologies/dgx1v.xml -c $c -o "$work/s.json" && "$blinkc" show "$work/s.json" -o "$work/png/$c.svg"
+		"$blinkc" -q topologies/dgx1v.xml -c $c -o "$work/$c.json" && "$blinkc" show "$work/$c.json" -o "$work/png/$c.svg"
 	done
 	"$blinkc" -q topologies/mi250.xml -o "$work/s.json" && "$blinkc" show "$work/s.json" -o "$work/png/mi250.svg"
 	cp "$work/all/dgx1v.svg" "$work/png"
@@ -154,8 +154,8 @@ expect "16 trees of one form are drawn once" [ "$(grep -c '<g class="tree"' "$wo
 expect "and counted" grep -q '16 trees of this form, each 5 GB/s' "$work/t.svg"
 "$blinkc" show "$work/s.json" --tree 3,4,5,6,7 -o "$work/t.svg"
 expect "--tree draws each" [ "$(grep -c '<g class="tree"' "$work/t.svg")" = 5 ]
-"$blinkc" -q topologies/dgx1v.xml -o "$work/s.json"
-"$blinkc" show "$work/s.json" -o "$work/t.svg"
+[ -e "$work/allreduce.json" ] || "$blinkc" -q topologies/dgx1v.xml -o "$work/allreduce.json"
+"$blinkc" show "$work/allreduce.json" -o "$work/t.svg"
 expect "of few trees each is drawn" [ "$(grep -c '<g class="tree"' "$work/t.svg")" = 6 ]
 
 # ---- some GPUs; options ----
@@ -228,8 +228,8 @@ for program in "$blinkc" "$work/prefix/bin/blinkc"; do
 	done
 done
 expect "installed: its own file" grep -q "^taken  *$(realpath "$work")/prefix/share/blinkc/topologies/dgx1v.json$" err
-expect "-q: it is not said" [ -z "$("$blinkc" -q dgx1v -o named.json 2>&1)" ]
-"$blinkc" batch -q dgx1v --sizes 8 -o batch || not_ok "batch of a name: exit $?"
+expect "-q: it is not said" [ -z "$("$blinkc" -q dgx1v -c reduce -o named.json 2>&1)" ]
+"$blinkc" batch -q dgx1v --sizes 8 --collectives reduce -o batch || not_ok "batch of a name: exit $?"
 expect "check of a name" "$blinkc" check -q --topology dgx1v batch
 expect "convert of a name" cmp <("$blinkc" convert -q dgx1p) <("$blinkc" convert -q "$top/topologies/dgx1p.xml")
 expect "a cluster of a name" cmp <("$blinkc" topology -q dgx-a100 --servers 2) <(cd "$top/topologies" && "$blinkc" topology -q dgx-a100.xml --servers 2)

@@ -9,7 +9,7 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 	skip "memory runs out: this build has a sanitizer, which has its own allocator"
 	exit 0
 fi
-"$blinkc" -q topologies/dgx1v.xml -o "$work/schedule.json" || not_ok "compile"
+"$blinkc" -q topologies/dgx1v.xml -g 0-6 -o "$work/schedule.json" || not_ok "compile"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 2 --collectives allreduce,broadcast -o "$work/directory" ||
 	not_ok "batch"
 oracle fabric abci 2 9 >"$work/racks.json"
@@ -22,7 +22,7 @@ import os, struct, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 
 suite, blinkc, preload, work, full = sys.argv[1:]
-FIRST, SPREAD = (150, 40) if full else (20, 20)     # each of the first allocations, and a number of the later ones
+FIRST, SPREAD = (150, 40) if full else (12, 12)     # each of the first allocations, and a number of the later ones
 COMMANDS = {
     "compile XML": ["-q", "-g", "0,1,2,4,5,6", "topologies/dgx1v.xml", "-o", "x.json"],
     "compile XML, all trees": ["-v", "--no-minimise", "-g", "0,1,2,3", "topologies/dgx1v.xml", "-o", "x.json"],

@@ -56,10 +56,14 @@ for case in $cases; do
 	options=(-c "$c" ${root:+-r "$root"} ${gpus:+-g "$gpus"})
 	name="$machine $c ${gpus:-all}"
 	"$blinkc" -q topologies/$machine.xml "${options[@]}" -o "$work/s.json" || not_ok "$name: exit $?"
-	"$blinkc" -q topologies/$machine.xml "${options[@]}" -o "$work/s.cu" || not_ok "$name .cu: exit $?"
+	if [ "$full" ]; then
+		"$blinkc" -q topologies/$machine.xml "${options[@]}" -o "$work/s.cu" || not_ok "$name .cu: exit $?"
+	else
+		"$blinkc" convert -q "$work/s.json" -o "$work/s.cu" || not_ok "$name .cu: exit $?"
+	fi
 	# Most of the time would go into -O2.
 	optimise=-O0
-	[ ! "$full" ] && [ "$c" != reduce ] || optimise=-O2
+	[ ! "$full" ] && [ "$c" != scatter ] || optimise=-O2
 	expect "$name: the .cu compiles with ${CC:-cc}" "${cc[@]}" -x c -std=gnu11 $optimise -Wall -Wextra -Werror -shared \
 		-fPIC -Iruntime/include "$work/s.cu" -o "$work/s.so" -pthread
 	for type in int32 float double; do right_for_each_op "$name json" $type "$work/s.json"; done

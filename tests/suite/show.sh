@@ -69,6 +69,8 @@ judge_all() {
 machines='dgx1v dgx2 mi250 pcie-8gpu summit dgx-h100-nvls'
 for c in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
 	for m in $machines; do
+		# The largest take longest.
+		case $full$m:$c in mi250:reducescatter | mi250:reduce | mi250:gather) continue ;; esac
 		"$blinkc" -q "topologies/$m.xml" -c $c -o "$work/all/$m $c.json" || not_ok "$m $c: exit $?"
 		all "$m $c"
 	done
@@ -165,7 +167,7 @@ for f in text svg dot; do
 	expect "$f: the same in any locale" cmp "$work/one" "$work/two"
 done
 picture=docs/allreduce-dgx1v.svg
-"$blinkc" -q topologies/dgx1v.xml -o "$work/p.json" && "$blinkc" show "$work/p.json" -o "$work/p.svg"
+"$blinkc" show "$work/all/dgx1v allreduce.json" -o "$work/p.svg"
 expect "$picture is what blinkc draws" cmp "$work/p.svg" $picture
 
 # Ways through many switches, another one back.

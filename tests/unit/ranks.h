@@ -2,7 +2,7 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/hub.h"
 #include "bootstrap/interface.h"
-#include "bootstrap/system.h"
+#include "bootstrap/wire.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,7 +40,7 @@ struct rank {
 
 static int n_tests, n_bad;
 
-static __attribute__((format(printf, 2, 3))) void
+BLINK_FN __attribute__((format(printf, 2, 3))) void
 ok(bool good, const char *format, ...)
 {
 	char what[512];
@@ -53,7 +54,7 @@ ok(bool good, const char *format, ...)
 	fflush(stdout);
 }
 
-static void
+BLINK_FN void
 on_failed(void *context, int code, int culprit, const char *text)
 {
 	struct rank *r = context;
@@ -67,7 +68,7 @@ on_failed(void *context, int code, int culprit, const char *text)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void
+BLINK_FN void
 on_left(void *context, int rank, uint64_t calls)
 {
 	struct rank *r = context;
@@ -77,7 +78,7 @@ on_left(void *context, int rank, uint64_t calls)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void
+BLINK_FN void
 on_ask(void *context, struct rank_status *out)
 {
 	struct rank *r = context;
@@ -86,7 +87,7 @@ on_ask(void *context, struct rank_status *out)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void
+BLINK_FN void
 rank_init(struct rank *r, const blinkUniqueId_t *id, int n, int number, int64_t patience)
 {
 	*r = (struct rank){ .n = n, .number = number, .id = *id, .patience = patience, .culprit = -2 };
@@ -94,7 +95,7 @@ rank_init(struct rank *r, const blinkUniqueId_t *id, int n, int number, int64_t 
 }
 
 /* Joins with its number as contribution, and finds that of all. */
-static int
+BLINK_FN int
 rank_join(struct rank *r)
 {
 	struct bootstrap_events events = { r, on_failed, on_left, on_ask };
@@ -107,7 +108,7 @@ rank_join(struct rank *r)
 	return code;
 }
 
-static bool
+BLINK_FN bool
 has_failed(struct rank *r)
 {
 	pthread_mutex_lock(&r->lock);
@@ -116,7 +117,7 @@ has_failed(struct rank *r)
 	return failed;
 }
 
-static void
+BLINK_FN void
 nap(int64_t ns)
 {
 	struct timespec t = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
@@ -124,7 +125,7 @@ nap(int64_t ns)
 }
 
 /* The failure is heard within that time. */
-static bool
+BLINK_FN bool
 hears(struct rank *r, int64_t within)
 {
 	for (int64_t end = now_ns() + within; now_ns() < end; nap(MS))
@@ -133,7 +134,7 @@ hears(struct rank *r, int64_t within)
 	return has_failed(r);
 }
 
-static void *
+BLINK_FN void *
 rank_run(void *of)
 {
 	struct rank *r = of;
@@ -143,7 +144,7 @@ rank_run(void *of)
 	return NULL;
 }
 
-static void
+BLINK_FN void
 ranks_start(struct rank *r, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -151,7 +152,7 @@ ranks_start(struct rank *r, int n)
 			abort();
 }
 
-static void
+BLINK_FN void
 ranks_end(struct rank *r, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -159,7 +160,7 @@ ranks_end(struct rank *r, int n)
 }
 
 /* n ranks as threads. */
-static void
+BLINK_FN void
 job(struct rank *r, const blinkUniqueId_t *id, int n, int64_t patience, int (*play)(struct rank *))
 {
 	for (int i = 0; i < n; i++) {
@@ -170,8 +171,30 @@ job(struct rank *r, const blinkUniqueId_t *id, int n, int64_t patience, int (*pl
 	ranks_end(r, n);
 }
 
+/* All ranks of a job have come, and stay. */
+BLINK_FN bool
+job_stays(struct rank *r, const blinkUniqueId_t *id, int n)
+{
+	job(r, id, n, 20000 * MS, NULL);
+	for (int i = 0; i < n; i++)
+		if (r[i].result != blinkSuccess)
+			printf("# rank %d: %s\n", i, r[i].err.text);
+		else if (i == n - 1)
+			return true;
+	return false;
+}
+
+BLINK_FN void
+all_leave(struct rank *r, int n)
+{
+	for (int i = 0; i < n; i++) {
+		bootstrap_leave(r[i].b, 0);
+		r[i].b = NULL;
+	}
+}
+
 /* ranks[n] at the end of a job: their results all `code` */
-static bool
+BLINK_FN bool
 all_are(const struct rank *r, int n, int code)
 {
 	for (int i = 0; i < n; i++)
@@ -182,7 +205,26 @@ all_are(const struct rank *r, int n, int code)
 	return true;
 }
 
-static blinkUniqueId_t
+/* All of them but `except` hear of this failure, of which the text has that. */
+BLINK_FN bool
+all_hear(struct rank *r, int n, int except, int code, int culprit, const char *text)
+{
+	bool good = true;
+	for (int i = 0; i < n; i++) {
+		if (i == except)
+			continue;
+		bool heard = hears(&r[i], 10000 * MS);
+		pthread_mutex_lock(&r[i].lock);
+		if (!heard || r[i].n_failed != 1 || r[i].code != code || r[i].culprit != culprit || !strstr(r[i].text, text)) {
+			printf("# rank %d: %d times code %d, rank %d: %s\n", i, r[i].n_failed, r[i].code, r[i].culprit, r[i].text);
+			good = false;
+		}
+		pthread_mutex_unlock(&r[i].lock);
+	}
+	return good;
+}
+
+BLINK_FN blinkUniqueId_t
 new_id(void)
 {
 	blinkUniqueId_t id;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 static const char *const machines[] = {
-	"gpu:5 ring:25", "gpu:6 mesh:25", "server:2 gpu:3 switch:50 nic:2@10 pcie:8", "gpu:4 switch:25 reduce",
+	"gpu:5 ring:25", "gpu:5 mesh:25", "server:2 gpu:3 switch:50 nic:2@10 pcie:8", "gpu:4 switch:25 reduce",
 	"gpu:4 switch:25 multicast reduce", "server:3 gpu:2 mesh:20 net:7",
 };
 

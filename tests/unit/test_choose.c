@@ -173,7 +173,8 @@ same_trees(const Schedule *a, const Schedule *b)
 		const Tree *x = &a->segment[t].tree, *y = &b->segment[t].tree;
 		same = x->root == y->root && x->n_down == y->n_down && x->n_up == y->n_up;
 		for (int e = 0; e < x->n_down + x->n_up && same; e++)
-			same = tree_edge(x, e)->src == tree_edge(y, e)->src && tree_edge(x, e)->dst == tree_edge(y, e)->dst;
+			same = tree_edge(x, e)->src == tree_edge(y, e)->src
+			    && tree_edge(x, e)->dst == tree_edge(y, e)->dst;
 	}
 	return same;
 }

@@ -235,8 +235,15 @@ repeat_numbered(Text *text, int n, const char *before, const char *after)
 static void
 repeat(Text *text, int n, const char *what)
 {
-	for (int i = 0; i < n; i++)
+	enum { MANY = 1024 };
+	Text many = { 0 };
+	for (int i = 0; i < MANY && i < n; i++)
+		text_put(&many, what);
+	for (; n >= MANY; n -= MANY)
+		text_add(text, many.data, many.size);
+	for (; n > 0; n--)
 		text_put(text, what);
+	text_free(&many);
 }
 
 /* A file made by `make` is read at the limit, and refused with LIMIT one past it. */
@@ -353,11 +360,9 @@ check_shape(const char *name, const char *open, const char *inside, const char *
 {
 	Text text = { 0 };
 	char message[1024];
-	for (int i = 0; i < n; i++)
-		text_put(&text, open);
+	repeat(&text, n, open);
 	text_put(&text, inside);
-	for (int i = 0; i < n; i++)
-		text_put(&text, close);
+	repeat(&text, n, close);
 	Status status = status_of(&text, message);
 	check(!text.failed && status == want, name, "status %d, %s", (int)status, message);
 	text_free(&text);

@@ -1,9 +1,7 @@
 /* The index of schedules as libblink looks it up: which file, in which ranks, and what comes of running it; and
  * schedules in the ranks of other jobs. Run at the root of the repository. */
 #include "../../runtime/runtime.h"
-#include "base/file.h"
-#include "compile.h"
-#include "format/format.h"
+#include "compiled.h"
 #include "random.h"
 #include "schedule/schedule.h"
 
@@ -25,37 +23,6 @@ ok(bool good, const char *name)
 }
 
 /* ---- schedules ---- */
-
-static const Topology *
-machine(Ctx *ctx)
-{
-	static const char *const none[] = { NULL };
-	const char *path = "topologies/dgx1v.xml";
-	Text text = { 0 };
-	Topology *topo;
-	if (file_read(ctx, path, &text) != OK || topo_read(ctx, path, none, text.data, text.size, &topo) != OK) {
-		printf("Bail out! %s\n", ctx->error.text);
-		exit(1);
-	}
-	text_free(&text);
-	return topo;
-}
-
-/* As `blinkc compile -c ... -g ...` makes it: the text of the file, and what is read from it. */
-static Schedule *
-schedule_of(Ctx *ctx, const Topology *topo, const int *gpu, int n, Collective coll, int root, bool hybrid, Text *json)
-{
-	const Ask ask = { .coll = coll, .root = collective_rooted(coll) ? root : -1,
-	    .hybrid = hybrid ? HYBRID_HOST : HYBRID_NONE,
-		.packing = PACKING_EXACT, .epsilon = { 1, 20 }, .tolerance = FRAC_ZERO, .minimise = true };
-	Compiled made = { 0 };
-	if (compile(ctx, topo, gpu, n, &ask, &made) != OK) {
-		printf("Bail out! %s\n", ctx->error.text);
-		exit(1);
-	}
-	*json = made.json;
-	return made.sched;
-}
 
 static void
 shuffle(int *a, int n)
@@ -490,7 +457,7 @@ main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	folder = mkdtemp(made);
 	ctx_init(&ctx);
-	const Topology *topo = machine(&ctx);
+	const Topology *topo = machine(&ctx, "topologies/dgx1v.xml");
 	write_index(&ctx, topo, &written);
 	if (blinkIndexLoad(folder, &index, NULL) != blinkSuccess) {
 		printf("Bail out! the index does not load\n");

@@ -7,7 +7,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-enum { STACK = 1 << 20, GUARD = 1 << 20, NEED_MAX = 16 << 10, PAINT = 0xa5, CHAIN = 1024 };
+enum { STACK = 1 << 20, GUARD = 1 << 20, NEED_MAX = 16 << 10, CHAIN = 1024 };
+#define PAINT UINT64_C(0xa5a5a5a5a5a5a5a5)
 
 #if defined __has_feature
 #define HAS(feature) __has_feature(feature)
@@ -42,14 +43,15 @@ static char most_of[128];
 static __attribute__((noinline)) void
 measure(const char *what, void (*call)(void *), void *of)
 {
-	char *top = (char *)__builtin_frame_address(0) - 512;
-	for (volatile char *c = stack_low; c < top; c++)
-		*c = (char)PAINT;
+	char *frame = __builtin_frame_address(0);
+	volatile uint64_t *low = (volatile uint64_t *)stack_low, *top = low + (frame - 512 - stack_low) / 8;
+	for (volatile uint64_t *word = low; word < top; word++)
+		*word = PAINT;
 	call(of);
-	const volatile char *used = stack_low;
-	while (used < top && *used == (char)PAINT)
+	const volatile uint64_t *used = low;
+	while (used < top && *used == PAINT)
 		used++;
-	size_t need = (size_t)((char *)__builtin_frame_address(0) - used);
+	size_t need = (size_t)(frame - (const volatile char *)used);
 	if (need > NEED_MAX)
 		printf("# %s: %zu bytes of stack\n", what, need);
 	if (need > most) {
@@ -154,7 +156,7 @@ call_find(void *of)
 static void
 use_schedule(const char *name)
 {
-	blinkConfig_t config = { 64, 3 }, wrong = { 0, -1 };
+	blinkConfig_t config = { .chunkBytes = 64, .threads = 3 }, wrong = { .chunkBytes = 0, .threads = -1 };
 	int n = job.sched->info.nRanks;
 	measure(name, call_ask, NULL);
 	measure(name, call_comm, &wrong);
@@ -282,7 +284,7 @@ static bool small_good;
 static void *
 use_little(void *unused)
 {
-	static blinkConfig_t config = { 64, 3 };
+	static blinkConfig_t config = { .chunkBytes = 64, .threads = 3 };
 	(void)unused;
 	job.path = "tests/fuzz/corpus/fuzz_schedule/allreduce-triangle.json";
 	job.type = blinkInt64;
@@ -323,7 +325,7 @@ test_stack(void)
 static blinkComm_t
 make_comm(int threads)
 {
-	blinkConfig_t config = { 64, threads };
+	blinkConfig_t config = { .chunkBytes = 64, .threads = threads };
 	blinkComm_t comm = NULL;
 	job.path = "tests/fuzz/corpus/fuzz_schedule/allreduce-triangle.json";
 	for (int r = 0; r < 8; r++)
@@ -396,7 +398,7 @@ child_destroys(void)
 static int
 child_makes(void)
 {
-	blinkConfig_t config = { 64, SANITIZED ? 1 : 3 };
+	blinkConfig_t config = { .chunkBytes = 64, .threads = SANITIZED ? 1 : 3 };
 	if (blinkCommDestroy(job.comm) != blinkSuccess
 	    || blinkCommCreate(job.sched, &config, &job.comm, NULL) != blinkSuccess)
 		return 1;

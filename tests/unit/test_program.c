@@ -38,13 +38,13 @@ have_compiler(void)
 }
 
 static bool
-compile_object(const char *folder, const char *name)
+compile_object(const char *folder, const char *name, int optimise)
 {
 	char command[1024];
 	snprintf(command, sizeof command,
-	    "%s -x c -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC -Iruntime/include "
+	    "%s -x c -std=gnu11 -O%d -Wall -Wextra -Werror -shared -fPIC -Iruntime/include "
 	    "%s/%s.cu -o %s/%s.so -pthread",
-	    compiler(), folder, name, folder, name);
+	    compiler(), optimise, folder, name, folder, name);
 	return system(command) == 0;
 }
 
@@ -70,7 +70,8 @@ load_object(const char *folder, const char *name, blinkSchedule_t *sched, blinkE
 static bool
 same_bits(blinkSchedule_t a, blinkSchedule_t b, size_t count, int type, int op)
 {
-	static const blinkConfig_t configs[] = { { 0, 0 }, { 4, 1 }, { 100, 3 }, { 4096, 2 } };
+	static const blinkConfig_t configs[] = { { .threads = 0 }, { .chunkBytes = 4, .threads = 1 },
+		{ .chunkBytes = 100, .threads = 3 }, { .chunkBytes = 4096, .threads = 2 } };
 	struct buffers first = {
 		.program = a->program, .count = count, .type = type, .op = op, .size = blink_type_size(type)
 	};
@@ -135,7 +136,7 @@ test_formats(const char *folder)
 			char cu[32], so[32];
 			snprintf(cu, sizeof cu, "%s.cu", name);
 			snprintf(so, sizeof so, "%s.so", name);
-			good = good && write_file(folder, cu, code.data, code.size) && compile_object(folder, name);
+			good = good && write_file(folder, cu, code.data, code.size) && compile_object(folder, name, 1);
 			good = good && load_object(folder, so, &object, &error) == blinkSuccess;
 			good = good && strcmp(object->info.digest, file->info.digest) == 0 &&
 			    strcmp(object->info.topology, sched->topo->name) == 0 && object->info.nRanks == 5 &&
@@ -227,7 +228,7 @@ test_hybrid(const char *folder)
 		if (good && have_cc)
 			good = sched_lower(&ctx, sched, &prog) == OK
 			    && program_write_cu(&ctx, prog, "sha256:0", &code) == OK
-			    && write_file(folder, "h.cu", code.data, code.size) && compile_object(folder, "h")
+			    && write_file(folder, "h.cu", code.data, code.size) && compile_object(folder, "h", 0)
 			    && load_object(folder, "h.so", &object, &error) == blinkSuccess;
 		good = good && around_threshold(file, object);
 		if (!good)
@@ -272,9 +273,9 @@ test_refusals(const char *folder)
 		return;
 	write_file(folder, "other.cu", other, sizeof other - 1);
 	write_file(folder, "old.cu", old, sizeof old - 1);
-	ok(compile_object(folder, "other") && refused(folder, "other.so", blinkBadInput, "no symbol blink_program"),
+	ok(compile_object(folder, "other", 0) && refused(folder, "other.so", blinkBadInput, "no symbol blink_program"),
 	    "an object without blink_program");
-	ok(compile_object(folder, "old") && refused(folder, "old.so", blinkBadInput, "program ABI 999: want"),
+	ok(compile_object(folder, "old", 0) && refused(folder, "old.so", blinkBadInput, "program ABI 999: want"),
 	    "an object of another ABI");
 }
 

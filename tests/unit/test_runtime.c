@@ -21,7 +21,7 @@ try_schedule(Collective coll, int n, bool parts)
 	Ctx ctx;
 	struct blinkSchedule s;
 	blinkComm_t comm;
-	blinkConfig_t config = { chunks[below(6)], below(6) };
+	blinkConfig_t config = { .chunkBytes = chunks[below(6)], .threads = below(6) };
 	ctx_init(&ctx);
 	const Schedule *sched = random_schedule(&ctx, coll, n, parts);
 	bool good = open_schedule(&s, &ctx, sched) && blinkCommCreate(&s, &config, &comm, NULL) == blinkSuccess;
@@ -68,7 +68,7 @@ test_arguments(void)
 	struct blinkSchedule s;
 	blinkComm_t comm = NULL;
 	blinkError_t error = { "" };
-	blinkConfig_t many = { 0, 1000 };
+	blinkConfig_t many = { .chunkBytes = 0, .threads = 1000 };
 	float data[64] = { 0 };
 	const void *send[3] = { data, data + 16, data + 32 };
 	void *recv[3] = { data, data + 16, data + 32 };
@@ -113,7 +113,7 @@ use(void *at)
 {
 	struct user *user = at;
 	blinkComm_t comm;
-	blinkConfig_t config = { 64, 2 };
+	blinkConfig_t config = { .chunkBytes = 64, .threads = 2 };
 	if (blinkCommCreate(user->sched, &config, &comm, NULL) != blinkSuccess)
 		return NULL;
 	user->good = true;
@@ -205,7 +205,7 @@ test_stuck(void)
 	const void *send[2] = { data, NULL };
 	void *recv[2] = { data, data + 1 };
 	for (int threads = 1; threads <= 3; threads++) {
-		blinkConfig_t config = { 0, threads };
+		blinkConfig_t config = { .chunkBytes = 0, .threads = threads };
 		blinkComm_t comm;
 		bool good = blinkCommCreate(&s, &config, &comm, NULL) == blinkSuccess;
 		for (int i = 0; i < 2 && good; i++)

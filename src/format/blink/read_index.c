@@ -198,7 +198,7 @@ read_sizes(struct reader *r, const Doc *object, IndexEntry *entry)
 	return OK;
 }
 
-static Status
+__attribute__((noinline)) static Status
 read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
 {
 	const char *text;
@@ -359,10 +359,58 @@ check_entries(Ctx *ctx, const char *label, const Index *index)
 			    b->file);
 		if (b->from <= a->to)
 			return fail(ctx, BAD_INPUT,
-			    "%s: schedules: two entries for %lld bytes of the same GPUs, collective and root (%s): want "
-			    "one", label, (long long)b->from, b->file);
+			    "%s: schedules: two entries for %lld bytes of the same GPUs, collective and root (%s): "
+			    "want one", label, (long long)b->from, b->file);
 	}
 	return OK;
+}
+
+/* All but the entries. Like read_entry not inlined: what messages take of the stack is not needed while values are
+ * parsed, which takes more. */
+__attribute__((noinline)) static Status
+read_head(struct reader *r, const Doc *root)
+{
+	Ctx *ctx = r->ctx;
+	const Doc *version, *machine;
+	const char *format;
+	if (root->kind != DOC_OBJECT)
+		return doc_fail(ctx, r->label, root, BAD_INPUT, "not an object: want an index");
+	TRY(doc_string(ctx, r->label, root, "format", &format));
+	if (strcmp(format, "blink-index") != 0)
+		return doc_fail(ctx, r->label, doc_get(root, "format"), BAD_INPUT, "%s: want \"blink-index\"",
+		    doc_found(doc_get(root, "format")).text);
+	TRY(doc_need(ctx, r->label, root, "version", DOC_NUMBER, &version));
+	if (version->number != 1)
+		return doc_fail(ctx, r->label, version, BAD_INPUT, "%g: want 1", version->number);
+	TRY(read_topology(r, root));
+	TRY(read_changes(r, root));
+	if (!doc_get(root, "machine"))
+		return OK;
+	TRY(doc_need(ctx, r->label, root, "machine", DOC_OBJECT, &machine));
+	return index_read_machine(ctx, r->label, machine, r->index);
+}
+
+static Status
+read_entries(struct reader *r, const Doc *root, DocList *list)
+{
+	Index *index = r->index;
+	if (!list->array)
+		return doc_missing(r->ctx, r->label, root, "schedules", "an array");
+	if (list->n > LIMIT_INDEX)
+		return doc_fail(r->ctx, r->label, list->array, LIMIT, "%d entries: want at most %d", list->n,
+		    LIMIT_INDEX);
+	index->n_entries = list->n;
+	TRY(NEW(r->ctx, index->entry, list->n));
+	for (int i = 0; i < list->n; i++) {
+		ArenaMark mark = arena_mark(&r->ctx->scratch);
+		const Doc *entry;
+		TRY(doc_list_next(r->ctx, r->label, list, &entry));
+		TRY(read_entry(r, entry, &index->entry[i]));
+		arena_release(&r->ctx->scratch, mark);
+	}
+	if (list->n > 0)
+		qsort(index->entry, (size_t)list->n, sizeof *index->entry, by_order);
+	return check_entries(r->ctx, r->label, index);
 }
 
 Status
@@ -370,47 +418,14 @@ index_read(Ctx *ctx, const char *label, const char *data, size_t size, Index **o
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct reader r = { .ctx = ctx, .label = label };
-	const Doc *version;
-	const char *format;
 	Doc *root;
 	DocList list;
 	TRY(file_kind_check(ctx, label, data, size, FILE_INDEX));
 	TRY(NEW(ctx, r.index, 1));
-	Index *index = r.index;
 	TRY(doc_read_json_list(ctx, label, data, size, "schedules", &root, &list));
-	if (root->kind != DOC_OBJECT)
-		return doc_fail(ctx, label, root, BAD_INPUT, "not an object: want an index");
-	TRY(doc_string(ctx, label, root, "format", &format));
-	if (strcmp(format, "blink-index") != 0)
-		return doc_fail(ctx, label, doc_get(root, "format"), BAD_INPUT, "%s: want \"blink-index\"",
-		    doc_found(doc_get(root, "format")).text);
-	TRY(doc_need(ctx, label, root, "version", DOC_NUMBER, &version));
-	if (version->number != 1)
-		return doc_fail(ctx, label, version, BAD_INPUT, "%g: want 1", version->number);
-	TRY(read_topology(&r, root));
-	TRY(read_changes(&r, root));
-	if (doc_get(root, "machine")) {
-		const Doc *machine;
-		TRY(doc_need(ctx, label, root, "machine", DOC_OBJECT, &machine));
-		TRY(index_read_machine(ctx, label, machine, index));
-	}
-	if (!list.array)
-		return doc_missing(ctx, label, root, "schedules", "an array");
-	if (list.n > LIMIT_INDEX)
-		return doc_fail(ctx, label, list.array, LIMIT, "%d entries: want at most %d", list.n, LIMIT_INDEX);
-	index->n_entries = list.n;
-	TRY(NEW(ctx, index->entry, list.n));
-	for (int i = 0; i < list.n; i++) {
-		ArenaMark entry_mark = arena_mark(&ctx->scratch);
-		const Doc *entry;
-		TRY(doc_list_next(ctx, label, &list, &entry));
-		TRY(read_entry(&r, entry, &index->entry[i]));
-		arena_release(&ctx->scratch, entry_mark);
-	}
-	if (list.n > 0)
-		qsort(index->entry, (size_t)list.n, sizeof *index->entry, by_order);
-	TRY(check_entries(ctx, label, index));
+	TRY(read_head(&r, root));
+	TRY(read_entries(&r, root, &list));
 	arena_release(&ctx->scratch, mark);
-	*out = index;
+	*out = r.index;
 	return OK;
 }

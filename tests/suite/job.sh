@@ -1,0 +1,130 @@
+# A job of processes by libblink: collectives and their results, their order, and what happens when ranks fail. The
+# programs are tests/job/*.c; the full test runs more of everything, and under the sanitizers.
+# shellcheck shell=bash source=tests/lib.sh
+. tests/lib.sh
+
+# run KIND PROGRAM ARGUMENT...: the lines of the program, named by the suite
+run() {
+	local kind=$1 program=$build/$1tests/job/$2 code
+	shift 2
+	if [ ! -x "$program" ]; then
+		not_ok "$program: not built"
+		return
+	fi
+	"$program" "$@" >"$work/log" 2>&1
+	code=$?
+	for word in ok "not ok" skip; do sed -n "s|^$word |$word $suite: $kind|p" "$work/log"; done
+	if [ $code != 0 ]; then
+		grep -q '^not ok' "$work/log" || not_ok "$program $*: exit $code"
+		grep -v '^ok' "$work/log" | head -40 | sed 's/^/# /'
+	fi
+}
+
+# schedules DIRECTORY MACHINE GPUS ROOTS [OPTION...]: of all collectives
+schedules() {
+	local to=$1 machine=$2 gpus=$3 roots=$4 c r
+	shift 4
+	mkdir -p "$work/$to"
+	for c in allreduce allgather reducescatter alltoall; do
+		"$blinkc" -q "topologies/$machine" -g "$gpus" -c $c "$@" -o "$work/$to/$c.json" || not_ok "$to $c: exit $?"
+	done
+	for c in broadcast reduce gather scatter; do
+		for r in $roots; do
+			"$blinkc" -q "topologies/$machine" -g "$gpus" -c $c -r "$r" "$@" -o "$work/$to/$c.r$r.json" ||
+				not_ok "$to $c: exit $?"
+		done
+	done
+}
+
+# ---- results ----
+
+schedules dgx1v dgx1v.xml 0,1,2 "0 1 2"
+schedules two two-dgx1v.xml 0,1,2,8,9 "0 3"
+run "" matrix -n 2 -c 276 "built in, 2 processes"
+run "" matrix -n 5 -t -c 276 "built in, 5 threads"
+run "" matrix -n 4 -c 100 -r "built in, 4 processes, registered memory"
+run "" matrix -n 4 -s 2 -c 140 "built in, 2 servers"
+run "" matrix -n 3 -d "$work/dgx1v" -c 276 -b 1024 "dgx1v"
+run "" matrix -n 5 -d "$work/two" -c 100 -b 4096 "two-dgx1v, one server"
+run "" matrix -n 5 -d "$work/two" -c 100 -s 2 "two-dgx1v, two servers"
+"$blinkc" batch -q topologies/dgx1v.xml --sizes 4 --collectives all -o "$work/index" || not_ok "batch: exit $?"
+run "" matrix -d "$work/index" -g 5,1,4,7 -c 100 "an index, GPUs 5,1,4,7"
+if [ "$full" ]; then
+	for n in 1 3 4 6 7 8 16; do run "" matrix -n $n -c 400 -m 10007 -S $n "built in, $n processes"; done
+	for n in 2 3 8; do run "" matrix -n $n -t -c 276 -m 40001 -S $n "built in, $n threads"; done
+	run "" matrix -n 8 -s 3 -c 276 -m 10007 "built in, 3 servers"
+	run "" matrix -n 4 -s 4 -c 276 -m 40001 "built in, 4 servers"
+	run "" matrix -n 3 -c 60 -m 131072 -S 9 "built in, large"
+	schedules dgx1v-8 dgx1v.xml 0-7 "0 7"
+	schedules dgx2 dgx2.xml 0-15 3
+	schedules onehop dgx2.xml 0-4 1 --algorithm onehop
+	schedules mi250 mi250.xml 0-7 5
+	schedules hybrid dgx1v.xml 0,1,4 "0 2" --hybrid
+	schedules two-8 two-dgx1v.xml 1,3,5,7,8,9,10,11 6
+	run "" matrix -n 8 -d "$work/dgx1v-8" -c 276 -m 10007 -b 4096 "dgx1v, 8 ranks"
+	run "" matrix -n 16 -d "$work/dgx2" -c 276 -m 1025 -b 512 "dgx2, 16 ranks"
+	run "" matrix -n 5 -d "$work/onehop" -c 276 -m 10007 "dgx2, one hop"
+	run "" matrix -n 8 -d "$work/mi250" -c 276 -m 10007 "mi250, 8 ranks"
+	run "" matrix -n 3 -d "$work/hybrid" -c 276 -m 131072 "dgx1v, hybrid"
+	run "" matrix -n 8 -d "$work/two-8" -c 200 -m 10007 -s 2 "two-dgx1v, 8 ranks, two servers"
+	run "" matrix -n 8 -d "$work/two-8" -c 100 -m 10007 -t -r "two-dgx1v, 8 threads, registered memory"
+	run asan/ matrix -n 3 -d "$work/dgx1v" -c 276 -b 1024 "dgx1v"
+	run asan/ matrix -n 4 -s 2 -c 100 "built in, 2 servers"
+	run asan/ matrix -n 4 -t -c 100 -r "registered memory"
+	run tsan/ matrix -n 3 -t -d "$work/dgx1v" -c 100 -b 1024 "dgx1v, threads"
+	run tsan/ matrix -n 4 -t -c 276 "built in, threads"
+	run tsan/ matrix -n 4 -s 2 -c 60 "built in, 2 servers"
+fi
+
+# ---- order ----
+
+run "" order -n 4 -k 1000
+run "" order -n 3 -t -k 300
+if [ "$full" ]; then
+	run "" order -n 4 -k 10000 stream
+	run "" order -n 8 -S 2 several splits messages groups leaving
+	run "" order -n 4 -s 2 -S 3 stream several splits messages groups aborted leaving
+	run asan/ order -n 3 -k 300
+	run tsan/ order -n 4 -t -k 300
+fi
+
+# ---- faults ----
+
+if [ ! "$full" ]; then
+	run "" faults -n 3 -d "$work/dgx1v" killed stopped leaves "larger count" "other collective" "same rank twice" \
+		"never comes" "other schedules" "refused at init" "few files"
+	run "" faults -r 8
+else
+	run "" faults -n 3 -d "$work/dgx1v"
+	run "" faults -n 4
+	run "" faults -n 4 -s 2
+	run "" faults -n 2 killed stopped exits leaves
+	run "" faults -r 60 -S 2
+	run "" faults -r 40 -s 2 -S 3
+	run asan/ faults -n 3 killed stopped leaves "larger count" "other collective" "same rank twice" strangers
+fi
+
+# ---- examples ----
+
+flags=(-Wall -Wextra -Werror -Iruntime/include "-L$build" -lblink "-Wl,-rpath,$build")
+if grep -q -- -fsanitize "$build/flags"; then
+	skip "examples: $build is built under a sanitizer"
+	exit 0
+fi
+expect "examples/job.c compiles" "${cc[@]}" -std=gnu11 examples/job.c -o "$work/job" "${flags[@]}"
+# says NAME LINE COMMAND...: it succeeds and prints this line
+says() {
+	local name=$1 line=$2
+	shift 2
+	if timeout 60 "$@" >"$work/said" 2>&1 && [ "$(cat "$work/said")" = "$line" ]; then ok "$name"; else
+		not_ok "$name: $(head -c 300 "$work/said")"
+	fi
+}
+says "examples/job.c" "rank 0 of 4: sum 10, 0 wrong" "$work/job" 4
+if ! command -v mpicc >/dev/null; then
+	skip "examples/mpi.c: no mpicc"
+	exit 0
+fi
+expect "examples/mpi.c compiles" mpicc examples/mpi.c -o "$work/mpi" "${flags[@]}"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+says "examples/mpi.c" "rank 0 of 3: sum 6, 0 wrong" mpirun --oversubscribe -n 3 "$work/mpi"
