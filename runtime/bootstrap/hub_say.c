@@ -46,12 +46,14 @@ hub_give_frame(struct hub *h, struct connection *c, enum frame_kind kind, const 
 	packet_drop(p);
 }
 
+/* Ranks of this process come last: one that hears of a failure may end the process before the others have heard. */
 void
 hub_give_all(struct hub *h, struct packet *p, int except)
 {
-	for (int r = 0; r < h->n; r++)
-		if (h->member[r].connection && r != except)
-			hub_give(h, h->member[r].connection, p);
+	for (int here = 0; here <= 1; here++)
+		for (int r = 0; r < h->n; r++)
+			if (h->member[r].connection && r != except && h->member[r].here == here)
+				hub_give(h, h->member[r].connection, p);
 }
 
 void
