@@ -27,7 +27,7 @@ BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -I
 # What is installed by `make deps`; `make check` needs the second list too, and `make check-full` all three.
 DEPS = pkg-config libglpk-dev libxml2-dev libmd-dev libnauty2-dev libhwloc-dev
 CHECK_DEPS = $(DEPS) build-essential python3 python3-jsonschema python3-yaml libxml2-utils mandoc locales git procps graphviz zsh fish
-FULL_DEPS = $(CHECK_DEPS) valgrind debhelper lintian chromium chromium-driver python3-selenium
+FULL_DEPS = $(CHECK_DEPS) iproute2 valgrind debhelper lintian chromium chromium-driver python3-selenium
 
 LIBS_MISSING := $(shell pkg-config --exists libxml-2.0 libmd hwloc 2>/dev/null || echo missing)
 XML_CFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
@@ -220,7 +220,7 @@ $(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
 
 .SECONDARY:
 .PHONY: tests
-tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values
+tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values $(B)/tests/net_pair
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows

@@ -1,10 +1,10 @@
 /* The door of a hub: strangers, and the handshake that makes members of them.
  *
- * A stranger costs a descriptor and some hundred bytes. There are at most STRANGERS_MAX, and they have at most a quarter
- * of the descriptors that the process may have. When another comes, the oldest goes that has said nothing (a rank speaks
- * at once), else the oldest that is there for CROWDED. So whoever floods the port can make ranks wait a moment or try
- * again, which they do, but neither fill the memory nor use up the descriptors. When all ranks have come the port is
- * closed. */
+ * A stranger costs a descriptor and some hundred bytes. There are at most STRANGERS_MAX, and they have at most a
+ * quarter of the descriptors that the process may have. When another comes, the oldest goes that has said nothing (a
+ * rank speaks at once), else the oldest that is there for CROWDED. So whoever floods the port can make ranks wait a
+ * moment or try again, which they do, but neither fill the memory nor use up the descriptors. When all ranks have come
+ * the port is closed. */
 #include "bootstrap/hub_inside.h"
 
 #include <errno.h>
@@ -186,8 +186,8 @@ right_version(struct hub *h, const struct proof *p)
 {
 	if (p->version == WIRE_VERSION)
 		return true;
-	hub_fail(h, blinkInvalidArgument, p->rank, "rank %d has libblink %.*s, which speaks version %u of the bootstrap; "
-	    "the process that made the id has %s, version %d", p->rank, (int)sizeof p->library, p->library,
+	hub_fail(h, blinkInvalidArgument, p->rank, "rank %d has libblink %.*s, which speaks version %u of the "
+	    "bootstrap; the process that made the id has %s, version %d", p->rank, (int)sizeof p->library, p->library,
 	    p->version, BLINK_VERSION, WIRE_VERSION);
 	return false;
 }
@@ -208,14 +208,14 @@ welcome(struct hub *h, const struct connection *c, const struct proof *p)
 		return false;
 	const struct member *m = p->rank < h->n ? &h->member[p->rank] : NULL;
 	if (p->n != h->n)
-		hub_fail(h, blinkInvalidArgument, p->rank, "rank %d has come with %d ranks, rank %d with %d: want the same "
-		    "number", p->rank, p->n, h->first_come, h->n);
+		hub_fail(h, blinkInvalidArgument, p->rank, "rank %d has come with %d ranks, rank %d with %d: want the "
+		    "same number", p->rank, p->n, h->first_come, h->n);
 	else if (p->bytes != h->first_bytes)
-		hub_fail(h, blinkInvalidArgument, p->rank, "rank %d contributes %u bytes, rank %d %u: want the same number",
-		    p->rank, p->bytes, h->first_come, h->first_bytes);
+		hub_fail(h, blinkInvalidArgument, p->rank, "rank %d contributes %u bytes, rank %d %u: want the same "
+		    "number", p->rank, p->bytes, h->first_come, h->first_bytes);
 	else if (m->come)
-		hub_fail(h, blinkInvalidArgument, p->rank, "two ranks have come as rank %d, from %s and from %s", p->rank,
-		    address_text(m->address, true, here), address_text(c->address, true, there));
+		hub_fail(h, blinkInvalidArgument, p->rank, "two ranks have come as rank %d, from %s and from %s",
+		    p->rank, address_text(m->address, true, here), address_text(c->address, true, there));
 	return !h->failed;
 }
 

@@ -76,8 +76,8 @@ exchange_without(struct hub *h)
 {
 	for (int r = 0; r < h->n && h->n_left && h->all; r++)
 		if (h->witness[r].left)
-			hub_fail(h, blinkRemoteError, r, "rank %d has left; rank %d calls for an exchange of all ranks", r,
-			    h->first_gave);
+			hub_fail(h, blinkRemoteError, r, "rank %d has left; rank %d calls for an exchange of all ranks",
+			    r, h->first_gave);
 }
 
 static void
@@ -97,8 +97,8 @@ contribution(struct hub *h, struct connection *c)
 	} else if (m->gave || (!h->exchanges && bytes != h->first_bytes)) {
 		hub_fail(h, blinkInternalError, c->rank, "rank %d contributes to an exchange out of turn", c->rank);
 	} else if (bytes != h->bytes) {
-		hub_fail(h, blinkMismatch, c->rank, "rank %d exchanges %u bytes, rank %d %u", c->rank, bytes, h->first_gave,
-		    h->bytes);
+		hub_fail(h, blinkMismatch, c->rank, "rank %d exchanges %u bytes, rank %d %u", c->rank, bytes,
+		    h->first_gave, h->bytes);
 	} else {
 		if (bytes)
 			memcpy(h->all->body + (size_t)c->rank * bytes, c->in.body, bytes);
@@ -128,7 +128,8 @@ late(struct hub *h, int64_t patience)
 	}
 	if (missing > NAMED)
 		snprintf(names + at, sizeof names - (size_t)at, " and %d more", missing - NAMED);
-	hub_fail(h, blinkTimeout, first, "rank%s %s of %d ha%s not come%s within %s", missing > 1 ? "s" : "", names, h->n,
+	hub_fail(h, blinkTimeout, first, "rank%s %s of %d ha%s not come%s within %s", missing > 1 ? "s" : "", names,
+	    h->n,
 	    missing > 1 ? "ve" : "s", h->exchanges ? " to an exchange of all ranks" : "", duration(patience, time));
 }
 

@@ -281,8 +281,8 @@ most_trees(const struct maker *m, int wanted)
 	return wanted < 1 ? 1 : wanted < most ? wanted : most;
 }
 
-/* Each of two ranks adds what both have: one hop, where a tree has two. The sum of two does not depend on their
- * order. */
+/* Each of two ranks adds what both have: one hop, where a tree has two. The sum of two does not depend on their order;
+ * of equal zeros max and min take the second. */
 static Status
 exchange(struct maker *m)
 {

@@ -22,7 +22,8 @@ struct library;
 /* paths: separated by ':'; NULL or "": an empty library. small: messages up to so many bytes go by a built-in
  * schedule of least latency if all ranks are on one server and no entry states a range of sizes that holds them
  * (BLINK_SMALL). Every file that is named is read here, which for schedule files shows their jobs; what indexes name,
- * and schedule files once more, when they are chosen. Fails as file_read, index_read and sched_read do; NO_MEMORY. The caller frees *out by library_close, also in a forked child. */
+ * and schedule files once more, when they are chosen. Fails as file_read, index_read and sched_read do; NO_MEMORY.
+ * The caller frees *out by library_close, also in a forked child. */
 Status library_open(Ctx *ctx, const char *paths, int64_t small, struct library **out);
 void library_close(struct library *lib);
 
@@ -55,9 +56,11 @@ Status library_choose(Ctx *ctx, struct library *lib, const struct job *job, Coll
  *   large, several servers      chains that cross each server once, with one hop in each
  *   small                       one tree for allreduce, broadcast and reduce, of few hops; two ranks of an allreduce
  *                               exchange what they have (`to` of blink-schedule(5))
- * All ranks get the same bits of an allreduce. built_in.c has the order of additions. job: `gpu` is not read. At most
- * LIMIT_RANKS ranks. Fails: LIMIT, USAGE, NO_MEMORY. Time and memory: an allreduce, broadcast or reduce has at most
- * 2^17 edges, the others n_ranks^2. */
+ * All ranks get the same bits of an allreduce; two that exchange may have zeros of other signs after max and min, and
+ * other NaNs. built_in.c has the order of additions. job: `gpu` is not read. At most LIMIT_RANKS ranks.
+ * Fails: LIMIT, USAGE, NO_MEMORY.
+ * Time and memory: an allreduce, broadcast or reduce has at most 2^17 edges or one tree, allgather, reducescatter and
+ * alltoall have n_ranks^2 edges, an alltoall of 2048 takes 2 s and 700 MB. */
 Status built_in_schedule(Ctx *ctx, const struct job *job, Collective coll, int root, bool small, Schedule **out);
 
 /* A rank's program for an allreduce in which each reads what all publish; of ranks that share memory. */

@@ -1,7 +1,7 @@
 /* An exchange: the allreduce of least latency on one server. Every rank publishes its value once, for all, and adds up
  * what all have published, in the order of the ranks, so that all get the same bits. No rank waits for another to pass
- * something on. Sent in place, the input is kept: peers may read it where it lies. A schedule cannot say all this: there
- * each tree reduces into its root's own value first. */
+ * something on. Sent in place, the input is kept: peers may read it where it lies. A schedule cannot say all this:
+ * there each tree reduces into its root's own value first. */
 #include "choose/choose.h"
 
 static Status
@@ -21,7 +21,8 @@ exchange_program(Ctx *ctx, int n, int rank, RankProgram **out)
 	TRY(NEW(ctx, prog, 1));
 	TRY(NEW(ctx, task, 2));
 	*prog = (RankProgram){ .coll = ALLREDUCE, .root = -1, .n_ranks = n, .rank = rank, .n_parts = 1, .n_extents = 1,
-	    .keep_input = true, .n_tasks = 2, .n_rings = 1, .rings_max = 1, .task = task, .n_peers = n, .lanes_max = 1 };
+	    .keep_input = true, .n_tasks = 2, .n_rings = 1, .rings_max = 1, .task = task, .n_peers = n,
+	    .lanes_max = 1 };
 	task[0] = (RankTask){ .own = true, .ring = 0, .n_to = n };
 	task[1] = (RankTask){ .output = true, .complete = true, .ring = -1, .n_from = n };
 	TRY(all_lanes(ctx, n, &task[0].to));

@@ -33,7 +33,8 @@ typedef struct {
 
 /* What `blinkc batch` made for a machine, which a runtime looks up (blink-index(5)). Entries are in order: by the
  * number of GPUs, the GPUs as a list, the collective, the root; of one job the entry for any size comes first, then
- * those for sizes. No two are for the same job and size, but the one for any size stands in where no other is for a size. */
+ * those for sizes. No two are for the same job and size, but the one for any size stands in where no other is for a
+ * size. */
 typedef struct {
 	const char *name, *digest;	/* of the machine */
 	const char *without;		/* what it has lost; NULL: nothing. GPUs keep their numbers and ids */

@@ -217,11 +217,31 @@ test_stuck(void)
 	}
 }
 
+/* Each result has a text of its own, and no text is of the command line. */
+static void
+test_results(void)
+{
+	static const blinkResult_t results[] = { blinkSuccess, blinkInternalError, blinkInvalidArgument, blinkBadInput,
+		blinkLimit, blinkInfeasible, blinkUnverified, blinkOutOfMemory, blinkSystemError, blinkRemoteError,
+		blinkTimeout, blinkMismatch, blinkAborted, blinkInProgress };
+	enum { N = sizeof results / sizeof *results };
+	const char *unknown = blinkGetErrorString((blinkResult_t)999);
+	bool good = true;
+	for (int i = 0; i < N; i++) {
+		const char *text = blinkGetErrorString(results[i]);
+		good = good && strcmp(text, unknown) != 0 && !strstr(text, "option");
+		for (int before = 0; before < i; before++)
+			good = good && strcmp(text, blinkGetErrorString(results[before])) != 0;
+	}
+	ok(good, "every result has a text of its own");
+}
+
 int
 main(int argc, char **argv)
 {
 	state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	test_results();
 	test_elements();
 	test_arguments();
 	test_stuck();

@@ -147,7 +147,6 @@ documents(const char *section, const char *variable, const char *what, const cha
 #define PRESET_TEXT(value) ""
 #define PRESET_MS(value) text_of((value) / 60000)
 #define PRESET_BYTES(value) text_of(value)
-#define PRESET_COUNT(value) text_of(value)
 #define PRESET_FLAG(value) text_of(value)
 
 static const char *
