@@ -426,13 +426,16 @@ rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, 
 	return blinkSuccess;
 }
 
-/* The network first: what it brings is for the engine. Then the hub, whose events are. */
+/* The network first: what it brings is for the engine. Then the engine's thread, which tells the hub; then the hub, whose
+ * events are for the engine. */
 void
 rank_comm_close(struct rank_comm *r, bool forked)
 {
 	struct engine *e = &r->engine;
 	if (e->net && !forked)
 		e->net->close(e->net_handle, now_ns() + e->timeout);
+	if (!forked)
+		engine_stop(e);
 	bootstrap_leave(r->bootstrap, e->collective);
 	engine_close(e, forked);
 	if (!forked)

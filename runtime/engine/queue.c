@@ -52,12 +52,13 @@ engine_fail(struct engine *e, int code, int culprit, const char *text)
 	bell_ring_always(e->bell);
 }
 
-/* A failure that begins here. */
+/* A failure that begins here. The others are told first: once the caller sees it, it may leave, and they would take that
+ * for the reason. */
 static void
 fail_here(struct engine *e, const struct blink_error *err, int culprit)
 {
-	engine_fail(e, err->code, culprit, err->text);
 	e->events.failed(e->events.context, err, culprit);
+	engine_fail(e, err->code, culprit, err->text);
 }
 
 void
@@ -441,16 +442,24 @@ free_memory(struct engine *e)
 }
 
 void
+engine_stop(struct engine *e)
+{
+	if (!e->has_worker)
+		return;
+	pthread_mutex_lock(&e->lock);
+	e->quit = true;
+	atomic_store(&e->stop, 1);
+	pthread_cond_broadcast(&e->work);
+	pthread_mutex_unlock(&e->lock);
+	bell_ring_always(e->bell);
+	pthread_join(e->worker, NULL);
+	e->has_worker = false;
+}
+
+void
 engine_close(struct engine *e, bool forked)
 {
-	if (!forked && e->has_worker) {
-		pthread_mutex_lock(&e->lock);
-		e->quit = true;
-		atomic_store(&e->stop, 1);
-		pthread_cond_broadcast(&e->work);
-		pthread_mutex_unlock(&e->lock);
-		bell_ring_always(e->bell);
-		pthread_join(e->worker, NULL);
-	}
+	if (!forked)
+		engine_stop(e);
 	free_memory(e);
 }
