@@ -54,7 +54,7 @@ if ! { ip netns add "$right" && ip link add name end netns "$left" type veth pee
 fi
 at "$left" ip address add 10.77.0.1/24 dev end
 at "$right" ip address add 10.77.0.2/24 dev end
-for side in "$left" "$right"; do at "$side" ip link set end up; done
+for side in "$left" "$right"; do at "$side" ip link set end up && at "$side" ip link set lo up; done
 
 expect "messages of many sizes arrive on the other server" both check 200 300000
 
