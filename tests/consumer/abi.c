@@ -38,7 +38,8 @@ SAME(entry_depth, offsetof(blinkIndexEntry_t, depth), 28);
 SAME(results,
     blinkInternalError == 1 && blinkInvalidArgument == 2 && blinkBadInput == 3 && blinkLimit == 4
 	&& blinkInfeasible == 5 && blinkUnverified == 6 && blinkOutOfMemory == 7 && blinkSystemError == 8
-	&& blinkRemoteError == 11 && blinkTimeout == 12 && blinkMismatch == 13 && blinkAborted == 14 && blinkInProgress == 15,
+	&& blinkRemoteError == 11 && blinkTimeout == 12 && blinkMismatch == 13 && blinkAborted == 14
+	&& blinkInProgress == 15,
     1);
 SAME(types,
     blinkInt8 == 0 && blinkUint8 == 1 && blinkInt32 == 2 && blinkUint32 == 3 && blinkInt64 == 4 && blinkUint64 == 5

@@ -34,6 +34,13 @@ need(blinkResult_t result, const char *what, const char *text)
 	exit(1);
 }
 
+/* The text is read after the call. */
+static void
+need_call(blinkResult_t result, const char *what, blinkComm_t comm)
+{
+	need(result, what, blinkCommGetError(comm));
+}
+
 /* Written whole, by a rename. */
 static void
 meet(int rank, const char *directory, blinkUniqueId_t *id)
@@ -65,8 +72,8 @@ reduce(blinkComm_t comm, int rank, int n, float *data, size_t count)
 	size_t wrong = 0;
 	for (size_t i = 0; i < count; i++)
 		data[i] = (float)((i % 97) + (size_t)rank);
-	need(blinkAllReduce(data, data, count, blinkFloat32, blinkSum, comm, NULL), "allreduce", blinkCommGetError(comm));
-	need(blinkCommWait(comm, 0), "wait", blinkCommGetError(comm));
+	need_call(blinkAllReduce(data, data, count, blinkFloat32, blinkSum, comm, NULL), "allreduce", comm);
+	need_call(blinkCommWait(comm, 0), "wait", comm);
 	for (size_t i = 0; i < count; i++)
 		wrong += data[i] != (float)(i % 97) * (float)n + (float)(n * (n - 1) / 2);
 	if (wrong)
@@ -79,9 +86,8 @@ time_calls(blinkComm_t comm, int rank, float *data, size_t count, int times)
 	double least = 1e9;
 	for (int i = 0; i < times; i++) {
 		double start = seconds(CLOCK_MONOTONIC);
-		need(blinkAllReduce(data, data, count, blinkFloat32, blinkMax, comm, NULL), "allreduce",
-		    blinkCommGetError(comm));
-		need(blinkCommWait(comm, 0), "wait", blinkCommGetError(comm));
+		need_call(blinkAllReduce(data, data, count, blinkFloat32, blinkMax, comm, NULL), "allreduce", comm);
+		need_call(blinkCommWait(comm, 0), "wait", comm);
 		double took = seconds(CLOCK_MONOTONIC) - start;
 		least = took < least ? took : least;
 	}
