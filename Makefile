@@ -27,7 +27,7 @@ BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -I
 # What is installed by `make deps`; `make check` needs the second list too, and `make check-full` all three.
 DEPS = pkg-config libglpk-dev libxml2-dev libmd-dev libnauty2-dev libhwloc-dev
 CHECK_DEPS = $(DEPS) build-essential python3 python3-jsonschema python3-yaml libxml2-utils mandoc locales git procps graphviz zsh fish
-FULL_DEPS = $(CHECK_DEPS) valgrind debhelper lintian chromium chromium-driver python3-selenium
+FULL_DEPS = $(CHECK_DEPS) iproute2 valgrind debhelper lintian chromium chromium-driver python3-selenium
 
 LIBS_MISSING := $(shell pkg-config --exists libxml-2.0 libmd hwloc 2>/dev/null || echo missing)
 XML_CFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
@@ -73,7 +73,7 @@ SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
 PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(addprefix $(B)/src/, base/complete.o base/names.o \
-	base/printable.o model/gpu_list.o)
+	base/printable.o model/gpu_list.o) $(B)/runtime/tune/miad.o
 COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
 RUNTIME_LIBS = $(MD_LIBS) -lm -ldl
 COMPILER_LIBS = -lglpk -lnauty $(HWLOC_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
@@ -87,6 +87,7 @@ help:
 	@echo "make              build/blinkc, build/libblink.so, build/blink-perf; V=1 shows the commands"
 	@echo "make check        the tests, in two minutes; first installs what they need"
 	@echo "make check-full   all tests: also sanitizers, valgrind, fuzzing, packages, a browser, large machines; mutations of the sources"
+	@echo "make check-torch  the backend of PyTorch; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
 	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
@@ -97,6 +98,7 @@ help:
 	@echo "make lint         static checks: cppcheck, shellcheck, mandoc"
 	@echo "make install      to PREFIX (default /usr/local), below DESTDIR; LIBDIR and others: see Makefile; also: uninstall, installcheck"
 	@echo "make dist         blinkc-$(VERSION).tar.gz; also: distcheck"
+	@echo "make wheel        the Python package, with libblink, in $(B)/wheel"
 	@echo "make deb          Debian packages of HEAD, in $(B)/deb; needs debhelper"
 	@echo "make clean"
 
@@ -218,7 +220,7 @@ $(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
 
 .SECONDARY:
 .PHONY: tests
-tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values
+tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values $(B)/tests/net_pair
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows
@@ -259,6 +261,13 @@ MSAN_WRAPPED = SHA256Init SHA256Final
 # The unit tests and the corpora of the fuzz targets under one sanitizer.
 asan ubsan tsan msan: %: tests-%
 	@tests/sanitized $(B)/$*
+
+# PyTorch, as pip installs it, takes 6 GB. It is kept until `make clean`.
+.PHONY: check-torch
+check-torch: $(B)/libblink.so
+	@[ -x $(B)/torch/bin/python ] || $(PYTHON) -m venv $(B)/torch
+	@$(B)/torch/bin/python -c 'import torch, numpy, mypy' 2>/dev/null || nice $(B)/torch/bin/pip install -q torch numpy mypy
+	@BUILD=$(B) MAKE="$(MAKE)" tests/run --full torch
 
 .PHONY: mutations
 mutations: tests
@@ -379,6 +388,19 @@ uninstall:
 
 installcheck:
 	@BUILD=$(B) MAKE="$(MAKE)" tests/run install
+
+# For pip, with libblink in it. What libblink needs but glibc is linked into it, where that can be had.
+PYTHON ?= python3
+MD_ARCHIVE := $(wildcard $(shell $(CC) -print-file-name=libmd.a 2>/dev/null))
+.PHONY: wheel
+wheel: $(B)/wheel/libblink.so.$(SOVERSION)
+	$(call say,  WHEEL   $(B)/wheel)rm -f $(B)/wheel/*.whl
+	$(Q)$(PYTHON) runtime/python/wheel.py $(VERSION) $< $(B)/wheel LICENSE $(if $(MD_ARCHIVE),$(wildcard /usr/share/doc/libmd-dev/copyright))
+
+$(B)/wheel/libblink.so.$(SOVERSION): $(B)/flags $(RUNTIME_OBJ) $(B)/shared.a runtime/libblink.map
+	@mkdir -p $(@D)
+	$(call say,  LD      $@)$(LINK) -shared -s -Wl,-soname,$(@F) -Wl,--version-script,runtime/libblink.map -o $@ $(RUNTIME_OBJ) \
+		$(B)/shared.a $(if $(MD_ARCHIVE),$(MD_ARCHIVE),$(MD_LIBS)) -lm -ldl -pthread
 
 .PHONY: dist distcheck
 dist:

@@ -3,8 +3,8 @@
  *	cc job.c $(pkg-config --cflags --libs blink) -o job
  *	./job 4
  *
- * The processes are forked here. Where a launcher starts them, on one server or several, it hands the id to all: see
- * mpi.c. */
+ * The processes are forked here. Where a launcher starts them, on one server
+ * or several, the id is handed to all: see launched.c and mpi.c. */
 #include <blink.h>
 
 #include <stdio.h>
@@ -23,13 +23,21 @@ check(blinkResult_t result, const char *text)
 	exit(result);
 }
 
+/* Read after the call: arguments are evaluated in any order. */
+static void
+check_call(blinkResult_t result, blinkComm_t comm)
+{
+	check(result, blinkCommGetError(comm));
+}
+
 /* What one rank does. */
 static int
 run_rank(int rank, int n, const blinkUniqueId_t *id)
 {
 	blinkComm_t comm;
 	blinkError_t error;
-	float *numbers = (float *)malloc(COUNT * sizeof *numbers), want = (float)(n * (n + 1) / 2);
+	float *numbers = (float *)malloc(COUNT * sizeof *numbers);
+	float want = (float)(n * (n + 1) / 2);
 	int wrong = 0;
 	if (!numbers)
 		check(blinkOutOfMemory, "");
@@ -37,15 +45,18 @@ run_rank(int rank, int n, const blinkUniqueId_t *id)
 		numbers[i] = (float)(rank + 1);
 
 	check(blinkCommInitRank(&comm, n, id, rank, NULL, &error), error.text);
-	/* In place. The call returns at once; the wait ends when the sums are there, or says which rank is at fault. */
-	check(blinkAllReduce(numbers, numbers, COUNT, blinkFloat32, blinkSum, comm, NULL), blinkCommGetError(comm));
-	check(blinkCommWait(comm, 0), blinkCommGetError(comm));
+	/* In place. The call returns at once; the wait ends when the sums are
+	 * there, or says which rank is at fault. */
+	check_call(blinkAllReduce(numbers, numbers, COUNT, blinkFloat32,
+	    blinkSum, comm, NULL), comm);
+	check_call(blinkCommWait(comm, 0), comm);
 	check(blinkCommDestroy(comm), "destroy");
 
 	for (int i = 0; i < COUNT; i++)
 		wrong += numbers[i] != want;
 	if (rank == 0 || wrong)
-		printf("rank %d of %d: sum %g, %d wrong\n", rank, n, want, wrong);
+		printf("rank %d of %d: sum %g, %d wrong\n", rank, n, want,
+		    wrong);
 	free(numbers);
 	return wrong ? blinkUnverified : 0;
 }
@@ -61,7 +72,8 @@ main(int argc, char **argv)
 		return blinkInvalidArgument;
 	}
 
-	/* Rank 0 is this process: where the id is made, the ranks meet, and that process must stay. */
+	/* Rank 0 is this process: where the id is made, the ranks meet, and
+	 * that process must stay. */
 	pid_t child[MOST_RANKS];
 	int to[MOST_RANKS][2];
 	for (int r = 1; r < n; r++) {
@@ -71,7 +83,8 @@ main(int argc, char **argv)
 		}
 		if (child[r] == 0) {
 			close(to[r][1]);
-			if (read(to[r][0], &id, sizeof id) != (ssize_t)sizeof id)
+			ssize_t got = read(to[r][0], &id, sizeof id);
+			if (got != (ssize_t)sizeof id)
 				return 1;
 			return run_rank(r, n, &id);
 		}

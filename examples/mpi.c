@@ -19,6 +19,13 @@ check(blinkResult_t result, const char *text)
 	MPI_Abort(MPI_COMM_WORLD, result);
 }
 
+/* Read after the call: arguments are evaluated in any order. */
+static void
+check_call(blinkResult_t result, blinkComm_t comm)
+{
+	check(result, blinkCommGetError(comm));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -40,8 +47,8 @@ main(int argc, char **argv)
 		check(blinkOutOfMemory, "");
 	for (int i = 0; i < COUNT; i++)
 		numbers[i] = (float)(rank + 1);
-	check(blinkAllReduce(numbers, numbers, COUNT, blinkFloat32, blinkSum, comm, NULL), blinkCommGetError(comm));
-	check(blinkCommWait(comm, 0), blinkCommGetError(comm));
+	check_call(blinkAllReduce(numbers, numbers, COUNT, blinkFloat32, blinkSum, comm, NULL), comm);
+	check_call(blinkCommWait(comm, 0), comm);
 	for (int i = 0; i < COUNT; i++)
 		wrong += numbers[i] != want;
 	if (rank == 0 || wrong)

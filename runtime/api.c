@@ -23,7 +23,17 @@ blinkGetErrorString(blinkResult_t result)
 	case blinkInfeasible:
 		return "the ranks are not connected by the links allowed, or an index has no schedule for them";
 	case blinkSystemError:
-		return "a file, a thread or a device failed";
+		return "a file, a thread, a device or a network failed";
+	case blinkRemoteError:
+		return "another rank failed, ended or left";
+	case blinkTimeout:
+		return "another rank is late or stopped, or does not answer";
+	case blinkMismatch:
+		return "ranks made different calls, or have different schedules";
+	case blinkAborted:
+		return "blinkCommAbort was called";
+	case blinkInProgress:
+		return "not done yet";
 	default:
 		return status_text((Status)result);
 	}

@@ -19,11 +19,11 @@ import time
 import warm
 
 # Those that take longest come first, so that no processor is idle at the end.
-LONGEST_FIRST = ("deb mutations unit batch exact threephase docs valgrind asan diff oom servers fuzz report runtime "
+LONGEST_FIRST = ("deb torch mutations unit batch exact threephase docs valgrind asan diff oom servers fuzz report runtime "
                  "cluster collectives topologies show completion bad cuda").split()
-FULL_ONLY = {"asan", "deb", "fuzz", "mutations", "stack", "valgrind"}
+FULL_ONLY = {"asan", "deb", "fuzz", "mutations", "stack", "torch", "valgrind", "wheel"}
 # They call make in the build directory: one at a time.
-MAKE = {"docs", "install"}
+MAKE = {"docs", "install", "wheel"}
 # Seconds of CPU time for one process. Only a process that would never end needs more.
 CPU_LIMIT = 900
 

@@ -25,8 +25,13 @@ EXTERNAL = {
            "SHA256Update SHA256Final SHA256Data SHA256End bsearch __divti3 __modti3 __udivti3 __umodti3 "
            "__udivmodti4 __fixdfti __stack_chk_fail __memcpy_chk __strcpy_chk __memset_chk __read_chk "
            "__pread_chk __ctype_tolower_loc __ctype_b_loc __divmodti4 frexp ldexp",
-    MORE: "snprintf vsnprintf __snprintf_chk __vsnprintf_chk asprintf __asprintf_chk strerror strtod strtod_l strtol "
+    MORE: "accept4 bind connect listen send recv setsockopt getsockopt getsockname shutdown ppoll epoll_create1 "
+           "epoll_ctl epoll_wait eventfd write getrandom getrlimit clock_gettime clock_nanosleep pthread_atfork "
+           "pthread_once pthread_attr_setdetachstate explicit_bzero __explicit_bzero_chk inet_ntop if_nametoindex "
+           "if_indextoname freeifaddrs strerror_r "
+           "snprintf vsnprintf __snprintf_chk __vsnprintf_chk asprintf __asprintf_chk strerror strtod strtod_l strtol "
            "atoi sysconf qsort qsort_r __assert_fail",
+    8192: "getifaddrs",			# a page for what the kernel says
     # The exception that libblink(3) names.
     0: "dlopen dlsym dlclose dlerror",
 }

@@ -8,6 +8,7 @@
 #include "runtime.h"
 #include "settings.h"
 #include "transport/shm.h"
+#include "tune/tuner.h"
 
 enum { GPU_BYTES = 64, USER_OPS = 64 };
 
@@ -31,6 +32,8 @@ struct rank_comm {
 	char (*gpus)[GPU_BYTES];	/* of each rank */
 	const char **gpu_of;
 	int *server;
+	struct tuner *tuner;		/* NULL: BLINK_MIAD is not set, or chunks have a size */
+	const char *tuner_path;		/* NULL: what is found is not kept */
 	struct plan *plan[N_COLLECTIVES];	/* in the order in which they were first chosen */
 
 	pthread_mutex_t lock;		/* of the operations */
@@ -42,6 +45,10 @@ struct rank_comm {
 int plans_open(struct rank_comm *r, struct blink_error *err);
 void plans_close(struct rank_comm *r);
 int plans_choose(void *rank_comm, const struct call *call, struct plan **out, struct blink_error *err);
+
+/* Sizes of chunks by trying: comm/tuning.c. tuning_open: once the ranks have met; rank 0 reads the file, for all. */
+int tuning_open(struct rank_comm *r, struct blink_error *err);
+void tuning_close(struct rank_comm *r);
 
 /* Meet the other ranks: comm/init.c. Whatever it returns, rank_comm_close frees it. */
 int rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, const blinkConfig_t *config,

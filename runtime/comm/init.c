@@ -17,8 +17,9 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 
-enum { HOST_BYTES = 32, SPINS = 2000 };
+enum { HOST_BYTES = 32, SPINS = 2000, VERDICT_MS = 50 };
 
 /* What ranks tell each other first. Ranks are on one server if `host` is the same: one kernel, one network namespace.
  * They are threads of one process if `process` is. */
@@ -245,7 +246,7 @@ map_peers(struct rank_comm *r, const struct hello *hello, const struct addresses
 			peer[n].same = (struct shm *)(uintptr_t)all[i].same;
 		n++;
 	}
-	shm_exchange(r->shm, e->rank, peer, n, r->deadline, err);
+	shm_exchange(r->shm, e->rank, peer, n, r->deadline, &e->stop, err);
 	for (int i = 0; i < n && err->code == blinkSuccess; i++)
 		see_peer(r, peer[i].rank, peer[i].memory);
 	free(peer);
@@ -360,12 +361,26 @@ open_engine(struct rank_comm *r, int n, int rank, struct blink_error *err)
 	e->rank = rank;
 	e->n_ranks = n;
 	e->bell = &r->early_bell;
-	e->events = (struct engine_events){ r, plans_choose, on_stuck, on_progress, on_failed_here };
+	e->events = (struct engine_events){ .context = r, .plan = plans_choose, .stuck = on_stuck,
+	    .progress = on_progress, .failed = on_failed_here };
 	r->keys = (struct net_keys){ .context = r, .sign = sign, .patience = e->timeout };
 	e->peer = calloc((size_t)n, sizeof *e->peer);
 	if (!e->peer)
 		return set_error_memory(err);
 	return engine_open(e, true, err);
+}
+
+/* A peer that has just ended is not reached, and the hub tells why: its word counts, if it comes soon. */
+static bool
+hub_knows_better(struct rank_comm *r, struct blink_error *err)
+{
+	struct blink_error told = { 0 };
+	for (int i = 0; i < VERDICT_MS && !atomic_load(&r->engine.stop); i++)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	engine_error(&r->engine, &told);
+	if (told.code != blinkSuccess)
+		*err = told;
+	return told.code != blinkSuccess;
 }
 
 static int
@@ -385,9 +400,9 @@ join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 		set_error_memory(err);
 	} else if (bootstrap_join(id, e->n_ranks, e->rank, &mine, sizeof mine, hello, r->deadline, &events,
 	    &r->bootstrap, err) == blinkSuccess) {
-		if (connect_ranks(r, hello, all, &here) == blinkSuccess)
+		if (connect_ranks(r, hello, all, &here) == blinkSuccess && tuning_open(r, &here) == blinkSuccess)
 			bootstrap_allgather(r->bootstrap, &done, sizeof done, all, r->deadline, err);
-		else
+		else if (!hub_knows_better(r, &here))
 			on_failed_here(r, &here, -1);
 		set_error(err, here.code, "%s", here.text);
 	}
@@ -420,6 +435,8 @@ rank_comm_close(struct rank_comm *r, bool forked)
 		e->net->close(e->net_handle, now_ns() + e->timeout);
 	bootstrap_leave(r->bootstrap, e->collective);
 	engine_close(e, forked);
+	if (!forked)
+		tuning_close(r);
 	plans_close(r);
 	for (int i = 0; i < e->n_ranks && e->peer; i++)
 		if (e->peer[i].mine && !e->peer[i].theirs)

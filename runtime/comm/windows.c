@@ -136,7 +136,7 @@ map_window(struct rank_comm *r, struct memory *m, const struct offer *offer, str
 			peer[n].same = (struct shm *)(uintptr_t)offer[i].same;
 		n++;
 	}
-	shm_exchange(m->shm, e->rank, peer, n, rank_comm_deadline(r), err);
+	shm_exchange(m->shm, e->rank, peer, n, rank_comm_deadline(r), &e->stop, err);
 	for (int i = 0; i < n; i++)
 		window->peer[peer[i].rank] = peer[i].memory;
 	window->peer[e->rank] = window->own;

@@ -345,10 +345,11 @@ awaited(const struct engine *e, const struct plan_task *t, bool *for_done)
 	*for_done = true;
 	if (ended)
 		done = FLAG(e->collective, t->chunk);
-	else if (t->direct || t->chunk < SLOTS)
+	else if (t->chunk < SLOTS)
 		return NULL;
+	/* Who reads in place needs no slot; a reader on another server has a ring that the net fills. */
 	for (int i = 0; i < t->task->n_to; i++)
-		if (!flag_reached(t->to[i].done, done))
+		if ((ended || !t->direct || !t->to[i].ready) && !flag_reached(t->to[i].done, done))
 			return &t->to[i];
 	return NULL;
 }

@@ -92,6 +92,7 @@ struct call {
 	int64_t count;			/* elements of the smaller buffer */
 	struct reduction reduction;
 	int asked_op;			/* as the caller gave it, for messages */
+	bool internal;			/* of the library: the caller does not know of it */
 	int32_t n_messages;		/* above 0: not a collective */
 	struct message *message;
 	struct plan *plan;		/* NULL until it is first chosen */
@@ -105,6 +106,10 @@ struct engine_events {
 	void *context;
 	/* The plan for a call, connected to its peers. */
 	int (*plan)(void *context, const struct call *call, struct plan **out, struct blink_error *err);
+	/* A collective begins: a call that is to be executed before it, as the same number, or NULL; it may set chunk_bytes.
+	 * A collective has ended. Both NULL: nobody listens. */
+	int (*begins)(void *context, const struct call *call, struct call **before, struct blink_error *err);
+	void (*ended)(void *context, const struct call *call);
 	/* The rank has waited for `deadline - patience`; it goes on; and it has never waited. */
 	void (*stuck)(void *context, int64_t deadline, int64_t patience);
 	void (*progress)(void *context);

@@ -96,10 +96,28 @@ engine_status(struct engine *e, struct rank_status *out)
 	out->awaits = atomic_load(&e->awaits);
 }
 
+/* A call of the library's own, to be executed before the first. */
+static bool
+is_preceded(struct engine *e, struct call *call, struct blink_error *err)
+{
+	struct call *before = NULL;
+	if (call->n_messages > 0 || !e->events.begins
+	    || e->events.begins(e->events.context, call, &before, err) != blinkSuccess || !before)
+		return false;
+	pthread_mutex_lock(&e->lock);
+	before->number = call->number - 1;
+	before->next = call;
+	e->first = before;
+	pthread_mutex_unlock(&e->lock);
+	return true;
+}
+
 static int
 begin(struct engine *e, struct call *call, struct blink_error *err)
 {
 	e->deadline = now_ns() + e->timeout;
+	if (err->code != blinkSuccess)
+		return err->code;
 	if (call->n_messages > 0)
 		messages_begin(e, call, err);
 	else if (e->events.plan(e->events.context, call, &call->plan, err) == blinkSuccess)
@@ -116,6 +134,8 @@ end(struct engine *e, struct call *call, struct blink_error *err)
 {
 	if (call->n_messages == 0)
 		collective_end(e, call, err);
+	if (call->n_messages == 0 && e->events.ended)
+		e->events.ended(e->events.context, call);
 	e->begun = false;
 	pthread_mutex_lock(&e->lock);
 	e->doing.in_call = 0;
@@ -134,6 +154,8 @@ progress_call(struct engine *e, struct call *call)
 {
 	struct blink_error err = { 0 };
 	bool moved = true, done = false;
+	if (!e->begun && is_preceded(e, call, &err))
+		return true;
 	if (!e->begun && begin(e, call, &err) != blinkSuccess)
 		goto failed;
 	moved = call->n_messages > 0 ? messages_progress(e, call, &err) : collective_progress(e, call);

@@ -173,6 +173,9 @@ take_option(struct options *opt, int letter, const char *value)
 	case OPT_WITHOUT:
 		opt->without = value;
 		break;
+	case OPT_MIAD:
+		opt->miad = true;
+		break;
 	case OPT_DATA_ONLY:
 		opt->data_only = true;
 		break;

@@ -14,13 +14,13 @@ enum { WRONG = blinkUnverified };
 
 /* ---- One run ---- */
 
-static blinkResult_t
-run(struct perf *p)
+blinkResult_t
+run_once(struct perf *p)
 {
 	return blinkRun(p->comm, p->from, p->to, p->count, p->type->code, p->op ? p->op->code : blinkSum);
 }
 
-static double
+double
 seconds(void)
 {
 	struct timespec now;
@@ -50,13 +50,13 @@ measure(struct perf *p, bool in_place)
 	if (data_prepare(p, in_place))
 		return 1;
 	for (int64_t i = 0; i < p->opt.warmup; i++) {
-		blinkResult_t result = run(p);
+		blinkResult_t result = run_once(p);
 		if (result)
 			return comm_failed(p, result);
 	}
 	double start = seconds();
 	for (int64_t i = 0; i < p->opt.iters; i++) {
-		blinkResult_t result = run(p);
+		blinkResult_t result = run_once(p);
 		if (result)
 			return comm_failed(p, result);
 	}
@@ -73,7 +73,7 @@ measure(struct perf *p, bool in_place)
 	int64_t n_wrong = 0;
 	if (data_prepare(p, in_place))
 		return 1;
-	blinkResult_t result = run(p);
+	blinkResult_t result = run_once(p);
 	if (result)
 		return comm_failed(p, result);
 	if (data_check(p, in_place, &n_wrong))
@@ -91,6 +91,8 @@ print_row(struct perf *p, int64_t bytes)
 	int64_t blocks = size_blocks(p);
 	p->count = (size_t)(bytes / blocks / (int64_t)p->size);
 	p->n_known = 0;
+	if (p->opt.miad && search_chunk(p))
+		return 1;
 	printf("%12" PRId64 "  %12zu  %8s  %6s  %6d", (int64_t)(p->count * p->size) * blocks, p->count, p->type->name,
 	    p->op ? p->op->name : "none", p->info.root);
 	int failed = measure(p, false) || measure(p, true);
@@ -150,7 +152,9 @@ print_header(const struct perf *p)
 	put_name("# backend      ", i->backend, "");
 	printf("%s\n",
 	    strcmp(i->backend, "host") == 0 ? " (emulated: times are of memory copies on this machine)" : "");
-	if (p->opt.chunk)
+	if (p->opt.miad)
+		printf("# chunk        searched for each size, out of place: doubled from 16 KiB on, then lowered (MIAD)\n");
+	else if (p->opt.chunk)
 		printf("# chunk        %" PRId64 " bytes\n", p->opt.chunk);
 	else
 		printf("# chunk        by segment: a sixteenth, 64 KiB to 4 MiB\n");

@@ -41,6 +41,16 @@ struct perf {
 	int n_rows;
 };
 
+/* One run of the collective, and the clock. */
+blinkResult_t run_once(struct perf *p);
+double seconds(void);
+
+/* ---- search.c ---- */
+
+/* Try sizes of chunks for the current row, print what they take, and leave a communicator with the best one in p->comm.
+ * 0, or the failure was reported. */
+int search_chunk(struct perf *p);
+
 /* Print the error of the communicator; returns the exit code. */
 int comm_failed(struct perf *p, blinkResult_t result);
 

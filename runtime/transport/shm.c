@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NONCE = 16, MAC = 32, BACKLOG = 64, STRANGERS = 32 };
+enum { NONCE = 16, MAC = 32, BACKLOG = 64, STRANGERS = 32, LOOK_MS = 20 };	/* ms between looks whether to stop */
 
 /* Of a peer's memory: mapped here, or shared with a thread of this process, whose addresses serve as they are. */
 struct mapping {
@@ -387,12 +388,12 @@ wait_for_sockets(const struct shm *own, const struct link *link, int n_links, st
 		bool says = link[i].state == SAY_HELLO || link[i].state == SAY_PROOF;
 		poll_of[i + 1] = (struct pollfd){ link[i].fd, says ? POLLOUT : POLLIN, 0 };
 	}
-	poll(poll_of, (nfds_t)n_links + 1, ms < 0 ? 0 : ms > 1000 ? 1000 : (int)ms);
+	poll(poll_of, (nfds_t)n_links + 1, ms < 0 ? 0 : ms > LOOK_MS ? LOOK_MS : (int)ms);
 }
 
 static int
 exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct link *link, struct pollfd *poll_of,
-    int64_t deadline, struct blink_error *err)
+    int64_t deadline, const _Atomic int *stop, struct blink_error *err)
 {
 	int n_links = 0;
 	for (int i = 0; i < n_peers && err->code == blinkSuccess; i++) {
@@ -410,7 +411,9 @@ exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct l
 		accept_links(own, rank, link, &n_links, n_peers + STRANGERS);
 		serve_all(own, rank, link, &n_links, peer, n_peers);
 		const struct shm_peer *late = missing(peer, n_peers);
-		if (late && now() >= deadline)
+		if (late && atomic_load(stop))
+			set_error(err, blinkAborted, "the job has failed before rank %d handed over its memory", late->rank);
+		else if (late && now() >= deadline)
 			set_error(err, blinkTimeout, "rank %d on this server does not hand over its memory", late->rank);
 		else if (late)
 			wait_for_sockets(own, link, n_links, poll_of, deadline);
@@ -422,13 +425,13 @@ exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct l
 
 int
 shm_exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, int64_t deadline,
-    struct blink_error *err)
+    const _Atomic int *stop, struct blink_error *err)
 {
 	size_t most = (size_t)n_peers + STRANGERS;
 	struct link *link = calloc(most, sizeof *link);
 	struct pollfd *poll_of = calloc(most + 1, sizeof *poll_of);
 	if (link && poll_of)
-		exchange(own, rank, peer, n_peers, link, poll_of, deadline, err);
+		exchange(own, rank, peer, n_peers, link, poll_of, deadline, stop, err);
 	else
 		set_error_memory(err);
 	free(link);

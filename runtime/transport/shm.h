@@ -25,10 +25,10 @@ struct shm_peer {
 };
 
 /* Map the memory of the peers, who call it too: rank: this one. Fails: blinkTimeout, naming a peer, at the deadline;
- * blinkSystemError where a peer is not reached: another network or user namespace. Does not wait in turn: any order of
- * peers will do. */
+ * blinkSystemError where a peer is not reached: another network or user namespace, or it has ended; blinkAborted soon
+ * after *stop is set. Does not wait in turn: any order of peers will do. */
 int shm_exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, int64_t deadline,
-    struct blink_error *err);
+    const _Atomic int *stop, struct blink_error *err);
 
 /* NULL is allowed. Unmaps the peers' memory, too. Memory of a thread of this process stays until the last of its peers
  * has closed its own. */

@@ -120,6 +120,13 @@ leaving(struct tcp *t, bool *said)
 	return flushed(t) || tcp_now() >= t->deadline;
 }
 
+static int
+ms_to_tick(const struct tcp *t)
+{
+	int64_t left = (t->tick - tcp_now()) / MS + 1;
+	return t->tick == INT64_MAX ? -1 : left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
 static void *
 serve(void *of)
 {
@@ -127,9 +134,7 @@ serve(void *of)
 	struct epoll_event event[EVENTS];
 	bool said = false;
 	while (!leaving(t, &said)) {
-		int64_t left = t->tick == INT64_MAX ? -1 : (t->tick - tcp_now() + MS - 1) / MS;
-		int wait = left < 0 ? (t->tick == INT64_MAX ? -1 : 0) : left > 60000 ? 60000 : (int)left;
-		int n = epoll_wait(t->epoll, event, EVENTS, wait);
+		int n = epoll_wait(t->epoll, event, EVENTS, ms_to_tick(t));
 		for (int i = 0; i < n; i++)
 			dispatch(t, &event[i]);
 		if (tcp_now() >= t->tick)

@@ -108,7 +108,7 @@ test_input(const uint8_t *data, size_t size)
 	}
 	blinkScheduleGetInfo(sched, &info);
 	for (int chunk = 8; chunk <= 64 && info.nRanks <= RANKS_MAX; chunk *= 8) {
-		blinkConfig_t config = { (size_t)chunk, 1 };
+		blinkConfig_t config = { .chunkBytes = (size_t)chunk, .threads = 1 };
 		blinkComm_t comm;
 		REQUIRE(blinkCommCreate(sched, &config, &comm, &error) == blinkSuccess, "%s", error.text);
 		for (int count = 1; count <= COUNT; count += 11)

@@ -408,14 +408,15 @@ call_right(const struct call *c, int n, int rank, const struct buffers *b, char 
 }
 
 uint64_t
-call_digest(const struct buffers *b)
+call_digest(const struct call *c, const struct buffers *b)
 {
-	uint64_t digest = 1, word;
-	size_t bytes = b->n_recv * b->size;
-	for (size_t at = 0; at < bytes; at += sizeof word) {
-		word = 0;
-		memcpy(&word, (const char *)b->recv + at, bytes - at < sizeof word ? bytes - at : sizeof word);
-		digest = mixed(digest, word, at);
+	bool values = forms[c->type].exponent && call_reduces(c->coll);
+	uint64_t digest = 1;
+	for (size_t i = 0; i < b->n_recv; i++) {
+		const char *at = (const char *)b->recv + i * b->size;
+		uint64_t bits = 0;
+		memcpy(&bits, at, b->size);
+		digest = mixed(digest, values && isnan(decode(c->type, at)) ? UINT64_MAX : bits, i);
 	}
 	return digest;
 }

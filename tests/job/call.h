@@ -50,7 +50,7 @@ blinkResult_t call_start(const struct call *c, int rank, const struct buffers *b
 /* Is what was received right, and all around it as before? Of many elements a part is looked at. */
 bool call_right(const struct call *c, int n, int rank, const struct buffers *b, char why[256]);
 
-uint64_t call_digest(const struct buffers *b);	/* of what was received */
+uint64_t call_digest(const struct call *c, const struct buffers *b);	/* of what was received; any NaN is one */
 const char *call_text(const struct call *c, char text[160]);
 bool call_reduces(blinkCollective_t coll);
 bool call_has_root(blinkCollective_t coll);

@@ -70,7 +70,7 @@ run_all_ranks(const struct matrix *m, const struct call *c, blinkComm_t comm, ui
 	for (int r = 0; r < m->n; r++) {
 		char why[256];
 		job_need(me, call_right(c, m->n, r, &b[r], why), "all ranks in one process: %s: %s", text, why);
-		expected[r] = call_digest(&b[r]);
+		expected[r] = call_digest(c, &b[r]);
 		free(b[r].memory);
 	}
 }
@@ -145,7 +145,7 @@ one_call(const struct matrix *m, struct rank *me, int k, char *memory, blinkComm
 	if (!job_need(me, result == blinkSuccess, "wait for %s: %d: %s", text, (int)result, blinkCommGetError(comm)))
 		return false;
 	job_need(me, call_right(c, m->n, me->rank, &b, why), "call %d: %s: %s", k, text, why);
-	m->digest[k * m->n + me->rank] = call_digest(&b);
+	m->digest[k * m->n + me->rank] = call_digest(c, &b);
 	return true;
 }
 

@@ -252,10 +252,18 @@ same "exit status in blinkc(1)" "$status" "$(items man/blinkc.1 'EXIT STATUS')"
 guide_status=$(sed -n '/^## Exit status/,/^## /{//!p}' docs/guide.md | grep '^| [0-9]')
 same "exit status in docs/guide.md" "$status" "$(sed -E 's/^\| ([0-9]+) .*/\1/' <<<"$guide_status")"
 same "exit status in docs/guide.md, in the words of --help" "$("$blinkc" --help | sed -nE 's/^  ([0-9]+)  (.*)/| \1 | \2 |/p')" "$guide_status"
-# What is for programs alone is no result of the library.
+# What is for programs alone is no result of the library; those of a job of processes are no exit status.
 results=$(list STATUS_LIST | grep -vE 'X\((DIFFERENT|IMPLAUSIBLE),' | sed -E 's/.*, ([0-9]+), .*/\1/')
-same "exit status in blink.h" "$results" "$(sed -n '/^typedef enum/,/blinkResult_t/p' runtime/include/blink.h | sed '/blinkResult_t/q' | sed -nE 's/.* = ([0-9]+),?.*/\1/p')"
-[ ! -e man/libblink.3 ] || same "results in libblink(3)" "$results" "$(sed -nE 's/^\.It Dv blink[A-Za-z]+ Pq ([0-9]+)$/\1/p' man/libblink.3)"
+in_header=$(sed -n '/^typedef enum/,/blinkResult_t/p' runtime/include/blink.h | sed '/blinkResult_t/q' | sed -nE 's/^\t(blink[A-Za-z]+) = ([0-9]+),?.*/\1 \2/p')
+same "exit status in blink.h" "$results" "$(sed -E 's/.* //' <<<"$in_header" | grep -x '[0-8]')"
+same "results in libblink(3)" "$in_header" "$(sed -nE 's/^\.It Dv (blink[A-Za-z]+) Pq ([0-9]+)$/\1 \2/p' man/libblink.3)"
+# Each function has its place in one of the two pages.
+same "functions in libblink(3) and libblink-schedule(3)" "$(grep -oE '\bblink[A-Z][A-Za-z]+;' runtime/libblink.map | tr -d ';')" \
+	"$(sed -nE 's/^\.Fn (blink[A-Z][A-Za-z]+).*/\1/p; /^\.Sh DESCRIPTION/q' man/libblink.3)"$'\n'"$(sed -nE 's/^\.Fn (blink[A-Z][A-Za-z]+).*/\1/p; /^\.Sh DESCRIPTION/q' man/libblink-schedule.3)"
+# The program in the page is the example.
+expect "libblink(3) has the program examples/job.c" diff <(sed -n '/^#include <blink.h>/,$p' examples/job.c) \
+	<(awk '/^\.Sh/ { examples = $2 == "EXAMPLES" } /^\.Ed/ && inside { exit } inside { gsub(/\\e/, "\\"); print }
+		examples && /^\.Bd/ { inside = 1 }' man/libblink.3)
 [ ! -e man/blink-perf.1 ] || for code in $(items man/blink-perf.1 'EXIT STATUS'); do
 	expect "exit status $code in blink-perf(1)" grep -qx "$code" <<<"$status"
 done

@@ -157,6 +157,8 @@ done
 
 # Below the bound, a line says what is not proven, and no more: of a tolerance, of limits and of one algorithm's trees.
 while IFS=: read -r options want; do
+	# Of these over all eight GPUs tests/golden has the summaries, too.
+	case $full$options in --max-trees* | --hybrid=host) continue ;; esac
 	"$blinkc" topologies/dgx1v.xml $options -o "$work/u.json" 2>"$work/err" || not_ok "$options: $(cat "$work/err")"
 	got=$(sed -n 's/^unproven *//p' "$work/err")
 	if [ "$got" = "$want" ] && ! grep -q '^ratio  *1\.000' "$work/err"; then ok "unproven, $options: ${got:-nothing}"; else
@@ -198,7 +200,7 @@ limited() {
 limited dgx1v broadcast max-depth 2 3 4 5 6 7
 limited dgx1v reduce max-trees 1 2 3 4
 # Limits on an allreduce over all GPUs take a second each.
-limited dgx1p allreduce max-depth ${full:+4 5} 6 7 8
+limited dgx1p allreduce max-depth ${full:+4 5} 6 ${full:+7} 8
 limited dgx1p allreduce max-trees 1 ${full:+2 3 4 5} 6
 [ ! "$full" ] || limited dgx1v allreduce max-depth 4 5 6 7 8
 limited dgx1v allgather max-depth 2 3 4

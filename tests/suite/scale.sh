@@ -113,7 +113,7 @@ fabrics=("abci 2 4 LAST=3" "abci 2 3 LAST=1" "rails 1 3 0 LAST=5")
 for case in "${fabrics[@]}"; do
 	# shellcheck disable=SC2086 # words
 	oracle fabric $case >"$work/t.json"
-	for c in allreduce allgather broadcast reduce; do
+	for c in allreduce ${full:+allgather} broadcast ${full:+reduce}; do
 		"$blinkc" -q "$work/t.json" -l all -c $c -o "$work/s.json" || not_ok "$case, $c: exit $?"
 		got=$(oracle replay "$work/s.json" | sed 's/.*ratio //')
 		if awk -v r="$got" 'BEGIN { exit !(r >= 0.9999) }'; then ok "$case, $c: ratio $got"; else not_ok "$case, $c: ratio $got"; fi

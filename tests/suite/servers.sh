@@ -37,7 +37,8 @@ right() {
 
 while read -r name topology gpus; do
 	root=$(($(tr -cd , <<<"$gpus" | wc -c) / 2))
-	for c in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
+	# Those left out of the quick check are others turned round.
+	for c in broadcast ${full:+reduce} allreduce ${full:+gather} scatter allgather ${full:+reducescatter} alltoall; do
 		options=(-c $c -g "$gpus")
 		case $c in broadcast | reduce | gather | scatter) options+=(-r $root) ;; esac
 		right "$name $c" "$topology" "${options[@]}"

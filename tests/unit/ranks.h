@@ -215,8 +215,10 @@ all_hear(struct rank *r, int n, int except, int code, int culprit, const char *t
 			continue;
 		bool heard = hears(&r[i], 10000 * MS);
 		pthread_mutex_lock(&r[i].lock);
-		if (!heard || r[i].n_failed != 1 || r[i].code != code || r[i].culprit != culprit || !strstr(r[i].text, text)) {
-			printf("# rank %d: %d times code %d, rank %d: %s\n", i, r[i].n_failed, r[i].code, r[i].culprit, r[i].text);
+		if (!heard || r[i].n_failed != 1 || r[i].code != code || r[i].culprit != culprit ||
+		    !strstr(r[i].text, text)) {
+			printf("# rank %d: %d times code %d, rank %d: %s\n", i, r[i].n_failed, r[i].code, r[i].culprit,
+			    r[i].text);
 			good = false;
 		}
 		pthread_mutex_unlock(&r[i].lock);

@@ -8,7 +8,7 @@
 
 /* What the processes of a job share. */
 struct report {
-	_Atomic int state;		/* 0; 1: has joined; 2: has heard of a failure, or could not join; 3: has left */
+	_Atomic int state;		/* 1: has joined; 2: has heard of a failure, or could not join; 3: left */
 	int join, code, culprit;
 	char text[512];
 	int64_t heard_at;
@@ -135,7 +135,8 @@ deaths(void)
 		int64_t took = last_heard(N, victim) - killed;
 		slowest = took > slowest ? took : slowest;
 		ok(good && took < 2000 * MS && all_blame(N, victim, blinkRemoteError, victim),
-		    "rank %d of %d is killed%s: the others hear of it", victim, N, victim ? "" : ", and the hub with it");
+		    "rank %d of %d is killed%s: the others hear of it", victim, N,
+		    victim ? "" : ", and the hub with it");
 		reach(N, 3, victim);
 		processes_end(N);
 	}
@@ -156,11 +157,12 @@ death_at(int n, int victim, int64_t after)
 		const struct report *r = &shared->rank[i];
 		bool dead = r->code == blinkRemoteError && (r->culprit == victim || r->culprit == -2);
 		bool absent = r->code == blinkTimeout && r->culprit == -2 && strstr(r->text, "not come within");
-		bool hub = victim == 0 && (r->code == blinkSystemError || r->code == blinkRemoteError || r->code == blinkTimeout);
+		bool hub = victim == 0 && (r->code == blinkSystemError || r->code == blinkRemoteError ||
+		    r->code == blinkTimeout);
 		if (i == victim || dead || absent || hub || shared->rank[victim].state == 3)
 			continue;
-		printf("# %d of %d killed after %.2f ms; rank %d: code %d, culprit %d: %s\n", victim, n, (double)after / 1e6, i,
-		    r->code, r->culprit, r->text);
+		printf("# %d of %d killed after %.2f ms; rank %d: code %d, culprit %d: %s\n", victim, n,
+		    (double)after / 1e6, i, r->code, r->culprit, r->text);
 		good = false;
 	}
 	processes_end(n);
@@ -225,7 +227,8 @@ launcher_dies(void)
 	bool good = reach(N, 1, -1);
 	end_process(hub);
 	good &= reach(N, 3, -1);
-	ok(good && all_blame(N, -1, blinkRemoteError, -1) && strstr(shared->rank[0].text, "the process that made the id (127."),
+	ok(good && all_blame(N, -1, blinkRemoteError, -1) &&
+	    strstr(shared->rank[0].text, "the process that made the id (127."),
 	    "the hub's process, which has no rank, is killed: %s", shared->rank[0].text);
 	processes_end(N);
 	shared->hub_outside = false;
@@ -241,7 +244,8 @@ few_descriptors(void)
 	processes_start(N);
 	bool good = reach(N, 3, -1);
 	for (int i = 0; i < N; i++)
-		good &= shared->rank[i].code == blinkSystemError && strstr(shared->rank[i].text, "Too many open files (ulimit -n is");
+		good &= shared->rank[i].code == blinkSystemError &&
+		    strstr(shared->rank[i].text, "Too many open files (ulimit -n is");
 	if (!good)
 		all_blame(N, -1, blinkSystemError, -1);
 	ok(good && now_ns() - begin < 8000 * MS, "no descriptors for all ranks: %s", shared->rank[0].text);
@@ -291,7 +295,8 @@ stops_before_all_come(void)
 	bool good = reach(N, 3, -1);
 	int64_t took = now_ns() - begin;
 	ok(good && all_blame(N, -1, blinkTimeout, -2) && took > 500 * MS && took < 5000 * MS &&
-	    strstr(shared->rank[0].text, "does not answer"), "the hub is stopped while ranks join: %s", shared->rank[0].text);
+	    strstr(shared->rank[0].text, "does not answer"), "the hub is stopped while ranks join: %s",
+	    shared->rank[0].text);
 	processes_end(N);
 	end_process(hub);
 	shared->hub_outside = false;
@@ -333,9 +338,11 @@ hub_ends_first(void)
 	waitpid(pid, NULL, 0);
 	nap(50 * MS);
 	good &= !has_failed(&r[1]) && !has_failed(&r[2]);
-	ok(good && r[1].calls[0] == 5 && r[2].calls[0] == 5, "rank 0 leaves and its process ends, and with it the hub: no failure");
+	ok(good && r[1].calls[0] == 5 && r[2].calls[0] == 5,
+	    "rank 0 leaves and its process ends, and with it the hub: no failure");
 	bootstrap_stuck(r[1].b, now_ns() + 100 * MS, 100 * MS);
-	ok(hears(&r[1], 5000 * MS) && r[1].code == blinkTimeout && r[1].culprit == -1, "a rank is stuck then: %s", r[1].text);
+	ok(hears(&r[1], 5000 * MS) && r[1].code == blinkTimeout && r[1].culprit == -1, "a rank is stuck then: %s",
+	    r[1].text);
 	char mine = 0, all[3];
 	ok(bootstrap_allgather(r[2].b, &mine, 1, all, now_ns() + 20000 * MS, &r[2].err) == blinkRemoteError,
 	    "an exchange then: %s", r[2].err.text);
@@ -349,7 +356,7 @@ hub_ends_first(void)
 
 /* ---- fork ---- */
 
-/* In the process of rank 1 and of the hub: a child that lives on when its parent is killed. It may free, and no more. */
+/* In the process of rank 1 and of the hub: a child that lives on when its parent is killed. It may free, no more. */
 static void
 child_lives_on(struct rank *r, int answer)
 {
@@ -390,7 +397,7 @@ forked_child(void)
 	blinkUniqueId_t id;
 	int answer[2];
 	struct { char good; pid_t child; } said = { 0 };
-	if (pipe2(answer, O_CLOEXEC | O_DIRECT))	/* O_DIRECT: each write is read alone, in any order of the two */
+	if (pipe2(answer, O_CLOEXEC | O_DIRECT))	/* each write is read alone */
 		abort();
 	fflush(stdout);
 	pid_t pid = fork();

@@ -156,7 +156,7 @@ call_find(void *of)
 static void
 use_schedule(const char *name)
 {
-	blinkConfig_t config = { 64, 3 }, wrong = { 0, -1 };
+	blinkConfig_t config = { .chunkBytes = 64, .threads = 3 }, wrong = { .chunkBytes = 0, .threads = -1 };
 	int n = job.sched->info.nRanks;
 	measure(name, call_ask, NULL);
 	measure(name, call_comm, &wrong);
@@ -284,7 +284,7 @@ static bool small_good;
 static void *
 use_little(void *unused)
 {
-	static blinkConfig_t config = { 64, 3 };
+	static blinkConfig_t config = { .chunkBytes = 64, .threads = 3 };
 	(void)unused;
 	job.path = "tests/fuzz/corpus/fuzz_schedule/allreduce-triangle.json";
 	job.type = blinkInt64;
@@ -325,7 +325,7 @@ test_stack(void)
 static blinkComm_t
 make_comm(int threads)
 {
-	blinkConfig_t config = { 64, threads };
+	blinkConfig_t config = { .chunkBytes = 64, .threads = threads };
 	blinkComm_t comm = NULL;
 	job.path = "tests/fuzz/corpus/fuzz_schedule/allreduce-triangle.json";
 	for (int r = 0; r < 8; r++)
@@ -398,7 +398,7 @@ child_destroys(void)
 static int
 child_makes(void)
 {
-	blinkConfig_t config = { 64, SANITIZED ? 1 : 3 };
+	blinkConfig_t config = { .chunkBytes = 64, .threads = SANITIZED ? 1 : 3 };
 	if (blinkCommDestroy(job.comm) != blinkSuccess
 	    || blinkCommCreate(job.sched, &config, &job.comm, NULL) != blinkSuccess)
 		return 1;

@@ -70,7 +70,8 @@ load_object(const char *folder, const char *name, blinkSchedule_t *sched, blinkE
 static bool
 same_bits(blinkSchedule_t a, blinkSchedule_t b, size_t count, int type, int op)
 {
-	static const blinkConfig_t configs[] = { { 0, 0 }, { 4, 1 }, { 100, 3 }, { 4096, 2 } };
+	static const blinkConfig_t configs[] = { { .threads = 0 }, { .chunkBytes = 4, .threads = 1 },
+		{ .chunkBytes = 100, .threads = 3 }, { .chunkBytes = 4096, .threads = 2 } };
 	struct buffers first = {
 		.program = a->program, .count = count, .type = type, .op = op, .size = blink_type_size(type)
 	};

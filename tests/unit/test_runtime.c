@@ -21,7 +21,7 @@ try_schedule(Collective coll, int n, bool parts)
 	Ctx ctx;
 	struct blinkSchedule s;
 	blinkComm_t comm;
-	blinkConfig_t config = { chunks[below(6)], below(6) };
+	blinkConfig_t config = { .chunkBytes = chunks[below(6)], .threads = below(6) };
 	ctx_init(&ctx);
 	const Schedule *sched = random_schedule(&ctx, coll, n, parts);
 	bool good = open_schedule(&s, &ctx, sched) && blinkCommCreate(&s, &config, &comm, NULL) == blinkSuccess;
@@ -68,7 +68,7 @@ test_arguments(void)
 	struct blinkSchedule s;
 	blinkComm_t comm = NULL;
 	blinkError_t error = { "" };
-	blinkConfig_t many = { 0, 1000 };
+	blinkConfig_t many = { .chunkBytes = 0, .threads = 1000 };
 	float data[64] = { 0 };
 	const void *send[3] = { data, data + 16, data + 32 };
 	void *recv[3] = { data, data + 16, data + 32 };
@@ -113,7 +113,7 @@ use(void *at)
 {
 	struct user *user = at;
 	blinkComm_t comm;
-	blinkConfig_t config = { 64, 2 };
+	blinkConfig_t config = { .chunkBytes = 64, .threads = 2 };
 	if (blinkCommCreate(user->sched, &config, &comm, NULL) != blinkSuccess)
 		return NULL;
 	user->good = true;
@@ -205,7 +205,7 @@ test_stuck(void)
 	const void *send[2] = { data, NULL };
 	void *recv[2] = { data, data + 1 };
 	for (int threads = 1; threads <= 3; threads++) {
-		blinkConfig_t config = { 0, threads };
+		blinkConfig_t config = { .chunkBytes = 0, .threads = threads };
 		blinkComm_t comm;
 		bool good = blinkCommCreate(&s, &config, &comm, NULL) == blinkSuccess;
 		for (int i = 0; i < 2 && good; i++)
@@ -217,11 +217,31 @@ test_stuck(void)
 	}
 }
 
+/* Each result has a text of its own, and no text is of the command line. */
+static void
+test_results(void)
+{
+	static const blinkResult_t results[] = { blinkSuccess, blinkInternalError, blinkInvalidArgument, blinkBadInput,
+		blinkLimit, blinkInfeasible, blinkUnverified, blinkOutOfMemory, blinkSystemError, blinkRemoteError,
+		blinkTimeout, blinkMismatch, blinkAborted, blinkInProgress };
+	enum { N = sizeof results / sizeof *results };
+	const char *unknown = blinkGetErrorString((blinkResult_t)999);
+	bool good = true;
+	for (int i = 0; i < N; i++) {
+		const char *text = blinkGetErrorString(results[i]);
+		good = good && strcmp(text, unknown) != 0 && !strstr(text, "option");
+		for (int before = 0; before < i; before++)
+			good = good && strcmp(text, blinkGetErrorString(results[before])) != 0;
+	}
+	ok(good, "every result has a text of its own");
+}
+
 int
 main(int argc, char **argv)
 {
 	state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	test_results();
 	test_elements();
 	test_arguments();
 	test_stuck();

@@ -31,7 +31,8 @@ hmacs(void)
 	ok(hmac_is("\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b", 20, "Hi There",
 	    "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7") &&
 	    hmac_is("Jefe", 4, "what do ya want for nothing?",
-	    "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843") && differ, "HMAC-SHA-256, as in RFC 4231");
+	    "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843") && differ,
+	    "HMAC-SHA-256, as in RFC 4231");
 }
 
 /* ---- a client and a server without the library ---- */
@@ -407,7 +408,8 @@ false_hubs(void)
 		close(f.listener);
 		rank_init(&r, &id, 2, 0, 20000 * MS);
 		if (kind == 0)
-			ok(rank_join(&r) == blinkSystemError && strstr(r.err.text, "nobody listens there"), "nobody: %s", r.err.text);
+			ok(rank_join(&r) == blinkSystemError && strstr(r.err.text, "nobody listens there"),
+			    "nobody: %s", r.err.text);
 	}
 }
 

@@ -1,0 +1,95 @@
+/* What the files of the hub share: hub.c has the thread and what ranks say, door.c strangers, hub_say.c what the hub
+ * says. */
+#ifndef BLINK_HUB_INSIDE_H
+#define BLINK_HUB_INSIDE_H
+
+#include "bootstrap/hub.h"
+#include "bootstrap/verdict.h"
+
+#define SECOND INT64_C(1000000000)
+enum { NEVER = 0 };			/* a time */
+
+enum state { STRANGER, CHALLENGED, GUEST, MEMBER };
+
+struct connection {
+	struct descriptor socket;
+	enum state state;
+	int rank;				/* of a member */
+	unsigned char address[ADDRESS_BYTES];
+	bool waits;				/* to be writable */
+	int64_t until;				/* a stranger: when its time is up */
+	struct connection *next, **back;	/* strangers, by age; or those that are closed and not yet freed */
+	struct nonces nonces;
+	size_t got;				/* of `said`, which a stranger says */
+	union {
+		struct hello hello;
+		struct proof proof;
+	} said;
+	struct reader in;
+	struct writer out;
+};
+
+struct member {
+	struct connection *connection;		/* NULL: not come yet, or gone */
+	bool come, here, gave;			/* here: in the hub's process */
+	unsigned char address[ADDRESS_BYTES];
+	int64_t stuck_until, patience;		/* NEVER: not stuck */
+	int64_t unanswered_since;		/* the first question; NEVER: all are answered */
+};
+
+struct hub {
+	struct descriptor listener, epoll, spare;
+	struct id id;
+	bool listens;				/* the listener is in the epoll */
+	int n;					/* 0: no rank has come */
+	uint32_t first_bytes;			/* what each contributes to the first exchange */
+	struct member *member;
+	struct witness *witness;
+	int n_come, n_left, n_connected;	/* members; those; members and guests */
+	int first_come;				/* the rank whose n and bytes others are held against */
+	struct connection *strangers, **strangers_end, *closed;
+	int n_strangers, most_strangers;
+	int64_t crowded_until;			/* NEVER: not */
+
+	uint64_t exchanges;			/* that are done: the first is the join */
+	struct packet *all;			/* NULL: nobody has contributed to the next */
+	int n_gave, first_gave;
+	uint32_t bytes;
+
+	int64_t asked_at;
+
+	bool failed;
+	struct failure failure;
+	int64_t end;				/* of a failed job */
+};
+
+/* ---- hub_say.c: nothing here closes a connection; one that fails is noticed when it is read ---- */
+
+void hub_watch(struct hub *h, struct connection *c, int operation);	/* EPOLL_CTL_ADD, _MOD */
+void hub_flush(struct hub *h, struct connection *c);
+void hub_give(struct hub *h, struct connection *c, struct packet *p);
+void hub_give_frame(struct hub *h, struct connection *c, enum frame_kind kind, const void *body, size_t bytes);
+
+/* To all members, but not to rank `except`. */
+void hub_give_all(struct hub *h, struct packet *p, int except);
+void hub_give_frame_to_all(struct hub *h, enum frame_kind kind, const void *body, size_t bytes, int except);
+
+/* The first failure is the one that members hear of. */
+void hub_fail_with(struct hub *h, const struct failure *f, int except);
+__attribute__((format(printf, 4, 5))) void hub_fail(struct hub *h, int code, int culprit, const char *format, ...);
+
+/* ---- door.c ---- */
+
+int door_most(void);				/* strangers at a time */
+void door_listen(struct hub *h);		/* again, if it had paused and is not shut */
+void door_forget(struct hub *h, struct connection *c);	/* no stranger any more */
+void door_accept(struct hub *h);
+void door_shut(struct hub *h);			/* for ever */
+bool door_hear(struct hub *h, struct connection *c);	/* false: not one of ours, to be closed */
+
+/* ---- hub.c ---- */
+
+void hub_hear(struct hub *h, struct connection *c);
+void hub_close(struct hub *h, struct connection *c);	/* freed later: an event for it may be under way */
+
+#endif

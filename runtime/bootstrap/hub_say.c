@@ -1,0 +1,89 @@
+#include "base/printable.h"
+#include "bootstrap/hub_inside.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+
+#define LINGER (60 * SECOND)		/* ranks that come after a failure hear of it */
+
+void
+hub_watch(struct hub *h, struct connection *c, int operation)
+{
+	struct epoll_event e = { .events = EPOLLIN | (c->waits ? EPOLLOUT : 0), .data.ptr = c };
+	epoll_ctl(h->epoll.fd, operation, c->socket.fd, &e);
+}
+
+/* Write what can be written. A connection that fails here is noticed when it is read: nothing is closed now. */
+void
+hub_flush(struct hub *h, struct connection *c)
+{
+	bool good = writer_flush(&c->out, c->socket.fd);
+	if (!good)
+		writer_free(&c->out);
+	bool waits = c->out.first;
+	if (waits != c->waits) {
+		c->waits = waits;
+		hub_watch(h, c, EPOLL_CTL_MOD);
+	}
+}
+
+/* Without memory for it the connection ends: its rank then says that the hub has gone. */
+void
+hub_give(struct hub *h, struct connection *c, struct packet *p)
+{
+	if (writer_add(&c->out, p))
+		hub_flush(h, c);
+	else
+		shutdown(c->socket.fd, SHUT_RDWR);
+}
+
+void
+hub_give_frame(struct hub *h, struct connection *c, enum frame_kind kind, const void *body, size_t bytes)
+{
+	struct packet *p = packet_new(kind, body, bytes);
+	hub_give(h, c, p);
+	packet_drop(p);
+}
+
+void
+hub_give_all(struct hub *h, struct packet *p, int except)
+{
+	for (int r = 0; r < h->n; r++)
+		if (h->member[r].connection && r != except)
+			hub_give(h, h->member[r].connection, p);
+}
+
+void
+hub_give_frame_to_all(struct hub *h, enum frame_kind kind, const void *body, size_t bytes, int except)
+{
+	struct packet *p = packet_new(kind, body, bytes);
+	hub_give_all(h, p, except);
+	packet_drop(p);
+}
+
+void
+hub_fail_with(struct hub *h, const struct failure *f, int except)
+{
+	if (h->failed)
+		return;
+	h->failed = true;
+	h->failure = *f;
+	h->failure.text[sizeof h->failure.text - 1] = 0;
+	make_printable(h->failure.text);
+	h->end = now_ns() + LINGER;
+	packet_drop(h->all);
+	h->all = NULL;
+	hub_give_frame_to_all(h, FRAME_FAILED, &h->failure, sizeof h->failure, except);
+}
+
+void
+hub_fail(struct hub *h, int code, int culprit, const char *format, ...)
+{
+	struct failure f = { .code = code, .culprit = culprit };
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(f.text, sizeof f.text, format, arguments);
+	va_end(arguments);
+	hub_fail_with(h, &f, -1);
+}

@@ -1,0 +1,131 @@
+/* BLINK_MIAD: a communicator tries sizes of chunks while it works, and keeps them in a file if it has been given one.
+ *
+ * All ranks change sizes in the same calls, so they have one table of searches, which begins as rank 0 read it. */
+#include "comm/comm.h"
+#include "debug.h"
+#include "error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t
+message_bytes(const struct rank_comm *r, const struct call *call)
+{
+	const struct blink_program job = { .collective = (int)call->coll, .n_ranks = r->engine.n_ranks };
+	return call->count * (int64_t)call->reduction.size * blink_message_blocks(&job);
+}
+
+/* The ranks agree on what a trial took: that of the slowest. */
+static struct call *
+agreement(struct rank_comm *r)
+{
+	struct call *call = calloc(1, sizeof *call);
+	if (!call)
+		return NULL;
+	*call = (struct call){ .coll = ALLREDUCE, .root = -1, .send = &r->tuner->mine, .recv = &r->tuner->all, .count = 1,
+	    .asked_op = blinkMax, .internal = true };
+	reduction_make(blinkFloat64, blinkMax, r->engine.n_ranks, &call->reduction);
+	return call;
+}
+
+static int
+begins(void *context, const struct call *call, struct call **before, struct blink_error *err)
+{
+	struct rank_comm *r = context;
+	struct search *s = tuner_find(r->tuner, call->coll, message_bytes(r, call));
+	int64_t chunk = 0;
+	if (!call->internal && !tuner_begin(r->tuner, s, message_bytes(r, call), now_ns(), &chunk)) {
+		*before = agreement(r);
+		return *before ? blinkSuccess : set_error_memory(err);
+	}
+	r->engine.chunk_bytes = chunk;
+	return blinkSuccess;
+}
+
+static void
+ended(void *context, const struct call *call)
+{
+	struct rank_comm *r = context;
+	struct search *s = r->tuner->timed;
+	tuner_end(r->tuner, now_ns());
+	if (s && s->calls == 1)
+		debug_say(DEBUG_TRACE, r->engine.rank, "%s of %lld bytes: chunks of %lld bytes took %.0f us",
+		    collective_name(call->coll), (long long)message_bytes(r, call), (long long)s->miad.chunk,
+		    s->seconds * 1e6);
+}
+
+/* What rank 0 knows, or why it does not. */
+struct known {
+	TunerChunks chunks;
+	int32_t wanted, code;
+};
+
+static void
+read_file(struct rank_comm *r, struct known *mine, struct blink_error *err)
+{
+	Ctx ctx;
+	ctx_init(&ctx);
+	mine->code = (int32_t)tuner_load(&ctx, r->tuner_path, r->engine.n_ranks, r->job.n_servers, mine->chunks);
+	if (mine->code != blinkSuccess)
+		set_error(err, mine->code, "%.500s", ctx.error.text);
+	ctx_free(&ctx);
+}
+
+static int
+share(struct rank_comm *r, struct known *all, struct blink_error *err)
+{
+	struct known *mine = calloc(1, sizeof *mine);
+	struct blink_error unread = { 0 };
+	if (!mine)
+		return set_error_memory(err);
+	mine->wanted = r->tuner != NULL;
+	if (r->tuner && r->tuner_path && r->engine.rank == 0)
+		read_file(r, mine, &unread);
+	bootstrap_allgather(r->bootstrap, mine, sizeof *mine, all, r->deadline, err);
+	free(mine);
+	for (int i = 0; i < r->engine.n_ranks && err->code == blinkSuccess; i++)
+		if (all[i].wanted != all[0].wanted)
+			set_error(err, blinkMismatch, "BLINK_MIAD: rank %d has it %sset, unlike rank 0", i,
+			    all[i].wanted ? "" : "not ");
+	if (err->code == blinkSuccess && all[0].code != blinkSuccess)
+		set_error(err, all[0].code, "BLINK_MIAD: rank 0: %.400s",
+		    unread.code != blinkSuccess ? unread.text : "its file cannot be read");
+	return err->code;
+}
+
+int
+tuning_open(struct rank_comm *r, struct blink_error *err)
+{
+	const char *miad = r->settings.miad;
+	if (!miad || strcmp(miad, "0") == 0 || r->engine.chunk_bytes > 0)
+		return blinkSuccess;
+	struct known *all = calloc((size_t)r->engine.n_ranks, sizeof *all);
+	r->tuner = calloc(1, sizeof *r->tuner);
+	r->tuner_path = strcmp(miad, "1") == 0 ? NULL : strdup(miad);
+	if (!all || !r->tuner || (strcmp(miad, "1") != 0 && !r->tuner_path))
+		set_error_memory(err);
+	else if (share(r, all, err) == blinkSuccess)
+		tuner_take(r->tuner, all[0].chunks);
+	free(all);
+	r->engine.events.begins = begins;
+	r->engine.events.ended = ended;
+	return err->code;
+}
+
+/* What has been found, by rank 0. That it cannot be written is no reason to fail. */
+void
+tuning_close(struct rank_comm *r)
+{
+	TunerChunks *chunks = r->tuner && r->tuner_path && r->engine.rank == 0 ? malloc(sizeof *chunks) : NULL;
+	Ctx ctx;
+	ctx_init(&ctx);
+	if (chunks) {
+		tuner_give(r->tuner, *chunks);
+		if (tuner_save(&ctx, r->tuner_path, r->engine.n_ranks, r->job.n_servers, *chunks) != OK)
+			debug_say(DEBUG_WARN, r->engine.rank, "BLINK_MIAD: %s", ctx.error.text);
+	}
+	ctx_free(&ctx);
+	free(chunks);
+	free(r->tuner);
+	free((char *)r->tuner_path);
+}

@@ -1,0 +1,530 @@
+"""The process group: each call of torch.distributed as calls of one communicator.
+
+Every call is a step, or several that start together: a function that makes the calls, and one that puts results where
+they belong, if libblink could not write there at once: into tensors whose elements do not lie in order, into lists of
+tensors, or of types that libblink does not have.
+
+Messages between two ranks have communicators of their own, one for each direction and tag, so that they neither wait for
+collectives nor for each other; they are made when the first message is sent or awaited.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import (
+    AllgatherOptions,
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+)
+
+from .. import BlinkError, Call, Communicator, Config, Op, PreMulSum, SystemFailure, Timeout, group, unique_id
+from ._lane import Lane, Work, leave_all
+from ._types import Factor, Reduction, check, data, decode, encode, is_plain, plain, reduction, room
+
+Tensors = Sequence[torch.Tensor]
+
+atexit.register(leave_all)
+
+
+@dataclass
+class Step:
+    """issue: makes calls, and returns the last; finish: when they are done."""
+
+    issue: Callable[[Communicator], Call | None]
+    finish: Callable[[], None] | None = None
+
+
+def connect(store: Any, key: str, rank: int, size: int, config: Config) -> Communicator:
+    """Rank 0 makes the id, the others get it by the store, where it has no use once all have come."""
+    if rank:
+        try:
+            store.wait([key], timedelta(seconds=config.timeout))
+        except Exception as reason:
+            raise Timeout(f"rank {rank}: rank 0 has not made an id for {key}: {reason}") from reason
+        value = bytes(store.get(key))
+        if not value.startswith(b"id"):
+            raise SystemFailure(f"rank 0: {value.decode(errors='replace')}")
+        return Communicator(value[2:], rank, size, config)
+    try:
+        id = unique_id()
+    except BlinkError as reason:
+        store.set(key, str(reason))
+        raise
+    store.set(key, b"id" + id)
+    comm = Communicator(id, rank, size, config)
+    store.delete_key(key)
+    return comm
+
+
+class ProcessGroup(dist.ProcessGroup):
+    """A process group over libblink, for tensors on the CPU."""
+
+    def __init__(self, store: Any, rank: int, size: int, timeout: timedelta, options: Config | None = None) -> None:
+        super().__init__(rank, size)
+        self._store = store
+        self._size = size
+        self._rank = rank
+        self._config = options if options and options.timeout else replace(
+            options or Config(), timeout=timeout.total_seconds()
+        )  # fmt: skip
+        self._timeout = 0.0
+        self._name = ""
+        self._peers: dict[tuple[int, int, int], Lane] = {}
+        self._lane = Lane(connect(store, "blink", rank, size, self._config))
+
+    # ---- what torch.distributed asks of a group ----
+
+    def getBackendName(self) -> str:
+        return "blink"
+
+    def name(self) -> str:
+        return "blink"
+
+    def setGroupName(self, name: str) -> None:
+        self._name = name
+
+    def getGroupName(self) -> str:
+        return self._name
+
+    def get_group_store(self) -> Any:
+        return self._store
+
+    def _get_backend(self, device: torch.device) -> Any:
+        """Itself: there is no backend behind it."""
+        if torch.device(device).type != "cpu":
+            raise RuntimeError(f"process group: has no backend for {device}: blink is for the CPU")
+        return self
+
+    get_backend = _get_backend
+    supports_coalescing = False
+    supports_splitting = False
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Of calls from now on, if it is less than the group was made with: that one stays the largest."""
+        self._timeout = timeout.total_seconds()
+
+    def shutdown(self) -> None:
+        for lane in self._lanes():
+            lane.close()
+
+    def abort(self) -> None:
+        for lane in self._lanes():
+            lane.abort()
+
+    def _lanes(self) -> list[Lane]:
+        return [self._lane, *self._peers.values()]
+
+    # ---- making calls ----
+
+    def _run(self, steps: Sequence[Step], results: Sequence[torch.Tensor]) -> Work:
+        if len(steps) == 1:
+            issue, finish = steps[0].issue, steps[0].finish
+        else:
+            finishing = [step.finish for step in steps if step.finish]
+
+            def issue(comm: Communicator) -> Call | None:
+                with group():
+                    calls = [step.issue(comm) for step in steps]
+                return next((call for call in reversed(calls) if call), None)
+
+            def finish() -> None:
+                for function in finishing:
+                    function()
+
+        return self._start(self._lane, Work(list(results), finish), issue)
+
+    def _start(self, lane: Lane, work: Work, issue: Callable[[Communicator], Call | None]) -> Work:
+        work._timeout = self._timeout
+        return lane.start(work, issue)
+
+    def _copied(self, source: torch.Tensor, target: torch.Tensor) -> Callable[[], None] | None:
+        """What is left to do when `source` has the result for `target`."""
+        if source.data_ptr() == target.data_ptr():
+            return None
+        return lambda: decode(source, target)
+
+    # ---- broadcast, reduce, allreduce ----
+
+    def broadcast(self, tensors: Tensors, opts: Any = BroadcastOptions()) -> Work:  # type: ignore[override]
+        tensor = _only(tensors)
+        return self._run([self._broadcast(tensor, opts.rootRank)], [tensor])
+
+    def _broadcast(self, tensor: torch.Tensor, root: int) -> Step:
+        buffer = plain(tensor)
+        return Step(lambda comm: comm.broadcast(data(buffer), root), self._copied(buffer, tensor))
+
+    def allreduce(self, tensors: Tensors, opts: Any = AllreduceOptions()) -> Work:  # type: ignore[override]
+        tensor = _only(tensors)
+        return self._run([self._all_reduce(tensor, opts.reduceOp)], [tensor])
+
+    def allreduce_coalesced(
+        self, tensors: Tensors, opts: Any = AllreduceCoalescedOptions()
+    ) -> Work:
+        all = [check(tensor) for tensor in tensors]
+        return self._run([self._all_reduce(tensor, opts.reduceOp) for tensor in all], all)
+
+    def _all_reduce(self, tensor: torch.Tensor, reduce_op: Any) -> Step:
+        how = reduction(tensor.dtype, reduce_op)
+        if how.combine:
+            return self._combined(how, tensor, tensor)
+        buffer = encode(tensor)
+        return self._reducing(
+            how, lambda comm, op: comm.all_reduce(data(buffer), op=op), self._copied(buffer, tensor)
+        )
+
+    def reduce(self, tensors: Tensors, opts: Any = ReduceOptions()) -> Work:  # type: ignore[override]
+        tensor = _only(tensors)
+        return self._run([self._reduce(tensor, tensor, opts.rootRank, opts.reduceOp)], [tensor])
+
+    def _reduce(self, send: torch.Tensor, recv: torch.Tensor | None, root: int, reduce_op: Any) -> Step:
+        how = reduction(send.dtype, reduce_op)
+        if how.combine:
+            return self._combined(how, send, recv if self._rank == root else None)
+        source = encode(send)
+        if self._rank != root or recv is None:
+            return self._reducing(how, lambda comm, op: comm.reduce(data(source), None, root, op), None)
+        target = room(recv)
+        return self._reducing(
+            how, lambda comm, op: comm.reduce(data(source), data(target), root, op), self._copied(target, recv)
+        )
+
+    def _reducing(
+        self, how: Reduction, call: Callable[[Communicator, Op | PreMulSum], Call], finish: Callable[[], None] | None
+    ) -> Step:
+        """A step by an operation of libblink, one that lives as long as the call if it has a factor."""
+        if not isinstance(how.op, Factor):
+            op = how.op
+            return Step(lambda comm: call(comm, op), finish)
+        factor, made = how.op, []
+
+        def issue(comm: Communicator) -> Call:
+            made.append(comm.pre_mul_sum(factor.element, factor.dtype))
+            return call(comm, made[0])
+
+        def end() -> None:
+            made[0].close()
+            if finish:
+                finish()
+
+        return Step(issue, end)
+
+    def _combined(self, how: Reduction, send: torch.Tensor, recv: torch.Tensor | None) -> Step:
+        """By gathering the tensors of all ranks."""
+        source, combine = plain(send), how.combine
+        stacked = torch.empty((self._size, *source.shape), dtype=source.dtype)
+
+        def finish() -> None:
+            if recv is not None and combine:
+                recv.copy_(combine(stacked))
+
+        return Step(lambda comm: comm.all_gather(data(source), data(stacked)), finish)
+
+    # ---- gather, allgather, scatter ----
+
+    def allgather(  # type: ignore[override]
+        self, output_tensors: Sequence[Tensors], input_tensors: Tensors, opts: Any = AllgatherOptions()
+    ) -> Work:
+        outputs, tensor = _list_of(output_tensors, self._size), _only(input_tensors)
+        return self._run(self._all_gather(outputs, tensor), outputs)
+
+    def allgather_coalesced(
+        self, output_lists: Sequence[Tensors], input_list: Tensors, opts: Any = AllgatherOptions()
+    ) -> Work:
+        """output_lists: a list for each tensor."""
+        steps: list[Step] = []
+        results: list[torch.Tensor] = []
+        for outputs, tensor in zip(output_lists, input_list):
+            checked = _list_of([outputs], self._size)
+            steps += self._all_gather(checked, check(tensor))
+            results += checked
+        return self._run(steps, results)
+
+    def _all_gather(self, outputs: list[torch.Tensor], tensor: torch.Tensor) -> list[Step]:
+        _same_type(outputs, tensor)
+        if any(output.numel() != tensor.numel() for output in outputs):
+            return self._all_gather_unequal(outputs, tensor)
+        source = plain(tensor)
+        joined, finish = _gathered(outputs, source)
+        return [Step(lambda comm: comm.all_gather(data(source), data(joined)), finish)]
+
+    def _all_gather_unequal(self, outputs: list[torch.Tensor], tensor: torch.Tensor) -> list[Step]:
+        """A broadcast by each rank."""
+        if outputs[self._rank].numel() != tensor.numel():
+            raise ValueError(
+                f"output {self._rank}: {outputs[self._rank].numel()} elements: want {tensor.numel()}, as of the input"
+            )
+        outputs[self._rank].copy_(tensor.reshape(outputs[self._rank].shape))
+        return [self._broadcast(output, root) for root, output in enumerate(outputs)]
+
+    def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = AllgatherOptions()) -> Work:
+        output, input = check(output), check(input)
+        return self._run([self._all_gather_single(output, input)], [output])
+
+    def all_gather_single_coalesced(
+        self, outputs: Tensors, inputs: Tensors, opts: Any = AllgatherOptions()
+    ) -> Work:
+        outputs = [check(output) for output in outputs]
+        return self._run([self._all_gather_single(out, check(tensor)) for out, tensor in zip(outputs, inputs)], outputs)
+
+    def _all_gather_single(self, output: torch.Tensor, tensor: torch.Tensor) -> Step:
+        _same_type([output], tensor)
+        source, target = plain(tensor), room_to_move(output)
+        return Step(lambda comm: comm.all_gather(data(source), data(target)), self._copied(target, output))
+
+    def gather(  # type: ignore[override]
+        self, output_tensors: Sequence[Tensors], input_tensors: Tensors, opts: Any = GatherOptions()
+    ) -> Work:
+        source, root = plain(_only(input_tensors)), opts.rootRank
+        if self._rank != root:
+            return self._run([Step(lambda comm: comm.gather(data(source), None, root))], [])
+        outputs = _list_of(output_tensors, self._size)
+        _same_type(outputs, source)
+        joined, finish = _gathered(outputs, source)
+        return self._run([Step(lambda comm: comm.gather(data(source), data(joined), root), finish)], outputs)
+
+    def gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = GatherOptions()) -> Work:
+        source, root, output = plain(check(input)), opts.rootRank, check(output)
+        if self._rank != root:
+            return self._run([Step(lambda comm: comm.gather(data(source), None, root))], [])
+        target = room_to_move(output)
+        finish = self._copied(target, output)
+        return self._run([Step(lambda comm: comm.gather(data(source), data(target), root), finish)], [output])
+
+    def scatter(  # type: ignore[override]
+        self, output_tensors: Tensors, input_tensors: Sequence[Tensors], opts: Any = ScatterOptions()
+    ) -> Work:
+        output, root = _only(output_tensors), opts.rootRank
+        target = room_to_move(output)
+        finish = self._copied(target, output)
+        if self._rank != root:
+            return self._run([Step(lambda comm: comm.scatter(None, data(target), root), finish)], [output])
+        joined = _joined(_list_of(input_tensors, self._size), output)
+        return self._run([Step(lambda comm: comm.scatter(data(joined), data(target), root), finish)], [output])
+
+    # ---- reducescatter ----
+
+    def reduce_scatter(  # type: ignore[override]
+        self, output_tensors: Tensors, input_tensors: Sequence[Tensors], opts: Any = ReduceScatterOptions()
+    ) -> Work:
+        output, inputs = _only(output_tensors), _list_of(input_tensors, self._size)
+        _same_type(inputs, output)
+        if all(tensor.numel() == output.numel() for tensor in inputs):
+            joined = _joined(inputs, output)
+            return self._run([self._reduce_scatter(output, joined, opts.reduceOp)], [output])
+        steps = [
+            self._reduce(tensor, output if root == self._rank else None, root, opts.reduceOp)
+            for root, tensor in enumerate(inputs)
+        ]
+        return self._run(steps, [output])
+
+    def reduce_scatter_single(
+        self, output: torch.Tensor, input: torch.Tensor, opts: Any = ReduceScatterOptions()
+    ) -> Work:
+        output, input = check(output), check(input)
+        return self._run([self._reduce_scatter(output, input, opts.reduceOp)], [output])
+
+    def reduce_scatter_single_coalesced(
+        self, outputs: Tensors, inputs: Tensors, opts: Any = ReduceScatterOptions()
+    ) -> Work:
+        outputs = [check(output) for output in outputs]
+        steps = [self._reduce_scatter(out, check(tensor), opts.reduceOp) for out, tensor in zip(outputs, inputs)]
+        return self._run(steps, outputs)
+
+    def _reduce_scatter(self, output: torch.Tensor, tensor: torch.Tensor, reduce_op: Any) -> Step:
+        _same_type([output], tensor)
+        how = reduction(tensor.dtype, reduce_op)
+        if how.combine:
+            return self._reduce_scatter_combined(how, output, tensor)
+        source, target = encode(tensor), room(output)
+        return self._reducing(
+            how,
+            lambda comm, op: comm.reduce_scatter(data(source), data(target), op),
+            self._copied(target, output),
+        )
+
+    def _reduce_scatter_combined(self, how: Reduction, output: torch.Tensor, tensor: torch.Tensor) -> Step:
+        source, combine = plain(tensor), how.combine
+        stacked = torch.empty((self._size, *output.shape), dtype=output.dtype)
+
+        def finish() -> None:
+            if combine:
+                output.copy_(combine(stacked))
+
+        return Step(lambda comm: comm.all_to_all(data(source), data(stacked)), finish)
+
+    # ---- alltoall ----
+
+    def all_to_all_single(
+        self,
+        output: torch.Tensor,
+        input: torch.Tensor,
+        output_split_sizes: Sequence[int],
+        input_split_sizes: Sequence[int],
+        opts: Any = AllToAllOptions(),
+    ) -> Work:
+        """Splits: of dimension 0; none: equal ones, on all ranks."""
+        output, input = check(output), check(input)
+        _same_type([output], input)
+        source, target = plain(input), room_to_move(output)
+        finish = self._copied(target, output)
+        if not output_split_sizes and not input_split_sizes:
+            return self._run([Step(lambda comm: comm.all_to_all(data(source), data(target)), finish)], [output])
+        sends = _blocks(source, input_split_sizes, self._size)
+        return self._run([self._exchange(sends, _blocks(target, output_split_sizes, self._size), finish)], [output])
+
+    def alltoall(
+        self, output_tensors: Tensors, input_tensors: Tensors, opts: Any = AllToAllOptions()
+    ) -> Work:
+        outputs, inputs = _list_of([output_tensors], self._size), _list_of([input_tensors], self._size)
+        _same_type(outputs, inputs[0])
+        targets = [room_to_move(output) for output in outputs]
+        copies = [copy for target, output in zip(targets, outputs) if (copy := self._copied(target, output))]
+
+        def finish() -> None:
+            for copy in copies:
+                copy()
+
+        return self._run([self._exchange([plain(tensor) for tensor in inputs], targets, finish)], outputs)
+
+    def _exchange(self, sends: Tensors, recvs: Tensors, finish: Callable[[], None] | None) -> Step:
+        """A message to and from every rank. Both sides know which are empty."""
+        me = self._rank
+        if sends[me].numel() != recvs[me].numel():
+            raise ValueError(f"to rank {me} itself: {sends[me].numel()} elements, {recvs[me].numel()} of them expected")
+        recvs[me].copy_(sends[me].reshape(recvs[me].shape))
+        others = [peer for peer in range(self._size) if peer != me]
+
+        def issue(comm: Communicator) -> Call | None:
+            calls: list[Call] = []
+            with group():
+                for peer in others:
+                    if sends[peer].numel():
+                        calls.append(comm.send(data(sends[peer]), peer))
+                    if recvs[peer].numel():
+                        calls.append(comm.recv(data(recvs[peer]), peer))
+            return calls[-1] if calls else None
+
+        return Step(issue, finish)
+
+    # ---- barrier, messages ----
+
+    def barrier(self, opts: Any = BarrierOptions()) -> Work:
+        return self._run([Step(lambda comm: comm.barrier())], [])
+
+    def send(self, tensors: Tensors, dst: int, tag: int = 0) -> Work:
+        source = plain(_only(tensors))
+        lane = self._peer(self._rank, dst, tag)
+        return self._start(lane, Work([], None), lambda comm: comm.send(data(source), 1))
+
+    def recv(self, tensors: Tensors, src: int, tag: int = 0) -> Work:
+        tensor = _only(tensors)
+        target = room_to_move(tensor)
+        lane = self._peer(src, self._rank, tag)
+        work = Work([tensor], self._copied(target, tensor), src)
+        return self._start(lane, work, lambda comm: comm.recv(data(target), 0))
+
+    def recv_anysource(self, tensors: Tensors, tag: int = 0) -> Work:
+        raise NotImplementedError("recv from any source: the backend blink has none: want a source")
+
+    def _peer(self, source: int, target: int, tag: int) -> Lane:
+        """Of messages in one direction; the sender is rank 0 of two."""
+        key = (source, target, tag)
+        if key not in self._peers:
+            name = f"blink/{source}/{target}/{tag}"
+            self._peers[key] = Lane(
+                None, lambda: connect(self._store, name, int(self._rank == target), 2, self._config)
+            )
+        return self._peers[key]
+
+    if not TYPE_CHECKING:   # names that torch had before
+        _allgather_base = all_gather_single
+        allgather_into_tensor_coalesced = all_gather_single_coalesced
+        _reduce_scatter_base = reduce_scatter_single
+        reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+        alltoall_base = all_to_all_single
+        gather_into_tensor = gather_single
+
+
+def room_to_move(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor if is_plain(tensor) else torch.empty(tensor.shape, dtype=tensor.dtype)
+
+
+def _only(tensors: Tensors) -> torch.Tensor:
+    if len(tensors) != 1:
+        raise ValueError(f"{len(tensors)} tensors: want 1")
+    return check(tensors[0])
+
+
+def _list_of(lists: Sequence[Tensors], size: int) -> list[torch.Tensor]:
+    if len(lists) != 1 or len(lists[0]) != size:
+        raise ValueError(f"{len(lists[0]) if lists else 0} tensors: want {size}, one for each rank")
+    return [check(tensor) for tensor in lists[0]]
+
+
+def _same_type(tensors: Tensors, other: torch.Tensor) -> None:
+    for tensor in tensors:
+        if tensor.dtype != other.dtype:
+            raise TypeError(f"tensors of {tensor.dtype} and {other.dtype}: want one type")
+
+
+def _blocks(tensor: torch.Tensor, splits: Sequence[int], size: int) -> list[torch.Tensor]:
+    """Blocks along dimension 0 of a plain tensor; each is plain."""
+    rows = tensor.shape[0] if tensor.dim() else 0
+    if not splits and rows % size == 0:
+        splits = [rows // size] * size
+    if len(splits) != size or sum(splits) != rows:
+        raise ValueError(f"split sizes {list(splits)}: want {size} of them, {rows} in all")
+    return list(torch.split(tensor, list(splits)))
+
+
+def _gathered(outputs: list[torch.Tensor], tensor: torch.Tensor) -> tuple[torch.Tensor, Callable[[], None] | None]:
+    """Where to gather blocks, and how they come from there into the list: not at all where they lie side by side."""
+    for output in outputs:
+        if output.numel() != tensor.numel():
+            raise ValueError(f"output: {output.numel()} elements: want {tensor.numel()}, as of the input")
+    side_by_side = _side_by_side(outputs)
+    if side_by_side is not None:
+        return side_by_side, None
+    joined = torch.empty((len(outputs), tensor.numel()), dtype=tensor.dtype)
+
+    def finish() -> None:
+        for output, block in zip(outputs, joined):
+            output.copy_(block.view(output.shape))
+
+    return joined, finish
+
+
+def _joined(inputs: list[torch.Tensor], like: torch.Tensor) -> torch.Tensor:
+    """The blocks, one after the other."""
+    for tensor in inputs:
+        if tensor.numel() != like.numel():
+            raise ValueError(f"input: {tensor.numel()} elements: want {like.numel()}, as of the output")
+    _same_type(inputs, like)
+    side_by_side = _side_by_side(inputs)
+    return side_by_side if side_by_side is not None else torch.cat([plain(tensor).reshape(-1) for tensor in inputs])
+
+
+def _side_by_side(blocks: list[torch.Tensor]) -> torch.Tensor | None:
+    """The blocks as one tensor, if they are parts of one in order."""
+    first, size = blocks[0], blocks[0].numel()
+    storage = first.untyped_storage().data_ptr()
+    for i, block in enumerate(blocks):
+        if not is_plain(block) or block.untyped_storage().data_ptr() != storage:
+            return None
+        if block.storage_offset() != first.storage_offset() + i * size:
+            return None
+    return first.as_strided((len(blocks) * size,), (1,))

@@ -1,0 +1,107 @@
+# Two servers, as network namespaces joined by a link of a known rate: a net's messages arrive; they fill the link; and
+# where it is cut, both ends hear of it in time. Needs root.
+# shellcheck shell=bash source=tests/lib.sh
+. tests/lib.sh
+
+pair=$build/tests/net_pair
+left=blink-$$-0 right=blink-$$-1
+mbit=400
+
+skip_all() {
+	skip "all of it: $*"
+	exit 0
+}
+
+end() {
+	local job
+	for job in $(jobs -p); do kill "$job" 2>/dev/null; done
+	wait
+	ip netns del "$left" 2>/dev/null
+	ip netns del "$right" 2>/dev/null
+	rm -rf "$work"
+}
+
+# at SIDE COMMAND...: on one of the servers
+at() {
+	local side=$1
+	shift
+	ip netns exec "$side" "$@"
+}
+
+# both MODE ARGUMENT...: a rank on each server; what they print is in $work/0 and $work/1
+both() {
+	local code first
+	rm -rf "$work/meet"
+	mkdir "$work/meet"
+	at "$right" "$pair" 1 10.77.0.2 "$work/meet" "$@" >"$work/1" 2>&1 &
+	first=$!
+	at "$left" "$pair" 0 10.77.0.1 "$work/meet" "$@" >"$work/0" 2>&1
+	code=$?
+	wait "$first" && [ $code = 0 ]
+}
+
+if [ ! -x "$pair" ]; then
+	not_ok "net_pair is not built"
+	exit 0
+fi
+[ "$(id -u)" = 0 ] || skip_all "not root"
+for tool in ip tc; do command -v $tool >/dev/null || skip_all "no $tool here"; done
+trap end EXIT
+trap 'exit 1' INT TERM
+ip netns add "$left" 2>"$work/err" || skip_all "no network namespaces here: $(head -1 "$work/err")"
+if ! { ip netns add "$right" && ip link add name end netns "$left" type veth peer name end netns "$right"; } 2>"$work/err"; then
+	skip_all "no virtual links here: $(head -1 "$work/err")"
+fi
+at "$left" ip address add 10.77.0.1/24 dev end
+at "$right" ip address add 10.77.0.2/24 dev end
+for side in "$left" "$right"; do at "$side" ip link set end up; done
+
+expect "messages of many sizes arrive on the other server" both check 200 300000
+
+for side in "$left" "$right"; do
+	at "$side" tc qdisc add dev end root tbf rate ${mbit}mbit burst 256k latency 50ms 2>"$work/err" || shaped=no
+done
+if [ "${shaped:-}" ]; then
+	skip "a link of a known rate: $(head -1 "$work/err")"
+	exit 0
+fi
+expect "and over a link of $mbit Mbit/s" both check 60 300000
+
+# ---- cut ----
+
+# The link goes down while rank 0 sends; 3 s without a sign of the other server are too long.
+both cut 0 1000000 &
+job=$!
+while [ ! -e "$work/meet/address1" ] || [ ! -e "$work/meet/address0" ]; do sleep 0.05; done
+sleep 0.5
+touch "$work/meet/cut"
+at "$left" ip link set end down
+if wait $job; then
+	ok "both ranks hear of a cut: $(cat "$work/0" "$work/1" | tr '\n' ';')"
+	for rank in 0 1; do
+		ms=$(sed -n 's/ ms: .*//p' "$work/$rank")
+		if [ "$ms" -ge 0 ] && [ "$ms" -le 12000 ]; then
+			ok "rank $rank in time"
+		else
+			not_ok "rank $rank hears of a cut after $ms ms"
+		fi
+	done
+else
+	not_ok "a cut: $(cat "$work/0" "$work/1")"
+fi
+at "$left" ip link set end up
+
+# ---- rate ----
+
+# Of 64 MB. Wall time, so a busy machine gets several tries.
+if [ "$full" ]; then
+	best=0
+	for _ in 1 2 3 4 5; do
+		sleep 1
+		both rate 1 67108864 || not_ok "a try: $(cat "$work/0" "$work/1")"
+		percent=$(sed -n 's| GB/s||p' "$work/1" | awk -v mbit=$mbit '{ printf "%d", $1 * 8000 / mbit * 100 }')
+		[ "${percent:-0}" -gt "$best" ] && best=$percent
+		[ "$best" -ge 85 ] && break
+	done
+	if [ "$best" -ge 85 ]; then ok "64 MB fill the link: $best %"; else not_ok "64 MB at $best % of the link's rate"; fi
+fi

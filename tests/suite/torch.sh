@@ -1,0 +1,41 @@
+# The backend of torch.distributed, where PyTorch is: each collective, type and operation, against gloo; calls, errors,
+# training; and that types are complete. `make check-torch` installs PyTorch.
+# shellcheck shell=bash source=tests/lib.sh disable=SC2154
+. tests/lib.sh
+
+torch=
+for candidate in "$build/torch/bin/python" "$python" python3; do
+	if "$candidate" -c 'import torch.distributed as d; assert d.is_gloo_available()' 2>/dev/null; then
+		torch=$candidate
+		break
+	fi
+done
+if [ ! "$torch" ]; then
+	skip "all of it: PyTorch is missing; make check-torch installs it"
+	exit 0
+fi
+export BLINK_LIBRARY=$build/libblink.so PYTHONPATH=$top/runtime/python PYTHONDONTWRITEBYTECODE=1
+
+for part in collectives calls errors training; do
+	timeout 280 "$torch" tests/torch/$part.py || not_ok "tests/torch/$part.py: exit $?"
+done
+
+# The programs of docs/pytorch.md, as files, and its commands.
+mkdir "$work/doc"
+awk -v out="$work/doc/" '/^```python$/ { n++; inside = 1; next } /^```/ { inside = 0 } inside { print > (out n ".py") }' docs/pytorch.md
+expect "docs/pytorch.md has programs" test -s "$work/doc/1.py"
+for program in "$work"/doc/*.py; do
+	expect "docs/pytorch.md: $(basename "$program")" env OMP_NUM_THREADS=1 timeout 120 \
+		"$torch" -m torch.distributed.run --standalone --nproc-per-node 3 "$program"
+done
+grep -qF 'loss 0.' "$work/out" || not_ok "docs/pytorch.md: prints no loss: $(head -3 "$work/out")"
+
+if "$torch" -c 'import mypy' 2>/dev/null; then
+	cd runtime/python || exit 1
+	expect "mypy --strict: the package" "$torch" -m mypy --strict --cache-dir "$work/mypy" -p blink
+	cd "$top" || exit 1
+	MYPYPATH=runtime/python:tests/torch expect "mypy --strict: the tests" "$torch" -m mypy --strict --cache-dir "$work/mypy" \
+		--explicit-package-bases tests/torch tests/python runtime/python/wheel.py
+else
+	skip "mypy: it is missing; make check-torch installs it"
+fi
