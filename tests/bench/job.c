@@ -225,7 +225,7 @@ static bool
 run_mpi(struct bench *b, enum method method)
 {
 	char command[2048];
-	snprintf(command, sizeof command, "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun "
+	snprintf(command, sizeof command, "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 60 mpirun "
 	    "--oversubscribe --bind-to none --mca btl self,vader --mca mpi_yield_when_idle %d -n %d %s %zu 2>/dev/null",
 	    method == MPI_YIELDS, b->n, b->mpi, b->largest);
 	return read_times(b, method, command);
@@ -235,7 +235,7 @@ static bool
 run_gloo(struct bench *b)
 {
 	char command[2048];
-	snprintf(command, sizeof command, "timeout 120 %s %d %zu 2>/dev/null", b->gloo, b->n, b->largest);
+	snprintf(command, sizeof command, "timeout 60 %s %d %zu 2>/dev/null", b->gloo, b->n, b->largest);
 	return read_times(b, GLOO, command);
 }
 
