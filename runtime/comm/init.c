@@ -185,8 +185,8 @@ choose_net(struct rank_comm *r, struct blink_error *err)
 			return net_kinds[i];
 		debug_say(DEBUG_INFO, r->engine.rank, "net %s: %s", net_kinds[i]->name, why);
 	}
-	set_error(err, blinkSystemError, "BLINK_NET: %s: %s", r->settings.net ? r->settings.net : "no network can be used",
-	    why[0] ? why : "no such network");
+	set_error(err, blinkSystemError, "BLINK_NET: %s: %s",
+	    r->settings.net ? r->settings.net : "no network can be used", why[0] ? why : "no such network");
 	return NULL;
 }
 
