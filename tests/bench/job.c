@@ -14,7 +14,8 @@
  *			is faster for the line
  *	gloo		torch.distributed
  *
- * and how often the time of blink the others take. Sizes are of the whole message: of an allgather what a rank receives.
+ * and how many times as long as the faster of blink's two the others take. Sizes are of the whole message: of an
+ * allgather what a rank receives.
  * Calls are waited for one by one. A pass runs all methods, each in new processes: every time is the median of the
  * passes, in which it is the median of five rounds, so that a machine that is slow for a while does not favour one.
  *
@@ -33,7 +34,8 @@ enum coll { ALLREDUCE, ALLGATHER, BROADCAST, N_COLLS };
 enum method { MEMORY, BLINK, REGISTERED, MPI_YIELDS, MPI_SPINS, GLOO, N_METHODS };
 
 static const char *const coll_names[] = { "allreduce", "allgather", "broadcast" };
-static const size_t sizes[N_SIZES] = { 8, 1 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 32 << 20, 128 << 20, 256 << 20 };
+static const size_t sizes[N_SIZES] = { 8, 1 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 32 << 20, 128 << 20,
+	256 << 20 };
 
 struct bench {
 	int n, passes;
@@ -278,7 +280,7 @@ print_number(double x, int digits)
 static void
 print_table(struct bench *b)
 {
-	printf("%-10s %10s %11s %11s %11s %11s %11s   blink is faster than\n", "us a call", "bytes", "memory", "blink",
+	printf("%-10s %10s %11s %11s %11s %11s %11s   times as long as blink:\n", "us a call", "bytes", "memory", "blink",
 	    "registered", "open mpi", "gloo");
 	printf("%-81s %11s %11s %11s\n", "", "memory", "open mpi", "gloo");
 	for (int c = 0; c < N_COLLS; c++) {
@@ -332,7 +334,8 @@ main(int argc, char **argv)
 	for (; b->passes < passes; b->passes++)
 		for (int m = 0; m < N_METHODS; m++)
 			missing[m] |= !missing[m] && !run_method(b, (enum method)m);
-	printf("%d ranks, each a process, on %ld CPUs; the median of %d passes\n", b->n, sysconf(_SC_NPROCESSORS_ONLN), passes);
+	printf("%d ranks, each a process, on %ld CPUs; the median of %d passes\n", b->n,
+	    sysconf(_SC_NPROCESSORS_ONLN), passes);
 	print_table(b);
 	for (int m = 0; m < N_METHODS; m++)
 		if (missing[m])

@@ -8,7 +8,8 @@
 enum { ROUNDS = 5, N_SIZES = 9 };
 
 static const char *const names[] = { "allreduce", "allgather", "broadcast" };
-static const size_t sizes[N_SIZES] = { 8, 1 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 32 << 20, 128 << 20, 256 << 20 };
+static const size_t sizes[N_SIZES] = { 8, 1 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 32 << 20, 128 << 20,
+	256 << 20 };
 
 static int
 repeats(size_t bytes)
