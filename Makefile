@@ -306,11 +306,12 @@ fuzz-merge: tests-libfuzzer
 
 # Open MPI and torch take part where they are.
 .PHONY: bench bench-job
+bench-job: TORCH = $(shell for p in python3 /usr/bin/python3; do $$p -c 'import torch' 2>/dev/null && echo $$p && break; done)
 bench-job: $(B)/tests/bench/job
 	@rm -f $(B)/tests/bench/job_mpi; if command -v mpicc >/dev/null; then \
 		mpicc -O2 -o $(B)/tests/bench/job_mpi tests/bench/job_mpi.c; fi
 	@$(B)/tests/bench/job $(if $(shell command -v mpicc),-M $(B)/tests/bench/job_mpi) \
-		$(if $(shell python3 -c 'import torch' 2>/dev/null && echo yes),-g tests/bench/job_gloo.py) $(BENCH_JOB)
+		$(if $(TORCH),-g "$(TORCH) tests/bench/job_gloo.py") $(BENCH_JOB)
 
 bench: all $(B)/tests/bench/bench bench-job
 	@$(B)/tests/bench/bench

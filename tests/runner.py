@@ -20,7 +20,7 @@ import warm
 
 # Those that take longest come first, so that no processor is idle at the end.
 LONGEST_FIRST = ("deb torch mutations unit batch exact threephase docs valgrind asan diff oom servers fuzz report runtime "
-                 "cluster collectives topologies show completion bad cuda").split()
+                 "job cluster collectives topologies show completion bad cuda").split()
 FULL_ONLY = {"asan", "deb", "fuzz", "mutations", "stack", "torch", "valgrind", "wheel"}
 # They call make in the build directory: one at a time.
 MAKE = {"docs", "install", "wheel"}

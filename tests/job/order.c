@@ -4,7 +4,7 @@
  *
  *	order [-t] [-n RANKS] [-s SERVERS] [-k CALLS] [-S SEED] SCENARIO...
  *
- * -t: ranks are threads; else processes, on so many servers. Without a scenario: all. */
+ * -t: ranks are threads; else processes, on so many servers. Without a scenario: all but huge. */
 #include "flight.h"
 
 #include <pthread.h>
@@ -140,6 +140,27 @@ waited(struct rank *me)
 		}
 		flight_land(&f, me);
 	}
+	leave(me, comm);
+}
+
+/* More elements than an int counts, of one byte; takes 2 GiB a rank. */
+static void
+huge(struct rank *me)
+{
+	size_t count = ((size_t)1 << 31) + 5, words = count / 8, wrong = 0;
+	blinkComm_t comm = job_join(me, NULL);
+	uint64_t *data = malloc(count);
+	if (!comm || !job_need(me, data != NULL, "no memory"))
+		return;
+	((char *)data)[count - 1] = me->rank ? 0 : 77;
+	for (size_t i = 0; i < words; i++)
+		data[i] = me->rank ? 0 : i * 0x9e3779b97f4a7c15u;
+	fine(me, blinkBroadcast(data, data, count, blinkInt8, 0, comm, NULL), comm, "broadcast");
+	wait_for(me, comm);
+	for (size_t i = 0; i < words; i++)
+		wrong += data[i] != i * 0x9e3779b97f4a7c15u;
+	job_need(me, !wrong && ((char *)data)[count - 1] == 77, "%zu of %zu words are wrong", wrong, words);
+	free(data);
 	leave(me, comm);
 }
 
@@ -600,24 +621,25 @@ refused(struct rank *me)
 static const struct scenario {
 	const char *name;
 	job_body *body;
-	bool processes_only;
+	bool processes_only, by_name_only;
 	int seconds;
 } scenarios[] = {
-	{ "stream", stream, false, 60 },
-	{ "alone", alone, false, 20 },
-	{ "tested", tested, false, 20 },
-	{ "waited", waited, false, 20 },
-	{ "several", several, false, 30 },
-	{ "in_turn", in_turn, false, 20 },
-	{ "one_by_one", one_by_one, true, 30 },
-	{ "leaving", leaving, false, 30 },
-	{ "forked", forked, true, 20 },
-	{ "splits", splits, false, 30 },
-	{ "split_outlives", split_outlives, false, 20 },
-	{ "groups", groups, false, 30 },
-	{ "messages", messages, false, 40 },
-	{ "aborted", aborted, false, 20 },
-	{ "refused", refused, false, 20 },
+	{ "stream", stream, false, false, 60 },
+	{ "alone", alone, false, false, 20 },
+	{ "tested", tested, false, false, 20 },
+	{ "waited", waited, false, false, 20 },
+	{ "several", several, false, false, 30 },
+	{ "in_turn", in_turn, false, false, 20 },
+	{ "one_by_one", one_by_one, true, false, 30 },
+	{ "leaving", leaving, false, false, 30 },
+	{ "forked", forked, true, false, 20 },
+	{ "splits", splits, false, false, 30 },
+	{ "split_outlives", split_outlives, false, false, 20 },
+	{ "groups", groups, false, false, 30 },
+	{ "messages", messages, false, false, 40 },
+	{ "aborted", aborted, false, false, 20 },
+	{ "refused", refused, false, false, 20 },
+	{ "huge", huge, true, true, 100 },
 };
 
 enum { N_SCENARIOS = sizeof scenarios / sizeof *scenarios };
@@ -660,7 +682,7 @@ main(int argc, char **argv)
 		}
 	}
 	for (int i = 0; i < N_SCENARIOS; i++) {
-		bool wanted = optind == argc;
+		bool wanted = optind == argc && !scenarios[i].by_name_only;
 		for (int a = optind; a < argc; a++)
 			wanted |= strcmp(argv[a], scenarios[i].name) == 0;
 		if (!wanted || (o.threads && scenarios[i].processes_only))

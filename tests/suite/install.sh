@@ -77,7 +77,7 @@ fi
 
 export PKG_CONFIG_PATH=$root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 if flags=$(pkg-config --cflags --libs blink); then
-	for example in allreduce lookup; do
+	for example in allreduce lookup job; do
 			expect "examples/$example.c builds against it" "${cc[@]}" -Wall -Werror examples/$example.c -o "$work/$example" $flags
 	done
 	expect "types and numbers are those that programs were compiled with" "${cc[@]}" -std=c99 -Wall -Wextra -Wpedantic -Werror -c \

@@ -82,6 +82,11 @@ run "" order -n 4 -k 1000
 run "" order -n 3 -t -k 300
 if [ "$full" ]; then
 	run "" order -n 4 -k 10000 stream
+	if [ "$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 8 ]; then
+		run "" order -n 2 huge
+	else
+		skip "more than 2^31 elements: needs 8 GiB"
+	fi
 	run "" order -n 8 -S 2 several splits messages groups leaving
 	run "" order -n 4 -s 2 -S 3 stream several splits messages groups aborted leaving
 	run asan/ order -n 3 -k 300
