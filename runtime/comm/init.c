@@ -426,8 +426,8 @@ rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, 
 	return blinkSuccess;
 }
 
-/* The network first: what it brings is for the engine. Then the engine's thread, which tells the hub; then the hub, whose
- * events are for the engine. */
+/* The network first: what it brings is for the engine. Then the engine's thread, which tells the hub; then the hub,
+ * whose events are for the engine. */
 void
 rank_comm_close(struct rank_comm *r, bool forked)
 {
