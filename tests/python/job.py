@@ -224,7 +224,7 @@ def ends(comm: Communicator, check: Check) -> None:
                 raise KeyError
         except KeyError:
             return
-    check.raises("others", blink.BlinkError, "rank 0", lambda: comm.all_reduce(bytearray(4)).wait())
+    check.raises("others", blink.Aborted, "rank 0", lambda: comm.all_reduce(bytearray(4)).wait())
 
 
 def alone() -> None:
