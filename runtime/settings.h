@@ -10,7 +10,8 @@
 #define SETTING_LIST(X)                                                        \
 	X("BLINK_SCHEDULES", schedules, TEXT, NULL, "indexes and schedule files, separated by ':'") \
 	X("BLINK_GPU", gpu, TEXT, NULL, "id or number of this rank's GPU in the machine of the index") \
-	X("BLINK_TIMEOUT", timeout_ms, MS, 600000, "how long a rank waits: 90s, 100ms, 10m; a plain number is seconds") \
+	X("BLINK_TIMEOUT", timeout_ms, MS, 600000, \
+	    "how long a rank waits: 90s, 100ms, 10m; a plain number is seconds") \
 	X("BLINK_SMALL", small, BYTES, 8192, "messages up to this size go by the built-in schedule of least latency") \
 	X("BLINK_CHUNK", chunk, BYTES, 0, "bytes that a tree moves at a time; 0: chosen by the size of the message") \
 	X("BLINK_PIN", pin, FLAG, 1, "bind threads to cores, where libhwloc is installed") \

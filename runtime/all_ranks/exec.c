@@ -10,9 +10,10 @@ static void blink_average(int type, int n_ranks, void *to, const void *from, siz
 
 _Static_assert((int)BLINK_RING == (int)PROGRAM_RING, "lowering and backends agree on the slots of a ring");
 _Static_assert((int)N_LINK_CLASSES <= (int)BLINK_PARTS_MAX, "each part has a link class of its own");
-_Static_assert((int)blinkCollBroadcast == BROADCAST && (int)blinkCollReduce == REDUCE && (int)blinkCollAllReduce == ALLREDUCE &&
-    (int)blinkCollGather == GATHER && (int)blinkCollScatter == SCATTER && (int)blinkCollAllGather == ALLGATHER &&
-    (int)blinkCollReduceScatter == REDUCESCATTER && (int)blinkCollAlltoAll == ALLTOALL, "blink.h and model.h agree");
+_Static_assert((int)blinkCollBroadcast == BROADCAST && (int)blinkCollReduce == REDUCE &&
+    (int)blinkCollAllReduce == ALLREDUCE && (int)blinkCollGather == GATHER && (int)blinkCollScatter == SCATTER &&
+    (int)blinkCollAllGather == ALLGATHER && (int)blinkCollReduceScatter == REDUCESCATTER &&
+    (int)blinkCollAlltoAll == ALLTOALL, "blink.h and model.h agree");
 
 static void
 blink_combine(int type, int op, void *to, const void *from, const void *other, size_t n)

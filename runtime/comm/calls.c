@@ -52,9 +52,11 @@ find_reduction(struct rank_comm *r, const struct request *q, struct reduction *o
 		*out = has ? r->op[user] : *out;
 		pthread_mutex_unlock(&r->lock);
 		if (!has)
-			return set_error(err, blinkInvalidArgument, "op: %d: not an operation of this communicator", q->op);
+			return set_error(err, blinkInvalidArgument, "op: %d: not an operation of this communicator",
+			    q->op);
 		if (out->type != q->type)
-			return set_error(err, blinkInvalidArgument, "op: made for type %d: found type %d", out->type, q->type);
+			return set_error(err, blinkInvalidArgument, "op: made for type %d: found type %d", out->type,
+			    q->type);
 		return blinkSuccess;
 	}
 	if (blinkTypeSize((blinkDataType_t)q->type) == 0)

@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* As many as a schedule file may have ranks. */
-_Static_assert((int)LIMIT_RANKS <= (int)FLAGS_OF_RANKS_MAX, "a bell knows the flags of every rank by a number of 32 bits");
+_Static_assert((int)LIMIT_RANKS <= (int)FLAGS_OF_RANKS_MAX,
+    "a bell knows the flags of every rank by a number of 32 bits");
 
 blinkResult_t
 comm_error(blinkComm_t comm, const struct blink_error *err)

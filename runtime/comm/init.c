@@ -185,8 +185,8 @@ choose_net(struct rank_comm *r, struct blink_error *err)
 			return net_kinds[i];
 		debug_say(DEBUG_INFO, r->engine.rank, "net %s: %s", net_kinds[i]->name, why);
 	}
-	set_error(err, blinkSystemError, "BLINK_NET: %s: %s", r->settings.net ? r->settings.net : "no network can be used",
-	    why[0] ? why : "no such network");
+	set_error(err, blinkSystemError, "BLINK_NET: %s: %s",
+	    r->settings.net ? r->settings.net : "no network can be used", why[0] ? why : "no such network");
 	return NULL;
 }
 
@@ -426,16 +426,16 @@ rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, 
 	return blinkSuccess;
 }
 
-/* The network first: what it brings is for the engine. Then the engine's thread, which tells the hub; then the hub,
- * whose events are for the engine. */
+/* The worker first, which may still be in a call that has failed; then the network: what it brings is for the engine.
+ * Then the hub, whose events are. */
 void
 rank_comm_close(struct rank_comm *r, bool forked)
 {
 	struct engine *e = &r->engine;
-	if (e->net && !forked)
-		e->net->close(e->net_handle, now_ns() + e->timeout);
 	if (!forked)
 		engine_stop(e);
+	if (e->net && !forked)
+		e->net->close(e->net_handle, now_ns() + e->timeout);
 	bootstrap_leave(r->bootstrap, e->collective);
 	engine_close(e, forked);
 	if (!forked)

@@ -59,7 +59,8 @@ split(struct rank_comm *r, struct choice mine, const blinkConfig_t *config, blin
 	if (mine.color < 0)
 		return blinkSuccess;
 	if (offers[first].code != blinkSuccess)
-		return set_error(err, offers[first].code, "rank %d could not make a unique id: %.300s", first, failed.text);
+		return set_error(err, offers[first].code, "rank %d could not make a unique id: %.300s", first,
+		    failed.text);
 	return comm_open(out, size, &offers[first].id, rank, config, err);
 }
 

@@ -22,8 +22,8 @@ agreement(struct rank_comm *r)
 	struct call *call = calloc(1, sizeof *call);
 	if (!call)
 		return NULL;
-	*call = (struct call){ .coll = ALLREDUCE, .root = -1, .send = &r->tuner->mine, .recv = &r->tuner->all, .count = 1,
-	    .asked_op = blinkMax, .internal = true };
+	*call = (struct call){ .coll = ALLREDUCE, .root = -1, .send = &r->tuner->mine, .recv = &r->tuner->all,
+	    .count = 1, .asked_op = blinkMax, .internal = true };
 	reduction_make(blinkFloat64, blinkMax, r->engine.n_ranks, &call->reduction);
 	return call;
 }

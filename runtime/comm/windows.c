@@ -1,7 +1,7 @@
 /* Windows: memory of blinkMemAlloc, and what of it all ranks have registered.
  *
- * Memory is a memfd from the beginning, so that registering needs no copy. To register is to exchange descriptors, which
- * all ranks of a server do at once: the hub hands round where, and shm_exchange does the rest. */
+ * Memory is a memfd from the beginning, so that registering needs no copy. To register is to exchange descriptors,
+ * which all ranks of a server do at once: the hub hands round where, and shm_exchange does the rest. */
 #include "comm/windows.h"
 #include "comm/comm.h"
 #include "error.h"
@@ -38,7 +38,8 @@ static bool
 is_own(const struct rank_comm *r, int rank, struct blink_error *err)
 {
 	if (rank != r->engine.rank)
-		set_error(err, blinkInvalidArgument, "rank: %d: want this communicator's own, %d", rank, r->engine.rank);
+		set_error(err, blinkInvalidArgument, "rank: %d: want this communicator's own, %d", rank,
+		    r->engine.rank);
 	return rank == r->engine.rank;
 }
 
@@ -171,8 +172,8 @@ register_memory(struct rank_comm *r, struct memory *m, struct offer *offer, stru
 		return err->code;
 	for (int i = 0; i < e->n_ranks; i++)
 		if (!offer[i].valid)
-			return set_error(err, blinkInvalidArgument, "rank %d: memory: not of blinkMemAlloc, or registered; or "
-			    "%d are", i, (int)WINDOWS);
+			return set_error(err, blinkInvalidArgument, "rank %d: memory: not of blinkMemAlloc, or "
+			    "registered; or %d are", i, (int)WINDOWS);
 	window->own = shm_memory(m->shm);
 	window->bytes = m->bytes;
 	/* A rank that cannot map its peers' memory does not come to the meeting: the others fail, too. */

@@ -179,7 +179,8 @@ populate(struct engine *e, int half, size_t bytes, struct blink_error *err)
 	size_t from = e->populated[half], to = (bytes + PAGE - 1) / PAGE * PAGE;
 	if (to <= from)
 		return blinkSuccess;
-	if (madvise(e->arena + (size_t)half * HALF_BYTES + from, to - from, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
+	if (madvise(e->arena + (size_t)half * HALF_BYTES + from, to - from, MADV_POPULATE_WRITE) != 0
+	    && errno != EINVAL)
 		return set_error(err, blinkOutOfMemory, "%zu bytes of shared memory: %s", to, strerror(errno));
 	e->populated[half] = to;
 	return blinkSuccess;
@@ -236,7 +237,8 @@ take_buffers(struct engine *e, const struct call *call, struct blink_error *err)
 			e->kept_bytes = e->kept ? bytes : 0;
 		}
 		if (!e->kept)
-			return set_error(err, blinkOutOfMemory, "no memory for a copy of %zu bytes sent in place", bytes);
+			return set_error(err, blinkOutOfMemory, "no memory for a copy of %zu bytes sent in place",
+			    bytes);
 		memcpy(e->kept, e->input, bytes);
 		e->input = e->kept;
 	}
@@ -288,7 +290,8 @@ publish(struct engine *e, const struct plan_lane *to, int64_t chunks, uint64_t w
 	uint64_t value = FLAG(e->collective, chunks);
 	if (to->ready) {
 		if (chunks == 1) {
-			atomic_store_explicit(&to->ready->signature[e->collective & 1], e->signature, memory_order_relaxed);
+			atomic_store_explicit(&to->ready->signature[e->collective & 1], e->signature,
+			    memory_order_relaxed);
 			atomic_store_explicit(&to->ready->where[e->collective & 1], where, memory_order_relaxed);
 		}
 		atomic_store_explicit(&to->ready->value, value, memory_order_release);
@@ -406,8 +409,8 @@ move_chunk(struct engine *e, const struct call *call, struct plan_task *t)
 	} else if (collective_reduces(call->coll) && (task->own || n_others > 0)) {
 		struct reduction r = call->reduction;
 		r.scales = r.scales && task->own;
-		reduction_run(&r, output ? output : slot, output ? slot : NULL, own, others, n_others, n, task->complete,
-		    e->streaming && output);
+		reduction_run(&r, output ? output : slot, output ? slot : NULL, own, others, n_others, n,
+		    task->complete, e->streaming && output);
 	} else {
 		reduction_copy(output ? output : slot, output ? slot : NULL, own, bytes, e->streaming && output);
 	}
@@ -556,8 +559,8 @@ collective_forwards(const struct engine *e, const struct call *call)
 void
 call_describe(const struct call *call, char *text, size_t size)
 {
-	static const char *const types[] = { "int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32",
-	    "float64", "bfloat16", "float8e4m3", "float8e5m2" };
+	static const char *const types[] = { "int8", "uint8", "int32", "uint32", "int64", "uint64", "float16",
+	    "float32", "float64", "bfloat16", "float8e4m3", "float8e5m2" };
 	static const char *const ops[] = { "sum", "prod", "max", "min", "avg" };
 	const char *op = !collective_reduces(call->coll) ? "" : call->asked_op > blinkAvg ? ", a user's sum"
 	    : ops[call->asked_op];

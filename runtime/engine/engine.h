@@ -12,8 +12,8 @@
 
 #include <pthread.h>
 
-/* Another rank, as the engine of this one sees it. Pointers are into its region, or into this one; without shared memory
- * all of them are into memory of this process, and the net carries what changes (engine/remote.c). */
+/* Another rank, as the engine of this one sees it. Pointers are into its region, or into this one; without shared
+ * memory all of them are into memory of this process, and the net carries what changes (engine/remote.c). */
 struct peer {
 	struct region_peer *mine;	/* of it, in this rank's memory: its `ready`, and `done` of what it read here */
 	struct region_peer *theirs;	/* of this rank, in its memory; NULL: it is reached by the net */
@@ -52,7 +52,8 @@ struct plan_task {
 	struct plan_lane *from, *to;
 	int64_t first, n;		/* elements of its block, and how many */
 	int64_t chunk, n_chunks;	/* done so far, and in all */
-	const char *direct;		/* what it publishes lies in the caller's memory from here on; NULL: in its ring */
+	const char *direct;		/* what it publishes lies in the caller's memory from here on; NULL: in its
+					 * ring */
 	uint64_t where;			/* of it, for readers on this server */
 };
 
@@ -106,8 +107,8 @@ struct engine_events {
 	void *context;
 	/* The plan for a call, connected to its peers. */
 	int (*plan)(void *context, const struct call *call, struct plan **out, struct blink_error *err);
-	/* A collective begins: a call that is to be executed before it, as the same number, or NULL; it may set chunk_bytes.
-	 * A collective has ended. Both NULL: nobody listens. */
+	/* A collective begins: a call that is to be executed before it, as the same number, or NULL; it may set
+	 * chunk_bytes. A collective has ended. Both NULL: nobody listens. */
 	int (*begins)(void *context, const struct call *call, struct call **before, struct blink_error *err);
 	void (*ended)(void *context, const struct call *call);
 	/* The rank has waited for `deadline - patience`; it goes on; and it has never waited. */
@@ -187,15 +188,15 @@ struct pending {
 	int peer, lane;
 };
 
-/* What is above `lock` has been set. worker: a thread executes calls that nobody waits for; without it, they are executed
- * by who waits, as in a test. */
+/* What is above `lock` has been set. worker: a thread executes calls that nobody waits for; without it, they are
+ * executed by who waits, as in a test. */
 int engine_open(struct engine *e, bool worker, struct blink_error *err);
 
 /* Once n_local and local_index are known: the worker binds itself to its share of the cores. */
 void engine_pin(struct engine *e);
 
-/* Take a call: it is executed after those before it, by whoever waits, or by the worker. *number: of the call. The engine
- * frees it by free(), with its messages, whatever is returned. */
+/* Take a call: it is executed after those before it, by whoever waits, or by the worker. *number: of the call. The
+ * engine frees it by free(), with its messages, whatever is returned. */
 int engine_submit(struct engine *e, struct call *call, struct blink_error *err);
 
 uint64_t engine_last_call(struct engine *e);
@@ -212,10 +213,10 @@ void engine_fail(struct engine *e, int code, int culprit, const char *text);
  * reason may come from the hub. reason: one line. From any thread. */
 void engine_peer_gone(struct engine *e, int rank, const char *reason);
 
-/* After it no thread of the engine runs, and none of its events comes. Not in a forked child. */
+/* After it no thread of the engine runs: none uses the net. */
 void engine_stop(struct engine *e);
 
-/* Stops, and frees. In a forked child: frees alone. */
+/* Stops it and frees. In a forked child: frees alone. */
 void engine_close(struct engine *e, bool forked);
 
 /* What the hub asks of a rank that waits, or is waited for. */

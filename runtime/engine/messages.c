@@ -1,8 +1,8 @@
 /* Messages between two ranks: a channel for each ordered pair, whose slots carry them one after the other.
  *
  * Both ranks count chunks since the communicator began, so that flags are never cleared. A message begins in a slot of
- * its own, and every slot says how long its message is: where sender and receiver disagree, both hear of it. Messages of
- * one group proceed together, but for those of one pair in one direction, which keep their order. */
+ * its own, and every slot says how long its message is: where sender and receiver disagree, both hear of it. Messages
+ * of one group proceed together, but for those of one pair in one direction, which keep their order. */
 #include "engine/engine.h"
 #include "error.h"
 

@@ -40,8 +40,8 @@ find_calls(void *library, struct calls *c)
 	return all;
 }
 
-/* Cores of the topology on which the process may run: how many, and, if `slice` is not NULL, those from number `from` up
- * to, not including, `to` are added to it. */
+/* Cores of the topology on which the process may run: how many, and, if `slice` is not NULL, those from number `from`
+ * up to, not including, `to` are added to it. */
 static int
 allowed_cores(const struct calls *c, hwloc_topology_t topology, hwloc_bitmap_t allowed, int from, int to,
     hwloc_bitmap_t slice)
@@ -72,7 +72,8 @@ bind(const struct calls *c, hwloc_topology_t topology, int index, int n_local, c
 		if (cores >= 2 * n_local) {
 			allowed_cores(c, topology, allowed, from, to, slice);
 			bound = c->hwloc_set_cpubind_(topology, slice, HWLOC_CPUBIND_THREAD) == 0;
-			snprintf(text, size, "cores %d to %d of %d%s", from, to - 1, cores, bound ? "" : ": not possible");
+			snprintf(text, size, "cores %d to %d of %d%s", from, to - 1, cores,
+			    bound ? "" : ": not possible");
 		}
 	}
 	c->hwloc_bitmap_free_(allowed);

@@ -59,7 +59,9 @@ static int
 by_peer_and_lane(const void *a, const void *b)
 {
 	const struct mirror *x = a, *y = b;
-	return x->peer != y->peer ? (x->peer > y->peer) - (x->peer < y->peer) : (x->lane > y->lane) - (x->lane < y->lane);
+	if (x->peer != y->peer)
+		return x->peer > y->peer ? 1 : -1;
+	return (x->lane > y->lane) - (x->lane < y->lane);
 }
 
 int

@@ -1,5 +1,5 @@
-/* What the net's thread does with messages of ranks on other servers: it puts data where tasks look for it, and sets the
- * same flags that peers on this server would set. */
+/* What the net's thread does with messages of ranks on other servers: it puts data where tasks look for it, and sets
+ * the same flags that peers on this server would set. */
 #include "engine/engine.h"
 
 #include <stddef.h>
@@ -54,7 +54,8 @@ remote_arrived(void *engine, int from, const struct net_message *m)
 	} else if (m->lane & NET_DONE) {
 		atomic_store_explicit(&mine->done[lane], m->flag, memory_order_release);
 	} else {
-		atomic_store_explicit(&mine->ready[lane].signature[m->flag >> 24 & 1], m->signature, memory_order_relaxed);
+		atomic_store_explicit(&mine->ready[lane].signature[m->flag >> 24 & 1], m->signature,
+		    memory_order_relaxed);
 		atomic_store_explicit(&mine->ready[lane].value, m->flag, memory_order_release);
 	}
 	bell_ring_always(e->bell);

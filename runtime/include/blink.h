@@ -38,7 +38,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* The numbers are the exit codes of blinkc(1) and blink-perf(1) too. */
+/* Up to 8 the numbers are the exit codes of blinkc(1) and blink-perf(1) too. */
 typedef enum {
 	blinkSuccess = 0,
 	blinkInternalError = 1,		/* a defect of the library */
@@ -51,10 +51,10 @@ typedef enum {
 	blinkSystemError = 8,		/* a file, a thread, a device, a network or its driver failed */
 	blinkRemoteError = 11,		/* another rank failed, ended or left: the text names it */
 	blinkTimeout = 12,		/* another rank is late or stopped, or does not answer: the text names it */
-	blinkMismatch = 13,		/* ranks called different collectives, counts, types, operations, or have different
-					 * schedules */
+	blinkMismatch = 13,		/* ranks called different collectives, counts, types, operations, or have
+					 * different schedules */
 	blinkAborted = 14,		/* blinkCommAbort was called, here or on the rank that the text names */
-	blinkInProgress = 15		/* blinkCommTest, blinkCommGetAsyncError: not done yet */
+	blinkInProgress = 15		/* blinkCommTest: not done yet */
 } blinkResult_t;
 
 /* Types and operations have NCCL's numbers. */
@@ -120,9 +120,10 @@ typedef struct {
 /* All 0 is the default. `threads` is for blinkCommCreate, and what follows it for blinkCommInitRank. */
 typedef struct {
 	size_t chunkBytes;	/* bytes that a tree moves at a time; 0: chosen by the size of the message */
-	int threads;		/* that move data where one process drives all ranks; 0: one for each CPU, at most one a
-				 * stream */
-	int64_t timeoutMs;	/* ms that a rank may wait for others, at init and in a call; 0: BLINK_TIMEOUT, 600000 */
+	int threads;		/* that move data where one process drives all ranks; 0: one for each CPU, at most one
+				 * a stream */
+	int64_t timeoutMs;	/* ms that a rank may wait for others, at init and in a call; 0: BLINK_TIMEOUT,
+				 * 600000 */
 	const char *schedules;	/* indexes and schedule files, separated by ':'; NULL: BLINK_SCHEDULES */
 	const char *gpu;	/* id or number of this rank's GPU in the machine; NULL: BLINK_GPU, else the rank's
 				 * number */
@@ -224,7 +225,8 @@ blinkResult_t blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config
     blinkError_t *error);
 blinkResult_t blinkCommDestroy(blinkComm_t comm);	/* NULL is allowed */
 
-/* The error of the last failed call on the communicator; "" before any. Valid until this thread's next call. */
+/* The error of the last failed call on the communicator; "" before any. Valid until this thread's next call: to be read
+ * after the call that failed, not in the same list of arguments, whose order is not defined. */
 const char *blinkCommGetError(blinkComm_t comm);
 
 /* ---- a job of processes ---- */
@@ -295,9 +297,9 @@ blinkResult_t blinkCommGetAsyncError(blinkComm_t comm, blinkError_t *error);
 blinkResult_t blinkCommSplit(blinkComm_t comm, int color, int key, blinkComm_t *split, const blinkConfig_t *config,
     blinkError_t *error);
 
-/* Let the peers on this server read memory of this rank in place, from any offset: calls whose buffers lie in it need no
- * copy on the way. All ranks call it, in the same order among themselves, each with memory of its own blinkMemAlloc of
- * any size, when no call is under way; other buffers go through rings of the library. At most 64 at a time.
+/* Let the peers on this server read memory of this rank in place, from any offset: calls whose buffers lie in it need
+ * no copy on the way. All ranks call it, in the same order among themselves, each with memory of its own blinkMemAlloc
+ * of any size, when no call is under way; other buffers go through rings of the library. At most 64 at a time.
  * Deregister: likewise; before blinkMemFree. */
 blinkResult_t blinkCommRegister(blinkComm_t comm, void *memory, size_t bytes, void **handle);
 blinkResult_t blinkCommDeregister(blinkComm_t comm, void *handle);

@@ -56,7 +56,8 @@ BLINK_TYPE_LIST(BLINK_ARITHMETIC, 0)
 /* by: ranks of an average. */
 template <typename A, int op>
 __global__ void
-blink_kernel(typename A::element *to, const typename A::element *from, const typename A::element *with, int by, size_t n)
+blink_kernel(typename A::element *to, const typename A::element *from, const typename A::element *with, int by,
+    size_t n)
 {
 	size_t step = (size_t)gridDim.x * blockDim.x;
 	for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {

@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* type, its name; T, the C type that holds it; U, the type to compute in: unsigned, so that overflow wraps, or floating;
- * INTEGER or FLOAT; from T to a number, and back from U */
+/* type, its name; T, the C type that holds it; U, the type to compute in: unsigned, so that overflow wraps, or
+ * floating; INTEGER or FLOAT; from T to a number, and back from U */
 #define BLINK_TYPE_LIST(X, with)                                               \
 	X(blinkInt8, int8, int8_t, uint32_t, INTEGER, BLINK_AS_IS, BLINK_AS_IS, with)        \
 	X(blinkUint8, uint8, uint8_t, uint32_t, INTEGER, BLINK_AS_IS, BLINK_AS_IS, with)     \
@@ -250,7 +250,8 @@ blink_layout_of(const struct blink_program *program, int rank)
 BLINK_FN int
 blink_reduces(int collective)
 {
-	return collective == blinkCollReduce || collective == blinkCollAllReduce || collective == blinkCollReduceScatter;
+	return collective == blinkCollReduce || collective == blinkCollAllReduce
+	    || collective == blinkCollReduceScatter;
 }
 
 /* Contents are lost. */
@@ -416,7 +417,8 @@ blink_begin(struct blink_run *run, void *device, const struct blink_call *call, 
 	run->size = blink_type_size(call->type);
 	run->scales = averages && call->type > blinkUint64;
 	run->divides = averages && !run->scales;
-	if (blink_backend_begin(&d->backend, call->type, call->op == blinkAvg ? blinkSum : call->op, err) != blinkSuccess)
+	int op = call->op == blinkAvg ? blinkSum : call->op;
+	if (blink_backend_begin(&d->backend, call->type, op, err) != blinkSuccess)
 		return err->code;
 	if (run->size == 0)
 		return blink_fail(err, blinkInvalidArgument, "type: %d: not a blinkDataType_t", call->type);

@@ -41,7 +41,8 @@ enum { OPT_COLLECTIVE = 256, OPT_COMPLETION, OPT_DATA_ONLY, OPT_MIAD, OPT_WITHOU
 	    "double, bfloat16, fp8_e4m3, fp8_e5m2 or all") \
 	X('o', "op", "NAME", "sum (default), prod, max, min, avg or all")                                     \
 	X('C', "chunk", "BYTES", "bytes that a tree moves at a time (default 0: by the size)")                   \
-	X(OPT_MIAD, "miad", "", "search the chunk of each size: doubled while that is faster, then lowered; prints each try") \
+	X(OPT_MIAD, "miad", "", "search the chunk of each size: doubled while that is faster, then lowered; " \
+	    "prints each try") \
 	X('t', "threads", "N", "threads of the host backend, 0 to 256 (default 0: one for each CPU)")      \
 	X('g', "gpus", "LIST", "from an index: GPUs of the job, by index or id, or ranges as 0-3, comma separated; " \
 	    "GPU i of the list is rank i; default: all") \

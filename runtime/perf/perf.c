@@ -153,7 +153,8 @@ print_header(const struct perf *p)
 	printf("%s\n",
 	    strcmp(i->backend, "host") == 0 ? " (emulated: times are of memory copies on this machine)" : "");
 	if (p->opt.miad)
-		printf("# chunk        searched for each size, out of place: doubled from 16 KiB on, then lowered (MIAD)\n");
+		printf("# chunk        searched for each size, out of place: doubled from 16 KiB on, then lowered "
+		       "(MIAD)\n");
 	else if (p->opt.chunk)
 		printf("# chunk        %" PRId64 " bytes\n", p->opt.chunk);
 	else

@@ -50,8 +50,8 @@ search_chunk(struct perf *p)
 		if (use_chunk(p, chunk) || try_chunk(p, &time))
 			return 1;
 		miad_report(&m, time);
-		printf("# miad  %12" PRId64 "  chunk %8" PRId64 " B  %9.2f us  %7.2f GB/s%s\n", bytes, chunk, time * 1e6,
-		    (double)bytes / 1e9 / (time > 0 ? time : 1e-9), m.best == chunk ? "  best so far" : "");
+		printf("# miad  %12" PRId64 "  chunk %8" PRId64 " B  %9.2f us  %7.2f GB/s%s\n", bytes, chunk,
+		    time * 1e6, (double)bytes / 1e9 / (time > 0 ? time : 1e-9), m.best == chunk ? "  best so far" : "");
 	}
 	printf("# miad  %12" PRId64 "  chunk %8" PRId64 " B  %s\n", bytes, m.chunk,
 	    m.trials ? "chosen" : "chosen without a search: the message is small");

@@ -1,8 +1,8 @@
 /* Shared memory: a memfd for each rank, handed from process to process.
  *
  * Of two ranks the lower one connects to the higher one's socket and says who it is; both sign what the other drew at
- * random, and then each sends its descriptor. One thread serves all its peers at once by poll, so that no order of ranks
- * can block. The sockets are closed afterwards. */
+ * random, and then each sends its descriptor. One thread serves all its peers at once by poll, so that no order of
+ * ranks can block. The sockets are closed afterwards. */
 #include "transport/shm.h"
 #include "error.h"
 
@@ -412,9 +412,11 @@ exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct l
 		serve_all(own, rank, link, &n_links, peer, n_peers);
 		const struct shm_peer *late = missing(peer, n_peers);
 		if (late && atomic_load(stop))
-			set_error(err, blinkAborted, "the job has failed before rank %d handed over its memory", late->rank);
+			set_error(err, blinkAborted, "the job has failed before rank %d handed over its memory",
+			    late->rank);
 		else if (late && now() >= deadline)
-			set_error(err, blinkTimeout, "rank %d on this server does not hand over its memory", late->rank);
+			set_error(err, blinkTimeout, "rank %d on this server does not hand over its memory",
+			    late->rank);
 		else if (late)
 			wait_for_sockets(own, link, n_links, poll_of, deadline);
 	}

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From a small chunk on, the size is doubled while throughput grows. Once it does not, it is lowered from there in equal
- * steps, of a quarter of the best size so far, while that helps; then the best size of all stays. Throughput that
+/* From a small chunk on, the size is doubled while throughput grows. Once it does not, it is lowered from there in
+ * equal steps, of a quarter of the best size so far, while that helps; then the best size of all stays. Throughput that
  * differs by less than a fiftieth counts as the same, so that noise does not drive the search. */
 enum { MIAD_LEAST = 16 << 10, MIAD_MOST = 16 << 20 };
 

@@ -63,8 +63,8 @@ tuner_take(struct tuner *t, const TunerChunks chunks)
 	for (int c = 0; c < N_COLLECTIVES; c++)
 		for (int k = 0; k < TUNER_CLASSES; k++)
 			if (chunks[c][k] > 0)
-				t->search[c][k] = (struct search){ .began = true,
-				    .miad = { .chunk = chunks[c][k], .best = chunks[c][k], .trials = 1, .settled = true } };
+				t->search[c][k] = (struct search){ .began = true, .miad = { .chunk = chunks[c][k],
+				    .best = chunks[c][k], .trials = 1, .settled = true } };
 }
 
 void

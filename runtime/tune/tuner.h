@@ -29,8 +29,8 @@ enum { TUNER_CALLS = 3 };		/* of a trial */
 
 struct search *tuner_find(struct tuner *t, Collective coll, int64_t bytes);
 
-/* A call begins, or has ended. tuner_begin: false: first the ranks have to agree: an allreduce, float64, max, of t->mine
- * to t->all; then again. *chunk: bytes to use. */
+/* A call begins, or has ended. tuner_begin: false: first the ranks have to agree: an allreduce, float64, max, of
+ * t->mine to t->all; then again. *chunk: bytes to use. */
 bool tuner_begin(struct tuner *t, struct search *s, int64_t bytes, int64_t now, int64_t *chunk);
 void tuner_end(struct tuner *t, int64_t now);
 

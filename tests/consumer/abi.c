@@ -42,8 +42,8 @@ SAME(types,
     1);
 SAME(operations, blinkSum == 0 && blinkProd == 1 && blinkMax == 2 && blinkMin == 3 && blinkAvg == 4, 1);
 SAME(collectives,
-    blinkCollBroadcast == 0 && blinkCollReduce == 1 && blinkCollAllReduce == 2 && blinkCollGather == 3 && blinkCollScatter == 4
-	&& blinkCollAllGather == 5 && blinkCollReduceScatter == 6 && blinkCollAlltoAll == 7,
+    blinkCollBroadcast == 0 && blinkCollReduce == 1 && blinkCollAllReduce == 2 && blinkCollGather == 3
+	&& blinkCollScatter == 4 && blinkCollAllGather == 5 && blinkCollReduceScatter == 6 && blinkCollAlltoAll == 7,
     1);
 
 /* What functions take and return: another type does not compile. */

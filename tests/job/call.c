@@ -40,7 +40,8 @@ call_reduces(blinkCollective_t coll)
 bool
 call_has_root(blinkCollective_t coll)
 {
-	return coll == blinkCollBroadcast || coll == blinkCollReduce || coll == blinkCollGather || coll == blinkCollScatter;
+	return coll == blinkCollBroadcast || coll == blinkCollReduce || coll == blinkCollGather
+	    || coll == blinkCollScatter;
 }
 
 const char *
@@ -54,8 +55,8 @@ call_text(const struct call *c, char text[160])
 {
 	static const char *const fills[] = { "exact", "rounded", "bits" };
 	snprintf(text, 160, "%s of %zu %s%s%s root %d %s%s shift %d seed %llx", coll_names[c->coll], c->count,
-	    forms[c->type].name, call_reduces(c->coll) ? " " : "", call_reduces(c->coll) ? op_names[c->op] : "", c->root,
-	    fills[c->fill], c->in_place ? " in place" : "", c->shift, (unsigned long long)c->seed);
+	    forms[c->type].name, call_reduces(c->coll) ? " " : "", call_reduces(c->coll) ? op_names[c->op] : "",
+	    c->root, fills[c->fill], c->in_place ? " in place" : "", c->shift, (unsigned long long)c->seed);
 	return text;
 }
 
@@ -85,7 +86,8 @@ call_combination(int i, struct call *c)
 void
 call_random(struct call *c, int n, size_t most, uint64_t *state)
 {
-	static const size_t counts[] = { 0, 1, 2, 3, 5, 7, 13, 64, 97, 331, 1000, 1023, 1025, 4099, 10007, 40001, 131072 };
+	static const size_t counts[] = { 0, 1, 2, 3, 5, 7, 13, 64, 97, 331, 1000, 1023, 1025, 4099, 10007, 40001,
+	    131072 };
 	bool adds = c->op != blinkMax && c->op != blinkMin;
 	do {
 		c->count = counts[next_random(state) % (sizeof counts / sizeof *counts)];
@@ -313,7 +315,8 @@ extents(const struct call *c, int n, int rank, size_t *send, size_t *recv)
 {
 	bool root = rank == c->root, all = !call_has_root(c->coll);
 	size_t one = c->count, many = (size_t)n * c->count;
-	bool wide_send = c->coll == blinkCollScatter || c->coll == blinkCollReduceScatter || c->coll == blinkCollAlltoAll;
+	bool wide_send = c->coll == blinkCollScatter || c->coll == blinkCollReduceScatter
+	    || c->coll == blinkCollAlltoAll;
 	bool wide_recv = c->coll == blinkCollGather || c->coll == blinkCollAllGather || c->coll == blinkCollAlltoAll;
 	bool one_sends = c->coll == blinkCollBroadcast || c->coll == blinkCollScatter;
 	*send = all || !one_sends || root ? (wide_send ? many : one) : 0;

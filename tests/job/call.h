@@ -7,7 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CALL_PRE_MUL_SUM = blinkOpNext, CALL_OPS, CALL_TYPES = blinkFloat8e5m2 + 1, CALL_COLLECTIVES = blinkCollAlltoAll + 1 };
+enum {
+	CALL_PRE_MUL_SUM = blinkOpNext,
+	CALL_OPS,
+	CALL_TYPES = blinkFloat8e5m2 + 1,
+	CALL_COLLECTIVES = blinkCollAlltoAll + 1
+};
 
 /* Values of floating-point types: small, so that every order of a reduction gives the same; with many digits, so that
  * each step rounds; any bits, NaN and infinities too, for what does not add or multiply. Integers are any bits. */

@@ -1,7 +1,7 @@
 /* Faults in a job: a rank that is killed, stopped, late, or leaves; that makes another call than the others, or joins
- * with other arguments; strangers at the ports; little memory and few files. Every other rank must hear of it within the
- * timeout, with a text that names the rank; afterwards the ranks that are left make another communicator, use it, and
- * leave no files, threads or shared memory behind.
+ * with other arguments; strangers at the ports; little memory and few files. Every other rank must hear of it within
+ * the timeout, with a text that names the rank; afterwards the ranks that are left make another communicator, use it,
+ * and leave no files, threads or shared memory behind.
  *
  *	faults [-n RANKS] [-s SERVERS] [-d DIRECTORY] [-S SEED] [-r TRIALS] [FAULT...]
  *
@@ -52,7 +52,8 @@ struct fault {
 
 enum {
 	REMOTE = 1 << blinkRemoteError, TIMEOUT = 1 << blinkTimeout, MISMATCH = 1 << blinkMismatch,
-	ARGUMENT = 1 << blinkInvalidArgument, ANY = ~(1 << blinkSuccess | 1 << blinkInternalError | 1 << blinkInProgress)
+	ARGUMENT = 1 << blinkInvalidArgument,
+	ANY = ~(1 << blinkSuccess | 1 << blinkInternalError | 1 << blinkInProgress)
 };
 
 /* ---- what a rank expects ---- */
@@ -110,8 +111,8 @@ count(void)
 	return (struct counts){ count_files(), count_threads() };
 }
 
-/* Files and threads as before; those of a hub end when it hears that all have left. Where ranks never come to an id, its
- * hub stays for a while, to tell them. */
+/* Files and threads as before; those of a hub end when it hears that all have left. Where ranks never come to an id,
+ * its hub stays for a while, to tell them. */
 static void
 expect_counts(struct rank *me, struct counts before, bool hub_stays)
 {
@@ -561,7 +562,8 @@ listening(pid_t pid, struct sockaddr_in *out, int most)
 	int n = 0;
 	FILE *file = fopen("/proc/net/tcp", "r");
 	while (file && n < most && fgets(line, sizeof line, file)) {
-		if (sscanf(line, " %*d: %x:%x %*x:%*x %x %*s %*s %*s %*s %*s %lu", &address, &port, &state, &inode) != 4)
+		if (sscanf(line, " %*d: %x:%x %*x:%*x %x %*s %*s %*s %*s %*s %lu", &address, &port, &state, &inode)
+		    != 4)
 			continue;
 		if (state != 10 || !owns_socket(pid, inode))
 			continue;
@@ -691,7 +693,8 @@ try_all(struct rank *me)
 	}
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(resource, &limit);
-	expect_error(me, result, error.text, began, ANY | 1 << blinkSuccess, me->rank == run->victim ? -1 : run->victim);
+	expect_error(me, result, error.text, began, ANY | 1 << blinkSuccess,
+	    me->rank == run->victim ? -1 : run->victim);
 	blinkCommDestroy(comm);
 	go_on(me, all_but(run));
 }
@@ -776,7 +779,8 @@ play_victims(struct run *run)
 {
 	static const int few[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20 };
 	static const int little[] = { 0, 1, 3, 8, 20, 34, 40, 64, 100, 200, 400 };
-	bool files = strcmp(run->fault->name, "few files") == 0, memory = strcmp(run->fault->name, "little memory") == 0;
+	bool files = strcmp(run->fault->name, "few files") == 0;
+	bool memory = strcmp(run->fault->name, "little memory") == 0;
 	int n_limits = files ? (int)(sizeof few / sizeof *few) : memory ? (int)(sizeof little / sizeof *little) : 1;
 	bool any = strcmp(run->fault->name, "strangers") == 0 || strcmp(run->fault->name, "refused at init") == 0;
 	int victims[] = { 0, 1, run->n - 1 }, wrong = 0;

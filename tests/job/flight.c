@@ -31,7 +31,8 @@ flight_start_one(struct flight *f, struct rank *me, blinkComm_t comm, int k)
 	char text[160];
 	job_at(me, "start call %d of %d: %s", k, f->n_calls, call_text(&f->calls[k], text));
 	blinkResult_t result = call_start(&f->calls[k], f->rank, &f->buffers[k], comm);
-	return job_need(me, result == blinkSuccess, "call %d: %s: %d: %s", k, text, (int)result, blinkCommGetError(comm));
+	return job_need(me, result == blinkSuccess, "call %d: %s: %d: %s", k, text, (int)result,
+	    blinkCommGetError(comm));
 }
 
 void
@@ -39,8 +40,8 @@ flight_land(struct flight *f, struct rank *me)
 {
 	char text[160], why[256];
 	for (int k = 0; k < f->n_calls; k++)
-		job_need(me, call_right(&f->calls[k], f->n_ranks, f->rank, &f->buffers[k], why), "call %d of %d: %s: %s",
-		    k, f->n_calls, call_text(&f->calls[k], text), why);
+		job_need(me, call_right(&f->calls[k], f->n_ranks, f->rank, &f->buffers[k], why),
+		    "call %d of %d: %s: %s", k, f->n_calls, call_text(&f->calls[k], text), why);
 	flight_free(f);
 }
 

@@ -78,7 +78,8 @@ shared_memory(size_t bytes)
 uint64_t
 mixed(uint64_t a, uint64_t b, uint64_t c)
 {
-	uint64_t x = (a * 0x9e3779b97f4a7c15u) ^ (b * 0xc2b2ae3d27d4eb4fu + 0x165667b19e3779f9u) ^ (c * 0xff51afd7ed558ccdu);
+	uint64_t x = (a * 0x9e3779b97f4a7c15u) ^ (b * 0xc2b2ae3d27d4eb4fu + 0x165667b19e3779f9u)
+	    ^ (c * 0xff51afd7ed558ccdu);
 	x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
 	x = (x ^ (x >> 29)) * 0xd6e8feb86659fd93u;
 	return x ^ (x >> 32);
@@ -313,7 +314,8 @@ job_start(struct job *job, job_body *body, void *arg)
 	}
 }
 
-/* Where the threads of a process are: name, system call. With JOB_DEBUGGER, what that prints: "gdb -batch -ex bt -p". */
+/* Where the threads of a process are: name, system call. With JOB_DEBUGGER, as "gdb -batch -ex bt -p": what that
+ * prints. */
 static void
 print_threads(pid_t pid)
 {

@@ -2,7 +2,8 @@
  * each rank receives is compared with what it should be (call.c); where a schedule was given, its bits with those that
  * one process which drives all ranks gets by the same schedule; and what all ranks receive alike, between them.
  *
- *	matrix [-n RANKS] [-t] [-s SERVERS] [-c CALLS] [-m COUNT] [-b CHUNK] [-r] [-d DIRECTORY [-g GPUS]] [-S SEED] NAME
+ *	matrix [-n RANKS] [-t] [-s SERVERS] [-c CALLS] [-m COUNT] [-b CHUNK] [-r] [-d DIRECTORY [-g GPUS]]
+ *	    [-S SEED] NAME
  *
  * -t: ranks are threads; else processes. -s: on so many servers, told apart by BLINK_HOST_ID. -r: buffers are
  * registered. -d: schedules: COLLECTIVE.json and COLLECTIVE.rROOT.json; with -g an index, and the job's GPUs in it. */
@@ -233,9 +234,11 @@ name_schedules(struct matrix *m)
 			char root[16] = "", path[1024];
 			if (r >= 0)
 				snprintf(root, sizeof root, ".r%d", r);
-			snprintf(path, sizeof path, "%s/%s%s.json", m->directory, call_name((blinkCollective_t)c), root);
-			if (access(path, R_OK) == 0 && at + strlen(path) + 2 < sizeof m->schedules)
-				at += (size_t)sprintf(m->schedules + at, "%s%s", at ? ":" : "", path);
+			snprintf(path, sizeof path, "%s/%s%s.json", m->directory, call_name((blinkCollective_t)c),
+			    root);
+			size_t room = sizeof m->schedules - at;
+			if (access(path, R_OK) == 0 && strlen(path) + 2 < room)
+				at += (size_t)snprintf(m->schedules + at, room, "%s%s", at ? ":" : "", path);
 		}
 	}
 }

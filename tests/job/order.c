@@ -242,7 +242,8 @@ one_by_one(struct rank *me)
 		}
 	}
 	job_need(me, count_files() <= files, "%d open files; after the third communicator %d", count_files(), files);
-	job_need(me, count_threads() <= threads, "%d threads; after the third communicator %d", count_threads(), threads);
+	job_need(me, count_threads() <= threads, "%d threads; after the third communicator %d", count_threads(),
+	    threads);
 }
 
 /* Ranks go as soon as their own part is done, others have not begun theirs. */

@@ -324,10 +324,11 @@ test_arguments(blinkIndex_t index)
 	ok(refused(index, gpus, 3, -1, -1, blinkInvalidArgument, "want 0 to 7"), "a collective below 0");
 	ok(refused(index, gpus, 3, blinkCollReduce, 3, blinkInvalidArgument, "want a rank"), "no such root");
 	ok(refused(index, gpus, 3, blinkCollReduce, -1, blinkInvalidArgument, "want a rank"), "no root");
-	ok(refused(
-	       index, gpus, 3, blinkCollReduce, 0, blinkInfeasible, "no schedule for reduce over GPUs 0,2,3 from rank 0"),
+	ok(refused(index, gpus, 3, blinkCollReduce, 0, blinkInfeasible,
+	       "no schedule for reduce over GPUs 0,2,3 from rank 0"),
 	    "a root that it has not");
-	ok(refused(index, other, 3, blinkCollAllReduce, -1, blinkInfeasible, "no schedule for allreduce over GPUs 0,2,4"),
+	ok(refused(index, other, 3, blinkCollAllReduce, -1, blinkInfeasible,
+	       "no schedule for allreduce over GPUs 0,2,4"),
 	    "GPUs that it has not");
 	ok(blinkIndexFind(NULL, gpus, 3, blinkCollAllReduce, 0, &sched, NULL) == blinkInvalidArgument
 		&& blinkIndexFind(index, NULL, 3, blinkCollAllReduce, 0, &sched, NULL) == blinkInvalidArgument

@@ -1,5 +1,5 @@
-/* The search for a chunk size: on curves with one best size it ends near it, within few trials; it ends on any input; and
- * what a tuner's file keeps is what it reads. */
+/* The search for a chunk size: on curves with one best size it ends near it, within few trials; it ends on any input;
+ * and what a tuner's file keeps is what it reads. */
 #include "tune/tuner.h"
 
 #include <math.h>
@@ -17,7 +17,8 @@ ok(bool good, const char *name)
 	n_failed += !good;
 }
 
-/* Seconds by chunk: a curve with its least at `at`, as start-up against filling a pipeline makes it: c / at + at / c. */
+/* Seconds by chunk: a curve with its least at `at`, as start-up against filling a pipeline makes it:
+ * c / at + at / c. */
 static int64_t
 search(double at, int64_t most, int *trials)
 {
@@ -112,8 +113,8 @@ test_file(void)
 	    && a[1][GATHER][4] == 0, "what was written is read");
 	ok(tuner_load(&ctx, path, 4, 2, a[1]) == OK && a[1][ALLREDUCE][20] == 131072, "of each job its own");
 	FILE *f = fopen(path, "w");
-	fputs("{\"format\":\"blink-chunks\",\"version\":1,\"chunks\":[{\"ranks\":8,\"servers\":1,\"collective\":\"dance\","
-	    "\"log2_bytes\":1,\"chunk_bytes\":1}]}", f);
+	fputs("{\"format\":\"blink-chunks\",\"version\":1,\"chunks\":[{\"ranks\":8,\"servers\":1,"
+	    "\"collective\":\"dance\",\"log2_bytes\":1,\"chunk_bytes\":1}]}", f);
 	fclose(f);
 	ok(tuner_load(&ctx, path, 8, 1, a[1]) == BAD_INPUT && strstr(ctx.error.text, "dance"), "a bad file is refused");
 	unlink(path);

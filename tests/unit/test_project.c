@@ -1,7 +1,7 @@
-/* Rank programs (schedule/project.c) against each other and against sched_lower's: each rank's is made without knowledge
- * of the others, so what one publishes has to be what the other reads, lane by lane and ring by ring; and a replay of all
- * of them gives each rank what its collective demands, added in the same order. Prints TAP. Arguments: seed, schedules of
- * each collective. */
+/* Rank programs (schedule/project.c) against each other and against sched_lower's: each rank's is made without
+ * knowledge of the others, so what one publishes has to be what the other reads, lane by lane and ring by ring; and a
+ * replay of all of them gives each rank what its collective demands, added in the same order. Prints TAP. Arguments:
+ * seed, schedules of each collective. */
 #include "random_schedule.h"
 
 enum { EACH = 50, LONG = 2048, SHORT = 64, SMALL = 4096 };
@@ -108,7 +108,9 @@ lanes_meet(const struct ranks *all)
 				good = good && t->to[k].ring == t->ring
 				    && count_partners(all->of[t->to[k].rank], t->segment, &t->to[k], p, true) == 1;
 			for (int k = 0; k < t->n_from; k++)
-				good = good && count_partners(all->of[t->from[k].rank], t->segment, &t->from[k], p, false) == 1;
+				good = good
+				    && count_partners(all->of[t->from[k].rank], t->segment, &t->from[k], p, false)
+					== 1;
 		}
 	}
 	return good;
@@ -172,8 +174,8 @@ static bool
 agrees_with_lowered(const struct ranks *all, const RankProgram *prog)
 {
 	const Program *low = all->lowered;
-	bool good = prog->n_parts == low->n_parts && prog->keep_input == low->keep_input && prog->coll == all->sched->coll
-	    && prog->root == all->sched->root && prog->n_ranks == all->n;
+	bool good = prog->n_parts == low->n_parts && prog->keep_input == low->keep_input
+	    && prog->coll == all->sched->coll && prog->root == all->sched->root && prog->n_ranks == all->n;
 	for (int i = 0; i < prog->n_tasks; i++)
 		good = good && same_extent(&prog->extent[prog->task[i].extent], &low->extent[prog->task[i].segment]);
 	for (int i = 0; i < prog->n_parts * (prog->n_parts - 1) && good; i++) {
@@ -285,7 +287,8 @@ results_are_right(struct ranks *all)
 		for (int r = 0; r < all->n; r++) {
 			struct value v = ours[s * MAX_RANKS + r];
 			good = good && v.there == is_demanded(all->sched, seg, r);
-			good = good && (!v.there || (is_whole(all->sched, seg, v) && same(v, theirs[s * MAX_RANKS + r])));
+			good = good
+			    && (!v.there || (is_whole(all->sched, seg, v) && same(v, theirs[s * MAX_RANKS + r])));
 		}
 	}
 	return good;

@@ -90,7 +90,8 @@ test_arguments(void)
 		ok(says(comm, blinkRun(comm, send, recv, 2, blinkFloat32, blinkSum), "not aligned"),
 		    "a buffer that is not aligned");
 		recv[1] = data + 16;
-		ok(says(comm, blinkRun(comm, send, recv, 8, (blinkDataType_t)12, blinkSum), "type: 12"), "no such type");
+		ok(says(comm, blinkRun(comm, send, recv, 8, (blinkDataType_t)12, blinkSum), "type: 12"),
+		    "no such type");
 		ok(says(comm, blinkRun(comm, send, recv, 8, blinkFloat32, (blinkRedOp_t)5), "op: 5"),
 		    "no such operation");
 		ok(says(comm, blinkRun(comm, send, recv, SIZE_MAX / 2, blinkFloat32, blinkSum), "count"),
@@ -197,8 +198,8 @@ test_stuck(void)
 {
 	static const struct blink_tree tree = { 0, 0, 0, 0, 1, 1, 1 };
 	static const int stream_rank[] = { 0, 1 };
-	static const struct blink_program program = { BLINK_PROGRAM_ABI, "host", "", "", "", blinkCollBroadcast, 0, 2, 0, 1,
-		1, 2, 0, 2, NULL, &tree, stream_rank, NULL, NULL, blink_open, blink_close, blink_memory_new,
+	static const struct blink_program program = { BLINK_PROGRAM_ABI, "host", "", "", "", blinkCollBroadcast, 0, 2,
+		0, 1, 1, 2, 0, 2, NULL, &tree, stream_rank, NULL, NULL, blink_open, blink_close, blink_memory_new,
 		blink_memory_free, blink_memory_copy, run_stuck };
 	struct blinkSchedule s = { .program = &program };
 	char data[2] = { 1, 2 };
