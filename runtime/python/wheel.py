@@ -2,8 +2,8 @@
 
 usage: wheel.py VERSION LIBRARY FOLDER [LICENSE...]
 
-The platform is that of the library: manylinux_2_N if it needs nothing but glibc, no newer than 2.N; else linux. The same
-input gives the same bytes. Prints the name of the file.
+The platform is that of the library: manylinux_2_N if it needs nothing but glibc, no newer than 2.N; else linux. The
+same input gives the same bytes. Prints the name of the file.
 """
 
 from __future__ import annotations

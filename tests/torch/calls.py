@@ -1,4 +1,4 @@
-"""Calls that nobody waits for at once: requests, futures, several groups, messages in any order; and the ends of groups."""
+"""Calls that nobody waits for at once: requests, futures, several groups, messages in any order; ends of groups."""
 
 from __future__ import annotations
 

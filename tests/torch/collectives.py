@@ -1,12 +1,13 @@
 """Every collective, type and operation: against gloo where it has them, and against the sum of what the ranks have.
 
-Integers, and whatever is only moved, are the same bit by bit; sums of floating-point numbers too between two ranks, where
-there is one order of addition, and else within the error that any order has."""
+Integers, and whatever is only moved, are the same bit by bit; sums of floating-point numbers too between two ranks,
+where there is one order of addition, and else within the error that any order has."""
 
 from __future__ import annotations
 
 import functools
 import itertools
+import math
 from typing import Any
 
 import torch
@@ -98,8 +99,8 @@ def _expected_integer(op: str, tensors: list[torch.Tensor], dtype: torch.dtype) 
 def _expected_unsigned(op: str, tensors: list[torch.Tensor], dtype: torch.dtype) -> torch.Tensor:
     bits = 8 * tensors[0].element_size()
     rows = zip(*(t.reshape(-1).tolist() for t in tensors))
-    functions: Any = {"SUM": sum, "MIN": min, "MAX": max, "PRODUCT": lambda row: functools.reduce(lambda a, b: a * b, row),
-                 "AVG": lambda row: sum(row) % 2**bits // len(row)}  # fmt: skip
+    functions: Any = {"SUM": sum, "MIN": min, "MAX": max, "PRODUCT": math.prod,
+                      "AVG": lambda row: sum(row) % 2**bits // len(row)}  # fmt: skip
     numbers = [functions[op](row) % 2**bits for row in rows]
     return torch.tensor(numbers, dtype=dtype).reshape(tensors[0].shape)
 

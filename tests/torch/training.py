@@ -24,7 +24,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 def model() -> nn.Module:
     torch.manual_seed(1)
-    return nn.Sequential(nn.Linear(20, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64), nn.Linear(64, 3))
+    hidden = [layer for _ in range(3) for layer in (nn.Linear(64, 64), nn.Tanh())]
+    return nn.Sequential(nn.Linear(20, 64), nn.Tanh(), *hidden, nn.Linear(64, 3))
 
 
 def batch() -> tuple[torch.Tensor, torch.Tensor]:
@@ -173,7 +174,8 @@ def both(names: str, init: Callable[[str], None]) -> None:
 def by_torchrun(names: str, ranks: int) -> str | None:
     """What went wrong."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
-    done = subprocess.run([*torchrun, __file__, names], env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=150, text=True,
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([*torchrun, __file__, names], env=environment, timeout=150, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if "Error" in line or "terminate" in line]
     return f"exit {done.returncode}: {' | '.join(lines[:20])}" if done.returncode else None

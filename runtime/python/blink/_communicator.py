@@ -327,7 +327,7 @@ class Communicator:
         return None if code in (0, IN_PROGRESS) else error_of(code, _text(text.text))
 
     def abort(self) -> None:
-        """End all calls, here and on the other ranks: they raise Aborted. From any thread. Then it can only be closed."""
+        """End all calls, here and on the other ranks: they raise Aborted. Then it can only be closed."""
         with self._borrowed() as handle:
             self._check(library().blinkCommAbort(handle))
 
@@ -501,7 +501,10 @@ class Communicator:
 
     def _wait(self, number: int, timeout: float | None) -> None:
         with self._borrowed() as handle:
-            code = self._poll(handle, number, timeout) if timeout is not None else library().blinkCommWait(handle, number)
+            if timeout is None:
+                code = library().blinkCommWait(handle, number)
+            else:
+                code = self._poll(handle, number, timeout)
             if code == IN_PROGRESS:
                 raise Timeout(f"call {number}: not done after {timeout:g} s: want more time")
             if code:

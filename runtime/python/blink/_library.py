@@ -109,7 +109,8 @@ def library() -> ctypes.CDLL:
         for function, (result, arguments) in _OTHERS.items():
             _declare(lib, name, function, result, arguments)
         return lib
-    raise ImportError(f"{'; '.join(reasons)}: want libblink beside this package, in BLINK_LIBRARY, or where the system looks")
+    wanted = "want libblink beside this package, in BLINK_LIBRARY, or where the system looks"
+    raise ImportError(f"{'; '.join(reasons)}: {wanted}")
 
 
 def _declare(lib: ctypes.CDLL, name: str, function: str, result: Any, arguments: Sequence[Any]) -> None:

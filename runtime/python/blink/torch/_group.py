@@ -1,11 +1,11 @@
 """The process group: each call of torch.distributed as calls of one communicator.
 
-Every call is a step, or several that start together: a function that makes the calls, and one that puts results where
-they belong, if libblink could not write there at once: into tensors whose elements do not lie in order, into lists of
-tensors, or of types that libblink does not have.
+Every call is a step, or several that start together: a function that makes the calls, and one that puts results
+where they belong, if libblink could not write there at once: into tensors whose elements do not lie in order, into
+lists of tensors, or of types that libblink does not have.
 
-Messages between two ranks have communicators of their own, one for each direction and tag, so that they neither wait for
-collectives nor for each other; they are made when the first message is sent or awaited.
+Messages between two ranks have communicators of their own, one for each direction and tag, so that they neither wait
+for collectives nor for each other; they are made when the first message is sent or awaited.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Calls of one communicator, in order, and those who wait for them.
 
-A Work is one call of torch.distributed. When the communicator has done it there may be work left, as copying a result to
-where it belongs; whoever finds out first that it is done, finishes it and all before it. These are: a thread that waits
-for the Work; one that makes the next call; and, if somebody wants a future, a thread of the lane. That thread runs the
-callbacks of futures. They may wait for other futures of the same lane, so another thread takes over while they run:
-there is one that waits for calls, and as many others as there are callbacks running or a thread to spare.
+A Work is one call of torch.distributed. When the communicator has done it there may be work left, as copying a result
+to where it belongs; whoever finds out first that it is done, finishes it and all before it. These are: a thread that
+waits for the Work; one that makes the next call; and, if somebody wants a future, a thread of the lane. That thread
+runs the callbacks of futures. They may wait for other futures of the same lane, so another thread takes over while
+they run: there is one that waits for calls, and as many others as there are callbacks running or a thread to spare.
 
 A lane may exist before its communicator does: calls are then kept until a thread has connected it. So two ranks may
 begin to send to each other, each before it receives.
@@ -27,8 +27,8 @@ from .. import Aborted, BlinkError, Call, Communicator, Timeout
 
 # Seconds until a thread that has nothing to do ends.
 _SPARE = 5.0
-# Seconds that callbacks of futures have when their group ends. A thread that is in C++ when the interpreter ends would end
-# the process by std::terminate.
+# Seconds that callbacks of futures have when their group ends. A thread that is in C++ when the interpreter ends would
+# end the process by std::terminate.
 _LAST = 10.0
 
 
@@ -263,7 +263,7 @@ class Lane:
         self._settle_to(work, error)
 
     def _settle_to(self, work: Work, error: BaseException | None) -> None:
-        """The Work and all before it: calls are done in order. A thread that settles some already does not do it here."""
+        """The Work and all before it: calls are done in order. Nothing to do if another thread settles it already."""
         works: list[Work] = []
         with self._lock:
             if work in self._pending:
