@@ -225,7 +225,7 @@ admit(struct hub *h, struct connection *c)
 	unsigned char mac[HMAC_BYTES];
 	const struct proof *p = &c->said.proof;
 	mac_of_rank(h->id.secret, &c->nonces, p, mac);
-	if (!hmac_equal(mac, p->mac))
+	if (!hmac_equal(mac, p->mac) || send(c->socket.fd, WELCOME, WELCOME_BYTES, MSG_NOSIGNAL) != WELCOME_BYTES)
 		return false;
 	door_forget(h, c);
 	h->n_connected++;

@@ -119,20 +119,27 @@ take(struct attempt *a, void *what, size_t bytes)
 	return true;
 }
 
+static void
+why_it_ends(struct attempt *a)
+{
+	if (errno == ETIMEDOUT)
+		why(a, "does not answer", 0);
+	else
+		why(a, "the connection ends: ", errno);
+}
+
 static bool
 handshake(struct attempt *a, const struct id *id)
 {
 	unsigned char mac[HMAC_BYTES];
+	char welcome[WELCOME_BYTES];
 	memcpy(a->hello.magic, HELLO_MAGIC, sizeof a->hello.magic);
 	if (!random_bytes(a->hello.nonce, NONCE_BYTES)) {
 		why(a, "random numbers: ", errno);
 		return false;
 	}
 	if (!put(a, &a->hello, sizeof a->hello) || !take(a, &a->challenge, sizeof a->challenge)) {
-		if (errno == ETIMEDOUT)
-			why(a, "does not answer", 0);
-		else
-			why(a, "the connection ends: ", errno);
+		why_it_ends(a);
 		return false;
 	}
 	memcpy(a->nonces.rank, a->hello.nonce, NONCE_BYTES);
@@ -144,9 +151,10 @@ handshake(struct attempt *a, const struct id *id)
 		return false;
 	}
 	mac_of_rank(id->secret, &a->nonces, &a->proof, a->proof.mac);
-	if (put(a, &a->proof, sizeof a->proof))
+	if (put(a, &a->proof, sizeof a->proof) && take(a, welcome, sizeof welcome) &&
+	    memcmp(welcome, WELCOME, sizeof welcome) == 0)
 		return true;
-	why(a, "the connection ends: ", errno);
+	why_it_ends(a);
 	return false;
 }
 

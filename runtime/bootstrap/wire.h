@@ -37,12 +37,15 @@ _Static_assert(sizeof(struct id) == sizeof(blinkUniqueId_t), "the id is what use
  *	rank to hub	hello		a random number
  *	hub to rank	challenge	another; and proof that it knows the secret
  *	rank to hub	proof		the same, and who the rank is
+ *	hub to rank	WELCOME		the proof was good; a rank that does not hear it tries again
  *
  * Each proof is an HMAC by the secret over both random numbers and over who gives it. So a recorded one serves nobody
  * later, that of a hub cannot be sent back to it as that of a rank, and what a rank says of itself cannot be changed.
  * What follows is neither secret nor signed: who can change packets between servers is not kept out. */
 
 #define HELLO_MAGIC "blinkhi1"
+#define WELCOME "blinkok1"
+enum { WELCOME_BYTES = 8 };
 
 struct hello {
 	char magic[8];

@@ -426,11 +426,14 @@ rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, 
 	return blinkSuccess;
 }
 
-/* The network first: what it brings is for the engine. Then the hub, whose events are. */
+/* The worker first, which may still be in a call that has failed; then the network: what it brings is for the engine.
+ * Then the hub, whose events are. */
 void
 rank_comm_close(struct rank_comm *r, bool forked)
 {
 	struct engine *e = &r->engine;
+	if (!forked)
+		engine_stop(e);
 	if (e->net && !forked)
 		e->net->close(e->net_handle, now_ns() + e->timeout);
 	bootstrap_leave(r->bootstrap, e->collective);

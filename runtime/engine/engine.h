@@ -213,7 +213,10 @@ void engine_fail(struct engine *e, int code, int culprit, const char *text);
  * reason may come from the hub. reason: one line. From any thread. */
 void engine_peer_gone(struct engine *e, int rank, const char *reason);
 
-/* After it no thread of the engine runs. In a forked child: frees alone. */
+/* After it no thread of the engine runs: none uses the net. */
+void engine_stop(struct engine *e);
+
+/* Stops it and frees. In a forked child: frees alone. */
 void engine_close(struct engine *e, bool forked);
 
 /* What the hub asks of a rank that waits, or is waited for. */

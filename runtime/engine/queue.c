@@ -441,16 +441,24 @@ free_memory(struct engine *e)
 }
 
 void
+engine_stop(struct engine *e)
+{
+	if (!e->has_worker)
+		return;
+	pthread_mutex_lock(&e->lock);
+	e->quit = true;
+	atomic_store(&e->stop, 1);
+	pthread_cond_broadcast(&e->work);
+	pthread_mutex_unlock(&e->lock);
+	bell_ring_always(e->bell);
+	pthread_join(e->worker, NULL);
+	e->has_worker = false;
+}
+
+void
 engine_close(struct engine *e, bool forked)
 {
-	if (!forked && e->has_worker) {
-		pthread_mutex_lock(&e->lock);
-		e->quit = true;
-		atomic_store(&e->stop, 1);
-		pthread_cond_broadcast(&e->work);
-		pthread_mutex_unlock(&e->lock);
-		bell_ring_always(e->bell);
-		pthread_join(e->worker, NULL);
-	}
+	if (!forked)
+		engine_stop(e);
 	free_memory(e);
 }

@@ -38,7 +38,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* The numbers are the exit codes of blinkc(1) and blink-perf(1) too. */
+/* Up to 8 the numbers are the exit codes of blinkc(1) and blink-perf(1) too. */
 typedef enum {
 	blinkSuccess = 0,
 	blinkInternalError = 1,		/* a defect of the library */
@@ -54,7 +54,7 @@ typedef enum {
 	blinkMismatch = 13,		/* ranks called different collectives, counts, types, operations, or have
 					 * different schedules */
 	blinkAborted = 14,		/* blinkCommAbort was called, here or on the rank that the text names */
-	blinkInProgress = 15		/* blinkCommTest, blinkCommGetAsyncError: not done yet */
+	blinkInProgress = 15		/* blinkCommTest: not done yet */
 } blinkResult_t;
 
 /* Types and operations have NCCL's numbers. */
@@ -225,7 +225,8 @@ blinkResult_t blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config
     blinkError_t *error);
 blinkResult_t blinkCommDestroy(blinkComm_t comm);	/* NULL is allowed */
 
-/* The error of the last failed call on the communicator; "" before any. Valid until this thread's next call. */
+/* The error of the last failed call on the communicator; "" before any. Valid until this thread's next call: to be read
+ * after the call that failed, not in the same list of arguments, whose order is not defined. */
 const char *blinkCommGetError(blinkComm_t comm);
 
 /* ---- a job of processes ---- */

@@ -2,9 +2,10 @@
  * which name the table (KERNELS, NAME), the width and the instructions (F16C).
  *
  * A vector of a type has WIDTH bytes; of floating-point types below 32 bits, as many elements as one of float, so that
- * it widens to one. Small floats are computed as float and rounded after each step: f16 by the CPU where it can, else
- * by shifts and adds that give the same bits. Their minimum and maximum need no arithmetic: sign and magnitude become
- * an integer of the same order, in which -0 and +0 are equal.
+ * it widens to one; but of bfloat16 there are pairs, of which each half widens by itself. Small floats are computed as
+ * float and rounded after each step: f16 by the CPU where it can, else by shifts and adds that give the same bits.
+ * Their minimum and maximum need no arithmetic: sign and magnitude become an integer of the same order, in which -0 and
+ * +0 are equal.
  *
  * A kernel makes one pass however many operands there are: four vectors at a time stay in registers while it goes
  * through the operands. */
@@ -149,43 +150,68 @@ encode_f16(f32v f)
 #endif
 }
 
+/* Pairs of bfloat16, which are halves of floats: of each pair the upper and the lower as float, and back. */
 INLINE f32v
-decode_bf16(u16h v)
+upper_bf16(u32v pair)
 {
-	return (f32v)(__builtin_convertvector(v, u32v) << 16);
+	return (f32v)(pair & 0xffff0000);
 }
 
-INLINE u16h
-encode_bf16(f32v f)
+INLINE f32v
+lower_bf16(u32v pair)
+{
+	return (f32v)(pair << 16);
+}
+
+INLINE u32v
+round_bf16(f32v f)
 {
 	u32v x = (u32v)f;
 	u32v rounded = x + ((x >> 16) & 1) + 0x7fff;
-	i32v nan = (i32v)(x & 0x7fffffff) > 0x7f800000;
-	return __builtin_convertvector(SELECT(u32v, nan, x | 0x400000, rounded) >> 16, u16h);
+	return SELECT(u32v, f != f, x | 0x400000, rounded);
+}
+
+INLINE u32v
+pair_bf16(f32v upper, f32v lower)
+{
+	return (round_bf16(upper) & 0xffff0000) | round_bf16(lower) >> 16;
+}
+
+/* In two steps: gcc has instructions for each, and none for both. */
+INLINE u32v
+widen(u8q v)
+{
+	return __builtin_convertvector(__builtin_convertvector(v, u16h), u32v);
+}
+
+INLINE u8q
+narrow(u32v v)
+{
+	return __builtin_convertvector(__builtin_convertvector(v, u16h), u8q);
 }
 
 INLINE f32v
 decode_e4m3(u8q v)
 {
-	return decode(__builtin_convertvector(v, u32v), e4m3);
+	return decode(widen(v), e4m3);
 }
 
 INLINE u8q
 encode_e4m3(f32v f)
 {
-	return __builtin_convertvector(encode(f, e4m3), u8q);
+	return narrow(encode(f, e4m3));
 }
 
 INLINE f32v
 decode_e5m2(u8q v)
 {
-	return decode(__builtin_convertvector(v, u32v), e5m2);
+	return decode(widen(v), e5m2);
 }
 
 INLINE u8q
 encode_e5m2(f32v f)
 {
-	return __builtin_convertvector(encode(f, e5m2), u8q);
+	return narrow(encode(f, e5m2));
 }
 
 /* ---- operations on vectors ---- */
@@ -221,35 +247,54 @@ FLOAT(f32, f32v)
 FLOAT(f64, f64v)
 #undef FLOAT
 
-/* lane: the signed integer of that size; infinite: magnitudes above it are NaN. */
-#define SMALL(name, V, R, lane, infinite) \
+#define SMALL(name, V) \
 	INLINE V sum_##name(V a, V b) { return encode_##name(decode_##name(a) + decode_##name(b)); } \
 	INLINE V prod_##name(V a, V b) { return encode_##name(decode_##name(a) * decode_##name(b)); } \
 	INLINE V scale_##name(V a, const struct reduction *r) \
 	{ \
 		return encode_##name(decode_##name(a) * r->scale.f32); \
-	} \
-	INLINE R max_##name(R a, R b) { return small_first_##name(a, b, a, b); } \
-	INLINE R min_##name(R a, R b) { return small_first_##name(a, b, b, a); }
+	}
+SMALL(f16, u16h)
+SMALL(e4m3, u8q)
+SMALL(e5m2, u8q)
+#undef SMALL
 
-/* a where it is above b or NaN, but for where b is NaN and a is not. */
-#define SMALL_FIRST(name, R, lane, infinite) \
-	INLINE R small_first_##name(R a, R b, R high, R low) \
+INLINE u32v
+sum_bf16(u32v a, u32v b)
+{
+	return pair_bf16(upper_bf16(a) + upper_bf16(b), lower_bf16(a) + lower_bf16(b));
+}
+
+INLINE u32v
+prod_bf16(u32v a, u32v b)
+{
+	return pair_bf16(upper_bf16(a) * upper_bf16(b), lower_bf16(a) * lower_bf16(b));
+}
+
+INLINE u32v
+scale_bf16(u32v a, const struct reduction *r)
+{
+	return pair_bf16(upper_bf16(a) * r->scale.f32, lower_bf16(a) * r->scale.f32);
+}
+
+/* a where `high` is above `low` or a is NaN, but for where b is NaN and a is not. lane: the signed integer of that
+ * size; infinite: magnitudes above it are NaN. */
+#define SMALL_ORDERED(name, R, lane, infinite) \
+	INLINE R first_##name(R a, R b, R high, R low) \
 	{ \
 		lane most = (lane)((1ull << (8 * sizeof(lane) - 1)) - 1); \
 		R h = high >> (8 * (int)sizeof(lane) - 1), l = low >> (8 * (int)sizeof(lane) - 1); \
 		R above = ((high & most) ^ h) - h > ((low & most) ^ l) - l; \
 		R nan_a = (a & most) > (lane)(infinite), nan_b = (b & most) > (lane)(infinite); \
 		return SELECT(R, nan_a | (above & ~nan_b), a, b); \
-	}
-#define SMALL_FLOAT(name, V, R, lane, infinite) SMALL_FIRST(name, R, lane, infinite) SMALL(name, V, R, lane, infinite)
-SMALL_FLOAT(f16, u16h, i16v, int16_t, 0x7c00)
-SMALL_FLOAT(bf16, u16h, i16v, int16_t, 0x7f80)
-SMALL_FLOAT(e4m3, u8q, i8v, int8_t, 0x7e)
-SMALL_FLOAT(e5m2, u8q, i8v, int8_t, 0x7c)
-#undef SMALL_FLOAT
-#undef SMALL_FIRST
-#undef SMALL
+	} \
+	INLINE R max_##name(R a, R b) { return first_##name(a, b, a, b); } \
+	INLINE R min_##name(R a, R b) { return first_##name(a, b, b, a); }
+SMALL_ORDERED(f16, i16v, int16_t, 0x7c00)
+SMALL_ORDERED(bf16, i16v, int16_t, 0x7f80)
+SMALL_ORDERED(e4m3, i8v, int8_t, 0x7e)
+SMALL_ORDERED(e5m2, i8v, int8_t, 0x7c)
+#undef SMALL_ORDERED
 
 /* ---- kernels ---- */
 
@@ -297,7 +342,7 @@ SUM_PROD(u64, u64v)
 SUM_PROD(f32, f32v)
 SUM_PROD(f64, f64v)
 SUM_PROD(f16, u16h)
-SUM_PROD(bf16, u16h)
+SUM_PROD(bf16, u32v)
 SUM_PROD(e4m3, u8q)
 SUM_PROD(e5m2, u8q)
 MAX_MIN(u8, u8v)

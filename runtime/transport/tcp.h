@@ -120,8 +120,7 @@ struct tcp_peer {
 	struct sockaddr_in6 address;	/* or a sockaddr_in */
 	atomic_bool attention;		/* another thread wants something of the thread: this or that */
 	atomic_bool resumed, broken;
-	atomic_int asking;		/* connections from it for which the events are asked for a place, or had
-					 * none */
+	atomic_int asking;		/* connections from it whose message waits for a place, or is asked for */
 	bool gone;			/* it has said farewell */
 	pthread_mutex_t lock;		/* of orders */
 	uint32_t *order, n_orders;	/* of the next message to it, of each lane */

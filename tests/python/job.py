@@ -7,7 +7,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import struct
-import sys
 import threading
 import time
 from array import array
@@ -124,7 +123,7 @@ def buffers(comm: Communicator, check: Check) -> None:
     """Whatever has the buffer protocol; types that it lacks; pointers."""
     me, n = comm.rank, comm.size
     half = bytearray(struct.pack("=4e", 1, 2, 3, me))
-    comm.all_reduce(memoryview(half).cast("e") if sys.version_info >= (3, 12) else half, dtype=DataType.FLOAT16).wait()
+    comm.all_reduce(half, dtype=DataType.FLOAT16).wait()
     check("float16", struct.unpack("=4e", half), (n, 2 * n, 3 * n, sum(range(n))))
     brain = bytearray(struct.pack("=H", 0x3F80))
     comm.all_reduce(brain, dtype=DataType.BFLOAT16).wait()

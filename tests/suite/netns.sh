@@ -54,7 +54,7 @@ if ! { ip netns add "$right" && ip link add name end netns "$left" type veth pee
 fi
 at "$left" ip address add 10.77.0.1/24 dev end
 at "$right" ip address add 10.77.0.2/24 dev end
-for side in "$left" "$right"; do at "$side" ip link set end up; done
+for side in "$left" "$right"; do at "$side" ip link set end up && at "$side" ip link set lo up; done
 
 expect "messages of many sizes arrive on the other server" both check 200 300000
 
@@ -66,6 +66,52 @@ if [ "${shaped:-}" ]; then
 	exit 0
 fi
 expect "and over a link of $mbit Mbit/s" both check 60 300000
+
+# ---- a job: 16 ranks on two servers, by a schedule for two DGX-1V ----
+
+# job MODE ARGUMENT...: ranks 0 to 7 on one, 8 to 15 on the other; what they print is in $work/rank.N
+job() {
+	local code=0 side rank pids=()
+	rm -rf "$work/meet"
+	mkdir "$work/meet"
+	for rank in {0..15}; do
+		side=$left
+		[ "$rank" -ge 8 ] && side=$right
+		at "$side" "$build/tests/job/launched" "$rank" 16 "$work/meet" "$@" >"$work/rank.$rank" 2>&1 &
+		pids+=($!)
+	done
+	for rank in "${pids[@]}"; do wait "$rank" || code=1; done
+	return $code
+}
+
+expect "a schedule for two servers" "$build/blinkc" -q two-dgx1v -c allreduce -o "$work/allreduce.json"
+export BLINK_SCHEDULES=$work/allreduce.json
+if job check 3000004; then ok "16 ranks on two servers: sums"; else not_ok "16 ranks on two servers: $(cat "$work"/rank.*)"; fi
+
+# Shared memory on each server, the link between them. It is cut in the middle: all 16 fail, and say why.
+export BLINK_TIMEOUT=3s
+(job cut 4000000) &
+pid=$!
+sleep 3
+touch "$work/meet/cut"
+at "$left" ip link set end down
+wait $pid && ok "all ranks hear of a cut" || not_ok "a cut: $(cat "$work"/rank.*)"
+at "$left" ip link set end up
+late=$(cat "$work"/rank.* | awk '$1 > 9000 || $2 != "ms:"' | head -3)
+if [ -z "$late" ]; then ok "in time: $(sort -n "$work"/rank.* | tail -1)"; else not_ok "late, or without a reason: $late"; fi
+unset BLINK_TIMEOUT
+
+# The bound of the schedule on this link: each server sends and receives the message once.
+if [ "$full" ]; then
+	best=0
+	for _ in 1 2 3 4; do
+		job rate 67108864 2 || not_ok "a try: $(cat "$work"/rank.*)"
+		percent=$(sed -n 's/ s$//p' "$work/rank.0" | awk -v mbit=$mbit '{ printf "%d", 67108864 * 8 / $1 / 1e6 / mbit * 100 }')
+		[ "${percent:-0}" -gt "$best" ] && best=$percent
+		[ "$best" -ge 85 ] && break
+	done
+	if [ "$best" -ge 85 ]; then ok "an allreduce of 64 MB: $best % of the bound"; else not_ok "an allreduce of 64 MB: $best % of the bound"; fi
+fi
 
 # ---- cut ----
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from harness import case, init
+from torch._C._distributed_c10d import FileStore
 
 import blink
 
@@ -125,7 +126,7 @@ def groups(rank: int, size: int, folder: str) -> list[str]:
     init(rank, size, folder)
     check = Check()
     halves = [dist.new_group([r for r in range(size) if r % 2 == half]) for half in (0, 1)]
-    pairs = [dist.new_group([0, r]) for r in range(1, size)]
+    pairs: list[Any] = [dist.new_group([0, r]) for r in range(1, size)]
     mine: Any = halves[rank % 2]
     works: list[Any] = []
     for i in range(10):
@@ -146,7 +147,7 @@ def groups(rank: int, size: int, folder: str) -> list[str]:
     dist.barrier()
     check("name", dist.get_backend() == "blink" == dist.get_backend(mine))
     for i in range(3):      # again, by the same store
-        group = dist.new_group()
+        group: Any = dist.new_group()
         dist.all_reduce(tensor := torch.ones(1), group=group)
         check("a group made again", float(tensor) == size)
         dist.destroy_process_group(group)
@@ -171,9 +172,10 @@ def refused(rank: int, size: int, folder: str) -> list[str]:
     ones = torch.ones(4)
     check.raises("meta", ValueError, dist.all_reduce, torch.ones(4, device="meta"))
     check.raises("sparse", TypeError, dist.all_reduce, ones.to_sparse())
-    check.raises("sizes of a list", ValueError, dist.gather, ones, [torch.ones(3)] * size if rank == 0 else None)\
-        if rank == 0 else None
-    check.raises("types", TypeError, dist.group.WORLD.all_gather_single, torch.ones(4 * size, dtype=torch.int32), ones)
+    if rank == 0:
+        check.raises("sizes of a list", ValueError, dist.gather, ones, [torch.ones(3)] * size)
+    world: Any = dist.group.WORLD
+    check.raises("types", TypeError, world.all_gather_single, torch.ones(4 * size, dtype=torch.int32), ones)
     check.raises("split sizes", ValueError, dist.all_to_all_single, ones, ones, [1] * size, [4] * size)
     check.raises("counts", ValueError, dist.all_gather_into_tensor, torch.ones(4 * size + 1), ones)
     dist.all_reduce(ones)
@@ -183,10 +185,10 @@ def refused(rank: int, size: int, folder: str) -> list[str]:
         work: Any = dist.all_reduce(late, async_op=True)
         check("not done", not work.is_completed())
         check.raises("a wait that is too short", blink.Timeout, work.wait, timedelta(milliseconds=50))
-        dist.FileStore(folder + "/other", 2).set("waited", "")
+        FileStore(folder + "/other", 2).set("waited", "")
         work.wait()
     else:
-        dist.FileStore(folder + "/other", 2).get("waited")
+        FileStore(folder + "/other", 2).get("waited")
         dist.all_reduce(late)
     check("and waited for again", float(late) == size)
     return check.wrong

@@ -60,11 +60,14 @@ def expected(op: str, tensors: list[torch.Tensor]) -> tuple[torch.Tensor, torch.
     """The result in a type that holds it, and how far a floating-point result may be from it."""
     dtype, n = tensors[0].dtype, len(tensors)
     if dtype is torch.bool:
-        function = {"SUM": "or", "MAX": "or", "BOR": "or", "PRODUCT": "and", "MIN": "and", "BAND": "and", "BXOR": "xor"}
-        return functools.reduce(getattr(torch, f"logical_{function[op]}"), tensors), None
+        logical: Any = torch.logical_xor if op == "BXOR" else (
+            torch.logical_or if op in ("SUM", "MAX", "BOR") else torch.logical_and
+        )  # fmt: skip
+        return functools.reduce(logical, tensors), None
     if op in ("BAND", "BOR", "BXOR"):
         signed = [t.view(SIGNED[t.element_size()]) for t in tensors]
-        return functools.reduce(getattr(torch, f"bitwise_{op[1:].lower()}"), signed).view(dtype), None
+        bitwise: Any = {"BAND": torch.bitwise_and, "BOR": torch.bitwise_or, "BXOR": torch.bitwise_xor}[op]
+        return functools.reduce(bitwise, signed).view(dtype), None
     if not dtype.is_floating_point and not dtype.is_complex:
         return _expected_integer(op, tensors, dtype), None
     wide = [t.to(torch.complex128 if dtype.is_complex else torch.float64) for t in tensors]
@@ -87,14 +90,15 @@ def _expected_integer(op: str, tensors: list[torch.Tensor], dtype: torch.dtype) 
         if dtype not in (torch.int16, torch.uint16):
             narrow = narrow.to(dtype).to(torch.int64)   # sums wrap
         return torch.div(narrow, len(tensors), rounding_mode="trunc").to(dtype)
-    function = {"SUM": torch.add, "PRODUCT": torch.mul, "MIN": torch.minimum, "MAX": torch.maximum}[op]
-    return functools.reduce(function, wide).to(dtype)
+    functions: Any = {"SUM": torch.add, "PRODUCT": torch.mul, "MIN": torch.minimum, "MAX": torch.maximum}
+    result: torch.Tensor = functools.reduce(functions[op], wide)
+    return result.to(dtype)
 
 
 def _expected_unsigned(op: str, tensors: list[torch.Tensor], dtype: torch.dtype) -> torch.Tensor:
     bits = 8 * tensors[0].element_size()
     rows = zip(*(t.reshape(-1).tolist() for t in tensors))
-    functions = {"SUM": sum, "MIN": min, "MAX": max, "PRODUCT": lambda row: functools.reduce(lambda a, b: a * b, row),
+    functions: Any = {"SUM": sum, "MIN": min, "MAX": max, "PRODUCT": lambda row: functools.reduce(lambda a, b: a * b, row),
                  "AVG": lambda row: sum(row) % 2**bits // len(row)}  # fmt: skip
     numbers = [functions[op](row) % 2**bits for row in rows]
     return torch.tensor(numbers, dtype=dtype).reshape(tensors[0].shape)
@@ -180,7 +184,8 @@ def reduce_scatter(g: Groups, name: str, dtype: torch.dtype, op: str, shape: Any
 
 def pre_mul_sum(rank: int, size: int, folder: str) -> list[str]:
     g = Groups(rank, size, folder)
-    for dtype, factor in itertools.product([*FLOATS, *EIGHTS], [0.5, torch.tensor(2.0)]):
+    factors: list[Any] = [0.5, torch.tensor(2.0)]
+    for dtype, factor in itertools.product([*FLOATS, *EIGHTS], factors):
         op: Any = dist._make_nccl_premul_sum(factor)    # type: ignore[attr-defined]
         all = g.all(dtype, (33,))
         got = all[rank].clone()

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import torch
+import torch._dynamo  # DDP would import it in each rank
 import torch.distributed as dist
 from harness import init, launch, report
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import FileStore
 
 import blink.torch  # noqa: F401  # the backend
 
@@ -32,7 +33,7 @@ def report(name: str, why: str | None = None) -> None:
 
 def init(rank: int, size: int, folder: str, backend: str = "blink", timeout: timedelta = TIMEOUT) -> None:
     """The default group; ranks meet by a file."""
-    store = dist.FileStore(os.path.join(folder, "store"), size)
+    store = FileStore(os.path.join(folder, "store"), size)
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
 
 

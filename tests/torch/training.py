@@ -9,12 +9,14 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from harness import report
+import torch._dynamo  # DDP would import it in each rank
+from harness import init, launch, report
 from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
@@ -37,7 +39,7 @@ def train(net: nn.Module, optimizer: Any, steps: int = 6) -> list[float]:
     for _ in range(steps):
         x, y = batch()
         optimizer.zero_grad()
-        loss = nn.functional.mse_loss(net(x), y)
+        loss: Any = nn.functional.mse_loss(net(x), y)
         loss.backward()
         optimizer.step()
         mean = loss.detach().clone()
@@ -133,7 +135,7 @@ def pipeline() -> Any:
         if rank:
             dist.recv(x, rank - 1)
         x.requires_grad_()
-        y = torch.tanh(layer(x))
+        y: Any = torch.tanh(layer(x))
         gradient = 2 * y.detach()
         if rank < size - 1:
             dist.send(y.detach(), rank + 1)
@@ -145,7 +147,7 @@ def pipeline() -> Any:
         with torch.no_grad():
             for p in layer.parameters():
                 assert p.grad is not None
-                p -= 0.1 * p.grad
+                p.sub_(0.1 * p.grad)
                 p.grad = None
         loss = (y.detach() ** 2).sum()
         dist.broadcast(loss, size - 1)
@@ -156,11 +158,11 @@ def pipeline() -> Any:
 WHAT = {f.__name__: f for f in (ddp, ddp_hook, power_sgd, zero, sharded, by_hand, pipeline)}
 
 
-def rank_main(names: str) -> None:
+def both(names: str, init: Callable[[str], None]) -> None:
     torch.set_num_threads(1)
     results = {}
     for backend in ("blink", "gloo"):
-        dist.init_process_group(backend, timeout=timedelta(seconds=60))
+        init(backend)
         results[backend] = {name: WHAT[name]() for name in names.split(",")}
         rank = dist.get_rank()
         dist.destroy_process_group()
@@ -168,22 +170,37 @@ def rank_main(names: str) -> None:
         torch.save(results, os.environ["RESULT"])
 
 
-def run(names: str, ranks: int) -> Any:
-    with tempfile.NamedTemporaryFile() as result:
-        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
-        environment = {**os.environ, "RESULT": result.name, "OMP_NUM_THREADS": "1"}
-        done = subprocess.run([*torchrun, __file__, names], env=environment, timeout=150, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
-        if done.returncode:
-            report(f"{names}, {ranks} ranks", f"exit {done.returncode}")
-            print("\n".join([line for line in done.stdout.splitlines() if "Error" in line or "rank" in line][:20]))
-            return None
-        return torch.load(result.name)
+def by_torchrun(names: str, ranks: int) -> str | None:
+    """What went wrong."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
+    done = subprocess.run([*torchrun, __file__, names], env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=150, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+    lines = [line for line in done.stdout.splitlines() if "Error" in line or "terminate" in line]
+    return f"exit {done.returncode}: {' | '.join(lines[:20])}" if done.returncode else None
 
 
-def compare(names: str, ranks: int) -> None:
-    results = run(names, ranks)
-    for name in names.split(",") if results else ():
+def by_fork(names: str, ranks: int) -> str | None:
+    def rank_main(rank: int, size: int, folder: str) -> list[str]:
+        def init_one(backend: str) -> None:
+            os.makedirs(f"{folder}/{backend}", exist_ok=True)
+            init(rank, size, f"{folder}/{backend}", backend)
+
+        both(names, init_one)
+        return []
+
+    wrong = [str(result) for result in launch(ranks, rank_main, 150) if result != []]
+    return wrong[0] if wrong else None
+
+
+def compare(names: str, ranks: int, run: Callable[[str, int], str | None]) -> None:
+    with tempfile.NamedTemporaryFile() as file:
+        os.environ["RESULT"] = file.name
+        why = run(names, ranks)
+        if why:
+            report(f"{names}, {ranks} ranks", why)
+            return
+        results = torch.load(file.name)
+    for name in names.split(","):
         (losses, parameters), (their_losses, their_parameters) = results["blink"][name], results["gloo"][name]
         off = max(abs(a - b) / max(abs(b), 1e-9) for a, b in zip(losses, their_losses))
         away = max(float((a - b).abs().max()) for a, b in zip(parameters, their_parameters))
@@ -196,8 +213,8 @@ def compare(names: str, ranks: int) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        rank_main(sys.argv[1])
+        both(sys.argv[1], lambda backend: dist.init_process_group(backend, timeout=timedelta(seconds=60)))
     else:
-        compare(",".join(WHAT), 2)
-        compare(",".join(WHAT), 3)
-        compare("ddp,sharded", 8)
+        compare(",".join(WHAT), 2, by_torchrun)
+        compare(",".join(WHAT), 3, by_fork)
+        compare("ddp,sharded", 8, by_torchrun)

@@ -157,6 +157,7 @@ death_at(int n, int victim, int64_t after)
 		const struct report *r = &shared->rank[i];
 		bool dead = r->code == blinkRemoteError && (r->culprit == victim || r->culprit == -2);
 		bool absent = r->code == blinkTimeout && r->culprit == -2 && strstr(r->text, "not come within");
+		absent |= r->code == blinkSystemError && strstr(r->text, "nobody listens");	/* all have gone */
 		bool hub = victim == 0 && (r->code == blinkSystemError || r->code == blinkRemoteError ||
 		    r->code == blinkTimeout);
 		if (i == victim || dead || absent || hub || shared->rank[victim].state == 3)

@@ -175,7 +175,13 @@ replay(void)
 	put(fd, mine, sizeof mine);
 	rank_init(&r[1], &id, 2, 1, 20000 * MS);
 	ranks_start(r + 1, 1);
-	struct { struct frame head; struct joined joined; struct frame all; int64_t of[2][2]; } answer;
+	struct {
+		char welcome[WELCOME_BYTES];
+		struct frame head;
+		struct joined joined;
+		struct frame all;
+		int64_t of[2][2];
+	} answer;
 	bool good = take(fd, &answer, sizeof answer) && answer.all.kind == FRAME_ALL && answer.of[1][0] == 1;
 	ranks_end(r + 1, 1);
 	ok(good && r[1].result == blinkSuccess, "a rank without the library joins");
@@ -204,7 +210,7 @@ versions(void)
 	blinkUniqueId_t id = new_id();
 	struct hello h = hello_of("version");
 	struct challenge c;
-	struct { struct frame head; struct failure failure; } answer;
+	struct { char welcome[WELCOME_BYTES]; struct frame head; struct failure failure; } answer;
 	rank_init(&r[0], &id, 3, 0, 20000 * MS);
 	ranks_start(r, 1);
 	int fd = greet(&id, &h, &c);

@@ -1,0 +1,143 @@
+/* One rank of a job that a script starts, on servers of its choice: ranks meet by a file.
+ *
+ *	launched RANK N DIRECTORY check|rate|cut [BYTES [TIMES]]
+ *
+ * Rank 0 writes the unique id to DIRECTORY/id. check, rate: allreduces of BYTES, in which every element is checked;
+ * rate: rank 0 prints the least time, "0.123 s". cut: one after the other until one fails, for 60 s at most; every rank
+ * prints when, in ms since DIRECTORY/cut appeared, and why: "812 ms: 12: rank 3 does not answer". */
+#include "blink.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WAIT_SECONDS = 30, LIMIT_SECONDS = 120 };
+
+static double
+seconds(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void
+need(blinkResult_t result, const char *what, const char *text)
+{
+	if (result == blinkSuccess)
+		return;
+	printf("%s: %d: %s\n", what, (int)result, text);
+	exit(1);
+}
+
+/* Written whole, by a rename. */
+static void
+meet(int rank, const char *directory, blinkUniqueId_t *id)
+{
+	char path[4096], new[4096 + 8];
+	blinkError_t error = { "" };
+	snprintf(path, sizeof path, "%s/id", directory);
+	snprintf(new, sizeof new, "%s.new", path);
+	if (rank == 0) {
+		need(blinkGetUniqueId(id, &error), "id", error.text);
+		FILE *f = fopen(new, "w");
+		if (!f || fwrite(id, sizeof *id, 1, f) != 1 || fclose(f) != 0 || rename(new, path) != 0)
+			need(blinkSystemError, "id", path);
+		return;
+	}
+	double until = seconds(CLOCK_MONOTONIC) + WAIT_SECONDS;
+	while (access(path, R_OK) != 0 && seconds(CLOCK_MONOTONIC) < until)
+		usleep(20000);
+	FILE *f = fopen(path, "r");
+	if (!f || fread(id, sizeof *id, 1, f) != 1)
+		need(blinkSystemError, "id", path);
+	fclose(f);
+}
+
+/* Sums of whole numbers that float holds. */
+static void
+reduce(blinkComm_t comm, int rank, int n, float *data, size_t count)
+{
+	size_t wrong = 0;
+	for (size_t i = 0; i < count; i++)
+		data[i] = (float)((i % 97) + (size_t)rank);
+	need(blinkAllReduce(data, data, count, blinkFloat32, blinkSum, comm, NULL), "allreduce", blinkCommGetError(comm));
+	need(blinkCommWait(comm, 0), "wait", blinkCommGetError(comm));
+	for (size_t i = 0; i < count; i++)
+		wrong += data[i] != (float)(i % 97) * (float)n + (float)(n * (n - 1) / 2);
+	if (wrong)
+		need(blinkUnverified, "allreduce", "a wrong element");
+}
+
+static void
+time_calls(blinkComm_t comm, int rank, float *data, size_t count, int times)
+{
+	double least = 1e9;
+	for (int i = 0; i < times; i++) {
+		double start = seconds(CLOCK_MONOTONIC);
+		need(blinkAllReduce(data, data, count, blinkFloat32, blinkMax, comm, NULL), "allreduce",
+		    blinkCommGetError(comm));
+		need(blinkCommWait(comm, 0), "wait", blinkCommGetError(comm));
+		double took = seconds(CLOCK_MONOTONIC) - start;
+		least = took < least ? took : least;
+	}
+	if (rank == 0)
+		printf("%.4f s\n", least);
+}
+
+static int
+until_cut(blinkComm_t comm, const char *directory, float *data, size_t count)
+{
+	char path[4096];
+	struct stat cut;
+	blinkResult_t result = blinkSuccess;
+	double until = seconds(CLOCK_MONOTONIC) + 60;
+	while (result == blinkSuccess && seconds(CLOCK_MONOTONIC) < until) {
+		result = blinkAllReduce(data, data, count, blinkFloat32, blinkMax, comm, NULL);
+		if (result == blinkSuccess)
+			result = blinkCommWait(comm, 0);
+	}
+	snprintf(path, sizeof path, "%s/cut", directory);
+	if (result == blinkSuccess || stat(path, &cut) != 0) {
+		printf("%d: %s, without a cut\n", (int)result, blinkCommGetError(comm));
+		return 1;
+	}
+	double at = (double)cut.st_mtim.tv_sec + 1e-9 * (double)cut.st_mtim.tv_nsec;
+	printf("%.0f ms: %d: %s\n", (seconds(CLOCK_REALTIME) - at) * 1e3, (int)result, blinkCommGetError(comm));
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	blinkUniqueId_t id;
+	blinkComm_t comm;
+	blinkError_t error = { "" };
+	if (argc < 5) {
+		fprintf(stderr, "usage: launched RANK N DIRECTORY check|rate|cut [BYTES [TIMES]]\n");
+		return 2;
+	}
+	int rank = atoi(argv[1]), n = atoi(argv[2]), failed = 0;
+	size_t count = (argc > 5 ? strtoull(argv[5], NULL, 10) : 1 << 20) / sizeof(float);
+	int times = argc > 6 ? atoi(argv[6]) : 1;
+	float *data = malloc((count ? count : 1) * sizeof *data);
+	alarm(LIMIT_SECONDS);
+	if (!data)
+		need(blinkOutOfMemory, "memory", "");
+	meet(rank, argv[3], &id);
+	need(blinkCommInitRank(&comm, n, &id, rank, NULL, &error), "init", error.text);
+	if (strcmp(argv[4], "cut") == 0) {
+		failed = until_cut(comm, argv[3], data, count);
+	} else {
+		reduce(comm, rank, n, data, count);
+		if (strcmp(argv[4], "rate") == 0)
+			time_calls(comm, rank, data, count, times);
+	}
+	blinkCommDestroy(comm);
+	free(data);
+	return failed;
+}
