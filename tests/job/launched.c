@@ -65,7 +65,8 @@ reduce(blinkComm_t comm, int rank, int n, float *data, size_t count)
 	size_t wrong = 0;
 	for (size_t i = 0; i < count; i++)
 		data[i] = (float)((i % 97) + (size_t)rank);
-	need(blinkAllReduce(data, data, count, blinkFloat32, blinkSum, comm, NULL), "allreduce", blinkCommGetError(comm));
+	need(blinkAllReduce(data, data, count, blinkFloat32, blinkSum, comm, NULL), "allreduce",
+	    blinkCommGetError(comm));
 	need(blinkCommWait(comm, 0), "wait", blinkCommGetError(comm));
 	for (size_t i = 0; i < count; i++)
 		wrong += data[i] != (float)(i % 97) * (float)n + (float)(n * (n - 1) / 2);
