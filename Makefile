@@ -109,8 +109,9 @@ $(B)/shared.a: $(SHARED_OBJ)
 	$(call say,  AR      $@)rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
+# A thread that ranks meet at may outlive the last communicator, so that libblink stays where it was loaded.
 $(B)/libblink.so: $(B)/flags $(RUNTIME_OBJ) $(B)/shared.a runtime/libblink.map
-	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,libblink.so.$(SOVERSION) \
+	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,libblink.so.$(SOVERSION) -Wl,-z,nodelete \
 		-Wl,--version-script,runtime/libblink.map $(if $(HARDENED),-Wl$(comma)-z$(comma)defs) -o $@.$(VERSION) $(RUNTIME_OBJ) $(B)/shared.a $(RUNTIME_LIBS) -pthread
 	$(Q)ln -sf libblink.so.$(VERSION) $(B)/libblink.so.$(SOVERSION)
 	$(Q)ln -sf libblink.so.$(SOVERSION) $@

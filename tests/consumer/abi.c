@@ -6,8 +6,12 @@
 
 #if defined __LP64__
 SAME(error_size, sizeof(blinkError_t), 1024);
-SAME(config_size, sizeof(blinkConfig_t), 16);
+SAME(config_size, sizeof(blinkConfig_t), 40);	/* blinkCommCreate reads the first 16 bytes alone */
 SAME(config_threads, offsetof(blinkConfig_t, threads), 8);
+SAME(config_timeout, offsetof(blinkConfig_t, timeoutMs), 16);
+SAME(config_schedules, offsetof(blinkConfig_t, schedules), 24);
+SAME(config_gpu, offsetof(blinkConfig_t, gpu), 32);
+SAME(id_size, sizeof(blinkUniqueId_t), 128);
 SAME(schedule_size, sizeof(blinkScheduleInfo_t), 64);
 SAME(schedule_ranks, offsetof(blinkScheduleInfo_t, nRanks), 4);
 SAME(schedule_root, offsetof(blinkScheduleInfo_t, root), 8);
@@ -33,7 +37,9 @@ SAME(entry_depth, offsetof(blinkIndexEntry_t, depth), 28);
 
 SAME(results,
     blinkInternalError == 1 && blinkInvalidArgument == 2 && blinkBadInput == 3 && blinkLimit == 4
-	&& blinkInfeasible == 5 && blinkUnverified == 6 && blinkOutOfMemory == 7 && blinkSystemError == 8,
+	&& blinkInfeasible == 5 && blinkUnverified == 6 && blinkOutOfMemory == 7 && blinkSystemError == 8
+	&& blinkRemoteError == 11 && blinkTimeout == 12 && blinkMismatch == 13 && blinkAborted == 14
+	&& blinkInProgress == 15,
     1);
 SAME(types,
     blinkInt8 == 0 && blinkUint8 == 1 && blinkInt32 == 2 && blinkUint32 == 3 && blinkInt64 == 4 && blinkUint64 == 5
@@ -76,3 +82,39 @@ blinkResult_t (*const copy_in)(blinkComm_t, int, void *, const void *, size_t) =
 blinkResult_t (*const copy_out)(blinkComm_t, int, void *, const void *, size_t) = blinkCopyOut;
 blinkResult_t (*const run)(
     blinkComm_t, const void *const *, void *const *, size_t, blinkDataType_t, blinkRedOp_t) = blinkRun;
+blinkResult_t (*const get_id)(blinkUniqueId_t *, blinkError_t *) = blinkGetUniqueId;
+blinkResult_t (*const init_rank)(
+    blinkComm_t *, int, const blinkUniqueId_t *, int, const blinkConfig_t *, blinkError_t *) = blinkCommInitRank;
+blinkResult_t (*const count)(blinkComm_t, int *) = blinkCommCount;
+blinkResult_t (*const user_rank)(blinkComm_t, int *) = blinkCommUserRank;
+blinkResult_t (*const broadcast)(
+    const void *, void *, size_t, blinkDataType_t, int, blinkComm_t, blinkStream_t) = blinkBroadcast;
+blinkResult_t (*const reduce)(const void *, void *, size_t, blinkDataType_t, blinkRedOp_t, int, blinkComm_t,
+    blinkStream_t) = blinkReduce;
+blinkResult_t (*const all_reduce)(
+    const void *, void *, size_t, blinkDataType_t, blinkRedOp_t, blinkComm_t, blinkStream_t) = blinkAllReduce;
+blinkResult_t (*const gather)(
+    const void *, void *, size_t, blinkDataType_t, int, blinkComm_t, blinkStream_t) = blinkGather;
+blinkResult_t (*const scatter)(
+    const void *, void *, size_t, blinkDataType_t, int, blinkComm_t, blinkStream_t) = blinkScatter;
+blinkResult_t (*const all_gather)(
+    const void *, void *, size_t, blinkDataType_t, blinkComm_t, blinkStream_t) = blinkAllGather;
+blinkResult_t (*const reduce_scatter)(
+    const void *, void *, size_t, blinkDataType_t, blinkRedOp_t, blinkComm_t, blinkStream_t) = blinkReduceScatter;
+blinkResult_t (*const all_to_all)(
+    const void *, void *, size_t, blinkDataType_t, blinkComm_t, blinkStream_t) = blinkAlltoAll;
+blinkResult_t (*const send)(const void *, size_t, blinkDataType_t, int, blinkComm_t, blinkStream_t) = blinkSend;
+blinkResult_t (*const receive)(void *, size_t, blinkDataType_t, int, blinkComm_t, blinkStream_t) = blinkRecv;
+blinkResult_t (*const group_start)(void) = blinkGroupStart;
+blinkResult_t (*const group_end)(void) = blinkGroupEnd;
+blinkResult_t (*const last_call)(blinkComm_t, uint64_t *) = blinkCommLastCall;
+blinkResult_t (*const wait_call)(blinkComm_t, uint64_t) = blinkCommWait;
+blinkResult_t (*const test_call)(blinkComm_t, uint64_t) = blinkCommTest;
+blinkResult_t (*const abort_comm)(blinkComm_t) = blinkCommAbort;
+blinkResult_t (*const async_error)(blinkComm_t, blinkError_t *) = blinkCommGetAsyncError;
+blinkResult_t (*const split_comm)(
+    blinkComm_t, int, int, blinkComm_t *, const blinkConfig_t *, blinkError_t *) = blinkCommSplit;
+blinkResult_t (*const register_memory)(blinkComm_t, void *, size_t, void **) = blinkCommRegister;
+blinkResult_t (*const deregister_memory)(blinkComm_t, void *) = blinkCommDeregister;
+blinkResult_t (*const make_op)(blinkRedOp_t *, const void *, blinkDataType_t, blinkComm_t) = blinkRedOpCreatePreMulSum;
+blinkResult_t (*const destroy_op)(blinkRedOp_t, blinkComm_t) = blinkRedOpDestroy;

@@ -41,13 +41,15 @@ put_element(const struct buffers *b, char *to, double f, uint64_t bits)
 }
 
 /* Element i of rank r, from random bits, for reductions that are exact in any order: whole numbers, for products powers
- * of two, and for averages a number of one rank. */
+ * of two, and for averages a number of one rank. More than MAX_RANKS of either are too many for small types. */
 static double
 exact_number(const struct buffers *b, int r, size_t i, uint64_t bits)
 {
 	int most = b->op == blinkSum && b->size == 1 ? 1 : 15;
 	if (b->op == blinkProd)
-		return (bits & 1 ? -1 : 1) * (bits & 2 ? 2 : bits & 4 ? 0.5 : 1);
+		return (bits & 1 ? -1 : 1) * (r >= MAX_RANKS ? 1 : bits & 2 ? 2 : bits & 4 ? 0.5 : 1);
+	if (b->op == blinkSum && r >= MAX_RANKS)
+		return 0;
 	if (b->op == blinkAvg && i % (size_t)b->program->n_ranks != (size_t)r)
 		return 0;
 	return (int)(bits % (uint64_t)(2 * most + 1)) - most;
