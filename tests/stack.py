@@ -24,13 +24,18 @@ EXTERNAL = {
            "pthread_attr_setstacksize pthread_attr_destroy newlocale uselocale freelocale SHA256Init "
            "SHA256Update SHA256Final SHA256Data SHA256End bsearch __divti3 __modti3 __udivti3 __umodti3 "
            "__udivmodti4 __fixdfti __stack_chk_fail __memcpy_chk __strcpy_chk __memset_chk __read_chk "
-           "__pread_chk __ctype_tolower_loc __ctype_b_loc __divmodti4 frexp ldexp",
+           "__pread_chk __ctype_tolower_loc __ctype_b_loc __divmodti4 frexp ldexp access fcntl lseek fchmod fsync "
+           "ftruncate rename unlink mkostemp mmap munmap madvise memfd_create socket sendmsg recvmsg __poll_chk "
+           "readv nanosleep syscall getenv strdup aligned_alloc sched_getaffinity __sched_cpucount "
+           "__cpu_indicator_init "
+           "sigemptyset sigaddset sigismember sigpending sigtimedwait",
     MORE: "accept4 bind connect listen send recv setsockopt getsockopt getsockname shutdown ppoll epoll_create1 "
            "epoll_ctl epoll_wait eventfd write getrandom getrlimit clock_gettime clock_nanosleep pthread_atfork "
            "pthread_once pthread_attr_setdetachstate explicit_bzero __explicit_bzero_chk inet_ntop if_nametoindex "
            "if_indextoname freeifaddrs strerror_r "
            "snprintf vsnprintf __snprintf_chk __vsnprintf_chk asprintf __asprintf_chk strerror strtod strtod_l strtol "
-           "atoi sysconf qsort qsort_r __assert_fail",
+           "atoi sysconf qsort qsort_r __assert_fail "
+          "fopen fgets fclose",
     8192: "getifaddrs",			# a page for what the kernel says
     # The exception that libblink(3) names.
     0: "dlopen dlsym dlclose dlerror",
@@ -43,7 +48,8 @@ RECURSIVE = {
     "src/graph/arborescence.c:heap_merge": 48,		# right spines of two leftist heaps of less than 2^24 hops
 }
 
-# What a call through a pointer may lead to.
+# What a call through a pointer may lead to: names, with the file where another has a function of that name.
+NET = r"runtime/transport/tcp\.c:tcp_(available|open|connect|resume|close)$|tcp_send$"
 POINTERS = {
     "blink_take_turn": r"blink_(sum|prod|max|min)_",
     "call_kernel": r"(reduce|divide)_",
@@ -62,7 +68,36 @@ POINTERS = {
     "out_of_time": None,
     "cheapest_price": None,			# families of trees are for plans
     "cheapest_find": None,
+    # What the engine, the network and the hub tell a communicator of one rank, and it them: the only ones are set in
+    # comm/init.c and comm/tuning.c, and the only network is TCP.
+    "collective_begin": NET,
+    "collective_progress": NET + r"|runtime/comm/init\.c:on_stuck",
+    "messages_progress": NET,
+    "publish": NET,
+    "release": NET,
+    "peer_open": NET,
+    "check_patience": r"runtime/comm/init\.c:on_stuck",
+    "drive": r"runtime/comm/init\.c:on_(progress|failed_here)",
+    "progress_call": r"plans_choose|runtime/comm/(init\.c:on_failed_here|tuning\.c:(begins|ended))",
+    "join": NET,
+    "rank_comm_close": NET,
+    "blinkCommRegister": r"runtime/comm/init\.c:on_failed_here",
+    "shm_exchange": r"runtime/comm/init\.c:sign",
+    "tcp_prove": r"runtime/comm/init\.c:sign",
+    "tcp_proved": r"runtime/comm/init\.c:sign",
+    "tcp_break": "remote_broken",
+    "begin_part": "remote_place",
+    "finish_part": "remote_arrived",
+    "declare": r"runtime/comm/init\.c:on_failed$",
+    "hear_frame": r"runtime/comm/init\.c:on_(failed|left|ask)$",
+    "pin_thread": None,				# libhwloc, on the worker's stack: the rest of THREAD_LIMIT is for it
+    "allowed_cores": None,
 }
+
+# What threads of the library begin with. They have 256 KiB, of which the C library and its locals take some.
+THREADS = r"blink_worker|runtime/(bootstrap/bootstrap\.c:run|bootstrap/hub\.c:hub_run|engine/queue\.c:work|" \
+          r"transport/tcp\.c:serve)$"
+THREAD_LIMIT = 64 * 1024
 
 
 def read(directory):
@@ -100,7 +135,8 @@ class Needs:
             elif bare(f) not in POINTERS:
                 self.errors.append(f"{f}: calls through a pointer: to what?")
             elif POINTERS[bare(f)]:
-                yield from (h for h in self.own if re.match(POINTERS[bare(f)], bare(h)))
+                to = POINTERS[bare(f)]
+                yield from (h for h in self.own if re.match(to, bare(h)) or re.match(to, h))
 
     def need(self, f):
         if f in self.known:
@@ -133,12 +169,17 @@ def main():
     for f in public:
         if needs.need(f) > limit:
             needs.errors.append(f"{f}: may need {needs.need(f)} bytes of stack: want at most {limit}")
+    threads = sorted(f for f in needs.own if re.match(THREADS, f))
+    for f in threads:
+        if needs.need(f) > THREAD_LIMIT:
+            needs.errors.append(f"{f}: may need {needs.need(f)} bytes of stack: want at most {THREAD_LIMIT}")
     if not public:
         needs.errors.append(f"{directory}: no .ci file with a public function")
     for line in sorted(set(needs.errors)):
         print(line)
     if not needs.errors:
-        print(f"{len(public)} calls, at most {needs.need(worst)} bytes, {worst}")
+        print(f"{len(public)} calls, at most {needs.need(worst)} bytes, {worst}; "
+              f"{len(threads)} threads, at most {max(map(needs.need, threads), default=0)}")
     return 1 if needs.errors else 0
 
 

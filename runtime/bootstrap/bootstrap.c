@@ -467,9 +467,7 @@ wait_for_exchange(struct bootstrap *b, struct blink_error *err)
 	while (!b->exchange.done && b->failure.code == blinkSuccess)
 		pthread_cond_wait(&b->change, &b->lock);
 	b->exchanging = false;
-	if (b->exchange.done)
-		err->code = blinkSuccess;
-	else
+	if (!b->exchange.done)
 		*err = b->failure;
 	pthread_mutex_unlock(&b->lock);
 	return err->code;

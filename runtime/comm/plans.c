@@ -94,20 +94,24 @@ fill_plan(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t 
 static int
 make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct plan **out, struct blink_error *err)
 {
-	Ctx ctx;
 	Choice choice;
 	struct plan *plan = calloc(1, sizeof *plan);
-	if (!plan)
+	Ctx *ctx = calloc(1, sizeof *ctx);	/* not on the stack: it has room for a message */
+	if (!plan || !ctx) {
+		free(plan);
+		free(ctx);
 		return set_error_memory(err);
-	ctx_init(&ctx);
+	}
+	ctx_init(ctx);
 	ctx_init(&plan->ctx);
-	if (library_choose(&ctx, r->library, &r->job, call->coll, call->root, bytes, &choice) != OK)
-		fail_with(err, &ctx);
+	if (library_choose(ctx, r->library, &r->job, call->coll, call->root, bytes, &choice) != OK)
+		fail_with(err, ctx);
 	else if (fill_plan(r, plan, &choice, bytes, err) == blinkSuccess)
 		debug_say(DEBUG_INFO, r->engine.rank, "%s of %lld to %lld bytes: %s", collective_name(call->coll),
 		    (long long)plan->from_bytes, (long long)plan->to_bytes,
 		    is_exchange(r, &choice, call->coll, bytes) ? "exchange, built in" : choice.what);
-	ctx_free(&ctx);
+	ctx_free(ctx);
+	free(ctx);
 	if (err->code != blinkSuccess) {
 		ctx_free(&plan->ctx);
 		free(plan);

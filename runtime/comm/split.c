@@ -46,21 +46,18 @@ split(struct rank_comm *r, struct choice mine, const blinkConfig_t *config, blin
 {
 	struct engine *e = &r->engine;
 	struct offer offer = { .code = 0 };
-	struct blink_error failed = { 0 };
 	int rank, size, first;
 	if (bootstrap_allgather(r->bootstrap, &mine, sizeof mine, all, rank_comm_deadline(r), err) != blinkSuccess)
 		return err->code;
 	find_place(all, e->n_ranks, e->rank, &rank, &size, &first);
 	if (mine.color >= 0 && first == e->rank)
-		offer.code = bootstrap_make_id(r->settings.interface, &offer.id, &failed);
-	if (bootstrap_allgather(r->bootstrap, &offer, sizeof offer, offers, rank_comm_deadline(r), err) != blinkSuccess)
-		return err->code;
+		offer.code = bootstrap_make_id(r->settings.interface, &offer.id, err);
+	bootstrap_allgather(r->bootstrap, &offer, sizeof offer, offers, rank_comm_deadline(r), err);
 	*out = NULL;
-	if (mine.color < 0)
-		return blinkSuccess;
+	if (err->code != blinkSuccess || mine.color < 0)
+		return err->code;
 	if (offers[first].code != blinkSuccess)
-		return set_error(err, offers[first].code, "rank %d could not make a unique id: %.300s", first,
-		    failed.text);
+		return set_error(err, offers[first].code, "rank %d could not make a unique id", first);
 	return comm_open(out, size, &offers[first].id, rank, config, err);
 }
 

@@ -60,27 +60,16 @@ struct known {
 	int32_t wanted, code;
 };
 
-static void
-read_file(struct rank_comm *r, struct known *mine, struct blink_error *err)
-{
-	Ctx ctx;
-	ctx_init(&ctx);
-	mine->code = (int32_t)tuner_load(&ctx, r->tuner_path, r->engine.n_ranks, r->job.n_servers, mine->chunks);
-	if (mine->code != blinkSuccess)
-		set_error(err, mine->code, "%.500s", ctx.error.text);
-	ctx_free(&ctx);
-}
-
 static int
 share(struct rank_comm *r, struct known *all, struct blink_error *err)
 {
 	struct known *mine = calloc(1, sizeof *mine);
-	struct blink_error unread = { 0 };
 	if (!mine)
 		return set_error_memory(err);
 	mine->wanted = r->tuner != NULL;
 	if (r->tuner && r->tuner_path && r->engine.rank == 0)
-		read_file(r, mine, &unread);
+		mine->code = (int32_t)tuner_load(&r->ctx, r->tuner_path, r->engine.n_ranks, r->job.n_servers,
+		    mine->chunks);
 	bootstrap_allgather(r->bootstrap, mine, sizeof *mine, all, r->deadline, err);
 	free(mine);
 	for (int i = 0; i < r->engine.n_ranks && err->code == blinkSuccess; i++)
@@ -89,7 +78,7 @@ share(struct rank_comm *r, struct known *all, struct blink_error *err)
 			    all[i].wanted ? "" : "not ");
 	if (err->code == blinkSuccess && all[0].code != blinkSuccess)
 		set_error(err, all[0].code, "BLINK_MIAD: rank 0: %.400s",
-		    unread.code != blinkSuccess ? unread.text : "its file cannot be read");
+		    r->engine.rank == 0 ? r->ctx.error.text : "its file cannot be read");
 	return err->code;
 }
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_SHOWN = 40, PATH_BYTES = 384 };
+enum { NAME_SHOWN = 40, PATH_BYTES = 384, MESSAGE_BYTES = 768 };	/* libblink has little stack */
 
 /* ---- numbers as text ---- */
 
@@ -181,7 +181,7 @@ fail_at(Ctx *ctx, const char *label, const Doc *at, const char *member, Status s
 Status
 doc_fail(Ctx *ctx, const char *label, const Doc *at, Status status, const char *format, ...)
 {
-	char message[sizeof ctx->error.text];
+	char message[MESSAGE_BYTES];
 	va_list args;
 	va_start(args, format);
 	vsnprintf(message, sizeof message, format, args);
@@ -200,7 +200,7 @@ doc_missing(Ctx *ctx, const char *label, const Doc *object, const char *name, co
 Status
 doc_fail_byte(Ctx *ctx, const char *label, const char *data, size_t offset, Status status, const char *format, ...)
 {
-	char message[sizeof ctx->error.text];
+	char message[MESSAGE_BYTES];
 	size_t line = 1, column = 1;
 	for (size_t i = 0; i < offset; i++) {
 		column = data[i] == '\n' ? 1 : column + 1;
