@@ -349,9 +349,14 @@ engine_wait(struct engine *e, uint64_t number, bool waits, struct blink_error *e
 		else if (waits)
 			pthread_cond_wait(&e->changed, &e->lock);
 	}
+	/* After an error, too, the caller's buffers are its own again: nobody moves data any more. */
+	while (e->error.code != blinkSuccess && e->driven && waits)
+		pthread_cond_wait(&e->changed, &e->lock);
 	kick_worker(e);
 	int code = blinkSuccess;
-	if (e->n_done < until || (number == 0 && e->error.code != blinkSuccess)) {
+	if (e->error.code != blinkSuccess && e->driven) {
+		code = blinkInProgress;
+	} else if (e->n_done < until || (number == 0 && e->error.code != blinkSuccess)) {
 		*err = e->error;
 		code = e->error.code != blinkSuccess ? e->error.code : blinkInProgress;
 	}
