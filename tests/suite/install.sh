@@ -90,6 +90,9 @@ if flags=$(pkg-config --cflags --libs blink); then
 	printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="dgx1v.xml" count="2"/></topology>' >"$work/t.xml"
 	expect "a topology that is installed, by reference" "$root/usr/bin/blinkc" convert "$work/t.xml" -o "$work/flat.json"
 	expect "as C and as C++" env LD_LIBRARY_PATH="$root/usr/lib" $MAKE -s -C tests/consumer OUT="$work" SCHEDULE="$work/s.json"
+	expect "a program that loads libblink compiles" "${cc[@]}" -std=c99 -Wall -Wextra -Werror -D_GNU_SOURCE -I"$root/usr/include" \
+		tests/consumer/local.c -rdynamic -ldl -o "$work/local"
+	expect "RTLD_LOCAL, in a program that has a cJSON of its own" "$work/local" "$so" "$work/s.json"
 	expect "the example runs" env LD_LIBRARY_PATH="$root/usr/lib" "$work/allreduce" "$work/s.json"
 	expect "installed blink-perf runs" "$root/usr/bin/blink-perf" "$work/s.json" -b 1K -e 1K -n 1
 	if command -v g++ >/dev/null; then
