@@ -5,13 +5,14 @@
 
 torch=
 for candidate in "$build/torch/bin/python" "$python" python3; do
-	if "$candidate" -c 'import torch.distributed as d; assert d.is_gloo_available()' 2>/dev/null; then
+	if "$candidate" -c 'import torch, torch.distributed as d
+assert d.is_gloo_available() and tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 6)' 2>/dev/null; then
 		torch=$candidate
 		break
 	fi
 done
 if [ ! "$torch" ]; then
-	skip "all of it: PyTorch is missing; make check-torch installs it"
+	skip "all of it: PyTorch 2.6 or newer is missing; make check-torch installs it"
 	exit 0
 fi
 export BLINK_LIBRARY=$build/libblink.so PYTHONPATH=$top/runtime/python PYTHONDONTWRITEBYTECODE=1

@@ -54,6 +54,11 @@ test_curves(void)
 		ends = ends && m.settled && m.chunk >= MIAD_LEAST && m.chunk <= MIAD_MOST;
 	}
 	ok(ends, "ends on noise");
+	struct miad m;
+	miad_start(&m, 1 << 24);
+	miad_report(&m, 1);
+	miad_report(&m, 0.99);
+	ok(m.best == MIAD_LEAST && m.lowers, "a hundredth is noise");
 	struct miad small;
 	miad_start(&small, 1000);
 	ok(small.settled && small.chunk == MIAD_LEAST, "a small message is not searched");
@@ -83,7 +88,7 @@ test_tuner(void)
 		}
 		together = together && chunk[0] == chunk[1];
 		for (int r = 0; r < 2; r++)
-			tuner_end(t[r], now + 1000 * (r + 1) + llabs(chunk[r] - 100000));
+			tuner_end(t[r], now + 1000 + llabs(chunk[r] - (r ? 200000 : 20000)));
 		now += 1000000;
 	}
 	ok(together && agreements > 3, "ranks use the same sizes");
@@ -91,6 +96,22 @@ test_tuner(void)
 	    "each collective and size is searched by itself, and settles");
 	free(t[0]);
 	free(t[1]);
+}
+
+/* Noise makes calls longer, never shorter. */
+static void
+test_trial(void)
+{
+	struct tuner *t = calloc(1, sizeof *t);
+	struct search *s = tuner_find(t, ALLREDUCE, 1 << 20);
+	static const int64_t took[TUNER_CALLS] = { 5000, 1000, 9000 };
+	int64_t chunk;
+	for (int i = 0; i < TUNER_CALLS; i++) {
+		tuner_begin(t, s, 1 << 20, 0, &chunk);
+		tuner_end(t, took[i]);
+	}
+	ok(!tuner_begin(t, s, 1 << 20, 0, &chunk) && fabs(t->mine - 1e-6) < 1e-9, "a trial is its shortest call");
+	free(t);
 }
 
 static void
@@ -127,6 +148,7 @@ main(void)
 {
 	test_curves();
 	test_tuner();
+	test_trial();
 	test_file();
 	printf("1..%d\n", n_tests);
 	return n_failed > 0;
