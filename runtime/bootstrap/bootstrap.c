@@ -51,7 +51,7 @@ struct bootstrap {
 	struct exchange exchange;
 	struct investigation stuck;
 	struct blink_error failure;	/* code blinkSuccess: none */
-	bool fail_wanted;
+	bool fail_wanted, fail_said;	/* said: the kernel has it, or there is no hub */
 	struct failure fail;
 	bool joined, leaving;
 	uint64_t calls;
@@ -340,6 +340,18 @@ wait_for_work(struct bootstrap *b, int64_t until)
 		return;			/* EAGAIN: nothing to be reset */
 }
 
+/* Who told the hub of a failure may go on, and end the process. */
+static void
+note_said(struct bootstrap *b)
+{
+	pthread_mutex_lock(&b->lock);
+	if (b->fail.code != blinkSuccess && !b->fail_wanted && !b->fail_said && (b->gone || !b->out.first)) {
+		b->fail_said = true;
+		pthread_cond_broadcast(&b->change);
+	}
+	pthread_mutex_unlock(&b->lock);
+}
+
 static bool
 farewell_done(const struct bootstrap *b)
 {
@@ -359,6 +371,7 @@ run(void *of)
 			hub_gone(b, ENOMEM);
 		else if (!b->gone && !writer_flush(&b->out, b->socket.fd))
 			hub_gone(b, errno);
+		note_said(b);
 		timers(b);
 		pthread_mutex_lock(&b->lock);
 		int64_t until = next_timer(b);
@@ -568,6 +581,22 @@ bootstrap_leave(struct bootstrap *b, uint64_t calls)
 
 /* ---- while the job runs ---- */
 
+/* The caller of the program may end the process as soon as it hears of the failure: until then the hub has been told, or
+ * a tenth of a second has passed. */
+static void
+wait_until_said(struct bootstrap *b)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += SECOND / 10;
+	until.tv_sec += until.tv_nsec / SECOND;
+	until.tv_nsec %= SECOND;
+	pthread_mutex_lock(&b->lock);
+	while (!b->fail_said && pthread_cond_timedwait(&b->change, &b->lock, &until) == 0)
+		;
+	pthread_mutex_unlock(&b->lock);
+}
+
 void
 bootstrap_fail(struct bootstrap *b, int code, int culprit, const char *text)
 {
@@ -586,6 +615,8 @@ bootstrap_fail(struct bootstrap *b, int code, int culprit, const char *text)
 	pthread_mutex_unlock(&b->lock);
 	if (first)
 		wake(b);
+	if (first && !pthread_equal(pthread_self(), b->thread))
+		wait_until_said(b);
 }
 
 void

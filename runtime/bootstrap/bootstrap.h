@@ -59,7 +59,7 @@ int bootstrap_allgather(struct bootstrap *b, const void *mine, size_t bytes, voi
     struct blink_error *err);
 
 /* Tell all other ranks that the communicator has failed here; they hear `failed` with this text, unless another failure
- * was first. Does not wait. */
+ * was first. Returns when it has been sent, or after 100 ms, so that the process may end then. */
 void bootstrap_fail(struct bootstrap *b, int code, int culprit, const char *text);
 
 /* This rank waits too long: at `deadline` its call times out. The hub asks all ranks (`ask`) and tells all, this one

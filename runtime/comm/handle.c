@@ -184,8 +184,8 @@ blinkCommAbort(blinkComm_t comm)
 	if (!r)
 		return blinkInvalidArgument;
 	snprintf(text, sizeof text, "rank %d: blinkCommAbort was called", r->engine.rank);
-	engine_fail(&r->engine, blinkAborted, r->engine.rank, text);
 	bootstrap_fail(r->bootstrap, blinkAborted, r->engine.rank, text);
+	engine_fail(&r->engine, blinkAborted, r->engine.rank, text);
 	return blinkSuccess;
 }
 

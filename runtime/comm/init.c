@@ -43,12 +43,19 @@ rank_comm_deadline(const struct rank_comm *r)
 
 /* ---- events ---- */
 
+/* Who ends because a peer has left is not to blame: the peer is, which this rank, too, waits for. */
 static void
 on_failed(void *context, int code, int culprit, const char *text)
 {
 	struct rank_comm *r = context;
-	debug_say(DEBUG_WARN, r->engine.rank, "%s", text);
-	engine_fail(&r->engine, code, culprit, text);
+	struct engine *e = &r->engine;
+	int peer = atomic_load(&e->awaits);
+	if (code == blinkRemoteError && peer >= 0 && peer != culprit && atomic_load(&e->peer[peer].gone_at) != 0) {
+		culprit = peer;
+		text = e->peer[peer].gone;
+	}
+	debug_say(DEBUG_WARN, e->rank, "%s", text);
+	engine_fail(e, code, culprit, text);
 }
 
 static void
