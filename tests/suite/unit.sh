@@ -13,8 +13,8 @@ for kind in "" ${full:+asan/ tsan/}; do
 			continue
 		fi
 		# Seed, and how many random schedules of each collective are executed.
-		schedules=50
-		[ ! "$full" ] || schedules=150
+		schedules=30
+		[ ! "$full" ] || [ "$kind" ] || schedules=150
 		# libhwloc's plugin for PCI devices leaks 1 kB, and is unloaded before anybody could say whose it is.
 		leaks=1
 		[ "$kind$name" != asan/test_live ] || leaks=0
