@@ -52,8 +52,8 @@ engine_fail(struct engine *e, int code, int culprit, const char *text)
 	bell_ring_always(e->bell);
 }
 
-/* A failure that begins here. The others are told first: once the caller sees it, it may leave, and they would take that
- * for the reason. */
+/* A failure that begins here. The others are told first: once the caller sees it, it may leave, and they would take
+ * that for the reason. */
 static void
 fail_here(struct engine *e, const struct blink_error *err, int culprit)
 {
