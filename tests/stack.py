@@ -19,7 +19,7 @@ EXTERNAL = {
     PLAIN: "malloc calloc realloc free posix_memalign memcpy memmove memset memcmp memchr memmem strlen strcmp "
            "strncmp strchr strrchr memrchr strcpy strstr strspn strcspn strpbrk open read pread close fstat stat lstat "
            "getpid __errno_location pthread_mutex_lock pthread_mutex_unlock pthread_mutex_init "
-           "pthread_mutex_destroy pthread_cond_wait pthread_cond_signal pthread_cond_broadcast pthread_cond_init "
+           "pthread_mutex_destroy pthread_self pthread_cond_wait pthread_cond_timedwait pthread_cond_signal pthread_cond_broadcast pthread_cond_init "
            "pthread_cond_destroy pthread_join pthread_create pthread_sigmask sigfillset pthread_attr_init "
            "pthread_attr_setstacksize pthread_attr_destroy newlocale uselocale freelocale SHA256Init "
            "SHA256Update SHA256Final SHA256Data SHA256End bsearch __divti3 __modti3 __udivti3 __umodti3 "

@@ -581,8 +581,8 @@ bootstrap_leave(struct bootstrap *b, uint64_t calls)
 
 /* ---- while the job runs ---- */
 
-/* The caller of the program may end the process as soon as it hears of the failure: until then the hub has been told, or
- * a tenth of a second has passed. */
+/* The program may end the process as soon as it hears of the failure: by then the hub has been told, or a tenth of a
+ * second has passed. */
 static void
 wait_until_said(struct bootstrap *b)
 {
