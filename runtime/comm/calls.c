@@ -29,7 +29,7 @@ check_buffer(const char *name, const void *buffer, size_t bytes, size_t size, st
 static int
 check_buffers(const struct engine *e, const struct request *q, size_t size, struct blink_error *err)
 {
-	struct layout l = layout_of(q->coll, q->root, e->n_ranks, e->rank);
+	struct blink_layout l = blink_layout_at((int)q->coll, q->root, e->n_ranks, e->rank);
 	size_t block = q->count * size, sent = (size_t)l.send * block, received = (size_t)l.recv * block;
 	uintptr_t send = (uintptr_t)q->send, recv = (uintptr_t)q->recv;
 	if (check_buffer("send", q->send, sent, size, err) != blinkSuccess

@@ -31,30 +31,6 @@ enum {
 #define MADV_POPULATE_WRITE 23
 #endif
 
-struct layout
-layout_of(Collective coll, int root, int n, int rank)
-{
-	bool at_root = rank == root;
-	switch (coll) {
-	case BROADCAST:
-		return (struct layout){ at_root, 1, 0, 0 };
-	case REDUCE:
-		return (struct layout){ 1, at_root, 0, 0 };
-	case GATHER:
-		return (struct layout){ 1, at_root ? n : 0, 0, rank };
-	case ALLGATHER:
-		return (struct layout){ 1, n, 0, rank };
-	case SCATTER:
-		return (struct layout){ at_root ? n : 0, 1, rank, 0 };
-	case REDUCESCATTER:
-		return (struct layout){ n, 1, rank, 0 };
-	case ALLTOALL:
-		return (struct layout){ n, n, rank, rank };
-	default:
-		return (struct layout){ 1, 1, 0, 0 };
-	}
-}
-
 /* ---- begin ---- */
 
 static uint64_t
@@ -214,7 +190,7 @@ open_mirror(struct engine *e, struct plan *plan, struct blink_error *err)
 static int
 take_buffers(struct engine *e, const struct call *call, struct blink_error *err)
 {
-	struct layout l = layout_of(call->coll, call->root, e->n_ranks, e->rank);
+	struct blink_layout l = blink_layout_at((int)call->coll, call->root, e->n_ranks, e->rank);
 	size_t block = (size_t)call->count * e->size;
 	e->input = l.send ? call->send : NULL;
 	e->output = l.recv ? call->recv : NULL;

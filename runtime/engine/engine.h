@@ -268,13 +268,6 @@ void publish(struct engine *e, const struct plan_lane *to, int64_t chunks, uint6
     size_t bytes);
 void release(struct engine *e, const struct plan_lane *from, int64_t chunks);
 
-/* Blocks of `count` elements in the send and receive buffer of a rank, and which of them is its own. */
-struct layout {
-	int send, recv;
-	int own_send, own_recv;
-};
-struct layout layout_of(Collective coll, int root, int n_ranks, int rank);
-
 /* Events of the net. */
 void *remote_place(void *engine, int from, const struct net_message *m);
 void remote_arrived(void *engine, int from, const struct net_message *m);

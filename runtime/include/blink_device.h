@@ -204,47 +204,10 @@ blink_memory_copy(void *device, int rank, void *to, const void *from, size_t byt
 
 /* ---- the buffers of a call ---- */
 
-/* Blocks of `count` elements in the send and receive buffer of a rank, and which of them is its own (-1: none). If the
- * call is in place, the own block is already in both, and a collective that does not reduce does not change it. */
-struct blink_layout {
-	int send, recv;
-	int own_send, own_recv;
-};
-
 BLINK_FN struct blink_layout
 blink_layout_of(const struct blink_program *program, int rank)
 {
-	int n = program->n_ranks, at_root = rank == program->root;
-	struct blink_layout l = { 1, 1, 0, 0 };
-	switch (program->collective) {
-	case blinkCollBroadcast:
-		l.send = at_root;
-		break;
-	case blinkCollReduce:
-		l.recv = at_root;
-		break;
-	case blinkCollGather:
-		l.recv = at_root ? n : 0;
-		l.own_recv = rank;
-		break;
-	case blinkCollAllGather:
-		l.recv = n;
-		l.own_recv = rank;
-		break;
-	case blinkCollScatter:
-		l.send = at_root ? n : 0;
-		l.own_send = rank;
-		break;
-	case blinkCollReduceScatter:
-		l.send = n;
-		l.own_send = rank;
-		break;
-	case blinkCollAlltoAll:
-		l.send = l.recv = n;
-		l.own_send = l.own_recv = rank;
-		break;
-	}
-	return l;
+	return blink_layout_at(program->collective, program->root, program->n_ranks, rank);
 }
 
 BLINK_FN int

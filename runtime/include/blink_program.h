@@ -85,6 +85,49 @@ blink_message_blocks(const struct blink_program *program)
 	return c == blinkCollBroadcast || c == blinkCollReduce || c == blinkCollAllReduce ? 1 : program->n_ranks;
 }
 
+/* Blocks of `count` elements in the send and receive buffer of a rank, and which of them is its own (-1: none). If the
+ * call is in place, the own block is already in both, and a collective that does not reduce does not change it. */
+struct blink_layout {
+	int send, recv;
+	int own_send, own_recv;
+};
+
+BLINK_FN struct blink_layout
+blink_layout_at(int collective, int root, int n, int rank)
+{
+	int at_root = rank == root;
+	struct blink_layout l = { 1, 1, 0, 0 };
+	switch (collective) {
+	case blinkCollBroadcast:
+		l.send = at_root;
+		break;
+	case blinkCollReduce:
+		l.recv = at_root;
+		break;
+	case blinkCollGather:
+		l.recv = at_root ? n : 0;
+		l.own_recv = rank;
+		break;
+	case blinkCollAllGather:
+		l.recv = n;
+		l.own_recv = rank;
+		break;
+	case blinkCollScatter:
+		l.send = at_root ? n : 0;
+		l.own_send = rank;
+		break;
+	case blinkCollReduceScatter:
+		l.send = n;
+		l.own_send = rank;
+		break;
+	case blinkCollAlltoAll:
+		l.send = l.recv = n;
+		l.own_send = l.own_recv = rank;
+		break;
+	}
+	return l;
+}
+
 /* Elements of a block at which each part ends. count: of a block; size: bytes of an element. */
 BLINK_FN void
 blink_part_ends(const struct blink_program *program, int64_t count, int64_t size, int64_t end[BLINK_PARTS_MAX])
