@@ -185,7 +185,7 @@ blinkCommAbort(blinkComm_t comm)
 		return blinkInvalidArgument;
 	snprintf(text, sizeof text, "rank %d: blinkCommAbort was called", r->engine.rank);
 	bootstrap_fail(r->bootstrap, blinkAborted, r->engine.rank, text);
-	engine_fail(&r->engine, blinkAborted, r->engine.rank, text);
+	engine_fail(&r->engine, blinkAborted, text);
 	return blinkSuccess;
 }
 

@@ -50,12 +50,10 @@ on_failed(void *context, int code, int culprit, const char *text)
 	struct rank_comm *r = context;
 	struct engine *e = &r->engine;
 	int peer = atomic_load(&e->awaits);
-	if (code == blinkRemoteError && peer >= 0 && peer != culprit && atomic_load(&e->peer[peer].gone_at) != 0) {
-		culprit = peer;
+	if (code == blinkRemoteError && peer >= 0 && peer != culprit && atomic_load(&e->peer[peer].gone_at) != 0)
 		text = e->peer[peer].gone;
-	}
 	debug_say(DEBUG_WARN, e->rank, "%s", text);
-	engine_fail(e, code, culprit, text);
+	engine_fail(e, code, text);
 }
 
 static void

@@ -5,7 +5,7 @@
  * since edges of a tree form no circle and a slot waits for an earlier chunk only; so nothing blocks for ever unless a
  * peer stops.
  *
- * Chunks are the same on all ranks of a call: a sixteenth of the longest segment, within limits that keep slots in the
+ * Chunks are the same on all ranks of a call: an eighth of the longest segment, within limits that keep slots in the
  * caches, and such that the rings of the rank that has the most of them fit into half an arena. */
 #include "engine/engine.h"
 #include "error.h"
@@ -274,7 +274,7 @@ publish(struct engine *e, const struct plan_lane *to, int64_t chunks, uint64_t w
 		bell_ring(e->peer[to->peer].bell, flag_number(e->rank, to->lane));
 	} else {
 		struct net_message m = { (uint32_t)to->lane, 0, value, e->signature, bytes };
-		e->net->send(e->net_handle, to->peer, &m, data);
+		remote_send(e, to->peer, &m, data);
 	}
 }
 
@@ -287,7 +287,7 @@ release(struct engine *e, const struct plan_lane *from, int64_t chunks)
 		bell_ring(e->peer[from->peer].bell, flag_number(e->rank, FLAG_DONE + from->lane));
 	} else {
 		struct net_message m = { (uint32_t)from->lane | NET_DONE, 0, value, e->signature, 0 };
-		e->net->send(e->net_handle, from->peer, &m, NULL);
+		remote_send(e, from->peer, &m, NULL);
 	}
 }
 

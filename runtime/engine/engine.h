@@ -145,7 +145,6 @@ struct engine {
 	pthread_t worker;
 	struct rank_status doing;	/* as the hub asks for it */
 	struct blink_error error;	/* after it, all calls fail */
-	int culprit;
 
 	/* Of who drives. */
 	_Atomic int stop;		/* an error has been set */
@@ -207,7 +206,10 @@ void call_free(struct call *call);
 int engine_wait(struct engine *e, uint64_t number, bool wait, struct blink_error *err);
 
 /* All calls fail from now on; the first error counts. From any thread. */
-void engine_fail(struct engine *e, int code, int culprit, const char *text);
+void engine_fail(struct engine *e, int code, const char *text);
+
+/* The same for what fails on this rank: the others are told first. culprit: the rank to blame; -1: this one. */
+void engine_fail_here(struct engine *e, const struct blink_error *err, int culprit);
 
 /* A peer has left, or its connection has ended. An error for who still waits for it, after a grace in which a better
  * reason may come from the hub. reason: one line. From any thread. */
@@ -241,7 +243,7 @@ int plan_mirror(const struct plan *plan, int peer, int lane);	/* -1: none */
 int messages_begin(struct engine *e, struct call *call, struct blink_error *err);
 bool messages_progress(struct engine *e, struct call *call, struct blink_error *err);
 bool messages_done(const struct call *call);
-int messages_await(const struct engine *e, const struct call *call);	/* the peer of the first that waits; -1 */
+int messages_await(const struct call *call);	/* the peer of the first that waits; -1 */
 
 /* The one flag that all progress depends on: its peer, and its number there; false: several. */
 bool collective_awaits(const struct engine *e, int *peer, uint32_t *flag);
@@ -267,6 +269,9 @@ flag_number(int writer, int flag)
 void publish(struct engine *e, const struct plan_lane *to, int64_t chunks, uint64_t where, const void *data,
     size_t bytes);
 void release(struct engine *e, const struct plan_lane *from, int64_t chunks);
+
+/* By the net, to a peer that it reaches. The engine fails if there is no memory for the message. */
+void remote_send(struct engine *e, int to, const struct net_message *m, const void *payload);
 
 /* Events of the net. */
 void *remote_place(void *engine, int from, const struct net_message *m);

@@ -53,7 +53,7 @@ send_chunk(struct engine *e, struct message *m)
 		bell_ring(peer->bell, flag_number(e->rank, FLAG_CHANNEL_READY));
 	} else {
 		struct net_message message = { NET_CHANNEL, 0, k + 1, m->signature, sizeof *slot - CHANNEL_BYTES + n };
-		e->net->send(e->net_handle, m->peer, &message, slot);
+		remote_send(e, m->peer, &message, slot);
 	}
 	return true;
 }
@@ -86,7 +86,7 @@ receive_chunk(struct engine *e, struct message *m, struct blink_error *err)
 		bell_ring(peer->bell, flag_number(e->rank, FLAG_CHANNEL_DONE));
 	} else {
 		struct net_message message = { NET_CHANNEL | NET_DONE, 0, k + 1, 0, 0 };
-		e->net->send(e->net_handle, m->peer, &message, NULL);
+		remote_send(e, m->peer, &message, NULL);
 	}
 	return true;
 }
@@ -124,9 +124,8 @@ messages_done(const struct call *call)
 }
 
 int
-messages_await(const struct engine *e, const struct call *call)
+messages_await(const struct call *call)
 {
-	(void)e;
 	for (const struct message *m = call->message; m; m = m->next)
 		if (m->chunk < m->n_chunks)
 			return m->peer;

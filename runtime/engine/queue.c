@@ -39,36 +39,32 @@ call_free(struct call *call)
 /* ---- errors ---- */
 
 void
-engine_fail(struct engine *e, int code, int culprit, const char *text)
+engine_fail(struct engine *e, int code, const char *text)
 {
 	pthread_mutex_lock(&e->lock);
-	if (e->error.code == blinkSuccess) {
-		set_error(&e->error, code, "%s", text);
-		e->culprit = culprit;
-	}
+	set_error(&e->error, code, "%s", text);
 	atomic_store(&e->stop, 1);
 	pthread_cond_broadcast(&e->changed);
 	pthread_mutex_unlock(&e->lock);
 	bell_ring_always(e->bell);
 }
 
-/* A failure that begins here. The others are told first: once the caller sees it, it may leave, and they would take
- * that for the reason. */
-static void
-fail_here(struct engine *e, const struct blink_error *err, int culprit)
+/* Once the caller sees it, it may leave, and the others would take that for the reason. */
+void
+engine_fail_here(struct engine *e, const struct blink_error *err, int culprit)
 {
 	e->events.failed(e->events.context, err, culprit);
-	engine_fail(e, err->code, culprit, err->text);
+	engine_fail(e, err->code, err->text);
 }
 
 void
 engine_peer_gone(struct engine *e, int rank, const char *reason)
 {
 	struct peer *peer = &e->peer[rank];
-	if (atomic_load(&peer->gone_at) != 0)
-		return;
-	peer->gone = strdup(reason);
-	atomic_store(&peer->gone_at, now_ns());
+	pthread_mutex_lock(&e->lock);
+	if (!peer->gone && (peer->gone = strdup(reason)))
+		atomic_store(&peer->gone_at, now_ns());
+	pthread_mutex_unlock(&e->lock);
 	bell_ring_always(e->bell);
 }
 
@@ -167,7 +163,7 @@ progress_call(struct engine *e, struct call *call)
 		return moved || done;
 failed:
 	/* Messages that do not fit together: the text names both ranks. */
-	fail_here(e, &err, err.code == blinkMismatch ? messages_await(e, call) : -1);
+	engine_fail_here(e, &err, err.code == blinkMismatch ? messages_await(call) : -1);
 	return false;
 }
 
@@ -180,7 +176,7 @@ sleep_for(struct engine *e, const struct call *call)
 	int peer = -1;
 	uint32_t flag = 0, state = BELL_ANY;
 	if (call->n_messages > 0)
-		peer = messages_await(e, call);
+		peer = messages_await(call);
 	else if (collective_awaits(e, &peer, &flag) && e->peer[peer].theirs)
 		state = BELL_FLAG + flag;
 	atomic_store_explicit(&e->awaits, peer, memory_order_relaxed);
@@ -201,7 +197,7 @@ check_patience(struct engine *e, bool *asked)
 	int64_t gone_at = peer >= 0 ? atomic_load(&e->peer[peer].gone_at) : 0;
 	if (gone_at != 0 && now > gone_at + GONE_NS) {
 		set_error(&err, blinkRemoteError, "%s", e->peer[peer].gone);
-		fail_here(e, &err, peer);
+		engine_fail_here(e, &err, peer);
 	}
 }
 

@@ -1,8 +1,21 @@
 /* What the net's thread does with messages of ranks on other servers: it puts data where tasks look for it, and sets
  * the same flags that peers on this server would set. */
 #include "engine/engine.h"
+#include "error.h"
 
 #include <stddef.h>
+
+/* Of a connection that has ended remote_broken tells. Without any other message the peer would wait for it in vain. */
+void
+remote_send(struct engine *e, int to, const struct net_message *m, const void *payload)
+{
+	struct blink_error err = { 0 };
+	int code = e->net->send(e->net_handle, to, m, payload);
+	if (code == blinkSuccess || code == blinkRemoteError)
+		return;
+	set_error(&err, code, "a message to rank %d: %s", to, blinkGetErrorString((blinkResult_t)code));
+	engine_fail_here(e, &err, -1);
+}
 
 /* A channel's slot comes with its header; what it may hold at most is known. */
 static void *
