@@ -263,7 +263,8 @@ MSAN_WRAPPED = SHA256Init SHA256Final
 asan ubsan tsan msan: %: tests-%
 	@tests/sanitized $(B)/$*
 
-# PyTorch, as pip installs it, takes 6 GB. It is kept until `make clean`.
+# PyTorch, as pip installs it, takes 6 GB, and is kept until `make clean`. That an import fails only means that pip has to
+# install; if pip fails, so does this target.
 .PHONY: check-torch
 check-torch: $(B)/libblink.so
 	@[ -x $(B)/torch/bin/python ] || $(PYTHON) -m venv $(B)/torch

@@ -203,7 +203,7 @@ hear(struct bootstrap *b)
 		hub_gone(b, errno);
 }
 
-/* ---- what the hub is told ---- */
+/* ---- messages to the hub ---- */
 
 static bool
 tell(struct bootstrap *b, enum frame_kind kind, const void *body, size_t bytes)

@@ -1,5 +1,5 @@
 /* Plans of a communicator: for each call the schedule that its library has for the collective, root and size, projected
- * to this rank when it is first needed. All ranks choose alike, since their libraries are alike; where they are not,
+ * to this rank when it is first needed. All ranks choose the same, if their libraries are the same; if they are not,
  * signatures of calls differ. */
 #include "comm/comm.h"
 #include "debug.h"
@@ -37,7 +37,7 @@ fail_with(struct blink_error *err, const Ctx *ctx)
 	return set_error(err, (int)ctx->error.status, "%.500s", ctx->error.text);
 }
 
-/* Up to so many bytes, all ranks together, an allreduce that is free to choose is an exchange. */
+/* The largest built-in allreduce that is an exchange: the bytes of its message times the number of ranks. */
 #define EXCHANGE_BYTES ((int64_t)32 << 10)
 
 static bool

@@ -1,4 +1,4 @@
-/* What a reduction asks, and its way through the kernels.
+/* A reduction: its type, operation and scale, and the loop that calls the kernels.
  *
  * Whole lines go to a kernel at once. What is left at the end, and before the first aligned line of a destination that
  * is streamed to, is copied operand by operand into a line of its own. A division of integers follows in blocks that
