@@ -19,8 +19,8 @@ struct job {
  * order. */
 struct library;
 
-/* paths: separated by ':'; NULL or "": an empty library. small: bytes; up to this size a message uses the
- * built-in schedule of least latency, if all ranks are on one server and no entry states a range of sizes that holds them
+/* paths: separated by ':'; NULL or "": an empty library. small: bytes; up to this size a message uses the built-in
+ * schedule of least latency, if all ranks are on one server and no entry states a range of sizes that holds them
  * (BLINK_SMALL). Every file that is named is read here, which for schedule files shows their jobs; what indexes name,
  * and schedule files once more, when they are chosen. Fails as file_read, index_read and sched_read do; NO_MEMORY.
  * The caller frees *out by library_close, also in a forked child. */
