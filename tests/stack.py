@@ -70,6 +70,8 @@ POINTERS = {
     "cheapest_find": None,
     # What the engine, the network and the hub tell a communicator of one rank, and it them: the only ones are set in
     # comm/init.c and comm/tuning.c, and the only network is TCP.
+    "remote_send": NET,
+    "engine_fail_here": r"runtime/comm/init\.c:on_failed_here",
     "collective_begin": NET,
     "collective_progress": NET + r"|runtime/comm/init\.c:on_stuck",
     "messages_progress": NET,

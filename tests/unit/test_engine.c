@@ -44,7 +44,8 @@ main(void)
 	answer = blinkRemoteError;
 	remote_send(&e, 1, &m, NULL);
 	engine_error(&e, &err);
-	ok(err.code == blinkSuccess && told_code == 0, "a message is sent; a connection that has ended is told elsewhere");
+	ok(err.code == blinkSuccess && told_code == 0,
+		"a message is sent; a connection that has ended is told elsewhere");
 	answer = blinkOutOfMemory;
 	remote_send(&e, 1, &m, NULL);
 	engine_error(&e, &err);
