@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { STACK = 256 << 10, EVENTS = 32, MS = 1000000, PATIENCE_MS = 20000 };
+enum { STACK = 256 << 10, RIDER_STACK = 1 << 20, EVENTS = 32, MS = 1000000, PATIENCE_MS = 20000 };
 
 /* What ranks exchange. */
 struct address {
@@ -58,6 +58,8 @@ dispatch(struct tcp *t, const struct epoll_event *event)
 		break;
 	case SOURCE_OUT:
 		tcp_out_ready(t, event->data.ptr, event->events);
+		break;
+	case SOURCE_RIDER:	/* its turn comes before the thread sleeps again */
 		break;
 	}
 }
@@ -134,7 +136,8 @@ serve(void *of)
 	struct epoll_event event[EVENTS];
 	bool said = false;
 	while (!leaving(t, &said)) {
-		int n = epoll_wait(t->epoll, event, EVENTS, ms_to_tick(t));
+		bool more = t->rider.turn && t->rider.turn(t->rider.context);
+		int n = epoll_wait(t->epoll, event, EVENTS, more ? 0 : ms_to_tick(t));
 		for (int i = 0; i < n; i++)
 			dispatch(t, &event[i]);
 		if (tcp_now() >= t->tick)
@@ -155,7 +158,7 @@ start_thread(struct tcp *t)
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK);
+	pthread_attr_setstacksize(&attr, t->rider.turn ? RIDER_STACK : STACK);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	int code = pthread_create(&t->thread, &attr, serve, t);
 	if (code == EINVAL)
@@ -240,8 +243,8 @@ new_tcp(int rank, int n_ranks, const struct net_events *events, const struct net
 	struct tcp *t = calloc(1, sizeof *t);
 	if (!t)
 		return NULL;
-	*t = (struct tcp){ .wake_source = SOURCE_WAKE, .listener_source = SOURCE_LISTENER, .rank = rank,
-		.n_ranks = n_ranks, .events = *events, .keys = *keys, .owner = getpid(), .epoll = -1, .wake = -1,
+	*t = (struct tcp){ .wake_source = SOURCE_WAKE, .listener_source = SOURCE_LISTENER,
+		.rider_source = SOURCE_RIDER, .rank = rank, .n_ranks = n_ranks, .events = *events, .keys = *keys, .owner = getpid(), .epoll = -1, .wake = -1,
 		.listener = -1, .listening = true, .tick = INT64_MAX };
 	if (t->keys.patience <= 0)
 		t->keys.patience = (int64_t)PATIENCE_MS * MS;
@@ -299,18 +302,22 @@ open_epoll(struct tcp *t)
 		return -1;
 	tcp_watch(t, t->wake, &t->wake_source, EPOLLIN);
 	tcp_watch(t, t->listener, &t->listener_source, EPOLLIN);
+	if (t->rider.turn)
+		tcp_watch(t, t->rider.fd, &t->rider_source, EPOLLIN);
 	errno = start_thread(t);
 	return errno ? -1 : 0;
 }
 
-static int
-tcp_open(int rank, int n_ranks, const struct net_events *events, const struct net_keys *keys, void *address,
-    void **net, struct blink_error *err)
+int
+tcp_open_with(const struct tcp_rider *rider, int rank, int n_ranks, const struct net_events *events,
+    const struct net_keys *keys, void *address, void **net, struct blink_error *err)
 {
 	struct address mine = { 0 };
 	struct tcp *t = new_tcp(rank, n_ranks, events, keys);
 	if (!t)
 		return tcp_fail(err, blinkOutOfMemory, "tcp: out of memory");
+	if (rider)
+		t->rider = *rider;
 	memcpy(mine.magic, magic, sizeof magic);
 	bool listens = listen_on(t, mine.socket) == 0;
 	if (!listens || open_epoll(t) != 0) {
@@ -323,6 +330,13 @@ tcp_open(int rank, int n_ranks, const struct net_events *events, const struct ne
 	memcpy(address, &mine, sizeof mine);
 	*net = t;
 	return blinkSuccess;
+}
+
+static int
+tcp_open(int rank, int n_ranks, const struct net_events *events, const struct net_keys *keys, void *address,
+    void **net, struct blink_error *err)
+{
+	return tcp_open_with(NULL, rank, n_ranks, events, keys, address, net, err);
 }
 
 /* An address that is valid on its link only is reached by our own interface of that link. */

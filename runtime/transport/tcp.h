@@ -45,7 +45,7 @@ struct tcp_hello {
 };
 
 /* What epoll reports. */
-enum tcp_source { SOURCE_WAKE, SOURCE_LISTENER, SOURCE_IN, SOURCE_OUT };
+enum tcp_source { SOURCE_WAKE, SOURCE_LISTENER, SOURCE_IN, SOURCE_OUT, SOURCE_RIDER };
 
 struct tcp_part {
 	struct tcp_part *next;
@@ -129,8 +129,17 @@ struct tcp_peer {
 	struct tcp_out out[TCP_WAYS];
 };
 
+/* Another net that this one serves: it has its thread, and its connections as a way for messages about messages. */
+struct tcp_rider {
+	void *context;
+	int fd;				/* to be looked at when it can be read */
+	/* By the thread, before it sleeps: whatever can be done now. True: there is more, do not sleep. */
+	bool (*turn)(void *context);
+};
+
 struct tcp {
-	enum tcp_source wake_source, listener_source;
+	enum tcp_source wake_source, listener_source, rider_source;
+	struct tcp_rider rider;		/* turn NULL: none */
 	int rank, n_ranks;
 	struct net_events events;
 	struct net_keys keys;
@@ -149,6 +158,10 @@ struct tcp {
 };
 
 extern const struct net_kind net_tcp;
+
+/* As the row's `open`, with a rider; NULL: none. */
+int tcp_open_with(const struct tcp_rider *rider, int rank, int n_ranks, const struct net_events *events,
+    const struct net_keys *keys, void *address, void **net, struct blink_error *err);
 
 /* ---- tcp_peer.c ---- */
 

@@ -40,7 +40,7 @@ ok(bool good, const char *what)
 {
 	n_tests++;
 	n_failed += !good;
-	printf("%sok %d - %s\n", good ? "" : "not ", n_tests, what);
+	printf("%sok %d - %s: %s\n", good ? "" : "not ", n_tests, kind->name, what);
 	fflush(stdout);
 }
 
@@ -773,14 +773,9 @@ has_ipv6(void)
 	return good;
 }
 
-int
-main(int argc, char **argv)
+static void
+test_kind(void)
 {
-	char why[256];
-	seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-	kind = net_kinds[0];
-	alarm(LIMIT_S);
-	ok(strcmp(kind->name, "tcp") == 0 && kind->available(why) && net_kinds[1] == NULL, "TCP is there");
 	test_killed();
 	traffic(2, AF_INET, 1, MESSAGES, LARGE, "two ranks send to each other");
 	traffic(4, AF_INET, 1, 150, LARGE, "four ranks send to each other");
@@ -797,6 +792,25 @@ main(int argc, char **argv)
 	test_strangers();
 	test_nonsense();
 	test_forked();
+}
+
+int
+main(int argc, char **argv)
+{
+	char why[256];
+	const char *only = argc > 3 ? argv[3] : "";
+	seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+	alarm(LIMIT_S);
+	for (int i = 0; net_kinds[i]; i++) {
+		kind = net_kinds[i];
+		if (*only && strcmp(only, kind->name) != 0)
+			continue;
+		if (kind->available(why))
+			test_kind();
+		else
+			printf("skip %s: %s\n", kind->name, why);
+	}
+	ok(strcmp(net_kinds[0]->name, "tcp") == 0 && net_kinds[0]->available(why), "TCP is there");
 	printf("1..%d\n", n_tests);
 	return n_failed != 0;
 }
