@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,25 +149,6 @@ serve(void *of)
 	return NULL;
 }
 
-/* Signals are for the threads of the program. A program with much thread-local data needs more than the small stack. */
-static int
-start_thread(struct tcp *t)
-{
-	pthread_attr_t attr;
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, t->rider.turn ? RIDER_STACK : STACK);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int code = pthread_create(&t->thread, &attr, serve, t);
-	if (code == EINVAL)
-		code = pthread_create(&t->thread, NULL, serve, t);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	t->started = code == 0;
-	return code;
-}
-
 /* ---- the row ---- */
 
 static bool
@@ -304,7 +284,8 @@ open_epoll(struct tcp *t)
 	tcp_watch(t, t->listener, &t->listener_source, EPOLLIN);
 	if (t->rider.turn)
 		tcp_watch(t, t->rider.fd, &t->rider_source, EPOLLIN);
-	errno = start_thread(t);
+	errno = tcp_start_thread(&t->thread, t->rider.turn ? RIDER_STACK : STACK, serve, t);
+	t->started = errno == 0;
 	return errno ? -1 : 0;
 }
 

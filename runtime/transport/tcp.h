@@ -167,6 +167,8 @@ int tcp_open_with(const struct tcp_rider *rider, int rank, int n_ranks, const st
 
 int64_t tcp_now(void);			/* ns, CLOCK_MONOTONIC */
 void tcp_wake(struct tcp *t);
+/* A thread without signals, which are for the threads of the program. An errno; 0: it runs. */
+int tcp_start_thread(pthread_t *thread, size_t stack, void *(*run)(void *), void *of);
 void tcp_attend(struct tcp *t, struct tcp_peer *peer);	/* the thread is to look after the peer */
 void tcp_look_by(struct tcp *t, int64_t when);		/* at times; the thread's */
 /* Options of a connection: no delay, and probes of an idle one until the host of the peer is silent too long. */

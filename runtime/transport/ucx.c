@@ -19,10 +19,12 @@ const struct net_kind net_ucx = { .name = "ucx", .what = what, .available = ucx_
 
 #else
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { ROUNDS = 64, MS = 1000000, END_MS = 1000 };
+enum { ROUNDS = 64, MS = 1000000, END_MS = 1000, FILES = 64 };
 
 /* What ranks exchange: as the TCP net's, of another name. */
 enum { MAGIC = 4 };
@@ -151,10 +153,40 @@ open_worker(struct ucx *u, int *fd)
 	return status == UCS_OK && u->n_address > UCX_HELLO_MOST - UCX_TOKEN ? UCS_ERR_BUFFER_TOO_SMALL : status;
 }
 
-static struct ucx *
-new_ucx(int rank, int n_ranks, const struct net_events *events)
+/* UCX ends the process where it runs out of descriptors as it opens. */
+static bool
+has_files(void)
 {
-	char why[256];
+	int fd[FILES], n = 0;
+	while (n < FILES && (fd[n] = eventfd(0, EFD_CLOEXEC)) >= 0)
+		n++;
+	for (int i = 0; i < n; i++)
+		close(fd[i]);
+	return n == FILES;
+}
+
+struct opening {
+	struct ucx *net;
+	int fd;
+	ucs_status_t status;
+	const char *what;
+};
+
+static void
+open_aside(void *of)
+{
+	struct opening *o = of;
+	o->what = "find a transport";
+	o->status = open_context(o->net);
+	if (o->status != UCS_OK)
+		return;
+	o->what = "start";
+	o->status = open_worker(o->net, &o->fd);
+}
+
+static struct ucx *
+new_ucx(int rank, int n_ranks, const struct net_events *events, const struct ucx_api *api)
+{
 	struct ucx *u = calloc(1, sizeof *u);
 	struct ucx_peer *peer = calloc((size_t)n_ranks, sizeof *peer);
 	if (!u || !peer) {
@@ -163,7 +195,7 @@ new_ucx(int rank, int n_ranks, const struct net_events *events)
 		return NULL;
 	}
 	*u = (struct ucx){ .rank = rank, .n_ranks = n_ranks, .events = *events, .owner = getpid(),
-		.api = ucx_library(why), .peer = peer };
+		.api = api, .peer = peer };
 	pthread_mutex_init(&u->lock, NULL);
 	pthread_cond_init(&u->changed, NULL);
 	for (int i = 0; i < n_ranks; i++) {
@@ -179,8 +211,9 @@ new_ucx(int rank, int n_ranks, const struct net_events *events)
 /* ---- close ---- */
 
 static void
-close_worker(struct ucx *u)
+close_aside(void *of)
 {
+	struct ucx *u = of;
 	int64_t until = tcp_now() + (int64_t)END_MS * MS;
 	for (int i = 0; i < u->n_ranks; i++) {
 		ucx_drop(&u->peer[i]);
@@ -190,20 +223,21 @@ close_worker(struct ucx *u)
 		u->api->ucp_worker_progress_(u->worker);
 	if (u->address)
 		u->api->ucp_worker_release_address_(u->worker, u->address);
-	u->api->ucp_worker_destroy_(u->worker);
+	if (u->worker)
+		u->api->ucp_worker_destroy_(u->worker);
+	if (u->context)
+		u->api->ucp_cleanup_(u->context);
+	u->worker = NULL;
 }
 
 /* What UCX has in a forked child stays: it belongs to the parent's devices and files. */
 static void
 free_ucx(struct ucx *u)
 {
-	bool child = u->owner != getpid();
-	if (child)
+	if (u->owner != getpid())
 		u->worker = NULL;
-	if (u->worker)
-		close_worker(u);
-	if (u->context && !child)
-		u->api->ucp_cleanup_(u->context);
+	else if (u->context && !ucx_aside(close_aside, u))
+		close_aside(u);
 	for (int i = 0; i < u->n_ranks; i++) {
 		ucx_drop(&u->peer[i]);
 		free(u->peer[i].order);
@@ -241,20 +275,22 @@ static int
 ucx_open(int rank, int n_ranks, const struct net_events *events, const struct net_keys *keys, void *address,
     void **net, struct blink_error *err)
 {
-	struct ucx *u = new_ucx(rank, n_ranks, events);
+	char why[256];
+	const struct ucx_api *api = ucx_library(why);
+	struct ucx *u = api ? new_ucx(rank, n_ranks, events, api) : NULL;
 	const struct net_events mine = { u, ucx_place, ucx_arrived, ucx_broken };
-	int fd = -1;
+	struct opening o = { .net = u, .fd = -1, .status = UCS_ERR_NO_MEMORY, .what = "start a thread" };
 	void *tcp = NULL;
+	if (!api)
+		return tcp_fail(err, blinkSystemError, "ucx: %s", why);
 	if (!u)
 		return tcp_fail(err, blinkOutOfMemory, "ucx: out of memory");
-	ucs_status_t status = open_context(u);
-	if (status == UCS_OK)
-		status = open_worker(u, &fd);
-	const struct tcp_rider rider = { u, fd, turn };
-	if (status != UCS_OK)
-		tcp_fail(err, blinkSystemError, "ucx: cannot %s: %s", u->worker ? "start" : "find a transport",
-		    u->api->ucs_status_string_(status));
-	else if (tcp_open_with(&rider, rank, n_ranks, &mine, keys, address, &tcp, err) == blinkSuccess)
+	if (!has_files())
+		tcp_fail(err, blinkSystemError, "ucx: %s: want %d more descriptors", strerror(errno), FILES);
+	else if (!ucx_aside(open_aside, &o) || o.status != UCS_OK)
+		tcp_fail(err, blinkSystemError, "ucx: cannot %s: %s", o.what, u->api->ucs_status_string_(o.status));
+	const struct tcp_rider rider = { u, o.fd, turn };
+	if (o.status == UCS_OK && tcp_open_with(&rider, rank, n_ranks, &mine, keys, address, &tcp, err) == blinkSuccess)
 		atomic_store(&u->tcp, tcp);
 	if (!tcp) {
 		ucx_close(u, 0);

@@ -147,6 +147,10 @@ struct ucx_api {
 /* NULL: it cannot be used; why[256] says so. Opened once, and never closed. */
 const struct ucx_api *ucx_library(char why[256]);
 
+/* Runs it on a thread of its own, and waits for its end: what opens and closes UCX needs more stack than a call of
+ * libblink may, and the threads that UCX then starts get no signals. False: there is no such thread. */
+bool ucx_aside(void (*run)(void *), void *of);
+
 /* ---- ucx_peer.c ---- */
 
 void ucx_attend(struct ucx_peer *peer);		/* by any thread: the thread is to look after it */

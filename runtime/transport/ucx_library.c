@@ -18,11 +18,39 @@
 #include <ucs/config/global_opts.h>
 #include <ucs/debug/debug.h>
 
-enum { SIGNALS = 32 };
+enum { SIGNALS = 32, STACK = 1 << 20 };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of all below */
 static struct ucx_api api;
-static char failure[256];
+static bool opened;
+
+/* ---- a thread ---- */
+
+struct errand {
+	void (*run)(void *);
+	void *of;
+};
+
+static void *
+run_errand(void *of)
+{
+	struct errand *e = of;
+	e->run(e->of);
+	return NULL;
+}
+
+bool
+ucx_aside(void (*run)(void *), void *of)
+{
+	struct errand e = { run, of };
+	pthread_t thread;
+	if (tcp_start_thread(&thread, STACK, run_errand, &e) != 0)
+		return false;
+	pthread_join(thread, NULL);
+	return true;
+}
+
+/* ---- the library ---- */
 
 typedef void (*signal_handler)(int);
 
@@ -56,14 +84,14 @@ leave_memory_alone(void *library)
 	set(&quiet);
 }
 
-/* Its lines are of a form of their own; errors alone, unless BLINK_DEBUG asks for more. */
+/* Its lines are of a form of their own, and go to the standard output or error: only where BLINK_DEBUG asks for some. */
 static void
 choose_log(void *library)
 {
 	__typeof__(&ucs_global_opts_set_value) set =
 	    (__typeof__(&ucs_global_opts_set_value))dlsym(library, "ucs_global_opts_set_value");
 	if (set && !getenv("UCX_LOG_LEVEL"))
-		set("LOG_LEVEL", debug_on(DEBUG_TRACE) ? "info" : debug_on(DEBUG_WARN) ? "warn" : "error");
+		set("LOG_LEVEL", debug_on(DEBUG_TRACE) ? "info" : debug_on(DEBUG_WARN) ? "error" : "fatal");
 }
 
 static void
@@ -85,27 +113,34 @@ open_base(void)
 }
 
 static void
-open_library(void)
+open_library(void *reason)
 {
+	char *why = reason;
 	open_base();
 	void *library = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		const char *why = dlerror();
-		snprintf(failure, sizeof failure, "%s", why ? why : "libucp.so.0 cannot be opened");
+		const char *text = dlerror();
+		snprintf(why, 256, "%s", text ? text : "libucp.so.0 cannot be opened");
 		return;
 	}
+	why[0] = '\0';
 #define FIND(name)                                                             \
-	if (!(api.name##_ = (__typeof__(&name))dlsym(library, #name)) && !failure[0]) \
-		snprintf(failure, sizeof failure, "libucp.so.0 has no %s: want UCX 1.11 or later", #name);
+	if (!(api.name##_ = (__typeof__(&name))dlsym(library, #name)) && !why[0]) \
+		snprintf(why, 256, "libucp.so.0 has no %s: want UCX 1.11 or later", #name);
 	UCX_FUNCTIONS(FIND)
 #undef FIND
+	opened = !why[0];
 }
 
+/* What has failed may pass, as a lack of descriptors, and is tried again. */
 const struct ucx_api *
 ucx_library(char why[256])
 {
-	pthread_once(&once, open_library);
-	snprintf(why, 256, "%s", failure);
-	return failure[0] ? NULL : &api;
+	pthread_mutex_lock(&lock);
+	if (!opened && !ucx_aside(open_library, why))
+		snprintf(why, 256, "cannot start a thread");
+	bool good = opened;
+	pthread_mutex_unlock(&lock);
+	return good ? &api : NULL;
 }
 #endif
