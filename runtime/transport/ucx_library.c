@@ -1,24 +1,23 @@
 /* UCX as it is installed here, if it is.
  *
- * libucs, on which the rest of UCX stands, changes the process as it is loaded: it takes over the signals of errors, and
- * libuct, which comes with libucp, has it write jumps into the C library's mmap, munmap and others, to hear of memory
- * that goes. Neither is for a library within other people's programs. So libucs is opened alone, first; it gives the
- * signals back, and is told to leave memory alone; then libucp is opened. All this only where the program has not
- * loaded UCX itself, and the user has not asked for something else by UCX's own variables. */
+ * Its libucs changes the process as it is loaded: it takes over the signals of errors and SIGHUP, and writes jumps into
+ * the C library's mmap, munmap and others, to hear of memory that goes. Neither is for a library within other people's
+ * programs. What it reads before that is the environment, and nothing else: so while it is loaded, `environ` is a list
+ * of this file, which has variables of UCX in front of those of the process; but none that is set there, so
+ * that whoever wants all this can have it. Other threads that read a variable meanwhile find it in either list, which
+ * therefore stays in memory. Where the program itself has loaded UCX, it is as the program wants it. */
 #include "transport/ucx.h"
 
 #ifdef BLINK_UCX
 #include "debug.h"
 
 #include <dlfcn.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <ucm/api/ucm.h>
-#include <ucs/config/global_opts.h>
-#include <ucs/debug/debug.h>
+#include <string.h>
+#include <unistd.h>
 
-enum { SIGNALS = 32, STACK = 1 << 20 };
+enum { STACK = 1 << 20, QUIET = 4 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of all below */
 static struct ucx_api api;
@@ -52,72 +51,62 @@ ucx_aside(void (*run)(void *), void *of)
 
 /* ---- the library ---- */
 
-typedef void (*signal_handler)(int);
-
-static signal_handler
-handler_of(int number)
+/* Its lines go to standard output or error in a form of their own: only where BLINK_DEBUG asks for some. */
+static const char *
+log_level(void)
 {
-	struct sigaction now;
-	return sigaction(number, NULL, &now) == 0 ? now.sa_handler : SIG_DFL;
+	return debug_on(DEBUG_TRACE) ? "UCX_LOG_LEVEL=info" : debug_on(DEBUG_WARN) ? "UCX_LOG_LEVEL=error"
+	    : "UCX_LOG_LEVEL=fatal";
 }
 
-/* What libucs has taken: the ones that it had not taken before it was loaded. */
-static void
-give_back_signals(void *library, const signal_handler before[SIGNALS])
+/* As the environment, and before it what keeps UCX quiet, unless it is set. NULL: no memory. The last element, behind
+ * the end of the list, is the list before. */
+static char **
+quiet_environment(char **before)
 {
-	__typeof__(&ucs_debug_disable_signal) disable =
-	    (__typeof__(&ucs_debug_disable_signal))dlsym(library, "ucs_debug_disable_signal");
-	for (int i = 1; i < SIGNALS && disable; i++)
-		if (handler_of(i) != before[i])
-			disable(i);
+	static char **last;
+	const char *quiet[QUIET] = { "UCX_MEM_EVENTS=n", "UCX_HANDLE_ERRORS=none", "UCX_DEBUG_SIGNO=", log_level() };
+	size_t n = 0, at = 0;
+	while (before && before[n])
+		n++;
+	char **list = calloc(n + QUIET + 2, sizeof *list);
+	for (int i = 0; i < QUIET && list; i++) {
+		size_t name = (size_t)(strchr(quiet[i], '=') - quiet[i]) + 1;
+		bool set = false;
+		for (size_t k = 0; k < n; k++)
+			set = set || strncmp(before[k], quiet[i], name) == 0;
+		if (!set)
+			list[at++] = (char *)quiet[i];
+	}
+	for (size_t k = 0; k < n && list; k++)
+		list[at++] = before[k];
+	if (list) {
+		list[n + QUIET + 1] = (char *)last;
+		last = list;
+	}
+	return list;
 }
 
-static void
-leave_memory_alone(void *library)
+/* The list stays, where somebody else has put another in its place, which may be made of it. */
+static void *
+open_quietly(void)
 {
-	const ucm_global_config_t *now = dlsym(library, "ucm_global_opts");
-	__typeof__(&ucm_set_global_opts) set = (__typeof__(&ucm_set_global_opts))dlsym(library, "ucm_set_global_opts");
-	if (!now || !set || getenv("UCX_MEM_EVENTS"))
-		return;
-	ucm_global_config_t quiet = *now;
-	quiet.enable_events = 0;
-	set(&quiet);
-}
-
-/* Its lines are of a form of their own, and go to the standard output or error: only where BLINK_DEBUG asks for some. */
-static void
-choose_log(void *library)
-{
-	__typeof__(&ucs_global_opts_set_value) set =
-	    (__typeof__(&ucs_global_opts_set_value))dlsym(library, "ucs_global_opts_set_value");
-	if (set && !getenv("UCX_LOG_LEVEL"))
-		set("LOG_LEVEL", debug_on(DEBUG_TRACE) ? "info" : debug_on(DEBUG_WARN) ? "error" : "fatal");
-}
-
-static void
-open_base(void)
-{
-	signal_handler before[SIGNALS];
-	void *library = dlopen("libucs.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-	if (library)
-		return;
-	for (int i = 1; i < SIGNALS; i++)
-		before[i] = handler_of(i);
-	library = dlopen("libucs.so.0", RTLD_NOW | RTLD_LOCAL);
-	if (!library)
-		return;
-	if (!getenv("UCX_HANDLE_ERRORS") && !getenv("UCX_ERROR_SIGNALS"))
-		give_back_signals(library, before);
-	leave_memory_alone(library);
-	choose_log(library);
+	char **before = environ, **quiet = quiet_environment(before);
+	if (!quiet)
+		return NULL;
+	environ = quiet;
+	void *library = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
+	if (environ == quiet)
+		environ = before;
+	return library;
 }
 
 static void
 open_library(void *reason)
 {
 	char *why = reason;
-	open_base();
-	void *library = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
+	bool loaded = dlopen("libucs.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) != NULL;
+	void *library = loaded ? dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL) : open_quietly();
 	if (!library) {
 		const char *text = dlerror();
 		snprintf(why, 256, "%s", text ? text : "libucp.so.0 cannot be opened");
