@@ -1,5 +1,6 @@
 /* One of two ranks of a net (transport/net.h), each a process, perhaps on servers of their own: net_pair RANK ADDRESS
- * FOLDER MODE [MESSAGES [BYTES]]. They tell each other their addresses by files in the folder. BLINK_NET: the kind.
+ * FOLDER MODE [MESSAGES [BYTES]]. They tell each other their addresses by files in the folder. BLINK_NET: the kind;
+ * `net_pair kinds` prints which there are, "tcp", and why one cannot be used, "ucx: not installed".
  *
  *	check		messages of many sizes go both ways, and are compared
  *	latency		8 bytes go to and fro between the threads of both nets; prints us for one way
@@ -266,6 +267,17 @@ cut(char *payload[])
 	    + (t.tv_nsec - file.st_mtim.tv_nsec) / MS, reason);
 }
 
+static int
+print_kinds(void)
+{
+	char why[256];
+	for (int i = 0; net_kinds[i]; i++) {
+		bool good = net_kinds[i]->available(why);
+		printf("%s%s%s\n", net_kinds[i]->name, good ? "" : ": ", good ? "" : why);
+	}
+	return 0;
+}
+
 static void
 choose_kind(void)
 {
@@ -285,6 +297,8 @@ int
 main(int argc, char **argv)
 {
 	char *payload[LANES];
+	if (argc == 2 && strcmp(argv[1], "kinds") == 0)
+		return print_kinds();
 	if (argc < 5)
 		die("want RANK ADDRESS FOLDER MODE [MESSAGES [BYTES]]");
 	const char *mode = argv[4];
