@@ -35,6 +35,8 @@ static const char magic[MAGIC] = "ucx1", tcp_magic[MAGIC] = "tcp1";
 static void
 attend(struct ucx_peer *peer)
 {
+	if (peer->endpoint && atomic_load(&peer->net->connected) && !atomic_load(&peer->broken))
+		ucx_greet(peer);
 	if (atomic_exchange(&peer->resumed, false))
 		ucx_in_resume(peer);
 	pthread_mutex_lock(&peer->lock);
@@ -321,6 +323,11 @@ ucx_connect(void *net, const void *addresses, struct blink_error *err)
 	if (err->code == blinkSuccess)
 		net_tcp.connect(atomic_load(&u->tcp), of_tcp, err);
 	free(of_tcp);
+	if (err->code != blinkSuccess)
+		return err->code;
+	atomic_store(&u->connected, true);
+	for (int i = 0; i < u->n_ranks; i++)
+		ucx_attend(&u->peer[i]);
 	return err->code;
 }
 

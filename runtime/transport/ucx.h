@@ -117,6 +117,7 @@ struct ucx {
 	ucp_address_t *address;
 	size_t n_address;
 	struct ucx_peer *peer;
+	atomic_bool connected;		/* peers' addresses are known, so that they can be answered */
 	atomic_bool attention;		/* some peer has it */
 	atomic_bool awake;		/* the thread will look at `attention` before it sleeps */
 	bool trouble;			/* some peer is to be looked after: it failed, or is broken */

@@ -155,7 +155,6 @@ meet(struct ucx_peer *peer)
 		.address = (const ucp_address_t *)(peer->theirs + UCX_TOKEN),
 		.err_mode = UCP_ERR_HANDLING_MODE_PEER, .err_handler = { on_error, peer },
 	};
-	ucx_greet(peer);
 	ucs_status_t status = u->api->ucp_ep_create_(u->worker, &params, &peer->endpoint);
 	if (status != UCS_OK) {
 		peer->endpoint = NULL;
