@@ -224,8 +224,8 @@ new_tcp(int rank, int n_ranks, const struct net_events *events, const struct net
 	if (!t)
 		return NULL;
 	*t = (struct tcp){ .wake_source = SOURCE_WAKE, .listener_source = SOURCE_LISTENER,
-		.rider_source = SOURCE_RIDER, .rank = rank, .n_ranks = n_ranks, .events = *events, .keys = *keys, .owner = getpid(), .epoll = -1, .wake = -1,
-		.listener = -1, .listening = true, .tick = INT64_MAX };
+		.rider_source = SOURCE_RIDER, .rank = rank, .n_ranks = n_ranks, .events = *events, .keys = *keys,
+		.owner = getpid(), .epoll = -1, .wake = -1, .listener = -1, .listening = true, .tick = INT64_MAX };
 	if (t->keys.patience <= 0)
 		t->keys.patience = (int64_t)PATIENCE_MS * MS;
 	t->peer = calloc((size_t)n_ranks, sizeof *t->peer);

@@ -232,14 +232,15 @@ close_aside(void *of)
 	u->worker = NULL;
 }
 
-/* What UCX has in a forked child stays: it belongs to the parent's devices and files. */
+/* What UCX has in a forked child stays: it belongs to the parent's devices and files. So it does where no thread can be
+ * had to free it. */
 static void
 free_ucx(struct ucx *u)
 {
 	if (u->owner != getpid())
 		u->worker = NULL;
 	else if (u->context && !ucx_aside(close_aside, u))
-		close_aside(u);
+		u->worker = NULL;
 	for (int i = 0; i < u->n_ranks; i++) {
 		ucx_drop(&u->peer[i]);
 		free(u->peer[i].order);

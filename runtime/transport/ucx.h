@@ -60,7 +60,7 @@ struct ucx_parcel {
 
 enum ucx_arrival_state { ARRIVAL_WAITS, ARRIVAL_MOVES, ARRIVAL_WHOLE, ARRIVAL_LOST };
 
-/* A message of a peer that has no place yet, or of which not all has arrived, or whose turn in its lane has not come. */
+/* A message of a peer that has no place yet, or of which not all is here, or whose turn in its lane has not come. */
 struct ucx_arrival {
 	struct ucx_arrival *next;	/* of its lane, by order */
 	struct ucx_arrival *later;	/* that waits for a place, too */

@@ -1,5 +1,5 @@
-/* Messages from peers. A short one that comes in its turn, and has a place, is copied there at once; others have a record
- * in their lane until they are delivered. */
+/* Messages from peers. A short one that comes in its turn, and has a place, is copied there at once; others have a
+ * record in their lane until they are delivered. */
 #include "transport/ucx.h"
 
 #ifdef BLINK_UCX
@@ -84,7 +84,8 @@ fetch(struct ucx_arrival *a, void *place)
 {
 	struct ucx *u = a->net;
 	const ucp_request_param_t param = {
-		.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE,
+		.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA
+		    | UCP_OP_ATTR_FIELD_MEMORY_TYPE,
 		.cb.recv_am = on_received, .user_data = a, .memory_type = UCS_MEMORY_TYPE_HOST,
 	};
 	void *remote = a->remote;

@@ -1,7 +1,7 @@
 /* What the TCP net carries for UCX; and the end of a peer.
  *
- * A peer that ends is told by its TCP connections, and then also by UCX, which may be first and does not know whether the
- * peer had closed in order. So what UCX tells counts only where nothing else has come of it for a while. */
+ * A peer that ends is told by its TCP connections, and then also by UCX, which may be first and does not know whether
+ * the peer had closed in order. So what UCX tells counts only where nothing else has come of it for a while. */
 #include "transport/ucx.h"
 
 #ifdef BLINK_UCX
