@@ -130,6 +130,7 @@ struct engine {
 	int64_t timeout;		/* ns */
 	int64_t chunk_bytes;		/* 0: chosen */
 	int spins;			/* looks at a flag before it sleeps; 0 where ranks share CPUs */
+	bool shares_cpus;
 	struct engine_events events;
 
 	pthread_mutex_t lock;		/* of what follows */
@@ -148,6 +149,7 @@ struct engine {
 
 	/* Of who drives. */
 	_Atomic int stop;		/* an error has been set */
+	int rest, next_rest;		/* waits that do not give way: those left, and after the next long turn */
 	bool begun;			/* the first call has */
 	bool suspects;			/* a peer's signature differs: the hub has been asked */
 	uint64_t collective;		/* number of the collective that is executed, or was */
