@@ -123,7 +123,7 @@ struct engine {
 	struct peer *peer;		/* of each rank; this one too */
 	struct region *region;
 	_Atomic(struct window *) window[WINDOWS + 1];	/* by number */
-	char *arena;			/* of this rank: two halves */
+	char *arena;			/* of this rank */
 	struct bell *bell;
 	const struct net_kind *net;	/* NULL: all ranks are on this server */
 	void *net_handle;
@@ -155,8 +155,11 @@ struct engine {
 	uint64_t collective;		/* number of the collective that is executed, or was */
 	uint64_t signature, signature_before;
 	int64_t chunk, slot_bytes;	/* of it: elements of a chunk, bytes of a slot */
-	char *half;			/* of the arena */
-	size_t populated[2];		/* bytes of either half that have memory */
+	int slots;			/* of it: chunks that a ring holds */
+	bool small;			/* its rings have one of the small places of the arena */
+	uint64_t n_large;		/* calls so far that had not */
+	char *rings;			/* of it, in the arena */
+	size_t populated[CALLS + 2];	/* bytes of each place that have memory */
 	size_t size;			/* bytes of an element */
 	bool streaming;			/* more than caches hold */
 	const char *input;
@@ -169,8 +172,9 @@ struct engine {
 	int n_left;			/* tasks not done: the first of `left` */
 	int *left;
 	int left_capacity;
-	struct pending *pending[2];	/* of either half: what readers must have done before it is written again */
-	int n_pending[2], pending_capacity[2];
+	/* Of the last CALLS calls, k at k % CALLS: what readers must have done before its place is written again. */
+	struct pending *pending[CALLS];
+	int n_pending[CALLS], pending_capacity[CALLS];
 	_Atomic int awaits;		/* rank whose flag it sleeps for; -1 */
 	int64_t deadline;		/* of the current call */
 	uint64_t *sent, *received;	/* of each rank: chunks of its channels so far */
@@ -179,7 +183,7 @@ struct engine {
 	pthread_mutex_t net_lock;
 	const struct plan *net_plan;
 	uint64_t net_collective;
-	char *mirror;			/* the rings that the net fills: n_mirrors of the plan, of SLOTS each */
+	char *mirror;			/* the rings that the net fills: n_mirrors of the plan */
 	size_t mirror_bytes;
 };
 

@@ -480,8 +480,8 @@ free_memory(struct engine *e)
 	free(e->kept);
 	free(e->mirror);
 	free(e->left);
-	free(e->pending[0]);
-	free(e->pending[1]);
+	for (int i = 0; i < CALLS; i++)
+		free(e->pending[i]);
 }
 
 void
