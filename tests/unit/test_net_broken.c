@@ -25,6 +25,39 @@ test_does_not_fit(void)
 	free(payload);
 }
 
+/* A call has failed while its messages waited for a place: their memory is the caller's again, whatever it does with
+ * it, and the net closes at once. What was sent before is right. */
+static void
+test_abandoned(void)
+{
+	enum { N = 12, BYTES = 6 << 20 };
+	struct end e[2];
+	char *payload[N + 2];
+	bool good = open_ends(e, 2, AF_INET, 20000);
+	good = good && send_one(&e[0], 1, 0, 1, 100, &payload[N]) == blinkSuccess
+	    && await(&e[1], &e[1].arrived, 1, 5000);
+	atomic_store(&e[1].closed, true);
+	for (int i = 0; i < N && good; i++)
+		good = send_one(&e[0], 1, 1 + (uint32_t)i % (LANES - 1), (uint64_t)i / (LANES - 1) + 1, BYTES,
+		    &payload[i]) == blinkSuccess;
+	pause_ms(100);
+	kind->abandon(e[0].net);
+	for (int i = 0; i < N && good; i++)
+		memset(payload[i], 0x3c, BYTES);
+	atomic_store(&e[1].closed, false);
+	kind->resume(e[1].net, 0);
+	pause_ms(200);
+	ok(good && e[1].wrong == 0 && count(&e[1], &e[1].arrived) < N + 1, "messages of a failed call are not sent");
+	ok(send_one(&e[0], 1, 0, 2, 100, &payload[N + 1]) == blinkRemoteError, "nor any other");
+	int64_t begun = now();
+	close_end(&e[0]);
+	ok(now() - begun < 5 * SECOND, "a net that was abandoned waits for nobody");
+	ok(await(&e[1], &e[1].broken[0], 1, 5000) && e[1].wrong == 0, "its peer hears that it has ended");
+	close_end(&e[1]);
+	for (int i = 0; i < N + 2; i++)
+		free(payload[i]);
+}
+
 static void
 test_left(void)
 {
@@ -318,6 +351,7 @@ main(int argc, char **argv)
 	begin(argc, argv);
 	test_killed();
 	test_does_not_fit();
+	test_abandoned();
 	test_left();
 	test_bad_address();
 	test_strangers();
