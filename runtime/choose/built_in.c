@@ -281,26 +281,6 @@ most_trees(const struct maker *m, int wanted)
 	return wanted < 1 ? 1 : wanted < most ? wanted : most;
 }
 
-/* Each of two ranks adds what both have: one hop, where a tree has two. The sum of two does not depend on their order;
- * of equal zeros max and min take the second. */
-static Status
-exchange(struct maker *m)
-{
-	TRY(NEW(m->ctx, m->sched->segment, 2));
-	for (int r = 0; r < 2; r++) {
-		Segment *s = add_segment(m, 0, 1);
-		int *link;
-		s->tree.root = r;
-		TRY(new_edges(m, 1, &s->tree.up, &link));
-		make_edge(s->tree.up, link, 1 - r, r);
-		s->tree.n_up = 1;
-		TRY(NEW(m->ctx, s->to, 1));
-		s->to[0] = r;
-		s->n_to = 1;
-	}
-	return OK;
-}
-
 /* Tree t of a large allreduce: each rank of the largest server leads some; chains begin at several servers, so that
  * the load of their ends, which is less, is shared. */
 static Status
@@ -308,8 +288,6 @@ make_allreduce(struct maker *m, bool small)
 {
 	int leaders = small ? 1 : most_trees(m, largest_server(m));
 	int starts = small ? 1 : most_trees(m, leaders * m->n_servers) / leaders;
-	if (small && m->n == 2)
-		return exchange(m);
 	TRY(NEW(m->ctx, m->sched->segment, leaders * starts));
 	for (int t = 0; t < leaders * starts; t++) {
 		int first = (int)((int64_t)(t / leaders) * m->n_servers / starts);

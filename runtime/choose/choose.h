@@ -54,16 +54,16 @@ Status library_choose(Ctx *ctx, struct library *lib, const struct job *job, Coll
  *   large, one server           every rank in one hop from every other: allreduce tree r reduces and broadcasts the
  *                               r-th part; broadcast and reduce have a tree by each other rank
  *   large, several servers      chains that cross each server once, with one hop in each
- *   small                       one tree for allreduce, broadcast and reduce, of few hops; two ranks of an allreduce
- *                               exchange what they have (`to` of blink-schedule(5))
- * All ranks get the same bits of an allreduce; two that exchange may have zeros of other signs after max and min, and
- * other NaNs. built_in.c has the order of additions. job: `gpu` is not read. At most LIMIT_RANKS ranks.
+ *   small                       one tree for allreduce, broadcast and reduce, of few hops
+ * All ranks get the same bits of an allreduce. built_in.c has the order of additions. job: `gpu` is not read. At most
+ * LIMIT_RANKS ranks.
  * Fails: LIMIT, USAGE, NO_MEMORY.
  * Time and memory: an allreduce, broadcast or reduce has at most 2^17 edges or one tree, allgather, reducescatter and
  * alltoall have n_ranks^2 edges, an alltoall of 2048 takes 2 s and 700 MB. */
 Status built_in_schedule(Ctx *ctx, const struct job *job, Collective coll, int root, bool small, Schedule **out);
 
-/* A rank's program for an allreduce in which each reads what all publish; of ranks that share memory. */
+/* A rank's program for an allreduce in which each rank reads what all publish, and reduces it in the order of the
+ * ranks. */
 Status exchange_program(Ctx *ctx, int n_ranks, int rank, RankProgram **out);
 
 #endif

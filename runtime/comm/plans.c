@@ -40,12 +40,22 @@ fail_with(struct blink_error *err, const Ctx *ctx)
 /* The largest built-in allreduce that is an exchange: the bytes of its message times the number of ranks. */
 #define EXCHANGE_BYTES ((int64_t)32 << 10)
 
+/* Likewise of this job, in bytes; below 0: there is none. Of two ranks a tree would have two hops for the one of an
+ * exchange, whatever the size, and between servers too. */
+static int64_t
+exchange_most(const struct rank_comm *r)
+{
+	const struct engine *e = &r->engine;
+	int64_t most = EXCHANGE_BYTES / e->n_ranks, small = r->settings.small;
+	if (e->n_ranks == 2)
+		return small;
+	return e->n_ranks == 1 || e->n_local < e->n_ranks ? -1 : most < small ? most : small;
+}
+
 static bool
 is_exchange(const struct rank_comm *r, const Choice *choice, Collective coll, int64_t bytes)
 {
-	const struct engine *e = &r->engine;
-	return choice->built_in && coll == ALLREDUCE && e->n_local == e->n_ranks && e->n_ranks > 1
-	    && bytes <= r->settings.small && bytes * e->n_ranks <= EXCHANGE_BYTES;
+	return choice->built_in && coll == ALLREDUCE && bytes <= exchange_most(r);
 }
 
 /* Messages of a choice that are exchanged, and those that are not, have plans of their own. */
@@ -53,8 +63,7 @@ static Status
 project(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t bytes)
 {
 	Collective coll = choice->sched->coll;
-	int64_t most = EXCHANGE_BYTES / r->engine.n_ranks;
-	most = most < r->settings.small ? most : r->settings.small;
+	int64_t most = exchange_most(r);
 	plan->from_bytes = choice->from;
 	plan->to_bytes = choice->to;
 	if (!is_exchange(r, choice, coll, bytes)) {
