@@ -27,12 +27,19 @@ struct library;
 Status library_open(Ctx *ctx, const char *paths, int64_t small, struct library **out);
 void library_close(struct library *lib);
 
+/* One of the schedules that need no topology. */
+struct built_in {
+	Collective coll;
+	int root;			/* ignored unless the collective has one */
+	bool small;			/* for small messages: of few hops */
+};
+
 typedef struct {
-	const Schedule *sched;		/* in the ranks of the job */
+	const Schedule *sched;		/* in the ranks of the job; NULL: built in */
+	struct built_in built_in;
 	char digest[DIGEST_ROOM];	/* of its file; of a built-in one: of its name and the job */
 	int64_t from, to;		/* it is the choice for messages of from <= bytes <= to, bytes as
 					 * blink-schedule(5) counts M */
-	bool built_in;
 	char what[160];			/* for people: "onehop over 8 ranks, built in", "dgx1v/any.json: trees,
 					 * 140 GB/s" */
 } Choice;
@@ -47,20 +54,22 @@ typedef struct {
 Status library_choose(Ctx *ctx, struct library *lib, const struct job *job, Collective coll, int root, int64_t bytes,
     Choice *out);
 
-/* Built-in schedules, which need no topology: theirs has a switch that all ranks are at, and passes sched_verify if
- * n_ranks > 1; of one rank nothing moves.
+/* What one rank does by a built-in schedule:
  *   gather, scatter, alltoall   each block goes straight from its rank to the one that needs it
  *   allgather, reducescatter    one tree for each block, from its rank
  *   large, one server           every rank in one hop from every other: allreduce tree r reduces and broadcasts the
  *                               r-th part; broadcast and reduce have a tree by each other rank
  *   large, several servers      chains that cross each server once, with one hop in each
  *   small                       one tree for allreduce, broadcast and reduce, of few hops
- * All ranks get the same bits of an allreduce. built_in.c has the order of additions. job: `gpu` is not read. At most
- * LIMIT_RANKS ranks.
- * Fails: LIMIT, USAGE, NO_MEMORY.
- * Time and memory: an allreduce, broadcast or reduce has at most 2^17 edges or one tree, allgather, reducescatter and
- * alltoall have n_ranks^2 edges, an alltoall of 2048 takes 2 s and 700 MB. */
-Status built_in_schedule(Ctx *ctx, const struct job *job, Collective coll, int root, bool small, Schedule **out);
+ * All ranks get the same bits of an allreduce. built_in.c has the order of additions. job: at most LIMIT_RANKS ranks;
+ * `gpu` is not read. A root is a rank. Memory: run arena, as much as the rank has lanes and tasks. Time: n_ranks and that
+ * of its tasks, where a broadcast, reduce or allreduce has one tree, or so many that they have 2^17 edges; heaps of
+ * small messages n_ranks^2 / 8 steps at most. For 2048 ranks some ms and 1 MB. */
+Status built_in_program(Ctx *ctx, const struct job *job, const struct built_in *which, int rank, RankProgram **out);
+
+/* Its name for people, and what tells it apart from all others: a digest of the name, the collective and the job. */
+const char *built_in_form(const struct job *job, const struct built_in *which);
+Status built_in_digest(Ctx *ctx, const struct job *job, const struct built_in *which, char digest[DIGEST_ROOM]);
 
 /* A rank's program for an allreduce in which each rank reads what all publish, and reduces it in the order of the
  * ranks. */

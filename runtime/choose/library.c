@@ -298,14 +298,11 @@ take_item(struct choosing *c, int i)
 static Status
 take_built_in(struct choosing *c, bool small, const char *why)
 {
-	Schedule *sched;
 	Choice *out = c->out;
-	TRY(built_in_schedule(c->ctx, c->job, c->coll, c->root, small, &sched));
-	out->sched = sched;
-	out->built_in = true;
-	snprintf(out->digest, sizeof out->digest, "%s", sched->topo->digest);
-	snprintf(out->what, sizeof out->what, "%s over %d ranks, built in%s", sched->algorithm, c->job->n_ranks, why);
-	return OK;
+	out->built_in = (struct built_in){ .coll = c->coll, .root = c->root, .small = small };
+	snprintf(out->what, sizeof out->what, "%s over %d ranks, built in%s", built_in_form(c->job, &out->built_in),
+	    c->job->n_ranks, why);
+	return built_in_digest(c->ctx, c->job, &out->built_in, out->digest);
 }
 
 static Status

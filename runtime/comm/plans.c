@@ -1,5 +1,5 @@
-/* Plans of a communicator: for each call the schedule that its library has for the collective, root and size, projected
- * to this rank when it is first needed. All ranks choose the same, if their libraries are the same; if they are not,
+/* Plans of a communicator: for each call what this rank does by the schedule that its library has for the collective,
+ * root and size, made when it is first needed: a file's schedule is projected to the rank. All ranks choose the same, if their libraries are the same; if they are not,
  * signatures of calls differ. */
 #include "comm/comm.h"
 #include "debug.h"
@@ -53,27 +53,28 @@ exchange_most(const struct rank_comm *r)
 }
 
 static bool
-is_exchange(const struct rank_comm *r, const Choice *choice, Collective coll, int64_t bytes)
+is_exchange(const struct rank_comm *r, const Choice *choice, int64_t bytes)
 {
-	return choice->built_in && coll == ALLREDUCE && bytes <= exchange_most(r);
+	return !choice->sched && choice->built_in.coll == ALLREDUCE && bytes <= exchange_most(r);
 }
 
 /* Messages of a choice that are exchanged, and those that are not, have plans of their own. */
 static Status
 project(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t bytes)
 {
-	Collective coll = choice->sched->coll;
+	const struct engine *e = &r->engine;
 	int64_t most = exchange_most(r);
 	plan->from_bytes = choice->from;
 	plan->to_bytes = choice->to;
-	if (!is_exchange(r, choice, coll, bytes)) {
-		if (is_exchange(r, choice, coll, plan->from_bytes))
-			plan->from_bytes = most + 1;
-		return sched_project(&plan->ctx, choice->sched, r->engine.rank, &plan->prog);
+	if (is_exchange(r, choice, bytes)) {
+		plan->to_bytes = most < plan->to_bytes ? most : plan->to_bytes;
+		plan->digest = 1;
+		return exchange_program(&plan->ctx, e->n_ranks, e->rank, &plan->prog);
 	}
-	plan->to_bytes = most < plan->to_bytes ? most : plan->to_bytes;
-	plan->digest = 1;
-	return exchange_program(&plan->ctx, r->engine.n_ranks, r->engine.rank, &plan->prog);
+	if (is_exchange(r, choice, plan->from_bytes))
+		plan->from_bytes = most + 1;
+	return choice->sched ? sched_project(&plan->ctx, choice->sched, e->rank, &plan->prog)
+	    : built_in_program(&plan->ctx, &r->job, &choice->built_in, e->rank, &plan->prog);
 }
 
 static int
@@ -90,7 +91,7 @@ fill_plan(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t 
 	    .n_parts = prog->n_parts, .part_end = end };
 	for (const char *p = choice->digest; *p; p++)
 		plan->digest = (plan->digest ^ (unsigned char)*p) * 0x100000001b3u;
-	if (choice->built_in)
+	if (!choice->sched)
 		snprintf(plan->name, sizeof plan->name, "built-in schedule");
 	else
 		snprintf(plan->name, sizeof plan->name, "schedule %.19s", choice->digest);
@@ -99,7 +100,7 @@ fill_plan(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t 
 	return code;
 }
 
-/* The schedule itself is needed only meanwhile. */
+/* The schedule of a file is needed only meanwhile. */
 static int
 make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct plan **out, struct blink_error *err)
 {
@@ -118,7 +119,7 @@ make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct pl
 	else if (fill_plan(r, plan, &choice, bytes, err) == blinkSuccess)
 		debug_say(DEBUG_INFO, r->engine.rank, "%s of %lld to %lld bytes: %s", collective_name(call->coll),
 		    (long long)plan->from_bytes, (long long)plan->to_bytes,
-		    is_exchange(r, &choice, call->coll, bytes) ? "exchange, built in" : choice.what);
+		    is_exchange(r, &choice, bytes) ? "exchange, built in" : choice.what);
 	ctx_free(ctx);
 	free(ctx);
 	if (err->code != blinkSuccess) {
