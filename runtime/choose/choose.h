@@ -62,9 +62,9 @@ Status library_choose(Ctx *ctx, struct library *lib, const struct job *job, Coll
  *   large, several servers      chains that cross each server once, with one hop in each
  *   small                       one tree for allreduce, broadcast and reduce, of few hops
  * All ranks get the same bits of an allreduce. built_in.c has the order of additions. job: at most LIMIT_RANKS ranks;
- * `gpu` is not read. A root is a rank. Memory: run arena, as much as the rank has lanes and tasks. Time: n_ranks and that
- * of its tasks, where a broadcast, reduce or allreduce has one tree, or so many that they have 2^17 edges; heaps of
- * small messages n_ranks^2 / 8 steps at most. For 2048 ranks some ms and 1 MB. */
+ * `gpu` is not read. A root is a rank. Memory: run arena, as much as the rank has lanes and tasks. Time: n_ranks, and
+ * that of its tasks, where a broadcast, reduce or allreduce has one tree, or so many that they have 2^17 edges; heaps
+ * of small messages n_ranks^2 / 8 steps at most. For 2048 ranks some ms and 1 MB. */
 Status built_in_program(Ctx *ctx, const struct job *job, const struct built_in *which, int rank, RankProgram **out);
 
 /* Its name for people, and what tells it apart from all others: a digest of the name, the collective and the job. */

@@ -1,6 +1,6 @@
 /* Plans of a communicator: for each call what this rank does by the schedule that its library has for the collective,
- * root and size, made when it is first needed: a file's schedule is projected to the rank. All ranks choose the same, if their libraries are the same; if they are not,
- * signatures of calls differ. */
+ * root and size, made when it is first needed: a file's schedule is projected to the rank. All ranks choose the same,
+ * if their libraries are the same; if they are not, signatures of calls differ. */
 #include "comm/comm.h"
 #include "debug.h"
 #include "error.h"

@@ -1,6 +1,6 @@
 /* Built-in schedules as a whole, with the edges of all ranks: what the programs that runtime/choose/built_in.c makes
- * for one rank must be projections of. Each tree is written down by place: its ranks, parents first. The forms are those
- * of built_in.c; the two share no code. */
+ * for one rank must be projections of. Each tree is written down by place: its ranks, parents first. The forms are
+ * those of built_in.c; the two share no code. */
 #include "choose/choose.h"
 #include "schedule/schedule.h"
 
