@@ -6,6 +6,15 @@
 #include "model/model.h"
 #include "model/rank_program.h"
 
+enum { MACHINE_BYTES = 80 };
+
+/* What a rank states of the machine that its GPU is in: the machine's name in an index, or its digest, with or without
+ * "sha256:", whole or its first 12 hex digits and more. */
+struct stated {
+	int rank;			/* the first that states it */
+	char machine[MACHINE_BYTES];
+};
+
 /* The ranks of a communicator, as each knows them all after init. */
 struct job {
 	int n_ranks;
@@ -13,7 +22,12 @@ struct job {
 					 * given; NULL: of no rank */
 	const int *server;		/* of each rank: its server, 0 upwards in order of their lowest rank */
 	int n_servers;
+	int n_stated;			/* machines, each as it is stated; by order of ranks */
+	const struct stated *stated;
 };
+
+/* Is it a name, or as much of a digest as tells machines apart? Begins it with "sha256:", 12 hex digits must follow. */
+bool machine_valid(const char *stated);
 
 /* The schedules that BLINK_SCHEDULES names: indexes (files or directories that have one) and schedule files, in
  * order. */
@@ -40,15 +54,16 @@ typedef struct {
 	char digest[DIGEST_ROOM];	/* of its file; of a built-in one: of its name and the job */
 	int64_t from, to;		/* it is the choice for messages of from <= bytes <= to, bytes as
 					 * blink-schedule(5) counts M */
-	char what[160];			/* for people: "onehop over 8 ranks, built in", "dgx1v/any.json: trees,
+	char what[300];			/* for people: "onehop over 8 ranks, built in", "dgx1v/any.json: trees,
 					 * 140 GB/s" */
 } Choice;
 
 /* In order: entries whose range of sizes holds the message; a built-in one for small messages; entries and schedule
  * files without a range; a built-in one. An entry is for exactly the job's GPUs, or found by their isomorphic form;
  * rank i of the job is GPU gpu[i], and without ids GPU i. An index that lacks some, or has the same for two ranks, is
- * passed over; of the others the first one with an entry counts. A schedule file is for as many ranks as the job has,
- * the same collective and root. All ranks of a job make the same choice if their libraries have the same contents.
+ * passed over, and so is one whose machine is not what every rank says that states one; of the others the first one
+ * with an entry counts. A schedule file is for as many ranks as the job has, the same collective and root. All ranks of
+ * a job make the same choice if their libraries have the same contents.
  * bytes >= 0. root: ignored unless the collective has one. Memory of *out: run arena of ctx.
  * Fails: USAGE root; as file_read and sched_read do, and UNVERIFIED, where what is chosen is broken; NO_MEMORY. */
 Status library_choose(Ctx *ctx, struct library *lib, const struct job *job, Collective coll, int root, int64_t bytes,
