@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -33,12 +34,23 @@ struct mapping {
 
 struct shm {
 	_Atomic int users;		/* this rank, and its peers in this process */
+	pid_t process;			/* whose rank it is */
+	unsigned char address[SHM_ADDRESS];
 	int fd, listener;
 	void *memory;
 	size_t bytes;
 	const struct net_keys *keys;
 	struct mapping *mapped;		/* of peers */
+	struct shm *next;		/* of open_here */
 };
+
+/* Memory of this process that is not closed: peers that are threads of it find each other's here, and share the
+ * mapping. A forked child has none. */
+static struct {
+	pthread_mutex_t lock;
+	pid_t process;
+	struct shm *first;
+} open_here = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* What goes over a socket, in both directions: HELLO, and once the other's has come, PROOF with the descriptor. */
 struct hello {
@@ -66,6 +78,57 @@ now(void)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
+
+/* ---- memory of this process ---- */
+
+static void
+lock_open(void)
+{
+	pthread_mutex_lock(&open_here.lock);
+	if (open_here.process != getpid())
+		open_here.first = NULL;
+	open_here.process = getpid();
+}
+
+static void
+list_open(struct shm *own)
+{
+	lock_open();
+	own->next = open_here.first;
+	open_here.first = own;
+	pthread_mutex_unlock(&open_here.lock);
+}
+
+/* Nobody finds it any more, but those who have it keep it. Not in a forked child: who knows who held the lock then. */
+static void
+unlist_open(const struct shm *own)
+{
+	if (own->process != getpid())
+		return;
+	lock_open();
+	struct shm **at = &open_here.first;
+	while (*at && *at != own)
+		at = &(*at)->next;
+	if (*at)
+		*at = own->next;
+	pthread_mutex_unlock(&open_here.lock);
+}
+
+/* One more user of it; NULL: it is another process's. */
+static struct shm *
+find_open(const unsigned char address[SHM_ADDRESS])
+{
+	lock_open();
+	struct shm *found = open_here.first;
+	while (found && memcmp(found->address, address, SHM_ADDRESS) != 0)
+		found = found->next;
+	if (found)
+		found->users++;
+	pthread_mutex_unlock(&open_here.lock);
+	return found;
+}
+
+/* ---- one's own ---- */
 
 static socklen_t
 abstract_name(const unsigned char address[SHM_ADDRESS], struct sockaddr_un *out)
@@ -104,6 +167,7 @@ shm_open_own(size_t bytes, const struct net_keys *keys, unsigned char address[SH
 	if (!own)
 		return set_error_memory(err);
 	own->users = 1;
+	own->process = getpid();
 	own->keys = keys;
 	own->bytes = bytes;
 	own->memory = MAP_FAILED;
@@ -120,6 +184,8 @@ shm_open_own(size_t bytes, const struct net_keys *keys, unsigned char address[SH
 		shm_close(own);
 		return err->code;
 	}
+	memcpy(own->address, address, SHM_ADDRESS);
+	list_open(own);
 	*out = own;
 	return blinkSuccess;
 }
@@ -131,20 +197,18 @@ shm_memory(const struct shm *own)
 }
 
 static void
-drop(struct shm *own)
+drop(struct shm *of)
 {
-	if (own->users-- > 1)
+	if (of->users-- > 1)
 		return;
-	if (own->memory != MAP_FAILED)
-		munmap(own->memory, own->bytes);
-	free(own);
+	if (of->memory != MAP_FAILED)
+		munmap(of->memory, of->bytes);
+	free(of);
 }
 
 void
-shm_close(struct shm *own)
+shm_forget_peers(struct shm *own)
 {
-	if (!own)
-		return;
 	while (own->mapped) {
 		struct mapping *m = own->mapped;
 		own->mapped = m->next;
@@ -154,11 +218,20 @@ shm_close(struct shm *own)
 			munmap(m->memory, m->bytes);
 		free(m);
 	}
+}
+
+void
+shm_close(struct shm *own)
+{
+	if (!own)
+		return;
+	shm_forget_peers(own);
 	if (own->fd >= 0)
 		close(own->fd);
 	if (own->listener >= 0)
 		close(own->listener);
 	own->fd = own->listener = -1;
+	unlist_open(own);
 	drop(own);
 }
 
@@ -396,12 +469,12 @@ exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct l
     int64_t deadline, const _Atomic int *stop, struct blink_error *err)
 {
 	int n_links = 0;
-	for (int i = 0; i < n_peers && err->code == blinkSuccess; i++) {
-		struct shm *same = peer[i].same;
-		if (same && add_mapping(own, &peer[i], same->memory, same->bytes, same) != 1)
+	for (int i = 0; i < n_peers; i++) {
+		struct shm *same = find_open(peer[i].address);
+		if (same && add_mapping(own, &peer[i], same->memory, same->bytes, same) != 1) {
+			drop(same);
 			return set_error_memory(err);
-		if (same)
-			same->users++;
+		}
 	}
 	for (int i = 0; i < n_peers && err->code == blinkSuccess; i++)
 		if (!peer[i].memory && peer[i].rank > rank
