@@ -1,8 +1,9 @@
 /* Shared memory: a memfd for each rank, handed from process to process.
  *
  * Of two ranks the lower one connects to the higher one's socket and says who it is; both sign what the other drew at
- * random, and then each sends its descriptor. One thread serves all its peers at once by poll, so that no order of
- * ranks can block. The sockets are closed afterwards. */
+ * random; and only who has seen the other's signature sends its descriptor: the sockets' names can be read by everybody
+ * on the server. One thread serves all its peers at once by poll, so that no order of ranks can block. The sockets are
+ * closed afterwards. */
 #include "transport/shm.h"
 #include "error.h"
 
@@ -52,7 +53,8 @@ static struct {
 	struct shm *first;
 } open_here = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* What goes over a socket, in both directions: HELLO, and once the other's has come, PROOF with the descriptor. */
+/* What goes over a socket, in both directions: HELLO; once the other's has come, PROOF; and once that of the other has,
+ * one byte with the descriptor. */
 struct hello {
 	int32_t from, to;
 	unsigned char nonce[NONCE];
@@ -62,7 +64,7 @@ struct proof {
 	unsigned char mac[MAC];
 };
 
-enum state { SAY_HELLO, HEAR_HELLO, SAY_PROOF, HEAR_PROOF, DONE };
+enum state { SAY_HELLO, HEAR_HELLO, SAY_PROOF, HEAR_PROOF, SAY_MEMORY, HEAR_MEMORY, DONE };
 
 struct link {
 	int fd;
@@ -322,12 +324,21 @@ map_peer(struct shm *own, struct shm_peer *peer, int fd)
 	return -1;
 }
 
+/* One that comes with a descriptor is no peer's. */
+static int
+receive_plain(int socket, void *data, size_t bytes)
+{
+	int fd, got = receive_packet(socket, data, bytes, &fd);
+	if (fd < 0)
+		return got;
+	close(fd);
+	return -1;
+}
+
 static int
 hear_hello(struct link *link, const struct shm_peer *peer, int n_peers, int rank)
 {
-	int fd, got = receive_packet(link->fd, &link->theirs, sizeof link->theirs, &fd);
-	if (fd >= 0)
-		close(fd);
+	int got = receive_plain(link->fd, &link->theirs, sizeof link->theirs);
 	if (got != 1)
 		return got;
 	for (int i = 0; i < n_peers && link->peer < 0; i++)
@@ -340,20 +351,40 @@ hear_hello(struct link *link, const struct shm_peer *peer, int n_peers, int rank
 }
 
 static int
-hear_proof(struct shm *own, struct link *link, struct shm_peer *peer)
+hear_proof(const struct shm *own, struct link *link)
 {
 	struct proof proof;
 	unsigned char want[MAC], differs = 0;
-	int fd, got = receive_packet(link->fd, &proof, sizeof proof, &fd);
-	if (got == 1) {
-		sign(own, &link->theirs, &link->mine, want);
-		for (int i = 0; i < MAC; i++)
-			differs |= want[i] ^ proof.mac[i];
-		got = differs || fd < 0 ? -1 : map_peer(own, peer, fd);
-	}
+	int got = receive_plain(link->fd, &proof, sizeof proof);
+	if (got != 1)
+		return got;
+	sign(own, &link->theirs, &link->mine, want);
+	for (int i = 0; i < MAC; i++)
+		differs |= want[i] ^ proof.mac[i];
+	return differs ? -1 : 1;
+}
+
+static int
+hear_memory(struct shm *own, struct link *link, struct shm_peer *peer)
+{
+	char byte;
+	int fd, got = receive_packet(link->fd, &byte, sizeof byte, &fd);
+	if (got == 1)
+		got = fd < 0 || peer->memory ? -1 : map_peer(own, peer, fd);
 	if (fd >= 0)
 		close(fd);
 	return got;
+}
+
+/* The lower rank speaks first, so that the other knows whom it answers. */
+static enum state
+next_state(enum state state, bool first)
+{
+	if (state == SAY_HELLO)
+		return first ? HEAR_HELLO : SAY_PROOF;
+	if (state == HEAR_HELLO)
+		return first ? SAY_PROOF : SAY_HELLO;
+	return state + 1;
 }
 
 /* As far as a link goes: 1 done, 0 it waits, -1 it is no peer's. */
@@ -362,27 +393,30 @@ serve(struct shm *own, int rank, struct link *link, struct shm_peer *peer, int n
 {
 	int went = 1;
 	struct proof proof;
-	/* The lower rank speaks first, so that the other knows whom it answers. */
 	bool first = link->mine.to > rank;
 	while (went == 1 && link->state != DONE) {
 		switch (link->state) {
 		case SAY_HELLO:
 			went = send_packet(link->fd, &link->mine, sizeof link->mine, -1);
-			link->state = went != 1 ? SAY_HELLO : first ? HEAR_HELLO : SAY_PROOF;
 			break;
 		case HEAR_HELLO:
 			went = hear_hello(link, peer, n_peers, rank);
-			link->state = went != 1 ? HEAR_HELLO : first ? SAY_PROOF : SAY_HELLO;
 			break;
 		case SAY_PROOF:
 			sign(own, &link->mine, &link->theirs, proof.mac);
-			went = send_packet(link->fd, &proof, sizeof proof, own->fd);
-			link->state = went != 1 ? SAY_PROOF : HEAR_PROOF;
+			went = send_packet(link->fd, &proof, sizeof proof, -1);
+			break;
+		case HEAR_PROOF:
+			went = hear_proof(own, link);
+			break;
+		case SAY_MEMORY:
+			went = send_packet(link->fd, "", 1, own->fd);
 			break;
 		default:
-			went = hear_proof(own, link, &peer[link->peer]);
-			link->state = went != 1 ? HEAR_PROOF : DONE;
+			went = hear_memory(own, link, &peer[link->peer]);
 		}
+		if (went == 1)
+			link->state = next_state(link->state, first);
 	}
 	return went;
 }
@@ -458,7 +492,7 @@ wait_for_sockets(const struct shm *own, const struct link *link, int n_links, st
 	int64_t ms = (deadline - now()) / 1000000 + 1;
 	poll_of[0] = (struct pollfd){ own->listener, POLLIN, 0 };
 	for (int i = 0; i < n_links; i++) {
-		bool says = link[i].state == SAY_HELLO || link[i].state == SAY_PROOF;
+		bool says = link[i].state % 2 == SAY_HELLO % 2;
 		poll_of[i + 1] = (struct pollfd){ link[i].fd, says ? POLLOUT : POLLIN, 0 };
 	}
 	poll(poll_of, (nfds_t)n_links + 1, ms < 0 ? 0 : ms > LOOK_MS ? LOOK_MS : (int)ms);
