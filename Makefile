@@ -211,6 +211,8 @@ $(addprefix $(B)/tests/unit/, test_bootstrap test_deaths test_strangers): $(B)/t
 		$(filter $(B)/runtime/bootstrap/%, $(RUNTIME_OBJ)) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(MD_LIBS) -pthread
 
+$(B)/tests/job/faults: $(addprefix $(B)/tests/job/faults_, ranks.o caller.o peer.o system.o)
+
 $(B)/tests/%.so: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl

@@ -70,8 +70,8 @@ test_sleep(void)
 	ok(now_ns() - began < INT64_C(30000000000), "who sleeps in the kernel is woken by its flag");
 }
 
-/* What a rank sets for another rings for the number by which that one waits: of a chunk, of a slot, and of what the next
- * call but one waits for. */
+/* What a rank sets for another rings for the number by which that one waits: of a chunk, of a slot, and of what the
+ * next call but one waits for. */
 static void
 test_engines(void)
 {

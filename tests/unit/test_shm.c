@@ -195,7 +195,7 @@ test_threads(void)
 	strcpy(peer[1].memory, "still there");
 	shm_forget_peers(shm[0]);
 	unsigned char pages[BYTES / 4096];
-	ok(mincore(peer[1].memory, BYTES, pages) != 0, "it goes when its rank has closed it, and the peer forgotten it");
+	ok(mincore(peer[1].memory, BYTES, pages) != 0, "gone when its rank has closed and the peer forgotten it");
 	shm_close(shm[0]);
 }
 
