@@ -430,11 +430,13 @@ advance(struct engine *e, const struct call *call, struct plan_task *t)
 }
 
 /* What readers have still to do before the call may publish: of the call that had its small place before; for a large
- * call of all but the one before, which has the other half. NULL: nothing that is remembered. */
+ * call of all but the one before, which has the other half. NULL: nothing that is remembered, or it does not publish. */
 static const struct pending *
 pending_of(const struct engine *e)
 {
 	uint64_t k = e->collective;
+	if (e->first->plan->n_to == 0)
+		return NULL;
 	for (uint64_t ago = CALLS; ago > (e->small ? CALLS - 1 : 1); ago--) {
 		int n = e->n_pending[(k - ago) % CALLS];
 		if (n > 0)
