@@ -7,6 +7,7 @@
  *	cut		as rate, until the other is broken; prints ms since `touch FOLDER/cut`, and the reason
  *
  * Exits 0 if all is as it should be. */
+#include "settings.h"
 #include "transport/net.h"
 
 #include <arpa/inet.h>
@@ -152,7 +153,8 @@ meet(const char *address)
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
 	struct net_events events = { NULL, place, arrived, broken };
 	struct net_keys keys = { .sign = sign, .patience = (int64_t)PATIENCE_MS * MS };
-	struct blink_error err;
+	struct settings settings;
+	struct blink_error err = { 0 };
 	char all[2][NET_ADDRESS];
 	if (inet_pton(AF_INET, address, &four.sin_addr) == 1)
 		memcpy(keys.address, &four, sizeof four);
@@ -160,6 +162,9 @@ meet(const char *address)
 		memcpy(keys.address, &six, sizeof six);
 	else
 		die("bad address");
+	if (settings_read(&settings, &err) != blinkSuccess)
+		die(err.text);
+	keys.zero_copy = settings.zero_copy;
 	if (kind->open(rank, 2, &events, &keys, all[rank], &net, &err) != blinkSuccess)
 		die(err.text);
 	tell("address", all[rank], NET_ADDRESS);
