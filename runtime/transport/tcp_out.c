@@ -5,7 +5,12 @@
  * A connection whose network is cut has bytes that nobody acknowledges; the kernel goes on for a quarter of an hour.
  * The net's thread looks at the kernel's counters a few times within `patience`: bytes under way, and no
  * acknowledgement since then, and the peer is broken. A receiver without a place closes its window, and may after a
- * while acknowledge once in minutes only; it says so first (BACK_WAIT), and is then left to the kernel. */
+ * while acknowledge once in minutes only; it says so first (BACK_WAIT), and is then left to the kernel.
+ *
+ * Who reads the memory of a message? This file, until all of it is written; and where it is written without a copy the
+ * kernel, even longer than until the reader says `done`, which tcp_zero.c shows to be no harm. After a failed call the
+ * caller has its memory back at once (tcp_out_abandon). By then no thread is in `send`, and what waits in lists is
+ * dropped. What was written by copy needs nothing more: it is the kernel's, and goes out as it was. */
 #include "transport/tcp.h"
 
 #include <errno.h>
@@ -39,8 +44,10 @@ gather(const struct tcp_out *out, struct iovec *v, int *flags)
 			*flags |= MSG_MORE;
 			break;
 		}
+		if (zero && left > ZERO_MOST)
+			left = ZERO_MOST;
 		if (left)
-			v[n++] = (struct iovec){ (void *)(part->payload + at), zero && left > ZERO_MOST ? ZERO_MOST : left };
+			v[n++] = (struct iovec){ (void *)(part->payload + at), left };
 		if (zero) {
 			*flags |= MSG_ZEROCOPY;
 			break;

@@ -4,8 +4,8 @@
  * Whether it pays, the kernel says itself. It pins pages, which is dearer than a copy of few bytes; and where packets
  * stay on this machine or are looked at (loopback, veth, a capture) it makes the copy after all, later and dearer, and
  * says so (SO_EE_CODE_ZEROCOPY_COPIED). So a connection sends one part without a copy, goes on with copies until it
- * hears of that one, and then knows. Where the memory that a user may lock is used up, or the pages are such that cannot
- * be pinned, the kernel refuses, and that part is copied.
+ * hears of that one, and then knows. Where the memory that a user may lock is used up, or the pages cannot be pinned,
+ * the kernel refuses, and that part is copied.
  *
  * When may the memory change? Not when the kernel lets go, but when the reader has said `done`, which is often sooner:
  * the reader has the bytes then, so its kernel has taken them, in order. Until the acknowledgement is here this kernel

@@ -1,5 +1,5 @@
-/* Zero copy of the TCP net (transport/tcp_zero.c), over loopback, where the kernel copies after all and says so: what is
- * sent arrives in each mode, what the kernel says is counted, and a kernel that refuses does no harm. Prints TAP.
+/* Zero copy of the TCP net (transport/tcp_zero.c), over loopback, where the kernel copies after all and says so: what
+ * is sent arrives in each mode, what the kernel says is counted, and a kernel that refuses does no harm. Prints TAP.
  * test_net_zero [SEED]. */
 #include "net_ends.h"
 #include "transport/tcp.h"
@@ -22,14 +22,16 @@ static void
 test_range(void)
 {
 	struct tcp_zero z = { .begun = 10 };
-	ok(tcp_zero_range(&z, 0, 0) && z.ended == 1 && tcp_zero_range(&z, 1, 4) && z.ended == 5, "one call, and several");
+	ok(tcp_zero_range(&z, 0, 0) && z.ended == 1 && tcp_zero_range(&z, 1, 4) && z.ended == 5,
+	    "one call, and several");
 	ok(tcp_zero_range(&z, 8, 9) && tcp_zero_range(&z, 5, 7) && z.ended == z.begun, "in another order");
 	ok(!tcp_zero_range(&z, 9, 9) && z.ended == 10, "more than have begun");
 	z = (struct tcp_zero){ .begun = 3, .ended = UINT32_MAX - 1 };
 	ok(tcp_zero_range(&z, UINT32_MAX - 1, 1) && z.ended == 2 && z.begun != z.ended, "past the largest number");
 	ok(tcp_zero_range(&z, 2, 2) && z.ended == z.begun, "and after it");
 	z = (struct tcp_zero){ .begun = 3 };
-	ok(!tcp_zero_range(&z, 3, 2) && !tcp_zero_range(&z, 2, 0) && z.ended == 0, "a range of none, and the wrong way");
+	ok(!tcp_zero_range(&z, 3, 2) && !tcp_zero_range(&z, 2, 0) && z.ended == 0,
+	    "a range of none, and the wrong way");
 }
 
 /* ---- modes ---- */
@@ -77,7 +79,8 @@ exchange(int family, struct sum *s)
 	uint64_t state = seed, flag[2][LANES] = { 0 };
 	bool good = open_ends(e, 2, family, 20000);
 	for (int i = 0; i < 2 * MESSAGES && good; i++) {
-		uint64_t r = random64(&state), lane = r % LANES, bytes = random64(&state) % (r % 8 == 0 ? MOST : 200000);
+		uint64_t r = random64(&state), lane = r % LANES, most = r % 8 == 0 ? MOST : 200000;
+		uint64_t bytes = random64(&state) % most;
 		good = send_one(&e[i % 2], 1 - i % 2, (uint32_t)lane, ++flag[i % 2][lane], bytes, &payload[i])
 		    == blinkSuccess;
 	}
