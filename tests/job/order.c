@@ -96,6 +96,35 @@ tested(struct rank *me)
 	leave(me, comm);
 }
 
+/* Two ranks make small calls for a while before the others begin, who then receive what was sent for each. */
+static void
+ahead(struct rank *me)
+{
+	enum { TURN = 16, MADE = 4 * TURN };
+	blinkComm_t comm = job_join(me, NULL);
+	int roots = me->n > 2 ? 2 : 1;
+	int64_t x[MADE], wrong = 0;
+	if (!comm)
+		return;
+	if (me->rank >= roots)
+		job_await(me->board, 0, (uint64_t)roots);
+	for (int k = 0; k < MADE; k++) {
+		int root = k / TURN % roots;
+		x[k] = root == me->rank ? 1000 + k : 0;
+		fine(me, blinkBroadcast(&x[k], &x[k], 1, blinkInt64, root, comm, NULL), comm, "broadcast");
+	}
+	if (me->rank < roots) {
+		for (int i = 0; i < 100 && blinkCommTest(comm, 0) == blinkInProgress; i++)
+			sleep_ms(1);
+		job_add(me->board, 0, 1);
+	}
+	wait_for(me, comm);
+	for (int k = 0; k < MADE; k++)
+		wrong += x[k] != 1000 + k;
+	job_need(me, !wrong, "%d of %d broadcasts are wrong", (int)wrong, (int)MADE);
+	leave(me, comm);
+}
+
 struct waiter {
 	struct rank *me;
 	blinkComm_t comm;
@@ -627,6 +656,7 @@ static const struct scenario {
 	{ "stream", stream, false, false, 60 },
 	{ "alone", alone, false, false, 20 },
 	{ "tested", tested, false, false, 20 },
+	{ "ahead", ahead, false, false, 20 },
 	{ "waited", waited, false, false, 20 },
 	{ "several", several, false, false, 30 },
 	{ "in_turn", in_turn, false, false, 20 },
