@@ -217,7 +217,7 @@ static uint64_t all_bytes(uint64_t flag) { (void)flag; return most; }
 static uint64_t many_sizes(uint64_t flag) { return flag % 3 == 0 ? flag % 100 : flag * 7919 * flag % (most + 1); }
 
 static void
-check(uint64_t n, char *payload[])
+mode_check(uint64_t n, char *payload[])
 {
 	compare = true;
 	stream(n, payload, many_sizes);
@@ -227,7 +227,7 @@ check(uint64_t n, char *payload[])
 }
 
 static void
-latency(uint64_t n, char *payload[])
+mode_latency(uint64_t n, char *payload[])
 {
 	echoes = n;
 	barrier("ready");
@@ -240,7 +240,7 @@ latency(uint64_t n, char *payload[])
 }
 
 static void
-rate(uint64_t n, char *payload[])
+mode_rate(uint64_t n, char *payload[])
 {
 	barrier("ready");
 	int64_t begun = now();
@@ -254,8 +254,9 @@ rate(uint64_t n, char *payload[])
 
 /* The time of the cut is that of a file, which both see. */
 static void
-cut(char *payload[])
+mode_cut(uint64_t n, char *payload[])
 {
+	(void)n;
 	char path[512];
 	struct stat file;
 	if (rank == 0)
@@ -269,6 +270,22 @@ cut(char *payload[])
 		die(reason);
 	printf("%lld ms: %s\n", (long long)(t.tv_sec - file.st_mtim.tv_sec) * 1000
 	    + (t.tv_nsec - file.st_mtim.tv_nsec) / MS, reason);
+}
+
+static void
+run(const char *mode, uint64_t n, char *payload[])
+{
+	static const struct {
+		const char *name;
+		void (*run)(uint64_t, char *[]);
+	} modes[] = { { "check", mode_check }, { "latency", mode_latency }, { "rate", mode_rate },
+		{ "cut", mode_cut } };
+	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+		if (strcmp(mode, modes[i].name) == 0) {
+			modes[i].run(n, payload);
+			return;
+		}
+	die("no such mode");
 }
 
 int
@@ -289,16 +306,7 @@ main(int argc, char **argv)
 	for (int i = 0; i < LANES; i++)
 		payload[i] = calloc(1, most);
 	meet(argv[2]);
-	if (strcmp(mode, "check") == 0)
-		check(n, payload);
-	else if (strcmp(mode, "latency") == 0)
-		latency(n, payload);
-	else if (strcmp(mode, "rate") == 0)
-		rate(n, payload);
-	else if (strcmp(mode, "cut") == 0)
-		cut(payload);
-	else
-		die("no such mode");
+	run(mode, n, payload);
 	if (atomic_load(&gone) && strcmp(mode, "cut") != 0)
 		die(reason);
 	if (!atomic_load(&gone))
