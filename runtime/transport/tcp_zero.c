@@ -41,7 +41,8 @@ enum {
 #define SAY_LIST(X)                                                            \
 	X(USED, "long messages are sent without a copy")                       \
 	X(UNWANTED, "no zero copy: BLINK_TCP_ZEROCOPY=0")                      \
-	X(COPIED, "no zero copy: the kernel copies on this way, as on loopback and to containers") \
+	X(COPIED, "no zero copy: the kernel copies on this path, as on loopback and to containers") \
+	X(FORCED, "zero copy, though the kernel copies on this path: BLINK_TCP_ZEROCOPY=1") \
 	X(NONE, "no zero copy: the kernel has none")                           \
 	X(REFUSED, "no zero copy: the kernel refuses; often by ulimit -l, memory that may be locked")
 
@@ -128,7 +129,9 @@ take(struct tcp *t, struct tcp_out *out, const struct sock_extended_err *e)
 	if (!(e->ee_code & SO_EE_CODE_ZEROCOPY_COPIED)) {
 		z->state = z->state == ZERO_OFF ? ZERO_OFF : ZERO_ON;
 		say(t, SAY_USED);
-	} else if (t->keys.zero_copy == 0) {
+	} else if (t->keys.zero_copy > 0) {
+		say(t, SAY_FORCED);
+	} else {
 		z->state = ZERO_OFF;
 		say(t, SAY_COPIED);
 	}
