@@ -23,6 +23,7 @@ struct rank_comm {
 	struct net_keys keys;
 	struct settings settings;
 	char gpu[GPU_BYTES];
+	char machine[MACHINE_BYTES];	/* "": not stated */
 	char *schedules;
 
 	Ctx ctx;			/* of the library and of what plans are made with */
@@ -31,6 +32,7 @@ struct rank_comm {
 	char (*gpus)[GPU_BYTES];	/* of each rank */
 	const char **gpu_of;
 	int *server;
+	struct stated *stated;
 	struct tuner *tuner;		/* NULL: BLINK_MIAD is not set, or chunks have a size */
 	const char *tuner_path;		/* NULL: what is found is not kept */
 	struct plan *plan[N_COLLECTIVES];	/* in the order in which they were first chosen */

@@ -26,6 +26,7 @@ struct hello {
 	unsigned char host[HOST_BYTES];
 	int32_t shm;
 	char gpu[GPU_BYTES];
+	char machine[MACHINE_BYTES];
 };
 
 struct addresses {
@@ -152,6 +153,28 @@ place_ranks(struct rank_comm *r, const struct hello *all, struct blink_error *er
 	return blinkSuccess;
 }
 
+/* The machines that ranks state, each once, in the order of the ranks. */
+static int
+collect_machines(struct rank_comm *r, const struct hello *all, struct blink_error *err)
+{
+	int *n = &r->job.n_stated;
+	for (int i = 0; i < r->engine.n_ranks; i++) {
+		int at = 0;
+		while (at < *n && strncmp(r->stated[at].machine, all[i].machine, MACHINE_BYTES) != 0)
+			at++;
+		if (at < *n || !all[i].machine[0])
+			continue;
+		struct stated *grown = realloc(r->stated, (size_t)(*n + 1) * sizeof *grown);
+		if (!grown)
+			return set_error_memory(err);
+		r->stated = grown;
+		grown[*n] = (struct stated){ .rank = i };
+		memcpy(grown[(*n)++].machine, all[i].machine, MACHINE_BYTES - 1);
+	}
+	r->job.stated = r->stated;
+	return blinkSuccess;
+}
+
 /* ---- memory and network ---- */
 
 static const struct net_kind *
@@ -265,7 +288,8 @@ connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *
 	struct addresses mine = { 0 };
 	int n = e->n_ranks;
 	char (*net)[NET_ADDRESS] = NULL;
-	if (place_ranks(r, hello, err) != blinkSuccess || open_memory(r, &mine, err) != blinkSuccess)
+	if (place_ranks(r, hello, err) != blinkSuccess || collect_machines(r, hello, err) != blinkSuccess
+	    || open_memory(r, &mine, err) != blinkSuccess)
 		return err->code;
 	see_own_memory(r);
 	if (e->n_local < n && open_net(r, &mine, err) != blinkSuccess)
@@ -291,6 +315,17 @@ connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *
 /* ---- open and close ---- */
 
 static int
+take_machine(struct rank_comm *r, struct blink_error *err)
+{
+	const char *machine = r->settings.machine ? r->settings.machine : "";
+	if (strlen(machine) >= MACHINE_BYTES || !machine_valid(machine))
+		return set_error(err, blinkInvalidArgument, "BLINK_MACHINE: \"%.100s\": want the name of a machine, of "
+		    "at most %d bytes, or its digest, 12 hex digits at least", machine, MACHINE_BYTES - 1);
+	snprintf(r->machine, sizeof r->machine, "%s", machine);
+	return blinkSuccess;
+}
+
+static int
 read_settings(struct rank_comm *r, const blinkConfig_t *config, struct blink_error *err)
 {
 	static const blinkConfig_t defaults;
@@ -312,7 +347,7 @@ read_settings(struct rank_comm *r, const blinkConfig_t *config, struct blink_err
 	r->schedules = schedules ? strdup(schedules) : NULL;
 	if (schedules && !r->schedules)
 		return set_error_memory(err);
-	return blinkSuccess;
+	return take_machine(r, err);
 }
 
 static int
@@ -357,6 +392,7 @@ join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 	identify_host(r, mine.host);
 	mine.shm = r->settings.shm;
 	memcpy(mine.gpu, r->gpu, GPU_BYTES);
+	memcpy(mine.machine, r->machine, MACHINE_BYTES);
 	if (!hello || !all) {
 		set_error_memory(err);
 	} else if (bootstrap_join(id, e->n_ranks, e->rank, &mine, sizeof mine, hello, r->deadline, &events,
@@ -410,6 +446,7 @@ rank_comm_close(struct rank_comm *r, bool forked)
 	free(r->gpus);
 	free(r->gpu_of);
 	free(r->server);
+	free(r->stated);
 	free(r->schedules);
 	ctx_free(&r->ctx);
 	free(r);

@@ -21,7 +21,7 @@
 enum {
 	CHUNKS_MAX = (1 << 24) - 1,	/* of a segment in a call */
 	LANES_MAX = 2048,		/* of an ordered pair */
-	CALLS = 32,			/* a rank is less than that many calls ahead of its readers */
+	CALLS = 16,			/* a rank is less than that many calls ahead of its readers */
 	SLOTS_LEAST = 4,		/* chunks that a ring holds */
 	SLOTS_MOST = 32,
 	CALL_SLOTS = 4,			/* the same of a channel for send and receive */
