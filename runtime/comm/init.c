@@ -359,7 +359,8 @@ open_engine(struct rank_comm *r, int n, int rank, struct blink_error *err)
 	e->bell = &r->early_bell;
 	e->events = (struct engine_events){ .context = r, .plan = plans_choose, .stuck = on_stuck,
 	    .progress = on_progress, .failed = on_failed_here };
-	r->keys = (struct net_keys){ .context = r, .sign = sign, .patience = e->timeout };
+	r->keys = (struct net_keys){ .context = r, .sign = sign, .patience = e->timeout,
+		.zero_copy = r->settings.zero_copy };
 	e->peer = calloc((size_t)n, sizeof *e->peer);
 	if (!e->peer)
 		return set_error_memory(err);
