@@ -49,6 +49,8 @@ run "" matrix -n 5 -d "$work/two" -c 100 -b 4096 "two-dgx1v, one server"
 run "" matrix -n 5 -d "$work/two" -c 100 -s 2 "two-dgx1v, two servers"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 4 --collectives all -o "$work/index" || not_ok "batch: exit $?"
 run "" matrix -d "$work/index" -g 5,1,4,7 -c 100 "an index, GPUs 5,1,4,7"
+"$blinkc" batch -q topologies/dgx1v.xml --sizes 4 --distinct --collectives all -o "$work/shapes" || not_ok "batch: exit $?"
+run "" matrix -d "$work/shapes" -g 6,5,1,4 -c 100 "an index of shapes, GPUs 6,5,1,4"
 if [ "$full" ]; then
 	for n in 1 3 4 6 7 8 16; do run "" matrix -n $n -c 400 -m 10007 -S $n "built in, $n processes"; done
 	for n in 2 3 8; do run "" matrix -n $n -t -c 276 -m 40001 -S $n "built in, $n threads"; done
@@ -77,10 +79,26 @@ if [ "$full" ]; then
 	run tsan/ matrix -n 4 -s 2 -c 60 "built in, 2 servers"
 fi
 
+# ---- registered memory ----
+
+run "" windows -n 3
+run "" windows -n 3 -t
+if [ "$full" ]; then
+	run "" windows -n 4 -s 2
+	run "" windows -n 8 many crossed
+	run "" windows -n 2 -k 10000 again
+	run asan/ windows -n 3 -k 1000
+	run asan/ windows -n 3 -t -k 1000
+	run tsan/ windows -n 3 -t
+fi
+
 # ---- order ----
 
 run "" order -n 4 -k 1000
 run "" order -n 3 -t -k 300
+for n in 2 3 4 5; do run "" order -n $n -t same_bits; done
+run "" order -n 2 -s 2 same_bits
+run "" order -n 5 -s 2 same_bits
 if [ "$full" ]; then
 	run "" order -n 4 -k 10000 stream
 	if [ "$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 8 ]; then
