@@ -5,8 +5,9 @@
  * servers are a heap: the leader of the one at place p has as children the leaders of those at places p * arity + 1
  * and on. In each server its other ranks are a heap below the leader, likewise. A heap of arity 1 is a chain, one of
  * any number a star. Large messages have a chain of servers with a star in each, so that each tree crosses each
- * server's network once and stays one hop inside; many trees with other leaders share the work. Small messages have
- * one tree of small arity, or one for each block.
+ * server's network once and stays one hop inside; many trees with other leaders share the work. A broadcast on one
+ * server needs no others, as all ranks read the root's memory themselves. Small messages have one tree of small arity,
+ * or one for each block.
  *
  *   allreduce, 2 servers of 3 ranks, tree 1, chain begins at server 1:      4 -> 1      leaders are 1 and 4
  *                                                                          5 3  2 0
@@ -368,12 +369,12 @@ make_allreduce(struct maker *m, bool small)
 }
 
 /* Broadcast, and reduce, which is its reverse. Large messages go by a leader that is not the root, so that every rank
- * sends as much as the root. */
+ * sends, or adds, as much as the root; where the root leads there is one tree. */
 static Status
-make_rooted(struct maker *m, bool small)
+make_rooted(struct maker *m)
 {
 	int root = m->prog->root, largest = m->largest;
-	int n = small ? 1 : most_trees(m, m->n_servers > 1 ? largest : largest - 1);
+	int n = m->root_leads ? 1 : most_trees(m, m->n_servers > 1 ? largest : largest - 1);
 	TRY(new_trees(m, n));
 	frac_make(1, n, &m->prog->longest[0]);
 	for (int t = 0; t < n && m->n > 1; t++) {
@@ -458,7 +459,7 @@ make_trees(struct maker *m, bool small)
 	if (prog->coll == ALLREDUCE)
 		TRY(make_allreduce(m, small));
 	else if (prog->root >= 0)
-		TRY(make_rooted(m, small));
+		TRY(make_rooted(m));
 	else
 		TRY(make_blocks(m));
 	for (int r = 0; r < m->n; r++)
@@ -482,6 +483,13 @@ make(struct maker *m, bool small)
 
 /* ---- what others ask ---- */
 
+/* Do all read what its root has, on one server? */
+static bool
+is_read_by_all(const struct job *job, Collective coll)
+{
+	return coll == BROADCAST && job->n_servers <= 1;
+}
+
 Status
 built_in_program(Ctx *ctx, const struct job *job, const struct built_in *which, int rank, RankProgram **out)
 {
@@ -493,7 +501,8 @@ built_in_program(Ctx *ctx, const struct job *job, const struct built_in *which, 
 	    .n_ranks = job->n_ranks, .rank = rank, .n_parts = 1 };
 	struct maker m = { .ctx = ctx, .job = job, .prog = prog, .n = job->n_ranks, .me = rank,
 		.n_servers = job->n_servers > 1 ? job->n_servers : 1, .near = which->small ? NEAR : STAR,
-		.far = which->small ? FAR : 1, .root_leads = which->small || !collective_rooted(coll),
+		.far = which->small ? FAR : 1,
+		.root_leads = which->small || !collective_rooted(coll) || is_read_by_all(job, coll),
 		.up = collective_reduces(coll), .down = coll != REDUCE && coll != REDUCESCATTER };
 	TRY(make(&m, which->small));
 	arena_release(&ctx->scratch, mark);
@@ -508,7 +517,9 @@ built_in_form(const struct job *job, const struct built_in *which)
 		return "direct";
 	if (job->n_servers > 1)
 		return which->small ? "levels" : "chains";
-	return !which->small ? "onehop" : job->n_ranks > 1 + NEAR ? "levels" : "star";
+	if (which->small && job->n_ranks > 1 + NEAR)
+		return "levels";
+	return which->small || is_read_by_all(job, which->coll) ? "star" : "onehop";
 }
 
 Status

@@ -73,7 +73,7 @@ Status library_choose(Ctx *ctx, struct library *lib, const struct job *job, Coll
  *   gather, scatter, alltoall   each block goes straight from its rank to the one that needs it
  *   allgather, reducescatter    one tree for each block, from its rank
  *   large, one server           every rank in one hop from every other: allreduce tree r reduces and broadcasts the
- *                               r-th part; broadcast and reduce have a tree by each other rank
+ *                               r-th part; reduce has a tree by each other rank; broadcast has one
  *   large, several servers      chains that cross each server once, with one hop in each
  *   small                       one tree for allreduce, broadcast and reduce, of few hops
  * All ranks get the same bits of an allreduce. built_in.c has the order of additions. job: at most LIMIT_RANKS ranks;

@@ -20,7 +20,6 @@ struct rank_comm {
 	struct bootstrap *bootstrap;	/* NULL: before the ranks have met, and after a farewell */
 	struct shm *shm;		/* NULL: no peer on this server, or BLINK_SHM=0 */
 	struct memory *memory;		/* of blinkMemAlloc */
-	uint64_t process[2];		/* the same for threads of one process alone */
 	struct net_keys keys;
 	struct settings settings;
 	char gpu[GPU_BYTES];
@@ -57,6 +56,16 @@ int rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int ra
     struct blink_error *err);
 void rank_comm_close(struct rank_comm *r, bool forked);
 int64_t rank_comm_deadline(const struct rank_comm *r);
+
+/* The ranks on this server: comm/local.c. rank_is_local: their memory can be mapped. local_index: number of a rank
+ * among those on its server, in order. */
+bool rank_is_local(const struct rank_comm *r, int rank);
+int local_index(const struct rank_comm *r, int rank);
+
+/* Exchange memory with all local ranks, which do the same (shm_exchange). addresses: the first rank's, of SHM_ADDRESS
+ * bytes; each other's `step` bytes after the one before. memory: of each rank; set for the local ones but this. */
+int map_local(const struct rank_comm *r, struct shm *own, const void *addresses, size_t step, int64_t deadline,
+    char **memory, struct blink_error *err);
 
 /* The caller's handle of a new rank. */
 blinkResult_t comm_open(blinkComm_t *out, int n, const blinkUniqueId_t *id, int rank, const blinkConfig_t *config,

@@ -6,8 +6,8 @@
  * peer stops.
  *
  * Chunks are the same on all ranks of a call: an eighth of the longest segment, within limits that keep slots in the
- * caches, and such that the rings of the rank that has the most of them fit into half an arena. A ring has as many slots
- * as caches hold, so that who publishes seldom waits for readers. */
+ * caches, and such that the rings of the rank that has the most of them fit into half an arena. A ring has as many
+ * slots as caches hold, so that who publishes seldom waits for readers. */
 #include "engine/engine.h"
 #include "error.h"
 
@@ -175,7 +175,8 @@ take_place(struct engine *e, const RankProgram *prog, struct blink_error *err)
 	int place = e->small ? (int)(e->collective % CALLS) : CALLS + (int)(e->n_large++ % 2);
 	e->rings = e->arena + (e->small ? (size_t)place * SMALL_BYTES
 	    : CALLS * SMALL_BYTES + (size_t)(place - CALLS) * HALF_BYTES);
-	return populate(e->rings, &e->populated[place], (size_t)(prog->n_rings * e->slots) * (size_t)e->slot_bytes, err);
+	size_t bytes = (size_t)(prog->n_rings * e->slots) * (size_t)e->slot_bytes;
+	return populate(e->rings, &e->populated[place], bytes, err);
 }
 
 /* Where the net puts chunks of this call. Nothing of the call before is under way any more. */
@@ -358,7 +359,7 @@ ended(const struct engine *e, const struct plan_task *t)
 static const char *
 slot_of(const struct engine *e, const struct plan_lane *from, int64_t chunk)
 {
-	size_t slots = (size_t)e->slots * (size_t)e->slot_bytes, at = (size_t)(chunk % e->slots) * (size_t)e->slot_bytes;
+	size_t slot = (size_t)e->slot_bytes, slots = (size_t)e->slots * slot, at = (size_t)(chunk % e->slots) * slot;
 	if (from->mirror >= 0)
 		return e->mirror + (size_t)from->mirror * slots + at;
 	if (from->direct)
@@ -430,11 +431,13 @@ advance(struct engine *e, const struct call *call, struct plan_task *t)
 }
 
 /* What readers have still to do before the call may publish: of the call that had its small place before; for a large
- * call of all but the one before, which has the other half. NULL: nothing that is remembered. */
+ * call of all but the one before, which has the other half. NULL: nothing that is remembered, or it does not publish. */
 static const struct pending *
 pending_of(const struct engine *e)
 {
 	uint64_t k = e->collective;
+	if (e->first->plan->n_to == 0)
+		return NULL;
 	for (uint64_t ago = CALLS; ago > (e->small ? CALLS - 1 : 1); ago--) {
 		int n = e->n_pending[(k - ago) % CALLS];
 		if (n > 0)

@@ -28,7 +28,7 @@ struct peer {
 struct window {
 	const char *own;
 	size_t bytes;
-	const char *peer[];		/* of each rank on this server: its memory, mapped here; NULL elsewhere */
+	char *peer[];			/* of each rank on this server: its memory, mapped here; NULL elsewhere */
 };
 
 enum { WINDOWS = 64 };

@@ -388,7 +388,7 @@ engine_wait(struct engine *e, uint64_t number, bool waits, struct blink_error *e
 		else if (waits)
 			pthread_cond_wait(&e->changed, &e->lock);
 	}
-	/* After an error, too, the caller's buffers are its own again: nobody moves data any more. */
+	/* After an error, too, the caller's buffers are its own again: nobody moves data any more, nor does the net. */
 	while (e->error.code != blinkSuccess && e->driven && waits)
 		pthread_cond_wait(&e->changed, &e->lock);
 	kick_worker(e);
@@ -400,6 +400,8 @@ engine_wait(struct engine *e, uint64_t number, bool waits, struct blink_error *e
 		code = e->error.code != blinkSuccess ? e->error.code : blinkInProgress;
 	}
 	pthread_mutex_unlock(&e->lock);
+	if (code != blinkSuccess && code != blinkInProgress && e->net)
+		e->net->abandon(e->net_handle);
 	return code;
 }
 

@@ -12,16 +12,16 @@
  * A flag is a call's number and a number of chunks, so that flags are never cleared: chunk c of call k has been
  * published once ready >= FLAG(k, c + 1). A lane belongs to one ordered pair of ranks, so no other rank can advance it.
  *
- * A rank may begin a call while others still read what it published in those before. The arena has a place for the rings
- * of each of CALLS small calls, which take them in turn, so that a rank may be that many calls ahead; and two halves, for
- * large calls. */
+ * A rank may begin a call while others still read what it published in those before. The arena has a place for the
+ * rings of each of CALLS small calls, which take them in turn, so that a rank may be that many calls ahead; and two
+ * halves, for large calls. */
 
 #define FLAG(call, chunks) ((uint64_t)(call) << 24 | (uint64_t)(chunks))
 
 enum {
 	CHUNKS_MAX = (1 << 24) - 1,	/* of a segment in a call */
 	LANES_MAX = 2048,		/* of an ordered pair */
-	CALLS = 32,			/* a rank is less than that many calls ahead of its readers */
+	CALLS = 16,			/* a rank is less than that many calls ahead of its readers */
 	SLOTS_LEAST = 4,		/* chunks that a ring holds */
 	SLOTS_MOST = 32,
 	CALL_SLOTS = 4,			/* the same of a channel for send and receive */

@@ -354,9 +354,19 @@ tcp_send(void *net, int to, const struct net_message *m, const void *payload)
 	struct tcp *t = net;
 	if (to < 0 || to >= t->n_ranks || to == t->rank || !tcp_lane_good(m->lane) || m->reserved != 0)
 		return blinkInvalidArgument;
-	if (atomic_load(&t->peer[to].broken))
+	if (atomic_load(&t->peer[to].broken) || atomic_load(&t->abandoned))
 		return blinkRemoteError;
 	return tcp_out_send(t, &t->peer[to], m, payload);
+}
+
+static void
+tcp_abandon(void *net)
+{
+	struct tcp *t = net;
+	atomic_store(&t->abandoned, true);
+	for (int i = 0; i < t->n_ranks; i++)
+		for (int k = 0; k < TCP_WAYS; k++)
+			tcp_out_abandon(&t->peer[i].out[k]);
 }
 
 /* A connection is counted before the events are asked: where they had no place, this thread sees the number. */
@@ -371,4 +381,4 @@ tcp_resume(void *net, int from)
 }
 
 const struct net_kind net_tcp = { "tcp", "TCP, several connections for each pair of ranks", tcp_available, tcp_open,
-	tcp_connect, tcp_send, tcp_resume, tcp_close };
+	tcp_connect, tcp_send, tcp_abandon, tcp_resume, tcp_close };

@@ -68,6 +68,7 @@ struct tcp_out {
 	pthread_mutex_t lock;		/* of the members down to `state` */
 	bool writing;			/* some thread writes, without the lock */
 	bool armed;			/* the thread will write when there is room */
+	bool cut;			/* abandoned: not all that was begun is sent */
 	int error;			/* that writing met */
 	struct tcp_part *head, **tail;
 	_Atomic(enum tcp_out_state) state;
@@ -144,7 +145,7 @@ struct tcp {
 	bool started;
 	int64_t tick;			/* when to look at times next */
 	bool ended;			/* some connection in the list has */
-	atomic_bool closing;
+	atomic_bool abandoned, closing;
 	int64_t deadline;		/* of the close; set before closing */
 };
 
@@ -204,6 +205,7 @@ void tcp_out_ready(struct tcp *t, struct tcp_out *out, uint32_t events);	/* epol
 void tcp_out_attend(struct tcp *t, struct tcp_out *out);	/* what other threads want of this one */
 /* Deadlines, retries, silence. Says when to look next. */
 void tcp_out_tick(struct tcp *t, struct tcp_out *out, int64_t now);
+void tcp_out_abandon(struct tcp_out *out);
 void tcp_out_farewell(struct tcp *t, struct tcp_out *out);	/* the last message of all */
 bool tcp_out_idle(struct tcp_out *out);				/* nothing waits to be sent */
 

@@ -15,9 +15,10 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { PARTS_AT_ONCE = 8, BYTES_AT_ONCE = 4 << 20, PAGE = 4096, MS = 1000000 };
+enum { PARTS_AT_ONCE = 8, BYTES_AT_ONCE = 4 << 20, PAGE = 4096, MS = 1000000, NAP_NS = 20000 };
 
 /* ---- write ---- */
 
@@ -66,7 +67,7 @@ write_out(struct tcp *t, struct tcp_out *out, const struct tcp_part *last)
 	uint64_t all = 0;
 	bool done = false;
 	out->writing = true;
-	while (out->head && !done && out->state == OUT_READY && !out->error) {
+	while (out->head && !done && out->state == OUT_READY && !out->error && !out->cut) {
 		struct iovec v[2 * PARTS_AT_ONCE];
 		struct msghdr h = { .msg_iov = v, .msg_iovlen = (size_t)gather(out, v) };
 		pthread_mutex_unlock(&out->lock);
@@ -184,13 +185,29 @@ tcp_out_send(struct tcp *t, struct tcp_peer *peer, const struct net_message *m, 
 	return blinkSuccess;
 }
 
-/* Only where something has been sent: a connection that is not made needs no farewell. */
+/* A peer that waits for the rest of a message waits until the net is closed, and hears the reason from elsewhere first:
+ * the connection is left as it is. */
+void
+tcp_out_abandon(struct tcp_out *out)
+{
+	pthread_mutex_lock(&out->lock);
+	out->cut = out->cut || out->head;
+	while (out->writing) {
+		pthread_mutex_unlock(&out->lock);
+		nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+		pthread_mutex_lock(&out->lock);
+	}
+	tcp_drop_parts(out);
+	pthread_mutex_unlock(&out->lock);
+}
+
+/* Only where something has been sent, and nothing is missing: other connections need no farewell. */
 void
 tcp_out_farewell(struct tcp *t, struct tcp_out *out)
 {
 	struct net_message none = { 0 };
 	pthread_mutex_lock(&out->lock);
-	bool wanted = out->state != OUT_IDLE && out->state != OUT_ENDED;
+	bool wanted = out->state != OUT_IDLE && out->state != OUT_ENDED && !out->cut;
 	pthread_mutex_unlock(&out->lock);
 	struct tcp_part *part = wanted ? new_part(FRAME_BYE, &none, NULL, 0, 0) : NULL;
 	if (part)

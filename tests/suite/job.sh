@@ -79,6 +79,19 @@ if [ "$full" ]; then
 	run tsan/ matrix -n 4 -s 2 -c 60 "built in, 2 servers"
 fi
 
+# ---- registered memory ----
+
+run "" windows -n 3
+run "" windows -n 3 -t
+if [ "$full" ]; then
+	run "" windows -n 4 -s 2
+	run "" windows -n 8 many crossed
+	run "" windows -n 2 -k 10000 again
+	run asan/ windows -n 3 -k 1000
+	run asan/ windows -n 3 -t -k 1000
+	run tsan/ windows -n 3 -t
+fi
+
 # ---- order ----
 
 run "" order -n 4 -k 1000

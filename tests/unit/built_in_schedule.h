@@ -276,6 +276,7 @@ static Status
 make_rooted(struct maker *m, bool small)
 {
 	int root = m->sched->root, n = largest_server(m);
+	small = small || (m->sched->coll == BROADCAST && m->n_servers == 1);
 	int trees = small ? 1 : most_trees(m, m->n_servers > 1 ? n : n - 1);
 	TRY(NEW(m->ctx, m->sched->segment, trees));
 	for (int t = 0; t < trees; t++) {
