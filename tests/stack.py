@@ -29,7 +29,7 @@ EXTERNAL = {
            "readv nanosleep syscall getenv strdup aligned_alloc sched_getaffinity __sched_cpucount "
            "__cpu_indicator_init "
            "sigemptyset sigaddset sigismember sigpending sigtimedwait",
-    MORE: "accept4 bind connect listen send recv setsockopt getsockopt getsockname shutdown ppoll epoll_create1 "
+    MORE: "accept4 bind connect listen send recv setsockopt getsockopt getsockname ioctl shutdown ppoll epoll_create1 "
            "epoll_ctl epoll_wait eventfd write getrandom getrlimit clock_gettime clock_nanosleep pthread_atfork "
            "pthread_once pthread_attr_setdetachstate explicit_bzero __explicit_bzero_chk inet_ntop if_nametoindex "
            "if_indextoname freeifaddrs strerror_r "

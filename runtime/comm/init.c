@@ -21,9 +21,10 @@
 enum { HOST_BYTES = 32, SPINS = 2000, VERDICT_MS = 50 };
 
 /* What ranks tell each other first. Ranks are on one server if `host` is the same: one kernel, one network
- * namespace. */
+ * namespace. They share memory if they want to, which all of a server have to agree on. */
 struct hello {
 	unsigned char host[HOST_BYTES];
+	int32_t shm;
 	char gpu[GPU_BYTES];
 	char machine[MACHINE_BYTES];
 };
@@ -145,6 +146,10 @@ place_ranks(struct rank_comm *r, const struct hello *all, struct blink_error *er
 		r->server[i] = before < i ? r->server[before] : r->job.n_servers++;
 		r->engine.n_local += memcmp(all[i].host, all[r->engine.rank].host, HOST_BYTES) == 0;
 	}
+	for (int i = 0; i < n; i++)
+		if (r->server[i] == r->server[r->engine.rank] && all[i].shm != all[r->engine.rank].shm)
+			return set_error(err, blinkMismatch, "BLINK_SHM: rank %d has %d, rank %d on its server %d: "
+			    "want the same", r->engine.rank, (int)all[r->engine.rank].shm, i, (int)all[i].shm);
 	return blinkSuccess;
 }
 
@@ -354,7 +359,8 @@ open_engine(struct rank_comm *r, int n, int rank, struct blink_error *err)
 	e->bell = &r->early_bell;
 	e->events = (struct engine_events){ .context = r, .plan = plans_choose, .stuck = on_stuck,
 	    .progress = on_progress, .failed = on_failed_here };
-	r->keys = (struct net_keys){ .context = r, .sign = sign, .patience = e->timeout };
+	r->keys = (struct net_keys){ .context = r, .sign = sign, .patience = e->timeout,
+		.zero_copy = r->settings.zero_copy };
 	e->peer = calloc((size_t)n, sizeof *e->peer);
 	if (!e->peer)
 		return set_error_memory(err);
@@ -385,6 +391,7 @@ join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 	char done = 1;
 	r->deadline = rank_comm_deadline(r);
 	identify_host(r, mine.host);
+	mine.shm = r->settings.shm;
 	memcpy(mine.gpu, r->gpu, GPU_BYTES);
 	memcpy(mine.machine, r->machine, MACHINE_BYTES);
 	if (!hello || !all) {

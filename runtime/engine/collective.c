@@ -21,7 +21,7 @@ enum {
 	CHUNKS_WANTED = 8,
 	CHUNK_LEAST = 16 << 10,
 	CHUNK_MOST = 256 << 10,
-	RINGS_BYTES = 2 << 20,		/* of all rings of a rank, unless they have SLOTS_LEAST slots each */
+	RINGS_BYTES = 4 << 20,		/* of all rings of a rank, unless they have SLOTS_LEAST slots each */
 	OWN_COPY = 256 << 10,		/* of its own block, in one gap */
 	PAGE = 4096
 };
@@ -431,7 +431,8 @@ advance(struct engine *e, const struct call *call, struct plan_task *t)
 }
 
 /* What readers have still to do before the call may publish: of the call that had its small place before; for a large
- * call of all but the one before, which has the other half. NULL: nothing that is remembered, or it does not publish. */
+ * call of all but the one before, which has the other half. NULL: nothing that is remembered, or nothing is
+ * published. */
 static const struct pending *
 pending_of(const struct engine *e)
 {

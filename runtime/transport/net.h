@@ -55,6 +55,7 @@ struct net_keys {
 	unsigned char address[28];
 	void (*sign)(void *context, const void *text, size_t bytes, unsigned char out[32]);
 	int64_t patience;	/* ns without any sign of a peer's host after which the peer is broken; 0: 20 s */
+	int zero_copy;		/* TCP: 0: where it pays; above: wherever the kernel does it; below: never */
 };
 
 /* A row for each kind of network; transport/net.c has the table, best first. BLINK_NET chooses by name. */

@@ -5,6 +5,7 @@
  * on the server. One thread serves all its peers at once by poll, so that no order of ranks can block. The sockets are
  * closed afterwards. */
 #include "transport/shm.h"
+#include "bootstrap/system.h"
 #include "error.h"
 
 #include <errno.h>
@@ -42,6 +43,7 @@ struct shm {
 	size_t bytes;
 	const struct net_keys *keys;
 	struct mapping *mapped;		/* of peers */
+	int lack;			/* why no descriptor could be taken: errno; 0 */
 	struct shm *next;		/* of open_here */
 };
 
@@ -274,7 +276,9 @@ send_packet(int socket, const void *data, size_t bytes, int fd)
 	return n == (ssize_t)bytes ? 1 : -1;
 }
 
-/* *fd: -1, or the descriptor that came with it, which the caller closes. */
+/* *fd: the descriptor that came with it, which the caller closes; -1: none; NO_ROOM: this process may have no more. */
+enum { NO_ROOM = -2 };
+
 static int
 receive_packet(int socket, void *data, size_t bytes, int *fd)
 {
@@ -290,6 +294,8 @@ receive_packet(int socket, void *data, size_t bytes, int *fd)
 	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(fd, CMSG_DATA(c), sizeof *fd);
+	else if (n > 0 && m.msg_flags & MSG_CTRUNC)
+		*fd = NO_ROOM;
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR || errno == ENOTCONN ? 0 : -1;
 	return n == (ssize_t)bytes && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ? 1 : -1;
@@ -371,6 +377,8 @@ hear_memory(struct shm *own, struct link *link, struct shm_peer *peer)
 	int fd, got = receive_packet(link->fd, &byte, sizeof byte, &fd);
 	if (got == 1)
 		got = fd < 0 || peer->memory ? -1 : map_peer(own, peer, fd);
+	if (fd == NO_ROOM)
+		own->lack = EMFILE;
 	if (fd >= 0)
 		close(fd);
 	return got;
@@ -437,9 +445,10 @@ connect_link(struct link *link, int rank, const struct shm_peer *peer, int index
 {
 	struct sockaddr_un name;
 	socklen_t length = abstract_name(peer->address, &name);
+	char reason[REASON_ROOM];
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return set_error(err, blinkSystemError, "a Unix socket: %s", strerror(errno));
+		return set_error(err, blinkSystemError, "a Unix socket: %s", reason_of(errno, reason));
 	if (new_link(link, fd, rank, peer->rank, index) != 0 || connect(fd, (struct sockaddr *)&name, length) != 0) {
 		set_error(err, blinkSystemError, "rank %d on this server: %s: shared memory needs the same network and "
 		    "user namespace, or BLINK_SHM=0", peer->rank, strerror(errno));
@@ -454,6 +463,8 @@ accept_links(struct shm *own, int rank, struct link *link, int *n_links, int cap
 {
 	while (*n_links < capacity) {
 		int fd = accept4(own->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+			own->lack = errno;
 		if (fd < 0)
 			return;
 		if (new_link(&link[*n_links], fd, rank, -1, -1) == 0)
@@ -503,6 +514,8 @@ exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct l
     int64_t deadline, const _Atomic int *stop, struct blink_error *err)
 {
 	int n_links = 0;
+	char reason[REASON_ROOM];
+	own->lack = 0;
 	for (int i = 0; i < n_peers; i++) {
 		struct shm *same = find_open(peer[i].address);
 		if (same && add_mapping(own, &peer[i], same->memory, same->bytes, same) != 1) {
@@ -521,6 +534,9 @@ exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct l
 		if (late && atomic_load(stop))
 			set_error(err, blinkAborted, "the job has failed before rank %d handed over its memory",
 			    late->rank);
+		else if (late && own->lack)
+			set_error(err, blinkSystemError, "the memory of rank %d on this server: %s", late->rank,
+			    reason_of(own->lack, reason));
 		else if (late && now() >= deadline)
 			set_error(err, blinkTimeout, "rank %d on this server does not hand over its memory",
 			    late->rank);

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { STACK = 256 << 10, EVENTS = 32, MS = 1000000, PATIENCE_MS = 20000 };
+enum { STACK = 256 << 10, EVENTS = 32, MS = 1000000, PATIENCE_MS = 20000, RESET_MS = 1000 };
 
 /* What ranks exchange. */
 struct address {
@@ -101,7 +101,7 @@ flushed(struct tcp *t)
 {
 	for (int i = 0; i < t->n_ranks; i++)
 		for (int k = 0; k < TCP_WAYS; k++)
-			if (!tcp_out_idle(&t->peer[i].out[k]))
+			if (!tcp_out_idle(t, &t->peer[i].out[k]))
 				return false;
 	return true;
 }
@@ -183,6 +183,16 @@ drain_back(int fd)
 		;
 }
 
+/* Of connections that have been reset: what the kernel has already given away. */
+static void
+await_resets(struct tcp *t)
+{
+	int64_t deadline = tcp_now() + (int64_t)RESET_MS * MS;
+	for (int i = 0; i < t->n_ranks; i++)
+		for (int k = 0; k < TCP_WAYS; k++)
+			tcp_zero_await(t, &t->peer[i].out[k], deadline);
+}
+
 /* What came back and was not read would make the kernel reset the connection, and drop what is still to be sent. */
 static void
 free_peer(struct tcp_peer *peer, bool child)
@@ -220,6 +230,17 @@ free_tcp(struct tcp *t)
 }
 
 static void
+tcp_abandon(void *net)
+{
+	struct tcp *t = net;
+	atomic_store(&t->abandoned, true);
+	for (int i = 0; i < t->n_ranks; i++)
+		for (int k = 0; k < TCP_WAYS; k++)
+			tcp_out_abandon(&t->peer[i].out[k]);
+	await_resets(t);
+}
+
+static void
 tcp_close(void *net, int64_t deadline)
 {
 	struct tcp *t = net;
@@ -230,6 +251,7 @@ tcp_close(void *net, int64_t deadline)
 		atomic_store(&t->closing, true);
 		tcp_wake(t);
 		pthread_join(t->thread, NULL);
+		tcp_abandon(t);
 	}
 	free_tcp(t);
 }
@@ -357,16 +379,6 @@ tcp_send(void *net, int to, const struct net_message *m, const void *payload)
 	if (atomic_load(&t->peer[to].broken) || atomic_load(&t->abandoned))
 		return blinkRemoteError;
 	return tcp_out_send(t, &t->peer[to], m, payload);
-}
-
-static void
-tcp_abandon(void *net)
-{
-	struct tcp *t = net;
-	atomic_store(&t->abandoned, true);
-	for (int i = 0; i < t->n_ranks; i++)
-		for (int k = 0; k < TCP_WAYS; k++)
-			tcp_out_abandon(&t->peer[i].out[k]);
 }
 
 /* A connection is counted before the events are asked: where they had no place, this thread sees the number. */

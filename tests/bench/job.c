@@ -7,7 +7,8 @@
  *			broadcast of M bytes each rank but the root copies M bytes from the root's memory; of an allreduce of
  *			M bytes each rank reads its n-th part of all n ranks, writes the sum, and copies the n - 1 other
  *			parts of the sum from those that have it. memcpy, and additions of floats in one pass, from
- *			memory that the processes share
+ *			memory that the processes share. A process gives way after each call: where ranks share CPUs, it
+ *			would else find in the caches what the calls of the others put out of them
  *	blink		libblink with any memory: calloc's
  *	registered	libblink with memory of blinkMemAlloc and blinkCommRegister
  *	open mpi	MPI_Allreduce and so on over shared memory, by mpirun, with mpi_yield_when_idle or without, whichever
@@ -24,6 +25,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,10 +166,12 @@ measure(struct side *s, enum coll coll, size_t bytes)
 		int64_t first = INT64_MAX, last = 0;
 		b->began[s->me->rank] = job_now();
 		for (int i = 0; i < k; i++) {
-			if (b->method == MEMORY)
+			if (b->method == MEMORY) {
 				move_memory(s, coll, bytes);
-			else
+				sched_yield();
+			} else {
 				call(s, coll, bytes);
+			}
 		}
 		b->ended[s->me->rank] = job_now();
 		pthread_barrier_wait(&b->barrier);

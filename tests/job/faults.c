@@ -43,6 +43,7 @@ static const struct fault faults[] = {
 	{ "never comes", init_differs, NULL, NULL, TIMEOUT, false, false },
 	{ "wrong secret", init_differs, NULL, NULL, TIMEOUT | 1 << blinkSystemError | ARGUMENT | REMOTE, false, true },
 	{ "dies at init", dies_at_init, NULL, NULL, TIMEOUT, true, true },
+	{ "other shared memory", shm_differs, NULL, NULL, MISMATCH, false, false },
 	{ "other schedules", other_schedules, NULL, NULL, 0, false, false },
 	{ "refused at init", init_refused, NULL, NULL, 0, false, false },
 	{ "strangers", meet_strangers, NULL, speak_garbage, 0, false, false },

@@ -70,6 +70,7 @@ void other_root(struct rank *me);
 void message_missing(struct rank *me);
 void message_size(struct rank *me);
 void init_differs(struct rank *me);
+void shm_differs(struct rank *me);
 void other_schedules(struct rank *me);
 void init_refused(struct rank *me);
 void meet_strangers(struct rank *me);

@@ -2,6 +2,7 @@
 #include "faults.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int64_t scratch[4096];
@@ -178,6 +179,22 @@ init_differs(struct rank *me)
 	job_add(me->board, FAILED, 1);
 	go_on(me, all_but(run));
 	expect_counts(me, before, strcmp(fault, "same rank twice") != 0);
+}
+
+/* One rank of a server does not share memory. */
+void
+shm_differs(struct rank *me)
+{
+	const struct run *run = me->arg;
+	const blinkConfig_t config = { .timeoutMs = run->timeout_ms };
+	blinkUniqueId_t id;
+	if (!job_id(me, 0, 0, &id))
+		return;
+	if (me->rank == run->victim)
+		setenv("BLINK_SHM", "0", 1);
+	init_with(me, me->n, me->rank, &config, &id);
+	unsetenv("BLINK_SHM");
+	go_on(me, all_but(run));
 }
 
 /* One rank has a schedule that the others do not have. */

@@ -116,7 +116,7 @@ fi
 
 if [ ! "$full" ]; then
 	run "" faults -n 3 -d "$work/dgx1v" killed stopped leaves "larger count" "other collective" "same rank twice" \
-		"never comes" "other schedules" "refused at init" "few files"
+		"never comes" "other shared memory" "other schedules" "refused at init" "few files"
 	run "" faults -r 8
 else
 	run "" faults -n 3 -d "$work/dgx1v"

@@ -15,6 +15,7 @@ enum { RANKS = 8, LANES = 6, LIMIT_S = 300, MS = 1000000 };
 
 static int n_tests, n_failed;
 static const struct net_kind *kind;
+static int zero_copy;	/* of ends that are opened: net_keys */
 
 BLINK_FN void
 ok(bool good, const char *what)
@@ -200,7 +201,8 @@ open_end(struct end *e, int rank, int n, int family, int patience_ms)
 	struct blink_error err = { 0 };
 	*e = (struct end){ .rank = rank, .n = n, .refuse = -1, .secret = 42 };
 	struct net_events events = { e, place, arrived, broken };
-	struct net_keys keys = { .context = e, .sign = sign, .patience = (int64_t)patience_ms * MS };
+	struct net_keys keys = { .context = e, .sign = sign, .patience = (int64_t)patience_ms * MS,
+		.zero_copy = zero_copy };
 	loopback(family, keys.address);
 	pthread_mutex_init(&e->lock, NULL);
 	bool good = kind->open(rank, n, &events, &keys, e->address, &e->net, &err) == blinkSuccess;
