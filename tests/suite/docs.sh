@@ -12,7 +12,8 @@ export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 in_copy() { git -C "$copy" "$@"; }
 copy=$work/copy
 mkdir -p "$copy/build"
-tar -C "$top" -cf - --exclude=./.git --exclude=./build --exclude=./tests/bad --exclude=./tests/fuzz/corpus . | tar -C "$copy" -xf - ||
+tar -C "$top" -cf - --exclude=./.git --exclude=./build --exclude=./tests/bad --exclude=./tests/fuzz \
+	--exclude=./tests/golden --exclude=./tests/mutations . | tar -C "$copy" -xf - ||
 	not_ok "the tree is not copied"
 for entry in "$build"/{blinkc,blink-perf,libblink.so*,flags,src,runtime,gen,completions}; do ln -s "$entry" "$copy/build"; done
 in_copy init -q
