@@ -77,6 +77,33 @@ look_after_peers(struct ucx *u)
 		ucx_look_after(&u->peer[i], now);
 }
 
+static void
+say(struct ucx *u, bool *word)
+{
+	pthread_mutex_lock(&u->lock);
+	*word = true;
+	pthread_cond_broadcast(&u->changed);
+	pthread_mutex_unlock(&u->lock);
+}
+
+/* A call has failed. Where UCX does not let go in time, close_aside ends it. */
+static void
+let_go(struct ucx *u)
+{
+	bool all = u->closing_endpoints == 0;
+	if (!atomic_load(&u->abandoned) || u->let_go)
+		return;
+	for (int i = 0; i < u->n_ranks && !u->letting_go; i++)
+		ucx_let_go(&u->peer[i]);
+	u->letting_go = u->letting_go ? u->letting_go : tcp_now();
+	for (int i = 0; i < u->n_ranks; i++)
+		all = all && u->peer[i].under_way == 0;
+	if (all || tcp_now() - u->letting_go >= (int64_t)END_MS * MS)
+		say(u, &u->let_go);
+	else
+		tcp_look_by(atomic_load(&u->tcp), u->letting_go + (int64_t)END_MS * MS);
+}
+
 /* A net that closes waits until its peers have heard all. */
 static void
 leave(struct ucx *u)
@@ -89,10 +116,7 @@ leave(struct ucx *u)
 	tcp_look_by(atomic_load(&u->tcp), u->deadline);
 	if (!all && tcp_now() < u->deadline)
 		return;
-	pthread_mutex_lock(&u->lock);
-	u->drained = true;
-	pthread_cond_signal(&u->changed);
-	pthread_mutex_unlock(&u->lock);
+	say(u, &u->drained);
 }
 
 /* UCX may be armed only when it has nothing more to do; and it may be busy all the same. */
@@ -103,10 +127,12 @@ turn(void *of)
 	bool more = true;
 	atomic_store(&u->awake, true);
 	look_after_peers(u);
+	let_go(u);
 	for (int i = 0; i < ROUNDS && more; i++) {
 		more = attend_peers(u);
 		more = u->api->ucp_worker_progress_(u->worker) != 0 || more;
 	}
+	let_go(u);
 	leave(u);
 	atomic_store(&u->awake, false);
 	return more || u->api->ucp_worker_arm_(u->worker) != UCS_OK || atomic_load(&u->attention) || u->trouble;
@@ -338,9 +364,21 @@ ucx_send(void *net, int to, const struct net_message *m, const void *payload)
 	struct ucx *u = net;
 	if (to < 0 || to >= u->n_ranks || to == u->rank || !tcp_lane_good(m->lane) || m->reserved != 0)
 		return blinkInvalidArgument;
-	if (atomic_load(&u->peer[to].broken))
+	if (atomic_load(&u->peer[to].broken) || atomic_load(&u->abandoned))
 		return blinkRemoteError;
 	return ucx_out_send(&u->peer[to], m, payload);
+}
+
+static void
+ucx_abandon(void *net)
+{
+	struct ucx *u = net;
+	atomic_store(&u->abandoned, true);
+	tcp_wake(atomic_load(&u->tcp));
+	pthread_mutex_lock(&u->lock);
+	while (!u->let_go)
+		pthread_cond_wait(&u->changed, &u->lock);
+	pthread_mutex_unlock(&u->lock);
 }
 
 /* A message is counted before the events are asked: where they had no place, this thread sees the number. */
@@ -354,6 +392,6 @@ ucx_resume(void *net, int from)
 	ucx_attend(&u->peer[from]);
 }
 
-const struct net_kind net_ucx = { "ucx", what, ucx_available, ucx_open, ucx_connect, ucx_send, ucx_resume,
-	ucx_close };
+const struct net_kind net_ucx = { "ucx", what, ucx_available, ucx_open, ucx_connect, ucx_send, ucx_abandon,
+	ucx_resume, ucx_close };
 #endif

@@ -103,6 +103,7 @@ struct ucx_peer {
 	bool left, gone, heard;		/* its bye is here; and all of its messages; it has all of this rank's */
 	uint64_t total;			/* that its bye tells */
 	int64_t bye_at;			/* 0: this rank's has not been sent */
+	bool cut;			/* abandoned: not all that it was to get is sent, so that it hears no bye */
 	bool ended;			/* broken, and nothing of it is kept any more */
 };
 
@@ -122,11 +123,12 @@ struct ucx {
 	atomic_bool awake;		/* the thread will look at `attention` before it sleeps */
 	bool trouble;			/* some peer is to be looked after: it failed, or is broken */
 	int closing_endpoints;
-	atomic_bool closing;
+	atomic_bool abandoned, closing;
+	int64_t letting_go;		/* since when; 0: not yet. The thread's */
 	int64_t deadline;		/* of the close; set before closing */
-	pthread_mutex_t lock;		/* of drained */
+	pthread_mutex_t lock;		/* of the members down to `drained` */
 	pthread_cond_t changed;
-	bool drained;
+	bool let_go, drained;		/* no memory of a failed call is read; peers have heard all */
 };
 
 /* ---- ucx_library.c ---- */
@@ -162,6 +164,7 @@ void ucx_failed(struct ucx_peer *peer, ucs_status_t status);	/* UCX says so */
 void ucx_break(struct ucx_peer *peer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ucx_tell(struct ucx_peer *peer, uint32_t lane, uint64_t value);
 void ucx_check_gone(struct ucx_peer *peer);	/* has all come that it sent, where it has said how much? */
+void ucx_let_go(struct ucx_peer *peer);		/* a call has failed: nothing more is sent to it */
 bool ucx_leaving_done(struct ucx_peer *peer);	/* for a net that closes: nothing is to be awaited of the peer */
 void ucx_look_after(struct ucx_peer *peer, int64_t now);	/* a peer that has failed, or is broken */
 void ucx_drop(struct ucx_peer *peer);		/* all that is kept of its messages and of those to it */

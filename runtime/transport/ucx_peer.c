@@ -54,7 +54,7 @@ ucx_broken(void *net, int rank, const char *reason)
 void
 ucx_failed(struct ucx_peer *peer, ucs_status_t status)
 {
-	if (peer->failed_at)
+	if (peer->failed_at || peer->cut)
 		return;
 	peer->failure = status;
 	peer->failed_at = tcp_now();
@@ -105,6 +105,25 @@ ucx_look_after(struct ucx_peer *peer, int64_t now)
 		peer->ended = true;
 		ucx_drop(peer);
 		ucx_close_endpoint(peer);
+	}
+}
+
+/* What is under way is cancelled with its endpoint. Without a farewell by the TCP net the peer finds that this rank has
+ * ended, where it has not heard so from elsewhere. */
+void
+ucx_let_go(struct ucx_peer *peer)
+{
+	struct tcp_peer *of_tcp = &tcp_of(peer)->peer[peer->rank];
+	pthread_mutex_lock(&peer->lock);
+	peer->cut = peer->head || peer->under_way;
+	pthread_mutex_unlock(&peer->lock);
+	ucx_out_drop(peer);
+	if (peer->under_way)
+		ucx_close_endpoint(peer);
+	for (int i = 0; i < TCP_WAYS && peer->cut; i++) {
+		pthread_mutex_lock(&of_tcp->out[i].lock);
+		of_tcp->out[i].cut = true;
+		pthread_mutex_unlock(&of_tcp->out[i].lock);
 	}
 }
 
@@ -181,7 +200,7 @@ bool
 ucx_leaving_done(struct ucx_peer *peer)
 {
 	int64_t now = tcp_now();
-	if (!peer->hello || peer->gone || peer->heard || atomic_load(&peer->broken))
+	if (!peer->hello || peer->gone || peer->heard || peer->cut || atomic_load(&peer->broken))
 		return true;
 	pthread_mutex_lock(&peer->lock);
 	bool idle = !peer->head && peer->under_way == 0;
