@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,7 +31,6 @@ struct board {
 	atomic_int faults, printed;
 	atomic_int ended[JOB_RANKS];
 	_Atomic uint64_t flag[JOB_FLAGS];
-	_Atomic int64_t stalled;	/* ns */
 	atomic_int have_id[JOB_IDS];	/* 1: made, 2: could not be made */
 	blinkUniqueId_t id[JOB_IDS];
 	char note[JOB_RANKS][JOB_NOTE];
@@ -199,24 +197,11 @@ job_get(struct board *board, int slot)
 	return atomic_load(&board->flag[slot]);
 }
 
-int64_t
-job_stalled(struct board *board)
-{
-	sleep_ms(50);			/* until the watch has run again, too */
-	return atomic_load(&board->stalled);
-}
-
-static bool
-is_over(struct board *board)
-{
-	return job_now() > board->deadline && job_now() > board->deadline + job_stalled(board);
-}
-
 bool
 job_await(struct board *board, int slot, uint64_t value)
 {
 	while (atomic_load(&board->flag[slot]) < value) {
-		if (is_over(board))
+		if (job_now() > board->deadline)
 			return false;
 		sleep_ms(0.2);
 	}
@@ -241,7 +226,7 @@ job_id(struct rank *me, int slot, int maker, blinkUniqueId_t *id)
 		atomic_store(&board->have_id[slot], result == blinkSuccess ? 1 : 2);
 	}
 	while (!atomic_load(&board->have_id[slot])) {
-		if (is_over(board))
+		if (job_now() > board->deadline)
 			return false;
 		sleep_ms(0.2);
 	}
@@ -310,27 +295,6 @@ child(const struct job *job, int first, int n, job_body *body, void *arg)
 	exit(0);
 }
 
-/* Sleeps short, and adds up how much longer that took. */
-static void
-watch(struct board *board)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (int64_t before = job_now(), now; ; before = now) {
-		sleep_ms(20);
-		now = job_now();
-		if (now - before > 100000000)
-			atomic_fetch_add(&board->stalled, now - before);
-	}
-}
-
-static void
-start_watch(struct job *job)
-{
-	job->watch = fork();
-	if (job->watch == 0)
-		watch(job->board);
-}
-
 void
 job_start(struct job *job, job_body *body, void *arg)
 {
@@ -339,7 +303,6 @@ job_start(struct job *job, job_body *body, void *arg)
 	job->deadline = job_now() + (int64_t)(job->seconds * job_slack() * 1e9);
 	job->board->deadline = job->deadline;
 	fflush(stdout);
-	start_watch(job);
 	for (int p = 0; p < processes; p++) {
 		job->pid[p] = fork();
 		if (job->pid[p] == 0)
@@ -421,7 +384,7 @@ job_wait(struct job *job)
 			if (!late)
 				judge_end(job, p, status);
 		}
-		if (left > 0 && !late && is_over(job->board)) {
+		if (left > 0 && !late && job_now() > job->deadline) {
 			late = true;
 			end_all(job);
 		}
@@ -430,11 +393,6 @@ job_wait(struct job *job)
 			sleep_ms(pause);
 	}
 	faults = atomic_load(&job->board->faults);
-	if (faults && job_stalled(job->board))
-		printf("# %s: the machine stood still for %lld ms\n", job->name,
-		    (long long)(job_stalled(job->board) / 1000000));
-	if (job->watch > 0 && kill(job->watch, SIGKILL) == 0)
-		waitpid(job->watch, NULL, 0);
 	munmap(job->board, sizeof *job->board);
 	return faults;
 }

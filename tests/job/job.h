@@ -34,7 +34,6 @@ struct job {
 	bool doomed[JOB_RANKS];		/* that a signal ends this process is no fault */
 	/* made by job_start */
 	pid_t pid[JOB_RANKS];		/* of each rank's process; of threads, all in the first; 0: ended */
-	pid_t watch;
 	struct board *board;
 	int64_t deadline;
 };
@@ -75,10 +74,6 @@ void job_set(struct board *board, int slot, uint64_t value);
 uint64_t job_add(struct board *board, int slot, uint64_t value);
 uint64_t job_get(struct board *board, int slot);
 bool job_await(struct board *board, int slot, uint64_t value);
-
-/* How long the machine has not run this job though it could have run, ns: who was stopped, or starved of CPU, with all
- * others. A limit of time does not count then. */
-int64_t job_stalled(struct board *board);
 
 /* Until n ranks came to it; each number is for one use. */
 bool job_barrier(struct rank *me, int slot, int n);

@@ -70,8 +70,8 @@ test_sleep(void)
 	ok(now_ns() - began < INT64_C(30000000000), "who sleeps in the kernel is woken by its flag");
 }
 
-/* What a rank sets for another rings for the number by which that one waits: of a chunk, of a slot, and of what the
- * next call but one waits for. */
+/* What a rank sets for another rings for the number by which that one waits: of a chunk, of a slot, and of what a
+ * later call waits for. */
 static void
 test_engines(void)
 {
@@ -79,7 +79,10 @@ test_engines(void)
 	struct peer peers[2] = { { .bell = &bell }, { 0 } };
 	struct engine ringer = { .rank = RINGER, .n_ranks = 2, .peer = peers };
 	struct pending pending = { .peer = RINGER, .lane = LANE };
-	struct engine sleeper = { .rank = SLEEPER, .n_ranks = 2, .pending = { &pending }, .n_pending = { 1 } };
+	struct plan plan = { .n_to = 1 };
+	struct call call = { .plan = &plan };
+	struct engine sleeper = { .rank = SLEEPER, .n_ranks = 2, .pending = { &pending }, .n_pending = { 1 },
+		.collective = CALLS, .small = true, .first = &call };
 	struct flag ready = { 0 };
 	_Atomic uint64_t done = 0;
 	const struct plan_lane to = { .peer = SLEEPER, .lane = LANE, .ready = &ready };
