@@ -49,11 +49,13 @@ MAKEFLAGS += $(if $(Q),--no-print-directory)
 # Fortified functions need optimisation, and are left to CPPFLAGS where these mention them (dpkg-buildflags does).
 # Level 3 is level 2 for compilers that do not have it.
 HARDENED := $(if $(findstring -fsanitize,$(CFLAGS)),,yes)
-accepted = $(shell echo 'int main(void) { return 0; }' | $(CC) -Werror $(1) -x c - -o /dev/null 2>/dev/null && echo ' $(1)')
+# To link takes longest: those of the linker are tried together, and one by one only where that fails.
+accepted = $(shell echo 'int main(void) { return 0; }' | $(CC) -Werror $(1) $(2) -x c - -o /dev/null 2>/dev/null && echo ' $(1)')
 HARDEN := $(if $(HARDENED),$(foreach flag, -fstack-protector-strong -fstack-clash-protection -fcf-protection \
-	-mbranch-protection=standard, $(call accepted,$(flag))))
-HARDEN_LINK := $(if $(HARDENED),$(foreach flag, -Wl$(comma)-z$(comma)relro -Wl$(comma)-z$(comma)now \
-	-Wl$(comma)-z$(comma)noexecstack, $(call accepted,$(flag))))
+	-mbranch-protection=standard, $(call accepted,$(flag),-fsyntax-only)))
+LINK_FLAGS := $(addprefix -Wl$(comma)-z$(comma),relro now noexecstack)
+ALL_ACCEPTED := $(if $(HARDENED),$(call accepted,$(LINK_FLAGS)))
+HARDEN_LINK := $(if $(HARDENED),$(foreach flag, $(LINK_FLAGS), $(if $(ALL_ACCEPTED), $(flag),$(call accepted,$(flag)))))
 FORTIFY := $(if $(HARDENED),$(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),$(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),, \
 	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)))
 PIE := $(if $(HARDENED),$(if $(filter -static% -no-pie,$(CFLAGS) $(LDFLAGS)),,$(call accepted,-pie)))

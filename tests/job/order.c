@@ -653,6 +653,37 @@ aborted(struct rank *me)
 	blinkCommDestroy(comm);
 }
 
+/* On servers of their own: rank 0 aborts while the others have no place for what it sends, since they make no call. Its
+ * memory is its own again, and it leaves without them. */
+static void
+taken_back(struct rank *me)
+{
+	const size_t bytes = 48 << 20;
+	const blinkConfig_t config = { .chunkBytes = 8 << 20 };
+	job_server(me, me->n);
+	blinkComm_t comm = job_join(me, &config);
+	char *data = malloc(bytes);
+	if (!comm || !data)
+		exit(97);
+	flight_run(me, comm, 5, 331, 1);
+	if (me->rank == 0) {
+		memset(data, 1, bytes);
+		blinkResult_t made = blinkBroadcast(data, data, bytes, blinkInt8, 0, comm, NULL);
+		sleep_ms(50);
+		blinkCommAbort(comm);
+		blinkResult_t result = blinkCommWait(comm, 0);
+		job_need(me, made == blinkSuccess && result == blinkAborted, "aborted: %d, %d", (int)made, (int)result);
+	}
+	free(data);
+	if (me->rank != 0)
+		job_await(me->board, 1, 1);
+	int64_t began = job_now();
+	leave(me, comm);
+	job_need(me, job_now() - began < (int64_t)(2e9 * job_slack()), "leaving took %.0f ms",
+	    (double)(job_now() - began) / 1e6);
+	job_set(me->board, 1, 1);
+}
+
 /* ---- arguments ---- */
 
 /* What is refused at once leaves the communicator as it was. */
@@ -710,6 +741,7 @@ static const struct scenario {
 	{ "groups", groups, false, false, 30 },
 	{ "messages", messages, false, false, 40 },
 	{ "aborted", aborted, false, false, 20 },
+	{ "taken_back", taken_back, true, false, 20 },
 	{ "refused", refused, false, false, 20 },
 	{ "same_bits", same_bits, false, true, 20 },
 	{ "huge", huge, true, true, 100 },

@@ -134,9 +134,9 @@ lacks "check knows no machine" '^idle' "$work/out"
 
 # ---- random boxes ----
 
-last=$([ "$full" ] && echo 90 || echo 6)
+last=$([ "$full" ] && echo 90 || echo 3)
 most=$([ "$full" ] && echo 7 || echo 5)
-if "$python" -B tests/oracle/pair_routes.py "$blinkc" 1 "$last" --most "$most" >"$work/log" 2>&1; then
+if oracle pair_routes "$blinkc" 1 "$last" --most "$most" >"$work/log" 2>&1; then
 	if grep -q '^skip' "$work/log"; then skip "boxes with bridges: python3 has no scipy"; else ok "boxes 1 to $last"; fi
 else
 	not_ok "boxes 1 to $last: $(grep -v '^box [0-9]*: ' "$work/log" | head -5)"
