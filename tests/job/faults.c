@@ -169,6 +169,33 @@ trial_body(struct rank *me)
 	expect_counts(me, before, !joined);
 }
 
+/* The state of a process, a letter: T, it is stopped. */
+static char
+state_of(pid_t pid)
+{
+	char path[64], state = '?';
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	FILE *file = fopen(path, "r");
+	if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = '?';
+	if (file)
+		fclose(file);
+	return state;
+}
+
+/* Until the others have heard of it. The kernel continues it where the shell that began all this ends meanwhile. */
+static void
+keep_stopped(struct job *job, int victim, int n_others)
+{
+	kill(job->pid[victim], SIGSTOP);
+	job_await(job->board, FAILED, (uint64_t)n_others);
+	sleep_ms(20);
+	char state = state_of(job->pid[victim]);
+	if (state != 'T')
+		printf("# rank %d was not stopped to the end: its state is %c\n", victim, state);
+	kill(job->pid[victim], SIGCONT);
+}
+
 static int
 trial(struct run *run, int i)
 {
@@ -184,12 +211,10 @@ trial(struct run *run, int i)
 	job_await(job.board, READY, 1);
 	sleep_ms(delay);
 	job_set(job.board, STRUCK_AT, (uint64_t)job_now());
-	kill(job.pid[one.victim], one.stops ? SIGSTOP : SIGKILL);
-	if (one.stops) {
-		job_await(job.board, FAILED, (uint64_t)one.n - 1);
-		sleep_ms(20);
-		kill(job.pid[one.victim], SIGCONT);
-	}
+	if (one.stops)
+		keep_stopped(&job, one.victim, one.n - 1);
+	else
+		kill(job.pid[one.victim], SIGKILL);
 	int wrong = job_wait(&job);
 	if (wrong)
 		printf("# trial %d: rank %d of %d %s after %.1f ms, timeout %d ms\n", i, one.victim, one.n,

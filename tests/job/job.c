@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -279,6 +280,7 @@ child(const struct job *job, int first, int n, job_body *body, void *arg)
 {
 	static struct start start[JOB_RANKS];
 	pthread_t thread[JOB_RANKS];
+	prctl(PR_SET_PDEATHSIG, SIGKILL);	/* also one that is stopped */
 	for (int i = 0; i < n; i++) {
 		start[i].rank = (struct rank){ .rank = first + i, .n = job->n, .arg = arg, .board = job->board };
 		start[i].body = body;
