@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MUTANTS = 1000 };	/* of each file */
+static int n_mutants = 1000;	/* of each file */
 
 static int n_tests, n_failed;
 
@@ -478,7 +478,7 @@ test_mutants(const char *path)
 	Text text = load(path);
 	uint64_t random = 20;
 	int bad = -1;
-	for (int i = 0; i < MUTANTS && bad < 0; i++) {
+	for (int i = 0; i < n_mutants && bad < 0; i++) {
 		Text mutant = { 0 };
 		text_add(&mutant, text.data, text.size);
 		mutate(&mutant, &random);
@@ -493,8 +493,10 @@ test_mutants(const char *path)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
+	if (argc > 2)
+		n_mutants = 10 * atoi(argv[2]);
 	test_numbers();
 	test_order();
 	test_file("dgx1v");
