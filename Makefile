@@ -49,11 +49,13 @@ MAKEFLAGS += $(if $(Q),--no-print-directory)
 # Fortified functions need optimisation, and are left to CPPFLAGS where these mention them (dpkg-buildflags does).
 # Level 3 is level 2 for compilers that do not have it.
 HARDENED := $(if $(findstring -fsanitize,$(CFLAGS)),,yes)
-accepted = $(shell echo 'int main(void) { return 0; }' | $(CC) -Werror $(1) -x c - -o /dev/null 2>/dev/null && echo ' $(1)')
+# To link takes longest: those of the linker are tried together, and one by one only where that fails.
+accepted = $(shell echo 'int main(void) { return 0; }' | $(CC) -Werror $(1) $(2) -x c - -o /dev/null 2>/dev/null && echo ' $(1)')
 HARDEN := $(if $(HARDENED),$(foreach flag, -fstack-protector-strong -fstack-clash-protection -fcf-protection \
-	-mbranch-protection=standard, $(call accepted,$(flag))))
-HARDEN_LINK := $(if $(HARDENED),$(foreach flag, -Wl$(comma)-z$(comma)relro -Wl$(comma)-z$(comma)now \
-	-Wl$(comma)-z$(comma)noexecstack, $(call accepted,$(flag))))
+	-mbranch-protection=standard, $(call accepted,$(flag),-fsyntax-only)))
+LINK_FLAGS := $(addprefix -Wl$(comma)-z$(comma),relro now noexecstack)
+ALL_ACCEPTED := $(if $(HARDENED),$(call accepted,$(LINK_FLAGS)))
+HARDEN_LINK := $(if $(HARDENED),$(foreach flag, $(LINK_FLAGS), $(if $(ALL_ACCEPTED), $(flag),$(call accepted,$(flag)))))
 FORTIFY := $(if $(HARDENED),$(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),$(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),, \
 	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)))
 PIE := $(if $(HARDENED),$(if $(filter -static% -no-pie,$(CFLAGS) $(LDFLAGS)),,$(call accepted,-pie)))
@@ -206,7 +208,7 @@ $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
 # Ranks of a job: of libblink alone, too.
-JOB_PROGRAMS = $(addprefix tests/job/, matrix order faults launched)
+JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched)
 JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o)
 $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/bench/job: $(B)/tests/%: $(B)/tests/%.o $(JOB_OBJ) $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
@@ -215,6 +217,8 @@ $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/bench/job: $(B)/tests/%: $(B)/tests/%.o $(JO
 $(addprefix $(B)/tests/unit/, test_bootstrap test_deaths test_strangers): $(B)/tests/unit/%: $(B)/tests/unit/%.o \
 		$(filter $(B)/runtime/bootstrap/%, $(RUNTIME_OBJ)) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(MD_LIBS) -pthread
+
+$(B)/tests/job/faults: $(addprefix $(B)/tests/job/faults_, ranks.o caller.o peer.o system.o)
 
 $(B)/tests/%.so: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
@@ -239,7 +243,7 @@ MSAN_CFLAGS = -O1 -g1 -fsanitize=memory -fsanitize-memory-track-origins -fno-omi
 ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
-TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net bootstrap deaths strangers) $(JOB_PROGRAMS)
+TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net net_broken net_zero bootstrap deaths strangers bell shm) $(JOB_PROGRAMS)
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
 check:

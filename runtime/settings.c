@@ -78,6 +78,19 @@ read_FLAG(const char *variable, const char *value, bool *out, struct blink_error
 	return blinkSuccess;
 }
 
+static int
+read_AUTO(const char *variable, const char *value, int *out, struct blink_error *err)
+{
+	int64_t n;
+	if (strcmp(value, "auto") == 0)
+		*out = 0;
+	else if (parse(value, none, 0, 1, &n))
+		*out = n ? 1 : -1;
+	else
+		return bad(err, variable, value, "auto, 0 or 1");
+	return blinkSuccess;
+}
+
 int
 settings_read(struct settings *out, struct blink_error *err)
 {

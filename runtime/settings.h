@@ -10,6 +10,7 @@
 #define SETTING_LIST(X)                                                        \
 	X("BLINK_SCHEDULES", schedules, TEXT, NULL, "indexes and schedule files, separated by ':'") \
 	X("BLINK_GPU", gpu, TEXT, NULL, "id or number of this rank's GPU in the machine of the index") \
+	X("BLINK_MACHINE", machine, TEXT, NULL, "name or digest of the machine: indexes of others do not count") \
 	X("BLINK_TIMEOUT", timeout_ms, MS, 600000, \
 	    "how long a rank waits: 90s, 100ms, 10m; a plain number is seconds") \
 	X("BLINK_SMALL", small, BYTES, 8192, "messages up to this size go by the built-in schedule of least latency") \
@@ -17,6 +18,7 @@
 	X("BLINK_PIN", pin, FLAG, 1, "bind threads to cores, where libhwloc is installed") \
 	X("BLINK_SHM", shm, FLAG, 1, "shared memory between ranks of a server; 0: the network there, too") \
 	X("BLINK_NET", net, TEXT, NULL, "the network between servers, by name; unset: the best that can be used") \
+	X("BLINK_TCP_ZEROCOPY", zero_copy, AUTO, 0, "zero copy of long messages by TCP: auto, 0 or 1") \
 	X("BLINK_SOCKET_IFNAME", interface, TEXT, NULL, "interfaces to use, by prefix: eth, =eth0, ^docker") \
 	X("BLINK_HOST_ID", host_id, TEXT, NULL, "what tells servers apart, if not the boot id and network namespace") \
 	X("BLINK_MIAD", miad, TEXT, NULL, "a file that keeps the chunk sizes found by measuring (libblink(3))")
@@ -26,6 +28,7 @@ struct settings {
 #define SETTING_MS int64_t
 #define SETTING_BYTES int64_t
 #define SETTING_FLAG bool
+#define SETTING_AUTO int	/* 0: auto, 1: 1, -1: 0 */
 #define SETTING_MEMBER(variable, member, how, value, what) SETTING_##how member;
 	SETTING_LIST(SETTING_MEMBER)
 #undef SETTING_MEMBER

@@ -42,6 +42,13 @@ expect() {
 	fi
 }
 
+# one_line FILE: that is all it has
+one_line() {
+	local text
+	IFS= read -rd '' text <"$1"
+	[[ $text == *$'\n' && ${text%$'\n'} != *$'\n'* ]]
+}
+
 # expect_exit NAME CODE COMMAND...: it exits so, with one line on stderr; $work/err keeps the line
 expect_exit() {
 	local name=$1 code=$2 got
@@ -50,7 +57,7 @@ expect_exit() {
 	got=$?
 	if [ $got != "$code" ]; then
 		not_ok "$name: exit $got, want $code: $(head -c 300 "$work/err")"
-	elif [ "$code" != 0 ] && [ "$(wc -l <"$work/err")" != 1 ]; then
+	elif [ "$code" != 0 ] && ! one_line "$work/err"; then
 		not_ok "$name: want one line on stderr, got $(wc -l <"$work/err")"
 	else
 		ok "$name"

@@ -7,6 +7,7 @@
  *	cut		as rate, until the other is broken; prints ms since `touch FOLDER/cut`, and the reason
  *
  * Exits 0 if all is as it should be. */
+#include "settings.h"
 #include "transport/net.h"
 
 #include <arpa/inet.h>
@@ -152,7 +153,8 @@ meet(const char *address)
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
 	struct net_events events = { NULL, place, arrived, broken };
 	struct net_keys keys = { .sign = sign, .patience = (int64_t)PATIENCE_MS * MS };
-	struct blink_error err;
+	struct settings settings;
+	struct blink_error err = { 0 };
 	char all[2][NET_ADDRESS];
 	if (inet_pton(AF_INET, address, &four.sin_addr) == 1)
 		memcpy(keys.address, &four, sizeof four);
@@ -160,6 +162,9 @@ meet(const char *address)
 		memcpy(keys.address, &six, sizeof six);
 	else
 		die("bad address");
+	if (settings_read(&settings, &err) != blinkSuccess)
+		die(err.text);
+	keys.zero_copy = settings.zero_copy;
 	if (kind->open(rank, 2, &events, &keys, all[rank], &net, &err) != blinkSuccess)
 		die(err.text);
 	tell("address", all[rank], NET_ADDRESS);
@@ -212,7 +217,7 @@ static uint64_t all_bytes(uint64_t flag) { (void)flag; return most; }
 static uint64_t many_sizes(uint64_t flag) { return flag % 3 == 0 ? flag % 100 : flag * 7919 * flag % (most + 1); }
 
 static void
-check(uint64_t n, char *payload[])
+mode_check(uint64_t n, char *payload[])
 {
 	compare = true;
 	stream(n, payload, many_sizes);
@@ -222,7 +227,7 @@ check(uint64_t n, char *payload[])
 }
 
 static void
-latency(uint64_t n, char *payload[])
+mode_latency(uint64_t n, char *payload[])
 {
 	echoes = n;
 	barrier("ready");
@@ -235,7 +240,7 @@ latency(uint64_t n, char *payload[])
 }
 
 static void
-rate(uint64_t n, char *payload[])
+mode_rate(uint64_t n, char *payload[])
 {
 	barrier("ready");
 	int64_t begun = now();
@@ -249,8 +254,9 @@ rate(uint64_t n, char *payload[])
 
 /* The time of the cut is that of a file, which both see. */
 static void
-cut(char *payload[])
+mode_cut(uint64_t n, char *payload[])
 {
+	(void)n;
 	char path[512];
 	struct stat file;
 	if (rank == 0)
@@ -264,6 +270,22 @@ cut(char *payload[])
 		die(reason);
 	printf("%lld ms: %s\n", (long long)(t.tv_sec - file.st_mtim.tv_sec) * 1000
 	    + (t.tv_nsec - file.st_mtim.tv_nsec) / MS, reason);
+}
+
+static void
+run(const char *mode, uint64_t n, char *payload[])
+{
+	static const struct {
+		const char *name;
+		void (*run)(uint64_t, char *[]);
+	} modes[] = { { "check", mode_check }, { "latency", mode_latency }, { "rate", mode_rate },
+		{ "cut", mode_cut } };
+	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+		if (strcmp(mode, modes[i].name) == 0) {
+			modes[i].run(n, payload);
+			return;
+		}
+	die("no such mode");
 }
 
 int
@@ -284,16 +306,7 @@ main(int argc, char **argv)
 	for (int i = 0; i < LANES; i++)
 		payload[i] = calloc(1, most);
 	meet(argv[2]);
-	if (strcmp(mode, "check") == 0)
-		check(n, payload);
-	else if (strcmp(mode, "latency") == 0)
-		latency(n, payload);
-	else if (strcmp(mode, "rate") == 0)
-		rate(n, payload);
-	else if (strcmp(mode, "cut") == 0)
-		cut(payload);
-	else
-		die("no such mode");
+	run(mode, n, payload);
 	if (atomic_load(&gone) && strcmp(mode, "cut") != 0)
 		die(reason);
 	if (!atomic_load(&gone))

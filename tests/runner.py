@@ -3,10 +3,12 @@
 usage: tests/run [--full] [SUITE...]
 
 Without --full: what takes little time. With it: also the suites that take longer, and more cases of others, which read
-$full. BUILD is the build directory (default build), JOBS the number of suites at a time (default: one for each CPU).
+$full. BUILD is the build directory (default build), JOBS the number of suites at a time (default: one for each CPU); as
+many of those that mostly wait run beside them.
 Prints what fails and what is skipped, a line for each suite with its CPU time, and at the end how many cases passed.
 """
 import argparse
+import collections
 import os
 import re
 import resource
@@ -19,11 +21,16 @@ import time
 import warm
 
 # Those that take longest come first, so that no processor is idle at the end.
-LONGEST_FIRST = ("deb torch mutations unit batch exact threephase docs valgrind asan diff oom servers fuzz report runtime "
-                 "job cluster collectives topologies show completion bad cuda").split()
+LONGEST_FIRST = ("mutations asan torch deb valgrind stack fuzz unit wheel netns cost job docs batch cli runtime exact "
+                 "show diff threephase fewest worth collectives scale cluster failures hybrid readers bad links servers ci "
+                 "install completion odd look").split()
+# They sleep for most of their time, until a deadline passes or a process has died: they take no processor from others.
+WAITING = {"unit", "netns", "cost", "job"}
 FULL_ONLY = {"asan", "deb", "fuzz", "mutations", "stack", "torch", "valgrind", "wheel"}
 # They call make in the build directory: one at a time.
 MAKE = {"docs", "install", "wheel"}
+# More oracles would make each process larger, and a fork of it slower, than they save.
+MANY = 5
 # Seconds of CPU time for one process. Only a process that would never end needs more.
 CPU_LIMIT = 900
 
@@ -103,15 +110,36 @@ def failures(lines):
     return shown
 
 
+def preload(suites):
+    """The oracles that many of the suites ask, and what these import: each suite's process has them from here."""
+    asked = collections.Counter()
+    for name in suites:
+        with open(f"tests/suite/{name}.sh") as file:
+            asked.update(set(re.findall(r"\boracle ([a-z_0-9]+)", file.read())))
+    for name in sorted(name for name, n in asked.items() if n >= MANY):
+        path = f"{os.getcwd()}/tests/oracle/{name}.py"
+        if os.path.exists(path):
+            warm.load(path)
+
+
+def next_suite(left, running, most):
+    """Of those that are left the first that may start beside those that run; None: one of these has to end first."""
+    kinds = [name in WAITING for name in running]
+    for name in left:
+        if kinds.count(name in WAITING) < most and not (name in MAKE and MAKE.intersection(running)):
+            return name
+    return None
+
+
 def run(suites, most, folder):
     results, running = Results(), {}
-    waiting = list(suites)
+    left = list(suites)
+    preload(suites)
     try:
-        while waiting or running:
-            busy = any(name in MAKE for name, _ in running.values())
-            name = next((name for name in waiting if not (busy and name in MAKE)), None)
-            if name and len(running) < most:
-                waiting.remove(name)
+        while left or running:
+            name = next_suite(left, [name for name, _ in running.values()], most)
+            if name:
+                left.remove(name)
                 running[start(name, os.path.join(folder, name))] = name, time.monotonic()
             else:
                 pid, status, usage = os.wait4(-1, 0)

@@ -29,7 +29,7 @@ EXTERNAL = {
            "readv nanosleep syscall getenv strdup aligned_alloc sched_getaffinity __sched_cpucount "
            "__cpu_indicator_init "
            "sigemptyset sigaddset sigismember sigpending sigtimedwait",
-    MORE: "accept4 bind connect listen send recv setsockopt getsockopt getsockname shutdown ppoll epoll_create1 "
+    MORE: "accept4 bind connect listen send recv setsockopt getsockopt getsockname ioctl shutdown ppoll epoll_create1 "
            "epoll_ctl epoll_wait eventfd write getrandom getrlimit clock_gettime clock_nanosleep pthread_atfork "
            "pthread_once pthread_attr_setdetachstate explicit_bzero __explicit_bzero_chk inet_ntop if_nametoindex "
            "if_indextoname freeifaddrs strerror_r "
@@ -49,7 +49,7 @@ RECURSIVE = {
 }
 
 # What a call through a pointer may lead to: names, with the file where another has a function of that name.
-NET = r"runtime/transport/tcp\.c:tcp_(available|open|connect|resume|close)$|tcp_send$"
+NET = r"runtime/transport/tcp\.c:tcp_(available|open|connect|abandon|resume|close)$|tcp_send$"
 POINTERS = {
     "blink_take_turn": r"blink_(sum|prod|max|min)_",
     "call_kernel": r"(reduce|divide)_",
@@ -71,6 +71,7 @@ POINTERS = {
     # What the engine, the network and the hub tell a communicator of one rank, and it them: the only ones are set in
     # comm/init.c and comm/tuning.c, and the only network is TCP.
     "remote_send": NET,
+    "engine_wait": NET,
     "engine_fail_here": r"runtime/comm/init\.c:on_failed_here",
     "collective_begin": NET,
     "collective_progress": NET + r"|runtime/comm/init\.c:on_stuck",

@@ -229,6 +229,7 @@ admit(struct hub *h, struct connection *c)
 		return false;
 	door_forget(h, c);
 	h->n_connected++;
+	h->n_come++;
 	c->state = GUEST;
 	if (!welcome(h, c, p)) {
 		hub_give_frame(h, c, FRAME_FAILED, &h->failure, sizeof h->failure);
@@ -239,7 +240,6 @@ admit(struct hub *h, struct connection *c)
 	memcpy(m->address, c->address, ADDRESS_BYTES);
 	c->state = MEMBER;
 	c->rank = p->rank;
-	h->n_come++;
 	return true;
 }
 

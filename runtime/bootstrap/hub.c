@@ -2,8 +2,8 @@
  * a member: the one of its rank; or a guest: it has proved itself, but comes too late or is not wanted, and hears why.
  *
  * What ranks contribute is collected in the packet that is then sent to all of them; nothing is kept of it. The first
- * failure is the one that all hear of. The thread ends when all members have gone, or if some never come, a while after
- * the job has failed. */
+ * failure is the one that all hear of. The thread ends when as many as the job has ranks have come and gone: so all
+ * have heard. If some never come, a while after the job has failed. */
 #include "bootstrap/hub_inside.h"
 
 #include <errno.h>
@@ -333,7 +333,7 @@ timers(struct hub *h)
 static bool
 over(const struct hub *h)
 {
-	return h->n_connected == 0 && ((h->n && h->n_come == h->n) || (h->failed && now_ns() >= h->end));
+	return h->n_connected == 0 && ((h->n && h->n_come >= h->n) || (h->failed && now_ns() >= h->end));
 }
 
 static void

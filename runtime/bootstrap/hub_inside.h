@@ -45,7 +45,7 @@ struct hub {
 	uint32_t first_bytes;			/* what each contributes to the first exchange */
 	struct member *member;
 	struct witness *witness;
-	int n_come, n_left, n_connected;	/* members; those; members and guests */
+	int n_come, n_left, n_connected;	/* members and guests; members; members and guests that are there */
 	int first_come;				/* the rank whose n and bytes others are held against */
 	struct connection *strangers, **strangers_end, *closed;
 	int n_strangers, most_strangers;

@@ -1,17 +1,24 @@
-/* Built-in schedules: for any job, of its ranks and servers alone.
+/* Built-in schedules: for any job, of its ranks and servers alone. What one rank does is made without the rest: nobody
+ * writes down the edges of all ranks.
  *
  * Every tree but the paths of gather, scatter and alltoall has one form. One rank of each server is its leader. The
  * servers are a heap: the leader of the one at place p has as children the leaders of those at places p * arity + 1
  * and on. In each server its other ranks are a heap below the leader, likewise. A heap of arity 1 is a chain, one of
  * any number a star. Large messages have a chain of servers with a star in each, so that each tree crosses each
- * server's network once and stays one hop inside; many trees with other leaders share the work. Small messages have
- * one tree of small arity, or one for each block.
+ * server's network once and stays one hop inside; many trees with other leaders share the work. A broadcast on one
+ * server needs no others, as all ranks read the root's memory themselves. Small messages have one tree of small arity,
+ * or one for each block.
  *
  *   allreduce, 2 servers of 3 ranks, tree 1, chain begins at server 1:      4 -> 1      leaders are 1 and 4
  *                                                                          5 3  2 0
  * Order of additions: a rank adds to its own value those of the ranks of its server, as it has them as children, and
  * then those of other servers. So all ranks get the same bits of an allreduce: one rank has added them. Children are
- * in ascending order of ranks, cyclic from the leader. */
+ * in ascending order of ranks, cyclic from the leader. Values that go down are first for other servers, since they have
+ * farther to go.
+ *
+ * Rings (model/rank_program.h): where in a publisher's memory its value of a tree lies depends on how many trees before
+ * it published in. Up a tree all ranks do so but the top; down it those with children. How many these were follows from
+ * how many trees began at each server, and had each number of leader. */
 #include "choose.h"
 #include "schedule/schedule.h"
 
@@ -19,26 +26,35 @@
 #include <string.h>
 
 enum {
-	MOST_EDGES = 1 << 17,		/* of a schedule whose number of trees is free: its table is some 20 MB */
+	MOST_EDGES = 1 << 17,		/* of a schedule whose number of trees is free */
 	STAR = LIMIT_RANKS,		/* an arity */
 	NEAR = 8, FAR = 4		/* arity in a server, and between servers, for small messages */
 };
 
-/* Of a link of the topology, which serves alone to state routes: nothing depends on it. */
-#define CAPACITY INT64_C(1000000000)
+struct tree {
+	int first;			/* the server at the top of its heap */
+	int which;			/* of the leaders that a server can have */
+	int root;			/* of the collective or block, at the top; -1: none, any leader is */
+	int top;
+};
 
 struct maker {
 	Ctx *ctx;
 	const struct job *job;
-	Schedule *sched;
-	int n, n_servers;
+	RankProgram *prog;
+	int n, n_servers, me;
 	int near, far;			/* arities */
+	bool root_leads;		/* its server; else another rank does, below it */
+	bool up, down;			/* which ways trees go */
 	int *member, *first;		/* ranks of server q, ascending: member[first[q] .. first[q + 1] - 1] */
 	int *server, *index;		/* of a rank: its server, and which of its ranks it is */
-	/* A tree: its ranks by place, parents first; the place of each one's parent; is it a leader? */
-	int *rank, *parent;
-	bool *leads;
-	int *leader_at;			/* place of the p-th server's leader */
+	int largest;			/* ranks of a server */
+	int n_trees;			/* so far; of these: */
+	int *n_top;			/* at the top of which each rank is */
+	int *n_first, *n_which;		/* that begin at each server; that have each number of leader */
+	int *lanes_out, *lanes_in;	/* of each rank: from and to this one, so far */
+	int *child;			/* of this rank, in its server and then in others */
+	RankLane *from, *to;		/* of a task that is made */
 };
 
 /* Do blocks go straight to the one rank that needs them? */
@@ -48,7 +64,7 @@ is_direct(Collective coll)
 	return coll == GATHER || coll == SCATTER || coll == ALLTOALL;
 }
 
-/* ---- the job and its topology ---- */
+/* ---- the job ---- */
 
 static Status
 group_ranks(struct maker *m)
@@ -63,80 +79,14 @@ group_ranks(struct maker *m)
 		m->server[r] = m->n_servers > 1 ? m->job->server[r] : 0;
 		m->index[r] = next[m->server[r]]++;
 	}
-	for (int q = 0; q < m->n_servers; q++)
+	for (int q = 0; q < m->n_servers; q++) {
 		m->first[q + 1] = m->first[q] + next[q];
+		m->largest = next[q] > m->largest ? next[q] : m->largest;
+	}
 	for (int r = 0; r < m->n; r++)
 		m->member[m->first[m->server[r]] + m->index[r]] = r;
 	return OK;
 }
-
-static Status
-print_id(Ctx *ctx, const char *what, int i, const char **out)
-{
-	char text[32];
-	snprintf(text, sizeof text, "%s%d", what, i);
-	*out = arena_text(&ctx->run, text, strlen(text));
-	return *out ? OK : fail_memory(ctx);
-}
-
-static int
-link_out(int rank)
-{
-	return 2 * rank;
-}
-
-static int
-link_in(int rank)
-{
-	return 2 * rank + 1;
-}
-
-/* One switch that all ranks are at. */
-static Status
-make_topology(struct maker *m, const char *digest, const Topology **out)
-{
-	Ctx *ctx = m->ctx;
-	Topology *topo;
-	TRY(NEW(ctx, topo, 1));
-	*topo = (Topology){ .name = "built in", .digest = digest, .n_ranks = m->n, .n_vertices = m->n + 1,
-		.n_links = 2 * m->n, .n_nodes = m->n_servers };
-	TRY(NEW(ctx, topo->node, m->n_servers));
-	TRY(NEW(ctx, topo->vertex, topo->n_vertices));
-	TRY(NEW(ctx, topo->link, topo->n_links));
-	for (int q = 0; q < m->n_servers; q++)
-		TRY(print_id(ctx, "server", q, &topo->node[q]));
-	LinkClass class = m->n_servers > 1 ? LINK_NET : LINK_PCIE;
-	for (int r = 0; r < m->n; r++) {
-		topo->vertex[r] = (Vertex){ .kind = VERTEX_GPU, .node = m->server[r] };
-		TRY(print_id(ctx, "rank", r, &topo->vertex[r].id));
-		Link link = { .from = r, .to = m->n, .class = class, .count = 1, .capacity = CAPACITY };
-		topo->link[link_out(r)] = link;
-		link.from = m->n;
-		link.to = r;
-		topo->link[link_in(r)] = link;
-	}
-	topo->vertex[m->n] = (Vertex){ .id = "switch", .kind = VERTEX_SWITCH, .node = -1 };
-	*out = topo;
-	return topo_index(ctx, topo);
-}
-
-/* Of the form, the collective and the job: what determines the schedule. */
-static Status
-make_digest(struct maker *m, Collective coll, int root, const char *form, const char **out)
-{
-	Text text = { 0 };
-	char digest[DIGEST_ROOM];
-	text_printf(&text, "blink built in 1: %s, %s, root %d, servers", form, collective_name(coll), root);
-	for (int r = 0; r < m->n; r++)
-		text_printf(&text, " %d", m->server[r]);
-	if (!text.failed)
-		digest_of(text.data, text.size, digest);
-	*out = text.failed ? NULL : arena_text(&m->ctx->run, digest, strlen(digest));
-	text_free(&text);
-	return *out ? OK : fail_memory(m->ctx);
-}
-
-/* ---- trees ---- */
 
 static int
 size_of(const struct maker *m, int q)
@@ -144,161 +94,261 @@ size_of(const struct maker *m, int q)
 	return m->first[q + 1] - m->first[q];
 }
 
-/* The i-th leader that a server can have; a rank that is not to be one, if there is another: `but`. */
+/* ---- trees ---- */
+
+/* The i-th rank of a server, counted from its leader on. */
 static int
-leader_of(const struct maker *m, int q, int i, int but)
+member_at(const struct maker *m, int leader, int i)
 {
-	int n = size_of(m, q);
-	if (but < 0 || m->server[but] != q || n == 1)
-		return m->member[m->first[q] + i % n];
-	return m->member[m->first[q] + (m->index[but] + 1 + i % (n - 1)) % n];
+	int q = m->server[leader], at = m->index[leader] + i, n = size_of(m, q);
+	return m->member[m->first[q] + (at < n ? at : at % n)];
+}
+
+/* Of a server; not the root, unless that leads or is alone there. */
+static int
+leader_of(const struct maker *m, const struct tree *t, int q)
+{
+	int n = size_of(m, q), root = t->root;
+	if (root < 0 || m->server[root] != q)
+		return m->member[m->first[q] + (t->which < n ? t->which : t->which % n)];
+	return m->root_leads || n == 1 ? root : member_at(m, root, 1 + t->which % (n - 1));
 }
 
 static int
-add_place(struct maker *m, int place, int rank, int parent, bool leads)
+server_at(const struct maker *m, const struct tree *t, int place)
 {
-	m->rank[place] = rank;
-	m->parent[place] = parent;
-	m->leads[place] = leads;
-	return place + 1;
+	int q = t->first + place;
+	return q < m->n_servers ? q : q - m->n_servers;
 }
 
-/* The places of a tree. first: the server at its top; which: of the leaders of each server; root: the tree's, -1: the
- * leader of the first server, which no other root is. */
-static void
-place_ranks(struct maker *m, int first, int which, int root, bool root_leads)
+static int
+place_of(const struct maker *m, const struct tree *t, int q)
 {
-	int at = 0;
-	for (int p = 0; p < m->n_servers; p++) {
-		int q = (first + p) % m->n_servers;
-		int leader = p == 0 && root_leads ? root : leader_of(m, q, which, root_leads ? -1 : root);
-		if (p == 0 && root >= 0 && root != leader)
-			at = add_place(m, at, root, -1, true);
-		int top = m->leader_at[p] = at;
-		at = add_place(m, at, leader, p > 0 ? m->leader_at[(p - 1) / m->far] : top - 1, true);
-		for (int i = 1, n = size_of(m, q); i < n; i++) {
-			int rank = m->member[m->first[q] + (m->index[leader] + i) % n];
-			if (rank != root)
-				at = add_place(m, at, rank, top + (at - top - 1) / m->near, false);
-		}
+	return q - t->first + (q < t->first ? m->n_servers : 0);
+}
+
+/* -1: of the top. */
+static int
+parent_of(const struct maker *m, const struct tree *t, int rank)
+{
+	int q = m->server[rank], leader = leader_of(m, t, q), place = place_of(m, t, q);
+	if (rank == t->top)
+		return -1;
+	if (rank == leader)
+		return place > 0 ? leader_of(m, t, server_at(m, t, (place - 1) / m->far)) : t->root;
+	int i = m->index[rank] - m->index[leader];
+	return member_at(m, leader, ((i < 0 ? i + size_of(m, q) : i) - 1) / m->near);
+}
+
+/* Into child: the i-th rank of the server, which the root may be, has children there. */
+static int
+children_near(const struct maker *m, const struct tree *t, int leader, int i, int *child)
+{
+	int n = 0, size = size_of(m, m->server[leader]);
+	for (int k = i * m->near + 1; k <= (i + 1) * m->near && k < size; k++) {
+		child[n] = member_at(m, leader, k);
+		n += child[n] != t->root;
 	}
+	return n;
 }
+
+/* Those of this rank: *n_near in its server, then those in others. */
+static int
+list_children(const struct maker *m, const struct tree *t, int *n_near)
+{
+	int q = m->server[m->me], leader = leader_of(m, t, q), i = m->index[m->me] - m->index[leader];
+	int place = place_of(m, t, q), n;
+	*n_near = 0;
+	if (m->me == t->root && m->me != leader) {
+		m->child[0] = leader;
+		return 1;
+	}
+	n = *n_near = children_near(m, t, leader, i < 0 ? i + size_of(m, q) : i, m->child);
+	for (int p = place * m->far + 1; m->me == leader && p <= (place + 1) * m->far && p < m->n_servers; p++)
+		m->child[n++] = leader_of(m, t, server_at(m, t, p));
+	return n;
+}
+
+/* ---- rings ---- */
 
 static void
-make_edge(Edge *edge, int *link, int src, int dst)
+count_tree(struct maker *m, const struct tree *t)
 {
-	link[0] = link_out(src);
-	link[1] = link_in(dst);
-	*edge = (Edge){ .src = src, .dst = dst, .n_links = 2, .link = link };
+	m->n_trees++;
+	m->n_top[t->top]++;
+	m->n_first[t->first]++;
+	m->n_which[t->which]++;
 }
 
-static Status
-new_edges(struct maker *m, int n, Edge **edge, int **link)
+/* Is the collective's root above the leader of this server? */
+static bool
+has_root_above(const struct maker *m, int q)
 {
-	TRY(NEW(m->ctx, *edge, n));
-	return NEW(m->ctx, *link, 2 * (size_t)n);
+	int root = m->prog->root;
+	return root >= 0 && !m->root_leads && m->server[root] == q && size_of(m, q) > 1;
 }
 
-/* To leaders first, since they have farther to go. */
-static Status
-make_down(struct maker *m, Tree *tree)
+/* Trees so far in which the rank leads its server: leader_of, of all `which` at once. */
+static int
+n_led(const struct maker *m, int rank)
 {
-	int *link;
-	TRY(new_edges(m, m->n - 1, &tree->down, &link));
-	for (int leads = 1; leads >= 0; leads--)
-		for (int i = 1; i < m->n; i++)
-			if (m->leads[i] == leads) {
-				make_edge(&tree->down[tree->n_down], link, m->rank[m->parent[i]], m->rank[i]);
-				tree->n_down++;
-				link += 2;
-			}
+	int q = m->server[rank], i = m->index[rank], period = size_of(m, q), root = m->prog->root, n = 0;
+	if (root >= 0 && m->root_leads && m->server[root] == q)
+		return rank == root ? m->n_trees : 0;
+	if (has_root_above(m, q)) {
+		i = (i + period - m->index[root] - 1) % period;
+		period--;
+	}
+	for (; i < m->largest; i += period)
+		n += m->n_which[i];
+	return n;
+}
+
+/* Trees so far in which it has children. A rank alone below what is above leads in all of them, and has none where its
+ * server is at one of the last places. In other servers the leader has some, and the i-th rank after it as far as the
+ * heap goes. */
+static int
+n_inner(const struct maker *m, int rank)
+{
+	int q = m->server[rank], size = size_of(m, q), n = 0, servers = m->n_servers;
+	bool above = has_root_above(m, q);
+	if (above && rank == m->prog->root)
+		return m->n_trees;
+	if (size - above == 1) {
+		for (int place = (servers - 2 + m->far) / m->far; place < servers; place++)
+			n += m->n_first[q - place + (q < place ? servers : 0)];
+		return m->n_trees - n;
+	}
+	for (int i = 0; i * m->near + 1 < size; i++)
+		n += n_led(m, member_at(m, rank, size - i));
+	return n;
+}
+
+/* Rings that the rank has published in so far; in a tree the one up comes before the one down. */
+static int
+rings_of(const struct maker *m, int rank)
+{
+	return (m->up ? m->n_trees - m->n_top[rank] : 0) + (m->down ? n_inner(m, rank) : 0);
+}
+
+/* ---- tasks ---- */
+
+/* Its lanes are those of m->from and m->to. */
+static Status
+add_task(struct maker *m, RankTask made)
+{
+	RankProgram *prog = m->prog;
+	RankTask *task = &prog->task[prog->n_tasks++];
+	made.extent = prog->n_extents - 1;
+	*task = made;
+	TRY(NEW(m->ctx, task->from, made.n_from));
+	TRY(NEW(m->ctx, task->to, made.n_to));
+	memcpy(task->from, m->from, (size_t)made.n_from * sizeof *task->from);
+	memcpy(task->to, m->to, (size_t)made.n_to * sizeof *task->to);
 	return OK;
 }
 
-/* By parent, the last one first, and then by child, the first one first. */
-static Status
-make_up(struct maker *m, Tree *tree)
+static RankLane
+lane_from(struct maker *m, int rank, int ring)
 {
-	ArenaMark mark = arena_mark(&m->ctx->scratch);
-	int *link, *next;
-	TRY(new_edges(m, m->n - 1, &tree->up, &link));
-	TRY(TEMP(m->ctx, next, m->n + 1));
-	for (int i = 1; i < m->n; i++)
-		next[m->parent[i]]++;
-	for (int i = m->n - 1; i >= 0; i--)
-		next[i] += next[i + 1];
-	/* next[p]: edges into the places p and on; of those, the ones into p come last. */
-	for (int i = m->n - 1; i > 0; i--) {
-		int e = --next[m->parent[i]];
-		make_edge(&tree->up[e], link + 2 * (size_t)e, m->rank[i], m->rank[m->parent[i]]);
+	return (RankLane){ rank, m->lanes_in[rank]++, ring };
+}
+
+static RankLane
+lane_to(struct maker *m, int rank, int ring)
+{
+	return (RankLane){ rank, m->lanes_out[rank]++, ring };
+}
+
+/* Those down the tree: far ones first. */
+static void
+lanes_down(struct maker *m, int n, int n_near, int ring)
+{
+	for (int i = 0; i < n; i++)
+		m->to[i] = lane_to(m, m->child[i < n - n_near ? n_near + i : i - (n - n_near)], ring);
+}
+
+/* What a rank does with what comes up a tree. */
+static Status
+add_task_up(struct maker *m, int s, int parent, int n, int n_near)
+{
+	RankTask task = { .segment = s, .own = true, .ring = -1, .n_from = n };
+	int ring = rings_of(m, m->me);
+	for (int i = 0; i < n; i++)
+		m->from[i] = lane_from(m, m->child[i], rings_of(m, m->child[i]));
+	if (parent >= 0) {
+		m->to[0] = lane_to(m, parent, ring);
+		task.n_to = 1;
+	} else {
+		task.output = task.complete = true;
+		if (m->down)
+			lanes_down(m, n, n_near, ring);
+		task.n_to = m->down ? n : 0;
 	}
-	tree->n_up = m->n - 1;
-	arena_release(&m->ctx->scratch, mark);
-	return OK;
+	if (task.n_to > 0)
+		task.ring = ring;
+	return add_task(m, task);
 }
 
-static Segment *
-add_segment(struct maker *m, int64_t begin, int64_t of)
-{
-	Segment *s = &m->sched->segment[m->sched->n_segments++];
-	int64_t common = gcd64(begin, of);
-	s->offset = (Frac){ begin / common, of / common };
-	s->length = (Frac){ 1, of };
-	return s;
-}
-
-/* Part `begin` of `of` goes along the tree that is in place. */
+/* With what goes down, unless the top has done so with what came up. */
 static Status
-add_tree(struct maker *m, int64_t begin, int64_t of)
+add_task_down(struct maker *m, int s, const struct tree *t, int parent, int n, int n_near)
 {
-	Collective coll = m->sched->coll;
-	Segment *s = add_segment(m, begin, of);
-	s->tree.root = m->rank[0];
-	if (collective_reduces(coll))
-		TRY(make_up(m, &s->tree));
-	if (coll != REDUCE && coll != REDUCESCATTER)
-		TRY(make_down(m, &s->tree));
+	RankTask task = { .segment = s, .own = parent < 0, .output = parent >= 0, .complete = true,
+	    .n_from = parent >= 0, .n_to = n };
+	int ring = rings_of(m, m->me) + m->up;
+	if (m->up && parent < 0)
+		return OK;
+	if (parent >= 0)
+		m->from[0] = lane_from(m, parent, rings_of(m, parent) + (m->up && parent != t->top));
+	task.ring = n > 0 ? ring : -1;
+	lanes_down(m, n, n_near, ring);
+	return add_task(m, task);
+}
+
+/* The next segment goes along this tree. */
+static Status
+add_tree(struct maker *m, const Extent *extent, int first, int which, int root)
+{
+	int s = m->n_trees, n, n_near;
+	struct tree t = { .first = first, .which = which, .root = root };
+	t.top = root >= 0 ? root : leader_of(m, &t, first);
+	m->prog->extent[m->prog->n_extents++] = *extent;
+	int parent = parent_of(m, &t, m->me);
+	n = list_children(m, &t, &n_near);
+	if (m->up)
+		TRY(add_task_up(m, s, parent, n, n_near));
+	if (m->down)
+		TRY(add_task_down(m, s, &t, parent, n, n_near));
+	count_tree(m, &t);
 	return OK;
 }
 
 /* ---- collectives ---- */
 
 static int
-largest_server(const struct maker *m)
-{
-	int most = 0;
-	for (int q = 0; q < m->n_servers; q++)
-		if (size_of(m, q) > most)
-			most = size_of(m, q);
-	return most;
-}
-
-static int
 most_trees(const struct maker *m, int wanted)
 {
-	int edges = m->sched->coll == ALLREDUCE ? 2 * (m->n - 1) : m->n - 1;
+	int edges = m->prog->coll == ALLREDUCE ? 2 * (m->n - 1) : m->n - 1;
 	int most = edges > 0 ? MOST_EDGES / edges : 1;
 	return wanted < 1 ? 1 : wanted < most ? wanted : most;
 }
 
-/* Each of two ranks adds what both have: one hop, where a tree has two. The sum of two does not depend on their order;
- * of equal zeros max and min take the second. */
 static Status
-exchange(struct maker *m)
+new_trees(struct maker *m, int n)
 {
-	TRY(NEW(m->ctx, m->sched->segment, 2));
-	for (int r = 0; r < 2; r++) {
-		Segment *s = add_segment(m, 0, 1);
-		int *link;
-		s->tree.root = r;
-		TRY(new_edges(m, 1, &s->tree.up, &link));
-		make_edge(s->tree.up, link, 1 - r, r);
-		s->tree.n_up = 1;
-		TRY(NEW(m->ctx, s->to, 1));
-		s->to[0] = r;
-		s->n_to = 1;
-	}
-	return OK;
+	TRY(NEW(m->ctx, m->prog->extent, n));
+	return NEW(m->ctx, m->prog->task, 2 * (size_t)n);
+}
+
+/* Part `begin` of `of`. */
+static Extent
+part_extent(int begin, int of)
+{
+	Extent extent = { .begin = FRAC_ZERO, .end = FRAC_ONE };
+	frac_make(begin, of, &extent.begin);
+	frac_make(begin + 1, of, &extent.end);
+	return extent;
 }
 
 /* Tree t of a large allreduce: each rank of the largest server leads some; chains begin at several servers, so that
@@ -306,60 +356,93 @@ exchange(struct maker *m)
 static Status
 make_allreduce(struct maker *m, bool small)
 {
-	int leaders = small ? 1 : most_trees(m, largest_server(m));
-	int starts = small ? 1 : most_trees(m, leaders * m->n_servers) / leaders;
-	if (small && m->n == 2)
-		return exchange(m);
-	TRY(NEW(m->ctx, m->sched->segment, leaders * starts));
-	for (int t = 0; t < leaders * starts; t++) {
-		int first = (int)((int64_t)(t / leaders) * m->n_servers / starts);
-		place_ranks(m, first, (int)((int64_t)(t % leaders) * largest_server(m) / leaders), -1, false);
-		TRY(add_tree(m, t, leaders * starts));
+	int largest = m->largest, leaders = small ? 1 : most_trees(m, largest);
+	int starts = small ? 1 : most_trees(m, leaders * m->n_servers) / leaders, n = leaders * starts;
+	TRY(new_trees(m, n));
+	frac_make(1, n, &m->prog->longest[0]);
+	for (int t = 0; t < n && m->n > 1; t++) {
+		Extent extent = part_extent(t, n);
+		TRY(add_tree(m, &extent, (int)((int64_t)(t / leaders) * m->n_servers / starts),
+		    (int)((int64_t)(t % leaders) * largest / leaders), -1));
 	}
 	return OK;
 }
 
 /* Broadcast, and reduce, which is its reverse. Large messages go by a leader that is not the root, so that every rank
- * sends as much as the root. */
+ * sends, or adds, as much as the root; where the root leads there is one tree. */
 static Status
-make_rooted(struct maker *m, bool small)
+make_rooted(struct maker *m)
 {
-	int root = m->sched->root, n = largest_server(m);
-	int trees = small ? 1 : most_trees(m, m->n_servers > 1 ? n : n - 1);
-	TRY(NEW(m->ctx, m->sched->segment, trees));
-	for (int t = 0; t < trees; t++) {
-		place_ranks(m, m->server[root], (int)((int64_t)t * n / trees), root, small);
-		TRY(add_tree(m, t, trees));
+	int root = m->prog->root, largest = m->largest;
+	int n = m->root_leads ? 1 : most_trees(m, m->n_servers > 1 ? largest : largest - 1);
+	TRY(new_trees(m, n));
+	frac_make(1, n, &m->prog->longest[0]);
+	for (int t = 0; t < n && m->n > 1; t++) {
+		Extent extent = part_extent(t, n);
+		TRY(add_tree(m, &extent, m->server[root], (int)((int64_t)t * largest / n), root));
 	}
 	return OK;
 }
 
+/* Allgather and reducescatter. */
 static Status
 make_blocks(struct maker *m)
 {
-	TRY(NEW(m->ctx, m->sched->segment, m->n));
-	for (int r = 0; r < m->n; r++) {
-		place_ranks(m, m->server[r], m->index[r], r, true);
-		TRY(add_tree(m, r, m->n));
+	Extent extent = part_extent(0, 1);
+	TRY(new_trees(m, m->n));
+	m->prog->longest[0] = FRAC_ONE;
+	for (int r = 0; r < m->n && m->n > 1; r++) {
+		*(m->up ? &extent.send_block : &extent.recv_block) = r;
+		TRY(add_tree(m, &extent, m->server[r], m->index[r], r));
 	}
 	return OK;
+}
+
+/* Is there a block that goes from one of these ranks to the other? */
+static bool
+has_path(const struct maker *m, int from, int to)
+{
+	int root = m->prog->root;
+	return from != to && (root < 0 || (m->prog->coll == GATHER ? to : from) == root);
+}
+
+/* A publisher has a ring for each of its blocks. */
+static Status
+add_path(struct maker *m, int from, int to)
+{
+	RankProgram *prog = m->prog;
+	bool sends = from == m->me;
+	int ring = prog->coll == GATHER ? 0 : to - (to > from);
+	RankTask task = { .segment = collective_demand_of(prog->coll, m->n, prog->root, from, to), .own = sends,
+	    .output = !sends, .complete = true, .ring = sends ? ring : -1, .n_from = !sends, .n_to = sends };
+	Extent *extent = &prog->extent[prog->n_extents++];
+	*extent = part_extent(0, 1);
+	extent->send_block = prog->coll == GATHER ? 0 : to;
+	extent->recv_block = prog->coll == SCATTER ? 0 : from;
+	if (sends)
+		m->to[0] = lane_to(m, to, ring);
+	else
+		m->from[0] = lane_from(m, from, ring);
+	return add_task(m, task);
 }
 
 static Status
 make_paths(struct maker *m)
 {
-	Schedule *sched = m->sched;
-	int n = m->n > 1 ? collective_demands(sched->coll, m->n) : 0, *link;
-	int64_t blocks = collective_blocks(sched->coll, m->n);
-	Edge *edge;
-	TRY(NEW(m->ctx, sched->segment, n));
-	TRY(new_edges(m, n, &edge, &link));
-	for (int d = 0; d < n; d++) {
-		Demand demand = collective_demand(sched->coll, m->n, sched->root, d);
-		Segment *s = add_segment(m, demand.block, blocks);
-		make_edge(&edge[d], link + 2 * (size_t)d, demand.from, demand.to);
-		s->tree = (Tree){ .root = demand.from, .n_down = 1, .down = &edge[d] };
+	RankProgram *prog = m->prog;
+	int me = m->me;
+	TRY(new_trees(m, 2 * m->n));
+	prog->keep_input = prog->coll == ALLTOALL && m->n > 1;
+	prog->longest[0] = m->n > 1 ? FRAC_ONE : FRAC_ZERO;
+	for (int from = 0; from < m->n; from++) {
+		for (int to = 0; to < m->n && from == me; to++)
+			if (has_path(m, me, to))
+				TRY(add_path(m, me, to));
+		if (has_path(m, from, me))
+			TRY(add_path(m, from, me));
 	}
+	prog->rings_max = m->n == 1 ? 0 : prog->coll == GATHER ? 1 : m->n - 1;
+	prog->n_rings = prog->root < 0 || (prog->coll == GATHER) != (prog->root == me) ? prog->rings_max : 0;
 	return OK;
 }
 
@@ -367,93 +450,89 @@ static Status
 make_trees(struct maker *m, bool small)
 {
 	Ctx *ctx = m->ctx;
-	TRY(TEMP(ctx, m->rank, m->n));
-	TRY(TEMP(ctx, m->parent, m->n));
-	TRY(TEMP(ctx, m->leads, m->n));
-	TRY(TEMP(ctx, m->leader_at, m->n_servers));
-	switch (m->sched->coll) {
-	case ALLREDUCE:
-		return make_allreduce(m, small);
-	case BROADCAST:
-	case REDUCE:
-		return make_rooted(m, small);
-	case ALLGATHER:
-	case REDUCESCATTER:
-		return make_blocks(m);
-	default:
-		return make_paths(m);
-	}
-}
-
-/* Its rates over the links that it has, and the cut around one rank as their bound: what sched_verify asks. */
-static Status
-state_rates(Ctx *ctx, Schedule *sched)
-{
-	int n = sched->topo->n_ranks;
-	if (n < 2)
-		return OK;
-	sched->bound.kind = CERTIFICATE_CUT;
-	TRY(NEW(ctx, sched->bound.part, n + 1));
-	sched->bound.part[sched->root < 0 ? 0 : sched->root] = 1;
-	/* Of an alltoall's paths there are too many to add up. */
-	if (!is_direct(sched->coll))
-		TRY(sched_achieved(ctx, "built in", sched, &sched->achieved));
-	else if (!frac_make(CAPACITY * n, n - 1, &sched->achieved))
-		return fail(ctx, LIMIT, "built in: its rate needs more than 64 bits");
-	TRY(bound_from_certificate(ctx, "built in", sched->topo, sched->coll, sched->root, &sched->bound,
-	    &sched->bound.rate));
-	sched->stated_achieved = frac_double(sched->achieved) / 1e9;
-	sched->stated_bound = frac_double(sched->bound.rate) / 1e9;
+	RankProgram *prog = m->prog;
+	TRY(group_ranks(m));
+	TRY(TEMP(ctx, m->n_top, m->n));
+	TRY(TEMP(ctx, m->n_first, m->n_servers));
+	TRY(TEMP(ctx, m->n_which, m->n));
+	TRY(TEMP(ctx, m->child, m->n));
+	if (prog->coll == ALLREDUCE)
+		TRY(make_allreduce(m, small));
+	else if (prog->root >= 0)
+		TRY(make_rooted(m));
+	else
+		TRY(make_blocks(m));
+	for (int r = 0; r < m->n; r++)
+		prog->rings_max = rings_of(m, r) > prog->rings_max ? rings_of(m, r) : prog->rings_max;
+	prog->n_rings = rings_of(m, m->me);
 	return OK;
 }
 
 static Status
-check_job(Ctx *ctx, const struct job *job, Collective coll, int root)
-{
-	if (job->n_ranks < 1 || job->n_ranks > LIMIT_RANKS)
-		return fail(ctx, LIMIT, "built in: %d ranks: want 1 to %d", job->n_ranks, LIMIT_RANKS);
-	if (collective_rooted(coll) && (root < 0 || root >= job->n_ranks))
-		return fail(ctx, USAGE, "root: %d: want a rank, 0 to %d", root, job->n_ranks - 1);
-	return OK;
-}
-
-static const char *
-form_name(const struct maker *m, Collective coll, bool small)
-{
-	if (is_direct(coll))
-		return "direct";
-	return m->n_servers > 1 ? small ? "levels" : "chains" : small && m->n > 1 + NEAR ? "levels" : small ? "star"
-	    : "onehop";
-}
-
-static Status
-make(struct maker *m, Collective coll, int root, bool small)
+make(struct maker *m, bool small)
 {
 	Ctx *ctx = m->ctx;
-	Schedule *sched = m->sched;
-	const char *digest;
-	TRY(group_ranks(m));
-	*sched = (Schedule){ .generator = "libblink", .version = BLINK_VERSION, .coll = coll,
-		.root = collective_rooted(coll) ? root : -1, .algorithm = form_name(m, coll, small),
-		.bound = { .rate = FRAC_ZERO }, .achieved = FRAC_ZERO };
-	TRY(make_digest(m, coll, sched->root, sched->algorithm, &digest));
-	TRY(make_topology(m, digest, &sched->topo));
-	TRY(make_trees(m, small));
-	return state_rates(ctx, sched);
+	TRY(TEMP(ctx, m->lanes_out, m->n));
+	TRY(TEMP(ctx, m->lanes_in, m->n));
+	TRY(TEMP(ctx, m->from, m->n));
+	TRY(TEMP(ctx, m->to, m->n));
+	TRY(NEW(ctx, m->prog->longest, 1));
+	TRY(is_direct(m->prog->coll) ? make_paths(m) : make_trees(m, small));
+	return sched_list_peers(ctx, m->lanes_out, m->lanes_in, m->prog);
+}
+
+/* ---- what others ask ---- */
+
+/* Do all read what its root has, on one server? */
+static bool
+is_read_by_all(const struct job *job, Collective coll)
+{
+	return coll == BROADCAST && job->n_servers <= 1;
 }
 
 Status
-built_in_schedule(Ctx *ctx, const struct job *job, Collective coll, int root, bool small, Schedule **out)
+built_in_program(Ctx *ctx, const struct job *job, const struct built_in *which, int rank, RankProgram **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	Schedule *sched;
-	TRY(check_job(ctx, job, coll, root));
-	TRY(NEW(ctx, sched, 1));
-	struct maker m = { .ctx = ctx, .job = job, .sched = sched, .n = job->n_ranks,
-		.n_servers = job->n_servers > 1 ? job->n_servers : 1, .near = small ? NEAR : STAR,
-		.far = small ? FAR : 1 };
-	TRY(make(&m, coll, root, small));
+	RankProgram *prog;
+	Collective coll = which->coll;
+	TRY(NEW(ctx, prog, 1));
+	*prog = (RankProgram){ .coll = coll, .root = collective_rooted(coll) ? which->root : -1,
+	    .n_ranks = job->n_ranks, .rank = rank, .n_parts = 1 };
+	struct maker m = { .ctx = ctx, .job = job, .prog = prog, .n = job->n_ranks, .me = rank,
+		.n_servers = job->n_servers > 1 ? job->n_servers : 1, .near = which->small ? NEAR : STAR,
+		.far = which->small ? FAR : 1,
+		.root_leads = which->small || !collective_rooted(coll) || is_read_by_all(job, coll),
+		.up = collective_reduces(coll), .down = coll != REDUCE && coll != REDUCESCATTER };
+	TRY(make(&m, which->small));
 	arena_release(&ctx->scratch, mark);
-	*out = sched;
+	*out = prog;
 	return OK;
+}
+
+const char *
+built_in_form(const struct job *job, const struct built_in *which)
+{
+	if (is_direct(which->coll))
+		return "direct";
+	if (job->n_servers > 1)
+		return which->small ? "levels" : "chains";
+	if (which->small && job->n_ranks > 1 + NEAR)
+		return "levels";
+	return which->small || is_read_by_all(job, which->coll) ? "star" : "onehop";
+}
+
+Status
+built_in_digest(Ctx *ctx, const struct job *job, const struct built_in *which, char digest[DIGEST_ROOM])
+{
+	Text text = { 0 };
+	text_printf(&text, "blink built in 1: %s, %s, root %d, servers", built_in_form(job, which),
+	    collective_name(which->coll), collective_rooted(which->coll) ? which->root : -1);
+	for (int r = 0; r < job->n_ranks; r++)
+		text_printf(&text, " %d", job->n_servers > 1 ? job->server[r] : 0);
+	bool failed = text.failed;
+	if (!failed)
+		digest_of(text.data, text.size, digest);
+	text_free(&text);
+	return failed ? fail_memory(ctx) : OK;
 }

@@ -6,6 +6,15 @@
 #include "model/model.h"
 #include "model/rank_program.h"
 
+enum { MACHINE_BYTES = 80 };
+
+/* What a rank states of the machine that its GPU is in: the machine's name in an index, or its digest, with or without
+ * "sha256:", whole or its first 12 hex digits and more. */
+struct stated {
+	int rank;			/* the first that states it */
+	char machine[MACHINE_BYTES];
+};
+
 /* The ranks of a communicator, as each knows them all after init. */
 struct job {
 	int n_ranks;
@@ -13,7 +22,12 @@ struct job {
 					 * given; NULL: of no rank */
 	const int *server;		/* of each rank: its server, 0 upwards in order of their lowest rank */
 	int n_servers;
+	int n_stated;			/* machines, each as it is stated; by order of ranks */
+	const struct stated *stated;
 };
+
+/* Is it a name, or as much of a digest as tells machines apart? Begins it with "sha256:", 12 hex digits must follow. */
+bool machine_valid(const char *stated);
 
 /* The schedules that BLINK_SCHEDULES names: indexes (files or directories that have one) and schedule files, in
  * order. */
@@ -27,43 +41,53 @@ struct library;
 Status library_open(Ctx *ctx, const char *paths, int64_t small, struct library **out);
 void library_close(struct library *lib);
 
+/* One of the schedules that need no topology. */
+struct built_in {
+	Collective coll;
+	int root;			/* ignored unless the collective has one */
+	bool small;			/* for small messages: of few hops */
+};
+
 typedef struct {
-	const Schedule *sched;		/* in the ranks of the job */
+	const Schedule *sched;		/* in the ranks of the job; NULL: built in */
+	struct built_in built_in;
 	char digest[DIGEST_ROOM];	/* of its file; of a built-in one: of its name and the job */
 	int64_t from, to;		/* it is the choice for messages of from <= bytes <= to, bytes as
 					 * blink-schedule(5) counts M */
-	bool built_in;
-	char what[160];			/* for people: "onehop over 8 ranks, built in", "dgx1v/any.json: trees,
+	char what[300];			/* for people: "onehop over 8 ranks, built in", "dgx1v/any.json: trees,
 					 * 140 GB/s" */
 } Choice;
 
 /* In order: entries whose range of sizes holds the message; a built-in one for small messages; entries and schedule
  * files without a range; a built-in one. An entry is for exactly the job's GPUs, or found by their isomorphic form;
  * rank i of the job is GPU gpu[i], and without ids GPU i. An index that lacks some, or has the same for two ranks, is
- * passed over; of the others the first one with an entry counts. A schedule file is for as many ranks as the job has,
- * the same collective and root. All ranks of a job make the same choice if their libraries have the same contents.
+ * passed over, and so is one whose machine is not what every rank says that states one; of the others the first one
+ * with an entry counts. A schedule file is for as many ranks as the job has, the same collective and root. All ranks of
+ * a job make the same choice if their libraries have the same contents.
  * bytes >= 0. root: ignored unless the collective has one. Memory of *out: run arena of ctx.
  * Fails: USAGE root; as file_read and sched_read do, and UNVERIFIED, where what is chosen is broken; NO_MEMORY. */
 Status library_choose(Ctx *ctx, struct library *lib, const struct job *job, Collective coll, int root, int64_t bytes,
     Choice *out);
 
-/* Built-in schedules, which need no topology: theirs has a switch that all ranks are at, and passes sched_verify if
- * n_ranks > 1; of one rank nothing moves.
+/* What one rank does by a built-in schedule:
  *   gather, scatter, alltoall   each block goes straight from its rank to the one that needs it
  *   allgather, reducescatter    one tree for each block, from its rank
  *   large, one server           every rank in one hop from every other: allreduce tree r reduces and broadcasts the
- *                               r-th part; broadcast and reduce have a tree by each other rank
+ *                               r-th part; reduce has a tree by each other rank; broadcast has one
  *   large, several servers      chains that cross each server once, with one hop in each
- *   small                       one tree for allreduce, broadcast and reduce, of few hops; two ranks of an allreduce
- *                               exchange what they have (`to` of blink-schedule(5))
- * All ranks get the same bits of an allreduce; two that exchange may have zeros of other signs after max and min, and
- * other NaNs. built_in.c has the order of additions. job: `gpu` is not read. At most LIMIT_RANKS ranks.
- * Fails: LIMIT, USAGE, NO_MEMORY.
- * Time and memory: an allreduce, broadcast or reduce has at most 2^17 edges or one tree, allgather, reducescatter and
- * alltoall have n_ranks^2 edges, an alltoall of 2048 takes 2 s and 700 MB. */
-Status built_in_schedule(Ctx *ctx, const struct job *job, Collective coll, int root, bool small, Schedule **out);
+ *   small                       one tree for allreduce, broadcast and reduce, of few hops
+ * All ranks get the same bits of an allreduce. built_in.c has the order of additions. job: at most LIMIT_RANKS ranks;
+ * `gpu` is not read. A root is a rank. Memory: run arena, as much as the rank has lanes and tasks. Time: n_ranks, and
+ * that of its tasks, where a broadcast, reduce or allreduce has one tree, or so many that they have 2^17 edges; heaps
+ * of small messages n_ranks^2 / 8 steps at most. For 2048 ranks some ms and 1 MB. */
+Status built_in_program(Ctx *ctx, const struct job *job, const struct built_in *which, int rank, RankProgram **out);
 
-/* A rank's program for an allreduce in which each reads what all publish; of ranks that share memory. */
+/* Its name for people, and what tells it apart from all others: a digest of the name, the collective and the job. */
+const char *built_in_form(const struct job *job, const struct built_in *which);
+Status built_in_digest(Ctx *ctx, const struct job *job, const struct built_in *which, char digest[DIGEST_ROOM]);
+
+/* A rank's program for an allreduce in which each rank reads what all publish, and reduces it in the order of the
+ * ranks. */
 Status exchange_program(Ctx *ctx, int n_ranks, int rank, RankProgram **out);
 
 #endif

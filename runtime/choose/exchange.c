@@ -1,5 +1,6 @@
-/* An exchange: the allreduce of least latency on one server. Every rank publishes its value once, for all, and adds up
- * what all have published, in the order of the ranks, so that all get the same bits. No rank waits for another to pass
+/* An exchange: the allreduce of least latency on one server, and of two ranks anywhere. Every rank publishes its value
+ * once, for all and itself too, and adds up what all have published, in the order of the ranks. So all get the same
+ * bits, also where the order decides: which zero of a maximum, which NaN of two. No rank waits for another to pass
  * something on. Sent in place, the input is kept: peers may read it where it lies. A schedule cannot say all this:
  * there each tree reduces into its root's own value first. */
 #include "choose/choose.h"

@@ -135,6 +135,49 @@ library_close(struct library *lib)
 	free(lib);
 }
 
+/* ---- machines ---- */
+
+enum { DIGITS_LEAST = 12 };
+
+static size_t
+hex_digits(const char *text)
+{
+	return strspn(text, "0123456789abcdef");
+}
+
+static const char *
+without_scheme(const char *digest)
+{
+	size_t n = strlen("sha256:");
+	return strncmp(digest, "sha256:", n) == 0 ? digest + n : digest;
+}
+
+bool
+machine_valid(const char *stated)
+{
+	const char *digits = without_scheme(stated);
+	return digits == stated || (hex_digits(digits) == strlen(digits) && strlen(digits) >= DIGITS_LEAST);
+}
+
+static bool
+is_machine(const Index *index, const char *stated)
+{
+	const char *digits = without_scheme(stated);
+	size_t n = strlen(digits);
+	return strcmp(index->name, stated) == 0
+	    || (n >= DIGITS_LEAST && hex_digits(digits) == n && strncmp(without_scheme(index->digest), digits, n) == 0);
+}
+
+/* Is the index of the machine that ranks state? */
+static bool
+is_stated(const Index *index, const struct job *job)
+{
+	bool good = true;
+	for (int i = 0; i < job->n_stated && good; i++)
+		good = is_machine(index, job->stated[i].machine);
+	return good;
+}
+
 /* ---- GPUs of an index ---- */
 
 /* The GPU of this id, or else of this number; below 0: none. */
@@ -176,7 +219,7 @@ find_indexed(Ctx *ctx, const struct item *item, const struct job *job, Collectiv
 	bool *taken;
 	int *gpu;
 	*out = (struct indexed_job){ .index = item->index };
-	if (!item->index || job->n_ranks < 2)
+	if (!item->index || job->n_ranks < 2 || !is_stated(item->index->index, job))
 		return OK;
 	TRY(TEMP(ctx, gpu, job->n_ranks));
 	TRY(TEMP(ctx, taken, item->index->index->n_gpus));
@@ -294,18 +337,35 @@ take_item(struct choosing *c, int i)
 	return c->lib->item[i].index ? read_indexed(c, &c->found[i]) : read_file(c, &c->lib->item[i]);
 }
 
+/* Why nothing of the library was chosen. */
+static void
+explain(const struct choosing *c, char *why, size_t size)
+{
+	const struct job *job = c->job;
+	bool none = job->n_stated > 0;
+	for (int i = 0; i < c->lib->n_items && none; i++)
+		none = c->lib->item[i].index && !is_stated(c->lib->item[i].index->index, job);
+	if (c->lib->n_items == 0)
+		*why = 0;
+	else if (!none)
+		snprintf(why, size, ", as no schedule that was named is for this job");
+	else if (job->n_stated == 1)
+		snprintf(why, size, ", as no index that was named is of machine %s", job->stated[0].machine);
+	else
+		snprintf(why, size, ", as no index is of machine %s (rank %d) and of %s (rank %d)",
+		    job->stated[0].machine, job->stated[0].rank, job->stated[1].machine, job->stated[1].rank);
+	make_printable(why);
+}
+
 /* why: for people, in addition. */
 static Status
 take_built_in(struct choosing *c, bool small, const char *why)
 {
-	Schedule *sched;
 	Choice *out = c->out;
-	TRY(built_in_schedule(c->ctx, c->job, c->coll, c->root, small, &sched));
-	out->sched = sched;
-	out->built_in = true;
-	snprintf(out->digest, sizeof out->digest, "%s", sched->topo->digest);
-	snprintf(out->what, sizeof out->what, "%s over %d ranks, built in%s", sched->algorithm, c->job->n_ranks, why);
-	return OK;
+	out->built_in = (struct built_in){ .coll = c->coll, .root = c->root, .small = small };
+	snprintf(out->what, sizeof out->what, "%s over %d ranks, built in%s", built_in_form(c->job, &out->built_in),
+	    c->job->n_ranks, why);
+	return built_in_digest(c->ctx, c->job, &out->built_in, out->digest);
 }
 
 static Status
@@ -321,7 +381,9 @@ choose(struct choosing *c)
 		return take_item(c, item);
 	item = first_that_serves(c, false);
 	bool absent = item == lib->n_items;
-	const char *why = absent && lib->n_items > 0 ? ", as no schedule that was named is for this job" : "";
+	char why[MACHINE_BYTES * 2 + 80] = "";
+	if (absent)
+		explain(c, why, sizeof why);
 	if (absent && direct)
 		return take_built_in(c, false, why);
 	if (!absent && !one_server)

@@ -20,10 +20,10 @@ struct rank_comm {
 	struct bootstrap *bootstrap;	/* NULL: before the ranks have met, and after a farewell */
 	struct shm *shm;		/* NULL: no peer on this server, or BLINK_SHM=0 */
 	struct memory *memory;		/* of blinkMemAlloc */
-	uint64_t process[2];		/* the same for threads of one process alone */
 	struct net_keys keys;
 	struct settings settings;
 	char gpu[GPU_BYTES];
+	char machine[MACHINE_BYTES];	/* "": not stated */
 	char *schedules;
 
 	Ctx ctx;			/* of the library and of what plans are made with */
@@ -32,6 +32,7 @@ struct rank_comm {
 	char (*gpus)[GPU_BYTES];	/* of each rank */
 	const char **gpu_of;
 	int *server;
+	struct stated *stated;
 	struct tuner *tuner;		/* NULL: BLINK_MIAD is not set, or chunks have a size */
 	const char *tuner_path;		/* NULL: what is found is not kept */
 	struct plan *plan[N_COLLECTIVES];	/* in the order in which they were first chosen */
@@ -55,6 +56,16 @@ int rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int ra
     struct blink_error *err);
 void rank_comm_close(struct rank_comm *r, bool forked);
 int64_t rank_comm_deadline(const struct rank_comm *r);
+
+/* The ranks on this server: comm/local.c. rank_is_local: their memory can be mapped. local_index: number of a rank
+ * among those on its server, in order. */
+bool rank_is_local(const struct rank_comm *r, int rank);
+int local_index(const struct rank_comm *r, int rank);
+
+/* Exchange memory with all local ranks, which do the same (shm_exchange). addresses: the first rank's, of SHM_ADDRESS
+ * bytes; each other's `step` bytes after the one before. memory: of each rank; set for the local ones but this. */
+int map_local(const struct rank_comm *r, struct shm *own, const void *addresses, size_t step, int64_t deadline,
+    char **memory, struct blink_error *err);
 
 /* The caller's handle of a new rank. */
 blinkResult_t comm_open(blinkComm_t *out, int n, const blinkUniqueId_t *id, int rank, const blinkConfig_t *config,

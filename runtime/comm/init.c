@@ -15,23 +15,22 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 
 enum { HOST_BYTES = 32, SPINS = 2000, VERDICT_MS = 50 };
 
-/* What ranks tell each other first. Ranks are on one server if `host` is the same: one kernel, one network namespace.
- * They are threads of one process if `process` is. */
+/* What ranks tell each other first. Ranks are on one server if `host` is the same: one kernel, one network
+ * namespace. They share memory if they want to, which all of a server have to agree on. */
 struct hello {
 	unsigned char host[HOST_BYTES];
-	uint64_t process[2];
+	int32_t shm;
 	char gpu[GPU_BYTES];
+	char machine[MACHINE_BYTES];
 };
 
 struct addresses {
 	unsigned char shm[SHM_ADDRESS];
-	uint64_t same;			/* struct shm *, for threads of this process */
 	unsigned char net[NET_ADDRESS];
 };
 
@@ -126,27 +125,6 @@ identify_host(const struct rank_comm *r, unsigned char host[HOST_BYTES])
 	memcpy(host, digest + sizeof "sha256:" - 1, HOST_BYTES);
 }
 
-/* The same for all threads of a process, and for no other process: drawn when it is first asked for, and again in a
- * forked child. */
-static int
-identify_process(uint64_t process[2], struct blink_error *err)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static uint64_t drawn;
-	static pid_t drawn_by;
-	pthread_mutex_lock(&lock);
-	if (drawn_by != getpid()) {
-		if (getrandom(&drawn, sizeof drawn, 0) == (ssize_t)sizeof drawn)
-			drawn_by = getpid();
-		else
-			set_error(err, blinkSystemError, "getrandom failed");
-	}
-	process[0] = drawn;
-	process[1] = (uint64_t)getpid();
-	pthread_mutex_unlock(&lock);
-	return err->code;
-}
-
 /* Servers in the order of their lowest ranks, and the GPUs of all ranks. */
 static int
 place_ranks(struct rank_comm *r, const struct hello *all, struct blink_error *err)
@@ -168,16 +146,36 @@ place_ranks(struct rank_comm *r, const struct hello *all, struct blink_error *er
 		r->server[i] = before < i ? r->server[before] : r->job.n_servers++;
 		r->engine.n_local += memcmp(all[i].host, all[r->engine.rank].host, HOST_BYTES) == 0;
 	}
+	for (int i = 0; i < n; i++)
+		if (r->server[i] == r->server[r->engine.rank] && all[i].shm != all[r->engine.rank].shm)
+			return set_error(err, blinkMismatch, "BLINK_SHM: rank %d has %d, rank %d on its server %d: "
+			    "want the same", r->engine.rank, (int)all[r->engine.rank].shm, i, (int)all[i].shm);
+	return blinkSuccess;
+}
+
+/* The machines that ranks state, each once, in the order of the ranks. */
+static int
+collect_machines(struct rank_comm *r, const struct hello *all, struct blink_error *err)
+{
+	int *n = &r->job.n_stated;
+	for (int i = 0; i < r->engine.n_ranks; i++) {
+		int at = 0;
+		while (at < *n && strncmp(r->stated[at].machine, all[i].machine, MACHINE_BYTES) != 0)
+			at++;
+		if (at < *n || !all[i].machine[0])
+			continue;
+		struct stated *grown = realloc(r->stated, (size_t)(*n + 1) * sizeof *grown);
+		if (!grown)
+			return set_error_memory(err);
+		r->stated = grown;
+		grown[*n] = (struct stated){ .rank = i };
+		memcpy(grown[(*n)++].machine, all[i].machine, MACHINE_BYTES - 1);
+	}
+	r->job.stated = r->stated;
 	return blinkSuccess;
 }
 
 /* ---- memory and network ---- */
-
-static bool
-is_local(const struct rank_comm *r, int rank)
-{
-	return r->settings.shm && r->server[rank] == r->server[r->engine.rank];
-}
 
 static const struct net_kind *
 choose_net(struct rank_comm *r, struct blink_error *err)
@@ -211,50 +209,31 @@ open_net(struct rank_comm *r, struct addresses *mine, struct blink_error *err)
 	return err->code;
 }
 
-/* This rank's number among those on its server, in order. */
-static int
-local_index(const struct rank_comm *r, int rank)
-{
-	int index = 0;
-	for (int i = 0; i < rank; i++)
-		index += r->server[i] == r->server[rank];
-	return index;
-}
-
 static void
-see_peer(struct rank_comm *r, int rank, void *memory)
+see_peer(struct rank_comm *r, int rank, char *memory)
 {
 	struct engine *e = &r->engine;
-	struct region *theirs = memory;
+	struct region *theirs = (void *)memory;
 	struct peer *peer = &e->peer[rank];
 	peer->mine = &e->region->peer[local_index(r, rank)];
 	peer->theirs = &theirs->peer[local_index(r, e->rank)];
 	peer->in = &peer->theirs->channel;
 	peer->bell = &theirs->bell;
-	peer->arena = (char *)memory + region_arena_offset(e->n_local);
+	peer->arena = memory + region_arena_offset(e->n_local);
 }
 
 static int
-map_peers(struct rank_comm *r, const struct hello *hello, const struct addresses *all, struct blink_error *err)
+map_peers(struct rank_comm *r, const struct addresses *all, struct blink_error *err)
 {
 	struct engine *e = &r->engine;
-	struct shm_peer *peer = calloc((size_t)e->n_local, sizeof *peer);
-	int n = 0;
-	if (!peer)
+	char **memory = calloc((size_t)e->n_ranks, sizeof *memory);
+	if (!memory)
 		return set_error_memory(err);
-	for (int i = 0; i < e->n_ranks; i++) {
-		if (i == e->rank || !is_local(r, i))
-			continue;
-		peer[n].rank = i;
-		memcpy(peer[n].address, all[i].shm, SHM_ADDRESS);
-		if (memcmp(hello[i].process, hello[e->rank].process, sizeof hello[i].process) == 0)
-			peer[n].same = (struct shm *)(uintptr_t)all[i].same;
-		n++;
-	}
-	shm_exchange(r->shm, e->rank, peer, n, r->deadline, &e->stop, err);
-	for (int i = 0; i < n && err->code == blinkSuccess; i++)
-		see_peer(r, peer[i].rank, peer[i].memory);
-	free(peer);
+	map_local(r, r->shm, all[0].shm, sizeof all[0], r->deadline, memory, err);
+	for (int i = 0; i < e->n_ranks && err->code == blinkSuccess; i++)
+		if (memory[i])
+			see_peer(r, i, memory[i]);
+	free(memory);
 	return err->code;
 }
 
@@ -268,7 +247,6 @@ open_memory(struct rank_comm *r, struct addresses *mine, struct blink_error *err
 	size_t bytes = region_bytes(e->n_local);
 	if (shm_open_own(bytes, &r->keys, mine->shm, &r->shm, err) != blinkSuccess)
 		return err->code;
-	mine->same = (uintptr_t)r->shm;
 	e->region = shm_memory(r->shm);
 	e->arena = (char *)e->region + region_arena_offset(e->n_local);
 	return blinkSuccess;
@@ -296,7 +274,8 @@ use_cpus(struct rank_comm *r)
 	struct engine *e = &r->engine;
 	cpu_set_t cpus;
 	int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
-	e->spins = n > e->n_local ? SPINS : 0;
+	e->shares_cpus = n <= e->n_local;
+	e->spins = e->shares_cpus ? 0 : SPINS;
 	e->local_index = r->settings.shm ? local_index(r, e->rank) : 0;
 	if (r->settings.pin && e->n_local > 1 && n >= 2 * e->n_local)
 		engine_pin(e);
@@ -309,7 +288,8 @@ connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *
 	struct addresses mine = { 0 };
 	int n = e->n_ranks;
 	char (*net)[NET_ADDRESS] = NULL;
-	if (place_ranks(r, hello, err) != blinkSuccess || open_memory(r, &mine, err) != blinkSuccess)
+	if (place_ranks(r, hello, err) != blinkSuccess || collect_machines(r, hello, err) != blinkSuccess
+	    || open_memory(r, &mine, err) != blinkSuccess)
 		return err->code;
 	see_own_memory(r);
 	if (e->n_local < n && open_net(r, &mine, err) != blinkSuccess)
@@ -327,12 +307,23 @@ connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *
 		free(net);
 	}
 	if (err->code == blinkSuccess && r->settings.shm)
-		map_peers(r, hello, all, err);
+		map_peers(r, all, err);
 	use_cpus(r);
 	return err->code;
 }
 
 /* ---- open and close ---- */
+
+static int
+take_machine(struct rank_comm *r, struct blink_error *err)
+{
+	const char *machine = r->settings.machine ? r->settings.machine : "";
+	if (strlen(machine) >= MACHINE_BYTES || !machine_valid(machine))
+		return set_error(err, blinkInvalidArgument, "BLINK_MACHINE: \"%.100s\": want the name of a machine, of "
+		    "at most %d bytes, or its digest, 12 hex digits at least", machine, MACHINE_BYTES - 1);
+	snprintf(r->machine, sizeof r->machine, "%s", machine);
+	return blinkSuccess;
+}
 
 static int
 read_settings(struct rank_comm *r, const blinkConfig_t *config, struct blink_error *err)
@@ -356,7 +347,7 @@ read_settings(struct rank_comm *r, const blinkConfig_t *config, struct blink_err
 	r->schedules = schedules ? strdup(schedules) : NULL;
 	if (schedules && !r->schedules)
 		return set_error_memory(err);
-	return blinkSuccess;
+	return take_machine(r, err);
 }
 
 static int
@@ -368,7 +359,8 @@ open_engine(struct rank_comm *r, int n, int rank, struct blink_error *err)
 	e->bell = &r->early_bell;
 	e->events = (struct engine_events){ .context = r, .plan = plans_choose, .stuck = on_stuck,
 	    .progress = on_progress, .failed = on_failed_here };
-	r->keys = (struct net_keys){ .context = r, .sign = sign, .patience = e->timeout };
+	r->keys = (struct net_keys){ .context = r, .sign = sign, .patience = e->timeout,
+		.zero_copy = r->settings.zero_copy };
 	e->peer = calloc((size_t)n, sizeof *e->peer);
 	if (!e->peer)
 		return set_error_memory(err);
@@ -399,8 +391,9 @@ join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 	char done = 1;
 	r->deadline = rank_comm_deadline(r);
 	identify_host(r, mine.host);
+	mine.shm = r->settings.shm;
 	memcpy(mine.gpu, r->gpu, GPU_BYTES);
-	memcpy(mine.process, r->process, sizeof mine.process);
+	memcpy(mine.machine, r->machine, MACHINE_BYTES);
 	if (!hello || !all) {
 		set_error_memory(err);
 	} else if (bootstrap_join(id, e->n_ranks, e->rank, &mine, sizeof mine, hello, r->deadline, &events,
@@ -423,8 +416,7 @@ rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, 
 	ctx_init(&r->ctx);
 	pthread_mutex_init(&r->lock, NULL);
 	if (read_settings(r, config, err) != blinkSuccess || open_engine(r, n, rank, err) != blinkSuccess
-	    || plans_open(r, err) != blinkSuccess || identify_process(r->process, err) != blinkSuccess
-	    || join(r, id, err) != blinkSuccess)
+	    || plans_open(r, err) != blinkSuccess || join(r, id, err) != blinkSuccess)
 		return err->code;
 	debug_say(DEBUG_INFO, rank, "rank %d of %d, %d servers, %d ranks on this one, kernels %s", rank, n,
 	    r->job.n_servers, r->engine.n_local, reduction_kernels());
@@ -455,6 +447,7 @@ rank_comm_close(struct rank_comm *r, bool forked)
 	free(r->gpus);
 	free(r->gpu_of);
 	free(r->server);
+	free(r->stated);
 	free(r->schedules);
 	ctx_free(&r->ctx);
 	free(r);

@@ -1,6 +1,6 @@
-/* Plans of a communicator: for each call the schedule that its library has for the collective, root and size, projected
- * to this rank when it is first needed. All ranks choose the same, if their libraries are the same; if they are not,
- * signatures of calls differ. */
+/* Plans of a communicator: for each call what this rank does by the schedule that its library has for the collective,
+ * root and size, made when it is first needed: a file's schedule is projected to the rank. All ranks choose the same,
+ * if their libraries are the same; if they are not, signatures of calls differ. */
 #include "comm/comm.h"
 #include "debug.h"
 #include "error.h"
@@ -40,31 +40,41 @@ fail_with(struct blink_error *err, const Ctx *ctx)
 /* The largest built-in allreduce that is an exchange: the bytes of its message times the number of ranks. */
 #define EXCHANGE_BYTES ((int64_t)32 << 10)
 
-static bool
-is_exchange(const struct rank_comm *r, const Choice *choice, Collective coll, int64_t bytes)
+/* Likewise of this job, in bytes; below 0: there is none. Of two ranks a tree would have two hops for the one of an
+ * exchange, whatever the size, and between servers too. */
+static int64_t
+exchange_most(const struct rank_comm *r)
 {
 	const struct engine *e = &r->engine;
-	return choice->built_in && coll == ALLREDUCE && e->n_local == e->n_ranks && e->n_ranks > 1
-	    && bytes <= r->settings.small && bytes * e->n_ranks <= EXCHANGE_BYTES;
+	int64_t most = EXCHANGE_BYTES / e->n_ranks, small = r->settings.small;
+	if (e->n_ranks == 2)
+		return small;
+	return e->n_ranks == 1 || e->n_local < e->n_ranks ? -1 : most < small ? most : small;
+}
+
+static bool
+is_exchange(const struct rank_comm *r, const Choice *choice, int64_t bytes)
+{
+	return !choice->sched && choice->built_in.coll == ALLREDUCE && bytes <= exchange_most(r);
 }
 
 /* Messages of a choice that are exchanged, and those that are not, have plans of their own. */
 static Status
 project(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t bytes)
 {
-	Collective coll = choice->sched->coll;
-	int64_t most = EXCHANGE_BYTES / r->engine.n_ranks;
-	most = most < r->settings.small ? most : r->settings.small;
+	const struct engine *e = &r->engine;
+	int64_t most = exchange_most(r);
 	plan->from_bytes = choice->from;
 	plan->to_bytes = choice->to;
-	if (!is_exchange(r, choice, coll, bytes)) {
-		if (is_exchange(r, choice, coll, plan->from_bytes))
-			plan->from_bytes = most + 1;
-		return sched_project(&plan->ctx, choice->sched, r->engine.rank, &plan->prog);
+	if (is_exchange(r, choice, bytes)) {
+		plan->to_bytes = most < plan->to_bytes ? most : plan->to_bytes;
+		plan->digest = 1;
+		return exchange_program(&plan->ctx, e->n_ranks, e->rank, &plan->prog);
 	}
-	plan->to_bytes = most < plan->to_bytes ? most : plan->to_bytes;
-	plan->digest = 1;
-	return exchange_program(&plan->ctx, r->engine.n_ranks, r->engine.rank, &plan->prog);
+	if (is_exchange(r, choice, plan->from_bytes))
+		plan->from_bytes = most + 1;
+	return choice->sched ? sched_project(&plan->ctx, choice->sched, e->rank, &plan->prog)
+	    : built_in_program(&plan->ctx, &r->job, &choice->built_in, e->rank, &plan->prog);
 }
 
 static int
@@ -81,7 +91,7 @@ fill_plan(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t 
 	    .n_parts = prog->n_parts, .part_end = end };
 	for (const char *p = choice->digest; *p; p++)
 		plan->digest = (plan->digest ^ (unsigned char)*p) * 0x100000001b3u;
-	if (choice->built_in)
+	if (!choice->sched)
 		snprintf(plan->name, sizeof plan->name, "built-in schedule");
 	else
 		snprintf(plan->name, sizeof plan->name, "schedule %.19s", choice->digest);
@@ -90,7 +100,7 @@ fill_plan(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t 
 	return code;
 }
 
-/* The schedule itself is needed only meanwhile. */
+/* The schedule of a file is needed only meanwhile. */
 static int
 make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct plan **out, struct blink_error *err)
 {
@@ -109,7 +119,7 @@ make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct pl
 	else if (fill_plan(r, plan, &choice, bytes, err) == blinkSuccess)
 		debug_say(DEBUG_INFO, r->engine.rank, "%s of %lld to %lld bytes: %s", collective_name(call->coll),
 		    (long long)plan->from_bytes, (long long)plan->to_bytes,
-		    is_exchange(r, &choice, call->coll, bytes) ? "exchange, built in" : choice.what);
+		    is_exchange(r, &choice, bytes) ? "exchange, built in" : choice.what);
 	ctx_free(ctx);
 	free(ctx);
 	if (err->code != blinkSuccess) {

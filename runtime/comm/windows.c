@@ -1,7 +1,10 @@
 /* Windows: memory of blinkMemAlloc, and what of it all ranks have registered.
  *
  * Memory is a memfd from the beginning, so that registering needs no copy. To register is to exchange descriptors,
- * which all ranks of a server do at once: the hub hands round where, and shm_exchange does the rest. */
+ * which all ranks of a server do at once: the hub hands round where, and shm_exchange does the rest. What is mapped
+ * then is unmapped when it is taken back, so that a rank's memory is gone once the rank has freed it.
+ *
+ * A window has the same number on all ranks, by which readers know it (WHERE): they compare it each time. */
 #include "comm/windows.h"
 #include "comm/comm.h"
 #include "error.h"
@@ -19,9 +22,7 @@ struct memory {
 
 struct offer {
 	unsigned char address[SHM_ADDRESS];
-	uint64_t same;
-	uint64_t process[2];
-	int32_t valid;
+	int32_t number;			/* of the window; 0: what the caller gave is not valid */
 };
 
 static struct memory **
@@ -118,72 +119,80 @@ free_number(const struct engine *e)
 	return 0;
 }
 
-/* Descriptors of the peers on this server, with those who are threads of this process left as they are. */
+/* A failure of this rank alone: the others hear of it, too. */
 static int
-map_window(struct rank_comm *r, struct memory *m, const struct offer *offer, struct window *window,
-    struct blink_error *err)
+fail_here(struct rank_comm *r, struct blink_error *err)
 {
-	struct engine *e = &r->engine;
-	struct shm_peer *peer = calloc((size_t)e->n_local, sizeof *peer);
-	int n = 0;
-	if (!peer)
-		return set_error_memory(err);
-	for (int i = 0; i < e->n_ranks; i++) {
-		if (i == e->rank || !e->peer[i].theirs)
-			continue;
-		peer[n].rank = i;
-		memcpy(peer[n].address, offer[i].address, SHM_ADDRESS);
-		if (memcmp(offer[i].process, offer[e->rank].process, sizeof offer[i].process) == 0)
-			peer[n].same = (struct shm *)(uintptr_t)offer[i].same;
-		n++;
-	}
-	shm_exchange(m->shm, e->rank, peer, n, rank_comm_deadline(r), &e->stop, err);
-	for (int i = 0; i < n; i++)
-		window->peer[peer[i].rank] = peer[i].memory;
-	window->peer[e->rank] = window->own;
-	free(peer);
+	engine_fail_here(&r->engine, err, -1);
 	return err->code;
 }
 
-/* No call is under way on this rank, and none begins before all ranks have come so far. */
+/* All ranks do the same: number: of the window that is taken back; 0: one is registered. */
 static int
-meet(struct rank_comm *r, struct blink_error *err)
+compare_numbers(struct rank_comm *r, const int32_t *number, struct blink_error *err)
 {
-	char *all = malloc((size_t)r->engine.n_ranks), here = 1;
-	if (!all)
-		return set_error_memory(err);
-	if (engine_wait(&r->engine, 0, true, err) == blinkSuccess)
-		bootstrap_allgather(r->bootstrap, &here, sizeof here, all, rank_comm_deadline(r), err);
+	int other = 0;
+	while (other < r->engine.n_ranks && number[other] == number[0])
+		other++;
+	if (other == r->engine.n_ranks)
+		return blinkSuccess;
+	set_error(err, blinkMismatch, "rank %d takes back registered memory number %d, rank 0 number %d (0: registers)",
+	    other, (int)number[other], (int)number[0]);
+	engine_fail_here(&r->engine, err, other);
+	return err->code;
+}
+
+/* Afterwards no call is under way on this rank, whatever is returned; and none begins before all ranks have come. */
+static int
+meet(struct rank_comm *r, int32_t number, struct blink_error *err)
+{
+	int32_t *all = calloc((size_t)r->engine.n_ranks, sizeof *all);
+	if (engine_wait(&r->engine, 0, true, err) == blinkSuccess && !all) {
+		set_error_memory(err);
+		fail_here(r, err);
+	}
+	if (err->code == blinkSuccess
+	    && bootstrap_allgather(r->bootstrap, &number, sizeof number, all, rank_comm_deadline(r), err)
+	    == blinkSuccess)
+		compare_numbers(r, all, err);
 	free(all);
 	return err->code;
 }
 
-/* m: NULL, if what the caller gave is not valid: the others hear of it, and fail, too. */
+/* Ask all whether what they were given is valid. m: NULL if this rank's is not. */
 static int
-register_memory(struct rank_comm *r, struct memory *m, struct offer *offer, struct window *window,
-    struct blink_error *err)
+offer_all(struct rank_comm *r, const struct memory *m, struct offer *all, struct blink_error *err)
 {
-	struct engine *e = &r->engine;
-	struct offer mine = { .valid = m && !m->registered && free_number(e), .same = m ? (uintptr_t)m->shm : 0 };
+	struct offer mine = { .number = m && !m->registered ? free_number(&r->engine) : 0 };
 	if (m)
 		memcpy(mine.address, m->address, SHM_ADDRESS);
-	memcpy(mine.process, r->process, sizeof mine.process);
-	if (bootstrap_allgather(r->bootstrap, &mine, sizeof mine, offer, rank_comm_deadline(r), err) != blinkSuccess)
-		return err->code;
-	for (int i = 0; i < e->n_ranks; i++)
-		if (!offer[i].valid)
-			return set_error(err, blinkInvalidArgument, "rank %d: memory: not of blinkMemAlloc, or "
-			    "registered; or %d are", i, (int)WINDOWS);
-	window->own = shm_memory(m->shm);
-	window->bytes = m->bytes;
-	/* A rank that cannot map its peers' memory does not come to the meeting: the others fail, too. */
-	if (map_window(r, m, offer, window, err) != blinkSuccess) {
-		r->engine.events.failed(r, err, -1);
-		return err->code;
+	bootstrap_allgather(r->bootstrap, &mine, sizeof mine, all, rank_comm_deadline(r), err);
+	for (int i = 0; i < r->engine.n_ranks && err->code == blinkSuccess; i++)
+		if (!all[i].number)
+			set_error(err, blinkInvalidArgument, "rank %d: memory: not of blinkMemAlloc, or registered; "
+			    "or %d are", i, (int)WINDOWS);
+	return err->code;
+}
+
+static int
+open_window(struct rank_comm *r, struct memory *m, const struct offer *offer, struct blink_error *err)
+{
+	struct engine *e = &r->engine;
+	struct window *window = calloc(1, sizeof *window + (size_t)e->n_ranks * sizeof window->peer[0]);
+	if (!window)
+		set_error_memory(err);
+	else
+		map_local(r, m->shm, offer->address, sizeof *offer, rank_comm_deadline(r), window->peer, err);
+	if (err->code != blinkSuccess) {
+		free(window);
+		shm_forget_peers(m->shm);
+		return fail_here(r, err);
 	}
-	m->registered = free_number(e);
+	window->own = window->peer[e->rank] = shm_memory(m->shm);
+	window->bytes = m->bytes;
+	m->registered = offer[e->rank].number;
 	atomic_store(&e->window[m->registered], window);
-	return meet(r, err);
+	return meet(r, m->registered, err);
 }
 
 blinkResult_t
@@ -193,22 +202,26 @@ blinkCommRegister(blinkComm_t comm, void *memory, size_t bytes, void **handle)
 	struct rank_comm *r = comm_rank(comm);
 	if (!r || !handle)
 		return blinkInvalidArgument;
-	size_t n = (size_t)r->engine.n_ranks;
 	struct memory *m = *find_memory(r, memory);
-	struct offer *offer = calloc(n, sizeof *offer);
-	struct window *window = calloc(1, sizeof *window + n * sizeof window->peer[0]);
+	struct offer *offer = calloc((size_t)r->engine.n_ranks, sizeof *offer);
 	if (m && bytes > m->bytes - (size_t)((char *)memory - (char *)shm_memory(m->shm)))
 		m = NULL;
-	if (!offer || !window)
-		set_error_memory(&err);
-	else if (meet(r, &err) == blinkSuccess && register_memory(r, m, offer, window, &err) == blinkSuccess)
+	if (!offer && set_error_memory(&err))
+		fail_here(r, &err);
+	else if (meet(r, 0, &err) == blinkSuccess && offer_all(r, m, offer, &err) == blinkSuccess
+	    && open_window(r, m, offer, &err) == blinkSuccess)
 		*handle = m;
 	free(offer);
-	if (err.code == blinkSuccess)
-		return blinkSuccess;
-	if (!m || !m->registered)
-		free(window);
-	return comm_error(comm, &err);
+	return err.code == blinkSuccess ? blinkSuccess : comm_error(comm, &err);
+}
+
+/* Nobody reads here any more: the window is closed, whatever the others say. */
+static void
+close_window(struct rank_comm *r, struct memory *m)
+{
+	free(atomic_exchange(&r->engine.window[m->registered], NULL));
+	shm_forget_peers(m->shm);
+	m->registered = 0;
 }
 
 blinkResult_t
@@ -225,9 +238,8 @@ blinkCommDeregister(blinkComm_t comm, void *handle)
 		set_error(&err, blinkInvalidArgument, "handle: not of blinkCommRegister");
 		return comm_error(comm, &err);
 	}
-	meet(r, &err);
-	free(atomic_exchange(&r->engine.window[m->registered], NULL));
-	m->registered = 0;
+	meet(r, m->registered, &err);
+	close_window(r, m);
 	return err.code == blinkSuccess ? blinkSuccess : comm_error(comm, &err);
 }
 

@@ -6,7 +6,8 @@
  * peer stops.
  *
  * Chunks are the same on all ranks of a call: an eighth of the longest segment, within limits that keep slots in the
- * caches, and such that the rings of the rank that has the most of them fit into half an arena. */
+ * caches, and such that the rings of the rank that has the most of them fit into half an arena. A ring has as many
+ * slots as caches hold, so that who publishes seldom waits for readers. */
 #include "engine/engine.h"
 #include "error.h"
 
@@ -20,6 +21,7 @@ enum {
 	CHUNKS_WANTED = 8,
 	CHUNK_LEAST = 16 << 10,
 	CHUNK_MOST = 256 << 10,
+	RINGS_BYTES = 4 << 20,		/* of all rings of a rank, unless they have SLOTS_LEAST slots each */
 	OWN_COPY = 256 << 10,		/* of its own block, in one gap */
 	PAGE = 4096
 };
@@ -71,7 +73,7 @@ choose_chunk(struct engine *e, const struct call *call, const int64_t *part_end,
 {
 	const RankProgram *prog = call->plan->prog;
 	int64_t longest = 0, size = (int64_t)e->size, rings = prog->rings_max ? prog->rings_max : 1;
-	int64_t most = (int64_t)HALF_BYTES / rings / SLOTS / LINE * LINE;
+	int64_t most = (int64_t)HALF_BYTES / rings / SLOTS_LEAST / LINE * LINE;
 	for (int i = 0; i < prog->n_parts; i++) {
 		int64_t n = part_end[i] - (i > 0 ? part_end[i - 1] : 0);
 		int64_t segment = floor_mul(prog->longest[i], n) + 1;
@@ -89,6 +91,10 @@ choose_chunk(struct engine *e, const struct call *call, const int64_t *part_end,
 		    collective_name(call->coll), (long long)call->count, prog->rings_max);
 	e->slot_bytes = bytes;
 	e->chunk = bytes / size;
+	int64_t slots = RINGS_BYTES / rings / bytes, chunks = (longest + e->chunk - 1) / e->chunk;
+	slots = slots < SLOTS_LEAST ? SLOTS_LEAST : slots > SLOTS_MOST ? SLOTS_MOST : slots;
+	e->slots = (int)(slots < chunks ? slots : chunks);
+	e->small = (size_t)(rings * e->slots * bytes) <= SMALL_BYTES;
 	return blinkSuccess;
 }
 
@@ -105,8 +111,9 @@ window_of(const struct engine *e, const char *at, size_t bytes)
 }
 
 /* May readers take what a task publishes from the caller's buffers? Its own input as it is, or the value once it has
- * come to the output: where the net carries it, or where every reader has the memory mapped. Nothing writes there until
- * they have: in a reduction in place, what overwrites an input descends from it. The call ends when all have read. */
+ * come to the output: where the net carries it, or where every reader has the memory mapped, of segments of several
+ * chunks. Of one chunk a copy costs less than what follows: the call ends only when all have read. Nothing writes there
+ * until they have: in a reduction in place, what overwrites an input descends from it. */
 static void
 place_direct(const struct engine *e, const struct call *call, struct plan_task *t)
 {
@@ -125,7 +132,7 @@ place_direct(const struct engine *e, const struct call *call, struct plan_task *
 		at = e->output + (size_t)(x->recv_block * call->count + t->first) * e->size;
 	for (int i = 0; i < task->n_to; i++)
 		local = local || t->to[i].ready;
-	if (local && at)
+	if (local && at && t->n_chunks > 1)
 		window = window_of(e, at, (size_t)t->n * e->size);
 	if (task->n_to == 0 || !at || (local && !window))
 		return;
@@ -150,23 +157,33 @@ place_task(const struct engine *e, const struct call *call, struct plan_task *t,
 /* Pages of the arena get their memory here, where there is an error to return, and not by a write, where there is a
  * signal. A kernel that cannot do so gives memory when it is written. */
 static int
-populate(struct engine *e, int half, size_t bytes, struct blink_error *err)
+populate(char *memory, size_t *populated, size_t bytes, struct blink_error *err)
 {
-	size_t from = e->populated[half], to = (bytes + PAGE - 1) / PAGE * PAGE;
+	size_t from = *populated, to = (bytes + PAGE - 1) / PAGE * PAGE;
 	if (to <= from)
 		return blinkSuccess;
-	if (madvise(e->arena + (size_t)half * HALF_BYTES + from, to - from, MADV_POPULATE_WRITE) != 0
-	    && errno != EINVAL)
+	if (madvise(memory + from, to - from, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
 		return set_error(err, blinkOutOfMemory, "%zu bytes of shared memory: %s", to, strerror(errno));
-	e->populated[half] = to;
+	*populated = to;
 	return blinkSuccess;
+}
+
+/* The place of the call's rings: the same on all ranks, since all make the same calls. */
+static int
+take_place(struct engine *e, const RankProgram *prog, struct blink_error *err)
+{
+	int place = e->small ? (int)(e->collective % CALLS) : CALLS + (int)(e->n_large++ % 2);
+	e->rings = e->arena + (e->small ? (size_t)place * SMALL_BYTES
+	    : CALLS * SMALL_BYTES + (size_t)(place - CALLS) * HALF_BYTES);
+	size_t bytes = (size_t)(prog->n_rings * e->slots) * (size_t)e->slot_bytes;
+	return populate(e->rings, &e->populated[place], bytes, err);
 }
 
 /* Where the net puts chunks of this call. Nothing of the call before is under way any more. */
 static int
 open_mirror(struct engine *e, struct plan *plan, struct blink_error *err)
 {
-	size_t need = (size_t)plan->n_mirrors * SLOTS * (size_t)e->slot_bytes;
+	size_t need = (size_t)(plan->n_mirrors * e->slots) * (size_t)e->slot_bytes;
 	pthread_mutex_lock(&e->net_lock);
 	if (need > e->mirror_bytes) {
 		free(e->mirror);
@@ -230,11 +247,11 @@ collective_begin(struct engine *e, struct call *call, struct blink_error *err)
 	int64_t part_end[BLINK_PARTS_MAX];
 	struct plan *plan = call->plan;
 	const RankProgram *prog = plan->prog;
-	int half = (int)((e->collective + 1) & 1);
+	e->collective++;
 	e->size = call->reduction.size;
 	blink_part_ends(&plan->parts, call->count, (int64_t)e->size, part_end);
 	if (choose_chunk(e, call, part_end, err) != blinkSuccess || take_buffers(e, call, err) != blinkSuccess
-	    || populate(e, half, (size_t)prog->n_rings * SLOTS * (size_t)e->slot_bytes, err) != blinkSuccess)
+	    || take_place(e, prog, err) != blinkSuccess)
 		return err->code;
 	if (prog->n_tasks > e->left_capacity) {
 		int *left = realloc(e->left, (size_t)prog->n_tasks * sizeof *left);
@@ -249,9 +266,7 @@ collective_begin(struct engine *e, struct call *call, struct blink_error *err)
 		if (plan->task[t].n_chunks > 0)
 			e->left[e->n_left++] = t;
 	}
-	e->half = e->arena + (size_t)half * HALF_BYTES;
 	e->streaming = (size_t)call->count * e->size > STREAMING_BYTES;
-	e->collective++;
 	e->signature_before = e->signature;
 	e->signature = signature_of(e, call);
 	return e->net ? open_mirror(e, plan, err) : blinkSuccess;
@@ -266,9 +281,9 @@ publish(struct engine *e, const struct plan_lane *to, int64_t chunks, uint64_t w
 	uint64_t value = FLAG(e->collective, chunks);
 	if (to->ready) {
 		if (chunks == 1) {
-			atomic_store_explicit(&to->ready->signature[e->collective & 1], e->signature,
-			    memory_order_relaxed);
-			atomic_store_explicit(&to->ready->where[e->collective & 1], where, memory_order_relaxed);
+			struct first *first = &to->ready->first[e->collective % CALLS];
+			atomic_store_explicit(&first->signature, e->signature, memory_order_relaxed);
+			atomic_store_explicit(&first->where, where, memory_order_relaxed);
 		}
 		atomic_store_explicit(&to->ready->value, value, memory_order_release);
 		bell_ring(e->peer[to->peer].bell, flag_number(e->rank, to->lane));
@@ -296,7 +311,7 @@ release(struct engine *e, const struct plan_lane *from, int64_t chunks)
 static bool
 signature_differs(const struct engine *e, const struct plan_lane *from)
 {
-	const _Atomic uint64_t *signature = &from->ready->signature[e->collective & 1];
+	const _Atomic uint64_t *signature = &from->ready->first[e->collective % CALLS].signature;
 	return atomic_load_explicit(signature, memory_order_relaxed) != e->signature;
 }
 
@@ -316,7 +331,7 @@ static const struct plan_lane *
 awaited(const struct engine *e, const struct plan_task *t, bool *for_done)
 {
 	bool ended = t->chunk == t->n_chunks;
-	uint64_t ready = FLAG(e->collective, t->chunk + 1), done = FLAG(e->collective, t->chunk + 1 - SLOTS);
+	uint64_t ready = FLAG(e->collective, t->chunk + 1), done = FLAG(e->collective, t->chunk + 1 - e->slots);
 	*for_done = false;
 	for (int i = 0; i < t->task->n_from && !ended; i++)
 		if (!flag_reached(&t->from[i].ready->value, ready))
@@ -324,7 +339,7 @@ awaited(const struct engine *e, const struct plan_task *t, bool *for_done)
 	*for_done = true;
 	if (ended)
 		done = FLAG(e->collective, t->chunk);
-	else if (t->chunk < SLOTS)
+	else if (t->chunk < e->slots)
 		return NULL;
 	/* Who reads in place needs no slot; a reader on another server has a ring that the net fills. */
 	for (int i = 0; i < t->task->n_to; i++)
@@ -344,19 +359,19 @@ ended(const struct engine *e, const struct plan_task *t)
 static const char *
 slot_of(const struct engine *e, const struct plan_lane *from, int64_t chunk)
 {
-	size_t slots = SLOTS * (size_t)e->slot_bytes, at = (size_t)(chunk % SLOTS) * (size_t)e->slot_bytes;
+	size_t slot = (size_t)e->slot_bytes, slots = (size_t)e->slots * slot, at = (size_t)(chunk % e->slots) * slot;
 	if (from->mirror >= 0)
 		return e->mirror + (size_t)from->mirror * slots + at;
 	if (from->direct)
 		return from->direct + (size_t)(chunk * e->chunk) * e->size;
-	return e->peer[from->peer].arena + (e->half - e->arena) + (size_t)from->ring * slots + at;
+	return e->peer[from->peer].arena + (e->rings - e->arena) + (size_t)from->ring * slots + at;
 }
 
 /* At the first chunk: where a publisher's chunks of this call lie. */
 static void
 find_source(const struct engine *e, struct plan_lane *from)
 {
-	uint64_t where = atomic_load_explicit(&from->ready->where[e->collective & 1], memory_order_relaxed);
+	uint64_t where = atomic_load_explicit(&from->ready->first[e->collective % CALLS].where, memory_order_relaxed);
 	int number = WHERE_WINDOW(where);
 	const struct window *window = number > 0 && number <= WINDOWS ? atomic_load(&e->window[number]) : NULL;
 	from->direct = window && from->mirror < 0 ? window->peer[from->peer] + WHERE_OFFSET(where) : NULL;
@@ -372,7 +387,7 @@ move_chunk(struct engine *e, const struct call *call, struct plan_task *t)
 	const void **operand = call->plan->operand;
 	char *slot = NULL, *output = NULL;
 	if (task->ring >= 0 && !t->direct)
-		slot = e->half + ((size_t)task->ring * SLOTS + (size_t)(t->chunk % SLOTS)) * (size_t)e->slot_bytes;
+		slot = e->rings + (size_t)(task->ring * e->slots + t->chunk % e->slots) * (size_t)e->slot_bytes;
 	if (task->output)
 		output = e->output + (size_t)(x->recv_block * call->count + at) * e->size;
 	for (int i = 0; i < task->n_from; i++)
@@ -415,16 +430,31 @@ advance(struct engine *e, const struct call *call, struct plan_task *t)
 	return true;
 }
 
-/* Have readers done what this half of the arena held two calls ago? */
-static bool
-half_is_free(struct engine *e)
+/* What readers have still to do before the call may publish: of the call that had its small place before; for a large
+ * call of all but the one before, which has the other half. NULL: nothing that is remembered, or nothing is
+ * published. */
+static const struct pending *
+pending_of(const struct engine *e)
 {
-	int half = (int)(e->collective & 1);
-	while (e->n_pending[half] > 0) {
-		const struct pending *p = &e->pending[half][e->n_pending[half] - 1];
+	uint64_t k = e->collective;
+	if (e->first->plan->n_to == 0)
+		return NULL;
+	for (uint64_t ago = CALLS; ago > (e->small ? CALLS - 1 : 1); ago--) {
+		int n = e->n_pending[(k - ago) % CALLS];
+		if (n > 0)
+			return &e->pending[(k - ago) % CALLS][n - 1];
+	}
+	return NULL;
+}
+
+static bool
+place_is_free(struct engine *e)
+{
+	const struct pending *p;
+	while ((p = pending_of(e))) {
 		if (!flag_reached(p->done, p->value))
 			return false;
-		e->n_pending[half]--;
+		e->n_pending[(p->value >> 24) % CALLS]--;
 	}
 	return true;
 }
@@ -446,7 +476,7 @@ bool
 collective_progress(struct engine *e, struct call *call)
 {
 	bool moved = false;
-	if (!half_is_free(e))
+	if (!place_is_free(e))
 		return copy_own(e);
 	for (int i = 0; i < e->n_left;) {
 		struct plan_task *t = &call->plan->task[e->left[i]];
@@ -466,22 +496,22 @@ collective_done(const struct engine *e)
 	return e->n_left == 0 && e->own_left == 0;
 }
 
-/* Remember what readers have still to do before this half is written again. */
+/* Remember what readers have still to do before its place is written again. */
 int
 collective_end(struct engine *e, struct call *call, struct blink_error *err)
 {
-	int half = (int)(e->collective & 1), n = e->n_pending[half] + call->plan->n_to;
-	if (n > e->pending_capacity[half]) {
-		struct pending *pending = realloc(e->pending[half], (size_t)n * sizeof *pending);
+	int at = (int)(e->collective % CALLS), n = e->n_pending[at] + call->plan->n_to;
+	if (n > e->pending_capacity[at]) {
+		struct pending *pending = realloc(e->pending[at], (size_t)n * sizeof *pending);
 		if (!pending)
 			return set_error_memory(err);
-		e->pending[half] = pending;
-		e->pending_capacity[half] = n;
+		e->pending[at] = pending;
+		e->pending_capacity[at] = n;
 	}
 	for (int t = 0; t < call->plan->prog->n_tasks; t++) {
 		const struct plan_task *task = &call->plan->task[t];
 		for (int i = 0; i < task->task->n_to && task->n_chunks > 0; i++)
-			e->pending[half][e->n_pending[half]++] = (struct pending){ task->to[i].done,
+			e->pending[at][e->n_pending[at]++] = (struct pending){ task->to[i].done,
 			    FLAG(e->collective, task->n_chunks), task->to[i].peer, task->to[i].lane };
 	}
 	return blinkSuccess;
@@ -494,7 +524,7 @@ only_takes(const struct engine *e)
 {
 	for (int i = 0; i < e->n_left; i++) {
 		const struct plan_task *t = &e->first->plan->task[e->left[i]];
-		if (t->chunk < t->n_chunks && (t->task->n_to > 0 || t->n_chunks > SLOTS))
+		if (t->chunk < t->n_chunks && (t->task->n_to > 0 || t->n_chunks > e->slots))
 			return false;
 	}
 	return true;
@@ -503,10 +533,9 @@ only_takes(const struct engine *e)
 bool
 collective_awaits(const struct engine *e, int *peer, uint32_t *flag)
 {
-	int half = (int)(e->collective & 1);
 	bool for_done = true;
-	if (e->n_pending[half] > 0) {
-		const struct pending *p = &e->pending[half][e->n_pending[half] - 1];
+	const struct pending *p = pending_of(e);
+	if (p) {
 		*peer = p->peer;
 		*flag = flag_number(p->peer, FLAG_DONE + p->lane);
 		return true;
@@ -529,7 +558,7 @@ collective_forwards(const struct engine *e, const struct call *call)
 	for (int i = 0; i < e->n_left; i++)
 		if (call->plan->task[e->left[i]].task->n_to > 0)
 			return true;
-	return e->n_pending[e->collective & 1] > 0;
+	return pending_of(e);
 }
 
 void

@@ -28,7 +28,7 @@ struct peer {
 struct window {
 	const char *own;
 	size_t bytes;
-	const char *peer[];		/* of each rank on this server: its memory, mapped here; NULL elsewhere */
+	char *peer[];			/* of each rank on this server: its memory, mapped here; NULL elsewhere */
 };
 
 enum { WINDOWS = 64 };
@@ -123,13 +123,14 @@ struct engine {
 	struct peer *peer;		/* of each rank; this one too */
 	struct region *region;
 	_Atomic(struct window *) window[WINDOWS + 1];	/* by number */
-	char *arena;			/* of this rank: two halves */
+	char *arena;			/* of this rank */
 	struct bell *bell;
 	const struct net_kind *net;	/* NULL: all ranks are on this server */
 	void *net_handle;
 	int64_t timeout;		/* ns */
 	int64_t chunk_bytes;		/* 0: chosen */
 	int spins;			/* looks at a flag before it sleeps; 0 where ranks share CPUs */
+	bool shares_cpus;
 	struct engine_events events;
 
 	pthread_mutex_t lock;		/* of what follows */
@@ -148,13 +149,17 @@ struct engine {
 
 	/* Of who drives. */
 	_Atomic int stop;		/* an error has been set */
+	int rest, next_rest;		/* waits that do not give way: those left, and after the next long turn */
 	bool begun;			/* the first call has */
 	bool suspects;			/* a peer's signature differs: the hub has been asked */
 	uint64_t collective;		/* number of the collective that is executed, or was */
 	uint64_t signature, signature_before;
 	int64_t chunk, slot_bytes;	/* of it: elements of a chunk, bytes of a slot */
-	char *half;			/* of the arena */
-	size_t populated[2];		/* bytes of either half that have memory */
+	int slots;			/* of it: chunks that a ring holds */
+	bool small;			/* its rings have one of the small places of the arena */
+	uint64_t n_large;		/* calls so far that had not */
+	char *rings;			/* of it, in the arena */
+	size_t populated[CALLS + 2];	/* bytes of each place that have memory */
 	size_t size;			/* bytes of an element */
 	bool streaming;			/* more than caches hold */
 	const char *input;
@@ -167,8 +172,9 @@ struct engine {
 	int n_left;			/* tasks not done: the first of `left` */
 	int *left;
 	int left_capacity;
-	struct pending *pending[2];	/* of either half: what readers must have done before it is written again */
-	int n_pending[2], pending_capacity[2];
+	/* Of the last CALLS calls, k at k % CALLS: what readers must have done before its place is written again. */
+	struct pending *pending[CALLS];
+	int n_pending[CALLS], pending_capacity[CALLS];
 	_Atomic int awaits;		/* rank whose flag it sleeps for; -1 */
 	int64_t deadline;		/* of the current call */
 	uint64_t *sent, *received;	/* of each rank: chunks of its channels so far */
@@ -177,7 +183,7 @@ struct engine {
 	pthread_mutex_t net_lock;
 	const struct plan *net_plan;
 	uint64_t net_collective;
-	char *mirror;			/* the rings that the net fills: n_mirrors of the plan, of SLOTS each */
+	char *mirror;			/* the rings that the net fills: n_mirrors of the plan */
 	size_t mirror_bytes;
 };
 

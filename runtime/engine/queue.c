@@ -4,21 +4,28 @@
  * waiting: a small message often needs no more, and nobody is woken. What is left is done by whoever waits for it, or
  * by the worker, which sleeps while others drive. So the thread that waits for a result is the one that peers wake.
  *
- * A thread that cannot go on looks at its flags a few times, then announces its sleep, looks once more, and sleeps on
- * its bell: for the one flag that it needs if it is one, so that other flags do not wake it in vain. It wakes up from
- * time to time to see whether its patience is over. */
+ * A thread that cannot go on looks at its flags a few times; where ranks share CPUs, it gives way to others in between.
+ * Then it announces its sleep, looks once more, and sleeps on its bell: for the one flag that it needs if it is one, so
+ * that other flags do not wake it in vain. It wakes up from time to time to see whether its patience is over. */
 #include "debug.h"
 #include "engine/engine.h"
 #include "engine/pin.h"
 #include "error.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { WORKER_STACK = 256 << 10 };
+
+/* How often a thread gives way before it sleeps, and how many waits go without after a turn that took long. */
+enum { TURNS = 64, REST_LEAST = 16, REST_MOST = 1024 };
+
+/* ns: a turn of others that is long. */
+#define TURN_NS ((int64_t)500000)
 
 /* ns: a sleep that no bell ends; what a peer may be gone before it counts; the longest patience before a deadline. */
 #define SLEEP_NS ((int64_t)100000000)
@@ -212,14 +219,49 @@ longest_sleep(const struct engine *e, bool asked)
 	return left < 100000 ? 100000 : left < SLEEP_NS ? left : SLEEP_NS;
 }
 
+static bool
+goes_on(struct engine *e, struct call *call)
+{
+	return progress_call(e, call) || atomic_load_explicit(&e->stop, memory_order_relaxed);
+}
+
+/* Looks at flags, without a sleep. Where ranks share CPUs, the peer that this one waits for may wait for its CPU: to
+ * give way is cheaper for both than a sleep and a wake-up. But to a program that computes a turn is a whole slice of
+ * time, where a sleeper would run soon after it is woken: then the next waits go without. */
+static bool
+look(struct engine *e, struct call *call)
+{
+	for (int i = 0; i < e->spins; i++)
+		if (goes_on(e, call))
+			return true;
+	if (!e->shares_cpus || (e->rest > 0 && e->rest-- > 0))
+		return false;
+	int64_t before = now_ns();
+	for (int i = 0; i < TURNS; i++) {
+		sched_yield();
+		int64_t now = now_ns();
+		if (now - before > TURN_NS) {
+			e->next_rest = e->next_rest == 0 ? REST_LEAST : 2 * e->next_rest < REST_MOST ? 2 * e->next_rest
+			    : REST_MOST;
+			e->rest = e->next_rest;
+			return goes_on(e, call);
+		}
+		before = now;
+		if (goes_on(e, call)) {
+			e->next_rest /= 2;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Until the current call can go on. */
 static void
 await(struct engine *e, struct call *call)
 {
 	bool asked = false;
-	for (int i = 0; i < e->spins; i++)
-		if (progress_call(e, call) || atomic_load_explicit(&e->stop, memory_order_relaxed))
-			return;
+	if (look(e, call))
+		return;
 	for (;;) {
 		uint32_t state = sleep_for(e, call);
 		bell_lie_down(e->bell, state);
@@ -346,7 +388,7 @@ engine_wait(struct engine *e, uint64_t number, bool waits, struct blink_error *e
 		else if (waits)
 			pthread_cond_wait(&e->changed, &e->lock);
 	}
-	/* After an error, too, the caller's buffers are its own again: nobody moves data any more. */
+	/* After an error, too, the caller's buffers are its own again: nobody moves data any more, nor does the net. */
 	while (e->error.code != blinkSuccess && e->driven && waits)
 		pthread_cond_wait(&e->changed, &e->lock);
 	kick_worker(e);
@@ -358,6 +400,8 @@ engine_wait(struct engine *e, uint64_t number, bool waits, struct blink_error *e
 		code = e->error.code != blinkSuccess ? e->error.code : blinkInProgress;
 	}
 	pthread_mutex_unlock(&e->lock);
+	if (code != blinkSuccess && code != blinkInProgress && e->net)
+		e->net->abandon(e->net_handle);
 	return code;
 }
 
@@ -438,8 +482,8 @@ free_memory(struct engine *e)
 	free(e->kept);
 	free(e->mirror);
 	free(e->left);
-	free(e->pending[0]);
-	free(e->pending[1]);
+	for (int i = 0; i < CALLS; i++)
+		free(e->pending[i]);
 }
 
 void

@@ -11,29 +11,35 @@
  *
  * A flag is a call's number and a number of chunks, so that flags are never cleared: chunk c of call k has been
  * published once ready >= FLAG(k, c + 1). A lane belongs to one ordered pair of ranks, so no other rank can advance it.
- * The arena has two halves, which calls take in turn: a rank may begin a call while others still read what it published
- * in the one before. */
+ *
+ * A rank may begin a call while others still read what it published in those before. The arena has a place for the
+ * rings of each of CALLS small calls, which take them in turn, so that a rank may be that many calls ahead; and two
+ * halves, for large calls. */
 
 #define FLAG(call, chunks) ((uint64_t)(call) << 24 | (uint64_t)(chunks))
 
 enum {
 	CHUNKS_MAX = (1 << 24) - 1,	/* of a segment in a call */
 	LANES_MAX = 2048,		/* of an ordered pair */
-	SLOTS = 4,			/* chunks that a ring holds */
+	CALLS = 16,			/* a rank is less than that many calls ahead of its readers */
+	SLOTS_LEAST = 4,		/* chunks that a ring holds */
+	SLOTS_MOST = 32,
 	CALL_SLOTS = 4,			/* the same of a channel for send and receive */
 	CHANNEL_BYTES = 64 << 10,	/* of a slot of such a channel */
 	LINE = 64			/* bytes of a cache line */
 };
 
-/* Bytes of half an arena: memory is taken only where it is touched. */
+/* Bytes of the rings of a small call, and of a large one: memory is taken only where it is touched. */
+#define SMALL_BYTES ((size_t)128 << 10)
 #define HALF_BYTES ((size_t)32 << 20)
+#define ARENA_BYTES (CALLS * SMALL_BYTES + 2 * HALF_BYTES)
 
 struct flag {
 	_Atomic uint64_t value;
-	/* Written before the value, at the first chunk of a call; of calls by turns, as the halves of an arena: the
-	 * publisher may be one call ahead. */
-	_Atomic uint64_t signature[2];
-	_Atomic uint64_t where[2];	/* 0: in the publisher's ring; else in registered memory (WHERE) */
+	struct first {			/* written before the value, at the first chunk of call k, at k % CALLS */
+		_Atomic uint64_t signature;
+		_Atomic uint64_t where;	/* 0: in the publisher's ring; else in registered memory (WHERE) */
+	} first[CALLS];
 };
 
 /* The number of a window, from 1, and where in the publisher's memory of that window the first chunk lies. */
@@ -82,7 +88,7 @@ region_arena_offset(int n_local)
 static inline size_t
 region_bytes(int n_local)
 {
-	return region_arena_offset(n_local) + 2 * HALF_BYTES;
+	return region_arena_offset(n_local) + ARENA_BYTES;
 }
 
 #endif

@@ -36,7 +36,8 @@ lane_place(struct engine *e, int from, const struct net_message *m)
 	uint64_t chunk = (m->flag & CHUNKS_MAX) - 1;
 	if (mirror < 0)
 		return NULL;
-	return e->mirror + ((size_t)mirror * SLOTS + (size_t)(chunk % SLOTS)) * (size_t)e->slot_bytes;
+	size_t slots = (size_t)e->slots;
+	return e->mirror + ((size_t)mirror * slots + (size_t)chunk % slots) * (size_t)e->slot_bytes;
 }
 
 void *
@@ -67,7 +68,7 @@ remote_arrived(void *engine, int from, const struct net_message *m)
 	} else if (m->lane & NET_DONE) {
 		atomic_store_explicit(&mine->done[lane], m->flag, memory_order_release);
 	} else {
-		atomic_store_explicit(&mine->ready[lane].signature[m->flag >> 24 & 1], m->signature,
+		atomic_store_explicit(&mine->ready[lane].first[(m->flag >> 24) % CALLS].signature, m->signature,
 		    memory_order_relaxed);
 		atomic_store_explicit(&mine->ready[lane].value, m->flag, memory_order_release);
 	}

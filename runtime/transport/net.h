@@ -55,6 +55,7 @@ struct net_keys {
 	unsigned char address[28];
 	void (*sign)(void *context, const void *text, size_t bytes, unsigned char out[32]);
 	int64_t patience;	/* ns without any sign of a peer's host after which the peer is broken; 0: 20 s */
+	int zero_copy;		/* TCP: 0: where it pays; above: wherever the kernel does it; below: never */
 };
 
 /* A row for each kind of network; transport/net.c has the table, best first. BLINK_NET chooses by name. */
@@ -73,10 +74,15 @@ struct net_kind {
 	/* By any thread, after connect; never blocks. A blinkResult_t: blinkInvalidArgument, a rank or a lane that does
 	 * not exist; blinkRemoteError, the peer is broken; blinkOutOfMemory. Nothing is sent unless blinkSuccess. */
 	int (*send)(void *net, int to, const struct net_message *m, const void *payload);
+	/* A call has failed: what has not been sent yet is not sent any more, and when this returns the net reads no
+	 * memory that was given to `send`. By any thread but the net's, while none is in `send`; after it `send` fails
+	 * with blinkRemoteError. May be called again. */
+	void (*abandon)(void *net);
 	/* There is a place now for what `place` had none for. By any thread; costs little where nothing waits. */
 	void (*resume)(void *net, int from);
 	/* All that was sent has been handed to the network, or the deadline (ns, CLOCK_MONOTONIC) has passed; then end
-	 * the thread and free. Not while another call runs. NULL is allowed. In a forked child: frees alone. */
+	 * the thread and free; no memory that was given to `send` is read after it. Not while another call runs. NULL
+	 * is allowed. In a forked child: frees alone. */
 	void (*close)(void *net, int64_t deadline);
 };
 

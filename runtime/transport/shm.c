@@ -1,14 +1,17 @@
 /* Shared memory: a memfd for each rank, handed from process to process.
  *
  * Of two ranks the lower one connects to the higher one's socket and says who it is; both sign what the other drew at
- * random, and then each sends its descriptor. One thread serves all its peers at once by poll, so that no order of
- * ranks can block. The sockets are closed afterwards. */
+ * random; and only who has seen the other's signature sends its descriptor: the sockets' names can be read by everybody
+ * on the server. One thread serves all its peers at once by poll, so that no order of ranks can block. The sockets are
+ * closed afterwards. */
 #include "transport/shm.h"
+#include "bootstrap/system.h"
 #include "error.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -33,14 +36,27 @@ struct mapping {
 
 struct shm {
 	_Atomic int users;		/* this rank, and its peers in this process */
+	pid_t process;			/* whose rank it is */
+	unsigned char address[SHM_ADDRESS];
 	int fd, listener;
 	void *memory;
 	size_t bytes;
 	const struct net_keys *keys;
 	struct mapping *mapped;		/* of peers */
+	int lack;			/* why no descriptor could be taken: errno; 0 */
+	struct shm *next;		/* of open_here */
 };
 
-/* What goes over a socket, in both directions: HELLO, and once the other's has come, PROOF with the descriptor. */
+/* Memory of this process that is not closed: peers that are threads of it find each other's here, and share the
+ * mapping. A forked child has none. */
+static struct {
+	pthread_mutex_t lock;
+	pid_t process;
+	struct shm *first;
+} open_here = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* What goes over a socket, in both directions: HELLO; once the other's has come, PROOF; and once that of the other has,
+ * one byte with the descriptor. */
 struct hello {
 	int32_t from, to;
 	unsigned char nonce[NONCE];
@@ -50,7 +66,7 @@ struct proof {
 	unsigned char mac[MAC];
 };
 
-enum state { SAY_HELLO, HEAR_HELLO, SAY_PROOF, HEAR_PROOF, DONE };
+enum state { SAY_HELLO, HEAR_HELLO, SAY_PROOF, HEAR_PROOF, SAY_MEMORY, HEAR_MEMORY, DONE };
 
 struct link {
 	int fd;
@@ -66,6 +82,57 @@ now(void)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
+
+/* ---- memory of this process ---- */
+
+static void
+lock_open(void)
+{
+	pthread_mutex_lock(&open_here.lock);
+	if (open_here.process != getpid())
+		open_here.first = NULL;
+	open_here.process = getpid();
+}
+
+static void
+list_open(struct shm *own)
+{
+	lock_open();
+	own->next = open_here.first;
+	open_here.first = own;
+	pthread_mutex_unlock(&open_here.lock);
+}
+
+/* Nobody finds it any more, but those who have it keep it. Not in a forked child: who knows who held the lock then. */
+static void
+unlist_open(const struct shm *own)
+{
+	if (own->process != getpid())
+		return;
+	lock_open();
+	struct shm **at = &open_here.first;
+	while (*at && *at != own)
+		at = &(*at)->next;
+	if (*at)
+		*at = own->next;
+	pthread_mutex_unlock(&open_here.lock);
+}
+
+/* One more user of it; NULL: it is another process's. */
+static struct shm *
+find_open(const unsigned char address[SHM_ADDRESS])
+{
+	lock_open();
+	struct shm *found = open_here.first;
+	while (found && memcmp(found->address, address, SHM_ADDRESS) != 0)
+		found = found->next;
+	if (found)
+		found->users++;
+	pthread_mutex_unlock(&open_here.lock);
+	return found;
+}
+
+/* ---- one's own ---- */
 
 static socklen_t
 abstract_name(const unsigned char address[SHM_ADDRESS], struct sockaddr_un *out)
@@ -104,6 +171,7 @@ shm_open_own(size_t bytes, const struct net_keys *keys, unsigned char address[SH
 	if (!own)
 		return set_error_memory(err);
 	own->users = 1;
+	own->process = getpid();
 	own->keys = keys;
 	own->bytes = bytes;
 	own->memory = MAP_FAILED;
@@ -120,6 +188,8 @@ shm_open_own(size_t bytes, const struct net_keys *keys, unsigned char address[SH
 		shm_close(own);
 		return err->code;
 	}
+	memcpy(own->address, address, SHM_ADDRESS);
+	list_open(own);
 	*out = own;
 	return blinkSuccess;
 }
@@ -131,20 +201,18 @@ shm_memory(const struct shm *own)
 }
 
 static void
-drop(struct shm *own)
+drop(struct shm *of)
 {
-	if (own->users-- > 1)
+	if (of->users-- > 1)
 		return;
-	if (own->memory != MAP_FAILED)
-		munmap(own->memory, own->bytes);
-	free(own);
+	if (of->memory != MAP_FAILED)
+		munmap(of->memory, of->bytes);
+	free(of);
 }
 
 void
-shm_close(struct shm *own)
+shm_forget_peers(struct shm *own)
 {
-	if (!own)
-		return;
 	while (own->mapped) {
 		struct mapping *m = own->mapped;
 		own->mapped = m->next;
@@ -154,11 +222,20 @@ shm_close(struct shm *own)
 			munmap(m->memory, m->bytes);
 		free(m);
 	}
+}
+
+void
+shm_close(struct shm *own)
+{
+	if (!own)
+		return;
+	shm_forget_peers(own);
 	if (own->fd >= 0)
 		close(own->fd);
 	if (own->listener >= 0)
 		close(own->listener);
 	own->fd = own->listener = -1;
+	unlist_open(own);
 	drop(own);
 }
 
@@ -199,7 +276,9 @@ send_packet(int socket, const void *data, size_t bytes, int fd)
 	return n == (ssize_t)bytes ? 1 : -1;
 }
 
-/* *fd: -1, or the descriptor that came with it, which the caller closes. */
+/* *fd: the descriptor that came with it, which the caller closes; -1: none; NO_ROOM: this process may have no more. */
+enum { NO_ROOM = -2 };
+
 static int
 receive_packet(int socket, void *data, size_t bytes, int *fd)
 {
@@ -215,6 +294,8 @@ receive_packet(int socket, void *data, size_t bytes, int *fd)
 	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(fd, CMSG_DATA(c), sizeof *fd);
+	else if (n > 0 && m.msg_flags & MSG_CTRUNC)
+		*fd = NO_ROOM;
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR || errno == ENOTCONN ? 0 : -1;
 	return n == (ssize_t)bytes && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ? 1 : -1;
@@ -249,12 +330,21 @@ map_peer(struct shm *own, struct shm_peer *peer, int fd)
 	return -1;
 }
 
+/* One that comes with a descriptor is no peer's. */
+static int
+receive_plain(int socket, void *data, size_t bytes)
+{
+	int fd, got = receive_packet(socket, data, bytes, &fd);
+	if (fd < 0)
+		return got;
+	close(fd);
+	return -1;
+}
+
 static int
 hear_hello(struct link *link, const struct shm_peer *peer, int n_peers, int rank)
 {
-	int fd, got = receive_packet(link->fd, &link->theirs, sizeof link->theirs, &fd);
-	if (fd >= 0)
-		close(fd);
+	int got = receive_plain(link->fd, &link->theirs, sizeof link->theirs);
 	if (got != 1)
 		return got;
 	for (int i = 0; i < n_peers && link->peer < 0; i++)
@@ -267,20 +357,42 @@ hear_hello(struct link *link, const struct shm_peer *peer, int n_peers, int rank
 }
 
 static int
-hear_proof(struct shm *own, struct link *link, struct shm_peer *peer)
+hear_proof(const struct shm *own, struct link *link)
 {
 	struct proof proof;
 	unsigned char want[MAC], differs = 0;
-	int fd, got = receive_packet(link->fd, &proof, sizeof proof, &fd);
-	if (got == 1) {
-		sign(own, &link->theirs, &link->mine, want);
-		for (int i = 0; i < MAC; i++)
-			differs |= want[i] ^ proof.mac[i];
-		got = differs || fd < 0 ? -1 : map_peer(own, peer, fd);
-	}
+	int got = receive_plain(link->fd, &proof, sizeof proof);
+	if (got != 1)
+		return got;
+	sign(own, &link->theirs, &link->mine, want);
+	for (int i = 0; i < MAC; i++)
+		differs |= want[i] ^ proof.mac[i];
+	return differs ? -1 : 1;
+}
+
+static int
+hear_memory(struct shm *own, struct link *link, struct shm_peer *peer)
+{
+	char byte;
+	int fd, got = receive_packet(link->fd, &byte, sizeof byte, &fd);
+	if (got == 1)
+		got = fd < 0 || peer->memory ? -1 : map_peer(own, peer, fd);
+	if (fd == NO_ROOM)
+		own->lack = EMFILE;
 	if (fd >= 0)
 		close(fd);
 	return got;
+}
+
+/* The lower rank speaks first, so that the other knows whom it answers. */
+static enum state
+next_state(enum state state, bool first)
+{
+	if (state == SAY_HELLO)
+		return first ? HEAR_HELLO : SAY_PROOF;
+	if (state == HEAR_HELLO)
+		return first ? SAY_PROOF : SAY_HELLO;
+	return state + 1;
 }
 
 /* As far as a link goes: 1 done, 0 it waits, -1 it is no peer's. */
@@ -289,27 +401,30 @@ serve(struct shm *own, int rank, struct link *link, struct shm_peer *peer, int n
 {
 	int went = 1;
 	struct proof proof;
-	/* The lower rank speaks first, so that the other knows whom it answers. */
 	bool first = link->mine.to > rank;
 	while (went == 1 && link->state != DONE) {
 		switch (link->state) {
 		case SAY_HELLO:
 			went = send_packet(link->fd, &link->mine, sizeof link->mine, -1);
-			link->state = went != 1 ? SAY_HELLO : first ? HEAR_HELLO : SAY_PROOF;
 			break;
 		case HEAR_HELLO:
 			went = hear_hello(link, peer, n_peers, rank);
-			link->state = went != 1 ? HEAR_HELLO : first ? SAY_PROOF : SAY_HELLO;
 			break;
 		case SAY_PROOF:
 			sign(own, &link->mine, &link->theirs, proof.mac);
-			went = send_packet(link->fd, &proof, sizeof proof, own->fd);
-			link->state = went != 1 ? SAY_PROOF : HEAR_PROOF;
+			went = send_packet(link->fd, &proof, sizeof proof, -1);
+			break;
+		case HEAR_PROOF:
+			went = hear_proof(own, link);
+			break;
+		case SAY_MEMORY:
+			went = send_packet(link->fd, "", 1, own->fd);
 			break;
 		default:
-			went = hear_proof(own, link, &peer[link->peer]);
-			link->state = went != 1 ? HEAR_PROOF : DONE;
+			went = hear_memory(own, link, &peer[link->peer]);
 		}
+		if (went == 1)
+			link->state = next_state(link->state, first);
 	}
 	return went;
 }
@@ -330,9 +445,10 @@ connect_link(struct link *link, int rank, const struct shm_peer *peer, int index
 {
 	struct sockaddr_un name;
 	socklen_t length = abstract_name(peer->address, &name);
+	char reason[REASON_ROOM];
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return set_error(err, blinkSystemError, "a Unix socket: %s", strerror(errno));
+		return set_error(err, blinkSystemError, "a Unix socket: %s", reason_of(errno, reason));
 	if (new_link(link, fd, rank, peer->rank, index) != 0 || connect(fd, (struct sockaddr *)&name, length) != 0) {
 		set_error(err, blinkSystemError, "rank %d on this server: %s: shared memory needs the same network and "
 		    "user namespace, or BLINK_SHM=0", peer->rank, strerror(errno));
@@ -347,6 +463,8 @@ accept_links(struct shm *own, int rank, struct link *link, int *n_links, int cap
 {
 	while (*n_links < capacity) {
 		int fd = accept4(own->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+			own->lack = errno;
 		if (fd < 0)
 			return;
 		if (new_link(&link[*n_links], fd, rank, -1, -1) == 0)
@@ -385,7 +503,7 @@ wait_for_sockets(const struct shm *own, const struct link *link, int n_links, st
 	int64_t ms = (deadline - now()) / 1000000 + 1;
 	poll_of[0] = (struct pollfd){ own->listener, POLLIN, 0 };
 	for (int i = 0; i < n_links; i++) {
-		bool says = link[i].state == SAY_HELLO || link[i].state == SAY_PROOF;
+		bool says = link[i].state % 2 == SAY_HELLO % 2;
 		poll_of[i + 1] = (struct pollfd){ link[i].fd, says ? POLLOUT : POLLIN, 0 };
 	}
 	poll(poll_of, (nfds_t)n_links + 1, ms < 0 ? 0 : ms > LOOK_MS ? LOOK_MS : (int)ms);
@@ -396,12 +514,14 @@ exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct l
     int64_t deadline, const _Atomic int *stop, struct blink_error *err)
 {
 	int n_links = 0;
-	for (int i = 0; i < n_peers && err->code == blinkSuccess; i++) {
-		struct shm *same = peer[i].same;
-		if (same && add_mapping(own, &peer[i], same->memory, same->bytes, same) != 1)
+	char reason[REASON_ROOM];
+	own->lack = 0;
+	for (int i = 0; i < n_peers; i++) {
+		struct shm *same = find_open(peer[i].address);
+		if (same && add_mapping(own, &peer[i], same->memory, same->bytes, same) != 1) {
+			drop(same);
 			return set_error_memory(err);
-		if (same)
-			same->users++;
+		}
 	}
 	for (int i = 0; i < n_peers && err->code == blinkSuccess; i++)
 		if (!peer[i].memory && peer[i].rank > rank
@@ -414,6 +534,9 @@ exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct l
 		if (late && atomic_load(stop))
 			set_error(err, blinkAborted, "the job has failed before rank %d handed over its memory",
 			    late->rank);
+		else if (late && own->lack)
+			set_error(err, blinkSystemError, "the memory of rank %d on this server: %s", late->rank,
+			    reason_of(own->lack, reason));
 		else if (late && now() >= deadline)
 			set_error(err, blinkTimeout, "rank %d on this server does not hand over its memory",
 			    late->rank);

@@ -20,7 +20,6 @@ void *shm_memory(const struct shm *own);
 struct shm_peer {
 	int rank;			/* of the communicator */
 	unsigned char address[SHM_ADDRESS];
-	struct shm *same;		/* of a rank that is a thread of this process; NULL: it is another process */
 	void *memory;			/* its memory here: set by shm_exchange */
 };
 
@@ -30,8 +29,11 @@ struct shm_peer {
 int shm_exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, int64_t deadline,
     const _Atomic int *stop, struct blink_error *err);
 
-/* NULL is allowed. Unmaps the peers' memory, too. Memory of a thread of this process stays until the last of its peers
- * has closed its own. */
+/* Unmap the memory of the peers, of all exchanges: nobody reads there any more. */
+void shm_forget_peers(struct shm *own);
+
+/* NULL is allowed. Forgets the peers, too. Memory of a thread of this process stays until the last of its peers has
+ * forgotten it. */
 void shm_close(struct shm *own);
 
 #endif

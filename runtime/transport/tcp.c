@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { STACK = 256 << 10, EVENTS = 32, MS = 1000000, PATIENCE_MS = 20000 };
+enum { STACK = 256 << 10, EVENTS = 32, MS = 1000000, PATIENCE_MS = 20000, RESET_MS = 1000 };
 
 /* What ranks exchange. */
 struct address {
@@ -101,7 +101,7 @@ flushed(struct tcp *t)
 {
 	for (int i = 0; i < t->n_ranks; i++)
 		for (int k = 0; k < TCP_WAYS; k++)
-			if (!tcp_out_idle(&t->peer[i].out[k]))
+			if (!tcp_out_idle(t, &t->peer[i].out[k]))
 				return false;
 	return true;
 }
@@ -183,6 +183,16 @@ drain_back(int fd)
 		;
 }
 
+/* Of connections that have been reset: what the kernel has already given away. */
+static void
+await_resets(struct tcp *t)
+{
+	int64_t deadline = tcp_now() + (int64_t)RESET_MS * MS;
+	for (int i = 0; i < t->n_ranks; i++)
+		for (int k = 0; k < TCP_WAYS; k++)
+			tcp_zero_await(t, &t->peer[i].out[k], deadline);
+}
+
 /* What came back and was not read would make the kernel reset the connection, and drop what is still to be sent. */
 static void
 free_peer(struct tcp_peer *peer, bool child)
@@ -220,6 +230,17 @@ free_tcp(struct tcp *t)
 }
 
 static void
+tcp_abandon(void *net)
+{
+	struct tcp *t = net;
+	atomic_store(&t->abandoned, true);
+	for (int i = 0; i < t->n_ranks; i++)
+		for (int k = 0; k < TCP_WAYS; k++)
+			tcp_out_abandon(&t->peer[i].out[k]);
+	await_resets(t);
+}
+
+static void
 tcp_close(void *net, int64_t deadline)
 {
 	struct tcp *t = net;
@@ -230,6 +251,7 @@ tcp_close(void *net, int64_t deadline)
 		atomic_store(&t->closing, true);
 		tcp_wake(t);
 		pthread_join(t->thread, NULL);
+		tcp_abandon(t);
 	}
 	free_tcp(t);
 }
@@ -354,7 +376,7 @@ tcp_send(void *net, int to, const struct net_message *m, const void *payload)
 	struct tcp *t = net;
 	if (to < 0 || to >= t->n_ranks || to == t->rank || !tcp_lane_good(m->lane) || m->reserved != 0)
 		return blinkInvalidArgument;
-	if (atomic_load(&t->peer[to].broken))
+	if (atomic_load(&t->peer[to].broken) || atomic_load(&t->abandoned))
 		return blinkRemoteError;
 	return tcp_out_send(t, &t->peer[to], m, payload);
 }
@@ -371,4 +393,4 @@ tcp_resume(void *net, int from)
 }
 
 const struct net_kind net_tcp = { "tcp", "TCP, several connections for each pair of ranks", tcp_available, tcp_open,
-	tcp_connect, tcp_send, tcp_resume, tcp_close };
+	tcp_connect, tcp_send, tcp_abandon, tcp_resume, tcp_close };

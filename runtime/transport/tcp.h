@@ -51,12 +51,28 @@ struct tcp_part {
 	struct tcp_part *next;
 	const char *payload;
 	uint64_t sent;		/* of the header and the bytes */
+	bool copied;		/* not by zero copy, which the kernel has refused */
 	struct tcp_frame frame;
 };
 
 enum tcp_out_state {
 	OUT_IDLE, OUT_WANTED, OUT_CONNECTING, OUT_HELLO, OUT_PROVED, OUT_READY,
 	OUT_ENDED		/* by the peer's farewell, or as it broke */
+};
+
+/* Of a connection, with its lock; tcp_zero.c. */
+enum tcp_zero_state {
+	ZERO_OFF,		/* it cannot be, or does not pay here */
+	ZERO_TRY,		/* the next long part, to see what the kernel says of it */
+	ZERO_TRIED,		/* it is under way; others are copied */
+	ZERO_ON
+};
+
+struct tcp_zero {
+	enum tcp_zero_state state;
+	uint32_t begun, ended;	/* system calls without a copy; those of which the kernel has let go. Modulo 2^32 */
+	int refused;		/* in a row */
+	bool reset;		/* the connection, by tcp_zero_reset */
 };
 
 /* A connection to a peer. The thread alone changes `state`, but for OUT_IDLE to OUT_WANTED. */
@@ -68,8 +84,10 @@ struct tcp_out {
 	pthread_mutex_t lock;		/* of the members down to `state` */
 	bool writing;			/* some thread writes, without the lock */
 	bool armed;			/* the thread will write when there is room */
+	bool cut;			/* abandoned: not all that was begun is sent */
 	int error;			/* that writing met */
 	struct tcp_part *head, **tail;
+	struct tcp_zero zero;
 	_Atomic(enum tcp_out_state) state;
 	/* of the thread */
 	int64_t since, retry;		/* first wanted; when to try again */
@@ -144,7 +162,8 @@ struct tcp {
 	bool started;
 	int64_t tick;			/* when to look at times next */
 	bool ended;			/* some connection in the list has */
-	atomic_bool closing;
+	atomic_bool abandoned, closing;
+	atomic_uint zero_said;		/* for BLINK_DEBUG=INFO */
 	int64_t deadline;		/* of the close; set before closing */
 };
 
@@ -204,8 +223,24 @@ void tcp_out_ready(struct tcp *t, struct tcp_out *out, uint32_t events);	/* epol
 void tcp_out_attend(struct tcp *t, struct tcp_out *out);	/* what other threads want of this one */
 /* Deadlines, retries, silence. Says when to look next. */
 void tcp_out_tick(struct tcp *t, struct tcp_out *out, int64_t now);
+void tcp_out_abandon(struct tcp_out *out);
 void tcp_out_farewell(struct tcp *t, struct tcp_out *out);	/* the last message of all */
-bool tcp_out_idle(struct tcp_out *out);				/* nothing waits to be sent */
+bool tcp_out_idle(struct tcp *t, struct tcp_out *out);		/* nothing waits to be sent. The thread's */
+
+/* ---- tcp_zero.c ---- all with the lock of the connection, but for tcp_zero_await */
+
+void tcp_zero_open(struct tcp *t, struct tcp_out *out);		/* it is ready */
+/* Is a system call for so many bytes of the part to be one without a copy? */
+bool tcp_zero_pays(const struct tcp_out *out, const struct tcp_part *part, uint64_t bytes);
+void tcp_zero_begin(struct tcp_out *out);	/* such a call, for bytes of the first part, and its end: */
+int tcp_zero_end(struct tcp *t, struct tcp_out *out, int code);	/* errno; EINTR where the part is to be copied */
+/* The kernel has let go of calls `first` to `last`, modulo 2^32. False: there are not so many. */
+bool tcp_zero_range(struct tcp_zero *z, uint32_t first, uint32_t last);
+bool tcp_zero_read(struct tcp *t, struct tcp_out *out);		/* what the kernel says; true: something */
+/* May bytes that a peer lacks still be read from memory that was given to `send`? */
+bool tcp_zero_lent(const struct tcp_out *out);
+void tcp_zero_reset(struct tcp_out *out);	/* they are dropped: the connection has ended */
+void tcp_zero_await(struct tcp *t, struct tcp_out *out, int64_t deadline);	/* until it is so */
 
 /* ---- tcp_in.c ---- */
 

@@ -5,7 +5,12 @@
  * A connection whose network is cut has bytes that nobody acknowledges; the kernel goes on for a quarter of an hour.
  * The net's thread looks at the kernel's counters a few times within `patience`: bytes under way, and no
  * acknowledgement since then, and the peer is broken. A receiver without a place closes its window, and may after a
- * while acknowledge once in minutes only; it says so first (BACK_WAIT), and is then left to the kernel. */
+ * while acknowledge once in minutes only; it says so first (BACK_WAIT), and is then left to the kernel.
+ *
+ * Who reads the memory of a message? This file, until all of it is written; and where it is written without a copy the
+ * kernel, even longer than until the reader says `done`, which tcp_zero.c shows to be no harm. After a failed call the
+ * caller has its memory back at once (tcp_out_abandon). By then no thread is in `send`, and what waits in lists is
+ * dropped. What was written by copy needs nothing more: it is the kernel's, and goes out as it was. */
 #include "transport/tcp.h"
 
 #include <errno.h>
@@ -15,24 +20,38 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { PARTS_AT_ONCE = 8, BYTES_AT_ONCE = 4 << 20, PAGE = 4096, MS = 1000000 };
+enum { PARTS_AT_ONCE = 8, BYTES_AT_ONCE = 4 << 20, PAGE = 4096, MS = 1000000, NAP_NS = 20000, ZERO_MOST = 1 << 20 };
 
 /* ---- write ---- */
 
+/* What one system call writes: parts as they follow; but bytes that are not copied alone, after what is before them. */
 static int
-gather(const struct tcp_out *out, struct iovec *v)
+gather(const struct tcp_out *out, struct iovec *v, int *flags)
 {
 	int n = 0;
 	const struct tcp_part *part = out->head;
+	*flags = MSG_NOSIGNAL | MSG_DONTWAIT;
 	for (int i = 0; part && i < PARTS_AT_ONCE; i++, part = part->next) {
 		uint64_t header = sizeof part->frame, sent = part->sent;
+		uint64_t at = sent > header ? sent - header : 0, left = part->frame.bytes - at;
+		bool zero = tcp_zero_pays(out, part, left);
 		if (sent < header)
 			v[n++] = (struct iovec){ (char *)&part->frame + sent, header - sent };
-		uint64_t at = sent > header ? sent - header : 0;
-		if (at < part->frame.bytes)
-			v[n++] = (struct iovec){ (void *)(part->payload + at), part->frame.bytes - at };
+		if (zero && n > 0) {
+			*flags |= MSG_MORE;
+			break;
+		}
+		if (zero && left > ZERO_MOST)
+			left = ZERO_MOST;
+		if (left)
+			v[n++] = (struct iovec){ (void *)(part->payload + at), left };
+		if (zero) {
+			*flags |= MSG_ZEROCOPY;
+			break;
+		}
 	}
 	return n;
 }
@@ -66,13 +85,18 @@ write_out(struct tcp *t, struct tcp_out *out, const struct tcp_part *last)
 	uint64_t all = 0;
 	bool done = false;
 	out->writing = true;
-	while (out->head && !done && out->state == OUT_READY && !out->error) {
+	while (out->head && !done && out->state == OUT_READY && !out->error && !out->cut) {
 		struct iovec v[2 * PARTS_AT_ONCE];
-		struct msghdr h = { .msg_iov = v, .msg_iovlen = (size_t)gather(out, v) };
+		int flags;
+		struct msghdr h = { .msg_iov = v, .msg_iovlen = (size_t)gather(out, v, &flags) };
+		if (flags & MSG_ZEROCOPY)
+			tcp_zero_begin(out);
 		pthread_mutex_unlock(&out->lock);
-		ssize_t n = sendmsg(out->fd, &h, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = sendmsg(out->fd, &h, flags);
 		int code = n < 0 ? errno : 0;
 		pthread_mutex_lock(&out->lock);
+		if (flags & MSG_ZEROCOPY)
+			code = tcp_zero_end(t, out, code);
 		if (code == EAGAIN)
 			break;
 		if (code && code != EINTR)
@@ -184,13 +208,33 @@ tcp_out_send(struct tcp *t, struct tcp_peer *peer, const struct net_message *m, 
 	return blinkSuccess;
 }
 
-/* Only where something has been sent: a connection that is not made needs no farewell. */
+/* A peer that waits for the rest of a message waits until the net is closed, and hears the reason from elsewhere first:
+ * the connection is left as it is, unless the kernel itself sends from memory of the caller (tcp_zero.c). */
+void
+tcp_out_abandon(struct tcp_out *out)
+{
+	pthread_mutex_lock(&out->lock);
+	out->cut = out->cut || out->head;
+	while (out->writing) {
+		pthread_mutex_unlock(&out->lock);
+		nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+		pthread_mutex_lock(&out->lock);
+	}
+	tcp_drop_parts(out);
+	if (tcp_zero_lent(out)) {
+		out->cut = true;
+		tcp_zero_reset(out);
+	}
+	pthread_mutex_unlock(&out->lock);
+}
+
+/* Only where something has been sent, and nothing is missing: other connections need no farewell. */
 void
 tcp_out_farewell(struct tcp *t, struct tcp_out *out)
 {
 	struct net_message none = { 0 };
 	pthread_mutex_lock(&out->lock);
-	bool wanted = out->state != OUT_IDLE && out->state != OUT_ENDED;
+	bool wanted = out->state != OUT_IDLE && out->state != OUT_ENDED && !out->cut;
 	pthread_mutex_unlock(&out->lock);
 	struct tcp_part *part = wanted ? new_part(FRAME_BYE, &none, NULL, 0, 0) : NULL;
 	if (part)
@@ -198,11 +242,14 @@ tcp_out_farewell(struct tcp *t, struct tcp_out *out)
 }
 
 bool
-tcp_out_idle(struct tcp_out *out)
+tcp_out_idle(struct tcp *t, struct tcp_out *out)
 {
 	pthread_mutex_lock(&out->lock);
-	bool idle = out->state == OUT_ENDED || (!out->head && !out->writing);
+	bool ended = out->state == OUT_ENDED, lent = !ended && tcp_zero_lent(out);
+	bool idle = ended || (!out->head && !out->writing && !lent);
 	pthread_mutex_unlock(&out->lock);
+	if (lent)
+		tcp_look_by(t, tcp_now() + 5 * MS);
 	return idle;
 }
 
@@ -301,6 +348,7 @@ welcomed(struct tcp *t, struct tcp_out *out)
 	tcp_look_by(t, out->heard + t->keys.patience / 8);
 	pthread_mutex_lock(&out->lock);
 	out->state = OUT_READY;
+	tcp_zero_open(t, out);
 	write_out(t, out, NULL);
 	pthread_mutex_unlock(&out->lock);
 }
@@ -329,12 +377,13 @@ read_answer(struct tcp *t, struct tcp_out *out)
 
 /* ---- events ---- */
 
-/* After this rank's own farewell a peer closes each connection as it comes to its end. */
+/* After this rank's own farewell a peer closes each connection as it comes to its end. One that was abandoned is no
+ * matter any more. */
 static void
 ended(struct tcp *t, struct tcp_out *out, const char *why)
 {
 	pthread_mutex_lock(&out->lock);
-	bool good = atomic_load(&t->closing) && !out->head;
+	bool good = (atomic_load(&t->closing) || out->cut) && !out->head;
 	if (good) {
 		out->state = OUT_ENDED;
 		epoll_ctl(t->epoll, EPOLL_CTL_DEL, out->fd, NULL);
@@ -362,6 +411,18 @@ read_back(struct tcp *t, struct tcp_out *out)
 	}
 }
 
+/* True: it is all that has happened. */
+static bool
+hear_kernel(struct tcp *t, struct tcp_out *out, uint32_t events)
+{
+	if (!(events & EPOLLERR))
+		return false;
+	pthread_mutex_lock(&out->lock);
+	bool some = tcp_zero_read(t, out);
+	pthread_mutex_unlock(&out->lock);
+	return some && !(events & ~(uint32_t)(EPOLLOUT | EPOLLERR));
+}
+
 void
 tcp_out_ready(struct tcp *t, struct tcp_out *out, uint32_t events)
 {
@@ -369,7 +430,7 @@ tcp_out_ready(struct tcp *t, struct tcp_out *out, uint32_t events)
 		connected(t, out);
 	else if (out->state == OUT_HELLO || out->state == OUT_PROVED)
 		read_answer(t, out);
-	else if (out->state == OUT_READY && events & ~(uint32_t)EPOLLOUT)
+	else if (out->state == OUT_READY && events & ~(uint32_t)EPOLLOUT && !hear_kernel(t, out, events))
 		read_back(t, out);
 	if (out->state == OUT_READY && events & EPOLLOUT) {
 		pthread_mutex_lock(&out->lock);

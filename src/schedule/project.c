@@ -156,22 +156,19 @@ project_segment(struct projection *p, int s)
 	return add_tasks(p, s, holder, needer);
 }
 
-static Status
-list_peers(struct projection *p)
+Status
+sched_list_peers(Ctx *ctx, const int *lanes_out, const int *lanes_in, RankProgram *prog)
 {
-	RankProgram *prog = p->prog;
 	for (int r = 0; r < prog->n_ranks; r++)
-		prog->n_peers += p->lanes_out[r] + p->lanes_in[r] > 0;
-	TRY(NEW(p->ctx, prog->peer, prog->n_peers));
+		prog->n_peers += lanes_out[r] + lanes_in[r] > 0;
+	TRY(NEW(ctx, prog->peer, prog->n_peers));
 	prog->n_peers = 0;
 	for (int r = 0; r < prog->n_ranks; r++) {
-		int most = p->lanes_out[r] > p->lanes_in[r] ? p->lanes_out[r] : p->lanes_in[r];
+		int most = lanes_out[r] > lanes_in[r] ? lanes_out[r] : lanes_in[r];
 		if (most > 0)
 			prog->peer[prog->n_peers++] = r;
 		prog->lanes_max = most > prog->lanes_max ? most : prog->lanes_max;
-		prog->rings_max = p->rings[r] > prog->rings_max ? p->rings[r] : prog->rings_max;
 	}
-	prog->n_rings = p->rings[prog->rank];
 	return OK;
 }
 
@@ -200,7 +197,10 @@ project_all(struct projection *p)
 	}
 	for (int s = 0; s < sched->n_segments; s++)
 		TRY(project_segment(p, s));
-	return list_peers(p);
+	for (int r = 0; r < n; r++)
+		prog->rings_max = p->rings[r] > prog->rings_max ? p->rings[r] : prog->rings_max;
+	prog->n_rings = p->rings[prog->rank];
+	return sched_list_peers(ctx, p->lanes_out, p->lanes_in, prog);
 }
 
 Status

@@ -181,4 +181,7 @@ Status sched_lower(Ctx *ctx, const Schedule *sched, Program **out);
  * Cost: one pass over all edges. Fails: LIMIT a segment needs more than 64 bits; NO_MEMORY. */
 Status sched_project(Ctx *ctx, const Schedule *in, int rank, RankProgram **out);
 
+/* peer, n_peers and lanes_max of a program, whose other members are there, from the lanes to and from each rank. */
+Status sched_list_peers(Ctx *ctx, const int *lanes_out, const int *lanes_in, RankProgram *prog);
+
 #endif

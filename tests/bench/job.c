@@ -7,7 +7,8 @@
  *			broadcast of M bytes each rank but the root copies M bytes from the root's memory; of an allreduce of
  *			M bytes each rank reads its n-th part of all n ranks, writes the sum, and copies the n - 1 other
  *			parts of the sum from those that have it. memcpy, and additions of floats in one pass, from
- *			memory that the processes share
+ *			memory that the processes share. A process gives way after each call: where ranks share CPUs, it
+ *			would else find in the caches what the calls of the others put out of them
  *	blink		libblink with any memory: calloc's
  *	registered	libblink with memory of blinkMemAlloc and blinkCommRegister
  *	open mpi	MPI_Allreduce and so on over shared memory, by mpirun, with mpi_yield_when_idle or without, whichever
@@ -19,11 +20,12 @@
  * Calls are waited for one by one. A pass runs all methods, each in new processes: every time is the median of the
  * passes, in which it is the median of five rounds, so that a machine that is slow for a while does not favour one.
  *
- *	job [-n RANKS] [-p PASSES] [-m LARGEST] [-M MPI-PROGRAM] [-g GLOO-COMMAND] */
+ *	job [-n RANKS] [-p PASSES] [-c COLLECTIVE] [-s SMALLEST] [-m LARGEST] [-M MPI-PROGRAM] [-g GLOO-COMMAND] */
 #include "../job/job.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,8 @@ static const size_t sizes[N_SIZES] = { 8, 1 << 10, 8 << 10, 64 << 10, 512 << 10,
 
 struct bench {
 	int n, passes;
-	size_t largest;
+	size_t smallest, largest;
+	int coll;			/* the only one; -1: all */
 	const char *mpi, *gloo;
 	enum method method;		/* of this job */
 	pthread_barrier_t barrier;
@@ -56,6 +59,21 @@ struct side {
 	char *send, *recv;
 	void *handles[2];
 };
+
+static bool
+is_wanted(const struct bench *b, int coll, int size)
+{
+	return (b->coll < 0 || b->coll == coll) && sizes[size] >= b->smallest && sizes[size] <= b->largest;
+}
+
+static int
+coll_of(const char *name)
+{
+	int c = 0;
+	while (c < N_COLLS && strcmp(coll_names[c], name) != 0)
+		c++;
+	return c;
+}
 
 /* ---- what cannot be left out ---- */
 
@@ -148,10 +166,12 @@ measure(struct side *s, enum coll coll, size_t bytes)
 		int64_t first = INT64_MAX, last = 0;
 		b->began[s->me->rank] = job_now();
 		for (int i = 0; i < k; i++) {
-			if (b->method == MEMORY)
+			if (b->method == MEMORY) {
 				move_memory(s, coll, bytes);
-			else
+				sched_yield();
+			} else {
 				call(s, coll, bytes);
+			}
 		}
 		b->ended[s->me->rank] = job_now();
 		pthread_barrier_wait(&b->barrier);
@@ -190,7 +210,9 @@ body(struct rank *me)
 		exit(1);
 	take_buffers(&s);
 	for (int c = 0; c < N_COLLS; c++) {
-		for (int i = 0; i < N_SIZES && sizes[i] <= b->largest; i++) {
+		for (int i = 0; i < N_SIZES; i++) {
+			if (!is_wanted(b, c, i))
+				continue;
 			double us = measure(&s, (enum coll)c, sizes[i]);
 			if (me->rank == 0)
 				b->us[b->method][c][i][b->passes] = us;
@@ -284,8 +306,10 @@ print_table(struct bench *b)
 	    "registered", "open mpi", "gloo");
 	printf("%-81s %11s %11s %11s\n", "", "memory", "open mpi", "gloo");
 	for (int c = 0; c < N_COLLS; c++) {
-		for (int i = 0; i < N_SIZES && sizes[i] <= b->largest; i++) {
+		for (int i = 0; i < N_SIZES; i++) {
 			double us[N_METHODS];
+			if (!is_wanted(b, c, i))
+				continue;
 			for (int m = 0; m < N_METHODS; m++)
 				us[m] = time_of(b, (enum method)m, c, i);
 			double mpi = fmin(us[MPI_SPINS], us[MPI_YIELDS]), blink = fmin(us[BLINK], us[REGISTERED]);
@@ -312,18 +336,22 @@ main(int argc, char **argv)
 	bool missing[N_METHODS] = { false };
 	int passes = 3;
 	b->n = 8;
+	b->coll = -1;
 	b->largest = sizes[N_SIZES - 1];
-	for (int o; (o = getopt(argc, argv, "n:p:m:M:g:")) != -1;) {
+	for (int o; (o = getopt(argc, argv, "n:p:c:s:m:M:g:")) != -1;) {
 		switch (o) {
 		case 'n': b->n = atoi(optarg); break;
 		case 'p': passes = atoi(optarg); break;
+		case 'c': b->coll = coll_of(optarg); break;
+		case 's': b->smallest = (size_t)atol(optarg); break;
 		case 'm': b->largest = (size_t)atol(optarg); break;
 		case 'M': b->mpi = optarg; break;
 		case 'g': b->gloo = optarg; break;
 		default: return 2;
 		}
 	}
-	if (b->n < 2 || b->n > JOB_RANKS || passes < 1 || passes > MOST_PASSES)
+	if (b->n < 2 || b->n > JOB_RANKS || passes < 1 || passes > MOST_PASSES
+	    || b->coll == N_COLLS)
 		return 2;
 	pthread_barrierattr_init(&attr);
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);

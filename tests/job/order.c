@@ -1,10 +1,10 @@
 /* The order of things in a job: thousands of calls under way at once; several communicators at once, over overlapping
  * ranks and from several threads; splits of splits; groups; messages between ranks; calls that are tested, not waited
- * for; aborts; ranks that leave while others still work.
+ * for; aborts; ranks that leave while others still work; and the same bits for all of them.
  *
  *	order [-t] [-n RANKS] [-s SERVERS] [-k CALLS] [-S SEED] SCENARIO...
  *
- * -t: ranks are threads; else processes, on so many servers. Without a scenario: all but huge. */
+ * -t: ranks are threads; else processes, on so many servers. Without a scenario: all but huge and same_bits. */
 #include "flight.h"
 
 #include <pthread.h>
@@ -96,6 +96,35 @@ tested(struct rank *me)
 	leave(me, comm);
 }
 
+/* Two ranks make small calls for a while before the others begin, who then receive what was sent for each. */
+static void
+ahead(struct rank *me)
+{
+	enum { TURN = 16, MADE = 4 * TURN };
+	blinkComm_t comm = job_join(me, NULL);
+	int roots = me->n > 2 ? 2 : 1;
+	int64_t x[MADE], wrong = 0;
+	if (!comm)
+		return;
+	if (me->rank >= roots)
+		job_await(me->board, 0, (uint64_t)roots);
+	for (int k = 0; k < MADE; k++) {
+		int root = k / TURN % roots;
+		x[k] = root == me->rank ? 1000 + k : 0;
+		fine(me, blinkBroadcast(&x[k], &x[k], 1, blinkInt64, root, comm, NULL), comm, "broadcast");
+	}
+	if (me->rank < roots) {
+		for (int i = 0; i < 100 && blinkCommTest(comm, 0) == blinkInProgress; i++)
+			sleep_ms(1);
+		job_add(me->board, 0, 1);
+	}
+	wait_for(me, comm);
+	for (int k = 0; k < MADE; k++)
+		wrong += x[k] != 1000 + k;
+	job_need(me, !wrong, "%d of %d broadcasts are wrong", (int)wrong, (int)MADE);
+	leave(me, comm);
+}
+
 struct waiter {
 	struct rank *me;
 	blinkComm_t comm;
@@ -144,6 +173,48 @@ waited(struct rank *me)
 }
 
 /* More elements than an int counts, of one byte; takes 2 GiB a rank. */
+/* Values whose reductions depend on the order of operands: zeros of both signs, infinities, NaN of many kinds. */
+static void
+put_specials(char *to, size_t count, size_t size, uint64_t exponent, uint64_t *state)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t bits = next_random(state), sign = UINT64_C(1) << (8 * size - 1);
+		uint64_t kinds[] = { 0, sign, exponent | bits, bits & (exponent | sign) };
+		memcpy(to + i * size, &kinds[bits >> 61 & 3], size);
+	}
+}
+
+/* After an allreduce every rank has the same bits, whatever is reduced, in which form, and by what operation. */
+static void
+same_bits(struct rank *me)
+{
+	static const struct { blinkDataType_t type; uint64_t exponent; } types[] = {
+		{ blinkFloat16, 0x7c00 }, { blinkBfloat16, 0x7f80 }, { blinkFloat32, 0x7f800000 },
+		{ blinkFloat64, UINT64_C(0x7ff) << 52 }, { blinkFloat8e4m3, 0x78 }, { blinkFloat8e5m2, 0x7c } };
+	enum { COUNT = 9001, N_TYPES = sizeof types / sizeof *types, N_OPS = blinkAvg + 1 };
+	static const size_t counts[] = { 97, COUNT };
+	uint64_t state = 77 + (uint64_t)me->rank;
+	char *mine = malloc(8 * COUNT), *all = malloc((size_t)me->n * 8 * COUNT);
+	blinkComm_t comm = job_join(me, NULL);
+	for (int i = 0; comm && mine && all && i < N_TYPES * N_OPS * 2; i++) {
+		blinkDataType_t type = types[i % N_TYPES].type;
+		blinkRedOp_t op = (blinkRedOp_t)(i / N_TYPES % N_OPS);
+		size_t size = blinkTypeSize(type), count = counts[i / N_TYPES / N_OPS], bytes = count * size;
+		put_specials(mine, count, size, types[i % N_TYPES].exponent, &state);
+		fine(me, blinkAllReduce(mine, mine, count, type, op, comm, NULL), comm, "allreduce");
+		fine(me, blinkAllGather(mine, all, bytes, blinkUint8, comm, NULL), comm, "allgather");
+		if (!wait_for(me, comm))
+			break;
+		for (int r = 0; r < me->n; r++)
+			job_need(me, memcmp(mine, all + (size_t)r * bytes, bytes) == 0,
+			    "%zu of type %d, operation %d: not as rank %d", count, (int)type, (int)op, r);
+	}
+	if (comm)
+		leave(me, comm);
+	free(mine);
+	free(all);
+}
+
 static void
 huge(struct rank *me)
 {
@@ -582,6 +653,37 @@ aborted(struct rank *me)
 	blinkCommDestroy(comm);
 }
 
+/* On servers of their own: rank 0 aborts while the others have no place for what it sends, since they make no call. Its
+ * memory is its own again, and it leaves without them. */
+static void
+taken_back(struct rank *me)
+{
+	const size_t bytes = 48 << 20;
+	const blinkConfig_t config = { .chunkBytes = 8 << 20 };
+	job_server(me, me->n);
+	blinkComm_t comm = job_join(me, &config);
+	char *data = malloc(bytes);
+	if (!comm || !data)
+		exit(97);
+	flight_run(me, comm, 5, 331, 1);
+	if (me->rank == 0) {
+		memset(data, 1, bytes);
+		blinkResult_t made = blinkBroadcast(data, data, bytes, blinkInt8, 0, comm, NULL);
+		sleep_ms(50);
+		blinkCommAbort(comm);
+		blinkResult_t result = blinkCommWait(comm, 0);
+		job_need(me, made == blinkSuccess && result == blinkAborted, "aborted: %d, %d", (int)made, (int)result);
+	}
+	free(data);
+	if (me->rank != 0)
+		job_await(me->board, 1, 1);
+	int64_t began = job_now();
+	leave(me, comm);
+	job_need(me, job_now() - began < (int64_t)(2e9 * job_slack()), "leaving took %.0f ms",
+	    (double)(job_now() - began) / 1e6);
+	job_set(me->board, 1, 1);
+}
+
 /* ---- arguments ---- */
 
 /* What is refused at once leaves the communicator as it was. */
@@ -627,6 +729,7 @@ static const struct scenario {
 	{ "stream", stream, false, false, 60 },
 	{ "alone", alone, false, false, 20 },
 	{ "tested", tested, false, false, 20 },
+	{ "ahead", ahead, false, false, 20 },
 	{ "waited", waited, false, false, 20 },
 	{ "several", several, false, false, 30 },
 	{ "in_turn", in_turn, false, false, 20 },
@@ -638,7 +741,9 @@ static const struct scenario {
 	{ "groups", groups, false, false, 30 },
 	{ "messages", messages, false, false, 40 },
 	{ "aborted", aborted, false, false, 20 },
+	{ "taken_back", taken_back, true, false, 20 },
 	{ "refused", refused, false, false, 20 },
+	{ "same_bits", same_bits, false, true, 20 },
 	{ "huge", huge, true, true, 100 },
 };
 
@@ -660,7 +765,11 @@ play(const struct scenario *s, int n, struct order *o)
 	snprintf(name, sizeof name, "%s, %d %s%s", s->name, n, o->threads ? "threads" : "processes",
 	    o->servers > 1 ? ", several servers" : "");
 	o->body = s->body;
+	/* By an exchange or by a tree, and some of many trees. */
+	if (s->body == same_bits)
+		setenv("BLINK_SMALL", "40000", 1);
 	int wrong = job_run(name, n, o->threads, s->seconds, begin, o);
+	unsetenv("BLINK_SMALL");
 	if (count_shm() > shm && ++wrong)
 		printf("# %d more files in /dev/shm\n", count_shm() - shm);
 	return job_report(name, wrong);

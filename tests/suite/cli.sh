@@ -531,7 +531,7 @@ else
 	alone "progress" x.json
 	# Whatever the width, also while it changes: no line reaches the end of the row, and none of it stays.
 	# shellcheck disable=SC2086 # words
-	for widths in 19 25,650:60,850:16 ${full:+200 40 12 80,700:30}; do
+	for widths in 25,650:60,850:16 ${full:+19 200 40 12 80,700:30}; do
 		oracle terminal --widths $widths "$blinkc" --pareto --budget 1100ms "$long" >"$work/seen"
 		oracle snippet - "$work/seen" >"$work/out" 2>&1 <<'END'
 import json, sys

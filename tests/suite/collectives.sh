@@ -2,11 +2,12 @@
 # checked. One rank alone is not accepted.
 . tests/lib.sh
 
+most=$([ "$full" ] && echo 400K || echo 60K)	# bytes
 # executed NAME FILE OPTION...: with every element checked
 executed() {
 	local name=$1
 	shift
-	if "$perf" "$@" -b 24 -e 400K -f 7 -n 1 -w 0 >"$work/log" 2>&1 && grep -q '^# Out of bounds values : 0 OK' "$work/log"; then
+	if "$perf" "$@" -b 24 -e "$most" -f 7 -n 1 -w 0 >"$work/log" 2>&1 && grep -q '^# Out of bounds values : 0 OK' "$work/log"; then
 		ok "$name"
 	else
 		not_ok "$name: $(tail -3 "$work/log" | tr '\n' ' ')"
@@ -30,7 +31,7 @@ for file in "$work"/*.json; do
 	for type in float double; do executed "$name $type" "$file" -d $type -o all; done
 	case $full$c in 1* | allreduce | alltoall | reducescatter) ;; *) continue ;; esac
 	"$blinkc" convert "$file" -o "$work/s.cu" || not_ok "$name: convert: exit $?"
-	expect "$name: as source code" "${cc[@]}" -x c -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC -Iruntime/include \
+	expect "$name: as source code" "${cc[@]}" -x c -std=gnu11 "-O${full:-0}" -Wall -Wextra -Werror -shared -fPIC -Iruntime/include \
 		"$work/s.cu" -o "$work/s.so" -pthread
 	for type in int32 float double; do executed "$name $type so" "$work/s.so" -d $type; done
 done

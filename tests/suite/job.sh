@@ -42,13 +42,15 @@ schedules dgx1v dgx1v.xml 0,1,2 "0 1 2"
 schedules two two-dgx1v.xml 0,1,2,8,9 "0 3"
 run "" matrix -n 2 -c 276 "built in, 2 processes"
 run "" matrix -n 5 -t -c 276 "built in, 5 threads"
-run "" matrix -n 4 -c 100 -r "built in, 4 processes, registered memory"
+run "" matrix -n 4 -c 100 -r -b 64 "built in, 4 processes, registered memory"
 run "" matrix -n 4 -s 2 -c 140 "built in, 2 servers"
 run "" matrix -n 3 -d "$work/dgx1v" -c 276 -b 1024 "dgx1v"
 run "" matrix -n 5 -d "$work/two" -c 100 -b 4096 "two-dgx1v, one server"
 run "" matrix -n 5 -d "$work/two" -c 100 -s 2 "two-dgx1v, two servers"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 4 --collectives all -o "$work/index" || not_ok "batch: exit $?"
 run "" matrix -d "$work/index" -g 5,1,4,7 -c 100 "an index, GPUs 5,1,4,7"
+"$blinkc" batch -q topologies/dgx1v.xml --sizes 4 --distinct --collectives all -o "$work/shapes" || not_ok "batch: exit $?"
+run "" matrix -d "$work/shapes" -g 6,5,1,4 -c 100 "an index of shapes, GPUs 6,5,1,4"
 if [ "$full" ]; then
 	for n in 1 3 4 6 7 8 16; do run "" matrix -n $n -c 400 -m 10007 -S $n "built in, $n processes"; done
 	for n in 2 3 8; do run "" matrix -n $n -t -c 276 -m 40001 -S $n "built in, $n threads"; done
@@ -67,19 +69,36 @@ if [ "$full" ]; then
 	run "" matrix -n 8 -d "$work/mi250" -c 276 -m 10007 "mi250, 8 ranks"
 	run "" matrix -n 3 -d "$work/hybrid" -c 276 -m 131072 "dgx1v, hybrid"
 	run "" matrix -n 8 -d "$work/two-8" -c 200 -m 10007 -s 2 "two-dgx1v, 8 ranks, two servers"
-	run "" matrix -n 8 -d "$work/two-8" -c 100 -m 10007 -t -r "two-dgx1v, 8 threads, registered memory"
+	run "" matrix -n 8 -d "$work/two-8" -c 100 -m 10007 -t -r -b 512 "two-dgx1v, 8 threads, registered memory"
 	run asan/ matrix -n 3 -d "$work/dgx1v" -c 276 -b 1024 "dgx1v"
 	run asan/ matrix -n 4 -s 2 -c 100 "built in, 2 servers"
-	run asan/ matrix -n 4 -t -c 100 -r "registered memory"
+	run asan/ matrix -n 4 -t -c 100 -r -b 64 "registered memory"
 	run tsan/ matrix -n 3 -t -d "$work/dgx1v" -c 100 -b 1024 "dgx1v, threads"
 	run tsan/ matrix -n 4 -t -c 276 "built in, threads"
+	run tsan/ matrix -n 4 -t -c 60 -r -b 64 "registered memory, threads"
 	run tsan/ matrix -n 4 -s 2 -c 60 "built in, 2 servers"
+fi
+
+# ---- registered memory ----
+
+run "" windows -n 3
+run "" windows -n 3 -t
+if [ "$full" ]; then
+	run "" windows -n 4 -s 2
+	run "" windows -n 8 many crossed
+	run "" windows -n 2 -k 10000 again
+	run asan/ windows -n 3 -k 1000
+	run asan/ windows -n 3 -t -k 1000
+	run tsan/ windows -n 3 -t
 fi
 
 # ---- order ----
 
 run "" order -n 4 -k 1000
 run "" order -n 3 -t -k 300
+for n in 2 3 4 5; do run "" order -n $n -t same_bits; done
+run "" order -n 2 -s 2 same_bits
+run "" order -n 5 -s 2 same_bits
 if [ "$full" ]; then
 	run "" order -n 4 -k 10000 stream
 	if [ "$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 8 ]; then
@@ -97,7 +116,7 @@ fi
 
 if [ ! "$full" ]; then
 	run "" faults -n 3 -d "$work/dgx1v" killed stopped leaves "larger count" "other collective" "same rank twice" \
-		"never comes" "other schedules" "refused at init" "few files"
+		"never comes" "other shared memory" "other schedules" "refused at init" "few files"
 	run "" faults -r 8
 else
 	run "" faults -n 3 -d "$work/dgx1v"

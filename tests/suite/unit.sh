@@ -6,13 +6,13 @@ for kind in "" ${full:+asan/ tsan/}; do
 	for source in tests/unit/*.c; do
 		name=$(basename "$source" .c)
 		# Threads are in the runtime only.
-		[ "$kind" = tsan/ ] && [[ $name != test_@(runtime|program|index|process|net|bootstrap|deaths|strangers) ]] && continue
+		[ "$kind" = tsan/ ] && [[ $name != test_@(runtime|program|index|process|net|net_broken|net_zero|bootstrap|deaths|strangers|bell|shm) ]] && continue
 		program=$build/${kind}tests/unit/$name
 		if [ ! -x "$program" ]; then
 			not_ok "$kind$name: not built"
 			continue
 		fi
-		# Seed, and how many random schedules of each collective are executed; so grow the numbers of jobs, deaths and mutants.
+		# Seed, and how many random schedules of each collective are executed; so are jobs and deaths.
 		schedules=30
 		[ ! "$full" ] || [ "$kind" ] || schedules=100
 		# libhwloc's plugin for PCI devices leaks 1 kB, and is unloaded before anybody could say whose it is.

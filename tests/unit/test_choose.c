@@ -1,13 +1,12 @@
-/* Choice of a schedule: built-in ones of all collectives, forms and numbers of ranks, verified and executed; those of
- * a library. Prints TAP. Arguments: seed, effort: from 100 on up to 2048 ranks. */
-#include "buffers.h"
-#include "choose/choose.h"
+/* Built-in schedules: of all collectives, forms and numbers of ranks, verified as a whole; and what each rank makes for
+ * itself against their projections. Prints TAP. Arguments: seed, effort: from 100 on up to 2048 ranks. */
+#include "built_in_schedule.h"
+#include "random_schedule.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
-/* ---- built-in schedules ---- */
-
-enum { ROOM = 2048 };
+enum { ROOM = 4096 };
 
 static int server[ROOM];
 
@@ -22,46 +21,107 @@ job_of(int n, int n_servers)
 	return (struct job){ .n_ranks = n, .server = server, .n_servers = n_servers };
 }
 
+/* ---- the same programs ---- */
+
 static bool
-verifies(const struct job *job, Collective coll, bool small)
+same_frac(Frac a, Frac b)
+{
+	return a.num == b.num && a.den == b.den;
+}
+
+static bool
+same_extent(const Extent *a, const Extent *b)
+{
+	return a->send_block == b->send_block && a->recv_block == b->recv_block && a->part == b->part
+	    && same_frac(a->begin, b->begin) && same_frac(a->end, b->end);
+}
+
+static bool
+same_lanes(const RankLane *a, const RankLane *b, int n)
+{
+	bool same = true;
+	for (int i = 0; i < n && same; i++)
+		same = a[i].rank == b[i].rank && a[i].lane == b[i].lane && a[i].ring == b[i].ring;
+	return same;
+}
+
+static bool
+same_task(const RankTask *a, const RankTask *b)
+{
+	return a->segment == b->segment && a->extent == b->extent && a->own == b->own && a->output == b->output
+	    && a->complete == b->complete && a->ring == b->ring && a->n_from == b->n_from && a->n_to == b->n_to
+	    && same_lanes(a->from, b->from, a->n_from) && same_lanes(a->to, b->to, a->n_to);
+}
+
+static bool
+same_program(const RankProgram *a, const RankProgram *b)
+{
+	bool same = a->coll == b->coll && a->root == b->root && a->n_ranks == b->n_ranks && a->rank == b->rank
+	    && a->keep_input == b->keep_input && a->n_parts == 1 && b->n_parts == 1 && !a->part_end && !b->part_end
+	    && same_frac(a->longest[0], b->longest[0]) && a->n_extents == b->n_extents && a->n_tasks == b->n_tasks
+	    && a->n_rings == b->n_rings && a->rings_max == b->rings_max && a->n_peers == b->n_peers
+	    && a->lanes_max == b->lanes_max;
+	for (int i = 0; i < a->n_extents && same; i++)
+		same = same_extent(&a->extent[i], &b->extent[i]);
+	for (int i = 0; i < a->n_tasks && same; i++)
+		same = same_task(&a->task[i], &b->task[i]);
+	return same && memcmp(a->peer, b->peer, (size_t)a->n_peers * sizeof *a->peer) == 0;
+}
+
+/* Of some ranks, spread over all. */
+static bool
+projects(Ctx *ctx, const struct job *job, const struct built_in *which, const Schedule *sched, int some)
+{
+	bool good = true;
+	for (int i = 0; i < some && good; i++) {
+		RankProgram *want, *got;
+		int rank = some == job->n_ranks ? i : below(job->n_ranks);
+		good = sched_project(ctx, sched, rank, &want) == OK
+		    && built_in_program(ctx, job, which, rank, &got) == OK && same_program(want, got);
+		if (!good)
+			printf("# rank %d: another program\n", rank);
+	}
+	return good;
+}
+
+/* It is verified, and its programs of so many ranks are what these ranks make. */
+static bool
+is_right(const struct job *job, Collective coll, bool small, int some)
 {
 	Ctx ctx;
 	Schedule *sched;
-	Program *prog;
-	int root = below(job->n_ranks);
+	struct built_in which = { coll, below(job->n_ranks), small };
 	ctx_init(&ctx);
-	bool good = built_in_schedule(&ctx, job, coll, root, small, &sched) == OK;
-	good = good && (job->n_ranks == 1 || sched_verify(&ctx, "built in", sched) == OK);
-	good = good && sched_lower(&ctx, sched, &prog) == OK;
+	bool good = built_in_schedule(&ctx, job, &which, &sched) == OK
+	    && (job->n_ranks == 1 || sched_verify(&ctx, "built in", sched) == OK)
+	    && projects(&ctx, job, &which, sched, some);
 	if (!good)
 		printf("# %s, %d ranks, %d servers, root %d, small %d: %s\n", collective_name(coll), job->n_ranks,
-		    job->n_servers, root, small, ctx.error.text);
+		    job->n_servers, which.root, small, ctx.error.text);
 	ctx_free(&ctx);
 	return good;
 }
 
 /* all: also jobs of hundreds of ranks. */
 static void
-test_verified(bool all)
+test_collective(Collective coll, bool all)
 {
 	static const int large[] = { 64, 72, 100, 256, 511 };
 	int most = all ? 40 : 24, n_large = all ? 5 : 2;
-	for (int c = 0; c < N_COLLECTIVES; c++) {
-		bool good = true;
-		char what[80];
-		for (int n = 1; n <= most && good; n++)
-			for (int servers = 1; servers <= n && good; servers += 1 + servers / 3) {
-				struct job job = job_of(n, servers);
-				good = verifies(&job, (Collective)c, false) && verifies(&job, (Collective)c, true);
-			}
-		for (int i = 0; i < n_large && good; i++)
-			for (int k = 0; k < 3 && good; k++) {
-				struct job job = job_of(large[i], k == 0 ? 1 : k == 1 ? large[i] / 8 : large[i]);
-				good = verifies(&job, (Collective)c, false) && verifies(&job, (Collective)c, true);
-			}
-		snprintf(what, sizeof what, "built in %s: verified", collective_name((Collective)c));
-		ok(good, what);
-	}
+	bool good = true;
+	char what[80];
+	for (int n = 1; n <= most && good; n++)
+		for (int servers = 1; servers <= n && good; servers += 1 + servers / 3) {
+			struct job job = job_of(n, servers);
+			good = is_right(&job, coll, false, n) && is_right(&job, coll, true, n);
+		}
+	for (int i = 0; i < n_large && good; i++)
+		for (int k = 0; k < 3 && good; k++) {
+			struct job job = job_of(large[i], k == 0 ? 1 : k == 1 ? large[i] / 8 : large[i]);
+			good = is_right(&job, coll, false, 3) && is_right(&job, coll, true, 3);
+		}
+	snprintf(what, sizeof what, "built in %s: verified, and each rank's part of it", collective_name(coll));
+	ok(good, what);
 }
 
 /* An alltoall of so many has four million trees. */
@@ -69,141 +129,53 @@ static void
 test_largest(int n)
 {
 	for (int c = 0; c < N_COLLECTIVES; c++) {
-		Ctx ctx;
-		Schedule *sched;
 		struct job job = job_of(n, c % 2 ? n / 8 : 1);
 		char what[80];
-		ctx_init(&ctx);
-		bool good = built_in_schedule(&ctx, &job, (Collective)c, n - 7, false, &sched) == OK
-		    && sched_verify(&ctx, "built in", sched) == OK;
-		if (!good)
-			printf("# %s\n", ctx.error.text);
-		ctx_free(&ctx);
 		snprintf(what, sizeof what, "built in %s: %d ranks", collective_name((Collective)c), n);
-		ok(good, what);
+		ok(is_right(&job, (Collective)c, c % 4 < 2, 1), what);
 	}
 }
 
-static bool
-open_program(Ctx *ctx, const struct job *job, Collective coll, int root, bool small, struct blinkSchedule *s)
+/* A rank holds its own part alone: of 4096 ranks no collective takes a page for each of them. */
+static void
+test_memory(void)
 {
-	Schedule *sched;
-	Program *prog;
-	*s = (struct blinkSchedule){ 0 };
-	s->program = &s->built;
-	return built_in_schedule(ctx, job, coll, root, small, &sched) == OK && sched_lower(ctx, sched, &prog) == OK
-	    && exec_program(ctx, prog, sched->topo->digest, &s->built) == OK;
+	size_t most = 0;
+	for (int i = 0; i < 6 * N_COLLECTIVES; i++) {
+		Ctx ctx;
+		RankProgram *prog;
+		struct built_in which = { (Collective)(i / 6), 5, i % 2 };
+		struct job job = job_of(ROOM, i / 2 % 3 == 0 ? 1 : i / 2 % 3 == 1 ? ROOM / 8 : ROOM);
+		size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+		ctx_init(&ctx);
+		bool made = built_in_program(&ctx, &job, &which, 5, &prog) == OK;
+		size_t bytes = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+		most = !made ? SIZE_MAX : bytes > most ? bytes : most;
+		ctx_free(&ctx);
+	}
+	printf("# %zu bytes at most\n", most);
+	ok(most < (size_t)ROOM << 10, "built in: 4096 ranks, each collective: less than a kilobyte for each of them");
 }
 
-static bool
-runs(const struct job *job, Collective coll, bool small)
+/* Every rank makes it by itself: from the same job, the same. */
+static void
+test_names(void)
 {
 	Ctx ctx;
-	struct blinkSchedule s;
-	blinkComm_t comm;
-	blinkConfig_t config = { .chunkBytes = 64, .threads = below(4) };
-	ctx_init(&ctx);
-	bool good = open_program(&ctx, job, coll, below(job->n_ranks), small, &s)
-	    && blinkCommCreate(&s, &config, &comm, NULL) == blinkSuccess;
-	if (good) {
-		for (int i = 0; i < 2 && good; i++)
-			good = try_call(comm, s.program, -1);
-		blinkCommDestroy(comm);
-	}
-	ctx_free(&ctx);
-	return good;
-}
-
-static void
-test_executed(void)
-{
-	for (int c = 0; c < N_COLLECTIVES; c++) {
-		bool good = true;
-		char what[80];
-		for (int n = 1; n <= MOST_RANKS && good; n += 1 + n / 4)
-			for (int servers = 1; servers <= n && good; servers += 1 + servers / 2) {
-				struct job job = job_of(n, servers);
-				good = runs(&job, (Collective)c, false) && runs(&job, (Collective)c, true);
-			}
-		snprintf(what, sizeof what, "built in %s: executed", collective_name((Collective)c));
-		ok(good, what);
-	}
-}
-
-/* Sums of floats depend on their order: all ranks have the same bits only if they have the same order. */
-static bool
-agree(const struct job *job, bool small)
-{
-	Ctx ctx;
-	struct blinkSchedule s;
-	blinkComm_t comm;
-	blinkConfig_t config = { .chunkBytes = 64 };
-	struct buffers b = { .count = 331, .size = 4, .type = blinkFloat32, .op = blinkSum };
-	ctx_init(&ctx);
-	bool good = open_program(&ctx, job, ALLREDUCE, 0, small, &s)
-	    && blinkCommCreate(&s, &config, &comm, NULL) == blinkSuccess;
-	if (good) {
-		b.program = s.program;
-		make_buffers(&b, true);
-		good = blinkRun(comm, b.send, b.recv, b.count, blinkFloat32, blinkSum) == blinkSuccess;
-		for (int r = 1; r < job->n_ranks; r++)
-			good = good && memcmp(b.recv[0], b.recv[r], b.count * b.size) == 0;
-		free_buffers(&b);
-		blinkCommDestroy(comm);
-	}
-	ctx_free(&ctx);
-	return good;
-}
-
-static void
-test_same_bits(void)
-{
-	bool good = true;
-	for (int n = 2; n <= MOST_RANKS && good; n++)
-		for (int servers = 1; servers <= n && good; servers += 3) {
-			struct job job = job_of(n, servers);
-			good = agree(&job, false) && agree(&job, true);
-		}
-	ok(good, "built in allreduce: the same bits on every rank");
-}
-
-static bool
-same_trees(const Schedule *a, const Schedule *b)
-{
-	bool same = a->n_segments == b->n_segments && strcmp(a->topo->digest, b->topo->digest) == 0;
-	for (int t = 0; t < a->n_segments && same; t++) {
-		const Tree *x = &a->segment[t].tree, *y = &b->segment[t].tree;
-		same = x->root == y->root && x->n_down == y->n_down && x->n_up == y->n_up;
-		for (int e = 0; e < x->n_down + x->n_up && same; e++)
-			same = tree_edge(x, e)->src == tree_edge(y, e)->src
-			    && tree_edge(x, e)->dst == tree_edge(y, e)->dst;
-	}
-	return same;
-}
-
-/* Every rank makes it by itself: from the same job, the same; and no more links than two of each rank. */
-static void
-test_form(void)
-{
-	Ctx ctx;
-	Schedule *sched = NULL, *again = NULL, *other = NULL;
+	char digest[DIGEST_ROOM], again[DIGEST_ROOM], other[DIGEST_ROOM];
 	struct job job = job_of(24, 3);
-	int depth = 0;
+	struct built_in a = { ALLREDUCE, 5, false }, b = { ALLREDUCE, 7, false }, c = { ALLREDUCE, 0, true };
 	ctx_init(&ctx);
-	bool made = built_in_schedule(&ctx, &job, ALLREDUCE, 5, false, &sched) == OK
-	    && built_in_schedule(&ctx, &job, ALLREDUCE, 7, false, &again) == OK
-	    && built_in_schedule(&ctx, &job, ALLREDUCE, 0, true, &other) == OK;
-	ok(made && same_trees(sched, again), "built in: the same for every rank, and any root where there is none");
-	ok(made && strcmp(sched->topo->digest, other->topo->digest) != 0, "built in: another digest for another form");
-	ok(made && sched->topo->n_links == 48, "built in: two links of each rank");
+	bool made = built_in_digest(&ctx, &job, &a, digest) == OK && built_in_digest(&ctx, &job, &b, again) == OK
+	    && built_in_digest(&ctx, &job, &c, other) == OK;
+	ok(made && strcmp(digest, again) == 0, "built in: the same for any root where there is none");
+	ok(made && strcmp(digest, other) != 0, "built in: another digest for another form");
+	a.coll = b.coll = REDUCE;
+	ok(built_in_digest(&ctx, &job, &a, digest) == OK && built_in_digest(&ctx, &job, &b, again) == OK
+	    && strcmp(digest, again) != 0, "built in: another digest for another root");
 	job.n_servers = 1;
-	ok(made && built_in_schedule(&ctx, &job, ALLREDUCE, 0, false, &sched) == OK
-	    && sched_depth(&ctx, sched, &depth) == OK && depth == 2 && sched->n_segments == 24
-	    && strcmp(sched->algorithm, "onehop") == 0, "built in: one hop up and one down on one server");
-	job.n_ranks = 2;
-	ok(made && built_in_schedule(&ctx, &job, ALLREDUCE, 0, true, &sched) == OK
-	    && sched_depth(&ctx, sched, &depth) == OK && depth == 1, "built in: two ranks exchange small messages");
-	ok(built_in_schedule(&ctx, &job, BROADCAST, 2, true, &sched) == USAGE, "built in: a root that there is not");
+	ok(strcmp(built_in_form(&job, &a), "onehop") == 0 && strcmp(built_in_form(&job, &c), "levels") == 0,
+	    "built in: forms on one server");
 	ctx_free(&ctx);
 }
 
@@ -213,12 +185,12 @@ main(int argc, char **argv)
 	state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	alarm(300);
-	test_form();
+	test_names();
 	bool all = argc > 2 && atoi(argv[2]) >= 100;
-	test_verified(all);
-	test_executed();
-	test_same_bits();
-	test_largest(all ? ROOM : 300);
+	for (int c = 0; c < N_COLLECTIVES; c++)
+		test_collective((Collective)c, all);
+	test_memory();
+	test_largest(all ? 2048 : 300);
 	printf("1..%d\n", n_tests);
 	return n_failed != 0;
 }

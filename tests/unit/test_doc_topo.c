@@ -1,6 +1,7 @@
 /* doc and topology reading: both spellings, round trips, limits, mutated files. Run at the root of the repository. */
 #include "format/doc.h"
 #include "format/format.h"
+#include "quick.h"
 
 #include <libxml/parser.h>
 #include <stdarg.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int n_mutants = 1000;	/* of each file */
+enum { MUTANTS = 1000, QUICK_MUTANTS = 250 };	/* of each file; in the quick check */
 
 static int n_tests, n_failed;
 
@@ -477,8 +478,8 @@ test_mutants(const char *path)
 {
 	Text text = load(path);
 	uint64_t random = 20;
-	int bad = -1;
-	for (int i = 0; i < n_mutants && bad < 0; i++) {
+	int bad = -1, n = quick_check() ? QUICK_MUTANTS : MUTANTS;
+	for (int i = 0; i < n && bad < 0; i++) {
 		Text mutant = { 0 };
 		text_add(&mutant, text.data, text.size);
 		mutate(&mutant, &random);
@@ -493,10 +494,8 @@ test_mutants(const char *path)
 }
 
 int
-main(int argc, char **argv)
+main(void)
 {
-	if (argc > 2)
-		n_mutants = 10 * atoi(argv[2]);
 	test_numbers();
 	test_order();
 	test_file("dgx1v");

@@ -165,10 +165,13 @@ chooses(struct library *lib, const struct job *job, Collective coll, int root, i
 	Choice got = { .what = "" };
 	ctx_init(&ctx);
 	bool good = library_choose(&ctx, lib, job, coll, root, bytes, &got) == OK && strstr(got.what, want.what)
-	    && got.from == want.from && got.to == want.to && got.built_in == want.built_in
-	    && strncmp(got.digest, "sha256:", 7) == 0 && got.sched->topo->n_ranks == job->n_ranks
-	    && got.sched->coll == coll && got.sched->root == (collective_rooted(coll) ? root : -1)
-	    && delivers(&ctx, got.sched);
+	    && got.from == want.from && got.to == want.to && !got.sched == want.built_in
+	    && strncmp(got.digest, "sha256:", 7) == 0;
+	if (good && got.sched)
+		good = got.sched->topo->n_ranks == job->n_ranks && got.sched->coll == coll
+		    && got.sched->root == (collective_rooted(coll) ? root : -1) && delivers(&ctx, got.sched);
+	else if (good)
+		good = got.built_in.coll == coll && (!collective_rooted(coll) || got.built_in.root == root);
 	if (!good)
 		printf("# %s, %lld bytes: \"%s\" for %lld to %lld, want \"%s\" for %lld to %lld %s\n",
 		    collective_name(coll), (long long)bytes, got.what, (long long)got.from, (long long)got.to,
@@ -213,7 +216,7 @@ test_sizes(const Topology *topo)
 	static const int order[] = { 2, 0, 1 }, isomorphic[] = { 6, 4, 5 };
 	const char *const ids[] = { topo->vertex[1].id, topo->vertex[2].id, topo->vertex[0].id };
 	struct library *lib = open_library(folder, SMALL), *alone = open_library(in_folder("index.alone.json"), SMALL);
-	struct job job = { N, none, one, 1 };
+	struct job job = { .n_ranks = N, .gpu = none, .server = one, .n_servers = 1 };
 	ok(chooses_by_size(lib, &job, topo, gpus), "entries by the size of a message");
 	job.gpu = NULL;
 	ok(chooses_by_size(lib, &job, topo, gpus), "no GPUs are given: the first ones");
@@ -236,7 +239,7 @@ test_small(void)
 	static const char *const none[] = { "", "", "" };
 	struct library *lib = open_library(folder, SMALL), *zero = open_library(folder, 0);
 	struct library *empty = open_library("::", 9);
-	struct job job = { N, none, one, 1 };
+	struct job job = { .n_ranks = N, .gpu = none, .server = one, .n_servers = 1 };
 	const struct expected small = { "for small messages", 0, SMALL, true }, no = { "direct", 0, INT64_MAX, true },
 	    rest = { "/broadcast.json: ", SMALL + 1, INT64_MAX, false };
 	ok(chooses(lib, &job, BROADCAST, 1, SMALL, small) && chooses(lib, &job, BROADCAST, 1, SMALL + 1, rest),
@@ -268,35 +271,78 @@ test_small(void)
 
 /* The machine of the second index has GPUs 10, 12 and 14; schedule files are for any GPUs. */
 static void
+write_larger(Ctx *ctx, const Topology *larger)
+{
+	static const int numbers[] = { 10, 12, 14 };
+	Text text = { 0 };
+	Index index = { .name = larger->name, .digest = larger->digest, .n_gpus = larger->n_ranks, .n_entries = 2 };
+	IndexEntry entry[] = { { .n = N, .gpu = gpus, .rank = gpus, .coll = ALLREDUCE, .root = -1, .file = "low.json",
+		.rate = 1, .bound = 1, .trees = 1, .depth = 1 }, { .n = N, .gpu = numbers, .rank = gpus,
+		.coll = ALLREDUCE, .root = -1, .file = "any.json", .rate = 1, .bound = 1, .trees = 1, .depth = 1 } };
+	index.gpu = arena_array(&ctx->run, (size_t)larger->n_ranks, sizeof *index.gpu);
+	for (int g = 0; g < larger->n_ranks; g++)
+		index.gpu[g] = larger->vertex[g].id;
+	index.entry = entry;
+	index_write(&index, &text);
+	write_text("larger/index.json", text.data, text.size);
+	text_free(&text);
+	write_schedule(ctx, larger, "larger/low.json", gpus, N, ALLREDUCE, -1);
+}
+
+static void
 test_order(Ctx *ctx, const Topology *larger)
 {
 	static const char *const high[] = { "10", "12", "14" }, *const twice[] = { "0", "1", "1" },
 	    *const five[] = { "0", "1", "2", "3", "9999999999999" };
-	static const int numbers[] = { 10, 12, 14 };
 	char paths[1000];
-	Text text = { 0 };
-	Index index = { .name = larger->name, .digest = larger->digest, .n_gpus = larger->n_ranks, .n_entries = 1 };
-	IndexEntry entry = { .n = N, .gpu = numbers, .rank = gpus, .coll = ALLREDUCE, .root = -1, .file = "any.json",
-		.rate = 1, .bound = 1, .trees = 1, .depth = 1 };
-	index.gpu = arena_array(&ctx->run, (size_t)larger->n_ranks, sizeof *index.gpu);
-	for (int g = 0; g < larger->n_ranks; g++)
-		index.gpu[g] = larger->vertex[g].id;
-	index.entry = &entry;
-	index_write(&index, &text);
-	write_text("larger/index.json", text.data, text.size);
-	text_free(&text);
+	write_larger(ctx, larger);
 	snprintf(paths, sizeof paths, "%s:%s:%s:%s", in_folder(""), in_folder("larger"), in_folder("five.json"),
 	    in_folder("middle.json"));
 	struct library *lib = open_library(paths, 0);
-	struct job job = { N, high, one, 1 };
+	struct job job = { .n_ranks = N, .gpu = high, .server = one, .n_servers = 1 };
 	ok(chooses(lib, &job, ALLREDUCE, -1, 1, (struct expected){ "larger/any.json: ", 1, INT64_MAX, false }),
 	    "the index that has the GPUs");
 	job.gpu = twice;
 	ok(chooses(lib, &job, ALLREDUCE, -1, 1, (struct expected){ "/middle.json: ", 1, INT64_MAX, false }),
 	    "no index for a GPU of two ranks, but a schedule file");
-	job = (struct job){ 5, five, one, 1 };
+	job = (struct job){ .n_ranks = 5, .gpu = five, .server = one, .n_servers = 1 };
 	ok(chooses(lib, &job, ALLREDUCE, -1, 1, (struct expected){ "/five.json: ", 1, INT64_MAX, false }),
 	    "a schedule file by its number of ranks");
+	library_close(lib);
+}
+
+/* Both indexes have the job; GPUs by number are in either machine. */
+static void
+test_machines(const Topology *small, const Topology *larger)
+{
+	static const struct expected first = { "/any.json: ", 90001, INT64_MAX, false },
+	    second = { "larger/low.json: ", 1, INT64_MAX, false }, none = { "onehop over 3 ranks, built in", 1,
+		INT64_MAX, true };
+	char paths[500], part[MACHINE_BYTES], digits[13];
+	struct stated stated[2] = { { 0, "" }, { 2, "" } };
+	struct job job = { .n_ranks = N, .server = one, .n_servers = 1, .stated = stated };
+	snprintf(paths, sizeof paths, "%s:%s", in_folder(""), in_folder("larger"));
+	struct library *lib = open_library(paths, 0);
+#define STATES(n, a, b, bytes, want) (job.n_stated = n, snprintf(stated[0].machine, MACHINE_BYTES, "%s", a), \
+	snprintf(stated[1].machine, MACHINE_BYTES, "%s", b), chooses(lib, &job, ALLREDUCE, -1, bytes, want))
+	snprintf(part, sizeof part, "%.20s", larger->digest);
+	snprintf(digits, sizeof digits, "%s", larger->digest + strlen("sha256:"));
+	ok(STATES(0, "", "", 100000, first), "no machine is stated: the first index that has the job");
+	ok(STATES(1, small->name, "", 100000, first) && STATES(1, larger->name, "", 100000, second),
+	    "the index of the machine that is stated, by name");
+	ok(STATES(1, larger->digest, "", 1, second) && STATES(1, part, "", 1, second)
+	    && STATES(1, digits, "", 1, second), "by digest, whole or cut");
+	ok(STATES(2, larger->name, part, 1, second), "stated in two ways");
+	digits[11] = 0;
+	ok(STATES(1, digits, "", 1, none) && STATES(1, "dgx", "", 1, none), "neither a name nor enough of a digest");
+	ok(STATES(1, "odd", "", 1, ((struct expected){ "built in, as no index that was named is of machine odd", 1,
+	    INT64_MAX, true })), "no index of that machine");
+	ok(STATES(2, small->name, larger->name, 1, ((struct expected){ "built in, as no index is of machine "
+	    "dgx1v (rank 0) and of dgx2 (rank 2)", 1, INT64_MAX, true })), "ranks that state different machines");
+#undef STATES
+	ok(machine_valid("dgx1v") && machine_valid("") && machine_valid("sha256:0123456789ab")
+	    && !machine_valid("sha256:0123456789a") && !machine_valid("sha256:0123456789abX"),
+	    "what a machine can be stated by");
 	library_close(lib);
 }
 
@@ -320,7 +366,7 @@ static bool
 fails(struct library *lib, Collective coll, int root, Status code, const char *words)
 {
 	static const char *const none[] = { "", "", "" };
-	struct job job = { N, none, one, 1 };
+	struct job job = { .n_ranks = N, .gpu = none, .server = one, .n_servers = 1 };
 	Choice got;
 	Ctx ctx;
 	ctx_init(&ctx);
@@ -453,6 +499,7 @@ main(int argc, char **argv)
 	test_sizes(topo);
 	test_small();
 	test_order(&ctx, larger);
+	test_machines(topo, larger);
 	test_find();
 	test_ranges();
 	test_broken(&ctx, topo);

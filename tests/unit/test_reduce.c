@@ -3,6 +3,7 @@
  * by a search of the sorted values of the type. Every version of the kernels that this CPU has. */
 #include "../../runtime/reduce/kernels.h"
 #include "blink_device.h"
+#include "quick.h"
 #include "random.h"
 
 #include <limits.h>
@@ -296,6 +297,13 @@ n_different(const struct type *t, int op, const char *got, const char *want, siz
 	return different;
 }
 
+/* Elements of a type of more than 16 bits, whose values are not all tried; of others n. */
+static size_t
+n_tried(const struct type *t, size_t n)
+{
+	return t->bits > 16 && quick_check() ? n / 8 : n;
+}
+
 /* Of a type of 8 bits every pair; of 16 bits every value with some others; of others any. Of the kernels, and of the
  * loops that compiled programs have. */
 static int
@@ -306,19 +314,20 @@ test_pairs(void)
 	int wrong = 0;
 	for (int type = 0; type < REDUCTION_TYPES; type++) {
 		const struct type *t = &types[type];
+		size_t n = n_tried(t, N);
 		for (int op = blinkSum; op <= blinkMin; op++) {
 			struct reduction r;
 			wrong += !reduction_make(type, op, 1, &r);
-			for (size_t i = 0; i < N; i++) {
+			for (size_t i = 0; i < n; i++) {
 				put(t, a, i, t->bits <= 16 ? i & mask_of(t) : any_bits(t));
 				put(t, b, i, t->bits == 8 ? i >> 8 : any_bits(t));
 				put(t, want, i, combine(t, op, get(t, a, i), get(t, b, i)));
 			}
-			blink_combine(type, op, to, a, b, N);
-			wrong += n_different(t, op, to, want, N);
+			blink_combine(type, op, to, a, b, n);
+			wrong += n_different(t, op, to, want, n);
 			for (const struct reduction_kernels *const *k = versions; *k; k++) {
-				reduction_run_by(*k, &r, to, NULL, a, (const void *[]){ b }, 1, N, true, false);
-				wrong += n_different(t, op, to, want, N);
+				reduction_run_by(*k, &r, to, NULL, a, (const void *[]){ b }, 1, n, true, false);
+				wrong += n_different(t, op, to, want, n);
 			}
 		}
 	}
@@ -334,19 +343,20 @@ test_averages(void)
 	int wrong = 0;
 	for (int type = 0; type < REDUCTION_TYPES; type++) {
 		const struct type *t = &types[type];
-		for (size_t n = 0; n < sizeof n_ranks / sizeof *n_ranks; n++) {
+		size_t n = n_tried(t, N);
+		for (size_t m = 0; m < sizeof n_ranks / sizeof *n_ranks; m++) {
 			struct reduction r;
-			wrong += !reduction_make(type, blinkAvg, n_ranks[n], &r);
-			for (size_t i = 0; i < N; i++) {
+			wrong += !reduction_make(type, blinkAvg, n_ranks[m], &r);
+			for (size_t i = 0; i < n; i++) {
 				uint64_t v = t->bits <= 16 ? i & mask_of(t) : any_bits(t);
 				put(t, a, i, v);
 				put(t, want, i, r.divide ? divided(t, &r, v) : scaled(t, &r, v));
 			}
-			blink_average(type, n_ranks[n], to, a, N);
-			wrong += n_different(t, blinkSum, to, want, N);
+			blink_average(type, n_ranks[m], to, a, n);
+			wrong += n_different(t, blinkSum, to, want, n);
 			for (const struct reduction_kernels *const *k = versions; *k; k++) {
-				reduction_run_by(*k, &r, to, NULL, a, NULL, 0, N, true, false);
-				wrong += n_different(t, blinkSum, to, want, N);
+				reduction_run_by(*k, &r, to, NULL, a, NULL, 0, n, true, false);
+				wrong += n_different(t, blinkSum, to, want, n);
 			}
 		}
 	}

@@ -73,6 +73,9 @@ test_values(void)
 	ok(with("BLINK_SMALL", "64K") == blinkSuccess && got.small == 65536, "K");
 	ok(with("BLINK_CHUNK", "4m") == blinkSuccess && got.chunk == 4 << 20, "m of bytes");
 	ok(with("BLINK_CHUNK", "1048576G") == blinkSuccess && got.chunk == INT64_C(1) << 50, "the most bytes");
+	ok(with("BLINK_TCP_ZEROCOPY", "auto") == blinkSuccess && got.zero_copy == 0
+	    && with("BLINK_TCP_ZEROCOPY", "0") == blinkSuccess && got.zero_copy < 0
+	    && with("BLINK_TCP_ZEROCOPY", "1") == blinkSuccess && got.zero_copy > 0, "auto, or a flag");
 	ok(with("BLINK_PIN", "0") == blinkSuccess && !got.pin && with("BLINK_PIN", "1") == blinkSuccess && got.pin,
 	    "a flag");
 }
@@ -92,7 +95,7 @@ test_bad_values(void)
 		good = good && refuses("BLINK_SMALL", sizes[i]);
 	ok(good, "no sizes");
 	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-		good = good && refuses("BLINK_SHM", flags[i]);
+		good = good && refuses("BLINK_SHM", flags[i]) && refuses("BLINK_TCP_ZEROCOPY", flags[i]);
 	ok(good, "no flags");
 }
 
@@ -148,6 +151,7 @@ documents(const char *section, const char *variable, const char *what, const cha
 #define PRESET_MS(value) text_of((value) / 60000)
 #define PRESET_BYTES(value) text_of(value)
 #define PRESET_FLAG(value) text_of(value)
+#define PRESET_AUTO(value) "defaultauto"
 
 static const char *
 text_of(int64_t value)
