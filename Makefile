@@ -26,7 +26,7 @@ BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -I
 
 # What is installed by `make deps`; `make check` needs the second list too, and `make check-full` all three.
 DEPS = pkg-config libglpk-dev libxml2-dev libmd-dev libnauty2-dev libhwloc-dev
-CHECK_DEPS = $(DEPS) build-essential python3 python3-jsonschema python3-yaml libxml2-utils mandoc locales git procps graphviz zsh fish
+CHECK_DEPS = $(DEPS) libucx-dev build-essential python3 python3-jsonschema python3-yaml libxml2-utils mandoc locales git procps graphviz zsh fish
 FULL_DEPS = $(CHECK_DEPS) iproute2 valgrind debhelper lintian chromium chromium-driver python3-selenium
 
 LIBS_MISSING := $(shell pkg-config --exists libxml-2.0 libmd hwloc 2>/dev/null || echo missing)
@@ -36,6 +36,9 @@ NAUTY_CFLAGS := $(shell pkg-config --cflags nauty 2>/dev/null)
 HWLOC_CFLAGS := $(shell pkg-config --cflags hwloc 2>/dev/null)
 HWLOC_LIBS := $(shell pkg-config --libs hwloc 2>/dev/null)
 MD_LIBS := $(shell pkg-config --libs libmd 2>/dev/null)
+# Optional: libblink opens UCX when it runs, and is built for it where its headers are.
+UCX_CFLAGS := $(shell pkg-config --cflags ucx 2>/dev/null)
+UCX_VERSION := $(shell pkg-config --modversion ucx 2>/dev/null)
 # A line for each file that is made; with V=1 the commands; with -s neither. $(call say,LINE) goes before the first command
 # of a recipe, $(Q) before the others. What is built elsewhere than in build/, as with sanitizers, says so.
 V ?= 0
@@ -60,7 +63,7 @@ FORTIFY := $(if $(HARDENED),$(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),$(if 
 	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)))
 PIE := $(if $(HARDENED),$(if $(filter -static% -no-pie,$(CFLAGS) $(LDFLAGS)),,$(call accepted,-pie)))
 
-COMPILE = $(CC) $(BASE) $(HARDEN) $(FORTIFY) $(XML_CFLAGS) $(NAUTY_CFLAGS) $(HWLOC_CFLAGS) $(CPPFLAGS) $(CFLAGS)
+COMPILE = $(CC) $(BASE) $(HARDEN) $(FORTIFY) $(XML_CFLAGS) $(NAUTY_CFLAGS) $(HWLOC_CFLAGS) $(UCX_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS)
 
 # The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses. The linker takes
@@ -157,7 +160,7 @@ $(B)/gen/report_page.h: src/verb/report/report.html src/verb/report/report.css s
 $(B)/src/verb/report/html.o: $(B)/gen/report_page.h
 
 # Written anew when what it says changes: everything is then built anew. No object depends on what is left out.
-FLAGS = $(filter-out -Werror -I$(B)/gen,$(COMPILE)) $(HARDEN_LINK) $(PIE) $(LDFLAGS) $(VERSION) $(SOVERSION)
+FLAGS = $(filter-out -Werror -I$(B)/gen,$(COMPILE)) $(HARDEN_LINK) $(PIE) $(LDFLAGS) $(VERSION) $(SOVERSION) $(UCX_VERSION:%=ucx-%)
 $(B)/flags: always
 	@mkdir -p $(@D)
 	@echo '$(subst ','"'"',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','"'"',$(FLAGS))' >$@
@@ -243,7 +246,7 @@ MSAN_CFLAGS = -O1 -g1 -fsanitize=memory -fsanitize-memory-track-origins -fno-omi
 ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
-TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net net_broken net_zero bootstrap deaths strangers bell shm) $(JOB_PROGRAMS)
+TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm) $(JOB_PROGRAMS)
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
 check:

@@ -17,7 +17,7 @@
 	X("BLINK_CHUNK", chunk, BYTES, 0, "bytes that a tree moves at a time; 0: chosen by the size of the message") \
 	X("BLINK_PIN", pin, FLAG, 1, "bind threads to cores, where libhwloc is installed") \
 	X("BLINK_SHM", shm, FLAG, 1, "shared memory between ranks of a server; 0: the network there, too") \
-	X("BLINK_NET", net, TEXT, NULL, "the network between servers, by name; unset: the best that can be used") \
+	X("BLINK_NET", net, TEXT, NULL, "the network between servers: tcp, ucx; auto, as where it is unset: tcp") \
 	X("BLINK_TCP_ZEROCOPY", zero_copy, AUTO, 0, "zero copy of long messages by TCP: auto, 0 or 1") \
 	X("BLINK_SOCKET_IFNAME", interface, TEXT, NULL, "interfaces to use, by prefix: eth, =eth0, ^docker") \
 	X("BLINK_HOST_ID", host_id, TEXT, NULL, "what tells servers apart, if not the boot id and network namespace") \

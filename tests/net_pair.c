@@ -1,5 +1,6 @@
 /* One of two ranks of a net (transport/net.h), each a process, perhaps on servers of their own: net_pair RANK ADDRESS
- * FOLDER MODE [MESSAGES [BYTES]]. They tell each other their addresses by files in the folder.
+ * FOLDER MODE [MESSAGES [BYTES]]. They tell each other their addresses by files in the folder. BLINK_NET: the kind;
+ * `net_pair kinds` prints which there are, "tcp", and why one cannot be used, "ucx: not installed".
  *
  *	check		messages of many sizes go both ways, and are compared
  *	latency		8 bytes go to and fro between the threads of both nets; prints us for one way
@@ -272,6 +273,32 @@ mode_cut(uint64_t n, char *payload[])
 	    + (t.tv_nsec - file.st_mtim.tv_nsec) / MS, reason);
 }
 
+static int
+print_kinds(void)
+{
+	char why[256];
+	for (int i = 0; net_kinds[i]; i++) {
+		bool good = net_kinds[i]->available(why);
+		printf("%s%s%s\n", net_kinds[i]->name, good ? "" : ": ", good ? "" : why);
+	}
+	return 0;
+}
+
+static void
+choose_kind(void)
+{
+	const char *name = getenv("BLINK_NET");
+	char why[256];
+	int i = 0;
+	while (net_kinds[i] && strcmp(net_kinds[i]->name, name ? name : "tcp") != 0)
+		i++;
+	kind = net_kinds[i];
+	if (!kind)
+		die("no such network");
+	if (!kind->available(why))
+		die(why);
+}
+
 static void
 run(const char *mode, uint64_t n, char *payload[])
 {
@@ -292,6 +319,8 @@ int
 main(int argc, char **argv)
 {
 	char *payload[LANES];
+	if (argc == 2 && strcmp(argv[1], "kinds") == 0)
+		return print_kinds();
 	if (argc < 5)
 		die("want RANK ADDRESS FOLDER MODE [MESSAGES [BYTES]]");
 	const char *mode = argv[4];
@@ -299,7 +328,7 @@ main(int argc, char **argv)
 	most = argc > 6 ? strtoull(argv[6], NULL, 10) : 1 << 20;
 	rank = atoi(argv[1]) == 1;
 	folder = argv[3];
-	kind = net_kinds[0];
+	choose_kind();
 	alarm(LIMIT_S);
 	for (int i = 0; i < AHEAD; i++)
 		memory[i] = calloc(1, most);

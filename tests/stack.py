@@ -49,7 +49,21 @@ RECURSIVE = {
 }
 
 # What a call through a pointer may lead to: names, with the file where another has a function of that name.
-NET = r"runtime/transport/tcp\.c:tcp_(available|open|connect|abandon|resume|close)$|tcp_send$"
+TCP = r"runtime/transport/tcp\.c:tcp_(available|open|connect|abandon|resume|close)$|tcp_send$"
+NET = TCP + r"|runtime/transport/ucx\.c:ucx_(available|open|connect|abandon|resume|close|send)$"
+# UCX is called on threads with 1 MiB, of which most is for it. What it calls, and what these tell and send.
+UCX = {name: None for name in "open_context open_worker open_aside close_aside ucx_open on_closed post ucx_out_post "
+                              "fetch ucx_close_endpoint ucx_in_drop ucx_look_after meet".split()}
+UCX.update((name, r"remote_(place|arrived|broken)$|tcp_send$") for name in
+           "deliver deliver_one fill ask_place take ucx_in_message ucx_in_resume ucx_arrived ucx_greet ucx_tell ucx_broken".split())
+UCX.update({
+    "turn": r"ucx_in_message$|runtime/transport/ucx_(in|out|peer)\.c:on_",
+    "on_sent": "ucx_failed",
+    "on_received": r"ucx_failed|remote_arrived",
+    "run_errand": r"runtime/transport/ucx(_library)?\.c:(open_aside|close_aside|open_library)$",
+    "ucx_connect": TCP,
+    "ucx_close": TCP,
+})
 POINTERS = {
     "blink_take_turn": r"blink_(sum|prod|max|min)_",
     "call_kernel": r"(reduce|divide)_",
@@ -69,7 +83,7 @@ POINTERS = {
     "cheapest_price": None,			# families of trees are for plans
     "cheapest_find": None,
     # What the engine, the network and the hub tell a communicator of one rank, and it them: the only ones are set in
-    # comm/init.c and comm/tuning.c, and the only network is TCP.
+    # comm/init.c and comm/tuning.c.
     "remote_send": NET,
     "engine_wait": NET,
     "engine_fail_here": r"runtime/comm/init\.c:on_failed_here",
@@ -88,18 +102,20 @@ POINTERS = {
     "shm_exchange": r"runtime/comm/init\.c:sign",
     "tcp_prove": r"runtime/comm/init\.c:sign",
     "tcp_proved": r"runtime/comm/init\.c:sign",
-    "tcp_break": "remote_broken",
-    "begin_part": "remote_place",
-    "finish_part": "remote_arrived",
+    "tcp_break": "remote_broken|ucx_broken",
+    "begin_part": "remote_place|ucx_place",
+    "finish_part": "remote_arrived|ucx_arrived",
     "declare": r"runtime/comm/init\.c:on_failed$",
     "hear_frame": r"runtime/comm/init\.c:on_(failed|left|ask)$",
+    **UCX,
+    "serve": r"runtime/transport/ucx\.c:turn$",
     "pin_thread": None,				# libhwloc, on the worker's stack: the rest of THREAD_LIMIT is for it
     "allowed_cores": None,
 }
 
 # What threads of the library begin with. They have 256 KiB, of which the C library and its locals take some.
 THREADS = r"blink_worker|runtime/(bootstrap/bootstrap\.c:run|bootstrap/hub\.c:hub_run|engine/queue\.c:work|" \
-          r"transport/tcp\.c:serve)$"
+          r"transport/(tcp\.c:serve|ucx_library\.c:run_errand))$"
 THREAD_LIMIT = 64 * 1024
 
 

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { HOST_BYTES = 32, SPINS = 2000, VERDICT_MS = 50 };
+enum { HOST_BYTES = 32, NET_NAME = 16, SPINS = 2000, VERDICT_MS = 50 };
 
 /* What ranks tell each other first. Ranks are on one server if `host` is the same: one kernel, one network
  * namespace. They share memory if they want to, which all of a server have to agree on. */
@@ -26,6 +26,7 @@ struct hello {
 	unsigned char host[HOST_BYTES];
 	int32_t shm;
 	char gpu[GPU_BYTES];
+	char net[NET_NAME];		/* the network between servers */
 	char machine[MACHINE_BYTES];
 };
 
@@ -177,27 +178,43 @@ collect_machines(struct rank_comm *r, const struct hello *all, struct blink_erro
 
 /* ---- memory and network ---- */
 
+/* All ranks have to use the same, and not all may be able to use more than the first of the table. */
+static const char *
+net_name(const struct settings *s)
+{
+	return s->net && strcmp(s->net, "auto") != 0 ? s->net : net_kinds[0]->name;
+}
+
 static const struct net_kind *
 choose_net(struct rank_comm *r, struct blink_error *err)
 {
-	char why[256] = "";
-	for (int i = 0; net_kinds[i]; i++) {
-		if (r->settings.net && strcmp(r->settings.net, net_kinds[i]->name) != 0)
-			continue;
-		if (net_kinds[i]->available(why))
+	char why[256] = "no such network";
+	const char *name = net_name(&r->settings);
+	for (int i = 0; net_kinds[i]; i++)
+		if (strcmp(name, net_kinds[i]->name) == 0 && net_kinds[i]->available(why))
 			return net_kinds[i];
-		debug_say(DEBUG_INFO, r->engine.rank, "net %s: %s", net_kinds[i]->name, why);
-	}
-	set_error(err, blinkSystemError, "BLINK_NET: %s: %s",
-	    r->settings.net ? r->settings.net : "no network can be used", why[0] ? why : "no such network");
+	set_error(err, blinkSystemError, "BLINK_NET: %s: %s", name, why);
 	return NULL;
 }
 
+/* The same text on all ranks. */
 static int
-open_net(struct rank_comm *r, struct addresses *mine, struct blink_error *err)
+check_nets(const struct hello *hello, int n, struct blink_error *err)
+{
+	for (int i = 1; i < n && err->code == blinkSuccess; i++)
+		if (strncmp(hello[i].net, hello[0].net, NET_NAME) != 0)
+			set_error(err, blinkMismatch, "BLINK_NET: rank %d has %.*s, rank 0 has %.*s: want the same on "
+			    "all ranks", i, NET_NAME, hello[i].net, NET_NAME, hello[0].net);
+	return err->code;
+}
+
+static int
+open_net(struct rank_comm *r, const struct hello *hello, struct addresses *mine, struct blink_error *err)
 {
 	struct engine *e = &r->engine;
 	const struct net_events events = { e, remote_place, remote_arrived, remote_broken };
+	if (check_nets(hello, e->n_ranks, err) != blinkSuccess)
+		return err->code;
 	const struct net_kind *net = choose_net(r, err);
 	if (!net)
 		return err->code;
@@ -292,7 +309,7 @@ connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *
 	    || open_memory(r, &mine, err) != blinkSuccess)
 		return err->code;
 	see_own_memory(r);
-	if (e->n_local < n && open_net(r, &mine, err) != blinkSuccess)
+	if (e->n_local < n && open_net(r, hello, &mine, err) != blinkSuccess)
 		return err->code;
 	if (bootstrap_allgather(r->bootstrap, &mine, sizeof mine, all, r->deadline, err) != blinkSuccess)
 		return err->code;
@@ -393,6 +410,7 @@ join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 	identify_host(r, mine.host);
 	mine.shm = r->settings.shm;
 	memcpy(mine.gpu, r->gpu, GPU_BYTES);
+	snprintf(mine.net, sizeof mine.net, "%s", net_name(&r->settings));
 	memcpy(mine.machine, r->machine, MACHINE_BYTES);
 	if (!hello || !all) {
 		set_error_memory(err);

@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { STACK = 256 << 10, EVENTS = 32, MS = 1000000, PATIENCE_MS = 20000, RESET_MS = 1000 };
+enum {
+	STACK = 256 << 10, RIDER_STACK = 1 << 20, EVENTS = 32, MS = 1000000, PATIENCE_MS = 20000, RESET_MS = 1000
+};
 
 /* What ranks exchange. */
 struct address {
@@ -58,6 +59,8 @@ dispatch(struct tcp *t, const struct epoll_event *event)
 		break;
 	case SOURCE_OUT:
 		tcp_out_ready(t, event->data.ptr, event->events);
+		break;
+	case SOURCE_RIDER:	/* its turn comes before the thread sleeps again */
 		break;
 	}
 }
@@ -134,7 +137,8 @@ serve(void *of)
 	struct epoll_event event[EVENTS];
 	bool said = false;
 	while (!leaving(t, &said)) {
-		int n = epoll_wait(t->epoll, event, EVENTS, ms_to_tick(t));
+		bool more = t->rider.turn && t->rider.turn(t->rider.context);
+		int n = epoll_wait(t->epoll, event, EVENTS, more ? 0 : ms_to_tick(t));
 		for (int i = 0; i < n; i++)
 			dispatch(t, &event[i]);
 		if (tcp_now() >= t->tick)
@@ -145,25 +149,6 @@ serve(void *of)
 	for (struct tcp_in *in = t->in; in; in = in->next)
 		tcp_in_farewell(in);
 	return NULL;
-}
-
-/* Signals are for the threads of the program. A program with much thread-local data needs more than the small stack. */
-static int
-start_thread(struct tcp *t)
-{
-	pthread_attr_t attr;
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int code = pthread_create(&t->thread, &attr, serve, t);
-	if (code == EINVAL)
-		code = pthread_create(&t->thread, NULL, serve, t);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	t->started = code == 0;
-	return code;
 }
 
 /* ---- the row ---- */
@@ -262,9 +247,9 @@ new_tcp(int rank, int n_ranks, const struct net_events *events, const struct net
 	struct tcp *t = calloc(1, sizeof *t);
 	if (!t)
 		return NULL;
-	*t = (struct tcp){ .wake_source = SOURCE_WAKE, .listener_source = SOURCE_LISTENER, .rank = rank,
-		.n_ranks = n_ranks, .events = *events, .keys = *keys, .owner = getpid(), .epoll = -1, .wake = -1,
-		.listener = -1, .listening = true, .tick = INT64_MAX };
+	*t = (struct tcp){ .wake_source = SOURCE_WAKE, .listener_source = SOURCE_LISTENER,
+		.rider_source = SOURCE_RIDER, .rank = rank, .n_ranks = n_ranks, .events = *events, .keys = *keys,
+		.owner = getpid(), .epoll = -1, .wake = -1, .listener = -1, .listening = true, .tick = INT64_MAX };
 	if (t->keys.patience <= 0)
 		t->keys.patience = (int64_t)PATIENCE_MS * MS;
 	t->peer = calloc((size_t)n_ranks, sizeof *t->peer);
@@ -321,18 +306,23 @@ open_epoll(struct tcp *t)
 		return -1;
 	tcp_watch(t, t->wake, &t->wake_source, EPOLLIN);
 	tcp_watch(t, t->listener, &t->listener_source, EPOLLIN);
-	errno = start_thread(t);
+	if (t->rider.turn)
+		tcp_watch(t, t->rider.fd, &t->rider_source, EPOLLIN);
+	errno = tcp_start_thread(&t->thread, t->rider.turn ? RIDER_STACK : STACK, serve, t);
+	t->started = errno == 0;
 	return errno ? -1 : 0;
 }
 
-static int
-tcp_open(int rank, int n_ranks, const struct net_events *events, const struct net_keys *keys, void *address,
-    void **net, struct blink_error *err)
+int
+tcp_open_with(const struct tcp_rider *rider, int rank, int n_ranks, const struct net_events *events,
+    const struct net_keys *keys, void *address, void **net, struct blink_error *err)
 {
 	struct address mine = { 0 };
 	struct tcp *t = new_tcp(rank, n_ranks, events, keys);
 	if (!t)
 		return tcp_fail(err, blinkOutOfMemory, "tcp: out of memory");
+	if (rider)
+		t->rider = *rider;
 	memcpy(mine.magic, magic, sizeof magic);
 	bool listens = listen_on(t, mine.socket) == 0;
 	if (!listens || open_epoll(t) != 0) {
@@ -345,6 +335,13 @@ tcp_open(int rank, int n_ranks, const struct net_events *events, const struct ne
 	memcpy(address, &mine, sizeof mine);
 	*net = t;
 	return blinkSuccess;
+}
+
+static int
+tcp_open(int rank, int n_ranks, const struct net_events *events, const struct net_keys *keys, void *address,
+    void **net, struct blink_error *err)
+{
+	return tcp_open_with(NULL, rank, n_ranks, events, keys, address, net, err);
 }
 
 /* An address that is valid on its link only is reached by our own interface of that link. */

@@ -45,7 +45,7 @@ struct tcp_hello {
 };
 
 /* What epoll reports. */
-enum tcp_source { SOURCE_WAKE, SOURCE_LISTENER, SOURCE_IN, SOURCE_OUT };
+enum tcp_source { SOURCE_WAKE, SOURCE_LISTENER, SOURCE_IN, SOURCE_OUT, SOURCE_RIDER };
 
 struct tcp_part {
 	struct tcp_part *next;
@@ -147,8 +147,17 @@ struct tcp_peer {
 	struct tcp_out out[TCP_WAYS];
 };
 
+/* Another net that this one serves: it has its thread, and its connections as a way for messages about messages. */
+struct tcp_rider {
+	void *context;
+	int fd;				/* to be looked at when it can be read */
+	/* By the thread, before it sleeps: whatever can be done now. True: there is more, do not sleep. */
+	bool (*turn)(void *context);
+};
+
 struct tcp {
-	enum tcp_source wake_source, listener_source;
+	enum tcp_source wake_source, listener_source, rider_source;
+	struct tcp_rider rider;		/* turn NULL: none */
 	int rank, n_ranks;
 	struct net_events events;
 	struct net_keys keys;
@@ -169,10 +178,16 @@ struct tcp {
 
 extern const struct net_kind net_tcp;
 
+/* As the row's `open`, with a rider; NULL: none. */
+int tcp_open_with(const struct tcp_rider *rider, int rank, int n_ranks, const struct net_events *events,
+    const struct net_keys *keys, void *address, void **net, struct blink_error *err);
+
 /* ---- tcp_peer.c ---- */
 
 int64_t tcp_now(void);			/* ns, CLOCK_MONOTONIC */
 void tcp_wake(struct tcp *t);
+/* A thread without signals, which are for the threads of the program. An errno; 0: it runs. */
+int tcp_start_thread(pthread_t *thread, size_t stack, void *(*run)(void *), void *of);
 void tcp_attend(struct tcp *t, struct tcp_peer *peer);	/* the thread is to look after the peer */
 void tcp_look_by(struct tcp *t, int64_t when);		/* at times; the thread's */
 /* Options of a connection: no delay, and probes of an idle one until the host of the peer is silent too long. */

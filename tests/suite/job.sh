@@ -128,6 +128,45 @@ else
 	run asan/ faults -n 3 killed stopped leaves "larger count" "other collective" "same rank twice" strangers
 fi
 
+# ---- UCX between servers ----
+
+why=$("$build/tests/net_pair" kinds | sed -n 's/^ucx: //p')
+if [ "$why" ]; then
+	skip "UCX: $why"
+else
+	export BLINK_NET=ucx UCX_TLS=tcp
+	run "" matrix -n 4 -s 2 -c 140 "built in, 2 servers, UCX"
+	run "" faults -n 4 -s 2 killed leaves "few files"
+	if [ "$full" ]; then
+		run "" matrix -n 8 -s 4 -c 276 -m 40001 "built in, 4 servers, UCX"
+		run "" order -n 4 -s 2 -S 3 stream several splits messages groups aborted leaving
+		run "" faults -n 4 -s 2
+		run asan/ matrix -n 4 -s 2 -c 100 "built in, 2 servers, UCX"
+		run tsan/ matrix -n 4 -s 2 -c 60 "built in, 2 servers, UCX"
+		UCX_TLS=all run "" matrix -n 4 -s 2 -c 140 "built in, 2 servers, UCX with shared memory"
+	fi
+	unset BLINK_NET UCX_TLS
+fi
+
+# different NAME...: a rank for each, on a server of its own, with this network; each prints the same reason
+different() {
+	local rank=0 name pids=()
+	rm -rf "$work/meet"
+	mkdir "$work/meet"
+	for name; do
+		BLINK_HOST_ID=$rank BLINK_NET=$name timeout 60 "$build/tests/job/launched" $rank $# "$work/meet" check 1000 \
+			>"$work/rank.$rank" 2>&1 &
+		pids+=($!)
+		rank=$((rank + 1))
+	done
+	wait "${pids[@]}"
+}
+different tcp auto ucx
+want="init: 13: BLINK_NET: rank 2 has ucx, rank 0 has tcp: want the same on all ranks"
+if [ "$(cat "$work"/rank.[012])" = "$want"$'\n'"$want"$'\n'"$want" ]; then ok "ranks with different networks"; else
+	not_ok "ranks with different networks: $(cat "$work"/rank.[012])"
+fi
+
 # ---- examples ----
 
 flags=(-Wall -Wextra -Werror -Iruntime/include "-L$build" -lblink "-Wl,-rpath,$build")

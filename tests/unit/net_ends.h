@@ -22,7 +22,7 @@ ok(bool good, const char *what)
 {
 	n_tests++;
 	n_failed += !good;
-	printf("%sok %d - %s\n", good ? "" : "not ", n_tests, what);
+	printf("%sok %d - %s: %s\n", good ? "" : "not ", n_tests, kind->name, what);
 	fflush(stdout);
 }
 
@@ -293,6 +293,20 @@ begin(int argc, char **argv)
 	seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 	kind = net_kinds[0];
 	alarm(LIMIT_S);
+}
+
+/* With each kind of net that can be used here. */
+BLINK_FN void
+each_kind(void (*test)(void))
+{
+	char why[256];
+	for (int i = 0; net_kinds[i]; i++) {
+		kind = net_kinds[i];
+		if (kind->available(why))
+			test();
+		else
+			printf("skip %s: %s\n", kind->name, why);
+	}
 }
 
 BLINK_FN int
