@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """What blinkc achieves on DGX-1, DGX-2, and on boxes of A100 and MI250: the rows of the tables in docs/results.md.
 
-usage: achieved.py [--all] BLINKC       from the top directory; without --all only the rows that are planned in well under a second
+usage: achieved.py [--all] [--said DIR] BLINKC      from the top directory; without --all only the rows that are planned in
+well under a second; DIR/MACHINE-COLLECTIVE: what blinkc said when somebody compiled that schedule, which is not done again
 """
+import argparse
 import json
 import math
+import os
 import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
+import tempfile
 from itertools import permutations
 
 import cluster
@@ -29,19 +31,29 @@ CLUSTERS = [("2048 GPUs of ABCI", "abci-2048", ["allgather", "allreduce", "broad
 BOXES += [(f"{n} x 16 MI250", mi250.topology(n, 16), ["allgather", "allreduce"]) for n in (1, 2, 4)]
 
 
-def compiled(blinkc, machine, gpus, collective, root, options):
-    args = [blinkc, "-q", f"topologies/{machine}.xml", "-g", ",".join(map(str, gpus)), "-c", collective, *options]
-    done = subprocess.run(args + ([] if root is None else ["-r", str(root)]), capture_output=True, text=True, check=True)
-    sched = json.loads(done.stdout)
-    return len(sched["trees"]), sched["rate"]["achieved"], sched["rate"]["bound"]
+def planned(blinkc, machine, sets, collective, options):
+    """A batch of these sets: trees, rate and bound of each, from each root. The suites exact and subsets hold it against compile."""
+    with tempfile.TemporaryDirectory() as folder:
+        args = [blinkc, "batch", "-q", f"topologies/{machine}.xml", "-g", "-", "--collectives", collective, *options, "-o", folder]
+        subprocess.run(args, input="".join(",".join(map(str, gpus)) + "\n" for gpus in sets), text=True, check=True)
+        with open(f"{folder}/index.json", encoding="utf-8") as file:
+            return json.load(file)["schedules"]
 
 
-def box_row(blinkc, name, topology, collective, algorithm="trees"):
-    """Of a topology on standard input, or of a file of ours: what the summary says."""
+def summary(blinkc, topology, collective, algorithm="trees", said=""):
+    """Of a topology on standard input, or of a file of ours."""
+    path = f"{said}/{topology}-{collective}"
+    if isinstance(topology, str) and os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            return file.read()
     path = f"topologies/{topology}.xml" if isinstance(topology, str) else "-"
     done = subprocess.run([blinkc, "-c", collective, "-a", algorithm, "-o", "/dev/null", path],
                           input=json.dumps(topology) if path == "-" else "", capture_output=True, text=True, check=True)
-    line = {words[0]: words[1:] for words in map(str.split, done.stderr.splitlines())}
+    return done.stderr
+
+
+def box_row(name, collective, text, algorithm="trees"):
+    line = {words[0]: words[1:] for words in map(str.split, text.splitlines())}
     (trees, _, depth), rate, bound = line["trees"], float(line["rate"][0]), float(line["bound"][0])
     collective += f" `-a {algorithm}`" if algorithm != "trees" else ""
     return f"| {name} | {collective} | {trees.rstrip(',')} | {depth} | {rate:.5g} | {bound:.5g} | {line['ratio'][0]} |"
@@ -87,7 +99,7 @@ def is_slow(name, collective):
             (name, collective) == ("4 x 8 A100", "broadcast"))
 
 
-def main(blinkc, every):
+def main(blinkc, every, said):
     eight, many = [], []
     classes = {machine: subsets.classes(machine) for machine in NAMES}
     for machine, name in NAMES.items():
@@ -95,26 +107,26 @@ def main(blinkc, every):
             rooted = collective != "allreduce"
             if not every and (machine == "dgx1v" or "--tolerance" in options or (rooted and collective != "broadcast")):
                 continue
-            asked = [(blinkc, machine, gpus, collective, root, options) for gpus in classes[machine]
-                     for root in (range(len(gpus)) if rooted else [None])]
-            with ThreadPoolExecutor() as pool:
-                results = list(pool.map(lambda ask: compiled(*ask), asked))
+            jobs = planned(blinkc, machine, classes[machine], collective, options)
+            assert len(jobs) == sum(len(gpus) if rooted else 1 for gpus in classes[machine])
             text = f"{collective}, each root" if rooted else collective
             text += f" `{' '.join(options)}`" if options else ""
-            whole = [result for ask, result in zip(asked, results) if len(ask[2]) == 8]
-            trees, rates, bounds = zip(*whole)
+            whole = [job for job in jobs if len(job["gpus"]) == 8]
+            trees, rates, bounds = ([job[key] for job in whole] for key in ("trees", "rate", "bound"))
             eight.append(f"| {name} | {text} | {one(trees)} | {one(rates)} | {one(bounds)} | "
                          f"{min(r / b for r, b in zip(rates, bounds)):.3f} |")
-            trees, rates, bounds = zip(*results)
-            ratios = [r / b for r, b in zip(rates, bounds)]
-            many.append(f"| {name} | {text} | {len(results)} | {sum(trees) / len(trees):.2f}, {max(trees)} | "
+            trees, ratios = [job["trees"] for job in jobs], [job["rate"] / job["bound"] for job in jobs]
+            many.append(f"| {name} | {text} | {len(jobs)} | {sum(trees) / len(trees):.2f}, {max(trees)} | "
                         f"{min(ratios):.3f} | {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f} | "
                         f"{sum(r > 1 - 1e-9 for r in ratios)} |")
-    boxes = [box_row(blinkc, name, topology, collective) for name, topology, collectives in BOXES for collective in collectives
+    asked = [(name, topology, collective) for name, topology, collectives in BOXES for collective in collectives]
+    boxes = [box_row(name, collective, summary(blinkc, topology, collective)) for name, topology, collective in asked
              if every or not is_slow(name, collective)]
-    clusters = [box_row(blinkc, name, path, collective) for name, path, collectives in CLUSTERS for collective in collectives
+    asked = [(name, file, collective) for name, file, collectives in CLUSTERS for collective in collectives]
+    clusters = [box_row(name, collective, summary(blinkc, file, collective, said=said)) for name, file, collective in asked
                 if every or not is_slow(name, collective)]
-    boxes += [box_row(blinkc, name, topology, collective, algorithm) for name, topology, algorithm, collectives in FAMILIES
+    boxes += [box_row(name, collective, summary(blinkc, topology, collective, algorithm), algorithm)
+              for name, topology, algorithm, collectives in FAMILIES
               for collective in collectives if every or not is_slow(name, collective)]
     ways = [hybrid_row(blinkc, n, collective) for collective in ("broadcast", "allreduce") for n in range(3, 9)
             if every or (n, collective) != (8, "allreduce")]
@@ -124,6 +136,9 @@ def main(blinkc, every):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3) or sys.argv[1:-1] not in ([], ["--all"]):
-        sys.exit(__doc__)
-    main(sys.argv[-1], sys.argv[1] == "--all")
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].removeprefix("usage: "))
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--said", default="")
+    parser.add_argument("blinkc")
+    told = parser.parse_args()
+    main(told.blinkc, told.all, told.said)

@@ -54,7 +54,7 @@ for machine in dgx1v dgx1p; do
 	fi
 done
 v=topologies/dgx1v
-for request in "$v.json" "--format cu $v.json" "-v --no-minimise $v.xml" "-l all --epsilon 0.2 $v.xml" \
+for request in "$v.json" "-g 0-5 --format cu $v.json" "-v --no-minimise $v.xml" "-l all --epsilon 0.2 $v.xml" \
 	"-l pcie,qpi -c reduce $v.xml" \
 	"--tolerance 0 -g 0,1,2 $v.xml --format cu" "-g 0,7 -l nvlink $v.xml" "-g 3 $v.xml" "--nothing" "-c nothing $v.xml" \
 	"--hybrid -c broadcast --size 1,1G $v.xml" "--hybrid=host -c alltoall -g 0,1,4 --format cu $v.json" \

@@ -41,13 +41,48 @@ fi
 
 # ---- built twice, elsewhere and by others ----
 
+# The second time only every eighth object is compiled anew, others with each commit. The rest are those of the first time,
+# if they were asked for by the same words: no source asks for the time, and no object names the place where it was made.
 export DEB_BUILD_OPTIONS=noautodbgsym
+mkdir "$work/bin" "$work/kept"
+cat >"$work/bin/cc" <<END
+#!/bin/sh
+# The compiler; it keeps objects, by what was asked.
+PATH='$PATH' kept='$work/kept' turn=$(($(git rev-list --count HEAD) % 8))
+case "\$*" in
+*" -c -o "*) ;;
+*) exec cc "\$@" ;;
+esac
+for word; do
+	[ "\$before" != -o ] || object=\$word
+	before=\$word
+done
+asked=\$(printf '%s\n' "\$*" | sed "s|\$PWD|.|g" | cksum | cut -d ' ' -f 1)
+if [ -e "\$kept/\$asked.o" ] && [ \$((asked % 8)) != \$turn ]; then
+	echo kept >>"\$kept/log"
+	exec cp "\$kept/\$asked.o" "\$object"
+fi
+[ ! -e "\$kept/\$asked.o" ] || echo anew >>"\$kept/log"
+cc "\$@" && cp "\$object" "\$kept/\$asked.o"
+END
+chmod +x "$work/bin/cc"
 # Of a clone, as there may be commits meanwhile.
 expect "git clone" git clone -q --shared "$top" "$work/source"
-make_deb() { $MAKE -s -C "$work/source" deb B="$1"; }
+make_deb() { PATH=$work/bin:$PATH $MAKE -s -C "$work/source" deb B="$1"; }
 expect "make deb" make_deb "$work/one"
 again() { (umask 027; TZ=Pacific/Apia DEB_BUILD_OPTIONS='noautodbgsym nocheck' make_deb "$work/quite/elsewhere"); }
 expect "make deb again" again
+objects=$(find "$work/one/deb/blinkc-$version/build" -name '*.o' | wc -l)
+anew=$(grep -c anew "$work/kept/log")
+if [ "$anew" -gt 0 ] && [ $((anew + $(grep -c kept "$work/kept/log"))) = "$objects" ]; then
+	ok "$anew of $objects objects are compiled anew"
+else
+	not_ok "$anew of $objects objects are compiled anew: want some, and the rest kept"
+fi
+named=$(grep -rlF "$work" "$work/one/deb/blinkc-$version/build" --include='*.o' | head -3)
+if [ ! "$named" ]; then ok "no object names its place"; else not_ok "objects name their place: $named"; fi
+timed=$(grep -rnE '__(DATE|TIME|TIMESTAMP)__' src runtime --include='*.[ch]')
+if [ ! "$timed" ]; then ok "no source asks for the time"; else not_ok "sources ask for the time: $timed"; fi
 n=0
 for file in "$work"/one/deb/*.deb "$work"/one/deb/*.tar.xz; do
 	n=$((n + 1))

@@ -12,9 +12,9 @@ for kind in "" ${full:+asan/ tsan/}; do
 			not_ok "$kind$name: not built"
 			continue
 		fi
-		# Seed, and how many random schedules of each collective are executed.
+		# Seed, and how many random schedules of each collective are executed; so are jobs and deaths.
 		schedules=30
-		[ ! "$full" ] || [ "$kind" ] || schedules=150
+		[ ! "$full" ] || [ "$kind" ] || schedules=100
 		# libhwloc's plugin for PCI devices leaks 1 kB, and is unloaded before anybody could say whose it is.
 		leaks=1
 		[ "$kind$name" != asan/test_live ] || leaks=0

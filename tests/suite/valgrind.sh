@@ -24,7 +24,7 @@ clean() {
 	fi
 }
 
-clean "compile XML" 0 -q topologies/dgx1v.xml -o "$work/x.json"
+clean "compile XML" 0 -q -g 0,1,2,5,6 topologies/dgx1v.xml -o "$work/x.json"
 clean "a machine by hwloc" 0 convert -q tests/foreign/hwloc/h100-3.xml -o "$work/hwloc.xml"
 clean "a file of hwloc without GPUs" 3 convert tests/bad/topology/hwloc.xml
 clean "compile JSON to cu" 0 -q -c reduce -g 4,5,6,7 topologies/dgx1v.json -o "$work/x.cu"

@@ -13,7 +13,7 @@ leave(struct rank *r)
 }
 
 static void
-joins(void)
+joins(int n_jobs)
 {
 	static struct rank r[RANKS];
 	for (int n = 1; n <= RANKS; n++) {
@@ -23,13 +23,13 @@ joins(void)
 	}
 	int64_t begin = now_ns();
 	bool good = true;
-	for (int i = 0; i < 200 && good; i++) {
+	for (int i = 0; i < n_jobs && good; i++) {
 		blinkUniqueId_t id = new_id();
 		job(r, &id, 4, 20000 * MS, leave);
 		good = all_are(r, 4, blinkSuccess);
 	}
-	ok(good, "200 jobs of 4 ranks, one after the other");
-	printf("# %.2f ms each\n", (double)(now_ns() - begin) / 200e6);
+	ok(good, "%d jobs of 4 ranks, one after the other", n_jobs);
+	printf("# %.2f ms each\n", (double)(now_ns() - begin) / (n_jobs * 1e6));
 }
 
 static int
@@ -434,7 +434,7 @@ threads_end(int most)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	alarm(300);
 	static struct rank first;
@@ -442,7 +442,7 @@ main(void)
 	job(&first, &id, 1, 20000 * MS, leave);		/* what threads need once, as of a sanitizer, is there then */
 	threads_end(0);
 	int files = entries("/proc/self/fd"), threads = entries("/proc/self/task");
-	joins();
+	joins(argc > 2 ? 2 * atoi(argv[2]) : 200);
 	exchanges();
 	many_jobs();
 	exchanges_that_fail();
