@@ -25,8 +25,8 @@ EXTERNAL = {
            "SHA256Update SHA256Final SHA256Data SHA256End bsearch __divti3 __modti3 __udivti3 __umodti3 "
            "__udivmodti4 __fixdfti __stack_chk_fail __memcpy_chk __strcpy_chk __memset_chk __read_chk "
            "__pread_chk __ctype_tolower_loc __ctype_b_loc __divmodti4 frexp ldexp access fcntl lseek fchmod fsync "
-           "ftruncate rename unlink mkostemp mmap munmap madvise memfd_create socket sendmsg recvmsg __poll_chk "
-           "readv nanosleep syscall getenv strdup aligned_alloc sched_getaffinity __sched_cpucount "
+           "ftruncate rename unlink mkostemp mmap munmap madvise memfd_create socket sendmsg recvmsg poll __poll_chk "
+           "readv nanosleep syscall getenv strdup aligned_alloc sched_getaffinity sched_yield __sched_cpucount "
            "__cpu_indicator_init "
            "sigemptyset sigaddset sigismember sigpending sigtimedwait",
     MORE: "accept4 bind connect listen send recv setsockopt getsockopt getsockname ioctl shutdown ppoll epoll_create1 "
@@ -100,6 +100,7 @@ POINTERS = {
     "rank_comm_close": NET,
     "blinkCommRegister": r"runtime/comm/init\.c:on_failed_here",
     "shm_exchange": r"runtime/comm/init\.c:sign",
+    "exchange": r"runtime/comm/init\.c:sign",
     "tcp_prove": r"runtime/comm/init\.c:sign",
     "tcp_proved": r"runtime/comm/init\.c:sign",
     "tcp_break": "remote_broken|ucx_broken",

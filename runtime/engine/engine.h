@@ -149,6 +149,7 @@ struct engine {
 
 	/* Of who drives. */
 	_Atomic int stop;		/* an error has been set */
+	struct blink_error wrong;	/* with the call that is executed: not on a stack, where it would take much */
 	int rest, next_rest;		/* waits that do not give way: those left, and after the next long turn */
 	bool begun;			/* the first call has */
 	bool suspects;			/* a peer's signature differs: the hub has been asked */

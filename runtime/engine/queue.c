@@ -156,21 +156,22 @@ end(struct engine *e, struct call *call, struct blink_error *err)
 static bool
 progress_call(struct engine *e, struct call *call)
 {
-	struct blink_error err = { 0 };
+	struct blink_error *err = &e->wrong;
 	bool moved = true, done = false;
-	if (!e->begun && is_preceded(e, call, &err))
+	err->code = blinkSuccess;
+	if (!e->begun && is_preceded(e, call, err))
 		return true;
-	if (!e->begun && begin(e, call, &err) != blinkSuccess)
+	if (!e->begun && begin(e, call, err) != blinkSuccess)
 		goto failed;
-	moved = call->n_messages > 0 ? messages_progress(e, call, &err) : collective_progress(e, call);
+	moved = call->n_messages > 0 ? messages_progress(e, call, err) : collective_progress(e, call);
 	done = call->n_messages > 0 ? messages_done(call) : collective_done(e);
-	if (done && err.code == blinkSuccess)
-		end(e, call, &err);
-	if (err.code == blinkSuccess)
+	if (done && err->code == blinkSuccess)
+		end(e, call, err);
+	if (err->code == blinkSuccess)
 		return moved || done;
 failed:
 	/* Messages that do not fit together: the text names both ranks. */
-	engine_fail_here(e, &err, err.code == blinkMismatch ? messages_await(call) : -1);
+	engine_fail_here(e, err, err->code == blinkMismatch ? messages_await(call) : -1);
 	return false;
 }
 
