@@ -274,6 +274,10 @@ free_ucx(struct ucx *u)
 		free(u->peer[i].hello);
 		free(u->peer[i].theirs);
 	}
+	for (struct ucx_arrival *a = u->left, *later; a; a = later) {
+		later = a->later;
+		free(a);
+	}
 	free(u->peer);
 	free(u);
 }

@@ -63,7 +63,7 @@ enum ucx_arrival_state { ARRIVAL_WAITS, ARRIVAL_MOVES, ARRIVAL_WHOLE, ARRIVAL_LO
 /* A message of a peer that has no place yet, or of which not all is here, or whose turn in its lane has not come. */
 struct ucx_arrival {
 	struct ucx_arrival *next;	/* of its lane, by order */
-	struct ucx_arrival *later;	/* that waits for a place, too */
+	struct ucx_arrival *later;	/* that waits for a place, too; or is left of a broken peer */
 	struct ucx *net;
 	struct ucx_peer *peer;		/* NULL: it is broken, and UCX has not let go of the place */
 	enum ucx_arrival_state state;
@@ -123,6 +123,7 @@ struct ucx {
 	atomic_bool awake;		/* the thread will look at `attention` before it sleeps */
 	bool trouble;			/* some peer is to be looked after: it failed, or is broken */
 	int closing_endpoints;
+	struct ucx_arrival *left;	/* by `later`: of broken peers, whose places UCX has not let go of */
 	atomic_bool abandoned, closing;
 	int64_t letting_go;		/* since when; 0: not yet. The thread's */
 	int64_t deadline;		/* of the close; set before closing */

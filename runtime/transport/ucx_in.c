@@ -58,6 +58,17 @@ ask_place(struct ucx_peer *peer, const struct net_message *m)
 	return place == NET_REFUSED ? NULL : place;
 }
 
+/* UCX has let go of the place. */
+static void
+end_left(struct ucx_arrival *a)
+{
+	struct ucx_arrival **at = &a->net->left;
+	while (*at != a)
+		at = &(*at)->later;
+	*at = a->later;
+	free(a);
+}
+
 static void
 on_received(void *request, ucs_status_t status, size_t bytes, void *of)
 {
@@ -66,7 +77,7 @@ on_received(void *request, ucs_status_t status, size_t bytes, void *of)
 	(void)bytes;
 	a->net->api->ucp_request_free_(request);
 	if (!peer) {
-		free(a);
+		end_left(a);
 		return;
 	}
 	peer->moving--;
@@ -268,8 +279,12 @@ ucx_in_drop(struct ucx_peer *peer)
 			if (a->remote && u->worker)
 				u->api->ucp_am_data_release_(u->worker, a->remote);
 			a->peer = NULL;
-			if (a->state != ARRIVAL_MOVES)
+			if (a->state == ARRIVAL_MOVES) {
+				a->later = u->left;
+				u->left = a;
+			} else {
 				free(a);
+			}
 		}
 		peer->lane[i].ahead = NULL;
 	}
