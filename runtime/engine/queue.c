@@ -29,7 +29,7 @@ enum { TURNS = 64, REST_LEAST = 16, REST_MOST = 1024 };
 
 /* ns: a sleep that no bell ends; what a peer may be gone before it counts; the longest patience before a deadline. */
 #define SLEEP_NS ((int64_t)100000000)
-#define GONE_NS ((int64_t)50000000)
+#define GONE_NS ((int64_t)250000000)
 #define PATIENCE_NS ((int64_t)2000000000)
 
 void
@@ -191,6 +191,14 @@ sleep_for(struct engine *e, const struct call *call)
 	return state;
 }
 
+/* A peer that has gone has mostly heard of a failure first: the hub's word of it is on its way here, too, but a thread
+ * of this process has to get a CPU to take it. */
+static int64_t
+grace(const struct engine *e)
+{
+	return e->timeout / 2 < GONE_NS ? e->timeout / 2 : GONE_NS;
+}
+
 /* The hub is asked before the deadline, so that all ranks hear whom to blame when it comes. */
 static void
 check_patience(struct engine *e, bool *asked)
@@ -203,7 +211,7 @@ check_patience(struct engine *e, bool *asked)
 		*asked = true;
 	}
 	int64_t gone_at = peer >= 0 ? atomic_load(&e->peer[peer].gone_at) : 0;
-	if (gone_at != 0 && now > gone_at + GONE_NS) {
+	if (gone_at != 0 && now > gone_at + grace(e)) {
 		set_error(&err, blinkRemoteError, "%s", e->peer[peer].gone);
 		engine_fail_here(e, &err, peer);
 	}
@@ -215,8 +223,8 @@ longest_sleep(const struct engine *e, bool asked)
 	int64_t now = now_ns(), patience = e->timeout / 4 < PATIENCE_NS ? e->timeout / 4 : PATIENCE_NS;
 	int64_t left = asked ? SLEEP_NS : e->deadline - patience - now;
 	int peer = atomic_load(&e->awaits);
-	if (peer >= 0 && atomic_load(&e->peer[peer].gone_at) != 0 && left > GONE_NS / 4)
-		left = GONE_NS / 4;
+	if (peer >= 0 && atomic_load(&e->peer[peer].gone_at) != 0 && left > grace(e) / 8)
+		left = grace(e) / 8;
 	return left < 100000 ? 100000 : left < SLEEP_NS ? left : SLEEP_NS;
 }
 
