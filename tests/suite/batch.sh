@@ -196,7 +196,7 @@ fi
 
 # A process that is killed from outside fails its schedule, and no other; one that is killed between two schedules fails none.
 for a in 0 1 2 3; do for b in 4 5 6; do echo "$a,$b,7-9,12-14"; done; done >"$work/eight"
-for _ in 1 2 3 4 5; do
+for _ in $(seq 20); do
 	rm -rf "$again"
 	"$blinkc" batch -q topologies/mi250.xml --gpus "$work/eight" --collectives all -j 2 -o "$again" 2>"$work/err" &
 	pid=$!
