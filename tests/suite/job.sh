@@ -135,9 +135,11 @@ if [ "$why" ]; then
 	skip "UCX: $why"
 else
 	export BLINK_NET=ucx UCX_TLS=tcp
-	run "" matrix -n 4 -s 2 -c 140 "built in, 2 servers, UCX"
-	run "" faults -n 4 -s 2 killed leaves "few files"
-	if [ "$full" ]; then
+	run "" matrix -n 4 -s 2 -c 60 "built in, 2 servers, UCX"
+	if [ ! "$full" ]; then
+		run "" faults -n 3 -s 2 killed
+	else
+		run "" matrix -n 4 -s 2 -c 140 -S 2 "built in, 2 servers, UCX, more"
 		run "" matrix -n 8 -s 4 -c 276 -m 40001 "built in, 4 servers, UCX"
 		run "" order -n 4 -s 2 -S 3 stream several splits messages groups aborted leaving
 		run "" faults -n 4 -s 2
