@@ -25,7 +25,8 @@ oracle() {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# turn N: which of N parts of its many cases a suite of the full test takes; the next commit has the next part
+# turn N: which of N parts of its many cases a suite of the full test takes; the next commit has the next part.
+# Where there is no history, as in a release, the first.
 turn() { echo $(($(git -C "$top" rev-list --count HEAD 2>/dev/null || echo 0) % $1)); }
 
 ok() { echo "ok $suite: $*"; }

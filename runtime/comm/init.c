@@ -291,8 +291,7 @@ use_cpus(struct rank_comm *r)
 	struct engine *e = &r->engine;
 	cpu_set_t cpus;
 	int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
-	e->shares_cpus = n <= e->n_local;
-	e->spins = e->shares_cpus ? 0 : SPINS;
+	e->spins = n > e->n_local ? SPINS : 0;
 	e->local_index = r->settings.shm ? local_index(r, e->rank) : 0;
 	if (r->settings.pin && e->n_local > 1 && n >= 2 * e->n_local)
 		engine_pin(e);

@@ -130,7 +130,6 @@ struct engine {
 	int64_t timeout;		/* ns */
 	int64_t chunk_bytes;		/* 0: chosen */
 	int spins;			/* looks at a flag before it sleeps; 0 where ranks share CPUs */
-	bool shares_cpus;
 	struct engine_events events;
 
 	pthread_mutex_t lock;		/* of what follows */

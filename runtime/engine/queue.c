@@ -243,7 +243,7 @@ look(struct engine *e, struct call *call)
 	for (int i = 0; i < e->spins; i++)
 		if (goes_on(e, call))
 			return true;
-	if (!e->shares_cpus || (e->rest > 0 && e->rest-- > 0))
+	if (e->spins > 0 || (e->rest > 0 && e->rest-- > 0))
 		return false;
 	int64_t before = now_ns();
 	for (int i = 0; i < TURNS; i++) {

@@ -96,22 +96,24 @@ tested(struct rank *me)
 	leave(me, comm);
 }
 
-/* Two ranks make small calls for a while before the others begin, who then receive what was sent for each. */
+/* Two ranks make broadcasts before the others begin, who then receive what was sent for each. They are the roots of
+ * `turn` broadcasts each, in turns, of which there are `made` of so many elements. */
 static void
-ahead(struct rank *me)
+run_ahead(struct rank *me, int turn, int made, size_t count)
 {
-	enum { TURN = 16, MADE = 4 * TURN };
 	blinkComm_t comm = job_join(me, NULL);
-	int roots = me->n > 2 ? 2 : 1;
-	int64_t x[MADE], wrong = 0;
-	if (!comm)
+	int roots = me->n > 2 ? 2 : 1, wrong = 0;
+	int64_t *x = calloc((size_t)made * count, sizeof *x);
+	if (!comm || !job_need(me, x, "no memory"))
 		return;
 	if (me->rank >= roots)
 		job_await(me->board, 0, (uint64_t)roots);
-	for (int k = 0; k < MADE; k++) {
-		int root = k / TURN % roots;
-		x[k] = root == me->rank ? 1000 + k : 0;
-		fine(me, blinkBroadcast(&x[k], &x[k], 1, blinkInt64, root, comm, NULL), comm, "broadcast");
+	for (int k = 0; k < made; k++) {
+		int root = k / turn % roots;
+		int64_t *at = x + (size_t)k * count;
+		for (size_t i = 0; i < count && root == me->rank; i++)
+			at[i] = 1000 + k;
+		fine(me, blinkBroadcast(at, at, count, blinkInt64, root, comm, NULL), comm, "broadcast");
 	}
 	if (me->rank < roots) {
 		for (int i = 0; i < 100 && blinkCommTest(comm, 0) == blinkInProgress; i++)
@@ -119,10 +121,24 @@ ahead(struct rank *me)
 		job_add(me->board, 0, 1);
 	}
 	wait_for(me, comm);
-	for (int k = 0; k < MADE; k++)
-		wrong += x[k] != 1000 + k;
-	job_need(me, !wrong, "%d of %d broadcasts are wrong", (int)wrong, (int)MADE);
+	for (size_t i = 0; i < (size_t)made * count; i++)
+		wrong += x[i] != 1000 + (int64_t)(i / count);
+	job_need(me, !wrong, "%d elements of %d broadcasts are wrong", wrong, made);
+	free(x);
 	leave(me, comm);
+}
+
+static void
+ahead(struct rank *me)
+{
+	run_ahead(me, 16, 64, 1);
+}
+
+/* Calls that have half an arena each. */
+static void
+ahead_large(struct rank *me)
+{
+	run_ahead(me, 4, 8, 40000);
 }
 
 struct waiter {
@@ -730,6 +746,7 @@ static const struct scenario {
 	{ "alone", alone, false, false, 20 },
 	{ "tested", tested, false, false, 20 },
 	{ "ahead", ahead, false, false, 20 },
+	{ "ahead_large", ahead_large, false, false, 20 },
 	{ "waited", waited, false, false, 20 },
 	{ "several", several, false, false, 30 },
 	{ "in_turn", in_turn, false, false, 20 },
