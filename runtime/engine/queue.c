@@ -191,8 +191,8 @@ sleep_for(struct engine *e, const struct call *call)
 	return state;
 }
 
-/* A peer that has gone has mostly heard of a failure first: the hub's word of it is on its way here, too, but a thread
- * of this process has to get a CPU to take it. */
+/* How long to wait for a better reason when a peer has gone: most leave because the hub told them of a failure. Its
+ * message is on its way to this rank, too, but a thread of this process needs a CPU to read it. */
 static int64_t
 grace(const struct engine *e)
 {

@@ -245,11 +245,11 @@ bool tcp_out_idle(struct tcp *t, struct tcp_out *out);		/* nothing waits to be s
 /* ---- tcp_zero.c ---- all with the lock of the connection, but for tcp_zero_await */
 
 void tcp_zero_open(struct tcp *t, struct tcp_out *out);		/* it is ready */
-/* Is a system call for so many bytes of the part to be one without a copy? */
+/* Shall the kernel send these bytes of a message without a copy? */
 bool tcp_zero_pays(const struct tcp_out *out, const struct tcp_part *part, uint64_t bytes);
 void tcp_zero_begin(struct tcp_out *out);	/* such a call, for bytes of the first part, and its end: */
 int tcp_zero_end(struct tcp *t, struct tcp_out *out, int code);	/* errno; EINTR where the part is to be copied */
-/* The kernel has let go of calls `first` to `last`, modulo 2^32. False: there are not so many. */
+/* The kernel reads the memory of calls `first` to `last`, modulo 2^32, no more. False: there were not so many calls. */
 bool tcp_zero_range(struct tcp_zero *z, uint32_t first, uint32_t last);
 bool tcp_zero_read(struct tcp *t, struct tcp_out *out);		/* what the kernel says; true: something */
 /* May bytes that a peer lacks still be read from memory that was given to `send`? */

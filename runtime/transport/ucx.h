@@ -20,7 +20,7 @@ extern const struct net_kind net_ucx;
  *	hello	a rank's address in UCX, and a token		before its first message, and back
  *	credit	how many messages have been delivered		now and then
  *	bye	how many messages were sent in all		as a net closes
- *	heard	that so many have come				in answer
+ *	heard	how many messages have arrived			in answer to a bye
  *
  * So the TCP net's handshake proves who belongs to the job, its connections tell of peers that end or vanish, and this
  * net has its names and its reasons. UCX itself asks nobody for a proof: a message has to bring the token that its
