@@ -210,12 +210,24 @@ first_outside(const struct witness *w, int n)
 	return r < n ? r : -1;
 }
 
+/* The lowest rank that waits for `rank`; -1: none does. */
+static int
+first_waiting(const struct witness *w, int n, int rank)
+{
+	int r = 0;
+	while (r < n && next_in_chain(w, n, r) != rank)
+		r++;
+	return r < n ? r : -1;
+}
+
 static void
 blame_last(const struct witness *w, int n, int stuck, struct verdict *out)
 {
 	int before, last = end_of_chain(w, n, stuck, &before);
 	if (last == stuck && before < 0 && first_outside(w, n) >= 0)
 		last = first_outside(w, n);
+	if (before < 0)
+		before = first_waiting(w, n, last);
 	const struct rank_status *s = &w[last].status;
 	char call[160], waits[40] = "";
 	if (before >= 0)

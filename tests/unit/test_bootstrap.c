@@ -1,5 +1,6 @@
 /* The bootstrap (runtime/bootstrap/bootstrap.h) with ranks as threads. Prints TAP. */
 #include "ranks.h"
+#include "bootstrap/verdict.h"
 
 #include <dirent.h>
 #include <ifaddrs.h>
@@ -282,14 +283,20 @@ static const struct play plays[] = {
 		{ { 16, 7, 1, 1 }, { 16, 8, 1, -1 }, { 17, 9, 1, 0 }, { 16, 7, 1, 0 } } },
 };
 
+static struct rank_status
+status_of(const struct play *p, int i)
+{
+	struct rank_status s = { .calls = p->rank[i].calls, .signature = p->rank[i].signature,
+		.in_call = (uint32_t)p->rank[i].in_call, .awaits = p->rank[i].awaits };
+	snprintf(s.text, sizeof s.text, "text %d", (int)p->rank[i].signature);
+	return s;
+}
+
 static void
 set_status(struct rank *r, const struct play *p)
 {
-	int i = r->number;
 	pthread_mutex_lock(&r->lock);
-	r->status = (struct rank_status){ .calls = p->rank[i].calls, .signature = p->rank[i].signature,
-		.in_call = (uint32_t)p->rank[i].in_call, .awaits = p->rank[i].awaits };
-	snprintf(r->status.text, sizeof r->status.text, "text %d", (int)p->rank[i].signature);
+	r->status = status_of(p, r->number);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -321,9 +328,35 @@ investigate(const struct play *p, int64_t patience)
 	all_leave(r, 4);
 }
 
+/* Which rank is the first to ask depends on the network, the verdict does not. */
+static void
+whoever_asks(const struct play *p)
+{
+	struct witness w[4] = { 0 };
+	bool good = true;
+	for (int i = 0; i < 4; i++) {
+		w[i].left = p->rank[i].calls == 0;
+		w[i].status = status_of(p, i);
+		if (w[i].left)
+			w[i].status.calls = p->rank[i].signature;
+	}
+	for (int i = 0; i < 4; i++) {
+		struct verdict v;
+		if (w[i].left || !p->rank[i].in_call)
+			continue;
+		verdict_find(w, 4, i, &v);
+		good &= v.code == p->code && v.culprit == p->culprit && strncmp(v.text, p->text, strlen(p->text)) == 0;
+		if (!good)
+			printf("# rank %d asks: code %d, rank %d: %s\n", i, v.code, v.culprit, v.text);
+	}
+	ok(good, "%s, whoever asks", p->what);
+}
+
 static void
 stuck(void)
 {
+	for (size_t i = 0; i < sizeof plays / sizeof *plays; i++)
+		whoever_asks(&plays[i]);
 	for (size_t i = 0; i < sizeof plays / sizeof *plays; i++)
 		investigate(&plays[i], 300 * MS);
 	investigate(&plays[0], 0);
