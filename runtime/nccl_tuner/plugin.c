@@ -14,7 +14,7 @@
  * what is predicted, is left as it is. */
 enum { FAR = 32 };
 
-/* How much longer a message takes by its bytes than by its latency where only rates count. */
+/* How much longer than an empty message one takes where only rates count. */
 enum { LARGE = 10 };
 
 static void
@@ -92,7 +92,9 @@ choose_v2(void *context, int func, size_t bytes, int collnet, int nvls, int ops,
 	const struct tuner *tuner = context;
 	const struct ring_costs *known = tuner && algo && proto ? tuner_costs(tuner, func, bytes) : NULL;
 	(void)channels;
-	if (!known || collnet || nvls || tuner_time(tuner, known, bytes, ops) < LARGE * tuner_time(tuner, known, 0, ops))
+	if (!known || collnet || nvls)
+		return NCCL_SUCCESS;
+	if (tuner_time(tuner, known, bytes, ops) < LARGE * tuner_time(tuner, known, 0, ops))
 		return NCCL_SUCCESS;
 	*algo = NCCL_ALGO_RING;
 	*proto = NCCL_PROTO_SIMPLE;
