@@ -73,6 +73,10 @@ static void
 find_gpus(HwMachine *m)
 {
 	const HwTree *tree = m->tree;
+	if (m->seen) {
+		hwloc_find_seen(m);
+		return;
+	}
 	for (int i = 0; i < tree->n_objects; i++) {
 		int device = hwloc_device_of(tree, i);
 		const HwObject *object = &tree->object[i];
@@ -129,7 +133,7 @@ find_nics(HwMachine *m)
 	if (n_slow)
 		builder_assume(m->b, "left out: %.40s%s, network devices without a PCIe link of 3.5 GB/s or more", slow,
 		    n_slow > 1 ? " and others" : "");
-	if (m->n_nics)
+	if (m->n_nics && !m->sysfs)
 		builder_assume(m->b, "ports of NICs: hwloc has no rates; --nic-rate sets them for a cluster");
 	qsort_r(m->nic, (size_t)m->n_nics, sizeof *m->nic, compare_devices, (void *)(uintptr_t)tree);
 }

@@ -1,17 +1,21 @@
 /* A Topology in the making from a machine of hwloc. machine.c finds what its objects are, bandwidth.c makes links of
- * its matrices, read_topology.c all others. */
+ * its matrices, read_topology.c all others. Of the machine that this runs on, NVIDIA's driver and the kernel know more:
+ * seen.c takes GPUs and NVLinks of the one, ports.c rates of NICs of the other. */
 #ifndef BLINK_FORMAT_HWLOC_MACHINE_H
 #define BLINK_FORMAT_HWLOC_MACHINE_H
 
 #include "format/builder.h"
 #include "format/gpu_models.h"
 #include "format/hwloc/tree.h"
+#include "format/nvml/gpus.h"
 
 typedef enum { ROLE_NONE, ROLE_GPU, ROLE_NIC, ROLE_NVSWITCH } HwRole;
 
 typedef struct {
 	Ctx *ctx;
 	const HwTree *tree;
+	const SeenGpus *seen;		/* NULL: the driver was not asked, hwloc says which are GPUs */
+	const char *sysfs;		/* "/sys", for the ports of NICs; NULL: they are not looked up */
 	TopologyBuilder *b;
 	int node;
 	const GpuModel *model;		/* of its GPUs; NULL: not known */
@@ -40,8 +44,29 @@ int hwloc_device_of(const HwTree *tree, int object);
 /* The vertex of the CPUs next to an object, which is made where there is none yet. */
 int hwloc_cpu_near(HwMachine *m, int object);
 
+/* What hwloc calls the speed of a PCI link, bytes/s. 1 <= generation <= 6. */
+int64_t hwloc_pcie_speed(int width, int generation);
+
 /* Links from the matrices NVLinkBandwidth, XGMIBandwidth and XGMIHops, and notes where there are none or they say too
  * little. Fails: BAD_INPUT, LIMIT, NO_MEMORY. Memory: scratch arena. Cost: O(n^2) for matrices of n objects. */
 Status hwloc_add_bandwidths(HwMachine *m);
+
+/* ---- seen.c ---- */
+
+/* Before the HwMachine is made: PCI devices for GPUs that the driver has and hwloc has not, as in containers that hide
+ * /sys; PCIe links of GPUs have the most speed that they can have, as those of idle GPUs are slow. */
+Status hwloc_tree_add_seen(Ctx *ctx, HwTree *tree, const SeenGpus *seen);
+
+/* m->gpu and their roles; gpu[i] is seen->gpu[i]. */
+void hwloc_find_seen(HwMachine *m);
+
+/* NVLinks, as the driver has them. */
+Status hwloc_add_seen_links(HwMachine *m);
+
+/* ---- ports.c ---- */
+
+/* The rate of a NIC's port, bytes/s: of an InfiniBand device the fastest that is active, of a network device its own.
+ * 0: not known, or down. sysfs: "/sys". name: of the device. */
+int64_t nic_port_rate(const char *sysfs, const char *name);
 
 #endif
