@@ -96,7 +96,8 @@ typedef struct {
 
 /* The topology of that machine: GPUs and NVLinks as the driver has them, PCIe, CPUs and NICs as hwloc has them, rates
  * of NICs' ports as the kernel has them. label: what messages call it. gpu_model: NULL: as the driver names them.
- * *out: as of topo_read; ids of GPUs are "gpu" and their number. Fails: BAD_INPUT, LIMIT, NO_MEMORY; USAGE gpu_model. */
+ * *out: as of topo_read; ids of GPUs are "gpu" and their number. Fails: BAD_INPUT, LIMIT, NO_MEMORY; USAGE gpu_model.
+ */
 Status topo_of_machine(Ctx *ctx, const char *label, const MachineSeen *seen, const char *gpu_model, Topology **out);
 
 /* Servers of a cluster: `count` as in a file, which is beside the cluster's own, or in a folder beside it. */

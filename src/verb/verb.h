@@ -79,7 +79,7 @@
 	    "blinkc topology dgx-a100 --servers 4 -o cluster.xml\n" \
 	    "a machine that a line describes\n" \
 	    "blinkc topology --synthetic \"server:2 gpu:8 switch:300 net:25\" -o two.xml\n") \
-	X(PROBE, probe, "[options]", "write the topology of this machine, as NVIDIA's driver has its GPUs and NVLinks", \
+	X(PROBE, probe, "[options]", "write the topology of this machine, as NVIDIA's driver has its GPUs and links", \
 	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "the machine that this runs on\n" \
 	    "blinkc probe -o machine.xml\n" \

@@ -1,5 +1,6 @@
-/* The machine that this runs on, as NVIDIA's driver and libhwloc tell of it: a virtual NVML and a virtual libhwloc, beside
- * the tests, tell of the machines in topologies/, and what comes out must be these. Run at the root of the repository. */
+/* The machine that this runs on, as NVIDIA's driver and libhwloc tell of it: a virtual NVML and a virtual libhwloc,
+ * beside the tests, tell of the machines in topologies/, and what comes out must be these. Run at the root of the
+ * repository. */
 #include "base/file_read.h"
 #include "format/format.h"
 #include "format/nvml/gpus.h"
@@ -122,7 +123,8 @@ shipped(const char *path)
 {
 	Text text = { 0 };
 	Topology *topo = NULL;
-	if (file_read_regular(&ctx, path, &text) != OK || topo_read(&ctx, path, NULL, text.data, text.size, &topo) != OK)
+	if (file_read_regular(&ctx, path, &text) != OK
+	    || topo_read(&ctx, path, NULL, text.data, text.size, &topo) != OK)
 		printf("Bail out! %s\n", ctx.error.text);
 	text_free(&text);
 	return topo;

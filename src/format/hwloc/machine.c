@@ -73,10 +73,6 @@ static void
 find_gpus(HwMachine *m)
 {
 	const HwTree *tree = m->tree;
-	if (m->seen) {
-		hwloc_find_seen(m);
-		return;
-	}
 	for (int i = 0; i < tree->n_objects; i++) {
 		int device = hwloc_device_of(tree, i);
 		const HwObject *object = &tree->object[i];
@@ -228,7 +224,8 @@ hwloc_cpu_near(HwMachine *m, int object)
 Status
 hwloc_find_devices(HwMachine *m)
 {
-	find_gpus(m);
+	if (!m->seen)
+		find_gpus(m);
 	find_nics(m);
 	find_nvswitches(m);
 	return count_below(m);

@@ -32,7 +32,8 @@ typedef struct {
 /* PCI ids of vendors. */
 enum { HW_NVIDIA = 0x10de, HW_AMD = 0x1002 };
 
-/* Sets role, gpu, nic, branches, numa and n_numa; notes what was left out. Cost: O(n log n). */
+/* Sets role, gpu, nic, branches, numa and n_numa; GPUs not where hwloc_find_seen has done so. Notes what was left out.
+ * Cost: O(n log n). */
 Status hwloc_find_devices(HwMachine *m);
 
 bool hwloc_is_bridge(const HwObject *object);		/* also a host bridge */
@@ -44,9 +45,6 @@ int hwloc_device_of(const HwTree *tree, int object);
 /* The vertex of the CPUs next to an object, which is made where there is none yet. */
 int hwloc_cpu_near(HwMachine *m, int object);
 
-/* What hwloc calls the speed of a PCI link, bytes/s. 1 <= generation <= 6. */
-int64_t hwloc_pcie_speed(int width, int generation);
-
 /* Links from the matrices NVLinkBandwidth, XGMIBandwidth and XGMIHops, and notes where there are none or they say too
  * little. Fails: BAD_INPUT, LIMIT, NO_MEMORY. Memory: scratch arena. Cost: O(n^2) for matrices of n objects. */
 Status hwloc_add_bandwidths(HwMachine *m);
@@ -57,11 +55,19 @@ Status hwloc_add_bandwidths(HwMachine *m);
  * /sys; PCIe links of GPUs have the most speed that they can have, as those of idle GPUs are slow. */
 Status hwloc_tree_add_seen(Ctx *ctx, HwTree *tree, const SeenGpus *seen);
 
-/* m->gpu and their roles; gpu[i] is seen->gpu[i]. */
+/* Before hwloc_find_devices: m->gpu and their roles; gpu[i] is seen->gpu[i]. */
 void hwloc_find_seen(HwMachine *m);
 
 /* NVLinks, as the driver has them. */
 Status hwloc_add_seen_links(HwMachine *m);
+
+/* ---- speed.c ---- */
+
+/* What hwloc calls the speed of a PCI link, bytes/s. 1 <= generation <= 6. */
+int64_t hwloc_pcie_speed(int width, int generation);
+
+/* Width and generation whose speed this is, to 1 %, x16 first. Of 15.75 GB/s several are, with one effective rate. */
+bool hwloc_pcie_of_speed(int64_t speed, int *width, int *generation);
 
 /* ---- ports.c ---- */
 

@@ -67,8 +67,8 @@ add_nics(HwMachine *m)
 			first = name;
 	}
 	if (n && m->sysfs)
-		builder_assume(m->b, "%.40s%s: no port that is up, with a rate; --nic-rate sets it for a cluster", first,
-		    n > 1 ? " and other NICs" : "");
+		builder_assume(m->b, "%.40s%s: no port that is up, with a rate; --nic-rate sets it for a cluster",
+		    first, n > 1 ? " and other NICs" : "");
 }
 
 static void
@@ -87,33 +87,6 @@ add_switches(HwMachine *m)
 
 /* ---- PCIe links ---- */
 
-/* Of a lane, by generation. */
-static const int64_t lanes[] = { 250000000, 500000000, 984615385, 1969230769, 3938461538, 7562500000 };
-
-int64_t
-hwloc_pcie_speed(int width, int generation)
-{
-	return width * lanes[generation - 1];
-}
-
-/* Width and generation whose rate this is, to 1 %, x16 first. Of 15.75 GB/s several are, with one effective rate. */
-static bool
-pcie_of_speed(int64_t speed, int *width, int *generation)
-{
-	static const int widths[] = { 16, 8, 4, 2, 1, 32, 12 };
-	for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
-		for (size_t g = 0; g < sizeof lanes / sizeof *lanes; g++) {
-			int64_t rate = widths[w] * lanes[g], off = speed > rate ? speed - rate : rate - speed;
-			if (off <= rate / 200) {
-				*width = widths[w];
-				*generation = (int)g + 1;
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
 /* Whole MB/s as GB/s. */
 static void
 put_speed(char *out, size_t size, int64_t speed)
@@ -131,7 +104,7 @@ link_pcie(HwMachine *m, int from, int to, int64_t speed, const char *of)
 	if (speed == 0) {
 		builder_assume(m->b, "PCIe links without a speed are x16 of generation 3");
 		snprintf(source, sizeof source, "no speed in hwloc: as x16 of generation 3");
-	} else if (pcie_of_speed(speed, &width, &generation)) {
+	} else if (hwloc_pcie_of_speed(speed, &width, &generation)) {
 		snprintf(source, sizeof source, "hwloc: %s at %s, x%d of generation %d", rate, of, width, generation);
 	} else {
 		snprintf(source, sizeof source, "hwloc: %s at %s; effective: 3/4 of it", rate, of);
@@ -304,6 +277,8 @@ read_hwloc(Ctx *ctx, const char *label, const char *gpu_model, const MachineSeen
 		TRY(hwloc_tree_add_seen(ctx, tree, m.seen));
 	m.tree = tree;
 	TRY(new_machine(&m));
+	if (m.seen)
+		hwloc_find_seen(&m);
 	TRY(hwloc_find_devices(&m));
 	if (m.n_gpus == 0)
 		return no_gpus(ctx, tree);

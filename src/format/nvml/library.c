@@ -51,7 +51,7 @@ fail_open(Ctx *ctx)
 		    "container");
 	snprintf(why, sizeof why, "%.199s", text);
 	make_printable(why);
-	return fail(ctx, IO, NVML_SONAME ": %s", why);
+	return fail(ctx, IO, "%s%s", strstr(why, NVML_SONAME) ? "" : NVML_SONAME ": ", why);
 }
 
 static Status
