@@ -223,6 +223,8 @@ test_odd(void)
 	Topology *topo = odd("VIRTUAL_GPU_DOWN", "0:2");
 	ok(topo && nvlinks(topo, 0, 3) == 1 && nvlinks(topo, 3, 0) == 1 && has_note(topo, "1 NVLinks that are down"),
 	    "a link that one end says is down");
+	topo = odd("VIRTUAL_GPU_DOWN", "3:0");
+	ok(topo && nvlinks(topo, 0, 3) == 1 && nvlinks(topo, 3, 0) == 1, "a link that the other end says is down");
 	topo = odd("VIRTUAL_GPU_MIG", "3");
 	ok(topo && topo->n_ranks == 8 && nvlinks(topo, 0, 3) == 0 && nvlinks(topo, 0, 4) == 2
 	    && has_note(topo, "GPU 3 is in MIG mode"), "a GPU in MIG mode");

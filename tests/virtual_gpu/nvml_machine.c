@@ -122,12 +122,20 @@ find_model(const Topology *topo)
 	return model;
 }
 
+static Ctx ctx;
+static char read[512];		/* the file that was read last */
+
+__attribute__((destructor)) static void
+forget(void)
+{
+	if (*read)
+		ctx_free(&ctx);
+}
+
 const struct nvml_machine *
 nvml_machine(void)
 {
 	static struct nvml_machine machine;
-	static Ctx ctx;
-	static char read[512];
 	const char *path = getenv("VIRTUAL_GPU_TOPOLOGY");
 	Text text = { 0 };
 	Topology *topo;
