@@ -298,7 +298,8 @@ test_failures(void)
 	expect_failure("VIRTUAL_GPU_FAIL", "nvmlInit_v2:1:18", IO, "not of the version of the kernel module");
 	expect_failure("VIRTUAL_GPU_FAIL", "nvmlInit_v2:1:4", IO, "want access to /dev/nvidia*");
 	expect_failure("VIRTUAL_GPU_FAIL", "nvmlDeviceGetName:6:15", IO, "GPU 5: lost");
-	expect_failure("VIRTUAL_GPU_FAIL", "nvmlDeviceGetUUID:2:77", IO, "GPU 1: NVML: nvmlDeviceGetUUID: Odd?[2J Error");
+	expect_failure("VIRTUAL_GPU_FAIL", "nvmlDeviceGetUUID:2:77", IO,
+	    "GPU 1: NVML: nvmlDeviceGetUUID: Odd?[2J Error");
 	expect_failure("VIRTUAL_GPU_SHOW", "", BAD_INPUT, "no GPU");
 	expect_failure("VIRTUAL_GPU_SHOW", "0,2,2", BAD_INPUT, "GPU 2: its PCI address is that of GPU 1");
 }
