@@ -2,9 +2,9 @@
  *
  *	nccl_play PLUGIN RANKS SERVERS RING HOP FROM TEXT
  *
- * RING: GB/s that all rings together carry over each hop; 0: the plugin must know nothing. HOP: µs. FROM: messages of an
- * allreduce below this many bytes are not known. TEXT: what the one line for people has. It exits with 0 if the plugin
- * sets the cost of ring and Simple to what rings of that rate take, and leaves all else as it was. */
+ * RING: GB/s that all rings together carry over each hop; 0: the plugin must know nothing. HOP: us. FROM: messages of
+ * an allreduce below this many bytes are not known. TEXT: what the one line for people has. It exits with 0 if the
+ * plugin sets the cost of ring and Simple to what rings of that rate take, and leaves all else as it was. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdarg.h>
@@ -23,7 +23,8 @@ typedef void logger(int level, unsigned long flags, const char *file, int line, 
 struct v2 {
 	const char *name;
 	int (*init)(size_t ranks, size_t nodes, logger *log, void **context);
-	int (*get)(void *context, int func, size_t bytes, int collnet, int nvls, int ops, int *algo, int *proto, int *channels);
+	int (*get)(void *context, int func, size_t bytes, int collnet, int nvls, int ops, int *algo,
+	    int *proto, int *channels);
 	int (*destroy)(void *context);
 };
 struct v3 {
@@ -35,13 +36,16 @@ struct v3 {
 struct v4 {
 	const char *name;
 	int (*init)(size_t ranks, size_t nodes, logger *log, void **context);
-	int (*get)(void *context, int func, size_t bytes, int ops, float **table, int algos, int protos, int registered, int *channels);
+	int (*get)(void *context, int func, size_t bytes, int ops, float **table, int algos, int protos,
+	    int registered, int *channels);
 	int (*destroy)(void *context);
 };
 struct v6 {
 	const char *name;
-	int (*init)(void **context, uint64_t id, size_t ranks, size_t nodes, logger *log, void *domains, void *constants);
-	int (*get)(void *context, int func, size_t bytes, int ops, float **table, int algos, int protos, int registered, int *channels);
+	int (*init)(void **context, uint64_t id, size_t ranks, size_t nodes, logger *log, void *domains,
+	    void *constants);
+	int (*get)(void *context, int func, size_t bytes, int ops, float **table, int algos, int protos,
+	    int registered, int *channels);
 	int (*finalize)(void *context);
 	int (*chunk)(void *context, int func, size_t bytes, int algo, int proto, int channels, size_t *chunk);
 };
@@ -56,7 +60,8 @@ check(int good, const char *what, int version, int func, size_t bytes)
 {
 	if (good)
 		return;
-	fprintf(stderr, "nccl_play: version %d, collective %d, %zu bytes: %s; said: %s\n", version, func, bytes, what, said);
+	fprintf(stderr, "nccl_play: version %d, collective %d, %zu bytes: %s; said: %s\n", version, func, bytes, what,
+	    said);
 	exit(1);
 }
 
@@ -98,13 +103,16 @@ struct call {
 static void
 get(const struct call *c, float **table, int *channels)
 {
+	const struct v3 *v3 = c->plugin;
+	const struct v4 *v4 = c->plugin;
+	const struct v6 *v6 = c->plugin;
 	int result;
 	if (c->version == 3)
-		result = ((struct v3 *)c->plugin)->get(c->context, c->func, c->bytes, c->ops, table, c->algos, PROTOS, channels);
+		result = v3->get(c->context, c->func, c->bytes, c->ops, table, c->algos, PROTOS, channels);
 	else if (c->version == 4)
-		result = ((struct v4 *)c->plugin)->get(c->context, c->func, c->bytes, c->ops, table, c->algos, PROTOS, 1, channels);
+		result = v4->get(c->context, c->func, c->bytes, c->ops, table, c->algos, PROTOS, 1, channels);
 	else
-		result = ((struct v6 *)c->plugin)->get(c->context, c->func, c->bytes, c->ops, table, c->algos, PROTOS, 0, channels);
+		result = v6->get(c->context, c->func, c->bytes, c->ops, table, c->algos, PROTOS, 0, channels);
 	check(result == 0, "no success", c->version, c->func, c->bytes);
 }
 
@@ -124,8 +132,8 @@ call_table(const struct call *c)
 	for (int i = 0; i < n; i++) {
 		int set = i == RING * PROTOS + SIMPLE && known(c->func, c->bytes) && c->scale > 0 && c->scale < 32;
 		double right = set ? wanted : before[i];
-		check(fabs(table[i] - right) <= 1e-4 * fabs(right), set ? "another cost" : "a cost that was not to change",
-		    c->version, c->func, c->bytes);
+		check(fabs(table[i] - right) <= 1e-4 * fabs(right),
+		    set ? "another cost" : "a cost that was not to change", c->version, c->func, c->bytes);
 	}
 	free(table);
 	free(before);
@@ -134,13 +142,15 @@ call_table(const struct call *c)
 static void
 call_v2(const struct call *c)
 {
-	struct v2 *plugin = c->plugin;
+	const struct v2 *plugin = c->plugin;
 	for (int support = 0; support < 3; support++) {
 		int algo = -1, proto = -1, channels = 0;
-		int large = known(c->func, c->bytes) && support == 0 && want(c->func, (double)c->bytes, c->ops) >= 10 * want(c->func, 0, c->ops);
-		check(plugin->get(c->context, c->func, c->bytes, support == 1, support == 2, c->ops, &algo, &proto, &channels) == 0,
-		    "no success", 2, c->func, c->bytes);
-		check(algo == (large ? RING : -1) && proto == (large ? SIMPLE : -1) && channels == 0, "another choice", 2, c->func, c->bytes);
+		int large = known(c->func, c->bytes) && support == 0 &&
+		    want(c->func, (double)c->bytes, c->ops) >= 10 * want(c->func, 0, c->ops);
+		check(plugin->get(c->context, c->func, c->bytes, support == 1, support == 2, c->ops, &algo, &proto,
+		    &channels) == 0, "no success", 2, c->func, c->bytes);
+		check(algo == (large ? RING : -1) && proto == (large ? SIMPLE : -1) && channels == 0, "another choice",
+		    2, c->func, c->bytes);
 	}
 	check(plugin->get(c->context, c->func, c->bytes, 0, 0, 1, NULL, NULL, NULL) == 0, "NULL", 2, c->func, c->bytes);
 }
@@ -185,13 +195,17 @@ play(void *library, int version)
 	char name[32];
 	snprintf(name, sizeof name, "ncclTunerPlugin_v%d", version);
 	struct call c = { .version = version, .plugin = dlsym(library, name) };
-	check(c.plugin != NULL && strcmp(*(const char **)c.plugin, "blink") == 0, "no such symbol, or another name", version, 0, 0);
-	int (*destroy)(void *) = version < 5 ? ((struct v2 *)c.plugin)->destroy : ((struct v6 *)c.plugin)->finalize;
+	check(c.plugin && strcmp(*(const char **)c.plugin, "blink") == 0, "no such symbol, or another name", version, 0,
+	    0);
+	int (*destroy)(void *) = ((struct v2 *)c.plugin)->destroy;
+	if (version > 4)
+		destroy = ((struct v6 *)c.plugin)->finalize;
 	if (version == 6)
 		check(((struct v6 *)c.plugin)->chunk == NULL, "sizes of chunks", version, 0, 0);
 	for (int quiet = 0; quiet < 2; quiet++) {
 		lines = 0;
-		check(start(version, c.plugin, quiet ? NULL : log_line, &c.context) == 0 && c.context, "init", version, 0, 0);
+		check(start(version, c.plugin, quiet ? NULL : log_line, &c.context) == 0 && c.context, "init", version,
+		    0, 0);
 		check(lines == !quiet, "not one line", version, 0, 0);
 		check(strstr(said, text) != NULL, "another line", version, 0, 0);
 		call_all(&c);

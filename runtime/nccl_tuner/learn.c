@@ -1,6 +1,6 @@
 /* From schedules to costs. NCCL tells a plugin how many ranks and servers a communicator has, and not which GPUs: these
- * are what BLINK_GPUS lists, or all of the machine, if there are as many ranks. For any other number of ranks nothing is
- * known, as for a communicator that the program has split off.
+ * are what BLINK_GPUS lists, or all of the machine, if there are as many ranks. For any other number of ranks nothing
+ * is known, as for a communicator that the program has split off.
  *
  * A schedule says what NCCL will do only if it is of rings, which NCCL reads from a file of --format nccl-graph. The
  * time of its rings is

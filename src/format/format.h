@@ -87,6 +87,19 @@ Status synthetic_write(Ctx *ctx, const char *line, Text *out);
  * the environment, which may put another machine in its place: programs clear them before. Fails: IO, NO_MEMORY. */
 Status live_write(Ctx *ctx, Text *out);
 
+/* What was asked of the machine that this runs on: its GPUs (format/nvml/gpus.h), what live_write gave, and "/sys". */
+typedef struct {
+	const struct SeenGpus *gpus;
+	const Text *hwloc;
+	const char *sysfs;
+} MachineSeen;
+
+/* The topology of that machine: GPUs and NVLinks as the driver has them, PCIe, CPUs and NICs as hwloc has them, rates
+ * of NICs' ports as the kernel has them. label: what messages call it. gpu_model: NULL: as the driver names them.
+ * *out: as of topo_read; ids of GPUs are "gpu" and their number. Fails: BAD_INPUT, LIMIT, NO_MEMORY; USAGE gpu_model.
+ */
+Status topo_of_machine(Ctx *ctx, const char *label, const MachineSeen *seen, const char *gpu_model, Topology **out);
+
 /* Servers of a cluster: `count` as in a file, which is beside the cluster's own, or in a folder beside it. */
 typedef struct {
 	const char *file;

@@ -81,6 +81,12 @@
 	    "blinkc topology dgx-a100 --servers 4 -o cluster.xml\n" \
 	    "a machine that a line describes\n" \
 	    "blinkc topology --synthetic \"server:2 gpu:8 switch:300 net:25\" -o two.xml\n") \
+	X(PROBE, probe, "[options]", "write the topology of this machine, as NVIDIA's driver has its GPUs and links", \
+	    ON(BAD_INPUT) | ON(LIMIT), \
+	    "the machine that this runs on\n" \
+	    "blinkc probe -o machine.xml\n" \
+	    "four of its GPUs, for other programs\n" \
+	    "blinkc probe -g 0-3 --format json -o four.json\n") \
 	X(LINT, lint, "[options] TOPOLOGY...", "find what is implausible in topologies", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(IMPLAUSIBLE), \
 	    "is anything odd about a machine?\n" \
@@ -143,6 +149,12 @@ void help_print(const Verb *verb);
 /* A topology file of any format, by --from and --gpu-model. What was assumed is printed on standard error, if not
  * --quiet. label: as messages call it. Fails: as topo_read_as; USAGE. */
 Status read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, Topology **out);
+
+/* Its notes, on standard error, if not --quiet. */
+void print_notes(const Options *opt, const Topology *topo);
+
+/* The machine that this runs on, as XML of hwloc: live_write, whatever the environment has for hwloc. */
+Status read_live(Ctx *ctx, Text *out);
 
 /* The topology that a verb is given, as text: a file, or the machine of a line. label: what messages call it. */
 Status input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out);

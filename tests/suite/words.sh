@@ -204,7 +204,7 @@ mkdir "$work/e"
 ln -s "$top/topologies" "$work/e/topologies"
 for verb in $("$blinkc" help | sed -n 's/^  blinkc \([a-z-]*\) .*/\1/p'); do
 	while IFS= read -r line; do
-		(cd "$work/e" && PATH=$build:$PATH bash -c "$line") >"$work/out" 2>"$work/err" </dev/null
+		(cd "$work/e" && PATH=$build:$PATH on_machine "$top/topologies/dgx1v.xml" bash -c "$line") >"$work/out" 2>"$work/err" </dev/null
 		case $?$verb in
 		0* | 9diff) ok "example: $line" ;;
 		*) not_ok "example: $line: $(head -c 300 "$work/err")" ;;
