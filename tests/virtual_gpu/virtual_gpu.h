@@ -1,0 +1,129 @@
+/* A CUDA driver for tests: libcuda.so.1 whose devices are memory and threads of this process, or of several. This
+ * header is between its files; what programs see is CUDA's interface. It is strict: what CUDA refuses, it refuses. */
+#ifndef VIRTUAL_GPU_H
+#define VIRTUAL_GPU_H
+
+#include "cuda/driver.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/* What the environment asks.
+ *
+ *	VIRTUAL_GPU_TOPOLOGY	a topology file of one server; its GPUs are the devices. Unset: VIRTUAL_GPU_COUNT of
+ *				them (default 8), each linked with each
+ *	VIRTUAL_GPU_SCALE	links are that many times slower than the file has them; 0, the default: no limit
+ *	VIRTUAL_GPU_STATE	a file that processes share: what links are in use by all of them. Unset: this process
+ *	VIRTUAL_GPU_DELAY	a seed: operations of streams, blocks and stores are late by random times
+ *	VIRTUAL_GPU_FAIL	FUNCTION:N[:WHAT], comma-separated: the N-th call of cuFUNCTION in this process fails
+ *				with WHAT: an error's name without CUDA_ERROR_ (default UNKNOWN), or die: SIGKILL
+ *	VIRTUAL_GPU_KERNELS	libraries of twins (twin.h)
+ *	VIRTUAL_GPU_THREADS	threads of a block, 1 by default
+ *	VIRTUAL_GPU_BLOCKS	blocks that a device executes at once, 64 by default; others wait
+ *	VIRTUAL_GPU_MEMORY	bytes of each device, 16 GiB by default
+ *	VIRTUAL_GPU_WEAK	1: stores become visible late (twin.h) */
+enum { DEVICES_MOST = 16, HOST = -1 };
+
+/* ---- device.c: init, devices, contexts, errors, failures on request ---- */
+
+struct context {
+	int device;
+	int retained;			/* cuDevicePrimaryCtxRetain; at 0 all of it is gone */
+	CUresult error;			/* sticky: every later call in this context fails with it */
+	bool peer[DEVICES_MOST];	/* cuCtxEnablePeerAccess: this device may access memory of that one */
+};
+
+/* Every exported function begins with ENTER(name) or, where it needs a current context, ENTER_CONTEXT(name, c), which
+ * declares it. Both return what VIRTUAL_GPU_FAIL asks, NOT_INITIALIZED before cuInit, INVALID_CONTEXT, or the sticky
+ * error; ENTER_UNSAFE also refuses where a capture of this thread or process forbids the call (capture_forbids). */
+CUresult enter(const char *name, struct context **context);
+#define ENTER(name)                                                            \
+	do {                                                                   \
+		CUresult failed_ = enter(#name, NULL);                         \
+		if (failed_ != CUDA_SUCCESS)                                   \
+			return failed_;                                        \
+	} while (0)
+#define ENTER_CONTEXT(name, c)                                                 \
+	struct context *c;                                                     \
+	do {                                                                   \
+		CUresult failed_ = enter(#name, &c);                           \
+		if (failed_ != CUDA_SUCCESS)                                   \
+			return failed_;                                        \
+	} while (0)
+#define ENTER_UNSAFE(name, c)                                                  \
+	ENTER_CONTEXT(name, c);                                                \
+	do {                                                                   \
+		CUresult failed_ = capture_forbids();                          \
+		if (failed_ != CUDA_SUCCESS)                                   \
+			return failed_;                                        \
+	} while (0)
+
+#define EXPORT __attribute__((visibility("default")))
+
+int devices(void);					/* how many; 0 before cuInit */
+struct context *context_of(int device);			/* its primary context */
+void context_fail(struct context *c, CUresult error);	/* the first error counts */
+int64_t setting(const char *variable, int64_t otherwise);
+
+/* ---- memory.c: memory of devices and of the host, mappings, IPC ---- */
+
+/* An allocation is a memfd, mapped at one address; a pointer of a device is an address of the process. Memory that
+ * other processes import stays theirs, too, until all have closed it. */
+struct allocation {
+	char *base;
+	size_t bytes;
+	int device;			/* whose memory; HOST */
+	bool portable;			/* HOST: every device may access it */
+};
+
+/* The allocation that has all these bytes now; *out is a copy. false: none has. */
+bool memory_find(const void *at, size_t bytes, struct allocation *out);
+
+/* May a kernel or copy of `device` access these bytes now? *owner: whose memory it is. Else ILLEGAL_ADDRESS. Fast
+ * where it was asked of the same memory before: `cache` belongs to the calling thread, zeroed at first. host_too: a
+ * copy may read and write memory of the host that CUDA does not know. */
+struct memory_cache {
+	uint64_t generation;		/* of all mappings: grows with each change */
+	struct { const char *begin, *end; int owner; } hit[4];
+};
+CUresult memory_access(int device, const void *at, size_t bytes, bool writes, bool host_too, struct memory_cache *cache,
+    int *owner);
+
+/* ---- links.c: the topology, and how long data take ---- */
+
+/* What the topology file says of devices, as device.c and memory.c need it. */
+bool linked(int from, int to);				/* peer access is possible */
+int link_rank(int from, int to);			/* CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK */
+const char *device_pci_id(int device);			/* "0000:1a:00.0" */
+const char *device_name(int device);
+
+/* Wait until `bytes` more may have crossed the links from one device to another (HOST: host memory). Returns at once
+ * where there is no limit. Links have a rate in each direction and a backlog of a few ms. */
+void link_cross(int from, int to, size_t bytes);
+
+/* Late by a random time, if VIRTUAL_GPU_DELAY asks for it. */
+void random_delay(void);
+
+/* ---- stream.c: streams, events, operations on memory. graph.c: capture, replay. kernel.c: modules, launches ---- */
+
+/* Wait for all work of a device: cuMemFree and cuCtxSynchronize do. Returns the context's error. */
+CUresult streams_finish(struct context *c);
+
+/* The device's contexts are gone: its streams, events and modules with them. */
+void streams_forget(struct context *c);
+
+/* CUDA_SUCCESS, or STREAM_CAPTURE_UNSUPPORTED after it has invalidated the capture, where a call that is not safe in a
+ * capture is made while this thread captures (or any thread, in mode GLOBAL), unless the thread's mode is RELAXED. */
+CUresult capture_forbids(void);
+
+/* Work in the order of a stream, executed by its thread or, in a capture, whenever the graph is launched. `operation`
+ * is copied with `bytes`. Blocking waits belong into `ready`: it is asked until it says so (NULL: at once). */
+struct operation {
+	void (*run)(struct operation *self, struct context *c);
+	bool (*ready)(const struct operation *self);
+	void (*drop)(struct operation *self);	/* frees what it owns; NULL: nothing */
+	size_t bytes;				/* of the struct that begins with this one */
+};
+CUresult stream_add(CUstream stream, const struct operation *operation);
+
+#endif
