@@ -1,12 +1,13 @@
 /* Captures and graphs.
  *
  * A capture makes the work of its streams into nodes. Each of its streams knows which nodes its next one waits for: the
- * last of its own, and those of the events that it waited for. An event that such a stream records is that set; a stream
- * that waits for it belongs to the capture from then on. In the end, all that was captured must come before the last
- * nodes of the stream where it began. A violation makes the capture void: it must still be ended, and gives no graph.
+ * last of its own, and those of the events that it waited for. An event that such a stream records is that set; a
+ * stream that waits for it belongs to the capture from then on. In the end, all that was captured must come before the
+ * last nodes of the stream where it began. A violation makes the capture void: it must still be ended, and gives no
+ * graph.
  *
- * A graph is divided into chains, of which the nodes follow one another; a replay executes each chain in a thread of its
- * own, the first in that of its stream. Nodes of other chains are waited for by moments. */
+ * A graph is divided into chains, of which the nodes follow one another; a replay executes each chain in a thread of
+ * its own, the first in that of its stream. Nodes of other chains are waited for by moments. */
 #include "streams.h"
 
 #include <stdlib.h>

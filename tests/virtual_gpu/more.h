@@ -4,7 +4,7 @@
 
 #include "cuda/driver.h"
 
-#define MORE_LIST(X)                                                           \
+#define STREAM_MORE_LIST(X)                                                           \
 	X(cuStreamCreateWithPriority, (CUstream *stream, unsigned flags, int priority)) \
 	X(cuEventElapsedTime_v2, (float *ms, CUevent from, CUevent to))        \
 	X(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)) \
@@ -18,7 +18,7 @@
 
 #pragma GCC visibility push(default)
 #define MORE_PROTOTYPE(name, parameters) CUresult name parameters;
-MORE_LIST(MORE_PROTOTYPE)
+STREAM_MORE_LIST(MORE_PROTOTYPE)
 #undef MORE_PROTOTYPE
 #pragma GCC visibility pop
 
