@@ -210,6 +210,19 @@ $(B)/tests.a: $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
+# The driver's interface, held against NVIDIA's header where that is installed, by the compiler; and libraries that are no
+# driver, for what opens them.
+CUDA_H := $(firstword $(wildcard /usr/local/cuda/include/cuda.h /usr/include/cuda.h))
+$(B)/tests/cuda/real.o: private BASE += -Werror=incompatible-pointer-types $(CUDA_H:%/cuda.h=-isystem %)
+$(B)/tests/cuda/real.o: $(CUDA_H) tests/cuda/layout.h
+FAKE_DRIVERS = $(addprefix $(B)/tests/cuda/, nothing.so older.so)
+$(FAKE_DRIVERS): $(B)/tests/cuda/%.so: tests/cuda/%.c runtime/cuda/driver.h $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -Iruntime -o $@ $<
+$(B)/tests/unit/test_driver: $(addprefix $(B)/, tests/unit/test_driver.o tests/cuda/real.o runtime/cuda/driver.o runtime/error.o) \
+		$(TEST_OBJ) | $(FAKE_DRIVERS)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -ldl -pthread
+
 # Ranks of a job: of libblink alone, too.
 JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched)
 JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o)
