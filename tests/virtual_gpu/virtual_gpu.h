@@ -154,7 +154,13 @@ void random_delay(void);
 /* Wait for all work of a device: cuMemFree and cuCtxSynchronize do. Returns the context's error. */
 CUresult streams_finish(struct context *c);
 
-/* The device's contexts are gone: its streams, events and modules with them. */
+/* cuCtxSynchronize: refuses while a stream of the context captures; else streams_finish. */
+CUresult streams_synchronize(struct context *c);
+
+/* Is the caller a function of cuLaunchHostFunc? `enter` refuses it with NOT_PERMITTED. */
+bool in_host_function(void);
+
+/* The device's contexts are gone: its streams, events and modules with them. What runs is ended. */
 void streams_forget(struct context *c);
 
 /* CUDA_SUCCESS, or STREAM_CAPTURE_UNSUPPORTED after it has invalidated the capture, where a call that is not safe in a
