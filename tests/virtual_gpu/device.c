@@ -1,4 +1,5 @@
 /* Init, devices and their primary contexts, errors, and failures on request. */
+#include "more.h"
 #include "virtual_gpu.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VERSION = 12080, STACK_MOST = 16, FAILURES_MOST = 64, NAME_BYTES = 64, SHARED_BYTES = 48 << 10 };
+enum { VERSION = 12080, STACK_MOST = 16, FAILURES_MOST = 64, NAME_BYTES = 64 };
 
 /* Of CUDA, but not in DRIVER_LIST: what libcudart looks for. name, parameters */
 #define MORE_LIST(X)                                                           \
@@ -32,6 +33,7 @@ static const struct export {
 #undef ROW
 #define ROW(name, parameters) { #name, (Function)name },
 	MORE_LIST(ROW)
+	STREAM_MORE_LIST(ROW)
 #undef ROW
 };
 enum { N_EXPORTS = sizeof exports / sizeof *exports };
@@ -266,6 +268,8 @@ enter(const char *name, struct context **context)
 		return failed;
 	if (devices() == 0)
 		return CUDA_ERROR_NOT_INITIALIZED;
+	if (in_host_function())
+		return CUDA_ERROR_NOT_PERMITTED;
 	if (!context)
 		return CUDA_SUCCESS;
 	if (!current_context(&c))
@@ -704,7 +708,7 @@ CUresult
 cuCtxSynchronize(void)
 {
 	ENTER_UNSAFE(cuCtxSynchronize, c);
-	return streams_finish(c);
+	return streams_synchronize(c);
 }
 
 CUresult

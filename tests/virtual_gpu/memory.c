@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEADER_BYTES = 64 << 10, JUNK_BYTES = 1 << 20, COPY_BYTES = 256 << 10, PAGES_AT_ONCE = 1024, SMALL = 1 << 20,
+enum { HEADER_BYTES = 64 << 10, JUNK_BYTES = 1 << 20, PAGES_AT_ONCE = 1024, SMALL = 1 << 20,
 	SKIP = 512, JUNK = 0xdb };
 #define MAGIC UINT64_C(0x7571a1677566d656)
 #define SPAN_MOST ((size_t)512 << 30)
@@ -398,10 +398,14 @@ mapping_drop(int i)
 bool
 memory_find(const void *at, size_t bytes, struct allocation *out)
 {
+	const char *end = (const char *)at + bytes;
 	pthread_rwlock_rdlock(&all.lock);
-	int i = mapping_at(at);
-	const struct mapping *m = i < 0 ? NULL : &all.mapping[i];
-	bool found = m && bytes <= m->bytes - (size_t)((const char *)at - m->base);
+	int first = mapping_at(at), i = first;
+	const struct mapping *m = &all.mapping[first];
+	while (first >= 0 && m[i - first].base + m[i - first].bytes < end && i + 1 < all.n &&
+	    m[i + 1 - first].base == m[i - first].base + m[i - first].bytes && m[i + 1 - first].device == m->device)
+		i++;
+	bool found = first >= 0 && m[i - first].base + m[i - first].bytes >= end;
 	if (found)
 		*out = (struct allocation){ m->base, m->bytes, m->device, m->portable };
 	pthread_rwlock_unlock(&all.lock);
@@ -748,91 +752,4 @@ cuPointerGetAttributes(unsigned n, CUpointer_attribute *what, void **values, CUd
 		result = attribute_of(i < 0 ? NULL : &all.mapping[i], what[k], values[k]);
 	memory_unlock();
 	return result;
-}
-
-/* ---- copies ---- */
-
-CUresult
-memory_copy(struct context *c, void *to, const void *from, size_t bytes, struct memory_cache *cache)
-{
-	for (size_t done = 0; done < bytes; ) {
-		size_t n = bytes - done < COPY_BYTES ? bytes - done : COPY_BYTES;
-		char *t = (char *)to + done;
-		const char *f = (const char *)from + done;
-		int reader, writer;
-		if (memory_access(c->device, f, n, false, true, cache, &reader) != CUDA_SUCCESS ||
-		    memory_access(c->device, t, n, true, true, cache, &writer) != CUDA_SUCCESS)
-			return CUDA_ERROR_ILLEGAL_ADDRESS;
-		link_cross(reader, writer, n);
-		memmove(memory_bytes(t), memory_bytes(f), n);
-		done += n;
-	}
-	return CUDA_SUCCESS;
-}
-
-/* A copy that the caller waits for, in the order of the legacy stream. */
-struct waited_copy {
-	struct operation operation;
-	void *to;
-	const void *from;
-	size_t bytes;
-	struct waited {
-		pthread_mutex_t lock;
-		pthread_cond_t changed;
-		bool done;
-		CUresult result;
-	} *waited;
-};
-
-static void
-copy_ended(struct waited *w, CUresult result)
-{
-	pthread_mutex_lock(&w->lock);
-	w->result = result;
-	w->done = true;
-	pthread_cond_signal(&w->changed);
-	pthread_mutex_unlock(&w->lock);
-}
-
-static void
-run_copy(struct operation *self, struct context *c)
-{
-	struct waited_copy *copy = (struct waited_copy *)self;
-	struct memory_cache cache = { 0 };
-	CUresult result = memory_copy(c, copy->to, copy->from, copy->bytes, &cache);
-	if (result != CUDA_SUCCESS)
-		context_fail(c, result);
-	copy_ended(copy->waited, result);
-	copy->waited = NULL;
-}
-
-/* Dropped without having run: the context has failed. */
-static void
-drop_copy(struct operation *self)
-{
-	struct waited_copy *copy = (struct waited_copy *)self;
-	if (copy->waited)
-		copy_ended(copy->waited, CUDA_ERROR_LAUNCH_FAILED);
-}
-
-CUresult
-cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
-{
-	struct memory_cache cache = { 0 };
-	int owner;
-	ENTER_UNSAFE(cuMemcpy, c);
-	struct waited w = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
-	struct waited_copy copy = { .operation = { run_copy, NULL, drop_copy, sizeof copy }, .waited = &w,
-		.to = (void *)(uintptr_t)to, .from = (const void *)(uintptr_t)from, .bytes = bytes };
-	if (memory_access(c->device, copy.from, bytes, false, true, &cache, &owner) != CUDA_SUCCESS ||
-	    memory_access(c->device, copy.to, bytes, true, true, &cache, &owner) != CUDA_SUCCESS)
-		return CUDA_ERROR_INVALID_VALUE;
-	CUresult result = stream_add(CU_STREAM_LEGACY, &copy.operation);
-	if (result != CUDA_SUCCESS)
-		return result;
-	pthread_mutex_lock(&w.lock);
-	while (!w.done)
-		pthread_cond_wait(&w.changed, &w.lock);
-	pthread_mutex_unlock(&w.lock);
-	return w.result;
 }

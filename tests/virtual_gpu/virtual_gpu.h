@@ -92,7 +92,8 @@ struct allocation {
 	bool portable;			/* HOST: every device may access it */
 };
 
-/* The allocation that has all these bytes now; *out is a copy. false: none has. */
+/* The allocation that has these bytes now, or the first of several of one device that follow each other; *out is a
+ * copy. false: there is none. */
 bool memory_find(const void *at, size_t bytes, struct allocation *out);
 
 /* May a kernel or copy of `device` access these bytes now? *owner: whose memory it is. Else ILLEGAL_ADDRESS. Fast
@@ -109,10 +110,6 @@ struct memory_cache {
 };
 CUresult memory_access(int device, const void *at, size_t bytes, bool writes, bool copy, struct memory_cache *cache,
     int *owner);
-
-/* The driver of `c` copies, from and to memory that memory_access allows; takes the time of the links. Fails:
- * ILLEGAL_ADDRESS. */
-CUresult memory_copy(struct context *c, void *to, const void *from, size_t bytes, struct memory_cache *cache);
 
 /* Memory that belongs to a context is freed, as its device's own is: no work is left that uses it. */
 void memory_forget(struct context *c);
@@ -142,8 +139,9 @@ const char *device_pci_id(int device);			/* "0000:1a:00.0" */
 const char *device_name(int device);
 int device_capability(int device);			/* 70: 7.0 */
 
-/* Wait until `bytes` more may have crossed the links from one device to another (HOST: host memory). Returns at once
- * where there is no limit. Links have a rate in each direction and a backlog of a few ms. */
+/* Wait until `bytes` more may have crossed the links from one device to another (HOST: host memory): straight, or,
+ * without memory_direct, over PCIe and memory of the host. Returns at once where there is no limit. Links have a rate
+ * in each direction and a backlog of a few ms. */
 void link_cross(int from, int to, size_t bytes);
 
 /* Late by a random time, if VIRTUAL_GPU_DELAY asks for it. */
