@@ -211,7 +211,7 @@ $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
 # Ranks of a job: of libblink alone, too.
-JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched)
+JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched gpu)
 JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o device.o)
 $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/bench/job: $(B)/tests/%: $(B)/tests/%.o $(JOB_OBJ) $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
