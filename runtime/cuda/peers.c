@@ -36,7 +36,7 @@
 
 #define CHECK(g, call, err, ...) driver_check((g)->d, (g)->d->call, err, __VA_ARGS__)
 
-enum { PCI_BYTES = 24, BLOCKS_OF_SM = 2 };
+enum { PCI_BYTES = 24 };
 
 struct who {
 	uint64_t process;
@@ -180,7 +180,7 @@ describe_own(struct gpu *g, struct who *out, struct blink_error *err)
 	*out = (struct who){ .process = process_number() };
 	if (!attribute(g, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, err))
 		set_error(err, blinkSystemError, "cuda: device %d has no unified addressing", (int)g->device);
-	out->blocks = BLOCKS_OF_SM * attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, err);
+	out->blocks = GPU_BLOCKS_OF_SM * attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, err);
 	out->sharing = sharing_of(g, err);
 	if (err->code == blinkSuccess)
 		CHECK(g, device_pci_id(out->pci, PCI_BYTES, g->device), err, "PCI address of device %d",

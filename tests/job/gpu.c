@@ -479,9 +479,8 @@ message_differs(struct rank *me)
 		result = blinkSend(device, 100, blinkInt8, 0, comm, NULL);
 	else if (me->rank == 0)
 		result = blinkRecv(device, 101, blinkInt8, VICTIM, comm, NULL);
-	else
-		result = blinkRecv(device, 101, blinkInt8, VICTIM, comm, NULL);
-	result = result == blinkSuccess ? blinkCommWait(comm, 0) : result;
+	if (me->rank == 0)
+		result = result == blinkSuccess ? blinkCommWait(comm, 0) : result;
 	for (int i = 0; result == blinkSuccess && i < 2000 * job_slack(); i++) {
 		sleep_ms(1);
 		result = blinkCommGetAsyncError(comm, NULL);
