@@ -290,7 +290,7 @@ $(filter-out %/table.o, $(TWIN_OBJ)): $(B)/tests/virtual_gpu/twins/%.o: runtime/
 	@mkdir -p $(@D)
 	$(call say,  CC      $@)$(TWIN_COMPILE) -Wno-type-limits -x c $(call KERNEL_TYPE,$*) $<
 
-$(B)/tests/virtual_gpu/libblink-twins.so: $(TWIN_OBJ)
+$(B)/tests/virtual_gpu/libblink-twins.so: $(TWIN_OBJ) $(B)/tests/virtual_gpu/libcuda.so.1
 	$(call say,  LD      $@)$(LINK) -shared -o $@ $^
 
 .SECONDARY:
