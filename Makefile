@@ -218,6 +218,12 @@ $(B)/tests.a: $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
+# What the virtual driver's files say to each other is tested, too.
+$(addprefix $(B)/tests/unit/, test_virtual_memory test_virtual_links): $(B)/tests/unit/%: $(B)/tests/unit/%.o $(VIRTUAL_GPU_OBJ) \
+		$(B)/shared.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(VIRTUAL_GPU_LIBS)
+$(B)/tests/unit/test_virtual_memory.o $(B)/tests/unit/test_virtual_links.o: BASE += -Itests
+
 # Ranks of a job: of libblink alone, too.
 JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched)
 JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o)

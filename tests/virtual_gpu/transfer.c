@@ -98,7 +98,7 @@ place_of(const void *at, size_t bytes)
 {
 	struct allocation a;
 	if (!memory_find(at, 1, &a))
-		return PAGEABLE;
+		return memory_bytes(at) == at ? PAGEABLE : BROKEN;
 	if (!memory_find(at, bytes, &a))
 		return BROKEN;
 	return a.device == HOST ? PINNED : DEVICE;
