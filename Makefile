@@ -195,6 +195,14 @@ quickstart: deps
 
 # ---- tests ----
 
+# A driver of CUDA whose GPUs are threads (tests/virtual_gpu).
+VIRTUAL_GPU_OBJ = $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard $(addprefix tests/virtual_gpu/, nvml*.c cudart*.c)), \
+	$(wildcard tests/virtual_gpu/*.c)))
+VIRTUAL_GPU_LIBS = $(XML_LIBS) $(MD_LIBS) -lm -ldl -pthread
+$(B)/tests/virtual_gpu/libcuda.so.1: $(VIRTUAL_GPU_OBJ) $(B)/shared.a tests/virtual_gpu/libcuda.map
+	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete $(if $(HARDENED),-Wl$(comma)-z$(comma)defs) \
+		-Wl,--version-script,tests/virtual_gpu/libcuda.map -o $@ $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(VIRTUAL_GPU_LIBS)
+
 # More objects and flags, as sanitizers need them.
 TEST_OBJ =
 TEST_LINK =
@@ -233,7 +241,8 @@ $(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
 
 .SECONDARY:
 .PHONY: tests
-tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values $(B)/tests/net_pair
+tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/virtual_gpu/libcuda.so.1 \
+		$(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values $(B)/tests/net_pair
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows
@@ -243,10 +252,11 @@ ASAN_CFLAGS = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fn
 UBSAN_CFLAGS = -O1 -g1 -fsanitize=undefined -fno-sanitize-recover=all
 TSAN_CFLAGS = -O1 -g1 -fsanitize=thread
 MSAN_CFLAGS = -O1 -g1 -fsanitize=memory -fsanitize-memory-track-origins -fno-omit-frame-pointer
-ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
+ASAN_PROGRAMS = blinkc blink-perf tests/json_values tests/virtual_gpu/libcuda.so.1 $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
-TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm) $(JOB_PROGRAMS)
+TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm) $(JOB_PROGRAMS) \
+	tests/virtual_gpu/libcuda.so.1
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
 check:
