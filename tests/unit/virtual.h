@@ -1,6 +1,6 @@
 /* For tests of the virtual GPUs: results, devices with a context each, memory and kernels. */
-#include "virtual_gpu/more.h"
-#include "virtual_gpu/test/twins.h"
+#include "../virtual_gpu/more.h"
+#include "../virtual_gpu/test/twins.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -90,6 +90,7 @@ begin(void)
 	setenv("VIRTUAL_GPU_COUNT", "4", 1);
 	name_twins();
 	alarm(120);
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	must(cuInit(0));
 	for (int i = 0; i < DEVICES; i++)
 		must(cuDevicePrimaryCtxRetain(&context[i], i));

@@ -1,5 +1,5 @@
 /* The twins that tests of the virtual GPUs launch. */
-#include "virtual_gpu/test/twins.h"
+#include "twins.h"
 
 static uint64_t
 load(const uint64_t *at)

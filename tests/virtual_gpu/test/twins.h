@@ -1,5 +1,5 @@
 /* Parameters of the twins that tests of the virtual GPUs launch. */
-#include "virtual_gpu/twin.h"
+#include "../twin.h"
 
 #include <stdbool.h>
 
