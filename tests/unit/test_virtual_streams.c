@@ -125,13 +125,6 @@ test_events(void)
 }
 
 static void
-sleep_20_ms(void *data)
-{
-	(void)data;
-	sleep_ms(20);
-}
-
-static void
 test_times(void)
 {
 	CUstream s = new_stream(CU_STREAM_NON_BLOCKING);

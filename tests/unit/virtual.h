@@ -201,3 +201,11 @@ let_through(uint32_t *gate)
 {
 	__atomic_store_n(gate, 1, __ATOMIC_RELEASE);
 }
+
+/* For cuLaunchHostFunc. */
+static inline void
+sleep_20_ms(void *data)
+{
+	(void)data;
+	sleep_ms(20);
+}
