@@ -203,6 +203,19 @@ $(B)/tests/virtual_gpu/libcuda.so.1: $(VIRTUAL_GPU_OBJ) $(B)/shared.a tests/virt
 	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete $(if $(HARDENED),-Wl$(comma)-z$(comma)defs) \
 		-Wl,--version-script,tests/virtual_gpu/libcuda.map -o $@ $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(VIRTUAL_GPU_LIBS)
 
+# Programs that have it, and twins of their own.
+VIRTUAL_TESTS = $(addprefix tests/unit/test_virtual_, streams graphs kernels)
+VIRTUAL_TWINS = tests/virtual_gpu/test/twins.so
+$(VIRTUAL_TESTS:%=$(B)/%): %: %.o $(B)/tests/virtual_gpu/libcuda.so.1 $(B)/$(VIRTUAL_TWINS)
+	$(call say,  LD      $@)$(LINK) -o $@ $(filter-out %/twins.so, $^) -Wl,-rpath,'$$ORIGIN/../virtual_gpu' -pthread
+# Programs that have its files, since they test what these say to each other.
+VIRTUAL_INNER_TESTS = $(addprefix tests/unit/test_virtual_, memory links)
+$(VIRTUAL_INNER_TESTS:%=$(B)/%): %: %.o $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(VIRTUAL_GPU_LIBS)
+$(VIRTUAL_INNER_TESTS:%=$(B)/%.o): BASE += -Itests
+
+$(B)/$(VIRTUAL_TWINS): tests/virtual_gpu/twin.h tests/virtual_gpu/test/twins.h
+
 # More objects and flags, as sanitizers need them.
 TEST_OBJ =
 TEST_LINK =
@@ -217,12 +230,6 @@ $(B)/tests.a: $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
 # A program that has libblink alone, as those of users: the thread-local data of the compiler's libraries take stack.
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
-
-# What the virtual driver's files say to each other is tested, too.
-$(addprefix $(B)/tests/unit/, test_virtual_memory test_virtual_links): $(B)/tests/unit/%: $(B)/tests/unit/%.o $(VIRTUAL_GPU_OBJ) \
-		$(B)/shared.a $(TEST_OBJ)
-	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(VIRTUAL_GPU_LIBS)
-$(B)/tests/unit/test_virtual_memory.o $(B)/tests/unit/test_virtual_links.o: BASE += -Itests
 
 # Ranks of a job: of libblink alone, too.
 JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched)
@@ -261,8 +268,8 @@ MSAN_CFLAGS = -O1 -g1 -fsanitize=memory -fsanitize-memory-track-origins -fno-omi
 ASAN_PROGRAMS = blinkc blink-perf tests/json_values tests/virtual_gpu/libcuda.so.1 $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
-TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm \
-	virtual_memory virtual_links) $(JOB_PROGRAMS) \
+TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm) \
+	$(JOB_PROGRAMS) $(VIRTUAL_TESTS) $(VIRTUAL_INNER_TESTS) \
 	tests/virtual_gpu/libcuda.so.1
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
