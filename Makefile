@@ -208,12 +208,6 @@ VIRTUAL_TESTS = $(addprefix tests/unit/test_virtual_, streams graphs kernels)
 VIRTUAL_TWINS = tests/virtual_gpu/test/twins.so
 $(VIRTUAL_TESTS:%=$(B)/%): %: %.o $(B)/tests/virtual_gpu/libcuda.so.1 $(B)/$(VIRTUAL_TWINS)
 	$(call say,  LD      $@)$(LINK) -o $@ $(filter-out %/twins.so, $^) -Wl,-rpath,'$$ORIGIN/../virtual_gpu' -pthread
-# Programs that have its files, since they test what these say to each other.
-VIRTUAL_INNER_TESTS = $(addprefix tests/unit/test_virtual_, memory links)
-$(VIRTUAL_INNER_TESTS:%=$(B)/%): %: %.o $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(TEST_OBJ)
-	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(VIRTUAL_GPU_LIBS)
-$(VIRTUAL_INNER_TESTS:%=$(B)/%.o): BASE += -Itests
-
 $(B)/$(VIRTUAL_TWINS): tests/virtual_gpu/twin.h tests/virtual_gpu/test/twins.h
 
 # More objects and flags, as sanitizers need them.
@@ -230,6 +224,12 @@ $(B)/tests.a: $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
 # A program that has libblink alone, as those of users: the thread-local data of the compiler's libraries take stack.
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
+
+# Programs that have its files, since they test what these say to each other.
+VIRTUAL_INNER_TESTS = $(addprefix tests/unit/test_virtual_, memory links)
+$(VIRTUAL_INNER_TESTS:%=$(B)/%): %: %.o $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(VIRTUAL_GPU_LIBS)
+$(VIRTUAL_INNER_TESTS:%=$(B)/%.o): BASE += -Itests
 
 # Ranks of a job: of libblink alone, too.
 JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched)
