@@ -3,6 +3,7 @@
 #include "virtual_gpu/virtual_gpu.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,7 +159,7 @@ start(const char *role, const char *variable, const char *value, int socket)
 	if (variable)
 		setenv(variable, value, 1);
 	if (socket >= 0)
-		dup2(socket, SOCKET);
+		fcntl(dup2(socket, SOCKET), F_SETFD, 0);
 	execl(program, program, "role", role, (char *)NULL);
 	_exit(127);
 }
@@ -303,7 +304,8 @@ check_device(int device)
 	    GOOD(cuDeviceGetAttribute(&bus, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, device)) &&
 	    GOOD(cuDeviceGetAttribute(&slot, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, device)) &&
 	    GOOD(cuDeviceGetPCIBusId(id, sizeof id, device)) &&
-	    GOOD(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device)) && WANT(value == 64) &&
+	    GOOD(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device)) && WANT(value > 0 &&
+	    value <= 64) &&
 	    IS(cuDeviceGetAttribute(&value, 100000, device), INVALID) &&
 	    GOOD(cuDeviceTotalMem_v2(&bytes, device)) && WANT(bytes == MEMORY) &&
 	    GOOD(cuDeviceGetUuid(&uuid, device)) && GOOD(cuDeviceGetUuid(&other, device ^ 1)) &&
@@ -689,6 +691,36 @@ receive_offer(int socket, struct offer *offer, int *fd)
 	return true;
 }
 
+/* A process that has devices 3 and 0 alone; memory of device 1 comes from outside. */
+static bool
+role_visible(void)
+{
+	struct offer offer;
+	CUcontext c;
+	CUdeviceptr a, v;
+	CUmemGenericAllocationHandle h;
+	CUmemAccessDesc here = access_of(0, 3);
+	char id[32];
+	int n, fd = -1, device, can;
+	return GOOD(cuInit(0)) && GOOD(cuDeviceGetCount(&n)) && WANT(n == 2) &&
+	    GOOD(cuDeviceGetPCIBusId(id, sizeof id, 0)) && WANT(!strcmp(id, "0000:13:00.0")) &&
+	    GOOD(cuDeviceCanAccessPeer(&can, 0, 1)) && WANT(can) && IS(cuDeviceGet(&n, 2), CUDA_ERROR_INVALID_DEVICE) &&
+	    GOOD(cuDevicePrimaryCtxRetain(&c, 0)) && GOOD(cuCtxSetCurrent(c)) &&
+	    receive_offer(SOCKET, &offer, &fd) && GOOD(cuIpcOpenMemHandle_v2(&a, offer.handle[0], 1)) &&
+	    WANT(get(a + 992) == 11) && GOOD(access_by(0, a, 8, true)) && IS(access_by(1, a, 8, true), ILLEGAL) &&
+	    GOOD(cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, a)) && WANT(device == 0) &&
+	    GOOD(cuMemImportFromShareableHandle(&h, pointer((CUdeviceptr)fd), 1)) &&
+	    GOOD(cuMemAddressReserve(&v, UNIT, 0, 0, 0)) && GOOD(cuMemMap(v, UNIT, 0, h, 0)) &&
+	    GOOD(cuMemSetAccess(v, UNIT, &here, 1)) && WANT(get(v + MIB) == 33) && GOOD(cuIpcCloseMemHandle(a));
+}
+
+static bool
+role_no_device(void)
+{
+	int n;
+	return IS(cuInit(0), CUDA_ERROR_NO_DEVICE) && IS(cuDeviceGetCount(&n), CUDA_ERROR_NOT_INITIALIZED);
+}
+
 /* Owns memory on device 1. 'r': say what is in its first memory; 'f': free the second; 'q': end, as a process that is
  * killed does. */
 static bool
@@ -822,6 +854,23 @@ test_processes(void)
 	ok(GOOD(cuDevicePrimaryCtxRelease_v2(4)), "all is given back");
 }
 
+/* The owner sends its offer to a process that does not see the owner's device. */
+static void
+test_visible(void)
+{
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+		return ok(false, "a socket");
+	pid_t owner = start("owner", NULL, NULL, ends[1]);
+	int status = ended(start("visible", "CUDA_VISIBLE_DEVICES", "3,0,8,1", ends[0]));
+	close(ends[0]);
+	close(ends[1]);
+	bool owned = WEXITSTATUS(ended(owner)) == CHILD;
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == 0 && owned, "a process that sees some of the devices");
+	ok(exits("no-device", "CUDA_VISIBLE_DEVICES", "", 0) && exits("no-device", "CUDA_VISIBLE_DEVICES", "-1", 0),
+	    "and none");
+}
+
 /* ---- threads ---- */
 
 static CUdeviceptr steady;
@@ -908,7 +957,7 @@ static const struct role {
 } roles[] = {
 	{ "fails-each", role_fails_each }, { "fails-second", role_fails_second }, { "refused", role_refused },
 	{ "refused-late", role_refused_late }, { "works", role_works }, { "touches", role_touches },
-	{ "owner", role_owner },
+	{ "owner", role_owner }, { "visible", role_visible }, { "no-device", role_no_device },
 };
 
 static int
@@ -948,6 +997,7 @@ main(int argc, char **argv)
 	test_map();
 	test_capture();
 	test_processes();
+	test_visible();
 	test_threads();
 	test_speed();
 	test_fork();
