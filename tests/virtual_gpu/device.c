@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VERSION = 12080, STACK_MOST = 16, FAILURES_MOST = 64, NAME_BYTES = 64 };
+enum { VERSION = 12080, STACK_MOST = 16, FAILURES_MOST = 256, NAME_BYTES = 64 };
 
 /* Of CUDA, but not in DRIVER_LIST: what libcudart looks for. name, parameters */
 #define MORE_LIST(X)                                                           \
@@ -311,6 +311,8 @@ cuInit(unsigned flags)
 	pthread_mutex_lock(&all.lifecycle);
 	if (all.devices == 0)
 		result = links_open(&n);
+	if (__atomic_load_n(&all.bad, __ATOMIC_ACQUIRE))
+		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS && all.devices == 0) {
 		pthread_atfork(NULL, NULL, in_child);
 		for (int i = 0; i < n; i++)
@@ -669,10 +671,10 @@ cuCtxGetDevice(CUdevice *device)
 {
 	struct context *c;
 	ENTER(cuCtxGetDevice);
-	if (!device)
-		return CUDA_ERROR_INVALID_VALUE;
 	if (!current_context(&c))
 		return c ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
 	*device = c->device;
 	return CUDA_SUCCESS;
 }

@@ -9,9 +9,9 @@
  * that threads that wake up late waste nothing. Clocks are atomic numbers in shared memory, so that transfers of all
  * threads and processes queue up behind each other.
  *
- * Who takes much at once would get more of a link than who takes little. So all take the same time of it, a quantum,
- * in turn; what a thread does not use of its last one it keeps for its next bytes. Quanta are short while a link is
- * idle, so that a small message leaves no large gap. */
+ * Who takes much at once would get more of a link than who takes little. So all take the same number of bytes of it, a
+ * quantum, in turn; what a thread does not use of its last one it keeps for its next bytes. Quanta are small while a
+ * link is idle, so that a small message leaves no large gap. */
 #include "virtual_gpu.h"
 
 #include "base/file_read.h"
@@ -30,10 +30,11 @@
 
 enum { ENDS = DEVICES_MOST + 1, LINKS_MOST = 4096, NAME_BYTES = 64, DEFAULT_COUNT = 8, DEFAULT_CAPABILITY = 70 };
 
-/* ns: who is ahead of the clock of a link by more than AHEAD_MOST sleeps until it is AHEAD_LEAST. A clock that is far in
- * the future is one of another boot. */
-enum { QUANTUM_IDLE = 50000, QUANTUM_BUSY = 500000, AHEAD_LEAST = 1000000, AHEAD_MOST = 2000000 };
+/* ns: what a quantum takes on the slowest link, and how far clocks are in the future when whose turn it is goes on, and
+ * when a link is said to be busy. A clock that is very far in the future is one of another boot. */
+enum { QUANTUM_IDLE = 50000, QUANTUM_BUSY = 1000000, AHEAD = 2000000, BUSY = 1000000 };
 #define CLOCK_WRONG INT64_C(60000000000)
+#define FAST (1u << LINK_NVLINK | 1u << LINK_XGMI)
 
 /* Links that data of a pair take. cost: ns of a byte. */
 struct route {
@@ -42,7 +43,7 @@ struct route {
 		int link;
 		double cost;
 	} *crossing;
-	double most;			/* of all costs */
+	bool fast;			/* over NVLink or xGMI alone */
 };
 
 /* How data of two devices go: what peer access has, and what copies take without. */
@@ -56,6 +57,7 @@ static struct {
 	char pci[DEVICES_MOST][NAME_BYTES], name[DEVICES_MOST][NAME_BYTES];
 	int capability;
 	struct route route[ENDS][ENDS][N_WAYS];	/* the host is the last of ENDS */
+	double slowest[2];		/* of all links of routes that are not fast, and that are: bytes/ns */
 	int64_t *clock;			/* of each link: when it is free, ns */
 } all;
 
@@ -142,9 +144,9 @@ divide(struct walk *w, int v, double scale, struct route *out)
 			continue;
 		double part = w->share[v] * (double)link->capacity / capacity;
 		w->share[link->to] += part;
-		double cost = part * 1e9 * scale / (double)link->capacity;
-		out->crossing[out->n++] = (struct crossing){ l, cost };
-		out->most = cost > out->most ? cost : out->most;
+		double rate = (double)link->capacity / (1e9 * scale), *slowest = &all.slowest[out->fast];
+		out->crossing[out->n++] = (struct crossing){ l, part / rate };
+		*slowest = *slowest == 0 || rate < *slowest ? rate : *slowest;
 	}
 }
 
@@ -154,7 +156,7 @@ find_route(Ctx *ctx, struct walk *w, unsigned classes, int from, int to, double 
 {
 	int begins = 0;
 	w->classes = classes;
-	*out = (struct route){ 0 };
+	*out = (struct route){ .fast = (classes & ~FAST) == 0 };
 	int hops = measure(w, from, to);
 	if (hops <= 0)
 		return OK;
@@ -177,10 +179,10 @@ find_route(Ctx *ctx, struct walk *w, unsigned classes, int from, int to, double 
 static Status
 find_pair(Ctx *ctx, struct walk *w, int a, int b, RouteKind kind, double scale)
 {
-	unsigned fast = 1u << LINK_NVLINK | 1u << LINK_XGMI, local = route_classes(ROUTE_LOCAL);
+	unsigned local = route_classes(ROUTE_LOCAL);
 	struct route pcie, *direct = &all.route[a][b][WAY_DIRECT], *host = &all.route[a][b][WAY_HOST];
 	TRY(find_route(ctx, w, 1u << LINK_PCIE, a, b, scale, &pcie));
-	TRY(find_route(ctx, w, local & ~fast, a, b, scale, host));
+	TRY(find_route(ctx, w, local & ~FAST, a, b, scale, host));
 	TRY(find_route(ctx, w, route_classes(kind) & local, a, b, scale, direct));
 	if (host->n == 0)
 		*host = *direct;
@@ -397,7 +399,7 @@ static bool
 busy(const struct route *r, int64_t now)
 {
 	for (int i = 0; i < r->n; i++)
-		if (__atomic_load_n(&all.clock[r->crossing[i].link], __ATOMIC_RELAXED) > now + AHEAD_LEAST)
+		if (__atomic_load_n(&all.clock[r->crossing[i].link], __ATOMIC_RELAXED) > now + BUSY)
 			return true;
 	return false;
 }
@@ -407,14 +409,14 @@ static int64_t
 take_quantum(const struct route *r)
 {
 	int64_t now = now_ns(), due = now;
-	double bytes = (busy(r, now) ? QUANTUM_BUSY : QUANTUM_IDLE) / r->most;
+	double bytes = (busy(r, now) ? QUANTUM_BUSY : QUANTUM_IDLE) * all.slowest[r->fast];
 	bytes = bytes < 1 ? 1 : (double)(int64_t)bytes;
 	for (int i = 0; i < r->n; i++) {
 		int64_t free_at = occupy(r->crossing[i].link, now, (int64_t)(bytes * r->crossing[i].cost + 0.5));
 		due = free_at > due ? free_at : due;
 	}
-	if (due - now > AHEAD_MOST)
-		sleep_until(due - AHEAD_LEAST);
+	if (due - now > AHEAD)
+		sleep_until(due - AHEAD);
 	return (int64_t)bytes;
 }
 
