@@ -36,8 +36,10 @@ test_nodes(void)
 	uint64_t *host = new_pinned(4096);
 	struct step step = { pointer(p) };
 	CUstreamBatchMemOpParams batch[2] = {
-		{ .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = address(&host[1]), .value64 = 6 } },
-		{ .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64, .address = address(&host[1]), .value64 = 6 } },
+		{ .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = address(&host[1]),
+		    .value64 = 6 } },
+		{ .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64, .address = address(&host[1]),
+		    .value64 = 6 } },
 	};
 	int calls = 0;
 	must(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
@@ -210,7 +212,8 @@ test_waiting(void)
 	CUdeviceptr p = new_memory(64);
 	uint64_t pageable = 0;
 	begin_capture(CU_STREAM_CAPTURE_MODE_RELAXED);
-	is(cuStreamSynchronize(first), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream that captures is not waited for");
+	is(cuStreamSynchronize(first), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+	    "a stream that captures is not waited for");
 	ok(status(first) == CU_STREAM_CAPTURE_STATUS_INVALIDATED, "the status says that it is void");
 	is(cuMemsetD8Async(p, 0, 1, first), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "nothing more is captured");
 	is(cuEventRecord(e, first), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "nor recorded");
@@ -281,7 +284,8 @@ test_joining(void)
 	ends_well("a fork without work needs no join");
 	must(cuEventRecord(e, third));
 	begin_capture(CU_STREAM_CAPTURE_MODE_GLOBAL);
-	is(cuStreamWaitEvent(first, e, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "no wait for an event outside the capture");
+	is(cuStreamWaitEvent(first, e, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
+	    "no wait for an event outside the capture");
 	void_now();
 	begin_capture(CU_STREAM_CAPTURE_MODE_RELAXED);
 	must(cuStreamBeginCapture_v2(third, CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -310,7 +314,8 @@ test_legacy(void)
 	    "the legacy stream does not capture");
 	first = blocking;
 	begin_capture(CU_STREAM_CAPTURE_MODE_RELAXED);
-	is(cuMemsetD8Async(p, 0, 1, NULL), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "no work for the legacy stream meanwhile");
+	is(cuMemsetD8Async(p, 0, 1, NULL), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+	    "no work for the legacy stream meanwhile");
 	is(cuStreamIsCapturing(NULL, &is_it), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "nor a question");
 	void_now();
 	begin_capture(CU_STREAM_CAPTURE_MODE_RELAXED);
@@ -414,7 +419,8 @@ test_modes(void)
 	is(call_elsewhere(alloc_and_free), CUDA_SUCCESS, "and in another");
 	is(call_elsewhere(end_first), CUDA_SUCCESS, "which may end it");
 	begin_capture(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-	is(call_elsewhere(end_first), CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "else the thread that began a capture ends it");
+	is(call_elsewhere(end_first), CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+	    "else the thread that began a capture ends it");
 	ends_well("and can do so");
 }
 
@@ -429,7 +435,8 @@ test_info(void)
 	CUevent e = new_event(CU_EVENT_DISABLE_TIMING);
 	CUdeviceptr p = new_memory(64);
 	must(cuStreamGetCaptureInfo_v2(first, &is_it, &id[0], &graph, NULL, &nodes));
-	ok(is_it == CU_STREAM_CAPTURE_STATUS_NONE && id[0] == 0 && !graph, "of a stream that does not capture: nothing");
+	ok(is_it == CU_STREAM_CAPTURE_STATUS_NONE && id[0] == 0 && !graph,
+	    "of a stream that does not capture: nothing");
 	begin_capture(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 	must(cuStreamGetCaptureInfo_v2(first, &is_it, &id[0], &graph, NULL, &nodes));
 	ok(is_it == CU_STREAM_CAPTURE_STATUS_ACTIVE && id[0] && graph && nodes == 0, "of one that does: its capture");

@@ -54,7 +54,8 @@ static const char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
     ".visible .entry token() { ret; }\n.visible .entry send() { ret; }\n.visible .entry receive() { ret; }\n"
     ".visible .entry own() { ret; }\n.visible .entry barrier() { ret; }\n.visible .entry crowd() { ret; }\n"
     ".visible .entry touch() { ret; }\n.visible .entry add() { ret; }\n.visible .entry nothing() { ret; }\n"
-    ".visible .entry step() { ret; }\n.visible .entry most() { ret; }\n.visible .entry more() { ret; }\n.visible .entry lonely() { ret; }\n";
+    ".visible .entry step() { ret; }\n"
+    ".visible .entry most() { ret; }\n.visible .entry more() { ret; }\n.visible .entry lonely() { ret; }\n";
 
 enum { DEVICES = 4 };
 
