@@ -10,7 +10,8 @@ test_modules(void)
 	int value = 0;
 	is(cuModuleLoadData(&m, "ELF"), CUDA_ERROR_INVALID_IMAGE, "an image that is no PTX");
 	is(cuModuleLoadData(&m, ".version 6.0\n"), CUDA_ERROR_INVALID_IMAGE, "PTX for no target");
-	is(cuModuleLoadData(&m, ".version 6.0\n.target sm_60\n.entry (\n"), CUDA_ERROR_INVALID_PTX, "an entry without a name");
+	is(cuModuleLoadData(&m, ".version 6.0\n.target sm_60\n.entry (\n"), CUDA_ERROR_INVALID_PTX,
+	    "an entry without a name");
 	is(cuModuleLoadData(NULL, ptx), CUDA_ERROR_INVALID_VALUE, "no place for a module");
 	must(cuModuleLoadData(&m, ptx));
 	is(cuModuleGetFunction(&f, m, "fill"), CUDA_SUCCESS, "a kernel");
@@ -18,7 +19,8 @@ test_modules(void)
 	ok(f == again, "is the same");
 	is(cuModuleGetFunction(&f, m, "lonely"), CUDA_ERROR_NOT_FOUND, "an entry without a twin");
 	is(cuModuleGetFunction(&f, m, "fil"), CUDA_ERROR_NOT_FOUND, "a name that is no entry");
-	is(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, again), CUDA_SUCCESS, "threads of a block");
+	is(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, again), CUDA_SUCCESS,
+	    "threads of a block");
 	ok(value == 1024, "as the twin says");
 	is(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, again), CUDA_SUCCESS, "registers");
 	is(cuFuncGetAttribute(&value, 999, again), CUDA_ERROR_INVALID_VALUE, "an attribute that is none");
@@ -30,7 +32,8 @@ test_modules(void)
 	ok(value == 0, "none with too much shared memory");
 	is(cuModuleUnload(m), CUDA_SUCCESS, "a module is unloaded");
 	is(cuModuleUnload(m), CUDA_ERROR_INVALID_HANDLE, "once");
-	is(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, again), CUDA_ERROR_INVALID_HANDLE, "its kernels with it");
+	is(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, again), CUDA_ERROR_INVALID_HANDLE,
+	    "its kernels with it");
 	is(cuModuleGetFunction(&f, m, "fill"), CUDA_ERROR_INVALID_HANDLE, "it has none any more");
 	use(1);
 	is(cuModuleGetFunction(&f, module[0], "fill"), CUDA_ERROR_INVALID_CONTEXT, "a module is of its context");
@@ -60,20 +63,26 @@ test_launches(void)
 	CUfunction f = function_of(0, "fill");
 	is(cuLaunchKernel(f, 0, 1, 1, 1, 1, 1, 0, s, parameters, NULL), CUDA_ERROR_INVALID_VALUE, "no blocks");
 	is(cuLaunchKernel(f, 1, 1, 1, 0, 1, 1, 0, s, parameters, NULL), CUDA_ERROR_INVALID_VALUE, "no threads");
-	is(cuLaunchKernel(f, 1, 1, 1, 1025, 1, 1, 0, s, parameters, NULL), CUDA_ERROR_INVALID_VALUE, "too many threads");
-	is(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 1 << 20, s, parameters, NULL), CUDA_ERROR_INVALID_VALUE, "too much shared memory");
+	is(cuLaunchKernel(f, 1, 1, 1, 1025, 1, 1, 0, s, parameters, NULL), CUDA_ERROR_INVALID_VALUE,
+	    "too many threads");
+	is(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 1 << 20, s, parameters, NULL), CUDA_ERROR_INVALID_VALUE,
+	    "too much shared memory");
 	is(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, no_parameter, NULL), CUDA_ERROR_INVALID_VALUE, "no parameter");
 	is(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, NULL, NULL), CUDA_ERROR_INVALID_VALUE, "no parameters");
-	is(cuLaunchKernel((CUfunction)s, 1, 1, 1, 1, 1, 1, 0, s, parameters, NULL), CUDA_ERROR_INVALID_HANDLE, "no kernel");
-	is(launch(0, "barrier", 1, 513, s, &fill), CUDA_ERROR_INVALID_VALUE, "more threads than the kernel has at most");
+	is(cuLaunchKernel((CUfunction)s, 1, 1, 1, 1, 1, 1, 0, s, parameters, NULL), CUDA_ERROR_INVALID_HANDLE,
+	    "no kernel");
+	is(launch(0, "barrier", 1, 513, s, &fill), CUDA_ERROR_INVALID_VALUE,
+	    "more threads than the kernel has at most");
 	static char parameter[4097];
 	is(launch(0, "most", 1, 1, s, parameter), CUDA_SUCCESS, "parameters of 4096 bytes");
 	is(launch(0, "more", 1, 1, s, parameter), CUDA_ERROR_INVALID_VALUE, "not more");
 	is(launch(0, "nothing", 1, 1, s, NULL), CUDA_SUCCESS, "a kernel without parameters");
 	use(1);
-	is(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, parameters, NULL), CUDA_ERROR_INVALID_HANDLE, "another context is current");
+	is(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, parameters, NULL), CUDA_ERROR_INVALID_HANDLE,
+	    "another context is current");
 	CUstream other = new_stream(0);
-	is(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, other, parameters, NULL), CUDA_ERROR_INVALID_HANDLE, "a stream of another device");
+	is(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, other, parameters, NULL), CUDA_ERROR_INVALID_HANDLE,
+	    "a stream of another device");
 	must(cuStreamDestroy_v2(other));
 	use(0);
 	must(cuStreamSynchronize(s));
@@ -193,7 +202,8 @@ test_weak(void)
 	unsetenv("VIRTUAL_GPU_WEAK");
 	must(cuMemFree_v2(bad));
 	use(1);
-	ok(word_at(far + 8 * (1000 % 7)) == 1000 && word_at(far + 8 * (999 % 7)) == 999, "the last store to a place stays");
+	ok(word_at(far + 8 * (1000 % 7)) == 1000 && word_at(far + 8 * (999 % 7)) == 999,
+	    "the last store to a place stays");
 	must(cuMemFree_v2(far));
 	use(0);
 }

@@ -210,11 +210,15 @@ test_copies(void)
 	ok((word_at(here) & 255) == 'a', "small pageable memory is read before the call returns");
 	is(cuMemcpyAsync(0, 0, 0, s), CUDA_SUCCESS, "a copy of nothing");
 	is(cuMemcpyAsync(here, 0, 1, s), CUDA_ERROR_INVALID_VALUE, "no copy from nowhere");
-	is(cuMemcpyHtoDAsync_v2(address(pageable), pageable, 8, s), CUDA_ERROR_INVALID_VALUE, "to a device: not to the host");
-	is(cuMemcpyDtoHAsync_v2(back, address(pageable), 8, s), CUDA_ERROR_INVALID_VALUE, "from a device: not from the host");
+	is(cuMemcpyHtoDAsync_v2(address(pageable), pageable, 8, s), CUDA_ERROR_INVALID_VALUE,
+	    "to a device: not to the host");
+	is(cuMemcpyDtoHAsync_v2(back, address(pageable), 8, s), CUDA_ERROR_INVALID_VALUE,
+	    "from a device: not from the host");
 	is(cuMemcpyAsync(here + 8, there, BYTES, s), CUDA_ERROR_INVALID_VALUE, "not beyond the end of memory");
-	is(cuMemcpyPeerAsync(here, context[1], there, context[2], 8, s), CUDA_ERROR_INVALID_VALUE, "peers are whose memory it is");
-	is(cuMemcpyAsync(here, there, 8, (CUstream)0x123000), CUDA_ERROR_INVALID_HANDLE, "not in a stream that is none");
+	is(cuMemcpyPeerAsync(here, context[1], there, context[2], 8, s), CUDA_ERROR_INVALID_VALUE,
+	    "peers are whose memory it is");
+	is(cuMemcpyAsync(here, there, 8, (CUstream)0x123000), CUDA_ERROR_INVALID_HANDLE,
+	    "not in a stream that is none");
 	must(cuMemFree_v2(here));
 	is(cuMemcpyAsync(there, here, 8, s), CUDA_ERROR_INVALID_VALUE, "not of freed memory");
 	must(cuMemFree_v2(there));
@@ -248,9 +252,12 @@ test_values(void)
 	must(cuStreamWaitValue32_v2(s, address(half), UINT32_MAX, CU_STREAM_WAIT_VALUE_GEQ));
 	is(cuStreamSynchronize(s), CUDA_SUCCESS, "a counter that has wrapped around is more");
 	CUstreamBatchMemOpParams batch[3] = {
-		{ .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = address(word + 3), .value64 = 4 } },
-		{ .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64, .address = address(word + 3), .value64 = 4 } },
-		{ .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = address(word + 4), .value = 8 } },
+		{ .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = address(word + 3),
+		    .value64 = 4 } },
+		{ .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64, .address = address(word + 3),
+		    .value64 = 4 } },
+		{ .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = address(word + 4),
+		    .value = 8 } },
 	};
 	is(cuStreamBatchMemOp_v2(s, 3, batch, 0), CUDA_SUCCESS, "a batch");
 	must(cuStreamSynchronize(s));
@@ -264,7 +271,8 @@ test_values(void)
 	batch[0].operation = 99;
 	is(cuStreamBatchMemOp_v2(s, 1, batch, 0), CUDA_ERROR_INVALID_VALUE, "an operation that is none");
 	is(cuStreamWaitValue32_v2(s, address(half), 0, 77), CUDA_ERROR_INVALID_VALUE, "flags that are none");
-	is(cuStreamWriteValue32_v2(s, address(pageable), 0, 0), CUDA_ERROR_INVALID_VALUE, "memory that no device knows");
+	is(cuStreamWriteValue32_v2(s, address(pageable), 0, 0), CUDA_ERROR_INVALID_VALUE,
+	    "memory that no device knows");
 	must(cuStreamDestroy_v2(s));
 	must(cuMemFreeHost(word));
 	free(pageable);

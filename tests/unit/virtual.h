@@ -54,6 +54,7 @@ static const char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
     ".visible .entry token() { ret; }\n.visible .entry send() { ret; }\n.visible .entry receive() { ret; }\n"
     ".visible .entry own() { ret; }\n.visible .entry barrier() { ret; }\n.visible .entry crowd() { ret; }\n"
     ".visible .entry touch() { ret; }\n.visible .entry add() { ret; }\n.visible .entry nothing() { ret; }\n"
+    ".visible .entry step() { ret; }\n"
     ".visible .entry most() { ret; }\n.visible .entry more() { ret; }\n.visible .entry lonely() { ret; }\n";
 
 enum { DEVICES = 4 };
@@ -156,7 +157,8 @@ new_pinned(size_t bytes)
 {
 	void *p;
 	must(cuMemHostAlloc(&p, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
-	return memset(p, 0, bytes);
+	memset(p, 0, bytes);
+	return p;
 }
 
 static inline CUstream

@@ -125,6 +125,15 @@ run_crowd(const void *parameter)
 }
 
 static void
+run_step(const void *parameter)
+{
+	const struct step *p = parameter;
+	uint64_t value = load(p->at);
+	virtual_gpu_pause();
+	store(p->at, value + 1);
+}
+
+static void
 run_touch(const void *parameter)
 {
 	const struct touch *p = parameter;
@@ -156,6 +165,7 @@ const struct virtual_kernel virtual_gpu_kernels[] = {
 	{ "own", sizeof(struct own), 1024, run_own },
 	{ "barrier", sizeof(struct barrier), 512, run_barrier },
 	{ "crowd", sizeof(struct crowd), 1024, run_crowd },
+	{ "step", sizeof(struct step), 1024, run_step },
 	{ "touch", sizeof(struct touch), 1024, run_touch },
 	{ "add", sizeof(struct touch), 1024, run_add },
 	{ "nothing", 0, 1024, run_nothing },

@@ -61,6 +61,11 @@ struct crowd {
 	uint64_t ns;
 };
 
+/* "step": *at += 1, in two accesses with others between. */
+struct step {
+	uint64_t *at;
+};
+
 /* "touch": one access of `bytes` bytes; "add": one of virtual_gpu_add. */
 struct touch {
 	void *at;
