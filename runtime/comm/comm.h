@@ -12,6 +12,8 @@
 
 enum { GPU_BYTES = 64, USER_OPS = 64 };
 
+struct gpu;
+
 /* One rank of a job. */
 struct rank_comm {
 	struct engine engine;
@@ -34,6 +36,9 @@ struct rank_comm {
 	const char **gpu_of;
 	int *server;
 	struct stated *stated;
+	bool cuda;			/* its buffers are on a GPU */
+	struct gpu *cuda_gpu;		/* NULL: before it is made */
+	_Atomic bool on_gpu;		/* calls go to cuda_gpu, and events: it is complete */
 	struct tuner *tuner;		/* NULL: BLINK_MIAD is not set, or chunks have a size */
 	const char *tuner_path;		/* NULL: what is found is not kept */
 	struct plan *plan[N_COLLECTIVES];	/* in the order in which they were first chosen */
@@ -47,6 +52,9 @@ struct rank_comm {
 int plans_open(struct rank_comm *r, struct blink_error *err);
 void plans_close(struct rank_comm *r);
 int plans_choose(void *rank_comm, const struct call *call, struct plan **out, struct blink_error *err);
+
+/* Has one of its schedules parts that go over PCIe, beside others that do not? */
+bool plans_have_routes(struct rank_comm *r);
 
 /* Sizes of chunks by trying: comm/tuning.c. tuning_open: once the ranks have met; rank 0 reads the file, for all. */
 int tuning_open(struct rank_comm *r, struct blink_error *err);

@@ -141,6 +141,24 @@ make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct pl
 	return blinkSuccess;
 }
 
+/* Of the schedules for large messages, one for each collective. That one cannot be read is said when it is needed. */
+bool
+plans_have_routes(struct rank_comm *r)
+{
+	Ctx *ctx = calloc(1, sizeof *ctx);
+	bool found = false;
+	for (int c = 0; c < N_COLLECTIVES && ctx && r->schedules && !found; c++) {
+		Choice choice = { .sched = NULL };
+		ctx_init(ctx);
+		Status status = library_choose(ctx, r->library, &r->job, (Collective)c, 0, INT64_MAX, &choice);
+		for (int p = 0; status == OK && choice.sched && p < choice.sched->n_parts; p++)
+			found = found || choice.sched->part[p].classes & 1u << LINK_PCIE;
+		ctx_free(ctx);
+	}
+	free(ctx);
+	return found;
+}
+
 int
 plans_choose(void *rank_comm, const struct call *call, struct plan **out, struct blink_error *err)
 {

@@ -34,7 +34,7 @@
  * Packets and rings have two halves, that calls take in turn, by the parity of their number. A call may write into its
  * half when the readers of the call before the last have done with it: the kernel leaves a list of whom to wait for
  * (gpu_state.pending), and the kernel after the next waits for all of it before its first write. Lengths and layout may
- * be others then. */
+ * be others then. Calls take three lists in turn: one is written while another is read, and a third is kept. */
 
 #define GPU_FLAG(call, chunks) ((uint64_t)(call) << 24 | (uint64_t)(chunks))
 
@@ -44,6 +44,8 @@ enum {
 	GPU_SLOTS_LEAST = 2,
 	GPU_SLOTS_MOST = 8,
 	GPU_PENDING = 16384,		/* strips that a rank publishes in a call */
+	GPU_LISTS = 3,			/* of them */
+	GPU_LANES = 512,		/* of a task: n_from + n_to */
 	GPU_TASKS_OF_BLOCK = 256,	/* that a block takes turns with, where there are more tasks than blocks */
 	GPU_PARTS = 8,			/* BLINK_PARTS_MAX */
 	GPU_THREADS = 512,		/* of a block, at most */
@@ -94,10 +96,11 @@ struct gpu_program {
 	const struct gpu_lane *lane;
 };
 
-/* What a call has left for its readers to do: *done >= value, in this rank's memory. */
+/* What a call has left for a reader to do: *done >= value, in this rank's memory. */
 struct gpu_pending {
 	const uint64_t *done;
 	uint64_t value;			/* 0: nothing */
+	int32_t peer, unused;
 };
 
 /* A rank's own, in memory of its GPU; zeroed at first. Kernels of a rank do not overlap. */
@@ -105,8 +108,8 @@ struct gpu_state {
 	uint64_t call;			/* calls done: a kernel is number call + 1; its last block counts on */
 	uint32_t blocks_done;		/* of the kernel; 0 between kernels */
 	uint32_t unused;
-	uint32_t n_pending[2];		/* of each half */
-	struct gpu_pending pending[2][GPU_PENDING];
+	uint32_t n_pending[GPU_LISTS], unused2;
+	struct gpu_pending pending[GPU_LISTS][GPU_PENDING];	/* of call k: k % GPU_LISTS */
 	uint64_t *sent, *received;	/* of each rank: chunks of its channel so far (gpu_message) */
 };
 

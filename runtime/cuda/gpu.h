@@ -9,6 +9,11 @@
 
 struct rank_comm;
 
+enum {
+	GPU_RANKS = 256,		/* of a communicator, at most */
+	GPU_DEVICES = 64		/* of a server, at most */
+};
+
 /* How data go from one rank to another. */
 enum gpu_route {
 	GPU_ROUTE_DIRECT,		/* stores into the peer's memory: same GPU, or peer access */
@@ -75,6 +80,11 @@ struct gpu_entry {
 };
 int gpu_enter(struct gpu *g, struct gpu_entry *entry, struct blink_error *err);
 void gpu_leave(struct gpu *g, const struct gpu_entry *entry);
+
+/* Memory of the GPU for the caller, and copies from and to it, which are done when they return. */
+int gpu_memory_alloc(struct gpu *g, size_t bytes, void **out, struct blink_error *err);
+int gpu_memory_free(struct gpu *g, void *memory, struct blink_error *err);
+int gpu_copy(struct gpu *g, void *to, const void *from, size_t bytes, struct blink_error *err);
 
 /* cuda/launch.c. Starts what belongs to calls: tables, the thread that watches them. */
 int gpu_launches_open(struct gpu *g, struct blink_error *err);

@@ -60,6 +60,13 @@ CUresult enter(const char *name, struct context **context);
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* What programs see; what the list has not, its file declares. */
+#pragma GCC visibility push(default)
+#define PROTOTYPE(member, name, must, parameters) CUresult name parameters;
+DRIVER_LIST(PROTOTYPE)
+#undef PROTOTYPE
+#pragma GCC visibility pop
+
 int devices(void);					/* how many; 0 before cuInit */
 struct context *context_of(int device);			/* its primary context */
 void context_fail(struct context *c, CUresult error);	/* the first error counts */
@@ -67,8 +74,9 @@ int64_t setting(const char *variable, int64_t otherwise);
 
 /* ---- memory.c: memory of devices and of the host, mappings, IPC ---- */
 
-/* An allocation is a memfd, mapped at one address; a pointer of a device is an address of the process. Memory that
- * other processes import stays theirs, too, until all have closed it. */
+/* An allocation is a memfd, mapped at one address. As with CUDA, the host cannot access it there: who executes work of
+ * a device touches the bytes at memory_bytes(pointer). Memory that other processes import stays theirs, too, until all
+ * have closed it. */
 struct allocation {
 	char *base;
 	size_t bytes;
@@ -80,14 +88,22 @@ struct allocation {
 bool memory_find(const void *at, size_t bytes, struct allocation *out);
 
 /* May a kernel or copy of `device` access these bytes now? *owner: whose memory it is. Else ILLEGAL_ADDRESS. Fast
- * where it was asked of the same memory before: `cache` belongs to the calling thread, zeroed at first. host_too: a
- * copy may read and write memory of the host that CUDA does not know. */
+ * where it was asked of the same memory before: `cache` belongs to the calling thread, zeroed at first. copy: the driver
+ * itself copies, and may access memory of the host that CUDA does not know, and of devices without peer access. */
 struct memory_cache {
 	uint64_t generation;		/* of all mappings: grows with each change */
-	struct { const char *begin, *end; int owner; } hit[4];
+	struct {
+		const char *begin, *end;
+		int device, owner;
+		bool writes, copy;
+	} hit[4];
+	unsigned next;
 };
-CUresult memory_access(int device, const void *at, size_t bytes, bool writes, bool host_too, struct memory_cache *cache,
+CUresult memory_access(int device, const void *at, size_t bytes, bool writes, bool copy, struct memory_cache *cache,
     int *owner);
+
+/* Where the bytes of a pointer are, which memory_access has allowed: of the host or of a device. */
+void *memory_bytes(const void *at);
 
 /* ---- links.c: the topology, and how long data take ---- */
 
@@ -109,7 +125,13 @@ void random_delay(void);
 /* Wait for all work of a device: cuMemFree and cuCtxSynchronize do. Returns the context's error. */
 CUresult streams_finish(struct context *c);
 
-/* The device's contexts are gone: its streams, events and modules with them. */
+/* cuCtxSynchronize: refuses while a stream of the context captures; else streams_finish. */
+CUresult streams_synchronize(struct context *c);
+
+/* Is the caller a function of cuLaunchHostFunc? `enter` refuses it with NOT_PERMITTED. */
+bool in_host_function(void);
+
+/* The device's contexts are gone: its streams, events and modules with them. What runs is ended. */
 void streams_forget(struct context *c);
 
 /* CUDA_SUCCESS, or STREAM_CAPTURE_UNSUPPORTED after it has invalidated the capture, where a call that is not safe in a
