@@ -70,13 +70,15 @@ LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS)
 # from these folders what it refers to (src/LAYERS says which they are).
 SHARED_SRC = $(foreach d, base model topology graph schedule format, $(wildcard src/$d/*.c src/$d/*/*.c))
 COMPILER_SRC = $(filter-out src/main.c $(SHARED_SRC), $(wildcard src/*.c src/*/*.c src/*/*/*.c))
-RUNTIME_SRC = $(filter-out runtime/perf/%,$(wildcard runtime/*.c runtime/*/*.c))
+RUNTIME_SRC = $(filter-out runtime/perf/% runtime/nccl/%,$(wildcard runtime/*.c runtime/*/*.c))
 UNIT_SRC = $(wildcard tests/unit/*.c)
 FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 
 SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
+NCCL_OBJ = $(patsubst %.c,$(B)/%.o,$(filter-out runtime/nccl/audit.c,$(wildcard runtime/nccl/*.c)) runtime/cuda/driver.c runtime/debug.c \
+	runtime/error.c)
 PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(addprefix $(B)/src/, base/complete.o base/names.o \
 	base/printable.o model/gpu_list.o) $(B)/runtime/tune/miad.o
 COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
@@ -84,7 +86,7 @@ RUNTIME_LIBS = $(MD_LIBS) -lm -ldl
 COMPILER_LIBS = -lglpk -lnauty $(HWLOC_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
 
 .PHONY: all
-all: $(B)/blinkc $(B)/libblink.so $(B)/blink-perf $(COMPLETIONS)
+all: $(B)/blinkc $(B)/libblink.so $(B)/libblink-nccl.so $(B)/libblink-audit.so $(B)/blink-perf $(COMPLETIONS)
 
 .PHONY: help
 help:
@@ -120,6 +122,20 @@ $(B)/libblink.so: $(B)/flags $(RUNTIME_OBJ) $(B)/shared.a runtime/libblink.map
 		-Wl,--version-script,runtime/libblink.map $(if $(HARDENED),-Wl$(comma)-z$(comma)defs) -o $@.$(VERSION) $(RUNTIME_OBJ) $(B)/shared.a $(RUNTIME_LIBS) -pthread
 	$(Q)ln -sf libblink.so.$(VERSION) $(B)/libblink.so.$(SOVERSION)
 	$(Q)ln -sf libblink.so.$(SOVERSION) $@
+
+# NCCL's interface, under a name of its own, to be preloaded, and as blink/libnccl.so.2, for programs that open that. A file
+# named by LD_AUDIT needs nothing but the C library.
+LINK_NCCL = $(LINK) -shared -Wl,-soname,libblink-nccl.so.$(SOVERSION) -Wl,-z,nodelete -Wl,--version-script,runtime/nccl/nccl.map \
+	$(if $(HARDENED),-Wl$(comma)-z$(comma)defs) $(NCCL_OBJ) $(B)/shared.a -L$(B) -lblink -ldl -pthread
+$(B)/libblink-nccl.so: $(NCCL_OBJ) $(B)/shared.a $(B)/libblink.so runtime/nccl/nccl.map
+	$(call say,  LD      $@)$(LINK_NCCL) -o $@.$(VERSION) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..'
+	$(Q)mkdir -p $(B)/blink
+	$(Q)ln -sf libblink-nccl.so.$(VERSION) $(B)/libblink-nccl.so.$(SOVERSION)
+	$(Q)ln -sf libblink-nccl.so.$(SOVERSION) $@
+	$(Q)ln -sf ../libblink-nccl.so.$(VERSION) $(B)/blink/libnccl.so.2
+
+$(B)/libblink-audit.so: $(B)/runtime/nccl/audit.o
+	$(call say,  LD      $@)$(LINK) -shared $(if $(HARDENED),-Wl$(comma)-z$(comma)defs) -o $@ $^
 
 LINK_PERF = $(LINK) $(PIE) $(PERF_OBJ) -L$(B) -lblink -lm -pthread
 
@@ -223,6 +239,15 @@ $(addprefix $(B)/tests/unit/, test_bootstrap test_deaths test_strangers): $(B)/t
 
 $(B)/tests/job/faults: $(addprefix $(B)/tests/job/faults_, ranks.o caller.o peer.o system.o)
 
+# Programs of NCCL's interface, and a library in the place of NCCL's.
+$(B)/tests/nccl/libnccl.so.2: tests/nccl/real.c runtime/nccl/nccl.h $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,  LD      $@)$(COMPILE) -fPIC -shared -Wl,-soname,$(@F) -o $@ $< -pthread
+$(B)/tests/nccl/beside: $(B)/tests/nccl/beside.o $(B)/tests/nccl/libnccl.so.2
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ -Wl,-rpath,'$$ORIGIN' -ldl -pthread
+$(B)/tests/nccl/program: $(B)/tests/nccl/program.o $(addprefix $(B)/runtime/, cuda/driver.o error.o) $(B)/libblink-nccl.so
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -L$(B) -lblink-nccl -Wl,-rpath,'$$ORIGIN/../..' -ldl -pthread
+
 $(B)/tests/%.so: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
@@ -231,9 +256,10 @@ $(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -D_GNU_SOURCE -o $@ $<
 
+NCCL_PROGRAMS = $(addprefix tests/nccl/, program beside)
 .SECONDARY:
 .PHONY: tests
-tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values $(B)/tests/net_pair
+tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values $(B)/tests/net_pair $(NCCL_PROGRAMS:%=$(B)/%)
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows

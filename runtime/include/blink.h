@@ -127,6 +127,7 @@ typedef struct {
 	const char *schedules;	/* indexes and schedule files, separated by ':'; NULL: BLINK_SCHEDULES */
 	const char *gpu;	/* id or number of this rank's GPU in the machine; NULL: BLINK_GPU, else the rank's
 				 * number */
+	const char *backend;	/* where buffers are: "host" or "cuda"; NULL: BLINK_BACKEND, else host */
 } blinkConfig_t;
 
 enum { BLINK_UNIQUE_ID_BYTES = 128 };

@@ -1,6 +1,5 @@
 /* libblink-audit.so, for LD_AUDIT: whoever opens libnccl.so.2, by name or by path, gets libblink-nccl.so, which is
  * searched for in the directory of this library. What that one opens as the real NCCL is let through (real.c). */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>

@@ -52,10 +52,10 @@ result_of(blinkResult_t result)
 ncclResult_t
 comm_error(struct shim_comm *c, ncclResult_t result, const char *text)
 {
-	snprintf(last_error(), 512, "%s", text);
+	snprintf(last_error(), 512, "%.511s", text);
 	if (c) {
 		pthread_mutex_lock(&lock);
-		snprintf(c->text, sizeof c->text, "%s", text);
+		snprintf(c->text, sizeof c->text, "%.511s", text);
 		pthread_mutex_unlock(&lock);
 	}
 	debug_say(DEBUG_WARN, c ? c->rank : -1, "nccl: %s", text);
@@ -238,6 +238,8 @@ take(struct shim_comm *c)
 		pthread_join(c->maker, NULL);
 	c->has_maker = false;
 	ncclResult_t result = state_of(c);
+	if (result != ncclSuccess)
+		snprintf(last_error(), 512, "%s", c->text);
 	bool none = result == ncclSuccess && !c->blink && !c->beside;
 	if (none || (result != ncclSuccess && c->blocking && !c->beside)) {
 		*c->out = NULL;

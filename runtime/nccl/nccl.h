@@ -25,8 +25,8 @@ typedef enum {
 	ncclTimeout = 8
 } ncclResult_t;
 
-typedef enum { ncclInt8 = 0, ncclUint8 = 1, ncclFloat8e5m2 = 11 } ncclDataType_t;
-typedef enum { ncclSum = 0, ncclAvg = 4, ncclMaxRedOp = 0x7fffffff } ncclRedOp_t;
+typedef enum { ncclInt8 = 0, ncclUint8 = 1, ncclFloat32 = 7, ncclFloat8e5m2 = 11 } ncclDataType_t;
+typedef enum { ncclSum = 0, ncclMax = 2, ncclAvg = 4, ncclMaxRedOp = 0x7fffffff } ncclRedOp_t;
 typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarResidence_t;
 
 /* Its first members are the same in every version; `size` says how many there are. INT_MIN: not given. */

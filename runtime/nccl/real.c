@@ -1,5 +1,4 @@
 /* The real NCCL, where there is one, and the functions that go to it as they are. */
-#define _GNU_SOURCE
 #include "nccl/shim.h"
 #include "debug.h"
 
@@ -178,7 +177,9 @@ real_nccl(void)
 
 /* ---- functions that are passed on ---- */
 
-__attribute__((visibility("hidden"), used)) void
+void blink_nccl_find(void);
+
+__attribute__((used)) void
 blink_nccl_find(void)
 {
 	real_nccl();
