@@ -252,6 +252,15 @@ $(B)/tests/%.so: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
 
+# What NVIDIA's driver and libhwloc tell of a machine, of a topology file.
+VIRTUAL_NVML = $(addprefix $(B)/tests/virtual_gpu/, libnvidia-ml.so.1 libhwloc.so.15)
+LINK_VIRTUAL_NVML = $(LINK) $(TEST_LINK) -shared -Wl,-soname,$(@F) -Wl,--exclude-libs,ALL -o $@ $(filter %.o %.a, $^) \
+	$(XML_LIBS) $(MD_LIBS) -lm -ldl
+$(B)/tests/virtual_gpu/libnvidia-ml.so.1: $(addprefix $(B)/tests/virtual_gpu/, nvml.o nvml_machine.o) $(B)/shared.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK_VIRTUAL_NVML)
+$(B)/tests/virtual_gpu/libhwloc.so.15: $(addprefix $(B)/tests/virtual_gpu/, nvml_hwloc.o nvml_machine.o) $(B)/shared.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK_VIRTUAL_NVML)
+
 $(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -D_GNU_SOURCE -o $@ $<
@@ -259,7 +268,9 @@ $(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
 NCCL_PROGRAMS = $(addprefix tests/nccl/, program beside)
 .SECONDARY:
 .PHONY: tests
-tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values $(B)/tests/net_pair $(NCCL_PROGRAMS:%=$(B)/%)
+tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(NCCL_PROGRAMS:%=$(B)/%) \
+	$(addprefix $(B)/tests/, oom.so faults.so oracle cost json_values net_pair) \
+	$(VIRTUAL_NVML)
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows
@@ -269,7 +280,7 @@ ASAN_CFLAGS = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fn
 UBSAN_CFLAGS = -O1 -g1 -fsanitize=undefined -fno-sanitize-recover=all
 TSAN_CFLAGS = -O1 -g1 -fsanitize=thread
 MSAN_CFLAGS = -O1 -g1 -fsanitize=memory -fsanitize-memory-track-origins -fno-omit-frame-pointer
-ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
+ASAN_PROGRAMS = blinkc blink-perf tests/json_values tests/virtual_gpu/libnvidia-ml.so.1 tests/virtual_gpu/libhwloc.so.15 $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
 TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm) $(JOB_PROGRAMS)
@@ -404,6 +415,13 @@ install: all
 	$(Q)$(INSTALL_DATA) $(B)/libblink.so.$(VERSION) "$(DESTDIR)$(LIBDIR)"
 	$(Q)ln -sf libblink.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libblink.so.$(SOVERSION)"
 	$(Q)ln -sf libblink.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libblink.so"
+	$(call say,  LD      $(B)/libblink-nccl.installed)$(LINK_NCCL) -o $(B)/libblink-nccl.installed $(if $(RPATH),-Wl$(comma)-rpath$(comma)'$$ORIGIN:$$ORIGIN/..')
+	$(Q)$(INSTALL_DATA) $(B)/libblink-nccl.installed "$(DESTDIR)$(LIBDIR)/libblink-nccl.so.$(VERSION)"
+	$(Q)ln -sf libblink-nccl.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libblink-nccl.so.$(SOVERSION)"
+	$(Q)ln -sf libblink-nccl.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libblink-nccl.so"
+	$(Q)$(INSTALL_DATA) $(B)/libblink-audit.so "$(DESTDIR)$(LIBDIR)"
+	$(Q)$(INSTALL_DIR) "$(DESTDIR)$(LIBDIR)/blink"
+	$(Q)ln -sf ../libblink-nccl.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/blink/libnccl.so.2"
 	$(Q)$(INSTALL_DATA) $(HEADERS) "$(DESTDIR)$(INCLUDEDIR)"
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(call RELATIVE,$(LIBDIR))|' -e 's|@INCLUDEDIR@|$(call RELATIVE,$(INCLUDEDIR))|' \
 		-e 's|@VERSION@|$(VERSION)|' runtime/blink.pc.in >$(B)/blink.pc
@@ -420,7 +438,9 @@ install: all
 # Directories stay where others may use them: rmdir fails on one that is not empty, and is meant to.
 uninstall:
 	$(call say,  REMOVE  $(DESTDIR)$(PREFIX))rm -f "$(DESTDIR)$(BINDIR)/blinkc" "$(DESTDIR)$(BINDIR)/blink-perf"
-	$(Q)for f in libblink.so libblink.so.$(SOVERSION) libblink.so.$(VERSION) pkgconfig/blink.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$f"; done
+	$(Q)for f in $(foreach l, libblink.so libblink-nccl.so, $l $l.$(SOVERSION) $l.$(VERSION)) libblink-audit.so blink/libnccl.so.2 \
+		pkgconfig/blink.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$f"; done
+	$(Q)rmdir "$(DESTDIR)$(LIBDIR)/blink" 2>/dev/null || :
 	$(Q)for f in $(notdir $(HEADERS)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$f"; done
 	$(Q)for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done
 	$(Q)for p in blinkc blink-perf; do rm -f "$(DESTDIR)$(BASHDIR)/$$p" "$(DESTDIR)$(ZSHDIR)/_$$p" "$(DESTDIR)$(FISHDIR)/$$p.fish"; done
