@@ -86,7 +86,7 @@ RUNTIME_LIBS = $(MD_LIBS) -lm -ldl
 COMPILER_LIBS = -lglpk -lnauty $(HWLOC_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
 
 .PHONY: all
-all: $(B)/blinkc $(B)/libblink.so $(B)/libblink-nccl.so $(B)/libblink-audit.so $(B)/blink-perf $(COMPLETIONS)
+all: $(B)/blinkc $(B)/libblink.so $(B)/libblink-nccl.so $(B)/blink/libblink-audit.so $(B)/blink-perf $(COMPLETIONS)
 
 .PHONY: help
 help:
@@ -134,7 +134,8 @@ $(B)/libblink-nccl.so: $(NCCL_OBJ) $(B)/shared.a $(B)/libblink.so runtime/nccl/n
 	$(Q)ln -sf libblink-nccl.so.$(SOVERSION) $@
 	$(Q)ln -sf ../libblink-nccl.so.$(VERSION) $(B)/blink/libnccl.so.2
 
-$(B)/libblink-audit.so: $(B)/runtime/nccl/audit.o
+$(B)/blink/libblink-audit.so: $(B)/runtime/nccl/audit.o
+	@mkdir -p $(@D)
 	$(call say,  LD      $@)$(LINK) -shared $(if $(HARDENED),-Wl$(comma)-z$(comma)defs) -o $@ $^
 
 LINK_PERF = $(LINK) $(PIE) $(PERF_OBJ) -L$(B) -lblink -lm -pthread
@@ -419,8 +420,8 @@ install: all
 	$(Q)$(INSTALL_DATA) $(B)/libblink-nccl.installed "$(DESTDIR)$(LIBDIR)/libblink-nccl.so.$(VERSION)"
 	$(Q)ln -sf libblink-nccl.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libblink-nccl.so.$(SOVERSION)"
 	$(Q)ln -sf libblink-nccl.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libblink-nccl.so"
-	$(Q)$(INSTALL_DATA) $(B)/libblink-audit.so "$(DESTDIR)$(LIBDIR)"
 	$(Q)$(INSTALL_DIR) "$(DESTDIR)$(LIBDIR)/blink"
+	$(Q)$(INSTALL_DATA) $(B)/blink/libblink-audit.so "$(DESTDIR)$(LIBDIR)/blink"
 	$(Q)ln -sf ../libblink-nccl.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/blink/libnccl.so.2"
 	$(Q)$(INSTALL_DATA) $(HEADERS) "$(DESTDIR)$(INCLUDEDIR)"
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(call RELATIVE,$(LIBDIR))|' -e 's|@INCLUDEDIR@|$(call RELATIVE,$(INCLUDEDIR))|' \
@@ -438,7 +439,7 @@ install: all
 # Directories stay where others may use them: rmdir fails on one that is not empty, and is meant to.
 uninstall:
 	$(call say,  REMOVE  $(DESTDIR)$(PREFIX))rm -f "$(DESTDIR)$(BINDIR)/blinkc" "$(DESTDIR)$(BINDIR)/blink-perf"
-	$(Q)for f in $(foreach l, libblink.so libblink-nccl.so, $l $l.$(SOVERSION) $l.$(VERSION)) libblink-audit.so blink/libnccl.so.2 \
+	$(Q)for f in $(foreach l, libblink.so libblink-nccl.so, $l $l.$(SOVERSION) $l.$(VERSION)) blink/libblink-audit.so blink/libnccl.so.2 \
 		pkgconfig/blink.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$f"; done
 	$(Q)rmdir "$(DESTDIR)$(LIBDIR)/blink" 2>/dev/null || :
 	$(Q)for f in $(notdir $(HEADERS)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$f"; done

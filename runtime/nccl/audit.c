@@ -1,5 +1,5 @@
-/* libblink-audit.so, for LD_AUDIT: whoever opens libnccl.so.2, by name or by path, gets libblink-nccl.so, which is
- * searched for in the directory of this library. What that one opens as the real NCCL is let through (real.c). */
+/* libblink-audit.so, for LD_AUDIT: whoever opens libnccl.so.2, by name or by path, gets libnccl.so.2 in the directory of
+ * this library, which is libblink-nccl.so. What that one opens as the real NCCL is let through (real.c). */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@ unsigned
 la_version(unsigned version)
 {
 	Dl_info info;
-	static const char file[] = "libblink-nccl.so.0";
+	static const char file[] = "libnccl.so.2";
 	if (dladdr((void *)la_version, &info) && strlen(info.dli_fname) + sizeof file < sizeof ours) {
 		const char *slash = strrchr(info.dli_fname, '/');
 		int directory = slash ? (int)(slash - info.dli_fname) + 1 : 0;

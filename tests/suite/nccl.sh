@@ -80,8 +80,8 @@ is_version() {
 	if [ "$got" = "$want" ]; then ok "$name"; else not_ok "$name: ${got##*$'\n'}: want $want"; fi
 }
 by_name() { LD_LIBRARY_PATH=$build/blink BLINK_NCCL=none opens libnccl.so.2; }
-by_path() { LD_AUDIT=$build/libblink-audit.so BLINK_NCCL=none opens "$fake"; }
-by_path_beside() { LD_AUDIT=$build/libblink-audit.so BLINK_NCCL=$fake opens "$fake"; }
+by_path() { LD_AUDIT=$build/blink/libblink-audit.so BLINK_NCCL=none opens "$fake"; }
+by_path_beside() { LD_AUDIT=$build/blink/libblink-audit.so BLINK_NCCL=$fake opens "$fake"; }
 is_version "opened by name" 22809 by_name
 is_version "opened by path, redirected" 22809 by_path
 is_version "opened by path, redirected, beside the real one" 22705 by_path_beside
