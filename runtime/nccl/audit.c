@@ -1,5 +1,5 @@
-/* libblink-audit.so, for LD_AUDIT: whoever opens libnccl.so.2, by name or by path, gets libnccl.so.2 in the directory of
- * this library, which is libblink-nccl.so. What that one opens as the real NCCL is let through (real.c). */
+/* libblink-audit.so, for LD_AUDIT: whoever opens libnccl.so.2, by name or by path, gets libnccl.so.2 in the directory
+ * of this library, which is libblink-nccl.so. What that one opens as the real NCCL is let through (real.c). */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>

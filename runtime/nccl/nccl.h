@@ -129,8 +129,8 @@ enum { NCCL_API_MAGIC_NUMBER = (int)0xcafebeef };
 	    ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config), \
 	    (send, recv, count, type, root, comm, stream, config))
 
-/* What only a real NCCL does: calls go to it whatever their parameters are, and fail with ncclInvalidUsage where there is
- * none. */
+/* What only a real NCCL does: calls go to it whatever their parameters are, and fail with ncclInvalidUsage where there
+ * is none. */
 #define NCCL_PASSED_LIST(X)                                                    \
 	X(ResetDebugInit)                                                      \
 	X(ResetDebugInitInternal)                                              \

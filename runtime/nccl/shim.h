@@ -1,8 +1,9 @@
 /* NCCL's interface on top of libblink: what the files of libblink-nccl.so share.
  *
  * Beside a real NCCL every communicator of the program is one of that library: its pointer is the handle, so that
- * functions that this library does not know work with it. Ours stands beside it in a table, found by the handle, and does
- * the collectives for which it has a schedule. Alone there is no other: a handle is an address that nobody may write. */
+ * functions that this library does not know work with it. Ours stands beside it in a table, found by the handle, and
+ * does the collectives for which it has a schedule. Alone there is no other: a handle is an address that nobody may
+ * write. */
 #ifndef BLINK_NCCL_SHIM_H
 #define BLINK_NCCL_SHIM_H
 
@@ -27,9 +28,9 @@ struct real {
 #undef REAL_MEMBER
 };
 
-/* Found at the first call: BLINK_NCCL, a path, or "none"; else what the process has loaded; else what the dynamic linker
- * finds. Its own names (pncclX) are used where it has them, since it calls itself by the others. Functions that it lacks
- * fail with ncclInvalidUsage. */
+/* Found at the first call: BLINK_NCCL, a path, or "none"; else what the process has loaded; else what the dynamic
+ * linker finds. Its own names (pncclX) are used where it has them, since it calls itself by the others. Functions that
+ * it lacks fail with ncclInvalidUsage. */
 const struct real *real_nccl(void);
 
 /* This thread is inside of a call of the real library: what comes from there belongs to it. */
