@@ -101,11 +101,13 @@ main(int argc, char **argv)
 		good &= r[i].good;
 	}
 	ok(good, "results are right on all ranks, and the handles are the real one's");
-	ok(fake_nccl_calls("AllReduce") == (ours ? 0 : 3 * n), ours ? "allreduces are ours" : "allreduces are not ours");
+	ok(fake_nccl_calls("AllReduce") == (ours ? 0 : 3 * n), ours ? "allreduces are ours"
+	    : "allreduces are not ours");
 	ok(fake_nccl_calls("AllGather") == n, "allgathers are the real one's");
 	ok(fake_nccl_calls("PutSignal") == n, "what libblink does not know goes to the real one");
 	ok(fake_nccl_calls("CommDestroy") == 2 * n, "both are destroyed");
-	ok((dlsym(RTLD_DEFAULT, "blink_nccl_is_this") != NULL) == (getenv("LD_PRELOAD") != NULL), "it is there, if wanted");
+	ok((dlsym(RTLD_DEFAULT, "blink_nccl_is_this") != NULL) == (getenv("LD_PRELOAD") != NULL),
+	    "it is there, if wanted");
 	printf("1..%d\n", number);
 	return 0;
 }

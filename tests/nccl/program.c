@@ -1,7 +1,7 @@
-/* A program that uses NCCL's interface as NCCL's documentation shows it, linked with libblink-nccl.so. Ranks are on GPUs
- * of the CUDA driver, or on the host with BLINK_BACKEND=host. Prints TAP.
+/* A program that uses NCCL's interface as NCCL's documentation shows it, linked with libblink-nccl.so. Ranks are on
+ * GPUs of the CUDA driver, or on the host with BLINK_BACKEND=host. Prints TAP.
  *
- *	program RANKS SCENARIO...	threads, one_thread, processes, groups, nonblocking, split, operations, errors */
+ *	program RANKS SCENARIO...	as in `scenarios`, at the end */
 #include "cuda/driver.h"
 #include "blink_program.h"
 #include "nccl/nccl.h"
