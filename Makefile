@@ -212,6 +212,14 @@ quickstart: deps
 
 # ---- tests ----
 
+# A driver of CUDA whose GPUs are threads (tests/virtual_gpu).
+VIRTUAL_GPU_OBJ = $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard $(addprefix tests/virtual_gpu/, nvml*.c cudart*.c)), \
+	$(wildcard tests/virtual_gpu/*.c)))
+VIRTUAL_GPU_LIBS = $(XML_LIBS) $(MD_LIBS) -lm -ldl -pthread
+$(B)/tests/virtual_gpu/libcuda.so.1: $(VIRTUAL_GPU_OBJ) $(B)/shared.a tests/virtual_gpu/libcuda.map
+	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete $(if $(HARDENED),-Wl$(comma)-z$(comma)defs) \
+		-Wl,--version-script,tests/virtual_gpu/libcuda.map -o $@ $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(VIRTUAL_GPU_LIBS)
+
 # More objects and flags, as sanitizers need them.
 TEST_OBJ =
 TEST_LINK =
@@ -226,6 +234,20 @@ $(B)/tests.a: $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
 # A program that has libblink alone, as those of users: the thread-local data of the compiler's libraries take stack.
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
+
+# The driver's interface, held against NVIDIA's header where that is installed, by the compiler; and libraries that are no
+# driver, for what opens them.
+CUDA_H := $(firstword $(wildcard /usr/local/cuda/include/cuda.h /usr/include/cuda.h))
+$(B)/tests/cuda/real.o: private BASE += -Werror=incompatible-pointer-types $(CUDA_H:%/cuda.h=-isystem %)
+$(B)/tests/cuda/real.o: $(CUDA_H) tests/cuda/layout.h
+FAKE_DRIVERS = $(addprefix $(B)/tests/cuda/, nothing.so older.so twins.so)
+$(FAKE_DRIVERS): $(B)/tests/cuda/%.so: tests/cuda/%.c runtime/cuda/driver.h $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -Iruntime -Itests/virtual_gpu -o $@ $<
+$(B)/tests/unit/test_gpu_memory: | $(FAKE_DRIVERS) $(B)/tests/virtual_gpu/libcuda.so.1
+$(B)/tests/unit/test_driver: $(addprefix $(B)/, tests/unit/test_driver.o tests/cuda/real.o runtime/cuda/driver.o runtime/error.o) \
+		$(TEST_OBJ) | $(FAKE_DRIVERS)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -ldl -pthread
 
 # Ranks of a job: of libblink alone, too.
 JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched)
@@ -271,7 +293,7 @@ NCCL_PROGRAMS = $(addprefix tests/nccl/, program beside)
 .PHONY: tests
 tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(NCCL_PROGRAMS:%=$(B)/%) \
 	$(addprefix $(B)/tests/, oom.so faults.so oracle cost json_values net_pair) \
-	$(VIRTUAL_NVML)
+	$(VIRTUAL_NVML) $(B)/tests/virtual_gpu/libcuda.so.1
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows
@@ -281,10 +303,12 @@ ASAN_CFLAGS = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fn
 UBSAN_CFLAGS = -O1 -g1 -fsanitize=undefined -fno-sanitize-recover=all
 TSAN_CFLAGS = -O1 -g1 -fsanitize=thread
 MSAN_CFLAGS = -O1 -g1 -fsanitize=memory -fsanitize-memory-track-origins -fno-omit-frame-pointer
-ASAN_PROGRAMS = blinkc blink-perf tests/json_values tests/virtual_gpu/libnvidia-ml.so.1 tests/virtual_gpu/libhwloc.so.15 $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
+ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(addprefix tests/virtual_gpu/, libnvidia-ml.so.1 libhwloc.so.15 libcuda.so.1) \
+	$(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
-TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm) $(JOB_PROGRAMS)
+TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm) $(JOB_PROGRAMS) \
+	tests/virtual_gpu/libcuda.so.1
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
 check:

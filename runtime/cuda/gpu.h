@@ -69,6 +69,10 @@ struct gpu {
  * BLINK_DEVICE_MAP's. Ranks of several servers are refused (blinkLimit). Whatever it returns, gpu_close frees. */
 int gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_error *err);
 
+/* How many blocks a call may have (g->blocks), once kernels can be loaded: an exchange of all ranks. The ranks of a GPU
+ * share those that it holds at once; the least counts, and BLINK_BLOCKS. */
+int gpu_share_blocks(struct gpu *g, struct blink_error *err);
+
 /* forked: frees memory of the process alone. */
 void gpu_close(struct gpu *g, bool forked);
 

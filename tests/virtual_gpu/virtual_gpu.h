@@ -67,10 +67,18 @@ DRIVER_LIST(PROTOTYPE)
 #undef PROTOTYPE
 #pragma GCC visibility pop
 
+/* The same for functions that need no cuInit. */
+CUresult enter_early(const char *name);
+
 int devices(void);					/* how many; 0 before cuInit */
 struct context *context_of(int device);			/* its primary context */
 void context_fail(struct context *c, CUresult error);	/* the first error counts */
+bool current_context(struct context **c);		/* of this thread; false: none, or it is gone */
+
+/* A number of the environment, 0 or above. After one that is not, and after setting_refused, which says
+ * "VARIABLE: text", every call fails with INVALID_VALUE. */
 int64_t setting(const char *variable, int64_t otherwise);
+CUresult setting_refused(const char *variable, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- memory.c: memory of devices and of the host, mappings, IPC ---- */
 
@@ -84,7 +92,8 @@ struct allocation {
 	bool portable;			/* HOST: every device may access it */
 };
 
-/* The allocation that has all these bytes now; *out is a copy. false: none has. */
+/* The allocation that has these bytes now, or the first of several of one device that follow each other; *out is a
+ * copy. false: there is none. */
 bool memory_find(const void *at, size_t bytes, struct allocation *out);
 
 /* May a kernel or copy of `device` access these bytes now? *owner: whose memory it is. Else ILLEGAL_ADDRESS. Fast
@@ -102,19 +111,37 @@ struct memory_cache {
 CUresult memory_access(int device, const void *at, size_t bytes, bool writes, bool copy, struct memory_cache *cache,
     int *owner);
 
+/* Memory that belongs to a context is freed, as its device's own is: no work is left that uses it. */
+void memory_forget(struct context *c);
+
+/* Peer access of some context changed. */
+void memory_changed(void);
+
+/* Do stores and copies between two devices go straight from one to the other? Else through memory of the host: neither
+ * has peer access to the other, or to some memory of it. */
+bool memory_direct(int a, int b);
+
+/* Bytes of each device. */
+size_t memory_total(void);
+
 /* Where the bytes of a pointer are, which memory_access has allowed: of the host or of a device. */
 void *memory_bytes(const void *at);
 
 /* ---- links.c: the topology, and how long data take ---- */
+
+/* Read the topology: for cuInit. Fails: INVALID_VALUE, after a message. *n: its devices. */
+CUresult links_open(int *n);
 
 /* What the topology file says of devices, as device.c and memory.c need it. */
 bool linked(int from, int to);				/* peer access is possible */
 int link_rank(int from, int to);			/* CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK */
 const char *device_pci_id(int device);			/* "0000:1a:00.0" */
 const char *device_name(int device);
+int device_capability(int device);			/* 70: 7.0 */
 
-/* Wait until `bytes` more may have crossed the links from one device to another (HOST: host memory). Returns at once
- * where there is no limit. Links have a rate in each direction and a backlog of a few ms. */
+/* Wait until `bytes` more may have crossed the links from one device to another (HOST: host memory): straight, or,
+ * without memory_direct, over PCIe and memory of the host. Returns at once where there is no limit. Links have a rate
+ * in each direction and a backlog of a few ms. */
 void link_cross(int from, int to, size_t bytes);
 
 /* Late by a random time, if VIRTUAL_GPU_DELAY asks for it. */
