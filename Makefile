@@ -70,13 +70,15 @@ LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS)
 # from these folders what it refers to (src/LAYERS says which they are).
 SHARED_SRC = $(foreach d, base model topology graph schedule format, $(wildcard src/$d/*.c src/$d/*/*.c))
 COMPILER_SRC = $(filter-out src/main.c $(SHARED_SRC), $(wildcard src/*.c src/*/*.c src/*/*/*.c))
-RUNTIME_SRC = $(filter-out runtime/perf/% runtime/nccl_tuner/%,$(wildcard runtime/*.c runtime/*/*.c))
+RUNTIME_SRC = $(filter-out runtime/perf/% runtime/nccl/% runtime/nccl_tuner/%,$(wildcard runtime/*.c runtime/*/*.c))
 UNIT_SRC = $(wildcard tests/unit/*.c)
 FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 
 SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o) $(B)/gen/kernel_modules.o
+NCCL_OBJ = $(patsubst %.c,$(B)/%.o,$(filter-out runtime/nccl/audit.c,$(wildcard runtime/nccl/*.c)) runtime/cuda/driver.c runtime/debug.c \
+	runtime/error.c)
 PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(addprefix $(B)/src/, base/complete.o base/names.o \
 	base/printable.o model/gpu_list.o) $(B)/runtime/tune/miad.o
 TUNER_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/nccl_tuner/*.c))
@@ -85,7 +87,8 @@ RUNTIME_LIBS = $(MD_LIBS) -lm -ldl
 COMPILER_LIBS = -lglpk -lnauty $(HWLOC_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
 
 .PHONY: all
-all: $(B)/blinkc $(B)/libblink.so $(B)/libnccl-tuner-blink.so $(B)/blink-perf $(COMPLETIONS)
+all: $(B)/blinkc $(B)/libblink.so $(B)/libblink-nccl.so $(B)/blink/libblink-audit.so $(B)/libnccl-tuner-blink.so $(B)/blink-perf \
+	$(COMPLETIONS)
 
 .PHONY: help
 help:
@@ -130,6 +133,21 @@ $(B)/runtime.a: $(RUNTIME_OBJ)
 $(B)/libnccl-tuner-blink.so: $(B)/flags $(TUNER_OBJ) $(TEST_OBJ) $(B)/runtime.a $(B)/shared.a runtime/nccl_tuner/exports.map
 	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script,runtime/nccl_tuner/exports.map \
 		$(if $(HARDENED),-Wl$(comma)-z$(comma)defs) -o $@ $(TUNER_OBJ) $(TEST_OBJ) $(B)/runtime.a $(B)/shared.a $(RUNTIME_LIBS) -pthread
+
+# NCCL's interface, under a name of its own, to be preloaded, and as blink/libnccl.so.2, for programs that open that. A file
+# named by LD_AUDIT needs nothing but the C library.
+LINK_NCCL = $(LINK) -shared -Wl,-soname,libblink-nccl.so.$(SOVERSION) -Wl,-z,nodelete -Wl,--version-script,runtime/nccl/nccl.map \
+	$(if $(HARDENED),-Wl$(comma)-z$(comma)defs) $(NCCL_OBJ) $(B)/shared.a -L$(B) -lblink -ldl -pthread
+$(B)/libblink-nccl.so: $(NCCL_OBJ) $(B)/shared.a $(B)/libblink.so runtime/nccl/nccl.map
+	$(call say,  LD      $@)$(LINK_NCCL) -o $@.$(VERSION) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..'
+	$(Q)mkdir -p $(B)/blink
+	$(Q)ln -sf libblink-nccl.so.$(VERSION) $(B)/libblink-nccl.so.$(SOVERSION)
+	$(Q)ln -sf libblink-nccl.so.$(SOVERSION) $@
+	$(Q)ln -sf ../libblink-nccl.so.$(VERSION) $(B)/blink/libnccl.so.2
+
+$(B)/blink/libblink-audit.so: $(B)/runtime/nccl/audit.o
+	@mkdir -p $(@D)
+	$(call say,  LD      $@)$(LINK) -shared $(if $(HARDENED),-Wl$(comma)-z$(comma)defs) -o $@ $^
 
 LINK_PERF = $(LINK) $(PIE) $(PERF_OBJ) -L$(B) -lblink -lm -pthread
 
@@ -312,6 +330,15 @@ $(addprefix $(B)/tests/unit/, test_bootstrap test_deaths test_strangers): $(B)/t
 
 $(B)/tests/job/faults: $(addprefix $(B)/tests/job/faults_, ranks.o caller.o peer.o system.o)
 
+# Programs of NCCL's interface, and a library in the place of NCCL's.
+$(B)/tests/nccl/libnccl.so.2: tests/nccl/real.c runtime/nccl/nccl.h $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,  LD      $@)$(COMPILE) -fPIC -shared -Wl,-soname,$(@F) -o $@ $< -pthread
+$(B)/tests/nccl/beside: $(B)/tests/nccl/beside.o $(B)/tests/nccl/libnccl.so.2
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ -Wl,-rpath,'$$ORIGIN' -ldl -pthread
+$(B)/tests/nccl/program: $(B)/tests/nccl/program.o $(addprefix $(B)/runtime/, cuda/driver.o error.o) $(B)/libblink-nccl.so
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -L$(B) -lblink-nccl -Wl,-rpath,'$$ORIGIN/../..' -ldl -pthread
+
 $(B)/tests/%.so: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
@@ -344,9 +371,10 @@ $(B)/tests/unit/test_kernels: $(TWIN_OBJ)
 $(B)/tests/virtual_gpu/libblink-twins.so: $(TWIN_OBJ) $(B)/tests/virtual_gpu/libcuda.so.1
 	$(call say,  LD      $@)$(LINK) -shared -o $@ $^
 
+NCCL_PROGRAMS = $(addprefix tests/nccl/, program beside)
 .SECONDARY:
 .PHONY: tests
-tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) \
+tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(NCCL_PROGRAMS:%=$(B)/%) \
 	$(addprefix $(B)/tests/, oom.so faults.so oracle cost json_values net_pair nccl_play) \
 	$(VIRTUAL_NVML) $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so)
 
@@ -497,6 +525,13 @@ install: all
 	$(Q)ln -sf libblink.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libblink.so.$(SOVERSION)"
 	$(Q)ln -sf libblink.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libblink.so"
 	$(Q)$(INSTALL_DATA) $(B)/libnccl-tuner-blink.so "$(DESTDIR)$(LIBDIR)"
+	$(call say,  LD      $(B)/libblink-nccl.installed)$(LINK_NCCL) -o $(B)/libblink-nccl.installed $(if $(RPATH),-Wl$(comma)-rpath$(comma)'$$ORIGIN:$$ORIGIN/..')
+	$(Q)$(INSTALL_DATA) $(B)/libblink-nccl.installed "$(DESTDIR)$(LIBDIR)/libblink-nccl.so.$(VERSION)"
+	$(Q)ln -sf libblink-nccl.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libblink-nccl.so.$(SOVERSION)"
+	$(Q)ln -sf libblink-nccl.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libblink-nccl.so"
+	$(Q)$(INSTALL_DIR) "$(DESTDIR)$(LIBDIR)/blink"
+	$(Q)$(INSTALL_DATA) $(B)/blink/libblink-audit.so "$(DESTDIR)$(LIBDIR)/blink"
+	$(Q)ln -sf ../libblink-nccl.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/blink/libnccl.so.2"
 	$(Q)$(INSTALL_DATA) $(HEADERS) "$(DESTDIR)$(INCLUDEDIR)"
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(call RELATIVE,$(LIBDIR))|' -e 's|@INCLUDEDIR@|$(call RELATIVE,$(INCLUDEDIR))|' \
 		-e 's|@VERSION@|$(VERSION)|' runtime/blink.pc.in >$(B)/blink.pc
@@ -513,7 +548,9 @@ install: all
 # Directories stay where others may use them: rmdir fails on one that is not empty, and is meant to.
 uninstall:
 	$(call say,  REMOVE  $(DESTDIR)$(PREFIX))rm -f "$(DESTDIR)$(BINDIR)/blinkc" "$(DESTDIR)$(BINDIR)/blink-perf"
-	$(Q)for f in libblink.so libblink.so.$(SOVERSION) libblink.so.$(VERSION) libnccl-tuner-blink.so pkgconfig/blink.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$f"; done
+	$(Q)for f in $(foreach l, libblink.so libblink-nccl.so, $l $l.$(SOVERSION) $l.$(VERSION)) blink/libblink-audit.so blink/libnccl.so.2 \
+		libnccl-tuner-blink.so pkgconfig/blink.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$f"; done
+	$(Q)rmdir "$(DESTDIR)$(LIBDIR)/blink" 2>/dev/null || :
 	$(Q)for f in $(notdir $(HEADERS)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$f"; done
 	$(Q)for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done
 	$(Q)for p in blinkc blink-perf; do rm -f "$(DESTDIR)$(BASHDIR)/$$p" "$(DESTDIR)$(ZSHDIR)/_$$p" "$(DESTDIR)$(FISHDIR)/$$p.fish"; done

@@ -29,6 +29,7 @@ struct rank_comm {
 	char *schedules;
 
 	Ctx ctx;			/* of the library and of what plans are made with */
+	pthread_mutex_t library_lock;	/* of `library` */
 	struct library *library;
 	struct job job;
 	char (*gpus)[GPU_BYTES];	/* of each rank */
