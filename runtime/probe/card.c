@@ -1,0 +1,108 @@
+/* What NVIDIA's driver says of the GPU of a rank. */
+#include "format/nvml/gpus.h"
+#include "probe/probe.h"
+#include "transport/tcp.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { STACK = 1 << 20 };
+
+static bool
+parse(const char *text, PciAddress *out)
+{
+	unsigned function;
+	int end = 0;
+	return strspn(text, "0123456789abcdefABCDEF:.") == strlen(text)
+	    && sscanf(text, "%8x:%2x:%2x.%1x%n", &out->domain, &out->bus, &out->device, &function, &end) == 4
+	    && !text[end];
+}
+
+bool
+probe_is_address(const char *text)
+{
+	PciAddress address;
+	return parse(text, &address);
+}
+
+static struct gpu_peer
+peer_at(PciAddress a)
+{
+	return (struct gpu_peer){ .domain = a.domain, .bus = (uint8_t)a.bus, .device = (uint8_t)a.device };
+}
+
+/* No GPU has NVLinks to more peers than there is room for. */
+static void
+add_link(struct gpu_card *card, PciAddress to)
+{
+	struct gpu_peer peer = peer_at(to);
+	int i = 0;
+	while (i < card->n_peers && !gpu_peer_same(&card->peer[i], &peer))
+		i++;
+	if (i == CARD_PEERS)
+		return;
+	if (i == card->n_peers)
+		card->peer[card->n_peers++] = peer;
+	card->peer[i].links++;
+}
+
+static void
+write_card(const SeenGpus *gpus, int i, struct gpu_card *card)
+{
+	const SeenGpu *gpu = &gpus->gpu[i];
+	memset(card, 0, sizeof *card);
+	card->known = 1;
+	card->number = (uint8_t)gpu->number;
+	card->shown = (uint8_t)gpus->n;
+	card->mbytes = (uint32_t)(gpu->link_rate / 1000000);
+	card->self = peer_at(gpu->pci);
+	for (int l = 0; l < gpu->n_links; l++) {
+		const SeenLink *link = &gpu->link[l];
+		card->to_switch += link->end == END_SWITCH;
+		if (link->end == END_GPU || link->end == END_ABSENT)
+			add_link(card, link->remote);
+	}
+}
+
+struct errand {
+	Ctx *ctx;
+	const char *address;
+	struct gpu_card *out;
+	Status status;
+};
+
+static Status
+ask(Ctx *ctx, const char *text, struct gpu_card *out)
+{
+	SeenGpus gpus;
+	PciAddress address;
+	int i = 0;
+	if (!parse(text, &address))
+		return fail(ctx, BAD_INPUT, "GPU %.40s: want a PCI address as 0000:3b:00.0", text);
+	TRY(gpus_see(ctx, &gpus));
+	while (i < gpus.n && !pci_same(gpus.gpu[i].pci, address))
+		i++;
+	if (i == gpus.n)
+		return fail(ctx, BAD_INPUT, "GPU %.40s: NVIDIA's driver shows %d GPUs, and not this one", text, gpus.n);
+	write_card(&gpus, i, out);
+	return OK;
+}
+
+static void *
+run(void *of)
+{
+	struct errand *e = of;
+	e->status = ask(e->ctx, e->address, e->out);
+	return NULL;
+}
+
+Status
+probe_gpu(Ctx *ctx, const char *address, struct gpu_card *out)
+{
+	struct errand e = { ctx, address, out, OK };
+	pthread_t thread;
+	if (tcp_start_thread(&thread, STACK, run, &e) != 0)
+		return fail(ctx, IO, "GPU %.40s: cannot start a thread to ask for it", address);
+	pthread_join(thread, NULL);
+	return e.status;
+}
