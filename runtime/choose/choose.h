@@ -64,7 +64,7 @@ typedef struct {
  * files without a range; a built-in one. An entry is for exactly the job's GPUs, or found by their isomorphic form;
  * rank i of the job is GPU gpu[i], and without ids GPU i. With cards, and where there are no ids, or the index has
  * not all of them, the job's GPUs are those with the NVLinks of the cards (probe_match), if the index has its machine.
- * An index that lacks some, or has the same for two ranks, is passed over, and so is one whose machine is not what every
+ * An index that lacks some, or has the same for two ranks, is passed over, and so is one whose machine is not what each
  * rank says that states one; of the others the first one with an entry counts. A schedule file is for as many ranks as
  * the job has, the same collective and root. All ranks of a job make the same choice if their libraries have the same
  * contents.

@@ -361,7 +361,7 @@ explain(const struct choosing *c, char *why, size_t size)
 	if (c->lib->n_items == 0)
 		*why = 0;
 	else if (!none && job->card)
-		snprintf(why, size, ", as no schedule that was named is for GPUs with the NVLinks of this job");
+		snprintf(why, size, ", as no index with its machine has GPUs with the NVLinks of this job");
 	else if (!none)
 		snprintf(why, size, ", as no schedule that was named is for this job");
 	else if (job->n_stated == 1)
