@@ -3,19 +3,30 @@
 #include "probe/probe.h"
 #include "transport/tcp.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { STACK = 1 << 20 };
+
+/* A hexadecimal number of `most` digits at most, and the mark behind it. NULL: it is something else. */
+static const char *
+parse_hex(const char *text, size_t most, char mark, unsigned *out)
+{
+	size_t n = text ? strspn(text, "0123456789abcdefABCDEF") : 0;
+	if (n == 0 || n > most || text[n] != mark)
+		return NULL;
+	*out = (unsigned)strtoul(text, NULL, 16);
+	return text + n + 1;
+}
 
 static bool
 parse(const char *text, PciAddress *out)
 {
 	unsigned function;
-	int end = 0;
-	return strspn(text, "0123456789abcdefABCDEF:.") == strlen(text)
-	    && sscanf(text, "%8x:%2x:%2x.%1x%n", &out->domain, &out->bus, &out->device, &function, &end) == 4
-	    && !text[end];
+	text = parse_hex(text, 8, ':', &out->domain);
+	text = parse_hex(text, 2, ':', &out->bus);
+	text = parse_hex(text, 2, '.', &out->device);
+	return parse_hex(text, 1, 0, &function) != NULL;
 }
 
 bool
