@@ -133,11 +133,18 @@ void sched_write_json(const Schedule *sched, Text *out);
 Status sched_write_cu(Ctx *ctx, const Schedule *sched, const Text *file, Text *out);
 Status program_write_cu(Ctx *ctx, const Program *prog, const char *digest, Text *out);
 
+/* What NCCL reads from NCCL_GRAPH_FILE: rings. file: not used. Fails: INFEASIBLE its trees are not parts of rings, or
+ * of rings that NCCL has no way to say; LIMIT. Memory: both arenas. */
+Status sched_write_nccl_graph(Ctx *ctx, const Schedule *sched, const Text *file, Text *out);
+Status sched_note_nccl_graph(Ctx *ctx, const Schedule *sched, Text *out);
+
 /* A format of schedules. */
 typedef struct {
 	const char *name, *suffix;
 	/* file: the schedule file. NULL: this is its own format. */
 	Status (*write)(Ctx *ctx, const Schedule *sched, const Text *file, Text *out);
+	/* A line of a summary: what the file does not hold of the schedule; fails as `write`. NULL: it holds all. */
+	Status (*note)(Ctx *ctx, const Schedule *sched, Text *out);
 } ScheduleFormat;
 
 extern const ScheduleFormat schedule_formats[];

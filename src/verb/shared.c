@@ -110,6 +110,18 @@ output_schedule(Ctx *ctx, const char *format, const Schedule *sched, const Text 
 }
 
 Status
+print_format_note(Ctx *ctx, FILE *to, const char *format, const Schedule *sched)
+{
+	const ScheduleFormat *row = schedule_format(format);
+	Text note = { 0 };
+	Status status = row && row->note ? row->note(ctx, sched, &note) : OK;
+	if (status == OK && note.data)
+		fputs(note.data, to);
+	text_free(&note);
+	return status;
+}
+
+Status
 output_findings(Ctx *ctx, const Options *opt, const char *title, const Finding *finding, int n, const char *summary)
 {
 	Text github = { 0 }, junit = { 0 };

@@ -8,6 +8,8 @@
 #include "verb/options.h"
 #include "verb/shipped.h"
 
+#include <stdio.h>
+
 /* bit in verb_bits.h, name, arguments, what it does, statuses with which it exits besides ON_EVERY_VERB, examples:
  * compile comes first, as it is what a command line without a verb means.
  *
@@ -67,7 +69,7 @@
 	    "two batches of one machine, side by side\n" \
 	    "blinkc report schedules jobs -o both.html\n") \
 	X(CONVERT, convert, "[options] FILE", "write a topology of any kind as one of ours, or a schedule as code", \
-	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE) | ON(UNVERIFIED), \
 	    "a topology in JSON\n" \
 	    "blinkc convert dgx1v -o dgx1v.json\n" \
 	    "a schedule as source code\n" \
@@ -165,6 +167,10 @@ const char *output_path(const Options *opt);
 
 /* A schedule, whose file is `json`, in a format (format.h). */
 Status output_schedule(Ctx *ctx, const char *format, const Schedule *sched, const Text *json, const char *path);
+
+/* A line, if there is something to say: what a file in this format does not hold of the schedule. Fails as its
+ * writer. */
+Status print_format_note(Ctx *ctx, FILE *to, const char *format, const Schedule *sched);
 
 /* Write what --github and --junit ask for. title: what reports call the findings; summary: one line. */
 Status output_findings(Ctx *ctx, const Options *opt, const char *title, const Finding *finding, int n,
