@@ -3,7 +3,6 @@
 #include "probe/probe.h"
 #include "transport/tcp.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { STACK = 1 << 20 };
@@ -12,10 +11,13 @@ enum { STACK = 1 << 20 };
 static const char *
 parse_hex(const char *text, size_t most, char mark, unsigned *out)
 {
-	size_t n = text ? strspn(text, "0123456789abcdefABCDEF") : 0;
+	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+	size_t n = text ? strspn(text, digits) : 0;
 	if (n == 0 || n > most || text[n] != mark)
 		return NULL;
-	*out = (unsigned)strtoul(text, NULL, 16);
+	*out = 0;
+	for (size_t i = 0; i < n; i++)
+		*out = *out * 16 + (unsigned)(strchr(digits, text[i]) - digits) % 16;
 	return text + n + 1;
 }
 
