@@ -25,6 +25,7 @@ struct rank_comm {
 	struct net_keys keys;
 	struct settings settings;
 	char gpu[GPU_BYTES];
+	struct gpu_card card;		/* of its GPU, where that is given by its PCI address */
 	char machine[MACHINE_BYTES];	/* "": not stated */
 	char *schedules;
 
@@ -41,6 +42,7 @@ struct rank_comm {
 	bool on_gpu;			/* it is complete: calls go there */
 	pthread_mutex_t gpu_lock;	/* of what follows: held by events that go to the GPU */
 	bool gpu_hears;
+	struct gpu_card *cards;		/* of each rank; NULL: not known of all */
 	struct tuner *tuner;		/* NULL: BLINK_MIAD is not set, or chunks have a size */
 	const char *tuner_path;		/* NULL: what is found is not kept */
 	struct plan *plan[N_COLLECTIVES];	/* in the order in which they were first chosen */

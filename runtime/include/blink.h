@@ -125,8 +125,8 @@ typedef struct {
 	int64_t timeoutMs;	/* ms that a rank may wait for others, at init and in a call; 0: BLINK_TIMEOUT,
 				 * 600000 */
 	const char *schedules;	/* indexes and schedule files, separated by ':'; NULL: BLINK_SCHEDULES */
-	const char *gpu;	/* id or number of this rank's GPU in the machine; NULL: BLINK_GPU, else the rank's
-				 * number */
+	const char *gpu;	/* id or number of this rank's GPU in the machine, or its PCI address, by which it is
+				 * found; NULL: BLINK_GPU, else the rank's number */
 	const char *backend;	/* where buffers are: "host" or "cuda"; NULL: BLINK_BACKEND, else host */
 } blinkConfig_t;
 
