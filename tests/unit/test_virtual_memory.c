@@ -407,7 +407,7 @@ static void
 test_peers(void)
 {
 	CUcontext c;
-	CUdeviceptr own, peer;
+	CUdeviceptr own = 0, peer = 0;
 	bool good = GOOD(cuDevicePrimaryCtxRetain(&c, 5)) && GOOD(cuMemAlloc_v2(&own, 64)) &&
 	    GOOD(cuCtxSetCurrent(context(1))) && GOOD(cuMemAlloc_v2(&peer, 64)) && GOOD(cuCtxSetCurrent(context(0)));
 	ok(good && IS(cuCtxEnablePeerAccess(context(5), 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED) &&
@@ -490,7 +490,7 @@ test_addresses_of_freed(void)
 static void
 test_host(void)
 {
-	void *portable, *own;
+	void *portable = NULL, *own = NULL;
 	CUdeviceptr d;
 	ok(GOOD(cuMemHostAlloc(&portable, 5000, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)) &&
 	    GOOD(cuMemHostAlloc(&own, 100, CU_MEMHOSTALLOC_DEVICEMAP)) && IS(cuMemHostAlloc(&own, 0, 0), INVALID) &&
@@ -536,9 +536,9 @@ test_attributes(void)
 	CUcontext c;
 	unsigned type;
 	int device;
-	CUdeviceptr start, a, host_at;
+	CUdeviceptr start, a = 0, host_at;
 	size_t bytes;
-	void *values[] = { &c, &type, &device, &start, &bytes }, *host;
+	void *values[] = { &c, &type, &device, &start, &bytes }, *host = NULL;
 	bool good = GOOD(cuMemAlloc_v2(&a, 640)) && GOOD(cuMemHostAlloc(&host, 64, 0));
 	host_at = address(host);
 	ok(good && GOOD(cuPointerGetAttributes(5, what, values, a + 639)) && WANT(c == context(0)) &&
@@ -727,7 +727,7 @@ static bool
 role_owner(void)
 {
 	CUcontext c;
-	CUdeviceptr a, b, v;
+	CUdeviceptr a = 0, b = 0, v = 0;
 	CUmemGenericAllocationHandle h;
 	CUmemAccessDesc own = access_of(1, 3);
 	struct offer offer;
