@@ -225,11 +225,11 @@ $(B)/tests.a: $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
-# What the virtual driver's files say to each other is tested, too.
-$(addprefix $(B)/tests/unit/, test_virtual_memory test_virtual_links): $(B)/tests/unit/%: $(B)/tests/unit/%.o $(VIRTUAL_GPU_OBJ) \
-		$(B)/shared.a $(TEST_OBJ)
+# Programs that have its files, since they test what these say to each other.
+VIRTUAL_INNER_TESTS = $(addprefix tests/unit/test_virtual_, memory links)
+$(VIRTUAL_INNER_TESTS:%=$(B)/%): %: %.o $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(VIRTUAL_GPU_LIBS)
-$(B)/tests/unit/test_virtual_memory.o $(B)/tests/unit/test_virtual_links.o: BASE += -Itests
+$(VIRTUAL_INNER_TESTS:%=$(B)/%.o): BASE += -Itests
 
 # Ranks of a job: of libblink alone, too.
 JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched)
@@ -268,8 +268,8 @@ MSAN_CFLAGS = -O1 -g1 -fsanitize=memory -fsanitize-memory-track-origins -fno-omi
 ASAN_PROGRAMS = blinkc blink-perf tests/json_values tests/virtual_gpu/libcuda.so.1 $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
-TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm \
-	virtual_memory virtual_links) $(VIRTUAL_TESTS) $(JOB_PROGRAMS) \
+TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm) \
+	$(JOB_PROGRAMS) $(VIRTUAL_TESTS) $(VIRTUAL_INNER_TESTS) \
 	tests/virtual_gpu/libcuda.so.1
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan

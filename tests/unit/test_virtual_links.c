@@ -217,7 +217,8 @@ role_pcie(void)
 static bool
 role_mesh(void)
 {
-	return devices() == 3 && linked(0, 2) && device_capability(2) == 70 && strcmp(device_pci_id(1), "0000:11:00.0") == 0;
+	return devices() == 3 && linked(0, 2) && device_capability(2) == 70 &&
+	    strcmp(device_pci_id(1), "0000:11:00.0") == 0;
 }
 
 static bool
@@ -230,7 +231,8 @@ static const struct role {
 	const char *name;
 	bool (*run)(void);
 } roles[] = {
-	{ "half", role_half }, { "switch", role_switch }, { "pcie", role_pcie }, { "mesh", role_mesh }, { "one", role_one },
+	{ "half", role_half }, { "switch", role_switch }, { "pcie", role_pcie }, { "mesh", role_mesh },
+	{ "one", role_one },
 };
 
 static int

@@ -315,7 +315,7 @@ cuInit(unsigned flags)
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS && all.devices == 0) {
 		pthread_atfork(NULL, NULL, in_child);
-		for (int i = 0; i < n; i++)
+		for (int i = 0; i < DEVICES_MOST; i++)
 			all.context[i].device = i;
 		__atomic_store_n(&all.devices, n, __ATOMIC_RELEASE);
 	}
@@ -492,7 +492,7 @@ cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 	if (!valid(device))
 		return CUDA_ERROR_INVALID_DEVICE;
 	memcpy(uuid->bytes, "virtual\0GPU\0\0\0\0", sizeof uuid->bytes);
-	uuid->bytes[sizeof uuid->bytes - 1] = (char)device;
+	uuid->bytes[sizeof uuid->bytes - 1] = (char)device_number(device);
 	return CUDA_SUCCESS;
 }
 
@@ -589,7 +589,7 @@ destroy(struct context *c)
 {
 	streams_forget(c);
 	memory_forget(c);
-	for (int i = 0; i < devices(); i++) {
+	for (int i = 0; i < DEVICES_MOST; i++) {
 		__atomic_store_n(&c->peer[i], false, __ATOMIC_RELEASE);
 		__atomic_store_n(&all.context[i].peer[c->device], false, __ATOMIC_RELEASE);
 	}

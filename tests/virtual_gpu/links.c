@@ -49,9 +49,11 @@ struct route {
 /* How data of two devices go: what peer access has, and what copies take without. */
 enum way { WAY_DIRECT, WAY_HOST, N_WAYS };
 
+/* By the devices' numbers in all processes. */
 static struct {
 	bool limited;
 	int n;				/* devices */
+	int number[DEVICES_MOST];	/* of the devices of this process */
 	bool linked[DEVICES_MOST][DEVICES_MOST];
 	int64_t capacity[DEVICES_MOST][DEVICES_MOST];	/* of the first links of the direct route */
 	char pci[DEVICES_MOST][NAME_BYTES], name[DEVICES_MOST][NAME_BYTES];
@@ -273,6 +275,44 @@ read_topology(Ctx *ctx, const char *path, Topology **out)
 	return status;
 }
 
+/* As CUDA: what is behind a number that no device has, or that comes twice, does not count. Those that are not visible
+ * follow. Returns how many are. */
+static int
+choose_visible(void)
+{
+	const char *text = getenv("CUDA_VISIBLE_DEVICES");
+	bool seen[DEVICES_MOST] = { false };
+	int n = 0;
+	while (text && *text) {
+		char *end;
+		long number = strtol(text, &end, 10);
+		if (end == text || (*end && *end != ',') || number < 0 || number >= all.n || seen[number])
+			break;
+		seen[number] = true;
+		all.number[n++] = (int)number;
+		text = *end ? end + 1 : end;
+	}
+	for (int i = 0, hidden = n; i < all.n; i++)
+		if (!seen[i])
+			all.number[hidden++] = i;
+	return text ? n : all.n;
+}
+
+int
+device_number(int device)
+{
+	return all.number[device];
+}
+
+int
+device_of_number(int number)
+{
+	for (int i = 0; i < all.n; i++)
+		if (all.number[i] == number)
+			return i;
+	return -1;
+}
+
 /* Clocks of the links: of this process, or in a file. */
 static bool
 open_clocks(int n_links)
@@ -319,15 +359,18 @@ links_open(int *n)
 	ctx_init(&ctx);
 	CUresult result = read_topology(&ctx, path && *path ? path : NULL, &topo) != OK ?
 	    setting_refused(variable, "%s", ctx.error.text) : use_topology(&ctx, topo);
-	if (result != CUDA_SUCCESS)
+	if (result != CUDA_SUCCESS) {
 		ctx_free(&ctx);
-	*n = all.n;
-	return result;
+		return result;
+	}
+	*n = choose_visible();
+	return *n > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
 bool
 linked(int from, int to)
 {
+	from = all.number[from], to = all.number[to];
 	return all.linked[from][to] && all.linked[to][from];
 }
 
@@ -336,11 +379,11 @@ int
 link_rank(int from, int to)
 {
 	int rank = 0;
-	for (int64_t above = all.capacity[from][to], next; ; above = next, rank++) {
+	for (int64_t above = all.capacity[all.number[from]][all.number[to]], next; ; above = next, rank++) {
 		next = INT64_MAX;
 		for (int a = 0; a < all.n; a++)
 			for (int b = 0; b < all.n; b++)
-				if (linked(a, b) && all.capacity[a][b] > above && all.capacity[a][b] < next)
+				if (all.linked[a][b] && all.capacity[a][b] > above && all.capacity[a][b] < next)
 					next = all.capacity[a][b];
 		if (next == INT64_MAX)
 			return rank;
@@ -350,13 +393,13 @@ link_rank(int from, int to)
 const char *
 device_pci_id(int device)
 {
-	return all.pci[device];
+	return all.pci[all.number[device]];
 }
 
 const char *
 device_name(int device)
 {
-	return all.name[device];
+	return all.name[all.number[device]];
 }
 
 int
@@ -429,8 +472,8 @@ link_cross(int from, int to, size_t bytes)
 	if (!all.limited || from == to || bytes == 0)
 		return;
 	int way = from != HOST && to != HOST && !memory_direct(from, to) ? WAY_HOST : WAY_DIRECT;
-	from = from == HOST ? DEVICES_MOST : from;
-	to = to == HOST ? DEVICES_MOST : to;
+	from = from == HOST ? DEVICES_MOST : all.number[from];
+	to = to == HOST ? DEVICES_MOST : all.number[to];
 	const struct route *r = &all.route[from][to][way];
 	int64_t *left = &paid[from][to][way];
 	if (r->n == 0)
