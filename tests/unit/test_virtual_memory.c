@@ -721,8 +721,17 @@ role_no_device(void)
 	return IS(cuInit(0), CUDA_ERROR_NO_DEVICE) && IS(cuDeviceGetCount(&n), CUDA_ERROR_NOT_INITIALIZED);
 }
 
-/* Owns memory on device 1. 'r': say what is in its first memory; 'f': free the second; 'q': end, as a process that is
- * killed does. */
+/* Frees memory, and takes other memory, which may be in what the first one left: a descriptor. */
+static CUresult
+free_and_take(CUdeviceptr memory)
+{
+	CUdeviceptr other;
+	CUresult result = cuMemFree_v2(memory);
+	return result == CUDA_SUCCESS ? cuMemAlloc_v2(&other, 3 * MIB) : result;
+}
+
+/* Owns memory on device 1. 'r': say what is in its first memory; 'f': free the second, and take other; 'q': end, as a
+ * process that is killed does. */
 static bool
 role_owner(void)
 {
@@ -744,7 +753,7 @@ role_owner(void)
 	offer.vmm = cuIpcGetMemHandle(&offer.handle[1], v);
 	good = good && send_offer(&offer, fd);
 	while (good && read(SOCKET, &ask, 1) == 1 && ask != 'q') {
-		uint64_t said = ask == 'r' ? get(a) : (uint64_t)cuMemFree_v2(b);
+		uint64_t said = ask == 'r' ? get(a) : (uint64_t)free_and_take(b);
 		good = write(SOCKET, &said, sizeof said) == sizeof said;
 	}
 	fflush(stdout);
