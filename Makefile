@@ -76,7 +76,7 @@ FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 
 SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
-RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
+RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o) $(B)/gen/kernel_modules.o
 PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(addprefix $(B)/src/, base/complete.o base/names.o \
 	base/printable.o model/gpu_list.o) $(B)/runtime/tune/miad.o
 COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
@@ -147,6 +147,46 @@ $(B)/src/base/file.o $(B)/src/base/pool.o: FRAME = 8192
 $(B)/src/plan/pack/fewest.o $(B)/runtime/perf/data.o: FRAME = 40960
 LIMIT_FRAME = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/%,$<),,-Wframe-larger-than=$(FRAME))
 
+# Kernels: a module for each type of elements and one that only moves, as PTX, which a GPU's driver compiles. clang makes it
+# for the oldest GPUs that matter, and so for all: of nvcc, each version has given up some, and what it makes needs as new a
+# driver. Without either, libblink has no kernels. In files of their own, so that they are built once for all sanitizers.
+PTX_COMPILER ?= $(firstword $(foreach c,clang nvcc,$(if $(shell command -v $c 2>/dev/null),$c)) none)
+NVCC ?= nvcc
+CLANG ?= clang
+PTX_DIR ?= $(B)/gen/ptx
+TYPES_H = runtime/include/blink_types.h
+KERNEL_TYPES := $(shell sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' $(TYPES_H))
+KERNEL_SRC = $(wildcard runtime/cuda/kernels/*) runtime/cuda/device.h $(TYPES_H) runtime/include/blink_float.h
+KERNEL_INCLUDE = -Iruntime/include -Iruntime -Iruntime/cuda
+KERNEL_TYPE = $(if $(filter-out move,$(1)),-DKERNEL_TYPE=$(1))
+PTX_BY_clang = $(CLANG) -x cuda --cuda-device-only --cuda-gpu-arch=sm_60 -nocudainc -nocudalib -Wno-unknown-cuda-version \
+	-Wall -Wextra $(WERROR) -O3 -ffp-contract=off -S
+PTX_BY_nvcc = $(NVCC) -x cu -ptx $(if $(WERROR),-Werror all-warnings) -std=c++17 -O3 -fmad=false
+PTX = $(if $(filter clang nvcc,$(PTX_COMPILER)),$(addprefix $(PTX_DIR)/, $(addsuffix .ptx, move $(KERNEL_TYPES))))
+
+# Without comments and blanks, which are a third.
+$(PTX_DIR)/%.ptx: $(KERNEL_SRC) $(PTX_DIR)/flags
+	@mkdir -p $(@D)
+	$(call say,  PTX     $@)$(PTX_BY_$(PTX_COMPILER)) $(KERNEL_INCLUDE) $(call KERNEL_TYPE,$*) -o $@.new runtime/cuda/kernels/module.cu
+	$(Q)sed 's|[ \t]*//.*||; s/^[ \t]*//; s/[ \t][ \t]*/ /g; /^$$/d' $@.new >$@.short && rm $@.new && mv $@.short $@
+
+$(PTX_DIR)/flags: always
+	@mkdir -p $(@D)
+	@echo '$(PTX_COMPILER) $(PTX_BY_$(PTX_COMPILER))' | cmp -s - $@ || echo '$(PTX_COMPILER) $(PTX_BY_$(PTX_COMPILER))' >$@
+
+# The assembler takes the files as they are, each with a 0 after it.
+$(B)/gen/kernel_modules.c: $(PTX) $(PTX_DIR)/flags Makefile
+	$(if $(PTX),,$(info no clang and no nvcc: libblink will have no kernels for GPUs))
+	$(call say,  GEN     $@){ printf '#include "cuda/kernels.h"\n\n'; $(foreach p, $(PTX), m=$(basename $(notdir $p)); \
+		printf '__asm__(".section .rodata\\n_ptx_%s: .incbin \"%s\"\\n.byte 0\\n.previous");\nextern const char ptx_%s[] __asm__("_ptx_%s");\n' \
+			$$m $(abspath $p) $$m $$m;) \
+		printf '\nconst struct kernel_module kernel_modules[] = {\n'; $(foreach p, $(PTX), m=$(basename $(notdir $p)); \
+		printf '\t{ "%s", ptx_%s, %s },\n' $$m $$m $$(($$(wc -c <$p) + 1));) printf '\t{ NULL, NULL, 0 },\n};\n'; } >$@.new
+	$(Q)mv $@.new $@
+
+$(B)/gen/kernel_modules.o: $(B)/gen/kernel_modules.c $(B)/flags
+	$(call say,  CC      $<)$(COMPILE) -fPIC -fvisibility=hidden -c -o $@ $<
+
 $(B)/%.o: %.c $(B)/flags | deps-present
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(COMPILE) $(LIMIT_FRAME) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
@@ -214,6 +254,10 @@ $(B)/tests.a: $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
 	$(call say,  AR      $@)rm -f $@
 	$(Q)$(AR) rcsT $@ $^
 
+# With the twins of kernels.
+$(B)/tests/unit/test_kernels: $(B)/tests/unit/test_kernels.o $(B)/tests.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $< $(TWIN_OBJ) $(TEST_OBJ) $(B)/tests.a $(COMPILER_LIBS) -ldl -pthread
+
 # A program that has libblink alone, as those of users: the thread-local data of the compiler's libraries take stack.
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
@@ -253,10 +297,25 @@ $(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -D_GNU_SOURCE -o $@ $<
 
+# The kernels as the virtual GPUs execute them, and the table of them.
+TWIN_OBJ = $(patsubst %,$(B)/tests/virtual_gpu/twins/%.o, move $(KERNEL_TYPES) table)
+$(TWIN_OBJ): TWIN_COMPILE = $(COMPILE) -Itests -Iruntime/cuda -fPIC -MMD -MP -c -o $@
+$(B)/tests/virtual_gpu/twins/table.o: tests/virtual_gpu/twins/table.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,  CC      $<)$(TWIN_COMPILE) $<
+
+$(filter-out %/table.o, $(TWIN_OBJ)): $(B)/tests/virtual_gpu/twins/%.o: runtime/cuda/kernels/module.cu $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,  CC      $@)$(TWIN_COMPILE) -Wno-type-limits -x c $(call KERNEL_TYPE,$*) $<
+
+$(B)/tests/unit/test_kernels: $(TWIN_OBJ)
+$(B)/tests/virtual_gpu/libblink-twins.so: $(TWIN_OBJ)
+	$(call say,  LD      $@)$(LINK) -shared -o $@ $^
+
 .SECONDARY:
 .PHONY: tests
 tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/virtual_gpu/libcuda.so.1 \
-		$(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values $(B)/tests/net_pair
+		$(B)/tests/virtual_gpu/libblink-twins.so $(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values $(B)/tests/net_pair
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows
@@ -286,13 +345,13 @@ check-full:
 # As many jobs as there are processors, where make was not given a number.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN))
 tests-asan:
-	@$(MAKE) B=$(B)/asan CFLAGS="$(ASAN_CFLAGS)" $(ASAN_PROGRAMS:%=$(B)/asan/%)
+	@$(MAKE) B=$(B)/asan PTX_DIR=$(PTX_DIR) CFLAGS="$(ASAN_CFLAGS)" $(ASAN_PROGRAMS:%=$(B)/asan/%)
 tests-tsan: $(COMPILER_OBJ)
-	@$(MAKE) B=$(B)/tsan CFLAGS="$(TSAN_CFLAGS)" COMPILER_OBJ="$(COMPILER_OBJ)" $(TSAN_PROGRAMS:%=$(B)/tsan/%)
+	@$(MAKE) B=$(B)/tsan PTX_DIR=$(PTX_DIR) CFLAGS="$(TSAN_CFLAGS)" COMPILER_OBJ="$(COMPILER_OBJ)" $(TSAN_PROGRAMS:%=$(B)/tsan/%)
 tests-ubsan:
-	@$(MAKE) B=$(B)/ubsan CFLAGS="$(UBSAN_CFLAGS)" $(ASAN_PROGRAMS:%=$(B)/ubsan/%)
+	@$(MAKE) B=$(B)/ubsan PTX_DIR=$(PTX_DIR) CFLAGS="$(UBSAN_CFLAGS)" $(ASAN_PROGRAMS:%=$(B)/ubsan/%)
 tests-msan:
-	@$(MAKE) B=$(B)/msan CFLAGS="$(MSAN_CFLAGS)" TEST_OBJ=$(B)/msan/tests/msan.o \
+	@$(MAKE) B=$(B)/msan PTX_DIR=$(PTX_DIR) CFLAGS="$(MSAN_CFLAGS)" TEST_OBJ=$(B)/msan/tests/msan.o \
 		TEST_LINK="$(MSAN_WRAPPED:%=-Wl,--wrap=%)" $(MSAN_PROGRAMS:%=$(B)/msan/%)
 MSAN_WRAPPED = SHA256Init SHA256Final
 
