@@ -364,7 +364,7 @@ static int
 open_gpu(struct rank_comm *r, struct blink_error *err)
 {
 	if (!r->wants_gpu || gpu_open(r, -1, &r->cuda, err) != blinkSuccess
-	    || gpu_launches_open(r->cuda, err) != blinkSuccess || gpu_share_blocks(r->cuda, err) != blinkSuccess)
+	    || gpu_launches_open(r->cuda, err) != blinkSuccess)
 		return err->code;
 	r->on_gpu = true;
 	gpu_hear(r, true);
@@ -510,6 +510,17 @@ close_gpu(struct rank_comm *r, bool forked)
 	gpu_close(r->cuda, forked);
 }
 
+/* Collectives that this rank has begun. Of a GPU those of graphs count, too. */
+static uint64_t
+calls_begun(const struct rank_comm *r, bool forked)
+{
+	struct rank_status status;
+	if (!r->on_gpu || forked)
+		return r->engine.collective;
+	gpu_status_of(r->cuda, &status);
+	return status.calls;
+}
+
 /* The worker first, which may still be in a call that has failed; then the network: what it brings is for the engine.
  * Then the hub, whose events are. */
 void
@@ -520,7 +531,7 @@ rank_comm_close(struct rank_comm *r, bool forked)
 		engine_stop(e);
 	if (e->net && !forked)
 		e->net->close(e->net_handle, now_ns() + e->timeout);
-	uint64_t calls = r->on_gpu && !forked ? gpu_last_call(r->cuda) : e->collective;
+	uint64_t calls = calls_begun(r, forked);
 	close_gpu(r, forked);
 	bootstrap_leave(r->bootstrap, calls);
 	engine_close(e, forked);

@@ -107,6 +107,17 @@ image_bytes(const RankProgram *prog)
 	    + lanes * sizeof(struct gpu_lane);
 }
 
+static int
+widest(const RankProgram *prog)
+{
+	int most = 0;
+	for (int t = 0; t < prog->n_tasks; t++) {
+		int n = prog->task[t].n_from + prog->task[t].n_to;
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
 /* By the library's own stream: that of the caller may be capturing. */
 static int
 upload(struct gpu *g, struct image *im, struct blink_error *err)
@@ -123,6 +134,9 @@ static int
 make_table(struct gpu *g, const struct plan *plan, struct gpu_table *out, struct blink_error *err)
 {
 	struct image im = { .g = g, .prog = plan->prog, .bytes = image_bytes(plan->prog) };
+	if (widest(plan->prog) > GPU_LANES)
+		return set_error(err, blinkLimit, "%d ranks next to one in a tree: want at most %d on GPUs",
+		    widest(plan->prog), (int)GPU_LANES);
 	if (!(im.host = calloc(1, im.bytes)))
 		return set_error_memory(err);
 	if (gpu_keep(g, im.bytes, &im.device, err) == blinkSuccess) {

@@ -126,21 +126,21 @@ same(const struct report *a, const struct report *b)
 /* A signature that is not that of this rank's call: the hub finds out which rank differs. Of messages both ends know
  * enough. */
 static void
-look_at_signature(struct gpu *g, struct watch *w, const struct report *now)
+look_at_signature(struct gpu *g, struct watch *w)
 {
 	struct engine *e = &g->comm->engine;
 	struct blink_error err = { 0 };
-	uint32_t differs = load32(&g->status->differs);
+	int differs = (int)load32(&g->status->differs), sender = differs - 1 - GPU_DIFFERS_MESSAGE;
 	if (!differs || w->suspects)
 		return;
 	w->suspects = true;
-	if (!now->exchange) {
+	if (differs < GPU_DIFFERS_MESSAGE) {
 		e->events.stuck(e->events.context, now_ns(), 0);
 		return;
 	}
 	set_error(&err, blinkMismatch, "rank %d sends another number of bytes, or another type, than rank %d receives",
-	    (int)differs - 1, e->rank);
-	fail_for(g, &err, (int)differs - 1);
+	    sender, e->rank);
+	fail_for(g, &err, sender);
 }
 
 /* As the engine of the host does it (check_patience). */
@@ -213,7 +213,7 @@ look(struct gpu *g, struct watch *w)
 		return;
 	}
 	read_report(g, &now);
-	look_at_signature(g, w, &now);
+	look_at_signature(g, w);
 	look_at_progress(g, w, &now);
 	look_at_peer(g, &now);
 }
@@ -229,11 +229,12 @@ nap(struct gpu_launches *l, int64_t ns)
 	pthread_cond_timedwait(&l->wake, &l->lock, &until);
 }
 
-/* Something is in a stream, or a kernel is at work. The lock is held. */
+/* Something is in a stream, or a kernel is at work, or has stopped. The lock is held. */
 static bool
 is_under_way(const struct gpu *g)
 {
-	return g->launches->first || load64(&g->status->begun) != load64(&g->status->done);
+	const struct gpu_status *s = g->status;
+	return g->launches->first || load64(&s->begun) != load64(&s->done) || load32(&s->stop);
 }
 
 static void *
@@ -367,6 +368,8 @@ gpu_wait(struct gpu *g, uint64_t number, bool wait, struct blink_error *err)
 		}
 		if (ended && why.code != blinkSuccess)
 			return set_error(err, why.code, "%s", why.text);
+		/* A kernel has found that a rank differs; the hub is about to say which. */
+		ended = ended && !load32(&g->status->stop);
 		if (ended || !wait)
 			return ended ? blinkSuccess : blinkInProgress;
 		pause_for(now_ns() - began);
