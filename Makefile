@@ -258,6 +258,20 @@ $(B)/tests.a: $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
+# The driver's interface, held against NVIDIA's header where that is installed, by the compiler; and libraries that are no
+# driver, for what opens them.
+CUDA_H := $(firstword $(wildcard /usr/local/cuda/include/cuda.h /usr/include/cuda.h))
+$(B)/tests/cuda/real.o: private BASE += -Werror=incompatible-pointer-types $(CUDA_H:%/cuda.h=-isystem %)
+$(B)/tests/cuda/real.o: $(CUDA_H) tests/cuda/layout.h
+FAKE_DRIVERS = $(addprefix $(B)/tests/cuda/, nothing.so older.so twins.so)
+$(FAKE_DRIVERS): $(B)/tests/cuda/%.so: tests/cuda/%.c runtime/cuda/driver.h $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -Iruntime -Itests/virtual_gpu -o $@ $<
+$(B)/tests/unit/test_gpu_memory: | $(FAKE_DRIVERS) $(B)/tests/virtual_gpu/libcuda.so.1
+$(B)/tests/unit/test_driver: $(addprefix $(B)/, tests/unit/test_driver.o tests/cuda/real.o runtime/cuda/driver.o runtime/error.o) \
+		$(TEST_OBJ) | $(FAKE_DRIVERS)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -ldl -pthread
+
 # Ranks of a job: of libblink alone, too.
 JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched gpu)
 JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o device.o)
@@ -310,7 +324,7 @@ MSAN_CFLAGS = -O1 -g1 -fsanitize=memory -fsanitize-memory-track-origins -fno-omi
 ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(addprefix tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
-TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm) $(JOB_PROGRAMS) \
+TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm gpu_memory) $(JOB_PROGRAMS) \
 	$(addprefix tests/virtual_gpu/, libcuda.so.1 libblink-twins.so)
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan

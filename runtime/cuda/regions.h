@@ -23,7 +23,7 @@ struct gpu_import {
 struct gpu_regions {
 	CUstream stream;		/* for copies of the library itself */
 	enum gpu_sharing sharing;
-	size_t bytes;			/* of this rank's region in memory of the GPU, as it was made */
+	int n_on_gpu;			/* ranks on this one's GPU */
 	struct shm *shm[2];		/* of the own region, by route */
 	struct gpu_import *import;	/* of each rank */
 };
