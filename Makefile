@@ -243,6 +243,13 @@ $(B)/tests/virtual_gpu/libcuda.so.1: $(VIRTUAL_GPU_OBJ) $(B)/shared.a tests/virt
 	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete $(if $(HARDENED),-Wl$(comma)-z$(comma)defs) \
 		-Wl,--version-script,tests/virtual_gpu/libcuda.map -o $@ $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(VIRTUAL_GPU_LIBS)
 
+# Programs that have it, and twins of their own.
+VIRTUAL_TESTS = $(addprefix tests/unit/test_virtual_, streams graphs kernels)
+VIRTUAL_TWINS = tests/virtual_gpu/test/twins.so
+$(VIRTUAL_TESTS:%=$(B)/%): %: %.o $(B)/tests/virtual_gpu/libcuda.so.1 $(B)/$(VIRTUAL_TWINS)
+	$(call say,  LD      $@)$(LINK) -o $@ $(filter-out %/twins.so, $^) -Wl,-rpath,'$$ORIGIN/../virtual_gpu' -pthread
+$(B)/$(VIRTUAL_TWINS): tests/virtual_gpu/twin.h tests/virtual_gpu/test/twins.h
+
 # More objects and flags, as sanitizers need them.
 TEST_OBJ =
 TEST_LINK =
@@ -271,6 +278,11 @@ $(B)/tests/unit/test_gpu_memory: | $(FAKE_DRIVERS) $(B)/tests/virtual_gpu/libcud
 $(B)/tests/unit/test_driver: $(addprefix $(B)/, tests/unit/test_driver.o tests/cuda/real.o runtime/cuda/driver.o runtime/error.o) \
 		$(TEST_OBJ) | $(FAKE_DRIVERS)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -ldl -pthread
+# Programs that have its files, since they test what these say to each other.
+VIRTUAL_INNER_TESTS = $(addprefix tests/unit/test_virtual_, memory links)
+$(VIRTUAL_INNER_TESTS:%=$(B)/%): %: %.o $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(VIRTUAL_GPU_LIBS)
+$(VIRTUAL_INNER_TESTS:%=$(B)/%.o): BASE += -Itests
 
 # Ranks of a job: of libblink alone, too.
 JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched gpu)
@@ -324,7 +336,8 @@ MSAN_CFLAGS = -O1 -g1 -fsanitize=memory -fsanitize-memory-track-origins -fno-omi
 ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(addprefix tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
-TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm gpu_memory) $(JOB_PROGRAMS) \
+TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm gpu_memory) \
+	$(JOB_PROGRAMS) $(VIRTUAL_TESTS) $(VIRTUAL_INNER_TESTS) \
 	$(addprefix tests/virtual_gpu/, libcuda.so.1 libblink-twins.so)
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VERSION = 12080, STACK_MOST = 16, FAILURES_MOST = 64, NAME_BYTES = 64 };
+enum { VERSION = 12080, STACK_MOST = 16, FAILURES_MOST = 256, NAME_BYTES = 64 };
 
 /* Of CUDA, but not in DRIVER_LIST: what libcudart looks for. name, parameters */
 #define MORE_LIST(X)                                                           \
@@ -311,9 +311,11 @@ cuInit(unsigned flags)
 	pthread_mutex_lock(&all.lifecycle);
 	if (all.devices == 0)
 		result = links_open(&n);
+	if (__atomic_load_n(&all.bad, __ATOMIC_ACQUIRE))
+		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS && all.devices == 0) {
 		pthread_atfork(NULL, NULL, in_child);
-		for (int i = 0; i < n; i++)
+		for (int i = 0; i < DEVICES_MOST; i++)
 			all.context[i].device = i;
 		__atomic_store_n(&all.devices, n, __ATOMIC_RELEASE);
 	}
@@ -490,7 +492,7 @@ cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 	if (!valid(device))
 		return CUDA_ERROR_INVALID_DEVICE;
 	memcpy(uuid->bytes, "virtual\0GPU\0\0\0\0", sizeof uuid->bytes);
-	uuid->bytes[sizeof uuid->bytes - 1] = (char)device;
+	uuid->bytes[sizeof uuid->bytes - 1] = (char)device_number(device);
 	return CUDA_SUCCESS;
 }
 
@@ -587,7 +589,7 @@ destroy(struct context *c)
 {
 	streams_forget(c);
 	memory_forget(c);
-	for (int i = 0; i < devices(); i++) {
+	for (int i = 0; i < DEVICES_MOST; i++) {
 		__atomic_store_n(&c->peer[i], false, __ATOMIC_RELEASE);
 		__atomic_store_n(&all.context[i].peer[c->device], false, __ATOMIC_RELEASE);
 	}
@@ -669,10 +671,10 @@ cuCtxGetDevice(CUdevice *device)
 {
 	struct context *c;
 	ENTER(cuCtxGetDevice);
-	if (!device)
-		return CUDA_ERROR_INVALID_VALUE;
 	if (!current_context(&c))
 		return c ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
 	*device = c->device;
 	return CUDA_SUCCESS;
 }

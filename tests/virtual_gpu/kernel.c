@@ -266,19 +266,18 @@ blocks_most(void)
 	return n < 1 ? 1 : (unsigned)n;
 }
 
-/* Blocks of all multiprocessors are VIRTUAL_GPU_BLOCKS. */
+/* There are as many multiprocessors as blocks that a device executes at once. */
 EXPORT CUresult
 cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t shared)
 {
 	ENTER_CONTEXT(cuOccupancyMaxActiveBlocksPerMultiprocessor, c);
+	(void)c;
 	const struct virtual_kernel *k = kernel_of(function);
-	int processors = 1;
 	if (!k)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!blocks || threads < 1 || threads > THREADS_MOST)
 		return CUDA_ERROR_INVALID_VALUE;
-	cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, c->device);
-	*blocks = threads > k->threads_most || shared > SHARED_BYTES ? 0 : (int)blocks_most() / processors;
+	*blocks = threads <= k->threads_most && shared <= SHARED_BYTES;
 	return CUDA_SUCCESS;
 }
 

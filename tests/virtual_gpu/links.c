@@ -9,9 +9,9 @@
  * that threads that wake up late waste nothing. Clocks are atomic numbers in shared memory, so that transfers of all
  * threads and processes queue up behind each other.
  *
- * Who takes much at once would get more of a link than who takes little. So all take the same time of it, a quantum,
- * in turn; what a thread does not use of its last one it keeps for its next bytes. Quanta are short while a link is
- * idle, so that a small message leaves no large gap. */
+ * Who takes much at once would get more of a link than who takes little. So all take the same number of bytes of it, a
+ * quantum, in turn; what a thread does not use of its last one it keeps for its next bytes. Quanta are small while a
+ * link is idle, so that a small message leaves no large gap. */
 #include "virtual_gpu.h"
 
 #include "base/file_read.h"
@@ -30,10 +30,11 @@
 
 enum { ENDS = DEVICES_MOST + 1, LINKS_MOST = 4096, NAME_BYTES = 64, DEFAULT_COUNT = 8, DEFAULT_CAPABILITY = 70 };
 
-/* ns: who is ahead of the clock of a link by more than AHEAD_MOST sleeps until it is AHEAD_LEAST. A clock that is far in
- * the future is one of another boot. */
-enum { QUANTUM_IDLE = 50000, QUANTUM_BUSY = 500000, AHEAD_LEAST = 1000000, AHEAD_MOST = 2000000 };
+/* ns: what a quantum takes on the slowest link, and how far clocks are in the future when whose turn it is goes on, and
+ * when a link is said to be busy. A clock that is very far in the future is one of another boot. */
+enum { QUANTUM_IDLE = 50000, QUANTUM_BUSY = 1000000, AHEAD = 2000000, BUSY = 1000000 };
 #define CLOCK_WRONG INT64_C(60000000000)
+#define FAST (1u << LINK_NVLINK | 1u << LINK_XGMI)
 
 /* Links that data of a pair take. cost: ns of a byte. */
 struct route {
@@ -42,20 +43,23 @@ struct route {
 		int link;
 		double cost;
 	} *crossing;
-	double most;			/* of all costs */
+	bool fast;			/* over NVLink or xGMI alone */
 };
 
 /* How data of two devices go: what peer access has, and what copies take without. */
 enum way { WAY_DIRECT, WAY_HOST, N_WAYS };
 
+/* By the devices' numbers in all processes. */
 static struct {
 	bool limited;
 	int n;				/* devices */
+	int number[DEVICES_MOST];	/* of the devices of this process */
 	bool linked[DEVICES_MOST][DEVICES_MOST];
 	int64_t capacity[DEVICES_MOST][DEVICES_MOST];	/* of the first links of the direct route */
 	char pci[DEVICES_MOST][NAME_BYTES], name[DEVICES_MOST][NAME_BYTES];
 	int capability;
 	struct route route[ENDS][ENDS][N_WAYS];	/* the host is the last of ENDS */
+	double slowest[2];		/* of all links of routes that are not fast, and that are: bytes/ns */
 	int64_t *clock;			/* of each link: when it is free, ns */
 } all;
 
@@ -142,9 +146,9 @@ divide(struct walk *w, int v, double scale, struct route *out)
 			continue;
 		double part = w->share[v] * (double)link->capacity / capacity;
 		w->share[link->to] += part;
-		double cost = part * 1e9 * scale / (double)link->capacity;
-		out->crossing[out->n++] = (struct crossing){ l, cost };
-		out->most = cost > out->most ? cost : out->most;
+		double rate = (double)link->capacity / (1e9 * scale), *slowest = &all.slowest[out->fast];
+		out->crossing[out->n++] = (struct crossing){ l, part / rate };
+		*slowest = *slowest == 0 || rate < *slowest ? rate : *slowest;
 	}
 }
 
@@ -154,7 +158,7 @@ find_route(Ctx *ctx, struct walk *w, unsigned classes, int from, int to, double 
 {
 	int begins = 0;
 	w->classes = classes;
-	*out = (struct route){ 0 };
+	*out = (struct route){ .fast = (classes & ~FAST) == 0 };
 	int hops = measure(w, from, to);
 	if (hops <= 0)
 		return OK;
@@ -177,10 +181,10 @@ find_route(Ctx *ctx, struct walk *w, unsigned classes, int from, int to, double 
 static Status
 find_pair(Ctx *ctx, struct walk *w, int a, int b, RouteKind kind, double scale)
 {
-	unsigned fast = 1u << LINK_NVLINK | 1u << LINK_XGMI, local = route_classes(ROUTE_LOCAL);
+	unsigned local = route_classes(ROUTE_LOCAL);
 	struct route pcie, *direct = &all.route[a][b][WAY_DIRECT], *host = &all.route[a][b][WAY_HOST];
 	TRY(find_route(ctx, w, 1u << LINK_PCIE, a, b, scale, &pcie));
-	TRY(find_route(ctx, w, local & ~fast, a, b, scale, host));
+	TRY(find_route(ctx, w, local & ~FAST, a, b, scale, host));
 	TRY(find_route(ctx, w, route_classes(kind) & local, a, b, scale, direct));
 	if (host->n == 0)
 		*host = *direct;
@@ -271,6 +275,44 @@ read_topology(Ctx *ctx, const char *path, Topology **out)
 	return status;
 }
 
+/* As CUDA: what is behind a number that no device has, or that comes twice, does not count. Those that are not visible
+ * follow. Returns how many are. */
+static int
+choose_visible(void)
+{
+	const char *text = getenv("CUDA_VISIBLE_DEVICES");
+	bool seen[DEVICES_MOST] = { false };
+	int n = 0;
+	while (text && *text) {
+		char *end;
+		long number = strtol(text, &end, 10);
+		if (end == text || (*end && *end != ',') || number < 0 || number >= all.n || seen[number])
+			break;
+		seen[number] = true;
+		all.number[n++] = (int)number;
+		text = *end ? end + 1 : end;
+	}
+	for (int i = 0, hidden = n; i < all.n; i++)
+		if (!seen[i])
+			all.number[hidden++] = i;
+	return text ? n : all.n;
+}
+
+int
+device_number(int device)
+{
+	return all.number[device];
+}
+
+int
+device_of_number(int number)
+{
+	for (int i = 0; i < all.n; i++)
+		if (all.number[i] == number)
+			return i;
+	return -1;
+}
+
 /* Clocks of the links: of this process, or in a file. */
 static bool
 open_clocks(int n_links)
@@ -317,15 +359,18 @@ links_open(int *n)
 	ctx_init(&ctx);
 	CUresult result = read_topology(&ctx, path && *path ? path : NULL, &topo) != OK ?
 	    setting_refused(variable, "%s", ctx.error.text) : use_topology(&ctx, topo);
-	if (result != CUDA_SUCCESS)
+	if (result != CUDA_SUCCESS) {
 		ctx_free(&ctx);
-	*n = all.n;
-	return result;
+		return result;
+	}
+	*n = choose_visible();
+	return *n > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
 bool
 linked(int from, int to)
 {
+	from = all.number[from], to = all.number[to];
 	return all.linked[from][to] && all.linked[to][from];
 }
 
@@ -334,11 +379,11 @@ int
 link_rank(int from, int to)
 {
 	int rank = 0;
-	for (int64_t above = all.capacity[from][to], next; ; above = next, rank++) {
+	for (int64_t above = all.capacity[all.number[from]][all.number[to]], next; ; above = next, rank++) {
 		next = INT64_MAX;
 		for (int a = 0; a < all.n; a++)
 			for (int b = 0; b < all.n; b++)
-				if (linked(a, b) && all.capacity[a][b] > above && all.capacity[a][b] < next)
+				if (all.linked[a][b] && all.capacity[a][b] > above && all.capacity[a][b] < next)
 					next = all.capacity[a][b];
 		if (next == INT64_MAX)
 			return rank;
@@ -348,13 +393,13 @@ link_rank(int from, int to)
 const char *
 device_pci_id(int device)
 {
-	return all.pci[device];
+	return all.pci[all.number[device]];
 }
 
 const char *
 device_name(int device)
 {
-	return all.name[device];
+	return all.name[all.number[device]];
 }
 
 int
@@ -397,7 +442,7 @@ static bool
 busy(const struct route *r, int64_t now)
 {
 	for (int i = 0; i < r->n; i++)
-		if (__atomic_load_n(&all.clock[r->crossing[i].link], __ATOMIC_RELAXED) > now + AHEAD_LEAST)
+		if (__atomic_load_n(&all.clock[r->crossing[i].link], __ATOMIC_RELAXED) > now + BUSY)
 			return true;
 	return false;
 }
@@ -407,14 +452,14 @@ static int64_t
 take_quantum(const struct route *r)
 {
 	int64_t now = now_ns(), due = now;
-	double bytes = (busy(r, now) ? QUANTUM_BUSY : QUANTUM_IDLE) / r->most;
+	double bytes = (busy(r, now) ? QUANTUM_BUSY : QUANTUM_IDLE) * all.slowest[r->fast];
 	bytes = bytes < 1 ? 1 : (double)(int64_t)bytes;
 	for (int i = 0; i < r->n; i++) {
 		int64_t free_at = occupy(r->crossing[i].link, now, (int64_t)(bytes * r->crossing[i].cost + 0.5));
 		due = free_at > due ? free_at : due;
 	}
-	if (due - now > AHEAD_MOST)
-		sleep_until(due - AHEAD_LEAST);
+	if (due - now > AHEAD)
+		sleep_until(due - AHEAD);
 	return (int64_t)bytes;
 }
 
@@ -427,8 +472,8 @@ link_cross(int from, int to, size_t bytes)
 	if (!all.limited || from == to || bytes == 0)
 		return;
 	int way = from != HOST && to != HOST && !memory_direct(from, to) ? WAY_HOST : WAY_DIRECT;
-	from = from == HOST ? DEVICES_MOST : from;
-	to = to == HOST ? DEVICES_MOST : to;
+	from = from == HOST ? DEVICES_MOST : all.number[from];
+	to = to == HOST ? DEVICES_MOST : all.number[to];
 	const struct route *r = &all.route[from][to][way];
 	int64_t *left = &paid[from][to][way];
 	if (r->n == 0)

@@ -240,8 +240,8 @@ write_junk(int fd, size_t bytes)
 CUresult
 block_create(int device, size_t bytes, enum block_use use, unsigned skip, struct block **out)
 {
-	struct block_header header = { .magic = MAGIC, .bytes = bytes, .device = device, .use = (int)use,
-		.skip = skip };
+	struct block_header header = { .magic = MAGIC, .bytes = bytes, .use = (int)use,
+		.device = device_number(device), .skip = skip };
 	if (bytes > all.total || all.used[device] > all.total - bytes)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	struct block *block = malloc(sizeof *block);
@@ -272,7 +272,8 @@ block_read_header(int fd, struct block_header *out)
 CUresult
 block_open(int fd, enum block_use use, struct block_header *header, struct block **out)
 {
-	if (!block_read_header(fd, header) || header->use != (int)use || header->freed || header->device >= devices())
+	if (!block_read_header(fd, header) || header->use != (int)use || header->freed ||
+	    device_of_number(header->device) < 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	struct block *block = malloc(sizeof *block);
 	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -280,7 +281,8 @@ block_open(int fd, enum block_use use, struct block_header *header, struct block
 		free(block);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	*block = (struct block){ .refs = 1, .fd = own, .device = header->device, .bytes = header->bytes };
+	*block = (struct block){ .refs = 1, .fd = own, .device = device_of_number(header->device),
+		.bytes = header->bytes };
 	*out = block;
 	return CUDA_SUCCESS;
 }
@@ -699,6 +701,15 @@ cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *memory, unsigned flags)
 
 /* ---- what a pointer is ---- */
 
+/* A device that is not visible has no number. */
+static int
+ordinal_of(const struct mapping *m)
+{
+	if (m->device == HOST || (m->device >= devices() && m->context))
+		return m->context->device;
+	return m->device < devices() ? m->device : -2;
+}
+
 /* m: NULL: CUDA knows nothing of it; then what cuPointerGetAttributes says. */
 static CUresult
 attribute_of(const struct mapping *m, CUpointer_attribute what, void *value)
@@ -711,7 +722,7 @@ attribute_of(const struct mapping *m, CUpointer_attribute what, void *value)
 		*(unsigned *)value = !m ? 0 : m->device == HOST ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		*(int *)value = !m ? -2 : m->device == HOST ? m->context->device : m->device;
+		*(int *)value = m ? ordinal_of(m) : -2;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 		*(CUdeviceptr *)value = m ? (CUdeviceptr)(uintptr_t)m->base : 0;

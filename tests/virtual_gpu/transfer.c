@@ -3,9 +3,7 @@
  * What is said of arguments is said by the call: memory that no device knows is the host's, and pageable. Whether a
  * device may access the memory is asked when the operation is executed, since memory may be gone by then: then the
  * context fails. Pageable memory has CUDA's rules: what is small is read before the call returns; what is large, and
- * all that is written to it, is waited for; a stream that captures refuses it.
- *
- * Two devices of which neither may access the other's memory copy through the host: data cross both links. */
+ * all that is written to it, is waited for; a stream that captures refuses it. */
 #include "streams.h"
 
 #include <stdlib.h>
@@ -34,24 +32,11 @@ access_bytes(const struct context *c, const void *at, size_t bytes, bool writes,
 	return memory_access(c->device, at, bytes, writes, true, &cache, owner);
 }
 
-/* Can the data go from one owner to the other by the link between them? */
-static bool
-direct(const struct context *c, int from, int to)
-{
-	if (from == to || from == HOST || to == HOST)
-		return true;
-	return context_of(from)->peer[to] || context_of(to)->peer[from] || (c->device != from && c->device != to);
-}
-
 static void
-cross(const struct context *c, int from, int to, size_t bytes)
+cross(int from, int to, size_t bytes)
 {
-	if (from == to)
-		return;
-	if (direct(c, from, to))
-		return link_cross(from, to, bytes);
-	link_cross(from, HOST, bytes);
-	link_cross(HOST, to, bytes);
+	if (from != to)
+		link_cross(from, to, bytes);
 }
 
 /* A copy of a flag is one store: who polls sees all of it or nothing. */
@@ -80,7 +65,7 @@ copy_run(struct operation *self, struct context *c)
 	char *target = memory_bytes(copy->to);
 	for (size_t at = 0; at < copy->bytes && !work_lost(c, work_now.gone); at += PIECE) {
 		size_t bytes = copy->bytes - at < PIECE ? copy->bytes - at : PIECE;
-		cross(c, from, to, bytes);
+		cross(from, to, bytes);
 		copy_bytes(target + at, source + at, bytes);
 	}
 }
@@ -91,6 +76,7 @@ copy_drop(struct operation *self)
 	free(((struct copy *)self)->staged);
 }
 
+/* BROKEN: memory that has ended, or that goes on beyond its end. */
 enum place { PAGEABLE, PINNED, DEVICE, BROKEN };
 
 static enum place
@@ -98,7 +84,7 @@ place_of(const void *at, size_t bytes)
 {
 	struct allocation a;
 	if (!memory_find(at, 1, &a))
-		return PAGEABLE;
+		return memory_bytes(at) == at ? PAGEABLE : BROKEN;
 	if (!memory_find(at, bytes, &a))
 		return BROKEN;
 	return a.device == HOST ? PINNED : DEVICE;
@@ -251,7 +237,7 @@ set_run(struct operation *self, struct context *c)
 	else
 		for (size_t i = 0; i < set->n; i++)
 			__atomic_store_n((uint32_t *)to + i, set->value, __ATOMIC_RELEASE);
-	cross(c, c->device, owner, set->n * set->size);
+	cross(c->device, owner, set->n * set->size);
 }
 
 /* An operation for a stream of the current context. */
@@ -359,7 +345,7 @@ value_write(struct operation *self, struct context *c)
 	if (!value_access(v, true, &owner))
 		return;
 	void *at = memory_bytes(v->at);
-	cross(c, c->device, owner, v->bytes);
+	cross(c->device, owner, v->bytes);
 	if (v->bytes == 4)
 		__atomic_store_n((uint32_t *)at, (uint32_t)v->value, __ATOMIC_SEQ_CST);
 	else

@@ -12,6 +12,7 @@
  *
  *	VIRTUAL_GPU_TOPOLOGY	a topology file of one server; its GPUs are the devices. Unset: VIRTUAL_GPU_COUNT of
  *				them (default 8), each linked with each
+ *	CUDA_VISIBLE_DEVICES	as CUDA has it: numbers of devices, which this process has in this order
  *	VIRTUAL_GPU_SCALE	links are that many times slower than the file has them; 0, the default: no limit
  *	VIRTUAL_GPU_STATE	a file that processes share: what links are in use by all of them. Unset: this process
  *	VIRTUAL_GPU_DELAY	a seed: operations of streams, blocks and stores are late by random times
@@ -97,8 +98,8 @@ struct allocation {
 bool memory_find(const void *at, size_t bytes, struct allocation *out);
 
 /* May a kernel or copy of `device` access these bytes now? *owner: whose memory it is. Else ILLEGAL_ADDRESS. Fast
- * where it was asked of the same memory before: `cache` belongs to the calling thread, zeroed at first. copy: the driver
- * itself copies, and may access memory of the host that CUDA does not know, and of devices without peer access. */
+ * where it was asked of the same memory before: `cache` belongs to the calling thread, zeroed at first. copy: the
+ * driver itself copies, and may access memory of the host that CUDA does not know, and of devices without peer access. */
 struct memory_cache {
 	uint64_t generation;		/* of all mappings: grows with each change */
 	struct {
@@ -129,8 +130,13 @@ void *memory_bytes(const void *at);
 
 /* ---- links.c: the topology, and how long data take ---- */
 
-/* Read the topology: for cuInit. Fails: INVALID_VALUE, after a message. *n: its devices. */
+/* Read the topology: for cuInit. Fails: INVALID_VALUE, after a message; NO_DEVICE. *n: devices that are visible: 0 to
+ * *n - 1. Behind them are those that are not, as owners of memory of other processes. */
 CUresult links_open(int *n);
+
+/* What a device is in all processes, and back (-1: no device). */
+int device_number(int device);
+int device_of_number(int number);
 
 /* What the topology file says of devices, as device.c and memory.c need it. */
 bool linked(int from, int to);				/* peer access is possible */
