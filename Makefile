@@ -261,6 +261,10 @@ $(B)/tests.a: $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
 	$(call say,  AR      $@)rm -f $@
 	$(Q)$(AR) rcsT $@ $^
 
+# With the twins of kernels.
+$(B)/tests/unit/test_kernels: $(B)/tests/unit/test_kernels.o $(B)/tests.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $< $(TWIN_OBJ) $(TEST_OBJ) $(B)/tests.a $(COMPILER_LIBS) -ldl -pthread
+
 # A program that has libblink alone, as those of users: the thread-local data of the compiler's libraries take stack.
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
@@ -316,6 +320,7 @@ $(filter-out %/table.o, $(TWIN_OBJ)): $(B)/tests/virtual_gpu/twins/%.o: runtime/
 	@mkdir -p $(@D)
 	$(call say,  CC      $@)$(TWIN_COMPILE) -Wno-type-limits -x c $(call KERNEL_TYPE,$*) $<
 
+$(B)/tests/unit/test_kernels: $(TWIN_OBJ)
 $(B)/tests/virtual_gpu/libblink-twins.so: $(TWIN_OBJ) $(B)/tests/virtual_gpu/libcuda.so.1
 	$(call say,  LD      $@)$(LINK) -shared -o $@ $^
 
