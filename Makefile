@@ -305,6 +305,15 @@ $(B)/tests/%.so: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
 
+# What NVIDIA's driver and libhwloc tell of a machine, of a topology file.
+VIRTUAL_NVML = $(addprefix $(B)/tests/virtual_gpu/, libnvidia-ml.so.1 libhwloc.so.15)
+LINK_VIRTUAL_NVML = $(LINK) $(TEST_LINK) -shared -Wl,-soname,$(@F) -Wl,--exclude-libs,ALL -o $@ $(filter %.o %.a, $^) \
+	$(XML_LIBS) $(MD_LIBS) -lm -ldl
+$(B)/tests/virtual_gpu/libnvidia-ml.so.1: $(addprefix $(B)/tests/virtual_gpu/, nvml.o nvml_machine.o) $(B)/shared.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK_VIRTUAL_NVML)
+$(B)/tests/virtual_gpu/libhwloc.so.15: $(addprefix $(B)/tests/virtual_gpu/, nvml_hwloc.o nvml_machine.o) $(B)/shared.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK_VIRTUAL_NVML)
+
 $(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -D_GNU_SOURCE -o $@ $<
@@ -328,7 +337,7 @@ $(B)/tests/virtual_gpu/libblink-twins.so: $(TWIN_OBJ) $(B)/tests/virtual_gpu/lib
 .PHONY: tests
 tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so \
 	$(B)/tests/virtual_gpu/libcuda.so.1 $(B)/tests/virtual_gpu/libblink-twins.so \
-	$(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values $(B)/tests/net_pair
+	$(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values $(B)/tests/net_pair $(VIRTUAL_NVML)
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows
@@ -338,7 +347,8 @@ ASAN_CFLAGS = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fn
 UBSAN_CFLAGS = -O1 -g1 -fsanitize=undefined -fno-sanitize-recover=all
 TSAN_CFLAGS = -O1 -g1 -fsanitize=thread
 MSAN_CFLAGS = -O1 -g1 -fsanitize=memory -fsanitize-memory-track-origins -fno-omit-frame-pointer
-ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(addprefix tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
+ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(addprefix tests/virtual_gpu/, libcuda.so.1 libblink-twins.so libnvidia-ml.so.1 libhwloc.so.15) \
+	$(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
 TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm gpu_memory) \

@@ -83,6 +83,7 @@ struct compile_request {
 	int *gpu, n;
 	Ask ask;
 	Sizes sizes;
+	const char *format;	/* of the output */
 };
 
 /* What planning has left open, should the rate be below the bound. */
@@ -110,7 +111,7 @@ print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compi
 	TRY(print_best(ctx, to, &req->ask, made));
 	idle_find(ctx, req->machine, req->gpu, req->n, &req->ask, made, &idle);
 	summary_print_idle(to, &idle);
-	return OK;
+	return print_format_note(ctx, to, req->format, made->sched);
 }
 
 static Status
@@ -213,6 +214,7 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 		TRY(request_relays(ctx, machine, opt->value[OPT_RELAY], req.gpu, req.n, &req.ask.relays));
 	TRY(request_root(ctx, machine, req.gpu, req.n, req.ask.coll, opt->value[OPT_ROOT], &req.ask.root));
 	req.machine = machine;
+	req.format = format;
 	if (opt->value[OPT_PARETO])
 		return print_pareto(ctx, machine, req.gpu, req.n, &req.ask);
 	TRY(compile(ctx, machine, req.gpu, req.n, &req.ask, out));
