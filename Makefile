@@ -274,11 +274,11 @@ $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)
 CUDA_H := $(firstword $(wildcard /usr/local/cuda/include/cuda.h /usr/include/cuda.h))
 $(B)/tests/cuda/real.o: private BASE += -Werror=incompatible-pointer-types $(CUDA_H:%/cuda.h=-isystem %)
 $(B)/tests/cuda/real.o: $(CUDA_H) tests/cuda/layout.h
-FAKE_DRIVERS = $(addprefix $(B)/tests/cuda/, nothing.so older.so)
+FAKE_DRIVERS = $(addprefix $(B)/tests/cuda/, nothing.so older.so twins.so)
 $(FAKE_DRIVERS): $(B)/tests/cuda/%.so: tests/cuda/%.c runtime/cuda/driver.h $(B)/flags
 	@mkdir -p $(@D)
-	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -Iruntime -o $@ $<
-$(B)/tests/unit/test_gpu_memory: | $(B)/tests/virtual_gpu/libcuda.so.1
+	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -Iruntime -Itests/virtual_gpu -o $@ $<
+$(B)/tests/unit/test_gpu_memory: | $(FAKE_DRIVERS) $(B)/tests/virtual_gpu/libcuda.so.1
 $(B)/tests/unit/test_driver: $(addprefix $(B)/, tests/unit/test_driver.o tests/cuda/real.o runtime/cuda/driver.o runtime/error.o) \
 		$(TEST_OBJ) | $(FAKE_DRIVERS)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -ldl -pthread

@@ -364,7 +364,7 @@ static int
 open_gpu(struct rank_comm *r, struct blink_error *err)
 {
 	if (!r->wants_gpu || gpu_open(r, -1, &r->cuda, err) != blinkSuccess
-	    || gpu_launches_open(r->cuda, err) != blinkSuccess)
+	    || gpu_launches_open(r->cuda, err) != blinkSuccess || gpu_share_blocks(r->cuda, err) != blinkSuccess)
 		return err->code;
 	r->on_gpu = true;
 	gpu_hear(r, true);

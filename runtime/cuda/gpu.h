@@ -11,8 +11,7 @@ struct rank_comm;
 
 enum {
 	GPU_RANKS = 256,		/* of a communicator, at most */
-	GPU_DEVICES = 64,		/* of a server, at most */
-	GPU_BLOCKS_OF_SM = 2		/* of GPU_THREADS threads, that every kernel has room for */
+	GPU_DEVICES = 64		/* of a server, at most */
 };
 
 /* How data go from one rank to another. */
@@ -69,6 +68,10 @@ struct gpu {
  * communicator, between two exchanges of the bootstrap. device: number; -1: the current context's, else
  * BLINK_DEVICE_MAP's. Ranks of several servers are refused (blinkLimit). Whatever it returns, gpu_close frees. */
 int gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_error *err);
+
+/* How many blocks a call may have (g->blocks), once kernels can be loaded: an exchange of all ranks. The ranks of a GPU
+ * share those that it holds at once; the least counts, and BLINK_BLOCKS. */
+int gpu_share_blocks(struct gpu *g, struct blink_error *err);
 
 /* forked: frees memory of the process alone. */
 void gpu_close(struct gpu *g, bool forked);

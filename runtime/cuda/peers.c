@@ -3,8 +3,8 @@
  * Each rank makes a region in memory of its GPU, into which all others write (device.h has what). For that their GPUs
  * have to reach it, and their processes need an address of it. Ranks open their regions in three steps:
  *
- *	who	process, PCI address of the GPU, blocks it can hold. By the address a rank finds a peer's GPU among
- *		those that its own process sees, which may have another number there
+ *	who	process, and PCI address of the GPU, by which a rank finds a peer's GPU among those that its own
+ *		process sees, where it may have another number
  *	access	whose GPU this rank's can access, as its driver says (cuDeviceCanAccessPeer). Of all these rows each
  *		rank makes the same matrix. A pair is direct if both may access the other: data go one way, and
  *		`done` the other
@@ -41,7 +41,6 @@ enum { PCI_BYTES = 24 };
 
 struct who {
 	uint64_t process;
-	int32_t blocks;			/* that the GPU can hold */
 	int32_t sharing;		/* enum gpu_sharing: the most that driver and GPU can do */
 	char pci[PCI_BYTES];
 };
@@ -152,7 +151,9 @@ choose_device(struct gpu *g, int number, struct blink_error *err)
 		number = mapped_device(g->comm, n, err);
 	if (err->code == blinkSuccess && number >= n)
 		set_error(err, blinkInvalidArgument, "device: %d: want 0 to %d", number, n - 1);
-	return err->code != blinkSuccess ? err->code : CHECK(g, device_get(&g->device, number), err, "device %d", number);
+	if (err->code != blinkSuccess)
+		return err->code;
+	return CHECK(g, device_get(&g->device, number), err, "device %d", number);
 }
 
 static int
@@ -181,7 +182,6 @@ describe_own(struct gpu *g, struct who *out, struct blink_error *err)
 	*out = (struct who){ .process = process_number() };
 	if (!attribute(g, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, err))
 		set_error(err, blinkSystemError, "cuda: device %d has no unified addressing", (int)g->device);
-	out->blocks = GPU_BLOCKS_OF_SM * attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, err);
 	out->sharing = sharing_of(g, err);
 	if (err->code == blinkSuccess)
 		CHECK(g, device_pci_id(out->pci, PCI_BYTES, g->device), err, "PCI address of device %d",
@@ -240,27 +240,16 @@ look_at_peers(struct gpu *g, const struct who *who, unsigned char *row, CUdevice
 	return err->code;
 }
 
-/* The least that any GPU has for each of its ranks, and what all GPUs can do to share memory; BLINK_BLOCKS may ask for
- * less. */
-static int
-share_blocks(struct gpu *g, const struct who *who, struct blink_error *err)
+/* What all can do; and how many ranks share this one's GPU. */
+static void
+agree_on_sharing(struct gpu *g, const struct who *who)
 {
-	int n = g->layout.n_local;
-	int64_t most = g->comm->settings.blocks;
-	g->blocks = most > 0 && most < INT32_MAX ? (int)most : INT32_MAX;
-	for (int i = 0; i < n; i++) {
-		int ranks = 0;
-		for (int k = 0; k < n; k++)
-			ranks += strncmp(who[k].pci, who[i].pci, PCI_BYTES) == 0;
-		if (who[i].blocks / ranks < g->blocks)
-			g->blocks = who[i].blocks / ranks;
-		if (who[i].blocks < ranks)
-			return set_error(err, blinkLimit, "cuda: device %s: %d ranks: want %d at most", who[i].pci,
-			    ranks, (int)who[i].blocks);
+	int rank = g->comm->engine.rank;
+	for (int i = 0; i < g->layout.n_local; i++) {
+		g->regions->n_on_gpu += strncmp(who[i].pci, who[rank].pci, PCI_BYTES) == 0;
 		if (who[i].sharing < (int)g->regions->sharing)
 			g->regions->sharing = (enum gpu_sharing)who[i].sharing;
 	}
-	return blinkSuccess;
 }
 
 static int
@@ -339,9 +328,11 @@ meet(struct gpu *g, struct blink_error *err)
 		set_error_memory(err);
 	else if (CHECK(g, stream_create(&g->regions->stream, CU_STREAM_NON_BLOCKING), err, "make a stream")
 	    == blinkSuccess && describe_own(g, &mine, err) == blinkSuccess
-	    && gather(g, &mine, sizeof mine, who, err) == blinkSuccess && share_blocks(g, who, err) == blinkSuccess
-	    && find_routes(g, who, devices, &n_devices, &host, err) == blinkSuccess)
-		open_regions(g, devices, n_devices, host, err);
+	    && gather(g, &mine, sizeof mine, who, err) == blinkSuccess) {
+		agree_on_sharing(g, who);
+		if (find_routes(g, who, devices, &n_devices, &host, err) == blinkSuccess)
+			open_regions(g, devices, n_devices, host, err);
+	}
 	free(who);
 	return err->code;
 }
@@ -373,8 +364,8 @@ gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_erro
 {
 	struct gpu_entry entry;
 	if (!kernel_modules[0].name)
-		return set_error(err, blinkSystemError, "backend cuda: libblink was built without kernels: want nvcc or "
-		    "clang where it is built");
+		return set_error(err, blinkSystemError, "backend cuda: libblink was built without kernels: want nvcc "
+		    "or clang where it is built");
 	if (check_ranks(comm, err) != blinkSuccess)
 		return err->code;
 	struct gpu *g = *out = new_gpu(comm);
@@ -386,6 +377,48 @@ gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_erro
 		return err->code;
 	meet(g, err);
 	gpu_leave(g, &entry);
+	return err->code;
+}
+
+/* ---- blocks ---- */
+
+/* What the GPU holds at once of any kernel: their bound of threads (kernels/portable.h) leaves registers for one block
+ * of a multiprocessor. The two are asked that every communicator may need. */
+static int
+resident_blocks(struct gpu *g, struct blink_error *err)
+{
+	int least = 1, processors = attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, err);
+	for (int which = 0; which < 2 && err->code == blinkSuccess; which++) {
+		CUfunction kernel;
+		int blocks = 0;
+		if (gpu_function(g, "move", which, &kernel, err) == blinkSuccess)
+			CHECK(g, occupancy(&blocks, kernel, g->threads, 0), err, "blocks of device %d", (int)g->device);
+		least = blocks < least ? blocks : least;
+	}
+	return least * processors;
+}
+
+int
+gpu_share_blocks(struct gpu *g, struct blink_error *err)
+{
+	int n = g->layout.n_local, most = (int)g->comm->settings.blocks;
+	int32_t mine = 0, *all = calloc((size_t)n, sizeof *all);
+	struct gpu_entry entry;
+	if (!all)
+		return set_error_memory(err);
+	if (gpu_enter(g, &entry, err) == blinkSuccess) {
+		mine = resident_blocks(g, err) / g->regions->n_on_gpu;
+		gpu_leave(g, &entry);
+	}
+	if (err->code == blinkSuccess && mine < 1)
+		set_error(err, blinkLimit, "cuda: device %d: %d ranks: more than it holds blocks", (int)g->device,
+		    g->regions->n_on_gpu);
+	if (err->code == blinkSuccess)
+		gather(g, &mine, sizeof mine, all, err);
+	g->blocks = most > 0 ? most : INT32_MAX;
+	for (int i = 0; i < n; i++)
+		g->blocks = all[i] < g->blocks ? all[i] : g->blocks;
+	free(all);
 	return err->code;
 }
 

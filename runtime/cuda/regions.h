@@ -23,6 +23,7 @@ struct gpu_import {
 struct gpu_regions {
 	CUstream stream;		/* for copies of the library itself */
 	enum gpu_sharing sharing;
+	int n_on_gpu;			/* ranks on this one's GPU */
 	struct shm *shm[2];		/* of the own region, by route */
 	struct gpu_import *import;	/* of each rank */
 };

@@ -619,7 +619,7 @@ run_wrong(bool packets, int turns, bool missing)
 	Ctx ctx;
 	ctx_init(&ctx);
 	struct gpus *g = gpus_new(3);
-	const struct plan *plan = built_in_plan(&ctx, g, ALLREDUCE, packets);
+	const struct plan *plan = built_in_plan(&ctx, g, ALLREDUCE, false);
 	struct call *right = new_call(g, plan, blinkFloat32, blinkSum, 500, packets, turns);
 	struct call *call[MAX_RANKS][CALLS] = { { right }, { right }, { right } };
 	uint64_t deadline = virtual_gpu_time() + 20 * UINT64_C(1000000000);

@@ -473,8 +473,6 @@ chunk_is_there(struct block *b, const struct strip *s, int32_t chunk, int polls,
 	bool there = true;
 	for (int l = (int)this_thread(); l < s->n_from + s->n_to && there; l += (int)all_threads())
 		there = lane_is_there(b, s, l, chunk, polls, w);
-	if (there)
-		waits_no_more(b->call.status, w);
 	return !barrier_any(!there);
 }
 
@@ -522,6 +520,7 @@ run_list(struct block *b, enum operation op, struct waiting *w)
 				continue;
 			if (this_thread() == 0)
 				s->chunk = chunk + 1;
+			waits_no_more(b->call.status, w);
 			move_chunk(b, s, chunk, op);
 			barrier();
 			set_flags(b, s, chunk);
