@@ -11,8 +11,7 @@ struct rank_comm;
 
 enum {
 	GPU_RANKS = 256,		/* of a communicator, at most */
-	GPU_DEVICES = 64,		/* of a server, at most */
-	GPU_BLOCKS_OF_SM = 2		/* of GPU_THREADS threads, that every kernel has room for */
+	GPU_DEVICES = 64		/* of a server, at most */
 };
 
 /* How data go from one rank to another. */

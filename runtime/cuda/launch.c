@@ -57,8 +57,8 @@ check_context(struct gpu *g, CUstream stream, struct blink_error *err)
 	if (driver_check(g->d, r, err, "the context of a stream") != blinkSuccess)
 		return err->code;
 	if (context != g->context)
-		return set_error(err, blinkInvalidArgument, "stream: of another context: want the primary one of device "
-		    "%d", (int)g->device);
+		return set_error(err, blinkInvalidArgument, "stream: of another context: want the primary one of "
+		    "device %d", (int)g->device);
 	l->checked = stream;
 	l->has_checked = true;
 	return blinkSuccess;
@@ -297,8 +297,8 @@ choose_blocks(const struct gpu *g, const struct gpu_table *table, struct gpu_cal
 	p->turns = strips > g->blocks;
 	if ((int64_t)table->n_publishes * p->width > GPU_PENDING
 	    || (strips + g->blocks - 1) / g->blocks > GPU_TASKS_OF_BLOCK)
-		return set_error(err, blinkLimit, "a schedule of %d tasks on this rank: too many for %d blocks of a GPU",
-		    table->n_tasks, g->blocks);
+		return set_error(err, blinkLimit, "a schedule of %d tasks on this rank: too many for %d blocks of a "
+		    "GPU", table->n_tasks, g->blocks);
 	blocks = blocks < g->blocks ? blocks : g->blocks;
 	if (blocks > 0)
 		*out = (unsigned)blocks;
@@ -344,8 +344,8 @@ submit_collective(struct gpu *g, struct call *call, const struct gpu_target *to,
 	    || driver_check(g->d, g->d->launch(kernel, blocks, 1, 1, (unsigned)g->threads, 1, 1, 0, to->stream,
 	    parameters, NULL), err, "launch the kernel of %s", collective_name(call->coll)) != blinkSuccess)
 		return err->code;
-	debug_say(DEBUG_TRACE, e->rank, "%s of %lld: %u blocks, %d strips, %s of %lld bytes", collective_name(call->coll),
-	    (long long)call->count, blocks, p.width, p.slots ? "slots" : "packets",
+	debug_say(DEBUG_TRACE, e->rank, "%s of %lld: %u blocks, %d strips, %s of %lld bytes",
+	    collective_name(call->coll), (long long)call->count, blocks, p.width, p.slots ? "slots" : "packets",
 	    (long long)(p.slots ? p.slot_bytes : p.packet_share));
 	return gpu_launched(g, to, call->number, 0, NULL, err);
 }

@@ -13,9 +13,6 @@ static const struct kernel_module *
 find_module(const char *name, struct blink_error *err)
 {
 	const struct kernel_module *m = kernel_modules;
-	if (!m->name)
-		set_error(err, blinkSystemError, "cuda: libblink was built without kernels: want nvcc or clang where it "
-		    "is built");
 	while (m->name && strcmp(m->name, name) != 0)
 		m++;
 	if (!m->name)
@@ -32,18 +29,6 @@ entry_name(const char *module, int which, char *out, size_t size)
 		snprintf(out, size, "blink_%s_%s", module, ops[which]);
 }
 
-/* Blocks wait for each other, so all that a kernel may have must fit at once. */
-static int
-check_blocks(struct gpu *g, CUfunction function, const char *name, struct blink_error *err)
-{
-	int blocks = 0;
-	if (driver_check(g->d, g->d->occupancy(&blocks, function, g->threads, 0), err, "how many blocks of %s fit",
-	    name) == blinkSuccess && blocks < GPU_BLOCKS_OF_SM)
-		set_error(err, blinkSystemError, "cuda: %s: a multiprocessor of device %d has room for %d blocks of %d "
-		    "threads: want %d", name, (int)g->device, blocks, g->threads, (int)GPU_BLOCKS_OF_SM);
-	return err->code;
-}
-
 static int
 find_function(struct gpu *g, struct gpu_module *m, const char *module, int which, struct blink_error *err)
 {
@@ -51,7 +36,7 @@ find_function(struct gpu *g, struct gpu_module *m, const char *module, int which
 	CUfunction found;
 	entry_name(module, which, name, sizeof name);
 	if (driver_check(g->d, g->d->module_function(&found, m->module, name), err, "find the kernel %s", name)
-	    == blinkSuccess && check_blocks(g, found, name, err) == blinkSuccess)
+	    == blinkSuccess)
 		m->function[which] = found;
 	return err->code;
 }

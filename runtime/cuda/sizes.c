@@ -9,8 +9,8 @@
  * Packets carry as many bytes of flags as of data, but need neither fence nor room in a ring: they win as long as a
  * message takes less time to cross a link twice than a fence and a flag take, some 256 KiB at most.
  *
- * Chunks: eight of a strip fill the pipeline along a tree of usual depth well enough; from 8 KiB on a chunk takes longer
- * to move than its flag, and above 128 KiB nothing is gained. */
+ * Chunks: eight of a strip fill the pipeline along a tree of usual depth well enough; from 8 KiB on a chunk takes
+ * longer to move than its flag, and above 128 KiB nothing is gained. */
 #include "cuda/sizes.h"
 #include "cuda/device.h"
 #include "error.h"
@@ -100,8 +100,8 @@ gpu_sizes_choose(const struct gpu_asked *asked, struct gpu_sizes *out, struct bl
 {
 	int64_t rings = asked->rings > 0 ? asked->rings : 1;
 	if (rings > GPU_FLAGS)
-		return set_error(err, blinkLimit, "a rank of this schedule publishes %lld values: want at most %d on GPUs",
-		    (long long)rings, (int)GPU_FLAGS);
+		return set_error(err, blinkLimit, "a rank of this schedule publishes %lld values: want at most %d on "
+		    "GPUs", (long long)rings, (int)GPU_FLAGS);
 	int64_t most = width_most(asked, rings);
 	if (take_packets(asked, rings, most, out))
 		return blinkSuccess;

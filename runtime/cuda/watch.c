@@ -208,7 +208,8 @@ look(struct gpu *g, struct watch *w)
 	}
 	if (err.code != blinkSuccess)
 		gpu_fail(g, &err);
-	if (atomic_load(&g->comm->engine.stop)) {
+	engine_error(&g->comm->engine, &err);
+	if (err.code != blinkSuccess) {
 		gpu_stop(g);
 		return;
 	}
@@ -229,12 +230,12 @@ nap(struct gpu_launches *l, int64_t ns)
 	pthread_cond_timedwait(&l->wake, &l->lock, &until);
 }
 
-/* Something is in a stream, or a kernel is at work, or has stopped. The lock is held. */
+/* Something is in a stream, or a kernel is at work, or one has found that a rank differs. The lock is held. */
 static bool
 is_under_way(const struct gpu *g)
 {
 	const struct gpu_status *s = g->status;
-	return g->launches->first || load64(&s->begun) != load64(&s->done) || load32(&s->stop);
+	return g->launches->first || load64(&s->begun) != load64(&s->done) || load32(&s->differs);
 }
 
 static void *
@@ -369,7 +370,7 @@ gpu_wait(struct gpu *g, uint64_t number, bool wait, struct blink_error *err)
 		if (ended && why.code != blinkSuccess)
 			return set_error(err, why.code, "%s", why.text);
 		/* A kernel has found that a rank differs; the hub is about to say which. */
-		ended = ended && !load32(&g->status->stop);
+		ended = ended && !load32(&g->status->differs);
 		if (ended || !wait)
 			return ended ? blinkSuccess : blinkInProgress;
 		pause_for(now_ns() - began);

@@ -51,8 +51,8 @@ void call_random(struct call *c, int n, size_t most, uint64_t *state);
 size_t call_need(const struct call *c, int n, int rank);
 void call_place(const struct call *c, int n, int rank, char *memory, struct buffers *b);
 
-/* Make the call; on a GPU its input is copied there first. An operation with a scalar is made before and destroyed after
- * it. */
+/* Make the call; on a GPU its input is copied there first. An operation with a scalar is made before and destroyed
+ * after it. */
 blinkResult_t call_start(const struct call *c, int rank, const struct buffers *b, blinkComm_t comm);
 
 /* On a GPU: what it has made of the memory. After the wait. */

@@ -69,7 +69,8 @@ flight_land(struct flight *f, struct rank *me)
 void
 flight_free(struct flight *f, struct rank *me)
 {
-	device_free(me, f->comm, f->device);
+	/* Its memory on the GPU goes with the communicator: to free it waits for all kernels there, also those of other
+	 * communicators, whose peers may do the same. */
 	device_stream_end(me, f->stream);
 	free(f->calls);
 	free(f->buffers);

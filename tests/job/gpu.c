@@ -4,8 +4,8 @@
  *
  *	gpu [-t] [-n RANKS] [-k REPLAYS] [-S SEED] [-f FUNCTION:N] SCENARIO...
  *
- * With BLINK_BACKEND=cuda, and the virtual driver of tests/virtual_gpu or a real one. -f: the N-th call of that function
- * of the driver fails on the last rank: all calls are right, or all ranks end with an error. */
+ * With BLINK_BACKEND=cuda, and the virtual driver of tests/virtual_gpu or a real one. -f: the N-th call of that
+ * function of the driver fails on the last rank: all calls are right, or all ranks end with an error. */
 #include "device.h"
 #include "flight.h"
 
@@ -462,7 +462,8 @@ differs(struct rank *me)
 		result = result == blinkSuccess ? blinkCommWait(comm, 0) : result;
 	}
 	blinkCommGetAsyncError(comm, &error);
-	job_need(me, result == blinkMismatch && strstr(error.text, "allreduce of 10"), "%d: %s", (int)result, error.text);
+	job_need(me, result == blinkMismatch && strstr(error.text, "allreduce of 10"), "%d: %s", (int)result,
+	    error.text);
 	blinkCommDestroy(comm);
 }
 
@@ -541,8 +542,8 @@ stream_refused(struct rank *me)
 
 /* ---- functions of the driver that fail ---- */
 
-/* All ranks have right results, or all an error in bounded time. In the rank whose driver fails the test's own calls may
- * be those that do. */
+/* All ranks have right results, or all an error in bounded time. In the rank whose driver fails the test's own calls
+ * may be those that do. */
 static void
 driver_fails(struct rank *me)
 {
@@ -564,8 +565,8 @@ driver_fails(struct rank *me)
 		int32_t x[4] = { me->rank + i, 0, 0, 1 };
 		result = blinkCopyIn(comm, me->rank, memory, x, sizeof x);
 		if (result == blinkSuccess)
-			result = blinkAllReduce(memory, memory, i % 2 ? 20000 : 4, blinkInt32, i % 3 ? blinkSum : blinkMax,
-			    comm, NULL);
+			result = blinkAllReduce(memory, memory, i % 2 ? 20000 : 4, blinkInt32, i % 3 ? blinkSum
+			    : blinkMax, comm, NULL);
 		if (result == blinkSuccess)
 			result = blinkAlltoAll(memory, memory, 1, blinkInt32, comm, NULL);
 		if (result == blinkSuccess)

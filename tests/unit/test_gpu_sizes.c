@@ -1,4 +1,4 @@
-/* Sizes of calls on GPUs: what is chosen fits into what there is, whatever is asked, and the edges between protocols. */
+/* Sizes of calls on GPUs: what is chosen fits into what there is, whatever is asked; and which protocol it is. */
 #include "cuda/sizes.h"
 #include "cuda/device.h"
 
@@ -47,8 +47,8 @@ fits(const struct gpu_asked *a)
 	if (gpu_sizes_choose(a, &s, &err) != blinkSuccess)
 		return err.code != blinkLimit;
 	int64_t strip = GPU_STRIP(a->longest, s.width, a->size);
-	bool good = gpu_sizes_choose(a, &again, &err) == blinkSuccess && again.width == s.width && again.slots == s.slots
-	    && again.chunk == s.chunk && s.width >= 1 && s.width * rings <= GPU_FLAGS && strip * s.width >= a->longest;
+	bool good = gpu_sizes_choose(a, &again, &err) == blinkSuccess && again.width == s.width
+	    && again.slots == s.slots && again.chunk == s.chunk && s.width >= 1 && s.width * rings <= GPU_FLAGS && strip * s.width >= a->longest;
 	good = good && (s.slots ? flags_fit : packets_fit)(a, &s, strip, rings * s.width);
 	if (!good)
 		printf("# longest %lld of %d bytes, message %lld, %d rings, %d ranks, %d blocks, chunk %lld: width %d, "

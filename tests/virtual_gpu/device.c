@@ -460,7 +460,7 @@ cuDeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice device)
 	case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
 		return *value = 1024, CUDA_SUCCESS;
 	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-		return *value = ((int)setting("VIRTUAL_GPU_BLOCKS", 64) + 1) / 2, CUDA_SUCCESS;
+		return *value = (int)setting("VIRTUAL_GPU_BLOCKS", 64), CUDA_SUCCESS;
 	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
 		return *value = (int)bus, CUDA_SUCCESS;
 	case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
