@@ -433,6 +433,7 @@ make_paths(struct maker *m)
 	int me = m->me;
 	TRY(new_trees(m, 2 * m->n));
 	prog->keep_input = prog->coll == ALLTOALL && m->n > 1;
+	prog->depth = 1;
 	prog->longest[0] = m->n > 1 ? FRAC_ONE : FRAC_ZERO;
 	for (int from = 0; from < m->n; from++) {
 		for (int to = 0; to < m->n && from == me; to++)
@@ -465,6 +466,9 @@ make_trees(struct maker *m, bool small)
 	for (int r = 0; r < m->n; r++)
 		prog->rings_max = rings_of(m, r) > prog->rings_max ? rings_of(m, r) : prog->rings_max;
 	prog->n_rings = rings_of(m, m->me);
+	prog->depth = 2 * m->n_servers;
+	for (int n = 1; small && n < m->n; n *= 2)
+		prog->depth += 2;
 	return OK;
 }
 

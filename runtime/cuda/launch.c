@@ -231,7 +231,7 @@ choose_sizes(struct gpu *g, const struct call *call, struct gpu_call *p, struct 
 	const RankProgram *prog = call->plan->prog;
 	const struct gpu_asked asked = { .message = call->count * p->size * blink_message_blocks(&call->plan->parts),
 	    .longest = gpu_longest(prog, p->part_end), .size = p->size, .chunk_bytes = e->chunk_bytes,
-	    .rings = prog->rings_max, .n_ranks = e->n_ranks, .blocks = g->blocks,
+	    .rings = prog->rings_max, .depth = prog->depth, .n_ranks = e->n_ranks, .blocks = g->blocks,
 	    .ring_bytes = g->layout.ring_bytes, .packet_bytes = g->layout.packet_bytes };
 	struct gpu_sizes s;
 	if (gpu_sizes_choose(&asked, &s, err) != blinkSuccess)

@@ -9,7 +9,8 @@
  * Packets carry as many bytes of flags as of data, but need neither fence nor room in a ring: they win as long as a
  * message takes less time to cross a link twice than a fence and a flag take, some 256 KiB at most.
  *
- * Chunks: eight of a strip fill the pipeline along a tree of usual depth well enough; from 8 KiB on a chunk takes
+ * Chunks: a strip of c chunks over d hops takes the time of c + d - 1 chunks, since the last hop begins when the first
+ * d - 1 have had one. 16 chunks for each hop make that 6 % more than the strip alone. From 8 KiB on a chunk takes
  * longer to move than its flag, and above 128 KiB nothing is gained. */
 #include "cuda/sizes.h"
 #include "cuda/device.h"
@@ -20,7 +21,7 @@ enum {
 	PACKET_STRIP = 4 << 10,		/* bytes that are worth a strip: 8 for each of 512 threads */
 	FLAG_STRIP = 32 << 10,
 	WIDTH_MOST = 16,
-	CHUNKS_WANTED = 8,
+	CHUNKS_OF_HOP = 16,
 	CHUNK_LEAST = 8 << 10,
 	CHUNK_MOST = 128 << 10,
 	UNIT = 16			/* bytes that a thread moves at once */
@@ -84,7 +85,7 @@ take_flags(const struct gpu_asked *asked, int64_t rings, int64_t most, struct gp
 	int64_t strip = GPU_STRIP(asked->longest, width, asked->size) * asked->size;
 	int64_t room = share(asked->ring_bytes, rings * width), slot = asked->chunk_bytes;
 	if (slot == 0)
-		slot = between(CHUNK_LEAST, strip / CHUNKS_WANTED, CHUNK_MOST);
+		slot = between(CHUNK_LEAST, strip / CHUNKS_OF_HOP / (asked->depth > 0 ? asked->depth : 1), CHUNK_MOST);
 	slot = (least(slot, strip) + UNIT - 1) / UNIT * UNIT;
 	slot = between(UNIT, slot, room / GPU_SLOTS_LEAST / UNIT * UNIT);
 	if (room < GPU_SLOTS_LEAST * UNIT || strip / slot >= GPU_CHUNKS_MAX)

@@ -13,7 +13,7 @@ struct gpu_asked {
 	int64_t longest;		/* elements of the longest segment, or more */
 	int64_t size;			/* bytes of an element */
 	int64_t chunk_bytes;		/* BLINK_CHUNK; 0: chosen */
-	int rings;			/* RankProgram.rings_max */
+	int rings, depth;		/* RankProgram.rings_max, .depth */
 	int n_ranks;
 	int blocks;			/* that every rank may have resident */
 	size_t ring_bytes, packet_bytes;	/* gpu_layout */

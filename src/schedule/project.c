@@ -190,6 +190,7 @@ project_all(struct projection *p)
 	for (int i = 0; i < prog->n_parts; i++)
 		prog->longest[i] = FRAC_ZERO;
 	TRY(sched_overlaps(ctx, sched, &prog->keep_input));
+	TRY(sched_depth(ctx, sched, &prog->depth));
 	TRY(TEMP(ctx, p->lanes_out, n));
 	TRY(TEMP(ctx, p->lanes_in, n));
 	TRY(TEMP(ctx, p->rings, n));
