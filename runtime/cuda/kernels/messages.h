@@ -77,7 +77,7 @@ wait_chunk(const struct gpu_message *m, struct gpu_status *status, uint64_t coun
 			else
 				waits_no_more(status, w);
 			if (there && !m->sends && first && !is_message(m, &m->in->first[count % GPU_CHANNEL_SLOTS])) {
-				peer_differs(status, m->peer);
+				peer_differs(status, GPU_DIFFERS_MESSAGE + m->peer);
 				there = false;
 			}
 		}
