@@ -176,6 +176,7 @@ $(PTX_DIR)/flags: always
 
 # The assembler takes the files as they are, each with a 0 after it.
 $(B)/gen/kernel_modules.c: $(PTX) $(PTX_DIR)/flags Makefile
+	@mkdir -p $(@D)
 	$(if $(PTX),,$(info no clang and no nvcc: libblink will have no kernels for GPUs))
 	$(call say,  GEN     $@){ printf '#include "cuda/kernels.h"\n\n'; $(foreach p, $(PTX), m=$(basename $(notdir $p)); \
 		printf '__asm__(".section .rodata\\n_ptx_%s: .incbin \"%s\"\\n.byte 0\\n.previous");\nextern const char ptx_%s[] __asm__("_ptx_%s");\n' \
@@ -352,7 +353,7 @@ ASAN_PROGRAMS = blinkc blink-perf tests/json_values $(addprefix tests/virtual_gp
 	$(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
-TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm gpu_memory) \
+TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm kernels gpu_memory) \
 	$(JOB_PROGRAMS) $(VIRTUAL_TESTS) $(VIRTUAL_INNER_TESTS) \
 	$(addprefix tests/virtual_gpu/, libcuda.so.1 libblink-twins.so)
 
