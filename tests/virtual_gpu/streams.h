@@ -140,6 +140,11 @@ void captured_drop(struct captured *event);
 void capture_invalidate(struct capture *capture);
 void graphs_forget(struct context *c);
 
+/* ---- waiting.c ---- */
+
+/* Bytes were stored that a thread of a block may wait for: where they are, not by what pointer. */
+void memory_stored(const void *at, size_t bytes);
+
 /* ---- kernel.c ---- */
 
 void modules_forget(struct context *c);

@@ -49,7 +49,7 @@ struct runner {
 	struct memory_cache cache;
 	jmp_buf end;
 	bool weak;
-	unsigned turns;			/* of a loop that waits */
+	struct watch watch;
 	uint64_t random;
 	size_t in[DEVICES_MOST + 1], out[DEVICES_MOST + 1];	/* by owner of the memory + 1: bytes not paid for */
 	struct late late[LATE_MOST];
@@ -115,11 +115,13 @@ run_thread(void *arg)
 	};
 	if (seat->thread == 0)
 		random_delay();
+	watch_begin();
 	self = &r;
 	if (!setjmp(r.end) && !lost(&r)) {
 		g->kernel->run(g->parameter);
 		virtual_gpu_fence();
 	}
+	watch_leave(&r.watch);
 	self = NULL;
 	leave(b);
 }
@@ -203,6 +205,7 @@ let_one_go(struct runner *r)
 			j = -1u;
 		}
 	put(r->late[i].at, r->late[i].value, r->late[i].bytes);
+	memory_stored(r->late[i].at, r->late[i].bytes);
 	r->n_late--;
 	memmove(&r->late[i], &r->late[i + 1], (r->n_late - i) * sizeof *r->late);
 }
@@ -289,6 +292,7 @@ virtual_gpu_load(const void *from, void *to, unsigned bytes)
 	struct runner *r = self;
 	int owner;
 	const char *at = bytes_at(r, from, bytes, false, &owner);
+	watch_load(&r->watch, at);
 	for (unsigned i = 0; i < bytes; i += 8) {
 		unsigned n = bytes < 8 ? bytes : 8;
 		get((char *)to + i, at + i, n);
@@ -303,21 +307,24 @@ virtual_gpu_store(void *to, const void *from, unsigned bytes)
 	struct runner *r = self;
 	int owner;
 	char *at = bytes_at(r, to, bytes, true, &owner);
-	r->turns = 0;
+	bool late = r->weak && owner != r->c->device;
+	watch_end(&r->watch);
 	for (unsigned i = 0; i < bytes; i += 8) {
 		unsigned n = bytes < 8 ? bytes : 8;
-		if (r->weak && owner != r->c->device)
+		if (late)
 			keep(r, at + i, (const char *)from + i, n);
 		else
 			put(at + i, (const char *)from + i, n);
 	}
+	if (!late)
+		memory_stored(at, bytes);
 }
 
 void
 virtual_gpu_fence(void)
 {
 	struct runner *r = self;
-	r->turns = 0;
+	watch_end(&r->watch);
 	pay_all(r);
 	let_go(r);
 	random_delay();
@@ -337,7 +344,9 @@ virtual_gpu_add(uint32_t *at, uint32_t value)
 	char *bytes = bytes_at(r, at, sizeof *at, true, &owner);
 	if (owner != r->c->device)
 		fail(r, CUDA_ERROR_ILLEGAL_ADDRESS);
-	return __atomic_fetch_add((uint32_t *)bytes, value, ADDS);
+	uint32_t before = __atomic_fetch_add((uint32_t *)bytes, value, ADDS);
+	memory_stored(bytes, sizeof *at);
+	return before;
 }
 
 void
@@ -345,9 +354,11 @@ virtual_gpu_pause(void)
 {
 	struct runner *r = self;
 	end_if_lost(r);
+	if (r->watch.turns >= r->watch.yields)
+		let_go(r);
 	if (r->n_late && draw(r, LATE_ODDS) == 0)
 		let_one_go(r);
-	back_off(r->turns++);
+	watch_pause(&r->watch);
 }
 
 uint64_t
