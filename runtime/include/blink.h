@@ -25,8 +25,8 @@
  * Handles may be used by one thread at a time, but for an index; different communicators by different threads at once,
  * also where they share a schedule. blinkCommAbort and blinkCommGetAsyncError may be called by any thread. A
  * communicator belongs to the process that made it: a forked child may only destroy it. Any call needs at most 16 KiB
- * of stack, loading a shared object and what the CUDA driver does excepted. The library never ends the process, and prints nothing unless
- * BLINK_DEBUG asks it to. */
+ * of stack, loading a shared object and what the CUDA driver does excepted. The library never ends the process, and
+ * prints nothing unless BLINK_DEBUG asks it to. */
 #ifndef BLINK_H
 #define BLINK_H
 
@@ -125,10 +125,10 @@ typedef struct {
 	int64_t timeoutMs;	/* ms that a rank may wait for others, at init and in a call; 0: BLINK_TIMEOUT,
 				 * 600000 */
 	const char *schedules;	/* indexes and schedule files, separated by ':'; NULL: BLINK_SCHEDULES */
-	const char *gpu;	/* id or number of this rank's GPU in the machine; NULL: BLINK_GPU, else the rank's
-				 * number */
-	const char *backend;	/* where buffers are: "host", "cuda", the same on all ranks; NULL: BLINK_BACKEND, else
-				 * "host". Of cuda the device is that of the thread's current context, else by
+	const char *gpu;	/* id or number of this rank's GPU in the machine, or its PCI address, by which it is
+				 * found; NULL: BLINK_GPU, else the rank's number */
+	const char *backend;	/* where buffers are: "host" or "cuda", the same on all ranks; NULL: BLINK_BACKEND,
+				 * else host. Of cuda the device is that of the thread's current context, else by
 				 * BLINK_DEVICE_MAP, else the one with the rank's number on its server */
 } blinkConfig_t;
 
@@ -295,6 +295,18 @@ blinkResult_t blinkCommAbort(blinkComm_t comm);
 
 /* blinkSuccess, or why the communicator has failed, with the text in *error unless that is NULL. From any thread. */
 blinkResult_t blinkCommGetAsyncError(blinkComm_t comm, blinkError_t *error);
+
+/* What a call would use. */
+typedef struct {
+	int builtIn;			/* 0: a schedule of BLINK_SCHEDULES; 1: one made for the ranks of the job */
+	size_t fromBytes, toBytes;	/* the same for messages of that size, as blink-schedule(5) counts M */
+	char text[256];			/* one line: "dgx1v/any.json: trees, 140 GB/s" */
+} blinkChoice_t;
+
+/* The schedule for a collective of `bytes` bytes, as blink-schedule(5) counts M: the same on all ranks. root: ignored
+ * unless the collective has one. Fails as the call would. From any thread. */
+blinkResult_t blinkCommGetChoice(blinkComm_t comm, blinkCollective_t collective, int root, size_t bytes,
+    blinkChoice_t *choice);
 
 /* A communicator of the ranks that give the same color, ordered by key and then by rank. color < 0: none for this rank,
  * *split is NULL. All ranks of comm must call it. config: as for blinkCommInitRank; NULL: as of comm. */
