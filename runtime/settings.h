@@ -9,7 +9,8 @@
 /* name of the variable, member, how it is read, default, what it is (man page, error messages) */
 #define SETTING_LIST(X)                                                        \
 	X("BLINK_SCHEDULES", schedules, TEXT, NULL, "indexes and schedule files, separated by ':'") \
-	X("BLINK_GPU", gpu, TEXT, NULL, "id or number of this rank's GPU in the machine of the index") \
+	X("BLINK_GPU", gpu, TEXT, NULL, \
+	    "id or number of this rank's GPU in the machine of the index, or its PCI address") \
 	X("BLINK_MACHINE", machine, TEXT, NULL, "name or digest of the machine: indexes of others do not count") \
 	X("BLINK_BACKEND", backend, TEXT, NULL, "where buffers are: host, as where it is unset, or cuda") \
 	X("BLINK_DEVICE_MAP", device_map, TEXT, NULL, \

@@ -25,10 +25,12 @@ struct rank_comm {
 	struct net_keys keys;
 	struct settings settings;
 	char gpu[GPU_BYTES];
+	struct gpu_card card;		/* of its GPU, where that is given by its PCI address */
 	char machine[MACHINE_BYTES];	/* "": not stated */
 	char *schedules;
 
 	Ctx ctx;			/* of the library and of what plans are made with */
+	pthread_mutex_t library_lock;	/* of `library` */
 	struct library *library;
 	struct job job;
 	char (*gpus)[GPU_BYTES];	/* of each rank */
@@ -40,6 +42,7 @@ struct rank_comm {
 	bool on_gpu;			/* it is complete: calls go there */
 	pthread_mutex_t gpu_lock;	/* of what follows: held by events that go to the GPU */
 	bool gpu_hears;
+	struct gpu_card *cards;		/* of each rank; NULL: not known of all */
 	struct tuner *tuner;		/* NULL: BLINK_MIAD is not set, or chunks have a size */
 	const char *tuner_path;		/* NULL: what is found is not kept */
 	struct plan *plan[N_COLLECTIVES];	/* in the order in which they were first chosen */

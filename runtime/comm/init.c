@@ -31,6 +31,7 @@ struct hello {
 	char gpu[GPU_BYTES];
 	char net[NET_NAME];		/* the network between servers */
 	char machine[MACHINE_BYTES];
+	struct gpu_card card;
 };
 
 struct addresses {
@@ -199,6 +200,23 @@ collect_machines(struct rank_comm *r, const struct hello *all, struct blink_erro
 	return blinkSuccess;
 }
 
+/* Of use only where all ranks know theirs. */
+static int
+collect_cards(struct rank_comm *r, const struct hello *all, struct blink_error *err)
+{
+	size_t n = (size_t)r->engine.n_ranks;
+	for (size_t i = 0; i < n; i++)
+		if (!all[i].card.known)
+			return blinkSuccess;
+	r->cards = calloc(n, sizeof *r->cards);
+	if (!r->cards)
+		return set_error_memory(err);
+	for (size_t i = 0; i < n; i++)
+		r->cards[i] = all[i].card;
+	r->job.card = r->cards;
+	return blinkSuccess;
+}
+
 /* ---- memory and network ---- */
 
 /* All ranks have to use the same, and not all may be able to use more than the first of the table. */
@@ -328,7 +346,7 @@ connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *
 	int n = e->n_ranks;
 	char (*net)[NET_ADDRESS] = NULL;
 	if (place_ranks(r, hello, err) != blinkSuccess || collect_machines(r, hello, err) != blinkSuccess
-	    || open_memory(r, &mine, err) != blinkSuccess)
+	    || collect_cards(r, hello, err) != blinkSuccess || open_memory(r, &mine, err) != blinkSuccess)
 		return err->code;
 	see_own_memory(r);
 	if (e->n_local < n && open_net(r, hello, &mine, err) != blinkSuccess)
@@ -386,6 +404,18 @@ take_machine(struct rank_comm *r, struct blink_error *err)
 	return blinkSuccess;
 }
 
+/* A GPU by its PCI address is one that NVIDIA's driver knows. */
+static int
+take_gpu(struct rank_comm *r, const char *gpu, struct blink_error *err)
+{
+	if (strlen(gpu) >= GPU_BYTES)
+		return set_error(err, blinkInvalidArgument, "gpu: %.80s: want at most %d bytes", gpu, GPU_BYTES - 1);
+	snprintf(r->gpu, sizeof r->gpu, "%s", gpu);
+	if (!probe_is_address(gpu) || probe_gpu(&r->ctx, gpu, &r->card) == OK)
+		return blinkSuccess;
+	return set_error(err, (int)r->ctx.error.status, "%.500s", r->ctx.error.text);
+}
+
 static int
 take_backend(struct rank_comm *r, const char *name, struct blink_error *err)
 {
@@ -411,9 +441,8 @@ read_settings(struct rank_comm *r, const blinkConfig_t *config, struct blink_err
 	e->chunk_bytes = config->chunkBytes ? (int64_t)config->chunkBytes : r->settings.chunk;
 	const char *gpu = config->gpu ? config->gpu : r->settings.gpu ? r->settings.gpu : "";
 	const char *schedules = config->schedules ? config->schedules : r->settings.schedules;
-	if (strlen(gpu) >= GPU_BYTES)
-		return set_error(err, blinkInvalidArgument, "gpu: %.80s: want at most %d bytes", gpu, GPU_BYTES - 1);
-	snprintf(r->gpu, sizeof r->gpu, "%s", gpu);
+	if (take_gpu(r, gpu, err) != blinkSuccess)
+		return err->code;
 	r->schedules = schedules ? strdup(schedules) : NULL;
 	if (schedules && !r->schedules)
 		return set_error_memory(err);
@@ -451,25 +480,33 @@ hub_knows_better(struct rank_comm *r, struct blink_error *err)
 	return told.code != blinkSuccess;
 }
 
+static void
+introduce(const struct rank_comm *r, struct hello *mine)
+{
+	identify_host(r, mine->host);
+	mine->shm = r->settings.shm;
+	mine->cuda = r->wants_gpu;
+	memcpy(mine->gpu, r->gpu, GPU_BYTES);
+	snprintf(mine->net, sizeof mine->net, "%s", net_name(&r->settings));
+	memcpy(mine->machine, r->machine, MACHINE_BYTES);
+	mine->card = r->card;
+}
+
 static int
 join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 {
 	struct engine *e = &r->engine;
 	const struct bootstrap_events events = { r, on_failed, on_left, on_ask };
-	struct hello mine = { 0 }, *hello = calloc((size_t)e->n_ranks, sizeof *hello);
+	struct hello *hello = calloc((size_t)e->n_ranks + 1, sizeof *hello), *mine = hello + e->n_ranks;
 	struct addresses *all = calloc((size_t)e->n_ranks, sizeof *all);
 	struct blink_error here = { 0 };
 	char done = 1;
 	r->deadline = rank_comm_deadline(r);
-	identify_host(r, mine.host);
-	mine.shm = r->settings.shm;
-	mine.cuda = r->wants_gpu;
-	memcpy(mine.gpu, r->gpu, GPU_BYTES);
-	snprintf(mine.net, sizeof mine.net, "%s", net_name(&r->settings));
-	memcpy(mine.machine, r->machine, MACHINE_BYTES);
+	if (hello)
+		introduce(r, mine);
 	if (!hello || !all) {
 		set_error_memory(err);
-	} else if (bootstrap_join(id, e->n_ranks, e->rank, &mine, sizeof mine, hello, r->deadline, &events,
+	} else if (bootstrap_join(id, e->n_ranks, e->rank, mine, sizeof *mine, hello, r->deadline, &events,
 	    &r->bootstrap, err) == blinkSuccess) {
 		if (connect_ranks(r, hello, all, &here) == blinkSuccess && tuning_open(r, &here) == blinkSuccess
 		    && open_gpu(r, &here) == blinkSuccess)
@@ -547,6 +584,7 @@ rank_comm_close(struct rank_comm *r, bool forked)
 	free(r->gpu_of);
 	free(r->server);
 	free(r->stated);
+	free(r->cards);
 	free(r->schedules);
 	ctx_free(&r->ctx);
 	free(r);

@@ -374,7 +374,8 @@ gpu_state_open(struct gpu *g, struct blink_error *err)
 	    != blinkSuccess)
 		return err->code;
 	g->state = host_pointer(state);
-	uint64_t *pointer[2] = { host_pointer(state + sizeof *g->state), host_pointer(state + sizeof *g->state + counts) };
+	CUdeviceptr sent = state + sizeof *g->state;
+	uint64_t *pointer[2] = { host_pointer(sent), host_pointer(sent + counts) };
 	if (zero(g, state, bytes, err) != blinkSuccess
 	    || gpu_copy(g, &g->state->sent, pointer, sizeof pointer, err) != blinkSuccess)
 		return err->code;

@@ -26,6 +26,7 @@
  * A region is used after its rank has left: a reader sets `done` for what it has read last. So a region of VMM, and one
  * of the host, live until the last process has unmapped it, and in a process until the last thread has. */
 #include "comm/comm.h"
+#include "cuda/kernels.h"
 #include "cuda/regions.h"
 #include "error.h"
 
@@ -150,7 +151,9 @@ choose_device(struct gpu *g, int number, struct blink_error *err)
 		number = mapped_device(g->comm, n, err);
 	if (err->code == blinkSuccess && number >= n)
 		set_error(err, blinkInvalidArgument, "device: %d: want 0 to %d", number, n - 1);
-	return err->code != blinkSuccess ? err->code : CHECK(g, device_get(&g->device, number), err, "device %d", number);
+	if (err->code != blinkSuccess)
+		return err->code;
+	return CHECK(g, device_get(&g->device, number), err, "device %d", number);
 }
 
 static int
@@ -360,6 +363,9 @@ int
 gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_error *err)
 {
 	struct gpu_entry entry;
+	if (!kernel_modules[0].name)
+		return set_error(err, blinkSystemError, "backend cuda: libblink was built without kernels: want nvcc "
+		    "or clang where it is built");
 	if (check_ranks(comm, err) != blinkSuccess)
 		return err->code;
 	struct gpu *g = *out = new_gpu(comm);
@@ -376,12 +382,12 @@ gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_erro
 
 /* ---- blocks ---- */
 
-/* What the GPU holds at once of a kernel; of the two that every communicator may need, which bound registers as all
- * others do. */
+/* What the GPU holds at once of any kernel: their bound of threads (kernels/portable.h) leaves registers for one block
+ * of a multiprocessor. The two are asked that every communicator may need. */
 static int
 resident_blocks(struct gpu *g, struct blink_error *err)
 {
-	int least = INT32_MAX, processors = attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, err);
+	int least = 1, processors = attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, err);
 	for (int which = 0; which < 2 && err->code == blinkSuccess; which++) {
 		CUfunction kernel;
 		int blocks = 0;

@@ -1,5 +1,5 @@
-/* Sizes and places in the driver's structures, on machines of 64 bits: of those that runtime/cuda/driver.h declares, and
- * of NVIDIA's. */
+/* Sizes and places in the driver's structures, on machines of 64 bits: of those that runtime/cuda/driver.h declares,
+ * and of NVIDIA's. */
 #include <stddef.h>
 
 #define SIZE_LIST(X)                                                           \

@@ -4,7 +4,7 @@
  * a thread of the block executes a fence; a barrier does not make them seen.
  *
  * For ThreadSanitizer a fiber is a thread, which only barriers of its block order: what threads of a block share
- * without one, it reports. */
+ * without one, it reports. Of what is here it knows nothing (APART). */
 #include "../virtual_gpu/twin.h"
 
 #include <stdbool.h>
@@ -18,8 +18,10 @@
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
 #define FIBER_TSAN(x) x
+#define APART __attribute__((no_sanitize("thread")))
 #else
 #define FIBER_TSAN(x)
+#define APART
 #endif
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
@@ -84,14 +86,14 @@ static uint64_t chance = 1;
 FIBER_TSAN(static void *host_tsan;)
 FIBER_ASAN(static void *host_asan; static const void *host_stack; static size_t host_bytes;)
 
-static unsigned
+APART static unsigned
 draw(unsigned n)
 {
 	chance = chance * 6364136223846793005u + 1442695040888963407u;
 	return (unsigned)((chance >> 33) % n);
 }
 
-static void
+APART static void
 add_region(const void *at, size_t bytes, int owner, bool open)
 {
 	if (n_regions == REGIONS) {
@@ -103,7 +105,7 @@ add_region(const void *at, size_t bytes, int owner, bool open)
 
 /* ---- switches ---- */
 
-static void
+APART static void
 to_host(bool ends)
 {
 	struct fiber *f = current;
@@ -114,7 +116,7 @@ to_host(bool ends)
 	FIBER_ASAN(__sanitizer_finish_switch_fiber(f->asan, NULL, NULL);)
 }
 
-static void
+APART static void
 to_fiber(struct fiber *f)
 {
 	current = f;
@@ -126,7 +128,7 @@ to_fiber(struct fiber *f)
 	current = NULL;
 }
 
-static void
+APART static void
 release_late(struct group *g, unsigned i)
 {
 	struct late *l = &g->late[i];
@@ -138,17 +140,18 @@ release_late(struct group *g, unsigned i)
 		}
 	for (unsigned k = 0; k < l->bytes; k++)
 		__atomic_store_n(l->to + k, l->value[k], __ATOMIC_RELAXED);
-	memmove(l, l + 1, (--g->n_late - i) * sizeof *l);
+	for (g->n_late--; i < g->n_late; i++)
+		g->late[i] = g->late[i + 1];
 }
 
-static void
+APART static void
 release_all(struct group *g)
 {
 	while (g->n_late)
 		release_late(g, draw(g->n_late));
 }
 
-static void
+APART static void
 start_fiber(void)
 {
 	struct fiber *f = current;
@@ -163,7 +166,7 @@ start_fiber(void)
 	to_host(true);
 }
 
-static void
+APART static void
 add_fiber(const struct virtual_kernel *kernel, const void *parameter, struct virtual_thread place, struct group *g,
     struct grid *grid)
 {
@@ -182,7 +185,7 @@ add_fiber(const struct virtual_kernel *kernel, const void *parameter, struct vir
 }
 
 /* As cuLaunchKernel. parameter stays until the kernel has ended: grid->left == 0. */
-static void
+APART static void
 launch(const struct virtual_kernel *kernel, int gpu, unsigned blocks, unsigned threads, const void *parameter,
     struct grid *grid)
 {
@@ -200,8 +203,14 @@ launch(const struct virtual_kernel *kernel, int gpu, unsigned blocks, unsigned t
 	}
 }
 
+APART static bool
+ended(const struct grid *grid)
+{
+	return grid->left == 0;
+}
+
 /* Each fiber goes on for a while. */
-static void
+APART static void
 run_round(void)
 {
 	for (int i = 0; i < n_running; i++) {
@@ -217,7 +226,7 @@ run_round(void)
 	}
 }
 
-static void
+APART static void
 free_fibers(void)
 {
 	while (n_spare) {
@@ -228,13 +237,13 @@ free_fibers(void)
 
 /* ---- twin.h ---- */
 
-const struct virtual_thread *
+APART const struct virtual_thread *
 virtual_gpu_thread(void)
 {
 	return &current->place;
 }
 
-void
+APART void
 virtual_gpu_barrier(void)
 {
 	struct group *g = current->group;
@@ -250,7 +259,7 @@ virtual_gpu_barrier(void)
 }
 
 /* The owner of memory that the current GPU may access. */
-static int
+APART static int
 owner_of(const void *memory, unsigned bytes, const char *what)
 {
 	const char *at = memory;
@@ -267,7 +276,7 @@ owner_of(const void *memory, unsigned bytes, const char *what)
 	return NOBODY - 1;
 }
 
-void
+APART void
 virtual_gpu_load(const void *from, void *to, unsigned bytes)
 {
 	struct group *g = current->group;
@@ -287,7 +296,7 @@ virtual_gpu_load(const void *from, void *to, unsigned bytes)
 				((char *)to)[g->late[l].to + k - (const char *)from] = g->late[l].value[k];
 }
 
-void
+APART void
 virtual_gpu_store(void *to, const void *from, unsigned bytes)
 {
 	struct group *g = current->group;
@@ -305,7 +314,8 @@ virtual_gpu_store(void *to, const void *from, unsigned bytes)
 				release_late(g, draw(g->n_late));
 			struct late *l = &g->late[g->n_late++];
 			*l = (struct late){ .to = (char *)to + i, .bytes = n };
-			memcpy(l->value, (const char *)from + i, n);
+			for (unsigned k = 0; k < n; k++)
+				l->value[k] = ((const char *)from)[i + k];
 		} else {
 			for (unsigned k = i; k < i + n; k++)
 				__atomic_store_n((char *)to + k, ((const char *)from)[k], __ATOMIC_RELAXED);
@@ -313,13 +323,13 @@ virtual_gpu_store(void *to, const void *from, unsigned bytes)
 	}
 }
 
-void
+APART void
 virtual_gpu_fence(void)
 {
 	release_all(current->group);
 }
 
-uint32_t
+APART uint32_t
 virtual_gpu_add(uint32_t *at, uint32_t value)
 {
 	if (owner_of(at, sizeof *at, "atomicAdd") != current->grid->gpu)
@@ -327,7 +337,7 @@ virtual_gpu_add(uint32_t *at, uint32_t value)
 	return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
 }
 
-void
+APART void
 virtual_gpu_pause(void)
 {
 	struct group *g = current->group;
@@ -336,7 +346,7 @@ virtual_gpu_pause(void)
 	to_host(false);
 }
 
-uint64_t
+APART uint64_t
 virtual_gpu_time(void)
 {
 	struct timespec t;

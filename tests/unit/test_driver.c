@@ -106,9 +106,10 @@ main(int argc, char **argv)
 	else
 		printf("skip %d - constants, sizes and signatures: there is no cuda.h here\n", ++n_tests);
 	test_absent(self);
-	ok(says(with(self, "nothing.so", "0"), "8 cuda: libcuda.so.1: has no cuDriverGetVersion: want the driver of CUDA "
-	    "11.0 or later\n"), "a library that lacks functions");
-	ok(says(with(self, "older.so", "100"), "8 cuda: start libcuda.so.1: error 100\n"), "a driver that does not start");
+	ok(says(with(self, "nothing.so", "0"), "8 cuda: libcuda.so.1: has no cuDriverGetVersion: want the driver of "
+	    "CUDA 11.0 or later\n"), "a library that lacks functions");
+	ok(says(with(self, "older.so", "100"), "8 cuda: start libcuda.so.1: error 100\n"),
+	    "a driver that does not start");
 	ok(says(with(self, "older.so", "0"), "optional 0\n7 cuda: allocate 64 bytes: error 2\n"),
 	    "a driver without what is optional");
 	char command[100];

@@ -204,7 +204,8 @@ places_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, 
 static uint64_t
 number_of(int publisher, int reader, enum gpu_route route, int place)
 {
-	return UINT64_C(0x1234567800000000) + (uint64_t)(((publisher * MOST + reader) * 2 + (int)route) * PLACES + place);
+	int pair = (publisher * MOST + reader) * 2 + (int)route;
+	return UINT64_C(0x1234567800000000) + (uint64_t)(pair * PLACES + place);
 }
 
 /* Write what belongs to the other of a pair, or compare what the other has written here. */
@@ -246,10 +247,10 @@ move_all(struct rank *r, bool writes)
 	struct gpu *g = gpu_of(r);
 	bool good = true;
 	for (int peer = 0; peer < r->n; peer++)
-		for (int route = 0; route < 2; route++)
-			if (has_route(g, r->number, peer, (enum gpu_route)route))
-				good = good && move_pair(r, r->number, peer, (enum gpu_route)route, writes)
-				    && (peer == r->number || move_pair(r, peer, r->number, (enum gpu_route)route, writes));
+		for (enum gpu_route route = GPU_ROUTE_DIRECT; route <= GPU_ROUTE_HOST; route++)
+			if (has_route(g, r->number, peer, route))
+				good = good && move_pair(r, r->number, peer, route, writes)
+				    && (peer == r->number || move_pair(r, peer, r->number, route, writes));
 	return good;
 }
 
@@ -596,7 +597,8 @@ play_case(const char *name)
 	CASE("alone", threads_play(1, caller_memory))
 	CASE("split", threads_play(4, split))
 	CASE("current", devices_of_threads())
-	CASE("map short", refuses_map("BLINK_DEVICE_MAP: \"3\": no device for rank 1 of this server: want a number from 0 to 7"))
+	CASE("map short", refuses_map("BLINK_DEVICE_MAP: \"3\": no device for rank 1 of this server: want a number "
+	    "from 0 to 7"))
 	CASE("map large", refuses_map("BLINK_DEVICE_MAP: \"0,8\": no device for rank 1"))
 	CASE("map text", refuses_map("BLINK_DEVICE_MAP: \"0,1x\": no device for rank 1"))
 	CASE("servers", as_processes_of("cuda", "another"))

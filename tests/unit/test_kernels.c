@@ -507,8 +507,22 @@ call_holds(const struct call *c)
 
 /* ---- runs ---- */
 
-/* The calls of each rank one after the other, each rank for itself; rank r goes through call[r][0 .. n - 1]. What a
- * host would do, one of them that stops is seen by all. */
+static uint32_t
+now_of(const uint32_t *at)
+{
+	return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
+/* What a host would do: one that stops is seen by all. */
+static void
+stop_together(struct gpus *g)
+{
+	for (int r = 0; r < g->n; r++)
+		for (int q = 0; q < g->n && now_of(&g->status[r].stop); q++)
+			__atomic_store_n(&g->status[q].stop, 1, __ATOMIC_RELAXED);
+}
+
+/* The calls of each rank one after the other, each rank for itself; rank r goes through call[r][0 .. n - 1]. */
 static void
 run_calls(struct gpus *g, struct call *(*call)[CALLS], int n)
 {
@@ -518,16 +532,14 @@ run_calls(struct gpus *g, struct call *(*call)[CALLS], int n)
 	while (left > 0) {
 		left = 0;
 		for (int r = 0; r < g->n; r++) {
-			if (at[r] < n && (at[r] < 0 || call[r][at[r]]->grid[r].left == 0) && ++at[r] < n) {
+			if (at[r] < n && (at[r] < 0 || ended(&call[r][at[r]]->grid[r])) && ++at[r] < n) {
 				struct call *c = call[r][at[r]];
 				launch(c->kernel, r, c->blocks[r], c->threads, &c->given[r], &c->grid[r]);
 			}
 			left += at[r] < n;
 		}
 		run_round();
-		for (int r = 0; r < g->n; r++)
-			for (int q = 0; q < g->n && g->status[r].stop; q++)
-				__atomic_store_n(&g->status[q].stop, 1, __ATOMIC_RELAXED);
+		stop_together(g);
 	}
 }
 
@@ -634,8 +646,9 @@ run_wrong(bool packets, int turns, bool missing)
 	while (missing && n_running > 0 && virtual_gpu_time() < deadline) {
 		run_round();
 		for (int r = 0; r < 3; r++)	/* each may also wait for the other, which waits for rank 1 */
-			named[r] = named[r] || g->status[r].awaits == 1;
-		g->status[0].stop = g->status[2].stop = named[0] && named[2];
+			named[r] = named[r] || now_of((uint32_t *)&g->status[r].awaits) == 1;
+		__atomic_store_n(&g->status[0].stop, named[0] && named[2], __ATOMIC_RELAXED);
+		stop_together(g);
 	}
 	int differs = 0;
 	for (int r = 0; r < 3; r++) {
@@ -731,9 +744,7 @@ run_mail(struct gpus *g, struct mail *m)
 		launch(kernel, r, m->blocks[r], 1 + (unsigned)below(4), &m->exchange[r], &m->grid[r]);
 	while (n_running > 0) {
 		run_round();
-		for (int r = 0; r < g->n; r++)
-			for (int q = 0; q < g->n && g->status[r].stop; q++)
-				__atomic_store_n(&g->status[q].stop, 1, __ATOMIC_RELAXED);
+		stop_together(g);
 	}
 	for (int i = 0; i < m->n; i++)
 		good = good && memcmp(m->sent[i], m->received[i], m->bytes[i]) == 0;
@@ -794,7 +805,7 @@ times(int n, bool (*what)(void))
 int
 main(int argc, char **argv)
 {
-	int jobs = argc > 2 ? atoi(argv[2]) : 30;
+	int jobs = quick_check() ? 2 : argc > 2 ? atoi(argv[2]) / 3 : 10;
 	state = chance = argc > 1 ? (uint64_t)atoi(argv[1]) : 1;
 	alarm(quick_check() ? 60 : 300);
 	ok(all_types(false), "every type and operation, by flags");

@@ -407,7 +407,7 @@ static void
 test_peers(void)
 {
 	CUcontext c;
-	CUdeviceptr own, peer;
+	CUdeviceptr own = 0, peer = 0;
 	bool good = GOOD(cuDevicePrimaryCtxRetain(&c, 5)) && GOOD(cuMemAlloc_v2(&own, 64)) &&
 	    GOOD(cuCtxSetCurrent(context(1))) && GOOD(cuMemAlloc_v2(&peer, 64)) && GOOD(cuCtxSetCurrent(context(0)));
 	ok(good && IS(cuCtxEnablePeerAccess(context(5), 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED) &&
@@ -490,7 +490,7 @@ test_addresses_of_freed(void)
 static void
 test_host(void)
 {
-	void *portable, *own;
+	void *portable = NULL, *own = NULL;
 	CUdeviceptr d;
 	ok(GOOD(cuMemHostAlloc(&portable, 5000, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)) &&
 	    GOOD(cuMemHostAlloc(&own, 100, CU_MEMHOSTALLOC_DEVICEMAP)) && IS(cuMemHostAlloc(&own, 0, 0), INVALID) &&
@@ -536,9 +536,9 @@ test_attributes(void)
 	CUcontext c;
 	unsigned type;
 	int device;
-	CUdeviceptr start, a, host_at;
+	CUdeviceptr start, a = 0, host_at;
 	size_t bytes;
-	void *values[] = { &c, &type, &device, &start, &bytes }, *host;
+	void *values[] = { &c, &type, &device, &start, &bytes }, *host = NULL;
 	bool good = GOOD(cuMemAlloc_v2(&a, 640)) && GOOD(cuMemHostAlloc(&host, 64, 0));
 	host_at = address(host);
 	ok(good && GOOD(cuPointerGetAttributes(5, what, values, a + 639)) && WANT(c == context(0)) &&
@@ -721,13 +721,22 @@ role_no_device(void)
 	return IS(cuInit(0), CUDA_ERROR_NO_DEVICE) && IS(cuDeviceGetCount(&n), CUDA_ERROR_NOT_INITIALIZED);
 }
 
-/* Owns memory on device 1. 'r': say what is in its first memory; 'f': free the second; 'q': end, as a process that is
- * killed does. */
+/* Frees memory, and takes other memory, which may be in what the first one left: a descriptor. */
+static CUresult
+free_and_take(CUdeviceptr memory)
+{
+	CUdeviceptr other;
+	CUresult result = cuMemFree_v2(memory);
+	return result == CUDA_SUCCESS ? cuMemAlloc_v2(&other, 3 * MIB) : result;
+}
+
+/* Owns memory on device 1. 'r': say what is in its first memory; 'f': free the second, and take other; 'q': end, as a
+ * process that is killed does. */
 static bool
 role_owner(void)
 {
 	CUcontext c;
-	CUdeviceptr a, b, v;
+	CUdeviceptr a = 0, b = 0, v = 0;
 	CUmemGenericAllocationHandle h;
 	CUmemAccessDesc own = access_of(1, 3);
 	struct offer offer;
@@ -744,7 +753,7 @@ role_owner(void)
 	offer.vmm = cuIpcGetMemHandle(&offer.handle[1], v);
 	good = good && send_offer(&offer, fd);
 	while (good && read(SOCKET, &ask, 1) == 1 && ask != 'q') {
-		uint64_t said = ask == 'r' ? get(a) : (uint64_t)cuMemFree_v2(b);
+		uint64_t said = ask == 'r' ? get(a) : (uint64_t)free_and_take(b);
 		good = write(SOCKET, &said, sizeof said) == sizeof said;
 	}
 	fflush(stdout);

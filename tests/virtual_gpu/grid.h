@@ -39,4 +39,25 @@ struct block {
 void block_start(struct grid *grid, unsigned number);
 void block_ended(struct block *block);
 
+/* ---- waiting.c ---- */
+
+/* What a thread that waits for memory looks at, in each turn of its loop. */
+enum { WATCHED_MOST = 16 };
+struct watch {
+	unsigned turns;			/* so far; 0: it does not wait */
+	unsigned yields;		/* in how many of them it does not sleep: fewer, the more threads there are */
+	bool overflows;			/* it looks at more places than these */
+	bool woken, ended_by_store;	/* the last pause, the last wait */
+	int n;
+	struct place *place[WATCHED_MOST];
+	uint32_t stores[WATCHED_MOST];	/* before its last load */
+};
+
+void watch_begin(void);			/* a thread begins, and ends */
+void watch_leave(struct watch *w);
+void watch_load(struct watch *w, const void *at);	/* before the load; from the turn before it sleeps */
+bool watches(const struct watch *w, const void *at);
+void watch_pause(struct watch *w);
+void watch_end(struct watch *w);	/* it goes on */
+
 #endif

@@ -364,7 +364,8 @@ launch_run(struct operation *self, struct context *c)
 	int64_t threads = setting("VIRTUAL_GPU_THREADS", 1);
 	struct grid g = {
 		.kernel = l->kernel, .parameter = l->parameter, .c = c, .gone = work_now.gone, .blocks = l->blocks,
-		.threads = threads < 1 ? 1 : threads < l->threads ? (unsigned)threads : l->threads, .done = moment_new(),
+		.threads = threads < 1 ? 1 : threads < l->threads ? (unsigned)threads : l->threads,
+		.done = moment_new(),
 	};
 	atomic_init(&g.left, l->blocks);
 	grid_run(&g);

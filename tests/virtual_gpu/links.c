@@ -31,8 +31,9 @@
 enum { ENDS = DEVICES_MOST + 1, LINKS_MOST = 4096, NAME_BYTES = 64, DEFAULT_COUNT = 8, DEFAULT_CAPABILITY = 70 };
 
 /* ns: what a quantum takes on the slowest link, and how far clocks are in the future when whose turn it is goes on, and
- * when a link is said to be busy. A clock that is very far in the future is one of another boot. */
-enum { QUANTUM_IDLE = 50000, QUANTUM_BUSY = 1000000, AHEAD = 2000000, BUSY = 1000000 };
+ * when a link is said to be busy. A link that was free for no longer than LATE waited for threads that woke up late, and
+ * they do not lose that time. A clock that is very far in the future is one of another boot. */
+enum { QUANTUM_IDLE = 50000, QUANTUM_BUSY = 1000000, AHEAD = 2000000, BUSY = 1000000, LATE = 4000000 };
 #define CLOCK_WRONG INT64_C(60000000000)
 #define FAST (1u << LINK_NVLINK | 1u << LINK_XGMI)
 
@@ -322,7 +323,7 @@ open_clocks(int n_links)
 	int fd = -1;
 	if (path && *path) {
 		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-		if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0)
+		if (fd < 0 || posix_fallocate(fd, 0, (off_t)bytes) != 0)
 			return false;
 	}
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
@@ -433,7 +434,7 @@ occupy(int link, int64_t now, int64_t ns)
 {
 	int64_t *clock = &all.clock[link], was = __atomic_load_n(clock, __ATOMIC_RELAXED), next;
 	do {
-		next = (was < now || was > now + CLOCK_WRONG ? now : was) + ns;
+		next = (was < now - LATE || was > now + CLOCK_WRONG ? now : was) + ns;
 	} while (!__atomic_compare_exchange_n(clock, &was, next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return next;
 }

@@ -43,12 +43,16 @@ cross(int from, int to, size_t bytes)
 static void
 copy_bytes(char *to, const char *from, size_t bytes)
 {
-	if (bytes == 4 && (((uintptr_t)to | (uintptr_t)from) & 3) == 0)
-		__atomic_store_n((uint32_t *)to, __atomic_load_n((const uint32_t *)from, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
-	else if (bytes == 8 && (((uintptr_t)to | (uintptr_t)from) & 7) == 0)
-		__atomic_store_n((uint64_t *)to, __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
-	else
+	bool aligned = (((uintptr_t)to | (uintptr_t)from) & (bytes - 1)) == 0;
+	if (bytes == 4 && aligned) {
+		uint32_t word = __atomic_load_n((const uint32_t *)from, __ATOMIC_ACQUIRE);
+		__atomic_store_n((uint32_t *)to, word, __ATOMIC_RELEASE);
+	} else if (bytes == 8 && aligned) {
+		uint64_t word = __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE);
+		__atomic_store_n((uint64_t *)to, word, __ATOMIC_RELEASE);
+	} else
 		memmove(to, from, bytes);
+	memory_stored(to, bytes);
 }
 
 static void
@@ -237,6 +241,7 @@ set_run(struct operation *self, struct context *c)
 	else
 		for (size_t i = 0; i < set->n; i++)
 			__atomic_store_n((uint32_t *)to + i, set->value, __ATOMIC_RELEASE);
+	memory_stored(to, set->n * set->size);
 	cross(c->device, owner, set->n * set->size);
 }
 
@@ -350,6 +355,7 @@ value_write(struct operation *self, struct context *c)
 		__atomic_store_n((uint32_t *)at, (uint32_t)v->value, __ATOMIC_SEQ_CST);
 	else
 		__atomic_store_n((uint64_t *)at, v->value, __ATOMIC_SEQ_CST);
+	memory_stored(at, v->bytes);
 }
 
 static CUresult
@@ -366,8 +372,11 @@ value_make(struct context *c, const CUstreamBatchMemOpParams *what, struct value
 	void *at = pointer(what->waitValue.address);
 	if (what->waitValue.flags & ~1u || what->waitValue.address % bytes || !memory_find(at, bytes, &a))
 		return CUDA_ERROR_INVALID_VALUE;
-	*out = (struct value){ { waits ? value_waited : value_write, waits ? value_ready : NULL, NULL, sizeof *out }, c, at,
-		wide ? what->waitValue.value64 : what->waitValue.value, bytes, what->waitValue.flags == CU_STREAM_WAIT_VALUE_EQ };
+	*out = (struct value){
+		.operation = { waits ? value_waited : value_write, waits ? value_ready : NULL, NULL, sizeof *out },
+		.c = c, .at = at, .value = wide ? what->waitValue.value64 : what->waitValue.value, .bytes = bytes,
+		.equal = what->waitValue.flags == CU_STREAM_WAIT_VALUE_EQ,
+	};
 	return CUDA_SUCCESS;
 }
 
