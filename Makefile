@@ -204,7 +204,7 @@ $(B)/tests/virtual_gpu/libcuda.so.1: $(VIRTUAL_GPU_OBJ) $(B)/shared.a tests/virt
 		-Wl,--version-script,tests/virtual_gpu/libcuda.map -o $@ $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(VIRTUAL_GPU_LIBS)
 
 # Programs that have it, and twins of their own.
-VIRTUAL_TESTS = $(addprefix tests/unit/test_virtual_, streams graphs kernels)
+VIRTUAL_TESTS = $(addprefix tests/unit/test_virtual_, streams graphs kernels order)
 VIRTUAL_TWINS = tests/virtual_gpu/test/twins.so
 $(VIRTUAL_TESTS:%=$(B)/%): %: %.o $(B)/tests/virtual_gpu/libcuda.so.1 $(B)/$(VIRTUAL_TWINS)
 	$(call say,  LD      $@)$(LINK) -o $@ $(filter-out %/twins.so, $^) -Wl,-rpath,'$$ORIGIN/../virtual_gpu' -pthread

@@ -28,7 +28,7 @@ ok(bool good, const char *name)
 }
 
 /* A call that returned `r` should have returned `want`. */
-static void
+static inline void
 is(CUresult r, CUresult want, const char *name)
 {
 	ok(r == want, name);

@@ -55,7 +55,8 @@ struct watch {
 
 void watch_begin(void);			/* a thread begins, and ends */
 void watch_leave(struct watch *w);
-void watch_load(struct watch *w, const void *at);	/* before the load */
+void watch_load(struct watch *w, const void *at);	/* before the load; from the turn before it sleeps */
+bool watches(const struct watch *w, const void *at);
 void watch_pause(struct watch *w);
 void watch_end(struct watch *w);	/* it goes on */
 

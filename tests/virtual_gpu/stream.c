@@ -233,21 +233,6 @@ stream_find(CUstream handle, struct context *current, struct stream **out)
 	return error;
 }
 
-CUresult
-stream_add(CUstream stream, const struct operation *operation)
-{
-	struct context *c = work_now.c;
-	struct stream *s;
-	CUdevice device;
-	if (!c && cuCtxGetDevice(&device) == CUDA_SUCCESS)
-		c = context_of(device);
-	if (!c)
-		return CUDA_ERROR_INVALID_CONTEXT;
-	state_lock();
-	CUresult r = stream_find(stream, c, &s);
-	return state_unlock(r == CUDA_SUCCESS ? stream_put(s, operation) : r);
-}
-
 /* ---- calls ---- */
 
 EXPORT CUresult

@@ -55,6 +55,15 @@ void handle_each(enum kind kind, void (*see)(void *object, void *arg), void *arg
 
 /* ---- stream.c ---- */
 
+/* Work in the order of a stream, executed by its thread or, in a capture, whenever the graph is launched. `operation`
+ * is copied with `bytes`. Blocking waits belong into `ready`: it is asked until it says so (NULL: at once). */
+struct operation {
+	void (*run)(struct operation *self, struct context *c);
+	bool (*ready)(const struct operation *self);
+	void (*drop)(struct operation *self);	/* frees what it owns; NULL: nothing */
+	size_t bytes;				/* of the struct that begins with this one */
+};
+
 /* Numbers of nodes. */
 struct set {
 	int *node;

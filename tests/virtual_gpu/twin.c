@@ -4,7 +4,9 @@
  * ThreadSanitizer knows nothing of fences: for it, each access acquires or releases, so that who has seen a flag has
  * seen what was stored before it, whether or not there was a fence. That fences are where they must be, the weak mode
  * shows: there, a thread keeps its stores to other devices and to the host for a while, and lets go of them in any
- * order, one by one; of bytes that overlap, in the order of the program. Its own loads see what it keeps.
+ * order, one by one; of bytes that overlap, in the order of the program. Its own loads see what it keeps. And it loads
+ * early: it looks at places that it has loaded from before, and a later load may get what was there then, unless a
+ * fence or a barrier comes between, or a newer value of the place was seen.
  *
  * What crosses links is counted by each thread, and paid for in pieces and at fences. A thread whose context has failed
  * ends at its next call here, by longjmp: twins own nothing. */
@@ -32,12 +34,21 @@ enum {
 	CUDA_ERROR_MISALIGNED_ADDRESS = 716,
 	LATE_MOST = 64,			/* stores that a thread keeps in the weak mode */
 	LATE_ODDS = 4,			/* one in so many occasions lets go of one */
+	EARLY_MOST = 8,			/* values that it has loaded early */
+	EARLY_ODDS = 4,			/* one in so many loads does so for another */
+	RECENT = 64,			/* places of its last loads */
 	PIECE = 8 << 10,		/* bytes over a link until they are paid for */
 	BARRIER_LOOKS_NS = 20000000	/* how often who is at a barrier looks whether the context has failed */
 };
 
 struct late {
 	char *at;
+	unsigned bytes;
+	char value[8];
+};
+
+struct early {
+	const char *pointer;		/* as the device has it */
 	unsigned bytes;
 	char value[8];
 };
@@ -54,6 +65,8 @@ struct runner {
 	size_t in[DEVICES_MOST + 1], out[DEVICES_MOST + 1];	/* by owner of the memory + 1: bytes not paid for */
 	struct late late[LATE_MOST];
 	unsigned n_late;
+	struct early early[EARLY_MOST], recent[RECENT];
+	unsigned n_early, n_recent;	/* n_recent: so far */
 };
 
 static _Thread_local struct runner *self;
@@ -242,6 +255,56 @@ see_own(const struct runner *r, char *to, const char *from, unsigned bytes)
 		}
 }
 
+/* ---- loads that are early ---- */
+
+static bool
+same_bytes(const struct early *e, const char *pointer, unsigned bytes)
+{
+	return e->pointer < pointer + bytes && pointer < e->pointer + e->bytes;
+}
+
+/* What was loaded early of these bytes does not count any more. */
+static void
+forget_early(struct runner *r, const char *pointer, unsigned bytes)
+{
+	for (unsigned i = r->n_early; i-- > 0;)
+		if (same_bytes(&r->early[i], pointer, bytes))
+			r->early[i] = r->early[--r->n_early];
+}
+
+/* Load from one of the last places, for later. */
+static void
+look_around(struct runner *r)
+{
+	struct early e = r->recent[draw(r, r->n_recent < RECENT ? r->n_recent : RECENT)];
+	int owner;
+	if (r->n_early == EARLY_MOST || memory_access(r->c->device, e.pointer, e.bytes, false, false, &r->cache,
+	    &owner) != CUDA_SUCCESS)
+		return;
+	for (unsigned i = 0; i < r->n_early; i++)
+		if (same_bytes(&r->early[i], e.pointer, e.bytes))
+			return;
+	const char *at = memory_bytes(e.pointer);
+	get(e.value, at, e.bytes);
+	see_own(r, e.value, at, e.bytes);
+	r->early[r->n_early++] = e;
+}
+
+/* Has the thread loaded these bytes early, and may it use them? */
+static bool
+load_early(struct runner *r, bool may, const char *pointer, char *to, unsigned bytes)
+{
+	bool found = false;
+	for (unsigned i = 0; i < r->n_early && may && !found; i++)
+		if (r->early[i].pointer == pointer && r->early[i].bytes == bytes) {
+			memcpy(to, r->early[i].value, bytes);
+			found = true;
+		}
+	forget_early(r, pointer, bytes);
+	r->recent[r->n_recent++ % RECENT] = (struct early){ pointer, bytes, "" };
+	return found;
+}
+
 /* ---- what twins call ---- */
 
 static void
@@ -292,13 +355,17 @@ virtual_gpu_load(const void *from, void *to, unsigned bytes)
 	struct runner *r = self;
 	int owner;
 	const char *at = bytes_at(r, from, bytes, false, &owner);
+	/* Who is about to sleep until the value changes must have seen it. */
+	bool may = !watches(&r->watch, at);
 	watch_load(&r->watch, at);
 	for (unsigned i = 0; i < bytes; i += 8) {
 		unsigned n = bytes < 8 ? bytes : 8;
-		get((char *)to + i, at + i, n);
-		if (r->n_late)
-			see_own(r, (char *)to + i, at + i, n);
+		if (!r->weak || !load_early(r, may, (const char *)from + i, (char *)to + i, n))
+			get((char *)to + i, at + i, n);
+		see_own(r, (char *)to + i, at + i, n);
 	}
+	if (r->weak && draw(r, EARLY_ODDS) == 0)
+		look_around(r);
 }
 
 void
@@ -308,6 +375,7 @@ virtual_gpu_store(void *to, const void *from, unsigned bytes)
 	int owner;
 	char *at = bytes_at(r, to, bytes, true, &owner);
 	bool late = r->weak && owner != r->c->device;
+	forget_early(r, to, bytes);
 	watch_end(&r->watch);
 	for (unsigned i = 0; i < bytes; i += 8) {
 		unsigned n = bytes < 8 ? bytes : 8;
@@ -327,6 +395,7 @@ virtual_gpu_fence(void)
 	watch_end(&r->watch);
 	pay_all(r);
 	let_go(r);
+	r->n_early = 0;
 	random_delay();
 #ifdef THREAD_SANITIZER
 	static _Atomic unsigned fences;
@@ -344,6 +413,7 @@ virtual_gpu_add(uint32_t *at, uint32_t value)
 	char *bytes = bytes_at(r, at, sizeof *at, true, &owner);
 	if (owner != r->c->device)
 		fail(r, CUDA_ERROR_ILLEGAL_ADDRESS);
+	forget_early(r, (const char *)at, sizeof *at);
 	uint32_t before = __atomic_fetch_add((uint32_t *)bytes, value, ADDS);
 	memory_stored(bytes, sizeof *at);
 	return before;
@@ -373,6 +443,7 @@ virtual_gpu_barrier(void)
 	struct runner *r = self;
 	struct block *b = r->block;
 	let_go(r);
+	r->n_early = 0;
 	pthread_mutex_lock(&b->lock);
 	uint64_t turn = b->turn;
 	b->there++;

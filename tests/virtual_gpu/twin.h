@@ -39,7 +39,7 @@ void virtual_gpu_barrier(void);
  * may this device access it (peer access, cuMemSetAccess, registered host memory)? If not, the context fails with
  * CUDA_ERROR_ILLEGAL_ADDRESS and the thread ends. Data that cross a link take its time. Atomic, relaxed; of 16 bytes
  * each half of 8. With VIRTUAL_GPU_WEAK=1 stores to other devices and the host become visible late, in any order, until
- * virtual_gpu_fence: as GPUs do it. */
+ * virtual_gpu_fence, and a load may get what was there since the last one: as GPUs do it. */
 void virtual_gpu_load(const void *from, void *to, unsigned bytes);
 void virtual_gpu_store(void *to, const void *from, unsigned bytes);
 

@@ -23,7 +23,7 @@
  *	VIRTUAL_GPU_THREADS	threads of a block, 1 by default
  *	VIRTUAL_GPU_BLOCKS	blocks that a device executes at once, 64 by default; others wait
  *	VIRTUAL_GPU_MEMORY	bytes of each device, 16 GiB by default
- *	VIRTUAL_GPU_WEAK	1: stores become visible late (twin.h) */
+ *	VIRTUAL_GPU_WEAK	1: stores become visible late, loads get what was there before (twin.h) */
 enum { DEVICES_MOST = 16, HOST = -1 };
 
 /* ---- device.c: init, devices, contexts, errors, failures on request ---- */
@@ -171,15 +171,5 @@ void streams_forget(struct context *c);
 /* CUDA_SUCCESS, or STREAM_CAPTURE_UNSUPPORTED after it has invalidated the capture, where a call that is not safe in a
  * capture is made while this thread captures (or any thread, in mode GLOBAL), unless the thread's mode is RELAXED. */
 CUresult capture_forbids(void);
-
-/* Work in the order of a stream, executed by its thread or, in a capture, whenever the graph is launched. `operation`
- * is copied with `bytes`. Blocking waits belong into `ready`: it is asked until it says so (NULL: at once). */
-struct operation {
-	void (*run)(struct operation *self, struct context *c);
-	bool (*ready)(const struct operation *self);
-	void (*drop)(struct operation *self);	/* frees what it owns; NULL: nothing */
-	size_t bytes;				/* of the struct that begins with this one */
-};
-CUresult stream_add(CUstream stream, const struct operation *operation);
 
 #endif

@@ -58,7 +58,7 @@ watch_leave(struct watch *w)
 void
 watch_load(struct watch *w, const void *at)
 {
-	if (w->turns == 0 || w->turns < w->yields || w->overflows)
+	if (w->turns == 0 || w->turns + 1 < w->yields || w->overflows)
 		return;
 	struct place *place = place_of_line((uintptr_t)at >> LINE_SHIFT);
 	int i = 0;
@@ -73,6 +73,16 @@ watch_load(struct watch *w, const void *at)
 		atomic_fetch_add(&place->watchers, 1);
 	}
 	w->stores[i] = atomic_load(&place->stores);
+}
+
+bool
+watches(const struct watch *w, const void *at)
+{
+	const struct place *place = place_of_line((uintptr_t)at >> LINE_SHIFT);
+	for (int i = 0; i < w->n; i++)
+		if (w->place[i] == place)
+			return true;
+	return false;
 }
 
 void

@@ -41,6 +41,7 @@ struct receive {
 	uint64_t *done;			/* in the sender's memory */
 	uint64_t rounds;
 	uint64_t *bad;
+	uint64_t fences;
 };
 
 /* "own": stores to another device, and loads what it stored; counts what differs in *bad. */
