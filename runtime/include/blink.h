@@ -137,8 +137,8 @@ typedef struct {
 	char internal[BLINK_UNIQUE_ID_BYTES];	/* where the ranks meet, and a secret that lets them in */
 } blinkUniqueId_t;
 
-/* A stream of the backend: a CUstream or cudaStream_t, of the device's primary context. On the host NULL: calls are done
- * in order, one after the other. */
+/* A stream of the backend: a CUstream or cudaStream_t, of the device's primary context. On the host NULL: calls are
+ * done in order, one after the other. */
 typedef void *blinkStream_t;
 
 /* Text is valid as long as the schedule. */
@@ -326,9 +326,9 @@ blinkResult_t blinkRedOpDestroy(blinkRedOp_t op, blinkComm_t comm);
 
 /* ---- memory ---- */
 
-/* Memory of a rank, on a GPU if its buffers are: page-aligned, not cleared. Not freed by blinkCommDestroy. Of a communicator of blinkCommInitRank,
- * the rank is its own, memory is freed with the communicator, and peers on its server can map it
- * (blinkCommRegister). */
+/* Memory of a rank, on a GPU if its buffers are: page-aligned, not cleared. Not freed by blinkCommDestroy. Of a
+ * communicator of blinkCommInitRank, the rank is its own, memory is freed with the communicator, and peers on its
+ * server can map it (blinkCommRegister). */
 blinkResult_t blinkMemAlloc(blinkComm_t comm, int rank, size_t bytes, void **memory);
 blinkResult_t blinkMemFree(blinkComm_t comm, int rank, void *memory);
 blinkResult_t blinkCopyIn(blinkComm_t comm, int rank, void *memory, const void *host, size_t bytes);
