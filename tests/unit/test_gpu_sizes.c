@@ -48,7 +48,8 @@ fits(const struct gpu_asked *a)
 		return err.code != blinkLimit;
 	int64_t strip = GPU_STRIP(a->longest, s.width, a->size);
 	bool good = gpu_sizes_choose(a, &again, &err) == blinkSuccess && again.width == s.width
-	    && again.slots == s.slots && again.chunk == s.chunk && s.width >= 1 && s.width * rings <= GPU_FLAGS && strip * s.width >= a->longest;
+	    && again.slots == s.slots && again.chunk == s.chunk && s.width >= 1 && s.width * rings <= GPU_FLAGS
+	    && strip * s.width >= a->longest;
 	good = good && (s.slots ? flags_fit : packets_fit)(a, &s, strip, rings * s.width);
 	if (!good)
 		printf("# longest %lld of %d bytes, message %lld, %d rings, %d ranks, %d blocks, chunk %lld: width %d, "
