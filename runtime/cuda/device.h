@@ -49,7 +49,8 @@ enum {
 	GPU_TASKS_OF_BLOCK = 256,	/* that a block takes turns with, where there are more tasks than blocks */
 	GPU_PARTS = 8,			/* BLINK_PARTS_MAX */
 	GPU_THREADS = 512,		/* of a block, at most */
-	GPU_MESSAGES = 96		/* of one launch */
+	GPU_MESSAGES = 96,		/* of one launch */
+	GPU_DIFFERS_MESSAGE = 1 << 30
 };
 
 /* Set by the publisher. signature: of the call, at its parity; written before the value of its first chunk. */
@@ -117,7 +118,8 @@ struct gpu_state {
 struct gpu_status {
 	uint32_t stop;			/* not 0: kernels end as soon as they see it, with whatever is done. Set by the
 					 * host, and by a kernel that has failed */
-	uint32_t differs;		/* 1 + a rank whose signature is not that of the call; 0: none */
+	uint32_t differs;		/* 1 + a rank whose signature is not that of the call; 0: none. Of a message
+					 * GPU_DIFFERS_MESSAGE more. `stop` is set, too */
 	int32_t awaits;			/* a rank that a block has waited for since about a ms; -1: none */
 	uint32_t unused;
 	uint64_t begun, done;		/* numbers of calls */

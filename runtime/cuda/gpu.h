@@ -9,6 +9,11 @@
 
 struct rank_comm;
 
+enum {
+	GPU_RANKS = 256,		/* of a communicator, at most */
+	GPU_DEVICES = 64		/* of a server, at most */
+};
+
 /* How data go from one rank to another. */
 enum gpu_route {
 	GPU_ROUTE_DIRECT,		/* stores into the peer's memory: same GPU, or peer access */
@@ -64,6 +69,10 @@ struct gpu {
  * BLINK_DEVICE_MAP's. Ranks of several servers are refused (blinkLimit). Whatever it returns, gpu_close frees. */
 int gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_error *err);
 
+/* How many blocks a call may have (g->blocks), once kernels can be loaded: an exchange of all ranks. The ranks of a GPU
+ * share those that it holds at once; the least counts, and BLINK_BLOCKS. */
+int gpu_share_blocks(struct gpu *g, struct blink_error *err);
+
 /* forked: frees memory of the process alone. */
 void gpu_close(struct gpu *g, bool forked);
 
@@ -75,6 +84,11 @@ struct gpu_entry {
 };
 int gpu_enter(struct gpu *g, struct gpu_entry *entry, struct blink_error *err);
 void gpu_leave(struct gpu *g, const struct gpu_entry *entry);
+
+/* Memory of the GPU for the caller, and copies from and to it, which are done when they return. */
+int gpu_memory_alloc(struct gpu *g, size_t bytes, void **out, struct blink_error *err);
+int gpu_memory_free(struct gpu *g, void *memory, struct blink_error *err);
+int gpu_copy(struct gpu *g, void *to, const void *from, size_t bytes, struct blink_error *err);
 
 /* cuda/launch.c. Starts what belongs to calls: tables, the thread that watches them. */
 int gpu_launches_open(struct gpu *g, struct blink_error *err);

@@ -88,3 +88,32 @@ for program in "${programs[@]}"; do
 	grep -v '^ok ' "$work/lines"
 	expect "${program#"$build"/}: the first call of ${#functions[@]} functions fails" test "$(grep -c '^ok ' "$work/lines")" = ${#functions[@]} -a ${#functions[@]} -ge 20
 done
+
+# ---- libblink: a job whose ranks know the PCI addresses of their GPUs ----
+
+"${cc[@]}" -O1 -Iruntime/include examples/launched.c -o "$work/launched" -L"$build" -lblink -Wl,-rpath,"$build" || not_ok "launched.c does not build"
+"$blinkc" batch -q "$top/topologies/dgx1p.xml" --distinct -n 4 -o "$work/pascal" && "$blinkc" batch -q "$v" --distinct -n 4 -o "$work/volta" || not_ok "batch"
+
+# job NAME WORDS ADDRESS...: a rank with each of these GPUs; rank 0's log has the words
+job() {
+	local name=$1 words=$2 r=0 address pids=() failed=0
+	shift 2
+	rm -f "$work/id" "$work/log"
+	for address; do
+		RANK=$r WORLD_SIZE=$# BLINK_GPU=$address BLINK_SCHEDULES=$work/pascal:$work/volta BLINK_DEBUG=INFO BLINK_DEBUG_FILE=$work/log \
+			BLINK_TIMEOUT=30000 on_machine "$v" timeout 60 "$work/launched" "$work/id" >>"$work/said" 2>&1 &
+		pids+=($!)
+		r=$((r + 1))
+	done
+	for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+	if [ $failed = 0 ] && grep -F '[0] BLINK INFO allreduce of 8193' "$work/log" | grep -qF -- "$words"; then ok "$name"; else
+		not_ok "$name: $(cat "$work/said" "$work/log" | tail -n 5 | tr '\n' ';')"; fi
+}
+job "GPUs 1, 4, 5 and 6 of a DGX-1V, not of a DGX-1P" "/volta/allreduce/0-2,5.json: trees, 50 GB/s" 0000:04:00.0 0000:0d:00.0 0000:0E:00.0 0000:12:00.0
+job "GPUs 0 to 3" "/volta/allreduce/0-3.json: trees, 75 GB/s" 0000:03:00.0 0000:04:00.0 0000:08:00.0 0000:09:00.0
+VIRTUAL_GPU_DOWN=0:0 job "a link is down" "built in, as no index with its machine has GPUs with the NVLinks of this job" \
+	0000:03:00.0 0000:04:00.0 0000:08:00.0 0000:09:00.0
+RANK=0 WORLD_SIZE=1 BLINK_GPU=0000:fe:00.0 on_machine "$v" timeout 60 "$work/launched" "$work/id2" >"$work/said" 2>&1
+code=$?
+expect "a GPU that the driver does not show" grep -q "GPU 0000:fe:00.0: NVIDIA's driver shows 8 GPUs, and not this one" "$work/said"
+[ $code != 0 ] || not_ok "a GPU that the driver does not show: exit 0"

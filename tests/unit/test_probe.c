@@ -4,6 +4,7 @@
 #include "base/file_read.h"
 #include "format/format.h"
 #include "format/nvml/gpus.h"
+#include "probe/probe.h"
 #include "topology/topology.h"
 
 #include <dlfcn.h>
@@ -121,11 +122,14 @@ probe(const char *path, const char *sysfs, const int *keep, int n, Topology **ou
 static Topology *
 shipped(const char *path)
 {
+	static const char *const beside[] = { NULL };
 	Text text = { 0 };
-	Topology *topo = NULL;
+	Topology *topo;
 	if (file_read_regular(&ctx, path, &text) != OK
-	    || topo_read(&ctx, path, NULL, text.data, text.size, &topo) != OK)
+	    || topo_read(&ctx, path, beside, text.data, text.size, &topo) != OK) {
 		printf("Bail out! %s\n", ctx.error.text);
+		exit(1);
+	}
 	text_free(&text);
 	return topo;
 }
@@ -304,6 +308,158 @@ test_failures(void)
 	expect_failure("VIRTUAL_GPU_SHOW", "0,2,2", BAD_INPUT, "GPU 2: its PCI address is that of GPU 1");
 }
 
+/* ---- a job's GPUs, by their NVLinks ---- */
+
+enum { JOB_MOST = 16 };
+static const int one_server[JOB_MOST];
+
+static const char *
+path_of(const char *name)
+{
+	static char path[80];
+	snprintf(path, sizeof path, *name == '/' ? "%s" : "topologies/%s.xml", name);
+	return path;
+}
+
+/* The cards of ranks on these GPUs of a machine. */
+static bool
+deal(const char *name, const int *gpu, int n, struct gpu_card *card)
+{
+	SeenGpus gpus;
+	bool good;
+	setenv("VIRTUAL_GPU_TOPOLOGY", path_of(name), 1);
+	good = gpus_see(&ctx, &gpus) == OK;
+	for (int r = 0; good && r < n; r++) {
+		char address[32];
+		const PciAddress *at = &gpus.gpu[gpu[r]].pci;
+		snprintf(address, sizeof address, "%04x:%02X:%02x.0", at->domain, at->bus, at->device);
+		good = probe_is_address(address) && probe_gpu(&ctx, address, &card[r]) == OK && card[r].known;
+	}
+	return good;
+}
+
+/* Have the GPUs of the machine the links of those that the job is on? */
+static bool
+alike(const Topology *machine, const int *found, const Topology *own, const int *gpu, int n)
+{
+	for (int a = 0; a < n; a++)
+		for (int b = 0; b < n; b++)
+			if ((a == b) != (found[a] == found[b])
+			    || nvlinks(machine, found[a], found[b]) != nvlinks(own, gpu[a], gpu[b]))
+				return false;
+	return true;
+}
+
+/* A job on GPUs of one machine, looked for in another. want: NULL: any that are alike; else these; n 0: none. */
+static void
+expect_match(const char *text, const char *on, const char *in, const int *gpu, int n, bool found, const int *want)
+{
+	struct gpu_card card[JOB_MOST];
+	int got[JOB_MOST];
+	bool there = !found;
+	Topology *own;
+	begin();
+	bool good = deal(on, gpu, n, card) && probe(path_of(on), "/nowhere", NULL, 0, &own) == OK;
+	const Topology *machine = shipped(path_of(in));
+	good = good && probe_match(&ctx, machine, card, one_server, n, got, &there) == OK && there == found;
+	if (good && found)
+		good = alike(machine, got, own, gpu, n) && (!want || memcmp(got, want, (size_t)n * sizeof *got) == 0);
+	ok(good, text);
+}
+
+/* DGX-1V whose GPUs are numbered in another order. */
+static const char *
+turned_machine(void)
+{
+	static char path[64];
+	static const int order[] = { 5, 2, 7, 0, 3, 6, 1, 4 };
+	Text in = { 0 }, out = { 0 };
+	snprintf(path, sizeof path, "/tmp/test_probe.%d.xml", (int)getpid());
+	if (file_read_regular(&ctx, "topologies/dgx1v.xml", &in) != OK)
+		return "dgx1v";
+	/* Every gpuN that is not in the list of ids. */
+	for (size_t i = 0; i < in.size; i++) {
+		bool id = i + 4 < in.size && memcmp(in.data + i, "\"gpu", 4) == 0
+		    && !(i >= 8 && memcmp(in.data + i - 8, "<gpu id=", 8) == 0);
+		text_add(&out, in.data + i, id ? 4 : 1);
+		if (id)
+			text_printf(&out, "%d", order[in.data[i + 4] - '0']);
+		i += id ? 4 : 0;
+	}
+	FILE *f = fopen(path, "w");
+	if (f) {
+		fwrite(out.data, 1, out.size, f);
+		fclose(f);
+	}
+	text_free(&in);
+	text_free(&out);
+	return path;
+}
+
+static void
+test_match(void)
+{
+	static const int some[] = { 1, 4, 5, 6 }, all[] = { 0, 1, 2, 3, 4, 5, 6, 7 }, pair[] = { 7, 2 };
+	static const int shown[] = { 0, 1, 2, 3 };
+	expect_match("four GPUs of a DGX-1V: their own numbers", "dgx1v", "dgx1v", some, 4, true, some);
+	expect_match("all of a DGX-1P", "dgx1p", "dgx1p", all, 8, true, all);
+	expect_match("two of a DGX A100", "dgx-a100", "dgx-a100", pair, 2, true, pair);
+	expect_match("a DGX-1V is no DGX-1P", "dgx1v", "dgx1p", some, 4, false, NULL);
+	expect_match("an A100 is no H100", "dgx-a100", "dgx-h100", pair, 2, false, NULL);
+	expect_match("an H100 is no B200, by the rate of its links", "dgx-h100", "hgx-b200", pair, 2, false, NULL);
+	expect_match("more GPUs than there are", "dgx1v", "abci", all, 8, false, NULL);
+	expect_match("GPUs without NVLinks, by their numbers", "pcie-8gpu", "pcie-8gpu", some, 4, true, some);
+	const char *turned = turned_machine();
+	expect_match("GPUs in another order", turned, "dgx1v", all, 8, true, NULL);
+	expect_match("some GPUs in another order", turned, "dgx1v", some, 4, true, NULL);
+	unlink(turned);
+	setenv("VIRTUAL_GPU_SHOW", "0,1,2,3", 1);
+	expect_match("a container with four of the GPUs", "dgx1v", "dgx1v", shown, 4, true, NULL);
+	expect_match("a container with GPUs without NVLinks", "pcie-8gpu", "pcie-8gpu", shown, 4, false, NULL);
+	unsetenv("VIRTUAL_GPU_SHOW");
+}
+
+/* Servers are matched each with one of its own; and bytes of a rank may be any. */
+static void
+test_match_servers(void)
+{
+	static const int some[] = { 1, 4, 5, 6 }, server[] = { 0, 1, 0, 1 };
+	struct gpu_card card[4];
+	int got[4];
+	bool found = false;
+	begin();
+	bool good = deal("dgx1v", some, 4, card);
+	const Topology *two = shipped("topologies/two-dgx1v.xml"), *one = shipped("topologies/dgx1v.xml");
+	good = good && probe_match(&ctx, two, card, server, 4, got, &found) == OK && found;
+	for (int r = 0; good && r < 4; r++)
+		good = two->vertex[got[r]].node == server[r] && got[r] == some[r] + 8 * server[r];
+	ok(good, "two servers");
+	good = probe_match(&ctx, one, card, server, 4, got, &found) == OK && !found;
+	ok(good, "two servers, and a machine of one");
+	memset(card, 0xff, sizeof card);
+	ok(probe_match(&ctx, two, card, server, 4, got, &found) == OK && !found, "cards of any bytes");
+}
+
+static void
+test_addresses(void)
+{
+	static const char *const good[] = { "0000:3b:00.0", "00000000:3B:1f.0", "10000:00:00.0" };
+	static const char *const bad[] = { "", "gpu3", "3", "3b:00.0", "0000:3b:00.0 ", "0000:3b:00", "0000:3b:00.0:1",
+		"s0:0-2", "node0:gpu3" };
+	struct gpu_card card;
+	int wrong = 0;
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+		wrong += !probe_is_address(good[i]);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		wrong += probe_is_address(bad[i]);
+	ok(wrong == 0, "what is a PCI address");
+	begin();
+	setenv("VIRTUAL_GPU_TOPOLOGY", "topologies/dgx1v.xml", 1);
+	ok(probe_gpu(&ctx, "0000:fe:00.0", &card) == BAD_INPUT
+	    && strstr(ctx.error.text, "GPU 0000:fe:00.0: NVIDIA's driver shows 8 GPUs, and not this one"),
+	    "a GPU that the driver does not show");
+}
+
 /* ---- ports of NICs ---- */
 
 static void
@@ -366,6 +522,9 @@ main(int argc, char **argv)
 	test_odd();
 	test_each_call();
 	test_failures();
+	test_match();
+	test_match_servers();
+	test_addresses();
 	test_ports();
 	ctx_free(&ctx);
 	return n_failed > 0;
