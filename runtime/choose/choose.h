@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "model/model.h"
 #include "model/rank_program.h"
+#include "probe/probe.h"
 
 enum { MACHINE_BYTES = 80 };
 
@@ -24,6 +25,7 @@ struct job {
 	int n_servers;
 	int n_stated;			/* machines, each as it is stated; by order of ranks */
 	const struct stated *stated;
+	const struct gpu_card *card;	/* of each rank: its GPU's NVLinks; NULL: not known of all ranks */
 };
 
 /* Is it a name, or as much of a digest as tells machines apart? Begins it with "sha256:", 12 hex digits must follow. */
@@ -40,6 +42,10 @@ struct library;
  * The caller frees *out by library_close, also in a forked child. */
 Status library_open(Ctx *ctx, const char *paths, int64_t small, struct library **out);
 void library_close(struct library *lib);
+
+/* GPUs of the machine of its first index, of those that are of the machine which ranks of the job state; 0: there is
+ * none. */
+int library_gpus(const struct library *lib, const struct job *job);
 
 /* One of the schedules that need no topology. */
 struct built_in {
@@ -60,10 +66,12 @@ typedef struct {
 
 /* In order: entries whose range of sizes holds the message; a built-in one for small messages; entries and schedule
  * files without a range; a built-in one. An entry is for exactly the job's GPUs, or found by their isomorphic form;
- * rank i of the job is GPU gpu[i], and without ids GPU i. An index that lacks some, or has the same for two ranks, is
- * passed over, and so is one whose machine is not what every rank says that states one; of the others the first one
- * with an entry counts. A schedule file is for as many ranks as the job has, the same collective and root. All ranks of
- * a job make the same choice if their libraries have the same contents.
+ * rank i of the job is GPU gpu[i], and without ids GPU i. With cards, and where there are no ids, or the index has
+ * not all of them, the job's GPUs are those with the NVLinks of the cards (probe_match), if the index has its machine.
+ * An index that lacks some, or has the same for two ranks, is passed over, and so is one whose machine is not what each
+ * rank says that states one; of the others the first one with an entry counts. A schedule file is for as many ranks as
+ * the job has, the same collective and root. All ranks of a job make the same choice if their libraries have the same
+ * contents.
  * bytes >= 0. root: ignored unless the collective has one. Memory of *out: run arena of ctx.
  * Fails: USAGE root; as file_read and sched_read do, and UNVERIFIED, where what is chosen is broken; NO_MEMORY. */
 Status library_choose(Ctx *ctx, struct library *lib, const struct job *job, Collective coll, int root, int64_t bytes,

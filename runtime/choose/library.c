@@ -180,6 +180,15 @@ is_stated(const Index *index, const struct job *job)
 
 /* ---- GPUs of an index ---- */
 
+int
+library_gpus(const struct library *lib, const struct job *job)
+{
+	for (int i = 0; i < lib->n_items; i++)
+		if (lib->item[i].index && is_stated(lib->item[i].index->index, job))
+			return lib->item[i].index->index->n_gpus;
+	return 0;
+}
+
 /* The GPU of this id, or else of this number; below 0: none. */
 static int
 number_of(const Index *index, const char *gpu)
@@ -211,19 +220,32 @@ find_gpus(const Index *index, const struct job *job, int *gpu, bool *taken)
 	return true;
 }
 
+/* Nobody says which GPU it has, but the driver does. */
+static bool
+by_links_alone(const struct job *job)
+{
+	bool named = false;
+	for (int r = 0; r < job->n_ranks && job->gpu; r++)
+		named |= job->gpu[r] && *job->gpu[r];
+	return job->card && !named;
+}
+
 static Status
 find_indexed(Ctx *ctx, const struct item *item, const struct job *job, Collective coll, int root,
     struct indexed_job *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	bool *taken;
+	bool *taken, found;
 	int *gpu;
 	*out = (struct indexed_job){ .index = item->index };
 	if (!item->index || job->n_ranks < 2 || !is_stated(item->index->index, job))
 		return OK;
 	TRY(TEMP(ctx, gpu, job->n_ranks));
 	TRY(TEMP(ctx, taken, item->index->index->n_gpus));
-	if (find_gpus(item->index->index, job, gpu, taken))
+	found = !by_links_alone(job) && find_gpus(item->index->index, job, gpu, taken);
+	if (!found && job->card && item->index->index->machine)
+		TRY(probe_match(ctx, item->index->index->machine, job->card, job->server, job->n_ranks, gpu, &found));
+	if (found)
 		TRY(index_find_job(ctx, item->index, gpu, job->n_ranks, (int)coll, root, out));
 	arena_release(&ctx->scratch, mark);
 	return OK;
@@ -347,6 +369,8 @@ explain(const struct choosing *c, char *why, size_t size)
 		none = c->lib->item[i].index && !is_stated(c->lib->item[i].index->index, job);
 	if (c->lib->n_items == 0)
 		*why = 0;
+	else if (!none && job->card)
+		snprintf(why, size, ", as no index with its machine has GPUs with the NVLinks of this job");
 	else if (!none)
 		snprintf(why, size, ", as no schedule that was named is for this job");
 	else if (job->n_stated == 1)

@@ -6,12 +6,13 @@
 
 /* A schedule of any origin: it is verified first. */
 static Status
-convert_schedule(Ctx *ctx, const char *format, const char *label, const Text *in, const char *path)
+convert_schedule(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in)
 {
 	Schedule *sched;
 	TRY(sched_read(ctx, label, in->data, in->size, &sched));
 	TRY(sched_verify(ctx, label, sched));
-	return output_schedule(ctx, format, sched, in, path);
+	TRY(output_schedule(ctx, opt, format, sched, in));
+	return opt->value[OPT_QUIET] ? OK : print_format_note(ctx, opt, stderr, format, sched);
 }
 
 Status
@@ -23,7 +24,7 @@ verb_convert(Ctx *ctx, const Options *opt)
 	Status status = input_topology(ctx, opt, &label, &in);
 	if (status == OK)
 		status = topology_format(format) ? output_topology(ctx, opt, format, label, &in, output_path(opt))
-		    : convert_schedule(ctx, format, label, &in, output_path(opt));
+		    : convert_schedule(ctx, opt, format, label, &in);
 	text_free(&in);
 	return status;
 }

@@ -45,6 +45,9 @@ formats_of(int verb, FormatName out[FORMATS_MAX])
 	case TOPOLOGY:
 		n = add(out, add_topology_formats(out, n), "cluster", "cluster");
 		break;
+	case PROBE:
+		n = add_topology_formats(out, n);
+		break;
 	case DIFF:
 	case LIST:
 		n = add(out, add(out, n, "text", "text"), "json", "json");
@@ -136,6 +139,7 @@ formats_help(int verbs, Text *out)
 		{ COMPILE, "compile", "json", NULL },
 		{ CONVERT, "convert", "json", put_convert },
 		{ TOPOLOGY, "topology", "json", put_topology },
+		{ PROBE, "probe", "json", NULL },
 		{ DIFF, "diff", "text", NULL },
 		{ SHOW, "show", "text", NULL },
 		{ LIST, "list", "text", NULL },

@@ -17,7 +17,8 @@
 #define OPTION_LIST(X) \
 	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION | HELP | LINT), \
 	    "write FILE; - is standard output (default)") \
-	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | DIFF | SHOW | LIST | ADVISE | WHATIF, NULL) \
+	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | PROBE | DIFF | SHOW | LIST | ADVISE \
+	    | WHATIF, NULL) \
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW | ADVISE | WHATIF, \
 	    "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall") \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE | SHOW, \
@@ -36,7 +37,7 @@
 	X(OPT_SHARD, "shard", 0, "I/N", BATCH, \
 	    "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the " \
 	    "index") \
-	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
+	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | PROBE | SHOW | ADVISE | WHATIF, \
 	    "GPUs of the job, by index or id, or ranges as 0-3 and s0:0-2, comma separated; GPU i of the list is " \
 	    "rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
@@ -75,7 +76,7 @@
 	    "write the best schedule found within TIME, as 10s or 500ms, default: 60m; if that cuts the plan " \
 	    "short, its bytes depend on the machine") \
 	X(OPT_FROM, "from", 0, "KIND", READS_TOPOLOGY, NULL) \
-	X(OPT_GPU_MODEL, "gpu-model", 0, "NAME", READS_TOPOLOGY, \
+	X(OPT_GPU_MODEL, "gpu-model", 0, "NAME", READS_TOPOLOGY | PROBE, \
 	    "the model of the GPUs, as V100-SXM2 or H100-SXM, where the file does not state it: rates of links \
 follow from it") \
 	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH | SHOW | LINT | ADVISE | WHATIF, \
@@ -84,6 +85,8 @@ follow from it") \
 	X(OPT_SERVERS, "servers", 0, "LIST", TOPOLOGY, \
 	    "number of servers, each as in the file; of several files one number for all (default 1) or one for " \
 	    "each, as 4,2") \
+	X(OPT_SERVER, "server", 0, "ID", COMPILE | CONVERT, \
+	    "nccl-graph: the file for the ranks of this server, where rings go other ways through others") \
 	X(OPT_NIC_RATE, "nic-rate", 0, "X", TOPOLOGY, \
 	    "GB/s of each NIC's port, in each direction; default: as in the server's file") \
 	X(OPT_RAILS, "rails", 0, NULL, TOPOLOGY, \
@@ -112,7 +115,7 @@ follow from it") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, \
 	    "layout of GPUs and switches in an SVG: own (default), or dot or neato of Graphviz, if installed") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY \
-	    | SHOW | LINT | ADVISE | WHATIF, \
+	    | PROBE | SHOW | LINT | ADVISE | WHATIF, \
 	    "no summary and no notes") \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF | ADVISE | WHATIF, \
 	    "report what each phase finds") \
@@ -133,6 +136,8 @@ enum {
 	X(OPT_GPUS, BATCH, "batch", "FILE", "a file with a list in each line, - is standard input") \
 	X(OPT_GPUS, ADVISE, "advise", "FILE", "a file with a list in each line, - is standard input") \
 	X(OPT_GPUS, WHATIF, "what-if", "FILE", "a file with a list in each line, - is standard input") \
+	X(OPT_GPUS, PROBE, "probe", "LIST", "these GPUs alone, by number or id; default: all that the driver shows") \
+	X(OPT_GPU_MODEL, PROBE, "probe", "NAME", "the model of the GPUs, if not as the driver names them") \
 	X(OPT_TOPOLOGY, SHOW, "show", "FILE", "the machine of a directory: finds jobs that its index does not list") \
 	X(OPT_WITHOUT, SHOW, "show", "LIST", "the job on what is left of the machine, as its batch planned it") \
 	X(OPT_GPUS, SHOW, "show", "LIST", "of a directory of schedules or a machine: these GPUs, by index or id, " \

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,6 +27,43 @@ input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 	return synthetic ? synthetic_write(ctx, opt->value[OPT_SYNTHETIC], out) : file_read(ctx, *label, out);
 }
 
+void
+print_notes(const Options *opt, const Topology *topo)
+{
+	if (opt->value[OPT_QUIET] || topo->n_notes == 0)
+		return;
+	progress_hide();
+	for (int i = 0; i < topo->n_notes; i++) {
+		fputs("assumed     ", stderr);
+		print_name(stderr, topo->note[i]);
+		fputc('\n', stderr);
+	}
+}
+
+/* Variables of hwloc could put another machine in the place of this one, or print to stderr. */
+static Status
+clear_environment(Ctx *ctx)
+{
+	for (char **entry = environ; *entry;) {
+		char name[64];
+		size_t n = strcspn(*entry, "=");
+		bool hwloc = strncmp(*entry, "HWLOC_", 6) == 0 && n < sizeof name;
+		snprintf(name, sizeof name, "%.*s", hwloc ? (int)n : 0, *entry);
+		if (hwloc && unsetenv(name) == 0)
+			entry = environ;
+		else
+			entry++;
+	}
+	return setenv("HWLOC_HIDE_ERRORS", "2", 1) == 0 ? OK : fail_memory(ctx);
+}
+
+Status
+read_live(Ctx *ctx, Text *out)
+{
+	TRY(clear_environment(ctx));
+	return live_write(ctx, out);
+}
+
 /* --from is of the servers' files where the topology itself is made of the command line: by blinkc topology. */
 Status
 read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, Topology **out)
@@ -34,14 +72,7 @@ read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, T
 		.from_files = opt->value[OPT_SERVERS] || (opt->n_files > 1 && !opt->value[OPT_TOPOLOGY]) };
 	TRY(request_from(ctx, opt, &hints.from));
 	TRY(topo_read_as(ctx, label, &hints, in->data ? in->data : "", in->size, out));
-	if (opt->value[OPT_QUIET] || (*out)->n_notes == 0)
-		return OK;
-	progress_hide();
-	for (int i = 0; i < (*out)->n_notes; i++) {
-		fputs("assumed     ", stderr);
-		print_name(stderr, (*out)->note[i]);
-		fputc('\n', stderr);
-	}
+	print_notes(opt, *out);
 	return OK;
 }
 
@@ -65,16 +96,31 @@ output_path(const Options *opt)
 }
 
 Status
-output_schedule(Ctx *ctx, const char *format, const Schedule *sched, const Text *json, const char *path)
+output_schedule(Ctx *ctx, const Options *opt, const char *format, const Schedule *sched, const Text *json)
 {
 	const ScheduleFormat *row = schedule_format(format);
+	const FormatInput in = { .json = json, .server = opt->value[OPT_SERVER] };
+	const char *path = output_path(opt);
 	Text out = { 0 };
 	if (!row->write)
 		return file_write(ctx, path, json);
-	Status status = row->write(ctx, sched, json, &out);
+	Status status = row->write(ctx, sched, &in, &out);
 	if (status == OK)
 		status = file_write(ctx, path, &out);
 	text_free(&out);
+	return status;
+}
+
+Status
+print_format_note(Ctx *ctx, const Options *opt, FILE *to, const char *format, const Schedule *sched)
+{
+	const ScheduleFormat *row = schedule_format(format);
+	const FormatInput in = { .server = opt->value[OPT_SERVER] };
+	Text note = { 0 };
+	Status status = row && row->note ? row->note(ctx, sched, &in, &note) : OK;
+	if (status == OK && note.data)
+		fputs(note.data, to);
+	text_free(&note);
 	return status;
 }
 

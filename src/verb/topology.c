@@ -2,11 +2,6 @@
 #include "verb/request.h"
 #include "verb/verb.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 /* The line of --synthetic has items for these; what --live finds is first to be looked at, and named in a file. */
 static Status
 check_no_cluster(Ctx *ctx, const Options *opt, const char *with)
@@ -19,32 +14,14 @@ check_no_cluster(Ctx *ctx, const Options *opt, const char *with)
 	return OK;
 }
 
-/* Variables of hwloc could put another machine in the place of this one, or print to stderr. */
-static Status
-clear_environment(Ctx *ctx)
-{
-	for (char **entry = environ; *entry;) {
-		char name[64];
-		size_t n = strcspn(*entry, "=");
-		bool hwloc = strncmp(*entry, "HWLOC_", 6) == 0 && n < sizeof name;
-		snprintf(name, sizeof name, "%.*s", hwloc ? (int)n : 0, *entry);
-		if (hwloc && unsetenv(name) == 0)
-			entry = environ;
-		else
-			entry++;
-	}
-	return setenv("HWLOC_HIDE_ERRORS", "2", 1) == 0 ? OK : fail_memory(ctx);
-}
-
 static Status
 look_at_machine(Ctx *ctx, const Options *opt, const char **label, Text *out)
 {
 	if (opt->n_files || opt->value[OPT_SYNTHETIC] || opt->value[OPT_FROM])
 		return fail(ctx, USAGE, "--live: want no file, --synthetic or --from with it");
 	TRY(check_no_cluster(ctx, opt, "--live"));
-	TRY(clear_environment(ctx));
 	*label = "this machine";
-	return live_write(ctx, out);
+	return read_live(ctx, out);
 }
 
 /* The text of a cluster file, which is then read like any other. */

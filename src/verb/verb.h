@@ -8,6 +8,8 @@
 #include "verb/options.h"
 #include "verb/shipped.h"
 
+#include <stdio.h>
+
 /* bit in verb_bits.h, name, arguments, what it does, statuses with which it exits besides ON_EVERY_VERB, examples:
  * compile comes first, as it is what a command line without a verb means.
  *
@@ -67,7 +69,7 @@
 	    "two batches of one machine, side by side\n" \
 	    "blinkc report schedules jobs -o both.html\n") \
 	X(CONVERT, convert, "[options] FILE", "write a topology of any kind as one of ours, or a schedule as code", \
-	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE) | ON(UNVERIFIED), \
 	    "a topology in JSON\n" \
 	    "blinkc convert dgx1v -o dgx1v.json\n" \
 	    "a schedule as source code\n" \
@@ -79,6 +81,12 @@
 	    "blinkc topology dgx-a100 --servers 4 -o cluster.xml\n" \
 	    "a machine that a line describes\n" \
 	    "blinkc topology --synthetic \"server:2 gpu:8 switch:300 net:25\" -o two.xml\n") \
+	X(PROBE, probe, "[options]", "write the topology of this machine, as NVIDIA's driver has its GPUs and links", \
+	    ON(BAD_INPUT) | ON(LIMIT), \
+	    "the machine that this runs on\n" \
+	    "blinkc probe -o machine.xml\n" \
+	    "four of its GPUs, for other programs\n" \
+	    "blinkc probe -g 0-3 --format json -o four.json\n") \
 	X(LINT, lint, "[options] TOPOLOGY...", "find what is implausible in topologies", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(IMPLAUSIBLE), \
 	    "is anything odd about a machine?\n" \
@@ -142,6 +150,12 @@ void help_print(const Verb *verb);
  * --quiet. label: as messages call it. Fails: as topo_read_as; USAGE. */
 Status read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, Topology **out);
 
+/* Its notes, on standard error, if not --quiet. */
+void print_notes(const Options *opt, const Topology *topo);
+
+/* The machine that this runs on, as XML of hwloc: live_write, whatever the environment has for hwloc. */
+Status read_live(Ctx *ctx, Text *out);
+
 /* The topology that a verb is given, as text: a file, or the machine of a line. label: what messages call it. */
 Status input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out);
 
@@ -151,8 +165,12 @@ Status check_batch_directory(Ctx *ctx, const char *path);
 /* -o, or standard output. */
 const char *output_path(const Options *opt);
 
-/* A schedule, whose file is `json`, in a format (format.h). */
-Status output_schedule(Ctx *ctx, const char *format, const Schedule *sched, const Text *json, const char *path);
+/* A schedule, whose file is `json`, in a format (format.h), to -o. */
+Status output_schedule(Ctx *ctx, const Options *opt, const char *format, const Schedule *sched, const Text *json);
+
+/* A line, if there is something to say: what a file in this format does not hold of the schedule. Fails as its
+ * writer. */
+Status print_format_note(Ctx *ctx, const Options *opt, FILE *to, const char *format, const Schedule *sched);
 
 /* Write what --github and --junit ask for. title: what reports call the findings; summary: one line. */
 Status output_findings(Ctx *ctx, const Options *opt, const char *title, const Finding *finding, int n,

@@ -99,7 +99,7 @@ expect "a prefix of one, though other verbs have more" "$blinkc" -q --collectiv 
 says "a mistyped collective" 2 "did you mean broadcast?" "$blinkc" -c brodcast $v
 says "a mistyped collective of a batch" 2 "did you mean allgather?" "$blinkc" batch --collectives reduce,algather $v -o x
 says "a mistyped algorithm" 2 "did you mean onehop?" "$blinkc" -a onehpo $v
-says "a mistyped format" 2 "--format: jsn: want json or cu; did you mean json?" "$blinkc" --format jsn $v
+says "a mistyped format" 2 "--format: jsn: want json, cu or nccl-graph; did you mean json?" "$blinkc" --format jsn $v
 says "a mistyped class" 2 "did you mean nvlink?" "$blinkc" -l pcie,nvlnk $v
 says "a mistyped kind of roots" 2 "did you mean best?" "$blinkc" batch --roots bets $v -o x
 says "a mistyped difference" 2 "did you mean trees?" "$blinkc" diff --fail-on rate,tres s.json s.json
@@ -204,7 +204,7 @@ mkdir "$work/e"
 ln -s "$top/topologies" "$work/e/topologies"
 for verb in $("$blinkc" help | sed -n 's/^  blinkc \([a-z-]*\) .*/\1/p'); do
 	while IFS= read -r line; do
-		(cd "$work/e" && PATH=$build:$PATH bash -c "$line") >"$work/out" 2>"$work/err" </dev/null
+		(cd "$work/e" && PATH=$build:$PATH on_machine "$top/topologies/dgx1v.xml" bash -c "$line") >"$work/out" 2>"$work/err" </dev/null
 		case $?$verb in
 		0* | 9diff) ok "example: $line" ;;
 		*) not_ok "example: $line: $(head -c 300 "$work/err")" ;;

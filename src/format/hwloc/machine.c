@@ -129,7 +129,7 @@ find_nics(HwMachine *m)
 	if (n_slow)
 		builder_assume(m->b, "left out: %.40s%s, network devices without a PCIe link of 3.5 GB/s or more", slow,
 		    n_slow > 1 ? " and others" : "");
-	if (m->n_nics)
+	if (m->n_nics && !m->sysfs)
 		builder_assume(m->b, "ports of NICs: hwloc has no rates; --nic-rate sets them for a cluster");
 	qsort_r(m->nic, (size_t)m->n_nics, sizeof *m->nic, compare_devices, (void *)(uintptr_t)tree);
 }
@@ -224,7 +224,8 @@ hwloc_cpu_near(HwMachine *m, int object)
 Status
 hwloc_find_devices(HwMachine *m)
 {
-	find_gpus(m);
+	if (!m->seen)
+		find_gpus(m);
 	find_nics(m);
 	find_nvswitches(m);
 	return count_below(m);

@@ -1,17 +1,21 @@
 /* A Topology in the making from a machine of hwloc. machine.c finds what its objects are, bandwidth.c makes links of
- * its matrices, read_topology.c all others. */
+ * its matrices, read_topology.c all others. Of the machine that this runs on, NVIDIA's driver and the kernel know more:
+ * seen.c takes GPUs and NVLinks of the one, ports.c rates of NICs of the other. */
 #ifndef BLINK_FORMAT_HWLOC_MACHINE_H
 #define BLINK_FORMAT_HWLOC_MACHINE_H
 
 #include "format/builder.h"
 #include "format/gpu_models.h"
 #include "format/hwloc/tree.h"
+#include "format/nvml/gpus.h"
 
 typedef enum { ROLE_NONE, ROLE_GPU, ROLE_NIC, ROLE_NVSWITCH } HwRole;
 
 typedef struct {
 	Ctx *ctx;
 	const HwTree *tree;
+	const SeenGpus *seen;		/* NULL: the driver was not asked, hwloc says which are GPUs */
+	const char *sysfs;		/* "/sys", for the ports of NICs; NULL: they are not looked up */
 	TopologyBuilder *b;
 	int node;
 	const GpuModel *model;		/* of its GPUs; NULL: not known */
@@ -28,7 +32,8 @@ typedef struct {
 /* PCI ids of vendors. */
 enum { HW_NVIDIA = 0x10de, HW_AMD = 0x1002 };
 
-/* Sets role, gpu, nic, branches, numa and n_numa; notes what was left out. Cost: O(n log n). */
+/* Sets role, gpu, nic, branches, numa and n_numa; GPUs not where hwloc_find_seen has done so. Notes what was left out.
+ * Cost: O(n log n). */
 Status hwloc_find_devices(HwMachine *m);
 
 bool hwloc_is_bridge(const HwObject *object);		/* also a host bridge */
@@ -43,5 +48,31 @@ int hwloc_cpu_near(HwMachine *m, int object);
 /* Links from the matrices NVLinkBandwidth, XGMIBandwidth and XGMIHops, and notes where there are none or they say too
  * little. Fails: BAD_INPUT, LIMIT, NO_MEMORY. Memory: scratch arena. Cost: O(n^2) for matrices of n objects. */
 Status hwloc_add_bandwidths(HwMachine *m);
+
+/* ---- seen.c ---- */
+
+/* Before the HwMachine is made: PCI devices for GPUs that the driver has and hwloc has not, as in containers that hide
+ * /sys; PCIe links of GPUs have the most speed that they can have, as those of idle GPUs are slow. */
+Status hwloc_tree_add_seen(Ctx *ctx, HwTree *tree, const SeenGpus *seen);
+
+/* Before hwloc_find_devices: m->gpu and their roles; gpu[i] is seen->gpu[i]. */
+void hwloc_find_seen(HwMachine *m);
+
+/* NVLinks, as the driver has them. */
+Status hwloc_add_seen_links(HwMachine *m);
+
+/* ---- speed.c ---- */
+
+/* What hwloc calls the speed of a PCI link, bytes/s. 1 <= generation <= 6. */
+int64_t hwloc_pcie_speed(int width, int generation);
+
+/* Width and generation whose speed this is, to 1 %, x16 first. Of 15.75 GB/s several are, with one effective rate. */
+bool hwloc_pcie_of_speed(int64_t speed, int *width, int *generation);
+
+/* ---- ports.c ---- */
+
+/* The rate of a NIC's port, bytes/s: of an InfiniBand device the fastest that is active, of a network device its own.
+ * 0: not known, or down. sysfs: "/sys". name: of the device. */
+int64_t nic_port_rate(const char *sysfs, const char *name);
 
 #endif

@@ -32,7 +32,7 @@ add_gpus(HwMachine *m)
 {
 	char id[16];
 	for (int i = 0; i < m->n_gpus; i++) {
-		snprintf(id, sizeof id, "gpu%d", i);
+		snprintf(id, sizeof id, "gpu%d", m->seen ? m->seen->gpu[i].number : i);
 		m->vertex[m->gpu[i]] = builder_vertex(m->b, VERTEX_GPU, m->node, id);
 	}
 }
@@ -53,13 +53,30 @@ nic_name(const HwMachine *m, int device)
 }
 
 static void
-add_others(HwMachine *m)
+add_nics(HwMachine *m)
+{
+	const char *first = NULL;
+	int n = 0;
+	for (int i = 0; i < m->n_nics; i++) {
+		const char *name = nic_name(m, m->nic[i]);
+		int64_t rate = m->sysfs ? nic_port_rate(m->sysfs, name) : 0;
+		int nic = m->vertex[m->nic[i]] = builder_vertex(m->b, VERTEX_NIC, m->node, name);
+		if (rate > 0)
+			builder_port(m->b, nic, rate);
+		else if (n++ == 0)
+			first = name;
+	}
+	if (n && m->sysfs)
+		builder_assume(m->b, "%.40s%s: no port that is up, with a rate; --nic-rate sets it for a cluster",
+		    first, n > 1 ? " and other NICs" : "");
+}
+
+static void
+add_switches(HwMachine *m)
 {
 	const HwTree *tree = m->tree;
 	char id[16];
 	int n_switches = 0;
-	for (int i = 0; i < m->n_nics; i++)
-		m->vertex[m->nic[i]] = builder_vertex(m->b, VERTEX_NIC, m->node, nic_name(m, m->nic[i]));
 	for (int i = 0; i < tree->n_objects; i++) {
 		if (tree->object[i].kind != HW_BRIDGE || m->branches[i] < 2)
 			continue;
@@ -69,25 +86,6 @@ add_others(HwMachine *m)
 }
 
 /* ---- PCIe links ---- */
-
-/* Width and generation whose rate this is, to 1 %, x16 first. Of 15.75 GB/s several are, with one effective rate. */
-static bool
-pcie_of_speed(int64_t speed, int *width, int *generation)
-{
-	static const int64_t lanes[] = { 250000000, 500000000, 984615385, 1969230769, 3938461538, 7562500000 };
-	static const int widths[] = { 16, 8, 4, 2, 1, 32, 12 };
-	for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
-		for (size_t g = 0; g < sizeof lanes / sizeof *lanes; g++) {
-			int64_t rate = widths[w] * lanes[g], off = speed > rate ? speed - rate : rate - speed;
-			if (off <= rate / 200) {
-				*width = widths[w];
-				*generation = (int)g + 1;
-				return true;
-			}
-		}
-	}
-	return false;
-}
 
 /* Whole MB/s as GB/s. */
 static void
@@ -106,7 +104,7 @@ link_pcie(HwMachine *m, int from, int to, int64_t speed, const char *of)
 	if (speed == 0) {
 		builder_assume(m->b, "PCIe links without a speed are x16 of generation 3");
 		snprintf(source, sizeof source, "no speed in hwloc: as x16 of generation 3");
-	} else if (pcie_of_speed(speed, &width, &generation)) {
+	} else if (hwloc_pcie_of_speed(speed, &width, &generation)) {
 		snprintf(source, sizeof source, "hwloc: %s at %s, x%d of generation %d", rate, of, width, generation);
 	} else {
 		snprintf(source, sizeof source, "hwloc: %s at %s; effective: 3/4 of it", rate, of);
@@ -130,7 +128,7 @@ link_up(HwMachine *m, int object)
 		}
 		at = all[at].parent;
 	} while (at >= 0 && hwloc_is_bridge(&all[at]) && m->vertex[at] < 0);
-	if (m->role[object] == ROLE_GPU && least > 0 && least <= IDLE_SPEED)
+	if (m->role[object] == ROLE_GPU && !m->seen && least > 0 && least <= IDLE_SPEED)
 		builder_assume(m->b, "PCIe links of GPUs with 4 GB/s or less: where they have a higher generation and "
 		    "were idle, "
 		    "export the topology while they work");
@@ -226,6 +224,10 @@ find_model(HwMachine *m, const char *given)
 	const HwObject *all = m->tree->object, *gpu = &all[m->gpu[0]];
 	if (given)
 		return gpu_model_parse(m->ctx, given, &m->model);
+	if (m->seen)
+		m->model = gpu_model_find(m->seen->gpu[0].name);
+	if (m->seen)
+		return OK;
 	for (int i = m->gpu[0]; i < gpu->end; i++) {
 		const char *name = hwloc_info(all[i].doc, "GPUModel");
 		if (name && (m->model = gpu_model_find(name)) != NULL)
@@ -242,12 +244,16 @@ new_machine(HwMachine *m)
 {
 	const HwTree *tree = m->tree;
 	const char *name = hwloc_machine_info(tree, "DMIProductName"), *by = hwloc_machine_info(tree, "hwlocVersion");
-	char source[256], space[LIMIT_ID_BYTES];
+	char source[384], space[LIMIT_ID_BYTES];
 	name = name ? name : hwloc_machine_info(tree, "PlatformModel");
 	if (!name)
 		name = sniff_name(tree->label, space, sizeof space);
-	snprintf(source, sizeof source, "machine that hwloc%s%.60s found (XML %d.x); rates: see classes and links",
-	    by ? " " : "", by ? by : "", tree->version);
+	int n = snprintf(source, sizeof source, "machine that hwloc%s%.60s found (XML %d.x)", by ? " " : "",
+	    by ? by : "", tree->version);
+	if (m->seen)
+		n += snprintf(source + n, sizeof source - (size_t)n, "; GPUs and NVLinks: NVML%s%s",
+		    *m->seen->driver ? " of driver " : "", m->seen->driver);
+	snprintf(source + n, sizeof source - (size_t)n, "; rates: see classes and links");
 	TRY(builder_new(m->ctx, tree->label, name, source, &m->b));
 	m->node = builder_node(m->b, "node0");
 	TRY(TEMP(m->ctx, m->role, tree->n_objects));
@@ -261,21 +267,27 @@ new_machine(HwMachine *m)
 }
 
 static Status
-read_hwloc(Ctx *ctx, const char *label, const TopologyHints *hints, const char *data, size_t size, Topology **out)
+read_hwloc(Ctx *ctx, const char *label, const char *gpu_model, const MachineSeen *seen, const char *data, size_t size,
+    Topology **out)
 {
 	HwTree *tree;
-	HwMachine m = { .ctx = ctx };
+	HwMachine m = { .ctx = ctx, .seen = seen ? seen->gpus : NULL, .sysfs = seen ? seen->sysfs : NULL };
 	TRY(hwloc_tree_read(ctx, label, data, size, &tree));
+	if (m.seen)
+		TRY(hwloc_tree_add_seen(ctx, tree, m.seen));
 	m.tree = tree;
 	TRY(new_machine(&m));
+	if (m.seen)
+		hwloc_find_seen(&m);
 	TRY(hwloc_find_devices(&m));
 	if (m.n_gpus == 0)
 		return no_gpus(ctx, tree);
-	TRY(find_model(&m, hints->gpu_model));
+	TRY(find_model(&m, gpu_model));
 	add_gpus(&m);
-	add_others(&m);
+	add_nics(&m);
+	add_switches(&m);
 	add_pcie(&m);
-	TRY(hwloc_add_bandwidths(&m));
+	TRY(m.seen ? hwloc_add_seen_links(&m) : hwloc_add_bandwidths(&m));
 	if (m.n_cpus > CPUS_MOST)
 		return fail(ctx, LIMIT, "%s: devices at %d NUMA nodes: want at most %d", label, m.n_cpus, CPUS_MOST);
 	add_sockets(&m);
@@ -286,7 +298,17 @@ Status
 topo_read_hwloc(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	Status status = read_hwloc(ctx, label, &files->hints, data, size, out);
+	Status status = read_hwloc(ctx, label, files->hints.gpu_model, NULL, data, size, out);
+	arena_release(&ctx->scratch, mark);
+	return status;
+}
+
+Status
+topo_of_machine(Ctx *ctx, const char *label, const MachineSeen *seen, const char *gpu_model, Topology **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Status status = read_hwloc(ctx, label, gpu_model, seen, seen->hwloc->data ? seen->hwloc->data : "",
+	    seen->hwloc->size, out);
 	arena_release(&ctx->scratch, mark);
 	return status;
 }

@@ -27,7 +27,7 @@ typedef struct {
 	unsigned os_types;
 	HwPci pci;			/* of PCI devices and bridges */
 	int64_t speed;			/* of its PCI link, bytes/s as hwloc has it; 0: not known */
-	const Doc *doc;			/* its element */
+	const Doc *doc;			/* its element; NULL: it is not in the file (seen.c) */
 } HwObject;
 
 /* value[i * n + j]: MB/s from object[i] to object[j]; the diagonal has no meaning. */

@@ -1,0 +1,121 @@
+/* What NVIDIA's driver says of the GPU of a rank. */
+#include "format/nvml/gpus.h"
+#include "probe/probe.h"
+#include "transport/tcp.h"
+
+#include <string.h>
+
+enum { STACK = 1 << 20 };
+
+/* A hexadecimal number of `most` digits at most, and the mark behind it. NULL: it is something else. */
+static const char *
+parse_hex(const char *text, size_t most, char mark, unsigned *out)
+{
+	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+	size_t n = text ? strspn(text, digits) : 0;
+	if (n == 0 || n > most || text[n] != mark)
+		return NULL;
+	*out = 0;
+	for (size_t i = 0; i < n; i++)
+		*out = *out * 16 + (unsigned)(strchr(digits, text[i]) - digits) % 16;
+	return text + n + 1;
+}
+
+static bool
+parse(const char *text, PciAddress *out)
+{
+	unsigned function;
+	text = parse_hex(text, 8, ':', &out->domain);
+	text = parse_hex(text, 2, ':', &out->bus);
+	text = parse_hex(text, 2, '.', &out->device);
+	return parse_hex(text, 1, 0, &function) != NULL;
+}
+
+bool
+probe_is_address(const char *text)
+{
+	PciAddress address;
+	return parse(text, &address);
+}
+
+static struct card_peer
+peer_at(PciAddress a)
+{
+	return (struct card_peer){ .domain = a.domain, .bus = (uint8_t)a.bus, .device = (uint8_t)a.device };
+}
+
+/* No GPU has NVLinks to more peers than there is room for. */
+static void
+add_link(struct gpu_card *card, PciAddress to)
+{
+	struct card_peer peer = peer_at(to);
+	int i = 0;
+	while (i < card->n_peers && !card_peer_same(&card->peer[i], &peer))
+		i++;
+	if (i == CARD_PEERS)
+		return;
+	if (i == card->n_peers)
+		card->peer[card->n_peers++] = peer;
+	card->peer[i].links++;
+}
+
+static void
+write_card(const SeenGpus *gpus, int i, struct gpu_card *card)
+{
+	const SeenGpu *gpu = &gpus->gpu[i];
+	memset(card, 0, sizeof *card);
+	card->known = 1;
+	card->number = (uint8_t)gpu->number;
+	card->shown = (uint8_t)gpus->n;
+	card->mbytes = (uint32_t)(gpu->link_rate / 1000000);
+	card->self = peer_at(gpu->pci);
+	for (int l = 0; l < gpu->n_links; l++) {
+		const SeenLink *link = &gpu->link[l];
+		card->to_switch += link->end == END_SWITCH;
+		if (link->end == END_GPU || link->end == END_ABSENT)
+			add_link(card, link->remote);
+	}
+}
+
+struct errand {
+	Ctx *ctx;
+	const char *address;
+	struct gpu_card *out;
+	Status status;
+};
+
+static Status
+ask(Ctx *ctx, const char *text, struct gpu_card *out)
+{
+	SeenGpus gpus;
+	PciAddress address;
+	int i = 0;
+	if (!parse(text, &address))
+		return fail(ctx, BAD_INPUT, "GPU %.40s: want a PCI address as 0000:3b:00.0", text);
+	TRY(gpus_see(ctx, &gpus));
+	while (i < gpus.n && !pci_same(gpus.gpu[i].pci, address))
+		i++;
+	if (i == gpus.n)
+		return fail(ctx, BAD_INPUT, "GPU %.40s: NVIDIA's driver shows %d GPUs, and not this one", text, gpus.n);
+	write_card(&gpus, i, out);
+	return OK;
+}
+
+static void *
+run(void *of)
+{
+	struct errand *e = of;
+	e->status = ask(e->ctx, e->address, e->out);
+	return NULL;
+}
+
+Status
+probe_gpu(Ctx *ctx, const char *address, struct gpu_card *out)
+{
+	struct errand e = { ctx, address, out, OK };
+	pthread_t thread;
+	if (tcp_start_thread(&thread, STACK, run, &e) != 0)
+		return fail(ctx, IO, "GPU %.40s: cannot start a thread to ask for it", address);
+	pthread_join(thread, NULL);
+	return e.status;
+}
