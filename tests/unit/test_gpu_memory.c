@@ -65,6 +65,8 @@ init(struct rank *r)
 	r->result = blinkCommInitRank(&r->comm, r->n, r->id, r->number, &config, &r->error);
 }
 
+static _Atomic int n_left;			/* threads that have destroyed their communicator */
+
 static void *
 run(void *rank)
 {
@@ -75,6 +77,7 @@ run(void *rank)
 	if (r->play && !r->play(r) && !r->wrong)
 		r->wrong = "play";
 	blinkCommDestroy(r->comm);
+	n_left++;
 	return NULL;
 }
 
@@ -280,6 +283,22 @@ regions(struct rank *r)
 	WANT(r, meet(r));
 	WANT(r, move_all(r, false));
 	WANT(r, meet(r));
+	return true;
+}
+
+/* Rank 0 has left, and others have still to tell it what they have done with. */
+static bool
+one_leaves(struct rank *r)
+{
+	WANT(r, meet(r));
+	if (r->number == 0)
+		return true;
+	for (int i = 0; i < SECONDS * 100 && n_left == 0; i++)
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	WANT(r, n_left > 0);
+	WANT(r, move_pair(r, 0, r->number, GPU_ROUTE_DIRECT, true));
+	WANT(r, move_pair(r, r->number, 0, GPU_ROUTE_DIRECT, true));
+	WANT(r, !gpu_of(r)->own[GPU_ROUTE_HOST] || move_pair(r, 0, r->number, GPU_ROUTE_HOST, true));
 	return true;
 }
 
@@ -593,6 +612,8 @@ play_case(const char *name)
 	CASE("some processes", processes_play(8, some_direct))
 	CASE("ipc threads", (without_vmm(), threads_play(4, ipc)))
 	CASE("ipc processes", processes_play(3, ipc))
+	CASE("leave", threads_play(3, one_leaves))
+	CASE("leave ipc", (without_vmm(), threads_play(2, one_leaves)))
 	CASE("memory", threads_play(2, caller_memory))
 	CASE("alone", threads_play(1, caller_memory))
 	CASE("split", threads_play(4, split))
@@ -693,6 +714,8 @@ main(int argc, char **argv)
 	if (!quick_check())
 		ok(runs("some processes", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml"),
 		    "GPUs without peer access: through the host, processes");
+	ok(runs("leave", "BLINK_DEVICE_MAP=0,1,1") && runs("leave", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1p.xml")
+	    && runs("leave ipc", NULL), "memory of a rank that has left stays for threads of its process");
 	ok(runs("memory", NULL) && runs("alone", NULL), "memory of the caller");
 	ok(runs("split", NULL) && runs("current", NULL), "the device of the parent, and of the current context");
 	ok(runs("map short", "BLINK_DEVICE_MAP=3") && runs("map large", "BLINK_DEVICE_MAP=0,8")
