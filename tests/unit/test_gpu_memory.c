@@ -211,6 +211,16 @@ number_of(int publisher, int reader, enum gpu_route route, int place)
 	return UINT64_C(0x1234567800000000) + (uint64_t)(pair * PLACES + place);
 }
 
+/* Everyone waits on memory of its own. */
+static bool
+is_at_owner(const struct rank *r, int owner, enum gpu_route route, const void *place)
+{
+	const struct gpu *g = gpu_of(r);
+	const char *own = g->own[route];
+	bool here = (const char *)place >= own && (const char *)place < own + g->layout.bytes;
+	return here == (owner == r->number);
+}
+
 /* Write what belongs to the other of a pair, or compare what the other has written here. */
 static bool
 move_pair(struct rank *r, int publisher, int reader, enum gpu_route route, bool writes)
@@ -222,6 +232,8 @@ move_pair(struct rank *r, int publisher, int reader, enum gpu_route route, bool 
 	for (int i = 0; i < PLACES; i++) {
 		int owner = i < IN_READER ? reader : publisher, writer = i < IN_READER ? publisher : reader;
 		uint64_t number = number_of(publisher, reader, route, i), found = 1;
+		if (!is_at_owner(r, owner, route, place[i]))
+			return printf("# rank %d: place %d is not at rank %d\n", r->number, i, owner), false;
 		if ((writes ? writer : owner) != r->number)
 			continue;
 		if (writes ? gpu_copy(g, place[i], &number, 8, &err) : gpu_copy(g, &found, place[i], 8, &err)) {
