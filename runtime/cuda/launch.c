@@ -234,14 +234,18 @@ choose_sizes(struct gpu *g, const struct call *call, struct gpu_call *p, struct 
 {
 	const struct engine *e = &g->comm->engine;
 	const RankProgram *prog = call->plan->prog;
-	const struct gpu_asked asked = { .message = call->count * p->size * blink_message_blocks(&call->plan->parts),
+	int64_t message = call->count * blink_message_blocks(&call->plan->parts);
+	const struct gpu_asked asked = { .message = message * p->size,
 	    .longest = gpu_longest(prog, p->part_end), .size = p->size, .chunk_bytes = e->chunk_bytes,
-	    .rings = prog->rings_max, .n_ranks = e->n_ranks, .blocks = g->blocks,
+	    .rings = prog->rings_max, .depth = prog->depth,
+	    .segments = prog->segments_max, .stages = call->coll == ALLREDUCE ? 2 : 1,
+	    .moved = message * (call->coll == ALLTOALL ? 2 : 1), .n_ranks = e->n_ranks, .blocks = g->blocks,
 	    .ring_bytes = g->layout.ring_bytes, .packet_bytes = g->layout.packet_bytes };
 	struct gpu_sizes s;
 	if (gpu_sizes_choose(&asked, &s, err) != blinkSuccess)
 		return err->code;
 	p->width = s.width;
+	p->strip = s.strip;
 	p->slots = s.slots;
 	p->chunk = s.chunk;
 	p->slot_bytes = s.slot_bytes;
