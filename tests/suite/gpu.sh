@@ -84,7 +84,7 @@ fi
 
 # ---- faults ----
 
-run "" gpu -n 4 killed differs aborted leaves
+run "" gpu -n 4 killed differs aborted leaves bad_pointer
 if [ "$full" ]; then
 	for seed in 1 2 3 4 5; do
 		prefix="seed $seed: "
