@@ -89,6 +89,32 @@ for program in "${programs[@]}"; do
 	expect "${program#"$build"/}: the first call of ${#functions[@]} functions fails" test "$(grep -c '^ok ' "$work/lines")" = ${#functions[@]} -a ${#functions[@]} -ge 20
 done
 
+# ---- a container with libcuda and without NVML ----
+
+mkdir "$work/cuda"
+ln -s "$build/tests/virtual_gpu/hwloc/libhwloc.so.15" "$build/tests/virtual_gpu/driver/libcuda.so.1" "$work/cuda"
+by_cuda() {
+	VIRTUAL_GPU_TOPOLOGY=$1 LD_LIBRARY_PATH=$work/cuda "${@:2}"
+}
+if ! without_driver "$blinkc" probe >/dev/null 2>&1; then
+	for machine in dgx1v dgx1p abci dgx-a100; do
+		by_cuda topologies/$machine.xml "$blinkc" probe -o "$work/cuda.xml" 2>"$work/err"
+		grep -q 'no NVML, so that only pairs of GPUs with NVLinks are known' "$work/err" ||
+			not_ok "$machine by libcuda: $(cat "$work/err")"
+		oracle hwloc links topologies/$machine.xml nvlink | sort >"$work/want"
+		oracle hwloc links "$work/cuda.xml" nvlink | sort >"$work/got"
+		expect "$machine by libcuda: its NVLinks" diff "$work/want" "$work/got"
+	done
+	VIRTUAL_GPU_CALLS=$work/cuda.calls by_cuda "$v" "$blinkc" probe -q -o "$work/quiet.xml"
+	mapfile -t functions < <(sort -u "$work/cuda.calls" | grep '^cu')
+	for function in "${functions[@]}"; do
+		refused "$function fails" 8 "libcuda.so.1: $function: error 999: unknown error" by_cuda "$v" env VIRTUAL_GPU_FAIL="$function:1" "$blinkc" probe
+	done >"$work/lines"
+	grep -v '^ok ' "$work/lines"
+	expect "the first call of ${#functions[@]} functions of libcuda fails" test "$(grep -c '^ok ' "$work/lines")-${#functions[@]}" = 8-8
+	refused "libcuda without a GPU" 3 "no GPU" by_cuda "$v" env VIRTUAL_GPU_FAIL=cuInit:1:100 "$blinkc" probe
+fi
+
 # ---- libblink: a job whose ranks know the PCI addresses of their GPUs ----
 
 "${cc[@]}" -O1 -Iruntime/include examples/launched.c -o "$work/launched" -L"$build" -lblink -Wl,-rpath,"$build" || not_ok "launched.c does not build"
