@@ -70,26 +70,30 @@ LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS)
 # from these folders what it refers to (src/LAYERS says which they are).
 SHARED_SRC = $(foreach d, base model topology graph schedule format, $(wildcard src/$d/*.c src/$d/*/*.c))
 COMPILER_SRC = $(filter-out src/main.c $(SHARED_SRC), $(wildcard src/*.c src/*/*.c src/*/*/*.c))
-RUNTIME_SRC = $(filter-out runtime/perf/%,$(wildcard runtime/*.c runtime/*/*.c))
+RUNTIME_SRC = $(filter-out runtime/perf/% runtime/nccl/% runtime/nccl_tuner/%,$(wildcard runtime/*.c runtime/*/*.c))
 UNIT_SRC = $(wildcard tests/unit/*.c)
 FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 
 SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
-RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o)
+RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o) $(B)/gen/kernel_modules.o
+NCCL_OBJ = $(patsubst %.c,$(B)/%.o,$(filter-out runtime/nccl/audit.c,$(wildcard runtime/nccl/*.c)) runtime/cuda/driver.c runtime/debug.c \
+	runtime/error.c)
 PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(addprefix $(B)/src/, base/complete.o base/names.o \
 	base/printable.o model/gpu_list.o) $(B)/runtime/tune/miad.o
+TUNER_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/nccl_tuner/*.c))
 COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
 RUNTIME_LIBS = $(MD_LIBS) -lm -ldl
 COMPILER_LIBS = -lglpk -lnauty $(HWLOC_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
 
 .PHONY: all
-all: $(B)/blinkc $(B)/libblink.so $(B)/blink-perf $(COMPLETIONS)
+all: $(B)/blinkc $(B)/libblink.so $(B)/libblink-nccl.so $(B)/blink/libblink-audit.so $(B)/libnccl-tuner-blink.so $(B)/blink-perf \
+	$(COMPLETIONS)
 
 .PHONY: help
 help:
 	@echo "make quickstart   install what is needed, build, compile topologies/dgx1v.xml, execute the schedule, show it"
-	@echo "make              build/blinkc, build/libblink.so, build/blink-perf; V=1 shows the commands"
+	@echo "make              build/blinkc, build/blink-perf, libblink.so and libnccl-tuner-blink.so; V=1 shows the commands"
 	@echo "make check        the tests, in two and a half minutes; first installs what they need"
 	@echo "make check-full   all tests: also sanitizers, valgrind, fuzzing, packages, a browser, large machines; mutations of the sources"
 	@echo "make check-torch  the backend of PyTorch; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
@@ -121,6 +125,30 @@ $(B)/libblink.so: $(B)/flags $(RUNTIME_OBJ) $(B)/shared.a runtime/libblink.map
 	$(Q)ln -sf libblink.so.$(VERSION) $(B)/libblink.so.$(SOVERSION)
 	$(Q)ln -sf libblink.so.$(SOVERSION) $@
 
+$(B)/runtime.a: $(RUNTIME_OBJ)
+	$(call say,  AR      $@)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+# What NCCL loads as a tuner plugin, and unloads: the part of libblink that reads schedules, and no thread.
+$(B)/libnccl-tuner-blink.so: $(B)/flags $(TUNER_OBJ) $(TEST_OBJ) $(B)/runtime.a $(B)/shared.a runtime/nccl_tuner/exports.map
+	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script,runtime/nccl_tuner/exports.map \
+		$(if $(HARDENED),-Wl$(comma)-z$(comma)defs) -o $@ $(TUNER_OBJ) $(TEST_OBJ) $(B)/runtime.a $(B)/shared.a $(RUNTIME_LIBS) -pthread
+
+# NCCL's interface, under a name of its own, to be preloaded, and as blink/libnccl.so.2, for programs that open that. A file
+# named by LD_AUDIT needs nothing but the C library.
+LINK_NCCL = $(LINK) -shared -Wl,-soname,libblink-nccl.so.$(SOVERSION) -Wl,-z,nodelete -Wl,--version-script,runtime/nccl/nccl.map \
+	$(if $(HARDENED),-Wl$(comma)-z$(comma)defs) $(NCCL_OBJ) $(B)/shared.a -L$(B) -lblink -ldl -pthread
+$(B)/libblink-nccl.so: $(NCCL_OBJ) $(B)/shared.a $(B)/libblink.so runtime/nccl/nccl.map
+	$(call say,  LD      $@)$(LINK_NCCL) -o $@.$(VERSION) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..'
+	$(Q)mkdir -p $(B)/blink
+	$(Q)ln -sf libblink-nccl.so.$(VERSION) $(B)/libblink-nccl.so.$(SOVERSION)
+	$(Q)ln -sf libblink-nccl.so.$(SOVERSION) $@
+	$(Q)ln -sf ../libblink-nccl.so.$(VERSION) $(B)/blink/libnccl.so.2
+
+$(B)/blink/libblink-audit.so: $(B)/runtime/nccl/audit.o
+	@mkdir -p $(@D)
+	$(call say,  LD      $@)$(LINK) -shared $(if $(HARDENED),-Wl$(comma)-z$(comma)defs) -o $@ $^
+
 LINK_PERF = $(LINK) $(PIE) $(PERF_OBJ) -L$(B) -lblink -lm -pthread
 
 $(B)/blink-perf: $(PERF_OBJ) $(B)/libblink.so
@@ -141,11 +169,52 @@ $(B)/completions/blink-perf.%: $(B)/blink-perf
 # Bytes that a function may have on the stack. libblink runs on the small stacks of other people's threads: libblink(3)
 # promises 16 KiB for a whole call, and tests/unit/test_process.c and tests/stack.py hold it. Sanitizers make frames larger.
 FRAME = 8192
-$(SHARED_OBJ) $(RUNTIME_OBJ): FRAME = 2048
+$(SHARED_OBJ) $(RUNTIME_OBJ) $(TUNER_OBJ): FRAME = 2048
 # Not in libblink: paths; the tables of a search; the buffers of blink-perf.
 $(B)/src/base/file.o $(B)/src/base/pool.o: FRAME = 8192
 $(B)/src/plan/pack/fewest.o $(B)/runtime/perf/data.o: FRAME = 40960
 LIMIT_FRAME = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/%,$<),,-Wframe-larger-than=$(FRAME))
+
+# Kernels: a module for each type of elements and one that only moves, as PTX, which a GPU's driver compiles. clang makes it
+# for the oldest GPUs that matter, and so for all: of nvcc, each version has given up some, and what it makes needs as new a
+# driver. Without either, libblink has no kernels. In files of their own, so that they are built once for all sanitizers.
+PTX_COMPILER ?= $(firstword $(foreach c,clang nvcc,$(if $(shell command -v $c 2>/dev/null),$c)) none)
+NVCC ?= nvcc
+CLANG ?= clang
+PTX_DIR ?= $(B)/gen/ptx
+TYPES_H = runtime/include/blink_types.h
+KERNEL_TYPES := $(shell sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' $(TYPES_H))
+KERNEL_SRC = $(wildcard runtime/cuda/kernels/*) runtime/cuda/device.h $(TYPES_H) runtime/include/blink_float.h
+KERNEL_INCLUDE = -Iruntime/include -Iruntime -Iruntime/cuda
+KERNEL_TYPE = $(if $(filter-out move,$(1)),-DKERNEL_TYPE=$(1))
+PTX_BY_clang = $(CLANG) -x cuda --cuda-device-only --cuda-gpu-arch=sm_60 -nocudainc -nocudalib -Wno-unknown-cuda-version \
+	-Wall -Wextra $(WERROR) -O3 -ffp-contract=off -S
+PTX_BY_nvcc = $(NVCC) -x cu -ptx $(if $(WERROR),-Werror all-warnings) -std=c++17 -O3 -fmad=false
+PTX = $(if $(filter clang nvcc,$(PTX_COMPILER)),$(addprefix $(PTX_DIR)/, $(addsuffix .ptx, move $(KERNEL_TYPES))))
+
+# Without comments and blanks, which are a third.
+$(PTX_DIR)/%.ptx: $(KERNEL_SRC) $(PTX_DIR)/flags
+	@mkdir -p $(@D)
+	$(call say,  PTX     $@)$(PTX_BY_$(PTX_COMPILER)) $(KERNEL_INCLUDE) $(call KERNEL_TYPE,$*) -o $@.new runtime/cuda/kernels/module.cu
+	$(Q)sed 's|[ \t]*//.*||; s/^[ \t]*//; s/[ \t][ \t]*/ /g; /^$$/d' $@.new >$@.short && rm $@.new && mv $@.short $@
+
+$(PTX_DIR)/flags: always
+	@mkdir -p $(@D)
+	@echo '$(PTX_COMPILER) $(PTX_BY_$(PTX_COMPILER))' | cmp -s - $@ || echo '$(PTX_COMPILER) $(PTX_BY_$(PTX_COMPILER))' >$@
+
+# The assembler takes the files as they are, each with a 0 after it.
+$(B)/gen/kernel_modules.c: $(PTX) $(PTX_DIR)/flags Makefile
+	@mkdir -p $(@D)
+	$(if $(PTX),,$(info no clang and no nvcc: libblink will have no kernels for GPUs))
+	$(call say,  GEN     $@){ printf '#include "cuda/kernels.h"\n\n'; $(foreach p, $(PTX), m=$(basename $(notdir $p)); \
+		printf '__asm__(".section .rodata\\n_ptx_%s: .incbin \"%s\"\\n.byte 0\\n.previous");\nextern const char ptx_%s[] __asm__("_ptx_%s");\n' \
+			$$m $(abspath $p) $$m $$m;) \
+		printf '\nconst struct kernel_module kernel_modules[] = {\n'; $(foreach p, $(PTX), m=$(basename $(notdir $p)); \
+		printf '\t{ "%s", ptx_%s, %s },\n' $$m $$m $$(($$(wc -c <$p) + 1));) printf '\t{ NULL, NULL, 0 },\n};\n'; } >$@.new
+	$(Q)mv $@.new $@
+
+$(B)/gen/kernel_modules.o: $(B)/gen/kernel_modules.c $(B)/flags
+	$(call say,  CC      $<)$(COMPILE) -fPIC -fvisibility=hidden -c -o $@ $<
 
 $(B)/%.o: %.c $(B)/flags | deps-present
 	@mkdir -p $(@D)
@@ -195,6 +264,21 @@ quickstart: deps
 
 # ---- tests ----
 
+# A driver of CUDA whose GPUs are threads (tests/virtual_gpu).
+VIRTUAL_GPU_OBJ = $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard $(addprefix tests/virtual_gpu/, nvml*.c cudart*.c)), \
+	$(wildcard tests/virtual_gpu/*.c)))
+VIRTUAL_GPU_LIBS = $(XML_LIBS) $(MD_LIBS) -lm -ldl -pthread
+$(B)/tests/virtual_gpu/libcuda.so.1: $(VIRTUAL_GPU_OBJ) $(B)/shared.a tests/virtual_gpu/libcuda.map
+	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete $(if $(HARDENED),-Wl$(comma)-z$(comma)defs) \
+		-Wl,--version-script,tests/virtual_gpu/libcuda.map -o $@ $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(VIRTUAL_GPU_LIBS)
+
+# Programs that have it, and twins of their own.
+VIRTUAL_TESTS = $(addprefix tests/unit/test_virtual_, streams graphs kernels order)
+VIRTUAL_TWINS = tests/virtual_gpu/test/twins.so
+$(VIRTUAL_TESTS:%=$(B)/%): %: %.o $(B)/tests/virtual_gpu/libcuda.so.1 $(B)/$(VIRTUAL_TWINS)
+	$(call say,  LD      $@)$(LINK) -o $@ $(filter-out %/twins.so, $^) -Wl,-rpath,'$$ORIGIN/../virtual_gpu' -pthread
+$(B)/$(VIRTUAL_TWINS): tests/virtual_gpu/twin.h tests/virtual_gpu/test/twins.h
+
 # More objects and flags, as sanitizers need them.
 TEST_OBJ =
 TEST_LINK =
@@ -206,13 +290,37 @@ $(B)/tests.a: $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
 	$(call say,  AR      $@)rm -f $@
 	$(Q)$(AR) rcsT $@ $^
 
+# With the twins of kernels.
+$(B)/tests/unit/test_kernels: $(B)/tests/unit/test_kernels.o $(B)/tests.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $< $(TWIN_OBJ) $(TEST_OBJ) $(B)/tests.a $(COMPILER_LIBS) -ldl -pthread
+
 # A program that has libblink alone, as those of users: the thread-local data of the compiler's libraries take stack.
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
+# The driver's interface, held against NVIDIA's header where that is installed, by the compiler; and libraries that are no
+# driver, for what opens them.
+CUDA_H := $(firstword $(wildcard /usr/local/cuda/include/cuda.h /usr/include/cuda.h))
+$(B)/tests/cuda/real.o: private BASE += -Werror=incompatible-pointer-types $(CUDA_H:%/cuda.h=-isystem %)
+$(B)/tests/cuda/real.o: $(CUDA_H) tests/cuda/layout.h
+FAKE_DRIVERS = $(addprefix $(B)/tests/cuda/, nothing.so older.so twins.so)
+$(FAKE_DRIVERS): $(B)/tests/cuda/%.so: tests/cuda/%.c runtime/cuda/driver.h $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -Iruntime -Itests/virtual_gpu -o $@ $<
+$(B)/tests/unit/test_gpu_memory: | $(FAKE_DRIVERS) $(B)/tests/virtual_gpu/libcuda.so.1
+$(B)/tests/unit/test_driver: $(addprefix $(B)/, tests/unit/test_driver.o tests/cuda/real.o runtime/cuda/driver.o runtime/error.o) \
+		$(TEST_OBJ) | $(FAKE_DRIVERS)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -ldl -pthread
+
+# Programs that have its files, since they test what these say to each other.
+VIRTUAL_INNER_TESTS = $(addprefix tests/unit/test_virtual_, memory links)
+$(VIRTUAL_INNER_TESTS:%=$(B)/%): %: %.o $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(VIRTUAL_GPU_LIBS)
+$(VIRTUAL_INNER_TESTS:%=$(B)/%.o): private BASE += -Itests
+
 # Ranks of a job: of libblink alone, too.
-JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched)
-JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o)
+JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched gpu)
+JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o device.o)
 $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/bench/job: $(B)/tests/%: $(B)/tests/%.o $(JOB_OBJ) $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
@@ -222,6 +330,15 @@ $(addprefix $(B)/tests/unit/, test_bootstrap test_deaths test_strangers): $(B)/t
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(MD_LIBS) -pthread
 
 $(B)/tests/job/faults: $(addprefix $(B)/tests/job/faults_, ranks.o caller.o peer.o system.o)
+
+# Programs of NCCL's interface, and a library in the place of NCCL's.
+$(B)/tests/nccl/libnccl.so.2: tests/nccl/real.c runtime/nccl/nccl.h $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,  LD      $@)$(COMPILE) -fPIC -shared -Wl,-soname,$(@F) -o $@ $< -pthread
+$(B)/tests/nccl/beside: $(B)/tests/nccl/beside.o $(B)/tests/nccl/libnccl.so.2
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ -Wl,-rpath,'$$ORIGIN' -ldl -pthread
+$(B)/tests/nccl/program: $(B)/tests/nccl/program.o $(addprefix $(B)/runtime/, cuda/driver.o error.o) $(B)/libblink-nccl.so
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -L$(B) -lblink-nccl -Wl,-rpath,'$$ORIGIN/../..' -ldl -pthread
 
 $(B)/tests/%.so: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
@@ -244,9 +361,27 @@ $(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -D_GNU_SOURCE -o $@ $<
 
+# The kernels as the virtual GPUs execute them, and the table of them.
+TWIN_OBJ = $(patsubst %,$(B)/tests/virtual_gpu/twins/%.o, move $(KERNEL_TYPES) table)
+$(TWIN_OBJ): TWIN_COMPILE = $(COMPILE) -Itests -Iruntime/cuda -fPIC -MMD -MP -c -o $@
+$(B)/tests/virtual_gpu/twins/table.o: tests/virtual_gpu/twins/table.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,  CC      $<)$(TWIN_COMPILE) $<
+
+$(filter-out %/table.o, $(TWIN_OBJ)): $(B)/tests/virtual_gpu/twins/%.o: runtime/cuda/kernels/module.cu $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,  CC      $@)$(TWIN_COMPILE) -Wno-type-limits -x c $(call KERNEL_TYPE,$*) $<
+
+$(B)/tests/unit/test_kernels: $(TWIN_OBJ)
+$(B)/tests/virtual_gpu/libblink-twins.so: $(TWIN_OBJ) $(B)/tests/virtual_gpu/libcuda.so.1
+	$(call say,  LD      $@)$(LINK) -shared -o $@ $^
+
+NCCL_PROGRAMS = $(addprefix tests/nccl/, program beside)
 .SECONDARY:
 .PHONY: tests
-tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/oom.so $(B)/tests/faults.so $(B)/tests/oracle $(B)/tests/cost $(B)/tests/json_values $(B)/tests/net_pair $(VIRTUAL_NVML)
+tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(NCCL_PROGRAMS:%=$(B)/%) \
+	$(addprefix $(B)/tests/, oom.so faults.so oracle cost json_values net_pair nccl_play) \
+	$(VIRTUAL_NVML) $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so)
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows
@@ -256,10 +391,13 @@ ASAN_CFLAGS = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fn
 UBSAN_CFLAGS = -O1 -g1 -fsanitize=undefined -fno-sanitize-recover=all
 TSAN_CFLAGS = -O1 -g1 -fsanitize=thread
 MSAN_CFLAGS = -O1 -g1 -fsanitize=memory -fsanitize-memory-track-origins -fno-omit-frame-pointer
-ASAN_PROGRAMS = blinkc blink-perf tests/json_values tests/virtual_gpu/libnvidia-ml.so.1 tests/virtual_gpu/hwloc/libhwloc.so.15 $(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
+ASAN_PROGRAMS = blinkc blink-perf libnccl-tuner-blink.so $(addprefix tests/, json_values nccl_play) \
+	$(addprefix tests/virtual_gpu/, libnvidia-ml.so.1 hwloc/libhwloc.so.15 libcuda.so.1 libblink-twins.so) \
+	$(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
-TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm) $(JOB_PROGRAMS)
+TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm \
+	gpu_memory kernels) $(JOB_PROGRAMS) $(VIRTUAL_TESTS) $(VIRTUAL_INNER_TESTS) $(addprefix tests/virtual_gpu/, libcuda.so.1 libblink-twins.so)
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
 check:
@@ -275,13 +413,13 @@ check-full:
 # As many jobs as there are processors, where make was not given a number.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN))
 tests-asan:
-	@$(MAKE) B=$(B)/asan CFLAGS="$(ASAN_CFLAGS)" $(ASAN_PROGRAMS:%=$(B)/asan/%)
+	@$(MAKE) B=$(B)/asan PTX_DIR=$(PTX_DIR) CFLAGS="$(ASAN_CFLAGS)" $(ASAN_PROGRAMS:%=$(B)/asan/%)
 tests-tsan: $(COMPILER_OBJ)
-	@$(MAKE) B=$(B)/tsan CFLAGS="$(TSAN_CFLAGS)" COMPILER_OBJ="$(COMPILER_OBJ)" $(TSAN_PROGRAMS:%=$(B)/tsan/%)
+	@$(MAKE) B=$(B)/tsan PTX_DIR=$(PTX_DIR) CFLAGS="$(TSAN_CFLAGS)" COMPILER_OBJ="$(COMPILER_OBJ)" $(TSAN_PROGRAMS:%=$(B)/tsan/%)
 tests-ubsan:
-	@$(MAKE) B=$(B)/ubsan CFLAGS="$(UBSAN_CFLAGS)" $(ASAN_PROGRAMS:%=$(B)/ubsan/%)
+	@$(MAKE) B=$(B)/ubsan PTX_DIR=$(PTX_DIR) CFLAGS="$(UBSAN_CFLAGS)" $(ASAN_PROGRAMS:%=$(B)/ubsan/%)
 tests-msan:
-	@$(MAKE) B=$(B)/msan CFLAGS="$(MSAN_CFLAGS)" TEST_OBJ=$(B)/msan/tests/msan.o \
+	@$(MAKE) B=$(B)/msan PTX_DIR=$(PTX_DIR) CFLAGS="$(MSAN_CFLAGS)" TEST_OBJ=$(B)/msan/tests/msan.o \
 		TEST_LINK="$(MSAN_WRAPPED:%=-Wl,--wrap=%)" $(MSAN_PROGRAMS:%=$(B)/msan/%)
 MSAN_WRAPPED = SHA256Init SHA256Final
 
@@ -391,6 +529,14 @@ install: all
 	$(Q)$(INSTALL_DATA) $(B)/libblink.so.$(VERSION) "$(DESTDIR)$(LIBDIR)"
 	$(Q)ln -sf libblink.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libblink.so.$(SOVERSION)"
 	$(Q)ln -sf libblink.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libblink.so"
+	$(Q)$(INSTALL_DATA) $(B)/libnccl-tuner-blink.so "$(DESTDIR)$(LIBDIR)"
+	$(call say,  LD      $(B)/libblink-nccl.installed)$(LINK_NCCL) -o $(B)/libblink-nccl.installed $(if $(RPATH),-Wl$(comma)-rpath$(comma)'$$ORIGIN:$$ORIGIN/..')
+	$(Q)$(INSTALL_DATA) $(B)/libblink-nccl.installed "$(DESTDIR)$(LIBDIR)/libblink-nccl.so.$(VERSION)"
+	$(Q)ln -sf libblink-nccl.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libblink-nccl.so.$(SOVERSION)"
+	$(Q)ln -sf libblink-nccl.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libblink-nccl.so"
+	$(Q)$(INSTALL_DIR) "$(DESTDIR)$(LIBDIR)/blink"
+	$(Q)$(INSTALL_DATA) $(B)/blink/libblink-audit.so "$(DESTDIR)$(LIBDIR)/blink"
+	$(Q)ln -sf ../libblink-nccl.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/blink/libnccl.so.2"
 	$(Q)$(INSTALL_DATA) $(HEADERS) "$(DESTDIR)$(INCLUDEDIR)"
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(call RELATIVE,$(LIBDIR))|' -e 's|@INCLUDEDIR@|$(call RELATIVE,$(INCLUDEDIR))|' \
 		-e 's|@VERSION@|$(VERSION)|' runtime/blink.pc.in >$(B)/blink.pc
@@ -407,7 +553,9 @@ install: all
 # Directories stay where others may use them: rmdir fails on one that is not empty, and is meant to.
 uninstall:
 	$(call say,  REMOVE  $(DESTDIR)$(PREFIX))rm -f "$(DESTDIR)$(BINDIR)/blinkc" "$(DESTDIR)$(BINDIR)/blink-perf"
-	$(Q)for f in libblink.so libblink.so.$(SOVERSION) libblink.so.$(VERSION) pkgconfig/blink.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$f"; done
+	$(Q)for f in $(foreach l, libblink.so libblink-nccl.so, $l $l.$(SOVERSION) $l.$(VERSION)) blink/libblink-audit.so blink/libnccl.so.2 \
+		libnccl-tuner-blink.so pkgconfig/blink.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$f"; done
+	$(Q)rmdir "$(DESTDIR)$(LIBDIR)/blink" 2>/dev/null || :
 	$(Q)for f in $(notdir $(HEADERS)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$f"; done
 	$(Q)for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done
 	$(Q)for p in blinkc blink-perf; do rm -f "$(DESTDIR)$(BASHDIR)/$$p" "$(DESTDIR)$(ZSHDIR)/_$$p" "$(DESTDIR)$(FISHDIR)/$$p.fish"; done

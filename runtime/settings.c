@@ -9,6 +9,7 @@ enum { MOST_THREADS = 256 };
 /* What is accepted, for messages; most fits what callers add up. */
 #define MOST_MS (INT64_C(1000) * 86400 * 365)
 #define MOST_BYTES (INT64_C(1) << 50)
+#define MOST_NUMBER 1000000
 
 struct unit {
 	const char *name;
@@ -66,6 +67,13 @@ read_BYTES(const char *variable, const char *value, int64_t *out, struct blink_e
 {
 	return parse(value, sizes, 0, MOST_BYTES, out) ? blinkSuccess
 	    : bad(err, variable, value, "a number of bytes, as 8192, 64K, 4M or 1G");
+}
+
+static int
+read_NUMBER(const char *variable, const char *value, int64_t *out, struct blink_error *err)
+{
+	return parse(value, none, 0, MOST_NUMBER, out) ? blinkSuccess
+	    : bad(err, variable, value, "a number from 0 to 1000000");
 }
 
 static int

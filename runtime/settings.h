@@ -12,6 +12,10 @@
 	X("BLINK_GPU", gpu, TEXT, NULL, \
 	    "id or number of this rank's GPU in the machine of the index, or its PCI address") \
 	X("BLINK_MACHINE", machine, TEXT, NULL, "name or digest of the machine: indexes of others do not count") \
+	X("BLINK_BACKEND", backend, TEXT, NULL, "where buffers are: host, as where it is unset, or cuda") \
+	X("BLINK_DEVICE_MAP", device_map, TEXT, NULL, \
+	    "CUDA devices of the ranks of this server, in order: 0,1,2,3; a device may have several ranks") \
+	X("BLINK_BLOCKS", blocks, NUMBER, 0, "blocks of a GPU that a call may have; 0: as many as it holds at once") \
 	X("BLINK_TIMEOUT", timeout_ms, MS, 600000, \
 	    "how long a rank waits: 90s, 100ms, 10m; a plain number is seconds") \
 	X("BLINK_SMALL", small, BYTES, 8192, "messages up to this size go by the built-in schedule of least latency") \
@@ -28,6 +32,7 @@ struct settings {
 #define SETTING_TEXT const char *
 #define SETTING_MS int64_t
 #define SETTING_BYTES int64_t
+#define SETTING_NUMBER int64_t
 #define SETTING_FLAG bool
 #define SETTING_AUTO int	/* 0: auto, 1: 1, -1: 0 */
 #define SETTING_MEMBER(variable, member, how, value, what) SETTING_##how member;

@@ -43,6 +43,10 @@ struct library;
 Status library_open(Ctx *ctx, const char *paths, int64_t small, struct library **out);
 void library_close(struct library *lib);
 
+/* GPUs of the machine of its first index, of those that are of the machine which ranks of the job state; 0: there is
+ * none. */
+int library_gpus(const struct library *lib, const struct job *job);
+
 /* One of the schedules that need no topology. */
 struct built_in {
 	Collective coll;

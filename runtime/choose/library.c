@@ -180,6 +180,15 @@ is_stated(const Index *index, const struct job *job)
 
 /* ---- GPUs of an index ---- */
 
+int
+library_gpus(const struct library *lib, const struct job *job)
+{
+	for (int i = 0; i < lib->n_items; i++)
+		if (lib->item[i].index && is_stated(lib->item[i].index->index, job))
+			return lib->item[i].index->index->n_gpus;
+	return 0;
+}
+
 /* The GPU of this id, or else of this number; below 0: none. */
 static int
 number_of(const Index *index, const char *gpu)

@@ -78,18 +78,17 @@ check_request(const struct engine *e, const struct request *q, size_t size, stru
 
 /* Take the call, now or when the group ends. */
 static blinkResult_t
-submit(blinkComm_t comm, struct call *call, struct blink_error *err)
+submit(blinkComm_t comm, struct call *call, blinkStream_t stream, struct blink_error *err)
 {
-	if (group_takes(comm, call))
-		return blinkSuccess;
-	engine_submit(&comm->rank->engine, call, err);
+	if (!group_takes(comm, call, stream, err))
+		rank_comm_submit(comm->rank, call, stream, err);
 	return err->code == blinkSuccess ? blinkSuccess : comm_error(comm, err);
 }
 
 static int
-check_stream(blinkStream_t stream, struct blink_error *err)
+check_stream(const struct rank_comm *r, blinkStream_t stream, struct blink_error *err)
 {
-	if (stream)
+	if (stream && !r->on_gpu)
 		return set_error(err, blinkInvalidArgument, "stream: want NULL on the host");
 	return blinkSuccess;
 }
@@ -102,7 +101,7 @@ collective(blinkComm_t comm, blinkStream_t stream, struct request q)
 	struct rank_comm *r = comm_rank(comm);
 	if (!r)
 		return blinkInvalidArgument;
-	if (check_stream(stream, &err) != blinkSuccess || find_reduction(r, &q, &reduction, &err) != blinkSuccess
+	if (check_stream(r, stream, &err) != blinkSuccess || find_reduction(r, &q, &reduction, &err) != blinkSuccess
 	    || check_request(&r->engine, &q, reduction.size, &err) != blinkSuccess)
 		return comm_error(comm, &err);
 	struct call *call = malloc(sizeof *call);
@@ -112,7 +111,7 @@ collective(blinkComm_t comm, blinkStream_t stream, struct request q)
 	}
 	*call = (struct call){ .coll = q.coll, .root = q.root, .send = q.send, .recv = q.recv,
 	    .count = (int64_t)q.count, .reduction = reduction, .asked_op = q.op };
-	return submit(comm, call, &err);
+	return submit(comm, call, stream, &err);
 }
 
 blinkResult_t
@@ -188,7 +187,7 @@ message(blinkComm_t comm, blinkStream_t stream, bool sends, const void *buffer, 
 		set_error(&err, blinkInvalidArgument, "peer: %d: want 0 to %d", peer, r->engine.n_ranks - 1);
 	else if (count > INT64_MAX / 4 / size)
 		set_error(&err, blinkInvalidArgument, "count: %zu: too large", count);
-	else if (check_stream(stream, &err) == blinkSuccess)
+	else if (check_stream(r, stream, &err) == blinkSuccess)
 		check_buffer(sends ? "send" : "recv", buffer, count * size, size, &err);
 	struct call *call = calloc(1, sizeof *call);
 	struct message *m = calloc(1, sizeof *m);
@@ -203,7 +202,7 @@ message(blinkComm_t comm, blinkStream_t stream, bool sends, const void *buffer, 
 	    .signature = (uint64_t)type };
 	call->n_messages = 1;
 	call->message = m;
-	return submit(comm, call, &err);
+	return submit(comm, call, stream, &err);
 }
 
 blinkResult_t

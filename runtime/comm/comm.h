@@ -12,6 +12,8 @@
 
 enum { GPU_BYTES = 64, USER_OPS = 64 };
 
+struct gpu;
+
 /* One rank of a job. */
 struct rank_comm {
 	struct engine engine;
@@ -28,12 +30,18 @@ struct rank_comm {
 	char *schedules;
 
 	Ctx ctx;			/* of the library and of what plans are made with */
+	pthread_mutex_t library_lock;	/* of `library` */
 	struct library *library;
 	struct job job;
 	char (*gpus)[GPU_BYTES];	/* of each rank */
 	const char **gpu_of;
 	int *server;
 	struct stated *stated;
+	bool wants_gpu;			/* the backend is cuda */
+	struct gpu *cuda;		/* NULL: before it is made */
+	bool on_gpu;			/* it is complete: calls go there */
+	pthread_mutex_t gpu_lock;	/* of what follows: held by events that go to the GPU */
+	bool gpu_hears;
 	struct gpu_card *cards;		/* of each rank; NULL: not known of all */
 	struct tuner *tuner;		/* NULL: BLINK_MIAD is not set, or chunks have a size */
 	const char *tuner_path;		/* NULL: what is found is not kept */
@@ -49,6 +57,9 @@ int plans_open(struct rank_comm *r, struct blink_error *err);
 void plans_close(struct rank_comm *r);
 int plans_choose(void *rank_comm, const struct call *call, struct plan **out, struct blink_error *err);
 
+/* Has one of its schedules parts that go over PCIe, beside others that do not? */
+bool plans_have_routes(struct rank_comm *r);
+
 /* Sizes of chunks by trying: comm/tuning.c. tuning_open: once the ranks have met; rank 0 reads the file, for all. */
 int tuning_open(struct rank_comm *r, struct blink_error *err);
 void tuning_close(struct rank_comm *r);
@@ -57,6 +68,9 @@ void tuning_close(struct rank_comm *r);
 int rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, const blinkConfig_t *config,
     struct blink_error *err);
 void rank_comm_close(struct rank_comm *r, bool forked);
+
+/* It has failed: kernels end. */
+void rank_comm_stop(struct rank_comm *r);
 int64_t rank_comm_deadline(const struct rank_comm *r);
 
 /* The ranks on this server: comm/local.c. rank_is_local: their memory can be mapped. local_index: number of a rank
@@ -73,8 +87,16 @@ int map_local(const struct rank_comm *r, struct shm *own, const void *addresses,
 blinkResult_t comm_open(blinkComm_t *out, int n, const blinkUniqueId_t *id, int rank, const blinkConfig_t *config,
     struct blink_error *err);
 
-/* Calls of a group wait in the thread until it ends: comm/group.c. True: it has taken the call. */
-bool group_takes(blinkComm_t comm, struct call *call);
+/* Start a call in a stream, of the host: NULL. Takes the call, whatever it returns. */
+int rank_comm_submit(struct rank_comm *r, struct call *call, blinkStream_t stream, struct blink_error *err);
+
+/* As engine_wait and engine_last_call, where the calls are: on the GPU, or on the host. */
+int rank_comm_wait(struct rank_comm *r, uint64_t number, bool wait, struct blink_error *err);
+uint64_t rank_comm_last_call(struct rank_comm *r);
+
+/* Calls of a group wait in the thread until it ends: comm/group.c. True: it has taken the call, or freed it
+ * with *err set. */
+bool group_takes(blinkComm_t comm, struct call *call, blinkStream_t stream, struct blink_error *err);
 
 /* The rank of a communicator that this process may use; NULL, with its error set. */
 struct rank_comm *comm_rank(blinkComm_t comm);

@@ -1,11 +1,13 @@
 /* Groups: the calls of a thread between start and end, on any communicators. */
 #include "comm/comm.h"
+#include "error.h"
 
 #include <stdlib.h>
 
 struct member {
 	blinkComm_t comm;
 	struct call *call;
+	blinkStream_t stream;
 	struct member *next;
 };
 
@@ -15,13 +17,19 @@ static __thread struct {
 	bool no_memory;
 } group;
 
-/* Messages of one communicator proceed together, where its first one stands. */
+/* Messages of one communicator proceed together, where its first one stands, in one stream. */
 static bool
-joins_messages(blinkComm_t comm, struct call *call)
+joins_messages(blinkComm_t comm, struct call *call, blinkStream_t stream, struct blink_error *err)
 {
 	for (struct member *m = group.first; m && call->n_messages > 0; m = m->next) {
 		if (m->comm != comm || m->call->n_messages == 0)
 			continue;
+		if (m->stream != stream) {
+			set_error(err, blinkInvalidArgument, "stream: the group has messages of this communicator in "
+			    "another stream: want one");
+			call_free(call);
+			return true;
+		}
 		struct message **end = &m->call->message;
 		while (*end)
 			end = &(*end)->next;
@@ -34,11 +42,11 @@ joins_messages(blinkComm_t comm, struct call *call)
 }
 
 bool
-group_takes(blinkComm_t comm, struct call *call)
+group_takes(blinkComm_t comm, struct call *call, blinkStream_t stream, struct blink_error *err)
 {
 	if (group.depth == 0)
 		return false;
-	if (joins_messages(comm, call))
+	if (joins_messages(comm, call, stream, err))
 		return true;
 	struct member *m = malloc(sizeof *m);
 	if (!m) {
@@ -46,7 +54,7 @@ group_takes(blinkComm_t comm, struct call *call)
 		group.no_memory = true;
 		return true;
 	}
-	*m = (struct member){ comm, call, NULL };
+	*m = (struct member){ comm, call, stream, NULL };
 	if (group.last)
 		group.last->next = m;
 	else
@@ -74,7 +82,7 @@ blinkGroupEnd(void)
 		struct member *m = group.first;
 		struct blink_error err = { 0 };
 		group.first = m->next;
-		if (engine_submit(&m->comm->rank->engine, m->call, &err) != blinkSuccess) {
+		if (rank_comm_submit(m->comm->rank, m->call, m->stream, &err) != blinkSuccess) {
 			comm_error(m->comm, &err);
 			result = result == blinkSuccess ? (blinkResult_t)err.code : result;
 		}

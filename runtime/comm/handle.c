@@ -1,5 +1,6 @@
 /* Handles of communicators: made, asked, ended. */
 #include "comm/comm.h"
+#include "cuda/gpu.h"
 #include "error.h"
 
 #include <stdlib.h>
@@ -92,6 +93,24 @@ blinkCommInitRank(blinkComm_t *comm, int nRanks, const blinkUniqueId_t *id, int 
 	return err.code == blinkSuccess ? blinkSuccess : give_blink_error(error, &err);
 }
 
+int
+rank_comm_submit(struct rank_comm *r, struct call *call, blinkStream_t stream, struct blink_error *err)
+{
+	return r->on_gpu ? gpu_submit(r->cuda, call, stream, err) : engine_submit(&r->engine, call, err);
+}
+
+int
+rank_comm_wait(struct rank_comm *r, uint64_t number, bool wait, struct blink_error *err)
+{
+	return r->on_gpu ? gpu_wait(r->cuda, number, wait, err) : engine_wait(&r->engine, number, wait, err);
+}
+
+uint64_t
+rank_comm_last_call(struct rank_comm *r)
+{
+	return r->on_gpu ? gpu_last_call(r->cuda) : engine_last_call(&r->engine);
+}
+
 /* Calls that are under way end first: peers wait for what they publish. A failed communicator has none. */
 blinkResult_t
 blinkCommDestroy(blinkComm_t comm)
@@ -102,7 +121,7 @@ blinkCommDestroy(blinkComm_t comm)
 	bool forked = comm->owner != getpid();
 	if (comm->rank) {
 		if (!forked)
-			engine_wait(&comm->rank->engine, 0, true, &err);
+			rank_comm_wait(comm->rank, 0, true, &err);
 		rank_comm_close(comm->rank, forked);
 	} else if (comm->device) {
 		comm->program->close(comm->device);
@@ -147,7 +166,7 @@ blinkCommLastCall(blinkComm_t comm, uint64_t *call)
 	struct rank_comm *r = comm_rank(comm);
 	if (!r || !call)
 		return blinkInvalidArgument;
-	*call = engine_last_call(&r->engine);
+	*call = rank_comm_last_call(r);
 	return blinkSuccess;
 }
 
@@ -158,9 +177,9 @@ wait_for(blinkComm_t comm, uint64_t call, bool waits)
 	struct rank_comm *r = comm_rank(comm);
 	if (!r)
 		return blinkInvalidArgument;
-	if (call > engine_last_call(&r->engine))
+	if (call > rank_comm_last_call(r))
 		set_error(&err, blinkInvalidArgument, "call: %llu: has not been made", (unsigned long long)call);
-	int code = err.code != blinkSuccess ? err.code : engine_wait(&r->engine, call, waits, &err);
+	int code = err.code != blinkSuccess ? err.code : rank_comm_wait(r, call, waits, &err);
 	return code == blinkSuccess || code == blinkInProgress ? (blinkResult_t)code : comm_error(comm, &err);
 }
 
@@ -186,6 +205,7 @@ blinkCommAbort(blinkComm_t comm)
 	snprintf(text, sizeof text, "rank %d: blinkCommAbort was called", r->engine.rank);
 	bootstrap_fail(r->bootstrap, blinkAborted, r->engine.rank, text);
 	engine_fail(&r->engine, blinkAborted, text);
+	rank_comm_stop(r);
 	return blinkSuccess;
 }
 

@@ -4,11 +4,13 @@
  *	2. make memory for as many ranks as are on this server, and a network	shm_open_own, net->open
  *	3. exchange their addresses						bootstrap_allgather
  *	4. map the peers' memory						shm_exchange
- *	5. hear that all ranks have done so					bootstrap_allgather
+ *	5. the same for memory of GPUs, if the backend is cuda			gpu_open
+ *	6. hear that all ranks have done so					bootstrap_allgather
  *
  * A rank that fails on the way tells the others by the hub, and all fail with its reason. */
 #include "comm/comm.h"
 #include "comm/windows.h"
+#include "cuda/gpu.h"
 #include "debug.h"
 #include "error.h"
 
@@ -25,6 +27,7 @@ enum { HOST_BYTES = 32, NET_NAME = 16, SPINS = 2000, VERDICT_MS = 50 };
 struct hello {
 	unsigned char host[HOST_BYTES];
 	int32_t shm;
+	int32_t cuda;			/* 1: the backend is cuda */
 	char gpu[GPU_BYTES];
 	char net[NET_NAME];		/* the network between servers */
 	char machine[MACHINE_BYTES];
@@ -44,6 +47,15 @@ rank_comm_deadline(const struct rank_comm *r)
 
 /* ---- events ---- */
 
+void
+rank_comm_stop(struct rank_comm *r)
+{
+	pthread_mutex_lock(&r->gpu_lock);
+	if (r->gpu_hears)
+		gpu_stop(r->cuda);
+	pthread_mutex_unlock(&r->gpu_lock);
+}
+
 /* Who ends because a peer has left is not to blame: the peer is, which this rank, too, waits for. */
 static void
 on_failed(void *context, int code, int culprit, const char *text)
@@ -55,6 +67,7 @@ on_failed(void *context, int code, int culprit, const char *text)
 		text = e->peer[peer].gone;
 	debug_say(DEBUG_WARN, e->rank, "%s", text);
 	engine_fail(e, code, text);
+	rank_comm_stop(r);
 }
 
 static void
@@ -70,7 +83,13 @@ on_left(void *context, int rank, uint64_t calls)
 static void
 on_ask(void *context, struct rank_status *out)
 {
-	engine_status(&((struct rank_comm *)context)->engine, out);
+	struct rank_comm *r = context;
+	pthread_mutex_lock(&r->gpu_lock);
+	if (r->gpu_hears)
+		gpu_status_of(r->cuda, out);
+	else
+		engine_status(&r->engine, out);
+	pthread_mutex_unlock(&r->gpu_lock);
 }
 
 static void
@@ -148,6 +167,10 @@ place_ranks(struct rank_comm *r, const struct hello *all, struct blink_error *er
 		r->server[i] = before < i ? r->server[before] : r->job.n_servers++;
 		r->engine.n_local += memcmp(all[i].host, all[r->engine.rank].host, HOST_BYTES) == 0;
 	}
+	for (int i = 1; i < n; i++)
+		if (all[i].cuda != all[0].cuda)
+			return set_error(err, blinkMismatch, "backend: rank %d has %s, rank 0 has %s: want the same on "
+			    "all ranks", i, all[i].cuda ? "cuda" : "host", all[0].cuda ? "cuda" : "host");
 	for (int i = 0; i < n; i++)
 		if (r->server[i] == r->server[r->engine.rank] && all[i].shm != all[r->engine.rank].shm)
 			return set_error(err, blinkMismatch, "BLINK_SHM: rank %d has %d, rank %d on its server %d: "
@@ -346,6 +369,28 @@ connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *
 	return err->code;
 }
 
+static void
+gpu_hear(struct rank_comm *r, bool hears)
+{
+	pthread_mutex_lock(&r->gpu_lock);
+	r->gpu_hears = hears;
+	pthread_mutex_unlock(&r->gpu_lock);
+}
+
+/* An event that came before the GPU was ready has been missed there: what has failed is stopped now. */
+static int
+open_gpu(struct rank_comm *r, struct blink_error *err)
+{
+	if (!r->wants_gpu || gpu_open(r, -1, &r->cuda, err) != blinkSuccess
+	    || gpu_launches_open(r->cuda, err) != blinkSuccess || gpu_share_blocks(r->cuda, err) != blinkSuccess)
+		return err->code;
+	r->on_gpu = true;
+	gpu_hear(r, true);
+	if (atomic_load(&r->engine.stop))
+		rank_comm_stop(r);
+	return blinkSuccess;
+}
+
 /* ---- open and close ---- */
 
 static int
@@ -372,6 +417,15 @@ take_gpu(struct rank_comm *r, const char *gpu, struct blink_error *err)
 }
 
 static int
+take_backend(struct rank_comm *r, const char *name, struct blink_error *err)
+{
+	r->wants_gpu = name && strcmp(name, "cuda") == 0;
+	if (name && !r->wants_gpu && strcmp(name, "host") != 0)
+		set_error(err, blinkInvalidArgument, "backend: \"%.100s\": want host or cuda", name);
+	return err->code;
+}
+
+static int
 read_settings(struct rank_comm *r, const blinkConfig_t *config, struct blink_error *err)
 {
 	static const blinkConfig_t defaults;
@@ -392,7 +446,8 @@ read_settings(struct rank_comm *r, const blinkConfig_t *config, struct blink_err
 	r->schedules = schedules ? strdup(schedules) : NULL;
 	if (schedules && !r->schedules)
 		return set_error_memory(err);
-	return take_machine(r, err);
+	return take_backend(r, config->backend ? config->backend : r->settings.backend, err) != blinkSuccess
+	    ? err->code : take_machine(r, err);
 }
 
 static int
@@ -430,6 +485,7 @@ introduce(const struct rank_comm *r, struct hello *mine)
 {
 	identify_host(r, mine->host);
 	mine->shm = r->settings.shm;
+	mine->cuda = r->wants_gpu;
 	memcpy(mine->gpu, r->gpu, GPU_BYTES);
 	snprintf(mine->net, sizeof mine->net, "%s", net_name(&r->settings));
 	memcpy(mine->machine, r->machine, MACHINE_BYTES);
@@ -452,7 +508,8 @@ join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 		set_error_memory(err);
 	} else if (bootstrap_join(id, e->n_ranks, e->rank, mine, sizeof *mine, hello, r->deadline, &events,
 	    &r->bootstrap, err) == blinkSuccess) {
-		if (connect_ranks(r, hello, all, &here) == blinkSuccess && tuning_open(r, &here) == blinkSuccess)
+		if (connect_ranks(r, hello, all, &here) == blinkSuccess && tuning_open(r, &here) == blinkSuccess
+		    && open_gpu(r, &here) == blinkSuccess)
 			bootstrap_allgather(r->bootstrap, &done, sizeof done, all, r->deadline, err);
 		else if (!hub_knows_better(r, &here))
 			on_failed_here(r, &here, -1);
@@ -469,12 +526,36 @@ rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, 
 {
 	ctx_init(&r->ctx);
 	pthread_mutex_init(&r->lock, NULL);
+	pthread_mutex_init(&r->gpu_lock, NULL);
 	if (read_settings(r, config, err) != blinkSuccess || open_engine(r, n, rank, err) != blinkSuccess
 	    || plans_open(r, err) != blinkSuccess || join(r, id, err) != blinkSuccess)
 		return err->code;
 	debug_say(DEBUG_INFO, rank, "rank %d of %d, %d servers, %d ranks on this one, kernels %s", rank, n,
 	    r->job.n_servers, r->engine.n_local, reduction_kernels());
 	return blinkSuccess;
+}
+
+/* What the GPU's threads say goes to the hub, which they need longer than the hub them. */
+static void
+close_gpu(struct rank_comm *r, bool forked)
+{
+	if (!forked)
+		gpu_hear(r, false);
+	if (r->cuda)
+		gpu_launches_close(r->cuda, forked);
+	windows_close(r, forked);
+	gpu_close(r->cuda, forked);
+}
+
+/* Collectives that this rank has begun. Of a GPU those of graphs count, too. */
+static uint64_t
+calls_begun(const struct rank_comm *r, bool forked)
+{
+	struct rank_status status;
+	if (!r->on_gpu || forked)
+		return r->engine.collective;
+	gpu_status_of(r->cuda, &status);
+	return status.calls;
 }
 
 /* The worker first, which may still be in a call that has failed; then the network: what it brings is for the engine.
@@ -487,7 +568,9 @@ rank_comm_close(struct rank_comm *r, bool forked)
 		engine_stop(e);
 	if (e->net && !forked)
 		e->net->close(e->net_handle, now_ns() + e->timeout);
-	bootstrap_leave(r->bootstrap, e->collective);
+	uint64_t calls = calls_begun(r, forked);
+	close_gpu(r, forked);
+	bootstrap_leave(r->bootstrap, calls);
 	engine_close(e, forked);
 	if (!forked)
 		tuning_close(r);
@@ -495,7 +578,6 @@ rank_comm_close(struct rank_comm *r, bool forked)
 	for (int i = 0; i < e->n_ranks && e->peer; i++)
 		if (e->peer[i].mine && !e->peer[i].theirs)
 			peer_close(&e->peer[i]);
-	windows_close(r);
 	shm_close(r->shm);
 	free(e->peer);
 	free(r->gpus);

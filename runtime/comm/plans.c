@@ -12,6 +12,7 @@
 int
 plans_open(struct rank_comm *r, struct blink_error *err)
 {
+	pthread_mutex_init(&r->library_lock, NULL);
 	if (library_open(&r->ctx, r->schedules, r->settings.small, &r->library) != OK)
 		return set_error(err, (int)r->ctx.error.status, "%.500s", r->ctx.error.text);
 	return blinkSuccess;
@@ -100,6 +101,15 @@ fill_plan(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t 
 	return code;
 }
 
+static Status
+choose(Ctx *ctx, struct rank_comm *r, Collective coll, int root, int64_t bytes, Choice *out)
+{
+	pthread_mutex_lock(&r->library_lock);
+	Status status = library_choose(ctx, r->library, &r->job, coll, root, bytes, out);
+	pthread_mutex_unlock(&r->library_lock);
+	return status;
+}
+
 /* The schedule of a file is needed only meanwhile. */
 static int
 make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct plan **out, struct blink_error *err)
@@ -114,7 +124,7 @@ make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct pl
 	}
 	ctx_init(ctx);
 	ctx_init(&plan->ctx);
-	if (library_choose(ctx, r->library, &r->job, call->coll, call->root, bytes, &choice) != OK)
+	if (choose(ctx, r, call->coll, call->root, bytes, &choice) != OK)
 		fail_with(err, ctx);
 	else if (fill_plan(r, plan, &choice, bytes, err) == blinkSuccess)
 		debug_say(DEBUG_INFO, r->engine.rank, "%s of %lld to %lld bytes: %s", collective_name(call->coll),
@@ -129,6 +139,24 @@ make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct pl
 	}
 	*out = plan;
 	return blinkSuccess;
+}
+
+/* Of the schedules for large messages, one for each collective. That one cannot be read is said when it is needed. */
+bool
+plans_have_routes(struct rank_comm *r)
+{
+	Ctx *ctx = calloc(1, sizeof *ctx);
+	bool found = false;
+	for (int c = 0; c < N_COLLECTIVES && ctx && r->schedules && !found; c++) {
+		Choice choice = { .sched = NULL };
+		ctx_init(ctx);
+		Status status = library_choose(ctx, r->library, &r->job, (Collective)c, 0, INT64_MAX, &choice);
+		for (int p = 0; status == OK && choice.sched && p < choice.sched->n_parts; p++)
+			found = found || choice.sched->part[p].classes & 1u << LINK_PCIE;
+		ctx_free(ctx);
+	}
+	free(ctx);
+	return found;
 }
 
 int
@@ -147,4 +175,40 @@ plans_choose(void *rank_comm, const struct call *call, struct plan **out, struct
 	if (make_plan(r, call, bytes, at, err) == blinkSuccess)
 		*out = *at;
 	return err->code;
+}
+
+static int
+find_choice(struct rank_comm *r, Collective coll, int root, int64_t bytes, blinkChoice_t *out, struct blink_error *err)
+{
+	Choice choice;
+	Ctx *ctx = calloc(1, sizeof *ctx);	/* not on the stack: it has room for a message */
+	if (!ctx)
+		return set_error_memory(err);
+	ctx_init(ctx);
+	if (choose(ctx, r, coll, root, bytes, &choice) == OK) {
+		*out = (blinkChoice_t){ .builtIn = !choice.sched, .fromBytes = (size_t)choice.from,
+		    .toBytes = (size_t)choice.to };
+		snprintf(out->text, sizeof out->text, "%.255s", choice.what);
+	} else {
+		fail_with(err, ctx);
+	}
+	ctx_free(ctx);
+	free(ctx);
+	return err->code;
+}
+
+blinkResult_t
+blinkCommGetChoice(blinkComm_t comm, blinkCollective_t collective, int root, size_t bytes, blinkChoice_t *choice)
+{
+	struct blink_error err = { 0 };
+	struct rank_comm *r = comm_rank(comm);
+	if (!r || !choice)
+		return blinkInvalidArgument;
+	if ((int)collective < 0 || (int)collective >= N_COLLECTIVES || bytes > INT64_MAX)
+		set_error(&err, blinkInvalidArgument, "collective or bytes: not valid");
+	else if (collective_rooted((Collective)collective) && (root < 0 || root >= r->engine.n_ranks))
+		set_error(&err, blinkInvalidArgument, "root: %d: want 0 to %d", root, r->engine.n_ranks - 1);
+	else
+		find_choice(r, (Collective)collective, root, (int64_t)bytes, choice, &err);
+	return err.code == blinkSuccess ? blinkSuccess : comm_error(comm, &err);
 }

@@ -3,6 +3,7 @@
  * The ranks exchange colors and keys by the hub of the communicator; in each color the rank that comes first makes a
  * unique id, and a second exchange hands it to the others. */
 #include "comm/comm.h"
+#include "cuda/gpu.h"
 #include "error.h"
 
 #include <stdlib.h>
@@ -40,6 +41,21 @@ find_place(const struct choice *all, int n, int me, int *rank, int *size, int *f
 	}
 }
 
+/* On the same GPU as this rank of the parent, whatever the thread's context is. */
+static int
+open_same(struct rank_comm *r, blinkComm_t *out, int size, const blinkUniqueId_t *id, int rank,
+    const blinkConfig_t *config, struct blink_error *err)
+{
+	struct gpu_entry entry;
+	if (!r->on_gpu)
+		return comm_open(out, size, id, rank, config, err);
+	if (gpu_enter(r->cuda, &entry, err) != blinkSuccess)
+		return err->code;
+	comm_open(out, size, id, rank, config, err);
+	gpu_leave(r->cuda, &entry);
+	return err->code;
+}
+
 static int
 split(struct rank_comm *r, struct choice mine, const blinkConfig_t *config, blinkComm_t *out, struct choice *all,
     struct offer *offers, struct blink_error *err)
@@ -58,7 +74,7 @@ split(struct rank_comm *r, struct choice mine, const blinkConfig_t *config, blin
 		return err->code;
 	if (offers[first].code != blinkSuccess)
 		return set_error(err, offers[first].code, "rank %d could not make a unique id", first);
-	return comm_open(out, size, &offers[first].id, rank, config, err);
+	return open_same(r, out, size, &offers[first].id, rank, config, err);
 }
 
 blinkResult_t
@@ -69,7 +85,8 @@ blinkCommSplit(blinkComm_t comm, int color, int key, blinkComm_t *out, const bli
 	if (!r || !out)
 		return blinkInvalidArgument;
 	const blinkConfig_t same = { .chunkBytes = (size_t)r->engine.chunk_bytes,
-	    .timeoutMs = r->engine.timeout / 1000000, .schedules = r->schedules, .gpu = r->gpu };
+	    .timeoutMs = r->engine.timeout / 1000000, .schedules = r->schedules, .gpu = r->gpu,
+	    .backend = r->on_gpu ? "cuda" : "host" };
 	struct choice *all = calloc((size_t)r->engine.n_ranks, sizeof *all);
 	struct offer *offers = calloc((size_t)r->engine.n_ranks, sizeof *offers);
 	if (all && offers)

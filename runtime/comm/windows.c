@@ -4,16 +4,21 @@
  * which all ranks of a server do at once: the hub hands round where, and shm_exchange does the rest. What is mapped
  * then is unmapped when it is taken back, so that a rank's memory is gone once the rank has freed it.
  *
- * A window has the same number on all ranks, by which readers know it (WHERE): they compare it each time. */
+ * A window has the same number on all ranks, by which readers know it (WHERE): they compare it each time.
+ *
+ * Memory of a GPU is the driver's, and kernels write into regions of their own (cuda/peers.c): to register it changes
+ * nothing yet, on no rank. */
 #include "comm/windows.h"
 #include "comm/comm.h"
+#include "cuda/gpu.h"
 #include "error.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct memory {
-	struct shm *shm;
+	struct shm *shm;		/* NULL: on the GPU */
+	void *at;
 	unsigned char address[SHM_ADDRESS];
 	size_t bytes;
 	int registered;			/* number of its window; 0: none */
@@ -29,8 +34,7 @@ static struct memory **
 find_memory(struct rank_comm *r, const void *at)
 {
 	struct memory **m = &r->memory;
-	while (*m && ((const char *)at < (char *)shm_memory((*m)->shm)
-	    || (const char *)at >= (char *)shm_memory((*m)->shm) + (*m)->bytes))
+	while (*m && ((const char *)at < (char *)(*m)->at || (const char *)at >= (char *)(*m)->at + (*m)->bytes))
 		m = &(*m)->next;
 	return m;
 }
@@ -42,6 +46,28 @@ is_own(const struct rank_comm *r, int rank, struct blink_error *err)
 		set_error(err, blinkInvalidArgument, "rank: %d: want this communicator's own, %d", rank,
 		    r->engine.rank);
 	return rank == r->engine.rank;
+}
+
+static int
+open_memory(struct rank_comm *r, struct memory *m, size_t bytes, struct blink_error *err)
+{
+	m->bytes = bytes ? bytes : 1;
+	if (r->on_gpu)
+		return gpu_memory_alloc(r->cuda, m->bytes, &m->at, err);
+	if (shm_open_own(m->bytes, &r->keys, m->address, &m->shm, err) == blinkSuccess)
+		m->at = shm_memory(m->shm);
+	return err->code;
+}
+
+static int
+close_memory(struct rank_comm *r, struct memory *m, bool forked, struct blink_error *err)
+{
+	if (m->shm)
+		shm_close(m->shm);
+	else if (!forked)
+		gpu_memory_free(r->cuda, m->at, err);
+	free(m);
+	return err->code;
 }
 
 blinkResult_t
@@ -59,15 +85,14 @@ window_alloc(blinkComm_t comm, int rank, size_t bytes, void **memory)
 	else if (!memory || bytes > (size_t)1 << 47)
 		set_error(&err, blinkInvalidArgument, "memory or bytes: not valid");
 	else if (is_own(r, rank, &err))
-		shm_open_own(bytes ? bytes : 1, &r->keys, m->address, &m->shm, &err);
+		open_memory(r, m, bytes, &err);
 	if (err.code != blinkSuccess) {
 		free(m);
 		return comm_error(comm, &err);
 	}
-	m->bytes = bytes ? bytes : 1;
 	m->next = r->memory;
 	r->memory = m;
-	*memory = shm_memory(m->shm);
+	*memory = m->at;
 	return blinkSuccess;
 }
 
@@ -81,15 +106,13 @@ window_free(blinkComm_t comm, int rank, void *memory)
 	struct memory **at = memory ? find_memory(r, memory) : NULL, *m = at ? *at : NULL;
 	if (!memory || !is_own(r, rank, &err))
 		return memory ? comm_error(comm, &err) : blinkSuccess;
-	if (!m || shm_memory(m->shm) != memory || m->registered) {
+	if (!m || m->at != memory || m->registered) {
 		set_error(&err, blinkInvalidArgument, "memory: %s", m && m->registered ? "is registered" :
 		    "not of this communicator's blinkMemAlloc");
 		return comm_error(comm, &err);
 	}
 	*at = m->next;
-	shm_close(m->shm);
-	free(m);
-	return blinkSuccess;
+	return close_memory(r, m, false, &err) == blinkSuccess ? blinkSuccess : comm_error(comm, &err);
 }
 
 blinkResult_t
@@ -103,7 +126,9 @@ window_copy(blinkComm_t comm, int rank, void *to, const void *from, size_t bytes
 		set_error(&err, blinkInvalidArgument, "memory: NULL");
 		return comm_error(comm, &err);
 	}
-	if (bytes)
+	if (bytes && r->on_gpu && gpu_copy(r->cuda, to, from, bytes, &err) != blinkSuccess)
+		return comm_error(comm, &err);
+	if (bytes && !r->on_gpu)
 		memcpy(to, from, bytes);
 	return blinkSuccess;
 }
@@ -188,11 +213,25 @@ open_window(struct rank_comm *r, struct memory *m, const struct offer *offer, st
 		shm_forget_peers(m->shm);
 		return fail_here(r, err);
 	}
-	window->own = window->peer[e->rank] = shm_memory(m->shm);
+	window->own = window->peer[e->rank] = m->at;
 	window->bytes = m->bytes;
 	m->registered = offer[e->rank].number;
 	atomic_store(&e->window[m->registered], window);
 	return meet(r, m->registered, err);
+}
+
+static blinkResult_t
+register_on_gpu(blinkComm_t comm, struct memory *m, void **handle)
+{
+	struct blink_error err = { 0 };
+	if (!m || m->registered) {
+		set_error(&err, blinkInvalidArgument, "memory: %s", m ? "is registered" :
+		    "not of this communicator's blinkMemAlloc");
+		return comm_error(comm, &err);
+	}
+	m->registered = 1;
+	*handle = m;
+	return blinkSuccess;
 }
 
 blinkResult_t
@@ -203,9 +242,11 @@ blinkCommRegister(blinkComm_t comm, void *memory, size_t bytes, void **handle)
 	if (!r || !handle)
 		return blinkInvalidArgument;
 	struct memory *m = *find_memory(r, memory);
-	struct offer *offer = calloc((size_t)r->engine.n_ranks, sizeof *offer);
-	if (m && bytes > m->bytes - (size_t)((char *)memory - (char *)shm_memory(m->shm)))
+	if (m && bytes > m->bytes - (size_t)((char *)memory - (char *)m->at))
 		m = NULL;
+	if (r->on_gpu)
+		return register_on_gpu(comm, m, handle);
+	struct offer *offer = calloc((size_t)r->engine.n_ranks, sizeof *offer);
 	if (!offer && set_error_memory(&err))
 		fail_here(r, &err);
 	else if (meet(r, 0, &err) == blinkSuccess && offer_all(r, m, offer, &err) == blinkSuccess
@@ -238,20 +279,24 @@ blinkCommDeregister(blinkComm_t comm, void *handle)
 		set_error(&err, blinkInvalidArgument, "handle: not of blinkCommRegister");
 		return comm_error(comm, &err);
 	}
+	if (r->on_gpu) {
+		m->registered = 0;
+		return blinkSuccess;
+	}
 	meet(r, m->registered, &err);
 	close_window(r, m);
 	return err.code == blinkSuccess ? blinkSuccess : comm_error(comm, &err);
 }
 
 void
-windows_close(struct rank_comm *r)
+windows_close(struct rank_comm *r, bool forked)
 {
+	struct blink_error ignored = { 0 };
 	for (int w = 1; w <= WINDOWS; w++)
 		free(atomic_exchange(&r->engine.window[w], NULL));
 	while (r->memory) {
 		struct memory *m = r->memory;
 		r->memory = m->next;
-		shm_close(m->shm);
-		free(m);
+		close_memory(r, m, forked, &ignored);
 	}
 }

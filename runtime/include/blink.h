@@ -127,6 +127,7 @@ typedef struct {
 	const char *schedules;	/* indexes and schedule files, separated by ':'; NULL: BLINK_SCHEDULES */
 	const char *gpu;	/* id or number of this rank's GPU in the machine, or its PCI address, by which it is
 				 * found; NULL: BLINK_GPU, else the rank's number */
+	const char *backend;	/* where buffers are: "host" or "cuda"; NULL: BLINK_BACKEND, else host */
 } blinkConfig_t;
 
 enum { BLINK_UNIQUE_ID_BYTES = 128 };
@@ -291,6 +292,18 @@ blinkResult_t blinkCommAbort(blinkComm_t comm);
 
 /* blinkSuccess, or why the communicator has failed, with the text in *error unless that is NULL. From any thread. */
 blinkResult_t blinkCommGetAsyncError(blinkComm_t comm, blinkError_t *error);
+
+/* What a call would use. */
+typedef struct {
+	int builtIn;			/* 0: a schedule of BLINK_SCHEDULES; 1: one made for the ranks of the job */
+	size_t fromBytes, toBytes;	/* the same for messages of that size, as blink-schedule(5) counts M */
+	char text[256];			/* one line: "dgx1v/any.json: trees, 140 GB/s" */
+} blinkChoice_t;
+
+/* The schedule for a collective of `bytes` bytes, as blink-schedule(5) counts M: the same on all ranks. root: ignored
+ * unless the collective has one. Fails as the call would. From any thread. */
+blinkResult_t blinkCommGetChoice(blinkComm_t comm, blinkCollective_t collective, int root, size_t bytes,
+    blinkChoice_t *choice);
 
 /* A communicator of the ranks that give the same color, ordered by key and then by rank. color < 0: none for this rank,
  * *split is NULL. All ranks of comm must call it. config: as for blinkCommInitRank; NULL: as of comm. */

@@ -1,14 +1,15 @@
-/* Floating-point types below 32 bits, as their bits: to and from float, on the host and in kernels of nvcc. To the
+/* Floating-point types below 32 bits, as their bits: to and from float, on the host and in kernels. To the
  * type, a value is rounded to the nearest, ties to even; NaN stays NaN; above the largest value float16 and bfloat16
  * become infinite, and those of 8 bits the largest. C11 and C++17. Not for other callers: blink.h is the interface. */
 #ifndef BLINK_FLOAT_H
 #define BLINK_FLOAT_H
 
 #include <stdint.h>
-#include <string.h>
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__)
 #define BLINK_FLOAT static inline __host__ __device__ __attribute__((unused))
+#elif defined(__CUDA__)	/* clang without CUDA's headers */
+#define BLINK_FLOAT static inline __attribute__((host, device, unused))
 #else
 #define BLINK_FLOAT static inline __attribute__((unused))
 #endif
@@ -23,7 +24,7 @@ BLINK_FLOAT float
 blink_float_of_bits(uint32_t bits)
 {
 	float f;
-	memcpy(&f, &bits, sizeof f);
+	__builtin_memcpy(&f, &bits, sizeof f);
 	return f;
 }
 
@@ -31,7 +32,7 @@ BLINK_FLOAT uint32_t
 blink_bits_of_float(float f)
 {
 	uint32_t bits;
-	memcpy(&bits, &f, sizeof bits);
+	__builtin_memcpy(&bits, &f, sizeof bits);
 	return bits;
 }
 

@@ -38,19 +38,19 @@ probe_is_address(const char *text)
 	return parse(text, &address);
 }
 
-static struct gpu_peer
+static struct card_peer
 peer_at(PciAddress a)
 {
-	return (struct gpu_peer){ .domain = a.domain, .bus = (uint8_t)a.bus, .device = (uint8_t)a.device };
+	return (struct card_peer){ .domain = a.domain, .bus = (uint8_t)a.bus, .device = (uint8_t)a.device };
 }
 
 /* No GPU has NVLinks to more peers than there is room for. */
 static void
 add_link(struct gpu_card *card, PciAddress to)
 {
-	struct gpu_peer peer = peer_at(to);
+	struct card_peer peer = peer_at(to);
 	int i = 0;
-	while (i < card->n_peers && !gpu_peer_same(&card->peer[i], &peer))
+	while (i < card->n_peers && !card_peer_same(&card->peer[i], &peer))
 		i++;
 	if (i == CARD_PEERS)
 		return;

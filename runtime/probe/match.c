@@ -81,7 +81,7 @@ static int
 links_to(const struct gpu_card *card, const struct gpu_card *other)
 {
 	for (int i = 0; i < card_peers(card); i++)
-		if (gpu_peer_same(&card->peer[i], &other->self))
+		if (card_peer_same(&card->peer[i], &other->self))
 			return card->peer[i].links;
 	return 0;
 }

@@ -9,14 +9,14 @@
 enum { CARD_PEERS = 18 };
 
 /* A GPU by its PCI address, and the NVLinks to it. */
-struct gpu_peer {
+struct card_peer {
 	uint32_t domain;
 	uint8_t bus, device;
 	uint8_t links;
 };
 
 static inline bool
-gpu_peer_same(const struct gpu_peer *a, const struct gpu_peer *b)
+card_peer_same(const struct card_peer *a, const struct card_peer *b)
 {
 	return a->domain == b->domain && a->bus == b->bus && a->device == b->device;
 }
@@ -28,8 +28,8 @@ struct gpu_card {
 	uint8_t to_switch;		/* NVLinks that are up and lead to switches */
 	uint8_t n_peers;
 	uint32_t mbytes;		/* MB/s of a link in one direction; 0: not known */
-	struct gpu_peer self;
-	struct gpu_peer peer[CARD_PEERS];	/* also those that are not of the job */
+	struct card_peer self;
+	struct card_peer peer[CARD_PEERS];	/* also those that are not of the job */
 };
 
 /* Is it a PCI address, as cudaDeviceGetPCIBusId prints it: "0000:3b:00.0"? */

@@ -41,6 +41,9 @@ struct shm {
 	int fd, listener;
 	void *memory;
 	size_t bytes;
+	bool handle;			/* the descriptor is handed over as it is (shm_open_handle) */
+	void (*release)(void *of, bool forked);	/* NULL: nobody listens */
+	void *release_of;
 	const struct net_keys *keys;
 	struct mapping *mapped;		/* of peers */
 	int lack;			/* why no descriptor could be taken: errno; 0 */
@@ -163,19 +166,24 @@ open_listener(unsigned char address[SHM_ADDRESS], struct blink_error *err)
 	return fd;
 }
 
+static struct shm *
+new_own(void *memory, int fd, const struct net_keys *keys)
+{
+	struct shm *own = calloc(1, sizeof *own);
+	if (own)
+		*own = (struct shm){ .users = 1, .process = getpid(), .keys = keys, .memory = memory, .fd = fd,
+		    .listener = -1 };
+	return own;
+}
+
 int
 shm_open_own(size_t bytes, const struct net_keys *keys, unsigned char address[SHM_ADDRESS], struct shm **out,
     struct blink_error *err)
 {
-	struct shm *own = calloc(1, sizeof *own);
+	struct shm *own = new_own(MAP_FAILED, -1, keys);
 	if (!own)
 		return set_error_memory(err);
-	own->users = 1;
-	own->process = getpid();
-	own->keys = keys;
 	own->bytes = bytes;
-	own->memory = MAP_FAILED;
-	own->listener = -1;
 	own->fd = memfd_create("blink", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (own->fd < 0 || ftruncate(own->fd, (off_t)bytes) != 0
 	    || fcntl(own->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
@@ -194,6 +202,33 @@ shm_open_own(size_t bytes, const struct net_keys *keys, unsigned char address[SH
 	return blinkSuccess;
 }
 
+int
+shm_open_handle(int fd, void *memory, const struct net_keys *keys, unsigned char address[SHM_ADDRESS],
+    struct shm **out, struct blink_error *err)
+{
+	struct shm *own = new_own(memory, fd, keys);
+	if (!own)
+		return set_error_memory(err);
+	own->handle = true;
+	own->listener = open_listener(address, err);
+	if (err->code != blinkSuccess) {
+		own->fd = -1;
+		shm_close(own);
+		return err->code;
+	}
+	memcpy(own->address, address, SHM_ADDRESS);
+	list_open(own);
+	*out = own;
+	return blinkSuccess;
+}
+
+void
+shm_when_free(struct shm *own, void (*release)(void *of, bool forked), void *of)
+{
+	own->release = release;
+	own->release_of = of;
+}
+
 void *
 shm_memory(const struct shm *own)
 {
@@ -205,7 +240,9 @@ drop(struct shm *of)
 {
 	if (of->users-- > 1)
 		return;
-	if (of->memory != MAP_FAILED)
+	if (of->release)
+		of->release(of->release_of, of->process != getpid());
+	if (of->memory != MAP_FAILED && !of->handle)
 		munmap(of->memory, of->bytes);
 	free(of);
 }
@@ -341,6 +378,13 @@ receive_plain(int socket, void *data, size_t bytes)
 	return -1;
 }
 
+/* What it has, has come. */
+static bool
+is_here(const struct shm_peer *peer)
+{
+	return peer->memory || peer->fd >= 0;
+}
+
 static int
 hear_hello(struct link *link, const struct shm_peer *peer, int n_peers, int rank)
 {
@@ -348,7 +392,7 @@ hear_hello(struct link *link, const struct shm_peer *peer, int n_peers, int rank
 	if (got != 1)
 		return got;
 	for (int i = 0; i < n_peers && link->peer < 0; i++)
-		if (peer[i].rank == link->theirs.from && peer[i].rank < rank && !peer[i].memory)
+		if (peer[i].rank == link->theirs.from && peer[i].rank < rank && !is_here(&peer[i]))
 			link->peer = i;
 	if (link->peer < 0 || link->theirs.to != rank || link->theirs.from != peer[link->peer].rank)
 		return -1;
@@ -375,8 +419,12 @@ hear_memory(struct shm *own, struct link *link, struct shm_peer *peer)
 {
 	char byte;
 	int fd, got = receive_packet(link->fd, &byte, sizeof byte, &fd);
+	if (got == 1 && (fd < 0 || is_here(peer)))
+		got = -1;
+	if (got == 1 && own->handle)
+		return peer->fd = fd, 1;
 	if (got == 1)
-		got = fd < 0 || peer->memory ? -1 : map_peer(own, peer, fd);
+		got = map_peer(own, peer, fd);
 	if (fd == NO_ROOM)
 		own->lack = EMFILE;
 	if (fd >= 0)
@@ -492,7 +540,7 @@ static const struct shm_peer *
 missing(const struct shm_peer *peer, int n_peers)
 {
 	for (int i = 0; i < n_peers; i++)
-		if (!peer[i].memory)
+		if (!is_here(&peer[i]))
 			return &peer[i];
 	return NULL;
 }
@@ -509,6 +557,20 @@ wait_for_sockets(const struct shm *own, const struct link *link, int n_links, st
 	poll(poll_of, (nfds_t)n_links + 1, ms < 0 ? 0 : ms > LOOK_MS ? LOOK_MS : (int)ms);
 }
 
+int
+shm_exchange_here(struct shm *own, struct shm_peer *peer, int n_peers, struct blink_error *err)
+{
+	for (int i = 0; i < n_peers; i++) {
+		struct shm *same = find_open(peer[i].address);
+		peer[i].fd = -1;
+		if (same && add_mapping(own, &peer[i], same->memory, same->bytes, same) != 1) {
+			drop(same);
+			return set_error_memory(err);
+		}
+	}
+	return err->code;
+}
+
 static int
 exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct link *link, struct pollfd *poll_of,
     int64_t deadline, const _Atomic int *stop, struct blink_error *err)
@@ -516,13 +578,7 @@ exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct l
 	int n_links = 0;
 	char reason[REASON_ROOM];
 	own->lack = 0;
-	for (int i = 0; i < n_peers; i++) {
-		struct shm *same = find_open(peer[i].address);
-		if (same && add_mapping(own, &peer[i], same->memory, same->bytes, same) != 1) {
-			drop(same);
-			return set_error_memory(err);
-		}
-	}
+	shm_exchange_here(own, peer, n_peers, err);
 	for (int i = 0; i < n_peers && err->code == blinkSuccess; i++)
 		if (!peer[i].memory && peer[i].rank > rank
 		    && connect_link(&link[n_links], rank, &peer[i], i, err) == blinkSuccess)

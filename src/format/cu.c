@@ -201,11 +201,11 @@ program_write_cu(Ctx *ctx, const Program *prog, const char *digest, Text *out)
 }
 
 Status
-sched_write_cu(Ctx *ctx, const Schedule *sched, const Text *file, Text *out)
+sched_write_cu(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
 {
 	char digest[DIGEST_ROOM];
 	Program *prog;
-	digest_of(file->data, file->size, digest);
+	digest_of(in->json->data, in->json->size, digest);
 	TRY(sched_lower(ctx, sched, &prog));
 	return program_write_cu(ctx, prog, digest, out);
 }

@@ -129,22 +129,29 @@ Status sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Sc
 
 void sched_write_json(const Schedule *sched, Text *out);
 
-/* Source code (libblink(3)). file: the schedule's JSON, whose digest it carries. */
-Status sched_write_cu(Ctx *ctx, const Schedule *sched, const Text *file, Text *out);
+/* What formats may need besides the schedule. */
+typedef struct {
+	const Text *json;	/* its file */
+	const char *server;	/* the id of the server whose ranks read the output; NULL: all */
+} FormatInput;
+
+/* Source code (libblink(3)), which carries the digest of in->json. */
+Status sched_write_cu(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 Status program_write_cu(Ctx *ctx, const Program *prog, const char *digest, Text *out);
 
-/* What NCCL reads from NCCL_GRAPH_FILE: rings. file: not used. Fails: INFEASIBLE its trees are not parts of rings, or
- * of rings that NCCL has no way to say; LIMIT. Memory: both arenas. */
-Status sched_write_nccl_graph(Ctx *ctx, const Schedule *sched, const Text *file, Text *out);
-Status sched_note_nccl_graph(Ctx *ctx, const Schedule *sched, Text *out);
+/* What NCCL reads from NCCL_GRAPH_FILE: rings. Fails: INFEASIBLE its trees are not parts of rings, or of rings that
+ * NCCL has no way to say; LIMIT; USAGE no such server. Memory: both arenas. */
+Status sched_write_nccl_graph(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
+Status sched_note_nccl_graph(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 
 /* A format of schedules. */
 typedef struct {
 	const char *name, *suffix;
-	/* file: the schedule file. NULL: this is its own format. */
-	Status (*write)(Ctx *ctx, const Schedule *sched, const Text *file, Text *out);
+	/* NULL: this is the format of its file. */
+	Status (*write)(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 	/* A line of a summary: what the file does not hold of the schedule; fails as `write`. NULL: it holds all. */
-	Status (*note)(Ctx *ctx, const Schedule *sched, Text *out);
+	Status (*note)(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
+	bool of_a_server;	/* it can be for the ranks of one server */
 } ScheduleFormat;
 
 extern const ScheduleFormat schedule_formats[];

@@ -21,9 +21,9 @@ const TopologyFormat topology_formats[] = {
 };
 
 const ScheduleFormat schedule_formats[] = {
-	{ "json", "json", NULL, NULL },
-	{ "cu", "cu", sched_write_cu, NULL },
-	{ "nccl-graph", "nccl-graph", sched_write_nccl_graph, sched_note_nccl_graph },
+	{ "json", "json", NULL, NULL, false },
+	{ "cu", "cu", sched_write_cu, NULL, false },
+	{ "nccl-graph", "nccl-graph", sched_write_nccl_graph, sched_note_nccl_graph, true },
 	{ .name = NULL },
 };
 

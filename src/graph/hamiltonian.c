@@ -276,7 +276,9 @@ struct walk {
 	struct finder *p;
 	bool by_server;		/* leave no server before all its ranks are visited */
 	int start, depth;
-	int *hop;		/* of each step, NO_HOP: none yet */
+	int *hop, *tried;	/* of each step; and how many of the hops of its rank were tried */
+	int *order, *n_ordered;	/* hops of each rank, the better first: as many as were asked for */
+	bool *all_ordered;
 	bool *visited;
 	int *server_left;	/* ranks of each server that are not visited */
 	int64_t calls;		/* of next_hop */
@@ -310,7 +312,7 @@ may_follow(const struct walk *w, int hop)
 {
 	const struct hop *h = &w->p->search.hop[hop];
 	int here = server_of(w, h->src);
-	if (h->cost < 0 || (w->depth == w->p->topo->n_ranks - 1 ? h->dst != w->start : w->visited[h->dst]))
+	if (w->depth == w->p->topo->n_ranks - 1 ? h->dst != w->start : w->visited[h->dst])
 		return false;
 	return !w->by_server || server_of(w, h->dst) == here || w->server_left[here] == 0;
 }
@@ -330,19 +332,40 @@ use_hop(struct walk *w, int hop, int sign)
 	return fits;
 }
 
-/* The best hop behind `last` that the walk may take, or NO_HOP. */
-static int
-next_hop(struct walk *w, int at, int last)
+/* Put the next best hops of a rank behind those in order: most walks go on by one of the first. */
+static void
+order_more(struct walk *w, int rank, int *order)
 {
-	int best = NO_HOP;
+	enum { MORE = 16 };
+	int n = w->n_ordered[rank], m = 0;
+	for (int i = 0, h; (h = search_hop_at(&w->p->search, rank, i, false)) >= 0; i++) {
+		if (w->p->search.hop[h].cost < 0 || (n > 0 && compare_hops(w, h, order[n - 1]) <= 0)
+		    || (m == MORE && compare_hops(w, h, order[n + m - 1]) > 0))
+			continue;
+		int at = n + (m < MORE ? m++ : m - 1);
+		for (; at > n && compare_hops(w, h, order[at - 1]) < 0; at--)
+			order[at] = order[at - 1];
+		order[at] = h;
+	}
+	w->n_ordered[rank] += m;
+	w->all_ordered[rank] = m < MORE;
+}
+
+/* The best hop of a rank after those tried that the walk may take, or NO_HOP. */
+static int
+next_hop(struct walk *w, int at, int *tried)
+{
+	const Topology *topo = w->p->topo;
+	int *order = w->order + (w->p->search.switched ? at * (topo->n_ranks - 1) : topo->first_out[at]);
 	w->calls++;
-	for (int i = 0;; i++) {
-		int h = search_hop_at(&w->p->search, at, i, false);
-		if (h < 0)
-			return best;
-		if (may_follow(w, h) && (last == NO_HOP || compare_hops(w, h, last) > 0)
-		    && (best == NO_HOP || compare_hops(w, h, best) < 0))
-			best = h;
+	for (;;) {
+		if (*tried == w->n_ordered[at] && !w->all_ordered[at])
+			order_more(w, at, order);
+		if (*tried == w->n_ordered[at])
+			return NO_HOP;
+		int h = order[(*tried)++];
+		if (may_follow(w, h))
+			return h;
 	}
 }
 
@@ -362,12 +385,11 @@ walk_ring(struct walk *w)
 	int64_t most_calls = 2 * n + LIMIT_RING_WALK / n;
 	bool found = false;
 	visit(w, w->start, true);
-	w->depth = 0;
-	w->hop[0] = NO_HOP;
+	w->depth = w->tried[0] = 0;
 	w->calls = 0;
 	while (w->depth >= 0 && !found && w->calls < most_calls) {
 		int at = w->depth ? w->p->search.hop[w->hop[w->depth - 1]].dst : w->start;
-		int h = next_hop(w, at, w->hop[w->depth]);
+		int h = next_hop(w, at, &w->tried[w->depth]);
 		w->hop[w->depth] = h;
 		if (h != NO_HOP && !use_hop(w, h, 1))
 			continue;
@@ -380,7 +402,7 @@ walk_ring(struct walk *w)
 			found = true;
 		} else {
 			visit(w, w->p->search.hop[h].dst, true);
-			w->hop[++w->depth] = NO_HOP;
+			w->tried[++w->depth] = 0;
 		}
 	}
 	for (int i = 0; i < w->depth + found; i++)
@@ -393,8 +415,9 @@ walk_ring(struct walk *w)
 
 /* Fast links are cheap, and full ones are dearer than any route around them. */
 static Status
-reprice(struct finder *p)
+reprice(struct walk *w)
 {
+	struct finder *p = w->p;
 	int64_t *price, top = 1;
 	ArenaMark mark = arena_mark(&p->ctx->scratch);
 	TRY(TEMP(p->ctx, price, p->topo->n_links));
@@ -404,6 +427,10 @@ reprice(struct finder *p)
 		price[l] = p->left[l] < 1 ? FULL_PRICE
 		    : 1 + (int64_t)(16.0 * (double)top / (double)p->topo->link[l].capacity);
 	search_price(&p->search, price);
+	for (int r = 0; r < p->topo->n_ranks; r++) {
+		w->n_ordered[r] = 0;
+		w->all_ordered[r] = false;
+	}
 	arena_release(&p->ctx->scratch, mark);
 	return OK;
 }
@@ -437,7 +464,7 @@ find_ring(struct walk *w, bool *found)
 	struct finder *p = w->p;
 	int64_t width;
 	int starts = p->topo->n_nodes > 1 ? p->topo->n_ranks : 1;
-	TRY(reprice(p));
+	TRY(reprice(w));
 	*found = false;
 	for (w->start = 0; w->start < starts && !*found; w->start++) {
 		if (server_of(w, w->start) != server_of(w, 0))
@@ -458,6 +485,10 @@ find_rings(struct finder *p)
 	struct walk w = { .p = p };
 	bool found;
 	TRY(TEMP(p->ctx, w.hop, p->topo->n_ranks));
+	TRY(TEMP(p->ctx, w.tried, p->topo->n_ranks));
+	TRY(TEMP(p->ctx, w.order, p->search.n_hops));
+	TRY(TEMP(p->ctx, w.n_ordered, p->topo->n_ranks));
+	TRY(TEMP(p->ctx, w.all_ordered, p->topo->n_ranks));
 	TRY(TEMP(p->ctx, w.visited, p->topo->n_ranks));
 	TRY(TEMP(p->ctx, w.server_left, p->topo->n_nodes + 1));
 	for (int r = 0; r < p->topo->n_ranks; r++)

@@ -41,6 +41,7 @@ typedef struct {
 	bool keep_input;	/* as of Program */
 	int n_parts;
 	PartEnd *part_end;	/* as of Program */
+	unsigned *classes;	/* of the links of each part, bit sets; NULL: the schedule has no parts */
 	int n_extents;
 	Extent *extent;		/* of the segments in which this rank takes part */
 	Frac *longest;		/* of each part: the greatest end - begin of its segments, of all ranks */

@@ -180,8 +180,12 @@ project_all(struct projection *p)
 	RankProgram *prog = p->prog;
 	int n = sched->topo->n_ranks;
 	prog->n_parts = sched->n_parts ? sched->n_parts : 1;
-	if (sched->n_parts)
+	if (sched->n_parts) {
 		TRY(sched_split(ctx, sched->topo->name, sched, &prog->part_end));
+		TRY(NEW(ctx, prog->classes, sched->n_parts));
+	}
+	for (int i = 0; i < sched->n_parts; i++)
+		prog->classes[i] = sched->part[i].classes;
 	TRY(NEW(ctx, prog->longest, prog->n_parts));
 	for (int i = 0; i < prog->n_parts; i++)
 		prog->longest[i] = FRAC_ZERO;

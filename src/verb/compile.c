@@ -83,6 +83,7 @@ struct compile_request {
 	int *gpu, n;
 	Ask ask;
 	Sizes sizes;
+	const Options *opt;
 	const char *format;	/* of the output */
 };
 
@@ -111,7 +112,7 @@ print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compi
 	TRY(print_best(ctx, to, &req->ask, made));
 	idle_find(ctx, req->machine, req->gpu, req->n, &req->ask, made, &idle);
 	summary_print_idle(to, &idle);
-	return print_format_note(ctx, to, req->format, made->sched);
+	return print_format_note(ctx, req->opt, to, req->format, made->sched);
 }
 
 static Status
@@ -214,6 +215,7 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 		TRY(request_relays(ctx, machine, opt->value[OPT_RELAY], req.gpu, req.n, &req.ask.relays));
 	TRY(request_root(ctx, machine, req.gpu, req.n, req.ask.coll, opt->value[OPT_ROOT], &req.ask.root));
 	req.machine = machine;
+	req.opt = opt;
 	req.format = format;
 	if (opt->value[OPT_PARETO])
 		return print_pareto(ctx, machine, req.gpu, req.n, &req.ask);
@@ -223,7 +225,7 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 		TRY(relays_find(ctx, machine, req.gpu, req.n, &req.ask, out->sched, &relays));
 	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, opt, &req, out, &relays, &summary);
 	if (status == OK)
-		status = output_schedule(ctx, format, out->sched, &out->json, output_path(opt));
+		status = output_schedule(ctx, opt, format, out->sched, &out->json);
 	progress_hide();
 	if (status == OK && summary)
 		fputs(summary, stderr);

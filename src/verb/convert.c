@@ -11,8 +11,8 @@ convert_schedule(Ctx *ctx, const Options *opt, const char *format, const char *l
 	Schedule *sched;
 	TRY(sched_read(ctx, label, in->data, in->size, &sched));
 	TRY(sched_verify(ctx, label, sched));
-	TRY(output_schedule(ctx, format, sched, in, output_path(opt)));
-	return opt->value[OPT_QUIET] ? OK : print_format_note(ctx, stderr, format, sched);
+	TRY(output_schedule(ctx, opt, format, sched, in));
+	return opt->value[OPT_QUIET] ? OK : print_format_note(ctx, opt, stderr, format, sched);
 }
 
 Status

@@ -85,6 +85,8 @@ follow from it") \
 	X(OPT_SERVERS, "servers", 0, "LIST", TOPOLOGY, \
 	    "number of servers, each as in the file; of several files one number for all (default 1) or one for " \
 	    "each, as 4,2") \
+	X(OPT_SERVER, "server", 0, "ID", COMPILE | CONVERT, \
+	    "nccl-graph: the file for the ranks of this server, where rings go other ways through others") \
 	X(OPT_NIC_RATE, "nic-rate", 0, "X", TOPOLOGY, \
 	    "GB/s of each NIC's port, in each direction; default: as in the server's file") \
 	X(OPT_RAILS, "rails", 0, NULL, TOPOLOGY, \

@@ -328,6 +328,15 @@ fail_format(Ctx *ctx, const Options *opt, const FormatName *formats, const char 
 	    opt->value[OPT_OUTPUT], name, wanted.text);
 }
 
+/* --server is for formats that can be for one. */
+static Status
+check_server(Ctx *ctx, const Options *opt, int verb, const char *name)
+{
+	const ScheduleFormat *row = verb == COMPILE || verb == CONVERT ? schedule_format(name) : NULL;
+	return !opt->value[OPT_SERVER] || (row && row->of_a_server) ? OK
+	    : fail(ctx, USAGE, "--server: --format %s: want nccl-graph", name);
+}
+
 Status
 request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, const char **out)
 {
@@ -339,7 +348,7 @@ request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, co
 	for (const FormatName *format = formats; format->name; format++) {
 		if (strcmp(name, format->name) == 0 || strcmp(name, format->suffix) == 0) {
 			*out = format->name;
-			return OK;
+			return check_server(ctx, opt, verb, *out);
 		}
 	}
 	return fail_format(ctx, opt, formats, name);

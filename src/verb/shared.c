@@ -96,13 +96,15 @@ output_path(const Options *opt)
 }
 
 Status
-output_schedule(Ctx *ctx, const char *format, const Schedule *sched, const Text *json, const char *path)
+output_schedule(Ctx *ctx, const Options *opt, const char *format, const Schedule *sched, const Text *json)
 {
 	const ScheduleFormat *row = schedule_format(format);
+	const FormatInput in = { .json = json, .server = opt->value[OPT_SERVER] };
+	const char *path = output_path(opt);
 	Text out = { 0 };
 	if (!row->write)
 		return file_write(ctx, path, json);
-	Status status = row->write(ctx, sched, json, &out);
+	Status status = row->write(ctx, sched, &in, &out);
 	if (status == OK)
 		status = file_write(ctx, path, &out);
 	text_free(&out);
@@ -110,11 +112,12 @@ output_schedule(Ctx *ctx, const char *format, const Schedule *sched, const Text 
 }
 
 Status
-print_format_note(Ctx *ctx, FILE *to, const char *format, const Schedule *sched)
+print_format_note(Ctx *ctx, const Options *opt, FILE *to, const char *format, const Schedule *sched)
 {
 	const ScheduleFormat *row = schedule_format(format);
+	const FormatInput in = { .server = opt->value[OPT_SERVER] };
 	Text note = { 0 };
-	Status status = row && row->note ? row->note(ctx, sched, &note) : OK;
+	Status status = row && row->note ? row->note(ctx, sched, &in, &note) : OK;
 	if (status == OK && note.data)
 		fputs(note.data, to);
 	text_free(&note);

@@ -6,11 +6,12 @@
 
 #if defined __LP64__
 SAME(error_size, sizeof(blinkError_t), 1024);
-SAME(config_size, sizeof(blinkConfig_t), 40);	/* blinkCommCreate reads the first 16 bytes alone */
+SAME(config_size, sizeof(blinkConfig_t), 48);	/* blinkCommCreate reads the first 16 bytes alone */
 SAME(config_threads, offsetof(blinkConfig_t, threads), 8);
 SAME(config_timeout, offsetof(blinkConfig_t, timeoutMs), 16);
 SAME(config_schedules, offsetof(blinkConfig_t, schedules), 24);
 SAME(config_gpu, offsetof(blinkConfig_t, gpu), 32);
+SAME(config_backend, offsetof(blinkConfig_t, backend), 40);
 SAME(id_size, sizeof(blinkUniqueId_t), 128);
 SAME(schedule_size, sizeof(blinkScheduleInfo_t), 64);
 SAME(schedule_ranks, offsetof(blinkScheduleInfo_t, nRanks), 4);

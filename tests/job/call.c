@@ -426,38 +426,55 @@ call_digest(const struct call *c, const struct buffers *b)
 
 /* ---- the call ---- */
 
+/* A buffer where the call takes it; what has no elements stays as it is. */
+static void *
+placed(const struct buffers *b, void *buffer, size_t n)
+{
+	return b->device && n ? b->device + ((char *)buffer - b->memory) : buffer;
+}
+
 static blinkResult_t
 start_as(const struct call *c, const struct buffers *b, blinkComm_t comm, blinkRedOp_t op)
 {
+	void *send = placed(b, b->send, b->n_send), *recv = placed(b, b->recv, b->n_recv);
 	switch (c->coll) {
 	case blinkCollBroadcast:
-		return blinkBroadcast(b->send, b->recv, c->count, c->type, c->root, comm, NULL);
+		return blinkBroadcast(send, recv, c->count, c->type, c->root, comm, b->stream);
 	case blinkCollReduce:
-		return blinkReduce(b->send, b->recv, c->count, c->type, op, c->root, comm, NULL);
+		return blinkReduce(send, recv, c->count, c->type, op, c->root, comm, b->stream);
 	case blinkCollAllReduce:
-		return blinkAllReduce(b->send, b->recv, c->count, c->type, op, comm, NULL);
+		return blinkAllReduce(send, recv, c->count, c->type, op, comm, b->stream);
 	case blinkCollGather:
-		return blinkGather(b->send, b->recv, c->count, c->type, c->root, comm, NULL);
+		return blinkGather(send, recv, c->count, c->type, c->root, comm, b->stream);
 	case blinkCollScatter:
-		return blinkScatter(b->send, b->recv, c->count, c->type, c->root, comm, NULL);
+		return blinkScatter(send, recv, c->count, c->type, c->root, comm, b->stream);
 	case blinkCollAllGather:
-		return blinkAllGather(b->send, b->recv, c->count, c->type, comm, NULL);
+		return blinkAllGather(send, recv, c->count, c->type, comm, b->stream);
 	case blinkCollReduceScatter:
-		return blinkReduceScatter(b->send, b->recv, c->count, c->type, op, comm, NULL);
+		return blinkReduceScatter(send, recv, c->count, c->type, op, comm, b->stream);
 	default:
-		return blinkAlltoAll(b->send, b->recv, c->count, c->type, comm, NULL);
+		return blinkAlltoAll(send, recv, c->count, c->type, comm, b->stream);
 	}
+}
+
+blinkResult_t
+call_fetch(int rank, const struct buffers *b, blinkComm_t comm)
+{
+	return b->device ? blinkCopyOut(comm, rank, b->memory, b->device, b->bytes) : blinkSuccess;
 }
 
 blinkResult_t
 call_start(const struct call *c, int rank, const struct buffers *b, blinkComm_t comm)
 {
 	blinkRedOp_t op = (blinkRedOp_t)c->op;
+	blinkResult_t result = b->device ? blinkCopyIn(comm, rank, b->device, b->memory, b->bytes) : blinkSuccess;
+	if (result != blinkSuccess)
+		return result;
 	char scalar[8];
 	if (!call_reduces(c->coll) || c->op != CALL_PRE_MUL_SUM)
 		return start_as(c, b, comm, op);
 	put_scalar(c, rank, scalar);
-	blinkResult_t result = blinkRedOpCreatePreMulSum(&op, scalar, c->type, comm);
+	result = blinkRedOpCreatePreMulSum(&op, scalar, c->type, comm);
 	if (result != blinkSuccess)
 		return result;
 	result = start_as(c, b, comm, op);

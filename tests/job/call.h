@@ -36,6 +36,8 @@ struct buffers {
 	void *send, *recv;
 	size_t n_send, n_recv;		/* elements */
 	size_t size;			/* of an element */
+	char *device;			/* where `memory` is on the rank's GPU; NULL: calls are on the host */
+	void *stream;			/* of calls */
 };
 
 /* Number of combinations of collective, type and operation, and one of them. */
@@ -49,8 +51,12 @@ void call_random(struct call *c, int n, size_t most, uint64_t *state);
 size_t call_need(const struct call *c, int n, int rank);
 void call_place(const struct call *c, int n, int rank, char *memory, struct buffers *b);
 
-/* Make the call. An operation with a scalar is made before and destroyed after it. */
+/* Make the call; on a GPU its input is copied there first. An operation with a scalar is made before and destroyed
+ * after it. */
 blinkResult_t call_start(const struct call *c, int rank, const struct buffers *b, blinkComm_t comm);
+
+/* On a GPU: what it has made of the memory. After the wait. */
+blinkResult_t call_fetch(int rank, const struct buffers *b, blinkComm_t comm);
 
 /* Is what was received right, and all around it as before? Of many elements a part is looked at. */
 bool call_right(const struct call *c, int n, int rank, const struct buffers *b, char why[256]);

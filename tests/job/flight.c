@@ -1,5 +1,7 @@
 #include "flight.h"
 
+#include "device.h"
+
 #include <stdlib.h>
 
 void
@@ -16,7 +18,8 @@ flight_make(struct flight *f, int n, int rank, int n_calls, size_t most, size_t 
 		call_random(c, n, next_random(&state) % 100 ? most : rare, &state);
 		bytes += call_need(c, n, rank);
 	}
-	f->memory = aligned_alloc(64, bytes ? bytes : 64);
+	f->bytes = bytes ? bytes : 64;
+	f->memory = aligned_alloc(64, f->bytes);
 	if (!f->calls || !f->buffers || !f->memory)
 		exit(97);
 	for (int k = 0; k < n_calls; k++) {
@@ -25,11 +28,28 @@ flight_make(struct flight *f, int n, int rank, int n_calls, size_t most, size_t 
 	}
 }
 
+/* Memory and a stream on the GPU, where calls are there. */
+static void
+board(struct flight *f, struct rank *me, blinkComm_t comm)
+{
+	if (f->comm)
+		return;
+	f->comm = comm;
+	f->stream = device_stream(me);
+	f->device = device_memory(me, comm, f->bytes);
+	for (int k = 0; k < f->n_calls; k++) {
+		f->buffers[k].stream = f->stream;
+		if (f->device)
+			f->buffers[k].device = f->device + (f->buffers[k].memory - f->memory);
+	}
+}
+
 bool
 flight_start_one(struct flight *f, struct rank *me, blinkComm_t comm, int k)
 {
 	char text[160];
 	job_at(me, "start call %d of %d: %s", k, f->n_calls, call_text(&f->calls[k], text));
+	board(f, me, comm);
 	blinkResult_t result = call_start(&f->calls[k], f->rank, &f->buffers[k], comm);
 	return job_need(me, result == blinkSuccess, "call %d: %s: %d: %s", k, text, (int)result,
 	    blinkCommGetError(comm));
@@ -39,15 +59,19 @@ void
 flight_land(struct flight *f, struct rank *me)
 {
 	char text[160], why[256];
+	device_out(me, f->comm, f->memory, f->device, f->bytes);
 	for (int k = 0; k < f->n_calls; k++)
 		job_need(me, call_right(&f->calls[k], f->n_ranks, f->rank, &f->buffers[k], why),
 		    "call %d of %d: %s: %s", k, f->n_calls, call_text(&f->calls[k], text), why);
-	flight_free(f);
+	flight_free(f, me);
 }
 
 void
-flight_free(struct flight *f)
+flight_free(struct flight *f, struct rank *me)
 {
+	/* Its memory on the GPU goes with the communicator: to free it waits for all kernels there, also those of other
+	 * communicators, whose peers may do the same. */
+	device_stream_end(me, f->stream);
 	free(f->calls);
 	free(f->buffers);
 	free(f->memory);
@@ -76,6 +100,7 @@ flight_try(struct rank *me, blinkComm_t comm, int n_calls, size_t most, uint64_t
 	if (result != blinkSuccess)
 		return result;
 	flight_make(&f, n, rank, n_calls, most, most, seed);
+	board(&f, me, comm);
 	for (int k = 0; k < n_calls && result == blinkSuccess; k++)
 		result = call_start(&f.calls[k], rank, &f.buffers[k], comm);
 	job_at(me, "wait for %d calls", n_calls);
@@ -85,7 +110,7 @@ flight_try(struct rank *me, blinkComm_t comm, int n_calls, size_t most, uint64_t
 	if (result == blinkSuccess)
 		flight_land(&f, me);
 	else
-		flight_free(&f);
+		flight_free(&f, me);
 	return result;
 }
 

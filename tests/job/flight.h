@@ -10,13 +10,17 @@ struct flight {
 	struct call *calls;
 	struct buffers *buffers;
 	char *memory;
+	size_t bytes;
+	blinkComm_t comm;		/* of the first call; NULL: none has begun */
+	char *device;			/* the memory on its GPU; NULL: on the host */
+	void *stream;
 };
 
 /* The same calls on each of the n ranks, by the seed; counts up to `most`, and some of up to `rare`. */
 void flight_make(struct flight *f, int n, int rank, int n_calls, size_t most, size_t rare, uint64_t seed);
 bool flight_start_one(struct flight *f, struct rank *me, blinkComm_t comm, int k);
 void flight_land(struct flight *f, struct rank *me);	/* after the wait: look at all, and free */
-void flight_free(struct flight *f);
+void flight_free(struct flight *f, struct rank *me);
 
 /* All of it on a communicator; the first error, which is no fault; wrong data is one. */
 blinkResult_t flight_try(struct rank *me, blinkComm_t comm, int n_calls, size_t most, uint64_t seed);

@@ -5,9 +5,11 @@
  *	matrix [-n RANKS] [-t] [-s SERVERS] [-c CALLS] [-m COUNT] [-b CHUNK] [-r] [-d DIRECTORY [-g GPUS]]
  *	    [-S SEED] NAME
  *
+ * With BLINK_BACKEND=cuda buffers are in memory of GPUs.
  * -t: ranks are threads; else processes. -s: on so many servers, told apart by BLINK_HOST_ID. -r: buffers are
  * registered. -d: schedules: COLLECTIVE.json and COLLECTIVE.rROOT.json; with -g an index, and the job's GPUs in it. */
 #include "call.h"
+#include "device.h"
 #include "job.h"
 
 #include <stdio.h>
@@ -132,19 +134,23 @@ rank_memory(const struct matrix *m, struct rank *me, blinkComm_t comm, size_t *b
 }
 
 static bool
-one_call(const struct matrix *m, struct rank *me, int k, char *memory, blinkComm_t comm)
+one_call(const struct matrix *m, struct rank *me, int k, char *memory, char *device, void *stream, blinkComm_t comm)
 {
 	const struct call *c = &m->calls[k];
 	struct buffers b;
 	char text[160], why[256];
 	job_at(me, "call %d: %s", k, call_text(c, text));
 	call_place(c, m->n, me->rank, memory, &b);
+	b.device = device;
+	b.stream = stream;
 	blinkResult_t result = call_start(c, me->rank, &b, comm);
 	if (!job_need(me, result == blinkSuccess, "%s: %d: %s", text, (int)result, blinkCommGetError(comm)))
 		return false;
 	result = blinkCommWait(comm, 0);
 	if (!job_need(me, result == blinkSuccess, "wait for %s: %d: %s", text, (int)result, blinkCommGetError(comm)))
 		return false;
+	result = call_fetch(me->rank, &b, comm);
+	job_need(me, result == blinkSuccess, "copy out: %d: %s", (int)result, blinkCommGetError(comm));
 	job_need(me, call_right(c, m->n, me->rank, &b, why), "call %d: %s: %s", k, text, why);
 	m->digest[k * m->n + me->rank] = call_digest(c, &b);
 	return true;
@@ -166,12 +172,16 @@ body(struct rank *me)
 	snprintf(gpu, sizeof gpu, "%d", m->gpus[me->rank]);
 	if (m->n_gpus)
 		config.gpu = gpu;
+	device_take(me);
 	blinkComm_t comm = job_join(me, &config);
 	if (!comm)
 		return;
-	char *memory = rank_memory(m, me, comm, &bytes, &handle);
-	for (int k = 0; memory && k < m->n_calls && one_call(m, me, k, memory, comm); k++)
+	char *memory = rank_memory(m, me, comm, &bytes, &handle), *device = device_memory(me, comm, bytes);
+	void *stream = device_stream(me);
+	for (int k = 0; memory && k < m->n_calls && one_call(m, me, k, memory, device, stream, comm); k++)
 		;
+	device_free(me, comm, device);
+	device_stream_end(me, stream);
 	if (m->registered) {
 		job_need(me, blinkCommDeregister(comm, handle) == blinkSuccess, "blinkCommDeregister");
 		job_need(me, blinkMemFree(comm, me->rank, memory) == blinkSuccess, "blinkMemFree");

@@ -5,6 +5,7 @@
  *	order [-t] [-n RANKS] [-s SERVERS] [-k CALLS] [-S SEED] SCENARIO...
  *
  * -t: ranks are threads; else processes, on so many servers. Without a scenario: all but huge and same_bits. */
+#include "device.h"
 #include "flight.h"
 
 #include <pthread.h>
@@ -273,6 +274,7 @@ run_one_of_several(void *arg)
 	struct one_of_several *one = arg;
 	struct rank me = *one->me;
 	const struct order *o = me.arg;
+	device_take(&me);
 	blinkComm_t comm = job_join_some(&me, one->i, mask_of(&me, o->seed, one->i), NULL);
 	if (!comm)
 		return NULL;
@@ -771,6 +773,7 @@ begin(struct rank *me)
 {
 	const struct order *o = me->arg;
 	job_server(me, o->servers);
+	device_take(me);
 	o->body(me);
 }
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """A graph file for NCCL, read as NCCL reads it, and held against the machine and against the schedule.
 
-usage: nccl_graph.py FILE SERVERS DEVICES NICS                     the file alone: DEVICES and NICS as 0-7 or 0,3; NICS may be -
-       nccl_graph.py FILE SERVERS DEVICES NICS MACHINE SCHEDULE LOST    also what links carry, and what the rings add up to
+usage: nccl_graph.py FILES SERVERS DEVICES NICS                     the files alone: DEVICES and NICS as 0-7 or 0,3; NICS may be -
+       nccl_graph.py FILES SERVERS DEVICES NICS MACHINE SCHEDULE LOST    also what links carry, and what the rings add up to
+
+FILES: one that all servers read, or one for each, with commas between them; so, with slashes, are DEVICES.
 
 What NCCL 2.8 to 2.30 do with a file: no prolog, a name and name="value" pairs in each tag, without line breaks; 1024 tags and 16
 attributes at most; version 1. Of the graph with an id it takes nchannels and then every <channel>, which fills the next row of
@@ -10,9 +12,11 @@ arrays that have a place for each GPU of the server, looks up dev (read as hexad
 GPUs, and two places for NICs. It doubles the channels, of which there may be 32. Rings are joined from server to server.
 
 MACHINE is JSON of blink-topology(5), SCHEDULE of blink-schedule(5). LOST: GB/s of the rings that the channels do not carry.
-Hops are taken to go over the fewest links, of NVLink alone where these lead there. Prints channels and speed.
+Hops are taken to go over the fewest links: of NVLink alone where these lead there, else of PCIe. The network is between NICs.
+Prints channels and speed.
 """
 import collections
+import functools
 import json
 import re
 import sys
@@ -106,11 +110,11 @@ def numbers(text):
     return [n for span in spans for n in range(int(span[0]), int(span[-1]) + 1)]
 
 
-def rank_hops(channel, servers):
-    """(server, GPU) pairs, from server to server as NCCL joins them: each GPU of all is entered once."""
-    order = [(server, gpu) for server in range(servers) for gpu in channel]
+def rank_hops(ways):
+    """Pairs of (server, GPU), from server to server as NCCL joins them: each GPU of all is entered once."""
+    order = [(server, gpu) for server, (gpus, _) in enumerate(ways) for gpu in gpus]
     hops = list(zip(order, order[1:] + order[:1]))
-    if len({to for _, to in hops}) != servers * len(channel):
+    if len({to for _, to in hops}) != len(order):
         fail("a ring enters a GPU twice")
     return hops
 
@@ -150,28 +154,34 @@ def route(links, start, goal, classes, within):
     return path
 
 
-def judge_loads(machine, servers, speed, channels, both_ways):
+def judge_loads(machine, speed, channels, both_ways):
     """What the channels carry is within the capacities: a chain, as a tree, s / 2 over each of its hops both ways."""
     links, load = links_of(machine), collections.Counter()
     gpus = {gpu["id"] for node in machine["nodes"] for gpu in node["gpus"]}
     nodes = [{int(re.search(r"\d+$", gpu["id"])[0]): gpu["id"] for gpu in node["gpus"]} for node in machine["nodes"]]
     nics = [{int(re.search(r"\d+$", nic["id"])[0]): nic["id"] for nic in node.get("nics", [])} for node in machine["nodes"]]
 
+    @functools.lru_cache(maxsize=None)
+    def way(start, goal):
+        return route(links, start, goal, ("nvlink",), gpus.__contains__) or \
+            route(links, start, goal, ("pcie", "qpi"), gpus.__contains__) or \
+            route(links, start, goal, ("net",), gpus.__contains__)
+
     def add(start, goal, amount):
-        path = route(links, start, goal, ("nvlink",), gpus.__contains__) or \
-            route(links, start, goal, ("pcie", "qpi", "net"), gpus.__contains__)
+        path = way(start, goal)
         if not path:
             fail(f"no way from {start} to {goal}")
         load.update({link: amount for link in path})
 
-    for channel, nets in channels:
-        hops = rank_hops(channel, servers)
+    for ways in channels:
+        hops = rank_hops(ways)
         for a, b in hops[:-1] if both_ways else hops:
             start, goal = nodes[a[0]][a[1]], nodes[b[0]][b[1]]
-            if nets and a[0] != b[0]:
-                add(start, nics[a[0]][nets[1]], speed)
-                add(nics[a[0]][nets[1]], nics[b[0]][nets[0]], speed)
-                add(nics[b[0]][nets[0]], goal, speed)
+            if a[0] != b[0]:
+                out, into = nics[a[0]][ways[a[0]][1][1]], nics[b[0]][ways[b[0]][1][0]]
+                add(start, out, speed)
+                add(out, into, speed)
+                add(into, goal, speed)
             else:
                 add(start, goal, speed / 2 if both_ways else speed)
                 if both_ways:
@@ -181,8 +191,8 @@ def judge_loads(machine, servers, speed, channels, both_ways):
             fail(f"{' '.join(link)}: {carried:g} of {links[link]:g} GB/s")
 
 
-def main():
-    path, servers, devices, nics = sys.argv[1], int(sys.argv[2]), numbers(sys.argv[3]), numbers(sys.argv[4])
+def read(path, devices, nics):
+    """Of each graph its speed and channels."""
     with open(path, encoding="ascii") as file:
         root = parse(file.read())
     if root[1] != {"version": "1"}:
@@ -190,9 +200,21 @@ def main():
     graphs = {int(graph[1]["id"]): read_graph(graph, devices, nics) for graph in root[2]}
     if len(graphs) != len(root[2]) or 0 not in graphs:
         fail("a graph twice, or no rings")
+    return graphs
+
+
+def main():
+    servers, nics = int(sys.argv[2]), numbers(sys.argv[4])
+    paths, devices = sys.argv[1].split(","), [numbers(text) for text in sys.argv[3].split("/")]
+    files = [read(paths[s % len(paths)], devices[s % len(devices)], nics) for s in range(servers)]
+    graphs = {}
+    for graph, (speed, channels) in files[0].items():
+        if any(graph not in file or file[graph][0] != speed or len(file[graph][1]) != len(channels) for file in files):
+            fail("files of servers that do not fit together")
+        graphs[graph] = speed, list(zip(*(file[graph][1] for file in files)))
     speed, channels = graphs[0]
-    for channel, _ in channels:
-        rank_hops(channel, servers)
+    for ways in channels:
+        rank_hops(ways)
     if 1 in graphs and len(graphs[1][1]) != len(channels):
         fail("fewer trees than rings: NCCL leaves the others out")
     if len(sys.argv) > 5:
@@ -201,7 +223,7 @@ def main():
         with open(sys.argv[6], encoding="utf-8") as file:
             schedule = json.load(file)
         for graph, (s, c) in graphs.items():
-            judge_loads(machine, servers, s, c, graph == 1)
+            judge_loads(machine, s, c, graph == 1)
         n = len(schedule["topology"]["ranks"])
         ways = 2 if schedule["collective"] == "allreduce" else 1
         want = schedule["rate"]["achieved"] * ways * (n - 1) / n - float(sys.argv[7])

@@ -17,7 +17,8 @@ from lcg import Lcg
 from random_topology import KINDS, random_topology
 
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../schemas/schedule.schema.json")
-SEEDS = 12 if os.environ.get("full") else 1  # of each kind of mutant
+FULL = bool(os.environ.get("full"))
+SEEDS = 12 if FULL else 1  # of each kind of mutant
 
 
 # ---- schedules by hand ------------------------------------------------------------------------------------
@@ -259,14 +260,14 @@ def graph_of_topology(doc):
 
 def test_brute():
     checked = 0
-    for seed in range(60):
+    for seed in range(60 if FULL else 20):
         rng = Lcg(seed)
         n, extra = rng.between(2, 4), rng.below(3)
         names = [*range(n), *(f"s{i}" for i in range(extra))]
         pairs = [(a, b) for a in names for b in names if a != b]
         g = brute.Graph(n, [(*rng.choice(pairs), Fraction(rng.between(1, 9), rng.between(1, 3))) for _ in range(12)])
         assert brute.partition_bound(g, brute.all_leaving(g), brute.rank_cuts(g, None)) == plain_partition(g), seed
-    for seed in range(40):
+    for seed in range(40 if FULL else 14):
         kind = rng.choice(list(KINDS))
         g = graph_of_topology(json.loads(random_topology(seed, kind, 2 + seed % 4)))
         for collective in replay.COLLECTIVES:
@@ -296,7 +297,7 @@ def test_machines():
 
 def test_min_arborescence():
     rng = Lcg(1)
-    for _ in range(300):
+    for _ in range(300 if FULL else 100):
         n = rng.between(2, 5)
         hops = {(u, v): rng.below(10) for u in range(n) for v in range(n) if u != v and rng.below(10) < 7}
         trees = [sum(hops[hop] for hop in tree) for tree in brute.arborescences(n, 0, hops)]

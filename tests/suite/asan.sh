@@ -58,7 +58,8 @@ for request in "$v.json" "-g 0-5 --format cu $v.json" "-v --no-minimise $v.xml" 
 	"-l pcie,qpi -c reduce $v.xml" \
 	"--tolerance 0 -g 0,1,2 $v.xml --format cu" "-g 0,7 -l nvlink $v.xml" "-g 3 $v.xml" "--nothing" "-c nothing $v.xml" \
 	"--hybrid -c broadcast --size 1,1G $v.xml" "--hybrid=host -c alltoall -g 0,1,4 --format cu $v.json" \
-	"--hybrid -g 0,7 $v.xml" \
+	"--hybrid -g 0,7 $v.xml" "-a ring --format nccl-graph $v.xml" "--format nccl-graph $v.xml" \
+	"-a ring --format nccl-graph topologies/two-dgx1v.xml" "-a ring -c broadcast --format nccl-graph $v.xml" \
 	"check $v.json" "diff -j 1 tests/golden/diff/old tests/golden/diff/new" "convert $v.xml" \
 	"convert $v.json --format xml" "convert $v.xml --format canonical" "--help" "--version" \
 	"-v topologies/two-dgx1v.xml -g 0,1,2,11,12" "-c alltoall topologies/two-dgx1v.xml -g 0,9,10" \

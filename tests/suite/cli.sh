@@ -511,7 +511,7 @@ expect "no progress where standard error is a file" test -z "$(grep -v '^budget 
 if ! "$python" -c "import pty; pty.openpty()" 2>"$work/err"; then
 	skip "progress on a terminal: $(tail -1 "$work/err")"
 else
-	on_terminal "$work/seen" --pareto --budget 900ms "$long"
+	on_terminal "$work/seen" --pareto --budget 700ms "$long"
 	found=$(progress "$work/seen")
 	if [ "$found" = "some ''" ]; then ok "progress on a terminal, and nothing of it stays"; else not_ok "progress: $found"; fi
 	has "progress says what it is at" 'fewest trees: trying|linear program|pareto' "$work/seen"
@@ -686,8 +686,8 @@ done
 for request in "-c broadcast -r 2" "-c reduce -r gpu6 -g 4,gpu6,7,5" "-g 3,0,2,1 --epsilon 0.123456789 --tolerance 0.25" \
 	"--no-minimise --epsilon 0.3" "-l pcie,qpi -g 0,1,4" "-g 0,7" "--tolerance 0 --epsilon 1e-2 -g 0,1,3,2" \
 	"-p mwu --tolerance 0 -c reduce" "-c scatter -r gpu1 -g 2,1,0" "-c alltoall -g 0,1,2,3" \
-	"--max-depth 6 -g 0,1,2,3" "-c reduce --max-trees 2" "-c broadcast --max-trees 3 --max-depth 4" \
-	${full:+"" "-p exact -c reduce" "-p mwu" "-p exact" "--max-trees 2"} "-g 0-6"; do
+	"--max-depth 6 -g 0,1,2,3" "-c reduce --max-trees 2 --max-depth 5 -g 0,1,2,3" \
+	${full:+"-c reduce --max-trees 2" "-c broadcast --max-trees 3 --max-depth 4" "" "-p exact -c reduce" "-p mwu" "-p exact" "--max-trees 2"} "-g 0-6"; do
 	# shellcheck disable=SC2086 # words
 	"$blinkc" -q $request "$v" >"$work/first.json" || not_ok "compile $request"
 	oracle snippet - "$work/first.json" >"$work/arguments" <<'END'
@@ -712,6 +712,8 @@ done
 
 for xml in "$top"/topologies/*.xml; do
 	name=$(basename "$xml" .xml) json=${xml%.xml}.json
+	# Of a thousand GPUs and more: they are made of servers as those of others.
+	[ "$full" ] || case $name in abci-2048 | superpod-h100-4su) continue ;; esac
 	does "convert $name.xml to JSON" convert "$xml" -o x.json
 	does "and back" convert x.json -o y.xml
 	does "and again" convert y.xml -o z.json

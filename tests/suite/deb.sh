@@ -93,7 +93,7 @@ for file in "$work"/one/deb/*.deb "$work"/one/deb/*.tar.xz; do
 		not_ok "$name: other bytes"
 	fi
 done
-[ $n = 5 ] || not_ok "$n files: want four packages and the source"
+[ $n = 6 ] || not_ok "$n files: want five packages and the source"
 if command -v lintian >/dev/null; then
 	lintian --allow-root --display-info --pedantic "$work"/one/deb/*.changes >"$work/log" 2>&1
 	if grep -q '^[EWIP]: ' "$work/log"; then
@@ -109,8 +109,9 @@ fi
 
 depends() { dpkg-deb -f "$work"/one/deb/"$1"_*.deb Depends; }
 for library in glpk xml nauty; do
-	case "$(depends libblink"$soversion") $(depends blink-perf)" in *lib$library*) not_ok "libblink or blink-perf depends on $library" ;;
-	*) ok "libblink and blink-perf do not depend on $library" ;; esac
+	case "$(depends libblink"$soversion") $(depends blink-perf) $(depends nccl-tuner-blink)" in
+	*lib$library*) not_ok "libblink, blink-perf or the plugin for NCCL depends on $library" ;;
+	*) ok "libblink, blink-perf and the plugin for NCCL do not depend on $library" ;; esac
 done
 case $(depends blink-perf) in
 *libblink$soversion*) ok "blink-perf depends on libblink$soversion" ;;
@@ -138,11 +139,11 @@ expect "and runs" env LD_LIBRARY_PATH="$lib" "$work/allreduce" "$work/s.json"
 for f in $(grep -ohE '\b(docs|examples)/[a-z0-9./-]*[a-z0-9]' man/*.[1-9] | sort -u); do
 	expect "a package has $f, which a manual page names" ls "$work"/tree/usr/share/doc/*/"${f%.md}"*
 done
-for elf in "$bin"/* "$lib"/libblink.so; do
+for elf in "$bin"/* "$lib"/libblink.so "$lib"/libnccl-tuner-blink.so; do
 	if readelf -dlW "$elf" | grep -q GNU_RELRO && readelf -dW "$elf" | grep -q 'FLAGS_1.*NOW' && nm -D "$elf" | grep -q __stack_chk_fail &&
 		nm -D "$elf" | grep -q '_chk@'; then ok "$(basename "$elf") is hardened"; else not_ok "$(basename "$elf") is not hardened"; fi
 done
-if readelf -d "$bin"/* "$lib"/libblink.so | grep -qE 'RPATH|RUNPATH'; then
+if readelf -d "$bin"/* "$lib"/*.so | grep -qE 'RPATH|RUNPATH'; then
 	not_ok "a run path"
 else
 	ok "no run path"
@@ -163,6 +164,6 @@ dpkg_there() { "${as_root[@]}" dpkg --root="$root" --log=/dev/null --force-depen
 expect "dpkg --install" dpkg_there --install "$work"/one/deb/*.deb
 if [ -x "$root/usr/bin/blinkc" ]; then ok "is installed"; else not_ok "is not installed"; fi
 expect "dpkg --verify" dpkg_there --verify
-expect "dpkg --purge" dpkg_there --purge blinkc blink-perf libblink"$soversion" libblink-dev
+expect "dpkg --purge" dpkg_there --purge blinkc blink-perf nccl-tuner-blink libblink"$soversion" libblink-dev
 left=$(find "$root" -path "$root/var/lib/dpkg" -prune -o ! -type d -print -o -path '*blink*' -print)
 if [ ! "$left" ]; then ok "purging leaves nothing"; else not_ok "purging leaves $left"; fi

@@ -15,7 +15,7 @@ mkdir -p "$copy/build"
 tar -C "$top" -cf - --exclude=./.git --exclude=./build --exclude=./tests/bad --exclude=./tests/fuzz \
 	--exclude=./tests/golden --exclude=./tests/mutations . | tar -C "$copy" -xf - ||
 	not_ok "the tree is not copied"
-for entry in "$build"/{blinkc,blink-perf,libblink.so*,flags,src,runtime,gen,completions}; do ln -s "$entry" "$copy/build"; done
+for entry in "$build"/{blinkc,blink-perf,libblink.so*,libnccl-tuner-blink.so,flags,src,runtime,gen,completions}; do ln -s "$entry" "$copy/build"; done
 in_copy init -q
 in_copy config core.looseCompression 0
 in_copy add -A

@@ -19,6 +19,15 @@ graph() {
 	elif [ "$got" = "$want" ]; then ok "$name: $got"; else not_ok "$name: $got: want $want"; fi
 }
 
+# refused NAME TEXT OPTION...: exit status 5, one error that has TEXT, and no file
+refused() {
+	local name=$1 text=$2
+	shift 2
+	rm -f "$work/none.xml"
+	expect_exit "$name" 5 "$blinkc" -q "$@" --format nccl-graph -o "$work/none.xml"
+	if grep -qF -e "$text" "$work/err" && [ ! -e "$work/none.xml" ]; then ok "$name: says why"; else not_ok "$name: $(cat "$work/err")"; fi
+}
+
 v=topologies/dgx1v.xml
 graph "DGX-1V" "rings and trees, 6 x 25 GB/s" 1 0-7 - 0 $v $v
 if grep -qx 'nccl-graph  6 channels of 25 GB/s; nothing of the rings is lost' "$work/err"; then ok "the summary"; else not_ok "the summary: $(cat "$work/err")"; fi
@@ -35,8 +44,30 @@ fi
 graph "GPUs 0 to 3" "rings and trees, 4 x 25 GB/s" 1 0-3 - 0 $v $v -g 0-3
 graph "GPUs in another order" "rings and trees, 2 x 25 GB/s" 1 4-5,7 - 0 $v $v -g 7,4,5
 graph "DGX-2" "rings and trees, 6 x 25 GB/s" 1 0-15 - 0 topologies/dgx2.xml topologies/dgx2.xml
-graph "two DGX-1V" "rings, 4 x 12 GB/s" 2 0-7 0-3 0 topologies/two-dgx1v.xml topologies/two-dgx1v.xml
+
+# each NAME WANT DEVICES NICS MACHINE OPTION...: a file for each of two servers
+each() {
+	local name=$1 want=$2 devices=$3 nics=$4 machine=$5 got server
+	shift 5
+	for server in s0 s1; do
+		expect "$name, $server" "$blinkc" -a ring "$@" --format nccl-graph --server $server -o "$work/$server.xml"
+	done
+	"$blinkc" -q -a ring "$@" -o "$work/rings.json"
+	expect "$name: converted" "$blinkc" convert -q "$work/rings.json" --format nccl-graph --server s1 -o "$work/again.xml"
+	expect "$name: the same bytes" cmp "$work/s1.xml" "$work/again.xml"
+	"$blinkc" convert -q "$machine" -o "$work/machine.json"
+	if ! got=$(oracle nccl_graph "$work/s0.xml,$work/s1.xml" 2 "$devices" "$nics" "$work/machine.json" "$work/rings.json" 0 2>&1); then
+		not_ok "$name: $got"
+	elif [ "$got" = "$want" ]; then ok "$name: $got"; else not_ok "$name: $got: want $want"; fi
+}
+each "unequal servers" "rings, 1 x 12 GB/s" 0,3/0 0-3 topologies/two-dgx1v.xml topologies/two-dgx1v.xml -g "s0:0,3 s1:0"
+
+graph "two servers" "rings, 2 x 12 GB/s" 2 0-1 0-3 0 topologies/two-dgx1v.xml topologies/two-dgx1v.xml -g "s0:0,1 s1:0,1"
 if [ "$full" ]; then
+	"$blinkc" topology --servers 2 --rails topologies/dgx-a100.xml -o "$work/rails.json"
+	each "servers on rails" "rings, 8 x 24 GB/s" 0-7 0-3,6-9 "$work/rails.json" "$work/rails.json"
+	refused "servers with ways of their own" "want --server, and a file for each" "$work/rails.json" -a ring
+	graph "two DGX-1V" "rings, 4 x 12 GB/s" 2 0-7 0-3 0 topologies/two-dgx1v.xml topologies/two-dgx1v.xml
 	graph "DGX-1P" "rings and trees, 4 x 20 GB/s" 1 0-7 - 0 topologies/dgx1p.xml topologies/dgx1p.xml
 	graph "two GPUs" "rings and trees, 2 x 25 GB/s" 1 0,3 - 0 $v $v -g 3,0
 	graph "over PCIe" "rings and trees, 1 x 6 GB/s" 1 1,4-6 - 0 $v $v -g 1,4-6 -l pcie,qpi
@@ -63,20 +94,14 @@ if grep -q '^nccl-graph  4 channels of 6.666 GB/s; 0.336 GB/s of the rings are l
 
 # ---- what the format cannot hold: one error, and no file ----
 
-refused() {
-	local name=$1 text=$2
-	shift 2
-	rm -f "$work/none.xml"
-	expect_exit "$name" 5 "$blinkc" -q "$@" --format nccl-graph -o "$work/none.xml"
-	if grep -qF -e "$text" "$work/err" && [ ! -e "$work/none.xml" ]; then ok "$name: says why"; else not_ok "$name: $(cat "$work/err")"; fi
-}
 refused "trees" "want rings, as of an allreduce with --algorithm ring" $v
 refused "a broadcast" "its trees close no ring: want rings" $v -a ring -c broadcast
 refused "xGMI" "links of xGMI: want those that NCCL has" topologies/mi250.xml -a ring
-refused "servers with ways of their own" "want one for all" topologies/superpod-a100.xml -a ring -g 0-15
+refused "servers with ways of their own" "want --server, and a file for each" topologies/two-dgx1v.xml -a ring -g "s0:0,3 s1:0"
 refused "servers without NICs" "no NIC between" -a ring --synthetic "server:2 gpu:2 switch:300 net:25"
 sed 's/"gpu2"/"two"/g' "$work/exact.json" >"$work/id.json"
 refused "a GPU without a number" "two: no number at its end" "$work/id.json" -a ring
 sed 's/"gpu2"/"x1"/g' "$work/exact.json" >"$work/id.json"
 refused "two GPUs of one number" "two GPUs of a server with one number" "$work/id.json" -a ring
-refused "unequal servers" "nccl-graph: two-dgx1v: servers with fewer GPUs" topologies/two-dgx1v.xml -a ring -g "s0:0,3 s1:0"
+expect_exit "no such server" 2 "$blinkc" -q $v -a ring --format nccl-graph --server s7
+expect_exit "a server for another format" 2 "$blinkc" -q $v -a ring --format json --server dgx1v

@@ -22,7 +22,7 @@ lacks() {
 	if "$@" 2>/dev/null | grep -qE -- "$pattern"; then not_ok "$name: $pattern in $*"; else ok "$name"; fi
 }
 
-for file in blinkc blink-perf libblink.so; do
+for file in blinkc blink-perf libblink.so libnccl-tuner-blink.so; do
 	elf=$build/$file
 	has "$file: all symbols are bound at the start" '\(FLAGS_1\).*\bNOW\b' readelf -dW "$elf"
 	has "$file: what is relocated is read-only then" '^ *GNU_RELRO ' readelf -lW "$elf"
@@ -30,7 +30,7 @@ for file in blinkc blink-perf libblink.so; do
 	lacks "$file: no memory to write and execute" '^ *LOAD .* RWE ' readelf -lW "$elf"
 	lacks "$file: no relocations in code" TEXTREL readelf -dW "$elf"
 	has "$file: moves in memory" 'Type: *DYN' readelf -hW "$elf"
-	[ $file = libblink.so ] || has "$file: is a position-independent executable" '\(FLAGS_1\).*\bPIE\b' readelf -dW "$elf"
+	[[ $file == *.so ]] || has "$file: is a position-independent executable" '\(FLAGS_1\).*\bPIE\b' readelf -dW "$elf"
 	! accepts -fstack-protector-strong || has "$file: stack protector" ' U __stack_chk_fail\b' nm -D "$elf"
 	case $(<"$build/flags") in *-O[123s]*) has "$file: fortified functions" ' U __[a-z]*printf_chk\b' nm -D "$elf" ;; esac
 done

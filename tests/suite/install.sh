@@ -14,14 +14,17 @@ done <<'END'
 bin/blinkc
 bin/blink-perf
 lib/libblink.so
+lib/libnccl-tuner-blink.so
 lib/pkgconfig/blink.pc
 include/blink.h
 include/blink_device.h
 include/blink_float.h
+include/blink_types.h
 share/blinkc/topologies/dgx1v.xml
 share/blinkc/schemas/index.schema.json
 share/man/man1/blinkc.1
 share/man/man5/blink-index.5
+share/man/man7/nccl-tuner-blink.7
 share/bash-completion/completions/blinkc
 share/bash-completion/completions/blink-perf
 share/zsh/site-functions/_blinkc

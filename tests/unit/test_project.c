@@ -178,6 +178,9 @@ agrees_with_lowered(const struct ranks *all, const RankProgram *prog)
 	    && prog->coll == all->sched->coll && prog->root == all->sched->root && prog->n_ranks == all->n;
 	for (int i = 0; i < prog->n_tasks; i++)
 		good = good && same_extent(&prog->extent[prog->task[i].extent], &low->extent[prog->task[i].segment]);
+	good = good && (all->sched->n_parts > 0) == (prog->classes != NULL);
+	for (int i = 0; i < all->sched->n_parts && good; i++)
+		good = prog->classes[i] == all->sched->part[i].classes;
 	for (int i = 0; i < prog->n_parts * (prog->n_parts - 1) && good; i++) {
 		const PartEnd *a = &prog->part_end[i], *b = &low->part_end[i];
 		good = a->from == b->from && a->num == b->num && a->den == b->den && a->add == b->add;
@@ -302,7 +305,7 @@ static const char *const laws[N_LAWS] = {
 	[LANES] = "what a rank publishes is what the other reads",
 	[GAPS] = "lanes, rings, extents and peers are counted without gaps",
 	[MAXIMA] = "rings_max and longest are those of all ranks",
-	[LOWERED] = "extents and parts are those of sched_lower",
+	[LOWERED] = "extents, parts and their links are those of sched_lower",
 	[RESULTS] = "replayed, all ranks have what is demanded, by the same additions as sched_lower's program"
 };
 

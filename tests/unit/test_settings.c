@@ -73,6 +73,8 @@ test_values(void)
 	ok(with("BLINK_SMALL", "64K") == blinkSuccess && got.small == 65536, "K");
 	ok(with("BLINK_CHUNK", "4m") == blinkSuccess && got.chunk == 4 << 20, "m of bytes");
 	ok(with("BLINK_CHUNK", "1048576G") == blinkSuccess && got.chunk == INT64_C(1) << 50, "the most bytes");
+	ok(with("BLINK_BLOCKS", "16") == blinkSuccess && got.blocks == 16 && refuses("BLINK_BLOCKS", "16K")
+	    && refuses("BLINK_BLOCKS", "1000001"), "a number");
 	ok(with("BLINK_TCP_ZEROCOPY", "auto") == blinkSuccess && got.zero_copy == 0
 	    && with("BLINK_TCP_ZEROCOPY", "0") == blinkSuccess && got.zero_copy < 0
 	    && with("BLINK_TCP_ZEROCOPY", "1") == blinkSuccess && got.zero_copy > 0, "auto, or a flag");
@@ -150,6 +152,7 @@ documents(const char *section, const char *variable, const char *what, const cha
 #define PRESET_TEXT(value) ""
 #define PRESET_MS(value) text_of((value) / 60000)
 #define PRESET_BYTES(value) text_of(value)
+#define PRESET_NUMBER(value) text_of(value)
 #define PRESET_FLAG(value) text_of(value)
 #define PRESET_AUTO(value) "defaultauto"
 

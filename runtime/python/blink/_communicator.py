@@ -105,6 +105,8 @@ class Config:
     """Id or number of this rank's GPU in the machine; None: BLINK_GPU, else the rank's number on its server."""
     chunk_bytes: int = 0
     threads: int = 0
+    backend: str | None = None
+    """Where buffers are: "host", "cuda"; None: BLINK_BACKEND, or "host"."""
 
     def _as_c(self) -> _library.Config:
         return _library.Config(
@@ -113,6 +115,7 @@ class Config:
             max(1, round(self.timeout * 1000)) if self.timeout > 0 else 0,
             None if self.schedules is None else self.schedules.encode(),
             None if self.gpu is None else self.gpu.encode(),
+            None if self.backend is None else self.backend.encode(),
         )
 
 

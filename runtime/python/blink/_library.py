@@ -30,6 +30,7 @@ class Config(ctypes.Structure):
         ("timeoutMs", c_int64),
         ("schedules", c_char_p),
         ("gpu", c_char_p),
+        ("backend", c_char_p),
     ]
 
 

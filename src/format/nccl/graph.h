@@ -35,7 +35,7 @@ struct nccl_way {
 typedef struct {
 	int n_rings;
 	struct nccl_ring *ring;
-	struct nccl_way *way;	/* of each ring, the same through each server */
+	struct nccl_way *way;	/* of each ring */
 	int n_gpus;		/* of a server */
 	NcclPath intra, inter;	/* the worst */
 	bool both_ways;		/* one server, where each link of a hop has one as fast in the other direction */
@@ -52,8 +52,9 @@ Status nccl_graph_rings(Ctx *ctx, const Schedule *sched, NcclGraph *out);
 
 /* ---- graph_ways.c ---- */
 
-/* out->way and what follows from it. Fails: INFEASIBLE, where NCCL has no way to say how rings go. */
-Status nccl_graph_ways(Ctx *ctx, const Schedule *sched, NcclGraph *out);
+/* out->way, through a server, and what follows from it. server: its id; NULL: for all, and the same through each.
+ * Fails: INFEASIBLE, where NCCL has no way to say how rings go; USAGE no such server. */
+Status nccl_graph_ways(Ctx *ctx, const Schedule *sched, const char *server, NcclGraph *out);
 
 /* ---- graph_channels.c ---- */
 

@@ -1,9 +1,12 @@
 /* A ring's way through each server, in numbers that NCCL knows. An id of a GPU or NIC ends in its number in its server:
  * s1/gpu3 is 3, mlx5_0 is 0; where a port is divided, mlx5_0:out is one half. Each rank reads the file for its own
- * server, and all may be given the same, so that a ring has to take the same way through each:
+ * server. All may read the same, if each ring takes the same way through each:
  *
  *     ring      s0/gpu0 s0/gpu1 -> mlx5_1 ... mlx5_0 -> s1/gpu0 s1/gpu1 -> mlx5_1 ... mlx5_0 -> s0/gpu0
- *     channel   net 0, gpu 0, gpu 1, net 1 */
+ *     channel   net 0, gpu 0, gpu 1, net 1
+ *
+ * Otherwise each has a file of its own. NCCL then joins the first channels of all servers, the second and so on, from
+ * each server to the next by ranks, so that rings have to go through them in that order. */
 #include "format/nccl/graph.h"
 
 #include <ctype.h>
@@ -14,7 +17,8 @@ struct ways {
 	Ctx *ctx;
 	const Topology *topo;
 	NcclGraph *graph;
-	int n_servers;
+	int n_servers, server;	/* the one that is asked for; -1: all */
+	int *node, *count;	/* of each server: its number in the topology, and its ranks */
 };
 
 static Status
@@ -100,39 +104,43 @@ see_nics(const struct ways *s, const Edge *hop, int *out, int *in)
 	return vertex_number(s, link[hop->link[last - 1]].to, in);
 }
 
+/* The number of a rank's server. */
+static int
+server_of(const struct ways *s, int rank)
+{
+	int k = 0;
+	while (s->node[k] != s->topo->vertex[rank].node)
+		k++;
+	return k;
+}
+
 static bool
-same_way(const struct nccl_way *a, const struct nccl_way *b, int n)
+is_last_of_way(const struct ways *s, int rank, const Edge *hop)
 {
-	return a->in == b->in && a->out == b->out && memcmp(a->gpu, b->gpu, (size_t)n * sizeof *a->gpu) == 0;
+	return s->n_servers > 1 && s->topo->vertex[hop->dst].node != s->topo->vertex[rank].node;
 }
 
+/* Through the server of rank *at, where the ring enters it; *at: where it enters the next one, by the NIC *in. */
 static Status
-fail_unequal(const struct ways *s)
+find_way(const struct ways *s, const struct nccl_ring *ring, int *at, struct nccl_way *way, int *in)
 {
-	return fail_ring(s, "servers with fewer GPUs than others, or rings that enter one twice: want rings that go "
-	    "once through each of equal servers");
-}
-
-/* Through the server of rank *at, which is the first of it; afterwards that of the next server. */
-static Status
-find_way(const struct ways *s, const struct nccl_ring *ring, int *at, struct nccl_way *way)
-{
-	int node = s->topo->vertex[*at].node;
-	for (int i = 0; i < s->graph->n_gpus; i++) {
+	int n = s->count[server_of(s, *at)];
+	for (int i = 0; i < n; i++) {
 		const Edge *hop = ring->hop[*at];
-		if (s->topo->vertex[*at].node != node)
-			return fail_unequal(s);
+		bool last = is_last_of_way(s, *at, hop);
+		if (s->n_servers > 1 && last != (i == n - 1))
+			return fail_ring(s, "rings that enter a server twice: want rings that go once through each");
 		TRY(vertex_number(s, *at, &way->gpu[i]));
 		for (int j = 0; j < i; j++)
 			if (way->gpu[j] == way->gpu[i])
 				return fail_ring(s, "two GPUs of a server with one number: want each once");
 		*at = hop->dst;
-		if (s->topo->vertex[*at].node == node)
-			TRY(see_path(s, hop, 0, hop->n_links, &s->graph->intra));
+		if (last)
+			TRY(see_nics(s, hop, &way->out, in));
 		else
-			TRY(see_nics(s, hop, &way->out, &way->in));
+			TRY(see_path(s, hop, 0, hop->n_links, &s->graph->intra));
 	}
-	return s->n_servers > 1 && s->topo->vertex[*at].node == node ? fail_unequal(s) : OK;
+	return OK;
 }
 
 /* Where a ring enters the server of rank 0; rank 0 where there is one server. */
@@ -146,49 +154,94 @@ entry(const struct ways *s, const struct nccl_ring *ring)
 	return 0;
 }
 
-/* NICs of a way as find_way has them are those of the hop out of a server; `in` belongs to the next, which is the same
- * where all ways are. */
+/* Of all servers. in_order: the ring goes through them in the order of their first ranks. */
 static Status
-find_ways(const struct ways *s, const struct nccl_ring *ring, struct nccl_way *out)
+find_ways(const struct ways *s, const struct nccl_ring *ring, struct nccl_way *way, bool *in_order)
 {
-	int at = entry(s, ring), n = s->graph->n_gpus;
-	struct nccl_way way = { .in = -1, .out = -1 };
-	out->in = out->out = -1;
-	TRY(NEW(s->ctx, out->gpu, n));
-	TRY(TEMP(s->ctx, way.gpu, n));
-	TRY(find_way(s, ring, &at, out));
-	for (int i = 1; i < s->n_servers; i++) {
-		TRY(find_way(s, ring, &at, &way));
-		if (!same_way(&way, out, n))
-			return fail_ring(s, "a ring's way through one server is another than through the next: want "
-			    "one for all, since they read one file");
+	int at = entry(s, ring), in = -1, *gpu;
+	TRY(NEW(s->ctx, gpu, s->topo->n_ranks));
+	for (int k = 0; k < s->n_servers; gpu += s->count[k++])
+		way[k] = (struct nccl_way){ .gpu = gpu, .in = -1, .out = -1 };
+	*in_order = true;
+	for (int k = 0; k < s->n_servers; k++) {
+		int now = server_of(s, at);
+		*in_order &= now == k;
+		TRY(find_way(s, ring, &at, &way[now], &in));
+		way[server_of(s, at)].in = in;
 	}
 	return OK;
 }
 
-/* Servers that ranks are in. */
-static int
-count_servers(const Topology *topo)
+static bool
+same_ways(const struct ways *s, const struct nccl_way *way)
 {
-	int n = 0;
+	size_t size = (size_t)s->count[0] * sizeof *way->gpu;
+	for (int k = 1; k < s->n_servers; k++)
+		if (s->count[k] != s->count[0] || way[k].in != way->in || way[k].out != way->out ||
+		    memcmp(way[k].gpu, way->gpu, size) != 0)
+			return false;
+	return true;
+}
+
+/* The way of a ring through the server that is asked for. */
+static Status
+choose_way(const struct ways *s, const struct nccl_ring *ring, struct nccl_way *out)
+{
+	struct nccl_way *way;
+	bool in_order;
+	TRY(TEMP(s->ctx, way, s->n_servers));
+	TRY(find_ways(s, ring, way, &in_order));
+	if (s->server < 0 && !same_ways(s, way))
+		return fail_ring(s, "a ring goes other ways through other servers: want --server, and a file for each");
+	if (s->server >= 0 && !in_order)
+		return fail_ring(s, "a ring goes through servers in another order than ranks: want theirs");
+	*out = way[s->server < 0 ? 0 : s->server];
+	return OK;
+}
+
+/* ---- servers ---- */
+
+/* In the order of their first ranks, with their numbers of ranks. */
+static Status
+find_servers(struct ways *s)
+{
+	const Topology *topo = s->topo;
+	TRY(TEMP(s->ctx, s->node, topo->n_ranks));
+	TRY(TEMP(s->ctx, s->count, topo->n_ranks));
 	for (int r = 0; r < topo->n_ranks; r++) {
-		bool seen = false;
-		for (int q = 0; q < r && !seen; q++)
-			seen = topo->vertex[q].node == topo->vertex[r].node;
-		n += !seen;
+		int k = 0;
+		while (k < s->n_servers && s->node[k] != topo->vertex[r].node)
+			k++;
+		s->node[k] = topo->vertex[r].node;
+		s->count[k]++;
+		s->n_servers += k == s->n_servers;
 	}
-	return n;
+	return OK;
+}
+
+/* name: NULL: for all servers. */
+static Status
+choose_server(struct ways *s, const char *name)
+{
+	s->server = -1;
+	for (int k = 0; name && k < s->n_servers; k++)
+		if (s->node[k] >= 0 && strcmp(s->topo->node[s->node[k]], name) == 0)
+			s->server = k;
+	return !name || s->server >= 0 ? OK : fail(s->ctx, USAGE, "--server: %.80s: want a server with ranks of %.80s",
+	    name, s->topo->name);
 }
 
 Status
-nccl_graph_ways(Ctx *ctx, const Schedule *sched, NcclGraph *out)
+nccl_graph_ways(Ctx *ctx, const Schedule *sched, const char *server, NcclGraph *out)
 {
-	const struct ways s = { ctx, sched->topo, out, count_servers(sched->topo) };
-	out->n_gpus = sched->topo->n_ranks / s.n_servers;
+	struct ways s = { .ctx = ctx, .topo = sched->topo, .graph = out };
+	TRY(find_servers(&s));
+	TRY(choose_server(&s, server));
+	out->n_gpus = s.count[s.server < 0 ? 0 : s.server];
 	out->inter = NCCL_PIX;
 	out->both_ways = s.n_servers == 1;
 	TRY(NEW(ctx, out->way, out->n_rings));
 	for (int i = 0; i < out->n_rings; i++)
-		TRY(find_ways(&s, &out->ring[i], &out->way[i]));
+		TRY(choose_way(&s, &out->ring[i], &out->way[i]));
 	return OK;
 }

@@ -12,11 +12,11 @@
 enum { RINGS = 0, TREES = 1, PATTERN_TREES = 1, PATTERN_RINGS = 4 };	/* NCCL's numbers */
 
 static Status
-find_graph(Ctx *ctx, const Schedule *sched, NcclGraph *out)
+find_graph(Ctx *ctx, const Schedule *sched, const FormatInput *in, NcclGraph *out)
 {
 	*out = (NcclGraph){ 0 };
 	TRY(nccl_graph_rings(ctx, sched, out));
-	TRY(nccl_graph_ways(ctx, sched, out));
+	TRY(nccl_graph_ways(ctx, sched, in->server, out));
 	nccl_graph_channels(out);
 	return OK;
 }
@@ -78,12 +78,11 @@ put_graph(XmlWriter *w, const NcclGraph *graph, int id, int pattern)
 }
 
 Status
-sched_write_nccl_graph(Ctx *ctx, const Schedule *sched, const Text *file, Text *out)
+sched_write_nccl_graph(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
 {
 	XmlWriter w = { .out = out };
 	NcclGraph graph;
-	(void)file;
-	TRY(find_graph(ctx, sched, &graph));
+	TRY(find_graph(ctx, sched, in, &graph));
 	xml_begin(&w, "graphs");
 	xml_attribute_int(&w, "version", 1);
 	put_graph(&w, &graph, RINGS, PATTERN_RINGS);
@@ -94,10 +93,10 @@ sched_write_nccl_graph(Ctx *ctx, const Schedule *sched, const Text *file, Text *
 }
 
 Status
-sched_note_nccl_graph(Ctx *ctx, const Schedule *sched, Text *out)
+sched_note_nccl_graph(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
 {
 	NcclGraph graph;
-	TRY(find_graph(ctx, sched, &graph));
+	TRY(find_graph(ctx, sched, in, &graph));
 	text_printf(out, "nccl-graph  %d channel%s of ", graph.n_channels, graph.n_channels == 1 ? "" : "s");
 	text_gb(out, (Frac){ (Wide)graph.speed * NCCL_GRAPH_UNIT, 1 });
 	text_put(out, " GB/s; ");

@@ -135,6 +135,18 @@ own_links(const struct trees *t, Edge *edge, int n)
 	return OK;
 }
 
+uint64_t
+trees_fitting(const struct trees *t, int word, uint64_t of, uint64_t required, uint64_t closed)
+{
+	int n = t->n - 64 * word;
+	uint64_t fit = n < 64 ? of & ((UINT64_C(1) << n) - 1) : of;
+	for (uint64_t rest = required; rest && fit; rest &= rest - 1)
+		fit &= t->with[__builtin_ctzll(rest)][word];
+	for (uint64_t rest = closed; rest && fit; rest &= rest - 1)
+		fit &= ~t->with[__builtin_ctzll(rest)][word];
+	return fit;
+}
+
 Status
 trees_make(const struct trees *t, uint64_t rows, Tree *out)
 {
@@ -166,6 +178,17 @@ trees_make_pair(const struct trees *t, int root, uint64_t up, uint64_t down, Tre
 	TRY(arrange_half(t, REDUCE, root, up, &into));
 	TRY(arrange_half(t, BROADCAST, root, down, &out_of));
 	*out = (Tree){ .root = root, .n_down = out_of.n_down, .n_up = into.n_up, .down = out_of.down, .up = into.up };
+	return OK;
+}
+
+static Status
+index_rows(struct trees *t)
+{
+	for (int row = 0; row < t->n_rows; row++)
+		TRY(TEMP(t->ctx, t->with[row], t->n / 64 + 1));
+	for (int i = 0; i < t->n; i++)
+		for (uint64_t rest = t->rows[i]; rest; rest &= rest - 1)
+			t->with[__builtin_ctzll(rest)][i / 64] |= UINT64_C(1) << i % 64;
 	return OK;
 }
 
@@ -284,6 +307,7 @@ trees_enumerate(Ctx *ctx, const Topology *topo, const Ask *ask, struct trees *ou
 	if (!*all)
 		return OK;
 	qsort(t->rows, (size_t)t->n, sizeof *t->rows, by_rows);
+	TRY(index_rows(t));
 	TRY(measure_depths(t));
 	TRY(TEMP(ctx, t->orbit, t->n));
 	for (int i = 0; i < t->n; i++)

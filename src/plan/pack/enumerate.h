@@ -22,6 +22,7 @@ struct trees {
 	int64_t capacity[TREES_ROWS];	/* in physical links */
 	int n, room;
 	uint64_t *rows;			/* of each tree; ascending */
+	uint64_t *with[TREES_ROWS];	/* of a row: the trees that have it, tree t as bit t % 64 of word t / 64 */
 	int *depth;			/* hops from the root, allreduce: up and down from the centre */
 	int *orbit;			/* first tree of its orbit under permutations of the ranks */
 	int *rooted;			/* of an allreduce: likewise, for each root and tree: [root * n + tree] */
@@ -30,6 +31,10 @@ struct trees {
 /* False in *all: there are more than LIMIT_FEW_TREES trees, or switches, or more ranks or links than the limits above
  * allow, or, for allreduce, links without an equal in the other direction. */
 Status trees_enumerate(Ctx *ctx, const Topology *topo, const Ask *ask, struct trees *out, bool *all);
+
+/* Of trees 64 * word and the 63 after it, bits of a word: those of `of` that have all required rows, and none that is
+ * closed. */
+uint64_t trees_fitting(const struct trees *t, int word, uint64_t of, uint64_t required, uint64_t closed);
 
 /* A tree in the run arena. */
 Status trees_make(const struct trees *t, uint64_t rows, Tree *out);

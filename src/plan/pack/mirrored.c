@@ -19,6 +19,7 @@
  *
  * Then the same search over shallower trees only, until there are no k of them. */
 #include "plan/pack/mirrored.h"
+#include "base/bits.h"
 #include "plan/pack/pack.h"
 
 #include <stdlib.h>
@@ -30,6 +31,15 @@ enum {
 
 /* maxdet(k), and from 10 on no more than is of use: what is found with these is not called proven. */
 static const int max_det[MIRRORED_PICKS + 1] = { 0, 1, 1, 2, 3, 5, 9, 32, 56, 144, 64, 48, 32 };
+
+/* Cuts of few links first: most trees that overload a cut overload one of these. */
+static int
+by_links(const void *a, const void *b)
+{
+	const uint64_t *s = a, *t = b;
+	int over = bits_count(*s) - bits_count(*t);
+	return over ? over : (*s > *t) - (*s < *t);
+}
 
 /* Every tree leaves (reduce: enters) each side that holds the root (an allreduce's: crosses each cut) at least once. */
 void
@@ -47,6 +57,7 @@ mirrored_begin(struct mirrored *f)
 		}
 		f->crossing[f->n_cuts++] = rows;
 	}
+	qsort(f->crossing, (size_t)f->n_cuts, sizeof *f->crossing, by_links);
 }
 
 /* From the sums of weights j .. k - 1. */
@@ -70,21 +81,21 @@ static bool
 keep_cuts(struct mirrored *f, int j, uint64_t rows, int w, int remaining)
 {
 	for (int c = 0; c < f->n_cuts; c++) {
-		f->cut[j + 1][c] = f->cut[j][c] - w * __builtin_popcountll(rows & f->crossing[c]);
+		f->cut[j + 1][c] = f->cut[j][c] - w * bits_count(rows & f->crossing[c]);
 		if (f->cut[j + 1][c] < remaining)
 			return false;
 	}
 	return true;
 }
 
-/* Which rows the j-th tree has to use, and which it may use. use[row]: what stays unused of a row if it does. False:
+/* Which rows the j-th tree has to use, and which it may not. use[row]: what stays unused of a row if it does. False:
  * more than the slack stays unused whatever tree comes. */
 static bool
-find_choices(const struct mirrored *f, int j, int *use, uint64_t *required, uint64_t *allowed)
+find_choices(const struct mirrored *f, int j, int *use, uint64_t *required, uint64_t *closed)
 {
 	int w = f->weight[j], base = 0;
 	const int *waste = f->waste[j + 1], *residual = f->residual[j];
-	*required = *allowed = 0;
+	*required = *closed = 0;
 	for (int row = 0; row < f->all.n_rows; row++) {
 		int skip = waste[residual[row]];
 		use[row] = residual[row] >= w ? waste[residual[row] - w] : f->slack + 1;
@@ -94,8 +105,8 @@ find_choices(const struct mirrored *f, int j, int *use, uint64_t *required, uint
 		return false;
 	for (int row = 0; row < f->all.n_rows; row++) {
 		int skip = waste[residual[row]], least = use[row] < skip ? use[row] : skip;
-		if (base - least + use[row] <= f->slack)
-			*allowed |= UINT64_C(1) << row;
+		if (base - least + use[row] > f->slack)
+			*closed |= UINT64_C(1) << row;
 		if (base - least + skip > f->slack)
 			*required |= UINT64_C(1) << row;
 	}
@@ -112,11 +123,27 @@ is_redundant(const struct mirrored *f, int j, int t)
 	return f->weight[j] == f->weight[0] && (f->all.orbit[t] < f->pick[0] || t == f->pick[0]);
 }
 
+/* The residual capacities after tree t in place j; false: more than the slack stays unused, or less than `remaining`
+ * units, which the later trees need, is left over a cut. */
+static bool
+subtract(struct mirrored *f, int j, int t, const int *use, int remaining)
+{
+	uint64_t rows = f->all.rows[t];
+	int unused = 0, w = f->weight[j];
+	for (int row = 0; row < f->all.n_rows; row++)
+		unused += rows >> row & 1 ? use[row] : f->waste[j + 1][f->residual[j][row]];
+	if (unused > f->slack || !keep_cuts(f, j, rows, w, remaining))
+		return false;
+	for (int row = 0; row < f->all.n_rows; row++)
+		f->residual[j + 1][row] = f->residual[j][row] - (rows >> row & 1 ? w : 0);
+	return true;
+}
+
 /* Place trees j .. k - 1, which have `remaining` units of weight together. */
 static void
 place(struct mirrored *f, int j, int remaining)
 {
-	uint64_t required, allowed;
+	uint64_t required, closed;
 	int use[TREES_ROWS], w;
 	if (j == f->k) {
 		f->found = true;
@@ -126,23 +153,22 @@ place(struct mirrored *f, int j, int remaining)
 		f->halted = f->given_up = true;
 		return;
 	}
-	if (!find_choices(f, j, use, &required, &allowed))
+	if (!find_choices(f, j, use, &required, &closed))
 		return;
 	w = f->weight[j];
 	int first = j > 1 && w == f->weight[j - 1] ? f->pick[j - 1] + 1 : 0;
-	for (int t = first; t < f->all.n && !f->found && !f->halted; t++) {
-		uint64_t rows = f->all.rows[t];
-		if ((rows & ~allowed) || (required & ~rows) || f->all.depth[t] > f->max_depth || is_redundant(f, j, t))
-			continue;
-		int unused = 0;
-		for (int row = 0; row < f->all.n_rows; row++)
-			unused += rows >> row & 1 ? use[row] : f->waste[j + 1][f->residual[j][row]];
-		if (unused > f->slack || !keep_cuts(f, j, rows, w, remaining - w))
-			continue;
-		for (int row = 0; row < f->all.n_rows; row++)
-			f->residual[j + 1][row] = f->residual[j][row] - (rows >> row & 1 ? w : 0);
-		f->pick[j] = t;
-		place(f, j + 1, remaining - w);
+	for (int word = first / 64; 64 * word < f->all.n; word++) {
+		uint64_t left = trees_fitting(&f->all, word, UINT64_MAX, required, closed);
+		for (; left; left &= left - 1) {
+			int t = 64 * word + __builtin_ctzll(left);
+			if (t < first || f->all.depth[t] > f->max_depth || is_redundant(f, j, t)
+			    || !subtract(f, j, t, use, remaining - w))
+				continue;
+			f->pick[j] = t;
+			place(f, j + 1, remaining - w);
+			if (f->found || f->halted)
+				return;
+		}
 	}
 }
 

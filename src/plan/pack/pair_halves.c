@@ -54,7 +54,7 @@ new_level(struct pairs *p, struct pair_level *level)
 {
 	int n = p->all->n, words = n / PAIRS_WORD + 1;
 	for (int i = 0; i < PAIRS_MOST; i++)
-		TRY(TEMP(p->ctx, level->left[i], n));
+		TRY(TEMP(p->ctx, level->left[i], words));
 	TRY(TEMP(p->ctx, level->up_tree, n));
 	TRY(TEMP(p->ctx, level->down_tree, n));
 	TRY(TEMP(p->ctx, level->up, n));

@@ -26,7 +26,8 @@ struct pair_level {
 	int cut[PAIRS_CUTS];		/* and of those that leave a set of ranks */
 	uint64_t can[3];		/* links that it can use 0, 1, 2 times */
 	uint64_t usable[PAIRS_MOST], twice[PAIRS_MOST];	/* links that this and later pairs may use, have to use twice */
-	int n_left[PAIRS_MOST], *left[PAIRS_MOST];	/* spanning trees that are left for this and later pairs */
+	int n_left[PAIRS_MOST];		/* spanning trees that are left for this and later pairs */
+	uint64_t *left[PAIRS_MOST];	/* and which: bit sets */
 	int n_up_trees, n_down_trees, *up_tree, *down_tree;	/* those that this pair may take, from some root */
 	int n_up, n_down, *up, *down;	/* from one root */
 	uint64_t *with[PAIRS_LINKS];	/* by link: which of `down` use it, a bit set */

@@ -12,6 +12,7 @@
  * Up to symmetry: automorphisms, and the reversal of all links, with which a way up becomes a way down. The first half
  * is the first of its orbit, and no half of a pair of the same weight is in an earlier orbit. */
 #include "plan/pack/pair_search.h"
+#include "base/bits.h"
 
 #include <string.h>
 
@@ -68,29 +69,28 @@ is_strong(const struct pairs *p, uint64_t links)
 	return true;
 }
 
-/* Spanning trees that pair i can still have, up or down. */
+/* Spanning trees that pair i can still have, up or down: of those that were left before the last pair. */
 static bool
 filter_trees(struct pairs *p, int j, int i)
 {
 	struct pair_level *level = &p->level[j];
-	uint64_t usable = level->usable[i], twice = level->twice[i];
 	const struct trees *all = p->all;
 	uint64_t closed = 0, required = 0;
-	int n = j > 0 ? p->level[j - 1].n_left[i] : all->n;
+	int n = 0;
 	for (int row = 0; row < all->n_rows; row++) {
-		uint64_t there = UINT64_C(1) << all->there[row], back = UINT64_C(1) << all->back[row];
-		closed |= usable & (there | back) ? 0 : UINT64_C(1) << row;
-		required |= twice & (there | back) ? UINT64_C(1) << row : 0;
+		uint64_t links = UINT64_C(1) << all->there[row] | UINT64_C(1) << all->back[row];
+		closed |= (uint64_t)!(level->usable[i] & links) << row;
+		required |= (uint64_t)!!(level->twice[i] & links) << row;
 	}
-	level->n_left[i] = 0;
-	for (int at = 0; at < n; at++) {
-		int t = j > 0 ? p->level[j - 1].left[i][at] : at;
-		if (!(all->rows[t] & closed) && !(required & ~all->rows[t]))
-			level->left[i][level->n_left[i]++] = t;
+	for (int word = 0; WORD * word < all->n; word++) {
+		uint64_t before = j > 0 ? p->level[j - 1].left[i][word] : UINT64_MAX;
+		level->left[i][word] = trees_fitting(all, word, before, required, closed);
+		n += bits_count(level->left[i][word]);
 	}
-	p->steps -= n / 4;
-	p->w.choices += j == 0 ? level->n_left[i] : 0;
-	return level->n_left[i] > 0;
+	p->steps -= (j > 0 ? p->level[j - 1].n_left[i] : all->n) / 4;
+	p->w.choices += j == 0 ? n : 0;
+	level->n_left[i] = n;
+	return n > 0;
 }
 
 /* How often pair i, not yet placed, may use each link. False: it has no place. */
@@ -100,12 +100,14 @@ find_uses(struct pairs *p, int j, int i, int unused)
 	struct pair_level *level = &p->level[j];
 	uint64_t can[3] = { 0, 0, 0 };
 	int least = 0, most = 0, edges = 2 * (p->n - 1), spare = p->slack - unused;
-	for (int l = 0; l < p->n_links; l++)
-		for (int u = 0; u < 3; u++)
-			can[u] |= (uint64_t)(p->extra[j][i][u][level->residual[l]] <= spare) << l;
+	for (int u = 0; u < 3; u++) {
+		const int *extra = p->extra[j][i][u];
+		for (int l = 0; l < p->n_links; l++)
+			can[u] |= (uint64_t)(extra[level->residual[l]] <= spare) << l;
+	}
 	uint64_t twice = can[2] & ~can[1] & ~can[0], once = can[1] & ~can[0];
-	least = __builtin_popcountll(once) + 2 * __builtin_popcountll(twice);
-	most = 2 * __builtin_popcountll(can[2]) + __builtin_popcountll(can[1] & ~can[2]);
+	least = bits_count(once) + 2 * bits_count(twice);
+	most = 2 * bits_count(can[2]) + bits_count(can[1] & ~can[2]);
 	if ((can[0] | can[1] | can[2]) != p->every || least > edges || most < edges || !is_strong(p, can[1] | can[2]))
 		return false;
 	if (i == j)
@@ -224,13 +226,14 @@ limit_trees(struct pairs *p, int j, int remaining)
 	struct pair_level *level = &p->level[j];
 	uint64_t into = limit_degrees(p, j, true, remaining), out_of = limit_degrees(p, j, false, remaining);
 	level->n_up_trees = level->n_down_trees = 0;
-	for (int at = 0; at < level->n_left[j]; at++) {
-		int t = level->left[j][at];
-		if (has_degrees(p, t, into))
-			level->up_tree[level->n_up_trees++] = t;
-		if (has_degrees(p, t, out_of))
-			level->down_tree[level->n_down_trees++] = t;
-	}
+	for (int word = 0; WORD * word < p->all->n; word++)
+		for (uint64_t rest = level->left[j][word]; rest; rest &= rest - 1) {
+			int t = WORD * word + __builtin_ctzll(rest);
+			if (has_degrees(p, t, into))
+				level->up_tree[level->n_up_trees++] = t;
+			if (has_degrees(p, t, out_of))
+				level->down_tree[level->n_down_trees++] = t;
+		}
 	p->steps -= level->n_left[j] / 4;
 }
 
@@ -287,7 +290,7 @@ find_down(struct pairs *p, struct pair_level *level, int root, uint64_t need, ui
 		for (int i = 0; i < words; i++)
 			level->fit[i] &= ~level->with[__builtin_ctzll(rest)][i];
 	level->fit[words - 1] &= (UINT64_C(1) << level->n_down % WORD) - 1;
-	p->steps -= (int64_t)words * (__builtin_popcountll(need) + __builtin_popcountll(closed & p->every)) / 2;
+	p->steps -= (int64_t)words * (bits_count(need) + bits_count(closed & p->every)) / 2;
 	for (int i = 0; i < words; i++)
 		if (level->fit[i])
 			return true;

@@ -1,0 +1,203 @@
+/* What the host side of a rank and its kernels share: tables in the GPU's memory, flags, rings and packets. C11 of gcc,
+ * C++17 of nvcc, clang and g++; pointers are 64 bits wide, and mean the same on host and device. */
+#ifndef BLINK_CUDA_DEVICE_H
+#define BLINK_CUDA_DEVICE_H
+
+#include <stdint.h>
+
+/* One kernel for each call interprets the rank's program (src/model/rank_program.h). A publisher pushes: data go into
+ * memory of the reader, and so does the flag that says so, so that everyone waits on memory of its own GPU.
+ *
+ *	lane	from one rank to another: a value of a segment (RankLane)
+ *	strip	a task's part of a segment, a `width`-th of it, moved by one block of the kernel. Strips of a
+ *		segment have nothing to do with each other: each has flags, a ring and packets of its own on every
+ *		lane
+ *	pair	two ranks in order: publisher, reader. The reader's memory has for each publisher: `ready` flags,
+ *		packets and rings, and for what it publishes itself: `done` flags, that its readers set
+ *
+ * Strip s of lane k has number k * width + s in its pair: by it flags and shares of packets and rings are found.
+ *
+ * Two protocols. Both ranks of a pair choose the same, since they know the same: sizes, and the program's `longest` and
+ * `rings_max`.
+ *
+ *	packets	for short messages. 16 bytes: twice 4 bytes of data and a flag, which are written at once, so that
+ *		no fence is needed. A packet is written once in a call: there are no chunks, and nobody waits for
+ *		room. Packet 0 of a strip carries the signature of the call, packet i + 1 bytes 8 i to 8 i + 7 of
+ *		the strip. At its end the reader sets `done` to GPU_FLAG(call, 1)
+ *	flags	for long ones. A strip goes chunk by chunk through a ring of `slots` slots. Publisher: wait until
+ *		the reader has done chunk c - slots, write chunk c, fence, set `ready` to GPU_FLAG(call, c + 1).
+ *		Reader: wait for that, read, set `done` to the same
+ *
+ * Calls are numbered from 1 on the GPU (gpu_state.call), so that a captured graph may be replayed: nothing that differs
+ * from one replay to the next is in the parameters. Flags are never cleared, and grow.
+ *
+ * Packets and rings have two halves, that calls take in turn, by the parity of their number. A call may write into its
+ * half when the readers of the call before the last have done with it: the kernel leaves a list of whom to wait for
+ * (gpu_state.pending), and the kernel after the next waits for all of it before its first write. Lengths and layout may
+ * be others then. Calls take three lists in turn: one is written while another is read, and a third is kept. */
+
+#define GPU_FLAG(call, chunks) ((uint64_t)(call) << 24 | (uint64_t)(chunks))
+
+enum {
+	GPU_FLAGS = 4096,		/* strips of a pair */
+	GPU_CHUNKS_MAX = (1 << 24) - 1,
+	GPU_SLOTS_LEAST = 2,
+	GPU_SLOTS_MOST = 8,
+	GPU_PENDING = 16384,		/* strips that a rank publishes in a call */
+	GPU_LISTS = 3,			/* of them */
+	GPU_LANES = 512,		/* of a task: n_from + n_to */
+	GPU_TASKS_OF_BLOCK = 256,	/* that a block takes turns with, where there are more tasks than blocks */
+	GPU_PARTS = 8,			/* BLINK_PARTS_MAX */
+	GPU_THREADS = 512,		/* of a block, at most */
+	GPU_MESSAGES = 96,		/* of one launch */
+	GPU_DIFFERS_MESSAGE = 1 << 30
+};
+
+/* Set by the publisher. signature: of the call, at its parity; written before the value of its first chunk. */
+struct gpu_flag {
+	uint64_t value;
+	uint64_t signature[2];
+	uint64_t unused;
+};
+
+struct gpu_packet {
+	uint32_t data0, flag0, data1, flag1;	/* flags: the low 32 bits of the call's number */
+};
+
+/* A pair as its two ranks use it. Pointers are into the reader's memory, `done` into the publisher's. */
+struct gpu_pair {
+	struct gpu_flag *ready;		/* [GPU_FLAGS] */
+	uint64_t *done;			/* [GPU_FLAGS] */
+	char *packets[2], *ring[2];	/* of each half */
+};
+
+struct gpu_lane {
+	int32_t peer, lane;
+	struct gpu_pair pair;		/* of a lane to read: peer, this rank; of one to publish: this rank, peer */
+};
+
+/* RankTask, with its Extent. Of the n elements that its part has of a block: floor(begin n / begin_of) up to, not
+ * including, floor(end n / end_of); products are of 128 bits. */
+struct gpu_task {
+	int64_t send_block, recv_block;
+	int64_t begin, begin_of, end, end_of;
+	int32_t part;
+	int32_t n_from, n_to;
+	int32_t from, to;		/* its first lane in gpu_program.lane; all it publishes are numbered from
+					 * `publishes` on among those of the program */
+	int32_t publishes;
+	uint8_t own, output, complete, unused[5];
+};
+
+/* In memory of the GPU; the same for all calls of a plan. */
+struct gpu_program {
+	int32_t n_tasks;
+	int32_t n_publishes;		/* lanes to publish, of all tasks */
+	const struct gpu_task *task;
+	const struct gpu_lane *lane;
+};
+
+/* What a call has left for a reader to do: *done >= value, in this rank's memory. */
+struct gpu_pending {
+	const uint64_t *done;
+	uint64_t value;			/* 0: nothing */
+	int32_t peer, unused;
+};
+
+/* A rank's own, in memory of its GPU; zeroed at first. Kernels of a rank do not overlap. */
+struct gpu_state {
+	uint64_t call;			/* calls done: a kernel is number call + 1; its last block counts on */
+	uint32_t blocks_done;		/* of the kernel; 0 between kernels */
+	uint32_t unused;
+	uint32_t n_pending[GPU_LISTS], unused2;
+	struct gpu_pending pending[GPU_LISTS][GPU_PENDING];	/* of call k: k % GPU_LISTS */
+	uint64_t *sent, *received;	/* of each rank: chunks of its channel so far (gpu_message) */
+};
+
+/* In host memory that the GPU reads and writes; a rank's own. */
+struct gpu_status {
+	uint32_t stop;			/* not 0: kernels end as soon as they see it, with whatever is done. Set by the
+					 * host, and by a kernel that has failed */
+	uint32_t differs;		/* 1 + a rank whose signature is not that of the call; 0: none. Of a message
+					 * GPU_DIFFERS_MESSAGE more. `stop` is set, too */
+	int32_t awaits;			/* a rank that a block has waited for since about a ms; -1: none */
+	uint32_t unused;
+	uint64_t begun, done;		/* numbers of calls */
+	uint64_t signature[2];		/* of those calls, at their parity */
+	uint64_t progress;		/* grows while the call does */
+};
+
+/* Parameters of a kernel, by value: at most 4 KiB. A kernel has blocks numbered task * width + strip, and blocks
+ * without a task help to copy the own block; or, where `turns` is set, each block b has the strips b, b + blocks,
+ * b + 2 blocks ... and takes turns with them. */
+struct gpu_call {
+	const struct gpu_program *program;
+	struct gpu_state *state;
+	struct gpu_status *status;
+	const char *send;
+	char *recv;
+	int64_t count;			/* elements of a block */
+	int64_t part_end[GPU_PARTS];	/* elements of a block at which each part ends */
+	uint64_t signature;		/* of what all ranks must have in common, not 0 */
+	int32_t size;			/* bytes of an element */
+	int32_t n_parts;
+	int32_t width;			/* strips of a segment */
+	int32_t slots;			/* flags: of a ring; 0: packets */
+	int32_t turns;
+	int32_t rank, n_ranks;
+	int64_t chunk;			/* flags: elements; of a multiple of 16 bytes, unless it is the whole strip */
+	int64_t ring_share, packet_share;	/* bytes of a strip in a half of its pair; multiples of 16 */
+	int64_t slot_bytes;		/* flags: of a slot, a multiple of 16 */
+	/* Of a reduction, as `struct reduction` (runtime/reduce/reduce.h) has them. */
+	uint64_t scale;			/* bits of the factor of each rank's own value, as its type computes: double,
+					 * float or integer */
+	int64_t divide;			/* of a complete value; 0: no division */
+	int32_t scales;
+	int32_t unused;
+	/* The own block, which no task carries: copied by all blocks. With one rank alone it is reduced, too. */
+	const char *own_from;
+	char *own_to;
+	int64_t own_bytes;
+};
+
+/* The strip s of n elements of a segment: begins at the s-th multiple of this many elements. size: bytes of one. */
+#define GPU_STRIP(n, width, size)                                              \
+	((((n) + (width) - 1) / (width) + (128 / (size) - 1)) / (128 / (size)) * (128 / (size)))
+
+/* Messages to and from single ranks (blinkSend, blinkRecv), all of one group in one kernel. A message goes in chunks of
+ * GPU_CHANNEL_BYTES through the channel of its pair, which has flags of its own and GPU_CHANNEL_SLOTS slots; chunks are
+ * counted over all messages of the pair (gpu_state.sent, received), by which the value of a flag is compared. The first
+ * chunk's flag has the signature of the message. A block of its own for each peer and direction takes them in order. */
+enum { GPU_CHANNEL_BYTES = 64 << 10, GPU_CHANNEL_SLOTS = 4 };
+
+struct gpu_channel {
+	struct gpu_flag ready;
+	uint64_t done;			/* in the publisher's memory: of what it sends to the peer */
+	uint64_t unused[3];
+	struct gpu_flag first[GPU_CHANNEL_SLOTS];	/* signature[0] and value (bytes of the message) of each slot */
+	char slot[GPU_CHANNEL_SLOTS][GPU_CHANNEL_BYTES];
+};
+
+struct gpu_message {
+	char *data;
+	uint64_t bytes;
+	uint64_t signature;		/* of type and count: 0 is not compared */
+	struct gpu_channel *in;		/* in the reader's memory */
+	uint64_t *done;			/* in the publisher's memory */
+	int32_t peer;
+	int32_t sends;
+};
+
+struct gpu_exchange {
+	struct gpu_state *state;
+	struct gpu_status *status;
+	int32_t n;
+	int32_t unused;
+	const struct gpu_message *message;	/* in memory that the GPU reads; by direction and peer, in order */
+};
+
+/* Entries of the modules: one module for each type, of entries blink_TYPE_OP for the operations sum, prod, max and min
+ * ("blink_float32_sum", names of types as of blink_device.h); and a module "move" of blink_move, for collectives that
+ * do not reduce, and blink_messages. The parameter is a struct gpu_call, of blink_messages a struct gpu_exchange. */
+
+#endif

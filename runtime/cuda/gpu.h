@@ -1,0 +1,115 @@
+/* Gpu: the part of a rank that works on a GPU, by the CUDA driver. */
+#ifndef BLINK_CUDA_GPU_H
+#define BLINK_CUDA_GPU_H
+
+#include "cuda/device.h"
+#include "cuda/driver.h"
+#include "engine/engine.h"
+#include "transport/net.h"
+
+struct rank_comm;
+
+enum {
+	GPU_RANKS = 256,		/* of a communicator, at most */
+	GPU_DEVICES = 64		/* of a server, at most */
+};
+
+/* How data go from one rank to another. */
+enum gpu_route {
+	GPU_ROUTE_DIRECT,		/* stores into the peer's memory: same GPU, or peer access */
+	GPU_ROUTE_HOST			/* through memory of the host, that both GPUs have mapped */
+};
+
+/* A rank of the same server, seen from this one. Both routes have the same layout (gpu_layout); NULL where there is
+ * none. */
+struct gpu_peer {
+	CUdevice device;		/* in this process: -1 where it is another process's */
+	bool direct;			/* its GPU's memory can be accessed */
+	char *region[2];		/* its memory as this GPU sees it, by route */
+};
+
+/* What is where in a region: offsets of what belongs to peer number `local`. */
+struct gpu_layout {
+	int n_local;
+	size_t ring_bytes, packet_bytes;	/* of a half of a pair */
+	size_t peer_bytes, bytes;		/* of each peer, of all */
+};
+void gpu_layout_of(int n_local, struct gpu_layout *out);
+
+/* The pair (publisher, reader), both on this server, over a route, as pointers for this rank's GPU: it is one of the
+ * two. Likewise the channel of their messages. */
+struct gpu;
+void gpu_pair_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, struct gpu_pair *out);
+struct gpu_channel *gpu_channel_of(const struct gpu *g, int publisher, int reader, enum gpu_route route,
+    uint64_t **done);
+
+struct gpu_module {
+	CUmodule module;
+	CUfunction function[4];		/* by operation; of "move": blink_move, blink_messages */
+};
+
+struct gpu {
+	const struct driver *d;
+	struct rank_comm *comm;
+	CUdevice device;
+	CUcontext context;		/* primary, retained */
+	int blocks;			/* resident at once: the least of all ranks; ranks of one GPU share them */
+	int threads;			/* of a block */
+	struct gpu_layout layout;
+	char *own[2];			/* this rank's region, by route; NULL: none */
+	struct gpu_peer *peer;		/* of each rank of the communicator */
+	struct gpu_state *state;	/* in memory of the GPU */
+	struct gpu_status *status;	/* in host memory, at the same address for the GPU */
+	struct gpu_regions *regions;	/* of gpu_open: what is freed */
+	struct gpu_launches *launches;	/* of gpu_launch.c */
+};
+
+/* cuda/memory.c, cuda/peers.c. Take a GPU and memory on it, and map the peers' memory: called by every rank of a
+ * communicator, between two exchanges of the bootstrap. device: number; -1: the current context's, else
+ * BLINK_DEVICE_MAP's. Ranks of several servers are refused (blinkLimit). Whatever it returns, gpu_close frees. */
+int gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_error *err);
+
+/* How many blocks a call may have (g->blocks), once kernels can be loaded: an exchange of all ranks. The ranks of a GPU
+ * share those that it holds at once; the least counts, and BLINK_BLOCKS. */
+int gpu_share_blocks(struct gpu *g, struct blink_error *err);
+
+/* forked: frees memory of the process alone. */
+void gpu_close(struct gpu *g, bool forked);
+
+/* Make the GPU's context current in the calling thread, and allow calls that a capture elsewhere would forbid; leave
+ * restores both. */
+struct gpu_entry {
+	CUcontext before;
+	CUstreamCaptureMode mode;
+};
+int gpu_enter(struct gpu *g, struct gpu_entry *entry, struct blink_error *err);
+void gpu_leave(struct gpu *g, const struct gpu_entry *entry);
+
+/* Memory of the GPU for the caller, and copies from and to it, which are done when they return. */
+int gpu_memory_alloc(struct gpu *g, size_t bytes, void **out, struct blink_error *err);
+int gpu_memory_free(struct gpu *g, void *memory, struct blink_error *err);
+int gpu_copy(struct gpu *g, void *to, const void *from, size_t bytes, struct blink_error *err);
+
+/* cuda/launch.c. Starts what belongs to calls: tables, the thread that watches them. */
+int gpu_launches_open(struct gpu *g, struct blink_error *err);
+void gpu_launches_close(struct gpu *g, bool forked);
+
+/* Put a call into a stream of the caller: returns when it is in the stream, or in the graph that the stream captures.
+ * Takes the call, whatever it returns. calls: several only where messages of a group go to several communicators' one
+ * launch; linked by `next`. */
+int gpu_submit(struct gpu *g, struct call *call, CUstream stream, struct blink_error *err);
+
+/* As engine_wait: call number 0 is all of them. */
+int gpu_wait(struct gpu *g, uint64_t number, bool wait, struct blink_error *err);
+uint64_t gpu_last_call(struct gpu *g);
+
+/* All kernels end soon. From any thread. */
+void gpu_stop(struct gpu *g);
+
+/* What the hub asks. */
+void gpu_status_of(struct gpu *g, struct rank_status *out);
+
+/* A module of kernels.h, loaded once. */
+int gpu_function(struct gpu *g, const char *module, int which, CUfunction *out, struct blink_error *err);
+
+#endif

@@ -1,0 +1,160 @@
+/* Messages to and from single ranks: cuda/device.h has the protocol. */
+#ifndef BLINK_KERNELS_MESSAGES_H
+#define BLINK_KERNELS_MESSAGES_H
+
+#include "kernels/collective.h"
+
+/* The messages of a block: those to one peer, or from one. */
+struct run {
+	struct gpu_message message;	/* the one at work */
+	int32_t first, n;
+};
+
+/* Shared by the threads of a block. */
+struct messages_block {
+#if !ON_GPU
+	struct answers answers;
+#endif
+	struct run run;
+};
+
+FN void
+load_message(const struct gpu_message *from, struct gpu_message *m)
+{
+	m->data = (char *)load8(&from->data);
+	m->bytes = load8(&from->bytes);
+	m->signature = load8(&from->signature);
+	m->in = (struct gpu_channel *)load8(&from->in);
+	m->done = (uint64_t *)load8(&from->done);
+	m->peer = (int32_t)load4(&from->peer);
+	m->sends = (int32_t)load4(&from->sends);
+}
+
+/* Run `number` of an exchange, for one thread; n = 0: there are not so many. */
+FN void
+find_run(const struct gpu_exchange *x, int number, struct run *out)
+{
+	out->first = out->n = 0;
+	for (int i = 0, run = -1; i < x->n && run <= number; i++) {
+		int32_t peer = (int32_t)load4(&x->message[i].peer), sends = (int32_t)load4(&x->message[i].sends);
+		if (i == 0 || peer != out->message.peer || sends != out->message.sends)
+			run++;
+		out->message.peer = peer;
+		out->message.sends = sends;
+		if (run == number) {
+			out->first = out->n == 0 ? i : out->first;
+			out->n++;
+		}
+	}
+}
+
+/* Chunk `count` of the channel is a message's first: what it says of the message. */
+FN void
+say_message(const struct gpu_message *m, struct gpu_flag *first)
+{
+	store8_fresh(&first->signature[0], m->signature);
+	store8_fresh(&first->value, m->bytes);
+}
+
+FN bool
+is_message(const struct gpu_message *m, const struct gpu_flag *first)
+{
+	return load8_fresh(&first->value) == m->bytes
+	    && (m->signature == 0 || load8_fresh(&first->signature[0]) == m->signature);
+}
+
+/* Until chunk number `count` of the channel may be moved: for all threads. */
+FN bool
+wait_chunk(const struct gpu_message *m, struct gpu_status *status, uint64_t count, bool first, struct waiting *w)
+{
+	for (;;) {
+		bool there = true;
+		uint64_t need = m->sends ? count + 1 < GPU_CHANNEL_SLOTS ? 0 : count + 1 - GPU_CHANNEL_SLOTS : count + 1;
+		if (this_thread() == 0) {
+			there = poll_flag(m->sends ? m->done : &m->in->ready.value, need, POLLS);
+			if (!there)
+				still_waits(status, w, m->peer);
+			else
+				waits_no_more(status, w);
+			if (there && !m->sends && first && !is_message(m, &m->in->first[count % GPU_CHANNEL_SLOTS])) {
+				peer_differs(status, GPU_DIFFERS_MESSAGE + m->peer);
+				there = false;
+			}
+		}
+		if (!barrier_any(!there))
+			return true;
+		if (all_stop(status))
+			return false;
+	}
+}
+
+/* Through a slot, by all threads. */
+FN void
+move_slot(const struct gpu_message *m, char *slot, int64_t at, int64_t bytes)
+{
+	unsigned unit = unit_of(m->data, NULL, bytes);
+	NOT_UNROLLED
+	for (int64_t i = this_thread(); i * VECTOR < bytes; i += all_threads()) {
+		int64_t part = least(VECTOR, bytes - i * VECTOR);
+		char *user = m->data + at + i * VECTOR;
+		if (m->sends)
+			store16(slot + i * VECTOR, load_user(user, part, unit));
+		else
+			store_user(user, load16_fresh(slot + i * VECTOR), part, unit);
+	}
+}
+
+/* A message, from chunk `count` of its channel on; false: stopped. Its last chunk may be empty. */
+FN bool
+move_message(const struct gpu_message *m, struct gpu_status *status, uint64_t *count, struct waiting *w)
+{
+	uint64_t said = time_now();
+	int64_t at = 0, bytes;
+	do {
+		int slot = (int)(*count % GPU_CHANNEL_SLOTS);
+		if (!wait_chunk(m, status, *count, at == 0, w))
+			return false;
+		bytes = least(GPU_CHANNEL_BYTES, (int64_t)m->bytes - at);
+		move_slot(m, m->in->slot[slot], at, bytes);
+		if (this_thread() == 0 && m->sends && at == 0)
+			say_message(m, &m->in->first[slot]);
+		barrier();
+		++*count;
+		if (this_thread() == 0) {
+			fence();
+			store8_fresh(m->sends ? &m->in->ready.value : m->done, *count);
+		}
+		say_progress(status, &said);
+		at += bytes;
+	} while (at < (int64_t)m->bytes);
+	return true;
+}
+
+FN void
+run_messages(struct run *r, const struct gpu_exchange *x)
+{
+	struct waiting w = { 0, false };
+	if (this_thread() == 0)
+		find_run(x, (int)this_block(), r);
+	barrier();
+	int first = r->first, n = r->n;
+	uint64_t *counter = NULL, count = 0;
+	for (int i = 0; i < n; i++) {
+		barrier();
+		if (this_thread() == 0)
+			load_message(x->message + first + i, &r->message);
+		barrier();
+		if (i == 0) {
+			counter = (uint64_t *)load8(r->message.sends ? &x->state->sent : &x->state->received);
+			counter += r->message.peer;
+			count = load8_fresh(counter);
+		}
+		if (!move_message(&r->message, x->status, &count, &w))
+			return;
+	}
+	barrier();
+	if (this_thread() == 0 && n > 0)
+		store8_fresh(counter, count);
+}
+
+#endif

@@ -1,0 +1,256 @@
+/* What kernels ask of a GPU: where a thread is, barriers, memory, flags. For nvcc, for clang without CUDA's headers, and
+ * for a C compiler that makes twins of the kernels (tests/virtual_gpu/twin.h).
+ *
+ * Pointers are to global memory: of this GPU, of a peer, or of the host. `fresh` accesses go past the first-level cache,
+ * and neither compiler nor GPU leaves one out: rings, flags and packets, which others write meanwhile. Instructions are
+ * those of sm_60. */
+#ifndef BLINK_KERNELS_PORTABLE_H
+#define BLINK_KERNELS_PORTABLE_H
+
+#include "cuda/device.h"
+
+#if defined(__CUDACC__)
+#define ON_GPU 1
+#define FN static __device__ __forceinline__ __attribute__((unused))
+#define CALLED static __device__ __noinline__ __attribute__((unused))
+#define SHARED __shared__
+#define ENTRY extern "C" __global__ void __launch_bounds__(GPU_THREADS)
+#elif defined(__CUDA__)
+#define ON_GPU 1
+#define FN static inline __attribute__((device, always_inline, unused))
+#define CALLED static __attribute__((device, noinline, unused))
+#define SHARED __attribute__((shared))
+#define ENTRY extern "C" __attribute__((global, launch_bounds(GPU_THREADS))) void
+#else
+#define ON_GPU 0
+#define FN static inline __attribute__((always_inline, unused))
+#define CALLED static __attribute__((noinline, unused))
+#include "virtual_gpu/twin.h"
+#endif
+#include <stdbool.h>
+#include <stddef.h>
+
+/* 16 bytes. */
+struct vector {
+	uint32_t w[4];
+};
+
+#if ON_GPU
+
+#define UNROLLED _Pragma("unroll")
+#define NOT_UNROLLED _Pragma("unroll 1")
+
+#define SPECIAL(name, what) \
+	FN unsigned name(void) \
+	{ \
+		unsigned x; \
+		asm("mov.u32 %0, %%" what ";" : "=r"(x)); \
+		return x; \
+	}
+SPECIAL(this_thread, "tid.x")
+SPECIAL(all_threads, "ntid.x")
+SPECIAL(this_block, "ctaid.x")
+SPECIAL(all_blocks, "nctaid.x")
+#undef SPECIAL
+
+/* All threads of the block have come here. Does any say yes? */
+FN bool
+barrier_any(bool yes)
+{
+	int any;
+	asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; bar.red.or.pred p, 0, p; selp.s32 %0, 1, 0, p; }"
+		     : "=r"(any) : "r"((int)yes) : "memory");
+	return any != 0;
+}
+
+FN void
+barrier(void)
+{
+	asm volatile("bar.sync 0;" ::: "memory");
+}
+
+/* What the block stored before is seen by all before what the thread stores after. */
+FN void
+fence(void)
+{
+	asm volatile("membar.sys;" ::: "memory");
+}
+
+FN struct vector
+load16(const void *from)
+{
+	struct vector v;
+	asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+		     : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3]) : "l"(from));
+	return v;
+}
+
+FN struct vector
+load16_fresh(const void *from)
+{
+	struct vector v;
+	asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+		     : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3]) : "l"(from));
+	return v;
+}
+
+FN void
+store16(void *to, struct vector v)
+{
+	asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+		     :: "l"(to), "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3]));
+}
+
+FN void
+store16_fresh(void *to, struct vector v)
+{
+	asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};"
+		     :: "l"(to), "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3]));
+}
+
+/* T: of the register, which for a byte is wider. */
+#define ACCESS(bytes, T, letter, type) \
+	FN T load##bytes(const void *from) \
+	{ \
+		T x; \
+		asm volatile("ld.global." type " %0, [%1];" : "=" letter(x) : "l"(from)); \
+		return x; \
+	} \
+	FN void store##bytes(void *to, T x) \
+	{ \
+		asm volatile("st.global." type " [%0], %1;" :: "l"(to), letter(x)); \
+	}
+ACCESS(1, uint16_t, "h", "u8")
+ACCESS(2, uint16_t, "h", "u16")
+ACCESS(4, uint32_t, "r", "u32")
+ACCESS(8, uint64_t, "l", "u64")
+#undef ACCESS
+
+#define FRESH(bytes, T, letter, type) \
+	FN T load##bytes##_fresh(const void *from) \
+	{ \
+		T x; \
+		asm volatile("ld.volatile.global." type " %0, [%1];" : "=" letter(x) : "l"(from) : "memory"); \
+		return x; \
+	} \
+	FN void store##bytes##_fresh(void *to, T x) \
+	{ \
+		asm volatile("st.volatile.global." type " [%0], %1;" :: "l"(to), letter(x) : "memory"); \
+	}
+FRESH(4, uint32_t, "r", "u32")
+FRESH(8, uint64_t, "l", "u64")
+#undef FRESH
+
+/* Of this GPU's memory; what was there. */
+FN uint32_t
+add4(uint32_t *at, uint32_t value)
+{
+	uint32_t before;
+	asm volatile("atom.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(at), "r"(value) : "memory");
+	return before;
+}
+
+/* ns */
+FN uint64_t
+time_now(void)
+{
+	uint64_t ns;
+	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+	return ns;
+}
+
+FN void
+pause_thread(void)
+{
+}
+
+#else
+
+#define UNROLLED
+#define NOT_UNROLLED
+
+/* Answers of barriers: the third before is cleared by everyone who has passed the one after it. */
+struct answers {
+	unsigned phase[GPU_THREADS];	/* of each thread */
+	int any[3];
+};
+
+#define this_thread() (virtual_gpu_thread()->thread)
+#define all_threads() (virtual_gpu_thread()->threads)
+#define this_block() (virtual_gpu_thread()->block)
+#define all_blocks() (virtual_gpu_thread()->blocks)
+#define barrier virtual_gpu_barrier
+#define fence virtual_gpu_fence
+#define add4 virtual_gpu_add
+#define time_now virtual_gpu_time
+#define pause_thread virtual_gpu_pause
+
+FN bool
+barrier_any(bool yes)
+{
+	struct answers *a = (struct answers *)virtual_gpu_thread()->shared;
+	unsigned phase = a->phase[this_thread()]++ % 3;
+	if (yes)
+		__atomic_store_n(&a->any[phase], 1, __ATOMIC_RELAXED);
+	barrier();
+	bool any = __atomic_load_n(&a->any[phase], __ATOMIC_RELAXED) != 0;
+	__atomic_store_n(&a->any[(phase + 2) % 3], 0, __ATOMIC_RELAXED);
+	return any;
+}
+
+#define ACCESS(name, T) \
+	FN T load##name(const void *from) \
+	{ \
+		T x; \
+		virtual_gpu_load(from, &x, sizeof x); \
+		return x; \
+	} \
+	FN void store##name(void *to, T x) \
+	{ \
+		virtual_gpu_store(to, &x, sizeof x); \
+	}
+ACCESS(1, uint8_t)
+ACCESS(2, uint16_t)
+ACCESS(4, uint32_t)
+ACCESS(8, uint64_t)
+ACCESS(16, struct vector)
+ACCESS(4_fresh, uint32_t)
+ACCESS(8_fresh, uint64_t)
+ACCESS(16_fresh, struct vector)
+#undef ACCESS
+
+#endif
+
+/* ---- on all ---- */
+
+/* The upper half of a product. */
+FN uint64_t
+product_high(uint64_t a, uint64_t b)
+{
+	uint64_t a0 = (uint32_t)a, a1 = a >> 32, b0 = (uint32_t)b, b1 = b >> 32;
+	uint64_t middle = a1 * b0 + (a0 * b0 >> 32), other = a0 * b1 + (uint32_t)middle;
+	return a1 * b1 + (middle >> 32) + (other >> 32);
+}
+
+/* floor(a n / of), for 0 <= a <= of and n >= 0. */
+FN int64_t
+part_of(int64_t a, int64_t of, int64_t n)
+{
+	uint64_t high = product_high((uint64_t)a, (uint64_t)n), low = (uint64_t)a * (uint64_t)n, quotient = 0;
+	if (a == of || a == 0)
+		return a == 0 ? 0 : n;
+	if (high == 0)
+		return (int64_t)(low / (uint64_t)of);
+	for (int i = 0; i < 64; i++) {	/* of < 2^63, so that the remainder, doubled, has 64 bits */
+		high = high << 1 | low >> 63;
+		low <<= 1;
+		quotient <<= 1;
+		if (high >= (uint64_t)of) {
+			high -= (uint64_t)of;
+			quotient |= 1;
+		}
+	}
+	return (int64_t)quotient;
+}
+
+#endif

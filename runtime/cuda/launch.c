@@ -1,0 +1,454 @@
+/* Launches: a call becomes one kernel in the caller's stream.
+ *
+ *	tables.c	the rank's program, uploaded when a plan is first used
+ *	sizes.c		protocol, strips and chunks, the same on all ranks
+ *	here		parameters, and the kernel's place among the others
+ *	watch.c		looks at what kernels report, and ends them
+ *
+ * Nothing waits. A call returns when its kernel is in the stream; the kernel finds by itself what peers have done, in
+ * memory (device.h). So one thread may drive many GPUs, one after the other, and a stream may be captured: what is
+ * captured is the same as what is executed, and works as often as it is replayed.
+ *
+ * Order. Kernels of a rank share its flags, so they must not overlap. Calls in one stream do not. For those in several,
+ * an event is recorded after each launch, and the next launch waits for it; a capture has an event of its own, since
+ * events inside and outside must not wait for each other. Between graphs and calls outside of them, and between
+ * several graphs, the caller sees to the order, as by launching all of them in one stream: when a graph runs, nobody
+ * asks the library.
+ *
+ * In a capture nothing may be asked or awaited in the capturing stream, and other calls are forbidden to other streams,
+ * too, unless the thread says that it knows what it does: gpu_enter does. Uploads go through a stream of the library.
+ * What a captured kernel refers to stays until the communicator closes.
+ *
+ * In place. Where a tree may write what another still reads, the input is copied to memory of the library first, in
+ * the stream. An allreduce needs none: what overwrites an element descends from it, on its own strip. */
+#include "cuda/launch.h"
+#include "blink_device.h"
+#include "cuda/sizes.h"
+#include "debug.h"
+#include "error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	OWN_BYTES = 256 << 10,		/* of the own block, for each block of the kernel that helps to copy it */
+	OWN_BLOCKS = 16
+};
+
+/* ---- streams and order ---- */
+
+static bool
+is_misuse(CUresult r)
+{
+	return r == CUDA_ERROR_INVALID_HANDLE || r == CUDA_ERROR_INVALID_CONTEXT
+	    || (r >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && r <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+}
+
+static int
+check_context(struct gpu *g, CUstream stream, struct blink_error *err)
+{
+	struct gpu_launches *l = g->launches;
+	CUcontext context = NULL;
+	if (l->has_checked && l->checked == stream)
+		return blinkSuccess;
+	CUresult r = g->d->stream_context(stream, &context);
+	if (is_misuse(r))
+		return set_error(err, blinkInvalidArgument, "stream: not a CUDA stream, or its capture is not valid");
+	if (driver_check(g->d, r, err, "the context of a stream") != blinkSuccess)
+		return err->code;
+	if (context != g->context)
+		return set_error(err, blinkInvalidArgument, "stream: of another context: want the primary one of "
+		    "device %d", (int)g->device);
+	l->checked = stream;
+	l->has_checked = true;
+	return blinkSuccess;
+}
+
+/* Whose stream it is, and whether it captures. */
+static int
+find_target(struct gpu *g, CUstream stream, struct gpu_target *to, struct blink_error *err)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	cuuint64_t capture = 0;
+	CUresult r;
+	if (check_context(g, stream, err) != blinkSuccess)
+		return err->code;
+	if (g->d->capture_info)
+		r = g->d->capture_info(stream, &status, &capture, NULL, NULL, NULL);
+	else
+		r = g->d->stream_capturing(stream, &status);
+	if (is_misuse(r) || status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+		return set_error(err, blinkInvalidArgument, "stream: its capture, or one that it would break, is not "
+		    "valid");
+	*to = (struct gpu_target){ stream, status == CU_STREAM_CAPTURE_STATUS_ACTIVE, capture };
+	return driver_check(g->d, r, err, "whether a stream captures");
+}
+
+/* Also in the same stream: a handle may be that of a new stream. */
+int
+gpu_order(struct gpu *g, const struct gpu_target *to, struct blink_error *err)
+{
+	struct gpu_launches *l = g->launches;
+	CUevent before = NULL;
+	if (to->capturing && l->captured && to->capture != 0 && l->capture == to->capture)
+		before = l->captured;
+	pthread_mutex_lock(&l->lock);
+	if (!to->capturing && l->last)
+		before = l->last->event;
+	CUresult r = before ? g->d->stream_wait_event(to->stream, before, 0) : CUDA_SUCCESS;
+	pthread_mutex_unlock(&l->lock);
+	return driver_check(g->d, r, err, "wait for the call before");
+}
+
+CUresult
+gpu_reap(struct gpu *g)
+{
+	struct gpu_launches *l = g->launches;
+	while (l->first) {
+		struct gpu_flight *f = l->first;
+		CUresult r = g->d->event_query(f->event);
+		if (r != CUDA_SUCCESS)
+			return r;
+		if (f->messages)
+			gpu_table_return(g, f->messages);
+		l->first = f->next;
+		if (!l->first)
+			l->last = NULL;
+		f->next = l->unused;
+		l->unused = f;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* A flight with an event; the lock is held. */
+static struct gpu_flight *
+take_flight(struct gpu *g, struct blink_error *err)
+{
+	struct gpu_launches *l = g->launches;
+	gpu_reap(g);
+	struct gpu_flight *f = l->unused;
+	if (f) {
+		l->unused = f->next;
+		return f;
+	}
+	if (!(f = calloc(1, sizeof *f))) {
+		set_error_memory(err);
+	} else if (driver_check(g->d, g->d->event_create(&f->event, CU_EVENT_DISABLE_TIMING), err, "create an event")
+	    != blinkSuccess) {
+		free(f);
+		f = NULL;
+	}
+	return f;
+}
+
+static int
+captured(struct gpu *g, const struct gpu_target *to, struct blink_error *err)
+{
+	struct gpu_launches *l = g->launches;
+	if (!l->captured && driver_check(g->d, g->d->event_create(&l->captured, CU_EVENT_DISABLE_TIMING), err,
+	    "create an event") != blinkSuccess)
+		return err->code;
+	if (driver_check(g->d, g->d->event_record(l->captured, to->stream), err, "record an event") != blinkSuccess)
+		return err->code;
+	l->capture = to->capture;
+	pthread_mutex_lock(&l->lock);
+	l->has_captured = true;
+	gpu_watch_wake(g);
+	pthread_mutex_unlock(&l->lock);
+	return blinkSuccess;
+}
+
+int
+gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_messages, struct gpu_message *messages,
+    struct blink_error *err)
+{
+	struct gpu_launches *l = g->launches;
+	if (to->capturing)
+		return captured(g, to, err);
+	pthread_mutex_lock(&l->lock);
+	struct gpu_flight *f = take_flight(g, err);
+	if (f) {
+		CUevent event = f->event;
+		*f = (struct gpu_flight){ .number = number, .event = event, .n_messages = n_messages,
+		    .messages = messages };
+		if (driver_check(g->d, g->d->event_record(event, to->stream), err, "record an event") == blinkSuccess) {
+			*(l->last ? &l->last->next : &l->first) = f;
+			l->last = f;
+			gpu_watch_wake(g);
+		} else {
+			f->messages = NULL;
+			f->next = l->unused;
+			l->unused = f;
+		}
+	}
+	pthread_mutex_unlock(&l->lock);
+	return err->code;
+}
+
+/* ---- parameters ---- */
+
+static uint64_t
+mix(uint64_t h, uint64_t x)
+{
+	h = (h ^ x) * 0x9e3779b97f4a7c15u;
+	return h ^ h >> 29;
+}
+
+/* What must be the same on all ranks; factors of an operation may differ. Its number is not in it, since a graph may be
+ * replayed. Not 0, which would not be compared. */
+static uint64_t
+signature_of(const struct engine *e, const struct call *call)
+{
+	const uint64_t all[] = { (uint64_t)call->coll, (uint64_t)call->root, (uint64_t)call->count,
+	    (uint64_t)call->reduction.type, collective_reduces(call->coll) ? (uint64_t)call->asked_op : 0,
+	    call->plan->digest, (uint64_t)e->chunk_bytes };
+	uint64_t h = 0x243f6a8885a308d3u;
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		h = mix(h, all[i]);
+	return h ? h : 1;
+}
+
+/* So that the hub's verdict names the call. */
+static void
+remember_text(struct gpu_launches *l, const struct call *call, uint64_t signature)
+{
+	int i = 0;
+	pthread_mutex_lock(&l->lock);
+	while (i < GPU_TEXTS && l->text[i].signature != signature)
+		i++;
+	if (i == GPU_TEXTS) {
+		i = l->next_text++ % GPU_TEXTS;
+		l->text[i].signature = signature;
+		call_describe(call, l->text[i].text, sizeof l->text[i].text);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+static int
+choose_sizes(struct gpu *g, const struct call *call, struct gpu_call *p, struct blink_error *err)
+{
+	const struct engine *e = &g->comm->engine;
+	const RankProgram *prog = call->plan->prog;
+	const struct gpu_asked asked = { .message = call->count * p->size * blink_message_blocks(&call->plan->parts),
+	    .longest = gpu_longest(prog, p->part_end), .size = p->size, .chunk_bytes = e->chunk_bytes,
+	    .rings = prog->rings_max, .n_ranks = e->n_ranks, .blocks = g->blocks,
+	    .ring_bytes = g->layout.ring_bytes, .packet_bytes = g->layout.packet_bytes };
+	struct gpu_sizes s;
+	if (gpu_sizes_choose(&asked, &s, err) != blinkSuccess)
+		return err->code;
+	p->width = s.width;
+	p->slots = s.slots;
+	p->chunk = s.chunk;
+	p->slot_bytes = s.slot_bytes;
+	p->ring_share = s.ring_share;
+	p->packet_share = s.packet_share;
+	return blinkSuccess;
+}
+
+/* Memory that holds an input sent in place. What is replaced stays: graphs may use it. */
+static int
+keep_input(struct gpu *g, struct gpu_call *p, size_t bytes, const struct gpu_target *to, struct blink_error *err)
+{
+	struct gpu_launches *l = g->launches;
+	CUdeviceptr from = (CUdeviceptr)(uintptr_t)p->send;
+	if (bytes > l->kept_bytes) {
+		size_t grown = bytes > 2 * l->kept_bytes ? bytes : 2 * l->kept_bytes;
+		if (gpu_keep(g, grown, &l->kept, err) != blinkSuccess)
+			return err->code;
+		l->kept_bytes = grown;
+	}
+	p->send = (const char *)(uintptr_t)l->kept;
+	return driver_check(g->d, g->d->copy_async(l->kept, from, bytes, to->stream), err,
+	    "copy %zu bytes that are sent in place", bytes);
+}
+
+/* The same cases as the host's. */
+static int
+take_buffers(struct gpu *g, const struct call *call, struct gpu_call *p, const struct gpu_target *to,
+    struct blink_error *err)
+{
+	const struct engine *e = &g->comm->engine;
+	struct blink_layout l = blink_layout_at((int)call->coll, call->root, e->n_ranks, e->rank);
+	size_t block = (size_t)call->count * (size_t)p->size;
+	bool reduces = collective_reduces(call->coll);
+	p->send = l.send ? call->send : NULL;
+	p->recv = l.recv ? call->recv : NULL;
+	if (!p->send || !p->recv || block == 0)
+		return blinkSuccess;
+	const char *from = p->send + (size_t)l.own_send * block;
+	char *own = p->recv + (size_t)l.own_recv * block;
+	if (reduces ? e->n_ranks == 1 : from != own) {
+		p->own_from = from;
+		p->own_to = own;
+		p->own_bytes = (int64_t)block;
+	}
+	if (from == own && e->n_ranks > 1 && call->coll != ALLREDUCE && call->plan->prog->keep_input)
+		return keep_input(g, p, (size_t)l.send * block, to, err);
+	return blinkSuccess;
+}
+
+/* Blocks of the kernel, which is 1 before, and whether they take turns. */
+static int
+choose_blocks(const struct gpu *g, const struct gpu_table *table, struct gpu_call *p, unsigned *out,
+    struct blink_error *err)
+{
+	int64_t strips = (int64_t)table->n_tasks * p->width, help = (p->own_bytes + OWN_BYTES - 1) / OWN_BYTES;
+	int64_t blocks = strips + (help < OWN_BLOCKS ? help : OWN_BLOCKS);
+	p->turns = strips > g->blocks;
+	if ((int64_t)table->n_publishes * p->width > GPU_PENDING
+	    || (strips + g->blocks - 1) / g->blocks > GPU_TASKS_OF_BLOCK)
+		return set_error(err, blinkLimit, "a schedule of %d tasks on this rank: too many for %d blocks of a "
+		    "GPU", table->n_tasks, g->blocks);
+	blocks = blocks < g->blocks ? blocks : g->blocks;
+	if (blocks > 0)
+		*out = (unsigned)blocks;
+	return blinkSuccess;
+}
+
+static int
+find_kernel(struct gpu *g, const struct call *call, CUfunction *out, struct blink_error *err)
+{
+#define TYPE_NAME(code, name, T, U, kind, read, write, with) [code] = #name,
+	static const char *const types[] = { BLINK_TYPE_LIST(TYPE_NAME, 0) };
+#undef TYPE_NAME
+	const struct reduction *r = &call->reduction;
+	if (!collective_reduces(call->coll))
+		return gpu_function(g, "move", 0, out, err);
+	return gpu_function(g, types[r->type], r->op, out, err);
+}
+
+static int
+submit_collective(struct gpu *g, struct call *call, const struct gpu_target *to, struct blink_error *err)
+{
+	struct engine *e = &g->comm->engine;
+	const struct gpu_table *table;
+	CUfunction kernel;
+	unsigned blocks = 1;
+	struct gpu_call p = { .state = g->state, .status = g->status, .count = call->count,
+	    .size = (int32_t)call->reduction.size, .rank = e->rank, .n_ranks = e->n_ranks,
+	    .scale = call->reduction.scale.bits, .scales = call->reduction.scales,
+	    .divide = call->reduction.divide };
+	void *parameters[] = { &p };
+	if (e->events.plan(e->events.context, call, &call->plan, err) != blinkSuccess
+	    || gpu_table_of(g, call->plan, &table, err) != blinkSuccess
+	    || find_kernel(g, call, &kernel, err) != blinkSuccess)
+		return err->code;
+	p.program = table->program;
+	p.n_parts = call->plan->prog->n_parts;
+	p.signature = signature_of(e, call);
+	blink_part_ends(&call->plan->parts, call->count, p.size, p.part_end);
+	remember_text(g->launches, call, p.signature);
+	if (choose_sizes(g, call, &p, err) != blinkSuccess || gpu_order(g, to, err) != blinkSuccess
+	    || take_buffers(g, call, &p, to, err) != blinkSuccess
+	    || choose_blocks(g, table, &p, &blocks, err) != blinkSuccess
+	    || driver_check(g->d, g->d->launch(kernel, blocks, 1, 1, (unsigned)g->threads, 1, 1, 0, to->stream,
+	    parameters, NULL), err, "launch the kernel of %s", collective_name(call->coll)) != blinkSuccess)
+		return err->code;
+	debug_say(DEBUG_TRACE, e->rank, "%s of %lld: %u blocks, %d strips, %s of %lld bytes",
+	    collective_name(call->coll), (long long)call->count, blocks, p.width, p.slots ? "slots" : "packets",
+	    (long long)(p.slots ? p.slot_bytes : p.packet_share));
+	return gpu_launched(g, to, call->number, 0, NULL, err);
+}
+
+/* ---- calls ---- */
+
+static int
+submit(struct gpu *g, struct call *call, CUstream stream, struct blink_error *err)
+{
+	struct gpu_launches *l = g->launches;
+	struct gpu_target to;
+	if (find_target(g, stream, &to, err) != blinkSuccess) {
+		if (err->code != blinkInvalidArgument)
+			gpu_fail(g, err);
+		return err->code;
+	}
+	pthread_mutex_lock(&l->lock);
+	call->number = ++l->n_made;
+	pthread_mutex_unlock(&l->lock);
+	if ((call->n_messages > 0 ? gpu_submit_messages(g, call, &to, err) : submit_collective(g, call, &to, err))
+	    != blinkSuccess)
+		gpu_fail(g, err);
+	return err->code;
+}
+
+int
+gpu_submit(struct gpu *g, struct call *call, CUstream stream, struct blink_error *err)
+{
+	struct gpu_entry entry;
+	engine_error(&g->comm->engine, err);
+	if (err->code == blinkSuccess && gpu_enter(g, &entry, err) == blinkSuccess) {
+		submit(g, call, stream, err);
+		gpu_leave(g, &entry);
+	}
+	call_free(call);
+	return err->code;
+}
+
+uint64_t
+gpu_last_call(struct gpu *g)
+{
+	struct gpu_launches *l = g->launches;
+	pthread_mutex_lock(&l->lock);
+	uint64_t n = l->n_made;
+	pthread_mutex_unlock(&l->lock);
+	return n;
+}
+
+/* ---- open and close ---- */
+
+int
+gpu_launches_open(struct gpu *g, struct blink_error *err)
+{
+	struct gpu_launches *l = g->launches = calloc(1, sizeof *l);
+	struct gpu_entry entry;
+	if (!l)
+		return set_error_memory(err);
+	pthread_mutex_init(&l->lock, NULL);
+	if (gpu_enter(g, &entry, err) != blinkSuccess)
+		return err->code;
+	CUdeviceptr first;
+	if (driver_check(g->d, g->d->stream_create(&l->own, CU_STREAM_NON_BLOCKING), err, "create a stream")
+	    == blinkSuccess)
+		gpu_keep(g, 1, &first, err);
+	gpu_leave(g, &entry);
+	return err->code == blinkSuccess ? gpu_watch_open(g, err) : err->code;
+}
+
+static void
+free_flights(struct gpu *g, struct gpu_flight *f, bool forked)
+{
+	while (f) {
+		struct gpu_flight *next = f->next;
+		if (!forked)
+			g->d->event_destroy(f->event);
+		free(f);
+		f = next;
+	}
+}
+
+void
+gpu_launches_close(struct gpu *g, bool forked)
+{
+	struct gpu_launches *l = g->launches;
+	struct gpu_entry entry;
+	struct blink_error err = { 0 };
+	if (!l)
+		return;
+	if (!forked)
+		gpu_watch_close(g);
+	bool entered = !forked && gpu_enter(g, &entry, &err) == blinkSuccess;
+	free_flights(g, l->first, !entered);
+	free_flights(g, l->unused, !entered);
+	gpu_messages_close(g, !entered);
+	gpu_tables_close(g, !entered);
+	if (entered) {
+		if (l->captured)
+			g->d->event_destroy(l->captured);
+		if (l->own)
+			g->d->stream_destroy(l->own);
+		gpu_modules_close(g);
+		gpu_leave(g, &entry);
+	}
+	free(l);
+	g->launches = NULL;
+}

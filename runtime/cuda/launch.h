@@ -1,0 +1,113 @@
+/* Launch: between the files that put calls on a GPU. */
+#ifndef BLINK_CUDA_LAUNCH_H
+#define BLINK_CUDA_LAUNCH_H
+
+#include "comm/comm.h"
+#include "cuda/gpu.h"
+
+enum { GPU_MODULES = 13, GPU_TEXTS = 32 };
+
+/* The program of a plan, in memory of the GPU. */
+struct gpu_table {
+	const struct plan *plan;
+	const struct gpu_program *program;
+	int n_tasks, n_publishes;
+	struct gpu_table *next;
+};
+
+/* A launch that may not have ended. */
+struct gpu_flight {
+	uint64_t number;		/* of the call */
+	CUevent event;			/* recorded after it */
+	int n_messages;			/* above 0: an exchange */
+	struct gpu_message *messages;	/* its table, to be given back; NULL: it has none */
+	struct gpu_flight *next;
+};
+
+struct gpu_slab {
+	CUdeviceptr memory;
+	size_t bytes, used;
+	struct gpu_slab *next;
+};
+
+struct gpu_launches {
+	CUstream own;			/* for copies at once, and questions */
+	struct gpu_module module[GPU_MODULES];	/* in the order of kernel_modules */
+
+	/* Of the thread that makes calls. */
+	struct gpu_slab *slab;
+	struct gpu_table *table;
+	CUdeviceptr kept;		/* copies of inputs that are sent in place */
+	size_t kept_bytes;
+	CUevent captured;		/* of the last call in a capture */
+	uint64_t capture;		/* its capture; 0: none yet */
+	CUstream checked;		/* a stream that is of this context */
+	bool has_checked;
+
+	pthread_mutex_t lock;		/* of what follows */
+	uint64_t n_made;
+	struct gpu_flight *first, *last, *unused;
+	struct gpu_pool *pool;		/* of tables of messages */
+	struct gpu_message **table_free;
+	int n_table_free;
+	bool has_captured;		/* graphs may run without a call */
+	struct { uint64_t signature; char text[112]; } text[GPU_TEXTS];	/* of calls: what a signature means */
+	int next_text;
+
+	pthread_cond_t wake;		/* of the watcher */
+	pthread_t watcher;
+	bool has_watcher, idle, quit;
+	_Atomic int stopping;		/* an error of this rank has been told */
+};
+
+/* A stream of the caller, while a call is put into it. */
+struct gpu_target {
+	CUstream stream;
+	bool capturing;
+	uint64_t capture;		/* number of its capture */
+};
+
+/* ---- tables.c ---- */
+
+/* Memory of the GPU that stays until the communicator closes; graphs may use it. Aligned to 256 bytes. */
+int gpu_keep(struct gpu *g, size_t bytes, CUdeviceptr *out, struct blink_error *err);
+int gpu_table_of(struct gpu *g, const struct plan *plan, const struct gpu_table **out, struct blink_error *err);
+void gpu_tables_close(struct gpu *g, bool forked);
+
+/* By which route a part of a plan goes between this rank and a peer. */
+enum gpu_route gpu_route_of(const struct gpu *g, const RankProgram *prog, int part, int peer);
+
+/* ---- modules.c ---- */
+
+void gpu_modules_close(struct gpu *g);
+
+/* ---- launch.c ---- */
+
+/* After the launch of a call, or of one of several of its exchanges. Takes `messages` (NULL: none), whatever it
+ * returns. */
+int gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_messages,
+    struct gpu_message *messages, struct blink_error *err);
+
+/* The calls before it in other streams end first. */
+int gpu_order(struct gpu *g, const struct gpu_target *to, struct blink_error *err);
+
+/* Let go of calls that have ended; the lock is held. Returns what the driver said of the first that has not:
+ * CUDA_ERROR_NOT_READY, or its error; CUDA_SUCCESS: all have ended. */
+CUresult gpu_reap(struct gpu *g);
+
+/* ---- messages.c ---- */
+
+int gpu_submit_messages(struct gpu *g, struct call *call, const struct gpu_target *to, struct blink_error *err);
+void gpu_table_return(struct gpu *g, struct gpu_message *messages);	/* the lock is held */
+void gpu_messages_close(struct gpu *g, bool forked);
+
+/* ---- watch.c ---- */
+
+int gpu_watch_open(struct gpu *g, struct blink_error *err);
+void gpu_watch_close(struct gpu *g);
+void gpu_watch_wake(struct gpu *g);	/* the lock is held */
+
+/* What failed here, told to all. */
+void gpu_fail(struct gpu *g, const struct blink_error *err);
+
+#endif

@@ -1,0 +1,460 @@
+/* Memory of a rank on its GPU: its regions, what it imports of its peers', its state, and what its caller asks for. */
+#include "comm/comm.h"
+#include "cuda/regions.h"
+#include "error.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHECK(g, call, err, ...) driver_check((g)->d, (g)->d->call, err, __VA_ARGS__)
+
+static CUdeviceptr
+device_pointer(const void *memory)
+{
+	return (CUdeviceptr)(uintptr_t)memory;
+}
+
+static void *
+host_pointer(CUdeviceptr memory)
+{
+	return (void *)(uintptr_t)memory;
+}
+
+/* ---- memory that a descriptor stands for ---- */
+
+static CUmemAllocationProp
+properties(CUdevice device)
+{
+	return (CUmemAllocationProp){ .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+	    .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+	    .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device } };
+}
+
+static void
+unmap(const struct driver *d, CUdeviceptr at, size_t bytes)
+{
+	d->vmm_unmap(at, bytes);
+	d->address_free(at, bytes);
+}
+
+/* An address for memory of a handle, where these devices may read and write it. */
+static int
+map(struct gpu *g, CUmemGenericAllocationHandle handle, size_t bytes, const CUdevice *devices, int n, CUdeviceptr *out,
+    struct blink_error *err)
+{
+	CUmemAccessDesc access[GPU_DEVICES];
+	for (int i = 0; i < n; i++)
+		access[i] = (CUmemAccessDesc){ .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = devices[i] },
+		    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+	if (CHECK(g, address_reserve(out, bytes, 0, 0, 0), err, "reserve %zu bytes of addresses", bytes)
+	    != blinkSuccess)
+		return err->code;
+	if (CHECK(g, vmm_map(*out, bytes, 0, handle, 0), err, "map %zu bytes", bytes) != blinkSuccess) {
+		g->d->address_free(*out, bytes);
+		return err->code;
+	}
+	if (CHECK(g, vmm_access(*out, bytes, access, (size_t)n), err, "let %d devices access memory of device %d", n,
+	    (int)devices[0]) != blinkSuccess)
+		unmap(g->d, *out, bytes);
+	return err->code;
+}
+
+/* The mapping keeps the memory. */
+static int
+create(struct gpu *g, size_t *bytes, const CUdevice *devices, int n, CUdeviceptr *out, int *fd,
+    struct blink_error *err)
+{
+	const CUmemAllocationProp what = properties(g->device);
+	CUmemGenericAllocationHandle handle;
+	size_t grain = 0;
+	if (CHECK(g, vmm_granularity(&grain, &what, CU_MEM_ALLOC_GRANULARITY_MINIMUM), err,
+	    "granularity of memory on device %d", (int)g->device) != blinkSuccess)
+		return err->code;
+	*bytes = (*bytes + grain - 1) / grain * grain;
+	if (CHECK(g, vmm_create(&handle, *bytes, &what, 0), err, "allocate %zu bytes on device %d", *bytes,
+	    (int)g->device) != blinkSuccess)
+		return err->code;
+	if (CHECK(g, vmm_export(fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0), err,
+	    "export memory of device %d", (int)g->device) == blinkSuccess
+	    && map(g, handle, *bytes, devices, n, out, err) != blinkSuccess)
+		close(*fd);
+	g->d->vmm_release(handle);
+	return err->code;
+}
+
+static int
+import(struct gpu *g, int fd, size_t bytes, CUdeviceptr *out, int rank, struct blink_error *err)
+{
+	CUmemGenericAllocationHandle handle;
+	if (CHECK(g, vmm_import(&handle, (void *)(uintptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR), err,
+	    "import memory of rank %d", rank) != blinkSuccess)
+		return err->code;
+	map(g, handle, bytes, &g->device, 1, out, err);
+	g->d->vmm_release(handle);
+	return err->code;
+}
+
+/* ---- the own regions, which threads of this process share ---- */
+
+/* A region outlives its rank while peers of this process still set flags in it. */
+struct own_region {
+	const struct driver *d;
+	CUdevice device;
+	CUcontext context;		/* retained once more */
+	enum gpu_sharing sharing;
+	CUdeviceptr memory;		/* of the GPU; 0: it is registered memory of the host */
+	size_t bytes;
+	void *host;
+};
+
+static void
+free_region(void *of, bool forked)
+{
+	struct own_region *r = of;
+	const struct driver *d = r->d;
+	if (!forked && d->context_push(r->context) == CUDA_SUCCESS) {
+		if (!r->memory)
+			d->host_unregister(r->host);
+		else if (r->sharing == GPU_SHARING_VMM)
+			unmap(d, r->memory, r->bytes);
+		else
+			d->memory_free(r->memory);
+		d->context_pop(&r->context);
+	}
+	if (!forked)
+		d->primary_release(r->device);
+	free(r);
+}
+
+static struct own_region *
+new_region(struct gpu *g, struct blink_error *err)
+{
+	struct own_region *r = calloc(1, sizeof *r);
+	if (!r)
+		set_error_memory(err);
+	else if (CHECK(g, primary_retain(&r->context, g->device), err, "the context of device %d", (int)g->device)
+	    != blinkSuccess)
+		free(r);
+	if (err->code != blinkSuccess)
+		return NULL;
+	r->d = g->d;
+	r->device = g->device;
+	r->sharing = g->regions->sharing;
+	return r;
+}
+
+static int
+zero(struct gpu *g, CUdeviceptr at, size_t bytes, struct blink_error *err)
+{
+	CUstream stream = g->regions->stream;
+	if (CHECK(g, set8_async(at, 0, bytes, stream), err, "clear memory of device %d", (int)g->device)
+	    == blinkSuccess)
+		CHECK(g, stream_synchronize(stream), err, "clear memory of device %d", (int)g->device);
+	return err->code;
+}
+
+/* Rings are not read before they are written; flags and packets are. */
+static int
+zero_region(struct gpu *g, CUdeviceptr at, struct blink_error *err)
+{
+	const struct gpu_layout *l = &g->layout;
+	for (int i = 0; i < l->n_local && err->code == blinkSuccess; i++)
+		zero(g, at + (size_t)i * l->peer_bytes, l->peer_bytes - 2 * l->ring_bytes, err);
+	return err->code;
+}
+
+static int
+allocate(struct gpu *g, struct own_region *r, const CUdevice *devices, int n, int *fd, struct gpu_offer *offer,
+    struct blink_error *err)
+{
+	*fd = -1;
+	r->bytes = g->layout.bytes;
+	if (r->sharing == GPU_SHARING_VMM)
+		return create(g, &r->bytes, devices, n, &r->memory, fd, err);
+	if (CHECK(g, memory_alloc(&r->memory, r->bytes), err, "allocate %zu bytes on device %d", r->bytes,
+	    (int)g->device) != blinkSuccess)
+		return err->code;
+	if (r->sharing == GPU_SHARING_IPC && CHECK(g, ipc_get(&offer->ipc, r->memory), err,
+	    "share memory of device %d", (int)g->device) != blinkSuccess)
+		g->d->memory_free(r->memory);
+	return err->code;
+}
+
+int
+gpu_region_open(struct gpu *g, const CUdevice *devices, int n, struct gpu_offer *offer, struct blink_error *err)
+{
+	struct gpu_regions *regions = g->regions;
+	struct shm **shm = &regions->shm[GPU_ROUTE_DIRECT];
+	int fd;
+	struct own_region *r = new_region(g, err);
+	if (!r)
+		return err->code;
+	if (allocate(g, r, devices, n, &fd, offer, err) != blinkSuccess) {
+		g->d->primary_release(r->device);
+		free(r);
+		return err->code;
+	}
+	if (shm_open_handle(fd, host_pointer(r->memory), &g->comm->keys, offer->shm[GPU_ROUTE_DIRECT], shm, err)
+	    != blinkSuccess) {
+		if (fd >= 0)
+			close(fd);
+		free_region(r, false);
+		return err->code;
+	}
+	shm_when_free(*shm, free_region, r);
+	g->own[GPU_ROUTE_DIRECT] = host_pointer(r->memory);
+	offer->bytes = r->bytes;
+	return zero_region(g, r->memory, err);
+}
+
+static int
+host_register(struct gpu *g, void *memory, size_t bytes, char **out, struct blink_error *err)
+{
+	CUdeviceptr seen = 0;
+	if (CHECK(g, host_register(memory, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP), err,
+	    "register %zu bytes of the host", bytes) != blinkSuccess)
+		return err->code;
+	if (CHECK(g, host_device_pointer(&seen, memory, 0), err, "memory of the host, seen by device %d",
+	    (int)g->device) != blinkSuccess)
+		g->d->host_unregister(memory);
+	*out = host_pointer(seen);
+	return err->code;
+}
+
+int
+gpu_host_region_open(struct gpu *g, struct gpu_offer *offer, struct blink_error *err)
+{
+	struct shm **shm = &g->regions->shm[GPU_ROUTE_HOST];
+	if (shm_open_own(g->layout.bytes, &g->comm->keys, offer->shm[GPU_ROUTE_HOST], shm, err) != blinkSuccess)
+		return err->code;
+	struct own_region *r = new_region(g, err);
+	if (!r)
+		return err->code;
+	r->host = shm_memory(*shm);
+	if (host_register(g, r->host, g->layout.bytes, &g->own[GPU_ROUTE_HOST], err) != blinkSuccess) {
+		g->d->primary_release(r->device);
+		free(r);
+		return err->code;
+	}
+	shm_when_free(*shm, free_region, r);
+	return err->code;
+}
+
+/* ---- regions of peers ---- */
+
+/* In this process a pointer means the same to all; another GPU has to be let in, where memory is not VMM's. */
+static int
+use_thread_of_process(struct gpu *g, int rank, void *memory, struct blink_error *err)
+{
+	struct gpu_peer *peer = &g->peer[rank];
+	CUcontext theirs;
+	peer->region[GPU_ROUTE_DIRECT] = memory;
+	if (peer->device == g->device || g->regions->sharing == GPU_SHARING_VMM)
+		return blinkSuccess;
+	if (CHECK(g, primary_retain(&theirs, peer->device), err, "the context of device %d", (int)peer->device)
+	    != blinkSuccess)
+		return err->code;
+	CUresult r = g->d->peer_enable(theirs, 0);
+	g->d->primary_release(peer->device);
+	return r == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED ? blinkSuccess
+	    : driver_check(g->d, r, err, "let device %d access device %d", (int)g->device, (int)peer->device);
+}
+
+/* *fd: of its memory; is closed, and -1 then. */
+static int
+take_region(struct gpu *g, int rank, int *fd, const struct gpu_offer *offer, struct blink_error *err)
+{
+	struct gpu_import *in = &g->regions->import[rank];
+	CUdeviceptr memory = 0;
+	if (g->regions->sharing == GPU_SHARING_VMM) {
+		import(g, *fd, offer->bytes, &memory, rank, err);
+		close(*fd);
+		*fd = -1;
+	} else {
+		CHECK(g, ipc_open(&memory, offer->ipc, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), err,
+		    "map memory of rank %d", rank);
+	}
+	if (err->code != blinkSuccess)
+		return err->code;
+	in->memory = memory;
+	in->bytes = offer->bytes;
+	in->how = g->regions->sharing;
+	g->peer[rank].region[GPU_ROUTE_DIRECT] = host_pointer(memory);
+	return blinkSuccess;
+}
+
+/* The peers to exchange with; the number of them. */
+static int
+list_peers(const struct gpu *g, const struct gpu_offer *all, enum gpu_route route, const bool *take,
+    struct shm_peer *out)
+{
+	int n = 0;
+	for (int i = 0; i < g->layout.n_local; i++) {
+		if (i == g->comm->engine.rank || (take && !take[i]))
+			continue;
+		out[n].rank = i;
+		out[n].fd = -1;
+		memcpy(out[n++].address, all[i].shm[route], SHM_ADDRESS);
+	}
+	return n;
+}
+
+int
+gpu_regions_import(struct gpu *g, const struct gpu_offer *all, const bool *take, struct blink_error *err)
+{
+	const struct engine *e = &g->comm->engine;
+	struct shm_peer *peer = calloc((size_t)g->layout.n_local, sizeof *peer);
+	struct shm *own = g->regions->shm[GPU_ROUTE_DIRECT];
+	if (!peer)
+		return set_error_memory(err);
+	int n = list_peers(g, all, GPU_ROUTE_DIRECT, take, peer);
+	if (g->regions->sharing == GPU_SHARING_IPC)
+		shm_exchange_here(own, peer, n, err);
+	else
+		shm_exchange(own, e->rank, peer, n, g->comm->deadline, &e->stop, err);
+	for (int i = 0; i < n && err->code == blinkSuccess; i++) {
+		if (peer[i].memory)
+			use_thread_of_process(g, peer[i].rank, peer[i].memory, err);
+		else
+			take_region(g, peer[i].rank, &peer[i].fd, &all[peer[i].rank], err);
+	}
+	for (int i = 0; i < n; i++)
+		if (peer[i].fd >= 0)
+			close(peer[i].fd);
+	free(peer);
+	return err->code;
+}
+
+/* Of another process's memory only the part is registered that this rank uses. */
+static int
+take_host_region(struct gpu *g, int rank, char *memory, struct blink_error *err)
+{
+	const struct gpu_layout *l = &g->layout;
+	size_t at = (size_t)g->comm->engine.rank * l->peer_bytes;
+	char **out = &g->peer[rank].region[GPU_ROUTE_HOST];
+	CUdeviceptr seen = 0;
+	if (g->peer[rank].device >= 0) {
+		CHECK(g, host_device_pointer(&seen, memory, 0), err, "memory of the host, seen by device %d",
+		    (int)g->device);
+		*out = host_pointer(seen);
+		return err->code;
+	}
+	if (host_register(g, memory + at, l->peer_bytes, out, err) == blinkSuccess) {
+		g->regions->import[rank].host = memory + at;
+		*out -= at;
+	}
+	return err->code;
+}
+
+int
+gpu_host_regions_import(struct gpu *g, const struct gpu_offer *all, struct blink_error *err)
+{
+	const struct engine *e = &g->comm->engine;
+	struct shm_peer *peer = calloc((size_t)g->layout.n_local, sizeof *peer);
+	if (!peer)
+		return set_error_memory(err);
+	int n = list_peers(g, all, GPU_ROUTE_HOST, NULL, peer);
+	shm_exchange(g->regions->shm[GPU_ROUTE_HOST], e->rank, peer, n, g->comm->deadline, &e->stop, err);
+	for (int i = 0; i < n && err->code == blinkSuccess; i++)
+		take_host_region(g, peer[i].rank, peer[i].memory, err);
+	free(peer);
+	return err->code;
+}
+
+/* ---- state and status ---- */
+
+int
+gpu_state_open(struct gpu *g, struct blink_error *err)
+{
+	size_t n = (size_t)g->layout.n_local, counts = n * sizeof(uint64_t), bytes = sizeof *g->state + 2 * counts;
+	CUdeviceptr state = 0;
+	void *status = NULL;
+	if (CHECK(g, memory_alloc(&state, bytes), err, "allocate %zu bytes on device %d", bytes, (int)g->device)
+	    != blinkSuccess)
+		return err->code;
+	g->state = host_pointer(state);
+	CUdeviceptr sent = state + sizeof *g->state;
+	uint64_t *pointer[2] = { host_pointer(sent), host_pointer(sent + counts) };
+	if (zero(g, state, bytes, err) != blinkSuccess
+	    || gpu_copy(g, &g->state->sent, pointer, sizeof pointer, err) != blinkSuccess)
+		return err->code;
+	if (CHECK(g, host_alloc(&status, sizeof *g->status, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP), err,
+	    "allocate memory of the host") != blinkSuccess)
+		return err->code;
+	memset(status, 0, sizeof *g->status);
+	g->status = status;
+	g->status->awaits = -1;
+	return blinkSuccess;
+}
+
+/* ---- memory of the caller ---- */
+
+int
+gpu_memory_alloc(struct gpu *g, size_t bytes, void **out, struct blink_error *err)
+{
+	struct gpu_entry entry;
+	CUdeviceptr memory = 0;
+	if (gpu_enter(g, &entry, err) != blinkSuccess)
+		return err->code;
+	CHECK(g, memory_alloc(&memory, bytes), err, "allocate %zu bytes on device %d", bytes, (int)g->device);
+	gpu_leave(g, &entry);
+	*out = host_pointer(memory);
+	return err->code;
+}
+
+int
+gpu_memory_free(struct gpu *g, void *memory, struct blink_error *err)
+{
+	struct gpu_entry entry;
+	if (gpu_enter(g, &entry, err) != blinkSuccess)
+		return err->code;
+	CHECK(g, memory_free(device_pointer(memory)), err, "free memory of device %d", (int)g->device);
+	gpu_leave(g, &entry);
+	return err->code;
+}
+
+int
+gpu_copy(struct gpu *g, void *to, const void *from, size_t bytes, struct blink_error *err)
+{
+	struct gpu_entry entry;
+	CUstream stream = g->regions->stream;
+	if (gpu_enter(g, &entry, err) != blinkSuccess)
+		return err->code;
+	if (CHECK(g, copy_async(device_pointer(to), device_pointer(from), bytes, stream), err, "copy %zu bytes", bytes)
+	    == blinkSuccess)
+		CHECK(g, stream_synchronize(stream), err, "copy %zu bytes", bytes);
+	gpu_leave(g, &entry);
+	return err->code;
+}
+
+/* ---- close ---- */
+
+static void
+forget_import(const struct driver *d, const struct gpu_import *in)
+{
+	if (in->host)
+		d->host_unregister(in->host);
+	if (in->memory && in->how == GPU_SHARING_VMM)
+		unmap(d, in->memory, in->bytes);
+	else if (in->memory)
+		d->ipc_close(in->memory);
+}
+
+void
+gpu_regions_close(struct gpu *g, bool forked)
+{
+	struct gpu_regions *r = g->regions;
+	for (int i = 0; i < g->layout.n_local && r->import && !forked; i++)
+		forget_import(g->d, &r->import[i]);
+	for (int route = 0; route < 2; route++)
+		shm_close(r->shm[route]);
+	if (g->state && !forked)
+		g->d->memory_free(device_pointer(g->state));
+	if (g->status && !forked)
+		g->d->host_free(g->status);
+	if (r->stream && !forked)
+		g->d->stream_destroy(r->stream);
+	free(r->import);
+	free(r);
+}

@@ -1,0 +1,464 @@
+/* The GPUs of a communicator: which rank is on which, and how data get from one to another.
+ *
+ * Each rank makes a region in memory of its GPU, into which all others write (device.h has what). For that their GPUs
+ * have to reach it, and their processes need an address of it. Ranks open their regions in three steps:
+ *
+ *	who	process, and PCI address of the GPU, by which a rank finds a peer's GPU among those that its own
+ *		process sees, where it may have another number
+ *	access	whose GPU this rank's can access, as its driver says (cuDeviceCanAccessPeer). Of all these rows each
+ *		rank makes the same matrix. A pair is direct if both may access the other: data go one way, and
+ *		`done` the other
+ *	offer	the region is there and zeroed: how to get it
+ *
+ * How a region gets to a peer:
+ *
+ *	the same process	its address serves as it is. The region has been made for the GPUs of all threads
+ *				that may access it; or, where the driver has no VMM, cuCtxEnablePeerAccess lets one in,
+ *				which stays: others in the process may have asked for it too
+ *	another process		a descriptor (cuMemExportToShareableHandle) over the Unix socket of transport/shm.c,
+ *				to who proves to be of the job. Without VMM: cuIpcGetMemHandle, by the bootstrap
+ *
+ * Pairs that are not direct go through memory of the host: a second region with the same layout, a memfd that both
+ * processes register with their drivers, so that both GPUs read and write it. It exists if some pair needs it, or if
+ * the schedules that the user named may have parts over PCIe (hybrid): those do not cross NVLink, as was planned, while
+ * the other parts do.
+ *
+ * A region is used after its rank has left: a reader sets `done` for what it has read last. So a region of VMM, and one
+ * of the host, live until the last process has unmapped it, and in a process until the last thread has. */
+#include "comm/comm.h"
+#include "cuda/kernels.h"
+#include "cuda/regions.h"
+#include "error.h"
+
+#include "bootstrap/system.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(g, call, err, ...) driver_check((g)->d, (g)->d->call, err, __VA_ARGS__)
+
+enum { PCI_BYTES = 24 };
+
+struct who {
+	uint64_t process;
+	int32_t sharing;		/* enum gpu_sharing: the most that driver and GPU can do */
+	char pci[PCI_BYTES];
+};
+
+/* ---- layout ---- */
+
+/* Of what belongs to a peer: flags, packets, rings. All begin at multiples of LINE_BYTES. */
+enum {
+	LINE_BYTES = 128,
+	READY_AT = 0,
+	DONE_AT = GPU_FLAGS * (int)sizeof(struct gpu_flag),
+	CHANNEL_AT = DONE_AT + GPU_FLAGS * 8,
+	PACKETS_AT = (CHANNEL_AT + (int)sizeof(struct gpu_channel) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES
+};
+
+#define MIB ((size_t)1 << 20)
+#define KIB ((size_t)1 << 10)
+
+/* Pages of the host, on any machine: parts of a region are registered by themselves. */
+#define PAGE (64 * KIB)
+
+/* total, divided by the number of peers; but not more than most nor less than least. */
+static size_t
+share(size_t total, int n, size_t least, size_t most)
+{
+	size_t each = total / (size_t)n / (4 * KIB) * (4 * KIB);
+	return each < least ? least : each < most ? each : most;
+}
+
+void
+gpu_layout_of(int n_local, struct gpu_layout *out)
+{
+	out->n_local = n_local;
+	out->packet_bytes = share(16 * MIB, n_local, 128 * KIB, 576 * KIB);
+	out->ring_bytes = share(64 * MIB, n_local, 256 * KIB, 4 * MIB);
+	out->peer_bytes = (PACKETS_AT + 2 * out->packet_bytes + 2 * out->ring_bytes + PAGE - 1) / PAGE * PAGE;
+	out->bytes = (size_t)n_local * out->peer_bytes;
+}
+
+/* What rank `owner` has for rank `other`, as this rank's GPU sees it. */
+static char *
+part_of(const struct gpu *g, int owner, int other, enum gpu_route route)
+{
+	char *region = owner == g->comm->engine.rank ? g->own[route] : g->peer[owner].region[route];
+	return region + (size_t)other * g->layout.peer_bytes;
+}
+
+void
+gpu_pair_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, struct gpu_pair *out)
+{
+	const struct gpu_layout *l = &g->layout;
+	char *at = part_of(g, reader, publisher, route);
+	out->ready = (void *)(at + READY_AT);
+	out->done = (void *)(part_of(g, publisher, reader, route) + DONE_AT);
+	for (int half = 0; half < 2; half++) {
+		out->packets[half] = at + PACKETS_AT + (size_t)half * l->packet_bytes;
+		out->ring[half] = at + PACKETS_AT + 2 * l->packet_bytes + (size_t)half * l->ring_bytes;
+	}
+}
+
+struct gpu_channel *
+gpu_channel_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, uint64_t **done)
+{
+	struct gpu_channel *back = (void *)(part_of(g, publisher, reader, route) + CHANNEL_AT);
+	*done = &back->done;
+	return (void *)(part_of(g, reader, publisher, route) + CHANNEL_AT);
+}
+
+/* ---- the own device ---- */
+
+/* Element number `at` of a comma-separated list of numbers; -1: it has none, or what is no number. */
+static int
+number_in(const char *list, int at)
+{
+	int value = -1;
+	for (; *list && at > 0; list++)
+		at -= *list == ',';
+	for (; at == 0 && *list >= '0' && *list <= '9' && value < 1 << 20; list++)
+		value = 10 * (value < 0 ? 0 : value) + (*list - '0');
+	return *list && *list != ',' ? -1 : value;
+}
+
+static int
+mapped_device(const struct rank_comm *r, int n_devices, struct blink_error *err)
+{
+	const char *map = r->settings.device_map;
+	int rank = r->engine.rank, device = map ? number_in(map, rank) : rank % n_devices;
+	if (device < 0 || device >= n_devices)
+		set_error(err, blinkInvalidArgument, "BLINK_DEVICE_MAP: \"%.100s\": no device for rank %d of this "
+		    "server: want a number from 0 to %d for each, separated by ','", map, rank, n_devices - 1);
+	return device;
+}
+
+static int
+choose_device(struct gpu *g, int number, struct blink_error *err)
+{
+	CUcontext current = NULL;
+	int n = 0;
+	if (CHECK(g, device_count(&n), err, "count devices") != blinkSuccess)
+		return err->code;
+	if (n == 0)
+		return set_error(err, blinkSystemError, "cuda: there is no device");
+	if (number < 0 && CHECK(g, context_get(&current), err, "the current context") != blinkSuccess)
+		return err->code;
+	if (current)
+		return CHECK(g, context_device(&g->device), err, "the device of the current context");
+	if (number < 0)
+		number = mapped_device(g->comm, n, err);
+	if (err->code == blinkSuccess && number >= n)
+		set_error(err, blinkInvalidArgument, "device: %d: want 0 to %d", number, n - 1);
+	if (err->code != blinkSuccess)
+		return err->code;
+	return CHECK(g, device_get(&g->device, number), err, "device %d", number);
+}
+
+static int
+attribute(struct gpu *g, CUdevice_attribute what, struct blink_error *err)
+{
+	int value = 0;
+	CHECK(g, device_attribute(&value, what, g->device), err, "attribute %d of device %d", (int)what,
+	    (int)g->device);
+	return value;
+}
+
+static enum gpu_sharing
+sharing_of(struct gpu *g, struct blink_error *err)
+{
+	const struct driver *d = g->d;
+	bool functions = d->address_reserve && d->address_free && d->vmm_create && d->vmm_release && d->vmm_map
+	    && d->vmm_unmap && d->vmm_access && d->vmm_granularity && d->vmm_export && d->vmm_import;
+	return functions && attribute(g, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, err)
+	    && attribute(g, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, err)
+	    ? GPU_SHARING_VMM : GPU_SHARING_IPC;
+}
+
+static int
+describe_own(struct gpu *g, struct who *out, struct blink_error *err)
+{
+	*out = (struct who){ .process = process_number() };
+	if (!attribute(g, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, err))
+		set_error(err, blinkSystemError, "cuda: device %d has no unified addressing", (int)g->device);
+	out->sharing = sharing_of(g, err);
+	if (err->code == blinkSuccess)
+		CHECK(g, device_pci_id(out->pci, PCI_BYTES, g->device), err, "PCI address of device %d",
+		    (int)g->device);
+	return err->code;
+}
+
+/* ---- all of them ---- */
+
+/* The number here of the device at that address; -1: this process does not see it. */
+static int
+find_device(struct gpu *g, const char *pci, CUdevice *out, struct blink_error *err)
+{
+	int n = 0;
+	char found[PCI_BYTES] = "";
+	CHECK(g, device_count(&n), err, "count devices");
+	for (int i = 0; i < n && err->code == blinkSuccess; i++) {
+		if (CHECK(g, device_get(out, i), err, "device %d", i) == blinkSuccess
+		    && CHECK(g, device_pci_id(found, PCI_BYTES, *out), err, "PCI address of device %d", i)
+		    == blinkSuccess && strncmp(found, pci, PCI_BYTES) == 0)
+			return i;
+	}
+	return -1;
+}
+
+static bool
+can_access(struct gpu *g, CUdevice device, CUdevice peer, struct blink_error *err)
+{
+	int can = 0;
+	if (device == peer)
+		return true;
+	CHECK(g, device_can_access(&can, device, peer), err, "access of device %d to device %d", (int)device,
+	    (int)peer);
+	return can;
+}
+
+/* row[i]: this rank's GPU can access that of rank i. The devices of this process that can access this rank's, its own
+ * first, go to g->peer and to `devices`. */
+static int
+look_at_peers(struct gpu *g, const struct who *who, unsigned char *row, CUdevice *devices, int *n_devices,
+    struct blink_error *err)
+{
+	int rank = g->comm->engine.rank;
+	devices[(*n_devices)++] = g->device;
+	for (int i = 0; i < g->layout.n_local && err->code == blinkSuccess; i++) {
+		CUdevice device;
+		bool here = who[i].process == who[rank].process, seen = find_device(g, who[i].pci, &device, err) >= 0;
+		row[i] = seen && can_access(g, g->device, device, err);
+		g->peer[i].device = seen && here ? device : -1;
+		int at = 0;
+		while (at < *n_devices && devices[at] != device)
+			at++;
+		if (seen && here && at == *n_devices && at < GPU_DEVICES && can_access(g, device, g->device, err))
+			devices[(*n_devices)++] = device;
+	}
+	return err->code;
+}
+
+/* What all can do; and how many ranks share this one's GPU. */
+static void
+agree_on_sharing(struct gpu *g, const struct who *who)
+{
+	int rank = g->comm->engine.rank;
+	for (int i = 0; i < g->layout.n_local; i++) {
+		g->regions->n_on_gpu += strncmp(who[i].pci, who[rank].pci, PCI_BYTES) == 0;
+		if (who[i].sharing < (int)g->regions->sharing)
+			g->regions->sharing = (enum gpu_sharing)who[i].sharing;
+	}
+}
+
+static int
+gather(struct gpu *g, const void *mine, size_t bytes, void *all, struct blink_error *err)
+{
+	return bootstrap_allgather(g->comm->bootstrap, mine, bytes, all, g->comm->deadline, err);
+}
+
+/* rows: a byte for each rank, and one that is 1 if the rank may have calls through the host. *host: some pair or rank
+ * needs that. */
+static int
+find_routes(struct gpu *g, const struct who *who, CUdevice *devices, int *n_devices, bool *host,
+    struct blink_error *err)
+{
+	int n = g->layout.n_local, rank = g->comm->engine.rank;
+	size_t bytes = (size_t)n + 1;
+	unsigned char *row = calloc(bytes, bytes + 1), *all = row + bytes;
+	if (!row)
+		return set_error_memory(err);
+	row[n] = plans_have_routes(g->comm);
+	if (look_at_peers(g, who, row, devices, n_devices, err) == blinkSuccess)
+		gather(g, row, bytes, all, err);
+	for (int i = 0; i < n; i++) {
+		g->peer[i].direct = all[(size_t)rank * bytes + i] && all[(size_t)i * bytes + rank];
+		for (int k = 0; k <= n; k++)
+			*host = *host || (k < n ? !all[(size_t)i * bytes + k] : all[(size_t)i * bytes + n]);
+	}
+	free(row);
+	return err->code;
+}
+
+/* ---- open ---- */
+
+static int
+check_ranks(const struct rank_comm *r, struct blink_error *err)
+{
+	int n = r->engine.n_ranks, other = 0;
+	while (other < n && r->server[other] == 0)
+		other++;
+	if (other < n)
+		return set_error(err, blinkLimit, "backend cuda: ranks on several servers (rank %d): want one server",
+		    other);
+	if (n > GPU_RANKS)
+		return set_error(err, blinkLimit, "backend cuda: %d ranks: want %d at most", n, (int)GPU_RANKS);
+	return blinkSuccess;
+}
+
+static int
+open_regions(struct gpu *g, const CUdevice *devices, int n_devices, bool host, struct blink_error *err)
+{
+	size_t n = (size_t)g->layout.n_local;
+	struct gpu_offer mine = { .bytes = 0 }, *all = calloc(n, sizeof *all);
+	bool *take = calloc(n, sizeof *take);
+	for (size_t i = 0; i < n && take; i++)
+		take[i] = g->peer[i].direct;
+	if (!all || !take)
+		set_error_memory(err);
+	else if (gpu_region_open(g, devices, n_devices, &mine, err) == blinkSuccess
+	    && (!host || gpu_host_region_open(g, &mine, err) == blinkSuccess)
+	    && gpu_state_open(g, err) == blinkSuccess && gather(g, &mine, sizeof mine, all, err) == blinkSuccess
+	    && gpu_regions_import(g, all, take, err) == blinkSuccess && host)
+		gpu_host_regions_import(g, all, err);
+	free(all);
+	free(take);
+	return err->code;
+}
+
+static int
+meet(struct gpu *g, struct blink_error *err)
+{
+	struct who mine, *who = calloc((size_t)g->layout.n_local, sizeof *who);
+	CUdevice devices[GPU_DEVICES];
+	int n_devices = 0;
+	bool host = false;
+	if (!who)
+		set_error_memory(err);
+	else if (CHECK(g, stream_create(&g->regions->stream, CU_STREAM_NON_BLOCKING), err, "make a stream")
+	    == blinkSuccess && describe_own(g, &mine, err) == blinkSuccess
+	    && gather(g, &mine, sizeof mine, who, err) == blinkSuccess) {
+		agree_on_sharing(g, who);
+		if (find_routes(g, who, devices, &n_devices, &host, err) == blinkSuccess)
+			open_regions(g, devices, n_devices, host, err);
+	}
+	free(who);
+	return err->code;
+}
+
+static struct gpu *
+new_gpu(struct rank_comm *comm)
+{
+	size_t n = (size_t)comm->engine.n_ranks;
+	struct gpu *g = calloc(1, sizeof *g);
+	if (!g)
+		return NULL;
+	g->comm = comm;
+	g->threads = GPU_THREADS;
+	g->peer = calloc(n, sizeof *g->peer);
+	g->regions = calloc(1, sizeof *g->regions);
+	if (g->regions)
+		g->regions->import = calloc(n, sizeof *g->regions->import);
+	if (!g->peer || !g->regions || !g->regions->import) {
+		gpu_close(g, false);
+		return NULL;
+	}
+	g->regions->sharing = GPU_SHARING_VMM;
+	gpu_layout_of((int)n, &g->layout);
+	return g;
+}
+
+int
+gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_error *err)
+{
+	struct gpu_entry entry;
+	if (!kernel_modules[0].name)
+		return set_error(err, blinkSystemError, "backend cuda: libblink was built without kernels: want nvcc "
+		    "or clang where it is built");
+	if (check_ranks(comm, err) != blinkSuccess)
+		return err->code;
+	struct gpu *g = *out = new_gpu(comm);
+	if (!g)
+		return set_error_memory(err);
+	if (driver_open(&g->d, err) != blinkSuccess || choose_device(g, device, err) != blinkSuccess
+	    || CHECK(g, primary_retain(&g->context, g->device), err, "the context of device %d", (int)g->device)
+	    != blinkSuccess || gpu_enter(g, &entry, err) != blinkSuccess)
+		return err->code;
+	meet(g, err);
+	gpu_leave(g, &entry);
+	return err->code;
+}
+
+/* ---- blocks ---- */
+
+/* What the GPU holds at once of any kernel: their bound of threads (kernels/portable.h) leaves registers for one block
+ * of a multiprocessor. The two are asked that every communicator may need. */
+static int
+resident_blocks(struct gpu *g, struct blink_error *err)
+{
+	int least = 1, processors = attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, err);
+	for (int which = 0; which < 2 && err->code == blinkSuccess; which++) {
+		CUfunction kernel;
+		int blocks = 0;
+		if (gpu_function(g, "move", which, &kernel, err) == blinkSuccess)
+			CHECK(g, occupancy(&blocks, kernel, g->threads, 0), err, "blocks of device %d", (int)g->device);
+		least = blocks < least ? blocks : least;
+	}
+	return least * processors;
+}
+
+int
+gpu_share_blocks(struct gpu *g, struct blink_error *err)
+{
+	int n = g->layout.n_local, most = (int)g->comm->settings.blocks;
+	int32_t mine = 0, *all = calloc((size_t)n, sizeof *all);
+	struct gpu_entry entry;
+	if (!all)
+		return set_error_memory(err);
+	if (gpu_enter(g, &entry, err) == blinkSuccess) {
+		mine = resident_blocks(g, err) / g->regions->n_on_gpu;
+		gpu_leave(g, &entry);
+	}
+	if (err->code == blinkSuccess && mine < 1)
+		set_error(err, blinkLimit, "cuda: device %d: %d ranks: more than it holds blocks", (int)g->device,
+		    g->regions->n_on_gpu);
+	if (err->code == blinkSuccess)
+		gather(g, &mine, sizeof mine, all, err);
+	g->blocks = most > 0 ? most : INT32_MAX;
+	for (int i = 0; i < n; i++)
+		g->blocks = all[i] < g->blocks ? all[i] : g->blocks;
+	free(all);
+	return err->code;
+}
+
+void
+gpu_close(struct gpu *g, bool forked)
+{
+	struct gpu_entry entry;
+	struct blink_error ignored = { 0 };
+	if (!g)
+		return;
+	bool entered = !forked && g->context && gpu_enter(g, &entry, &ignored) == blinkSuccess;
+	if (g->regions)
+		gpu_regions_close(g, !entered);
+	if (entered)
+		gpu_leave(g, &entry);
+	if (!forked && g->context)
+		g->d->primary_release(g->device);
+	free(g->peer);
+	free(g);
+}
+
+/* ---- the context of a thread ---- */
+
+int
+gpu_enter(struct gpu *g, struct gpu_entry *entry, struct blink_error *err)
+{
+	entry->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	if (CHECK(g, context_get(&entry->before), err, "the current context") != blinkSuccess
+	    || CHECK(g, context_set(g->context), err, "enter the context of device %d", (int)g->device)
+	    != blinkSuccess)
+		return err->code;
+	if (CHECK(g, capture_mode(&entry->mode), err, "the thread's mode of captures") != blinkSuccess)
+		g->d->context_set(entry->before);
+	return err->code;
+}
+
+void
+gpu_leave(struct gpu *g, const struct gpu_entry *entry)
+{
+	CUstreamCaptureMode mode = entry->mode;
+	g->d->capture_mode(&mode);
+	g->d->context_set(entry->before);
+}

@@ -1,0 +1,55 @@
+/* Regions: the memory of a rank that its peers see, and theirs as it sees it; between memory.c and peers.c. */
+#ifndef BLINK_CUDA_REGIONS_H
+#define BLINK_CUDA_REGIONS_H
+
+#include "cuda/gpu.h"
+#include "transport/shm.h"
+
+/* How memory of a GPU gets into other processes. */
+enum gpu_sharing {
+	GPU_SHARING_NONE,		/* not at all: threads of one process alone */
+	GPU_SHARING_IPC,		/* cuMemAlloc, cuIpcGetMemHandle */
+	GPU_SHARING_VMM			/* cuMemCreate, and a descriptor */
+};
+
+/* A peer's memory that this rank has imported, and gives back. */
+struct gpu_import {
+	CUdeviceptr memory;		/* 0: none */
+	size_t bytes;
+	enum gpu_sharing how;
+	void *host;			/* registered; NULL: none */
+};
+
+struct gpu_regions {
+	CUstream stream;		/* for copies of the library itself */
+	enum gpu_sharing sharing;
+	int n_on_gpu;			/* ranks on this one's GPU */
+	struct shm *shm[2];		/* of the own region, by route */
+	struct gpu_import *import;	/* of each rank */
+};
+
+/* What a rank tells the others of its regions. */
+struct gpu_offer {
+	unsigned char shm[2][SHM_ADDRESS];
+	CUipcMemHandle ipc;
+	uint64_t bytes;
+};
+
+/* A region in memory of the GPU, which the devices may access that are named; zeroed up to its rings. It is freed when
+ * the last rank of this process has forgotten it. */
+int gpu_region_open(struct gpu *g, const CUdevice *devices, int n, struct gpu_offer *offer, struct blink_error *err);
+
+/* The same in memory of the host, for all GPUs. */
+int gpu_host_region_open(struct gpu *g, struct gpu_offer *offer, struct blink_error *err);
+
+/* Take the memory of peers: take[i]: that of rank i. */
+int gpu_regions_import(struct gpu *g, const struct gpu_offer *all, const bool *take, struct blink_error *err);
+int gpu_host_regions_import(struct gpu *g, const struct gpu_offer *all, struct blink_error *err);
+
+/* The rank's own state and status. */
+int gpu_state_open(struct gpu *g, struct blink_error *err);
+
+/* Frees all of the above. */
+void gpu_regions_close(struct gpu *g, bool forked);
+
+#endif

@@ -1,0 +1,36 @@
+/* Sizes: by which protocol, in how many strips and in which chunks a call goes. */
+#ifndef BLINK_CUDA_SIZES_H
+#define BLINK_CUDA_SIZES_H
+
+#include "blink_program.h"
+#include "model/rank_program.h"
+
+#include <stddef.h>
+
+/* What all ranks of a call have in common: nothing else may decide, since both ranks of a pair have to decide alike. */
+struct gpu_asked {
+	int64_t message;		/* bytes, as blink-schedule(5) counts them */
+	int64_t longest;		/* elements of the longest segment, or more */
+	int64_t size;			/* bytes of an element */
+	int64_t chunk_bytes;		/* BLINK_CHUNK; 0: chosen */
+	int rings;			/* RankProgram.rings_max */
+	int n_ranks;
+	int blocks;			/* that every rank may have resident */
+	size_t ring_bytes, packet_bytes;	/* gpu_layout */
+};
+
+/* As in struct gpu_call. */
+struct gpu_sizes {
+	int width;
+	int slots;			/* 0: packets */
+	int64_t chunk, slot_bytes;	/* 0 with packets */
+	int64_t ring_share, packet_share;
+};
+
+/* Elements of the longest segment of any part. */
+int64_t gpu_longest(const RankProgram *prog, const int64_t *part_end);
+
+/* Fails: blinkLimit where the schedule has more rings than a pair has flags, or segments are of too many chunks. */
+int gpu_sizes_choose(const struct gpu_asked *asked, struct gpu_sizes *out, struct blink_error *err);
+
+#endif

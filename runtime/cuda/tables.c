@@ -1,0 +1,187 @@
+/* Tables: the program of a plan as kernels read it, uploaded when the plan is first used. */
+#include "cuda/launch.h"
+#include "error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A slab holds the tables of many plans, so that few of them have to be allocated while kernels of other ranks wait. */
+enum { SLAB = 1 << 20, ALIGNED = 256 };
+
+int
+gpu_keep(struct gpu *g, size_t bytes, CUdeviceptr *out, struct blink_error *err)
+{
+	struct gpu_launches *l = g->launches;
+	struct gpu_slab *slab = l->slab;
+	bytes = (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+	if (!slab || slab->bytes - slab->used < bytes) {
+		size_t need = bytes > SLAB ? bytes : SLAB;
+		if (!(slab = calloc(1, sizeof *slab)))
+			return set_error_memory(err);
+		if (driver_check(g->d, g->d->memory_alloc(&slab->memory, need), err, "allocate %zu bytes", need)) {
+			free(slab);
+			return err->code;
+		}
+		slab->bytes = need;
+		slab->next = l->slab;
+		l->slab = slab;
+	}
+	*out = slab->memory + slab->used;
+	slab->used += bytes;
+	return blinkSuccess;
+}
+
+/* Part of a schedule that has others for NVLink go through the host, so that they take links of their own. */
+enum gpu_route
+gpu_route_of(const struct gpu *g, const RankProgram *prog, int part, int peer)
+{
+	const struct gpu_peer *p = &g->peer[peer];
+	bool planned = prog->classes && !(prog->classes[part] >> LINK_NVLINK & 1);
+	if (!p->region[GPU_ROUTE_HOST])
+		return GPU_ROUTE_DIRECT;
+	return planned || !p->direct ? GPU_ROUTE_HOST : GPU_ROUTE_DIRECT;
+}
+
+/* ---- a program ---- */
+
+/* The same memory on the host, where it is made, and on the GPU, where its pointers point to. */
+struct image {
+	const struct gpu *g;
+	const RankProgram *prog;
+	size_t bytes;
+	char *host;
+	CUdeviceptr device;
+	struct gpu_task *task;
+	struct gpu_lane *lane;
+	int n_lanes, n_publishes;
+};
+
+static void
+put_lane(struct image *im, const RankLane *lane, int part, bool publishes)
+{
+	const struct gpu *g = im->g;
+	int me = im->prog->rank;
+	struct gpu_lane *out = &im->lane[im->n_lanes++];
+	*out = (struct gpu_lane){ .peer = lane->rank, .lane = lane->lane };
+	gpu_pair_of(g, publishes ? me : lane->rank, publishes ? lane->rank : me,
+	    gpu_route_of(g, im->prog, part, lane->rank), &out->pair);
+}
+
+static void
+put_task(struct image *im, const RankTask *task, struct gpu_task *out)
+{
+	const Extent *x = &im->prog->extent[task->extent];
+	*out = (struct gpu_task){ .send_block = x->send_block, .recv_block = x->recv_block,
+	    .begin = (int64_t)x->begin.num, .begin_of = x->begin.den, .end = (int64_t)x->end.num,
+	    .end_of = x->end.den, .part = x->part, .n_from = task->n_from, .n_to = task->n_to, .from = im->n_lanes,
+	    .to = im->n_lanes + task->n_from, .publishes = im->n_publishes, .own = task->own,
+	    .output = task->output, .complete = task->complete };
+	for (int i = 0; i < task->n_from; i++)
+		put_lane(im, &task->from[i], x->part, false);
+	for (int i = 0; i < task->n_to; i++)
+		put_lane(im, &task->to[i], x->part, true);
+	im->n_publishes += task->n_to;
+}
+
+static void
+fill(struct image *im)
+{
+	struct gpu_program *program = (struct gpu_program *)im->host;
+	size_t tasks = sizeof *program, lanes = tasks + (size_t)im->prog->n_tasks * sizeof *im->task;
+	im->task = (struct gpu_task *)(im->host + tasks);
+	im->lane = (struct gpu_lane *)(im->host + lanes);
+	for (int t = 0; t < im->prog->n_tasks; t++)
+		put_task(im, &im->prog->task[t], &im->task[t]);
+	*program = (struct gpu_program){ .n_tasks = im->prog->n_tasks, .n_publishes = im->n_publishes,
+	    .task = (const struct gpu_task *)(im->device + tasks),
+	    .lane = (const struct gpu_lane *)(im->device + lanes) };
+}
+
+static size_t
+image_bytes(const RankProgram *prog)
+{
+	size_t lanes = 0;
+	for (int t = 0; t < prog->n_tasks; t++)
+		lanes += (size_t)(prog->task[t].n_from + prog->task[t].n_to);
+	return sizeof(struct gpu_program) + (size_t)prog->n_tasks * sizeof(struct gpu_task)
+	    + lanes * sizeof(struct gpu_lane);
+}
+
+static int
+widest(const RankProgram *prog)
+{
+	int most = 0;
+	for (int t = 0; t < prog->n_tasks; t++) {
+		int n = prog->task[t].n_from + prog->task[t].n_to;
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+/* By the library's own stream: that of the caller may be capturing. */
+static int
+upload(struct gpu *g, struct image *im, struct blink_error *err)
+{
+	const struct driver *d = g->d;
+	CUstream own = g->launches->own;
+	if (driver_check(d, d->copy_in_async(im->device, im->host, im->bytes, own), err, "copy a program of %zu bytes",
+	    im->bytes) == blinkSuccess)
+		driver_check(d, d->stream_synchronize(own), err, "copy a program of %zu bytes", im->bytes);
+	return err->code;
+}
+
+static int
+make_table(struct gpu *g, const struct plan *plan, struct gpu_table *out, struct blink_error *err)
+{
+	struct image im = { .g = g, .prog = plan->prog, .bytes = image_bytes(plan->prog) };
+	if (widest(plan->prog) > GPU_LANES)
+		return set_error(err, blinkLimit, "%d ranks next to one in a tree: want at most %d on GPUs",
+		    widest(plan->prog), (int)GPU_LANES);
+	if (!(im.host = calloc(1, im.bytes)))
+		return set_error_memory(err);
+	if (gpu_keep(g, im.bytes, &im.device, err) == blinkSuccess) {
+		fill(&im);
+		upload(g, &im, err);
+	}
+	free(im.host);
+	*out = (struct gpu_table){ .plan = plan, .program = (const struct gpu_program *)im.device,
+	    .n_tasks = plan->prog->n_tasks, .n_publishes = im.n_publishes };
+	return err->code;
+}
+
+int
+gpu_table_of(struct gpu *g, const struct plan *plan, const struct gpu_table **out, struct blink_error *err)
+{
+	struct gpu_table **at = &g->launches->table, *table;
+	while (*at && (*at)->plan != plan)
+		at = &(*at)->next;
+	if (!*at) {
+		if (!(table = calloc(1, sizeof *table)))
+			return set_error_memory(err);
+		if (make_table(g, plan, table, err) != blinkSuccess) {
+			free(table);
+			return err->code;
+		}
+		*at = table;
+	}
+	*out = *at;
+	return blinkSuccess;
+}
+
+void
+gpu_tables_close(struct gpu *g, bool forked)
+{
+	struct gpu_launches *l = g->launches;
+	while (l->table) {
+		struct gpu_table *next = l->table->next;
+		free(l->table);
+		l->table = next;
+	}
+	while (l->slab) {
+		struct gpu_slab *next = l->slab->next;
+		if (!forked)
+			g->d->memory_free(l->slab->memory);
+		free(l->slab);
+		l->slab = next;
+	}
+}

@@ -1,0 +1,378 @@
+/* Watching: a thread of each communicator on a GPU looks at what its kernels report.
+ *
+ * Kernels cannot ask the hub, and the hub cannot ask them; both read and write gpu_status, in memory of the host. The
+ * thread looks there while calls are under way, every 10 ms: a call that takes less is not looked at. It sees whether
+ * kernels get on, tells the hub when they have not for as long as the patience allows, and stops them when the
+ * communicator has failed. It also asks the driver, whose errors come late: a kernel that fails does so long after its
+ * launch. Where nothing is under way the thread sleeps; once graphs have been captured, which run without a call, it
+ * looks now and then. */
+#include "cuda/launch.h"
+#include "error.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#define MS ((int64_t)1000000)
+
+/* ns: between two looks while calls are under way, and while graphs may be; what a peer may be gone before it counts;
+ * the longest patience before a deadline; how long kernels are waited for that have been told to stop. */
+#define LOOK_NS (10 * MS)
+#define IDLE_NS (100 * MS)
+#define GONE_NS (250 * MS)
+#define PATIENCE_NS (2000 * MS)
+#define END_NS (5000 * MS)
+
+/* ns: of a wait without sleep, and its longest sleep. */
+#define SPIN_NS (MS / 5)
+#define NAP_NS (MS / 5)
+
+enum { STACK = 128 << 10 };
+
+static uint32_t
+load32(const uint32_t *at)
+{
+	return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+
+static uint64_t
+load64(const uint64_t *at)
+{
+	return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+
+/* ---- errors ---- */
+
+void
+gpu_stop(struct gpu *g)
+{
+	__atomic_store_n(&g->status->stop, 1, __ATOMIC_RELEASE);
+}
+
+static void
+fail_for(struct gpu *g, const struct blink_error *err, int culprit)
+{
+	if (atomic_exchange(&g->launches->stopping, 1) == 0)
+		engine_fail_here(&g->comm->engine, err, culprit);
+	gpu_stop(g);
+}
+
+void
+gpu_fail(struct gpu *g, const struct blink_error *err)
+{
+	fail_for(g, err, -1);
+}
+
+/* ---- what kernels report ---- */
+
+struct report {
+	uint64_t begun, done, progress;
+	int awaits;
+	bool exchange;			/* the first launch that has not ended is one */
+};
+
+static void
+read_report(struct gpu *g, struct report *out)
+{
+	const struct gpu_status *s = g->status;
+	out->done = load64(&s->done);
+	out->begun = load64(&s->begun);
+	out->progress = load64(&s->progress);
+	out->awaits = (int)load32((const uint32_t *)&s->awaits);
+}
+
+void
+gpu_status_of(struct gpu *g, struct rank_status *out)
+{
+	struct gpu_launches *l = g->launches;
+	struct report r;
+	*out = (struct rank_status){ .awaits = -1 };
+	snprintf(out->text, sizeof out->text, "no call yet");
+	if (!l)
+		return;
+	read_report(g, &r);
+	out->calls = r.begun;
+	out->signature = r.begun > 0 ? load64(&g->status->signature[r.begun % 2]) : 0;
+	out->before = r.begun > 1 ? load64(&g->status->signature[(r.begun - 1) % 2]) : 0;
+	out->in_call = r.begun > r.done;
+	out->awaits = r.awaits;
+	pthread_mutex_lock(&l->lock);
+	for (int i = 0; i < GPU_TEXTS; i++)
+		if (out->signature && l->text[i].signature == out->signature)
+			memcpy(out->text, l->text[i].text, sizeof out->text);
+	if (!out->in_call && l->first && l->first->n_messages > 0) {
+		out->in_call = 1;
+		snprintf(out->text, sizeof out->text, "%d sends and receives", l->first->n_messages);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- looks ---- */
+
+struct watch {
+	struct report last;
+	int64_t deadline;
+	bool asked, suspects;
+};
+
+static bool
+same(const struct report *a, const struct report *b)
+{
+	return a->begun == b->begun && a->done == b->done && a->progress == b->progress && a->exchange == b->exchange;
+}
+
+/* A signature that is not that of this rank's call: the hub finds out which rank differs. Of messages both ends know
+ * enough. */
+static void
+look_at_signature(struct gpu *g, struct watch *w)
+{
+	struct engine *e = &g->comm->engine;
+	struct blink_error err = { 0 };
+	int differs = (int)load32(&g->status->differs), sender = differs - 1 - GPU_DIFFERS_MESSAGE;
+	if (!differs || w->suspects)
+		return;
+	w->suspects = true;
+	if (differs < GPU_DIFFERS_MESSAGE) {
+		e->events.stuck(e->events.context, now_ns(), 0);
+		return;
+	}
+	set_error(&err, blinkMismatch, "rank %d sends another number of bytes, or another type, than rank %d receives",
+	    sender, e->rank);
+	fail_for(g, &err, sender);
+}
+
+/* As the engine of the host does it (check_patience). */
+static void
+look_at_progress(struct gpu *g, struct watch *w, const struct report *now)
+{
+	struct engine *e = &g->comm->engine;
+	int64_t time = now_ns(), patience = e->timeout / 4 < PATIENCE_NS ? e->timeout / 4 : PATIENCE_NS;
+	bool runs = now->begun > now->done || (now->exchange && now->awaits >= 0);
+	if (!runs || !same(now, &w->last)) {
+		if (w->asked)
+			e->events.progress(e->events.context);
+		w->asked = false;
+		w->deadline = time + e->timeout;
+		w->last = *now;
+	} else if (!w->asked && time >= w->deadline - patience) {
+		e->events.stuck(e->events.context, w->deadline, patience);
+		w->asked = true;
+	}
+}
+
+/* Whom a kernel waits for has left. Most leave because the hub told them of a failure, which this rank is about to
+ * hear. */
+static void
+look_at_peer(struct gpu *g, const struct report *now)
+{
+	struct engine *e = &g->comm->engine;
+	struct blink_error err = { 0 };
+	int64_t grace = e->timeout / 2 < GONE_NS ? e->timeout / 2 : GONE_NS;
+	atomic_store(&e->awaits, now->awaits);
+	int64_t gone_at = now->awaits >= 0 ? atomic_load(&e->peer[now->awaits].gone_at) : 0;
+	if (gone_at == 0 || now_ns() <= gone_at + grace)
+		return;
+	set_error(&err, blinkRemoteError, "%s", e->peer[now->awaits].gone);
+	fail_for(g, &err, now->awaits);
+}
+
+/* Has a kernel failed? The lock is held. */
+static int
+look_at_driver(struct gpu *g, struct blink_error *err)
+{
+	const char *what = "a call";
+	CUresult r = gpu_reap(g);
+	if (r == CUDA_SUCCESS || r == CUDA_ERROR_NOT_READY) {
+		r = g->d->stream_query(g->launches->own);
+		what = "a kernel";
+	}
+	return r == CUDA_ERROR_NOT_READY ? blinkSuccess : driver_check(g->d, r, err, "%s on device %d", what,
+	    (int)g->device);
+}
+
+static void
+look(struct gpu *g, struct watch *w)
+{
+	struct gpu_launches *l = g->launches;
+	struct gpu_entry entry;
+	struct report now = { .exchange = false };
+	struct blink_error err = { 0 };
+	if (gpu_enter(g, &entry, &err) == blinkSuccess) {
+		pthread_mutex_lock(&l->lock);
+		look_at_driver(g, &err);
+		now.exchange = l->first && l->first->n_messages > 0;
+		pthread_mutex_unlock(&l->lock);
+		gpu_leave(g, &entry);
+	}
+	if (err.code != blinkSuccess)
+		gpu_fail(g, &err);
+	engine_error(&g->comm->engine, &err);
+	if (err.code != blinkSuccess) {
+		gpu_stop(g);
+		return;
+	}
+	read_report(g, &now);
+	look_at_signature(g, w);
+	look_at_progress(g, w, &now);
+	look_at_peer(g, &now);
+}
+
+/* ---- the thread ---- */
+
+static void
+nap(struct gpu_launches *l, int64_t ns)
+{
+	struct timespec until;
+	int64_t at = now_ns() + ns;
+	until = (struct timespec){ .tv_sec = at / (1000 * MS), .tv_nsec = at % (1000 * MS) };
+	pthread_cond_timedwait(&l->wake, &l->lock, &until);
+}
+
+/* Something is in a stream, or a kernel is at work, or one has found that a rank differs. The lock is held. */
+static bool
+is_under_way(const struct gpu *g)
+{
+	const struct gpu_status *s = g->status;
+	return g->launches->first || load64(&s->begun) != load64(&s->done) || load32(&s->differs);
+}
+
+static void *
+watch(void *gpu)
+{
+	struct gpu *g = gpu;
+	struct gpu_launches *l = g->launches;
+	struct watch w = { .deadline = now_ns() + g->comm->engine.timeout };
+	pthread_mutex_lock(&l->lock);
+	while (!l->quit) {
+		if (!is_under_way(g) && !l->has_captured) {
+			l->idle = true;
+			pthread_cond_wait(&l->wake, &l->lock);
+			l->idle = false;
+			w.deadline = now_ns() + g->comm->engine.timeout;
+			nap(l, LOOK_NS);
+			continue;
+		}
+		pthread_mutex_unlock(&l->lock);
+		look(g, &w);
+		pthread_mutex_lock(&l->lock);
+		if (!l->quit)
+			nap(l, is_under_way(g) ? LOOK_NS : IDLE_NS);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return NULL;
+}
+
+void
+gpu_watch_wake(struct gpu *g)
+{
+	if (g->launches->idle)
+		pthread_cond_signal(&g->launches->wake);
+	g->launches->idle = false;
+}
+
+/* Signals are for the threads of the calling program. */
+int
+gpu_watch_open(struct gpu *g, struct blink_error *err)
+{
+	struct gpu_launches *l = g->launches;
+	pthread_condattr_t monotonic;
+	pthread_attr_t small;
+	sigset_t all, before;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&l->wake, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	pthread_attr_init(&small);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int failed = pthread_attr_setstacksize(&small, STACK);
+	if (!failed)
+		failed = pthread_create(&l->watcher, &small, watch, g);
+	if (failed == EINVAL)
+		failed = pthread_create(&l->watcher, NULL, watch, g);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&small);
+	if (failed)
+		return set_error(err, blinkSystemError, "a thread: %s", strerror(failed));
+	l->has_watcher = true;
+	return blinkSuccess;
+}
+
+/* What is left of calls is waited for: their kernels use memory that is freed next. */
+void
+gpu_watch_close(struct gpu *g)
+{
+	struct gpu_launches *l = g->launches;
+	struct blink_error err = { 0 };
+	if (!l->has_watcher)
+		return;
+	gpu_wait(g, 0, true, &err);
+	pthread_mutex_lock(&l->lock);
+	l->quit = true;
+	pthread_cond_signal(&l->wake);
+	pthread_mutex_unlock(&l->lock);
+	pthread_join(l->watcher, NULL);
+	l->has_watcher = false;
+}
+
+/* ---- waiting ---- */
+
+/* One look: is that call done, with all before it? */
+static int
+test(struct gpu *g, uint64_t number, bool *ended, struct blink_error *err)
+{
+	struct gpu_launches *l = g->launches;
+	struct gpu_entry entry;
+	CUresult r = CUDA_SUCCESS;
+	if (gpu_enter(g, &entry, err) != blinkSuccess)
+		return err->code;
+	pthread_mutex_lock(&l->lock);
+	r = gpu_reap(g);
+	*ended = !l->first || l->first->number > number;
+	pthread_mutex_unlock(&l->lock);
+	gpu_leave(g, &entry);
+	return r == CUDA_ERROR_NOT_READY ? blinkSuccess : driver_check(g->d, r, err, "a call on device %d",
+	    (int)g->device);
+}
+
+static void
+pause_for(int64_t waited)
+{
+	if (waited < SPIN_NS)
+		sched_yield();
+	else
+		nanosleep(&(struct timespec){ .tv_nsec = waited / 8 < NAP_NS ? waited / 8 : NAP_NS }, NULL);
+}
+
+/* After a failure, too, kernels end first: the caller's buffers are its own again then. But not for ever: a stream may
+ * have more in it than they. */
+int
+gpu_wait(struct gpu *g, uint64_t number, bool wait, struct blink_error *err)
+{
+	struct engine *e = &g->comm->engine;
+	struct blink_error here = { 0 }, why = { 0 };
+	int64_t began = now_ns(), failed_at = 0;
+	uint64_t until = number ? number : gpu_last_call(g);
+	for (;;) {
+		bool ended = false;
+		if (test(g, until, &ended, &here) != blinkSuccess) {
+			gpu_fail(g, &here);
+			ended = true;
+		}
+		engine_error(e, &why);
+		if (why.code != blinkSuccess) {
+			gpu_stop(g);
+			failed_at = failed_at ? failed_at : now_ns();
+			ended = ended || now_ns() > failed_at + END_NS;
+		}
+		if (ended && why.code != blinkSuccess)
+			return set_error(err, why.code, "%s", why.text);
+		/* A kernel has found that a rank differs; the hub is about to say which. */
+		ended = ended && !load32(&g->status->differs);
+		if (ended || !wait)
+			return ended ? blinkSuccess : blinkInProgress;
+		pause_for(now_ns() - began);
+	}
+}

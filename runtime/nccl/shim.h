@@ -1,0 +1,141 @@
+/* NCCL's interface on top of libblink: what the files of libblink-nccl.so share.
+ *
+ * Beside a real NCCL every communicator of the program is one of that library: its pointer is the handle, so that
+ * functions that this library does not know work with it. Ours stands beside it in a table, found by the handle, and
+ * does the collectives for which it has a schedule. Alone there is no other: a handle is an address that nobody may
+ * write. */
+#ifndef BLINK_NCCL_SHIM_H
+#define BLINK_NCCL_SHIM_H
+
+#include "blink_program.h"
+#include "cuda/driver.h"
+#include "nccl/nccl.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/* ---- real.c: the real NCCL ---- */
+
+struct real {
+	const char *path;		/* NULL: there is none */
+	int version;			/* as of ncclGetVersion */
+#define REAL_MEMBER(name, parameters, arguments) ncclResult_t (*name) parameters;
+	NCCL_SERVED_LIST(REAL_MEMBER)
+	NCCL_CONFIG_LIST(REAL_MEMBER)
+#undef REAL_MEMBER
+#define REAL_MEMBER(name, parameters, arguments) const char *(*name) parameters;
+	NCCL_TEXT_LIST(REAL_MEMBER)
+#undef REAL_MEMBER
+};
+
+/* Found at the first call: BLINK_NCCL, a path, or "none"; else what the process has loaded; else what the dynamic
+ * linker finds. Its own names (pncclX) are used where it has them, since it calls itself by the others. Functions that
+ * it lacks fail with ncclInvalidUsage. */
+const struct real *real_nccl(void);
+
+/* This thread is inside of a call of the real library: what comes from there belongs to it. */
+void real_enter(void);
+void real_leave(void);
+bool inside_real(void);
+
+/* The same around one call: the value of a REAL(AllReduce, (send, ...)). */
+#define REAL(name, arguments)                                                  \
+	__extension__({                                                        \
+		real_enter();                                                  \
+		ncclResult_t real_result_ = real_nccl()->name arguments;       \
+		real_leave();                                                  \
+		real_result_;                                                  \
+	})
+
+/* What nccl*X does unless it is called from inside the real library: comms.c, calls.c, group.c. */
+#define SERVED(name, parameters, arguments) ncclResult_t served_##name parameters;
+NCCL_SERVED_LIST(SERVED)
+NCCL_CONFIG_LIST(SERVED)
+#undef SERVED
+
+/* ---- comms.c: communicators ---- */
+
+/* What programs see alone: NCCL 2.28.9, the newest version of which all functions that they need are served. */
+enum { ALONE_VERSION = 22809, SHIM_OPS = 64, SHIM_COLLECTIVES = 8 };
+
+struct shim_comm {
+	ncclComm_t handle;
+	ncclComm_t *out;		/* where the caller gets it, until it is made */
+	blinkComm_t blink;		/* NULL: the real one does everything */
+	bool beside;
+	bool blocking;
+	int n, rank, device;
+	ncclResult_t state;		/* ncclInProgress until it is made; under the lock of the table */
+	char text[512];			/* of the last error */
+
+	/* Of its making, in a thread: ranks of one process need not wait for each other's. */
+	pthread_t maker;
+	bool has_maker;
+	CUcontext context;
+	ncclUniqueId id;
+	struct shim_comm *parent;	/* of a split */
+	int color, key;
+
+	struct {
+		ncclRedOp_t theirs;
+		blinkRedOp_t ours;
+		bool used;
+	} op[SHIM_OPS];			/* of the user */
+	struct {
+		bool known, ours;
+		int root;
+		size_t from, to;
+	} served[SHIM_COLLECTIVES];	/* the last answer of comm_serves */
+	struct shim_comm *next;
+};
+
+/* The communicator of a handle; NULL: none of ours. */
+struct shim_comm *comm_of(ncclComm_t handle);
+
+/* The same, once it is made; *result: why not. */
+struct shim_comm *comm_ready(ncclComm_t handle, ncclResult_t *result);
+
+/* Does ours do this call? The same on all ranks. bytes: of the message, as blink-schedule(5) counts M. */
+bool comm_serves(struct shim_comm *c, blinkCollective_t coll, int root, size_t bytes);
+bool comm_serves_messages(const struct shim_comm *c);
+
+ncclResult_t comm_error(struct shim_comm *c, ncclResult_t result, const char *text);
+ncclResult_t result_of(blinkResult_t result);
+
+/* Begin to make one that a group has held back; wait until it is made, unless it does not block. */
+ncclResult_t comm_start(struct shim_comm *c);
+ncclResult_t comm_take(struct shim_comm *c);
+
+/* Text of the last error of this thread: 512 bytes. */
+char *last_error(void);
+
+/* ---- group.c ---- */
+
+bool in_group(void);
+
+/* At its end it is made, and waited for. */
+void group_adds(struct shim_comm *made);
+
+/* A call of ours has been made: on the host, it ends here, or at the end of the group. */
+ncclResult_t group_uses(struct shim_comm *c);
+
+/* ---- device.c: the caller's GPU ---- */
+
+/* The driver; NULL: calls are for the host (BLINK_BACKEND=host), where they return when they are done. */
+const struct driver *shim_driver(void);
+bool on_host(void);
+
+/* The current device of this thread, and its context. On the host: device 0. */
+ncclResult_t device_current(int *device, CUcontext *context);
+
+/* Make a device current, and what was before it. */
+ncclResult_t device_use(int device, CUcontext *before);
+void device_restore(CUcontext before);
+
+void *device_alloc(size_t bytes);
+bool device_free(void *memory);
+
+/* Rank 0's bytes for all ranks of a communicator of the real NCCL. */
+ncclResult_t device_broadcast(ncclComm_t comm, void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,8 @@
+/* A library that is no driver. */
+int cuInit(unsigned flags);
+
+int
+cuInit(unsigned flags)
+{
+	return (int)flags;
+}

@@ -1,0 +1,15 @@
+/* Twins of the two kernels that a communicator asks about when it is made; they do nothing. */
+#include "cuda/device.h"
+#include "twin.h"
+
+static void
+do_nothing(const void *parameter)
+{
+	(void)parameter;
+}
+
+const struct virtual_kernel virtual_gpu_kernels[] = {
+	{ "blink_move", sizeof(struct gpu_call), GPU_THREADS, do_nothing },
+	{ "blink_messages", sizeof(struct gpu_exchange), GPU_THREADS, do_nothing },
+	{ .name = 0 }
+};

@@ -1,0 +1,660 @@
+/* What is particular to ranks on GPUs: graphs that are captured once and replayed with other data, streams that fork
+ * and join, several streams, communicators and ranks on one GPU, one thread that drives all of them; and ranks that
+ * fail: killed, stopped by an abort, with other calls or none, or because a function of the driver fails.
+ *
+ *	gpu [-t] [-n RANKS] [-k REPLAYS] [-S SEED] [-f FUNCTION:N] SCENARIO...
+ *
+ * With BLINK_BACKEND=cuda, and the virtual driver of tests/virtual_gpu or a real one. -f: the N-th call of that
+ * function of the driver fails on the last rank: all calls are right, or all ranks end with an error. */
+#include "device.h"
+#include "flight.h"
+
+#include "cuda/driver.h"
+#include "error.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TIMEOUT_MS = 1500, MARGIN_MS = 4000 };
+
+struct test {
+	job_body *body;
+	int replays;
+	bool threads;
+	uint64_t seed;
+	const char *fails;		/* FUNCTION:N */
+};
+
+static const struct driver *
+driver(void)
+{
+	const struct driver *d = NULL;
+	struct blink_error err = { 0 };
+	if (driver_open(&d, &err) != blinkSuccess) {
+		printf("# %s\n", err.text);
+		exit(97);
+	}
+	return d;
+}
+
+static void
+good(struct rank *me, CUresult r, const char *what)
+{
+	if (!job_need(me, r == CUDA_SUCCESS, "%s: CUDA error %d", what, (int)r))
+		exit(97);
+}
+
+#define GOOD(call) good(me, driver()->call, #call)
+
+static void
+leave(struct rank *me, blinkComm_t comm)
+{
+	job_at(me, "destroy");
+	blinkResult_t result = blinkCommDestroy(comm);
+	job_need(me, result == blinkSuccess, "blinkCommDestroy: %d", (int)result);
+}
+
+/* ---- flights by hand: their memory on the GPU, and calls in streams of the test ---- */
+
+struct trip {
+	struct flight f;
+	CUstream stream[3];
+	int n_streams;
+};
+
+static void
+trip_make(struct rank *me, struct trip *t, blinkComm_t comm, int n_calls, int n_streams, uint64_t seed)
+{
+	flight_make(&t->f, me->n, me->rank, n_calls, 1025, 10007, seed);
+	t->f.comm = comm;
+	t->f.device = device_memory(me, comm, t->f.bytes);
+	t->n_streams = n_streams;
+	for (int i = 0; i < n_streams; i++)
+		t->stream[i] = device_stream(me);
+	for (int k = 0; k < n_calls; k++) {
+		t->f.buffers[k].device = t->f.device + (t->f.buffers[k].memory - t->f.memory);
+		t->f.buffers[k].stream = t->stream[k % n_streams];
+	}
+}
+
+/* Other values for the same calls. */
+static void
+trip_refill(struct rank *me, struct trip *t, uint64_t seed)
+{
+	for (int k = 0; k < t->f.n_calls; k++) {
+		struct buffers *b = &t->f.buffers[k], before = *b;
+		t->f.calls[k].seed = mixed(seed, (uint64_t)k, 5);
+		call_place(&t->f.calls[k], me->n, me->rank, before.memory, b);
+		b->device = before.device;
+		b->stream = before.stream;
+	}
+	device_in(me, t->f.comm, t->f.device, t->f.memory, t->f.bytes);
+}
+
+static void
+trip_judge(struct rank *me, struct trip *t, int round)
+{
+	char text[160], why[256];
+	device_out(me, t->f.comm, t->f.memory, t->f.device, t->f.bytes);
+	for (int k = 0; k < t->f.n_calls; k++)
+		job_need(me, call_right(&t->f.calls[k], me->n, me->rank, &t->f.buffers[k], why),
+		    "round %d, call %d: %s: %s", round, k, call_text(&t->f.calls[k], text), why);
+}
+
+static void
+trip_end(struct rank *me, struct trip *t)
+{
+	for (int i = 0; i < t->n_streams; i++)
+		device_stream_end(me, t->stream[i]);
+	flight_free(&t->f, me);
+}
+
+/* ---- graphs ---- */
+
+/* Fork the other streams from the first, or join them to it. */
+static void
+tie(struct rank *me, struct trip *t, bool fork)
+{
+	for (int i = 1; i < t->n_streams; i++) {
+		CUevent event;
+		GOOD(event_create(&event, CU_EVENT_DISABLE_TIMING));
+		GOOD(event_record(event, t->stream[fork ? 0 : i]));
+		GOOD(stream_wait_event(t->stream[fork ? i : 0], event, 0));
+		GOOD(event_destroy(event));
+	}
+}
+
+static void
+capture(struct rank *me, struct trip *t, blinkComm_t comm, CUgraph *graph)
+{
+	GOOD(capture_begin(t->stream[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	tie(me, t, true);
+	for (int k = 0; k < t->f.n_calls; k++)
+		flight_start_one(&t->f, me, comm, k);
+	tie(me, t, false);
+	GOOD(capture_end(t->stream[0], graph));
+}
+
+/* Captured once; between replays there are calls outside of the graph. */
+static void
+replay(struct rank *me, int n_streams, uint64_t seed)
+{
+	const struct test *test = me->arg;
+	struct trip t;
+	CUgraph graph;
+	CUgraphExec exec;
+	blinkComm_t comm = job_join(me, NULL);
+	if (!comm)
+		return;
+	flight_run(me, comm, 3, 331, seed);
+	trip_make(me, &t, comm, 12, n_streams, seed);
+	capture(me, &t, comm, &graph);
+	GOOD(graph_instantiate(&exec, graph, 0));
+	for (int r = 0; r < test->replays; r++) {
+		job_at(me, "replay %d", r);
+		trip_refill(me, &t, seed + (uint64_t)r);
+		GOOD(graph_launch(exec, t.stream[0]));
+		GOOD(stream_synchronize(t.stream[0]));
+		trip_judge(me, &t, r);
+		if (r % 7 == 3)
+			flight_run(me, comm, 2, 331, seed + (uint64_t)r);
+	}
+	GOOD(graph_exec_destroy(exec));
+	GOOD(graph_destroy(graph));
+	trip_end(me, &t);
+	leave(me, comm);
+}
+
+static void
+graph(struct rank *me)
+{
+	replay(me, 1, ((const struct test *)me->arg)->seed);
+}
+
+static void
+graph_forked(struct rank *me)
+{
+	replay(me, 3, ((const struct test *)me->arg)->seed + 9);
+}
+
+/* ---- streams ---- */
+
+/* Calls take turns with three streams that know nothing of each other. */
+static void
+streams(struct rank *me)
+{
+	const struct test *test = me->arg;
+	struct trip t;
+	blinkComm_t comm = job_join(me, NULL);
+	if (!comm)
+		return;
+	trip_make(me, &t, comm, 60, 3, test->seed);
+	for (int k = 0; k < t.f.n_calls; k++)
+		flight_start_one(&t.f, me, comm, k);
+	if (wait_for(me, comm))
+		trip_judge(me, &t, 0);
+	trip_end(me, &t);
+	leave(me, comm);
+}
+
+/* The default stream, with what the caller has put there before and puts there after. */
+static void
+default_stream(struct rank *me)
+{
+	enum { COUNT = 1000 };
+	int32_t x[COUNT];
+	blinkComm_t comm = job_join(me, NULL);
+	char *device = comm ? device_memory(me, comm, sizeof x) : NULL;
+	if (!device)
+		return;
+	GOOD(set32_async((CUdeviceptr)(uintptr_t)device, (unsigned)me->rank + 1, COUNT, NULL));
+	fine(me, blinkAllReduce(device, device, COUNT, blinkInt32, blinkSum, comm, NULL), comm, "allreduce");
+	GOOD(copy_out_async(x, (CUdeviceptr)(uintptr_t)device, sizeof x, NULL));
+	GOOD(stream_synchronize(NULL));
+	int wrong = 0;
+	for (int i = 0; i < COUNT; i++)
+		wrong += x[i] != me->n * (me->n + 1) / 2;
+	job_need(me, !wrong, "%d of %d elements are wrong: %d", wrong, (int)COUNT, x[0]);
+	device_free(me, comm, device);
+	leave(me, comm);
+}
+
+/* ---- one thread for all ---- */
+
+struct crew {
+	pthread_mutex_t lock;
+	blinkComm_t comm[JOB_RANKS];
+};
+
+static struct crew crew = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* All ranks are made by threads of their own, and driven by that of rank 0: calls, calls in a group, messages around in
+ * a group. None of them may wait for what the thread does next. */
+static void
+one_thread(struct rank *me)
+{
+	const struct test *test = me->arg;
+	struct trip t[JOB_RANKS];
+	struct rank as[JOB_RANKS];
+	blinkComm_t comm = job_join(me, NULL);
+	pthread_mutex_lock(&crew.lock);
+	crew.comm[me->rank] = comm;
+	pthread_mutex_unlock(&crew.lock);
+	job_barrier(me, 0, me->n);
+	for (int round = 0; me->rank == 0 && comm && round < 3; round++) {
+		for (int r = 0; r < me->n; r++) {
+			as[r] = *me;
+			as[r].rank = r;
+			device_take(&as[r]);
+			trip_make(&as[r], &t[r], crew.comm[r], 20, 1, test->seed + (uint64_t)round);
+		}
+		for (int k = 0; k < 20; k++) {
+			if (round == 1)
+				blinkGroupStart();
+			for (int r = 0; r < me->n; r++)
+				flight_start_one(&t[r].f, &as[r], crew.comm[r], k);
+			if (round == 1)
+				blinkGroupEnd();
+		}
+		for (int r = 0; r < me->n; r++) {
+			wait_for(&as[r], crew.comm[r]);
+			device_take(&as[r]);
+			trip_judge(&as[r], &t[r], round);
+			trip_end(&as[r], &t[r]);
+		}
+	}
+	device_take(me);
+	job_barrier(me, 1, me->n);
+	if (comm)
+		leave(me, comm);
+}
+
+/* ---- messages ---- */
+
+static void
+put_message(struct rank *me, blinkComm_t comm, char *at, bool sends, int peer, size_t bytes, void *stream)
+{
+	blinkResult_t result = sends ? blinkSend(at, bytes, blinkUint8, peer, comm, stream)
+	    : blinkRecv(at, bytes, blinkUint8, peer, comm, stream);
+	fine(me, result, comm, "message");
+}
+
+static size_t
+message_bytes(uint64_t seed, int from, int to, int k)
+{
+	static const size_t sizes[] = { 0, 1, 7, 64, 1000, 4096, 65537, 300000 };
+	return sizes[mixed(seed, (uint64_t)(from * 64 + to), (uint64_t)k) % (k % 8 ? 6 : 8)];
+}
+
+/* Where message k to (or from) a peer lies: `room` for each. */
+enum { ROOM = 300032 };
+
+static char *
+message_at(char *memory, const struct rank *me, bool sends, int peer, int k, int n_messages)
+{
+	return memory + (size_t)((sends * me->n + peer) * n_messages + k) * ROOM;
+}
+
+static void
+fill_messages(const struct rank *me, char *host, int n_messages, uint64_t seed)
+{
+	memset(host, 0x5a, (size_t)(2 * me->n * n_messages) * ROOM);
+	for (int p = 0; p < me->n; p++)
+		for (int k = 0; k < n_messages; k++)
+			memset(message_at(host, me, true, p, k, n_messages),
+			    (int)(mixed(seed, (uint64_t)(me->rank * 64 + p), (uint64_t)k) & 127),
+			    message_bytes(seed, me->rank, p, k));
+}
+
+static void
+judge_messages(struct rank *me, const char *host, int n_messages, uint64_t seed)
+{
+	for (int p = 0; p < me->n; p++) {
+		for (int k = 0; k < n_messages; k++) {
+			const char *at = message_at((char *)host, me, false, p, k, n_messages);
+			size_t bytes = message_bytes(seed, p, me->rank, k), wrong = 0;
+			char want = (char)(mixed(seed, (uint64_t)(p * 64 + me->rank), (uint64_t)k) & 127);
+			for (size_t i = 0; i < bytes; i++)
+				wrong += at[i] != want;
+			job_need(me, !wrong && at[bytes] == 0x5a, "message %d of %zu bytes from rank %d: %zu wrong", k,
+			    bytes, p, wrong);
+		}
+	}
+}
+
+/* Each rank to each, itself too, in one group. Many of them take several kernels. */
+static void
+exchange(struct rank *me, blinkComm_t comm, int n_messages, uint64_t seed)
+{
+	size_t bytes = (size_t)(2 * me->n * n_messages) * ROOM;
+	char *host = malloc(bytes), *device = device_memory(me, comm, bytes);
+	void *stream = device_stream(me);
+	if (!job_need(me, host && device, "no memory"))
+		exit(97);
+	fill_messages(me, host, n_messages, seed);
+	device_in(me, comm, device, host, bytes);
+	job_at(me, "%d messages of each pair", n_messages);
+	blinkGroupStart();
+	for (int k = 0; k < n_messages; k++)
+		for (int i = 0; i < 2 * me->n; i++) {
+			int p = i / 2;
+			bool sends = i % 2;
+			put_message(me, comm, message_at(device, me, sends, p, k, n_messages), sends, p, sends
+			    ? message_bytes(seed, me->rank, p, k) : message_bytes(seed, p, me->rank, k), stream);
+		}
+	blinkResult_t result = blinkGroupEnd();
+	job_need(me, result == blinkSuccess, "blinkGroupEnd: %d", (int)result);
+	if (wait_for(me, comm)) {
+		device_out(me, comm, host, device, bytes);
+		judge_messages(me, host, n_messages, seed);
+	}
+	device_stream_end(me, stream);
+	device_free(me, comm, device);
+	free(host);
+}
+
+static void
+messages(struct rank *me)
+{
+	const struct test *test = me->arg;
+	static const int counts[] = { 1, 4, 20, 2 };
+	blinkComm_t comm = job_join(me, NULL);
+	for (int round = 0; comm && round < 4; round++) {
+		exchange(me, comm, counts[round], test->seed + (uint64_t)round);
+		flight_run(me, comm, 3, 331, (uint64_t)round);
+	}
+	if (comm)
+		leave(me, comm);
+}
+
+/* ---- what goes wrong ---- */
+
+/* Calls until one fails, in bounded time. */
+static void
+call_until_it_fails(struct rank *me, blinkComm_t comm, unsigned codes, const char *named)
+{
+	blinkError_t error = { "" };
+	blinkResult_t result = blinkSuccess;
+	int64_t began = job_now();
+	double most = (TIMEOUT_MS + MARGIN_MS) * job_slack();
+	for (uint64_t k = 0; result == blinkSuccess; k++)
+		result = flight_try(me, comm, 3, k % 4 ? 331 : 10007, k);
+	blinkCommGetAsyncError(comm, &error);
+	job_need(me, codes >> result & 1, "%d: %s", (int)result, error.text);
+	job_need(me, !named || strstr(error.text, named), "does not name %s: %s", named, error.text);
+	job_need(me, (double)(job_now() - began) / 1e6 < most, "it took %.0f ms", (double)(job_now() - began) / 1e6);
+	blinkCommDestroy(comm);
+}
+
+enum { VICTIM = 1 };
+
+static blinkComm_t
+join_in_haste(struct rank *me)
+{
+	const blinkConfig_t config = { .timeoutMs = (int64_t)(TIMEOUT_MS * job_slack()) };
+	blinkComm_t comm = job_join(me, &config);
+	if (comm)
+		flight_run(me, comm, 4, 331, 1);
+	return comm;
+}
+
+static void
+killed(struct rank *me)
+{
+	const struct test *test = me->arg;
+	blinkComm_t comm = join_in_haste(me);
+	if (!comm)
+		return;
+	if (me->rank != VICTIM) {
+		call_until_it_fails(me, comm, 1u << blinkRemoteError, "rank 1");
+		return;
+	}
+	for (uint64_t k = 0; k < test->seed % 5; k++)
+		flight_try(me, comm, 3, k % 4 ? 331 : 10007, k);
+	kill(getpid(), SIGKILL);
+}
+
+/* The victim makes no further call, but stays. */
+static void
+late(struct rank *me)
+{
+	blinkComm_t comm = join_in_haste(me);
+	if (!comm)
+		return;
+	if (me->rank != VICTIM) {
+		call_until_it_fails(me, comm, 1u << blinkTimeout, "rank 1");
+		job_add(me->board, 0, 1);
+		return;
+	}
+	job_await(me->board, 0, (uint64_t)me->n - 1);
+	blinkCommDestroy(comm);
+}
+
+/* It leaves instead. */
+static void
+leaves(struct rank *me)
+{
+	blinkComm_t comm = join_in_haste(me);
+	if (comm && me->rank != VICTIM)
+		call_until_it_fails(me, comm, 1u << blinkRemoteError, "rank 1 has left");
+	else if (comm)
+		leave(me, comm);
+}
+
+/* One rank has another count than the rest, or another operation. */
+static void
+differs(struct rank *me)
+{
+	blinkComm_t comm = join_in_haste(me);
+	char *device = comm ? device_memory(me, comm, 4096) : NULL;
+	blinkError_t error = { "" };
+	if (!device)
+		return;
+	size_t count = me->rank == VICTIM ? 100 : 101;
+	blinkResult_t result = blinkAllReduce(device, device, count, blinkFloat32, blinkSum, comm, NULL);
+	result = result == blinkSuccess ? blinkCommWait(comm, 0) : result;
+	for (int i = 0; result == blinkSuccess && i < 2; i++) {
+		result = blinkAllReduce(device, device, 100, blinkFloat32, blinkSum, comm, NULL);
+		result = result == blinkSuccess ? blinkCommWait(comm, 0) : result;
+	}
+	blinkCommGetAsyncError(comm, &error);
+	job_need(me, result == blinkMismatch && strstr(error.text, "allreduce of 10"), "%d: %s", (int)result,
+	    error.text);
+	blinkCommDestroy(comm);
+}
+
+static void
+message_differs(struct rank *me)
+{
+	blinkComm_t comm = join_in_haste(me);
+	char *device = comm ? device_memory(me, comm, 4096) : NULL;
+	blinkError_t error = { "" };
+	blinkResult_t result = blinkSuccess;
+	if (!device)
+		return;
+	if (me->rank == VICTIM)
+		result = blinkSend(device, 100, blinkInt8, 0, comm, NULL);
+	else if (me->rank == 0)
+		result = blinkRecv(device, 101, blinkInt8, VICTIM, comm, NULL);
+	if (me->rank == 0)
+		result = result == blinkSuccess ? blinkCommWait(comm, 0) : result;
+	for (int i = 0; result == blinkSuccess && i < 2000 * job_slack(); i++) {
+		sleep_ms(1);
+		result = blinkCommGetAsyncError(comm, NULL);
+	}
+	blinkCommGetAsyncError(comm, &error);
+	job_need(me, result == blinkMismatch && strstr(error.text, "rank 1"), "%d: %s", (int)result, error.text);
+	blinkCommDestroy(comm);
+}
+
+/* While kernels wait for a rank that does not come. */
+static void
+aborted(struct rank *me)
+{
+	blinkError_t error = { "" };
+	blinkComm_t comm = job_join(me, NULL);
+	char *device = comm ? device_memory(me, comm, 4096) : NULL;
+	if (!device)
+		return;
+	if (me->rank != VICTIM)
+		fine(me, blinkAllReduce(device, device, 1000, blinkInt32, blinkSum, comm, NULL), comm, "allreduce");
+	job_need(me, me->rank == VICTIM || blinkCommTest(comm, 0) == blinkInProgress, "done without a rank");
+	job_barrier(me, 0, me->n);
+	int64_t began = job_now();
+	if (me->rank == 0)
+		blinkCommAbort(comm);
+	blinkResult_t result = me->rank == VICTIM ? blinkSuccess : blinkCommWait(comm, 0);
+	for (int i = 0; me->rank == VICTIM && result == blinkSuccess && i < 2000 * job_slack(); i++) {
+		sleep_ms(1);
+		result = blinkCommGetAsyncError(comm, NULL);
+	}
+	blinkCommGetAsyncError(comm, &error);
+	job_need(me, result == blinkAborted && strstr(error.text, "rank 0"), "%d: %s", (int)result, error.text);
+	job_need(me, (double)(job_now() - began) / 1e6 < 2000 * job_slack(), "it took %.0f ms",
+	    (double)(job_now() - began) / 1e6);
+	blinkCommDestroy(comm);
+}
+
+/* A stream that is none of this GPU's; the communicator goes on. */
+static void
+stream_refused(struct rank *me)
+{
+	blinkComm_t comm = job_join(me, NULL);
+	char *device = comm ? device_memory(me, comm, 64) : NULL;
+	struct rank other = *me;
+	if (!device)
+		return;
+	other.rank++;
+	device_take(&other);
+	void *stream = device_stream(&other);
+	device_take(me);
+	blinkResult_t result = blinkAllReduce(device, device, 1, blinkInt32, blinkSum, comm, stream);
+	job_need(me, result == blinkInvalidArgument && strstr(blinkCommGetError(comm), "stream"), "%d: %s", (int)result,
+	    blinkCommGetError(comm));
+	flight_run(me, comm, 5, 331, 2);
+	device_stream_end(me, stream);
+	leave(me, comm);
+}
+
+/* ---- functions of the driver that fail ---- */
+
+/* All ranks have right results, or all an error in bounded time. In the rank whose driver fails the test's own calls
+ * may be those that do. */
+static void
+driver_fails(struct rank *me)
+{
+	const struct test *test = me->arg;
+	const blinkConfig_t config = { .timeoutMs = (int64_t)(TIMEOUT_MS * job_slack()) };
+	blinkUniqueId_t id;
+	blinkComm_t comm = NULL;
+	blinkError_t error = { "" };
+	if (me->rank == me->n - 1)
+		setenv("VIRTUAL_GPU_FAIL", test->fails, 1);
+	job_id(me, 0, 0, &id);
+	job_at(me, "init");
+	blinkResult_t result = blinkCommInitRank(&comm, me->n, &id, me->rank, &config, &error);
+	void *memory = NULL;
+	job_at(me, "calls");
+	if (result == blinkSuccess)
+		result = blinkMemAlloc(comm, me->rank, 80000, &memory);
+	for (int i = 0; i < 6 && result == blinkSuccess; i++) {
+		int32_t x[4] = { me->rank + i, 0, 0, 1 };
+		result = blinkCopyIn(comm, me->rank, memory, x, sizeof x);
+		if (result == blinkSuccess)
+			result = blinkAllReduce(memory, memory, i % 2 ? 20000 : 4, blinkInt32, i % 3 ? blinkSum
+			    : blinkMax, comm, NULL);
+		if (result == blinkSuccess)
+			result = blinkAlltoAll(memory, memory, 1, blinkInt32, comm, NULL);
+		if (result == blinkSuccess)
+			result = blinkCommWait(comm, 0);
+	}
+	bool fails = result != blinkSuccess;
+	if (fails && comm)
+		blinkCommAbort(comm);
+	job_need(me, result != blinkInternalError && result != blinkInProgress, "%d", (int)result);
+	job_at(me, "destroy after %d", (int)result);
+	if (comm)
+		blinkCommDestroy(comm);
+}
+
+/* ---- the program ---- */
+
+static const struct scenario {
+	const char *name;
+	job_body *body;
+	bool processes_only, threads_only, fails, dies;
+	int seconds;
+} scenarios[] = {
+	{ "graph", graph, .seconds = 60 },
+	{ "graph_forked", graph_forked, .seconds = 60 },
+	{ "streams", streams, .seconds = 30 },
+	{ "default_stream", default_stream, .seconds = 20 },
+	{ "one_thread", one_thread, .threads_only = true, .seconds = 30 },
+	{ "messages", messages, .seconds = 40 },
+	{ "killed", killed, .processes_only = true, .dies = true, .seconds = 30 },
+	{ "late", late, .seconds = 30 },
+	{ "leaves", leaves, .seconds = 30 },
+	{ "differs", differs, .seconds = 30 },
+	{ "message_differs", message_differs, .seconds = 30 },
+	{ "aborted", aborted, .seconds = 20 },
+	{ "stream_refused", stream_refused, .seconds = 20 },
+	{ "driver_fails", driver_fails, .processes_only = true, .fails = true, .seconds = 30 },
+};
+
+enum { N_SCENARIOS = sizeof scenarios / sizeof *scenarios };
+
+static void
+begin(struct rank *me)
+{
+	const struct test *test = me->arg;
+	if (test->body != driver_fails)
+		device_take(me);
+	test->body(me);
+}
+
+static int
+play(const struct scenario *s, int n, struct test *test)
+{
+	char name[160];
+	snprintf(name, sizeof name, "%s, %d %s%s%s", s->name, n, test->threads ? "threads" : "processes",
+	    s->fails ? ", " : "", s->fails ? test->fails : "");
+	struct job job = { .name = name, .n = n, .threads = test->threads, .seconds = s->seconds };
+	job.doomed[VICTIM] = s->dies;
+	test->body = s->body;
+	job_start(&job, begin, test);
+	return job_report(name, job_wait(&job));
+}
+
+int
+main(int argc, char **argv)
+{
+	struct test test = { .replays = 10, .seed = 1 };
+	int n = 4, failed = 0, n_played = 0;
+	for (int c; (c = getopt(argc, argv, "tn:k:S:f:")) != -1;) {
+		switch (c) {
+		case 't': test.threads = true; break;
+		case 'n': n = atoi(optarg); break;
+		case 'k': test.replays = atoi(optarg); break;
+		case 'S': test.seed = (uint64_t)atol(optarg); break;
+		case 'f': test.fails = optarg; break;
+		default: return 2;
+		}
+	}
+	for (int i = 0; i < N_SCENARIOS; i++) {
+		const struct scenario *s = &scenarios[i];
+		bool wanted = optind == argc && s->fails == !!test.fails;
+		for (int a = optind; a < argc; a++)
+			wanted |= strcmp(argv[a], s->name) == 0;
+		if (!wanted || (test.threads ? s->processes_only : s->threads_only))
+			continue;
+		n_played++;
+		failed |= play(s, n, &test);
+	}
+	if (!n_played)
+		printf("not ok gpu: no such scenario\n");
+	return failed || !n_played;
+}

@@ -1,0 +1,521 @@
+/* A program that uses NCCL's interface as NCCL's documentation shows it, linked with libblink-nccl.so. Ranks are on
+ * GPUs of the CUDA driver, or on the host with BLINK_BACKEND=host. Prints TAP.
+ *
+ *	program RANKS SCENARIO...	as in `scenarios`, at the end */
+#include "cuda/driver.h"
+#include "blink_program.h"
+#include "nccl/nccl.h"
+
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define DECLARE(name, parameters, arguments) ncclResult_t nccl##name parameters; ncclResult_t pnccl##name parameters;
+NCCL_SERVED_LIST(DECLARE)
+NCCL_CONFIG_LIST(DECLARE)
+const char *ncclGetErrorString(ncclResult_t result);
+const char *ncclGetLastError(ncclComm_t comm);
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes, void **window, int flags);
+
+enum { MOST = 16, COUNT = 5000, CALLS = 4 };
+
+static const struct driver *driver;	/* NULL: host */
+static int n;
+static int number;
+
+static void
+ok(bool good, const char *what)
+{
+	printf("%s %d - %s\n", good ? "ok" : "not ok", ++number, what);
+	fflush(stdout);
+}
+
+static bool
+fine(ncclResult_t result, const char *what)
+{
+	if (result == ncclSuccess)
+		return true;
+	printf("# %s: %s: %s\n", what, ncclGetErrorString(result), ncclGetLastError(NULL));
+	return false;
+}
+#define TRY_NCCL(call) fine(call, #call)
+
+/* ---- devices ---- */
+
+static bool
+use_device(int device)
+{
+	CUdevice handle;
+	CUcontext context;
+	return !driver || (driver->device_get(&handle, device) == CUDA_SUCCESS &&
+	    driver->primary_retain(&context, handle) == CUDA_SUCCESS && driver->context_set(context) == CUDA_SUCCESS);
+}
+
+static CUstream
+new_stream(void)
+{
+	CUstream stream = NULL;
+	if (driver && driver->stream_create(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+		abort();
+	return stream;
+}
+
+static bool
+finish(CUstream stream)
+{
+	return !driver || driver->stream_synchronize(stream) == CUDA_SUCCESS;
+}
+
+static void
+copy(void *to, const void *from, size_t bytes)
+{
+	if (!driver)
+		memcpy(to, from, bytes);
+	else if (driver->copy((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, bytes) != CUDA_SUCCESS)
+		abort();
+}
+
+/* ---- ranks ---- */
+
+struct rank {
+	int number, device;
+	ncclUniqueId id;
+	ncclComm_t comm;
+	CUstream stream;
+	float *send, *recv;
+	bool good;
+	pthread_t thread;
+};
+
+static float
+value(int rank, size_t i)
+{
+	return (float)((rank + 1) * 3 + (int)(i % 7));
+}
+
+static bool
+open_buffers(struct rank *r)
+{
+	float *host = malloc(sizeof *host * COUNT * (size_t)n);
+	r->stream = new_stream();
+	if (!TRY_NCCL(ncclMemAlloc((void **)&r->send, sizeof *r->send * COUNT * (size_t)n)) ||
+	    !TRY_NCCL(ncclMemAlloc((void **)&r->recv, sizeof *r->recv * COUNT * (size_t)n)))
+		return false;
+	for (size_t i = 0; i < COUNT * (size_t)n; i++)
+		host[i] = value(r->number, i);
+	copy(r->send, host, sizeof *host * COUNT * (size_t)n);
+	free(host);
+	return true;
+}
+
+static void
+close_buffers(struct rank *r)
+{
+	r->good &= TRY_NCCL(ncclMemFree(r->send)) && TRY_NCCL(ncclMemFree(r->recv));
+	if (driver)
+		r->good &= driver->stream_destroy(r->stream) == CUDA_SUCCESS;
+}
+
+static bool
+receives(const struct rank *r, size_t count, float (*want)(int rank, size_t i), const char *what)
+{
+	float *host = malloc(sizeof *host * count);
+	bool good = finish(r->stream);
+	copy(host, r->recv, sizeof *host * count);
+	for (size_t i = 0; i < count && good; i++) {
+		good = host[i] == want(r->number, i);
+		if (!good)
+			printf("# %s: rank %d, element %zu: %g: want %g\n", what, r->number, i, (double)host[i],
+			    (double)want(r->number, i));
+	}
+	free(host);
+	return good;
+}
+
+static float
+sum(int rank, size_t i)
+{
+	float s = 0;
+	(void)rank;
+	for (int r = 0; r < n; r++)
+		s += value(r, i);
+	return s;
+}
+
+static float
+highest(int rank, size_t i)
+{
+	(void)rank;
+	return value(n - 1, i);
+}
+
+static float
+gathered(int rank, size_t i)
+{
+	(void)rank;
+	return value((int)(i / COUNT), i % COUNT);
+}
+
+static float
+block_sum(int rank, size_t i)
+{
+	return sum(rank, (size_t)rank * COUNT + i);
+}
+
+static float
+exchanged(int rank, size_t i)
+{
+	return value((int)(i / COUNT), (size_t)rank * COUNT + i % COUNT);
+}
+
+static float
+of_root(int rank, size_t i)
+{
+	(void)rank;
+	return value(n - 1, i);
+}
+
+static float
+scattered(int rank, size_t i)
+{
+	return value(n - 1, (size_t)rank * COUNT + i);
+}
+
+static float
+of_neighbour(int rank, size_t i)
+{
+	return value((rank + n - 1) % n, i);
+}
+
+/* Every collective, as a program of one rank calls them. */
+static bool
+collectives(struct rank *r)
+{
+	ncclComm_t c = r->comm;
+	int root = n - 1;
+	bool good = TRY_NCCL(ncclAllReduce(r->send, r->recv, COUNT, ncclFloat32, ncclSum, c, r->stream)) &&
+	    receives(r, COUNT, sum, "allreduce");
+	good = good && TRY_NCCL(pncclAllReduce(r->send, r->recv, COUNT, ncclFloat32, ncclMax, c, r->stream)) &&
+	    receives(r, COUNT, highest, "max");
+	good = good && TRY_NCCL(ncclAllGather(r->send, r->recv, COUNT, ncclFloat32, c, r->stream)) &&
+	    receives(r, COUNT * (size_t)n, gathered, "allgather");
+	good = good && TRY_NCCL(ncclReduceScatter(r->send, r->recv, COUNT, ncclFloat32, ncclSum, c, r->stream)) &&
+	    receives(r, COUNT, block_sum, "reducescatter");
+	good = good && TRY_NCCL(ncclAlltoAll(r->send, r->recv, COUNT, ncclFloat32, c, r->stream)) &&
+	    receives(r, COUNT * (size_t)n, exchanged, "alltoall");
+	good = good && TRY_NCCL(ncclBroadcast(r->send, r->recv, COUNT, ncclFloat32, root, c, r->stream)) &&
+	    receives(r, COUNT, of_root, "broadcast");
+	good = good && TRY_NCCL(ncclBcast(r->recv, COUNT, ncclFloat32, 0, c, r->stream)) &&
+	    receives(r, COUNT, of_root, "bcast");
+	good = good && TRY_NCCL(ncclReduce(r->send, r->recv, COUNT, ncclFloat32, ncclSum, 0, c, r->stream)) &&
+	    (r->number != 0 || receives(r, COUNT, sum, "reduce"));
+	good = good && TRY_NCCL(ncclGather(r->send, r->recv, COUNT, ncclFloat32, root, c, r->stream)) &&
+	    (r->number != root || receives(r, COUNT * (size_t)n, gathered, "gather"));
+	good = good && TRY_NCCL(ncclScatter(r->send, r->recv, COUNT, ncclFloat32, root, c, r->stream)) &&
+	    receives(r, COUNT, scattered, "scatter");
+	good = good && TRY_NCCL(ncclAllReduceConfig(r->send, r->recv, COUNT, ncclFloat32, ncclSum, c, r->stream,
+	    NULL)) && receives(r, COUNT, sum, "allreduce with a configuration");
+	return good;
+}
+
+/* ---- scenarios ---- */
+
+static bool
+asks(const struct rank *r)
+{
+	int count = -1, rank = -1, device = -1;
+	ncclResult_t error = ncclInternalError;
+	return TRY_NCCL(ncclCommCount(r->comm, &count)) && count == n && TRY_NCCL(ncclCommUserRank(r->comm, &rank)) &&
+	    rank == r->number && TRY_NCCL(ncclCommCuDevice(r->comm, &device)) && device == (driver ? r->device : 0) &&
+	    TRY_NCCL(ncclCommGetAsyncError(r->comm, &error)) && error == ncclSuccess;
+}
+
+static bool
+one_rank(struct rank *r)
+{
+	return use_device(r->device) && TRY_NCCL(ncclCommInitRank(&r->comm, n, r->id, r->number)) && asks(r) &&
+	    open_buffers(r) && collectives(r) && TRY_NCCL(ncclCommFinalize(r->comm)) &&
+	    TRY_NCCL(ncclCommDestroy(r->comm));
+}
+
+static void *
+thread(void *rank)
+{
+	struct rank *r = rank;
+	r->good = one_rank(r);
+	if (r->good)
+		close_buffers(r);
+	return NULL;
+}
+
+static void
+on_threads(struct rank *r, void *(*run)(void *), const char *what)
+{
+	ncclUniqueId id;
+	bool good = TRY_NCCL(ncclGetUniqueId(&id));
+	for (int i = 0; i < n; i++) {
+		r[i] = (struct rank){ .number = i, .device = i, .id = id };
+		good &= pthread_create(&r[i].thread, NULL, run, &r[i]) == 0;
+	}
+	for (int i = 0; i < n; i++) {
+		pthread_join(r[i].thread, NULL);
+		good &= r[i].good;
+	}
+	ok(good, what);
+}
+
+static void
+threads(struct rank *r)
+{
+	on_threads(r, thread, "a thread for each rank, all collectives");
+}
+
+/* One process, one thread, many devices. */
+static void
+one_thread(struct rank *r)
+{
+	ncclComm_t comms[MOST];
+	bool good = TRY_NCCL(ncclCommInitAll(comms, n, NULL));
+	for (int i = 0; i < n && good; i++) {
+		r[i] = (struct rank){ .number = i, .device = i, .comm = comms[i], .good = true };
+		good = use_device(i) && asks(&r[i]) && open_buffers(&r[i]);
+	}
+	for (int call = 0; call < CALLS && good; call++) {
+		good = TRY_NCCL(ncclGroupStart());
+		for (int i = 0; i < n && good; i++)
+			good = TRY_NCCL(ncclAllReduce(r[i].send, r[i].recv, COUNT, ncclFloat32, ncclSum, comms[i],
+			    r[i].stream));
+		good &= TRY_NCCL(ncclGroupEnd());
+		for (int i = 0; i < n && good; i++)
+			good = use_device(i) && receives(&r[i], COUNT, sum, "allreduce in a group");
+	}
+	for (int i = 0; i < n && good; i++) {
+		use_device(i);
+		close_buffers(&r[i]);
+		good &= r[i].good && TRY_NCCL(ncclCommDestroy(comms[i]));
+	}
+	ok(good, "one thread for all devices, in groups");
+}
+
+/* As with MPI: the id reaches the others by another way. */
+static void
+processes(struct rank *r)
+{
+	ncclUniqueId *id = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	volatile int *there = (int *)(id + 1);
+	bool good = true;
+	pid_t child[MOST];
+	for (int i = 0; i < n; i++) {
+		child[i] = fork();
+		if (child[i] != 0)
+			continue;
+		if (!getenv("BLINK_BACKEND") || strcmp(getenv("BLINK_BACKEND"), "host") != 0) {
+			struct blink_error err = { 0 };
+			if (driver_open(&driver, &err) != blinkSuccess)
+				_exit(3);
+		}
+		r[i] = (struct rank){ .number = i, .device = i };
+		if (i == 0) {
+			ncclUniqueId made;
+			if (!TRY_NCCL(ncclGetUniqueId(&made)))
+				_exit(1);
+			memcpy(id, &made, sizeof made);
+			__atomic_store_n(there, 1, __ATOMIC_RELEASE);
+		}
+		while (!__atomic_load_n(there, __ATOMIC_ACQUIRE))
+			usleep(1000);
+		r[i].id = *id;
+		exit(one_rank(&r[i]) ? 0 : 1);
+	}
+	for (int i = 0; i < n; i++) {
+		int status;
+		good &= waitpid(child[i], &status, 0) == child[i] && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	}
+	ok(good, "a process for each rank");
+}
+
+static void *
+ring(void *rank)
+{
+	struct rank *r = rank;
+	int right = (r->number + 1) % n, left = (r->number + n - 1) % n;
+	r->good = use_device(r->device) && TRY_NCCL(ncclCommInitRank(&r->comm, n, r->id, r->number)) &&
+	    open_buffers(r);
+	for (int call = 0; call < CALLS && r->good; call++) {
+		r->good = TRY_NCCL(ncclGroupStart()) &&
+		    TRY_NCCL(ncclSend(r->send, COUNT, ncclFloat32, right, r->comm, r->stream)) &&
+		    TRY_NCCL(ncclRecv(r->recv, COUNT, ncclFloat32, left, r->comm, r->stream)) &&
+		    TRY_NCCL(ncclGroupEnd()) && receives(r, COUNT, of_neighbour, "send and receive");
+	}
+	if (r->good)
+		close_buffers(r);
+	r->good = r->good && TRY_NCCL(ncclCommDestroy(r->comm));
+	return NULL;
+}
+
+static void
+groups(struct rank *r)
+{
+	on_threads(r, ring, "exchanges with neighbours, in groups");
+	ok(ncclGroupEnd() == ncclInvalidUsage, "an end without a start");
+}
+
+static bool
+wait_until_made(ncclComm_t comm)
+{
+	ncclResult_t state = ncclInProgress;
+	for (int i = 0; i < 20000 && state == ncclInProgress; i++) {
+		if (ncclCommGetAsyncError(comm, &state) != ncclSuccess)
+			return false;
+		usleep(1000);
+	}
+	return state == ncclSuccess;
+}
+
+static void *
+nonblocking_rank(void *rank)
+{
+	struct rank *r = rank;
+	ncclConfig_t config = { sizeof config, 0xcafebeef, 22809, 0 };
+	ncclResult_t result = use_device(r->device) ? ncclCommInitRankConfig(&r->comm, n, r->id, r->number, &config)
+	    : ncclSystemError;
+	r->good = (result == ncclInProgress || result == ncclSuccess) && r->comm && wait_until_made(r->comm) &&
+	    open_buffers(r) && collectives(r);
+	if (r->good)
+		close_buffers(r);
+	r->good = r->good && TRY_NCCL(ncclCommDestroy(r->comm));
+	return NULL;
+}
+
+static void
+nonblocking(struct rank *r)
+{
+	on_threads(r, nonblocking_rank, "communicators that do not block");
+}
+
+static float
+sum_of_half(int rank, size_t i)
+{
+	float s = 0;
+	for (int r = rank % 2; r < n; r += 2)
+		s += value(r, i);
+	return s;
+}
+
+static void *
+split_rank(void *rank)
+{
+	struct rank *r = rank;
+	ncclComm_t half = NULL, none = r->comm;
+	int count = 0;
+	r->good = use_device(r->device) && TRY_NCCL(ncclCommInitRank(&r->comm, n, r->id, r->number)) &&
+	    TRY_NCCL(ncclCommSplit(r->comm, r->number % 2, -r->number, &half, NULL)) &&
+	    TRY_NCCL(ncclCommSplit(r->comm, r->number == 0 ? 0 : -1, 0, &none, NULL)) &&
+	    (r->number == 0) == (none != NULL) && TRY_NCCL(ncclCommCount(half, &count)) &&
+	    count == (n + 1 - r->number % 2) / 2 && open_buffers(r) &&
+	    TRY_NCCL(ncclAllReduce(r->send, r->recv, COUNT, ncclFloat32, ncclSum, half, r->stream)) &&
+	    receives(r, COUNT, sum_of_half, "allreduce of a half");
+	if (r->good)
+		close_buffers(r);
+	r->good = r->good && TRY_NCCL(ncclCommDestroy(half)) && TRY_NCCL(ncclCommDestroy(none)) &&
+	    TRY_NCCL(ncclCommDestroy(r->comm));
+	return NULL;
+}
+
+static void
+split(struct rank *r)
+{
+	on_threads(r, split_rank, "split by color and key");
+}
+
+static float
+sum_of_twice(int rank, size_t i)
+{
+	return 2 * sum(rank, i);
+}
+
+static void *
+operation_rank(void *rank)
+{
+	struct rank *r = rank;
+	ncclRedOp_t op = ncclSum;
+	float two = 2;
+	r->good = use_device(r->device) && TRY_NCCL(ncclCommInitRank(&r->comm, n, r->id, r->number)) &&
+	    open_buffers(r) && TRY_NCCL(ncclRedOpCreatePreMulSum(&op, &two, ncclFloat32,
+	    ncclScalarHostImmediate, r->comm)) && (int)op > ncclAvg &&
+	    TRY_NCCL(ncclAllReduce(r->send, r->recv, COUNT, ncclFloat32, op, r->comm, r->stream)) &&
+	    receives(r, COUNT, sum_of_twice, "an operation of the user") && TRY_NCCL(ncclRedOpDestroy(op, r->comm)) &&
+	    ncclRedOpDestroy(op, r->comm) != ncclSuccess;
+	if (r->good)
+		close_buffers(r);
+	r->good = r->good && TRY_NCCL(ncclCommDestroy(r->comm));
+	return NULL;
+}
+
+static void
+operations(struct rank *r)
+{
+	on_threads(r, operation_rank, "operations of the user");
+}
+
+/* What a mistake gives, and that its text is there. */
+static void
+errors(struct rank *r)
+{
+	ncclComm_t comm = NULL;
+	ncclUniqueId id;
+	void *window;
+	ncclConfig_t bad = { sizeof bad, 1, 22809, INT_MIN };
+	use_device(0);
+	bool alone = getenv("BLINK_NCCL") && strcmp(getenv("BLINK_NCCL"), "none") == 0;
+	(void)r;
+	ok(TRY_NCCL(ncclGetUniqueId(&id)) && ncclCommInitRank(&comm, 2, id, 2) == ncclInvalidArgument &&
+	    strlen(ncclGetLastError(NULL)) > 0, "a rank that is none");
+	ok(ncclCommInitRankConfig(&comm, 1, id, 0, &bad) == ncclInvalidArgument, "a configuration that is none");
+	ok(ncclAllReduce(NULL, NULL, 0, ncclInt8, ncclSum, (ncclComm_t)&id, NULL) == ncclInvalidArgument,
+	    "a communicator that is none");
+	ok(ncclCommDestroy(NULL) == ncclSuccess, "no communicator to destroy");
+	if (alone)
+		ok(ncclCommWindowRegister((ncclComm_t)&id, &id, 1, &window, 0) == ncclInvalidUsage &&
+		    strstr(ncclGetLastError(NULL), "BLINK_NCCL"), "a function that only NCCL has");
+	ok(strcmp(ncclGetErrorString((ncclResult_t)99), "") != 0, "the text of an unknown result");
+}
+
+/* ---- main ---- */
+
+int
+main(int argc, char **argv)
+{
+	static const struct { const char *name; void (*run)(struct rank *r); } scenarios[] = {
+		{ "processes", processes }, { "threads", threads }, { "one_thread", one_thread }, { "groups", groups },
+		{ "nonblocking", nonblocking }, { "split", split }, { "operations", operations }, { "errors", errors },
+	};
+	static struct rank r[MOST];
+	struct blink_error err = { 0 };
+	const char *backend = getenv("BLINK_BACKEND");
+	alarm(300);
+	n = argc > 1 ? atoi(argv[1]) : 0;
+	if (n < 1 || n > MOST)
+		return 2;
+	for (int a = 2; a < argc; a++) {
+		for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
+			if (strcmp(argv[a], scenarios[i].name) != 0)
+				continue;
+			if (scenarios[i].run != processes && !driver && (!backend || strcmp(backend, "host") != 0) &&
+			    (driver_open(&driver, &err) != blinkSuccess || driver->init(0) != CUDA_SUCCESS)) {
+				printf("Bail out! %s\n", err.text);
+				return 1;
+			}
+			scenarios[i].run(r);
+		}
+	}
+	printf("1..%d\n", number);
+	return 0;
+}

@@ -1,0 +1,97 @@
+# Ranks on GPUs, on the virtual driver of tests/virtual_gpu, whose kernels run as their twins: collectives and their
+# results, graphs, streams, messages, and what happens when ranks or functions of the driver fail.
+# shellcheck shell=bash source=tests/lib.sh
+. tests/lib.sh
+
+if [ ! -e "$build/tests/virtual_gpu/libblink-twins.so" ]; then
+	skip "no kernels were built: want nvcc or clang"
+	exit 0
+fi
+export BLINK_BACKEND=cuda
+
+# run KIND PROGRAM ARGUMENT...: the lines of the program, named by the suite
+run() {
+	local kind=$1 program=$build/$1tests/job/$2 gpus=$build/$1tests/virtual_gpu code
+	shift 2
+	LD_LIBRARY_PATH=$gpus VIRTUAL_GPU_KERNELS=$gpus/libblink-twins.so "$program" "$@" >"$work/log" 2>&1
+	code=$?
+	for word in ok "not ok" skip; do sed -n "s|^$word |$word $suite: $kind$prefix|p" "$work/log"; done
+	if [ $code != 0 ]; then
+		grep -q '^not ok' "$work/log" || not_ok "$program $*: exit $code"
+		grep -v '^ok' "$work/log" | head -40 | sed 's/^/# /'
+	fi
+}
+prefix=
+
+# schedules DIRECTORY MACHINE GPUS ROOTS [OPTION...]: of all collectives
+schedules() {
+	local to=$1 machine=$2 gpus=$3 roots=$4 c r
+	shift 4
+	mkdir -p "$work/$to"
+	for c in allreduce allgather reducescatter alltoall; do
+		"$blinkc" -q "topologies/$machine" -g "$gpus" -c $c "$@" -o "$work/$to/$c.json" || not_ok "$to $c: exit $?"
+	done
+	for c in broadcast reduce gather scatter; do
+		for r in $roots; do
+			"$blinkc" -q "topologies/$machine" -g "$gpus" -c $c -r "$r" "$@" -o "$work/$to/$c.r$r.json" ||
+				not_ok "$to $c: exit $?"
+		done
+	done
+}
+
+# ---- results ----
+
+export VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml
+schedules dgx1v dgx1v.xml 0-3 "0 2"
+run "" matrix -n 4 -t -c 276 "built in, 4 threads"
+run "" matrix -n 3 -c 100 "built in, 3 processes"
+run "" matrix -n 4 -t -d "$work/dgx1v" -c 120 "dgx1v, 4 threads"
+run "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 "dgx1v, 4 threads, chunks of 512 bytes"
+if [ "$full" ]; then
+	schedules dgx1v-8 dgx1v.xml 0-7 "0 7"
+	schedules hybrid dgx1v.xml 0,1,4 "0 2" --hybrid
+	run "" matrix -n 8 -t -d "$work/dgx1v-8" -c 276 -m 10007 "dgx1v, 8 threads"
+	run "" matrix -n 8 -d "$work/dgx1v-8" -c 100 -m 131072 -b 4096 "dgx1v, 8 processes"
+	run "" matrix -n 1 -c 276 "built in, 1 process"
+	VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 run "" matrix -n 4 -t -c 276 -m 40001 "late stores, 3 threads a block"
+	export VIRTUAL_GPU_TOPOLOGY=topologies/dgx1p.xml
+	schedules dgx1p dgx1p.xml 0-7 "1"
+	run "" matrix -n 8 -t -d "$work/dgx1p" -c 140 -m 4099 "dgx1p, 8 threads"
+	export VIRTUAL_GPU_TOPOLOGY=topologies/dgx2.xml
+	schedules dgx2 dgx2.xml 0-15 3
+	VIRTUAL_GPU_BLOCKS=256 run "" matrix -n 16 -t -d "$work/dgx2" -c 140 -m 1025 "dgx2, 16 threads"
+	export VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml
+	VIRTUAL_GPU_TOPOLOGY='' VIRTUAL_GPU_COUNT=2 run "" matrix -n 4 -t -c 140 "2 ranks on each of 2 GPUs"
+	BLINK_BLOCKS=3 run "" matrix -n 4 -t -d "$work/dgx1v" -c 140 -m 10007 "3 blocks that take turns"
+	run asan/ matrix -n 3 -c 100 "built in, 3 processes"
+	run tsan/ matrix -n 4 -t -d "$work/dgx1v" -c 60 "dgx1v, 4 threads"
+fi
+
+# ---- order ----
+
+run "" gpu -n 4 -t graph graph_forked streams default_stream one_thread messages stream_refused
+run "" order -n 3 -t -k 100 stream several in_turn groups leaving
+if [ "$full" ]; then
+	run "" gpu -n 8 -t -k 1000 graph
+	run "" gpu -n 4 -k 50 graph graph_forked streams default_stream messages
+	run "" order -n 4 -k 300 stream several in_turn one_by_one splits split_outlives groups leaving waited alone
+	run tsan/ gpu -n 4 -t graph graph_forked streams one_thread messages
+	run asan/ gpu -n 3 graph streams messages
+fi
+
+# ---- faults ----
+
+run "" gpu -n 4 killed differs aborted leaves
+if [ "$full" ]; then
+	for seed in 1 2 3 4 5; do
+		prefix="seed $seed: "
+		run "" gpu -n 4 -S $seed killed
+	done
+	prefix=
+	run "" gpu -n 3 -t late leaves differs message_differs aborted
+	run tsan/ gpu -n 3 -t leaves differs aborted
+	# Each function of the driver that libblink calls, at its first and at a later call.
+	for f in $(sed -n 's/^\tX([a-z0-9_]*, cu\([A-Za-z0-9_]*\), [01].*/\1/p' runtime/cuda/driver.h); do
+		for n in 1 3; do run "" gpu -n 3 -f "$f:$n" driver_fails; done
+	done
+fi

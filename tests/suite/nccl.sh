@@ -1,0 +1,88 @@
+# NCCL's interface (libblink-nccl.so): its names and parameters beside every NCCL that is found, programs as NCCL's
+# documentation has them, and a program that has a real NCCL, too.
+# shellcheck shell=bash source=tests/lib.sh disable=SC2154
+. tests/lib.sh
+
+shim=$build/libblink-nccl.so
+names() { nm -D --defined-only "$1" | awk '$3 ~ /^p?nccl/ { print $3 }' | sort; }
+
+# ---- names and parameters ----
+names "$shim" >"$work/ours"
+grep -oE '^	X\([A-Za-z0-9]+' runtime/nccl/nccl.h | sed 's/.*(/nccl/' | sort >"$work/table"
+if grep -v '^p' "$work/ours" | cmp -s - "$work/table" && sed 's/^/p/' "$work/table" | cmp -s - <(grep '^p' "$work/ours"); then
+	ok "it exports what its table has, twice"
+else
+	not_ok "it exports what its table has, twice: $(diff "$work/ours" "$work/table" | head -5)"
+fi
+left=$(nm -D --defined-only "$shim" | awk '$3 !~ /^p?nccl/ { print $3 }')
+if [ "$left" = blink_nccl_is_this ]; then ok "and nothing else"; else not_ok "and nothing else: $left"; fi
+
+# NCCL_LIBRARIES: more of them, for instance of Python packages.
+found=
+for library in ${NCCL_LIBRARIES:-} /usr/local/cuda*/lib/libnccl.so.2 /usr/local/cuda*/lib64/libnccl.so.2 \
+	/usr/lib/x86_64-linux-gnu/libnccl.so.2 "$("$python" -c 'import nvidia.nccl as n; print(list(n.__path__)[0])' 2>/dev/null)/lib/libnccl.so.2"; do
+	[ -f "$library" ] || continue
+	real=$(readlink -f "$library")
+	case " $found " in *" $real "*) continue ;; esac
+	found+=" $real"
+	missing=$(names "$library" | comm -13 "$work/ours" - | tr '\n' ' ')
+	if [ -z "$missing" ]; then ok "names of ${real##*/}"; else not_ok "names of $real: $missing"; fi
+done
+[ "$found" ] || skip "names of a real NCCL: none is installed"
+
+found=
+for header in ${NCCL_HEADERS:-} /usr/local/cuda/include/nccl.h /usr/include/nccl.h; do
+	[ -f "$header" ] || continue
+	found=1
+	expect "parameters as in $header" "${CXX:-g++}" -std=c++17 -Wall -Wextra -Werror -Iruntime -I"$(dirname "$header")" \
+		-I/usr/local/cuda/include -fsyntax-only tests/nccl/signatures.cc
+done
+[ "$found" ] || skip "parameters of a real NCCL: no nccl.h is installed"
+
+# ---- programs ----
+count() {
+	local name=$1
+	shift
+	"$@" >"$work/tap" 2>&1 || not_ok "$name: exit $?: $(tail -3 "$work/tap" | tr '\n' ' ')"
+	sed -n "s/^ok [0-9]* - /ok $suite: $name: /p; s/^not ok [0-9]* - /not ok $suite: $name: /p; s/^# /# /p" "$work/tap"
+}
+export BLINK_BACKEND=host BLINK_TIMEOUT=60s
+unset BLINK_SCHEDULES BLINK_DEBUG LD_PRELOAD
+scenarios="processes threads one_thread groups nonblocking split operations errors"
+for n in 1 2 ${full:+3} 8; do
+	# shellcheck disable=SC2086
+	BLINK_NCCL=none count "alone, $n ranks" "$build/tests/nccl/program" $n $scenarios
+done
+
+# ---- beside a real one ----
+fake=$build/tests/nccl/libnccl.so.2
+count "the real one" "$build/tests/nccl/beside" 4 0
+LD_PRELOAD=$shim BLINK_COLLECTIVES=allreduce count "preloaded" "$build/tests/nccl/beside" 4 1
+LD_PRELOAD=$shim BLINK_COLLECTIVES=allreduce:1K-1M count "a range of sizes that holds them" "$build/tests/nccl/beside" 3 1
+LD_PRELOAD=$shim BLINK_COLLECTIVES=allreduce:1M-,broadcast count "a range that does not" "$build/tests/nccl/beside" 3 0
+LD_PRELOAD=$shim count "no schedules: all is the real one's" "$build/tests/nccl/beside" 4 0
+LD_PRELOAD=$shim BLINK_NCCL=$fake BLINK_COLLECTIVES=allreduce count "the real one by its path" "$build/tests/nccl/beside" 2 1
+
+# Programs that open it by name or by path.
+opens() {
+	"$python" -B - "$1" <<'END'
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+version = ctypes.c_int()
+assert library.ncclGetVersion(ctypes.byref(version)) == 0
+print(version.value)
+END
+}
+is_version() {
+	local name=$1 want=$2 got
+	shift 2
+	got=$("$@" 2>&1)
+	if [ "$got" = "$want" ]; then ok "$name"; else not_ok "$name: ${got##*$'\n'}: want $want"; fi
+}
+by_name() { LD_LIBRARY_PATH=$build/blink BLINK_NCCL=none opens libnccl.so.2; }
+by_path() { LD_AUDIT=$build/blink/libblink-audit.so BLINK_NCCL=none opens "$fake"; }
+by_path_beside() { LD_AUDIT=$build/blink/libblink-audit.so BLINK_NCCL=$fake opens "$fake"; }
+is_version "opened by name" 22809 by_name
+is_version "opened by path, redirected" 22809 by_path
+is_version "opened by path, redirected, beside the real one" 22705 by_path_beside
+is_version "opened by path" 22705 opens "$fake"

@@ -1,0 +1,355 @@
+/* Twins of kernels without virtual GPUs: every thread of every block is a fiber of this thread, and at each access to
+ * memory chance says who goes on. All runs with one seed are the same. Memory is the process's own; a GPU's accesses
+ * are held against the regions that it may use. Weak: stores to memory of others are seen late and in any order, until
+ * a thread of the block executes a fence; a barrier does not make them seen.
+ *
+ * For ThreadSanitizer a fiber is a thread, which only barriers of its block order: what threads of a block share
+ * without one, it reports. Of what is here it knows nothing (APART). */
+#include "../virtual_gpu/twin.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <ucontext.h>
+
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#define FIBER_TSAN(x) x
+#define APART __attribute__((no_sanitize("thread")))
+#else
+#define FIBER_TSAN(x)
+#define APART
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#define FIBER_ASAN(x) x
+#else
+#define FIBER_ASAN(x)
+#endif
+
+enum {
+	REGIONS = 1024, FIBERS = 4096, FIBER_STACK = 64 << 10, LATE = 64, SHARED_ROOM = 48 << 10,
+	NOBODY = -1,			/* an owner: host memory */
+	SWITCH_ODDS = 8			/* one in so many accesses is followed by another fiber */
+};
+
+/* Memory that kernels may use: of its owner's GPU, if `open` also from others. */
+struct region {
+	const char *at;
+	size_t bytes;
+	int owner;
+	bool open;
+};
+
+struct late {
+	char *to;
+	char value[8];
+	unsigned bytes;
+};
+
+struct group {				/* a block */
+	unsigned arrived, left;
+	uint64_t turn;
+	struct late late[LATE];
+	unsigned n_late;
+	_Alignas(64) char shared[SHARED_ROOM];
+};
+
+struct grid {				/* a kernel that runs */
+	int gpu;
+	unsigned left;			/* threads */
+};
+
+struct fiber {
+	ucontext_t context;
+	char *stack;
+	struct virtual_thread place;
+	struct group *group;
+	struct grid *grid;
+	void (*run)(const void *parameter);
+	const void *parameter;
+	bool ended, begun;
+	FIBER_TSAN(void *tsan;)
+	FIBER_ASAN(void *asan;)
+};
+
+static struct region regions[REGIONS];
+static int n_regions, n_running, n_violations;
+static struct fiber *running[FIBERS], *spare[FIBERS], *current;
+static int n_spare;
+static ucontext_t host;
+static bool weak;
+static uint64_t chance = 1;
+FIBER_TSAN(static void *host_tsan;)
+FIBER_ASAN(static void *host_asan; static const void *host_stack; static size_t host_bytes;)
+
+APART static unsigned
+draw(unsigned n)
+{
+	chance = chance * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)((chance >> 33) % n);
+}
+
+APART static void
+add_region(const void *at, size_t bytes, int owner, bool open)
+{
+	if (n_regions == REGIONS) {
+		printf("Bail out! more regions than %d\n", REGIONS);
+		exit(1);
+	}
+	regions[n_regions++] = (struct region){ at, bytes, owner, open };
+}
+
+/* ---- switches ---- */
+
+APART static void
+to_host(bool ends)
+{
+	struct fiber *f = current;
+	(void)ends;
+	FIBER_ASAN(__sanitizer_start_switch_fiber(ends ? NULL : &f->asan, host_stack, host_bytes);)
+	FIBER_TSAN(__tsan_switch_to_fiber(host_tsan, ends ? 0 : __tsan_switch_to_fiber_no_sync);)
+	swapcontext(&f->context, &host);
+	FIBER_ASAN(__sanitizer_finish_switch_fiber(f->asan, NULL, NULL);)
+}
+
+APART static void
+to_fiber(struct fiber *f)
+{
+	current = f;
+	FIBER_ASAN(__sanitizer_start_switch_fiber(&host_asan, f->stack, FIBER_STACK);)
+	FIBER_TSAN(__tsan_switch_to_fiber(f->tsan, f->begun ? __tsan_switch_to_fiber_no_sync : 0);)
+	f->begun = true;
+	swapcontext(&host, &f->context);
+	FIBER_ASAN(__sanitizer_finish_switch_fiber(host_asan, NULL, NULL);)
+	current = NULL;
+}
+
+APART static void
+release_late(struct group *g, unsigned i)
+{
+	struct late *l = &g->late[i];
+	for (unsigned j = 0; j < i; j++)	/* an older one to the same bytes goes first */
+		if (g->late[j].to < l->to + l->bytes && l->to < g->late[j].to + g->late[j].bytes) {
+			release_late(g, j);
+			release_late(g, i - 1);
+			return;
+		}
+	for (unsigned k = 0; k < l->bytes; k++)
+		__atomic_store_n(l->to + k, l->value[k], __ATOMIC_RELAXED);
+	for (g->n_late--; i < g->n_late; i++)
+		g->late[i] = g->late[i + 1];
+}
+
+APART static void
+release_all(struct group *g)
+{
+	while (g->n_late)
+		release_late(g, draw(g->n_late));
+}
+
+APART static void
+start_fiber(void)
+{
+	struct fiber *f = current;
+	FIBER_ASAN(__sanitizer_finish_switch_fiber(NULL, &host_stack, &host_bytes);)
+	f->run(f->parameter);
+	if (--f->group->left == 0) {
+		release_all(f->group);
+		free(f->group);
+	}
+	f->grid->left--;
+	f->ended = true;
+	to_host(true);
+}
+
+APART static void
+add_fiber(const struct virtual_kernel *kernel, const void *parameter, struct virtual_thread place, struct group *g,
+    struct grid *grid)
+{
+	struct fiber *f = n_spare ? spare[--n_spare] : calloc(1, sizeof *f);
+	if (!f || n_running == FIBERS || (!f->stack && !(f->stack = malloc(FIBER_STACK)))) {
+		printf("Bail out! too many fibers\n");
+		exit(1);
+	}
+	*f = (struct fiber){ .stack = f->stack, .place = place, .group = g, .grid = grid, .run = kernel->run,
+		.parameter = parameter };
+	FIBER_TSAN(f->tsan = __tsan_create_fiber(0);)
+	getcontext(&f->context);
+	f->context.uc_stack = (stack_t){ .ss_sp = f->stack, .ss_size = FIBER_STACK };
+	makecontext(&f->context, start_fiber, 0);
+	running[n_running++] = f;
+}
+
+/* As cuLaunchKernel. parameter stays until the kernel has ended: grid->left == 0. */
+APART static void
+launch(const struct virtual_kernel *kernel, int gpu, unsigned blocks, unsigned threads, const void *parameter,
+    struct grid *grid)
+{
+	*grid = (struct grid){ gpu, blocks * threads };
+	FIBER_TSAN(host_tsan = __tsan_get_current_fiber();)
+	for (unsigned b = 0; b < blocks; b++) {
+		struct group *g = aligned_alloc(64, sizeof *g);
+		if (!g)
+			exit(1);
+		memset(g, 0, sizeof *g);
+		g->left = threads;
+		for (unsigned t = 0; t < threads; t++)
+			add_fiber(kernel, parameter, (struct virtual_thread){ b, blocks, t, threads, g->shared }, g,
+			    grid);
+	}
+}
+
+APART static bool
+ended(const struct grid *grid)
+{
+	return grid->left == 0;
+}
+
+/* Each fiber goes on for a while. */
+APART static void
+run_round(void)
+{
+	for (int i = 0; i < n_running; i++) {
+		struct fiber *f = running[i];
+		if (draw(4) == 0)
+			continue;
+		to_fiber(f);
+		if (f->ended) {
+			FIBER_TSAN(__tsan_destroy_fiber(f->tsan);)
+			running[i--] = running[--n_running];
+			spare[n_spare++] = f;
+		}
+	}
+}
+
+APART static void
+free_fibers(void)
+{
+	while (n_spare) {
+		free(spare[--n_spare]->stack);
+		free(spare[n_spare]);
+	}
+}
+
+/* ---- twin.h ---- */
+
+APART const struct virtual_thread *
+virtual_gpu_thread(void)
+{
+	return &current->place;
+}
+
+APART void
+virtual_gpu_barrier(void)
+{
+	struct group *g = current->group;
+	uint64_t turn = g->turn;
+	FIBER_TSAN(__tsan_release(g);)
+	if (++g->arrived == current->place.threads) {
+		g->arrived = 0;
+		g->turn++;
+	}
+	while (g->turn == turn)
+		to_host(false);
+	FIBER_TSAN(__tsan_acquire(g);)
+}
+
+/* The owner of memory that the current GPU may access. */
+APART static int
+owner_of(const void *memory, unsigned bytes, const char *what)
+{
+	const char *at = memory;
+	static int last;
+	for (int i = -1; i < n_regions && (uintptr_t)at % bytes == 0; i++) {
+		const struct region *r = &regions[i < 0 ? last : i];
+		if (at >= r->at && at + bytes <= r->at + r->bytes && (r->open || r->owner == current->grid->gpu)) {
+			last = (int)(r - regions);
+			return r->owner;
+		}
+	}
+	if (n_violations++ == 0)
+		printf("# GPU %d: %s of %u bytes at %p, which it must not\n", current->grid->gpu, what, bytes, memory);
+	return NOBODY - 1;
+}
+
+APART void
+virtual_gpu_load(const void *from, void *to, unsigned bytes)
+{
+	struct group *g = current->group;
+	memset(to, 0, bytes);
+	if (owner_of(from, bytes, "load") < NOBODY)
+		return;
+	if (draw(SWITCH_ODDS) == 0)
+		to_host(false);
+	for (unsigned i = 0; i < bytes; i++) {
+		if (i == 8 && draw(SWITCH_ODDS) == 0)
+			to_host(false);
+		((char *)to)[i] = __atomic_load_n((const char *)from + i, __ATOMIC_RELAXED);
+	}
+	for (unsigned l = 0; l < g->n_late; l++)
+		for (unsigned k = 0; k < g->late[l].bytes; k++)
+			if (g->late[l].to + k >= (const char *)from && g->late[l].to + k < (const char *)from + bytes)
+				((char *)to)[g->late[l].to + k - (const char *)from] = g->late[l].value[k];
+}
+
+APART void
+virtual_gpu_store(void *to, const void *from, unsigned bytes)
+{
+	struct group *g = current->group;
+	int owner = owner_of(to, bytes, "store");
+	if (owner < NOBODY)
+		return;
+	if (draw(SWITCH_ODDS) == 0)
+		to_host(false);
+	for (unsigned i = 0; i < bytes; i += 8) {
+		unsigned n = bytes - i < 8 ? bytes - i : 8;
+		if (i == 8 && draw(SWITCH_ODDS) == 0)
+			to_host(false);
+		if (weak && owner != current->grid->gpu) {
+			if (g->n_late == LATE)
+				release_late(g, draw(g->n_late));
+			struct late *l = &g->late[g->n_late++];
+			*l = (struct late){ .to = (char *)to + i, .bytes = n };
+			for (unsigned k = 0; k < n; k++)
+				l->value[k] = ((const char *)from)[i + k];
+		} else {
+			for (unsigned k = i; k < i + n; k++)
+				__atomic_store_n((char *)to + k, ((const char *)from)[k], __ATOMIC_RELAXED);
+		}
+	}
+}
+
+APART void
+virtual_gpu_fence(void)
+{
+	release_all(current->group);
+}
+
+APART uint32_t
+virtual_gpu_add(uint32_t *at, uint32_t value)
+{
+	if (owner_of(at, sizeof *at, "atomicAdd") != current->grid->gpu)
+		return 0;
+	return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
+}
+
+APART void
+virtual_gpu_pause(void)
+{
+	struct group *g = current->group;
+	if (g->n_late && draw(4) == 0)
+		release_late(g, draw(g->n_late));
+	to_host(false);
+}
+
+APART uint64_t
+virtual_gpu_time(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}

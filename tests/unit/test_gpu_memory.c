@@ -1,0 +1,708 @@
+/* Memory of ranks on virtual GPUs (tests/virtual_gpu): what peers see of it, by every route, as threads and as
+ * processes; what each rank is given; and every call of the driver failing once. Prints TAP. Each case is a process,
+ * since the virtual driver reads its environment once: this program starts itself, with the name of the case. */
+#include "comm/comm.h"
+#include "cuda/kernels.h"
+#include "cuda/regions.h"
+#include "error.h"
+#include "quick.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST = 8, SECONDS = 60 };
+
+/* In place of the library's: nothing here is launched. */
+const struct kernel_module kernel_modules[] = {
+	{ "move", ".version 6.0 .target sm_60 .entry blink_move() { } .entry blink_messages() { }", 1 },
+	{ .name = NULL }
+};
+
+/* ---- a case, in its own process ---- */
+
+struct rank {
+	int number, n;
+	const blinkUniqueId_t *id;
+	blinkComm_t comm;
+	blinkResult_t result;
+	blinkError_t error;
+	const char *backend, *wrong;	/* why the rank is not content; NULL: it is */
+	bool (*play)(struct rank *);
+	pthread_t thread;
+};
+
+#define WANT(r, condition)                                                     \
+	do {                                                                   \
+		if (!(condition))                                              \
+			return (r)->wrong = #condition, false;                 \
+	} while (0)
+
+static struct gpu *
+gpu_of(const struct rank *r)
+{
+	return r->comm->rank->cuda;
+}
+
+static bool
+meet(struct rank *r)
+{
+	struct blink_error err = { 0 };
+	struct rank_comm *comm = r->comm->rank;
+	char mine = 0, all[MOST];
+	return bootstrap_allgather(comm->bootstrap, &mine, 1, all, rank_comm_deadline(comm), &err) == blinkSuccess;
+}
+
+static void
+init(struct rank *r)
+{
+	const blinkConfig_t config = { .timeoutMs = SECONDS * 1000 / 2, .backend = r->backend };
+	r->result = blinkCommInitRank(&r->comm, r->n, r->id, r->number, &config, &r->error);
+}
+
+static void *
+run(void *rank)
+{
+	struct rank *r = rank;
+	init(r);
+	if (r->result != blinkSuccess)
+		return NULL;
+	if (r->play && !r->play(r) && !r->wrong)
+		r->wrong = "play";
+	blinkCommDestroy(r->comm);
+	return NULL;
+}
+
+static void
+make_id(blinkUniqueId_t *id)
+{
+	blinkError_t error = { "" };
+	if (blinkGetUniqueId(id, &error) != blinkSuccess) {
+		printf("# %s\n", error.text);
+		exit(1);
+	}
+}
+
+static bool
+content(const struct rank *r)
+{
+	if (r->result != blinkSuccess)
+		printf("# rank %d: %d %s\n", r->number, (int)r->result, r->error.text);
+	else if (r->wrong)
+		printf("# rank %d: not so: %s\n", r->number, r->wrong);
+	return r->result == blinkSuccess && !r->wrong;
+}
+
+static bool ipc(struct rank *r);
+static void without_vmm(void);
+
+static void
+as_threads(struct rank *r, int n, bool (*play)(struct rank *))
+{
+	static blinkUniqueId_t id;
+	make_id(&id);
+	for (int i = 0; i < n; i++) {
+		r[i] = (struct rank){ .number = i, .n = n, .id = &id, .play = play, .backend = "cuda" };
+		if (pthread_create(&r[i].thread, NULL, run, &r[i]))
+			abort();
+	}
+	for (int i = 0; i < n; i++)
+		pthread_join(r[i].thread, NULL);
+}
+
+static bool
+threads_play(int n, bool (*play)(struct rank *))
+{
+	struct rank r[MOST];
+	bool good = true;
+	as_threads(r, n, play);
+	for (int i = 0; i < n; i++)
+		good = content(&r[i]) && good;
+	return good;
+}
+
+static bool ipc(struct rank *r);
+static void without_vmm(void);
+
+/* A child that waits for the id, which its parent makes when it has forked all: before, it has no thread. 0: the
+ * child, which has the id; its deadline is set. */
+static pid_t
+fork_rank(int to_child[2], blinkUniqueId_t *id)
+{
+	if (pipe(to_child) != 0)
+		abort();
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(SECONDS);
+		if (read(to_child[0], id, sizeof *id) != (ssize_t)sizeof *id)
+			_exit(1);
+	}
+	return child;
+}
+
+static bool
+ends_well(pid_t child)
+{
+	int status;
+	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+/* This process is no rank, and knows nothing of GPUs. */
+static bool
+processes_play(int n, bool (*play)(struct rank *))
+{
+	blinkUniqueId_t id;
+	pid_t child[MOST];
+	int to_child[MOST][2];
+	bool good = true;
+	for (int i = 0; i < n; i++) {
+		child[i] = fork_rank(to_child[i], &id);
+		if (child[i] == 0) {
+			struct rank r = { .number = i, .n = n, .id = &id, .play = play, .backend = "cuda" };
+			if (play == ipc)
+				without_vmm();
+			run(&r);
+			int failed = !content(&r);
+			fflush(stdout);
+			_exit(failed);
+		}
+	}
+	make_id(&id);
+	for (int i = 0; i < n; i++)
+		good = write(to_child[i][1], &id, sizeof id) == (ssize_t)sizeof id && good;
+	for (int i = 0; i < n; i++)
+		good = ends_well(child[i]) && good;
+	return good;
+}
+
+/* ---- regions ---- */
+
+/* Places of a pair: those in the reader's memory, which the publisher writes, and those in the publisher's. */
+enum { IN_READER = 10, IN_PUBLISHER = 3, PLACES = IN_READER + IN_PUBLISHER };
+
+static void
+places_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, void *place[PLACES])
+{
+	const struct gpu_layout *l = &g->layout;
+	struct gpu_pair p;
+	uint64_t *done;
+	gpu_pair_of(g, publisher, reader, route, &p);
+	struct gpu_channel *c = gpu_channel_of(g, publisher, reader, route, &done);
+	void *const all[PLACES] = { &p.ready[0].value, &p.ready[GPU_FLAGS - 1].signature[1], p.packets[0],
+	    p.packets[0] + l->packet_bytes - 8, p.packets[1], p.ring[0], p.ring[1], p.ring[1] + l->ring_bytes - 8,
+	    &c->ready.value, c->slot[GPU_CHANNEL_SLOTS - 1] + GPU_CHANNEL_BYTES - 8, &p.done[0],
+	    &p.done[GPU_FLAGS - 1], done };
+	memcpy(place, all, sizeof all);
+}
+
+static uint64_t
+number_of(int publisher, int reader, enum gpu_route route, int place)
+{
+	int pair = (publisher * MOST + reader) * 2 + (int)route;
+	return UINT64_C(0x1234567800000000) + (uint64_t)(pair * PLACES + place);
+}
+
+/* Write what belongs to the other of a pair, or compare what the other has written here. */
+static bool
+move_pair(struct rank *r, int publisher, int reader, enum gpu_route route, bool writes)
+{
+	struct gpu *g = gpu_of(r);
+	struct blink_error err = { 0 };
+	void *place[PLACES];
+	places_of(g, publisher, reader, route, place);
+	for (int i = 0; i < PLACES; i++) {
+		int owner = i < IN_READER ? reader : publisher, writer = i < IN_READER ? publisher : reader;
+		uint64_t number = number_of(publisher, reader, route, i), found = 1;
+		if ((writes ? writer : owner) != r->number)
+			continue;
+		if (writes ? gpu_copy(g, place[i], &number, 8, &err) : gpu_copy(g, &found, place[i], 8, &err)) {
+			printf("# rank %d: %s\n", r->number, err.text);
+			return false;
+		}
+		if (!writes && found != number) {
+			printf("# rank %d: %d to %d, route %d, place %d: %llx\n", r->number, publisher, reader,
+			    (int)route, i, (unsigned long long)found);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool
+has_route(const struct gpu *g, int a, int b, enum gpu_route route)
+{
+	int rank = g->comm->engine.rank, other = a == rank ? b : a;
+	return other == rank ? g->own[route] != NULL : g->peer[other].region[route] != NULL;
+}
+
+static bool
+move_all(struct rank *r, bool writes)
+{
+	struct gpu *g = gpu_of(r);
+	bool good = true;
+	for (int peer = 0; peer < r->n; peer++)
+		for (enum gpu_route route = GPU_ROUTE_DIRECT; route <= GPU_ROUTE_HOST; route++)
+			if (has_route(g, r->number, peer, route))
+				good = good && move_pair(r, r->number, peer, route, writes)
+				    && (peer == r->number || move_pair(r, peer, r->number, route, writes));
+	return good;
+}
+
+/* Flags and packets of all peers are 0 at first: the first and the last of what is cleared. */
+static bool
+is_clear(struct rank *r)
+{
+	struct blink_error err = { 0 };
+	void *place[PLACES];
+	bool clear = true;
+	for (int peer = 0; peer < r->n; peer++) {
+		places_of(gpu_of(r), peer, r->number, GPU_ROUTE_DIRECT, place);
+		for (int i = 0; i < 5; i++) {
+			uint64_t found = 1;
+			clear = gpu_copy(gpu_of(r), &found, place[i], 8, &err) == blinkSuccess && found == 0 && clear;
+		}
+	}
+	return clear;
+}
+
+static bool
+regions(struct rank *r)
+{
+	WANT(r, is_clear(r));
+	WANT(r, meet(r));
+	WANT(r, move_all(r, true));
+	WANT(r, meet(r));
+	WANT(r, move_all(r, false));
+	WANT(r, meet(r));
+	return true;
+}
+
+static bool
+state_is_clear(struct rank *r)
+{
+	struct gpu *g = gpu_of(r);
+	struct blink_error err = { 0 };
+	struct gpu_state *copy = calloc(1, sizeof *copy);
+	uint64_t counts[2 * MOST];
+	bool good = copy && gpu_copy(g, copy, g->state, sizeof *copy, &err) == blinkSuccess && copy->call == 0
+	    && copy->n_pending[0] == 0 && copy->received == copy->sent + r->n
+	    && gpu_copy(g, counts, copy->sent, 2 * (size_t)r->n * 8, &err) == blinkSuccess;
+	for (int i = 0; i < 2 * r->n; i++)
+		good = good && counts[i] == 0;
+	free(copy);
+	return good && g->status->stop == 0 && g->status->awaits == -1;
+}
+
+static bool
+all_direct(struct rank *r)
+{
+	struct gpu *g = gpu_of(r);
+	for (int i = 0; i < r->n; i++)
+		WANT(r, g->peer[i].direct && (i == r->number || g->peer[i].region[GPU_ROUTE_DIRECT]));
+	WANT(r, !g->own[GPU_ROUTE_HOST]);
+	WANT(r, g->regions->sharing == GPU_SHARING_VMM);
+	WANT(r, (int)g->device == r->number && g->blocks == 64 && g->threads == GPU_THREADS);
+	WANT(r, state_is_clear(r));
+	return regions(r);
+}
+
+/* ranks as threads find each other's memory at its own address */
+static bool
+threads_direct(struct rank *r)
+{
+	struct gpu *g = gpu_of(r);
+	for (int i = 0; i < r->n; i++)
+		WANT(r, i == r->number || !g->regions->import[i].memory);
+	return all_direct(r);
+}
+
+static bool
+processes_direct(struct rank *r)
+{
+	struct gpu *g = gpu_of(r);
+	for (int i = 0; i < r->n; i++)
+		WANT(r, i == r->number || g->regions->import[i].memory);
+	return all_direct(r);
+}
+
+/* A driver before VMM. */
+static void
+without_vmm(void)
+{
+	struct blink_error err = { 0 };
+	const struct driver *d = NULL;
+	if (driver_open(&d, &err) != blinkSuccess)
+		exit(1);
+	((struct driver *)(uintptr_t)d)->vmm_create = NULL;
+}
+
+static bool
+ipc(struct rank *r)
+{
+	WANT(r, gpu_of(r)->regions->sharing == GPU_SHARING_IPC);
+	WANT(r, !gpu_of(r)->own[GPU_ROUTE_HOST]);
+	return regions(r);
+}
+
+/* GPU 0 of a DGX-1V reaches 1, 2, 3 and 6 by NVLink, and not 5 and 7. */
+static bool
+some_direct(struct rank *r)
+{
+	struct gpu *g = gpu_of(r);
+	int n = 0;
+	for (int i = 0; i < r->n; i++) {
+		n += g->peer[i].direct;
+		WANT(r, !g->peer[i].direct == !(i == r->number || g->peer[i].region[GPU_ROUTE_DIRECT]));
+		WANT(r, i == r->number || g->peer[i].region[GPU_ROUTE_HOST]);
+	}
+	WANT(r, n > 1 && n < r->n && g->own[GPU_ROUTE_HOST] && g->own[GPU_ROUTE_DIRECT]);
+	return regions(r);
+}
+
+/* Two ranks on each of two GPUs. */
+static bool
+shared_gpu(struct rank *r)
+{
+	struct gpu *g = gpu_of(r);
+	WANT(r, (int)g->device == r->number / 2);
+	WANT(r, g->blocks == 32);
+	return regions(r);
+}
+
+/* Two ranks on one GPU, and one on another, which has twice as many blocks for it. */
+static bool
+least_blocks(struct rank *r)
+{
+	WANT(r, gpu_of(r)->blocks == 32);
+	return true;
+}
+
+static bool
+capped_blocks(struct rank *r)
+{
+	WANT(r, gpu_of(r)->blocks == 7);
+	return true;
+}
+
+/* ---- memory of the caller ---- */
+
+static bool
+caller_memory(struct rank *r)
+{
+	blinkComm_t comm = r->comm;
+	char text[] = "from the host to the GPU", back[sizeof text] = "";
+	void *memory = NULL, *handle = NULL, *again = NULL;
+	WANT(r, blinkMemAlloc(comm, r->number, 1 << 20, &memory) == blinkSuccess && memory);
+	WANT(r, blinkCopyIn(comm, r->number, (char *)memory + 1000, text, sizeof text) == blinkSuccess);
+	WANT(r, blinkCopyOut(comm, r->number, back, (char *)memory + 1000, sizeof text) == blinkSuccess);
+	WANT(r, memcmp(text, back, sizeof text) == 0);
+	WANT(r, blinkMemAlloc(comm, r->number + 1, 8, &again) == blinkInvalidArgument);
+	WANT(r, blinkCommRegister(comm, memory, 1 << 20, &handle) == blinkSuccess);
+	WANT(r, blinkCommRegister(comm, memory, 1 << 20, &again) == blinkInvalidArgument);
+	WANT(r, blinkMemFree(comm, r->number, memory) == blinkInvalidArgument);
+	WANT(r, blinkCommDeregister(comm, handle) == blinkSuccess);
+	WANT(r, blinkMemFree(comm, r->number, memory) == blinkSuccess);
+	WANT(r, blinkMemFree(comm, r->number, memory) == blinkInvalidArgument);
+	WANT(r, blinkMemAlloc(comm, r->number, (size_t)1 << 46, &memory) == blinkOutOfMemory);
+	WANT(r, strncmp(blinkCommGetError(comm), "cuda: allocate 70368744177664 bytes on device ", 46) == 0);
+	WANT(r, blinkMemAlloc(comm, r->number, 100, &memory) == blinkSuccess);	/* freed with the communicator */
+	return true;
+}
+
+/* Ranks 0 and 2, 1 and 3: on the devices of their parent's, whatever their numbers are. */
+static bool
+split(struct rank *r)
+{
+	blinkComm_t half = NULL;
+	CUcontext current = (CUcontext)1;
+	WANT(r, blinkCommSplit(r->comm, r->number % 2, 0, &half, NULL, NULL) == blinkSuccess);
+	WANT(r, half->rank->cuda->device == gpu_of(r)->device);
+	WANT(r, gpu_of(r)->d->context_get(&current) == CUDA_SUCCESS && current == NULL);
+	WANT(r, blinkCommDestroy(half) == blinkSuccess);
+	return true;
+}
+
+/* A thread that has chosen a device has that one. */
+static void *
+run_on_device(void *rank)
+{
+	struct rank *r = rank;
+	struct blink_error err = { 0 };
+	const struct driver *d = NULL;
+	CUdevice device;
+	CUcontext context, found = NULL;
+	if (driver_open(&d, &err) != blinkSuccess || d->device_get(&device, 5 - r->number) != CUDA_SUCCESS
+	    || d->primary_retain(&context, device) != CUDA_SUCCESS || d->context_set(context) != CUDA_SUCCESS)
+		return r->wrong = "no context", NULL;
+	init(r);
+	if (r->result != blinkSuccess)
+		return NULL;
+	if (gpu_of(r)->device != device)
+		r->wrong = "another device";
+	blinkCommDestroy(r->comm);
+	if (d->context_get(&found) != CUDA_SUCCESS || found != context)
+		r->wrong = "another context is current";
+	d->primary_release(device);
+	return NULL;
+}
+
+static bool
+devices_of_threads(void)
+{
+	struct rank r[2];
+	blinkUniqueId_t id;
+	make_id(&id);
+	for (int i = 0; i < 2; i++) {
+		r[i] = (struct rank){ .number = i, .n = 2, .id = &id, .backend = "cuda" };
+		if (pthread_create(&r[i].thread, NULL, run_on_device, &r[i]))
+			abort();
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(r[i].thread, NULL);
+	return content(&r[0]) & content(&r[1]);
+}
+
+/* ---- what is refused ---- */
+
+/* All ranks fail, with this code and a text that has that. */
+static bool
+all_refuse(const struct rank *r, int n, blinkResult_t code, const char *text)
+{
+	for (int i = 0; i < n; i++)
+		if (r[i].result != code || !strstr(r[i].error.text, text)) {
+			printf("# rank %d: %d %s\n", i, (int)r[i].result, r[i].error.text);
+			return false;
+		}
+	return true;
+}
+
+static bool
+refuses_map(const char *text)
+{
+	struct rank r[2];
+	as_threads(r, 2, NULL);
+	bool good = r[1].result == blinkInvalidArgument && r[0].result != blinkSuccess
+	    && strstr(r[1].error.text, text) && strstr(r[0].error.text, "rank 1: BLINK_DEVICE_MAP");
+	if (!good)
+		printf("# %s; %s\n", r[0].error.text, r[1].error.text);
+	return good;
+}
+
+/* A backend and a server of its own for each: the second is read from the environment of its process. All ranks find
+ * what is wrong; who hears of it first has it from another. */
+static bool
+as_processes_of(const char *backend, const char *host)
+{
+	blinkUniqueId_t id;
+	int to_child[2];
+	pid_t child = fork_rank(to_child, &id);
+	if (child == 0)
+		setenv("BLINK_HOST_ID", host, 1);
+	else
+		make_id(&id);
+	struct rank r = { .number = child == 0, .n = 2, .id = &id, .backend = child == 0 ? backend : "cuda" };
+	bool good = child == 0 || write(to_child[1], &id, sizeof id) == (ssize_t)sizeof id;
+	init(&r);
+	good = good && (strcmp(backend, "cuda") == 0
+	    ? (r.result == blinkLimit || r.result == blinkRemoteError) && strstr(r.error.text,
+	    "backend cuda: ranks on several servers (rank 1): want one server")
+	    : r.result == blinkMismatch && strstr(r.error.text,
+	    "backend: rank 1 has host, rank 0 has cuda: want the same on all ranks"));
+	if (!good)
+		printf("# rank %d: %d %s\n", r.number, (int)r.result, r.error.text);
+	fflush(stdout);
+	if (child == 0)
+		_exit(!good);
+	return ends_well(child) && good;
+}
+
+static bool
+unknown_backend(void)
+{
+	struct rank r = { .n = 1, .backend = "rocm" };
+	blinkUniqueId_t id;
+	make_id(&id);
+	r.id = &id;
+	init(&r);
+	return all_refuse(&r, 1, blinkInvalidArgument, "backend: \"rocm\": want host or cuda");
+}
+
+/* ---- a forked child ---- */
+
+static bool
+child_destroys(struct rank *r)
+{
+	WANT(r, meet(r));
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(SECONDS);
+		_exit(blinkCommDestroy(r->comm) != blinkSuccess);
+	}
+	WANT(r, ends_well(child));
+	WANT(r, meet(r));
+	return regions(r);
+}
+
+/* ---- failures ---- */
+
+/* Calls of the driver fail, each once: every rank of that communicator hears of it, or of what it did later, and the
+ * next one of the process finds out about the next call, until none fails. A call that only frees may fail unheard. */
+static bool
+failures(int n)
+{
+	struct rank r[MOST];
+	for (int turn = 0; turn < 100; turn++) {
+		int joined = 0, content = 0;
+		as_threads(r, n, caller_memory);
+		for (int i = 0; i < n; i++) {
+			joined += r[i].result == blinkSuccess;
+			content += r[i].result == blinkSuccess && !r[i].wrong;
+			if (r[i].result != blinkSuccess && !strstr(r[i].error.text, "cuda: "))
+				return printf("# rank %d: %s\n", i, r[i].error.text), false;
+		}
+		if (joined > 0 && joined < n)
+			return printf("# %d of %d ranks have joined\n", joined, n), false;
+		if (content == n)
+			return true;
+	}
+	return printf("# no end of failures\n"), false;
+}
+
+/* ---- cases ---- */
+
+static bool
+play_case(const char *name)
+{
+#define CASE(text, expression)                                                 \
+	if (strcmp(name, text) == 0)                                           \
+		return expression;
+	CASE("threads", threads_play(4, threads_direct))
+	CASE("processes", processes_play(4, processes_direct))
+	CASE("shared threads", threads_play(4, shared_gpu))
+	CASE("shared processes", processes_play(4, shared_gpu))
+	CASE("least", threads_play(3, least_blocks))
+	CASE("capped", threads_play(2, capped_blocks))
+	CASE("some threads", threads_play(8, some_direct))
+	CASE("some processes", processes_play(8, some_direct))
+	CASE("ipc threads", (without_vmm(), threads_play(4, ipc)))
+	CASE("ipc processes", processes_play(3, ipc))
+	CASE("memory", threads_play(2, caller_memory))
+	CASE("alone", threads_play(1, caller_memory))
+	CASE("split", threads_play(4, split))
+	CASE("current", devices_of_threads())
+	CASE("map short", refuses_map("BLINK_DEVICE_MAP: \"3\": no device for rank 1 of this server: want a number "
+	    "from 0 to 7"))
+	CASE("map large", refuses_map("BLINK_DEVICE_MAP: \"0,8\": no device for rank 1"))
+	CASE("map text", refuses_map("BLINK_DEVICE_MAP: \"0,1x\": no device for rank 1"))
+	CASE("servers", as_processes_of("cuda", "another"))
+	CASE("backends", as_processes_of("host", ""))
+	CASE("backend", unknown_backend())
+	CASE("fork", threads_play(1, child_destroys))
+	CASE("failures", failures(2))
+	return false;
+}
+
+/* ---- the program that starts them ---- */
+
+static int n_tests, n_failed;
+static char self[PATH_MAX], place[PATH_MAX];
+
+static void
+ok(bool good, const char *what)
+{
+	n_tests++;
+	n_failed += !good;
+	printf("%sok %d - %s\n", good ? "" : "not ", n_tests, what);
+}
+
+/* A process of its own; variable: "NAME=value", NULL: none. */
+static bool
+runs(const char *name, const char *variable)
+{
+	char path[PATH_MAX + 40], twins[PATH_MAX + 40];
+	int status;
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		snprintf(path, sizeof path, "%s/../virtual_gpu", place);
+		snprintf(twins, sizeof twins, "%s/../cuda/twins.so", place);
+		setenv("LD_LIBRARY_PATH", path, 1);
+		setenv("VIRTUAL_GPU_KERNELS", twins, 1);
+		if (variable)
+			putenv((char *)variable);
+		execl(self, self, "case", name, (char *)NULL);
+		_exit(127);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		return false;
+	if (status != 0)
+		printf("# %s, %s: status %x\n", name, variable ? variable : "", (unsigned)status);
+	return status == 0;
+}
+
+/* All calls that there are, FAILURES at a time: call number k of each. */
+static bool
+all_failures(int k)
+{
+#define NAME(member, name, must, parameters) #name,
+	static const char *const names[] = { DRIVER_LIST(NAME) };
+#undef NAME
+	enum { FAILURES = 16, N = sizeof names / sizeof *names };
+	bool good = true;
+	for (int i = 0; i < N; i += FAILURES) {
+		char text[FAILURES * 60] = "VIRTUAL_GPU_FAIL=";
+		for (int f = i; f < N && f < i + FAILURES; f++)
+			snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s:%d", f > i ? "," : "", names[f],
+			    k);
+		good = runs("failures", text) && good;
+	}
+	return good;
+}
+
+int
+main(int argc, char **argv)
+{
+	bool good = true;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	alarm(600);
+	if (argc == 3 && strcmp(argv[1], "case") == 0)
+		return !play_case(argv[2]);
+	if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0)
+		return 1;
+	memcpy(place, self, sizeof place);
+	*strrchr(place, '/') = '\0';
+	unsetenv("BLINK_DEVICE_MAP");
+	unsetenv("BLINK_BLOCKS");
+	setenv("VIRTUAL_GPU_COUNT", "8", 1);
+	ok(runs("threads", NULL), "regions of threads");
+	ok(runs("processes", NULL), "regions of processes, by descriptors");
+	ok(runs("ipc threads", NULL) && runs("ipc processes", NULL), "regions where the driver has no VMM");
+	ok(runs("shared threads", "BLINK_DEVICE_MAP=0,0,1,1")
+	    && (quick_check() || runs("shared processes", "BLINK_DEVICE_MAP=0,0,1,1")),
+	    "two ranks on a GPU");
+	ok(runs("least", "BLINK_DEVICE_MAP=1,1,0") && runs("capped", "BLINK_BLOCKS=7"), "blocks: the least of all");
+	ok(runs("some threads", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml"),
+	    "GPUs without peer access: through the host, threads");
+	if (!quick_check())
+		ok(runs("some processes", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml"),
+		    "GPUs without peer access: through the host, processes");
+	ok(runs("memory", NULL) && runs("alone", NULL), "memory of the caller");
+	ok(runs("split", NULL) && runs("current", NULL), "the device of the parent, and of the current context");
+	ok(runs("map short", "BLINK_DEVICE_MAP=3") && runs("map large", "BLINK_DEVICE_MAP=0,8")
+	    && runs("map text", "BLINK_DEVICE_MAP=0,1x"), "a map that has no device for a rank");
+	ok(runs("servers", NULL), "ranks on several servers are refused");
+	ok(runs("backends", NULL) && runs("backend", NULL), "backends that differ, or are none");
+	ok(runs("fork", NULL), "a forked child destroys its copy");
+	for (int k = 1; k <= (quick_check() ? 1 : 4); k++)
+		good = all_failures(k) && good;
+	ok(good, "each call of the driver fails once: all ranks hear of it");
+	printf("1..%d\n", n_tests);
+	return n_failed > 0;
+}

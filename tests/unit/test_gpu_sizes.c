@@ -1,0 +1,92 @@
+/* Sizes of calls on GPUs: what is chosen fits into what there is, whatever is asked; and which protocol it is. */
+#include "cuda/sizes.h"
+#include "cuda/device.h"
+
+#include "random.h"
+
+enum { KIB = 1 << 10, MIB = 1 << 20 };
+
+static const int element_sizes[] = { 1, 2, 4, 8 };
+
+static struct gpu_asked
+random_asked(void)
+{
+	struct gpu_asked a = { .size = element_sizes[below(4)], .rings = below(below(4) ? 40 : GPU_FLAGS + 1),
+	    .n_ranks = 1 + below(16), .blocks = 1 + below(300), .ring_bytes = (size_t)(256 + below(4000)) * KIB,
+	    .packet_bytes = (size_t)(128 + below(500)) * KIB };
+	a.longest = (int64_t)below(1 << (1 + below(30)));
+	a.message = a.longest * a.size * (1 + below(8));
+	if (below(3) == 0)
+		a.chunk_bytes = 1 + below(1 << (1 + below(22)));
+	return a;
+}
+
+static bool
+packets_fit(const struct gpu_asked *a, const struct gpu_sizes *s, int64_t strip, int64_t shares)
+{
+	return s->packet_share % 16 == 0 && s->packet_share * shares <= (int64_t)a->packet_bytes
+	    && (1 + (strip * a->size + 7) / 8) * 16 <= s->packet_share && a->message <= 256 * KIB && !a->chunk_bytes;
+}
+
+static bool
+flags_fit(const struct gpu_asked *a, const struct gpu_sizes *s, int64_t strip, int64_t shares)
+{
+	return s->slots >= GPU_SLOTS_LEAST && s->slots <= GPU_SLOTS_MOST && s->slot_bytes % 16 == 0
+	    && s->slots * s->slot_bytes <= s->ring_share && s->ring_share * shares <= (int64_t)a->ring_bytes
+	    && s->chunk * a->size == s->slot_bytes && (strip + s->chunk - 1) / s->chunk <= GPU_CHUNKS_MAX
+	    && (!a->chunk_bytes || s->slot_bytes < a->chunk_bytes + 16);
+}
+
+/* Both ranks of a pair give each strip of each lane a flag and a share of their own, and strips cover a segment. */
+static int
+fits(const struct gpu_asked *a)
+{
+	struct gpu_sizes s, again;
+	struct blink_error err = { 0 };
+	int64_t rings = a->rings ? a->rings : 1;
+	if (gpu_sizes_choose(a, &s, &err) != blinkSuccess)
+		return err.code != blinkLimit;
+	int64_t strip = GPU_STRIP(a->longest, s.width, a->size);
+	bool good = gpu_sizes_choose(a, &again, &err) == blinkSuccess && again.width == s.width
+	    && again.slots == s.slots && again.chunk == s.chunk && s.width >= 1 && s.width * rings <= GPU_FLAGS && strip * s.width >= a->longest;
+	good = good && (s.slots ? flags_fit : packets_fit)(a, &s, strip, rings * s.width);
+	if (!good)
+		printf("# longest %lld of %d bytes, message %lld, %d rings, %d ranks, %d blocks, chunk %lld: width %d, "
+		    "%d slots of %lld\n", (long long)a->longest, (int)a->size, (long long)a->message, a->rings,
+		    a->n_ranks, a->blocks, (long long)a->chunk_bytes, s.width, s.slots, (long long)s.slot_bytes);
+	return !good;
+}
+
+static struct gpu_sizes
+chosen(int64_t bytes, int64_t chunk_bytes)
+{
+	const struct gpu_asked a = { .message = bytes, .longest = bytes / 4 + 1, .size = 4, .rings = 2, .n_ranks = 8,
+	    .blocks = 128, .chunk_bytes = chunk_bytes, .ring_bytes = 4 * MIB, .packet_bytes = 576 * KIB };
+	struct gpu_sizes s = { 0 };
+	struct blink_error err = { 0 };
+	gpu_sizes_choose(&a, &s, &err);
+	return s;
+}
+
+int
+main(void)
+{
+	int wrong = 0, failed = 0;
+	for (int i = 0; i < 20000; i++) {
+		const struct gpu_asked a = random_asked();
+		wrong += fits(&a);
+	}
+	failed |= report(wrong, "what is chosen fits");
+	failed |= report(chosen(4, 0).slots != 0 || chosen(100 * KIB, 0).slots != 0 || chosen(MIB, 0).slots == 0,
+	    "packets for short messages, flags for long ones");
+	failed |= report(chosen(4, 0).width != 1 || chosen(64 * KIB, 0).width < 8 || chosen(64 * MIB, 0).width != 16,
+	    "strips grow with the message");
+	failed |= report(chosen(4, 64).slots == 0 || chosen(MIB, 4096).slot_bytes != 4096 ||
+	    chosen(MIB, 4097).slot_bytes != 4112 || chosen(64 * MIB, 0).slot_bytes > 128 * KIB, "chunks as asked");
+	const struct gpu_asked many = { .message = 4, .longest = 1, .size = 4, .rings = GPU_FLAGS + 1, .n_ranks = 2,
+	    .blocks = 64, .ring_bytes = MIB, .packet_bytes = MIB };
+	struct gpu_sizes s;
+	struct blink_error err = { 0 };
+	failed |= report(gpu_sizes_choose(&many, &s, &err) != blinkLimit, "more rings than flags are refused");
+	return failed;
+}

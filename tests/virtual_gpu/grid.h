@@ -1,0 +1,63 @@
+/* Between kernel.c, which launches grids, and twin.c, which executes the threads of their blocks. */
+#ifndef VIRTUAL_GPU_GRID_H
+#define VIRTUAL_GPU_GRID_H
+
+#include "streams.h"
+#include "twin.h"
+
+enum { SHARED_BYTES = 48 << 10, PARAMETER_BYTES_MOST = 4096, THREADS_MOST = 1024 };
+
+struct grid {
+	struct grid *next;		/* of those whose blocks wait for room on the device */
+	const struct virtual_kernel *kernel;
+	const void *parameter;
+	struct context *c;
+	const _Atomic bool *gone;
+	unsigned blocks, begun;		/* begun: under the lock of the device's queue */
+	_Atomic unsigned left;		/* blocks that have not ended */
+	unsigned threads;		/* of a block, as they are executed */
+	struct moment *done;
+};
+
+/* A block that runs. */
+struct block {
+	struct grid *grid;
+	unsigned number;
+	_Atomic unsigned left;		/* threads */
+	pthread_mutex_t lock;		/* of the barrier */
+	pthread_cond_t all_there;
+	unsigned there, ended;		/* threads at the barrier; threads that will not come any more */
+	uint64_t turn;			/* barriers so far */
+	_Alignas(16) char shared[SHARED_BYTES];
+	struct seat {
+		struct block *block;
+		unsigned thread;
+	} seat[];
+};
+
+/* Execute a block; in the end, from any of its threads, block_ended, which takes it. */
+void block_start(struct grid *grid, unsigned number);
+void block_ended(struct block *block);
+
+/* ---- waiting.c ---- */
+
+/* What a thread that waits for memory looks at, in each turn of its loop. */
+enum { WATCHED_MOST = 16 };
+struct watch {
+	unsigned turns;			/* so far; 0: it does not wait */
+	unsigned yields;		/* in how many of them it does not sleep: fewer, the more threads there are */
+	bool overflows;			/* it looks at more places than these */
+	bool woken, ended_by_store;	/* the last pause, the last wait */
+	int n;
+	struct place *place[WATCHED_MOST];
+	uint32_t stores[WATCHED_MOST];	/* before its last load */
+};
+
+void watch_begin(void);			/* a thread begins, and ends */
+void watch_leave(struct watch *w);
+void watch_load(struct watch *w, const void *at);	/* before the load; from the turn before it sleeps */
+bool watches(const struct watch *w, const void *at);
+void watch_pause(struct watch *w);
+void watch_end(struct watch *w);	/* it goes on */
+
+#endif

@@ -1,0 +1,461 @@
+/* Threads of blocks, and what twins call (twin.h).
+ *
+ * Memory is accessed by atomic operations, of at most 8 bytes. Between fences they are in no order (relaxed).
+ * ThreadSanitizer knows nothing of fences: for it, each access acquires or releases, so that who has seen a flag has
+ * seen what was stored before it, whether or not there was a fence. That fences are where they must be, the weak mode
+ * shows: there, a thread keeps its stores to other devices and to the host for a while, and lets go of them in any
+ * order, one by one; of bytes that overlap, in the order of the program. Its own loads see what it keeps. And it loads
+ * early: it looks at places that it has loaded from before, and a later load may get what was there then, unless a
+ * fence or a barrier comes between, or a newer value of the place was seen.
+ *
+ * What crosses links is counted by each thread, and paid for in pieces and at fences. A thread whose context has failed
+ * ends at its next call here, by longjmp: twins own nothing. */
+#include "grid.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#ifdef __SANITIZE_THREAD__
+#define THREAD_SANITIZER 1
+#elif defined __has_feature
+#if __has_feature(thread_sanitizer)
+#define THREAD_SANITIZER 1
+#endif
+#endif
+#ifdef THREAD_SANITIZER
+enum { LOADS = __ATOMIC_ACQUIRE, STORES = __ATOMIC_RELEASE, ADDS = __ATOMIC_ACQ_REL };
+#else
+enum { LOADS = __ATOMIC_RELAXED, STORES = __ATOMIC_RELAXED, ADDS = __ATOMIC_RELAXED };
+#endif
+
+enum {
+	CUDA_ERROR_MISALIGNED_ADDRESS = 716,
+	LATE_MOST = 64,			/* stores that a thread keeps in the weak mode */
+	LATE_ODDS = 4,			/* one in so many occasions lets go of one */
+	EARLY_MOST = 8,			/* values that it has loaded early */
+	EARLY_ODDS = 4,			/* one in so many loads does so for another */
+	RECENT = 64,			/* places of its last loads */
+	PIECE = 8 << 10,		/* bytes over a link until they are paid for */
+	BARRIER_LOOKS_NS = 20000000	/* how often who is at a barrier looks whether the context has failed */
+};
+
+struct late {
+	char *at;
+	unsigned bytes;
+	char value[8];
+};
+
+struct early {
+	const char *pointer;		/* as the device has it */
+	unsigned bytes;
+	char value[8];
+};
+
+struct runner {
+	struct virtual_thread place;
+	struct block *block;
+	struct context *c;
+	struct memory_cache cache;
+	jmp_buf end;
+	bool weak;
+	struct watch watch;
+	uint64_t random;
+	size_t in[DEVICES_MOST + 1], out[DEVICES_MOST + 1];	/* by owner of the memory + 1: bytes not paid for */
+	struct late late[LATE_MOST];
+	unsigned n_late;
+	struct early early[EARLY_MOST], recent[RECENT];
+	unsigned n_early, n_recent;	/* n_recent: so far */
+};
+
+static _Thread_local struct runner *self;
+
+/* ---- threads ---- */
+
+static bool
+lost(const struct runner *r)
+{
+	return work_lost(r->c, r->block->grid->gone);
+}
+
+static void
+end_if_lost(struct runner *r)
+{
+	if (lost(r))
+		longjmp(r->end, 1);
+}
+
+static void
+fail(struct runner *r, CUresult error)
+{
+	context_fail(r->c, error);
+	longjmp(r->end, 1);
+}
+
+/* The barrier opens when all are there that still come. Under its lock. */
+static void
+open_barrier(struct block *b)
+{
+	if (b->there == 0 || b->there + b->ended < b->grid->threads)
+		return;
+	b->there = 0;
+	b->turn++;
+	pthread_cond_broadcast(&b->all_there);
+}
+
+static void
+leave(struct block *b)
+{
+	pthread_mutex_lock(&b->lock);
+	b->ended++;
+	open_barrier(b);
+	pthread_mutex_unlock(&b->lock);
+	if (atomic_fetch_sub(&b->left, 1) == 1)
+		block_ended(b);
+}
+
+static void
+run_thread(void *arg)
+{
+	const struct seat *seat = arg;
+	struct block *b = seat->block;
+	const struct grid *g = b->grid;
+	struct runner r = {
+		.place = { b->number, g->blocks, seat->thread, g->threads, b->shared },
+		.block = b, .c = g->c, .weak = setting("VIRTUAL_GPU_WEAK", 0) != 0,
+		.random = 0x9e3779b97f4a7c15 * (uint64_t)(clock_ns() + b->number * THREADS_MOST + seat->thread) | 1,
+	};
+	if (seat->thread == 0)
+		random_delay();
+	watch_begin();
+	self = &r;
+	if (!setjmp(r.end) && !lost(&r)) {
+		g->kernel->run(g->parameter);
+		virtual_gpu_fence();
+	}
+	watch_leave(&r.watch);
+	self = NULL;
+	leave(b);
+}
+
+void
+block_start(struct grid *grid, unsigned number)
+{
+	struct block *b = new_bytes(sizeof *b + grid->threads * sizeof *b->seat);
+	b->grid = grid;
+	b->number = number;
+	atomic_init(&b->left, grid->threads);
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_cond_init(&b->all_there, NULL);
+	unsigned n = grid->threads;	/* with its last thread the block may be gone */
+	for (unsigned i = 0; i < n; i++) {
+		b->seat[i] = (struct seat){ b, i };
+		pool_start(run_thread, &b->seat[i]);
+	}
+}
+
+/* ---- stores that are late ---- */
+
+static uint64_t
+draw(struct runner *r, unsigned n)
+{
+	r->random ^= r->random << 13;
+	r->random ^= r->random >> 7;
+	r->random ^= r->random << 17;
+	return (r->random >> 11) % n;
+}
+
+static void
+put(char *to, const char *from, unsigned bytes)
+{
+#define PUT(type)                                                              \
+	do {                                                                   \
+		type value;                                                    \
+		memcpy(&value, from, sizeof value);                            \
+		__atomic_store_n((type *)to, value, STORES);                   \
+	} while (0)
+	switch (bytes) {
+	case 1: PUT(uint8_t); break;
+	case 2: PUT(uint16_t); break;
+	case 4: PUT(uint32_t); break;
+	default: PUT(uint64_t);
+	}
+#undef PUT
+}
+
+static void
+get(char *to, const char *from, unsigned bytes)
+{
+#define GET(type)                                                              \
+	do {                                                                   \
+		type value = __atomic_load_n((const type *)from, LOADS);       \
+		memcpy(to, &value, sizeof value);                              \
+	} while (0)
+	switch (bytes) {
+	case 1: GET(uint8_t); break;
+	case 2: GET(uint16_t); break;
+	case 4: GET(uint32_t); break;
+	default: GET(uint64_t);
+	}
+#undef GET
+}
+
+static bool
+overlap(const struct late *a, const struct late *b)
+{
+	return a->at < b->at + b->bytes && b->at < a->at + a->bytes;
+}
+
+/* Any of the late stores, but none before an older one to the same bytes. */
+static void
+let_one_go(struct runner *r)
+{
+	unsigned i = (unsigned)draw(r, r->n_late);
+	for (unsigned j = 0; j < i; j++)
+		if (overlap(&r->late[j], &r->late[i])) {
+			i = j;
+			j = -1u;
+		}
+	put(r->late[i].at, r->late[i].value, r->late[i].bytes);
+	memory_stored(r->late[i].at, r->late[i].bytes);
+	r->n_late--;
+	memmove(&r->late[i], &r->late[i + 1], (r->n_late - i) * sizeof *r->late);
+}
+
+static void
+let_go(struct runner *r)
+{
+	while (r->n_late)
+		let_one_go(r);
+}
+
+static void
+keep(struct runner *r, char *to, const char *from, unsigned bytes)
+{
+	if (r->n_late == LATE_MOST)
+		let_one_go(r);
+	struct late *late = &r->late[r->n_late++];
+	late->at = to;
+	late->bytes = bytes;
+	memcpy(late->value, from, bytes);
+	if (draw(r, LATE_ODDS) == 0)
+		let_one_go(r);
+}
+
+/* What the thread has stored itself, over what it loaded. */
+static void
+see_own(const struct runner *r, char *to, const char *from, unsigned bytes)
+{
+	for (unsigned i = 0; i < r->n_late; i++)
+		for (unsigned k = 0; k < r->late[i].bytes; k++) {
+			const char *at = r->late[i].at + k;
+			if (at >= from && at < from + bytes)
+				to[at - from] = r->late[i].value[k];
+		}
+}
+
+/* ---- loads that are early ---- */
+
+static bool
+same_bytes(const struct early *e, const char *pointer, unsigned bytes)
+{
+	return e->pointer < pointer + bytes && pointer < e->pointer + e->bytes;
+}
+
+/* What was loaded early of these bytes does not count any more. */
+static void
+forget_early(struct runner *r, const char *pointer, unsigned bytes)
+{
+	for (unsigned i = r->n_early; i-- > 0;)
+		if (same_bytes(&r->early[i], pointer, bytes))
+			r->early[i] = r->early[--r->n_early];
+}
+
+/* Load from one of the last places, for later. */
+static void
+look_around(struct runner *r)
+{
+	struct early e = r->recent[draw(r, r->n_recent < RECENT ? r->n_recent : RECENT)];
+	int owner;
+	if (r->n_early == EARLY_MOST || memory_access(r->c->device, e.pointer, e.bytes, false, false, &r->cache,
+	    &owner) != CUDA_SUCCESS)
+		return;
+	for (unsigned i = 0; i < r->n_early; i++)
+		if (same_bytes(&r->early[i], e.pointer, e.bytes))
+			return;
+	const char *at = memory_bytes(e.pointer);
+	get(e.value, at, e.bytes);
+	see_own(r, e.value, at, e.bytes);
+	r->early[r->n_early++] = e;
+}
+
+/* Has the thread loaded these bytes early, and may it use them? */
+static bool
+load_early(struct runner *r, bool may, const char *pointer, char *to, unsigned bytes)
+{
+	bool found = false;
+	for (unsigned i = 0; i < r->n_early && may && !found; i++)
+		if (r->early[i].pointer == pointer && r->early[i].bytes == bytes) {
+			memcpy(to, r->early[i].value, bytes);
+			found = true;
+		}
+	forget_early(r, pointer, bytes);
+	r->recent[r->n_recent++ % RECENT] = (struct early){ pointer, bytes, "" };
+	return found;
+}
+
+/* ---- what twins call ---- */
+
+static void
+pay(size_t *bytes, int from, int to)
+{
+	if (*bytes)
+		link_cross(from, to, *bytes);
+	*bytes = 0;
+}
+
+static void
+pay_all(struct runner *r)
+{
+	for (int owner = HOST; owner < devices(); owner++) {
+		pay(&r->in[owner + 1], owner, r->c->device);
+		pay(&r->out[owner + 1], r->c->device, owner);
+	}
+}
+
+/* Where the bytes are that a pointer names. Ends the thread where they must not be accessed. */
+static char *
+bytes_at(struct runner *r, const void *at, unsigned bytes, bool writes, int *owner)
+{
+	if (bytes == 0 || (bytes & (bytes - 1)) || bytes > 16 || (uintptr_t)at % bytes)
+		fail(r, CUDA_ERROR_MISALIGNED_ADDRESS);
+	CUresult error = memory_access(r->c->device, at, bytes, writes, false, &r->cache, owner);
+	if (error != CUDA_SUCCESS)
+		fail(r, error);
+	end_if_lost(r);
+	if (*owner != r->c->device) {
+		size_t *counted = writes ? &r->out[*owner + 1] : &r->in[*owner + 1];
+		*counted += bytes;
+		if (*counted >= PIECE)
+			pay(counted, writes ? r->c->device : *owner, writes ? *owner : r->c->device);
+	}
+	return memory_bytes(at);
+}
+
+const struct virtual_thread *
+virtual_gpu_thread(void)
+{
+	return &self->place;
+}
+
+void
+virtual_gpu_load(const void *from, void *to, unsigned bytes)
+{
+	struct runner *r = self;
+	int owner;
+	const char *at = bytes_at(r, from, bytes, false, &owner);
+	/* Who is about to sleep until the value changes must have seen it. */
+	bool may = !watches(&r->watch, at);
+	watch_load(&r->watch, at);
+	for (unsigned i = 0; i < bytes; i += 8) {
+		unsigned n = bytes < 8 ? bytes : 8;
+		if (!r->weak || !load_early(r, may, (const char *)from + i, (char *)to + i, n))
+			get((char *)to + i, at + i, n);
+		see_own(r, (char *)to + i, at + i, n);
+	}
+	if (r->weak && draw(r, EARLY_ODDS) == 0)
+		look_around(r);
+}
+
+void
+virtual_gpu_store(void *to, const void *from, unsigned bytes)
+{
+	struct runner *r = self;
+	int owner;
+	char *at = bytes_at(r, to, bytes, true, &owner);
+	bool late = r->weak && owner != r->c->device;
+	forget_early(r, to, bytes);
+	watch_end(&r->watch);
+	for (unsigned i = 0; i < bytes; i += 8) {
+		unsigned n = bytes < 8 ? bytes : 8;
+		if (late)
+			keep(r, at + i, (const char *)from + i, n);
+		else
+			put(at + i, (const char *)from + i, n);
+	}
+	if (!late)
+		memory_stored(at, bytes);
+}
+
+void
+virtual_gpu_fence(void)
+{
+	struct runner *r = self;
+	watch_end(&r->watch);
+	pay_all(r);
+	let_go(r);
+	r->n_early = 0;
+	random_delay();
+#ifdef THREAD_SANITIZER
+	static _Atomic unsigned fences;
+	atomic_fetch_add(&fences, 1);
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+uint32_t
+virtual_gpu_add(uint32_t *at, uint32_t value)
+{
+	struct runner *r = self;
+	int owner;
+	char *bytes = bytes_at(r, at, sizeof *at, true, &owner);
+	if (owner != r->c->device)
+		fail(r, CUDA_ERROR_ILLEGAL_ADDRESS);
+	forget_early(r, (const char *)at, sizeof *at);
+	uint32_t before = __atomic_fetch_add((uint32_t *)bytes, value, ADDS);
+	memory_stored(bytes, sizeof *at);
+	return before;
+}
+
+void
+virtual_gpu_pause(void)
+{
+	struct runner *r = self;
+	end_if_lost(r);
+	if (r->watch.turns >= r->watch.yields)
+		let_go(r);
+	if (r->n_late && draw(r, LATE_ODDS) == 0)
+		let_one_go(r);
+	watch_pause(&r->watch);
+}
+
+uint64_t
+virtual_gpu_time(void)
+{
+	return (uint64_t)clock_ns();
+}
+
+void
+virtual_gpu_barrier(void)
+{
+	struct runner *r = self;
+	struct block *b = r->block;
+	let_go(r);
+	r->n_early = 0;
+	pthread_mutex_lock(&b->lock);
+	uint64_t turn = b->turn;
+	b->there++;
+	open_barrier(b);
+	while (turn == b->turn && !lost(r)) {
+		struct timespec until;
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += BARRIER_LOOKS_NS;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&b->all_there, &b->lock, &until);
+	}
+	pthread_mutex_unlock(&b->lock);
+	end_if_lost(r);
+}

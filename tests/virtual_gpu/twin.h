@@ -1,0 +1,64 @@
+/* Twins: kernels as the virtual GPUs execute them, compiled from the same source by g++. A thread of a block is a
+ * thread of the process. The virtual libcuda.so.1 exports these functions; a library of twins is linked with it, and
+ * named by VIRTUAL_GPU_KERNELS (several: separated by ':'). C11 and C++17. */
+#ifndef VIRTUAL_GPU_TWIN_H
+#define VIRTUAL_GPU_TWIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* A kernel that has a twin. */
+struct virtual_kernel {
+	const char *name;		/* as in its module: "blink_float32_sum" */
+	size_t parameter_bytes;		/* of its one parameter, a struct by value */
+	int threads_most;		/* of a block: what cuFuncGetAttribute says */
+	void (*run)(const void *parameter);	/* one thread of one block */
+};
+
+/* What a library of twins exports; ended by a name of NULL. */
+extern const struct virtual_kernel virtual_gpu_kernels[];
+
+/* Where the calling thread is in its grid, as blockIdx.x and so on. A block has as many threads as VIRTUAL_GPU_THREADS
+ * asks for (default: 1), at most those of the launch. shared: zeroed memory of the block, 48 KiB. */
+struct virtual_thread {
+	unsigned block, blocks, thread, threads;
+	void *shared;
+};
+
+const struct virtual_thread *virtual_gpu_thread(void);
+
+/* __syncthreads. */
+void virtual_gpu_barrier(void);
+
+/* Loads and stores of 1, 2, 4, 8 or 16 bytes, aligned to their size. Each is checked: is that memory, is it not freed,
+ * may this device access it (peer access, cuMemSetAccess, registered host memory)? If not, the context fails with
+ * CUDA_ERROR_ILLEGAL_ADDRESS and the thread ends. Data that cross a link take its time. Atomic, relaxed; of 16 bytes
+ * each half of 8. With VIRTUAL_GPU_WEAK=1 stores to other devices and the host become visible late, in any order, until
+ * virtual_gpu_fence, and a load may get what was there since the last one: as GPUs do it. */
+void virtual_gpu_load(const void *from, void *to, unsigned bytes);
+void virtual_gpu_store(void *to, const void *from, unsigned bytes);
+
+/* __threadfence_system: what was stored before is visible before what is stored after; what was loaded before was
+ * loaded before. */
+void virtual_gpu_fence(void);
+
+/* atomicAdd of memory of this device; returns what was there. */
+uint32_t virtual_gpu_add(uint32_t *at, uint32_t value);
+
+/* In every turn of a loop that waits for memory: others run, and a thread whose device is lost ends here. */
+void virtual_gpu_pause(void);
+
+/* ns, as globaltimer. */
+uint64_t virtual_gpu_time(void);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,27 @@
+/* The twins of libblink's kernels, for the virtual GPUs. */
+#include "blink_types.h"
+#include "cuda/device.h"
+#include "virtual_gpu/twin.h"
+
+#define DECLARE(code, name, T, U, kind, read, write, with) \
+	void blink_##name##_sum(const void *parameter); \
+	void blink_##name##_prod(const void *parameter); \
+	void blink_##name##_max(const void *parameter); \
+	void blink_##name##_min(const void *parameter);
+BLINK_TYPE_LIST(DECLARE, 0)
+void blink_move(const void *parameter);
+void blink_messages(const void *parameter);
+
+#define COLLECTIVE(name) { #name, sizeof(struct gpu_call), GPU_THREADS, name },
+#define LIST(code, name, T, U, kind, read, write, with) \
+	COLLECTIVE(blink_##name##_sum) \
+	COLLECTIVE(blink_##name##_prod) \
+	COLLECTIVE(blink_##name##_max) \
+	COLLECTIVE(blink_##name##_min)
+
+const struct virtual_kernel virtual_gpu_kernels[] = {
+	BLINK_TYPE_LIST(LIST, 0)
+	COLLECTIVE(blink_move)
+	{ "blink_messages", sizeof(struct gpu_exchange), GPU_THREADS, blink_messages },
+	{ NULL, 0, 0, NULL },
+};

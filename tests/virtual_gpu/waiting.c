@@ -1,0 +1,158 @@
+/* How threads of blocks wait for memory. There may be a thousand on a machine of two processors, and nearly all of them
+ * wait: a thread that looks every 200 us would leave nothing for those that work. So a thread that has looked for a
+ * while sleeps until somebody stores to a line of memory that it looks at; a line has a place in a table, with the
+ * number of those who watch it and of what was stored while they did.
+ *
+ * Stores of other processes and of the host are not seen, nor those by another address of the same memory: a thread
+ * looks by itself now and then, more often if it was so that its last wait ended. */
+#include "grid.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	PLACES = 4096,
+	LINE_SHIFT = 6,
+	YIELDS_OF_ALL = 100, YIELDS_LEAST = 2, YIELDS_MOST = 50,
+	SHORT_NS = 200000, LONG_NS = 10000000, THREAD_NS = 40000,
+	FUTEX_WAITV = 449,		/* since Linux 5.16; headers of the C library may be older */
+	WORD_OF_32_BITS = 2
+};
+
+struct wait_on {
+	uint64_t value, address;
+	uint32_t flags, unused;
+};
+
+static struct place {
+	_Atomic uint32_t watchers;
+	_Atomic uint32_t stores;	/* while there were watchers */
+} places[PLACES];
+
+static struct place *
+place_of_line(uintptr_t line)
+{
+	return &places[(line * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PLACES];
+}
+
+static _Atomic unsigned threads;
+
+void
+watch_begin(void)
+{
+	atomic_fetch_add(&threads, 1);
+}
+
+void
+watch_leave(struct watch *w)
+{
+	watch_end(w);
+	atomic_fetch_sub(&threads, 1);
+}
+
+void
+watch_load(struct watch *w, const void *at)
+{
+	if (w->turns == 0 || w->turns + 1 < w->yields || w->overflows)
+		return;
+	struct place *place = place_of_line((uintptr_t)at >> LINE_SHIFT);
+	int i = 0;
+	while (i < w->n && w->place[i] != place)
+		i++;
+	if (i == WATCHED_MOST) {
+		w->overflows = true;
+		return;
+	}
+	if (i == w->n) {
+		w->place[w->n++] = place;
+		atomic_fetch_add(&place->watchers, 1);
+	}
+	w->stores[i] = atomic_load(&place->stores);
+}
+
+bool
+watches(const struct watch *w, const void *at)
+{
+	const struct place *place = place_of_line((uintptr_t)at >> LINE_SHIFT);
+	for (int i = 0; i < w->n; i++)
+		if (w->place[i] == place)
+			return true;
+	return false;
+}
+
+void
+watch_end(struct watch *w)
+{
+	if (w->turns == 0)
+		return;
+	for (int i = 0; i < w->n; i++)
+		atomic_fetch_sub(&w->place[i]->watchers, 1);
+	w->n = 0;
+	w->turns = 0;
+	w->overflows = false;
+	w->ended_by_store = w->woken;
+}
+
+/* Until it looks by itself: at first soon, later as seldom as that all threads together take little of the machine. */
+static int64_t
+patience(const struct watch *w)
+{
+	int64_t most = (int64_t)THREAD_NS * atomic_load(&threads), ns = SHORT_NS;
+	if (w->ended_by_store)
+		return LONG_NS;
+	for (unsigned i = w->yields; i < w->turns && ns < most && ns < LONG_NS; i++)
+		ns *= 2;
+	return ns;
+}
+
+/* Until a store to any of the places, or for so long. Does a store end it? */
+static bool
+sleep_watching(struct watch *w, int64_t ns)
+{
+	struct wait_on wait[WATCHED_MOST];
+	int64_t end = clock_ns() + ns;
+	struct timespec until = { end / 1000000000, end % 1000000000 };
+	for (int i = 0; i < w->n; i++)
+		wait[i] = (struct wait_on){ w->stores[i], (uintptr_t)&w->place[i]->stores,
+			WORD_OF_32_BITS | FUTEX_PRIVATE_FLAG, 0 };
+	if (syscall(FUTEX_WAITV, wait, w->n, 0, &until, CLOCK_MONOTONIC) >= 0 || errno == EAGAIN)
+		return true;
+	if (errno == ENOSYS)
+		nanosleep(&(struct timespec){ .tv_nsec = SHORT_NS }, NULL);
+	return false;
+}
+
+void
+watch_pause(struct watch *w)
+{
+	if (w->turns == 0) {
+		unsigned yields = YIELDS_OF_ALL / atomic_load(&threads);
+		w->yields = yields < YIELDS_LEAST ? YIELDS_LEAST : yields > YIELDS_MOST ? YIELDS_MOST : yields;
+	}
+	unsigned turns = w->turns++;
+	w->woken = false;
+	if (turns < w->yields)
+		sched_yield();
+	else if (w->n == 0 || w->overflows)
+		nanosleep(&(struct timespec){ .tv_nsec = patience(w) }, NULL);
+	else
+		w->woken = sleep_watching(w, patience(w));
+}
+
+void
+memory_stored(const void *at, size_t bytes)
+{
+	uintptr_t first = (uintptr_t)at >> LINE_SHIFT, last = ((uintptr_t)at + bytes - 1) >> LINE_SHIFT;
+	for (uintptr_t line = first; line <= last; line++) {
+		struct place *place = place_of_line(line);
+		if (atomic_load_explicit(&place->watchers, memory_order_relaxed) == 0)
+			continue;
+		atomic_fetch_add(&place->stores, 1);
+		syscall(SYS_futex, &place->stores, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	}
+}
