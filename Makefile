@@ -321,7 +321,7 @@ $(VIRTUAL_INNER_TESTS:%=$(B)/%.o): private BASE += -Itests
 # Ranks of a job: of libblink alone, too.
 JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched gpu)
 JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o device.o)
-$(JOB_PROGRAMS:%=$(B)/%) $(B)/tests/bench/job: $(B)/tests/%: $(B)/tests/%.o $(JOB_OBJ) $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
+$(JOB_PROGRAMS:%=$(B)/%) $(addprefix $(B)/tests/bench/, job gpu): $(B)/tests/%: $(B)/tests/%.o $(JOB_OBJ) $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
 # The bootstrap needs nothing else of libblink.

@@ -37,7 +37,7 @@ EXTERNAL = {
            "atoi sysconf qsort qsort_r __assert_fail "
           "fopen fgets fclose",
     8192: "getifaddrs",			# a page for what the kernel says
-    # The exception that libblink(3) names.
+    # An exception that libblink(3) names.
     0: "dlopen dlsym dlclose dlerror",
 }
 
@@ -99,6 +99,7 @@ POINTERS = {
     "join": NET,
     "rank_comm_close": NET,
     "blinkCommRegister": r"runtime/comm/init\.c:on_failed_here",
+    "drop": r"runtime/cuda/memory\.c:free_region",
     "shm_exchange": r"runtime/comm/init\.c:sign",
     "exchange": r"runtime/comm/init\.c:sign",
     "tcp_prove": r"runtime/comm/init\.c:sign",
@@ -113,6 +114,9 @@ POINTERS = {
     "pin_thread": None,				# libhwloc, on the worker's stack: the rest of THREAD_LIMIT is for it
     "allowed_cores": None,
 }
+
+# The part for GPUs is made of calls of the CUDA driver, whose need nobody knows: libblink(3) names it as an exception.
+GPU = r"(gpu|driver)_|runtime/cuda/"
 
 # What threads of the library begin with. They have 256 KiB, of which the C library and its locals take some.
 THREADS = r"blink_worker|runtime/(bootstrap/bootstrap\.c:run|bootstrap/hub\.c:hub_run|engine/queue\.c:work|" \
@@ -159,6 +163,8 @@ class Needs:
                 yield from (h for h in self.own if re.match(to, bare(h)) or re.match(to, h))
 
     def need(self, f):
+        if re.match(GPU, f):
+            return 0
         if f in self.known:
             return self.known[f]
         if f not in self.own:

@@ -337,6 +337,7 @@ most_trees(const struct maker *m, int wanted)
 static Status
 new_trees(struct maker *m, int n)
 {
+	m->prog->segments_max = n;
 	TRY(NEW(m->ctx, m->prog->extent, n));
 	return NEW(m->ctx, m->prog->task, 2 * (size_t)n);
 }
@@ -432,7 +433,9 @@ make_paths(struct maker *m)
 	RankProgram *prog = m->prog;
 	int me = m->me;
 	TRY(new_trees(m, 2 * m->n));
+	m->prog->segments_max = (prog->root < 0 ? 2 : 1) * (m->n - 1);
 	prog->keep_input = prog->coll == ALLTOALL && m->n > 1;
+	prog->depth = 1;
 	prog->longest[0] = m->n > 1 ? FRAC_ONE : FRAC_ZERO;
 	for (int from = 0; from < m->n; from++) {
 		for (int to = 0; to < m->n && from == me; to++)
@@ -465,6 +468,9 @@ make_trees(struct maker *m, bool small)
 	for (int r = 0; r < m->n; r++)
 		prog->rings_max = rings_of(m, r) > prog->rings_max ? rings_of(m, r) : prog->rings_max;
 	prog->n_rings = rings_of(m, m->me);
+	prog->depth = 2 * m->n_servers;
+	for (int n = 1; small && n < m->n; n *= 2)
+		prog->depth += 2;
 	return OK;
 }
 

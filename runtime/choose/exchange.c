@@ -32,6 +32,8 @@ exchange_program(Ctx *ctx, int n, int rank, RankProgram **out)
 	TRY(NEW(ctx, prog->extent, 1));
 	TRY(NEW(ctx, prog->peer, n));
 	prog->longest[0] = FRAC_ONE;
+	prog->depth = 1;
+	prog->segments_max = 1;
 	prog->extent[0] = (Extent){ .begin = FRAC_ZERO, .end = FRAC_ONE };
 	for (int r = 0; r < n; r++)
 		prog->peer[r] = r;

@@ -220,15 +220,12 @@ open_window(struct rank_comm *r, struct memory *m, const struct offer *offer, st
 	return meet(r, m->registered, err);
 }
 
-static blinkResult_t
-register_on_gpu(blinkComm_t comm, struct memory *m, void **handle)
+static int
+register_on_gpu(struct memory *m, void **handle, struct blink_error *err)
 {
-	struct blink_error err = { 0 };
-	if (!m || m->registered) {
-		set_error(&err, blinkInvalidArgument, "memory: %s", m ? "is registered" :
+	if (!m || m->registered)
+		return set_error(err, blinkInvalidArgument, "memory: %s", m ? "is registered" :
 		    "not of this communicator's blinkMemAlloc");
-		return comm_error(comm, &err);
-	}
 	m->registered = 1;
 	*handle = m;
 	return blinkSuccess;
@@ -245,7 +242,7 @@ blinkCommRegister(blinkComm_t comm, void *memory, size_t bytes, void **handle)
 	if (m && bytes > m->bytes - (size_t)((char *)memory - (char *)m->at))
 		m = NULL;
 	if (r->on_gpu)
-		return register_on_gpu(comm, m, handle);
+		return register_on_gpu(m, handle, &err) == blinkSuccess ? blinkSuccess : comm_error(comm, &err);
 	struct offer *offer = calloc((size_t)r->engine.n_ranks, sizeof *offer);
 	if (!offer && set_error_memory(&err))
 		fail_here(r, &err);

@@ -141,10 +141,11 @@ struct gpu_call {
 	uint64_t signature;		/* of what all ranks must have in common, not 0 */
 	int32_t size;			/* bytes of an element */
 	int32_t n_parts;
-	int32_t width;			/* strips of a segment */
+	int32_t width;			/* strips of the longest segment; of others the last ones may be empty */
 	int32_t slots;			/* flags: of a ring; 0: packets */
 	int32_t turns;
 	int32_t rank, n_ranks;
+	int64_t strip;			/* elements: strip s of a segment begins at its element s * strip */
 	int64_t chunk;			/* flags: elements; of a multiple of 16 bytes, unless it is the whole strip */
 	int64_t ring_share, packet_share;	/* bytes of a strip in a half of its pair; multiples of 16 */
 	int64_t slot_bytes;		/* flags: of a slot, a multiple of 16 */
@@ -159,10 +160,6 @@ struct gpu_call {
 	char *own_to;
 	int64_t own_bytes;
 };
-
-/* The strip s of n elements of a segment: begins at the s-th multiple of this many elements. size: bytes of one. */
-#define GPU_STRIP(n, width, size)                                              \
-	((((n) + (width) - 1) / (width) + (128 / (size) - 1)) / (128 / (size)) * (128 / (size)))
 
 /* Messages to and from single ranks (blinkSend, blinkRecv), all of one group in one kernel. A message goes in chunks of
  * GPU_CHANNEL_BYTES through the channel of its pair, which has flags of its own and GPU_CHANNEL_SLOTS slots; chunks are

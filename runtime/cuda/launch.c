@@ -19,6 +19,11 @@
  * too, unless the thread says that it knows what it does: gpu_enter does. Uploads go through a stream of the library.
  * What a captured kernel refers to stays until the communicator closes.
  *
+ * Memory. To allocate, to free or to load a module may wait for all that its GPU does, while that waits for a peer
+ * whose calls this very thread would make next. So what most programs need is there when a communicator opens: a slab for
+ * programs, tables of messages, the kernels that move. Kernels of a type are loaded at its first call, since each takes
+ * a driver that has not seen them a while.
+ *
  * In place. Where a tree may write what another still reads, the input is copied to memory of the library first, in
  * the stream. An allreduce needs none: what overwrites an element descends from it, on its own strip. */
 #include "cuda/launch.h"
@@ -229,14 +234,18 @@ choose_sizes(struct gpu *g, const struct call *call, struct gpu_call *p, struct 
 {
 	const struct engine *e = &g->comm->engine;
 	const RankProgram *prog = call->plan->prog;
-	const struct gpu_asked asked = { .message = call->count * p->size * blink_message_blocks(&call->plan->parts),
+	int64_t message = call->count * blink_message_blocks(&call->plan->parts);
+	const struct gpu_asked asked = { .message = message * p->size,
 	    .longest = gpu_longest(prog, p->part_end), .size = p->size, .chunk_bytes = e->chunk_bytes,
-	    .rings = prog->rings_max, .n_ranks = e->n_ranks, .blocks = g->blocks,
+	    .rings = prog->rings_max, .depth = prog->depth,
+	    .segments = prog->segments_max, .stages = call->coll == ALLREDUCE ? 2 : 1,
+	    .moved = message * (call->coll == ALLTOALL ? 2 : 1), .n_ranks = e->n_ranks, .blocks = g->blocks,
 	    .ring_bytes = g->layout.ring_bytes, .packet_bytes = g->layout.packet_bytes };
 	struct gpu_sizes s;
 	if (gpu_sizes_choose(&asked, &s, err) != blinkSuccess)
 		return err->code;
 	p->width = s.width;
+	p->strip = s.strip;
 	p->slots = s.slots;
 	p->chunk = s.chunk;
 	p->slot_bytes = s.slot_bytes;
@@ -408,8 +417,8 @@ gpu_launches_open(struct gpu *g, struct blink_error *err)
 		return err->code;
 	CUdeviceptr first;
 	if (driver_check(g->d, g->d->stream_create(&l->own, CU_STREAM_NON_BLOCKING), err, "create a stream")
-	    == blinkSuccess)
-		gpu_keep(g, 1, &first, err);
+	    == blinkSuccess && gpu_keep(g, 1, &first, err) == blinkSuccess)
+		gpu_messages_grow(g, err);
 	gpu_leave(g, &entry);
 	return err->code == blinkSuccess ? gpu_watch_open(g, err) : err->code;
 }

@@ -98,6 +98,7 @@ CUresult gpu_reap(struct gpu *g);
 /* ---- messages.c ---- */
 
 int gpu_submit_messages(struct gpu *g, struct call *call, const struct gpu_target *to, struct blink_error *err);
+int gpu_messages_grow(struct gpu *g, struct blink_error *err);	/* more tables */
 void gpu_table_return(struct gpu *g, struct gpu_message *messages);	/* the lock is held */
 void gpu_messages_close(struct gpu *g, bool forked);
 

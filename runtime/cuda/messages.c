@@ -22,8 +22,8 @@ struct gpu_pool {
 
 /* ---- tables ---- */
 
-static int
-grow_pool(struct gpu *g, struct blink_error *err)
+int
+gpu_messages_grow(struct gpu *g, struct blink_error *err)
 {
 	struct gpu_launches *l = g->launches;
 	struct gpu_pool *pool = calloc(1, sizeof *pool);
@@ -57,7 +57,7 @@ take_table(struct gpu *g, struct blink_error *err)
 	pthread_mutex_lock(&l->lock);
 	if (l->n_table_free == 0)
 		gpu_reap(g);
-	if (l->n_table_free > 0 || grow_pool(g, err) == blinkSuccess)
+	if (l->n_table_free > 0 || gpu_messages_grow(g, err) == blinkSuccess)
 		out = l->table_free[--l->n_table_free];
 	pthread_mutex_unlock(&l->lock);
 	return out;

@@ -1,15 +1,16 @@
 /* Sizes of a call on GPUs.
  *
- * Strips: a segment is cut into `width` of them, each moved by a block of the kernel of its own. More of them use more
- * of a GPU, but less than a few KiB (packets) or some ten KiB (flags) do not keep a block busy for longer than it takes
- * to begin. All tasks of a rank have to be resident at once, or take turns, so that width times tasks should not be
- * above the blocks that a rank may have; what is known of the tasks of all ranks is that each has at most two for each
- * ring that it publishes or reads.
+ * Strips: a segment is cut into strips, each moved by a block of the kernel of its own, so that more of a GPU works.
+ * All have the same length, whatever their segment's: blocks that send over the same link get equal shares of it, and
+ * so each tree gets what the schedule gives it. A strip of less than a few KiB (packets) or some ten KiB (flags) does
+ * not keep a block busy for longer than it takes to begin. All strips of a rank should be resident at once: a rank's
+ * segments hold no more than `moved` elements, and each ends with a strip that is not full.
  *
  * Packets carry as many bytes of flags as of data, but need neither fence nor room in a ring: they win as long as a
  * message takes less time to cross a link twice than a fence and a flag take, some 256 KiB at most.
  *
- * Chunks: eight of a strip fill the pipeline along a tree of usual depth well enough; from 8 KiB on a chunk takes
+ * Chunks: a strip of c chunks over d hops takes the time of c + d - 1 chunks, since the last hop begins when the first
+ * d - 1 have had one. 16 chunks for each hop make that 6 % more than the strip alone. From 8 KiB on a chunk takes
  * longer to move than its flag, and above 128 KiB nothing is gained. */
 #include "cuda/sizes.h"
 #include "cuda/device.h"
@@ -20,16 +21,23 @@ enum {
 	PACKET_STRIP = 4 << 10,		/* bytes that are worth a strip: 8 for each of 512 threads */
 	FLAG_STRIP = 32 << 10,
 	WIDTH_MOST = 16,
-	CHUNKS_WANTED = 8,
+	CHUNKS_OF_HOP = 16,
 	CHUNK_LEAST = 8 << 10,
 	CHUNK_MOST = 128 << 10,
-	UNIT = 16			/* bytes that a thread moves at once */
+	UNIT = 16,			/* bytes that a thread moves at once */
+	LINE_BYTES = 128
 };
 
 static int64_t
 least(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
+}
+
+static int64_t
+greatest(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
 }
 
 static int64_t
@@ -50,12 +58,27 @@ gpu_longest(const RankProgram *prog, const int64_t *part_end)
 	return longest;
 }
 
-/* Strips that flags, lists and blocks have room for. */
+/* Elements of a strip: as many as leave each strip of a rank a block, and flags and lists room; at least `few` bytes.
+ * Whole lines of memory, so that strips do not share one. */
 static int64_t
-width_most(const struct gpu_asked *asked, int64_t rings)
+strip_of(const struct gpu_asked *asked, int64_t rings, int64_t few)
 {
-	int64_t most = least(GPU_FLAGS / rings, GPU_PENDING / (rings * asked->n_ranks));
-	return between(1, least(most, asked->blocks / (2 * rings)), WIDTH_MOST);
+	int64_t most = between(1, least(GPU_FLAGS / rings, GPU_PENDING / (rings * asked->n_ranks)), WIDTH_MOST);
+	int64_t left = asked->blocks - (int64_t)asked->stages * asked->segments, line = LINE_BYTES / asked->size;
+	int64_t strip = (asked->longest + most - 1) / most;
+	if (left <= 0)
+		strip = asked->longest;
+	else
+		strip = greatest(strip, (asked->moved / left + 1) * asked->stages);
+	strip = greatest(strip, few / asked->size);
+	return (greatest(1, least(strip, asked->longest)) + line - 1) / line * line;
+}
+
+/* Of the longest segment. */
+static int64_t
+width_of(const struct gpu_asked *asked, int64_t strip)
+{
+	return greatest(1, (asked->longest + strip - 1) / strip);
 }
 
 static int64_t
@@ -65,32 +88,31 @@ share(size_t bytes, int64_t parts)
 }
 
 static bool
-take_packets(const struct gpu_asked *asked, int64_t rings, int64_t most, struct gpu_sizes *out)
+take_packets(const struct gpu_asked *asked, int64_t rings, struct gpu_sizes *out)
 {
-	int64_t width = between(1, (asked->longest * asked->size + PACKET_STRIP - 1) / PACKET_STRIP, most);
-	int64_t strip = GPU_STRIP(asked->longest, width, asked->size) * asked->size;
-	int64_t need = (1 + (strip + 7) / 8) * (int64_t)sizeof(struct gpu_packet);
+	int64_t strip = strip_of(asked, rings, PACKET_STRIP), width = width_of(asked, strip);
+	int64_t need = (1 + (strip * asked->size + 7) / 8) * (int64_t)sizeof(struct gpu_packet);
 	if (asked->message > PACKET_MESSAGE || asked->chunk_bytes || need > share(asked->packet_bytes, rings * width))
 		return false;
-	*out = (struct gpu_sizes){ .width = (int)width, .packet_share = share(asked->packet_bytes, rings * width) };
+	*out = (struct gpu_sizes){ .width = (int)width, .strip = strip, .packet_share = share(asked->packet_bytes, rings * width) };
 	return true;
 }
 
 /* Rings and packets are of other memory: `ring_share` is what slots have to fit into. */
 static int
-take_flags(const struct gpu_asked *asked, int64_t rings, int64_t most, struct gpu_sizes *out, struct blink_error *err)
+take_flags(const struct gpu_asked *asked, int64_t rings, struct gpu_sizes *out, struct blink_error *err)
 {
-	int64_t width = between(1, asked->longest * asked->size / FLAG_STRIP, most);
-	int64_t strip = GPU_STRIP(asked->longest, width, asked->size) * asked->size;
+	int64_t elements = strip_of(asked, rings, FLAG_STRIP), width = width_of(asked, elements);
+	int64_t strip = elements * asked->size;
 	int64_t room = share(asked->ring_bytes, rings * width), slot = asked->chunk_bytes;
 	if (slot == 0)
-		slot = between(CHUNK_LEAST, strip / CHUNKS_WANTED, CHUNK_MOST);
+		slot = between(CHUNK_LEAST, strip / CHUNKS_OF_HOP / (asked->depth > 0 ? asked->depth : 1), CHUNK_MOST);
 	slot = (least(slot, strip) + UNIT - 1) / UNIT * UNIT;
 	slot = between(UNIT, slot, room / GPU_SLOTS_LEAST / UNIT * UNIT);
 	if (room < GPU_SLOTS_LEAST * UNIT || strip / slot >= GPU_CHUNKS_MAX)
 		return set_error(err, blinkLimit, "%lld bytes of a segment in chunks of %lld: want less than %d chunks",
 		    (long long)strip, (long long)slot, (int)GPU_CHUNKS_MAX);
-	*out = (struct gpu_sizes){ .width = (int)width, .slots = (int)between(GPU_SLOTS_LEAST, room / slot,
+	*out = (struct gpu_sizes){ .width = (int)width, .strip = elements, .slots = (int)between(GPU_SLOTS_LEAST, room / slot,
 	    GPU_SLOTS_MOST), .chunk = slot / asked->size, .slot_bytes = slot, .ring_share = room };
 	return blinkSuccess;
 }
@@ -102,8 +124,7 @@ gpu_sizes_choose(const struct gpu_asked *asked, struct gpu_sizes *out, struct bl
 	if (rings > GPU_FLAGS)
 		return set_error(err, blinkLimit, "a rank of this schedule publishes %lld values: want at most %d on "
 		    "GPUs", (long long)rings, (int)GPU_FLAGS);
-	int64_t most = width_most(asked, rings);
-	if (take_packets(asked, rings, most, out))
+	if (take_packets(asked, rings, out))
 		return blinkSuccess;
-	return take_flags(asked, rings, most, out, err);
+	return take_flags(asked, rings, out, err);
 }

@@ -13,7 +13,9 @@ struct gpu_asked {
 	int64_t longest;		/* elements of the longest segment, or more */
 	int64_t size;			/* bytes of an element */
 	int64_t chunk_bytes;		/* BLINK_CHUNK; 0: chosen */
-	int rings;			/* RankProgram.rings_max */
+	int rings, depth, segments;	/* RankProgram.rings_max, .depth, .segments_max */
+	int stages;			/* tasks of a rank for a segment, at most */
+	int64_t moved;			/* elements of all segments of a rank, at most */
 	int n_ranks;
 	int blocks;			/* that every rank may have resident */
 	size_t ring_bytes, packet_bytes;	/* gpu_layout */
@@ -23,6 +25,7 @@ struct gpu_asked {
 struct gpu_sizes {
 	int width;
 	int slots;			/* 0: packets */
+	int64_t strip;
 	int64_t chunk, slot_bytes;	/* 0 with packets */
 	int64_t ring_share, packet_share;
 };

@@ -8,6 +8,15 @@
 /* A slab holds the tables of many plans, so that few of them have to be allocated while kernels of other ranks wait. */
 enum { SLAB = 1 << 20, ALIGNED = 256 };
 
+/* One that is full from the beginning goes behind the first, which has room. */
+static void
+link_slab(struct gpu_launches *l, struct gpu_slab *slab, bool is_full)
+{
+	struct gpu_slab **at = is_full && l->slab ? &l->slab->next : &l->slab;
+	slab->next = *at;
+	*at = slab;
+}
+
 int
 gpu_keep(struct gpu *g, size_t bytes, CUdeviceptr *out, struct blink_error *err)
 {
@@ -23,8 +32,7 @@ gpu_keep(struct gpu *g, size_t bytes, CUdeviceptr *out, struct blink_error *err)
 			return err->code;
 		}
 		slab->bytes = need;
-		slab->next = l->slab;
-		l->slab = slab;
+		link_slab(l, slab, need > SLAB);
 	}
 	*out = slab->memory + slab->used;
 	slab->used += bytes;

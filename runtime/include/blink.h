@@ -25,8 +25,8 @@
  * Handles may be used by one thread at a time, but for an index; different communicators by different threads at once,
  * also where they share a schedule. blinkCommAbort and blinkCommGetAsyncError may be called by any thread. A
  * communicator belongs to the process that made it: a forked child may only destroy it. Any call needs at most 16 KiB
- * of stack, loading a shared object excepted. The library never ends the process, and prints nothing unless
- * BLINK_DEBUG asks it to. */
+ * of stack, loading a shared object and what the CUDA driver does excepted. The library never ends the process, and
+ * prints nothing unless BLINK_DEBUG asks it to. */
 #ifndef BLINK_H
 #define BLINK_H
 
@@ -127,7 +127,9 @@ typedef struct {
 	const char *schedules;	/* indexes and schedule files, separated by ':'; NULL: BLINK_SCHEDULES */
 	const char *gpu;	/* id or number of this rank's GPU in the machine, or its PCI address, by which it is
 				 * found; NULL: BLINK_GPU, else the rank's number */
-	const char *backend;	/* where buffers are: "host" or "cuda"; NULL: BLINK_BACKEND, else host */
+	const char *backend;	/* where buffers are: "host" or "cuda", the same on all ranks; NULL: BLINK_BACKEND,
+				 * else host. Of cuda the device is that of the thread's current context, else by
+				 * BLINK_DEVICE_MAP, else the one with the rank's number on its server */
 } blinkConfig_t;
 
 enum { BLINK_UNIQUE_ID_BYTES = 128 };
@@ -135,7 +137,8 @@ typedef struct {
 	char internal[BLINK_UNIQUE_ID_BYTES];	/* where the ranks meet, and a secret that lets them in */
 } blinkUniqueId_t;
 
-/* A stream of the backend: a CUDA stream. On the host NULL: calls are done in order, one after the other. */
+/* A stream of the backend: a CUstream or cudaStream_t, of the device's primary context. On the host NULL: calls are
+ * done in order, one after the other. */
 typedef void *blinkStream_t;
 
 /* Text is valid as long as the schedule. */
@@ -266,7 +269,7 @@ blinkResult_t blinkAlltoAll(const void *send, void *recv, size_t count, blinkDat
     blinkStream_t stream);
 
 /* To and from one rank. Messages from one rank to another arrive in order. Calls between blinkGroupStart and
- * blinkGroupEnd proceed together: exchanges in both directions belong into one group. */
+ * blinkGroupEnd proceed together: exchanges in both directions belong into one group, and on GPUs into one stream. */
 blinkResult_t blinkSend(const void *send, size_t count, blinkDataType_t type, int peer, blinkComm_t comm,
     blinkStream_t stream);
 blinkResult_t blinkRecv(void *recv, size_t count, blinkDataType_t type, int peer, blinkComm_t comm,
@@ -313,7 +316,7 @@ blinkResult_t blinkCommSplit(blinkComm_t comm, int color, int key, blinkComm_t *
 /* Let the peers on this server read memory of this rank in place, from any offset: calls whose buffers lie in it need
  * no copy on the way. All ranks call it, in the same order among themselves, each with memory of its own blinkMemAlloc
  * of any size, when no call is under way; other buffers go through rings of the library. At most 64 at a time.
- * Deregister: likewise; before blinkMemFree. */
+ * Deregister: likewise; before blinkMemFree. On GPUs both check their arguments, and do no more yet. */
 blinkResult_t blinkCommRegister(blinkComm_t comm, void *memory, size_t bytes, void **handle);
 blinkResult_t blinkCommDeregister(blinkComm_t comm, void *handle);
 
@@ -323,9 +326,9 @@ blinkResult_t blinkRedOpDestroy(blinkRedOp_t op, blinkComm_t comm);
 
 /* ---- memory ---- */
 
-/* Memory of a rank: page-aligned, not cleared. Not freed by blinkCommDestroy. Of a communicator of blinkCommInitRank,
- * the rank is its own, memory is freed with the communicator, and peers on its server can map it
- * (blinkCommRegister). */
+/* Memory of a rank, on a GPU if its buffers are: page-aligned, not cleared. Not freed by blinkCommDestroy. Of a
+ * communicator of blinkCommInitRank, the rank is its own, memory is freed with the communicator, and peers on its
+ * server can map it (blinkCommRegister). */
 blinkResult_t blinkMemAlloc(blinkComm_t comm, int rank, size_t bytes, void **memory);
 blinkResult_t blinkMemFree(blinkComm_t comm, int rank, void *memory);
 blinkResult_t blinkCopyIn(blinkComm_t comm, int rank, void *memory, const void *host, size_t bytes);

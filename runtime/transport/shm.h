@@ -35,8 +35,8 @@ struct shm_peer {
 					 * caller closes, if that is of shm_open_handle; else -1 */
 };
 
-/* Map the memory of the peers, who call it too; or take their descriptors. rank: this one. Fails: blinkTimeout, naming a
- * peer, at the deadline; blinkSystemError where a peer is not reached: another network or user namespace, or it has
+/* Map the memory of the peers, who call it too; or take their descriptors. rank: this one. Fails: blinkTimeout, naming
+ * a peer, at the deadline; blinkSystemError where a peer is not reached: another network or user namespace, or it has
  * ended; blinkAborted soon after *stop is set. Does not wait in turn: any order of peers will do. */
 int shm_exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, int64_t deadline,
     const _Atomic int *stop, struct blink_error *err);

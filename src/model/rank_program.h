@@ -42,6 +42,8 @@ typedef struct {
 	int n_parts;
 	PartEnd *part_end;	/* as of Program */
 	unsigned *classes;	/* of the links of each part, bit sets; NULL: the schedule has no parts */
+	int depth;		/* hops one after the other, of any segment, up and down together; or more */
+	int segments_max;	/* the most segments that any rank takes part in, or more */
 	int n_extents;
 	Extent *extent;		/* of the segments in which this rank takes part */
 	Frac *longest;		/* of each part: the greatest end - begin of its segments, of all ranks */

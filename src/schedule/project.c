@@ -28,6 +28,7 @@ struct projection {
 	int task_capacity, extent_capacity;
 	int *lanes_out, *lanes_in;	/* of each other rank: lanes counted so far, from and to this one */
 	int *rings;			/* of each rank */
+	int *segments, *last;		/* likewise: in how many it takes part; number + 1 of the last */
 	int *ring[N_STAGES];		/* of each rank in this segment; -1: none yet */
 	bool *has;			/* this segment's value has come to the rank */
 	struct stage stage[N_STAGES];
@@ -41,6 +42,13 @@ ring_of(struct projection *p, int rank, int stage)
 	if (*ring < 0)
 		*ring = p->rings[rank]++;
 	return *ring;
+}
+
+static void
+take_part(struct projection *p, int rank, int segment)
+{
+	p->segments[rank] += p->last[rank] != segment + 1;
+	p->last[rank] = segment + 1;
 }
 
 static void
@@ -147,6 +155,8 @@ project_segment(struct projection *p, int s)
 	for (int i = 0; i < tree->n_up + tree->n_down; i++) {
 		bool up = i < tree->n_up;
 		const Edge *e = up ? &tree->up[i] : &tree->down[i - tree->n_up];
+		take_part(p, e->src, s);
+		take_part(p, e->dst, s);
 		if (p->reduces)
 			carry(p, e, up ? UP : DOWN);
 		else if (p->has[e->src] && !p->has[e->dst])
@@ -190,9 +200,12 @@ project_all(struct projection *p)
 	for (int i = 0; i < prog->n_parts; i++)
 		prog->longest[i] = FRAC_ZERO;
 	TRY(sched_overlaps(ctx, sched, &prog->keep_input));
+	TRY(sched_depth(ctx, sched, &prog->depth));
 	TRY(TEMP(ctx, p->lanes_out, n));
 	TRY(TEMP(ctx, p->lanes_in, n));
 	TRY(TEMP(ctx, p->rings, n));
+	TRY(TEMP(ctx, p->segments, n));
+	TRY(TEMP(ctx, p->last, n));
 	TRY(TEMP(ctx, p->has, n));
 	for (int stage = 0; stage < N_STAGES; stage++) {
 		TRY(TEMP(ctx, p->ring[stage], n));
@@ -201,8 +214,10 @@ project_all(struct projection *p)
 	}
 	for (int s = 0; s < sched->n_segments; s++)
 		TRY(project_segment(p, s));
-	for (int r = 0; r < n; r++)
+	for (int r = 0; r < n; r++) {
 		prog->rings_max = p->rings[r] > prog->rings_max ? p->rings[r] : prog->rings_max;
+		prog->segments_max = p->segments[r] > prog->segments_max ? p->segments[r] : prog->segments_max;
+	}
 	prog->n_rings = p->rings[prog->rank];
 	return sched_list_peers(ctx, p->lanes_out, p->lanes_in, prog);
 }

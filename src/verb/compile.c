@@ -102,6 +102,7 @@ unproven(const Ask *ask, const Compiled *made)
 static Status
 print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compiled *made)
 {
+	Text note = { 0 };
 	Idle idle;
 	TRY(summary_print(ctx, to, made->sched, unproven(&req->ask, made), req->sizes.m, req->sizes.n));
 	if (made->other_trees > 0)
@@ -112,7 +113,11 @@ print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compi
 	TRY(print_best(ctx, to, &req->ask, made));
 	idle_find(ctx, req->machine, req->gpu, req->n, &req->ask, made, &idle);
 	summary_print_idle(to, &idle);
-	return print_format_note(ctx, req->opt, to, req->format, made->sched);
+	Status status = format_note(ctx, req->opt, req->format, made->sched, &note);
+	if (status == OK && note.data)
+		fputs(note.data, to);
+	text_free(&note);
+	return status;
 }
 
 static Status

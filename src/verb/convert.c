@@ -9,10 +9,16 @@ static Status
 convert_schedule(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in)
 {
 	Schedule *sched;
+	Text note = { 0 };
 	TRY(sched_read(ctx, label, in->data, in->size, &sched));
 	TRY(sched_verify(ctx, label, sched));
-	TRY(output_schedule(ctx, opt, format, sched, in));
-	return opt->value[OPT_QUIET] ? OK : print_format_note(ctx, opt, stderr, format, sched);
+	Status status = opt->value[OPT_QUIET] ? OK : format_note(ctx, opt, format, sched, &note);
+	if (status == OK)
+		status = output_schedule(ctx, opt, format, sched, in);
+	if (status == OK && note.data)
+		fputs(note.data, stderr);
+	text_free(&note);
+	return status;
 }
 
 Status

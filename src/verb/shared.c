@@ -112,16 +112,11 @@ output_schedule(Ctx *ctx, const Options *opt, const char *format, const Schedule
 }
 
 Status
-print_format_note(Ctx *ctx, const Options *opt, FILE *to, const char *format, const Schedule *sched)
+format_note(Ctx *ctx, const Options *opt, const char *format, const Schedule *sched, Text *out)
 {
 	const ScheduleFormat *row = schedule_format(format);
 	const FormatInput in = { .server = opt->value[OPT_SERVER] };
-	Text note = { 0 };
-	Status status = row && row->note ? row->note(ctx, sched, &in, &note) : OK;
-	if (status == OK && note.data)
-		fputs(note.data, to);
-	text_free(&note);
-	return status;
+	return row && row->note ? row->note(ctx, sched, &in, out) : OK;
 }
 
 Status

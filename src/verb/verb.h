@@ -168,9 +168,9 @@ const char *output_path(const Options *opt);
 /* A schedule, whose file is `json`, in a format (format.h), to -o. */
 Status output_schedule(Ctx *ctx, const Options *opt, const char *format, const Schedule *sched, const Text *json);
 
-/* A line, if there is something to say: what a file in this format does not hold of the schedule. Fails as its
- * writer. */
-Status print_format_note(Ctx *ctx, const Options *opt, FILE *to, const char *format, const Schedule *sched);
+/* A line, if there is something to say: what a file in this format does not hold of the schedule. Fails as its writer;
+ * the caller frees *out, whatever is returned. */
+Status format_note(Ctx *ctx, const Options *opt, const char *format, const Schedule *sched, Text *out);
 
 /* Write what --github and --junit ask for. title: what reports call the findings; summary: one line. */
 Status output_findings(Ctx *ctx, const Options *opt, const char *title, const Finding *finding, int n,

@@ -10,6 +10,7 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 	exit 0
 fi
 "$blinkc" -q topologies/dgx1v.xml -g 0-6 -o "$work/schedule.json" || not_ok "compile"
+"$blinkc" -q -a ring -g "s0:0,3 s1:0" topologies/two-dgx1v.xml -o "$work/rings.json" || not_ok "rings"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 2 --collectives allreduce,broadcast -o "$work/directory" ||
 	not_ok "batch"
 oracle fabric abci 2 9 >"$work/racks.json"
@@ -44,6 +45,7 @@ COMMANDS = {
                           "-o", "x.json"],
     "synthetic": ["topology", "--synthetic", "server:2 gpu:2 mesh:50 nic:1@12.5 pcie:12 rails leaf:1", "-o", "x.xml"],
     "convert a machine by hwloc": ["convert", "-q", "tests/foreign/hwloc/mi250x-smi-2.xml", "-o", "x.json"],
+    "rings for NCCL": ["convert", f"{work}/rings.json", "--format", "nccl-graph", "--server", "s1", "-o", "x.xml"],
     "convert JSON": ["convert", "topologies/dgx1v.json", "-o", "x.xml"],
     "look up and run": [f"{work}/lookup", f"{work}/schedules", "3", "0", "5"],
     "a page": ["report", "-q", "-j", "1", f"{work}/directory", "-o", "x.html"],

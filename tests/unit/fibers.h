@@ -72,6 +72,7 @@ struct fiber {
 	void (*run)(const void *parameter);
 	const void *parameter;
 	bool ended, begun;
+	unsigned pace;			/* it is passed over but one in so many times */
 	FIBER_TSAN(void *tsan;)
 	FIBER_ASAN(void *asan;)
 };
@@ -81,7 +82,7 @@ static int n_regions, n_running, n_violations;
 static struct fiber *running[FIBERS], *spare[FIBERS], *current;
 static int n_spare;
 static ucontext_t host;
-static bool weak;
+static bool weak, uneven;		/* uneven: fibers, and GPUs, go at different paces */
 static uint64_t chance = 1;
 FIBER_TSAN(static void *host_tsan;)
 FIBER_ASAN(static void *host_asan; static const void *host_stack; static size_t host_bytes;)
@@ -176,7 +177,7 @@ add_fiber(const struct virtual_kernel *kernel, const void *parameter, struct vir
 		exit(1);
 	}
 	*f = (struct fiber){ .stack = f->stack, .place = place, .group = g, .grid = grid, .run = kernel->run,
-		.parameter = parameter };
+		.parameter = parameter, .pace = uneven && draw(3) == 0 ? 1 << draw(6) : 1 };
 	FIBER_TSAN(f->tsan = __tsan_create_fiber(0);)
 	getcontext(&f->context);
 	f->context.uc_stack = (stack_t){ .ss_sp = f->stack, .ss_size = FIBER_STACK };
@@ -209,13 +210,16 @@ ended(const struct grid *grid)
 	return grid->left == 0;
 }
 
-/* Each fiber goes on for a while. */
+/* Each fiber may go on for a while; those of a GPU that is behind, seldom. */
 APART static void
 run_round(void)
 {
+	static int behind;
+	if (draw(64) == 0)
+		behind = (int)draw(8);
 	for (int i = 0; i < n_running; i++) {
 		struct fiber *f = running[i];
-		if (draw(4) == 0)
+		if (draw(f->pace) != 0 || (f->grid->gpu == behind && uneven && draw(16) != 0))
 			continue;
 		to_fiber(f);
 		if (f->ended) {

@@ -15,7 +15,11 @@ random_asked(void)
 	    .n_ranks = 1 + below(16), .blocks = 1 + below(300), .ring_bytes = (size_t)(256 + below(4000)) * KIB,
 	    .packet_bytes = (size_t)(128 + below(500)) * KIB };
 	a.longest = (int64_t)below(1 << (1 + below(30)));
-	a.message = a.longest * a.size * (1 + below(8));
+	a.moved = a.longest * (1 + below(8));
+	a.message = a.moved * a.size;
+	a.segments = below(60);
+	a.stages = 1 + below(2);
+	a.depth = below(20);
 	if (below(3) == 0)
 		a.chunk_bytes = 1 + below(1 << (1 + below(22)));
 	return a;
@@ -46,9 +50,10 @@ fits(const struct gpu_asked *a)
 	int64_t rings = a->rings ? a->rings : 1;
 	if (gpu_sizes_choose(a, &s, &err) != blinkSuccess)
 		return err.code != blinkLimit;
-	int64_t strip = GPU_STRIP(a->longest, s.width, a->size);
-	bool good = gpu_sizes_choose(a, &again, &err) == blinkSuccess && again.width == s.width
-	    && again.slots == s.slots && again.chunk == s.chunk && s.width >= 1 && s.width * rings <= GPU_FLAGS && strip * s.width >= a->longest;
+	int64_t strip = s.strip;
+	bool good = gpu_sizes_choose(a, &again, &err) == blinkSuccess && again.width == s.width && again.strip == strip
+	    && again.slots == s.slots && again.chunk == s.chunk && s.width >= 1 && s.width * rings <= GPU_FLAGS
+	    && strip * s.width >= a->longest && strip % (128 / a->size) == 0;
 	good = good && (s.slots ? flags_fit : packets_fit)(a, &s, strip, rings * s.width);
 	if (!good)
 		printf("# longest %lld of %d bytes, message %lld, %d rings, %d ranks, %d blocks, chunk %lld: width %d, "
@@ -60,7 +65,8 @@ fits(const struct gpu_asked *a)
 static struct gpu_sizes
 chosen(int64_t bytes, int64_t chunk_bytes)
 {
-	const struct gpu_asked a = { .message = bytes, .longest = bytes / 4 + 1, .size = 4, .rings = 2, .n_ranks = 8,
+	const struct gpu_asked a = { .message = bytes, .longest = bytes / 4 + 1, .size = 4, .rings = 2,
+	    .segments = 1, .stages = 2, .moved = bytes / 4, .n_ranks = 8,
 	    .blocks = 128, .chunk_bytes = chunk_bytes, .ring_bytes = 4 * MIB, .packet_bytes = 576 * KIB };
 	struct gpu_sizes s = { 0 };
 	struct blink_error err = { 0 };

@@ -288,9 +288,9 @@ make_buffers(struct call *c, int r)
 	}
 }
 
-/* The longest strip of any task, in bytes. */
+/* Elements of the longest segment. */
 static int64_t
-longest_strip(const struct call *c, const int64_t *part_end, int width)
+longest_segment(const struct call *c, const int64_t *part_end)
 {
 	int64_t most = 0;
 	for (int r = 0; r < c->plan->n; r++)
@@ -299,10 +299,9 @@ longest_strip(const struct call *c, const int64_t *part_end, int width)
 			int64_t n = part_end[x->part] - (x->part > 0 ? part_end[x->part - 1] : 0);
 			int64_t begin = (int64_t)(x->begin.num * n / x->begin.den);
 			int64_t end = (int64_t)(x->end.num * n / x->end.den);
-			int64_t each = GPU_STRIP(end - begin, width, (int64_t)c->reduction.size);
-			most = each > most ? each : most;
+			most = end - begin > most ? end - begin : most;
 		}
-	return most * (int64_t)c->reduction.size;
+	return most;
 }
 
 /* The protocol and its lengths: what is the same on all ranks. turns: -1: by chance. */
@@ -310,11 +309,13 @@ static void
 choose_protocol(struct call *c, struct gpu_call *g, bool packets, int turns)
 {
 	int64_t lanes = c->plan->lanes_max > 0 ? c->plan->lanes_max : 1;
+	int64_t longest = longest_segment(c, g->part_end), size = (int64_t)c->reduction.size, line = 128 / size;
 	g->width = 1 + below(4);
+	g->strip = (longest / g->width + line) / line * line;
 	g->ring_share = RING_BYTES / (lanes * g->width) / 16 * 16;
 	g->packet_share = PACKET_BYTES / (lanes * g->width) / 16 * 16;
 	g->turns = turns < 0 ? below(3) == 0 : turns;
-	if (packets && longest_strip(c, g->part_end, g->width) * 2 + 32 <= g->packet_share)
+	if (packets && g->strip * size * 2 + 32 <= g->packet_share)
 		return;
 	g->slots = 2 + below(GPU_SLOTS_MOST - 1);
 	g->slot_bytes = g->ring_share / g->slots / 16 * 16;
@@ -807,10 +808,12 @@ main(int argc, char **argv)
 {
 	int jobs = quick_check() ? 2 : argc > 2 ? atoi(argv[2]) / 3 : 10;
 	state = chance = argc > 1 ? (uint64_t)atoi(argv[1]) : 1;
-	alarm(quick_check() ? 60 : 300);
+	alarm(300);
 	ok(all_types(false), "every type and operation, by flags");
 	ok(all_types(true), "every type and operation, by packets");
+	uneven = true;
 	ok(times(jobs, random_job), "calls of random plans, one after the other");
+	uneven = false;
 	ok(times(jobs, messages), "messages");
 	weak = true;
 	ok(times(jobs, random_job), "random plans, where stores are seen late");

@@ -203,6 +203,16 @@ role_fails_second(void)
 }
 
 static bool
+role_lost(void)
+{
+	CUcontext c;
+	CUdeviceptr a;
+	return GOOD(cuInit(0)) && GOOD(cuDevicePrimaryCtxRetain(&c, 0)) && GOOD(cuCtxSetCurrent(c)) &&
+	    GOOD(cuMemAlloc_v2(&a, 64)) && IS(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED) &&
+	    IS(cuMemFree_v2(a), CUDA_ERROR_LAUNCH_FAILED) && GOOD(cuDevicePrimaryCtxRelease_v2(0));
+}
+
+static bool
 role_refused(void)
 {
 	int version;
@@ -235,6 +245,7 @@ test_requests(void)
 		sprintf(text + strlen(text), "%s%s:1:NOT_READY", i ? "," : "", functions[i].name + 2);
 	ok(exits("fails-each", "VIRTUAL_GPU_FAIL", text, 0), "each function fails on request");
 	ok(exits("fails-second", "VIRTUAL_GPU_FAIL", "MemAlloc:2:OUT_OF_MEMORY", 0), "the second call, and no other");
+	ok(exits("lost", "VIRTUAL_GPU_FAIL", "CtxSynchronize:1:LAUNCH_FAILED", 0), "a device that is lost");
 	int status = ended(start("fails-second", "VIRTUAL_GPU_FAIL", "MemAlloc:1:die", -1));
 	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "a process that dies");
 	status = ended(start("touches", NULL, NULL, -1));
@@ -656,6 +667,94 @@ test_capture(void)
 	    "a capture forbids to take memory");
 }
 
+/* ---- at random ---- */
+
+enum { PLACES = 60, STEPS = 4000 };
+
+/* Memory, or reserved addresses. */
+struct place {
+	CUdeviceptr at;
+	size_t bytes;
+	bool reserved;
+};
+
+static uint64_t random_state;
+
+static uint64_t
+random_below(uint64_t n)
+{
+	random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (random_state >> 33) % n;
+}
+
+static bool
+beside_others(const struct place *place, int this)
+{
+	const struct place *p = &place[this];
+	for (int i = 0; i < PLACES; i++)
+		if (i != this && place[i].at && p->at < place[i].at + place[i].bytes &&
+		    place[i].at < p->at + p->bytes)
+			return false;
+	return true;
+}
+
+/* Up to 64 GiB of addresses, so that they are soon used again; of memory a little. */
+static bool
+take(struct place *place, int i)
+{
+	struct place *p = &place[i];
+	p->reserved = random_below(3) == 0;
+	p->bytes = p->reserved ? (size_t)(1 + random_below((size_t)1 << (1 + random_below(14)))) * UNIT :
+	    (size_t)(1 + random_below((size_t)1 << (1 + random_below(21))));
+	CUresult result = p->reserved ? cuMemAddressReserve(&p->at, p->bytes, UNIT << random_below(4), 0, 0) :
+	    cuMemAlloc_v2(&p->at, p->bytes);
+	if (result != CUDA_SUCCESS)
+		p->at = 0;
+	return (p->reserved && IS(result, result == CUDA_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY)) ||
+	    GOOD(result);
+}
+
+/* What is known of an address inside. */
+static bool
+found_as(const struct place *p)
+{
+	struct allocation found;
+	bool is = memory_find(pointer(p->at + random_below(p->bytes)), 1, &found);
+	return p->reserved ? !is : is && found.base == pointer(p->at) && found.bytes == p->bytes;
+}
+
+static bool
+give(struct place *p)
+{
+	bool good = p->reserved ? GOOD(cuMemAddressFree(p->at, p->bytes)) : GOOD(cuMemFree_v2(p->at));
+	struct allocation found;
+	good = good && WANT(!memory_find(pointer(p->at), 1, &found));
+	p->at = 0;
+	return good;
+}
+
+static void
+test_random(uint64_t seed)
+{
+	struct place place[PLACES] = { { 0 } };
+	bool good = true;
+	int refused = 0;
+	random_state = seed;
+	for (int step = 0; step < STEPS && good; step++) {
+		int i = (int)random_below(PLACES);
+		if (place[i].at) {
+			good = WANT(found_as(&place[i])) && give(&place[i]);
+			continue;
+		}
+		good = take(place, i);
+		refused += !place[i].at;
+		good = good && (!place[i].at || (WANT(beside_others(place, i)) && WANT(found_as(&place[i]))));
+	}
+	for (int i = 0; i < PLACES; i++)
+		good = (!place[i].at || give(&place[i])) && good;
+	ok(good && WANT(refused < STEPS / 4), "memory and addresses at random");
+}
+
 /* ---- memory of other processes ---- */
 
 struct offer {
@@ -964,7 +1063,8 @@ static const struct role {
 	const char *name;
 	bool (*run)(void);
 } roles[] = {
-	{ "fails-each", role_fails_each }, { "fails-second", role_fails_second }, { "refused", role_refused },
+	{ "fails-each", role_fails_each }, { "fails-second", role_fails_second }, { "lost", role_lost },
+	{ "refused", role_refused },
 	{ "refused-late", role_refused_late }, { "works", role_works }, { "touches", role_touches },
 	{ "owner", role_owner }, { "visible", role_visible }, { "no-device", role_no_device },
 };
@@ -1005,6 +1105,7 @@ main(int argc, char **argv)
 	test_create();
 	test_map();
 	test_capture();
+	test_random(argc > 1 ? strtoull(argv[1], NULL, 10) : 1);
 	test_processes();
 	test_visible();
 	test_threads();

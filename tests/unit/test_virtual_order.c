@@ -1,5 +1,5 @@
-/* Random work in streams of the virtual GPUs, with events between them, and with the legacy stream: what must come after
- * something else begins when that has ended; also captured, and replayed. */
+/* Random work in streams of the virtual GPUs, with events between them, and with the legacy stream: what must come
+ * after something else begins when that has ended; also captured, and replayed. */
 #include "virtual.h"
 
 enum { WORK_MOST = 60, STREAMS = 6, EVENTS = 8, LEGACY = 0, BLOCKING = 2 };	/* 1, 2: blocking; then: not */

@@ -221,6 +221,15 @@ start(void)
 
 /* ---- every call ---- */
 
+/* These errors are of a context, as those of a GPU that is lost. */
+static void
+fail_current(CUresult error)
+{
+	struct context *c;
+	if (current_context(&c))
+		context_fail(c, error);
+}
+
 static CUresult
 fail_on_request(const char *name)
 {
@@ -238,6 +247,8 @@ fail_on_request(const char *name)
 			kill(getpid(), SIGKILL);
 		result = f->result;
 	}
+	if (result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_FAILED)
+		fail_current(result);
 	return result;
 }
 
@@ -390,7 +401,7 @@ cuGetProcAddress(const char *name, void **function, int version, cuuint64_t flag
 	return failed != CUDA_SUCCESS ? failed : find_function(name, function, flags);
 }
 
-/* status: 0: found, 1: not; as of CUDA 12, without an error. */
+/* As of CUDA 12. status: 0: found, 1: not. */
 CUresult
 cuGetProcAddress_v2(const char *name, void **function, int version, cuuint64_t flags, int *status)
 {

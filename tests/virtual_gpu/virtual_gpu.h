@@ -17,7 +17,8 @@
  *	VIRTUAL_GPU_STATE	a file that processes share: what links are in use by all of them. Unset: this process
  *	VIRTUAL_GPU_DELAY	a seed: operations of streams, blocks and stores are late by random times
  *	VIRTUAL_GPU_FAIL	FUNCTION:N[:WHAT], comma-separated: the N-th call of cuFUNCTION in this process fails
- *				with WHAT: an error's name without CUDA_ERROR_ (default UNKNOWN), or die: SIGKILL
+ *				with WHAT: an error's name without CUDA_ERROR_ (default UNKNOWN), or die: SIGKILL.
+ *				ILLEGAL_ADDRESS and LAUNCH_FAILED also fail the current context
  *	VIRTUAL_GPU_KERNELS	libraries of twins (twin.h)
  *	VIRTUAL_GPU_THREADS	threads of a block, 1 by default
  *	VIRTUAL_GPU_BLOCKS	blocks that a device executes at once, 64 by default; others wait

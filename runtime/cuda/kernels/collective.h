@@ -188,8 +188,7 @@ make_strip(const struct block *b, int task_number, int number, struct strip *s)
 	int64_t part = in > 0 ? c->part_end[in - 1] : 0, n = c->part_end[in] - part;
 	int64_t begin = part_of((int64_t)load8(&t->begin), (int64_t)load8(&t->begin_of), n);
 	int64_t end = part_of((int64_t)load8(&t->end), (int64_t)load8(&t->end_of), n);
-	int64_t each = GPU_STRIP(end - begin, c->width, c->size);
-	int64_t first = least(begin + number * each, end), last = least(first + each, end);
+	int64_t first = least(begin + number * c->strip, end), last = least(first + c->strip, end);
 	int64_t send = (int64_t)load8(&t->send_block), recv = (int64_t)load8(&t->recv_block);
 	bool own = load1(&t->own), complete = load1(&t->complete);
 	s->own = own ? c->send + (send * c->count + part + first) * c->size : NULL;

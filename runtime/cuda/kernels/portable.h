@@ -3,7 +3,7 @@
  *
  * Pointers are to global memory: of this GPU, of a peer, or of the host. `fresh` accesses go past the first-level cache,
  * and neither compiler nor GPU leaves one out: rings, flags and packets, which others write meanwhile. Instructions are
- * those of sm_60. */
+ * those of sm_60. Kernels state no bound of their threads, with which ptxas spills to make room for more blocks. */
 #ifndef BLINK_KERNELS_PORTABLE_H
 #define BLINK_KERNELS_PORTABLE_H
 
@@ -14,13 +14,13 @@
 #define FN static __device__ __forceinline__ __attribute__((unused))
 #define CALLED static __device__ __noinline__ __attribute__((unused))
 #define SHARED __shared__
-#define ENTRY extern "C" __global__ void __launch_bounds__(GPU_THREADS)
+#define ENTRY extern "C" __global__ void
 #elif defined(__CUDA__)
 #define ON_GPU 1
 #define FN static inline __attribute__((device, always_inline, unused))
 #define CALLED static __attribute__((device, noinline, unused))
 #define SHARED __attribute__((shared))
-#define ENTRY extern "C" __attribute__((global, launch_bounds(GPU_THREADS))) void
+#define ENTRY extern "C" __attribute__((global)) void
 #else
 #define ON_GPU 0
 #define FN static inline __attribute__((always_inline, unused))

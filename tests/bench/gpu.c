@@ -1,0 +1,168 @@
+/* Collectives of ranks on GPUs: the time of a call, until it is done on all ranks. Ranks are threads, one to each GPU.
+ *
+ *	gpu -n RANKS -c COLLECTIVE -b BYTES [-k CALLS] [-r ROOT]
+ *
+ * prints the seconds of a call; BLINK_SCHEDULES has the schedule, which must be one of a file. Data are checked after the
+ * last call. BYTES are of the message as blink-schedule(5) counts M. On virtual GPUs whose links are slowed down
+ * (VIRTUAL_GPU_SCALE) it is the links that take the time, and the rate is that of the schedule: tests/bench/gpu.sh. */
+#include "../job/device.h"
+#include "blink_program.h"
+#include "cuda/driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct bench {
+	const char *coll;
+	size_t bytes;
+	int calls, root;
+	double seconds;			/* of the slowest rank */
+};
+
+enum { BARRIER_BEGIN = 1, BARRIER_END = 2, SAMPLE = 64, WARM = 64 << 10 };
+
+static double
+now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool
+is(const struct bench *b, const char *name)
+{
+	return strcmp(b->coll, name) == 0;
+}
+
+static blinkCollective_t
+number_of(const struct bench *b)
+{
+	return is(b, "allreduce") ? blinkCollAllReduce : is(b, "allgather") ? blinkCollAllGather : blinkCollBroadcast;
+}
+
+static blinkResult_t
+call(const struct bench *b, size_t n, const void *send, void *recv, blinkComm_t comm, void *stream)
+{
+	if (is(b, "allreduce"))
+		return blinkAllReduce(send, recv, n, blinkFloat32, blinkSum, comm, stream);
+	if (is(b, "allgather"))
+		return blinkAllGather(send, recv, n, blinkFloat32, comm, stream);
+	return blinkBroadcast(send, recv, n, blinkFloat32, b->root, comm, stream);
+}
+
+/* A block has one value, so that no data need to cross slow links to the host: it is set on the GPU. */
+static float
+value(int rank)
+{
+	return (float)(rank * rank + 1);
+}
+
+static float
+wanted(const struct bench *b, int n_ranks, size_t block)
+{
+	if (is(b, "allgather"))
+		return value((int)block);
+	if (is(b, "broadcast"))
+		return value(b->root);
+	float sum = 0;
+	for (int r = 0; r < n_ranks; r++)
+		sum += value(r);
+	return sum;
+}
+
+static void
+fill(struct rank *me, char *to, size_t n, float x)
+{
+	const struct driver *d;
+	struct blink_error err = { 0 };
+	uint32_t bits;
+	memcpy(&bits, &x, sizeof bits);
+	job_need(me, driver_open(&d, &err) == blinkSuccess && d->set32_async((CUdeviceptr)(uintptr_t)to, bits, n, NULL)
+	    == CUDA_SUCCESS && d->stream_synchronize(NULL) == CUDA_SUCCESS, "fill: %s", err.text);
+}
+
+/* Some elements at the beginning, the end and between of each block. */
+static void
+check(struct rank *me, const struct bench *b, blinkComm_t comm, const char *recv, size_t n, size_t blocks)
+{
+	float got[SAMPLE];
+	for (size_t block = 0; block < blocks; block++) {
+		for (int part = 0; part <= 16; part++) {
+			size_t at = block * n + (n - SAMPLE) / 16 * (size_t)part, wrong = 0;
+			device_out(me, comm, got, recv + at * sizeof(float), sizeof got);
+			for (size_t i = 0; i < SAMPLE; i++)
+				wrong += got[i] != wanted(b, me->n, block);
+			job_need(me, wrong == 0, "block %zu: %zu wrong from element %zu on", block, wrong, at);
+		}
+	}
+}
+
+static void
+measure(struct rank *me, struct bench *b, blinkComm_t comm)
+{
+	size_t blocks = is(b, "allgather") ? (size_t)me->n : 1, n = b->bytes / sizeof(float) / blocks;
+	char *send = device_memory(me, comm, n * sizeof(float));
+	char *recv = device_memory(me, comm, n * blocks * sizeof(float));
+	void *stream = device_stream(me);
+	blinkChoice_t choice;
+	fill(me, send, n, value(me->rank));
+	fill(me, recv, n * blocks, -1);
+	bool good = blinkCommGetChoice(comm, number_of(b), b->root, b->bytes, &choice) == blinkSuccess;
+	job_need(me, good && !choice.builtIn, "no schedule of a file: %s", good ? choice.text : "");
+	call(b, n < WARM ? n : WARM, send, recv, comm, stream);	/* tables and modules are loaded */
+	job_need(me, blinkCommWait(comm, 0) == blinkSuccess, "warm-up: %s", blinkCommGetError(comm));
+	job_barrier(me, BARRIER_BEGIN, me->n);
+	double began = now();
+	for (int i = 0; i < b->calls; i++)
+		call(b, n, send, recv, comm, stream);
+	job_need(me, blinkCommWait(comm, 0) == blinkSuccess, "%s", blinkCommGetError(comm));
+	job_barrier(me, BARRIER_END, me->n);
+	if (me->rank == 0)
+		b->seconds = (now() - began) / b->calls;
+	check(me, b, comm, recv, n, blocks);
+	device_free(me, comm, send);
+	device_free(me, comm, recv);
+	device_stream_end(me, stream);
+}
+
+static void
+body(struct rank *me)
+{
+	struct bench *b = me->arg;
+	device_take(me);
+	blinkComm_t comm = job_join(me, NULL);
+	if (!comm)
+		return;
+	measure(me, b, comm);
+	blinkCommDestroy(comm);
+	if (me->rank == 0)
+		printf("%.6f\n", b->seconds);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct bench b = { .coll = "allreduce", .bytes = 64 << 20, .calls = 1 };
+	int n = 0, option;
+	while ((option = getopt(argc, argv, "n:c:b:k:r:")) != -1) {
+		if (option == 'n')
+			n = atoi(optarg);
+		else if (option == 'c')
+			b.coll = optarg;
+		else if (option == 'b')
+			b.bytes = strtoull(optarg, NULL, 10);
+		else if (option == 'k')
+			b.calls = atoi(optarg);
+		else if (option == 'r')
+			b.root = atoi(optarg);
+		else
+			return 2;
+	}
+	if (n < 1 || n > JOB_RANKS || b.calls < 1 || b.root < 0 || b.root >= n)
+		return 2;
+	return job_run("bench", n, true, 600, body, &b) == 0 ? 0 : 1;
+}

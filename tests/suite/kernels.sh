@@ -1,0 +1,64 @@
+# The kernels of the CUDA backend compile without warnings by clang and by nvcc, for the oldest GPUs of each, in the full
+# test for all; ptxas takes the PTX that libblink has; the kernels keep all they have in registers, of
+# which a block of 512 threads has enough.
+# shellcheck shell=bash source=tests/lib.sh
+. tests/lib.sh
+
+include="-Iruntime/include -Iruntime -Iruntime/cuda"
+clang=${CLANG:-$(command -v clang || true)} nvcc=${NVCC:-$(command -v nvcc || true)}
+ptxas=$(command -v ptxas || { [ "$nvcc" ] && ls "$(dirname "$nvcc")/ptxas" 2>/dev/null; } || true)
+all="move $(sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' runtime/include/blink_types.h | tr '\n' ' ')"
+
+# ends LIST...: all of it in the full test, else the first
+ends() { if [ "$full" ]; then echo "$@"; else echo "$1"; fi; }
+
+# compiles NAME TYPE COMMAND...
+compiles() {
+	local name=$1 type=$2
+	shift 2
+	[ "$type" = move ] || set -- "$@" "-DKERNEL_TYPE=$type"
+	# shellcheck disable=SC2086 # flags
+	expect "$name" "$@" $include -o "$work/$type.ptx" runtime/cuda/kernels/module.cu
+}
+
+for arch in $(ends sm_60 sm_61 sm_70 sm_72 sm_75 sm_80 sm_86); do
+	[ "$clang" ] || { skip "no clang"; break; }
+	for type in ${full:+move} float32; do
+		compiles "$type by clang for $arch" "$type" "$clang" -x cuda --cuda-device-only "--cuda-gpu-arch=$arch" \
+			-nocudainc -nocudalib -Wno-unknown-cuda-version -Wall -Wextra -Werror -O3 -ffp-contract=off -S
+	done
+done
+# shellcheck disable=SC2046 # names
+for arch in $(if [ "$nvcc" ]; then ends $("$nvcc" --list-gpu-arch); else echo none; fi); do
+	[ "$nvcc" ] || { skip "no nvcc"; break; }
+	for type in move ${full:+float16}; do
+		compiles "$type by nvcc for $arch" "$type" "$nvcc" -x cu -ptx "-arch=$arch" -Werror all-warnings \
+			-std=c++17 -O3 -fmad=false
+	done
+done
+
+# assembled TYPE ARCH: in registers alone
+assembled() {
+	local wrong
+	if ! "$ptxas" -v "-arch=$2" "$build/gen/ptx/$1.ptx" -o "$work/cubin" 2>"$work/log"; then
+		not_ok "$1 for $2: $(grep -m1 -v '^ptxas info' "$work/log")"
+		return
+	fi
+	wrong=$(awk '/stack frame/ && !/^ *0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads/
+		/Used [0-9]+ registers/ { n = $0; sub(/.*Used /, "", n); if (n + 0 > 128) print }' "$work/log")
+	if [ "$wrong" ]; then not_ok "$1 for $2: $wrong"; else ok "$1 for $2: in registers alone"; fi
+}
+
+archs=
+[ ! "$ptxas" ] || archs=$("$ptxas" --help | grep -o "'sm_[0-9]*'" | tr -d "'" | sort -t_ -k2n -u)
+if [ ! "$archs" ]; then
+	skip "no ptxas"
+elif [ ! -f "$build/gen/ptx/move.ptx" ]; then
+	skip "libblink was built without kernels"
+else
+	for arch in $([ "$full" ] && echo $archs || { head -1; tail -1; } <<<"$archs"); do
+		types="move float32"
+		[ ! "$full" ] || [ "$arch" != "${archs%%$'\n'*}" ] || types=$all
+		for type in $types; do assembled "$type" "$arch"; done
+	done
+fi
