@@ -345,12 +345,16 @@ $(B)/tests/%.so: tests/%.c $(B)/flags
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
 
 # What NVIDIA's driver and libhwloc tell of a machine, of a topology file.
-VIRTUAL_NVML = $(addprefix $(B)/tests/virtual_gpu/, libnvidia-ml.so.1 libhwloc.so.15)
+VIRTUAL_NVML = $(addprefix $(B)/tests/virtual_gpu/, libnvidia-ml.so.1 hwloc/libhwloc.so.15 driver/libcuda.so.1)
 LINK_VIRTUAL_NVML = $(LINK) $(TEST_LINK) -shared -Wl,-soname,$(@F) -Wl,--exclude-libs,ALL -o $@ $(filter %.o %.a, $^) \
 	$(XML_LIBS) $(MD_LIBS) -lm -ldl
 $(B)/tests/virtual_gpu/libnvidia-ml.so.1: $(addprefix $(B)/tests/virtual_gpu/, nvml.o nvml_machine.o) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK_VIRTUAL_NVML)
-$(B)/tests/virtual_gpu/libhwloc.so.15: $(addprefix $(B)/tests/virtual_gpu/, nvml_hwloc.o nvml_machine.o) $(B)/shared.a $(TEST_OBJ)
+$(B)/tests/virtual_gpu/driver/libcuda.so.1: $(addprefix $(B)/tests/virtual_gpu/, nvml_driver.o nvml_machine.o) $(B)/shared.a $(TEST_OBJ)
+	@mkdir -p $(@D)
+	$(call say,  LD      $@)$(LINK_VIRTUAL_NVML)
+$(B)/tests/virtual_gpu/hwloc/libhwloc.so.15: $(addprefix $(B)/tests/virtual_gpu/, nvml_hwloc.o nvml_machine.o) $(B)/shared.a $(TEST_OBJ)
+	@mkdir -p $(@D)
 	$(call say,  LD      $@)$(LINK_VIRTUAL_NVML)
 
 $(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
@@ -388,7 +392,7 @@ UBSAN_CFLAGS = -O1 -g1 -fsanitize=undefined -fno-sanitize-recover=all
 TSAN_CFLAGS = -O1 -g1 -fsanitize=thread
 MSAN_CFLAGS = -O1 -g1 -fsanitize=memory -fsanitize-memory-track-origins -fno-omit-frame-pointer
 ASAN_PROGRAMS = blinkc blink-perf libnccl-tuner-blink.so $(addprefix tests/, json_values nccl_play) \
-	$(addprefix tests/virtual_gpu/, libnvidia-ml.so.1 libhwloc.so.15 libcuda.so.1 libblink-twins.so) \
+	$(addprefix tests/virtual_gpu/, libnvidia-ml.so.1 hwloc/libhwloc.so.15 libcuda.so.1 libblink-twins.so) \
 	$(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
