@@ -470,7 +470,10 @@ fuzz-merge: tests-libfuzzer
 		for new in $$m/*; do [ -e tests/fuzz/corpus/$$f/$$(basename $$new) ] || cp $$new tests/fuzz/found/$$f || exit 1; done || exit 1; done
 
 # Open MPI and torch take part where they are.
-.PHONY: bench bench-job
+.PHONY: bench bench-job bench-gpu
+bench-gpu: all $(B)/tests/bench/gpu $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so)
+	@BUILD=$(B) tests/bench/gpu.sh $(BENCH_GPU)
+
 bench-job: TORCH = $(shell for p in python3 /usr/bin/python3; do $$p -c 'import torch' 2>/dev/null && echo $$p && break; done)
 bench-job: $(B)/tests/bench/job
 	@rm -f $(B)/tests/bench/job_mpi; if command -v mpicc >/dev/null; then \

@@ -383,7 +383,8 @@ gpu_hear(struct rank_comm *r, bool hears)
 	pthread_mutex_unlock(&r->gpu_lock);
 }
 
-/* The card of the GPU that the rank works on. It stays unknown where NVIDIA's driver does not tell, which is no error. */
+/* The card of the GPU that the rank works on. It stays unknown where NVIDIA's driver does not tell, which is no
+ * error. */
 static void
 ask_for_gpu(struct rank_comm *r)
 {
