@@ -27,7 +27,7 @@ BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -I
 # What is installed by `make deps`; `make check` needs the second list too, and `make check-full` all three.
 DEPS = pkg-config libglpk-dev libxml2-dev libmd-dev libnauty2-dev libhwloc-dev
 CHECK_DEPS = $(DEPS) libucx-dev build-essential python3 python3-jsonschema python3-yaml libxml2-utils mandoc locales git procps graphviz zsh fish
-FULL_DEPS = $(CHECK_DEPS) iproute2 valgrind debhelper lintian chromium chromium-driver python3-selenium
+FULL_DEPS = $(CHECK_DEPS) clang iproute2 valgrind debhelper lintian chromium chromium-driver python3-selenium
 
 LIBS_MISSING := $(shell pkg-config --exists libxml-2.0 libmd hwloc 2>/dev/null || echo missing)
 XML_CFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
