@@ -24,7 +24,7 @@
 
 enum {
 	NAP = 20,		/* ms between two looks */
-	LATE = 10000,		/* ms that ranks have to end after the first failure */
+	LATE = 5000,		/* ms that ranks have to end after the first failure */
 };
 
 struct member {
@@ -120,11 +120,14 @@ run_rank(struct job *job, int r)
 
 /* ---- processes ---- */
 
+/* late: it has been killed here, since another had failed. */
 static void
-died(struct job *job, int r, int status)
+died(struct job *job, int r, int status, bool late)
 {
 	struct member *m = &job->rank[r];
-	if (WIFSIGNALED(status)) {
+	if (late && WIFSIGNALED(status)) {
+		m->code = m->code ? m->code : blinkRemoteError;
+	} else if (WIFSIGNALED(status)) {
 		m->code = blinkSystemError;
 		snprintf(m->text, sizeof m->text, "rank %d: signal %d ended it: %s", r, WTERMSIG(status),
 		    strsignal(WTERMSIG(status)));
@@ -135,7 +138,7 @@ died(struct job *job, int r, int status)
 		atomic_fetch_or(&job->failed, m->code != 0);
 }
 
-/* -1: not started. */
+/* -1: of none. */
 static int
 rank_of(const pid_t *pid, int n, pid_t which)
 {
@@ -158,13 +161,14 @@ static void
 await_processes(struct job *job, pid_t *pid, int left)
 {
 	double failed_at = 0;
+	bool late = false;
 	while (left > 0) {
 		bool failed = atomic_load(&job->failed);
 		int status;
 		pid_t who = waitpid(-1, &status, failed ? WNOHANG : 0);
 		int r = who > 0 ? rank_of(pid, job->n, who) : -1;
 		if (r >= 0) {
-			died(job, r, status);
+			died(job, r, status, late);
 			pid[r] = 0;
 			left--;
 		} else if (failed) {
@@ -173,8 +177,10 @@ await_processes(struct job *job, pid_t *pid, int left)
 		}
 		if (failed && failed_at == 0)
 			failed_at = seconds();
-		if (failed && seconds() - failed_at > LATE / 1e3)
+		if (failed && !late && seconds() - failed_at > LATE / 1e3) {
+			late = true;
 			end_late(job, pid);
+		}
 	}
 }
 

@@ -331,6 +331,7 @@ output_begin(const struct perf *p)
 	}
 	o->format = &formats[p->opt.format];
 	o->format->begin(o, p);
+	fflush(stdout);
 	return o;
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AHEAD = 1000 };	/* calls that are not waited for */
+enum { AHEAD = 200 };	/* calls or replays that are not waited for: a failure leaves no more in the stream */
 
 struct device {
 	const struct driver *driver;
@@ -106,8 +106,6 @@ calls(struct perf *p, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++) {
 		blinkResult_t result = call(p);
-		if (!result && !p->opt.graph && i % AHEAD == AHEAD - 1)
-			result = blinkCommWait(p->comm, 0);
 		if (result)
 			return comm_failed(p, result);
 	}
@@ -134,17 +132,34 @@ rank_begin(struct perf *p, int64_t n)
 	return failed;
 }
 
-int
-rank_runs(struct perf *p, int64_t n)
+static int
+replays(struct perf *p, int64_t n)
 {
-	if (!p->opt.graph && calls(p, n))
-		return 1;
-	for (int64_t i = 0; p->opt.graph && i < n; i++)
+	for (int64_t i = 0; i < n; i++)
 		if (TRY(graph_launch(p->device->graph, p->device->stream), "launch a graph"))
 			return 1;
+	return 0;
+}
+
+static int
+wait_for_all(struct perf *p)
+{
 	CUresult r = p->device ? p->device->driver->stream_synchronize(p->device->stream) : CUDA_SUCCESS;
 	blinkResult_t result = blinkCommWait(p->comm, 0);
 	return result ? comm_failed(p, result) : p->device ? device_failed(p, r, "wait for a stream") : 0;
+}
+
+int
+rank_runs(struct perf *p, int64_t n)
+{
+	for (int64_t at = 0; at < n; at += AHEAD) {
+		int64_t some = n - at < AHEAD ? n - at : AHEAD;
+		if (p->opt.graph ? replays(p, some) : calls(p, some))
+			return 1;
+		if (wait_for_all(p))
+			return 1;
+	}
+	return 0;
 }
 
 void
