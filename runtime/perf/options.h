@@ -48,10 +48,10 @@ enum scope { ANY, ONE, JOB };
 	X(OPT_MIAD, "miad", "", ONE, "search the chunk of each size: doubled while that is faster, then lowered; " \
 	    "prints each try")                                                                             \
 	X('t', "threads", "N", ONE, "threads of the host backend, 0 to 256 (default 0: one for each CPU)") \
-	X('g', "gpus", "LIST", ANY, "from an index: GPUs of the job, by index or id, or ranges as 0-3, comma separated; " \
-	    "GPU i of the list is rank i; default: all")                                                   \
-	X('r', "root", "RANK", ANY, "from an index, or of a job: root of broadcast, reduce, gather or scatter: a rank " \
-	    "(default 0) or, of an index, the id of a GPU")                                                \
+	X('g', "gpus", "LIST", ANY, "from an index: GPUs of the job, by index or id, or ranges as 0-3, comma " \
+	    "separated; GPU i of the list is rank i; default: all")                                                   \
+	X('r', "root", "RANK", ANY, "from an index, or of a job: root of broadcast, reduce, gather or scatter: a " \
+	    "rank (default 0) or, of an index, the id of a GPU")                                                \
 	X(OPT_COLLECTIVE, "collective", "NAME", ANY, "from an index, or of a job: broadcast, reduce, allreduce " \
 	    "(default), gather, scatter, allgather, reducescatter or alltoall")                            \
 	X(OPT_WITHOUT, "without", "LIST", ONE, "from an index: the machine has lost this, as gpu3-gpu5; blinkc batch " \
