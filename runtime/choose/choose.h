@@ -67,7 +67,8 @@ typedef struct {
 /* In order: entries whose range of sizes holds the message; a built-in one for small messages; entries and schedule
  * files without a range; a built-in one. An entry is for exactly the job's GPUs, or found by their isomorphic form;
  * rank i of the job is GPU gpu[i], and without ids GPU i. With cards, and where there are no ids, or the index has
- * not all of them, the job's GPUs are those with the NVLinks of the cards (probe_match), if the index has its machine.
+ * not all of them, the job's GPUs are those with the NVLinks of the cards (probe_match), if the index has its machine;
+ * if it does not, and there are no ids, those of the driver's numbers, where the driver shows as many GPUs.
  * An index that lacks some, or has the same for two ranks, is passed over, and so is one whose machine is not what each
  * rank says that states one; of the others the first one with an entry counts. A schedule file is for as many ranks as
  * the job has, the same collective and root. All ranks of a job make the same choice if their libraries have the same

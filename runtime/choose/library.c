@@ -230,6 +230,22 @@ by_links_alone(const struct job *job)
 	return job->card && !named;
 }
 
+/* Without the machine's links: the numbers that the driver gives the GPUs of a server, if the index has as many. */
+static bool
+find_by_number(const Index *index, const struct job *job, int *gpu, bool *taken)
+{
+	memset(taken, 0, (size_t)index->n_gpus * sizeof *taken);
+	for (int r = 0; r < job->n_ranks; r++) {
+		const struct gpu_card *card = &job->card[r];
+		if (job->server[r] != job->server[0] || card->shown != index->n_gpus || card->number >= index->n_gpus ||
+		    taken[card->number])
+			return false;
+		gpu[r] = card->number;
+		taken[gpu[r]] = true;
+	}
+	return true;
+}
+
 static Status
 find_indexed(Ctx *ctx, const struct item *item, const struct job *job, Collective coll, int root,
     struct indexed_job *out)
@@ -243,7 +259,9 @@ find_indexed(Ctx *ctx, const struct item *item, const struct job *job, Collectiv
 	TRY(TEMP(ctx, gpu, job->n_ranks));
 	TRY(TEMP(ctx, taken, item->index->index->n_gpus));
 	found = !by_links_alone(job) && find_gpus(item->index->index, job, gpu, taken);
-	if (!found && job->card && item->index->index->machine)
+	if (by_links_alone(job) && !item->index->index->machine)
+		found = find_by_number(item->index->index, job, gpu, taken);
+	else if (!found && job->card && item->index->index->machine)
 		TRY(probe_match(ctx, item->index->index->machine, job->card, job->server, job->n_ranks, gpu, &found));
 	if (found)
 		TRY(index_find_job(ctx, item->index, gpu, job->n_ranks, (int)coll, root, out));
@@ -364,12 +382,14 @@ static void
 explain(const struct choosing *c, char *why, size_t size)
 {
 	const struct job *job = c->job;
-	bool none = job->n_stated > 0;
+	bool none = job->n_stated > 0, index = false;
+	for (int i = 0; i < c->lib->n_items; i++)
+		index |= c->lib->item[i].index != NULL;
 	for (int i = 0; i < c->lib->n_items && none; i++)
 		none = c->lib->item[i].index && !is_stated(c->lib->item[i].index->index, job);
 	if (c->lib->n_items == 0)
 		*why = 0;
-	else if (!none && job->card)
+	else if (!none && job->card && index)
 		snprintf(why, size, ", as no index with its machine has GPUs with the NVLinks of this job");
 	else if (!none)
 		snprintf(why, size, ", as no schedule that was named is for this job");

@@ -94,7 +94,8 @@ take_packets(const struct gpu_asked *asked, int64_t rings, struct gpu_sizes *out
 	int64_t need = (1 + (strip * asked->size + 7) / 8) * (int64_t)sizeof(struct gpu_packet);
 	if (asked->message > PACKET_MESSAGE || asked->chunk_bytes || need > share(asked->packet_bytes, rings * width))
 		return false;
-	*out = (struct gpu_sizes){ .width = (int)width, .strip = strip, .packet_share = share(asked->packet_bytes, rings * width) };
+	*out = (struct gpu_sizes){ .width = (int)width, .strip = strip,
+		.packet_share = share(asked->packet_bytes, rings * width) };
 	return true;
 }
 
@@ -112,8 +113,9 @@ take_flags(const struct gpu_asked *asked, int64_t rings, struct gpu_sizes *out, 
 	if (room < GPU_SLOTS_LEAST * UNIT || strip / slot >= GPU_CHUNKS_MAX)
 		return set_error(err, blinkLimit, "%lld bytes of a segment in chunks of %lld: want less than %d chunks",
 		    (long long)strip, (long long)slot, (int)GPU_CHUNKS_MAX);
-	*out = (struct gpu_sizes){ .width = (int)width, .strip = elements, .slots = (int)between(GPU_SLOTS_LEAST, room / slot,
-	    GPU_SLOTS_MOST), .chunk = slot / asked->size, .slot_bytes = slot, .ring_share = room };
+	*out = (struct gpu_sizes){ .width = (int)width, .strip = elements,
+		.slots = (int)between(GPU_SLOTS_LEAST, room / slot, GPU_SLOTS_MOST), .chunk = slot / asked->size,
+		.slot_bytes = slot, .ring_share = room };
 	return blinkSuccess;
 }
 

@@ -113,6 +113,7 @@ blinkResult_t (*const wait_call)(blinkComm_t, uint64_t) = blinkCommWait;
 blinkResult_t (*const test_call)(blinkComm_t, uint64_t) = blinkCommTest;
 blinkResult_t (*const abort_comm)(blinkComm_t) = blinkCommAbort;
 blinkResult_t (*const async_error)(blinkComm_t, blinkError_t *) = blinkCommGetAsyncError;
+blinkResult_t (*const choice)(blinkComm_t, blinkCollective_t, int, size_t, blinkChoice_t *) = blinkCommGetChoice;
 blinkResult_t (*const split_comm)(
     blinkComm_t, int, int, blinkComm_t *, const blinkConfig_t *, blinkError_t *) = blinkCommSplit;
 blinkResult_t (*const register_memory)(blinkComm_t, void *, size_t, void **) = blinkCommRegister;

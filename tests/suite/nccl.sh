@@ -54,6 +54,17 @@ for n in 1 2 ${full:+3} 8; do
 	BLINK_NCCL=none count "alone, $n ranks" "$build/tests/nccl/program" $n $scenarios
 done
 
+# On GPUs: the virtual ones. Of tests/virtual_gpu the library of the driver alone.
+if [ -e "$build/tests/virtual_gpu/libblink-twins.so" ]; then
+	for n in 4 ${full:+8}; do
+		# shellcheck disable=SC2086
+		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
+			count "alone, $n GPUs" "$build/tests/nccl/program" $n $scenarios
+	done
+else
+	skip "programs on GPUs: no kernels were built: want nvcc or clang"
+fi
+
 # ---- beside a real one ----
 fake=$build/tests/nccl/libnccl.so.2
 count "the real one" "$build/tests/nccl/beside" 4 0

@@ -228,6 +228,15 @@ test_sizes(const Topology *topo)
 	ok(chooses_by_size(lib, &job, topo, isomorphic), "isomorphic GPUs");
 	ok(chooses(alone, &job, ALLREDUCE, -1, 1, (struct expected){ "built in, as no schedule", 0, SMALL, true }),
 	    "none for isomorphic GPUs in an index without its machine");
+	struct gpu_card card[N] = { { .known = 1, .number = 2, .shown = 8 }, { .known = 1, .number = 0, .shown = 8 },
+	    { .known = 1, .number = 1, .shown = 8 } };
+	job.gpu = NULL;
+	job.card = card;
+	ok(chooses_by_size(alone, &job, topo, order), "by the driver's numbers, without the machine");
+	card[1].number = 2;
+	bool twice = chooses_by_size(alone, &job, topo, order);
+	card[1] = (struct gpu_card){ .known = 1, .number = 0, .shown = 7 };
+	ok(!twice && !chooses_by_size(alone, &job, topo, order), "a number twice; a driver that shows other GPUs");
 	library_close(alone);
 	library_close(lib);
 }
