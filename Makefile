@@ -79,8 +79,7 @@ COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o) $(B)/gen/kernel_modules.o
 NCCL_OBJ = $(patsubst %.c,$(B)/%.o,$(filter-out runtime/nccl/audit.c,$(wildcard runtime/nccl/*.c)) runtime/cuda/driver.c runtime/debug.c \
 	runtime/error.c)
-PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(addprefix $(B)/src/, base/complete.o base/names.o \
-	base/printable.o model/gpu_list.o) $(B)/runtime/tune/miad.o
+PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(addprefix $(B)/runtime/, tune/miad.o cuda/driver.o error.o)
 TUNER_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/nccl_tuner/*.c))
 COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
 RUNTIME_LIBS = $(MD_LIBS) -lm -ldl
@@ -149,9 +148,9 @@ $(B)/blink/libblink-audit.so: $(B)/runtime/nccl/audit.o
 	@mkdir -p $(@D)
 	$(call say,  LD      $@)$(LINK) -shared $(if $(HARDENED),-Wl$(comma)-z$(comma)defs) -o $@ $^
 
-LINK_PERF = $(LINK) $(PIE) $(PERF_OBJ) -L$(B) -lblink -lm -pthread
+LINK_PERF = $(LINK) $(PIE) $(PERF_OBJ) $(B)/shared.a -L$(B) -lblink -lm -ldl -pthread
 
-$(B)/blink-perf: $(PERF_OBJ) $(B)/libblink.so
+$(B)/blink-perf: $(PERF_OBJ) $(B)/shared.a $(B)/libblink.so
 	$(call say,  LD      $@)$(LINK_PERF) -o $@ -Wl,-rpath,'$$ORIGIN'
 
 # The programs write them from their lists of options. RUN runs programs where they are built for another machine.

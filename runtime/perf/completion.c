@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 static const CompleteOption completed[] = {
-#define X(letter, name, argument, text) \
+#define X(letter, name, argument, scope, text) \
 	{ name, (char)(letter < 256 ? letter : 0), sizeof(argument) > 1 ? argument : NULL, 1, text },
 	OPTION_LIST(X)
 #undef X
@@ -17,7 +17,8 @@ print_completion(const char *name)
 	const char *type[N_TYPES + 2] = { NULL }, *op[N_OPS + 2] = { NULL };
 	const CompleteValues values[] = { { "check", 1, false, checks }, { "datatype", 1, false, type },
 	    { "op", 1, false, op },
-		{ "collective", 1, false, collectives }, { "completion", 1, false, shells } };
+		{ "collective", 1, false, collectives }, { "backend", 1, false, backend_names },
+		{ "format", 1, false, format_names }, { "completion", 1, false, shells } };
 	const CompleteVerb verb = { "", "", 1 };
 	const Complete all = { .program = "blink-perf", .n_options = sizeof completed / sizeof *completed,
 	    .option = completed, .n_verbs = 1,

@@ -18,7 +18,10 @@ int
 comm_failed(struct perf *p, blinkResult_t result)
 {
 	const char *text = blinkCommGetError(p->comm);
-	return p->code = complain((int)result, "%s: %s", p->path, *text ? text : blinkGetErrorString(result));
+	if (!*text)
+		text = blinkGetErrorString(result);
+	return p->code = p->job ? complain((int)result, "rank %d: %s", p->first, text)
+	    : complain((int)result, "%s: %s", p->path, text);
 }
 
 /* ---- sizes ---- */
@@ -320,7 +323,7 @@ place_buffers(struct perf *p, int r, bool in_place, size_t *sent, size_t *receiv
 int
 data_prepare(struct perf *p, bool in_place)
 {
-	for (int r = 0; r < p->info.nRanks; r++) {
+	for (int r = p->first; r < p->end; r++) {
 		size_t sent, received;
 		place_buffers(p, r, in_place, &sent, &received);
 		for (int side = 0; side < 2; side++) {
@@ -352,7 +355,7 @@ int
 data_check(struct perf *p, bool in_place, int64_t *n_wrong)
 {
 	compute_known(p);
-	for (int r = 0; r < p->info.nRanks; r++) {
+	for (int r = p->first; r < p->end; r++) {
 		size_t sent, received;
 		place_buffers(p, r, in_place, &sent, &received);
 		if (received && compare(p, r, p->to[r], received, expected, n_wrong))

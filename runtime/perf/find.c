@@ -1,6 +1,7 @@
 #include "find.h"
 #include "model/gpu_list.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,4 +126,65 @@ find_schedule(const struct options *opt, blinkSchedule_t *sched, char **path)
 		return complain((int)result, "%s", error.text);
 	*path = strdup(opt->path);
 	return *path ? 0 : complain(blinkOutOfMemory, "out of memory");
+}
+
+/* ---- of a job ---- */
+
+static int
+copy_gpus(const struct options *opt, const blinkIndexInfo_t *info, char **gpus)
+{
+	int n, *gpu = calloc((size_t)info->nGpus + 1, sizeof *gpu);
+	int code = gpu ? read_gpus(opt, info, gpu, &n) : complain(blinkOutOfMemory, "out of memory");
+	if (!code && n != opt->ranks)
+		code = complain(USAGE, "--gpus: %d GPUs: want one for each of the %d ranks", n, (int)opt->ranks);
+	for (int r = 0; !code && r < n; r++) {
+		gpus[r] = strdup(info->gpus[gpu[r]]);
+		if (!gpus[r])
+			code = complain(blinkOutOfMemory, "out of memory");
+	}
+	free(gpu);
+	return code;
+}
+
+int
+find_job_gpus(const struct options *opt, char ***gpus)
+{
+	blinkIndex_t index;
+	blinkIndexInfo_t info;
+	blinkError_t error;
+	*gpus = NULL;
+	if (!opt->gpus)
+		return 0;
+	blinkResult_t result = blinkIndexLoad(opt->path, &index, &error);
+	if (result)
+		return complain((int)result, "%s", error.text);
+	blinkIndexGetInfo(index, &info);
+	*gpus = calloc((size_t)opt->ranks, sizeof **gpus);
+	int code = *gpus ? copy_gpus(opt, &info, *gpus) : complain(blinkOutOfMemory, "out of memory");
+	blinkIndexDestroy(index);
+	return code;
+}
+
+void
+find_free_gpus(char **gpus, int n)
+{
+	for (int r = 0; gpus && r < n; r++)
+		free(gpus[r]);
+	free(gpus);
+}
+
+int
+find_job_root(const struct options *opt, char *const *gpus, int *root)
+{
+	const char *text = opt->root ? opt->root : "0";
+	for (int r = 0; gpus && r < opt->ranks; r++) {
+		if (strcmp(gpus[r], text) == 0) {
+			*root = r;
+			return 0;
+		}
+	}
+	size_t digits = strspn(text, "0123456789");
+	*root = digits > 0 && digits < 10 && !text[digits] ? atoi(text) : INT_MAX;
+	return *root < opt->ranks ? 0 : complain(USAGE, "--root: %.80s: want a rank, 0 to %d", text,
+	    (int)opt->ranks - 1);
 }

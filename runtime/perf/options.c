@@ -29,25 +29,34 @@ const struct type types[N_TYPES] = {
 const struct op ops[N_OPS] = { { "sum", blinkSum }, { "prod", blinkProd }, { "max", blinkMax }, { "min", blinkMin },
 	{ "avg", blinkAvg } };
 
+const char *const format_names[] = { [FORMAT_TEXT] = "text", [FORMAT_CSV] = "csv", [FORMAT_JSON] = "json", NULL };
+const char *const backend_names[] = { "host", "cuda", NULL };
+
+_Thread_local char *complaint;
+
 int
 complain(int code, const char *format, ...)
 {
-	char line[2048];
+	char line[COMPLAINT];
 	va_list args;
 	va_start(args, format);
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
 	make_printable(line);
-	fprintf(stderr, "blink-perf: %s\n", line);
+	if (!complaint)
+		fprintf(stderr, "blink-perf: %s\n", line);
+	else if (!*complaint)
+		snprintf(complaint, COMPLAINT, "%s", line);
 	return code;
 }
 
 static int
 help(void)
 {
-	printf("usage: blink-perf [options] schedule.json|program.so|index\n\n");
-#define X(letter, name, argument, text)                                                                    \
-	printf("  %c%c%c --%-14s%-7s%s\n", letter < 256 ? '-' : ' ', letter < 256 ? letter : ' ', \
+	printf("usage: blink-perf [options] schedule.json|program.so|index\n"
+	       "       blink-perf --ranks N [options] [schedule.json|index]\n\n");
+#define X(letter, name, argument, scope, text)                                                                    \
+	printf("  %c%c%c --%-17s%-7s%s\n", letter < 256 ? '-' : ' ', letter < 256 ? letter : ' ', \
 	    letter < 256 ? ',' : ' ', name, \
 	    argument, text);
 	OPTION_LIST(X)
@@ -112,7 +121,7 @@ bad_value(int letter, const char *value)
 	if (letter == OPT_COLLECTIVE)
 		return complain(USAGE, "--collective: %.40s: want %s%s", value, names_wanted(names).text,
 		    names_hint(names, value).text);
-#define X(short_name, name, argument, text)                                                                \
+#define X(short_name, name, argument, scope, text)                                                                \
 	if (letter == short_name)                                                                          \
 		return complain(USAGE, "--%s: %s: want %s: %s", name, value, argument, text);
 	OPTION_LIST(X)
@@ -120,11 +129,18 @@ bad_value(int letter, const char *value)
 	return USAGE;
 }
 
+static bool
+find_name(const char *const *names, int n, const char *name, int *out)
+{
+	return names_find((Names){ n, names }, name, out);
+}
+
 static int
 take_option(struct options *opt, int letter, const char *value)
 {
 	const int64_t most = INT64_C(1) << 40;
 	bool good = true;
+	int backend;
 	switch (letter) {
 	case 'b':
 		good = parse(value, true, 0, most, &opt->min);
@@ -179,6 +195,22 @@ take_option(struct options *opt, int letter, const char *value)
 	case OPT_DATA_ONLY:
 		opt->data_only = true;
 		break;
+	case OPT_RANKS:
+		good = parse(value, false, 1, 1024, &opt->ranks);
+		break;
+	case OPT_THREADS_AS_RANKS:
+		opt->threads_as_ranks = true;
+		break;
+	case OPT_BACKEND:
+		opt->backend = value;
+		good = find_name(backend_names, 2, value, &backend);
+		break;
+	case OPT_GRAPH:
+		good = parse(value, false, 1, 10000, &opt->graph);
+		break;
+	case OPT_FORMAT:
+		good = find_name(format_names, N_FORMATS, value, &opt->format);
+		break;
 	case OPT_COMPLETION:
 		if (print_completion(value))
 			return 0;
@@ -198,7 +230,7 @@ static int
 bad_option(const char *word)
 {
 	static const char *const name[] = {
-#define X(letter, name, argument, text) name,
+#define X(letter, name, argument, scope, text) name,
 		OPTION_LIST(X)
 #undef X
 	};
@@ -211,15 +243,68 @@ bad_option(const char *word)
 	return complain(USAGE, "%s: unknown option; see blink-perf --help", word);
 }
 
+/* given: whether each option, in the order of the list. */
+static int
+check_scopes(const struct options *opt, const bool *given)
+{
+	static const struct {
+		const char *name;
+		enum scope scope;
+	} all[] = {
+#define X(letter, name, argument, scope, text) { name, scope },
+		OPTION_LIST(X)
+#undef X
+	};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		if (given[i] && all[i].scope == JOB && !opt->ranks)
+			return complain(USAGE, "--%s: is of a job: want --ranks, too", all[i].name);
+		if (given[i] && all[i].scope == ONE && opt->ranks)
+			return complain(USAGE, "--%s: a job has no such option: want it without --ranks", all[i].name);
+	}
+	return MORE;
+}
+
+static int
+check_job(struct options *opt)
+{
+	const char *named = getenv("BLINK_BACKEND");
+	if (!opt->backend && named && *named)
+		opt->backend = named;
+	if (opt->graph && (!opt->backend || strcmp(opt->backend, "cuda") != 0))
+		return complain(USAGE, "--graph: backend %s: want cuda, which has graphs",
+		    opt->backend ? opt->backend : "host");
+	if (opt->gpus && !opt->path)
+		return complain(USAGE, "--gpus: of no machine: want the index that has it, too");
+	return MORE;
+}
+
+static int
+check_options(struct options *opt, const bool *given, int n_files)
+{
+	int code = check_scopes(opt, given);
+	if (code != MORE)
+		return code;
+	if (opt->ranks ? n_files > 1 : n_files != 1)
+		return complain(USAGE, "%d files: want one, a schedule, %san index; see blink-perf --help", n_files,
+		    opt->ranks ? "or none, or " : "a shared object or ");
+	if (opt->max < 0)
+		opt->max = opt->min > 32 << 20 ? opt->min : 32 << 20;
+	if (opt->max < opt->min)
+		return complain(USAGE, "--maxbytes: %" PRId64 ": less than --minbytes %" PRId64, opt->max, opt->min);
+	return opt->ranks ? check_job(opt) : MORE;
+}
+
 int
 take_options(struct options *opt, int argc, char **argv)
 {
 	static const struct option longs[] = {
-#define X(letter, name, argument, text) { name, sizeof(argument) > 1 ? required_argument : no_argument, NULL, letter },
+#define X(letter, name, argument, scope, text) \
+	{ name, sizeof(argument) > 1 ? required_argument : no_argument, NULL, letter },
 		OPTION_LIST(X)
 #undef X
 		{ NULL, 0, NULL, 0 },
 	};
+	bool given[sizeof longs / sizeof *longs] = { false };
 	int letter;
 	opterr = 0;
 	*opt = (struct options){ .min = 32 << 20, .max = -1, .step = 1 << 20, .iters = 20, .warmup = 5, .check = 1,
@@ -232,15 +317,9 @@ take_options(struct options *opt, int argc, char **argv)
 		int code = take_option(opt, letter, optarg);
 		if (code != MORE)
 			return code;
+		for (size_t i = 0; longs[i].name; i++)
+			given[i] |= longs[i].val == letter;
 	}
-	if (argc - optind != 1)
-		return complain(USAGE,
-		    "%d files: want one, a schedule, a shared object or an index; see blink-perf --help",
-		    argc - optind);
-	opt->path = argv[optind];
-	if (opt->max < 0)
-		opt->max = opt->min > 32 << 20 ? opt->min : 32 << 20;
-	if (opt->max < opt->min)
-		return complain(USAGE, "--maxbytes: %" PRId64 ": less than --minbytes %" PRId64, opt->max, opt->min);
-	return MORE;
+	opt->path = optind < argc ? argv[optind] : NULL;
+	return check_options(opt, given, argc - optind);
 }

@@ -21,12 +21,33 @@ struct buffer {
 	char *memory, *data;		/* `data` lies GUARD bytes into `memory` */
 };
 
+/* What is printed of one run, out of place or in place. */
+struct side {
+	double time, algbw, busbw;	/* seconds; 1e9 bytes/s */
+	int64_t n_wrong;		/* -1: not checked */
+};
+
+struct row {
+	int64_t bytes;
+	blinkChoice_t choice;		/* of a job; else all 0 */
+	struct side side[2];
+};
+
+struct job;
+struct device;
+struct output;
+
 struct perf {
 	struct options opt;
-	char *path;			/* of the schedule's file */
-	blinkSchedule_t sched;
-	blinkScheduleInfo_t info;
+	char *path;			/* of the schedule's file; of a job NULL */
+	blinkSchedule_t sched;		/* of a job NULL */
+	blinkScheduleInfo_t info;	/* of a job: collective, nRanks, root and collectiveName alone */
 	blinkComm_t comm;
+	int first, end;			/* ranks that run here */
+	struct job *job;		/* NULL: all of them, by one schedule */
+	const char *gpu;		/* of this rank of a job, in the machine; NULL: not given */
+	struct device *device;		/* of a rank on a GPU */
+	struct output *out;		/* NULL: another rank prints */
 	struct buffer *send, *recv;	/* of each rank */
 	const void **from;		/* arguments of blinkRun */
 	void **to;
@@ -41,9 +62,48 @@ struct perf {
 	int n_rows;
 };
 
-/* One run of the collective, and the clock. */
-blinkResult_t run_once(struct perf *p);
+/* Buffers for the ranks that run here. 0, or the failure was reported. */
+int perf_allocate(struct perf *p);
+
+/* Measure and print a row for each type, operation and size, and what follows them; exit code. */
+int perf_table(struct perf *p);
+
+/* Destroys the communicator, too. */
+void perf_release(struct perf *p);
+
 double seconds(void);
+
+/* ---- one.c: this process drives all ranks by one schedule ---- */
+
+/* Exit code. */
+int one_perf(struct perf *p);
+
+/* One run of the collective. */
+blinkResult_t one_run(struct perf *p);
+
+/* ---- rank.c: a rank of a job ---- */
+
+/* Exit code. info, first, end, job and gpu are set. */
+int rank_perf(struct perf *p);
+
+/* Runs are of `calls` calls from here on: on a GPU with --graph these are captured now. 0, or the failure was
+ * reported. */
+int rank_begin(struct perf *p, int64_t calls);
+int rank_runs(struct perf *p, int64_t n);	/* and wait for them */
+void rank_end(struct perf *p);
+
+const char *rank_device(const struct perf *p);	/* name of its GPU; NULL: the host */
+
+/* ---- output.c ---- */
+
+/* What is printed at the start, for each row, and at the end. */
+struct output *output_begin(const struct perf *p);	/* NULL: the failure was reported */
+void output_row(struct output *o, const struct perf *p, const struct row *row);
+int output_end(struct output *o, const struct perf *p);	/* 0, or the failure was reported */
+void output_free(struct output *o);
+
+/* A line of the search for chunks: in the format text alone. */
+void output_note(const struct perf *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- search.c ---- */
 

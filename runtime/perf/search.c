@@ -3,7 +3,6 @@
 #include "tune/miad.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* Buffers do not belong to a communicator of this backend alone: they stay when it changes. */
 static int
@@ -26,7 +25,7 @@ try_chunk(struct perf *p, double *least)
 {
 	for (int64_t i = -1; i < p->opt.iters; i++) {
 		double start = seconds();
-		blinkResult_t result = run_once(p);
+		blinkResult_t result = one_run(p);
 		double time = seconds() - start;
 		if (result)
 			return comm_failed(p, result);
@@ -50,10 +49,10 @@ search_chunk(struct perf *p)
 		if (use_chunk(p, chunk) || try_chunk(p, &time))
 			return 1;
 		miad_report(&m, time);
-		printf("# miad  %12" PRId64 "  chunk %8" PRId64 " B  %9.2f us  %7.2f GB/s%s\n", bytes, chunk,
+		output_note(p, "# miad  %12" PRId64 "  chunk %8" PRId64 " B  %9.2f us  %7.2f GB/s%s\n", bytes, chunk,
 		    time * 1e6, (double)bytes / 1e9 / (time > 0 ? time : 1e-9), m.best == chunk ? "  best so far" : "");
 	}
-	printf("# miad  %12" PRId64 "  chunk %8" PRId64 " B  %s\n", bytes, m.chunk,
+	output_note(p, "# miad  %12" PRId64 "  chunk %8" PRId64 " B  %s\n", bytes, m.chunk,
 	    m.trials ? "chosen" : "chosen without a search: the message is small");
 	return use_chunk(p, m.chunk);
 }
