@@ -80,7 +80,7 @@ struct options {
 	bool data_only, miad, threads_as_ranks;
 };
 
-/* Names of formats, and where they end NULL. */
+/* Names of formats and of backends; the last is NULL. */
 enum { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON, N_FORMATS };
 extern const char *const format_names[], *const backend_names[];
 

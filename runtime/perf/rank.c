@@ -73,7 +73,6 @@ rank_device(const struct perf *p)
 
 /* ---- calls ---- */
 
-/* The argument `root` where there is none is any. */
 static blinkResult_t
 call(struct perf *p)
 {

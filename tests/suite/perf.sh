@@ -25,7 +25,7 @@ expect "so is a schedule" grep -q '^# schedule     .* over 3 ranks, built in' "$
 job "3 threads" 3 --ranks 3 --threads-as-ranks
 job "a job of one" 3 --ranks 1 --threads-as-ranks
 for c in $([ "$full" ] && echo broadcast gather scatter allgather alltoall) reduce reducescatter; do
-	job "3 threads, $c" 3 --ranks 3 --threads-as-ranks --collective $c
+	job "3 threads, $c" 3 --ranks 3 --threads-as-ranks --collective "$c"
 done
 job "a root" 3 --ranks 3 --collective gather --root 2
 job "another type and operator" 3 --ranks 3 --threads-as-ranks -d bfloat16 -o prod
