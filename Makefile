@@ -94,7 +94,7 @@ all: $(B)/blinkc $(B)/libblink.so $(B)/libblink-nccl.so $(B)/blink/libblink-audi
 help:
 	@echo "make quickstart   install what is needed, build, compile topologies/dgx1v.xml, execute the schedule, show it"
 	@echo "make              build/blinkc, build/blink-perf, libblink.so and libnccl-tuner-blink.so; V=1 shows the commands"
-	@echo "make check        the tests, in two and a half minutes; first installs what they need"
+	@echo "make check        the tests, in two minutes once they are built; first installs what they need"
 	@echo "make check-full   all tests: also sanitizers, valgrind, fuzzing, packages, a browser, large machines; mutations of the sources"
 	@echo "make check-torch  the backend of PyTorch; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
@@ -345,12 +345,16 @@ $(B)/tests/%.so: tests/%.c $(B)/flags
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -D_GNU_SOURCE -o $@ $< -ldl
 
 # What NVIDIA's driver and libhwloc tell of a machine, of a topology file.
-VIRTUAL_NVML = $(addprefix $(B)/tests/virtual_gpu/, libnvidia-ml.so.1 libhwloc.so.15)
+VIRTUAL_NVML = $(addprefix $(B)/tests/virtual_gpu/, libnvidia-ml.so.1 hwloc/libhwloc.so.15 driver/libcuda.so.1)
 LINK_VIRTUAL_NVML = $(LINK) $(TEST_LINK) -shared -Wl,-soname,$(@F) -Wl,--exclude-libs,ALL -o $@ $(filter %.o %.a, $^) \
 	$(XML_LIBS) $(MD_LIBS) -lm -ldl
 $(B)/tests/virtual_gpu/libnvidia-ml.so.1: $(addprefix $(B)/tests/virtual_gpu/, nvml.o nvml_machine.o) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK_VIRTUAL_NVML)
-$(B)/tests/virtual_gpu/libhwloc.so.15: $(addprefix $(B)/tests/virtual_gpu/, nvml_hwloc.o nvml_machine.o) $(B)/shared.a $(TEST_OBJ)
+$(B)/tests/virtual_gpu/driver/libcuda.so.1: $(addprefix $(B)/tests/virtual_gpu/, nvml_driver.o nvml_machine.o) $(B)/shared.a $(TEST_OBJ)
+	@mkdir -p $(@D)
+	$(call say,  LD      $@)$(LINK_VIRTUAL_NVML)
+$(B)/tests/virtual_gpu/hwloc/libhwloc.so.15: $(addprefix $(B)/tests/virtual_gpu/, nvml_hwloc.o nvml_machine.o) $(B)/shared.a $(TEST_OBJ)
+	@mkdir -p $(@D)
 	$(call say,  LD      $@)$(LINK_VIRTUAL_NVML)
 
 $(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
@@ -401,8 +405,8 @@ ASAN_CFLAGS = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fn
 UBSAN_CFLAGS = -O1 -g1 -fsanitize=undefined -fno-sanitize-recover=all
 TSAN_CFLAGS = -O1 -g1 -fsanitize=thread
 MSAN_CFLAGS = -O1 -g1 -fsanitize=memory -fsanitize-memory-track-origins -fno-omit-frame-pointer
-ASAN_PROGRAMS = blinkc blink-perf libnccl-tuner-blink.so $(addprefix tests/, json_values nccl_play same_bits) \
-	$(addprefix tests/virtual_gpu/, libnvidia-ml.so.1 libhwloc.so.15 libcuda.so.1 libblink-twins.so) \
+ASAN_PROGRAMS = blinkc blink-perf libnccl-tuner-blink.so $(addprefix tests/, json_values nccl_play) \
+	$(addprefix tests/virtual_gpu/, libnvidia-ml.so.1 hwloc/libhwloc.so.15 libcuda.so.1 libblink-twins.so) \
 	$(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)

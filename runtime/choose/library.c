@@ -364,12 +364,14 @@ static void
 explain(const struct choosing *c, char *why, size_t size)
 {
 	const struct job *job = c->job;
-	bool none = job->n_stated > 0;
+	bool none = job->n_stated > 0, index = false;
+	for (int i = 0; i < c->lib->n_items; i++)
+		index |= c->lib->item[i].index != NULL;
 	for (int i = 0; i < c->lib->n_items && none; i++)
 		none = c->lib->item[i].index && !is_stated(c->lib->item[i].index->index, job);
 	if (c->lib->n_items == 0)
 		*why = 0;
-	else if (!none && job->card)
+	else if (!none && job->card && index)
 		snprintf(why, size, ", as no index with its machine has GPUs with the NVLinks of this job");
 	else if (!none)
 		snprintf(why, size, ", as no schedule that was named is for this job");

@@ -201,19 +201,25 @@ collect_machines(struct rank_comm *r, const struct hello *all, struct blink_erro
 }
 
 /* Of use only where all ranks know theirs. */
+static void
+use_cards(struct rank_comm *r)
+{
+	bool all = true;
+	for (int i = 0; i < r->engine.n_ranks; i++)
+		all = all && r->cards[i].known;
+	r->job.card = all ? r->cards : NULL;
+}
+
 static int
 collect_cards(struct rank_comm *r, const struct hello *all, struct blink_error *err)
 {
 	size_t n = (size_t)r->engine.n_ranks;
-	for (size_t i = 0; i < n; i++)
-		if (!all[i].card.known)
-			return blinkSuccess;
 	r->cards = calloc(n, sizeof *r->cards);
 	if (!r->cards)
 		return set_error_memory(err);
 	for (size_t i = 0; i < n; i++)
 		r->cards[i] = all[i].card;
-	r->job.card = r->cards;
+	use_cards(r);
 	return blinkSuccess;
 }
 
@@ -377,12 +383,46 @@ gpu_hear(struct rank_comm *r, bool hears)
 	pthread_mutex_unlock(&r->gpu_lock);
 }
 
+/* The card of the GPU that the rank works on. It stays unknown where NVIDIA's driver does not tell, which is no error. */
+static void
+ask_for_gpu(struct rank_comm *r)
+{
+	char address[32] = "";
+	Ctx *ctx = malloc(sizeof *ctx);
+	if (!ctx)
+		return;
+	ctx_init(ctx);
+	if (r->cuda->d->device_pci_id(address, sizeof address, r->cuda->device) == 0
+	    && probe_gpu(ctx, address, &r->card) != OK)
+		debug_say(DEBUG_INFO, r->engine.rank, "%s", ctx->error.text);
+	ctx_free(ctx);
+	free(ctx);
+}
+
+/* Where nobody says which GPU it has, an index is searched for the GPUs that the ranks work on. An exchange of all
+ * ranks, whatever schedules each has. */
+static int
+see_gpus(struct rank_comm *r, struct blink_error *err)
+{
+	bool stated = r->job.n_stated > 0;
+	for (int i = 0; i < r->engine.n_ranks; i++)
+		stated = stated || *r->gpu_of[i];
+	if (stated)
+		return blinkSuccess;
+	if (r->schedules)
+		ask_for_gpu(r);
+	if (bootstrap_allgather(r->bootstrap, &r->card, sizeof r->card, r->cards, r->deadline, err) == blinkSuccess)
+		use_cards(r);
+	return err->code;
+}
+
 /* An event that came before the GPU was ready has been missed there: what has failed is stopped now. */
 static int
 open_gpu(struct rank_comm *r, struct blink_error *err)
 {
 	if (!r->wants_gpu || gpu_open(r, -1, &r->cuda, err) != blinkSuccess
-	    || gpu_launches_open(r->cuda, err) != blinkSuccess || gpu_share_blocks(r->cuda, err) != blinkSuccess)
+	    || gpu_launches_open(r->cuda, err) != blinkSuccess || gpu_share_blocks(r->cuda, err) != blinkSuccess
+	    || see_gpus(r, err) != blinkSuccess)
 		return err->code;
 	r->on_gpu = true;
 	gpu_hear(r, true);

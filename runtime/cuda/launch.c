@@ -20,9 +20,9 @@
  * What a captured kernel refers to stays until the communicator closes.
  *
  * Memory. To allocate, to free or to load a module may wait for all that its GPU does, while that waits for a peer
- * whose calls this very thread would make next. So what most programs need is there when a communicator opens: a slab for
- * programs, tables of messages, the kernels that move. Kernels of a type are loaded at its first call, since each takes
- * a driver that has not seen them a while.
+ * whose calls this very thread would make next. So what most programs need is there when a communicator opens: a slab
+ * for programs, tables of messages, the kernels that move. Kernels of a type are loaded at its first call, since each
+ * takes a driver that has not seen them a while.
  *
  * In place. Where a tree may write what another still reads, the input is copied to memory of the library first, in
  * the stream. An allreduce needs none: what overwrites an element descends from it, on its own strip. */

@@ -7,7 +7,8 @@
  *
  * With BLINK_BACKEND=cuda buffers are in memory of GPUs.
  * -t: ranks are threads; else processes. -s: on so many servers, told apart by BLINK_HOST_ID. -r: buffers are
- * registered. -d: schedules: COLLECTIVE.json and COLLECTIVE.rROOT.json; with -g an index, and the job's GPUs in it. */
+ * registered. -d: schedules: COLLECTIVE.json and COLLECTIVE.rROOT.json; with -g an index, and the job's GPUs in it;
+ * without -d: BLINK_SCHEDULES. */
 #include "call.h"
 #include "device.h"
 #include "job.h"
@@ -162,7 +163,7 @@ body(struct rank *me)
 	const struct matrix *m = me->arg;
 	char host[32], gpu[16];
 	blinkConfig_t config = { .chunkBytes = m->chunk, .threads = 1, .timeoutMs = (int64_t)(20000 * job_slack()),
-		.schedules = m->schedules };
+		.schedules = *m->schedules ? m->schedules : NULL };
 	void *handle = NULL;
 	size_t bytes;
 	if (m->servers > 1) {

@@ -53,10 +53,10 @@ run "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 "dgx1v, 4 threads, chunks of
 if [ "$full" ]; then
 	schedules dgx1v-8 dgx1v.xml 0-7 "0 7"
 	schedules hybrid dgx1v.xml 0,1,4 "0 2" --hybrid
-	run "" matrix -n 8 -t -d "$work/dgx1v-8" -c 276 -m 10007 "dgx1v, 8 threads"
-	run "" matrix -n 8 -d "$work/dgx1v-8" -c 100 -m 131072 -b 4096 "dgx1v, 8 processes"
+	run "" matrix -n 8 -t -d "$work/dgx1v-8" -c 140 -m 10007 "dgx1v, 8 threads"
+	run "" matrix -n 8 -d "$work/dgx1v-8" -c 40 -m 40001 -b 4096 "dgx1v, 8 processes"
 	run "" matrix -n 1 -c 276 "built in, 1 process"
-	VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 run "" matrix -n 4 -t -c 276 -m 40001 "late stores, 3 threads a block"
+	VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 run "" matrix -n 4 -t -c 100 -m 40001 "late stores, 3 threads a block"
 	export VIRTUAL_GPU_TOPOLOGY=topologies/dgx1p.xml
 	schedules dgx1p dgx1p.xml 0-7 "1"
 	run "" matrix -n 8 -t -d "$work/dgx1p" -c 140 -m 4099 "dgx1p, 8 threads"
@@ -75,7 +75,8 @@ fi
 run "" gpu -n 4 -t graph graph_forked streams default_stream one_thread messages stream_refused
 run "" order -n 3 -t -k 100 stream several in_turn groups leaving
 if [ "$full" ]; then
-	run "" gpu -n 8 -t -k 1000 graph
+	run "" gpu -n 2 -t -k 1000 graph
+	run "" gpu -n 8 -t -k 40 graph
 	run "" gpu -n 4 -k 50 graph graph_forked streams default_stream messages
 	run "" order -n 4 -k 300 stream several in_turn one_by_one splits split_outlives groups leaving waited alone
 	run tsan/ gpu -n 4 -t graph graph_forked streams one_thread messages
@@ -84,7 +85,7 @@ fi
 
 # ---- faults ----
 
-run "" gpu -n 4 killed differs aborted leaves
+run "" gpu -n 4 killed differs aborted leaves bad_pointer
 if [ "$full" ]; then
 	for seed in 1 2 3 4 5; do
 		prefix="seed $seed: "
@@ -93,8 +94,9 @@ if [ "$full" ]; then
 	prefix=
 	run "" gpu -n 3 -t late leaves differs message_differs aborted
 	run tsan/ gpu -n 3 -t leaves differs aborted
-	# Each function of the driver that libblink calls, at its first and at a later call.
+	# Each function of the driver that libblink calls, at its first call or at a later one.
+	n=$((1 + 2 * $(turn 2)))
 	for f in $(sed -n 's/^\tX([a-z0-9_]*, cu\([A-Za-z0-9_]*\), [01].*/\1/p' runtime/cuda/driver.h); do
-		for n in 1 3; do run "" gpu -n 3 -f "$f:$n" driver_fails; done
+		run "" gpu -n 2 -f "$f:$n" driver_fails
 	done
 fi

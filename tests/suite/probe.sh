@@ -89,6 +89,32 @@ for program in "${programs[@]}"; do
 	expect "${program#"$build"/}: the first call of ${#functions[@]} functions fails" test "$(grep -c '^ok ' "$work/lines")" = ${#functions[@]} -a ${#functions[@]} -ge 20
 done
 
+# ---- a container with libcuda and without NVML ----
+
+mkdir "$work/cuda"
+ln -s "$build/tests/virtual_gpu/hwloc/libhwloc.so.15" "$build/tests/virtual_gpu/driver/libcuda.so.1" "$work/cuda"
+by_cuda() {
+	VIRTUAL_GPU_TOPOLOGY=$1 LD_LIBRARY_PATH=$work/cuda "${@:2}"
+}
+if ! without_driver "$blinkc" probe >/dev/null 2>&1; then
+	for machine in dgx1v dgx1p abci dgx-a100; do
+		by_cuda topologies/$machine.xml "$blinkc" probe -o "$work/cuda.xml" 2>"$work/err"
+		grep -q 'no NVML, so that only pairs of GPUs with NVLinks are known' "$work/err" ||
+			not_ok "$machine by libcuda: $(cat "$work/err")"
+		oracle hwloc links topologies/$machine.xml nvlink | sort >"$work/want"
+		oracle hwloc links "$work/cuda.xml" nvlink | sort >"$work/got"
+		expect "$machine by libcuda: its NVLinks" diff "$work/want" "$work/got"
+	done
+	VIRTUAL_GPU_CALLS=$work/cuda.calls by_cuda "$v" "$blinkc" probe -q -o "$work/quiet.xml"
+	mapfile -t functions < <(sort -u "$work/cuda.calls" | grep '^cu')
+	for function in "${functions[@]}"; do
+		refused "$function fails" 8 "libcuda.so.1: $function: error 999: unknown error" by_cuda "$v" env VIRTUAL_GPU_FAIL="$function:1" "$blinkc" probe
+	done >"$work/lines"
+	grep -v '^ok ' "$work/lines"
+	expect "the first call of ${#functions[@]} functions of libcuda fails" test "$(grep -c '^ok ' "$work/lines")-${#functions[@]}" = 8-8
+	refused "libcuda without a GPU" 3 "no GPU" by_cuda "$v" env VIRTUAL_GPU_FAIL=cuInit:1:100 "$blinkc" probe
+fi
+
 # ---- libblink: a job whose ranks know the PCI addresses of their GPUs ----
 
 "${cc[@]}" -O1 -Iruntime/include examples/launched.c -o "$work/launched" -L"$build" -lblink -Wl,-rpath,"$build" || not_ok "launched.c does not build"
@@ -109,11 +135,24 @@ job() {
 	if [ $failed = 0 ] && grep -F '[0] BLINK INFO allreduce of 8193' "$work/log" | grep -qF -- "$words"; then ok "$name"; else
 		not_ok "$name: $(cat "$work/said" "$work/log" | tail -n 5 | tr '\n' ';')"; fi
 }
-job "GPUs 1, 4, 5 and 6 of a DGX-1V, not of a DGX-1P" "/volta/allreduce/0-2,5.json: trees, 50 GB/s" 0000:04:00.0 0000:0d:00.0 0000:0E:00.0 0000:12:00.0
-job "GPUs 0 to 3" "/volta/allreduce/0-3.json: trees, 75 GB/s" 0000:03:00.0 0000:04:00.0 0000:08:00.0 0000:09:00.0
+job "GPUs 1, 4, 5 and 6 of a DGX-1V, not of a DGX-1P" "/volta/allreduce/0-2,5.json: trees, 50 GB/s" 0000:11:00.0 0000:14:00.0 0000:15:00.0 0000:16:00.0
+job "GPUs 0 to 3" "/volta/allreduce/0-3.json: trees, 75 GB/s" 00000000:10:00.0 0000:11:00.0 0000:12:00.0 0000:13:00.0
 VIRTUAL_GPU_DOWN=0:0 job "a link is down" "built in, as no index with its machine has GPUs with the NVLinks of this job" \
-	0000:03:00.0 0000:04:00.0 0000:08:00.0 0000:09:00.0
+	0000:10:00.0 0000:11:00.0 0000:12:00.0 0000:13:00.0
 RANK=0 WORLD_SIZE=1 BLINK_GPU=0000:fe:00.0 on_machine "$v" timeout 60 "$work/launched" "$work/id2" >"$work/said" 2>&1
 code=$?
 expect "a GPU that the driver does not show" grep -q "GPU 0000:fe:00.0: NVIDIA's driver shows 8 GPUs, and not this one" "$work/said"
 [ $code != 0 ] || not_ok "a GPU that the driver does not show: exit 0"
+
+# The same with the backend cuda, on the virtual driver, where no rank says anything: each has the device of its number.
+if [ -e "$build/tests/virtual_gpu/libblink-twins.so" ]; then
+	gpus=$build/tests/virtual_gpu
+	LD_LIBRARY_PATH=$gpus VIRTUAL_GPU_TOPOLOGY=$v VIRTUAL_GPU_KERNELS=$gpus/libblink-twins.so BLINK_BACKEND=cuda CUDA_VISIBLE_DEVICES=1,4,5,6 \
+		BLINK_SCHEDULES=$work/pascal:$work/volta BLINK_DEBUG=INFO BLINK_DEBUG_FILE=$work/log.cuda timeout 100 \
+		"$build/tests/job/matrix" -n 4 -c 30 -m 100000 cuda >"$work/said" 2>&1
+	code=$?
+	expect "backend cuda: the calls are right" test "$code-$(cat "$work/said")" = "0-ok cuda"
+	expect "backend cuda: GPUs 1, 4, 5 and 6 of a DGX-1V" grep -q 'allreduce of .*/volta/allreduce/0-2,5.json' "$work/log.cuda"
+else
+	skip "backend cuda: no kernels were built: want nvcc or clang"
+fi

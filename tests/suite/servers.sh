@@ -22,6 +22,7 @@ jobs() {	# NAME, TOPOLOGY, GPUs
 	END
 }
 
+bytes=$([ "$full" ] && echo 96K || echo 24K)
 # right NAME TOPOLOGY OPTIONS...: compiles to $work/s.json, which is checked, replayed and executed; $work/err has the summary
 right() {
 	local name=$1
@@ -32,7 +33,7 @@ right() {
 	fi
 	expect "$name, checked" "$blinkc" check -q "$work/s.json"
 	expect "$name, replayed" oracle replay "$work/s.json"
-	expect "$name, executed" "$perf" "$work/s.json" -b 96K -e 96K -n 1 -w 0
+	expect "$name, executed" "$perf" "$work/s.json" -b "$bytes" -e "$bytes" -n 1 -w 0
 }
 
 while read -r name topology gpus; do

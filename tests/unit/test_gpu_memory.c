@@ -65,6 +65,8 @@ init(struct rank *r)
 	r->result = blinkCommInitRank(&r->comm, r->n, r->id, r->number, &config, &r->error);
 }
 
+static _Atomic int n_left;			/* threads that have destroyed their communicator */
+
 static void *
 run(void *rank)
 {
@@ -75,6 +77,7 @@ run(void *rank)
 	if (r->play && !r->play(r) && !r->wrong)
 		r->wrong = "play";
 	blinkCommDestroy(r->comm);
+	n_left++;
 	return NULL;
 }
 
@@ -208,6 +211,16 @@ number_of(int publisher, int reader, enum gpu_route route, int place)
 	return UINT64_C(0x1234567800000000) + (uint64_t)(pair * PLACES + place);
 }
 
+/* Everyone waits on memory of its own. */
+static bool
+is_at_owner(const struct rank *r, int owner, enum gpu_route route, const void *place)
+{
+	const struct gpu *g = gpu_of(r);
+	const char *own = g->own[route];
+	bool here = (const char *)place >= own && (const char *)place < own + g->layout.bytes;
+	return here == (owner == r->number);
+}
+
 /* Write what belongs to the other of a pair, or compare what the other has written here. */
 static bool
 move_pair(struct rank *r, int publisher, int reader, enum gpu_route route, bool writes)
@@ -219,6 +232,8 @@ move_pair(struct rank *r, int publisher, int reader, enum gpu_route route, bool 
 	for (int i = 0; i < PLACES; i++) {
 		int owner = i < IN_READER ? reader : publisher, writer = i < IN_READER ? publisher : reader;
 		uint64_t number = number_of(publisher, reader, route, i), found = 1;
+		if (!is_at_owner(r, owner, route, place[i]))
+			return printf("# rank %d: place %d is not at rank %d\n", r->number, i, owner), false;
 		if ((writes ? writer : owner) != r->number)
 			continue;
 		if (writes ? gpu_copy(g, place[i], &number, 8, &err) : gpu_copy(g, &found, place[i], 8, &err)) {
@@ -280,6 +295,22 @@ regions(struct rank *r)
 	WANT(r, meet(r));
 	WANT(r, move_all(r, false));
 	WANT(r, meet(r));
+	return true;
+}
+
+/* Rank 0 has left, and others have still to tell it what they have done with. */
+static bool
+one_leaves(struct rank *r)
+{
+	WANT(r, meet(r));
+	if (r->number == 0)
+		return true;
+	for (int i = 0; i < SECONDS * 100 && n_left == 0; i++)
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	WANT(r, n_left > 0);
+	WANT(r, move_pair(r, 0, r->number, GPU_ROUTE_DIRECT, true));
+	WANT(r, move_pair(r, r->number, 0, GPU_ROUTE_DIRECT, true));
+	WANT(r, !gpu_of(r)->own[GPU_ROUTE_HOST] || move_pair(r, 0, r->number, GPU_ROUTE_HOST, true));
 	return true;
 }
 
@@ -593,6 +624,8 @@ play_case(const char *name)
 	CASE("some processes", processes_play(8, some_direct))
 	CASE("ipc threads", (without_vmm(), threads_play(4, ipc)))
 	CASE("ipc processes", processes_play(3, ipc))
+	CASE("leave", threads_play(3, one_leaves))
+	CASE("leave ipc", (without_vmm(), threads_play(2, one_leaves)))
 	CASE("memory", threads_play(2, caller_memory))
 	CASE("alone", threads_play(1, caller_memory))
 	CASE("split", threads_play(4, split))
@@ -693,6 +726,8 @@ main(int argc, char **argv)
 	if (!quick_check())
 		ok(runs("some processes", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml"),
 		    "GPUs without peer access: through the host, processes");
+	ok(runs("leave", "BLINK_DEVICE_MAP=0,1,1") && runs("leave", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1p.xml")
+	    && runs("leave ipc", NULL), "memory of a rank that has left stays for threads of its process");
 	ok(runs("memory", NULL) && runs("alone", NULL), "memory of the caller");
 	ok(runs("split", NULL) && runs("current", NULL), "the device of the parent, and of the current context");
 	ok(runs("map short", "BLINK_DEVICE_MAP=3") && runs("map large", "BLINK_DEVICE_MAP=0,8")

@@ -1,6 +1,8 @@
-/* Sizes of calls on GPUs: what is chosen fits into what there is, whatever is asked; and which protocol it is. */
-#include "cuda/sizes.h"
+/* Sizes of calls on GPUs: what is chosen fits into what there is, whatever is asked; and which protocol it is. Routes:
+ * part of a hybrid schedule goes through the host. */
 #include "cuda/device.h"
+#include "cuda/launch.h"
+#include "cuda/sizes.h"
 
 #include "random.h"
 
@@ -74,6 +76,23 @@ chosen(int64_t bytes, int64_t chunk_bytes)
 	return s;
 }
 
+/* Where a peer's memory is mapped on both routes, that it can be accessed decides for all but what avoids NVLink. */
+static bool
+routes_right(void)
+{
+	char memory;
+	unsigned classes[] = { 1u << LINK_NVLINK, 1u << LINK_PCIE | 1u << LINK_QPI };
+	struct gpu_peer peer[] = { { .direct = true, .region = { &memory, &memory } },
+	    { .direct = false, .region = { NULL, &memory } }, { .direct = true, .region = { &memory, NULL } } };
+	const struct gpu g = { .peer = peer };
+	const RankProgram hybrid = { .n_parts = 2, .classes = classes }, whole = { .n_parts = 1 };
+	return gpu_route_of(&g, &whole, 0, 0) == GPU_ROUTE_DIRECT && gpu_route_of(&g, &whole, 0, 1) == GPU_ROUTE_HOST
+	    && gpu_route_of(&g, &hybrid, 0, 0) == GPU_ROUTE_DIRECT
+	    && gpu_route_of(&g, &hybrid, 1, 0) == GPU_ROUTE_HOST
+	    && gpu_route_of(&g, &hybrid, 0, 1) == GPU_ROUTE_HOST
+	    && gpu_route_of(&g, &hybrid, 1, 2) == GPU_ROUTE_DIRECT;
+}
+
 int
 main(void)
 {
@@ -94,5 +113,6 @@ main(void)
 	struct gpu_sizes s;
 	struct blink_error err = { 0 };
 	failed |= report(gpu_sizes_choose(&many, &s, &err) != blinkLimit, "more rings than flags are refused");
+	failed |= report(!routes_right(), "what was planned for PCIe goes through the host");
 	return failed;
 }

@@ -3,7 +3,7 @@
  * repository. */
 #include "base/file_read.h"
 #include "format/format.h"
-#include "format/nvml/gpus.h"
+#include "format/nvml/driver.h"
 #include "probe/probe.h"
 #include "topology/topology.h"
 
@@ -15,6 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+#define CUDA_HEADER
+#elif __has_include("/usr/local/cuda/include/cuda.h")
+#include "/usr/local/cuda/include/cuda.h"
+#define CUDA_HEADER
+#endif
 #if __has_include(<nvml.h>)
 #include <nvml.h>
 #define NVML_HEADER
@@ -72,6 +79,15 @@ test_header(void)
 #else
 	printf("skip constants and structures are those of nvml.h: there is none\n");
 #endif
+#ifdef CUDA_HEADER
+#define X(name, value) _Static_assert((int)BY_##name == (int)name, #name);
+	CUDA_CONSTANT_LIST(X)
+#undef X
+	_Static_assert(sizeof(CUdevice) == sizeof(int) && sizeof(CUresult) == sizeof(int), "CUdevice, CUresult");
+	ok(true, "constants are those of cuda.h");
+#else
+	printf("skip constants are those of cuda.h: there is none\n");
+#endif
 }
 
 /* ---- machines ---- */
@@ -85,7 +101,7 @@ open_virtual(const char *program)
 	program = end ? program : ".";
 	snprintf(path, sizeof path, "%.*s/../virtual_gpu/" NVML_SONAME, n, program);
 	virtual.nvml = dlopen(path, RTLD_NOW);
-	snprintf(path, sizeof path, "%.*s/../virtual_gpu/libhwloc.so.15", n, program);
+	snprintf(path, sizeof path, "%.*s/../virtual_gpu/hwloc/libhwloc.so.15", n, program);
 	void *hwloc = dlopen(path, RTLD_NOW);
 	if (virtual.nvml)
 		*(void **)&virtual.shutdown = dlsym(virtual.nvml, "nvmlShutdown");

@@ -293,6 +293,7 @@ static struct kernel *kernels;		/* under the lock */
 void **__cudaRegisterFatBinary(void *code);
 void __cudaRegisterFatBinaryEnd(void **binary);
 void __cudaUnregisterFatBinary(void **binary);
+char __cudaInitModule(void **binary);
 void __cudaRegisterFunction(void **binary, const char *stub, char *function, const char *name, int threads_most,
     void *thread, void *block, void *block_size, void *grid_size, int *warp);
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream);
@@ -348,6 +349,13 @@ __cudaRegisterFunction(void **binary, const char *stub, char *function, const ch
 	k->next = kernels;
 	kernels = k;
 	pthread_mutex_unlock(&lock);
+}
+
+/* Of a program with PTX alone, before its first launch. */
+char
+__cudaInitModule(void **binary)
+{
+	return binary != NULL;
 }
 
 /* What <<< >>> has, until the function of the host takes it. */

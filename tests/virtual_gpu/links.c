@@ -30,10 +30,11 @@
 
 enum { ENDS = DEVICES_MOST + 1, LINKS_MOST = 4096, NAME_BYTES = 64, DEFAULT_COUNT = 8, DEFAULT_CAPABILITY = 70 };
 
-/* ns: what a quantum takes on the slowest link, and how far clocks are in the future when whose turn it is goes on, and
+/* ns: what a quantum takes on the slowest link, unless it has very few bytes, and how far clocks are in the future when whose turn it is goes on, and
  * when a link is said to be busy. A link that was free for no longer than LATE waited for threads that woke up late, and
  * they do not lose that time. A clock that is very far in the future is one of another boot. */
 enum { QUANTUM_IDLE = 50000, QUANTUM_BUSY = 1000000, AHEAD = 2000000, BUSY = 1000000, LATE = 4000000 };
+enum { QUANTUM_BYTES = 2048 };
 #define CLOCK_WRONG INT64_C(60000000000)
 #define FAST (1u << LINK_NVLINK | 1u << LINK_XGMI)
 
@@ -448,19 +449,21 @@ busy(const struct route *r, int64_t now)
 	return false;
 }
 
-/* Take a quantum of a route when it is this thread's turn; returns its bytes, at least one. */
+/* Take a quantum of a route when it is this thread's turn; returns its bytes. */
 static int64_t
 take_quantum(const struct route *r)
 {
 	int64_t now = now_ns(), due = now;
 	double bytes = (busy(r, now) ? QUANTUM_BUSY : QUANTUM_IDLE) * all.slowest[r->fast];
-	bytes = bytes < 1 ? 1 : (double)(int64_t)bytes;
+	bytes = bytes < QUANTUM_BYTES ? QUANTUM_BYTES : (double)(int64_t)bytes;
 	for (int i = 0; i < r->n; i++) {
 		int64_t free_at = occupy(r->crossing[i].link, now, (int64_t)(bytes * r->crossing[i].cost + 0.5));
 		due = free_at > due ? free_at : due;
 	}
-	if (due - now > AHEAD)
-		sleep_until(due - AHEAD);
+	int64_t ahead = (int64_t)(2 * bytes / all.slowest[r->fast]);
+	ahead = ahead > AHEAD ? ahead : AHEAD;
+	if (due - now > ahead)
+		sleep_until(due - ahead);
 	return (int64_t)bytes;
 }
 

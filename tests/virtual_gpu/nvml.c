@@ -1,7 +1,7 @@
 /* A virtual NVML, for tests: build/tests/virtual_gpu/libnvidia-ml.so.1 answers from a topology file, and is as strict
  * as NVML. LD_LIBRARY_PATH chooses it.
  *
- *   VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml	the machine
+ *   VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml	the machine; without it no driver is loaded
  *   VIRTUAL_GPU_FAIL=FUNCTION:N:CODE		a call that fails (nvml_machine.h)
  *   VIRTUAL_GPU_SHOW=0,2			only these GPUs are shown, as to a container
  *   VIRTUAL_GPU_MIG=1				this GPU is in MIG mode
@@ -79,6 +79,8 @@ nvmlInit_v2(void)
 	failure = nvml_fails(__func__);
 	if (failure)
 		return failure;
+	if (!getenv("VIRTUAL_GPU_TOPOLOGY"))
+		return NV_ERROR_DRIVER_NOT_LOADED;
 	read_shown();
 	initialised++;
 	return NV_SUCCESS;

@@ -1,6 +1,7 @@
-/* A virtual libhwloc, for tests: build/tests/virtual_gpu/libhwloc.so.15 tells of the machine of VIRTUAL_GPU_TOPOLOGY
- * what libhwloc would, but for NVLinks: PCIe with its bridges, CPUs, NICs. GPUs are idle, so that the speed that their
- * links have now is an eighth. With VIRTUAL_GPU_NO_PCI there are no PCI devices, as where /sys is hidden. */
+/* A virtual libhwloc, for tests: build/tests/virtual_gpu/hwloc/libhwloc.so.15 tells of the machine of
+ * VIRTUAL_GPU_TOPOLOGY what libhwloc would, but for NVLinks: PCIe with its bridges, CPUs, NICs. GPUs are idle, so that
+ * the speed that their links have now is an eighth. With VIRTUAL_GPU_NO_PCI there are no PCI devices, as where /sys is
+ * hidden. */
 #include "base/text.h"
 #include "nvml_machine.h"
 
@@ -33,8 +34,8 @@ static void
 open_bridge(Text *out, int bus, int slot, int64_t capacity)
 {
 	open_object(out, "Bridge");
-	text_printf(out, " bridge_type=\"1-1\" depth=\"1\" bridge_pci=\"0000:[%02x-ff]\" pci_busid=\"0000:%02x:%02x.0\" "
-	    "pci_type=\"0604 [10b5:9765] [0000:0000] ca\"", bus & 255, bus & 255, slot & 31);
+	text_printf(out, " bridge_type=\"1-1\" depth=\"1\" bridge_pci=\"0000:[%02x-ff]\" "
+	    "pci_busid=\"0000:%02x:%02x.0\" pci_type=\"0604 [10b5:9765] [0000:0000] ca\"", bus & 255, bus & 255, slot & 31);
 	put_speed(out, capacity);
 	text_put(out, ">");
 }

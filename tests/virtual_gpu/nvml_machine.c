@@ -40,7 +40,7 @@ least_gpu(const struct nvml_machine *m, int v)
 	return least;
 }
 
-/* Below v, those with the lowest GPUs first: each gets a bus, and a switch one more for its ports. */
+/* Below v, those with the lowest GPUs first: switches and NICs get a bus, and a switch one more for its ports. */
 static void
 number_below(struct nvml_machine *m, int v, int *bus)
 {
@@ -53,7 +53,8 @@ number_below(struct nvml_machine *m, int v, int *bus)
 		if (next < 0)
 			return;
 		done[next] = true;
-		m->bus[next] = (*bus)++;
+		if (m->topo->vertex[next].kind != VERTEX_GPU)
+			m->bus[next] = (*bus)++;
 		*bus += m->topo->vertex[next].kind == VERTEX_SWITCH;
 		number_below(m, next, bus);
 	}
@@ -86,23 +87,19 @@ find_tree(struct nvml_machine *m)
 	}
 }
 
-/* GPUs without PCIe come last. */
+/* The buses of GPUs are those that the virtual driver of CUDA gives them. */
 static void
 number_gpus(struct nvml_machine *m)
 {
-	int bus = 1;
+	int bus = 0x40;
 	for (int v = 0; v < m->topo->n_vertices; v++)
 		if (is_top(m->topo, v))
 			number_below(m, v, &bus);
-	for (int v = 0; v < m->topo->n_ranks; v++)
-		if (m->above[v] < 0)
-			m->bus[v] = bus++;
-	for (int at = 1; at < bus; at++)
-		for (int v = 0; v < m->topo->n_ranks; v++)
-			if (m->bus[v] == at) {
-				m->number[v] = m->n_gpus;
-				m->gpu[m->n_gpus++] = v;
-			}
+	for (int v = 0; v < m->topo->n_ranks; v++) {
+		m->bus[v] = 0x10 + v;
+		m->number[v] = v;
+		m->gpu[m->n_gpus++] = v;
+	}
 }
 
 static const struct nvml_model *

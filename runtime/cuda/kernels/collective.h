@@ -629,10 +629,10 @@ place_packets(struct block *b, const struct strip *s)
 {
 	for (int l = (int)this_thread(); l < s->n_from + s->n_to; l += (int)all_threads()) {
 		struct lane lane = lane_of(b, s, l);
-		uint64_t signature = b->call.signature;
+		uint64_t sign = b->call.signature;
 		b->place[l] = lane.data;
 		if (l >= s->n_from) {
-			store16_fresh(b->place[l], packet_of((uint32_t)signature, (uint32_t)(signature >> 32), b->number));
+			store16_fresh(b->place[l], packet_of((uint32_t)sign, (uint32_t)(sign >> 32), b->number));
 			leave_pending(b, s, l - s->n_from, &lane);
 		}
 	}

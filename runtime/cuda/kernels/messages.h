@@ -67,9 +67,11 @@ is_message(const struct gpu_message *m, const struct gpu_flag *first)
 FN bool
 wait_chunk(const struct gpu_message *m, struct gpu_status *status, uint64_t count, bool first, struct waiting *w)
 {
+	uint64_t need = count + 1;
+	if (m->sends)
+		need = need < GPU_CHANNEL_SLOTS ? 0 : need - GPU_CHANNEL_SLOTS;
 	for (;;) {
 		bool there = true;
-		uint64_t need = m->sends ? count + 1 < GPU_CHANNEL_SLOTS ? 0 : count + 1 - GPU_CHANNEL_SLOTS : count + 1;
 		if (this_thread() == 0) {
 			there = poll_flag(m->sends ? m->done : &m->in->ready.value, need, POLLS);
 			if (!there)

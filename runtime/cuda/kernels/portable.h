@@ -1,9 +1,10 @@
-/* What kernels ask of a GPU: where a thread is, barriers, memory, flags. For nvcc, for clang without CUDA's headers, and
- * for a C compiler that makes twins of the kernels (tests/virtual_gpu/twin.h).
+/* What kernels ask of a GPU: where a thread is, barriers, memory, flags. For nvcc, for clang without CUDA's headers,
+ * and for a C compiler that makes twins of the kernels (tests/virtual_gpu/twin.h).
  *
- * Pointers are to global memory: of this GPU, of a peer, or of the host. `fresh` accesses go past the first-level cache,
- * and neither compiler nor GPU leaves one out: rings, flags and packets, which others write meanwhile. Instructions are
- * those of sm_60. Kernels state no bound of their threads, with which ptxas spills to make room for more blocks. */
+ * Pointers are to global memory: of this GPU, of a peer, or of the host. `fresh` accesses go past the first-level
+ * cache, and neither compiler nor GPU leaves one out: rings, flags and packets, which others write meanwhile.
+ * Instructions are those of sm_60. Kernels state no bound of their threads: with one, ptxas spills registers to make
+ * room for more blocks. */
 #ifndef BLINK_KERNELS_PORTABLE_H
 #define BLINK_KERNELS_PORTABLE_H
 

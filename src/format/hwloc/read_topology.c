@@ -128,7 +128,7 @@ link_up(HwMachine *m, int object)
 		}
 		at = all[at].parent;
 	} while (at >= 0 && hwloc_is_bridge(&all[at]) && m->vertex[at] < 0);
-	if (m->role[object] == ROLE_GPU && !m->seen && least > 0 && least <= IDLE_SPEED)
+	if (m->role[object] == ROLE_GPU && (!m->seen || m->seen->assumed) && least > 0 && least <= IDLE_SPEED)
 		builder_assume(m->b, "PCIe links of GPUs with 4 GB/s or less: where they have a higher generation and "
 		    "were idle, "
 		    "export the topology while they work");
@@ -250,7 +250,10 @@ new_machine(HwMachine *m)
 		name = sniff_name(tree->label, space, sizeof space);
 	int n = snprintf(source, sizeof source, "machine that hwloc%s%.60s found (XML %d.x)", by ? " " : "",
 	    by ? by : "", tree->version);
-	if (m->seen)
+	if (m->seen && m->seen->assumed)
+		n += snprintf(source + n, sizeof source - (size_t)n, "; GPUs and pairs with NVLinks: the driver %s",
+		    m->seen->driver);
+	else if (m->seen)
 		n += snprintf(source + n, sizeof source - (size_t)n, "; GPUs and NVLinks: NVML%s%s",
 		    *m->seen->driver ? " of driver " : "", m->seen->driver);
 	snprintf(source + n, sizeof source - (size_t)n, "; rates: see classes and links");

@@ -173,6 +173,10 @@ link_gpu(HwMachine *m, int i, const int64_t *rate, int *nvswitch)
 static void
 note_links(HwMachine *m)
 {
+	if (m->seen->assumed)
+		builder_assume(m->b, "no NVML, so that only pairs of GPUs with NVLinks are known: how many links they "
+		    "have is by the model%s%.60s", m->model ? " " : ", which is not known: none",
+		    m->model ? m->model->name : "");
 	for (int i = 0; i < m->seen->n; i++) {
 		const SeenGpu *gpu = &m->seen->gpu[i];
 		int absent = count_ends(gpu, END_ABSENT);

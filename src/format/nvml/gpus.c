@@ -274,7 +274,7 @@ ask_all(struct asking *a)
 }
 
 Status
-gpus_see(Ctx *ctx, SeenGpus *out)
+gpus_see_nvml(Ctx *ctx, SeenGpus *out)
 {
 	SeenGpus *gpus;
 	struct asking a = { .ctx = ctx };

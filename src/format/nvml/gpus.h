@@ -37,6 +37,7 @@ typedef struct {
 
 typedef struct SeenGpus {
 	char driver[NV_SYSTEM_DRIVER_VERSION_BUFFER_SIZE];	/* printable: "535.104.05"; "": not known */
+	bool assumed;			/* NVML was not there: numbers of links are assumed (driver.h) */
 	int n;
 	SeenGpu *gpu;			/* in the order of their numbers */
 } SeenGpus;
@@ -47,6 +48,9 @@ enum { SEEN_GPUS_MOST = 128 };
  * A link that one of two GPUs says is down is so for both. Fails: IO, as nvml_open, and where a GPU is lost or a call
  * fails; BAD_INPUT no GPU, or two with one address; LIMIT; NO_MEMORY. Memory: run arena. The driver itself may take
  * some 100 ms, and any stack. */
+Status gpus_see_nvml(Ctx *ctx, SeenGpus *out);
+
+/* The same; where there is no NVML, but libcuda, by gpus_see_driver. */
 Status gpus_see(Ctx *ctx, SeenGpus *out);
 
 /* Only gpu[0 .. n-1], by place, ascending; links to others become ABSENT. */
