@@ -81,6 +81,35 @@ for fail in $fails; do
 	fi
 done
 
+# ---- NVIDIA's nccl-tests, over libblink-nccl.so, on virtual GPUs ----
+
+# nccl_test NAME OPTION...
+nccl_test() {
+	VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so BLINK_BACKEND=cuda \
+		LD_LIBRARY_PATH=$work/driver:$work/nccl/lib timeout 120 "$work/nccl-tests/all_reduce_perf" -c 0 -b 4 -e 64K -f 8 -n 2 -w 1 \
+		"${@:2}" >"$work/log" 2>&1
+	local code=$?
+	if [ $code = 0 ] && grep -q '^# Out of bounds values : 0 OK' "$work/log"; then ok "nccl-tests, $1"; else
+		not_ok "nccl-tests, $1: exit $code: $(tail -3 "$work/log" | tr '\n' ' ')"
+	fi
+}
+
+# NCCL_TESTS: their source. Their check of results is a kernel without a twin: -c 0.
+if [ "${NCCL_TESTS:-}" ]; then
+	mkdir -p "$work/nccl/lib"
+	ln -s "$build/libblink-nccl.so" "$work/nccl/lib/libnccl.so"
+	ln -s "$build/libblink-nccl.so" "$work/nccl/lib/libnccl.so.2"
+	ln -s "$build/libblink.so.0" "$work/nccl/lib/"
+	cp -r "$NCCL_TESTS" "$work/source"
+	expect "nccl-tests are built" make -C "$work/source/src" NVCC="$nvcc" NCCL_HOME="$work/nccl" BUILDDIR="$work/nccl-tests" \
+		NVCC_GENCODE="-gencode=arch=compute_90,code=sm_90" os.build "$work/nccl-tests/all_reduce_perf"
+	nccl_test "4 threads" -t 4 -g 1
+	nccl_test "4 GPUs of a thread" -t 1 -g 4
+	nccl_test "graphs" -t 4 -g 1 -G 2
+else
+	skip "nccl-tests: want NCCL_TESTS, the directory of their source"
+fi
+
 # ---- on the GPU ----
 
 if [ ! -e /dev/nvidia0 ]; then

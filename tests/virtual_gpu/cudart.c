@@ -1,5 +1,5 @@
 /* A libcudart for tests: CUDA's runtime over the driver's interface, so that programs which nvcc compiled are executed
- * on virtual GPUs. It has what generated programs call, and is compiled with NVIDIA's headers.
+ * on virtual GPUs. It has what generated programs and NVIDIA's nccl-tests call, and is compiled with NVIDIA's headers.
  *
  * The driver keeps all state: which context is current, what is in use, what is refused. A device's context is its
  * primary one, retained by the first call that needs it. Errors of both interfaces have the same numbers.
@@ -154,6 +154,35 @@ cudaDeviceSynchronize(void)
 }
 
 cudaError_t
+cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int device)
+{
+	STARTED(cuDeviceGetAttribute(value, (CUdevice_attribute)what, device));
+}
+
+/* What identifies a device; the rest is 0. */
+static CUresult
+properties(struct cudaDeviceProp *p, int device)
+{
+	CUresult r = cuDeviceGetName(p->name, sizeof p->name, device);
+	if (r == CUDA_SUCCESS)
+		r = cuDeviceTotalMem(&p->totalGlobalMem, device);
+	if (r == CUDA_SUCCESS)
+		r = cuDeviceGetAttribute(&p->pciDomainID, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, device);
+	if (r == CUDA_SUCCESS)
+		r = cuDeviceGetAttribute(&p->pciBusID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, device);
+	if (r == CUDA_SUCCESS)
+		r = cuDeviceGetAttribute(&p->pciDeviceID, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, device);
+	return r;
+}
+
+cudaError_t
+cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
+{
+	memset(p, 0, sizeof *p);
+	STARTED(properties(p, device));
+}
+
+cudaError_t
 cudaDeviceCanAccessPeer(int *can, int device, int peer)
 {
 	STARTED(cuDeviceCanAccessPeer(can, device, peer));
@@ -234,7 +263,31 @@ cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, 
 	    bytes, stream));
 }
 
-/* ---- streams and events ---- */
+cudaError_t
+cudaMemset(void *memory, int value, size_t bytes)
+{
+	IN_CONTEXT(cuMemsetD8((CUdeviceptr)(uintptr_t)memory, (unsigned char)value, bytes));
+}
+
+cudaError_t
+cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
+{
+	IN_CONTEXT(cuMemHostAlloc(memory, bytes, flags));
+}
+
+cudaError_t
+cudaFreeHost(void *memory)
+{
+	IN_CONTEXT(memory ? cuMemFreeHost(memory) : CUDA_SUCCESS);
+}
+
+cudaError_t
+cudaMemGetInfo(size_t *left, size_t *total)
+{
+	IN_CONTEXT(cuMemGetInfo(left, total));
+}
+
+/* ---- streams, events, graphs ---- */
 
 cudaError_t
 cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
@@ -276,6 +329,62 @@ cudaError_t
 cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
 	IN_CONTEXT(cuEventRecord(event, stream));
+}
+
+cudaError_t
+cudaStreamQuery(cudaStream_t stream)
+{
+	IN_CONTEXT(cuStreamQuery(stream));
+}
+
+cudaError_t
+cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+	IN_CONTEXT(cuStreamBeginCapture(stream, (CUstreamCaptureMode)mode));
+}
+
+cudaError_t
+cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+	IN_CONTEXT(cuStreamEndCapture(stream, graph));
+}
+
+cudaError_t
+cudaEventCreate(cudaEvent_t *event)
+{
+	IN_CONTEXT(cuEventCreate(event, CU_EVENT_DEFAULT));
+}
+
+cudaError_t
+cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
+{
+	IN_CONTEXT(cuEventElapsedTime(ms, from, to));
+}
+
+#if CUDART_VERSION >= 12000	/* other parameters before */
+cudaError_t
+cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+{
+	IN_CONTEXT(cuGraphInstantiateWithFlags(exec, graph, flags));
+}
+#endif
+
+cudaError_t
+cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+	IN_CONTEXT(cuGraphLaunch(exec, stream));
+}
+
+cudaError_t
+cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+	IN_CONTEXT(cuGraphExecDestroy(exec));
+}
+
+cudaError_t
+cudaGraphDestroy(cudaGraph_t graph)
+{
+	IN_CONTEXT(cuGraphDestroy(graph));
 }
 
 /* ---- kernels: called by what nvcc puts into programs, which declares these itself ---- */
@@ -449,4 +558,30 @@ __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
 	void *parameters[] = { &p };
 	return result(cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared, stream,
 	    parameters, NULL));
+}
+
+cudaError_t
+cudaLaunchKernel(const void *stub, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream)
+{
+	cudaKernel_t kernel;
+	cudaError_t error = __cudaGetKernel(&kernel, stub);
+	return error == cudaSuccess ? __cudaLaunchKernel(kernel, grid, block, arguments, shared, stream) : error;
+}
+
+/* The current device as it was at first: handles and memory are gone. */
+cudaError_t
+cudaDeviceReset(void)
+{
+	CUcontext c;
+	CUdevice device;
+	CUresult r = current(&c);
+	if (r == CUDA_SUCCESS)
+		r = cuCtxGetDevice(&device);
+	if (r != CUDA_SUCCESS)
+		return result(r);
+	pthread_mutex_lock(&lock);
+	for (struct kernel *k = kernels; k; k = k->next)
+		k->function[device] = NULL;
+	pthread_mutex_unlock(&lock);
+	return result(cuDevicePrimaryCtxReset(device));
 }
