@@ -375,12 +375,26 @@ $(B)/tests/unit/test_kernels: $(TWIN_OBJ)
 $(B)/tests/virtual_gpu/libblink-twins.so: $(TWIN_OBJ) $(B)/tests/virtual_gpu/libcuda.so.1
 	$(call say,  LD      $@)$(LINK) -shared -o $@ $^
 
+# Where CUDA's headers are: its runtime over the virtual driver, and the twins of the kernels of generated programs.
+CUDART_H := $(wildcard $(CUDA_H:%/cuda.h=%/cuda_runtime_api.h))
+CUDART_NAME := libcudart.so.$(if $(CUDART_H),$(shell sed -n 's/^#define CUDART_VERSION *\([0-9]*\)[0-9]\{3\}$$/\1/p' $(CUDART_H)))
+CUDART = $(if $(CUDART_H),$(addprefix $(B)/tests/virtual_gpu/, $(CUDART_NAME) libprogram-twins.so))
+$(B)/tests/virtual_gpu/cudart.o: private BASE += -isystem $(dir $(CUDART_H))
+$(B)/tests/virtual_gpu/$(CUDART_NAME): $(addprefix $(B)/tests/virtual_gpu/, cudart.o libcuda.so.1)
+	@echo '$(@F) { global: cuda*; __cuda*; local: *; };' >$(@D)/cudart.map
+	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script,$(@D)/cudart.map -o $@ $^ -pthread
+
+$(B)/tests/virtual_gpu/libprogram-twins.so: tests/virtual_gpu/cudart_twins.cc $(B)/tests/virtual_gpu/libcuda.so.1 \
+	$(addprefix tests/virtual_gpu/, cudart.h twin.h) $(wildcard runtime/include/*.h) $(B)/flags
+	$(call say,  CXX     $<)$(CXX) -std=c++17 -Wall -Wextra $(WERROR) -ffp-contract=off $(CFLAGS) -fPIC -shared \
+		-Iruntime/include -o $@ $(filter %.cc %.so.1, $^)
+
 NCCL_PROGRAMS = $(addprefix tests/nccl/, program beside)
 .SECONDARY:
 .PHONY: tests
 tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(NCCL_PROGRAMS:%=$(B)/%) \
-	$(addprefix $(B)/tests/, oom.so faults.so oracle cost json_values net_pair nccl_play) \
-	$(VIRTUAL_NVML) $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so)
+	$(addprefix $(B)/tests/, oom.so faults.so oracle cost json_values net_pair nccl_play same_bits) \
+	$(VIRTUAL_NVML) $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) $(CUDART)
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows

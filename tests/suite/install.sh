@@ -19,6 +19,7 @@ lib/pkgconfig/blink.pc
 include/blink.h
 include/blink_device.h
 include/blink_float.h
+include/blink_kernel.h
 include/blink_types.h
 share/blinkc/topologies/dgx1v.xml
 share/blinkc/schemas/index.schema.json
