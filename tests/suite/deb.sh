@@ -93,7 +93,7 @@ for file in "$work"/one/deb/*.deb "$work"/one/deb/*.tar.xz; do
 		not_ok "$name: other bytes"
 	fi
 done
-[ $n = 6 ] || not_ok "$n files: want five packages and the source"
+[ $n = 7 ] || not_ok "$n files: want six packages and the source"
 if command -v lintian >/dev/null; then
 	lintian --allow-root --display-info --pedantic "$work"/one/deb/*.changes >"$work/log" 2>&1
 	if grep -q '^[EWIP]: ' "$work/log"; then
@@ -164,6 +164,6 @@ dpkg_there() { "${as_root[@]}" dpkg --root="$root" --log=/dev/null --force-depen
 expect "dpkg --install" dpkg_there --install "$work"/one/deb/*.deb
 if [ -x "$root/usr/bin/blinkc" ]; then ok "is installed"; else not_ok "is not installed"; fi
 expect "dpkg --verify" dpkg_there --verify
-expect "dpkg --purge" dpkg_there --purge blinkc blink-perf nccl-tuner-blink libblink"$soversion" libblink-dev
+expect "dpkg --purge" dpkg_there --purge blinkc blink-perf nccl-tuner-blink libblink-nccl"$soversion" libblink"$soversion" libblink-dev
 left=$(find "$root" -path "$root/var/lib/dpkg" -prune -o ! -type d -print -o -path '*blink*' -print)
 if [ ! "$left" ]; then ok "purging leaves nothing"; else not_ok "purging leaves $left"; fi
