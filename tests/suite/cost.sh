@@ -7,8 +7,8 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 	skip "cost: this build has a sanitizer"
 	exit 0
 fi
-# Without $full a third of the files, another with each commit.
-part=$([ "$full" ] && echo 1/1 || echo $((1 + $(turn 3)))/3)
+# A third of the files, another with each commit.
+part=$((1 + $(turn 3)))/3
 oracle cost corpus "$blinkc" "$build/tests/cost" "$work" --mutants $((${full:-0} ? 20 : 1)) --part "$part" || not_ok "corpus: exit $?"
 oracle cost hostile "$blinkc" "$build/tests/cost" "$work" || not_ok "hostile: exit $?"
 [ "$full" ] || exit 0

@@ -94,9 +94,9 @@ if [ "$full" ]; then
 	prefix=
 	run "" gpu -n 3 -t late leaves differs message_differs aborted
 	run tsan/ gpu -n 3 -t leaves differs aborted
-	# Each function of the driver that libblink calls, at its first call or at a later one.
-	n=$((1 + 2 * $(turn 2)))
-	for f in $(sed -n 's/^\tX([a-z0-9_]*, cu\([A-Za-z0-9_]*\), [01].*/\1/p' runtime/cuda/driver.h); do
-		run "" gpu -n 2 -f "$f:$n" driver_fails
+	# Functions of the driver that libblink calls, every second with each commit, at the first call or at a later one.
+	part=$(turn 4)
+	for f in $(sed -n 's/^\tX([a-z0-9_]*, cu\([A-Za-z0-9_]*\), [01].*/\1/p' runtime/cuda/driver.h | sed -n "$((1 + part % 2))~2p"); do
+		run "" gpu -n 2 -f "$f:$((1 + part / 2 * 2))" driver_fails
 	done
 fi

@@ -1,5 +1,5 @@
 # The kernels of the CUDA backend compile without warnings by clang and by nvcc, for the oldest GPUs of each, in the full
-# test for all; ptxas takes the PTX that libblink has; the kernels keep all they have in registers, of
+# test for some more; ptxas takes the PTX that libblink has; the kernels keep all they have in registers, of
 # which a block of 512 threads has enough.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
@@ -9,8 +9,15 @@ clang=${CLANG:-$(command -v clang || true)} nvcc=${NVCC:-$(command -v nvcc || tr
 ptxas=$(command -v ptxas || { [ "$nvcc" ] && ls "$(dirname "$nvcc")/ptxas" 2>/dev/null; } || true)
 all="move $(sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' runtime/include/blink_types.h | tr '\n' ' ')"
 
-# ends LIST...: all of it in the full test, else the first
-ends() { if [ "$full" ]; then echo "$@"; else echo "$1"; fi; }
+# ends LIST...: the first, and in the full test the last, and every fifth of the others, the next ones with the next commit
+ends() {
+	local n=0 turn
+	turn=$(turn 5)
+	for item in "$@"; do
+		n=$((n + 1))
+		if [ $n = 1 ] || { [ "$full" ] && { [ $n = $# ] || [ $((n % 5)) = "$turn" ]; }; }; then echo "$item"; fi
+	done
+}
 
 # compiles NAME TYPE COMMAND...
 compiles() {
@@ -56,7 +63,8 @@ if [ ! "$archs" ]; then
 elif [ ! -f "$build/gen/ptx/move.ptx" ]; then
 	skip "libblink was built without kernels"
 else
-	for arch in $([ "$full" ] && echo $archs || { head -1; tail -1; } <<<"$archs"); do
+	# shellcheck disable=SC2086 # names
+	for arch in $([ "$full" ] && ends $archs || { head -1; tail -1; } <<<"$archs"); do
 		types="move float32"
 		[ ! "$full" ] || [ "$arch" != "${archs%%$'\n'*}" ] || types=$all
 		for type in $types; do assembled "$type" "$arch"; done
