@@ -9,7 +9,7 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 fi
 # A third of the files, another with each commit.
 part=$((1 + $(turn 3)))/3
-oracle cost corpus "$blinkc" "$build/tests/cost" "$work" --mutants $((${full:-0} ? 20 : 1)) --part "$part" || not_ok "corpus: exit $?"
+oracle cost corpus "$blinkc" "$build/tests/cost" "$work" --mutants $((${full:-0} ? 8 : 1)) --part "$part" || not_ok "corpus: exit $?"
 oracle cost hostile "$blinkc" "$build/tests/cost" "$work" || not_ok "hostile: exit $?"
 [ "$full" ] || exit 0
 oracle cost hostile "$blinkc" "$build/tests/cost" "$work" --full || not_ok "hostile, large: exit $?"

@@ -53,16 +53,16 @@ run "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 "dgx1v, 4 threads, chunks of
 if [ "$full" ]; then
 	schedules dgx1v-8 dgx1v.xml 0-7 "0 7"
 	schedules hybrid dgx1v.xml 0,1,4 "0 2" --hybrid
-	run "" matrix -n 8 -t -d "$work/dgx1v-8" -c 140 -m 10007 "dgx1v, 8 threads"
+	run "" matrix -n 8 -t -d "$work/dgx1v-8" -c 70 -m 10007 "dgx1v, 8 threads"
 	run "" matrix -n 8 -d "$work/dgx1v-8" -c 40 -m 40001 -b 4096 "dgx1v, 8 processes"
 	run "" matrix -n 1 -c 276 "built in, 1 process"
 	VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 run "" matrix -n 4 -t -c 100 -m 40001 "late stores, 3 threads a block"
 	export VIRTUAL_GPU_TOPOLOGY=topologies/dgx1p.xml
 	schedules dgx1p dgx1p.xml 0-7 "1"
-	run "" matrix -n 8 -t -d "$work/dgx1p" -c 140 -m 4099 "dgx1p, 8 threads"
+	run "" matrix -n 8 -t -d "$work/dgx1p" -c 70 -m 4099 "dgx1p, 8 threads"
 	export VIRTUAL_GPU_TOPOLOGY=topologies/dgx2.xml
 	schedules dgx2 dgx2.xml 0-15 3
-	VIRTUAL_GPU_BLOCKS=256 run "" matrix -n 16 -t -d "$work/dgx2" -c 140 -m 1025 "dgx2, 16 threads"
+	VIRTUAL_GPU_BLOCKS=256 run "" matrix -n 16 -t -d "$work/dgx2" -c 60 -m 1025 "dgx2, 16 threads"
 	export VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml
 	VIRTUAL_GPU_TOPOLOGY='' VIRTUAL_GPU_COUNT=2 run "" matrix -n 4 -t -c 140 "2 ranks on each of 2 GPUs"
 	BLINK_BLOCKS=3 run "" matrix -n 4 -t -d "$work/dgx1v" -c 140 -m 10007 "3 blocks that take turns"

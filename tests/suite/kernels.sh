@@ -9,13 +9,13 @@ clang=${CLANG:-$(command -v clang || true)} nvcc=${NVCC:-$(command -v nvcc || tr
 ptxas=$(command -v ptxas || { [ "$nvcc" ] && ls "$(dirname "$nvcc")/ptxas" 2>/dev/null; } || true)
 all="move $(sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' runtime/include/blink_types.h | tr '\n' ' ')"
 
-# ends LIST...: the first, and in the full test the last, and every fifth of the others, the next ones with the next commit
+# ends LIST...: the first, and in the full test the last, and every tenth of the others, the next ones with the next commit
 ends() {
 	local n=0 turn
-	turn=$(turn 5)
+	turn=$(turn 10)
 	for item in "$@"; do
 		n=$((n + 1))
-		if [ $n = 1 ] || { [ "$full" ] && { [ $n = $# ] || [ $((n % 5)) = "$turn" ]; }; }; then echo "$item"; fi
+		if [ $n = 1 ] || { [ "$full" ] && { [ $n = $# ] || [ $((n % 10)) = "$turn" ]; }; }; then echo "$item"; fi
 	done
 }
 
