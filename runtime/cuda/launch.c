@@ -192,24 +192,11 @@ gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_
 
 /* ---- parameters ---- */
 
-static uint64_t
-mix(uint64_t h, uint64_t x)
-{
-	h = (h ^ x) * 0x9e3779b97f4a7c15u;
-	return h ^ h >> 29;
-}
-
-/* What must be the same on all ranks; factors of an operation may differ. Its number is not in it, since a graph may be
- * replayed. Not 0, which would not be compared. */
+/* Its number is not in it, since a graph may be replayed. Not 0, which would not be compared. */
 static uint64_t
 signature_of(const struct engine *e, const struct call *call)
 {
-	const uint64_t all[] = { (uint64_t)call->coll, (uint64_t)call->root, (uint64_t)call->count,
-	    (uint64_t)call->reduction.type, collective_reduces(call->coll) ? (uint64_t)call->asked_op : 0,
-	    call->plan->digest, (uint64_t)e->chunk_bytes };
-	uint64_t h = 0x243f6a8885a308d3u;
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-		h = mix(h, all[i]);
+	uint64_t h = call_signature(e, call, 0);
 	return h ? h : 1;
 }
 

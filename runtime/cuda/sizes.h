@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* What all ranks of a call have in common: nothing else may decide, since both ranks of a pair have to decide alike. */
+/* What all ranks of a call have in common: nothing else may decide, since both ranks of a pair must choose the same. */
 struct gpu_asked {
 	int64_t message;		/* bytes, as blink-schedule(5) counts them */
 	int64_t longest;		/* elements of the longest segment, or more */

@@ -42,14 +42,13 @@ mix(uint64_t h, uint64_t x)
 	return h ^ h >> 29;
 }
 
-/* Of this call: what must be the same on all ranks, and its number. Factors of an operation may differ. */
-static uint64_t
-signature_of(const struct engine *e, const struct call *call)
+uint64_t
+call_signature(const struct engine *e, const struct call *call, uint64_t number)
 {
 	const uint64_t all[] = { (uint64_t)call->coll, (uint64_t)call->root, (uint64_t)call->count,
 	    (uint64_t)call->reduction.type, collective_reduces(call->coll) ? (uint64_t)call->asked_op : 0,
 	    call->plan->digest, (uint64_t)e->chunk_bytes };
-	uint64_t h = mix(0x243f6a8885a308d3u, e->collective);
+	uint64_t h = mix(0x243f6a8885a308d3u, number);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		h = mix(h, all[i]);
 	return h;
@@ -268,7 +267,7 @@ collective_begin(struct engine *e, struct call *call, struct blink_error *err)
 	}
 	e->streaming = (size_t)call->count * e->size > STREAMING_BYTES;
 	e->signature_before = e->signature;
-	e->signature = signature_of(e, call);
+	e->signature = call_signature(e, call, e->collective);
 	return e->net ? open_mirror(e, plan, err) : blinkSuccess;
 }
 

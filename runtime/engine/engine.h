@@ -243,6 +243,9 @@ int collective_begin(struct engine *e, struct call *call, struct blink_error *er
 bool collective_progress(struct engine *e, struct call *call);	/* something moved */
 bool collective_done(const struct engine *e);
 bool collective_forwards(const struct engine *e, const struct call *call);	/* peers depend on what is left of it */
+
+/* What must be the same on all ranks of a call; factors of an operation may differ. number: of the call; 0: any. */
+uint64_t call_signature(const struct engine *e, const struct call *call, uint64_t number);
 void call_describe(const struct call *call, char *text, size_t size);
 int collective_end(struct engine *e, struct call *call, struct blink_error *err);
 int plan_mirror(const struct plan *plan, int peer, int lane);	/* -1: none */

@@ -20,6 +20,7 @@ for machine in "$@"; do
 	IFS=: read -r name ranks scale <<<"$machine"
 	export VIRTUAL_GPU_TOPOLOGY=topologies/$name.xml VIRTUAL_GPU_SCALE=$scale
 	for coll in broadcast allgather allreduce; do
+		# Some have no schedule of rings.
 		for algorithm in trees ring; do
 			env -u LD_LIBRARY_PATH "$build/blinkc" -q "topologies/$name.xml" -c $coll -a $algorithm -o "$work/s.json" --summary json \
 				>"$work/summary" 2>/dev/null || continue

@@ -26,22 +26,6 @@ run() {
 }
 prefix=
 
-# schedules DIRECTORY MACHINE GPUS ROOTS [OPTION...]: of all collectives
-schedules() {
-	local to=$1 machine=$2 gpus=$3 roots=$4 c r
-	shift 4
-	mkdir -p "$work/$to"
-	for c in allreduce allgather reducescatter alltoall; do
-		"$blinkc" -q "topologies/$machine" -g "$gpus" -c $c "$@" -o "$work/$to/$c.json" || not_ok "$to $c: exit $?"
-	done
-	for c in broadcast reduce gather scatter; do
-		for r in $roots; do
-			"$blinkc" -q "topologies/$machine" -g "$gpus" -c $c -r "$r" "$@" -o "$work/$to/$c.r$r.json" ||
-				not_ok "$to $c: exit $?"
-		done
-	done
-}
-
 # ---- results ----
 
 export VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml
