@@ -10,7 +10,7 @@ enum {
 	LIMIT_DOC_VALUES = 1 << 24,	/* JSON values, XML elements and attributes that are in memory at once, each as
 					 * 72 to 150 bytes: of a schedule one tree, and everything outside trees;
 					 * LIMIT_LINKS links are up to 9 million */
-	LIMIT_ATTRIBUTES = 64,		/* of one XML element: ours have 8; libxml2 compares each with all before it */
+	LIMIT_ATTRIBUTES = 64,		/* of one XML element: ours have 8 */
 	LIMIT_NUMBER_BYTES = 40,	/* characters of a number: the shortest form of a double has at most 24 */
 	LIMIT_ID_BYTES = 64,		/* an id of a vertex or node */
 	LIMIT_TEXT_BYTES = 4096,	/* a name, a source, any other text */

@@ -1,5 +1,5 @@
 /* The content of a file before its meaning is known: one tree for JSON and XML, so that each noun has one reader.
- * Foreign parser types (libxml2's) die inside doc_xml.c.
+ * Foreign parser types (expat's) die inside doc_xml.c.
  *
  * XML becomes the equivalent JSON: an element is an object, its attributes are string members, and
  * its child elements are gathered by name into arrays under the plural: <link/><link/> is "links": [{}, {}]. */

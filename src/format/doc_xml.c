@@ -1,17 +1,12 @@
-/* XML to Doc, by libxml2's SAX2 interface: we build as it parses, so that each limit holds before memory is spent,
- * and there is no second tree. A DOCTYPE stops the parser at its name, before any entity could be declared; so the
- * only entities are XML's own five, and expanding them (XML_PARSE_NOENT) is safe. */
+/* XML to Doc, by expat: we build as it parses, so that each limit holds before memory is spent, and there is no second
+ * tree. A DOCTYPE stops the parser before any entity could be declared; so the only entities are XML's own five. Expat
+ * and not a larger library, as its start is a large part of what blinkc takes for a small machine. */
 #include "format/doc.h"
 
 #include "base/limits.h"
 #include "base/text.h"
 
-#include <ctype.h>
-#include <libxml/parser.h>
-#include <libxml/parserInternals.h>
-#include <libxml/xmlerror.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <expat.h>
 #include <string.h>
 
 /* An element, in the list of its parent's children. */
@@ -34,11 +29,10 @@ struct group {
 
 struct build {
 	Ctx *ctx;
-	const char *label, *data;	/* data: `left` bytes not given to the parser yet */
-	size_t left;
+	const char *label;
 	const char *const *plural, *const *texts;	/* texts: elements that may have text; NULL: none */
 	Text text;			/* of the innermost element that may have some */
-	xmlParserCtxtPtr parser;
+	XML_Parser parser;
 	Status status;
 	Doc *root;
 	int depth, n_values, n_unknown;
@@ -52,38 +46,29 @@ settle(struct build *b, Status status)
 {
 	b->status = status;
 	if (status != OK)
-		xmlStopParser(b->parser);
+		XML_StopParser(b->parser, XML_FALSE);
 }
 
+/* The line on which what the parser stands at begins: a tag, or text. */
 static int
 here(const struct build *b)
 {
-	return xmlSAX2GetLineNumber(b->parser);
-}
-
-/* The line on which the tag begins whose end the parser stands at. A '<' inside an attribute is not well formed. */
-static int
-tag_line(const struct build *b)
-{
-	int line = here(b);
-	for (const xmlChar *c = b->parser->input->cur; c > b->parser->input->base && *c != '<'; c--)
-		line -= *c == '\n';
-	return line;
+	return (int)XML_GetCurrentLineNumber(b->parser);
 }
 
 static Status
-copy_text(struct build *b, const xmlChar *text, size_t length, const char **out)
+copy_text(struct build *b, const char *text, size_t length, const char **out)
 {
-	*out = arena_text(&b->ctx->run, (const char *)text, length);
+	*out = arena_text(&b->ctx->run, text, length);
 	return *out ? OK : fail_memory(b->ctx);
 }
 
 /* A name; elements in a row with equal names share it. */
 static Status
-copy_name(struct build *b, const xmlChar *name, const char *like, const char **out)
+copy_name(struct build *b, const char *name, const char *like, const char **out)
 {
-	if (!like || strcmp((const char *)name, like) != 0)
-		return copy_text(b, name, strlen((const char *)name), out);
+	if (!like || strcmp(name, like) != 0)
+		return copy_text(b, name, strlen(name), out);
 	*out = like;
 	return OK;
 }
@@ -100,7 +85,7 @@ count_values(struct build *b, int n)
 /* ---- elements begin ---- */
 
 static Status
-add_attributes(struct build *b, Doc *element, const Doc *like, int n, const xmlChar **attribute)
+add_attributes(struct build *b, Doc *element, const Doc *like, int n, const char **attribute)
 {
 	Doc *members;
 	element->n = n;
@@ -109,23 +94,22 @@ add_attributes(struct build *b, Doc *element, const Doc *like, int n, const xmlC
 	TRY(TEMP(b->ctx, element->child, n));
 	TRY(TEMP(b->ctx, members, n));
 	for (int i = 0; i < n; i++) {
-		/* local name, prefix, URI, value, end of value */
-		const xmlChar **a = attribute + 5 * i;
+		const char *name = attribute[2 * i], *value = attribute[2 * i + 1];
 		element->child[i] = &members[i];
 		members[i] = (Doc){ .kind = DOC_STRING, .line = element->line, .parent = element, .index = i };
-		TRY(copy_name(b, a[0], like && i < like->n ? like->child[i]->name : NULL, &members[i].name));
-		TRY(copy_text(b, a[3], (size_t)(a[4] - a[3]), &members[i].text));
-		if (a[1])
+		TRY(copy_name(b, name, like && i < like->n ? like->child[i]->name : NULL, &members[i].name));
+		TRY(copy_text(b, value, strlen(value), &members[i].text));
+		if (strchr(name, ':'))
 			return doc_fail(b->ctx, b->label, &members[i], BAD_INPUT, "a namespace prefix: want none");
 	}
 	return OK;
 }
 
 static Status
-read_name(struct build *b, const xmlChar *name, const Doc *like, Doc *element)
+read_name(struct build *b, const char *name, const Doc *like, Doc *element)
 {
 	for (const char *const *p = b->plural; *p; p += 2) {
-		if (strcmp(p[0], (const char *)name) == 0) {
+		if (strcmp(p[0], name) == 0) {
 			element->text = p[0];
 			return OK;
 		}
@@ -150,20 +134,43 @@ has_text(const struct build *b, const struct open *open)
 	return false;
 }
 
+/* A namespace, declared or used: of its attributes or its name. */
+static bool
+has_namespace(const char *name, const char **attribute)
+{
+	bool found = strchr(name, ':') != NULL;
+	for (const char **a = attribute; *a; a += 2)
+		found |= strncmp(*a, "xmlns", 5) == 0 && ((*a)[5] == 0 || (*a)[5] == ':');
+	return found;
+}
+
+static int
+count_attributes(const char **attribute)
+{
+	int n = 0;
+	while (attribute[2 * n])
+		n++;
+	return n;
+}
+
 static Status
-begin(struct build *b, const xmlChar *name, const xmlChar *prefix, int n_namespaces, int n, const xmlChar **attribute)
+begin(struct build *b, const char *name, const char **attribute)
 {
 	struct element *element;
 	struct open *parent = b->depth ? &b->open[b->depth - 1] : NULL;
 	const Doc *like = parent && parent->last ? &parent->last->doc : NULL;
+	int n = count_attributes(attribute);
+	if (n > LIMIT_ATTRIBUTES)
+		return fail(b->ctx, LIMIT, "%s:%d: an element with more than %d attributes", b->label, here(b),
+		    LIMIT_ATTRIBUTES);
 	if (b->depth == LIMIT_DEPTH)
 		return fail(b->ctx, LIMIT, "%s:%d: nesting: want at most %d deep", b->label, here(b), LIMIT_DEPTH);
 	TRY(count_values(b, 1 + n));
 	TRY(TEMP(b->ctx, element, 1));
 	Doc *doc = &element->doc;
-	*doc = (Doc){ .kind = DOC_OBJECT, .line = tag_line(b) };
+	*doc = (Doc){ .kind = DOC_OBJECT, .line = here(b) };
 	TRY(read_name(b, name, like, doc));
-	if (n_namespaces || prefix)
+	if (has_namespace(name, attribute))
 		return doc_fail(b->ctx, b->label, doc, BAD_INPUT, "a namespace: want none");
 	if (parent && has_text(b, parent))
 		return doc_fail(b->ctx, b->label, doc, BAD_INPUT, "inside <%s>: want text only",
@@ -180,13 +187,11 @@ begin(struct build *b, const xmlChar *name, const xmlChar *prefix, int n_namespa
 }
 
 static void
-on_begin(void *user, const xmlChar *name, const xmlChar *prefix, const xmlChar *uri, int n_namespaces,
-    const xmlChar **namespace, int n, int n_defaulted, const xmlChar **attribute)
+on_begin(void *user, const char *name, const char **attribute)
 {
-	(void)uri, (void)namespace, (void)n_defaulted;
 	struct build *b = user;
 	if (b->status == OK)
-		settle(b, begin(b, name, prefix, n_namespaces, n, attribute));
+		settle(b, begin(b, name, attribute));
 }
 
 /* ---- elements end ---- */
@@ -276,7 +281,7 @@ add_text(struct build *b, Doc *doc)
 	*text = (Doc){ .kind = DOC_STRING, .name = "text", .line = doc->line, .parent = doc, .index = doc->n };
 	if (b->text.failed)
 		return fail_memory(b->ctx);
-	TRY(copy_text(b, (const xmlChar *)b->text.data, b->text.size, &text->text));
+	TRY(copy_text(b, b->text.data, b->text.size, &text->text));
 	if (doc->n)
 		memcpy(members, doc->child, (size_t)doc->n * sizeof *members);
 	members[doc->n++] = text;
@@ -300,9 +305,9 @@ end(struct build *b)
 }
 
 static void
-on_end(void *user, const xmlChar *name, const xmlChar *prefix, const xmlChar *uri)
+on_end(void *user, const char *name)
 {
-	(void)name, (void)prefix, (void)uri;
+	(void)name;
 	struct build *b = user;
 	if (b->status == OK)
 		settle(b, end(b));
@@ -310,163 +315,79 @@ on_end(void *user, const xmlChar *name, const xmlChar *prefix, const xmlChar *ur
 
 /* ---- the rest of a file ---- */
 
-static Status
-refuse_text(struct build *b, const xmlChar *text, int length)
-{
-	int line = here(b);
-	for (int i = length - 1; i >= 0 && strchr(" \t\r\n", text[i]); i--)
-		line -= text[i] == '\n';
-	return fail(b->ctx, BAD_INPUT, "%s:%d: text between tags: want elements and attributes only", b->label, line);
-}
-
+/* Expat gives a line at a time, and line ends by themselves. */
 static void
-on_text(void *user, const xmlChar *text, int length)
+on_text(void *user, const char *text, int length)
 {
 	struct build *b = user;
 	int blank = 0;
 	if (b->status == OK && b->depth && has_text(b, &b->open[b->depth - 1])) {
-		text_add(&b->text, (const char *)text, (size_t)length);
+		text_add(&b->text, text, (size_t)length);
 		return;
 	}
 	while (blank < length && strchr(" \t\r\n", text[blank]))
 		blank++;
 	if (b->status == OK && blank < length)
-		settle(b, refuse_text(b, text, length));
+		settle(b, fail(b->ctx, BAD_INPUT, "%s:%d: text between tags: want elements and attributes only",
+		    b->label, here(b)));
 }
 
 static void
-on_doctype(void *user, const xmlChar *name, const xmlChar *public_id, const xmlChar *system_id)
+on_doctype(void *user, const char *name, const char *system_id, const char *public_id, int has_subset)
 {
-	(void)name, (void)public_id, (void)system_id;
+	(void)name, (void)system_id, (void)public_id, (void)has_subset;
 	struct build *b = user;
 	if (b->status == OK)
 		settle(b, fail(b->ctx, BAD_INPUT, "%s:%d: a DOCTYPE: want none", b->label, here(b)));
 }
 
-#if LIBXML_VERSION >= 21200
-typedef const xmlError *ErrorPtr;
-#else
-typedef xmlErrorPtr ErrorPtr;
-#endif
+/* ---- not well formed ---- */
 
-static void
-on_error(void *user, ErrorPtr error)
+static Status
+refuse_end(struct build *b, int line, int column, const char *found)
 {
-	struct build *b = user;
-	char text[256] = "not well-formed XML";
-	if (error->level == XML_ERR_WARNING || error->level == XML_ERR_NONE)
-		return;
-	/* The parser stops by itself; stopping it here would free the input that it reads. */
-	if (b->status != OK)
-		return;
-	if (error->code == XML_ERR_NO_MEMORY) {
-		b->status = fail_memory(b->ctx);
-		return;
-	}
-	if (error->message)
-		snprintf(text, sizeof text, "%s", error->message);
-	text[strcspn(text, "\n")] = 0;
-	text[0] = (char)tolower((unsigned char)text[0]);
-	b->status = fail(b->ctx, BAD_INPUT, "%s:%d:%d: %s", b->label, error->line, error->int2, text);
+	const Doc *open = &b->open[b->depth - 1].element->doc;
+	return fail(b->ctx, BAD_INPUT, "%s:%d:%d: %s: want </%s>, for the tag on line %d", b->label, line, column,
+	    found, open->text, open->line);
 }
 
-/* The file in small pieces, so that the parser keeps no second copy of it. After an error there are none: the parser
- * would go on to look for more errors, with tags that nobody has counted the attributes of. */
-static int
-next_piece(void *user, char *to, int room)
+/* What expat found, in our words where its own say too little. */
+static Status
+refuse_form(struct build *b)
 {
-	enum { PIECE = 4096 };
-	struct build *b = user;
-	size_t n = b->left < (size_t)room ? b->left : (size_t)room;
-	n = b->status != OK ? 0 : n < PIECE ? n : PIECE;
-	memcpy(to, b->data, n);
-	b->data += n;
-	b->left -= n;
-	return (int)n;
+	enum XML_Error error = XML_GetErrorCode(b->parser);
+	const char *words = XML_ErrorString(error);
+	int line = here(b), column = (int)XML_GetCurrentColumnNumber(b->parser) + 1;
+	if (error == XML_ERROR_NO_MEMORY)
+		return fail_memory(b->ctx);
+	if (error == XML_ERROR_TAG_MISMATCH && b->depth)
+		return refuse_end(b, line, column, "an end tag");
+	if (error == XML_ERROR_NO_ELEMENTS && b->depth)
+		return refuse_end(b, line, column, "end of file");
+	if (error == XML_ERROR_UNDEFINED_ENTITY)
+		words = "an entity that XML has not: want &lt; &gt; &amp; &apos; or &quot;";
+	if (error == XML_ERROR_UNCLOSED_TOKEN)
+		words = "end of file: want an end of what begins here";
+	if (error == XML_ERROR_DUPLICATE_ATTRIBUTE)
+		words = "an attribute: given twice: want it once";
+	return fail(b->ctx, BAD_INPUT, "%s:%d:%d: %s", b->label, line, column, words ? words : "not well-formed XML");
 }
 
 static Status
-parse(struct build *b)
+parse(struct build *b, const char *data, size_t size)
 {
-	b->parser = xmlNewParserCtxt();
+	/* The bytes are UTF-8, whatever the prolog says. */
+	b->parser = XML_ParserCreate("UTF-8");
 	if (!b->parser)
 		return fail_memory(b->ctx);
-	*b->parser->sax = (xmlSAXHandler){
-		.initialized = XML_SAX2_MAGIC,
-		.startElementNs = on_begin,
-		.endElementNs = on_end,
-		.characters = on_text,
-		.cdataBlock = on_text,
-		.internalSubset = on_doctype,
-		.serror = on_error,
-	};
-	b->parser->userData = b;
-	/* The bytes are UTF-8, whatever the prolog says. No xmlDoc comes back, as our handler makes none. */
-	xmlCtxtReadIO(b->parser, next_piece, NULL, b, NULL, NULL,
-	    XML_PARSE_NONET | XML_PARSE_NOENT | XML_PARSE_IGNORE_ENC);
-	if (b->status == OK && b->parser->errNo == XML_ERR_NO_MEMORY)
-		b->status = fail_memory(b->ctx);
-	if (b->status == OK && (!b->parser->wellFormed || !b->root))
-		b->status = fail(b->ctx, BAD_INPUT, "%s: not well-formed XML", b->label);
-	xmlFreeParserCtxt(b->parser);
+	XML_SetUserData(b->parser, b);
+	XML_SetElementHandler(b->parser, on_begin, on_end);
+	XML_SetCharacterDataHandler(b->parser, on_text);
+	XML_SetStartDoctypeDeclHandler(b->parser, on_doctype);
+	if (XML_Parse(b->parser, data, (int)size, XML_TRUE) != XML_STATUS_OK && b->status == OK)
+		b->status = refuse_form(b);
+	XML_ParserFree(b->parser);
 	return b->status;
-}
-
-/* What a `<` begins that is not a tag, and what ends it. */
-static const struct aside {
-	const char *begin, *end;
-} asides[] = { { "<!--", "-->" }, { "<![CDATA[", "]]>" }, { "<?", "?>" } };
-
-/* Where a comment or the like that begins at `at` ends; 0: none begins there. */
-static size_t
-aside_end(const char *data, size_t size, size_t at)
-{
-	for (size_t i = 0; i < sizeof asides / sizeof *asides; i++) {
-		size_t n = strlen(asides[i].begin), end = strlen(asides[i].end);
-		if (size - at < n || memcmp(data + at, asides[i].begin, n) != 0)
-			continue;
-		const char *found = memmem(data + at + n, size - at - n, asides[i].end, end);
-		return found ? (size_t)(found - data) + end : size;
-	}
-	return 0;
-}
-
-/* The end of the tag that begins at `at`, and its equals signs outside quotes: an attribute each. */
-static size_t
-scan_tag(const char *data, size_t size, size_t at, int *n_attributes)
-{
-	char quote = 0;
-	*n_attributes = 0;
-	for (; at < size && (quote || data[at] != '>'); at++) {
-		char c = data[at];
-		if (quote)
-			quote = c == quote ? 0 : quote;
-		else if (c == '"' || c == '\'')
-			quote = c;
-		else
-			*n_attributes += c == '=';
-	}
-	return at;
-}
-
-/* Attributes of each tag, before libxml2 takes quadratic time over them. This is exact for well-formed XML; where the
- * file is not, libxml2 finds that, and gets no more of it than it has by then (next_piece). */
-static Status
-check_attributes(Ctx *ctx, const char *label, const char *data, size_t size)
-{
-	const char *tag;
-	for (size_t at = 0; at < size && (tag = memchr(data + at, '<', size - at)) != NULL;) {
-		size_t begin = (size_t)(tag - data);
-		int n;
-		at = aside_end(data, size, begin);
-		if (at > 0)
-			continue;
-		at = scan_tag(data, size, begin, &n);
-		if (n > LIMIT_ATTRIBUTES)
-			return doc_fail_byte(ctx, label, data, begin, LIMIT, "an element with more than %d attributes",
-			    LIMIT_ATTRIBUTES);
-	}
-	return OK;
 }
 
 Status
@@ -482,21 +403,12 @@ doc_read_xml_texts(Ctx *ctx, const char *label, const char *data, size_t size, c
 	struct build *b;
 	int n_names = 0;
 	TRY(doc_check_bytes(ctx, label, data, size));
-	TRY(check_attributes(ctx, label, data, size));
 	TRY(TEMP(ctx, b, 1));
-	*b = (struct build){ .ctx = ctx, .label = label, .data = data, .left = size, .plural = plural,
-		.texts = texts };
+	*b = (struct build){ .ctx = ctx, .label = label, .plural = plural, .texts = texts };
 	while (plural[n_names])
 		n_names++;
 	TRY(TEMP(ctx, b->group, n_names / 2 + LIMIT_ATTRIBUTES + 1));
-	/* Errors that libxml2 raises without a parser, such as a buffer that cannot grow, go to this thread's
-	 * handler, and without one to stderr. */
-	xmlStructuredErrorFunc before = xmlStructuredError;
-	void *before_user = xmlStructuredErrorContext;
-	xmlSetStructuredErrorFunc(b, on_error);
-	Status status = parse(b);
-	xmlResetLastError();
-	xmlSetStructuredErrorFunc(before_user, before);
+	Status status = parse(b, data, size);
 	text_free(&b->text);
 	if (status == OK)
 		*out = b->root;

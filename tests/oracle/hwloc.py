@@ -291,7 +291,7 @@ def broken():
     good = machine_xml("dgx1v", 2)
     first_list = good[good.index("<indexes"):good.index("</indexes>") + len("</indexes>")]
     deep = "".join('<object type="Group">' for _ in range(40)) + "</object>" * 40
-    yield "truncated.xml", good[:len(good) // 2], 3, "premature end"
+    yield "truncated.xml", good[:len(good) // 2], 3, "end of file"
     yield "no-objects.xml", '<topology version="2.0">\n</topology>\n', 3, "topology"
     yield "version.xml", good.replace('version="2.0"', 'version="4.0"'), 3, "want 1.x, 2.x or 3.x"
     yield "version-text.xml", good.replace('version="2.0"', 'version="two"'), 3, "want 1.x, 2.x or 3.x"
