@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Validate JSON files with a JSON Schema (draft 2020-12), and the schema with its own.
+"""Validate JSON files with a JSON Schema (draft 2020-12); without files, the schema with its own.
 
-usage: validate.py SCHEMA FILE...
+usage: validate.py SCHEMA [FILE...]
 
 One line per file, `FILE: ok` or one `FILE: WRONG: where: what` for each error; exit status 1 if any is wrong.
 Needs python3-jsonschema.
@@ -20,21 +20,41 @@ def load(path):
         return json.load(file, object_pairs_hook=unique_keys, parse_constant=constant)
 
 
+def inline(part, definitions):
+    """The schema with each reference to a definition replaced by it: to look them up takes most of the time."""
+    if isinstance(part, list):
+        return [inline(entry, definitions) for entry in part]
+    if not isinstance(part, dict):
+        return part
+    rest = {name: inline(entry, definitions) for name, entry in part.items() if name != "$defs"}
+    if "$ref" in rest:
+        found = inline(definitions[rest.pop("$ref").removeprefix("#/$defs/")], definitions)
+        return {"allOf": [found], **rest} if rest else found
+    return rest
+
+
 def errors(validator, document):
     """Text of each error, in the order of the document."""
     found = sorted(validator.iter_errors(document), key=lambda error: [str(part) for part in error.absolute_path])
     return [f"{error.json_path}: {error.message[:200]}" for error in found]
 
 
-def main(schema_path, paths):
-    wrong = 0
-    schema = load(schema_path)
+def check(path, schema):
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
-        print(f"{schema_path}: WRONG: {error.json_path}: {error.message}")
+        print(f"{path}: WRONG: {error.json_path}: {error.message}")
         return 1
-    validator = Draft202012Validator(schema)
+    print(f"{path}: ok")
+    return 0
+
+
+def main(schema_path, paths):
+    wrong = 0
+    schema = load(schema_path)
+    if not paths:
+        return check(schema_path, schema)
+    validator = Draft202012Validator(inline(schema, schema.get("$defs", {})))
     for path in paths:
         try:
             found = errors(validator, load(path))

@@ -530,9 +530,11 @@ else
 	esac
 	alone "progress" x.json
 	# Whatever the width, also while it changes: no line reaches the end of the row, and none of it stays.
+	ms=750ms
+	[ ! "$full" ] || ms=1100ms
 	# shellcheck disable=SC2086 # words
-	for widths in 25,650:60,850:16 ${full:+19 200 40 12 80,700:30}; do
-		oracle terminal --widths $widths "$blinkc" --pareto --budget 1100ms "$long" >"$work/seen"
+	for widths in 25,550:60,650:16 ${full:+19 200 40 12 80,700:30}; do
+		oracle terminal --widths $widths "$blinkc" --pareto --budget "$ms" "$long" >"$work/seen"
 		oracle snippet - "$work/seen" >"$work/out" 2>&1 <<'END'
 import json, sys
 *bad, last = open(sys.argv[1]).read().splitlines()

@@ -2,6 +2,9 @@
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
+for s in schemas/*.json; do
+	expect "the schema of $s" oracle validate "$s"
+done
 for t in topologies/*.json; do
 	expect "schema of $t" oracle validate schemas/topology.schema.json "$t"
 done

@@ -15,7 +15,8 @@ for kind in "" ${full:+asan/ tsan/}; do
 			continue
 		fi
 		# Seed, and how many random schedules of each collective are executed; so are jobs and deaths.
-		schedules=30
+		schedules=15
+		[ ! "$full" ] || schedules=30
 		[ ! "$full" ] || [ "$kind" ] || schedules=100
 		# libhwloc's plugin for PCI devices leaks 1 kB, and is unloaded before anybody could say whose it is.
 		leaks=1
