@@ -34,7 +34,7 @@ entry_name(const char *module, int which, char *out, size_t size)
 		snprintf(out, size, "blink_%s_%s", module, ops[which]);
 }
 
-/* The least of all kernels counts. What is asked needs the kernel, so that a driver without cuFuncLoad loads it, too. */
+/* The least of all kernels counts. To answer, a driver without cuFuncLoad has to load the kernel. */
 static int
 ask_blocks(struct gpu *g, CUfunction kernel, const char *name, struct blink_error *err)
 {
