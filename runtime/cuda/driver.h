@@ -281,6 +281,7 @@ enum driver_constant {
 	X(module_load, cuModuleLoadData, 1, (CUmodule *module, const void *image)) \
 	X(module_unload, cuModuleUnload, 1, (CUmodule module))                 \
 	X(module_function, cuModuleGetFunction, 1, (CUfunction *function, CUmodule module, const char *name)) \
+	X(function_load, cuFuncLoad, 0, (CUfunction function))                 \
 	X(function_attribute, cuFuncGetAttribute, 1, (int *value, CUfunction_attribute what, CUfunction function)) \
 	X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor, 1,           \
 	    (int *blocks, CUfunction function, int threads, size_t shared))    \

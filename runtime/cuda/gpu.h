@@ -69,7 +69,7 @@ struct gpu {
  * BLINK_DEVICE_MAP's. Ranks of several servers are refused (blinkLimit). Whatever it returns, gpu_close frees. */
 int gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_error *err);
 
-/* How many blocks a call may have (g->blocks), once kernels can be loaded: an exchange of all ranks. The ranks of a GPU
+/* How many blocks a call may have (g->blocks), once kernels are loaded: an exchange of all ranks. The ranks of a GPU
  * share those that it holds at once; the least counts, and BLINK_BLOCKS. */
 int gpu_share_blocks(struct gpu *g, struct blink_error *err);
 
@@ -109,7 +109,7 @@ void gpu_stop(struct gpu *g);
 /* What the hub asks. */
 void gpu_status_of(struct gpu *g, struct rank_status *out);
 
-/* A module of kernels.h, loaded once. */
-int gpu_function(struct gpu *g, const char *module, int which, CUfunction *out, struct blink_error *err);
+/* A kernel of a module of kernels.h. */
+int gpu_function(const struct gpu *g, const char *module, int which, CUfunction *out, struct blink_error *err);
 
 #endif

@@ -20,9 +20,8 @@
  * What a captured kernel refers to stays until the communicator closes.
  *
  * Memory. To allocate, to free or to load a module may wait for all that its GPU does, while that waits for a peer
- * whose calls this very thread would make next. So what most programs need is there when a communicator opens: a slab
- * for programs, tables of messages, the kernels that move. Kernels of a type are loaded at its first call, since each
- * takes a driver that has not seen them a while.
+ * whose calls this very thread would make next. So what programs need is there when a communicator opens: a slab for
+ * programs, tables of messages, all kernels (modules.c).
  *
  * In place. Where a tree may write what another still reads, the input is copied to memory of the library first, in
  * the stream. An allreduce needs none: what overwrites an element descends from it, on its own strip. */
@@ -404,8 +403,9 @@ gpu_launches_open(struct gpu *g, struct blink_error *err)
 		return err->code;
 	CUdeviceptr first;
 	if (driver_check(g->d, g->d->stream_create(&l->own, CU_STREAM_NON_BLOCKING), err, "create a stream")
-	    == blinkSuccess && gpu_keep(g, 1, &first, err) == blinkSuccess)
-		gpu_messages_grow(g, err);
+	    == blinkSuccess && gpu_keep(g, 1, &first, err) == blinkSuccess
+	    && gpu_messages_grow(g, err) == blinkSuccess)
+		gpu_modules_open(g, err);
 	gpu_leave(g, &entry);
 	return err->code == blinkSuccess ? gpu_watch_open(g, err) : err->code;
 }

@@ -33,6 +33,7 @@ struct gpu_slab {
 struct gpu_launches {
 	CUstream own;			/* for copies at once, and questions */
 	struct gpu_module module[GPU_MODULES];	/* in the order of kernel_modules */
+	int resident;			/* blocks that a multiprocessor holds at once of any kernel, at most 1 */
 
 	/* Of the thread that makes calls. */
 	struct gpu_slab *slab;
@@ -79,6 +80,8 @@ enum gpu_route gpu_route_of(const struct gpu *g, const RankProgram *prog, int pa
 
 /* ---- modules.c ---- */
 
+/* All kernels. The context is current; it may take seconds where the driver has not seen them before. */
+int gpu_modules_open(struct gpu *g, struct blink_error *err);
 void gpu_modules_close(struct gpu *g);
 
 /* ---- launch.c ---- */

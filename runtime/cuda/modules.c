@@ -1,5 +1,10 @@
-/* Modules: the kernels, loaded into the context of a GPU when they are first needed. The driver translates their PTX,
- * and keeps what it made of it on disk. */
+/* Modules: the kernels, loaded into the context of a GPU. The driver translates their PTX, and keeps what it made of it
+ * on disk.
+ *
+ * All are loaded when a communicator opens, whatever its calls will need. To load a module may wait for all that its
+ * context does, while that waits for a peer whose call this very thread would make next. Where the driver is lazy
+ * (CUDA_MODULE_LOADING), a module is an empty shell, and a kernel is loaded at its first launch, which may wait as
+ * well: so each is told to load. */
 #include "blink_device.h"
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
@@ -29,6 +34,22 @@ entry_name(const char *module, int which, char *out, size_t size)
 		snprintf(out, size, "blink_%s_%s", module, ops[which]);
 }
 
+/* The least of all kernels counts. To answer, a driver without cuFuncLoad has to load the kernel. */
+static int
+ask_blocks(struct gpu *g, CUfunction kernel, const char *name, struct blink_error *err)
+{
+	struct gpu_launches *l = g->launches;
+	int blocks = 0;
+	if (driver_check(g->d, g->d->occupancy(&blocks, kernel, g->threads, 0), err, "blocks of %s on device %d", name,
+	    (int)g->device) != blinkSuccess)
+		return err->code;
+	if (blocks < 1)
+		set_error(err, blinkSystemError, "cuda: device %d has no room for %d threads of %s", (int)g->device,
+		    g->threads, name);
+	l->resident = blocks < l->resident ? blocks : l->resident;
+	return err->code;
+}
+
 static int
 find_function(struct gpu *g, struct gpu_module *m, const char *module, int which, struct blink_error *err)
 {
@@ -36,26 +57,34 @@ find_function(struct gpu *g, struct gpu_module *m, const char *module, int which
 	CUfunction found;
 	entry_name(module, which, name, sizeof name);
 	if (driver_check(g->d, g->d->module_function(&found, m->module, name), err, "find the kernel %s", name)
-	    == blinkSuccess)
-		m->function[which] = found;
+	    != blinkSuccess || (g->d->function_load && driver_check(g->d, g->d->function_load(found), err,
+	    "load the kernel %s", name) != blinkSuccess) || ask_blocks(g, found, name, err) != blinkSuccess)
+		return err->code;
+	m->function[which] = found;
+	return blinkSuccess;
+}
+
+int
+gpu_modules_open(struct gpu *g, struct blink_error *err)
+{
+	struct gpu_module *m = g->launches->module;
+	g->launches->resident = 1;
+	for (const struct kernel_module *k = kernel_modules; k->name && err->code == blinkSuccess; k++, m++) {
+		int n = strcmp(k->name, "move") == 0 ? 2 : 4;
+		driver_check(g->d, g->d->module_load(&m->module, k->ptx), err, "load the kernels for %s", k->name);
+		for (int i = 0; i < n && err->code == blinkSuccess; i++)
+			find_function(g, m, k->name, i, err);
+	}
 	return err->code;
 }
 
-/* A context is current, and calls are allowed that a capture forbids. */
 int
-gpu_function(struct gpu *g, const char *module, int which, CUfunction *out, struct blink_error *err)
+gpu_function(const struct gpu *g, const char *module, int which, CUfunction *out, struct blink_error *err)
 {
 	const struct kernel_module *from = find_module(module, err);
-	if (!from)
-		return err->code;
-	struct gpu_module *m = &g->launches->module[from - kernel_modules];
-	if (!m->module && driver_check(g->d, g->d->module_load(&m->module, from->ptx), err, "load the kernels for %s",
-	    module) != blinkSuccess)
-		return err->code;
-	if (!m->function[which] && find_function(g, m, module, which, err) != blinkSuccess)
-		return err->code;
-	*out = m->function[which];
-	return blinkSuccess;
+	if (from)
+		*out = g->launches->module[from - kernel_modules].function[which];
+	return err->code;
 }
 
 void

@@ -27,6 +27,7 @@
  * of the host, live until the last process has unmapped it, and in a process until the last thread has. */
 #include "comm/comm.h"
 #include "cuda/kernels.h"
+#include "cuda/launch.h"
 #include "cuda/regions.h"
 #include "error.h"
 
@@ -382,22 +383,6 @@ gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_erro
 
 /* ---- blocks ---- */
 
-/* What the GPU holds at once of any kernel: their bound of threads (kernels/portable.h) leaves registers for one block
- * of a multiprocessor. The two are asked that every communicator may need. */
-static int
-resident_blocks(struct gpu *g, struct blink_error *err)
-{
-	int least = 1, processors = attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, err);
-	for (int which = 0; which < 2 && err->code == blinkSuccess; which++) {
-		CUfunction kernel;
-		int blocks = 0;
-		if (gpu_function(g, "move", which, &kernel, err) == blinkSuccess)
-			CHECK(g, occupancy(&blocks, kernel, g->threads, 0), err, "blocks of device %d", (int)g->device);
-		least = blocks < least ? blocks : least;
-	}
-	return least * processors;
-}
-
 int
 gpu_share_blocks(struct gpu *g, struct blink_error *err)
 {
@@ -407,7 +392,8 @@ gpu_share_blocks(struct gpu *g, struct blink_error *err)
 	if (!all)
 		return set_error_memory(err);
 	if (gpu_enter(g, &entry, err) == blinkSuccess) {
-		mine = resident_blocks(g, err) / g->regions->n_on_gpu;
+		mine = g->launches->resident * attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, err);
+		mine /= g->regions->n_on_gpu;
 		gpu_leave(g, &entry);
 	}
 	if (err->code == blinkSuccess && mine < 1)

@@ -45,7 +45,7 @@ enum scope { ANY, ONE, JOB };
 	    "double, bfloat16, fp8_e4m3, fp8_e5m2 or all")                                                 \
 	X('o', "op", "NAME", ANY, "sum (default), prod, max, min, avg or all")                             \
 	X('C', "chunk", "BYTES", ANY, "bytes that a tree moves at a time (default 0: by the size)")        \
-	X(OPT_MIAD, "miad", "", ONE, "search the chunk of each size: doubled while that is faster, then lowered; " \
+	X(OPT_MIAD, "miad", "", ANY, "search the chunk of each size: doubled while that is faster, then lowered; " \
 	    "prints each try")                                                                             \
 	X('t', "threads", "N", ONE, "threads of the host backend, 0 to 256 (default 0: one for each CPU)") \
 	X('g', "gpus", "LIST", ANY, "from an index: GPUs of the job, by index or id, or ranges as 0-3, comma " \

@@ -177,7 +177,7 @@ void
 output_note(const struct perf *p, const char *format, ...)
 {
 	va_list args;
-	if (p->opt.format != FORMAT_TEXT)
+	if (!p->out || p->opt.format != FORMAT_TEXT)
 		return;
 	va_start(args, format);
 	vprintf(format, args);

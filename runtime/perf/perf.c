@@ -40,8 +40,8 @@ bus_factor(const struct perf *p)
 	}
 }
 
-static int
-run_all(struct perf *p, int64_t n)
+int
+perf_runs(struct perf *p, int64_t n)
 {
 	if (p->job)
 		return rank_runs(p, n);
@@ -60,9 +60,9 @@ take_time(struct perf *p, double *time)
 	int64_t calls = p->opt.graph ? p->opt.graph : 1;
 	if (p->job && rank_begin(p, calls))
 		return 1;
-	int failed = run_all(p, p->opt.warmup) || (p->job && job_meet(p));
+	int failed = perf_runs(p, p->opt.warmup) || (p->job && job_meet(p));
 	double start = seconds();
-	failed = failed || run_all(p, p->opt.iters);
+	failed = failed || perf_runs(p, p->opt.iters);
 	*time = (seconds() - start) / (double)p->opt.iters / (double)calls;
 	if (p->job)
 		rank_end(p);
@@ -75,7 +75,7 @@ count_wrong(struct perf *p, bool in_place, int64_t *n_wrong)
 	*n_wrong = 0;
 	if (data_prepare(p, in_place) || (p->job && rank_begin(p, 1)))
 		return 1;
-	int failed = run_all(p, 1);
+	int failed = perf_runs(p, 1);
 	if (p->job)
 		rank_end(p);
 	return failed || data_check(p, in_place, n_wrong);
@@ -179,7 +179,7 @@ static int
 allocate_buffer(struct perf *p, int r, size_t bytes, struct buffer *out)
 {
 	void *memory;
-	blinkResult_t result = blinkMemAlloc(p->comm, r, bytes + 2 * GUARD, &memory);
+	blinkResult_t result = blinkMemAlloc(p->home, r, bytes + 2 * GUARD, &memory);
 	if (result)
 		return comm_failed(p, result);
 	*out = (struct buffer){ memory, (char *)memory + GUARD };
@@ -208,13 +208,15 @@ perf_allocate(struct perf *p)
 void
 perf_release(struct perf *p)
 {
-	for (int r = p->first; p->comm && r < p->end; r++) {
+	for (int r = p->first; p->home && r < p->end; r++) {
 		if (p->send && p->send[r].memory)
-			blinkMemFree(p->comm, r, p->send[r].memory);
+			blinkMemFree(p->home, r, p->send[r].memory);
 		if (p->recv && p->recv[r].memory)
-			blinkMemFree(p->comm, r, p->recv[r].memory);
+			blinkMemFree(p->home, r, p->recv[r].memory);
 	}
-	blinkCommDestroy(p->comm);
+	if (p->comm != p->home)
+		blinkCommDestroy(p->comm);
+	blinkCommDestroy(p->home);
 	output_free(p->out);
 	free(p->send);
 	free(p->recv);

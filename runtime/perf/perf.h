@@ -43,6 +43,7 @@ struct perf {
 	blinkSchedule_t sched;		/* of a job NULL */
 	blinkScheduleInfo_t info;	/* of a job: collective, nRanks, root and collectiveName alone */
 	blinkComm_t comm;
+	blinkComm_t home;		/* whose memory the buffers are; not comm where a search has chosen another */
 	int first, end;			/* ranks that run here */
 	struct job *job;		/* NULL: all of them, by one schedule */
 	const char *gpu;		/* of this rank of a job, in the machine; NULL: not given */
@@ -65,10 +66,13 @@ struct perf {
 /* Buffers for the ranks that run here. 0, or the failure was reported. */
 int perf_allocate(struct perf *p);
 
+/* So many runs, that are done when it returns. 0, or the failure was reported. */
+int perf_runs(struct perf *p, int64_t n);
+
 /* Measure and print a row for each type, operation and size, and what follows them; exit code. */
 int perf_table(struct perf *p);
 
-/* Destroys the communicator, too. */
+/* Destroys the communicators, too. */
 void perf_release(struct perf *p);
 
 double seconds(void);
@@ -78,6 +82,9 @@ double seconds(void);
 /* Exit code. */
 int one_perf(struct perf *p);
 
+/* A communicator with this size of chunks; 0: the usual. Exit code. */
+int one_join(struct perf *p, int64_t chunk, blinkComm_t *comm);
+
 /* One run of the collective. */
 blinkResult_t one_run(struct perf *p);
 
@@ -85,6 +92,9 @@ blinkResult_t one_run(struct perf *p);
 
 /* Exit code. info, first, end, job and gpu are set. */
 int rank_perf(struct perf *p);
+
+/* As one_join; all ranks call it. */
+int rank_join(struct perf *p, int64_t chunk, blinkComm_t *comm);
 
 /* Runs are of `calls` calls from here on: on a GPU with --graph these are captured now. 0, or the failure was
  * reported. */

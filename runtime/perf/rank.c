@@ -173,11 +173,11 @@ rank_end(struct perf *p)
 
 /* ---- the rank ---- */
 
-static int
-join(struct perf *p)
+int
+rank_join(struct perf *p, int64_t chunk, blinkComm_t *comm)
 {
 	blinkError_t error = { "" };
-	blinkConfig_t config = { .chunkBytes = (size_t)p->opt.chunk, .schedules = p->opt.path, .gpu = p->gpu,
+	blinkConfig_t config = { .chunkBytes = (size_t)chunk, .schedules = p->opt.path, .gpu = p->gpu,
 		.backend = p->opt.backend };
 	blinkUniqueId_t *id = job_id(p->job);
 	blinkResult_t result = p->first == 0 ? blinkGetUniqueId(id, &error) : blinkSuccess;
@@ -185,14 +185,15 @@ join(struct perf *p)
 		return complain((int)result, "rank 0: %s", error.text);
 	if (job_meet(p))
 		return p->code;
-	result = blinkCommInitRank(&p->comm, p->info.nRanks, id, p->first, &config, &error);
+	result = blinkCommInitRank(comm, p->info.nRanks, id, p->first, &config, &error);
 	return result ? complain((int)result, "rank %d: %s", p->first, error.text) : 0;
 }
 
 int
 rank_perf(struct perf *p)
 {
-	int code = join(p);
+	int code = rank_join(p, p->opt.chunk, &p->home);
+	p->comm = p->home;
 	if (!code)
 		code = perf_allocate(p);
 	if (!code && p->opt.backend && strcmp(p->opt.backend, "cuda") == 0 && open_device(p))

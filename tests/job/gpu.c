@@ -233,8 +233,22 @@ struct crew {
 
 static struct crew crew = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* All ranks are made by threads of their own, and driven by that of rank 0: calls, calls in a group, messages around in
- * a group. None of them may wait for what the thread does next. */
+/* Call k of every rank, and then the next, in a group or not; or all of a rank, and then those of the next. */
+static void
+drive(struct rank *as, struct trip *t, int n, int n_calls, int round)
+{
+	for (int k = 0; k < n * n_calls; k++) {
+		int r = round == 3 ? k / n_calls : k % n;
+		if (round == 1 && r == 0)
+			blinkGroupStart();
+		flight_start_one(&t[r].f, &as[r], crew.comm[r], round == 3 ? k % n_calls : k / n);
+		if (round == 1 && r == n - 1)
+			blinkGroupEnd();
+	}
+}
+
+/* All ranks are made by threads of their own, and driven by that of rank 0. No call may wait for what the thread does
+ * next. */
 static void
 one_thread(struct rank *me)
 {
@@ -246,21 +260,14 @@ one_thread(struct rank *me)
 	crew.comm[me->rank] = comm;
 	pthread_mutex_unlock(&crew.lock);
 	job_barrier(me, 0, me->n);
-	for (int round = 0; me->rank == 0 && comm && round < 3; round++) {
+	for (int round = 0; me->rank == 0 && comm && round < 4; round++) {
 		for (int r = 0; r < me->n; r++) {
 			as[r] = *me;
 			as[r].rank = r;
 			device_take(&as[r]);
 			trip_make(&as[r], &t[r], crew.comm[r], 20, 1, test->seed + (uint64_t)round);
 		}
-		for (int k = 0; k < 20; k++) {
-			if (round == 1)
-				blinkGroupStart();
-			for (int r = 0; r < me->n; r++)
-				flight_start_one(&t[r].f, &as[r], crew.comm[r], k);
-			if (round == 1)
-				blinkGroupEnd();
-		}
+		drive(as, t, me->n, 20, round);
 		for (int r = 0; r < me->n; r++) {
 			wait_for(&as[r], crew.comm[r]);
 			device_take(&as[r]);

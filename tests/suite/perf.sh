@@ -28,6 +28,17 @@ for c in $([ "$full" ] && echo broadcast gather scatter allgather alltoall) redu
 	job "3 threads, $c" 3 --ranks 3 --threads-as-ranks --collective "$c"
 done
 job "a root" 3 --ranks 3 --collective gather --root 2
+small="-b 64K -e 1M -f 16 -n 2 -w 0" job "3 threads, chunks are searched" 2 --ranks 3 --threads-as-ranks --miad
+# chosen NAME: the last search chose a size that it had tried, and none that was slower than half of another
+chosen() {
+	local why
+	if why=$(awk '$2 == "miad" && $3 == 1048576 && $NF != "chosen" { n++; time[$5 $6] = $7 == "size" ? $8 : $7; if (!least || time[$5 $6] < least) least = time[$5 $6] }
+		$2 == "miad" && $3 == 1048576 && $NF == "chosen" { last = $5 $6; ends++ }
+		END { if (n < 3 || ends != 1 || time[last] * 0.97 > least) { print n, ends, last, time[last], least; exit 1 } }' "$work/text"); then ok "$1"; else
+		not_ok "$1: $why: $(grep miad "$work/text")"
+	fi
+}
+chosen "the fastest is chosen"
 job "another type and operator" 3 --ranks 3 --threads-as-ranks -d bfloat16 -o prod
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 3 --collectives broadcast -o "$work/jobs" || not_ok "batch: exit $?"
 job "GPUs of an index, and the id of one" 3 "$work/jobs" --ranks 3 -g 6,4,5 --collective broadcast --root gpu5
@@ -99,7 +110,7 @@ refuses() {
 refuses "no ranks" "--ranks: 0: want N" --ranks 0
 refuses "a graph on the host" "--graph: backend host: want cuda" --ranks 2 --graph 3
 refuses "a graph of no job" "--graph: is of a job: want --ranks, too" --graph 3 "$work/s.json"
-refuses "an option that jobs do not have" "--miad: a job has no such option" --ranks 2 --miad
+refuses "an option that jobs do not have" "--threads: a job has no such option" --ranks 2 --threads 1
 refuses "another backend" "--backend: opencl: want " --ranks 2 --backend opencl
 refuses "another format" "--format: xml: want " --format xml "$work/s.json"
 refuses "a root that is no rank" "--root: 2: want a rank, 0 to 1" --ranks 2 --root 2
@@ -156,6 +167,11 @@ columns "formats of a job on GPUs" "cuda 2 processes allreduce 0" 1 --ranks 2 --
 BLINK_DEVICE_MAP=0,1 expect_exit "a rank without a GPU" 2 timeout 60 "$perf" --ranks 3 --threads-as-ranks --backend cuda
 expect "one line names it" [ "$(grep -c '^blink-perf: rank 2: BLINK_DEVICE_MAP: ' "$work/err")$(wc -l <"$work/err")" = 11 ]
 if [ "$full" ]; then
+	for graph in "" "--graph 2"; do
+		# shellcheck disable=SC2086 # a list of words
+		VIRTUAL_GPU_SCALE=300 small="-b 64K -e 1M -f 16 -n 2 -w 0" job "4 GPUs, chunks are searched${graph:+, graphs}" 2 --ranks 4 --backend cuda --miad $graph
+		chosen "the fastest is chosen${graph:+, graphs}"
+	done
 	dies "a process with a GPU dies" --ranks 3 --backend cuda
 	dies "a process with a GPU dies, graphs" --ranks 3 --backend cuda --graph 2
 fi

@@ -24,6 +24,8 @@ test_modules(void)
 	ok(value == 1024, "as the twin says");
 	is(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, again), CUDA_SUCCESS, "registers");
 	is(cuFuncGetAttribute(&value, 999, again), CUDA_ERROR_INVALID_VALUE, "an attribute that is none");
+	is(cuFuncLoad(again), CUDA_SUCCESS, "a kernel is loaded");
+	is(cuFuncLoad((CUfunction)m), CUDA_ERROR_INVALID_HANDLE, "a module is none");
 	is(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, again, 1024, 0), CUDA_SUCCESS, "occupancy");
 	int processors;
 	must(cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));

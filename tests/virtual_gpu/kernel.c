@@ -1,6 +1,9 @@
 /* Modules and launches. The image of a module is the PTX that a GPU would get, of which the names of the entries are
  * taken; each has a twin in a library of VIRTUAL_GPU_KERNELS, which is what is executed.
  *
+ * To load a module or a kernel waits for all that its context does, as it may on a GPU: a kernel is loaded when it is
+ * asked for what it needs, by cuFuncLoad, or else at its first launch (CUDA_MODULE_LOADING=LAZY).
+ *
  * A device executes VIRTUAL_GPU_BLOCKS blocks at once, of all streams; others wait, in order. A block that began ends
  * by itself, as on a GPU: blocks that wait for blocks which have no room wait forever. */
 #include "grid.h"
@@ -67,6 +70,7 @@ struct function {
 	struct function *next;
 	struct module *module;
 	const struct virtual_kernel *kernel;
+	bool loaded;
 };
 
 struct module {
@@ -123,6 +127,7 @@ cuModuleLoadData(CUmodule *module, const void *image)
 	if (!directive(image, ".version") || !directive(image, ".target"))
 		return CUDA_ERROR_INVALID_IMAGE;
 	pthread_once(&twins_once, load_twins);
+	streams_finish(c);
 	struct module *m = new_bytes(sizeof *m);
 	m->c = c;
 	atomic_init(&m->holders, 1);
@@ -200,7 +205,7 @@ get_function(CUfunction *function, struct module *m, const char *name)
 		f = f->next;
 	if (!f) {
 		f = new_bytes(sizeof *f);
-		*f = (struct function){ handle_new(FUNCTION, f), m->functions, m, k };
+		*f = (struct function){ handle_new(FUNCTION, f), m->functions, m, k, false };
 		m->functions = f;
 	}
 	*function = f->handle;
@@ -222,14 +227,28 @@ cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 
 /* ---- what a function needs ---- */
 
+/* NULL: there is no such function. */
 static const struct virtual_kernel *
 kernel_of(CUfunction function)
 {
 	state_lock();
-	const struct function *f = handle_find(FUNCTION, function);
+	struct function *f = handle_find(FUNCTION, function);
 	const struct virtual_kernel *k = f ? f->kernel : NULL;
+	struct context *c = f && !f->loaded ? f->module->c : NULL;
+	if (f)
+		f->loaded = true;
 	state_unlock(CUDA_SUCCESS);
+	if (c)
+		streams_finish(c);
 	return k;
+}
+
+EXPORT CUresult
+cuFuncLoad(CUfunction function)
+{
+	ENTER_UNSAFE(cuFuncLoad, c);
+	(void)c;
+	return kernel_of(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 EXPORT CUresult
@@ -407,6 +426,7 @@ cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned g
 	if (!grid_x || grid_x > GRID_X_MOST || grid_y != 1 || grid_z != 1 || !block_x || block_x > THREADS_MOST ||
 	    block_y != 1 || block_z != 1 || shared > SHARED_BYTES || extra)
 		return CUDA_ERROR_INVALID_VALUE;
+	kernel_of(function);
 	state_lock();
 	CUresult r = stream_find(stream, c, &s);
 	if (r == CUDA_SUCCESS && s->c != c)
