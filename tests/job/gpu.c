@@ -2,10 +2,11 @@
  * and join, several streams, communicators and ranks on one GPU, one thread that drives all of them; and ranks that
  * fail: killed, stopped by an abort, with other calls or none, or because a function of the driver fails.
  *
- *	gpu [-t] [-n RANKS] [-k REPLAYS] [-S SEED] [-f FUNCTION:N] SCENARIO...
+ *	gpu [-t] [-n RANKS] [-k REPLAYS] [-S SEED] [-f FUNCTION:N...] SCENARIO...
  *
- * With BLINK_BACKEND=cuda, and the virtual driver of tests/virtual_gpu or a real one. -f: the N-th call of that
- * function of the driver fails on the last rank: all calls are right, or all ranks end with an error. */
+ * With BLINK_BACKEND=cuda, and the virtual driver of tests/virtual_gpu or a real one. -f, one argument with blanks: in a
+ * job for each, the N-th call of that function of the driver fails on the last rank: all calls are right, or all ranks
+ * end with an error. */
 #include "device.h"
 #include "flight.h"
 
@@ -664,30 +665,41 @@ play(const struct scenario *s, int n, struct test *test)
 	return job_report(name, job_wait(&job));
 }
 
+/* One after the other, of a list with blanks between them. */
+static int
+play_failures(const struct scenario *s, int n, struct test *test, char *list)
+{
+	int failed = 0;
+	for (char *rest = list; (test->fails = strsep(&rest, " "));)
+		failed |= play(s, n, test);
+	return failed;
+}
+
 int
 main(int argc, char **argv)
 {
 	struct test test = { .replays = 10, .seed = 1 };
 	int n = 4, failed = 0, n_played = 0;
+	char *fails = NULL;
 	for (int c; (c = getopt(argc, argv, "tn:k:S:f:")) != -1;) {
 		switch (c) {
 		case 't': test.threads = true; break;
 		case 'n': n = atoi(optarg); break;
 		case 'k': test.replays = atoi(optarg); break;
 		case 'S': test.seed = (uint64_t)atol(optarg); break;
-		case 'f': test.fails = optarg; break;
+		case 'f': fails = optarg; break;
 		default: return 2;
 		}
 	}
 	for (int i = 0; i < N_SCENARIOS; i++) {
 		const struct scenario *s = &scenarios[i];
-		bool wanted = optind == argc && s->fails == !!test.fails;
+		bool wanted = optind == argc && s->fails == !!fails;
 		for (int a = optind; a < argc; a++)
 			wanted |= strcmp(argv[a], s->name) == 0;
 		if (!wanted || (test.threads ? s->processes_only : s->threads_only))
 			continue;
 		n_played++;
-		failed |= play(s, n, &test);
+		failed |= s->fails ? play_failures(s, n, &test, fails) : play(s, n, &test);
 	}
 	if (!n_played)
 		printf("not ok gpu: no such scenario\n");
