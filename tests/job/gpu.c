@@ -6,7 +6,7 @@
  *
  * With BLINK_BACKEND=cuda, and the virtual driver of tests/virtual_gpu or a real one. -f, one argument with blanks: in a
  * job for each, the N-th call of that function of the driver fails on the last rank: all calls are right, or all ranks
- * end with an error. */
+ * end with an error. Of killed_in_step it is COLLECTIVE:N, and rank 1 is killed at the N-th fence of its kernels. */
 #include "device.h"
 #include "flight.h"
 
@@ -28,7 +28,7 @@ struct test {
 	int replays;
 	bool threads;
 	uint64_t seed;
-	const char *fails;		/* FUNCTION:N */
+	const char *fails;		/* FUNCTION:N, or COLLECTIVE:N */
 };
 
 static const struct driver *
@@ -382,6 +382,36 @@ messages(struct rank *me)
 
 /* ---- what goes wrong ---- */
 
+/* One call of the collective that -f names, through rings; the result is not looked at. */
+static blinkResult_t
+call_of(const char *name, struct rank *me, blinkComm_t comm)
+{
+	enum { COUNT = 700, BYTES = COUNT * JOB_RANKS * 4 };
+	struct call c = { .type = blinkInt32, .count = COUNT };
+	struct buffers b = { .size = 4 };
+	while (strncmp(call_name(c.coll), name, strcspn(name, ":")) != 0 && c.coll < blinkCollAlltoAll)
+		c.coll++;
+	blinkResult_t result = blinkMemAlloc(comm, me->rank, BYTES, &b.send);
+	if (result == blinkSuccess)
+		result = blinkMemAlloc(comm, me->rank, BYTES, &b.recv);
+	if (result == blinkSuccess)
+		result = call_start(&c, me->rank, &b, comm);
+	if (result == blinkSuccess)
+		result = blinkCommWait(comm, 0);
+	if (b.send)
+		blinkMemFree(comm, me->rank, b.send);
+	if (b.recv)
+		blinkMemFree(comm, me->rank, b.recv);
+	return result;
+}
+
+static blinkResult_t
+try_calls(struct rank *me, blinkComm_t comm, uint64_t k)
+{
+	const struct test *test = me->arg;
+	return test->fails ? call_of(test->fails, me, comm) : flight_try(me, comm, 3, k % 4 ? 331 : 10007, k);
+}
+
 /* Calls until one fails, in bounded time. */
 static void
 call_until_it_fails(struct rank *me, blinkComm_t comm, unsigned codes, const char *named)
@@ -391,7 +421,7 @@ call_until_it_fails(struct rank *me, blinkComm_t comm, unsigned codes, const cha
 	int64_t began = job_now();
 	double most = (TIMEOUT_MS + MARGIN_MS) * job_slack();
 	for (uint64_t k = 0; result == blinkSuccess; k++)
-		result = flight_try(me, comm, 3, k % 4 ? 331 : 10007, k);
+		result = try_calls(me, comm, k);
 	blinkCommGetAsyncError(comm, &error);
 	job_need(me, codes >> result & 1, "%d: %s", (int)result, error.text);
 	job_need(me, !named || strstr(error.text, named), "does not name %s: %s", named, error.text);
@@ -429,6 +459,22 @@ killed(struct rank *me)
 	for (uint64_t k = 0; k < test->seed % 5; k++)
 		flight_try(me, comm, 3, k % 4 ? 331 : 10007, k);
 	kill(getpid(), SIGKILL);
+}
+
+/* The victim is killed by its own kernel, in the step of the schedule that -f says. */
+static void
+killed_in_step(struct rank *me)
+{
+	const struct test *test = me->arg;
+	const blinkConfig_t config = { .timeoutMs = (int64_t)(TIMEOUT_MS * job_slack()), .chunkBytes = 1024 };
+	if (me->rank == VICTIM)
+		setenv("VIRTUAL_GPU_DIE", strchr(test->fails, ':') + 1, 1);
+	device_take(me);
+	blinkComm_t comm = job_join(me, &config);
+	if (!comm)
+		return;
+	job_barrier(me, BARRIER_OF_HASTE, me->n);
+	call_until_it_fails(me, comm, 1u << blinkRemoteError, "rank 1");
 }
 
 /* The victim makes no further call, but stays. */
@@ -631,6 +677,7 @@ static const struct scenario {
 	{ "one_thread", one_thread, .threads_only = true, .seconds = 30 },
 	{ "messages", messages, .seconds = 40 },
 	{ "killed", killed, .processes_only = true, .dies = true, .seconds = 30 },
+	{ "killed_in_step", killed_in_step, .processes_only = true, .fails = true, .dies = true, .seconds = 30 },
 	{ "late", late, .seconds = 30 },
 	{ "leaves", leaves, .seconds = 30 },
 	{ "differs", differs, .seconds = 30 },
@@ -647,7 +694,7 @@ static void
 begin(struct rank *me)
 {
 	const struct test *test = me->arg;
-	if (test->body != driver_fails)
+	if (!test->fails)
 		device_take(me);
 	test->body(me);
 }

@@ -71,11 +71,13 @@ fi
 
 run "" gpu -n 4 killed differs aborted leaves bad_pointer
 if [ "$full" ]; then
-	for seed in 1 2 3 4 5; do
-		prefix="seed $seed: "
-		run "" gpu -n 4 -S $seed killed
+	run "" gpu -n 4 -S $((1 + $(turn 4))) killed
+	# In each step of a small schedule of each collective; every third with each commit.
+	steps=
+	for c in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
+		for ((k = 1 + $(turn 3); k <= 18; k += 3)); do steps+=" $c:$k"; done
 	done
-	prefix=
+	run "" gpu -n 3 -f "${steps# }" killed_in_step
 	run "" gpu -n 3 -t late leaves differs message_differs aborted
 	run tsan/ gpu -n 3 -t leaves differs aborted
 	# Each function of the driver that two ranks call: the first call, and of every second function, others with each
