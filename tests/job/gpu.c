@@ -2,10 +2,11 @@
  * and join, several streams, communicators and ranks on one GPU, one thread that drives all of them; and ranks that
  * fail: killed, stopped by an abort, with other calls or none, or because a function of the driver fails.
  *
- *	gpu [-t] [-n RANKS] [-k REPLAYS] [-S SEED] [-f FUNCTION:N] SCENARIO...
+ *	gpu [-t] [-n RANKS] [-k REPLAYS] [-S SEED] [-f FUNCTION:N...] SCENARIO...
  *
- * With BLINK_BACKEND=cuda, and the virtual driver of tests/virtual_gpu or a real one. -f: the N-th call of that
- * function of the driver fails on the last rank: all calls are right, or all ranks end with an error. */
+ * With BLINK_BACKEND=cuda, and the virtual driver of tests/virtual_gpu or a real one. -f, one argument with blanks: in a
+ * job for each, the N-th call of that function of the driver fails on the last rank: all calls are right, or all ranks
+ * end with an error. Of killed_in_step it is COLLECTIVE:N, and rank 1 is killed at the N-th fence of its kernels. */
 #include "device.h"
 #include "flight.h"
 
@@ -27,7 +28,7 @@ struct test {
 	int replays;
 	bool threads;
 	uint64_t seed;
-	const char *fails;		/* FUNCTION:N */
+	const char *fails;		/* FUNCTION:N, or COLLECTIVE:N */
 };
 
 static const struct driver *
@@ -381,6 +382,36 @@ messages(struct rank *me)
 
 /* ---- what goes wrong ---- */
 
+/* One call of the collective that -f names, through rings; the result is not looked at. */
+static blinkResult_t
+call_of(const char *name, struct rank *me, blinkComm_t comm)
+{
+	enum { COUNT = 700, BYTES = COUNT * JOB_RANKS * 4 };
+	struct call c = { .type = blinkInt32, .count = COUNT };
+	struct buffers b = { .size = 4 };
+	while (strncmp(call_name(c.coll), name, strcspn(name, ":")) != 0 && c.coll < blinkCollAlltoAll)
+		c.coll++;
+	blinkResult_t result = blinkMemAlloc(comm, me->rank, BYTES, &b.send);
+	if (result == blinkSuccess)
+		result = blinkMemAlloc(comm, me->rank, BYTES, &b.recv);
+	if (result == blinkSuccess)
+		result = call_start(&c, me->rank, &b, comm);
+	if (result == blinkSuccess)
+		result = blinkCommWait(comm, 0);
+	if (b.send)
+		blinkMemFree(comm, me->rank, b.send);
+	if (b.recv)
+		blinkMemFree(comm, me->rank, b.recv);
+	return result;
+}
+
+static blinkResult_t
+try_calls(struct rank *me, blinkComm_t comm, uint64_t k)
+{
+	const struct test *test = me->arg;
+	return test->fails ? call_of(test->fails, me, comm) : flight_try(me, comm, 3, k % 4 ? 331 : 10007, k);
+}
+
 /* Calls until one fails, in bounded time. */
 static void
 call_until_it_fails(struct rank *me, blinkComm_t comm, unsigned codes, const char *named)
@@ -390,7 +421,7 @@ call_until_it_fails(struct rank *me, blinkComm_t comm, unsigned codes, const cha
 	int64_t began = job_now();
 	double most = (TIMEOUT_MS + MARGIN_MS) * job_slack();
 	for (uint64_t k = 0; result == blinkSuccess; k++)
-		result = flight_try(me, comm, 3, k % 4 ? 331 : 10007, k);
+		result = try_calls(me, comm, k);
 	blinkCommGetAsyncError(comm, &error);
 	job_need(me, codes >> result & 1, "%d: %s", (int)result, error.text);
 	job_need(me, !named || strstr(error.text, named), "does not name %s: %s", named, error.text);
@@ -428,6 +459,22 @@ killed(struct rank *me)
 	for (uint64_t k = 0; k < test->seed % 5; k++)
 		flight_try(me, comm, 3, k % 4 ? 331 : 10007, k);
 	kill(getpid(), SIGKILL);
+}
+
+/* The victim is killed by its own kernel, in the step of the schedule that -f says. */
+static void
+killed_in_step(struct rank *me)
+{
+	const struct test *test = me->arg;
+	const blinkConfig_t config = { .timeoutMs = (int64_t)(TIMEOUT_MS * job_slack()), .chunkBytes = 1024 };
+	if (me->rank == VICTIM)
+		setenv("VIRTUAL_GPU_DIE", strchr(test->fails, ':') + 1, 1);
+	device_take(me);
+	blinkComm_t comm = job_join(me, &config);
+	if (!comm)
+		return;
+	job_barrier(me, BARRIER_OF_HASTE, me->n);
+	call_until_it_fails(me, comm, 1u << blinkRemoteError, "rank 1");
 }
 
 /* The victim makes no further call, but stays. */
@@ -630,6 +677,7 @@ static const struct scenario {
 	{ "one_thread", one_thread, .threads_only = true, .seconds = 30 },
 	{ "messages", messages, .seconds = 40 },
 	{ "killed", killed, .processes_only = true, .dies = true, .seconds = 30 },
+	{ "killed_in_step", killed_in_step, .processes_only = true, .fails = true, .dies = true, .seconds = 30 },
 	{ "late", late, .seconds = 30 },
 	{ "leaves", leaves, .seconds = 30 },
 	{ "differs", differs, .seconds = 30 },
@@ -646,7 +694,7 @@ static void
 begin(struct rank *me)
 {
 	const struct test *test = me->arg;
-	if (test->body != driver_fails)
+	if (!test->fails)
 		device_take(me);
 	test->body(me);
 }
@@ -664,30 +712,41 @@ play(const struct scenario *s, int n, struct test *test)
 	return job_report(name, job_wait(&job));
 }
 
+/* One after the other, of a list with blanks between them. */
+static int
+play_failures(const struct scenario *s, int n, struct test *test, char *list)
+{
+	int failed = 0;
+	for (char *rest = list; (test->fails = strsep(&rest, " "));)
+		failed |= play(s, n, test);
+	return failed;
+}
+
 int
 main(int argc, char **argv)
 {
 	struct test test = { .replays = 10, .seed = 1 };
 	int n = 4, failed = 0, n_played = 0;
+	char *fails = NULL;
 	for (int c; (c = getopt(argc, argv, "tn:k:S:f:")) != -1;) {
 		switch (c) {
 		case 't': test.threads = true; break;
 		case 'n': n = atoi(optarg); break;
 		case 'k': test.replays = atoi(optarg); break;
 		case 'S': test.seed = (uint64_t)atol(optarg); break;
-		case 'f': test.fails = optarg; break;
+		case 'f': fails = optarg; break;
 		default: return 2;
 		}
 	}
 	for (int i = 0; i < N_SCENARIOS; i++) {
 		const struct scenario *s = &scenarios[i];
-		bool wanted = optind == argc && s->fails == !!test.fails;
+		bool wanted = optind == argc && s->fails == !!fails;
 		for (int a = optind; a < argc; a++)
 			wanted |= strcmp(argv[a], s->name) == 0;
 		if (!wanted || (test.threads ? s->processes_only : s->threads_only))
 			continue;
 		n_played++;
-		failed |= play(s, n, &test);
+		failed |= s->fails ? play_failures(s, n, &test, fails) : play(s, n, &test);
 	}
 	if (!n_played)
 		printf("not ok gpu: no such scenario\n");

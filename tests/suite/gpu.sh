@@ -71,16 +71,20 @@ fi
 
 run "" gpu -n 4 killed differs aborted leaves bad_pointer
 if [ "$full" ]; then
-	for seed in 1 2 3 4 5; do
-		prefix="seed $seed: "
-		run "" gpu -n 4 -S $seed killed
+	run "" gpu -n 4 -S $((1 + $(turn 4))) killed
+	# In each step of a small schedule of each collective; every third with each commit.
+	steps=
+	for c in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
+		for ((k = 1 + $(turn 3); k <= 18; k += 3)); do steps+=" $c:$k"; done
 	done
-	prefix=
+	run "" gpu -n 3 -f "${steps# }" killed_in_step
 	run "" gpu -n 3 -t late leaves differs message_differs aborted
 	run tsan/ gpu -n 3 -t leaves differs aborted
-	# Functions of the driver that libblink calls, every second with each commit, at the first call or at a later one.
-	part=$(turn 4)
-	for f in $(sed -n 's/^\tX([a-z0-9_]*, cu\([A-Za-z0-9_]*\), [01].*/\1/p' runtime/cuda/driver.h | sed -n "$((1 + part % 2))~2p"); do
-		run "" gpu -n 2 -f "$f:$((1 + part / 2 * 2))" driver_fails
-	done
+	# Each function of the driver that two ranks call: the first call, and of every second function, others with each
+	# commit, a later one.
+	VIRTUAL_GPU_CALLS=$work/calls run "" gpu -n 2 -f Init:1000 driver_fails
+	fails=$(sort "$work/calls" | uniq -c | awk -v turn="$(turn 1000)" '{ printf " %s:1", $2 }
+		NR % 2 == turn % 2 && $1 >= 4 { printf " %s:%d", $2, 2 + int(turn / 2) % ($1 / 2 - 1) }')
+	expect "two ranks call functions of the driver" [ "$(wc -w <<<"$fails")" -gt 60 ]
+	run "" gpu -n 2 -f "${fails# }" driver_fails
 fi

@@ -3,6 +3,7 @@
 #include "virtual_gpu.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -67,6 +68,7 @@ static struct {
 	int n_failures;
 	struct failure failure[FAILURES_MOST];
 	int calls[N_EXPORTS];		/* of those that have a failure */
+	int list;			/* of all calls: a file; -1: none */
 } all = { .once = PTHREAD_ONCE_INIT, .lifecycle = PTHREAD_MUTEX_INITIALIZER };
 
 static __thread struct {
@@ -215,8 +217,10 @@ in_child(void)
 static void
 start(void)
 {
+	const char *list = getenv("VIRTUAL_GPU_CALLS");
 	make_error_texts();
 	read_failures();
+	all.list = list ? open(list, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644) : -1;
 }
 
 /* ---- every call ---- */
@@ -258,6 +262,8 @@ enter_early(const char *name)
 	pthread_once(&all.once, start);
 	if (__atomic_load_n(&all.bad, __ATOMIC_ACQUIRE))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (all.list >= 0)
+		dprintf(all.list, "%s\n", name + strlen("cu"));
 	return fail_on_request(name);
 }
 
