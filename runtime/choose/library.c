@@ -377,20 +377,38 @@ take_item(struct choosing *c, int i)
 	return c->lib->item[i].index ? read_indexed(c, &c->found[i]) : read_file(c, &c->lib->item[i]);
 }
 
+/* By what the indexes were searched for what the driver shows of the job's GPUs; NULL: they were not. */
+static const char *
+searched_by(const struct choosing *c)
+{
+	bool links = false, numbers = false;
+	for (int i = 0; i < c->lib->n_items; i++) {
+		const struct blinkIndex *index = c->lib->item[i].index;
+		if (!index || !c->job->card || !is_stated(index->index, c->job))
+			continue;
+		links |= index->index->machine != NULL;
+		numbers |= !index->index->machine && by_links_alone(c->job);
+	}
+	if (links && numbers)
+		return "with the NVLinks, or the driver's numbers, of those of this job";
+	if (links)
+		return "with the NVLinks of those of this job";
+	return numbers ? "with the driver's numbers of those of this job" : NULL;
+}
+
 /* Why nothing of the library was chosen. */
 static void
 explain(const struct choosing *c, char *why, size_t size)
 {
 	const struct job *job = c->job;
-	bool none = job->n_stated > 0, index = false;
-	for (int i = 0; i < c->lib->n_items; i++)
-		index |= c->lib->item[i].index != NULL;
+	bool none = job->n_stated > 0;
+	const char *by = searched_by(c);
 	for (int i = 0; i < c->lib->n_items && none; i++)
 		none = c->lib->item[i].index && !is_stated(c->lib->item[i].index->index, job);
 	if (c->lib->n_items == 0)
 		*why = 0;
-	else if (!none && job->card && index)
-		snprintf(why, size, ", as no index with its machine has GPUs with the NVLinks of this job");
+	else if (!none && by)
+		snprintf(why, size, ", as no index has a schedule for GPUs %s", by);
 	else if (!none)
 		snprintf(why, size, ", as no schedule that was named is for this job");
 	else if (job->n_stated == 1)

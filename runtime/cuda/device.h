@@ -108,7 +108,7 @@ struct gpu_pending {
 struct gpu_state {
 	uint64_t call;			/* calls done: a kernel is number call + 1; its last block counts on */
 	uint32_t blocks_done;		/* of the kernel; 0 between kernels */
-	uint32_t unused;
+	uint32_t stopped;		/* not 0: a kernel has been stopped; those after it do nothing, and at once */
 	uint32_t n_pending[GPU_LISTS], unused2;
 	struct gpu_pending pending[GPU_LISTS][GPU_PENDING];	/* of call k: k % GPU_LISTS */
 	uint64_t *sent, *received;	/* of each rank: chunks of its channel so far (gpu_message) */

@@ -461,6 +461,30 @@ killed(struct rank *me)
 	kill(getpid(), SIGKILL);
 }
 
+/* While many calls are in the stream: each of them is told to stop, and all end soon. */
+static void
+killed_in_queue(struct rank *me)
+{
+	enum { CALLS = 400, COUNT = 3000 };
+	blinkComm_t comm = join_in_haste(me);
+	blinkResult_t result = blinkSuccess;
+	char *device = comm ? device_memory(me, comm, COUNT * sizeof(float)) : NULL;
+	if (!device)
+		return;
+	if (me->rank == VICTIM)
+		kill(getpid(), SIGKILL);
+	int64_t began = job_now();
+	for (int k = 0; k < CALLS && result == blinkSuccess; k++)
+		result = blinkAllReduce(device, device, k % 2 ? COUNT : 7, blinkFloat32, blinkSum, comm, NULL);
+	job_at(me, "wait");
+	result = blinkCommWait(comm, 0);
+	job_at(me, "destroy");
+	blinkCommDestroy(comm);
+	double ms = (double)(job_now() - began) / 1e6;
+	job_need(me, result == blinkRemoteError, "%d", (int)result);
+	job_need(me, ms < MARGIN_MS * job_slack(), "it took %.0f ms", ms);
+}
+
 /* The victim is killed by its own kernel, in the step of the schedule that -f says. */
 static void
 killed_in_step(struct rank *me)
@@ -677,6 +701,7 @@ static const struct scenario {
 	{ "one_thread", one_thread, .threads_only = true, .seconds = 30 },
 	{ "messages", messages, .seconds = 40 },
 	{ "killed", killed, .processes_only = true, .dies = true, .seconds = 30 },
+	{ "killed_in_queue", killed_in_queue, .processes_only = true, .dies = true, .seconds = 60 },
 	{ "killed_in_step", killed_in_step, .processes_only = true, .fails = true, .dies = true, .seconds = 30 },
 	{ "late", late, .seconds = 30 },
 	{ "leaves", leaves, .seconds = 30 },

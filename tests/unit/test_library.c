@@ -237,6 +237,8 @@ test_sizes(const Topology *topo)
 	bool twice = chooses_by_size(alone, &job, topo, order);
 	card[1] = (struct gpu_card){ .known = 1, .number = 0, .shown = 7 };
 	ok(!twice && !chooses_by_size(alone, &job, topo, order), "a number twice; a driver that shows other GPUs");
+	ok(chooses(alone, &job, ALLREDUCE, -1, 1, (struct expected){ "as no index has a schedule for GPUs with the "
+	    "driver's numbers of those of this job", 0, SMALL, true }), "it says by what it searched");
 	library_close(alone);
 	library_close(lib);
 }

@@ -35,7 +35,7 @@
  *
  * Ends. Whoever waits for long reads status->stop, and says in status->awaits for whom. A rank that finds another
  * signature than its own sets `stop` itself. Whether the kernel stops is asked at a barrier, so that the threads of a
- * block leave together. */
+ * block leave together. It leaves word for those behind it in the stream, which may be many: they end at once. */
 #ifndef BLINK_KERNELS_COLLECTIVE_H
 #define BLINK_KERNELS_COLLECTIVE_H
 
@@ -83,6 +83,7 @@ struct block {
 	struct gpu_call call;
 	struct gpu_program program;
 	uint64_t number;		/* of the call */
+	uint32_t stopped;		/* a kernel before */
 	int32_t n_strips;
 	struct strip strip[GPU_TASKS_OF_BLOCK + 1];
 	char *place[GPU_LANES];		/* of each lane of the strip at work: its slot, or its packets */
@@ -723,6 +724,7 @@ begin_call(struct block *b, const struct gpu_call *call)
 		b->program.task = (const struct gpu_task *)load8(&call->program->task);
 		b->program.lane = (const struct gpu_lane *)load8(&call->program->lane);
 		b->number = load8_fresh(&call->state->call) + 1;
+		b->stopped = load4_fresh(&call->state->stopped);
 		if (this_block() == 0) {
 			store8_fresh(&call->status->signature[b->number & 1], call->signature);
 			store8_fresh(&call->status->begun, b->number);
@@ -756,10 +758,13 @@ CALLED void
 run_call(struct block *b, enum operation op)
 {
 	struct waiting w = { 0, false };
-	if (wait_for_readers(b, &w) && (b->call.slots != 0 || run_packets(b, op, &w))) {
+	bool good = wait_for_readers(b, &w) && (b->call.slots != 0 || run_packets(b, op, &w));
+	if (good) {
 		make_list(b);
-		run_list(b, op, &w);
+		good = run_list(b, op, &w);
 	}
+	if (!good && this_thread() == 0)
+		store4_fresh(&b->call.state->stopped, 1);
 	end_call(b);
 }
 
@@ -767,7 +772,8 @@ FN void
 run_collective(struct block *b, const struct gpu_call *call, enum operation op)
 {
 	begin_call(b, call);
-	run_call(b, op);
+	if (!b->stopped)
+		run_call(b, op);
 }
 
 #undef OF_USER

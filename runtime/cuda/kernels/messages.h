@@ -8,6 +8,7 @@
 struct run {
 	struct gpu_message message;	/* the one at work */
 	int32_t first, n;
+	uint32_t stopped;		/* a kernel before */
 };
 
 /* Shared by the threads of a block. */
@@ -136,10 +137,12 @@ FN void
 run_messages(struct run *r, const struct gpu_exchange *x)
 {
 	struct waiting w = { 0, false };
-	if (this_thread() == 0)
+	if (this_thread() == 0) {
 		find_run(x, (int)this_block(), r);
+		r->stopped = load4_fresh(&x->state->stopped);
+	}
 	barrier();
-	int first = r->first, n = r->n;
+	int first = r->first, n = r->stopped ? 0 : r->n;
 	uint64_t *counter = NULL, count = 0;
 	for (int i = 0; i < n; i++) {
 		barrier();
@@ -151,8 +154,11 @@ run_messages(struct run *r, const struct gpu_exchange *x)
 			counter += r->message.peer;
 			count = load8_fresh(counter);
 		}
-		if (!move_message(&r->message, x->status, &count, &w))
+		if (!move_message(&r->message, x->status, &count, &w)) {
+			if (this_thread() == 0)
+				store4_fresh(&x->state->stopped, 1);
 			return;
+		}
 	}
 	barrier();
 	if (this_thread() == 0 && n > 0)
