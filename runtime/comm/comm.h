@@ -49,7 +49,7 @@ struct rank_comm {
 
 	pthread_mutex_t lock;		/* of the operations */
 	bool has_op[USER_OPS];
-	struct reduction op[USER_OPS];	/* of blinkRedOpCreatePreMulSum */
+	struct reduction op[USER_OPS];	/* of the user */
 };
 
 /* Read the library, and wire the engine's events: comm/plans.c. */

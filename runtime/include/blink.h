@@ -320,8 +320,12 @@ blinkResult_t blinkCommSplit(blinkComm_t comm, int color, int key, blinkComm_t *
 blinkResult_t blinkCommRegister(blinkComm_t comm, void *memory, size_t bytes, void **handle);
 blinkResult_t blinkCommDeregister(blinkComm_t comm, void *handle);
 
-/* An operation on `type`: each rank's value is multiplied by its *scalar, then all are summed. */
+/* An operation on `type`: each rank's value is multiplied by its *scalar, then all are summed. *scalar, in memory of the
+ * host, is read at once. Device: it is memory of the backend, as buffers are, and each call reads it when it is executed,
+ * on GPUs in the order of its stream. */
 blinkResult_t blinkRedOpCreatePreMulSum(blinkRedOp_t *op, const void *scalar, blinkDataType_t type, blinkComm_t comm);
+blinkResult_t blinkRedOpCreatePreMulSumDevice(blinkRedOp_t *op, const void *scalar, blinkDataType_t type,
+    blinkComm_t comm);
 blinkResult_t blinkRedOpDestroy(blinkRedOp_t op, blinkComm_t comm);
 
 /* ---- memory ---- */

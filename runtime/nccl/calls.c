@@ -205,7 +205,14 @@ free_op(const struct shim_comm *c)
 	return i;
 }
 
-/* A scalar in memory of the device is read when the operation runs, which ours can't do yet. */
+/* A scalar in memory of the device is read when a call is executed. */
+static blinkResult_t
+make_ours(blinkRedOp_t *op, const void *scalar, ncclDataType_t type, ncclScalarResidence_t where, blinkComm_t comm)
+{
+	return where == ncclScalarDevice ? blinkRedOpCreatePreMulSumDevice(op, scalar, (blinkDataType_t)type, comm)
+	    : blinkRedOpCreatePreMulSum(op, scalar, (blinkDataType_t)type, comm);
+}
+
 ncclResult_t
 served_RedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type, ncclScalarResidence_t where,
     ncclComm_t comm)
@@ -216,15 +223,15 @@ served_RedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type, 
 	bool beside = real_nccl()->path;
 	if (beside)
 		result = REAL(RedOpCreatePreMulSum, (op, scalar, type, where, comm));
-	if (result != ncclSuccess || (beside && (!c || !c->blink || where != ncclScalarHostImmediate)))
+	if (result != ncclSuccess || (beside && (!c || !c->blink)))
 		return result;
 	if (!(c = comm_ready(comm, &result)))
 		return result;
 	int i = free_op(c);
-	if (!beside && where != ncclScalarHostImmediate)
-		return comm_error(c, ncclInvalidUsage, "ncclRedOpCreatePreMulSum: a scalar in memory of the device: "
-		    "want ncclScalarHostImmediate");
-	if (i == SHIM_OPS || blinkRedOpCreatePreMulSum(&ours, scalar, (blinkDataType_t)type, c->blink) != blinkSuccess)
+	if (!beside && where != ncclScalarHostImmediate && where != ncclScalarDevice)
+		return comm_error(c, ncclInvalidArgument, "ncclRedOpCreatePreMulSum: residence: want ncclScalarDevice "
+		    "or ncclScalarHostImmediate");
+	if (i == SHIM_OPS || make_ours(&ours, scalar, type, where, c->blink) != blinkSuccess)
 		return beside ? ncclSuccess : comm_error(c, ncclInvalidArgument, i == SHIM_OPS
 		    ? "ncclRedOpCreatePreMulSum: too many operations" : blinkCommGetError(c->blink));
 	if (!beside)

@@ -77,6 +77,7 @@ _FUNCTIONS: dict[str, Sequence[Any]] = {
     "blinkCommAbort": [c_void_p],
     "blinkCommGetAsyncError": [c_void_p, _error],
     "blinkRedOpCreatePreMulSum": [ctypes.POINTER(c_int), c_void_p, c_int, c_void_p],
+    "blinkRedOpCreatePreMulSumDevice": [ctypes.POINTER(c_int), c_void_p, c_int, c_void_p],
     "blinkRedOpDestroy": [c_int, c_void_p],
 }
 _OTHERS: dict[str, tuple[Any, Sequence[Any]]] = {
