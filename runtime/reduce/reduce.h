@@ -24,8 +24,8 @@ struct reduction {
 
 /* op: a basic operation, or blinkAvg over n ranks. false: type or op is no number of blink.h. */
 bool reduction_make(int type, int op, int n_ranks, struct reduction *out);
-/* The sum of values multiplied by *scalar, an element of the type, which reduction_read_scalar reads: when a call begins,
- * or at once. That does nothing where it has been read, or is none. false: type is no number of blink.h. */
+/* The sum of values multiplied by *scalar, an element of the type, which reduction_read_scalar reads: when a call
+ * begins, or at once. That does nothing where it has been read, or is none. false: type is no number of blink.h. */
 bool reduction_make_scaled(int type, const void *scalar, struct reduction *out);
 void reduction_read_scalar(struct reduction *r);
 

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +20,11 @@
 
 #define DECLARE(name, parameters, arguments) ncclResult_t nccl##name parameters; ncclResult_t pnccl##name parameters;
 NCCL_SERVED_LIST(DECLARE)
+NCCL_LATER_LIST(DECLARE)
 NCCL_CONFIG_LIST(DECLARE)
 const char *ncclGetErrorString(ncclResult_t result);
 const char *ncclGetLastError(ncclComm_t comm);
-ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes, void **window, int flags);
+ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags);
 
 enum { MOST = 16, COUNT = 5000, CALLS = 4 };
 
@@ -304,9 +306,10 @@ one_thread(struct rank *r)
 	ok(good, "one thread for all devices, in groups");
 }
 
-/* As with MPI: the id reaches the others by another way. */
+/* As with MPI: the id reaches the others by another way. dies: the number of a rank whose process is killed on the way;
+ * -1: none. */
 static void
-processes(struct rank *r)
+on_processes(struct rank *r, bool (*run)(struct rank *r), int dies, const char *what)
 {
 	ncclUniqueId *id = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	volatile int *there = (int *)(id + 1);
@@ -332,13 +335,21 @@ processes(struct rank *r)
 		while (!__atomic_load_n(there, __ATOMIC_ACQUIRE))
 			usleep(1000);
 		r[i].id = *id;
-		exit(one_rank(&r[i]) ? 0 : 1);
+		exit(run(&r[i]) ? 0 : 1);
 	}
 	for (int i = 0; i < n; i++) {
 		int status;
-		good &= waitpid(child[i], &status, 0) == child[i] && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+		good &= waitpid(child[i], &status, 0) == child[i] && (i == dies ? WIFSIGNALED(status)
+		    : WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	}
-	ok(good, "a process for each rank");
+	munmap(id, 4096);
+	ok(good, what);
+}
+
+static void
+processes(struct rank *r)
+{
+	on_processes(r, one_rank, -1, "a process for each rank");
 }
 
 static void *
@@ -435,6 +446,161 @@ split(struct rank *r)
 	on_threads(r, split_rank, "split by color and key");
 }
 
+/* ---- fewer ranks, and more ---- */
+
+/* A communicator of some of the ranks: which, by their old numbers. */
+static bool
+sums_of(struct rank *r, ncclComm_t comm, const bool *in, int size)
+{
+	float *host = malloc(sizeof *host * COUNT);
+	int count = -1, rank = -1, want = 0;
+	for (int i = 0; i < r->number; i++)
+		want += in[i];
+	bool good = TRY_NCCL(ncclCommCount(comm, &count)) && count == size && TRY_NCCL(ncclCommUserRank(comm, &rank)) &&
+	    rank == want && TRY_NCCL(ncclAllReduce(r->send, r->recv, COUNT, ncclFloat32, ncclSum, comm, r->stream)) &&
+	    finish(r->stream);
+	copy(host, r->recv, sizeof *host * COUNT);
+	for (size_t i = 0; i < COUNT && good; i++) {
+		float s = 0;
+		for (int k = 0; k < n; k++)
+			s += in[k] ? value(k, i) : 0;
+		good = host[i] == s;
+	}
+	if (!good)
+		printf("# rank %d: allreduce of %d ranks: rank %d of %d\n", r->number, size, rank, count);
+	free(host);
+	return good;
+}
+
+/* Without every third rank; then the same again, and without rank 0; then all of the old one are there still. */
+static bool
+shrink_rank(struct rank *r)
+{
+	int excluded[MOST], n_excluded = 0, first = 0;
+	bool in[MOST], all[MOST], others[MOST];
+	ncclComm_t small = NULL;
+	for (int i = 0; i < n; i++) {
+		all[i] = true;
+		others[i] = i > 0;
+		in[i] = i % 3 != 1;
+		if (!in[i])
+			excluded[n_excluded++] = i;
+	}
+	bool good = TRY_NCCL(ncclCommInitRank(&r->comm, n, r->id, r->number)) && open_buffers(r);
+	for (int again = 0; again < 2 && in[r->number] && good; again++)
+		good = TRY_NCCL(ncclCommShrink(r->comm, excluded, n_excluded, &small, NULL, 0)) &&
+		    sums_of(r, small, in, n - n_excluded) && TRY_NCCL(ncclCommDestroy(small));
+	if (r->number > 0 && good)
+		good = TRY_NCCL(ncclCommShrink(r->comm, &first, 1, &small, NULL, 0)) &&
+		    sums_of(r, small, others, n - 1) && TRY_NCCL(ncclCommDestroy(small));
+	good = good && sums_of(r, r->comm, all, n);
+	if (good)
+		close_buffers(r);
+	return good && TRY_NCCL(ncclCommDestroy(r->comm));
+}
+
+/* A rank dies, of which the others hear, or not, while they wait for it. Rank 0's process has the hub. */
+static int victim;
+
+static bool
+survive(struct rank *r)
+{
+	bool in[MOST];
+	ncclComm_t small = NULL;
+	ncclResult_t error = ncclSuccess;
+	for (int i = 0; i < n; i++)
+		in[i] = i != victim;
+	bool good = TRY_NCCL(ncclCommInitRank(&r->comm, n, r->id, r->number)) && open_buffers(r);
+	if (r->number == victim)
+		raise(SIGKILL);
+	ncclAllReduce(r->send, r->recv, COUNT, ncclFloat32, ncclSum, r->comm, r->stream);
+	for (int i = 0; i < 20000 && r->number % 2 && error == ncclSuccess && good; i++, usleep(1000))
+		good = TRY_NCCL(ncclCommGetAsyncError(r->comm, &error));
+	good = good && (r->number % 2 == 0 || error == ncclRemoteError) &&
+	    TRY_NCCL(ncclCommShrink(r->comm, &victim, 1, &small, NULL, 1)) && TRY_NCCL(ncclCommAbort(r->comm)) &&
+	    sums_of(r, small, in, n - 1);
+	if (good)
+		close_buffers(r);
+	return good && TRY_NCCL(ncclCommDestroy(small));
+}
+
+/* Calls that never end are revoked; then all is as before, of another communicator. */
+static bool
+revoke_rank(struct rank *r)
+{
+	bool all[MOST];
+	ncclComm_t fresh = NULL;
+	ncclResult_t error = ncclInternalError;
+	memset(all, 1, sizeof all);
+	bool good = TRY_NCCL(ncclCommInitRank(&r->comm, n, r->id, r->number)) && open_buffers(r);
+	if (good && driver && r->number > 0)
+		ncclAllReduce(r->send, r->recv, COUNT, ncclFloat32, ncclSum, r->comm, r->stream);
+	good = good && TRY_NCCL(ncclCommRevoke(r->comm, 0)) && TRY_NCCL(ncclCommGetAsyncError(r->comm, &error)) &&
+	    error == ncclSuccess && ncclCommFinalize(r->comm) == ncclInvalidUsage &&
+	    ncclBcast(r->send, 1, ncclInt8, 0, r->comm, r->stream) == ncclInvalidUsage &&
+	    TRY_NCCL(ncclCommSplit(r->comm, 0, 0, &fresh, NULL)) && sums_of(r, fresh, all, n);
+	if (good)
+		close_buffers(r);
+	return good && TRY_NCCL(ncclCommDestroy(fresh)) && TRY_NCCL(ncclCommDestroy(r->comm));
+}
+
+/* Of one rank; the others come later. */
+static bool
+grow_rank(struct rank *r)
+{
+	ncclUniqueId one;
+	bool all[MOST];
+	ncclComm_t grown = NULL;
+	memset(all, 1, sizeof all);
+	bool good = open_buffers(r);
+	if (r->number == 0)
+		good = good && TRY_NCCL(ncclGetUniqueId(&one)) && TRY_NCCL(ncclCommInitRank(&r->comm, 1, one, 0)) &&
+		    TRY_NCCL(ncclCommGrow(r->comm, n, &r->id, -1, &grown, NULL));
+	else
+		good = good && TRY_NCCL(ncclCommGrow(NULL, n, &r->id, r->number, &grown, NULL));
+	good = good && sums_of(r, grown, all, n);
+	if (good)
+		close_buffers(r);
+	return good && TRY_NCCL(ncclCommDestroy(grown)) && (r->number > 0 || TRY_NCCL(ncclCommDestroy(r->comm)));
+}
+
+#define OF_THREAD(name)                                                        \
+	static void *                                                          \
+	name##_thread(void *rank)                                              \
+	{                                                                      \
+		struct rank *r = rank;                                         \
+		r->good = use_device(r->device) && name##_rank(r);             \
+		return NULL;                                                   \
+	}
+OF_THREAD(shrink)
+OF_THREAD(revoke)
+OF_THREAD(grow)
+
+static void
+shrink(struct rank *r)
+{
+	if (n == 1)
+		return;
+	on_threads(r, shrink_thread, "shrunk, several times, and as it was");
+	on_threads(r, revoke_thread, "revoked, and split");
+	on_threads(r, grow_thread, "grown");
+}
+
+/* In processes of their own, before this one has a driver. */
+static bool
+survive_here(struct rank *r)
+{
+	return use_device(r->device) && survive(r);
+}
+
+static void
+deaths(struct rank *r)
+{
+	for (victim = 0; victim < n && n > 1; victim += n - 1)
+		on_processes(r, survive_here, victim, victim ? "shrunk when the last rank has died"
+		    : "shrunk when the first rank has died");
+}
+
 static float
 sum_of_twice(int rank, size_t i)
 {
@@ -468,8 +634,8 @@ static const size_t type_bytes[TYPES] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1 };
 static uint64_t
 scalar_of(int type, int which)
 {
-	static const uint64_t bits[TYPES][3] = { [0] = { 7, 2, 3 }, [1] = { 7, 2, 3 }, [2] = { 7, 2, 3 }, [3] = { 7, 2, 3 },
-		[4] = { 7, 2, 3 }, [5] = { 7, 2, 3 }, [6] = { 0x3800, 0x4000, 0x4200 },
+	static const uint64_t bits[TYPES][3] = { [0] = { 7, 2, 3 }, [1] = { 7, 2, 3 },
+		[2] = { 7, 2, 3 }, [3] = { 7, 2, 3 }, [4] = { 7, 2, 3 }, [5] = { 7, 2, 3 }, [6] = { 0x3800, 0x4000, 0x4200 },
 		[7] = { 0x3f000000, 0x40000000, 0x40400000 },
 		[8] = { 0x3fe0000000000000, 0x4000000000000000, 0x4008000000000000 },
 		[9] = { 0x3f00, 0x4000, 0x4040 }, [10] = { 0x30, 0x40, 0x44 }, [11] = { 0x38, 0x40, 0x42 } };
@@ -583,7 +749,6 @@ errors(struct rank *r)
 {
 	ncclComm_t comm = NULL;
 	ncclUniqueId id;
-	void *window;
 	ncclConfig_t bad = { sizeof bad, 1, 22809, INT_MIN };
 	use_device(0);
 	bool alone = getenv("BLINK_NCCL") && strcmp(getenv("BLINK_NCCL"), "none") == 0;
@@ -595,7 +760,7 @@ errors(struct rank *r)
 	    "a communicator that is none");
 	ok(ncclCommDestroy(NULL) == ncclSuccess, "no communicator to destroy");
 	if (alone)
-		ok(ncclCommWindowRegister((ncclComm_t)&id, &id, 1, &window, 0) == ncclInvalidUsage &&
+		ok(ncclCommSuspend((ncclComm_t)&id, 1) == ncclInvalidUsage &&
 		    strstr(ncclGetLastError(NULL), "BLINK_NCCL"), "a function that only NCCL has");
 	ok(strcmp(ncclGetErrorString((ncclResult_t)99), "") != 0, "the text of an unknown result");
 }
@@ -607,7 +772,9 @@ main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(struct rank *r); } scenarios[] = {
 		{ "processes", processes }, { "threads", threads }, { "one_thread", one_thread }, { "groups", groups },
-		{ "nonblocking", nonblocking }, { "split", split }, { "operations", operations }, { "errors", errors },
+		{ "nonblocking", nonblocking },
+		{ "deaths", deaths }, { "shrink", shrink }, { "split", split }, { "operations", operations },
+		{ "errors", errors },
 	};
 	static struct rank r[MOST];
 	struct blink_error err = { 0 };
@@ -620,7 +787,8 @@ main(int argc, char **argv)
 		for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
 			if (strcmp(argv[a], scenarios[i].name) != 0)
 				continue;
-			if (scenarios[i].run != processes && !driver && (!backend || strcmp(backend, "host") != 0) &&
+			bool forks = scenarios[i].run == processes || scenarios[i].run == deaths;
+			if (!forks && !driver && (!backend || strcmp(backend, "host") != 0) &&
 			    (driver_open(&driver, &err) != blinkSuccess || driver->init(0) != CUDA_SUCCESS)) {
 				printf("Bail out! %s\n", err.text);
 				return 1;
