@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DECLARE(name, parameters, arguments) ncclResult_t nccl##name parameters; ncclResult_t pnccl##name parameters;
@@ -405,10 +406,107 @@ nonblocking_rank(void *rank)
 	return NULL;
 }
 
+/* One thread for all devices: nothing may wait before the group ends, nor when it does. */
+static bool
+init_in_group(struct rank *r, ncclComm_t *comms)
+{
+	ncclConfig_t config = { sizeof config, 0xcafebeef, 22809, 0 };
+	ncclUniqueId id;
+	bool good = TRY_NCCL(ncclGetUniqueId(&id)) && TRY_NCCL(ncclGroupStart());
+	for (int i = 0; i < n && good; i++) {
+		ncclResult_t result = use_device(i) ? ncclCommInitRankConfig(&comms[i], n, id, i, &config) : ncclSystemError;
+		good = result == ncclSuccess || result == ncclInProgress;
+	}
+	ncclResult_t end = ncclGroupEnd();
+	good = good && (end == ncclSuccess || end == ncclInProgress);
+	for (int i = 0; i < n && good; i++) {
+		r[i] = (struct rank){ .number = i, .device = i, .comm = comms[i], .good = true };
+		good = comms[i] && wait_until_made(comms[i]) && use_device(i) && asks(&r[i]) && open_buffers(&r[i]);
+	}
+	return good;
+}
+
+static bool
+nonblocking_group(struct rank *r)
+{
+	ncclComm_t comms[MOST] = { NULL };
+	bool good = init_in_group(r, comms);
+	for (int call = 0; call < CALLS && good; call++) {
+		good = TRY_NCCL(ncclGroupStart());
+		for (int i = 0; i < n && good; i++)
+			good = TRY_NCCL(ncclAllReduce(r[i].send, r[i].recv, COUNT, ncclFloat32, ncclSum, comms[i],
+			    r[i].stream));
+		ncclResult_t end = ncclGroupEnd();
+		good = good && (end == ncclSuccess || end == ncclInProgress);
+		for (int i = 0; i < n && good; i++)
+			good = wait_until_made(comms[i]) && use_device(i) && receives(&r[i], COUNT, sum, "allreduce");
+	}
+	for (int i = 0; i < n && good; i++) {
+		ncclResult_t result = ncclCommFinalize(comms[i]);
+		good = result == ncclSuccess || result == ncclInProgress;
+	}
+	for (int i = 0; i < n && good; i++) {
+		use_device(i);
+		close_buffers(&r[i]);
+		good = r[i].good && wait_until_made(comms[i]) && TRY_NCCL(ncclCommDestroy(comms[i]));
+	}
+	return good;
+}
+
+/* Rank 0 of two, whose peer never comes. */
+static bool
+left_alone(void)
+{
+	ncclConfig_t config = { sizeof config, 0xcafebeef, 22809, 0 };
+	ncclResult_t state = ncclSuccess;
+	ncclUniqueId id;
+	ncclComm_t comm = NULL;
+	time_t begin = time(NULL);
+	int count;
+	return use_device(0) && TRY_NCCL(ncclGetUniqueId(&id)) &&
+	    ncclCommInitRankConfig(&comm, 2, id, 0, &config) == ncclInProgress && comm &&
+	    TRY_NCCL(ncclCommGetAsyncError(comm, &state)) && state == ncclInProgress &&
+	    ncclCommCount(comm, &count) == ncclInvalidArgument && strlen(ncclGetLastError(comm)) > 0 &&
+	    ncclAllReduce(NULL, NULL, 0, ncclInt8, ncclSum, comm, NULL) == ncclInvalidArgument &&
+	    TRY_NCCL(ncclCommAbort(comm)) && time(NULL) - begin < 30;
+}
+
 static void
 nonblocking(struct rank *r)
 {
 	on_threads(r, nonblocking_rank, "communicators that do not block");
+	ok(nonblocking_group(r), "the same of one thread, in groups");
+	ok(left_alone(), "one that is aborted while it is being made");
+}
+
+/* ---- several ids, registered memory ---- */
+
+static void *
+scalable_rank(void *rank)
+{
+	struct rank *r = rank;
+	ncclUniqueId ids[2] = { r->id, (r - r->number)[MOST].id };
+	void *handle = NULL, *memory = NULL;
+	ncclWindow_t window = NULL;
+	r->good = use_device(r->device) &&
+	    TRY_NCCL(ncclCommInitRankScalable(&r->comm, n, r->number, 2, ids, NULL)) && asks(r) && open_buffers(r) &&
+	    TRY_NCCL(ncclCommRegister(r->comm, r->send, COUNT, &handle)) &&
+	    TRY_NCCL(ncclCommWindowRegister(r->comm, r->recv, COUNT, &window, 0)) && window &&
+	    TRY_NCCL(ncclWinGetUserPtr(r->comm, window, &memory)) && memory == r->recv && collectives(r) &&
+	    TRY_NCCL(ncclCommWindowDeregister(r->comm, window)) &&
+	    ncclCommWindowDeregister(r->comm, window) == ncclInvalidArgument &&
+	    TRY_NCCL(ncclCommDeregister(r->comm, handle));
+	if (r->good)
+		close_buffers(r);
+	r->good = r->good && TRY_NCCL(ncclCommDestroy(r->comm));
+	return NULL;
+}
+
+static void
+scalable(struct rank *r)
+{
+	if (TRY_NCCL(ncclGetUniqueId(&r[MOST].id)))
+		on_threads(r, scalable_rank, "of two ids, with registered memory");
 }
 
 static float
@@ -743,6 +841,77 @@ operations(struct rank *r)
 	on_threads(r, scalar_rank, "a scalar in memory of the device, all types, and in a graph");
 }
 
+/* The text of an error that no other call makes. */
+static char last_text[512];
+
+static const char *
+other_text(void)
+{
+	ncclGroupEnd();
+	return ncclGetLastError(NULL);
+}
+
+/* A call that has to fail with that result, and to say why. */
+static bool
+refused(ncclResult_t result, ncclResult_t want, const char *call)
+{
+	const char *text = ncclGetLastError(NULL);
+	bool good = result == want && text[0] && strcmp(text, last_text) != 0;
+	if (!good)
+		printf("# %s: %d, \"%s\": want %d\n", call, (int)result, text, (int)want);
+	snprintf(last_text, sizeof last_text, "%s", other_text());
+	return good;
+}
+#define REFUSED(call, want) good &= refused(call, want, #call)
+
+/* Of a communicator that is good: of one rank. */
+static void
+misuse(void)
+{
+	static char memory[8] __attribute__((aligned(8)));
+	int zero = 0, none = 9, value;
+	ncclUniqueId id;
+	ncclComm_t comm = NULL, other = NULL;
+	ncclRedOp_t op = ncclSum;
+	ncclWindow_t window;
+	void *handle;
+	bool good = TRY_NCCL(ncclGetUniqueId(&id)) && TRY_NCCL(ncclCommInitRank(&comm, 1, id, 0));
+	REFUSED(ncclCommInitRank(&other, 0, id, 0), ncclInvalidArgument);
+	REFUSED(ncclCommInitRank(&other, 1, id, -1), ncclInvalidArgument);
+	REFUSED(ncclCommInitRank(NULL, 1, id, 0), ncclInvalidArgument);
+	REFUSED(ncclCommInitAll(&other, 0, NULL), ncclInvalidArgument);
+	REFUSED(ncclCommInitRankScalable(&other, 1, 0, 0, &id, NULL), ncclInvalidArgument);
+	REFUSED(ncclGetUniqueId(NULL), ncclInvalidArgument);
+	REFUSED(ncclGetVersion(NULL), ncclInvalidArgument);
+	REFUSED(ncclCommCount(comm, NULL), ncclInvalidArgument);
+	REFUSED(ncclCommGetAsyncError(comm, NULL), ncclInvalidArgument);
+	REFUSED(ncclCommSplit(comm, -2, 0, &other, NULL), ncclInvalidArgument);
+	REFUSED(ncclCommSplit(comm, 0, 0, NULL, NULL), ncclInvalidArgument);
+	REFUSED(ncclCommShrink(comm, NULL, 1, &other, NULL, 0), ncclInvalidArgument);
+	REFUSED(ncclCommShrink(comm, &zero, 1, &other, NULL, 0), ncclInvalidArgument);
+	REFUSED(ncclCommShrink(comm, &none, 0, &other, NULL, 0), ncclInvalidArgument);
+	REFUSED(ncclCommShrink(comm, &none, 1, &other, NULL, 8), ncclInvalidArgument);
+	REFUSED(ncclCommGrow(comm, 1, NULL, -1, &other, NULL), ncclInvalidArgument);
+	REFUSED(ncclCommGrow(NULL, 2, NULL, 1, &other, NULL), ncclInvalidArgument);
+	REFUSED(ncclCommRevoke(comm, 1), ncclInvalidArgument);
+	REFUSED(ncclCommRegister(comm, NULL, 1, &handle), ncclInvalidArgument);
+	REFUSED(ncclCommWindowRegister(comm, NULL, 1, &window, 0), ncclInvalidArgument);
+	REFUSED(ncclRedOpCreatePreMulSum(NULL, memory, ncclInt8, ncclScalarHostImmediate, comm), ncclInvalidArgument);
+	REFUSED(ncclRedOpCreatePreMulSum(&op, NULL, ncclInt8, ncclScalarDevice, comm), ncclInvalidArgument);
+	REFUSED(ncclRedOpCreatePreMulSum(&op, memory, ncclInt8, (ncclScalarResidence_t)7, comm), ncclInvalidArgument);
+	REFUSED(ncclRedOpDestroy(ncclSum, comm), ncclInvalidArgument);
+	REFUSED(ncclAllReduce(NULL, NULL, 1, ncclFloat32, ncclSum, comm, NULL), ncclInvalidArgument);
+	REFUSED(ncclAllReduce(NULL, NULL, 0, (ncclDataType_t)99, ncclSum, comm, NULL), ncclInvalidArgument);
+	REFUSED(ncclAllReduce(NULL, NULL, 0, ncclInt8, (ncclRedOp_t)99, comm, NULL), ncclInvalidArgument);
+	REFUSED(ncclBroadcast(NULL, NULL, 0, ncclInt8, 1, comm, NULL), ncclInvalidArgument);
+	REFUSED(ncclSend(NULL, 0, ncclInt8, 1, comm, NULL), ncclInvalidArgument);
+	REFUSED(ncclMemAlloc(NULL, 1), ncclInvalidArgument);
+	good = good && TRY_NCCL(ncclCommCount(comm, &value)) && value == 1 && TRY_NCCL(ncclCommFinalize(comm));
+	REFUSED(ncclCommFinalize(comm), ncclInvalidArgument);
+	REFUSED(ncclBroadcast(NULL, NULL, 0, ncclInt8, 0, comm, NULL), ncclInvalidUsage);
+	ok(good && TRY_NCCL(ncclCommDestroy(comm)), "arguments that are not valid, each with a text");
+}
+
 /* What a mistake gives, and that its text is there. */
 static void
 errors(struct rank *r)
@@ -758,7 +927,12 @@ errors(struct rank *r)
 	ok(ncclCommInitRankConfig(&comm, 1, id, 0, &bad) == ncclInvalidArgument, "a configuration that is none");
 	ok(ncclAllReduce(NULL, NULL, 0, ncclInt8, ncclSum, (ncclComm_t)&id, NULL) == ncclInvalidArgument,
 	    "a communicator that is none");
-	ok(ncclCommDestroy(NULL) == ncclSuccess, "no communicator to destroy");
+	ok(ncclCommDestroy(NULL) == ncclSuccess && ncclCommFinalize(NULL) == ncclSuccess &&
+	    ncclCommAbort(NULL) == ncclSuccess, "no communicator to end");
+	bad = (ncclConfig_t){ sizeof bad, 0xcafebeef, 22809, 7 };
+	ok(ncclCommInitRankConfig(&comm, 1, id, 0, &bad) == ncclInvalidArgument, "a configuration that does neither");
+	if (alone)
+		misuse();
 	if (alone)
 		ok(ncclCommSuspend((ncclComm_t)&id, 1) == ncclInvalidUsage &&
 		    strstr(ncclGetLastError(NULL), "BLINK_NCCL"), "a function that only NCCL has");
@@ -773,10 +947,10 @@ main(int argc, char **argv)
 	static const struct { const char *name; void (*run)(struct rank *r); } scenarios[] = {
 		{ "processes", processes }, { "threads", threads }, { "one_thread", one_thread }, { "groups", groups },
 		{ "nonblocking", nonblocking },
-		{ "deaths", deaths }, { "shrink", shrink }, { "split", split }, { "operations", operations },
+		{ "scalable", scalable },		{ "deaths", deaths }, { "shrink", shrink }, { "split", split }, { "operations", operations },
 		{ "errors", errors },
 	};
-	static struct rank r[MOST];
+	static struct rank r[MOST + 1];
 	struct blink_error err = { 0 };
 	const char *backend = getenv("BLINK_BACKEND");
 	alarm(300);
