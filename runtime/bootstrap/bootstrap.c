@@ -45,6 +45,7 @@ struct bootstrap {
 	struct bootstrap_events events;
 	unsigned char secret[SECRET_BYTES];
 	unsigned char own[ADDRESS_BYTES], hub[ADDRESS_BYTES];
+	char interface[sizeof(((struct id *)0)->interface)];
 
 	/* by the lock */
 	bool exchanging;
@@ -458,6 +459,7 @@ bootstrap_new(const struct id *id, int n, int rank, const struct bootstrap_event
 	b->events = *events;
 	memcpy(b->secret, id->secret, SECRET_BYTES);
 	memcpy(b->hub, id->address, ADDRESS_BYTES);
+	memcpy(b->interface, id->interface, sizeof b->interface);
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->change, NULL);
 	return b;
@@ -655,6 +657,12 @@ void
 bootstrap_address(const struct bootstrap *b, unsigned char out[28])
 {
 	memcpy(out, b->own, ADDRESS_BYTES);
+}
+
+const char *
+bootstrap_interface(const struct bootstrap *b)
+{
+	return b->interface;
 }
 
 void

@@ -87,6 +87,7 @@ int bootstrap_hub_rank(const struct bootstrap *b);
  * hub: a sockaddr_in or sockaddr_in6 without port, in 28 bytes, zero padded. The scope of one that is link-local is a
  * number of this server. */
 void bootstrap_address(const struct bootstrap *b, unsigned char out[28]);
+const char *bootstrap_interface(const struct bootstrap *b);
 
 /* Keyed by the id's secret: HMAC-SHA-256 of a text, for who else must prove that it belongs to the job. */
 void bootstrap_sign(const struct bootstrap *b, const void *text, size_t bytes, unsigned char out[32]);

@@ -75,12 +75,12 @@ make_connection(struct attempt *a, const struct id *id)
 		error = errno;
 	else if (!wait_for(a, POLLOUT) || getsockopt(a->socket->fd, SOL_SOCKET, SO_ERROR, &error, &size))
 		error = errno;
-	a->refused = error == ECONNREFUSED;
+	a->refused = error == ECONNREFUSED && !id->later;
 	if (error)
 		why(a, error == ETIMEDOUT ? "does not answer" : "", error == ETIMEDOUT ? 0 : error);
-	if (a->refused)
-		why(a, "nobody listens there: the job's ranks have all come, or it has failed, or the process that "
-		    "made the id has ended", 0);
+	if (error == ECONNREFUSED)
+		why(a, id->later ? "nobody listens there" : "nobody listens there: the job's ranks have all come, or "
+		    "it has failed, or the process that made the id has ended", 0);
 	return !error;
 }
 
@@ -146,7 +146,7 @@ handshake(struct attempt *a, const struct id *id)
 	memcpy(a->nonces.hub, a->challenge.nonce, NONCE_BYTES);
 	mac_of_hub(id->secret, &a->nonces, mac);
 	if (!hmac_equal(mac, a->challenge.mac)) {
-		a->refused = true;
+		a->refused = !id->later;
 		why(a, "who listens there does not know the secret of this id", 0);
 		return false;
 	}

@@ -383,50 +383,97 @@ hub_run(void *of)
 
 /* ---- the start ---- */
 
+static int
+start_failed(struct blink_error *err, const unsigned char address[ADDRESS_BYTES], int error)
+{
+	char name[ADDRESS_ROOM], reason[REASON_ROOM];
+	err->code = error == ENOMEM ? blinkOutOfMemory : blinkSystemError;
+	snprintf(err->text, sizeof err->text, "unique id: listen on %s: %s", address_text(address, false, name),
+	    reason_of(error, reason));
+	return err->code;
+}
+
+/* Any port of that address, which is written there. */
+static bool
+take_port(struct descriptor *port, unsigned char address[ADDRESS_BYTES])
+{
+	socklen_t length = address_length(address);
+	struct sockaddr_storage a = { 0 };
+	memcpy(&a, address, length);
+	if (!descriptor_socket(port, a.ss_family) || bind(port->fd, (struct sockaddr *)&a, length) ||
+	    getsockname(port->fd, (struct sockaddr *)&a, &length))
+		return false;
+	memcpy(address, &a, length);
+	return true;
+}
+
 static bool
 open_all(struct hub *h)
 {
 	h->most_strangers = door_most();
-	socklen_t length = address_length(h->id.address);
-	struct sockaddr_storage a = { 0 };
-	memcpy(&a, h->id.address, length);
-	if (!descriptor_socket(&h->listener, a.ss_family) || bind(h->listener.fd, (struct sockaddr *)&a, length) ||
-	    listen(h->listener.fd, BACKLOG) || getsockname(h->listener.fd, (struct sockaddr *)&a, &length) ||
-	    !descriptor_epoll(&h->epoll) || !descriptor_spare(&h->spare))
+	if (listen(h->listener.fd, BACKLOG) || !descriptor_epoll(&h->epoll) || !descriptor_spare(&h->spare))
 		return false;
-	memcpy(h->id.address, &a, length);
 	door_listen(h);
 	return h->listens;
+}
+
+/* Takes the port, whatever it returns. */
+static int
+start_on(struct descriptor *port, const struct id *id, struct blink_error *err)
+{
+	struct hub *h = calloc(1, sizeof *h);
+	pthread_t thread;
+	err->code = blinkSuccess;
+	if (!h) {
+		descriptor_close(port);
+		*err = (struct blink_error){ blinkOutOfMemory, "out of memory" };
+		return err->code;
+	}
+	h->listener.fd = h->epoll.fd = h->spare.fd = -1;
+	h->strangers_end = &h->strangers;
+	h->id = *id;
+	descriptor_move(&h->listener, port);
+	int failed = !open_all(h) ? errno : thread_start(&thread, true, hub_run, h);
+	if (!failed)
+		return blinkSuccess;
+	hub_free(h);
+	return start_failed(err, id->address, failed);
+}
+
+int
+hub_reserve(const unsigned char address[ADDRESS_BYTES], const char *interface, struct descriptor *port,
+    struct id *id, struct blink_error *err)
+{
+	*id = (struct id){ .process = process_number() };
+	port->fd = -1;
+	memcpy(id->magic, ID_MAGIC, sizeof id->magic);
+	memcpy(id->address, address, ADDRESS_BYTES);
+	snprintf(id->interface, sizeof id->interface, "%s", interface);
+	err->code = blinkSuccess;
+	if (random_bytes(id->secret, SECRET_BYTES) && take_port(port, id->address))
+		return blinkSuccess;
+	start_failed(err, address, errno);
+	descriptor_close(port);
+	return err->code;
+}
+
+int
+hub_start_at(const struct descriptor *port, const struct id *id, struct blink_error *err)
+{
+	struct descriptor copy;
+	if (!descriptor_copy(&copy, port))
+		return start_failed(err, id->address, errno);
+	return start_on(&copy, id, err);
 }
 
 int
 hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, blinkUniqueId_t *id,
     struct blink_error *err)
 {
-	struct hub *h = calloc(1, sizeof *h);
-	char name[ADDRESS_ROOM], reason[REASON_ROOM];
-	pthread_t thread;
-	if (!h) {
-		*err = (struct blink_error){ blinkOutOfMemory, "out of memory" };
+	struct descriptor port;
+	struct id made;
+	if (hub_reserve(address, interface, &port, &made, err) != blinkSuccess)
 		return err->code;
-	}
-	h->listener.fd = h->epoll.fd = h->spare.fd = -1;
-	h->strangers_end = &h->strangers;
-	memcpy(h->id.magic, ID_MAGIC, sizeof h->id.magic);
-	memcpy(h->id.address, address, ADDRESS_BYTES);
-	snprintf(h->id.interface, sizeof h->id.interface, "%s", interface);
-	h->id.process = process_number();
-	err->code = blinkSuccess;
-	int failed = !random_bytes(h->id.secret, SECRET_BYTES) || !open_all(h) ? errno : 0;
-	if (!failed) {
-		memcpy(id, &h->id, sizeof *id);
-		failed = thread_start(&thread, true, hub_run, h);
-	}
-	if (failed) {
-		err->code = failed == ENOMEM ? blinkOutOfMemory : blinkSystemError;
-		snprintf(err->text, sizeof err->text, "unique id: listen on %s: %s", address_text(address, false, name),
-		    reason_of(failed, reason));
-		hub_free(h);
-	}
-	return err->code;
+	memcpy(id, &made, sizeof *id);
+	return start_on(&port, &made, err);
 }

@@ -8,4 +8,10 @@
 int hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, blinkUniqueId_t *id,
     struct blink_error *err);
 
+/* In two steps: an id and its port, which is taken, but where nobody listens; and a hub there, on a copy of the port.
+ * The port may serve several, one after the other. */
+int hub_reserve(const unsigned char address[ADDRESS_BYTES], const char *interface, struct descriptor *port,
+    struct id *id, struct blink_error *err);
+int hub_start_at(const struct descriptor *port, const struct id *id, struct blink_error *err);
+
 #endif

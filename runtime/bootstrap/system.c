@@ -269,6 +269,13 @@ descriptor_epoll(struct descriptor *d)
 }
 
 bool
+descriptor_copy(struct descriptor *d, const struct descriptor *of)
+{
+	list_begin();
+	return list_end(d, fcntl(of->fd, F_DUPFD_CLOEXEC, 0));
+}
+
+bool
 descriptor_spare(struct descriptor *d)
 {
 	list_begin();

@@ -54,6 +54,7 @@ bool descriptor_socket(struct descriptor *d, int family);
 bool descriptor_accept(struct descriptor *d, int listener, unsigned char address[ADDRESS_BYTES]);
 bool descriptor_event(struct descriptor *d);
 bool descriptor_epoll(struct descriptor *d);
+bool descriptor_copy(struct descriptor *d, const struct descriptor *of);
 bool descriptor_spare(struct descriptor *d);	/* of no use but to be closed when there are no others left */
 void descriptor_move(struct descriptor *to, struct descriptor *from);
 void descriptor_close(struct descriptor *d);	/* also of one that is closed */

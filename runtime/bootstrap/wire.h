@@ -28,7 +28,8 @@ struct id {
 	unsigned char secret[SECRET_BYTES];
 	unsigned char address[ADDRESS_BYTES];	/* with port */
 	char interface[16];			/* of a link-local address; its number differs between servers */
-	unsigned char zero[36];
+	uint8_t later;				/* 1: nobody may listen there yet */
+	unsigned char zero[35];
 };
 _Static_assert(sizeof(struct id) == sizeof(blinkUniqueId_t), "the id is what users pass on");
 

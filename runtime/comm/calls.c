@@ -219,8 +219,22 @@ blinkRecv(void *recv, size_t count, blinkDataType_t type, int peer, blinkComm_t 
 
 /* ---- operations ---- */
 
-blinkResult_t
-blinkRedOpCreatePreMulSum(blinkRedOp_t *op, const void *scalar, blinkDataType_t type, blinkComm_t comm)
+/* Alignment: GPUs read an element at once. */
+static int
+make_scaled(const void *op, const void *scalar, blinkDataType_t type, bool late, struct reduction *out,
+    struct blink_error *err)
+{
+	if (!op || !scalar || !reduction_make_scaled((int)type, scalar, out))
+		return set_error(err, blinkInvalidArgument, "op, scalar or type: not valid");
+	if (!late)
+		reduction_read_scalar(out);
+	else
+		check_buffer("scalar", scalar, out->size, out->size, err);
+	return err->code;
+}
+
+static blinkResult_t
+add_operation(blinkRedOp_t *op, const void *scalar, blinkDataType_t type, bool late, blinkComm_t comm)
 {
 	struct blink_error err = { 0 };
 	struct rank_comm *r = comm_rank(comm);
@@ -228,10 +242,8 @@ blinkRedOpCreatePreMulSum(blinkRedOp_t *op, const void *scalar, blinkDataType_t 
 	int user = 0;
 	if (!r)
 		return blinkInvalidArgument;
-	if (!op || !scalar || !reduction_make_scaled((int)type, scalar, &reduction)) {
-		set_error(&err, blinkInvalidArgument, "op, scalar or type: not valid");
+	if (make_scaled(op, scalar, type, late, &reduction, &err) != blinkSuccess)
 		return comm_error(comm, &err);
-	}
 	pthread_mutex_lock(&r->lock);
 	while (user < USER_OPS && r->has_op[user])
 		user++;
@@ -244,6 +256,18 @@ blinkRedOpCreatePreMulSum(blinkRedOp_t *op, const void *scalar, blinkDataType_t 
 	}
 	pthread_mutex_unlock(&r->lock);
 	return err.code == blinkSuccess ? blinkSuccess : comm_error(comm, &err);
+}
+
+blinkResult_t
+blinkRedOpCreatePreMulSum(blinkRedOp_t *op, const void *scalar, blinkDataType_t type, blinkComm_t comm)
+{
+	return add_operation(op, scalar, type, false, comm);
+}
+
+blinkResult_t
+blinkRedOpCreatePreMulSumDevice(blinkRedOp_t *op, const void *scalar, blinkDataType_t type, blinkComm_t comm)
+{
+	return add_operation(op, scalar, type, true, comm);
 }
 
 blinkResult_t

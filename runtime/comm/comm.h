@@ -3,6 +3,7 @@
 #define BLINK_COMM_H
 
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/port.h"
 #include "choose/choose.h"
 #include "engine/engine.h"
 #include "runtime.h"
@@ -20,6 +21,8 @@ struct rank_comm {
 	struct bell early_bell;		/* of the engine, before there is shared memory */
 	int64_t deadline;		/* of init */
 	struct bootstrap *bootstrap;	/* NULL: before the ranks have met, and after a farewell */
+	struct bootstrap_port *port;	/* for a shrink; NULL: none */
+	blinkUniqueId_t *place;		/* of each rank's port; of one that has none all 0 */
 	struct shm *shm;		/* NULL: no peer on this server, or BLINK_SHM=0 */
 	struct memory *memory;		/* of blinkMemAlloc */
 	struct net_keys keys;
@@ -49,7 +52,7 @@ struct rank_comm {
 
 	pthread_mutex_t lock;		/* of the operations */
 	bool has_op[USER_OPS];
-	struct reduction op[USER_OPS];	/* of blinkRedOpCreatePreMulSum */
+	struct reduction op[USER_OPS];	/* of the user */
 };
 
 /* Read the library, and wire the engine's events: comm/plans.c. */
@@ -97,6 +100,10 @@ uint64_t rank_comm_last_call(struct rank_comm *r);
 /* Calls of a group wait in the thread until it ends: comm/group.c. True: it has taken the call, or freed it
  * with *err set. */
 bool group_takes(blinkComm_t comm, struct call *call, blinkStream_t stream, struct blink_error *err);
+
+/* The same for a rank of this one, on its GPU, whatever the thread's context is. config NULL: that of this one. */
+int rank_comm_open_child(struct rank_comm *r, blinkComm_t *out, int n, const blinkUniqueId_t *id, int rank,
+    const blinkConfig_t *config, struct blink_error *err);
 
 /* The rank of a communicator that this process may use; NULL, with its error set. */
 struct rank_comm *comm_rank(blinkComm_t comm);

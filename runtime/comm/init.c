@@ -35,6 +35,7 @@ struct hello {
 };
 
 struct addresses {
+	blinkUniqueId_t place;		/* of its port */
 	unsigned char shm[SHM_ADDRESS];
 	unsigned char net[NET_ADDRESS];
 };
@@ -344,6 +345,19 @@ use_cpus(struct rank_comm *r)
 		engine_pin(e);
 }
 
+/* Where this rank can be met when the hub is gone. Without a port all but a shrink goes well. */
+static int
+keep_port(struct rank_comm *r, blinkUniqueId_t *place, struct blink_error *err)
+{
+	struct blink_error why = { 0 };
+	r->place = calloc((size_t)r->engine.n_ranks, sizeof *r->place);
+	if (!r->place)
+		return set_error_memory(err);
+	if (r->engine.n_ranks > 1 && bootstrap_keep_port(r->bootstrap, &r->port, place, &why) != blinkSuccess)
+		debug_say(DEBUG_WARN, r->engine.rank, "no port for a shrink: %s", why.text);
+	return blinkSuccess;
+}
+
 static int
 connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *all, struct blink_error *err)
 {
@@ -352,13 +366,16 @@ connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *
 	int n = e->n_ranks;
 	char (*net)[NET_ADDRESS] = NULL;
 	if (place_ranks(r, hello, err) != blinkSuccess || collect_machines(r, hello, err) != blinkSuccess
-	    || collect_cards(r, hello, err) != blinkSuccess || open_memory(r, &mine, err) != blinkSuccess)
+	    || collect_cards(r, hello, err) != blinkSuccess || open_memory(r, &mine, err) != blinkSuccess
+	    || keep_port(r, &mine.place, err) != blinkSuccess)
 		return err->code;
 	see_own_memory(r);
 	if (e->n_local < n && open_net(r, hello, &mine, err) != blinkSuccess)
 		return err->code;
 	if (bootstrap_allgather(r->bootstrap, &mine, sizeof mine, all, r->deadline, err) != blinkSuccess)
 		return err->code;
+	for (int i = 0; i < n; i++)
+		r->place[i] = all[i].place;
 	if (e->net) {
 		net = calloc((size_t)n, sizeof *net);
 		for (int i = 0; i < n && net; i++)
@@ -620,6 +637,8 @@ rank_comm_close(struct rank_comm *r, bool forked)
 		if (e->peer[i].mine && !e->peer[i].theirs)
 			peer_close(&e->peer[i]);
 	shm_close(r->shm);
+	bootstrap_close_port(r->port);
+	free(r->place);
 	free(e->peer);
 	free(r->gpus);
 	free(r->gpu_of);

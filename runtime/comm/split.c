@@ -41,17 +41,20 @@ find_place(const struct choice *all, int n, int me, int *rank, int *size, int *f
 	}
 }
 
-/* On the same GPU as this rank of the parent, whatever the thread's context is. */
-static int
-open_same(struct rank_comm *r, blinkComm_t *out, int size, const blinkUniqueId_t *id, int rank,
+int
+rank_comm_open_child(struct rank_comm *r, blinkComm_t *out, int n, const blinkUniqueId_t *id, int rank,
     const blinkConfig_t *config, struct blink_error *err)
 {
+	const blinkConfig_t same = { .chunkBytes = (size_t)r->engine.chunk_bytes,
+	    .timeoutMs = r->engine.timeout / 1000000, .schedules = r->schedules, .gpu = r->gpu,
+	    .backend = r->on_gpu ? "cuda" : "host" };
 	struct gpu_entry entry;
+	config = config ? config : &same;
 	if (!r->on_gpu)
-		return comm_open(out, size, id, rank, config, err);
+		return comm_open(out, n, id, rank, config, err);
 	if (gpu_enter(r->cuda, &entry, err) != blinkSuccess)
 		return err->code;
-	comm_open(out, size, id, rank, config, err);
+	comm_open(out, n, id, rank, config, err);
 	gpu_leave(r->cuda, &entry);
 	return err->code;
 }
@@ -74,7 +77,7 @@ split(struct rank_comm *r, struct choice mine, const blinkConfig_t *config, blin
 		return err->code;
 	if (offers[first].code != blinkSuccess)
 		return set_error(err, offers[first].code, "rank %d could not make a unique id", first);
-	return open_same(r, out, size, &offers[first].id, rank, config, err);
+	return rank_comm_open_child(r, out, size, &offers[first].id, rank, config, err);
 }
 
 blinkResult_t
@@ -84,13 +87,10 @@ blinkCommSplit(blinkComm_t comm, int color, int key, blinkComm_t *out, const bli
 	struct rank_comm *r = comm_rank(comm);
 	if (!r || !out)
 		return blinkInvalidArgument;
-	const blinkConfig_t same = { .chunkBytes = (size_t)r->engine.chunk_bytes,
-	    .timeoutMs = r->engine.timeout / 1000000, .schedules = r->schedules, .gpu = r->gpu,
-	    .backend = r->on_gpu ? "cuda" : "host" };
 	struct choice *all = calloc((size_t)r->engine.n_ranks, sizeof *all);
 	struct offer *offers = calloc((size_t)r->engine.n_ranks, sizeof *offers);
 	if (all && offers)
-		split(r, (struct choice){ color, key }, config ? config : &same, out, all, offers, &err);
+		split(r, (struct choice){ color, key }, config, out, all, offers, &err);
 	else
 		set_error_memory(&err);
 	free(all);

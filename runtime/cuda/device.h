@@ -152,6 +152,7 @@ struct gpu_call {
 	/* Of a reduction, as `struct reduction` (runtime/reduce/reduce.h) has them. */
 	uint64_t scale;			/* bits of the factor of each rank's own value, as its type computes: double,
 					 * float or integer */
+	const void *scalar;		/* an element, which is the factor then; NULL: `scale` has it */
 	int64_t divide;			/* of a complete value; 0: no division */
 	int32_t scales;
 	int32_t unused;

@@ -321,7 +321,8 @@ submit_collective(struct gpu *g, struct call *call, const struct gpu_target *to,
 	unsigned blocks = 1;
 	struct gpu_call p = { .state = g->state, .status = g->status, .count = call->count,
 	    .size = (int32_t)call->reduction.size, .rank = e->rank, .n_ranks = e->n_ranks,
-	    .scale = call->reduction.scale.bits, .scales = call->reduction.scales,
+	    .scale = call->reduction.scale.bits, .scalar = call->reduction.scalar,
+	    .scales = call->reduction.scales,
 	    .divide = call->reduction.divide };
 	void *parameters[] = { &p };
 	if (e->events.plan(e->events.context, call, &call->plan, err) != blinkSuccess

@@ -248,6 +248,7 @@ collective_begin(struct engine *e, struct call *call, struct blink_error *err)
 	const RankProgram *prog = plan->prog;
 	e->collective++;
 	e->size = call->reduction.size;
+	reduction_read_scalar(&call->reduction);
 	blink_part_ends(&plan->parts, call->count, (int64_t)e->size, part_end);
 	if (choose_chunk(e, call, part_end, err) != blinkSuccess || take_buffers(e, call, err) != blinkSuccess
 	    || take_place(e, prog, err) != blinkSuccess)

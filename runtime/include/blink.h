@@ -313,6 +313,23 @@ blinkResult_t blinkCommGetChoice(blinkComm_t comm, blinkCollective_t collective,
 blinkResult_t blinkCommSplit(blinkComm_t comm, int color, int key, blinkComm_t *split, const blinkConfig_t *config,
     blinkError_t *error);
 
+/* A communicator of the ranks of comm but those in excluded[nExcluded], in their order. All that are left call it, with
+ * the same numbers, and no others; those that are left out need not be alive. Default: calls that are under way end
+ * before. Abort: they are aborted (blinkCommAbort), as when a rank has died; comm may then only be shrunk or destroyed.
+ * config: as for blinkCommInitRank; NULL: as of comm. */
+typedef enum {
+	blinkShrinkDefault = 0,
+	blinkShrinkAbort = 1
+} blinkShrink_t;
+blinkResult_t blinkCommShrink(blinkComm_t comm, const int *excluded, int nExcluded, blinkShrink_t how,
+    blinkComm_t *shrunk, const blinkConfig_t *config, blinkError_t *error);
+
+/* A communicator of nRanks ranks: those of comm, with their numbers, and new ones, which join it by blinkCommInitRank
+ * with nRanks, the id, and the numbers that follow. All ranks of comm call it. id: one that blinkGetUniqueId has made for
+ * it; NULL on the other ranks. config: as for blinkCommInitRank; NULL: as of comm. */
+blinkResult_t blinkCommGrow(blinkComm_t comm, int nRanks, const blinkUniqueId_t *id, blinkComm_t *grown,
+    const blinkConfig_t *config, blinkError_t *error);
+
 /* Let the peers on this server read memory of this rank in place, from any offset: calls whose buffers lie in it need
  * no copy on the way. All ranks call it, in the same order among themselves, each with memory of its own blinkMemAlloc
  * of any size, when no call is under way; other buffers go through rings of the library. At most 64 at a time.
@@ -320,8 +337,12 @@ blinkResult_t blinkCommSplit(blinkComm_t comm, int color, int key, blinkComm_t *
 blinkResult_t blinkCommRegister(blinkComm_t comm, void *memory, size_t bytes, void **handle);
 blinkResult_t blinkCommDeregister(blinkComm_t comm, void *handle);
 
-/* An operation on `type`: each rank's value is multiplied by its *scalar, then all are summed. */
+/* An operation on `type`: each rank's value is multiplied by its *scalar, then all are summed. *scalar, in memory of
+ * the host, is read at once. Device: it is in memory of the backend, as buffers are, and each call reads it when it is
+ * executed, on GPUs in the order of its stream. */
 blinkResult_t blinkRedOpCreatePreMulSum(blinkRedOp_t *op, const void *scalar, blinkDataType_t type, blinkComm_t comm);
+blinkResult_t blinkRedOpCreatePreMulSumDevice(blinkRedOp_t *op, const void *scalar, blinkDataType_t type,
+    blinkComm_t comm);
 blinkResult_t blinkRedOpDestroy(blinkRedOp_t op, blinkComm_t comm);
 
 /* ---- memory ---- */

@@ -2,6 +2,7 @@
 #include "nccl/shim.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- which of them ours does ---- */
@@ -79,7 +80,7 @@ serve(ncclComm_t comm, const struct request *q, ncclResult_t *result)
 	bool alone = !real_nccl()->path;
 	if (!c && !alone)
 		return false;
-	if (!(c = comm_ready(comm, result)))
+	if (!(c = alone ? comm_open_for_calls(comm, result) : comm_ready(comm, result)))
 		return true;
 	bool ours = alone || (c->blink && our_op(c, q->op) >= 0 &&
 	    comm_serves(c, q->coll, q->root, message_bytes(c, q->coll, q->count, q->type)));
@@ -170,7 +171,7 @@ serves_messages(ncclComm_t comm, struct shim_comm **c, ncclResult_t *result)
 	*c = comm_of(comm);
 	if (!alone && (!*c || !comm_serves_messages(*c)))
 		return false;
-	*c = comm_ready(comm, result);
+	*c = alone ? comm_open_for_calls(comm, result) : comm_ready(comm, result);
 	return *c;
 }
 
@@ -205,7 +206,14 @@ free_op(const struct shim_comm *c)
 	return i;
 }
 
-/* A scalar in memory of the device is read when the operation runs, which ours can't do yet. */
+/* A scalar in memory of the device is read when a call is executed. */
+static blinkResult_t
+make_ours(blinkRedOp_t *op, const void *scalar, ncclDataType_t type, ncclScalarResidence_t where, blinkComm_t comm)
+{
+	return where == ncclScalarDevice ? blinkRedOpCreatePreMulSumDevice(op, scalar, (blinkDataType_t)type, comm)
+	    : blinkRedOpCreatePreMulSum(op, scalar, (blinkDataType_t)type, comm);
+}
+
 ncclResult_t
 served_RedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type, ncclScalarResidence_t where,
     ncclComm_t comm)
@@ -216,15 +224,17 @@ served_RedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type, 
 	bool beside = real_nccl()->path;
 	if (beside)
 		result = REAL(RedOpCreatePreMulSum, (op, scalar, type, where, comm));
-	if (result != ncclSuccess || (beside && (!c || !c->blink || where != ncclScalarHostImmediate)))
+	if (result != ncclSuccess || (beside && (!c || !c->blink)))
 		return result;
 	if (!(c = comm_ready(comm, &result)))
 		return result;
 	int i = free_op(c);
-	if (!beside && where != ncclScalarHostImmediate)
-		return comm_error(c, ncclInvalidUsage, "ncclRedOpCreatePreMulSum: a scalar in memory of the device: "
-		    "want ncclScalarHostImmediate");
-	if (i == SHIM_OPS || blinkRedOpCreatePreMulSum(&ours, scalar, (blinkDataType_t)type, c->blink) != blinkSuccess)
+	if (!op)
+		return comm_error(c, ncclInvalidArgument, "op: NULL");
+	if (!beside && where != ncclScalarHostImmediate && where != ncclScalarDevice)
+		return comm_error(c, ncclInvalidArgument, "ncclRedOpCreatePreMulSum: residence: want ncclScalarDevice "
+		    "or ncclScalarHostImmediate");
+	if (i == SHIM_OPS || make_ours(&ours, scalar, type, where, c->blink) != blinkSuccess)
 		return beside ? ncclSuccess : comm_error(c, ncclInvalidArgument, i == SHIM_OPS
 		    ? "ncclRedOpCreatePreMulSum: too many operations" : blinkCommGetError(c->blink));
 	if (!beside)
@@ -261,10 +271,11 @@ served_CommRegister(ncclComm_t comm, void *memory, size_t bytes, void **handle)
 	ncclResult_t result;
 	if (real_nccl()->path)
 		return REAL(CommRegister, (comm, memory, bytes, handle));
-	if (!comm_ready(comm, &result))
+	struct shim_comm *c = comm_ready(comm, &result);
+	if (!c)
 		return result;
-	if (!handle)
-		return comm_error(NULL, ncclInvalidArgument, "handle: NULL");
+	if (!handle || !memory)
+		return comm_error(c, ncclInvalidArgument, "ncclCommRegister: memory or handle: NULL");
 	*handle = memory;
 	return ncclSuccess;
 }
@@ -277,6 +288,84 @@ served_CommDeregister(ncclComm_t comm, void *handle)
 		return REAL(CommDeregister, (comm, handle));
 	comm_ready(comm, &result);
 	return result;
+}
+
+/* Windows: the same, but that they are asked for their memory. What kernels of the program would do with one needs
+ * ncclDevCommCreate, which only NCCL has. */
+struct shim_window {
+	void *memory;
+	struct shim_window *next;
+};
+
+ncclResult_t
+served_CommWindowRegister(ncclComm_t comm, void *memory, size_t bytes, ncclWindow_t *window, int flags)
+{
+	ncclResult_t result;
+	if (real_nccl()->path)
+		return REAL(CommWindowRegister, (comm, memory, bytes, window, flags));
+	struct shim_comm *c = comm_ready(comm, &result);
+	if (!c)
+		return result;
+	if (!memory || !window)
+		return comm_error(c, ncclInvalidArgument, "ncclCommWindowRegister: memory or window: NULL");
+	struct shim_window *w = malloc(sizeof *w);
+	if (!w)
+		return comm_error(c, ncclSystemError, "out of memory");
+	*w = (struct shim_window){ memory, c->windows };
+	c->windows = w;
+	*window = (ncclWindow_t)(void *)w;
+	return ncclSuccess;
+}
+
+/* Where the list has it; NULL: nowhere. */
+static struct shim_window **
+find_window(struct shim_comm *c, ncclWindow_t window)
+{
+	struct shim_window **at = &c->windows;
+	while (*at && (void *)*at != (void *)window)
+		at = &(*at)->next;
+	if (!*at)
+		comm_error(c, ncclInvalidArgument, "window: none of this communicator");
+	return *at ? at : NULL;
+}
+
+ncclResult_t
+served_CommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
+{
+	ncclResult_t result;
+	if (real_nccl()->path)
+		return REAL(CommWindowDeregister, (comm, window));
+	struct shim_comm *c = comm_ready(comm, &result);
+	struct shim_window **at = c ? find_window(c, window) : NULL, *w;
+	if (!at)
+		return c ? ncclInvalidArgument : result;
+	w = *at;
+	*at = w->next;
+	free(w);
+	return ncclSuccess;
+}
+
+ncclResult_t
+served_WinGetUserPtr(ncclComm_t comm, ncclWindow_t window, void **memory)
+{
+	ncclResult_t result;
+	if (real_nccl()->path)
+		return REAL(WinGetUserPtr, (comm, window, memory));
+	struct shim_comm *c = comm_ready(comm, &result);
+	struct shim_window **at = c && memory ? find_window(c, window) : NULL;
+	if (at)
+		*memory = (*at)->memory;
+	return at ? ncclSuccess : c ? ncclInvalidArgument : result;
+}
+
+void
+windows_free(struct shim_comm *c)
+{
+	while (c->windows) {
+		struct shim_window *w = c->windows;
+		c->windows = w->next;
+		free(w);
+	}
 }
 
 ncclResult_t

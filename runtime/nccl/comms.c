@@ -13,7 +13,7 @@
 enum { HANDLE_BYTES = 256 << 10 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t child_made = PTHREAD_COND_INITIALIZER;
 static struct shim_comm *first;
 
 /* ---- results and texts ---- */
@@ -75,13 +75,15 @@ comm_of(ncclComm_t handle)
 	return handle ? c : NULL;
 }
 
-static void
+/* True: the caller has left it. */
+static bool
 set_state(struct shim_comm *c, ncclResult_t state)
 {
 	pthread_mutex_lock(&lock);
 	c->state = state;
-	pthread_cond_broadcast(&changed);
+	bool left = c->left;
 	pthread_mutex_unlock(&lock);
+	return left;
 }
 
 static ncclResult_t
@@ -101,9 +103,20 @@ comm_ready(ncclComm_t handle, ncclResult_t *result)
 	if (!c)
 		comm_error(NULL, *result, "communicator: none of this library");
 	else if (*result == ncclInProgress)
-		*result = comm_error(c, ncclInvalidUsage, "communicator: it is still being made: want "
+		*result = comm_error(c, *result = ncclInvalidArgument, "communicator: it is still being made: want "
 		    "ncclCommGetAsyncError to say ncclSuccess first");
 	return *result == ncclSuccess ? c : NULL;
+}
+
+struct shim_comm *
+comm_open_for_calls(ncclComm_t handle, ncclResult_t *result)
+{
+	struct shim_comm *c = comm_ready(handle, result);
+	if (!c || (!c->revoked && !c->finalized))
+		return c;
+	*result = comm_error(c, ncclInvalidUsage, c->revoked ? "communicator: it has been revoked"
+	    : "communicator: it has been finalized");
+	return NULL;
 }
 
 static void
@@ -118,6 +131,8 @@ forget(struct shim_comm *c)
 	pthread_mutex_unlock(&lock);
 	if (!c->beside && c->handle)
 		munmap(c->handle, HANDLE_BYTES);
+	windows_free(c);
+	free(c->excluded);
 	free(c);
 }
 
@@ -133,7 +148,8 @@ static bool
 config_valid(const ncclConfig_t *config)
 {
 	return !config || ((int)config->magic == NCCL_API_MAGIC_NUMBER &&
-	    config->size >= offsetof(ncclConfig_t, blocking) + sizeof config->blocking);
+	    config->size >= offsetof(ncclConfig_t, blocking) + sizeof config->blocking &&
+	    (config->blocking == 0 || config->blocking == 1 || config->blocking == INT_MIN));
 }
 
 static struct shim_comm *
@@ -144,7 +160,7 @@ new_comm(ncclComm_t *out, int n, int rank, const ncclConfig_t *config, ncclResul
 	if (!out)
 		comm_error(NULL, *result, "communicator: NULL");
 	else if (!config_valid(config))
-		comm_error(NULL, *result, "config: want one made by NCCL_CONFIG_INITIALIZER");
+		comm_error(NULL, *result, "config: want one made by NCCL_CONFIG_INITIALIZER, and blocking 0 or 1");
 	else if (!(c = calloc(1, sizeof *c)))
 		*result = comm_error(NULL, ncclSystemError, "out of memory");
 	if (!c)
@@ -198,6 +214,34 @@ make_beside(struct shim_comm *c, const blinkConfig_t *config)
 	return ncclSuccess;
 }
 
+/* A communicator that was revoked is of no use to libblink, but to be shrunk: by nobody, before it is split. */
+static blinkResult_t
+split(struct shim_comm *c, blinkError_t *error)
+{
+	blinkComm_t parent = c->parent->blink, fresh = NULL;
+	blinkResult_t result = blinkSuccess;
+	if (c->parent->revoked)
+		result = blinkCommShrink(parent, NULL, 0, blinkShrinkAbort, &fresh, NULL, error);
+	if (result == blinkSuccess)
+		result = blinkCommSplit(fresh ? fresh : parent, c->color, c->key, &c->blink, NULL, error);
+	blinkCommDestroy(fresh);
+	return result;
+}
+
+static blinkResult_t
+make_of_parent(struct shim_comm *c, blinkError_t *error)
+{
+	blinkComm_t parent = c->parent->blink;
+	blinkUniqueId_t id;
+	memcpy(&id, &c->id, sizeof id);
+	if (c->how == OF_SPLIT)
+		return split(c, error);
+	if (c->how == OF_GROW)
+		return blinkCommGrow(parent, c->n, c->has_id ? &id : NULL, &c->blink, NULL, error);
+	return blinkCommShrink(parent, c->excluded, c->n_excluded, c->aborts ? blinkShrinkAbort : blinkShrinkDefault,
+	    &c->blink, NULL, error);
+}
+
 static ncclResult_t
 make_alone(struct shim_comm *c, const blinkConfig_t *config)
 {
@@ -205,7 +249,7 @@ make_alone(struct shim_comm *c, const blinkConfig_t *config)
 	blinkResult_t result;
 	blinkUniqueId_t id;
 	if (c->parent) {
-		result = blinkCommSplit(c->parent->blink, c->color, c->key, &c->blink, NULL, &error);
+		result = make_of_parent(c, &error);
 	} else {
 		memcpy(&id, &c->id, sizeof id);
 		result = blinkCommInitRank(&c->blink, c->n, &id, c->rank, config, &error);
@@ -217,6 +261,17 @@ make_alone(struct shim_comm *c, const blinkConfig_t *config)
 	return result == blinkSuccess ? ncclSuccess : comm_error(c, result_of(result), error.text);
 }
 
+/* A maker needs the parent, which may not end before. */
+static void
+count_child(struct shim_comm *parent, int more)
+{
+	pthread_mutex_lock(&lock);
+	if (parent)
+		parent->n_children += more;
+	pthread_cond_broadcast(&child_made);
+	pthread_mutex_unlock(&lock);
+}
+
 static void *
 make(void *comm)
 {
@@ -225,7 +280,13 @@ make(void *comm)
 	if (shim_driver())
 		shim_driver()->context_set(c->context);
 	ncclResult_t result = c->beside ? make_beside(c, &config) : make_alone(c, &config);
-	set_state(c, result);
+	count_child(c->parent, -1);
+	if (set_state(c, result)) {
+		if (c->blink)
+			blinkCommAbort(c->blink);
+		blinkCommDestroy(c->blink);
+		forget(c);
+	}
 	return NULL;
 }
 
@@ -269,8 +330,10 @@ comm_start(struct shim_comm *c)
 	c->next = first;
 	first = c;
 	pthread_mutex_unlock(&lock);
+	count_child(c->parent, 1);
 	c->has_maker = pthread_create(&c->maker, NULL, make, c) == 0;
 	if (!c->has_maker) {
+		count_child(c->parent, -1);
 		set_state(c, ncclSystemError);
 		return comm_error(c, ncclSystemError, "no thread to make a communicator with");
 	}
@@ -291,6 +354,16 @@ begin(struct shim_comm *c)
 
 /* ---- init ---- */
 
+static struct shim_comm *
+new_of_id(ncclComm_t *out, int n, int rank, const ncclConfig_t *config, ncclResult_t *result)
+{
+	if (n >= 1 && rank >= 0 && rank < n)
+		return new_comm(out, n, rank, config, result);
+	*result = comm_error(NULL, ncclInvalidArgument, "rank: want at least one rank, and numbers from 0 to one less "
+	    "than there are");
+	return NULL;
+}
+
 /* real: what the real one has said to the same call. */
 static ncclResult_t
 begin_beside(struct shim_comm *c, ncclResult_t real)
@@ -305,7 +378,7 @@ ncclResult_t
 served_CommInitRankConfig(ncclComm_t *comm, int n, ncclUniqueId id, int rank, ncclConfig_t *config)
 {
 	ncclResult_t result;
-	struct shim_comm *c = new_comm(comm, n, rank, config, &result);
+	struct shim_comm *c = new_of_id(comm, n, rank, config, &result);
 	if (!c)
 		return result;
 	if (c->beside)
@@ -318,7 +391,7 @@ ncclResult_t
 served_CommInitRank(ncclComm_t *comm, int n, ncclUniqueId id, int rank)
 {
 	ncclResult_t result;
-	struct shim_comm *c = new_comm(comm, n, rank, NULL, &result);
+	struct shim_comm *c = new_of_id(comm, n, rank, NULL, &result);
 	if (!c)
 		return result;
 	if (c->beside)
@@ -334,7 +407,7 @@ served_CommInitRankScalable(ncclComm_t *comm, int n, int rank, int n_ids, ncclUn
 	ncclResult_t result;
 	if (n_ids < 1 || !ids)
 		return comm_error(NULL, ncclInvalidArgument, "ids: none: want at least one");
-	struct shim_comm *c = new_comm(comm, n, rank, config, &result);
+	struct shim_comm *c = new_of_id(comm, n, rank, config, &result);
 	if (!c)
 		return result;
 	if (c->beside)
@@ -381,7 +454,20 @@ served_GetUniqueId(ncclUniqueId *id)
 	return ncclSuccess;
 }
 
-/* ---- split ---- */
+/* ---- of another ---- */
+
+static struct shim_comm *
+new_child(struct shim_comm *parent, ncclComm_t *out, const ncclConfig_t *config, ncclResult_t *result)
+{
+	struct shim_comm *c = new_comm(out, parent->n, parent->rank, config, result);
+	if (!c)
+		return NULL;
+	c->blocking = config ? c->blocking : parent->blocking;
+	c->context = parent->context;
+	c->device = parent->device;
+	c->parent = c->beside ? NULL : parent;
+	return c;
+}
 
 ncclResult_t
 served_CommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out, ncclConfig_t *config)
@@ -390,16 +476,55 @@ served_CommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out, ncclConfi
 	struct shim_comm *parent = comm_of(comm), *c;
 	if (real_nccl()->path && (!parent || color < 0))
 		return REAL(CommSplit, (comm, color, key, out, config));
-	if (!(parent = comm_ready(comm, &result)) || !(c = new_comm(out, 0, 0, config, &result)))
+	if (color < -1)
+		return comm_error(parent, ncclInvalidArgument, "color: want one from 0 on, or NCCL_SPLIT_NOCOLOR");
+	if (!(parent = comm_ready(comm, &result)) || !(c = new_child(parent, out, config, &result)))
 		return result;
-	c->blocking = config ? c->blocking : parent->blocking;
-	c->context = parent->context;
-	c->device = parent->device;
 	if (c->beside)
 		return begin_beside(c, REAL(CommSplit, (comm, color, key, out, config)));
-	c->parent = parent;
+	c->how = OF_SPLIT;
 	c->color = color;
 	c->key = key;
+	return begin(c);
+}
+
+/* A list of other ranks, each once. */
+static ncclResult_t
+check_excluded(struct shim_comm *c, const int *excluded, int n)
+{
+	if (!excluded || n < 1 || n >= c->n)
+		return comm_error(c, ncclInvalidArgument, "ranks to be left out: want at least one, and not all");
+	for (int i = 0; i < n; i++) {
+		if (excluded[i] < 0 || excluded[i] >= c->n)
+			return comm_error(c, ncclInvalidArgument, "ranks to be left out: one is not of the "
+			    "communicator");
+		if (excluded[i] == c->rank)
+			return comm_error(c, ncclInvalidArgument, "ranks to be left out: this one is among them: want "
+			    "only the others to call ncclCommShrink");
+		for (int k = 0; k < i; k++)
+			if (excluded[k] == excluded[i])
+				return comm_error(c, ncclInvalidArgument, "ranks to be left out: one is there twice");
+	}
+	return ncclSuccess;
+}
+
+static ncclResult_t
+shrink_alone(struct shim_comm *parent, const int *excluded, int n, ncclComm_t *out, const ncclConfig_t *config,
+    bool aborts)
+{
+	ncclResult_t result = check_excluded(parent, excluded, n);
+	struct shim_comm *c = result == ncclSuccess ? new_child(parent, out, config, &result) : NULL;
+	if (!c)
+		return result;
+	c->how = OF_SHRINK;
+	c->aborts = aborts || parent->revoked;
+	c->n_excluded = n;
+	c->excluded = malloc((size_t)n * sizeof *excluded);
+	if (!c->excluded) {
+		free(c);
+		return comm_error(parent, ncclSystemError, "out of memory");
+	}
+	memcpy(c->excluded, excluded, (size_t)n * sizeof *excluded);
 	return begin(c);
 }
 
@@ -408,18 +533,55 @@ served_CommShrink(ncclComm_t comm, int *excluded, int n, ncclComm_t *out, ncclCo
 {
 	ncclResult_t result;
 	struct shim_comm *parent = comm_of(comm), *c;
-	if (!real_nccl()->path)
-		return comm_error(parent, ncclInvalidUsage, "ncclCommShrink: only beside NCCL itself: set BLINK_NCCL");
-	if (!parent)
+	if (real_nccl()->path && !parent)
 		return REAL(CommShrink, (comm, excluded, n, out, config, flags));
-	if (!(c = new_comm(out, 0, 0, config, &result)))
+	if (!real_nccl()->path) {
+		if (flags != 0 && flags != 1)
+			return comm_error(parent, ncclInvalidArgument, "flags of ncclCommShrink: want "
+			    "NCCL_SHRINK_DEFAULT or NCCL_SHRINK_ABORT");
+		parent = comm_ready(comm, &result);
+		return parent ? shrink_alone(parent, excluded, n, out, config, flags == 1) : result;
+	}
+	if (!(c = new_child(parent, out, config, &result)))
 		return result;
-	c->blocking = config ? c->blocking : parent->blocking;
-	c->context = parent->context;
-	c->device = parent->device;
 	if (flags != 0 && parent->blink)
 		blinkCommAbort(parent->blink);
 	return begin_beside(c, REAL(CommShrink, (comm, excluded, n, out, config, flags)));
+}
+
+ncclResult_t
+served_CommGetUniqueId(ncclComm_t comm, ncclUniqueId *id)
+{
+	ncclResult_t result;
+	if (real_nccl()->path)
+		return REAL(CommGetUniqueId, (comm, id));
+	return comm_ready(comm, &result) ? served_GetUniqueId(id) : result;
+}
+
+/* New ranks have no communicator; the others keep their numbers. */
+ncclResult_t
+served_CommGrow(ncclComm_t comm, int n, const ncclUniqueId *id, int rank, ncclComm_t *out, ncclConfig_t *config)
+{
+	ncclResult_t result;
+	struct shim_comm *parent, *c;
+	if (real_nccl()->path)
+		return REAL(CommGrow, (comm, n, id, rank, out, config));
+	if (!comm)
+		return id ? served_CommInitRankConfig(out, n, *id, rank, config)
+		    : comm_error(NULL, ncclInvalidArgument, "id: NULL: want it of new ranks");
+	if (!(parent = comm_ready(comm, &result)))
+		return result;
+	if (rank != -1 || n <= parent->n)
+		return comm_error(parent, ncclInvalidArgument, "ncclCommGrow: want rank -1 of a rank of the "
+		    "communicator, and more ranks than it has");
+	if (!(c = new_child(parent, out, config, &result)))
+		return result;
+	c->how = OF_GROW;
+	c->n = n;
+	c->has_id = id != NULL;
+	if (id)
+		c->id = *id;
+	return begin(c);
 }
 
 /* ---- the end ---- */
@@ -431,8 +593,15 @@ served_CommFinalize(ncclComm_t comm)
 	struct shim_comm *c = comm_of(comm);
 	if (real_nccl()->path && !c)
 		return REAL(CommFinalize, (comm));
+	if (!comm)
+		return ncclSuccess;
 	if (!(c = comm_ready(comm, &result)))
 		return result;
+	if (!c->beside && (c->revoked || c->finalized))
+		return comm_error(c, c->revoked ? ncclInvalidUsage : ncclInvalidArgument, c->revoked
+		    ? "ncclCommFinalize: the communicator has been revoked: want ncclCommDestroy"
+		    : "ncclCommFinalize: the communicator has been finalized");
+	c->finalized = true;
 	if (c->blink && blinkCommWait(c->blink, 0) != blinkSuccess)
 		result = comm_error(c, ncclRemoteError, blinkCommGetError(c->blink));
 	return c->beside ? REAL(CommFinalize, (comm)) : result;
@@ -444,6 +613,10 @@ end(struct shim_comm *c)
 {
 	if (c->has_maker)
 		pthread_join(c->maker, NULL);
+	pthread_mutex_lock(&lock);
+	while (c->n_children > 0)
+		pthread_cond_wait(&child_made, &lock);
+	pthread_mutex_unlock(&lock);
 	blinkCommDestroy(c->blink);
 	forget(c);
 }
@@ -461,6 +634,24 @@ served_CommDestroy(ncclComm_t comm)
 	return real_nccl()->path ? REAL(CommDestroy, (comm)) : ncclSuccess;
 }
 
+/* One that waits for ranks by an id is left to its maker, which ends it when its time is up. */
+static bool
+leave(struct shim_comm *c)
+{
+	pthread_mutex_lock(&lock);
+	c->left = !c->beside && !c->blocking && !c->parent && c->has_maker && c->state == ncclInProgress;
+	bool left = c->left;
+	struct shim_comm **at = &first;
+	while (*at != c)
+		at = &(*at)->next;
+	if (left)
+		*at = c->next;
+	if (left)
+		pthread_detach(c->maker);
+	pthread_mutex_unlock(&lock);
+	return left;
+}
+
 ncclResult_t
 served_CommAbort(ncclComm_t comm)
 {
@@ -470,6 +661,8 @@ served_CommAbort(ncclComm_t comm)
 	if (!c && !real_nccl()->path)
 		return comm_error(NULL, ncclInvalidArgument, "communicator: none of this library");
 	ncclResult_t result = real_nccl()->path ? REAL(CommAbort, (comm)) : ncclSuccess;
+	if (c && leave(c))
+		return result;
 	if (c && state_of(c) == ncclSuccess && c->blink)
 		blinkCommAbort(c->blink);
 	if (c)
@@ -477,7 +670,7 @@ served_CommAbort(ncclComm_t comm)
 	return result;
 }
 
-/* Its calls end; then it may be split, as far as ours can be, or destroyed. */
+/* Its calls end; then it may be split, shrunk or destroyed. */
 ncclResult_t
 served_CommRevoke(ncclComm_t comm, int flags)
 {
@@ -489,6 +682,7 @@ served_CommRevoke(ncclComm_t comm, int flags)
 		return result;
 	if (flags != 0)
 		return comm_error(c, ncclInvalidArgument, "flags of ncclCommRevoke: want 0");
+	c->revoked = !c->beside;
 	if (c->blink)
 		blinkCommAbort(c->blink);
 	return c->beside ? REAL(CommRevoke, (comm, flags)) : ncclSuccess;
@@ -506,8 +700,12 @@ served_CommGetAsyncError(ncclComm_t comm, ncclResult_t *out)
 	if (!c || !out)
 		return comm_error(c, ncclInvalidArgument, "communicator or result: none");
 	*out = state_of(c);
-	if (*out != ncclSuccess)
+	if (*out == ncclInProgress || (*out == ncclSuccess && c->revoked))
 		return ncclSuccess;
+	if (*out != ncclSuccess) {
+		snprintf(last_error(), 512, "%s", c->text);
+		return ncclSuccess;
+	}
 	if (c->blink)
 		*out = result_of(blinkCommGetAsyncError(c->blink, &error));
 	if (*out != ncclSuccess)

@@ -15,6 +15,7 @@
 	ncclResult_t pncclName(name) parameters __attribute__((alias("nccl" #name)));
 #define pncclName(name) pnccl##name
 NCCL_SERVED_LIST(SERVE)
+NCCL_LATER_LIST(SERVE)
 NCCL_CONFIG_LIST(SERVE)
 
 /* By this name the library knows itself. */

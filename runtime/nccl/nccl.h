@@ -27,6 +27,7 @@ typedef enum {
 
 typedef enum { ncclInt8 = 0, ncclUint8 = 1, ncclFloat32 = 7, ncclFloat8e5m2 = 11 } ncclDataType_t;
 typedef enum { ncclSum = 0, ncclMax = 2, ncclAvg = 4, ncclMaxRedOp = 0x7fffffff } ncclRedOp_t;
+typedef struct ncclWindow_vidmem *ncclWindow_t;
 typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarResidence_t;
 
 /* Its first members are the same in every version; `size` says how many there are. INT_MIN: not given. */
@@ -68,6 +69,9 @@ enum { NCCL_API_MAGIC_NUMBER = (int)0xcafebeef };
 	X(CommRegister, (ncclComm_t comm, void *memory, size_t bytes, void **handle), \
 	    (comm, memory, bytes, handle))                                     \
 	X(CommDeregister, (ncclComm_t comm, void *handle), (comm, handle)) \
+	X(CommWindowRegister, (ncclComm_t comm, void *memory, size_t bytes, ncclWindow_t *window, int flags), \
+	    (comm, memory, bytes, window, flags))                              \
+	X(CommWindowDeregister, (ncclComm_t comm, ncclWindow_t window), (comm, window)) \
 	X(MemAlloc, (void **memory, size_t bytes), (memory, bytes))     \
 	X(MemFree, (void *memory), (memory))                            \
 	X(RedOpCreatePreMulSum,                                                \
@@ -98,6 +102,13 @@ enum { NCCL_API_MAGIC_NUMBER = (int)0xcafebeef };
 	    cudaStream_t stream), (recv, count, type, peer, comm, stream))     \
 	X(GroupStart, (void), ())                                       \
 	X(GroupEnd, (void), ())
+
+/* The same of NCCL 2.30. */
+#define NCCL_LATER_LIST(X)                                                     \
+	X(CommGetUniqueId, (ncclComm_t comm, ncclUniqueId *id), (comm, id)) \
+	X(CommGrow, (ncclComm_t comm, int n, const ncclUniqueId *id, int rank, ncclComm_t *out, ncclConfig_t *config), \
+	    (comm, n, id, rank, out, config))                                  \
+	X(WinGetUserPtr, (ncclComm_t comm, ncclWindow_t window, void **memory), (comm, window, memory))
 
 /* Text that they return, and the functions of NCCL 2.32 that take a configuration for each call, which is passed on, or
  * has no effect here. */
@@ -135,8 +146,6 @@ enum { NCCL_API_MAGIC_NUMBER = (int)0xcafebeef };
 	X(ResetDebugInit)                                                      \
 	X(ResetDebugInitInternal)                                              \
 	X(GroupSimulateEnd)                                                    \
-	X(CommWindowRegister)                                                  \
-	X(CommWindowDeregister)                                                \
 	X(DevCommCreate)                                                       \
 	X(DevCommDestroy)                                                      \
 	X(TeamWorld)                                                           \
@@ -148,8 +157,6 @@ enum { NCCL_API_MAGIC_NUMBER = (int)0xcafebeef };
 	X(GinBarrierCreateRequirement)                                         \
 	X(LLA2ACalcSlots)                                                      \
 	X(LLA2ACreateRequirement)                                              \
-	X(CommGetUniqueId)                                                     \
-	X(CommGrow)                                                            \
 	X(CommSuspend)                                                         \
 	X(CommResume)                                                          \
 	X(CommMemStats)                                                        \
@@ -157,7 +164,6 @@ enum { NCCL_API_MAGIC_NUMBER = (int)0xcafebeef };
 	X(PutSignal)                                                           \
 	X(Signal)                                                              \
 	X(WaitSignal)                                                          \
-	X(WinGetUserPtr)                                                       \
 	X(GetLsaDevicePointer)                                                 \
 	X(GetLsaMultimemDevicePointer)                                         \
 	X(GetMultimemDevicePointer)                                            \

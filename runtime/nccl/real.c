@@ -150,6 +150,7 @@ open_real(void)
 	f = library ? find_function("nccl" #member) : NULL;                    \
 	real.member = f ? (ncclResult_t (*) parameters)f : (ncclResult_t (*) parameters)(void *)refuse;
 	NCCL_SERVED_LIST(FIND)
+	NCCL_LATER_LIST(FIND)
 	NCCL_CONFIG_LIST(FIND)
 #undef FIND
 	f = library ? find_function("ncclGetErrorString") : NULL;

@@ -21,6 +21,7 @@ struct real {
 	int version;			/* as of ncclGetVersion */
 #define REAL_MEMBER(name, parameters, arguments) ncclResult_t (*name) parameters;
 	NCCL_SERVED_LIST(REAL_MEMBER)
+	NCCL_LATER_LIST(REAL_MEMBER)
 	NCCL_CONFIG_LIST(REAL_MEMBER)
 #undef REAL_MEMBER
 #define REAL_MEMBER(name, parameters, arguments) const char *(*name) parameters;
@@ -50,6 +51,7 @@ bool inside_real(void);
 /* What nccl*X does unless it is called from inside the real library: comms.c, calls.c, group.c. */
 #define SERVED(name, parameters, arguments) ncclResult_t served_##name parameters;
 NCCL_SERVED_LIST(SERVED)
+NCCL_LATER_LIST(SERVED)
 NCCL_CONFIG_LIST(SERVED)
 #undef SERVED
 
@@ -66,15 +68,23 @@ struct shim_comm {
 	bool blocking;
 	int n, rank, device;
 	ncclResult_t state;		/* ncclInProgress until it is made; under the lock of the table */
+	bool revoked, finalized;
+	bool left;			/* by the caller, before it was made: its maker ends it; under the lock, too */
 	char text[512];			/* of the last error */
+	struct shim_window *windows;
 
 	/* Of its making, in a thread: ranks of one process need not wait for each other's. */
 	pthread_t maker;
 	bool has_maker;
 	CUcontext context;
 	ncclUniqueId id;
-	struct shim_comm *parent;	/* of a split */
-	int color, key;
+	struct shim_comm *parent;	/* of what is made of another; NULL: of an id alone */
+	int n_children;			/* that are being made of this one; under the lock */
+	enum { OF_SPLIT, OF_SHRINK, OF_GROW } how;
+	int color, key;			/* of a split */
+	int *excluded, n_excluded;	/* of a shrink */
+	bool aborts;
+	bool has_id;			/* of a grow */
 
 	struct {
 		ncclRedOp_t theirs;
@@ -95,6 +105,9 @@ struct shim_comm *comm_of(ncclComm_t handle);
 /* The same, once it is made; *result: why not. */
 struct shim_comm *comm_ready(ncclComm_t handle, ncclResult_t *result);
 
+/* The same for calls: neither revoked nor finalized. */
+struct shim_comm *comm_open_for_calls(ncclComm_t handle, ncclResult_t *result);
+
 /* Does ours do this call? The same on all ranks. bytes: of the message, as blink-schedule(5) counts M. */
 bool comm_serves(struct shim_comm *c, blinkCollective_t coll, int root, size_t bytes);
 bool comm_serves_messages(const struct shim_comm *c);
@@ -105,6 +118,9 @@ ncclResult_t result_of(blinkResult_t result);
 /* Begin to make one that a group has held back; wait until it is made, unless it does not block. */
 ncclResult_t comm_start(struct shim_comm *c);
 ncclResult_t comm_take(struct shim_comm *c);
+
+/* Windows of memory: calls.c. */
+void windows_free(struct shim_comm *c);
 
 /* Text of the last error of this thread: 512 bytes. */
 char *last_error(void);

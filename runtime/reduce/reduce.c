@@ -144,14 +144,22 @@ reduction_make_scaled(int type, const void *scalar, struct reduction *out)
 	size_t size = size_of(type);
 	if (size == 0)
 		return false;
-	*out = (struct reduction){ .type = type, .op = blinkSum, .size = size, .scales = true };
-	if (is_integer(type))
-		out->scale.bits = bits_of(size, scalar);
-	else if (type == blinkFloat64)
-		memcpy(&out->scale.f64, scalar, sizeof out->scale.f64);
-	else
-		out->scale.f32 = float_of(type, scalar);
+	*out = (struct reduction){ .type = type, .op = blinkSum, .size = size, .scales = true, .scalar = scalar };
 	return true;
+}
+
+void
+reduction_read_scalar(struct reduction *r)
+{
+	if (!r->scalar)
+		return;
+	if (is_integer(r->type))
+		r->scale.bits = bits_of(r->size, r->scalar);
+	else if (r->type == blinkFloat64)
+		memcpy(&r->scale.f64, r->scalar, sizeof r->scale.f64);
+	else
+		r->scale.f32 = float_of(r->type, r->scalar);
+	r->scalar = NULL;
 }
 
 /* ---- the way through the kernels ---- */

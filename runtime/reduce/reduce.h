@@ -13,6 +13,7 @@ struct reduction {
 	int op;			/* blinkSum, blinkProd, blinkMax or blinkMin */
 	size_t size;		/* bytes of an element */
 	bool scales;
+	const void *scalar;	/* where the factor is, until it is read; NULL: it is in `scale` */
 	union {
 		double f64;
 		float f32;	/* of all floating-point types below 64 bits */
@@ -23,8 +24,10 @@ struct reduction {
 
 /* op: a basic operation, or blinkAvg over n ranks. false: type or op is no number of blink.h. */
 bool reduction_make(int type, int op, int n_ranks, struct reduction *out);
-/* The sum of values multiplied by *scalar, an element of the type. */
+/* The sum of values multiplied by *scalar, an element of the type, which reduction_read_scalar reads: when a call
+ * begins, or at once. That does nothing where it has been read, or is none. false: type is no number of blink.h. */
 bool reduction_make_scaled(int type, const void *scalar, struct reduction *out);
+void reduction_read_scalar(struct reduction *r);
 
 /* to = own op from[0] op from[1] ..., from left to right, over n elements; own is first multiplied by the scale if
  * there is one, and the result divided if `last` and the reduction divides. also: a second destination for the same

@@ -119,4 +119,10 @@ blinkResult_t (*const split_comm)(
 blinkResult_t (*const register_memory)(blinkComm_t, void *, size_t, void **) = blinkCommRegister;
 blinkResult_t (*const deregister_memory)(blinkComm_t, void *) = blinkCommDeregister;
 blinkResult_t (*const make_op)(blinkRedOp_t *, const void *, blinkDataType_t, blinkComm_t) = blinkRedOpCreatePreMulSum;
+blinkResult_t (*const shrink)(blinkComm_t, const int *, int, blinkShrink_t, blinkComm_t *, const blinkConfig_t *,
+    blinkError_t *) = blinkCommShrink;
+blinkResult_t (*const grow)(blinkComm_t, int, const blinkUniqueId_t *, blinkComm_t *, const blinkConfig_t *,
+    blinkError_t *) = blinkCommGrow;
+blinkResult_t (*const make_late_op)(blinkRedOp_t *, const void *, blinkDataType_t,
+    blinkComm_t) = blinkRedOpCreatePreMulSumDevice;
 blinkResult_t (*const destroy_op)(blinkRedOp_t, blinkComm_t) = blinkRedOpDestroy;

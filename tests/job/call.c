@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 64, BLANK = 0xa5, LOOKED_AT = 8192 };
+enum { GUARD = 64, BLANK = 0xa5, LOOKED_AT = 8192, SCALAR = 8 };
 
 /* Number formats: of integers neither exponent nor fraction. */
 static const struct form {
@@ -359,14 +359,14 @@ call_place(const struct call *c, int n, int rank, char *memory, struct buffers *
 	b->recv = b->n_recv ? recv : c->seed & 1 ? NULL : (void *)16;
 }
 
-/* Bytes of the memory outside what is received, which must be blank, but for what is sent. */
+/* Bytes of the memory outside what is received, which must be blank, but for what is sent and a scalar at the end. */
 static bool
 surroundings_right(const struct call *c, int n, int rank, const struct buffers *b, char why[256])
 {
 	const char *recv = b->n_recv ? b->recv : NULL, *send = b->n_send ? b->send : NULL;
 	char want[8];
 	size_t sent = b->n_send * b->size, received = b->n_recv * b->size;
-	for (const char *at = b->memory; at < b->memory + b->bytes; at++) {
+	for (const char *at = b->memory; at < b->memory + b->bytes - SCALAR; at++) {
 		if (recv && at == recv && received) {
 			at += received - 1;
 			continue;
@@ -463,21 +463,34 @@ call_fetch(int rank, const struct buffers *b, blinkComm_t comm)
 	return b->device ? blinkCopyOut(comm, rank, b->memory, b->device, b->bytes) : blinkSuccess;
 }
 
+/* With a scalar that is read now; or, of every other rank, at the end of its buffers, where it is put when the operation
+ * is there already. */
+static blinkResult_t
+make_operation(const struct call *c, int rank, const struct buffers *b, blinkComm_t comm, blinkRedOp_t *op)
+{
+	char scalar[SCALAR], *at = b->memory + b->bytes - SCALAR;
+	blinkResult_t result;
+	put_scalar(c, rank, scalar);
+	if ((c->seed >> 1 ^ (uint64_t)rank) & 1)
+		return blinkRedOpCreatePreMulSum(op, scalar, c->type, comm);
+	result = blinkRedOpCreatePreMulSumDevice(op, b->device ? b->device + (at - b->memory) : at, c->type, comm);
+	memcpy(at, scalar, SCALAR);
+	return result;
+}
+
 blinkResult_t
 call_start(const struct call *c, int rank, const struct buffers *b, blinkComm_t comm)
 {
+	bool scaled = call_reduces(c->coll) && c->op == CALL_PRE_MUL_SUM;
 	blinkRedOp_t op = (blinkRedOp_t)c->op;
-	blinkResult_t result = b->device ? blinkCopyIn(comm, rank, b->device, b->memory, b->bytes) : blinkSuccess;
-	if (result != blinkSuccess)
-		return result;
-	char scalar[8];
-	if (!call_reduces(c->coll) || c->op != CALL_PRE_MUL_SUM)
-		return start_as(c, b, comm, op);
-	put_scalar(c, rank, scalar);
-	result = blinkRedOpCreatePreMulSum(&op, scalar, c->type, comm);
+	blinkResult_t result = scaled ? make_operation(c, rank, b, comm, &op) : blinkSuccess;
+	if (result == blinkSuccess && b->device)
+		result = blinkCopyIn(comm, rank, b->device, b->memory, b->bytes);
 	if (result != blinkSuccess)
 		return result;
 	result = start_as(c, b, comm, op);
+	if (!scaled)
+		return result;
 	blinkResult_t destroyed = blinkRedOpDestroy(op, comm);
 	return result != blinkSuccess ? result : destroyed;
 }

@@ -9,20 +9,23 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DECLARE(name, parameters, arguments) ncclResult_t nccl##name parameters; ncclResult_t pnccl##name parameters;
 NCCL_SERVED_LIST(DECLARE)
+NCCL_LATER_LIST(DECLARE)
 NCCL_CONFIG_LIST(DECLARE)
 const char *ncclGetErrorString(ncclResult_t result);
 const char *ncclGetLastError(ncclComm_t comm);
-ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes, void **window, int flags);
+ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags);
 
 enum { MOST = 16, COUNT = 5000, CALLS = 4 };
 
@@ -304,9 +307,10 @@ one_thread(struct rank *r)
 	ok(good, "one thread for all devices, in groups");
 }
 
-/* As with MPI: the id reaches the others by another way. */
+/* As with MPI: the id reaches the others by another way. dies: the number of a rank whose process is killed on the way;
+ * -1: none. */
 static void
-processes(struct rank *r)
+on_processes(struct rank *r, bool (*run)(struct rank *r), int dies, const char *what)
 {
 	ncclUniqueId *id = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	volatile int *there = (int *)(id + 1);
@@ -332,13 +336,21 @@ processes(struct rank *r)
 		while (!__atomic_load_n(there, __ATOMIC_ACQUIRE))
 			usleep(1000);
 		r[i].id = *id;
-		exit(one_rank(&r[i]) ? 0 : 1);
+		exit(run(&r[i]) ? 0 : 1);
 	}
 	for (int i = 0; i < n; i++) {
 		int status;
-		good &= waitpid(child[i], &status, 0) == child[i] && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+		good &= waitpid(child[i], &status, 0) == child[i] && (i == dies ? WIFSIGNALED(status)
+		    : WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	}
-	ok(good, "a process for each rank");
+	munmap(id, 4096);
+	ok(good, what);
+}
+
+static void
+processes(struct rank *r)
+{
+	on_processes(r, one_rank, -1, "a process for each rank");
 }
 
 static void *
@@ -394,10 +406,107 @@ nonblocking_rank(void *rank)
 	return NULL;
 }
 
+/* One thread for all devices: nothing may wait before the group ends, nor when it does. */
+static bool
+init_in_group(struct rank *r, ncclComm_t *comms)
+{
+	ncclConfig_t config = { sizeof config, 0xcafebeef, 22809, 0 };
+	ncclUniqueId id;
+	bool good = TRY_NCCL(ncclGetUniqueId(&id)) && TRY_NCCL(ncclGroupStart());
+	for (int i = 0; i < n && good; i++) {
+		ncclResult_t result = use_device(i) ? ncclCommInitRankConfig(&comms[i], n, id, i, &config) : ncclSystemError;
+		good = result == ncclSuccess || result == ncclInProgress;
+	}
+	ncclResult_t end = ncclGroupEnd();
+	good = good && (end == ncclSuccess || end == ncclInProgress);
+	for (int i = 0; i < n && good; i++) {
+		r[i] = (struct rank){ .number = i, .device = i, .comm = comms[i], .good = true };
+		good = comms[i] && wait_until_made(comms[i]) && use_device(i) && asks(&r[i]) && open_buffers(&r[i]);
+	}
+	return good;
+}
+
+static bool
+nonblocking_group(struct rank *r)
+{
+	ncclComm_t comms[MOST] = { NULL };
+	bool good = init_in_group(r, comms);
+	for (int call = 0; call < CALLS && good; call++) {
+		good = TRY_NCCL(ncclGroupStart());
+		for (int i = 0; i < n && good; i++)
+			good = TRY_NCCL(ncclAllReduce(r[i].send, r[i].recv, COUNT, ncclFloat32, ncclSum, comms[i],
+			    r[i].stream));
+		ncclResult_t end = ncclGroupEnd();
+		good = good && (end == ncclSuccess || end == ncclInProgress);
+		for (int i = 0; i < n && good; i++)
+			good = wait_until_made(comms[i]) && use_device(i) && receives(&r[i], COUNT, sum, "allreduce");
+	}
+	for (int i = 0; i < n && good; i++) {
+		ncclResult_t result = ncclCommFinalize(comms[i]);
+		good = result == ncclSuccess || result == ncclInProgress;
+	}
+	for (int i = 0; i < n && good; i++) {
+		use_device(i);
+		close_buffers(&r[i]);
+		good = r[i].good && wait_until_made(comms[i]) && TRY_NCCL(ncclCommDestroy(comms[i]));
+	}
+	return good;
+}
+
+/* Rank 0 of two, whose peer never comes. */
+static bool
+left_alone(void)
+{
+	ncclConfig_t config = { sizeof config, 0xcafebeef, 22809, 0 };
+	ncclResult_t state = ncclSuccess;
+	ncclUniqueId id;
+	ncclComm_t comm = NULL;
+	time_t begin = time(NULL);
+	int count;
+	return use_device(0) && TRY_NCCL(ncclGetUniqueId(&id)) &&
+	    ncclCommInitRankConfig(&comm, 2, id, 0, &config) == ncclInProgress && comm &&
+	    TRY_NCCL(ncclCommGetAsyncError(comm, &state)) && state == ncclInProgress &&
+	    ncclCommCount(comm, &count) == ncclInvalidArgument && strlen(ncclGetLastError(comm)) > 0 &&
+	    ncclAllReduce(NULL, NULL, 0, ncclInt8, ncclSum, comm, NULL) == ncclInvalidArgument &&
+	    TRY_NCCL(ncclCommAbort(comm)) && time(NULL) - begin < 30;
+}
+
 static void
 nonblocking(struct rank *r)
 {
 	on_threads(r, nonblocking_rank, "communicators that do not block");
+	ok(nonblocking_group(r), "the same of one thread, in groups");
+	ok(left_alone(), "one that is aborted while it is being made");
+}
+
+/* ---- several ids, registered memory ---- */
+
+static void *
+scalable_rank(void *rank)
+{
+	struct rank *r = rank;
+	ncclUniqueId ids[2] = { r->id, (r - r->number)[MOST].id };
+	void *handle = NULL, *memory = NULL;
+	ncclWindow_t window = NULL;
+	r->good = use_device(r->device) &&
+	    TRY_NCCL(ncclCommInitRankScalable(&r->comm, n, r->number, 2, ids, NULL)) && asks(r) && open_buffers(r) &&
+	    TRY_NCCL(ncclCommRegister(r->comm, r->send, COUNT, &handle)) &&
+	    TRY_NCCL(ncclCommWindowRegister(r->comm, r->recv, COUNT, &window, 0)) && window &&
+	    TRY_NCCL(ncclWinGetUserPtr(r->comm, window, &memory)) && memory == r->recv && collectives(r) &&
+	    TRY_NCCL(ncclCommWindowDeregister(r->comm, window)) &&
+	    ncclCommWindowDeregister(r->comm, window) == ncclInvalidArgument &&
+	    TRY_NCCL(ncclCommDeregister(r->comm, handle));
+	if (r->good)
+		close_buffers(r);
+	r->good = r->good && TRY_NCCL(ncclCommDestroy(r->comm));
+	return NULL;
+}
+
+static void
+scalable(struct rank *r)
+{
+	if (TRY_NCCL(ncclGetUniqueId(&r[MOST].id)))
+		on_threads(r, scalable_rank, "of two ids, with registered memory");
 }
 
 static float
@@ -435,6 +544,161 @@ split(struct rank *r)
 	on_threads(r, split_rank, "split by color and key");
 }
 
+/* ---- fewer ranks, and more ---- */
+
+/* A communicator of some of the ranks: which, by their old numbers. */
+static bool
+sums_of(struct rank *r, ncclComm_t comm, const bool *in, int size)
+{
+	float *host = malloc(sizeof *host * COUNT);
+	int count = -1, rank = -1, want = 0;
+	for (int i = 0; i < r->number; i++)
+		want += in[i];
+	bool good = TRY_NCCL(ncclCommCount(comm, &count)) && count == size && TRY_NCCL(ncclCommUserRank(comm, &rank)) &&
+	    rank == want && TRY_NCCL(ncclAllReduce(r->send, r->recv, COUNT, ncclFloat32, ncclSum, comm, r->stream)) &&
+	    finish(r->stream);
+	copy(host, r->recv, sizeof *host * COUNT);
+	for (size_t i = 0; i < COUNT && good; i++) {
+		float s = 0;
+		for (int k = 0; k < n; k++)
+			s += in[k] ? value(k, i) : 0;
+		good = host[i] == s;
+	}
+	if (!good)
+		printf("# rank %d: allreduce of %d ranks: rank %d of %d\n", r->number, size, rank, count);
+	free(host);
+	return good;
+}
+
+/* Without every third rank; then the same again, and without rank 0; then all of the old one are there still. */
+static bool
+shrink_rank(struct rank *r)
+{
+	int excluded[MOST], n_excluded = 0, first = 0;
+	bool in[MOST], all[MOST], others[MOST];
+	ncclComm_t small = NULL;
+	for (int i = 0; i < n; i++) {
+		all[i] = true;
+		others[i] = i > 0;
+		in[i] = i % 3 != 1;
+		if (!in[i])
+			excluded[n_excluded++] = i;
+	}
+	bool good = TRY_NCCL(ncclCommInitRank(&r->comm, n, r->id, r->number)) && open_buffers(r);
+	for (int again = 0; again < 2 && in[r->number] && good; again++)
+		good = TRY_NCCL(ncclCommShrink(r->comm, excluded, n_excluded, &small, NULL, 0)) &&
+		    sums_of(r, small, in, n - n_excluded) && TRY_NCCL(ncclCommDestroy(small));
+	if (r->number > 0 && good)
+		good = TRY_NCCL(ncclCommShrink(r->comm, &first, 1, &small, NULL, 0)) &&
+		    sums_of(r, small, others, n - 1) && TRY_NCCL(ncclCommDestroy(small));
+	good = good && sums_of(r, r->comm, all, n);
+	if (good)
+		close_buffers(r);
+	return good && TRY_NCCL(ncclCommDestroy(r->comm));
+}
+
+/* A rank dies, of which the others hear, or not, while they wait for it. Rank 0's process has the hub. */
+static int victim;
+
+static bool
+survive(struct rank *r)
+{
+	bool in[MOST];
+	ncclComm_t small = NULL;
+	ncclResult_t error = ncclSuccess;
+	for (int i = 0; i < n; i++)
+		in[i] = i != victim;
+	bool good = TRY_NCCL(ncclCommInitRank(&r->comm, n, r->id, r->number)) && open_buffers(r);
+	if (r->number == victim)
+		raise(SIGKILL);
+	ncclAllReduce(r->send, r->recv, COUNT, ncclFloat32, ncclSum, r->comm, r->stream);
+	for (int i = 0; i < 20000 && r->number % 2 && error == ncclSuccess && good; i++, usleep(1000))
+		good = TRY_NCCL(ncclCommGetAsyncError(r->comm, &error));
+	good = good && (r->number % 2 == 0 || error == ncclRemoteError) &&
+	    TRY_NCCL(ncclCommShrink(r->comm, &victim, 1, &small, NULL, 1)) && TRY_NCCL(ncclCommAbort(r->comm)) &&
+	    sums_of(r, small, in, n - 1);
+	if (good)
+		close_buffers(r);
+	return good && TRY_NCCL(ncclCommDestroy(small));
+}
+
+/* Calls that never end are revoked; then all is as before, of another communicator. */
+static bool
+revoke_rank(struct rank *r)
+{
+	bool all[MOST];
+	ncclComm_t fresh = NULL;
+	ncclResult_t error = ncclInternalError;
+	memset(all, 1, sizeof all);
+	bool good = TRY_NCCL(ncclCommInitRank(&r->comm, n, r->id, r->number)) && open_buffers(r);
+	if (good && driver && r->number > 0)
+		ncclAllReduce(r->send, r->recv, COUNT, ncclFloat32, ncclSum, r->comm, r->stream);
+	good = good && TRY_NCCL(ncclCommRevoke(r->comm, 0)) && TRY_NCCL(ncclCommGetAsyncError(r->comm, &error)) &&
+	    error == ncclSuccess && ncclCommFinalize(r->comm) == ncclInvalidUsage &&
+	    ncclBcast(r->send, 1, ncclInt8, 0, r->comm, r->stream) == ncclInvalidUsage &&
+	    TRY_NCCL(ncclCommSplit(r->comm, 0, 0, &fresh, NULL)) && sums_of(r, fresh, all, n);
+	if (good)
+		close_buffers(r);
+	return good && TRY_NCCL(ncclCommDestroy(fresh)) && TRY_NCCL(ncclCommDestroy(r->comm));
+}
+
+/* Of one rank; the others come later. */
+static bool
+grow_rank(struct rank *r)
+{
+	ncclUniqueId one;
+	bool all[MOST];
+	ncclComm_t grown = NULL;
+	memset(all, 1, sizeof all);
+	bool good = open_buffers(r);
+	if (r->number == 0)
+		good = good && TRY_NCCL(ncclGetUniqueId(&one)) && TRY_NCCL(ncclCommInitRank(&r->comm, 1, one, 0)) &&
+		    TRY_NCCL(ncclCommGrow(r->comm, n, &r->id, -1, &grown, NULL));
+	else
+		good = good && TRY_NCCL(ncclCommGrow(NULL, n, &r->id, r->number, &grown, NULL));
+	good = good && sums_of(r, grown, all, n);
+	if (good)
+		close_buffers(r);
+	return good && TRY_NCCL(ncclCommDestroy(grown)) && (r->number > 0 || TRY_NCCL(ncclCommDestroy(r->comm)));
+}
+
+#define OF_THREAD(name)                                                        \
+	static void *                                                          \
+	name##_thread(void *rank)                                              \
+	{                                                                      \
+		struct rank *r = rank;                                         \
+		r->good = use_device(r->device) && name##_rank(r);             \
+		return NULL;                                                   \
+	}
+OF_THREAD(shrink)
+OF_THREAD(revoke)
+OF_THREAD(grow)
+
+static void
+shrink(struct rank *r)
+{
+	if (n == 1)
+		return;
+	on_threads(r, shrink_thread, "shrunk, several times, and as it was");
+	on_threads(r, revoke_thread, "revoked, and split");
+	on_threads(r, grow_thread, "grown");
+}
+
+/* In processes of their own, before this one has a driver. */
+static bool
+survive_here(struct rank *r)
+{
+	return use_device(r->device) && survive(r);
+}
+
+static void
+deaths(struct rank *r)
+{
+	for (victim = 0; victim < n && n > 1; victim += n - 1)
+		on_processes(r, survive_here, victim, victim ? "shrunk when the last rank has died"
+		    : "shrunk when the first rank has died");
+}
+
 static float
 sum_of_twice(int rank, size_t i)
 {
@@ -459,10 +723,193 @@ operation_rank(void *rank)
 	return NULL;
 }
 
+/* ---- a scalar in memory of the device ---- */
+
+enum { TYPES = 12, SCALED = COUNT / 2 };	/* elements: of 8 bytes they fit the buffers of one rank */
+static const size_t type_bytes[TYPES] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1 };
+
+/* 0.5, 2 and 3 as each type has them, of integers other numbers. */
+static uint64_t
+scalar_of(int type, int which)
+{
+	static const uint64_t bits[TYPES][3] = { [0] = { 7, 2, 3 }, [1] = { 7, 2, 3 },
+		[2] = { 7, 2, 3 }, [3] = { 7, 2, 3 }, [4] = { 7, 2, 3 }, [5] = { 7, 2, 3 }, [6] = { 0x3800, 0x4000, 0x4200 },
+		[7] = { 0x3f000000, 0x40000000, 0x40400000 },
+		[8] = { 0x3fe0000000000000, 0x4000000000000000, 0x4008000000000000 },
+		[9] = { 0x3f00, 0x4000, 0x4040 }, [10] = { 0x30, 0x40, 0x44 }, [11] = { 0x38, 0x40, 0x42 } };
+	return bits[type][which];
+}
+
+static bool
+reduces_as(struct rank *r, ncclRedOp_t op, int type, char *out)
+{
+	if (!TRY_NCCL(ncclAllReduce(r->send, r->recv, SCALED, (ncclDataType_t)type, op, r->comm, r->stream)) ||
+	    !finish(r->stream))
+		return false;
+	copy(out, r->recv, SCALED * type_bytes[type]);
+	return true;
+}
+
+/* What an operation gives whose scalar has been read when it was made. */
+static bool
+reduces_at_once(struct rank *r, int type, int which, char *out)
+{
+	uint64_t bits = scalar_of(type, which);
+	ncclRedOp_t op = ncclSum;
+	return TRY_NCCL(ncclRedOpCreatePreMulSum(&op, &bits, (ncclDataType_t)type, ncclScalarHostImmediate, r->comm)) &&
+	    reduces_as(r, op, type, out) && TRY_NCCL(ncclRedOpDestroy(op, r->comm));
+}
+
+/* The same bits, whenever the scalar is written: one operation, and another scalar for each call. */
+static bool
+scalar_is_read_late(struct rank *r, int type, void *scalar)
+{
+	char *got = malloc(SCALED * 8), *want = malloc(SCALED * 8);
+	ncclRedOp_t op = ncclSum;
+	bool good = TRY_NCCL(ncclRedOpCreatePreMulSum(&op, scalar, (ncclDataType_t)type, ncclScalarDevice, r->comm));
+	for (int i = 0; i < 3 && good; i++) {
+		uint64_t bits = scalar_of(type, i);
+		copy(scalar, &bits, sizeof bits);
+		good = reduces_as(r, op, type, got) && reduces_at_once(r, type, i, want) &&
+		    memcmp(got, want, SCALED * type_bytes[type]) == 0;
+	}
+	if (!good)
+		printf("# rank %d, type %d: a scalar of the device\n", r->number, type);
+	free(got);
+	free(want);
+	return good && TRY_NCCL(ncclRedOpDestroy(op, r->comm));
+}
+
+/* A graph that copies `source` to the scalar and then reduces; the operation ends before it runs. */
+static CUgraphExec
+capture_scaled(struct rank *r, void *scalar, const void *source)
+{
+	CUgraph graph;
+	CUgraphExec exec = NULL;
+	ncclRedOp_t op = ncclSum;
+	if (!TRY_NCCL(ncclRedOpCreatePreMulSum(&op, scalar, ncclFloat32, ncclScalarDevice, r->comm)) ||
+	    driver->capture_begin(r->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) != CUDA_SUCCESS)
+		return NULL;
+	bool good = driver->copy_async((CUdeviceptr)(uintptr_t)scalar, (CUdeviceptr)(uintptr_t)source, sizeof(float),
+	    r->stream) == CUDA_SUCCESS &&
+	    TRY_NCCL(ncclAllReduce(r->send, r->recv, SCALED, ncclFloat32, op, r->comm, r->stream));
+	good = driver->capture_end(r->stream, &graph) == CUDA_SUCCESS && good &&
+	    driver->graph_instantiate(&exec, graph, 0) == CUDA_SUCCESS && driver->graph_destroy(graph) == CUDA_SUCCESS;
+	return TRY_NCCL(ncclRedOpDestroy(op, r->comm)) && good ? exec : NULL;
+}
+
+static bool
+scalar_of_a_graph(struct rank *r, char *scalar)
+{
+	char *got = malloc(SCALED * 4), *want = malloc(SCALED * 4);
+	CUgraphExec exec = capture_scaled(r, scalar, scalar + 8);
+	bool good = exec != NULL;
+	for (int i = 0; i < 3 && good; i++) {
+		uint64_t bits = scalar_of(ncclFloat32, i);
+		copy(scalar + 8, &bits, sizeof bits);
+		good = driver->graph_launch(exec, r->stream) == CUDA_SUCCESS && finish(r->stream);
+		copy(got, r->recv, SCALED * 4);
+		good = good && reduces_at_once(r, ncclFloat32, i, want) && memcmp(got, want, SCALED * 4) == 0;
+	}
+	if (exec)
+		driver->graph_exec_destroy(exec);
+	free(got);
+	free(want);
+	return good;
+}
+
+static void *
+scalar_rank(void *rank)
+{
+	struct rank *r = rank;
+	char *scalar = NULL;
+	r->good = use_device(r->device) && TRY_NCCL(ncclCommInitRank(&r->comm, n, r->id, r->number)) &&
+	    open_buffers(r) && TRY_NCCL(ncclMemAlloc((void **)&scalar, 16));
+	for (int type = 0; type < TYPES && r->good; type++)
+		r->good = scalar_is_read_late(r, type, scalar);
+	r->good = r->good && (!driver || scalar_of_a_graph(r, scalar));
+	if (r->good)
+		close_buffers(r);
+	r->good = r->good && TRY_NCCL(ncclMemFree(scalar)) && TRY_NCCL(ncclCommDestroy(r->comm));
+	return NULL;
+}
+
 static void
 operations(struct rank *r)
 {
 	on_threads(r, operation_rank, "operations of the user");
+	on_threads(r, scalar_rank, "a scalar in memory of the device, all types, and in a graph");
+}
+
+/* The text of an error that no other call makes. */
+static char last_text[512];
+
+static const char *
+other_text(void)
+{
+	ncclGroupEnd();
+	return ncclGetLastError(NULL);
+}
+
+/* A call that has to fail with that result, and to say why. */
+static bool
+refused(ncclResult_t result, ncclResult_t want, const char *call)
+{
+	const char *text = ncclGetLastError(NULL);
+	bool good = result == want && text[0] && strcmp(text, last_text) != 0;
+	if (!good)
+		printf("# %s: %d, \"%s\": want %d\n", call, (int)result, text, (int)want);
+	snprintf(last_text, sizeof last_text, "%s", other_text());
+	return good;
+}
+#define REFUSED(call, want) good &= refused(call, want, #call)
+
+/* Of a communicator that is good: of one rank. */
+static void
+misuse(void)
+{
+	static char memory[8] __attribute__((aligned(8)));
+	int zero = 0, none = 9, value;
+	ncclUniqueId id;
+	ncclComm_t comm = NULL, other = NULL;
+	ncclRedOp_t op = ncclSum;
+	ncclWindow_t window;
+	void *handle;
+	bool good = TRY_NCCL(ncclGetUniqueId(&id)) && TRY_NCCL(ncclCommInitRank(&comm, 1, id, 0));
+	REFUSED(ncclCommInitRank(&other, 0, id, 0), ncclInvalidArgument);
+	REFUSED(ncclCommInitRank(&other, 1, id, -1), ncclInvalidArgument);
+	REFUSED(ncclCommInitRank(NULL, 1, id, 0), ncclInvalidArgument);
+	REFUSED(ncclCommInitAll(&other, 0, NULL), ncclInvalidArgument);
+	REFUSED(ncclCommInitRankScalable(&other, 1, 0, 0, &id, NULL), ncclInvalidArgument);
+	REFUSED(ncclGetUniqueId(NULL), ncclInvalidArgument);
+	REFUSED(ncclGetVersion(NULL), ncclInvalidArgument);
+	REFUSED(ncclCommCount(comm, NULL), ncclInvalidArgument);
+	REFUSED(ncclCommGetAsyncError(comm, NULL), ncclInvalidArgument);
+	REFUSED(ncclCommSplit(comm, -2, 0, &other, NULL), ncclInvalidArgument);
+	REFUSED(ncclCommSplit(comm, 0, 0, NULL, NULL), ncclInvalidArgument);
+	REFUSED(ncclCommShrink(comm, NULL, 1, &other, NULL, 0), ncclInvalidArgument);
+	REFUSED(ncclCommShrink(comm, &zero, 1, &other, NULL, 0), ncclInvalidArgument);
+	REFUSED(ncclCommShrink(comm, &none, 0, &other, NULL, 0), ncclInvalidArgument);
+	REFUSED(ncclCommShrink(comm, &none, 1, &other, NULL, 8), ncclInvalidArgument);
+	REFUSED(ncclCommGrow(comm, 1, NULL, -1, &other, NULL), ncclInvalidArgument);
+	REFUSED(ncclCommGrow(NULL, 2, NULL, 1, &other, NULL), ncclInvalidArgument);
+	REFUSED(ncclCommRevoke(comm, 1), ncclInvalidArgument);
+	REFUSED(ncclCommRegister(comm, NULL, 1, &handle), ncclInvalidArgument);
+	REFUSED(ncclCommWindowRegister(comm, NULL, 1, &window, 0), ncclInvalidArgument);
+	REFUSED(ncclRedOpCreatePreMulSum(NULL, memory, ncclInt8, ncclScalarHostImmediate, comm), ncclInvalidArgument);
+	REFUSED(ncclRedOpCreatePreMulSum(&op, NULL, ncclInt8, ncclScalarDevice, comm), ncclInvalidArgument);
+	REFUSED(ncclRedOpCreatePreMulSum(&op, memory, ncclInt8, (ncclScalarResidence_t)7, comm), ncclInvalidArgument);
+	REFUSED(ncclRedOpDestroy(ncclSum, comm), ncclInvalidArgument);
+	REFUSED(ncclAllReduce(NULL, NULL, 1, ncclFloat32, ncclSum, comm, NULL), ncclInvalidArgument);
+	REFUSED(ncclAllReduce(NULL, NULL, 0, (ncclDataType_t)99, ncclSum, comm, NULL), ncclInvalidArgument);
+	REFUSED(ncclAllReduce(NULL, NULL, 0, ncclInt8, (ncclRedOp_t)99, comm, NULL), ncclInvalidArgument);
+	REFUSED(ncclBroadcast(NULL, NULL, 0, ncclInt8, 1, comm, NULL), ncclInvalidArgument);
+	REFUSED(ncclSend(NULL, 0, ncclInt8, 1, comm, NULL), ncclInvalidArgument);
+	REFUSED(ncclMemAlloc(NULL, 1), ncclInvalidArgument);
+	good = good && TRY_NCCL(ncclCommCount(comm, &value)) && value == 1 && TRY_NCCL(ncclCommFinalize(comm));
+	REFUSED(ncclCommFinalize(comm), ncclInvalidArgument);
+	REFUSED(ncclBroadcast(NULL, NULL, 0, ncclInt8, 0, comm, NULL), ncclInvalidUsage);
+	ok(good && TRY_NCCL(ncclCommDestroy(comm)), "arguments that are not valid, each with a text");
 }
 
 /* What a mistake gives, and that its text is there. */
@@ -471,7 +918,6 @@ errors(struct rank *r)
 {
 	ncclComm_t comm = NULL;
 	ncclUniqueId id;
-	void *window;
 	ncclConfig_t bad = { sizeof bad, 1, 22809, INT_MIN };
 	use_device(0);
 	bool alone = getenv("BLINK_NCCL") && strcmp(getenv("BLINK_NCCL"), "none") == 0;
@@ -481,9 +927,14 @@ errors(struct rank *r)
 	ok(ncclCommInitRankConfig(&comm, 1, id, 0, &bad) == ncclInvalidArgument, "a configuration that is none");
 	ok(ncclAllReduce(NULL, NULL, 0, ncclInt8, ncclSum, (ncclComm_t)&id, NULL) == ncclInvalidArgument,
 	    "a communicator that is none");
-	ok(ncclCommDestroy(NULL) == ncclSuccess, "no communicator to destroy");
+	ok(ncclCommDestroy(NULL) == ncclSuccess && ncclCommFinalize(NULL) == ncclSuccess &&
+	    ncclCommAbort(NULL) == ncclSuccess, "no communicator to end");
+	bad = (ncclConfig_t){ sizeof bad, 0xcafebeef, 22809, 7 };
+	ok(ncclCommInitRankConfig(&comm, 1, id, 0, &bad) == ncclInvalidArgument, "a configuration that does neither");
 	if (alone)
-		ok(ncclCommWindowRegister((ncclComm_t)&id, &id, 1, &window, 0) == ncclInvalidUsage &&
+		misuse();
+	if (alone)
+		ok(ncclCommSuspend((ncclComm_t)&id, 1) == ncclInvalidUsage &&
 		    strstr(ncclGetLastError(NULL), "BLINK_NCCL"), "a function that only NCCL has");
 	ok(strcmp(ncclGetErrorString((ncclResult_t)99), "") != 0, "the text of an unknown result");
 }
@@ -495,9 +946,11 @@ main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(struct rank *r); } scenarios[] = {
 		{ "processes", processes }, { "threads", threads }, { "one_thread", one_thread }, { "groups", groups },
-		{ "nonblocking", nonblocking }, { "split", split }, { "operations", operations }, { "errors", errors },
+		{ "nonblocking", nonblocking },
+		{ "scalable", scalable },		{ "deaths", deaths }, { "shrink", shrink }, { "split", split }, { "operations", operations },
+		{ "errors", errors },
 	};
-	static struct rank r[MOST];
+	static struct rank r[MOST + 1];
 	struct blink_error err = { 0 };
 	const char *backend = getenv("BLINK_BACKEND");
 	alarm(300);
@@ -508,7 +961,8 @@ main(int argc, char **argv)
 		for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
 			if (strcmp(argv[a], scenarios[i].name) != 0)
 				continue;
-			if (scenarios[i].run != processes && !driver && (!backend || strcmp(backend, "host") != 0) &&
+			bool forks = scenarios[i].run == processes || scenarios[i].run == deaths;
+			if (!forks && !driver && (!backend || strcmp(backend, "host") != 0) &&
 			    (driver_open(&driver, &err) != blinkSuccess || driver->init(0) != CUDA_SUCCESS)) {
 				printf("Bail out! %s\n", err.text);
 				return 1;

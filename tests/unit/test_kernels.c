@@ -182,7 +182,7 @@ struct call {
 	unsigned blocks[MAX_RANKS], threads;
 	int64_t count;
 	int n_memory;
-	void *memory[4 * MAX_RANKS];
+	void *memory[5 * MAX_RANKS];
 	size_t sent[MAX_RANKS], received[MAX_RANKS];	/* bytes */
 	char *input[MAX_RANKS];		/* what it sends, kept */
 	char *want[MAX_RANKS], *recv[MAX_RANKS];
@@ -342,6 +342,7 @@ new_call(struct gpus *g, const struct plan *plan, int type, int op, int64_t coun
 	struct call *c = zeroed(sizeof *c);
 	struct gpu_call all = { .count = count, .signature = random64() | 1, .n_ranks = g->n };
 	uint64_t scalar = 0;
+	bool in_memory = false;
 	put_number(type, (char *)&scalar);
 	c->plan = plan;
 	c->count = count;
@@ -357,7 +358,10 @@ new_call(struct gpus *g, const struct plan *plan, int type, int op, int64_t coun
 	if (collective_reduces(plan->coll)) {
 		all.scales = c->reduction.scales;
 		all.divide = c->reduction.divide;
-		memcpy(&all.scale, &c->reduction.scale, sizeof all.scale);
+		in_memory = c->reduction.scalar && below(2);
+		reduction_read_scalar(&c->reduction);
+		if (!in_memory)
+			memcpy(&all.scale, &c->reduction.scale, sizeof all.scale);
 	}
 	int tasks = 0;
 	for (int r = 0; r < g->n; r++)
@@ -374,6 +378,9 @@ new_call(struct gpus *g, const struct plan *plan, int type, int op, int64_t coun
 		c->blocks[r] = (unsigned)(all.turns ? 1 + strips / GPU_TASKS_OF_BLOCK + below(3) : strips + below(3));
 		c->blocks[r] += c->blocks[r] == 0;
 		make_buffers(c, r);
+		if (in_memory)
+			c->given[r].scalar = memcpy(new_buffer(c, r, (size_t)all.size, below(2)), &scalar,
+			    (size_t)all.size);
 	}
 	return c;
 }

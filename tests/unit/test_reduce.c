@@ -385,6 +385,7 @@ make_call(struct call *c, size_t n)
 	if (c->op == SCALED ? !reduction_make_scaled(type, &scalar, &c->r)
 			    : !reduction_make(type, c->op, n_ranks, &c->r))
 		abort();
+	reduction_read_scalar(&c->r);
 	c->n = n;
 	c->n_from = below(MOST + 1);
 	c->in_place = below(4) == 0;

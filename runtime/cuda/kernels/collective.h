@@ -49,6 +49,7 @@ enum { MOVES = 1, ELEMENT_BYTES = 16 };
 #define combine(op, a, b, words) ((void)(op), (void)(b), (void)(words), a)
 #define combine_any combine
 #define scale(a, factor) (a)
+#define factor_at(scalar) 0
 #define divide(a, by) (a)
 #endif
 
@@ -719,6 +720,8 @@ begin_call(struct block *b, const struct gpu_call *call)
 {
 	if (this_thread() == 0) {
 		b->call = *call;
+		if (!MOVES && call->scalar)
+			b->call.scale = factor_at(call->scalar);
 		b->program.n_tasks = (int32_t)load4(&call->program->n_tasks);
 		b->program.n_publishes = (int32_t)load4(&call->program->n_publishes);
 		b->program.task = (const struct gpu_task *)load8(&call->program->task);

@@ -53,6 +53,13 @@ half_write(float f)
 			return BLINK_MIN(T, U, kind, read, write, a, b); \
 		} \
 	} \
+	FN uint64_t name##_factor(T a) \
+	{ \
+		U factor = (U)read(a); \
+		uint64_t bits = 0; \
+		__builtin_memcpy(&bits, &factor, sizeof factor); \
+		return bits; \
+	} \
 	FN T name##_scale(T a, uint64_t bits) \
 	{ \
 		U factor; \
@@ -71,6 +78,17 @@ BLINK_TYPE_LIST(ELEMENT, 0)
 #define JOIN(a, b) JOIN_(a, b)
 #define OF_TYPE(what) JOIN(KERNEL_TYPE, what)
 typedef OF_TYPE(element) element;
+
+/* The factor that is in memory. Little-endian, as all GPUs and their hosts are. */
+FN uint64_t
+factor_at(const void *scalar)
+{
+	uint64_t bits = sizeof(element) == 8 ? load8(scalar) : sizeof(element) == 4 ? load4(scalar)
+	    : sizeof(element) == 2 ? load2(scalar) : load1(scalar);
+	element a;
+	__builtin_memcpy(&a, &bits, sizeof a);
+	return OF_TYPE(factor)(a);
+}
 
 /* Arithmetic of many instructions is there once, and called; so are scaling and dividing. */
 enum { PAIR = sizeof(uint64_t) / sizeof(element), LONG = OF_TYPE(floats) && sizeof(element) == 1 };

@@ -56,6 +56,8 @@ _FUNCTIONS: dict[str, Sequence[Any]] = {
     "blinkGetUniqueId": [_pointer(UniqueId), _error],
     "blinkCommInitRank": [_out_handle, c_int, _pointer(UniqueId), c_int, _config, _error],
     "blinkCommDestroy": [c_void_p],
+    "blinkCommGrow": [c_void_p, c_int, _pointer(UniqueId), _out_handle, _config, _error],
+    "blinkCommShrink": [c_void_p, ctypes.POINTER(c_int), c_int, c_int, _out_handle, _config, _error],
     "blinkCommSplit": [c_void_p, c_int, c_int, _out_handle, _config, _error],
     "blinkCommCount": [c_void_p, ctypes.POINTER(c_int)],
     "blinkCommUserRank": [c_void_p, ctypes.POINTER(c_int)],
@@ -77,6 +79,7 @@ _FUNCTIONS: dict[str, Sequence[Any]] = {
     "blinkCommAbort": [c_void_p],
     "blinkCommGetAsyncError": [c_void_p, _error],
     "blinkRedOpCreatePreMulSum": [ctypes.POINTER(c_int), c_void_p, c_int, c_void_p],
+    "blinkRedOpCreatePreMulSumDevice": [ctypes.POINTER(c_int), c_void_p, c_int, c_void_p],
     "blinkRedOpDestroy": [c_int, c_void_p],
 }
 _OTHERS: dict[str, tuple[Any, Sequence[Any]]] = {

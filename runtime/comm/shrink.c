@@ -1,0 +1,85 @@
+/* Shrink: a communicator of the ranks that are left.
+ *
+ * Those that are left out may be dead, or the process of the hub may be, so that nothing is asked of the communicator:
+ * the ranks have told each other at init where each keeps a port (bootstrap/port.h). The lowest of those that are left
+ * starts a hub there, and the others go there, and try again until it has. As one rank may be the lowest of several
+ * shrinks, each of them has a secret of its own, made of who is left. */
+#include "comm/comm.h"
+#include "error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* left[n_ranks]: 1 for each rank that is left. */
+static int
+find_left(const struct engine *e, const int *excluded, int n, char *left, struct blink_error *err)
+{
+	memset(left, 1, (size_t)e->n_ranks);
+	for (int i = 0; i < n; i++) {
+		if (excluded[i] < 0 || excluded[i] >= e->n_ranks)
+			return set_error(err, blinkInvalidArgument, "excluded[%d]: %d: want 0 to %d", i, excluded[i],
+			    e->n_ranks - 1);
+		if (!left[excluded[i]])
+			return set_error(err, blinkInvalidArgument, "excluded[%d]: %d: it is there twice", i,
+			    excluded[i]);
+		left[excluded[i]] = 0;
+	}
+	if (!left[e->rank])
+		return set_error(err, blinkInvalidArgument, "excluded: has rank %d itself: want only those that are "
+		    "left to call it", e->rank);
+	return blinkSuccess;
+}
+
+static bool
+has_port(const blinkUniqueId_t *place)
+{
+	static const blinkUniqueId_t none;
+	return memcmp(place, &none, sizeof none) != 0;
+}
+
+static int
+meet(struct rank_comm *r, const char *left, const blinkConfig_t *config, blinkComm_t *out, struct blink_error *err)
+{
+	int n = r->engine.n_ranks, me = r->engine.rank, first = me, rank = 0, size = 0;
+	blinkUniqueId_t id;
+	for (int i = n - 1; i >= 0; i--) {
+		first = left[i] ? i : first;
+		size += left[i];
+		rank += left[i] && i < me;
+	}
+	id = r->place[first];
+	if (n > 1 && !has_port(&id))
+		return set_error(err, blinkSystemError, "rank %d, the lowest that is left, had no port to keep for a "
+		    "shrink", first);
+	if (n > 1)
+		bootstrap_id_of(&id, left, (size_t)n);
+	if (first == me && (n > 1 ? bootstrap_open_port(r->port, &id, err)
+	    : bootstrap_make_id(r->settings.interface, &id, err)) != blinkSuccess)
+		return err->code;
+	return rank_comm_open_child(r, out, size, &id, rank, config, err);
+}
+
+blinkResult_t
+blinkCommShrink(blinkComm_t comm, const int *excluded, int nExcluded, blinkShrink_t how, blinkComm_t *shrunk,
+    const blinkConfig_t *config, blinkError_t *error)
+{
+	struct blink_error err = { 0 };
+	struct rank_comm *r = comm_rank(comm);
+	if (!r || !shrunk || nExcluded < 0 || (nExcluded && !excluded)
+	    || (how != blinkShrinkDefault && how != blinkShrinkAbort))
+		return blinkInvalidArgument;
+	char *left = malloc((size_t)r->engine.n_ranks);
+	if (!left)
+		set_error_memory(&err);
+	else if (find_left(&r->engine, excluded, nExcluded, left, &err) == blinkSuccess) {
+		if (how == blinkShrinkAbort)
+			blinkCommAbort(comm);
+		if (how == blinkShrinkAbort || rank_comm_wait(r, 0, true, &err) == blinkSuccess)
+			meet(r, left, config, shrunk, &err);
+	}
+	free(left);
+	if (err.code == blinkSuccess)
+		return blinkSuccess;
+	comm_error(comm, &err);
+	return give_blink_error(error, &err);
+}
