@@ -110,6 +110,7 @@ void gpu_stop(struct gpu *g);
 void gpu_status_of(struct gpu *g, struct rank_status *out);
 
 /* A module of kernels.h, loaded once. */
+extern const char *const gpu_ops[];	/* "sum" and so on: of a reduction, which == op */
 int gpu_function(struct gpu *g, const char *module, int which, CUfunction *out, struct blink_error *err);
 
 #endif

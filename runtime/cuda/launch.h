@@ -3,6 +3,7 @@
 #define BLINK_CUDA_LAUNCH_H
 
 #include "comm/comm.h"
+#include "cuda/generated.h"
 #include "cuda/gpu.h"
 
 enum { GPU_MODULES = 13, GPU_TEXTS = 32 };
@@ -33,6 +34,7 @@ struct gpu_slab {
 struct gpu_launches {
 	CUstream own;			/* for copies at once, and questions */
 	struct gpu_module module[GPU_MODULES];	/* in the order of kernel_modules */
+	struct gpu_generated *generated;	/* NULL: none */
 
 	/* Of the thread that makes calls. */
 	struct gpu_slab *slab;
