@@ -198,7 +198,8 @@ find_kernel(struct gpu *g, const struct found_kernel *want, CUfunction *out, str
 	char name[64], rank[48];
 	snprintf(name, sizeof name, "blink_%.16s_%s%s%s", strchr(want->plan->schedule, ':') + 1, want->module,
 	    want->op ? "_" : "", want->op ? want->op : "");
-	snprintf(rank, sizeof rank, "blink_%016llx_rank%d", (unsigned long long)rank_program_fingerprint(prog), prog->rank);
+	snprintf(rank, sizeof rank, "blink_%016llx_rank%d", (unsigned long long)rank_program_fingerprint(prog),
+	    prog->rank);
 	for (int i = 0; i < all->n; i++) {
 		struct file *f = &all->file[i];
 		if (is_of_schedule(f, want->plan)) {

@@ -5,14 +5,15 @@
 #include "cuda/gpu.h"
 
 /* The modules that BLINK_KERNELS names, read when a communicator opens, and loaded when a call first needs one.
- * *out: NULL where it names none. Fails: blinkSystemError a file cannot be read; blinkInvalidArgument it is no module of
- * blinkc, or of other sources than this library; blinkLimit, out of memory. */
+ * *out: NULL where it names none. Fails: blinkSystemError a file cannot be read; blinkInvalidArgument it is no module
+ * of blinkc, or of other sources than this library; also blinkLimit, and out of memory. */
 struct gpu_generated;
 int gpu_generated_open(struct gpu *g, struct gpu_generated **out, struct blink_error *err);
 void gpu_generated_close(struct gpu *g, struct gpu_generated *all, bool forked);
 
 /* The kernel for a plan; *out: NULL where the plan is to be interpreted: it is built in, or no module is of its
- * collective, or of the schedule and this type and operation. module, which: as of gpu_function. Fails:
+ * collective, or of the schedule and this type and operation. module: as of gpu_function; op: NULL, or of gpu_ops;
+ * each the same pointer always. Fails:
  * blinkInvalidArgument all modules of the collective are of other schedules, or its registers are too many for a block;
  * as the driver does. */
 int gpu_generated_function(struct gpu *g, const struct plan *plan, const char *module, const char *op, CUfunction *out,

@@ -153,10 +153,10 @@ put_header(struct kernel_writer *w, const char *digest)
 	text_printf(out, " *\n *	nvcc -ptx%s FILE.cu -o FILE%s.ptx\n *\n"
 	    " * and BLINK_KERNELS=FILE%s.ptx: see libblink(3)", type, suffix, suffix);
 	text_put(out, reduces ? ". A module is for one type of elements, blink.h has their names.\n *\n" : ".\n *\n");
-	text_put(out, " * At the end is program_task: what each rank does. A task combines the rank's own input (own) with"
-	    " what other\n * ranks publish, in this order, leaves the result in its output, and publishes it to others.\n"
-	    " * TASK: shape; block of the send and of the receive buffer; part; of the part: from p, of q, to p, of q;"
-	    " first\n * lane, sources, readers; lanes published before; own, output, complete. */\n");
+	text_put(out, " * At the end is program_task: what each rank does. A task combines the rank's own input (own)\n"
+	    " * with what other ranks publish, in this order, leaves the result in its output, and publishes it.\n"
+	    " * TASK: shape; block of the send and of the receive buffer; part; of the part: from p, of q, to p,\n"
+	    " * of q; first lane, sources, readers; lanes published before; own, output, complete. */\n");
 }
 
 /* Before the sources: what they are compiled for. */
@@ -167,7 +167,8 @@ put_parameters(struct kernel_writer *w, const char *digest)
 	const char *hex = strchr(digest, ':') + 1;
 	text_put(out, "#define GENERATED\n");
 	if (collective_reduces(w->sched->coll))
-		text_put(out, "#ifndef BLINK_TYPE\n#define BLINK_TYPE float32\n#endif\n#ifndef BLINK_OP\n#define BLINK_OP sum\n#endif\n"
+		text_put(out, "#ifndef BLINK_TYPE\n#define BLINK_TYPE float32\n#endif\n"
+		    "#ifndef BLINK_OP\n#define BLINK_OP sum\n#endif\n"
 		    "#define KERNEL_TYPE BLINK_TYPE\n#define KERNEL_OP BLINK_OP\n");
 	text_printf(out, "#define GENERATED_MARK " KERNEL_MARK "%s_%s\n", collective_name(w->sched->coll), hex);
 	text_printf(out, "#define GENERATED_NAME blink_%.16s\n", hex);
@@ -195,7 +196,8 @@ put_file(struct kernel_writer *w, const char *digest)
 	if (reduces)
 		text_put(out, kernel_text_element);
 	text_put(out, kernel_text_collective);
-	text_put(out, "\nFN void\nprogram_task(int rank, int number, struct gpu_task *t)\n{\n\tswitch (rank) {\n\tdefault: __builtin_unreachable();\n");
+	text_put(out, "\nFN void\nprogram_task(int rank, int number, struct gpu_task *t)\n{\n"
+	    "\tswitch (rank) {\n\tdefault: __builtin_unreachable();\n");
 	for (int r = 0; r < w->sched->topo->n_ranks; r++)
 		put_rank(w, r);
 	text_put(out, "\t}\n}\n");

@@ -25,8 +25,8 @@
 
 /* A task's part of a block is from `begin` / `begin_of` to `end` / `end_of` of `part_`; its lanes are those of the
  * program from `first` on. */
-#define TASK(shape_, send_block_, recv_block_, part_, begin_, begin_of_, end_, end_of_, first, n_from_, n_to_, publishes_, \
-    own_, output_, complete_) do { \
+#define TASK(shape_, send_block_, recv_block_, part_, begin_, begin_of_, end_, end_of_, first, n_from_, n_to_, \
+    publishes_, own_, output_, complete_) do { \
 	t->send_block = send_block_; \
 	t->recv_block = recv_block_; \
 	t->part = part_; \
