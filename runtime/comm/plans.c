@@ -96,6 +96,8 @@ fill_plan(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t 
 		snprintf(plan->name, sizeof plan->name, "built-in schedule");
 	else
 		snprintf(plan->name, sizeof plan->name, "schedule %.19s", choice->digest);
+	if (choice->sched)
+		snprintf(plan->schedule, sizeof plan->schedule, "%s", choice->digest);
 	int code = plan_make(&r->engine, plan, err);
 	arena_free(&plan->ctx.scratch);
 	return code;

@@ -86,7 +86,9 @@ struct gpu_task {
 	int32_t from, to;		/* its first lane in gpu_program.lane; all it publishes are numbered from
 					 * `publishes` on among those of the program */
 	int32_t publishes;
-	uint8_t own, output, complete, unused[5];
+	uint8_t own, output, complete;
+	uint8_t shape;			/* of generated code (kernels/generated.h); 0 in tables */
+	uint8_t unused[4];
 };
 
 /* In memory of the GPU; the same for all calls of a plan. */

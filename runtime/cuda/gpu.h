@@ -110,6 +110,7 @@ void gpu_stop(struct gpu *g);
 void gpu_status_of(struct gpu *g, struct rank_status *out);
 
 /* A kernel of a module of kernels.h. */
+extern const char *const gpu_ops[];	/* "sum" and so on: of a reduction, which == op */
 int gpu_function(const struct gpu *g, const char *module, int which, CUfunction *out, struct blink_error *err);
 
 #endif

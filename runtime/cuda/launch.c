@@ -2,6 +2,7 @@
  *
  *	tables.c	the rank's program, uploaded when a plan is first used
  *	sizes.c		protocol, strips and chunks, the same on all ranks
+ *	generated.c	kernels compiled from a schedule, which take the place of the interpreter
  *	here		parameters, and the kernel's place among the others
  *	watch.c		looks at what kernels report, and ends them
  *
@@ -307,9 +308,12 @@ find_kernel(struct gpu *g, const struct call *call, CUfunction *out, struct blin
 	static const char *const types[] = { BLINK_TYPE_LIST(TYPE_NAME, 0) };
 #undef TYPE_NAME
 	const struct reduction *r = &call->reduction;
-	if (!collective_reduces(call->coll))
-		return gpu_function(g, "move", 0, out, err);
-	return gpu_function(g, types[r->type], r->op, out, err);
+	bool reduces = collective_reduces(call->coll);
+	const char *module = reduces ? types[r->type] : "move";
+	int op = reduces ? r->op : 0;
+	if (gpu_generated_function(g, call->plan, module, op, out, err) != blinkSuccess || *out)
+		return err->code;
+	return gpu_function(g, module, op, out, err);
 }
 
 static int
@@ -405,8 +409,8 @@ gpu_launches_open(struct gpu *g, struct blink_error *err)
 	CUdeviceptr first;
 	if (driver_check(g->d, g->d->stream_create(&l->own, CU_STREAM_NON_BLOCKING), err, "create a stream")
 	    == blinkSuccess && gpu_keep(g, 1, &first, err) == blinkSuccess
-	    && gpu_messages_grow(g, err) == blinkSuccess)
-		gpu_modules_open(g, err);
+	    && gpu_messages_grow(g, err) == blinkSuccess && gpu_modules_open(g, err) == blinkSuccess)
+		gpu_generated_open(g, &l->generated, err);
 	gpu_leave(g, &entry);
 	return err->code == blinkSuccess ? gpu_watch_open(g, err) : err->code;
 }
@@ -444,7 +448,10 @@ gpu_launches_close(struct gpu *g, bool forked)
 		if (l->own)
 			g->d->stream_destroy(l->own);
 		gpu_modules_close(g);
+		gpu_generated_close(g, l->generated, false);
 		gpu_leave(g, &entry);
+	} else {
+		gpu_generated_close(g, l->generated, true);
 	}
 	free(l);
 	g->launches = NULL;

@@ -3,6 +3,7 @@
 #define BLINK_CUDA_LAUNCH_H
 
 #include "comm/comm.h"
+#include "cuda/generated.h"
 #include "cuda/gpu.h"
 
 enum { GPU_MODULES = 13, GPU_TEXTS = 32 };
@@ -34,6 +35,7 @@ struct gpu_launches {
 	CUstream own;			/* for copies at once, and questions */
 	struct gpu_module module[GPU_MODULES];	/* in the order of kernel_modules */
 	int resident;			/* blocks that a multiprocessor holds at once of any kernel, at most 1 */
+	struct gpu_generated *generated;	/* NULL: none */
 
 	/* Of the thread that makes calls. */
 	struct gpu_slab *slab;

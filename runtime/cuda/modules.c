@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-static const char *const ops[] = { "sum", "prod", "max", "min" };
+const char *const gpu_ops[] = { "sum", "prod", "max", "min" };
 
 static const struct kernel_module *
 find_module(const char *name, struct blink_error *err)
@@ -31,7 +31,7 @@ entry_name(const char *module, int which, char *out, size_t size)
 	if (strcmp(module, "move") == 0)
 		snprintf(out, size, which == 0 ? "blink_move" : "blink_messages");
 	else
-		snprintf(out, size, "blink_%s_%s", module, ops[which]);
+		snprintf(out, size, "blink_%s_%s", module, gpu_ops[which]);
 }
 
 /* The least of all kernels counts. To answer, a driver without cuFuncLoad has to load the kernel. */

@@ -2,6 +2,7 @@
 #ifndef BLINK_ENGINE_H
 #define BLINK_ENGINE_H
 
+#include "base/digest.h"
 #include "blink_program.h"
 #include "bootstrap/bootstrap.h"
 #include "engine/bell.h"
@@ -63,6 +64,7 @@ struct plan {
 	RankProgram *prog;
 	struct blink_program parts;	/* for blink_part_ends: its collective, n_ranks, n_parts and part_end alone */
 	uint64_t digest;		/* of the schedule, for signatures */
+	char schedule[DIGEST_ROOM];	/* the digest of its file; "": it has none */
 	char name[48];			/* "sha256:0123456789ab" or "built in": for messages */
 	struct plan_task *task;
 	const void **operand;		/* as many as the widest task has sources */

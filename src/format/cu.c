@@ -116,30 +116,27 @@ put_program(struct cu_writer *w, const char *digest)
 }
 
 static void
-put_rate(struct cu_writer *w)
+put_rate(Text *out, const Schedule *sched)
 {
-	const Schedule *sched = w->sched;
 	char percent[48];
 	Frac ratio;
-	text_put(w->out, " * rate        ");
-	text_gb(w->out, sched->achieved);
-	text_printf(w->out, " GB/s; no algorithm%s exceeds ", bound_claim(&sched->bound, sched->coll));
-	text_gb(w->out, sched->bound.rate);
-	text_put(w->out, " GB/s");
+	text_put(out, " * rate        ");
+	text_gb(out, sched->achieved);
+	text_printf(out, " GB/s; no algorithm%s exceeds ", bound_claim(&sched->bound, sched->coll));
+	text_gb(out, sched->bound.rate);
+	text_put(out, " GB/s");
 	if (frac_div(sched->achieved, sched->bound.rate, &ratio)) {
 		decimal_text((Wide)ratio.num * 100, ratio.den, 4, percent);
-		text_printf(w->out, " (%s %%)", percent);
+		text_printf(out, " (%s %%)", percent);
 	}
-	text_put(w->out, ".\n");
+	text_put(out, ".\n");
 }
 
-static void
-put_header(struct cu_writer *w, const char *digest)
+void
+cu_put_about(Text *out, const Schedule *sched, const char *digest)
 {
-	const Schedule *sched = w->sched;
 	const Topology *topo = sched->topo;
-	Text *out = w->out;
-	text_printf(out, "/* %s over %d ranks", collective_name(sched->coll), topo->n_ranks);
+	text_printf(out, "%s over %d ranks", collective_name(sched->coll), topo->n_ranks);
 	if (sched->root >= 0)
 		text_printf(out, ", root %d", sched->root);
 	text_printf(out, ", along %d tree%s.  Written by ", sched->n_segments, sched->n_segments == 1 ? "" : "s");
@@ -156,13 +153,22 @@ put_header(struct cu_writer *w, const char *digest)
 	text_put(out, ".\n * algorithm   \"");
 	text_c_comment(out, sched->algorithm);
 	text_put(out, "\".\n");
-	put_rate(w);
+	put_rate(out, sched);
 	text_put(out, " * ranks      ");
 	for (int r = 0; r < topo->n_ranks; r++) {
 		text_printf(out, "%s%d = ", r == 0 ? " " : r % 6 ? ", " : ",\n *             ", r);
 		text_c_comment(out, topo->vertex[r].id);
 	}
-	text_put(out, ".\n *\n"
+	text_put(out, ".\n");
+}
+
+static void
+put_header(struct cu_writer *w, const char *digest)
+{
+	Text *out = w->out;
+	text_put(out, "/* ");
+	cu_put_about(out, w->sched, digest);
+	text_put(out, " *\n"
 	    " * For GPUs, and for the host, which emulates them:\n *\n"
 	    " *	nvcc -O2 -shared -Xcompiler -fPIC -I DIR FILE.cu -o FILE.so\n"
 	    " *	cc -x c -std=gnu11 -O2 -shared -fPIC -I DIR FILE.cu -o FILE.so -pthread\n *\n"

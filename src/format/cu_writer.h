@@ -13,6 +13,11 @@ struct cu_writer {
 	const Edge **down_edge, **up_edge;			/* between a rank and its parent, or NULL */
 };
 
+/* ---- cu.c ---- */
+
+/* The inner lines of a comment that say what the schedule is. Every text from a file is made safe for it. */
+void cu_put_about(Text *out, const Schedule *sched, const char *digest);
+
 /* ---- cu_drawing.c ---- */
 
 /* Space for drawings, in the scratch arena. */

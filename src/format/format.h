@@ -139,6 +139,10 @@ typedef struct {
 Status sched_write_cu(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 Status program_write_cu(Ctx *ctx, const Program *prog, const char *digest, Text *out);
 
+/* Kernels for libblink's CUDA backend, with the same digest. Fails: USAGE ranks on several servers; LIMIT as
+ * sched_project. */
+Status sched_write_cu_kernel(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
+
 /* What NCCL reads from NCCL_GRAPH_FILE: rings. Fails: INFEASIBLE its trees are not parts of rings, or of rings that
  * NCCL has no way to say; LIMIT; USAGE no such server. Memory: both arenas. */
 Status sched_write_nccl_graph(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);

@@ -23,6 +23,7 @@ const TopologyFormat topology_formats[] = {
 const ScheduleFormat schedule_formats[] = {
 	{ "json", "json", NULL, NULL, false },
 	{ "cu", "cu", sched_write_cu, NULL, false },
+	{ "cuda-kernel", "cuda-kernel", sched_write_cu_kernel, NULL, false },
 	{ "nccl-graph", "nccl-graph", sched_write_nccl_graph, sched_note_nccl_graph, true },
 	{ .name = NULL },
 };

@@ -181,6 +181,10 @@ Status sched_lower(Ctx *ctx, const Schedule *sched, Program **out);
  * Cost: one pass over all edges. Fails: LIMIT a segment needs more than 64 bits; NO_MEMORY. */
 Status sched_project(Ctx *ctx, const Schedule *in, int rank, RankProgram **out);
 
+/* A number of what the rank does: its tasks with their extents and lanes, in order. Kernels compiled from a program
+ * carry it (format/cu_kernel.c). */
+uint64_t rank_program_fingerprint(const RankProgram *prog);
+
 /* peer, n_peers and lanes_max of a program, whose other members are there, from the lanes to and from each rank. */
 Status sched_list_peers(Ctx *ctx, const int *lanes_out, const int *lanes_in, RankProgram *prog);
 

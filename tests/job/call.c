@@ -60,6 +60,13 @@ call_text(const struct call *c, char text[160])
 	return text;
 }
 
+void
+call_kind(const struct call *c, char text[80])
+{
+	snprintf(text, 80, "%s %s%s%s", coll_names[c->coll], forms[c->type].name, call_reduces(c->coll) ? " " : "",
+	    call_reduces(c->coll) ? op_names[c->op] : "");
+}
+
 /* ---- which calls ---- */
 
 int

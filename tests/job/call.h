@@ -44,6 +44,9 @@ struct buffers {
 int call_combinations(void);
 void call_combination(int i, struct call *c);
 
+/* "allreduce float32 sum" */
+void call_kind(const struct call *c, char text[80]);
+
 /* Root, fill, place, shift and a count of at most `most` by chance. */
 void call_random(struct call *c, int n, size_t most, uint64_t *state);
 

@@ -3,12 +3,12 @@
  * one process which drives all ranks gets by the same schedule; and what all ranks receive alike, between them.
  *
  *	matrix [-n RANKS] [-t] [-s SERVERS] [-c CALLS] [-m COUNT] [-b CHUNK] [-r] [-d DIRECTORY [-g GPUS]]
- *	    [-S SEED] NAME
+ *	    [-k KIND] [-S SEED] NAME
  *
  * With BLINK_BACKEND=cuda buffers are in memory of GPUs.
  * -t: ranks are threads; else processes. -s: on so many servers, told apart by BLINK_HOST_ID. -r: buffers are
  * registered. -d: schedules: COLLECTIVE.json and COLLECTIVE.rROOT.json; with -g an index, and the job's GPUs in it;
- * without -d: BLINK_SCHEDULES. */
+ * without -d: BLINK_SCHEDULES. -k: calls whose kind begins with that, as "allreduce float32 sum". */
 #include "call.h"
 #include "device.h"
 #include "job.h"
@@ -21,7 +21,7 @@
 enum { MOST_CALLS = 20000 };
 
 struct matrix {
-	const char *name, *directory;
+	const char *name, *directory, *kind;
 	int n, servers, n_calls;
 	bool threads, registered;
 	size_t most, chunk;
@@ -220,6 +220,14 @@ compare(const struct matrix *m, int *n_compared)
 	return wrong;
 }
 
+static bool
+is_of_kind(const struct call *c, const char *kind)
+{
+	char text[80];
+	call_kind(c, text);
+	return !kind || strncmp(text, kind, strlen(kind)) == 0;
+}
+
 /* Every combination in turn, from a place by chance; the rest of a call by chance. */
 static void
 choose_calls(struct matrix *m)
@@ -228,8 +236,13 @@ choose_calls(struct matrix *m)
 	uint64_t state = m->seed;
 	int first = (int)(next_random(&state) % (uint64_t)all);
 	m->calls = shared_memory((size_t)m->n_calls * sizeof *m->calls);
+	int64_t at = first;
 	for (int k = 0; k < m->n_calls; k++) {
-		call_combination((int)((first + (int64_t)k * stride) % all), &m->calls[k]);
+		int64_t end = at + (int64_t)all * stride;
+		do {
+			call_combination((int)(at % all), &m->calls[k]);
+			at += stride;
+		} while (!is_of_kind(&m->calls[k], m->kind) && at < end);
 		call_random(&m->calls[k], m->n, m->most, &state);
 	}
 }
@@ -257,7 +270,7 @@ name_schedules(struct matrix *m)
 static bool
 read_options(struct matrix *m, int argc, char **argv)
 {
-	for (int o; (o = getopt(argc, argv, "n:ts:c:m:b:rd:g:S:")) != -1;) {
+	for (int o; (o = getopt(argc, argv, "n:ts:c:m:b:rd:g:k:S:")) != -1;) {
 		switch (o) {
 		case 'n': m->n = atoi(optarg); break;
 		case 't': m->threads = true; break;
@@ -267,6 +280,7 @@ read_options(struct matrix *m, int argc, char **argv)
 		case 'b': m->chunk = (size_t)atol(optarg); break;
 		case 'r': m->registered = true; break;
 		case 'd': m->directory = optarg; break;
+		case 'k': m->kind = optarg; break;
 		case 'S': m->seed = (uint64_t)atol(optarg); break;
 		case 'g':
 			for (char *g = strtok(optarg, ","); g && m->n_gpus < JOB_RANKS; g = strtok(NULL, ","))

@@ -100,7 +100,7 @@ expect "a prefix of one, though other verbs have more" "$blinkc" -q --collectiv 
 says "a mistyped collective" 2 "did you mean broadcast?" "$blinkc" -c brodcast $v
 says "a mistyped collective of a batch" 2 "did you mean allgather?" "$blinkc" batch --collectives reduce,algather $v -o x
 says "a mistyped algorithm" 2 "did you mean onehop?" "$blinkc" -a onehpo $v
-says "a mistyped format" 2 "--format: jsn: want json, cu or nccl-graph; did you mean json?" "$blinkc" --format jsn $v
+says "a mistyped format" 2 "--format: jsn: want json, cu, cuda-kernel or nccl-graph; did you mean json?" "$blinkc" --format jsn $v
 says "a mistyped class" 2 "did you mean nvlink?" "$blinkc" -l pcie,nvlnk $v
 says "a mistyped kind of roots" 2 "did you mean best?" "$blinkc" batch --roots bets $v -o x
 says "a mistyped difference" 2 "did you mean trees?" "$blinkc" diff --fail-on rate,tres s.json s.json

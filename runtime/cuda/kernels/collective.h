@@ -53,6 +53,13 @@ enum { MOVES = 1, ELEMENT_BYTES = 16 };
 #define divide(a, by) (a)
 #endif
 
+/* Loops over lanes: where their number is known, the compiler sees whether to unroll them. */
+#ifdef GENERATED
+#define LANES
+#else
+#define LANES NOT_UNROLLED
+#endif
+
 enum {
 	VECTOR = 16,
 	/* Vectors of each operand that a thread has under way. Types whose arithmetic is long are bound by that. */
@@ -74,6 +81,7 @@ struct strip {
 	int32_t publishes;
 	int32_t chunk, n_chunks;	/* done, and in all */
 	bool scales, divides;
+	uint8_t shape;			/* of the task; 0: any */
 };
 
 /* Shared by the threads of a block. */
@@ -180,33 +188,62 @@ wait_for_readers(struct block *b, struct waiting *w)
 
 /* ---- strips ---- */
 
+#ifdef GENERATED
+/* The program is code (kernels/generated.h): each task in constants, and passes whose lanes are counted. */
+FN void program_task(int rank, int task_number, struct gpu_task *t);
+FN void program_chunk(const struct block *b, const struct strip *s, int32_t chunk, enum operation op);
+#define load_task(b, number, t) program_task((b)->call.rank, number, t)
+#else
+#define program_chunk move_chunk
+
+FN void
+load_task(const struct block *b, int task_number, struct gpu_task *t)
+{
+	const struct gpu_task *from = b->program.task + task_number;
+	t->send_block = (int64_t)load8(&from->send_block);
+	t->recv_block = (int64_t)load8(&from->recv_block);
+	t->begin = (int64_t)load8(&from->begin);
+	t->begin_of = (int64_t)load8(&from->begin_of);
+	t->end = (int64_t)load8(&from->end);
+	t->end_of = (int64_t)load8(&from->end_of);
+	t->part = (int32_t)load4(&from->part);
+	t->n_from = (int32_t)load4(&from->n_from);
+	t->n_to = (int32_t)load4(&from->n_to);
+	t->from = (int32_t)load4(&from->from);
+	t->to = (int32_t)load4(&from->to);
+	t->publishes = (int32_t)load4(&from->publishes);
+	t->own = (uint8_t)load1(&from->own);
+	t->output = (uint8_t)load1(&from->output);
+	t->complete = (uint8_t)load1(&from->complete);
+	t->shape = 0;
+}
+#endif
+
 /* Strip `number` of a task. */
 FN void
 make_strip(const struct block *b, int task_number, int number, struct strip *s)
 {
 	const struct gpu_call *c = &b->call;
-	const struct gpu_task *t = b->program.task + task_number;
-	int32_t in = (int32_t)load4(&t->part), n_from = (int32_t)load4(&t->n_from);
-	int64_t part = in > 0 ? c->part_end[in - 1] : 0, n = c->part_end[in] - part;
-	int64_t begin = part_of((int64_t)load8(&t->begin), (int64_t)load8(&t->begin_of), n);
-	int64_t end = part_of((int64_t)load8(&t->end), (int64_t)load8(&t->end_of), n);
+	struct gpu_task t;
+	load_task(b, task_number, &t);
+	int64_t part = t.part > 0 ? c->part_end[t.part - 1] : 0, n = c->part_end[t.part] - part;
+	int64_t begin = part_of(t.begin, t.begin_of, n), end = part_of(t.end, t.end_of, n);
 	int64_t first = least(begin + number * c->strip, end), last = least(first + c->strip, end);
-	int64_t send = (int64_t)load8(&t->send_block), recv = (int64_t)load8(&t->recv_block);
-	bool own = load1(&t->own), complete = load1(&t->complete);
-	s->own = own ? c->send + (send * c->count + part + first) * c->size : NULL;
-	s->output = load1(&t->output) ? c->recv + (recv * c->count + part + first) * c->size : NULL;
+	s->own = t.own ? c->send + (t.send_block * c->count + part + first) * c->size : NULL;
+	s->output = t.output ? c->recv + (t.recv_block * c->count + part + first) * c->size : NULL;
 	s->bytes = (last - first) * c->size;
 	s->chunk_bytes = c->slots ? c->chunk * c->size : s->bytes;
-	s->from = (int32_t)load4(&t->from);
-	s->to = (int32_t)load4(&t->to);
-	s->n_from = n_from;
-	s->n_to = (int32_t)load4(&t->n_to);
+	s->from = t.from;
+	s->to = t.to;
+	s->n_from = t.n_from;
+	s->n_to = t.n_to;
 	s->number = number;
-	s->publishes = (int32_t)load4(&t->publishes);
+	s->publishes = t.publishes;
 	s->chunk = 0;
 	s->n_chunks = s->bytes == 0 ? 0 : (int32_t)((s->bytes + s->chunk_bytes - 1) / s->chunk_bytes);
-	s->scales = own && c->scales;
-	s->divides = complete && c->divide != 0 && (own || n_from > 1);
+	s->scales = t.own && c->scales;
+	s->divides = t.complete && c->divide != 0 && (t.own || t.n_from > 1);
+	s->shape = t.shape;
 }
 
 /* This block's share of the own block, in vectors. */
@@ -224,6 +261,7 @@ make_share(const struct block *b, struct strip *s)
 	s->n_chunks = s->bytes > 0;
 	s->scales = c->scales != 0;
 	s->divides = c->divide != 0;
+	s->shape = 0;
 }
 
 /* A lane of a strip, as the call needs it. */
@@ -369,7 +407,7 @@ move_fast(const struct block *b, const struct strip *s, int64_t at, int64_t vect
 			for (int u = 0; u < AT_ONCE; u++)
 				v[u] = scale(v[u], b->call.scale);
 		}
-		NOT_UNROLLED
+		LANES
 		for (int l = s->own ? 0 : 1; l < s->n_from && !MOVES; l++) {
 			UNROLLED
 			for (int u = 0; u < AT_ONCE; u++)
@@ -383,7 +421,7 @@ move_fast(const struct block *b, const struct strip *s, int64_t at, int64_t vect
 			for (int u = 0; u < AT_ONCE; u++)
 				store16(OF_USER(s->output, i + u * step), v[u]);
 		}
-		NOT_UNROLLED
+		LANES
 		for (int l = s->n_from; l < s->n_from + s->n_to; l++) {
 			UNROLLED
 			for (int u = 0; u < AT_ONCE; u++)
@@ -420,14 +458,14 @@ move_vector(const struct block *b, const struct strip *s, int64_t at, int64_t i,
 	struct vector v = s->own ? load_user(OF_USER(s->own, i), bytes, unit) : load16_fresh(OF_SLOT(0, i));
 	if (!MOVES && s->scales)
 		v = scale(v, b->call.scale);
-	NOT_UNROLLED
+	LANES
 	for (int l = s->own ? 0 : 1; l < s->n_from && !MOVES; l++)
 		v = combine_any(op, v, load16_fresh(OF_SLOT(l, i)), 4);
 	if (!MOVES && s->divides)
 		v = divide(v, b->call.divide);
 	if (s->output)
 		store_user(OF_USER(s->output, i), v, bytes, unit);
-	NOT_UNROLLED
+	LANES
 	for (int l = s->n_from; l < s->n_from + s->n_to; l++)
 		store16(OF_SLOT(l, i), v);
 }
@@ -522,7 +560,7 @@ run_list(struct block *b, enum operation op, struct waiting *w)
 			if (this_thread() == 0)
 				s->chunk = chunk + 1;
 			waits_no_more(b->call.status, w);
-			move_chunk(b, s, chunk, op);
+			program_chunk(b, s, chunk, op);
 			barrier();
 			set_flags(b, s, chunk);
 			say_progress(b->call.status, &said);

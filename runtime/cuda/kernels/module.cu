@@ -1,29 +1,9 @@
 /* A module: the kernels of one type, KERNEL_TYPE; without one, those that only move. Compiled once for each type: for
  * GPUs, and as C for their twins. */
 #include "kernels/collective.h"
+#include "kernels/entry.h"
 #ifndef KERNEL_TYPE
 #include "kernels/messages.h"
-#endif
-
-#if ON_GPU
-#define KERNEL(name, parameter, kind, run) \
-	ENTRY name(const struct parameter given) \
-	{ \
-		static SHARED struct kind memory; \
-		run; \
-	}
-#else
-#define KERNEL(name, parameter, kind, run) \
-	void name(const void *parameter_at); \
-	void \
-	name(const void *parameter_at) \
-	{ \
-		_Static_assert(sizeof(struct kind) <= 48 << 10, "shared memory of a block"); \
-		const struct parameter given = *(const struct parameter *)parameter_at; \
-		struct kind *memory_at = (struct kind *)virtual_gpu_thread()->shared; \
-		run; \
-	}
-#define memory (*memory_at)
 #endif
 
 #ifdef KERNEL_TYPE

@@ -16,12 +16,14 @@
 #define CALLED static __device__ __noinline__ __attribute__((unused))
 #define SHARED __shared__
 #define ENTRY extern "C" __global__ void
+#define DEVICE __device__
 #elif defined(__CUDA__)
 #define ON_GPU 1
 #define FN static inline __attribute__((device, always_inline, unused))
 #define CALLED static __attribute__((device, noinline, unused))
 #define SHARED __attribute__((shared))
 #define ENTRY extern "C" __attribute__((global)) void
+#define DEVICE __attribute__((device))
 #else
 #define ON_GPU 0
 #define FN static inline __attribute__((always_inline, unused))

@@ -1,0 +1,223 @@
+/* A schedule as kernels of libblink's CUDA backend: what libblink otherwise interprets, as code.
+ *
+ * The file is complete: the sources of the interpreter (runtime/cuda/kernels), which share the protocols with it, and
+ * the tasks of every rank as constants. nvcc or clang makes a module of it, for one type of elements, which libblink
+ * takes by BLINK_KERNELS in place of its own kernels; the parameters are the same, and a rank's peers cannot tell.
+ *
+ * Passes over data are compiled for shapes: own input and output or not, so many sources and readers. A schedule has
+ * few of them, however many tasks it has; the most frequent ones get code of their own, which bounds its size. */
+#include "base/array.h"
+#include "base/digest.h"
+#include "format/cu_writer.h"
+#include "kernel_text.h"
+#include "schedule/schedule.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+	SHAPES = 12,			/* with code of their own */
+	SHAPE_LANES = 16		/* sources and readers of one of them, at most */
+};
+
+struct shape {
+	bool own, output;
+	int n_from, n_to;
+	int uses;
+};
+
+struct kernel_writer {
+	const Schedule *sched;
+	RankProgram **prog;		/* of each rank */
+	struct shape shape[SHAPES];	/* the most frequent first */
+	int n_shapes;
+	Text *out;
+};
+
+/* ---- shapes ---- */
+
+static bool
+has_shape(const struct shape *s, const RankTask *task)
+{
+	return s->own == task->own && s->output == task->output && s->n_from == task->n_from && s->n_to == task->n_to;
+}
+
+static Status
+count_task(Ctx *ctx, const RankTask *task, struct shape **list, int *n, int *capacity)
+{
+	int i = 0;
+	if (task->n_from + task->n_to > SHAPE_LANES)
+		return OK;
+	while (i < *n && !has_shape(&(*list)[i], task))
+		i++;
+	if (i == *n) {
+		TRY(GROW_TEMP(ctx, *list, *n, *capacity));
+		(*list)[(*n)++] = (struct shape){ task->own, task->output, task->n_from, task->n_to, 0 };
+	}
+	(*list)[i].uses++;
+	return OK;
+}
+
+/* Of those used alike the one that comes first. */
+static Status
+choose_shapes(Ctx *ctx, struct kernel_writer *w)
+{
+	struct shape *list = NULL;
+	int n = 0, capacity = 0;
+	for (int r = 0; r < w->sched->topo->n_ranks; r++)
+		for (int t = 0; t < w->prog[r]->n_tasks; t++)
+			TRY(count_task(ctx, &w->prog[r]->task[t], &list, &n, &capacity));
+	while (w->n_shapes < SHAPES && w->n_shapes < n) {
+		int best = 0;
+		for (int i = 1; i < n; i++)
+			best = list[i].uses > list[best].uses ? i : best;
+		w->shape[w->n_shapes++] = list[best];
+		list[best].uses = 0;
+	}
+	return OK;
+}
+
+/* 0: none. */
+static int
+shape_of(const struct kernel_writer *w, const RankTask *task)
+{
+	for (int i = 0; i < w->n_shapes; i++)
+		if (has_shape(&w->shape[i], task))
+			return i + 1;
+	return 0;
+}
+
+/* ---- the file ---- */
+
+static void
+put_lanes(Text *out, const RankLane *lane, int n, const char *before, bool *first)
+{
+	for (int i = 0; i < n; i++) {
+		text_printf(out, "%s%d", *first ? before : ", ", lane[i].rank);
+		*first = false;
+	}
+}
+
+/* "own + 1 + 2, output, to 3" */
+static void
+put_meaning(Text *out, const RankTask *task)
+{
+	bool first = true;
+	text_put(out, task->own ? "own" : "");
+	for (int i = 0; i < task->n_from; i++)
+		text_printf(out, "%s%d", task->own || i > 0 ? " + " : "", task->from[i].rank);
+	text_put(out, task->output ? ", output" : "");
+	put_lanes(out, task->to, task->n_to, ", to ", &first);
+}
+
+static void
+put_task(struct kernel_writer *w, const RankProgram *prog, int number, int first_lane, int publishes)
+{
+	const RankTask *task = &prog->task[number];
+	const Extent *x = &prog->extent[task->extent];
+	Text *out = w->out;
+	text_printf(out, "\t\t/* tree %d: ", task->segment);
+	put_meaning(out, task);
+	text_printf(out, " */\n\t\tcase %d: TASK(%d, %" PRId64 ", %" PRId64 ", %d, ", number, shape_of(w, task),
+	    x->send_block, x->recv_block, x->part);
+	text_printf(out, "%" PRId64 ", %" PRId64 ", ", (int64_t)x->begin.num, (int64_t)x->begin.den);
+	text_printf(out, "%" PRId64 ", %" PRId64 ", ", (int64_t)x->end.num, (int64_t)x->end.den);
+	text_printf(out, "%d, %d, %d, %d, ", first_lane, task->n_from, task->n_to, publishes);
+	text_printf(out, "%d, %d, %d); break;\n", task->own, task->output, task->complete);
+}
+
+static void
+put_rank(struct kernel_writer *w, int rank)
+{
+	const RankProgram *prog = w->prog[rank];
+	int lane = 0, publishes = 0;
+	text_printf(w->out, "\tcase %d:	/* ", rank);
+	text_c_comment(w->out, w->sched->topo->vertex[rank].id);
+	text_put(w->out, " */\n\t\tswitch (number) {\n\t\tdefault: __builtin_unreachable();\n");
+	for (int t = 0; t < prog->n_tasks; t++) {
+		put_task(w, prog, t, lane, publishes);
+		lane += prog->task[t].n_from + prog->task[t].n_to;
+		publishes += prog->task[t].n_to;
+	}
+	text_put(w->out, "\t\t}\n\t\tbreak;\n");
+}
+
+static void
+put_header(struct kernel_writer *w, const char *digest)
+{
+	Text *out = w->out;
+	bool reduces = collective_reduces(w->sched->coll);
+	const char *type = reduces ? " -DBLINK_TYPE=float32" : "", *suffix = reduces ? ".float32" : "";
+	text_put(out, "/* Kernels of libblink, with the sources of its own (Apache License 2.0), for ");
+	cu_put_about(out, w->sched, digest);
+	text_printf(out, " *\n *	nvcc -ptx%s FILE.cu -o FILE%s.ptx\n *\n"
+	    " * and BLINK_KERNELS=FILE%s.ptx: see libblink(3)", type, suffix, suffix);
+	text_put(out, reduces ? ". A module is for one type of elements, blink.h has their names.\n *\n" : ".\n *\n");
+	text_put(out, " * At the end is program_task: what each rank does. A task combines the rank's own input (own)\n"
+	    " * with what other ranks publish, in this order, leaves the result in its output, and publishes it.\n"
+	    " * TASK: shape; block of the send and of the receive buffer; part; of the part: from p, of q, to p,\n"
+	    " * of q; first lane, sources, readers; lanes published before; own, output, complete. */\n");
+}
+
+/* Before the sources: what they are compiled for. */
+static void
+put_parameters(struct kernel_writer *w, const char *digest)
+{
+	Text *out = w->out;
+	const char *hex = strchr(digest, ':') + 1;
+	text_put(out, "#define GENERATED\n");
+	if (collective_reduces(w->sched->coll))
+		text_put(out, "#ifndef BLINK_TYPE\n#define BLINK_TYPE float32\n#endif\n"
+		    "#ifndef BLINK_OP\n#define BLINK_OP sum\n#endif\n"
+		    "#define KERNEL_TYPE BLINK_TYPE\n#define KERNEL_OP BLINK_OP\n");
+	text_printf(out, "#define GENERATED_MARK " KERNEL_MARK "%s_%s\n", collective_name(w->sched->coll), hex);
+	text_printf(out, "#define GENERATED_NAME blink_%.16s\n", hex);
+	text_put(out, "#define GENERATED_SHAPES(X)	/* shape; own, output; sources, readers */");
+	for (int i = 0; i < w->n_shapes; i++) {
+		const struct shape *s = &w->shape[i];
+		text_printf(out, " \\\n\tX(%d, %d, %d, %d, %d)", i + 1, s->own, s->output, s->n_from, s->n_to);
+	}
+	text_put(out, "\n#define GENERATED_RANKS(X)	/* rank, fingerprint of its program */");
+	for (int r = 0; r < w->sched->topo->n_ranks; r++)
+		text_printf(out, " \\\n\tX(%d, %016" PRIx64 ")", r, rank_program_fingerprint(w->prog[r]));
+	text_put(out, "\n\n");
+}
+
+static void
+put_file(struct kernel_writer *w, const char *digest)
+{
+	Text *out = w->out;
+	bool reduces = collective_reduces(w->sched->coll);
+	put_header(w, digest);
+	put_parameters(w, digest);
+	if (reduces)
+		text_put(out, kernel_text_types);
+	text_put(out, kernel_text_portable);
+	if (reduces)
+		text_put(out, kernel_text_element);
+	text_put(out, kernel_text_collective);
+	text_put(out, "\nFN void\nprogram_task(int rank, int number, struct gpu_task *t)\n{\n"
+	    "\tswitch (rank) {\n\tdefault: __builtin_unreachable();\n");
+	for (int r = 0; r < w->sched->topo->n_ranks; r++)
+		put_rank(w, r);
+	text_put(out, "\t}\n}\n");
+}
+
+Status
+sched_write_cu_kernel(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
+{
+	struct kernel_writer w = { .sched = sched, .out = out };
+	char digest[DIGEST_ROOM];
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	for (int r = 1; r < sched->topo->n_ranks; r++)
+		if (sched->topo->vertex[r].node != sched->topo->vertex[0].node)
+			return fail(ctx, USAGE, "--format cuda-kernel: ranks on several servers: want GPUs of one");
+	TRY(NEW(ctx, w.prog, sched->topo->n_ranks));
+	for (int r = 0; r < sched->topo->n_ranks; r++)
+		TRY(sched_project(ctx, sched, r, &w.prog[r]));
+	TRY(choose_shapes(ctx, &w));
+	digest_of(in->json->data, in->json->size, digest);
+	put_file(&w, digest);
+	arena_release(&ctx->scratch, mark);
+	return out->failed ? fail_memory(ctx) : OK;
+}

@@ -1,0 +1,158 @@
+# Kernels that blinkc writes for a schedule: on virtual GPUs (tests/virtual_gpu) ranks that have them and ranks that interpret
+# get the same bits as one process on the host; modules of something else are refused; the code compiles without warnings by
+# clang and nvcc, and ptxas keeps all in registers.
+# shellcheck shell=bash source=tests/lib.sh disable=SC2154
+. tests/lib.sh
+
+GENERATED=${GENERATED:-}
+twins=$build/tests/virtual_gpu/libblink-twins.so
+clang=${CLANG:-$(command -v clang || true)} nvcc=${NVCC:-$(command -v nvcc || true)}
+ptxas=$(command -v ptxas || { [ "$nvcc" ] && ls "$(dirname "$nvcc")/ptxas" 2>/dev/null; } || true)
+
+# generate DIRECTORY MACHINE COLLECTIVE OPTION...: a schedule and its kernels
+generate() {
+	local to=$work/$1 machine=$2 c=$3
+	mkdir -p "$to"
+	"$blinkc" -q "topologies/$machine.xml" -c "$c" "${@:4}" -o "$to/$c.json" &&
+		"$blinkc" convert "$to/$c.json" --format cuda-kernel -o "$to/$c.cu" || not_ok "$*: exit $?"
+}
+
+# twin FILE TYPE OP: FILE.cu for the virtual GPUs, and what their driver reads of a module; without a type it only moves
+twin() {
+	local name
+	"${cc[@]}" -x c -std=gnu11 -O1 -Wall -Wextra -Werror -ffp-contract=off -shared -fPIC -D_GNU_SOURCE ${2:+"-DBLINK_TYPE=$2" "-DBLINK_OP=$3"} \
+		-Itests "$1.cu" -o "$1.so" -x none "$build/tests/virtual_gpu/libcuda.so.1" || not_ok "$1 for the host: exit $?"
+	name=$(sed -n 's/^#define GENERATED_NAME //p' "$1.cu")_${2:-move}${3:+_$3}
+	{
+		printf '.version 7.0\n.target sm_60\n'
+		sed -n 's/^#define GENERATED_MARK \(.*\)/.visible .global .u32 \1;/p' "$1.cu"
+		sed -n '/^#define GENERATED_RANKS/,/^$/s/^.X(\([0-9]*\), \([0-9a-f]*\)).*/.visible .global .u32 blink_\2_rank\1;/p' "$1.cu"
+		printf '.visible .entry %s(\n' "$name"
+	} >"$1.ptx"
+}
+
+# ranks MACHINE N DIRECTORY MODULES ARGUMENT...: a job of N threads; $work/log and $work/debug
+ranks() {
+	local libraries=$twins
+	for so in "$work/$3"/*.so; do libraries+=:$so; done
+	rm -f "$work/debug"
+	VIRTUAL_GPU_TOPOLOGY=topologies/$1.xml VIRTUAL_GPU_KERNELS=$libraries VIRTUAL_GPU_BLOCKS=256 BLINK_BACKEND=cuda BLINK_KERNELS=$4 \
+		LD_LIBRARY_PATH=$work/driver BLINK_DEBUG=INFO BLINK_DEBUG_FILE=$work/debug timeout 120 "$build/tests/job/matrix" \
+		-n "$2" -t -d "$work/$3" "${@:5}" job >"$work/log" 2>&1
+}
+
+# same NAME KERNELS MACHINE N DIRECTORY MODULES ARGUMENT...: the bits are right, and so many ranks and modules met
+same() {
+	local name=$1 kernels=$2 used
+	shift 2
+	if ! ranks "$@"; then
+		not_ok "$name: $(grep -v '^ok' "$work/log" | head -3 | tr '\n' ' ')"
+		return
+	fi
+	used=$(grep -c 'its kernel is used' "$work/debug")
+	if [ "$used" = "$kernels" ]; then ok "$name: the same bits as on the host"; else not_ok "$name: $used kernels: want $kernels"; fi
+}
+
+# refused NAME TEXT MODULES: for the ranks of "small"
+refused() {
+	if ranks dgx1v 4 small "$3" -c 4 -k "allreduce float32 sum"; then
+		not_ok "$1: taken"
+	else
+		has "$1" "$2" "$work/log"
+	fi
+}
+
+# has NAME PATTERN FILE
+has() { if grep -q -e "$2" "$3"; then ok "$1"; else not_ok "$1: $(head -c 300 "$3")"; fi; }
+
+# ---- on virtual GPUs ----
+
+if [ -e "$twins" ]; then
+	mkdir "$work/driver"
+	ln -s "$build/tests/virtual_gpu/libcuda.so.1" "$work/driver/"
+	generate small dgx1v allreduce -g 0-3
+	twin "$work/small/allreduce" float32 sum
+	same "allreduce" 4 dgx1v 4 small "$work/small/allreduce.ptx" -c 60 -m 4099 -k "allreduce float32"
+	sed '/_rank[13];/d' "$work/small/allreduce.ptx" >"$work/half.ptx"
+	same "every other rank is interpreted" 2 dgx1v 4 small "$work/half.ptx" -c 30 -m 4099 -k "allreduce float32"
+	generate other dgx1v allreduce -g 0-2
+	sed "s/$(sed -n 's/^#define GENERATED_MARK .*_//p' "$work/small/allreduce.cu")/$(sed -n 's/^#define GENERATED_MARK .*_//p' \
+		"$work/other/allreduce.cu")/" "$work/small/allreduce.ptx" >"$work/other.ptx"
+	refused "of another schedule" 'other.ptx: for schedule sha256:[0-9a-f]\{12\}: want one for sha256:[0-9a-f]\{12\}, by which this allreduce goes' \
+		"$work/other.ptx"
+	sed 's/blink_kernels_[0-9]*/blink_kernels_1/' "$work/small/allreduce.ptx" >"$work/older.ptx"
+	refused "of another version" 'older.ptx: of another version of blinkc' "$work/older.ptx"
+	refused "a schedule for a module" 'allreduce.json: want PTX or a cubin of what blinkc' "$work/small/allreduce.json"
+	refused "no file" 'nothing.ptx: No such file' "$work/nothing.ptx"
+else
+	skip "no kernels were built: want nvcc or clang"
+fi
+
+# A name that ends a comment, as one that text of a file might.
+sed '0,/name="[^"]*"/s||name="*/ injected */ ??/"|' topologies/dgx1v.xml >"$work/hostile.xml"
+"$blinkc" -q "$work/hostile.xml" -g 0-2 --format cuda-kernel -o "$work/hostile.cu" || not_ok "a hostile name: exit $?"
+if "${cc[@]}" -x c -E -Itests "$work/hostile.cu" >"$work/log" 2>&1 && ! grep -q injected "$work/log" && grep -q injected "$work/hostile.cu"; then
+	ok "names stay in comments"
+else
+	not_ok "names stay in comments"
+fi
+"$blinkc" -q topologies/two-dgx1v.xml -g 0-3,8-11 --format cuda-kernel -o "$work/two.cu" 2>"$work/log"
+has "ranks on two servers" '--format cuda-kernel: ranks on several servers: want GPUs of one' "$work/log"
+
+# ---- all machines and collectives: in the full test one of each, others with the next commit; GENERATED=all: all of them ----
+
+# assembled NAME PTX ARCH: in registers alone, as many as a block of 512 threads has for each
+assembled() {
+	local wrong
+	if ! "$ptxas" -v "-arch=$3" "$2" -o "$work/cubin" 2>"$work/log"; then
+		not_ok "$1: $(grep -m1 -v '^ptxas info' "$work/log")"
+		return
+	fi
+	wrong=$(awk '/stack frame/ && !/^ *0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads/
+		/Used [0-9]+ registers/ { n = $0; sub(/.*Used /, "", n); if (n + 0 > 128) print }' "$work/log")
+	if [ "$wrong" ]; then not_ok "$1: $wrong"; else ok "$1: in registers alone"; fi
+}
+
+# compiled NAME FILE ARCH_OF_CLANG ARCH_OF_NVCC DEFINITION...: by one compiler, in turn
+compiled() {
+	local name=$1 file=$2 clang_arch=$3 nvcc_arch=$4
+	shift 4
+	if [ "$clang" ] && { [ ! "$nvcc" ] || [ "$GENERATED" ] || [ $((n % 2)) = 0 ]; }; then
+		expect "$name by clang for $clang_arch" "$clang" -x cuda --cuda-device-only "--cuda-gpu-arch=$clang_arch" -nocudainc \
+			-nocudalib -Wno-unknown-cuda-version -Wall -Wextra -Werror -O3 -ffp-contract=off "$@" -S "$file" -o "$work/clang.ptx"
+		[ ! "$ptxas" ] || assembled "$name by clang for $nvcc_arch" "$work/clang.ptx" "${nvcc_arch/compute/sm}"
+	fi
+	if [ "$nvcc" ] && { [ ! "$clang" ] || [ "$GENERATED" ] || [ $((n % 2)) = 1 ]; }; then
+		expect "$name by nvcc for $nvcc_arch" "$nvcc" -ptx "-arch=$nvcc_arch" -Werror all-warnings "$@" "$file" -o "$work/nvcc.ptx"
+		[ ! "$ptxas" ] || assembled "$name by nvcc for $nvcc_arch" "$work/nvcc.ptx" "${nvcc_arch/compute/sm}"
+	fi
+}
+
+[ "$full" ] || exit 0
+[ "$clang$nvcc" ] || skip "no clang and no nvcc"
+# Machines by their GPUs; the architectures that compilers know are tried in turn.
+machines=(dgx1p:8 dgx1v:8 dgx2:16 summit:6 dgx-a100:8 abci:4 pcie-8gpu:8 dgx-h100:8 gb200-tray:4 hgx-b200:8 kesch:16 mi250:16 mi300x:8 p4d:8)
+collectives=(allreduce allgather reducescatter broadcast reduce gather scatter alltoall)
+types=("float32 sum" "float16 max" "int64 prod" "bfloat16 sum" "float8e4m3 sum" "uint8 min" "float64 sum")
+clang_archs=(sm_60 sm_61 sm_70 sm_72 sm_75 sm_80 sm_86)
+nvcc_archs=(compute_75)
+# shellcheck disable=SC2207 # names
+[ ! "$nvcc" ] || nvcc_archs=($("$nvcc" --list-gpu-arch))
+part=$(turn 840)
+n=$part
+while [ $n -lt $((part + (${#GENERATED} > 0 ? 112 : 1))) ]; do
+	IFS=: read -r machine gpus <<<"${machines[n % 14]}"
+	c=${collectives[n / 14 % 8]}
+	type=
+	case $c in *reduce*) type=${types[n % 7]} ;; esac
+	read -r type op <<<"$type"
+	generate all "$machine" "$c"
+	compiled "$machine $c" "$work/all/$c.cu" "${clang_archs[n % 7]}" "${nvcc_archs[n % ${#nvcc_archs[@]}]}" \
+		${type:+"-DBLINK_TYPE=$type" "-DBLINK_OP=$op"}
+	if [ -e "$twins" ]; then
+		twin "$work/all/$c" "$type" "$op"
+		same "$machine $c $type" "$gpus" "$machine" "$gpus" all "$work/all/$c.ptx" -c 12 -m 4099 -k "$c ${type:-float32}${op:+ $op}"
+	fi
+	rm -r "$work/all"
+	n=$((n + 1))
+done
