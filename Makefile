@@ -379,8 +379,9 @@ $(B)/tests/virtual_gpu/libblink-twins.so: $(TWIN_OBJ) $(B)/tests/virtual_gpu/lib
 CUDART_H := $(wildcard $(CUDA_H:%/cuda.h=%/cuda_runtime_api.h))
 CUDART_NAME := libcudart.so.$(if $(CUDART_H),$(shell sed -n 's/^#define CUDART_VERSION *\([0-9]*\)[0-9]\{3\}$$/\1/p' $(CUDART_H)))
 CUDART = $(if $(CUDART_H),$(addprefix $(B)/tests/virtual_gpu/, $(CUDART_NAME) libprogram-twins.so))
-$(B)/tests/virtual_gpu/cudart.o: private BASE += -isystem $(dir $(CUDART_H))
-$(B)/tests/virtual_gpu/$(CUDART_NAME): $(addprefix $(B)/tests/virtual_gpu/, cudart.o libcuda.so.1)
+CUDART_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard tests/virtual_gpu/cudart*.c))
+$(CUDART_OBJ): private BASE += -isystem $(dir $(CUDART_H))
+$(B)/tests/virtual_gpu/$(CUDART_NAME): $(CUDART_OBJ) $(B)/tests/virtual_gpu/libcuda.so.1
 	@echo '$(@F) { global: cuda*; __cuda*; local: *; };' >$(@D)/cudart.map
 	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script,$(@D)/cudart.map -o $@ $^ -pthread
 
