@@ -95,7 +95,7 @@ help:
 	@echo "make              build/blinkc, build/blink-perf, libblink.so and libnccl-tuner-blink.so; V=1 shows the commands"
 	@echo "make check        the tests, in two and a half minutes once they are built; first installs what they need"
 	@echo "make check-full   all tests: also sanitizers, valgrind, fuzzing, packages, a browser, large machines; mutations of the sources"
-	@echo "make check-torch  the backend of PyTorch; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
+	@echo "make check-torch  the backend of PyTorch, and PyTorch with libblink-nccl; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
 	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
@@ -444,10 +444,10 @@ asan ubsan tsan msan: %: tests-%
 # PyTorch, as pip installs it, takes 6 GB, and is kept until `make clean`. That an import fails only means that pip has to
 # install; if pip fails, so does this target.
 .PHONY: check-torch
-check-torch: $(B)/libblink.so
+check-torch: all $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) $(CUDART)
 	@[ -x $(B)/torch/bin/python ] || $(PYTHON) -m venv $(B)/torch
 	@$(B)/torch/bin/python -c 'import torch, numpy, mypy' 2>/dev/null || nice $(B)/torch/bin/pip install -q torch numpy mypy
-	@BUILD=$(B) MAKE="$(MAKE)" tests/run --full torch
+	@BUILD=$(B) MAKE="$(MAKE)" tests/run --full torch torchnccl
 
 .PHONY: mutations
 mutations: tests

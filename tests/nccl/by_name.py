@@ -125,12 +125,14 @@ class Rank:
         blocks = [sum(column) for column in zip(*(values(rank, COUNT * self.size) for rank in ranks))]
         mine = blocks[COUNT * self.rank : COUNT * (self.rank + 1)]
         root = self.size - 1
-        self.call("all_reduce", COUNT, total, lambda a, b: self.nccl("ncclAllReduce", a, b, COUNT, FLOAT32, SUM, *self.ends))
+        self.call("all_reduce", COUNT, total,
+                  lambda a, b: self.nccl("ncclAllReduce", a, b, COUNT, FLOAT32, SUM, *self.ends))  # fmt: skip
         self.call("reduce", COUNT, total if self.rank == root else None,
                   lambda a, b: self.nccl("ncclReduce", a, b, COUNT, FLOAT32, SUM, root, *self.ends))  # fmt: skip
         self.call("broadcast", COUNT, all[root],
                   lambda a, b: self.nccl("ncclBroadcast", a, b, COUNT, FLOAT32, root, *self.ends))  # fmt: skip
-        self.call("all_gather", COUNT, sum(all, []), lambda a, b: self.nccl("ncclAllGather", a, b, COUNT, FLOAT32, *self.ends))
+        self.call("all_gather", COUNT, sum(all, []),
+                  lambda a, b: self.nccl("ncclAllGather", a, b, COUNT, FLOAT32, *self.ends))  # fmt: skip
         self.call("reduce_scatter", COUNT * self.size, mine,
                   lambda a, b: self.nccl("ncclReduceScatter", a, b, COUNT, FLOAT32, SUM, *self.ends))  # fmt: skip
 

@@ -553,8 +553,8 @@ __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
 	struct cudart_parameters p = { *(void **)arguments[0], *(const void **)arguments[1], *(const void **)arguments[2],
 		*(int *)arguments[3], *(size_t *)arguments[4] };
 	void *parameters[] = { &p };
-	return runtime_result(cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared, stream,
-	    parameters, NULL));
+	return runtime_result(cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+	    (unsigned)shared, stream, parameters, NULL));
 }
 
 cudaError_t
