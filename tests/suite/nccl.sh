@@ -69,7 +69,7 @@ if [ -e "$build/tests/virtual_gpu/libblink-twins.so" ]; then
 	done
 	for n in 2 ${full:+4}; do
 		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
-			"$python" -B tests/nccl/by_name.py "$build/blink/libnccl.so.2" tests/nccl/needed/vllm $n 2>"$work/err" ||
+			"$python" -B tests/nccl/by_name.py "$build/blink/libnccl.so.2" tests/nccl/needed/vllm "$n" 2>"$work/err" ||
 			not_ok "functions by name, $n GPUs: exit $?: $(tail -1 "$work/err")"
 	done
 else
