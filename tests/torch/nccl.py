@@ -151,7 +151,7 @@ def requests(job: Job) -> None:
 def groups(job: Job) -> None:
     halves = [list(range(i, job.size, 2)) for i in range(2)]
     want = sum(job.all[r] for r in halves[job.rank % 2])
-    made = [dist.new_group(half) for half in halves]
+    made: list[Any] = [dist.new_group(half) for half in halves]
     x = job.mine()
     dist.all_reduce(x, group=made[job.rank % 2])
     job.expect("new_group", x, torch.as_tensor(want))
@@ -181,18 +181,14 @@ def memory(job: Job) -> None:
 
 def one_process(_rank: int, _size: int, _folder: str) -> list[str]:
     """torch.cuda.nccl: all GPUs of one process."""
-    import torch.cuda.nccl as nccl
-
-    wrong = []
+    nccl: Any = torch.cuda.nccl
     n = torch.cuda.device_count()
-    tensors = [values(r).cuda(r) for r in range(n)]
-    nccl.all_reduce(tensors)
+    sums, copies = ([values(r).cuda(r) for r in range(n)] for _ in range(2))
+    nccl.all_reduce(sums)
+    nccl.broadcast(copies, 0)
     want = torch.as_tensor(sum(values(r) for r in range(n)))
-    for r, x in enumerate(tensors):
-        if not torch.equal(x.cpu(), want):
-            wrong.append(f"all_reduce of GPU {r}: {x.cpu().tolist()}")
-    nccl.broadcast(tensors, 0)
-    return wrong
+    wrong = [f"all_reduce of GPU {r}" for r in range(n) if not torch.equal(sums[r].cpu(), want)]
+    return wrong + [f"broadcast to GPU {r}" for r in range(n) if not torch.equal(copies[r].cpu(), values(0))]
 
 
 def lost(rank: int, size: int, folder: str) -> list[str]:
