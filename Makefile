@@ -95,7 +95,7 @@ help:
 	@echo "make              build/blinkc, build/blink-perf, libblink.so and libnccl-tuner-blink.so; V=1 shows the commands"
 	@echo "make check        the tests, in two and a half minutes once they are built; first installs what they need"
 	@echo "make check-full   all tests: also sanitizers, valgrind, fuzzing, packages, a browser, large machines; mutations of the sources"
-	@echo "make check-torch  the backend of PyTorch; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
+	@echo "make check-torch  PyTorch with libblink; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
 	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
@@ -393,8 +393,9 @@ $(B)/tests/virtual_gpu/libblink-twins.so: $(TWIN_OBJ) $(B)/tests/virtual_gpu/lib
 CUDART_H := $(wildcard $(CUDA_H:%/cuda.h=%/cuda_runtime_api.h))
 CUDART_NAME := libcudart.so.$(if $(CUDART_H),$(shell sed -n 's/^#define CUDART_VERSION *\([0-9]*\)[0-9]\{3\}$$/\1/p' $(CUDART_H)))
 CUDART = $(if $(CUDART_H),$(addprefix tests/virtual_gpu/, $(CUDART_NAME) libprogram-twins.so))
-$(B)/tests/virtual_gpu/cudart.o: private BASE += -isystem $(dir $(CUDART_H))
-$(B)/tests/virtual_gpu/$(CUDART_NAME): $(addprefix $(B)/tests/virtual_gpu/, cudart.o libcuda.so.1)
+CUDART_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard tests/virtual_gpu/cudart*.c))
+$(CUDART_OBJ): private BASE += -isystem $(dir $(CUDART_H))
+$(B)/tests/virtual_gpu/$(CUDART_NAME): $(CUDART_OBJ) $(B)/tests/virtual_gpu/libcuda.so.1
 	@echo '$(@F) { global: cuda*; __cuda*; local: *; };' >$(@D)/cudart.map
 	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script,$(@D)/cudart.map -o $@ $^ -pthread
 
@@ -457,10 +458,10 @@ asan ubsan tsan msan: %: tests-%
 # PyTorch, as pip installs it, takes 6 GB, and is kept until `make clean`. That an import fails only means that pip has to
 # install; if pip fails, so does this target.
 .PHONY: check-torch
-check-torch: $(B)/libblink.so
+check-torch: all $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) $(CUDART)
 	@[ -x $(B)/torch/bin/python ] || $(PYTHON) -m venv $(B)/torch
 	@$(B)/torch/bin/python -c 'import torch, numpy, mypy' 2>/dev/null || nice $(B)/torch/bin/pip install -q torch numpy mypy
-	@BUILD=$(B) MAKE="$(MAKE)" tests/run --full torch
+	@BUILD=$(B) MAKE="$(MAKE)" tests/run --full torch torchnccl
 
 .PHONY: mutations
 mutations: tests

@@ -70,6 +70,18 @@ expect_exit() {
 	fi
 }
 
+# torch_python CONDITION: a Python with a PyTorch, `torch`, and torch.distributed, `d`, for which it holds; or nothing
+torch_python() {
+	local candidate
+	for candidate in ${TORCH_PYTHON:+"$TORCH_PYTHON"} "$build/torch/bin/python" "$python" python3; do
+		if "$candidate" -c "import torch, torch.distributed as d
+assert $1" 2>/dev/null; then
+			echo "$candidate"
+			return
+		fi
+	done
+}
+
 # schedules DIRECTORY MACHINE GPUS ROOTS [OPTION...]: of all collectives, in $work
 schedules() {
 	local to=$1 machine=$2 gpus=$3 roots=$4 c r

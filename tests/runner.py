@@ -21,12 +21,12 @@ import time
 import warm
 
 # Those that take longest come first, so that no processor is idle at the end.
-LONGEST_FIRST = ("mutations asan torch deb valgrind stack fuzz unit wheel netns cost job docs batch cli runtime exact "
+LONGEST_FIRST = ("mutations asan torch torchnccl deb valgrind stack fuzz unit wheel netns cost job docs batch cli runtime exact "
                  "show diff threephase fewest worth collectives scale cluster failures hybrid readers bad links servers ci "
                  "install completion odd look").split()
 # They sleep for most of their time, until a deadline passes or a process has died: they take no processor from others.
 WAITING = {"unit", "netns", "cost", "job"}
-FULL_ONLY = {"asan", "deb", "fuzz", "mutations", "stack", "torch", "valgrind", "wheel"}
+FULL_ONLY = {"asan", "deb", "fuzz", "mutations", "stack", "torch", "torchnccl", "valgrind", "wheel"}
 # They call make in the build directory: one at a time.
 MAKE = {"docs", "install", "wheel"}
 # More oracles would make each process larger, and a fork of it slower, than they save.

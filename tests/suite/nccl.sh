@@ -17,6 +17,12 @@ fi
 left=$(nm -D --defined-only "$shim" | awk '$3 !~ /^p?nccl/ { print $3 }')
 if [ "$left" = blink_nccl_is_this ]; then ok "and nothing else"; else not_ok "and nothing else: $left"; fi
 
+# What programs need, as of their binaries and sources, also where none is installed.
+for needed in tests/nccl/needed/*; do
+	missing=$(grep -v '^#' "$needed" | comm -13 "$work/ours" - | tr '\n' ' ')
+	if [ -z "$missing" ]; then ok "names that ${needed##*/} needs"; else not_ok "names that ${needed##*/} needs: $missing"; fi
+done
+
 # NCCL_LIBRARIES: more of them, for instance of Python packages.
 found=
 for library in ${NCCL_LIBRARIES:-} /usr/local/cuda*/lib/libnccl.so.2 /usr/local/cuda*/lib64/libnccl.so.2 \
@@ -60,6 +66,11 @@ if [ -e "$build/tests/virtual_gpu/libblink-twins.so" ]; then
 		# shellcheck disable=SC2086
 		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
 			count "alone, $n GPUs" "$build/tests/nccl/program" $n $scenarios
+	done
+	for n in 2 ${full:+4}; do
+		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
+			"$python" -B tests/nccl/by_name.py "$build/blink/libnccl.so.2" tests/nccl/needed/vllm "$n" 2>"$work/err" ||
+			not_ok "functions by name, $n GPUs: exit $?: $(tail -1 "$work/err")"
 	done
 else
 	skip "programs on GPUs: no kernels were built: want nvcc or clang"

@@ -1,16 +1,9 @@
 # The backend of torch.distributed, where PyTorch is: each collective, type and operation, against gloo; calls, errors,
-# training; and that types are complete. `make check-torch` installs PyTorch.
+# training; and that types are complete. `make check-torch` installs PyTorch; TORCH_PYTHON: a Python that has another.
 # shellcheck shell=bash source=tests/lib.sh disable=SC2154
 . tests/lib.sh
 
-torch=
-for candidate in "$build/torch/bin/python" "$python" python3; do
-	if "$candidate" -c 'import torch, torch.distributed as d
-assert d.is_gloo_available() and tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 6)' 2>/dev/null; then
-		torch=$candidate
-		break
-	fi
-done
+torch=$(torch_python 'd.is_gloo_available() and tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 6)')
 if [ ! "$torch" ]; then
 	skip "all of it: PyTorch 2.6 or newer is missing; make check-torch installs it"
 	exit 0

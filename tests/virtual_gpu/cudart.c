@@ -7,20 +7,14 @@
  * nvcc's code registers, when it is loaded, each kernel: a function of the host that stands for it, and its mangled
  * name. Of the code for GPUs that it brings nothing is read: for each kernel and device the driver is given a module
  * that has the name alone, which is what finds its twin (cudart_twins.cc). */
-#define BLINK_REAL_CUDA_H
-#include "cuda/driver.h"
-
 #include "cudart.h"
+#include "cudart_call.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* All that is declared here is exported. */
-#pragma GCC visibility push(default)
-#include <cuda_runtime_api.h>
 
 enum { DEVICES_MOST = 64, IMAGE_BYTES = 512 };
 
@@ -31,8 +25,8 @@ static CUcontext primary[DEVICES_MOST];	/* NULL: not retained; under the lock */
 
 static _Thread_local cudaError_t last;
 
-static cudaError_t
-result(CUresult r)
+cudaError_t
+runtime_result(CUresult r)
 {
 	if (r != CUDA_SUCCESS && r != CUDA_ERROR_NOT_READY)
 		last = (cudaError_t)r;
@@ -45,6 +39,12 @@ cudaGetLastError(void)
 	cudaError_t error = last;
 	last = cudaSuccess;
 	return error;
+}
+
+cudaError_t
+cudaPeekAtLastError(void)
+{
+	return last;
 }
 
 const char *
@@ -66,19 +66,19 @@ start(void)
 	started = cuInit(0);
 }
 
-static CUresult
-begin(void)
+CUresult
+runtime_begin(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, start);
 	return started;
 }
 
-static CUresult
-context_of(int device, CUcontext *out)
+CUresult
+runtime_context_of(int device, CUcontext *out)
 {
 	int n;
-	CUresult r = begin();
+	CUresult r = runtime_begin();
 	if (r == CUDA_SUCCESS)
 		r = cuDeviceGetCount(&n);
 	if (r != CUDA_SUCCESS)
@@ -94,32 +94,17 @@ context_of(int device, CUcontext *out)
 }
 
 /* The calling thread's context; that of device 0, where it has none. */
-static CUresult
-current(CUcontext *out)
+CUresult
+runtime_current(CUcontext *out)
 {
-	CUresult r = begin();
+	CUresult r = runtime_begin();
 	if (r == CUDA_SUCCESS)
 		r = cuCtxGetCurrent(out);
 	if (r != CUDA_SUCCESS || *out)
 		return r;
-	r = context_of(0, out);
+	r = runtime_context_of(0, out);
 	return r == CUDA_SUCCESS ? cuCtxSetCurrent(*out) : r;
 }
-
-/* `call` in the current context. */
-#define IN_CONTEXT(call)                                                       \
-	do {                                                                   \
-		CUcontext context_;                                            \
-		CUresult r_ = current(&context_);                              \
-		return result(r_ == CUDA_SUCCESS ? (call) : r_);               \
-	} while (0)
-
-/* `call`, which needs none. */
-#define STARTED(call)                                                          \
-	do {                                                                   \
-		CUresult r_ = begin();                                         \
-		return result(r_ == CUDA_SUCCESS ? (call) : r_);               \
-	} while (0)
 
 cudaError_t
 cudaGetDeviceCount(int *n)
@@ -132,19 +117,19 @@ cudaError_t
 cudaSetDevice(int device)
 {
 	CUcontext c;
-	CUresult r = context_of(device, &c);
-	return result(r == CUDA_SUCCESS ? cuCtxSetCurrent(c) : r);
+	CUresult r = runtime_context_of(device, &c);
+	return runtime_result(r == CUDA_SUCCESS ? cuCtxSetCurrent(c) : r);
 }
 
 cudaError_t
 cudaGetDevice(int *device)
 {
 	CUcontext c;
-	CUresult r = begin();
+	CUresult r = runtime_begin();
 	*device = 0;
 	if (r == CUDA_SUCCESS)
 		r = cuCtxGetCurrent(&c);
-	return result(r == CUDA_SUCCESS && c ? cuCtxGetDevice(device) : r);
+	return runtime_result(r == CUDA_SUCCESS && c ? cuCtxGetDevice(device) : r);
 }
 
 cudaError_t
@@ -159,19 +144,29 @@ cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int device)
 	STARTED(cuDeviceGetAttribute(value, (CUdevice_attribute)what, device));
 }
 
-/* What identifies a device; the rest is 0. */
+/* What identifies a device, and says how large it is; the rest is 0. */
 static CUresult
 properties(struct cudaDeviceProp *p, int device)
 {
+	const struct {
+		CUdevice_attribute what;
+		int *value;
+	} numbers[] = {
+		{ CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, &p->pciDomainID },
+		{ CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, &p->pciBusID },
+		{ CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, &p->pciDeviceID },
+		{ CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &p->major },
+		{ CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &p->minor },
+		{ CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &p->multiProcessorCount },
+		{ CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &p->maxThreadsPerBlock },
+		{ CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &p->maxThreadsPerMultiProcessor },
+	};
+	p->warpSize = 32;
 	CUresult r = cuDeviceGetName(p->name, sizeof p->name, device);
 	if (r == CUDA_SUCCESS)
 		r = cuDeviceTotalMem(&p->totalGlobalMem, device);
-	if (r == CUDA_SUCCESS)
-		r = cuDeviceGetAttribute(&p->pciDomainID, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, device);
-	if (r == CUDA_SUCCESS)
-		r = cuDeviceGetAttribute(&p->pciBusID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, device);
-	if (r == CUDA_SUCCESS)
-		r = cuDeviceGetAttribute(&p->pciDeviceID, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, device);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers && r == CUDA_SUCCESS; i++)
+		r = cuDeviceGetAttribute(numbers[i].value, numbers[i].what, device);
 	return r;
 }
 
@@ -192,9 +187,9 @@ cudaError_t
 cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 {
 	CUcontext c;
-	CUresult r = context_of(peer, &c);
+	CUresult r = runtime_context_of(peer, &c);
 	if (r != CUDA_SUCCESS)
-		return result(r);
+		return runtime_result(r);
 	IN_CONTEXT(cuCtxEnablePeerAccess(c, flags));
 }
 
@@ -205,11 +200,11 @@ cudaMalloc(void **memory, size_t bytes)
 {
 	CUdeviceptr at = 0;
 	CUcontext c;
-	CUresult r = current(&c);
+	CUresult r = runtime_current(&c);
 	if (r == CUDA_SUCCESS && bytes)
 		r = cuMemAlloc(&at, bytes);
 	*memory = (void *)(uintptr_t)at;
-	return result(r);
+	return runtime_result(r);
 }
 
 cudaError_t
@@ -254,11 +249,11 @@ cudaError_t
 cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream)
 {
 	CUcontext to_context, from_context;
-	CUresult r = context_of(to_device, &to_context);
+	CUresult r = runtime_context_of(to_device, &to_context);
 	if (r == CUDA_SUCCESS)
-		r = context_of(from_device, &from_context);
+		r = runtime_context_of(from_device, &from_context);
 	if (r != CUDA_SUCCESS)
-		return result(r);
+		return runtime_result(r);
 	IN_CONTEXT(cuMemcpyPeerAsync((CUdeviceptr)(uintptr_t)to, to_context, (CUdeviceptr)(uintptr_t)from, from_context,
 	    bytes, stream));
 }
@@ -399,6 +394,7 @@ struct kernel {
 
 static struct kernel *kernels;		/* under the lock */
 
+#pragma GCC visibility push(default)
 void **__cudaRegisterFatBinary(void *code);
 void __cudaRegisterFatBinaryEnd(void **binary);
 void __cudaUnregisterFatBinary(void **binary);
@@ -410,6 +406,7 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *stub);
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
     cudaStream_t stream);
+#pragma GCC visibility pop
 
 void **
 __cudaRegisterFatBinary(void *code)
@@ -533,7 +530,7 @@ function_of(struct kernel *k, CUfunction *out)
 {
 	CUcontext c;
 	CUdevice device;
-	CUresult r = current(&c);
+	CUresult r = runtime_current(&c);
 	if (r == CUDA_SUCCESS)
 		r = cuCtxGetDevice(&device);
 	if (r != CUDA_SUCCESS)
@@ -552,12 +549,12 @@ __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
 	CUfunction function;
 	CUresult r = kernel ? function_of((struct kernel *)kernel, &function) : (CUresult)cudaErrorInvalidDeviceFunction;
 	if (r != CUDA_SUCCESS)
-		return result(r);
+		return runtime_result(r);
 	struct cudart_parameters p = { *(void **)arguments[0], *(const void **)arguments[1], *(const void **)arguments[2],
 		*(int *)arguments[3], *(size_t *)arguments[4] };
 	void *parameters[] = { &p };
-	return result(cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared, stream,
-	    parameters, NULL));
+	return runtime_result(cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+	    (unsigned)shared, stream, parameters, NULL));
 }
 
 cudaError_t
@@ -574,14 +571,14 @@ cudaDeviceReset(void)
 {
 	CUcontext c;
 	CUdevice device;
-	CUresult r = current(&c);
+	CUresult r = runtime_current(&c);
 	if (r == CUDA_SUCCESS)
 		r = cuCtxGetDevice(&device);
 	if (r != CUDA_SUCCESS)
-		return result(r);
+		return runtime_result(r);
 	pthread_mutex_lock(&lock);
 	for (struct kernel *k = kernels; k; k = k->next)
 		k->function[device] = NULL;
 	pthread_mutex_unlock(&lock);
-	return result(cuDevicePrimaryCtxReset(device));
+	return runtime_result(cuDevicePrimaryCtxReset(device));
 }

@@ -8,6 +8,7 @@
  *
  * A graph is divided into chains, of which the nodes follow one another; a replay executes each chain in a thread of
  * its own, the first in that of its stream. Nodes of other chains are waited for by moments. */
+#include "more.h"
 #include "streams.h"
 
 #include <stdlib.h>
@@ -573,6 +574,23 @@ cuGraphDestroy(CUgraph graph)
 		return state_unlock(CUDA_ERROR_INVALID_HANDLE);
 	handle_end(graph);
 	graph_drop(g);
+	return state_unlock(CUDA_SUCCESS);
+}
+
+/* How many there are; nodes themselves have no handles here. */
+EXPORT CUresult
+cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *n)
+{
+	ENTER(cuGraphGetNodes);
+	if (nodes)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (!n)
+		return CUDA_ERROR_INVALID_VALUE;
+	state_lock();
+	struct graph *g = handle_find(GRAPH, graph);
+	if (!g || !g->complete)
+		return state_unlock(CUDA_ERROR_INVALID_HANDLE);
+	*n = (size_t)g->n;
 	return state_unlock(CUDA_SUCCESS);
 }
 

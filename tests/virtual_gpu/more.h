@@ -7,6 +7,7 @@
 #define STREAM_MORE_LIST(X)                                                           \
 	X(cuStreamCreateWithPriority, (CUstream *stream, unsigned flags, int priority)) \
 	X(cuEventElapsedTime_v2, (float *ms, CUevent from, CUevent to))        \
+	X(cuGraphGetNodes, (CUgraph graph, CUgraphNode *nodes, size_t *n))     \
 	X(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)) \
 	X(cuMemcpyPeerAsync, (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, \
 	    size_t bytes, CUstream stream))                                    \

@@ -193,7 +193,9 @@ moment_wait(struct moment *m, const _Atomic bool *gone)
 
 /* ---- handles ---- */
 
-enum { HANDLE_SHIFT = 12 };	/* so that none is one of the default streams, nor an address that anyone has */
+/* None is one of the default streams, nor an address that anyone has; all are aligned as addresses are, which programs
+ * rely on: PyTorch keeps notes of its own in the low bits. */
+enum { HANDLE_SHIFT = 12, KIND_SHIFT = 4 };
 
 static struct {
 	struct { enum kind kind; void *object; } *slot;
@@ -209,7 +211,7 @@ handle_new(enum kind kind, void *object)
 	}
 	handles.slot[handles.n].kind = kind;
 	handles.slot[handles.n].object = object;
-	return (void *)(uintptr_t)(++handles.n << HANDLE_SHIFT | (unsigned)kind);
+	return (void *)(uintptr_t)(++handles.n << HANDLE_SHIFT | (unsigned)kind << KIND_SHIFT);
 }
 
 void *
@@ -217,7 +219,7 @@ handle_find(enum kind kind, const void *handle)
 {
 	uintptr_t number = (uintptr_t)handle;
 	size_t i = (number >> HANDLE_SHIFT) - 1;
-	if ((number & ((1 << HANDLE_SHIFT) - 1)) != (unsigned)kind || i >= handles.n)
+	if ((number & ((1 << HANDLE_SHIFT) - 1)) != (unsigned)kind << KIND_SHIFT || i >= handles.n)
 		return NULL;
 	return handles.slot[i].object;
 }
