@@ -312,7 +312,7 @@ $(B)/tests/unit/test_driver: $(addprefix $(B)/, tests/unit/test_driver.o tests/c
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -ldl -pthread
 
 # Programs that have its files, since they test what these say to each other.
-VIRTUAL_INNER_TESTS = $(addprefix tests/unit/test_virtual_, memory links)
+VIRTUAL_INNER_TESTS = $(addprefix tests/unit/test_virtual_, memory links waiting)
 $(VIRTUAL_INNER_TESTS:%=$(B)/%): %: %.o $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(VIRTUAL_GPU_LIBS)
 $(VIRTUAL_INNER_TESTS:%=$(B)/%.o): private BASE += -Itests
