@@ -11,7 +11,8 @@
  *
  * Who takes much at once would get more of a link than who takes little. So all take the same number of bytes of it, a
  * quantum, in turn; what a thread does not use of its last one it keeps for its next bytes. Quanta are small while a
- * link is idle, so that a small message leaves no large gap; and who has a flag to store takes no more than that.
+ * link is idle, so that a small message leaves no large gap; and who has a flag to store takes no more than that, and
+ * does not wait for it.
  *
  * A few bytes from or to the host are what kernels report, or ask, every ms: by the clock, which no scale makes slower.
  * They take no time, or at a large scale they would take all of it. */
@@ -470,7 +471,8 @@ take_quantum(struct turn *t)
 	int64_t now = now_ns(), due = now;
 	double bytes = (busy(r, now) ? QUANTUM_BUSY : QUANTUM_IDLE) * all.slowest[r->fast];
 	bytes = bytes < QUANTUM_BYTES ? QUANTUM_BYTES : (double)(int64_t)bytes;
-	if (t->bytes - *t->paid <= FEW_BYTES)
+	bool few = t->bytes - *t->paid <= FEW_BYTES;
+	if (few)
 		bytes = (double)(t->bytes - *t->paid);
 	for (int i = 0; i < r->n; i++) {
 		int64_t free_at = occupy(r->crossing[i].link, now, (int64_t)(bytes * r->crossing[i].cost + 0.5));
@@ -479,7 +481,7 @@ take_quantum(struct turn *t)
 	int64_t ahead = (int64_t)(bytes / all.slowest[r->fast]);
 	ahead = ahead > AHEAD ? ahead : AHEAD;
 	*t->paid += (int64_t)bytes;
-	t->at = due - ahead;
+	t->at = few ? now : due - ahead;
 }
 
 static __thread int64_t paid[ENDS][ENDS][N_WAYS];
