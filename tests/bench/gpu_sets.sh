@@ -5,7 +5,7 @@
 # GPU of a set. The scale of a call is such that it takes 0.6 s for each GPU if it has the rate of its schedule. Rates as
 # gpu.sh has them. 106 classes take some 20 minutes.
 #
-#	BUILD=build tests/bench/gpu_sets.sh [BYTES [MACHINE:COLLECTIVE...]]
+#	BUILD=build CALLS=1 tests/bench/gpu_sets.sh [BYTES [MACHINE:COLLECTIVE[:GPUS]...]]
 set -eu
 . tests/bench/gpu_run.sh
 bytes=${1:-$((16 << 20))}
@@ -28,7 +28,7 @@ measure_set() {
 printf '# virtual GPUs, links of topologies/MACHINE.xml slowed down, on %s CPUs; messages of %s bytes\n' "$(nproc)" "$bytes"
 printf '# GB/s of algorithm bandwidth, with links as they are; plan: rate of the schedule without kernels and chunks\n'
 for figure in "$@"; do
-	IFS=: read -r name coll <<<"$figure"
+	IFS=: read -r name coll only <<<"$figure"
 	printf '# %s, %s\n# %-15s | %8s %8s %6s | %-6s %8s %8s | %s\n' "$name" "$coll" GPUs plan ours ratio rings plan reached \
 		'ours / rings'
 	while read -r gpus; do
@@ -43,7 +43,7 @@ for figure in "$@"; do
 		}
 		measure_set "$work/rings.json"
 		printf ' %-6s %8.2f %8.2f | %6.3f\n' $kind "$rate" "$reached" "$(by "$ours" "$reached")"
-	done < <(classes "$name") | tee "$work/rows"
+	done < <(if [ "$only" ]; then echo "$only"; else classes "$name"; fi) | tee "$work/rows"
 	awk '{ s += log($NF); q = $NF > q ? $NF : q } END { printf "# %d classes: geometric mean %.3f, most %.3f\n", NR, exp(s / NR), q }' \
 		"$work/rows"
 done
