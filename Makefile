@@ -98,6 +98,7 @@ help:
 	@echo "make check-torch  PyTorch with libblink; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
+	@echo "make bench-gpu    rates of collectives on virtual GPUs; also: bench-gpu-sets, for sets of GPUs of a DGX-1"
 	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
 	@echo "make fuzz         fuzz each target for FUZZ_SECONDS (default 60); with CC=clang by libFuzzer; also: fuzz-merge"
 	@echo "make deps         install the Debian packages: $(DEPS)"
@@ -326,7 +327,7 @@ $(B)/tests/unit/test_driver: $(addprefix $(B)/, tests/unit/test_driver.o tests/c
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -ldl -pthread
 
 # Programs that have its files, since they test what these say to each other.
-VIRTUAL_INNER_TESTS = $(addprefix tests/unit/test_virtual_, memory links)
+VIRTUAL_INNER_TESTS = $(addprefix tests/unit/test_virtual_, memory links waiting)
 $(VIRTUAL_INNER_TESTS:%=$(B)/%): %: %.o $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(VIRTUAL_GPU_LIBS)
 $(VIRTUAL_INNER_TESTS:%=$(B)/%.o): private BASE += -Itests
@@ -498,9 +499,13 @@ fuzz-merge: tests-libfuzzer
 		for new in $$m/*; do [ -e tests/fuzz/corpus/$$f/$$(basename $$new) ] || cp $$new tests/fuzz/found/$$f || exit 1; done || exit 1; done
 
 # Open MPI and torch take part where they are.
-.PHONY: bench bench-job bench-gpu
-bench-gpu: all $(B)/tests/bench/gpu $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so)
+.PHONY: bench bench-job bench-gpu bench-gpu-sets
+bench-gpu bench-gpu-sets: all $(B)/tests/bench/gpu $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so libnvidia-ml.so.1)
+bench-gpu:
 	@BUILD=$(B) tests/bench/gpu.sh $(BENCH_GPU)
+
+bench-gpu-sets:
+	@BUILD=$(B) tests/bench/gpu_sets.sh $(BENCH_GPU)
 
 bench-job: TORCH = $(shell for p in python3 /usr/bin/python3; do $$p -c 'import torch' 2>/dev/null && echo $$p && break; done)
 bench-job: $(B)/tests/bench/job

@@ -10,7 +10,7 @@
  * message takes less time to cross a link twice than a fence and a flag take, some 256 KiB at most.
  *
  * Chunks: a strip of c chunks over d hops takes the time of c + d - 1 chunks, since the last hop begins when the first
- * d - 1 have had one. 16 chunks for each hop make that 6 % more than the strip alone. From 8 KiB on a chunk takes
+ * d - 1 have had one. 32 chunks for each hop make that 3 % more than the strip alone. From 8 KiB on a chunk takes
  * longer to move than its flag, and above 128 KiB nothing is gained. */
 #include "cuda/sizes.h"
 #include "cuda/device.h"
@@ -21,7 +21,7 @@ enum {
 	PACKET_STRIP = 4 << 10,		/* bytes that are worth a strip: 8 for each of 512 threads */
 	FLAG_STRIP = 32 << 10,
 	WIDTH_MOST = 16,
-	CHUNKS_OF_HOP = 16,
+	CHUNKS_OF_HOP = 32,
 	CHUNK_LEAST = 8 << 10,
 	CHUNK_MOST = 128 << 10,
 	UNIT = 16,			/* bytes that a thread moves at once */

@@ -25,9 +25,11 @@
 #define PATIENCE_NS (2000 * MS)
 #define END_NS (5000 * MS)
 
-/* ns: of a wait without sleep, and its longest sleep. */
+/* ns: of a wait without sleep, and its longest sleep, also that of a long wait, which is late by a 256th at most. */
 #define SPIN_NS (MS / 5)
 #define NAP_NS (MS / 5)
+#define LONG_NAP_NS (5 * MS)
+enum { NAPS_OF_WAIT = 8, NAPS_OF_LONG_WAIT = 256 };
 
 enum { STACK = 128 << 10 };
 
@@ -337,13 +339,22 @@ test(struct gpu *g, uint64_t number, bool *ended, struct blink_error *err)
 	    (int)g->device);
 }
 
+static int64_t
+nap_of(int64_t waited)
+{
+	int64_t nap = waited / NAPS_OF_WAIT, of_long = waited / NAPS_OF_LONG_WAIT;
+	if (of_long > NAP_NS)
+		return of_long < LONG_NAP_NS ? of_long : LONG_NAP_NS;
+	return nap < NAP_NS ? nap : NAP_NS;
+}
+
 static void
 pause_for(int64_t waited)
 {
 	if (waited < SPIN_NS)
 		sched_yield();
 	else
-		nanosleep(&(struct timespec){ .tv_nsec = waited / 8 < NAP_NS ? waited / 8 : NAP_NS }, NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = nap_of(waited) }, NULL);
 }
 
 /* After a failure, too, kernels end first: the caller's buffers are its own again then. But not for ever: a stream may

@@ -46,11 +46,13 @@ enum { WATCHED_MOST = 16 };
 struct watch {
 	unsigned turns;			/* so far; 0: it does not wait */
 	unsigned yields;		/* in how many of them it does not sleep: fewer, the more threads there are */
-	bool overflows;			/* it looks at more places than these */
 	bool woken, ended_by_store;	/* the last pause, the last wait */
 	int n;
-	struct place *place[WATCHED_MOST];
-	uint32_t stores[WATCHED_MOST];	/* before its last load */
+	struct {
+		struct place *place;
+		uint32_t stores;	/* before its last load */
+		unsigned turn;		/* of that load */
+	} on[WATCHED_MOST];
 };
 
 void watch_begin(void);			/* a thread begins, and ends */

@@ -11,7 +11,11 @@
  *
  * Who takes much at once would get more of a link than who takes little. So all take the same number of bytes of it, a
  * quantum, in turn; what a thread does not use of its last one it keeps for its next bytes. Quanta are small while a
- * link is idle, so that a small message leaves no large gap. */
+ * link is idle, so that a small message leaves no large gap; and who has a flag to store takes no more than that, and
+ * does not wait for it.
+ *
+ * A few bytes from or to the host are what kernels report, or ask, every ms: by the clock, which no scale makes slower.
+ * They take no time, or at a large scale they would take all of it. */
 #include "virtual_gpu.h"
 
 #include "base/file_read.h"
@@ -34,7 +38,7 @@ enum { ENDS = DEVICES_MOST + 1, LINKS_MOST = 4096, NAME_BYTES = 64, DEFAULT_COUN
  * when a link is said to be busy. A link that was free for no longer than LATE waited for threads that woke up late, and
  * they do not lose that time. A clock that is very far in the future is one of another boot. */
 enum { QUANTUM_IDLE = 50000, QUANTUM_BUSY = 1000000, AHEAD = 2000000, BUSY = 1000000, LATE = 4000000 };
-enum { QUANTUM_BYTES = 2048 };
+enum { QUANTUM_BYTES = 4096, FEW_BYTES = 256 };
 #define CLOCK_WRONG INT64_C(60000000000)
 #define FAST (1u << LINK_NVLINK | 1u << LINK_XGMI)
 
@@ -77,11 +81,15 @@ struct walk {
 	double *share;
 };
 
-/* Is this vertex where data of an end begin or end? The host's are in all CPUs. */
+/* Is this vertex where data of an end begin or end? The host's are in memory of the first CPU, so that those which
+ * GPUs of two sockets exchange by it cross from one to the other. */
 static bool
 is_end(const Topology *topo, int v, int end)
 {
-	return end == DEVICES_MOST ? topo->vertex[v].kind == VERTEX_CPU : v == end;
+	int cpu = topo->n_ranks;
+	while (cpu < topo->n_vertices && topo->vertex[cpu].kind != VERTEX_CPU)
+		cpu++;
+	return v == (end == DEVICES_MOST ? cpu : end);
 }
 
 /* Data pass through no GPU. */
@@ -449,42 +457,75 @@ busy(const struct route *r, int64_t now)
 	return false;
 }
 
-/* Take a quantum of a route when it is this thread's turn; returns its bytes. */
-static int64_t
-take_quantum(const struct route *r)
+/* What a thread moves over a route: bytes that it has paid and not used, and when its next turn is. */
+struct turn {
+	const struct route *route;
+	int64_t *paid, bytes, at;
+};
+
+/* Take a quantum of the route; the next one not before all others had theirs. */
+static void
+take_quantum(struct turn *t)
 {
+	const struct route *r = t->route;
 	int64_t now = now_ns(), due = now;
 	double bytes = (busy(r, now) ? QUANTUM_BUSY : QUANTUM_IDLE) * all.slowest[r->fast];
 	bytes = bytes < QUANTUM_BYTES ? QUANTUM_BYTES : (double)(int64_t)bytes;
+	bool few = t->bytes - *t->paid <= FEW_BYTES;
+	if (few)
+		bytes = (double)(t->bytes - *t->paid);
 	for (int i = 0; i < r->n; i++) {
 		int64_t free_at = occupy(r->crossing[i].link, now, (int64_t)(bytes * r->crossing[i].cost + 0.5));
 		due = free_at > due ? free_at : due;
 	}
-	int64_t ahead = (int64_t)(2 * bytes / all.slowest[r->fast]);
+	int64_t ahead = (int64_t)(bytes / all.slowest[r->fast]);
 	ahead = ahead > AHEAD ? ahead : AHEAD;
-	if (due - now > ahead)
-		sleep_until(due - ahead);
-	return (int64_t)bytes;
+	*t->paid += (int64_t)bytes;
+	t->at = few ? now : due - ahead;
 }
 
-/* Bytes that a thread has paid and not used. */
 static __thread int64_t paid[ENDS][ENDS][N_WAYS];
+
+/* False: these bytes cross no link. */
+static bool
+begin_turn(const struct crossing_bytes *c, struct turn *out)
+{
+	if (c->from == c->to || c->bytes == 0 || ((c->from == HOST || c->to == HOST) && c->bytes <= FEW_BYTES))
+		return false;
+	int way = c->from != HOST && c->to != HOST && !memory_direct(c->from, c->to) ? WAY_HOST : WAY_DIRECT;
+	int from = c->from == HOST ? DEVICES_MOST : all.number[c->from];
+	int to = c->to == HOST ? DEVICES_MOST : all.number[c->to];
+	*out = (struct turn){ &all.route[from][to][way], &paid[from][to][way], (int64_t)c->bytes, 0 };
+	return out->route->n > 0;
+}
+
+/* Routes take their turns independently of each other: next is that whose turn is first. */
+void
+links_cross(const struct crossing_bytes *crossing, int n)
+{
+	struct turn turn[ENDS];
+	int n_turns = 0;
+	for (int i = 0; i < n && all.limited; i++)
+		n_turns += begin_turn(&crossing[i], &turn[n_turns]);
+	while (n_turns > 0) {
+		struct turn *first = &turn[0];
+		for (int i = 1; i < n_turns; i++)
+			first = turn[i].at < first->at ? &turn[i] : first;
+		if (first->at > 0)
+			sleep_until(first->at);
+		if (*first->paid < first->bytes) {
+			take_quantum(first);
+		} else {
+			*first->paid -= first->bytes;
+			*first = turn[--n_turns];
+		}
+	}
+}
 
 void
 link_cross(int from, int to, size_t bytes)
 {
-	if (!all.limited || from == to || bytes == 0)
-		return;
-	int way = from != HOST && to != HOST && !memory_direct(from, to) ? WAY_HOST : WAY_DIRECT;
-	from = from == HOST ? DEVICES_MOST : all.number[from];
-	to = to == HOST ? DEVICES_MOST : all.number[to];
-	const struct route *r = &all.route[from][to][way];
-	int64_t *left = &paid[from][to][way];
-	if (r->n == 0)
-		return;
-	for (; *left < (int64_t)bytes; )
-		*left += take_quantum(r);
-	*left -= (int64_t)bytes;
+	links_cross(&(struct crossing_bytes){ from, to, bytes }, 1);
 }
 
 /* ---- chance ---- */

@@ -13,6 +13,7 @@
 #include "format/nvml/nvml.h"
 #include "nvml_machine.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,26 @@ struct end {
 	int peer;		/* a GPU's number, or which of the switches */
 };
 
+/* One call at a time: NVML may be called by several threads. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static pthread_mutex_t *
+take_lock(void)
+{
+	pthread_mutex_lock(&lock);
+	return &lock;
+}
+
+static void
+give_lock(pthread_mutex_t **taken)
+{
+	pthread_mutex_unlock(*taken);
+}
+
+#define LOCKED __attribute__((cleanup(give_lock), unused)) pthread_mutex_t *taken = take_lock()
+
 #define ENTER()                                                                                                        \
+	LOCKED;                                                                                                        \
 	do {                                                                                                           \
 		int failure = nvml_fails(__func__);                                                                    \
 		if (failure)                                                                                           \
@@ -73,6 +93,7 @@ EXPORT NvmlResult nvmlInit_v2(void);
 EXPORT NvmlResult
 nvmlInit_v2(void)
 {
+	LOCKED;
 	int failure;
 	if (!initialised)
 		nvml_count_anew();
@@ -260,9 +281,9 @@ EXPORT NvmlResult nvmlDeviceGetMemoryAffinity(NvmlGpu gpu, unsigned longs, unsig
 EXPORT NvmlResult
 nvmlDeviceGetMemoryAffinity(NvmlGpu gpu, unsigned longs, unsigned long *nodes, unsigned scope)
 {
-	const struct nvml_machine *m = nvml_machine();
 	int node = 0, v;
 	ENTER();
+	const struct nvml_machine *m = nvml_machine();
 	WANT(is_gpu(gpu) && longs && nodes && scope <= 1);
 	for (v = vertex_of(gpu); m->above[v] >= 0;)
 		v = m->above[v];
@@ -373,8 +394,8 @@ EXPORT NvmlResult nvmlDeviceGetNvLinkRemotePciInfo_v2(NvmlGpu gpu, unsigned link
 EXPORT NvmlResult
 nvmlDeviceGetNvLinkRemotePciInfo_v2(NvmlGpu gpu, unsigned link, NvmlPci *pci)
 {
-	const struct nvml_machine *m = nvml_machine();
 	ENTER_ACTIVE(pci);
+	const struct nvml_machine *m = nvml_machine();
 	put_pci(pci, end.type == NV_NVLINK_DEVICE_TYPE_GPU ? (unsigned)m->bus[m->gpu[end.peer]]
 	    : 0xc0u + (unsigned)end.peer, 0);
 	return NV_SUCCESS;

@@ -310,21 +310,19 @@ load_early(struct runner *r, bool may, const char *pointer, char *to, unsigned b
 
 /* ---- what twins call ---- */
 
+/* What was read, or written, over links: of all owners together, since links do not wait for each other. */
 static void
-pay(size_t *bytes, int from, int to)
+pay(struct runner *r, size_t *bytes, bool writes)
 {
-	if (*bytes)
-		link_cross(from, to, *bytes);
-	*bytes = 0;
-}
-
-static void
-pay_all(struct runner *r)
-{
+	struct crossing_bytes crossing[DEVICES_MOST + 1];
+	int n = 0;
 	for (int owner = HOST; owner < devices(); owner++) {
-		pay(&r->in[owner + 1], owner, r->c->device);
-		pay(&r->out[owner + 1], r->c->device, owner);
+		if (bytes[owner + 1])
+			crossing[n++] = writes ? (struct crossing_bytes){ r->c->device, owner, bytes[owner + 1] }
+			    : (struct crossing_bytes){ owner, r->c->device, bytes[owner + 1] };
+		bytes[owner + 1] = 0;
 	}
+	links_cross(crossing, n);
 }
 
 /* Where the bytes are that a pointer names. Ends the thread where they must not be accessed. */
@@ -338,10 +336,10 @@ bytes_at(struct runner *r, const void *at, unsigned bytes, bool writes, int *own
 		fail(r, error);
 	end_if_lost(r);
 	if (*owner != r->c->device) {
-		size_t *counted = writes ? &r->out[*owner + 1] : &r->in[*owner + 1];
-		*counted += bytes;
-		if (*counted >= PIECE)
-			pay(counted, writes ? r->c->device : *owner, writes ? *owner : r->c->device);
+		size_t *counted = writes ? r->out : r->in;
+		counted[*owner + 1] += bytes;
+		if (counted[*owner + 1] >= PIECE)
+			pay(r, counted, writes);
 	}
 	return memory_bytes(at);
 }
@@ -415,7 +413,8 @@ virtual_gpu_fence(void)
 	struct runner *r = self;
 	die_in_time();
 	watch_end(&r->watch);
-	pay_all(r);
+	pay(r, r->in, false);
+	pay(r, r->out, true);
 	let_go(r);
 	r->n_early = 0;
 	random_delay();

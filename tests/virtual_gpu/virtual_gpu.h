@@ -153,6 +153,13 @@ int device_capability(int device);			/* 70: 7.0 */
  * in each direction and a backlog of a few ms. */
 void link_cross(int from, int to, size_t bytes);
 
+/* The same of several pairs at once, at most one more than there are devices: no pair waits for another. */
+struct crossing_bytes {
+	int from, to;
+	size_t bytes;
+};
+void links_cross(const struct crossing_bytes *crossing, int n);
+
 /* Late by a random time, if VIRTUAL_GPU_DELAY asks for it. */
 void random_delay(void);
 

@@ -4,7 +4,11 @@
  * number of those who watch it and of what was stored while they did.
  *
  * Stores of other processes and of the host are not seen, nor those by another address of the same memory: a thread
- * looks by itself now and then, more often if it was so that its last wait ended. */
+ * looks by itself now and then, more often if it was so that its last wait ended.
+ *
+ * A place that a thread has not looked at for some turns, and that changes, is none that it waits for: a flag of the
+ * same chunk that was there before, mostly. It would end each sleep at once, and so is not watched any more. Where a
+ * thread looks at more places than it can watch, those that it looked at last count. */
 #include "grid.h"
 
 #include <errno.h>
@@ -16,10 +20,11 @@
 #include <unistd.h>
 
 enum {
-	PLACES = 4096,
+	PLACES = 1 << 18,		/* many more than are watched: a store to a place wakes threads up */
 	LINE_SHIFT = 6,
 	YIELDS_OF_ALL = 100, YIELDS_LEAST = 2, YIELDS_MOST = 50,
-	SHORT_NS = 200000, LONG_NS = 10000000, THREAD_NS = 40000,
+	TURNS_UNSEEN = 16,
+	SHORT_NS = 200000, LONG_NS = 10000000, LONGEST_NS = 100000000, THREAD_NS = 100000,
 	FUTEX_WAITV = 449,		/* since Linux 5.16; headers of the C library may be older */
 	WORD_OF_32_BITS = 2
 };
@@ -34,10 +39,11 @@ static struct place {
 	_Atomic uint32_t stores;	/* while there were watchers */
 } places[PLACES];
 
+/* Lines in a row have places in a row: who stores much goes through the table as through its memory. */
 static struct place *
 place_of_line(uintptr_t line)
 {
-	return &places[(line * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PLACES];
+	return &places[(line + (line / PLACES) * UINT64_C(0x9e3779b97f4a7c15)) % PLACES];
 }
 
 static _Atomic unsigned threads;
@@ -55,24 +61,43 @@ watch_leave(struct watch *w)
 	atomic_fetch_sub(&threads, 1);
 }
 
+static void
+drop(struct watch *w, int i)
+{
+	atomic_fetch_sub(&w->on[i].place->watchers, 1);
+	w->on[i] = w->on[--w->n];
+}
+
+/* Which of the places was looked at longest ago? */
+static int
+oldest(const struct watch *w)
+{
+	int old = 0;
+	for (int i = 1; i < w->n; i++)
+		if (w->on[i].turn < w->on[old].turn)
+			old = i;
+	return old;
+}
+
 void
 watch_load(struct watch *w, const void *at)
 {
-	if (w->turns == 0 || w->turns + 1 < w->yields || w->overflows)
+	if (w->turns == 0 || w->turns + 1 < w->yields)
 		return;
 	struct place *place = place_of_line((uintptr_t)at >> LINE_SHIFT);
 	int i = 0;
-	while (i < w->n && w->place[i] != place)
+	while (i < w->n && w->on[i].place != place)
 		i++;
 	if (i == WATCHED_MOST) {
-		w->overflows = true;
-		return;
+		drop(w, oldest(w));
+		i = w->n;
 	}
 	if (i == w->n) {
-		w->place[w->n++] = place;
+		w->on[w->n++].place = place;
 		atomic_fetch_add(&place->watchers, 1);
 	}
-	w->stores[i] = atomic_load(&place->stores);
+	w->on[i].stores = atomic_load(&place->stores);
+	w->on[i].turn = w->turns;
 }
 
 bool
@@ -80,7 +105,7 @@ watches(const struct watch *w, const void *at)
 {
 	const struct place *place = place_of_line((uintptr_t)at >> LINE_SHIFT);
 	for (int i = 0; i < w->n; i++)
-		if (w->place[i] == place)
+		if (w->on[i].place == place)
 			return true;
 	return false;
 }
@@ -90,11 +115,9 @@ watch_end(struct watch *w)
 {
 	if (w->turns == 0)
 		return;
-	for (int i = 0; i < w->n; i++)
-		atomic_fetch_sub(&w->place[i]->watchers, 1);
-	w->n = 0;
+	while (w->n > 0)
+		drop(w, w->n - 1);
 	w->turns = 0;
-	w->overflows = false;
 	w->ended_by_store = w->woken;
 }
 
@@ -104,10 +127,18 @@ patience(const struct watch *w)
 {
 	int64_t most = (int64_t)THREAD_NS * atomic_load(&threads), ns = SHORT_NS;
 	if (w->ended_by_store)
-		return LONG_NS;
+		return most < LONG_NS ? LONG_NS : most < LONGEST_NS ? most : LONGEST_NS;
 	for (unsigned i = w->yields; i < w->turns && ns < most && ns < LONG_NS; i++)
 		ns *= 2;
 	return ns;
+}
+
+static void
+drop_unseen(struct watch *w)
+{
+	for (int i = w->n - 1; i >= 0; i--)
+		if (w->turns - w->on[i].turn > TURNS_UNSEEN && atomic_load(&w->on[i].place->stores) != w->on[i].stores)
+			drop(w, i);
 }
 
 /* Until a store to any of the places, or for so long. Does a store end it? */
@@ -118,7 +149,7 @@ sleep_watching(struct watch *w, int64_t ns)
 	int64_t end = clock_ns() + ns;
 	struct timespec until = { end / 1000000000, end % 1000000000 };
 	for (int i = 0; i < w->n; i++)
-		wait[i] = (struct wait_on){ w->stores[i], (uintptr_t)&w->place[i]->stores,
+		wait[i] = (struct wait_on){ w->on[i].stores, (uintptr_t)&w->on[i].place->stores,
 			WORD_OF_32_BITS | FUTEX_PRIVATE_FLAG, 0 };
 	if (syscall(FUTEX_WAITV, wait, w->n, 0, &until, CLOCK_MONOTONIC) >= 0 || errno == EAGAIN)
 		return true;
@@ -136,9 +167,10 @@ watch_pause(struct watch *w)
 	}
 	unsigned turns = w->turns++;
 	w->woken = false;
+	drop_unseen(w);
 	if (turns < w->yields)
 		sched_yield();
-	else if (w->n == 0 || w->overflows)
+	else if (w->n == 0)
 		nanosleep(&(struct timespec){ .tv_nsec = patience(w) }, NULL);
 	else
 		w->woken = sleep_watching(w, patience(w));
@@ -150,7 +182,8 @@ memory_stored(const void *at, size_t bytes)
 	uintptr_t first = (uintptr_t)at >> LINE_SHIFT, last = ((uintptr_t)at + bytes - 1) >> LINE_SHIFT;
 	for (uintptr_t line = first; line <= last; line++) {
 		struct place *place = place_of_line(line);
-		if (atomic_load_explicit(&place->watchers, memory_order_relaxed) == 0)
+		/* No mere load, which could come before the store: who begins to watch then would see neither. */
+		if (atomic_fetch_add(&place->watchers, 0) == 0)
 			continue;
 		atomic_fetch_add(&place->stores, 1);
 		syscall(SYS_futex, &place->stores, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
