@@ -3,8 +3,8 @@
  *
  * Pointers are to global memory: of this GPU, of a peer, or of the host. `fresh` accesses go past the first-level
  * cache, and neither compiler nor GPU leaves one out: rings, flags and packets, which others write meanwhile.
- * Instructions are those of sm_60, which later GPUs understand; a compiler for these takes their fence. Kernels state no bound of their threads: with one, ptxas spills registers to make
- * room for more blocks. */
+ * Instructions are those of sm_60, which later GPUs understand; a compiler for these takes their fence. Kernels state
+ * no bound of their threads: with one, ptxas spills registers to make room for more blocks. */
 #ifndef BLINK_KERNELS_PORTABLE_H
 #define BLINK_KERNELS_PORTABLE_H
 
