@@ -393,7 +393,7 @@ $(B)/tests/virtual_gpu/libblink-twins.so: $(TWIN_OBJ) $(B)/tests/virtual_gpu/lib
 # Where CUDA's headers are: its runtime over the virtual driver, and the twins of the kernels of generated programs.
 CUDART_H := $(wildcard $(CUDA_H:%/cuda.h=%/cuda_runtime_api.h))
 CUDART_NAME := libcudart.so.$(if $(CUDART_H),$(shell sed -n 's/^#define CUDART_VERSION *\([0-9]*\)[0-9]\{3\}$$/\1/p' $(CUDART_H)))
-CUDART = $(if $(CUDART_H),$(addprefix tests/virtual_gpu/, $(CUDART_NAME) libprogram-twins.so))
+CUDART = $(if $(CUDART_H),$(addprefix $(B)/tests/virtual_gpu/, $(CUDART_NAME) libprogram-twins.so))
 CUDART_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard tests/virtual_gpu/cudart*.c))
 $(CUDART_OBJ): private BASE += -isystem $(dir $(CUDART_H))
 $(B)/tests/virtual_gpu/$(CUDART_NAME): $(CUDART_OBJ) $(B)/tests/virtual_gpu/libcuda.so.1
@@ -410,7 +410,7 @@ NCCL_PROGRAMS = $(addprefix tests/nccl/, program beside)
 .PHONY: tests
 tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(NCCL_PROGRAMS:%=$(B)/%) \
 	$(addprefix $(B)/tests/, oom.so faults.so oracle cost json_values net_pair nccl_play same_bits) \
-	$(VIRTUAL_NVML) $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) $(CUDART:%=$(B)/%)
+	$(VIRTUAL_NVML) $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) $(CUDART)
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows
@@ -420,13 +420,13 @@ ASAN_CFLAGS = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fn
 UBSAN_CFLAGS = -O1 -g1 -fsanitize=undefined -fno-sanitize-recover=all
 TSAN_CFLAGS = -O1 -g1 -fsanitize=thread
 MSAN_CFLAGS = -O1 -g1 -fsanitize=memory -fsanitize-memory-track-origins -fno-omit-frame-pointer
-ASAN_PROGRAMS = blinkc blink-perf libnccl-tuner-blink.so $(addprefix tests/, json_values nccl_play same_bits) $(CUDART) \
+ASAN_PROGRAMS = blinkc blink-perf libnccl-tuner-blink.so $(addprefix tests/, json_values nccl_play) \
 	$(addprefix tests/virtual_gpu/, libnvidia-ml.so.1 hwloc/libhwloc.so.15 libcuda.so.1 libblink-twins.so) \
 	$(UNIT_SRC:%.c=%) $(FUZZ_SRC:%.c=%) $(JOB_PROGRAMS)
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
 TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm \
-	gpu_memory kernels) tests/same_bits $(CUDART) $(JOB_PROGRAMS) $(VIRTUAL_TESTS) $(VIRTUAL_INNER_TESTS) $(addprefix tests/virtual_gpu/, libcuda.so.1 libblink-twins.so)
+	gpu_memory kernels) $(JOB_PROGRAMS) $(VIRTUAL_TESTS) $(VIRTUAL_INNER_TESTS) $(addprefix tests/virtual_gpu/, libcuda.so.1 libblink-twins.so)
 
 .PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
 check:

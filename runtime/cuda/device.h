@@ -20,13 +20,13 @@
  * Two protocols. Both ranks of a pair choose the same, since they know the same: sizes, and the program's `longest` and
  * `rings_max`.
  *
- *	packets	for short messages. 16 bytes: twice 4 bytes of data and a flag, which are written at once, so that
- *		no fence is needed. A packet is written once in a call: there are no chunks, and nobody waits for
+ *	packets	for short messages. 16 bytes: twice 4 bytes of data and a flag, 8 bytes that are written at once, so
+ *		that no fence is needed. A packet is written once in a call: there are no chunks, and nobody waits for
  *		room. Packet 0 of a strip carries the signature of the call, packet i + 1 bytes 8 i to 8 i + 7 of
  *		the strip. At its end the reader sets `done` to GPU_FLAG(call, 1)
  *	flags	for long ones. A strip goes chunk by chunk through a ring of `slots` slots. Publisher: wait until
- *		the reader has done chunk c - slots, write chunk c, fence, set `ready` to GPU_FLAG(call, c + 1).
- *		Reader: wait for that, read, set `done` to the same
+ *		the reader has done chunk c - slots, fence, write chunk c, fence, set `ready` to GPU_FLAG(call, c + 1).
+ *		Reader: wait for that, fence, read, fence, set `done` to the same
  *
  * Calls are numbered from 1 on the GPU (gpu_state.call), so that a captured graph may be replayed: nothing that differs
  * from one replay to the next is in the parameters. Flags are never cleared, and grow.

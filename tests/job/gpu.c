@@ -4,9 +4,10 @@
  *
  *	gpu [-t] [-n RANKS] [-k REPLAYS] [-S SEED] [-f FUNCTION:N...] SCENARIO...
  *
- * With BLINK_BACKEND=cuda, and the virtual driver of tests/virtual_gpu or a real one. -f, one argument with blanks: in a
- * job for each, the N-th call of that function of the driver fails on the last rank: all calls are right, or all ranks
- * end with an error. Of killed_in_step it is COLLECTIVE:N, and rank 1 is killed at the N-th fence of its kernels. */
+ * With BLINK_BACKEND=cuda, and the virtual driver of tests/virtual_gpu or a real one. -f, one argument with blanks: in
+ * a job for each, the N-th call of that function of the driver fails on the last rank: all calls are right, or all
+ * ranks end with an error. Of killed_in_step it is COLLECTIVE:N, and rank 1 is killed at the N-th fence of its
+ * kernels. */
 #include "device.h"
 #include "flight.h"
 

@@ -69,7 +69,7 @@ fi
 
 # ---- faults ----
 
-run "" gpu -n 4 killed differs aborted leaves bad_pointer
+run "" gpu -n 4 killed killed_in_queue differs aborted leaves bad_pointer
 if [ "$full" ]; then
 	run "" gpu -n 4 -S $((1 + $(turn 4))) killed
 	# In each step of a small schedule of each collective; every third with each commit.

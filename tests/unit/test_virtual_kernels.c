@@ -235,7 +235,7 @@ renew(void)
 	must(cuDevicePrimaryCtxRelease_v2(3));
 	must(cuDevicePrimaryCtxRetain(&context[3], 3));
 	use(3);
-	must(cuModuleLoadData(&module[3], ptx));
+	load(3);
 }
 
 /* A kernel touches what it must not, while others of its device wait at a barrier and for a flag: all of it ends. */

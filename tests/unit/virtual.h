@@ -82,6 +82,19 @@ use(int device)
 	must(cuCtxSetCurrent(context[device]));
 }
 
+/* The module, into the current context, and every kernel that has a twin: to load one later waits for what is held. */
+static inline void
+load(int device)
+{
+	CUfunction f;
+	char name[64];
+	must(cuModuleLoadData(&module[device], ptx));
+	for (const char *at = ptx; (at = strstr(at, ".entry ")); at++)
+		if (sscanf(at, ".entry %63[A-Za-z0-9_]", name) == 1
+		    && cuModuleGetFunction(&f, module[device], name) == CUDA_SUCCESS)
+			must(cuFuncLoad(f));
+}
+
 /* Each device has a context, with peer access to each other, and the module. Device 0 is current. */
 static inline void
 begin(void)
@@ -100,7 +113,7 @@ begin(void)
 		for (int k = 0; k < DEVICES; k++)
 			if (k != i)
 				must(cuCtxEnablePeerAccess(context[k], 0));
-		must(cuModuleLoadData(&module[i], ptx));
+		load(i);
 	}
 	use(0);
 }

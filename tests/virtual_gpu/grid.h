@@ -28,6 +28,7 @@ struct block {
 	pthread_cond_t all_there;
 	unsigned there, ended;		/* threads at the barrier; threads that will not come any more */
 	uint64_t turn;			/* barriers so far */
+	_Atomic unsigned fences;	/* so far, of all threads */
 	_Alignas(16) char shared[SHARED_BYTES];
 	struct seat {
 		struct block *block;

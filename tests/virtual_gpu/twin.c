@@ -6,7 +6,8 @@
  * shows: there, a thread keeps its stores to other devices and to the host for a while, and lets go of them in any
  * order, one by one; of bytes that overlap, in the order of the program. Its own loads see what it keeps. And it loads
  * early: it looks at places that it has loaded from before, and a later load may get what was there then, unless a
- * fence or a barrier comes between, or a newer value of the place was seen.
+ * fence comes between, its own or that of a thread that it has met at a barrier since, or a newer value of the place
+ * was seen.
  *
  * What crosses links is counted by each thread, and paid for in pieces and at fences. A thread whose context has failed
  * ends at its next call here, by longjmp: twins own nothing. */
@@ -70,6 +71,7 @@ struct runner {
 	unsigned n_late;
 	struct early early[EARLY_MOST], recent[RECENT];
 	unsigned n_early, n_recent;	/* n_recent: so far */
+	unsigned fences;		/* of the block, at its last barrier */
 };
 
 static _Thread_local struct runner *self;
@@ -417,6 +419,7 @@ virtual_gpu_fence(void)
 	pay(r, r->out, true);
 	let_go(r);
 	r->n_early = 0;
+	atomic_fetch_add(&r->block->fences, 1);
 	random_delay();
 #ifdef THREAD_SANITIZER
 	static _Atomic unsigned fences;
@@ -464,7 +467,6 @@ virtual_gpu_barrier(void)
 	struct runner *r = self;
 	struct block *b = r->block;
 	let_go(r);
-	r->n_early = 0;
 	pthread_mutex_lock(&b->lock);
 	uint64_t turn = b->turn;
 	b->there++;
@@ -478,5 +480,9 @@ virtual_gpu_barrier(void)
 		pthread_cond_timedwait(&b->all_there, &b->lock, &until);
 	}
 	pthread_mutex_unlock(&b->lock);
+	unsigned fences = atomic_load(&b->fences);
+	if (fences != r->fences)
+		r->n_early = 0;
+	r->fences = fences;
 	end_if_lost(r);
 }

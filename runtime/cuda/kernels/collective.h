@@ -13,15 +13,15 @@
  * one ends the work, after which the same threads set the flags, each after a fence of its own:
  *
  *	thread l			all threads
- *	wait for flag of lane l
+ *	wait for flag of lane l, fence
  *	----------------------- barrier: all there? -----
  *					load, combine, store
  *	----------------------- barrier -----------------
  *	fence, set flag of lane l
  *
- * The fence orders what the whole block has stored, since the barrier comes before it. On the way in there is none: no
- * GPU executes a load before one that a branch above it has waited for, the barrier keeps the others behind it, and
- * rings are loaded past the first-level cache, which may hold what was in the slot before.
+ * The second fence orders what the whole block has stored, since the barrier comes before it; the first one what the
+ * whole block loads, since the barrier comes after it. Rings are loaded past the first-level cache, which may hold what
+ * was in the slot before.
  *
  * A block has a list of strips and goes round: those whose lanes are there move on by a chunk, the others are passed
  * over. Mostly the list has one strip, which is polled for long; with `turns` it has several, and then nothing that one
@@ -177,8 +177,11 @@ wait_for_readers(struct block *b, struct waiting *w)
 				late = true;
 			}
 		}
-		if (!late)
+		if (!late) {
 			waits_no_more(b->call.status, w);
+			if (this_thread() < n)
+				fence();
+		}
 		if (!barrier_any(late))
 			return true;
 		if (all_stop(b->call.status))
@@ -498,6 +501,8 @@ lane_is_there(struct block *b, const struct strip *s, int l, int32_t chunk, int 
 		still_waits(c->status, w, lane.peer);
 		return false;
 	}
+	if (need > 0)
+		fence();
 	if (reads && chunk == 0 && load8_fresh(lane.signature) != c->signature) {
 		peer_differs(c->status, lane.peer);
 		return false;

@@ -79,6 +79,8 @@ wait_chunk(const struct gpu_message *m, struct gpu_status *status, uint64_t coun
 				still_waits(status, w, m->peer);
 			else
 				waits_no_more(status, w);
+			if (there && need > 0)
+				fence();
 			if (there && !m->sends && first && !is_message(m, &m->in->first[count % GPU_CHANNEL_SLOTS])) {
 				peer_differs(status, GPU_DIFFERS_MESSAGE + m->peer);
 				there = false;

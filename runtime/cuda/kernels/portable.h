@@ -3,8 +3,8 @@
  *
  * Pointers are to global memory: of this GPU, of a peer, or of the host. `fresh` accesses go past the first-level
  * cache, and neither compiler nor GPU leaves one out: rings, flags and packets, which others write meanwhile.
- * Instructions are those of sm_60. Kernels state no bound of their threads: with one, ptxas spills registers to make
- * room for more blocks. */
+ * Instructions are those of sm_60, which later GPUs understand; a compiler for these takes their fence. Kernels state
+ * no bound of their threads: with one, ptxas spills registers to make room for more blocks. */
 #ifndef BLINK_KERNELS_PORTABLE_H
 #define BLINK_KERNELS_PORTABLE_H
 
@@ -72,11 +72,18 @@ barrier(void)
 	asm volatile("bar.sync 0;" ::: "memory");
 }
 
-/* What the block stored before is seen by all before what the thread stores after. */
+/* To release: what the block stored before the last barrier, and the thread before the fence, is seen by all before
+ * what the thread stores after. To acquire: who has seen a flag, and fences, and all who meet it at a barrier then, see
+ * what was stored before the flag. In CUDA's memory model a load does not wait for one before it that a branch hangs
+ * on, so that both sides need it. */
 FN void
 fence(void)
 {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
+	asm volatile("fence.acq_rel.sys;" ::: "memory");
+#else
 	asm volatile("membar.sys;" ::: "memory");
+#endif
 }
 
 FN struct vector
@@ -88,12 +95,13 @@ load16(const void *from)
 	return v;
 }
 
+/* Twice 8 bytes: of a vector only its elements are loaded and stored at once. */
 FN struct vector
 load16_fresh(const void *from)
 {
-	struct vector v;
-	asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-		     : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3]) : "l"(from));
+	uint64_t low, high;
+	asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];" : "=l"(low), "=l"(high) : "l"(from));
+	struct vector v = { { (uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32) } };
 	return v;
 }
 
@@ -107,8 +115,8 @@ store16(void *to, struct vector v)
 FN void
 store16_fresh(void *to, struct vector v)
 {
-	asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};"
-		     :: "l"(to), "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3]));
+	uint64_t low = v.w[0] | (uint64_t)v.w[1] << 32, high = v.w[2] | (uint64_t)v.w[3] << 32;
+	asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" :: "l"(to), "l"(low), "l"(high));
 }
 
 /* T: of the register, which for a byte is wider. */
