@@ -463,8 +463,8 @@ call_fetch(int rank, const struct buffers *b, blinkComm_t comm)
 	return b->device ? blinkCopyOut(comm, rank, b->memory, b->device, b->bytes) : blinkSuccess;
 }
 
-/* With a scalar that is read now; or, of every other rank, at the end of its buffers, where it is put when the operation
- * is there already. */
+/* With a scalar that is read now; or, of every other rank, one at the end of its buffers, where it is put when the
+ * operation is there. */
 static blinkResult_t
 make_operation(const struct call *c, int rank, const struct buffers *b, blinkComm_t comm, blinkRedOp_t *op)
 {
