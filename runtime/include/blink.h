@@ -325,8 +325,8 @@ blinkResult_t blinkCommShrink(blinkComm_t comm, const int *excluded, int nExclud
     blinkComm_t *shrunk, const blinkConfig_t *config, blinkError_t *error);
 
 /* A communicator of nRanks ranks: those of comm, with their numbers, and new ones, which join it by blinkCommInitRank
- * with nRanks, the id, and the numbers that follow. All ranks of comm call it. id: one that blinkGetUniqueId has made for
- * it; NULL on the other ranks. config: as for blinkCommInitRank; NULL: as of comm. */
+ * with nRanks, the id, and the numbers that follow. All ranks of comm call it. id: one that blinkGetUniqueId has made
+ * for it; NULL on the other ranks. config: as for blinkCommInitRank; NULL: as of comm. */
 blinkResult_t blinkCommGrow(blinkComm_t comm, int nRanks, const blinkUniqueId_t *id, blinkComm_t *grown,
     const blinkConfig_t *config, blinkError_t *error);
 

@@ -361,6 +361,7 @@ call_place(const struct call *c, int n, int rank, char *memory, struct buffers *
 	}
 	for (size_t i = 0; i < b->n_send; i++)
 		put_element(c, n, rank, i, send + i * size);
+	put_scalar(c, rank, memory + b->bytes - SCALAR);
 	/* What is not used may be anything. */
 	b->send = b->n_send ? send : c->seed & 1 ? NULL : (void *)16;
 	b->recv = b->n_recv ? recv : c->seed & 1 ? NULL : (void *)16;
@@ -470,8 +471,8 @@ call_fetch(int rank, const struct buffers *b, blinkComm_t comm)
 	return b->device ? blinkCopyOut(comm, rank, b->memory, b->device, b->bytes) : blinkSuccess;
 }
 
-/* With a scalar that is read now; or, of every other rank, at the end of its buffers, where it is put when the operation
- * is there already. */
+/* With a scalar that is read now; or, of every other rank, one at the end of its buffers, where it is put when the
+ * operation is there. */
 static blinkResult_t
 make_operation(const struct call *c, int rank, const struct buffers *b, blinkComm_t comm, blinkRedOp_t *op)
 {
@@ -480,6 +481,7 @@ make_operation(const struct call *c, int rank, const struct buffers *b, blinkCom
 	put_scalar(c, rank, scalar);
 	if ((c->seed >> 1 ^ (uint64_t)rank) & 1)
 		return blinkRedOpCreatePreMulSum(op, scalar, c->type, comm);
+	memset(at, BLANK, SCALAR);
 	result = blinkRedOpCreatePreMulSumDevice(op, b->device ? b->device + (at - b->memory) : at, c->type, comm);
 	memcpy(at, scalar, SCALAR);
 	return result;
