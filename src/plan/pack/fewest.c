@@ -10,7 +10,7 @@ static Status
 flatten_pairs(struct mirrored *f, struct pair_goal goal, Packing **few)
 {
 	int work[TREES_RANKS], least;
-	goal.steps = LIMIT_FLAT_STEPS;
+	goal.steps = goal.many_steps = LIMIT_FLAT_STEPS;
 	goal.from = goal.to = (*few)->n_trees;
 	for (Packing *flat = *few; flat;) {
 		*few = flat;
@@ -28,7 +28,8 @@ seek_pairs(struct mirrored *f, Frac target, Frac top, int max_depth, Packing **f
 {
 	int work[TREES_RANKS], depth = pack_depth(*few, work);
 	struct pair_goal goal = { .target = target, .top = top, .max_depth = max_depth,
-	    .from = proof->mirrored ? 2 : 1, .to = (*few)->n_trees - 1, .steps = LIMIT_PAIR_STEPS };
+	    .from = proof->mirrored ? 2 : 1, .to = (*few)->n_trees - 1, .steps = LIMIT_PAIR_STEPS,
+	    .many_steps = frac_cmp(target, top) < 0 ? LIMIT_PAIR_STEPS : LIMIT_MANY_STEPS };
 	Packing *pairs = NULL;
 	Frac rate, known;
 	TRY(pairs_fewest(f->ctx, &f->all, &goal, &pairs, &proof->least));
@@ -55,6 +56,7 @@ seek_pair_rates(struct mirrored *f, Frac top, const Ask *ask, int max_depth, Pac
 	bool longer = !ask->max_depth && max_trees <= PAIRS_MOST;
 	struct pair_goal goal = { .target = top, .top = top, .max_depth = max_depth, .from = proof->mirrored ? 2 : 1,
 	    .to = max_trees, .steps = longer ? LIMIT_RATE_STEPS : LIMIT_FLAT_STEPS };
+	goal.many_steps = goal.steps;
 	Packing *pairs = NULL;
 	TRY(pairs_fewest(f->ctx, &f->all, &goal, &pairs, &proof->least));
 	if (pairs) {
@@ -64,7 +66,7 @@ seek_pair_rates(struct mirrored *f, Frac top, const Ask *ask, int max_depth, Pac
 		return OK;
 	}
 	goal.above = true;
-	goal.steps = LIMIT_FLAT_STEPS;
+	goal.steps = goal.many_steps = LIMIT_FLAT_STEPS;
 	do {
 		*few = pairs ? pairs : *few;
 		proof->paired = pairs;
@@ -107,7 +109,7 @@ pack_fewest(Ctx *ctx, const Topology *topo, Frac optimum, Frac top, const Ask *a
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	int max_depth = ask->max_depth ? ask->max_depth : 2 * topo->n_ranks;
-	struct mirrored f = { .ctx = ctx, .max_depth = max_depth };
+	struct mirrored *f;
 	struct proof proof = { 0 };
 	Packing *few = NULL;
 	Frac keep, target;
@@ -115,26 +117,28 @@ pack_fewest(Ctx *ctx, const Topology *topo, Frac optimum, Frac top, const Ask *a
 	/* Weights are counted by products of 128 bits. */
 	optimum = frac_fits(optimum) ? optimum : frac_whole_above(optimum);
 	top = frac_fits(top) ? top : frac_whole_above(top);
-	TRY(trees_enumerate(ctx, topo, ask, &f.all, &fits));
+	TRY(TEMP(ctx, f, 1));
+	f->ctx = ctx;
+	TRY(trees_enumerate(ctx, topo, ask, &f->all, &fits));
 	if (!frac_sub(FRAC_ONE, ask->tolerance, &keep) || !frac_mul(optimum, keep, &target) || !frac_fits(target))
 		fits = false;
 	if (fits)
-		mirrored_begin(&f);
+		TRY(mirrored_begin(f, max_depth));
 	if (fits && ask->max_trees)
-		TRY(mirrored_rates(&f, optimum, ask->max_trees, &few, &proof));
+		TRY(mirrored_rates(f, optimum, ask->max_trees, &few, &proof));
 	else if (fits)
-		TRY(mirrored_fewest(&f, target, optimum, &few, &proof));
+		TRY(mirrored_fewest(f, target, optimum, &few, &proof));
 	if (few && ask->coll == ALLREDUCE && !ask->max_trees)
-		TRY(seek_pairs(&f, target, top, max_depth, &few, &proof));
+		TRY(seek_pairs(f, target, top, max_depth, &few, &proof));
 	else if (few && ask->coll == ALLREDUCE && proof.least <= ask->max_trees)
-		TRY(seek_pair_rates(&f, top, ask, max_depth, &few, &proof));
+		TRY(seek_pair_rates(f, top, ask, max_depth, &few, &proof));
 	if (few)
-		few->highest = ask->max_trees && covers_all(&f, few, &proof, ask->max_trees);
+		few->highest = ask->max_trees && covers_all(f, few, &proof, ask->max_trees);
 	if (few)
-		tell(&f, few, &proof, ask->max_trees);
+		tell(f, few, &proof, ask->max_trees);
 	else if (fits)
 		log_verbose(ctx, "fewest: none found with up to %d trees of %d",
-		    f.k < MIRRORED_PICKS ? f.k : MIRRORED_PICKS, f.all.n);
+		    f->k < MIRRORED_PICKS ? f->k : MIRRORED_PICKS, f->all.n);
 	arena_release(&ctx->scratch, mark);
 	*out = few;
 	return OK;
