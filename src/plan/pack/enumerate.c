@@ -241,8 +241,7 @@ trees_enumerate(Ctx *ctx, const Topology *topo, const Ask *ask, struct trees *ou
 		return OK;
 	qsort(t->rows, (size_t)t->n, sizeof *t->rows, by_rows);
 	TRY(index_rows(t));
-	TRY(measure_depths(t));
-	return trees_orbits(t);
+	return measure_depths(t);
 }
 
 Status

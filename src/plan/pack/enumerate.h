@@ -29,6 +29,7 @@ struct trees {
 	uint64_t *every;
 	uint64_t *with[TREES_ROWS];	/* of a row: the trees that have it */
 	int *depth;			/* hops from the root, allreduce: up and down from the centre */
+	/* By orbits.c: */
 	int *orbit;			/* first tree of its orbit under permutations of the ranks */
 	int *rooted;			/* of an allreduce: likewise, for each root and tree: [root * n + tree] */
 };
@@ -36,9 +37,6 @@ struct trees {
 /* False in *all: there are more than LIMIT_FEW_TREES trees, or switches, or more ranks or links than the limits above
  * allow, or, for allreduce, links without an equal in the other direction. */
 Status trees_enumerate(Ctx *ctx, const Topology *topo, const Ask *ask, struct trees *out, bool *all);
-
-/* Their orbits, in orbits.c. */
-Status trees_orbits(struct trees *t);
 
 /* A block of a set, `of`: those of its trees that have all required rows, and none that is closed. False: there are
  * none. */

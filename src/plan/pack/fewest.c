@@ -2,6 +2,7 @@
  * do (pairs.c). Fewer trees are fewer transfers to start; where they are deeper, the plan says what shallower ones
  * there are. */
 #include "plan/pack/mirrored.h"
+#include "plan/pack/orbits.h"
 #include "plan/pack/pack.h"
 #include "plan/pack/pairs.h"
 
@@ -122,6 +123,8 @@ pack_fewest(Ctx *ctx, const Topology *topo, Frac optimum, Frac top, const Ask *a
 	TRY(trees_enumerate(ctx, topo, ask, &f->all, &fits));
 	if (!frac_sub(FRAC_ONE, ask->tolerance, &keep) || !frac_mul(optimum, keep, &target) || !frac_fits(target))
 		fits = false;
+	if (fits)
+		TRY(trees_orbits(&f->all));
 	if (fits)
 		TRY(mirrored_begin(f, max_depth));
 	if (fits && ask->max_trees)

@@ -3,7 +3,7 @@
  * Not all of these are needed, but some that generate them, and they are found rank by rank, the last first: those that
  * keep ranks 0 .. n are generated already, and for each rank r that these do not take n to, one that keeps 0 .. n - 1
  * and takes n to r is added, if there is any. Of a DGX-1P, 4 generate all 48. */
-#include "plan/pack/enumerate.h"
+#include "plan/pack/orbits.h"
 
 struct symmetries {
 	struct trees *t;

@@ -1,8 +1,8 @@
 /* Weights of k pairs, where k pairs reach a rate and no k - 1 do: those of vertex.c, M w = c, where M has entries of 0,
  * 1 and 2, since a pair may use a link on its way up and on its way down. By Smith's normal form all weights are whole
- * multiples of 1 / s link, s the largest invariant factor of M. Over all such matrices it is at most 2, 4, 10 and 30 for
- * k = 1 to 4, by enumeration; and at most |det M|, which for k = 5 is at most 2^5 times the largest determinant of 0 and
- * 1, 5: a determinant is linear in each entry, so the largest has entries of 0 and 2 only.
+ * multiples of 1 / s link, s the largest invariant factor of M. Over all such matrices it is at most 2, 4, 10 and 30
+ * for k = 1 to 4, by enumeration; and at most |det M|, which for k = 5 is at most 2^5 times the largest determinant of
+ * 0 and 1, 5: a determinant is linear in each entry, so the largest has entries of 0 and 2 only.
  *
  * Of 27663 weights of four pairs that have the rate of a DGX-1V together, these are left: 14, 5, 4 and 1 sevenths of a
  * link. */
