@@ -55,8 +55,6 @@ enum {
 	LIMIT_RATE_NODES = 120000,	/* of the search for the highest rate of a number of trees */
 	LIMIT_FEW_NODES = 400000,	/* of that search: about half a second */
 	LIMIT_PAIR_STEPS = 25000000,	/* of the search for fewer pairs, for each number of them: 0.1 s */
-	LIMIT_MANY_STEPS = 1 << 19,	/* likewise, for five pairs and more at the optimum: there is hardly a proof,
-					 * and five of a DGX-1V take 300 million */
 	LIMIT_FLAT_STEPS = 10000000,	/* for shallower pairs, and for rates between, likewise */
 	LIMIT_RATE_STEPS = 400000000,	/* for max_trees pairs at the highest rate that there may be */
 	LIMIT_ILP_UNITS = 192,		/* the finest unit of rate: bound / 192 */

@@ -11,7 +11,7 @@ static Status
 flatten_pairs(struct mirrored *f, struct pair_goal goal, Packing **few)
 {
 	int work[TREES_RANKS], least;
-	goal.steps = goal.many_steps = LIMIT_FLAT_STEPS;
+	goal.steps = LIMIT_FLAT_STEPS;
 	goal.from = goal.to = (*few)->n_trees;
 	for (Packing *flat = *few; flat;) {
 		*few = flat;
@@ -29,8 +29,7 @@ seek_pairs(struct mirrored *f, Frac target, Frac top, int max_depth, Packing **f
 {
 	int work[TREES_RANKS], depth = pack_depth(*few, work);
 	struct pair_goal goal = { .target = target, .top = top, .max_depth = max_depth,
-	    .from = proof->mirrored ? 2 : 1, .to = (*few)->n_trees - 1, .steps = LIMIT_PAIR_STEPS,
-	    .many_steps = frac_cmp(target, top) < 0 ? LIMIT_PAIR_STEPS : LIMIT_MANY_STEPS };
+	    .from = proof->mirrored ? 2 : 1, .to = (*few)->n_trees - 1, .steps = LIMIT_PAIR_STEPS };
 	Packing *pairs = NULL;
 	Frac rate, known;
 	TRY(pairs_fewest(f->ctx, &f->all, &goal, &pairs, &proof->least));
@@ -57,7 +56,6 @@ seek_pair_rates(struct mirrored *f, Frac top, const Ask *ask, int max_depth, Pac
 	bool longer = !ask->max_depth && max_trees <= PAIRS_MOST;
 	struct pair_goal goal = { .target = top, .top = top, .max_depth = max_depth, .from = proof->mirrored ? 2 : 1,
 	    .to = max_trees, .steps = longer ? LIMIT_RATE_STEPS : LIMIT_FLAT_STEPS };
-	goal.many_steps = goal.steps;
 	Packing *pairs = NULL;
 	TRY(pairs_fewest(f->ctx, &f->all, &goal, &pairs, &proof->least));
 	if (pairs) {
@@ -67,7 +65,7 @@ seek_pair_rates(struct mirrored *f, Frac top, const Ask *ask, int max_depth, Pac
 		return OK;
 	}
 	goal.above = true;
-	goal.steps = goal.many_steps = LIMIT_FLAT_STEPS;
+	goal.steps = LIMIT_FLAT_STEPS;
 	do {
 		*few = pairs ? pairs : *few;
 		proof->paired = pairs;

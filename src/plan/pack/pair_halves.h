@@ -7,7 +7,6 @@
 
 enum {
 	PAIRS_MOST = 6,		/* that are searched for */
-	PAIRS_MANY = 5,
 	PAIRS_UNITS = 255,	/* units of 1 / den link that a link has */
 	PAIRS_LINKS = 64,	/* bits of a half */
 	PAIRS_CUTS = 1 << TREES_RANKS,

@@ -14,7 +14,7 @@
 
 enum {
 	MOST_WEIGHTS = 4096,
-	MOST_ROWS = 1 << 22,	/* rows that are looked at, and no more than steps of the search */
+	MOST_ROWS = 1 << 22,	/* rows that are looked at */
 	MAX_PROVEN = 5		/* up to this number of pairs max_den is proven */
 };
 
@@ -119,12 +119,11 @@ by_choices(const void *a, const void *b)
 Status
 pairs_weigh(struct pairs *p, const struct pair_goal *goal, struct weights **out, int *n, bool *all)
 {
-	int64_t steps = pairs_steps(p->k, goal);
 	struct weigher *s;
 	TRY(TEMP(p->ctx, s, 1));
 	s->p = p;
 	s->k = p->k;
-	s->left = steps < MOST_ROWS ? steps : MOST_ROWS;
+	s->left = MOST_ROWS;
 	s->all = p->k <= MAX_PROVEN;
 	TRY(TEMP(p->ctx, s->out, MOST_WEIGHTS));
 	for (int den = 1; den <= max_den[p->k] && s->left > 0; den++)

@@ -10,14 +10,8 @@ struct pair_goal {
 	bool above;		/* a rate above the target */
 	int max_depth;
 	int from, to;		/* numbers of pairs */
-	int64_t steps, many_steps;	/* of the search for each of these, and for each from PAIRS_MANY on */
+	int64_t steps;		/* of the search for each of these */
 };
-
-static inline int64_t
-pairs_steps(int k, const struct pair_goal *goal)
-{
-	return k < PAIRS_MANY ? goal->steps : goal->many_steps;
-}
 
 /* All weights of k pairs that may be needed for such a rate, those with the fewest choices first.
  * False in *all: there are others, too many or too fine. */

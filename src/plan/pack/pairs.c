@@ -31,7 +31,7 @@ try_count(struct pairs *p, const struct pair_goal *goal, Packing **out, bool *no
 	enum { FIRST_STEPS = 1 << 16, MORE = 8 };
 	struct weights *w;
 	int n, left;
-	int64_t steps = pairs_steps(p->k, goal);
+	int64_t steps = goal->steps;
 	bool all;
 	TRY(pairs_weigh(p, goal, &w, &n, &all));
 	for (int64_t each = FIRST_STEPS; n > 0 && steps > 0; each *= MORE) {
