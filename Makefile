@@ -170,9 +170,9 @@ $(B)/completions/blink-perf.%: $(B)/blink-perf
 # promises 16 KiB for a whole call, and tests/unit/test_process.c and tests/stack.py hold it. Sanitizers make frames larger.
 FRAME = 8192
 $(SHARED_OBJ) $(RUNTIME_OBJ) $(TUNER_OBJ): FRAME = 2048
-# Not in libblink: paths; the tables of a search; the buffers of blink-perf.
+# Not in libblink: paths; the buffers of blink-perf.
 $(B)/src/base/file.o $(B)/src/base/pool.o: FRAME = 8192
-$(B)/src/plan/pack/fewest.o $(B)/runtime/perf/data.o: FRAME = 40960
+$(B)/runtime/perf/data.o: FRAME = 40960
 LIMIT_FRAME = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/%,$<),,-Wframe-larger-than=$(FRAME))
 
 # Kernels: a module for each type of elements and one that only moves, as PTX, which a GPU's driver compiles. clang makes it

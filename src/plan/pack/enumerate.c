@@ -135,16 +135,24 @@ own_links(const struct trees *t, Edge *edge, int n)
 	return OK;
 }
 
-uint64_t
-trees_fitting(const struct trees *t, int word, uint64_t of, uint64_t required, uint64_t closed)
+/* Trees ascend by their sets of rows, so of the last row long runs of trees have it or have not: most blocks are empty
+ * after few rows from the last on. */
+bool
+trees_fitting(const struct trees *t, int block, const uint64_t *of, uint64_t required, uint64_t closed, uint64_t *fit)
 {
-	int n = t->n - 64 * word;
-	uint64_t fit = n < 64 ? of & ((UINT64_C(1) << n) - 1) : of;
-	for (uint64_t rest = required; rest && fit; rest &= rest - 1)
-		fit &= t->with[__builtin_ctzll(rest)][word];
-	for (uint64_t rest = closed; rest && fit; rest &= rest - 1)
-		fit &= ~t->with[__builtin_ctzll(rest)][word];
-	return fit;
+	uint64_t any = 0;
+	for (int i = 0; i < TREES_WORDS; i++)
+		any |= fit[i] = of[TREES_WORDS * block + i];
+	for (uint64_t rest = required | closed; rest && any;) {
+		int row = 63 - __builtin_clzll(rest);
+		uint64_t without = -(closed >> row & 1);
+		const uint64_t *with = t->with[row] + (size_t)TREES_WORDS * (size_t)block;
+		any = 0;
+		for (int i = 0; i < TREES_WORDS; i++)
+			any |= fit[i] &= with[i] ^ without;
+		rest ^= UINT64_C(1) << row;
+	}
+	return any;
 }
 
 Status
@@ -184,11 +192,15 @@ trees_make_pair(const struct trees *t, int root, uint64_t up, uint64_t down, Tre
 static Status
 index_rows(struct trees *t)
 {
+	t->n_blocks = t->n / TREES_BLOCK + 1;
+	TRY(TEMP(t->ctx, t->every, TREES_WORDS * t->n_blocks));
 	for (int row = 0; row < t->n_rows; row++)
-		TRY(TEMP(t->ctx, t->with[row], t->n / 64 + 1));
-	for (int i = 0; i < t->n; i++)
+		TRY(TEMP(t->ctx, t->with[row], TREES_WORDS * t->n_blocks));
+	for (int i = 0; i < t->n; i++) {
+		t->every[i / 64] |= UINT64_C(1) << i % 64;
 		for (uint64_t rest = t->rows[i]; rest; rest &= rest - 1)
 			t->with[__builtin_ctzll(rest)][i / 64] |= UINT64_C(1) << i % 64;
+	}
 	return OK;
 }
 
@@ -207,84 +219,6 @@ measure_depths(struct trees *t)
 	return OK;
 }
 
-/* ---- symmetries of the ranks ---- */
-
-static int64_t
-capacity_between(const struct trees *t, int a, int b)
-{
-	int64_t sum = 0;
-	for (int i = t->topo->first_out[a]; i < t->topo->first_out[a + 1]; i++)
-		if (t->topo->link[t->topo->out[i]].to == b)
-			sum += t->topo->link[t->topo->out[i]].capacity;
-	return sum;
-}
-
-static int
-tree_number(const struct trees *t, uint64_t rows)
-{
-	int lo = 0, hi = t->n - 1;
-	while (lo < hi) {
-		int mid = (lo + hi) / 2;
-		if (t->rows[mid] < rows)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-static void
-join_orbits(int *orbit, int a, int b)
-{
-	if (orbit[b] < orbit[a])
-		orbit[a] = orbit[b];
-	else
-		orbit[b] = orbit[a];
-}
-
-/* One permutation of the ranks: a tree and its image are in one orbit. */
-static void
-use_symmetry(struct trees *t, const int *image)
-{
-	int row_image[TREES_ROWS];
-	for (int row = 0; row < t->n_rows; row++) {
-		const Link *link = &t->topo->link[t->there[row]];
-		row_image[row] = -1;
-		for (int l = 0; l < t->topo->n_links && row_image[row] < 0; l++)
-			if (t->topo->link[l].from == image[link->from] && t->topo->link[l].to == image[link->to])
-				row_image[row] = t->row_of[l];
-	}
-	for (int i = 0; i < t->n; i++) {
-		uint64_t rows = 0;
-		for (int row = 0; row < t->n_rows; row++)
-			if (t->rows[i] >> row & 1)
-				rows |= UINT64_C(1) << row_image[row];
-		int other = tree_number(t, rows);
-		join_orbits(t->orbit, i, other);
-		for (int r = 0; t->rooted && r < t->topo->n_ranks; r++)
-			join_orbits(t->rooted, r * t->n + i, image[r] * t->n + other);
-	}
-}
-
-/* All permutations of the ranks that keep every capacity (and the root), rank by rank. */
-static void
-find_symmetries(struct trees *t, int *image, int n, unsigned used)
-{
-	if (n == t->topo->n_ranks) {
-		use_symmetry(t, image);
-		return;
-	}
-	for (int r = 0; r < t->topo->n_ranks; r++) {
-		bool fits = !(used >> r & 1) && (t->root < 0 || (n == t->root) == (r == t->root));
-		for (int m = 0; m < n && fits; m++)
-			fits = capacity_between(t, n, m) == capacity_between(t, r, image[m])
-			    && capacity_between(t, m, n) == capacity_between(t, image[m], r);
-		image[n] = r;
-		if (fits)
-			find_symmetries(t, image, n + 1, used | 1u << r);
-	}
-}
-
 static int
 by_rows(const void *a, const void *b)
 {
@@ -295,7 +229,6 @@ by_rows(const void *a, const void *b)
 Status
 trees_enumerate(Ctx *ctx, const Topology *topo, const Ask *ask, struct trees *out, bool *all)
 {
-	int image[TREES_RANKS];
 	struct trees *t = out;
 	*t = (struct trees){ .ctx = ctx, .topo = topo, .coll = ask->coll, .root = ask->root };
 	*all = topo->n_vertices == topo->n_ranks && topo->n_ranks <= TREES_RANKS
@@ -308,16 +241,7 @@ trees_enumerate(Ctx *ctx, const Topology *topo, const Ask *ask, struct trees *ou
 		return OK;
 	qsort(t->rows, (size_t)t->n, sizeof *t->rows, by_rows);
 	TRY(index_rows(t));
-	TRY(measure_depths(t));
-	TRY(TEMP(ctx, t->orbit, t->n));
-	for (int i = 0; i < t->n; i++)
-		t->orbit[i] = i;
-	if (t->coll == ALLREDUCE)
-		TRY(TEMP(ctx, t->rooted, topo->n_ranks * t->n));
-	for (int i = 0; t->rooted && i < topo->n_ranks * t->n; i++)
-		t->rooted[i] = i;
-	find_symmetries(t, image, 0, 0);
-	return OK;
+	return measure_depths(t);
 }
 
 Status

@@ -7,7 +7,9 @@
 enum {
 	TREES_ROWS = 64,	/* bits of a tree */
 	TREES_RANKS = 9,	/* whose permutations are searched for symmetries */
-	TREES_CAPACITY = 255	/* physical links in a row */
+	TREES_CAPACITY = 255,	/* physical links in a row */
+	TREES_WORDS = 8,	/* of a block of a set of trees */
+	TREES_BLOCK = 64 * TREES_WORDS	/* trees of a block */
 };
 
 /* A row is a link, or for allreduce the two directions of a connection; a tree is a set of rows. */
@@ -22,8 +24,12 @@ struct trees {
 	int64_t capacity[TREES_ROWS];	/* in physical links */
 	int n, room;
 	uint64_t *rows;			/* of each tree; ascending */
-	uint64_t *with[TREES_ROWS];	/* of a row: the trees that have it, tree t as bit t % 64 of word t / 64 */
+	/* Sets of trees: tree t is bit t % 64 of word t / 64, and words fill whole blocks. */
+	int n_blocks;
+	uint64_t *every;
+	uint64_t *with[TREES_ROWS];	/* of a row: the trees that have it */
 	int *depth;			/* hops from the root, allreduce: up and down from the centre */
+	/* By orbits.c: */
 	int *orbit;			/* first tree of its orbit under permutations of the ranks */
 	int *rooted;			/* of an allreduce: likewise, for each root and tree: [root * n + tree] */
 };
@@ -32,9 +38,10 @@ struct trees {
  * allow, or, for allreduce, links without an equal in the other direction. */
 Status trees_enumerate(Ctx *ctx, const Topology *topo, const Ask *ask, struct trees *out, bool *all);
 
-/* Of trees 64 * word and the 63 after it, bits of a word: those of `of` that have all required rows, and none that is
- * closed. */
-uint64_t trees_fitting(const struct trees *t, int word, uint64_t of, uint64_t required, uint64_t closed);
+/* A block of a set, `of`: those of its trees that have all required rows, and none that is closed. False: there are
+ * none. */
+bool trees_fitting(const struct trees *t, int block, const uint64_t *of, uint64_t required, uint64_t closed,
+    uint64_t *fit);
 
 /* A tree in the run arena. */
 Status trees_make(const struct trees *t, uint64_t rows, Tree *out);

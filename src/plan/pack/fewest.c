@@ -2,6 +2,7 @@
  * do (pairs.c). Fewer trees are fewer transfers to start; where they are deeper, the plan says what shallower ones
  * there are. */
 #include "plan/pack/mirrored.h"
+#include "plan/pack/orbits.h"
 #include "plan/pack/pack.h"
 #include "plan/pack/pairs.h"
 
@@ -107,7 +108,7 @@ pack_fewest(Ctx *ctx, const Topology *topo, Frac optimum, Frac top, const Ask *a
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	int max_depth = ask->max_depth ? ask->max_depth : 2 * topo->n_ranks;
-	struct mirrored f = { .ctx = ctx, .max_depth = max_depth };
+	struct mirrored *f;
 	struct proof proof = { 0 };
 	Packing *few = NULL;
 	Frac keep, target;
@@ -115,26 +116,30 @@ pack_fewest(Ctx *ctx, const Topology *topo, Frac optimum, Frac top, const Ask *a
 	/* Weights are counted by products of 128 bits. */
 	optimum = frac_fits(optimum) ? optimum : frac_whole_above(optimum);
 	top = frac_fits(top) ? top : frac_whole_above(top);
-	TRY(trees_enumerate(ctx, topo, ask, &f.all, &fits));
+	TRY(TEMP(ctx, f, 1));
+	f->ctx = ctx;
+	TRY(trees_enumerate(ctx, topo, ask, &f->all, &fits));
 	if (!frac_sub(FRAC_ONE, ask->tolerance, &keep) || !frac_mul(optimum, keep, &target) || !frac_fits(target))
 		fits = false;
 	if (fits)
-		mirrored_begin(&f);
+		TRY(trees_orbits(&f->all));
+	if (fits)
+		TRY(mirrored_begin(f, max_depth));
 	if (fits && ask->max_trees)
-		TRY(mirrored_rates(&f, optimum, ask->max_trees, &few, &proof));
+		TRY(mirrored_rates(f, optimum, ask->max_trees, &few, &proof));
 	else if (fits)
-		TRY(mirrored_fewest(&f, target, optimum, &few, &proof));
+		TRY(mirrored_fewest(f, target, optimum, &few, &proof));
 	if (few && ask->coll == ALLREDUCE && !ask->max_trees)
-		TRY(seek_pairs(&f, target, top, max_depth, &few, &proof));
+		TRY(seek_pairs(f, target, top, max_depth, &few, &proof));
 	else if (few && ask->coll == ALLREDUCE && proof.least <= ask->max_trees)
-		TRY(seek_pair_rates(&f, top, ask, max_depth, &few, &proof));
+		TRY(seek_pair_rates(f, top, ask, max_depth, &few, &proof));
 	if (few)
-		few->highest = ask->max_trees && covers_all(&f, few, &proof, ask->max_trees);
+		few->highest = ask->max_trees && covers_all(f, few, &proof, ask->max_trees);
 	if (few)
-		tell(&f, few, &proof, ask->max_trees);
+		tell(f, few, &proof, ask->max_trees);
 	else if (fits)
 		log_verbose(ctx, "fewest: none found with up to %d trees of %d",
-		    f.k < MIRRORED_PICKS ? f.k : MIRRORED_PICKS, f.all.n);
+		    f->k < MIRRORED_PICKS ? f->k : MIRRORED_PICKS, f->all.n);
 	arena_release(&ctx->scratch, mark);
 	*out = few;
 	return OK;

@@ -9,13 +9,18 @@
  *
  *     for k = 1, 2, ...   for D = 1, 2, ... maxdet(k)   for all whole weights a_1 >= ... >= a_k with rate / D enough
  *
- * a depth-first search that places one tree after the other either finds k trees or proves that there are none.
+ * that are a vertex (vertex.c), a depth-first search that places one tree after the other either finds k trees or
+ * proves that there are none.
  *
  * What keeps it short: every tree has n - 1 edges, so all links together may leave a slack S unused, their capacity
  * less (n - 1) * sum a. Of a residual capacity r the trees not yet placed can use no more than the largest sum of
  * some of their weights that is at most r. If what must stay unused exceeds S in total, the branch is cut off; and a
  * link whose use (or whose omission) would make it so is forbidden (or required) in the next tree. The first tree is
  * taken up to symmetry.
+ *
+ * A node of the search takes a fraction of a us. Trees that have all required rows and no forbidden one are looked up
+ * as sets of bits (enumerate.c), and what a tree leaves of all cuts between the ranks is subtracted eight cuts at a
+ * time.
  *
  * Then the same search over shallower trees only, until there are no k of them. */
 #include "plan/pack/mirrored.h"
@@ -27,6 +32,7 @@
 
 enum {
 	MAX_PROVEN = 9,		/* up to this number of trees max_det is the true maximum */
+	MOST_SLACK = TREES_ROWS * MIRRORED_UNITS	/* no more is ever unused */
 };
 
 /* maxdet(k), and from 10 on no more than is of use: what is found with these is not called proven. */
@@ -41,74 +47,113 @@ by_links(const void *a, const void *b)
 	return over ? over : (*s > *t) - (*s < *t);
 }
 
-/* Every tree leaves (reduce: enters) each side that holds the root (an allreduce's: crosses each cut) at least once. */
-void
-mirrored_begin(struct mirrored *f)
+/* Rows of the links that leave (reduce: enter) a side. */
+static uint64_t
+rows_crossing(const struct trees *all, unsigned side)
 {
-	int n = f->all.topo->n_ranks, root = f->all.root < 0 ? 0 : f->all.root;
-	for (unsigned side = 0; side < (1u << n) - 1; side++) {
-		uint64_t rows = 0;
-		if (!(side >> root & 1))
-			continue;
-		for (int l = 0; l < f->all.topo->n_links; l++) {
-			bool from = side >> f->all.topo->link[l].from & 1, to = side >> f->all.topo->link[l].to & 1;
-			if (f->all.coll == REDUCE ? to && !from : from && !to)
-				rows |= UINT64_C(1) << f->all.row_of[l];
-		}
-		f->crossing[f->n_cuts++] = rows;
+	uint64_t rows = 0;
+	for (int l = 0; l < all->topo->n_links; l++) {
+		bool from = side >> all->topo->link[l].from & 1, to = side >> all->topo->link[l].to & 1;
+		if (all->coll == REDUCE ? to && !from : from && !to)
+			rows |= UINT64_C(1) << all->row_of[l];
 	}
-	qsort(f->crossing, (size_t)f->n_cuts, sizeof *f->crossing, by_links);
+	return rows;
 }
 
-/* From the sums of weights j .. k - 1. */
 static void
-measure_waste(struct mirrored *f)
+limit_depth(struct mirrored *f, int max_depth)
+{
+	f->max_depth = max_depth;
+	memset(f->shallow, 0, (size_t)(TREES_WORDS * f->all.n_blocks) * sizeof *f->shallow);
+	for (int t = 0; t < f->all.n; t++)
+		f->shallow[t / 64] |= (uint64_t)(f->all.depth[t] <= max_depth) << t % 64;
+}
+
+/* Every tree leaves (reduce: enters) each side that holds the root (an allreduce's: crosses each cut) at least once. */
+Status
+mirrored_begin(struct mirrored *f, int max_depth)
+{
+	int n = f->all.topo->n_ranks, root = f->all.root < 0 ? 0 : f->all.root;
+	for (unsigned side = 0; side < (1u << n) - 1; side++)
+		if (side >> root & 1)
+			f->crossing[f->n_cuts++] = rows_crossing(&f->all, side);
+	qsort(f->crossing, (size_t)f->n_cuts, sizeof *f->crossing, by_links);
+	/* The last cut once more, until lanes are full. */
+	while (f->n_cuts % LANES && f->n_cuts > 0) {
+		f->crossing[f->n_cuts] = f->crossing[f->n_cuts - 1];
+		f->n_cuts++;
+	}
+	for (int c = 0; c < f->n_cuts; c++)
+		for (uint64_t rest = f->crossing[c]; rest; rest &= rest - 1)
+			f->crosses[__builtin_ctzll(rest)][c / LANES][c % LANES] = 1;
+	TRY(TEMP(f->ctx, f->shallow, TREES_WORDS * f->all.n_blocks));
+	limit_depth(f, max_depth);
+	return OK;
+}
+
+/* What stays unused of a row, from the sums of the weights after tree j. */
+static void
+measure_choices(struct mirrored *f)
 {
 	bool sum[MIRRORED_UNITS + 1] = { true };
-	for (int j = f->k; j >= 0; j--) {
-		if (j < f->k)
-			for (int s = MIRRORED_UNITS; s >= f->weight[j]; s--)
-				sum[s] = sum[s] || sum[s - f->weight[j]];
-		for (int r = 0, best = 0; r <= MIRRORED_UNITS; r++) {
+	int waste[MIRRORED_UNITS + 1];
+	for (int j = f->k - 1; j >= 0; j--) {
+		int w = f->weight[j];
+		for (int r = 0, best = 0; r <= f->top; r++) {
 			best = sum[r] ? r : best;
-			f->waste[j][r] = r - best;
+			waste[r] = r - best;
+			int use = r >= w ? waste[r - w] : f->slack + 1;
+			f->choice[j][r] = (struct choice){ (int16_t)waste[r], (int16_t)(use - waste[r]) };
 		}
+		for (int s = f->top; s >= w; s--)
+			sum[s] = sum[s] || sum[s - w];
 	}
 }
 
 /* The residual capacity of the cuts after a tree; false: less than the trees after it need. */
 static bool
-keep_cuts(struct mirrored *f, int j, uint64_t rows, int w, int remaining)
+keep_cuts(struct mirrored *f, int j, uint64_t rows, int remaining)
 {
-	for (int c = 0; c < f->n_cuts; c++) {
-		f->cut[j + 1][c] = f->cut[j][c] - w * bits_count(rows & f->crossing[c]);
-		if (f->cut[j + 1][c] < remaining)
+	int row[TREES_RANKS], n = 0;
+	int16_t w = (int16_t)f->weight[j], need = (int16_t)remaining;
+	for (uint64_t rest = rows; rest; rest &= rest - 1)
+		row[n++] = __builtin_ctzll(rest);
+	for (int i = 0; i < f->n_cuts / LANES; i++) {
+		Lanes times = { 0 };
+		for (int e = 0; e < n; e++)
+			times += f->crosses[row[e]][i];
+		f->cut[j + 1][i] = f->cut[j][i] - times * w;
+		if (lanes_any((Lanes)(f->cut[j + 1][i] < need)))
 			return false;
 	}
 	return true;
 }
 
-/* Which rows the j-th tree has to use, and which it may not. use[row]: what stays unused of a row if it does. False:
- * more than the slack stays unused whatever tree comes. */
+/* Of the rows, for the next tree: */
+struct rows {
+	uint64_t required, closed;	/* it has to use them, it may not */
+	int skip;		/* units that stay unused if it uses none, */
+	int16_t more[TREES_ROWS];	/* and how many more if it uses a row */
+};
+
+/* False: more than the slack stays unused whatever tree comes. */
 static bool
-find_choices(const struct mirrored *f, int j, int *use, uint64_t *required, uint64_t *closed)
+find_rows(const struct mirrored *f, int j, struct rows *rows)
 {
-	int w = f->weight[j], base = 0;
-	const int *waste = f->waste[j + 1], *residual = f->residual[j];
-	*required = *closed = 0;
+	int least = 0, spare;
+	*rows = (struct rows){ 0 };
 	for (int row = 0; row < f->all.n_rows; row++) {
-		int skip = waste[residual[row]];
-		use[row] = residual[row] >= w ? waste[residual[row] - w] : f->slack + 1;
-		base += use[row] < skip ? use[row] : skip;
+		struct choice choice = f->choice[j][f->residual[j][row]];
+		rows->more[row] = choice.more;
+		rows->skip += choice.skip;
+		least += choice.more < 0 ? choice.more : 0;
 	}
-	if (base > f->slack)
+	spare = f->slack - rows->skip - least;
+	if (spare < 0)
 		return false;
 	for (int row = 0; row < f->all.n_rows; row++) {
-		int skip = waste[residual[row]], least = use[row] < skip ? use[row] : skip;
-		if (base - least + use[row] > f->slack)
-			*closed |= UINT64_C(1) << row;
-		if (base - least + skip > f->slack)
-			*required |= UINT64_C(1) << row;
+		rows->closed |= (uint64_t)(rows->more[row] > spare) << row;
+		rows->required |= (uint64_t)(-rows->more[row] > spare) << row;
 	}
 	return true;
 }
@@ -126,25 +171,44 @@ is_redundant(const struct mirrored *f, int j, int t)
 /* The residual capacities after tree t in place j; false: more than the slack stays unused, or less than `remaining`
  * units, which the later trees need, is left over a cut. */
 static bool
-subtract(struct mirrored *f, int j, int t, const int *use, int remaining)
+subtract(struct mirrored *f, int j, int t, const struct rows *rows, int remaining)
 {
-	uint64_t rows = f->all.rows[t];
-	int unused = 0, w = f->weight[j];
-	for (int row = 0; row < f->all.n_rows; row++)
-		unused += rows >> row & 1 ? use[row] : f->waste[j + 1][f->residual[j][row]];
-	if (unused > f->slack || !keep_cuts(f, j, rows, w, remaining))
+	int unused = rows->skip;
+	for (uint64_t rest = f->all.rows[t]; rest; rest &= rest - 1)
+		unused += rows->more[__builtin_ctzll(rest)];
+	if (unused > f->slack || !keep_cuts(f, j, f->all.rows[t], remaining))
 		return false;
-	for (int row = 0; row < f->all.n_rows; row++)
-		f->residual[j + 1][row] = f->residual[j][row] - (rows >> row & 1 ? w : 0);
+	memcpy(f->residual[j + 1], f->residual[j], sizeof f->residual[j]);
+	for (uint64_t rest = f->all.rows[t]; rest; rest &= rest - 1)
+		f->residual[j + 1][__builtin_ctzll(rest)] -= (uint8_t)f->weight[j];
 	return true;
+}
+
+static void place(struct mirrored *f, int j, int remaining);
+
+/* Place one of these trees of a block as the j-th, and those after it. */
+static void
+place_some(struct mirrored *f, int j, int block, const uint64_t *fit, const struct rows *rows, int remaining)
+{
+	int w = f->weight[j], first = j > 1 && w == f->weight[j - 1] ? f->pick[j - 1] + 1 : 0;
+	for (int word = 0; word < TREES_WORDS; word++)
+		for (uint64_t left = fit[word]; left; left &= left - 1) {
+			int t = TREES_BLOCK * block + 64 * word + __builtin_ctzll(left);
+			if (t < first || is_redundant(f, j, t) || !subtract(f, j, t, rows, remaining - w))
+				continue;
+			f->pick[j] = t;
+			place(f, j + 1, remaining - w);
+			if (f->found || f->halted)
+				return;
+		}
 }
 
 /* Place trees j .. k - 1, which have `remaining` units of weight together. */
 static void
 place(struct mirrored *f, int j, int remaining)
 {
-	uint64_t required, closed;
-	int use[TREES_ROWS], w;
+	struct rows rows;
+	uint64_t fit[TREES_WORDS];
 	if (j == f->k) {
 		f->found = true;
 		return;
@@ -153,23 +217,26 @@ place(struct mirrored *f, int j, int remaining)
 		f->halted = f->given_up = true;
 		return;
 	}
-	if (!find_choices(f, j, use, &required, &closed))
+	if (!find_rows(f, j, &rows))
 		return;
-	w = f->weight[j];
-	int first = j > 1 && w == f->weight[j - 1] ? f->pick[j - 1] + 1 : 0;
-	for (int word = first / 64; 64 * word < f->all.n; word++) {
-		uint64_t left = trees_fitting(&f->all, word, UINT64_MAX, required, closed);
-		for (; left; left &= left - 1) {
-			int t = 64 * word + __builtin_ctzll(left);
-			if (t < first || f->all.depth[t] > f->max_depth || is_redundant(f, j, t)
-			    || !subtract(f, j, t, use, remaining - w))
-				continue;
-			f->pick[j] = t;
-			place(f, j + 1, remaining - w);
-			if (f->found || f->halted)
-				return;
-		}
+	for (int block = 0; block < f->all.n_blocks && !f->found && !f->halted; block++)
+		if (trees_fitting(&f->all, block, f->shallow, rows.required, rows.closed, fit))
+			place_some(f, j, block, fit, &rows, remaining);
+}
+
+/* All weights are chosen. */
+static void
+try_weights(struct mirrored *f)
+{
+	int64_t most_here = f->nodes < f->nodes_each ? f->nodes : f->nodes_each;
+	f->nodes_here = most_here;
+	f->halted = false;
+	if (vertex_holds(&f->vertex)) {
+		measure_choices(f);
+		place(f, 0, f->units);
 	}
+	f->nodes -= most_here - f->nodes_here + 1;
+	f->exhausted = f->nodes <= 0 || progress(f->ctx, "fewest trees: trying %d", f->k) <= 0;
 }
 
 /* All descending weights of trees j .. k - 1, none above `most`, that have `remaining` units together. */
@@ -177,19 +244,14 @@ static void
 weigh(struct mirrored *f, int j, int remaining, int most)
 {
 	if (j == f->k) {
-		measure_waste(f);
-		int64_t most_here = f->nodes < f->nodes_each ? f->nodes : f->nodes_each;
-		f->nodes_here = most_here;
-		f->halted = false;
-		place(f, 0, f->units);
-		f->nodes -= most_here - f->nodes_here + 1;
-		f->exhausted = f->nodes <= 0 || progress(f->ctx, "fewest trees: trying %d", f->k) <= 0;
+		try_weights(f);
 		return;
 	}
 	int places = f->k - j;
 	most = remaining - (places - 1) < most ? remaining - (places - 1) : most;
 	for (int w = most; w * places >= remaining && w > 0; w--) {
 		f->weight[j] = w;
+		vertex_weigh(&f->vertex, j, w);
 		weigh(f, j + 1, remaining - w, w);
 		if (f->found || f->exhausted)
 			return;
@@ -200,21 +262,24 @@ weigh(struct mirrored *f, int j, int remaining, int most)
 static void
 try_denominator(struct mirrored *f, int den, int64_t need, int64_t most)
 {
-	int64_t all = 0, top = 0;
+	int64_t all = 0;
+	f->top = 0;
+	vertex_begin(&f->vertex, f->k, 1);
 	for (int row = 0; row < f->all.n_rows; row++) {
 		int64_t units = f->all.capacity[row] * den;
 		if (units > MIRRORED_UNITS) {
 			f->given_up = f->skipped = true;
 			return;
 		}
-		f->residual[0][row] = (int)units;
+		f->residual[0][row] = (uint8_t)units;
+		vertex_link(&f->vertex, units);
 		all += units;
-		top = units > top ? units : top;
+		f->top = units > f->top ? (int)units : f->top;
 	}
-	for (int c = 0; c < f->n_cuts; c++) {
-		f->cut[0][c] = 0;
+	for (int i = 0; i < f->n_cuts / LANES; i++) {
+		f->cut[0][i] = (Lanes){ 0 };
 		for (int row = 0; row < f->all.n_rows; row++)
-			f->cut[0][c] += f->crossing[c] >> row & 1 ? f->residual[0][row] : 0;
+			f->cut[0][i] += f->crosses[row][i] * (int16_t)f->residual[0][row];
 	}
 	for (int64_t units = most; units >= need && !f->found && !f->exhausted; units--) {
 		/* Each tree uses n - 1 rows; the rest of the capacity is slack. */
@@ -222,8 +287,8 @@ try_denominator(struct mirrored *f, int den, int64_t need, int64_t most)
 		if (slack < 0 || units < f->k)
 			continue;
 		f->units = (int)units;
-		f->slack = slack > 1 << 20 ? 1 << 20 : (int)slack;
-		weigh(f, 0, f->units, (int)top);
+		f->slack = slack > MOST_SLACK ? MOST_SLACK : (int)slack;
+		weigh(f, 0, f->units, f->top);
 	}
 }
 
@@ -301,7 +366,7 @@ flatten(struct mirrored *f, Frac target, Frac optimum, Packing **few)
 		f->exhausted = false;
 		for (int j = 0; j < f->k; j++)
 			deepest = f->all.depth[f->pick[j]] > deepest ? f->all.depth[f->pick[j]] : deepest;
-		f->max_depth = deepest - 1;
+		limit_depth(f, deepest - 1);
 		try_count(f, target, optimum, &den);
 		if (!f->found)
 			break;

@@ -3,11 +3,19 @@
 #define BLINK_PLAN_PACK_MIRRORED_H
 
 #include "plan/pack/enumerate.h"
+#include "plan/pack/lanes.h"
+#include "plan/pack/vertex.h"
 
 enum {
-	MIRRORED_PICKS = 12,	/* trees that are searched for */
-	MIRRORED_UNITS = 255,	/* units of 1 / den link that a link has */
+	MIRRORED_PICKS = VERTEX_TREES,	/* trees that are searched for */
+	MIRRORED_UNITS = VERTEX_UNITS,	/* units of 1 / den link that a link has */
 	MIRRORED_CUTS = 1 << (TREES_RANKS - 1)	/* all of them */
+};
+
+/* Of a residual capacity, in units: what stays unused of it if the next tree does without it, and how much more if it
+ * uses it. */
+struct choice {
+	int16_t skip, more;
 };
 
 struct mirrored {
@@ -15,12 +23,16 @@ struct mirrored {
 	struct trees all;
 	int n_cuts;
 	uint64_t crossing[MIRRORED_CUTS];	/* rows of each cut that every tree crosses */
+	Lanes crosses[TREES_ROWS][MIRRORED_CUTS / LANES];	/* the same by row: 1 or 0 of each cut */
 	/* Of one search: */
 	int max_depth, k, weight[MIRRORED_PICKS], pick[MIRRORED_PICKS];	/* the first j trees are placed */
-	int residual[MIRRORED_PICKS + 1][TREES_ROWS];	/* capacity that is left of a row */
-	int waste[MIRRORED_PICKS + 1][MIRRORED_UNITS + 1];	/* what trees j .. k - 1 cannot use */
+	struct vertex vertex;
+	uint64_t *shallow;	/* trees of at most max_depth */
+	int top;		/* units of the widest row */
+	uint8_t residual[MIRRORED_PICKS + 1][TREES_ROWS];	/* capacity that is left of a row */
+	struct choice choice[MIRRORED_PICKS][MIRRORED_UNITS + 1];	/* of tree j, by residual capacity */
 	int slack, units;
-	int cut[MIRRORED_PICKS + 1][MIRRORED_CUTS];	/* residual capacity of a cut */
+	Lanes cut[MIRRORED_PICKS + 1][MIRRORED_CUTS / LANES];	/* residual capacity of a cut */
 	int64_t nodes, nodes_each;	/* left in all; allowed for each choice of weights in this pass */
 	int64_t nodes_here;
 	bool found, halted, given_up, exhausted;	/* halted: nodes_here are used up; given_up: some were halted */
@@ -34,8 +46,8 @@ struct proof {
 	bool paired;		/* they go down another way than they came up */
 };
 
-/* After trees_enumerate. */
-void mirrored_begin(struct mirrored *f);
+/* After trees_enumerate. max_depth: of the trees that are searched for. */
+Status mirrored_begin(struct mirrored *f, int max_depth);
 
 /* The fewest trees with the target rate, then the shallowest. *out: stays where none are found. */
 Status mirrored_fewest(struct mirrored *f, Frac target, Frac optimum, Packing **out, struct proof *proof);

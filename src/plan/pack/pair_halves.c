@@ -52,7 +52,7 @@ count_degrees(struct pairs *p)
 static Status
 new_level(struct pairs *p, struct pair_level *level)
 {
-	int n = p->all->n, words = n / PAIRS_WORD + 1;
+	int n = p->all->n, words = TREES_WORDS * p->all->n_blocks;
 	for (int i = 0; i < PAIRS_MOST; i++)
 		TRY(TEMP(p->ctx, level->left[i], words));
 	TRY(TEMP(p->ctx, level->up_tree, n));
@@ -76,7 +76,10 @@ pairs_new(Ctx *ctx, const struct trees *all, int max_depth, struct pairs **out)
 	for (int l = 0; l < p->n_links; l++) {
 		p->capacity[l] = (int)all->capacity[all->row_of[l]];
 		p->every |= UINT64_C(1) << l;
-		p->into[topo->link[l].to] |= UINT64_C(1) << l;
+		p->from[l] = (unsigned char)topo->link[l].from;
+		p->to[l] = (unsigned char)topo->link[l].to;
+		p->into[p->to[l]] |= UINT64_C(1) << l;
+		p->out_of[p->from[l]] |= UINT64_C(1) << l;
 	}
 	TRY(TEMP(ctx, p->up, (size_t)p->n * (size_t)all->n));
 	TRY(TEMP(ctx, p->down, (size_t)p->n * (size_t)all->n));

@@ -23,11 +23,12 @@ struct weights {
 /* One link after another of a search, see pair_search.c. */
 struct pair_level {
 	int residual[PAIRS_LINKS];	/* units that are left of a link */
-	int cut[PAIRS_CUTS];		/* and of those that leave a set of ranks */
+	int16_t cut[PAIRS_CUTS];	/* and of those that leave a set of ranks */
 	uint64_t can[3];		/* links that it can use 0, 1, 2 times */
-	uint64_t usable[PAIRS_MOST], twice[PAIRS_MOST];	/* links that this and later pairs may use, have to use twice */
 	int n_left[PAIRS_MOST];		/* spanning trees that are left for this and later pairs */
-	uint64_t *left[PAIRS_MOST];	/* and which: bit sets */
+	/* Of the first of these and later pairs with a weight: */
+	uint64_t usable[PAIRS_MOST], twice[PAIRS_MOST];	/* links that it may use, has to use twice */
+	uint64_t *left[PAIRS_MOST];	/* its spanning trees: bit sets */
 	int n_up_trees, n_down_trees, *up_tree, *down_tree;	/* those that this pair may take, from some root */
 	int n_up, n_down, *up, *down;	/* from one root */
 	uint64_t *with[PAIRS_LINKS];	/* by link: which of `down` use it, a bit set */
@@ -39,12 +40,13 @@ struct pairs {
 	const struct trees *all;
 	int n, n_links, max_depth, capacity[PAIRS_LINKS];	/* in physical links */
 	uint64_t every;			/* all links */
-	uint64_t into[TREES_RANKS];	/* links into a rank */
+	unsigned char from[PAIRS_LINKS], to[PAIRS_LINKS];	/* ranks of a link */
+	uint64_t into[TREES_RANKS], out_of[TREES_RANKS];	/* links of a rank */
 	uint64_t *up, *down;		/* the links of a spanning tree towards a root, and away from it: [place_of] */
 	uint64_t *degrees, tops;	/* of a spanning tree: packed degrees of all ranks; and the top bit of each */
 	unsigned char *height;		/* hops from the root to the farthest rank: [place_of] */
 	/* Of one search: */
-	int k, slack;
+	int k, slack, top;		/* top: units of the widest link */
 	struct weights w;
 	int waste[PAIRS_MOST + 1][PAIRS_UNITS + 1];	/* what pairs j .. k - 1 cannot use of a residual capacity */
 	int extra[PAIRS_MOST][PAIRS_MOST][3][PAIRS_UNITS + 1];	/* [j][i][u]: and what else if i uses it u times */

@@ -27,9 +27,9 @@ measure(const struct pairs *p, int j, int i, int *waste)
 	bool sum[PAIRS_UNITS + 1] = { true };
 	for (; j < p->k; j++)
 		for (int times = 0; times < 2 && j != i; times++)
-			for (int s = PAIRS_UNITS; s >= p->w.weight[j]; s--)
+			for (int s = p->top; s >= p->w.weight[j]; s--)
 				sum[s] = sum[s] || sum[s - p->w.weight[j]];
-	for (int r = 0, best = 0; r <= PAIRS_UNITS; r++) {
+	for (int r = 0, best = 0; r <= p->top; r++) {
 		best = sum[r] ? r : best;
 		waste[r] = r - best;
 	}
@@ -42,122 +42,170 @@ measure_uses(struct pairs *p, int j, int i)
 	int without[PAIRS_UNITS + 1];
 	measure(p, j, i, without);
 	for (int u = 0; u < 3; u++)
-		for (int r = 0; r <= PAIRS_UNITS; r++) {
+		for (int r = 0; r <= p->top; r++) {
 			int left = r - u * p->w.weight[i];
 			p->extra[j][i][u][r] = left < 0 ? NO_USE : without[left] - p->waste[j][r];
 		}
 }
 
-/* Do these links lead from each rank to each other? */
+/* Do these links lead from rank 0 to all? at: links by the rank that they are gone from; far: the ranks that they lead
+ * to. */
 static bool
-is_strong(const struct pairs *p, uint64_t links)
+reaches_all(const struct pairs *p, uint64_t links, const uint64_t *at, const unsigned char *far)
 {
-	unsigned all = (1u << p->n) - 1;
-	for (int reversed = 0; reversed < 2; reversed++) {
-		unsigned reached = 1, before = 0;
-		while (reached != before) {
-			before = reached;
-			for (uint64_t rest = links; rest; rest &= rest - 1) {
-				const Link *link = &p->all->topo->link[__builtin_ctzll(rest)];
-				int from = reversed ? link->to : link->from, to = reversed ? link->from : link->to;
-				reached |= reached >> from & 1 ? 1u << to : 0;
-			}
-		}
-		if (reached != all)
-			return false;
+	unsigned all = (1u << p->n) - 1, reached = 1, todo = 1;
+	while (todo && reached != all) {
+		unsigned found = 0;
+		for (uint64_t rest = links & at[__builtin_ctz(todo)]; rest; rest &= rest - 1)
+			found |= 1u << far[__builtin_ctzll(rest)];
+		todo = (todo & (todo - 1)) | (found & ~reached);
+		reached |= found;
 	}
-	return true;
+	return reached == all;
+}
+
+/* Links by what is left of them. */
+struct residuals {
+	int n, units[PAIRS_LINKS];
+	uint64_t links[PAIRS_LINKS];
+};
+
+static void
+find_residuals(const struct pairs *p, int j, struct residuals *left)
+{
+	unsigned char slot[PAIRS_UNITS + 1];
+	memset(slot, 0, (size_t)p->top + 1);
+	left->n = 0;
+	for (int l = 0; l < p->n_links; l++) {
+		int units = p->level[j].residual[l];
+		if (slot[units] == 0) {
+			left->units[left->n] = units;
+			left->links[left->n++] = 0;
+			slot[units] = (unsigned char)left->n;
+		}
+		left->links[slot[units] - 1] |= UINT64_C(1) << l;
+	}
+}
+
+/* The first of pairs j .. i that has the weight of pair i: both have the same choice of what is left. */
+static int
+alike(const struct pairs *p, int j, int i)
+{
+	while (i > j && p->w.weight[i - 1] == p->w.weight[i])
+		i--;
+	return i;
+}
+
+/* Rows that a pair has to use, up and down, and those that it may not use. */
+static void
+find_rows(const struct pairs *p, uint64_t usable, uint64_t twice, uint64_t *required, uint64_t *closed)
+{
+	const struct trees *all = p->all;
+	*required = *closed = 0;
+	for (int row = 0; row < all->n_rows; row++) {
+		uint64_t links = UINT64_C(1) << all->there[row] | UINT64_C(1) << all->back[row];
+		*closed |= (uint64_t)!(usable & links) << row;
+		*required |= (uint64_t)!!(twice & links) << row;
+	}
 }
 
 /* Spanning trees that pair i can still have, up or down: of those that were left before the last pair. */
 static bool
 filter_trees(struct pairs *p, int j, int i)
 {
-	struct pair_level *level = &p->level[j];
-	const struct trees *all = p->all;
-	uint64_t closed = 0, required = 0;
+	struct pair_level *level = &p->level[j], *last = j > 0 ? level - 1 : NULL;
+	const uint64_t *before = last ? last->left[alike(p, j - 1, i)] : p->all->every;
+	uint64_t closed, required;
 	int n = 0;
-	for (int row = 0; row < all->n_rows; row++) {
-		uint64_t links = UINT64_C(1) << all->there[row] | UINT64_C(1) << all->back[row];
-		closed |= (uint64_t)!(level->usable[i] & links) << row;
-		required |= (uint64_t)!!(level->twice[i] & links) << row;
+	p->steps -= (last ? last->n_left[i] : p->all->n) / 4;
+	if (alike(p, j, i) != i) {
+		n = level->n_left[i - 1];
+	} else {
+		find_rows(p, level->usable[i], level->twice[i], &required, &closed);
+		for (int block = 0; block < p->all->n_blocks; block++) {
+			uint64_t *left = level->left[i] + (size_t)TREES_WORDS * (size_t)block;
+			if (trees_fitting(p->all, block, before, required, closed, left))
+				for (int word = 0; word < TREES_WORDS; word++)
+					n += bits_count(left[word]);
+		}
 	}
-	for (int word = 0; WORD * word < all->n; word++) {
-		uint64_t before = j > 0 ? p->level[j - 1].left[i][word] : UINT64_MAX;
-		level->left[i][word] = trees_fitting(all, word, before, required, closed);
-		n += bits_count(level->left[i][word]);
-	}
-	p->steps -= (j > 0 ? p->level[j - 1].n_left[i] : all->n) / 4;
-	p->w.choices += j == 0 ? n : 0;
+	p->w.choices += last ? 0 : n;
 	level->n_left[i] = n;
 	return n > 0;
 }
 
 /* How often pair i, not yet placed, may use each link. False: it has no place. */
 static bool
-find_uses(struct pairs *p, int j, int i, int unused)
+find_uses(struct pairs *p, int j, int i, const struct residuals *left, int unused)
 {
 	struct pair_level *level = &p->level[j];
 	uint64_t can[3] = { 0, 0, 0 };
 	int least = 0, most = 0, edges = 2 * (p->n - 1), spare = p->slack - unused;
-	for (int u = 0; u < 3; u++) {
-		const int *extra = p->extra[j][i][u];
-		for (int l = 0; l < p->n_links; l++)
-			can[u] |= (uint64_t)(extra[level->residual[l]] <= spare) << l;
-	}
-	uint64_t twice = can[2] & ~can[1] & ~can[0], once = can[1] & ~can[0];
+	for (int u = 0; u < 3; u++)
+		for (int c = 0; c < left->n; c++)
+			can[u] |= p->extra[j][i][u][left->units[c]] <= spare ? left->links[c] : 0;
+	uint64_t twice = can[2] & ~can[1] & ~can[0], once = can[1] & ~can[0], usable = can[1] | can[2];
 	least = bits_count(once) + 2 * bits_count(twice);
 	most = 2 * bits_count(can[2]) + bits_count(can[1] & ~can[2]);
-	if ((can[0] | can[1] | can[2]) != p->every || least > edges || most < edges || !is_strong(p, can[1] | can[2]))
+	if ((can[0] | usable) != p->every || least > edges || most < edges || !reaches_all(p, usable, p->out_of, p->to)
+	    || !reaches_all(p, usable, p->into, p->from))
 		return false;
 	if (i == j)
 		memcpy(level->can, can, sizeof can);
-	level->usable[i] = can[1] | can[2];
+	level->usable[i] = usable;
 	level->twice[i] = twice;
 	return true;
 }
 
-/* The residual capacity that leaves each set of ranks, from that of sets without its lowest rank. False: less than the
- * remaining pairs need. */
+/* Sets with rank r, of those without it or a later one. between: capacity that joins a rank with rank r, both ways. */
+static void
+add_rank(int16_t *cut, int r, int16_t out, const int16_t *between)
+{
+	int16_t inside[PAIRS_CUTS / 2] = { 0 };
+	int n = 1 << r;
+	for (int m = 0; m < r; m++)
+		for (int side = 0; side < 1 << m; side++)
+			inside[side + (1 << m)] = (int16_t)(inside[side] + between[m]);
+	for (int side = 0; side < n; side++)
+		cut[n + side] = (int16_t)(cut[side] + out - inside[side]);
+}
+
+/* The residual capacity that leaves each set of ranks. False: less than the remaining pairs need. */
 static bool
 find_cuts(struct pairs *p, int j, int remaining)
 {
 	struct pair_level *level = &p->level[j];
-	int between[TREES_RANKS][TREES_RANKS] = { 0 }, out[TREES_RANKS] = { 0 }, inside[PAIRS_CUTS], *cut = level->cut;
-	unsigned all = (1u << p->n) - 1;
+	int16_t between[TREES_RANKS][TREES_RANKS] = { 0 }, out[TREES_RANKS] = { 0 }, least = INT16_MAX;
+	int all = (1 << p->n) - 1;
 	for (int l = 0; l < p->n_links; l++) {
-		const Link *link = &p->all->topo->link[l];
-		out[link->from] += level->residual[l];
-		between[link->from][link->to] += level->residual[l];
-		between[link->to][link->from] += level->residual[l];
+		int16_t units = (int16_t)level->residual[l];
+		out[p->from[l]] += units;
+		between[p->from[l]][p->to[l]] += units;
+		between[p->to[l]][p->from[l]] += units;
 	}
-	cut[0] = inside[0] = 0;
 	p->steps -= all / 4;
-	for (int r = p->n - 1; r >= 0; r--) {
-		unsigned step = 2u << r;
-		for (unsigned side = 0; side <= all; side += step) {
-			if (side)
-				inside[side] = inside[side & (side - 1)] + between[r][__builtin_ctz(side)];
-			cut[side | 1u << r] = cut[side] + out[r] - inside[side];
-			if ((side | 1u << r) != all && cut[side | 1u << r] < remaining)
-				return false;
-		}
-	}
-	return true;
+	level->cut[0] = 0;
+	for (int r = 0; r < p->n; r++)
+		add_rank(level->cut, r, out[r], between[r]);
+	for (int side = 1; side < all; side++)
+		least = level->cut[side] < least ? level->cut[side] : least;
+	return least >= remaining;
 }
 
 /* False: one of pairs j .. k - 1 has no place. */
 static bool
 look_ahead(struct pairs *p, int j, int remaining)
 {
+	struct residuals left;
 	int unused = 0;
-	for (int l = 0; l < p->n_links; l++)
-		unused += p->waste[j][p->level[j].residual[l]];
+	find_residuals(p, j, &left);
+	for (int c = 0; c < left.n; c++)
+		unused += p->waste[j][left.units[c]] * bits_count(left.links[c]);
 	if (unused > p->slack)
 		return false;
 	for (int i = j; i < p->k; i++) {
 		p->steps -= 2 * p->n_links;
-		if (!find_uses(p, j, i, unused))
+		if (alike(p, j, i) == i && !find_uses(p, j, i, &left, unused))
 			return false;
 	}
 	if (!find_cuts(p, j, remaining))
@@ -370,9 +418,11 @@ pairs_begin(struct pairs *p, const struct weights *w)
 	p->w = *w;
 	p->w.choices = 0;
 	p->found = false;
+	p->top = 0;
 	for (int l = 0; l < p->n_links; l++) {
 		first->residual[l] = p->capacity[l] * w->den;
 		all += first->residual[l];
+		p->top = first->residual[l] > p->top ? first->residual[l] : p->top;
 	}
 	p->slack = all - 2 * (p->n - 1) * w->units;
 	if (p->slack < 0)

@@ -1,18 +1,16 @@
-/* Weights of k pairs, where k pairs reach a rate and no k - 1 do. The best weights for these pairs are a vertex of
- * their own linear program. None is 0, so k links are saturated whose equations are independent: B w = c, where B has
- * entries of 0, 1 and 2, since a pair may use a link on its way up and on its way down. By Smith's normal form all
- * weights are whole multiples of 1 / s link, s the largest invariant factor of B. Over all such matrices it is at most
- * 2, 4, 10 and 30 for k = 1 to 4, by enumeration; and at most |det B|, which for k = 5 is at most 2^5 times the largest
- * determinant of 0 and 1, 5: a determinant is linear in each entry, so the largest has entries of 0 and 2 only.
+/* Weights of k pairs, where k pairs reach a rate and no k - 1 do: those of vertex.c, M w = c, where M has entries of 0,
+ * 1 and 2, since a pair may use a link on its way up and on its way down. By Smith's normal form all weights are whole
+ * multiples of 1 / s link, s the largest invariant factor of M. Over all such matrices it is at most 2, 4, 10 and 30
+ * for k = 1 to 4, by enumeration; and at most |det M|, which for k = 5 is at most 2^5 times the largest determinant of
+ * 0 and 1, 5: a determinant is linear in each entry, so the largest has entries of 0 and 2 only.
  *
- * Few weights with these denominators are a vertex of anything: there have to be k independent rows of 0, 1 and 2 whose
- * product with the weights is the capacity of some link. Of 27663 weights of four pairs that have the rate of a DGX-1V
- * together, these are left: 14, 5, 4 and 1 sevenths of a link. */
+ * Of 27663 weights of four pairs that have the rate of a DGX-1V together, these are left: 14, 5, 4 and 1 sevenths of a
+ * link. */
 #include "plan/pack/pair_weights.h"
 #include "plan/pack/pair_search.h"
+#include "plan/pack/vertex.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
 	MOST_WEIGHTS = 4096,
@@ -25,62 +23,13 @@ static const int max_den[PAIRS_MOST + 1] = { 0, 2, 4, 10, 30, 160, 64 };
 
 struct weigher {
 	struct pairs *p;
-	int k, n_rows;
-	int8_t (*row)[PAIRS_MOST];	/* all of 0, 1 and 2 */
-	bool capacity[PAIRS_UNITS + 1];	/* some link has that number of units of 1 / den */
+	int k;
+	struct vertex vertex;
 	int64_t left;			/* of MOST_ROWS */
 	struct weights now, *out;
 	int n;
 	bool all;
 };
-
-static int64_t
-gcd_of(const int64_t *row, int k)
-{
-	int64_t gcd = 0;
-	for (int j = 0; j < k; j++)
-		gcd = gcd64(gcd, row[j] < 0 ? -row[j] : row[j]);
-	return gcd;
-}
-
-/* Add a row to those in echelon form, if it is independent of them. Entries stay minors divided by their greatest
- * common divisor. */
-static bool
-add_row(int64_t basis[][PAIRS_MOST], int *pivot, int n, int k, const int8_t *row)
-{
-	int64_t *next = basis[n];
-	int at = 0;
-	for (int j = 0; j < k; j++)
-		next[j] = row[j];
-	for (int b = 0; b < n; b++) {
-		int64_t factor = next[pivot[b]], lead = basis[b][pivot[b]];
-		for (int j = 0; j < k && factor; j++)
-			next[j] = next[j] * lead - basis[b][j] * factor;
-		int64_t gcd = gcd_of(next, k);
-		for (int j = 0; j < k && gcd; j++)
-			next[j] /= gcd;
-	}
-	while (at < k && next[at] == 0)
-		at++;
-	pivot[n] = at;
-	return at < k;
-}
-
-/* Can k independent links be saturated? */
-static bool
-is_vertex(const struct weigher *s)
-{
-	int64_t basis[PAIRS_MOST + 1][PAIRS_MOST];
-	int pivot[PAIRS_MOST + 1], rank = 0;
-	for (int i = 1; i < s->n_rows && rank < s->k; i++) {
-		int sum = 0;
-		for (int j = 0; j < s->k; j++)
-			sum += s->row[i][j] * s->now.weight[j];
-		if (sum <= PAIRS_UNITS && s->capacity[sum] && add_row(basis, pivot, rank, s->k, s->row[i]))
-			rank++;
-	}
-	return rank == s->k;
-}
 
 static void
 keep_weights(struct weigher *s)
@@ -88,9 +37,9 @@ keep_weights(struct weigher *s)
 	int64_t gcd = s->now.den;
 	for (int j = 0; j < s->k; j++)
 		gcd = gcd64(gcd, s->now.weight[j]);
-	s->left -= s->n_rows;
+	s->left -= s->vertex.n_rows[s->k];
 	/* Not in lowest terms: they have been there. */
-	if (gcd > 1 || !is_vertex(s) || !pairs_begin(s->p, &s->now))
+	if (gcd > 1 || !vertex_holds(&s->vertex) || !pairs_begin(s->p, &s->now))
 		return;
 	if (s->n == MOST_WEIGHTS) {
 		s->left = 0;
@@ -111,6 +60,7 @@ weigh(struct weigher *s, int j, int remaining, int most)
 	most = remaining - (places - 1) < most ? remaining - (places - 1) : most;
 	for (int w = most; w * places >= remaining && w > 0 && s->left > 0; w--) {
 		s->now.weight[j] = w;
+		vertex_weigh(&s->vertex, j, w);
 		weigh(s, j + 1, remaining - w, w);
 	}
 }
@@ -128,13 +78,13 @@ weigh_in(struct weigher *s, int den, const struct pair_goal *goal)
 	const struct pairs *p = s->p;
 	Frac unit;
 	int top = 0;
-	memset(s->capacity, 0, sizeof s->capacity);
+	vertex_begin(&s->vertex, s->k, 2);
 	for (int l = 0; l < p->n_links; l++) {
 		if ((int64_t)p->capacity[l] * den > PAIRS_UNITS) {
 			s->all = false;
 			return;
 		}
-		s->capacity[p->capacity[l] * den] = true;
+		vertex_link(&s->vertex, p->capacity[l] * den);
 		top = p->capacity[l] * den > top ? p->capacity[l] * den : top;
 	}
 	if (!frac_make(topo_link_unit(p->all->topo), den, &unit)) {
@@ -169,19 +119,18 @@ by_choices(const void *a, const void *b)
 Status
 pairs_weigh(struct pairs *p, const struct pair_goal *goal, struct weights **out, int *n, bool *all)
 {
-	struct weigher s = { .p = p, .k = p->k, .n_rows = 1, .left = MOST_ROWS, .all = p->k <= MAX_PROVEN };
-	for (int j = 0; j < p->k; j++)
-		s.n_rows *= 3;
-	TRY(TEMP(p->ctx, s.row, s.n_rows));
-	TRY(TEMP(p->ctx, s.out, MOST_WEIGHTS));
-	for (int i = 0; i < s.n_rows; i++)
-		for (int j = 0, rest = i; j < p->k; j++, rest /= 3)
-			s.row[i][j] = (int8_t)(rest % 3);
-	for (int den = 1; den <= max_den[p->k] && s.left > 0; den++)
-		weigh_in(&s, den, goal);
-	qsort(s.out, (size_t)s.n, sizeof *s.out, by_choices);
-	*out = s.out;
-	*n = s.n;
-	*all = s.all && s.left > 0;
+	struct weigher *s;
+	TRY(TEMP(p->ctx, s, 1));
+	s->p = p;
+	s->k = p->k;
+	s->left = MOST_ROWS;
+	s->all = p->k <= MAX_PROVEN;
+	TRY(TEMP(p->ctx, s->out, MOST_WEIGHTS));
+	for (int den = 1; den <= max_den[p->k] && s->left > 0; den++)
+		weigh_in(s, den, goal);
+	qsort(s->out, (size_t)s->n, sizeof *s->out, by_choices);
+	*out = s->out;
+	*n = s->n;
+	*all = s->all && s->left > 0;
 	return OK;
 }

@@ -1,0 +1,36 @@
+/* Eight small numbers that are computed at once: of cuts between the ranks. */
+#ifndef BLINK_PLAN_PACK_LANES_H
+#define BLINK_PLAN_PACK_LANES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { LANES = 8 };
+
+typedef int16_t Lanes __attribute__((vector_size(2 * LANES)));
+
+static inline Lanes
+lanes_get(const int16_t *from)
+{
+	Lanes lanes;
+	memcpy(&lanes, from, sizeof lanes);
+	return lanes;
+}
+
+static inline void
+lanes_put(int16_t *to, Lanes lanes)
+{
+	memcpy(to, &lanes, sizeof lanes);
+}
+
+/* Is a lane not 0? Comparisons of lanes give -1 or 0 in each. */
+static inline bool
+lanes_any(Lanes lanes)
+{
+	uint64_t half[2];
+	memcpy(half, &lanes, sizeof lanes);
+	return half[0] | half[1];
+}
+
+#endif

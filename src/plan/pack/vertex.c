@@ -1,0 +1,68 @@
+/* Say that k trees reach a rate and no k - 1 do. The best weights for these k trees are a vertex of their own linear
+ * program, and none is 0; so k links are full whose equations are independent: M w = c, where row i of M says how often
+ * each tree uses a link and c_i is that link's capacity. Trees that go down as they came up use a link once or not at
+ * all, others up to twice.
+ *
+ * Few weights are a vertex of anything. An allreduce of a DGX-1V has a rate of 24/7 links. In sevenths of a link, of
+ * which its links have 7 or 14, 187 lists of six weights sum to 24, and 13 of these are left:
+ *
+ *     6, 5, 5, 4, 3, 1     6 + 5 + 3, 6 + 4 + 3 + 1, 5 + 5 + 4 and others are 14
+ *     10, 10, 1, 1, 1, 1   only 10 + 1 + 1 + 1 + 1 is 14, which is two equations for six weights
+ *
+ * All rows are tried, 2^k or 3^k. Their sums are kept while weights are chosen one after the other, so the choice of
+ * the last weight only adds to those of the weights before it. Rows are independent if they are modulo a prime above
+ * any of their determinants: of 12 rows of 0 and 1 none exceeds 3645 (OEIS A003432), of 7 rows of 0, 1 and 2 none
+ * 2^7 * 32. */
+#include "plan/pack/vertex.h"
+
+#include <string.h>
+
+enum { PRIME = 8191 };
+
+void
+vertex_begin(struct vertex *v, int k, int most)
+{
+	v->k = k;
+	v->most = most;
+	v->n_rows[0] = 1;
+	for (int j = 0; j < k; j++)
+		v->n_rows[j + 1] = v->n_rows[j] * (most + 1);
+	v->sum[0] = 0;
+	memset(v->full, 0, sizeof v->full);
+}
+
+void
+vertex_weigh(struct vertex *v, int j, int weight)
+{
+	int n = v->n_rows[j];
+	for (int i = n; i < v->n_rows[j + 1]; i++)
+		v->sum[i] = (int16_t)(v->sum[i - n] + weight);
+}
+
+/* Add a row to those in echelon form, if it is independent of them. */
+static bool
+add_row(const struct vertex *v, int i, int basis[][VERTEX_TREES], int *pivot, int n)
+{
+	int *next = basis[n], at = 0;
+	for (int j = 0; j < v->k; j++, i /= v->most + 1)
+		next[j] = i % (v->most + 1);
+	for (int b = 0; b < n; b++) {
+		int factor = next[pivot[b]], lead = basis[b][pivot[b]];
+		for (int j = 0; j < v->k && factor; j++)
+			next[j] = (next[j] * lead + basis[b][j] * (PRIME - factor)) % PRIME;
+	}
+	while (at < v->k && next[at] == 0)
+		at++;
+	pivot[n] = at;
+	return at < v->k;
+}
+
+bool
+vertex_holds(const struct vertex *v)
+{
+	int basis[VERTEX_TREES][VERTEX_TREES], pivot[VERTEX_TREES], rank = 0;
+	for (int i = 1; i < v->n_rows[v->k] && rank < v->k; i++)
+		if (v->sum[i] <= VERTEX_UNITS && v->full[v->sum[i]] && add_row(v, i, basis, pivot, rank))
+			rank++;
+	return rank == v->k;
+}
