@@ -149,9 +149,14 @@ while [ $n -lt $((part + (${#GENERATED} > 0 ? 112 : 1))) ]; do
 	generate all "$machine" "$c"
 	compiled "$machine $c" "$work/all/$c.cu" "${clang_archs[n % 7]}" "${nvcc_archs[n % ${#nvcc_archs[@]}]}" \
 		${type:+"-DBLINK_TYPE=$type" "-DBLINK_OP=$op"}
+	calls=12
+	case $c in broadcast | reduce | gather | scatter)	# of root 0, which calls have by chance
+		mv "$work/all/$c.json" "$work/all/$c.r0.json"
+		calls=$((gpus * 6)) ;;
+	esac
 	if [ -e "$twins" ]; then
 		twin "$work/all/$c" "$type" "$op"
-		same "$machine $c $type" "$gpus" "$machine" "$gpus" all "$work/all/$c.ptx" -c 12 -m 4099 -k "$c ${type:-float32}${op:+ $op}"
+		same "$machine $c $type" "$gpus" "$machine" "$gpus" all "$work/all/$c.ptx" -c $calls -m 4099 -k "$c ${type:-float32}${op:+ $op}"
 	fi
 	rm -r "$work/all"
 	n=$((n + 1))

@@ -97,7 +97,7 @@ make_task(struct gpus *g, int rank, const RankTask *task, const Extent *x, struc
 {
 	*t = (struct gpu_task){ x->send_block, x->recv_block, (int64_t)x->begin.num, (int64_t)x->begin.den,
 	    (int64_t)x->end.num, (int64_t)x->end.den, x->part, task->n_from, task->n_to, *n_lanes,
-	    *n_lanes + task->n_from, p->n_publishes, task->own, task->output, task->complete, { 0 } };
+	    *n_lanes + task->n_from, p->n_publishes, task->own, task->output, task->complete, 0, { 0 } };
 	for (int i = 0; i < task->n_from; i++)
 		lane[(*n_lanes)++] = lane_between(g, task->from[i].rank, rank, true, task->from[i].lane);
 	for (int i = 0; i < task->n_to; i++)
