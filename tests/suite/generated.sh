@@ -13,14 +13,14 @@ ptxas=$(command -v ptxas || { [ "$nvcc" ] && ls "$(dirname "$nvcc")/ptxas" 2>/de
 generate() {
 	local to=$work/$1 machine=$2 c=$3
 	mkdir -p "$to"
-	"$blinkc" -q "topologies/$machine.xml" -c "$c" "${@:4}" -o "$to/$c.json" &&
-		"$blinkc" convert "$to/$c.json" --format cuda-kernel -o "$to/$c.cu" || not_ok "$*: exit $?"
+	"$blinkc" -q "topologies/$machine.xml" -c "$c" "${@:4}" -o "$to/$c.json" || not_ok "$*: exit $?"
+	"$blinkc" convert "$to/$c.json" --format cuda-kernel -o "$to/$c.cu" || not_ok "$*: kernels: exit $?"
 }
 
 # twin FILE TYPE OP: FILE.cu for the virtual GPUs, and what their driver reads of a module; without a type it only moves
 twin() {
 	local name
-	"${cc[@]}" -x c -std=gnu11 -O1 -Wall -Wextra -Werror -ffp-contract=off -shared -fPIC -D_GNU_SOURCE ${2:+"-DBLINK_TYPE=$2" "-DBLINK_OP=$3"} \
+	"${cc[@]}" -x c -std=gnu11 "-O${full:-0}" -Wall -Wextra -Werror -ffp-contract=off -shared -fPIC -D_GNU_SOURCE ${2:+"-DBLINK_TYPE=$2" "-DBLINK_OP=$3"} \
 		-Itests "$1.cu" -o "$1.so" -x none "$build/tests/virtual_gpu/libcuda.so.1" || not_ok "$1 for the host: exit $?"
 	name=$(sed -n 's/^#define GENERATED_NAME //p' "$1.cu")_${2:-move}${3:+_$3}
 	{
@@ -140,7 +140,7 @@ nvcc_archs=(compute_75)
 [ ! "$nvcc" ] || nvcc_archs=($("$nvcc" --list-gpu-arch))
 part=$(turn 840)
 n=$part
-while [ $n -lt $((part + (${#GENERATED} > 0 ? 112 : 1))) ]; do
+while [ "$n" -lt $((part + (${#GENERATED} > 0 ? 112 : 1))) ]; do
 	IFS=: read -r machine gpus <<<"${machines[n % 14]}"
 	c=${collectives[n / 14 % 8]}
 	type=
@@ -149,9 +149,14 @@ while [ $n -lt $((part + (${#GENERATED} > 0 ? 112 : 1))) ]; do
 	generate all "$machine" "$c"
 	compiled "$machine $c" "$work/all/$c.cu" "${clang_archs[n % 7]}" "${nvcc_archs[n % ${#nvcc_archs[@]}]}" \
 		${type:+"-DBLINK_TYPE=$type" "-DBLINK_OP=$op"}
+	calls=12
+	case $c in broadcast | reduce | gather | scatter)	# of root 0, which calls have by chance
+		mv "$work/all/$c.json" "$work/all/$c.r0.json"
+		calls=$((gpus * 6)) ;;
+	esac
 	if [ -e "$twins" ]; then
 		twin "$work/all/$c" "$type" "$op"
-		same "$machine $c $type" "$gpus" "$machine" "$gpus" all "$work/all/$c.ptx" -c 12 -m 4099 -k "$c ${type:-float32}${op:+ $op}"
+		same "$machine $c $type" "$gpus" "$machine" "$gpus" all "$work/all/$c.ptx" -c $calls -m 4099 -k "$c ${type:-float32}${op:+ $op}"
 	fi
 	rm -r "$work/all"
 	n=$((n + 1))
