@@ -8,6 +8,7 @@
 #include <string.h>
 
 static const char *const ops[] = { "sum", "prod", "max", "min" };
+static const char *const moves[] = { "blink_move", "blink_messages", "blink_copies_begin", "blink_copies_end" };
 
 static const struct kernel_module *
 find_module(const char *name, struct blink_error *err)
@@ -24,7 +25,7 @@ static void
 entry_name(const char *module, int which, char *out, size_t size)
 {
 	if (strcmp(module, "move") == 0)
-		snprintf(out, size, which == 0 ? "blink_move" : "blink_messages");
+		snprintf(out, size, "%s", moves[which]);
 	else
 		snprintf(out, size, "blink_%s_%s", module, ops[which]);
 }

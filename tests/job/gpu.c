@@ -5,7 +5,8 @@
  *	gpu [-t] [-n RANKS] [-k REPLAYS] [-S SEED] [-f FUNCTION:N] SCENARIO...
  *
  * With BLINK_BACKEND=cuda, and the virtual driver of tests/virtual_gpu or a real one. -f: the N-th call of that
- * function of the driver fails on the last rank: all calls are right, or all ranks end with an error. */
+ * function of the driver fails on the last rank: all calls are right, or all ranks end with an error. Of
+ * `killed` rank 1 is meant, which dies there: FUNCTION:N:die. */
 #include "device.h"
 #include "flight.h"
 
@@ -418,9 +419,23 @@ killed(struct rank *me)
 		call_until_it_fails(me, comm, 1u << blinkRemoteError, "rank 1");
 		return;
 	}
-	for (uint64_t k = 0; k < test->seed % 5; k++)
+	for (uint64_t k = 0; test->fails || k < test->seed % 5; k++)
 		flight_try(me, comm, 3, k % 4 ? 331 : 10007, k);
 	kill(getpid(), SIGKILL);
+}
+
+/* One rank wants no copy engines: none has them. */
+static void
+unlike(struct rank *me)
+{
+	const struct test *test = me->arg;
+	if (me->rank == VICTIM)
+		setenv("BLINK_COPY_ENGINES", "0", 1);
+	blinkComm_t comm = job_join(me, NULL);
+	if (!comm)
+		return;
+	flight_run(me, comm, 12, 10007, test->seed);
+	leave(me, comm);
 }
 
 /* The victim makes no further call, but stays. */
@@ -623,6 +638,7 @@ static const struct scenario {
 	{ "one_thread", one_thread, .threads_only = true, .seconds = 30 },
 	{ "messages", messages, .seconds = 40 },
 	{ "killed", killed, .processes_only = true, .dies = true, .seconds = 30 },
+	{ "unlike", unlike, .processes_only = true, .seconds = 30 },
 	{ "late", late, .seconds = 30 },
 	{ "leaves", leaves, .seconds = 30 },
 	{ "differs", differs, .seconds = 30 },
@@ -639,6 +655,8 @@ static void
 begin(struct rank *me)
 {
 	const struct test *test = me->arg;
+	if (test->fails && test->body == killed && me->rank == VICTIM)
+		setenv("VIRTUAL_GPU_FAIL", test->fails, 1);
 	if (test->body != driver_fails)
 		device_take(me);
 	test->body(me);
