@@ -157,7 +157,7 @@ documents(const char *section, const char *variable, const char *what, const cha
 #define PRESET_BYTES(value) text_of(value)
 #define PRESET_NUMBER(value) text_of(value)
 #define PRESET_FLAG(value) text_of(value)
-#define PRESET_AUTO(value) "defaultauto"
+#define PRESET_AUTO(value) ((value) < 0 ? "default0" : (value) > 0 ? "default1" : "defaultauto")
 
 static const char *
 text_of(int64_t value)
