@@ -295,7 +295,7 @@ static Status
 add_task_down(struct maker *m, int s, const struct tree *t, int parent, int n, int n_near)
 {
 	RankTask task = { .segment = s, .own = parent < 0, .output = parent >= 0, .complete = true,
-	    .n_from = parent >= 0, .n_to = n };
+	    .hops = parent >= 0, .n_from = parent >= 0, .n_to = n };
 	int ring = rings_of(m, m->me) + m->up;
 	if (m->up && parent < 0)
 		return OK;
@@ -415,7 +415,8 @@ add_path(struct maker *m, int from, int to)
 	bool sends = from == m->me;
 	int ring = prog->coll == GATHER ? 0 : to - (to > from);
 	RankTask task = { .segment = collective_demand_of(prog->coll, m->n, prog->root, from, to), .own = sends,
-	    .output = !sends, .complete = true, .ring = sends ? ring : -1, .n_from = !sends, .n_to = sends };
+	    .output = !sends, .complete = true, .ring = sends ? ring : -1, .hops = !sends, .n_from = !sends,
+	    .n_to = sends };
 	Extent *extent = &prog->extent[prog->n_extents++];
 	*extent = part_extent(0, 1);
 	extent->send_block = prog->coll == GATHER ? 0 : to;

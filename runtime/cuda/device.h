@@ -34,7 +34,14 @@
  * Packets and rings have two halves, that calls take in turn, by the parity of their number. A call may write into its
  * half when the readers of the call before the last have done with it: the kernel leaves a list of whom to wait for
  * (gpu_state.pending), and the kernel after the next waits for all of it before its first write. Lengths and layout may
- * be others then. Calls take three lists in turn: one is written while another is read, and a third is kept. */
+ * be others then. Calls take three lists in turn: one is written while another is read, and a third is kept.
+ *
+ * Copy engines. A call that only moves may be a number of copies instead (copies.c), between two kernels of one block,
+ * which give it its place among the calls. A lane has the two halves of its pair's rings as one window, which it shares
+ * with the pair's other lanes; flags are of 32 bits, of chunks of the call: `ready` and `done` as above, but 0 between
+ * calls. For that the first kernel waits for all readers of the calls before, and until all partners, with whom it has
+ * lanes, are in the same call (gpu_meeting.met); the last one clears the flags of its own GPU. So what a graph repeats
+ * is the same each time, and nobody sets a flag of the next call before it has been cleared. */
 
 #define GPU_FLAG(call, chunks) ((uint64_t)(call) << 24 | (uint64_t)(chunks))
 
@@ -45,6 +52,8 @@ enum {
 	GPU_SLOTS_MOST = 8,
 	GPU_PENDING = 16384,		/* strips that a rank publishes in a call */
 	GPU_LISTS = 3,			/* of them */
+	GPU_COPY_LANES = 512,		/* of a pair: those that copy engines serve */
+	GPU_COPY_CHUNKS = 64,		/* of a segment */
 	GPU_LANES = 512,		/* of a task: n_from + n_to */
 	GPU_TASKS_OF_BLOCK = 256,	/* that a block takes turns with, where there are more tasks than blocks */
 	GPU_PARTS = 8,			/* BLINK_PARTS_MAX */
@@ -129,6 +138,21 @@ struct gpu_status {
 	uint64_t progress;		/* grows while the call does */
 };
 
+/* What a rank has in its memory for each other, where copy engines are used. */
+struct gpu_meeting {
+	uint64_t met;			/* by the other: number of the call that it is in */
+	uint64_t signature[2];		/* its signature, at its parity; written before */
+	uint64_t unused;
+	uint32_t ready[GPU_COPY_LANES];	/* of what the other publishes */
+	uint32_t done[GPU_COPY_LANES];	/* of what this rank publishes */
+};
+
+/* With whom a rank has lanes: n_lanes at most, in either direction. */
+struct gpu_partner {
+	struct gpu_meeting *own, *theirs;	/* in this rank's memory, and in the partner's */
+	int32_t peer, n_lanes;
+};
+
 /* Parameters of a kernel, by value: at most 4 KiB. A kernel has blocks numbered task * width + strip, and blocks
  * without a task help to copy the own block; or, where `turns` is set, each block b has the strips b, b + blocks,
  * b + 2 blocks ... and takes turns with them. */
@@ -157,7 +181,8 @@ struct gpu_call {
 	const void *scalar;		/* an element, which is the factor then; NULL: `scale` has it */
 	int64_t divide;			/* of a complete value; 0: no division */
 	int32_t scales;
-	int32_t unused;
+	int32_t n_partners;
+	const struct gpu_partner *partner;	/* of the kernels between which copy engines work */
 	/* The own block, which no task carries: copied by all blocks. With one rank alone it is reduced, too. */
 	const char *own_from;
 	char *own_to;
@@ -198,6 +223,7 @@ struct gpu_exchange {
 
 /* Entries of the modules: one module for each type, of entries blink_TYPE_OP for the operations sum, prod, max and min
  * ("blink_float32_sum", names of types as of blink_device.h); and a module "move" of blink_move, for collectives that
- * do not reduce, and blink_messages. The parameter is a struct gpu_call, of blink_messages a struct gpu_exchange. */
+ * do not reduce, of blink_copies_begin and blink_copies_end, and of blink_messages. The parameter is a struct gpu_call,
+ * of blink_messages a struct gpu_exchange. */
 
 #endif

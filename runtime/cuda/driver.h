@@ -240,6 +240,7 @@ enum driver_constant {
 	X(ipc_open, cuIpcOpenMemHandle_v2, 1, (CUdeviceptr *memory, CUipcMemHandle handle, unsigned flags)) \
 	X(ipc_close, cuIpcCloseMemHandle, 1, (CUdeviceptr memory))             \
 	X(stream_create, cuStreamCreate, 1, (CUstream *stream, unsigned flags)) \
+	X(stream_create_priority, cuStreamCreateWithPriority, 1, (CUstream *stream, unsigned flags, int priority)) \
 	X(stream_destroy, cuStreamDestroy_v2, 1, (CUstream stream))            \
 	X(stream_query, cuStreamQuery, 1, (CUstream stream))                   \
 	X(stream_synchronize, cuStreamSynchronize, 1, (CUstream stream))       \

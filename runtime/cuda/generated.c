@@ -129,8 +129,8 @@ load_module(struct gpu *g, struct file *f, struct blink_error *err)
 		bool moves = strcmp(kernel_modules[m].name, "move") == 0;
 		for (int op = 0; op < (moves ? 1 : 4); op++) {
 			char name[64];
-			snprintf(name, sizeof name, "blink_%.16s_%s%s%s", f->hex, kernel_modules[m].name, moves ? "" : "_",
-			    moves ? "" : gpu_ops[op]);
+			snprintf(name, sizeof name, "blink_%.16s_%s%s%s", f->hex, kernel_modules[m].name,
+			    moves ? "" : "_", moves ? "" : gpu_ops[op]);
 			if (has_name(f, name) && load_kernel(g, f, name, &f->function[m][op], err) != blinkSuccess)
 				return err->code;
 		}

@@ -43,9 +43,19 @@ void gpu_pair_of(const struct gpu *g, int publisher, int reader, enum gpu_route 
 struct gpu_channel *gpu_channel_of(const struct gpu *g, int publisher, int reader, enum gpu_route route,
     uint64_t **done);
 
+/* What rank `owner` has in its memory for rank `other`, as gpu_pair_of. */
+struct gpu_meeting *gpu_meeting_of(const struct gpu *g, int owner, int other, enum gpu_route route);
+
+/* Which calls that do not reduce are served by copy engines: what all ranks agree on, the least that one wants. */
+enum gpu_copies {
+	GPU_COPIES_NONE,
+	GPU_COPIES_LONG,
+	GPU_COPIES_ALL
+};
+
 struct gpu_module {
 	CUmodule module;
-	CUfunction function[4];		/* by operation; of "move": blink_move, blink_messages */
+	CUfunction function[4];		/* by operation; of "move": blink_move, blink_messages, and those of copies.c */
 };
 
 struct gpu {
@@ -55,6 +65,7 @@ struct gpu {
 	CUcontext context;		/* primary, retained */
 	int blocks;			/* resident at once: the least of all ranks; ranks of one GPU share them */
 	int threads;			/* of a block */
+	enum gpu_copies copies;
 	struct gpu_layout layout;
 	char *own[2];			/* this rank's region, by route; NULL: none */
 	struct gpu_peer *peer;		/* of each rank of the communicator */

@@ -1,9 +1,10 @@
-/* Launches: a call becomes one kernel in the caller's stream.
+/* Launches: a call becomes one kernel in the caller's stream; or copies, where copy engines serve it.
  *
  *	tables.c	the rank's program, uploaded when a plan is first used
  *	sizes.c		protocol, strips and chunks, the same on all ranks
  *	generated.c	kernels compiled from a schedule, which take the place of the interpreter
  *	here		parameters, and the kernel's place among the others
+ *	copies.c	copies in its place
  *	watch.c		looks at what kernels report, and ends them
  *
  * Nothing waits. A call returns when its kernel is in the stream; the kernel finds by itself what peers have done, in
@@ -216,20 +217,25 @@ remember_text(struct gpu_launches *l, const struct call *call, uint64_t signatur
 	pthread_mutex_unlock(&l->lock);
 }
 
-static int
-choose_sizes(struct gpu *g, const struct call *call, struct gpu_call *p, struct blink_error *err)
+static struct gpu_asked
+asked_of(const struct gpu *g, const struct call *call, const struct gpu_call *p)
 {
 	const struct engine *e = &g->comm->engine;
 	const RankProgram *prog = call->plan->prog;
 	int64_t message = call->count * blink_message_blocks(&call->plan->parts);
-	const struct gpu_asked asked = { .message = message * p->size,
+	return (struct gpu_asked){ .message = message * p->size,
 	    .longest = gpu_longest(prog, p->part_end), .size = p->size, .chunk_bytes = e->chunk_bytes,
 	    .rings = prog->rings_max, .depth = prog->depth,
 	    .segments = prog->segments_max, .stages = call->coll == ALLREDUCE ? 2 : 1,
 	    .moved = message * (call->coll == ALLTOALL ? 2 : 1), .n_ranks = e->n_ranks, .blocks = g->blocks,
 	    .ring_bytes = g->layout.ring_bytes, .packet_bytes = g->layout.packet_bytes };
+}
+
+static int
+choose_sizes(const struct gpu_asked *asked, struct gpu_call *p, struct blink_error *err)
+{
 	struct gpu_sizes s;
-	if (gpu_sizes_choose(&asked, &s, err) != blinkSuccess)
+	if (gpu_sizes_choose(asked, &s, err) != blinkSuccess)
 		return err->code;
 	p->width = s.width;
 	p->strip = s.strip;
@@ -316,38 +322,64 @@ find_kernel(struct gpu *g, const struct call *call, CUfunction *out, struct blin
 	return gpu_function(g, module, op, out, err);
 }
 
+/* By a kernel. Sizes, order and buffers come first in any case. */
+static int
+submit_kernel(struct gpu *g, const struct call *call, const struct gpu_table *table, const struct gpu_asked *asked,
+    struct gpu_call *p, const struct gpu_target *to, struct blink_error *err)
+{
+	CUfunction kernel;
+	unsigned blocks = 1;
+	void *parameters[] = { p };
+	if (find_kernel(g, call, &kernel, err) != blinkSuccess || choose_sizes(asked, p, err) != blinkSuccess
+	    || gpu_order(g, to, err) != blinkSuccess || take_buffers(g, call, p, to, err) != blinkSuccess
+	    || choose_blocks(g, table, p, &blocks, err) != blinkSuccess
+	    || driver_check(g->d, g->d->launch(kernel, blocks, 1, 1, (unsigned)g->threads, 1, 1, 0, to->stream,
+	    parameters, NULL), err, "launch the kernel of %s", collective_name(call->coll)) != blinkSuccess)
+		return err->code;
+	debug_say(DEBUG_TRACE, p->rank, "%s of %lld: %u blocks, %d strips, %s of %lld bytes",
+	    collective_name(call->coll), (long long)call->count, blocks, p->width, p->slots ? "slots" : "packets",
+	    (long long)(p->slots ? p->slot_bytes : p->packet_share));
+	return gpu_launched(g, to, call->number, 0, NULL, err);
+}
+
+/* By copies. What has come into streams before one fails is waited for like any call: it uses the caller's memory. */
+static int
+submit_copies(struct gpu *g, const struct call *call, const struct gpu_copy_sizes *sizes, struct gpu_call *p,
+    const struct gpu_target *to, struct blink_error *err)
+{
+	struct blink_error also = { 0 };
+	if (gpu_order(g, to, err) != blinkSuccess || take_buffers(g, call, p, to, err) != blinkSuccess)
+		return err->code;
+	gpu_copies_submit(g, call, p, sizes, to, err);
+	gpu_launched(g, to, call->number, 0, NULL, err->code == blinkSuccess ? err : &also);
+	return err->code;
+}
+
 static int
 submit_collective(struct gpu *g, struct call *call, const struct gpu_target *to, struct blink_error *err)
 {
 	struct engine *e = &g->comm->engine;
 	const struct gpu_table *table;
-	CUfunction kernel;
-	unsigned blocks = 1;
+	struct gpu_copy_sizes sizes;
 	struct gpu_call p = { .state = g->state, .status = g->status, .count = call->count,
 	    .size = (int32_t)call->reduction.size, .rank = e->rank, .n_ranks = e->n_ranks,
 	    .scale = call->reduction.scale.bits, .scalar = call->reduction.scalar,
 	    .scales = call->reduction.scales,
 	    .divide = call->reduction.divide };
-	void *parameters[] = { &p };
 	if (e->events.plan(e->events.context, call, &call->plan, err) != blinkSuccess
-	    || gpu_table_of(g, call->plan, &table, err) != blinkSuccess
-	    || find_kernel(g, call, &kernel, err) != blinkSuccess)
+	    || gpu_table_of(g, call->plan, &table, err) != blinkSuccess)
 		return err->code;
 	p.program = table->program;
+	p.partner = table->partner;
+	p.n_partners = table->n_partners;
 	p.n_parts = call->plan->prog->n_parts;
 	p.signature = signature_of(e, call);
 	blink_part_ends(&call->plan->parts, call->count, p.size, p.part_end);
 	remember_text(g->launches, call, p.signature);
-	if (choose_sizes(g, call, &p, err) != blinkSuccess || gpu_order(g, to, err) != blinkSuccess
-	    || take_buffers(g, call, &p, to, err) != blinkSuccess
-	    || choose_blocks(g, table, &p, &blocks, err) != blinkSuccess
-	    || driver_check(g->d, g->d->launch(kernel, blocks, 1, 1, (unsigned)g->threads, 1, 1, 0, to->stream,
-	    parameters, NULL), err, "launch the kernel of %s", collective_name(call->coll)) != blinkSuccess)
-		return err->code;
-	debug_say(DEBUG_TRACE, e->rank, "%s of %lld: %u blocks, %d strips, %s of %lld bytes",
-	    collective_name(call->coll), (long long)call->count, blocks, p.width, p.slots ? "slots" : "packets",
-	    (long long)(p.slots ? p.slot_bytes : p.packet_share));
-	return gpu_launched(g, to, call->number, 0, NULL, err);
+	struct gpu_asked asked = asked_of(g, call, &p);
+	if (gpu_copies_serve(g, call, &asked, &sizes))
+		return submit_copies(g, call, &sizes, &p, to, err);
+	return submit_kernel(g, call, table, &asked, &p, to, err);
 }
 
 /* ---- calls ---- */
@@ -411,6 +443,8 @@ gpu_launches_open(struct gpu *g, struct blink_error *err)
 	    == blinkSuccess && gpu_keep(g, 1, &first, err) == blinkSuccess
 	    && gpu_messages_grow(g, err) == blinkSuccess && gpu_modules_open(g, err) == blinkSuccess)
 		gpu_generated_open(g, &l->generated, err);
+	if (err->code == blinkSuccess && g->copies)
+		gpu_copies_open(g, err);
 	gpu_leave(g, &entry);
 	return err->code == blinkSuccess ? gpu_watch_open(g, err) : err->code;
 }
@@ -441,6 +475,7 @@ gpu_launches_close(struct gpu *g, bool forked)
 	free_flights(g, l->first, !entered);
 	free_flights(g, l->unused, !entered);
 	gpu_messages_close(g, !entered);
+	gpu_copies_close(g, !entered);
 	gpu_tables_close(g, !entered);
 	if (entered) {
 		if (l->captured)

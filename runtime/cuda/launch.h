@@ -12,7 +12,8 @@ enum { GPU_MODULES = 13, GPU_TEXTS = 32 };
 struct gpu_table {
 	const struct plan *plan;
 	const struct gpu_program *program;
-	int n_tasks, n_publishes;
+	const struct gpu_partner *partner;	/* where copy engines are used */
+	int n_tasks, n_publishes, n_partners;
 	struct gpu_table *next;
 };
 
@@ -40,6 +41,7 @@ struct gpu_launches {
 	/* Of the thread that makes calls. */
 	struct gpu_slab *slab;
 	struct gpu_table *table;
+	struct gpu_copier *copier;	/* of copies.c; NULL: none */
 	CUdeviceptr kept;		/* copies of inputs that are sent in place */
 	size_t kept_bytes;
 	CUevent captured;		/* of the last call in a capture */
@@ -99,6 +101,27 @@ int gpu_order(struct gpu *g, const struct gpu_target *to, struct blink_error *er
 /* Let go of calls that have ended; the lock is held. Returns what the driver said of the first that has not:
  * CUDA_ERROR_NOT_READY, or its error; CUDA_SUCCESS: all have ended. */
 CUresult gpu_reap(struct gpu *g);
+
+/* ---- copies.c ---- */
+
+struct gpu_asked;
+
+/* Streams and tables of calls by copies. gpu_copies_close: after their last one. */
+int gpu_copies_open(struct gpu *g, struct blink_error *err);
+void gpu_copies_close(struct gpu *g, bool forked);
+
+/* Is that call one for copy engines? If so: in chunks of *out. The same on all ranks. */
+struct gpu_copy_sizes;
+bool gpu_copies_serve(const struct gpu *g, const struct call *call, const struct gpu_asked *asked,
+    struct gpu_copy_sizes *out);
+
+/* Put the call into the stream, and copies into others that branch from it and come back to it. p: its parameters, with
+ * buffers. */
+int gpu_copies_submit(struct gpu *g, const struct call *call, struct gpu_call *p, const struct gpu_copy_sizes *sizes,
+    const struct gpu_target *to, struct blink_error *err);
+
+/* All that waits for peers in a stream goes on: for a communicator that has failed, as often as it is looked at. */
+void gpu_copies_release(struct gpu *g);
 
 /* ---- messages.c ---- */
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 const char *const gpu_ops[] = { "sum", "prod", "max", "min" };
+static const char *const moves[] = { "blink_move", "blink_messages", "blink_copies_begin", "blink_copies_end" };
 
 static const struct kernel_module *
 find_module(const char *name, struct blink_error *err)
@@ -29,7 +30,7 @@ static void
 entry_name(const char *module, int which, char *out, size_t size)
 {
 	if (strcmp(module, "move") == 0)
-		snprintf(out, size, which == 0 ? "blink_move" : "blink_messages");
+		snprintf(out, size, "%s", moves[which]);
 	else
 		snprintf(out, size, "blink_%s_%s", module, gpu_ops[which]);
 }
@@ -70,9 +71,8 @@ gpu_modules_open(struct gpu *g, struct blink_error *err)
 	struct gpu_module *m = g->launches->module;
 	g->launches->resident = 1;
 	for (const struct kernel_module *k = kernel_modules; k->name && err->code == blinkSuccess; k++, m++) {
-		int n = strcmp(k->name, "move") == 0 ? 2 : 4;
 		driver_check(g->d, g->d->module_load(&m->module, k->ptx), err, "load the kernels for %s", k->name);
-		for (int i = 0; i < n && err->code == blinkSuccess; i++)
+		for (int i = 0; i < 4 && err->code == blinkSuccess; i++)
 			find_function(g, m, k->name, i, err);
 	}
 	return err->code;

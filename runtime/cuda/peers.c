@@ -43,18 +43,21 @@ enum { PCI_BYTES = 24 };
 struct who {
 	uint64_t process;
 	int32_t sharing;		/* enum gpu_sharing: the most that driver and GPU can do */
+	int32_t copies;			/* enum gpu_copies: the most that it wants */
 	char pci[PCI_BYTES];
 };
 
 /* ---- layout ---- */
 
-/* Of what belongs to a peer: flags, packets, rings. All begin at multiples of LINE_BYTES. */
+/* Of what belongs to a peer: flags, packets, rings, whose halves are one window of copies. All begin at multiples of
+ * LINE_BYTES. */
 enum {
 	LINE_BYTES = 128,
 	READY_AT = 0,
 	DONE_AT = GPU_FLAGS * (int)sizeof(struct gpu_flag),
 	CHANNEL_AT = DONE_AT + GPU_FLAGS * 8,
-	PACKETS_AT = (CHANNEL_AT + (int)sizeof(struct gpu_channel) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES
+	MEETING_AT = (CHANNEL_AT + (int)sizeof(struct gpu_channel) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES,
+	PACKETS_AT = (MEETING_AT + (int)sizeof(struct gpu_meeting) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES
 };
 
 #define MIB ((size_t)1 << 20)
@@ -108,6 +111,12 @@ gpu_channel_of(const struct gpu *g, int publisher, int reader, enum gpu_route ro
 	struct gpu_channel *back = (void *)(part_of(g, publisher, reader, route) + CHANNEL_AT);
 	*done = &back->done;
 	return (void *)(part_of(g, reader, publisher, route) + CHANNEL_AT);
+}
+
+struct gpu_meeting *
+gpu_meeting_of(const struct gpu *g, int owner, int other, enum gpu_route route)
+{
+	return (void *)(part_of(g, owner, other, route) + MEETING_AT);
 }
 
 /* ---- the own device ---- */
@@ -177,10 +186,21 @@ sharing_of(struct gpu *g, struct blink_error *err)
 	    ? GPU_SHARING_VMM : GPU_SHARING_IPC;
 }
 
+/* Streams that wait for memory: since CUDA 11.7 all can, where the driver is not told otherwise. */
+static enum gpu_copies
+copies_of(struct gpu *g, struct blink_error *err)
+{
+	int wanted = g->comm->settings.copy_engines;
+	if (wanted < 0 || !g->d->stream_wait_value
+	    || !attribute(g, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, err))
+		return GPU_COPIES_NONE;
+	return wanted > 0 ? GPU_COPIES_ALL : GPU_COPIES_LONG;
+}
+
 static int
 describe_own(struct gpu *g, struct who *out, struct blink_error *err)
 {
-	*out = (struct who){ .process = process_number() };
+	*out = (struct who){ .process = process_number(), .copies = copies_of(g, err) };
 	if (!attribute(g, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, err))
 		set_error(err, blinkSystemError, "cuda: device %d has no unified addressing", (int)g->device);
 	out->sharing = sharing_of(g, err);
@@ -241,15 +261,22 @@ look_at_peers(struct gpu *g, const struct who *who, unsigned char *row, CUdevice
 	return err->code;
 }
 
-/* What all can do; and how many ranks share this one's GPU. */
+/* What all can do; and how many ranks share this one's GPU. Ranks of one GPU have no copies: their streams may have to
+ * wait for one another, where a rank waits for what the other's does next. */
 static void
 agree_on_sharing(struct gpu *g, const struct who *who)
 {
-	int rank = g->comm->engine.rank;
-	for (int i = 0; i < g->layout.n_local; i++) {
+	int rank = g->comm->engine.rank, n = g->layout.n_local;
+	g->copies = GPU_COPIES_ALL;
+	for (int i = 0; i < n; i++) {
 		g->regions->n_on_gpu += strncmp(who[i].pci, who[rank].pci, PCI_BYTES) == 0;
 		if (who[i].sharing < (int)g->regions->sharing)
 			g->regions->sharing = (enum gpu_sharing)who[i].sharing;
+		if (who[i].copies < (int)g->copies)
+			g->copies = (enum gpu_copies)who[i].copies;
+		for (int k = 0; k < i; k++)
+			if (strncmp(who[i].pci, who[k].pci, PCI_BYTES) == 0)
+				g->copies = GPU_COPIES_NONE;
 	}
 }
 

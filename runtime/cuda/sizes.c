@@ -11,7 +11,11 @@
  *
  * Chunks: a strip of c chunks over d hops takes the time of c + d - 1 chunks, since the last hop begins when the first
  * d - 1 have had one. 32 chunks for each hop make that 3 % more than the strip alone. From 8 KiB on a chunk takes
- * longer to move than its flag, and above 128 KiB nothing is gained. */
+ * longer to move than its flag, and above 128 KiB nothing is gained.
+ *
+ * Copies: each takes a copy engine some us to begin, and a driver to be told, so that chunks are longer, and few: what
+ * is told of a call, 5 operations for a chunk of a lane, must not fill the driver's queue of a stream, of about 1000,
+ * since a thread that then waits may be the one that serves the peer next. */
 #include "cuda/sizes.h"
 #include "cuda/device.h"
 #include "error.h"
@@ -24,6 +28,8 @@ enum {
 	CHUNKS_OF_HOP = 32,
 	CHUNK_LEAST = 8 << 10,
 	CHUNK_MOST = 128 << 10,
+	COPIES_OF_HOP = 8,
+	COPY_CHUNK_LEAST = 256 << 10,
 	UNIT = 16,			/* bytes that a thread moves at once */
 	LINE_BYTES = 128
 };
@@ -129,4 +135,22 @@ gpu_sizes_choose(const struct gpu_asked *asked, struct gpu_sizes *out, struct bl
 	if (take_packets(asked, rings, out))
 		return blinkSuccess;
 	return take_flags(asked, rings, out, err);
+}
+
+/* Both halves of a pair's rings are one window. */
+bool
+gpu_copy_sizes_choose(const struct gpu_asked *asked, struct gpu_copy_sizes *out)
+{
+	int64_t rings = asked->rings > 0 ? asked->rings : 1, depth = asked->depth > 0 ? asked->depth : 1;
+	int64_t room = share(2 * asked->ring_bytes, rings), few = (asked->longest - 1) / GPU_COPY_CHUNKS + 1;
+	int64_t bytes = asked->chunk_bytes, most = room / GPU_SLOTS_LEAST / UNIT * UNIT / asked->size;
+	if (rings > GPU_COPY_LANES || asked->longest <= 0 || few > most)
+		return false;
+	if (bytes == 0)
+		bytes = greatest(COPY_CHUNK_LEAST, asked->longest / (COPIES_OF_HOP * depth) * asked->size);
+	int64_t chunk = least(between(few, bytes / asked->size, most), asked->longest);
+	int64_t slot = (chunk * asked->size + UNIT - 1) / UNIT * UNIT;
+	*out = (struct gpu_copy_sizes){ .slots = (int)between(GPU_SLOTS_LEAST, room / slot, GPU_SLOTS_MOST),
+	    .chunk = chunk, .slot_bytes = slot, .share = room };
+	return true;
 }

@@ -5,6 +5,7 @@
 #include "blink_program.h"
 #include "model/rank_program.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* What all ranks of a call have in common: nothing else may decide, since both ranks of a pair must choose the same. */
@@ -30,10 +31,20 @@ struct gpu_sizes {
 	int64_t ring_share, packet_share;
 };
 
+/* Of a call by copies: a lane's window of so many slots. */
+struct gpu_copy_sizes {
+	int slots;
+	int64_t chunk, slot_bytes;	/* elements, and their bytes */
+	int64_t share;			/* bytes of a lane in its pair's window */
+};
+
 /* Elements of the longest segment of any part. */
 int64_t gpu_longest(const RankProgram *prog, const int64_t *part_end);
 
 /* Fails: blinkLimit where the schedule has more rings than a pair has flags, or segments are of too many chunks. */
 int gpu_sizes_choose(const struct gpu_asked *asked, struct gpu_sizes *out, struct blink_error *err);
+
+/* False: segments are too long for the chunks that windows have room for, or there are too many lanes. */
+bool gpu_copy_sizes_choose(const struct gpu_asked *asked, struct gpu_copy_sizes *out);
 
 #endif

@@ -58,11 +58,27 @@ struct image {
 	const RankProgram *prog;
 	size_t bytes;
 	char *host;
-	CUdeviceptr device;
+	CUdeviceptr device, partners_at;
 	struct gpu_task *task;
 	struct gpu_lane *lane;
-	int n_lanes, n_publishes;
+	struct gpu_partner *partner;
+	int n_lanes, n_publishes, n_partners;
 };
+
+/* The other end of a lane, by the lane's route. */
+static void
+put_partner(struct image *im, const RankLane *lane, enum gpu_route route)
+{
+	struct gpu_meeting *own = gpu_meeting_of(im->g, im->prog->rank, lane->rank, route);
+	int i = 0;
+	while (i < im->n_partners && im->partner[i].own != own)
+		i++;
+	if (i == im->n_partners)
+		im->partner[im->n_partners++] = (struct gpu_partner){ .own = own,
+		    .theirs = gpu_meeting_of(im->g, lane->rank, im->prog->rank, route), .peer = lane->rank };
+	if (lane->lane >= im->partner[i].n_lanes)
+		im->partner[i].n_lanes = lane->lane + 1;
+}
 
 static void
 put_lane(struct image *im, const RankLane *lane, int part, bool publishes)
@@ -70,9 +86,11 @@ put_lane(struct image *im, const RankLane *lane, int part, bool publishes)
 	const struct gpu *g = im->g;
 	int me = im->prog->rank;
 	struct gpu_lane *out = &im->lane[im->n_lanes++];
+	enum gpu_route route = gpu_route_of(g, im->prog, part, lane->rank);
 	*out = (struct gpu_lane){ .peer = lane->rank, .lane = lane->lane };
-	gpu_pair_of(g, publishes ? me : lane->rank, publishes ? lane->rank : me,
-	    gpu_route_of(g, im->prog, part, lane->rank), &out->pair);
+	gpu_pair_of(g, publishes ? me : lane->rank, publishes ? lane->rank : me, route, &out->pair);
+	if (g->copies && !collective_reduces(im->prog->coll))
+		put_partner(im, lane, route);
 }
 
 static void
@@ -91,28 +109,37 @@ put_task(struct image *im, const RankTask *task, struct gpu_task *out)
 	im->n_publishes += task->n_to;
 }
 
+static size_t
+lanes_of(const RankProgram *prog)
+{
+	size_t lanes = 0;
+	for (int t = 0; t < prog->n_tasks; t++)
+		lanes += (size_t)(prog->task[t].n_from + prog->task[t].n_to);
+	return lanes;
+}
+
 static void
 fill(struct image *im)
 {
 	struct gpu_program *program = (struct gpu_program *)im->host;
 	size_t tasks = sizeof *program, lanes = tasks + (size_t)im->prog->n_tasks * sizeof *im->task;
+	size_t partners = lanes + lanes_of(im->prog) * sizeof *im->lane;
 	im->task = (struct gpu_task *)(im->host + tasks);
 	im->lane = (struct gpu_lane *)(im->host + lanes);
+	im->partner = (struct gpu_partner *)(im->host + partners);
 	for (int t = 0; t < im->prog->n_tasks; t++)
 		put_task(im, &im->prog->task[t], &im->task[t]);
 	*program = (struct gpu_program){ .n_tasks = im->prog->n_tasks, .n_publishes = im->n_publishes,
 	    .task = (const struct gpu_task *)(im->device + tasks),
 	    .lane = (const struct gpu_lane *)(im->device + lanes) };
+	im->partners_at = im->device + partners;
 }
 
 static size_t
 image_bytes(const RankProgram *prog)
 {
-	size_t lanes = 0;
-	for (int t = 0; t < prog->n_tasks; t++)
-		lanes += (size_t)(prog->task[t].n_from + prog->task[t].n_to);
 	return sizeof(struct gpu_program) + (size_t)prog->n_tasks * sizeof(struct gpu_task)
-	    + lanes * sizeof(struct gpu_lane);
+	    + lanes_of(prog) * (sizeof(struct gpu_lane) + sizeof(struct gpu_partner));
 }
 
 static int
@@ -153,7 +180,8 @@ make_table(struct gpu *g, const struct plan *plan, struct gpu_table *out, struct
 	}
 	free(im.host);
 	*out = (struct gpu_table){ .plan = plan, .program = (const struct gpu_program *)im.device,
-	    .n_tasks = plan->prog->n_tasks, .n_publishes = im.n_publishes };
+	    .partner = (const struct gpu_partner *)im.partners_at, .n_tasks = plan->prog->n_tasks,
+	    .n_publishes = im.n_publishes, .n_partners = im.n_partners };
 	return err->code;
 }
 

@@ -205,6 +205,8 @@ look(struct gpu *g, struct watch *w)
 		pthread_mutex_lock(&l->lock);
 		look_at_driver(g, &err);
 		now.exchange = l->first && l->first->n_messages > 0;
+		if (load32(&g->status->stop) && (l->first || l->has_captured))
+			gpu_copies_release(g);
 		pthread_mutex_unlock(&l->lock);
 		gpu_leave(g, &entry);
 	}

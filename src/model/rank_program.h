@@ -31,6 +31,8 @@ typedef struct {
 	bool own, output;
 	bool complete;		/* the value holds what every rank contributes: a sum is final */
 	int ring;		/* its number among the rings of this rank; -1: it publishes nothing */
+	int hops;		/* of a task that only moves: from who has the value at first to this rank; in what is
+				 * built in, 1 for all but that one */
 	int n_from, n_to;
 	RankLane *from, *to;
 } RankTask;

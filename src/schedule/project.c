@@ -31,6 +31,7 @@ struct projection {
 	int *segments, *last;		/* likewise: in how many it takes part; number + 1 of the last */
 	int *ring[N_STAGES];		/* of each rank in this segment; -1: none yet */
 	bool *has;			/* this segment's value has come to the rank */
+	int *hops;			/* over so many edges */
 	struct stage stage[N_STAGES];
 };
 
@@ -57,6 +58,7 @@ carry(struct projection *p, const Edge *e, int stage)
 	int me = p->prog->rank, ring = ring_of(p, e->src, stage);
 	struct stage *mine = &p->stage[stage];
 	p->has[e->dst] = true;
+	p->hops[e->dst] = p->hops[e->src] + 1;
 	if (e->src == me) {
 		mine->ring = ring;
 		mine->to[mine->n_to++] = (RankLane){ e->dst, p->lanes_out[e->dst]++, ring };
@@ -81,7 +83,8 @@ add_task(struct projection *p, int s, const struct stage *from, const struct sta
 	TRY(GROW(p->ctx, prog->task, prog->n_tasks, p->task_capacity));
 	RankTask *task = &prog->task[prog->n_tasks++];
 	*task = (RankTask){ .segment = s, .extent = prog->n_extents, .own = own, .output = output,
-	    .complete = to == &p->stage[DOWN], .ring = to->ring, .n_from = from->n_from, .n_to = to->n_to };
+	    .complete = to == &p->stage[DOWN], .ring = to->ring, .hops = p->reduces ? 0 : p->hops[prog->rank],
+	    .n_from = from->n_from, .n_to = to->n_to };
 	TRY(copy_lanes(p->ctx, from->from, from->n_from, &task->from));
 	return copy_lanes(p->ctx, to->to, to->n_to, &task->to);
 }
@@ -147,6 +150,7 @@ project_segment(struct projection *p, int s)
 			p->ring[stage][e->src] = -1;
 		p->has[e->src] = holder == EVERY_RANK || e->src == holder;
 		p->has[e->dst] = holder == EVERY_RANK || e->dst == holder;
+		p->hops[e->src] = p->hops[e->dst] = 0;
 	}
 	for (int stage = 0; stage < N_STAGES; stage++) {
 		p->stage[stage].n_from = p->stage[stage].n_to = 0;
@@ -207,6 +211,7 @@ project_all(struct projection *p)
 	TRY(TEMP(ctx, p->segments, n));
 	TRY(TEMP(ctx, p->last, n));
 	TRY(TEMP(ctx, p->has, n));
+	TRY(TEMP(ctx, p->hops, n));
 	for (int stage = 0; stage < N_STAGES; stage++) {
 		TRY(TEMP(ctx, p->ring[stage], n));
 		TRY(TEMP(ctx, p->stage[stage].from, n));

@@ -6,8 +6,8 @@
  *
  * With BLINK_BACKEND=cuda, and the virtual driver of tests/virtual_gpu or a real one. -f, one argument with blanks: in
  * a job for each, the N-th call of that function of the driver fails on the last rank: all calls are right, or all
- * ranks end with an error. Of killed_in_step it is COLLECTIVE:N, and rank 1 is killed at the N-th fence of its
- * kernels. */
+ * ranks end with an error. Of killed rank 1 is meant, which dies there: FUNCTION:N:die. Of killed_in_step it is
+ * COLLECTIVE:N, and rank 1 is killed at the N-th fence of its kernels. */
 #include "device.h"
 #include "flight.h"
 
@@ -410,7 +410,7 @@ static blinkResult_t
 try_calls(struct rank *me, blinkComm_t comm, uint64_t k)
 {
 	const struct test *test = me->arg;
-	return test->fails ? call_of(test->fails, me, comm) : flight_try(me, comm, 3, k % 4 ? 331 : 10007, k);
+	return test->body == killed_in_step ? call_of(test->fails, me, comm) : flight_try(me, comm, 3, k % 4 ? 331 : 10007, k);
 }
 
 /* Calls until one fails, in bounded time. */
@@ -457,7 +457,7 @@ killed(struct rank *me)
 		call_until_it_fails(me, comm, 1u << blinkRemoteError, "rank 1");
 		return;
 	}
-	for (uint64_t k = 0; k < test->seed % 5; k++)
+	for (uint64_t k = 0; test->fails || k < test->seed % 5; k++)
 		flight_try(me, comm, 3, k % 4 ? 331 : 10007, k);
 	kill(getpid(), SIGKILL);
 }
@@ -500,6 +500,20 @@ killed_in_step(struct rank *me)
 		return;
 	job_barrier(me, BARRIER_OF_HASTE, me->n);
 	call_until_it_fails(me, comm, 1u << blinkRemoteError, "rank 1");
+}
+
+/* One rank wants no copy engines: none has them. */
+static void
+unlike(struct rank *me)
+{
+	const struct test *test = me->arg;
+	if (me->rank == VICTIM)
+		setenv("BLINK_COPY_ENGINES", "0", 1);
+	blinkComm_t comm = job_join(me, NULL);
+	if (!comm)
+		return;
+	flight_run(me, comm, 12, 10007, test->seed);
+	leave(me, comm);
 }
 
 /* The victim makes no further call, but stays. */
@@ -704,6 +718,7 @@ static const struct scenario {
 	{ "killed", killed, .processes_only = true, .dies = true, .seconds = 30 },
 	{ "killed_in_queue", killed_in_queue, .processes_only = true, .dies = true, .seconds = 60 },
 	{ "killed_in_step", killed_in_step, .processes_only = true, .fails = true, .dies = true, .seconds = 30 },
+	{ "unlike", unlike, .processes_only = true, .seconds = 30 },
 	{ "late", late, .seconds = 30 },
 	{ "leaves", leaves, .seconds = 30 },
 	{ "differs", differs, .seconds = 30 },
@@ -720,7 +735,9 @@ static void
 begin(struct rank *me)
 {
 	const struct test *test = me->arg;
-	if (!test->fails)
+	if (test->fails && test->body == killed && me->rank == VICTIM)
+		setenv("VIRTUAL_GPU_FAIL", test->fails, 1);
+	if (test->body != driver_fails && test->body != killed_in_step)
 		device_take(me);
 	test->body(me);
 }
@@ -772,7 +789,7 @@ main(int argc, char **argv)
 		if (!wanted || (test.threads ? s->processes_only : s->threads_only))
 			continue;
 		n_played++;
-		failed |= s->fails ? play_failures(s, n, &test, fails) : play(s, n, &test);
+		failed |= s->fails || fails ? play_failures(s, n, &test, fails) : play(s, n, &test);
 	}
 	if (!n_played)
 		printf("not ok gpu: no such scenario\n");

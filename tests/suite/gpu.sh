@@ -67,6 +67,40 @@ if [ "$full" ]; then
 	run asan/ gpu -n 3 graph streams messages
 fi
 
+# ---- copy engines ----
+
+# with_copies PROGRAM ARGUMENT...: calls that do not reduce are copies. In $work/trace is what each rank says of its calls.
+with_copies() {
+	prefix="copies: "
+	BLINK_COPY_ENGINES=1 BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/trace run "$@"
+	prefix=
+}
+
+with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 "dgx1v, 4 threads, chunks of 512 bytes"
+expect "copies: copy engines have served calls" grep -q 'allgather of [0-9]*: copy engines, [1-9]' "$work/trace"
+with_copies "" gpu -n 4 -t graph streams
+with_copies "" gpu -n 3 -f StreamWaitValue32:60:die killed
+if [ "$full" ]; then
+	with_copies "" matrix -n 8 -t -d "$work/dgx1v-8" -c 60 -m 10007 -b 1K "dgx1v, 8 threads"
+	with_copies "" matrix -n 8 -d "$work/dgx1v-8" -c 40 -m 40001 -b 4096 "dgx1v, 8 processes"
+	with_copies "" matrix -n 3 -d "$work/hybrid" -c 60 -m 40001 -b 4096 "hybrid, 3 processes"
+	VIRTUAL_GPU_TOPOLOGY=topologies/dgx2.xml with_copies "" matrix -n 16 -t -d "$work/dgx2" -c 40 -m 1025 "dgx2, 16 threads"
+	VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 with_copies "" matrix -n 4 -t -c 60 -m 40001 -b 1000 "late, 3 threads a block"
+	with_copies asan/ matrix -n 3 -d "$work/dgx1v" -c 40 "3 processes"
+	with_copies tsan/ matrix -n 4 -t -d "$work/dgx1v" -c 40 -b 512 "4 threads"
+	with_copies "" gpu -n 2 -t -k 1000 graph
+	with_copies "" gpu -n 3 graph_forked unlike aborted
+	with_copies "" gpu -n 4 -t one_thread leaves
+	with_copies tsan/ gpu -n 3 -t leaves
+	for f in StreamWaitValue32:3 MemcpyAsync:40 EventRecord:13 StreamCreate:5; do with_copies "" gpu -n 3 -f $f driver_fails; done
+	# Kernels, where streams cannot wait for memory, and where ranks share a GPU.
+	rm "$work/trace"
+	VIRTUAL_GPU_VALUES=0 with_copies "" matrix -n 3 -t -c 40 "streams that cannot wait"
+	VIRTUAL_GPU_TOPOLOGY='' VIRTUAL_GPU_COUNT=2 with_copies "" matrix -n 4 -t -c 40 "2 ranks on each of 2 GPUs"
+	served=$(grep -c 'copy engines' "$work/trace")
+	expect "copies: none where they cannot be" [ "$served" = 0 ]
+fi
+
 # ---- faults ----
 
 run "" gpu -n 4 killed killed_in_queue differs aborted leaves bad_pointer

@@ -64,6 +64,22 @@ fits(const struct gpu_asked *a)
 	return !good;
 }
 
+/* Each lane of a pair has a window of its own in the pair's two halves, and a segment has no more chunks than flags are
+ * counted to. Refused: what no such chunk has room for. */
+static int
+copies_fit(const struct gpu_asked *a)
+{
+	struct gpu_copy_sizes s;
+	int64_t rings = a->rings ? a->rings : 1, few = (a->longest + GPU_COPY_CHUNKS - 1) / GPU_COPY_CHUNKS;
+	if (!gpu_copy_sizes_choose(a, &s))
+		return rings <= GPU_COPY_LANES && a->longest > 0
+		    && (few * a->size + 15) / 16 * 16 * GPU_SLOTS_LEAST + 64 < 2 * (int64_t)a->ring_bytes / rings;
+	return !(s.slots >= GPU_SLOTS_LEAST && s.slots <= GPU_SLOTS_MOST && s.chunk * a->size <= s.slot_bytes
+	    && s.chunk >= few && s.chunk <= a->longest && s.slots * s.slot_bytes <= s.share
+	    && s.share * rings <= 2 * (int64_t)a->ring_bytes && s.share % 16 == 0 && rings <= GPU_COPY_LANES
+	    && (!a->chunk_bytes || s.chunk == few || s.chunk * a->size <= a->chunk_bytes));
+}
+
 static struct gpu_sizes
 chosen(int64_t bytes, int64_t chunk_bytes)
 {
@@ -96,12 +112,14 @@ routes_right(void)
 int
 main(void)
 {
-	int wrong = 0, failed = 0;
+	int wrong = 0, failed = 0, copies_wrong = 0;
 	for (int i = 0; i < 20000; i++) {
 		const struct gpu_asked a = random_asked();
 		wrong += fits(&a);
+		copies_wrong += copies_fit(&a);
 	}
 	failed |= report(wrong, "what is chosen fits");
+	failed |= report(copies_wrong, "what is chosen for copies fits");
 	failed |= report(chosen(4, 0).slots != 0 || chosen(100 * KIB, 0).slots != 0 || chosen(MIB, 0).slots == 0,
 	    "packets for short messages, flags for long ones");
 	failed |= report(chosen(4, 0).width != 1 || chosen(64 * KIB, 0).width < 8 || chosen(64 * MIB, 0).width != 16,

@@ -142,6 +142,29 @@ counts_without_gaps(const struct ranks *all, const RankProgram *prog)
 	    && peers == prog->n_peers && out[prog->rank] + in[prog->rank] == 0;
 }
 
+/* The hops of the task that publishes this lane in that segment; -1: there is none. */
+static int
+hops_of_source(const struct ranks *all, int segment, const RankLane *lane)
+{
+	const RankProgram *prog = all->of[lane->rank];
+	for (int i = 0; i < prog->n_tasks; i++)
+		if (prog->task[i].segment == segment && prog->task[i].ring == lane->ring)
+			return prog->task[i].hops;
+	return -1;
+}
+
+static bool
+counts_hops(const struct ranks *all, const RankProgram *prog)
+{
+	bool good = true;
+	for (int i = 0; i < prog->n_tasks && !collective_reduces(prog->coll); i++) {
+		const RankTask *t = &prog->task[i];
+		int before = t->n_from > 0 ? hops_of_source(all, t->segment, &t->from[0]) : -1;
+		good = good && t->hops == before + 1 && t->own == (t->n_from == 0);
+	}
+	return good;
+}
+
 /* What is of all ranks. */
 static bool
 agrees_on_maxima(const struct ranks *all, const RankProgram *prog)
@@ -299,13 +322,14 @@ results_are_right(struct ranks *all)
 
 /* ---- random schedules ---- */
 
-enum { LANES, GAPS, MAXIMA, LOWERED, RESULTS, N_LAWS };
+enum { LANES, GAPS, MAXIMA, LOWERED, HOPS, RESULTS, N_LAWS };
 
 static const char *const laws[N_LAWS] = {
 	[LANES] = "what a rank publishes is what the other reads",
 	[GAPS] = "lanes, rings, extents and peers are counted without gaps",
 	[MAXIMA] = "rings_max and longest are those of all ranks",
 	[LOWERED] = "extents, parts and their links are those of sched_lower",
+	[HOPS] = "what moves is one hop further than where it comes from",
 	[RESULTS] = "replayed, all ranks have what is demanded, by the same additions as sched_lower's program"
 };
 
@@ -326,6 +350,7 @@ test_laws(struct ranks *all, bool *good)
 		good[GAPS] = good[GAPS] && counts_without_gaps(all, all->of[r]);
 		good[MAXIMA] = good[MAXIMA] && agrees_on_maxima(all, all->of[r]);
 		good[LOWERED] = good[LOWERED] && agrees_with_lowered(all, all->of[r]);
+		good[HOPS] = good[HOPS] && counts_hops(all, all->of[r]);
 	}
 	good[RESULTS] = good[RESULTS] && good[LANES] && good[GAPS] && results_are_right(all);
 }

@@ -78,6 +78,9 @@ test_values(void)
 	ok(with("BLINK_TCP_ZEROCOPY", "auto") == blinkSuccess && got.zero_copy == 0
 	    && with("BLINK_TCP_ZEROCOPY", "0") == blinkSuccess && got.zero_copy < 0
 	    && with("BLINK_TCP_ZEROCOPY", "1") == blinkSuccess && got.zero_copy > 0, "auto, or a flag");
+	ok(with("BLINK_COPY_ENGINES", "auto") == blinkSuccess && got.copy_engines == 0
+	    && with("BLINK_COPY_ENGINES", "1") == blinkSuccess && got.copy_engines > 0
+	    && refuses("BLINK_COPY_ENGINES", "2"), "copy engines");
 	ok(with("BLINK_PIN", "0") == blinkSuccess && !got.pin && with("BLINK_PIN", "1") == blinkSuccess && got.pin,
 	    "a flag");
 }
@@ -154,7 +157,7 @@ documents(const char *section, const char *variable, const char *what, const cha
 #define PRESET_BYTES(value) text_of(value)
 #define PRESET_NUMBER(value) text_of(value)
 #define PRESET_FLAG(value) text_of(value)
-#define PRESET_AUTO(value) "defaultauto"
+#define PRESET_AUTO(value) ((value) < 0 ? "default0" : (value) > 0 ? "default1" : "defaultauto")
 
 static const char *
 text_of(int64_t value)

@@ -385,7 +385,7 @@ static CUresult
 values_call(CUstream stream, struct context *c, unsigned n, const CUstreamBatchMemOpParams *what)
 {
 	struct value *values = new_bytes(n * sizeof *values);
-	CUresult r = CUDA_SUCCESS;
+	CUresult r = setting("VIRTUAL_GPU_VALUES", 1) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 	for (unsigned i = 0; i < n && r == CUDA_SUCCESS; i++)
 		r = value_make(c, &what[i], &values[i]);
 	for (unsigned i = 0; i < n && r == CUDA_SUCCESS; i++)

@@ -161,12 +161,12 @@ peer_differs(struct gpu_status *status, int32_t peer)
 	store4_fresh(&status->stop, 1);
 }
 
-/* The readers of the call before the last: nothing of its half is needed any more. */
+/* The readers of a call that has this list. */
 FN bool
-wait_for_readers(struct block *b, struct waiting *w)
+wait_for_list(struct block *b, unsigned list, struct waiting *w)
 {
 	const struct gpu_state *state = b->call.state;
-	unsigned list = (unsigned)((b->number + 1) % GPU_LISTS), n = load4_fresh(&state->n_pending[list]);
+	unsigned n = load4_fresh(&state->n_pending[list]);
 	for (;;) {
 		bool late = false;
 		for (unsigned i = this_thread(); i < n && !late; i += all_threads()) {
@@ -187,6 +187,13 @@ wait_for_readers(struct block *b, struct waiting *w)
 		if (all_stop(b->call.status))
 			return false;
 	}
+}
+
+/* The readers of the call before the last: nothing of its half is needed any more. */
+FN bool
+wait_for_readers(struct block *b, struct waiting *w)
+{
+	return wait_for_list(b, (unsigned)((b->number + 1) % GPU_LISTS), w);
 }
 
 /* ---- strips ---- */
@@ -759,7 +766,7 @@ make_list(struct block *b)
 }
 
 FN void
-begin_call(struct block *b, const struct gpu_call *call)
+take_call(struct block *b, const struct gpu_call *call)
 {
 	if (this_thread() == 0) {
 		b->call = *call;
@@ -771,12 +778,18 @@ begin_call(struct block *b, const struct gpu_call *call)
 		b->program.lane = (const struct gpu_lane *)load8(&call->program->lane);
 		b->number = load8_fresh(&call->state->call) + 1;
 		b->stopped = load4_fresh(&call->state->stopped);
-		if (this_block() == 0) {
-			store8_fresh(&call->status->signature[b->number & 1], call->signature);
-			store8_fresh(&call->status->begun, b->number);
-		}
 	}
 	barrier();
+}
+
+FN void
+begin_call(struct block *b, const struct gpu_call *call)
+{
+	take_call(b, call);
+	if (this_thread() == 0 && this_block() == 0) {
+		store8_fresh(&call->status->signature[b->number & 1], call->signature);
+		store8_fresh(&call->status->begun, b->number);
+	}
 }
 
 /* The last block counts the call. */

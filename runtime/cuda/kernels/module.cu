@@ -3,6 +3,7 @@
 #include "kernels/collective.h"
 #include "kernels/entry.h"
 #ifndef KERNEL_TYPE
+#include "kernels/copies.h"
 #include "kernels/messages.h"
 #endif
 
@@ -15,5 +16,7 @@ KERNEL(NAMED(KERNEL_TYPE, max), gpu_call, block, run_collective(&memory, &given,
 KERNEL(NAMED(KERNEL_TYPE, min), gpu_call, block, run_collective(&memory, &given, MIN))
 #else
 KERNEL(blink_move, gpu_call, block, run_collective(&memory, &given, SUM))
+KERNEL(blink_copies_begin, gpu_call, block, begin_copies(&memory, &given))
+KERNEL(blink_copies_end, gpu_call, block, end_copies(&memory, &given))
 KERNEL(blink_messages, gpu_exchange, messages_block, run_messages(&memory.run, &given))
 #endif

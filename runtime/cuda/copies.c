@@ -1,0 +1,493 @@
+/* Copies: a call that only moves, by the copy engines of the GPUs. Its data then take no multiprocessor from what else
+ * the GPU computes, and long ones cross links in larger packets than a kernel's stores.
+ *
+ * Between two kernels of one block, which give the call its place among the others (device.h), each chunk that comes in
+ * takes these steps, and of what the rank sends itself the ones in the middle:
+ *
+ *	stream of the lane that comes	stream of each lane that goes
+ *	wait: ready >= c + 1
+ *	event --------------------->	wait: event
+ *					wait: done >= c + 1 - slots	once all slots have been used
+ *	copy to the output		copy to the reader's window
+ *					copy of 4 bytes: the reader's ready = c + 1
+ *	wait: events <--------------	event
+ *	copy of 4 bytes: done = c + 1 of the publisher
+ *
+ * The last two are said together with the next chunk's first, so that they do not hold it up. A stream waits for memory
+ * of its own GPU only (of the host, where the lane goes through the host), and a flag follows its data in one stream,
+ * so that it arrives after them.
+ *
+ * Streams. A stream belongs to a peer, a direction, a route and a position: how many hops a tree is from who has the
+ * value at first. Trees that use a link at the same position share its stream, so that their chunks take turns on the
+ * link and each gets its share (Wang et al., Blink, MLSys 2020, 4.2.2); those at other positions must not wait for
+ * one another. Streams branch from the caller's and come back to it.
+ *
+ * A driver may execute streams one after the other where it has fewer queues than they are, in the order in which their
+ * work was given to it; it does not know what a wait for memory waits for. So work is given in an order in which it
+ * could also be done by one stream: chunk by chunk, and of these by segment. All ranks do so, and what an operation
+ * waits for comes before it in that order, on this rank or another. A graph may be executed in another order; so in a
+ * capture all of it goes into the caller's stream, one after the other. What is captured is the same each time: flags
+ * begin at 0 in every call.
+ *
+ * Ends. A wait in a stream cannot be asked to end. Once a communicator has failed, its watcher sets all flags of its
+ * own GPU to more than anything waits for, again and again, until nothing is under way: peers and older copies may set
+ * them back for a while. */
+#include "cuda/launch.h"
+#include "cuda/sizes.h"
+#include "debug.h"
+#include "error.h"
+
+#include <stdlib.h>
+
+enum {
+	LONG = 32 << 20,		/* bytes of a message that is long */
+	WAYS = 64,
+	BEGIN = 2, END = 3,		/* kernels of "move" */
+	RELEASED = 1 << 30,		/* a flag, when a communicator has failed */
+	FLAGS = 2 * GPU_COPY_LANES,	/* of a meeting */
+	FLAG_BYTES = sizeof(uint32_t),
+	FLAGS_OF_NEWS = 16		/* after so many the host hears that the call goes on */
+};
+
+/* A stream of lanes. */
+struct way {
+	int peer, hops;
+	enum gpu_route route;
+	bool comes, used;		/* used: by this call */
+	CUstream stream;
+	CUevent end;
+};
+
+struct gpu_copier {
+	CUdeviceptr number;		/* in memory of the GPU: 0, 1 ... GPU_COPY_CHUNKS, what flags are set to */
+	CUdeviceptr released;		/* likewise, FLAGS times RELEASED */
+	CUstream release;		/* of a priority of its own, so that it shares no queue with what waits */
+	CUevent begun;
+	struct way way[WAYS];
+	int n_ways;
+	CUevent *event;
+	int n_events;
+};
+
+/* A lane while its chunks are given to its stream. */
+struct track {
+	CUstream stream;
+	CUdeviceptr window;
+	CUdeviceptr awaited, set;	/* flags: here, and at the other end */
+	CUevent event;			/* a chunk has come; or it has gone */
+};
+
+/* A task, likewise. */
+struct errand {
+	CUdeviceptr own, output;	/* 0: none */
+	int64_t bytes;
+	int n_chunks, n_to;
+	struct track *from, *to;	/* from: NULL: none */
+};
+
+/* A call, likewise. */
+struct round {
+	struct gpu *g;
+	struct gpu_copier *c;
+	const struct call *call;
+	const struct gpu_call *p;
+	const struct gpu_copy_sizes *sizes;
+	const struct gpu_target *to;
+	struct errand *errand;
+	struct track *track;
+	int n_tracks, n_events, n_flags, n_chunks;	/* n_chunks: the most of any errand */
+	struct blink_error *err;
+};
+
+bool
+gpu_copies_serve(const struct gpu *g, const struct call *call, const struct gpu_asked *asked,
+    struct gpu_copy_sizes *out)
+{
+	return g->copies && !collective_reduces(call->coll) && asked->n_ranks > 1 && asked->message > 0
+	    && (g->copies == GPU_COPIES_ALL || asked->message >= LONG) && gpu_copy_sizes_choose(asked, out);
+}
+
+static CUdeviceptr
+device_pointer(const void *memory)
+{
+	return (CUdeviceptr)(uintptr_t)memory;
+}
+
+/* ---- operations: nothing after the first that fails ---- */
+
+#define DO(r, call, ...)                                                       \
+	((r)->err->code != blinkSuccess ? (r)->err->code                       \
+	    : driver_check((r)->g->d, (r)->g->d->call, (r)->err, __VA_ARGS__))
+
+static void
+copy(struct round *r, CUdeviceptr to, CUdeviceptr from, int64_t bytes, CUstream stream)
+{
+	DO(r, copy_async(to, from, (size_t)bytes, stream), "copy %lld bytes", (long long)bytes);
+}
+
+static CUdeviceptr
+number(const struct round *r, int value)
+{
+	return r->c->number + (CUdeviceptr)value * FLAG_BYTES;
+}
+
+static void
+set_flag(struct round *r, CUdeviceptr at, int value, CUstream stream)
+{
+	copy(r, at, number(r, value), FLAG_BYTES, stream);
+	if (++r->n_flags % FLAGS_OF_NEWS == 0)
+		copy(r, device_pointer(&r->p->status->progress),
+		    number(r, 1 + r->n_flags / FLAGS_OF_NEWS % GPU_COPY_CHUNKS), FLAG_BYTES, stream);
+}
+
+static void
+await_flag(struct round *r, CUdeviceptr at, int value, CUstream stream)
+{
+	DO(r, stream_wait_value(stream, at, (cuuint32_t)value, CU_STREAM_WAIT_VALUE_GEQ), "wait for a value");
+}
+
+/* Of streams that are one, the order is there. */
+static void
+record(struct round *r, CUevent event, CUstream stream)
+{
+	if (!r->to->capturing)
+		DO(r, event_record(event, stream), "record an event");
+}
+
+static void
+follow(struct round *r, CUstream stream, CUevent event)
+{
+	if (!r->to->capturing)
+		DO(r, stream_wait_event(stream, event, 0), "wait for an event");
+}
+
+static void
+launch(struct round *r, int which)
+{
+	CUfunction kernel;
+	struct gpu_call p = *r->p;
+	void *parameters[] = { &p };
+	p.width = 0;
+	if (r->err->code == blinkSuccess && gpu_function(r->g, "move", which, &kernel, r->err) == blinkSuccess)
+		DO(r, launch(kernel, 1, 1, 1, (unsigned)r->g->threads, 1, 1, 0, r->to->stream, parameters, NULL),
+		    "launch a kernel of %s", collective_name(r->call->coll));
+}
+
+/* ---- streams and events ---- */
+
+static CUevent
+take_event(struct round *r)
+{
+	struct gpu_copier *c = r->c;
+	if (r->n_events < c->n_events)
+		return c->event[r->n_events++];
+	CUevent *grown = realloc(c->event, (size_t)(c->n_events + 1) * sizeof *grown);
+	if (!grown) {
+		set_error_memory(r->err);
+		return NULL;
+	}
+	c->event = grown;
+	if (DO(r, event_create(&c->event[c->n_events], CU_EVENT_DISABLE_TIMING), "create an event") != blinkSuccess)
+		return NULL;
+	r->n_events = ++c->n_events;
+	return c->event[c->n_events - 1];
+}
+
+static struct way *
+new_way(struct round *r, const struct way *wanted)
+{
+	struct gpu_copier *c = r->c;
+	struct way *way = &c->way[c->n_ways];
+	*way = *wanted;
+	if (DO(r, stream_create(&way->stream, CU_STREAM_NON_BLOCKING), "create a stream") != blinkSuccess)
+		return NULL;
+	c->n_ways++;
+	return DO(r, event_create(&way->end, CU_EVENT_DISABLE_TIMING), "create an event") == blinkSuccess ? way : NULL;
+}
+
+/* Where there are no more streams to be had, others share one: the order in which they get their work allows it. */
+static struct way *
+find_way(struct round *r, const struct way *wanted)
+{
+	struct gpu_copier *c = r->c;
+	for (int i = 0; i < c->n_ways; i++) {
+		struct way *w = &c->way[i];
+		if (w->peer == wanted->peer && w->hops == wanted->hops && w->route == wanted->route
+		    && w->comes == wanted->comes)
+			return w;
+	}
+	if (c->n_ways < WAYS)
+		return new_way(r, wanted);
+	return &c->way[(wanted->peer * 2 + wanted->comes) % WAYS];
+}
+
+static CUstream
+stream_of(struct round *r, const struct way *wanted)
+{
+	if (r->to->capturing)
+		return r->to->stream;
+	struct way *way = find_way(r, wanted);
+	if (way && !way->used) {
+		follow(r, way->stream, r->c->begun);
+		way->used = true;
+	}
+	return way ? way->stream : NULL;
+}
+
+/* All streams of the call come back to the caller's, also where it has failed. */
+static void
+join(struct round *r)
+{
+	struct blink_error *first = r->err, also = { 0 };
+	for (int i = 0; i < r->c->n_ways; i++) {
+		struct way *way = &r->c->way[i];
+		r->err = first->code == blinkSuccess ? first : &also;
+		if (way->used) {
+			record(r, way->end, way->stream);
+			follow(r, r->to->stream, way->end);
+		}
+		way->used = false;
+		also.code = blinkSuccess;
+	}
+	r->err = first;
+}
+
+/* ---- tasks ---- */
+
+static void
+lay_track(struct round *r, struct track *out, const RankLane *lane, const RankTask *task, bool comes)
+{
+	const RankProgram *prog = r->call->plan->prog;
+	const struct gpu *g = r->g;
+	int me = prog->rank, peer = lane->rank;
+	struct gpu_pair pair;
+	struct way wanted = { .peer = peer, .hops = task->hops - comes, .comes = comes,
+	    .route = gpu_route_of(g, prog, prog->extent[task->extent].part, peer) };
+	struct gpu_meeting *own = gpu_meeting_of(g, me, peer, wanted.route);
+	struct gpu_meeting *theirs = gpu_meeting_of(g, peer, me, wanted.route);
+	gpu_pair_of(g, comes ? peer : me, comes ? me : peer, wanted.route, &pair);
+	*out = (struct track){ .stream = stream_of(r, &wanted), .event = r->to->capturing ? NULL : take_event(r),
+	    .window = device_pointer(pair.ring[0] + lane->lane * r->sizes->share),
+	    .awaited = device_pointer(comes ? &own->ready[lane->lane] : &own->done[lane->lane]),
+	    .set = device_pointer(comes ? &theirs->done[lane->lane] : &theirs->ready[lane->lane]) };
+}
+
+static int64_t
+floor_mul(Frac f, int64_t n)
+{
+	return (int64_t)((Wide)f.num * n / f.den);
+}
+
+static void
+lay_out(struct round *r, const RankTask *task, struct errand *out)
+{
+	const Extent *x = &r->call->plan->prog->extent[task->extent];
+	const struct gpu_call *p = r->p;
+	int64_t part = x->part > 0 ? p->part_end[x->part - 1] : 0, n = p->part_end[x->part] - part;
+	int64_t first = floor_mul(x->begin, n), length = floor_mul(x->end, n) - first;
+	*out = (struct errand){ .bytes = length * p->size, .n_to = task->n_to,
+	    .n_chunks = (int)((length + r->sizes->chunk - 1) / r->sizes->chunk) };
+	if (task->own)
+		out->own = device_pointer(p->send + (x->send_block * p->count + part + first) * p->size);
+	if (task->output)
+		out->output = device_pointer(p->recv + (x->recv_block * p->count + part + first) * p->size);
+	if (task->n_from > 0) {
+		out->from = &r->track[r->n_tracks++];
+		lay_track(r, out->from, &task->from[0], task, true);
+	}
+	out->to = &r->track[r->n_tracks];
+	for (int i = 0; i < task->n_to; i++)
+		lay_track(r, &r->track[r->n_tracks++], &task->to[i], task, false);
+	r->n_chunks = out->n_chunks > r->n_chunks ? out->n_chunks : r->n_chunks;
+}
+
+static CUdeviceptr
+slot_of(const struct round *r, const struct track *t, int chunk)
+{
+	return t->window + (CUdeviceptr)(chunk % r->sizes->slots * r->sizes->slot_bytes);
+}
+
+/* The publisher hears that all has been read that came before `chunk`. */
+static void
+give_back(struct round *r, const struct errand *e, int chunk)
+{
+	for (int i = 0; i < e->n_to; i++)
+		follow(r, e->from->stream, e->to[i].event);
+	set_flag(r, e->from->set, chunk, e->from->stream);
+}
+
+/* What nobody else reads is given back at once. */
+static void
+take_in(struct round *r, const struct errand *e, int chunk, int64_t at, int64_t bytes)
+{
+	const struct track *t = e->from;
+	await_flag(r, t->awaited, chunk + 1, t->stream);
+	record(r, t->event, t->stream);
+	if (chunk > 0 && e->n_to > 0)
+		give_back(r, e, chunk);
+	if (e->output)
+		copy(r, e->output + (CUdeviceptr)at, slot_of(r, t, chunk), bytes, t->stream);
+	if (e->n_to == 0)
+		give_back(r, e, chunk + 1);
+}
+
+static void
+pass_on(struct round *r, const struct errand *e, const struct track *t, int chunk, CUdeviceptr from, int64_t bytes)
+{
+	if (e->from)
+		follow(r, t->stream, e->from->event);
+	if (chunk >= r->sizes->slots)
+		await_flag(r, t->awaited, chunk + 1 - r->sizes->slots, t->stream);
+	copy(r, slot_of(r, t, chunk), from, bytes, t->stream);
+	set_flag(r, t->set, chunk + 1, t->stream);
+	if (e->from)
+		record(r, t->event, t->stream);
+}
+
+/* A chunk; and after the last one, what is left of it. */
+static void
+go(struct round *r, const struct errand *e, int chunk)
+{
+	int64_t step = r->sizes->chunk * r->p->size, at = chunk * step, left = e->bytes - at;
+	int64_t bytes = left < step ? left : step;
+	if (chunk == e->n_chunks && chunk > 0 && e->from && e->n_to > 0)
+		give_back(r, e, chunk);
+	if (chunk >= e->n_chunks)
+		return;
+	if (e->from)
+		take_in(r, e, chunk, at, bytes);
+	for (int i = 0; i < e->n_to; i++)
+		pass_on(r, e, &e->to[i], chunk, e->from ? slot_of(r, e->from, chunk) : e->own + (CUdeviceptr)at, bytes);
+}
+
+/* Windows are free when the call ends. */
+static void
+await_readers(struct round *r, const struct errand *e)
+{
+	for (int i = 0; i < e->n_to && e->n_chunks > 0; i++)
+		await_flag(r, e->to[i].awaited, e->n_chunks, e->to[i].stream);
+}
+
+/* ---- calls ---- */
+
+static int
+lanes_of(const RankProgram *prog)
+{
+	int n = 0;
+	for (int t = 0; t < prog->n_tasks; t++)
+		n += prog->task[t].n_from + prog->task[t].n_to;
+	return n;
+}
+
+static void
+go_round(struct round *r)
+{
+	const RankProgram *prog = r->call->plan->prog;
+	const struct gpu_call *p = r->p;
+	launch(r, BEGIN);
+	record(r, r->c->begun, r->to->stream);
+	for (int t = 0; t < prog->n_tasks; t++)
+		lay_out(r, &prog->task[t], &r->errand[t]);
+	if (p->own_bytes > 0)
+		copy(r, device_pointer(p->own_to), device_pointer(p->own_from), p->own_bytes, r->to->stream);
+	for (int chunk = 0; chunk <= r->n_chunks; chunk++)
+		for (int t = 0; t < prog->n_tasks; t++)
+			go(r, &r->errand[t], chunk);
+	for (int t = 0; t < prog->n_tasks; t++)
+		await_readers(r, &r->errand[t]);
+	join(r);
+	launch(r, END);
+}
+
+int
+gpu_copies_submit(struct gpu *g, const struct call *call, struct gpu_call *p, const struct gpu_copy_sizes *sizes,
+    const struct gpu_target *to, struct blink_error *err)
+{
+	const RankProgram *prog = call->plan->prog;
+	struct round r = { .g = g, .c = g->launches->copier, .call = call, .p = p, .sizes = sizes, .to = to,
+	    .err = err };
+	r.errand = calloc((size_t)prog->n_tasks + 1, sizeof *r.errand);
+	r.track = calloc((size_t)lanes_of(prog) + 1, sizeof *r.track);
+	if (r.errand && r.track)
+		go_round(&r);
+	else
+		set_error_memory(err);
+	free(r.errand);
+	free(r.track);
+	debug_say(DEBUG_TRACE, p->rank, "%s of %lld: copy engines, %d chunks, %d slots of %lld bytes",
+	    collective_name(call->coll), (long long)call->count, r.n_chunks, sizes->slots,
+	    (long long)sizes->slot_bytes);
+	return err->code;
+}
+
+void
+gpu_copies_release(struct gpu *g)
+{
+	const struct gpu_copier *c = g->launches->copier;
+	for (int i = 0; c && i < 2 * g->layout.n_local; i++) {
+		enum gpu_route route = (enum gpu_route)(i % 2);
+		if (g->own[route])
+			g->d->copy_async(device_pointer(gpu_meeting_of(g, g->comm->engine.rank, i / 2, route)->ready),
+			    c->released, FLAGS * FLAG_BYTES, c->release);
+	}
+}
+
+/* ---- open and close ---- */
+
+/* n values in memory of the GPU: first, first + step ... */
+static int
+put_values(struct gpu *g, int n, uint32_t first, uint32_t step, CUdeviceptr *out, struct blink_error *err)
+{
+	CUstream own = g->launches->own;
+	size_t bytes = (size_t)n * FLAG_BYTES;
+	uint32_t *value = malloc(bytes);
+	if (!value)
+		return set_error_memory(err);
+	for (int i = 0; i < n; i++)
+		value[i] = first + (uint32_t)i * step;
+	if (gpu_keep(g, bytes, out, err) == blinkSuccess
+	    && driver_check(g->d, g->d->copy_in_async(*out, value, bytes, own), err, "copy %zu bytes", bytes)
+	    == blinkSuccess)
+		driver_check(g->d, g->d->stream_synchronize(own), err, "copy %zu bytes", bytes);
+	free(value);
+	return err->code;
+}
+
+int
+gpu_copies_open(struct gpu *g, struct blink_error *err)
+{
+	struct gpu_copier *c = calloc(1, sizeof *c);
+	CUfunction kernel;
+	if (!c)
+		return set_error_memory(err);
+	g->launches->copier = c;
+	if (put_values(g, GPU_COPY_CHUNKS + 1, 0, 1, &c->number, err) == blinkSuccess
+	    && put_values(g, FLAGS, RELEASED, 0, &c->released, err) == blinkSuccess
+	    && driver_check(g->d, g->d->event_create(&c->begun, CU_EVENT_DISABLE_TIMING), err, "create an event")
+	    == blinkSuccess && driver_check(g->d, g->d->stream_create_priority(&c->release, CU_STREAM_NON_BLOCKING, -1),
+	    err, "create a stream") == blinkSuccess && gpu_function(g, "move", BEGIN, &kernel, err) == blinkSuccess)
+		gpu_function(g, "move", END, &kernel, err);
+	return err->code;
+}
+
+void
+gpu_copies_close(struct gpu *g, bool forked)
+{
+	struct gpu_copier *c = g->launches->copier;
+	if (!c)
+		return;
+	for (int i = 0; i < c->n_events && !forked; i++)
+		g->d->event_destroy(c->event[i]);
+	for (int i = 0; i < c->n_ways && !forked; i++) {
+		if (c->way[i].end)
+			g->d->event_destroy(c->way[i].end);
+		g->d->stream_destroy(c->way[i].stream);
+	}
+	if (c->begun && !forked)
+		g->d->event_destroy(c->begun);
+	if (c->release && !forked)
+		g->d->stream_destroy(c->release);
+	free(c->event);
+	free(c);
+	g->launches->copier = NULL;
+}
