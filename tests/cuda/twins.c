@@ -1,4 +1,4 @@
-/* Twins of the two kernels that a communicator asks about when it is made; they do nothing. */
+/* Twins of the kernels that a communicator asks about when it is made; they do nothing. */
 #include "cuda/device.h"
 #include "twin.h"
 
@@ -11,5 +11,7 @@ do_nothing(const void *parameter)
 const struct virtual_kernel virtual_gpu_kernels[] = {
 	{ "blink_move", sizeof(struct gpu_call), GPU_THREADS, do_nothing },
 	{ "blink_messages", sizeof(struct gpu_exchange), GPU_THREADS, do_nothing },
+	{ "blink_copies_begin", sizeof(struct gpu_call), GPU_THREADS, do_nothing },
+	{ "blink_copies_end", sizeof(struct gpu_call), GPU_THREADS, do_nothing },
 	{ .name = 0 }
 };

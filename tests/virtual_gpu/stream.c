@@ -235,10 +235,9 @@ stream_find(CUstream handle, struct context *current, struct stream **out)
 
 /* ---- calls ---- */
 
-EXPORT CUresult
-cuStreamCreate(CUstream *stream, unsigned flags)
+static CUresult
+create(struct context *c, CUstream *stream, unsigned flags)
 {
-	ENTER_CONTEXT(cuStreamCreate, c);
 	if (!stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
 	state_lock();
@@ -248,10 +247,18 @@ cuStreamCreate(CUstream *stream, unsigned flags)
 }
 
 EXPORT CUresult
+cuStreamCreate(CUstream *stream, unsigned flags)
+{
+	ENTER_CONTEXT(cuStreamCreate, c);
+	return create(c, stream, flags);
+}
+
+EXPORT CUresult
 cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
 	(void)priority;
-	return cuStreamCreate(stream, flags);
+	ENTER_CONTEXT(cuStreamCreateWithPriority, c);
+	return create(c, stream, flags);
 }
 
 EXPORT CUresult
