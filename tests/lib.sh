@@ -9,6 +9,8 @@ build=$BUILD
 case $build in /*) ;; *) build=$top/$build ;; esac
 blinkc=$build/blinkc
 perf=$build/blink-perf
+# The tree was built with these warnings; with others make would build all of it again.
+! grep -qs -- ' -Werror ' "$build/flags" || export WERROR=-Werror
 read -ra cc <<<"${CC:-cc}"	# perhaps several words: ccache gcc
 python=/usr/bin/python3
 [ -x $python ] || python=python3

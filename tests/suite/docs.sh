@@ -30,9 +30,6 @@ done
 ln -s "$build" "$linked/build"
 PATH=$build:$PATH
 
-# The tree was built with these warnings; with others make would build all of it again.
-! grep -q -- ' -Werror ' "$build/flags" || export WERROR=-Werror
-
 # Commands begin with "$ " and go on while lines end with a backslash, or to the END of a here-document; what follows must come out,
 # where "..." is anything. Commands whose output is not given may print what they like. They succeed, unless "$ echo $?" comes next;
 # those whose output is one line of blinkc's on what is wrong do not.
