@@ -195,8 +195,10 @@ after_fork(void)
 static void
 after_fork_in_child(void)
 {
-	for (struct descriptor *d = list.first; d; d = d->next)
+	for (struct descriptor *d = list.first; d; d = d->next) {
 		close(d->fd);
+		d->fd = -1;
+	}
 	list.first = NULL;
 	pthread_mutex_unlock(&list.lock);
 }

@@ -66,7 +66,8 @@ else
 	# shellcheck disable=SC2086 # names
 	for arch in $([ "$full" ] && ends $archs || { head -1; tail -1; } <<<"$archs"); do
 		types="move float32"
-		[ ! "$full" ] || [ "$arch" != "${archs%%$'\n'*}" ] || types=$all
+		# Of all types a quarter, others with each commit.
+		[ ! "$full" ] || [ "$arch" != "${archs%%$'\n'*}" ] || types="move $(tr ' ' '\n' <<<"$all" | sed -n "$((1 + $(turn 4)))~4p" | tr '\n' ' ')"
 		for type in $types; do assembled "$type" "$arch"; done
 	done
 fi

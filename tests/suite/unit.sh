@@ -2,12 +2,16 @@
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
+n=0 turn=$(turn 2)
 for kind in "" ${full:+asan/ tsan/}; do
 	# ThreadSanitizer does not survive UCX's shared memory, where it looks for a shadow of 500 TB.
 	[ "$kind" != tsan/ ] || export UCX_TLS=tcp
 	for source in tests/unit/*.c; do
 		name=$(basename "$source" .c)
 		# Threads are in the runtime only.
+		n=$((n + 1))
+		# Under each sanitizer every second program, the others with the next commit.
+		[ "$kind" ] && [ $((n % 2)) != "$turn" ] && continue
 		[ "$kind" = tsan/ ] && [[ $name != test_@(runtime|program|index|process|net|ucx|net_broken|net_zero|bootstrap|deaths|strangers|bell|shm|gpu_memory|kernels|virtual_*) ]] && continue
 		program=$build/${kind}tests/unit/$name
 		if [ ! -x "$program" ]; then
@@ -17,7 +21,6 @@ for kind in "" ${full:+asan/ tsan/}; do
 		# Seed, and how many random schedules of each collective are executed; so are jobs and deaths.
 		schedules=15
 		[ ! "$full" ] || schedules=30
-		[ ! "$full" ] || [ "$kind" ] || schedules=100
 		# libhwloc's plugin for PCI devices leaks 1 kB, and is unloaded before anybody could say whose it is.
 		leaks=1
 		[ "$kind$name" != asan/test_live ] || leaks=0
