@@ -6,4 +6,4 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 	skip "mutations: this build has a sanitizer"
 	exit 0
 fi
-JOBS=1 tests/mutate --some 3
+JOBS=1 tests/mutate --some 2
