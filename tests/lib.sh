@@ -3,6 +3,7 @@
 set -u
 export LC_ALL=C
 full=${full:-}	# set by tests/run --full
+whole=${whole:-}	# not empty: suites that take a half of their cases with each commit take both, as tests/mutate needs
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export BUILD=${BUILD:-build}
 build=$BUILD

@@ -46,7 +46,7 @@ enum {
 	RELEASED = 1 << 30,		/* a flag, when a communicator has failed */
 	FLAGS = 2 * GPU_COPY_LANES,	/* of a meeting */
 	FLAG_BYTES = sizeof(uint32_t),
-	FLAGS_OF_NEWS = 16		/* after so many the host hears that the call goes on */
+	FLAGS_OF_NEWS = 16		/* after this number of flags `progress` grows */
 };
 
 /* A stream of lanes. */

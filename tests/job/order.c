@@ -190,7 +190,6 @@ waited(struct rank *me)
 	leave(me, comm);
 }
 
-/* More elements than an int counts, of one byte; takes 2 GiB a rank. */
 /* Values whose reductions depend on the order of operands: zeros of both signs, infinities, NaN of many kinds. */
 static void
 put_specials(char *to, size_t count, size_t size, uint64_t exponent, uint64_t *state)
@@ -233,6 +232,7 @@ same_bits(struct rank *me)
 	free(all);
 }
 
+/* More elements than an int counts, of one byte; takes 2 GiB a rank. */
 static void
 huge(struct rank *me)
 {

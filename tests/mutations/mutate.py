@@ -171,7 +171,7 @@ def verdict(name, build, folder):
     wrong = apply_patch(name, build)
     if wrong:
         return None, f"does not apply to {wrong}"
-    os.environ.update(BUILD=build, full="1" if head.get("tier") == "full" else "")
+    os.environ.update(BUILD=build, full="1" if head.get("tier") == "full" else "", whole="1")
     wrong = make([f"B={build}", "tests", *([head["build"]] if "build" in head else [])])
     if wrong:
         return None, wrong

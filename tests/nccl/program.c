@@ -947,7 +947,8 @@ main(int argc, char **argv)
 	static const struct { const char *name; void (*run)(struct rank *r); } scenarios[] = {
 		{ "processes", processes }, { "threads", threads }, { "one_thread", one_thread }, { "groups", groups },
 		{ "nonblocking", nonblocking },
-		{ "scalable", scalable },		{ "deaths", deaths }, { "shrink", shrink }, { "split", split }, { "operations", operations },
+		{ "scalable", scalable }, { "deaths", deaths }, { "shrink", shrink }, { "split", split },
+		{ "operations", operations },
 		{ "errors", errors },
 	};
 	static struct rank r[MOST + 1];

@@ -7,7 +7,7 @@ if grep -q -- -fsanitize "$build/flags"; then
 	skip "all of it: $build is built under a sanitizer"
 	exit 0
 fi
-if [ "$(turn 2)" = 1 ]; then
+if [ ! "$whole" ] && [ "$(turn 2)" = 1 ]; then
 	skip "all of it: with the next commit"
 	exit 0
 fi

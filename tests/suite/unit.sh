@@ -11,7 +11,7 @@ for kind in "" ${full:+asan/ tsan/}; do
 		# Threads are in the runtime only.
 		n=$((n + 1))
 		# Under each sanitizer every second program, the others with the next commit.
-		[ "$kind" ] && [ $((n % 2)) != "$turn" ] && continue
+		[ "$kind" ] && [ ! "$whole" ] && [ $((n % 2)) != "$turn" ] && continue
 		[ "$kind" = tsan/ ] && [[ $name != test_@(runtime|program|index|process|net|ucx|net_broken|net_zero|bootstrap|deaths|strangers|bell|shm|gpu_memory|kernels|virtual_*) ]] && continue
 		program=$build/${kind}tests/unit/$name
 		if [ ! -x "$program" ]; then
