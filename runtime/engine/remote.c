@@ -45,6 +45,8 @@ remote_place(void *engine, int from, const struct net_message *m)
 {
 	struct engine *e = engine;
 	void *place = NULL;
+	if (m->place != 0)
+		return NET_REFUSED;
 	pthread_mutex_lock(&e->net_lock);
 	if (e->peer[from].mine && !e->peer[from].theirs && m->flag != 0)
 		place = m->lane == NET_CHANNEL ? channel_place(&e->peer[from], m) : lane_place(e, from, m);

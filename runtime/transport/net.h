@@ -19,7 +19,7 @@
  * the net checks that bytes land within the place that they were given, and the events check the rest. */
 struct net_message {
 	uint32_t lane;		/* of the pair, with NET_DONE and NET_CHANNEL */
-	uint32_t reserved;	/* 0 */
+	uint32_t place;		/* where the reader has it, as its engine counts: nets carry it as it is */
 	uint64_t flag;		/* the value to set (engine/lanes.h) */
 	uint64_t signature;
 	uint64_t bytes;

@@ -371,7 +371,7 @@ static int
 tcp_send(void *net, int to, const struct net_message *m, const void *payload)
 {
 	struct tcp *t = net;
-	if (to < 0 || to >= t->n_ranks || to == t->rank || !tcp_lane_good(m->lane) || m->reserved != 0)
+	if (to < 0 || to >= t->n_ranks || to == t->rank || !tcp_lane_good(m->lane))
 		return blinkInvalidArgument;
 	if (atomic_load(&t->peer[to].broken) || atomic_load(&t->abandoned))
 		return blinkRemoteError;

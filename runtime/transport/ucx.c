@@ -366,7 +366,7 @@ static int
 ucx_send(void *net, int to, const struct net_message *m, const void *payload)
 {
 	struct ucx *u = net;
-	if (to < 0 || to >= u->n_ranks || to == u->rank || !tcp_lane_good(m->lane) || m->reserved != 0)
+	if (to < 0 || to >= u->n_ranks || to == u->rank || !tcp_lane_good(m->lane))
 		return blinkInvalidArgument;
 	if (atomic_load(&u->peer[to].broken) || atomic_load(&u->abandoned))
 		return blinkRemoteError;

@@ -153,8 +153,6 @@ ucx_in_resume(struct ucx_peer *peer)
 static const char *
 wrong(const struct ucx_peer *peer, const struct net_message *m, size_t bytes, bool remote)
 {
-	if (m->reserved != 0)
-		return "a message of no known kind";
 	if (!tcp_lane_good(m->lane))
 		return "a message of a lane that is not";
 	if (m->bytes != bytes || (remote ? bytes == 0 : bytes > UCX_EAGER))

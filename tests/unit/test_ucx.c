@@ -224,14 +224,6 @@ far_lane(struct ucx *u)
 }
 
 static void
-reserved(struct ucx *u)
-{
-	struct ucx_header h = header_of(u, 0);
-	h.m.reserved = 1;
-	send_raw(u, &h, sizeof h, 0, UCP_AM_SEND_FLAG_EAGER);
-}
-
-static void
 delivered_twice(struct ucx *u)
 {
 	struct ucx_header h = header_of(u, 0);
@@ -287,7 +279,6 @@ static const struct {
 	{ longer, "more bytes than it says", "another size" },
 	{ long_at_once, "a long message that its receiver did not ask for", "another size" },
 	{ far_lane, "a lane that is not", "a lane" },
-	{ reserved, "a member that must be 0", "no known kind" },
 	{ delivered_twice, "a message that has been delivered", "twice" },
 	{ waiting_twice, "a message that waits", "twice" },
 	{ too_many, "more messages than the window has", "more messages than it may" },
