@@ -14,6 +14,7 @@
 enum { GPU_BYTES = 64, USER_OPS = 64 };
 
 struct gpu;
+struct gpu_relay;
 
 /* One rank of a job. */
 struct rank_comm {
@@ -42,6 +43,7 @@ struct rank_comm {
 	struct stated *stated;
 	bool wants_gpu;			/* the backend is cuda */
 	struct gpu *cuda;		/* NULL: before it is made */
+	_Atomic(struct gpu_relay *) relay;	/* of its calls to other servers; NULL: none */
 	bool on_gpu;			/* it is complete: calls go there */
 	pthread_mutex_t gpu_lock;	/* of what follows: held by events that go to the GPU */
 	bool gpu_hears;

@@ -11,6 +11,7 @@
 #include "comm/comm.h"
 #include "comm/windows.h"
 #include "cuda/gpu.h"
+#include "cuda/relay.h"
 #include "debug.h"
 #include "error.h"
 
@@ -260,14 +261,15 @@ static int
 open_net(struct rank_comm *r, const struct hello *hello, struct addresses *mine, struct blink_error *err)
 {
 	struct engine *e = &r->engine;
-	const struct net_events events = { e, remote_place, remote_arrived, remote_broken };
+	const struct net_events of_hosts = { e, remote_place, remote_arrived, remote_broken },
+	    of_gpus = { r, gpu_relay_place, gpu_relay_arrived, gpu_relay_broken };
 	if (check_nets(hello, e->n_ranks, err) != blinkSuccess)
 		return err->code;
 	const struct net_kind *net = choose_net(r, err);
 	if (!net)
 		return err->code;
 	bootstrap_address(r->bootstrap, r->keys.address);
-	if (net->open(e->rank, e->n_ranks, &events, &r->keys, mine->net, &e->net_handle, err) == blinkSuccess) {
+	if (net->open(e->rank, e->n_ranks, r->wants_gpu ? &of_gpus : &of_hosts, &r->keys, mine->net, &e->net_handle, err) == blinkSuccess) {
 		e->net = net;
 		debug_say(DEBUG_INFO, e->rank, "net %s: %s", net->name, net->what);
 	}
@@ -616,16 +618,30 @@ calls_begun(const struct rank_comm *r, bool forked)
 	return status.calls;
 }
 
-/* The worker first, which may still be in a call that has failed; then the network: what it brings is for the engine.
- * Then the hub, whose events are. */
+/* What is not sent when a communicator has failed is not waited for. */
+static void
+close_net(struct rank_comm *r)
+{
+	struct engine *e = &r->engine;
+	struct blink_error failed = { 0 };
+	engine_error(e, &failed);
+	if (r->on_gpu && failed.code != blinkSuccess)
+		e->net->abandon(e->net_handle);
+	e->net->close(e->net_handle, now_ns() + e->timeout);
+}
+
+/* The worker first, which may still be in a call that has failed, and what the GPU has still to send; then the network:
+ * what it brings is for the engine. Then the hub, whose events are. */
 void
 rank_comm_close(struct rank_comm *r, bool forked)
 {
 	struct engine *e = &r->engine;
 	if (!forked)
 		engine_stop(e);
+	if (!forked)
+		gpu_relay_end(r->cuda);
 	if (e->net && !forked)
-		e->net->close(e->net_handle, now_ns() + e->timeout);
+		close_net(r);
 	uint64_t calls = calls_begun(r, forked);
 	close_gpu(r, forked);
 	bootstrap_leave(r->bootstrap, calls);

@@ -73,11 +73,22 @@ struct gpu_packet {
 	uint32_t data0, flag0, data1, flag1;	/* flags: the low 32 bits of the call's number */
 };
 
-/* A pair as its two ranks use it. Pointers are into the reader's memory, `done` into the publisher's. */
+/* What the relay has to know of a strip that goes to another server (cuda/relay.c). Written by the publisher before the
+ * flag of its first chunk. Sizes in bytes. */
+struct gpu_letter {
+	uint64_t call;
+	uint64_t at;			/* of its ring, in the half */
+	uint64_t bytes, chunk_bytes;
+	uint64_t slot_bytes, slots;
+};
+
+/* A pair as its two ranks use it. Pointers are into the reader's memory, `done` into the publisher's; of a pair on two
+ * servers, all are into memory of the own server's host. */
 struct gpu_pair {
 	struct gpu_flag *ready;		/* [GPU_FLAGS] */
 	uint64_t *done;			/* [GPU_FLAGS] */
 	char *packets[2], *ring[2];	/* of each half */
+	struct gpu_letter *letter;	/* [2 * GPU_FLAGS]: of each strip, of each half; NULL: both on one server */
 };
 
 struct gpu_lane {
@@ -195,12 +206,16 @@ struct gpu_call {
  * chunk's flag has the signature of the message. A block of its own for each peer and direction takes them in order. */
 enum { GPU_CHANNEL_BYTES = 64 << 10, GPU_CHANNEL_SLOTS = 4 };
 
+struct gpu_channel_slot {
+	uint64_t signature, bytes;	/* of the message, where it begins here */
+	char data[GPU_CHANNEL_BYTES];
+};
+
 struct gpu_channel {
 	struct gpu_flag ready;
 	uint64_t done;			/* in the publisher's memory: of what it sends to the peer */
 	uint64_t unused[3];
-	struct gpu_flag first[GPU_CHANNEL_SLOTS];	/* signature[0] and value (bytes of the message) of each slot */
-	char slot[GPU_CHANNEL_SLOTS][GPU_CHANNEL_BYTES];
+	struct gpu_channel_slot slot[GPU_CHANNEL_SLOTS];
 };
 
 struct gpu_message {

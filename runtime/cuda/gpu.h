@@ -17,26 +17,29 @@ enum {
 /* How data go from one rank to another. */
 enum gpu_route {
 	GPU_ROUTE_DIRECT,		/* stores into the peer's memory: same GPU, or peer access */
-	GPU_ROUTE_HOST			/* through memory of the host, that both GPUs have mapped */
+	GPU_ROUTE_HOST,			/* through memory of the host, that both GPUs have mapped */
+	GPU_ROUTE_NET			/* to another server (cuda/relay.h) */
 };
 
-/* A rank of the same server, seen from this one. Both routes have the same layout (gpu_layout); NULL where there is
+/* Another rank, seen from this one. On one server both routes have the same layout (gpu_layout); NULL where there is
  * none. */
 struct gpu_peer {
+	int local;			/* its number among the ranks of this server; -1: it is on another one */
 	CUdevice device;		/* in this process: -1 where it is another process's */
 	bool direct;			/* its GPU's memory can be accessed */
 	char *region[2];		/* its memory as this GPU sees it, by route */
 };
 
-/* What is where in a region: offsets of what belongs to peer number `local`. */
+/* What is where in a region, of which each rank of the server has a part. Sizes of pairs are the same on all servers;
+ * where there are several, packet_bytes is 0: a call has one protocol on all ranks, and packets cross no network. */
 struct gpu_layout {
 	int n_local;
 	size_t ring_bytes, packet_bytes;	/* of a half of a pair */
 	size_t peer_bytes, bytes;		/* of each peer, of all */
 };
-void gpu_layout_of(int n_local, struct gpu_layout *out);
+void gpu_layout_of(int n_local, int n_ranks, struct gpu_layout *out);
 
-/* The pair (publisher, reader), both on this server, over a route, as pointers for this rank's GPU: it is one of the
+/* The pair (publisher, reader) over a route, as pointers for this rank's GPU: it is one of the
  * two. Likewise the channel of their messages. */
 struct gpu;
 void gpu_pair_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, struct gpu_pair *out);
@@ -72,12 +75,13 @@ struct gpu {
 	struct gpu_state *state;	/* in memory of the GPU */
 	struct gpu_status *status;	/* in host memory, at the same address for the GPU */
 	struct gpu_regions *regions;	/* of gpu_open: what is freed */
-	struct gpu_launches *launches;	/* of gpu_launch.c */
+	struct gpu_launches *launches;	/* of launch.c */
+	struct gpu_relay *relay;	/* of relay.c; NULL: all ranks are on this server */
 };
 
 /* cuda/memory.c, cuda/peers.c. Take a GPU and memory on it, and map the peers' memory: called by every rank of a
  * communicator, between two exchanges of the bootstrap. device: number; -1: the current context's, else
- * BLINK_DEVICE_MAP's. Ranks of several servers are refused (blinkLimit). Whatever it returns, gpu_close frees. */
+ * BLINK_DEVICE_MAP's. Whatever it returns, gpu_close frees. */
 int gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_error *err);
 
 /* How many blocks a call may have (g->blocks), once kernels are loaded: an exchange of all ranks. The ranks of a GPU

@@ -28,6 +28,7 @@
  * In place. Where a tree may write what another still reads, the input is copied to memory of the library first, in
  * the stream. An allreduce needs none: what overwrites an element descends from it, on its own strip. */
 #include "cuda/launch.h"
+#include "cuda/relay.h"
 #include "blink_device.h"
 #include "cuda/sizes.h"
 #include "debug.h"
@@ -330,8 +331,10 @@ submit_kernel(struct gpu *g, const struct call *call, const struct gpu_table *ta
 	CUfunction kernel;
 	unsigned blocks = 1;
 	void *parameters[] = { p };
-	if (find_kernel(g, call, &kernel, err) != blinkSuccess || choose_sizes(asked, p, err) != blinkSuccess
-	    || gpu_order(g, to, err) != blinkSuccess || take_buffers(g, call, p, to, err) != blinkSuccess
+	if (find_kernel(g, call, &kernel, err) != blinkSuccess || choose_sizes(asked, p, err) != blinkSuccess)
+		return err->code;
+	gpu_relay_expect(g, (int64_t)call->plan->prog->lanes_max * p->width);
+	if (gpu_order(g, to, err) != blinkSuccess || take_buffers(g, call, p, to, err) != blinkSuccess
 	    || choose_blocks(g, table, p, &blocks, err) != blinkSuccess
 	    || driver_check(g->d, g->d->launch(kernel, blocks, 1, 1, (unsigned)g->threads, 1, 1, 0, to->stream,
 	    parameters, NULL), err, "launch the kernel of %s", collective_name(call->coll)) != blinkSuccess)
@@ -446,7 +449,9 @@ gpu_launches_open(struct gpu *g, struct blink_error *err)
 	if (err->code == blinkSuccess && g->copies)
 		gpu_copies_open(g, err);
 	gpu_leave(g, &entry);
-	return err->code == blinkSuccess ? gpu_watch_open(g, err) : err->code;
+	if (err->code == blinkSuccess && gpu_watch_open(g, err) == blinkSuccess)
+		gpu_relay_start(g, err);
+	return err->code;
 }
 
 static void

@@ -290,8 +290,8 @@ list_peers(const struct gpu *g, const struct gpu_offer *all, enum gpu_route rout
     struct shm_peer *out)
 {
 	int n = 0;
-	for (int i = 0; i < g->layout.n_local; i++) {
-		if (i == g->comm->engine.rank || (take && !take[i]))
+	for (int i = 0; i < g->comm->engine.n_ranks; i++) {
+		if (i == g->comm->engine.rank || g->peer[i].local < 0 || (take && !take[i]))
 			continue;
 		out[n].rank = i;
 		out[n].fd = -1;
@@ -331,7 +331,7 @@ static int
 take_host_region(struct gpu *g, int rank, char *memory, struct blink_error *err)
 {
 	const struct gpu_layout *l = &g->layout;
-	size_t at = (size_t)g->comm->engine.rank * l->peer_bytes;
+	size_t at = (size_t)g->peer[g->comm->engine.rank].local * l->peer_bytes;
 	char **out = &g->peer[rank].region[GPU_ROUTE_HOST];
 	CUdeviceptr seen = 0;
 	if (g->peer[rank].device >= 0) {
@@ -367,7 +367,7 @@ gpu_host_regions_import(struct gpu *g, const struct gpu_offer *all, struct blink
 int
 gpu_state_open(struct gpu *g, struct blink_error *err)
 {
-	size_t n = (size_t)g->layout.n_local, counts = n * sizeof(uint64_t), bytes = sizeof *g->state + 2 * counts;
+	size_t n = (size_t)g->comm->engine.n_ranks, counts = n * sizeof(uint64_t), bytes = sizeof *g->state + 2 * counts;
 	CUdeviceptr state = 0;
 	void *status = NULL;
 	if (CHECK(g, memory_alloc(&state, bytes), err, "allocate %zu bytes on device %d", bytes, (int)g->device)
@@ -445,7 +445,7 @@ void
 gpu_regions_close(struct gpu *g, bool forked)
 {
 	struct gpu_regions *r = g->regions;
-	for (int i = 0; i < g->layout.n_local && r->import && !forked; i++)
+	for (int i = 0; i < g->comm->engine.n_ranks && r->import && !forked; i++)
 		forget_import(g->d, &r->import[i]);
 	for (int route = 0; route < 2; route++)
 		shm_close(r->shm[route]);

@@ -114,7 +114,8 @@ put(struct gpu *g, const struct message *m, struct gpu_message *out)
 {
 	int me = g->comm->engine.rank;
 	const struct gpu_peer *peer = &g->peer[m->peer];
-	enum gpu_route route = peer->direct || !peer->region[GPU_ROUTE_HOST] ? GPU_ROUTE_DIRECT : GPU_ROUTE_HOST;
+	enum gpu_route route = peer->local < 0 ? GPU_ROUTE_NET
+	    : peer->direct || !peer->region[GPU_ROUTE_HOST] ? GPU_ROUTE_DIRECT : GPU_ROUTE_HOST;
 	*out = (struct gpu_message){ .data = m->data, .bytes = m->bytes, .signature = signature_of(m),
 	    .peer = m->peer, .sends = m->sends };
 	out->in = gpu_channel_of(g, m->sends ? me : m->peer, m->sends ? m->peer : me, route, &out->done);

@@ -23,12 +23,15 @@
  * the schedules that the user named may have parts over PCIe (hybrid): those do not cross NVLink, as was planned, while
  * the other parts do.
  *
+ * Ranks on other servers have no part in any of this but the exchanges; relay.c has what they reach.
+ *
  * A region is used after its rank has left: a reader sets `done` for what it has read last. So a region of VMM, and one
  * of the host, live until the last process has unmapped it, and in a process until the last thread has. */
 #include "comm/comm.h"
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
 #include "cuda/regions.h"
+#include "cuda/relay.h"
 #include "error.h"
 
 #include "bootstrap/system.h"
@@ -75,11 +78,11 @@ share(size_t total, int n, size_t least, size_t most)
 }
 
 void
-gpu_layout_of(int n_local, struct gpu_layout *out)
+gpu_layout_of(int n_local, int n_ranks, struct gpu_layout *out)
 {
 	out->n_local = n_local;
-	out->packet_bytes = share(16 * MIB, n_local, 128 * KIB, 576 * KIB);
-	out->ring_bytes = share(64 * MIB, n_local, 256 * KIB, 4 * MIB);
+	out->packet_bytes = n_local < n_ranks ? 0 : share(16 * MIB, n_ranks, 128 * KIB, 576 * KIB);
+	out->ring_bytes = share(64 * MIB, n_ranks, 256 * KIB, 4 * MIB);
 	out->peer_bytes = (PACKETS_AT + 2 * out->packet_bytes + 2 * out->ring_bytes + PAGE - 1) / PAGE * PAGE;
 	out->bytes = (size_t)n_local * out->peer_bytes;
 }
@@ -89,16 +92,21 @@ static char *
 part_of(const struct gpu *g, int owner, int other, enum gpu_route route)
 {
 	char *region = owner == g->comm->engine.rank ? g->own[route] : g->peer[owner].region[route];
-	return region + (size_t)other * g->layout.peer_bytes;
+	return region + (size_t)g->peer[other].local * g->layout.peer_bytes;
 }
 
 void
 gpu_pair_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, struct gpu_pair *out)
 {
 	const struct gpu_layout *l = &g->layout;
+	if (route == GPU_ROUTE_NET) {
+		gpu_remote_pair(g, publisher, reader, out);
+		return;
+	}
 	char *at = part_of(g, reader, publisher, route);
 	out->ready = (void *)(at + READY_AT);
 	out->done = (void *)(part_of(g, publisher, reader, route) + DONE_AT);
+	out->letter = NULL;
 	for (int half = 0; half < 2; half++) {
 		out->packets[half] = at + PACKETS_AT + (size_t)half * l->packet_bytes;
 		out->ring[half] = at + PACKETS_AT + 2 * l->packet_bytes + (size_t)half * l->ring_bytes;
@@ -108,6 +116,8 @@ gpu_pair_of(const struct gpu *g, int publisher, int reader, enum gpu_route route
 struct gpu_channel *
 gpu_channel_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, uint64_t **done)
 {
+	if (route == GPU_ROUTE_NET)
+		return gpu_remote_channel(g, publisher, reader, done);
 	struct gpu_channel *back = (void *)(part_of(g, publisher, reader, route) + CHANNEL_AT);
 	*done = &back->done;
 	return (void *)(part_of(g, reader, publisher, route) + CHANNEL_AT);
@@ -137,10 +147,10 @@ static int
 mapped_device(const struct rank_comm *r, int n_devices, struct blink_error *err)
 {
 	const char *map = r->settings.device_map;
-	int rank = r->engine.rank, device = map ? number_in(map, rank) : rank % n_devices;
+	int local = local_index(r, r->engine.rank), device = map ? number_in(map, local) : local % n_devices;
 	if (device < 0 || device >= n_devices)
 		set_error(err, blinkInvalidArgument, "BLINK_DEVICE_MAP: \"%.100s\": no device for rank %d of this "
-		    "server: want a number from 0 to %d for each, separated by ','", map, rank, n_devices - 1);
+		    "server: want a number from 0 to %d for each, separated by ','", map, local, n_devices - 1);
 	return device;
 }
 
@@ -247,8 +257,10 @@ look_at_peers(struct gpu *g, const struct who *who, unsigned char *row, CUdevice
 {
 	int rank = g->comm->engine.rank;
 	devices[(*n_devices)++] = g->device;
-	for (int i = 0; i < g->layout.n_local && err->code == blinkSuccess; i++) {
+	for (int i = 0; i < g->comm->engine.n_ranks && err->code == blinkSuccess; i++) {
 		CUdevice device;
+		if (g->peer[i].local < 0)
+			continue;
 		bool here = who[i].process == who[rank].process, seen = find_device(g, who[i].pci, &device, err) >= 0;
 		row[i] = seen && can_access(g, g->device, device, err);
 		g->peer[i].device = seen && here ? device : -1;
@@ -262,13 +274,16 @@ look_at_peers(struct gpu *g, const struct who *who, unsigned char *row, CUdevice
 }
 
 /* What all can do; and how many ranks share this one's GPU. Ranks of one GPU have no copies: their streams may have to
- * wait for one another, where a rank waits for what the other's does next. */
+ * wait for one another, where a rank waits for what the other's does next. Nor have ranks of several servers: copies
+ * leave no letters for the relay. */
 static void
 agree_on_sharing(struct gpu *g, const struct who *who)
 {
-	int rank = g->comm->engine.rank, n = g->layout.n_local;
-	g->copies = GPU_COPIES_ALL;
+	int rank = g->comm->engine.rank, n = g->comm->engine.n_ranks;
+	g->copies = g->layout.n_local < n ? GPU_COPIES_NONE : GPU_COPIES_ALL;
 	for (int i = 0; i < n; i++) {
+		if (g->peer[i].local < 0)
+			continue;
 		g->regions->n_on_gpu += strncmp(who[i].pci, who[rank].pci, PCI_BYTES) == 0;
 		if (who[i].sharing < (int)g->regions->sharing)
 			g->regions->sharing = (enum gpu_sharing)who[i].sharing;
@@ -292,7 +307,7 @@ static int
 find_routes(struct gpu *g, const struct who *who, CUdevice *devices, int *n_devices, bool *host,
     struct blink_error *err)
 {
-	int n = g->layout.n_local, rank = g->comm->engine.rank;
+	int n = g->comm->engine.n_ranks, rank = g->comm->engine.rank;
 	size_t bytes = (size_t)n + 1;
 	unsigned char *row = calloc(bytes, bytes + 1), *all = row + bytes;
 	if (!row)
@@ -301,9 +316,12 @@ find_routes(struct gpu *g, const struct who *who, CUdevice *devices, int *n_devi
 	if (look_at_peers(g, who, row, devices, n_devices, err) == blinkSuccess)
 		gather(g, row, bytes, all, err);
 	for (int i = 0; i < n; i++) {
+		if (g->peer[i].local < 0)
+			continue;
 		g->peer[i].direct = all[(size_t)rank * bytes + i] && all[(size_t)i * bytes + rank];
-		for (int k = 0; k <= n; k++)
-			*host = *host || (k < n ? !all[(size_t)i * bytes + k] : all[(size_t)i * bytes + n]);
+		*host = *host || all[(size_t)i * bytes + n];
+		for (int k = 0; k < n; k++)
+			*host = *host || (g->peer[k].local >= 0 && !all[(size_t)i * bytes + k]);
 	}
 	free(row);
 	return err->code;
@@ -312,23 +330,9 @@ find_routes(struct gpu *g, const struct who *who, CUdevice *devices, int *n_devi
 /* ---- open ---- */
 
 static int
-check_ranks(const struct rank_comm *r, struct blink_error *err)
-{
-	int n = r->engine.n_ranks, other = 0;
-	while (other < n && r->server[other] == 0)
-		other++;
-	if (other < n)
-		return set_error(err, blinkLimit, "backend cuda: ranks on several servers (rank %d): want one server",
-		    other);
-	if (n > GPU_RANKS)
-		return set_error(err, blinkLimit, "backend cuda: %d ranks: want %d at most", n, (int)GPU_RANKS);
-	return blinkSuccess;
-}
-
-static int
 open_regions(struct gpu *g, const CUdevice *devices, int n_devices, bool host, struct blink_error *err)
 {
-	size_t n = (size_t)g->layout.n_local;
+	size_t n = (size_t)g->comm->engine.n_ranks;
 	struct gpu_offer mine = { .bytes = 0 }, *all = calloc(n, sizeof *all);
 	bool *take = calloc(n, sizeof *take);
 	for (size_t i = 0; i < n && take; i++)
@@ -337,7 +341,8 @@ open_regions(struct gpu *g, const CUdevice *devices, int n_devices, bool host, s
 		set_error_memory(err);
 	else if (gpu_region_open(g, devices, n_devices, &mine, err) == blinkSuccess
 	    && (!host || gpu_host_region_open(g, &mine, err) == blinkSuccess)
-	    && gpu_state_open(g, err) == blinkSuccess && gather(g, &mine, sizeof mine, all, err) == blinkSuccess
+	    && gpu_state_open(g, err) == blinkSuccess && gpu_relay_open(g, err) == blinkSuccess
+	    && gather(g, &mine, sizeof mine, all, err) == blinkSuccess
 	    && gpu_regions_import(g, all, take, err) == blinkSuccess && host)
 		gpu_host_regions_import(g, all, err);
 	free(all);
@@ -348,7 +353,7 @@ open_regions(struct gpu *g, const CUdevice *devices, int n_devices, bool host, s
 static int
 meet(struct gpu *g, struct blink_error *err)
 {
-	struct who mine, *who = calloc((size_t)g->layout.n_local, sizeof *who);
+	struct who mine, *who = calloc((size_t)g->comm->engine.n_ranks, sizeof *who);
 	CUdevice devices[GPU_DEVICES];
 	int n_devices = 0;
 	bool host = false;
@@ -383,7 +388,10 @@ new_gpu(struct rank_comm *comm)
 		return NULL;
 	}
 	g->regions->sharing = GPU_SHARING_VMM;
-	gpu_layout_of((int)n, &g->layout);
+	int n_local = 0, rank = comm->engine.rank;
+	for (size_t i = 0; i < n; i++)
+		g->peer[i].local = comm->server[i] == comm->server[rank] ? n_local++ : -1;
+	gpu_layout_of(n_local, (int)n, &g->layout);
 	return g;
 }
 
@@ -394,8 +402,9 @@ gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_erro
 	if (!kernel_modules[0].name)
 		return set_error(err, blinkSystemError, "backend cuda: libblink was built without kernels: want nvcc "
 		    "or clang where it is built");
-	if (check_ranks(comm, err) != blinkSuccess)
-		return err->code;
+	if (comm->engine.n_ranks > GPU_RANKS)
+		return set_error(err, blinkLimit, "backend cuda: %d ranks: want %d at most", comm->engine.n_ranks,
+		    (int)GPU_RANKS);
 	struct gpu *g = *out = new_gpu(comm);
 	if (!g)
 		return set_error_memory(err);
@@ -413,7 +422,7 @@ gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_erro
 int
 gpu_share_blocks(struct gpu *g, struct blink_error *err)
 {
-	int n = g->layout.n_local, most = (int)g->comm->settings.blocks;
+	int n = g->comm->engine.n_ranks, most = (int)g->comm->settings.blocks;
 	int32_t mine = 0, *all = calloc((size_t)n, sizeof *all);
 	struct gpu_entry entry;
 	if (!all)
@@ -443,6 +452,7 @@ gpu_close(struct gpu *g, bool forked)
 	if (!g)
 		return;
 	bool entered = !forked && g->context && gpu_enter(g, &entry, &ignored) == blinkSuccess;
+	gpu_relay_close(g, !entered);
 	if (g->regions)
 		gpu_regions_close(g, !entered);
 	if (entered)

@@ -45,6 +45,8 @@ gpu_route_of(const struct gpu *g, const RankProgram *prog, int part, int peer)
 {
 	const struct gpu_peer *p = &g->peer[peer];
 	bool planned = prog->classes && !(prog->classes[part] >> LINK_NVLINK & 1);
+	if (p->local < 0)
+		return GPU_ROUTE_NET;
 	if (!p->region[GPU_ROUTE_HOST])
 		return GPU_ROUTE_DIRECT;
 	return planned || !p->direct ? GPU_ROUTE_HOST : GPU_ROUTE_DIRECT;

@@ -7,6 +7,7 @@
  * launch. Where nothing is under way the thread sleeps; once graphs have been captured, which run without a call, it
  * looks now and then. */
 #include "cuda/launch.h"
+#include "cuda/relay.h"
 #include "error.h"
 
 #include <errno.h>
@@ -274,6 +275,7 @@ gpu_watch_wake(struct gpu *g)
 	if (g->launches->idle)
 		pthread_cond_signal(&g->launches->wake);
 	g->launches->idle = false;
+	gpu_relay_wake(g);
 }
 
 /* Signals are for the threads of the calling program. */

@@ -2,7 +2,7 @@
  * and join, several streams, communicators and ranks on one GPU, one thread that drives all of them; and ranks that
  * fail: killed, stopped by an abort, with other calls or none, or because a function of the driver fails.
  *
- *	gpu [-t] [-n RANKS] [-k REPLAYS] [-S SEED] [-f FUNCTION:N...] SCENARIO...
+ *	gpu [-t] [-n RANKS] [-s SERVERS] [-k REPLAYS] [-S SEED] [-f FUNCTION:N...] SCENARIO...
  *
  * With BLINK_BACKEND=cuda, and the virtual driver of tests/virtual_gpu or a real one. -f, one argument with blanks: in
  * a job for each, the N-th call of that function of the driver fails on the last rank: all calls are right, or all
@@ -26,7 +26,7 @@ enum { TIMEOUT_MS = 4000, MARGIN_MS = 4000 };
 
 struct test {
 	job_body *body;
-	int replays;
+	int replays, servers;
 	bool threads;
 	uint64_t seed;
 	const char *fails;		/* FUNCTION:N, or COLLECTIVE:N */
@@ -738,6 +738,7 @@ static void
 begin(struct rank *me)
 {
 	const struct test *test = me->arg;
+	job_server(me, test->servers);
 	if (test->fails && test->body == killed && me->rank == VICTIM)
 		setenv("VIRTUAL_GPU_FAIL", test->fails, 1);
 	if (test->body != driver_fails && test->body != killed_in_step)
@@ -748,8 +749,10 @@ begin(struct rank *me)
 static int
 play(const struct scenario *s, int n, struct test *test)
 {
-	char name[160];
-	snprintf(name, sizeof name, "%s, %d %s%s%s", s->name, n, test->threads ? "threads" : "processes",
+	char name[160], servers[32] = "";
+	if (test->servers > 1)
+		snprintf(servers, sizeof servers, " on %d servers", test->servers);
+	snprintf(name, sizeof name, "%s, %d %s%s%s%s", s->name, n, test->threads ? "threads" : "processes", servers,
 	    s->fails ? ", " : "", s->fails ? test->fails : "");
 	struct job job = { .name = name, .n = n, .threads = test->threads, .seconds = s->seconds };
 	job.doomed[VICTIM] = s->dies;
@@ -771,13 +774,14 @@ play_failures(const struct scenario *s, int n, struct test *test, char *list)
 int
 main(int argc, char **argv)
 {
-	struct test test = { .replays = 10, .seed = 1 };
+	struct test test = { .replays = 10, .servers = 1, .seed = 1 };
 	int n = 4, failed = 0, n_played = 0;
 	char *fails = NULL;
-	for (int c; (c = getopt(argc, argv, "tn:k:S:f:")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "tn:s:k:S:f:")) != -1;) {
 		switch (c) {
 		case 't': test.threads = true; break;
 		case 'n': n = atoi(optarg); break;
+		case 's': test.servers = atoi(optarg); break;
 		case 'k': test.replays = atoi(optarg); break;
 		case 'S': test.seed = (uint64_t)atol(optarg); break;
 		case 'f': fails = optarg; break;

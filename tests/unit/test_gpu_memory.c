@@ -200,7 +200,7 @@ places_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, 
 	struct gpu_channel *c = gpu_channel_of(g, publisher, reader, route, &done);
 	void *const all[PLACES] = { &p.ready[0].value, &p.ready[GPU_FLAGS - 1].signature[1], p.packets[0],
 	    p.packets[0] + l->packet_bytes - 8, p.packets[1], p.ring[0], p.ring[1], p.ring[1] + l->ring_bytes - 8,
-	    &c->ready.value, c->slot[GPU_CHANNEL_SLOTS - 1] + GPU_CHANNEL_BYTES - 8, &p.done[0],
+	    &c->ready.value, c->slot[GPU_CHANNEL_SLOTS - 1].data + GPU_CHANNEL_BYTES - 8, &p.done[0],
 	    &p.done[GPU_FLAGS - 1], done };
 	memcpy(place, all, sizeof all);
 }

@@ -282,11 +282,17 @@ struct lane {
 };
 
 /* Lane l of a strip: its sources' first, then its readers'. */
+FN const struct gpu_lane *
+lane_at(const struct block *b, const struct strip *s, int l)
+{
+	return b->program.lane + (l < s->n_from ? s->from + l : s->to + l - s->n_from);
+}
+
 FN struct lane
 lane_of(const struct block *b, const struct strip *s, int l)
 {
 	const struct gpu_call *c = &b->call;
-	const struct gpu_lane *at = b->program.lane + (l < s->n_from ? s->from + l : s->to + l - s->n_from);
+	const struct gpu_lane *at = lane_at(b, s, l);
 	int64_t strip = (int64_t)load4(&at->lane) * c->width + s->number, half = (int64_t)(b->number & 1);
 	struct gpu_flag *ready = (struct gpu_flag *)load8(&at->pair.ready) + strip;
 	char *data = (char *)load8(c->slots ? &at->pair.ring[half] : &at->pair.packets[half]);
@@ -527,6 +533,25 @@ chunk_is_there(struct block *b, const struct strip *s, int32_t chunk, int polls,
 	return !barrier_any(!there);
 }
 
+/* To a reader on another server: what there is to relay. */
+FN void
+leave_letter(const struct block *b, const struct strip *s, int l)
+{
+	const struct gpu_call *c = &b->call;
+	const struct gpu_lane *at = lane_at(b, s, l);
+	struct gpu_letter *letter = (struct gpu_letter *)load8(&at->pair.letter);
+	int64_t strip = (int64_t)load4(&at->lane) * c->width + s->number;
+	if (letter == NULL)
+		return;
+	letter += 2 * strip + (int64_t)(b->number & 1);
+	store8_fresh(&letter->at, (uint64_t)(strip * c->ring_share));
+	store8_fresh(&letter->bytes, (uint64_t)s->bytes);
+	store8_fresh(&letter->chunk_bytes, (uint64_t)s->chunk_bytes);
+	store8_fresh(&letter->slot_bytes, (uint64_t)c->slot_bytes);
+	store8_fresh(&letter->slots, (uint64_t)c->slots);
+	store8_fresh(&letter->call, b->number);
+}
+
 /* Tell peers that a chunk is done; after the last one, who has to tell when. */
 FN void
 set_flags(const struct block *b, const struct strip *s, int32_t chunk)
@@ -534,8 +559,10 @@ set_flags(const struct block *b, const struct strip *s, int32_t chunk)
 	for (int l = (int)this_thread(); l < s->n_from + s->n_to; l += (int)all_threads()) {
 		struct lane lane = lane_of(b, s, l);
 		bool reads = l < s->n_from;
-		if (!reads && chunk == 0)
+		if (!reads && chunk == 0) {
 			store8_fresh(lane.signature, b->call.signature);
+			leave_letter(b, s, l);
+		}
 		fence();
 		store8_fresh(reads ? lane.done : lane.ready, GPU_FLAG(b->number, chunk + 1));
 		if (!reads && chunk == 0)

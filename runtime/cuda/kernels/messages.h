@@ -51,17 +51,17 @@ find_run(const struct gpu_exchange *x, int number, struct run *out)
 
 /* Chunk `count` of the channel is a message's first: what it says of the message. */
 FN void
-say_message(const struct gpu_message *m, struct gpu_flag *first)
+say_message(const struct gpu_message *m, struct gpu_channel_slot *first)
 {
-	store8_fresh(&first->signature[0], m->signature);
-	store8_fresh(&first->value, m->bytes);
+	store8_fresh(&first->signature, m->signature);
+	store8_fresh(&first->bytes, m->bytes);
 }
 
 FN bool
-is_message(const struct gpu_message *m, const struct gpu_flag *first)
+is_message(const struct gpu_message *m, const struct gpu_channel_slot *first)
 {
-	return load8_fresh(&first->value) == m->bytes
-	    && (m->signature == 0 || load8_fresh(&first->signature[0]) == m->signature);
+	return load8_fresh(&first->bytes) == m->bytes
+	    && (m->signature == 0 || load8_fresh(&first->signature) == m->signature);
 }
 
 /* Until chunk number `count` of the channel may be moved: for all threads. */
@@ -81,7 +81,7 @@ wait_chunk(const struct gpu_message *m, struct gpu_status *status, uint64_t coun
 				waits_no_more(status, w);
 			if (there && need > 0)
 				fence();
-			if (there && !m->sends && first && !is_message(m, &m->in->first[count % GPU_CHANNEL_SLOTS])) {
+			if (there && !m->sends && first && !is_message(m, &m->in->slot[count % GPU_CHANNEL_SLOTS])) {
 				peer_differs(status, GPU_DIFFERS_MESSAGE + m->peer);
 				there = false;
 			}
@@ -116,13 +116,13 @@ move_message(const struct gpu_message *m, struct gpu_status *status, uint64_t *c
 	uint64_t said = time_now();
 	int64_t at = 0, bytes;
 	do {
-		int slot = (int)(*count % GPU_CHANNEL_SLOTS);
+		struct gpu_channel_slot *slot = &m->in->slot[*count % GPU_CHANNEL_SLOTS];
 		if (!wait_chunk(m, status, *count, at == 0, w))
 			return false;
 		bytes = least(GPU_CHANNEL_BYTES, (int64_t)m->bytes - at);
-		move_slot(m, m->in->slot[slot], at, bytes);
+		move_slot(m, slot->data, at, bytes);
 		if (this_thread() == 0 && m->sends && at == 0)
-			say_message(m, &m->in->first[slot]);
+			say_message(m, slot);
 		barrier();
 		++*count;
 		if (this_thread() == 0) {
