@@ -269,7 +269,8 @@ open_net(struct rank_comm *r, const struct hello *hello, struct addresses *mine,
 	if (!net)
 		return err->code;
 	bootstrap_address(r->bootstrap, r->keys.address);
-	if (net->open(e->rank, e->n_ranks, r->wants_gpu ? &of_gpus : &of_hosts, &r->keys, mine->net, &e->net_handle, err) == blinkSuccess) {
+	if (net->open(e->rank, e->n_ranks, r->wants_gpu ? &of_gpus : &of_hosts, &r->keys, mine->net, &e->net_handle,
+	    err) == blinkSuccess) {
 		e->net = net;
 		debug_say(DEBUG_INFO, e->rank, "net %s: %s", net->name, net->what);
 	}

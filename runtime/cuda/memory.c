@@ -367,7 +367,7 @@ gpu_host_regions_import(struct gpu *g, const struct gpu_offer *all, struct blink
 int
 gpu_state_open(struct gpu *g, struct blink_error *err)
 {
-	size_t n = (size_t)g->comm->engine.n_ranks, counts = n * sizeof(uint64_t), bytes = sizeof *g->state + 2 * counts;
+	size_t counts = (size_t)g->comm->engine.n_ranks * sizeof(uint64_t), bytes = sizeof *g->state + 2 * counts;
 	CUdeviceptr state = 0;
 	void *status = NULL;
 	if (CHECK(g, memory_alloc(&state, bytes), err, "allocate %zu bytes on device %d", bytes, (int)g->device)

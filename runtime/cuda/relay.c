@@ -14,8 +14,8 @@
  * kernel writes before the first chunk's flag. The ring has the same layout on both sides, so that a message says where
  * it belongs, and it always has a place: a publisher writes only where its reader has done with what was there.
  *
- * Between two looks a strip may go from a call k - 1 to the next one, k, but not further: a kernel k + 1 begins when the
- * readers of call k - 1 are done, and they are not before all of it has been relayed. So there are letters of two
+ * Between two looks a strip may go from a call k - 1 to the next one, k, but not further: a kernel k + 1 begins when
+ * the readers of call k - 1 are done, and they are not before all of it has been relayed. So there are letters of two
  * calls, by parity, and who sees a flag of call k sends what is left of k - 1 first. The letter of k - 1 is read only
  * while some of its chunks have not been sent; until then nobody writes another one over it.
  *

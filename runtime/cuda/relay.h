@@ -14,7 +14,7 @@ struct gpu_remote {
 	_Alignas(128) char ring[];
 };
 
-/* The pair (publisher, reader), on two servers, and the channel of its messages, as this rank's GPU sees its own end. */
+/* The pair (publisher, reader), on two servers, and the channel of its messages: this rank's end. */
 void gpu_remote_pair(const struct gpu *g, int publisher, int reader, struct gpu_pair *out);
 struct gpu_channel *gpu_remote_channel(const struct gpu *g, int publisher, int reader, uint64_t **done);
 

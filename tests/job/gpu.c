@@ -465,6 +465,27 @@ killed(struct rank *me)
 	kill(getpid(), SIGKILL);
 }
 
+/* Its process stops, and does nothing more; another one ends it when the others have found out. */
+static void
+stopped(struct rank *me)
+{
+	blinkComm_t comm = join_in_haste(me);
+	if (!comm)
+		return;
+	if (me->rank != VICTIM) {
+		call_until_it_fails(me, comm, 1u << blinkTimeout | 1u << blinkRemoteError, "rank 1");
+		job_add(me->board, 0, 1);
+		return;
+	}
+	pid_t victim = getpid();
+	if (fork() == 0) {
+		job_await(me->board, 0, (uint64_t)me->n - 1);
+		kill(victim, SIGKILL);
+		_exit(0);
+	}
+	raise(SIGSTOP);
+}
+
 /* While many calls are in the stream: each of them is told to stop, and all end soon. */
 static void
 killed_in_queue(struct rank *me)
@@ -719,6 +740,7 @@ static const struct scenario {
 	{ "one_thread", one_thread, .threads_only = true, .seconds = 30 },
 	{ "messages", messages, .seconds = 40 },
 	{ "killed", killed, .processes_only = true, .dies = true, .seconds = 30 },
+	{ "stopped", stopped, .processes_only = true, .dies = true, .seconds = 40 },
 	{ "killed_in_queue", killed_in_queue, .processes_only = true, .dies = true, .seconds = 60 },
 	{ "killed_in_step", killed_in_step, .processes_only = true, .fails = true, .dies = true, .seconds = 30 },
 	{ "unlike", unlike, .processes_only = true, .seconds = 30 },

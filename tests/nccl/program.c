@@ -31,6 +31,7 @@ enum { MOST = 16, COUNT = 5000, CALLS = 4 };
 
 static const struct driver *driver;	/* NULL: host */
 static int n;
+static int n_servers = 1;		/* that ranks in processes of their own are on */
 static int number;
 
 static void
@@ -326,6 +327,11 @@ on_processes(struct rank *r, bool (*run)(struct rank *r), int dies, const char *
 				_exit(3);
 		}
 		r[i] = (struct rank){ .number = i, .device = i };
+		if (n_servers > 1) {
+			char server[32];
+			snprintf(server, sizeof server, "server%d", i * n_servers / n);
+			setenv("BLINK_HOST_ID", server, 1);
+		}
 		if (i == 0) {
 			ncclUniqueId made;
 			if (!TRY_NCCL(ncclGetUniqueId(&made)))
@@ -699,6 +705,16 @@ deaths(struct rank *r)
 		    : "shrunk when the first rank has died");
 }
 
+static void
+servers(struct rank *r)
+{
+	n_servers = 2;
+	victim = n - 1;
+	on_processes(r, one_rank, -1, "a process for each rank, on two servers");
+	on_processes(r, survive_here, victim, "shrunk when a rank of two servers has died");
+	n_servers = 1;
+}
+
 static float
 sum_of_twice(int rank, size_t i)
 {
@@ -947,7 +963,7 @@ main(int argc, char **argv)
 	static const struct { const char *name; void (*run)(struct rank *r); } scenarios[] = {
 		{ "processes", processes }, { "threads", threads }, { "one_thread", one_thread }, { "groups", groups },
 		{ "nonblocking", nonblocking },
-		{ "scalable", scalable }, { "deaths", deaths }, { "shrink", shrink }, { "split", split },
+		{ "scalable", scalable }, { "deaths", deaths }, { "servers", servers }, { "shrink", shrink }, { "split", split },
 		{ "operations", operations },
 		{ "errors", errors },
 	};
@@ -962,7 +978,8 @@ main(int argc, char **argv)
 		for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
 			if (strcmp(argv[a], scenarios[i].name) != 0)
 				continue;
-			bool forks = scenarios[i].run == processes || scenarios[i].run == deaths;
+			bool forks = scenarios[i].run == processes || scenarios[i].run == deaths ||
+			    scenarios[i].run == servers;
 			if (!forks && !driver && (!backend || strcmp(backend, "host") != 0) &&
 			    (driver_open(&driver, &err) != blinkSuccess || driver->init(0) != CUDA_SUCCESS)) {
 				printf("Bail out! %s\n", err.text);

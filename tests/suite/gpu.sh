@@ -54,6 +54,29 @@ if [ "$full" ]; then
 	run tsan/ matrix -n 4 -t -d "$work/dgx1v" -c 60 "dgx1v, 4 threads"
 fi
 
+# ---- several servers ----
+
+schedules two two-dgx1v.xml 0,1,2,8,9 "0 3"
+run "" matrix -n 4 -s 2 -c 140 "built in, 2 servers"
+run "" matrix -n 5 -s 2 -d "$work/two" -c 60 -b 512 "two-dgx1v, 2 servers, chunks of 512 bytes"
+run "" matrix -n 6 -s 3 -c 60 -m 40001 "built in, 3 servers"
+run "" gpu -n 4 -s 2 graph streams messages killed
+if [ "$full" ]; then
+	schedules two-8 two-dgx1v.xml 1,3,5,7,8,9,10,11 6
+	run "" matrix -n 8 -s 2 -d "$work/two-8" -c 276 -m 10007 "two-dgx1v, 8 ranks, 2 servers"
+	run "" matrix -n 6 -s 3 -c 276 -m 100003 "built in, 3 servers"
+	VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 run "" matrix -n 4 -s 2 -c 100 -m 40001 "late stores, 2 servers"
+	BLINK_BLOCKS=2 run "" matrix -n 5 -s 2 -d "$work/two" -c 60 -m 40001 -b 4096 "2 blocks that take turns, 2 servers"
+	BLINK_COPY_ENGINES=1 run "" matrix -n 4 -s 2 -c 60 "copy engines are not used, 2 servers"
+	run "" gpu -n 4 -s 2 -k 300 graph graph_forked
+	run "" gpu -n 6 -s 3 default_stream killed_in_queue stopped late leaves differs message_differs aborted bad_pointer
+	run "" gpu -n 3 -s 3 -f "allreduce:2 broadcast:3 alltoall:4 allreduce:9" killed_in_step
+	run "" gpu -n 2 -s 2 -f "MemHostAlloc:1 MemHostAlloc:2 LaunchKernel:2 EventRecord:3" driver_fails
+	run asan/ matrix -n 4 -s 2 -c 60 "built in, 2 servers"
+	run asan/ gpu -n 4 -s 2 graph messages
+	run tsan/ matrix -n 4 -s 2 -c 40 -m 10007 "built in, 2 servers"
+fi
+
 # ---- order ----
 
 run "" gpu -n 4 -t graph graph_forked streams default_stream one_thread messages stream_refused

@@ -65,7 +65,7 @@ if [ -e "$build/tests/virtual_gpu/libblink-twins.so" ]; then
 	for n in 4 ${full:+8}; do
 		# shellcheck disable=SC2086
 		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
-			count "alone, $n GPUs" "$build/tests/nccl/program" $n $scenarios
+			count "alone, $n GPUs" "$build/tests/nccl/program" $n servers $scenarios
 	done
 	for n in 2 ${full:+4}; do
 		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
