@@ -28,6 +28,9 @@
  *		the reader has done chunk c - slots, fence, write chunk c, fence, set `ready` to GPU_FLAG(call, c + 1).
  *		Reader: wait for that, fence, read, fence, set `done` to the same
  *
+ * A pair on two servers has flags and rings in memory of its hosts, between which a thread relays (relay.c). Such a job
+ * has no packets.
+ *
  * Calls are numbered from 1 on the GPU (gpu_state.call), so that a captured graph may be replayed: nothing that differs
  * from one replay to the next is in the parameters. Flags are never cleared, and grow.
  *

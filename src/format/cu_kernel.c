@@ -209,9 +209,6 @@ sched_write_cu_kernel(Ctx *ctx, const Schedule *sched, const FormatInput *in, Te
 	struct kernel_writer w = { .sched = sched, .out = out };
 	char digest[DIGEST_ROOM];
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	for (int r = 1; r < sched->topo->n_ranks; r++)
-		if (sched->topo->vertex[r].node != sched->topo->vertex[0].node)
-			return fail(ctx, USAGE, "--format cuda-kernel: ranks on several servers: want GPUs of one");
 	TRY(NEW(ctx, w.prog, sched->topo->n_ranks));
 	for (int r = 0; r < sched->topo->n_ranks; r++)
 		TRY(sched_project(ctx, sched, r, &w.prog[r]));

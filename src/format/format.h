@@ -139,8 +139,7 @@ typedef struct {
 Status sched_write_cu(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 Status program_write_cu(Ctx *ctx, const Program *prog, const char *digest, Text *out);
 
-/* Kernels for libblink's CUDA backend, with the same digest. Fails: USAGE ranks on several servers; LIMIT as
- * sched_project. */
+/* Kernels for libblink's CUDA backend, with the same digest. Fails: LIMIT as sched_project. */
 Status sched_write_cu_kernel(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 
 /* What NCCL reads from NCCL_GRAPH_FILE: rings. Fails: INFEASIBLE its trees are not parts of rings, or of rings that
