@@ -274,6 +274,12 @@ gpu_relay_broken(void *comm, int peer, const char *reason)
 	engine_peer_gone(&((struct rank_comm *)comm)->engine, peer, reason);
 }
 
+void
+gpu_relay_short_of(void *comm, int error)
+{
+	remote_short_of(&((struct rank_comm *)comm)->engine, error);
+}
+
 /* ---- the thread ---- */
 
 /* The lock is held. */

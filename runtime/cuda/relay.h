@@ -40,5 +40,6 @@ void gpu_relay_close(struct gpu *g, bool forked);
 void *gpu_relay_place(void *comm, int from, const struct net_message *m);
 void gpu_relay_arrived(void *comm, int from, const struct net_message *m);
 void gpu_relay_broken(void *comm, int peer, const char *reason);
+void gpu_relay_short_of(void *comm, int error);
 
 #endif

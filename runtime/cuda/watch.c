@@ -91,7 +91,7 @@ gpu_status_of(struct gpu *g, struct rank_status *out)
 {
 	struct gpu_launches *l = g->launches;
 	struct report r;
-	*out = (struct rank_status){ .awaits = -1 };
+	*out = (struct rank_status){ .awaits = -1, .shortage = atomic_load(&g->comm->engine.shortage) };
 	snprintf(out->text, sizeof out->text, "no call yet");
 	if (!l)
 		return;
