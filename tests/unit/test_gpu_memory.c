@@ -131,6 +131,7 @@ threads_play(int n, bool (*play)(struct rank *))
 }
 
 static bool ipc(struct rank *r);
+static bool on_servers(struct rank *r);
 static void without_vmm(void);
 
 /* A child that waits for the id, which its parent makes when it has forked all: before, it has no thread. 0: the
@@ -171,6 +172,8 @@ processes_play(int n, bool (*play)(struct rank *))
 			struct rank r = { .number = i, .n = n, .id = &id, .play = play, .backend = "cuda" };
 			if (play == ipc)
 				without_vmm();
+			if (play == on_servers)
+				setenv("BLINK_HOST_ID", i < 2 ? "one" : "another", 1);
 			run(&r);
 			int failed = !content(&r);
 			fflush(stdout);
@@ -514,6 +517,25 @@ all_refuse(const struct rank *r, int n, blinkResult_t code, const char *text)
 	return true;
 }
 
+/* Ranks 0 and 1 on one server and rank 2 on another: numbers and devices are those of each server, and none has memory
+ * of a GPU on another one. */
+static bool
+on_servers(struct rank *r)
+{
+	const struct gpu *g = gpu_of(r);
+	struct gpu_pair far, back;
+	int other = r->number == 2 ? 0 : 2;
+	WANT(r, g->layout.n_local == (r->number == 2 ? 1 : 2) && g->layout.packet_bytes == 0);
+	WANT(r, g->device == (r->number == 1 ? 6 : 5));
+	WANT(r, g->peer[other].local < 0 && !g->peer[other].direct && !g->peer[other].region[GPU_ROUTE_DIRECT]);
+	WANT(r, g->peer[r->number].local == r->number % 2);
+	WANT(r, r->number == 2 || g->peer[1 - r->number].region[GPU_ROUTE_DIRECT]);
+	gpu_pair_of(g, r->number, other, GPU_ROUTE_NET, &far);
+	gpu_pair_of(g, other, r->number, GPU_ROUTE_NET, &back);
+	WANT(r, far.letter && !back.letter && far.ring[1] - far.ring[0] == (ptrdiff_t)g->layout.ring_bytes);
+	return meet(r);
+}
+
 static bool
 refuses_map(const char *text)
 {
@@ -526,26 +548,19 @@ refuses_map(const char *text)
 	return good;
 }
 
-/* A backend and a server of its own for each: the second is read from the environment of its process. All ranks find
- * what is wrong; who hears of it first has it from another. */
 static bool
-as_processes_of(const char *backend, const char *host)
+backends_differ(void)
 {
 	blinkUniqueId_t id;
 	int to_child[2];
 	pid_t child = fork_rank(to_child, &id);
-	if (child == 0)
-		setenv("BLINK_HOST_ID", host, 1);
-	else
+	if (child != 0)
 		make_id(&id);
-	struct rank r = { .number = child == 0, .n = 2, .id = &id, .backend = child == 0 ? backend : "cuda" };
+	struct rank r = { .number = child == 0, .n = 2, .id = &id, .backend = child == 0 ? "host" : "cuda" };
 	bool good = child == 0 || write(to_child[1], &id, sizeof id) == (ssize_t)sizeof id;
 	init(&r);
-	good = good && (strcmp(backend, "cuda") == 0
-	    ? (r.result == blinkLimit || r.result == blinkRemoteError) && strstr(r.error.text,
-	    "backend cuda: ranks on several servers (rank 1): want one server")
-	    : r.result == blinkMismatch && strstr(r.error.text,
-	    "backend: rank 1 has host, rank 0 has cuda: want the same on all ranks"));
+	good = good && r.result == blinkMismatch && strstr(r.error.text,
+	    "backend: rank 1 has host, rank 0 has cuda: want the same on all ranks");
 	if (!good)
 		printf("# rank %d: %d %s\n", r.number, (int)r.result, r.error.text);
 	fflush(stdout);
@@ -635,8 +650,8 @@ play_case(const char *name)
 	    "from 0 to 7"))
 	CASE("map large", refuses_map("BLINK_DEVICE_MAP: \"0,8\": no device for rank 1"))
 	CASE("map text", refuses_map("BLINK_DEVICE_MAP: \"0,1x\": no device for rank 1"))
-	CASE("servers", as_processes_of("cuda", "another"))
-	CASE("backends", as_processes_of("host", ""))
+	CASE("servers", processes_play(3, on_servers))
+	CASE("backends", backends_differ())
 	CASE("backend", unknown_backend())
 	CASE("fork", threads_play(1, child_destroys))
 	CASE("failures", failures(2))
@@ -733,7 +748,7 @@ main(int argc, char **argv)
 	ok(runs("split", NULL) && runs("current", NULL), "the device of the parent, and of the current context");
 	ok(runs("map short", "BLINK_DEVICE_MAP=3") && runs("map large", "BLINK_DEVICE_MAP=0,8")
 	    && runs("map text", "BLINK_DEVICE_MAP=0,1x"), "a map that has no device for a rank");
-	ok(runs("servers", NULL), "ranks on several servers are refused");
+	ok(runs("servers", "BLINK_DEVICE_MAP=5,6"), "ranks on two servers");
 	ok(runs("backends", NULL) && runs("backend", NULL), "backends that differ, or are none");
 	ok(runs("fork", NULL), "a forked child destroys its copy");
 	for (int k = 1; k <= (quick_check() ? 1 : 4); k++)
