@@ -436,7 +436,7 @@ check:
 
 check-full:
 	@tests/packages $(FULL_DEPS)
-	$(MAKE) $(PARALLEL) tests tests-asan tests-tsan WERROR=-Werror
+	$(MAKE) $(PARALLEL) tests $$(tests/run --builds) WERROR=-Werror
 	@BUILD=$(B) MAKE="$(MAKE)" tests/run --full
 
 # As many jobs as there are processors, where make was not given a number.

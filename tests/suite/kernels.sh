@@ -11,11 +11,11 @@ all="move $(sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' runtime/include/bl
 
 # ends LIST...: the first, and in the full test the last, and every tenth of the others, the next ones with the next commit
 ends() {
-	local n=0 turn
-	turn=$(turn 10)
+	local n=0 parts turn
+	parts=$(parts 10) turn=$(turn "$(parts 10)")
 	for item in "$@"; do
 		n=$((n + 1))
-		if [ $n = 1 ] || { [ "$full" ] && { [ $n = $# ] || [ $((n % 10)) = "$turn" ]; }; }; then echo "$item"; fi
+		if [ $n = 1 ] || { [ "$full" ] && { [ $n = $# ] || [ $((n % parts)) = "$turn" ]; }; }; then echo "$item"; fi
 	done
 }
 
@@ -67,7 +67,7 @@ else
 	for arch in $([ "$full" ] && ends $archs || { head -1; tail -1; } <<<"$archs"); do
 		types="move float32"
 		# Of all types a quarter, others with each commit.
-		[ ! "$full" ] || [ "$arch" != "${archs%%$'\n'*}" ] || types="move $(tr ' ' '\n' <<<"$all" | sed -n "$((1 + $(turn 4)))~4p" | tr '\n' ' ')"
+		[ ! "$full" ] || [ "$arch" != "${archs%%$'\n'*}" ] || types="move $(tr ' ' '\n' <<<"$all" | sed -n "$((1 + $(turn "$(parts 4)")))~$(parts 4)p" | tr '\n' ' ')"
 		for type in $types; do assembled "$type" "$arch"; done
 	done
 fi
