@@ -53,7 +53,7 @@ def put_off(commits):
     """For people: what other commits have, a line for each round."""
     for ahead in range(1, len(ROUNDS)):
         later = ROUNDS[(commits + ahead) % len(ROUNDS)]
-        none = ", ".join(name for name in later.suites if name in FULL_ONLY)
+        whole = ", ".join(name for name in later.suites if name in FULL_ONLY)
         more = ", ".join(name for name in later.suites if name not in FULL_ONLY)
-        yield (f"skip round {later.name}: {', '.join(later.builds + [none])}; more of {more}; parts of {', '.join(later.parts)}: "
-               f"with the {'next commit' if ahead == 1 else 'commit after the next'}, or with whole=1")
+        yield (f"skip round {later.name}: with the {'next commit' if ahead == 1 else 'commit after the next'}: {whole}; "
+               f"more cases of {more}; parts of {', '.join(later.parts)}")

@@ -24,9 +24,9 @@ import rounds
 import warm
 
 # Those that take longest come first, so that no processor is idle at the end.
-LONGEST_FIRST = ("mutations asan torch torchnccl deb valgrind stack fuzz unit wheel netns cost job docs batch cli runtime exact "
-                 "show diff threephase fewest worth collectives scale cluster failures hybrid readers bad links servers ci "
-                 "install completion odd look").split()
+LONGEST_FIRST = ("mutations deb asan torch torchnccl valgrind stack fuzz unit job docs gpu cuda wheel netns cost batch report cli "
+                 "runtime exact scale collectives servers failures kernels names worth whatif threephase fewest budget show diff "
+                 "cluster hybrid readers bad links ci install completion odd look").split()
 # They sleep for most of their time, until a deadline passes or a process has died: they take no processor from others.
 WAITING = {"unit", "netns", "cost", "job"}
 # They call make in the build directory: one at a time.

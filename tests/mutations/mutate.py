@@ -198,9 +198,10 @@ def judge(name, build):
 
 
 def rotated(names, some, build):
-    """N of them, others with each commit. Those under a sanitizer only where it is built: that is with every third
-    commit (tests/rounds.py), and those commits, too, pass over all of them."""
-    names = [name for name in names if os.path.isdir(f"{build}/{SANITIZED.get(header(name).get('build'), '')}")]
+    """N of them, others with each commit. Those under a sanitizer are among them where it is built, which is with every
+    third commit (tests/rounds.py): therefore these commits alone pass over all of them, too."""
+    trees = [SANITIZED.get(header(name).get("build")) for name in names]
+    names = [name for name, tree in zip(names, trees) if not tree or os.path.isdir(f"{build}/{tree}")]
     commits, every = rounds.count_commits(), len(rounds.ROUNDS)
     first = commits // every * some + commits % every * len(names) // every
     return [names[(first + i) % len(names)] for i in range(min(some, len(names)))]

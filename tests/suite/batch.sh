@@ -65,7 +65,7 @@ batch -q "${both[@]}" -o "$work/again"
 mapfile -t written < <(cd "$work/again" && ls -tr -- */*.json)
 mkfifo "$work/never"
 exec 8<>"$work/never"
-# With $full a third of 21 moments, others with each commit.
+# With $full a third of 21 moments, others each time.
 moments=3 tried=(1 2 3) early=0
 if [ "$full" ]; then
 	moments=21

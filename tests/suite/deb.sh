@@ -41,7 +41,7 @@ fi
 
 # ---- built twice, elsewhere and by others ----
 
-# The second time only every eighth object is compiled anew, others with each commit. The rest are those of the first time,
+# The second time only every eighth object is compiled anew, others each time. The rest are those of the first time,
 # if they were asked for by the same words: no source asks for the time, and no object names the place where it was made.
 export DEB_BUILD_OPTIONS=noautodbgsym
 mkdir "$work/bin" "$work/kept"
