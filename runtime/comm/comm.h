@@ -101,6 +101,13 @@ uint64_t rank_comm_last_call(struct rank_comm *r);
  * with *err set. */
 bool group_takes(blinkComm_t comm, struct call *call, blinkStream_t stream, struct blink_error *err);
 
+/* A call in it could not be taken: blinkGroupEnd returns this code, and makes none of its calls. Without a group nothing
+ * happens. */
+void group_fails(int code);
+
+/* A communicator ends: this thread's group fails if it has calls of it. */
+void group_forgets(blinkComm_t comm);
+
 /* The same for a rank of this one, on its GPU, whatever the thread's context is. config NULL: that of this one. */
 int rank_comm_open_child(struct rank_comm *r, blinkComm_t *out, int n, const blinkUniqueId_t *id, int rank,
     const blinkConfig_t *config, struct blink_error *err);

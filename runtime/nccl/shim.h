@@ -118,6 +118,7 @@ ncclResult_t result_of(blinkResult_t result);
 /* Begin to make one that a group has held back; wait until it is made, unless it does not block. */
 ncclResult_t comm_start(struct shim_comm *c);
 ncclResult_t comm_take(struct shim_comm *c);
+void comm_drop(struct shim_comm *c);	/* it will not be begun */
 
 /* Windows of memory: calls.c. */
 void windows_free(struct shim_comm *c);
@@ -131,6 +132,11 @@ bool in_group(void);
 
 /* At its end it is made, and waited for. */
 void group_adds(struct shim_comm *made);
+
+/* A call returns this: if it has failed inside a group, so does the group. */
+ncclResult_t group_fails(ncclResult_t result);
+
+void group_forgets(struct shim_comm *c);
 
 /* A call of ours has been made: on the host, it ends here, or at the end of the group. */
 ncclResult_t group_uses(struct shim_comm *c);

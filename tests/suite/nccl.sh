@@ -54,7 +54,7 @@ count() {
 }
 export BLINK_BACKEND=host BLINK_TIMEOUT=60s
 unset BLINK_SCHEDULES BLINK_DEBUG LD_PRELOAD
-scenarios="processes deaths threads one_thread groups nonblocking scalable split shrink operations errors"
+scenarios="processes deaths threads one_thread groups nonblocking scalable split shrink operations errors failing"
 for n in 1 2 ${full:+3} 8; do
 	# shellcheck disable=SC2086
 	BLINK_NCCL=none count "alone, $n ranks" "$build/tests/nccl/program" $n $scenarios
