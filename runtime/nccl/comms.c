@@ -153,12 +153,22 @@ config_valid(const ncclConfig_t *config)
 	    (config->blocking == 0 || config->blocking == 1 || config->blocking == INT_MIN));
 }
 
+/* Of the environment. */
+static ncclResult_t
+check_settings(void)
+{
+	const char *text = real_wrong() ? real_wrong() : serves_wrong();
+	return text ? comm_error(NULL, ncclInvalidUsage, text) : ncclSuccess;
+}
+
 static struct shim_comm *
 new_comm(ncclComm_t *out, int n, int rank, const ncclConfig_t *config, ncclResult_t *result)
 {
 	struct shim_comm *c = NULL;
 	*result = ncclInvalidArgument;
-	if (!out)
+	if (check_settings() != ncclSuccess)
+		*result = ncclInvalidUsage;
+	else if (!out)
 		comm_error(NULL, *result, "communicator: NULL");
 	else if (!config_valid(config))
 		comm_error(NULL, *result, "config: want one made by NCCL_CONFIG_INITIALIZER, and blocking 0 or 1");
@@ -457,6 +467,8 @@ served_GetUniqueId(ncclUniqueId *id)
 	_Static_assert(sizeof ours == sizeof *id, "ids of NCCL and of libblink have the same size");
 	if (!id)
 		return comm_error(NULL, ncclInvalidArgument, "id: NULL");
+	if (check_settings() != ncclSuccess)
+		return ncclInvalidUsage;
 	if (real_nccl()->path)
 		return REAL(GetUniqueId, (id));
 	blinkResult_t result = blinkGetUniqueId(&ours, &error);

@@ -34,6 +34,9 @@ struct real {
  * it lacks fail with ncclInvalidUsage. */
 const struct real *real_nccl(void);
 
+/* Why BLINK_NCCL is of no use; NULL: it is, or is not set. */
+const char *real_wrong(void);
+
 /* This thread is inside of a call of the real library: what comes from there belongs to it. */
 void real_enter(void);
 void real_leave(void);
@@ -111,6 +114,9 @@ struct shim_comm *comm_open_for_calls(ncclComm_t handle, ncclResult_t *result);
 /* Does ours do this call? The same on all ranks. bytes: of the message, as blink-schedule(5) counts M. */
 bool comm_serves(struct shim_comm *c, blinkCollective_t coll, int root, size_t bytes);
 bool comm_serves_messages(const struct shim_comm *c);
+
+/* What of BLINK_COLLECTIVES is not understood; NULL: nothing. */
+const char *serves_wrong(void);
 
 ncclResult_t comm_error(struct shim_comm *c, ncclResult_t result, const char *text);
 ncclResult_t result_of(blinkResult_t result);
