@@ -23,6 +23,7 @@ struct rank_comm {
 	struct bootstrap *bootstrap;	/* NULL: before the ranks have met, and after a farewell */
 	struct bootstrap_port *port;	/* for a shrink; NULL: none */
 	blinkUniqueId_t *place;		/* of each rank's port; of one that has none all 0 */
+	_Atomic int culprit;		/* the rank that has ended or failed first, as the hub says; -1: none */
 	struct shm *shm;		/* NULL: no peer on this server, or BLINK_SHM=0 */
 	struct memory *memory;		/* of blinkMemAlloc */
 	struct net_keys keys;
