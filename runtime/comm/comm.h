@@ -102,8 +102,8 @@ uint64_t rank_comm_last_call(struct rank_comm *r);
  * with *err set. */
 bool group_takes(blinkComm_t comm, struct call *call, blinkStream_t stream, struct blink_error *err);
 
-/* A call in it could not be taken: blinkGroupEnd returns this code, and makes none of its calls. Without a group nothing
- * happens. */
+/* A call in it could not be taken: blinkGroupEnd returns this code, and makes none of its calls. Without a group
+ * nothing happens. */
 void group_fails(int code);
 
 /* A communicator ends: this thread's group fails if it has calls of it. */

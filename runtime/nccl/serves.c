@@ -80,8 +80,8 @@ read_asked(void)
 	asked.set = copy;
 	while (copy && (item = strsep(&rest, ",")))
 		if (!read_item(item) && !wrong[0])
-			snprintf(wrong, sizeof wrong, "BLINK_COLLECTIVES: \"%.60s\": want collectives as allreduce, all, "
-			    "none or messages, separated by commas, each with :FROM-TO bytes if it shall", item);
+			snprintf(wrong, sizeof wrong, "BLINK_COLLECTIVES: \"%.60s\": want collectives as allreduce, "
+			    "all, none or messages, separated by commas, each with :FROM-TO bytes if it shall", item);
 	free(copy);
 }
 
