@@ -166,3 +166,17 @@ served_GroupEnd(void)
 	group.depth--;
 	return end_ours(result);
 }
+
+/* Nothing of the group is executed. How long it would take only NCCL says, of what it would do itself. */
+ncclResult_t
+served_GroupSimulateEnd(ncclSimInfo_t *info)
+{
+	if (group.depth == 0)
+		return comm_error(NULL, ncclInvalidUsage, "ncclGroupSimulateEnd without ncclGroupStart");
+	ncclResult_t result = REAL(GroupSimulateEnd, (info));
+	if (group.depth == 1)
+		group_fails(ncclInvalidUsage);
+	group.depth--;
+	end_ours(ncclSuccess);
+	return result;
+}

@@ -1027,10 +1027,31 @@ fails_forked(void)
 	return waitpid(child, &status, 0) == child && status == 0 && TRY_NCCL(ncclCommDestroy(comm));
 }
 
+/* A group that is simulated is not executed, and is over. */
+static void *
+simulated_rank(void *rank)
+{
+	struct rank *r = rank;
+	char last[512] = "";
+	r->good = use_device(r->device) && TRY_NCCL(ncclCommInitRank(&r->comm, n, r->id, r->number)) &&
+	    open_buffers(r) && TRY_NCCL(ncclGroupStart()) &&
+	    TRY_NCCL(ncclAllReduce(r->send, r->send, COUNT, ncclFloat32, ncclSum, r->comm, r->stream)) &&
+	    ncclGroupSimulateEnd(NULL) == ncclInvalidUsage;
+	snprintf(last, sizeof last, "%s", ncclGetLastError(NULL));
+	r->good = r->good && strstr(last, "needs NCCL") && ncclGroupSimulateEnd(NULL) == ncclInvalidUsage &&
+	    TRY_NCCL(ncclAllReduce(r->send, r->recv, COUNT, ncclFloat32, ncclSum, r->comm, r->stream)) &&
+	    receives(r, COUNT, sum, "an allreduce after a group that was simulated");
+	if (r->good)
+		close_buffers(r);
+	r->good = r->good && TRY_NCCL(ncclCommDestroy(r->comm));
+	return NULL;
+}
+
 static void
 failing(struct rank *r)
 {
 	on_threads(r, failing_rank, "groups that fail");
+	on_threads(r, simulated_rank, "a group that is simulated");
 	ok(fails_to_make(), "a communicator in a group that fails");
 	ok(fails_forked(), "a communicator of the parent of this process");
 }
