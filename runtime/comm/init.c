@@ -57,7 +57,8 @@ rank_comm_stop(struct rank_comm *r)
 	pthread_mutex_unlock(&r->gpu_lock);
 }
 
-/* Who ends because a peer has left is not to blame: the peer is, which this rank, too, waits for. */
+/* Who ends because a peer has left is not to blame: the peer is, which this rank, too, waits for. But a peer that left
+ * because of this failure, of which it heard first, is not. */
 static void
 on_failed(void *context, int code, int culprit, const char *text)
 {
@@ -66,7 +67,8 @@ on_failed(void *context, int code, int culprit, const char *text)
 	int peer = atomic_load(&e->awaits);
 	if (code == blinkRemoteError)
 		atomic_store(&r->culprit, culprit);
-	if (code == blinkRemoteError && peer >= 0 && peer != culprit && atomic_load(&e->peer[peer].gone_at) != 0)
+	if (code == blinkRemoteError && peer >= 0 && peer != culprit && e->peer[peer].left
+	    && atomic_load(&e->peer[peer].gone_at) != 0)
 		text = e->peer[peer].gone;
 	debug_say(DEBUG_WARN, e->rank, "%s", text);
 	engine_fail(e, code, text);
@@ -80,6 +82,7 @@ on_left(void *context, int rank, uint64_t calls)
 	char text[80];
 	snprintf(text, sizeof text, "rank %d has left the communicator after %llu collectives", rank,
 	    (unsigned long long)calls);
+	r->engine.peer[rank].left = true;
 	engine_peer_gone(&r->engine, rank, text);
 }
 

@@ -23,6 +23,7 @@ struct peer {
 	const char *arena;
 	_Atomic int64_t gone_at;	/* ns: it has left, or the net does not reach it any more; 0: it is there */
 	char *gone;			/* why; written before gone_at */
+	bool left;			/* it said farewell before anything failed; the bootstrap's thread alone */
 };
 
 /* Memory that every rank has registered, each its own (blinkCommRegister). */
