@@ -12,18 +12,52 @@ any_collective(Collective coll)
 	return true;
 }
 
+/* Of the whole buffer, out of a root or into it. */
+static bool
+whole_buffer(Collective coll)
+{
+	return coll == BROADCAST || coll == REDUCE;
+}
+
+static bool
+one_tree_serves(Collective coll)
+{
+	return whole_buffer(coll) || coll == ALLREDUCE;
+}
+
+static bool
+rooted_tree_serves(Collective coll)
+{
+	return one_tree_serves(coll) || coll == GATHER || coll == SCATTER;
+}
+
 #define LP "by the linear program"
+#define ORDERS "of all orders of the GPUs"
+#define CLASSIC trees_symmetry, plan_classic
 
 /* The first is what is meant where none is named. */
 static const Algorithm algorithms[] = {
-	{ "trees", "all", "trees", LP, any_collective, trees_symmetry, plan_trees },
+	{ "trees", "all", "trees", LP, any_collective, trees_symmetry, plan_trees, NULL, NULL },
 	{ "onehop", "one hop to or from the root, if every two GPUs have a direct hop", ONEHOP_TREES, LP,
-	    any_collective, trees_symmetry, plan_onehop },
+	    any_collective, trees_symmetry, plan_onehop, NULL, NULL },
 	{ "threephase", "each server over its own links, and one hop between servers", THREEPHASE_TREES, LP,
-	    any_collective, threephase_symmetry, plan_threephase },
+	    any_collective, threephase_symmetry, plan_threephase, NULL, NULL },
 	{ "ring", "edge-disjoint rings, each through all GPUs; not for gather, scatter, alltoall", "rings",
-	    "each of whole links", collective_has_rings, trees_symmetry, plan_ring },
+	    "each of whole links", collective_has_rings, trees_symmetry, plan_ring, NULL, NULL },
+	{ "chain", "a path through all GPUs, the linear pipeline; not for allgather, reducescatter, alltoall", "chains",
+	    ORDERS, rooted_tree_serves, CLASSIC, &chain_classic, NULL },
 };
+
+/* Names for trees that another row has, too, for collectives of a bit set. */
+static const struct {
+	const char *alias;
+	unsigned collectives;
+	const char *name;
+} aliases[] = {
+	{ "linear-pipeline", ~0u, "chain" },
+};
+
+enum { N_ALIASES = sizeof aliases / sizeof *aliases };
 
 enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
@@ -37,6 +71,21 @@ const Algorithm *
 algorithm_row(int i)
 {
 	return &algorithms[i];
+}
+
+const char *
+algorithm_alias(int i)
+{
+	return i < N_ALIASES ? aliases[i].alias : NULL;
+}
+
+static const char *
+without_alias(const char *name, Collective coll)
+{
+	for (int i = 0; i < N_ALIASES && name; i++)
+		if (strcmp(name, aliases[i].alias) == 0 && aliases[i].collectives >> coll & 1)
+			return aliases[i].name;
+	return name;
 }
 
 static const Algorithm *
@@ -62,7 +111,7 @@ fail_unknown(Ctx *ctx, const char *name)
 Status
 algorithm_find(Ctx *ctx, const char *name, Collective coll, const Algorithm **out)
 {
-	const Algorithm *row = find_row(name);
+	const Algorithm *row = find_row(without_alias(name, coll));
 	if (!row)
 		return fail_unknown(ctx, name);
 	if (!row->serves(coll))

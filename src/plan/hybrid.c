@@ -103,6 +103,9 @@ plan_part(Ctx *ctx, const Planning *in, const Algorithm *algorithm, const Part *
 	TRY(bound_compute(ctx, plan->topo, sym, ask->coll, ask->root, &bound));
 	TRY(algorithm->plan(ctx, &(Planning){ .topo = plan->topo, .sym = sym, .bound = &bound, .ask = ask }, &made));
 	plan->pack = made.pack;
+	if (made.pack->serves)
+		return fail(ctx, INFEASIBLE, "%s: %s: each tree has all of the buffer: want an algorithm whose trees share it",
+		    plan->topo->name, algorithm->name);
 	TRY(measure_rate(ctx, ask, plan));
 	for (int t = 0; t < plan->pack->n_trees; t++)
 		plan->sum += plan->pack->weight[t];
