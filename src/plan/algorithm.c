@@ -46,6 +46,8 @@ static const Algorithm algorithms[] = {
 	    "each of whole links", collective_has_rings, trees_symmetry, plan_ring, NULL, NULL },
 	{ "chain", "a path through all GPUs, the linear pipeline; not for allgather, reducescatter, alltoall", "chains",
 	    ORDERS, rooted_tree_serves, CLASSIC, &chain_classic, NULL },
+	{ "direct", "one hop from each GPU that has data to each that needs it", "direct trees", ORDERS, any_collective,
+	    CLASSIC, &direct_classic, NULL },
 };
 
 /* Names for trees that another row has, too, for collectives of a bit set. */
