@@ -48,6 +48,8 @@ static const Algorithm algorithms[] = {
 	    ORDERS, rooted_tree_serves, CLASSIC, &chain_classic, NULL },
 	{ "direct", "one hop from each GPU that has data to each that needs it", "direct trees", ORDERS, any_collective,
 	    CLASSIC, &direct_classic, NULL },
+	{ "knomial", "a k-nomial tree, binomial with --radix 2 (default); not for allgather, reducescatter, alltoall",
+	    "k-nomial trees", ORDERS, rooted_tree_serves, CLASSIC, &knomial_classic, "radix" },
 };
 
 /* Names for trees that another row has, too, for collectives of a bit set. */
@@ -57,6 +59,8 @@ static const struct {
 	const char *name;
 } aliases[] = {
 	{ "linear-pipeline", ~0u, "chain" },
+	{ "binomial", ~0u, "knomial" },
+	{ "minimum-spanning-tree", ~0u, "knomial" },
 };
 
 enum { N_ALIASES = sizeof aliases / sizeof *aliases };
