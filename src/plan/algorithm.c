@@ -50,6 +50,8 @@ static const Algorithm algorithms[] = {
 	    CLASSIC, &direct_classic, NULL },
 	{ "knomial", "a k-nomial tree, binomial with --radix 2 (default); not for allgather, reducescatter, alltoall",
 	    "k-nomial trees", ORDERS, rooted_tree_serves, CLASSIC, &knomial_classic, "radix" },
+	{ "double-binary-tree", "two binary trees with half of the data each; for broadcast, reduce, allreduce",
+	    "double binary trees", ORDERS, one_tree_serves, CLASSIC, &double_binary_tree_classic, NULL },
 };
 
 /* Names for trees that another row has, too, for collectives of a bit set. */
