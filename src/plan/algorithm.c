@@ -52,6 +52,8 @@ static const Algorithm algorithms[] = {
 	    "k-nomial trees", ORDERS, rooted_tree_serves, CLASSIC, &knomial_classic, "radix" },
 	{ "double-binary-tree", "two binary trees with half of the data each; for broadcast, reduce, allreduce",
 	    "double binary trees", ORDERS, one_tree_serves, CLASSIC, &double_binary_tree_classic, NULL },
+	{ "scatter-allgather", "a binomial scatter and a ring; for broadcast, and reversed for reduce",
+	    "scatter-allgather trees", ORDERS, whole_buffer, CLASSIC, &scatter_allgather_classic, NULL },
 };
 
 /* Names for trees that another row has, too, for collectives of a bit set. */
@@ -63,6 +65,7 @@ static const struct {
 	{ "linear-pipeline", ~0u, "chain" },
 	{ "binomial", ~0u, "knomial" },
 	{ "minimum-spanning-tree", ~0u, "knomial" },
+	{ "bidirectional-exchange", 1u << BROADCAST, "scatter-allgather" },
 };
 
 enum { N_ALIASES = sizeof aliases / sizeof *aliases };
