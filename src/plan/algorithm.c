@@ -54,6 +54,8 @@ static const Algorithm algorithms[] = {
 	    "double binary trees", ORDERS, one_tree_serves, CLASSIC, &double_binary_tree_classic, NULL },
 	{ "scatter-allgather", "a binomial scatter and a ring; for broadcast, and reversed for reduce",
 	    "scatter-allgather trees", ORDERS, whole_buffer, CLASSIC, &scatter_allgather_classic, NULL },
+	{ "halving-doubling", "recursive halving and doubling (Rabenseifner); not for gather, scatter, alltoall",
+	    "halving-doubling trees", ORDERS, collective_has_rings, CLASSIC, &halving_doubling_classic, NULL },
 };
 
 /* Names for trees that another row has, too, for collectives of a bit set. */
@@ -65,7 +67,10 @@ static const struct {
 	{ "linear-pipeline", ~0u, "chain" },
 	{ "binomial", ~0u, "knomial" },
 	{ "minimum-spanning-tree", ~0u, "knomial" },
+	{ "rabenseifner", ~0u, "halving-doubling" },
 	{ "bidirectional-exchange", 1u << BROADCAST, "scatter-allgather" },
+	{ "bidirectional-exchange", ~0u, "halving-doubling" },
+	{ "recursive-doubling", 1u << ALLGATHER | 1u << REDUCESCATTER, "halving-doubling" },
 };
 
 enum { N_ALIASES = sizeof aliases / sizeof *aliases };
