@@ -31,6 +31,18 @@ rooted_tree_serves(Collective coll)
 	return one_tree_serves(coll) || coll == GATHER || coll == SCATTER;
 }
 
+static bool
+exchange_serves(Collective coll)
+{
+	return coll == ALLREDUCE || coll == ALLGATHER || coll == REDUCESCATTER;
+}
+
+static bool
+bruck_serves(Collective coll)
+{
+	return exchange_serves(coll) || coll == ALLTOALL;
+}
+
 #define LP "by the linear program"
 #define ORDERS "of all orders of the GPUs"
 #define CLASSIC trees_symmetry, plan_classic
@@ -56,6 +68,8 @@ static const Algorithm algorithms[] = {
 	    "scatter-allgather trees", ORDERS, whole_buffer, CLASSIC, &scatter_allgather_classic, NULL },
 	{ "halving-doubling", "recursive halving and doubling (Rabenseifner); not for gather, scatter, alltoall",
 	    "halving-doubling trees", ORDERS, collective_has_rings, CLASSIC, &halving_doubling_classic, NULL },
+	{ "bruck", "Bruck's exchange, of --radix k; for allgather, reducescatter, allreduce, alltoall", "Bruck trees",
+	    ORDERS, bruck_serves, CLASSIC, &bruck_classic, "radix" },
 };
 
 /* Names for trees that another row has, too, for collectives of a bit set. */
