@@ -43,6 +43,12 @@ bruck_serves(Collective coll)
 	return exchange_serves(coll) || coll == ALLTOALL;
 }
 
+static bool
+allreduce_alone(Collective coll)
+{
+	return coll == ALLREDUCE;
+}
+
 #define LP "by the linear program"
 #define ORDERS "of all orders of the GPUs"
 #define CLASSIC trees_symmetry, plan_classic
@@ -68,6 +74,8 @@ static const Algorithm algorithms[] = {
 	    "scatter-allgather trees", ORDERS, whole_buffer, CLASSIC, &scatter_allgather_classic, NULL },
 	{ "halving-doubling", "recursive halving and doubling (Rabenseifner); not for gather, scatter, alltoall",
 	    "halving-doubling trees", ORDERS, collective_has_rings, CLASSIC, &halving_doubling_classic, NULL },
+	{ "recursive-doubling", "all data to every GPU, in half the hops; for allreduce", "recursive doubling trees",
+	    ORDERS, allreduce_alone, CLASSIC, &recursive_doubling_classic, NULL },
 	{ "bruck", "Bruck's exchange, of --radix k; for allgather, reducescatter, allreduce, alltoall", "Bruck trees",
 	    ORDERS, bruck_serves, CLASSIC, &bruck_classic, "radix" },
 };
