@@ -78,6 +78,8 @@ static const Algorithm algorithms[] = {
 	    ORDERS, allreduce_alone, CLASSIC, &recursive_doubling_classic, NULL },
 	{ "bruck", "Bruck's exchange, of --radix k; for allgather, reducescatter, allreduce, alltoall", "Bruck trees",
 	    ORDERS, bruck_serves, CLASSIC, &bruck_classic, "radix" },
+	{ "hierarchical-ring", "rings in rings (Ueno and Yokota), of --hierarchy; for allreduce, allgather, reducescatter",
+	    "hierarchical rings", ORDERS, exchange_serves, CLASSIC, &hierarchical_ring_classic, "hierarchy" },
 };
 
 /* Names for trees that another row has, too, for collectives of a bit set. */
