@@ -44,6 +44,12 @@ bruck_serves(Collective coll)
 }
 
 static bool
+bine_serves(Collective coll)
+{
+	return coll != ALLTOALL;
+}
+
+static bool
 allreduce_alone(Collective coll)
 {
 	return coll == ALLREDUCE;
@@ -80,6 +86,8 @@ static const Algorithm algorithms[] = {
 	    ORDERS, bruck_serves, CLASSIC, &bruck_classic, "radix" },
 	{ "hierarchical-ring", "rings in rings (Ueno and Yokota), of --hierarchy; for allreduce, allgather, reducescatter",
 	    "hierarchical rings", ORDERS, exchange_serves, CLASSIC, &hierarchical_ring_classic, "hierarchy" },
+	{ "bine", "Bine trees, and the exchange of Swing; not for alltoall", "Bine trees", ORDERS, bine_serves, CLASSIC,
+	    &bine_classic, NULL },
 };
 
 /* Names for trees that another row has, too, for collectives of a bit set. */
@@ -95,6 +103,7 @@ static const struct {
 	{ "bidirectional-exchange", 1u << BROADCAST, "scatter-allgather" },
 	{ "bidirectional-exchange", ~0u, "halving-doubling" },
 	{ "recursive-doubling", 1u << ALLGATHER | 1u << REDUCESCATTER, "halving-doubling" },
+	{ "swing", ~0u, "bine" },
 };
 
 enum { N_ALIASES = sizeof aliases / sizeof *aliases };

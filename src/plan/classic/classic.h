@@ -49,7 +49,7 @@ typedef struct {
 	bool staged;	/* hops lead through the memory of a host */
 } Classic;
 
-extern const Classic bruck_classic, chain_classic, direct_classic, double_binary_tree_classic,
+extern const Classic bine_classic, bruck_classic, chain_classic, direct_classic, double_binary_tree_classic,
     halving_doubling_classic, hierarchical_ring_classic, knomial_classic, recursive_doubling_classic,
     scatter_allgather_classic;
 
