@@ -86,6 +86,8 @@ static const Algorithm algorithms[] = {
 	    ORDERS, bruck_serves, CLASSIC, &bruck_classic, "radix" },
 	{ "hierarchical-ring", "rings in rings (Ueno and Yokota), of --hierarchy; for allreduce, allgather, reducescatter",
 	    "hierarchical rings", ORDERS, exchange_serves, CLASSIC, &hierarchical_ring_classic, "hierarchy" },
+	{ "host-staged-knomial", "a k-nomial tree through the memory of the hosts; for the collectives of knomial",
+	    "host-staged k-nomial trees", ORDERS, rooted_tree_serves, CLASSIC, &host_staged_knomial_classic, "radix" },
 	{ "bine", "Bine trees, and the exchange of Swing; not for alltoall", "Bine trees", ORDERS, bine_serves, CLASSIC,
 	    &bine_classic, NULL },
 };

@@ -50,8 +50,8 @@ typedef struct {
 } Classic;
 
 extern const Classic bine_classic, bruck_classic, chain_classic, direct_classic, double_binary_tree_classic,
-    halving_doubling_classic, hierarchical_ring_classic, knomial_classic, recursive_doubling_classic,
-    scatter_allgather_classic;
+    halving_doubling_classic, hierarchical_ring_classic, host_staged_knomial_classic, knomial_classic,
+    recursive_doubling_classic, scatter_allgather_classic;
 
 /* Of an Ask on this topology, with what it does not give filled in: radix 2, and a layer for the ranks of each server
  * and one for the servers, or a single one where servers have different numbers of ranks.
