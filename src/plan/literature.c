@@ -6,20 +6,19 @@ log_cost(Ctx *ctx, const Algorithm *row, const Shape *shape)
 {
 	Cost cost;
 	row->classic->cost(shape, &cost);
-	log_verbose(ctx, "%s: depth %d of at most %d steps, and %.6g of the data through the busiest port, by its formula",
-	    row->name, cost.depth, cost.steps, frac_double(cost.load));
+	log_verbose(ctx, "%s: by its formula %d steps, depth %d, and %.6g of the data through the busiest port",
+	    row->name, cost.steps, cost.depth, frac_double(cost.load));
 }
 
 Status
 plan_classic(Ctx *ctx, const Planning *in, Plan *out)
 {
-	const Algorithm *row;
+	const Algorithm *row = in->row;
 	const Topology *topo = in->topo;
 	Frac rate = FRAC_ZERO;
 	Shape shape;
 	bool best;
 	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
-	TRY(algorithm_find(ctx, in->ask->algorithm, in->ask->coll, &row));
 	TRY(classic_shape(ctx, topo, in->ask, &shape));
 	TRY(classic_pack(ctx, topo, row->classic, &shape, in->ask->root, row->trees, &out->pack, &best));
 	log_cost(ctx, row, &shape);

@@ -32,8 +32,11 @@ typedef struct {
 	bool grown;		/* something was added */
 } KnownPlans;
 
+typedef struct Algorithm Algorithm;
+
 /* What planning starts from. */
 typedef struct {
+	const Algorithm *row;	/* of the table: what plans */
 	const Topology *topo;
 	const Symmetry *sym;	/* of topo: as the algorithm wants it */
 	const Bound *bound;	/* bound_compute */
@@ -55,7 +58,7 @@ typedef struct {
 
 /* ---- algorithm.c: the table ---- */
 
-typedef struct {
+struct Algorithm {
 	const char *name;	/* in options and files */
 	const char *what;	/* for people, in one line */
 	const char *trees;	/* what messages call its trees: "one-hop trees" */
@@ -65,7 +68,7 @@ typedef struct {
 	Status (*plan)(Ctx *ctx, const Planning *in, Plan *out);	/* INFEASIBLE: these links have no such trees */
 	const Classic *classic;	/* of the literature: the rule that plan_classic follows; NULL */
 	const char *options;	/* those of the Ask that it obeys besides: "radix"; NULL: none */
-} Algorithm;
+};
 
 int algorithm_count(void);
 const Algorithm *algorithm_row(int i);
@@ -73,8 +76,8 @@ const Algorithm *algorithm_row(int i);
 /* Other names that the literature has for a row, for some collectives or for all: alias i, NULL: no more. */
 const char *algorithm_alias(int i);
 
-/* name: of a row, or an alias; NULL: the first row. Fails: USAGE there is none, or it does not serve the collective; with
- * what was asked. */
+/* name: of a row, or an alias; NULL: the first row. Fails: USAGE there is none, or it does not serve the collective;
+ * with what was asked. */
 Status algorithm_find(Ctx *ctx, const char *name, Collective coll, const Algorithm **out);
 
 /* ---- limits.c, trees.c: Blink's planner ---- */

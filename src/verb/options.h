@@ -58,8 +58,8 @@
 	X(OPT_RADIX, "radix", 0, "K", COMPILE | BATCH | ADVISE | WHATIF, \
 	    "of knomial, bruck and host-staged-knomial: K - 1 messages in a step (default 2)") \
 	X(OPT_HIERARCHY, "hierarchy", 0, "LIST", COMPILE | BATCH | ADVISE | WHATIF, \
-	    "of hierarchical-ring: GPUs in the rings of each layer, the innermost first, as 4x8x4; default: those of a " \
-	    "server, and the servers") \
+	    "of hierarchical-ring: GPUs in the rings of each layer, the innermost first, as 4x8x4; default: those of " \
+	    "a server, and the servers") \
 	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE | BATCH, \
 	    "divide each message between the default class and PCIe; peer: by switching peer access (default), " \
 	    "host: through the host's memory") \

@@ -1,13 +1,13 @@
-/* Bine trees (De Sensi et al. 2025) and the exchange of Swing (De Sensi et al. 2024), which is that of Bine trees from
- * every rank at once. In step s of a reduce-scatter a rank exchanges with the one 1, 1, 3, 5, 11, ... places on, as
- * (1 - (-2)^(s+1)) / 3 = 1, -1, 3, -5, 11, ... has it for even positions, with the other sign for odd ones. That is
- * nearer than the 1, 2, 4, 8, ... of recursive halving, by a third, so less crosses the links of a ring, of a torus, or
- * between groups of servers; behind one switch there is nothing to win.
+/* Bine trees (De Sensi et al. 2025) and the exchange of Swing (De Sensi et al. 2024), which is that of Bine trees
+ * from every rank at once. In step s of a reduce-scatter a rank exchanges with the one 1, 1, 3, 5, 11, ... places
+ * on, as (1 - (-2)^(s+1)) / 3 = 1, -1, 3, -5, 11, ... has it for even positions, with the other sign for odd ones.
+ * That is nearer than the 1, 2, 4, 8, ... of recursive halving, by a third, so less crosses the links of a ring, of
+ * a torus, or between groups of servers; behind one switch there is nothing to win.
  *
  *     n = 8, out of 0:   0 -> 3,  then 0 -> 7, 3 -> 4,  then 0 -> 1, 3 -> 2, 7 -> 6, 4 -> 5
  *
- * Of an even number of positions, be it a power of two or not, who has a block does not get it again. The last of an odd
- * number gets each block from its root, and sends its own to all, as Swing has it. */
+ * Of an even number of positions, be it a power of two or not, who has a block does not get it again. The last of an
+ * odd number gets each block from its root, and sends its own to all, as Swing has it. */
 #include "plan/classic/classic.h"
 
 /* Places on in step s. */

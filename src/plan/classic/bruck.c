@@ -1,12 +1,14 @@
-/* Bruck's exchange (Bruck et al. 1997): in step j each rank sends what it has to the rank k^j places on, and for a radix
- * k above 2 also to those 2 k^j, 3 k^j, ... places on. So the block of rank p is at p after no step, at p + 1 after the
- * first, at p + 2 and p + 3 after the second: the parent of place v, counted from p, is v without its highest digit.
+/* Bruck's exchange (Bruck et al. 1997): in step j each rank sends what it has to the rank k^j places on, and for a
+ * radix k above 2 also to those 2 k^j, 3 k^j, ... places on. So the block of rank p is at p after no step, at p + 1
+ * after the first, at p + 2 and p + 3 after the second: the parent of place v, counted from p, is v without its
+ * highest digit.
  *
  *     k = 2, n = 6, from p:   p -> p+1, p+2, p+4     p+1 -> p+3, p+5
  *
- * Every rank is at the root of such a tree, so all ports are loaded alike, for any n: an allgather has the least load
- * that there is, (n - 1)/n M, in ceil(log_k n) steps. An alltoall sends a block once for each digit of its distance that
- * is not 0; with k = n it is direct. A reduce-scatter is the same in reverse, and an allreduce both. */
+ * Every rank is at the root of such a tree, so all ports are loaded alike, for any n: an allgather has the least
+ * load that there is, (n - 1)/n M, in ceil(log_k n) steps. An alltoall sends a block once for each digit of its
+ * distance that is not 0; with k = n it is direct. A reduce-scatter is the same in reverse, and an allreduce both.
+ * */
 #include "plan/classic/classic.h"
 
 static void

@@ -1,10 +1,11 @@
-/* Chain: a path through all ranks, each of which passes on what it gets; with chunks the linear pipeline of Wang et al.
+/* Chain: a path through all ranks, each of which passes on what it gets; with chunks the linear pipeline of Wang et
+ * al.
  *
  *     0 -> 1 -> 2 -> 3
  *
- * Its rate does not depend on n, its depth does: a broadcast takes (n - 1 + M/b) alpha + (b (n - 1) + M) beta in chunks
- * of b bytes. An allreduce goes up to the first rank of the path and back; between those at its ends each rank has all
- * of the data in twice, and out twice. */
+ * Its rate does not depend on n, its depth does: a broadcast takes (n - 1 + M/b) alpha + (b (n - 1) + M) beta in
+ * chunks of b bytes. An allreduce goes up to the first rank of the path and back; between those at its ends each
+ * rank has all of the data in twice, and out twice. */
 #include "plan/classic/classic.h"
 
 static void

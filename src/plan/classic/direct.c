@@ -1,8 +1,9 @@
 /* Direct: every block goes from the rank that has it to each rank that needs it, in one hop. An allreduce is a
- * reduce-scatter and an allgather, as on a DGX-2 (Blink 3.5): rank p adds part p of the data and sends it to all others.
+ * reduce-scatter and an allgather, as on a DGX-2 (Blink 3.5): rank p adds part p of the data and sends it to all
+ * others.
  *
- * A broadcast loads the port of its root n - 1 times, so the rate is low and the depth 1. Awan et al. have
- * n (t_s + M/B), which counts the root as one more. */
+ * A broadcast loads the port of its root n - 1 times, so the rate is low and the depth 1. Awan et al. have n (t_s +
+ * M/B), which counts the root as one more. */
 #include "plan/classic/classic.h"
 
 static int

@@ -1,14 +1,14 @@
-/* Double binary tree (Sanders, Speck and Träff 2009), as NCCL has since 2.4: two trees with half of the data each, and
- * each rank has children in one of them at most. Positions 1 .. m, m = n - 1, are in order in the first tree, so that odd
- * ones are its leaves; position 0 stands above. The second tree is its mirror image where m is even, and moved by one
- * where m is odd, so odd positions are not its leaves. n = 8:
+/* Double binary tree (Sanders, Speck and Träff 2009), as NCCL has since 2.4: two trees with half of the data each,
+ * and each rank has children in one of them at most. Positions 1 .. m, m = n - 1, are in order in the first tree, so
+ * that odd ones are its leaves; position 0 stands above. The second tree is its mirror image where m is even, and
+ * moved by one where m is odd, so odd positions are not its leaves. n = 8:
  *
  *              4                    5
  *          2       6            3       7
  *        1   3   5   7        2   4   6   1
  *
- * In a broadcast a rank sends two halves to children of one tree, so M bytes, which is the least that there is. In an
- * allreduce it sends up once in each tree, and twice down in one: 2 M bytes, where a ring has 2 (n - 1)/n M. */
+ * In a broadcast a rank sends two halves to children of one tree, so M bytes, which is the least that there is. In
+ * an allreduce it sends up once in each tree, and twice down in one: 2 M bytes, where a ring has 2 (n - 1)/n M. */
 #include "plan/classic/classic.h"
 
 static int
@@ -27,8 +27,8 @@ moved(int p, int m, int t)
 	return m % 2 == 0 ? m + 1 - p : p % m + 1;
 }
 
-/* In order: p, of lowest bit `bit`, has its parent at p + bit or p - bit, whichever has the one lowest bit that is twice
- * as high; where that is beyond m, the parent is that of the place beyond. */
+/* In order: p, of lowest bit `bit`, has its parent at p + bit or p - bit, whichever has the one lowest bit that is
+ * twice as high; where that is beyond m, the parent is that of the place beyond. */
 static int
 parent_in_order(int p, int m)
 {

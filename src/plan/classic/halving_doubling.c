@@ -1,17 +1,17 @@
-/* Recursive halving and doubling (Rabenseifner 2004): in each step two ranks exchange half of what they still work on,
- * at distance 1, then 2, 4, ..., until each has one part of n; and then the same backwards. Part b is added along a
- * binomial tree into b, whose parent has the lowest bit in which it differs from b as b has it:
+/* Recursive halving and doubling (Rabenseifner 2004): in each step two ranks exchange half of what they still work
+ * on, at distance 1, then 2, 4, ..., until each has one part of n; and then the same backwards. Part b is added
+ * along a binomial tree into b, whose parent has the lowest bit in which it differs from b as b has it:
  *
  *     n = 8, b = 0:   1 -> 0, 3 -> 2, 5 -> 4, 7 -> 6,  then 2 -> 0, 6 -> 4,  then 4 -> 0
  *
- * So an allreduce has 2 log2 n steps, and n trees whose edges load each port with 2 (n - 1)/n M. Half of the data goes
- * to the next rank and little to far ones, which suits servers.
+ * So an allreduce has 2 log2 n steps, and n trees whose edges load each port with 2 (n - 1)/n M. Half of the data
+ * goes to the next rank and little to far ones, which suits servers.
  *
  * Other counts, n = 2^q + r: positions 2a + 1, a < r, hand all their data to 2a and get the result back, which loads
  * these with M more and takes two steps more.
  *
- * A broadcast scatters along such a tree, out of position 0, and then doubles; who has a block by then does not get it
- * again. A reduce is the same backwards: the bidirectional exchange of Wang et al. */
+ * A broadcast scatters along such a tree, out of position 0, and then doubles; who has a block by then does not get
+ * it again. A reduce is the same backwards: the bidirectional exchange of Wang et al. */
 #include "plan/classic/classic.h"
 
 /* Of 2^q + r positions those that take part in the exchange, and their numbers in it. */
@@ -78,8 +78,9 @@ parents(const Shape *shape, int t, int *parent)
 	parent[0] = -1;
 }
 
-/* Of an allgather, in blocks, out of position 0: in the step at distance d = 2^(q-1), ..., 1 the blocks of every 2d-th
- * rank of the exchange, those of the ranks that they stand for, too; and all but one to the rank that 0 stands for. */
+/* Of an allgather, in blocks, out of position 0: in the step at distance d = 2^(q-1), ..., 1 the blocks of every
+ * 2d-th rank of the exchange, those of the ranks that they stand for, too; and all but one to the rank that 0 stands
+ * for. */
 static int
 blocks_sent(struct fold f)
 {

@@ -1,7 +1,7 @@
 /* Hierarchical ring (Ueno and Yokota 2019) over p1 x p2 x ... x ph ranks: a reduce-scatter in the rings of the first
- * layer, then in those of the second, over ranks that have the same part, and so on; and allgathers backwards. Positions
- * are numbers with a digit for each layer, the first the lowest. Part b is added into position b: along the ring until
- * the first digit is that of b, then the second.
+ * layer, then in those of the second, over ranks that have the same part, and so on; and allgathers backwards.
+ * Positions are numbers with a digit for each layer, the first the lowest. Part b is added into position b: along
+ * the ring until the first digit is that of b, then the second.
  *
  *     4 x 2, b = 0:   1 -> 2 -> 3 -> 0 in the first layer, 5 -> 6 -> 7 -> 4 likewise, then 4 -> 0
  *

@@ -1,5 +1,5 @@
-/* Hops between ranks: the cheapest route, where slow links cost more; and of data that is staged, the way to the memory
- * of the nearest host and from there on. */
+/* Hops between ranks: the cheapest route, where slow links cost more; and of data that is staged, the way to the
+ * memory of the nearest host and from there on. */
 #include "graph/search.h"
 #include "plan/classic/classic.h"
 
@@ -81,8 +81,8 @@ find_hosts(Ctx *ctx, Hops *hops)
 		reach(topo, r, hops->last_up[r], queue);
 		hops->host[r] = -1;
 		for (int v = topo->n_ranks; v < topo->n_vertices; v++) {
-			int links = topo->vertex[v].kind == VERTEX_CPU ? links_between(topo, hops->last_up[r], r, v) : -1;
-			if (links < 0 || (nearest >= 0 && links >= nearest))
+			int links = links_between(topo, hops->last_up[r], r, v);
+			if (topo->vertex[v].kind != VERTEX_CPU || links < 0 || (nearest >= 0 && links >= nearest))
 				continue;
 			nearest = links;
 			hops->host[r] = v;

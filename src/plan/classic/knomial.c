@@ -47,6 +47,6 @@ cost(const Shape *shape, Cost *out)
 }
 
 const Classic knomial_classic = { one_tree, parents, cost, .alone = false };
-/* Awan et al.: data is copied to the memory of a host, and from there to the next GPU. They copy once and send from host
- * to host; here a hop is from GPU to GPU, so each has both copies. */
+/* Awan et al.: data is copied to the memory of a host, and from there to the next GPU. They copy once and send from
+ * host to host; here a hop is from GPU to GPU, so each has both copies. */
 const Classic host_staged_knomial_classic = { one_tree, parents, cost, .staged = true };

@@ -1,10 +1,11 @@
-/* Recursive doubling for an allreduce of few bytes: log2 n steps, in each of which two ranks exchange all that they have
- * added so far, at distance 1, 2, 4, ...; for other counts than powers of two the ranks 1, 2, 4, ... places on. At the
- * end each rank has the result, and none of them sends it to another.
+/* Recursive doubling for an allreduce of few bytes: log2 n steps, in each of which two ranks exchange all that they
+ * have added so far, at distance 1, 2, 4, ...; for other counts than powers of two the ranks 1, 2, 4, ... places on.
+ * At the end each rank has the result, and none of them sends it to another.
  *
- * As a forest: a tree into each rank, over all of the data, that serves this rank alone, and no way down. Half as deep
- * as an allreduce in two phases. But trees do not see what others made: where the algorithm sends one sum, which serves
- * many ranks, their trees send it once for each of them. So its log2 n M bytes of each port are (n - 1) M here. */
+ * As a forest: a tree into each rank, over all of the data, that serves this rank alone, and no way down. Half as
+ * deep as an allreduce in two phases. But trees do not see what others made: where the algorithm sends one sum,
+ * which serves many ranks, their trees send it once for each of them. So its log2 n M bytes of each port are (n - 1)
+ * M here. */
 #include "plan/classic/classic.h"
 
 static void

@@ -1,12 +1,12 @@
-/* Scatter and allgather (van de Geijn; Awan et al.), the bidirectional exchange of Wang et al. for a broadcast: the root
- * scatters n blocks along a binomial tree, and rings gather them. Block b takes the path of the tree from position 0 to
- * b, and then the ring from there on, b -> b+1 -> ...
+/* Scatter and allgather (van de Geijn; Awan et al.), the bidirectional exchange of Wang et al. for a broadcast: the
+ * root scatters n blocks along a binomial tree, and rings gather them. Block b takes the path of the tree from
+ * position 0 to b, and then the ring from there on, b -> b+1 -> ...
  *
  *     n = 8, block 5:   0 -> 4 -> 5, then 5 -> 6 -> 7, and 0 -> 1 -> 2 -> 3
  *
  * Those on the path have the block already, and send it on around the ring at once; the papers send it to them once
- * more, and begin with the ring when the scatter is over. So here the tree is n - 1 deep, and theirs takes
- * ceil(log2 n) + n - 1 steps. The load is theirs, that of the root: 2 (n - 1)/n M. */
+ * more, and begin with the ring when the scatter is over. So here the tree is n - 1 deep, and theirs takes ceil(log2
+ * n) + n - 1 steps. The load is theirs, that of the root: 2 (n - 1)/n M. */
 #include "plan/classic/classic.h"
 
 static void
