@@ -89,7 +89,8 @@ for shell in bash zsh fish; do
 		offers "options of check" "blinkc check --" $(options "$blinkc" check)
 		offers "no option of another verb" "blinkc check --al"
 		offers "options of topology" "blinkc topology --s" --synthetic --servers
-		offers "algorithms" "blinkc --algorithm " trees onehop threephase ring
+		offers "algorithms" "blinkc --algorithm " trees onehop threephase ring chain direct knomial double-binary-tree scatter-allgather \
+			halving-doubling recursive-doubling bruck hierarchical-ring host-staged-knomial bine
 		offers "algorithms that begin so" "blinkc -a on" onehop
 		offers "formats of compile" "blinkc compile --format " json cu cuda-kernel nccl-graph
 		offers "formats of topology" "blinkc topology --format " json xml canonical cluster

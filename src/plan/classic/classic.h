@@ -91,8 +91,10 @@ typedef struct {
 
 /* hops.c: which links a hop takes. */
 typedef struct Hops Hops;
-Status hops_new(Ctx *ctx, const Topology *topo, bool staged, Hops **out);	/* in the scratch arena */
+/* In the scratch arena. Fails: INFEASIBLE staged hops, where each pair has its one route; LIMIT. */
+Status hops_new(Ctx *ctx, const Topology *topo, bool staged, Hops **out);
 int hops_route(Hops *hops, int src, int dst, int link[LIMIT_ROUTE_LINKS]);	/* links; 0: there is no hop */
+const char *hops_kind(const Hops *hops);	/* "hop", for messages */
 /* Links in use for as much as `load` of their capacity cost more from now on. */
 void hops_reprice(Hops *hops, const int64_t *load);
 

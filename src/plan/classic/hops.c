@@ -103,6 +103,9 @@ hops_new(Ctx *ctx, const Topology *topo, bool staged, Hops **out)
 	TRY(TEMP(ctx, hops, 1));
 	*hops = (Hops){ .topo = topo };
 	*out = hops;
+	if (staged && topo->route)
+		return fail(ctx, INFEASIBLE, "%s: each pair of GPUs has its one route: want any, for hops through hosts",
+		    topo->name);
 	if (staged)
 		return find_hosts(ctx, hops);
 	TRY(TEMP(ctx, hops->price, topo->n_links));
@@ -134,6 +137,12 @@ staged_route(const Hops *hops, int src, int dst, int *link)
 	up = put_way(hops->topo, hops->last_up[src], src, host, link, LIMIT_ROUTE_LINKS);
 	down = put_way(hops->topo, hops->last_down[host], host, dst, link + up, LIMIT_ROUTE_LINKS - up);
 	return up && down ? up + down : 0;
+}
+
+const char *
+hops_kind(const Hops *hops)
+{
+	return hops->host ? "hop through a host" : "hop";
 }
 
 int

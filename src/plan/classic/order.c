@@ -265,8 +265,8 @@ fail_missing(struct orders *o, const char *name)
 		int src = o->natural[o->traffic->arc[a].src], dst = o->natural[o->traffic->arc[a].dst];
 		if (hops_route(o->hops, src, dst, link) == 0)
 			return fail(o->ctx, INFEASIBLE,
-			    "%s: %s: no order of the GPUs %s a hop for every edge: want one as from %s to %s",
-			    o->topo->name, name, what, vertex[src].id, vertex[dst].id);
+			    "%s: %s: no order of the GPUs %s a %s for every edge: want one as from %s to %s",
+			    o->topo->name, name, what, hops_kind(o->hops), vertex[src].id, vertex[dst].id);
 	}
 	return fail(o->ctx, INTERNAL, "%s: %s: no order", o->topo->name, name);
 }
