@@ -104,8 +104,8 @@ hops_new(Ctx *ctx, const Topology *topo, bool staged, Hops **out)
 	*hops = (Hops){ .topo = topo };
 	*out = hops;
 	if (staged && topo->route)
-		return fail(ctx, INFEASIBLE, "%s: each pair of GPUs has its one route: want any, for hops through hosts",
-		    topo->name);
+		return fail(ctx, INFEASIBLE,
+		    "%s: each pair of GPUs has its one route: want any, for hops through hosts", topo->name);
 	if (staged)
 		return find_hosts(ctx, hops);
 	TRY(TEMP(ctx, hops->price, topo->n_links));
