@@ -55,6 +55,11 @@
 	    "GPUs that are not ranks and forward data of the job; rest: all that the job has not") \
 	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH | ADVISE | WHATIF, \
 	    "the trees to choose from (default trees)") \
+	X(OPT_RADIX, "radix", 0, "K", COMPILE | BATCH | ADVISE | WHATIF, \
+	    "of knomial, bruck and host-staged-knomial: K - 1 messages in a step (default 2, binomial trees)") \
+	X(OPT_HIERARCHY, "hierarchy", 0, "LIST", COMPILE | BATCH | ADVISE | WHATIF, \
+	    "of hierarchical-ring: GPUs in the rings of each layer, the innermost first, as 4x8x4; default: those of " \
+	    "a server, and the servers") \
 	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE | BATCH, \
 	    "divide each message between the default class and PCIe; peer: by switching peer access (default), " \
 	    "host: through the host's memory") \

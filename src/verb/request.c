@@ -248,6 +248,28 @@ parse_limits(Ctx *ctx, const Options *opt, Ask *ask)
 	return OK;
 }
 
+/* For algorithms that obey them. A binomial tree is one of radix 2. */
+static Status
+parse_shape(Ctx *ctx, const Options *opt, Ask *ask)
+{
+	const char *radix = opt->value[OPT_RADIX], *layers = opt->value[OPT_HIERARCHY];
+	const Algorithm *algorithm;
+	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
+	if (radix && (!algorithm->options || strcmp(algorithm->options, "radix") != 0))
+		return fail(ctx, USAGE, "--radix: %.40s: want it with --algorithm knomial, bruck or "
+		    "host-staged-knomial", radix);
+	TRY(parse_count(ctx, "radix", radix, MOST_RADIX, &ask->radix));
+	if (ask->radix == 1 || (ask->radix > 2 && strcmp(opt->value[OPT_ALGORITHM], "binomial") == 0))
+		return fail(ctx, USAGE, "--radix: %d: want %s", ask->radix,
+		    ask->radix == 1 ? "a whole number from 2 on" : "2 for binomial, or --algorithm knomial");
+	if (layers && (!algorithm->options || strcmp(algorithm->options, "hierarchy") != 0))
+		return fail(ctx, USAGE, "--hierarchy: %.80s: want it with --algorithm hierarchical-ring", layers);
+	if (layers && !hierarchy_parse(layers, &ask->layers))
+		return fail(ctx, USAGE, "--hierarchy: %.80s: want numbers from 2 on, as 4x8x4, at most %d", layers,
+		    MOST_LAYERS);
+	return OK;
+}
+
 /* Several demands, as those of blocks, are planned by the linear program only. */
 static Status
 parse_packing(Ctx *ctx, const Options *opt, Ask *ask)
@@ -289,6 +311,7 @@ request_parse(Ctx *ctx, const Options *opt, Collective coll, Ask *ask)
 		    &ask->tolerance));
 	TRY(parse_limits(ctx, opt, ask));
 	TRY(parse_algorithm(ctx, opt, ask));
+	TRY(parse_shape(ctx, opt, ask));
 	if (opt->value[OPT_PARETO] && (opt->value[OPT_OUTPUT] || opt->value[OPT_FORMAT]))
 		return fail(ctx, USAGE, "--pareto: writes no schedule: want no -o and no --format");
 	TRY(parse_routes(ctx, opt, ask));
