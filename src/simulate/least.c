@@ -1,9 +1,9 @@
 /* Time that no algorithm goes below.
  *
- * The bound counts bytes that have to cross links, whatever the algorithm, at the links' capacities: M / bound. The last of
- * these leaves the links that it counts no sooner, and is at the other end no sooner than the least latency of a link
- * later. And the first byte of a rank takes the latency of the links to each rank that needs it, at least that of the
- * cheapest path. The call, and the start-up of the step by which a byte leaves its rank, come before. */
+ * The bound counts bytes that have to cross links, whatever the algorithm, at the links' capacities: M / bound. The
+ * last of these leaves the links that it counts no sooner, and is at the other end no sooner than the least latency of
+ * a link later. And the first byte of a rank takes the latency of the links to each rank that needs it, at least that
+ * of the cheapest path. The call, and the start-up of the step by which a byte leaves its rank, come before. */
 #include "schedule/schedule.h"
 #include "simulate/queue.h"
 #include "simulate/run.h"

@@ -63,7 +63,8 @@ struct run {
 	int *changed, n_changed;	/* links */
 	int *touched, n_touched;	/* GPUs */
 	Clocks clocks;			/* of hops: when they go on to their next state */
-	Events events;			/* ids: hops, whose chunks arrive; n_hops + a value, which has added, or is input */
+	Events events;			/* ids: hops, whose chunks arrive; n_hops + a value, which has added or
+					 * is input */
 	int64_t *first_step;		/* steps are kept: of each hop, of its places in step_at */
 	int *step_at;			/* the step of each chunk of each hop */
 };

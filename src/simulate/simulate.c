@@ -1,46 +1,47 @@
 /* How long a schedule takes.
  *
- * What is simulated. Each segment is cut into chunks of ask->chunk bytes, the last perhaps shorter. A chunk on an edge is
- * a step. It can begin when its chunk is complete at the sender (all edges up into it have arrived and been added; on the
- * way down its one edge has; at the root, all edges up), and when the chunk before it on the same edge has ended. Of the
- * steps that can begin, a GPU has `at_once` under way; the others wait, the least chunk first, and of one chunk the
- * first in the file: the order in which a sender issues. A step is
+ * What is simulated. Each segment is cut into chunks of ask->chunk bytes, the last perhaps shorter. A chunk on an edge
+ * is a step. It can begin when its chunk is complete at the sender (all edges up into it have arrived and been added;
+ * on the way down its one edge has; at the root, all edges up), and when the chunk before it on the same edge has
+ * ended. Of the steps that can begin, a GPU has `at_once` under way; the others wait, the least chunk first, and of
+ * one chunk the first in the file: the order in which a sender issues. A step is
  *
  *	`step`, the start-up		holds one of the `at_once`
  *	its bytes over all its links	holds that and a share of each link
  *	adding, if `fused`		holds that
  *	latency of its links		holds nothing: the next chunk begins meanwhile
  *
- * and with `fused` off the receiver adds after that, its edges in the order of the file, each `reduce_step` and then its
- * bytes at the rate `reduce`. So a chain of n ranks with one tree, c chunks of C bytes and links of B bytes/s takes
+ * and with `fused` off the receiver adds after that, its edges in the order of the file, each `reduce_step` and then
+ * its bytes at the rate `reduce`. So a chain of n ranks with one tree, c chunks of C bytes and links of B bytes/s
+ * takes
  *
  *	call + (c + n - 2) (step + C / B) + (n - 1) latency
  *
- * to the last ps: the pipelined chain of Awan et al., whose t_s is step (latency only fills the pipe); with fused adding
- * C / reduce joins C / B, as gamma joins beta in Wang et al., Linear Pipeline. A root that sends one step at a time has
- * their direct algorithm, (n - 1) (step + M / B), and so on: tests/oracle/closed.py has the list.
+ * to the last ps: the pipelined chain of Awan et al., whose t_s is step (latency only fills the pipe); with fused
+ * adding C / reduce joins C / B, as gamma joins beta in Wang et al., Linear Pipeline. A root that sends one step at a
+ * time has their direct algorithm, (n - 1) (step + M / B), and so on: tests/oracle/closed.py has the list.
  *
- * Sharing. A step on several links goes at the least of its shares of them, as it passes switches cut-through: all of its
- * links at once. Its share of a link is in proportion to its weight: with `by_length` the length of its segment, as a
- * kernel that gives blocks to segments by their length; else all equal, as copy engines do. With weights by length a
- * tree is never below the rate that it was planned with: loads of all trees fit every link, so that
- * weight / (sum of weights on it) is at least that, on each link of its route. Max-min shares, which give what a step
- * cannot use to the others, would look at all steps of the machine whenever one begins or ends; this looks at the links
- * of that step. Where the formulas of the literature hold (no link is shared, or all that share it are bound by it
+ * Sharing. A step on several links goes at the least of its shares of them, as it passes switches cut-through: all of
+ * its links at once. Its share of a link is in proportion to its weight: with `by_length` the length of its segment,
+ * as a kernel that gives blocks to segments by their length; else all equal, as copy engines do. With weights by
+ * length a tree is never below the rate that it was planned with: loads of all trees fit every link, so that weight /
+ * (sum of weights on it) is at least that, on each link of its route. Max-min shares, which give what a step cannot
+ * use to the others, would look at all steps of the machine whenever one begins or ends; this looks at the links of
+ * that step. Where the formulas of the literature hold (no link is shared, or all that share it are bound by it
  * alone), both are the same. What a share leaves unused is not given away, so that times err to the long side.
  *
- * Switches that multicast or reduce. An edge that begins at a switch begins with the edge whose data it copies, and costs
- * its sender nothing; one that ends at a switch is added there, in no time, and arrives when it would over the rest of
- * the other's links.
+ * Switches that multicast or reduce. An edge that begins at a switch begins with the edge whose data it copies, and
+ * costs its sender nothing; one that ends at a switch is added there, in no time, and arrives when it would over the
+ * rest of the other's links.
  *
  * Parts. The trees of a part of a hybrid schedule begin `setup` later, which is how long peer access takes to switch.
  *
- * Packets. A message of `packet_most` bytes or less has twice its bytes on each link (as many of flags as of data), start-
- * ups of `packet_step`, and `packet_hop` of the latency.
+ * Packets. A message of `packet_most` bytes or less has twice its bytes on each link (as many of flags as of data),
+ * start-ups of `packet_step`, and `packet_hop` of the latency.
  *
- * Exactness. Times are whole ps, rates whole 2^-20 bytes/s, work whole (ps * 2^-20 bytes/s). Rates and what was done are
- * rounded down and ends up, so that nothing is faster than its links, and no sum depends on the order of its terms. A
- * step that keeps its rate from begin to end is not rounded but to the next ps.
+ * Exactness. Times are whole ps, rates whole 2^-20 bytes/s, work whole (ps * 2^-20 bytes/s). Rates and what was done
+ * are rounded down and ends up, so that nothing is faster than its links, and no sum depends on the order of its
+ * terms. A step that keeps its rate from begin to end is not rounded but to the next ps.
  *
  * No time is below the bound. A cut's links carry what the bound counts, at no more than their capacity, as weights of
  * one link sum to one; sim_least_time adds what the latency of links adds to that.
@@ -53,8 +54,8 @@
  * begins (Clocks and Events in the order of ids), then GPUs grant what waits, then links share: the result does not
  * depend on the order in between. Values count chunks only, so that memory does not grow with their number.
  *
- * Ranks and trees that an automorphism maps to each other are not simulated once for all: the order of the file decides
- * which step waits, and a map of ranks keeps shares but not that order. */
+ * Ranks and trees that an automorphism maps to each other are not simulated once for all: the order of the file
+ * decides which step waits, and a map of ranks keeps shares but not that order. */
 #include "simulate/run.h"
 
 /* ---- steps ---- */
@@ -123,7 +124,8 @@ begin(struct run *run, int h, int cause)
 	hop->step = (int)run->out->n_steps++;
 	hop->cause = cause;
 	if (run->ask->steps) {
-		*step_of(run, hop->step) = (SimStep){ .hop = h, .cause = cause, .chunk = hop->begun, .begin = run->now };
+		*step_of(run, hop->step) = (SimStep){ .hop = h, .cause = cause, .chunk = hop->begun,
+		    .begin = run->now };
 		run->step_at[run->first_step[h] + hop->begun] = hop->step;
 	}
 	hop->begun++;

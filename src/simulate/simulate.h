@@ -30,9 +30,9 @@ typedef enum {
 
 extern const Names executor_names;
 
-/* member, name in files, unit of files (a divisor of that in memory), least, most, kernel, copy, host, what it is, where
- * the values come from. Times are ns, rates bytes/s, in files us and GB/s. docs/simulator.md has the same table, held to
- * it by a test. */
+/* member, name in files, unit of files (a divisor of that in memory), least, most, kernel, copy, host, what it is,
+ * where the values come from. Times are ns, rates bytes/s, in files us and GB/s. docs/simulator.md has the same table,
+ * held to it by a test. */
 #define SIM_PARAMETER_LIST(X) \
 	X(call, "call", NS_PER_US, 0, LIMIT_LATENCY_NS, 3300, 13600, 0, \
 	    "once for each call, before the first step (us)", \
@@ -71,8 +71,8 @@ extern const Names executor_names;
  * topology has none, ns; where the values come from. */
 #define SIM_CLASS_LIST(X) \
 	X(LINK_NVLINK, 840000, 900000, 744000, 3400, \
-	    "kernel: between 22 of 25 GB/s, Blink's chains, and 350 of 450, MSCCL++ tutorials; copy: between 23.95 of 25, " \
-	    "V100, and 391 of 450, MSCCL++ tutorials; latency: NCCL 2.30.7, a ring's hop") \
+	    "kernel: between 22 of 25 GB/s, Blink's chains, and 350 of 450, MSCCL++ tutorials; copy: between 23.95 " \
+	    "of 25, V100, and 391 of 450, MSCCL++ tutorials; latency: NCCL 2.30.7, a ring's hop") \
 	X(LINK_XGMI, 840000, 900000, 744000, 3400, "as NVLink") \
 	X(LINK_C2C, 840000, 900000, 744000, 3400, "as NVLink") \
 	X(LINK_PCIE, 1000000, 1000000, 1000000, 2850, \

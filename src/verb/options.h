@@ -96,7 +96,8 @@ follow from it") \
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, \
 	    "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK | SIMULATE, \
-	    "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G, or 1K-1G, each twice the one before; of a hybrid " \
+	    "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G, or 1K-1G, each " \
+	    "twice the one before; of a hybrid " \
 	    "schedule how it divides them") \
 	X(OPT_EXECUTOR, "executor", 0, "NAME", SIMULATE, \
 	    "what executes the steps: kernel (default), copy or host") \

@@ -107,3 +107,7 @@ expect_exit "no file" 2 "$blinkc" simulate
 sed 's/"latency": 3.4/"latency": 0/' "$work/s.json" >"$work/none.json"
 expect "links without latency" "$blinkc" simulate "$work/none.json" --size 1M
 has "what is assumed" '^assumed     latency of nvlink, '
+
+# ---- docs/simulator.md ----
+
+expect "its tables" oracle measured "$blinkc" docs/simulator.md "$work"

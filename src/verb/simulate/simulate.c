@@ -85,23 +85,6 @@ read_schedule(Ctx *ctx, const Options *opt, SimPlan **out)
 	return sim_prepare(ctx, sched, out);
 }
 
-double
-link_use(const Simulation *s, const SimRow *row, int link)
-{
-	double most = (double)s->plan->sched->topo->link[link].capacity * (double)row->result.time / 1e12;
-	return most > 0 ? (double)row->result.moved[link] / most : 0;
-}
-
-unsigned
-assumed_latency(const Simulation *s)
-{
-	unsigned classes = sched_without_latency(s->plan->sched);
-	for (int c = 0; c < N_LINK_CLASSES; c++)
-		if (s->p.latency[c] == 0)
-			classes &= ~(1u << c);
-	return classes;
-}
-
 static Status
 simulate_size(Ctx *ctx, const Simulation *s, int64_t m, bool steps, SimRow *row)
 {

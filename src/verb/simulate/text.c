@@ -3,21 +3,6 @@
 
 #include <stdio.h>
 
-void
-put_link(Text *out, const Topology *topo, int link)
-{
-	int end[2] = { topo->link[link].from, topo->link[link].to };
-	for (int i = 0; i < 2; i++) {
-		const Vertex *v = &topo->vertex[end[i]];
-		text_put(out, i ? " -> " : "");
-		if (topo->n_nodes > 1 && v->node >= 0) {
-			text_printable(out, topo->node[v->node]);
-			text_put(out, ":");
-		}
-		text_printable(out, v->id);
-	}
-}
-
 /* Numbers for people: four digits. */
 static void
 put_number(Text *out, int width, double value)
