@@ -148,6 +148,11 @@ Status sched_write_cu_kernel(Ctx *ctx, const Schedule *sched, const FormatInput 
 Status sched_write_nccl_graph(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 Status sched_note_nccl_graph(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 
+/* An algorithm for MSCCL (msccl/msccl.h), as RCCL up to 2.27.7 loads it; it passes msccl_check.
+ * Fails: INFEASIBLE the schedule has parts; LIMIT, naming what RCCL or the format has no room for. Memory: scratch. */
+Status sched_write_msccl(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
+Status sched_note_msccl(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
+
 /* A format of schedules. */
 typedef struct {
 	const char *name, *suffix;

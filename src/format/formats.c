@@ -25,6 +25,7 @@ const ScheduleFormat schedule_formats[] = {
 	{ "cu", "cu", sched_write_cu, NULL, false },
 	{ "cuda-kernel", "cuda-kernel", sched_write_cu_kernel, NULL, false },
 	{ "nccl-graph", "nccl-graph", sched_write_nccl_graph, sched_note_nccl_graph, true },
+	{ "msccl", "msccl", sched_write_msccl, sched_note_msccl, false },
 	{ .name = NULL },
 };
 

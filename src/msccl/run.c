@@ -636,7 +636,7 @@ make_blocks(struct run *run)
 		}
 	}
 	if ((steps + 4 * run->n_blocks) * (run->n_blocks + 1) > LIMIT_MSCCL_CLOCKS)
-		return fail(run->ctx, LIMIT, "%s: %lld steps in %d threadblocks", run->label, (long long)steps,
+		return fail(run->ctx, LIMIT, "%s: %lld steps in %d threadblocks: more than a search for races takes", run->label, (long long)steps,
 		    run->n_blocks);
 	if (units * (4 + run->n_blocks) > LIMIT_VERIFY_STEPS)
 		return fail(run->ctx, LIMIT, "%s: steps move %lld chunks in %d threadblocks", run->label,
