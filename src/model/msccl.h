@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* name in files, receives, sends, reads its source, writes its destination. What a step with all four moves: it receives
- * a chunk, reduces it with its source, writes the sum to its destination and sends it. "re" reduces its source into its
+/* name in files, receives, sends, reads its source, writes its destination. A step with all four receives a chunk,
+ * reduces it with its source, writes the sum to its destination and sends it. "re" reduces its source into its
  * destination; "nop" only waits. */
 #define MSCCL_OP_LIST(X)                                                       \
 	X(MSCCL_SEND, "s", false, true, true, false)                           \

@@ -29,7 +29,8 @@ msccl_check(Ctx *ctx, const char *label, const Msccl *algo, MscclFindings *out)
 	TRY(msccl_lint(ctx, label, algo, out));
 	for (int i = 0; i < out->n; i++) {
 		const MscclFinding *f = &out->finding[i];
-		bool runs = f->rule == MSCCL_RULE_DEADLOCK || f->rule == MSCCL_RULE_RACE || f->rule == MSCCL_RULE_RESULT;
+		bool runs = f->rule == MSCCL_RULE_DEADLOCK || f->rule == MSCCL_RULE_RACE
+		    || f->rule == MSCCL_RULE_RESULT;
 		if (!msccl_rule_wrong(f->rule))
 			continue;
 		if (f->line)

@@ -76,7 +76,8 @@ struct rules {
 };
 
 /* Where: the current step, threadblock or GPU. A file with this finding does not run. */
-#define BROKEN(r, rule, line, ...) ((r)->sound = false, msccl_find((r)->ctx, (r)->list, rule, MSCCL_ALL, line, __VA_ARGS__))
+#define BROKEN(r, rule, line, ...) \
+	((r)->sound = false, msccl_find((r)->ctx, (r)->list, rule, MSCCL_ALL, line, __VA_ARGS__))
 
 /* ---- the head ---- */
 
@@ -145,8 +146,9 @@ check_chunks(struct rules *r)
 	for (int b = MSCCL_INPUT; b <= MSCCL_OUTPUT; b++) {
 		int found = r->gpu->chunks[b], want = msccl_expected_chunks(r->algo, b);
 		if (found != 0 && found != want)
-			TRY(BROKEN(r, MSCCL_RULE_CHUNKS, r->gpu->line, "gpu %d: %s_chunks: %d: want %d, or 0 if it has none",
-			    r->gpu->id, msccl_buffers[b], found, want));
+			TRY(BROKEN(r, MSCCL_RULE_CHUNKS, r->gpu->line,
+			    "gpu %d: %s_chunks: %d: want %d, or 0 if it has none", r->gpu->id, msccl_buffers[b], found,
+			    want));
 	}
 	return OK;
 }
@@ -156,7 +158,8 @@ check_gpu_id(struct rules *r, bool *seen)
 {
 	int id = r->gpu->id;
 	if (r->gpu->missing)
-		return BROKEN(r, MSCCL_RULE_ATTRIBUTES, r->gpu->line, "gpu: no attribute %s: want one", r->gpu->missing);
+		return BROKEN(r, MSCCL_RULE_ATTRIBUTES, r->gpu->line, "gpu: no attribute %s: want one",
+		    r->gpu->missing);
 	if (id < 0 || id >= r->algo->n_gpus || seen[id])
 		return BROKEN(r, MSCCL_RULE_GPU_IDS, r->gpu->line, "gpu: id: %d: want 0 to %d, each once", id,
 		    r->algo->n_gpus - 1);
@@ -195,8 +198,8 @@ check_block(struct rules *r)
 	for (const MscclBlock *o = r->gpu->block; o < b; o++)
 		if (o->channel == b->channel && ((b->send >= 0 && o->send == b->send)
 		    || (b->recv >= 0 && o->recv == b->recv)))
-			return BROKEN(r, MSCCL_RULE_CONNECTION, b->line, "gpu %d, tb %d: %s gpu %d on channel %d, as tb %d: "
-			    "want one threadblock for it", r->gpu->id, b->id,
+			return BROKEN(r, MSCCL_RULE_CONNECTION, b->line, "gpu %d, tb %d: %s gpu %d on channel %d, as "
+			    "tb %d: want one threadblock for it", r->gpu->id, b->id,
 			    b->send >= 0 && o->send == b->send ? "sends to" : "receives from",
 			    b->send >= 0 && o->send == b->send ? b->send : b->recv, b->channel, o->id);
 	return OK;
@@ -222,8 +225,8 @@ check_dependency(struct rules *r)
 {
 	const MscclStep *s = r->step;
 	if (s->dep_block == -1)
-		return s->op == MSCCL_NOP ? BROKEN_STEP(r, MSCCL_RULE_NOP, "depid: %d: want a threadblock, as it is a nop", -1)
-		    : OK;
+		return s->op == MSCCL_NOP ? BROKEN_STEP(r, MSCCL_RULE_NOP,
+		    "depid: %d: want a threadblock, as it is a nop", -1) : OK;
 	if (s->dep_block < 0 || s->dep_block > DEPID_MAX || s->dep_block >= r->gpu->n_blocks
 	    || s->dep_block == r->block->id)
 		return BROKEN_STEP(r, MSCCL_RULE_DEPENDENCY, "depid: %d: want another threadblock, at most %d, or -1",
@@ -306,16 +309,17 @@ check_messages(struct rules *r, bool sends)
 	if (!sends && other)
 		return OK;
 	for (;;) {
-		const MscclStep *one = next_message(r->block, &mine, sends), *two = next_message(other, &theirs, !sends);
+		const MscclStep *one = next_message(r->block, &mine, sends);
+		const MscclStep *two = next_message(other, &theirs, !sends);
 		if (!one && !two)
 			return OK;
 		if (one && two && one->count == two->count)
 			continue;
 		if (one && two)
-			return BROKEN(r, MSCCL_RULE_MESSAGES, one->line, "gpu %d, tb %d, step %d: cnt: %d: gpu %d, tb %d, "
-			    "step %d %s it on channel %d: want its cnt, %d", r->gpu->id, r->block->id, mine - 1,
-			    one->count, peer, other->id, theirs - 1, sends ? "receives" : "sends", r->block->channel,
-			    two->count);
+			return BROKEN(r, MSCCL_RULE_MESSAGES, one->line,
+			    "gpu %d, tb %d, step %d: cnt: %d: gpu %d, tb %d, step %d %s it on channel %d: want %d",
+			    r->gpu->id, r->block->id, mine - 1, one->count, peer, other->id, theirs - 1,
+			    sends ? "receives" : "sends", r->block->channel, two->count);
 		return BROKEN(r, MSCCL_RULE_MESSAGES, one ? one->line : two->line, "gpu %d, tb %d, step %d: type: %s: "
 		    "gpu %d has no step for it on channel %d", one ? r->gpu->id : peer, one ? r->block->id : other->id,
 		    (one ? mine : theirs) - 1, msccl_ops[one ? one->op : two->op].name, one ? peer : r->gpu->id,

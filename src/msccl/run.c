@@ -433,14 +433,14 @@ report_deadlock(struct run *run, int t)
 	for (int i = 0; i < length && i < SHOWN; i++) {
 		at = waits_for(run, &run->block[at]);
 		const struct block *b = &run->block[at];
-		n += snprintf(text + n, sizeof text - (size_t)n, "%sgpu %d, tb %d, step %d", i ? ", that for " : "", b->gpu,
-		    b->block->id, b->at);
+		n += snprintf(text + n, sizeof text - (size_t)n, "%sgpu %d, tb %d, step %d", i ? ", that for " : "",
+		    b->gpu, b->block->id, b->at);
 	}
 	const struct block *b = &run->block[first];
 	return msccl_find(run->ctx, run->list, run->slots == 1 ? MSCCL_RULE_ONE_SLOT : MSCCL_RULE_DEADLOCK, MSCCL_ALL,
-	    b->block->step[b->at].line, "gpu %d, tb %d, step %d waits for %s%s: a deadlock in every order of execution, if "
-	    "connections buffer %d chunk%s", b->gpu, b->block->id, b->at, text, length > SHOWN ? ", and so on, back to it"
-	    : "", run->slots, run->slots == 1 ? "" : "s");
+	    b->block->step[b->at].line, "gpu %d, tb %d, step %d waits for %s%s: in every order of execution, if "
+	    "connections buffer %d chunk%s", b->gpu, b->block->id, b->at, text,
+	    length > SHOWN ? ", and so on, back to it" : "", run->slots, run->slots == 1 ? "" : "s");
 }
 
 /* ---- results ---- */
@@ -636,8 +636,8 @@ make_blocks(struct run *run)
 		}
 	}
 	if ((steps + 4 * run->n_blocks) * (run->n_blocks + 1) > LIMIT_MSCCL_CLOCKS)
-		return fail(run->ctx, LIMIT, "%s: %lld steps in %d threadblocks: more than a search for races takes", run->label, (long long)steps,
-		    run->n_blocks);
+		return fail(run->ctx, LIMIT, "%s: %lld steps in %d threadblocks: more than a search for races takes",
+		    run->label, (long long)steps, run->n_blocks);
 	if (units * (4 + run->n_blocks) > LIMIT_VERIFY_STEPS)
 		return fail(run->ctx, LIMIT, "%s: steps move %lld chunks in %d threadblocks", run->label,
 		    (long long)units, run->n_blocks);

@@ -24,8 +24,8 @@ survives(Ctx *ctx, const Msccl *algo, const MscclFindings *found)
 	MscclFindings other;
 	msccl_write(algo, &text);
 	REQUIRE(!text.failed, "no memory");
-	REQUIRE(msccl_read(ctx, label, text.data, text.size, &copy) == OK, "%s\nfor what we wrote:\n%s", ctx->error.text,
-	    text.data);
+	REQUIRE(msccl_read(ctx, label, text.data, text.size, &copy) == OK, "%s\nfor what we wrote:\n%s",
+	    ctx->error.text, text.data);
 	msccl_write(copy, &again);
 	REQUIRE(again.size == text.size && memcmp(again.data, text.data, text.size) == 0, "%s\nbecame\n%s", text.data,
 	    again.data);

@@ -91,7 +91,7 @@ for shell in bash zsh fish; do
 		offers "options of topology" "blinkc topology --s" --synthetic --servers
 		offers "algorithms" "blinkc --algorithm " trees onehop threephase ring
 		offers "algorithms that begin so" "blinkc -a on" onehop
-		offers "formats of compile" "blinkc compile --format " json cu cuda-kernel nccl-graph
+		offers "formats of compile" "blinkc compile --format " json cu cuda-kernel nccl-graph msccl chakra
 		offers "formats of topology" "blinkc topology --format " json xml canonical cluster
 		offers "collectives" "blinkc -c all" allreduce allgather alltoall
 		offers "shells" "blinkc completion " bash zsh fish

@@ -93,7 +93,7 @@ expect "nor tabs inside tags" grep -q ':1: syntax: a tab' <("$blinkc" lint -q <(
 
 # ---- verdicts on changed files ----
 
-count=24 bases="four reducescatter"
+count=20 bases=four
 [ "$full" ] && count=120 bases="four reducescatter gather alltoall allgather"
 for base in $bases; do
 	mkdir "$work/$base"
@@ -114,3 +114,32 @@ if [ -d $samples ]; then
 else
 	skip "samples of ForestColl and SCCL: no $samples"
 fi
+
+# ---- Chakra traces ----
+
+# An allreduce of 64 MiB by two trees of depth 4, over links of 20 GiB/s: half of it takes 1.5625 ms, and c chunks overlap.
+for c in 4 16 ${full:+1 2 8}; do
+	"$blinkc" -q topologies/dgx1p.xml --gpus 0-3 --size 64M --format chakra --chunks $c -o "$work/trace"
+	expect "allreduce, $c chunks" cmp <(oracle chakra 20 "$work/trace" | sed 's/,.*//') \
+		<("$python" -c "from fractions import Fraction as F; print('4 ranks:', F(25, 16) * (1 + F(3, $c)), 'ms')")
+done
+expect "files are the same again" cmp <(cat "$work"/trace.*.et) \
+	<("$blinkc" -q topologies/dgx1p.xml --gpus 0-3 --format chakra -o "$work/again" && cat "$work"/again.*.et)
+if [ "$full" ]; then
+	"$blinkc" -q topologies/dgx1v.xml --gpus 1,4,5,6 -o "$work/schedule.json"
+	for collective in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
+		"$blinkc" -q topologies/dgx1v.xml --gpus 1,4,5,6 --collective $collective --format chakra --size 1000003 --chunks 7 \
+			-o "$work/$collective"
+		expect "a trace of $collective" grep -q '^4 ranks: ' <(oracle chakra 25 "$work/$collective")
+	done
+	expect "converted" "$blinkc" convert -q "$work/schedule.json" --format chakra --size 1000003 --chunks 7 -o "$work/converted"
+	expect "as compiled" cmp "$work/allreduce.2.et" "$work/converted.2.et"
+fi
+for arguments in "-o -" "--chunks 0 -o x" "--chunks 1x -o x" "--chunks 9999999 -o x"; do
+	# shellcheck disable=SC2086
+	(cd "$work" && "$blinkc" -q dgx1p -g 0-3 --format chakra $arguments) >"$work/out" 2>"$work/err"
+	got=$?
+	expect "chakra $arguments: $(cat "$work/err")" [ $got = 2 ]
+done
+expect "--chunks is for traces" grep -q '^blinkc: --chunks: --format json: want chakra$' \
+	<("$blinkc" -q topologies/dgx1p.xml --chunks 2 2>&1)

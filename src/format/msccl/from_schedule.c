@@ -11,9 +11,10 @@
  * order of time, then of trees. Everything that a step waits for, also the free slot of a connection, comes earlier in
  * this one order. So there is no deadlock, even with one slot.
  *
- * Channels. A threadblock does its steps one after the other, for each slice of the message anew: one that serves a tree
- * early and another late waits in between. So each tree has its own channel for each direction as long as no GPU needs
- * more threadblocks than RCCL has; else several trees share a channel, and their hops between two GPUs a threadblock. */
+ * Channels. A threadblock does its steps one after the other, for each slice of the message anew: one that serves a
+ * tree early and another late waits in between. So each tree has its own channel for each direction as long as no GPU
+ * needs more threadblocks than RCCL has; else several trees share a channel, and their hops between two GPUs a
+ * threadblock. */
 #include "format/format.h"
 #include "format/msccl/msccl.h"
 
@@ -74,9 +75,9 @@ find_grid(struct writer *w)
 		for (int i = 0; i < 2; i++) {
 			int64_t times = end[i].den / gcd64(k, end[i].den);
 			if (times > most / k)
-				return fail(w->ctx, LIMIT, "%s: segments end at multiples of less than 1/%lld of a block: "
-				    "want at most %lld chunks, as offsets in MSCCL XML have 16 bits; see --tolerance",
-				    name_of(w), (long long)most, (long long)most);
+				return fail(w->ctx, LIMIT, "%s: segments end at multiples of less than 1/%lld of a "
+				    "block: want at most %lld chunks, as offsets in MSCCL XML have 16 bits; see "
+				    "--tolerance", name_of(w), (long long)most, (long long)most);
 			k *= times;
 		}
 	}
@@ -228,8 +229,8 @@ make_place(struct writer *w, int s, int r, struct value *out)
 	out->buffer = MSCCL_SCRATCH;
 	out->offset = *scratch;
 	*scratch += w->count[s];
-	return *scratch <= LIMIT_MSCCL_CHUNKS ? OK : fail(w->ctx, LIMIT, "%s: gpu %d needs %d chunks of scratch: want at "
-	    "most %d, as offsets in MSCCL XML have 16 bits", name_of(w), r, *scratch, LIMIT_MSCCL_CHUNKS);
+	return *scratch <= LIMIT_MSCCL_CHUNKS ? OK : fail(w->ctx, LIMIT, "%s: rank %d needs %d chunks of scratch: want "
+	    "at most %d, as offsets in MSCCL XML have 16 bits", name_of(w), r, *scratch, LIMIT_MSCCL_CHUNKS);
 }
 
 static Status
@@ -279,8 +280,9 @@ add_inputs(struct writer *w, int s)
 	Extent extent;
 	TRY(sched_segment_extent(w->ctx, w->sched, seg, &extent));
 	for (int r = 0; r < w->n; r++) {
-		w->value[s * w->n + r] = (struct value){ .there = holder == EVERY_RANK || holder == r, .buffer = MSCCL_INPUT,
-			.offset = (int)extent.send_block * w->block_chunks + w->offset[s], .block = -1, .step = -1 };
+		w->value[s * w->n + r] = (struct value){ .there = holder == EVERY_RANK || holder == r,
+			.buffer = MSCCL_INPUT, .block = -1, .step = -1,
+			.offset = (int)extent.send_block * w->block_chunks + w->offset[s] };
 		if (holder == r && serves(w, s, r))
 			TRY(add_copy(w, s, r));
 	}
@@ -321,8 +323,8 @@ set_buffers(struct writer *w)
 	for (int g = 0; g < n; g++) {
 		int in = w->block_chunks, out = w->block_chunks;
 		in *= coll == REDUCESCATTER || coll == ALLTOALL ? n : coll == SCATTER ? (g == root) * n : 1;
-		out *= coll == ALLGATHER || coll == ALLTOALL ? n : coll == GATHER ? (g == root) * n : coll == REDUCE ? g == root
-		    : 1;
+		out *= coll == ALLGATHER || coll == ALLTOALL ? n : coll == GATHER ? (g == root) * n
+		    : coll == REDUCE ? g == root : 1;
 		algo->gpu[g].chunks[MSCCL_INPUT] = in;
 		algo->gpu[g].chunks[MSCCL_OUTPUT] = out;
 	}
@@ -356,13 +358,13 @@ check_limits(struct writer *w)
 		for (int t = 0; t < gpu->n_blocks; t++) {
 			elements += gpu->block[t].n_steps;
 			if (gpu->block[t].n_steps > STEPS)
-				return fail(w->ctx, LIMIT, "%s: rank %d has %d steps in one threadblock, with %d channels: RCCL "
-				    "has at most %d; see --max-trees", name_of(w), g, gpu->block[t].n_steps,
-				    w->n_channels, STEPS);
+				return fail(w->ctx, LIMIT, "%s: rank %d has %d steps in one threadblock, with %d "
+				    "channels: RCCL has at most %d; see --max-trees", name_of(w), g,
+				    gpu->block[t].n_steps, w->n_channels, STEPS);
 		}
 		if (elements > ELEMENTS)
-			return fail(w->ctx, LIMIT, "%s: rank %d would read %d elements: RCCL has room for %d", name_of(w), g,
-			    elements, ELEMENTS);
+			return fail(w->ctx, LIMIT, "%s: rank %d would read %d elements: RCCL has room for %d",
+			    name_of(w), g, elements, ELEMENTS);
 	}
 	return OK;
 }
@@ -377,8 +379,8 @@ build_any(struct writer *w)
 		if (status != LIMIT || w->ctx->error.status != OK)
 			return status == OK ? check_limits(w) : status;
 	}
-	return fail(w->ctx, LIMIT, "%s: a rank has more than %d neighbours that it sends to or receives from: RCCL has at "
-	    "most %d threadblocks", name_of(w), BLOCKS - 1, BLOCKS);
+	return fail(w->ctx, LIMIT, "%s: a rank has more than %d neighbours that it sends to or receives from: RCCL has "
+	    "at most %d threadblocks", name_of(w), BLOCKS - 1, BLOCKS);
 }
 
 static Status
@@ -391,8 +393,8 @@ start(struct writer *w)
 	if (sched->root >= 0 && length < (int)sizeof name)
 		snprintf(name + length, sizeof name - (size_t)length, " root %d", sched->root);
 	if (sched->n_parts > 1)
-		return fail(ctx, INFEASIBLE, "%s: parts over several link classes: MSCCL XML has no parts, as their sizes depend "
-		    "on the message", name_of(w));
+		return fail(ctx, INFEASIBLE, "%s: parts over several link classes: MSCCL XML has no parts, as their "
+		    "sizes depend on the message", name_of(w));
 	if ((int64_t)sched->n_segments * w->n > LIMIT_MSCCL_CELLS || w->n > LIMIT_MSCCL_GPUS)
 		return fail(ctx, LIMIT, "%s: %d trees over %d ranks: RCCL has no room for their steps", name_of(w),
 		    sched->n_segments, w->n);
@@ -403,8 +405,9 @@ start(struct writer *w)
 	TRY(TEMP(ctx, w->value, sched->n_segments * w->n));
 	TRY(TEMP(ctx, w->block_room, w->n));
 	TRY(TEMP(ctx, w->step_room, w->n));
-	*w->algo = (Msccl){ .name = arena_text(&ctx->run, name, strlen(name)), .protocol = "Simple", .coll = sched->coll,
-		.coll_name = collective_name(sched->coll), .n_gpus = w->n, .n_listed = w->n, .gpu = w->algo->gpu,
+	*w->algo = (Msccl){ .name = arena_text(&ctx->run, name, strlen(name)), .protocol = "Simple",
+		.coll = sched->coll, .coll_name = collective_name(sched->coll), .n_gpus = w->n, .n_listed = w->n,
+		.gpu = w->algo->gpu,
 		.in_place = sched->coll != ALLTOALL, .out_of_place = true, .max_bytes = MAX_BYTES,
 		.given = MSCCL_HAS_IN_PLACE | MSCCL_HAS_OUT_OF_PLACE | MSCCL_HAS_MIN_BYTES | MSCCL_HAS_MAX_BYTES };
 	return w->algo->name ? OK : fail_memory(ctx);
@@ -457,8 +460,9 @@ sched_note_msccl(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *o
 	for (int g = 0; status == OK && g < algo->n_gpus; g++)
 		most = algo->gpu[g].n_blocks > most ? algo->gpu[g].n_blocks : most;
 	if (status == OK)
-		text_printf(out, "msccl       %d channel%s, %d threadblocks of a GPU at most; for messages of a multiple of %d "
-		    "elements\n", algo->n_channels, algo->n_channels == 1 ? "" : "s", most, algo->chunks);
+		text_printf(out, "msccl       %d channel%s, %d threadblocks of a GPU at most; for messages of a "
+		    "multiple of %d elements\n", algo->n_channels, algo->n_channels == 1 ? "" : "s", most,
+		    algo->chunks);
 	arena_release(&ctx->scratch, mark);
 	return status == OK && out->failed ? fail_memory(ctx) : status;
 }

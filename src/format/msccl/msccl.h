@@ -8,8 +8,9 @@
 bool msccl_is(const char *data, size_t size);
 
 /* A file. Attributes may be missing (member `missing`), and what numbers mean is not checked: msccl/msccl.h does that.
- * label: what messages call it. *out: GPUs and threadblocks are sorted by their ids, if these are numbers from 0 on, each
- * once. Fails: BAD_INPUT not XML, no number where one belongs, an unknown type, buffer or collective; LIMIT; NO_MEMORY. */
+ * label: what messages call it. *out: GPUs and threadblocks are sorted by their ids, if these are numbers from 0 on,
+ * each once. Fails: BAD_INPUT not XML, no number where one belongs, an unknown type, buffer or collective; LIMIT;
+ * NO_MEMORY. */
 Status msccl_read(Ctx *ctx, const char *label, const char *data, size_t size, Msccl **out);
 
 /* As executors read it: no prolog, single spaces. */
