@@ -382,6 +382,8 @@ check_options_of(Ctx *ctx, const Options *opt, int verb, const char *name)
 	const ScheduleFormat *row = verb == COMPILE || verb == CONVERT ? schedule_format(name) : NULL;
 	if (opt->value[OPT_CHUNKS] && !(row && row->of_ranks))
 		return fail(ctx, USAGE, "--chunks: --format %s: want chakra", name);
+	if (verb == CONVERT && opt->value[OPT_SIZE] && !(row && row->of_ranks))
+		return fail(ctx, USAGE, "--size: convert --format %s: want chakra", name);
 	if (row && row->of_ranks && strcmp(opt->value[OPT_OUTPUT] ? opt->value[OPT_OUTPUT] : "-", "-") == 0)
 		return fail(ctx, USAGE, "--format %s: want -o PREFIX, as it writes a file for each rank", name);
 	return !opt->value[OPT_SERVER] || (row && row->of_a_server) ? OK
