@@ -142,9 +142,10 @@ static int64_t
 patience(const struct watch *w)
 {
 	int64_t most = (int64_t)THREAD_NS * atomic_load(&threads), ns = SHORT_NS;
+	most = most < LONGEST_NS ? most : LONGEST_NS;
 	if (w->ended_by_store)
-		return most < LONG_NS ? LONG_NS : most < LONGEST_NS ? most : LONGEST_NS;
-	for (unsigned i = w->yields; i < w->turns && ns < most && ns < LONG_NS; i++)
+		return most < LONG_NS ? LONG_NS : most;
+	for (unsigned i = w->yields; i < w->turns && ns < most; i++)
 		ns *= 2;
 	return ns;
 }
