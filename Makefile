@@ -26,8 +26,9 @@ BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -I
 
 # What is installed by `make deps`; `make check` needs the second list too, and `make check-full` all three.
 DEPS = pkg-config libglpk-dev libexpat1-dev libmd-dev libnauty2-dev libhwloc-dev
-CHECK_DEPS = $(DEPS) libucx-dev build-essential python3 python3-jsonschema python3-yaml libxml2-utils mandoc locales git procps graphviz zsh fish
-FULL_DEPS = $(CHECK_DEPS) clang iproute2 valgrind debhelper lintian chromium chromium-driver python3-selenium
+CHECK_DEPS = $(DEPS) libucx-dev build-essential clang python3 python3-jsonschema python3-yaml libxml2-utils mandoc locales \
+	git procps graphviz zsh fish
+FULL_DEPS = $(CHECK_DEPS) iproute2 valgrind debhelper lintian chromium chromium-driver python3-selenium
 
 LIBS_MISSING := $(shell pkg-config --exists expat libmd hwloc 2>/dev/null || echo missing)
 XML_CFLAGS := $(shell pkg-config --cflags expat 2>/dev/null)

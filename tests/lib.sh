@@ -36,6 +36,9 @@ ok() { echo "ok $suite: $*"; }
 not_ok() { echo "not ok $suite: $*"; }
 skip() { echo "skip $suite: $*"; }
 
+# Was there a compiler for kernels when libblink was built? Their twins need none.
+have_kernels() { [ -e "$build/gen/ptx/move.ptx" ]; }
+
 # expect NAME COMMAND...: it succeeds
 expect() {
 	local name=$1

@@ -414,7 +414,8 @@ init_in_group(struct rank *r, ncclComm_t *comms)
 	ncclUniqueId id;
 	bool good = TRY_NCCL(ncclGetUniqueId(&id)) && TRY_NCCL(ncclGroupStart());
 	for (int i = 0; i < n && good; i++) {
-		ncclResult_t result = use_device(i) ? ncclCommInitRankConfig(&comms[i], n, id, i, &config) : ncclSystemError;
+		ncclResult_t result = use_device(i) ? ncclCommInitRankConfig(&comms[i], n, id, i, &config)
+		    : ncclSystemError;
 		good = result == ncclSuccess || result == ncclInProgress;
 	}
 	ncclResult_t end = ncclGroupEnd();
@@ -733,7 +734,8 @@ static uint64_t
 scalar_of(int type, int which)
 {
 	static const uint64_t bits[TYPES][3] = { [0] = { 7, 2, 3 }, [1] = { 7, 2, 3 },
-		[2] = { 7, 2, 3 }, [3] = { 7, 2, 3 }, [4] = { 7, 2, 3 }, [5] = { 7, 2, 3 }, [6] = { 0x3800, 0x4000, 0x4200 },
+		[2] = { 7, 2, 3 }, [3] = { 7, 2, 3 }, [4] = { 7, 2, 3 }, [5] = { 7, 2, 3 },
+		[6] = { 0x3800, 0x4000, 0x4200 },
 		[7] = { 0x3f000000, 0x40000000, 0x40400000 },
 		[8] = { 0x3fe0000000000000, 0x4000000000000000, 0x4008000000000000 },
 		[9] = { 0x3f00, 0x4000, 0x4040 }, [10] = { 0x30, 0x40, 0x44 }, [11] = { 0x38, 0x40, 0x42 } };

@@ -3,7 +3,7 @@
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
-if [ ! -e "$build/tests/virtual_gpu/libblink-twins.so" ]; then
+if ! have_kernels; then
 	skip "no kernels were built: want nvcc or clang"
 	exit 0
 fi

@@ -60,8 +60,8 @@ archs=
 [ ! "$ptxas" ] || archs=$("$ptxas" --help | grep -o "'sm_[0-9]*'" | tr -d "'" | sort -t_ -k2n -u)
 if [ ! "$archs" ]; then
 	skip "no ptxas"
-elif [ ! -f "$build/gen/ptx/move.ptx" ]; then
-	skip "libblink was built without kernels"
+elif ! have_kernels; then
+	skip "no kernels were built: want nvcc or clang"
 else
 	# shellcheck disable=SC2086 # names
 	for arch in $([ "$full" ] && ends $archs || { head -1; tail -1; } <<<"$archs"); do

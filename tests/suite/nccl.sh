@@ -61,7 +61,7 @@ for n in 1 2 ${full:+3} 8; do
 done
 
 # On GPUs: the virtual ones. Of tests/virtual_gpu the library of the driver alone.
-if [ -e "$build/tests/virtual_gpu/libblink-twins.so" ]; then
+if have_kernels; then
 	for n in 4 ${full:+8}; do
 		# shellcheck disable=SC2086
 		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
