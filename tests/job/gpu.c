@@ -552,8 +552,8 @@ busy(void)
 	return least;
 }
 
-/* The victim is late in a call of long messages: hundreds of blocks wait, some for several strips, and leave the machine
- * to others. Rank 2 is a little late, so that the rest have waited and gone on when they wait for the victim. */
+/* The victim is late in a call of long messages: hundreds of blocks wait, some for several strips, and leave the
+ * machine to others. Rank 2 is a little late, so that the rest go on once before they wait for the victim. */
 static void
 idle(struct rank *me)
 {
@@ -561,7 +561,8 @@ idle(struct rank *me)
 	blinkComm_t comm = job_join(me, NULL);
 	if (!comm)
 		return;
-	char *send = device_memory(me, comm, COUNT * 4), *recv = device_memory(me, comm, (size_t)me->n * COUNT * 4);
+	char *send = device_memory(me, comm, COUNT * 4);
+	char *recv = device_memory(me, comm, (size_t)me->n * COUNT * 4);
 	job_barrier(me, 0, me->n);
 	if (me->rank == VICTIM) {
 		double share = busy();
