@@ -375,11 +375,17 @@ fail_format(Ctx *ctx, const Options *opt, const FormatName *formats, const char 
 	    opt->value[OPT_OUTPUT], name, wanted.text);
 }
 
-/* --server is for formats that can be for one. */
+/* --server is for formats that can be for one, --chunks for those with a file for each rank. */
 static Status
-check_server(Ctx *ctx, const Options *opt, int verb, const char *name)
+check_options_of(Ctx *ctx, const Options *opt, int verb, const char *name)
 {
 	const ScheduleFormat *row = verb == COMPILE || verb == CONVERT ? schedule_format(name) : NULL;
+	if (opt->value[OPT_CHUNKS] && !(row && row->of_ranks))
+		return fail(ctx, USAGE, "--chunks: --format %s: want chakra", name);
+	if (verb == CONVERT && opt->value[OPT_SIZE] && !(row && row->of_ranks))
+		return fail(ctx, USAGE, "--size: convert --format %s: want chakra", name);
+	if (row && row->of_ranks && strcmp(opt->value[OPT_OUTPUT] ? opt->value[OPT_OUTPUT] : "-", "-") == 0)
+		return fail(ctx, USAGE, "--format %s: want -o PREFIX, as it writes a file for each rank", name);
 	return !opt->value[OPT_SERVER] || (row && row->of_a_server) ? OK
 	    : fail(ctx, USAGE, "--server: --format %s: want nccl-graph", name);
 }
@@ -395,10 +401,29 @@ request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, co
 	for (const FormatName *format = formats; format->name; format++) {
 		if (strcmp(name, format->name) == 0 || strcmp(name, format->suffix) == 0) {
 			*out = format->name;
-			return check_server(ctx, opt, verb, *out);
+			return check_options_of(ctx, opt, verb, *out);
 		}
 	}
 	return fail_format(ctx, opt, formats, name);
+}
+
+Status
+request_chunks(Ctx *ctx, const Options *opt, const char *format, FormatInput *in)
+{
+	enum { DEFAULT_CHUNKS = 16, MOST_CHUNKS = 1 << 20 };
+	const ScheduleFormat *row = schedule_format(format);
+	const char *text = opt->value[OPT_CHUNKS];
+	int64_t chunks = DEFAULT_CHUNKS;
+	Sizes sizes;
+	TRY(request_sizes(ctx, opt->value[OPT_SIZE], &sizes));
+	if (!row || !row->of_ranks)
+		return OK;
+	if (text && (!decimal_parse(text, strlen(text), 1, &chunks) || strspn(text, "0123456789") != strlen(text)
+	    || chunks < 1 || chunks > MOST_CHUNKS))
+		return fail(ctx, USAGE, "--chunks: %.40s: want 1 to %d", text, (int)MOST_CHUNKS);
+	in->chunks = (int)chunks;
+	in->bytes = sizes.n ? sizes.m[0] : INT64_C(64) << 20;
+	return OK;
 }
 
 Status

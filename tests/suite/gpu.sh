@@ -79,6 +79,7 @@ fi
 
 # ---- order ----
 
+run "" gpu -n 8 -t idle
 run "" gpu -n 4 -t graph graph_forked streams default_stream one_thread messages stream_refused
 run "" order -n 3 -t -k 100 stream several in_turn groups leaving
 if in_round asan; then

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SECONDS_MOST = 60, LINE = 64, WAIT_MS = 200, LATE_MS = 50, TRIALS = 40, PLACES_MANY = 40,
-	THREADS = 200 };
+enum { SECONDS_MOST = 60, LINE = 64, WAIT_MS = 200, LATE_MS = 50, TRIALS = 40, PLACES_MANY = 40, THREADS = 200,
+	PASSING_BYTES = 64 << 20 };
 
 static int n_tests, n_failed;
 static _Alignas(LINE) char memory[(PLACES_MANY + 2) * LINE];
@@ -122,12 +122,69 @@ test_many(void)
 	ok(woken, "of many places those that were looked at last end a wait");
 }
 
+/* A turn of who waits for a line while something else is stored: does it wake up at once? */
+static bool
+wakes(const void *stored, size_t bytes)
+{
+	struct watch w = { 0 };
+	watch_begin();
+	do {
+		watch_load(&w, memory);
+		watch_pause(&w);
+	} while (w.turns <= w.yields);
+	watch_load(&w, memory);
+	memory_stored(stored, bytes);
+	watch_pause(&w);
+	bool woken = w.woken;
+	watch_leave(&w);
+	return woken;
+}
+
+/* More than the table of places has room for, so that some of it has the place of the line. */
+static void
+test_passing(void)
+{
+	ok(!wakes(memory + LINE, PASSING_BYTES), "data that go by wake up nobody who waits for something else");
+	ok(wakes(memory, LINE), "but a store to the line does");
+}
+
+static bool
+wakes_watch(struct watch *w, const void *line)
+{
+	watch_load(w, line);
+	memory_stored(line, 1);
+	watch_pause(w);
+	return w->woken;
+}
+
+/* Two lines that are watched, and have one place. The second is far away: nobody loads what is there. */
+static void
+test_same_place(void)
+{
+	struct watch a = { .turns = 1 }, b = { .turns = 1 };
+	uintptr_t far = (uintptr_t)memory, end = far + PASSING_BYTES;
+	watch_begin();
+	watch_begin();
+	watch_load(&a, memory);
+	do {
+		watch_end(&b);
+		b.turns = 1;
+		watch_load(&b, (const void *)(far += LINE));
+	} while (b.on[0].place != a.on[0].place && far < end);
+	ok(far < end && wakes_watch(&a, memory) && wakes_watch(&b, (const void *)far),
+	    "of two lines of one place each wakes up who waits for it");
+	watch_leave(&a);
+	watch_leave(&b);
+}
+
 int
 main(void)
 {
 	alarm(SECONDS_MOST);
 	test_seen();
 	test_many();
+	test_passing();
+	test_same_place();
 	printf("1..%d\n", n_tests);
 	return n_failed != 0;
 }
