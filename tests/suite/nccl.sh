@@ -112,7 +112,7 @@ is_version "opened by path" 22705 opens "$fake"
 # What of the environment is wrong is said where a communicator is made, and no other NCCL takes its place.
 is_said() {
 	local want=$1 set=$2 result
-	result=$(env BLINK_BACKEND=host "$set" "$python" -B -c 'import ctypes, sys
+	result=$(BLINK_BACKEND=host env "$set" "$python" -B -c 'import ctypes, sys
 library = ctypes.CDLL(sys.argv[1])
 library.ncclGetLastError.restype = ctypes.c_char_p
 result = library.ncclGetUniqueId(ctypes.create_string_buffer(128))
@@ -122,6 +122,7 @@ print(result, library.ncclGetLastError(None).decode())' "$shim" 2>&1)
 is_said "5 BLINK_NCCL: */nowhere/libnccl.so.2:*: want the path*" BLINK_NCCL=/nowhere/libnccl.so.2
 is_said "5 BLINK_NCCL: *libm.so.6: it has no ncclGetVersion: want*" BLINK_NCCL=libm.so.6
 is_said "5 BLINK_NCCL: *: it is this library itself: want*" "BLINK_NCCL=$build/blink/libnccl.so.2"
+is_said '5 BLINK_BACKEND: "gpu": want cuda or host' BLINK_BACKEND=gpu
 for wrong in allreduc allreduce:64K allreduce:2K-1K allreduce,,all ALL messages:1K-; do
 	is_said '5 BLINK_COLLECTIVES: "*": want collectives*' BLINK_COLLECTIVES=$wrong
 done
