@@ -67,6 +67,15 @@ if have_kernels; then
 		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
 			count "alone, $n GPUs" "$build/tests/nccl/program" $n $scenarios
 	done
+	for kind in ${full:+asan tsan}; do
+		gpus=$build/$kind/tests/virtual_gpu
+		[ $kind = asan ] && some=$scenarios || some="one_thread groups nonblocking shrink failing"
+		mkdir "$work/$kind"
+		ln -s "$gpus/libcuda.so.1" "$work/$kind/"
+		# shellcheck disable=SC2086
+		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$work/$kind VIRTUAL_GPU_KERNELS=$gpus/libblink-twins.so \
+			count "$kind, 2 GPUs" "$build/$kind/tests/nccl/program" 2 $some
+	done
 	for n in 2 ${full:+4}; do
 		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
 			"$python" -B tests/nccl/by_name.py "$build/blink/libnccl.so.2" tests/nccl/needed/vllm "$n" 2>"$work/err" ||
