@@ -265,7 +265,7 @@ static int
 open_net(struct rank_comm *r, const struct hello *hello, struct addresses *mine, struct blink_error *err)
 {
 	struct engine *e = &r->engine;
-	const struct net_events events = { e, remote_place, remote_arrived, remote_broken };
+	const struct net_events events = { e, remote_place, remote_arrived, remote_broken, remote_short_of };
 	if (check_nets(hello, e->n_ranks, err) != blinkSuccess)
 		return err->code;
 	const struct net_kind *net = choose_net(r, err);
