@@ -157,7 +157,7 @@ config_valid(const ncclConfig_t *config)
 static ncclResult_t
 check_settings(void)
 {
-	const char *text = real_wrong() ? real_wrong() : serves_wrong();
+	const char *text = real_wrong() ? real_wrong() : serves_wrong() ? serves_wrong() : device_wrong();
 	return text ? comm_error(NULL, ncclInvalidUsage, text) : ncclSuccess;
 }
 

@@ -9,6 +9,7 @@
 static const struct driver *driver;
 static char no_driver[512];
 static bool host;
+static char wrong[160];
 
 static void
 choose(void)
@@ -16,6 +17,8 @@ choose(void)
 	struct blink_error err = { 0 };
 	const char *backend = getenv("BLINK_BACKEND");
 	host = backend && strcmp(backend, "host") == 0;
+	if (backend && backend[0] && !host && strcmp(backend, "cuda") != 0)
+		snprintf(wrong, sizeof wrong, "BLINK_BACKEND: \"%.60s\": want cuda or host", backend);
 	if (!host && driver_open(&driver, &err) != blinkSuccess)
 		snprintf(no_driver, sizeof no_driver, "%s", err.text);
 }
@@ -33,6 +36,13 @@ on_host(void)
 {
 	shim_driver();
 	return host;
+}
+
+const char *
+device_wrong(void)
+{
+	shim_driver();
+	return wrong[0] ? wrong : NULL;
 }
 
 static ncclResult_t

@@ -153,6 +153,9 @@ ncclResult_t group_uses(struct shim_comm *c);
 const struct driver *shim_driver(void);
 bool on_host(void);
 
+/* What BLINK_BACKEND has instead of a backend; NULL: it has one, or is not set. */
+const char *device_wrong(void);
+
 /* The current device of this thread, and its context. On the host: device 0. */
 ncclResult_t device_current(int *device, CUcontext *context);
 

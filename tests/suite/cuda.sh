@@ -10,18 +10,23 @@ if [ -z "$nvcc" ]; then
 fi
 
 # Alone: other libraries are beside them.
-mkdir "$work/driver"
-for library in "$build"/tests/virtual_gpu/libcuda.so.1 "$build"/tests/virtual_gpu/libcudart.so.*; do
-	[ ! -e "$library" ] || ln -s "$library" "$work/driver/"
+for of in "" asan/ tsan/; do
+	mkdir -p "$work/${of}driver"
+	for library in "$build/$of"tests/virtual_gpu/libcuda.so.1 "$build/$of"tests/virtual_gpu/libcudart.so.*; do
+		[ ! -e "$library" ] || ln -s "$library" "$work/${of}driver/"
+	done
 done
-# on_gpus MACHINE COMMAND...: on its virtual GPUs
+# on_gpus MACHINE COMMAND...: on its virtual GPUs; kind: those of another build
+kind=
 on_gpus() {
-	VIRTUAL_GPU_TOPOLOGY=topologies/$1.xml VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libprogram-twins.so \
-		LD_LIBRARY_PATH=$work/driver timeout 120 "${@:2}"
+	VIRTUAL_GPU_TOPOLOGY=topologies/$1.xml VIRTUAL_GPU_KERNELS=$build/${kind}tests/virtual_gpu/libprogram-twins.so \
+		LD_LIBRARY_PATH=$work/${kind}driver timeout 120 "${@:2}"
 }
 
 # same NAME MACHINE SCHEDULE: of its program, linked with the runtime's shared library
-same() { expect "$1: the same bits on virtual GPUs as on the host" on_gpus "$2" "$build/tests/same_bits" "$3.json" "$3.shared.so" 1; }
+same() {
+	expect "$1: the same bits on virtual GPUs as on the host" on_gpus "$2" "$build/${kind}tests/same_bits" "$3.json" "$3.shared.so" 1
+}
 
 # generate FILE MACHINE COLLECTIVE [OPTION...]: a schedule and its program
 generate() {
@@ -62,6 +67,11 @@ if [ "$full" ]; then
 	done
 	VIRTUAL_GPU_DELAY=7 VIRTUAL_GPU_THREADS=3 same "late, 3 threads a block" dgx1v "$work/dgx1v.allreduce"
 	CUDA_VISIBLE_DEVICES=0,2,4 same "several ranks on a GPU" dgx1v "$work/dgx1v.allreduce"
+fi
+
+if [ "$full" ]; then
+	for kind in asan/ tsan/; do same "${kind%/}, ${cases%% *}" dgx1v "$work/1"; done
+	kind=
 fi
 
 # Calls that fail: it says so, and does not crash.

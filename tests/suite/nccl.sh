@@ -67,6 +67,15 @@ if have_kernels; then
 		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
 			count "alone, $n GPUs" "$build/tests/nccl/program" $n servers $scenarios
 	done
+	for kind in ${full:+asan tsan}; do
+		gpus=$build/$kind/tests/virtual_gpu
+		[ $kind = asan ] && some=$scenarios || some="one_thread groups nonblocking shrink failing"
+		mkdir "$work/$kind"
+		ln -s "$gpus/libcuda.so.1" "$work/$kind/"
+		# shellcheck disable=SC2086
+		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$work/$kind VIRTUAL_GPU_KERNELS=$gpus/libblink-twins.so \
+			count "$kind, 2 GPUs" "$build/$kind/tests/nccl/program" 2 $some
+	done
 	for n in 2 ${full:+4}; do
 		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
 			"$python" -B tests/nccl/by_name.py "$build/blink/libnccl.so.2" tests/nccl/needed/vllm "$n" 2>"$work/err" ||
@@ -112,7 +121,7 @@ is_version "opened by path" 22705 opens "$fake"
 # What of the environment is wrong is said where a communicator is made, and no other NCCL takes its place.
 is_said() {
 	local want=$1 set=$2 result
-	result=$(env BLINK_BACKEND=host "$set" "$python" -B -c 'import ctypes, sys
+	result=$(BLINK_BACKEND=host env "$set" "$python" -B -c 'import ctypes, sys
 library = ctypes.CDLL(sys.argv[1])
 library.ncclGetLastError.restype = ctypes.c_char_p
 result = library.ncclGetUniqueId(ctypes.create_string_buffer(128))
@@ -122,6 +131,7 @@ print(result, library.ncclGetLastError(None).decode())' "$shim" 2>&1)
 is_said "5 BLINK_NCCL: */nowhere/libnccl.so.2:*: want the path*" BLINK_NCCL=/nowhere/libnccl.so.2
 is_said "5 BLINK_NCCL: *libm.so.6: it has no ncclGetVersion: want*" BLINK_NCCL=libm.so.6
 is_said "5 BLINK_NCCL: *: it is this library itself: want*" "BLINK_NCCL=$build/blink/libnccl.so.2"
+is_said '5 BLINK_BACKEND: "gpu": want cuda or host' BLINK_BACKEND=gpu
 for wrong in allreduc allreduce:64K allreduce:2K-1K allreduce,,all ALL messages:1K-; do
 	is_said '5 BLINK_COLLECTIVES: "*": want collectives*' BLINK_COLLECTIVES=$wrong
 done
