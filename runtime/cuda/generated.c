@@ -55,6 +55,12 @@ count_of(const char *at, const char *end, const char *set)
 	return n;
 }
 
+static bool
+has_name(const struct file *f, const char *name)
+{
+	return memmem(f->image.data, f->image.size, name, strlen(name)) != NULL;
+}
+
 /* VERSION_COLLECTIVE_DIGEST, as the mark has it. */
 static int
 read_mark(struct file *f, struct blink_error *err)
@@ -73,6 +79,9 @@ read_mark(struct file *f, struct blink_error *err)
 	f->hex = f->collective + f->collective_bytes + 1;
 	if (f->hex >= end || f->hex[-1] != '_' || count_of(f->hex, end, "0123456789abcdef") < HEX)
 		return set_error(err, blinkInvalidArgument, "BLINK_KERNELS: %.200s: no digest of a schedule", f->path);
+	if (has_name(f, ".ftz."))
+		return set_error(err, blinkInvalidArgument, "BLINK_KERNELS: %.200s: compiled with -ftz=true or "
+		    "-use_fast_math, which changes results: want neither", f->path);
 	return blinkSuccess;
 }
 
@@ -91,12 +100,6 @@ read_module(struct gpu *g, struct file *f, struct blink_error *err)
 		debug_say(DEBUG_INFO, g->comm->engine.rank, "%s: kernels for %.*s, schedule sha256:%.12s", f->path,
 		    (int)f->collective_bytes, f->collective, f->hex);
 	return err->code;
-}
-
-static bool
-has_name(const struct file *f, const char *name)
-{
-	return memmem(f->image.data, f->image.size, name, strlen(name)) != NULL;
 }
 
 static int
