@@ -123,10 +123,26 @@ load_kernel(struct gpu *g, struct file *f, const char *name, CUfunction *out, st
 	return check_resident(g, f, *out, err);
 }
 
+/* What is wrong with a file is not the system's fault: cut short, for a later GPU, by a later compiler. */
+static int
+load_image(struct gpu *g, struct file *f, struct blink_error *err)
+{
+	CUresult r = g->d->module_load(&f->module, f->image.data);
+	const char *text = NULL;
+	if (r != CUDA_ERROR_INVALID_IMAGE && r != CUDA_ERROR_INVALID_PTX && r != CUDA_ERROR_NO_BINARY_FOR_GPU
+	    && r != CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
+		return driver_check(g->d, r, err, "load %s", f->path);
+	if (g->d->error_text(r, &text) != CUDA_SUCCESS || !text)
+		text = "no module";
+	return set_error(err, blinkInvalidArgument, "BLINK_KERNELS: %.200s: device %d does not take it: %.100s: want a "
+	    "whole file, for this GPU and driver", f->path, (int)g->device, text);
+}
+
 static int
 load_module(struct gpu *g, struct file *f, struct blink_error *err)
 {
-	if (driver_check(g->d, g->d->module_load(&f->module, f->image.data), err, "load %s", f->path) != blinkSuccess)
+	bool has_kernel = false;
+	if (load_image(g, f, err) != blinkSuccess)
 		return err->code;
 	for (int m = 0; kernel_modules[m].name; m++) {
 		bool moves = strcmp(kernel_modules[m].name, "move") == 0;
@@ -134,11 +150,15 @@ load_module(struct gpu *g, struct file *f, struct blink_error *err)
 			char name[64];
 			snprintf(name, sizeof name, "blink_%.16s_%s%s%s", f->hex, kernel_modules[m].name,
 			    moves ? "" : "_", moves ? "" : gpu_ops[op]);
-			if (has_name(f, name) && load_kernel(g, f, name, &f->function[m][op], err) != blinkSuccess)
+			if (!has_name(f, name))
+				continue;
+			if (load_kernel(g, f, name, &f->function[m][op], err) != blinkSuccess)
 				return err->code;
+			has_kernel = true;
 		}
 	}
-	return blinkSuccess;
+	return has_kernel ? blinkSuccess : set_error(err, blinkInvalidArgument, "BLINK_KERNELS: %.200s: no kernel of "
+	    "its schedule: want a whole file", f->path);
 }
 
 static int
