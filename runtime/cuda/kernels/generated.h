@@ -12,9 +12,9 @@
  *	GENERATED_NAME		what the kernel's name begins with, of the schedule's digest
  *
  * and after it program_task, of a TASK for each task of each rank, or for each run of tasks in equal steps; where these
- * are too many for a switch, of a table of ROWs. A shape's pass is the interpreter's, compiled for constants: most loops
- * over lanes are unrolled, and what a task does not do is not there. Shape 0 is the interpreter's itself: for tasks of rare
- * shapes, and for shares of the own block.
+ * are too many for a switch, of a table of ROWs. A shape's pass is the interpreter's, compiled for constants: most
+ * loops over lanes are unrolled, and what a task does not do is not there. Shape 0 is the interpreter's itself: for
+ * tasks of rare shapes, and for shares of the own block.
  *
  * A module has one kernel, for all ranks. Marks and fingerprints are names in it, which libblink finds in PTX as in a
  * cubin: it takes only what is compiled from the very program that it would interpret. */
