@@ -227,8 +227,8 @@ put_header(struct kernel_writer *w, const char *digest)
 	text_put(out, reduces ? ". A module is for one type of elements, blink.h has their names.\n *\n" : ".\n *\n");
 	text_put(out, " * At the end is program_task: what each rank does, case by case; tasks that differ in equal\n"
 	    " * steps, of which i is the number, as one case; or all in a table, where there would be too many\n"
-	    " * cases. A task combines the rank's own input (own) with what other ranks publish, in this order, leaves\n"
-	    " * the result in its output, and publishes it.\n"
+	    " * cases. A task combines the rank's own input (own) with what other ranks publish, in this order,\n"
+	    " * leaves the result in its output, and publishes it.\n"
 	    " * TASK: shape; block of the send and of the receive buffer; part; of the part: from p, of q, to p,\n"
 	    " * of q; first lane, sources, readers; lanes published before; own, output, complete. */\n");
 }
