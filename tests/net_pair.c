@@ -152,7 +152,7 @@ meet(const char *address)
 {
 	struct sockaddr_in four = { .sin_family = AF_INET };
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
-	struct net_events events = { NULL, place, arrived, broken };
+	struct net_events events = { NULL, place, arrived, broken, NULL };
 	struct net_keys keys = { .sign = sign, .patience = (int64_t)PATIENCE_MS * MS };
 	struct settings settings;
 	struct blink_error err = { 0 };

@@ -128,9 +128,9 @@ late(struct hub *h, int64_t patience)
 	}
 	if (missing > NAMED)
 		snprintf(names + at, sizeof names - (size_t)at, " and %d more", missing - NAMED);
-	hub_fail(h, blinkTimeout, first, "rank%s %s of %d ha%s not come%s within %s", missing > 1 ? "s" : "", names,
-	    h->n,
-	    missing > 1 ? "ve" : "s", h->exchanges ? " to an exchange of all ranks" : "", duration(patience, time));
+	hub_fail(h, blinkTimeout, first, "rank%s %s of %d ha%s not come%s %s%s", missing > 1 ? "s" : "", names, h->n,
+	    missing > 1 ? "ve" : "s", h->exchanges ? " to an exchange of all ranks" : "",
+	    patience > 0 ? "within " : "in time", patience > 0 ? duration(patience, time) : "");
 }
 
 /* ---- ranks that are stuck ---- */

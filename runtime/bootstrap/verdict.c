@@ -37,6 +37,24 @@ blame_silent(const struct witness *w, int n, struct verdict *out)
 	return true;
 }
 
+/* ---- ranks that accept no connections ---- */
+
+static bool
+blame_short(const struct witness *w, int n, struct verdict *out)
+{
+	char room[64];
+	int r = 0;
+	while (r < n && (w[r].left || w[r].silent || !w[r].status.shortage))
+		r++;
+	if (r == n)
+		return false;
+	out->code = blinkRemoteError;
+	out->culprit = r;
+	snprintf(out->text, sizeof out->text, "rank %d cannot accept connections: %s", r,
+	    strerror_r(w[r].status.shortage, room, sizeof room));
+	return true;
+}
+
 /* ---- ranks whose call differs from others' call of the same number ---- */
 
 /* What a rank called as that number; 0: not known. */
@@ -251,7 +269,7 @@ blame_last(const struct witness *w, int n, int stuck, struct verdict *out)
 void
 verdict_find(const struct witness *w, int n, int stuck, struct verdict *out)
 {
-	if (blame_silent(w, n, out))
+	if (blame_silent(w, n, out) || blame_short(w, n, out))
 		return;
 	uint64_t disputed = call_in_dispute(w, n);
 	if (disputed)

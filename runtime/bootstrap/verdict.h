@@ -18,6 +18,7 @@ struct verdict {
 /* In this order, of several ranks the one with the lowest number:
  *
  *	silent				blinkTimeout	"rank 3 does not answer: stopped, or cut off"
+ *	accepts no connections		blinkRemoteError "rank 3 cannot accept connections: Too many open files"
  *	differs from the majority in	blinkMismatch	"rank 3 called ... as call 17; rank 0 called ..."
  *	the call of the same number
  *	has left before a call		blinkRemoteError "rank 3 has left after 16 calls, without call 17 (...)"

@@ -57,14 +57,18 @@ rank_comm_stop(struct rank_comm *r)
 	pthread_mutex_unlock(&r->gpu_lock);
 }
 
-/* Who ends because a peer has left is not to blame: the peer is, which this rank, too, waits for. */
+/* Who ends because a peer has left is not to blame: the peer is, which this rank, too, waits for. But a peer that left
+ * because of this failure, of which it heard first, is not. */
 static void
 on_failed(void *context, int code, int culprit, const char *text)
 {
 	struct rank_comm *r = context;
 	struct engine *e = &r->engine;
 	int peer = atomic_load(&e->awaits);
-	if (code == blinkRemoteError && peer >= 0 && peer != culprit && atomic_load(&e->peer[peer].gone_at) != 0)
+	if (code == blinkRemoteError)
+		atomic_store(&r->culprit, culprit);
+	if (code == blinkRemoteError && peer >= 0 && peer != culprit && e->peer[peer].left
+	    && atomic_load(&e->peer[peer].gone_at) != 0)
 		text = e->peer[peer].gone;
 	debug_say(DEBUG_WARN, e->rank, "%s", text);
 	engine_fail(e, code, text);
@@ -78,6 +82,7 @@ on_left(void *context, int rank, uint64_t calls)
 	char text[80];
 	snprintf(text, sizeof text, "rank %d has left the communicator after %llu collectives", rank,
 	    (unsigned long long)calls);
+	r->engine.peer[rank].left = true;
 	engine_peer_gone(&r->engine, rank, text);
 }
 
@@ -260,7 +265,7 @@ static int
 open_net(struct rank_comm *r, const struct hello *hello, struct addresses *mine, struct blink_error *err)
 {
 	struct engine *e = &r->engine;
-	const struct net_events events = { e, remote_place, remote_arrived, remote_broken };
+	const struct net_events events = { e, remote_place, remote_arrived, remote_broken, remote_short_of };
 	if (check_nets(hello, e->n_ranks, err) != blinkSuccess)
 		return err->code;
 	const struct net_kind *net = choose_net(r, err);
@@ -583,6 +588,7 @@ rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, 
     struct blink_error *err)
 {
 	ctx_init(&r->ctx);
+	atomic_init(&r->culprit, -1);
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_mutex_init(&r->gpu_lock, NULL);
 	if (read_settings(r, config, err) != blinkSuccess || open_engine(r, n, rank, err) != blinkSuccess

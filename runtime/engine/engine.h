@@ -23,6 +23,7 @@ struct peer {
 	const char *arena;
 	_Atomic int64_t gone_at;	/* ns: it has left, or the net does not reach it any more; 0: it is there */
 	char *gone;			/* why; written before gone_at */
+	bool left;			/* it said farewell before anything failed; the bootstrap's thread alone */
 };
 
 /* Memory that every rank has registered, each its own (blinkCommRegister). */
@@ -178,6 +179,7 @@ struct engine {
 	struct pending *pending[CALLS];
 	int n_pending[CALLS], pending_capacity[CALLS];
 	_Atomic int awaits;		/* rank whose flag it sleeps for; -1 */
+	_Atomic int shortage;		/* why the net accepts no connections: an errno; 0: it does */
 	int64_t deadline;		/* of the current call */
 	uint64_t *sent, *received;	/* of each rank: chunks of its channels so far */
 
@@ -288,5 +290,6 @@ void remote_send(struct engine *e, int to, const struct net_message *m, const vo
 void *remote_place(void *engine, int from, const struct net_message *m);
 void remote_arrived(void *engine, int from, const struct net_message *m);
 void remote_broken(void *engine, int peer, const char *reason);
+void remote_short_of(void *engine, int error);
 
 #endif

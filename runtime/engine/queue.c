@@ -98,6 +98,7 @@ engine_status(struct engine *e, struct rank_status *out)
 	*out = e->doing;
 	pthread_mutex_unlock(&e->lock);
 	out->awaits = atomic_load(&e->awaits);
+	out->shortage = atomic_load(&e->shortage);
 }
 
 /* A call of the library's own, to be executed before the first. */

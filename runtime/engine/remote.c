@@ -80,3 +80,9 @@ remote_broken(void *engine, int peer, const char *reason)
 {
 	engine_peer_gone(engine, peer, reason);
 }
+
+void
+remote_short_of(void *engine, int error)
+{
+	atomic_store(&((struct engine *)engine)->shortage, error);
+}

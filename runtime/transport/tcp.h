@@ -164,6 +164,7 @@ struct tcp {
 	pid_t owner;
 	int epoll, wake, listener;
 	bool listening;			/* as far as epoll is concerned */
+	int shortage;			/* why connections cannot be accepted: an errno; 0: they can */
 	struct tcp_peer *peer;
 	struct tcp_in *in;
 	int n_strangers;		/* connections in the handshake */

@@ -385,7 +385,12 @@ tcp_accept(struct tcp *t)
 	errno = 0;
 	while (accept_one(t))
 		errno = 0;
-	if (errno == EAGAIN || errno == EWOULDBLOCK)
+	bool all = errno == EAGAIN || errno == EWOULDBLOCK;
+	int shortage = all ? 0 : errno;
+	if (shortage != t->shortage && t->events.short_of)
+		t->events.short_of(t->events.context, shortage);
+	t->shortage = shortage;
+	if (all)
 		return;
 	t->listening = false;
 	tcp_watch(t, t->listener, &t->listener_source, 0);

@@ -109,7 +109,7 @@ write_out(struct tcp *t, struct tcp_out *out, const struct tcp_part *last)
 	if (arm != out->armed && out->state == OUT_READY)
 		tcp_watch(t, out->fd, out, EPOLLIN | (arm ? EPOLLOUT : 0u));
 	out->armed = arm;
-	if (out->error)
+	if (out->error || out->state == OUT_ENDED)
 		tcp_attend(t, out->peer);
 }
 
@@ -446,7 +446,7 @@ tcp_out_attend(struct tcp *t, struct tcp_out *out)
 	pthread_mutex_lock(&out->lock);
 	enum tcp_out_state state = out->state;
 	int error = out->error;
-	bool needed = tcp_out_needed(out);
+	bool needed = !out->writing && tcp_out_needed(out);
 	if (state == OUT_ENDED && !out->writing)
 		tcp_drop_parts(out);
 	pthread_mutex_unlock(&out->lock);

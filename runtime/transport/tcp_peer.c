@@ -152,12 +152,13 @@ tcp_out_needed(const struct tcp_out *out)
 }
 
 /* The descriptor stays open until the net is closed: another thread may be about to write to it. What that thread
- * writes stays in the list, too. True: a message waited to be sent. */
+ * writes stays in the list, too: some or all of it may have arrived, and the thread sees to what is left (tcp_out.c).
+ * True: a message waited to be sent. */
 static bool
 end_out(const struct tcp *t, struct tcp_out *out, bool shut)
 {
 	pthread_mutex_lock(&out->lock);
-	bool needed = tcp_out_needed(out);
+	bool needed = !out->writing && tcp_out_needed(out);
 	out->state = OUT_ENDED;
 	if (!out->writing)
 		tcp_drop_parts(out);

@@ -311,7 +311,7 @@ ucx_open(int rank, int n_ranks, const struct net_events *events, const struct ne
 	char why[256];
 	const struct ucx_api *api = ucx_library(why);
 	struct ucx *u = api ? new_ucx(rank, n_ranks, events, api) : NULL;
-	const struct net_events mine = { u, ucx_place, ucx_arrived, ucx_broken };
+	const struct net_events mine = { u, ucx_place, ucx_arrived, ucx_broken, ucx_short_of };
 	struct opening o = { .net = u, .fd = -1, .status = UCS_ERR_NO_MEMORY, .what = "start a thread" };
 	void *tcp = NULL;
 	if (!api)

@@ -174,6 +174,7 @@ void ucx_close_endpoint(struct ucx_peer *peer);
 void *ucx_place(void *net, int from, const struct net_message *m);
 void ucx_arrived(void *net, int from, const struct net_message *m);
 void ucx_broken(void *net, int peer, const char *reason);
+void ucx_short_of(void *net, int error);
 
 /* ---- ucx_out.c ---- */
 

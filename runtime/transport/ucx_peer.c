@@ -52,6 +52,14 @@ ucx_broken(void *net, int rank, const char *reason)
 }
 
 void
+ucx_short_of(void *net, int error)
+{
+	const struct ucx *u = net;
+	if (u->events.short_of)
+		u->events.short_of(u->events.context, error);
+}
+
+void
 ucx_failed(struct ucx_peer *peer, ucs_status_t status)
 {
 	if (peer->failed_at || peer->cut)

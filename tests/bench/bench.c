@@ -17,7 +17,8 @@
 
 enum { MOST_RUNS = 21, N_PHASES = 9 };
 
-static const char *const phases[N_PHASES] = { "read", "induce", "bound", "plan", "build", "write", "read back", "verify", "all" };
+static const char *const phases[N_PHASES] = { "read", "induce", "bound", "plan", "build", "write", "read back",
+	"verify", "all" };
 
 struct job {
 	const char *name;	/* NULL: that of the file */
@@ -51,7 +52,8 @@ make_topology(Ctx *ctx, const struct job *job, Text *out)
 {
 	if (!job->cluster)
 		return file_read(ctx, job->file, out);
-	text_put(out, "{\"format\":\"blink-topology\",\"version\":1,\"name\":\"cluster\",\"nodes\":[{\"id\":\"s\",\"file\":");
+	text_put(out, "{\"format\":\"blink-topology\",\"version\":1,\"name\":\"cluster\","
+	    "\"nodes\":[{\"id\":\"s\",\"file\":");
 	text_json(out, job->file + sizeof "topologies");
 	text_printf(out, ",%s}", job->cluster);
 	return out->failed ? fail_memory(ctx) : OK;
@@ -63,7 +65,8 @@ static Status
 compile_once(Ctx *ctx, const struct job *job, const Text *in, double us[N_PHASES], Schedule **out)
 {
 	Ask ask = { .coll = job->coll, .root = collective_rooted(job->coll) ? 0 : -1, .epsilon = { 1, 20 },
-		.tolerance = job->packing == PACKING_MWU ? (Frac){ 1, 20 } : FRAC_ZERO, .packing = job->packing, .minimise = true };
+		.tolerance = job->packing == PACKING_MWU ? (Frac){ 1, 20 } : FRAC_ZERO, .packing = job->packing,
+		.minimise = true };
 	static const char *const dirs[] = { "topologies", NULL };
 	Topology *machine, *topo;
 	Symmetry *sym;
@@ -132,15 +135,17 @@ bench_compile(const struct job *job)
 		    frac_double(sched->achieved) / frac_double(sched->bound.rate));
 		ctx_free(&ctx);
 	}
-	snprintf(name, sizeof name, "%s%s%s", job->name ? job->name : job->file + sizeof "topologies", job->gpus && !job->name ? " " : "",
-	    job->gpus && !job->name ? job->gpus : "");
-	printf("%-21s %-13s %-5s %s", name, collective_name(job->coll), job->packing == PACKING_MWU ? "mwu" : "exact", result);
+	snprintf(name, sizeof name, "%s%s%s", job->name ? job->name : job->file + sizeof "topologies",
+	    job->gpus && !job->name ? " " : "", job->gpus && !job->name ? job->gpus : "");
+	printf("%-21s %-13s %-5s %s", name, collective_name(job->coll),
+	    job->packing == PACKING_MWU ? "mwu" : "exact", result);
 	for (int p = 0; p < N_PHASES; p++) {
 		qsort(us[p], (size_t)n_runs, sizeof us[p][0], ascending);
 		printf(" %9.2f", us[p][n_runs / 2] / 1e3);
 	}
 	getrusage(RUSAGE_SELF, &usage);
-	printf(" %9.2f %9.2f %7.1f\n", us[N_PHASES - 1][0] / 1e3, us[N_PHASES - 1][n_runs - 1] / 1e3, (double)usage.ru_maxrss / 1024);
+	printf(" %9.2f %9.2f %7.1f\n", us[N_PHASES - 1][0] / 1e3, us[N_PHASES - 1][n_runs - 1] / 1e3,
+	    (double)usage.ru_maxrss / 1024);
 	text_free(&in);
 	return 0;
 }
@@ -148,6 +153,7 @@ bench_compile(const struct job *job)
 /* Ports of GPUs as ForestColl has them; racks of ABCI. */
 #define DIRECT "\"ports\":\"gpus\",\"capacity\":25"
 #define DIES "\"ports\":\"gpus\",\"capacity\":16"
+#define RAILS "\"rails\":true,\"servers\":32"
 #define RACKS "\"servers\":32,\"oversubscription\":3"
 
 int
@@ -163,38 +169,68 @@ main(void)
 		{ .file = "topologies/dgx1v.xml", .coll = ALLTOALL, .packing = PACKING_EXACT },
 		{ .file = "topologies/dgx1p.xml", .coll = ALLREDUCE, .packing = PACKING_EXACT },
 		{ .file = "topologies/dgx2.xml", .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "1 x 8 A100", .file = "topologies/dgx-a100.xml", .coll = ALLGATHER, .packing = PACKING_EXACT },
-		{ .name = "1 x 8 A100", .file = "topologies/dgx-a100.xml", .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "2 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(2, DIRECT), .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "4 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(4, DIRECT), .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "8 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(8, DIRECT), .coll = ALLGATHER, .packing = PACKING_EXACT },
-		{ .name = "8 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(8, DIRECT), .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "8 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(8, DIRECT), .coll = BROADCAST, .packing = PACKING_EXACT },
-		{ .name = "16 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(16, DIRECT), .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "32 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(32, DIRECT), .coll = ALLGATHER, .packing = PACKING_EXACT },
-		{ .name = "32 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(32, DIRECT), .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "128 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(128, DIRECT), .coll = ALLGATHER, .packing = PACKING_EXACT },
-		{ .name = "128 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(128, DIRECT), .coll = REDUCESCATTER, .packing = PACKING_EXACT },
-		{ .name = "128 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(128, DIRECT), .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "1 x 8 A100", .file = "topologies/dgx-a100.xml",
+		    .coll = ALLGATHER, .packing = PACKING_EXACT },
+		{ .name = "1 x 8 A100", .file = "topologies/dgx-a100.xml",
+		    .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "2 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(2, DIRECT),
+		    .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "4 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(4, DIRECT),
+		    .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "8 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(8, DIRECT),
+		    .coll = ALLGATHER, .packing = PACKING_EXACT },
+		{ .name = "8 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(8, DIRECT),
+		    .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "8 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(8, DIRECT),
+		    .coll = BROADCAST, .packing = PACKING_EXACT },
+		{ .name = "16 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(16, DIRECT),
+		    .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "32 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(32, DIRECT),
+		    .coll = ALLGATHER, .packing = PACKING_EXACT },
+		{ .name = "32 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(32, DIRECT),
+		    .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "128 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(128, DIRECT),
+		    .coll = ALLGATHER, .packing = PACKING_EXACT },
+		{ .name = "128 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(128, DIRECT),
+		    .coll = REDUCESCATTER, .packing = PACKING_EXACT },
+		{ .name = "128 x 8 A100", .file = "topologies/dgx-a100.xml", .cluster = SERVERS(128, DIRECT),
+		    .coll = ALLREDUCE, .packing = PACKING_EXACT },
 		{ .name = "1 x 16 MI250", .file = "topologies/mi250.xml", .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "2 x 16 MI250", .file = "topologies/mi250.xml", .cluster = SERVERS(2, DIES), .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "4 x 16 MI250", .file = "topologies/mi250.xml", .cluster = SERVERS(4, DIES), .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "2 x 16 MI250", .file = "topologies/mi250.xml", .cluster = SERVERS(2, DIES), .coll = ALLGATHER, .packing = PACKING_EXACT },
-		{ .name = "8 + 8 dies of MI250", .file = "topologies/mi250.xml", .cluster = SERVERS(2, DIES), .gpus = "0,1,2,3,4,5,6,7,16,17,18,19,20,21,22,23", .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "3 + 5 GPUs of DGX-1V", .file = "topologies/two-dgx1v.xml", .gpus = "0,1,2,11,12,13,14,15", .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "128 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(32, RACKS), .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "128 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(32, RACKS), .coll = BROADCAST, .packing = PACKING_EXACT },
-		{ .name = "512 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(128, RACKS), .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "512 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(128, RACKS), .coll = BROADCAST, .packing = PACKING_EXACT },
-		{ .name = "2048 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(512, RACKS), .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "2048 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(512, RACKS), .coll = ALLGATHER, .packing = PACKING_EXACT },
-		{ .name = "2048 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(512, RACKS), .coll = REDUCESCATTER, .packing = PACKING_EXACT },
-		{ .name = "2048 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(512, RACKS), .coll = BROADCAST, .packing = PACKING_EXACT },
-		{ .name = "1024 GPUs of SuperPOD", .file = "topologies/dgx-h100.xml", .cluster = SERVERS(128, "\"rails\":true,\"servers\":32"), .coll = ALLREDUCE, .packing = PACKING_EXACT },
-		{ .name = "1024 GPUs of SuperPOD", .file = "topologies/dgx-h100.xml", .cluster = SERVERS(128, "\"rails\":true,\"servers\":32"), .coll = ALLGATHER, .packing = PACKING_EXACT },
-		{ .name = "1024 GPUs of SuperPOD", .file = "topologies/dgx-h100.xml", .cluster = SERVERS(128, "\"rails\":true,\"servers\":32"), .coll = BROADCAST, .packing = PACKING_EXACT },
+		{ .name = "2 x 16 MI250", .file = "topologies/mi250.xml", .cluster = SERVERS(2, DIES),
+		    .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "4 x 16 MI250", .file = "topologies/mi250.xml", .cluster = SERVERS(4, DIES),
+		    .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "2 x 16 MI250", .file = "topologies/mi250.xml", .cluster = SERVERS(2, DIES),
+		    .coll = ALLGATHER, .packing = PACKING_EXACT },
+		{ .name = "8 + 8 dies of MI250", .file = "topologies/mi250.xml", .cluster = SERVERS(2, DIES),
+		    .gpus = "0,1,2,3,4,5,6,7,16,17,18,19,20,21,22,23", .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "3 + 5 GPUs of DGX-1V", .file = "topologies/two-dgx1v.xml", .gpus = "0,1,2,11,12,13,14,15",
+		    .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "128 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(32, RACKS),
+		    .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "128 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(32, RACKS),
+		    .coll = BROADCAST, .packing = PACKING_EXACT },
+		{ .name = "512 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(128, RACKS),
+		    .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "512 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(128, RACKS),
+		    .coll = BROADCAST, .packing = PACKING_EXACT },
+		{ .name = "2048 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(512, RACKS),
+		    .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "2048 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(512, RACKS),
+		    .coll = ALLGATHER, .packing = PACKING_EXACT },
+		{ .name = "2048 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(512, RACKS),
+		    .coll = REDUCESCATTER, .packing = PACKING_EXACT },
+		{ .name = "2048 GPUs of ABCI", .file = "topologies/abci.xml", .cluster = SERVERS(512, RACKS),
+		    .coll = BROADCAST, .packing = PACKING_EXACT },
+		{ .name = "1024 GPUs of SuperPOD", .file = "topologies/dgx-h100.xml", .cluster = SERVERS(128, RAILS),
+		    .coll = ALLREDUCE, .packing = PACKING_EXACT },
+		{ .name = "1024 GPUs of SuperPOD", .file = "topologies/dgx-h100.xml", .cluster = SERVERS(128, RAILS),
+		    .coll = ALLGATHER, .packing = PACKING_EXACT },
+		{ .name = "1024 GPUs of SuperPOD", .file = "topologies/dgx-h100.xml", .cluster = SERVERS(128, RAILS),
+		    .coll = BROADCAST, .packing = PACKING_EXACT },
 	};
-	printf("compile in one process: medians, ms, of up to %d runs; the least and most of all phases; peak memory, MiB\n", MOST_RUNS);
+	printf("compile in one process: medians, ms, of up to %d runs; the least and most of all phases; "
+	    "peak memory, MiB\n", MOST_RUNS);
 	printf("%-21s %-13s %-5s %6s %5s %8s", "topology", "collective", "plan", "trees", "depth", "ratio");
 	for (int p = 0; p < N_PHASES; p++)
 		printf(" %9s", phases[p]);

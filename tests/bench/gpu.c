@@ -163,7 +163,8 @@ body(struct rank *me)
 	pthread_t clock;
 	device_take(me);
 	if (me->rank == 0)
-		job_need(me, pthread_create(&clock, NULL, watch_clock, NULL) == 0 && pthread_detach(clock) == 0, "a thread");
+		job_need(me, pthread_create(&clock, NULL, watch_clock, NULL) == 0 && pthread_detach(clock) == 0,
+		    "a thread");
 	blinkComm_t comm = job_join(me, NULL);
 	if (!comm)
 		return;

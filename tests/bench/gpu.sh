@@ -4,7 +4,7 @@
 # Rates are those of the machine: bytes by time, times the scale. GPUs are threads of this machine, and a scale must be so
 # large that its CPUs are idle for a part of the time: a line says how many were busy. All machines take some 15 minutes.
 #
-#	BUILD=build CALLS=1 tests/bench/gpu.sh [BYTES [MACHINE:RANKS:SCALE...]]
+#	BUILD=build CALLS=1 tests/bench/gpu.sh [BYTES [MACHINE:RANKS:SCALE[:COLLECTIVE,...]...]]
 set -eu
 . tests/bench/gpu_run.sh
 bytes=${1:-$((64 << 20))}
@@ -15,8 +15,9 @@ printf '# GB/s of algorithm bandwidth, with links as they are; bound: no algorit
 printf '# %-8s %4s %7s %-10s %8s | %8s %6s %4s | %8s %6s %4s | %s\n' machine GPUs scale collective bound ours ratio CPUs rings \
 	ratio CPUs 'ours / rings'
 for machine in "$@"; do
-	IFS=: read -r name ranks scale <<<"$machine"
-	for coll in broadcast allgather allreduce; do
+	IFS=: read -r name ranks scale collectives <<<"$machine"
+	collectives=${collectives:-broadcast,allgather,allreduce}
+	for coll in ${collectives//,/ }; do
 		plan "$work/trees.json" "topologies/$name.xml" -c $coll
 		measure "$work/trees.json" "$name" "$ranks" "$scale" $coll "$bytes"
 		of=$bound ours=$reached

@@ -2,17 +2,18 @@
  *
  * A line for each collective and size: the time of one call until it is done on all ranks, in us, by
  *
- *	memory		what no program can leave out, by the same processes at the same time, without any of the waits: of
- *			an allgather each rank copies the n - 1 blocks of the others from their memory into its own; of a
- *			broadcast of M bytes each rank but the root copies M bytes from the root's memory; of an allreduce of
- *			M bytes each rank reads its n-th part of all n ranks, writes the sum, and copies the n - 1 other
- *			parts of the sum from those that have it. memcpy, and additions of floats in one pass, from
- *			memory that the processes share. A process gives way after each call: where ranks share CPUs, it
- *			would else find in the caches what the calls of the others put out of them
+ *	memory		what no program can leave out, by the same processes at the same time, without any of the
+ *			waits: of an allgather each rank copies the n - 1 blocks of the others from their memory into
+ *			its own; of a broadcast of M bytes each rank but the root copies M bytes from the root's
+ *			memory; of an allreduce of M bytes each rank reads its n-th part of all n ranks, writes the
+ *			sum, and copies the n - 1 other parts of the sum from those that have it. memcpy, and additions
+ *			of floats in one pass, from memory that the processes share. A process gives way after each
+ *			call: where ranks share CPUs, it would else find in the caches what the calls of the others put
+ *			out of them
  *	blink		libblink with any memory: calloc's
  *	registered	libblink with memory of blinkMemAlloc and blinkCommRegister
- *	open mpi	MPI_Allreduce and so on over shared memory, by mpirun, with mpi_yield_when_idle or without, whichever
- *			is faster for the line
+ *	open mpi	MPI_Allreduce and so on over shared memory, by mpirun, with mpi_yield_when_idle or without,
+ *			whichever is faster for the line
  *	gloo		torch.distributed
  *
  * and how many times as long as the faster of blink's two the others take. Sizes are of the whole message: of an
@@ -100,7 +101,8 @@ move_memory(struct side *s, enum coll coll, size_t bytes)
 	if (coll == ALLREDUCE)
 		sum_part(b, b->summed, (size_t)rank * part, part);
 	for (int r = 0; r < b->n && coll != BROADCAST; r++) {
-		const char *from = coll == ALLREDUCE ? b->summed + (size_t)r * part : b->shared + (size_t)r * b->largest;
+		const char *from = coll == ALLREDUCE ? b->summed + (size_t)r * part
+		    : b->shared + (size_t)r * b->largest;
 		if (r != rank)
 			memcpy(s->recv + (size_t)r * part, from, part);
 	}
@@ -124,7 +126,8 @@ call(struct side *s, enum coll coll, size_t bytes)
 {
 	size_t part = bytes / (size_t)s->bench->n;
 	if (coll == ALLREDUCE)
-		need(s, blinkAllReduce(s->send, s->recv, bytes / 4, blinkFloat32, blinkSum, s->comm, NULL), "allreduce");
+		need(s, blinkAllReduce(s->send, s->recv, bytes / 4, blinkFloat32, blinkSum, s->comm, NULL),
+		    "allreduce");
 	else if (coll == ALLGATHER)
 		need(s, blinkAllGather(s->recv + (size_t)s->me->rank * part, s->recv, part, blinkInt8, s->comm, NULL),
 		    "allgather");
@@ -302,7 +305,8 @@ print_number(double x, int digits)
 static void
 print_table(struct bench *b)
 {
-	printf("%-10s %10s %11s %11s %11s %11s %11s   times as long as blink:\n", "us a call", "bytes", "memory", "blink",
+	printf("%-10s %10s %11s %11s %11s %11s %11s   times as long as blink:\n",
+		    "us a call", "bytes", "memory", "blink",
 	    "registered", "open mpi", "gloo");
 	printf("%-81s %11s %11s %11s\n", "", "memory", "open mpi", "gloo");
 	for (int c = 0; c < N_COLLS; c++) {
@@ -330,7 +334,8 @@ print_table(struct bench *b)
 int
 main(int argc, char **argv)
 {
-	static const char *const names[] = { "memory", "blink", "registered", "open mpi, yielding", "open mpi", "gloo" };
+	static const char *const names[] = { "memory", "blink", "registered", "open mpi, yielding", "open mpi",
+			"gloo" };
 	struct bench *b = shared_memory(sizeof *b);
 	pthread_barrierattr_t attr;
 	bool missing[N_METHODS] = { false };

@@ -239,7 +239,7 @@ play_trials(struct run *run, int n_trials)
 int
 main(int argc, char **argv)
 {
-	struct run run = { .n = 4, .servers = 1, .seed = 1, .timeout_ms = TIMEOUT_MS };
+	struct run run = { .n = 4, .servers = 1, .seed = 1, .timeout_ms = (int)(TIMEOUT_MS * job_load()) };
 	int n_trials = 0, failed = 0, n_played = 0;
 	for (int c; (c = getopt(argc, argv, "n:s:d:S:r:")) != -1;) {
 		switch (c) {

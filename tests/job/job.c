@@ -65,6 +65,15 @@ job_slack(void)
 	return (slack > 0 ? slack : 1) * (SANITIZED ? 5 : 1);
 }
 
+double
+job_load(void)
+{
+	double load = 1, cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
+	if (getloadavg(&load, 1) != 1 || load < cpus)
+		return 1;
+	return load / cpus < 8 ? load / cpus : 8;
+}
+
 void *
 shared_memory(size_t bytes)
 {

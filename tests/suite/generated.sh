@@ -71,7 +71,7 @@ has() { if grep -q -e "$2" "$3"; then ok "$1"; else not_ok "$1: $(head -c 300 "$
 
 # ---- on virtual GPUs ----
 
-if [ -e "$twins" ]; then
+if have_kernels; then
 	mkdir "$work/driver"
 	ln -s "$build/tests/virtual_gpu/libcuda.so.1" "$work/driver/"
 	generate small dgx1v allreduce -g 0-3

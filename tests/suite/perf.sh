@@ -148,7 +148,7 @@ dies "a process dies" --ranks 3
 
 # ---- GPUs ----
 
-if [ ! -e "$build/tests/virtual_gpu/libblink-twins.so" ]; then
+if ! have_kernels; then
 	skip "no kernels were built: want nvcc or clang"
 	exit 0
 fi

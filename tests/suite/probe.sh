@@ -145,7 +145,7 @@ expect "a GPU that the driver does not show" grep -q "GPU 0000:fe:00.0: NVIDIA's
 [ $code != 0 ] || not_ok "a GPU that the driver does not show: exit 0"
 
 # The same with the backend cuda, on the virtual driver, where no rank says anything: each has the device of its number.
-if [ -e "$build/tests/virtual_gpu/libblink-twins.so" ]; then
+if have_kernels; then
 	gpus=$build/tests/virtual_gpu
 	LD_LIBRARY_PATH=$gpus VIRTUAL_GPU_TOPOLOGY=$v VIRTUAL_GPU_KERNELS=$gpus/libblink-twins.so BLINK_BACKEND=cuda CUDA_VISIBLE_DEVICES=1,4,5,6 \
 		BLINK_SCHEDULES=$work/pascal:$work/volta BLINK_DEBUG=INFO BLINK_DEBUG_FILE=$work/log.cuda timeout 100 \

@@ -52,7 +52,7 @@ fi
 
 # NVIDIA's libcudart does not take the virtual driver: that of tests/virtual_gpu is preloaded.
 cudart=$build/tests/virtual_gpu/libcudart.so.$cuda
-if [ "$cuda" -lt 13 ] || [ ! -e "$cudart" ] || [ ! -e "$build/tests/virtual_gpu/libblink-twins.so" ]; then
+if [ "$cuda" -lt 13 ] || [ ! -e "$cudart" ] || ! have_kernels; then
 	skip "on virtual GPUs: want a PyTorch for CUDA 13, CUDA's headers of the same version, and nvcc or clang"
 	exit 0
 fi

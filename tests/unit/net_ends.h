@@ -200,7 +200,7 @@ open_end(struct end *e, int rank, int n, int family, int patience_ms)
 {
 	struct blink_error err = { 0 };
 	*e = (struct end){ .rank = rank, .n = n, .refuse = -1, .secret = 42 };
-	struct net_events events = { e, place, arrived, broken };
+	struct net_events events = { e, place, arrived, broken, NULL };
 	struct net_keys keys = { .context = e, .sign = sign, .patience = (int64_t)patience_ms * MS,
 		.zero_copy = zero_copy };
 	loopback(family, keys.address);

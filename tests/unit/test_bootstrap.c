@@ -263,7 +263,8 @@ struct play {
 	const char *what;
 	int code, culprit;
 	const char *text;
-	struct { uint64_t calls, signature; int in_call, awaits; } rank[4];	/* calls 0: left, after `signature` */
+	/* calls 0: left, after `signature`. in_call 2: and accepts no connections. */
+	struct { uint64_t calls, signature; int in_call, awaits; } rank[4];
 };
 
 static const struct play plays[] = {
@@ -286,6 +287,8 @@ static const struct play plays[] = {
 		{ { 17, 7, 1, 3 }, { 17, 7, 1, 0 }, { 17, 7, 1, 0 }, { 17, 7, 0, -1 } } },
 	{ "nobody says for whom he waits", blinkTimeout, 2, "rank 2 is in no call; it has made 17",
 		{ { 17, 7, 1, -1 }, { 17, 7, 1, -1 }, { 17, 7, 0, -1 }, { 17, 7, 1, -1 } } },
+	{ "a rank has no descriptors left", blinkRemoteError, 1, "rank 1 cannot accept connections: Too many open files",
+		{ { 17, 7, 1, 2 }, { 17, 7, 2, 0 }, { 17, 7, 1, 0 }, { 16, 5, 0, -1 } } },
 	{ "a ring", blinkTimeout, 1, "rank 1 waits in call 17 (text 7) for rank 2; rank 3 waits for it",
 		{ { 17, 7, 1, 3 }, { 17, 7, 1, 2 }, { 17, 7, 1, 3 }, { 17, 7, 1, 1 } } },
 	{ "calls that are not compared", blinkTimeout, 1, "rank 1 makes no progress in call 17 (text 0)",
@@ -299,7 +302,8 @@ static struct rank_status
 status_of(const struct play *p, int i)
 {
 	struct rank_status s = { .calls = p->rank[i].calls, .signature = p->rank[i].signature,
-		.in_call = (uint32_t)p->rank[i].in_call, .awaits = p->rank[i].awaits };
+		.in_call = p->rank[i].in_call != 0, .awaits = p->rank[i].awaits,
+		.shortage = p->rank[i].in_call == 2 ? EMFILE : 0 };
 	snprintf(s.text, sizeof s.text, "text %d", (int)p->rank[i].signature);
 	return s;
 }

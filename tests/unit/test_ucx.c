@@ -105,7 +105,7 @@ open_pair(struct end e[2], attack by)
 	bool good = true;
 	for (int i = 0; i < 2; i++) {
 		void *net = NULL;
-		struct net_events events = { &e[i], place, arrived, broken };
+		struct net_events events = { &e[i], place, arrived, broken, NULL };
 		struct net_keys keys = { .sign = sign };
 		memcpy(keys.address, &here, sizeof here);
 		memset(&e[i], 0, sizeof e[i]);

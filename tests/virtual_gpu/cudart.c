@@ -547,10 +547,12 @@ cudaError_t
 __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream)
 {
 	CUfunction function;
-	CUresult r = kernel ? function_of((struct kernel *)kernel, &function) : (CUresult)cudaErrorInvalidDeviceFunction;
+	CUresult r = kernel ? function_of((struct kernel *)kernel, &function)
+	    : (CUresult)cudaErrorInvalidDeviceFunction;
 	if (r != CUDA_SUCCESS)
 		return runtime_result(r);
-	struct cudart_parameters p = { *(void **)arguments[0], *(const void **)arguments[1], *(const void **)arguments[2],
+	struct cudart_parameters p = { *(void **)arguments[0], *(const void **)arguments[1],
+			*(const void **)arguments[2],
 		*(int *)arguments[3], *(size_t *)arguments[4] };
 	void *parameters[] = { &p };
 	return runtime_result(cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,

@@ -159,14 +159,16 @@ cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *n)
 cudaError_t
 cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 {
-	const unsigned long long known = cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUseNodePriority;
+	const unsigned long long known = cudaGraphInstantiateFlagAutoFreeOnLaunch
+	    | cudaGraphInstantiateFlagUseNodePriority;
 	IN_CONTEXT(cuGraphInstantiateWithFlags(exec, graph, flags & ~known));
 }
 
 cudaError_t
 cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags)
 {
-	return flags == cudaEventRecordDefault ? cudaEventRecord(event, stream) : runtime_result(CUDA_ERROR_NOT_SUPPORTED);
+	return flags == cudaEventRecordDefault ? cudaEventRecord(event, stream)
+	    : runtime_result(CUDA_ERROR_NOT_SUPPORTED);
 }
 
 cudaError_t

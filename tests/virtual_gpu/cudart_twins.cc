@@ -64,7 +64,8 @@ mangled(const char *type, int op)
 }
 
 #define TWIN(name, op) \
-	{ mangled("blink_arithmetic_" #name, op), sizeof(cudart_parameters), THREADS_MOST, run<blink_arithmetic_##name, op> },
+	{ mangled("blink_arithmetic_" #name, op), sizeof(cudart_parameters), THREADS_MOST, \
+	    run<blink_arithmetic_##name, op> },
 #define TWINS(code, name, T, U, kind, read, write, with) \
 	TWIN(name, blinkSum) \
 	TWIN(name, blinkProd) \

@@ -1,6 +1,6 @@
 /* A virtual libcuda of what blinkc probe asks where there is no NVML: build/tests/virtual_gpu/driver/libcuda.so.1
- * tells of the GPUs of VIRTUAL_GPU_TOPOLOGY, in reverse order, and which of them are joined by NVLinks: a pair with more
- * links than others has rank 0, others 1. */
+ * tells of the GPUs of VIRTUAL_GPU_TOPOLOGY, in reverse order, and which of them are joined by NVLinks: a pair with
+ * more links than others has rank 0, others 1. */
 #include "format/nvml/driver.h"
 #include "nvml_machine.h"
 

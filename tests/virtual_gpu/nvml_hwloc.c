@@ -35,7 +35,8 @@ open_bridge(Text *out, int bus, int slot, int64_t capacity)
 {
 	open_object(out, "Bridge");
 	text_printf(out, " bridge_type=\"1-1\" depth=\"1\" bridge_pci=\"0000:[%02x-ff]\" "
-	    "pci_busid=\"0000:%02x:%02x.0\" pci_type=\"0604 [10b5:9765] [0000:0000] ca\"", bus & 255, bus & 255, slot & 31);
+	    "pci_busid=\"0000:%02x:%02x.0\" pci_type=\"0604 [10b5:9765] [0000:0000] ca\"",
+		    bus & 255, bus & 255, slot & 31);
 	put_speed(out, capacity);
 	text_put(out, ">");
 }

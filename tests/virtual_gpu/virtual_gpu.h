@@ -103,7 +103,8 @@ bool memory_find(const void *at, size_t bytes, struct allocation *out);
 
 /* May a kernel or copy of `device` access these bytes now? *owner: whose memory it is. Else ILLEGAL_ADDRESS. Fast
  * where it was asked of the same memory before: `cache` belongs to the calling thread, zeroed at first. copy: the
- * driver itself copies, and may access memory of the host that CUDA does not know, and of devices without peer access. */
+ * driver itself copies, and may access memory of the host that CUDA does not know, and of devices without peer
+ * access. */
 struct memory_cache {
 	uint64_t generation;		/* of all mappings: grows with each change */
 	struct {
