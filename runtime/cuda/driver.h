@@ -88,8 +88,10 @@ typedef union {
 	X(CUDA_ERROR_INVALID_CONTEXT, 201)                                     \
 	X(CUDA_ERROR_MAP_FAILED, 205)                                          \
 	X(CUDA_ERROR_ALREADY_MAPPED, 208)                                      \
+	X(CUDA_ERROR_NO_BINARY_FOR_GPU, 209)                                   \
 	X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, 217)                             \
 	X(CUDA_ERROR_INVALID_PTX, 218)                                         \
+	X(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222)                             \
 	X(CUDA_ERROR_INVALID_HANDLE, 400)                                      \
 	X(CUDA_ERROR_NOT_FOUND, 500)                                           \
 	X(CUDA_ERROR_NOT_READY, 600)                                           \

@@ -55,6 +55,12 @@ count_of(const char *at, const char *end, const char *set)
 	return n;
 }
 
+static bool
+has_name(const struct file *f, const char *name)
+{
+	return memmem(f->image.data, f->image.size, name, strlen(name)) != NULL;
+}
+
 /* VERSION_COLLECTIVE_DIGEST, as the mark has it. */
 static int
 read_mark(struct file *f, struct blink_error *err)
@@ -73,6 +79,9 @@ read_mark(struct file *f, struct blink_error *err)
 	f->hex = f->collective + f->collective_bytes + 1;
 	if (f->hex >= end || f->hex[-1] != '_' || count_of(f->hex, end, "0123456789abcdef") < HEX)
 		return set_error(err, blinkInvalidArgument, "BLINK_KERNELS: %.200s: no digest of a schedule", f->path);
+	if (has_name(f, ".ftz."))
+		return set_error(err, blinkInvalidArgument, "BLINK_KERNELS: %.200s: compiled with -ftz=true or "
+		    "-use_fast_math, which changes results: want neither", f->path);
 	return blinkSuccess;
 }
 
@@ -91,12 +100,6 @@ read_module(struct gpu *g, struct file *f, struct blink_error *err)
 		debug_say(DEBUG_INFO, g->comm->engine.rank, "%s: kernels for %.*s, schedule sha256:%.12s", f->path,
 		    (int)f->collective_bytes, f->collective, f->hex);
 	return err->code;
-}
-
-static bool
-has_name(const struct file *f, const char *name)
-{
-	return memmem(f->image.data, f->image.size, name, strlen(name)) != NULL;
 }
 
 static int
@@ -120,10 +123,26 @@ load_kernel(struct gpu *g, struct file *f, const char *name, CUfunction *out, st
 	return check_resident(g, f, *out, err);
 }
 
+/* What is wrong with a file is not the system's fault: cut short, for a later GPU, by a later compiler. */
+static int
+load_image(struct gpu *g, struct file *f, struct blink_error *err)
+{
+	CUresult r = g->d->module_load(&f->module, f->image.data);
+	const char *text = NULL;
+	if (r != CUDA_ERROR_INVALID_IMAGE && r != CUDA_ERROR_INVALID_PTX && r != CUDA_ERROR_NO_BINARY_FOR_GPU
+	    && r != CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
+		return driver_check(g->d, r, err, "load %s", f->path);
+	if (g->d->error_text(r, &text) != CUDA_SUCCESS || !text)
+		text = "no module";
+	return set_error(err, blinkInvalidArgument, "BLINK_KERNELS: %.200s: device %d does not take it: %.100s: want a "
+	    "whole file, for this GPU and driver", f->path, (int)g->device, text);
+}
+
 static int
 load_module(struct gpu *g, struct file *f, struct blink_error *err)
 {
-	if (driver_check(g->d, g->d->module_load(&f->module, f->image.data), err, "load %s", f->path) != blinkSuccess)
+	bool has_kernel = false;
+	if (load_image(g, f, err) != blinkSuccess)
 		return err->code;
 	for (int m = 0; kernel_modules[m].name; m++) {
 		bool moves = strcmp(kernel_modules[m].name, "move") == 0;
@@ -131,11 +150,15 @@ load_module(struct gpu *g, struct file *f, struct blink_error *err)
 			char name[64];
 			snprintf(name, sizeof name, "blink_%.16s_%s%s%s", f->hex, kernel_modules[m].name,
 			    moves ? "" : "_", moves ? "" : gpu_ops[op]);
-			if (has_name(f, name) && load_kernel(g, f, name, &f->function[m][op], err) != blinkSuccess)
+			if (!has_name(f, name))
+				continue;
+			if (load_kernel(g, f, name, &f->function[m][op], err) != blinkSuccess)
 				return err->code;
+			has_kernel = true;
 		}
 	}
-	return blinkSuccess;
+	return has_kernel ? blinkSuccess : set_error(err, blinkInvalidArgument, "BLINK_KERNELS: %.200s: no kernel of "
+	    "its schedule: want a whole file", f->path);
 }
 
 static int

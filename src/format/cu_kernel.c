@@ -5,9 +5,12 @@
  * takes by BLINK_KERNELS in place of its own kernels; the parameters are the same, and a rank's peers cannot tell.
  *
  * Passes over data are compiled for shapes: own input and output or not, so many sources and readers. A schedule has
- * few of them, however many tasks it has; the most frequent ones get code of their own, which bounds its size. */
+ * few of them, however many tasks it has; the most frequent ones get code of their own, which bounds its size. Tasks
+ * are cases of a switch, a run of tasks in equal steps (cu_runs.c) as one. Where even so there are more cases than a
+ * compiler takes in good time, tasks are rows of a table, in which they are found as fast. */
 #include "base/array.h"
 #include "base/digest.h"
+#include "format/cu_runs.h"
 #include "format/cu_writer.h"
 #include "kernel_text.h"
 #include "schedule/schedule.h"
@@ -17,7 +20,8 @@
 
 enum {
 	SHAPES = 12,			/* with code of their own */
-	SHAPE_LANES = 16		/* sources and readers of one of them, at most */
+	SHAPE_LANES = 16,		/* sources and readers of one of them, at most */
+	CASES_MOST = 1024		/* of all ranks: about 4 s of a compiler, and 8 s of ptxas */
 };
 
 struct shape {
@@ -26,9 +30,17 @@ struct shape {
 	int uses;
 };
 
+struct rank_tasks {
+	struct kernel_task *task;	/* as many as the rank's program has */
+	struct task_run *run;
+	int n_runs;
+};
+
 struct kernel_writer {
 	const Schedule *sched;
 	RankProgram **prog;		/* of each rank */
+	struct rank_tasks *of_rank;
+	int n_cases;
 	struct shape shape[SHAPES];	/* the most frequent first */
 	int n_shapes;
 	Text *out;
@@ -110,36 +122,96 @@ put_meaning(Text *out, const RankTask *task)
 	put_lanes(out, task->to, task->n_to, ", to ", &first);
 }
 
+/* "tree 3: own, to 1", "trees 3 to 9: own, to 1 ... own, to 4" */
 static void
-put_task(struct kernel_writer *w, const RankProgram *prog, int number, int first_lane, int publishes)
+put_comment(Text *out, const struct kernel_task *first, const struct kernel_task *last)
 {
-	const RankTask *task = &prog->task[number];
-	const Extent *x = &prog->extent[task->extent];
-	Text *out = w->out;
-	text_printf(out, "\t\t/* tree %d: ", task->segment);
-	put_meaning(out, task);
-	text_printf(out, " */\n\t\tcase %d: TASK(%d, %" PRId64 ", %" PRId64 ", %d, ", number, shape_of(w, task),
-	    x->send_block, x->recv_block, x->part);
-	text_printf(out, "%" PRId64 ", %" PRId64 ", ", (int64_t)x->begin.num, (int64_t)x->begin.den);
-	text_printf(out, "%" PRId64 ", %" PRId64 ", ", (int64_t)x->end.num, (int64_t)x->end.den);
-	text_printf(out, "%d, %d, %d, %d, ", first_lane, task->n_from, task->n_to, publishes);
-	text_printf(out, "%d, %d, %d); break;\n", task->own, task->output, task->complete);
+	if (first == last)
+		text_printf(out, "/* tree %d: ", first->task->segment);
+	else
+		text_printf(out, "/* trees %d to %d: ", first->task->segment, last->task->segment);
+	put_meaning(out, first->task);
+	if (first != last) {
+		text_put(out, " ... ");
+		put_meaning(out, last->task);
+	}
+	text_put(out, " */\n");
 }
 
 static void
-put_rank(struct kernel_writer *w, int rank)
+put_case(Text *out, const struct kernel_task *task, const struct task_run *run)
 {
-	const RankProgram *prog = w->prog[rank];
-	int lane = 0, publishes = 0;
-	text_printf(w->out, "\tcase %d:	/* ", rank);
-	text_c_comment(w->out, w->sched->topo->vertex[rank].id);
-	text_put(w->out, " */\n\t\tswitch (number) {\n\t\tdefault: __builtin_unreachable();\n");
-	for (int t = 0; t < prog->n_tasks; t++) {
-		put_task(w, prog, t, lane, publishes);
-		lane += prog->task[t].n_from + prog->task[t].n_to;
-		publishes += prog->task[t].n_to;
+	int first = run->first, period = run->period, last = run->times * period + first - 1;
+	const char *tabs = period > 1 ? "\t\t\t" : "\t\t";
+	if (period > 1)
+		text_printf(out, "\t\tcase %d ... %d: i = (number - %d) / %d; switch ((number - %d) %% %d) {\n", first,
+		    last, first, period, first, period);
+	for (int k = 0; k < period; k++) {
+		text_put(out, tabs);
+		put_comment(out, &task[first + k], &task[last - (period - 1 - k)]);
+		if (period > 1)
+			text_printf(out, k < period - 1 ? "\t\t\tcase %d: TASK(" : "\t\t\tdefault: TASK(", k);
+		else if (run->times > 1)
+			text_printf(out, "\t\tcase %d ... %d: i = number - %d; TASK(", first, last, first);
+		else
+			text_printf(out, "\t\tcase %d: TASK(", first);
+		cu_put_run_task(out, task, run, k);
+		text_put(out, "); break;\n");
 	}
+	text_put(out, period > 1 ? "\t\t\t}\n\t\t\tbreak;\n" : "");
+}
+
+static void
+put_rank_begin(struct kernel_writer *w, const char *before, int rank)
+{
+	text_put(w->out, before);
+	text_c_comment(w->out, w->sched->topo->vertex[rank].id);
+	text_put(w->out, " */\n");
+}
+
+static void
+put_cases(struct kernel_writer *w, int rank)
+{
+	const struct rank_tasks *t = &w->of_rank[rank];
+	text_printf(w->out, "\tcase %d:", rank);
+	put_rank_begin(w, "\t/* ", rank);
+	text_put(w->out, "\t\tswitch (number) {\n\t\tdefault: __builtin_unreachable();\n");
+	for (int i = 0; i < t->n_runs; i++)
+		put_case(w->out, t->task, &t->run[i]);
 	text_put(w->out, "\t\t}\n\t\tbreak;\n");
+}
+
+static void
+put_switch(struct kernel_writer *w)
+{
+	Text *out = w->out;
+	text_put(out, "\nFN void\nprogram_task(int rank, int number, struct gpu_task *t)\n{\n"
+	    "\tint64_t i = 0;\n\t(void)i;\n\tswitch (rank) {\n\tdefault: __builtin_unreachable();\n");
+	for (int r = 0; r < w->sched->topo->n_ranks; r++)
+		put_cases(w, r);
+	text_put(out, "\t}\n}\n");
+}
+
+static void
+put_table(struct kernel_writer *w)
+{
+	int n_ranks = w->sched->topo->n_ranks, n = 0;
+	Text *out = w->out;
+	text_put(out, "\nDEVICE_TABLE struct gpu_task program_row[] = {\n");
+	for (int r = 0; r < n_ranks; r++) {
+		const struct kernel_task *task = w->of_rank[r].task;
+		put_rank_begin(w, "\t/* ---- ", r);
+		for (int i = 0; i < w->prog[r]->n_tasks; i++) {
+			text_put(out, "\tROW(");
+			cu_put_run_task(out, task, &(struct task_run){ i, 1, 1 }, 0);
+			text_put(out, "),\n");
+		}
+	}
+	text_put(out, "};\n\n/* Of each rank the first row. */\nDEVICE_TABLE int program_first[] = {\n");
+	for (int r = 0; r < n_ranks; n += w->prog[r++]->n_tasks)
+		text_printf(out, "%s%d,", r % 8 > 0 ? " " : r > 0 ? "\n\t" : "\t", n);
+	text_put(out, "\n};\n\nFN void\nprogram_task(int rank, int number, struct gpu_task *t)\n{\n"
+	    "\t*t = program_row[program_first[rank] + number];\n}\n");
 }
 
 static void
@@ -150,11 +222,13 @@ put_header(struct kernel_writer *w, const char *digest)
 	const char *type = reduces ? " -DBLINK_TYPE=float32" : "", *suffix = reduces ? ".float32" : "";
 	text_put(out, "/* Kernels of libblink, with the sources of its own (Apache License 2.0), for ");
 	cu_put_about(out, w->sched, digest);
-	text_printf(out, " *\n *	nvcc -ptx%s FILE.cu -o FILE%s.ptx\n *\n"
+	text_printf(out, " *\n *	nvcc -ptx -fmad=false%s FILE.cu -o FILE%s.ptx\n *\n"
 	    " * and BLINK_KERNELS=FILE%s.ptx: see libblink(3)", type, suffix, suffix);
 	text_put(out, reduces ? ". A module is for one type of elements, blink.h has their names.\n *\n" : ".\n *\n");
-	text_put(out, " * At the end is program_task: what each rank does. A task combines the rank's own input (own)\n"
-	    " * with what other ranks publish, in this order, leaves the result in its output, and publishes it.\n"
+	text_put(out, " * At the end is program_task: what each rank does, case by case; tasks that differ in equal\n"
+	    " * steps, of which i is the number, as one case; or all in a table, where there would be too many\n"
+	    " * cases. A task combines the rank's own input (own) with what other ranks publish, in this order,\n"
+	    " * leaves the result in its output, and publishes it.\n"
 	    " * TASK: shape; block of the send and of the receive buffer; part; of the part: from p, of q, to p,\n"
 	    " * of q; first lane, sources, readers; lanes published before; own, output, complete. */\n");
 }
@@ -196,11 +270,41 @@ put_file(struct kernel_writer *w, const char *digest)
 	if (reduces)
 		text_put(out, kernel_text_element);
 	text_put(out, kernel_text_collective);
-	text_put(out, "\nFN void\nprogram_task(int rank, int number, struct gpu_task *t)\n{\n"
-	    "\tswitch (rank) {\n\tdefault: __builtin_unreachable();\n");
-	for (int r = 0; r < w->sched->topo->n_ranks; r++)
-		put_rank(w, r);
-	text_put(out, "\t}\n}\n");
+	if (w->n_cases > CASES_MOST)
+		put_table(w);
+	else
+		put_switch(w);
+}
+
+static Status
+project(Ctx *ctx, struct kernel_writer *w)
+{
+	int n_ranks = w->sched->topo->n_ranks;
+	TRY(NEW(ctx, w->prog, n_ranks));
+	TRY(NEW(ctx, w->of_rank, n_ranks));
+	for (int r = 0; r < n_ranks; r++)
+		TRY(sched_project(ctx, w->sched, r, &w->prog[r]));
+	return choose_shapes(ctx, w);
+}
+
+static Status
+find_runs(Ctx *ctx, struct kernel_writer *w, int rank)
+{
+	const RankProgram *prog = w->prog[rank];
+	struct rank_tasks *t = &w->of_rank[rank];
+	int64_t lane = 0, publishes = 0;
+	TRY(NEW(ctx, t->task, prog->n_tasks));
+	for (int i = 0; i < prog->n_tasks; i++) {
+		const RankTask *task = &prog->task[i];
+		t->task[i] = (struct kernel_task){ task, &prog->extent[task->extent], shape_of(w, task), lane,
+		    publishes };
+		lane += task->n_from + task->n_to;
+		publishes += task->n_to;
+	}
+	TRY(cu_runs_of(ctx, t->task, prog->n_tasks, &t->run, &t->n_runs));
+	for (int i = 0; i < t->n_runs; i++)
+		w->n_cases += t->run[i].period;
+	return OK;
 }
 
 Status
@@ -209,10 +313,9 @@ sched_write_cu_kernel(Ctx *ctx, const Schedule *sched, const FormatInput *in, Te
 	struct kernel_writer w = { .sched = sched, .out = out };
 	char digest[DIGEST_ROOM];
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	TRY(NEW(ctx, w.prog, sched->topo->n_ranks));
+	TRY(project(ctx, &w));
 	for (int r = 0; r < sched->topo->n_ranks; r++)
-		TRY(sched_project(ctx, sched, r, &w.prog[r]));
-	TRY(choose_shapes(ctx, &w));
+		TRY(find_runs(ctx, &w, r));
 	digest_of(in->json->data, in->json->size, digest);
 	put_file(&w, digest);
 	arena_release(&ctx->scratch, mark);

@@ -370,8 +370,8 @@ capacity_between(const Topology *topo, int from, int to)
 	return 0;
 }
 
-/* The rate of trees that have `parts` equal parts, with ranks in this order; 0: a hop is missing. All hops have links of
- * their own, so a load is a number of parts. */
+/* The rate of trees that have `parts` equal parts, with ranks in this order; 0: a hop is missing. All hops have links
+ * of their own, so a load is a number of parts. */
 static int64_t
 rate_of(const Topology *topo, const Classic *classic, const Shape *shape, const int *order)
 {

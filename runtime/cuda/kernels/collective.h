@@ -53,7 +53,8 @@ enum { MOVES = 1, ELEMENT_BYTES = 16 };
 #define divide(a, by) (a)
 #endif
 
-/* Loops over lanes: where their number is known, the compiler sees whether to unroll them. */
+/* Loops over lanes: where their number is known, the compiler sees whether to unroll them. The one over the sources of
+ * AT_ONCE vectors it never unrolls: it would take more registers than a block of GPU_THREADS has. */
 #ifdef GENERATED
 #define LANES
 #else
@@ -435,7 +436,7 @@ move_fast(const struct block *b, const struct strip *s, int64_t at, int64_t vect
 			for (int u = 0; u < AT_ONCE; u++)
 				v[u] = scale(v[u], b->call.scale);
 		}
-		LANES
+		NOT_UNROLLED
 		for (int l = s->own ? 0 : 1; l < s->n_from && !MOVES; l++) {
 			UNROLLED
 			for (int u = 0; u < AT_ONCE; u++)

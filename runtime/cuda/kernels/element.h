@@ -35,6 +35,30 @@ half_write(float f)
 	(T)-1 < (T)1 ? (T)((int32_t)(a) / (int32_t)(n)) : (T)((uint32_t)(a) / (uint32_t)(n)))
 #define DIVIDE_FLOAT(T, a, n) (a)
 
+/* A product that no compiler contracts with a sum, with whatever options a user compiles generated code. Reductions
+ * have no other product that a sum follows unrounded. */
+#if ON_GPU
+FN float
+rounded_product(float a, float b)
+{
+	float c;
+	asm("mul.rn.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+	return c;
+}
+
+FN double
+rounded_product(double a, double b)
+{
+	double c;
+	asm("mul.rn.f64 %0, %1, %2;" : "=d"(c) : "d"(a), "d"(b));
+	return c;
+}
+#define PRODUCT_FLOAT(a, b) rounded_product(a, b)
+#else
+#define PRODUCT_FLOAT(a, b) ((a) * (b))
+#endif
+#define PRODUCT_INTEGER(a, b) ((a) * (b))
+
 #define FLOATS_INTEGER 0
 #define FLOATS_FLOAT 1
 #define ELEMENT(code, name, T, U, kind, read, write, with) \
@@ -64,7 +88,7 @@ half_write(float f)
 	{ \
 		U factor; \
 		__builtin_memcpy(&factor, &bits, sizeof factor); \
-		return (T)write((U)read(a) * factor); \
+		return (T)write(PRODUCT_##kind((U)read(a), factor)); \
 	} \
 	FN T name##_divide(T a, int64_t n) \
 	{ \

@@ -11,9 +11,10 @@
  *	GENERATED_MARK		by which libblink knows a module: version of these sources, collective, schedule
  *	GENERATED_NAME		what the kernel's name begins with, of the schedule's digest
  *
- * and after it program_task, of a TASK for each task of each rank. A shape's pass is the interpreter's, compiled for
- * constants: loops over lanes are unrolled, and what a task does not do is not there. Shape 0 is the interpreter's
- * itself: for tasks of rare shapes, and for shares of the own block.
+ * and after it program_task, of a TASK for each task of each rank, or for each run of tasks in equal steps; where these
+ * are too many for a switch, of a table of ROWs. A shape's pass is the interpreter's, compiled for constants: most
+ * loops over lanes are unrolled, and what a task does not do is not there. Shape 0 is the interpreter's itself: for
+ * tasks of rare shapes, and for shares of the own block.
  *
  * A module has one kernel, for all ranks. Marks and fingerprints are names in it, which libblink finds in PTX as in a
  * cubin: it takes only what is compiled from the very program that it would interpret. */
@@ -44,6 +45,18 @@
 	t->complete = complete_; \
 	t->shape = shape_; \
 } while (0)
+
+/* The same as a row of a table. */
+#define ROW(shape_, send_block_, recv_block_, part_, begin_, begin_of_, end_, end_of_, first, n_from_, n_to_, \
+    publishes_, own_, output_, complete_) \
+	{ send_block_, recv_block_, begin_, begin_of_, end_, end_of_, part_, n_from_, n_to_, first, \
+	  (first) + (n_from_), publishes_, own_, output_, complete_, shape_, { 0 } }
+
+#if ON_GPU
+#define DEVICE_TABLE static DEVICE const
+#else
+#define DEVICE_TABLE static const
+#endif
 
 /* A strip of a shape, with what the compiler is to know of it. */
 FN struct strip
