@@ -2,6 +2,7 @@
 #include "base/complete.h"
 #include "format/format.h"
 #include "plan/plan.h"
+#include "simulate/simulate.h"
 #include "verb/formats.h"
 #include "verb/shipped.h"
 #include "verb/verb.h"
@@ -31,8 +32,10 @@ static const char *const hybrids[] = { HYBRID_LIST(FIRST) NULL };
 static const char *const routes[] = { ROUTES_LIST(FIRST) NULL };
 static const char *const roots[] = { ROOTS_LIST(FIRST) NULL };
 static const char *const differences[] = { DIFFERENCE_LIST(FIRST) "any", NULL };
+static const char *const executors[] = { EXECUTOR_LIST(FIRST) NULL };
 #undef FIRST
 static const char *const summaries[] = { "text", "json", NULL };
+static const char *const chunks[] = { "auto", NULL };
 static const char *const relays[] = { "rest", NULL };
 static const char *const layouts[] = { "own", "dot", "neato", NULL };
 
@@ -46,6 +49,8 @@ static const CompleteValues values[] = {
 	{ "routes", ~0u, false, routes },
 	{ "roots", ~0u, false, roots },
 	{ "relay", ~0u, true, relays },
+	{ "executor", ~0u, false, executors },
+	{ "chunk", ~0u, false, chunks },
 	{ "layout", ~0u, false, layouts },
 	{ "summary", ~0u, false, summaries },
 	{ "fail-on", ~0u, true, differences },

@@ -55,25 +55,49 @@ request_budget(Ctx *ctx, const char *text, int64_t *ms)
 	return fail(ctx, USAGE, "--budget: %.40s: want a time, as 10s, 500ms or 2m", text);
 }
 
-/* As blink-perf takes them: digits and, for powers of 1024, K, M or G. */
+/* Digits and, for powers of 1024, K, M or G, as blink-perf takes them, at text[0 .. n - 1]. */
+static bool
+parse_size(const char *text, size_t n, int64_t *out)
+{
+	static const char letters[] = "KMG";
+	size_t digits = strspn(text, "0123456789");
+	const char *letter = digits + 1 == n ? strchr(letters, text[digits]) : NULL;
+	int shift = letter ? 10 * (int)(letter - letters + 1) : 0;
+	if (digits + (letter != NULL) != n || !decimal_parse(text, digits, 1, out) || *out < 1
+	    || *out > SIZE_LARGEST >> shift)
+		return false;
+	*out <<= shift;
+	return true;
+}
+
+/* "64K", or "1K-1G": each twice the one before. */
+static bool
+add_sizes(const char *text, size_t n, Sizes *out)
+{
+	size_t first = strcspn(text, ",-");
+	int64_t m, last;
+	if (!parse_size(text, first, &m))
+		return false;
+	last = m;
+	if (first < n && (!parse_size(text + first + 1, n - first - 1, &last) || last < m))
+		return false;
+	for (; m <= last; m *= 2) {
+		if (out->n == SIZES_MAX)
+			return false;
+		out->m[out->n++] = m;
+	}
+	return true;
+}
+
 Status
 request_sizes(Ctx *ctx, const char *text, Sizes *out)
 {
 	out->n = 0;
-	for (const char *at = text; at; at = *at == ',' ? at + 1 : NULL) {
-		static const char letters[] = "KMG";
-		size_t digits = strspn(at, "0123456789"), n = strcspn(at, ",");
-		const char *letter = digits + 1 == n ? strchr(letters, at[digits]) : NULL;
-		int shift = letter ? 10 * (int)(letter - letters + 1) : 0;
-		int64_t value;
-		if (out->n == SIZES_MAX || digits + (letter != NULL) != n || !decimal_parse(at, digits, 1, &value)
-		    || value < 1 || value > SIZE_LARGEST >> shift)
+	for (const char *at = text; at; at = at[strcspn(at, ",")] ? strchr(at, ',') + 1 : NULL)
+		if (!add_sizes(at, strcspn(at, ","), out))
 			return fail(ctx, USAGE,
 			    "--size: %.80s: want up to %d sizes in bytes, as 1024, 1K, 64M or 2G, comma separated, "
-			    "each 1 to 2^60", text, (int)SIZES_MAX);
-		out->m[out->n++] = value << shift;
-		at += n;
-	}
+			    "each 1 to 2^60, or ranges as 1K-1G", text, (int)SIZES_MAX);
 	return OK;
 }
 
@@ -351,11 +375,17 @@ fail_format(Ctx *ctx, const Options *opt, const FormatName *formats, const char 
 	    opt->value[OPT_OUTPUT], name, wanted.text);
 }
 
-/* --server is for formats that can be for one. */
+/* --server is for formats that can be for one, --chunks for those with a file for each rank. */
 static Status
-check_server(Ctx *ctx, const Options *opt, int verb, const char *name)
+check_options_of(Ctx *ctx, const Options *opt, int verb, const char *name)
 {
 	const ScheduleFormat *row = verb == COMPILE || verb == CONVERT ? schedule_format(name) : NULL;
+	if (opt->value[OPT_CHUNKS] && !(row && row->of_ranks))
+		return fail(ctx, USAGE, "--chunks: --format %s: want chakra", name);
+	if (verb == CONVERT && opt->value[OPT_SIZE] && !(row && row->of_ranks))
+		return fail(ctx, USAGE, "--size: convert --format %s: want chakra", name);
+	if (row && row->of_ranks && strcmp(opt->value[OPT_OUTPUT] ? opt->value[OPT_OUTPUT] : "-", "-") == 0)
+		return fail(ctx, USAGE, "--format %s: want -o PREFIX, as it writes a file for each rank", name);
 	return !opt->value[OPT_SERVER] || (row && row->of_a_server) ? OK
 	    : fail(ctx, USAGE, "--server: --format %s: want nccl-graph", name);
 }
@@ -371,10 +401,29 @@ request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, co
 	for (const FormatName *format = formats; format->name; format++) {
 		if (strcmp(name, format->name) == 0 || strcmp(name, format->suffix) == 0) {
 			*out = format->name;
-			return check_server(ctx, opt, verb, *out);
+			return check_options_of(ctx, opt, verb, *out);
 		}
 	}
 	return fail_format(ctx, opt, formats, name);
+}
+
+Status
+request_chunks(Ctx *ctx, const Options *opt, const char *format, FormatInput *in)
+{
+	enum { DEFAULT_CHUNKS = 16, MOST_CHUNKS = 1 << 20 };
+	const ScheduleFormat *row = schedule_format(format);
+	const char *text = opt->value[OPT_CHUNKS];
+	int64_t chunks = DEFAULT_CHUNKS;
+	Sizes sizes;
+	TRY(request_sizes(ctx, opt->value[OPT_SIZE], &sizes));
+	if (!row || !row->of_ranks)
+		return OK;
+	if (text && (!decimal_parse(text, strlen(text), 1, &chunks) || strspn(text, "0123456789") != strlen(text)
+	    || chunks < 1 || chunks > MOST_CHUNKS))
+		return fail(ctx, USAGE, "--chunks: %.40s: want 1 to %d", text, (int)MOST_CHUNKS);
+	in->chunks = (int)chunks;
+	in->bytes = sizes.n ? sizes.m[0] : INT64_C(64) << 20;
+	return OK;
 }
 
 Status

@@ -93,7 +93,7 @@ for shell in bash zsh fish; do
 			halving-doubling recursive-doubling bruck hierarchical-ring host-staged-knomial bine linear-pipeline binomial minimum-spanning-tree rabenseifner \
 			bidirectional-exchange swing
 		offers "algorithms that begin so" "blinkc -a on" onehop
-		offers "formats of compile" "blinkc compile --format " json cu cuda-kernel nccl-graph
+		offers "formats of compile" "blinkc compile --format " json cu cuda-kernel nccl-graph msccl chakra
 		offers "formats of topology" "blinkc topology --format " json xml canonical cluster
 		offers "collectives" "blinkc -c all" allreduce allgather alltoall
 		offers "shells" "blinkc completion " bash zsh fish
