@@ -17,7 +17,14 @@ plan_prove(Ctx *ctx, const Planning *in, Bound *proof, Frac *others)
 	*others = FRAC_ZERO;
 	if (in->sym->n_representatives > MOST_RANKS || progress(ctx, "trees of any kind") <= 0)
 		return OK;
-	TRY(pack_family(ctx, &topo, in->sym, in->bound, NULL, &any, &pack, proof, others));
+	Status status = pack_family(ctx, &topo, in->sym, in->bound, NULL, &any, &pack, proof, others);
+	if (status == LIMIT) {
+		/* More of those trees than a schedule may have: their optimum is not known. */
+		ctx->error = (Error){ .status = OK };
+		*proof = *in->bound;
+		return OK;
+	}
+	TRY(status);
 	if (others->num == 0 && pack && !pack_rate(pack, any.coll, in->topo->n_ranks, others))
 		*others = FRAC_ZERO;
 	return OK;

@@ -62,6 +62,8 @@ rate "two DGX-1V, halving and doubling: its bound" "16 8 48" $two -a halving-dou
 rate "two DGX-1V, a hierarchical ring: of a server, of servers" "16 16 48" $two -a hierarchical-ring
 rate "a DGX-2, a double binary tree: its bound" "2 4 150" topologies/dgx2.xml -a double-binary-tree -c broadcast
 rate "a DGX-2, recursive doubling: 15 times all data, 4 hops" "16 4 10" topologies/dgx2.xml -a recursive-doubling
+# The trees of any kind would be more than a schedule holds: their rate is not known, and the chain stays.
+[ ! "$full" ] || rate "4096 GPUs" "1 8190 25" --synthetic "server:512 gpu:8 switch:300 net:25" -a chain
 # A switch for each GPU, in a ring: hops of 1, 1, 3 and 5 places take less of it than those of 1, 2, 4 and 8.
 expect "a ring of switches" oracle snippet -c 'import json, sys
 n = 16
