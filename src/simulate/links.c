@@ -108,16 +108,30 @@ share_of(const struct link_run *link, int64_t weight)
 	return link->n == 1 ? (Wide)link->rate << RATE_BITS : (link->unit * weight) >> RATE_BITS;
 }
 
-static Status
-set_rate(struct run *run, int h)
+/* The least of its shares. */
+static Wide
+rate_of(const struct run *run, struct hop_run *hop, const SimHop *of)
 {
-	struct hop_run *hop = &run->hop[h];
-	const SimHop *of = &run->plan->hop[h];
 	Wide rate = share_of(&run->link[of->link[0]], hop->weight);
+	hop->slowest = of->link[0];
 	for (int i = 1; i < of->n_links; i++) {
 		Wide other = share_of(&run->link[of->link[i]], hop->weight);
-		rate = other < rate ? other : rate;
+		if (other >= rate)
+			continue;
+		rate = other;
+		hop->slowest = of->link[i];
 	}
+	return rate;
+}
+
+/* A link that is not its slowest, and does not become so, leaves its rate as it is. */
+static Status
+set_rate(struct run *run, int h, int changed)
+{
+	struct hop_run *hop = &run->hop[h];
+	if (hop->rate && hop->slowest != changed && share_of(&run->link[changed], hop->weight) >= hop->rate)
+		return OK;
+	Wide rate = rate_of(run, hop, &run->plan->hop[h]);
 	if (rate == hop->rate)
 		return OK;
 	hop->left -= hop->rate * (run->now - hop->since);
@@ -142,7 +156,7 @@ links_share(struct run *run)
 	for (int i = 0; i < run->n_changed; i++) {
 		const struct link_run *link = &run->link[run->changed[i]];
 		for (int k = 0; k < link->n; k++)
-			TRY(set_rate(run, run->moving[link->first + k]));
+			TRY(set_rate(run, run->moving[link->first + k], run->changed[i]));
 	}
 	run->n_changed = 0;
 	return OK;

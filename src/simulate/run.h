@@ -11,12 +11,14 @@ typedef enum { HOP_IDLE, HOP_WAITING, HOP_STARTING, HOP_MOVING, HOP_ADDING } Hop
 
 /* At most one chunk of a hop is on its way to begin, moving or being added by the sender: they follow one another. */
 struct hop_run {
+	Wide left, rate;		/* work left at `since`, and done in each ps: bytes * PS_PER_S << RATE_BITS */
+	int64_t since;
+	int64_t weight;			/* of its share of a link */
+	int slowest;			/* the link by whose share it goes */
 	HopState state;
 	int64_t begun, moved, arrived;	/* chunks that have begun, whose bytes have begun to move, that have arrived */
 	int64_t latency;		/* ps, of its path */
-	int64_t weight;			/* of its share of a link */
-	Wide left, rate;		/* work left at `since`, and done in each ps: bytes * PS_PER_S << RATE_BITS */
-	int64_t since, ready;		/* ready: when it began to wait */
+	int64_t ready;			/* when it began to wait */
 	int step, cause;		/* the current step; what let it be ready */
 	int first_place;		/* of its places in the lists of its links */
 };
