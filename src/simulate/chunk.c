@@ -2,8 +2,8 @@
  *
  * Small chunks fill the pipeline sooner, and pay more start-ups: along d hops a segment of S bytes takes about (k + d
  * - 1) (step + S / (k B)) in k chunks, least for k = sqrt((d - 1) S / (B step)). Around that the time falls, and then
- * rises, so the search starts there and goes downhill, in the order of chunk sizes, until a neighbour is no better:
- * four or five simulations. A message that does not fill a pipeline has one chunk. Ties go to the larger chunk.
+ * rises, so the search starts there and goes downhill, in the order of chunk sizes, until a neighbour is no better;
+ * and at last one chunk is tried, which trees of one hop are best with: five or six simulations. Ties go to the larger chunk.
  *
  * What libblink takes itself (runtime/cuda/sizes.c) is a rule for all machines, within 8 to 128 KiB for kernels, bound
  * by its rings; `--chunk` simulates that, too. The best size shows what a schedule can do, and is what a schedule's
@@ -109,6 +109,8 @@ sim_run_best(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
 		shift++;
 	TRY(try_shift(ctx, plan, ask, shift, &best, &better));
 	TRY(descend(ctx, plan, ask, longest, most, &best, &shift));
+	TRY(try_shift(ctx, plan, ask, most, &best, &better));
+	shift = better ? most : shift;
 	if (ask->steps) {
 		SimAsk kept = *ask;
 		kept.chunk = INT64_C(1) << shift;
