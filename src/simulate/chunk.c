@@ -1,9 +1,10 @@
 /* The chunk size with the least simulated time, among powers of two of at least 4 KiB.
  *
- * Small chunks fill the pipeline sooner, and pay more start-ups: along d hops a segment of S bytes takes about (k + d
- * - 1) (step + S / (k B)) in k chunks, least for k = sqrt((d - 1) S / (B step)). Around that the time falls, and then
- * rises, so the search starts there and goes downhill, in the order of chunk sizes, until a neighbour is no better;
- * and at last one chunk is tried, which trees of one hop are best with: five or six simulations. Ties go to the larger chunk.
+ * Small chunks fill the pipeline sooner, and pay more start-ups: along d hops a segment of S bytes takes about
+ * (k + d - 1) (step + S / (k B)) in k chunks, least for k = sqrt((d - 1) S / (B step)). Around that the time falls,
+ * and then rises, so the search starts there and goes downhill, in the order of chunk sizes, until a neighbour is no
+ * better; and at last one chunk is tried, which trees of one hop are best with: five or six simulations. Of equal
+ * times the size that was tried first is kept.
  *
  * What libblink takes itself (runtime/cuda/sizes.c) is a rule for all machines, within 8 to 128 KiB for kernels, bound
  * by its rings; `--chunk` simulates that, too. The best size shows what a schedule can do, and is what a schedule's
