@@ -57,6 +57,13 @@ enum {
 	LIMIT_PAIR_STEPS = 25000000,	/* of the search for fewer pairs, for each number of them: 0.1 s */
 	LIMIT_FLAT_STEPS = 10000000,	/* for shallower pairs, and for rates between, likewise */
 	LIMIT_RATE_STEPS = 400000000,	/* for max_trees pairs at the highest rate that there may be */
+	LIMIT_MSCCL_GPUS = 1024,	/* of an algorithm of MSCCL: each rank reads no more elements */
+	LIMIT_MSCCL_BLOCKS = 1024,	/* threadblocks of a GPU: executors have room for as many */
+	LIMIT_MSCCL_STEPS = 1 << 18,	/* of all threadblocks: 4096 elements for each of 64 GPUs */
+	LIMIT_MSCCL_CHUNKS = 32767,	/* of a buffer: executors keep offsets in 16 bits */
+	LIMIT_MSCCL_CELLS = 1 << 22,	/* chunks of all buffers: 64 GPUs with as many */
+	LIMIT_MSCCL_BYTES = 1 << 28,	/* of their values in a run */
+	LIMIT_MSCCL_CLOCKS = 1 << 26,	/* steps times threadblocks: clocks of 4 bytes */
 	LIMIT_ILP_UNITS = 192,		/* the finest unit of rate: bound / 192 */
 };
 

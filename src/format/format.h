@@ -133,6 +133,9 @@ void sched_write_json(const Schedule *sched, Text *out);
 typedef struct {
 	const Text *json;	/* its file */
 	const char *server;	/* the id of the server whose ranks read the output; NULL: all */
+	int rank;		/* of formats with a file for each rank */
+	int64_t bytes;		/* of formats for one size of message: M */
+	int chunks;		/* and into how many each segment is cut, at least 1 */
 } FormatInput;
 
 /* Source code (libblink(3)), which carries the digest of in->json. */
@@ -148,6 +151,15 @@ Status sched_write_cu_kernel(Ctx *ctx, const Schedule *sched, const FormatInput 
 Status sched_write_nccl_graph(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 Status sched_note_nccl_graph(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 
+/* An algorithm for MSCCL (msccl/msccl.h), as RCCL up to 2.27.7 loads it; it passes msccl_check.
+ * Fails: INFEASIBLE the schedule has parts; LIMIT, naming what RCCL or the format has no room for. Memory: scratch. */
+Status sched_write_msccl(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
+Status sched_note_msccl(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
+
+/* Chakra execution traces: the file of one rank, for a message of in->bytes.
+ * Fails: INFEASIBLE the schedule has parts; LIMIT too many messages. */
+Status sched_write_chakra(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
+
 /* A format of schedules. */
 typedef struct {
 	const char *name, *suffix;
@@ -156,6 +168,7 @@ typedef struct {
 	/* A line of a summary: what the file does not hold of the schedule; fails as `write`. NULL: it holds all. */
 	Status (*note)(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 	bool of_a_server;	/* it can be for the ranks of one server */
+	const char *of_ranks;	/* of a file for each rank: its suffix; NULL: one file for all */
 } ScheduleFormat;
 
 extern const ScheduleFormat schedule_formats[];

@@ -21,10 +21,12 @@ const TopologyFormat topology_formats[] = {
 };
 
 const ScheduleFormat schedule_formats[] = {
-	{ "json", "json", NULL, NULL, false },
-	{ "cu", "cu", sched_write_cu, NULL, false },
-	{ "cuda-kernel", "cuda-kernel", sched_write_cu_kernel, NULL, false },
-	{ "nccl-graph", "nccl-graph", sched_write_nccl_graph, sched_note_nccl_graph, true },
+	{ "json", "json", NULL, NULL, false, NULL },
+	{ "cu", "cu", sched_write_cu, NULL, false, NULL },
+	{ "cuda-kernel", "cuda-kernel", sched_write_cu_kernel, NULL, false, NULL },
+	{ "nccl-graph", "nccl-graph", sched_write_nccl_graph, sched_note_nccl_graph, true, NULL },
+	{ "msccl", "msccl", sched_write_msccl, sched_note_msccl, false, NULL },
+	{ "chakra", "chakra", sched_write_chakra, NULL, false, "et" },
 	{ .name = NULL },
 };
 

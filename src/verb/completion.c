@@ -58,14 +58,28 @@ static const CompleteValues values[] = {
 
 enum { N_VALUES = sizeof values / sizeof *values, N_VERBS = sizeof completed / sizeof *completed };
 
-/* The values of --algorithm. */
+static void
+add_once(const char **names, int *n, const char *name)
+{
+	for (int i = 0; i < *n; i++)
+		if (strcmp(names[i], name) == 0)
+			return;
+	names[(*n)++] = name;
+}
+
+/* The values of --algorithm, those that are other names for a row last. */
 static Status
 complete_algorithms(Ctx *ctx, CompleteValues *out)
 {
 	const char **names;
-	TRY(NEW(ctx, names, algorithm_count() + 1));
+	int n = 0, n_aliases = 0;
+	while (algorithm_alias(n_aliases))
+		n_aliases++;
+	TRY(NEW(ctx, names, algorithm_count() + n_aliases + 1));
 	for (int i = 0; i < algorithm_count(); i++)
-		names[i] = algorithm_row(i)->name;
+		add_once(names, &n, algorithm_row(i)->name);
+	for (int i = 0; i < n_aliases; i++)
+		add_once(names, &n, algorithm_alias(i));
 	*out = (CompleteValues){ "algorithm", ~0u, false, names };
 	return OK;
 }

@@ -1,7 +1,9 @@
-/* blinkc lint: what is implausible in topologies. */
+/* blinkc lint: what is implausible in topologies, and which rules algorithms of MSCCL break. */
 #include "base/array.h"
 #include "base/file.h"
 #include "format/format.h"
+#include "format/msccl/msccl.h"
+#include "msccl/msccl.h"
 #include "topology/lint.h"
 #include "verb/request.h"
 #include "verb/shipped.h"
@@ -14,7 +16,7 @@ struct lint {
 	const Options *opt;
 	Finding *found;
 	int n, room;
-	int machines, wrong, findings;	/* wrong: files that are no topology */
+	int machines, algorithms, wrong, findings;	/* wrong: files that are neither */
 	Status status;			/* of the first of these */
 };
 
@@ -47,6 +49,22 @@ keep_finding(Ctx *ctx, struct lint *lint, const char *path, const LintFinding *o
 	return keep(ctx, lint, &finding);
 }
 
+/* ":12: steps: gpu 0, tb 1: 70 steps: want at most 64 (azure, rccl)" */
+static Status
+keep_msccl(Ctx *ctx, struct lint *lint, const char *path, const MscclFinding *one)
+{
+	char dialects[64];
+	Text text = { 0 };
+	text_printf(&text, "%s: %s (%s)", msccl_rule_name(one->rule), one->text,
+	    msccl_dialects_text(one->dialects, dialects));
+	Finding finding = { .kind = FINDING_ERROR, .file = path, .type = msccl_rule_name(one->rule),
+		.line = one->line, .message = text_keep(&ctx->run, &text) };
+	if (!finding.message)
+		return fail_memory(ctx);
+	lint->findings++;
+	return keep(ctx, lint, &finding);
+}
+
 /* A message does not repeat the path. */
 static Status
 keep_error(Ctx *ctx, struct lint *lint, const char *path, Status status, const char *text)
@@ -61,8 +79,25 @@ keep_error(Ctx *ctx, struct lint *lint, const char *path, Status status, const c
 	return keep(ctx, lint, &finding);
 }
 
+/* What a file is, and what was found in it. */
+struct linted {
+	bool is_msccl;
+	LintFinding *found;
+	int n;
+	MscclFindings of_msccl;
+};
+
 static Status
-read_and_lint(Ctx *own, const Options *opt, const char *argument, LintFinding **found, int *n)
+lint_msccl(Ctx *own, const char *label, const Text *in, struct linted *out)
+{
+	Msccl *algo;
+	out->is_msccl = true;
+	TRY(msccl_read(own, label, in->data, in->size, &algo));
+	return msccl_lint(own, label, algo, &out->of_msccl);
+}
+
+static Status
+read_and_lint(Ctx *own, const Options *opt, const char *argument, struct linted *out)
 {
 	Options one = *opt;
 	const char *label;
@@ -71,10 +106,22 @@ read_and_lint(Ctx *own, const Options *opt, const char *argument, LintFinding **
 	one.n_files = argument ? 1 : 0;
 	one.file = (char *[]){ (char *)argument };
 	Status status = input_topology(own, &one, &label, &in);
-	if (status == OK)
-		status = read_topology(own, opt, label, &in, &machine);
+	if (status == OK && msccl_is(in.data, in.size))
+		status = lint_msccl(own, label, &in, out);
+	else if (status == OK && (status = read_topology(own, opt, label, &in, &machine)) == OK)
+		status = topo_lint(own, machine, &out->found, &out->n);
 	text_free(&in);
-	return status == OK ? topo_lint(own, machine, found, n) : status;
+	return status;
+}
+
+static Status
+keep_all(Ctx *ctx, struct lint *lint, const char *path, const struct linted *one)
+{
+	for (int i = 0; i < one->n; i++)
+		TRY(keep_finding(ctx, lint, path, &one->found[i]));
+	for (int i = 0; i < one->of_msccl.n; i++)
+		TRY(keep_msccl(ctx, lint, path, &one->of_msccl.finding[i]));
+	return one->n + one->of_msccl.n ? OK : keep(ctx, lint, &(Finding){ .kind = FINDING_VALID, .file = path });
 }
 
 /* In a context of its own: machines may be large, and only findings stay. argument: NULL: that of --synthetic. */
@@ -83,19 +130,15 @@ lint_one(Ctx *ctx, struct lint *lint, const char *argument)
 {
 	const char *path = argument ? argument : "--synthetic";
 	Ctx own;
-	LintFinding *found;
-	int n = 0;
+	struct linted one = { .is_msccl = false };
+	Status kept;
 	ctx_init(&own);
-	Status status = read_and_lint(&own, lint->opt, argument, &found, &n), kept = OK;
-	lint->machines++;
-	for (int i = 0; i < n && status == OK && kept == OK; i++)
-		kept = keep_finding(ctx, lint, path, &found[i]);
-	if (status == OK && n == 0)
-		kept = keep(ctx, lint, &(Finding){ .kind = FINDING_VALID, .file = path });
-	else if (status == NO_MEMORY)
-		kept = fail_memory(ctx);
-	else if (status != OK)
-		kept = keep_error(ctx, lint, path, status, own.error.text);
+	Status status = read_and_lint(&own, lint->opt, argument, &one);
+	*(one.is_msccl ? &lint->algorithms : &lint->machines) += 1;
+	if (status == OK)
+		kept = keep_all(ctx, lint, path, &one);
+	else
+		kept = status == NO_MEMORY ? fail_memory(ctx) : keep_error(ctx, lint, path, status, own.error.text);
 	ctx_free(&own);
 	return kept;
 }
@@ -121,7 +164,13 @@ print_findings(Ctx *ctx, const struct lint *lint)
 static void
 summarise(const struct lint *lint, char summary[120])
 {
-	int n = snprintf(summary, 120, "%d machine%s: ", lint->machines, lint->machines == 1 ? "" : "s");
+	int n = 0;
+	if (lint->machines)
+		n = snprintf(summary, 120, "%d machine%s%s", lint->machines, lint->machines == 1 ? "" : "s",
+		    lint->algorithms ? ", " : ": ");
+	if (lint->algorithms)
+		n += snprintf(summary + n, (size_t)(120 - n), "%d algorithm%s of MSCCL: ", lint->algorithms,
+		    lint->algorithms == 1 ? "" : "s");
 	n += lint->findings ? snprintf(summary + n, (size_t)(120 - n), "%d finding%s", lint->findings,
 	    lint->findings == 1 ? "" : "s") : snprintf(summary + n, (size_t)(120 - n), "no findings");
 	if (lint->wrong)

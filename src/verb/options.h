@@ -55,6 +55,11 @@
 	    "GPUs that are not ranks and forward data of the job; rest: all that the job has not") \
 	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH | ADVISE | WHATIF, \
 	    "the trees to choose from (default trees)") \
+	X(OPT_RADIX, "radix", 0, "K", COMPILE | BATCH | ADVISE | WHATIF, \
+	    "of knomial, bruck and host-staged-knomial: K - 1 messages in a step (default 2, binomial trees)") \
+	X(OPT_HIERARCHY, "hierarchy", 0, "LIST", COMPILE | BATCH | ADVISE | WHATIF, \
+	    "of hierarchical-ring: GPUs in the rings of each layer, the innermost first, as 4x8x4; default: those of " \
+	    "a server, and the servers") \
 	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE | BATCH, \
 	    "divide each message between the default class and PCIe; peer: by switching peer access (default), " \
 	    "host: through the host's memory") \
@@ -95,10 +100,12 @@ follow from it") \
 	    "N servers to a leaf switch, or with --rails to one for each rail; a spine joins them") \
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, \
 	    "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
-	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK | SIMULATE, \
+	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK | CONVERT | SIMULATE, \
 	    "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G, or 1K-1G, each " \
 	    "twice the one before; of a hybrid " \
-	    "schedule how it divides them") \
+	    "schedule how it divides them; chakra: the size of the message, the first (default 64M)") \
+	X(OPT_CHUNKS, "chunks", 0, "N", COMPILE | CONVERT, \
+	    "chakra: cut each segment into N chunks (default 16)") \
 	X(OPT_EXECUTOR, "executor", 0, "NAME", SIMULATE, \
 	    "what executes the steps: kernel (default), copy or host") \
 	X(OPT_CHUNK, "chunk", 0, "SIZE", SIMULATE, \

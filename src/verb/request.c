@@ -272,6 +272,28 @@ parse_limits(Ctx *ctx, const Options *opt, Ask *ask)
 	return OK;
 }
 
+/* For algorithms that obey them. A binomial tree is one of radix 2. */
+static Status
+parse_shape(Ctx *ctx, const Options *opt, Ask *ask)
+{
+	const char *radix = opt->value[OPT_RADIX], *layers = opt->value[OPT_HIERARCHY];
+	const Algorithm *algorithm;
+	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
+	if (radix && (!algorithm->options || strcmp(algorithm->options, "radix") != 0))
+		return fail(ctx, USAGE, "--radix: %.40s: want it with --algorithm knomial, bruck or "
+		    "host-staged-knomial", radix);
+	TRY(parse_count(ctx, "radix", radix, MOST_RADIX, &ask->radix));
+	if (ask->radix == 1 || (ask->radix > 2 && strcmp(opt->value[OPT_ALGORITHM], "binomial") == 0))
+		return fail(ctx, USAGE, "--radix: %d: want %s", ask->radix,
+		    ask->radix == 1 ? "a whole number from 2 on" : "2 for binomial, or --algorithm knomial");
+	if (layers && (!algorithm->options || strcmp(algorithm->options, "hierarchy") != 0))
+		return fail(ctx, USAGE, "--hierarchy: %.80s: want it with --algorithm hierarchical-ring", layers);
+	if (layers && !hierarchy_parse(layers, &ask->layers))
+		return fail(ctx, USAGE, "--hierarchy: %.80s: want numbers from 2 on, as 4x8x4, at most %d", layers,
+		    MOST_LAYERS);
+	return OK;
+}
+
 /* Several demands, as those of blocks, are planned by the linear program only. */
 static Status
 parse_packing(Ctx *ctx, const Options *opt, Ask *ask)
@@ -313,6 +335,7 @@ request_parse(Ctx *ctx, const Options *opt, Collective coll, Ask *ask)
 		    &ask->tolerance));
 	TRY(parse_limits(ctx, opt, ask));
 	TRY(parse_algorithm(ctx, opt, ask));
+	TRY(parse_shape(ctx, opt, ask));
 	if (opt->value[OPT_PARETO] && (opt->value[OPT_OUTPUT] || opt->value[OPT_FORMAT]))
 		return fail(ctx, USAGE, "--pareto: writes no schedule: want no -o and no --format");
 	TRY(parse_routes(ctx, opt, ask));
@@ -352,11 +375,17 @@ fail_format(Ctx *ctx, const Options *opt, const FormatName *formats, const char 
 	    opt->value[OPT_OUTPUT], name, wanted.text);
 }
 
-/* --server is for formats that can be for one. */
+/* --server is for formats that can be for one, --chunks for those with a file for each rank. */
 static Status
-check_server(Ctx *ctx, const Options *opt, int verb, const char *name)
+check_options_of(Ctx *ctx, const Options *opt, int verb, const char *name)
 {
 	const ScheduleFormat *row = verb == COMPILE || verb == CONVERT ? schedule_format(name) : NULL;
+	if (opt->value[OPT_CHUNKS] && !(row && row->of_ranks))
+		return fail(ctx, USAGE, "--chunks: --format %s: want chakra", name);
+	if (verb == CONVERT && opt->value[OPT_SIZE] && !(row && row->of_ranks))
+		return fail(ctx, USAGE, "--size: convert --format %s: want chakra", name);
+	if (row && row->of_ranks && strcmp(opt->value[OPT_OUTPUT] ? opt->value[OPT_OUTPUT] : "-", "-") == 0)
+		return fail(ctx, USAGE, "--format %s: want -o PREFIX, as it writes a file for each rank", name);
 	return !opt->value[OPT_SERVER] || (row && row->of_a_server) ? OK
 	    : fail(ctx, USAGE, "--server: --format %s: want nccl-graph", name);
 }
@@ -372,10 +401,29 @@ request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, co
 	for (const FormatName *format = formats; format->name; format++) {
 		if (strcmp(name, format->name) == 0 || strcmp(name, format->suffix) == 0) {
 			*out = format->name;
-			return check_server(ctx, opt, verb, *out);
+			return check_options_of(ctx, opt, verb, *out);
 		}
 	}
 	return fail_format(ctx, opt, formats, name);
+}
+
+Status
+request_chunks(Ctx *ctx, const Options *opt, const char *format, FormatInput *in)
+{
+	enum { DEFAULT_CHUNKS = 16, MOST_CHUNKS = 1 << 20 };
+	const ScheduleFormat *row = schedule_format(format);
+	const char *text = opt->value[OPT_CHUNKS];
+	int64_t chunks = DEFAULT_CHUNKS;
+	Sizes sizes;
+	TRY(request_sizes(ctx, opt->value[OPT_SIZE], &sizes));
+	if (!row || !row->of_ranks)
+		return OK;
+	if (text && (!decimal_parse(text, strlen(text), 1, &chunks) || strspn(text, "0123456789") != strlen(text)
+	    || chunks < 1 || chunks > MOST_CHUNKS))
+		return fail(ctx, USAGE, "--chunks: %.40s: want 1 to %d", text, (int)MOST_CHUNKS);
+	in->chunks = (int)chunks;
+	in->bytes = sizes.n ? sizes.m[0] : INT64_C(64) << 20;
+	return OK;
 }
 
 Status

@@ -49,6 +49,9 @@ Status request_relays(Ctx *ctx, const Topology *machine, const char *text, const
 /* The name of a format of this verb (formats_of): by --format, else by the ending of the output, else `otherwise`. */
 Status request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, const char **out);
 
+/* Of formats with a file for each rank, which are for one size of message: --size and --chunks. Fails: USAGE. */
+Status request_chunks(Ctx *ctx, const Options *opt, const char *format, FormatInput *in);
+
 /* --from: the name of a format of topologies that is read; NULL: not given. */
 Status request_from(Ctx *ctx, const Options *opt, const char **out);
 

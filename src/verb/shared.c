@@ -95,13 +95,34 @@ output_path(const Options *opt)
 	return opt->value[OPT_OUTPUT] ? opt->value[OPT_OUTPUT] : "-";
 }
 
+/* A file PREFIX.RANK.SUFFIX for each rank. */
+static Status
+output_ranks(Ctx *ctx, const ScheduleFormat *row, const char *prefix, const Schedule *sched, FormatInput *in)
+{
+	char path[FILE_PATH_ROOM];
+	for (in->rank = 0; in->rank < sched->topo->n_ranks; in->rank++) {
+		Text out = { 0 };
+		int n = snprintf(path, sizeof path, "%s.%d.%s", prefix, in->rank, row->of_ranks);
+		Status status = n < (int)sizeof path ? row->write(ctx, sched, in, &out)
+		    : fail(ctx, USAGE, "-o: %.80s...: a path of more than %d bytes", prefix, FILE_PATH_ROOM - 1);
+		if (status == OK)
+			status = file_write(ctx, path, &out);
+		text_free(&out);
+		TRY(status);
+	}
+	return OK;
+}
+
 Status
 output_schedule(Ctx *ctx, const Options *opt, const char *format, const Schedule *sched, const Text *json)
 {
 	const ScheduleFormat *row = schedule_format(format);
-	const FormatInput in = { .json = json, .server = opt->value[OPT_SERVER] };
+	FormatInput in = { .json = json, .server = opt->value[OPT_SERVER] };
 	const char *path = output_path(opt);
 	Text out = { 0 };
+	TRY(request_chunks(ctx, opt, format, &in));
+	if (row->of_ranks)
+		return output_ranks(ctx, row, path, sched, &in);
 	if (!row->write)
 		return file_write(ctx, path, json);
 	Status status = row->write(ctx, sched, &in, &out);

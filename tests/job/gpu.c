@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Of init, too, where a loaded machine starts many threads. */
@@ -535,6 +536,48 @@ late(struct rank *me)
 	blinkCommDestroy(comm);
 }
 
+/* CPU time of the process by the time that passes: the least of some windows, the first of which see threads begin. */
+static double
+busy(void)
+{
+	enum { WINDOWS = 8, WINDOW_MS = 100 };
+	double least = 1e9;
+	for (int i = 0; i < WINDOWS; i++) {
+		clock_t used = clock();
+		int64_t began = job_now();
+		sleep_ms(WINDOW_MS);
+		double share = (double)(clock() - used) / CLOCKS_PER_SEC / ((double)(job_now() - began) / 1e9);
+		least = share < least ? share : least;
+	}
+	return least;
+}
+
+/* The victim is late in a call of long messages: hundreds of blocks wait, some for several strips, and leave the
+ * machine to others. Rank 2 is a little late, so that the rest go on once before they wait for the victim. */
+static void
+idle(struct rank *me)
+{
+	enum { COUNT = 1 << 16, BUSY_PERCENT = 40 };
+	blinkComm_t comm = job_join(me, NULL);
+	if (!comm)
+		return;
+	char *send = device_memory(me, comm, COUNT * 4);
+	char *recv = device_memory(me, comm, (size_t)me->n * COUNT * 4);
+	job_barrier(me, 0, me->n);
+	if (me->rank == VICTIM) {
+		double share = busy();
+		printf("# CPUs busy while blocks wait: %.3f\n", share);
+		job_need(me, share * 100 <= BUSY_PERCENT * job_slack(), "%.3f CPUs are busy while blocks wait", share);
+	} else if (me->rank == 2) {
+		sleep_ms(50);
+	}
+	job_need(me, blinkAllGather(send, recv, COUNT, blinkFloat32, comm, NULL) == blinkSuccess
+	    && blinkCommWait(comm, 0) == blinkSuccess, "%s", blinkCommGetError(comm));
+	device_free(me, comm, send);
+	device_free(me, comm, recv);
+	leave(me, comm);
+}
+
 /* It leaves instead. */
 static void
 leaves(struct rank *me)
@@ -723,6 +766,7 @@ static const struct scenario {
 	{ "killed_in_step", killed_in_step, .processes_only = true, .fails = true, .dies = true, .seconds = 30 },
 	{ "unlike", unlike, .processes_only = true, .seconds = 30 },
 	{ "late", late, .seconds = 30 },
+	{ "idle", idle, .threads_only = true, .seconds = 60 },
 	{ "leaves", leaves, .seconds = 30 },
 	{ "differs", differs, .seconds = 30 },
 	{ "message_differs", message_differs, .seconds = 30 },

@@ -295,9 +295,10 @@ END
 for option in --output=x --collective=reduce --gpus=0,1 --format=json --verbose --max-depth=3 --pareto --budget=1s --hybrid; do
 	fails "check $option" 2 "${option%%=*}: not an option of blinkc check" check "$option" "$work/default.json"
 done
-for option in --collective=reduce --gpus=0,1 --verbose --epsilon=0.1 --no-minimise --max-trees=3 --pareto --budget=1s --size=1 --hybrid; do
+for option in --collective=reduce --gpus=0,1 --verbose --epsilon=0.1 --no-minimise --max-trees=3 --pareto --budget=1s --hybrid; do
 	fails "convert $option" 2 "${option%%=*}: not an option of blinkc convert" convert "$option" "$v"
 done
+fails "convert --size" 2 "--size: convert --format json: want chakra" convert --size=1 "$v"
 for option in --servers=2 --nic-rate=1 --rails --leaf=2 --oversubscription=3; do
 	fails "compile $option" 2 "${option%%=*}: not an option of blinkc compile" "$option" "$v"
 done
@@ -377,7 +378,7 @@ has "it is source code" "blink_program" "$work/schedule.cu"
 for packing in nothing "" MWU; do
 	fails "--packing '$packing'" 2 "--packing: " --packing "$packing" "$v"
 done
-fails "--algorithm chain" 2 "--algorithm: chain: want one of trees, onehop, threephase, ring" -a chain "$v"
+fails "--algorithm chains" 2 "--algorithm: chains: want one of trees, onehop, threephase, ring, chain, direct, " -a chains "$v"
 for option in "-p mwu" --max-depth=2 --max-trees=4 --pareto; do
 	# shellcheck disable=SC2086 # words
 	fails "--algorithm onehop $option" 2 "--algorithm: onehop: want trees with --packing mwu, --max-depth, --max-trees or --pareto" \

@@ -46,7 +46,6 @@ s.cu|source code of a schedule: want a schedule: the file in JSON that the code 
 a.c|source code: want a schedule
 nccl.xml|a topology of NCCL or RCCL: want a schedule; blinkc FILE compiles one
 graph.xml|a graph dump of NCCL (NCCL_GRAPH_DUMP_FILE): want a schedule
-msccl.xml|an algorithm of MSCCL: want a schedule
 hwloc.xml|a topology of hwloc: want a schedule; blinkc FILE compiles one
 smi.txt|output of nvidia-smi topo -m: want a schedule; blinkc FILE compiles one
 s.svg|a picture in SVG: want a schedule
@@ -70,6 +69,10 @@ while IFS='|' read -r file text; do
 	esac
 	[ $file = program ] || says "blink-perf $file" 3 "$file: $text" "$perf" "$file"
 done <kinds
+for verb in "diff -q s.json" "convert --format cu" show; do
+	# shellcheck disable=SC2086
+	says "$verb msccl.xml" 3 "msccl.xml: an algorithm of MSCCL: want a schedule" "$blinkc" $verb msccl.xml
+done
 says "a schedule for a topology" 3 "s.json: a schedule: want a topology; blinkc show FILE draws what there is" "$blinkc" s.json
 says "an index for a topology" 3 "i.json: an index of schedules: want a topology" "$blinkc" batch i.json -o x
 says "a program for a topology" 3 "program: a program or shared object: want a topology" "$blinkc" program
@@ -100,7 +103,7 @@ expect "a prefix of one, though other verbs have more" "$blinkc" -q --collectiv 
 says "a mistyped collective" 2 "did you mean broadcast?" "$blinkc" -c brodcast $v
 says "a mistyped collective of a batch" 2 "did you mean allgather?" "$blinkc" batch --collectives reduce,algather $v -o x
 says "a mistyped algorithm" 2 "did you mean onehop?" "$blinkc" -a onehpo $v
-says "a mistyped format" 2 "--format: jsn: want json, cu, cuda-kernel or nccl-graph; did you mean json?" "$blinkc" --format jsn $v
+says "a mistyped format" 2 "--format: jsn: want json, cu, cuda-kernel, nccl-graph, msccl or chakra; did you mean json?" "$blinkc" --format jsn $v
 says "a mistyped class" 2 "did you mean nvlink?" "$blinkc" -l pcie,nvlnk $v
 says "a mistyped kind of roots" 2 "did you mean best?" "$blinkc" batch --roots bets $v -o x
 says "a mistyped difference" 2 "did you mean trees?" "$blinkc" diff --fail-on rate,tres s.json s.json

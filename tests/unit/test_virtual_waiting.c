@@ -4,10 +4,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SECONDS_MOST = 60, LINE = 64, WAIT_MS = 200, PLACES_MANY = 40, THREADS = 200 };
+enum { SECONDS_MOST = 60, LINE = 64, WAIT_MS = 200, LATE_MS = 50, TRIALS = 40, PLACES_MANY = 40, THREADS = 200,
+	PASSING_BYTES = 64 << 20 };
 
 static int n_tests, n_failed;
 static _Alignas(LINE) char memory[(PLACES_MANY + 2) * LINE];
@@ -83,18 +85,20 @@ static void *
 store_late(void *unused)
 {
 	(void)unused;
-	pause_ms(WAIT_MS);
+	pause_ms(LATE_MS);
 	set_line(PLACES_MANY);
 	return NULL;
 }
 
-/* More places than a thread can watch, of which the last that it looks at changes: the store ends the wait. */
-static void
-test_many(void)
+/* Whether a store to the last of more places than a thread can watch ends its wait. Without that the wait ends, too, as
+ * the thread looks by itself now and then, or because it had no processor when the store came. */
+static bool
+is_woken_of_many(void)
 {
 	struct watch w = { 0 };
 	pthread_t thread;
 	watch_begin();
+	memset(memory, 0, sizeof memory);
 	if (pthread_create(&thread, NULL, store_late, NULL) != 0)
 		exit(1);
 	while (!line_is_set(PLACES_MANY)) {
@@ -106,7 +110,71 @@ test_many(void)
 	bool woken = w.woken;
 	pthread_join(thread, NULL);
 	watch_leave(&w);
+	return woken;
+}
+
+static void
+test_many(void)
+{
+	bool woken = false;
+	for (int i = 0; i < TRIALS && !woken; i++)
+		woken = is_woken_of_many();
 	ok(woken, "of many places those that were looked at last end a wait");
+}
+
+/* A turn of who waits for a line while something else is stored: does it wake up at once? */
+static bool
+wakes(const void *stored, size_t bytes)
+{
+	struct watch w = { 0 };
+	watch_begin();
+	do {
+		watch_load(&w, memory);
+		watch_pause(&w);
+	} while (w.turns <= w.yields);
+	watch_load(&w, memory);
+	memory_stored(stored, bytes);
+	watch_pause(&w);
+	bool woken = w.woken;
+	watch_leave(&w);
+	return woken;
+}
+
+/* More than the table of places has room for, so that some of it has the place of the line. */
+static void
+test_passing(void)
+{
+	ok(!wakes(memory + LINE, PASSING_BYTES), "data that go by wake up nobody who waits for something else");
+	ok(wakes(memory, LINE), "but a store to the line does");
+}
+
+static bool
+wakes_watch(struct watch *w, const void *line)
+{
+	watch_load(w, line);
+	memory_stored(line, 1);
+	watch_pause(w);
+	return w->woken;
+}
+
+/* Two lines that are watched, and have one place. The second is far away: nobody loads what is there. */
+static void
+test_same_place(void)
+{
+	struct watch a = { .turns = 1 }, b = { .turns = 1 };
+	uintptr_t far = (uintptr_t)memory, end = far + PASSING_BYTES;
+	watch_begin();
+	watch_begin();
+	watch_load(&a, memory);
+	do {
+		watch_end(&b);
+		b.turns = 1;
+		watch_load(&b, (const void *)(far += LINE));
+	} while (b.on[0].place != a.on[0].place && far < end);
+	ok(far < end && wakes_watch(&a, memory) && wakes_watch(&b, (const void *)far),
+	    "of two lines of one place each wakes up who waits for it");
+	watch_leave(&a);
+	watch_leave(&b);
 }
 
 int
@@ -115,6 +183,8 @@ main(void)
 	alarm(SECONDS_MOST);
 	test_seen();
 	test_many();
+	test_passing();
+	test_same_place();
 	printf("1..%d\n", n_tests);
 	return n_failed != 0;
 }

@@ -50,6 +50,7 @@ struct watch {
 	bool woken, ended_by_store;	/* the last pause, the last wait */
 	int n;
 	struct {
+		uintptr_t line;
 		struct place *place;
 		uint32_t stores;	/* before its last load */
 		unsigned turn;		/* of that load */

@@ -360,7 +360,8 @@ virtual_gpu_load(const void *from, void *to, unsigned bytes)
 	const char *at = bytes_at(r, from, bytes, false, &owner);
 	/* Who is about to sleep until the value changes must have seen it. */
 	bool may = !watches(&r->watch, at);
-	watch_load(&r->watch, at);
+	if (owner != HOST)
+		watch_load(&r->watch, at);
 	for (unsigned i = 0; i < bytes; i += 8) {
 		unsigned n = bytes < 8 ? bytes : 8;
 		if (!r->weak || !load_early(r, may, (const char *)from + i, (char *)to + i, n))
@@ -379,7 +380,8 @@ virtual_gpu_store(void *to, const void *from, unsigned bytes)
 	char *at = bytes_at(r, to, bytes, true, &owner);
 	bool late = r->weak && owner != r->c->device;
 	forget_early(r, to, bytes);
-	watch_end(&r->watch);
+	if (owner != HOST)		/* who reports to the host goes on waiting */
+		watch_end(&r->watch);
 	for (unsigned i = 0; i < bytes; i += 8) {
 		unsigned n = bytes < 8 ? bytes : 8;
 		if (late)
@@ -387,7 +389,7 @@ virtual_gpu_store(void *to, const void *from, unsigned bytes)
 		else
 			put(at + i, (const char *)from + i, n);
 	}
-	if (!late)
+	if (!late && owner != HOST)
 		memory_stored(at, bytes);
 }
 
@@ -414,7 +416,6 @@ virtual_gpu_fence(void)
 {
 	struct runner *r = self;
 	die_in_time();
-	watch_end(&r->watch);
 	pay(r, r->in, false);
 	pay(r, r->out, true);
 	let_go(r);

@@ -50,7 +50,8 @@ void virtual_gpu_fence(void);
 /* atomicAdd of memory of this device; returns what was there. */
 uint32_t virtual_gpu_add(uint32_t *at, uint32_t value);
 
-/* In every turn of a loop that waits for memory: others run, and a thread whose device is lost ends here. */
+/* In every turn of a loop that waits for memory, when all that may end it was looked at: others run, the thread may
+ * sleep until some of that is stored to, and it ends here if its device is lost. */
 void virtual_gpu_pause(void);
 
 /* ns, as globaltimer. */

@@ -1,7 +1,11 @@
 /* How threads of blocks wait for memory. There may be a thousand on a machine of two processors, and nearly all of them
  * wait: a thread that looks every 200 us would leave nothing for those that work. So a thread that has looked for a
  * while sleeps until somebody stores to a line of memory that it looks at; a line has a place in a table, with the
- * number of those who watch it and of what was stored while they did.
+ * number of those who watch it and of what was stored while they did. It waits until it stores to memory of a device:
+ * fences, and what it reports to the host, end no wait.
+ *
+ * A line has the bytes of a flag and hardly more. Of those with one place, which are many, only watched ones count:
+ * data go by all the time, and would wake up whoever waits for a flag.
  *
  * Stores of other processes and of the host are not seen, nor those by another address of the same memory: a thread
  * looks by itself now and then, more often if it was so that its last wait ended.
@@ -20,8 +24,8 @@
 #include <unistd.h>
 
 enum {
-	PLACES = 1 << 18,		/* many more than are watched: a store to a place wakes threads up */
-	LINE_SHIFT = 6,
+	PLACES = 1 << 18,		/* many more than are watched */
+	LINE_SHIFT = 4,
 	YIELDS_OF_ALL = 100, YIELDS_LEAST = 2, YIELDS_MOST = 50,
 	TURNS_UNSEEN = 16,
 	SHORT_NS = 200000, LONG_NS = 10000000, LONGEST_NS = 100000000, THREAD_NS = 100000,
@@ -35,9 +39,12 @@ struct wait_on {
 };
 
 static struct place {
-	_Atomic uint32_t watchers;
-	_Atomic uint32_t stores;	/* while there were watchers */
+	_Atomic uint64_t watched;	/* a line, 0: several; and by how many */
+	_Atomic uint32_t stores;	/* while it was watched */
 } places[PLACES];
+
+#define WATCHERS(watched) ((watched) & UINT16_MAX)
+#define WATCHED_LINE(watched) ((watched) >> 16)
 
 /* Lines in a row have places in a row: who stores much goes through the table as through its memory. */
 static struct place *
@@ -62,9 +69,18 @@ watch_leave(struct watch *w)
 }
 
 static void
+begin_watch(struct place *place, uint64_t line)
+{
+	uint64_t was = atomic_load(&place->watched), next;
+	do {
+		next = WATCHERS(was) == 0 || WATCHED_LINE(was) == line ? line : 0;
+	} while (!atomic_compare_exchange_weak(&place->watched, &was, next << 16 | (WATCHERS(was) + 1)));
+}
+
+static void
 drop(struct watch *w, int i)
 {
-	atomic_fetch_sub(&w->on[i].place->watchers, 1);
+	atomic_fetch_sub(&w->on[i].place->watched, 1);
 	w->on[i] = w->on[--w->n];
 }
 
@@ -84,28 +100,28 @@ watch_load(struct watch *w, const void *at)
 {
 	if (w->turns == 0 || w->turns + 1 < w->yields)
 		return;
-	struct place *place = place_of_line((uintptr_t)at >> LINE_SHIFT);
+	uintptr_t line = (uintptr_t)at >> LINE_SHIFT;
 	int i = 0;
-	while (i < w->n && w->on[i].place != place)
+	while (i < w->n && w->on[i].line != line)
 		i++;
 	if (i == WATCHED_MOST) {
 		drop(w, oldest(w));
 		i = w->n;
 	}
 	if (i == w->n) {
-		w->on[w->n++].place = place;
-		atomic_fetch_add(&place->watchers, 1);
+		w->on[w->n].line = line;
+		w->on[w->n++].place = place_of_line(line);
+		begin_watch(w->on[i].place, line);
 	}
-	w->on[i].stores = atomic_load(&place->stores);
+	w->on[i].stores = atomic_load(&w->on[i].place->stores);
 	w->on[i].turn = w->turns;
 }
 
 bool
 watches(const struct watch *w, const void *at)
 {
-	const struct place *place = place_of_line((uintptr_t)at >> LINE_SHIFT);
 	for (int i = 0; i < w->n; i++)
-		if (w->on[i].place == place)
+		if (w->on[i].line == (uintptr_t)at >> LINE_SHIFT)
 			return true;
 	return false;
 }
@@ -126,9 +142,10 @@ static int64_t
 patience(const struct watch *w)
 {
 	int64_t most = (int64_t)THREAD_NS * atomic_load(&threads), ns = SHORT_NS;
+	most = most < LONGEST_NS ? most : LONGEST_NS;
 	if (w->ended_by_store)
-		return most < LONG_NS ? LONG_NS : most < LONGEST_NS ? most : LONGEST_NS;
-	for (unsigned i = w->yields; i < w->turns && ns < most && ns < LONG_NS; i++)
+		return most < LONG_NS ? LONG_NS : most;
+	for (unsigned i = w->yields; i < w->turns && ns < most; i++)
 		ns *= 2;
 	return ns;
 }
@@ -183,7 +200,8 @@ memory_stored(const void *at, size_t bytes)
 	for (uintptr_t line = first; line <= last; line++) {
 		struct place *place = place_of_line(line);
 		/* No mere load, which could come before the store: who begins to watch then would see neither. */
-		if (atomic_fetch_add(&place->watchers, 0) == 0)
+		uint64_t watched = atomic_fetch_add(&place->watched, 0);
+		if (WATCHERS(watched) == 0 || (WATCHED_LINE(watched) != 0 && WATCHED_LINE(watched) != line))
 			continue;
 		atomic_fetch_add(&place->stores, 1);
 		syscall(SYS_futex, &place->stores, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);

@@ -65,8 +65,8 @@ enum {
 	/* Vectors of each operand that a thread has under way. Types whose arithmetic is long are bound by that. */
 	AT_ONCE = ELEMENT_BYTES == 1 ? 2 : 4,
 	SOURCES_AT_ONCE = 4,		/* packets */
-	POLLS = 1 << 10,		/* of a flag, before others of the list are looked at, or `stop` */
-	POLLS_OF_TURN = 4,
+	POLLS = 1 << 10,		/* of a flag, before `stop` is looked at */
+	LOOKS = 4,			/* at a flag, before others of the list */
 	NS_LONG = 1000000
 };
 
@@ -124,7 +124,18 @@ poll_flag(const uint64_t *at, uint64_t value, int polls)
 	return false;
 }
 
-/* A round of waiting is over, without effect. */
+/* Of several flags, by who pauses when it has looked at all of them. */
+FN bool
+look_at_flag(const uint64_t *at, uint64_t value)
+{
+	NOT_UNROLLED
+	for (int i = 0; i < LOOKS; i++)
+		if (load8_fresh(at) >= value)
+			return true;
+	return false;
+}
+
+/* A round of waiting is over, without effect. Every ms it is said again, since others say that they wait no more. */
 FN void
 still_waits(struct gpu_status *status, struct waiting *w, int32_t peer)
 {
@@ -133,6 +144,7 @@ still_waits(struct gpu_status *status, struct waiting *w, int32_t peer)
 		w->since = now;
 	} else if (now - w->since > NS_LONG) {
 		store4_fresh(&status->awaits, (uint32_t)peer);
+		w->since = now;
 		w->said = true;
 	}
 }
@@ -497,14 +509,15 @@ move_chunk(const struct block *b, const struct strip *s, int32_t chunk, enum ope
 
 /* Is the flag of lane l there for this chunk? If so, the lane's slot is in the table. */
 FN bool
-lane_is_there(struct block *b, const struct strip *s, int l, int32_t chunk, int polls, struct waiting *w)
+lane_is_there(struct block *b, const struct strip *s, int l, int32_t chunk, struct waiting *w)
 {
 	const struct gpu_call *c = &b->call;
 	struct lane lane = lane_of(b, s, l);
 	bool reads = l < s->n_from;
 	int32_t need = reads ? chunk + 1 : chunk + 1 - c->slots;
+	uint64_t *flag = reads ? lane.ready : lane.done, value = GPU_FLAG(b->number, need);
 	b->place[l] = lane.data + chunk % c->slots * c->slot_bytes;
-	if (need > 0 && !poll_flag(reads ? lane.ready : lane.done, GPU_FLAG(b->number, need), polls)) {
+	if (need > 0 && !(b->n_strips > 1 ? look_at_flag(flag, value) : poll_flag(flag, value, POLLS))) {
 		still_waits(c->status, w, lane.peer);
 		return false;
 	}
@@ -519,11 +532,11 @@ lane_is_there(struct block *b, const struct strip *s, int l, int32_t chunk, int 
 
 /* For all threads of the block. */
 FN bool
-chunk_is_there(struct block *b, const struct strip *s, int32_t chunk, int polls, struct waiting *w)
+chunk_is_there(struct block *b, const struct strip *s, int32_t chunk, struct waiting *w)
 {
 	bool there = true;
 	for (int l = (int)this_thread(); l < s->n_from + s->n_to && there; l += (int)all_threads())
-		there = lane_is_there(b, s, l, chunk, polls, w);
+		there = lane_is_there(b, s, l, chunk, w);
 	return !barrier_any(!there);
 }
 
@@ -567,7 +580,7 @@ run_list(struct block *b, enum operation op, struct waiting *w)
 			if (chunk == s->n_chunks)
 				continue;
 			left = true;
-			if (!chunk_is_there(b, s, chunk, b->n_strips > 1 ? POLLS_OF_TURN : POLLS, w))
+			if (!chunk_is_there(b, s, chunk, w))
 				continue;
 			if (this_thread() == 0)
 				s->chunk = chunk + 1;
@@ -578,6 +591,8 @@ run_list(struct block *b, enum operation op, struct waiting *w)
 			say_progress(b->call.status, &said);
 			moved = true;
 		}
+		if (left && !moved && w->since != 0)
+			pause_thread();
 		if (left && !moved && all_stop(b->call.status))
 			return false;
 	}

@@ -8,6 +8,7 @@
 #include "verb/check/fits_machine.h"
 #include "verb/check/changes.h"
 #include "verb/check/check.h"
+#include "verb/check/msccl.h"
 #include "verb/progress.h"
 #include "verb/request.h"
 #include "verb/shipped.h"
@@ -187,7 +188,10 @@ check_item(Ctx *ctx, void *of, int i)
 	if (item->index_file >= 0 || item->status != OK)
 		return OK;
 	Status status = item->named < 0 ? file_read_regular(ctx, item->path, &in) : file_read(ctx, item->path, &in);
-	if (status == OK)
+	if (status == OK && item->named >= 0 && file_kind(in.data, in.size) == FILE_MSCCL)
+		status = check_msccl(ctx, in.data, in.size, check->verbose && !check->json
+		    ? check->summary[item->named] : NULL, SUMMARY_ROOM);
+	else if (status == OK)
 		status = item->named < 0 && file_kind(in.data, in.size) == FILE_TOPOLOGY
 		    ? check_topology(ctx, item->path, &in) : check_schedule(ctx, check, i, &in);
 	text_free(&in);
