@@ -71,6 +71,9 @@ enum {
 #define LIMIT_SIM_STEPS (INT64_C(1) << 28)
 #define LIMIT_SIM_KEPT (INT64_C(1) << 22)
 
+/* Of each simulation in the search for a size of chunks: some seconds. */
+#define LIMIT_SIM_SEARCH (INT64_C(1) << 20)
+
 /* Steps to verify a schedule, at about a ns each: an allreduce over 1024 ranks whose bound is a cut or a partition
  * takes a tenth; the lengths of an allgather behind switches may be for 690 ranks. */
 #define LIMIT_VERIFY_STEPS INT64_C(2000000000)

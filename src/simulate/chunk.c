@@ -1,9 +1,11 @@
 /* The chunk size with the least simulated time, among powers of two of at least 4 KiB.
  *
- * Small chunks fill the pipeline sooner, and pay more start-ups: along d hops a segment of S bytes takes about (k + d
- * - 1) (step + S / (k B)) in k chunks, least for k = sqrt((d - 1) S / (B step)). Around that the time falls, and then
- * rises, so the search starts there and goes downhill, in the order of chunk sizes, until a neighbour is no better:
- * four or five simulations. A message that does not fill a pipeline has one chunk. Ties go to the larger chunk.
+ * Small chunks fill the pipeline sooner, and pay more start-ups: along d hops a segment of S bytes takes about
+ * (k + d - 1) (step + S / (k B)) in k chunks, least for k = sqrt((d - 1) S / (B step)). Around that the time falls,
+ * and then rises, so the search starts there and goes downhill, in the order of chunk sizes, until a neighbour is no
+ * better; and at last one chunk is tried, which trees of one hop are best with: five or six simulations. Of equal
+ * times the size that was tried first is kept. None has more than LIMIT_SIM_SEARCH steps, or one chunk: with k
+ * chunks a pipeline of d hops is filled for (d - 1) / k of its time, which many more chunks hardly change.
  *
  * What libblink takes itself (runtime/cuda/sizes.c) is a rule for all machines, within 8 to 128 KiB for kernels, bound
  * by its rings; `--chunk` simulates that, too. The best size shows what a schedule can do, and is what a schedule's
@@ -49,10 +51,9 @@ first_shift(const SimPlan *plan, const SimAsk *ask, int depth, int most)
 
 /* Steps of chunks of this size, of the longest segment, over all edges: at least what a simulation counts. */
 static bool
-too_many(const SimPlan *plan, const SimAsk *ask, int64_t longest, int shift)
+too_many(const SimPlan *plan, int64_t longest, int shift)
 {
-	int64_t most = ask->steps ? LIMIT_SIM_KEPT : LIMIT_SIM_STEPS;
-	return ((longest - 1) >> shift) + 1 > most / (plan->n_hops ? plan->n_hops : 1);
+	return ((longest - 1) >> shift) + 1 > LIMIT_SIM_SEARCH / (plan->n_hops ? plan->n_hops : 1);
 }
 
 /* One more simulation; what a worse one has left in the run arena is given back. */
@@ -81,7 +82,7 @@ descend(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t longest, int m
 		int start = *shift;
 		do {
 			int next = *shift + direction;
-			better = next >= LEAST_SHIFT && next <= most && !too_many(plan, ask, longest, next);
+			better = next >= LEAST_SHIFT && next <= most && !too_many(plan, longest, next);
 			if (better)
 				TRY(try_shift(ctx, plan, ask, next, best, &better));
 			*shift = better ? next : *shift;
@@ -105,10 +106,12 @@ sim_run_best(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
 		most++;
 	TRY(sched_depth(ctx, plan->sched, &depth));
 	shift = first_shift(plan, ask, depth, most);
-	while (shift < most && too_many(plan, ask, longest, shift))
+	while (shift < most && too_many(plan, longest, shift))
 		shift++;
 	TRY(try_shift(ctx, plan, ask, shift, &best, &better));
 	TRY(descend(ctx, plan, ask, longest, most, &best, &shift));
+	TRY(try_shift(ctx, plan, ask, most, &best, &better));
+	shift = better ? most : shift;
 	if (ask->steps) {
 		SimAsk kept = *ask;
 		kept.chunk = INT64_C(1) << shift;

@@ -7,18 +7,33 @@
 
 enum { WEIGHT_ONE = 1 << 20, RATE_BITS = 20 };
 
-typedef enum { HOP_IDLE, HOP_WAITING, HOP_STARTING, HOP_MOVING, HOP_ADDING } HopState;
+/* A step that is under way at its sender. There are few of them, in slots that are used again, close together in
+ * memory: what moves on a link is looked at whenever one of it begins or ends. */
+typedef enum { STEP_STARTING, STEP_MOVING, STEP_ADDING } StepState;
 
-/* At most one chunk of a hop is on its way to begin, moving or being added by the sender: they follow one another. */
+struct active {
+	Wide left, rate;		/* work left at `since`, and done in each ps: bytes * PS_PER_S << RATE_BITS */
+	int64_t since;
+	int64_t weight;			/* of its share of a link */
+	int slowest;			/* the link by whose share it goes */
+	int hop, step, cause;		/* cause: the step that let it begin */
+	StepState state;
+	int n_places;			/* its links: places[slot * longest .. ] */
+};
+
+/* A link of a step, and where the step is in the list of that link. */
+struct place {
+	int link, at;
+};
+
+/* At most one chunk of a hop is under way at its sender: they follow one another. */
 struct hop_run {
-	HopState state;
 	int64_t begun, moved, arrived;	/* chunks that have begun, whose bytes have begun to move, that have arrived */
 	int64_t latency;		/* ps, of its path */
-	int64_t weight;			/* of its share of a link */
-	Wide left, rate;		/* work left at `since`, and done in each ps: bytes * PS_PER_S << RATE_BITS */
-	int64_t since, ready;		/* ready: when it began to wait */
-	int step, cause;		/* the current step; what let it be ready */
-	int first_place;		/* of its places in the lists of its links */
+	int64_t weight;
+	int64_t ready;			/* when it began to wait */
+	bool busy;			/* a step is under way, or waits */
+	int cause;			/* of what waits */
 };
 
 struct value_run {
@@ -59,10 +74,14 @@ struct run {
 	struct value_run *value;
 	struct link_run *link;
 	struct gpu_run *gpu;
-	int *moving, *place;		/* lists of links; of each hop and link of it: where it is there */
+	struct active *active;		/* slots */
+	struct place *places;
+	int longest;			/* links of a hop, at most */
+	int *free_slot, n_free;
+	int *moving;			/* lists of links: slots */
 	int *changed, n_changed;	/* links */
 	int *touched, n_touched;	/* GPUs */
-	Clocks clocks;			/* of hops: when they go on to their next state */
+	Clocks clocks;			/* of slots: when they go on to their next state */
 	Events events;			/* ids: hops, whose chunks arrive; n_hops + a value, which has added or
 					 * is input */
 	int64_t *first_step;		/* steps are kept: of each hop, of its places in step_at */
@@ -71,8 +90,8 @@ struct run {
 
 /* links.c */
 Status links_new(struct run *run);
-void links_enter(struct run *run, int h);	/* its bytes begin to move, or end */
-void links_leave(struct run *run, int h);
+void links_enter(struct run *run, int slot);	/* its bytes begin to move, or end */
+void links_leave(struct run *run, int slot);
 Status links_share(struct run *run);		/* new rates and ends of what moves on links that changed */
 
 static inline int64_t

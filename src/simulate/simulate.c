@@ -49,7 +49,7 @@
  * Not simulated: rings of slots that hold a sender back until the receiver has read (with chunks of one size the two
  * keep step), caches and memory of GPUs, congestion inside switches.
  *
- * Method. Discrete events. A hop (an edge of one tree) has at most one step that is not yet on its way, so it has one
+ * Method. Discrete events. A hop (an edge of one tree) has at most one step under way at its sender, which has one
  * clock, which moves when shares change; arrivals and additions are events. All of one time are taken before anything
  * begins (Clocks and Events in the order of ids), then GPUs grant what waits, then links share: the result does not
  * depend on the order in between. Values count chunks only, so that memory does not grow with their number.
@@ -92,27 +92,22 @@ step_at(const struct run *run, int h, int64_t chunk)
 	return run->ask->steps ? run->step_at[run->first_step[h] + chunk] : -1;
 }
 
-static int64_t
-current_bytes(const struct run *run, int h)
-{
-	return chunk_bytes(run, run->plan->hop[h].segment, run->hop[h].begun - 1);
-}
-
 static Status wake(struct run *run, int h, int cause);
 
 /* What a switch copies begins with it. */
 static Status
-move_bytes(struct run *run, int h)
+move_bytes(struct run *run, int slot)
 {
 	const SimPlan *plan = run->plan;
-	struct hop_run *hop = &run->hop[h];
-	hop->state = HOP_MOVING;
-	links_enter(run, h);
-	hop->moved++;
+	struct active *active = &run->active[slot];
+	int h = active->hop;
+	active->state = STEP_MOVING;
+	links_enter(run, slot);
+	run->hop[h].moved++;
 	if (run->ask->steps)
-		step_of(run, hop->step)->move = run->now;
+		step_of(run, active->step)->move = run->now;
 	for (int i = plan->first_follower[h]; i < plan->first_follower[h + 1]; i++)
-		TRY(wake(run, plan->follower[i], hop->cause));
+		TRY(wake(run, plan->follower[i], active->cause));
 	return OK;
 }
 
@@ -121,20 +116,20 @@ begin(struct run *run, int h, int cause)
 {
 	struct hop_run *hop = &run->hop[h];
 	int64_t wait = (by_packets(run->ask) ? run->ask->p.packet_step : run->ask->p.step) * PS_PER_NS, then;
-	hop->step = (int)run->out->n_steps++;
-	hop->cause = cause;
+	int slot = run->free_slot[--run->n_free], step = (int)run->out->n_steps++;
+	run->active[slot] = (struct active){ .hop = h, .step = step, .cause = cause, .weight = hop->weight };
 	if (run->ask->steps) {
-		*step_of(run, hop->step) = (SimStep){ .hop = h, .cause = cause, .chunk = hop->begun,
-		    .begin = run->now };
-		run->step_at[run->first_step[h] + hop->begun] = hop->step;
+		*step_of(run, step) = (SimStep){ .hop = h, .cause = cause, .chunk = hop->begun, .begin = run->now };
+		run->step_at[run->first_step[h] + hop->begun] = step;
 	}
 	hop->begun++;
+	hop->busy = true;
 	run->gpu[run->plan->hop[h].src].sending += run->plan->hop[h].feeder < 0;
 	if (wait == 0 || run->plan->hop[h].feeder >= 0)
-		return move_bytes(run, h);
-	hop->state = HOP_STARTING;
+		return move_bytes(run, slot);
+	run->active[slot].state = STEP_STARTING;
 	TRY(after(run, wait, &then));
-	clocks_set(&run->clocks, h, then);
+	clocks_set(&run->clocks, slot, then);
 	return OK;
 }
 
@@ -153,11 +148,11 @@ wake(struct run *run, int h, int cause)
 	const SimHop *of = &run->plan->hop[h];
 	struct hop_run *hop = &run->hop[h];
 	int64_t ready = of->feeder >= 0 ? run->hop[of->feeder].moved : run->value[of->from].there;
-	if (hop->state != HOP_IDLE || hop->begun >= ready)
+	if (hop->busy || hop->begun >= ready)
 		return OK;
 	if (of->feeder >= 0 || !run->ask->p.at_once)
 		return begin(run, h, cause);
-	hop->state = HOP_WAITING;
+	hop->busy = true;
 	hop->cause = cause;
 	hop->ready = run->now;
 	keys_add(&run->gpu[of->src].waiting, hop->begun << HOP_BITS | h);
@@ -233,13 +228,13 @@ arrive(struct run *run, int h, int step)
 
 /* The sender has done its part. */
 static Status
-end_step(struct run *run, int h)
+end_step(struct run *run, int slot)
 {
+	int h = run->active[slot].hop, step = run->active[slot].step;
 	const SimHop *of = &run->plan->hop[h];
-	struct hop_run *hop = &run->hop[h];
 	int64_t then;
-	int step = hop->step;
-	hop->state = HOP_IDLE;
+	run->hop[h].busy = false;
+	run->free_slot[run->n_free++] = slot;
 	if (run->ask->steps)
 		step_of(run, step)->end = run->now;
 	if (of->feeder < 0) {
@@ -247,8 +242,8 @@ end_step(struct run *run, int h)
 		run->gpu[of->src].freed_by = step;
 		touch(run, of->src);
 	}
-	TRY(after(run, hop->latency, &then));
-	if (hop->latency == 0)
+	TRY(after(run, run->hop[h].latency, &then));
+	if (then == run->now)
 		TRY(arrive(run, h, step));
 	else
 		TRY(events_add(run->ctx, &run->events, (Event){ then, h, step }));
@@ -256,21 +251,23 @@ end_step(struct run *run, int h)
 }
 
 static Status
-next_state(struct run *run, int h)
+next_state(struct run *run, int slot)
 {
-	struct hop_run *hop = &run->hop[h];
-	int64_t wait, then;
-	if (hop->state == HOP_STARTING)
-		return move_bytes(run, h);
-	if (hop->state == HOP_ADDING)
-		return end_step(run, h);
-	links_leave(run, h);
-	wait = run->plan->hop[h].adds && run->ask->p.fused ? time_to_add(run, current_bytes(run, h)) : 0;
+	struct active *step = &run->active[slot];
+	const SimHop *hop = &run->plan->hop[step->hop];
+	int64_t wait = 0, then;
+	if (step->state == STEP_STARTING)
+		return move_bytes(run, slot);
+	if (step->state == STEP_ADDING)
+		return end_step(run, slot);
+	links_leave(run, slot);
+	if (hop->adds && run->ask->p.fused)
+		wait = time_to_add(run, chunk_bytes(run, hop->segment, run->hop[step->hop].begun - 1));
 	if (wait == 0)
-		return end_step(run, h);
-	hop->state = HOP_ADDING;
+		return end_step(run, slot);
+	step->state = STEP_ADDING;
 	TRY(after(run, wait, &then));
-	clocks_set(&run->clocks, h, then);
+	clocks_set(&run->clocks, slot, then);
 	return OK;
 }
 
@@ -380,7 +377,7 @@ new_hops(struct run *run)
 		for (int i = 0; i < hop->n_path; i++)
 			run->hop[h].latency += sim_link_latency(run->ask, &plan->sched->topo->link[hop->path[i]]);
 	}
-	return clocks_new(run->ctx, plan->n_hops, &run->clocks);
+	return OK;
 }
 
 static Status

@@ -42,10 +42,12 @@ for r in d["sizes"]:
 	done
 }
 if [ "$full" ]; then
-	for t in dgx1p dgx1v dgx2 kesch mi250 mi300x pcie-8gpu summit two-dgx1v; do
-		never_below topologies/$t.xml 1,64K,1M,1G broadcast allreduce allgather alltoall
+	# A quarter of the machines with each commit.
+	machines=(dgx1p dgx2 mi300x pcie-8gpu dgx1v two-dgx1v kesch summit mi250 dgx-h100 abci p4d)
+	for ((i = $(turn 4); i < ${#machines[@]}; i += 4)); do
+		never_below topologies/${machines[i]}.xml 1,64K,100M broadcast allreduce allgather
 	done
-	never_below topologies/dgx1v.xml 1000,1M reduce gather scatter reducescatter
+	never_below topologies/dgx1v.xml 1000,1M reduce gather scatter reducescatter alltoall
 else
 	never_below $v 1,64K,1G allreduce
 fi
