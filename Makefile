@@ -95,7 +95,8 @@ help:
 	@echo "make quickstart   install what is needed, build, compile topologies/dgx1v.xml, execute the schedule, show it"
 	@echo "make              build/blinkc, build/blink-perf, libblink.so and libnccl-tuner-blink.so; V=1 shows the commands"
 	@echo "make check        the tests, in two and a half minutes once they are built; first installs what they need"
-	@echo "make check-full   all tests: also sanitizers, valgrind, fuzzing, packages, a browser, large machines; mutations of the sources"
+	@echo "make check-full   the full test: also sanitizers, valgrind, fuzzing, packages, a browser, large machines; mutations"
+	@echo "                  of what takes longest a third, the next one with the next commit; with whole=1 all"
 	@echo "make check-torch  PyTorch with libblink; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
@@ -437,7 +438,7 @@ check:
 
 check-full:
 	@tests/packages $(FULL_DEPS)
-	$(MAKE) $(PARALLEL) tests tests-asan tests-tsan WERROR=-Werror
+	$(MAKE) $(PARALLEL) tests $$(tests/run --builds) WERROR=-Werror
 	@BUILD=$(B) MAKE="$(MAKE)" tests/run --full
 
 # As many jobs as there are processors, where make was not given a number.

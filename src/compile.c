@@ -89,7 +89,7 @@ prepare(Ctx *ctx, const Job *job, const Algorithm *planner, Bound *bound, Planni
 	TRY(bound_compute(ctx, job->topo, sym, ask->coll, ask->root, bound));
 	ctx->reserve = finishing;
 	ctx->late = false;
-	*out = (Planning){ .topo = job->topo, .sym = sym, .bound = bound, .ask = ask };
+	*out = (Planning){ .row = planner, .topo = job->topo, .sym = sym, .bound = bound, .ask = ask };
 	if (ask->hybrid) {
 		out->planning_topology = job->planning_topology;
 		out->part = job->part;

@@ -3,7 +3,8 @@
 set -u
 export LC_ALL=C
 full=${full:-}	# set by tests/run --full
-whole=${whole:-}	# not empty: suites that take a half of their cases with each commit take both, as tests/mutate needs
+whole=${whole:-}	# not empty: all cases that alternate by commit, as tests/mutate needs
+rounds=${rounds-asan tsan packages}	# of the full test, that this commit has (tests/rounds.py)
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export BUILD=${BUILD:-build}
 build=$BUILD
@@ -28,9 +29,18 @@ oracle() {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# turn N: which of N parts of its many cases a suite of the full test takes; the next commit has the next part.
-# Where there is no history, as in a release, the first.
-turn() { echo $(($(git -C "$top" rev-list --count HEAD 2>/dev/null || echo 0) % $1)); }
+# turn N: which of N parts of its many cases a suite takes; the next commit has the next part, or where the suite is of a
+# round, the next commit of that round. Where there is no history, as in a release, the first.
+turn() { echo $((${commits:-$(git -C "$top" rev-list --count HEAD 2>/dev/null || echo 0)} % $1)); }
+
+# parts N: N; 1 where all are to run
+parts() { [ "$whole" ] && echo 1 || echo "$1"; }
+
+# is_turn N PART: whether it is that one's, or all are to run
+is_turn() { [ "$whole" ] || [ "$(turn "$1")" = "$2" ]; }
+
+# in_round NAME: whether this is the full test, and has that round
+in_round() { [ "$full" ] && { [ "$whole" ] || [[ " $rounds " == *" $1 "* ]]; }; }
 
 ok() { echo "ok $suite: $*"; }
 not_ok() { echo "not ok $suite: $*"; }

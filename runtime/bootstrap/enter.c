@@ -58,6 +58,21 @@ wait_for(const struct attempt *a, short events)
 	}
 }
 
+/* Who keeps it does not share it, but those who ask at the same time do. */
+bool
+place_is_kept(const struct id *id)
+{
+	struct sockaddr_storage address;
+	socklen_t length = address_here(id, &address);
+	struct descriptor d;
+	const int shares = 1;
+	bool nobody = descriptor_socket(&d, address.ss_family) &&
+	    setsockopt(d.fd, SOL_SOCKET, SO_REUSEADDR, &shares, sizeof shares) == 0 &&
+	    bind(d.fd, (struct sockaddr *)&address, length) == 0;
+	descriptor_close(&d);
+	return !nobody;
+}
+
 static bool
 make_connection(struct attempt *a, const struct id *id)
 {
@@ -75,7 +90,7 @@ make_connection(struct attempt *a, const struct id *id)
 		error = errno;
 	else if (!wait_for(a, POLLOUT) || getsockopt(a->socket->fd, SOL_SOCKET, SO_ERROR, &error, &size))
 		error = errno;
-	a->refused = error == ECONNREFUSED && !id->later;
+	a->refused = error == ECONNREFUSED && (!id->later || !place_is_kept(id));
 	if (error)
 		why(a, error == ETIMEDOUT ? "does not answer" : "", error == ETIMEDOUT ? 0 : error);
 	if (error == ECONNREFUSED)

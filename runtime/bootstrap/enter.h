@@ -9,4 +9,8 @@
 int enter(const struct id *id, const struct proof *who, int64_t deadline, int64_t patience, struct descriptor *out,
     struct blink_error *err);
 
+/* False: an address of this host, whose port nobody has: its process has ended. Of other hosts nothing is known:
+ * true. */
+bool place_is_kept(const struct id *id);
+
 #endif

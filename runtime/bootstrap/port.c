@@ -1,6 +1,7 @@
 /* Ports that are kept for a hub that may be needed later. */
 #include "bootstrap/port.h"
 
+#include "bootstrap/enter.h"
 #include "bootstrap/hub.h"
 
 #include <stdlib.h>
@@ -40,6 +41,14 @@ bootstrap_open_port(const struct bootstrap_port *port, const blinkUniqueId_t *id
 	struct id where;
 	memcpy(&where, id, sizeof where);
 	return hub_start_at(&port->socket, &where, err);
+}
+
+bool
+bootstrap_port_kept(const blinkUniqueId_t *id)
+{
+	struct id where;
+	memcpy(&where, id, sizeof where);
+	return place_is_kept(&where);
 }
 
 void

@@ -14,6 +14,10 @@ int bootstrap_keep_port(const struct bootstrap *b, struct bootstrap_port **out, 
 /* Start a hub there. id: that of the port, or one that bootstrap_id_of made of it. A port may have several hubs, one
  * after the other. */
 int bootstrap_open_port(const struct bootstrap_port *port, const blinkUniqueId_t *id, struct blink_error *err);
+
+/* False: a port of this host that nobody keeps any more: its process has ended, or has closed it. Of ports of other
+ * hosts nothing is known: true. */
+bool bootstrap_port_kept(const blinkUniqueId_t *id);
 void bootstrap_close_port(struct bootstrap_port *port);	/* NULL is allowed; also in a forked child */
 
 /* Another secret for the same place: only who has made the same text of the same id can meet there. */

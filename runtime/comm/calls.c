@@ -76,13 +76,28 @@ check_request(const struct engine *e, const struct request *q, size_t size, stru
 	return check_buffers(e, q, size, err);
 }
 
+/* A call that cannot be made, nor can the group that it is in. */
+static blinkResult_t
+refuse(blinkComm_t comm, const struct blink_error *err)
+{
+	group_fails(err->code);
+	return comm_error(comm, err);
+}
+
+static blinkResult_t
+refuse_communicator(void)
+{
+	group_fails(blinkInvalidArgument);
+	return blinkInvalidArgument;
+}
+
 /* Take the call, now or when the group ends. */
 static blinkResult_t
 submit(blinkComm_t comm, struct call *call, blinkStream_t stream, struct blink_error *err)
 {
 	if (!group_takes(comm, call, stream, err))
 		rank_comm_submit(comm->rank, call, stream, err);
-	return err->code == blinkSuccess ? blinkSuccess : comm_error(comm, err);
+	return err->code == blinkSuccess ? blinkSuccess : refuse(comm, err);
 }
 
 static int
@@ -100,14 +115,14 @@ collective(blinkComm_t comm, blinkStream_t stream, struct request q)
 	struct reduction reduction = { 0 };
 	struct rank_comm *r = comm_rank(comm);
 	if (!r)
-		return blinkInvalidArgument;
+		return refuse_communicator();
 	if (check_stream(r, stream, &err) != blinkSuccess || find_reduction(r, &q, &reduction, &err) != blinkSuccess
 	    || check_request(&r->engine, &q, reduction.size, &err) != blinkSuccess)
-		return comm_error(comm, &err);
+		return refuse(comm, &err);
 	struct call *call = malloc(sizeof *call);
 	if (!call) {
 		set_error_memory(&err);
-		return comm_error(comm, &err);
+		return refuse(comm, &err);
 	}
 	*call = (struct call){ .coll = q.coll, .root = q.root, .send = q.send, .recv = q.recv,
 	    .count = (int64_t)q.count, .reduction = reduction, .asked_op = q.op };
@@ -180,7 +195,7 @@ message(blinkComm_t comm, blinkStream_t stream, bool sends, const void *buffer, 
 	struct rank_comm *r = comm_rank(comm);
 	size_t size = blinkTypeSize(type);
 	if (!r)
-		return blinkInvalidArgument;
+		return refuse_communicator();
 	if (size == 0)
 		set_error(&err, blinkInvalidArgument, "type: %d: not a blinkDataType_t", (int)type);
 	else if (peer < 0 || peer >= r->engine.n_ranks)
@@ -196,7 +211,7 @@ message(blinkComm_t comm, blinkStream_t stream, bool sends, const void *buffer, 
 	if (err.code != blinkSuccess) {
 		free(call);
 		free(m);
-		return comm_error(comm, &err);
+		return refuse(comm, &err);
 	}
 	*m = (struct message){ .sends = sends, .peer = peer, .data = (char *)buffer, .bytes = count * size,
 	    .signature = (uint64_t)type };

@@ -23,6 +23,7 @@ struct rank_comm {
 	struct bootstrap *bootstrap;	/* NULL: before the ranks have met, and after a farewell */
 	struct bootstrap_port *port;	/* for a shrink; NULL: none */
 	blinkUniqueId_t *place;		/* of each rank's port; of one that has none all 0 */
+	_Atomic int culprit;		/* the rank that has ended or failed first, as the hub says; -1: none */
 	struct shm *shm;		/* NULL: no peer on this server, or BLINK_SHM=0 */
 	struct memory *memory;		/* of blinkMemAlloc */
 	struct net_keys keys;
@@ -100,6 +101,13 @@ uint64_t rank_comm_last_call(struct rank_comm *r);
 /* Calls of a group wait in the thread until it ends: comm/group.c. True: it has taken the call, or freed it
  * with *err set. */
 bool group_takes(blinkComm_t comm, struct call *call, blinkStream_t stream, struct blink_error *err);
+
+/* A call in it could not be taken: blinkGroupEnd returns this code, and makes none of its calls. Without a group
+ * nothing happens. */
+void group_fails(int code);
+
+/* A communicator ends: this thread's group fails if it has calls of it. */
+void group_forgets(blinkComm_t comm);
 
 /* The same for a rank of this one, on its GPU, whatever the thread's context is. config NULL: that of this one. */
 int rank_comm_open_child(struct rank_comm *r, blinkComm_t *out, int n, const blinkUniqueId_t *id, int rank,

@@ -14,8 +14,34 @@ struct member {
 static __thread struct {
 	int depth;
 	struct member *first, *last;
-	bool no_memory;
+	blinkResult_t failed;		/* of a call that could not be taken: none of the group is made */
 } group;
+
+void
+group_fails(int code)
+{
+	if (group.depth > 0 && group.failed == blinkSuccess)
+		group.failed = (blinkResult_t)code;
+}
+
+void
+group_forgets(blinkComm_t comm)
+{
+	struct member **at = &group.first;
+	group.last = NULL;
+	while (*at) {
+		struct member *m = *at;
+		if (m->comm == comm) {
+			group_fails(blinkInvalidArgument);
+			*at = m->next;
+			call_free(m->call);
+			free(m);
+		} else {
+			group.last = m;
+			at = &m->next;
+		}
+	}
+}
 
 /* Messages of one communicator proceed together, where its first one stands, in one stream. */
 static bool
@@ -51,7 +77,7 @@ group_takes(blinkComm_t comm, struct call *call, blinkStream_t stream, struct bl
 	struct member *m = malloc(sizeof *m);
 	if (!m) {
 		call_free(call);
-		group.no_memory = true;
+		set_error_memory(err);
 		return true;
 	}
 	*m = (struct member){ comm, call, stream, NULL };
@@ -73,22 +99,25 @@ blinkGroupStart(void)
 blinkResult_t
 blinkGroupEnd(void)
 {
-	blinkResult_t result = group.no_memory ? blinkOutOfMemory : blinkSuccess;
 	if (group.depth == 0)
 		return blinkInvalidArgument;
 	if (--group.depth > 0)
 		return blinkSuccess;
+	blinkResult_t result = group.failed;
+	bool none = result != blinkSuccess;
 	while (group.first) {
 		struct member *m = group.first;
 		struct blink_error err = { 0 };
 		group.first = m->next;
-		if (rank_comm_submit(m->comm->rank, m->call, m->stream, &err) != blinkSuccess) {
+		if (none)
+			call_free(m->call);
+		else if (rank_comm_submit(m->comm->rank, m->call, m->stream, &err) != blinkSuccess) {
 			comm_error(m->comm, &err);
 			result = result == blinkSuccess ? (blinkResult_t)err.code : result;
 		}
 		free(m);
 	}
 	group.last = NULL;
-	group.no_memory = false;
+	group.failed = blinkSuccess;
 	return result;
 }

@@ -119,6 +119,7 @@ blinkCommDestroy(blinkComm_t comm)
 	if (!comm)
 		return blinkSuccess;
 	bool forked = comm->owner != getpid();
+	group_forgets(comm);
 	if (comm->rank) {
 		if (!forked)
 			rank_comm_wait(comm->rank, 0, true, &err);

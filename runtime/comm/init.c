@@ -65,6 +65,8 @@ on_failed(void *context, int code, int culprit, const char *text)
 	struct rank_comm *r = context;
 	struct engine *e = &r->engine;
 	int peer = atomic_load(&e->awaits);
+	if (code == blinkRemoteError)
+		atomic_store(&r->culprit, culprit);
 	if (code == blinkRemoteError && peer >= 0 && peer != culprit && e->peer[peer].left
 	    && atomic_load(&e->peer[peer].gone_at) != 0)
 		text = e->peer[peer].gone;
@@ -586,6 +588,7 @@ rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, 
     struct blink_error *err)
 {
 	ctx_init(&r->ctx);
+	atomic_init(&r->culprit, -1);
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_mutex_init(&r->gpu_lock, NULL);
 	if (read_settings(r, config, err) != blinkSuccess || open_engine(r, n, rank, err) != blinkSuccess

@@ -3,12 +3,18 @@
  * Those that are left out may be dead, or the process of the hub may be, so that nothing is asked of the communicator:
  * the ranks have told each other at init where each keeps a port (bootstrap/port.h). The lowest of those that are left
  * starts a hub there, and the others go there, and try again until it has. As one rank may be the lowest of several
- * shrinks, each of them has a secret of its own, made of who is left. */
+ * shrinks, each of them has a secret of its own, made of who is left.
+ *
+ * A rank that has ended and is not left out would be waited for until the time is up. On the same host its port says
+ * that it has. */
 #include "comm/comm.h"
 #include "error.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+enum { ENDS_MS = 3000 };
 
 /* left[n_ranks]: 1 for each rank that is left. */
 static int
@@ -37,6 +43,40 @@ has_port(const blinkUniqueId_t *place)
 	return memcmp(place, &none, sizeof none) != 0;
 }
 
+/* Who has broken its connection may still be about to end. */
+static void
+let_end(const struct rank_comm *r, const char *left)
+{
+	int i = atomic_load(&r->culprit);
+	if (i < 0 || i == r->engine.rank || !left[i] || !has_port(&r->place[i]))
+		return;
+	for (int ms = 0; ms < ENDS_MS && bootstrap_port_kept(&r->place[i]); ms += 10)
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+}
+
+static int
+find_ended(const struct rank_comm *r, const char *left, struct blink_error *err)
+{
+	let_end(r, left);
+	for (int i = 0; i < r->engine.n_ranks; i++)
+		if (left[i] && i != r->engine.rank && has_port(&r->place[i]) && !bootstrap_port_kept(&r->place[i]))
+			return set_error(err, blinkRemoteError, "rank %d has left the communicator, or its process has "
+			    "ended: want it excluded", i);
+	return blinkSuccess;
+}
+
+/* The ranks that are left have numbers of their own. */
+static int
+explain(const struct rank_comm *r, int first, int size, struct blink_error *err)
+{
+	const struct blink_error found = *err;
+	if (found.code != blinkTimeout)
+		return found.code;
+	*err = (struct blink_error){ 0 };
+	return set_error(err, blinkTimeout, "shrink to %d of %d ranks, which meet at rank %d: by their new numbers: "
+	    "%.300s: want all excluded that have ended", size, r->engine.n_ranks, first, found.text);
+}
+
 static int
 meet(struct rank_comm *r, const char *left, const blinkConfig_t *config, blinkComm_t *out, struct blink_error *err)
 {
@@ -51,12 +91,16 @@ meet(struct rank_comm *r, const char *left, const blinkConfig_t *config, blinkCo
 	if (n > 1 && !has_port(&id))
 		return set_error(err, blinkSystemError, "rank %d, the lowest that is left, had no port to keep for a "
 		    "shrink", first);
+	if (n > 1 && find_ended(r, left, err) != blinkSuccess)
+		return err->code;
 	if (n > 1)
 		bootstrap_id_of(&id, left, (size_t)n);
 	if (first == me && (n > 1 ? bootstrap_open_port(r->port, &id, err)
 	    : bootstrap_make_id(r->settings.interface, &id, err)) != blinkSuccess)
 		return err->code;
-	return rank_comm_open_child(r, out, size, &id, rank, config, err);
+	if (rank_comm_open_child(r, out, size, &id, rank, config, err) != blinkSuccess)
+		return explain(r, first, size, err);
+	return blinkSuccess;
 }
 
 blinkResult_t

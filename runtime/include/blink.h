@@ -276,7 +276,7 @@ blinkResult_t blinkRecv(void *recv, size_t count, blinkDataType_t type, int peer
     blinkStream_t stream);
 
 /* Calls of this thread in between, on any communicators, are started by blinkGroupEnd, which returns the first error of
- * all. Groups nest; the outermost counts. */
+ * all. If one of them has returned an error before, none is started. Groups nest; the outermost counts. */
 blinkResult_t blinkGroupStart(void);
 blinkResult_t blinkGroupEnd(void);
 

@@ -99,7 +99,7 @@ serve(ncclComm_t comm, const struct request *q, ncclResult_t *result)
 	{                                                                      \
 		ncclResult_t result;                                           \
 		const struct request q = { __VA_ARGS__ };                      \
-		return serve(comm, &q, &result) ? result : REAL(name, arguments); \
+		return serve(comm, &q, &result) ? group_fails(result) : REAL(name, arguments); \
 	}
 
 COLLECTIVE(Reduce, (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
@@ -181,8 +181,9 @@ served_Send(const void *send, size_t count, ncclDataType_t type, int peer, ncclC
 	struct shim_comm *c;
 	ncclResult_t result;
 	if (serves_messages(comm, &c, &result))
-		return end_call(c, blinkSend(send, count, (blinkDataType_t)type, peer, c->blink, stream));
-	return result != ncclSuccess ? result : REAL(Send, (send, count, type, peer, comm, stream));
+		return group_fails(end_call(c, blinkSend(send, count, (blinkDataType_t)type, peer, c->blink,
+		    stream)));
+	return result != ncclSuccess ? group_fails(result) : REAL(Send, (send, count, type, peer, comm, stream));
 }
 
 ncclResult_t
@@ -191,8 +192,9 @@ served_Recv(void *recv, size_t count, ncclDataType_t type, int peer, ncclComm_t 
 	struct shim_comm *c;
 	ncclResult_t result;
 	if (serves_messages(comm, &c, &result))
-		return end_call(c, blinkRecv(recv, count, (blinkDataType_t)type, peer, c->blink, stream));
-	return result != ncclSuccess ? result : REAL(Recv, (recv, count, type, peer, comm, stream));
+		return group_fails(end_call(c, blinkRecv(recv, count, (blinkDataType_t)type, peer, c->blink,
+		    stream)));
+	return result != ncclSuccess ? group_fails(result) : REAL(Recv, (recv, count, type, peer, comm, stream));
 }
 
 /* ---- operations of the user ---- */

@@ -129,6 +129,7 @@ forget(struct shim_comm *c)
 	if (*at)
 		*at = c->next;
 	pthread_mutex_unlock(&lock);
+	group_forgets(c);
 	if (!c->beside && c->handle)
 		munmap(c->handle, HANDLE_BYTES);
 	windows_free(c);
@@ -152,23 +153,35 @@ config_valid(const ncclConfig_t *config)
 	    (config->blocking == 0 || config->blocking == 1 || config->blocking == INT_MIN));
 }
 
+/* Of the environment. */
+static ncclResult_t
+check_settings(void)
+{
+	const char *text = real_wrong() ? real_wrong() : serves_wrong();
+	return text ? comm_error(NULL, ncclInvalidUsage, text) : ncclSuccess;
+}
+
 static struct shim_comm *
 new_comm(ncclComm_t *out, int n, int rank, const ncclConfig_t *config, ncclResult_t *result)
 {
 	struct shim_comm *c = NULL;
 	*result = ncclInvalidArgument;
-	if (!out)
+	if (check_settings() != ncclSuccess)
+		*result = ncclInvalidUsage;
+	else if (!out)
 		comm_error(NULL, *result, "communicator: NULL");
 	else if (!config_valid(config))
 		comm_error(NULL, *result, "config: want one made by NCCL_CONFIG_INITIALIZER, and blocking 0 or 1");
 	else if (!(c = calloc(1, sizeof *c)))
 		*result = comm_error(NULL, ncclSystemError, "out of memory");
-	if (!c)
+	if (!c) {
+		group_fails(*result);
 		return NULL;
+	}
 	*c = (struct shim_comm){ .out = out, .n = n, .rank = rank, .blocking = config_blocks(config),
 	    .state = ncclInProgress, .beside = real_nccl()->path };
 	*result = device_current(&c->device, &c->context);
-	if (*result != ncclSuccess) {
+	if (group_fails(*result) != ncclSuccess) {
 		free(c);
 		return NULL;
 	}
@@ -340,6 +353,14 @@ comm_start(struct shim_comm *c)
 	return ncclSuccess;
 }
 
+void
+comm_drop(struct shim_comm *c)
+{
+	if (!c->beside)
+		*c->out = NULL;
+	forget(c);
+}
+
 /* Ranks of one process that are made in a group begin at its end, together. */
 static ncclResult_t
 begin(struct shim_comm *c)
@@ -359,8 +380,8 @@ new_of_id(ncclComm_t *out, int n, int rank, const ncclConfig_t *config, ncclResu
 {
 	if (n >= 1 && rank >= 0 && rank < n)
 		return new_comm(out, n, rank, config, result);
-	*result = comm_error(NULL, ncclInvalidArgument, "rank: want at least one rank, and numbers from 0 to one less "
-	    "than there are");
+	*result = group_fails(comm_error(NULL, ncclInvalidArgument, "rank: want at least one rank, and numbers from 0 "
+	    "to one less than there are"));
 	return NULL;
 }
 
@@ -433,6 +454,7 @@ served_CommInitAll(ncclComm_t *comms, int n, const int *devices)
 			device_restore(before);
 		}
 	}
+	group_fails(result);
 	end = served_GroupEnd();
 	return result == ncclSuccess ? end : result;
 }
@@ -441,10 +463,12 @@ ncclResult_t
 served_GetUniqueId(ncclUniqueId *id)
 {
 	blinkUniqueId_t ours;
-	blinkError_t error;
+	blinkError_t error = { "" };
 	_Static_assert(sizeof ours == sizeof *id, "ids of NCCL and of libblink have the same size");
 	if (!id)
 		return comm_error(NULL, ncclInvalidArgument, "id: NULL");
+	if (check_settings() != ncclSuccess)
+		return ncclInvalidUsage;
 	if (real_nccl()->path)
 		return REAL(GetUniqueId, (id));
 	blinkResult_t result = blinkGetUniqueId(&ours, &error);
@@ -693,7 +717,7 @@ served_CommRevoke(ncclComm_t comm, int flags)
 ncclResult_t
 served_CommGetAsyncError(ncclComm_t comm, ncclResult_t *out)
 {
-	blinkError_t error;
+	blinkError_t error = { "" };
 	struct shim_comm *c = comm_of(comm);
 	if (!c && real_nccl()->path)
 		return REAL(CommGetAsyncError, (comm, out));
@@ -709,7 +733,7 @@ served_CommGetAsyncError(ncclComm_t comm, ncclResult_t *out)
 	if (c->blink)
 		*out = result_of(blinkCommGetAsyncError(c->blink, &error));
 	if (*out != ncclSuccess)
-		comm_error(c, *out, error.text);
+		comm_error(c, *out, error.text[0] ? error.text : blinkCommGetError(c->blink));
 	return *out == ncclSuccess && c->beside ? REAL(CommGetAsyncError, (comm, out)) : ncclSuccess;
 }
 

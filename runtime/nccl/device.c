@@ -74,7 +74,15 @@ device_use(int device, CUcontext *before)
 		return ncclSuccess;
 	if (!d)
 		return comm_error(NULL, ncclUnhandledCudaError, no_driver);
-	CUresult r = d->device_get(&handle, device);
+	int n = 0;
+	CUresult r = d->device_count(&n);
+	if (r == CUDA_SUCCESS && (device < 0 || device >= n)) {
+		char text[64];
+		snprintf(text, sizeof text, "device %d: want 0 to %d", device, n - 1);
+		return comm_error(NULL, ncclInvalidArgument, text);
+	}
+	if (r == CUDA_SUCCESS)
+		r = d->device_get(&handle, device);
 	if (r == CUDA_SUCCESS)
 		r = d->context_get(before);
 	if (r == CUDA_SUCCESS)

@@ -11,13 +11,24 @@ struct list {
 static __thread struct {
 	int depth;
 	struct list made, used;
-	bool no_memory;
+	ncclResult_t failed;		/* of the first call that could not be made */
 } group;
 
 bool
 in_group(void)
 {
 	return group.depth > 0;
+}
+
+/* libblink's group fails, too, by a call of no communicator. */
+ncclResult_t
+group_fails(ncclResult_t result)
+{
+	if (!in_group() || result == ncclSuccess || result == ncclInProgress || group.failed != ncclSuccess)
+		return result;
+	group.failed = result;
+	blinkSend(NULL, 0, blinkInt8, 0, NULL, NULL);
+	return result;
 }
 
 static void
@@ -27,7 +38,7 @@ add(struct list *list, struct shim_comm *c)
 		size_t capacity = list->capacity ? 2 * list->capacity : 16;
 		struct shim_comm **grown = realloc(list->comm, capacity * sizeof *grown);
 		if (!grown) {
-			group.no_memory = true;
+			group_fails(ncclSystemError);
 			return;
 		}
 		list->comm = grown;
@@ -41,6 +52,17 @@ empty(struct list *list)
 {
 	free(list->comm);
 	*list = (struct list){ 0 };
+}
+
+void
+group_forgets(struct shim_comm *c)
+{
+	struct list *used = &group.used;
+	size_t n = 0;
+	for (size_t i = 0; i < used->n; i++)
+		if (used->comm[i] != c)
+			used->comm[n++] = used->comm[i];
+	used->n = n;
 }
 
 void
@@ -105,25 +127,56 @@ make_all(ncclResult_t *result)
 	empty(&group.made);
 }
 
+static void
+make_none(void)
+{
+	for (size_t i = 0; i < group.made.n; i++)
+		comm_drop(group.made.comm[i]);
+	empty(&group.made);
+}
+
+static ncclResult_t
+end_ours(ncclResult_t result)
+{
+	blinkResult_t ours = blinkGroupEnd();
+	if (group.depth > 0)
+		return result;
+	keep_first(&result, group.failed);
+	if (ours != blinkSuccess && group.failed == ncclSuccess)
+		keep_first(&result, comm_error(NULL, result_of(ours), "a call of the group failed: its communicator "
+		    "has the reason"));
+	if (group.failed == ncclSuccess)
+		make_all(&result);
+	make_none();
+	for (size_t i = 0; i < group.used.n; i++)
+		keep_first(&result, finish(group.used.comm[i]));
+	empty(&group.used);
+	group.failed = ncclSuccess;
+	return result;
+}
+
+/* A group in which a call has failed makes no communicators, and none of its other calls, as NCCL's. */
 ncclResult_t
 served_GroupEnd(void)
 {
 	if (group.depth == 0)
 		return comm_error(NULL, ncclInvalidUsage, "ncclGroupEnd without ncclGroupStart");
-	group.depth--;
 	ncclResult_t result = real_nccl()->path ? REAL(GroupEnd, ()) : ncclSuccess;
-	blinkResult_t ours = blinkGroupEnd();
-	if (ours != blinkSuccess)
-		keep_first(&result, comm_error(NULL, result_of(ours), "a call of the group failed: its communicator "
-		    "has the reason"));
-	if (group.depth > 0)
-		return result;
-	make_all(&result);
-	for (size_t i = 0; i < group.used.n; i++)
-		keep_first(&result, finish(group.used.comm[i]));
-	empty(&group.used);
-	if (group.no_memory)
-		keep_first(&result, comm_error(NULL, ncclSystemError, "out of memory in a group"));
-	group.no_memory = false;
+	group_fails(result);
+	group.depth--;
+	return end_ours(result);
+}
+
+/* Nothing of the group is executed. How long it would take only NCCL says, of what it would do itself. */
+ncclResult_t
+served_GroupSimulateEnd(ncclSimInfo_t *info)
+{
+	if (group.depth == 0)
+		return comm_error(NULL, ncclInvalidUsage, "ncclGroupSimulateEnd without ncclGroupStart");
+	ncclResult_t result = REAL(GroupSimulateEnd, (info));
+	if (group.depth == 1)
+		group_fails(ncclInvalidUsage);
+	group.depth--;
+	end_ours(ncclSuccess);
 	return result;
 }

@@ -101,7 +101,8 @@ enum { NCCL_API_MAGIC_NUMBER = (int)0xcafebeef };
 	X(Recv, (void *recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, \
 	    cudaStream_t stream), (recv, count, type, peer, comm, stream))     \
 	X(GroupStart, (void), ())                                       \
-	X(GroupEnd, (void), ())
+	X(GroupEnd, (void), ())                                         \
+	X(GroupSimulateEnd, (ncclSimInfo_t *info), (info))
 
 /* The same of NCCL 2.30. */
 #define NCCL_LATER_LIST(X)                                                     \
@@ -145,7 +146,6 @@ enum { NCCL_API_MAGIC_NUMBER = (int)0xcafebeef };
 #define NCCL_PASSED_LIST(X)                                                    \
 	X(ResetDebugInit)                                                      \
 	X(ResetDebugInitInternal)                                              \
-	X(GroupSimulateEnd)                                                    \
 	X(DevCommCreate)                                                       \
 	X(DevCommDestroy)                                                      \
 	X(TeamWorld)                                                           \

@@ -10,6 +10,7 @@
 
 static struct real real;
 static void *library;
+static char wrong[512];			/* what BLINK_NCCL has instead of an NCCL */
 static __thread int depth;
 
 void
@@ -97,6 +98,24 @@ open_path(const char *path)
 	return dlopen(own, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 }
 
+/* NULL: `wrong` says why not. */
+static void *
+open_asked(const char *path)
+{
+	static const char want[] = "want the path of NCCL's libnccl.so.2, or none";
+	void *handle = open_path(path);
+	if (handle && !is_this(handle) && dlsym(handle, "ncclGetVersion"))
+		return handle;
+	if (!handle)
+		snprintf(wrong, sizeof wrong, "BLINK_NCCL: %.400s: %s", dlerror(), want);
+	else
+		snprintf(wrong, sizeof wrong, "BLINK_NCCL: %.400s: %s: %s", path, is_this(handle)
+		    ? "it is this library itself" : "it has no ncclGetVersion", want);
+	if (handle)
+		dlclose(handle);
+	return NULL;
+}
+
 static void *
 find_library(const char **path)
 {
@@ -107,11 +126,10 @@ find_library(const char **path)
 	if (asked && strcmp(asked, "none") == 0)
 		return NULL;
 	if (asked && asked[0]) {
-		handle = open_path(asked);
-		if (!handle)
-			debug_say(DEBUG_WARN, -1, "BLINK_NCCL: %s", dlerror());
 		*path = asked;
-	} else if (dl_iterate_phdr(see_object, &s)) {
+		return open_asked(asked);
+	}
+	if (dl_iterate_phdr(see_object, &s)) {
 		handle = open_path(s.path);
 		*path = s.path;
 	} else {
@@ -174,6 +192,13 @@ real_nccl(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, open_real);
 	return &real;
+}
+
+const char *
+real_wrong(void)
+{
+	real_nccl();
+	return wrong[0] ? wrong : NULL;
 }
 
 /* ---- functions that are passed on ---- */

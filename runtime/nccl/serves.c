@@ -15,6 +15,7 @@ struct asked {
 };
 
 static struct asked asked;
+static char wrong[256];
 
 static const char *const names[SHIM_COLLECTIVES] = {
 	[blinkCollBroadcast] = "broadcast", [blinkCollReduce] = "reduce", [blinkCollAllReduce] = "allreduce",
@@ -46,7 +47,7 @@ read_range(const char *text, size_t *from, size_t *to)
 		return true;
 	if (*text++ != ':' || (*text != '-' && !read_bytes(&text, from)) || *text++ != '-')
 		return false;
-	return (*text == 0 || read_bytes(&text, to)) && *text == 0;
+	return (*text == 0 || read_bytes(&text, to)) && *text == 0 && *from <= *to;
 }
 
 static bool
@@ -56,10 +57,10 @@ read_item(const char *item)
 	bool found = false;
 	if (strcmp(item, "none") == 0)
 		return true;
+	if (strcmp(item, "messages") == 0)
+		return asked.messages = true;
 	if (!read_range(item + length, &from, &to))
 		return false;
-	if (length == 8 && strncmp(item, "messages", length) == 0)
-		return asked.messages = true;
 	for (int i = 0; i < SHIM_COLLECTIVES; i++) {
 		bool all = length == 3 && strncmp(item, "all", length) == 0;
 		if (!all && (strlen(names[i]) != length || strncmp(item, names[i], length) != 0))
@@ -78,9 +79,9 @@ read_asked(void)
 	char *copy = text && text[0] ? strdup(text) : NULL, *rest = copy, *item;
 	asked.set = copy;
 	while (copy && (item = strsep(&rest, ",")))
-		if (!read_item(item))
-			debug_say(DEBUG_WARN, -1, "BLINK_COLLECTIVES: %s: want collectives, \"all\", \"none\" or "
-			    "\"messages\", each with :FROM-TO bytes if it shall", item);
+		if (!read_item(item) && !wrong[0])
+			snprintf(wrong, sizeof wrong, "BLINK_COLLECTIVES: \"%.60s\": want collectives as allreduce, "
+			    "all, none or messages, separated by commas, each with :FROM-TO bytes if it shall", item);
 	free(copy);
 }
 
@@ -90,6 +91,13 @@ what_is_asked(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, read_asked);
 	return &asked;
+}
+
+const char *
+serves_wrong(void)
+{
+	what_is_asked();
+	return wrong[0] ? wrong : NULL;
 }
 
 /* Said once for each communicator, collective and root. */

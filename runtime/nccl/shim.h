@@ -34,6 +34,9 @@ struct real {
  * it lacks fail with ncclInvalidUsage. */
 const struct real *real_nccl(void);
 
+/* Why BLINK_NCCL is of no use; NULL: it is, or is not set. */
+const char *real_wrong(void);
+
 /* This thread is inside of a call of the real library: what comes from there belongs to it. */
 void real_enter(void);
 void real_leave(void);
@@ -112,12 +115,16 @@ struct shim_comm *comm_open_for_calls(ncclComm_t handle, ncclResult_t *result);
 bool comm_serves(struct shim_comm *c, blinkCollective_t coll, int root, size_t bytes);
 bool comm_serves_messages(const struct shim_comm *c);
 
+/* What of BLINK_COLLECTIVES is not understood; NULL: nothing. */
+const char *serves_wrong(void);
+
 ncclResult_t comm_error(struct shim_comm *c, ncclResult_t result, const char *text);
 ncclResult_t result_of(blinkResult_t result);
 
 /* Begin to make one that a group has held back; wait until it is made, unless it does not block. */
 ncclResult_t comm_start(struct shim_comm *c);
 ncclResult_t comm_take(struct shim_comm *c);
+void comm_drop(struct shim_comm *c);	/* it will not be begun */
 
 /* Windows of memory: calls.c. */
 void windows_free(struct shim_comm *c);
@@ -131,6 +138,11 @@ bool in_group(void);
 
 /* At its end it is made, and waited for. */
 void group_adds(struct shim_comm *made);
+
+/* A call returns this: if it has failed inside a group, so does the group. */
+ncclResult_t group_fails(ncclResult_t result);
+
+void group_forgets(struct shim_comm *c);
 
 /* A call of ours has been made: on the host, it ends here, or at the end of the group. */
 ncclResult_t group_uses(struct shim_comm *c);

@@ -60,6 +60,10 @@ enum {
 	LIMIT_ILP_UNITS = 192,		/* the finest unit of rate: bound / 192 */
 };
 
+/* Chunks times edges of one simulation: some minutes. Those that are kept take 56 bytes each. */
+#define LIMIT_SIM_STEPS (INT64_C(1) << 28)
+#define LIMIT_SIM_KEPT (INT64_C(1) << 22)
+
 /* Steps to verify a schedule, at about a ns each: an allreduce over 1024 ranks whose bound is a cut or a partition
  * takes a tenth; the lengths of an allgather behind switches may be for 690 ranks. */
 #define LIMIT_VERIFY_STEPS INT64_C(2000000000)

@@ -1,6 +1,10 @@
 /* Names of what may be asked. */
 #include "model/ask.h"
 
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
 static const char *const packings[N_PACKINGS] = {
 #define X(name, text, what) text,
 	PACKING_LIST(X)
@@ -53,4 +57,34 @@ routes_parse(const char *text, Routes *out)
 		return false;
 	*out = (Routes)kind;
 	return true;
+}
+
+/* A layer has 2 ranks at least, so a product that fits has few of them. */
+bool
+hierarchy_parse(const char *text, Hierarchy *out)
+{
+	Hierarchy layers = { 0 };
+	int64_t product = 1, size;
+	for (size_t length;; text += length + 1) {
+		length = strcspn(text, "x");
+		if (layers.n == MOST_LAYERS || strspn(text, "0123456789") != length
+		    || !decimal_parse(text, length, 1, &size) || size < 2 || size > INT_MAX / product)
+			return false;
+		product *= size;
+		layers.size[layers.n++] = (int)size;
+		if (!text[length])
+			break;
+	}
+	*out = layers;
+	return true;
+}
+
+NamesText
+hierarchy_text(const Hierarchy *layers)
+{
+	NamesText out = { "" };
+	size_t at = 0;
+	for (int i = 0; i < layers->n; i++)
+		at += (size_t)snprintf(out.text + at, sizeof out.text - at, "%s%d", i ? "x" : "", layers->size[i]);
+	return out;
 }

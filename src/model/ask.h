@@ -2,6 +2,7 @@
 #ifndef BLINK_MODEL_ASK_H
 #define BLINK_MODEL_ASK_H
 
+#include "base/names.h"
 #include "model/collective.h"
 #include "model/units.h"
 
@@ -54,6 +55,17 @@ typedef enum {
 bool routes_parse(const char *text, Routes *out);
 extern const Names routes_names;
 
+enum { MOST_RADIX = 4096, MOST_LAYERS = 12 };
+
+/* Rings in rings, the innermost first; at least 2 ranks in each. */
+typedef struct {
+	int n;			/* 0: not given */
+	int size[MOST_LAYERS];
+} Hierarchy;
+
+bool hierarchy_parse(const char *text, Hierarchy *out);	/* "4x8x4", a product of at most INT_MAX */
+NamesText hierarchy_text(const Hierarchy *layers);
+
 /* All that a plan depends on besides the machine and the GPUs. Text of a command line becomes an Ask in
  * verb/request.c. */
 typedef struct {
@@ -63,6 +75,8 @@ typedef struct {
 	Routes routes;
 	HybridKind hybrid;
 	const char *algorithm;	/* a row of plan/algorithm.c, by its name; NULL: the first, trees of any kind */
+	int radix;		/* of k-nomial trees and Bruck's exchange, 2 to MOST_RADIX; 0: not given */
+	Hierarchy layers;	/* of a hierarchical ring */
 	Frac epsilon;		/* 0 < epsilon < 1/2: allowed gap of MWU to the optimum, relative */
 	Frac tolerance;		/* 0 <= tolerance < 1: gap to the known optimum that fewer trees may leave */
 	PackingKind packing;

@@ -53,7 +53,7 @@ pack_rate(const Packing *pack, Collective coll, int n_ranks, Frac *out)
 {
 	Frac all;
 	int64_t sum = 0;
-	for (int t = 0; t < pack->n_trees; t++)
+	for (int t = 0; t < (pack->serves ? 1 : pack->n_trees); t++)
 		sum += pack->weight[t];
 	return frac_make((Wide)sum * collective_shares(coll, n_ranks), collective_demands(coll, n_ranks), &all)
 	    && frac_mul(pack->unit, all, out);

@@ -22,8 +22,10 @@ typedef struct {
 	int n_trees;
 	Tree *tree;
 	int *demand;		/* of each tree, ascending; NULL: the collective has one demand */
-	int64_t *weight;	/* of each tree, >= 1; the same sum for each demand; together at most 2^PACKING_BITS */
+	int64_t *weight;	/* of each tree, >= 1; the same sum for each demand; together at most 2^PACKING_BITS;
+				 * equal ones where trees serve one rank */
 	Frac unit;		/* bytes/s, above 0 */
+	int *serves;		/* of an allreduce: each tree has all of the buffer, and serves this rank alone; NULL */
 	int64_t cells;		/* rows times trees of the linear program that found it; 0: none did */
 	int n_parts;		/* of a hybrid schedule; 0: none */
 	const Part *part;	/* classes and setup of each */

@@ -101,8 +101,12 @@ plan_part(Ctx *ctx, const Planning *in, const Algorithm *algorithm, const Part *
 	TRY(induce_part(ctx, in->planning_topology, part, plan));
 	TRY(topo_symmetry(ctx, plan->topo, ask->root, algorithm->wants_symmetry(plan->topo, ask), &sym));
 	TRY(bound_compute(ctx, plan->topo, sym, ask->coll, ask->root, &bound));
-	TRY(algorithm->plan(ctx, &(Planning){ .topo = plan->topo, .sym = sym, .bound = &bound, .ask = ask }, &made));
+	TRY(algorithm->plan(ctx, &(Planning){ .row = algorithm, .topo = plan->topo, .sym = sym, .bound = &bound,
+	    .ask = ask }, &made));
 	plan->pack = made.pack;
+	if (made.pack->serves)
+		return fail(ctx, INFEASIBLE, "%s: %s: each tree has all of the buffer: want trees that share it",
+		    plan->topo->name, algorithm->name);
 	TRY(measure_rate(ctx, ask, plan));
 	for (int t = 0; t < plan->pack->n_trees; t++)
 		plan->sum += plan->pack->weight[t];

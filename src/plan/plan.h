@@ -3,6 +3,7 @@
 #define BLINK_PLAN_PLAN_H
 
 #include "model/model.h"
+#include "plan/classic/classic.h"
 
 /* What no algorithm exceeds, of those that bound_claim names, with its proof. Exact.
  * broadcast, reduce: minimum cut over all other ranks (Edmonds 1973; Blink 3.1).
@@ -31,8 +32,11 @@ typedef struct {
 	bool grown;		/* something was added */
 } KnownPlans;
 
+typedef struct Algorithm Algorithm;
+
 /* What planning starts from. */
 typedef struct {
+	const Algorithm *row;	/* of the table: what plans */
 	const Topology *topo;
 	const Symmetry *sym;	/* of topo: as the algorithm wants it */
 	const Bound *bound;	/* bound_compute */
@@ -54,7 +58,7 @@ typedef struct {
 
 /* ---- algorithm.c: the table ---- */
 
-typedef struct {
+struct Algorithm {
 	const char *name;	/* in options and files */
 	const char *what;	/* for people, in one line */
 	const char *trees;	/* what messages call its trees: "one-hop trees" */
@@ -62,12 +66,18 @@ typedef struct {
 	bool (*serves)(Collective coll);
 	SymmetryKind (*wants_symmetry)(const Topology *topo, const Ask *ask);	/* which pays off */
 	Status (*plan)(Ctx *ctx, const Planning *in, Plan *out);	/* INFEASIBLE: these links have no such trees */
-} Algorithm;
+	const Classic *classic;	/* of the literature: the rule that plan_classic follows; NULL */
+	const char *options;	/* those of the Ask that it obeys besides: "radix"; NULL: none */
+};
 
 int algorithm_count(void);
 const Algorithm *algorithm_row(int i);
 
-/* name: NULL: the first row. Fails: USAGE there is none, or it does not serve the collective; with what was asked. */
+/* Other names that the literature has for a row, for some collectives or for all: alias i, NULL: no more. */
+const char *algorithm_alias(int i);
+
+/* name: of a row, or an alias; NULL: the first row. Fails: USAGE there is none, or it does not serve the collective;
+ * with what was asked. */
 Status algorithm_find(Ctx *ctx, const char *name, Collective coll, const Algorithm **out);
 
 /* ---- limits.c, trees.c: Blink's planner ---- */
@@ -98,6 +108,11 @@ SymmetryKind threephase_symmetry(const Topology *topo, const Ask *ask);
 /* As many edge-disjoint rings as the links allow. out->best: of rings of whole links. Fails: INFEASIBLE no ring is
  * found. */
 Status plan_ring(Ctx *ctx, const Planning *in, Plan *out);
+
+/* ---- literature.c: the rows with a Classic ---- */
+
+/* out->best: where no order of the ranks has a higher rate. Fails: as classic_shape and classic_pack do. */
+Status plan_classic(Ctx *ctx, const Planning *in, Plan *out);
 
 /* ---- hybrid.c ---- */
 

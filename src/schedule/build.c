@@ -15,29 +15,36 @@ build_parts(Ctx *ctx, const Packing *pack, Schedule *sched)
 	return sched_parts(ctx, sched->topo->name, sched, sched->part);
 }
 
-Status
-sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, const char *algorithm,
-    const Packing *pack, Schedule **out)
+/* Trees that serve one rank each have all of the buffer. */
+static Status
+serve_alone(Ctx *ctx, const Packing *pack, Schedule *sched)
 {
-	Schedule *sched;
-	int64_t total = 0, at = 0;
-	TRY(NEW(ctx, sched, 1));
-	*sched = (Schedule){ .generator = "blinkc", .version = BLINK_VERSION, .topo = topo, .coll = ask->coll,
-		.root = ask->root, .algorithm = algorithm, .bound = *bound, .n_segments = pack->n_trees };
-	TRY(NEW(ctx, sched->segment, pack->n_trees));
-	/* A demand's trees share its block by weight; a collective without blocks has one, the buffer. */
-	int n_demands = collective_demands(ask->coll, topo->n_ranks), demand = -1;
-	int64_t blocks = collective_blocks(ask->coll, topo->n_ranks), block = 0;
+	for (int t = 0; t < pack->n_trees; t++) {
+		Segment *segment = &sched->segment[t];
+		*segment = (Segment){ .offset = FRAC_ZERO, .length = FRAC_ONE, .tree = pack->tree[t], .n_to = 1 };
+		TRY(NEW(ctx, segment->to, 1));
+		segment->to[0] = pack->serves[t];
+	}
+	return OK;
+}
+
+/* A demand's trees share its block by weight; a collective without blocks has one, the buffer. */
+static Status
+share_blocks(Ctx *ctx, const Packing *pack, Schedule *sched)
+{
+	const Topology *topo = sched->topo;
+	int64_t total = 0, at = 0, blocks = collective_blocks(sched->coll, topo->n_ranks), block = 0;
+	int demand = -1;
 	for (int t = 0; t < pack->n_trees; t++)
 		total += pack->weight[t];
-	total /= n_demands;
+	total /= collective_demands(sched->coll, topo->n_ranks);
 	for (int t = 0; t < pack->n_trees; t++) {
 		Segment *segment = &sched->segment[t];
 		int d = pack->demand ? pack->demand[t] : 0;
 		if (d != demand) {
 			demand = d;
 			at = 0;
-			block = collective_demand(ask->coll, topo->n_ranks, ask->root, d).block;
+			block = collective_demand(sched->coll, topo->n_ranks, sched->root, d).block;
 		}
 		segment->tree = pack->tree[t];
 		if (!frac_make((Wide)block * total + at, (Wide)blocks * total, &segment->offset)
@@ -45,6 +52,19 @@ sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, 
 			return fail(ctx, LIMIT, "%s: segments need more than 64 bits", topo->name);
 		at += pack->weight[t];
 	}
+	return OK;
+}
+
+Status
+sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, const char *algorithm,
+    const Packing *pack, Schedule **out)
+{
+	Schedule *sched;
+	TRY(NEW(ctx, sched, 1));
+	*sched = (Schedule){ .generator = "blinkc", .version = BLINK_VERSION, .topo = topo, .coll = ask->coll,
+		.root = ask->root, .algorithm = algorithm, .bound = *bound, .n_segments = pack->n_trees };
+	TRY(NEW(ctx, sched->segment, pack->n_trees));
+	TRY(pack->serves ? serve_alone(ctx, pack, sched) : share_blocks(ctx, pack, sched));
 	TRY(sched_achieved(ctx, topo->name, sched, &sched->achieved));
 	if (pack->n_parts)
 		TRY(build_parts(ctx, pack, sched));

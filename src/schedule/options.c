@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { MOST_OPTIONS = 14 };
+enum { MOST_OPTIONS = 16 };
 
 static Status
 put_option(Ctx *ctx, const char *key, Text *value, Schedule *sched)
@@ -98,6 +98,9 @@ sched_record(Ctx *ctx, const Ask *ask, unsigned classes, Schedule *sched)
 	put_flag("minimise", ask->minimise, sched);
 	if (ask->algorithm)
 		TRY(put_word(ctx, "algorithm", ask->algorithm, sched));
+	TRY(put_limit(ctx, "radix", ask->radix, sched));
+	if (ask->layers.n)
+		TRY(put_word(ctx, "hierarchy", hierarchy_text(&ask->layers).text, sched));
 	TRY(put_limit(ctx, "max_depth", ask->max_depth, sched));
 	TRY(put_limit(ctx, "max_trees", ask->max_trees, sched));
 	if (ask->hybrid)

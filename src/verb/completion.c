@@ -2,6 +2,7 @@
 #include "base/complete.h"
 #include "format/format.h"
 #include "plan/plan.h"
+#include "simulate/simulate.h"
 #include "verb/formats.h"
 #include "verb/shipped.h"
 #include "verb/verb.h"
@@ -31,8 +32,10 @@ static const char *const hybrids[] = { HYBRID_LIST(FIRST) NULL };
 static const char *const routes[] = { ROUTES_LIST(FIRST) NULL };
 static const char *const roots[] = { ROOTS_LIST(FIRST) NULL };
 static const char *const differences[] = { DIFFERENCE_LIST(FIRST) "any", NULL };
+static const char *const executors[] = { EXECUTOR_LIST(FIRST) NULL };
 #undef FIRST
 static const char *const summaries[] = { "text", "json", NULL };
+static const char *const chunks[] = { "auto", NULL };
 static const char *const relays[] = { "rest", NULL };
 static const char *const layouts[] = { "own", "dot", "neato", NULL };
 
@@ -46,6 +49,8 @@ static const CompleteValues values[] = {
 	{ "routes", ~0u, false, routes },
 	{ "roots", ~0u, false, roots },
 	{ "relay", ~0u, true, relays },
+	{ "executor", ~0u, false, executors },
+	{ "chunk", ~0u, false, chunks },
 	{ "layout", ~0u, false, layouts },
 	{ "summary", ~0u, false, summaries },
 	{ "fail-on", ~0u, true, differences },
@@ -53,14 +58,28 @@ static const CompleteValues values[] = {
 
 enum { N_VALUES = sizeof values / sizeof *values, N_VERBS = sizeof completed / sizeof *completed };
 
-/* The values of --algorithm. */
+static void
+add_once(const char **names, int *n, const char *name)
+{
+	for (int i = 0; i < *n; i++)
+		if (strcmp(names[i], name) == 0)
+			return;
+	names[(*n)++] = name;
+}
+
+/* The values of --algorithm, those that are other names for a row last. */
 static Status
 complete_algorithms(Ctx *ctx, CompleteValues *out)
 {
 	const char **names;
-	TRY(NEW(ctx, names, algorithm_count() + 1));
+	int n = 0, n_aliases = 0;
+	while (algorithm_alias(n_aliases))
+		n_aliases++;
+	TRY(NEW(ctx, names, algorithm_count() + n_aliases + 1));
 	for (int i = 0; i < algorithm_count(); i++)
-		names[i] = algorithm_row(i)->name;
+		add_once(names, &n, algorithm_row(i)->name);
+	for (int i = 0; i < n_aliases; i++)
+		add_once(names, &n, algorithm_alias(i));
 	*out = (CompleteValues){ "algorithm", ~0u, false, names };
 	return OK;
 }

@@ -58,6 +58,9 @@ formats_of(int verb, FormatName out[FORMATS_MAX])
 	case WHATIF:
 		n = add(out, add(out, n, "text", "txt"), "json", "json");
 		break;
+	case SIMULATE:
+		n = add(out, add(out, add(out, n, "text", "txt"), "json", "json"), "csv", "csv");
+		break;
 	case SHOW:
 		n = add(out, add(out, add(out, n, "text", "txt"), "svg", "svg"), "dot", "dot");
 		break;
@@ -145,6 +148,7 @@ formats_help(int verbs, Text *out)
 		{ LIST, "list", "text", NULL },
 		{ ADVISE, "advise", "text", NULL },
 		{ WHATIF, "what-if", "text", NULL },
+		{ SIMULATE, "simulate", "text", NULL },
 	};
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
 		if (!(verbs & row[i].bit))
@@ -160,6 +164,6 @@ formats_help(int verbs, Text *out)
 			text_printf(out, "default: by the suffix of FILE; without one %s", row[i].otherwise);
 	}
 	if (verbs & (verbs - 1))
-		text_put(out, "default: by the suffix of FILE; without one json, for diff, list, show, advise and "
-		    "what-if text");
+		text_put(out, "default: by the suffix of FILE; without one json, for diff, list, show, advise, "
+		    "what-if and simulate text");
 }

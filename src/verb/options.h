@@ -18,7 +18,7 @@
 	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION | HELP | LINT), \
 	    "write FILE; - is standard output (default)") \
 	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | PROBE | DIFF | SHOW | LIST | ADVISE \
-	    | WHATIF, NULL) \
+	    | WHATIF | SIMULATE, NULL) \
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW | ADVISE | WHATIF, \
 	    "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall") \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE | SHOW, \
@@ -55,6 +55,11 @@
 	    "GPUs that are not ranks and forward data of the job; rest: all that the job has not") \
 	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH | ADVISE | WHATIF, \
 	    "the trees to choose from (default trees)") \
+	X(OPT_RADIX, "radix", 0, "K", COMPILE | BATCH | ADVISE | WHATIF, \
+	    "of knomial, bruck and host-staged-knomial: K - 1 messages in a step (default 2, binomial trees)") \
+	X(OPT_HIERARCHY, "hierarchy", 0, "LIST", COMPILE | BATCH | ADVISE | WHATIF, \
+	    "of hierarchical-ring: GPUs in the rings of each layer, the innermost first, as 4x8x4; default: those of " \
+	    "a server, and the servers") \
 	X(OPT_HYBRID, "hybrid", 0, "[KIND]", COMPILE | BATCH, \
 	    "divide each message between the default class and PCIe; peer: by switching peer access (default), " \
 	    "host: through the host's memory") \
@@ -95,15 +100,24 @@ follow from it") \
 	    "N servers to a leaf switch, or with --rails to one for each rail; a spine joins them") \
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, \
 	    "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
-	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK, \
-	    "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G; of a hybrid " \
+	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK | SIMULATE, \
+	    "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G, or 1K-1G, each " \
+	    "twice the one before; of a hybrid " \
 	    "schedule how it divides them") \
+	X(OPT_EXECUTOR, "executor", 0, "NAME", SIMULATE, \
+	    "what executes the steps: kernel (default), copy or host") \
+	X(OPT_CHUNK, "chunk", 0, "SIZE", SIMULATE, \
+	    "bytes of a chunk, as 64K; auto (default): the power of two that takes least time") \
+	X(OPT_PARAMETERS, "parameters", 0, "FILE", SIMULATE, \
+	    "start-up times, rates and limits of executors, as JSON, in place of the defaults") \
+	X(OPT_TRACE, "trace", 0, "FILE", SIMULATE, \
+	    "write each chunk on each link to FILE, as Perfetto and Chrome read it; with one --size") \
 	X(OPT_SUMMARY, "summary", 0, "KIND", COMPILE | CHECK, \
 	    "text (default), or json: one line for each schedule, for programs") \
 	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF | LINT, \
 	    "write what is valid and invalid, or what differs, to FILE as JUnit XML") \
 	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF | LINT, "print annotations of GitHub Actions, and nothing else") \
-	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK | SHOW, \
+	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK | SHOW | SIMULATE, \
 	    "schedules must be for this machine, and ranks of an index fit its links") \
 	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, \
 	    "differences that make the exit status 9, comma separated (default any): " \
@@ -115,7 +129,7 @@ follow from it") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, \
 	    "layout of GPUs and switches in an SVG: own (default), or dot or neato of Graphviz, if installed") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY \
-	    | PROBE | SHOW | LINT | ADVISE | WHATIF, \
+	    | PROBE | SHOW | LINT | ADVISE | WHATIF | SIMULATE, \
 	    "no summary and no notes") \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF | ADVISE | WHATIF, \
 	    "report what each phase finds") \
@@ -138,6 +152,9 @@ enum {
 	X(OPT_GPUS, WHATIF, "what-if", "FILE", "a file with a list in each line, - is standard input") \
 	X(OPT_GPUS, PROBE, "probe", "LIST", "these GPUs alone, by number or id; default: all that the driver shows") \
 	X(OPT_GPU_MODEL, PROBE, "probe", "NAME", "the model of the GPUs, if not as the driver names them") \
+	X(OPT_SIZE, SIMULATE, "simulate", "LIST", "sizes of messages, comma separated, as 1024, 1K, 64M or 2G, or " \
+	    "1K-1G, each twice the one before; default: 1K to 1G, each four times the one before") \
+	X(OPT_TOPOLOGY, SIMULATE, "simulate", "FILE", "the schedule must be for this machine") \
 	X(OPT_TOPOLOGY, SHOW, "show", "FILE", "the machine of a directory: finds jobs that its index does not list") \
 	X(OPT_WITHOUT, SHOW, "show", "LIST", "the job on what is left of the machine, as its batch planned it") \
 	X(OPT_GPUS, SHOW, "show", "LIST", "of a directory of schedules or a machine: these GPUs, by index or id, " \

@@ -55,25 +55,49 @@ request_budget(Ctx *ctx, const char *text, int64_t *ms)
 	return fail(ctx, USAGE, "--budget: %.40s: want a time, as 10s, 500ms or 2m", text);
 }
 
-/* As blink-perf takes them: digits and, for powers of 1024, K, M or G. */
+/* Digits and, for powers of 1024, K, M or G, as blink-perf takes them, at text[0 .. n - 1]. */
+static bool
+parse_size(const char *text, size_t n, int64_t *out)
+{
+	static const char letters[] = "KMG";
+	size_t digits = strspn(text, "0123456789");
+	const char *letter = digits + 1 == n ? strchr(letters, text[digits]) : NULL;
+	int shift = letter ? 10 * (int)(letter - letters + 1) : 0;
+	if (digits + (letter != NULL) != n || !decimal_parse(text, digits, 1, out) || *out < 1
+	    || *out > SIZE_LARGEST >> shift)
+		return false;
+	*out <<= shift;
+	return true;
+}
+
+/* "64K", or "1K-1G": each twice the one before. */
+static bool
+add_sizes(const char *text, size_t n, Sizes *out)
+{
+	size_t first = strcspn(text, ",-");
+	int64_t m, last;
+	if (!parse_size(text, first, &m))
+		return false;
+	last = m;
+	if (first < n && (!parse_size(text + first + 1, n - first - 1, &last) || last < m))
+		return false;
+	for (; m <= last; m *= 2) {
+		if (out->n == SIZES_MAX)
+			return false;
+		out->m[out->n++] = m;
+	}
+	return true;
+}
+
 Status
 request_sizes(Ctx *ctx, const char *text, Sizes *out)
 {
 	out->n = 0;
-	for (const char *at = text; at; at = *at == ',' ? at + 1 : NULL) {
-		static const char letters[] = "KMG";
-		size_t digits = strspn(at, "0123456789"), n = strcspn(at, ",");
-		const char *letter = digits + 1 == n ? strchr(letters, at[digits]) : NULL;
-		int shift = letter ? 10 * (int)(letter - letters + 1) : 0;
-		int64_t value;
-		if (out->n == SIZES_MAX || digits + (letter != NULL) != n || !decimal_parse(at, digits, 1, &value)
-		    || value < 1 || value > SIZE_LARGEST >> shift)
+	for (const char *at = text; at; at = at[strcspn(at, ",")] ? strchr(at, ',') + 1 : NULL)
+		if (!add_sizes(at, strcspn(at, ","), out))
 			return fail(ctx, USAGE,
 			    "--size: %.80s: want up to %d sizes in bytes, as 1024, 1K, 64M or 2G, comma separated, "
-			    "each 1 to 2^60", text, (int)SIZES_MAX);
-		out->m[out->n++] = value << shift;
-		at += n;
-	}
+			    "each 1 to 2^60, or ranges as 1K-1G", text, (int)SIZES_MAX);
 	return OK;
 }
 
@@ -248,6 +272,28 @@ parse_limits(Ctx *ctx, const Options *opt, Ask *ask)
 	return OK;
 }
 
+/* For algorithms that obey them. A binomial tree is one of radix 2. */
+static Status
+parse_shape(Ctx *ctx, const Options *opt, Ask *ask)
+{
+	const char *radix = opt->value[OPT_RADIX], *layers = opt->value[OPT_HIERARCHY];
+	const Algorithm *algorithm;
+	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
+	if (radix && (!algorithm->options || strcmp(algorithm->options, "radix") != 0))
+		return fail(ctx, USAGE, "--radix: %.40s: want it with --algorithm knomial, bruck or "
+		    "host-staged-knomial", radix);
+	TRY(parse_count(ctx, "radix", radix, MOST_RADIX, &ask->radix));
+	if (ask->radix == 1 || (ask->radix > 2 && strcmp(opt->value[OPT_ALGORITHM], "binomial") == 0))
+		return fail(ctx, USAGE, "--radix: %d: want %s", ask->radix,
+		    ask->radix == 1 ? "a whole number from 2 on" : "2 for binomial, or --algorithm knomial");
+	if (layers && (!algorithm->options || strcmp(algorithm->options, "hierarchy") != 0))
+		return fail(ctx, USAGE, "--hierarchy: %.80s: want it with --algorithm hierarchical-ring", layers);
+	if (layers && !hierarchy_parse(layers, &ask->layers))
+		return fail(ctx, USAGE, "--hierarchy: %.80s: want numbers from 2 on, as 4x8x4, at most %d", layers,
+		    MOST_LAYERS);
+	return OK;
+}
+
 /* Several demands, as those of blocks, are planned by the linear program only. */
 static Status
 parse_packing(Ctx *ctx, const Options *opt, Ask *ask)
@@ -289,6 +335,7 @@ request_parse(Ctx *ctx, const Options *opt, Collective coll, Ask *ask)
 		    &ask->tolerance));
 	TRY(parse_limits(ctx, opt, ask));
 	TRY(parse_algorithm(ctx, opt, ask));
+	TRY(parse_shape(ctx, opt, ask));
 	if (opt->value[OPT_PARETO] && (opt->value[OPT_OUTPUT] || opt->value[OPT_FORMAT]))
 		return fail(ctx, USAGE, "--pareto: writes no schedule: want no -o and no --format");
 	TRY(parse_routes(ctx, opt, ask));

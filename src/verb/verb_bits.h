@@ -5,10 +5,11 @@
 enum {
 	COMPILE = 1, BATCH = 2, CHECK = 4, DIFF = 8, SHOW = 16, CONVERT = 32, TOPOLOGY = 64, COMPLETION = 128,
 	REPORT = 256, HELP = 512, LIST = 1024, LINT = 2048, PROBE = 0x1000, ADVISE = 0x2000, WHATIF = 0x4000,
+	SIMULATE = 0x8000,
 	EVERY = 0xffff,
 	/* as argument, also by its name */
 	NAMES_TOPOLOGY = COMPILE | BATCH | CONVERT | TOPOLOGY | SHOW | LINT | ADVISE | WHATIF,
-	READS_TOPOLOGY = NAMES_TOPOLOGY | CHECK		/* a topology file of any format */
+	READS_TOPOLOGY = NAMES_TOPOLOGY | CHECK | SIMULATE	/* a topology file of any format */
 };
 
 #endif

@@ -82,7 +82,8 @@ compile(Ctx *ctx, const Topology *machine, Collective coll, const Algorithm *alg
 	REQUIRE(status == OK, "%s", ctx->error.text);
 	status = bound_compute(ctx, job, sym, coll, ask.root, &bound);
 	REQUIRE(status == OK, "%s", ctx->error.text);
-	status = algorithm->plan(ctx, &(Planning){ .topo = job, .sym = sym, .bound = &bound, .ask = &ask }, &plan);
+	status = algorithm->plan(ctx, &(Planning){ .row = algorithm, .topo = job, .sym = sym, .bound = &bound,
+	    .ask = &ask }, &plan);
 	if (status == INFEASIBLE && algorithm != algorithm_row(0))
 		return;
 	if (status == OK)

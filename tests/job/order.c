@@ -738,6 +738,38 @@ refused(struct rank *me)
 	leave(me, comm);
 }
 
+/* A group with a call that is refused makes none of its calls; nor does one whose communicator ends in between. */
+static void
+groups_fail(struct rank *me)
+{
+	int x[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+	uint64_t all = (UINT64_C(1) << me->n) - 1, last = 9;
+	blinkComm_t comm = job_join_some(me, 0, all, NULL), other = comm ? job_join_some(me, 1, all, NULL) : NULL;
+	for (int round = 0; other && round < 3; round++) {
+		group(me, true);
+		blinkAllReduce(x, x, 8, blinkInt32, blinkSum, comm, NULL);
+		group(me, true);
+		blinkSend(x, 1, blinkInt32, 0, comm, NULL);
+		if (round == 0)
+			blinkBroadcast(x, x, 1, blinkInt32, me->n, other, NULL);
+		else if (round == 1)
+			blinkRecv(x, 1, blinkInt32, 0, NULL, NULL);
+		else
+			blinkCommDestroy(comm);
+		group(me, false);
+		if (round == 2)
+			blinkAllReduce(x, x, 8, blinkInt32, blinkSum, other, NULL);
+		blinkResult_t result = blinkGroupEnd();
+		job_need(me, result == blinkInvalidArgument, "round %d: the end of a group: %d", round, (int)result);
+		blinkCommLastCall(round == 2 ? other : comm, &last);
+		job_need(me, last == 0 && x[0] == 1, "round %d: call %llu was made", round, (unsigned long long)last);
+	}
+	if (other) {
+		flight_run(me, other, 10, 331, 3);
+		leave(me, other);
+	}
+}
+
 /* ---- the program ---- */
 
 static const struct scenario {
@@ -764,6 +796,7 @@ static const struct scenario {
 	{ "aborted", aborted, false, false, 20 },
 	{ "taken_back", taken_back, true, false, 20 },
 	{ "refused", refused, false, false, 20 },
+	{ "groups_fail", groups_fail, false, false, 20 },
 	{ "same_bits", same_bits, false, true, 20 },
 	{ "huge", huge, true, true, 100 },
 };

@@ -27,6 +27,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import rounds
 import runner
 
 FOLDER = "tests/mutations"
@@ -139,7 +140,7 @@ def make(words):
 
 def fails(suite, pattern, log):
     """Run the suite until a case fails whose line has the pattern; the line, or None, and the log."""
-    pid, ended = runner.start(suite, log), False
+    pid, ended = runner.start(suite, log, {}), False
     try:
         while True:
             found = re.search(pattern, text(log), re.MULTILINE)
@@ -171,7 +172,8 @@ def verdict(name, build, folder):
     wrong = apply_patch(name, build)
     if wrong:
         return None, f"does not apply to {wrong}"
-    os.environ.update(BUILD=build, full="1" if head.get("tier") == "full" else "", whole="1")
+    os.environ.update(BUILD=build, full="1" if head.get("tier") == "full" else "", whole="1",
+                      commits="0")
     wrong = make([f"B={build}", "tests", *([head["build"]] if "build" in head else [])])
     if wrong:
         return None, wrong
@@ -195,10 +197,13 @@ def judge(name, build):
     return f"not ok mutations: {name}: {why}"
 
 
-def rotated(names, some):
-    """N of them, others with each commit."""
-    counted = subprocess.run(["git", "rev-list", "--count", "HEAD"], capture_output=True, text=True)
-    first = int(counted.stdout) * some if counted.returncode == 0 else 0
+def rotated(names, some, build):
+    """N of them, others with each commit. Those under a sanitizer are among them where it is built, which is with every
+    third commit (tests/rounds.py): therefore these commits alone pass over all of them, too."""
+    trees = [SANITIZED.get(header(name).get("build")) for name in names]
+    names = [name for name, tree in zip(names, trees) if not tree or os.path.isdir(f"{build}/{tree}")]
+    commits, every = rounds.count_commits(), len(rounds.ROUNDS)
+    first = commits // every * some + commits % every * len(names) // every
     return [names[(first + i) % len(names)] for i in range(min(some, len(names)))]
 
 
@@ -211,12 +216,12 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_args()
     names = args.names or sorted(name.removesuffix(".patch") for name in os.listdir(FOLDER) if name.endswith(".patch"))
-    if args.some:
-        names = rotated(names, args.some)
     os.environ.setdefault("MAKE", "make")
     # A build directory elsewhere is not copied; its copy is built from nothing.
     build, failed = os.path.relpath(os.environ.get("BUILD", "build")), 0
     build = "build" if os.sep in build else build
+    if args.some:
+        names = rotated(names, args.some, build)
     if args.apply:
         return not all_apply(names, build)
     with ProcessPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:

@@ -21,6 +21,7 @@ ncclResult_t ncclPutSignal(const void *a, size_t b, int c, int d, void *e, size_
 int fake_nccl_calls(const char *name);
 
 static int n, number;
+static bool ours;
 
 struct rank {
 	int number;
@@ -62,6 +63,16 @@ gathers(ncclComm_t comm, int rank)
 	return good;
 }
 
+/* A group that is simulated is over, and has done nothing. */
+static bool
+simulates(ncclComm_t comm)
+{
+	float data[COUNT] = { 5 };
+	return ncclGroupStart() == ncclSuccess &&
+	    ncclAllReduce(data, data, COUNT, ncclFloat32, ncclSum, comm, NULL) == ncclSuccess &&
+	    ncclGroupSimulateEnd(NULL) == ncclSuccess && data[0] == 5;
+}
+
 static void *
 run(void *rank)
 {
@@ -70,6 +81,7 @@ run(void *rank)
 	int count = 0;
 	r->good = ncclCommInitRank(&comm, n, r->id, r->number) == ncclSuccess &&
 	    *(const uint64_t *)(const void *)comm == 0x0280028002800280ull &&	/* the real one's handle */
+	    (!ours || simulates(comm)) &&
 	    reduces(comm, r->number, n, ncclSum, (float)(n * (n + 1) / 2)) &&
 	    reduces(comm, r->number, n, ncclMax, (float)n) && gathers(comm, r->number) &&
 	    ncclPutSignal(NULL, 1, 2, 3, NULL, 5, 6, 7, 8, comm, (void *)9) == ncclSuccess &&
@@ -89,7 +101,8 @@ main(int argc, char **argv)
 	int version = 0;
 	alarm(120);
 	n = argc > 2 ? atoi(argv[1]) : 2;
-	bool ours = argc > 2 && atoi(argv[2]), good = true;
+	bool good = true;
+	ours = argc > 2 && atoi(argv[2]);
 	ok(ncclGetVersion(&version) == ncclSuccess && version == 22705, "the version is the real one's");
 	ok(ncclGetUniqueId(&id) == ncclSuccess && strncmp(id.internal, "real ", 5) == 0, "so are ids");
 	for (int i = 0; i < n; i++) {

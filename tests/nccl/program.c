@@ -601,6 +601,30 @@ shrink_rank(struct rank *r)
 /* A rank dies, of which the others hear, or not, while they wait for it. Rank 0's process has the hub. */
 static int victim;
 
+/* A shrink that leaves out another rank than the one that has died ends soon, once the death is known: before, ranks
+ * that abort have the first word. */
+static bool
+misses(const struct rank *r)
+{
+	int other = victim ? 0 : 1;
+	ncclComm_t small = NULL;
+	ncclResult_t result = ncclRemoteError, error = ncclSuccess;
+	time_t begin = time(NULL);
+	if (n < 3)
+		return true;
+	while (error == ncclSuccess && time(NULL) - begin < 30 && TRY_NCCL(ncclCommGetAsyncError(r->comm, &error)))
+		usleep(1000);
+	if (r->number == other)
+		return true;
+	begin = time(NULL);
+	result = ncclCommShrink(r->comm, &other, 1, &small, NULL, 1);
+	if (result == ncclRemoteError && strstr(ncclGetLastError(NULL), "want it excluded") && time(NULL) - begin < 30)
+		return true;
+	printf("# rank %d: a shrink without rank %d alone: %d, %s\n", r->number, other, (int)result,
+	    ncclGetLastError(NULL));
+	return false;
+}
+
 static bool
 survive(struct rank *r)
 {
@@ -615,7 +639,7 @@ survive(struct rank *r)
 	ncclAllReduce(r->send, r->recv, COUNT, ncclFloat32, ncclSum, r->comm, r->stream);
 	for (int i = 0; i < 20000 && r->number % 2 && error == ncclSuccess && good; i++, usleep(1000))
 		good = TRY_NCCL(ncclCommGetAsyncError(r->comm, &error));
-	good = good && (r->number % 2 == 0 || error == ncclRemoteError) &&
+	good = good && (r->number % 2 == 0 || error == ncclRemoteError) && misses(r) &&
 	    TRY_NCCL(ncclCommShrink(r->comm, &victim, 1, &small, NULL, 1)) && TRY_NCCL(ncclCommAbort(r->comm)) &&
 	    sums_of(r, small, in, n - 1);
 	if (good)
@@ -941,6 +965,99 @@ errors(struct rank *r)
 	ok(strcmp(ncclGetErrorString((ncclResult_t)99), "") != 0, "the text of an unknown result");
 }
 
+/* ---- groups that fail ---- */
+
+/* None of the calls of a group is made if one of them is refused, or if its communicator ends in between. */
+static void *
+failing_rank(void *rank)
+{
+	struct rank *r = rank;
+	ncclComm_t comm = NULL;
+	float first = 0;
+	r->good = use_device(r->device) && TRY_NCCL(ncclCommInitRank(&r->comm, n, r->id, r->number)) &&
+	    open_buffers(r) && TRY_NCCL(ncclCommSplit(r->comm, 0, r->number, &comm, NULL)) &&
+	    TRY_NCCL(ncclGroupStart()) &&
+	    TRY_NCCL(ncclAllReduce(r->send, r->send, COUNT, ncclFloat32, ncclSum, r->comm, r->stream)) &&
+	    ncclBroadcast(r->send, r->send, COUNT, ncclFloat32, n, comm, r->stream) == ncclInvalidArgument &&
+	    ncclGroupEnd() == ncclInvalidArgument && strstr(ncclGetLastError(NULL), "root") &&
+	    TRY_NCCL(ncclGroupStart()) &&
+	    TRY_NCCL(ncclAllReduce(r->send, r->send, COUNT, ncclFloat32, ncclSum, comm, r->stream)) &&
+	    TRY_NCCL(ncclCommDestroy(comm)) && ncclGroupEnd() == ncclInvalidArgument && finish(r->stream);
+	if (r->good)
+		copy(&first, r->send, sizeof first);
+	r->good = r->good && first == value(r->number, 0) &&
+	    TRY_NCCL(ncclAllReduce(r->send, r->recv, COUNT, ncclFloat32, ncclSum, r->comm, r->stream)) &&
+	    receives(r, COUNT, sum, "an allreduce after groups that failed");
+	if (r->good)
+		close_buffers(r);
+	r->good = r->good && TRY_NCCL(ncclCommDestroy(r->comm));
+	return NULL;
+}
+
+/* One whose other ranks would never come. */
+static bool
+fails_to_make(void)
+{
+	ncclUniqueId id;
+	ncclComm_t comm = NULL, other = NULL, all[2] = { NULL, NULL };
+	const int devices[2] = { 0, 9999 };
+	time_t begin = time(NULL);
+	bool good = use_device(0) && TRY_NCCL(ncclGetUniqueId(&id)) && TRY_NCCL(ncclGroupStart()) &&
+	    TRY_NCCL(ncclCommInitRank(&comm, 2, id, 0)) && ncclCommInitRank(&other, 2, id, 2) == ncclInvalidArgument &&
+	    ncclGroupEnd() == ncclInvalidArgument && !comm;
+	if (good && driver)
+		good = ncclCommInitAll(all, 2, devices) == ncclInvalidArgument &&
+		    strstr(ncclGetLastError(NULL), "device 9999") && !all[0];
+	return good && time(NULL) - begin < 30;
+}
+
+/* What a child of fork hears about its parent's communicator. */
+static bool
+fails_forked(void)
+{
+	ncclUniqueId id;
+	ncclComm_t comm = NULL;
+	int status = 1;
+	if (!use_device(0) || !TRY_NCCL(ncclGetUniqueId(&id)) || !TRY_NCCL(ncclCommInitRank(&comm, 1, id, 0)))
+		return false;
+	pid_t child = fork();
+	if (child == 0) {
+		ncclResult_t error = ncclSuccess;
+		_exit(ncclCommGetAsyncError(comm, &error) != ncclSuccess || error != ncclInvalidArgument ||
+		    !strstr(ncclGetLastError(comm), "fork"));
+	}
+	return waitpid(child, &status, 0) == child && status == 0 && TRY_NCCL(ncclCommDestroy(comm));
+}
+
+/* A group that is simulated is not executed, and is over. */
+static void *
+simulated_rank(void *rank)
+{
+	struct rank *r = rank;
+	char last[512] = "";
+	r->good = use_device(r->device) && TRY_NCCL(ncclCommInitRank(&r->comm, n, r->id, r->number)) &&
+	    open_buffers(r) && TRY_NCCL(ncclGroupStart()) &&
+	    TRY_NCCL(ncclAllReduce(r->send, r->send, COUNT, ncclFloat32, ncclSum, r->comm, r->stream)) &&
+	    ncclGroupSimulateEnd(NULL) == ncclInvalidUsage;
+	snprintf(last, sizeof last, "%s", ncclGetLastError(NULL));
+	r->good = r->good && strstr(last, "needs NCCL") && ncclGroupSimulateEnd(NULL) == ncclInvalidUsage &&
+	    TRY_NCCL(ncclAllReduce(r->send, r->recv, COUNT, ncclFloat32, ncclSum, r->comm, r->stream)) &&
+	    receives(r, COUNT, sum, "an allreduce after a group that was simulated");
+	if (r->good)
+		close_buffers(r);
+	r->good = r->good && TRY_NCCL(ncclCommDestroy(r->comm));
+	return NULL;
+}
+
+static void
+failing(struct rank *r)
+{
+	on_threads(r, failing_rank, "groups that fail");
+	on_threads(r, simulated_rank, "a group that is simulated");
+	ok(fails_to_make(), "a communicator in a group that fails");
+	ok(fails_forked(), "a communicator of the parent of this process");
+}
+
 /* ---- main ---- */
 
 int
@@ -951,7 +1068,7 @@ main(int argc, char **argv)
 		{ "nonblocking", nonblocking },
 		{ "scalable", scalable }, { "deaths", deaths }, { "shrink", shrink }, { "split", split },
 		{ "operations", operations },
-		{ "errors", errors },
+		{ "errors", errors }, { "failing", failing },
 	};
 	static struct rank r[MOST + 1];
 	struct blink_error err = { 0 };

@@ -250,6 +250,13 @@ ncclGroupEnd(void)
 	return depth-- > 0 ? ncclSuccess : ncclInvalidUsage;
 }
 
+ncclResult_t
+ncclGroupSimulateEnd(ncclSimInfo_t *info)
+{
+	(void)info;
+	return ncclGroupEnd();
+}
+
 static size_t
 size_of(ncclDataType_t type)
 {
@@ -328,4 +335,5 @@ ncclPutSignal(const void *a, size_t b, int c, int d, void *e, size_t f, int g, i
 	__asm__(".globl pnccl" #name "\n.set pnccl" #name ", nccl" #name "\n");
 ALIAS(GetVersion) ALIAS(GetUniqueId) ALIAS(CommInitRankConfig) ALIAS(CommInitRank) ALIAS(CommSplit) ALIAS(CommDestroy)
 ALIAS(CommFinalize) ALIAS(CommGetAsyncError) ALIAS(CommCount) ALIAS(CommUserRank) ALIAS(CommCuDevice) ALIAS(MemAlloc)
-ALIAS(MemFree) ALIAS(GroupStart) ALIAS(GroupEnd) ALIAS(Broadcast) ALIAS(AllReduce) ALIAS(AllGather)
+ALIAS(MemFree) ALIAS(GroupStart) ALIAS(GroupEnd) ALIAS(GroupSimulateEnd) ALIAS(Broadcast) ALIAS(AllReduce)
+ALIAS(AllGather)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import struct
 import threading
 import time
@@ -60,8 +61,8 @@ def _child(body: Body, id: bytes, rank: int, size: int, pipe: Any) -> None:
     os._exit(0)
 
 
-def case(name: str, size: int, body: Body) -> None:
-    """A rank is a process; the id comes from here."""
+def case(name: str, size: int, body: Body, victim: int = -1) -> None:
+    """A rank is a process; the id comes from here. victim: a rank that has to die."""
     context, id = multiprocessing.get_context("fork"), blink.unique_id()
     ranks = []
     for rank in range(size):
@@ -75,7 +76,7 @@ def case(name: str, size: int, body: Body) -> None:
         try:
             result = pipe.recv() if pipe.poll(max(0.0, deadline - time.monotonic())) else ["did not end"]
         except EOFError:
-            result = ["died"]
+            result = [] if rank == victim else ["died"]
         wrong += [f"rank {rank}: {item}" for item in result]
         process.kill()
         process.join()
@@ -198,6 +199,41 @@ def in_the_air(comm: Communicator, check: Check) -> None:
     check("no part", comm.split(-1), None)
 
 
+def dies(comm: Communicator, check: Check) -> None:
+    """Ranks that are left go on without the one that has died."""
+    if comm.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    check.raises("the others hear of it", blink.RemoteError, "rank 1", lambda: comm.all_reduce(bytearray(4)).wait())
+    with comm.shrink([1], abort=True) as rest:
+        check("who is left", (rest.rank, rest.size), (comm.rank // 2, comm.size - 1))
+        check("sum of those", sum_of_ranks(rest), sum(range(rest.size)))
+
+
+def grows(comm: Communicator, check: Check) -> None:
+    """Without the last rank, and then with it again."""
+    old = comm.size - 1
+    check.raises("who leaves itself out", blink.InvalidArgument, "itself", comm.shrink, [comm.rank])
+    check.raises("no such rank", blink.InvalidArgument, "99", comm.shrink, iter([99]))
+    check.raises("too few", blink.InvalidArgument, "want", comm.grow, comm.size)
+    check.raises("no id", blink.InvalidArgument, "128", comm.grow, comm.size + 1, b"short")
+    id = bytearray(blink.unique_id() if comm.rank == 0 else 128)
+    comm.broadcast(id).wait()
+    if comm.rank == old:
+        grown = Communicator(bytes(id), old, comm.size)
+    else:
+        few = comm.shrink({old})
+        grown = few.grow(comm.size, bytes(id) if few.rank == 0 else None)
+        few.close()
+    with grown:
+        check("as it was", (grown.rank, grown.size, sum_of_ranks(grown)), (comm.rank, old + 1, sum(range(old + 1))))
+
+
+def sum_of_ranks(comm: Communicator) -> int:
+    data = array("i", [comm.rank])
+    comm.all_reduce(data).wait()
+    return data[0]
+
+
 def failures(comm: Communicator, check: Check) -> None:
     check.raises("mismatch", blink.Mismatch, "allreduce", lambda: comm.all_reduce(bytearray(4 + comm.rank)).wait())
     check("error", isinstance(comm.error(), blink.Mismatch))
@@ -253,4 +289,6 @@ case("calls in the air", 4, in_the_air)
 case("failures", 2, failures)
 case("aborts", 2, aborts)
 case("ends", 3, ends)
+case("dies", 3, dies, 1)
+case("grows", 3, grows)
 alone()

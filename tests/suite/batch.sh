@@ -12,22 +12,22 @@ same_tree() {
 
 # ---- DGX-1V: 247 sets, all roots ----
 
-whole=$work/whole
-expect "dgx1v: allreduce and broadcast" batch topologies/dgx1v.xml --collectives allreduce,broadcast -o "$whole"
+all=$work/whole
+expect "dgx1v: allreduce and broadcast" batch topologies/dgx1v.xml --collectives allreduce,broadcast -o "$all"
 grep -E '^( |index|schedules)' "$work/out" >"$work/summary"
 classes=$(awk '$1 >= 3 && $1 <= 8 { n += $3 } END { print n }' "$work/summary")
 if [ "$classes" = 46 ]; then ok "dgx1v: 46 classes of 3 to 8 GPUs on NVLink"; else not_ok "dgx1v: $classes classes on NVLink, want 46"; fi
 expect "dgx1v: 1263 jobs" grep -qx 'index       1263 jobs: broadcast 1016 allreduce 247; .*' "$work/summary"
-files=("$whole"/*/*.json)
+files=("$all"/*/*.json)
 expect "dgx1v: ${#files[@]} files replayed" oracle replay "${files[@]}"
 expect "dgx1v: blinkc check" "$blinkc" check -q "${files[@]}"
 expect "dgx1v: complete, and each job the machine of its file" \
-	oracle batch "$blinkc" topologies/dgx1v.xml "$whole" --collectives allreduce,broadcast
+	oracle batch "$blinkc" topologies/dgx1v.xml "$all" --collectives allreduce,broadcast
 classes=$(batch topologies/dgx1p.xml --sizes 3-8 -o "$work/dgx1p" 2>&1 | awk '$1 == "all" { print $3 }')
 if [ "$classes" = 14 ]; then ok "dgx1p: 14 classes on NVLink"; else not_ok "dgx1p: $classes classes on NVLink, want 14"; fi
 # Other suites judge the files of a batch where they mean what compile gives.
 every=$([ "$full" ] && echo 1 || echo 10)
-expect "each file is what compile gives" oracle compiled "$blinkc" topologies/dgx1v.xml "$whole" --every "$every"
+expect "each file is what compile gives" oracle compiled "$blinkc" topologies/dgx1v.xml "$all" --every "$every"
 
 # ---- the same bytes ----
 
@@ -65,11 +65,11 @@ batch -q "${both[@]}" -o "$work/again"
 mapfile -t written < <(cd "$work/again" && ls -tr -- */*.json)
 mkfifo "$work/never"
 exec 8<>"$work/never"
-# With $full a third of 21 moments, others with each commit.
+# With $full a third of 21 moments, others each time.
 moments=3 tried=(1 2 3) early=0
 if [ "$full" ]; then
 	moments=21
-	mapfile -t tried < <(seq $((1 + $(turn 3))) 3 $moments)
+	mapfile -t tried < <(seq $((1 + $(turn "$(parts 3)"))) "$(parts 3)" $moments)
 fi
 for i in "${tried[@]}"; do
 	rm -rf "$work/again"

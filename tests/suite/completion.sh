@@ -89,7 +89,9 @@ for shell in bash zsh fish; do
 		offers "options of check" "blinkc check --" $(options "$blinkc" check)
 		offers "no option of another verb" "blinkc check --al"
 		offers "options of topology" "blinkc topology --s" --synthetic --servers
-		offers "algorithms" "blinkc --algorithm " trees onehop threephase ring
+		offers "algorithms" "blinkc --algorithm " trees onehop threephase ring chain direct knomial double-binary-tree scatter-allgather \
+			halving-doubling recursive-doubling bruck hierarchical-ring host-staged-knomial bine linear-pipeline binomial minimum-spanning-tree rabenseifner \
+			bidirectional-exchange swing
 		offers "algorithms that begin so" "blinkc -a on" onehop
 		offers "formats of compile" "blinkc compile --format " json cu cuda-kernel nccl-graph
 		offers "formats of topology" "blinkc topology --format " json xml canonical cluster
@@ -135,6 +137,7 @@ rejects() {
 	local more=("$work/small.json") said
 	# What lets the verb look at this option at all.
 	case $1 in batch) more+=(--sizes 2 -o "$work/batch") ;; diff) more+=("$work/small.json") ;; esac
+	case $1$2 in batch*=scatter-allgather) more+=(--collectives broadcast) ;; *=scatter-allgather) more+=(-c broadcast) ;; esac
 	case $2 in --layout*) more+=(--format svg) ;; --hybrid*) more=(topologies/dgx1v.xml -g 0,1) ;; esac
 	said=$'\n'$("$blinkc" "$1" "$2" "${more[@]}" </dev/null 2>&1 >/dev/null)
 	[[ $said == *$'\n'"blinkc: ${2%%=*}: "* ]]

@@ -8,9 +8,9 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 	exit 0
 fi
 # A third of the files, another with each commit.
-part=$((1 + $(turn 3)))/3
-oracle cost corpus "$blinkc" "$build/tests/cost" "$work" --mutants $((${full:-0} ? 8 : 1)) --part "$part" || not_ok "corpus: exit $?"
+parts=$(parts 3)
+oracle cost corpus "$blinkc" "$build/tests/cost" "$work" --mutants $((${full:-0} ? 8 : 1)) --part "$((1 + $(turn "$parts")))/$parts" || not_ok "corpus: exit $?"
 oracle cost hostile "$blinkc" "$build/tests/cost" "$work" || not_ok "hostile: exit $?"
 # The large ones with every third commit.
-[ "$full" ] && [ "$(turn 3)" = 0 ] || exit 0
+[ "$full" ] && is_turn 3 0 || exit 0
 oracle cost hostile "$blinkc" "$build/tests/cost" "$work" --full || not_ok "hostile, large: exit $?"

@@ -50,10 +50,10 @@ done
 
 if [ "$full" ]; then
 	# What a GPU would execute is not read there: PTX is enough, and takes half the time.
-	part=$(turn 7)
-	collectives=(allgather alltoall broadcast gather reduce reducescatter scatter allreduce)
+	collectives=(allgather alltoall broadcast gather reduce reducescatter scatter)
+	[ "$whole" ] || collectives=("${collectives[$(turn 7)]}")
 	for machine in dgx1v dgx2; do
-		for c in allreduce "${collectives[part]}"; do
+		for c in allreduce "${collectives[@]}"; do
 			generate "$work/$machine.$c" $machine "$c"
 			"$nvcc" -shared -cudart shared -arch=compute_75 -code=compute_75 -Xcompiler -fPIC -Iruntime/include \
 				"$work/$machine.$c.cu" -o "$work/$machine.$c.shared.so" || not_ok "$machine $c: nvcc: exit $?"

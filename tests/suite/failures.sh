@@ -5,9 +5,9 @@
 
 v=topologies/dgx1v.xml
 sizes=$([ "$full" ] && echo 2-8 || echo 2-3)
-# With $full a third of the losses, others with each commit.
+# With $full a third of the losses, others each time.
 every=8 part=0
-[ ! "$full" ] || every=3 part=$(turn 3)
+[ ! "$full" ] || every=$(parts 3) part=$(turn "$(parts 3)")
 has() { if grep -qE -e "$2" "$work/out"; then ok "$1"; else not_ok "$1: no $2 in: $(head -c 300 "$work/out")"; fi; }
 
 expect "DGX-1V, $sizes GPUs" "$blinkc" batch $v --failures 1 -n "$sizes" --collectives allreduce,broadcast -o "$work/f"

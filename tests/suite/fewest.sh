@@ -118,9 +118,9 @@ for case in "--max-depth 4:4 4 1.000" "--max-trees 3:3 6 1.000" "--max-trees 2:1
 done
 
 # A mixed-integer program over all pairs of arborescences finds no claim false: of the fewest, and of the highest rate within limits.
-# With $full half of six other machines, and one, too, others with each commit.
+# With $full half of six other machines, and one, too, others each time.
 seeds="2 4"
-[ ! "$full" ] || seeds+=" $(seq -s ' ' $((5 + $(turn 2))) 2 10) 1"
+[ ! "$full" ] || seeds+=" $(seq -s ' ' $((5 + $(turn "$(parts 2)"))) "$(parts 2)" 10) 1"
 for seed in $seeds; do
 	oracle few_trees make "$seed" "$work"
 	for case in allreduce:-:0:0 allreduce:-:2:0 allreduce:-:3:0 allreduce:-:1:0 allreduce:-:0:4 allreduce:-:2:5 broadcast:0:0:0 reduce:1:1:0; do

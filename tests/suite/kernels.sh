@@ -9,13 +9,13 @@ clang=${CLANG:-$(command -v clang || true)} nvcc=${NVCC:-$(command -v nvcc || tr
 ptxas=$(command -v ptxas || { [ "$nvcc" ] && ls "$(dirname "$nvcc")/ptxas" 2>/dev/null; } || true)
 all="move $(sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' runtime/include/blink_types.h | tr '\n' ' ')"
 
-# ends LIST...: the first, and in the full test the last, and every tenth of the others, the next ones with the next commit
+# ends LIST...: the first, and in the full test the last, and every tenth of the others, the next ones the next time
 ends() {
-	local n=0 turn
-	turn=$(turn 10)
+	local n=0 parts turn
+	parts=$(parts 10) turn=$(turn "$(parts 10)")
 	for item in "$@"; do
 		n=$((n + 1))
-		if [ $n = 1 ] || { [ "$full" ] && { [ $n = $# ] || [ $((n % 10)) = "$turn" ]; }; }; then echo "$item"; fi
+		if [ $n = 1 ] || { [ "$full" ] && { [ $n = $# ] || [ $((n % parts)) = "$turn" ]; }; }; then echo "$item"; fi
 	done
 }
 
@@ -66,8 +66,8 @@ else
 	# shellcheck disable=SC2086 # names
 	for arch in $([ "$full" ] && ends $archs || { head -1; tail -1; } <<<"$archs"); do
 		types="move float32"
-		# Of all types a quarter, others with each commit.
-		[ ! "$full" ] || [ "$arch" != "${archs%%$'\n'*}" ] || types="move $(tr ' ' '\n' <<<"$all" | sed -n "$((1 + $(turn 4)))~4p" | tr '\n' ' ')"
+		# Of all types a quarter, others each time.
+		[ ! "$full" ] || [ "$arch" != "${archs%%$'\n'*}" ] || types="move $(tr ' ' '\n' <<<"$all" | sed -n "$((1 + $(turn "$(parts 4)")))~$(parts 4)p" | tr '\n' ' ')"
 		for type in $types; do assembled "$type" "$arch"; done
 	done
 fi

@@ -136,7 +136,10 @@ lacks "check knows no machine" '^idle' "$work/out"
 
 first=1 last=3 most=5
 # With $full a third of 90, others with each commit.
-[ ! "$full" ] || first=$(($(turn 3) * 30 + 1)) last=$((first + 29)) most=7
+if [ "$full" ]; then
+	n=$((90 / $(parts 3))) most=7
+	first=$(($(turn "$(parts 3)") * n + 1)) last=$((first + n - 1))
+fi
 if oracle pair_routes "$blinkc" "$first" "$last" --most "$most" >"$work/log" 2>&1; then
 	if grep -q '^skip' "$work/log"; then skip "boxes with bridges: python3 has no scipy"; else ok "boxes $first to $last"; fi
 else

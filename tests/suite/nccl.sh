@@ -54,7 +54,7 @@ count() {
 }
 export BLINK_BACKEND=host BLINK_TIMEOUT=60s
 unset BLINK_SCHEDULES BLINK_DEBUG LD_PRELOAD
-scenarios="processes deaths threads one_thread groups nonblocking scalable split shrink operations errors"
+scenarios="processes deaths threads one_thread groups nonblocking scalable split shrink operations errors failing"
 for n in 1 2 ${full:+3} 8; do
 	# shellcheck disable=SC2086
 	BLINK_NCCL=none count "alone, $n ranks" "$build/tests/nccl/program" $n $scenarios
@@ -108,3 +108,20 @@ is_version "opened by name" 22809 by_name
 is_version "opened by path, redirected" 22809 by_path
 is_version "opened by path, redirected, beside the real one" 22705 by_path_beside
 is_version "opened by path" 22705 opens "$fake"
+
+# What of the environment is wrong is said where a communicator is made, and no other NCCL takes its place.
+is_said() {
+	local want=$1 set=$2 result
+	result=$(env BLINK_BACKEND=host "$set" "$python" -B -c 'import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.ncclGetLastError.restype = ctypes.c_char_p
+result = library.ncclGetUniqueId(ctypes.create_string_buffer(128))
+print(result, library.ncclGetLastError(None).decode())' "$shim" 2>&1)
+	if [[ $result == $want ]]; then ok "said: $set"; else not_ok "said: $set: $result: want $want"; fi
+}
+is_said "5 BLINK_NCCL: */nowhere/libnccl.so.2:*: want the path*" BLINK_NCCL=/nowhere/libnccl.so.2
+is_said "5 BLINK_NCCL: *libm.so.6: it has no ncclGetVersion: want*" BLINK_NCCL=libm.so.6
+is_said "5 BLINK_NCCL: *: it is this library itself: want*" "BLINK_NCCL=$build/blink/libnccl.so.2"
+for wrong in allreduc allreduce:64K allreduce:2K-1K allreduce,,all ALL messages:1K-; do
+	is_said '5 BLINK_COLLECTIVES: "*": want collectives*' BLINK_COLLECTIVES=$wrong
+done

@@ -24,8 +24,9 @@ has "what is not proven" '^unproven    that no schedule is faster, and that the 
 # Every third is replayed, and held against brute force, too. With $full a third of 70 machines, others with each commit.
 first=4 last=6 flows="1 40"
 if [ "$full" ]; then
-	part=$(turn 3)
-	first=$((part * 24 + 1)) last=$((part < 2 ? part * 24 + 24 : 70)) flows="$((part * 100 + 1)) $((part * 100 + 100))"
+	parts=$(parts 3) part=$(turn "$(parts 3)")
+	first=$((part * 24 + 1)) last=$((part < parts - 1 ? part * 24 + 24 : 70))
+	flows="$((part * 100 + 1)) $(((part + 1) * 300 / parts))"
 fi
 expect "random machines $first to $last, all collectives" oracle sweep "$blinkc" $first $last --every 3 --most 30
 

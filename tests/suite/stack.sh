@@ -7,10 +7,6 @@ if grep -q -- -fsanitize "$build/flags"; then
 	skip "all of it: $build is built under a sanitizer"
 	exit 0
 fi
-if [ ! "$whole" ] && [ "$(turn 2)" = 1 ]; then
-	skip "all of it: with the next commit"
-	exit 0
-fi
 limit=$((16 * 1024))
 if ! echo 'int x;' | "${cc[@]}" -fcallgraph-info=su -x c -c - -o "$work/x.o" 2>/dev/null; then
 	skip "the call graph: ${CC:-cc} has no -fcallgraph-info"

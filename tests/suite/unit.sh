@@ -1,17 +1,16 @@
-# The unit tests in C: each prints ok and not ok lines of its own; in the full test also under the sanitizers.
+# The unit tests in C: each prints ok and not ok lines of its own; in the full test also under the sanitizer of the round.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
-n=0 turn=$(turn 2)
-for kind in "" ${full:+asan/ tsan/}; do
+kinds=("")
+! in_round asan || kinds+=(asan/)
+! in_round tsan || kinds+=(tsan/)
+for kind in "${kinds[@]}"; do
 	# ThreadSanitizer does not survive UCX's shared memory, where it looks for a shadow of 500 TB.
 	[ "$kind" != tsan/ ] || export UCX_TLS=tcp
 	for source in tests/unit/*.c; do
 		name=$(basename "$source" .c)
 		# Threads are in the runtime only.
-		n=$((n + 1))
-		# Under each sanitizer every second program, the others with the next commit.
-		[ "$kind" ] && [ ! "$whole" ] && [ $((n % 2)) != "$turn" ] && continue
 		[ "$kind" = tsan/ ] && [[ $name != test_@(runtime|program|index|process|net|ucx|net_broken|net_zero|bootstrap|deaths|strangers|bell|shm|gpu_memory|kernels|virtual_*) ]] && continue
 		program=$build/${kind}tests/unit/$name
 		if [ ! -x "$program" ]; then

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -132,6 +132,12 @@ def unique_id() -> bytes:
     if code:
         raise error_of(code, _text(error.text))
     return bytes(uid)
+
+
+def _unique_id_of(id: bytes) -> _library.UniqueId:
+    if len(id) != _library.UNIQUE_ID_BYTES:
+        raise InvalidArgument(f"id: {len(id)} bytes: want the {_library.UNIQUE_ID_BYTES} of unique_id()")
+    return _library.UniqueId.from_buffer_copy(id)
 
 
 def _text(text: bytes) -> str:
@@ -261,9 +267,7 @@ class Communicator:
     _numbers = itertools.count()
 
     def __init__(self, id: bytes, rank: int, size: int, config: Config | None = None) -> None:
-        if len(id) != _library.UNIQUE_ID_BYTES:
-            raise InvalidArgument(f"id: {len(id)} bytes: want the {_library.UNIQUE_ID_BYTES} of unique_id()")
-        uid, handle, error = _library.UniqueId.from_buffer_copy(id), ctypes.c_void_p(), _library.Error()
+        uid, handle, error = _unique_id_of(id), ctypes.c_void_p(), _library.Error()
         c_config = (config or Config())._as_c()
         self._prepare(None)
         code = library().blinkCommInitRank(
@@ -304,19 +308,45 @@ class Communicator:
     def split(self, color: int, key: int = 0, config: Config | None = None) -> Communicator | None:
         """A communicator of the ranks that give the same color, ordered by key and then by rank. All ranks call it.
         None for those that give a color below 0."""
+        return self._child("blinkCommSplit", config, lambda handle: (handle, color, key))
+
+    def shrink(
+        self, excluded: Iterable[int], *, abort: bool = False, config: Config | None = None
+    ) -> Communicator:  # fmt: skip
+        """A communicator of all ranks but those in `excluded`, which may have died, in their order. Those that are left
+        call it, all with the same ranks. abort: calls that are under way end first, as by abort(): want it where the
+        communicator has failed."""
+        ranks = list(excluded)
+        array = (ctypes.c_int * len(ranks))(*ranks)
+        part = self._child("blinkCommShrink", config, lambda handle: (handle, array, len(ranks), int(abort)))
+        assert part
+        return part
+
+    def grow(self, size: int, id: bytes | None = None, config: Config | None = None) -> Communicator:
+        """A communicator of `size` ranks: these, which keep their numbers, and new ones, which join by
+        Communicator(id, rank, size) with the numbers that follow. id: of unique_id(), given by one of these ranks."""
+        uid = None if id is None else ctypes.byref(_unique_id_of(id))
+        whole = self._child("blinkCommGrow", config, lambda handle: (handle, size, uid))
+        assert whole
+        return whole
+
+    def _child(
+        self, function: str, config: Config | None, arguments: Callable[[int], tuple[Any, ...]]
+    ) -> Communicator | None:
+        """One that is made of this one by function(*arguments, where, config, error)."""
         handle, error = ctypes.c_void_p(), _library.Error()
         c_config = ctypes.byref(config._as_c()) if config else None
         with self._lock:
-            code = library().blinkCommSplit(
-                self._open(), color, key, ctypes.byref(handle), c_config, ctypes.byref(error)
+            code = getattr(library(), function)(
+                *arguments(self._open()), ctypes.byref(handle), c_config, ctypes.byref(error)
             )
         if code:
             raise error_of(code, _text(error.text))
         if not handle.value:
             return None
-        part = Communicator.__new__(Communicator)
-        part._prepare(handle.value)
-        return part
+        child = Communicator.__new__(Communicator)
+        child._prepare(handle.value)
+        return child
 
     def wait(self, timeout: float | None = None) -> None:
         """Until all calls are done on this rank. timeout: as of Call.wait."""

@@ -1,0 +1,109 @@
+/* Time that no algorithm goes below.
+ *
+ * The bound counts bytes that have to cross links, whatever the algorithm, at the links' capacities: M / bound. The
+ * last of these leaves the links that it counts no sooner, and is at the other end no sooner than the least latency of
+ * a link later. And the first byte of a rank takes the latency of the links to each rank that needs it, at least that
+ * of the cheapest path. The call, and the start-up of the step by which a byte leaves its rank, come before. */
+#include "schedule/schedule.h"
+#include "simulate/queue.h"
+#include "simulate/run.h"
+
+enum { SOURCES_MOST = 256 };
+
+/* Latency from a rank to the farthest rank, or to `only`; -1: every rank. */
+static int64_t
+farthest(const SimPlan *plan, const SimAsk *ask, int from, int only, Clocks *clocks, bool *done)
+{
+	const Topology *topo = plan->sched->topo;
+	int64_t most = 0;
+	for (int v = 0; v < topo->n_vertices; v++)
+		done[v] = false;
+	for (clocks_set(clocks, from, 0); clocks->n > 0;) {
+		int v = clocks_pop(clocks);
+		done[v] = true;
+		if (v < topo->n_ranks && (only < 0 || v == only))
+			most = clocks->time[v];
+		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
+			const Link *link = &topo->link[topo->out[i]];
+			int64_t then = clocks->time[v] + sim_link_latency(ask, link);
+			if (!done[link->to] && (clocks->place[link->to] < 0 || then < clocks->time[link->to]))
+				clocks_set(clocks, link->to, then);
+		}
+	}
+	return most;
+}
+
+/* Between the ranks that have data and those that need it: the farthest two. */
+static Status
+latency_of(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t *out)
+{
+	const Schedule *sched = plan->sched;
+	int n = sched->topo->n_ranks, root = sched->root;
+	bool into = sched->coll == REDUCE || sched->coll == GATHER, rooted = root >= 0 && !into;
+	Clocks clocks;
+	bool *done;
+	TRY(TEMP(ctx, done, sched->topo->n_vertices));
+	TRY(clocks_new(ctx, sched->topo->n_vertices, &clocks));
+	*out = 0;
+	for (int i = 0; i < n && i < SOURCES_MOST; i++) {
+		int from = rooted ? root : i;
+		int64_t one = farthest(plan, ask, from, into ? root : -1, &clocks, done);
+		*out = one > *out ? one : *out;
+		if (rooted)
+			break;
+	}
+	return OK;
+}
+
+/* M / bound, rounded down: exactly, but for bounds with large denominators, of which a millionth is left off. */
+static int64_t
+transfer_time(const Schedule *sched, int64_t m)
+{
+	Frac rate = sched->bound.rate;
+	Wide ps = (Wide)m * PS_PER_S, most = ((Wide)1 << 126) / ps;
+	if (rate.num <= 0)
+		return 0;
+	if (rate.den < most)
+		ps = ps * rate.den / rate.num;
+	else
+		ps = (Wide)((double)m / frac_double(rate) * (double)(PS_PER_S - PPM));
+	return ps < SIM_TIME_MOST ? (int64_t)ps : SIM_TIME_MOST;
+}
+
+Status
+sim_least_time(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	const Topology *topo = plan->sched->topo;
+	int64_t latency, least = INT64_MAX, step = by_packets(ask) ? ask->p.packet_step : ask->p.step;
+	TRY(latency_of(ctx, plan, ask, &latency));
+	for (int l = 0; l < topo->n_links; l++) {
+		int64_t one = sim_link_latency(ask, &topo->link[l]);
+		least = one < least ? one : least;
+	}
+	int64_t bytes = transfer_time(plan->sched, ask->m) + (topo->n_links ? least : 0);
+	*out = plan->n_hops == 0 ? 0 : (ask->p.call + step) * PS_PER_NS + (bytes > latency ? bytes : latency);
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+Frac
+sim_algorithm_rate(int64_t m, int64_t time)
+{
+	Frac rate = FRAC_ZERO;
+	if (time > 0)
+		frac_make((Wide)m * PS_PER_S, time, &rate);
+	return rate;
+}
+
+Frac
+sim_bus_rate(const Schedule *sched, Frac algorithm)
+{
+	int n = sched->topo->n_ranks;
+	Frac factor = FRAC_ONE, rate = algorithm;
+	if (sched->coll == ALLREDUCE)
+		frac_make(2 * (n - 1), n, &factor);
+	else if (sched->coll != BROADCAST && sched->coll != REDUCE)
+		frac_make(n - 1, n, &factor);
+	return frac_mul(algorithm, factor, &rate) ? rate : algorithm;
+}

@@ -1,0 +1,236 @@
+/* A schedule as hops and values. A value is a segment on a rank, on the way up or on the way down: it is there once all
+ * hops into it have arrived, and then goes out. At a root the two are one value. Values without a hop into them are
+ * input. */
+#include "schedule/schedule.h"
+#include "simulate/simulate.h"
+
+/* The last hop of this phase through each switch, and for which rank. */
+struct passing {
+	int mark, rank, hop;
+};
+
+struct build {
+	SimPlan *plan;
+	const Topology *topo;
+	struct passing *last;	/* of each vertex */
+	int *up, *down;		/* of each rank: its values of the segment that is at hand; -1: none */
+	bool reduces;
+};
+
+static int
+value_of(struct build *b, int *at, int segment)
+{
+	if (*at < 0) {
+		*at = b->plan->n_values++;
+		b->plan->value_segment[*at] = segment;
+	}
+	return *at;
+}
+
+static void
+pass(struct build *b, const Edge *edge, int rank, int mark, int hop)
+{
+	for (int i = 0; i < edge->n_links; i++) {
+		const Link *link = &b->topo->link[edge->link[i]];
+		b->last[link->from] = b->last[link->to] = (struct passing){ mark, rank, hop };
+	}
+}
+
+/* Where the links of a path have entered, or for `leaves` leave, vertex v: that many of them lie before. */
+static int
+cut_at(const Topology *topo, const SimHop *hop, int v, bool leaves)
+{
+	int i = 0;
+	while (i < hop->n_path && (leaves ? topo->link[hop->path[i]].from : topo->link[hop->path[i]].to) != v)
+		i++;
+	return leaves ? i : i + 1;
+}
+
+/* path = the first `n` links of a, then those of b. */
+static Status
+join_paths(Ctx *ctx, SimHop *hop, const int *a, int n_a, const int *b, int n_b)
+{
+	int *path;
+	TRY(NEW(ctx, path, n_a + n_b));
+	for (int i = 0; i < n_a; i++)
+		path[i] = a[i];
+	for (int i = 0; i < n_b; i++)
+		path[n_a + i] = b[i];
+	hop->path = path;
+	hop->n_path = n_a + n_b;
+	return OK;
+}
+
+/* An edge down that begins at a switch takes what another hop brings there. */
+static Status
+follow(Ctx *ctx, struct build *b, SimHop *hop)
+{
+	int v = b->topo->link[hop->link[0]].from;
+	if (v == hop->src)
+		return OK;
+	const SimHop *before = &b->plan->hop[b->last[v].hop];
+	while (b->topo->link[before->link[0]].from == v && before->feeder >= 0)
+		before = &b->plan->hop[before->feeder];
+	hop->feeder = (int)(before - b->plan->hop);
+	return join_paths(ctx, hop, before->path, cut_at(b->topo, before, v, false), hop->link, hop->n_links);
+}
+
+/* An edge up that ends at a switch is added there to what another hop takes on. */
+static Status
+merge(Ctx *ctx, struct build *b, SimHop *hop)
+{
+	int v = b->topo->link[hop->link[hop->n_links - 1]].to;
+	if (v == hop->dst)
+		return OK;
+	const SimHop *before = &b->plan->hop[b->last[v].hop];
+	int skip = cut_at(b->topo, before, v, true);
+	hop->adds = false;
+	return join_paths(ctx, hop, hop->link, hop->n_links, before->path + skip, before->n_path - skip);
+}
+
+static Status
+add_hop(Ctx *ctx, struct build *b, int segment, int e, int mark)
+{
+	const Tree *tree = &b->plan->sched->segment[segment].tree;
+	const Edge *edge = tree_edge(tree, e);
+	SimHop *hop = &b->plan->hop[b->plan->n_hops];
+	bool up = e >= tree->n_down;
+	*hop = (SimHop){ .segment = segment, .src = edge->src, .dst = edge->dst, .edge = e, .up = up,
+		.adds = up && b->reduces, .n_links = edge->n_links, .link = edge->link, .n_path = edge->n_links,
+		.path = edge->link, .feeder = -1 };
+	TRY(up ? merge(ctx, b, hop) : follow(ctx, b, hop));
+	hop->from = value_of(b, up || edge->src == tree->root ? &b->up[edge->src] : &b->down[edge->src], segment);
+	hop->to = value_of(b, up ? &b->up[edge->dst] : &b->down[edge->dst], segment);
+	pass(b, edge, up ? edge->dst : edge->src, mark, b->plan->n_hops++);
+	return OK;
+}
+
+static Status
+add_segment(Ctx *ctx, struct build *b, int s)
+{
+	const Tree *tree = &b->plan->sched->segment[s].tree;
+	for (int e = 0; e < tree->n_up; e++)
+		TRY(add_hop(ctx, b, s, tree->n_down + e, 2 * s + 1));
+	for (int e = 0; e < tree->n_down; e++)
+		TRY(add_hop(ctx, b, s, e, 2 * s + 2));
+	for (int e = 0; e < tree->n_up + tree->n_down; e++) {
+		const Edge *edge = tree_edge(tree, e);
+		b->up[edge->src] = b->up[edge->dst] = b->down[edge->src] = b->down[edge->dst] = -1;
+	}
+	b->up[tree->root] = -1;
+	return OK;
+}
+
+/* list[first[k] .. first[k + 1] - 1]: hops whose key is k, in order. Hops without a key have -1. */
+static Status
+list_by(Ctx *ctx, const SimPlan *plan, int n_keys, int (*key)(const SimHop *hop), int **first, int **list)
+{
+	TRY(NEW(ctx, *first, n_keys + 1));
+	TRY(NEW(ctx, *list, plan->n_hops));
+	for (int h = 0; h < plan->n_hops; h++)
+		if (key(&plan->hop[h]) >= 0)
+			(*first)[key(&plan->hop[h]) + 1]++;
+	for (int k = 0; k < n_keys; k++)
+		(*first)[k + 1] += (*first)[k];
+	for (int h = 0; h < plan->n_hops; h++)
+		if (key(&plan->hop[h]) >= 0)
+			(*list)[(*first)[key(&plan->hop[h])]++] = h;
+	/* Each has become the one after it. */
+	for (int k = n_keys; k > 0; k--)
+		(*first)[k] = (*first)[k - 1];
+	(*first)[0] = 0;
+	return OK;
+}
+
+static int
+key_to(const SimHop *hop)
+{
+	return hop->to;
+}
+
+/* A hop that follows another one is no concern of its sender. */
+static int
+key_from(const SimHop *hop)
+{
+	return hop->feeder < 0 ? hop->from : -1;
+}
+
+static int
+key_feeder(const SimHop *hop)
+{
+	return hop->feeder;
+}
+
+static Status
+count_edges(Ctx *ctx, const Schedule *sched, int *out)
+{
+	int64_t n = 0;
+	for (int s = 0; s < sched->n_segments; s++)
+		n += sched->segment[s].tree.n_up + sched->segment[s].tree.n_down;
+	if (n > LIMIT_TREE_EDGES)
+		return fail(ctx, LIMIT, "%s: %lld edges: want at most %d", sched->topo->name, (long long)n,
+		    (int)LIMIT_TREE_EDGES);
+	*out = (int)n;
+	return OK;
+}
+
+static Status
+add_segments(Ctx *ctx, struct build *b)
+{
+	const Topology *topo = b->topo;
+	TRY(TEMP(ctx, b->last, topo->n_vertices));
+	TRY(TEMP(ctx, b->up, topo->n_ranks));
+	TRY(TEMP(ctx, b->down, topo->n_ranks));
+	for (int r = 0; r < topo->n_ranks; r++)
+		b->up[r] = b->down[r] = -1;
+	for (int s = 0; s < b->plan->sched->n_segments; s++)
+		TRY(add_segment(ctx, b, s));
+	return OK;
+}
+
+Status
+sim_prepare(Ctx *ctx, const Schedule *sched, SimPlan **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	SimPlan *plan;
+	PartEnd *split = NULL;
+	int n = 0;
+	TRY(count_edges(ctx, sched, &n));
+	if (sched->n_parts)
+		TRY(sched_split(ctx, sched->topo->name, sched, &split));
+	TRY(NEW(ctx, plan, 1));
+	*plan = (SimPlan){ .sched = sched, .split = split };
+	TRY(NEW(ctx, plan->hop, n));
+	TRY(NEW(ctx, plan->value_segment, 2 * (size_t)n + 1));
+	struct build b = { .plan = plan, .topo = sched->topo, .reduces = collective_reduces(sched->coll) };
+	TRY(add_segments(ctx, &b));
+	TRY(list_by(ctx, plan, plan->n_values, key_to, &plan->first_in, &plan->in));
+	TRY(list_by(ctx, plan, plan->n_values, key_from, &plan->first_out, &plan->out));
+	TRY(list_by(ctx, plan, plan->n_hops, key_feeder, &plan->first_follower, &plan->follower));
+	arena_release(&ctx->scratch, mark);
+	*out = plan;
+	return OK;
+}
+
+/* Blocks are rounded up, so that no more than M is never less; segments of a part are cut as libblink cuts them. */
+void
+sim_segment_bytes(const SimPlan *plan, int64_t m, int64_t *bytes)
+{
+	const Schedule *sched = plan->sched;
+	int64_t n = collective_has_blocks(sched->coll) ? sched->topo->n_ranks : 1, block = (m - 1) / n + 1;
+	int64_t part_end[N_LINK_CLASSES] = { m };
+	Frac begin, end;
+	if (sched->n_parts)
+		split_message(plan->split, sched->n_parts, m, part_end);
+	for (int s = 0; s < sched->n_segments; s++) {
+		const Segment *segment = &sched->segment[s];
+		int64_t length = block;
+		if (sched->n_parts) {
+			int p = segment->part;
+			int64_t upto = (int64_t)((Wide)part_end[p] * block / m);
+			length = upto - (p ? (int64_t)((Wide)part_end[p - 1] * block / m) : 0);
+		}
+		bytes[s] = sched_extent(sched, segment, &begin, &end)
+		    ? frac_floor_mul(end, length) - frac_floor_mul(begin, length) : length;
+	}
+}

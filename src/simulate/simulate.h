@@ -1,0 +1,190 @@
+/* Simulator: how long a schedule takes on the links that it names, by discrete events. simulate.c has the model.
+ *
+ * sim_prepare once for a schedule, sim_run for each size, chunk size and set of parameters: no I/O, no globals, memory
+ * from the scratch arena, which is given back. All quantities are integers; the same input gives the same result
+ * everywhere. Times are in ps. */
+#ifndef BLINK_SIMULATE_SIMULATE_H
+#define BLINK_SIMULATE_SIMULATE_H
+
+#include "model/model.h"
+
+#define PS_PER_NS INT64_C(1000)
+#define PS_PER_S INT64_C(1000000000000)
+#define PPM INT64_C(1000000)
+
+/* No simulation goes on for longer, ps: 53 days. */
+#define SIM_TIME_MOST ((INT64_C(1) << 62) - 1)
+
+/* name, what executes the steps */
+#define EXECUTOR_LIST(X)                                                       \
+	X(EXECUTOR_KERNEL, "kernel", "one kernel on each GPU, whose blocks write into the memory of peers") \
+	X(EXECUTOR_COPY, "copy", "copy engines, with an operation for each chunk; kernels only add") \
+	X(EXECUTOR_HOST, "host", "threads of the hosts, one message after the other")
+
+typedef enum {
+#define X(name, text, what) name,
+	EXECUTOR_LIST(X)
+#undef X
+	N_EXECUTORS
+} Executor;
+
+extern const Names executor_names;
+
+/* member, name in files, unit of files (a divisor of that in memory), least, most, kernel, copy, host, what it is,
+ * where the values come from. Times are ns, rates bytes/s, in files us and GB/s. docs/simulator.md has the same table,
+ * held to it by a test. */
+#define SIM_PARAMETER_LIST(X) \
+	X(call, "call", NS_PER_US, 0, LIMIT_LATENCY_NS, 3300, 13600, 0, \
+	    "once for each call, before the first step (us)", \
+	    "kernel: 1 KB between two GPUs takes 6.5 us, less a hop of 3.4, MSCCL++ tutorials; " \
+	    "copy: 20.5 us there, less a step and a hop") \
+	X(step, "step", NS_PER_US, 0, LIMIT_LATENCY_NS, 330, 3500, 4800, \
+	    "of each chunk on each edge, before its bytes move (us)", \
+	    "kernel: what 8 KiB take at 25 GB/s, the least chunk of libblink; copy: an operation of cudaMemcpyAsync; " \
+	    "host: Ueno and Yokota, alpha on ABCI") \
+	X(at_once, "at_once", 1, 0, LIMIT_TREE_EDGES, 32, 6, 1, \
+	    "steps that a GPU sends at once; 0: any number", \
+	    "kernel: blocks, NCCL's 32 channels; copy: copy engines of a V100; host: one thread a GPU") \
+	X(reduce, "reduce", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 462000000000, 462000000000, 10000000000, \
+	    "bytes that a GPU adds in a second (GB/s); 0: in no time", \
+	    "GPUs: Blink's chains, 22 GB/s that forward and 21 that reduce and forward; host: an estimate") \
+	X(reduce_step, "reduce_step", NS_PER_US, 0, LIMIT_LATENCY_NS, 0, 3300, 0, \
+	    "of each chunk that is added, before it is (us)", \
+	    "copy: a kernel, as `call` of kernels; others: part of the step") \
+	X(fused, "fused", 1, 0, 1, 1, 0, 1, \
+	    "1: adding is part of the step, which the sender waits for; 0: it goes on beside the next step", \
+	    "how libblink's executors work") \
+	X(by_length, "by_length", 1, 0, 1, 1, 0, 0, \
+	    "1: steps share a link in proportion to the lengths of their segments; 0: equally", \
+	    "kernel: libblink gives a segment blocks by its length; others: streams are equal") \
+	X(packet_most, "packet_most", 1, 0, LIMIT_MESSAGE, 262144, 0, 0, \
+	    "messages of up to this number of bytes go by packets, each half of flags; 0: none", \
+	    "kernel: as libblink; NCCL's LL") \
+	X(packet_hop, "packet_hop", 1, 0, PPM, 176000, 1000000, 1000000, \
+	    "latency of links for packets, millionths of their own", \
+	    "kernel: 0.6 us of LL by 3.4 us of Simple, a ring's hop over NVLink, NCCL 2.30.7") \
+	X(packet_step, "packet_step", NS_PER_US, 0, LIMIT_LATENCY_NS, 0, 0, 0, \
+	    "as step, for packets, which carry their own flags (us)", \
+	    "kernel: no fence and no flag")
+
+/* Of each link class: efficiency of kernel, copy, host in millionths of the capacity; latency of a link where its
+ * topology has none, ns; where the values come from. */
+#define SIM_CLASS_LIST(X) \
+	X(LINK_NVLINK, 840000, 900000, 744000, 3400, \
+	    "kernel: between 22 of 25 GB/s, Blink's chains, and 350 of 450, MSCCL++ tutorials; copy: between 23.95 " \
+	    "of 25, V100, and 391 of 450, MSCCL++ tutorials; latency: NCCL 2.30.7, a ring's hop") \
+	X(LINK_XGMI, 840000, 900000, 744000, 3400, "as NVLink") \
+	X(LINK_C2C, 840000, 900000, 744000, 3400, "as NVLink") \
+	X(LINK_PCIE, 1000000, 1000000, 1000000, 2850, \
+	    "topologies have effective rates; latency: NCCL 2.30.7, half of a ring's hop") \
+	X(LINK_QPI, 1000000, 1000000, 1000000, 0, "topologies have effective rates; no latency is published") \
+	X(LINK_NET, 744000, 744000, 744000, 1300, \
+	    "Ueno and Yokota, 9.3 of 12.5 GB/s on ABCI; latency: what NCCL 2.30.7 has for a hop, less that of PCIe")
+
+/* How steps are executed. From sim_defaults, and changed at will within least and most. */
+typedef struct {
+#define X(member, ...) int64_t member;
+	SIM_PARAMETER_LIST(X)
+#undef X
+	int64_t efficiency[N_LINK_CLASSES];	/* millionths of the capacity, 1 to PPM */
+	int64_t latency[N_LINK_CLASSES];	/* ns, where the topology has none */
+} SimParameters;
+
+void sim_defaults(Executor executor, SimParameters *out);
+
+/* A row of the table, for readers of files and for help. */
+typedef struct {
+	const char *name;
+	int64_t unit, least, most;
+	size_t at;			/* offset in SimParameters */
+	const char *what, *source;
+} SimParameter;
+
+extern const SimParameter sim_parameters[];	/* ended by a row without a name */
+const char *sim_class_source(LinkClass class);
+
+/* An edge of a tree, as it is simulated. */
+typedef struct {
+	int segment, src, dst;
+	int edge;		/* of the segment's tree, as tree_edge counts */
+	bool up;
+	bool adds;		/* dst adds what arrives */
+	int n_links;
+	const int *link;	/* that it occupies */
+	int n_path;
+	const int *path;	/* from src to dst: with the links of the edge that it shares a switch with */
+	int feeder;		/* the hop whose data a switch copies to this one; -1: src sends */
+	int from, to;		/* values */
+} SimHop;
+
+/* What a schedule asks of links, whatever the size of the message. */
+typedef struct {
+	const Schedule *sched;
+	const PartEnd *split;	/* NULL: no parts */
+	int n_hops;
+	SimHop *hop;		/* in the order of issue: segment by segment, up before down */
+	int n_values;		/* of segments on ranks, at most two of each: on the way up, on the way down */
+	int *first_in, *in;	/* hops that a value waits for, in order: in[first_in[v] .. first_in[v + 1] - 1] */
+	int *first_out, *out;	/* hops that send it */
+	int *value_segment;
+	int *first_follower, *follower;	/* of each hop: those that a switch copies its data to */
+} SimPlan;
+
+/* sched: passes sched_check; with parts or without. *out: in the run arena; keeps sched.
+ * Fails: LIMIT more than LIMIT_TREE_EDGES edges, or what sched_split fails with. Cost: the links of all edges. */
+Status sim_prepare(Ctx *ctx, const Schedule *sched, SimPlan **out);
+
+typedef struct {
+	SimParameters p;
+	int64_t m;		/* bytes of the message, as blink-schedule(5) counts them, 1 to 2^60 */
+	int64_t chunk;		/* bytes, at least 1 */
+	bool steps;		/* keep all steps, for the critical path and traces */
+} SimAsk;
+
+/* A chunk on an edge. */
+typedef struct {
+	int hop, cause;		/* cause: the step whose end let it begin; -1: the call */
+	int64_t chunk;
+	int64_t begin, move, end;	/* it begins; its bytes begin to move; it ends at the sender. ps */
+	int64_t arrive;		/* at dst, added where it is added */
+} SimStep;
+
+typedef struct {
+	int64_t time;		/* ps, from the call to the last arrival */
+	int64_t n_steps;
+	int64_t chunk;		/* bytes, of the longest chunk */
+	int64_t n_chunks;	/* of the longest segment */
+	bool packets;
+	int64_t *moved;		/* of each link: bytes of data, in the run arena */
+	int64_t *busy;		/* of each link: ps with at least one step on it */
+	SimStep *step;		/* n_steps, in the order in which they begin, or NULL: in the run arena */
+	int last;		/* the step that ends last; -1: none, or steps are not kept */
+} SimResult;
+
+/* Fails: LIMIT more than LIMIT_SIM_STEPS, or LIMIT_SIM_KEPT that are kept, or SIM_TIME_MOST; NO_MEMORY.
+ * Cost: about a us for a step. */
+Status sim_run(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out);
+
+/* As sim_run, with the chunk size, a power of two, that takes least time: ask->chunk is not looked at. chunk.c has the
+ * search. */
+Status sim_run_best(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out);
+
+/* Bytes of each segment in a message of m bytes: bytes[n_segments]. */
+void sim_segment_bytes(const SimPlan *plan, int64_t m, int64_t *bytes);
+
+/* ps of a link as it is simulated. */
+int64_t sim_link_latency(const SimAsk *ask, const Link *link);
+
+/* Bytes that a link carries in a second, as it is simulated. */
+int64_t sim_link_rate(const SimParameters *p, const Link *link);
+
+/* Time that no algorithm goes below on these links, ps: what the bound allows for the bytes, and the latency of the
+ * links between the ranks that have data and those that need it; with the call and one step of this executor.
+ * Cost: a search of cheapest paths from each rank, at most 256. Memory: scratch. */
+Status sim_least_time(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t *out);
+
+/* Rates as nccl-tests has them, bytes/s. FRAC_ZERO: time is 0. */
+Frac sim_algorithm_rate(int64_t m, int64_t time);
+Frac sim_bus_rate(const Schedule *sched, Frac algorithm);
+
+#endif

@@ -1,0 +1,35 @@
+/* Links of a simulated schedule: their names, and how far they are in use. */
+#include "schedule/schedule.h"
+#include "verb/simulate/simulation.h"
+
+void
+put_link(Text *out, const Topology *topo, int link)
+{
+	int end[2] = { topo->link[link].from, topo->link[link].to };
+	for (int i = 0; i < 2; i++) {
+		const Vertex *v = &topo->vertex[end[i]];
+		text_put(out, i ? " -> " : "");
+		if (topo->n_nodes > 1 && v->node >= 0) {
+			text_printable(out, topo->node[v->node]);
+			text_put(out, ":");
+		}
+		text_printable(out, v->id);
+	}
+}
+
+double
+link_use(const Simulation *s, const SimRow *row, int link)
+{
+	double most = (double)s->plan->sched->topo->link[link].capacity * (double)row->result.time / 1e12;
+	return most > 0 ? (double)row->result.moved[link] / most : 0;
+}
+
+unsigned
+assumed_latency(const Simulation *s)
+{
+	unsigned classes = sched_without_latency(s->plan->sched);
+	for (int c = 0; c < N_LINK_CLASSES; c++)
+		if (s->p.latency[c] == 0)
+			classes &= ~(1u << c);
+	return classes;
+}

@@ -1,0 +1,175 @@
+/* blinkc simulate: how long messages of several sizes take. */
+#include "base/file.h"
+#include "format/format.h"
+#include "schedule/schedule.h"
+#include "verb/check/fits_machine.h"
+#include "verb/progress.h"
+#include "verb/simulate/simulation.h"
+#include "verb/verb.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_SIZES "1K,4K,16K,64K,256K,1M,4M,16M,64M,256M,1G"
+
+/* A message from which the size of a chunk is chosen has a whole number of bytes, as 64K. */
+static Status
+request_chunk(Ctx *ctx, const char *text, int64_t *out)
+{
+	Sizes sizes;
+	*out = 0;
+	if (!text || strcmp(text, "auto") == 0)
+		return OK;
+	if (strpbrk(text, ",-") || request_sizes(ctx, text, &sizes) != OK) {
+		ctx->error.status = OK;
+		return fail(ctx, USAGE, "--chunk: %.40s: want auto, or bytes as 65536, 64K or 4M", text);
+	}
+	*out = sizes.m[0];
+	return OK;
+}
+
+static Status
+request_executor(Ctx *ctx, const char *text, Executor *out)
+{
+	int i = 0;
+	if (text && !names_find(executor_names, text, &i))
+		return fail(ctx, USAGE, "--executor: %.40s: want %s%s", text, names_wanted(executor_names).text,
+		    names_hint(executor_names, text).text);
+	*out = (Executor)i;
+	return OK;
+}
+
+static Status
+read_parameters(Ctx *ctx, const Options *opt, Simulation *s)
+{
+	Text in = { 0 };
+	const char *path = opt->value[OPT_PARAMETERS];
+	sim_defaults(s->executor, &s->p);
+	if (!path)
+		return OK;
+	TRY(file_read(ctx, path, &in));
+	Status status = parameters_read(ctx, path, &in, s->executor, &s->p);
+	text_free(&in);
+	return status;
+}
+
+/* Is the schedule for the machine of --topology? */
+static Status
+check_machine(Ctx *ctx, const Options *opt, const char *label, const Schedule *sched)
+{
+	const char *path;
+	Text in = { 0 };
+	Topology *machine;
+	Match match;
+	if (!opt->value[OPT_TOPOLOGY])
+		return OK;
+	TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->value[OPT_TOPOLOGY], &path));
+	TRY(file_read(ctx, path, &in));
+	Status status = read_topology(ctx, opt, path, &in, &machine);
+	text_free(&in);
+	return status == OK ? match_schedule(ctx, label, machine, sched, &match) : status;
+}
+
+static Status
+read_schedule(Ctx *ctx, const Options *opt, SimPlan **out)
+{
+	Text in = { 0 };
+	Schedule *sched = NULL;
+	const char *label = opt->file[0];
+	TRY(file_read(ctx, label, &in));
+	Status status = sched_read(ctx, label, in.data ? in.data : "", in.size, &sched);
+	text_free(&in);
+	TRY(status);
+	TRY(sched_verify(ctx, label, sched));
+	TRY(check_machine(ctx, opt, label, sched));
+	return sim_prepare(ctx, sched, out);
+}
+
+static Status
+simulate_size(Ctx *ctx, const Simulation *s, int64_t m, bool steps, SimRow *row)
+{
+	SimAsk ask = { .p = s->p, .m = m, .chunk = s->chunk, .steps = steps };
+	const Topology *topo = s->plan->sched->topo;
+	*row = (SimRow){ .m = m, .bottleneck = -1 };
+	progress(ctx, "message of %lld bytes", (long long)m);
+	TRY(s->chunk ? sim_run(ctx, s->plan, &ask, &row->result) : sim_run_best(ctx, s->plan, &ask, &row->result));
+	TRY(sim_least_time(ctx, s->plan, &ask, &row->least));
+	row->algorithm = sim_algorithm_rate(m, row->result.time);
+	row->bus = sim_bus_rate(s->plan->sched, row->algorithm);
+	for (int l = 0; l < topo->n_links; l++)
+		if (row->result.moved[l] && link_use(s, row, l) > row->use) {
+			row->use = link_use(s, row, l);
+			row->bottleneck = l;
+		}
+	return OK;
+}
+
+static Status
+write_trace(Ctx *ctx, const Options *opt, const Simulation *s)
+{
+	Text out = { 0 };
+	if (!opt->value[OPT_TRACE])
+		return OK;
+	Status status = trace_write(ctx, s, &s->row[0], &out);
+	if (status == OK)
+		status = file_write(ctx, opt->value[OPT_TRACE], &out);
+	text_free(&out);
+	return status;
+}
+
+static Status
+write_rows(Ctx *ctx, const Options *opt, const Simulation *s, const char *format)
+{
+	Text out = { 0 };
+	Status status = OK;
+	if (strcmp(format, "json") == 0)
+		simulation_json(s, &out);
+	else if (strcmp(format, "csv") == 0)
+		simulation_csv(s, &out);
+	else
+		simulation_text(s, &out);
+	if (s->n_rows == 1 && strcmp(format, "text") == 0 && s->row[0].result.step)
+		status = critical_path_text(ctx, s, &s->row[0], &out);
+	if (status == OK && out.failed)
+		status = fail_memory(ctx);
+	progress_hide();
+	if (status == OK)
+		status = file_write(ctx, output_path(opt), &out);
+	text_free(&out);
+	return status;
+}
+
+/* Steps are kept for one size: where its path is printed, or a trace written. */
+static Status
+simulate_all(Ctx *ctx, const Options *opt, const Sizes *sizes, const char *format, Simulation *s)
+{
+	bool steps = sizes->n == 1 && (opt->value[OPT_TRACE] || strcmp(format, "text") == 0);
+	TRY(NEW(ctx, s->row, sizes->n));
+	for (s->n_rows = 0; s->n_rows < sizes->n; s->n_rows++)
+		TRY(simulate_size(ctx, s, sizes->m[s->n_rows], steps, &s->row[s->n_rows]));
+	return OK;
+}
+
+Status
+verb_simulate(Ctx *ctx, const Options *opt)
+{
+	Simulation s = { .n_rows = 0 };
+	Sizes sizes;
+	SimPlan *plan;
+	const char *format, *text = opt->value[OPT_SIZE] ? opt->value[OPT_SIZE] : DEFAULT_SIZES;
+	TRY(request_format(ctx, opt, SIMULATE, "text", &format));
+	TRY(request_sizes(ctx, text, &sizes));
+	TRY(request_chunk(ctx, opt->value[OPT_CHUNK], &s.chunk));
+	TRY(request_executor(ctx, opt->value[OPT_EXECUTOR], &s.executor));
+	TRY(request_from(ctx, opt, &(const char *){ NULL }));
+	if (opt->n_files != 1)
+		return fail(ctx, USAGE, "%d schedule files: want one", opt->n_files);
+	if (opt->value[OPT_TRACE] && sizes.n != 1)
+		return fail(ctx, USAGE, "--trace: %d sizes: want one, by --size", sizes.n);
+	TRY(read_parameters(ctx, opt, &s));
+	TRY(read_schedule(ctx, opt, &plan));
+	s.plan = plan;
+	TRY(simulate_all(ctx, opt, &sizes, format, &s));
+	TRY(write_trace(ctx, opt, &s));
+	return write_rows(ctx, opt, &s, format);
+}

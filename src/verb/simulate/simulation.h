@@ -1,0 +1,61 @@
+/* blinkc simulate: what it is asked, and what it writes. */
+#ifndef BLINK_VERB_SIMULATION_H
+#define BLINK_VERB_SIMULATION_H
+
+#include "base/text.h"
+#include "simulate/simulate.h"
+#include "verb/request.h"
+
+typedef struct {
+	int64_t m;
+	SimResult result;
+	int64_t least;		/* sim_least_time */
+	Frac algorithm, bus;	/* bytes/s */
+	int bottleneck;		/* the link with the largest part of its time in use; -1: none is used */
+	double use;		/* of it: bytes carried by capacity and time */
+} SimRow;
+
+typedef struct {
+	const SimPlan *plan;
+	Executor executor;
+	SimParameters p;
+	int64_t chunk;		/* 0: the best one */
+	int n_rows;
+	SimRow *row;
+} Simulation;
+
+/* Parameters of executors in a file (schemas/simulate-parameters.schema.json), over the defaults. Fails: BAD_INPUT,
+ * LIMIT, NO_MEMORY. */
+Status parameters_read(Ctx *ctx, const char *label, const Text *in, Executor executor, SimParameters *p);
+
+/* Of a link: bytes that it carried, divided by what its capacity allows in this time. */
+double link_use(const Simulation *s, const SimRow *row, int link);
+
+/* "gpu0 -> gpu3"; with "s0:" before each where there are several servers. */
+void put_link(Text *out, const Topology *topo, int link);
+
+/* Link classes whose links have the latency of the table, since their topology has none: a bit set. */
+unsigned assumed_latency(const Simulation *s);
+
+void simulation_text(const Simulation *s, Text *out);
+void simulation_csv(const Simulation *s, Text *out);
+void simulation_json(const Simulation *s, Text *out);
+
+/* A run of steps of the critical path: chunks first to last of one hop, one after the other, or one chunk. */
+typedef struct {
+	int hop;
+	int64_t first, last;	/* chunks */
+	int64_t begin, end;	/* ps: until the next run of the path begins */
+	bool waited;		/* for a GPU that had too many steps under way */
+} PathRun;
+
+/* The steps of which each let the next begin, up to the last. Fails: NO_MEMORY. */
+Status critical_path(Ctx *ctx, const SimPlan *plan, const SimResult *result, PathRun **out, int *n);
+
+/* Fails: NO_MEMORY. */
+Status critical_path_text(Ctx *ctx, const Simulation *s, const SimRow *row, Text *out);
+
+/* The steps of a row as Chrome's trace events, which Perfetto reads: a row for each link. Fails: NO_MEMORY. */
+Status trace_write(Ctx *ctx, const Simulation *s, const SimRow *row, Text *out);
+
+#endif

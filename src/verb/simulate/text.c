@@ -1,0 +1,78 @@
+/* Simulated times as a table for people, and as CSV. */
+#include "verb/simulate/simulation.h"
+
+#include <stdio.h>
+
+/* Numbers for people: four digits. */
+static void
+put_number(Text *out, int width, double value)
+{
+	char text[40];
+	snprintf(text, sizeof text, value < 1e6 ? "%.4g" : "%.0f", value);
+	text_printf(out, "  %*s", width, text);
+}
+
+static void
+put_row(const Simulation *s, const SimRow *row, Text *out)
+{
+	double us = (double)row->result.time / 1e6, least = (double)row->least / 1e6;
+	double bound = frac_double(s->plan->sched->bound.rate);
+	text_printf(out, "%14lld  %12lld", (long long)row->m, (long long)row->result.chunk);
+	put_number(out, 9, us);
+	put_number(out, 8, frac_double(row->algorithm) / 1e9);
+	put_number(out, 8, frac_double(row->bus) / 1e9);
+	put_number(out, 8, bound > 0 ? frac_double(row->algorithm) / bound * 100 : 0);
+	put_number(out, 9, least);
+	if (row->bottleneck >= 0) {
+		put_number(out, 5, row->use * 100);
+		text_put(out, " %  ");
+		put_link(out, s->plan->sched->topo, row->bottleneck);
+	}
+	text_put(out, row->result.packets ? "  (packets)\n" : "\n");
+}
+
+static void
+put_head(const Simulation *s, Text *out)
+{
+	const Schedule *sched = s->plan->sched;
+	unsigned assumed = assumed_latency(s);
+	text_put(out, "schedule    ");
+	text_put(out, collective_name(sched->coll));
+	text_printf(out, " over %d ranks of ", sched->topo->n_ranks);
+	text_printable(out, sched->topo->name);
+	text_printf(out, ", %s: %d trees, bound ", sched->algorithm, sched->n_segments);
+	text_gb(out, sched->bound.rate);
+	text_printf(out, " GB/s\nexecutor    %s\n", executor_names.name[s->executor]);
+	if (assumed)
+		text_printf(out, "assumed     latency of %s, which the file does not give: docs/simulator.md\n",
+		    link_classes_text(assumed).text);
+}
+
+void
+simulation_text(const Simulation *s, Text *out)
+{
+	put_head(s, out);
+	text_printf(out, "%14s  %12s  %9s  %8s  %8s  %8s  %9s  %7s  %s\n", "bytes", "chunk", "us", "algbw", "busbw",
+	    "% bound", "least us", "in use", "of the busiest link");
+	for (int i = 0; i < s->n_rows; i++)
+		put_row(s, &s->row[i], out);
+}
+
+void
+simulation_csv(const Simulation *s, Text *out)
+{
+	text_put(out, "bytes,chunk,chunks,steps,us,algbw,busbw,least_us\n");
+	for (int i = 0; i < s->n_rows; i++) {
+		const SimRow *row = &s->row[i];
+		text_printf(out, "%lld,%lld,%lld,%lld,", (long long)row->m, (long long)row->result.chunk,
+		    (long long)row->result.n_chunks, (long long)row->result.n_steps);
+		text_number(out, (double)row->result.time / 1e6);
+		text_put(out, ",");
+		text_gb(out, row->algorithm);
+		text_put(out, ",");
+		text_gb(out, row->bus);
+		text_put(out, ",");
+		text_number(out, (double)row->least / 1e6);
+		text_put(out, "\n");
+	}
+}

@@ -1,0 +1,113 @@
+# blinkc simulate: equal to a plain simulator of its own and to the closed formulas of the literature, to the ps; never below the
+# bound; its files, messages and limits.
+# shellcheck shell=bash source=tests/lib.sh
+. tests/lib.sh
+
+v=topologies/dgx1v.xml
+has() { if grep -qE -e "$2" "$work/out"; then ok "$1"; else not_ok "$1: no $2 in: $(head -c 300 "$work/out")"; fi; }
+same() { expect "$1: as the plain simulator" oracle simulated "$blinkc" "${@:2}"; }
+
+"$blinkc" -q $v -g 0-3,5 -o "$work/s.json"
+same "allreduce, kernel" --size 1000,3000001 "$work/s.json"
+same "allreduce, copy engines" --executor copy --size 70000 "$work/s.json"
+same "allreduce, host" --executor host --size 300000 "$work/s.json"
+
+# ---- closed formulas ----
+
+if [ "$full" ]; then
+	expect "closed formulas" oracle closed "$blinkc" "$work"
+else
+	expect "closed formulas: some" oracle closed "$blinkc" "$work" --every 13 --first "$(turn 13)"
+fi
+
+# ---- every machine, collective and executor: never below the bound ----
+
+# never_below TOPOLOGY SIZES COLLECTIVE...: each time is at least the least time of any algorithm, and the rate at most the bound
+never_below() {
+	local machine=$1 sizes=$2 c x
+	shift 2
+	for c; do
+		"$blinkc" -q "$machine" -c "$c" --budget 5s -o "$work/b.json" 2>"$work/err" || { not_ok "$machine, $c: $(cat "$work/err")"; continue; }
+		for x in kernel copy host; do
+			"$blinkc" simulate "$work/b.json" --executor $x --size "$sizes" --format json -o "$work/b.sim" ||
+				{ not_ok "$machine, $c, $x: exit $?"; continue; }
+			expect "${machine##*/}, $c, $x: not below the bound" oracle snippet -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+for r in d["sizes"]:
+    assert r["time_ps"] >= r["least_ps"] > 0 and r["algbw"] <= d["bound"] and r["time_ps"] >= r["bytes"] / d["bound"] * 1000, r
+    assert all(link["use"] <= 1 for link in r["links"])
+' "$work/b.sim"
+		done
+	done
+}
+if [ "$full" ]; then
+	for t in dgx1p dgx1v dgx2 kesch mi250 mi300x pcie-8gpu summit two-dgx1v; do
+		never_below topologies/$t.xml 1,64K,1M,1G broadcast allreduce allgather alltoall
+	done
+	never_below topologies/dgx1v.xml 1000,1M reduce gather scatter reducescatter
+else
+	never_below $v 1,64K,1G allreduce
+fi
+
+# ---- the command ----
+
+expect "sizes" "$blinkc" simulate "$work/s.json" --size 1K-4K,1M
+has "a line for each" '^ +4096 +[0-9]+ '
+if [ "$(wc -l <"$work/out")" = 7 ]; then ok "4 sizes"; else not_ok "$(wc -l <"$work/out") lines, want 7"; fi
+expect "one size" "$blinkc" simulate "$work/s.json" --size 1M --trace "$work/1.trace"
+has "its critical path" '^path        of steps of which each let the next begin; from the call: 3\.3 us$'
+expect "a trace" "$blinkc" simulate "$work/s.json" --size 1M --trace "$work/2.trace" --format csv
+expect "the same bytes" cmp "$work/1.trace" "$work/2.trace"
+expect "rows do not overlap, each with a name" oracle snippet -c '
+import json, sys
+from fractions import Fraction
+events = json.load(open(sys.argv[1]), parse_float=Fraction)["traceEvents"]
+names = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M"}
+until = {}
+for e in events:
+    if e["ph"] == "X":
+        assert e["ts"] >= until.get(e["tid"], 0) and e["dur"] > 0, e
+        until[e["tid"]] = e["ts"] + e["dur"]
+assert set(until) == set(names) and len(set(names.values())) == len(names)
+' "$work/1.trace"
+"$blinkc" simulate "$work/s.json" --size 1K,1M --format json -o "$work/s.sim"
+expect "its schema" oracle validate schemas/simulate.schema.json "$work/s.sim"
+expect "for this machine" "$blinkc" simulate "$work/s.json" --size 1K --topology $v
+expect_exit "for another machine" 3 "$blinkc" simulate "$work/s.json" --size 1K --topology topologies/dgx2.xml
+
+# ---- parameters ----
+
+echo '{"kernel": {"call": 10, "at_once": 1, "efficiency": {"nvlink": 0.5}}, "copy": {}}' >"$work/p.json"
+expect "parameters of a file" "$blinkc" simulate "$work/s.json" --parameters "$work/p.json" --size 1G --format csv
+expect "their schema" oracle validate schemas/simulate-parameters.schema.json "$work/p.json"
+same "parameters of a file" --parameters "$work/p.json" --size 2000000 "$work/s.json"
+# refused NAME EXIT MESSAGE JSON
+refused() {
+	echo "$4" >"$work/p.json"
+	expect_exit "$1" "$2" "$blinkc" simulate "$work/s.json" --parameters "$work/p.json"
+	if grep -qF -- "$3" "$work/err"; then ok "$1: told"; else not_ok "$1: $(cat "$work/err")"; fi
+}
+refused "no such executor" 3 'gpu' '{"gpu": {}}'
+refused "no such parameter" 3 'kernel.calls' '{"kernel": {"calls": 1}}'
+refused "a rate above the link" 4 'copy.efficiency.nvlink: 1.5' '{"copy": {"efficiency": {"nvlink": 1.5}}}'
+refused "no object" 3 'want an object' '[]'
+refused "below 0" 3 'kernel.step: -1' '{"kernel": {"step": -1}}'
+
+# ---- limits ----
+
+expect_exit "too many chunks" 4 "$blinkc" simulate "$work/s.json" --size 1G --chunk 1
+expect_exit "too many chunks for a trace" 4 "$blinkc" simulate "$work/s.json" --size 1G --chunk 100 --trace "$work/t"
+expect_exit "longer than 53 days" 4 "$blinkc" simulate "$work/s.json" --size 1152921504606846976 --chunk 1152921504606846976
+expect_exit "no chunk" 2 "$blinkc" simulate "$work/s.json" --chunk 0
+expect_exit "several chunks" 2 "$blinkc" simulate "$work/s.json" --chunk 1K-4K
+expect_exit "no such executor" 2 "$blinkc" simulate "$work/s.json" --executor gpu
+expect_exit "a trace of several sizes" 2 "$blinkc" simulate "$work/s.json" --trace "$work/t"
+expect_exit "no file" 2 "$blinkc" simulate
+sed 's/"latency": 3.4/"latency": 0/' "$work/s.json" >"$work/none.json"
+expect "links without latency" "$blinkc" simulate "$work/none.json" --size 1M
+has "what is assumed" '^assumed     latency of nvlink, '
+
+# ---- docs/simulator.md ----
+
+expect "its tables" oracle measured "$blinkc" docs/simulator.md "$work"
