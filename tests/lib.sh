@@ -36,9 +36,6 @@ turn() { echo $((${commits:-$(git -C "$top" rev-list --count HEAD 2>/dev/null ||
 # parts N: N; 1 where all are to run
 parts() { [ "$whole" ] && echo 1 || echo "$1"; }
 
-# is_turn N PART: whether it is that one's, or all are to run
-is_turn() { [ "$whole" ] || [ "$(turn "$1")" = "$2" ]; }
-
 # in_round NAME: whether this is the full test, and has that round
 in_round() { [ "$full" ] && { [ "$whole" ] || [[ " $rounds " == *" $1 "* ]]; }; }
 

@@ -17,7 +17,7 @@ import subprocess
 Round = collections.namedtuple("Round", "name builds suites parts")
 ROUNDS = (
     Round("asan", ["tests-asan"], "asan fuzz cuda collectives kernels budget".split(), "gpu job unit".split()),
-    Round("tsan", ["tests-tsan"], "stack valgrind docs runtime batch netns".split(), "gpu job unit".split()),
+    Round("tsan", ["tests-tsan"], "stack valgrind docs runtime batch netns".split(), "cost gpu job unit".split()),
     Round("packages", [], "deb wheel scale servers failures exact report worth names whatif cli threephase fewest".split(),
           "gpu job".split()),
 )

@@ -7,10 +7,9 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 	skip "cost: this build has a sanitizer"
 	exit 0
 fi
-# A third of the files, another with each commit.
+# A third of the files, another each time.
 parts=$(parts 3)
 oracle cost corpus "$blinkc" "$build/tests/cost" "$work" --mutants $((${full:-0} ? 8 : 1)) --part "$((1 + $(turn "$parts")))/$parts" || not_ok "corpus: exit $?"
 oracle cost hostile "$blinkc" "$build/tests/cost" "$work" || not_ok "hostile: exit $?"
-# The large ones with every third commit.
-[ "$full" ] && is_turn 3 0 || exit 0
+in_round tsan || exit 0
 oracle cost hostile "$blinkc" "$build/tests/cost" "$work" --full || not_ok "hostile, large: exit $?"
