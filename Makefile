@@ -432,7 +432,7 @@ TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net 
 	$(GPU_PROGRAMS)
 GPU_PROGRAMS = tests/nccl/program $(if $(CUDART), tests/same_bits $(CUDART:$(B)/%=%))
 
-.PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
+.PHONY: check check-full tests-asan tests-fuzz tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
 check:
 	@tests/packages $(CHECK_DEPS)
 	$(MAKE) $(PARALLEL) tests WERROR=-Werror
@@ -447,6 +447,9 @@ check-full:
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN))
 tests-asan:
 	@$(MAKE) B=$(B)/asan PTX_DIR=$(PTX_DIR) CFLAGS="$(ASAN_CFLAGS)" $(ASAN_PROGRAMS:%=$(B)/asan/%)
+# Those of fuzzing alone, after the others if these are asked for, too.
+tests-fuzz: $(filter tests-asan,$(MAKECMDGOALS))
+	@$(MAKE) B=$(B)/asan PTX_DIR=$(PTX_DIR) CFLAGS="$(ASAN_CFLAGS)" $(addprefix $(B)/asan/, blinkc $(FUZZ_SRC:%.c=%))
 tests-tsan: $(COMPILER_OBJ)
 	@$(MAKE) B=$(B)/tsan PTX_DIR=$(PTX_DIR) CFLAGS="$(TSAN_CFLAGS)" COMPILER_OBJ="$(COMPILER_OBJ)" $(TSAN_PROGRAMS:%=$(B)/tsan/%)
 tests-ubsan:

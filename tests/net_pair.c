@@ -262,6 +262,8 @@ mode_cut(uint64_t n, char *payload[])
 	struct stat file;
 	if (rank == 0)
 		stream(UINT64_MAX, payload, all_bytes);
+	await(&arrived_messages, 2 * LANES);
+	tell("flows", "", 0);
 	while (!atomic_load(&gone))
 		nap(1000);
 	struct timespec t;

@@ -3,8 +3,9 @@
 A commit has one of the three rounds, the next commit the next one; after three commits that follow each other all has
 been done. A suite of a round has all of its cases in that round. In the others it has those of the quick check, or, if it
 is no suite of the quick check, none. A suite among the parts of rounds has the cases of the full test with each commit,
-but for those that stand behind `in_round NAME` (tests/lib.sh). All other suites are the same with each commit. Each of the
-sanitizers, and the packages, is a build of the whole tree: that is why they stand apart.
+but for those that stand behind `in_round NAME` (tests/lib.sh). All other suites are the same with each commit; fuzzing,
+for a short while, too, under AddressSanitizer and UBSan. What runs under ThreadSanitizer, and the packages, are builds of
+the whole tree: that is why they stand apart.
 
 `whole=1 make check-full` does all at once, and so does `tests/run --full SUITE` for a suite that is named.
 To place a new suite: the rounds should take alike; tests/run says what each suite takes.
@@ -16,9 +17,9 @@ import subprocess
 # builds: what make has to build besides the programs and their tests.
 Round = collections.namedtuple("Round", "name builds suites parts")
 ROUNDS = (
-    Round("asan", ["tests-asan"], "asan fuzz cuda collectives kernels budget".split(), "gpu job unit".split()),
-    Round("tsan", ["tests-tsan"], "stack valgrind docs runtime batch netns".split(), "cost gpu job unit".split()),
-    Round("packages", [], "deb wheel scale servers failures exact report worth names whatif cli threephase fewest".split(),
+    Round("asan", ["tests-asan"], "asan cuda collectives kernels budget runtime failures whatif".split(), "gpu job unit".split()),
+    Round("tsan", ["tests-fuzz", "tests-tsan"], "stack valgrind docs batch netns".split(), "cost gpu job unit".split()),
+    Round("packages", ["tests-fuzz"], "deb wheel scale servers exact report worth names cli threephase fewest".split(),
           "gpu job".split()),
 )
 # These are not in the quick check.

@@ -41,6 +41,7 @@ struct kernel_writer {
 	RankProgram **prog;		/* of each rank */
 	struct rank_tasks *of_rank;
 	int n_cases;
+	bool has_steps;			/* there is a case of several tasks */
 	struct shape shape[SHAPES];	/* the most frequent first */
 	int n_shapes;
 	Text *out;
@@ -185,8 +186,8 @@ static void
 put_switch(struct kernel_writer *w)
 {
 	Text *out = w->out;
-	text_put(out, "\nFN void\nprogram_task(int rank, int number, struct gpu_task *t)\n{\n"
-	    "\tint64_t i = 0;\n\t(void)i;\n\tswitch (rank) {\n\tdefault: __builtin_unreachable();\n");
+	text_printf(out, "\nFN void\nprogram_task(int rank, int number, struct gpu_task *t)\n{\n"
+	    "%s\tswitch (rank) {\n\tdefault: __builtin_unreachable();\n", w->has_steps ? "\tint64_t i;\n" : "");
 	for (int r = 0; r < w->sched->topo->n_ranks; r++)
 		put_cases(w, r);
 	text_put(out, "\t}\n}\n");
@@ -302,8 +303,10 @@ find_runs(Ctx *ctx, struct kernel_writer *w, int rank)
 		publishes += task->n_to;
 	}
 	TRY(cu_runs_of(ctx, t->task, prog->n_tasks, &t->run, &t->n_runs));
-	for (int i = 0; i < t->n_runs; i++)
+	for (int i = 0; i < t->n_runs; i++) {
 		w->n_cases += t->run[i].period;
+		w->has_steps |= t->run[i].times > 1;
+	}
 	return OK;
 }
 

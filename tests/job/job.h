@@ -87,8 +87,7 @@ void sleep_ms(double ms);
 
 /* Limits of time are multiplied by it: JOB_SLACK of the environment, larger under a sanitizer. */
 double job_slack(void);
-/* 1 to 8: runnable threads for each CPU of this machine; timeouts of tests grow with it. */
-double job_load(void);
+double job_load(void);		/* 1 to 8: runnable threads for each CPU here; timeouts of tests grow with it */
 
 /* Of this process: open files and threads. Of the machine: files of libblink in /dev/shm. */
 int count_files(void);

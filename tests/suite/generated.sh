@@ -185,11 +185,12 @@ page() {
 		sed -n 's/^\$ //p' | grep -v ' program$' | while read -r command; do
 		[ "$(command -v "${command%% *}")" ] || [ "${command%% *}" = blinkc ] || continue
 		command=${command/ dgx1v / $top/topologies/gb200-tray.xml }
-		(cd "$work/page" && PATH="${blinkc%/*}:$PATH" bash -c "$command") || return
+		(cd "$work/page" && PATH="${blinkc%/*}:$PATH" bash -c "$command") 2>&1 || return
 		echo "$command" >>"$work/commands"
 	done
 }
 expect "the commands of blinkc(1)" page
+expect "they say nothing" test ! -s "$work/out"
 has "are found there" '^blinkc convert' "$work/commands"
 [ "$clang$nvcc" ] || skip "no clang and no nvcc"
 # Machines by their GPUs; the architectures that compilers know are tried in turn.

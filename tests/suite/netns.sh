@@ -119,10 +119,10 @@ job_rate() {
 # The link goes down while rank 0 sends; 3 s without a sign of the other server are too long.
 pair_cut() {
 	local job rank ms
+	rm -f "$work/meet/flows1"
 	both cut 0 1000000 &
 	job=$!
-	while [ ! -e "$work/meet/address1" ] || [ ! -e "$work/meet/address0" ]; do sleep 0.05; done
-	sleep 0.5
+	while kill -0 $job 2>/dev/null && [ ! -e "$work/meet/flows1" ]; do sleep 0.05; done
 	touch "$work/meet/cut"
 	at "$left" ip link set end down
 	if wait $job; then

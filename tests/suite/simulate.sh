@@ -11,6 +11,18 @@ same() { expect "$1: as the plain simulator" oracle simulated "$blinkc" "${@:2}"
 same "allreduce, kernel" --size 1000,3000001 "$work/s.json"
 same "allreduce, copy engines" --executor copy --size 70000 "$work/s.json"
 same "allreduce, host" --executor host --size 300000 "$work/s.json"
+# Ranks that several others reduce into, over links that several trees share.
+"$blinkc" -q topologies/pcie-8gpu.xml -g 0-2,4,5 -o "$work/pcie.json"
+same "shared links, kernel" --chunk 128K --size 1000000 "$work/pcie.json"
+same "shared links, copy engines" --executor copy --chunk 128K --size 1000000 "$work/pcie.json"
+"$blinkc" -q topologies/two-dgx1v.xml -g s0:0-2,s1:0-1 -o "$work/two.json"
+same "two servers" --chunk 128K --size 1000000 "$work/two.json"
+if [ "$full" ]; then
+	oracle innetwork make "$work" 1 6 >"$work/out"
+	for t in "$work"/t[1-6].json; do
+		"$blinkc" -q "$t" -o "$work/in.json" && same "switches that multicast or reduce, ${t##*/}" --chunk 16K --size 300000 "$work/in.json"
+	done
+fi
 
 # ---- closed formulas ----
 
