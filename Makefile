@@ -428,7 +428,7 @@ ASAN_PROGRAMS = blinkc blink-perf libnccl-tuner-blink.so $(addprefix tests/, jso
 MSAN_PROGRAMS = $(addprefix tests/, unit/test_process unit/test_linear unit/test_split fuzz/fuzz_schedule fuzz/fuzz_index \
 	fuzz/fuzz_execute fuzz/fuzz_view)
 TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net ucx net_broken net_zero bootstrap deaths strangers bell shm \
-	gpu_memory kernels) $(JOB_PROGRAMS) $(VIRTUAL_TESTS) $(VIRTUAL_INNER_TESTS) $(addprefix tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) \
+	gpu_memory gpu_relay kernels) $(JOB_PROGRAMS) $(VIRTUAL_TESTS) $(VIRTUAL_INNER_TESTS) $(addprefix tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) \
 	$(GPU_PROGRAMS)
 GPU_PROGRAMS = tests/nccl/program $(if $(CUDART), tests/same_bits $(CUDART:$(B)/%=%))
 

@@ -17,8 +17,8 @@ import subprocess
 # builds: what make has to build besides the programs and their tests.
 Round = collections.namedtuple("Round", "name builds suites parts")
 ROUNDS = (
-    Round("asan", ["tests-asan"], "asan cuda collectives kernels budget runtime failures whatif".split(), "gpu job unit".split()),
-    Round("tsan", ["tests-fuzz", "tests-tsan"], "stack valgrind docs batch netns".split(), "cost gpu job unit".split()),
+    Round("asan", ["tests-asan"], "asan collectives kernels budget runtime failures whatif".split(), "cuda gpu job nccl unit".split()),
+    Round("tsan", ["tests-fuzz", "tests-tsan"], "stack valgrind docs batch netns".split(), "cost cuda gpu job nccl unit".split()),
     Round("packages", ["tests-fuzz"], "deb wheel scale servers exact report worth names cli threephase fewest".split(),
           "gpu job".split()),
 )

@@ -72,10 +72,12 @@ if [ "$full" ]; then
 	run "" gpu -n 6 -s 3 default_stream killed_in_queue stopped late leaves differs message_differs aborted bad_pointer
 	run "" gpu -n 3 -s 3 -f "allreduce:2 broadcast:3 alltoall:4 allreduce:9" killed_in_step
 	run "" gpu -n 2 -s 2 -f "MemHostAlloc:1 MemHostAlloc:2 LaunchKernel:2 EventRecord:3" driver_fails
+fi
+if in_round asan; then
 	run asan/ matrix -n 4 -s 2 -c 60 "built in, 2 servers"
 	run asan/ gpu -n 4 -s 2 graph messages
-	run tsan/ matrix -n 4 -s 2 -c 40 -m 10007 "built in, 2 servers"
 fi
+! in_round tsan || run tsan/ matrix -n 4 -s 2 -c 40 -m 10007 "built in, 2 servers"
 
 # ---- order ----
 

@@ -11,7 +11,7 @@ for kind in "${kinds[@]}"; do
 	for source in tests/unit/*.c; do
 		name=$(basename "$source" .c)
 		# Threads are in the runtime only.
-		[ "$kind" = tsan/ ] && [[ $name != test_@(runtime|program|index|process|net|ucx|net_broken|net_zero|bootstrap|deaths|strangers|bell|shm|gpu_memory|kernels|virtual_*) ]] && continue
+		[ "$kind" = tsan/ ] && [[ $name != test_@(runtime|program|index|process|net|ucx|net_broken|net_zero|bootstrap|deaths|strangers|bell|shm|gpu_memory|gpu_relay|kernels|virtual_*) ]] && continue
 		program=$build/${kind}tests/unit/$name
 		if [ ! -x "$program" ]; then
 			not_ok "$kind$name: not built"
