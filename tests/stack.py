@@ -54,8 +54,8 @@ NET = TCP + r"|runtime/transport/ucx\.c:ucx_(available|open|connect|abandon|resu
 # UCX is called on threads with 1 MiB, of which most is for it. What it calls, and what these tell and send.
 UCX = {name: None for name in "open_context open_worker open_aside close_aside ucx_open on_closed post ucx_out_post "
                               "fetch ucx_close_endpoint ucx_in_drop ucx_look_after meet".split()}
-UCX.update((name, r"remote_(place|arrived|broken)$|tcp_send$") for name in
-           "deliver deliver_one fill ask_place take ucx_in_message ucx_in_resume ucx_arrived ucx_greet ucx_tell ucx_broken".split())
+UCX.update((name, r"remote_(place|arrived|broken|short_of)$|tcp_send$") for name in
+           "deliver deliver_one fill ask_place take ucx_in_message ucx_in_resume ucx_arrived ucx_greet ucx_tell ucx_broken ucx_short_of".split())
 UCX.update({
     "turn": r"ucx_in_message$|runtime/transport/ucx_(in|out|peer)\.c:on_",
     "on_sent": "ucx_failed",
@@ -97,7 +97,7 @@ POINTERS = {
     "drive": r"runtime/comm/init\.c:on_(progress|failed_here)",
     "progress_call": r"plans_choose|runtime/comm/(init\.c:on_failed_here|tuning\.c:(begins|ended))",
     "join": NET,
-    "rank_comm_close": NET,
+    "close_net": NET,
     "blinkCommRegister": r"runtime/comm/init\.c:on_failed_here",
     "drop": r"runtime/cuda/memory\.c:free_region",
     "shm_exchange": r"runtime/comm/init\.c:sign",
@@ -105,6 +105,7 @@ POINTERS = {
     "tcp_prove": r"runtime/comm/init\.c:sign",
     "tcp_proved": r"runtime/comm/init\.c:sign",
     "tcp_break": "remote_broken|ucx_broken",
+    "tcp_accept": "(remote|ucx)_short_of",
     "begin_part": "remote_place|ucx_place",
     "finish_part": "remote_arrived|ucx_arrived",
     "declare": r"runtime/comm/init\.c:on_failed$",

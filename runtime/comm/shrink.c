@@ -65,8 +65,8 @@ find_ended(const struct rank_comm *r, const char *left, struct blink_error *err)
 	return blinkSuccess;
 }
 
-/* The ranks that are left have numbers of their own. */
-static int
+/* The ranks that are left have numbers of their own. Apart, so that its text is not on the stack of the shrink. */
+__attribute__((noinline)) static int
 explain(const struct rank_comm *r, int first, int size, struct blink_error *err)
 {
 	const struct blink_error found = *err;

@@ -124,7 +124,8 @@ for c in 4 16 ${full:+1 2 8}; do
 		<("$python" -c "from fractions import Fraction as F; print('4 ranks:', F(25, 16) * (1 + F(3, $c)), 'ms')")
 done
 expect "files are the same again" cmp <(cat "$work"/trace.*.et) \
-	<("$blinkc" -q topologies/dgx1p.xml --gpus 0-3 --format chakra -o "$work/again" && cat "$work"/again.*.et)
+	<("$blinkc" -q topologies/dgx1p.xml --gpus 0-3 --size 64M --format chakra --chunks "$c" -o "$work/again" &&
+		cat "$work"/again.*.et)
 if [ "$full" ]; then
 	"$blinkc" -q topologies/dgx1v.xml --gpus 1,4,5,6 -o "$work/schedule.json"
 	for collective in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
