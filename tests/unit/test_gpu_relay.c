@@ -223,7 +223,7 @@ test_end(void)
 {
 	bool good = open_rank() && start();
 	leave_chunks(1, 1, 100, 1);
-	rank.from.done[3] = GPU_FLAG(1, 4);
+	__atomic_store_n(&rank.from.done[3], GPU_FLAG(1, 4), __ATOMIC_RELEASE);
 	close_rank();
 	good = good && net.n == 2 && is_chunk(0, 1, 1, 0, 100);
 	ok(good && net.sent[1].m.lane == (3 | NET_DONE) && net.sent[1].m.flag == GPU_FLAG(1, 4)
