@@ -17,7 +17,7 @@ import subprocess
 # builds: what make has to build besides the programs and their tests.
 Round = collections.namedtuple("Round", "name builds suites parts")
 ROUNDS = (
-    Round("asan", ["tests-asan"], "asan collectives kernels budget runtime failures whatif".split(), "cuda gpu job nccl unit".split()),
+    Round("asan", ["tests-asan"], "asan collectives kernels budget runtime failures whatif".split(), "cuda gpu job json nccl tuner unit".split()),
     Round("tsan", ["tests-fuzz", "tests-tsan"], "stack valgrind docs batch netns".split(), "cost cuda gpu job nccl unit".split()),
     Round("packages", ["tests-fuzz"], "deb wheel scale servers exact report worth names cli threephase fewest".split(),
           "gpu job".split()),
