@@ -48,8 +48,8 @@ Status topo_induce_pairs(Ctx *ctx, const Topology *machine, const int *gpu, int 
 
 /* Choice of links and topology together. classes: 0: those that fit. hosts: JobLinks, unless by pairs. *links: what was
  * chosen. */
-Status topo_of_job(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, Routes routes, bool hosts,
-    JobLinks *links, Topology **out);
+Status topo_of_job(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, Routes routes,
+    bool hosts, JobLinks *links, Topology **out);
 
 /* The topology of a job of an index that has its machine. gpu: by their numbers in the index. Fails: INFEASIBLE also
  * where a GPU is lost. */
