@@ -45,6 +45,7 @@ simulate(Ctx *ctx, Choices *choices, int i, int64_t m, int64_t *time, int64_t *c
 	ArenaMark run = arena_mark(&ctx->run);
 	const SimAsk ask = { .p = choices->p, .m = m };
 	SimResult result;
+	progress(ctx, "message of %lld bytes by %s", (long long)m, choices->candidate[i].name);
 	TRY(sim_run_best(ctx, choices->candidate[i].sim, &ask, &result));
 	arena_release(&ctx->run, run);
 	choices->n_simulated++;
