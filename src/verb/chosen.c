@@ -11,8 +11,8 @@ check_conflicts(Ctx *ctx, const Options *opt, const Ask *ask, const ChoiceReques
 {
 	const char *size = opt->value[OPT_SIZE];
 	if (request->wanted && (ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT))
-		return fail(ctx, USAGE, "--size: %.80s: want none of --max-depth, --max-trees and --packing mwu with one "
-		    "size, for which trees are chosen; or --algorithm trees", size);
+		return fail(ctx, USAGE, "--size: %.80s: want none of --max-depth, --max-trees and --packing mwu with "
+		    "one size, for which trees are chosen; or --algorithm trees", size);
 	for (int i = 0; i < 2 && !request->wanted; i++) {
 		int option = i ? OPT_PARAMETERS : OPT_EXECUTOR;
 		if (opt->value[option])

@@ -102,10 +102,10 @@ follow from it") \
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, \
 	    "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK | CONVERT | SIMULATE, \
-	    "one size, as 64K, without --algorithm and --hybrid: the algorithm, with its options, that takes messages " \
-	    "of this size the least time; else the time and rate of messages of these sizes, comma separated, as " \
-	    "1024, 1K, 64M or 2G, or 1K-1G, each twice the one before; of a hybrid schedule how it divides them; " \
-	    "chakra: the size of the message, the first (default 64M)") \
+	    "one size, as 64K, without --algorithm and --hybrid: the algorithm, with its options, that takes " \
+	    "messages of this size the least time; else the time and rate of messages of these sizes, comma " \
+	    "separated, as 1024, 1K, 64M or 2G, or 1K-1G, each twice the one before; of a hybrid schedule how it " \
+	    "divides them; chakra: the size of the message, the first (default 64M)") \
 	X(OPT_CHUNKS, "chunks", 0, "N", COMPILE | CONVERT, \
 	    "chakra: cut each segment into N chunks (default 16)") \
 	X(OPT_EXECUTOR, "executor", 0, "NAME", COMPILE | SIMULATE, \
