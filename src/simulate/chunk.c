@@ -1,4 +1,5 @@
-/* The chunk size with the least simulated time, among powers of two of at least 4 KiB.
+/* The chunk size with the least simulated time, among powers of two of at least 4 KiB; of packets, of at least 256
+ * bytes, since each carries its own flag: a warp sends on the 32 times 8 bytes that it has without waiting for others.
  *
  * Small chunks fill the pipeline sooner, and pay more start-ups: along d hops a segment of S bytes takes about
  * (k + d - 1) (step + S / (k B)) in k chunks, least for k = sqrt((d - 1) S / (B step)). Trees that share links are not
@@ -14,7 +15,13 @@
  * chunk can be set to (BLINK_CHUNK). */
 #include "simulate/run.h"
 
-enum { LEAST_SHIFT = 12, PATIENCE = 2 };
+enum { LEAST_SHIFT = 12, LEAST_SHIFT_PACKETS = 8, PATIENCE = 2 };
+
+int64_t
+sim_least_chunk(const SimAsk *ask)
+{
+	return INT64_C(1) << (by_packets(ask) ? LEAST_SHIFT_PACKETS : LEAST_SHIFT);
+}
 
 static int64_t
 longest_segment(Ctx *ctx, const SimPlan *plan, int64_t m)
@@ -33,19 +40,19 @@ longest_segment(Ctx *ctx, const SimPlan *plan, int64_t m)
 
 /* Steps of chunks of this size, of the longest segment, over all edges: at least what a simulation counts. */
 static bool
-too_many(const SimPlan *plan, int64_t longest, int shift)
+too_many(const SimPlan *plan, int64_t longest, int64_t chunk)
 {
-	return ((longest - 1) >> shift) + 1 > LIMIT_SIM_SEARCH / (plan->n_hops ? plan->n_hops : 1);
+	return (longest - 1) / chunk + 1 > LIMIT_SIM_SEARCH / (plan->n_hops ? plan->n_hops : 1);
 }
 
 /* One more simulation; what a worse one has left in the run arena is given back. */
 static Status
-try_shift(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int shift, SimResult *best, bool *better)
+try_chunk(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t chunk, SimResult *best, bool *better)
 {
 	ArenaMark mark = arena_mark(&ctx->run);
 	SimAsk one = *ask;
 	SimResult result;
-	one.chunk = INT64_C(1) << shift;
+	one.chunk = chunk;
 	one.steps = false;
 	TRY(sim_run(ctx, plan, &one, &result));
 	*better = result.time < best->time;
@@ -59,24 +66,24 @@ try_shift(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int shift, SimResult
 Status
 sim_run_best(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
 {
-	int64_t longest = longest_segment(ctx, plan, ask->m);
-	int shift = LEAST_SHIFT, best_shift, worse = 0;
+	int64_t longest = longest_segment(ctx, plan, ask->m), chunk = sim_least_chunk(ask), best_chunk;
+	int worse = 0;
 	SimResult best = { .time = INT64_MAX };
 	bool better;
 	if (longest < 0)
 		return fail_memory(ctx);
-	while (shift < 60 && INT64_C(1) << shift < longest)
-		shift++;
-	best_shift = shift;
-	TRY(try_shift(ctx, plan, ask, shift, &best, &better));
-	while (--shift >= LEAST_SHIFT && worse < PATIENCE && !too_many(plan, longest, shift)) {
-		TRY(try_shift(ctx, plan, ask, shift, &best, &better));
+	while (chunk < longest)
+		chunk *= 2;
+	best_chunk = chunk;
+	TRY(try_chunk(ctx, plan, ask, chunk, &best, &better));
+	while ((chunk /= 2) >= sim_least_chunk(ask) && worse < PATIENCE && !too_many(plan, longest, chunk)) {
+		TRY(try_chunk(ctx, plan, ask, chunk, &best, &better));
 		worse = better ? 0 : worse + 1;
-		best_shift = better ? shift : best_shift;
+		best_chunk = better ? chunk : best_chunk;
 	}
 	if (ask->steps) {
 		SimAsk kept = *ask;
-		kept.chunk = INT64_C(1) << best_shift;
+		kept.chunk = best_chunk;
 		return sim_run(ctx, plan, &kept, out);
 	}
 	*out = best;

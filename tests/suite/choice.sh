@@ -31,6 +31,16 @@ if [ "$full" ]; then
 	is "1 GB: rings" "$(way 1G)" ring
 fi
 
+# ---- the table of docs/choice.md ----
+
+rows=$(awk -F' *[|] *' '$2 ~ /^all/ { coll = $2; sub(/,.*/, "", coll) } $2 ~ /iB$/ { sub(/ /, "", $2); sub(/iB/, "", $2); print coll ";" $2 ";" $3 ";" $4 }' docs/choice.md)
+[ "$full" ] || rows=$(grep ';64K;' <<<"$rows" | head -1)
+while IFS=';' read -r coll size name us; do
+	got=$("$blinkc" $v -c "$coll" --size "$size" --summary json -o "$work/chosen.json" 2>&1 | sed 's/.*"chosen":{"way":"\([^"]*\)".*"time_us":\([0-9.]*\).*/\1;\2/')
+	[ "${got%;*}" = "$name" ] && awk -v a="${got#*;}" -v b="$us" 'BEGIN { exit !(a < b * 1.002 && a > b * 0.998) }' \
+		&& ok "docs/choice.md: $coll of $size" || not_ok "docs/choice.md: $coll of $size: $name;$us, blinkc says $got"
+done <<<"$rows"
+
 # ---- the file ----
 
 "$blinkc" -q $v --size 64K -g 0-4 -o "$work/a.json" && "$blinkc" -q $v --size 64K -g 0-4 -o "$work/b.json"
@@ -44,7 +54,7 @@ mapfile -t again < <(sed -n 's/^ *"\(algorithm\|radix\|hierarchy\|max_depth\)": 
 "$blinkc" -q $v -c broadcast "${again[@]}" -o "$work/b.json"
 expect "planned again by its options, ${again[*]}" "$blinkc" diff --fail-on rate,trees "$work/a.json" "$work/b.json"
 printf '{ "kernel": { "step": 100 } }' >"$work/slow.json"
-is "--parameters: large start-ups" "$(way 16M -g 0-4 --parameters "$work/slow.json")" "trees, depth 3"
+is "--parameters: large start-ups" "$(way 16M -g 0-4 --parameters "$work/slow.json")" trees
 "$blinkc" $v -g 0-4 --pareto --size 1K,1M >"$work/out" 2>"$work/err"
 is "--pareto: the shortest latency first" "$(awk 'NR > 1 { print $1 }' "$work/out")" "$(awk 'NR > 1 { print $1 }' "$work/out" | sort -g)"
 is "--pareto: then each has a higher rate" "$(awk 'NR > 1 { print $2 }' "$work/out")" "$(awk 'NR > 1 { print $2 }' "$work/out" | sort -gu)"
