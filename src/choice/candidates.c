@@ -160,8 +160,9 @@ shallow_trees(struct list *l, const Algorithm *row)
 	for (int most = from - 1; most >= depth; most--) {
 		ask.max_depth = most;
 		TRY(try_candidate(l, row, &ask, &added));
+		/* Shallower than they have to be; within their own depth there may be others. */
 		if (added && l->out->candidate[l->out->n - 1].depth < most)
-			most = l->out->candidate[l->out->n - 1].depth;
+			most = l->out->candidate[l->out->n - 1].depth + 1;
 	}
 	return OK;
 }
