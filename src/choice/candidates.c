@@ -14,6 +14,7 @@ struct list {
 	Ctx *ctx;
 	const Job *job;
 	JobShared shared;
+	KnownPlans known[2];
 	Choices *out;
 	Error first;		/* of candidates that cannot be had: the first */
 };
@@ -185,6 +186,7 @@ candidates_find(Ctx *ctx, const Job *job, Choices *out)
 {
 	struct list l = { .ctx = ctx, .job = job, .out = out };
 	const Ask *ask = &job->ask;
+	l.shared.known = l.known;
 	TRY(NEW(ctx, out->candidate, CANDIDATES_MOST));
 	for (int i = 0; i < algorithm_count(); i++) {
 		const Algorithm *row = algorithm_row(i);
