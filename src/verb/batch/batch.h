@@ -192,13 +192,18 @@ typedef struct {
 
 SetClass batch_class(const Batch *b, int s);
 
+/* ---- paths.c ---- */
+
+/* Where its file is. Fails: LIMIT too long. */
+Status batch_path(Ctx *ctx, const Batch *b, const BatchPlan *plan, char path[FILE_PATH_ROOM]);
+
+/* The file of a range, below the directory. */
+Status tuned_file(Ctx *ctx, const BatchPlan *plan, const TunedRange *range, const char **out);
+
 /* ---- plans.c: which schedules, and their planning ---- */
 
 /* A plan for each class and collective. */
 Status plans_list(Ctx *ctx, Batch *b);
-
-/* Where its file is. Fails: LIMIT too long. */
-Status batch_path(Ctx *ctx, const Batch *b, const BatchPlan *plan, char path[FILE_PATH_ROOM]);
 
 /* Plan all that is not there yet, and write it. Fails: as the first plan that does; INFEASIBLE ones are left out. */
 Status plans_run(Ctx *ctx, Batch *b);
@@ -217,9 +222,6 @@ Status result_take(Ctx *ctx, const Schedule *sched, BatchResult *result);
 
 /* b->range and b->result of plan p, and its files. Fails: as choice_prepare and choice_of_size. */
 Status tune_plan(Ctx *ctx, const Batch *b, const Job *job, int p);
-
-/* The file of a range, below the directory. */
-Status tuned_file(Ctx *ctx, const BatchPlan *plan, const TunedRange *range, const char **out);
 
 /* A line for each range of each plan; of many plans only if verbose. */
 void tune_print(FILE *to, const Batch *b, bool verbose);

@@ -96,14 +96,6 @@ struct run {
 	atomic_bool *stop;	/* in shared memory: nothing can be written any more */
 };
 
-Status
-batch_path(Ctx *ctx, const Batch *b, const BatchPlan *plan, char path[FILE_PATH_ROOM])
-{
-	if (snprintf(path, FILE_PATH_ROOM, "%s/%s", b->directory, plan->file) >= FILE_PATH_ROOM)
-		return fail(ctx, LIMIT, "%s: a path longer than %d bytes", b->directory, FILE_PATH_ROOM - 1);
-	return OK;
-}
-
 /* path: NULL: not written. */
 static Status
 plan_anew(Ctx *ctx, const Job *job, const char *path, BatchResult *result)
@@ -144,7 +136,9 @@ run_plan(Ctx *ctx, void *of, int task)
 	if (result->kept)
 		return OK;
 	result->trees = 0;
-	Status status = request_blame(ctx, b->tuning ? tune_plan(ctx, b, &job, run->order[task]) : plan_anew(ctx, &job, b->directory ? path : NULL, result));
+	Status status = b->tuning ? tune_plan(ctx, b, &job, run->order[task])
+	    : plan_anew(ctx, &job, b->directory ? path : NULL, result);
+	status = request_blame(ctx, status);
 	if (status != OK)
 		result->trees = 0;
 	if (status == IO)

@@ -4,16 +4,9 @@
  * have one file. */
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/pool.h"
-#include "choice/choice.h"
 #include "verb/batch/batch.h"
-#include "verb/progress.h"
-#include "verb/simulate/simulation.h"
-#include "verb/verb.h"
 
 #include <string.h>
-
-#define DEFAULT_SIZES "1K-1G"
 
 struct sweep {
 	Ctx *ctx;
@@ -65,20 +58,6 @@ sweep_sizes(struct sweep *s, const Sizes *sizes)
 	s->range[0].from = 0;
 	s->range[s->n - 1].to = LIMIT_MESSAGE;
 	return OK;
-}
-
-/* "allreduce/0-7.json" and "trees, depth 5": "allreduce/0-7.trees-depth-5.json". */
-Status
-tuned_file(Ctx *ctx, const BatchPlan *plan, const TunedRange *range, const char **out)
-{
-	Text name = { 0 };
-	text_add(&name, plan->file, strlen(plan->file) - sizeof "json" + 1);
-	for (const char *c = range->way; *c; c++)
-		if (*c != ',')
-			text_add(&name, *c == ' ' ? "-" : c, 1);
-	text_put(&name, ".json");
-	*out = text_keep(&ctx->run, &name);
-	return *out ? OK : fail_memory(ctx);
 }
 
 static Status
@@ -137,7 +116,7 @@ tune_plan(Ctx *ctx, const Batch *b, const Job *job, int p)
 	return OK;
 }
 
-/* ---- the verb ---- */
+/* ---- for people ---- */
 
 static void
 print_plan(FILE *to, const Batch *b, int p)
@@ -162,44 +141,4 @@ tune_print(FILE *to, const Batch *b, bool verbose)
 	fprintf(to, "%-44s  %11s  %10s  %10s  algorithm\n", "plan", "from bytes", "time us", "least us");
 	for (int p = 0; p < b->n_plans; p++)
 		print_plan(to, b, p);
-}
-
-/* Times jump where messages get too long for packets: both sides of that are looked at. */
-static void
-add_end_of_packets(int64_t most, Sizes *sizes)
-{
-	int at = 0, twice;
-	while (at < sizes->n && sizes->m[at] < most)
-		at++;
-	twice = at < sizes->n && sizes->m[at] == most ? 1 : 2;
-	if (at == 0 || at == sizes->n || sizes->n + twice > SIZES_MAX)
-		return;
-	memmove(&sizes->m[at + 2], &sizes->m[at + 2 - twice], (size_t)(sizes->n - at - 2 + twice) * sizeof *sizes->m);
-	sizes->m[at] = most;
-	sizes->m[at + 1] = most + 1;
-	sizes->n += twice;
-}
-
-static Status
-parse_tuning(Ctx *ctx, const Options *opt, Tuning *out)
-{
-	const char *text = opt->value[OPT_SIZE] ? opt->value[OPT_SIZE] : DEFAULT_SIZES;
-	TRY(request_sizes(ctx, text, &out->sizes));
-	for (int i = 1; i < out->sizes.n; i++)
-		if (out->sizes.m[i] <= out->sizes.m[i - 1])
-			return fail(ctx, USAGE, "--size: %.80s: want ascending sizes", text);
-	if (out->sizes.m[out->sizes.n - 1] > LIMIT_MESSAGE)
-		return fail(ctx, USAGE, "--size: %.80s: want sizes up to 2^53, as an index has them", text);
-	TRY(request_executor(ctx, opt->value[OPT_EXECUTOR], &out->executor));
-	TRY(request_parameters(ctx, opt->value[OPT_PARAMETERS], out->executor, &out->p));
-	add_end_of_packets(out->p.packet_most, &out->sizes);
-	return OK;
-}
-
-Status
-verb_tune(Ctx *ctx, const Options *opt)
-{
-	Tuning tuning;
-	TRY(parse_tuning(ctx, opt, &tuning));
-	return batch_run(ctx, opt, &tuning);
 }
