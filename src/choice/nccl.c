@@ -349,6 +349,6 @@ nccl_time(Ctx *ctx, const NcclBeside *beside, int version, int64_t m, NcclChoice
 	p.packet_most = choice->protocol == NCCL_LL ? m : 0;
 	if (choice->protocol == NCCL_LL128)
 		p.step = p.packet_step;
-	return simulate(ctx, choice->protocol == NCCL_LL128 ? of->ll128[choice->algorithm] : of->plan[choice->algorithm],
-	    &p, m, time);
+	SimPlan *const *plan = choice->protocol == NCCL_LL128 ? of->ll128 : of->plan;
+	return simulate(ctx, plan[choice->algorithm], &p, m, time);
 }

@@ -5,7 +5,8 @@
  * with base and hop by algorithm, protocol and medium; hops 2 (n - 1) for an allreduce by ring or tree, n - 1 for
  * allgather and reducescatter, and for broadcast and reduce n, or 1 where all channels have one order; and bandwidth
  * that of the channels, less what a protocol spends on flags, within what a channel of it reaches, times n / hops of a
- * ring (for broadcast and reduce 1), or a half of a tree. Trees do worse between, by a correction for each power of two.
+ * ring (for broadcast and reduce 1), or a half of a tree. Trees do worse at sizes between, by a correction for each
+ * power of two.
  *
  * DGX-1V, 8 GPUs, 6 channels of 20 GB/s, 2.30.7, allreduce of 1 MB:
  *

@@ -133,7 +133,8 @@ right_choices(void)
 		const struct chosen *c = &choices[i];
 		NcclChoice choice;
 		nccl_choose(c->version, c->job, c->coll, c->m, &choice);
-		if (choice.algorithm == c->algorithm && choice.protocol == c->protocol && choice.channels == c->channels)
+		if (choice.algorithm == c->algorithm && choice.protocol == c->protocol
+		    && choice.channels == c->channels)
 			continue;
 		printf("# %s, %lld bytes: %s, %s, %d: want %s, %s, %d\n", nccl_version_name[c->version],
 		    (long long)c->m, nccl_algorithm_name[choice.algorithm], nccl_protocol_name[choice.protocol],
