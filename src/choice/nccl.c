@@ -281,10 +281,32 @@ set_versions(const Job *job, NcclBeside *out)
 	for (int v = 0; v < N_NCCL_VERSIONS; v++) {
 		out->row[v] = v == 0 ? 0 : 1;
 		out->job[v] = (NcclJob){ .gpu = gpu, .n_ranks = job->topo->n_ranks };
-		const NcclRings *of = &out->rings[out->row[v]];
+		const NcclRings *of = out->rings[out->row[v]];
 		if (of->rings.n)
 			make_graph(job->machine, v, gpu, &of->rings, &out->job[v].graph);
 	}
+}
+
+/* Baselines are found by the same search: of one rate over the same links they are the same rings. */
+static bool
+same_rings(const RingPacking *a, const RingPacking *b)
+{
+	return a->n == b->n && a->classes == b->classes && a->through == b->through && frac_cmp(a->rate, b->rate) == 0;
+}
+
+static Status
+add_rings(Ctx *ctx, const BaselineJob *of, const Ask *ask, NcclBeside *beside)
+{
+	NcclRings *rings;
+	TRY(NEW(ctx, rings, 1));
+	TRY(baseline_rings(ctx, of, beside->n_rings, &rings->rings));
+	for (int i = 0; i < beside->n_rings; i++)
+		if (same_rings(&beside->rings[i]->rings, &rings->rings)) {
+			beside->rings[beside->n_rings++] = beside->rings[i];
+			return OK;
+		}
+	beside->rings[beside->n_rings++] = rings;
+	return prepare_rings(ctx, beside, ask, rings);
 }
 
 Status
@@ -299,17 +321,15 @@ nccl_prepare(Ctx *ctx, const Job *job, const SimParameters *p, NcclBeside **out)
 	else if (of.n > BASELINE_RANKS)
 		beside->why_not = "so many GPUs have no rings here";
 	else
-		while (baseline_name(beside->n_rings)) {
-			NcclRings *rings = &beside->rings[beside->n_rings];
-			TRY(baseline_rings(ctx, &of, beside->n_rings++, &rings->rings));
-			TRY(prepare_rings(ctx, beside, &job->ask, rings));
-		}
+		while (baseline_name(beside->n_rings))
+			TRY(add_rings(ctx, &of, &job->ask, beside));
 	if (!beside->why_not)
 		set_versions(job, beside);
 	*out = beside;
 	return OK;
 }
 
+/* *time: -1: too large. */
 static Status
 simulate(Ctx *ctx, const SimPlan *plan, const SimParameters *p, int64_t m, int64_t *time)
 {
@@ -330,25 +350,39 @@ simulate(Ctx *ctx, const SimPlan *plan, const SimParameters *p, int64_t m, int64
 	return OK;
 }
 
-Status
-nccl_ring_time(Ctx *ctx, const NcclBeside *beside, int row, int64_t m, int64_t *time)
+/* By a protocol, if not simulated before: versions often agree. */
+static Status
+protocol_time(Ctx *ctx, const NcclBeside *beside, NcclRings *of, NcclAlgorithm a, NcclProtocol protocol, int64_t m,
+    int64_t *time)
 {
-	return simulate(ctx, beside->rings[row].plan[NCCL_RING], &beside->p, m, time);
+	SimParameters p = beside->p;
+	if (of->m != m)
+		memset(of->time, 0, sizeof of->time);
+	of->m = m;
+	p.packet_most = protocol == NCCL_LL ? m : 0;
+	if (protocol == NCCL_LL128)
+		p.step = p.packet_step;
+	if (of->time[a][protocol] == 0)
+		TRY(simulate(ctx, protocol == NCCL_LL128 ? of->ll128[a] : of->plan[a], &p, m, &of->time[a][protocol]));
+	*time = of->time[a][protocol];
+	return OK;
 }
 
 Status
-nccl_time(Ctx *ctx, const NcclBeside *beside, int version, int64_t m, NcclChoice *choice, int64_t *time)
+nccl_ring_time(Ctx *ctx, NcclBeside *beside, int row, int64_t m, int64_t *time)
 {
-	const NcclRings *of = &beside->rings[beside->row[version]];
-	SimParameters p = beside->p;
+	NcclProtocol protocol = m <= beside->p.packet_most ? NCCL_LL : NCCL_SIMPLE;
+	return protocol_time(ctx, beside, beside->rings[row], NCCL_RING, protocol, m, time);
+}
+
+Status
+nccl_time(Ctx *ctx, NcclBeside *beside, int version, int64_t m, NcclChoice *choice, int64_t *time)
+{
+	NcclRings *of = beside->rings[beside->row[version]];
 	*time = -1;
 	*choice = (NcclChoice){ .algorithm = NCCL_RING, .protocol = NCCL_SIMPLE };
 	if (!of->rings.n)
 		return OK;
 	nccl_choose(version, &beside->job[version], beside->coll, m, choice);
-	p.packet_most = choice->protocol == NCCL_LL ? m : 0;
-	if (choice->protocol == NCCL_LL128)
-		p.step = p.packet_step;
-	SimPlan *const *plan = choice->protocol == NCCL_LL128 ? of->ll128 : of->plan;
-	return simulate(ctx, plan[choice->algorithm], &p, m, time);
+	return protocol_time(ctx, beside, of, choice->algorithm, choice->protocol, m, time);
 }

@@ -18,6 +18,8 @@ typedef struct {
 	RingPacking rings;
 	const Schedule *sched[N_NCCL_ALGORITHMS];	/* NULL: there are none */
 	SimPlan *plan[N_NCCL_ALGORITHMS], *ll128[N_NCCL_ALGORITHMS];
+	/* What was simulated last: messages of m bytes; ps, 0: not yet. */
+	int64_t m, time[N_NCCL_ALGORITHMS][N_NCCL_PROTOCOLS];
 } NcclRings;
 
 enum { NCCL_RING_ROWS = LIMIT_BASELINES };
@@ -26,7 +28,7 @@ typedef struct {
 	SimParameters p;
 	Collective coll;
 	int n_rings;		/* rows of plan/baseline.c */
-	NcclRings rings[NCCL_RING_ROWS];
+	NcclRings *rings[NCCL_RING_ROWS];	/* rows that have the same rings share them */
 	const char *why_not;	/* the versions are left out, and why: a line for people; NULL: they are not */
 	const char *left_out;	/* what of NCCL is not in the model, though this machine has it; or NULL */
 	int row[N_NCCL_VERSIONS];	/* whose rings a version has */
@@ -38,10 +40,10 @@ typedef struct {
 Status nccl_prepare(Ctx *ctx, const Job *job, const SimParameters *p, NcclBeside **out);
 
 /* ps of the rings of a row, executed as our schedules are; -1: there are none, or they are too large. */
-Status nccl_ring_time(Ctx *ctx, const NcclBeside *beside, int row, int64_t m, int64_t *time);
+Status nccl_ring_time(Ctx *ctx, NcclBeside *beside, int row, int64_t m, int64_t *time);
 
 /* What a version takes, and ps of that in the simulator; -1: there are no rings, or they are too large. Only where
  * !why_not. */
-Status nccl_time(Ctx *ctx, const NcclBeside *beside, int version, int64_t m, NcclChoice *choice, int64_t *time);
+Status nccl_time(Ctx *ctx, NcclBeside *beside, int version, int64_t m, NcclChoice *choice, int64_t *time);
 
 #endif
