@@ -100,6 +100,7 @@ help:
 	@echo "make check-torch  PyTorch with libblink; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
+	@echo "make papers       figures of papers, planned and simulated anew: $(B)/papers/papers.html and docs/papers.md"
 	@echo "make bench-gpu    rates of collectives on virtual GPUs; also: bench-gpu-sets, for sets of GPUs of a DGX-1"
 	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
 	@echo "make fuzz         fuzz each target for FUZZ_SECONDS (default 60); with CC=clang by libFuzzer; also: fuzz-merge"
@@ -442,6 +443,11 @@ check-full:
 	@tests/packages $(FULL_DEPS)
 	$(MAKE) $(PARALLEL) tests $$(tests/run --builds) WERROR=-Werror
 	@BUILD=$(B) MAKE="$(MAKE)" tests/run --full
+
+# What papers publish, and ours beside it.
+.PHONY: papers
+papers: $(B)/blinkc
+	$(Q)$(PYTHON) papers/run.py --blinkc $(B)/blinkc --folder $(B)/papers --html $(B)/papers/papers.html --markdown docs/papers.md
 
 # As many jobs as there are processors, where make was not given a number.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN))

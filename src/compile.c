@@ -70,7 +70,9 @@ job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *
 		TRY(add_relays(ctx, ask->relays, &machine, &gpu, n));
 	if (ask->hybrid)
 		return induce_hybrid(ctx, machine, gpu, n, out);
-	TRY(topo_of_job(ctx, machine, gpu, n, ask->links, ask->routes, &links, &topo));
+	bool hosts = algorithm_staged(out->algorithm->name);
+	unsigned classes = hosts && !ask->links && ask->routes != ROUTES_PAIR ? topo_classes(machine) : ask->links;
+	TRY(topo_of_job(ctx, machine, gpu, n, classes, ask->routes, hosts, &links, &topo));
 	out->ask.routes = links.pairs ? ROUTES_PAIR : ROUTES_ANY;
 	out->classes = links.classes;
 	out->topo = topo;
@@ -173,6 +175,17 @@ job_baselines(Ctx *ctx, const Job *job, Schedule *sched)
 	return baselines_find(ctx, &of, job->ask.coll, &sched->baseline, &sched->n_baselines);
 }
 
+/* The machine has links that are not in use, which may have what an algorithm lacks. */
+static Status
+name_other_links(Ctx *ctx, const Job *job, Status status)
+{
+	const Error error = ctx->error;
+	if (status != INFEASIBLE || !job->algorithm->classic || !(topo_classes(job->machine) & ~job->classes))
+		return status;
+	ctx->error.status = OK;
+	return fail(ctx, status, "%s; or other links, as --links all", error.text);
+}
+
 Status
 job_plan(Ctx *ctx, const Job *job, JobShared *shared, Plan *out)
 {
@@ -181,7 +194,7 @@ job_plan(Ctx *ctx, const Job *job, JobShared *shared, Plan *out)
 	ctx->reserve = 0;
 	ctx->reserve = finishing_time(job, progress(ctx, "symmetries and bound"));
 	TRY(prepare(ctx, job, planner, shared, &planning));
-	TRY(planner->plan(ctx, &planning, out));
+	TRY(name_other_links(ctx, job, planner->plan(ctx, &planning, out)));
 	choose_proof(ctx, job, planning.bound, out);
 	return OK;
 }

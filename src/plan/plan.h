@@ -79,6 +79,9 @@ struct Algorithm {
 	const char *options;	/* those of the Ask that it obeys besides: "radix"; NULL: none */
 };
 
+/* Is this the name of an algorithm whose data turns back in the memory of hosts? */
+bool algorithm_staged(const char *name);
+
 int algorithm_count(void);
 const Algorithm *algorithm_row(int i);
 
