@@ -135,11 +135,14 @@ def figure_charts(result):
     for series, _ in result.curves:
         order.setdefault(series, len(order))
     units = list(dict.fromkeys([(row.point.unit, row.point.x_unit, isinstance(row.point.x, float)) for row in result.rows if row.point.unit != "count"]))
+    units += [(unit, result.figure.curve_x, True) for unit in dict.fromkeys(unit for _, unit in result.curves)
+              if not any(unit == known and numeric for known, _, numeric in units)]
     out = []
     for unit, x_unit, numeric in units:
         rows = [r for r in result.rows if (r.point.unit, r.point.x_unit, isinstance(r.point.x, float)) == (unit, x_unit, numeric)]
         shown = "times" if unit == "x" else unit
         if numeric:
+            x_unit = x_unit or result.figure.curve_x
             published, ours = {}, {s: list(points) for (s, u), points in result.curves.items() if u == unit}
             for row in rows:
                 published.setdefault(row.point.series, []).append((row.point.x, row.point.value))

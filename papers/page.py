@@ -4,7 +4,7 @@ import os
 
 import chart
 import table
-from figure import HERE, missed
+from figure import HERE
 
 CSS = [os.path.join(HERE, "..", "src", "verb", "report", "report.css"), os.path.join(HERE, "page.css")]
 
@@ -14,17 +14,19 @@ def cells(row, tag="td"):
 
 
 def rows_of(result):
-    bad = missed(result.rows)
     for row in result.rows:
         p = row.point
         line = cells((p.series, table.place(p), table.with_unit(p.value, p.unit), table.with_unit(row.ours, p.unit), table.deviation(row),
                       p.source, row.cause))
-        yield f'<tr class="missed">{line}</tr>' if row in bad else f"<tr>{line}</tr>"
+        yield f'<tr class="missed">{line}</tr>' if not row.met else f"<tr>{line}</tr>"
 
 
 def section(paper, result):
     head = cells(("series", "at", "published", "ours", "deviation", "source", "likely cause of a miss"), "th")
-    note = f"<p>{html.escape(result.figure.note)}</p>" if result.figure.note else ""
+    texts = (result.figure.note, result.figure.calibrates and f"Calibrates: {result.figure.calibrates}")
+    note = "".join(f"<p>{html.escape(text)}</p>" for text in texts if text)
+    if not result.rows:
+        return f'<section id="{paper.key}-{result.figure.name}"><h3>{html.escape(result.figure.title)}</h3>{note}{chart.figure_charts(result)}</section>'
     return (f'<section id="{paper.key}-{result.figure.name}"><h3>{html.escape(result.figure.title)}</h3>{note}{chart.figure_charts(result)}'
             f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows_of(result))}</tbody></table></div></section>')
 
@@ -34,10 +36,9 @@ def summary(papers):
     for paper, results in papers:
         for result in results:
             link = f'<a href="#{paper.key}-{result.figure.name}">{html.escape(result.figure.title)}</a>'
-            lines.append(f"<tr><td>{html.escape(paper.title)}</td><td>{link}</td>{cells(table.tallies(result.rows, result.pairs))}</tr>")
-    every = [row for _, results in papers for result in results for row in result.rows]
-    pairs = [pair for _, results in papers for result in results for pair in result.pairs]
-    lines.append(f"<tr><th>all</th><th></th>{cells(table.tallies(every, pairs), 'th')}</tr>")
+            star = " (calibrates)" if result.figure.calibrates else ""
+            lines.append(f"<tr><td>{html.escape(paper.title)}</td><td>{link}{star}</td>{cells(table.tallies(result.rows, result.pairs))}</tr>")
+    lines += [f"<tr><th>all</th><th>{what}</th>{cells(tally, 'th')}</tr>" for what, tally in table.totals(papers)]
     return (f'<div class="scroll"><table><thead><tr>{cells(("paper", "figure", "met", "orders", "counts"), "th")}</tr></thead>'
             f'<tbody>{"".join(lines)}</tbody></table></div>')
 

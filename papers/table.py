@@ -1,5 +1,5 @@
 """docs/papers.md: one summary, a table for each figure, and the misses with their causes."""
-from figure import WITHIN, counted, missed
+from figure import SAME, WITHIN, counted
 
 UNITS = {"x": "times", "count": ""}
 
@@ -12,7 +12,8 @@ none fitted to a figure. [papers/README.md](../papers/README.md) says where each
 
 A point is met if ours is within {within:.0%} of the published value. Orders are those of two algorithms at one place of a figure,
 where the published values differ by {same:.0%} or more; a ratio of two algorithms is an order, too. Counts follow from the
-machine alone, are not among the points, and have to be equal.
+machine alone, are not among the points, and have to be equal. Figures that something of ours was fitted to say so, and
+are not in the sums; what a paper's formula says, and nobody measured, has a sum of its own.
 """
 
 
@@ -55,8 +56,9 @@ def figure_text(result):
     """The section of a figure."""
     figure = result.figure
     lines = [f"### {figure.title}", ""]
-    if figure.note:
-        lines += [figure.note, ""]
+    lines += [line for text in (figure.note, figure.calibrates and f"Calibrates: {figure.calibrates}") if text for line in (text, "")]
+    if not result.rows:
+        return "\n".join(lines)
     lines += ["| series | at | published | ours | deviation | source |", "| --- | --- | --- | --- | --- | --- |"]
     for row in result.rows:
         p = row.point
@@ -67,28 +69,34 @@ def figure_text(result):
 
 def summary(papers):
     lines = ["| paper | figure | met | orders | counts |", "| --- | --- | --- | --- | --- |"]
-    every, pairs = [], []
     for paper, results in papers:
         for result in results:
-            every += result.rows
-            pairs += result.pairs
-            lines.append("| " + " | ".join([paper.title, result.figure.title, *tallies(result.rows, result.pairs)]) + " |")
-    lines.append("| **all** | | " + " | ".join(f"**{text}**" if text else "" for text in tallies(every, pairs)) + " |")
+            star = " (calibrates)" if result.figure.calibrates else ""
+            lines.append("| " + " | ".join([paper.title, result.figure.title + star, *tallies(result.rows, result.pairs)]) + " |")
+    lines += ["| " + " | ".join(["**all**", f"**{what}**", *(f"**{text}**" if text else "" for text in tally)]) + " |" for what, tally in totals(papers)]
     return "\n".join(lines) + "\n"
+
+
+def totals(papers):
+    """What was measured or stated, and what formulas say; without what something of ours was fitted to."""
+    for what, formula in (("measured", False), ("by formulas", True)):
+        results = [result for _, of in papers for result in of if not result.figure.calibrates and result.figure.formula == formula]
+        if results:
+            yield what, tallies([row for result in results for row in result.rows], [pair for result in results for pair in result.pairs])
 
 
 def tallies(rows, pairs):
     n, met = counted(rows)
     counts = [row for row in rows if row.point.unit == "count"]
     return (of(met, n) if n else "", of(sum(pair.right for pair in pairs), len(pairs)) if pairs else "",
-            of(len(counts) - len(missed(counts)), len(counts)) if counts else "")
+            of(sum(row.met for row in counts), len(counts)) if counts else "")
 
 
 def misses(papers):
     lines = ["| paper | point | published | ours | deviation | likely cause |", "| --- | --- | --- | --- | --- | --- |"]
     for paper, results in papers:
         for result in results:
-            for row in missed(result.rows):
+            for row in (row for row in result.rows if not row.met):
                 p = row.point
                 cells = (paper.title, f"{result.figure.title}: {p.series}, {place(p)}", with_unit(p.value, p.unit),
                          with_unit(row.ours, p.unit), deviation(row), row.cause)
@@ -116,7 +124,6 @@ def against(first, second):
 
 
 def page(papers, html):
-    from figure import SAME
     parts = [HEAD.format(html=f"`{html}`", within=WITHIN, same=SAME), "## All figures\n", summary(papers),
              "## Points that are missed\n", misses(papers), "## Orders that are wrong\n", wrong_orders(papers)]
     for paper, results in papers:
