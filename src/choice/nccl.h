@@ -2,9 +2,9 @@
  * the simulator, over the links of the job.
  *
  * The rings are those of plan/baseline.c, which are at least as fast as those that NCCL's search finds; a tree is a
- * chain, as it is for NCCL in one server: such a ring without one hop, up and down. LL is simulated as packets, LL128 with
- * 120 of 128 bytes of data, without fences and with the latency that NCCL counts for it; chunks are as long as takes
- * the least time. So times are at most what NCCL's own rings, channels and chunks would take in the simulator. */
+ * chain, as it is for NCCL in one server: such a ring without one hop, up and down. LL is simulated as packets, LL128
+ * with 120 of 128 bytes of data, without fences and with the latency that NCCL counts for it; chunks are as long as
+ * takes the least time. So times are at most what NCCL's own rings, channels and chunks would take in the simulator. */
 #ifndef BLINK_CHOICE_NCCL_H
 #define BLINK_CHOICE_NCCL_H
 

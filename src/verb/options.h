@@ -157,8 +157,8 @@ enum {
 	X(OPT_SIZE, SIMULATE, "simulate", "LIST", "sizes of messages, comma separated, as 1024, 1K, 64M or 2G, or " \
 	    "1K-1G, each twice the one before; default: 1K to 1G, each four times the one before") \
 	X(OPT_TOPOLOGY, SIMULATE, "simulate", "FILE", "the schedule must be for this machine") \
-	X(OPT_SIZE, REPORT, "report", "LIST", "with --topology: sizes of messages, as of simulate; default: 1K to 1G, " \
-	    "each four times the one before") \
+	X(OPT_SIZE, REPORT, "report", "LIST", "with --topology: sizes of messages, comma separated, as 1024, 1K, 64M " \
+	    "or 2G, or 1K-1G; default: 1K to 1G, each four times the one before") \
 	X(OPT_TOPOLOGY, REPORT, "report", "FILE", "the machine: also charts of time and bandwidth over the size of " \
 	    "messages, beside rings and what NCCL would choose") \
 	X(OPT_TOPOLOGY, SHOW, "show", "FILE", "the machine of a directory: finds jobs that its index does not list") \

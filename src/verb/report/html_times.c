@@ -5,7 +5,8 @@
 #include <math.h>
 
 enum {
-	LEFT = 52, TOP = 18, WIDTH = 400, HEIGHT = 200, BELOW = 36, RIGHT = 14,	/* around the curves, and their size, px */
+	/* around the curves, and their size, px */
+	LEFT = 52, TOP = 18, WIDTH = 400, HEIGHT = 200, BELOW = 36, RIGHT = 14,
 	MARK = 3,					/* half of a mark */
 	MOST_CURVES = LIMIT_BASELINES + N_NCCL_VERSIONS + 2,
 	STYLES = 6					/* of curves, in report.css */
@@ -232,13 +233,14 @@ put_y_axis(Text *out, const struct plot *plot)
 static void
 put_mark(Text *out, const struct curve *curve, int x, int y)
 {
-	if (curve->kind == OURS)
-		text_printf(out, "<circle class=\"mark m%d\" cx=\"%d.%d\" cy=\"%d.%d\" r=\"%d\"/>", curve->style, x / 10,
-		    x % 10, y / 10, y % 10, MARK);
-	else if (curve->kind == NCCL)
-		text_printf(out, "<path class=\"mark m%d\" d=\"M%d.%d %d.%dm-%d %dh%dl%d -%d%s\"/>", curve->style, x / 10,
-		    x % 10, y / 10, y % 10, MARK, MARK, 2 * MARK, curve->of ? -MARK : 0, 2 * MARK,
-		    curve->of ? "z" : "h-6z");
+	const char *shape = curve->kind == OURS ? "a3 3 0 1 1 0 .01z" : curve->of ? "l3 6h-6z" : "h3v6h-6v-6z";
+	int left = curve->kind == OURS ? MARK * 10 : 0, above = curve->kind == OURS ? 0 : MARK * 10;
+	if (curve->kind != OURS && curve->kind != NCCL)
+		return;
+	x += left;
+	y -= above;
+	text_printf(out, "<path class=\"mark m%d\" d=\"M%d.%d %d.%d%s\"/>", curve->style, x / 10, x % 10, y / 10,
+	    y % 10, shape);
 }
 
 static void
@@ -303,7 +305,8 @@ put_point(Text *out, const PageTimes *times, const PagePoint *point)
 	html_text(out, point->name);
 	text_put(out, "</td><td class=\"n\">");
 	put_time(out, point->ours);
-	text_printf(out, "</td><td class=\"n\">%.4g</td>", point->ours > 0 ? bus_rate(times, point->m, point->ours) : 0.);
+	text_printf(out, "</td><td class=\"n\">%.4g</td>",
+	    point->ours > 0 ? bus_rate(times, point->m, point->ours) : 0.);
 	for (int i = 0; i < times->n_rings; i++) {
 		text_put(out, "<td class=\"n\">");
 		put_time(out, point->ring[i]);
@@ -375,7 +378,8 @@ put_class(Text *out, const PageClass *class, const PageTimes *times)
 static void
 put_sample(Text *out, const struct curve *curve)
 {
-	text_printf(out, "<li><svg xmlns=\"http://www.w3.org/2000/svg\" width=\"44\" height=\"12\" aria-hidden=\"true\">"
+	text_printf(out,
+	    "<li><svg xmlns=\"http://www.w3.org/2000/svg\" width=\"44\" height=\"12\" aria-hidden=\"true\">"
 	    "<path class=\"curve k%d\" d=\"M1 6H43\"/>", curve->style);
 	put_mark(out, curve, 220, 60);
 	text_put(out, "</svg><span>");
@@ -406,11 +410,12 @@ html_times(const Page *page, Text *out)
 {
 	if (!page->n_times)
 		return;
-	text_printf(out, "<section aria-labelledby=\"h-times\">\n<h2 id=\"h-times\">Time over the size of messages</h2>\n"
-	    "<p>Simulated, of the first set of each class, from its best root; executor: %s. <em>Ours</em> is the "
-	    "algorithm with the least time at each size. Rings are executed as ours are; what NCCL would choose has its "
-	    "protocols. The least time holds for any algorithm over these links: no measurement, but what the links "
-	    "allow.</p>\n", page->executor);
+	text_put(out, "<section aria-labelledby=\"h-times\">\n"
+	    "<h2 id=\"h-times\">Time over the size of messages</h2>\n");
+	text_printf(out, "<p>Simulated, of the first set of each class, from its best root; executor: %s. "
+	    "<em>Ours</em> is the algorithm with the least time at each size. Rings are executed as ours are; what "
+	    "NCCL would choose has its protocols. The least time holds for any algorithm over these links: no "
+	    "measurement, but what the links allow.</p>\n", page->executor);
 	put_samples(out, page);
 	for (int i = 0; i < page->n_times; i++) {
 		const PageClass *class = &page->class[i];
