@@ -112,8 +112,8 @@ choose(Ctx *ctx, struct rank_comm *r, Collective coll, int root, int64_t bytes, 
 	return status;
 }
 
-/* A schedule that somebody has named may be for other GPUs, or for the same in another order: its results are right, but
- * its rate is not what was promised. Rank 0 says so. */
+/* A schedule that somebody has named may be for other GPUs, or for the same in another order: its results are right,
+ * but its rate is not what was promised. Rank 0 says so. */
 static void
 warn_of_links(const struct rank_comm *r, const Choice *choice)
 {

@@ -233,7 +233,8 @@ probe_lacks(const Topology *topo, const struct gpu_card *card, const int *server
 		for (int to = -1; to < topo->n_ranks; to++) {
 			int found = to < 0 ? card[from].to_switch
 			    : server[from] == server[to] ? links_to(&card[from], &card[to]) : 0;
-			*out = (struct probe_lack){ from, to, to == from ? 0 : links_of_topology(topo, from, to), found };
+			int wanted = to == from ? 0 : links_of_topology(topo, from, to);
+			*out = (struct probe_lack){ from, to, wanted, found };
 			if (out->wanted > out->found && card[from].mbytes > 0)
 				return true;
 		}

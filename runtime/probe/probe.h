@@ -48,7 +48,7 @@ Status probe_gpu(Ctx *ctx, const char *address, struct gpu_card *out);
 Status probe_match(Ctx *ctx, const Topology *machine, const struct gpu_card *card, const int *server, int n_ranks,
     int *gpu, bool *found);
 
-/* NVLinks that a schedule's topology has and the job's GPUs have not: from a rank to another, or to switches (to -1). */
+/* NVLinks that a schedule's topology has and the job's GPUs have not: from a rank to another, or to switches (-1). */
 struct probe_lack {
 	int from, to, wanted, found;
 };
