@@ -7,7 +7,7 @@ run() { python3 papers/run.py --blinkc "$blinkc" --folder "$work/papers" --jobs 
 # ---- docs/papers.md ----
 
 # One figure with each commit, in the full test all that take little.
-cheap=(blink/chains blink/trees blink/21 blink/16 sccl/frontier "sccl/allgather by size" "sccl/allreduce by size")
+cheap=(blink/chains blink/trees blink/21 blink/16 sccl/frontier "sccl/allgather by size" "sccl/allreduce by size" linear/3 linear/4 logs/dgx1v logs/h100)
 [ "$full" ] && chosen=("${cheap[@]}") || chosen=("${cheap[$(turn ${#cheap[@]})]}")
 run --check docs/papers.md "${chosen[@]}" >"$work/judged" 2>"$work/err"
 [ ! -s "$work/err" ] || not_ok "run.py: $(tail -1 "$work/err")"
