@@ -2,7 +2,7 @@
 import html
 import math
 
-LEFT, RIGHT, TOP, BOTTOM = 56, 12, 14, 46
+LEFT, RIGHT, TOP, BOTTOM = 56, 12, 26, 46
 WIDTH, HEIGHT = 460, 230
 BAR, GAP = 11, 16
 COLOURS = 6
@@ -59,7 +59,7 @@ def title(series, x, value, unit, whose):
 
 
 def frame(scale, width, unit):
-    parts = [element("text", html.escape(unit), class_="unit", x=LEFT - 6, y=TOP - 4)]
+    parts = [element("text", html.escape(unit), class_="unit", x=LEFT - 6, y=12)]
     for tick in scale.ticks:
         y = TOP + HEIGHT - scale(tick)
         parts.append(element("line", class_="line", x1=LEFT, x2=LEFT + width, y1=y, y2=y))
@@ -78,7 +78,7 @@ def lines(name, unit, x_unit, published, ours, order):
     every = [p for points in (*published.values(), *ours.values()) for p in points]
     scale = Scale([value for _, value in every], HEIGHT)
     low, high = min(x for x, _ in every), max(x for x, _ in every)
-    logarithmic = low > 0 and high > 30 * low
+    logarithmic = low > 0 and (high > 100 * low or low >= 1024 and high > 8 * low)
     to = (lambda x: math.log2(x / low) / math.log2(high / low)) if logarithmic else (lambda x: (x - low) / (high - low))
 
     def px(x):

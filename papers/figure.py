@@ -79,7 +79,7 @@ def cause_of(figure, point):
 
 def compared(figure, point, ours):
     deviation = None if ours is None else ours / point.value - 1
-    most = 0 if point.unit == "count" else WITHIN
+    most = 0 if point.unit == "count" else WITHIN + 1e-9
     met = deviation is not None and (abs(deviation) <= most or figure.less and deviation < 0)
     return Row(point, ours, deviation, met, "" if met else cause_of(figure, point))
 

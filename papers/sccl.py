@@ -56,7 +56,7 @@ def times(collective):
         rows = []
         for size in SIZES:
             us, (steps, rounds, chunks) = its_best(collective, size)
-            rows.append(Point(f"{collective} by size", "the best of its frontier", float(size), "bytes", us, "us",
+            rows.append(Point(f"{collective}-by-size", "the best of its frontier", float(size), "bytes", us, "us",
                               f"formula of section 2.3: {steps} steps, {rounds} rounds, {chunks} chunks"))
         return rows
     return points
@@ -70,7 +70,7 @@ def time_curves(collective):
 
 
 def time_figure(collective):
-    return Figure(f"{collective} by size", f"{collective} over a DGX-1V, by size", lambda lab, point: fastest(lab, collective, int(point.x)),
+    return Figure(f"{collective}-by-size", f"{collective} over a DGX-1V, by size", lambda lab, point: fastest(lab, collective, int(point.x)),
                   "SCCL's formula with the constants of our simulator, against the fastest of our trees and rings in the simulator, where chunks "
                   "fill pipelines and adding takes time, for which the formula has no term.", time_curves(collective), points=times(collective), formula=True, less=True)
 
