@@ -25,16 +25,18 @@ Point = collections.namedtuple("Point", "figure series x x_unit value unit sourc
 # causes: why a point is missed, by (series, x), by series, or for all others by None.
 # pairs: False where the series are no algorithms that could be ordered.
 # calibrates: what of ours was fitted to this figure; it is shown, and left out of the sums over all figures.
+# tables: called with a Lab, gives a Table of ours alone.
 # points: called with a Lab, gives points besides those of the data: what the paper's formula says for published numbers.
-Figure = collections.namedtuple("Figure", "name title ours note curves causes pairs calibrates points curve_x formula less",
-                                defaults=("", None, {}, True, "", None, "", False, False))
+Figure = collections.namedtuple("Figure", "name title ours note curves causes pairs calibrates points curve_x formula less tables",
+                                defaults=("", None, {}, True, "", None, "", False, False, None))
 
 # data: name of a file in data/. year orders the papers.
 Paper = collections.namedtuple("Paper", "key title cite year data figures")
 
 Row = collections.namedtuple("Row", "point ours deviation met cause")
 Pair = collections.namedtuple("Pair", "first second right")
-Result = collections.namedtuple("Result", "figure rows pairs curves")
+Table = collections.namedtuple("Table", "head rows")
+Result = collections.namedtuple("Result", "figure rows pairs curves table")
 
 COLUMNS = list(Point._fields)
 
@@ -111,7 +113,8 @@ def evaluate(lab, paper, names=None):
         ours = lab.map(lambda point, figure=figure: figure.ours(lab, point), its)
         rows = [compared(figure, point, value) for point, value in zip(its, ours)]
         curves = figure.curves(lab) if figure.curves else {}
-        yield Result(figure, rows, ordered(rows) if figure.pairs else [], curves)
+        table = figure.tables(lab) if figure.tables else None
+        yield Result(figure, rows, ordered(rows) if figure.pairs else [], curves, table)
 
 
 def counted(rows):

@@ -25,6 +25,9 @@ def section(paper, result):
     head = cells(("series", "at", "published", "ours", "deviation", "source", "likely cause of a miss"), "th")
     texts = (result.figure.note, result.figure.calibrates and f"Calibrates: {result.figure.calibrates}")
     note = "".join(f"<p>{html.escape(text)}</p>" for text in texts if text)
+    if result.table:
+        body = "".join(f"<tr>{cells(row)}</tr>" for row in result.table.rows)
+        note += f'<div class="scroll"><table><thead><tr>{cells(result.table.head, "th")}</tr></thead><tbody>{body}</tbody></table></div>'
     if not result.rows:
         return f'<section id="{paper.key}-{result.figure.name}"><h3>{html.escape(result.figure.title)}</h3>{note}{chart.figure_charts(result)}</section>'
     return (f'<section id="{paper.key}-{result.figure.name}"><h3>{html.escape(result.figure.title)}</h3>{note}{chart.figure_charts(result)}'

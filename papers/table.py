@@ -52,13 +52,19 @@ def name(paper, figure):
     return f"{paper.title}, {figure.title}"
 
 
+def table_lines(table):
+    return ["| " + " | ".join(row) + " |" for row in (table.head, ["---"] * len(table.head), *table.rows)]
+
+
 def figure_text(result):
     """The section of a figure."""
     figure = result.figure
     lines = [f"### {figure.title}", ""]
     lines += [line for text in (figure.note, figure.calibrates and f"Calibrates: {figure.calibrates}") if text for line in (text, "")]
+    if result.table:
+        lines += table_lines(result.table)
     if not result.rows:
-        return "\n".join(lines)
+        return "\n".join(lines) + ("\n" if result.table else "")
     lines += ["| series | at | published | ours | deviation | source |", "| --- | --- | --- | --- | --- | --- |"]
     for row in result.rows:
         p = row.point
