@@ -32,6 +32,13 @@ typedef struct {
 	bool grown;		/* something was added */
 } KnownPlans;
 
+/* What trees of any kind reach, which the algorithms are held against: found once for all of a job. */
+typedef struct {
+	bool known;
+	Bound proof;		/* the bound, or a lower one that the linear program proves */
+	Frac others;		/* the optimum, bytes/s; FRAC_ZERO: not known */
+} Proven;
+
 typedef struct Algorithm Algorithm;
 
 /* What planning starts from. */
@@ -47,6 +54,7 @@ typedef struct {
 	const Part *part;
 	/* Of the Pareto-optimal plans: what is known with the symmetries, and without; NULL: nothing is kept. */
 	KnownPlans *known;
+	Proven *proven;		/* shared with other algorithms; NULL: with none */
 } Planning;
 
 /* Its result. */
@@ -69,6 +77,9 @@ struct Algorithm {
 	const Classic *classic;	/* of the literature: the rule that plan_classic follows; NULL */
 	const char *options;	/* those of the Ask that it obeys besides: "radix"; NULL: none */
 };
+
+/* Is this the name of an algorithm whose data turns back in the memory of hosts? */
+bool algorithm_staged(const char *name);
 
 int algorithm_count(void);
 const Algorithm *algorithm_row(int i);
