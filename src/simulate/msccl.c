@@ -410,7 +410,8 @@ static Status
 cut(struct program *p)
 {
 	const Msccl *algo = p->of->algo;
-	int64_t n = chunks_of(algo), messages = 0, most = p->asked->steps ? LIMIT_SIM_KEPT : LIMIT_SIM_STEPS, longest = 0;
+	int64_t n = chunks_of(algo), messages = 0, longest = 0;
+	int64_t most = p->asked->steps ? LIMIT_SIM_KEPT : LIMIT_SIM_STEPS;
 	p->chunk = (p->asked->m - 1) / n + 1;
 	p->slice = p->chunk < p->asked->chunk ? p->chunk : p->asked->chunk;
 	p->n_slices = (p->chunk - 1) / p->slice + 1;

@@ -120,10 +120,10 @@ choose_links(Ctx *ctx, const char *label, const Topology *machine, const int *gp
 	for (int g = 0; g < n; g++)
 		w->n_blocks += w->algo->gpu[g].n_blocks;
 	TRY(NEW(ctx, w->route, w->n_blocks));
-	TRY(topo_of_job(ctx, machine, gpu, n, 0, ROUTES_CHOSEN, &links, &topo));
+	TRY(topo_of_job(ctx, machine, gpu, n, 0, ROUTES_CHOSEN, false, &links, &topo));
 	TRY(try_links(ctx, w, topo, &found));
 	if (!found) {
-		TRY(topo_of_job(ctx, machine, gpu, n, 0, ROUTES_PAIR, &links, &topo));
+		TRY(topo_of_job(ctx, machine, gpu, n, 0, ROUTES_PAIR, false, &links, &topo));
 		TRY(try_links(ctx, w, topo, &found));
 	}
 	if (!found)
