@@ -74,7 +74,8 @@
 	    "no tree deeper than N hops, up and down together; the rate may be lower") \
 	X(OPT_MAX_TREES, "max-trees", 0, "N", COMPILE | BATCH, "at most N trees; the rate may be lower") \
 	X(OPT_PARETO, "pareto", 0, NULL, COMPILE, \
-	    "print the best rate for each number of trees and depth; write no schedule") \
+	    "print the best rate for each number of trees and depth; with --size the algorithms that none betters in " \
+	    "both latency and rate, with their times; write no schedule") \
 	X(OPT_NO_MINIMISE, "no-minimise", 0, NULL, COMPILE | BATCH, \
 	    "keep all trees of the planner; do not look for fewer") \
 	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE, \
@@ -101,16 +102,17 @@ follow from it") \
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, \
 	    "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
 	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK | CONVERT | SIMULATE, \
-	    "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G, or 1K-1G, each " \
-	    "twice the one before; of a hybrid " \
-	    "schedule how it divides them; chakra: the size of the message, the first (default 64M)") \
+	    "one size, as 64K, without --algorithm and --hybrid: the algorithm, with its options, that takes " \
+	    "messages of this size the least time; else the time and rate of messages of these sizes, comma " \
+	    "separated, as 1024, 1K, 64M or 2G, or 1K-1G, each twice the one before; of a hybrid schedule how it " \
+	    "divides them; chakra: the size of the message, the first (default 64M)") \
 	X(OPT_CHUNKS, "chunks", 0, "N", COMPILE | CONVERT, \
 	    "chakra: cut each segment into N chunks (default 16)") \
-	X(OPT_EXECUTOR, "executor", 0, "NAME", SIMULATE, \
-	    "what executes the steps: kernel (default), copy or host") \
+	X(OPT_EXECUTOR, "executor", 0, "NAME", COMPILE | SIMULATE, \
+	    "of simulated times: what executes the steps: kernel (default), copy or host") \
 	X(OPT_CHUNK, "chunk", 0, "SIZE", SIMULATE, \
 	    "bytes of a chunk, as 64K; auto (default): the power of two that takes least time") \
-	X(OPT_PARAMETERS, "parameters", 0, "FILE", SIMULATE, \
+	X(OPT_PARAMETERS, "parameters", 0, "FILE", COMPILE | SIMULATE, \
 	    "start-up times, rates and limits of executors, as JSON, in place of the defaults") \
 	X(OPT_TRACE, "trace", 0, "FILE", SIMULATE, \
 	    "write each chunk on each link to FILE, as Perfetto and Chrome read it; with one --size") \
