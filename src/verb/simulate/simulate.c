@@ -13,8 +13,8 @@
 #define DEFAULT_SIZES "1K,4K,16K,64K,256K,1M,4M,16M,64M,256M,1G"
 
 /* A message from which the size of a chunk is chosen has a whole number of bytes, as 64K. */
-static Status
-request_chunk(Ctx *ctx, const char *text, int64_t *out)
+Status
+simulation_chunk(Ctx *ctx, const char *text, int64_t *out)
 {
 	Sizes sizes;
 	*out = 0;
@@ -28,8 +28,8 @@ request_chunk(Ctx *ctx, const char *text, int64_t *out)
 	return OK;
 }
 
-static Status
-request_executor(Ctx *ctx, const char *text, Executor *out)
+Status
+simulation_executor(Ctx *ctx, const char *text, Executor *out)
 {
 	int i = 0;
 	if (text && !names_find(executor_names, text, &i))
@@ -39,16 +39,16 @@ request_executor(Ctx *ctx, const char *text, Executor *out)
 	return OK;
 }
 
-static Status
-read_parameters(Ctx *ctx, const Options *opt, Simulation *s)
+Status
+simulation_parameters(Ctx *ctx, const Options *opt, Executor executor, SimParameters *out)
 {
 	Text in = { 0 };
 	const char *path = opt->value[OPT_PARAMETERS];
-	sim_defaults(s->executor, &s->p);
+	sim_defaults(executor, out);
 	if (!path)
 		return OK;
 	TRY(file_read(ctx, path, &in));
-	Status status = parameters_read(ctx, path, &in, s->executor, &s->p);
+	Status status = parameters_read(ctx, path, &in, executor, out);
 	text_free(&in);
 	return status;
 }
@@ -159,14 +159,14 @@ verb_simulate(Ctx *ctx, const Options *opt)
 	const char *format, *text = opt->value[OPT_SIZE] ? opt->value[OPT_SIZE] : DEFAULT_SIZES;
 	TRY(request_format(ctx, opt, SIMULATE, "text", &format));
 	TRY(request_sizes(ctx, text, &sizes));
-	TRY(request_chunk(ctx, opt->value[OPT_CHUNK], &s.chunk));
-	TRY(request_executor(ctx, opt->value[OPT_EXECUTOR], &s.executor));
+	TRY(simulation_chunk(ctx, opt->value[OPT_CHUNK], &s.chunk));
+	TRY(simulation_executor(ctx, opt->value[OPT_EXECUTOR], &s.executor));
 	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	if (opt->n_files != 1)
 		return fail(ctx, USAGE, "%d schedule files: want one", opt->n_files);
 	if (opt->value[OPT_TRACE] && sizes.n != 1)
 		return fail(ctx, USAGE, "--trace: %d sizes: want one, by --size", sizes.n);
-	TRY(read_parameters(ctx, opt, &s));
+	TRY(simulation_parameters(ctx, opt, s.executor, &s.p));
 	TRY(read_schedule(ctx, opt, &plan));
 	s.plan = plan;
 	TRY(simulate_all(ctx, opt, &sizes, format, &s));

@@ -28,6 +28,11 @@ typedef struct {
  * LIMIT, NO_MEMORY. */
 Status parameters_read(Ctx *ctx, const char *label, const Text *in, Executor executor, SimParameters *p);
 
+/* --chunk, 0 for the best one; --executor, and its parameters, by --parameters. Fails: USAGE; as parameters_read. */
+Status simulation_chunk(Ctx *ctx, const char *text, int64_t *out);
+Status simulation_executor(Ctx *ctx, const char *text, Executor *out);
+Status simulation_parameters(Ctx *ctx, const Options *opt, Executor executor, SimParameters *out);
+
 /* Of a link: bytes that it carried, divided by what its capacity allows in this time. */
 double link_use(const Simulation *s, const SimRow *row, int link);
 
