@@ -65,7 +65,8 @@ static bool
 is_head(const struct line *line)
 {
 	static const char head[] = "hierarchy,bytes,us";
-	return line->number == 1 && line->size == (int)sizeof head - 1 && memcmp(line->text, head, sizeof head - 1) == 0;
+	size_t n = sizeof head - 1;
+	return line->number == 1 && line->size == (int)n && memcmp(line->text, head, n) == 0;
 }
 
 Status
