@@ -11,8 +11,8 @@
  *     second layer, 4 to 32:   B = 4: 4 ranks send to others, over 18.6 GB/s: 4.65 GB/s each
  *     a flat ring, 1 to 128:   B = 4: 1 rank does: 18.6 GB/s, as if rings took turns in who leaves the server
  *
- * Within a server there is one more: what a GPU has to the others of its ring, through no third GPU, and by NVLink alone
- * where that leads to them. On ABCI rings of 2 have the 2 NVLinks of this pair, those of 4 all 6.
+ * Within a server there is one more: what a GPU has to the others of its ring, through no third GPU, and by NVLink
+ * alone where that leads to them. On ABCI rings of 2 have the 2 NVLinks of this pair, those of 4 all 6.
  *
  * With one beta the bytes of 4x8 and 8x4 are equal: (p - 1) / (P p) = 1/P - 1/(P p), so terms cancel. Times are such
  * differences of whole numbers, so that equal hierarchies stay equal. */
@@ -86,8 +86,8 @@ capacity_out(Flow *f, const SimParameters *p, int ranks)
 	return flow_max(f);
 }
 
-/* What rank 0 has to the others of its ring, every `from`-th below `to`: over links of NVLink alone if these lead there,
- * and so on, as RouteKind has it. */
+/* What rank 0 has to the others of its ring, every `from`-th below `to`: over links of NVLink alone if these lead
+ * there, and so on, as RouteKind has it. */
 static Wide
 capacity_in_ring(Flow *f, const SimParameters *p, int from, int to)
 {

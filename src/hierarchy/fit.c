@@ -140,8 +140,8 @@ check_layers(Ctx *ctx, const char *label, const HierarchyMachine *machine, const
 	for (int l = 0; l < measured->layers.n; l++) {
 		product *= measured->layers.size[l];
 		if (hierarchy_size(machine, product) < 0)
-			return fail(ctx, BAD_INPUT, "%.200s:%d: %.80s: want a product that divides %d, the ranks of the job",
-			    label, measured->line, hierarchy_text(&measured->layers).text, machine->n_ranks);
+			return fail(ctx, BAD_INPUT, "%.200s:%d: %.80s: want a product that divides %d, the "
+			    "ranks of the job", label, measured->line, hierarchy_text(&measured->layers).text, machine->n_ranks);
 	}
 	return OK;
 }
@@ -175,8 +175,8 @@ take_values(Ctx *ctx, const char *label, const struct sums *sums, unsigned prese
 			continue;
 		double units = value[f] / sums->length[f] * (double)row->unit;
 		if (!(units <= (double)row->most))
-			return fail(ctx, BAD_INPUT, "%.200s: the fitted %s is %.3g: want at most %.3g", label, row->name,
-			    units / (double)row->unit, (double)row->most / (double)row->unit);
+			return fail(ctx, BAD_INPUT, "%.200s: the fitted %s is %.3g: want at most %.3g", label,
+			    row->name, units / (double)row->unit, (double)row->most / (double)row->unit);
 		int64_t whole = (int64_t)(units + 0.5);
 		*hierarchy_parameter(cost, row) = whole < row->least ? row->least : whole;
 		out->fitted[row - hierarchy_parameters] = true;

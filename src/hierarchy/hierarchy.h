@@ -17,8 +17,8 @@
 	    "Ueno and Yokota, on ABCI") \
 	X(steps, "steps", 1, 1, 16, 2, "start-ups in each step of a ring, s", "Ueno and Yokota, on ABCI") \
 	X(layer, "layer", NS_PER_US, 0, LIMIT_LATENCY_NS, 100000, "start-up of each layer, both ways (us)", \
-	    "an estimate: with 96 to 172 the published hierarchies of 128, 512, 1024 and 2048 GPUs are best; the paper's " \
-	    "formula has 0") \
+	    "an estimate: with 96 to 172 the published hierarchies of 128, 512, 1024 and 2048 GPUs are best; " \
+	    "the paper's formula has 0") \
 	X(server, "server", HIERARCHY_PPM, 1, 1000 * HIERARCHY_PPM, HIERARCHY_PPM, \
 	    "time of a byte in layers within a server, by that of the links", "1: as the simulator's host") \
 	X(network, "network", HIERARCHY_PPM, 1, 1000 * HIERARCHY_PPM, HIERARCHY_PPM, \

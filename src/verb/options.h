@@ -74,7 +74,8 @@
 	    "no tree deeper than N hops, up and down together; the rate may be lower") \
 	X(OPT_MAX_TREES, "max-trees", 0, "N", COMPILE | BATCH, "at most N trees; the rate may be lower") \
 	X(OPT_PARETO, "pareto", 0, NULL, COMPILE, \
-	    "print the best rate for each number of trees and depth; write no schedule") \
+	    "print the best rate for each number of trees and depth; with --size the algorithms that none betters in " \
+	    "both latency and rate, with their times; write no schedule") \
 	X(OPT_NO_MINIMISE, "no-minimise", 0, NULL, COMPILE | BATCH, \
 	    "keep all trees of the planner; do not look for fewer") \
 	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE, \
@@ -101,23 +102,25 @@ follow from it") \
 	    "N servers to a leaf switch, or with --rails to one for each rail; a spine joins them") \
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, \
 	    "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
-	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK | CONVERT | SIMULATE | HIERARCHY, \
-	    "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G, or 1K-1G, each " \
-	    "twice the one before; of a hybrid " \
-	    "schedule how it divides them; chakra: the size of the message, the first (default 64M)") \
+	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK | CONVERT | SIMULATE | REPORT | HIERARCHY, \
+	    "one size, as 64K, without --algorithm and --hybrid: the algorithm, with its options, that takes " \
+	    "messages of this size the least time; else the time and rate of messages of these sizes, comma " \
+	    "separated, as 1024, 1K, 64M or 2G, or 1K-1G, each twice the one before; of a hybrid schedule how it " \
+	    "divides them; chakra: the size of the message, the first (default 64M)") \
 	X(OPT_CHUNKS, "chunks", 0, "N", COMPILE | CONVERT, \
 	    "chakra: cut each segment into N chunks (default 16)") \
-	X(OPT_EXECUTOR, "executor", 0, "NAME", SIMULATE | HIERARCHY, \
-	    "what executes the steps: kernel (default), copy or host") \
+	X(OPT_EXECUTOR, "executor", 0, "NAME", COMPILE | SIMULATE | HIERARCHY, \
+	    "of simulated times: what executes the steps: kernel (default), copy or host") \
 	X(OPT_CHUNK, "chunk", 0, "SIZE", SIMULATE | HIERARCHY, \
 	    "bytes of a chunk, as 64K; auto (default): the power of two that takes least time") \
-	X(OPT_PARAMETERS, "parameters", 0, "FILE", SIMULATE | HIERARCHY, \
+	X(OPT_PARAMETERS, "parameters", 0, "FILE", COMPILE | SIMULATE | HIERARCHY, \
 	    "start-up times, rates and limits of executors, as JSON, in place of the defaults") \
 	X(OPT_TRACE, "trace", 0, "FILE", SIMULATE, \
 	    "write each chunk on each link to FILE, as Perfetto and Chrome read it; with one --size") \
 	X(OPT_TOP, "top", 0, "N", HIERARCHY, "the N best hierarchies (default 5)") \
 	X(OPT_COST, "cost", 0, "LIST", HIERARCHY, \
-	    "parameters of the cost, comma separated, as alpha=4.8,layer=0: alpha, layer (us), steps, server, network") \
+	    "parameters of the cost, comma separated, as alpha=4.8,layer=0: alpha, layer (us), steps, server, " \
+	    "network") \
 	X(OPT_MEASUREMENTS, "measurements", 0, "FILE", HIERARCHY, \
 	    "fit the parameters to times in FILE, a line hierarchy,bytes,us for each") \
 	X(OPT_EXHAUSTIVE, "exhaustive", 0, NULL, HIERARCHY, \
@@ -128,7 +131,7 @@ follow from it") \
 	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF | LINT, \
 	    "write what is valid and invalid, or what differs, to FILE as JUnit XML") \
 	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF | LINT, "print annotations of GitHub Actions, and nothing else") \
-	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK | SHOW | SIMULATE, \
+	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK | SHOW | SIMULATE | REPORT, \
 	    "schedules must be for this machine, and ranks of an index fit its links") \
 	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, \
 	    "differences that make the exit status 9, comma separated (default any): " \
@@ -167,6 +170,10 @@ enum {
 	    "1K-1G, each twice the one before; default: 1K to 1G, each four times the one before") \
 	X(OPT_SIZE, HIERARCHY, "hierarchy", "SIZE", "bytes of the message, as 65536, 64K or 1G (default 128M)") \
 	X(OPT_TOPOLOGY, SIMULATE, "simulate", "FILE", "the schedule must be for this machine") \
+	X(OPT_SIZE, REPORT, "report", "LIST", "with --topology: sizes of messages, comma separated, as 1024, 1K, 64M " \
+	    "or 2G, or 1K-1G; default: 1K to 1G, each four times the one before") \
+	X(OPT_TOPOLOGY, REPORT, "report", "FILE", "the machine: also charts of time and bandwidth over the size of " \
+	    "messages, beside rings and what NCCL would choose") \
 	X(OPT_TOPOLOGY, SHOW, "show", "FILE", "the machine of a directory: finds jobs that its index does not list") \
 	X(OPT_WITHOUT, SHOW, "show", "LIST", "the job on what is left of the machine, as its batch planned it") \
 	X(OPT_GPUS, SHOW, "show", "LIST", "of a directory of schedules or a machine: these GPUs, by index or id, " \

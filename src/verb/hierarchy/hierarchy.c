@@ -59,8 +59,8 @@ request_cost(Ctx *ctx, const char *text, HierarchyCost *out)
 	while (text && *text) {
 		size_t n = strcspn(text, ",");
 		if (!parse_cost(text, n, out))
-			return fail(ctx, USAGE, "--cost: %.*s: want alpha or layer (us, up to 1000000), steps (1 to 16), "
-			    "server or network (up to 1000), as alpha=4.8", n < 40 ? (int)n : 40, text);
+			return fail(ctx, USAGE, "--cost: %.*s: want alpha or layer (us, up to 1000000), steps (1 to "
+			    "16), server or network (up to 1000), as alpha=4.8", n < 40 ? (int)n : 40, text);
 		text += n + (text[n] == ',');
 	}
 	return OK;
@@ -206,8 +206,8 @@ verb_hierarchy(Ctx *ctx, const Options *opt)
 	TRY(request_message(ctx, opt->value[OPT_SIZE], &h.model.m));
 	TRY(request_cost(ctx, opt->value[OPT_COST], &h.model.cost));
 	TRY(simulation_chunk(ctx, opt->value[OPT_CHUNK], &h.chunk));
-	TRY(simulation_executor(ctx, opt->value[OPT_EXECUTOR], &h.executor));
-	TRY(simulation_parameters(ctx, opt, h.executor, &h.p));
+	TRY(request_executor(ctx, opt->value[OPT_EXECUTOR], &h.executor));
+	TRY(request_parameters(ctx, opt->value[OPT_PARAMETERS], h.executor, &h.p));
 	TRY(request_parse(ctx, opt, ALLREDUCE, &req.ask));
 	ctx->step = progress_step;
 	TRY(read_job(ctx, opt, &req));

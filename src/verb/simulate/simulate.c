@@ -28,31 +28,6 @@ simulation_chunk(Ctx *ctx, const char *text, int64_t *out)
 	return OK;
 }
 
-Status
-simulation_executor(Ctx *ctx, const char *text, Executor *out)
-{
-	int i = 0;
-	if (text && !names_find(executor_names, text, &i))
-		return fail(ctx, USAGE, "--executor: %.40s: want %s%s", text, names_wanted(executor_names).text,
-		    names_hint(executor_names, text).text);
-	*out = (Executor)i;
-	return OK;
-}
-
-Status
-simulation_parameters(Ctx *ctx, const Options *opt, Executor executor, SimParameters *out)
-{
-	Text in = { 0 };
-	const char *path = opt->value[OPT_PARAMETERS];
-	sim_defaults(executor, out);
-	if (!path)
-		return OK;
-	TRY(file_read(ctx, path, &in));
-	Status status = parameters_read(ctx, path, &in, executor, out);
-	text_free(&in);
-	return status;
-}
-
 /* Is the schedule for the machine of --topology? */
 static Status
 check_machine(Ctx *ctx, const Options *opt, const char *label, const Schedule *sched)
@@ -160,13 +135,13 @@ verb_simulate(Ctx *ctx, const Options *opt)
 	TRY(request_format(ctx, opt, SIMULATE, "text", &format));
 	TRY(request_sizes(ctx, text, &sizes));
 	TRY(simulation_chunk(ctx, opt->value[OPT_CHUNK], &s.chunk));
-	TRY(simulation_executor(ctx, opt->value[OPT_EXECUTOR], &s.executor));
+	TRY(request_executor(ctx, opt->value[OPT_EXECUTOR], &s.executor));
 	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	if (opt->n_files != 1)
 		return fail(ctx, USAGE, "%d schedule files: want one", opt->n_files);
 	if (opt->value[OPT_TRACE] && sizes.n != 1)
 		return fail(ctx, USAGE, "--trace: %d sizes: want one, by --size", sizes.n);
-	TRY(simulation_parameters(ctx, opt, s.executor, &s.p));
+	TRY(request_parameters(ctx, opt->value[OPT_PARAMETERS], s.executor, &s.p));
 	TRY(read_schedule(ctx, opt, &plan));
 	s.plan = plan;
 	TRY(simulate_all(ctx, opt, &sizes, format, &s));
