@@ -141,7 +141,8 @@ check_layers(Ctx *ctx, const char *label, const HierarchyMachine *machine, const
 		product *= measured->layers.size[l];
 		if (hierarchy_size(machine, product) < 0)
 			return fail(ctx, BAD_INPUT, "%.200s:%d: %.80s: want a product that divides %d, the "
-			    "ranks of the job", label, measured->line, hierarchy_text(&measured->layers).text, machine->n_ranks);
+			    "ranks of the job", label, measured->line, hierarchy_text(&measured->layers).text,
+			    machine->n_ranks);
 	}
 	return OK;
 }
