@@ -26,7 +26,7 @@ same() {
 	"$blinkc" hierarchy "$@" --no-simulate --top 40 >"$work/pruned" || not_ok "$name: exit $?"
 	"$blinkc" hierarchy "$@" --no-simulate --top 40 --exhaustive >"$work/all" || not_ok "$name: exit $?"
 	if [ "$(grep -c x "$work/pruned")" -gt 10 ] && cmp -s <(sed '/^search/d' "$work/pruned") <(sed '/^search/d' "$work/all")
-	then ok "$name: pruned and exhaustive"; else not_ok "$name: $(diff "$work/pruned" "$work/all" | head -3)"; fi
+	then ok "$name: pruned and exhaustive"; else not_ok "$name: pruned and exhaustive: $(diff "$work/pruned" "$work/all" | head -3)"; fi
 }
 same "12 servers of 16 GPUs" topologies/kesch-12.xml
 same "the same without start-ups" topologies/kesch-12.xml --cost alpha=0,layer=0
