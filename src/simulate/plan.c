@@ -161,6 +161,65 @@ key_feeder(const SimHop *hop)
 	return hop->feeder;
 }
 
+/* Segments in the order of their roots, and of the file. */
+static Status
+by_root(Ctx *ctx, const Schedule *sched, int **out)
+{
+	int *first, *list;
+	TRY(TEMP(ctx, first, sched->topo->n_ranks + 1));
+	TRY(TEMP(ctx, list, sched->n_segments));
+	for (int s = 0; s < sched->n_segments; s++)
+		first[sched->segment[s].tree.root + 1]++;
+	for (int r = 0; r < sched->topo->n_ranks; r++)
+		first[r + 1] += first[r];
+	for (int s = 0; s < sched->n_segments; s++)
+		list[first[sched->segment[s].tree.root]++] = s;
+	*out = list;
+	return OK;
+}
+
+/* The hops of segments whose root is not before, or for `before` is before, their sender. */
+static void
+issue_hops(SimPlan *plan, const int *segments, const int *first_hop, bool before, int *end)
+{
+	for (int i = 0; i < plan->sched->n_segments; i++) {
+		int s = segments[i], root = plan->sched->segment[s].tree.root;
+		for (int h = first_hop[s]; h < first_hop[s + 1]; h++) {
+			SimHop *hop = &plan->hop[h];
+			if (hop->feeder >= 0 || (root < hop->src) != before)
+				continue;
+			hop->turn = end[hop->src] - plan->first_issue[hop->src];
+			plan->issue[end[hop->src]++] = h;
+		}
+	}
+}
+
+/* Each rank begins with the segments whose root it is, and goes on to those of the next ranks. */
+static Status
+order_issue(Ctx *ctx, SimPlan *plan)
+{
+	int n_ranks = plan->sched->topo->n_ranks, *segments, *first_hop, *end;
+	TRY(by_root(ctx, plan->sched, &segments));
+	TRY(TEMP(ctx, first_hop, plan->sched->n_segments + 1));
+	TRY(TEMP(ctx, end, n_ranks));
+	TRY(NEW(ctx, plan->first_issue, n_ranks + 1));
+	TRY(NEW(ctx, plan->issue, plan->n_hops));
+	for (int h = 0; h < plan->n_hops; h++) {
+		first_hop[plan->hop[h].segment + 1] = h + 1;
+		plan->first_issue[plan->hop[h].src + 1] += plan->hop[h].feeder < 0;
+	}
+	for (int s = 0; s < plan->sched->n_segments; s++)
+		if (first_hop[s + 1] < first_hop[s])
+			first_hop[s + 1] = first_hop[s];
+	for (int r = 0; r < n_ranks; r++) {
+		plan->first_issue[r + 1] += plan->first_issue[r];
+		end[r] = plan->first_issue[r];
+	}
+	issue_hops(plan, segments, first_hop, false, end);
+	issue_hops(plan, segments, first_hop, true, end);
+	return OK;
+}
+
 static Status
 count_edges(Ctx *ctx, const Schedule *sched, int *out)
 {
@@ -207,19 +266,33 @@ sim_prepare(Ctx *ctx, const Schedule *sched, SimPlan **out)
 	TRY(list_by(ctx, plan, plan->n_values, key_to, &plan->first_in, &plan->in));
 	TRY(list_by(ctx, plan, plan->n_values, key_from, &plan->first_out, &plan->out));
 	TRY(list_by(ctx, plan, plan->n_hops, key_feeder, &plan->first_follower, &plan->follower));
+	TRY(order_issue(ctx, plan));
 	arena_release(&ctx->scratch, mark);
 	*out = plan;
 	return OK;
 }
 
-/* Blocks are rounded up, so that no more than M is never less; segments of a part are cut as libblink cuts them. */
+/* Rounded up. */
+static int64_t
+part_of(const Schedule *sched, const Segment *segment, int64_t length)
+{
+	Frac begin, end, part;
+	if (!sched_extent(sched, segment, &begin, &end))
+		return length;
+	if (!frac_sub(end, begin, &part))
+		return frac_floor_mul(end, length) - frac_floor_mul(begin, length);
+	int64_t whole = frac_floor_mul(part, length);
+	return whole + ((Wide)whole * part.den < part.num * length);
+}
+
+/* Blocks and segments are rounded up, so that no more than M is never less, and segments of one fraction are equal;
+ * libblink rounds where they begin, which makes some of them a byte shorter. */
 void
 sim_segment_bytes(const SimPlan *plan, int64_t m, int64_t *bytes)
 {
 	const Schedule *sched = plan->sched;
 	int64_t n = collective_has_blocks(sched->coll) ? sched->topo->n_ranks : 1, block = (m - 1) / n + 1;
 	int64_t part_end[N_LINK_CLASSES] = { m };
-	Frac begin, end;
 	if (sched->n_parts)
 		split_message(plan->split, sched->n_parts, m, part_end);
 	for (int s = 0; s < sched->n_segments; s++) {
@@ -230,7 +303,6 @@ sim_segment_bytes(const SimPlan *plan, int64_t m, int64_t *bytes)
 			int64_t upto = (int64_t)((Wide)part_end[p] * block / m);
 			length = upto - (p ? (int64_t)((Wide)part_end[p - 1] * block / m) : 0);
 		}
-		bytes[s] = sched_extent(sched, segment, &begin, &end)
-		    ? frac_floor_mul(end, length) - frac_floor_mul(begin, length) : length;
+		bytes[s] = part_of(sched, segment, length);
 	}
 }
