@@ -3,17 +3,18 @@
  *
  * What decides about a thing:
  *
- *	a hop	its bytes, latency and adding; the classes of its two values, of its sender and its links, of the hop that
- *		it follows and of those that follow it; and, if its sender has more hops than it issues at once, its turn
- *	value	its bytes and when its input is there; the classes of the hops into and out of it, and of those into it their
- *		order, if they are added one after the other
+ *	hop	its bytes, latency and adding; the classes of its two values, of its sender and its links, of the hop
+ *		that it follows and of those that follow it; and its turn, if its sender has more hops than it issues
+ *		at once
+ *	value	its bytes and when its input is there; the classes of the hops into and out of it; if those into it are
+ *		added one after the other, their order
  *	link	its rate; the classes of the hops on it, with their number
  *	GPU	the classes of the hops that it issues, with their number
  *
- * A partition in which members of a class agree in all of that is stable: by induction over the events, whatever happens
- * to one happens at the same time to all others, since what it depends on has been alike until then. No symmetry of the
- * machine is needed, and each has such a partition: its orbits, as long as it keeps the order in which GPUs issue. That
- * is why they begin with the segments whose root they are (plan.c), and not with the first of the file.
+ * A partition in which members of a class agree in all of that is stable: by induction over the events, whatever
+ * happens to one happens at the same time to all others, since what it depends on has been alike until then. This needs
+ * no symmetry of the machine; but a symmetry that keeps the order in which GPUs issue gives such a partition, its
+ * orbits. That is why each GPU begins with the segments whose root it is (plan.c), not with the first of the file.
  *
  * The coarsest one is looked for by refinement: each hop has a colour, a hash of what decides about it, anew in each
  * round with the colours of the last one, until a round finds no more colours than the one before. The first and the

@@ -16,29 +16,22 @@
 enum { LEAST_SHIFT = 12 };
 
 static int64_t
-longest_segment(Ctx *ctx, const SimPlan *plan, int64_t m)
+longest_segment(const struct net *net)
 {
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	int n = plan->sched->n_segments;
-	int64_t *bytes = arena_array(&ctx->scratch, (size_t)n, sizeof *bytes), longest = 0;
-	if (!bytes)
-		return -1;
-	sim_segment_bytes(plan, m, bytes);
-	for (int s = 0; s < n; s++)
-		longest = bytes[s] > longest ? bytes[s] : longest;
-	arena_release(&ctx->scratch, mark);
+	int64_t longest = 0;
+	for (int s = 0; s < net->plan->sched->n_segments; s++)
+		longest = net->bytes[s] > longest ? net->bytes[s] : longest;
 	return longest;
 }
 
 /* The shift of the chunk size where the search begins. */
 static int
-first_shift(const SimPlan *plan, const SimAsk *ask, int depth, int most)
+first_shift(const struct net *net, const SimAsk *ask, int depth, int most)
 {
-	const Schedule *sched = plan->sched;
 	double rate = 1, step = (double)(by_packets(ask) ? ask->p.packet_step : ask->p.step) + 1;
-	for (int h = 0; h < plan->n_hops; h++)
-		for (int i = 0; i < plan->hop[h].n_links; i++) {
-			double one = (double)sim_link_rate(&ask->p, &sched->topo->link[plan->hop[h].link[i]]);
+	for (int h = 0; h < net->n_hops; h++)
+		for (int i = 0; i < net->hop[h].n_places; i++) {
+			double one = (double)net->rate[net->place[net->hop[h].first_place + i].link];
 			rate = one > rate ? one : rate;
 		}
 	/* chunk^2 = S B step / (d - 1), S = 2^most */
@@ -49,23 +42,23 @@ first_shift(const SimPlan *plan, const SimAsk *ask, int depth, int most)
 	return shift;
 }
 
-/* Steps of chunks of this size, of the longest segment, over all edges: at least what a simulation counts. */
+/* Steps of chunks of this size, of the longest segment, over all hops: at least what a simulation takes. */
 static bool
-too_many(const SimPlan *plan, int64_t longest, int shift)
+too_many(const struct net *net, int64_t longest, int shift)
 {
-	return ((longest - 1) >> shift) + 1 > LIMIT_SIM_SEARCH / (plan->n_hops ? plan->n_hops : 1);
+	return ((longest - 1) >> shift) + 1 > LIMIT_SIM_SEARCH / (net->n_hops ? net->n_hops : 1);
 }
 
 /* One more simulation; what a worse one has left in the run arena is given back. */
 static Status
-try_shift(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int shift, SimResult *best, bool *better)
+try_shift(Ctx *ctx, const struct net *net, const SimAsk *ask, int shift, SimResult *best, bool *better)
 {
 	ArenaMark mark = arena_mark(&ctx->run);
 	SimAsk one = *ask;
 	SimResult result;
 	one.chunk = INT64_C(1) << shift;
 	one.steps = false;
-	TRY(sim_run(ctx, plan, &one, &result));
+	TRY(sim_run_net(ctx, net, &one, &result));
 	*better = result.time < best->time;
 	if (*better)
 		*best = result;
@@ -75,16 +68,16 @@ try_shift(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int shift, SimResult
 }
 
 static Status
-descend(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t longest, int most, SimResult *best, int *shift)
+descend(Ctx *ctx, const struct net *net, const SimAsk *ask, int64_t longest, int most, SimResult *best, int *shift)
 {
 	bool better;
 	for (int direction = 1; direction >= -1; direction -= 2) {
 		int start = *shift;
 		do {
 			int next = *shift + direction;
-			better = next >= LEAST_SHIFT && next <= most && !too_many(plan, longest, next);
+			better = next >= LEAST_SHIFT && next <= most && !too_many(net, longest, next);
 			if (better)
-				TRY(try_shift(ctx, plan, ask, next, best, &better));
+				TRY(try_shift(ctx, net, ask, next, best, &better));
 			*shift = better ? next : *shift;
 		} while (better);
 		if (*shift != start)
@@ -93,29 +86,41 @@ descend(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t longest, int m
 	return OK;
 }
 
+static Status
+search(Ctx *ctx, const struct net *net, const SimAsk *ask, SimResult *best, int *out)
+{
+	int64_t longest = longest_segment(net);
+	int most = LEAST_SHIFT, depth, shift;
+	bool better;
+	while (most < 60 && INT64_C(1) << most < longest)
+		most++;
+	TRY(sched_depth(ctx, net->plan->sched, &depth));
+	shift = first_shift(net, ask, depth, most);
+	while (shift < most && too_many(net, longest, shift))
+		shift++;
+	TRY(try_shift(ctx, net, ask, shift, best, &better));
+	TRY(descend(ctx, net, ask, longest, most, best, &shift));
+	TRY(try_shift(ctx, net, ask, most, best, &better));
+	*out = better ? most : shift;
+	return OK;
+}
+
 Status
 sim_run_best(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
 {
-	int64_t longest = longest_segment(ctx, plan, ask->m);
-	int most = LEAST_SHIFT, depth, shift;
+	ArenaMark mark = arena_mark(&ctx->scratch);
 	SimResult best = { .time = INT64_MAX };
-	bool better;
-	if (longest < 0)
-		return fail_memory(ctx);
-	while (most < 60 && INT64_C(1) << most < longest)
-		most++;
-	TRY(sched_depth(ctx, plan->sched, &depth));
-	shift = first_shift(plan, ask, depth, most);
-	while (shift < most && too_many(plan, longest, shift))
-		shift++;
-	TRY(try_shift(ctx, plan, ask, shift, &best, &better));
-	TRY(descend(ctx, plan, ask, longest, most, &best, &shift));
-	TRY(try_shift(ctx, plan, ask, most, &best, &better));
-	shift = better ? most : shift;
+	SimAsk one = *ask;
+	struct net net;
+	int shift = 0;
+	one.steps = false;
+	TRY(net_new(ctx, plan, &one, &net));
+	TRY(search(ctx, &net, ask, &best, &shift));
+	arena_release(&ctx->scratch, mark);
 	if (ask->steps) {
-		SimAsk kept = *ask;
-		kept.chunk = INT64_C(1) << shift;
-		return sim_run(ctx, plan, &kept, out);
+		one.steps = true;
+		one.chunk = INT64_C(1) << shift;
+		return sim_run(ctx, plan, &one, out);
 	}
 	*out = best;
 	return OK;

@@ -15,6 +15,9 @@
  * the lowest after one look, as no level is below its rate divided by all its weights, then the next, and so on. So
  * where all that share a link are bound there alone, the cost is one look at each link whose steps change.
  *
+ * In a large machine with switches all links settle together, whenever one step begins. Without net->fair each link has
+ * its rate divided by all its weights as its level, whatever its steps can use.
+ *
  * Everything that begins or ends at one time is counted before anything gets a new rate: so the steps of equal trees,
  * which begin and end together, cost one look at each link, not one for each pair of them. */
 #include "simulate/run.h"
@@ -151,7 +154,7 @@ least_level(const struct run *run, int slot, int except)
 }
 
 /* At that level, which is the least of its links but `except`. A step that is all that a link bounds has all of what
- * the others leave, to the last bit. */
+ * the others leave, to the last bit: one more than the level has, or not. */
 static Wide
 rate_at(const struct run *run, int slot, int except, Wide level)
 {
@@ -161,7 +164,7 @@ rate_at(const struct run *run, int slot, int except, Wide level)
 		const struct link_run *link = &run->link[place[i].link];
 		if (place[i].link == except || link->level != level)
 			continue;
-		Wide one = link->alone ? link->alone : rate;
+		Wide one = rate + (link->alone == rate + 1);
 		least = least < 0 || one < least ? one : least;
 	}
 	return least;
@@ -177,7 +180,7 @@ struct filling {
 static void
 raise_level(struct filling *f)
 {
-	f->level = (f->left << RATE_BITS) / f->weights;
+	f->level = f->left > 0 ? (f->left << RATE_BITS) / f->weights : 0;
 }
 
 /* Steps that others bound at a level from `low` on, below that of the link, are taken out. */
@@ -205,7 +208,7 @@ fill_link(const struct run *run, int l)
 	const struct link_run *link = &run->link[l];
 	struct filling f = { (Wide)run->net->rate[l] << RATE_BITS, 0, link->weights, link->sharing };
 	raise_level(&f);
-	for (Wide low = 0, high; link->joined > 0 && f.sharing > 0; low = high) {
+	for (Wide low = 0, high; run->net->fair && link->joined > 0 && f.sharing > 0; low = high) {
 		int sharing = f.sharing;
 		high = f.level;
 		take_out(run, l, low, &f);
@@ -263,7 +266,8 @@ find_level(struct run *run, int l)
 	link->level = level;
 	link->alone = alone;
 	make_shared(run, l);
-	tell_others(run, l, level < before ? level : before);
+	if (run->net->fair)
+		tell_others(run, l, level < before ? level : before);
 }
 
 /* ---- rates ---- */

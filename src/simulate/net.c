@@ -1,14 +1,8 @@
 /* What is simulated: all of a plan, or one hop, value, link and GPU of each class. */
 #include "simulate/run.h"
 
-bool
-net_is_serial(const struct net *net, const SimAsk *ask, int value)
-{
-	bool adds = false;
-	for (int i = net->first_in[value]; i < net->first_in[value + 1]; i++)
-		adds |= net->hop[net->in[i]].adds;
-	return adds && !ask->p.fused;
-}
+/* Steps over several links at once, so that levels are found in about a us for each step. */
+enum { FAIR_MOST = 64 };
 
 static int64_t
 weight_of(const SimAsk *ask, int64_t bytes, int64_t longest)
@@ -64,6 +58,20 @@ whole_links(Ctx *ctx, const SimAsk *ask, struct net *net)
 	return OK;
 }
 
+/* Steps over several links that can be under way at once. */
+static int64_t
+joined_steps(const struct net *net, const SimAsk *ask)
+{
+	int64_t all = 0;
+	for (int g = 0; g < net->n_gpus; g++) {
+		int n = 0;
+		for (int i = net->first_issue[g]; i < net->first_issue[g + 1]; i++)
+			n += net->hop[net->issue[i]].n_places > 1;
+		all += ask->p.at_once && n > ask->p.at_once ? ask->p.at_once : n;
+	}
+	return all;
+}
+
 static Status
 whole(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out)
 {
@@ -75,6 +83,7 @@ whole(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out)
 	TRY(TEMP(ctx, out->bytes, plan->sched->n_segments));
 	sim_segment_bytes(plan, ask->m, out->bytes);
 	TRY(whole_hops(ctx, ask, out));
+	out->fair = joined_steps(out, ask) <= FAIR_MOST;
 	return whole_links(ctx, ask, out);
 }
 
@@ -193,7 +202,7 @@ fold(struct folding *f)
 	const struct net *whole = f->whole;
 	const struct partition *of = f->classes->of;
 	struct net *out = f->out;
-	*out = (struct net){ .plan = whole->plan, .bytes = whole->bytes, .n_hops = of[KIND_HOP].n_classes,
+	*out = (struct net){ .plan = whole->plan, .bytes = whole->bytes, .fair = whole->fair, .n_hops = of[KIND_HOP].n_classes,
 		.n_values = of[KIND_VALUE].n_classes, .n_links = of[KIND_LINK].n_classes,
 		.n_gpus = of[KIND_GPU].n_classes };
 	TRY(TEMP(f->ctx, f->mark, out->n_hops));

@@ -161,62 +161,96 @@ key_feeder(const SimHop *hop)
 	return hop->feeder;
 }
 
-/* Segments in the order of their roots, and of the file. */
+/* Links from rank 0 to each vertex; -1: there is no path. */
 static Status
-by_root(Ctx *ctx, const Schedule *sched, int **out)
+distances(Ctx *ctx, const Topology *topo, int **out)
 {
-	int *first, *list;
-	TRY(TEMP(ctx, first, sched->topo->n_ranks + 1));
-	TRY(TEMP(ctx, list, sched->n_segments));
-	for (int s = 0; s < sched->n_segments; s++)
-		first[sched->segment[s].tree.root + 1]++;
-	for (int r = 0; r < sched->topo->n_ranks; r++)
-		first[r + 1] += first[r];
-	for (int s = 0; s < sched->n_segments; s++)
-		list[first[sched->segment[s].tree.root]++] = s;
-	*out = list;
+	int *distance, *queue, n = 1;
+	TRY(TEMP(ctx, distance, topo->n_vertices));
+	TRY(TEMP(ctx, queue, topo->n_vertices));
+	for (int v = 1; v < topo->n_vertices; v++)
+		distance[v] = -1;
+	for (int i = 0; i < n; i++)
+		for (int k = topo->first_out[queue[i]]; k < topo->first_out[queue[i] + 1]; k++) {
+			int to = topo->link[topo->out[k]].to;
+			if (distance[to] >= 0)
+				continue;
+			distance[to] = distance[queue[i]] + 1;
+			queue[n++] = to;
+		}
+	*out = distance;
 	return OK;
 }
 
-/* The hops of segments whose root is not before, or for `before` is before, their sender. */
-static void
-issue_hops(SimPlan *plan, const int *segments, const int *first_hop, bool before, int *end)
+/* A machine as blocks of blocks of ranks: size[0] = 1, each a divisor of the next, the last all ranks. */
+struct blocks {
+	int n;
+	int size[32];
+};
+
+/* A block ends before the first rank that is farther from rank 0 than those of the block. */
+static Status
+find_blocks(Ctx *ctx, const Topology *topo, struct blocks *out)
 {
-	for (int i = 0; i < plan->sched->n_segments; i++) {
-		int s = segments[i], root = plan->sched->segment[s].tree.root;
-		for (int h = first_hop[s]; h < first_hop[s + 1]; h++) {
-			SimHop *hop = &plan->hop[h];
-			if (hop->feeder >= 0 || (root < hop->src) != before)
-				continue;
-			hop->turn = end[hop->src] - plan->first_issue[hop->src];
-			plan->issue[end[hop->src]++] = h;
-		}
+	int *distance;
+	TRY(distances(ctx, topo, &distance));
+	*out = (struct blocks){ 1, { 1 } };
+	for (int r = 2, most = topo->n_ranks > 1 ? distance[1] : 0; r < topo->n_ranks; r++) {
+		if (distance[r] <= most)
+			continue;
+		most = distance[r];
+		if (r % out->size[out->n - 1] == 0 && topo->n_ranks % r == 0)
+			out->size[out->n++] = r;
 	}
+	out->size[out->n] = topo->n_ranks;
+	return OK;
 }
 
-/* Each rank begins with the segments whose root it is, and goes on to those of the next ranks. */
+/* How far `root` comes after `src`: first the ranks of its own block, then those of the next block, and so on, in each
+ * block from the place of `src` around. */
+static int
+turns_until(const struct blocks *blocks, int src, int root)
+{
+	int turns = 0;
+	for (int i = 0; i < blocks->n; i++) {
+		int size = blocks->size[i], all = blocks->size[i + 1];
+		turns += (root % all / size - src % all / size + all / size) % (all / size) * size;
+	}
+	return turns;
+}
+
+/* Each rank begins with the segments whose root it is; of one root, those first in the file. Ranks that have the same
+ * place in their blocks so have the same order. */
 static Status
 order_issue(Ctx *ctx, SimPlan *plan)
 {
-	int n_ranks = plan->sched->topo->n_ranks, *segments, *first_hop, *end;
-	TRY(by_root(ctx, plan->sched, &segments));
-	TRY(TEMP(ctx, first_hop, plan->sched->n_segments + 1));
+	int n_ranks = plan->sched->topo->n_ranks, *first, *order, *end;
+	struct blocks blocks;
+	TRY(find_blocks(ctx, plan->sched->topo, &blocks));
+	TRY(TEMP(ctx, first, n_ranks + 1));
+	TRY(TEMP(ctx, order, plan->n_hops));
 	TRY(TEMP(ctx, end, n_ranks));
 	TRY(NEW(ctx, plan->first_issue, n_ranks + 1));
 	TRY(NEW(ctx, plan->issue, plan->n_hops));
 	for (int h = 0; h < plan->n_hops; h++) {
-		first_hop[plan->hop[h].segment + 1] = h + 1;
-		plan->first_issue[plan->hop[h].src + 1] += plan->hop[h].feeder < 0;
+		SimHop *hop = &plan->hop[h];
+		hop->turn = turns_until(&blocks, hop->src, plan->sched->segment[hop->segment].tree.root);
+		first[hop->turn + 1]++;
+		plan->first_issue[hop->src + 1] += hop->feeder < 0;
 	}
-	for (int s = 0; s < plan->sched->n_segments; s++)
-		if (first_hop[s + 1] < first_hop[s])
-			first_hop[s + 1] = first_hop[s];
 	for (int r = 0; r < n_ranks; r++) {
+		first[r + 1] += first[r];
 		plan->first_issue[r + 1] += plan->first_issue[r];
 		end[r] = plan->first_issue[r];
 	}
-	issue_hops(plan, segments, first_hop, false, end);
-	issue_hops(plan, segments, first_hop, true, end);
+	for (int h = 0; h < plan->n_hops; h++)
+		order[first[plan->hop[h].turn]++] = h;
+	for (int i = 0; i < plan->n_hops; i++) {
+		SimHop *hop = &plan->hop[order[i]];
+		hop->turn = hop->feeder < 0 ? end[hop->src] - plan->first_issue[hop->src] : 0;
+		if (hop->feeder < 0)
+			plan->issue[end[hop->src]++] = order[i];
+	}
 	return OK;
 }
 

@@ -29,6 +29,7 @@ struct net_place {
 struct net {
 	const SimPlan *plan;
 	int64_t *bytes;			/* of each segment */
+	bool fair;			/* what a step cannot use of its share of a link goes to the others */
 	int n_hops, n_values, n_links, n_gpus;
 	struct net_hop *hop;
 	struct net_place *place;
@@ -66,7 +67,14 @@ class_of(const struct classes *classes, Kind kind, int thing)
 }
 
 /* Are the hops into a value added one after the other, beside the next step? */
-bool net_is_serial(const struct net *net, const SimAsk *ask, int value);
+static inline bool
+net_is_serial(const struct net *net, const SimAsk *ask, int value)
+{
+	bool adds = false;
+	for (int i = net->first_in[value]; i < net->first_in[value + 1]; i++)
+		adds |= net->hop[net->in[i]].adds;
+	return adds && !ask->p.fused;
+}
 
 /* simulate.c */
 Status sim_run_net(Ctx *ctx, const struct net *net, const SimAsk *ask, SimResult *out);

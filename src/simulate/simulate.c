@@ -4,7 +4,7 @@
  * is a step. It can begin when its chunk is complete at the sender (all edges up into it have arrived and been added;
  * on the way down its one edge has; at the root, all edges up), and when the chunk before it on the same edge has
  * ended. Of the steps that can begin, a GPU has `at_once` under way; the others wait, the least chunk first, and of
- * one chunk the first in the file: the order in which a sender issues. A step is
+ * one chunk in the order of plan.c: the order in which a sender issues. A step is
  *
  *	`step`, the start-up		holds one of the `at_once`
  *	its bytes over all its links	holds that and a share of each link
@@ -21,14 +21,11 @@
  * adding C / reduce joins C / B, as gamma joins beta in Wang et al., Linear Pipeline. A root that sends one step at a
  * time has their direct algorithm, (n - 1) (step + M / B), and so on: tests/oracle/closed.py has the list.
  *
- * Sharing. A step on several links goes at the least of its shares of them, as it passes switches cut-through: all of
- * its links at once. Its share of a link is in proportion to its weight: with `by_length` the length of its segment,
- * as a kernel that gives blocks to segments by their length; else all equal, as copy engines do. With weights by
- * length a tree is never below the rate that it was planned with: loads of all trees fit every link, so that weight /
- * (sum of weights on it) is at least that, on each link of its route. Max-min shares, which give what a step cannot
- * use to the others, would look at all steps of the machine whenever one begins or ends; this looks at the links of
- * that step. Where the formulas of the literature hold (no link is shared, or all that share it are bound by it
- * alone), both are the same. What a share leaves unused is not given away, so that times err to the long side.
+ * Sharing. A step on several links goes at one rate over all of them, as it passes switches cut-through. Links are
+ * shared by weighted max-min fairness, or where that takes too long by the least of a step's shares: links.c. Weights
+ * are, with `by_length`, the lengths of segments, as a kernel that gives blocks to segments by their length; else all
+ * equal, as copy engines do. With weights by length a tree is never below the rate that it was planned with: loads of
+ * all trees fit every link, so that weight / (sum of weights on it) is at least that, on each link of its route.
  *
  * Switches that multicast or reduce. An edge that begins at a switch begins with the edge whose data it copies, and
  * costs its sender nothing; one that ends at a switch is added there, in no time, and arrives when it would over the
@@ -49,13 +46,11 @@
  * Not simulated: rings of slots that hold a sender back until the receiver has read (with chunks of one size the two
  * keep step), caches and memory of GPUs, congestion inside switches.
  *
- * Method. Discrete events. A hop (an edge of one tree) has at most one step under way at its sender, which has one
- * clock, which moves when shares change; arrivals and additions are events. All of one time are taken before anything
- * begins (Clocks and Events in the order of ids), then GPUs grant what waits, then links share: the result does not
- * depend on the order in between. Values count chunks only, so that memory does not grow with their number.
- *
- * Ranks and trees that an automorphism maps to each other are not simulated once for all: the order of the file
- * decides which step waits, and a map of ranks keeps shares but not that order. */
+ * Method. Discrete events, on one hop of each class of those that are alike (alike.c). A hop (an edge of one tree) has
+ * at most one step under way at its sender; a step that moves has a clock, which changes when shares do; what waits
+ * for a known time is an event. All of one time are taken before anything begins, then GPUs grant what waits, then
+ * links share: the result does not depend on the order in between. Values count chunks only, so that memory does not
+ * grow with their number. */
 #include "simulate/run.h"
 
 /* ---- steps ---- */

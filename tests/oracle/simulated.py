@@ -30,6 +30,7 @@ class Simulation:
         self.events, self.moving, self.pushed = [], {}, 0
         self.sending = [0] * self.n
         self.moved = [0] * len(self.links)
+        self.sizes_of_blocks = self.blocks()
         self.make_edges(schedule)
 
     # ---- edges and segments
@@ -185,9 +186,29 @@ class Simulation:
         e["done"] += 1
         self.last = self.now
 
+    def blocks(self):
+        """Sizes of blocks of ranks, each in the next: one ends before a rank that is farther from rank 0."""
+        out, distance, queue = {}, {0: 0}, [0]
+        for l in self.links:
+            out.setdefault(l["from"], []).append(l["to"])
+        for v in queue:
+            for w in out.get(v, []):
+                if w not in distance:
+                    distance[w] = distance[v] + 1
+                    queue.append(w)
+        sizes = [1]
+        for r in range(2, self.n):
+            farther = distance[r] > max(distance[q] for q in range(1, r))
+            sizes += [r] if farther and r % sizes[-1] == 0 and self.n % r == 0 else []
+        return sizes + [self.n]
+
+    def turns(self, src, root):
+        """In which place a rank issues for trees of that root: around its own block, then the next, in the same order."""
+        return [(root % b // a - src % b // a) % (b // a) for a, b in reversed(list(zip(self.sizes_of_blocks, self.sizes_of_blocks[1:])))]
+
     def grant(self):
         """Of one chunk, each rank begins with the trees whose root it is, and goes on to those of the next ranks."""
-        ready = [(e["begun"], (self.roots[e["tree"]] - e["src"]) % self.n, i) for i, e in enumerate(self.edges)
+        ready = [(e["begun"], self.turns(e["src"], self.roots[e["tree"]]), i) for i, e in enumerate(self.edges)
                  if not e["busy"] and not e["feeder"] and e["begun"] < self.complete(e)]
         for _, _, i in sorted(ready):
             e = self.edges[i]
