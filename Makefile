@@ -100,6 +100,7 @@ help:
 	@echo "make check-torch  PyTorch with libblink; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
+	@echo "make papers       figures of papers, planned and simulated anew: $(B)/papers/papers.html and docs/papers.md"
 	@echo "make bench-gpu    rates of collectives on virtual GPUs; also: bench-gpu-sets, for sets of GPUs of a DGX-1"
 	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
 	@echo "make fuzz         fuzz each target for FUZZ_SECONDS (default 60); with CC=clang by libFuzzer; also: fuzz-merge"
@@ -107,6 +108,7 @@ help:
 	@echo "make check-deps   install those of the tests, too: $(filter-out $(DEPS), $(FULL_DEPS))"
 	@echo "make bless        rewrite the expected output of the golden tests"
 	@echo "make lint         static checks: cppcheck, shellcheck, mandoc"
+	@echo "make CUBINS=list  kernels as code for GPUs, besides PTX: \"80 90\", all, native, none"
 	@echo "make install      to PREFIX (default /usr/local), below DESTDIR; LIBDIR and others: see Makefile; also: uninstall, installcheck"
 	@echo "make dist         blinkc-$(VERSION).tar.gz; also: distcheck"
 	@echo "make wheel        the Python package, with libblink, in $(B)/wheel"
@@ -194,6 +196,31 @@ PTX_BY_clang = $(CLANG) -x cuda --cuda-device-only --cuda-gpu-arch=sm_60 -nocuda
 PTX_BY_nvcc = $(NVCC) -x cu -ptx $(if $(WERROR),-Werror all-warnings) -std=c++17 -O3 -fmad=false
 PTX = $(if $(filter clang nvcc,$(PTX_COMPILER)),$(addprefix $(PTX_DIR)/, $(addsuffix .ptx, move $(KERNEL_TYPES))))
 
+# Beside it, code for some GPUs, which their driver need not compile at the first start: CUBINS="80 90", by compute
+# capability, or all, none, or native: of this machine's GPUs, asked once. One fat binary a module, compressed; each kind
+# takes some 20 s to assemble and half of a megabyte.
+CUBINS ?= $(if $(wildcard /dev/nvidia0),native,none)
+CUDA_BIN = $(patsubst %,$(dir $(shell command -v $(NVCC) 2>/dev/null)),$(filter-out none,$(CUBINS)))
+PTXAS ?= $(firstword $(wildcard $(addsuffix ptxas,$(CUDA_BIN))))
+FATBINARY ?= $(firstword $(wildcard $(addsuffix fatbinary,$(CUDA_BIN))))
+CUBINS_all = 60 70 75 80 90 100 120
+CUBINS_none =
+CUBINS_native = $(shell mkdir -p $(PTX_DIR); test -f $(PTX_DIR)/native || nvidia-smi --query-gpu=compute_cap --format=csv,noheader \
+	2>/dev/null | tr -d . | sort -un >$(PTX_DIR)/native; cat $(PTX_DIR)/native)
+CUBIN_WANTED = $(if $(filter all none native,$(CUBINS)),$(CUBINS_$(CUBINS)),$(CUBINS))
+CUBIN_KNOWN = $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null))
+CUBIN_KINDS := $(if $(filter-out none,$(CUBINS)),$(if $(and $(PTX),$(PTXAS),$(FATBINARY)),$(filter $(CUBIN_KNOWN),$(CUBIN_WANTED))))
+FATBIN = $(if $(CUBIN_KINDS),$(PTX:%.ptx=%.fatbin))
+
+$(PTX_DIR)/%.fatbin: $(PTX_DIR)/%.ptx $(PTX_DIR)/kinds
+	$(call say,  CUBIN   $@)for kind in $(CUBIN_KINDS); do $(PTXAS) -arch=sm_$$kind -o $@.$$kind $< || exit; done; \
+		$(FATBINARY) --create=$@ --64 --compress-all $(foreach k,$(CUBIN_KINDS),--image3=kind=elf,sm=$k,file=$@.$k) && \
+		rm $(addprefix $@.,$(CUBIN_KINDS))
+
+$(PTX_DIR)/kinds: always
+	@mkdir -p $(@D)
+	@echo '$(CUBIN_KINDS)' | cmp -s - $@ || echo '$(CUBIN_KINDS)' >$@
+
 # Without comments and blanks, which are a third.
 $(PTX_DIR)/%.ptx: $(KERNEL_SRC) $(PTX_DIR)/flags
 	@mkdir -p $(@D)
@@ -205,14 +232,17 @@ $(PTX_DIR)/flags: always
 	@echo '$(PTX_COMPILER) $(PTX_BY_$(PTX_COMPILER))' | cmp -s - $@ || echo '$(PTX_COMPILER) $(PTX_BY_$(PTX_COMPILER))' >$@
 
 # The assembler takes the files as they are, each with a 0 after it.
-$(B)/gen/kernel_modules.c: $(PTX) $(PTX_DIR)/flags Makefile
+$(B)/gen/kernel_modules.c: $(PTX) $(FATBIN) $(PTX_DIR)/flags $(PTX_DIR)/kinds Makefile
 	@mkdir -p $(@D)
 	$(if $(PTX),,$(info no clang and no nvcc: libblink will have no kernels for GPUs))
 	$(call say,  GEN     $@){ printf '#include "cuda/kernels.h"\n\n'; $(foreach p, $(PTX), m=$(basename $(notdir $p)); \
 		printf '__asm__(".section .rodata\\n_ptx_%s: .incbin \"%s\"\\n.byte 0\\n.previous");\nextern const char ptx_%s[] __asm__("_ptx_%s");\n' \
-			$$m $(abspath $p) $$m $$m;) \
+			$$m $(abspath $p) $$m $$m; \
+		$(if $(CUBIN_KINDS),printf '__asm__(".section .rodata\\n.balign 16\\n_cubins_%s: .incbin \"%s\"\\n.previous");\nextern const char cubins_%s[] __asm__("_cubins_%s");\n' \
+			$$m $(abspath $(p:%.ptx=%.fatbin)) $$m $$m;)) \
 		printf '\nconst struct kernel_module kernel_modules[] = {\n'; $(foreach p, $(PTX), m=$(basename $(notdir $p)); \
-		printf '\t{ "%s", ptx_%s, %s },\n' $$m $$m $$(($$(wc -c <$p) + 1));) printf '\t{ NULL, NULL, 0 },\n};\n'; } >$@.new
+		printf '\t{ "%s", ptx_%s, %s, %s },\n' $$m $$m $$(($$(wc -c <$p) + 1)) $(if $(CUBIN_KINDS),cubins_$$m,NULL);) \
+		printf '\t{ NULL, NULL, 0, NULL },\n};\n'; } >$@.new
 	$(Q)mv $@.new $@
 
 $(B)/gen/kernel_modules.o: $(B)/gen/kernel_modules.c $(B)/flags
@@ -442,6 +472,11 @@ check-full:
 	@tests/packages $(FULL_DEPS)
 	$(MAKE) $(PARALLEL) tests $$(tests/run --builds) WERROR=-Werror
 	@BUILD=$(B) MAKE="$(MAKE)" tests/run --full
+
+# What papers publish, and ours beside it.
+.PHONY: papers
+papers: $(B)/blinkc
+	$(Q)$(PYTHON) papers/run.py --blinkc $(B)/blinkc --folder $(B)/papers --html $(B)/papers/papers.html --markdown docs/papers.md
 
 # As many jobs as there are processors, where make was not given a number.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN))

@@ -70,26 +70,41 @@ job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *
 		TRY(add_relays(ctx, ask->relays, &machine, &gpu, n));
 	if (ask->hybrid)
 		return induce_hybrid(ctx, machine, gpu, n, out);
-	TRY(topo_of_job(ctx, machine, gpu, n, ask->links, ask->routes, &links, &topo));
+	bool hosts = algorithm_staged(out->algorithm->name);
+	unsigned classes = hosts && !ask->links && ask->routes != ROUTES_PAIR ? topo_classes(machine) : ask->links;
+	TRY(topo_of_job(ctx, machine, gpu, n, classes, ask->routes, hosts, &links, &topo));
 	out->ask.routes = links.pairs ? ROUTES_PAIR : ROUTES_ANY;
 	out->classes = links.classes;
 	out->topo = topo;
 	return OK;
 }
 
-/* Symmetry and bound, from which planning starts. Of the time that is left, they have two fifths. */
+/* Once for all that share it. Of the time that is left, it has two fifths. */
 static Status
-prepare(Ctx *ctx, const Job *job, const Algorithm *planner, Bound *bound, Planning *out)
+share(Ctx *ctx, const Job *job, SymmetryKind kind, JobShared *shared)
 {
 	const Ask *ask = &job->ask;
-	Symmetry *sym;
 	int left = progress(ctx, "symmetries and bound"), finishing = ctx->reserve;
+	if (shared->from[kind].known)
+		return OK;
 	ctx->reserve += left < INT_MAX && left > 0 ? left / 5 * 3 : 0;
-	TRY(topo_symmetry(ctx, job->topo, ask->root, planner->wants_symmetry(job->topo, ask), &sym));
-	TRY(bound_compute(ctx, job->topo, sym, ask->coll, ask->root, bound));
+	TRY(topo_symmetry(ctx, job->topo, ask->root, kind, &shared->from[kind].sym));
+	TRY(bound_compute(ctx, job->topo, shared->from[kind].sym, ask->coll, ask->root, &shared->from[kind].bound));
 	ctx->reserve = finishing;
 	ctx->late = false;
-	*out = (Planning){ .row = planner, .topo = job->topo, .sym = sym, .bound = bound, .ask = ask };
+	shared->from[kind].known = true;
+	return OK;
+}
+
+/* Symmetry and bound, from which planning starts. */
+static Status
+prepare(Ctx *ctx, const Job *job, const Algorithm *planner, JobShared *shared, Planning *out)
+{
+	const Ask *ask = &job->ask;
+	SymmetryKind kind = planner->wants_symmetry(job->topo, ask);
+	TRY(share(ctx, job, kind, shared));
+	*out = (Planning){ .row = planner, .topo = job->topo, .sym = shared->from[kind].sym,
+		.bound = &shared->from[kind].bound, .ask = ask, .known = shared->known, .proven = &shared->proven };
 	if (ask->hybrid) {
 		out->planning_topology = job->planning_topology;
 		out->part = job->part;
@@ -160,48 +175,80 @@ job_baselines(Ctx *ctx, const Job *job, Schedule *sched)
 	return baselines_find(ctx, &of, job->ask.coll, &sched->baseline, &sched->n_baselines);
 }
 
-Status
-job_compile(Ctx *ctx, const Job *job, Compiled *out)
+/* The machine has links that are not in use, which may have what an algorithm lacks. */
+static Status
+name_other_links(Ctx *ctx, const Job *job, Status status)
 {
-	static const char label[] = "the compiled schedule";
-	Ask ask = job->ask;
+	const Error error = ctx->error;
+	if (status != INFEASIBLE || !job->algorithm->classic || !(topo_classes(job->machine) & ~job->classes))
+		return status;
+	ctx->error.status = OK;
+	return fail(ctx, status, "%s; or other links, as --links all", error.text);
+}
+
+Status
+job_plan(Ctx *ctx, const Job *job, JobShared *shared, Plan *out)
+{
 	const Algorithm *planner = job->ask.hybrid ? &hybrid_algorithm : job->algorithm;
-	Bound bound;
 	Planning planning;
-	Plan plan;
-	Schedule *sched;
 	ctx->reserve = 0;
 	ctx->reserve = finishing_time(job, progress(ctx, "symmetries and bound"));
-	TRY(prepare(ctx, job, planner, &bound, &planning));
-	TRY(planner->plan(ctx, &planning, &plan));
-	choose_proof(ctx, job, &bound, &plan);
+	TRY(prepare(ctx, job, planner, shared, &planning));
+	TRY(name_other_links(ctx, job, planner->plan(ctx, &planning, out)));
+	choose_proof(ctx, job, planning.bound, out);
+	return OK;
+}
+
+Status
+job_build(Ctx *ctx, const Job *job, const Plan *plan, Schedule **out)
+{
+	Ask ask = job->ask;
 	/* Another run may end elsewhere. */
 	ask.budget = ask.budget || ctx->cut_short;
+	TRY(sched_build(ctx, job->topo, &plan->proof, &ask, job->algorithm->name, plan->pack, out));
+	return sched_record(ctx, &ask, job->classes, *out);
+}
+
+Status
+job_finish(Ctx *ctx, const Job *job, const Plan *plan, Compiled *out)
+{
+	static const char label[] = "the compiled schedule";
+	Schedule *sched;
 	out->cut_short = ctx->cut_short;
-	TRY(sched_build(ctx, job->topo, &plan.proof, &ask, job->algorithm->name, plan.pack, &sched));
-	TRY(sched_record(ctx, &ask, job->classes, sched));
+	TRY(job_build(ctx, job, plan, &sched));
 	TRY(job_baselines(ctx, job, sched));
 	progress(ctx, "writing and verifying %d trees", sched->n_segments);
 	sched_write_json(sched, &out->json);
 	if (out->json.failed)
 		return fail_memory(ctx);
-	out->best = plan.best;
-	out->reached = plan.proof.reached;
-	out->other_trees = plan.pack->other_trees;
-	out->other_depth = plan.pack->other_depth;
+	out->best = plan->best;
+	out->reached = plan->proof.reached;
+	out->other_trees = plan->pack->other_trees;
+	out->other_depth = plan->pack->other_depth;
 	/* What counts is what readers of the file get, not what was meant. */
 	TRY(sched_read(ctx, label, out->json.data, out->json.size, &out->sched));
-	out->routes = ask.routes;
-	if (ask.routes == ROUTES_PAIR)
+	out->routes = job->ask.routes;
+	if (job->ask.routes == ROUTES_PAIR)
 		TRY(sched_check_routes(ctx, label, out->sched));
 	return sched_verify(ctx, label, out->sched);
 }
 
 Status
+job_compile(Ctx *ctx, const Job *job, Compiled *out)
+{
+	JobShared shared = { 0 };
+	Plan plan;
+	TRY(job_plan(ctx, job, &shared, &plan));
+	return job_finish(ctx, job, &plan, out);
+}
+
+Status
 job_pareto(Ctx *ctx, const Job *job, Bound *bound, ParetoPoint **out, int *n)
 {
+	JobShared shared = { 0 };
 	Planning planning;
-	TRY(prepare(ctx, job, job->algorithm, bound, &planning));
+	TRY(prepare(ctx, job, job->algorithm, &shared, &planning));
+	*bound = *planning.bound;
 	return plan_pareto(ctx, &planning, out, n);
 }
 

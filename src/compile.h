@@ -38,6 +38,27 @@ typedef struct {
  * topo_induce do. */
 Status job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *ask, Job *out);
 
+/* What jobs that differ in their algorithms and its options alone share: symmetries, the bound, and what trees of any
+ * kind reach. Begins as zeros; in the run arena. */
+typedef struct {
+	struct {
+		bool known;
+		Symmetry *sym;
+		Bound bound;
+	} from[N_SYMMETRY_KINDS];
+	Proven proven;
+	KnownPlans *known;	/* two, of limits that were tried; NULL: none are kept */
+} JobShared;
+
+/* Plan alone. job: outlives *out. Fails: INFEASIBLE no trees as asked for; LIMIT. */
+Status job_plan(Ctx *ctx, const Job *job, JobShared *shared, Plan *out);
+
+/* The schedule of a plan, with its options, as it goes to a file; without baselines. */
+Status job_build(Ctx *ctx, const Job *job, const Plan *plan, Schedule **out);
+
+/* Write the schedule of a plan; read again and verify. As job_compile does after planning. */
+Status job_finish(Ctx *ctx, const Job *job, const Plan *plan, Compiled *out);
+
 /* Plan, build, write; read again and verify. *out: begins as zeros.
  * Fails: INFEASIBLE no trees as asked for; LIMIT; UNVERIFIED a defect, found before anybody sees the schedule. */
 Status job_compile(Ctx *ctx, const Job *job, Compiled *out);

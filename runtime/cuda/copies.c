@@ -17,6 +17,11 @@
  * of its own GPU only (of the host, where the lane goes through the host), and a flag follows its data in one stream,
  * so that it arrives after them.
  *
+ * Batches. Of trees that share a stream, as many hops from who has the value at first, the copies of one chunk number
+ * may go to the driver as one batch, and the flags after them as another (cuda/batch.h): two calls for all, in place of
+ * two for each. Then all data go before the first flag, which costs each hop the time of a chunk for each tree more; so
+ * long chunks, where that is more than what the calls cost, go one by one. A batch has no order in itself.
+ *
  * Streams. A stream belongs to a peer, a direction, a route and a position: how many hops a tree is from who has the
  * value at first. Trees that use a link at the same position share its stream, so that their chunks take turns on the
  * link and each gets its share (Wang et al., Blink, MLSys 2020, 4.2.2); those at other positions must not wait for
@@ -24,14 +29,15 @@
  *
  * A driver may execute streams one after the other where it has fewer queues than they are, in the order in which their
  * work was given to it; it does not know what a wait for memory waits for. So work is given in an order in which it
- * could also be done by one stream: chunk by chunk, and of these by segment. All ranks do so, and what an operation
- * waits for comes before it in that order, on this rank or another. A graph may be executed in another order; so in a
- * capture all of it goes into the caller's stream, one after the other. What is captured is the same each time: flags
- * begin at 0 in every call.
+ * could also be done by one stream: chunk by chunk, of these by the number of hops, and of these by segment. All ranks
+ * do so, and what an operation waits for comes before it in that order, on this rank or another. A graph may be
+ * executed in another order; so in a capture all of it goes into the caller's stream, one after the other, and without
+ * batches, which CUDA does not capture. What is captured is the same each time: flags begin at 0 in every call.
  *
  * Ends. A wait in a stream cannot be asked to end. Once a communicator has failed, its watcher sets all flags of its
  * own GPU to more than anything waits for, again and again, until nothing is under way: peers and older copies may set
  * them back for a while. */
+#include "cuda/batch.h"
 #include "cuda/launch.h"
 #include "cuda/sizes.h"
 #include "debug.h"
@@ -41,6 +47,7 @@
 
 enum {
 	LONG = 32 << 20,		/* bytes of a message that is long */
+	BATCHED = 512 << 10,		/* bytes of a chunk, at most: it takes a link of 25 GB/s 20 us */
 	WAYS = 64,
 	BEGIN = 2, END = 3,		/* kernels of "move" */
 	RELEASED = 1 << 30,		/* a flag, when a communicator has failed */
@@ -67,6 +74,7 @@ struct gpu_copier {
 	int n_ways;
 	CUevent *event;
 	int n_events;
+	struct gpu_batch batch;		/* empty between calls */
 };
 
 /* A lane while its chunks are given to its stream. */
@@ -81,7 +89,7 @@ struct track {
 struct errand {
 	CUdeviceptr own, output;	/* 0: none */
 	int64_t bytes;
-	int n_chunks, n_to;
+	int n_chunks, n_to, hops;
 	struct track *from, *to;	/* from: NULL: none */
 };
 
@@ -96,6 +104,7 @@ struct round {
 	struct errand *errand;
 	struct track *track;
 	int n_tracks, n_events, n_flags, n_chunks;	/* n_chunks: the most of any errand */
+	bool batches;
 	struct blink_error *err;
 };
 
@@ -125,6 +134,22 @@ copy(struct round *r, CUdeviceptr to, CUdeviceptr from, int64_t bytes, CUstream 
 	DO(r, copy_async(to, from, (size_t)bytes, stream), "copy %lld bytes", (long long)bytes);
 }
 
+/* As copy, but without an order among what is said until `put`. */
+static void
+say(struct round *r, CUdeviceptr to, CUdeviceptr from, int64_t bytes, CUstream stream)
+{
+	if (!r->batches)
+		copy(r, to, from, bytes, stream);
+	else if (r->err->code == blinkSuccess)
+		gpu_batch_add(&r->c->batch, r->g->d, &(struct gpu_batched){ stream, to, from, (size_t)bytes }, r->err);
+}
+
+static void
+put(struct round *r)
+{
+	gpu_batch_put(&r->c->batch, r->g->d, r->err);
+}
+
 static CUdeviceptr
 number(const struct round *r, int value)
 {
@@ -134,7 +159,7 @@ number(const struct round *r, int value)
 static void
 set_flag(struct round *r, CUdeviceptr at, int value, CUstream stream)
 {
-	copy(r, at, number(r, value), FLAG_BYTES, stream);
+	say(r, at, number(r, value), FLAG_BYTES, stream);
 	if (++r->n_flags % FLAGS_OF_NEWS == 0)
 		copy(r, device_pointer(&r->p->status->progress),
 		    number(r, 1 + r->n_flags / FLAGS_OF_NEWS % GPU_COPY_CHUNKS), FLAG_BYTES, stream);
@@ -285,7 +310,7 @@ lay_out(struct round *r, const RankTask *task, struct errand *out)
 	const struct gpu_call *p = r->p;
 	int64_t part = x->part > 0 ? p->part_end[x->part - 1] : 0, n = p->part_end[x->part] - part;
 	int64_t first = floor_mul(x->begin, n), length = floor_mul(x->end, n) - first;
-	*out = (struct errand){ .bytes = length * p->size, .n_to = task->n_to,
+	*out = (struct errand){ .bytes = length * p->size, .n_to = task->n_to, .hops = task->hops,
 	    .n_chunks = (int)((length + r->sizes->chunk - 1) / r->sizes->chunk) };
 	if (task->own)
 		out->own = device_pointer(p->send + (x->send_block * p->count + part + first) * p->size);
@@ -316,48 +341,103 @@ give_back(struct round *r, const struct errand *e, int chunk)
 	set_flag(r, e->from->set, chunk, e->from->stream);
 }
 
+/* Of a chunk of an errand: where it is in the segment, and its bytes; 0: it has none. */
+static int64_t
+bytes_of(const struct round *r, const struct errand *e, int chunk, CUdeviceptr *at)
+{
+	int64_t step = r->sizes->chunk * r->p->size, before = chunk * step, left = e->bytes - before;
+	*at = (CUdeviceptr)before;
+	return chunk >= e->n_chunks ? 0 : left < step ? left : step;
+}
+
+static void
+await_chunk(struct round *r, const struct errand *e, int chunk)
+{
+	if (!e->from || chunk >= e->n_chunks)
+		return;
+	await_flag(r, e->from->awaited, chunk + 1, e->from->stream);
+	record(r, e->from->event, e->from->stream);
+}
+
+/* After the last chunk, too, what is left of it: nothing to take in. */
+static void
+take_in(struct round *r, const struct errand *e, int chunk)
+{
+	CUdeviceptr at;
+	int64_t bytes = bytes_of(r, e, chunk, &at);
+	if (!e->from)
+		return;
+	if (chunk > 0 && chunk <= e->n_chunks && e->n_to > 0)
+		give_back(r, e, chunk);
+	if (e->output && bytes > 0)
+		say(r, e->output + at, slot_of(r, e->from, chunk), bytes, e->from->stream);
+}
+
 /* What nobody else reads is given back at once. */
 static void
-take_in(struct round *r, const struct errand *e, int chunk, int64_t at, int64_t bytes)
+let_go(struct round *r, const struct errand *e, int chunk)
 {
-	const struct track *t = e->from;
-	await_flag(r, t->awaited, chunk + 1, t->stream);
-	record(r, t->event, t->stream);
-	if (chunk > 0 && e->n_to > 0)
-		give_back(r, e, chunk);
-	if (e->output)
-		copy(r, e->output + (CUdeviceptr)at, slot_of(r, t, chunk), bytes, t->stream);
-	if (e->n_to == 0)
+	if (e->from && e->n_to == 0 && chunk < e->n_chunks)
 		give_back(r, e, chunk + 1);
 }
 
 static void
-pass_on(struct round *r, const struct errand *e, const struct track *t, int chunk, CUdeviceptr from, int64_t bytes)
+pass_on(struct round *r, const struct errand *e, int chunk)
 {
-	if (e->from)
-		follow(r, t->stream, e->from->event);
-	if (chunk >= r->sizes->slots)
-		await_flag(r, t->awaited, chunk + 1 - r->sizes->slots, t->stream);
-	copy(r, slot_of(r, t, chunk), from, bytes, t->stream);
-	set_flag(r, t->set, chunk + 1, t->stream);
-	if (e->from)
-		record(r, t->event, t->stream);
+	CUdeviceptr at;
+	int64_t bytes = bytes_of(r, e, chunk, &at);
+	CUdeviceptr from = e->from ? slot_of(r, e->from, chunk) : e->own + at;
+	for (const struct track *t = e->to; t < e->to + e->n_to && bytes > 0; t++) {
+		if (e->from)
+			follow(r, t->stream, e->from->event);
+		if (chunk >= r->sizes->slots)
+			await_flag(r, t->awaited, chunk + 1 - r->sizes->slots, t->stream);
+		say(r, slot_of(r, t, chunk), from, bytes, t->stream);
+	}
 }
 
-/* A chunk; and after the last one, what is left of it. */
 static void
-go(struct round *r, const struct errand *e, int chunk)
+say_passed(struct round *r, const struct errand *e, int chunk)
 {
-	int64_t step = r->sizes->chunk * r->p->size, at = chunk * step, left = e->bytes - at;
-	int64_t bytes = left < step ? left : step;
-	if (chunk == e->n_chunks && chunk > 0 && e->from && e->n_to > 0)
-		give_back(r, e, chunk);
-	if (chunk >= e->n_chunks)
-		return;
-	if (e->from)
-		take_in(r, e, chunk, at, bytes);
-	for (int i = 0; i < e->n_to; i++)
-		pass_on(r, e, &e->to[i], chunk, e->from ? slot_of(r, e->from, chunk) : e->own + (CUdeviceptr)at, bytes);
+	for (int i = 0; i < e->n_to && chunk < e->n_chunks; i++)
+		set_flag(r, e->to[i].set, chunk + 1, e->to[i].stream);
+}
+
+static void
+record_passed(struct round *r, const struct errand *e, int chunk)
+{
+	for (int i = 0; i < e->n_to && e->from && chunk < e->n_chunks; i++)
+		record(r, e->to[i].event, e->to[i].stream);
+}
+
+/* A chunk of each of n errands that are as many hops away: a step of all, then the next. */
+static void
+go(struct round *r, const struct errand *first, int n, int chunk)
+{
+	const struct errand *e, *end = first + n;
+#define STEP(what)                                                             \
+	for (e = first; e < end; e++)                                          \
+		what(r, e, chunk)
+	STEP(await_chunk);
+	STEP(take_in);
+	put(r);
+	STEP(let_go);
+	STEP(pass_on);
+	put(r);
+	STEP(say_passed);
+	put(r);
+	STEP(record_passed);
+#undef STEP
+}
+
+static void
+go_chunk(struct round *r, int chunk, int n_errands)
+{
+	for (int first = 0, n = 1; first < n_errands; first += n, n = 1) {
+		while (r->batches && first + n < n_errands && r->errand[first + n].hops == r->errand[first].hops)
+			n++;
+		go(r, &r->errand[first], n, chunk);
+	}
 }
 
 /* Windows are free when the call ends. */
@@ -386,13 +466,14 @@ go_round(struct round *r)
 	const struct gpu_call *p = r->p;
 	launch(r, BEGIN);
 	record(r, r->c->begun, r->to->stream);
-	for (int t = 0; t < prog->n_tasks; t++)
-		lay_out(r, &prog->task[t], &r->errand[t]);
+	for (int hops = 0, n = 0; n < prog->n_tasks; hops++)
+		for (int t = 0; t < prog->n_tasks; t++)
+			if (prog->task[t].hops == hops)
+				lay_out(r, &prog->task[t], &r->errand[n++]);
 	if (p->own_bytes > 0)
 		copy(r, device_pointer(p->own_to), device_pointer(p->own_from), p->own_bytes, r->to->stream);
 	for (int chunk = 0; chunk <= r->n_chunks; chunk++)
-		for (int t = 0; t < prog->n_tasks; t++)
-			go(r, &r->errand[t], chunk);
+		go_chunk(r, chunk, prog->n_tasks);
 	for (int t = 0; t < prog->n_tasks; t++)
 		await_readers(r, &r->errand[t]);
 	join(r);
@@ -406,6 +487,7 @@ gpu_copies_submit(struct gpu *g, const struct call *call, struct gpu_call *p, co
 	const RankProgram *prog = call->plan->prog;
 	struct round r = { .g = g, .c = g->launches->copier, .call = call, .p = p, .sizes = sizes, .to = to,
 	    .err = err };
+	r.batches = gpu_batch_works(g->d) && !to->capturing && sizes->slot_bytes <= BATCHED;
 	r.errand = calloc((size_t)prog->n_tasks + 1, sizeof *r.errand);
 	r.track = calloc((size_t)lanes_of(prog) + 1, sizeof *r.track);
 	if (r.errand && r.track)

@@ -10,13 +10,17 @@
  * NVIDIA's cuda.h where that is installed, and then includes it instead (BLINK_REAL_CUDA_H). */
 #ifdef BLINK_REAL_CUDA_H
 #include <cuda.h>
-#if CUDA_VERSION >= 13000	/* drivers have it, headers not any more */
+#if CUDA_VERSION >= 13000	/* drivers have them, headers not any more */
 CUresult cuStreamGetCaptureInfo_v2(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **,
     size_t *);
+#undef cuMemcpyBatchAsync
+CUresult cuMemcpyBatchAsync(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, CUmemcpyAttributes *, size_t *, size_t,
+    size_t *, CUstream);
 #endif
 #else
 typedef int CUresult, CUdevice, CUdevice_attribute, CUdevice_P2PAttribute, CUpointer_attribute, CUfunction_attribute,
-    CUmemAllocationHandleType, CUmemAllocationGranularity_flags, CUstreamCaptureMode, CUstreamCaptureStatus;
+    CUmemAllocationHandleType, CUmemAllocationGranularity_flags, CUstreamCaptureMode, CUstreamCaptureStatus,
+    CUmemcpySrcAccessOrder;
 typedef unsigned long long CUdeviceptr, CUmemGenericAllocationHandle, cuuint64_t;
 typedef unsigned int cuuint32_t;
 typedef struct CUctx_st *CUcontext;
@@ -57,6 +61,13 @@ typedef struct {
 	CUmemLocation location;
 	int flags;			/* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 } CUmemAccessDesc;
+
+/* Of copies in a batch. */
+typedef struct {
+	CUmemcpySrcAccessOrder srcAccessOrder;
+	CUmemLocation srcLocHint, dstLocHint;	/* of managed memory alone */
+	unsigned int flags;
+} CUmemcpyAttributes;
 
 /* An operation of a stream on memory: wait until *address >= value, or write it. */
 typedef union {
@@ -167,6 +178,11 @@ typedef union {
 	X(CU_STREAM_MEM_OP_WRITE_VALUE_32, 2)                                  \
 	X(CU_STREAM_MEM_OP_WAIT_VALUE_64, 4)                                   \
 	X(CU_STREAM_MEM_OP_WRITE_VALUE_64, 5)                                  \
+	X(CU_MEMCPY_SRC_ACCESS_ORDER_STREAM, 1)                                \
+	X(CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL, 2)                       \
+	X(CU_MEMCPY_SRC_ACCESS_ORDER_ANY, 3)                                   \
+	X(CU_MEMCPY_FLAG_DEFAULT, 0)                                           \
+	X(CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE, 1)                       \
 	X(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0)                          \
 	X(CU_FUNC_ATTRIBUTE_NUM_REGS, 4)                                       \
 	X(CU_GET_PROC_ADDRESS_DEFAULT, 0)
@@ -277,6 +293,8 @@ enum driver_constant {
 	X(event_elapsed, cuEventElapsedTime, 1, (float *ms, CUevent from, CUevent to)) \
 	X(copy, cuMemcpy, 1, (CUdeviceptr to, CUdeviceptr from, size_t bytes)) \
 	X(copy_async, cuMemcpyAsync, 1, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)) \
+	X(copy_batch, cuMemcpyBatchAsync, 0, (CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t n, \
+	    CUmemcpyAttributes *how, size_t *first_of_how, size_t n_how, size_t *failed, CUstream stream)) \
 	X(copy_in_async, cuMemcpyHtoDAsync_v2, 1, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream)) \
 	X(copy_out_async, cuMemcpyDtoHAsync_v2, 1, (void *to, CUdeviceptr from, size_t bytes, CUstream stream)) \
 	X(set32_async, cuMemsetD32Async, 1, (CUdeviceptr to, unsigned value, size_t n, CUstream stream)) \

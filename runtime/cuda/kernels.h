@@ -1,14 +1,15 @@
-/* Kernels: the modules that are built into the library, as PTX. */
+/* Kernels: the modules that are built into the library, as PTX, and maybe as code for some kinds of GPU. */
 #ifndef BLINK_CUDA_KERNELS_H
 #define BLINK_CUDA_KERNELS_H
 
 #include <stddef.h>
 
-/* A text for cuModuleLoadData; ends with a 0. */
+/* Images for cuModuleLoadData. */
 struct kernel_module {
 	const char *name;		/* "float32", "move" */
-	const char *ptx;
+	const char *ptx;		/* a text; ends with a 0 */
 	size_t bytes;
+	const void *cubins;		/* a fat binary; NULL: none */
 };
 
 /* Ended by a name of NULL. Empty where the library was built without a compiler for GPUs. */

@@ -1,5 +1,5 @@
-/* Modules: the kernels, loaded into the context of a GPU. The driver translates their PTX, and keeps what it made of it
- * on disk.
+/* Modules: the kernels, loaded into the context of a GPU: as code for that kind of GPU, where the library was built
+ * with it, else as PTX. The driver translates PTX, some 20 s of a core, and keeps what it made of it on disk.
  *
  * All are loaded when a communicator opens, whatever its calls will need. To load a module may wait for all that its
  * context does, while that waits for a peer whose call this very thread would make next. Where the driver is lazy
@@ -8,6 +8,7 @@
 #include "blink_device.h"
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
+#include "debug.h"
 #include "error.h"
 
 #include <string.h>
@@ -65,16 +66,31 @@ find_function(struct gpu *g, struct gpu_module *m, const char *module, int which
 	return blinkSuccess;
 }
 
+/* Code may be for other GPUs, or of a compiler that is newer than the driver: PTX tells what is wrong then. */
+static bool
+load_cubins(struct gpu *g, struct gpu_module *m, const struct kernel_module *k)
+{
+	return k->cubins && g->d->module_load(&m->module, k->cubins) == CUDA_SUCCESS;
+}
+
 int
 gpu_modules_open(struct gpu *g, struct blink_error *err)
 {
 	struct gpu_module *m = g->launches->module;
+	int n = 0, n_cubins = 0;
 	g->launches->resident = 1;
 	for (const struct kernel_module *k = kernel_modules; k->name && err->code == blinkSuccess; k++, m++) {
-		driver_check(g->d, g->d->module_load(&m->module, k->ptx), err, "load the kernels for %s", k->name);
+		n++;
+		if (load_cubins(g, m, k))
+			n_cubins++;
+		else
+			driver_check(g->d, g->d->module_load(&m->module, k->ptx), err, "load the kernels for %s",
+			    k->name);
 		for (int i = 0; i < 4 && err->code == blinkSuccess; i++)
 			find_function(g, m, k->name, i, err);
 	}
+	debug_say(DEBUG_INFO, g->comm->engine.rank, "kernels: %d modules, %d of them as code for device %d", n,
+	    n_cubins, (int)g->device);
 	return err->code;
 }
 

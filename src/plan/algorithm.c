@@ -149,6 +149,13 @@ find_row(const char *name)
 	return NULL;
 }
 
+bool
+algorithm_staged(const char *name)
+{
+	const Algorithm *row = find_row(name);
+	return row && row->classic && row->classic->staged;
+}
+
 static Status
 fail_unknown(Ctx *ctx, const char *name)
 {

@@ -50,12 +50,27 @@ log_loss(Ctx *ctx, const Ask *ask, Frac rate, bool proven, const Bound *proof, F
 		    what, loss);
 }
 
+/* Once for all algorithms that share it. */
+static Status
+prove_once(Ctx *ctx, const Planning *in, Bound *proof, Frac *others)
+{
+	Proven own = { .known = false }, *proven = in->proven ? in->proven : &own;
+	if (!proven->known) {
+		proven->proof = *proof;
+		TRY(plan_prove(ctx, in, &proven->proof, &proven->others));
+		proven->known = true;
+	}
+	*proof = proven->proof;
+	*others = proven->others;
+	return OK;
+}
+
 Status
 plan_compare(Ctx *ctx, const Planning *in, Frac rate, Plan *plan)
 {
 	Frac others = FRAC_ZERO;
 	if (frac_cmp(rate, in->bound->rate) < 0)
-		TRY(plan_prove(ctx, in, &plan->proof, &others));
+		TRY(prove_once(ctx, in, &plan->proof, &others));
 	log_loss(ctx, in->ask, rate, plan->best.num > 0, &plan->proof, others);
 	return OK;
 }

@@ -2,6 +2,7 @@
 #ifndef BLINK_PLAN_PLAN_H
 #define BLINK_PLAN_PLAN_H
 
+#include "graph/hamiltonian.h"
 #include "model/model.h"
 #include "plan/classic/classic.h"
 
@@ -32,6 +33,13 @@ typedef struct {
 	bool grown;		/* something was added */
 } KnownPlans;
 
+/* What trees of any kind reach, which the algorithms are held against: found once for all of a job. */
+typedef struct {
+	bool known;
+	Bound proof;		/* the bound, or a lower one that the linear program proves */
+	Frac others;		/* the optimum, bytes/s; FRAC_ZERO: not known */
+} Proven;
+
 typedef struct Algorithm Algorithm;
 
 /* What planning starts from. */
@@ -47,6 +55,7 @@ typedef struct {
 	const Part *part;
 	/* Of the Pareto-optimal plans: what is known with the symmetries, and without; NULL: nothing is kept. */
 	KnownPlans *known;
+	Proven *proven;		/* shared with other algorithms; NULL: with none */
 } Planning;
 
 /* Its result. */
@@ -69,6 +78,9 @@ struct Algorithm {
 	const Classic *classic;	/* of the literature: the rule that plan_classic follows; NULL */
 	const char *options;	/* those of the Ask that it obeys besides: "radix"; NULL: none */
 };
+
+/* Is this the name of an algorithm whose data turns back in the memory of hosts? */
+bool algorithm_staged(const char *name);
 
 int algorithm_count(void);
 const Algorithm *algorithm_row(int i);
@@ -108,6 +120,11 @@ SymmetryKind threephase_symmetry(const Topology *topo, const Ask *ask);
 /* As many edge-disjoint rings as the links allow. out->best: of rings of whole links. Fails: INFEASIBLE no ring is
  * found. */
 Status plan_ring(Ctx *ctx, const Planning *in, Plan *out);
+
+/* A tree of each ring for each demand; of an allreduce for `roots` ranks, at equal distances, which for other
+ * collectives is 1. Edges are those of the rings. Fails: INTERNAL rings without links. */
+Status ring_trees(Ctx *ctx, const Topology *topo, const Ask *ask, const Cycle *ring, int n_rings, int roots,
+    Packing **out);
 
 /* ---- literature.c: the rows with a Classic ---- */
 

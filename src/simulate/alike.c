@@ -148,8 +148,10 @@ static void
 sweep_values(struct colouring *c)
 {
 	const struct net *net = c->net;
-	for (int h = 0; h < net->n_hops; h++)
-		c->hop[h] = mix(mix(c->hop[h], colour_of_value(c, net->hop[h].from)), colour_of_value(c, net->hop[h].to));
+	for (int h = 0; h < net->n_hops; h++) {
+		uint64_t from = colour_of_value(c, net->hop[h].from), to = colour_of_value(c, net->hop[h].to);
+		c->hop[h] = mix(mix(c->hop[h], from), to);
+	}
 }
 
 /* ---- classes ---- */
@@ -245,8 +247,8 @@ same_hop(struct colouring *c, int a, int b)
 {
 	const struct net *net = c->net;
 	const struct net_hop *x = &net->hop[a], *y = &net->hop[b];
-	bool same = net->bytes[x->segment] == net->bytes[y->segment] && x->latency == y->latency && x->adds == y->adds &&
-	    x->n_places == y->n_places && (x->feeder < 0) == (y->feeder < 0) &&
+	bool same = net->bytes[x->segment] == net->bytes[y->segment] && x->latency == y->latency &&
+	    x->adds == y->adds && x->n_places == y->n_places && (x->feeder < 0) == (y->feeder < 0) &&
 	    class_of(c->out, KIND_VALUE, x->from) == class_of(c->out, KIND_VALUE, y->from) &&
 	    class_of(c->out, KIND_VALUE, x->to) == class_of(c->out, KIND_VALUE, y->to) &&
 	    class_of(c->out, KIND_GPU, x->src) == class_of(c->out, KIND_GPU, y->src);
@@ -316,7 +318,8 @@ prove(struct colouring *c, bool *out)
 	const struct partition *links = &c->out->of[KIND_LINK];
 	int *first, *list;
 	TRY(hops_of_links(c, &first, &list));
-	*out = all_same(c, KIND_HOP, same_hop) && all_same(c, KIND_VALUE, same_value) && all_same(c, KIND_GPU, same_gpu);
+	*out = all_same(c, KIND_HOP, same_hop) && all_same(c, KIND_VALUE, same_value) &&
+	    all_same(c, KIND_GPU, same_gpu);
 	for (int l = 0; *out && l < links->n; l++) {
 		int member = links->member[links->class[l]];
 		*out = c->net->rate[l] == c->net->rate[member] && same_list(c, first, list, member, l);

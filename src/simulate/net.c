@@ -87,6 +87,16 @@ whole(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out)
 	return whole_links(ctx, ask, out);
 }
 
+Status
+net_bare(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out)
+{
+	*out = (struct net){ .plan = plan, .n_hops = plan->n_hops, .n_links = plan->sched->topo->n_links,
+		.n_gpus = plan->sched->topo->n_ranks };
+	TRY(TEMP(ctx, out->bytes, plan->n_hops));
+	TRY(whole_hops(ctx, ask, out));
+	return whole_links(ctx, ask, out);
+}
+
 /* ---- one of each class ---- */
 
 struct folding {
@@ -202,9 +212,9 @@ fold(struct folding *f)
 	const struct net *whole = f->whole;
 	const struct partition *of = f->classes->of;
 	struct net *out = f->out;
-	*out = (struct net){ .plan = whole->plan, .bytes = whole->bytes, .fair = whole->fair, .n_hops = of[KIND_HOP].n_classes,
-		.n_values = of[KIND_VALUE].n_classes, .n_links = of[KIND_LINK].n_classes,
-		.n_gpus = of[KIND_GPU].n_classes };
+	*out = (struct net){ .plan = whole->plan, .bytes = whole->bytes, .fair = whole->fair,
+		.n_hops = of[KIND_HOP].n_classes, .n_values = of[KIND_VALUE].n_classes,
+		.n_links = of[KIND_LINK].n_classes, .n_gpus = of[KIND_GPU].n_classes };
 	TRY(TEMP(f->ctx, f->mark, out->n_hops));
 	TRY(fold_list(f, KIND_VALUE, whole->first_in, whole->in, &out->first_in, &out->in));
 	TRY(fold_list(f, KIND_VALUE, whole->first_out, whole->out, &out->first_out, &out->out));

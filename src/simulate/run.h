@@ -44,6 +44,10 @@ struct net {
 /* net.c. For any size of chunks, but otherwise as asked. In scratch memory. */
 Status net_new(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out);
 
+/* Hops and links alone, of a schedule without segments: all of them, with equal weights, not fair. bytes: of each hop,
+ * 0. */
+Status net_bare(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out);
+
 /* Which things go through the same states at the same times: classes[kind], a partition of each. */
 typedef enum { KIND_HOP, KIND_VALUE, KIND_LINK, KIND_GPU, N_KINDS } Kind;
 

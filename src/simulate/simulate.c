@@ -297,7 +297,8 @@ grant(struct run *run)
 		while (gpu->waiting.n > 0 && gpu->sending < run->ask->p.at_once) {
 			int64_t key = keys_pop(&gpu->waiting);
 			int turn = (int)(key & ((INT64_C(1) << TURN_BITS) - 1));
-			int h = run->net->issue[run->net->first_issue[run->touched[i]] + turn], cause = run->hop[h].cause;
+			int h = run->net->issue[run->net->first_issue[run->touched[i]] + turn];
+			int cause = run->hop[h].cause;
 			bool waited = gpu->freed_by >= 0 && run->hop[h].ready < run->now;
 			TRY(begin(run, h, waited ? gpu->freed_by : cause));
 		}

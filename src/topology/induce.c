@@ -27,14 +27,37 @@ is_dead_end(const Topology *topo, const bool *keep, int v)
 	return from < 0 || to < 0 || (from == to && !two_from && !two_to);
 }
 
+/* Each CPU that has a GPU of the job in its server and a link in and out, as it is no dead end for data that it sends
+ * back. */
+static Status
+mark_hosts(Ctx *ctx, const Topology *topo, const int *gpu, int n, const bool *keep, bool *host)
+{
+	bool *has_gpu;
+	TRY(TEMP(ctx, has_gpu, topo->n_nodes));
+	for (int i = 0; i < n; i++)
+		if (topo->vertex[gpu[i]].node >= 0)
+			has_gpu[topo->vertex[gpu[i]].node] = true;
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++) {
+		const Vertex *vertex = &topo->vertex[v];
+		bool in = false, out = false;
+		for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++)
+			in |= keep[topo->n_vertices + topo->in[i]];
+		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++)
+			out |= keep[topo->n_vertices + topo->out[i]];
+		host[v] = vertex->kind == VERTEX_CPU && vertex->node >= 0 && has_gpu[vertex->node] && in && out;
+	}
+	return OK;
+}
+
 /* keep[v] for vertices, keep[n_vertices + l] for links. queue: switches to look at, each in it once at a time. */
 static Status
-mark_kept(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned classes, bool *keep)
+mark_kept(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned classes, bool hosts, bool *keep)
 {
 	int n_switches = topo->n_vertices - topo->n_ranks, head = 0, waiting = 0, *queue;
-	bool *queued;
+	bool *queued, *host;
 	TRY(TEMP(ctx, queue, n_switches));
 	TRY(TEMP(ctx, queued, topo->n_vertices));
+	TRY(TEMP(ctx, host, topo->n_vertices));
 	for (int i = 0; i < n; i++)
 		keep[gpu[i]] = true;
 	for (int v = topo->n_ranks; v < topo->n_vertices; v++) {
@@ -43,12 +66,14 @@ mark_kept(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned classe
 	}
 	for (int l = 0; l < topo->n_links; l++)
 		keep[topo->n_vertices + l] = classes >> topo->link[l].class & 1;
+	if (hosts)
+		TRY(mark_hosts(ctx, topo, gpu, n, keep, host));
 	while (waiting > 0) {
 		int v = queue[head];
 		head = (head + 1) % n_switches;
 		waiting--;
 		queued[v] = false;
-		if (!is_dead_end(topo, keep, v))
+		if (host[v] || !is_dead_end(topo, keep, v))
 			continue;
 		keep[v] = false;
 		int n_out = topo->first_out[v + 1] - topo->first_out[v];
@@ -194,7 +219,7 @@ topo_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const JobL
 	job->digest = topo->digest;
 	memcpy(job->class, topo->class, sizeof job->class);
 	/* topo_nic_paths leaves only links in use, whatever their class. */
-	TRY(mark_kept(ctx, topo, gpu, n, topo == machine ? links->classes : ~0u, keep));
+	TRY(mark_kept(ctx, topo, gpu, n, topo == machine ? links->classes : ~0u, links->hosts, keep));
 	TRY(copy_vertices(ctx, topo, gpu, n, keep, new_of, job));
 	TRY(copy_links(ctx, topo, keep, new_of, job));
 	TRY(topo_index(ctx, job));

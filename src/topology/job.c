@@ -4,8 +4,8 @@
 #include <string.h>
 
 Status
-topo_of_job(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, Routes routes, JobLinks *links,
-    Topology **out)
+topo_of_job(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, Routes routes, bool hosts,
+    JobLinks *links, Topology **out)
 {
 	if (!classes)
 		TRY(topo_choose_links(ctx, machine, gpu, n, routes, links));
@@ -13,6 +13,7 @@ topo_of_job(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned c
 		*links = (JobLinks){ .classes = classes, .pairs = true };
 	else
 		TRY(topo_nic_paths(ctx, machine, gpu, n, classes, NULL, links));
+	links->hosts = hosts;
 	return links->pairs ? topo_induce_pairs(ctx, machine, gpu, n, links->classes, out)
 	    : topo_induce(ctx, machine, gpu, n, links, out);
 }
@@ -35,5 +36,5 @@ topo_of_index_job(Ctx *ctx, const Index *index, const Topology *machine, const i
 	for (int i = 0; i < n; i++)
 		if ((own[i] = gpu_by_id(machine, index->gpu[gpu[i]])) < 0)
 			return fail(ctx, INFEASIBLE, "%s: %s is lost", machine->name, index->gpu[gpu[i]]);
-	return topo_of_job(ctx, machine, own, n, index->links, index->routes, &links, out);
+	return topo_of_job(ctx, machine, own, n, index->links, index->routes, false, &links, out);
 }

@@ -10,6 +10,7 @@ typedef struct {
 	unsigned classes;	/* a bit set */
 	const Topology *topo;	/* that has them: the machine, or what topo_nic_paths makes of it */
 	bool pairs;		/* chosen for topo_induce_pairs; topo is NULL */
+	bool hosts;		/* data turns back in the CPUs of servers that have GPUs: they lead somewhere */
 } JobLinks;
 
 /* Links of these classes; with net (the network) also those that lead to its NICs. Where the classes themselves do not
@@ -45,9 +46,10 @@ Status topo_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, con
  * to NICs alone. Fails: as both of the above. */
 Status topo_induce_pairs(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, Topology **out);
 
-/* Choice of links and topology together. classes: 0: those that fit. *links: what was chosen. */
+/* Choice of links and topology together. classes: 0: those that fit. hosts: JobLinks, unless by pairs. *links: what was
+ * chosen. */
 Status topo_of_job(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned classes, Routes routes,
-    JobLinks *links, Topology **out);
+    bool hosts, JobLinks *links, Topology **out);
 
 /* The topology of a job of an index that has its machine. gpu: by their numbers in the index. Fails: INFEASIBLE also
  * where a GPU is lost. */

@@ -37,7 +37,7 @@
 	X(OPT_SHARD, "shard", 0, "I/N", BATCH, \
 	    "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the " \
 	    "index") \
-	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | PROBE | SHOW | ADVISE | WHATIF, \
+	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | PROBE | SHOW | ADVISE | WHATIF | SIMULATE, \
 	    "GPUs of the job, by index or id, or ranges as 0-3 and s0:0-2, comma separated; GPU i of the list is " \
 	    "rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
@@ -74,7 +74,8 @@
 	    "no tree deeper than N hops, up and down together; the rate may be lower") \
 	X(OPT_MAX_TREES, "max-trees", 0, "N", COMPILE | BATCH, "at most N trees; the rate may be lower") \
 	X(OPT_PARETO, "pareto", 0, NULL, COMPILE, \
-	    "print the best rate for each number of trees and depth; write no schedule") \
+	    "print the best rate for each number of trees and depth; with --size the algorithms that none betters in " \
+	    "both latency and rate, with their times; write no schedule") \
 	X(OPT_NO_MINIMISE, "no-minimise", 0, NULL, COMPILE | BATCH, \
 	    "keep all trees of the planner; do not look for fewer") \
 	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE, \
@@ -100,17 +101,19 @@ follow from it") \
 	    "N servers to a leaf switch, or with --rails to one for each rail; a spine joins them") \
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, \
 	    "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
-	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK | CONVERT | SIMULATE, \
-	    "time and rate of messages of these sizes, comma separated, as 1024, 1K, 64M or 2G, or 1K-1G, each " \
-	    "twice the one before; of a hybrid " \
-	    "schedule how it divides them; chakra: the size of the message, the first (default 64M)") \
+	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK | CONVERT | SIMULATE | REPORT, \
+	    "one size, as 64K, without --algorithm and --hybrid: the algorithm, with its options, that takes " \
+	    "messages of this size the least time; else the time and rate of messages of these sizes, comma " \
+	    "separated, as 1024, 1K, 64M or 2G, or 1K-1G, each twice the one before; of a hybrid schedule how it " \
+	    "divides them; chakra: the size of the message, the first (default 64M)") \
 	X(OPT_CHUNKS, "chunks", 0, "N", COMPILE | CONVERT, \
 	    "chakra: cut each segment into N chunks (default 16)") \
-	X(OPT_EXECUTOR, "executor", 0, "NAME", SIMULATE, \
-	    "what executes the steps: kernel (default), copy or host") \
+	X(OPT_EXECUTOR, "executor", 0, "NAME", COMPILE | SIMULATE, \
+	    "of simulated times: what executes the steps: kernel (default), copy or host") \
 	X(OPT_CHUNK, "chunk", 0, "SIZE", SIMULATE, \
-	    "bytes of a chunk, as 64K; auto (default): the power of two that takes least time") \
-	X(OPT_PARAMETERS, "parameters", 0, "FILE", SIMULATE, \
+	    "bytes of a chunk, as 64K; auto (default): the power of two that takes least time; of an algorithm of " \
+	    "MSCCL: bytes of a message, by default as its protocol has them") \
+	X(OPT_PARAMETERS, "parameters", 0, "FILE", COMPILE | SIMULATE, \
 	    "start-up times, rates and limits of executors, as JSON, in place of the defaults") \
 	X(OPT_TRACE, "trace", 0, "FILE", SIMULATE, \
 	    "write each chunk on each link to FILE, as Perfetto and Chrome read it; with one --size") \
@@ -119,7 +122,7 @@ follow from it") \
 	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF | LINT, \
 	    "write what is valid and invalid, or what differs, to FILE as JUnit XML") \
 	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF | LINT, "print annotations of GitHub Actions, and nothing else") \
-	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK | SHOW | SIMULATE, \
+	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK | SHOW | SIMULATE | REPORT, \
 	    "schedules must be for this machine, and ranks of an index fit its links") \
 	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, \
 	    "differences that make the exit status 9, comma separated (default any): " \
@@ -156,7 +159,14 @@ enum {
 	X(OPT_GPU_MODEL, PROBE, "probe", "NAME", "the model of the GPUs, if not as the driver names them") \
 	X(OPT_SIZE, SIMULATE, "simulate", "LIST", "sizes of messages, comma separated, as 1024, 1K, 64M or 2G, or " \
 	    "1K-1G, each twice the one before; default: 1K to 1G, each four times the one before") \
-	X(OPT_TOPOLOGY, SIMULATE, "simulate", "FILE", "the schedule must be for this machine") \
+	X(OPT_TOPOLOGY, SIMULATE, "simulate", "FILE", "the schedule must be for this machine; of an algorithm of " \
+	    "MSCCL: the machine whose links it takes") \
+	X(OPT_GPUS, SIMULATE, "simulate", "LIST", "of an algorithm of MSCCL: the GPUs of --topology that its GPUs " \
+	    "0, 1 and so on are, by index or id; default: all, in order") \
+	X(OPT_SIZE, REPORT, "report", "LIST", "with --topology: sizes of messages, comma separated, as 1024, 1K, 64M " \
+	    "or 2G, or 1K-1G; default: 1K to 1G, each four times the one before") \
+	X(OPT_TOPOLOGY, REPORT, "report", "FILE", "the machine: also charts of time and bandwidth over the size of " \
+	    "messages, beside rings and what NCCL would choose") \
 	X(OPT_TOPOLOGY, SHOW, "show", "FILE", "the machine of a directory: finds jobs that its index does not list") \
 	X(OPT_WITHOUT, SHOW, "show", "LIST", "the job on what is left of the machine, as its batch planned it") \
 	X(OPT_GPUS, SHOW, "show", "LIST", "of a directory of schedules or a machine: these GPUs, by index or id, " \

@@ -23,6 +23,7 @@
 	X(CUmemLocation, 8)                                                    \
 	X(CUmemAllocationProp, 32)                                             \
 	X(CUmemAccessDesc, 12)                                                 \
+	X(CUmemcpyAttributes, 24)                                              \
 	X(CUstreamBatchMemOpParams, 48)
 
 #define PLACE_LIST(X)                                                          \
@@ -37,6 +38,9 @@
 	X(CUmemAllocationProp, allocFlags.usage, 26)                           \
 	X(CUmemAccessDesc, location, 0)                                        \
 	X(CUmemAccessDesc, flags, 8)                                           \
+	X(CUmemcpyAttributes, srcLocHint, 4)                                   \
+	X(CUmemcpyAttributes, dstLocHint, 12)                                  \
+	X(CUmemcpyAttributes, flags, 20)                                       \
 	X(CUstreamBatchMemOpParams, waitValue.address, 8)                      \
 	X(CUstreamBatchMemOpParams, waitValue.value, 16)                       \
 	X(CUstreamBatchMemOpParams, waitValue.value64, 16)                     \

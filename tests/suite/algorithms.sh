@@ -40,9 +40,12 @@ done
 	made "kesch-$a" topologies/kesch.xml -a $a
 done
 made kesch-staged topologies/kesch.xml -a host-staged-knomial -c broadcast -r 5
+# The host leads nowhere else: no other GPU is below it, or on the other side of it.
+made kesch-card topologies/kesch.xml -g 0-2 -a host-staged-knomial -c broadcast
 made rack-staged topologies/abci-rack.xml -g 0-7 -l all -a host-staged-knomial --radix 3 -c reduce
 made layers --synthetic "server:1 gpu:12 switch:100" -a hierarchical-ring --hierarchy 3x2x2
 expect "all are valid" "$blinkc" check -q "$work/made"
+expect "the host is the machine's" "$blinkc" check -q --topology topologies/kesch.xml "$work/made/kesch-card.json"
 expect "the oracle agrees" oracle replay "$work"/made/*.json
 expect "their schema" oracle validate schemas/schedule.schema.json "$work/made/layers.json" "$work/made/kesch-staged.json"
 
@@ -78,9 +81,10 @@ rate "a ring of switches, Rabenseifner" "16 8 3.80952" "$work/torus.json" -a rab
 # ---- what is not there ----
 
 expect_exit "a missing hop" 5 "$blinkc" $v -a direct
-grep -qx 'blinkc: dgx1v: direct trees: no order of the GPUs has a hop for every edge: want one as from gpu0 to gpu5' "$work/err" ||
+grep -qx 'blinkc: dgx1v: direct trees: no order of the GPUs has a hop for every edge: want one as from gpu0 to gpu5; or other links, as --links all' "$work/err" ||
 	not_ok "a missing hop: $(cat "$work/err")"
-expect_exit "no host" 5 "$blinkc" $v -a host-staged-knomial
+expect "all links have it" "$blinkc" -q $v -a direct --links all -o /dev/null
+expect_exit "no host" 5 "$blinkc" $v -l nvlink -a host-staged-knomial
 grep -q 'has a hop through a host for every edge: want one as from gpu0 to gpu' "$work/err" || not_ok "no host: $(cat "$work/err")"
 expect_exit "no host on the route of a pair" 5 "$blinkc" $v -l all --routes pair -a host-staged-knomial
 expect_exit "a hybrid of whole buffers" 5 "$blinkc" $v --hybrid -a recursive-doubling

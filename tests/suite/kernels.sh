@@ -56,6 +56,18 @@ assembled() {
 	if [ "$wrong" ]; then not_ok "$1 for $2: $wrong"; else ok "$1 for $2: in registers alone"; fi
 }
 
+# As code: for one kind that nvcc knows; 99, which it does not, is left out. A fat binary begins with these bytes.
+if [ ! "$nvcc" ] || ! have_kernels; then
+	skip "no nvcc, or no kernels"
+elif [ "$full" ]; then
+	mkdir "$work/cubins"
+	kind=$("$nvcc" --list-gpu-code | sed -n 's/^sm_//p' | head -1)
+	fat=$work/cubins/move.fatbin
+	expect "a fat binary" make -s PTX_DIR="$work/cubins" CUBINS="$kind 99" "$fat"
+	expect "a fat binary is one" [ "$(head -c 4 "$fat" | od -An -tx1)" = " 50 ed 55 ba" ]
+	expect "of one kind" [ "$(cat "$work/cubins/kinds")" = "$kind" ]
+fi
+
 archs=
 [ ! "$ptxas" ] || archs=$("$ptxas" --help | grep -o "'sm_[0-9]*'" | tr -d "'" | sort -t_ -k2n -u)
 if [ ! "$archs" ]; then

@@ -21,7 +21,7 @@ machine(Ctx *ctx, const char *path)
 }
 
 /* As `blinkc compile -c ... -g ...` makes it: the text of the file, and what is read from it. */
-static Schedule *
+__attribute__((unused)) static Schedule *
 schedule_of(Ctx *ctx, const Topology *topo, const int *gpu, int n, Collective coll, int root, bool hybrid, Text *json)
 {
 	const Ask ask = { .coll = coll, .root = collective_rooted(coll) ? root : -1,

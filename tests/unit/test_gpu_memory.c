@@ -18,10 +18,14 @@
 
 enum { MOST = 8, SECONDS = 60 };
 
-/* In place of the library's: nothing here is launched. */
+/* In place of the library's: nothing here is launched. The code is for GPUs of capability 7.0, as those of the virtual
+ * driver are where no topology says more. */
+static char ptx[] = ".version 6.0 .target sm_60 .entry blink_move() { } .entry blink_messages() { } "
+    ".entry blink_copies_begin() { } .entry blink_copies_end() { }";
+static const uint32_t cubins[] = { 0xba55ed50, 0x00100001, 64, 0, 0x01010002, 64, 0, 0, 0, 0, 0, 70, 0, 0, 0, 0, 0, 0,
+    0, 0 };
 const struct kernel_module kernel_modules[] = {
-	{ "move", ".version 6.0 .target sm_60 .entry blink_move() { } .entry blink_messages() { } "
-	    ".entry blink_copies_begin() { } .entry blink_copies_end() { }", 1 },
+	{ "move", ptx, sizeof ptx, cubins },
 	{ .name = NULL }
 };
 
@@ -580,6 +584,18 @@ unknown_backend(void)
 	return all_refuse(&r, 1, blinkInvalidArgument, "backend: \"rocm\": want host or cuda");
 }
 
+/* Without PTX that a driver could compile. */
+static bool
+runs_code(bool fits)
+{
+	struct rank r;
+	*ptx = '\0';
+	if (fits)
+		return threads_play(1, caller_memory);
+	as_threads(&r, 1, NULL);
+	return all_refuse(&r, 1, blinkSystemError, "cuda: load the kernels for move: ");
+}
+
 /* ---- a forked child ---- */
 
 static bool
@@ -653,6 +669,8 @@ play_case(const char *name)
 	CASE("servers", processes_play(3, on_servers))
 	CASE("backends", backends_differ())
 	CASE("backend", unknown_backend())
+	CASE("code", runs_code(true))
+	CASE("other code", runs_code(false))
 	CASE("fork", threads_play(1, child_destroys))
 	CASE("failures", failures(2))
 	return false;
@@ -750,6 +768,8 @@ main(int argc, char **argv)
 	    && runs("map text", "BLINK_DEVICE_MAP=0,1x"), "a map that has no device for a rank");
 	ok(runs("servers", "BLINK_DEVICE_MAP=5,6"), "ranks on two servers");
 	ok(runs("backends", NULL) && runs("backend", NULL), "backends that differ, or are none");
+	ok(runs("code", NULL) && runs("other code", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1p.xml")
+	    && runs("alone", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1p.xml"), "kernels as code for a GPU; else as PTX");
 	ok(runs("fork", NULL), "a forked child destroys its copy");
 	for (int k = 1; k <= (quick_check() ? 1 : 4); k++)
 		good = all_failures(k) && good;

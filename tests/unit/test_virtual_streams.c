@@ -181,6 +181,56 @@ test_devices(void)
 	must(cuMemFreeHost(gate));
 }
 
+/* n copies of 8 bytes, of words `step` bytes apart. */
+static CUresult
+batch(CUdeviceptr to, CUdeviceptr from, size_t n, size_t step, CUmemcpySrcAccessOrder order, CUstream s)
+{
+	CUdeviceptr targets[8], sources[8];
+	size_t bytes[8], first = 0, failed;
+	CUmemcpyAttributes how = { .srcAccessOrder = order, .flags = CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE };
+	for (size_t i = 0; i < n; i++) {
+		targets[i] = to + i * step;
+		sources[i] = from + i * step;
+		bytes[i] = 8;
+	}
+	return cuMemcpyBatchAsync(targets, sources, bytes, n, &how, &first, 1, &failed, s);
+}
+
+static void
+test_batches(void)
+{
+	CUstream s = new_stream(CU_STREAM_NON_BLOCKING);
+	CUgraph graph = NULL;
+	uint32_t *host = new_pinned(4096), *back = new_pinned(4096);
+	CUdeviceptr p = new_memory(4096);
+	int stream = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM, good = 0;
+	char pageable[64];
+	for (uint32_t i = 0; i < 64; i++)
+		host[i] = i + 1;
+	must(cuMemsetD32Async(p, 0, 1024, s));
+	must(batch(p, address(host), 8, 16, stream, s));
+	must(cuMemcpyAsync(address(back), p, 256, s));
+	must(cuStreamSynchronize(s));
+	for (uint32_t i = 0; i < 32; i++)
+		good += back[i] == (i % 4 < 2 ? i + 1 : 0);
+	ok(good == 32, "a batch of copies is in the order of its stream, as a whole");
+	is(batch(p, address(host), 0, 16, stream, s), CUDA_ERROR_INVALID_VALUE, "no batch of nothing");
+	is(batch(p, address(host), 2, 16, 0, s), CUDA_ERROR_INVALID_VALUE, "nor without an order of access");
+	is(batch(p, address(host), 2, 4, stream, s), CUDA_ERROR_INVALID_VALUE, "nor one that writes twice");
+	is(batch(p + 16, p, 2, 16, stream, s), CUDA_ERROR_INVALID_VALUE, "nor a copy that needs another");
+	is(batch(p, address(host), 2, 4092, stream, s), CUDA_ERROR_INVALID_VALUE, "nor beyond the end of memory");
+	is(batch(p, address(pageable), 2, 16, stream, s), CUDA_ERROR_NOT_SUPPORTED, "nor of pageable memory");
+	is(batch(p, address(host), 2, 16, stream, NULL), CUDA_ERROR_INVALID_VALUE, "nor in the default stream");
+	must(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	is(batch(p, address(host), 2, 16, stream, s), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "nor in a capture");
+	is(cuStreamEndCapture(s, &graph), CUDA_SUCCESS, "which goes on");
+	must(cuGraphDestroy(graph));
+	must(cuMemFree_v2(p));
+	must(cuMemFreeHost(host));
+	must(cuMemFreeHost(back));
+	must(cuStreamDestroy_v2(s));
+}
+
 static void
 test_copies(void)
 {
@@ -392,6 +442,7 @@ main(void)
 	test_times();
 	test_devices();
 	test_copies();
+	test_batches();
 	test_values();
 	test_set();
 	test_functions();

@@ -1,5 +1,6 @@
 /* Modules and launches. The image of a module is the PTX that a GPU would get, of which the names of the entries are
- * taken; each has a twin in a library of VIRTUAL_GPU_KERNELS, which is what is executed.
+ * taken, or a fat binary, which is asked for which GPUs it has code; it is compressed, so that it may have any entry. Each
+ * has a twin in a library of VIRTUAL_GPU_KERNELS, which is what is executed.
  *
  * To load a module or a kernel waits for all that its context does, as it may on a GPU: a kernel is loaded when it is
  * asked for what it needs, by cuFuncLoad, or else at its first launch (CUDA_MODULE_LOADING=LAZY).
@@ -80,6 +81,7 @@ struct module {
 	_Atomic bool unloaded;
 	char **entry;
 	size_t n_entries;
+	bool any;			/* of a fat binary */
 	struct function *functions;
 };
 
@@ -118,20 +120,63 @@ read_entries(struct module *m, const char *text)
 	return CUDA_SUCCESS;
 }
 
+/* As fatbinary writes it: a header, then images, each with one of its own. */
+struct fat_header {
+	uint32_t magic;
+	uint16_t version, header_bytes;
+	uint64_t bytes;
+};
+
+struct fat_image {
+	uint16_t kind, version;
+	uint32_t header_bytes;
+	uint64_t bytes;
+	uint32_t unknown[3], capability;
+};
+
+enum { FAT_ELF = 2 };
+
+/* No text begins so. */
+static bool
+is_fat(const void *image)
+{
+	return strncmp(image, "\x50\xed\x55\xba", 4) == 0;
+}
+
+/* Has it code that this GPU executes? That of its generation, for no more than it has. */
+static bool
+fat_serves(const char *image, int capability)
+{
+	const struct fat_header *fat = (const void *)image;
+	const char *at = image + fat->header_bytes, *end = at + fat->bytes;
+	while (at < end) {
+		const struct fat_image *i = (const void *)at;
+		int built = (int)i->capability;
+		if (i->kind == FAT_ELF && built / 10 == capability / 10 && built <= capability)
+			return true;
+		at += i->header_bytes + i->bytes;
+	}
+	return false;
+}
+
 EXPORT CUresult
 cuModuleLoadData(CUmodule *module, const void *image)
 {
 	ENTER_UNSAFE(cuModuleLoadData, c);
 	if (!module || !image)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!directive(image, ".version") || !directive(image, ".target"))
+	bool fat = is_fat(image);
+	if (fat && !fat_serves(image, device_capability(c->device)))
+		return CUDA_ERROR_NO_BINARY_FOR_GPU;
+	if (!fat && (!directive(image, ".version") || !directive(image, ".target")))
 		return CUDA_ERROR_INVALID_IMAGE;
 	pthread_once(&twins_once, load_twins);
 	streams_finish(c);
 	struct module *m = new_bytes(sizeof *m);
 	m->c = c;
 	atomic_init(&m->holders, 1);
-	CUresult r = read_entries(m, image);
+	m->any = fat;
+	CUresult r = fat ? CUDA_SUCCESS : read_entries(m, image);
 	state_lock();
 	if (r == CUDA_SUCCESS)
 		*module = m->handle = handle_new(MODULE, m);
@@ -187,6 +232,8 @@ cuModuleUnload(CUmodule module)
 static bool
 has_entry(const struct module *m, const char *name)
 {
+	if (m->any)
+		return true;
 	for (size_t i = 0; i < m->n_entries; i++)
 		if (strcmp(m->entry[i], name) == 0)
 			return true;

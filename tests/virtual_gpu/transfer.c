@@ -1,4 +1,4 @@
-/* Copies, memory set to a value, waits for values and writes of them, functions of the host: all of a stream.
+/* Copies, also in batches, memory set to a value, waits for values and writes of them, functions of the host: all of a stream.
  *
  * What is said of arguments is said by the call: memory that no device knows is the host's, and pageable. Whether a
  * device may access the memory is asked when the operation is executed, since memory may be gone by then: then the
@@ -216,6 +216,107 @@ cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
 	ENTER_UNSAFE(cuMemcpyDtoD_v2, c);
 	return copy_call(NULL, c, pointer(to), pointer(from), bytes, DEVICE, DEVICE, true);
+}
+
+/* ---- batches of copies ---- */
+
+struct batch {
+	struct operation operation;
+	struct copy *copy;
+	size_t n;
+};
+
+/* A batch has no order in itself; whoever relies on that of its arrays finds the last one done first. */
+static void
+batch_run(struct operation *self, struct context *c)
+{
+	const struct batch *batch = (struct batch *)self;
+	for (size_t i = batch->n; i-- > 0;)
+		copy_run(&batch->copy[i].operation, c);
+}
+
+static void
+batch_drop(struct operation *self)
+{
+	free(((struct batch *)self)->copy);
+}
+
+static bool
+overlap(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
+{
+	return a < b + b_bytes && b < a + a_bytes;
+}
+
+/* Does one of the first i copies write what the next reads or writes, or read what that writes? */
+static bool
+depends(const struct copy *copy, size_t i)
+{
+	const struct copy *b = &copy[i];
+	for (const struct copy *a = copy; a < b; a++)
+		if (overlap(a->to, a->bytes, b->to, b->bytes) || overlap(a->to, a->bytes, b->from, b->bytes) ||
+		    overlap(a->from, a->bytes, b->to, b->bytes))
+			return true;
+	return false;
+}
+
+/* Pageable memory a batch of CUDA may have; this one may not. */
+static CUresult
+batch_fill(struct batch *batch, const CUdeviceptr *to, const CUdeviceptr *from, const size_t *bytes)
+{
+	for (size_t i = 0; i < batch->n; i++) {
+		struct copy *copy = &batch->copy[i];
+		*copy = (struct copy){ .to = pointer(to[i]), .from = pointer(from[i]), .bytes = bytes[i] };
+		if (!copy->to || !copy->from || copy->bytes == 0 || place_of(copy->to, copy->bytes) == BROKEN ||
+		    place_of(copy->from, copy->bytes) == BROKEN || depends(batch->copy, i))
+			return CUDA_ERROR_INVALID_VALUE;
+		if (place_of(copy->to, copy->bytes) == PAGEABLE || place_of(copy->from, copy->bytes) == PAGEABLE)
+			return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* Each of the attributes begins at a copy; the first one at the first. */
+static bool
+attributes_good(const CUmemcpyAttributes *how, const size_t *first, size_t n_how, size_t n)
+{
+	for (size_t i = 0; i < n_how; i++)
+		if (how[i].srcAccessOrder < CU_MEMCPY_SRC_ACCESS_ORDER_STREAM ||
+		    how[i].srcAccessOrder > CU_MEMCPY_SRC_ACCESS_ORDER_ANY ||
+		    how[i].flags > CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE || first[i] >= n ||
+		    (i == 0 ? first[i] != 0 : first[i] <= first[i - 1]))
+			return false;
+	return n_how > 0;
+}
+
+/* CUDA refuses to capture a batch, and goes on with the capture. */
+static CUresult
+batch_put(CUstream stream, struct context *c, const struct batch *batch)
+{
+	struct stream *s;
+	state_lock();
+	CUresult r = stream_find(stream, c, &s);
+	if (r == CUDA_SUCCESS && s->legacy)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r == CUDA_SUCCESS && s->capture)
+		r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	return state_unlock(r == CUDA_SUCCESS ? stream_put(s, &batch->operation) : r);
+}
+
+EXPORT CUresult
+cuMemcpyBatchAsync(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t n, CUmemcpyAttributes *how,
+    size_t *first_of_how, size_t n_how, size_t *failed, CUstream stream)
+{
+	ENTER_CONTEXT(cuMemcpyBatchAsync, c);
+	if (!to || !from || !bytes || n == 0 || !how || !first_of_how || !failed ||
+	    !attributes_good(how, first_of_how, n_how, n))
+		return CUDA_ERROR_INVALID_VALUE;
+	struct batch batch = { { batch_run, NULL, batch_drop, sizeof batch }, new_bytes(n * sizeof *batch.copy), n };
+	CUresult r = batch_fill(&batch, to, from, bytes);
+	if (r == CUDA_SUCCESS)
+		r = batch_put(stream, c, &batch);
+	if (r != CUDA_SUCCESS)
+		batch_drop(&batch.operation);
+	return r;
 }
 
 /* ---- memory set to a value ---- */

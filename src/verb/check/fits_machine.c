@@ -101,6 +101,10 @@ match_schedule(Ctx *ctx, const char *label, const Topology *machine, const Sched
 	const int *now;
 	int *gpu, *mark;
 	TRY(blame_options(ctx, label, sched_recorded_links(ctx, sched, &match.ask)));
+	if (algorithm_staged(sched->algorithm)) {
+		match.ask.algorithm = sched->algorithm;
+		match.ask.coll = sched->coll;
+	}
 	TRY(left_of(ctx, label, machine, match.ask.without, &machine, &now));
 	match.machine = machine;
 	*out = match;

@@ -1,9 +1,11 @@
 /* blinkc simulate: how long messages of several sizes take. */
 #include "base/file.h"
+#include "format/file_kind.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
 #include "verb/check/fits_machine.h"
 #include "verb/progress.h"
+#include "verb/simulate/msccl.h"
 #include "verb/simulate/simulation.h"
 #include "verb/verb.h"
 
@@ -28,31 +30,6 @@ request_chunk(Ctx *ctx, const char *text, int64_t *out)
 	return OK;
 }
 
-static Status
-request_executor(Ctx *ctx, const char *text, Executor *out)
-{
-	int i = 0;
-	if (text && !names_find(executor_names, text, &i))
-		return fail(ctx, USAGE, "--executor: %.40s: want %s%s", text, names_wanted(executor_names).text,
-		    names_hint(executor_names, text).text);
-	*out = (Executor)i;
-	return OK;
-}
-
-static Status
-read_parameters(Ctx *ctx, const Options *opt, Simulation *s)
-{
-	Text in = { 0 };
-	const char *path = opt->value[OPT_PARAMETERS];
-	sim_defaults(s->executor, &s->p);
-	if (!path)
-		return OK;
-	TRY(file_read(ctx, path, &in));
-	Status status = parameters_read(ctx, path, &in, s->executor, &s->p);
-	text_free(&in);
-	return status;
-}
-
 /* Is the schedule for the machine of --topology? */
 static Status
 check_machine(Ctx *ctx, const Options *opt, const char *label, const Schedule *sched)
@@ -71,18 +48,53 @@ check_machine(Ctx *ctx, const Options *opt, const char *label, const Schedule *s
 }
 
 static Status
-read_schedule(Ctx *ctx, const Options *opt, SimPlan **out)
+read_schedule(Ctx *ctx, const Options *opt, const char *label, const Text *in, SimPlan **out)
 {
-	Text in = { 0 };
-	Schedule *sched = NULL;
-	const char *label = opt->file[0];
-	TRY(file_read(ctx, label, &in));
-	Status status = sched_read(ctx, label, in.data ? in.data : "", in.size, &sched);
-	text_free(&in);
-	TRY(status);
+	Schedule *sched;
+	if (opt->value[OPT_GPUS])
+		return fail(ctx, USAGE, "--gpus: %s is a schedule, which names its GPUs", label);
+	TRY(sched_read(ctx, label, in->data ? in->data : "", in->size, &sched));
 	TRY(sched_verify(ctx, label, sched));
 	TRY(check_machine(ctx, opt, label, sched));
 	return sim_prepare(ctx, sched, out);
+}
+
+/* An algorithm of MSCCL: messages are as long as its protocol has them, unless another length is asked for. */
+static Status
+read_program(Ctx *ctx, const Options *opt, const char *label, const Text *in, Simulation *s)
+{
+	SimMsccl *program;
+	TRY(program_read(ctx, opt, label, in, &program));
+	s->program = program;
+	s->plan = &program->plan;
+	s->p = sim_msccl_parameters(program->algo, &s->p);
+	if (!opt->value[OPT_CHUNK])
+		s->chunk = sim_msccl_slice(program->algo);
+	return OK;
+}
+
+static Status
+read_file(Ctx *ctx, const Options *opt, Simulation *s)
+{
+	const char *label = opt->file[0];
+	Text in = { 0 };
+	SimPlan *plan = NULL;
+	TRY(file_read(ctx, label, &in));
+	bool msccl = file_kind(in.data, in.size) == FILE_MSCCL;
+	Status status = msccl ? read_program(ctx, opt, label, &in, s) : read_schedule(ctx, opt, label, &in, &plan);
+	text_free(&in);
+	if (status == OK && !msccl)
+		s->plan = plan;
+	return status;
+}
+
+static Status
+run_size(Ctx *ctx, const Simulation *s, const SimAsk *ask, SimResult *out)
+{
+	if (s->program)
+		return s->chunk ? sim_msccl_run(ctx, s->program, ask, out)
+		    : sim_msccl_run_best(ctx, s->program, ask, out);
+	return s->chunk ? sim_run(ctx, s->plan, ask, out) : sim_run_best(ctx, s->plan, ask, out);
 }
 
 /* Steps are kept in a second run, of all hops and with that size of chunks. */
@@ -91,6 +103,8 @@ keep_steps(Ctx *ctx, const Simulation *s, const SimAsk *of, SimResult *result)
 {
 	SimAsk ask = *of;
 	ask.steps = true;
+	if (s->program)
+		return run_size(ctx, s, &ask, result);
 	ask.chunk = result->chunk > 0 ? result->chunk : 1;
 	return sim_run(ctx, s->plan, &ask, result);
 }
@@ -102,7 +116,7 @@ simulate_size(Ctx *ctx, const Simulation *s, int64_t m, int64_t most_kept, SimRo
 	const Topology *topo = s->plan->sched->topo;
 	*row = (SimRow){ .m = m, .bottleneck = -1 };
 	progress(ctx, "message of %lld bytes", (long long)m);
-	TRY(s->chunk ? sim_run(ctx, s->plan, &ask, &row->result) : sim_run_best(ctx, s->plan, &ask, &row->result));
+	TRY(run_size(ctx, s, &ask, &row->result));
 	if (row->result.n_steps <= most_kept)
 		TRY(keep_steps(ctx, s, &ask, &row->result));
 	TRY(sim_least_time(ctx, s->plan, &ask, &row->least));
@@ -171,7 +185,6 @@ verb_simulate(Ctx *ctx, const Options *opt)
 {
 	Simulation s = { .n_rows = 0 };
 	Sizes sizes;
-	SimPlan *plan;
 	const char *format, *text = opt->value[OPT_SIZE] ? opt->value[OPT_SIZE] : DEFAULT_SIZES;
 	TRY(request_format(ctx, opt, SIMULATE, "text", &format));
 	TRY(request_sizes(ctx, text, &sizes));
@@ -179,12 +192,11 @@ verb_simulate(Ctx *ctx, const Options *opt)
 	TRY(request_executor(ctx, opt->value[OPT_EXECUTOR], &s.executor));
 	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	if (opt->n_files != 1)
-		return fail(ctx, USAGE, "%d schedule files: want one", opt->n_files);
+		return fail(ctx, USAGE, "%d files: want one", opt->n_files);
 	if (opt->value[OPT_TRACE] && sizes.n != 1)
 		return fail(ctx, USAGE, "--trace: %d sizes: want one, by --size", sizes.n);
-	TRY(read_parameters(ctx, opt, &s));
-	TRY(read_schedule(ctx, opt, &plan));
-	s.plan = plan;
+	TRY(request_parameters(ctx, opt->value[OPT_PARAMETERS], s.executor, &s.p));
+	TRY(read_file(ctx, opt, &s));
 	TRY(simulate_all(ctx, opt, &sizes, format, &s));
 	TRY(write_trace(ctx, opt, &s));
 	return write_rows(ctx, opt, &s, format);

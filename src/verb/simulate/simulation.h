@@ -3,7 +3,7 @@
 #define BLINK_VERB_SIMULATION_H
 
 #include "base/text.h"
-#include "simulate/simulate.h"
+#include "simulate/msccl.h"
 #include "verb/request.h"
 
 typedef struct {
@@ -17,6 +17,7 @@ typedef struct {
 
 typedef struct {
 	const SimPlan *plan;
+	const SimMsccl *program;	/* an algorithm of MSCCL, whose plan it is; NULL: a schedule */
 	Executor executor;
 	SimParameters p;
 	int64_t chunk;		/* 0: the best one */
@@ -24,15 +25,24 @@ typedef struct {
 	SimRow *row;
 } Simulation;
 
-/* Parameters of executors in a file (schemas/simulate-parameters.schema.json), over the defaults. Fails: BAD_INPUT,
- * LIMIT, NO_MEMORY. */
-Status parameters_read(Ctx *ctx, const char *label, const Text *in, Executor executor, SimParameters *p);
+/* --executor; text NULL: kernel. Fails: USAGE. */
+Status request_executor(Ctx *ctx, const char *text, Executor *out);
+
+/* The defaults of an executor, and over them what the file --parameters has for it
+ * (schemas/simulate-parameters.schema.json); path NULL: no file. Fails: BAD_INPUT, LIMIT, IO. */
+Status request_parameters(Ctx *ctx, const char *path, Executor executor, SimParameters *out);
 
 /* Of a link: bytes that it carried, divided by what its capacity allows in this time. */
 double link_use(const Simulation *s, const SimRow *row, int link);
 
 /* "gpu0 -> gpu3"; with "s0:" before each where there are several servers. */
 void put_link(Text *out, const Topology *topo, int link);
+
+/* "tree 2 up"; of an algorithm of MSCCL "channel 3". */
+void put_hop(Text *out, const Simulation *s, const SimHop *hop);
+
+/* What a hop carries: "chunk"; of an algorithm of MSCCL "message". */
+const char *what_moves(const Simulation *s);
 
 /* Link classes whose links have the latency of the table, since their topology has none: a bit set. */
 unsigned assumed_latency(const Simulation *s);

@@ -1,0 +1,145 @@
+"""docs/papers.md: one summary, a table for each figure, and the misses with their causes."""
+from figure import SAME, WITHIN, counted
+
+UNITS = {"x": "times", "count": ""}
+
+HEAD = """\
+# The figures of papers
+
+`make papers` plans and simulates anew what papers have published, and writes this page, and {html} with
+charts. Ours are our plans and our simulator ([simulator.md](simulator.md)) with its default parameters for all figures,
+none fitted to a figure. [papers/README.md](../papers/README.md) says where each published value is from.
+
+A point is met if ours is within {within:.0%} of the published value. Orders are those of two algorithms at one place of a figure,
+where the published values differ by {same:.0%} or more; a ratio of two algorithms is an order, too. Counts follow from the
+machine alone, are not among the points, and have to be equal. Figures that something of ours was fitted to say so, and
+are not in the sums; what a paper's formula says, and nobody measured, has a sum of its own.
+"""
+
+
+def of(n, all_of):
+    return f"{n} of {all_of} ({n / all_of:.0%})" if all_of else "none"
+
+
+def number(value):
+    """Four digits, without an exponent."""
+    if value is None:
+        return "none"
+    if value >= 1000:
+        return f"{value:.0f}"
+    return f"{value:.4g}"
+
+
+def with_unit(value, unit):
+    return f"{number(value)} {UNITS.get(unit, unit)}".strip()
+
+
+def place(point):
+    return f"{number(point.x) if isinstance(point.x, float) else point.x} {point.x_unit}".strip()
+
+
+def cell(text):
+    return " ".join(str(text).split()).replace("|", "\\|")
+
+
+def deviation(row):
+    if row.deviation is None:
+        return ""
+    return "equal" if row.deviation == 0 else f"{100 * row.deviation:+.1f} %"
+
+
+def name(paper, figure):
+    return f"{paper.title}, {figure.title}"
+
+
+def table_lines(table):
+    return ["| " + " | ".join(row) + " |" for row in (table.head, ["---"] * len(table.head), *table.rows)]
+
+
+def figure_text(result):
+    """The section of a figure."""
+    figure = result.figure
+    lines = [f"### {figure.title}", ""]
+    lines += [line for text in (figure.note, figure.calibrates and f"Calibrates: {figure.calibrates}") if text for line in (text, "")]
+    if result.table:
+        lines += [*table_lines(result.table), ""]
+    if not result.rows:
+        return "\n".join(lines)
+    lines += ["| series | at | published | ours | deviation | source |", "| --- | --- | --- | --- | --- | --- |"]
+    for row in result.rows:
+        p = row.point
+        cells = (p.series, place(p), with_unit(p.value, p.unit), with_unit(row.ours, p.unit), deviation(row), p.source)
+        lines.append("| " + " | ".join(map(cell, cells)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def summary(papers):
+    lines = ["| paper | figure | met | orders | counts |", "| --- | --- | --- | --- | --- |"]
+    for paper, results in papers:
+        for result in results:
+            star = " (calibrates)" if result.figure.calibrates else ""
+            lines.append("| " + " | ".join([paper.title, result.figure.title + star, *tallies(result.rows, result.pairs)]) + " |")
+    lines += ["| " + " | ".join(["**all**", f"**{what}**", *(f"**{text}**" if text else "" for text in tally)]) + " |" for what, tally in totals(papers)]
+    return "\n".join(lines) + "\n"
+
+
+def totals(papers):
+    """What was measured or stated, and what formulas say; without what something of ours was fitted to."""
+    for what, formula in (("measured", False), ("by formulas", True)):
+        results = [result for _, of in papers for result in of if not result.figure.calibrates and result.figure.formula == formula]
+        if results:
+            yield what, tallies([row for result in results for row in result.rows], [pair for result in results for pair in result.pairs])
+
+
+def tallies(rows, pairs):
+    n, met = counted(rows)
+    counts = [row for row in rows if row.point.unit == "count"]
+    return (of(met, n) if n else "", of(sum(pair.right for pair in pairs), len(pairs)) if pairs else "",
+            of(sum(row.met for row in counts), len(counts)) if counts else "")
+
+
+def misses(papers):
+    lines = ["| paper | point | published | ours | deviation | likely cause |", "| --- | --- | --- | --- | --- | --- |"]
+    for paper, results in papers:
+        for result in results:
+            for row in (row for row in result.rows if not row.met):
+                p = row.point
+                cells = (paper.title, f"{result.figure.title}: {p.series}, {place(p)}", with_unit(p.value, p.unit),
+                         with_unit(row.ours, p.unit), deviation(row), row.cause)
+                lines.append("| " + " | ".join(map(cell, cells)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def wrong_orders(papers):
+    lines = []
+    for paper, results in papers:
+        for result in results:
+            for first, second, right in result.pairs:
+                if not right:
+                    lines.append(f"- {name(paper, result.figure)}, {place(first.point)}: {against(first, second)}")
+    return "\n".join(lines or ["None."]) + "\n"
+
+
+def against(first, second):
+    if second is None:
+        return f"{first.point.series}: {number(first.point.value)} times, ours {number(first.ours)}"
+    up, down = sorted((first, second), key=lambda row: -row.point.value)
+    unit = up.point.unit
+    return (f"{up.point.series} {with_unit(up.point.value, unit)} over {down.point.series} {with_unit(down.point.value, unit)}, "
+            f"ours {number(up.ours)} and {number(down.ours)}")
+
+
+def contents(titles):
+    """A list of links to sections, by what a heading's anchor is on GitHub and GitLab."""
+    def anchor(title):
+        return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c == "-")
+    return "".join(f"- [{title}](#{anchor(title)})\n" for title in titles)
+
+
+def page(papers, html):
+    first = {"All figures": summary(papers), "Points that are missed": misses(papers), "Orders that are wrong": wrong_orders(papers)}
+    parts = [HEAD.format(html=f"`{html}`", within=WITHIN, same=SAME), contents([*first, *(paper.title for paper, _ in papers)])]
+    parts += [f"## {title}\n\n{text}" for title, text in first.items()]
+    for paper, results in papers:
+        parts += [f"## {paper.title}\n", f"{paper.cite}\n", *map(figure_text, results)]
+    return "\n".join(parts)

@@ -1,0 +1,9 @@
+#ifndef BLINK_CHOICE_CANDIDATES_H
+#define BLINK_CHOICE_CANDIDATES_H
+
+#include "choice/choice.h"
+
+/* out->candidate, planned and prepared. Fails: as choice_prepare. */
+Status candidates_find(Ctx *ctx, const Job *job, Choices *out);
+
+#endif

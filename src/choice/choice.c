@@ -1,0 +1,146 @@
+/* The best candidate for a message.
+ *
+ * A candidate's time is that of sim_run_best, as `blinkc simulate` has it. It costs some simulations, so first each
+ * candidate gets a floor, the least of all its chunk sizes (floor.c), which costs a thousandth of one. Candidates are
+ * simulated by ascending floors until the next floor is above the best time: those that are left cannot be better. Of
+ * equal times the candidate that comes first is chosen. */
+#include "choice/candidates.h"
+#include "choice/floor.h"
+
+#include <stdlib.h>
+
+struct ranked {
+	int64_t floor;
+	int candidate;
+};
+
+/* Of all chunk sizes that sim_run_best may try. */
+static int64_t
+least_floor(const Choices *choices, int i, int64_t m)
+{
+	const SimAsk ask = { .p = choices->p, .m = m };
+	Floor *of = choices->candidate[i].floor;
+	int64_t longest = floor_of_message(of, m), chunk = sim_least_chunk(&ask), least = floor_of_chunk(of, chunk);
+	while (chunk < longest) {
+		chunk *= 2;
+		int64_t floor = floor_of_chunk(of, chunk);
+		least = floor < least ? floor : least;
+	}
+	return least;
+}
+
+static int
+by_floor(const void *a, const void *b)
+{
+	const struct ranked *p = a, *q = b;
+	if (p->floor != q->floor)
+		return (p->floor > q->floor) - (p->floor < q->floor);
+	return (p->candidate > q->candidate) - (p->candidate < q->candidate);
+}
+
+static Status
+simulate(Ctx *ctx, Choices *choices, int i, int64_t m, int64_t *time, int64_t *chunk)
+{
+	ArenaMark run = arena_mark(&ctx->run);
+	const SimAsk ask = { .p = choices->p, .m = m };
+	SimResult result;
+	progress(ctx, "message of %lld bytes by %s", (long long)m, choices->candidate[i].name);
+	TRY(sim_run_best(ctx, choices->candidate[i].sim, &ask, &result));
+	arena_release(&ctx->run, run);
+	choices->n_simulated++;
+	*time = result.time;
+	*chunk = result.chunk;
+	return OK;
+}
+
+static Status
+find_best(Ctx *ctx, Choices *choices, ChoicePoint *out)
+{
+	struct ranked *order;
+	int64_t time, chunk;
+	TRY(TEMP(ctx, order, choices->n));
+	for (int i = 0; i < choices->n; i++)
+		order[i] = (struct ranked){ least_floor(choices, i, out->m), i };
+	qsort(order, (size_t)choices->n, sizeof *order, by_floor);
+	for (int k = 0; k < choices->n && (k == 0 || order[k].floor <= out->time); k++) {
+		int i = order[k].candidate;
+		TRY(simulate(ctx, choices, i, out->m, &time, &chunk));
+		if (k == 0 || time < out->time || (time == out->time && i < out->best)) {
+			out->best = i;
+			out->time = time;
+			out->chunk = chunk;
+		}
+	}
+	return OK;
+}
+
+/* ---- interface ---- */
+
+Status
+choice_prepare(Ctx *ctx, const Job *job, const SimParameters *p, Choices **out)
+{
+	Choices *choices;
+	TRY(NEW(ctx, choices, 1));
+	choices->p = *p;
+	TRY(candidates_find(ctx, job, choices));
+	for (int i = 0; i < choices->n; i++)
+		TRY(floor_prepare(ctx, choices->candidate[i].sim, &choices->p, &choices->candidate[i].floor));
+	*out = choices;
+	return OK;
+}
+
+/* By the bound that is proven best: candidates may have proven lower ones. */
+static Status
+least_time(Ctx *ctx, const Choices *choices, int64_t m, int64_t *out)
+{
+	const SimAsk ask = { .p = choices->p, .m = m, .chunk = m };
+	int best = 0;
+	for (int i = 1; i < choices->n; i++)
+		if (frac_cmp(choices->candidate[i].sched->bound.rate, choices->candidate[best].sched->bound.rate) < 0)
+			best = i;
+	return sim_least_time(ctx, choices->candidate[best].sim, &ask, out);
+}
+
+Status
+choice_of_size(Ctx *ctx, Choices *choices, int64_t m, ChoicePoint *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	*out = (ChoicePoint){ .m = m };
+	TRY(find_best(ctx, choices, out));
+	TRY(least_time(ctx, choices, m, &out->least));
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+Status
+choice_times(Ctx *ctx, Choices *choices, int64_t m, int64_t *time, int64_t *chunk)
+{
+	int64_t unused;
+	for (int i = 0; i < choices->n; i++)
+		TRY(simulate(ctx, choices, i, m, &time[i], chunk ? &chunk[i] : &unused));
+	return OK;
+}
+
+Status
+choice_pareto(Ctx *ctx, Choices *choices, int64_t *latency, bool *optimal)
+{
+	TRY(choice_times(ctx, choices, 1, latency, NULL));
+	for (int i = 0; i < choices->n; i++) {
+		const Candidate *c = choices->candidate;
+		optimal[i] = true;
+		for (int k = 0; k < choices->n; k++) {
+			int rate = frac_cmp(c[k].rate, c[i].rate);
+			bool as_good = latency[k] <= latency[i] && rate >= 0;
+			bool equal = latency[k] == latency[i] && rate == 0;
+			optimal[i] = optimal[i] && (!as_good || (equal && k >= i));
+		}
+	}
+	return OK;
+}
+
+int64_t
+choice_floor(const Choices *choices, int i, int64_t m, int64_t chunk)
+{
+	floor_of_message(choices->candidate[i].floor, m);
+	return floor_of_chunk(choices->candidate[i].floor, chunk);
+}
