@@ -62,9 +62,9 @@ def figure_text(result):
     lines = [f"### {figure.title}", ""]
     lines += [line for text in (figure.note, figure.calibrates and f"Calibrates: {figure.calibrates}") if text for line in (text, "")]
     if result.table:
-        lines += table_lines(result.table)
+        lines += [*table_lines(result.table), ""]
     if not result.rows:
-        return "\n".join(lines) + ("\n" if result.table else "")
+        return "\n".join(lines)
     lines += ["| series | at | published | ours | deviation | source |", "| --- | --- | --- | --- | --- | --- |"]
     for row in result.rows:
         p = row.point
