@@ -21,6 +21,7 @@ struct slow_hop {
 	int segment, from, to, src;
 	bool follows;		/* a switch copies to it */
 	bool adds;
+	double add;		/* ps for a byte */
 	double byte;		/* ps, on the slowest of its links */
 	double latency[2];	/* ps; [1]: of packets */
 };
@@ -50,6 +51,8 @@ slow_hop(const Floor *f, const SimHop *hop, struct slow_hop *out)
 	const Link *link = f->plan->sched->topo->link;
 	*out = (struct slow_hop){ .segment = hop->segment, .from = hop->from, .to = hop->to, .src = hop->src,
 		.follows = hop->feeder >= 0, .adds = hop->adds };
+	int64_t add_rate = sim_add_rate(f->p, f->plan->sched->topo, hop);
+	out->add = add_rate ? (double)PS_PER_S / (double)add_rate : 0;
 	for (int i = 0; i < hop->n_links; i++) {
 		double byte = (double)PS_PER_S / (double)sim_link_rate(f->p, &link[hop->link[i]]);
 		out->byte = byte > out->byte ? byte : out->byte;
@@ -137,7 +140,7 @@ static double
 sending(const Floor *f, const struct slow_hop *hop, double steps, double bytes)
 {
 	double start = (double)((f->packets ? f->p->packet_step : f->p->step) * PS_PER_NS);
-	double add = hop->adds && f->p->fused && f->p->reduce ? (double)PS_PER_S / (double)f->p->reduce : 0;
+	double add = hop->adds && f->p->fused ? hop->add : 0;
 	return steps * start + on_links(f, bytes) * hop->byte + bytes * add;
 }
 
@@ -145,8 +148,7 @@ sending(const Floor *f, const struct slow_hop *hop, double steps, double bytes)
 static double
 arriving(const Floor *f, const struct slow_hop *hop, double bytes)
 {
-	double add = !hop->adds || f->p->fused ? 0 : (double)(f->p->reduce_step * PS_PER_NS)
-	    + (f->p->reduce ? bytes * (double)PS_PER_S / (double)f->p->reduce : 0);
+	double add = !hop->adds || f->p->fused ? 0 : (double)(f->p->reduce_step * PS_PER_NS) + bytes * hop->add;
 	return hop->latency[f->packets] + add;
 }
 

@@ -33,6 +33,18 @@ sim_link_rate(const SimParameters *p, const Link *link)
 }
 
 int64_t
+sim_add_rate(const SimParameters *p, const Topology *topo, const SimHop *hop)
+{
+	int64_t least = p->reduce ? p->reduce : INT64_MAX;
+	for (int i = 0; p->reduce_by_link && i < hop->n_links; i++) {
+		Wide rate = (Wide)sim_link_rate(p, &topo->link[hop->link[i]]) * p->reduce_by_link / PPM;
+		if (rate < least)
+			least = rate > 0 ? (int64_t)rate : 1;
+	}
+	return least < INT64_MAX ? least : 0;
+}
+
+int64_t
 sim_link_latency(const SimAsk *ask, const Link *link)
 {
 	int64_t ps = (link->latency ? link->latency : ask->p.latency[link->class]) * PS_PER_NS;

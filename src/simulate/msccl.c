@@ -215,15 +215,6 @@ stay(struct program *p, int t, BlockState state, int64_t wait)
 	return OK;
 }
 
-static int64_t
-time_to_add(const struct program *p, int64_t bytes)
-{
-	if (!p->asked->p.reduce)
-		return 0;
-	Wide time = ((Wide)bytes * PS_PER_S - 1) / p->asked->p.reduce + 1;
-	return time > SIM_TIME_MOST ? SIM_TIME_MOST : (int64_t)time;
-}
-
 /* What a threadblock does with its own GPU's memory, before it sends. */
 static int64_t
 local_time(const struct program *p, const MscclStep *step, int64_t bytes)
@@ -231,7 +222,7 @@ local_time(const struct program *p, const MscclStep *step, int64_t bytes)
 	const MscclOpKind *op = &msccl_ops[step->op];
 	if (step->op != MSCCL_REDUCE && (!op->receives || !op->reads || p->asked->p.fused))
 		return 0;
-	return p->asked->p.reduce_step * PS_PER_NS + time_to_add(p, bytes);
+	return p->asked->p.reduce_step * PS_PER_NS + time_at_rate(bytes, p->asked->p.reduce);
 }
 
 static int *
@@ -351,7 +342,8 @@ next_state(struct program *p, int t)
 		return end_message(p, t);
 	links_leave(&p->run, t);
 	if (p->of->place[t].adds[b->step] && p->asked->p.fused)
-		wait = time_to_add(p, message_bytes(p, b, step));
+		wait = time_at_rate(message_bytes(p, b, step),
+		    sim_add_rate(&p->asked->p, p->of->plan.sched->topo, &p->of->plan.hop[t]));
 	return wait ? stay(p, t, BLOCK_ADDING_THERE, wait) : end_message(p, t);
 }
 

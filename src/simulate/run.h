@@ -14,6 +14,7 @@ struct net_hop {
 	int turn;			/* in the order in which src issues */
 	int first_place, n_places;
 	bool adds;
+	int64_t add_rate;		/* bytes/s at which its receiver adds; 0: in no time */
 	int64_t latency;		/* ps, of its path */
 	int64_t weight;			/* of its share of a link */
 };
@@ -78,6 +79,14 @@ net_is_serial(const struct net *net, const SimAsk *ask, int value)
 	for (int i = net->first_in[value]; i < net->first_in[value + 1]; i++)
 		adds |= net->hop[net->in[i]].adds;
 	return adds && !ask->p.fused;
+}
+
+/* ps for bytes, rounded up; rate: bytes/s, 0: in no time. */
+static inline int64_t
+time_at_rate(int64_t bytes, int64_t rate)
+{
+	Wide time = rate ? ((Wide)bytes * PS_PER_S - 1) / rate + 1 : 0;
+	return time > SIM_TIME_MOST ? SIM_TIME_MOST : (int64_t)time;
 }
 
 /* simulate.c */

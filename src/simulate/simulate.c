@@ -78,12 +78,9 @@ id_of_slot(const struct run *run, int slot)
 }
 
 static int64_t
-time_to_add(const struct run *run, int64_t bytes)
+time_to_add(const struct run *run, int h, int64_t bytes)
 {
-	if (!run->ask->p.reduce)
-		return 0;
-	Wide time = ((Wide)bytes * PS_PER_S - 1) / run->ask->p.reduce + 1;
-	return time > SIM_TIME_MOST ? SIM_TIME_MOST : (int64_t)time;
+	return time_at_rate(bytes, run->net->hop[h].add_rate);
 }
 
 static SimStep *
@@ -194,7 +191,7 @@ add_next(struct run *run, int v)
 	if (value->adding || run->hop[h].arrived <= value->there)
 		return OK;
 	value->adding = true;
-	return after(run, net->hop[h].adds ? run->ask->p.reduce_step * PS_PER_NS + time_to_add(run, bytes) : 0,
+	return after(run, net->hop[h].adds ? run->ask->p.reduce_step * PS_PER_NS + time_to_add(run, h, bytes) : 0,
 	    id_of_value(run, v), step_at(run, h, value->there));
 }
 
@@ -266,7 +263,7 @@ next_state(struct run *run, int slot)
 		return end_step(run, slot);
 	links_leave(run, slot);
 	if (hop->adds && run->ask->p.fused)
-		wait = time_to_add(run, chunk_bytes(run, hop->segment, run->hop[step->hop].begun - 1));
+		wait = time_to_add(run, step->hop, chunk_bytes(run, hop->segment, run->hop[step->hop].begun - 1));
 	if (wait == 0)
 		return end_step(run, slot);
 	step->state = STEP_ADDING;

@@ -45,9 +45,14 @@ extern const Names executor_names;
 	X(at_once, "at_once", 1, 0, LIMIT_TREE_EDGES, 32, 6, 1, \
 	    "steps that a GPU sends at once; 0: any number", \
 	    "kernel: blocks, NCCL's 32 channels; copy: copy engines of a V100; host: one thread a GPU") \
-	X(reduce, "reduce", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 462000000000, 462000000000, 10000000000, \
-	    "bytes that a GPU adds in a second (GB/s); 0: in no time", \
-	    "GPUs: Blink's chains, 22 GB/s that forward and 21 that reduce and forward; host: an estimate") \
+	X(reduce, "reduce", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 462000000000, 10000000000, \
+	    "bytes that a GPU adds in a second (GB/s); 0: any number", \
+	    "copy: Blink's chains, 22 GB/s that forward and 21 that reduce and forward; host: an estimate") \
+	X(reduce_by_link, "reduce_by_link", 1, 0, 1000 * PPM, 22000000, 0, 0, \
+	    "likewise, in millionths of the rate of the link that they came by: more links have more blocks; 0: any " \
+	    "number", \
+	    "kernel: Blink's chains, 22 and 21 GB/s over one NVLink; with twelve, NCCL's reduce is as fast as its " \
+	    "broadcast within 1 %, logs of nccl-tests on A100 and V100") \
 	X(reduce_step, "reduce_step", NS_PER_US, 0, LIMIT_LATENCY_NS, 0, 3300, 0, \
 	    "of each chunk that is added, before it is (us)", \
 	    "copy: a kernel, as `call` of kernels; others: part of the step") \
@@ -78,8 +83,9 @@ extern const Names executor_names;
 	X(LINK_PCIE, 1000000, 1000000, 1000000, 2850, \
 	    "topologies have effective rates; latency: NCCL 2.30.7, half of a ring's hop") \
 	X(LINK_QPI, 1000000, 1000000, 1000000, 0, "topologies have effective rates; no latency is published") \
-	X(LINK_NET, 744000, 744000, 744000, 1300, \
-	    "Ueno and Yokota, 9.3 of 12.5 GB/s on ABCI; latency: what NCCL 2.30.7 has for a hop, less that of PCIe")
+	X(LINK_NET, 920000, 920000, 744000, 1300, \
+	    "GPUs, whose NICs read their memory: logs of nccl-tests on four DGX A100, 98.6 of 103.2 GB/s, start-ups " \
+	    "included; host: Ueno and Yokota, 9.3 of 12.5 GB/s on ABCI; latency: what NCCL 2.30.7 has for a hop, less that of PCIe")
 
 /* How steps are executed. From sim_defaults, and changed at will within least and most. */
 typedef struct {
@@ -182,6 +188,9 @@ int64_t sim_link_latency(const SimAsk *ask, const Link *link);
 
 /* Bytes that a link carries in a second, as it is simulated. */
 int64_t sim_link_rate(const SimParameters *p, const Link *link);
+
+/* Bytes a second at which a GPU adds what comes over the links of a hop; 0: in no time. */
+int64_t sim_add_rate(const SimParameters *p, const Topology *topo, const SimHop *hop);
 
 /* Time that no algorithm goes below on these links, ps: what the bound allows for the bytes, and the latency of the
  * links between the ranks that have data and those that need it; with the call and one step of this executor.

@@ -95,8 +95,11 @@ class Simulation:
         self.pushed += 1
         heapq.heappush(self.events, (self.now + wait, self.pushed, what, of))
 
-    def add_time(self, size):
-        return -(-size * PS // self.p["reduce"]) if self.p["reduce"] else 0
+    def add_time(self, e, size):
+        rates = [self.p["reduce"]] if self.p["reduce"] else []
+        if self.p["reduce_by_link"]:
+            rates += [max(1, self.rate[l] * self.p["reduce_by_link"] // 10**6) for l in e["links"]]
+        return -(-size * PS // min(rates)) if rates else 0
 
     def complete(self, e):
         """Chunks that this edge may take on."""
@@ -133,7 +136,7 @@ class Simulation:
 
     def moved_all(self, e):
         del self.moving[id(e)]
-        wait = self.add_time(e["chunks"][e["begun"] - 1]) if e["adds"] and self.p["fused"] else 0
+        wait = self.add_time(e, e["chunks"][e["begun"] - 1]) if e["adds"] and self.p["fused"] else 0
         if wait:
             self.at(wait, "end", e)
         else:
@@ -173,7 +176,7 @@ class Simulation:
             first = min(group, key=lambda o: o["done"])
             if e is first and e["arrived"] > e["done"]:
                 e["adding"] = True
-                wait = self.p["reduce_step"] * 1000 + self.add_time(e["chunks"][e["done"]]) if e["adds"] else 0
+                wait = self.p["reduce_step"] * 1000 + self.add_time(e, e["chunks"][e["done"]]) if e["adds"] else 0
                 if wait:
                     self.at(wait, "added", e)
                 else:
