@@ -39,7 +39,7 @@ def place(point):
 
 
 def cell(text):
-    return str(text).replace("|", "\\|")
+    return " ".join(str(text).split()).replace("|", "\\|")
 
 
 def deviation(row):

@@ -37,7 +37,7 @@
 	X(OPT_SHARD, "shard", 0, "I/N", BATCH, \
 	    "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the " \
 	    "index") \
-	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | PROBE | SHOW | ADVISE | WHATIF, \
+	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | PROBE | SHOW | ADVISE | WHATIF | SIMULATE, \
 	    "GPUs of the job, by index or id, or ranges as 0-3 and s0:0-2, comma separated; GPU i of the list is " \
 	    "rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
@@ -111,7 +111,8 @@ follow from it") \
 	X(OPT_EXECUTOR, "executor", 0, "NAME", COMPILE | SIMULATE, \
 	    "of simulated times: what executes the steps: kernel (default), copy or host") \
 	X(OPT_CHUNK, "chunk", 0, "SIZE", SIMULATE, \
-	    "bytes of a chunk, as 64K; auto (default): the power of two that takes least time") \
+	    "bytes of a chunk, as 64K; auto (default): the power of two that takes least time; of an algorithm of " \
+	    "MSCCL: bytes of a message, by default as its protocol has them") \
 	X(OPT_PARAMETERS, "parameters", 0, "FILE", COMPILE | SIMULATE, \
 	    "start-up times, rates and limits of executors, as JSON, in place of the defaults") \
 	X(OPT_TRACE, "trace", 0, "FILE", SIMULATE, \
@@ -158,7 +159,10 @@ enum {
 	X(OPT_GPU_MODEL, PROBE, "probe", "NAME", "the model of the GPUs, if not as the driver names them") \
 	X(OPT_SIZE, SIMULATE, "simulate", "LIST", "sizes of messages, comma separated, as 1024, 1K, 64M or 2G, or " \
 	    "1K-1G, each twice the one before; default: 1K to 1G, each four times the one before") \
-	X(OPT_TOPOLOGY, SIMULATE, "simulate", "FILE", "the schedule must be for this machine") \
+	X(OPT_TOPOLOGY, SIMULATE, "simulate", "FILE", "the schedule must be for this machine; of an algorithm of " \
+	    "MSCCL: the machine whose links it takes") \
+	X(OPT_GPUS, SIMULATE, "simulate", "LIST", "of an algorithm of MSCCL: the GPUs of --topology that its GPUs " \
+	    "0, 1 and so on are, by index or id; default: all, in order") \
 	X(OPT_SIZE, REPORT, "report", "LIST", "with --topology: sizes of messages, comma separated, as 1024, 1K, 64M " \
 	    "or 2G, or 1K-1G; default: 1K to 1G, each four times the one before") \
 	X(OPT_TOPOLOGY, REPORT, "report", "FILE", "the machine: also charts of time and bandwidth over the size of " \

@@ -48,11 +48,13 @@
 	    "are all of a directory, and are they for this machine?\n" \
 	    "blinkc check --topology dgx1v schedules\n") \
 	X(SIMULATE, simulate, "[options] SCHEDULE", "how long messages take: time, rates, bottleneck, critical path", \
-	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE) | ON(UNVERIFIED), \
 	    "time and rate of a schedule at sizes from 1 KB to 1 GB\n" \
 	    "blinkc simulate job.json\n" \
 	    "at one size, what takes the time; and each chunk on each link, for Perfetto\n" \
-	    "blinkc simulate job.json --size 1M --trace trace.json\n") \
+	    "blinkc simulate job.json --size 1M --trace trace.json\n" \
+	    "an algorithm of MSCCL, of any program, on GPUs of a machine\n" \
+	    "blinkc dgx1v -g 0-3 --format msccl -o other.xml && blinkc simulate other.xml --topology dgx1v -g 0-3\n") \
 	X(DIFF, diff, "[options] OLD NEW", "compare the meaning of two schedules, or of two directories", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED) | ON(DIFFERENT), \
 	    "what differs between the schedule of a job and the one in a directory\n" \

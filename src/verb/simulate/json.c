@@ -27,6 +27,17 @@ put_parameters(JsonWriter *w, const SimParameters *p)
 }
 
 static void
+put_program(JsonWriter *w, const SimMsccl *program)
+{
+	json_object(w, "msccl", JSON_LINE);
+	json_string(w, "protocol", program->algo->protocol);
+	json_int(w, "channels", program->algo->n_channels);
+	json_int(w, "threadblocks", program->plan.n_hops);
+	json_int(w, "slots", program->slots);
+	json_end(w);
+}
+
+static void
 put_links(JsonWriter *w, const Simulation *s, const SimRow *row)
 {
 	const Topology *topo = s->plan->sched->topo;
@@ -75,6 +86,8 @@ simulation_json(const Simulation *s, Text *out)
 	json_string(&w, "algorithm", sched->algorithm);
 	json_int(&w, "ranks", sched->topo->n_ranks);
 	json_int(&w, "trees", sched->n_segments);
+	if (s->program)
+		put_program(&w, s->program);
 	json_gb(&w, "bound", sched->bound.rate);
 	json_string(&w, "executor", executor_names.name[s->executor]);
 	put_parameters(&w, &s->p);

@@ -17,6 +17,21 @@ put_link(Text *out, const Topology *topo, int link)
 	}
 }
 
+void
+put_hop(Text *out, const Simulation *s, const SimHop *hop)
+{
+	if (s->program)
+		text_printf(out, "channel %d", hop->edge);
+	else
+		text_printf(out, "tree %d %s", hop->segment, hop->up ? "up" : "down");
+}
+
+const char *
+what_moves(const Simulation *s)
+{
+	return s->program ? "message" : "chunk";
+}
+
 double
 link_use(const Simulation *s, const SimRow *row, int link)
 {

@@ -54,11 +54,14 @@ put_run(const Simulation *s, const PathRun *run, Text *out)
 {
 	const SimHop *hop = &s->plan->hop[run->hop];
 	const Topology *topo = s->plan->sched->topo;
-	text_printf(out, "            tree %d %s, ", hop->segment, hop->up ? "up" : "down");
+	text_put(out, "            ");
+	put_hop(out, s, hop);
+	text_put(out, ", ");
 	text_printable(out, topo->vertex[hop->src].id);
 	text_put(out, " -> ");
 	text_printable(out, topo->vertex[hop->dst].id);
-	text_printf(out, run->first == run->last ? ", chunk %lld" : ", chunks %lld to %lld", (long long)run->first,
+	text_printf(out, ", %s", what_moves(s));
+	text_printf(out, run->first == run->last ? " %lld" : "s %lld to %lld", (long long)run->first,
 	    (long long)run->last);
 	text_put(out, run->waited ? ", after other steps of its GPU: " : ": ");
 	put_us(out, run->end - run->begin);

@@ -1,9 +1,11 @@
 /* blinkc simulate: how long messages of several sizes take. */
 #include "base/file.h"
+#include "format/file_kind.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
 #include "verb/check/fits_machine.h"
 #include "verb/progress.h"
+#include "verb/simulate/msccl.h"
 #include "verb/simulate/simulation.h"
 #include "verb/verb.h"
 
@@ -46,18 +48,53 @@ check_machine(Ctx *ctx, const Options *opt, const char *label, const Schedule *s
 }
 
 static Status
-read_schedule(Ctx *ctx, const Options *opt, SimPlan **out)
+read_schedule(Ctx *ctx, const Options *opt, const char *label, const Text *in, SimPlan **out)
 {
-	Text in = { 0 };
-	Schedule *sched = NULL;
-	const char *label = opt->file[0];
-	TRY(file_read(ctx, label, &in));
-	Status status = sched_read(ctx, label, in.data ? in.data : "", in.size, &sched);
-	text_free(&in);
-	TRY(status);
+	Schedule *sched;
+	if (opt->value[OPT_GPUS])
+		return fail(ctx, USAGE, "--gpus: %s is a schedule, which names its GPUs", label);
+	TRY(sched_read(ctx, label, in->data ? in->data : "", in->size, &sched));
 	TRY(sched_verify(ctx, label, sched));
 	TRY(check_machine(ctx, opt, label, sched));
 	return sim_prepare(ctx, sched, out);
+}
+
+/* An algorithm of MSCCL: messages are as long as its protocol has them, unless another length is asked for. */
+static Status
+read_program(Ctx *ctx, const Options *opt, const char *label, const Text *in, Simulation *s)
+{
+	SimMsccl *program;
+	TRY(program_read(ctx, opt, label, in, &program));
+	s->program = program;
+	s->plan = &program->plan;
+	s->p = sim_msccl_parameters(program->algo, &s->p);
+	if (!opt->value[OPT_CHUNK])
+		s->chunk = sim_msccl_slice(program->algo);
+	return OK;
+}
+
+static Status
+read_file(Ctx *ctx, const Options *opt, Simulation *s)
+{
+	const char *label = opt->file[0];
+	Text in = { 0 };
+	SimPlan *plan = NULL;
+	TRY(file_read(ctx, label, &in));
+	bool msccl = file_kind(in.data, in.size) == FILE_MSCCL;
+	Status status = msccl ? read_program(ctx, opt, label, &in, s) : read_schedule(ctx, opt, label, &in, &plan);
+	text_free(&in);
+	if (status == OK && !msccl)
+		s->plan = plan;
+	return status;
+}
+
+static Status
+run_size(Ctx *ctx, const Simulation *s, const SimAsk *ask, SimResult *out)
+{
+	if (s->program)
+		return s->chunk ? sim_msccl_run(ctx, s->program, ask, out)
+		    : sim_msccl_run_best(ctx, s->program, ask, out);
+	return s->chunk ? sim_run(ctx, s->plan, ask, out) : sim_run_best(ctx, s->plan, ask, out);
 }
 
 static Status
@@ -67,7 +104,7 @@ simulate_size(Ctx *ctx, const Simulation *s, int64_t m, bool steps, SimRow *row)
 	const Topology *topo = s->plan->sched->topo;
 	*row = (SimRow){ .m = m, .bottleneck = -1 };
 	progress(ctx, "message of %lld bytes", (long long)m);
-	TRY(s->chunk ? sim_run(ctx, s->plan, &ask, &row->result) : sim_run_best(ctx, s->plan, &ask, &row->result));
+	TRY(run_size(ctx, s, &ask, &row->result));
 	TRY(sim_least_time(ctx, s->plan, &ask, &row->least));
 	row->algorithm = sim_algorithm_rate(m, row->result.time);
 	row->bus = sim_bus_rate(s->plan->sched, row->algorithm);
@@ -130,7 +167,6 @@ verb_simulate(Ctx *ctx, const Options *opt)
 {
 	Simulation s = { .n_rows = 0 };
 	Sizes sizes;
-	SimPlan *plan;
 	const char *format, *text = opt->value[OPT_SIZE] ? opt->value[OPT_SIZE] : DEFAULT_SIZES;
 	TRY(request_format(ctx, opt, SIMULATE, "text", &format));
 	TRY(request_sizes(ctx, text, &sizes));
@@ -138,12 +174,11 @@ verb_simulate(Ctx *ctx, const Options *opt)
 	TRY(request_executor(ctx, opt->value[OPT_EXECUTOR], &s.executor));
 	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	if (opt->n_files != 1)
-		return fail(ctx, USAGE, "%d schedule files: want one", opt->n_files);
+		return fail(ctx, USAGE, "%d files: want one", opt->n_files);
 	if (opt->value[OPT_TRACE] && sizes.n != 1)
 		return fail(ctx, USAGE, "--trace: %d sizes: want one, by --size", sizes.n);
 	TRY(request_parameters(ctx, opt->value[OPT_PARAMETERS], s.executor, &s.p));
-	TRY(read_schedule(ctx, opt, &plan));
-	s.plan = plan;
+	TRY(read_file(ctx, opt, &s));
 	TRY(simulate_all(ctx, opt, &sizes, format, &s));
 	TRY(write_trace(ctx, opt, &s));
 	return write_rows(ctx, opt, &s, format);

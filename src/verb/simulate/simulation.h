@@ -3,7 +3,7 @@
 #define BLINK_VERB_SIMULATION_H
 
 #include "base/text.h"
-#include "simulate/simulate.h"
+#include "simulate/msccl.h"
 #include "verb/request.h"
 
 typedef struct {
@@ -17,6 +17,7 @@ typedef struct {
 
 typedef struct {
 	const SimPlan *plan;
+	const SimMsccl *program;	/* an algorithm of MSCCL, whose plan it is; NULL: a schedule */
 	Executor executor;
 	SimParameters p;
 	int64_t chunk;		/* 0: the best one */
@@ -36,6 +37,12 @@ double link_use(const Simulation *s, const SimRow *row, int link);
 
 /* "gpu0 -> gpu3"; with "s0:" before each where there are several servers. */
 void put_link(Text *out, const Topology *topo, int link);
+
+/* "tree 2 up"; of an algorithm of MSCCL "channel 3". */
+void put_hop(Text *out, const Simulation *s, const SimHop *hop);
+
+/* What a hop carries: "chunk"; of an algorithm of MSCCL "message". */
+const char *what_moves(const Simulation *s);
 
 /* Link classes whose links have the latency of the table, since their topology has none: a bit set. */
 unsigned assumed_latency(const Simulation *s);

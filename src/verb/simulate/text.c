@@ -36,11 +36,17 @@ put_head(const Simulation *s, Text *out)
 {
 	const Schedule *sched = s->plan->sched;
 	unsigned assumed = assumed_latency(s);
-	text_put(out, "schedule    ");
+	text_put(out, s->program ? "algorithm   " : "schedule    ");
 	text_put(out, collective_name(sched->coll));
 	text_printf(out, " over %d ranks of ", sched->topo->n_ranks);
 	text_printable(out, sched->topo->name);
-	text_printf(out, ", %s: %d trees, bound ", sched->algorithm, sched->n_segments);
+	text_put(out, ", ");
+	text_printable(out, sched->algorithm);
+	if (s->program)
+		text_printf(out, ": %d channels, %d threadblocks, bound ", s->program->algo->n_channels,
+		    s->plan->n_hops);
+	else
+		text_printf(out, ": %d trees, bound ", sched->n_segments);
 	text_gb(out, sched->bound.rate);
 	text_printf(out, " GB/s\nexecutor    %s\n", executor_names.name[s->executor]);
 	if (assumed)
@@ -52,8 +58,8 @@ void
 simulation_text(const Simulation *s, Text *out)
 {
 	put_head(s, out);
-	text_printf(out, "%14s  %12s  %9s  %8s  %8s  %8s  %9s  %7s  %s\n", "bytes", "chunk", "us", "algbw", "busbw",
-	    "% bound", "least us", "in use", "of the busiest link");
+	text_printf(out, "%14s  %12s  %9s  %8s  %8s  %8s  %9s  %7s  %s\n", "bytes", what_moves(s), "us", "algbw",
+	    "busbw", "% bound", "least us", "in use", "of the busiest link");
 	for (int i = 0; i < s->n_rows; i++)
 		put_row(s, &s->row[i], out);
 }

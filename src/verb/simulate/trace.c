@@ -91,8 +91,8 @@ put_use(JsonWriter *w, const Simulation *s, const SimStep *step, const struct us
 {
 	const SimHop *hop = &s->plan->hop[step->hop];
 	Text name = { 0 };
-	text_printf(&name, "tree %d %s %d -> %d chunk %lld", hop->segment, hop->up ? "up" : "down", hop->src, hop->dst,
-	    (long long)step->chunk);
+	put_hop(&name, s, hop);
+	text_printf(&name, " %d -> %d %s %lld", hop->src, hop->dst, what_moves(s), (long long)step->chunk);
 	json_object(w, NULL, JSON_LINE);
 	json_string(w, "ph", "X");
 	json_string(w, "name", name.data ? name.data : "");

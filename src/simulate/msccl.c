@@ -1,0 +1,616 @@
+/* How long an algorithm of MSCCL takes.
+ *
+ * What is simulated. All threadblocks are resident, and each does its steps one after the other. The message of M bytes
+ * is cut into the chunks of the file. A chunk that is larger than a slot of a connection is cut into slices, and every
+ * threadblock does all of its steps for one slice, then all for the next; smaller chunks of one step share a slot, as
+ * many as it has room for. So a step sends or receives one or more messages. A step waits for the one that it depends
+ * on, in the same slice. Then for each message
+ *
+ *	it waits until the message has arrived		if it receives
+ *	and until its own connection has a free slot	if it sends
+ *	adding						if it reduces, and `fused` is off
+ *	`step`, the start-up				if it sends
+ *	the bytes over all links of its way
+ *	adding						if the receiver reduces, and `fused` is on
+ *
+ * A message is there the latency of its links later. It holds its slot from when its sender begins until its receiver
+ * is done with it: one that also sends keeps the slot until it has sent. That a slot is free the sender knows at once.
+ * Copies within a GPU take no time, as in sim_run.
+ *
+ * `fused`, and who pays for adding, are as in sim_run: a schedule and the same schedule as an algorithm of MSCCL take
+ * the same time where each step has one chunk, slots do not bind, and links are shared alike. They are not with
+ * `by_length`: here threadblocks share a link equally, since each is a block of a kernel, whatever it has to send. Nor
+ * does `at_once` bound them. And a step of several chunks is waited for as a whole.
+ *
+ * Packets. Not the size of the message decides, but the protocol of the file: LL doubles the bytes, of which half is
+ * flags; LL128 has 8 bytes of flags with 120 of data. Both have the start-up and latency of packets.
+ *
+ * Method. Discrete events, and links as in sim_run: a threadblock is a hop there, with at most one message under way.
+ * What waits is woken by what it waits for: the threadblock at the other end of a connection, or the one that it
+ * depends on. No choice is made, so the order within one time does not matter. */
+#include "simulate/msccl.h"
+#include "simulate/run.h"
+
+#include <string.h>
+
+enum { SLICE_SHIFT = 12 };	/* slices are no shorter, where the best size is looked for */
+
+typedef enum { BLOCK_WAITING, BLOCK_ADDING, BLOCK_STARTING, BLOCK_MOVING, BLOCK_ADDING_THERE } BlockState;
+
+/* What does not change from run to run. */
+struct MscclPlace {
+	const MscclBlock *block;
+	int gpu, first;		/* first: the first threadblock of its GPU */
+	int in;			/* the threadblock that sends to it; -1: none */
+	int to;			/* that it sends to; -1: none */
+	bool *adds;		/* of each step: what receives its messages reduces them */
+};
+
+struct block {
+	BlockState state;
+	int64_t slice;
+	int step, part;		/* the current one, and its current message */
+	int64_t sent, arrived, taken;	/* messages of its own connection, that it sends on */
+	int64_t latency;
+	int last;		/* the message that let it do what it did last */
+	int cause;		/* likewise what it does next; -1: the call */
+	int current;		/* the message that it sends */
+	int first_waiter, next_waiter;	/* of those that depend on it; in the list of the one that it waits for */
+	bool waits;		/* is in such a list */
+	bool woken;
+};
+
+enum { NO_WAITER = -1 };
+
+struct program {
+	struct run run;			/* links, clocks, events, result; a hop for each threadblock */
+	SimAsk ask;			/* as links.c is to see it: no packets, and chunks of any size */
+	const SimAsk *asked;
+	const SimMsccl *of;
+	struct block *block;
+	int *in_flight;			/* of each threadblock: its messages that have not been taken, a ring */
+	int *woken, n_woken;
+	int64_t chunk, slice, n_slices;	/* bytes of a chunk and of a slice of it; slices of a chunk */
+	int together;			/* chunks in one message, at most */
+	int64_t *moved;			/* of each link: bytes without flags */
+};
+
+/* ---- sizes ---- */
+
+int64_t
+sim_msccl_slice(const Msccl *algo)
+{
+	/* Of Simple 4 of the 8 parts of a buffer of 4 MiB; of LL a part of 512 KiB, half of it flags; of LL128 a part
+	 * of 4800 KiB, a sixteenth of it flags. */
+	if (strcmp(algo->protocol, "LL") == 0)
+		return INT64_C(1) << 15;
+	return strcmp(algo->protocol, "LL128") == 0 ? 576000 : INT64_C(1) << 21;
+}
+
+SimParameters
+sim_msccl_parameters(const Msccl *algo, const SimParameters *p)
+{
+	SimParameters own = *p;
+	own.packet_most = strncmp(algo->protocol, "LL", 2) == 0 ? LIMIT_MESSAGE : 0;
+	return own;
+}
+
+/* Of the message, as blink-schedule(5) counts its bytes. */
+static int64_t
+chunks_of(const Msccl *algo)
+{
+	return (int64_t)msccl_block_chunks(algo) * (collective_has_blocks(algo->coll) ? algo->n_gpus : 1);
+}
+
+/* Bytes on links, with flags. */
+static int64_t
+wire_bytes(const struct program *p, int64_t bytes)
+{
+	if (!by_packets(p->asked))
+		return bytes;
+	return strcmp(p->of->algo->protocol, "LL128") == 0 ? bytes + (bytes + 14) / 15 : 2 * bytes;
+}
+
+static int
+parts_of(const struct program *p, const MscclStep *step)
+{
+	return step->count ? (step->count - 1) / p->together + 1 : 1;
+}
+
+static int64_t
+message_bytes(const struct program *p, const struct block *b, const MscclStep *step)
+{
+	int64_t slice = p->chunk - b->slice * p->slice;
+	int chunks = step->count - b->part * p->together;
+	return (slice < p->slice ? slice : p->slice) * (chunks < p->together ? chunks : p->together);
+}
+
+/* ---- waiting ---- */
+
+static const MscclStep *
+step_of(const struct program *p, int t)
+{
+	return &p->of->place[t].block->step[p->block[t].step];
+}
+
+static bool
+has_ended(const struct program *p, int t)
+{
+	return p->block[t].slice == p->n_slices || p->of->place[t].block->n_steps == 0;
+}
+
+/* cause: the message by which it may be so. */
+static void
+wake(struct program *p, int t, int cause)
+{
+	struct block *b = &p->block[t];
+	if (b->state != BLOCK_WAITING || b->waits)
+		return;
+	b->cause = cause;
+	if (!b->woken)
+		p->woken[p->n_woken++] = t;
+	b->woken = true;
+}
+
+static void
+wake_waiters(struct program *p, int t)
+{
+	int next = p->block[t].first_waiter;
+	p->block[t].first_waiter = NO_WAITER;
+	while (next != NO_WAITER) {
+		int waiter = next;
+		next = p->block[waiter].next_waiter;
+		p->block[waiter].waits = false;
+		wake(p, waiter, p->block[t].last);
+	}
+}
+
+/* Has the step that this one depends on ended? If not, wait for its threadblock. */
+static bool
+depends_on_nothing(struct program *p, int t, const MscclStep *step)
+{
+	struct block *b = &p->block[t], *on;
+	if (step->dep_block < 0 || b->part > 0)
+		return true;
+	on = &p->block[p->of->place[t].first + step->dep_block];
+	if (on->slice > b->slice || (on->slice == b->slice && on->step > step->dep_step))
+		return true;
+	b->waits = true;
+	b->next_waiter = on->first_waiter;
+	on->first_waiter = t;
+	return false;
+}
+
+static bool
+can_begin(struct program *p, int t)
+{
+	const MscclStep *step = step_of(p, t);
+	const MscclOpKind *op = &msccl_ops[step->op];
+	const struct block *b = &p->block[t];
+	int in = p->of->place[t].in;
+	if (!depends_on_nothing(p, t, step))
+		return false;
+	return (!op->receives || p->block[in].arrived > p->block[in].taken)
+	    && (!op->sends || b->sent - b->taken < p->of->slots);
+}
+
+/* ---- a message ---- */
+
+static Status
+too_long(struct program *p)
+{
+	return fail(p->run.ctx, LIMIT, "%s: a message of %lld bytes takes more than 53 days", p->of->algo->name,
+	    (long long)p->asked->m);
+}
+
+/* Go on in `state` after `wait` ps. */
+static Status
+stay(struct program *p, int t, BlockState state, int64_t wait)
+{
+	p->block[t].state = state;
+	if (wait > SIM_TIME_MOST - p->run.now)
+		return too_long(p);
+	clocks_set(&p->run.clocks, t, p->run.now + wait);
+	return OK;
+}
+
+static int64_t
+time_to_add(const struct program *p, int64_t bytes)
+{
+	if (!p->asked->p.reduce)
+		return 0;
+	Wide time = ((Wide)bytes * PS_PER_S - 1) / p->asked->p.reduce + 1;
+	return time > SIM_TIME_MOST ? SIM_TIME_MOST : (int64_t)time;
+}
+
+/* What a threadblock does with its own GPU's memory, before it sends. */
+static int64_t
+local_time(const struct program *p, const MscclStep *step, int64_t bytes)
+{
+	const MscclOpKind *op = &msccl_ops[step->op];
+	if (step->op != MSCCL_REDUCE && (!op->receives || !op->reads || p->asked->p.fused))
+		return 0;
+	return p->asked->p.reduce_step * PS_PER_NS + time_to_add(p, bytes);
+}
+
+static int *
+in_flight(const struct program *p, int t, int64_t k)
+{
+	return &p->in_flight[t * p->of->slots + k % p->of->slots];
+}
+
+static SimStep *
+kept(const struct program *p, int message)
+{
+	return p->asked->steps ? &p->run.out->step[message] : NULL;
+}
+
+static Status
+move_bytes(struct program *p, int t)
+{
+	const SimHop *hop = &p->of->plan.hop[t];
+	int64_t bytes = message_bytes(p, &p->block[t], step_of(p, t));
+	p->block[t].state = BLOCK_MOVING;
+	p->run.bytes[t] = wire_bytes(p, bytes);
+	p->run.active[t] = (struct active){ .hop = t, .step = p->block[t].current, .weight = WEIGHT_ONE };
+	links_enter(&p->run, t);
+	for (int i = 0; i < hop->n_links; i++)
+		p->moved[hop->link[i]] += bytes;
+	if (p->asked->steps)
+		kept(p, p->block[t].current)->move = p->run.now;
+	return OK;
+}
+
+static Status
+begin_to_send(struct program *p, int t)
+{
+	struct block *b = &p->block[t];
+	const SimParameters *of = &p->asked->p;
+	int64_t wait = (by_packets(p->asked) ? of->packet_step : of->step) * PS_PER_NS;
+	b->current = (int)p->run.out->n_steps++;
+	if (p->asked->steps)
+		*kept(p, b->current) = (SimStep){ .hop = t, .cause = b->cause, .chunk = b->sent,
+			.begin = p->run.now };
+	*in_flight(p, t, b->sent++) = b->current;
+	return wait ? stay(p, t, BLOCK_STARTING, wait) : move_bytes(p, t);
+}
+
+static void
+arrive(struct program *p, int t)
+{
+	struct block *b = &p->block[t];
+	int message = *in_flight(p, t, b->arrived++);
+	if (p->asked->steps)
+		kept(p, message)->arrive = p->run.now;
+	p->run.out->last = message;
+	wake(p, p->of->place[t].to, message);
+}
+
+/* The message that it received is done with; then that it sent is on its way; then comes the next one. */
+static Status
+end_message(struct program *p, int t)
+{
+	struct block *b = &p->block[t];
+	const MscclStep *step = step_of(p, t);
+	const MscclOpKind *op = &msccl_ops[step->op];
+	const MscclPlace *place = &p->of->place[t];
+	b->state = BLOCK_WAITING;
+	b->last = op->sends ? b->current : b->cause;
+	if (op->receives) {
+		struct block *from = &p->block[place->in];
+		b->last = op->sends ? b->last : *in_flight(p, place->in, from->taken);
+		from->taken++;
+		wake(p, place->in, b->last);
+	}
+	if (op->sends && p->asked->steps)
+		kept(p, b->current)->end = p->run.now;
+	if (op->sends && b->latency > SIM_TIME_MOST - p->run.now)
+		return too_long(p);
+	if (op->sends)
+		TRY(events_add(p->run.ctx, &p->run.events, (Event){ p->run.now + b->latency, t, b->current }));
+	if (++b->part == parts_of(p, step)) {
+		b->part = 0;
+		if (++b->step == place->block->n_steps) {
+			b->step = 0;
+			b->slice++;
+		}
+		wake_waiters(p, t);
+	}
+	wake(p, t, b->last);
+	return OK;
+}
+
+/* As far as it takes no time. */
+static Status
+go_on(struct program *p, int t)
+{
+	struct block *b = &p->block[t];
+	while (b->state == BLOCK_WAITING && !b->waits && !has_ended(p, t) && can_begin(p, t)) {
+		const MscclStep *step = step_of(p, t);
+		int64_t wait = step->op == MSCCL_NOP ? 0 : local_time(p, step, message_bytes(p, b, step));
+		if (wait)
+			TRY(stay(p, t, BLOCK_ADDING, wait));
+		else
+			TRY(msccl_ops[step->op].sends ? begin_to_send(p, t) : end_message(p, t));
+	}
+	return OK;
+}
+
+static Status
+next_state(struct program *p, int t)
+{
+	const struct block *b = &p->block[t];
+	const MscclStep *step = step_of(p, t);
+	int64_t wait = 0;
+	if (b->state == BLOCK_ADDING)
+		return msccl_ops[step->op].sends ? begin_to_send(p, t) : end_message(p, t);
+	if (b->state == BLOCK_STARTING)
+		return move_bytes(p, t);
+	if (b->state == BLOCK_ADDING_THERE)
+		return end_message(p, t);
+	links_leave(&p->run, t);
+	if (p->of->place[t].adds[b->step] && p->asked->p.fused)
+		wait = time_to_add(p, message_bytes(p, b, step));
+	return wait ? stay(p, t, BLOCK_ADDING_THERE, wait) : end_message(p, t);
+}
+
+/* ---- time ---- */
+
+static bool
+next_time(const struct run *run, int64_t *out)
+{
+	int64_t clock = run->clocks.n ? run->clocks.time[run->clocks.heap[0]] : INT64_MAX;
+	int64_t event = run->events.n ? run->events.heap[0].time : INT64_MAX;
+	*out = clock < event ? clock : event;
+	return run->clocks.n || run->events.n;
+}
+
+/* Everything that happens now, until all that is left takes time. */
+static Status
+happen(struct program *p)
+{
+	int64_t time;
+	for (;;) {
+		if (p->n_woken) {
+			int t = p->woken[--p->n_woken];
+			p->block[t].woken = false;
+			TRY(go_on(p, t));
+		} else if (!next_time(&p->run, &time) || time > p->run.now) {
+			return links_share(&p->run);
+		} else if (p->run.events.n && p->run.events.heap[0].time == time) {
+			arrive(p, events_pop(&p->run.events).id);
+		} else {
+			TRY(next_state(p, clocks_pop(&p->run.clocks)));
+		}
+	}
+}
+
+static Status
+simulate(struct program *p)
+{
+	int64_t time;
+	p->run.now = p->asked->p.call * PS_PER_NS;
+	for (int t = 0; t < p->of->plan.n_hops; t++)
+		wake(p, t, -1);
+	TRY(happen(p));
+	while (next_time(&p->run, &time)) {
+		p->run.now = time;
+		TRY(happen(p));
+	}
+	for (int t = 0; t < p->of->plan.n_hops; t++)
+		if (!has_ended(p, t))
+			return fail(p->run.ctx, INTERNAL, "%s: threadblock %d hangs", p->of->algo->name, t);
+	p->run.out->time = p->run.now;
+	return OK;
+}
+
+/* ---- what is simulated ---- */
+
+static Status
+cut(struct program *p)
+{
+	const Msccl *algo = p->of->algo;
+	int64_t n = chunks_of(algo), messages = 0, longest = 0;
+	int64_t most = p->asked->steps ? LIMIT_SIM_KEPT : LIMIT_SIM_STEPS;
+	p->chunk = (p->asked->m - 1) / n + 1;
+	p->slice = p->chunk < p->asked->chunk ? p->chunk : p->asked->chunk;
+	p->n_slices = (p->chunk - 1) / p->slice + 1;
+	int64_t together = p->asked->chunk / p->slice;
+	p->together = together < LIMIT_MSCCL_CHUNKS ? (int)together : LIMIT_MSCCL_CHUNKS;
+	for (int t = 0; t < p->of->plan.n_hops; t++) {
+		const MscclBlock *b = p->of->place[t].block;
+		for (int i = 0; i < b->n_steps; i++) {
+			int chunks = b->step[i].count < p->together ? b->step[i].count : p->together;
+			if (!msccl_ops[b->step[i].op].sends)
+				continue;
+			messages += parts_of(p, &b->step[i]);
+			longest = chunks * p->slice > longest ? chunks * p->slice : longest;
+		}
+	}
+	if (messages && p->n_slices > most / messages)
+		return fail(p->run.ctx, LIMIT, "%s: a message of %lld bytes in slices of %lld: more than %lld "
+		    "steps%s: want larger ones", algo->name, (long long)p->asked->m, (long long)p->slice,
+		    (long long)most, p->asked->steps ? " to keep" : "");
+	p->run.out->n_steps = messages * p->n_slices;
+	p->run.out->chunk = longest;
+	p->run.out->n_chunks = p->n_slices;
+	return OK;
+}
+
+static Status
+new_blocks(struct program *p)
+{
+	const SimPlan *plan = &p->of->plan;
+	const Topology *topo = plan->sched->topo;
+	Ctx *ctx = p->run.ctx;
+	TRY(TEMP(ctx, p->block, plan->n_hops));
+	TRY(TEMP(ctx, p->woken, plan->n_hops));
+	TRY(TEMP(ctx, p->in_flight, plan->n_hops * p->of->slots));
+	TRY(TEMP(ctx, p->moved, topo->n_links));
+	TRY(TEMP(ctx, p->run.hop, plan->n_hops));
+	TRY(TEMP(ctx, p->run.bytes, plan->n_hops));
+	for (int t = 0; t < plan->n_hops; t++) {
+		struct block *b = &p->block[t];
+		*b = (struct block){ .last = -1, .cause = -1, .first_waiter = NO_WAITER };
+		for (int i = 0; i < plan->hop[t].n_links; i++)
+			b->latency += sim_link_latency(p->asked, &topo->link[plan->hop[t].link[i]]);
+	}
+	return OK;
+}
+
+static Status
+run_all(struct program *p, SimResult *result)
+{
+	Ctx *ctx = p->run.ctx;
+	TRY(cut(p));
+	TRY(new_blocks(p));
+	TRY(links_new(&p->run));
+	if (p->asked->steps)
+		TRY(NEW(ctx, result->step, result->n_steps));
+	result->n_steps = 0;
+	TRY(simulate(p));
+	memcpy(result->moved, p->moved, (size_t)p->of->plan.sched->topo->n_links * sizeof *p->moved);
+	return OK;
+}
+
+Status
+sim_msccl_run(Ctx *ctx, const SimMsccl *program, const SimAsk *ask, SimResult *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	SimResult result = { .packets = by_packets(ask), .last = -1 };
+	struct program p = { .asked = ask, .of = program, .ask = *ask };
+	p.ask.chunk = INT64_MAX;
+	p.ask.p.packet_most = 0;
+	p.ask.p.at_once = 0;
+	p.run = (struct run){ .ctx = ctx, .plan = &program->plan, .ask = &p.ask, .out = &result };
+	TRY(NEW(ctx, result.moved, program->plan.sched->topo->n_links));
+	TRY(NEW(ctx, result.busy, program->plan.sched->topo->n_links));
+	TRY(run_all(&p, &result));
+	arena_release(&ctx->scratch, mark);
+	*out = result;
+	return OK;
+}
+
+/* Messages, if no two chunks share one. */
+static bool
+too_many(const SimMsccl *program, int64_t m, int64_t slice)
+{
+	int64_t sends = 0, n = chunks_of(program->algo);
+	for (int t = 0; t < program->plan.n_hops; t++)
+		for (int i = 0; i < program->place[t].block->n_steps; i++) {
+			const MscclStep *step = &program->place[t].block->step[i];
+			sends += msccl_ops[step->op].sends ? step->count : 0;
+		}
+	return sends && ((m - 1) / n + 1) / slice > LIMIT_SIM_SEARCH / sends;
+}
+
+/* One more simulation; what a worse one has left in the run arena is given back. */
+static Status
+try_slice(Ctx *ctx, const SimMsccl *program, const SimAsk *ask, int64_t slice, SimResult *best, int64_t *best_slice)
+{
+	ArenaMark mark = arena_mark(&ctx->run);
+	SimAsk one = *ask;
+	SimResult result;
+	one.chunk = slice;
+	one.steps = false;
+	TRY(sim_msccl_run(ctx, program, &one, &result));
+	if (result.time < best->time) {
+		*best = result;
+		*best_slice = slice;
+	} else {
+		arena_release(&ctx->run, mark);
+	}
+	return OK;
+}
+
+Status
+sim_msccl_run_best(Ctx *ctx, const SimMsccl *program, const SimAsk *ask, SimResult *out)
+{
+	int64_t most = sim_msccl_slice(program->algo), best_slice = most;
+	SimResult best = { .time = INT64_MAX };
+	TRY(try_slice(ctx, program, ask, most, &best, &best_slice));
+	for (int64_t slice = INT64_C(1) << SLICE_SHIFT; slice < most; slice *= 2)
+		if (!too_many(program, ask->m, slice))
+			TRY(try_slice(ctx, program, ask, slice, &best, &best_slice));
+	if (ask->steps) {
+		SimAsk again = *ask;
+		again.chunk = best_slice;
+		return sim_msccl_run(ctx, program, &again, out);
+	}
+	*out = best;
+	return OK;
+}
+
+/* ---- an algorithm with ways ---- */
+
+/* The threadblock that receives what this one sends. first: of its peer. */
+static int
+receiver_of(const SimMsccl *m, int t, int first)
+{
+	const MscclPlace *from = &m->place[t];
+	int o = first;
+	while (m->place[o].block->recv != from->gpu || m->place[o].block->channel != from->block->channel)
+		o++;
+	return o;
+}
+
+/* The k-th step that sends meets the k-th that receives. */
+static void
+join_steps(SimMsccl *m, int t)
+{
+	const MscclBlock *from = m->place[t].block, *to = m->place[m->place[t].to].block;
+	int k = 0;
+	for (int i = 0; i < from->n_steps; i++) {
+		if (!msccl_ops[from->step[i].op].sends)
+			continue;
+		while (k < to->n_steps && !msccl_ops[to->step[k].op].receives)
+			k++;
+		m->place[t].adds[i] = k < to->n_steps && msccl_ops[to->step[k].op].reads;
+		k++;
+	}
+}
+
+static Status
+place_blocks(Ctx *ctx, SimMsccl *m, int *first)
+{
+	int t = 0;
+	for (int g = 0; g < m->algo->n_gpus; g++) {
+		first[g] = t;
+		for (int i = 0; i < m->algo->gpu[g].n_blocks; i++, t++) {
+			const MscclBlock *b = &m->algo->gpu[g].block[i];
+			m->place[t] = (MscclPlace){ .block = b, .gpu = g, .first = first[g], .in = -1, .to = -1 };
+			TRY(NEW(ctx, m->place[t].adds, b->n_steps));
+		}
+	}
+	return OK;
+}
+
+Status
+sim_msccl_prepare(Ctx *ctx, const Msccl *algo, const Schedule *sched, const MscclRoute *route, int slots,
+    SimMsccl *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	SimMsccl m = { .algo = algo, .slots = slots, .plan = { .sched = sched } };
+	int *first;
+	for (int g = 0; g < algo->n_gpus; g++)
+		m.plan.n_hops += algo->gpu[g].n_blocks;
+	TRY(NEW(ctx, m.place, m.plan.n_hops));
+	TRY(NEW(ctx, m.plan.hop, m.plan.n_hops));
+	TRY(TEMP(ctx, first, algo->n_gpus));
+	TRY(place_blocks(ctx, &m, first));
+	for (int t = 0; t < m.plan.n_hops; t++) {
+		MscclPlace *place = &m.place[t];
+		m.plan.hop[t] = (SimHop){ .segment = t, .src = place->gpu, .dst = place->block->send,
+			.edge = place->block->channel, .n_links = route[t].n_links, .link = route[t].link,
+			.n_path = route[t].n_links, .path = route[t].link, .feeder = -1, .from = place->gpu,
+			.to = place->block->send };
+		if (place->block->send < 0)
+			continue;
+		place->to = receiver_of(&m, t, first[place->block->send]);
+		m.place[place->to].in = t;
+		join_steps(&m, t);
+	}
+	arena_release(&ctx->scratch, mark);
+	*out = m;
+	return OK;
+}
