@@ -40,6 +40,10 @@ expect "they do what they are for, in random orders: $(grep -v ': right$' "$work
 expect "RCCL's limits hold: $(head -1 "$work/out")" [ "$(wc -c <"$work/out")" = 0 ]
 expect "a rooted one is right for its root" grep -q '^collective  gather, root 2, in place and out of place$' \
 	<("$blinkc" check "$work/own/gather.xml")
+"$blinkc" check --summary json "$work/own/gather.xml" "$work/own/ring.xml" >"$work/lines" 2>"$work/err"
+expect "a line of JSON for each" grep -q '^{ *"format": *"blink-msccl-summary".*"collective": *"gather", *"root": *2,' "$work/lines"
+sed -n 1p "$work/lines" >"$work/line.json"
+expect "its schema" oracle validate schemas/msccl-summary.schema.json "$work/line.json"
 expect "with the note of the summary" grep -q '^msccl  .* channels, .* threadblocks of a GPU at most; for messages of a multiple of [0-9]* elements$' \
 	<("$blinkc" topologies/dgx1v.xml --gpus 0,1,2,3 --format msccl -o "$work/note.xml" 2>&1)
 
