@@ -114,7 +114,7 @@ expect "of all kinds" grep -q 'deadlock=.* race=.* result=.* valid=' <(tr '\n' '
 samples=../shared/data/msccl_xml
 if [ -d $samples ]; then
 	expect "samples are valid" "$blinkc" check -q $samples/*.xml
-	expect "and right" [ "$(oracle msccl run 1 $samples/*.xml | grep -c ': right$')" = "$(find $samples -name '*.xml' | wc -l)" ]
+	[ ! "$full" ] || expect "and right" [ "$(oracle msccl run 1 $samples/*.xml | grep -c ': right$')" = "$(find $samples -name '*.xml' | wc -l)" ]
 else
 	skip "samples of ForestColl and SCCL: no $samples"
 fi
@@ -122,7 +122,7 @@ fi
 # ---- Chakra traces ----
 
 # An allreduce of 64 MiB by two trees of depth 4, over links of 20 GiB/s: half of it takes 1.5625 ms, and c chunks overlap.
-for c in 4 16 ${full:+1 2 8}; do
+for c in 4 ${full:+1 2 8 16}; do
 	"$blinkc" -q topologies/dgx1p.xml --gpus 0-3 --size 64M --format chakra --chunks $c -o "$work/trace"
 	expect "allreduce, $c chunks" cmp <(oracle chakra 20 "$work/trace" | sed 's/,.*//') \
 		<("$python" -c "from fractions import Fraction as F; print('4 ranks:', F(25, 16) * (1 + F(3, $c)), 'ms')")
