@@ -3,7 +3,7 @@ import json
 import math
 import os
 
-from figure import Figure, Paper
+from figure import Figure, Paper, Table
 
 MB = 10**6
 MESSAGE = 1000 * MB             # of the microbenchmarks, and of the figures whose sizes the text does not name
@@ -11,7 +11,8 @@ HYBRID = 500 * MB               # for which the time to switch peer access was e
 CHUNKS = 49                     # of a chain (docs/simulator.md)
 SIZES = [1 << n for n in range(10, 31)]
 NETWORK = [40, 100, 200, 300, 400, 500, 600, 800]      # Gb/s of a server, over its four NICs
-# What NCCL takes besides its hops, us: base latencies of src/graph/tuning.cc of NCCL 2.30.7, for LL and, of rings, Simple.
+# What NCCL takes besides its hops, us: base latencies of src/graph/tuning.cc of NCCL 2.30.7, for LL and, of rings,
+# Simple.
 NCCL_LL = {"double-binary-tree": 6.8, "ring": 6.6}
 NCCL_SIMPLE = {"double-binary-tree": 6.8, "ring": 8.4}
 LL_MOST = 256 << 10
@@ -28,7 +29,8 @@ def nccl(lab, schedule, algorithm, size):
 def line(n):
     """A machine whose n GPUs are in a line."""
     links = [{"from": f"gpu{i}", "to": f"gpu{i + 1}", "class": "nvlink", "capacity": 25} for i in range(n - 1)]
-    return json.dumps({"format": "blink-topology", "version": 1, "name": f"line{n}", "classes": [{"name": "nvlink", "latency": 3.4}],
+    return json.dumps({"format": "blink-topology", "version": 1, "name": f"line{n}",
+                       "classes": [{"name": "nvlink", "latency": 3.4}],
                        "nodes": [{"id": "line", "gpus": [{"id": f"gpu{i}"} for i in range(n)]}], "links": links})
 
 
@@ -49,8 +51,8 @@ def trees(lab, point):
 
 def chunk_curves(lab):
     schedule = lab.plan("dgx1v", "-g", "0-3", "-c", "broadcast")
-    return {("broadcast over 4 GPUs, 1000 MB", "GB/s"): [(chunk, lab.gb_per_s(schedule, MESSAGE, "--chunk", str(chunk)))
-                                                        for chunk in [1 << n for n in range(14, 29)]]}
+    found = [(1 << n, lab.gb_per_s(schedule, MESSAGE, "--chunk", str(1 << n))) for n in range(14, 29)]
+    return {("broadcast over 4 GPUs, 1000 MB", "GB/s"): found}
 
 
 # ---- sets of GPUs ----
@@ -107,9 +109,52 @@ def by_capacity(lab):
             ratios = []
             for gpus in classes(lab, machine):
                 plan = lab.summary(machine, "-g", gpus, "-c", collective)
-                ratios.append(plan["rate_gb_per_s"] / next(b["rate_gb_per_s"] for b in plan["baselines"] if b["name"] == "nccl-2.4"))
+                rings = next(b["rate_gb_per_s"] for b in plan["baselines"] if b["name"] == "nccl-2.4")
+                ratios.append(plan["rate_gb_per_s"] / rings)
             curves[f"{machine}, {collective}", "x"] = list(enumerate(sorted(ratios), 1))
     return curves
+
+
+# ---- sets of GPUs, by size ----
+
+BY_SIZE = [("64 KB", 64 << 10), ("1 MB", 1 << 20), ("100 MB", 100 * MB), ("1 GB", 1 << 30)]
+# Of docs/simulator.md: us of a call, a step and a hop; what is left of a hop in packets; the part of NVLink's rate.
+CALL, STEP, HOP, PACKET_HOP, EFFICIENCY = 3.3, 0.33, 3.4, 0.176, 0.84
+
+
+def rings_2_8(plan, collective, size):
+    """us of NCCL 2.8's rings by formula: a hop through a GPU counts as one. A broadcast fills its chains with the best chunk."""
+    base = next(b for b in plan["baselines"] if b["name"] == "nccl-2.8")
+    packets, allreduce = size <= LL_MOST, collective == "allreduce"
+    hops = (plan["topology"]["ranks"] - 1) * (2 if allreduce else 1)
+    part = (EFFICIENCY if base["links"] == ["nvlink"] else 1) / (2 if packets else 1)
+    moving = size / base["rate_gb_per_s"] / part / 1000
+    if packets:
+        return CALL + hops * PACKET_HOP * HOP + moving
+    filling = 0 if allreduce else 2 * math.sqrt((hops - 1) * STEP * moving)
+    return CALL + hops * (STEP + HOP) + moving + filling
+
+
+def class_ratios(lab, machine, collective, size):
+    """For each class, times of NCCL's rings, 2.4's and 2.8's, over that of the algorithm chosen for the size."""
+    def ratios(gpus):
+        options = ("-g", gpus, "-c", collective)
+        plan = lab.summary(machine, *options, "--size", str(size))
+        return [us / plan["chosen"]["time_us"] for us in (lab.us(rings_2_4(lab, machine, gpus, "-c", collective), size),
+                                                          rings_2_8(plan, collective, size))]
+    return list(zip(*lab.map(ratios, classes(lab, machine))))
+
+
+def by_size_table(lab):
+    rows = []
+    for machine in ("dgx1v", "dgx1p"):
+        for collective in ("broadcast", "allreduce"):
+            for name, size in BY_SIZE:
+                numbers = [f"{value:.2f}" for found in class_ratios(lab, machine, collective, size)
+                           for value in (geometric_mean(found), max(found), min(found))]
+                rows.append((machine, collective, name, *numbers))
+    return Table(("machine", "collective", "bytes", *(f"{version}: {what}" for version in ("NCCL 2.4", "NCCL 2.8")
+                                                      for what in ("mean", "most", "least"))), rows)
 
 
 # ---- DGX-2 ----
@@ -173,39 +218,69 @@ def server_curves(lab):
 
 # ---- the figures ----
 
-AT_1000 = "Messages of 1000 MB, the first GPU of a set as the root. The paper's bars of single sets are not to be had."
-PCIE = ("A ring over PCIe is counted at 6 GB/s, NCCL's constant between sockets of this CPU. That Blink's two NVLinks, at 21 GB/s each, are "
-        "6 times as fast says that the authors' NCCL reached about 7.")
-REDUCE = ("Where the sets have rings over NVLink, ours gain what the bound promises, as adding is nearly free in the model; Blink's trees "
-          "that meet in a GPU reached 18 of 22 GB/s, and 16 where a chain of 8 reduces and broadcasts. And rings over PCIe are counted at 6 GB/s.")
-DGX2 = ("What NCCL 2.4 takes to start and which algorithm it takes at which size is not published; with the constants of a later version it "
-        "is faster than the authors' was.")
+MISSING = "The paper's values are not to be had."
+BARS = "Messages of 1000 MB, the first GPU of a set as the root. The paper's bars of single sets are not to be had."
+CHAINS_NOTE = """\
+1000 MB in 49 chunks, V100. Not here: two trees through one GPU reached 18 GB/s each, where the model has no limit and
+gives 21."""
+TREES_NOTE = """\
+How many trees multiplicative weights give depends on how long one goes on; with `--epsilon 0.05` ours are 49. The same
+6 remain."""
+CHUNK_NOTE = MISSING + " Ours: the rate by the size of a chunk, which the paper's search climbs."
+CAPACITY_NOTE = MISSING + """ Ours, by capacities alone, for each class of 3 to 8 GPUs, NCCL 2.4's rings as the
+baseline."""
+SIZES_NOTE = """\
+Ours alone: how many times as fast as NCCL's rings the algorithm is that blinkc chooses for a size
+([choice.md](choice.md)), over the 46 and 14 classes: geometric mean, most and least. Rings of 2.4 are simulated like
+ours; those of 2.8, some of whose hops pass a GPU, are counted by a formula in their favour: their rate, one latency for
+each hop, and for a broadcast what fills the chain."""
+RATE_NOTE = "One-hop trees over the faster of NCCL's two algorithms, 1 KB to 1 GB."
+TIME_NOTE = "The same for small messages, up to 256 KB."
+SERVERS_NOTE = "By capacities, as the paper projects. Rings, as NCCL's, are bound by PCIe from 400 Gb/s on."
 
-PAPER = Paper("blink", "Blink", "Wang et al., Blink: Fast and Generic Collectives for Distributed ML, MLSys 2020, arXiv 1910.04940.", 2020,
-              "blink.csv", [
-    Figure("chains", "chains, microbenchmarks", chain, "1000 MB in 49 chunks, V100. Not here: two trees through one GPU reached 18 GB/s each, where "
-           "the model has no limit and gives 21.", calibrates="rates of kernels in [simulator.md](simulator.md) are from these chains"),
-    Figure("trees", "number of trees", trees, "How many trees multiplicative weights give depends on how long one goes on; with `--epsilon 0.05` "
-           "ours are 49. The same 6 remain."),
-    Figure("12", "figure 12, the chunk's size", None, "The paper's values are not to be had. Ours: the rate by the size of a chunk, which the "
-           "paper's search climbs.", chunk_curves, curve_x="bytes of a chunk"),
-    Figure("14", "figure 14, trees over rings by capacity", None, "The paper's values are not to be had. Ours, by capacities alone, for each class "
-           "of 3 to 8 GPUs, NCCL 2.4's rings as the baseline.", by_capacity, curve_x="class, by ratio"),
-    Figure("15", "figure 15, broadcast over sets of GPUs of a DGX-1V", of_classes("dgx1v", "broadcast"), AT_1000,
-           class_curves("dgx1v", "broadcast"), {None: PCIE}, curve_x="class, by ratio"),
-    Figure("16", "figure 16, broadcast over sets of GPUs of a DGX-1P", of_classes("dgx1p", "broadcast"), AT_1000,
-           class_curves("dgx1p", "broadcast"), curve_x="class, by ratio"),
-    Figure("17", "figure 17, allreduce over sets of GPUs of a DGX-1V", of_classes("dgx1v", "allreduce"), AT_1000,
-           class_curves("dgx1v", "allreduce"), {None: REDUCE}, curve_x="class, by ratio"),
-    Figure("19", "figure 19, rate of an allreduce over a DGX-2", most_over_nccl, "One-hop trees over the faster of NCCL's two algorithms, 1 KB to "
-           "1 GB.", dgx2_curves("GB/s", SIZES), {None: DGX2}, curve_x="bytes"),
-    Figure("20", "figure 20, time of an allreduce over a DGX-2", most_over_nccl, "The same for small messages, up to 256 KB.",
-           dgx2_curves("us", [size for size in SIZES if size <= LL_MOST]), {None: DGX2}, curve_x="bytes"),
-    Figure("21", "figure 21, PCIe beside NVLink", lambda lab, point: hybrid_gain(lab, int(point.x)), "Broadcasts of 500 MB over GPUs 0 to n-1 of a "
-           "DGX-1V.", hybrid_curves, {None: "Two of three GPUs share a PCIe switch, and the third is on the same CPU: PCIe is counted at 12 GB/s "
-           "among them; the gain in the paper is that of 6 GB/s.", ("gain of PCIe", 8.0): "Messages are divided by nominal rates, of which NVLink "
-           "reaches 84 % in the simulation."},
+PCIE = """\
+A ring over PCIe is counted at 6 GB/s, NCCL's constant between sockets of this CPU. That Blink's two NVLinks, at 21 GB/s
+each, are 6 times as fast says that the authors' NCCL reached about 7."""
+REDUCE = """\
+Where the sets have rings over NVLink, ours gain what the bound promises, as adding is nearly free in the model; Blink's
+trees that meet in a GPU reached 18 of 22 GB/s, and 16 where a chain of 8 reduces and broadcasts. And rings over PCIe are
+counted at 6 GB/s."""
+DGX2 = """\
+What NCCL 2.4 takes to start and which algorithm it takes at which size is not published; with the constants of a later
+version it is faster than the authors' was."""
+SHARED = """\
+Two of three GPUs share a PCIe switch, and the third is on the same CPU: PCIe is counted at 12 GB/s among them; the gain
+in the paper is that of 6 GB/s."""
+NOMINAL = "Messages are divided by nominal rates, of which NVLink reaches 84 % in the simulation."
+
+
+def set_figure(name, title, machine, collective, cause):
+    return Figure(name, title, of_classes(machine, collective), BARS, class_curves(machine, collective), {None: cause},
+                  curve_x="class, by ratio")
+
+
+def dgx2_figure(name, title, note, unit, sizes):
+    return Figure(name, title, most_over_nccl, note, dgx2_curves(unit, sizes), {None: DGX2}, curve_x="bytes")
+
+
+PAPER = Paper("blink", "Blink",
+              "Wang et al., Blink: Fast and Generic Collectives for Distributed ML, MLSys 2020, arXiv 1910.04940.",
+              2020, "blink.csv", [
+    Figure("chains", "chains, microbenchmarks", chain, CHAINS_NOTE,
+           calibrates="rates of kernels in [simulator.md](simulator.md) are from these chains"),
+    Figure("trees", "number of trees", trees, TREES_NOTE),
+    Figure("12", "figure 12, the chunk's size", None, CHUNK_NOTE, chunk_curves, curve_x="bytes of a chunk"),
+    Figure("14", "figure 14, trees over rings by capacity", None, CAPACITY_NOTE, by_capacity, curve_x="class, by ratio"),
+    set_figure("15", "figure 15, broadcast over sets of GPUs of a DGX-1V", "dgx1v", "broadcast", PCIE),
+    set_figure("16", "figure 16, broadcast over sets of GPUs of a DGX-1P", "dgx1p", "broadcast", PCIE),
+    set_figure("17", "figure 17, allreduce over sets of GPUs of a DGX-1V", "dgx1v", "allreduce", REDUCE),
+    Figure("sets", "sets of GPUs of a DGX-1, by size", None, SIZES_NOTE, tables=by_size_table),
+    dgx2_figure("19", "figure 19, rate of an allreduce over a DGX-2", RATE_NOTE, "GB/s", SIZES),
+    dgx2_figure("20", "figure 20, time of an allreduce over a DGX-2", TIME_NOTE, "us", [size for size in SIZES if size <= LL_MOST]),
+    Figure("21", "figure 21, PCIe beside NVLink", lambda lab, point: hybrid_gain(lab, int(point.x)),
+           "Broadcasts of 500 MB over GPUs 0 to n-1 of a DGX-1V.", hybrid_curves,
+           {None: SHARED, ("gain of PCIe", 8.0): NOMINAL},
            calibrates="times to switch peer access in topologies/dgx1v.xml were estimated from this figure"),
-    Figure("22", "figure 22, three GPUs of one server and five of another", last_followed, "By capacities, as the paper projects. Rings, as NCCL's, "
-           "are bound by PCIe from 400 Gb/s on.", server_curves, curve_x="Gb/s of a server"),
+    Figure("22", "figure 22, three GPUs of one server and five of another", last_followed, SERVERS_NOTE, server_curves,
+           curve_x="Gb/s of a server"),
 ])

@@ -49,8 +49,10 @@ class Scale:
 
 
 def element(name, text=None, **attributes):
-    words = "".join(f' {key.rstrip("_").replace("_", "-")}="{html.escape(f"{value:.1f}" if isinstance(value, float) else str(value))}"'
-                    for key, value in attributes.items())
+    words = ""
+    for key, value in attributes.items():
+        value = f"{value:.1f}" if isinstance(value, float) else html.escape(str(value))
+        words += f' {key.rstrip("_").replace("_", "-")}="{value}"'
     return f"<{name}{words}/>" if text is None else f"<{name}{words}>{text}</{name}>"
 
 
@@ -87,6 +89,9 @@ def lines(name, unit, x_unit, published, ours, order):
     def py(value):
         return TOP + HEIGHT - scale(value)
 
+    def circle(series, x, value, whose, **attributes):
+        return element("circle", title(series, f"{label(x)} {x_unit}", value, unit, whose), cx=px(x), cy=py(value), **attributes)
+
     parts = frame(scale, WIDTH, unit)
     xs = sorted({x for x, _ in every})
     last = -math.inf
@@ -99,11 +104,9 @@ def lines(name, unit, x_unit, published, ours, order):
         points = sorted(points)
         path = " ".join(f"{px(x):.1f},{py(value):.1f}" for x, value in points)
         parts.append(element("polyline", points=path, class_=f"ours c{order[series] % COLOURS}"))
-        parts += [element("circle", title(series, f"{label(x)} {x_unit}", value, unit, "ours"), class_=f"all c{order[series] % COLOURS}", r=2.5,
-                          cx=px(x), cy=py(value)) for x, value in points]
+        parts += [circle(series, x, value, "ours", class_=f"all c{order[series] % COLOURS}", r=2.5) for x, value in points]
     for series, points in published.items():
-        parts += [element("circle", title(series, f"{label(x)} {x_unit}", value, unit, "published"), class_=f"published c{order[series] % COLOURS}",
-                          r=5, cx=px(x), cy=py(value)) for x, value in points]
+        parts += [circle(series, x, value, "published", class_=f"published c{order[series] % COLOURS}", r=5) for x, value in points]
     return drawing(parts, WIDTH, name)
 
 
@@ -118,13 +121,18 @@ def bars(name, unit, rows, order):
         for at, value, kind, whose in ((x, p.value, "published", "published"), (x + BAR, row.ours, "all", "ours")):
             if value:
                 h = max(scale(value), 1.0)
-                parts.append(element("rect", title(p.series, p.x, value, unit, whose), class_=f"{kind} c{colour}", x=at, width=BAR - 1,
-                                     y=TOP + HEIGHT - h, height=h))
+                parts.append(element("rect", title(p.series, p.x, value, unit, whose), class_=f"{kind} c{colour}",
+                                     x=at, width=BAR - 1, y=TOP + HEIGHT - h, height=h))
         if p.x != before:
             text = element("title", html.escape(str(p.x))) + html.escape(str(p.x)[:14] if isinstance(p.x, str) else label(p.x))
             parts.append(element("text", text, x=x, y=TOP + HEIGHT + (16 if (x - LEFT) // (2 * BAR + GAP) % 2 else 30)))
         before, x = p.x, x + 2 * BAR + GAP
     return drawing(parts, width, name)
+
+
+def axes(row):
+    """Rows with the same have a chart in common."""
+    return row.point.unit, row.point.x_unit, isinstance(row.point.x, float)
 
 
 def figure_charts(result):
@@ -134,12 +142,12 @@ def figure_charts(result):
         order.setdefault(row.point.series, len(order))
     for series, _ in result.curves:
         order.setdefault(series, len(order))
-    units = list(dict.fromkeys([(row.point.unit, row.point.x_unit, isinstance(row.point.x, float)) for row in result.rows if row.point.unit != "count"]))
+    units = list(dict.fromkeys(axes(row) for row in result.rows if row.point.unit != "count"))
     units += [(unit, result.figure.curve_x, True) for unit in dict.fromkeys(unit for _, unit in result.curves)
               if not any(unit == known and numeric for known, _, numeric in units)]
     out = []
     for unit, x_unit, numeric in units:
-        rows = [r for r in result.rows if (r.point.unit, r.point.x_unit, isinstance(r.point.x, float)) == (unit, x_unit, numeric)]
+        rows = [row for row in result.rows if axes(row) == (unit, x_unit, numeric)]
         shown = "times" if unit == "x" else unit
         if numeric:
             x_unit = x_unit or result.figure.curve_x
@@ -155,6 +163,7 @@ def figure_charts(result):
             out.append(bars(result.figure.title, shown, rows, order))
     if not out:
         return ""
-    keys = "".join(f'<li><svg class="part" width="12" height="12"><rect class="all c{at % COLOURS}" width="12" height="12"/></svg>{html.escape(series)}</li>'
-                   for series, at in order.items())
-    return f'<ul class="legend">{keys}</ul><div class="charts">{"".join(f"<figure>{svg}</figure>" for svg in out)}</div>'
+    keys = "".join(f'<li><svg class="part" width="12" height="12"><rect class="all c{at % COLOURS}" width="12" height="12"/></svg>'
+                   f"{html.escape(series)}</li>" for series, at in order.items())
+    figures = "".join(f"<figure>{svg}</figure>" for svg in out)
+    return f'<ul class="legend">{keys}</ul><div class="charts">{figures}</div>'

@@ -73,6 +73,10 @@ class Lab:
         """What `blinkc --summary json` says of a plan: rate, bound, baselines."""
         return json.loads(self.run("--summary", "json", *options, machine, "-o", os.devnull).stderr.splitlines()[-1])
 
+    def chosen(self, machine, size, *options):
+        """What `blinkc --size` says of the algorithm that takes least time for a message of `size` bytes: way, time_us, least_us."""
+        return self.summary(machine, "--size", str(int(size)), *options)["chosen"]
+
     @once
     def simulate(self, schedule, size, *options):
         """What `blinkc simulate` says of a message of `size` bytes: time_ps, algbw, chunk and so on."""

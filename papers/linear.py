@@ -40,7 +40,7 @@ OURS = {"bidirectional exchange": ("bidirectional-exchange", 0, "auto"), "minimu
 
 def formulas(_):
     """Of an allreduce the formula of the linear pipeline is that of a reduce and then a broadcast."""
-    return [Point("table 1", series, f"{collective}, {p} GPUs, {n >> 20} MB", "", table_1(series, collective, p, n), "us", "table 1: formula")
+    return [Point("table-1", series, f"{collective}, {p} GPUs, {n >> 20} MB", "", table_1(series, collective, p, n), "us", "table 1: formula")
             for collective in COLLECTIVES for p in COUNTS for n in SIZES for series in SERIES]
 
 
@@ -97,7 +97,7 @@ def by_count(lab):
 
 PAPER = Paper("linear", "Linear Pipeline", "Wang, Wu, Bosilca, Vuduc and Xu, Efficient Communications in Training Large Scale Neural Networks, 2016, "
               "arXiv 1611.04255.", 2016, "linear.csv", [
-    Figure("table 1", "table 1, formulas", simulated, "At 5 us a message, 10 GB/s of a link, 250 GB/s of adding and blocks of 64 KB, on GPUs below one switch; "
+    Figure("table-1", "table 1, formulas", simulated, "At 5 us a message, 10 GB/s of a link, 250 GB/s of adding and blocks of 64 KB, on GPUs below one switch; "
            "the simulator has the same numbers, and no latency. Its allreduce of a linear pipeline goes both ways at once, and takes half of the formula, "
            "which is that of a reduce and then a broadcast: so is ours here.", points=formulas, formula=True,
            causes={None: "Steps of the exchange overlap here, and wait for each other where several GPUs send to one."}),

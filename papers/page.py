@@ -16,8 +16,8 @@ def cells(row, tag="td"):
 def rows_of(result):
     for row in result.rows:
         p = row.point
-        line = cells((p.series, table.place(p), table.with_unit(p.value, p.unit), table.with_unit(row.ours, p.unit), table.deviation(row),
-                      p.source, row.cause))
+        line = cells((p.series, table.place(p), table.with_unit(p.value, p.unit), table.with_unit(row.ours, p.unit),
+                      table.deviation(row), p.source, row.cause))
         yield f'<tr class="missed">{line}</tr>' if not row.met else f"<tr>{line}</tr>"
 
 
@@ -28,10 +28,10 @@ def section(paper, result):
     if result.table:
         body = "".join(f"<tr>{cells(row)}</tr>" for row in result.table.rows)
         note += f'<div class="scroll"><table><thead><tr>{cells(result.table.head, "th")}</tr></thead><tbody>{body}</tbody></table></div>'
-    if not result.rows:
-        return f'<section id="{paper.key}-{result.figure.name}"><h3>{html.escape(result.figure.title)}</h3>{note}{chart.figure_charts(result)}</section>'
-    return (f'<section id="{paper.key}-{result.figure.name}"><h3>{html.escape(result.figure.title)}</h3>{note}{chart.figure_charts(result)}'
-            f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows_of(result))}</tbody></table></div></section>')
+    body = "".join(rows_of(result))
+    rows = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>' if body else ""
+    return (f'<section id="{paper.key}-{result.figure.name}"><h3>{html.escape(result.figure.title)}</h3>'
+            f"{note}{chart.figure_charts(result)}{rows}</section>")
 
 
 def summary(papers):
@@ -40,7 +40,8 @@ def summary(papers):
         for result in results:
             link = f'<a href="#{paper.key}-{result.figure.name}">{html.escape(result.figure.title)}</a>'
             star = " (calibrates)" if result.figure.calibrates else ""
-            lines.append(f"<tr><td>{html.escape(paper.title)}</td><td>{link}{star}</td>{cells(table.tallies(result.rows, result.pairs))}</tr>")
+            tally = cells(table.tallies(result.rows, result.pairs))
+            lines.append(f"<tr><td>{html.escape(paper.title)}</td><td>{link}{star}</td>{tally}</tr>")
     lines += [f"<tr><th>all</th><th>{what}</th>{cells(tally, 'th')}</tr>" for what, tally in table.totals(papers)]
     return (f'<div class="scroll"><table><thead><tr>{cells(("paper", "figure", "met", "orders", "counts"), "th")}</tr></thead>'
             f'<tbody>{"".join(lines)}</tbody></table></div>')
@@ -51,10 +52,11 @@ def page(papers):
     for path in CSS:
         with open(path, encoding="utf-8") as file:
             style += file.read()
-    body = [f'<header><h1>The figures of papers</h1><p class="lead">Published values are hollow, those of blinkc\'s planner and simulator filled.'
-            f"</p></header><main>{summary(papers)}"]
+    lead = "Published values are hollow, those of blinkc's planner and simulator filled."
+    body = [f'<header><h1>The figures of papers</h1><p class="lead">{lead}</p></header><main>{summary(papers)}']
     for paper, results in papers:
         body.append(f"<h2>{html.escape(paper.title)}</h2><p>{html.escape(paper.cite)}</p>")
         body += [section(paper, result) for result in results]
     return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>The figures of papers</title>'
-            f'<meta name="viewport" content="width=device-width"><style>\n{style}</style></head>\n<body>{chr(10).join(body)}</main></body></html>\n')
+            f'<meta name="viewport" content="width=device-width"><style>\n{style}</style></head>\n'
+            f"<body>{chr(10).join(body)}</main></body></html>\n")

@@ -5,7 +5,6 @@ LINK, RANKS = 25, 8             # GB/s of an NVLink; ranks of a DGX-1V
 SIZES = [1 << n for n in range(10, 31, 2)]
 # Its Pareto-optimal algorithms: steps, rounds, chunks; of an allgather, chunks of one rank's data.
 FRONTIER = {"allgather": [(2, 2, 1), (2, 3, 2), (3, 7, 6)], "allreduce": [(4, 4, 8), (4, 6, 16), (6, 14, 48)]}
-DEPTHS = {"allgather": (2, 3), "allreduce": (4, 5, 6)}
 
 # Its cost is steps alpha + rounds / chunks L beta (section 2.3). Both constants are those of our simulator's kernels, so
 # that the algorithms differ and not the machine: packets up to 256 KB, at half the rate of the links; else chunks.
@@ -25,14 +24,8 @@ def its_best(collective, size):
     return min((cost(collective, size, *algorithm), algorithm) for algorithm in FRONTIER[collective])
 
 
-def candidates(lab, collective):
-    """Ours: the optimal trees, those of least depth, and rings."""
-    return [lab.plan("dgx1v", "-c", collective, *options)
-            for options in [(), *(("--max-depth", str(depth)) for depth in DEPTHS[collective]), ("-a", "ring")]]
-
-
-def fastest(lab, collective, size):
-    return min(lab.us(schedule, size) for schedule in candidates(lab, collective))
+def choice(lab, collective, size):
+    return lab.chosen("dgx1v", size, "-c", collective)
 
 
 def frontier(lab, point):
@@ -64,20 +57,25 @@ def times(collective):
 
 def time_curves(collective):
     def curves(lab):
-        least = [(size, lab.simulate(candidates(lab, collective)[0], size)["least_ps"] / 1e6) for size in SIZES]
-        return {("least time of any algorithm", "us"): least}
+        return {("least time of any algorithm", "us"): [(size, choice(lab, collective, size)["least_us"]) for size in SIZES]}
     return curves
 
 
 def time_figure(collective):
-    return Figure(f"{collective}-by-size", f"{collective} over a DGX-1V, by size", lambda lab, point: fastest(lab, collective, int(point.x)),
-                  "SCCL's formula with the constants of our simulator, against the fastest of our trees and rings in the simulator, where chunks "
-                  "fill pipelines and adding takes time, for which the formula has no term.", time_curves(collective), points=times(collective), formula=True, less=True)
+    return Figure(f"{collective}-by-size", f"{collective} over a DGX-1V, by size",
+                  lambda lab, point: choice(lab, collective, int(point.x))["time_us"],
+                  "SCCL's formula with the constants of our simulator, against the algorithm that blinkc chooses for the size "
+                  "([choice.md](choice.md)), in the simulator, where adding takes time, for which the formula has no term.",
+                  time_curves(collective), points=times(collective), formula=True, less=True)
 
 
-PAPER = Paper("sccl", "SCCL", "Cai et al., Synthesizing Optimal Collective Algorithms, PPoPP 2021, arXiv 2008.08708.", 2021, "sccl.csv", [
-    Figure("frontier", "steps and rounds of a DGX-1V", frontier, "Rounds a chunk are the time for a message in units of a link; ours follow from the rate of "
-           "the best plan no deeper than the steps.", pairs=False, formula=True, less=True),
+FRONTIER_NOTE = """\
+Rounds a chunk are the time for a message in units of a link; ours follow from the rate of the best plan no deeper than
+the steps."""
+
+PAPER = Paper("sccl", "SCCL", "Cai et al., Synthesizing Optimal Collective Algorithms, PPoPP 2021, arXiv 2008.08708.",
+              2021, "sccl.csv", [
+    Figure("frontier", "steps and rounds of a DGX-1V", frontier, FRONTIER_NOTE, pairs=False, formula=True, less=True),
     time_figure("allgather"),
     time_figure("allreduce"),
 ])

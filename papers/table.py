@@ -7,8 +7,8 @@ HEAD = """\
 # The figures of papers
 
 `make papers` plans and simulates anew what papers have published, and writes this page, and {html} with
-charts. Ours are our plans and our simulator ([simulator.md](simulator.md)) with its default parameters for all figures,
-none fitted to a figure. [papers/README.md](../papers/README.md) says where each published value is from.
+charts. Ours are our plans and our simulator ([simulator.md](simulator.md)), with its default parameters or those that a
+paper states, none fitted to a figure. [papers/README.md](../papers/README.md) says where each published value is from.
 
 A point is met if ours is within {within:.0%} of the published value. Orders are those of two algorithms at one place of a figure,
 where the published values differ by {same:.0%} or more; a ratio of two algorithms is an order, too. Counts follow from the
@@ -39,7 +39,7 @@ def place(point):
 
 
 def cell(text):
-    return str(text).replace("|", "\\|")
+    return " ".join(str(text).split()).replace("|", "\\|")
 
 
 def deviation(row):
@@ -62,9 +62,9 @@ def figure_text(result):
     lines = [f"### {figure.title}", ""]
     lines += [line for text in (figure.note, figure.calibrates and f"Calibrates: {figure.calibrates}") if text for line in (text, "")]
     if result.table:
-        lines += table_lines(result.table)
+        lines += [*table_lines(result.table), ""]
     if not result.rows:
-        return "\n".join(lines) + ("\n" if result.table else "")
+        return "\n".join(lines)
     lines += ["| series | at | published | ours | deviation | source |", "| --- | --- | --- | --- | --- | --- |"]
     for row in result.rows:
         p = row.point
@@ -129,9 +129,17 @@ def against(first, second):
             f"ours {number(up.ours)} and {number(down.ours)}")
 
 
+def contents(titles):
+    """A list of links to sections, by what a heading's anchor is on GitHub and GitLab."""
+    def anchor(title):
+        return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c == "-")
+    return "".join(f"- [{title}](#{anchor(title)})\n" for title in titles)
+
+
 def page(papers, html):
-    parts = [HEAD.format(html=f"`{html}`", within=WITHIN, same=SAME), "## All figures\n", summary(papers),
-             "## Points that are missed\n", misses(papers), "## Orders that are wrong\n", wrong_orders(papers)]
+    first = {"All figures": summary(papers), "Points that are missed": misses(papers), "Orders that are wrong": wrong_orders(papers)}
+    parts = [HEAD.format(html=f"`{html}`", within=WITHIN, same=SAME), contents([*first, *(paper.title for paper, _ in papers)])]
+    parts += [f"## {title}\n\n{text}" for title, text in first.items()]
     for paper, results in papers:
         parts += [f"## {paper.title}\n", f"{paper.cite}\n", *map(figure_text, results)]
     return "\n".join(parts)

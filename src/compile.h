@@ -47,6 +47,7 @@ typedef struct {
 		Bound bound;
 	} from[N_SYMMETRY_KINDS];
 	Proven proven;
+	KnownPlans *known;	/* two, of limits that were tried; NULL: none are kept */
 } JobShared;
 
 /* Plan alone. job: outlives *out. Fails: INFEASIBLE no trees as asked for; LIMIT. */

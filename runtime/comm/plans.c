@@ -112,6 +112,22 @@ choose(Ctx *ctx, struct rank_comm *r, Collective coll, int root, int64_t bytes, 
 	return status;
 }
 
+/* A schedule that somebody has named may be for other GPUs, or for the same in another order: its results are right,
+ * but its rate is not what was promised. Rank 0 says so. */
+static void
+warn_of_links(const struct rank_comm *r, const Choice *choice)
+{
+	struct probe_lack l;
+	char peer[24] = "switches";
+	if (!choice->sched || !r->job.card || r->engine.rank != 0
+	    || !probe_lacks(choice->sched->topo, r->job.card, r->job.server, &l))
+		return;
+	if (l.to >= 0)
+		snprintf(peer, sizeof peer, "rank %d", l.to);
+	debug_say(DEBUG_WARN, 0, "%s: NVLinks of rank %d to %s: %d in its machine, %d of the GPUs here", choice->what,
+	    l.from, peer, l.wanted, l.found);
+}
+
 /* The schedule of a file is needed only meanwhile. */
 static int
 make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct plan **out, struct blink_error *err)
@@ -128,7 +144,7 @@ make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct pl
 	ctx_init(&plan->ctx);
 	if (choose(ctx, r, call->coll, call->root, bytes, &choice) != OK)
 		fail_with(err, ctx);
-	else if (fill_plan(r, plan, &choice, bytes, err) == blinkSuccess)
+	else if (warn_of_links(r, &choice), fill_plan(r, plan, &choice, bytes, err) == blinkSuccess)
 		debug_say(DEBUG_INFO, r->engine.rank, "%s of %lld to %lld bytes: %s", collective_name(call->coll),
 		    (long long)plan->from_bytes, (long long)plan->to_bytes,
 		    is_exchange(r, &choice, bytes) ? "exchange, built in" : choice.what);

@@ -211,3 +211,32 @@ probe_match(Ctx *ctx, const Topology *machine, const struct gpu_card *card, cons
 	arena_release(&ctx->scratch, mark);
 	return status;
 }
+
+/* ---- a schedule's links ---- */
+
+static int
+links_of_topology(const Topology *topo, int from, int to)
+{
+	int n = 0;
+	for (int i = topo->first_out[from]; i < topo->first_out[from + 1]; i++) {
+		const Link *link = &topo->link[topo->out[i]];
+		bool is_there = to < 0 ? topo->vertex[link->to].kind == VERTEX_SWITCH : link->to == to;
+		n += link->class == LINK_NVLINK && is_there ? link->count : 0;
+	}
+	return n;
+}
+
+bool
+probe_lacks(const Topology *topo, const struct gpu_card *card, const int *server, struct probe_lack *out)
+{
+	for (int from = 0; from < topo->n_ranks; from++)
+		for (int to = -1; to < topo->n_ranks; to++) {
+			int found = to < 0 ? card[from].to_switch
+			    : server[from] == server[to] ? links_to(&card[from], &card[to]) : 0;
+			int wanted = to == from ? 0 : links_of_topology(topo, from, to);
+			*out = (struct probe_lack){ from, to, wanted, found };
+			if (out->wanted > out->found && card[from].mbytes > 0)
+				return true;
+		}
+	return false;
+}

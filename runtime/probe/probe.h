@@ -48,4 +48,13 @@ Status probe_gpu(Ctx *ctx, const char *address, struct gpu_card *out);
 Status probe_match(Ctx *ctx, const Topology *machine, const struct gpu_card *card, const int *server, int n_ranks,
     int *gpu, bool *found);
 
+/* NVLinks that a schedule's topology has and the job's GPUs have not: from a rank to another, or to switches (-1). */
+struct probe_lack {
+	int from, to, wanted, found;
+};
+
+/* The first of them; false: there is none. GPUs without a rate are passed over: it is not known how many links they
+ * have. topo: of as many ranks as the job. card, server: as above. */
+bool probe_lacks(const Topology *topo, const struct gpu_card *card, const int *server, struct probe_lack *out);
+
 #endif

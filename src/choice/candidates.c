@@ -14,6 +14,7 @@ struct list {
 	Ctx *ctx;
 	const Job *job;
 	JobShared shared;
+	KnownPlans known[2];
 	Choices *out;
 	Error first;		/* of candidates that cannot be had: the first */
 };
@@ -160,8 +161,9 @@ shallow_trees(struct list *l, const Algorithm *row)
 	for (int most = from - 1; most >= depth; most--) {
 		ask.max_depth = most;
 		TRY(try_candidate(l, row, &ask, &added));
+		/* Shallower than they have to be; within their own depth there may be others. */
 		if (added && l->out->candidate[l->out->n - 1].depth < most)
-			most = l->out->candidate[l->out->n - 1].depth;
+			most = l->out->candidate[l->out->n - 1].depth + 1;
 	}
 	return OK;
 }
@@ -184,6 +186,7 @@ candidates_find(Ctx *ctx, const Job *job, Choices *out)
 {
 	struct list l = { .ctx = ctx, .job = job, .out = out };
 	const Ask *ask = &job->ask;
+	l.shared.known = l.known;
 	TRY(NEW(ctx, out->candidate, CANDIDATES_MOST));
 	for (int i = 0; i < algorithm_count(); i++) {
 		const Algorithm *row = algorithm_row(i);

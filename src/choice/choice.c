@@ -9,8 +9,6 @@
 
 #include <stdlib.h>
 
-enum { LEAST_SHIFT = 12, MOST_SHIFT = 60 };
-
 struct ranked {
 	int64_t floor;
 	int candidate;
@@ -18,14 +16,15 @@ struct ranked {
 
 /* Of all chunk sizes that sim_run_best may try. */
 static int64_t
-least_floor(const Candidate *c, int64_t m)
+least_floor(const Choices *choices, int i, int64_t m)
 {
-	int64_t longest = floor_of_message(c->floor, m), least = INT64_MAX;
-	for (int shift = LEAST_SHIFT; shift <= MOST_SHIFT; shift++) {
-		int64_t floor = floor_of_chunk(c->floor, INT64_C(1) << shift);
+	const SimAsk ask = { .p = choices->p, .m = m };
+	Floor *of = choices->candidate[i].floor;
+	int64_t longest = floor_of_message(of, m), chunk = sim_least_chunk(&ask), least = floor_of_chunk(of, chunk);
+	while (chunk < longest) {
+		chunk *= 2;
+		int64_t floor = floor_of_chunk(of, chunk);
 		least = floor < least ? floor : least;
-		if (INT64_C(1) << shift >= longest)
-			break;
 	}
 	return least;
 }
@@ -45,6 +44,7 @@ simulate(Ctx *ctx, Choices *choices, int i, int64_t m, int64_t *time, int64_t *c
 	ArenaMark run = arena_mark(&ctx->run);
 	const SimAsk ask = { .p = choices->p, .m = m };
 	SimResult result;
+	progress(ctx, "message of %lld bytes by %s", (long long)m, choices->candidate[i].name);
 	TRY(sim_run_best(ctx, choices->candidate[i].sim, &ask, &result));
 	arena_release(&ctx->run, run);
 	choices->n_simulated++;
@@ -60,7 +60,7 @@ find_best(Ctx *ctx, Choices *choices, ChoicePoint *out)
 	int64_t time, chunk;
 	TRY(TEMP(ctx, order, choices->n));
 	for (int i = 0; i < choices->n; i++)
-		order[i] = (struct ranked){ least_floor(&choices->candidate[i], out->m), i };
+		order[i] = (struct ranked){ least_floor(choices, i, out->m), i };
 	qsort(order, (size_t)choices->n, sizeof *order, by_floor);
 	for (int k = 0; k < choices->n && (k == 0 || order[k].floor <= out->time); k++) {
 		int i = order[k].candidate;

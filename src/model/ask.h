@@ -86,6 +86,9 @@ typedef struct {
 	bool budget;		/* planning may be cut short, so bytes depend on the machine that plans */
 	const char *without;	/* what the machine has lost, for the record; NULL: nothing (topo_losses) */
 	const char *relays;	/* GPUs that forward if they are not ranks: ids, comma separated, or "rest"; NULL */
+	/* What the plan was chosen for, for the record; size 0: it was not. */
+	int64_t size, chunk;	/* bytes of the message, and of the chunks that take it the least time */
+	const char *executor;	/* of simulate/simulate.h, by its name */
 	int variant;		/* 0: MWU starts from weights of 1 / capacity; others lean to other trees at first */
 } Ask;
 

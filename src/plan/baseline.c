@@ -6,7 +6,6 @@
  * schedule is worth beside them is not exaggerated: NCCL's rings have no higher rate. */
 #include "plan/baseline.h"
 
-#include "plan/pack/rings.h"
 #include "plan/plan.h"
 #include "topology/topology.h"
 
@@ -145,22 +144,53 @@ find_all(struct finder *f, Collective coll, Baseline *out, int *n)
 	return OK;
 }
 
+static unsigned
+network_beside(const BaselineJob *job)
+{
+	const Topology *machine = job->machine;
+	for (int i = 1; i < job->n; i++)
+		if (machine->vertex[job->gpu[i]].node != machine->vertex[job->gpu[0]].node)
+			return NET;
+	return 0;
+}
+
 Status
 baselines_find(Ctx *ctx, const BaselineJob *job, Collective coll, Baseline **out, int *n)
 {
-	const Topology *machine = job->machine;
-	struct finder f = { .ctx = ctx, .job = job };
+	struct finder f = { .ctx = ctx, .job = job, .beside = network_beside(job) };
 	int (*step)(void *of, const char *line) = ctx->step;
 	*n = 0;
 	if (!collective_has_rings(coll) || job->n > BASELINE_RANKS)
 		return OK;
-	for (int i = 1; i < job->n; i++)
-		if (machine->vertex[job->gpu[i]].node != machine->vertex[job->gpu[0]].node)
-			f.beside = NET;
 	TRY(NEW(ctx, *out, N_ROWS));
 	/* They take little time, and no part of a budget. */
 	ctx->step = NULL;
 	Status status = find_all(&f, coll, *out, n);
 	ctx->step = step;
 	return status;
+}
+
+static Status
+find_row(struct finder *f, int row, RingPacking *out)
+{
+	static const struct tier fast = { FAST, false };
+	TRY(rings_over(f, fast, false, &f->direct));
+	return rows[row].find(f, out);
+}
+
+Status
+baseline_rings(Ctx *ctx, const BaselineJob *job, int row, RingPacking *out)
+{
+	struct finder f = { .ctx = ctx, .job = job, .beside = network_beside(job) };
+	int (*step)(void *of, const char *line) = ctx->step;
+	ctx->step = NULL;
+	Status status = find_row(&f, row, out);
+	ctx->step = step;
+	return status;
+}
+
+const char *
+baseline_name(int row)
+{
+	return row >= 0 && row < N_ROWS ? rows[row].name : NULL;
 }

@@ -3,6 +3,7 @@
 #define BLINK_PLAN_BASELINE_H
 
 #include "model/model.h"
+#include "plan/pack/rings.h"
 
 /* A job, and the machine that has links which it does not use. */
 typedef struct {
@@ -19,6 +20,13 @@ typedef struct {
  * BASELINE_RANKS GPUs.
  * Random: none. Clock: none. Fails: LIMIT. */
 Status baselines_find(Ctx *ctx, const BaselineJob *job, Collective coll, Baseline **out, int *n);
+
+/* The rings of a row of the table, and the links that they have, to plan and simulate with; out->n is 0 where there are
+ * none. out->rate may be less than the highest where it is not proven. Fails: LIMIT. */
+Status baseline_rings(Ctx *ctx, const BaselineJob *job, int row, RingPacking *out);
+
+/* NULL: the table has no such row. */
+const char *baseline_name(int row);
 
 enum { BASELINE_RANKS = 1024 };
 

@@ -2,6 +2,7 @@
 #ifndef BLINK_PLAN_PLAN_H
 #define BLINK_PLAN_PLAN_H
 
+#include "graph/hamiltonian.h"
 #include "model/model.h"
 #include "plan/classic/classic.h"
 
@@ -119,6 +120,11 @@ SymmetryKind threephase_symmetry(const Topology *topo, const Ask *ask);
 /* As many edge-disjoint rings as the links allow. out->best: of rings of whole links. Fails: INFEASIBLE no ring is
  * found. */
 Status plan_ring(Ctx *ctx, const Planning *in, Plan *out);
+
+/* A tree of each ring for each demand; of an allreduce for `roots` ranks, at equal distances, which for other
+ * collectives is 1. Edges are those of the rings. Fails: INTERNAL rings without links. */
+Status ring_trees(Ctx *ctx, const Topology *topo, const Ask *ask, const Cycle *ring, int n_rings, int roots,
+    Packing **out);
 
 /* ---- literature.c: the rows with a Classic ---- */
 

@@ -51,24 +51,23 @@ put_tree(Ctx *ctx, const Cycle *ring, int n, Demand demand, int root, Tree *out)
 	return OK;
 }
 
-/* A tree of each ring for each demand; of an allreduce for `roots` ranks, at equal distances. */
-static Status
-to_packing(Ctx *ctx, const Topology *topo, const Ask *ask, const CyclePacking *rings, int roots, Packing **out)
+Status
+ring_trees(Ctx *ctx, const Topology *topo, const Ask *ask, const Cycle *ring, int n_rings, int roots, Packing **out)
 {
 	int n = topo->n_ranks, demands = collective_demands(ask->coll, n);
 	Packing *pack;
 	int64_t *load;
 	TRY(NEW(ctx, pack, 1));
-	TRY(NEW(ctx, pack->tree, rings->n * demands * roots));
-	TRY(NEW(ctx, pack->weight, rings->n * demands * roots));
+	TRY(NEW(ctx, pack->tree, n_rings * demands * roots));
+	TRY(NEW(ctx, pack->weight, n_rings * demands * roots));
 	if (demands > 1)
-		TRY(NEW(ctx, pack->demand, rings->n * demands));
+		TRY(NEW(ctx, pack->demand, n_rings * demands));
 	for (int d = 0; d < demands; d++) {
 		Demand demand = collective_demand(ask->coll, n, ask->root, d);
-		for (int i = 0; i < rings->n * roots; i++, pack->n_trees++) {
+		for (int i = 0; i < n_rings * roots; i++, pack->n_trees++) {
 			int root = (int)((int64_t)(i % roots) * n / roots);
-			TRY(put_tree(ctx, &rings->ring[i / roots], n, demand, root, &pack->tree[pack->n_trees]));
-			pack->weight[pack->n_trees] = rings->ring[i / roots].width;
+			TRY(put_tree(ctx, &ring[i / roots], n, demand, root, &pack->tree[pack->n_trees]));
+			pack->weight[pack->n_trees] = ring[i / roots].width;
 			if (demands > 1)
 				pack->demand[pack->n_trees] = d;
 		}
@@ -109,7 +108,7 @@ plan_ring(Ctx *ctx, const Planning *in, Plan *out)
 		int64_t room = RING_EDGES / (rings.n * edges);
 		roots = room < 1 ? 1 : room < n ? (int)room : n;
 	}
-	TRY(to_packing(ctx, in->topo, in->ask, &rings, roots, &out->pack));
+	TRY(ring_trees(ctx, in->topo, in->ask, rings.ring, rings.n, roots, &out->pack));
 	if (pack_rate(out->pack, coll, n, &rate) && rings.proven && (coll != ALLREDUCE || roots == n))
 		out->best = rate;
 	return plan_compare(ctx, in, rate, out);

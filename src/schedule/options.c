@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { MOST_OPTIONS = 16 };
+enum { MOST_OPTIONS = 20 };
 
 static Status
 put_option(Ctx *ctx, const char *key, Text *value, Schedule *sched)
@@ -34,12 +34,12 @@ put_word(Ctx *ctx, const char *key, const char *word, Schedule *sched)
 
 /* A limit is recorded only where there is one. */
 static Status
-put_limit(Ctx *ctx, const char *key, int value, Schedule *sched)
+put_limit(Ctx *ctx, const char *key, int64_t value, Schedule *sched)
 {
 	Text text = { 0 };
 	if (!value)
 		return OK;
-	text_int(&text, value);
+	text_printf(&text, "%lld", (long long)value);
 	return put_option(ctx, key, &text, sched);
 }
 
@@ -105,6 +105,10 @@ sched_record(Ctx *ctx, const Ask *ask, unsigned classes, Schedule *sched)
 	TRY(put_limit(ctx, "max_trees", ask->max_trees, sched));
 	if (ask->hybrid)
 		TRY(put_word(ctx, "hybrid", hybrid_name(ask->hybrid), sched));
+	TRY(put_limit(ctx, "size", ask->size, sched));
+	if (ask->size)
+		TRY(put_word(ctx, "executor", ask->executor, sched));
+	TRY(put_limit(ctx, "chunk", ask->chunk, sched));
 	TRY(put_list(ctx, "without", ask->without, sched));
 	TRY(put_list(ctx, "relays", ask->relays, sched));
 	/* A budget is no promise of the same bytes, so it is no more than named. */

@@ -1,19 +1,27 @@
-/* The chunk size with the least simulated time, among powers of two of at least 4 KiB.
+/* The chunk size with the least simulated time, among powers of two of at least 4 KiB; of packets, of at least 256
+ * bytes, since each carries its own flag: a warp sends on the 32 times 8 bytes that it has without waiting for others.
  *
  * Small chunks fill the pipeline sooner, and pay more start-ups: along d hops a segment of S bytes takes about
- * (k + d - 1) (step + S / (k B)) in k chunks, least for k = sqrt((d - 1) S / (B step)). Around that the time falls,
- * and then rises, so the search starts there and goes downhill, in the order of chunk sizes, until a neighbour is no
- * better; and at last one chunk is tried, which trees of one hop are best with: five or six simulations. Of equal
- * times the size that was tried first is kept. None has more than LIMIT_SIM_SEARCH steps, or one chunk: with k
- * chunks a pipeline of d hops is filled for (d - 1) / k of its time, which many more chunks hardly change.
+ * (k + d - 1) (step + S / (k B)) in k chunks, least for k = sqrt((d - 1) S / (B step)). Trees that share links are not
+ * so smooth: there a size has its own rhythm of who waits for whom, and a neighbour may be 10 % off. So the search
+ * begins with one chunk, halves it again and again, and ends once two sizes in a row have brought nothing. Each
+ * simulation has twice the steps of the one before: all together take twice as long as the last, and that
+ * takes four times as long as the best. Of equal times the larger chunk is kept. None has more than LIMIT_SIM_SEARCH
+ * steps, or one chunk: with k chunks a pipeline of d hops is filled for (d - 1) / k of its time, which many more
+ * chunks hardly change.
  *
  * What libblink takes itself (runtime/cuda/sizes.c) is a rule for all machines, within 8 to 128 KiB for kernels, bound
  * by its rings; `--chunk` simulates that, too. The best size shows what a schedule can do, and is what a schedule's
  * chunk can be set to (BLINK_CHUNK). */
-#include "schedule/schedule.h"
 #include "simulate/run.h"
 
-enum { LEAST_SHIFT = 12 };
+enum { LEAST_SHIFT = 12, LEAST_SHIFT_PACKETS = 8, PATIENCE = 2 };
+
+int64_t
+sim_least_chunk(const SimAsk *ask)
+{
+	return INT64_C(1) << (by_packets(ask) ? LEAST_SHIFT_PACKETS : LEAST_SHIFT);
+}
 
 static int64_t
 longest_segment(Ctx *ctx, const SimPlan *plan, int64_t m)
@@ -30,40 +38,21 @@ longest_segment(Ctx *ctx, const SimPlan *plan, int64_t m)
 	return longest;
 }
 
-/* The shift of the chunk size where the search begins. */
-static int
-first_shift(const SimPlan *plan, const SimAsk *ask, int depth, int most)
-{
-	const Schedule *sched = plan->sched;
-	double rate = 1, step = (double)(by_packets(ask) ? ask->p.packet_step : ask->p.step) + 1;
-	for (int h = 0; h < plan->n_hops; h++)
-		for (int i = 0; i < plan->hop[h].n_links; i++) {
-			double one = (double)sim_link_rate(&ask->p, &sched->topo->link[plan->hop[h].link[i]]);
-			rate = one > rate ? one : rate;
-		}
-	/* chunk^2 = S B step / (d - 1), S = 2^most */
-	double square = (double)(INT64_C(1) << most) * rate * step / 1e9 / (depth > 1 ? depth - 1 : 1);
-	int shift = LEAST_SHIFT;
-	while (shift < most && (double)(INT64_C(1) << shift) * (double)(INT64_C(1) << shift) < square)
-		shift++;
-	return shift;
-}
-
 /* Steps of chunks of this size, of the longest segment, over all edges: at least what a simulation counts. */
 static bool
-too_many(const SimPlan *plan, int64_t longest, int shift)
+too_many(const SimPlan *plan, int64_t longest, int64_t chunk)
 {
-	return ((longest - 1) >> shift) + 1 > LIMIT_SIM_SEARCH / (plan->n_hops ? plan->n_hops : 1);
+	return (longest - 1) / chunk + 1 > LIMIT_SIM_SEARCH / (plan->n_hops ? plan->n_hops : 1);
 }
 
 /* One more simulation; what a worse one has left in the run arena is given back. */
 static Status
-try_shift(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int shift, SimResult *best, bool *better)
+try_chunk(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t chunk, SimResult *best, bool *better)
 {
 	ArenaMark mark = arena_mark(&ctx->run);
 	SimAsk one = *ask;
 	SimResult result;
-	one.chunk = INT64_C(1) << shift;
+	one.chunk = chunk;
 	one.steps = false;
 	TRY(sim_run(ctx, plan, &one, &result));
 	*better = result.time < best->time;
@@ -74,47 +63,27 @@ try_shift(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int shift, SimResult
 	return OK;
 }
 
-static Status
-descend(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t longest, int most, SimResult *best, int *shift)
-{
-	bool better;
-	for (int direction = 1; direction >= -1; direction -= 2) {
-		int start = *shift;
-		do {
-			int next = *shift + direction;
-			better = next >= LEAST_SHIFT && next <= most && !too_many(plan, longest, next);
-			if (better)
-				TRY(try_shift(ctx, plan, ask, next, best, &better));
-			*shift = better ? next : *shift;
-		} while (better);
-		if (*shift != start)
-			break;
-	}
-	return OK;
-}
-
 Status
 sim_run_best(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
 {
-	int64_t longest = longest_segment(ctx, plan, ask->m);
-	int most = LEAST_SHIFT, depth, shift;
+	int64_t longest = longest_segment(ctx, plan, ask->m), chunk = sim_least_chunk(ask), best_chunk;
+	int worse = 0;
 	SimResult best = { .time = INT64_MAX };
 	bool better;
 	if (longest < 0)
 		return fail_memory(ctx);
-	while (most < 60 && INT64_C(1) << most < longest)
-		most++;
-	TRY(sched_depth(ctx, plan->sched, &depth));
-	shift = first_shift(plan, ask, depth, most);
-	while (shift < most && too_many(plan, longest, shift))
-		shift++;
-	TRY(try_shift(ctx, plan, ask, shift, &best, &better));
-	TRY(descend(ctx, plan, ask, longest, most, &best, &shift));
-	TRY(try_shift(ctx, plan, ask, most, &best, &better));
-	shift = better ? most : shift;
+	while (chunk < longest)
+		chunk *= 2;
+	best_chunk = chunk;
+	TRY(try_chunk(ctx, plan, ask, chunk, &best, &better));
+	while ((chunk /= 2) >= sim_least_chunk(ask) && worse < PATIENCE && !too_many(plan, longest, chunk)) {
+		TRY(try_chunk(ctx, plan, ask, chunk, &best, &better));
+		worse = better ? 0 : worse + 1;
+		best_chunk = better ? chunk : best_chunk;
+	}
 	if (ask->steps) {
 		SimAsk kept = *ask;
-		kept.chunk = INT64_C(1) << shift;
+		kept.chunk = best_chunk;
 		return sim_run(ctx, plan, &kept, out);
 	}
 	*out = best;

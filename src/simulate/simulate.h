@@ -169,6 +169,9 @@ Status sim_run(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
  * search. */
 Status sim_run_best(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out);
 
+/* The least chunk that it tries, bytes: a power of two. */
+int64_t sim_least_chunk(const SimAsk *ask);
+
 /* Bytes of each segment in a message of m bytes: bytes[n_segments]. */
 void sim_segment_bytes(const SimPlan *plan, int64_t m, int64_t *bytes);
 

@@ -1,6 +1,7 @@
 #include "compile.h"
 #include "format/format.h"
 #include "topology/topology.h"
+#include "verb/chosen.h"
 #include "verb/idle.h"
 #include "verb/relays.h"
 #include "verb/progress.h"
@@ -83,6 +84,8 @@ struct compile_request {
 	int *gpu, n;
 	Ask ask;
 	Sizes sizes;
+	ChoiceRequest choice;
+	Chosen chosen;		/* if it is wanted */
 	const Options *opt;
 	const char *format;	/* of the output */
 };
@@ -104,7 +107,10 @@ print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compi
 {
 	Text note = { 0 };
 	Idle idle;
-	TRY(summary_print(ctx, to, made->sched, unproven(&req->ask, made), req->sizes.m, req->sizes.n));
+	int n_sizes = req->choice.wanted ? 0 : req->sizes.n;
+	TRY(summary_print(ctx, to, made->sched, unproven(&req->ask, made), req->sizes.m, n_sizes));
+	if (req->choice.wanted)
+		summary_print_chosen(to, &req->chosen);
 	if (made->other_trees > 0)
 		fprintf(to, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
 		    made->other_trees, made->other_depth, made->other_depth);
@@ -134,7 +140,8 @@ write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, co
 		.size = req->sizes.m, .n_sizes = req->sizes.n, .best_of = algorithm ? algorithm->trees : NULL,
 		.other_trees = made->other_trees, .other_depth = made->other_depth,
 		.cut_at = made->cut_short ? ctx->at : NULL, .budget = (double)progress_budget() / 1000,
-		.idle = &idle, .relays = ask->relays ? relays : NULL };
+		.idle = &idle, .relays = ask->relays ? relays : NULL,
+		.chosen = req->choice.wanted ? &req->chosen : NULL };
 	Status status = summary_json(ctx, &summary, &text);
 	if (status == OK)
 		*out = text.data;
@@ -188,7 +195,7 @@ take_losses(Ctx *ctx, const Options *opt, Topology **machine, struct compile_req
 
 /* What does not depend on the machine. */
 static Status
-parse_options(Ctx *ctx, const Options *opt, Ask *ask, Sizes *sizes)
+parse_options(Ctx *ctx, const Options *opt, const char *format, Ask *ask, Sizes *sizes, ChoiceRequest *choice)
 {
 	Collective coll;
 	int64_t budget;
@@ -197,6 +204,7 @@ parse_options(Ctx *ctx, const Options *opt, Ask *ask, Sizes *sizes)
 	TRY(request_collective(ctx, opt, &coll));
 	TRY(request_parse(ctx, opt, coll, ask));
 	TRY(request_sizes(ctx, opt->value[OPT_SIZE], sizes));
+	TRY(request_choice(ctx, opt, ask, format, sizes, choice));
 	if (opt->value[OPT_BUDGET]) {
 		TRY(request_budget(ctx, opt->value[OPT_BUDGET], &budget));
 		progress_limit(budget);
@@ -205,12 +213,21 @@ parse_options(Ctx *ctx, const Options *opt, Ask *ask, Sizes *sizes)
 }
 
 static Status
+plan_request(Ctx *ctx, struct compile_request *req, Compiled *out)
+{
+	if (!req->choice.wanted)
+		return compile(ctx, req->machine, req->gpu, req->n, &req->ask, out);
+	return compile_chosen(ctx, req->machine, req->gpu, req->n, &req->choice, req->sizes.m[0], &req->ask, out,
+	    &req->chosen);
+}
+
+static Status
 compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, Compiled *out)
 {
 	struct compile_request req;
 	Topology *machine;
 	char *summary = NULL;
-	TRY(parse_options(ctx, opt, &req.ask, &req.sizes));
+	TRY(parse_options(ctx, opt, format, &req.ask, &req.sizes, &req.choice));
 	ctx->step = progress_step;
 	TRY(read_topology(ctx, opt, label, in, &machine));
 	TRY(select_gpus(ctx, opt, label, machine, &req.gpu, &req.n));
@@ -222,9 +239,11 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	req.machine = machine;
 	req.opt = opt;
 	req.format = format;
+	if (opt->value[OPT_PARETO] && req.choice.wanted)
+		return print_candidates(ctx, machine, req.gpu, req.n, &req.choice, &req.sizes, &req.ask);
 	if (opt->value[OPT_PARETO])
 		return print_pareto(ctx, machine, req.gpu, req.n, &req.ask);
-	TRY(compile(ctx, machine, req.gpu, req.n, &req.ask, out));
+	TRY(plan_request(ctx, &req, out));
 	RelayGain relays = { 0 };
 	if (req.ask.relays && !opt->value[OPT_QUIET])
 		TRY(relays_find(ctx, machine, req.gpu, req.n, &req.ask, out->sched, &relays));

@@ -173,6 +173,20 @@ put_relays(JsonWriter *w, const RelayGain *relays)
 	json_end(w);
 }
 
+static void
+put_chosen(JsonWriter *w, const Chosen *chosen)
+{
+	json_object(w, "chosen", JSON_TIGHT);
+	json_string(w, "way", chosen->way);
+	json_int(w, "ways", chosen->n_ways);
+	json_string(w, "executor", chosen->executor);
+	json_int64(w, "bytes", chosen->bytes);
+	json_int64(w, "chunk_bytes", chosen->chunk);
+	json_number(w, "time_us", (double)chosen->time / 1e6);
+	json_number(w, "least_us", (double)chosen->least / 1e6);
+	json_end(w);
+}
+
 Status
 summary_json(Ctx *ctx, const Summary *s, Text *out)
 {
@@ -210,6 +224,8 @@ summary_json(Ctx *ctx, const Summary *s, Text *out)
 		put_idle(&w, s->idle);
 	if (s->relays)
 		put_relays(&w, s->relays);
+	if (s->chosen)
+		put_chosen(&w, s->chosen);
 	json_end(&w);
 	text_put(out, "\n");
 	return out->failed ? fail_memory(ctx) : OK;

@@ -41,6 +41,17 @@ typedef struct {
 
 void summary_print_relays(FILE *to, const Schedule *sched, const RelayGain *relays);
 
+/* What was chosen for messages of a size. Times in ps. */
+typedef struct {
+	const char *way;	/* "knomial, radix 4" */
+	int n_ways;		/* of which it is the best */
+	const char *executor;
+	int64_t bytes, chunk;
+	int64_t time, least;	/* simulated; below which no algorithm goes */
+} Chosen;
+
+void summary_print_chosen(FILE *to, const Chosen *chosen);
+
 /* The summary for programs: one line of JSON (schemas/summary.schema.json). */
 typedef struct {
 	const char *file;		/* of the schedule, as it was named; NULL: none was read */
@@ -55,6 +66,7 @@ typedef struct {
 	double budget;			/* s */
 	const Idle *idle;		/* NULL: the machine is not known */
 	const RelayGain *relays;	/* NULL: there are none */
+	const Chosen *chosen;		/* NULL: nothing was */
 } Summary;
 
 Status summary_json(Ctx *ctx, const Summary *summary, Text *out);

@@ -126,7 +126,7 @@ job() {
 	shift 2
 	rm -f "$work/id" "$work/log"
 	for address; do
-		RANK=$r WORLD_SIZE=$# BLINK_GPU=$address BLINK_SCHEDULES=$work/pascal:$work/volta BLINK_DEBUG=INFO BLINK_DEBUG_FILE=$work/log \
+		RANK=$r WORLD_SIZE=$# BLINK_GPU=$address BLINK_SCHEDULES=${BLINK_SCHEDULES:-$work/pascal:$work/volta} BLINK_DEBUG=INFO BLINK_DEBUG_FILE=$work/log \
 			BLINK_TIMEOUT=30000 on_machine "$v" timeout 60 "$work/launched" "$work/id" >>"$work/said" 2>&1 &
 		pids+=($!)
 		r=$((r + 1))
@@ -143,6 +143,17 @@ RANK=0 WORLD_SIZE=1 BLINK_GPU=0000:fe:00.0 on_machine "$v" timeout 60 "$work/lau
 code=$?
 expect "a GPU that the driver does not show" grep -q "GPU 0000:fe:00.0: NVIDIA's driver shows 8 GPUs, and not this one" "$work/said"
 [ $code != 0 ] || not_ok "a GPU that the driver does not show: exit 0"
+
+# A schedule file has no index that knows its GPUs: where a link is missing, rank 0 warns.
+"$blinkc" -q "$v" -g 0-3 -c allreduce -o "$work/first4.json" || not_ok "schedule"
+named() {
+	BLINK_SCHEDULES=$work/first4.json job "$@"
+}
+named "a schedule file for the GPUs" "first4.json: trees, 75 GB/s" 0000:10:00.0 0000:11:00.0 0000:12:00.0 0000:13:00.0
+expect "a schedule file for the GPUs: no warning" test "$(grep -c NVLinks "$work/log")" = 0
+named "a schedule file for other GPUs" "first4.json: trees, 75 GB/s" 0000:11:00.0 0000:14:00.0 0000:15:00.0 0000:16:00.0
+expect "a schedule file for other GPUs: a warning" grep -q '\[0\] BLINK WARN .*/first4.json: .*: NVLinks of rank 0 to rank 1: 1 in its machine, 0 of the GPUs here' "$work/log"
+expect "a schedule file for other GPUs: one warning" test "$(grep -c NVLinks "$work/log")" = 1
 
 # The same with the backend cuda, on the virtual driver, where no rank says anything: each has the device of its number.
 if have_kernels; then

@@ -109,6 +109,49 @@ expect "a page of hostile names" "$blinkc" report hostile -o hostile.html
 expect "hostile names: XML" xmllint --noout --nonet hostile.html
 if grep -qF "$(printf '\342\200\250')" <(sed -n '/<script/,/<\/script>/p' hostile.html); then not_ok "hostile names: U+2028 in a script"; else ok "hostile names: no U+2028 in a script"; fi
 
+# ---- charts over sizes ----
+
+sizes=1K,1M,100M
+expect "a batch for charts over sizes" "$blinkc" batch -q "$v" --sizes 2-3 --distinct --roots best --collectives allreduce,broadcast,alltoall -o few-gpus
+expect "charts over sizes" "$blinkc" report -q few-gpus --topology "$v" --size $sizes -o sizes.html
+expect "charts over sizes: XML" xmllint --noout --nonet sizes.html
+"$blinkc" report -q -j 1 few-gpus --topology "$v" --size $sizes >again.html
+same "charts over sizes: the same bytes" again.html sizes.html
+if grep -q "Time over the size" one.html; then not_ok "charts over sizes that nobody asked for"; else ok "charts over sizes are asked for"; fi
+fails "sizes without a machine" 2 "want --topology" one --size 1K
+fails "sizes of another machine" 3 "want sha256:" one --topology "$top/topologies/dgx1p.xml"
+fails "a bad size" 2 "--size: 0" one --topology "$v" --size 0
+oracle snippet - sizes.html 3 >judged <<'EOF'
+import json, re, sys
+page, n_sizes = open(sys.argv[1], encoding="utf-8").read(), int(sys.argv[2])
+data = json.loads(re.search(r'<script id="data"[^>]*>(.*?)</script>', page, re.S).group(1))
+tables = re.findall(r'<details>.*?<tbody>(.*?)</tbody>', page[page.index('id="h-times"'):], re.S)
+wrong = []
+def want(name, right):
+    if not right: wrong.append(name)
+want("a table for each class", len(tables) == len(data["times"]) > 0)
+for times, table in zip(data["times"], tables):
+    rows, name = re.findall(r"<tr>.*?</tr>", table, re.S), (times["collective"], times["gpus"])
+    want((name, "rows"), len(rows) == len(times["points"]) == n_sizes)
+    for point, row in zip(times["points"], rows):
+        rings, nccl = [t for t in point["rings_us"] if t is not None], [c["us"] for c in point["nccl"] if c["us"] is not None]
+        want((name, point["size"], "least"), all(point["least_us"] <= t for t in [point["us"], *rings, *nccl]))
+        want((name, point["size"], "a ring is faster"), all(point["us"] <= t * 1.000001 for t in rings))
+        shown = re.findall(r'<td class="n">(?:none|([0-9.e+]+))</td>', row)
+        numbers = [f"{t:.2f}" for t in (point["us"], *rings, *nccl, point["least_us"])]
+        want((name, point["size"], numbers, shown), [s for i, s in enumerate(shown) if s and i != 1] == numbers)
+    want((name, "NCCL"), len(times["points"][0]["nccl"]) == (0 if times["collective"] == "alltoall" else len(data["nccl"])))
+    want((name, "why"), (times["without_nccl"] is None) == (times["collective"] != "alltoall"))
+# GPUs 0, 1 and 4 are a chain by NVLink: rings of 2.4 are over PCIe, those of 2.8 go back through GPU 0; LL for what is small.
+chain = next(t for t in data["times"] if t["collective"] == "allreduce" and t["gpus"] == [0, 1, 4])
+large, small = chain["points"][-1], chain["points"][0]
+want("a chain", large["rings_us"][0] > 2 * large["rings_us"][1])
+want("protocols", all(c["protocol"] == "LL" for c in small["nccl"]) and all(c["protocol"] == "Simple" for c in large["nccl"]))
+want("what NCCL expects", "expects_us" not in small["nccl"][0] and all(c["expects_us"] > 0 for c in small["nccl"][1:]))
+print("\n".join(str(w) for w in wrong))
+EOF
+if [ ! -s judged ] || [ -n "$(cat judged)" ]; then not_ok "charts over sizes: $(head -3 judged)"; else ok "charts over sizes: bounds, tables, NCCL's choices"; fi
+
 # ---- a large machine ----
 
 IFS=: read -r sizes jobs <<<"$([ "$full" ] && echo 2-16:65519 || echo 2-5,13-16:7565)"

@@ -12,6 +12,8 @@
 #include "graph/search.h"
 #include "plan/pack/simplex.h"
 
+#include <string.h>
+
 enum {
 	NO_RANK = -1,
 	MOST_PIVOTS = 1 << 10,
@@ -21,6 +23,12 @@ enum {
 };
 
 #define NO_HOP (INT64_MAX / 4)
+
+struct column {
+	Edge *edge;		/* of each hop, in the scratch arena */
+	unsigned classes;
+	bool through;		/* another rank */
+};
 
 struct program {
 	Ctx *ctx;
@@ -35,8 +43,7 @@ struct program {
 	signed char *before;	/* likewise: the member before the last */
 	int order[RINGS_EXACT_RANKS];	/* ranks of the cheapest ring */
 	int n_columns;
-	unsigned classes[MOST_PIVOTS];	/* of each column */
-	bool passes[MOST_PIVOTS];	/* through another rank */
+	struct column column[MOST_PIVOTS];
 };
 
 /* ---- cuts ---- */
@@ -183,18 +190,52 @@ cheapest_ring(struct program *p)
 
 /* ---- columns ---- */
 
-/* A hop's links, counted; n: of them so far. */
-static int
-add_route(const struct program *p, int src, int dst, int *link, int *times, int n)
+/* Links from a rank of the ring to the next one. */
+static Status
+route_hop(const struct program *p, int src, int dst, Edge *out)
 {
-	int route[LIMIT_ROUTE_LINKS];
-	int length = search_route(&p->search, search_cheapest_hop(&p->search, src, dst), route);
-	for (int i = 0; i < length; i++) {
+	int route[2 * LIMIT_ROUTE_LINKS], via = p->via[src * p->topo->n_ranks + dst], length, more = 0, *link;
+	const Search *search = &p->search;
+	length = search_route(search, search_cheapest_hop(search, src, via == NO_RANK ? dst : via), route);
+	if (length >= 0 && via != NO_RANK)
+		more = search_route(search, search_cheapest_hop(search, via, dst), route + length);
+	if (length < 0 || more < 0)
+		return fail(p->ctx, LIMIT, "%s: a hop of a ring takes more than %d links", p->topo->name,
+		    LIMIT_ROUTE_LINKS);
+	TRY(TEMP(p->ctx, link, length + more));
+	memcpy(link, route, (size_t)(length + more) * sizeof *link);
+	*out = (Edge){ .src = src, .dst = dst, .n_links = length + more, .link = link };
+	return OK;
+}
+
+/* The ring of p->order as a column. */
+static Status
+make_column(const struct program *p, struct column *out)
+{
+	int n = p->topo->n_ranks;
+	*out = (struct column){ 0 };
+	TRY(TEMP(p->ctx, out->edge, n));
+	for (int i = 0; i < n; i++) {
+		int src = p->order[i], dst = p->order[(i + 1) % n];
+		Edge *edge = &out->edge[i];
+		TRY(route_hop(p, src, dst, edge));
+		out->through |= p->via[src * n + dst] != NO_RANK;
+		for (int k = 0; k < edge->n_links; k++)
+			out->classes |= 1u << p->topo->link[edge->link[k]].class;
+	}
+	return OK;
+}
+
+/* Links of an edge, counted; n: of them so far. */
+static int
+count_links(const Edge *edge, int *link, int *times, int n)
+{
+	for (int i = 0; i < edge->n_links; i++) {
 		int k = 0;
-		while (k < n && link[k] != route[i])
+		while (k < n && link[k] != edge->link[i])
 			k++;
 		if (k == n) {
-			link[n] = route[i];
+			link[n] = edge->link[i];
 			times[n++] = 0;
 		}
 		times[k]++;
@@ -202,55 +243,103 @@ add_route(const struct program *p, int src, int dst, int *link, int *times, int 
 	return n;
 }
 
-/* The ring of p->order comes into the basis. */
-static bool
-enter_ring(struct program *p)
+/* The ring of p->order comes into the basis. *entered: numbers did not become too large. */
+static Status
+enter_ring(struct program *p, bool *entered)
 {
-	int link[RING_LINKS], times[RING_LINKS], n_ranks = p->topo->n_ranks, n = 0, column = p->n_columns++;
-	p->classes[column] = 0;
-	p->passes[column] = false;
-	for (int i = 0; i < n_ranks; i++) {
-		int src = p->order[i], dst = p->order[(i + 1) % n_ranks], via = p->via[src * n_ranks + dst];
-		p->passes[column] |= via != NO_RANK;
-		n = add_route(p, src, via == NO_RANK ? dst : via, link, times, n);
-		n = via == NO_RANK ? n : add_route(p, via, dst, link, times, n);
-	}
-	for (int i = 0; i < n; i++)
-		p->classes[column] |= 1u << p->topo->link[link[i]].class;
-	return simplex_enter(&p->simplex, column, link, times, n);
+	int link[RING_LINKS], times[RING_LINKS], n = 0;
+	struct column *column = &p->column[p->n_columns];
+	TRY(make_column(p, column));
+	for (int i = 0; i < p->topo->n_ranks; i++)
+		n = count_links(&column->edge[i], link, times, n);
+	*entered = simplex_enter(&p->simplex, p->n_columns++, link, times, n);
+	return OK;
 }
 
 /* *proven: the basis is optimal, or reaches the cut. *ended: numbers did not become too large before. */
-static void
+static Status
 improve(struct program *p, bool *proven, bool *ended)
 {
 	Simplex *s = &p->simplex;
 	int pivots = MOST_PIVOTS;
 	*proven = *ended = false;
 	while (simplex_price(s, &pivots)) {
+		bool entered;
 		set_costs(p);
 		if (p->through)
 			set_costs_through(p);
 		*proven = simplex_sum(s) == (Wide)p->cut * s->den || cheapest_ring(p) >= s->den;
 		*ended = *proven || --pivots <= 0;
-		if (*ended || !enter_ring(p))
-			return;
+		if (*ended)
+			return OK;
+		TRY(enter_ring(p, &entered));
+		if (!entered)
+			return OK;
 	}
 	*ended = pivots <= 0;
+	return OK;
 }
 
-static bool
-read_basis(const struct program *p, RingPacking *out)
+/* ---- the result ---- */
+
+static Wide
+common_divisor(Wide a, Wide b)
+{
+	while (b) {
+		Wide rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* Widths in proportion to the values of the basis: exactly, but where these are large. */
+static void
+set_widths(const Simplex *s, RingPacking *out)
+{
+	Wide divisor = 0, most = (Wide)1 << (PACKING_BITS - 10);
+	int n = 0;
+	for (int i = 0; i < s->m; i++)
+		if (s->column[i] != SIMPLEX_SLACK)
+			divisor = common_divisor(divisor, s->value[i]);
+	while (divisor && simplex_sum(s) / divisor > most)
+		divisor *= 2;
+	for (int i = 0; i < s->m; i++)
+		if (s->column[i] != SIMPLEX_SLACK && s->value[i] != 0)
+			out->ring[n++].width = s->value[i] < divisor ? 1 : (int64_t)(s->value[i] / divisor);
+}
+
+static Status
+copy_ring(Ctx *ctx, const Edge *edge, int n, Cycle *out)
+{
+	TRY(NEW(ctx, out->edge, n));
+	for (int i = 0; i < n; i++) {
+		int *link;
+		TRY(NEW(ctx, link, edge[i].n_links));
+		memcpy(link, edge[i].link, (size_t)edge[i].n_links * sizeof *link);
+		out->edge[i] = edge[i];
+		out->edge[i].link = link;
+	}
+	return OK;
+}
+
+/* *fits: the rate needs no more than 64 bits. */
+static Status
+read_basis(const struct program *p, RingPacking *out, bool *fits)
 {
 	const Simplex *s = &p->simplex;
+	TRY(NEW(p->ctx, out->ring, s->m));
 	for (int i = 0; i < s->m; i++) {
 		if (s->column[i] == SIMPLEX_SLACK || s->value[i] == 0)
 			continue;
-		out->n++;
-		out->classes |= p->classes[s->column[i]];
-		out->through |= p->passes[s->column[i]];
+		const struct column *column = &p->column[s->column[i]];
+		TRY(copy_ring(p->ctx, column->edge, p->topo->n_ranks, &out->ring[out->n++]));
+		out->classes |= column->classes;
+		out->through |= column->through;
 	}
-	return frac_make(simplex_sum(s), s->den, &out->rate);
+	set_widths(s, out);
+	*fits = frac_make(simplex_sum(s), s->den, &out->rate);
+	return OK;
 }
 
 /* *ended: there is a result. */
@@ -271,10 +360,9 @@ pack_exactly(Ctx *ctx, const Topology *topo, bool through, int64_t cut, RingPack
 	TRY(TEMP(ctx, p->via, n * n));
 	TRY(TEMP(ctx, p->path, paths));
 	TRY(TEMP(ctx, p->before, paths));
-	*out = (RingPacking){ .rate = FRAC_ZERO };
-	improve(p, &out->proven, ended);
-	*ended = *ended && read_basis(p, out);
-	return OK;
+	*out = (RingPacking){ .rate = FRAC_ZERO, .topo = topo };
+	TRY(improve(p, &out->proven, ended));
+	return *ended ? read_basis(p, out, ended) : OK;
 }
 
 /* ---- rings of whole links ---- */
@@ -283,9 +371,10 @@ static Status
 pack_searched(Ctx *ctx, const Topology *topo, int64_t cut, RingPacking *out)
 {
 	CyclePacking rings;
-	*out = (RingPacking){ .rate = FRAC_ZERO };
+	*out = (RingPacking){ .rate = FRAC_ZERO, .topo = topo };
 	TRY(cycles_pack(ctx, topo, MOST_RINGS, &rings));
 	out->n = rings.n;
+	out->ring = rings.ring;
 	for (int i = 0; i < rings.n; i++)
 		for (int e = 0; e < topo->n_ranks; e++)
 			for (int k = 0; k < rings.ring[i].edge[e].n_links; k++)

@@ -2,7 +2,7 @@
 #ifndef BLINK_PLAN_PACK_RINGS_H
 #define BLINK_PLAN_PACK_RINGS_H
 
-#include "model/model.h"
+#include "graph/hamiltonian.h"
 
 enum {
 	RINGS_EXACT_RANKS = 12,		/* up to here the optimum: the cheapest ring takes 2^n n^2 steps */
@@ -17,6 +17,9 @@ typedef struct {
 	bool through;		/* some hop leads through another rank */
 	bool proven;		/* no other rings have a higher rate */
 	bool at_cut;		/* nor have rings through other ranks */
+	Cycle *ring;		/* n: widths are rates in a unit of their own. A hop through another rank has the links
+				 * of both hops, which no edge of a tree has. In the run arena */
+	const Topology *topo;	/* whose links these are */
 } RingPacking;
 
 /* The rings of the highest rate that fit the capacities together. A hop leads over a link, or over switches; with

@@ -214,6 +214,12 @@ put_legend(const struct part *part)
 	html_legend(part->page, part->out);
 }
 
+static void
+put_times(const struct part *part)
+{
+	html_times(part->page, part->out);
+}
+
 /* ---- the whole ---- */
 
 static void
@@ -265,8 +271,9 @@ static const struct {
 } parts[] = {
 	{ "name", put_name }, { "digest", put_digest }, { "n-gpus", put_n_gpus }, { "gpu-names", put_gpu_names },
 	{ "jobs", put_jobs }, { "files", put_files }, { "makers", put_generators }, { "version", put_version },
-	{ "summary", put_summary }, { "legend", put_legend }, { "charts", put_charts }, { "classes", put_classes },
-	{ "data", put_data }, { "style", put_style }, { "script", put_script }, { "style-hash", put_style_hash },
+	{ "times", put_times }, { "summary", put_summary }, { "legend", put_legend }, { "charts", put_charts },
+	{ "classes", put_classes }, { "data", put_data }, { "style", put_style }, { "script", put_script },
+	{ "style-hash", put_style_hash },
 	{ "script-hash", put_script_hash },
 };
 

@@ -1,6 +1,5 @@
 /* The data that the script of the page reads, as JSON that a script element may hold. Members have short names and
  * arrays are flat, since there may be a million numbers. */
-#include "base/json_write.h"
 #include "verb/report/report.h"
 
 /* An array of numbers; edges as src, dst, number of links, links. */
@@ -193,6 +192,7 @@ html_data(const Page *page, const Text *drawings, Text *out)
 	put_column(&w, page, "jobOrder", offsetof(PageSeries, order));
 	put_column(&w, page, "jobFile", offsetof(PageSeries, file));
 	put_file_names(&w, page);
+	html_times_data(&w, page);
 	json_value(&w, "schedule");
 	text_add(out, drawings->data, drawings->size);
 	json_end(&w);

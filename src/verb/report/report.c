@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/pool.h"
 #include "verb/report/report.h"
 #include "verb/request.h"
 #include "verb/verb.h"
@@ -26,7 +27,11 @@ write_page(Ctx *ctx, const Options *opt, Text *drawing, Text *html)
 	int n_workers;
 	TRY(request_jobs(ctx, opt, &n_workers));
 	TRY(page_read(ctx, opt->file, opt->n_files, n_workers, &page, drawing));
-	TRY(emit_html(ctx, page, drawing, html));
+	Status status = page_times(ctx, opt, n_workers, page);
+	if (status == OK)
+		status = emit_html(ctx, page, drawing, html);
+	shared_free(page->times);
+	TRY(status);
 	TRY(file_write(ctx, output_path(opt), html));
 	if (!opt->value[OPT_QUIET])
 		print_summary(page, html->size);

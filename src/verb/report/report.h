@@ -3,9 +3,13 @@
 #ifndef BLINK_VERB_REPORT_REPORT_H
 #define BLINK_VERB_REPORT_REPORT_H
 
+#include "base/json_write.h"
 #include "base/text.h"
+#include "choice/choice.h"
+#include "choice/nccl.h"
 #include "model/model.h"
 #include "schedule/schedule.h"
+#include "verb/request.h"
 #include "view/view.h"
 
 /* A schedule file. The jobs that it serves are isomorphic: equal up to the names of their GPUs. */
@@ -46,6 +50,24 @@ typedef struct {
 	const int *value;
 } PageList;
 
+/* What a message of m bytes takes, ps; -1: it was not simulated. */
+typedef struct {
+	int64_t m;
+	int64_t ours, least;		/* the choice; what no algorithm goes below, by any protocol */
+	char name[CANDIDATE_NAME];	/* of the choice */
+	int64_t ring[LIMIT_BASELINES];	/* rings of each row of plan/baseline.c, executed as ours are */
+	NcclChoice nccl[N_NCCL_VERSIONS];
+	int64_t nccl_time[N_NCCL_VERSIONS];
+} PagePoint;
+
+/* Of a class: the job of its best root. */
+typedef struct {
+	const IndexEntry *job;
+	int n_points, n_rings;
+	PagePoint point[SIZES_MAX];
+	const char *why_not, *left_out;	/* as NcclBeside has them */
+} PageTimes;
+
 typedef struct {
 	const char *name, *digest;	/* of the machine */
 	int n_gpus;
@@ -57,6 +79,9 @@ typedef struct {
 	int n_baselines;		/* of all files */
 	const char *baseline[LIMIT_BASELINES];	/* their names, each once */
 	PageClass *class;		/* by collective, number of GPUs, and bound, the highest first */
+	int n_times;			/* of the first classes; 0: sizes are not asked for */
+	PageTimes *times;		/* by shared_array */
+	const char *executor;
 } Page;
 
 /* All schedules of these directories, verified, by n_workers processes.
@@ -67,6 +92,12 @@ Status page_read(Ctx *ctx, char *const *dir, int n_dirs, int n_workers, Page **o
 
 /* group.c: fill set, order and class of a page that has all else. */
 Status page_group(Ctx *ctx, Page *page);
+
+/* times.c: fill n_times and times, from --topology and --size, for at most PAGE_TIMES classes, by n_workers processes.
+ * Nothing is done without --topology. Fails: as read_topology does; BAD_INPUT another machine; as choice_prepare. */
+Status page_times(Ctx *ctx, const Options *opt, int n_workers, Page *page);
+
+enum { PAGE_TIMES = 512 };
 
 /* ---- html_words.c, html_chart.c: pieces of the page ---- */
 
@@ -93,6 +124,14 @@ const Baseline *page_baseline(const Page *page, const PageFile *file, int number
 
 /* The legend of its colours. */
 void html_legend(const Page *page, Text *out);
+
+/* ---- html_times.c ---- */
+
+/* A section with two charts and a table for each class of page->times; nothing where there are none. */
+void html_times(const Page *page, Text *out);
+
+/* The same as JSON. */
+void html_times_data(JsonWriter *w, const Page *page);
 
 /* ---- html_data.c ---- */
 

@@ -1,4 +1,5 @@
 /* A file of parameters: for each executor the members that differ from the table in simulate/simulate.h. */
+#include "base/file.h"
 #include "format/doc.h"
 #include "verb/simulate/simulation.h"
 
@@ -60,7 +61,7 @@ read_executor(Ctx *ctx, const char *label, const Doc *at, SimParameters *p)
 }
 
 /* Those of other executors are checked, too, so that a wrong file is wrong with each. */
-Status
+static Status
 parameters_read(Ctx *ctx, const char *label, const Text *in, Executor executor, SimParameters *p)
 {
 	static const char *const names[] = {
@@ -83,4 +84,28 @@ parameters_read(Ctx *ctx, const char *label, const Text *in, Executor executor, 
 		TRY(read_executor(ctx, label, at, own ? p : &other));
 	}
 	return OK;
+}
+
+Status
+request_executor(Ctx *ctx, const char *text, Executor *out)
+{
+	int i = 0;
+	if (text && !names_find(executor_names, text, &i))
+		return fail(ctx, USAGE, "--executor: %.40s: want %s%s", text, names_wanted(executor_names).text,
+		    names_hint(executor_names, text).text);
+	*out = (Executor)i;
+	return OK;
+}
+
+Status
+request_parameters(Ctx *ctx, const char *path, Executor executor, SimParameters *out)
+{
+	Text in = { 0 };
+	sim_defaults(executor, out);
+	if (!path)
+		return OK;
+	TRY(file_read(ctx, path, &in));
+	Status status = parameters_read(ctx, path, &in, executor, out);
+	text_free(&in);
+	return status;
 }

@@ -15,8 +15,8 @@
 #define DEFAULT_SIZES "1K,4K,16K,64K,256K,1M,4M,16M,64M,256M,1G"
 
 /* A message from which the size of a chunk is chosen has a whole number of bytes, as 64K. */
-static Status
-request_chunk(Ctx *ctx, const char *text, int64_t *out)
+Status
+simulation_chunk(Ctx *ctx, const char *text, int64_t *out)
 {
 	Sizes sizes;
 	*out = 0;
@@ -28,31 +28,6 @@ request_chunk(Ctx *ctx, const char *text, int64_t *out)
 	}
 	*out = sizes.m[0];
 	return OK;
-}
-
-static Status
-request_executor(Ctx *ctx, const char *text, Executor *out)
-{
-	int i = 0;
-	if (text && !names_find(executor_names, text, &i))
-		return fail(ctx, USAGE, "--executor: %.40s: want %s%s", text, names_wanted(executor_names).text,
-		    names_hint(executor_names, text).text);
-	*out = (Executor)i;
-	return OK;
-}
-
-static Status
-read_parameters(Ctx *ctx, const Options *opt, Simulation *s)
-{
-	Text in = { 0 };
-	const char *path = opt->value[OPT_PARAMETERS];
-	sim_defaults(s->executor, &s->p);
-	if (!path)
-		return OK;
-	TRY(file_read(ctx, path, &in));
-	Status status = parameters_read(ctx, path, &in, s->executor, &s->p);
-	text_free(&in);
-	return status;
 }
 
 /* Is the schedule for the machine of --topology? */
@@ -195,14 +170,14 @@ verb_simulate(Ctx *ctx, const Options *opt)
 	const char *format, *text = opt->value[OPT_SIZE] ? opt->value[OPT_SIZE] : DEFAULT_SIZES;
 	TRY(request_format(ctx, opt, SIMULATE, "text", &format));
 	TRY(request_sizes(ctx, text, &sizes));
-	TRY(request_chunk(ctx, opt->value[OPT_CHUNK], &s.chunk));
+	TRY(simulation_chunk(ctx, opt->value[OPT_CHUNK], &s.chunk));
 	TRY(request_executor(ctx, opt->value[OPT_EXECUTOR], &s.executor));
 	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	if (opt->n_files != 1)
 		return fail(ctx, USAGE, "%d files: want one", opt->n_files);
 	if (opt->value[OPT_TRACE] && sizes.n != 1)
 		return fail(ctx, USAGE, "--trace: %d sizes: want one, by --size", sizes.n);
-	TRY(read_parameters(ctx, opt, &s));
+	TRY(request_parameters(ctx, opt->value[OPT_PARAMETERS], s.executor, &s.p));
 	TRY(read_file(ctx, opt, &s));
 	TRY(simulate_all(ctx, opt, &sizes, format, &s));
 	TRY(write_trace(ctx, opt, &s));

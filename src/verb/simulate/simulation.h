@@ -25,9 +25,15 @@ typedef struct {
 	SimRow *row;
 } Simulation;
 
-/* Parameters of executors in a file (schemas/simulate-parameters.schema.json), over the defaults. Fails: BAD_INPUT,
- * LIMIT, NO_MEMORY. */
-Status parameters_read(Ctx *ctx, const char *label, const Text *in, Executor executor, SimParameters *p);
+/* --executor; text NULL: kernel. Fails: USAGE. */
+Status request_executor(Ctx *ctx, const char *text, Executor *out);
+
+/* The defaults of an executor, and over them what the file --parameters has for it
+ * (schemas/simulate-parameters.schema.json); path NULL: no file. Fails: BAD_INPUT, LIMIT, IO. */
+Status request_parameters(Ctx *ctx, const char *path, Executor executor, SimParameters *out);
+
+/* --chunk, 0 for the best one. Fails: USAGE. */
+Status simulation_chunk(Ctx *ctx, const char *text, int64_t *out);
 
 /* Of a link: bytes that it carried, divided by what its capacity allows in this time. */
 double link_use(const Simulation *s, const SimRow *row, int link);

@@ -1,0 +1,388 @@
+/* NCCL beside a choice. */
+#include "choice/nccl.h"
+
+#include "base/limits.h"
+#include "schedule/schedule.h"
+
+#include <string.h>
+
+enum { LL128_DATA = 120, LL128_LINE = 128, LATENCY_PARTS = 1000, LL128_FAST = 559, LL128_SLOW = 439 };
+
+/* ---- what NCCL counts of the machine ---- */
+
+/* NVLinks of the GPU that has most of them, and the slowest of these, bytes/s. */
+static int
+nvlinks(const Topology *machine, int64_t *rate)
+{
+	int most = 0;
+	*rate = 0;
+	for (int g = 0; g < machine->n_ranks; g++) {
+		int n = 0;
+		for (int i = machine->first_out[g]; i < machine->first_out[g + 1]; i++) {
+			const Link *link = &machine->link[machine->out[i]];
+			if (link->class != LINK_NVLINK)
+				continue;
+			n += link->count;
+			if (*rate == 0 || link->capacity / link->count < *rate)
+				*rate = link->capacity / link->count;
+		}
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+/* Topologies do not say what GPUs they have, but NVLinks of 20 GB/s are those of the P100, of 50 those of the B200; of
+ * 25 a V100 has up to 6, an A100 up to 12, an H100 18. Without NVLinks only PCIe counts, which is the same for all. */
+static NcclGpu
+gpu_of(const Topology *machine)
+{
+	enum { VOLTA_LINKS = 6, AMPERE_LINKS = 12 };
+	int64_t rate;
+	int n = nvlinks(machine, &rate);
+	if (n == 0)
+		return NCCL_VOLTA;
+	if (rate < 23 * (int64_t)BYTES_PER_GB)
+		return NCCL_PASCAL;
+	if (rate > 40 * (int64_t)BYTES_PER_GB)
+		return NCCL_BLACKWELL;
+	return n <= VOLTA_LINKS ? NCCL_VOLTA : n <= AMPERE_LINKS ? NCCL_AMPERE : NCCL_HOPPER;
+}
+
+/* GB/s that a version counts for the capacity of a link: its own figure for an NVLink, for others that of the topology,
+ * which is effective. */
+static double
+counted(const Topology *machine, int version, const Link *link)
+{
+	int64_t one;
+	if (link->class != LINK_NVLINK)
+		return (double)link->capacity / BYTES_PER_GB;
+	nvlinks(machine, &one);
+	return (double)link->capacity / (double)one * nccl_nvlink_speed(version, gpu_of(machine));
+}
+
+static bool
+same_order(const Cycle *a, const Cycle *b, int n)
+{
+	int at = 0;
+	while (b->edge[at].src != a->edge[0].src)
+		at++;
+	for (int i = 0; i < n; i++)
+		if (a->edge[i].dst != b->edge[(at + i) % n].dst)
+			return false;
+	return true;
+}
+
+struct hops {
+	double narrowest;	/* GB/s */
+	double scale;		/* of that link: counted by capacity, GB/s per byte/s */
+	bool nvlink, switched;
+};
+
+static void
+look_at_hop(const Topology *machine, int version, const Topology *topo, const Edge *edge, struct hops *out)
+{
+	for (int i = 0; i < edge->n_links; i++) {
+		const Link *link = &topo->link[edge->link[i]];
+		double speed = counted(machine, version, link);
+		out->nvlink = out->nvlink && link->class == LINK_NVLINK;
+		out->switched = out->switched || link->to >= topo->n_ranks;
+		if (out->narrowest > 0 && speed >= out->narrowest)
+			continue;
+		out->narrowest = speed;
+		out->scale = speed / (double)link->capacity;
+	}
+}
+
+static void
+make_graph(const Topology *machine, int version, NcclGpu gpu, const RingPacking *rings, NcclGraph *out)
+{
+	const Topology *topo = rings->topo;
+	struct hops hops = { .nvlink = true };
+	for (int i = 0; i < rings->n; i++)
+		for (int e = 0; e < topo->n_ranks; e++)
+			look_at_hop(machine, version, topo, &rings->ring[i].edge[e], &hops);
+	*out = (NcclGraph){ .nvlink = hops.nvlink, .through = rings->through, .same = true };
+	for (int i = 1; i < rings->n && !(hops.nvlink && hops.switched); i++)
+		out->same = out->same && same_order(&rings->ring[0], &rings->ring[i], topo->n_ranks);
+	nccl_channels(version, gpu, frac_double(rings->rate) * hops.scale, hops.narrowest,
+	    hops.nvlink && hops.switched, out);
+}
+
+/* ---- NCCL's trees ---- */
+
+/* The link in the other direction, of the same class; -1: none. */
+static int
+opposite(const Topology *topo, int l)
+{
+	const Link *link = &topo->link[l];
+	for (int i = topo->first_out[link->to]; i < topo->first_out[link->to + 1]; i++) {
+		const Link *back = &topo->link[topo->out[i]];
+		if (back->to == link->from && back->class == link->class)
+			return topo->out[i];
+	}
+	return -1;
+}
+
+/* *out has no links where one has no opposite. */
+static Status
+opposite_hop(Ctx *ctx, const Topology *topo, const Edge *edge, Edge *out)
+{
+	int *link;
+	TRY(NEW(ctx, link, edge->n_links));
+	*out = (Edge){ .src = edge->dst, .dst = edge->src, .n_links = edge->n_links, .link = link };
+	for (int i = 0; i < edge->n_links; i++) {
+		link[i] = opposite(topo, edge->link[edge->n_links - 1 - i]);
+		if (link[i] < 0)
+			out->n_links = 0;
+	}
+	return OK;
+}
+
+/* The hop that a chain does best without: of the most links, the first of them. */
+static int
+longest_hop(const Cycle *ring, int n)
+{
+	int at = 0;
+	for (int i = 1; i < n; i++)
+		if (ring->edge[i].n_links > ring->edge[at].n_links)
+			at = i;
+	return at;
+}
+
+/* From the end of the ring's chain up to its head, and down again. *possible: all links have opposite ones. */
+static Status
+chain_tree(Ctx *ctx, const Topology *topo, const Cycle *ring, Tree *out, bool *possible)
+{
+	int n = topo->n_ranks, without = longest_hop(ring, n);
+	*out = (Tree){ .root = ring->edge[without].dst, .n_up = n - 1, .n_down = n - 1 };
+	TRY(NEW(ctx, out->up, n - 1));
+	TRY(NEW(ctx, out->down, n - 1));
+	for (int i = 0; i < n - 1; i++) {
+		out->down[i] = ring->edge[(without + 1 + i) % n];
+		TRY(opposite_hop(ctx, topo, &out->down[i], &out->up[n - 2 - i]));
+		*possible = *possible && out->up[n - 2 - i].n_links > 0;
+	}
+	return OK;
+}
+
+static Status
+chain_trees(Ctx *ctx, const RingPacking *rings, Packing **out)
+{
+	Packing *pack;
+	bool possible = true;
+	TRY(NEW(ctx, pack, 1));
+	TRY(NEW(ctx, pack->tree, rings->n));
+	TRY(NEW(ctx, pack->weight, rings->n));
+	for (int i = 0; i < rings->n; i++) {
+		TRY(chain_tree(ctx, rings->topo, &rings->ring[i], &pack->tree[i], &possible));
+		pack->weight[i] = rings->ring[i].width;
+	}
+	pack->n_trees = rings->n;
+	*out = possible ? pack : NULL;
+	return OK;
+}
+
+/* ---- simulations ---- */
+
+/* The same over links as LL128 has them. */
+static Status
+slow_links(Ctx *ctx, const Schedule *sched, const SimParameters *p, Schedule **out)
+{
+	const Topology *topo = sched->topo;
+	Topology *slow;
+	Schedule *copy;
+	TRY(NEW(ctx, slow, 1));
+	TRY(NEW(ctx, copy, 1));
+	*slow = *topo;
+	TRY(NEW(ctx, slow->link, topo->n_links));
+	for (int l = 0; l < topo->n_links; l++) {
+		Link *link = &slow->link[l];
+		*link = topo->link[l];
+		bool fast = 1u << link->class & (1u << LINK_NVLINK | 1u << LINK_XGMI | 1u << LINK_C2C);
+		int64_t latency = link->latency ? link->latency : p->latency[link->class];
+		link->capacity -= link->capacity / LL128_LINE * (LL128_LINE - LL128_DATA);
+		link->latency = latency * (fast ? LL128_FAST : LL128_SLOW) / LATENCY_PARTS;
+	}
+	*copy = *sched;
+	copy->topo = slow;
+	*out = copy;
+	return OK;
+}
+
+static Status
+prepare_one(Ctx *ctx, const NcclBeside *beside, const Ask *ask, NcclAlgorithm a, const Packing *pack, NcclRings *of)
+{
+	Bound none = { .rate = FRAC_ZERO };
+	Schedule *sched, *slow;
+	TRY(sched_build(ctx, of->rings.topo, &none, ask, nccl_algorithm_name[a], pack, &sched));
+	TRY(slow_links(ctx, sched, &beside->p, &slow));
+	TRY(sim_prepare(ctx, sched, &of->plan[a]));
+	TRY(sim_prepare(ctx, slow, &of->ll128[a]));
+	of->sched[a] = sched;
+	return OK;
+}
+
+/* Edges of all trees, so many that no simulation pays. */
+static bool
+too_large(const NcclRings *of, Collective coll, int n)
+{
+	int64_t trees = coll == ALLREDUCE ? 2 * (int64_t)n : collective_demands(coll, n);
+	return trees * of->rings.n * (n - 1) > LIMIT_TREE_EDGES;
+}
+
+static Status
+prepare_rings(Ctx *ctx, const NcclBeside *beside, const Ask *ask, NcclRings *of)
+{
+	int n = of->rings.n ? of->rings.topo->n_ranks : 0;
+	Packing *pack;
+	if (n == 0 || too_large(of, ask->coll, n))
+		return OK;
+	TRY(ring_trees(ctx, of->rings.topo, ask, of->rings.ring, of->rings.n, ask->coll == ALLREDUCE ? n : 1, &pack));
+	TRY(prepare_one(ctx, beside, ask, NCCL_RING, pack, of));
+	if (ask->coll != ALLREDUCE)
+		return OK;
+	TRY(chain_trees(ctx, &of->rings, &pack));
+	return pack ? prepare_one(ctx, beside, ask, NCCL_TREE, pack, of) : OK;
+}
+
+/* Why versions are left out, or NULL. */
+static const char *
+reason(const Job *job)
+{
+	const Topology *machine = job->machine;
+	for (int i = 1; i < job->topo->n_ranks; i++)
+		if (machine->vertex[job->gpu[i]].node != machine->vertex[job->gpu[0]].node)
+			return "the model of NCCL has one server";
+	for (int l = 0; l < machine->n_links; l++)
+		if (machine->link[l].class == LINK_XGMI)
+			return "the model is of NCCL, and these GPUs have RCCL";
+	return NULL;
+}
+
+static const char *
+not_modelled(const Job *job)
+{
+	const Topology *machine = job->machine;
+	for (int v = machine->n_ranks; v < machine->n_vertices; v++)
+		if (machine->vertex[v].multicast || machine->vertex[v].reduce)
+			return "NVLS";
+	for (int v = machine->n_ranks; v < machine->n_vertices && gpu_of(machine) >= NCCL_HOPPER; v++)
+		for (int i = machine->first_out[v]; i < machine->first_out[v + 1]; i++)
+			if (machine->link[machine->out[i]].class == LINK_NVLINK)
+				return "NVLS";
+	return NULL;
+}
+
+/* 2.4.8 has the rings of the first row, others those of the second. */
+static void
+set_versions(const Job *job, NcclBeside *out)
+{
+	NcclGpu gpu = gpu_of(job->machine);
+	for (int v = 0; v < N_NCCL_VERSIONS; v++) {
+		out->row[v] = v == 0 ? 0 : 1;
+		out->job[v] = (NcclJob){ .gpu = gpu, .n_ranks = job->topo->n_ranks };
+		const NcclRings *of = out->rings[out->row[v]];
+		if (of->rings.n)
+			make_graph(job->machine, v, gpu, &of->rings, &out->job[v].graph);
+	}
+}
+
+/* Baselines are found by the same search: of one rate over the same links they are the same rings. */
+static bool
+same_rings(const RingPacking *a, const RingPacking *b)
+{
+	return a->n == b->n && a->classes == b->classes && a->through == b->through && frac_cmp(a->rate, b->rate) == 0;
+}
+
+static Status
+add_rings(Ctx *ctx, const BaselineJob *of, const Ask *ask, NcclBeside *beside)
+{
+	NcclRings *rings;
+	TRY(NEW(ctx, rings, 1));
+	TRY(baseline_rings(ctx, of, beside->n_rings, &rings->rings));
+	for (int i = 0; i < beside->n_rings; i++)
+		if (same_rings(&beside->rings[i]->rings, &rings->rings)) {
+			beside->rings[beside->n_rings++] = beside->rings[i];
+			return OK;
+		}
+	beside->rings[beside->n_rings++] = rings;
+	return prepare_rings(ctx, beside, ask, rings);
+}
+
+Status
+nccl_prepare(Ctx *ctx, const Job *job, const SimParameters *p, NcclBeside **out)
+{
+	NcclBeside *beside;
+	BaselineJob of = { .machine = job->machine, .gpu = job->gpu, .n = job->topo->n_ranks };
+	TRY(NEW(ctx, beside, 1));
+	*beside = (NcclBeside){ .p = *p, .coll = job->ask.coll, .why_not = reason(job), .left_out = not_modelled(job) };
+	if (!nccl_serves(job->ask.coll))
+		beside->why_not = "NCCL sends blocks from rank to rank for this collective";
+	else if (of.n > BASELINE_RANKS)
+		beside->why_not = "so many GPUs have no rings here";
+	else
+		while (baseline_name(beside->n_rings))
+			TRY(add_rings(ctx, &of, &job->ask, beside));
+	if (!beside->why_not)
+		set_versions(job, beside);
+	*out = beside;
+	return OK;
+}
+
+/* *time: -1: too large. */
+static Status
+simulate(Ctx *ctx, const SimPlan *plan, const SimParameters *p, int64_t m, int64_t *time)
+{
+	SimAsk ask = { .p = *p, .m = m };
+	SimResult result;
+	ArenaMark mark = arena_mark(&ctx->run);
+	*time = -1;
+	if (!plan)
+		return OK;
+	Status status = sim_run_best(ctx, plan, &ask, &result);
+	if (status == LIMIT) {
+		ctx->error = (Error){ .status = OK };
+		return OK;
+	}
+	TRY(status);
+	*time = result.time;
+	arena_release(&ctx->run, mark);
+	return OK;
+}
+
+/* By a protocol, if not simulated before: versions often agree. */
+static Status
+protocol_time(Ctx *ctx, const NcclBeside *beside, NcclRings *of, NcclAlgorithm a, NcclProtocol protocol, int64_t m,
+    int64_t *time)
+{
+	SimParameters p = beside->p;
+	if (of->m != m)
+		memset(of->time, 0, sizeof of->time);
+	of->m = m;
+	p.packet_most = protocol == NCCL_LL ? m : 0;
+	if (protocol == NCCL_LL128)
+		p.step = p.packet_step;
+	if (of->time[a][protocol] == 0)
+		TRY(simulate(ctx, protocol == NCCL_LL128 ? of->ll128[a] : of->plan[a], &p, m, &of->time[a][protocol]));
+	*time = of->time[a][protocol];
+	return OK;
+}
+
+Status
+nccl_ring_time(Ctx *ctx, NcclBeside *beside, int row, int64_t m, int64_t *time)
+{
+	NcclProtocol protocol = m <= beside->p.packet_most ? NCCL_LL : NCCL_SIMPLE;
+	return protocol_time(ctx, beside, beside->rings[row], NCCL_RING, protocol, m, time);
+}
+
+Status
+nccl_time(Ctx *ctx, NcclBeside *beside, int version, int64_t m, NcclChoice *choice, int64_t *time)
+{
+	NcclRings *of = beside->rings[beside->row[version]];
+	*time = -1;
+	*choice = (NcclChoice){ .algorithm = NCCL_RING, .protocol = NCCL_SIMPLE };
+	if (!of->rings.n)
+		return OK;
+	nccl_choose(version, &beside->job[version], beside->coll, m, choice);
+	return protocol_time(ctx, beside, of, choice->algorithm, choice->protocol, m, time);
+}

@@ -1,0 +1,150 @@
+/* What messages of several sizes take, of each class of a page: simulated, each class by itself, by several processes.
+ * Schedules have the links that they use, and NCCL's rings may take others: so the machine is read again. */
+#include "base/file.h"
+#include "base/pool.h"
+#include "schedule/schedule.h"
+#include "verb/progress.h"
+#include "verb/report/report.h"
+#include "verb/shipped.h"
+#include "verb/verb.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_SIZES "1K,4K,16K,64K,256K,1M,4M,16M,64M,256M,1G"
+
+struct timing {
+	const Options *opt;
+	const Topology *machine;
+	SimParameters p;
+	Sizes sizes;
+	Page *page;
+};
+
+/* Of any series, the first that has one. */
+static const IndexEntry *
+best_job(const Page *page, const PageClass *class)
+{
+	for (int s = 0; s < page->n_series; s++)
+		if (class->best[s].file >= 0)
+			return class->best[s].job;
+	return NULL;
+}
+
+/* The least time by packets or without them, whichever is less: NCCL takes them for longer messages than we do. */
+static Status
+least_time(Ctx *ctx, const Choices *choices, int64_t m, int64_t *out)
+{
+	SimAsk ask = { .p = choices->p, .m = m, .chunk = m };
+	const Candidate *best = &choices->candidate[0];
+	int64_t packets;
+	for (int i = 1; i < choices->n; i++)
+		if (frac_cmp(choices->candidate[i].sched->bound.rate, best->sched->bound.rate) < 0)
+			best = &choices->candidate[i];
+	ask.p.packet_most = m;
+	TRY(sim_least_time(ctx, best->sim, &ask, &packets));
+	*out = packets < *out ? packets : *out;
+	return OK;
+}
+
+static Status
+fill_point(Ctx *ctx, Choices *choices, NcclBeside *beside, PagePoint *out)
+{
+	ChoicePoint point;
+	TRY(choice_of_size(ctx, choices, out->m, &point));
+	out->ours = point.time;
+	out->least = point.least;
+	TRY(least_time(ctx, choices, out->m, &out->least));
+	snprintf(out->name, sizeof out->name, "%s", choices->candidate[point.best].name);
+	for (int i = 0; i < beside->n_rings; i++)
+		TRY(nccl_ring_time(ctx, beside, i, out->m, &out->ring[i]));
+	for (int v = 0; v < N_NCCL_VERSIONS; v++) {
+		out->nccl_time[v] = -1;
+		if (!beside->why_not)
+			TRY(nccl_time(ctx, beside, v, out->m, &out->nccl[v], &out->nccl_time[v]));
+	}
+	return OK;
+}
+
+static Status
+time_class(Ctx *ctx, void *of, int task)
+{
+	const struct timing *all = of;
+	PageTimes *out = &all->page->times[task];
+	const IndexEntry *entry = best_job(all->page, &all->page->class[task]);
+	Ask ask;
+	Job job;
+	Choices *choices;
+	NcclBeside *beside;
+	TRY(request_parse(ctx, all->opt, entry->coll, &ask));
+	ask.root = entry->root;
+	TRY(job_induce(ctx, all->machine, entry->gpu, entry->n, &ask, &job));
+	TRY(choice_prepare(ctx, &job, &all->p, &choices));
+	TRY(nccl_prepare(ctx, &job, &all->p, &beside));
+	out->job = entry;
+	out->why_not = beside->why_not;
+	out->left_out = beside->left_out;
+	out->n_rings = beside->n_rings;
+	out->n_points = all->sizes.n;
+	for (int i = 0; i < all->sizes.n; i++) {
+		out->point[i].m = all->sizes.m[i];
+		TRY(fill_point(ctx, choices, beside, &out->point[i]));
+	}
+	return OK;
+}
+
+static void
+show_progress(void *of, int n_done)
+{
+	const struct timing *all = of;
+	progress_bar("simulating classes", n_done, all->page->n_times);
+}
+
+static Status
+read_machine(Ctx *ctx, const Options *opt, const Page *page, const Topology **out)
+{
+	const char *path;
+	Text in = { 0 };
+	Topology *machine;
+	TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->value[OPT_TOPOLOGY], &path));
+	TRY(file_read(ctx, path, &in));
+	Status status = read_topology(ctx, opt, path, &in, &machine);
+	text_free(&in);
+	TRY(status);
+	if (strcmp(machine->digest, page->digest) != 0)
+		return fail(ctx, BAD_INPUT, "%s: %.80s: want %.80s, the machine of %s", path, machine->digest,
+		    page->digest, page->series[0].dir);
+	*out = machine;
+	return index_check_gpus(ctx, path, page->series[0].index, machine);
+}
+
+static Status
+time_classes(Ctx *ctx, struct timing *all, int n_workers)
+{
+	Page *page = all->page;
+	int n = page->n_classes < PAGE_TIMES ? page->n_classes : PAGE_TIMES;
+	Pool pool = { .n_tasks = n, .n_workers = n_workers, .run = time_class, .done = show_progress, .of = all };
+	TaskEnd *end = shared_array((size_t)n, sizeof *end);
+	page->times = shared_array((size_t)n, sizeof *page->times);
+	page->n_times = n;
+	Status status = end && page->times ? pool_run(ctx, &pool, end) : fail_memory(ctx);
+	progress_hide();
+	if (status == OK)
+		status = pool_first_failure(ctx, end, n);
+	shared_free(end);
+	return status;
+}
+
+Status
+page_times(Ctx *ctx, const Options *opt, int n_workers, Page *page)
+{
+	struct timing all = { .opt = opt, .page = page };
+	const char *sizes = opt->value[OPT_SIZE];
+	if (!opt->value[OPT_TOPOLOGY])
+		return sizes ? fail(ctx, USAGE, "--size: want --topology, too") : OK;
+	TRY(request_sizes(ctx, sizes ? sizes : DEFAULT_SIZES, &all.sizes));
+	TRY(read_machine(ctx, opt, page, &all.machine));
+	sim_defaults(EXECUTOR_KERNEL, &all.p);
+	page->executor = executor_names.name[EXECUTOR_KERNEL];
+	return time_classes(ctx, &all, n_workers);
+}
