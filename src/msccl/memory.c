@@ -1,6 +1,6 @@
 /* The memory of a run: cells of buffers, which in place are the same. */
 #include "base/limits.h"
-#include "msccl/run.h"
+#include "msccl/state.h"
 
 static int
 most(int a, int b)

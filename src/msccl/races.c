@@ -1,5 +1,5 @@
 /* Races of a run, by vector clocks: run.c has the idea. */
-#include "msccl/run.h"
+#include "msccl/state.h"
 
 static Status
 report_race(struct run *run, const struct block *b, const struct access *other, int64_t cell, bool writes, bool wrote)

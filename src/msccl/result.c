@@ -1,5 +1,5 @@
 /* What a run leaves in the output of each rank, against what the collective asks. */
-#include "msccl/run.h"
+#include "msccl/state.h"
 
 #include <stdio.h>
 

@@ -18,7 +18,7 @@
  *
  * A value is the place in the message that it belongs to and the set of ranks that have contributed; a rank that is in
  * it twice stays wrong forever, as sums only grow. */
-#include "msccl/run.h"
+#include "msccl/state.h"
 #include "base/limits.h"
 
 #include <stdio.h>

@@ -26,7 +26,7 @@ compile ring topologies/dgx1v.xml --gpus 0,1,2,3 --algorithm ring
 if [ "$full" ]; then
 	# A seventh of the machines with each commit.
 	machines=(dgx1p dgx1v dgx2 dgx-a100 dgx-h100 hgx-b200 mi250 mi300x p4d pcie-8gpu summit kesch gb200-tray two-dgx1v)
-	for ((i = $(turn 7); i < ${#machines[@]}; i += $(parts 7))); do
+	for ((i = $(turn "$(parts 7)"); i < ${#machines[@]}; i += $(parts 7))); do
 		machine=${machines[i]}
 		for collective in allreduce allgather reducescatter broadcast; do
 			compile $machine.$collective topologies/$machine.xml --collective $collective

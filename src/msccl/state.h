@@ -1,6 +1,6 @@
-/* One run of an algorithm of MSCCL, for the files of this folder: run.c has the idea. */
-#ifndef BLINK_MSCCL_RUN_H
-#define BLINK_MSCCL_RUN_H
+/* The state of one run of an algorithm of MSCCL, for the files of this folder. run.c has the idea. */
+#ifndef BLINK_MSCCL_STATE_H
+#define BLINK_MSCCL_STATE_H
 
 #include "msccl/msccl.h"
 
