@@ -168,6 +168,9 @@ hierarchy_machine(Ctx *ctx, const Topology *topo, HierarchyMachine *out)
 
 /* ---- the cost ---- */
 
+/* ps: three days for the bytes of a layer, so that MOST_LAYERS of them fit. */
+#define LAYER_MOST ((Wide)1 << 58)
+
 int
 hierarchy_size(const HierarchyMachine *machine, int64_t size)
 {
@@ -185,12 +188,10 @@ hierarchy_allows(const HierarchyMachine *machine, int i, int j)
 }
 
 /* 2 n beta / blocks */
-static int64_t
+static Wide
 bytes_time(const HierarchyModel *model, int64_t rate, int64_t slower, int blocks)
 {
-	Wide most = (Wide)1 << 58;
-	Wide time = (Wide)2 * model->m * PS_PER_S * slower / ((Wide)rate * blocks * HIERARCHY_PPM);
-	return (int64_t)(time < most ? time : most);
+	return (Wide)2 * model->m * PS_PER_S * slower / ((Wide)rate * blocks * HIERARCHY_PPM);
 }
 
 int64_t
@@ -202,7 +203,8 @@ hierarchy_layer_time(const HierarchyModel *model, int i, int j)
 	int64_t rate = machine->rate[i * machine->n_sizes + j];
 	int64_t slower = to <= machine->server ? cost->server : cost->network;
 	int64_t start = (2 * cost->steps * cost->alpha * (to / from - 1) + cost->layer) * PS_PER_NS;
-	return start + bytes_time(model, rate, slower, from) - bytes_time(model, rate, slower, to);
+	Wide bytes = bytes_time(model, rate, slower, from) - bytes_time(model, rate, slower, to);
+	return start + (int64_t)(bytes < LAYER_MOST ? bytes : LAYER_MOST);
 }
 
 int64_t

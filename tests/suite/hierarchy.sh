@@ -115,6 +115,8 @@ expect_exit "no file" 8 fit "$work/none.csv"
 usage() { expect_exit "$1" 2 "$blinkc" hierarchy topologies/abci-rack.xml "${@:2}"; }
 usage "two sizes" --size 1K,2K
 usage "too large a size" --size 1024000000G
+expect "as large as there is, and slow" "$blinkc" hierarchy topologies/dgx2.xml -g 0-6 --size 9007199254740992 --no-simulate --cost server=1000
+has "no longer than three days" '^ +1 +2\.8823e\+08 .* 7$'
 usage "no parameter" --cost beta=1
 usage "a value out of range" --cost alpha=-1
 usage "no value" --cost alpha
