@@ -1,15 +1,13 @@
 """Hardware logs of others: nccl-tests on machines that are shipped, and ForestColl's author."""
-from figure import Figure, Paper
+import functools
 
-LAUNCH = "What it takes to start a call on all GPUs, tens of us and most where one process drives several, is not modelled."
-MIDDLE = ("NCCL has fewer channels for messages of this size, and cuts them into chunks of a fixed size, where ours have the "
-          "chunk of least time.")
-ADDING = ("The model adds at 462 GB/s in each step, from Blink's chains of single links; here several blocks of a kernel add while "
-          "others move data, and a reduce is as fast as a broadcast.")
-NETWORK = ("The efficiency of the network is that of ABCI, 74 %, measured through hosts; with GPUDirect these logs reach 92 % and more of "
-           "nominal rates.")
+from figure import Figure, Paper, read_points
+
+LAUNCH = "It starts a call on all GPUs, tens of us where one process drives several: the other points of the log have it added."
+MIDDLE = ("NCCL's protocol, channels and chunks at this size are not published for each version; what a start takes may overlap with the message.")
+NETWORK = "Blink's code there is ForestColl's author's; ours has the plan alone, without what a runtime takes."
 TREES = "Ours are rings; NCCL takes trees for messages of this size, which have fewer steps."
-CHOICE = "The log leaps from 83 GB/s for 512 MB to 117 GB/s for 1 GB, where NCCL changes its algorithm; until then it has the rate of our rings, 79 GB/s."
+CHOICE = "The log leaps from 83 GB/s for 512 MB to 117 GB/s for 1 GB, where NCCL changes its algorithm; ours is the faster of rings and trees at each size."
 EFA = "A message of any size takes 160 us over this network, EFA, and its plugin."
 MULTICAST = "The model has no limit of what a switch adds, and counts nothing for the kernels that feed it."
 RUNTIME = "What ForestColl's runtime, MSCCL, reaches of a plan is not modelled, nor the other kernels on a die."
@@ -19,17 +17,39 @@ MACHINES = {"2 x 8 A100": (2, "dgx-a100"), "4 x DGX A100": (4, "dgx-a100"), "2 x
 KINDS = {"ForestColl": "trees", "Blink": "threephase", "NCCL": "ring"}
 
 
-def in_its_unit(lab, schedule, point):
-    value = lab.us if point.unit == "us" else lab.gb_per_s
-    return value(schedule, point.x)
+SIMPLE = 8 << 20        # bytes: from here on NCCL's ring has no packets, and waits for whole slices
+SLICES = 2              # of what a rank passes on at once (NCCL's NCCL_STEPS and slices of its protocol Simple)
+SLICE_MOST = 24 << 20   # bytes: a slice of 1 MiB in each of 24 channels
 
 
-def rings_of(machine, *gpus):
+@functools.cache
+def smallest():
+    """The smallest message of each log: {(figure, series): point}."""
+    points = [point for point in read_points("logs.csv") if point.figure.startswith("start-")]
+    return {(point.figure.removeprefix("start-"), point.series): point for point in points}
+
+
+def chunk_of(point, gpus):
+    """NCCL's ring allreduce sends a rank's part in slices, which is coarser than our best chunk."""
+    slice_ = int(point.x) // gpus // SLICES
+    return ("--chunk", str(min(slice_, SLICE_MOST))) if point.series.startswith("allreduce") and point.x >= SIMPLE else ()
+
+
+def in_its_unit(lab, schedule, point, *options):
+    """With what the log's smallest message takes besides its simulation, which is that of the start."""
+    us, start = lab.us(schedule, point.x, *options), smallest().get((point.figure, point.series))
+    if start:
+        us += max(start.value - lab.us(schedule, start.x), 0)
+    return us if point.unit == "us" else point.x / us / 1e3
+
+
+def rings_of(machine, n, *gpus):
     """NCCL's rings; a series begins with its collective, and may end with a number of GPUs."""
     def ours(lab, point):
         collective, of, number = point.series.partition(" of ")
         chosen = ("-g", f"0-{int(number.split()[0]) - 1}") if of else gpus
-        return in_its_unit(lab, lab.plan(machine, *chosen, "-c", collective, "-a", "ring"), point)
+        schedule = lab.plan(machine, *chosen, "-c", collective, "-a", "ring")
+        return in_its_unit(lab, schedule, point, *chunk_of(point, int(number.split()[0]) if of else n))
     return ours
 
 
@@ -53,28 +73,30 @@ def forestcoll(machine, *gpus):
     return ours
 
 
+STARTS = "what a call takes besides its simulation, for the larger messages of the same log."
+SEVILLE = "-g", "1,2,6-15"
 ROOTED = ("allreduce", "broadcast", "reduce")
 
 
 def of_one_server():
-    found = {(name, size): LAUNCH for name in ROOTED for size in (65536, 1048576)}
-    return {**found, **{(name, 16777216): MIDDLE for name in ROOTED}, "reduce": ADDING}
+    return {(name, size): MIDDLE for name in ROOTED for size in (1048576, 16777216)}
 
 
 def of_servers():
-    found = {(series, size): LAUNCH for series in MACHINES for size in (65536, 1048576)}
-    found.update({(series, 16777216): MIDDLE for series in MACHINES})
+    found = {(series, size): MIDDLE for series in MACHINES for size in (1048576, 16777216)}
     found.update({("2 x p4de", size): EFA for size in (65536, 1048576, 16777216)})
-    found["2 x 8 A100", 1 << 28] = CHOICE
-    return {**found, ("4 x DGX A100", 1048576): TREES, None: NETWORK}
+    return {**found, "2 x 8 A100": CHOICE, ("4 x DGX A100", 1048576): TREES}
 
 
 PAPER = Paper("logs", "Hardware logs", "Logs of nccl-tests that others published, beside our simulation of NCCL's rings, and what ForestColl's "
               "author measured of three kinds of trees.", 2024, "logs.csv", [
-    Figure("a100", "NCCL on eight A100 of one server", rings_of("dgx-a100"), causes=of_one_server(), pairs=False),
-    Figure("dgx2", "NCCL on twelve GPUs of a DGX-2", rings_of("dgx2", "-g", "1,2,6-15"), causes=of_one_server(), pairs=False),
-    Figure("dgx1v", "NCCL on eight V100 of one server", rings_of("dgx1v"), pairs=False),
+    Figure("start-a100", "the start of a call, eight A100 of one server", rings_of("dgx-a100", 8), pairs=False, causes={None: LAUNCH}, calibrates=STARTS),
+    Figure("a100", "NCCL on eight A100 of one server", rings_of("dgx-a100", 8), causes=of_one_server(), pairs=False),
+    Figure("start-dgx2", "the start of a call, twelve GPUs of a DGX-2", rings_of("dgx2", 12, *SEVILLE), pairs=False, causes={None: LAUNCH}, calibrates=STARTS),
+    Figure("dgx2", "NCCL on twelve GPUs of a DGX-2", rings_of("dgx2", 12, *SEVILLE), causes=of_one_server(), pairs=False),
+    Figure("dgx1v", "NCCL on eight V100 of one server", rings_of("dgx1v", 8), pairs=False),
     Figure("h100", "NCCL on eight H100 of one server, bus bandwidth", bus_bandwidth, causes={"in the switch": MULTICAST}),
+    Figure("start-servers", "the start of a call, several servers", servers, pairs=False, causes={None: LAUNCH}, calibrates=STARTS),
     Figure("servers", "NCCL on several servers, allreduce", servers, "Ours: rings; with two servers the faster of rings and of three phases, which is what "
            "NCCL's trees are there.", pairs=False, causes=of_servers()),
     Figure("forestcoll-a100", "ForestColl's author, allreduce over two servers of eight A100", forestcoll("dgx-a100"),
