@@ -24,37 +24,31 @@ sim_least_chunk(const SimAsk *ask)
 }
 
 static int64_t
-longest_segment(Ctx *ctx, const SimPlan *plan, int64_t m)
+longest_segment(const struct net *net)
 {
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	int n = plan->sched->n_segments;
-	int64_t *bytes = arena_array(&ctx->scratch, (size_t)n, sizeof *bytes), longest = 0;
-	if (!bytes)
-		return -1;
-	sim_segment_bytes(plan, m, bytes);
-	for (int s = 0; s < n; s++)
-		longest = bytes[s] > longest ? bytes[s] : longest;
-	arena_release(&ctx->scratch, mark);
+	int64_t longest = 0;
+	for (int s = 0; s < net->plan->sched->n_segments; s++)
+		longest = net->bytes[s] > longest ? net->bytes[s] : longest;
 	return longest;
 }
 
-/* Steps of chunks of this size, of the longest segment, over all edges: at least what a simulation counts. */
+/* Steps of chunks of this size, of the longest segment, over all hops: at least what a simulation takes. */
 static bool
-too_many(const SimPlan *plan, int64_t longest, int64_t chunk)
+too_many(const struct net *net, int64_t longest, int64_t chunk)
 {
-	return (longest - 1) / chunk + 1 > LIMIT_SIM_SEARCH / (plan->n_hops ? plan->n_hops : 1);
+	return (longest - 1) / chunk + 1 > LIMIT_SIM_SEARCH / (net->n_hops ? net->n_hops : 1);
 }
 
 /* One more simulation; what a worse one has left in the run arena is given back. */
 static Status
-try_chunk(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t chunk, SimResult *best, bool *better)
+try_chunk(Ctx *ctx, const struct net *net, const SimAsk *ask, int64_t chunk, SimResult *best, bool *better)
 {
 	ArenaMark mark = arena_mark(&ctx->run);
 	SimAsk one = *ask;
 	SimResult result;
 	one.chunk = chunk;
 	one.steps = false;
-	TRY(sim_run(ctx, plan, &one, &result));
+	TRY(sim_run_net(ctx, net, &one, &result));
 	*better = result.time < best->time;
 	if (*better)
 		*best = result;
@@ -63,28 +57,38 @@ try_chunk(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t chunk, SimRe
 	return OK;
 }
 
+static Status
+search(Ctx *ctx, const struct net *net, const SimAsk *ask, SimResult *best, int64_t *best_chunk)
+{
+	int64_t longest = longest_segment(net), chunk = sim_least_chunk(ask);
+	int worse = 0;
+	bool better;
+	while (chunk < longest)
+		chunk *= 2;
+	*best_chunk = chunk;
+	TRY(try_chunk(ctx, net, ask, chunk, best, &better));
+	while ((chunk /= 2) >= sim_least_chunk(ask) && worse < PATIENCE && !too_many(net, longest, chunk)) {
+		TRY(try_chunk(ctx, net, ask, chunk, best, &better));
+		worse = better ? 0 : worse + 1;
+		*best_chunk = better ? chunk : *best_chunk;
+	}
+	return OK;
+}
+
 Status
 sim_run_best(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
 {
-	int64_t longest = longest_segment(ctx, plan, ask->m), chunk = sim_least_chunk(ask), best_chunk;
-	int worse = 0;
+	ArenaMark mark = arena_mark(&ctx->scratch);
 	SimResult best = { .time = INT64_MAX };
-	bool better;
-	if (longest < 0)
-		return fail_memory(ctx);
-	while (chunk < longest)
-		chunk *= 2;
-	best_chunk = chunk;
-	TRY(try_chunk(ctx, plan, ask, chunk, &best, &better));
-	while ((chunk /= 2) >= sim_least_chunk(ask) && worse < PATIENCE && !too_many(plan, longest, chunk)) {
-		TRY(try_chunk(ctx, plan, ask, chunk, &best, &better));
-		worse = better ? 0 : worse + 1;
-		best_chunk = better ? chunk : best_chunk;
-	}
+	SimAsk one = *ask;
+	struct net net;
+	one.steps = false;
+	TRY(net_new(ctx, plan, &one, &net));
+	TRY(search(ctx, &net, ask, &best, &one.chunk));
+	arena_release(&ctx->scratch, mark);
 	if (ask->steps) {
-		SimAsk kept = *ask;
-		kept.chunk = best_chunk;
-		return sim_run(ctx, plan, &kept, out);
+		one.steps = true;
+		return sim_run(ctx, plan, &one, out);
 	}
 	*out = best;
 	return OK;

@@ -1,6 +1,29 @@
-/* How steps share links. Everything that begins or ends at one time is counted before anything gets a new rate: so the
- * steps of equal trees, which begin and end together, cost one look at each link, not one for each pair of them. */
+/* How steps share links: weighted max-min fairness, in integers.
+ *
+ * Each link has a level, what it gives to each unit of weight of the steps that it bounds, and a step goes by the least
+ * level of its links. A step that another link bounds, at a lower level, leaves the rest of its share to the others:
+ *
+ *	level of a link = (its rate - rates of its steps that others bound) / (weights of the steps that it bounds)
+ *
+ * which has one solution. (If two solutions differed, look at a link that differs with the least level of both: its
+ * lower links are alike in both, so it bounds the same steps at the same level.) Levels and rates are rounded down, in
+ * the order of the equation, and that does not change the argument: the result is that of progressive filling, in which
+ * levels rise together and a link that is full stops its steps (tests/oracle/simulated.py does that).
+ *
+ * What begins or ends changes the links of that step; the level of a link is found again when its steps changed, or
+ * when a link below it has changed with a step in common. Others need no look. A link settles when all below it have:
+ * the lowest after one look, as no level is below its rate divided by all its weights, then the next, and so on. So
+ * where all that share a link are bound there alone, the cost is one look at each link whose steps change.
+ *
+ * In a large machine with switches all links settle together, whenever one step begins. Without net->fair each link has
+ * its rate divided by all its weights as its level, whatever its steps can use.
+ *
+ * Everything that begins or ends at one time is counted before anything gets a new rate: so the steps of equal trees,
+ * which begin and end together, cost one look at each link, not one for each pair of them. */
 #include "simulate/run.h"
+
+/* The level of a link that bounds no step: above all others. */
+#define UNBOUND ((Wide)1 << 100)
 
 int64_t
 sim_link_rate(const SimParameters *p, const Link *link)
@@ -16,29 +39,17 @@ sim_link_latency(const SimAsk *ask, const Link *link)
 	return by_packets(ask) ? ps / PPM * ask->p.packet_hop + ps % PPM * ask->p.packet_hop / PPM : ps;
 }
 
-/* What each link has room for in its list: the hops that use it. */
-static void
-count_uses(struct run *run, int *all)
-{
-	*all = 0;
-	for (int h = 0; h < run->plan->n_hops; h++) {
-		const SimHop *hop = &run->plan->hop[h];
-		*all += hop->n_links;
-		run->longest = hop->n_links > run->longest ? hop->n_links : run->longest;
-		for (int i = 0; i < hop->n_links; i++)
-			run->link[hop->link[i]].n++;
-	}
-}
-
 /* A slot for each step that can be under way at once. */
 static Status
 new_slots(struct run *run)
 {
-	const SimPlan *plan = run->plan;
-	int64_t most = run->ask->p.at_once ? run->ask->p.at_once * plan->sched->topo->n_ranks : plan->n_hops;
-	for (int h = 0; h < plan->n_hops; h++)
-		most += plan->hop[h].feeder >= 0;
-	int n = most < plan->n_hops ? (int)most : plan->n_hops;
+	const struct net *net = run->net;
+	int64_t most = run->ask->p.at_once ? run->ask->p.at_once * net->n_gpus : net->n_hops;
+	for (int h = 0; h < net->n_hops; h++) {
+		most += net->hop[h].feeder >= 0;
+		run->longest = net->hop[h].n_places > run->longest ? net->hop[h].n_places : run->longest;
+	}
+	int n = most < net->n_hops ? (int)most : net->n_hops;
 	TRY(TEMP(run->ctx, run->active, n));
 	TRY(TEMP(run->ctx, run->places, (size_t)n * (size_t)run->longest));
 	TRY(TEMP(run->ctx, run->free_slot, n));
@@ -47,18 +58,23 @@ new_slots(struct run *run)
 	return clocks_new(run->ctx, n, &run->clocks);
 }
 
+/* What each link has room for in its list: the hops that use it. */
 Status
 links_new(struct run *run)
 {
-	const Topology *topo = run->plan->sched->topo;
-	int n, first = 0;
-	TRY(TEMP(run->ctx, run->link, topo->n_links));
-	TRY(TEMP(run->ctx, run->changed, topo->n_links));
-	count_uses(run, &n);
-	TRY(TEMP(run->ctx, run->moving, n));
-	for (int l = 0; l < topo->n_links; l++) {
+	const struct net *net = run->net;
+	int all = 0;
+	TRY(TEMP(run->ctx, run->link, net->n_links));
+	TRY(TEMP(run->ctx, run->changed.link, net->n_links));
+	TRY(TEMP(run->ctx, run->shared.link, net->n_links));
+	TRY(TEMP(run->ctx, run->due.link, net->n_links));
+	for (int h = 0; h < net->n_hops; h++)
+		for (int i = 0; i < net->hop[h].n_places; i++, all++)
+			run->link[net->place[net->hop[h].first_place + i].link].n++;
+	TRY(TEMP(run->ctx, run->moving, all));
+	for (int l = 0, first = 0; l < net->n_links; l++) {
 		int uses = run->link[l].n;
-		run->link[l] = (struct link_run){ .first = first, .rate = sim_link_rate(&run->ask->p, &topo->link[l]) };
+		run->link[l] = (struct link_run){ .first = first };
 		first += uses;
 	}
 	return new_slots(run);
@@ -68,7 +84,7 @@ static void
 change(struct run *run, int l)
 {
 	if (!run->link[l].changed)
-		run->changed[run->n_changed++] = l;
+		run->changed.link[run->changed.n++] = l;
 	run->link[l].changed = true;
 }
 
@@ -76,21 +92,23 @@ void
 links_enter(struct run *run, int slot)
 {
 	struct active *step = &run->active[slot];
-	const SimHop *hop = &run->plan->hop[step->hop];
+	const struct net_hop *hop = &run->net->hop[step->hop];
+	const struct net_place *from = &run->net->place[hop->first_place];
 	struct place *place = &run->places[slot * run->longest];
 	int64_t bytes = chunk_bytes(run, hop->segment, run->hop[step->hop].moved);
-	for (int i = 0; i < hop->n_links; i++) {
-		int l = hop->link[i];
-		struct link_run *link = &run->link[l];
+	for (int i = 0; i < hop->n_places; i++) {
+		struct link_run *link = &run->link[from[i].link];
 		if (link->n == 0)
 			link->since = run->now;
-		place[i] = (struct place){ l, link->n };
-		run->moving[link->first + link->n++] = slot;
-		link->weights += step->weight;
-		run->out->moved[l] += bytes;
-		change(run, l);
+		place[i] = (struct place){ from[i].link, link->n, from[i].times };
+		run->moving[link->first + link->n++] = (struct entry){ slot, i };
+		link->sharing += from[i].times;
+		link->weights += step->weight * from[i].times;
+		link->joined += hop->n_places > 1;
+		link->moved += bytes * from[i].times;
+		change(run, from[i].link);
 	}
-	step->n_places = hop->n_links;
+	step->n_places = hop->n_places;
 	step->left = (Wide)bytes * PS_PER_S << (RATE_BITS + by_packets(run->ask));
 	step->rate = 0;
 	step->since = run->now;
@@ -101,15 +119,14 @@ static void
 leave(struct run *run, int slot, struct place from)
 {
 	struct link_run *link = &run->link[from.link];
-	int last = run->moving[link->first + --link->n];
-	struct place *place = &run->places[last * run->longest];
+	struct entry last = run->moving[link->first + --link->n];
 	run->moving[link->first + from.at] = last;
-	while (place->link != from.link)
-		place++;
-	place->at = from.at;
-	link->weights -= run->active[slot].weight;
+	run->places[last.slot * run->longest + last.place].at = from.at;
+	link->sharing -= from.times;
+	link->weights -= run->active[slot].weight * from.times;
+	link->joined -= run->active[slot].n_places > 1;
 	if (link->n == 0)
-		run->out->busy[from.link] += run->now - link->since;
+		link->busy += run->now - link->since;
 	change(run, from.link);
 }
 
@@ -120,39 +137,146 @@ links_leave(struct run *run, int slot)
 		leave(run, slot, run->places[slot * run->longest + i]);
 }
 
-/* A step alone on a link has all of it, to the last bit. */
-static Wide
-share_of(const struct link_run *link, int64_t weight)
-{
-	return link->n == 1 ? (Wide)link->rate << RATE_BITS : (link->unit * weight) >> RATE_BITS;
-}
+/* ---- levels ---- */
 
-/* The least of its shares. */
+/* The least level of a step's links but `except`; -1: none. */
 static Wide
-rate_of(const struct run *run, int slot)
+least_level(const struct run *run, int slot, int except)
 {
-	struct active *step = &run->active[slot];
 	const struct place *place = &run->places[slot * run->longest];
-	Wide rate = share_of(&run->link[place->link], step->weight);
-	step->slowest = place->link;
-	for (int i = 1; i < step->n_places; i++) {
-		Wide other = share_of(&run->link[place[i].link], step->weight);
-		if (other >= rate)
-			continue;
-		rate = other;
-		step->slowest = place[i].link;
+	Wide least = -1;
+	for (int i = 0; i < run->active[slot].n_places; i++) {
+		Wide level = run->link[place[i].link].level;
+		if (place[i].link != except && (least < 0 || level < least))
+			least = level;
 	}
-	return rate;
+	return least;
 }
 
-/* A link that is not its slowest, and does not become so, leaves its rate as it is. */
+/* At that level, which is the least of its links but `except`. A step that is all that a link bounds has all of what
+ * the others leave, to the last bit: one more than the level has, or not. */
+static Wide
+rate_at(const struct run *run, int slot, int except, Wide level)
+{
+	const struct place *place = &run->places[slot * run->longest];
+	Wide rate = (level * run->active[slot].weight) >> RATE_BITS, least = -1;
+	for (int i = 0; i < run->active[slot].n_places; i++) {
+		const struct link_run *link = &run->link[place[i].link];
+		if (place[i].link == except || link->level != level)
+			continue;
+		Wide one = rate + (link->alone == rate + 1);
+		least = least < 0 || one < least ? one : least;
+	}
+	return least;
+}
+
+/* What a link still has for the steps that no other link bounds. */
+struct filling {
+	Wide left, level;
+	int64_t weights;
+	int sharing;
+};
+
+static void
+raise_level(struct filling *f)
+{
+	f->level = f->left > 0 ? (f->left << RATE_BITS) / f->weights : 0;
+}
+
+/* Steps that others bound at a level from `low` on, below that of the link, are taken out. */
+static void
+take_out(const struct run *run, int l, Wide low, struct filling *f)
+{
+	const struct link_run *link = &run->link[l];
+	Wide high = f->level;
+	for (int k = 0; k < link->n; k++) {
+		struct entry entry = run->moving[link->first + k];
+		Wide level = least_level(run, entry.slot, l);
+		if (level < low || level >= high)
+			continue;
+		int times = run->places[entry.slot * run->longest + entry.place].times;
+		f->left -= rate_at(run, entry.slot, l, level) * times;
+		f->weights -= run->active[entry.slot].weight * times;
+		f->sharing -= times;
+	}
+}
+
+/* That raises the level, until there are none. */
+static struct filling
+fill_link(const struct run *run, int l)
+{
+	const struct link_run *link = &run->link[l];
+	struct filling f = { (Wide)run->net->rate[l] << RATE_BITS, 0, link->weights, link->sharing };
+	raise_level(&f);
+	for (Wide low = 0, high; run->net->fair && link->joined > 0 && f.sharing > 0; low = high) {
+		int sharing = f.sharing;
+		high = f.level;
+		take_out(run, l, low, &f);
+		if (f.sharing == sharing)
+			break;
+		if (f.sharing > 0)
+			raise_level(&f);
+		else
+			f.level = UNBOUND;
+	}
+	return f;
+}
+
+static void
+make_due(struct run *run, int l)
+{
+	if (run->link[l].due)
+		return;
+	run->link[l].due = true;
+	run->due.link[(run->first_due + run->due.n++) % run->net->n_links] = l;
+}
+
+static void
+make_shared(struct run *run, int l)
+{
+	if (!run->link[l].shared)
+		run->shared.link[run->shared.n++] = l;
+	run->link[l].shared = true;
+}
+
+/* The links above the lower of a link's old and new level, with a step in common. */
+static void
+tell_others(struct run *run, int l, Wide level)
+{
+	const struct link_run *link = &run->link[l];
+	for (int k = 0; link->joined > 0 && k < link->n; k++) {
+		int slot = run->moving[link->first + k].slot;
+		const struct place *place = &run->places[slot * run->longest];
+		for (int i = 0; i < run->active[slot].n_places; i++)
+			if (run->link[place[i].link].level > level && place[i].link != l)
+				make_due(run, place[i].link);
+	}
+}
+
+static void
+find_level(struct run *run, int l)
+{
+	struct link_run *link = &run->link[l];
+	if (link->n == 0)
+		return;
+	struct filling f = fill_link(run, l);
+	Wide level = f.level, before = link->level, alone = f.sharing == 1 ? f.left : 0;
+	if (level == before && alone == link->alone)
+		return;
+	link->level = level;
+	link->alone = alone;
+	make_shared(run, l);
+	if (run->net->fair)
+		tell_others(run, l, level < before ? level : before);
+}
+
+/* ---- rates ---- */
+
 static Status
-set_rate(struct run *run, int slot, int changed)
+set_rate(struct run *run, int slot)
 {
 	struct active *step = &run->active[slot];
-	if (step->rate && step->slowest != changed && share_of(&run->link[changed], step->weight) >= step->rate)
-		return OK;
-	Wide rate = rate_of(run, slot);
+	Wide rate = rate_at(run, slot, -1, least_level(run, slot, -1));
 	if (rate == step->rate)
 		return OK;
 	step->left -= step->rate * (run->now - step->since);
@@ -160,25 +284,38 @@ set_rate(struct run *run, int slot, int changed)
 	step->rate = rate;
 	if (rate == 0 || (step->left - 1) / rate >= SIM_TIME_MOST - run->now)
 		return fail(run->ctx, LIMIT, "%s: a message of %lld bytes takes more than 53 days",
-		    run->plan->sched->topo->name, (long long)run->ask->m);
+		    run->net->plan->sched->topo->name, (long long)run->ask->m);
 	clocks_set(&run->clocks, slot, run->now + (int64_t)((step->left - 1) / rate) + 1);
 	return OK;
+}
+
+static void
+find_levels(struct run *run)
+{
+	for (; run->changed.n > 0; run->changed.n--) {
+		int l = run->changed.link[run->changed.n - 1];
+		run->link[l].changed = false;
+		make_due(run, l);
+		make_shared(run, l);
+	}
+	while (run->due.n > 0) {
+		int l = run->due.link[run->first_due];
+		run->first_due = (run->first_due + 1) % run->net->n_links;
+		run->due.n--;
+		run->link[l].due = false;
+		find_level(run, l);
+	}
 }
 
 Status
 links_share(struct run *run)
 {
-	for (int i = 0; i < run->n_changed; i++) {
-		struct link_run *link = &run->link[run->changed[i]];
-		link->changed = false;
-		if (link->n > 1)
-			link->unit = ((Wide)link->rate << 2 * RATE_BITS) / link->weights;
-	}
-	for (int i = 0; i < run->n_changed; i++) {
-		const struct link_run *link = &run->link[run->changed[i]];
+	find_levels(run);
+	for (; run->shared.n > 0; run->shared.n--) {
+		struct link_run *link = &run->link[run->shared.link[run->shared.n - 1]];
+		link->shared = false;
 		for (int k = 0; k < link->n; k++)
-			TRY(set_rate(run, run->moving[link->first + k], run->changed[i]));
+			TRY(set_rate(run, run->moving[link->first + k].slot));
 	}
-	run->n_changed = 0;
 	return OK;
 }

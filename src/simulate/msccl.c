@@ -63,6 +63,7 @@ struct block {
 enum { NO_WAITER = -1 };
 
 struct program {
+	struct net net;			/* bytes: of the message that each threadblock sends, on links */
 	struct run run;			/* links, clocks, events, result; a hop for each threadblock */
 	SimAsk ask;			/* as links.c is to see it: no packets, and chunks of any size */
 	const SimAsk *asked;
@@ -251,7 +252,7 @@ move_bytes(struct program *p, int t)
 	const SimHop *hop = &p->of->plan.hop[t];
 	int64_t bytes = message_bytes(p, &p->block[t], step_of(p, t));
 	p->block[t].state = BLOCK_MOVING;
-	p->run.bytes[t] = wire_bytes(p, bytes);
+	p->net.bytes[t] = wire_bytes(p, bytes);
 	p->run.active[t] = (struct active){ .hop = t, .step = p->block[t].current, .weight = WEIGHT_ONE };
 	links_enter(&p->run, t);
 	for (int i = 0; i < hop->n_links; i++)
@@ -307,7 +308,7 @@ end_message(struct program *p, int t)
 	if (op->sends && b->latency > SIM_TIME_MOST - p->run.now)
 		return too_long(p);
 	if (op->sends)
-		TRY(events_add(p->run.ctx, &p->run.events, (Event){ p->run.now + b->latency, t, b->current }));
+		TRY(events_add(p->run.ctx, &p->run.events, p->run.now, b->latency, t, b->current));
 	if (++b->part == parts_of(p, step)) {
 		b->part = 0;
 		if (++b->step == place->block->n_steps) {
@@ -359,10 +360,10 @@ next_state(struct program *p, int t)
 static bool
 next_time(const struct run *run, int64_t *out)
 {
-	int64_t clock = run->clocks.n ? run->clocks.time[run->clocks.heap[0]] : INT64_MAX;
-	int64_t event = run->events.n ? run->events.heap[0].time : INT64_MAX;
+	int64_t clock = run->clocks.n ? run->clocks.heap[0].time : INT64_MAX;
+	int64_t event = events_left(&run->events) ? events_time(&run->events) : INT64_MAX;
 	*out = clock < event ? clock : event;
-	return run->clocks.n || run->events.n;
+	return *out < INT64_MAX;
 }
 
 /* Everything that happens now, until all that is left takes time. */
@@ -377,7 +378,7 @@ happen(struct program *p)
 			TRY(go_on(p, t));
 		} else if (!next_time(&p->run, &time) || time > p->run.now) {
 			return links_share(&p->run);
-		} else if (p->run.events.n && p->run.events.heap[0].time == time) {
+		} else if (events_left(&p->run.events) && events_time(&p->run.events) == time) {
 			arrive(p, events_pop(&p->run.events).id);
 		} else {
 			TRY(next_state(p, clocks_pop(&p->run.clocks)));
@@ -448,7 +449,7 @@ new_blocks(struct program *p)
 	TRY(TEMP(ctx, p->in_flight, plan->n_hops * p->of->slots));
 	TRY(TEMP(ctx, p->moved, topo->n_links));
 	TRY(TEMP(ctx, p->run.hop, plan->n_hops));
-	TRY(TEMP(ctx, p->run.bytes, plan->n_hops));
+	TRY(net_bare(ctx, plan, &p->ask, &p->net));
 	for (int t = 0; t < plan->n_hops; t++) {
 		struct block *b = &p->block[t];
 		*b = (struct block){ .last = -1, .cause = -1, .first_waiter = NO_WAITER };
@@ -469,7 +470,10 @@ run_all(struct program *p, SimResult *result)
 		TRY(NEW(ctx, result->step, result->n_steps));
 	result->n_steps = 0;
 	TRY(simulate(p));
-	memcpy(result->moved, p->moved, (size_t)p->of->plan.sched->topo->n_links * sizeof *p->moved);
+	for (int l = 0; l < p->of->plan.sched->topo->n_links; l++) {
+		result->moved[l] = p->moved[l];
+		result->busy[l] = p->run.link[l].busy;
+	}
 	return OK;
 }
 
@@ -482,7 +486,7 @@ sim_msccl_run(Ctx *ctx, const SimMsccl *program, const SimAsk *ask, SimResult *o
 	p.ask.chunk = INT64_MAX;
 	p.ask.p.packet_most = 0;
 	p.ask.p.at_once = 0;
-	p.run = (struct run){ .ctx = ctx, .plan = &program->plan, .ask = &p.ask, .out = &result };
+	p.run = (struct run){ .ctx = ctx, .net = &p.net, .ask = &p.ask, .out = &result };
 	TRY(NEW(ctx, result.moved, program->plan.sched->topo->n_links));
 	TRY(NEW(ctx, result.busy, program->plan.sched->topo->n_links));
 	TRY(run_all(&p, &result));

@@ -161,6 +161,99 @@ key_feeder(const SimHop *hop)
 	return hop->feeder;
 }
 
+/* Links from rank 0 to each vertex; -1: there is no path. */
+static Status
+distances(Ctx *ctx, const Topology *topo, int **out)
+{
+	int *distance, *queue, n = 1;
+	TRY(TEMP(ctx, distance, topo->n_vertices));
+	TRY(TEMP(ctx, queue, topo->n_vertices));
+	for (int v = 1; v < topo->n_vertices; v++)
+		distance[v] = -1;
+	for (int i = 0; i < n; i++)
+		for (int k = topo->first_out[queue[i]]; k < topo->first_out[queue[i] + 1]; k++) {
+			int to = topo->link[topo->out[k]].to;
+			if (distance[to] >= 0)
+				continue;
+			distance[to] = distance[queue[i]] + 1;
+			queue[n++] = to;
+		}
+	*out = distance;
+	return OK;
+}
+
+/* A machine as blocks of blocks of ranks: size[0] = 1, each a divisor of the next, the last all ranks. */
+struct blocks {
+	int n;
+	int size[32];
+};
+
+/* A block ends before the first rank that is farther from rank 0 than those of the block. */
+static Status
+find_blocks(Ctx *ctx, const Topology *topo, struct blocks *out)
+{
+	int *distance;
+	TRY(distances(ctx, topo, &distance));
+	*out = (struct blocks){ 1, { 1 } };
+	for (int r = 2, most = topo->n_ranks > 1 ? distance[1] : 0; r < topo->n_ranks; r++) {
+		if (distance[r] <= most)
+			continue;
+		most = distance[r];
+		if (r % out->size[out->n - 1] == 0 && topo->n_ranks % r == 0)
+			out->size[out->n++] = r;
+	}
+	out->size[out->n] = topo->n_ranks;
+	return OK;
+}
+
+/* How far `root` comes after `src`: first the ranks of its own block, then those of the next block, and so on, in each
+ * block from the place of `src` around. */
+static int
+turns_until(const struct blocks *blocks, int src, int root)
+{
+	int turns = 0;
+	for (int i = 0; i < blocks->n; i++) {
+		int size = blocks->size[i], all = blocks->size[i + 1];
+		turns += (root % all / size - src % all / size + all / size) % (all / size) * size;
+	}
+	return turns;
+}
+
+/* Each rank begins with the segments whose root it is; of one root, those first in the file. Ranks that have the same
+ * place in their blocks so have the same order. */
+static Status
+order_issue(Ctx *ctx, SimPlan *plan)
+{
+	int n_ranks = plan->sched->topo->n_ranks, *first, *order, *end;
+	struct blocks blocks;
+	TRY(find_blocks(ctx, plan->sched->topo, &blocks));
+	TRY(TEMP(ctx, first, n_ranks + 1));
+	TRY(TEMP(ctx, order, plan->n_hops));
+	TRY(TEMP(ctx, end, n_ranks));
+	TRY(NEW(ctx, plan->first_issue, n_ranks + 1));
+	TRY(NEW(ctx, plan->issue, plan->n_hops));
+	for (int h = 0; h < plan->n_hops; h++) {
+		SimHop *hop = &plan->hop[h];
+		hop->turn = turns_until(&blocks, hop->src, plan->sched->segment[hop->segment].tree.root);
+		first[hop->turn + 1]++;
+		plan->first_issue[hop->src + 1] += hop->feeder < 0;
+	}
+	for (int r = 0; r < n_ranks; r++) {
+		first[r + 1] += first[r];
+		plan->first_issue[r + 1] += plan->first_issue[r];
+		end[r] = plan->first_issue[r];
+	}
+	for (int h = 0; h < plan->n_hops; h++)
+		order[first[plan->hop[h].turn]++] = h;
+	for (int i = 0; i < plan->n_hops; i++) {
+		SimHop *hop = &plan->hop[order[i]];
+		hop->turn = hop->feeder < 0 ? end[hop->src] - plan->first_issue[hop->src] : 0;
+		if (hop->feeder < 0)
+			plan->issue[end[hop->src]++] = order[i];
+	}
+	return OK;
+}
+
 static Status
 count_edges(Ctx *ctx, const Schedule *sched, int *out)
 {
@@ -207,19 +300,33 @@ sim_prepare(Ctx *ctx, const Schedule *sched, SimPlan **out)
 	TRY(list_by(ctx, plan, plan->n_values, key_to, &plan->first_in, &plan->in));
 	TRY(list_by(ctx, plan, plan->n_values, key_from, &plan->first_out, &plan->out));
 	TRY(list_by(ctx, plan, plan->n_hops, key_feeder, &plan->first_follower, &plan->follower));
+	TRY(order_issue(ctx, plan));
 	arena_release(&ctx->scratch, mark);
 	*out = plan;
 	return OK;
 }
 
-/* Blocks are rounded up, so that no more than M is never less; segments of a part are cut as libblink cuts them. */
+/* Rounded up. */
+static int64_t
+part_of(const Schedule *sched, const Segment *segment, int64_t length)
+{
+	Frac begin, end, part;
+	if (!sched_extent(sched, segment, &begin, &end))
+		return length;
+	if (!frac_sub(end, begin, &part))
+		return frac_floor_mul(end, length) - frac_floor_mul(begin, length);
+	int64_t whole = frac_floor_mul(part, length);
+	return whole + ((Wide)whole * part.den < part.num * length);
+}
+
+/* Blocks and segments are rounded up, so that no more than M is never less, and segments of one fraction are equal;
+ * libblink rounds where they begin, which makes some of them a byte shorter. */
 void
 sim_segment_bytes(const SimPlan *plan, int64_t m, int64_t *bytes)
 {
 	const Schedule *sched = plan->sched;
 	int64_t n = collective_has_blocks(sched->coll) ? sched->topo->n_ranks : 1, block = (m - 1) / n + 1;
 	int64_t part_end[N_LINK_CLASSES] = { m };
-	Frac begin, end;
 	if (sched->n_parts)
 		split_message(plan->split, sched->n_parts, m, part_end);
 	for (int s = 0; s < sched->n_segments; s++) {
@@ -230,7 +337,6 @@ sim_segment_bytes(const SimPlan *plan, int64_t m, int64_t *bytes)
 			int64_t upto = (int64_t)((Wide)part_end[p] * block / m);
 			length = upto - (p ? (int64_t)((Wide)part_end[p - 1] * block / m) : 0);
 		}
-		bytes[s] = sched_extent(sched, segment, &begin, &end)
-		    ? frac_floor_mul(end, length) - frac_floor_mul(begin, length) : length;
+		bytes[s] = part_of(sched, segment, length);
 	}
 }

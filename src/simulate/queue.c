@@ -13,38 +13,38 @@ clocks_new(Ctx *ctx, int n, Clocks *out)
 	return OK;
 }
 
-static bool
-sooner(const Clocks *q, int a, int b)
+static inline bool
+sooner(Clock a, Clock b)
 {
-	return q->time[a] < q->time[b] || (q->time[a] == q->time[b] && a < b);
+	return a.time < b.time || (a.time == b.time && a.id < b.id);
+}
+
+static inline void
+put(Clocks *q, int at, Clock clock)
+{
+	q->heap[at] = clock;
+	q->place[clock.id] = at;
 }
 
 static void
-put(Clocks *q, int at, int id)
+rise(Clocks *q, int at, Clock clock)
 {
-	q->heap[at] = id;
-	q->place[id] = at;
-}
-
-static void
-rise(Clocks *q, int at, int id)
-{
-	for (; at > 0 && sooner(q, id, q->heap[(at - 1) / 2]); at = (at - 1) / 2)
+	for (; at > 0 && sooner(clock, q->heap[(at - 1) / 2]); at = (at - 1) / 2)
 		put(q, at, q->heap[(at - 1) / 2]);
-	put(q, at, id);
+	put(q, at, clock);
 }
 
 static void
-sink(Clocks *q, int at, int id)
+sink(Clocks *q, int at, Clock clock)
 {
 	for (int next; (next = 2 * at + 1) < q->n; at = next) {
-		if (next + 1 < q->n && sooner(q, q->heap[next + 1], q->heap[next]))
+		if (next + 1 < q->n && sooner(q->heap[next + 1], q->heap[next]))
 			next++;
-		if (!sooner(q, q->heap[next], id))
+		if (!sooner(q->heap[next], clock))
 			break;
 		put(q, at, q->heap[next]);
 	}
-	put(q, at, id);
+	put(q, at, clock);
 }
 
 void
@@ -54,52 +54,108 @@ clocks_set(Clocks *q, int id, int64_t time)
 	bool later = at >= 0 && time > q->time[id];
 	q->time[id] = time;
 	if (later)
-		sink(q, at, id);
+		sink(q, at, (Clock){ time, id });
 	else
-		rise(q, at >= 0 ? at : q->n++, id);
+		rise(q, at >= 0 ? at : q->n++, (Clock){ time, id });
 }
 
 int
 clocks_pop(Clocks *q)
 {
-	int id = q->heap[0];
+	int id = q->heap[0].id;
 	q->place[id] = -1;
 	if (--q->n > 0)
 		sink(q, 0, q->heap[q->n]);
 	return id;
 }
 
-static bool
-before(const Event *a, const Event *b)
+/* ---- events ---- */
+
+static int
+key_of(const Events *q, int64_t wait)
 {
-	return a->time < b->time || (a->time == b->time && a->id < b->id);
+	uint64_t at = (uint64_t)wait * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	for (;; at++) {
+		int line = q->key[at & (uint64_t)(q->n_keys - 1)];
+		if (!line || q->line[line - 1].wait == wait)
+			return (int)(at & (uint64_t)(q->n_keys - 1));
+	}
+}
+
+/* Room for twice as many lines. */
+static Status
+more_lines(Ctx *ctx, Events *q)
+{
+	Clocks heads;
+	int n = q->n_keys ? 2 * q->n_keys : 32;
+	TRY(TEMP(ctx, q->key, n));
+	q->n_keys = n;
+	for (int i = 0; i < q->n_lines; i++)
+		q->key[key_of(q, q->line[i].wait)] = i + 1;
+	TRY(clocks_new(ctx, n / 2, &heads));
+	for (int i = 0; i < q->heads.n; i++)
+		clocks_set(&heads, q->heads.heap[i].id, q->heads.heap[i].time);
+	q->heads = heads;
+	return OK;
+}
+
+static Status
+line_of(Ctx *ctx, Events *q, int64_t wait, int *out)
+{
+	int key = q->n_keys ? key_of(q, wait) : 0;
+	if (!q->n_keys || (!q->key[key] && 2 * (q->n_lines + 1) > q->n_keys)) {
+		TRY(more_lines(ctx, q));
+		key = key_of(q, wait);
+	}
+	if (!q->key[key]) {
+		TRY(GROW_TEMP(ctx, q->line, q->n_lines, q->room));
+		q->line[q->n_lines] = (Line){ .wait = wait };
+		q->key[key] = ++q->n_lines;
+	}
+	*out = q->key[key] - 1;
+	return OK;
+}
+
+static Status
+longer_ring(Ctx *ctx, Line *line)
+{
+	Event *ring;
+	int room = line->room ? 2 * line->room : 8;
+	TRY(TEMP(ctx, ring, room));
+	for (int i = 0; i < line->n; i++)
+		ring[i] = line->ring[(line->first + i) & (line->room - 1)];
+	line->ring = ring;
+	line->room = room;
+	line->first = 0;
+	return OK;
 }
 
 Status
-events_add(Ctx *ctx, Events *q, Event event)
+events_add(Ctx *ctx, Events *q, int64_t now, int64_t wait, int id, int step)
 {
-	TRY(GROW_TEMP(ctx, q->heap, q->n, q->room));
-	int at = q->n++;
-	for (; at > 0 && before(&event, &q->heap[(at - 1) / 2]); at = (at - 1) / 2)
-		q->heap[at] = q->heap[(at - 1) / 2];
-	q->heap[at] = event;
+	int at;
+	TRY(line_of(ctx, q, wait, &at));
+	Line *line = &q->line[at];
+	if (line->n == line->room)
+		TRY(longer_ring(ctx, line));
+	line->ring[(line->first + line->n) & (line->room - 1)] = (Event){ now + wait, id, step };
+	if (line->n++ == 0)
+		clocks_set(&q->heads, at, now + wait);
 	return OK;
 }
 
 Event
 events_pop(Events *q)
 {
-	Event first = q->heap[0], last = q->heap[--q->n];
-	int at = 0;
-	for (int next; (next = 2 * at + 1) < q->n; at = next) {
-		if (next + 1 < q->n && before(&q->heap[next + 1], &q->heap[next]))
-			next++;
-		if (!before(&q->heap[next], &last))
-			break;
-		q->heap[at] = q->heap[next];
-	}
-	q->heap[at] = last;
-	return first;
+	int at = q->heads.heap[0].id;
+	Line *line = &q->line[at];
+	Event event = line->ring[line->first];
+	line->first = (line->first + 1) & (line->room - 1);
+	if (--line->n > 0)
+		clocks_set(&q->heads, at, line->ring[line->first].time);
+	else
+		clocks_pop(&q->heads);
+	return event;
 }
 
 void

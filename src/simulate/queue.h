@@ -1,13 +1,19 @@
-/* Queues of the simulator: binary heaps, in which equal times are in the order of their ids. */
+/* Queues of the simulator. */
 #ifndef BLINK_SIMULATE_QUEUE_H
 #define BLINK_SIMULATE_QUEUE_H
 
 #include "base/status.h"
 
-/* A clock of each of n ids, set to one time or to none. */
+/* A clock of each of n ids, set to one time or to none: a binary heap, in which equal times are in the order of ids. */
+typedef struct {
+	int64_t time;
+	int id;
+} Clock;
+
 typedef struct {
 	int n;			/* that are set */
-	int *heap, *place;	/* ids; where each is in `heap`, -1: not set */
+	Clock *heap;
+	int *place;		/* where each id is in `heap`; -1: not set */
 	int64_t *time;		/* of each id */
 } Clocks;
 
@@ -21,13 +27,37 @@ typedef struct {
 	int id, step;
 } Event;
 
+/* Events that wait equally long come in the order in which they were added, so that each length of a wait has a line
+ * of its own, and few lines are compared. Equal times: the line that was first made, first. */
 typedef struct {
-	int n, room;
-	Event *heap;
+	int64_t wait;
+	int first, n, room;	/* a ring; room is 0 or a power of two */
+	Event *ring;
+} Line;
+
+typedef struct {
+	int n_lines, room;
+	Line *line;
+	int n_keys;		/* a power of two, at least twice n_lines, or 0 */
+	int *key;		/* lines by the hash of their waits, + 1; 0: free */
+	Clocks heads;		/* of lines that are not empty */
 } Events;
 
-Status events_add(Ctx *ctx, Events *q, Event event);	/* grows in the scratch arena */
-Event events_pop(Events *q);				/* n > 0 */
+/* now: not before that of the event that was added last. Grows in the scratch arena. */
+Status events_add(Ctx *ctx, Events *q, int64_t now, int64_t wait, int id, int step);
+Event events_pop(Events *q);				/* the first; one is left */
+
+static inline bool
+events_left(const Events *q)
+{
+	return q->heads.n > 0;
+}
+
+static inline int64_t
+events_time(const Events *q)
+{
+	return q->heads.heap[0].time;
+}
 
 /* Keys of 64 bits, in room that the caller has. */
 typedef struct {

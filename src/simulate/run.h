@@ -7,6 +7,82 @@
 
 enum { WEIGHT_ONE = 1 << 20, RATE_BITS = 20 };
 
+struct net_hop {
+	int segment;
+	int src, from, to;		/* a GPU, values */
+	int feeder;			/* a hop, or -1 */
+	int turn;			/* in the order in which src issues */
+	int first_place, n_places;
+	bool adds;
+	int64_t latency;		/* ps, of its path */
+	int64_t weight;			/* of its share of a link */
+};
+
+/* A link of a hop. */
+struct net_place {
+	int link;
+	int times;			/* hops of this class on one link of that class */
+};
+
+/* A plan with the quantities of a message and an executor: all of it, or one of each class. Lists as those of the plan,
+ * without hops of one class twice, but for values whose hops are added one after the other. */
+struct net {
+	const SimPlan *plan;
+	int64_t *bytes;			/* of each segment */
+	bool fair;			/* what a step cannot use of its share of a link goes to the others */
+	int n_hops, n_values, n_links, n_gpus;
+	struct net_hop *hop;
+	struct net_place *place;
+	int *first_in, *in, *first_out, *out;
+	int *first_follower, *follower;
+	int *first_issue, *issue;
+	int *value_segment;
+	int64_t *rate;			/* bytes/s of each link */
+	int *link_class;		/* of each link of the topology */
+};
+
+/* net.c. For any size of chunks, but otherwise as asked. In scratch memory. */
+Status net_new(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out);
+
+/* Hops and links alone, of a schedule without segments: all of them, with equal weights, not fair. bytes: of each hop,
+ * 0. */
+Status net_bare(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out);
+
+/* Which things go through the same states at the same times: classes[kind], a partition of each. */
+typedef enum { KIND_HOP, KIND_VALUE, KIND_LINK, KIND_GPU, N_KINDS } Kind;
+
+struct partition {
+	int n, n_classes;
+	int *class;		/* of each thing */
+	int *member;		/* of each class: the first */
+};
+
+struct classes {
+	struct partition of[N_KINDS];
+};
+
+/* alike.c. net: all of a plan. *found: hops share classes, half of them or more. In scratch memory. */
+Status alike_find(Ctx *ctx, const struct net *net, const SimAsk *ask, struct classes *out, bool *found);
+
+static inline int
+class_of(const struct classes *classes, Kind kind, int thing)
+{
+	return classes->of[kind].class[thing];
+}
+
+/* Are the hops into a value added one after the other, beside the next step? */
+static inline bool
+net_is_serial(const struct net *net, const SimAsk *ask, int value)
+{
+	bool adds = false;
+	for (int i = net->first_in[value]; i < net->first_in[value + 1]; i++)
+		adds |= net->hop[net->in[i]].adds;
+	return adds && !ask->p.fused;
+}
+
+/* simulate.c */
+Status sim_run_net(Ctx *ctx, const struct net *net, const SimAsk *ask, SimResult *out);
+
 /* A step that is under way at its sender. There are few of them, in slots that are used again, close together in
  * memory: what moves on a link is looked at whenever one of it begins or ends. */
 typedef enum { STEP_STARTING, STEP_MOVING, STEP_ADDING } StepState;
@@ -14,8 +90,7 @@ typedef enum { STEP_STARTING, STEP_MOVING, STEP_ADDING } StepState;
 struct active {
 	Wide left, rate;		/* work left at `since`, and done in each ps: bytes * PS_PER_S << RATE_BITS */
 	int64_t since;
-	int64_t weight;			/* of its share of a link */
-	int slowest;			/* the link by whose share it goes */
+	int64_t weight;
 	int hop, step, cause;		/* cause: the step that let it begin */
 	StepState state;
 	int n_places;			/* its links: places[slot * longest .. ] */
@@ -23,14 +98,17 @@ struct active {
 
 /* A link of a step, and where the step is in the list of that link. */
 struct place {
-	int link, at;
+	int link, at, times;
+};
+
+/* A step in the list of a link, and where among its links that is. */
+struct entry {
+	int slot, place;
 };
 
 /* At most one chunk of a hop is under way at its sender: they follow one another. */
 struct hop_run {
 	int64_t begun, moved, arrived;	/* chunks that have begun, whose bytes have begun to move, that have arrived */
-	int64_t latency;		/* ps, of its path */
-	int64_t weight;
 	int64_t ready;			/* when it began to wait */
 	bool busy;			/* a step is under way, or waits */
 	int cause;			/* of what waits */
@@ -45,31 +123,41 @@ struct value_run {
 };
 
 struct link_run {
-	int n;			/* steps that move on it */
-	int first;		/* of their list */
-	int64_t rate;		/* bytes/s */
+	int n;			/* of the list of steps that move on it */
+	int first;		/* of that list */
+	int sharing;		/* steps, with those that are not in the list as their class is */
+	int joined;		/* of the list: steps that move on other links, too */
 	int64_t weights;
-	Wide unit;		/* for each of `weights`: (bytes/s << 2 * RATE_BITS) / weights */
-	bool changed;
-	int64_t since;
+	Wide level;		/* what it gives to each of `weights` that it bounds: bytes/s << 2 * RATE_BITS */
+	Wide alone;		/* what it gives to the only step that it bounds; 0: it bounds several */
+	bool changed;		/* what moves on it */
+	bool due;		/* its level is to be found again */
+	bool shared;		/* its steps are to get new rates */
+	int64_t since, moved, busy;
 };
 
 struct gpu_run {
 	int sending;
 	int freed_by;		/* the step that ended last */
 	bool touched;
-	Keys waiting;		/* chunk << HOP_BITS | hop */
+	Keys waiting;		/* chunk << TURN_BITS | turn */
 };
 
-enum { HOP_BITS = 23 };
+enum { TURN_BITS = 23 };
+
+/* Links, each once. */
+struct links {
+	int n;
+	int *link;
+};
 
 struct run {
 	Ctx *ctx;
-	const SimPlan *plan;
+	const struct net *net;
 	const SimAsk *ask;
 	SimResult *out;
 	int64_t now;
-	int64_t *bytes, *chunks;	/* of each segment; and their number */
+	int64_t *chunks;		/* of each segment: their number */
 	struct hop_run *hop;
 	struct value_run *value;
 	struct link_run *link;
@@ -78,14 +166,17 @@ struct run {
 	struct place *places;
 	int longest;			/* links of a hop, at most */
 	int *free_slot, n_free;
-	int *moving;			/* lists of links: slots */
-	int *changed, n_changed;	/* links */
+	struct entry *moving;		/* lists of links */
+	struct links changed, shared;
+	struct links due;		/* a ring */
+	int first_due;
 	int *touched, n_touched;	/* GPUs */
-	Clocks clocks;			/* of slots: when they go on to their next state */
+	Clocks clocks;			/* of slots that move: when their bytes have moved */
 	Events events;			/* ids: hops, whose chunks arrive; n_hops + a value, which has added or
-					 * is input */
+					 * is input; n_hops + n_values + a slot, which goes on to its next state */
 	int64_t *first_step;		/* steps are kept: of each hop, of its places in step_at */
 	int *step_at;			/* the step of each chunk of each hop */
+	int n_kept;
 };
 
 /* links.c */
@@ -97,7 +188,7 @@ Status links_share(struct run *run);		/* new rates and ends of what moves on lin
 static inline int64_t
 chunk_bytes(const struct run *run, int segment, int64_t chunk)
 {
-	int64_t all = run->bytes[segment], size = run->ask->chunk, left = all - chunk * size;
+	int64_t all = run->net->bytes[segment], size = run->ask->chunk, left = all - chunk * size;
 	return left < size ? left : size;
 }
 

@@ -4,7 +4,7 @@
  * is a step. It can begin when its chunk is complete at the sender (all edges up into it have arrived and been added;
  * on the way down its one edge has; at the root, all edges up), and when the chunk before it on the same edge has
  * ended. Of the steps that can begin, a GPU has `at_once` under way; the others wait, the least chunk first, and of
- * one chunk the first in the file: the order in which a sender issues. A step is
+ * one chunk in the order of plan.c: the order in which a sender issues. A step is
  *
  *	`step`, the start-up		holds one of the `at_once`
  *	its bytes over all its links	holds that and a share of each link
@@ -21,14 +21,11 @@
  * adding C / reduce joins C / B, as gamma joins beta in Wang et al., Linear Pipeline. A root that sends one step at a
  * time has their direct algorithm, (n - 1) (step + M / B), and so on: tests/oracle/closed.py has the list.
  *
- * Sharing. A step on several links goes at the least of its shares of them, as it passes switches cut-through: all of
- * its links at once. Its share of a link is in proportion to its weight: with `by_length` the length of its segment,
- * as a kernel that gives blocks to segments by their length; else all equal, as copy engines do. With weights by
- * length a tree is never below the rate that it was planned with: loads of all trees fit every link, so that weight /
- * (sum of weights on it) is at least that, on each link of its route. Max-min shares, which give what a step cannot
- * use to the others, would look at all steps of the machine whenever one begins or ends; this looks at the links of
- * that step. Where the formulas of the literature hold (no link is shared, or all that share it are bound by it
- * alone), both are the same. What a share leaves unused is not given away, so that times err to the long side.
+ * Sharing. A step on several links goes at one rate over all of them, as it passes switches cut-through. Links are
+ * shared by weighted max-min fairness, or where that takes too long by the least of a step's shares: links.c. Weights
+ * are, with `by_length`, the lengths of segments, as a kernel that gives blocks to segments by their length; else all
+ * equal, as copy engines do. With weights by length a tree is never below the rate that it was planned with: loads of
+ * all trees fit every link, so that weight / (sum of weights on it) is at least that, on each link of its route.
  *
  * Switches that multicast or reduce. An edge that begins at a switch begins with the edge whose data it copies, and
  * costs its sender nothing; one that ends at a switch is added there, in no time, and arrives when it would over the
@@ -49,25 +46,35 @@
  * Not simulated: rings of slots that hold a sender back until the receiver has read (with chunks of one size the two
  * keep step), caches and memory of GPUs, congestion inside switches.
  *
- * Method. Discrete events. A hop (an edge of one tree) has at most one step under way at its sender, which has one
- * clock, which moves when shares change; arrivals and additions are events. All of one time are taken before anything
- * begins (Clocks and Events in the order of ids), then GPUs grant what waits, then links share: the result does not
- * depend on the order in between. Values count chunks only, so that memory does not grow with their number.
- *
- * Ranks and trees that an automorphism maps to each other are not simulated once for all: the order of the file
- * decides which step waits, and a map of ranks keeps shares but not that order. */
+ * Method. Discrete events, on one hop of each class of those that are alike (alike.c). A hop (an edge of one tree) has
+ * at most one step under way at its sender; a step that moves has a clock, which changes when shares do; what waits
+ * for a known time is an event. All of one time are taken before anything begins, then GPUs grant what waits, then
+ * links share: the result does not depend on the order in between. Values count chunks only, so that memory does not
+ * grow with their number. */
 #include "simulate/run.h"
 
 /* ---- steps ---- */
 
+/* id: as of run->events. */
 static Status
-after(const struct run *run, int64_t wait, int64_t *out)
+after(struct run *run, int64_t wait, int id, int step)
 {
-	*out = run->now + wait;
 	if (wait > SIM_TIME_MOST - run->now)
 		return fail(run->ctx, LIMIT, "%s: a message of %lld bytes takes more than 53 days",
-		    run->plan->sched->topo->name, (long long)run->ask->m);
-	return OK;
+		    run->net->plan->sched->topo->name, (long long)run->ask->m);
+	return events_add(run->ctx, &run->events, run->now, wait, id, step);
+}
+
+static int
+id_of_value(const struct run *run, int v)
+{
+	return run->net->n_hops + v;
+}
+
+static int
+id_of_slot(const struct run *run, int slot)
+{
+	return run->net->n_hops + run->net->n_values + slot;
 }
 
 static int64_t
@@ -98,7 +105,7 @@ static Status wake(struct run *run, int h, int cause);
 static Status
 move_bytes(struct run *run, int slot)
 {
-	const SimPlan *plan = run->plan;
+	const struct net *net = run->net;
 	struct active *active = &run->active[slot];
 	int h = active->hop;
 	active->state = STEP_MOVING;
@@ -106,8 +113,8 @@ move_bytes(struct run *run, int slot)
 	run->hop[h].moved++;
 	if (run->ask->steps)
 		step_of(run, active->step)->move = run->now;
-	for (int i = plan->first_follower[h]; i < plan->first_follower[h + 1]; i++)
-		TRY(wake(run, plan->follower[i], active->cause));
+	for (int i = net->first_follower[h]; i < net->first_follower[h + 1]; i++)
+		TRY(wake(run, net->follower[i], active->cause));
 	return OK;
 }
 
@@ -115,22 +122,21 @@ static Status
 begin(struct run *run, int h, int cause)
 {
 	struct hop_run *hop = &run->hop[h];
-	int64_t wait = (by_packets(run->ask) ? run->ask->p.packet_step : run->ask->p.step) * PS_PER_NS, then;
-	int slot = run->free_slot[--run->n_free], step = (int)run->out->n_steps++;
-	run->active[slot] = (struct active){ .hop = h, .step = step, .cause = cause, .weight = hop->weight };
+	const struct net_hop *of = &run->net->hop[h];
+	int64_t wait = (by_packets(run->ask) ? run->ask->p.packet_step : run->ask->p.step) * PS_PER_NS;
+	int slot = run->free_slot[--run->n_free], step = run->ask->steps ? run->n_kept++ : -1;
+	run->active[slot] = (struct active){ .hop = h, .step = step, .cause = cause, .weight = of->weight };
 	if (run->ask->steps) {
 		*step_of(run, step) = (SimStep){ .hop = h, .cause = cause, .chunk = hop->begun, .begin = run->now };
 		run->step_at[run->first_step[h] + hop->begun] = step;
 	}
 	hop->begun++;
 	hop->busy = true;
-	run->gpu[run->plan->hop[h].src].sending += run->plan->hop[h].feeder < 0;
-	if (wait == 0 || run->plan->hop[h].feeder >= 0)
+	run->gpu[of->src].sending += of->feeder < 0;
+	if (wait == 0 || of->feeder >= 0)
 		return move_bytes(run, slot);
 	run->active[slot].state = STEP_STARTING;
-	TRY(after(run, wait, &then));
-	clocks_set(&run->clocks, slot, then);
-	return OK;
+	return after(run, wait, id_of_slot(run, slot), -1);
 }
 
 static void
@@ -145,7 +151,7 @@ touch(struct run *run, int rank)
 static Status
 wake(struct run *run, int h, int cause)
 {
-	const SimHop *of = &run->plan->hop[h];
+	const struct net_hop *of = &run->net->hop[h];
 	struct hop_run *hop = &run->hop[h];
 	int64_t ready = of->feeder >= 0 ? run->hop[of->feeder].moved : run->value[of->from].there;
 	if (hop->busy || hop->begun >= ready)
@@ -155,7 +161,7 @@ wake(struct run *run, int h, int cause)
 	hop->busy = true;
 	hop->cause = cause;
 	hop->ready = run->now;
-	keys_add(&run->gpu[of->src].waiting, hop->begun << HOP_BITS | h);
+	keys_add(&run->gpu[of->src].waiting, hop->begun << TURN_BITS | of->turn);
 	touch(run, of->src);
 	return OK;
 }
@@ -165,14 +171,14 @@ wake(struct run *run, int h, int cause)
 static Status
 complete(struct run *run, int v, int64_t chunks, int cause)
 {
-	const SimPlan *plan = run->plan;
+	const struct net *net = run->net;
 	struct value_run *value = &run->value[v];
 	value->there += chunks;
 	value->have = 0;
-	for (int i = plan->first_in[v]; i < plan->first_in[v + 1]; i++)
-		value->have += run->hop[plan->in[i]].arrived > value->there;
-	for (int i = plan->first_out[v]; i < plan->first_out[v + 1]; i++)
-		TRY(wake(run, plan->out[i], cause));
+	for (int i = net->first_in[v]; i < net->first_in[v + 1]; i++)
+		value->have += run->hop[net->in[i]].arrived > value->there;
+	for (int i = net->first_out[v]; i < net->first_out[v + 1]; i++)
+		TRY(wake(run, net->out[i], cause));
 	run->out->last = cause;
 	return OK;
 }
@@ -181,26 +187,26 @@ complete(struct run *run, int v, int64_t chunks, int cause)
 static Status
 add_next(struct run *run, int v)
 {
-	const SimPlan *plan = run->plan;
+	const struct net *net = run->net;
 	struct value_run *value = &run->value[v];
-	int h = plan->in[plan->first_in[v] + value->next];
-	int64_t bytes = chunk_bytes(run, plan->value_segment[v], value->there), then;
+	int h = net->in[net->first_in[v] + value->next];
+	int64_t bytes = chunk_bytes(run, net->value_segment[v], value->there);
 	if (value->adding || run->hop[h].arrived <= value->there)
 		return OK;
 	value->adding = true;
-	TRY(after(run, plan->hop[h].adds ? run->ask->p.reduce_step * PS_PER_NS + time_to_add(run, bytes) : 0, &then));
-	return events_add(run->ctx, &run->events, (Event){ then, plan->n_hops + v, step_at(run, h, value->there) });
+	return after(run, net->hop[h].adds ? run->ask->p.reduce_step * PS_PER_NS + time_to_add(run, bytes) : 0,
+	    id_of_value(run, v), step_at(run, h, value->there));
 }
 
 static Status
 added(struct run *run, int v, int step)
 {
-	const SimPlan *plan = run->plan;
+	const struct net *net = run->net;
 	struct value_run *value = &run->value[v];
 	value->adding = false;
 	if (step >= 0)
 		step_of(run, step)->arrive = run->now;
-	if (++value->next == plan->first_in[v + 1] - plan->first_in[v]) {
+	if (++value->next == net->first_in[v + 1] - net->first_in[v]) {
 		value->next = 0;
 		TRY(complete(run, v, 1, step));
 	}
@@ -210,7 +216,7 @@ added(struct run *run, int v, int step)
 static Status
 arrive(struct run *run, int h, int step)
 {
-	int v = run->plan->hop[h].to;
+	int v = run->net->hop[h].to;
 	struct value_run *value = &run->value[v];
 	struct hop_run *hop = &run->hop[h];
 	hop->arrived++;
@@ -219,7 +225,7 @@ arrive(struct run *run, int h, int step)
 	if (run->ask->steps)
 		step_of(run, step)->arrive = run->now;
 	value->have += hop->arrived == value->there + 1;
-	while (value->have == run->plan->first_in[v + 1] - run->plan->first_in[v])
+	while (value->have == run->net->first_in[v + 1] - run->net->first_in[v])
 		TRY(complete(run, v, 1, step));
 	return OK;
 }
@@ -231,8 +237,7 @@ static Status
 end_step(struct run *run, int slot)
 {
 	int h = run->active[slot].hop, step = run->active[slot].step;
-	const SimHop *of = &run->plan->hop[h];
-	int64_t then;
+	const struct net_hop *of = &run->net->hop[h];
 	run->hop[h].busy = false;
 	run->free_slot[run->n_free++] = slot;
 	if (run->ask->steps)
@@ -242,11 +247,10 @@ end_step(struct run *run, int slot)
 		run->gpu[of->src].freed_by = step;
 		touch(run, of->src);
 	}
-	TRY(after(run, run->hop[h].latency, &then));
-	if (then == run->now)
+	if (of->latency == 0)
 		TRY(arrive(run, h, step));
 	else
-		TRY(events_add(run->ctx, &run->events, (Event){ then, h, step }));
+		TRY(after(run, of->latency, h, step));
 	return wake(run, h, step);
 }
 
@@ -254,8 +258,8 @@ static Status
 next_state(struct run *run, int slot)
 {
 	struct active *step = &run->active[slot];
-	const SimHop *hop = &run->plan->hop[step->hop];
-	int64_t wait = 0, then;
+	const struct net_hop *hop = &run->net->hop[step->hop];
+	int64_t wait = 0;
 	if (step->state == STEP_STARTING)
 		return move_bytes(run, slot);
 	if (step->state == STEP_ADDING)
@@ -266,20 +270,20 @@ next_state(struct run *run, int slot)
 	if (wait == 0)
 		return end_step(run, slot);
 	step->state = STEP_ADDING;
-	TRY(after(run, wait, &then));
-	clocks_set(&run->clocks, slot, then);
-	return OK;
+	return after(run, wait, id_of_slot(run, slot), -1);
 }
 
 static Status
 take_event(struct run *run)
 {
 	Event event = events_pop(&run->events);
-	int v = event.id - run->plan->n_hops;
+	int v = event.id - run->net->n_hops, slot = v - run->net->n_values;
 	if (v < 0)
 		return arrive(run, event.id, event.step);
-	if (run->plan->first_in[v] == run->plan->first_in[v + 1])
-		return complete(run, v, run->chunks[run->plan->value_segment[v]], -1);
+	if (slot >= 0)
+		return next_state(run, slot);
+	if (run->net->first_in[v] == run->net->first_in[v + 1])
+		return complete(run, v, run->chunks[run->net->value_segment[v]], -1);
 	return added(run, v, event.step);
 }
 
@@ -292,7 +296,9 @@ grant(struct run *run)
 		gpu->touched = false;
 		while (gpu->waiting.n > 0 && gpu->sending < run->ask->p.at_once) {
 			int64_t key = keys_pop(&gpu->waiting);
-			int h = (int)(key & ((INT64_C(1) << HOP_BITS) - 1)), cause = run->hop[h].cause;
+			int turn = (int)(key & ((INT64_C(1) << TURN_BITS) - 1));
+			int h = run->net->issue[run->net->first_issue[run->touched[i]] + turn];
+			int cause = run->hop[h].cause;
 			bool waited = gpu->freed_by >= 0 && run->hop[h].ready < run->now;
 			TRY(begin(run, h, waited ? gpu->freed_by : cause));
 		}
@@ -304,10 +310,10 @@ grant(struct run *run)
 static bool
 next_time(const struct run *run, int64_t *out)
 {
-	int64_t clock = run->clocks.n ? run->clocks.time[run->clocks.heap[0]] : INT64_MAX;
-	int64_t event = run->events.n ? run->events.heap[0].time : INT64_MAX;
+	int64_t clock = run->clocks.n ? run->clocks.heap[0].time : INT64_MAX;
+	int64_t event = events_left(&run->events) ? events_time(&run->events) : INT64_MAX;
 	*out = clock < event ? clock : event;
-	return run->clocks.n || run->events.n;
+	return *out < INT64_MAX;
 }
 
 static Status
@@ -315,12 +321,12 @@ simulate(struct run *run)
 {
 	for (int64_t time; next_time(run, &time);) {
 		run->now = time;
-		while (next_time(run, &time) && time == run->now) {
-			if (run->events.n && run->events.heap[0].time == time)
+		do {
+			if (events_left(&run->events) && events_time(&run->events) == time)
 				TRY(take_event(run));
 			else
 				TRY(next_state(run, clocks_pop(&run->clocks)));
-		}
+		} while (next_time(run, &time) && time == run->now);
 		TRY(grant(run));
 		TRY(links_share(run));
 	}
@@ -330,22 +336,28 @@ simulate(struct run *run)
 
 /* ---- what is simulated ---- */
 
+/* How many steps are simulated as one, rounded down. */
+static int64_t
+folds(const struct net *net)
+{
+	return net->n_hops ? net->plan->n_hops / net->n_hops : 1;
+}
+
 static Status
 cut(struct run *run)
 {
-	const SimPlan *plan = run->plan;
+	const struct net *net = run->net;
+	const Schedule *sched = net->plan->sched;
 	int64_t steps = 0, longest = 0, most = run->ask->steps ? LIMIT_SIM_KEPT : LIMIT_SIM_STEPS;
-	TRY(TEMP(run->ctx, run->bytes, plan->sched->n_segments));
-	TRY(TEMP(run->ctx, run->chunks, plan->sched->n_segments));
-	sim_segment_bytes(plan, run->ask->m, run->bytes);
-	for (int s = 0; s < plan->sched->n_segments; s++) {
-		const Tree *tree = &plan->sched->segment[s].tree;
-		int64_t chunks = (run->bytes[s] + run->ask->chunk - 1) / run->ask->chunk;
+	TRY(TEMP(run->ctx, run->chunks, sched->n_segments));
+	for (int s = 0; s < sched->n_segments; s++) {
+		const Tree *tree = &sched->segment[s].tree;
+		int64_t chunks = (net->bytes[s] + run->ask->chunk - 1) / run->ask->chunk;
 		run->chunks[s] = chunks;
-		longest = run->bytes[s] > longest ? run->bytes[s] : longest;
-		if (chunks > most || (steps += chunks * (tree->n_up + tree->n_down)) > most)
+		longest = net->bytes[s] > longest ? net->bytes[s] : longest;
+		if (chunks > most || (steps += chunks * (tree->n_up + tree->n_down)) / folds(net) > most)
 			return fail(run->ctx, LIMIT, "%s: a message of %lld bytes in chunks of %lld: more than %lld "
-			    "steps%s: want larger chunks", plan->sched->topo->name, (long long)run->ask->m,
+			    "steps%s: want larger chunks", sched->topo->name, (long long)run->ask->m,
 			    (long long)run->ask->chunk, (long long)most, run->ask->steps ? " to keep" : "");
 	}
 	run->out->n_chunks = longest ? (longest - 1) / run->ask->chunk + 1 : 0;
@@ -354,48 +366,16 @@ cut(struct run *run)
 	return OK;
 }
 
-static int64_t
-weight_of(const struct run *run, int segment, int64_t longest)
-{
-	int64_t weight = WEIGHT_ONE;
-	if (run->ask->p.by_length && longest > 0)
-		weight = (int64_t)((Wide)run->bytes[segment] * WEIGHT_ONE / longest);
-	return weight > 0 ? weight : 1;
-}
-
-static Status
-new_hops(struct run *run)
-{
-	const SimPlan *plan = run->plan;
-	int64_t longest = 0;
-	for (int s = 0; s < plan->sched->n_segments; s++)
-		longest = run->bytes[s] > longest ? run->bytes[s] : longest;
-	TRY(TEMP(run->ctx, run->hop, plan->n_hops));
-	for (int h = 0; h < plan->n_hops; h++) {
-		const SimHop *hop = &plan->hop[h];
-		run->hop[h].weight = weight_of(run, hop->segment, longest);
-		for (int i = 0; i < hop->n_path; i++)
-			run->hop[h].latency += sim_link_latency(run->ask, &plan->sched->topo->link[hop->path[i]]);
-	}
-	return OK;
-}
-
 static Status
 new_gpus(struct run *run)
 {
-	const SimPlan *plan = run->plan;
-	int n_ranks = plan->sched->topo->n_ranks;
+	const struct net *net = run->net;
 	int64_t *room;
-	TRY(TEMP(run->ctx, run->gpu, n_ranks));
-	TRY(TEMP(run->ctx, run->touched, n_ranks));
-	TRY(TEMP(run->ctx, room, plan->n_hops));
-	for (int h = 0; h < plan->n_hops; h++)
-		run->gpu[plan->hop[h].src].waiting.n++;
-	for (int r = 0; r < n_ranks; r++) {
-		int n = run->gpu[r].waiting.n;
-		run->gpu[r] = (struct gpu_run){ .freed_by = -1, .waiting = { 0, room } };
-		room += n;
-	}
+	TRY(TEMP(run->ctx, run->gpu, net->n_gpus));
+	TRY(TEMP(run->ctx, run->touched, net->n_gpus));
+	TRY(TEMP(run->ctx, room, net->n_hops));
+	for (int g = 0; g < net->n_gpus; g++)
+		run->gpu[g] = (struct gpu_run){ .freed_by = -1, .waiting = { 0, room + net->first_issue[g] } };
 	return OK;
 }
 
@@ -403,34 +383,33 @@ new_gpus(struct run *run)
 static Status
 new_values(struct run *run)
 {
-	const SimPlan *plan = run->plan;
-	TRY(TEMP(run->ctx, run->value, plan->n_values));
-	for (int v = 0; v < plan->n_values; v++) {
-		const Segment *segment = &plan->sched->segment[plan->value_segment[v]];
-		int64_t setup = plan->sched->n_parts ? plan->sched->part[segment->part].setup : 0;
-		for (int i = plan->first_in[v]; i < plan->first_in[v + 1]; i++)
-			run->value[v].serial |= plan->hop[plan->in[i]].adds && !run->ask->p.fused;
-		if (plan->first_in[v] == plan->first_in[v + 1] && run->chunks[plan->value_segment[v]] > 0)
-			TRY(events_add(run->ctx, &run->events, (Event){ (run->ask->p.call + setup) * PS_PER_NS,
-			    plan->n_hops + v, -1 }));
+	const struct net *net = run->net;
+	const Schedule *sched = net->plan->sched;
+	TRY(TEMP(run->ctx, run->value, net->n_values));
+	for (int v = 0; v < net->n_values; v++) {
+		const Segment *segment = &sched->segment[net->value_segment[v]];
+		int64_t setup = sched->n_parts ? sched->part[segment->part].setup : 0;
+		for (int i = net->first_in[v]; i < net->first_in[v + 1]; i++)
+			run->value[v].serial |= net->hop[net->in[i]].adds && !run->ask->p.fused;
+		if (net->first_in[v] == net->first_in[v + 1] && run->chunks[net->value_segment[v]] > 0)
+			TRY(after(run, (run->ask->p.call + setup) * PS_PER_NS, id_of_value(run, v), -1));
 	}
 	return OK;
 }
 
-/* Places of the steps that are kept. n_steps counts them again as they begin. */
+/* Places of the steps that are kept. */
 static Status
 keep_steps(struct run *run)
 {
-	const SimPlan *plan = run->plan;
+	const struct net *net = run->net;
 	int64_t n = 0;
-	if (run->ask->steps) {
-		TRY(NEW(run->ctx, run->out->step, run->out->n_steps));
-		TRY(TEMP(run->ctx, run->step_at, run->out->n_steps));
-		TRY(TEMP(run->ctx, run->first_step, plan->n_hops));
-		for (int h = 0; h < plan->n_hops; n += run->chunks[plan->hop[h++].segment])
-			run->first_step[h] = n;
-	}
-	run->out->n_steps = 0;
+	if (!run->ask->steps)
+		return OK;
+	TRY(NEW(run->ctx, run->out->step, run->out->n_steps));
+	TRY(TEMP(run->ctx, run->step_at, run->out->n_steps));
+	TRY(TEMP(run->ctx, run->first_step, net->n_hops));
+	for (int h = 0; h < net->n_hops; n += run->chunks[net->hop[h++].segment])
+		run->first_step[h] = n;
 	return OK;
 }
 
@@ -438,7 +417,7 @@ static Status
 prepare(struct run *run)
 {
 	TRY(cut(run));
-	TRY(new_hops(run));
+	TRY(TEMP(run->ctx, run->hop, run->net->n_hops));
 	TRY(new_values(run));
 	TRY(new_gpus(run));
 	TRY(links_new(run));
@@ -446,16 +425,32 @@ prepare(struct run *run)
 }
 
 Status
-sim_run(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
+sim_run_net(Ctx *ctx, const struct net *net, const SimAsk *ask, SimResult *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	SimResult result = { .packets = by_packets(ask), .last = -1 };
-	struct run run = { .ctx = ctx, .plan = plan, .ask = ask, .out = &result };
-	TRY(NEW(ctx, result.moved, plan->sched->topo->n_links));
-	TRY(NEW(ctx, result.busy, plan->sched->topo->n_links));
+	struct run run = { .ctx = ctx, .net = net, .ask = ask, .out = &result };
+	int n_links = net->plan->sched->topo->n_links;
+	TRY(NEW(ctx, result.moved, n_links));
+	TRY(NEW(ctx, result.busy, n_links));
 	TRY(prepare(&run));
 	TRY(simulate(&run));
+	for (int l = 0; l < n_links; l++) {
+		result.moved[l] = run.link[net->link_class[l]].moved;
+		result.busy[l] = run.link[net->link_class[l]].busy;
+	}
 	arena_release(&ctx->scratch, mark);
 	*out = result;
+	return OK;
+}
+
+Status
+sim_run(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct net net;
+	TRY(net_new(ctx, plan, ask, &net));
+	TRY(sim_run_net(ctx, &net, ask, out));
+	arena_release(&ctx->scratch, mark);
 	return OK;
 }

@@ -115,6 +115,7 @@ typedef struct {
 	const int *path;	/* from src to dst: with the links of the edge that it shares a switch with */
 	int feeder;		/* the hop whose data a switch copies to this one; -1: src sends */
 	int from, to;		/* values */
+	int turn;		/* its place in the order in which src issues; feeder >= 0: 0 */
 } SimHop;
 
 /* What a schedule asks of links, whatever the size of the message. */
@@ -122,11 +123,12 @@ typedef struct {
 	const Schedule *sched;
 	const PartEnd *split;	/* NULL: no parts */
 	int n_hops;
-	SimHop *hop;		/* in the order of issue: segment by segment, up before down */
+	SimHop *hop;		/* in the order of the file: segment by segment, up before down */
 	int n_values;		/* of segments on ranks, at most two of each: on the way up, on the way down */
 	int *first_in, *in;	/* hops that a value waits for, in order: in[first_in[v] .. first_in[v + 1] - 1] */
 	int *first_out, *out;	/* hops that send it */
 	int *value_segment;
+	int *first_issue, *issue;	/* hops that each rank issues, in order */
 	int *first_follower, *follower;	/* of each hop: those that a switch copies its data to */
 } SimPlan;
 

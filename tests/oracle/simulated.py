@@ -10,6 +10,7 @@ then links share. Nothing is kept between two times but what the model names: al
 import argparse
 import heapq
 import json
+import math
 import subprocess
 import sys
 from fractions import Fraction
@@ -29,6 +30,7 @@ class Simulation:
         self.events, self.moving, self.pushed = [], {}, 0
         self.sending = [0] * self.n
         self.moved = [0] * len(self.links)
+        self.sizes_of_blocks = self.blocks()
         self.make_edges(schedule)
 
     # ---- edges and segments
@@ -48,9 +50,8 @@ class Simulation:
         block = -(-self.m // blocks)
         self.edges, self.sizes, self.roots = [], [], []
         for t, tree in enumerate(schedule["trees"]):
-            offset, length = (Fraction(x) for x in tree["segment"])
-            begin = offset * in_all % 1
-            self.sizes.append(int((begin + length * in_all) * block) - int(begin * block))
+            length = Fraction(tree["segment"][1])
+            self.sizes.append(math.ceil(length * in_all * block))
             self.roots.append(tree["root"])
             for phase in ("up", "down"):
                 for src, dst, links in tree.get(phase, []):
@@ -185,23 +186,62 @@ class Simulation:
         e["done"] += 1
         self.last = self.now
 
+    def blocks(self):
+        """Sizes of blocks of ranks, each in the next: one ends before a rank that is farther from rank 0."""
+        out, distance, queue = {}, {0: 0}, [0]
+        for l in self.links:
+            out.setdefault(l["from"], []).append(l["to"])
+        for v in queue:
+            for w in out.get(v, []):
+                if w not in distance:
+                    distance[w] = distance[v] + 1
+                    queue.append(w)
+        sizes = [1]
+        for r in range(2, self.n):
+            farther = distance[r] > max(distance[q] for q in range(1, r))
+            sizes += [r] if farther and r % sizes[-1] == 0 and self.n % r == 0 else []
+        return sizes + [self.n]
+
+    def turns(self, src, root):
+        """In which place a rank issues for trees of that root: around its own block, then the next, in the same order."""
+        return [(root % b // a - src % b // a) % (b // a) for a, b in reversed(list(zip(self.sizes_of_blocks, self.sizes_of_blocks[1:])))]
+
     def grant(self):
-        ready = [(e["begun"], i) for i, e in enumerate(self.edges)
+        """Of one chunk, each rank begins with the trees whose root it is, and goes on to those of the next ranks."""
+        ready = [(e["begun"], self.turns(e["src"], self.roots[e["tree"]]), i) for i, e in enumerate(self.edges)
                  if not e["busy"] and not e["feeder"] and e["begun"] < self.complete(e)]
-        for _, i in sorted(ready):
+        for _, _, i in sorted(ready):
             e = self.edges[i]
             if not self.p["at_once"] or self.sending[e["src"]] < self.p["at_once"]:
                 self.begin(e)
 
-    def share(self):
-        on = {}
-        for s in self.moving.values():
+    def fair(self):
+        """Rates by progressive filling: all rise with their weights, until a link is full and stops those on it."""
+        rates, on = {}, {}
+        for k, s in self.moving.items():
             for l in s["edge"]["links"]:
-                on.setdefault(l, []).append(s["edge"]["weight"])
-        for s in self.moving.values():
-            w = s["edge"]["weight"]
-            rate = min(self.rate[l] << 20 if len(on[l]) == 1 else ((self.rate[l] << 40) // sum(on[l])) * w >> 20
-                       for l in s["edge"]["links"])
+                on.setdefault(l, set()).add(k)
+        left = {l: self.rate[l] << 20 for l in on}
+        weight = lambda k: self.moving[k]["edge"]["weight"]
+        while on:
+            level = {l: (left[l] << 20) // sum(map(weight, on[l])) for l in on}
+            lowest = min(level.values())
+            full = [l for l in on if level[l] == lowest]
+            offers = {}
+            for l in full:
+                for k in on[l]:
+                    offers.setdefault(k, []).append(left[l] if len(on[l]) == 1 else lowest * weight(k) >> 20)
+            for k, offered in offers.items():
+                rates[k] = min(offered)
+                for l in self.moving[k]["edge"]["links"]:
+                    left[l] -= rates[k]
+                    on[l].remove(k)
+            on = {l: those for l, those in on.items() if those}
+        return rates
+
+    def share(self):
+        for k, rate in self.fair().items():
+            s = self.moving[k]
             if rate != s["rate"]:
                 s["left"] -= s["rate"] * (self.now - s["since"])
                 s["since"], s["rate"] = self.now, rate

@@ -24,6 +24,30 @@ if [ "$full" ]; then
 	done
 fi
 
+# ---- one hop of each class for all ----
+
+# folds NAME OPTIONS: one hop of each class gives the bytes of all; a trace needs all
+folds() {
+	expect "classes of hops, $1" "$blinkc" simulate "$work/alike.json" "${@:2}" --format json -o "$work/one.sim"
+	expect "all hops, $1" "$blinkc" simulate "$work/alike.json" "${@:2}" --format json -o "$work/all.sim" --trace "$work/all.trace"
+	expect "classes of hops, $1: the same bytes" cmp "$work/one.sim" "$work/all.sim"
+}
+"$blinkc" -q topologies/dgx2.xml -o "$work/alike.json"
+echo '{"kernel": {"at_once": 3, "fused": 0, "reduce_step": 1}}' >"$work/p.json"
+folds "copy engines" --executor copy --size 30M --chunk 100000
+folds "kernel with few blocks" --parameters "$work/p.json" --size 30M --chunk 300000
+if [ "$full" ]; then
+	folds host --executor host --size 9M --chunk 100000
+	expect "more steps than without classes" "$blinkc" simulate "$work/alike.json" --size 1G --chunk 100 --format csv
+	for t in p4d mi300x two-dgx1v pcie-8gpu; do
+		"$blinkc" -q topologies/$t.xml -o "$work/alike.json"
+		folds "$t, kernel" --size 48M --chunk 1M
+		folds "$t, copy engines" --executor copy --size 48M --chunk 1M
+	done
+	"$blinkc" -q topologies/two-dgx1v.xml -c broadcast -r 3 -o "$work/alike.json"
+	folds "broadcast" --size 48M --chunk 1M
+fi
+
 # ---- closed formulas ----
 
 if [ "$full" ]; then

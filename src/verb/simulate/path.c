@@ -73,6 +73,11 @@ critical_path_text(Ctx *ctx, const Simulation *s, const SimRow *row, Text *out)
 {
 	PathRun *run;
 	int n;
+	if (!row->result.step) {
+		text_printf(out, "path        not for %lld steps: for %lld or less\n", (long long)row->result.n_steps,
+		    (long long)LIMIT_SIM_KEPT);
+		return OK;
+	}
 	TRY(critical_path(ctx, s->plan, &row->result, &run, &n));
 	if (n == 0)
 		return OK;

@@ -97,14 +97,28 @@ run_size(Ctx *ctx, const Simulation *s, const SimAsk *ask, SimResult *out)
 	return s->chunk ? sim_run(ctx, s->plan, ask, out) : sim_run_best(ctx, s->plan, ask, out);
 }
 
+/* Steps are kept in a second run, of all hops and with that size of chunks. */
 static Status
-simulate_size(Ctx *ctx, const Simulation *s, int64_t m, bool steps, SimRow *row)
+keep_steps(Ctx *ctx, const Simulation *s, const SimAsk *of, SimResult *result)
 {
-	SimAsk ask = { .p = s->p, .m = m, .chunk = s->chunk, .steps = steps };
+	SimAsk ask = *of;
+	ask.steps = true;
+	if (s->program)
+		return run_size(ctx, s, &ask, result);
+	ask.chunk = result->chunk > 0 ? result->chunk : 1;
+	return sim_run(ctx, s->plan, &ask, result);
+}
+
+static Status
+simulate_size(Ctx *ctx, const Simulation *s, int64_t m, int64_t most_kept, SimRow *row)
+{
+	SimAsk ask = { .p = s->p, .m = m, .chunk = s->chunk };
 	const Topology *topo = s->plan->sched->topo;
 	*row = (SimRow){ .m = m, .bottleneck = -1 };
 	progress(ctx, "message of %lld bytes", (long long)m);
 	TRY(run_size(ctx, s, &ask, &row->result));
+	if (row->result.n_steps <= most_kept)
+		TRY(keep_steps(ctx, s, &ask, &row->result));
 	TRY(sim_least_time(ctx, s->plan, &ask, &row->least));
 	row->algorithm = sim_algorithm_rate(m, row->result.time);
 	row->bus = sim_bus_rate(s->plan->sched, row->algorithm);
@@ -140,7 +154,7 @@ write_rows(Ctx *ctx, const Options *opt, const Simulation *s, const char *format
 		simulation_csv(s, &out);
 	else
 		simulation_text(s, &out);
-	if (s->n_rows == 1 && strcmp(format, "text") == 0 && s->row[0].result.step)
+	if (s->n_rows == 1 && strcmp(format, "text") == 0)
 		status = critical_path_text(ctx, s, &s->row[0], &out);
 	if (status == OK && out.failed)
 		status = fail_memory(ctx);
@@ -151,14 +165,18 @@ write_rows(Ctx *ctx, const Options *opt, const Simulation *s, const char *format
 	return status;
 }
 
-/* Steps are kept for one size: where its path is printed, or a trace written. */
+/* Steps are kept for one size: where a trace is written, which fails if there are too many, or its path is printed. */
 static Status
 simulate_all(Ctx *ctx, const Options *opt, const Sizes *sizes, const char *format, Simulation *s)
 {
-	bool steps = sizes->n == 1 && (opt->value[OPT_TRACE] || strcmp(format, "text") == 0);
+	int64_t most_kept = -1;
+	if (sizes->n == 1 && strcmp(format, "text") == 0)
+		most_kept = LIMIT_SIM_KEPT;
+	if (sizes->n == 1 && opt->value[OPT_TRACE])
+		most_kept = INT64_MAX;
 	TRY(NEW(ctx, s->row, sizes->n));
 	for (s->n_rows = 0; s->n_rows < sizes->n; s->n_rows++)
-		TRY(simulate_size(ctx, s, sizes->m[s->n_rows], steps, &s->row[s->n_rows]));
+		TRY(simulate_size(ctx, s, sizes->m[s->n_rows], most_kept, &s->row[s->n_rows]));
 	return OK;
 }
 
