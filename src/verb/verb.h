@@ -55,6 +55,13 @@
 	    "blinkc simulate job.json --size 1M --trace trace.json\n" \
 	    "an algorithm of MSCCL, of any program, on GPUs of a machine\n" \
 	    "blinkc dgx1v -g 0-3 --format msccl -o other.xml && blinkc simulate other.xml --topology dgx1v -g 0-3\n") \
+	X(HIERARCHY, hierarchy, "[options] TOPOLOGY", \
+	    "the best hierarchies of rings for an allreduce, by Ueno and Yokota's cost, and simulated", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE), \
+	    "the best five for 16 GPUs of ABCI\n" \
+	    "blinkc hierarchy abci-rack -g 0-15\n" \
+	    "the best one for messages of 1 MB, without start-ups of layers\n" \
+	    "blinkc hierarchy abci-rack -g 0-15 --size 1M --top 1 --cost layer=0\n") \
 	X(DIFF, diff, "[options] OLD NEW", "compare the meaning of two schedules, or of two directories", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED) | ON(DIFFERENT), \
 	    "what differs between the schedule of a job and the one in a directory\n" \
