@@ -29,6 +29,13 @@
 	    "blinkc batch dgx1v --sizes 2-4 --collectives allreduce,broadcast -o schedules\n" \
 	    "for the jobs of a list, a line for each\n" \
 	    "echo 5,1,4 | blinkc batch dgx1v -g - -o jobs\n") \
+	X(TUNE, tune, "[options] TOPOLOGY", \
+	    "plan the best algorithm for each size of messages, and write their index", \
+	    ON(BAD_INPUT) | ON(LIMIT), \
+	    "all collectives over all GPUs of a DGX-1V, for messages of 1 KiB to 1 GiB\n" \
+	    "blinkc tune dgx1v -o bundle\n" \
+	    "allreduces of all jobs of five GPUs, as copy engines execute them\n" \
+	    "blinkc tune dgx1v --sizes 5 --distinct --collectives allreduce --executor copy -o five\n") \
 	X(ADVISE, advise, "[options] TOPOLOGY", "which GPUs to ask for: the rate of every set", \
 	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "which four GPUs are fastest, and which are slowest?\n" \

@@ -136,7 +136,7 @@ done
 rejects() {
 	local more=("$work/small.json") said
 	# What lets the verb look at this option at all.
-	case $1 in batch) more+=(--sizes 2 -o "$work/batch") ;; diff) more+=("$work/small.json") ;; esac
+	case $1 in batch | tune) more+=(--sizes 2 -o "$work/batch") ;; diff) more+=("$work/small.json") ;; esac
 	case $1$2 in batch*=scatter-allgather) more+=(--collectives broadcast) ;; *=scatter-allgather) more+=(-c broadcast) ;; esac
 	case $1$2 in compile--executor*) more+=(--size 1K) ;; esac
 	case $2 in --layout*) more+=(--format svg) ;; --hybrid*) more=(topologies/dgx1v.xml -g 0,1) ;; esac
