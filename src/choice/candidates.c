@@ -1,7 +1,7 @@
 /* The candidates of a job: each row of plan/algorithm.c that serves the collective, with the options that it obeys.
  *
  * What options are worth trying. A radix is a trade of steps against messages in a step: small ones, and powers of two.
- * A hierarchy is one of all divisions of the ranks into two layers, and what the machine suggests. Trees are planned
+ * A hierarchy is what the machine suggests, and for few ranks one of all divisions into two layers. Trees are planned
  * without limits, for the rate; as shallow as there are any, for the latency, and each depth in between; and with
  * fewer of them, since a GPU sends a limited number of steps at once. */
 #include "choice/candidates.h"
@@ -10,12 +10,18 @@
 #include <stdio.h>
 #include <string.h>
 
+enum {
+	DIVIDED_RANKS = 64,
+	KEPT_HOPS = 1 << 23	/* of all candidates together, some 300 bytes each: no more are added beyond */
+};
+
 struct list {
 	Ctx *ctx;
 	const Job *job;
 	JobShared shared;
 	KnownPlans known[2];
 	Choices *out;
+	int64_t n_hops;		/* of all candidates */
 	Error first;		/* of candidates that cannot be had: the first */
 };
 
@@ -92,7 +98,7 @@ try_candidate(struct list *l, const Algorithm *row, const Ask *ask, bool *added)
 	ArenaMark scratch = arena_mark(&ctx->scratch);
 	Candidate *c = &l->out->candidate[l->out->n];
 	*added = false;
-	if (l->out->n == CANDIDATES_MOST)
+	if (l->out->n == CANDIDATES_MOST || l->n_hops >= KEPT_HOPS)
 		return OK;
 	*c = (Candidate){ .job = *l->job };
 	c->job.ask = *ask;
@@ -109,6 +115,7 @@ try_candidate(struct list *l, const Algorithm *row, const Ask *ask, bool *added)
 	}
 	TRY(status);
 	l->out->n++;
+	l->n_hops += c->sim->n_hops;
 	*added = true;
 	return OK;
 }
@@ -138,7 +145,7 @@ with_layers(struct list *l, const Algorithm *row)
 	int n = l->job->topo->n_ranks;
 	bool added;
 	TRY(try_candidate(l, row, &ask, &added));
-	for (int inner = 2; !l->job->ask.layers.n && inner <= n / 2; inner++)
+	for (int inner = 2; !l->job->ask.layers.n && n <= DIVIDED_RANKS && inner <= n / 2; inner++)
 		if (n % inner == 0) {
 			ask.layers = (Hierarchy){ .n = 2, .size = { inner, n / inner } };
 			TRY(try_candidate(l, row, &ask, &added));

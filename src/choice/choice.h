@@ -2,8 +2,8 @@
  *
  * A candidate is an algorithm with its options. Each is planned once for a job, with symmetries and bound in common,
  * and simulated at the sizes that are asked for, each with the chunk size that takes it the least time. Candidates that
- * the links do not allow, or that are too large, are not there. No I/O, no globals; random: none; clock: none but that
- * of Ctx. */
+ * the links do not allow, or that are too large, are not there; nor, of very large jobs, what comes after 8 million
+ * hops of others. No I/O, no globals; random: none; clock: none but that of Ctx. */
 #ifndef BLINK_CHOICE_CHOICE_H
 #define BLINK_CHOICE_CHOICE_H
 
