@@ -3,7 +3,6 @@ import functools
 
 from figure import Figure, Paper, read_points
 
-LAUNCH = "It starts a call on all GPUs, tens of us where one process drives several: the other points of the log have it added."
 MIDDLE = ("NCCL's protocol, channels and chunks at this size are not published for each version; what a start takes may overlap with the message.")
 NETWORK = "Blink's code there is ForestColl's author's; ours has the plan alone, without what a runtime takes."
 TREES = "Ours are rings; NCCL takes trees for messages of this size, which have fewer steps."
@@ -11,7 +10,7 @@ CHOICE = "The log leaps from 83 GB/s for 512 MB to 117 GB/s for 1 GB, where NCCL
 EFA = "A message of any size takes 160 us over this network, EFA, and its plugin."
 MULTICAST = "The model has no limit of what a switch adds, and counts nothing for the kernels that feed it."
 RUNTIME = "What ForestColl's runtime, MSCCL, reaches of a plan is not modelled, nor the other kernels on a die."
-WHOLE = "Our rings are of whole links, and so there is one; RCCL's rings share links."
+WHOLE = "Our rings, and those that share links, come to the same: they pass between the servers by fewer dies at once than RCCL's may."
 
 MACHINES = {"2 x 8 A100": (2, "dgx-a100"), "4 x DGX A100": (4, "dgx-a100"), "2 x p4de": (2, "p4d")}
 KINDS = {"ForestColl": "trees", "Blink": "threephase", "NCCL": "ring"}
@@ -37,7 +36,7 @@ def chunk_of(point, gpus):
 
 def in_its_unit(lab, schedule, point, *options):
     """With what the log's smallest message takes besides its simulation, which is that of the start."""
-    us, start = lab.us(schedule, point.x, *options), smallest().get((point.figure, point.series))
+    us, start = lab.us(schedule, point.x, *options), smallest().get((point.figure.removeprefix("start-"), point.series))
     if start:
         us += max(start.value - lab.us(schedule, start.x), 0)
     return us if point.unit == "us" else point.x / us / 1e3
@@ -73,7 +72,7 @@ def forestcoll(machine, *gpus):
     return ours
 
 
-STARTS = "what a call takes besides its simulation, for the larger messages of the same log."
+STARTS = "what a call takes besides its simulation, for the larger messages of the same log; so these points are met by definition."
 SEVILLE = "-g", "1,2,6-15"
 ROOTED = ("allreduce", "broadcast", "reduce")
 
@@ -90,13 +89,13 @@ def of_servers():
 
 PAPER = Paper("logs", "Hardware logs", "Logs of nccl-tests that others published, beside our simulation of NCCL's rings, and what ForestColl's "
               "author measured of three kinds of trees.", 2024, "logs.csv", [
-    Figure("start-a100", "the start of a call, eight A100 of one server", rings_of("dgx-a100", 8), pairs=False, causes={None: LAUNCH}, calibrates=STARTS),
+    Figure("start-a100", "the start of a call, eight A100 of one server", rings_of("dgx-a100", 8), pairs=False, calibrates=STARTS),
     Figure("a100", "NCCL on eight A100 of one server", rings_of("dgx-a100", 8), causes=of_one_server(), pairs=False),
-    Figure("start-dgx2", "the start of a call, twelve GPUs of a DGX-2", rings_of("dgx2", 12, *SEVILLE), pairs=False, causes={None: LAUNCH}, calibrates=STARTS),
+    Figure("start-dgx2", "the start of a call, twelve GPUs of a DGX-2", rings_of("dgx2", 12, *SEVILLE), pairs=False, calibrates=STARTS),
     Figure("dgx2", "NCCL on twelve GPUs of a DGX-2", rings_of("dgx2", 12, *SEVILLE), causes=of_one_server(), pairs=False),
     Figure("dgx1v", "NCCL on eight V100 of one server", rings_of("dgx1v", 8), pairs=False),
     Figure("h100", "NCCL on eight H100 of one server, bus bandwidth", bus_bandwidth, causes={"in the switch": MULTICAST}),
-    Figure("start-servers", "the start of a call, several servers", servers, pairs=False, causes={None: LAUNCH}, calibrates=STARTS),
+    Figure("start-servers", "the start of a call, several servers", servers, pairs=False, calibrates=STARTS),
     Figure("servers", "NCCL on several servers, allreduce", servers, "Ours: rings; with two servers the faster of rings and of three phases, which is what "
            "NCCL's trees are there.", pairs=False, causes=of_servers()),
     Figure("forestcoll-a100", "ForestColl's author, allreduce over two servers of eight A100", forestcoll("dgx-a100"),
