@@ -100,6 +100,7 @@ help:
 	@echo "make check-torch  PyTorch with libblink; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
+	@echo "make bench-sizes  what the choice of an algorithm is worth over sizes, beside rings, on all sets of GPUs of a DGX-1"
 	@echo "make papers       figures of papers, planned and simulated anew: $(B)/papers/papers.html and docs/papers.md"
 	@echo "make bench-gpu    rates of collectives on virtual GPUs; also: bench-gpu-sets, for sets of GPUs of a DGX-1"
 	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
@@ -541,7 +542,9 @@ fuzz-merge: tests-libfuzzer
 		for new in $$m/*; do [ -e tests/fuzz/corpus/$$f/$$(basename $$new) ] || cp $$new tests/fuzz/found/$$f || exit 1; done || exit 1; done
 
 # Open MPI and torch take part where they are.
-.PHONY: bench bench-job bench-gpu bench-gpu-sets
+.PHONY: bench bench-job bench-gpu bench-gpu-sets bench-sizes
+bench-sizes: all $(B)/tests/bench/sizes
+	@BUILD=$(B) tests/bench/sizes.sh
 bench-gpu bench-gpu-sets: all $(B)/tests/bench/gpu $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so libnvidia-ml.so.1)
 bench-gpu:
 	@BUILD=$(B) tests/bench/gpu.sh $(BENCH_GPU)

@@ -64,7 +64,8 @@ ALGORITHMS = {
     "host-staged 4-nomial": ("host-staged-knomial", "--radix", "4"),
 }
 TABLE_SIZES = [KB << n for n in range(0, 19, 2)]
-KESCH = {2: ("kesch", "0-1"), 4: ("kesch", "0-3"), 8: ("kesch", "0-7"), 16: ("kesch", "0-15"), 32: ("kesch-12", "0-31")}
+KESCH = {2: ("kesch", "0-1"), 4: ("kesch", "0-3"), 8: ("kesch", "0-7"), 16: ("kesch", "0-15"), 32: ("kesch-12", "0-31"),
+         64: ("kesch-12", "0-63"), 128: ("kesch-12", "0-127")}
 
 
 def broadcast(lab, machine, gpus, name, size, executor, links=()):

@@ -3,7 +3,7 @@ import json
 import math
 import os
 
-from figure import Figure, Paper
+from figure import Figure, Paper, Table
 
 MB = 10**6
 MESSAGE = 1000 * MB             # of the microbenchmarks, and of the figures whose sizes the text does not name
@@ -115,6 +115,48 @@ def by_capacity(lab):
     return curves
 
 
+# ---- sets of GPUs, by size ----
+
+BY_SIZE = [("64 KB", 64 << 10), ("1 MB", 1 << 20), ("100 MB", 100 * MB), ("1 GB", 1 << 30)]
+# Of docs/simulator.md: us of a call, a step and a hop; what is left of a hop in packets; the part of NVLink's rate.
+CALL, STEP, HOP, PACKET_HOP, EFFICIENCY = 3.3, 0.33, 3.4, 0.176, 0.84
+
+
+def rings_2_8(plan, collective, size):
+    """us of NCCL 2.8's rings by formula: a hop through a GPU counts as one. A broadcast fills its chains with the best chunk."""
+    base = next(b for b in plan["baselines"] if b["name"] == "nccl-2.8")
+    packets, allreduce = size <= LL_MOST, collective == "allreduce"
+    hops = (plan["topology"]["ranks"] - 1) * (2 if allreduce else 1)
+    part = (EFFICIENCY if base["links"] == ["nvlink"] else 1) / (2 if packets else 1)
+    moving = size / base["rate_gb_per_s"] / part / 1000
+    if packets:
+        return CALL + hops * PACKET_HOP * HOP + moving
+    filling = 0 if allreduce else 2 * math.sqrt((hops - 1) * STEP * moving)
+    return CALL + hops * (STEP + HOP) + moving + filling
+
+
+def class_ratios(lab, machine, collective, size):
+    """For each class, times of NCCL's rings, 2.4's and 2.8's, over that of the algorithm chosen for the size."""
+    def ratios(gpus):
+        options = ("-g", gpus, "-c", collective)
+        plan = lab.summary(machine, *options, "--size", str(size))
+        return [us / plan["chosen"]["time_us"] for us in (lab.us(rings_2_4(lab, machine, gpus, "-c", collective), size),
+                                                          rings_2_8(plan, collective, size))]
+    return list(zip(*lab.map(ratios, classes(lab, machine))))
+
+
+def by_size_table(lab):
+    rows = []
+    for machine in ("dgx1v", "dgx1p"):
+        for collective in ("broadcast", "allreduce"):
+            for name, size in BY_SIZE:
+                numbers = [f"{value:.2f}" for found in class_ratios(lab, machine, collective, size)
+                           for value in (geometric_mean(found), max(found), min(found))]
+                rows.append((machine, collective, name, *numbers))
+    return Table(("machine", "collective", "bytes", *(f"{version}: {what}" for version in ("NCCL 2.4", "NCCL 2.8")
+                                                      for what in ("mean", "most", "least"))), rows)
+
+
 # ---- DGX-2 ----
 
 def one_hop(lab, size):
@@ -187,6 +229,11 @@ How many trees multiplicative weights give depends on how long one goes on; with
 CHUNK_NOTE = MISSING + " Ours: the rate by the size of a chunk, which the paper's search climbs."
 CAPACITY_NOTE = MISSING + """ Ours, by capacities alone, for each class of 3 to 8 GPUs, NCCL 2.4's rings as the
 baseline."""
+SIZES_NOTE = """\
+Ours alone: how many times as fast as NCCL's rings the algorithm is that blinkc chooses for a size
+([choice.md](choice.md)), over the 46 and 14 classes: geometric mean, most and least. Rings of 2.4 are simulated like
+ours; those of 2.8, some of whose hops pass a GPU, are counted by a formula in their favour: their rate, one latency for
+each hop, and for a broadcast what fills the chain."""
 RATE_NOTE = "One-hop trees over the faster of NCCL's two algorithms, 1 KB to 1 GB."
 TIME_NOTE = "The same for small messages, up to 256 KB."
 SERVERS_NOTE = "By capacities, as the paper projects. Rings, as NCCL's, are bound by PCIe from 400 Gb/s on."
@@ -227,6 +274,7 @@ PAPER = Paper("blink", "Blink",
     set_figure("15", "figure 15, broadcast over sets of GPUs of a DGX-1V", "dgx1v", "broadcast", PCIE),
     set_figure("16", "figure 16, broadcast over sets of GPUs of a DGX-1P", "dgx1p", "broadcast", PCIE),
     set_figure("17", "figure 17, allreduce over sets of GPUs of a DGX-1V", "dgx1v", "allreduce", REDUCE),
+    Figure("sets", "sets of GPUs of a DGX-1, by size", None, SIZES_NOTE, tables=by_size_table),
     dgx2_figure("19", "figure 19, rate of an allreduce over a DGX-2", RATE_NOTE, "GB/s", SIZES),
     dgx2_figure("20", "figure 20, time of an allreduce over a DGX-2", TIME_NOTE, "us", [size for size in SIZES if size <= LL_MOST]),
     Figure("21", "figure 21, PCIe beside NVLink", lambda lab, point: hybrid_gain(lab, int(point.x)),

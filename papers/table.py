@@ -7,8 +7,8 @@ HEAD = """\
 # The figures of papers
 
 `make papers` plans and simulates anew what papers have published, and writes this page, and {html} with
-charts. Ours are our plans and our simulator ([simulator.md](simulator.md)) with its default parameters for all figures,
-none fitted to a figure. [papers/README.md](../papers/README.md) says where each published value is from.
+charts. Ours are our plans and our simulator ([simulator.md](simulator.md)), with its default parameters or those that a
+paper states, none fitted to a figure. [papers/README.md](../papers/README.md) says where each published value is from.
 
 A point is met if ours is within {within:.0%} of the published value. Orders are those of two algorithms at one place of a figure,
 where the published values differ by {same:.0%} or more; a ratio of two algorithms is an order, too. Counts follow from the

@@ -20,7 +20,8 @@
  * Batches. Of trees that share a stream, as many hops from who has the value at first, the copies of one chunk number
  * may go to the driver as one batch, and the flags after them as another (cuda/batch.h): two calls for all, in place of
  * two for each. Then all data go before the first flag, which costs each hop the time of a chunk for each tree more; so
- * long chunks, where that is more than what the calls cost, go one by one. A batch has no order in itself.
+ * long chunks, where that is more than what the calls cost, go one by one. A batch has no order in itself. Such trees
+ * have one event for all, too.
  *
  * Streams. A stream belongs to a peer, a direction, a route and a position: how many hops a tree is from who has the
  * value at first. Trees that use a link at the same position share its stream, so that their chunks take turns on the
@@ -63,6 +64,9 @@ struct way {
 	bool comes, used;		/* used: by this call */
 	CUstream stream;
 	CUevent end;
+	CUevent mark;			/* of batches: where it was at the last record */
+	uint64_t recorded, followed_at;	/* in which steps */
+	uint64_t followed;		/* a bit for each way that it has followed in that step */
 };
 
 struct gpu_copier {
@@ -72,6 +76,7 @@ struct gpu_copier {
 	CUevent begun;
 	struct way way[WAYS];
 	int n_ways;
+	uint64_t step;
 	CUevent *event;
 	int n_events;
 	struct gpu_batch batch;		/* empty between calls */
@@ -80,6 +85,7 @@ struct gpu_copier {
 /* A lane while its chunks are given to its stream. */
 struct track {
 	CUstream stream;
+	struct way *way;		/* NULL: of a capture, or none was to be had */
 	CUdeviceptr window;
 	CUdeviceptr awaited, set;	/* flags: here, and at the other end */
 	CUevent event;			/* a chunk has come; or it has gone */
@@ -186,6 +192,33 @@ follow(struct round *r, CUstream stream, CUevent event)
 		DO(r, stream_wait_event(stream, event, 0), "wait for an event");
 }
 
+/* Of lanes that share a stream in a batch one record is enough, and one wait. */
+static void
+record_lane(struct round *r, const struct track *t)
+{
+	bool shares = r->batches && t->way;
+	if (shares && t->way->recorded == r->c->step)
+		return;
+	record(r, t->event, t->stream);
+	if (shares)
+		t->way->recorded = r->c->step;
+}
+
+static void
+follow_lane(struct round *r, const struct track *t, const struct track *other)
+{
+	struct way *way = t->way;
+	if (r->batches && way && other->way) {
+		uint64_t bit = UINT64_C(1) << (other->way - r->c->way);
+		uint64_t before = way->followed_at == r->c->step ? way->followed : 0;
+		way->followed_at = r->c->step;
+		way->followed = before | bit;
+		if (before & bit)
+			return;
+	}
+	follow(r, t->stream, other->event);
+}
+
 static void
 launch(struct round *r, int which)
 {
@@ -227,7 +260,8 @@ new_way(struct round *r, const struct way *wanted)
 	if (DO(r, stream_create(&way->stream, CU_STREAM_NON_BLOCKING), "create a stream") != blinkSuccess)
 		return NULL;
 	c->n_ways++;
-	return DO(r, event_create(&way->end, CU_EVENT_DISABLE_TIMING), "create an event") == blinkSuccess ? way : NULL;
+	DO(r, event_create(&way->end, CU_EVENT_DISABLE_TIMING), "create an event");
+	return DO(r, event_create(&way->mark, CU_EVENT_DISABLE_TIMING), "create an event") == blinkSuccess ? way : NULL;
 }
 
 /* Where there are no more streams to be had, others share one: the order in which they get their work allows it. */
@@ -246,17 +280,20 @@ find_way(struct round *r, const struct way *wanted)
 	return &c->way[(wanted->peer * 2 + wanted->comes) % WAYS];
 }
 
-static CUstream
-stream_of(struct round *r, const struct way *wanted)
+/* The lane gets a stream, and where it is another than the caller's, an event. */
+static void
+give_stream(struct round *r, const struct way *wanted, struct track *t)
 {
-	if (r->to->capturing)
-		return r->to->stream;
-	struct way *way = find_way(r, wanted);
-	if (way && !way->used) {
+	struct way *way = r->to->capturing ? NULL : find_way(r, wanted);
+	t->stream = r->to->stream;
+	if (!way)
+		return;
+	if (!way->used)
 		follow(r, way->stream, r->c->begun);
-		way->used = true;
-	}
-	return way ? way->stream : NULL;
+	way->used = true;
+	t->way = way;
+	t->stream = way->stream;
+	t->event = r->batches ? way->mark : take_event(r);
 }
 
 /* All streams of the call come back to the caller's, also where it has failed. */
@@ -291,10 +328,10 @@ lay_track(struct round *r, struct track *out, const RankLane *lane, const RankTa
 	struct gpu_meeting *own = gpu_meeting_of(g, me, peer, wanted.route);
 	struct gpu_meeting *theirs = gpu_meeting_of(g, peer, me, wanted.route);
 	gpu_pair_of(g, comes ? peer : me, comes ? me : peer, wanted.route, &pair);
-	*out = (struct track){ .stream = stream_of(r, &wanted), .event = r->to->capturing ? NULL : take_event(r),
-	    .window = device_pointer(pair.ring[0] + lane->lane * r->sizes->share),
+	*out = (struct track){ .window = device_pointer(pair.ring[0] + lane->lane * r->sizes->share),
 	    .awaited = device_pointer(comes ? &own->ready[lane->lane] : &own->done[lane->lane]),
 	    .set = device_pointer(comes ? &theirs->done[lane->lane] : &theirs->ready[lane->lane]) };
+	give_stream(r, &wanted, out);
 }
 
 static int64_t
@@ -337,7 +374,7 @@ static void
 give_back(struct round *r, const struct errand *e, int chunk)
 {
 	for (int i = 0; i < e->n_to; i++)
-		follow(r, e->from->stream, e->to[i].event);
+		follow_lane(r, e->from, &e->to[i]);
 	set_flag(r, e->from->set, chunk, e->from->stream);
 }
 
@@ -356,7 +393,13 @@ await_chunk(struct round *r, const struct errand *e, int chunk)
 	if (!e->from || chunk >= e->n_chunks)
 		return;
 	await_flag(r, e->from->awaited, chunk + 1, e->from->stream);
-	record(r, e->from->event, e->from->stream);
+}
+
+static void
+record_came(struct round *r, const struct errand *e, int chunk)
+{
+	if (e->from && chunk < e->n_chunks)
+		record_lane(r, e->from);
 }
 
 /* After the last chunk, too, what is left of it: nothing to take in. */
@@ -389,7 +432,7 @@ pass_on(struct round *r, const struct errand *e, int chunk)
 	CUdeviceptr from = e->from ? slot_of(r, e->from, chunk) : e->own + at;
 	for (const struct track *t = e->to; t < e->to + e->n_to && bytes > 0; t++) {
 		if (e->from)
-			follow(r, t->stream, e->from->event);
+			follow_lane(r, t, e->from);
 		if (chunk >= r->sizes->slots)
 			await_flag(r, t->awaited, chunk + 1 - r->sizes->slots, t->stream);
 		say(r, slot_of(r, t, chunk), from, bytes, t->stream);
@@ -407,7 +450,7 @@ static void
 record_passed(struct round *r, const struct errand *e, int chunk)
 {
 	for (int i = 0; i < e->n_to && e->from && chunk < e->n_chunks; i++)
-		record(r, e->to[i].event, e->to[i].stream);
+		record_lane(r, &e->to[i]);
 }
 
 /* A chunk of each of n errands that are as many hops away: a step of all, then the next. */
@@ -416,9 +459,10 @@ go(struct round *r, const struct errand *first, int n, int chunk)
 {
 	const struct errand *e, *end = first + n;
 #define STEP(what)                                                             \
-	for (e = first; e < end; e++)                                          \
+	for (r->c->step++, e = first; e < end; e++)                            \
 		what(r, e, chunk)
 	STEP(await_chunk);
+	STEP(record_came);
 	STEP(take_in);
 	put(r);
 	STEP(let_go);
@@ -563,6 +607,8 @@ gpu_copies_close(struct gpu *g, bool forked)
 	for (int i = 0; i < c->n_ways && !forked; i++) {
 		if (c->way[i].end)
 			g->d->event_destroy(c->way[i].end);
+		if (c->way[i].mark)
+			g->d->event_destroy(c->way[i].mark);
 		g->d->stream_destroy(c->way[i].stream);
 	}
 	if (c->begun && !forked)

@@ -64,6 +64,7 @@ enum {
 	LIMIT_MSCCL_CELLS = 1 << 22,	/* chunks of all buffers: 64 GPUs with as many */
 	LIMIT_MSCCL_BYTES = 1 << 28,	/* of their values in a run */
 	LIMIT_MSCCL_CLOCKS = 1 << 26,	/* steps times threadblocks: clocks of 4 bytes */
+	LIMIT_MEASUREMENTS = 1 << 16,	/* lines of a file of measured hierarchies */
 	LIMIT_ILP_UNITS = 192,		/* the finest unit of rate: bound / 192 */
 };
 

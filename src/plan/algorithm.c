@@ -68,6 +68,8 @@ static const Algorithm algorithms[] = {
 	    any_collective, threephase_symmetry, plan_threephase, NULL, NULL },
 	{ "ring", "edge-disjoint rings, each through all GPUs; not for gather, scatter, alltoall", "rings",
 	    "each of whole links", collective_has_rings, trees_symmetry, plan_ring, NULL, NULL },
+	{ "shared-ring", "rings of the highest rate, which may share links; for the collectives of ring", "rings",
+	    LP, collective_has_rings, trees_symmetry, plan_shared_ring, NULL, NULL },
 	{ "chain", "a path through all GPUs, the linear pipeline; not for allgather, reducescatter, alltoall", "chains",
 	    ORDERS, rooted_tree_serves, CLASSIC, &chain_classic, NULL },
 	{ "direct", "one hop from each GPU that has data to each that needs it", "direct trees", ORDERS, any_collective,

@@ -121,6 +121,10 @@ SymmetryKind threephase_symmetry(const Topology *topo, const Ask *ask);
  * found. */
 Status plan_ring(Ctx *ctx, const Planning *in, Plan *out);
 
+/* Rings of the highest rate, as pack_rings finds them, which may share links. out->best: where they are proven. Fails:
+ * INFEASIBLE no ring is found, or more than a schedule may have. */
+Status plan_shared_ring(Ctx *ctx, const Planning *in, Plan *out);
+
 /* A tree of each ring for each demand; of an allreduce for `roots` ranks, at equal distances, which for other
  * collectives is 1. Edges are those of the rings. Fails: INTERNAL rings without links. */
 Status ring_trees(Ctx *ctx, const Topology *topo, const Ask *ask, const Cycle *ring, int n_rings, int roots,

@@ -1,4 +1,6 @@
-/* Rings: closed walks through all ranks, each rank once, as NCCL has them. As many as the links allow at once.
+/* Rings: closed walks through all ranks, each rank once, as NCCL has them. As many as the links allow at once: of whole
+ * links; or of parts of links, whose rates a linear program finds (pack/rings.c) up to RINGS_EXACT_RANKS ranks. GPUs
+ * 0, 1, 2, 4, 5 and 6 of a DGX-1P, a prism, have two rings of whole links, but carry 3/2 of their rate in parts.
  *
  * A ring of n ranks with y bytes/s for each of its hops is a packing of chains, whatever the collective:
  *
@@ -14,6 +16,7 @@
  *          3 <-- 2 */
 #include "graph/hamiltonian.h"
 #include "plan/family.h"
+#include "plan/pack/rings.h"
 
 enum { RING_EDGES = 1 << 20 };	/* of all trees: an allreduce with more has fewer roots */
 
@@ -88,9 +91,29 @@ log_rings(Ctx *ctx, const CyclePacking *rings, int most)
 	    : rings->n == most ? ", as many as a schedule can hold" : "");
 }
 
+static Status
+whole_links(Ctx *ctx, const Topology *topo, int most, CyclePacking *out)
+{
+	return cycles_pack(ctx, topo, most, out);
+}
+
+/* Of any widths; none where there are more than that. */
+static Status
+parts_of_links(Ctx *ctx, const Topology *topo, int most, CyclePacking *out)
+{
+	RingPacking best;
+	*out = (CyclePacking){ .n = 0 };
+	TRY(pack_rings(ctx, topo, false, &best));
+	if (best.n == 0 || best.n > most)
+		return OK;
+	*out = (CyclePacking){ .n = best.n, .ring = best.ring, .unit = best.rate.num / best.rate.den, .units = 1,
+		.proven = best.proven };
+	return OK;
+}
+
 /* Schedules have a limit on their edges: an allreduce may have fewer roots, other collectives fewer rings. */
-Status
-plan_ring(Ctx *ctx, const Planning *in, Plan *out)
+static Status
+plan_rings(Ctx *ctx, const Planning *in, Status (*find)(Ctx *, const Topology *, int, CyclePacking *), Plan *out)
 {
 	Collective coll = in->ask->coll;
 	int n = in->topo->n_ranks, chains = collective_demands(coll, n) * (coll == ALLREDUCE ? 2 : 1), roots = 1;
@@ -100,7 +123,7 @@ plan_ring(Ctx *ctx, const Planning *in, Plan *out)
 	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
 	TRY(plan_check_size(ctx, in->topo, coll));
 	most = most < LIMIT_MOST_RINGS ? most : LIMIT_MOST_RINGS;
-	TRY(cycles_pack(ctx, in->topo, (int)most, &rings));
+	TRY(find(ctx, in->topo, (int)most, &rings));
 	if (rings.n == 0)
 		return fail(ctx, INFEASIBLE, "%s: no ring through all %d GPUs over these links", in->topo->name, n);
 	log_rings(ctx, &rings, (int)most);
@@ -112,4 +135,16 @@ plan_ring(Ctx *ctx, const Planning *in, Plan *out)
 	if (pack_rate(out->pack, coll, n, &rate) && rings.proven && (coll != ALLREDUCE || roots == n))
 		out->best = rate;
 	return plan_compare(ctx, in, rate, out);
+}
+
+Status
+plan_ring(Ctx *ctx, const Planning *in, Plan *out)
+{
+	return plan_rings(ctx, in, whole_links, out);
+}
+
+Status
+plan_shared_ring(Ctx *ctx, const Planning *in, Plan *out)
+{
+	return plan_rings(ctx, in, parts_of_links, out);
 }

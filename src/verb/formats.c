@@ -58,6 +58,9 @@ formats_of(int verb, FormatName out[FORMATS_MAX])
 	case WHATIF:
 		n = add(out, add(out, n, "text", "txt"), "json", "json");
 		break;
+	case HIERARCHY:
+		n = add(out, add(out, n, "text", "txt"), "json", "json");
+		break;
 	case SIMULATE:
 		n = add(out, add(out, add(out, n, "text", "txt"), "json", "json"), "csv", "csv");
 		break;
@@ -149,6 +152,7 @@ formats_help(int verbs, Text *out)
 		{ ADVISE, "advise", "text", NULL },
 		{ WHATIF, "what-if", "text", NULL },
 		{ SIMULATE, "simulate", "text", NULL },
+		{ HIERARCHY, "hierarchy", "text", NULL },
 	};
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
 		if (!(verbs & row[i].bit))
@@ -165,5 +169,5 @@ formats_help(int verbs, Text *out)
 	}
 	if (verbs & (verbs - 1))
 		text_put(out, "default: by the suffix of FILE; without one json, for diff, list, show, advise, "
-		    "what-if and simulate text");
+		    "what-if, simulate and hierarchy text");
 }

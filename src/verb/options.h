@@ -18,40 +18,41 @@
 	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION | HELP | LINT), \
 	    "write FILE; - is standard output (default)") \
 	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | PROBE | DIFF | SHOW | LIST | ADVISE \
-	    | WHATIF | SIMULATE, NULL) \
+	    | WHATIF | SIMULATE | HIERARCHY, NULL) \
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW | ADVISE | WHATIF, \
 	    "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall") \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE | SHOW, \
 	    "root of broadcast, reduce, gather or scatter: a rank (default 0) or the id of a GPU") \
-	X(OPT_SIZES, "sizes", 'n', "LIST", BATCH | ADVISE | WHATIF, \
+	X(OPT_SIZES, "sizes", 'n', "LIST", BATCH | TUNE | ADVISE | WHATIF, \
 	    "numbers of GPUs, as 2-8 or 3,5-7 (default: 2 to all)") \
-	X(OPT_DISTINCT, "distinct", 0, NULL, BATCH, \
+	X(OPT_DISTINCT, "distinct", 0, NULL, BATCH | TUNE, \
 	    "one set of each isomorphism class only, also in the index: every shape of a job on a large cluster") \
-	X(OPT_COLLECTIVES, "collectives", 0, "LIST", BATCH, \
+	X(OPT_COLLECTIVES, "collectives", 0, "LIST", BATCH | TUNE, \
 	    "collectives, comma separated, or all (default allreduce)") \
-	X(OPT_ROOTS, "roots", 0, "KIND", BATCH, \
+	X(OPT_ROOTS, "roots", 0, "KIND", BATCH | TUNE, \
 	    "roots of broadcast, reduce, gather and scatter: all (default); best: the fastest of each set; " \
 	    "canonical: one of each orbit") \
-	X(OPT_JOBS, "jobs", 'j', "N", BATCH | CHECK | DIFF | REPORT | ADVISE | WHATIF, \
+	X(OPT_JOBS, "jobs", 'j', "N", BATCH | TUNE | CHECK | DIFF | REPORT | ADVISE | WHATIF, \
 	    "processes at once (default: one for each CPU); the output does not depend on it") \
 	X(OPT_SHARD, "shard", 0, "I/N", BATCH, \
 	    "only part I of N of the schedules, and no index, as for job arrays; without it the rest and the " \
 	    "index") \
-	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | PROBE | SHOW | ADVISE | WHATIF | SIMULATE, \
+	X(OPT_GPUS, "gpus", 'g', "LIST", COMPILE | BATCH | TUNE | PROBE | SHOW | ADVISE | WHATIF | SIMULATE \
+	    | HIERARCHY, \
 	    "GPUs of the job, by index or id, or ranges as 0-3 and s0:0-2, comma separated; GPU i of the list is " \
 	    "rank i; default: all") \
-	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
+	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | TUNE | SHOW | ADVISE | WHATIF | HIERARCHY, \
 	    "link classes to use, comma separated, or all; default: the fastest class, if it connects the GPUs, " \
 	    "alone or with net; else all, with --routes pair where NVLink or xGMI joins some of the GPUs") \
-	X(OPT_ROUTES, "routes", 0, "KIND", COMPILE | BATCH | ADVISE | WHATIF, \
+	X(OPT_ROUTES, "routes", 0, "KIND", COMPILE | BATCH | TUNE | ADVISE | WHATIF | HIERARCHY, \
 	    "what a hop between two GPUs may take; pair: the one route that joins them: NVLink or xGMI, else " \
 	    "PCIe, else the network; any: any of the links in use (default with --links)") \
-	X(OPT_WITHOUT, "without", 0, "LIST", COMPILE | BATCH | SHOW | ADVISE | WHATIF, \
+	X(OPT_WITHOUT, "without", 0, "LIST", COMPILE | BATCH | TUNE | SHOW | ADVISE | WHATIF, \
 	    "what the machine has lost: ID-ID, all links between two parts; ID-ID:1, one of them; ID or nic:ID, a " \
 	    "GPU, NIC or switch; comma separated, or given several times") \
 	X(OPT_FAILURES, "failures", 0, "N", BATCH, \
 	    "with 1, also schedules for each single link, GPU, NIC or switch lost, and an index for each loss") \
-	X(OPT_RELAY, "relay", 0, "LIST", COMPILE | BATCH, \
+	X(OPT_RELAY, "relay", 0, "LIST", COMPILE | BATCH | TUNE, \
 	    "GPUs that are not ranks and forward data of the job; rest: all that the job has not") \
 	X(OPT_ALGORITHM, "algorithm", 'a', "NAME", COMPILE | BATCH | ADVISE | WHATIF, \
 	    "the trees to choose from (default trees)") \
@@ -85,7 +86,8 @@
 	X(OPT_GPU_MODEL, "gpu-model", 0, "NAME", READS_TOPOLOGY | PROBE, \
 	    "the model of the GPUs, as V100-SXM2 or H100-SXM, where the file does not state it: rates of links \
 follow from it") \
-	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH | SHOW | LINT | ADVISE | WHATIF, \
+	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH | TUNE | SHOW | LINT | ADVISE \
+	    | WHATIF | HIERARCHY, \
 	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
 	X(OPT_LIVE, "live", 0, NULL, TOPOLOGY, "instead of a file: the machine that this runs on, by hwloc") \
 	X(OPT_SERVERS, "servers", 0, "LIST", TOPOLOGY, \
@@ -101,22 +103,31 @@ follow from it") \
 	    "N servers to a leaf switch, or with --rails to one for each rail; a spine joins them") \
 	X(OPT_OVERSUBSCRIPTION, "oversubscription", 0, "X", TOPOLOGY, \
 	    "a leaf's NICs have X times the capacity of its link to the spine (default 1)") \
-	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK | CONVERT | SIMULATE | REPORT, \
+	X(OPT_SIZE, "size", 0, "LIST", COMPILE | CHECK | CONVERT | SIMULATE | REPORT | TUNE | HIERARCHY, \
 	    "one size, as 64K, without --algorithm and --hybrid: the algorithm, with its options, that takes " \
 	    "messages of this size the least time; else the time and rate of messages of these sizes, comma " \
 	    "separated, as 1024, 1K, 64M or 2G, or 1K-1G, each twice the one before; of a hybrid schedule how it " \
 	    "divides them; chakra: the size of the message, the first (default 64M)") \
 	X(OPT_CHUNKS, "chunks", 0, "N", COMPILE | CONVERT, \
 	    "chakra: cut each segment into N chunks (default 16)") \
-	X(OPT_EXECUTOR, "executor", 0, "NAME", COMPILE | SIMULATE, \
+	X(OPT_EXECUTOR, "executor", 0, "NAME", COMPILE | SIMULATE | TUNE | HIERARCHY, \
 	    "of simulated times: what executes the steps: kernel (default), copy or host") \
-	X(OPT_CHUNK, "chunk", 0, "SIZE", SIMULATE, \
+	X(OPT_CHUNK, "chunk", 0, "SIZE", SIMULATE | HIERARCHY, \
 	    "bytes of a chunk, as 64K; auto (default): the power of two that takes least time; of an algorithm of " \
 	    "MSCCL: bytes of a message, by default as its protocol has them") \
-	X(OPT_PARAMETERS, "parameters", 0, "FILE", COMPILE | SIMULATE, \
+	X(OPT_PARAMETERS, "parameters", 0, "FILE", COMPILE | SIMULATE | TUNE | HIERARCHY, \
 	    "start-up times, rates and limits of executors, as JSON, in place of the defaults") \
 	X(OPT_TRACE, "trace", 0, "FILE", SIMULATE, \
 	    "write each chunk on each link to FILE, as Perfetto and Chrome read it; with one --size") \
+	X(OPT_TOP, "top", 0, "N", HIERARCHY, "the N best hierarchies (default 5)") \
+	X(OPT_COST, "cost", 0, "LIST", HIERARCHY, \
+	    "parameters of the cost, comma separated, as alpha=4.8,layer=0: alpha, layer (us), steps, server, " \
+	    "network") \
+	X(OPT_MEASUREMENTS, "measurements", 0, "FILE", HIERARCHY, \
+	    "fit the parameters to times in FILE, a line hierarchy,bytes,us for each") \
+	X(OPT_EXHAUSTIVE, "exhaustive", 0, NULL, HIERARCHY, \
+	    "look at every hierarchy, not at the best ones of divisors alone; the answer is the same") \
+	X(OPT_NO_SIMULATE, "no-simulate", 0, NULL, HIERARCHY, "the cost alone: simulate nothing") \
 	X(OPT_SUMMARY, "summary", 0, "KIND", COMPILE | CHECK, \
 	    "text (default), or json: one line for each schedule, for programs") \
 	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF | LINT, \
@@ -134,9 +145,9 @@ follow from it") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, \
 	    "layout of GPUs and switches in an SVG: own (default), or dot or neato of Graphviz, if installed") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY \
-	    | PROBE | SHOW | LINT | ADVISE | WHATIF | SIMULATE, \
+	    | PROBE | SHOW | LINT | ADVISE | WHATIF | SIMULATE | TUNE | HIERARCHY, \
 	    "no summary and no notes") \
-	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | DIFF | ADVISE | WHATIF, \
+	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | TUNE | DIFF | ADVISE | WHATIF, \
 	    "report what each phase finds") \
 	X(OPT_HELP, "help", 'h', NULL, EVERY, "print this help") \
 	X(OPT_VERSION, "version", 'V', NULL, EVERY, "print the version")
@@ -153,12 +164,19 @@ enum {
 #define OPTION_OF_VERB_LIST(X) \
 	X(OPT_OUTPUT, BATCH, "batch", "DIR", "the directory, created if missing") \
 	X(OPT_GPUS, BATCH, "batch", "FILE", "a file with a list in each line, - is standard input") \
+	X(OPT_OUTPUT, TUNE, "tune", "DIR", "the directory, created if missing") \
+	X(OPT_SIZES, TUNE, "tune", "LIST", "numbers of GPUs, as 2-8 or 3,5-7 (default: all)") \
+	X(OPT_COLLECTIVES, TUNE, "tune", "LIST", "collectives, comma separated, or all (default)") \
+	X(OPT_GPUS, TUNE, "tune", "FILE", "a file with a list in each line, - is standard input") \
+	X(OPT_SIZE, TUNE, "tune", "LIST", "sizes of messages that are looked at, ascending, as 64K,1M or 1K-1G, each " \
+	    "twice the one before (default 1K-1G); where two of them differ, also between") \
 	X(OPT_GPUS, ADVISE, "advise", "FILE", "a file with a list in each line, - is standard input") \
 	X(OPT_GPUS, WHATIF, "what-if", "FILE", "a file with a list in each line, - is standard input") \
 	X(OPT_GPUS, PROBE, "probe", "LIST", "these GPUs alone, by number or id; default: all that the driver shows") \
 	X(OPT_GPU_MODEL, PROBE, "probe", "NAME", "the model of the GPUs, if not as the driver names them") \
 	X(OPT_SIZE, SIMULATE, "simulate", "LIST", "sizes of messages, comma separated, as 1024, 1K, 64M or 2G, or " \
 	    "1K-1G, each twice the one before; default: 1K to 1G, each four times the one before") \
+	X(OPT_SIZE, HIERARCHY, "hierarchy", "SIZE", "bytes of the message, as 65536, 64K or 1G (default 128M)") \
 	X(OPT_TOPOLOGY, SIMULATE, "simulate", "FILE", "the schedule must be for this machine; of an algorithm of " \
 	    "MSCCL: the machine whose links it takes") \
 	X(OPT_GPUS, SIMULATE, "simulate", "LIST", "of an algorithm of MSCCL: the GPUs of --topology that its GPUs " \

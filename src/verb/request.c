@@ -26,8 +26,8 @@ parse_fraction(Ctx *ctx, const char *name, const char *text, Frac lo, Frac hi, F
 	return OK;
 }
 
-static Status
-parse_count(Ctx *ctx, const char *name, const char *text, int most, int *out)
+Status
+request_count(Ctx *ctx, const char *name, const char *text, int most, int *out)
 {
 	int64_t value;
 	if (!text)
@@ -265,8 +265,8 @@ parse_algorithm(Ctx *ctx, const Options *opt, Ask *ask)
 static Status
 parse_limits(Ctx *ctx, const Options *opt, Ask *ask)
 {
-	TRY(parse_count(ctx, "max-depth", opt->value[OPT_MAX_DEPTH], LIMIT_TREES, &ask->max_depth));
-	TRY(parse_count(ctx, "max-trees", opt->value[OPT_MAX_TREES], LIMIT_TREES, &ask->max_trees));
+	TRY(request_count(ctx, "max-depth", opt->value[OPT_MAX_DEPTH], LIMIT_TREES, &ask->max_depth));
+	TRY(request_count(ctx, "max-trees", opt->value[OPT_MAX_TREES], LIMIT_TREES, &ask->max_trees));
 	if (ask->packing == PACKING_MWU && (ask->max_depth || ask->max_trees || opt->value[OPT_PARETO]))
 		return fail(ctx, USAGE, "--packing: mwu: want exact with --max-depth, --max-trees or --pareto");
 	return OK;
@@ -282,7 +282,7 @@ parse_shape(Ctx *ctx, const Options *opt, Ask *ask)
 	if (radix && (!algorithm->options || strcmp(algorithm->options, "radix") != 0))
 		return fail(ctx, USAGE, "--radix: %.40s: want it with --algorithm knomial, bruck or "
 		    "host-staged-knomial", radix);
-	TRY(parse_count(ctx, "radix", radix, MOST_RADIX, &ask->radix));
+	TRY(request_count(ctx, "radix", radix, MOST_RADIX, &ask->radix));
 	if (ask->radix == 1 || (ask->radix > 2 && strcmp(opt->value[OPT_ALGORITHM], "binomial") == 0))
 		return fail(ctx, USAGE, "--radix: %d: want %s", ask->radix,
 		    ask->radix == 1 ? "a whole number from 2 on" : "2 for binomial, or --algorithm knomial");
@@ -507,7 +507,7 @@ request_cluster(Ctx *ctx, const Options *opt, const char **label, ClusterRequest
 	if (!opt->value[OPT_SERVERS] && opt->n_files == 1)
 		return fail(ctx, USAGE, "--servers: missing: want a whole number, 1 to %d", LIMIT_NODES);
 	TRY(parse_servers(ctx, opt->value[OPT_SERVERS], opt->n_files, servers));
-	TRY(parse_count(ctx, "leaf", opt->value[OPT_LEAF], LIMIT_NODES, &ask->leaf));
+	TRY(request_count(ctx, "leaf", opt->value[OPT_LEAF], LIMIT_NODES, &ask->leaf));
 	TRY(parse_gb(ctx, "nic-rate", opt->value[OPT_NIC_RATE], " (GB/s)", LIMIT_CAPACITY_MIN, LIMIT_CAPACITY_MAX,
 	    &ask->nic_rate));
 	TRY(parse_gb(ctx, "oversubscription", opt->value[OPT_OVERSUBSCRIPTION], "", BYTES_PER_GB / 1000,
@@ -584,5 +584,5 @@ Status
 request_jobs(Ctx *ctx, const Options *opt, int *out)
 {
 	*out = pool_cpus();
-	return parse_count(ctx, "jobs", opt->value[OPT_JOBS], POOL_WORKERS, out);
+	return request_count(ctx, "jobs", opt->value[OPT_JOBS], POOL_WORKERS, out);
 }

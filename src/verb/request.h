@@ -30,6 +30,9 @@ Status request_sizes(Ctx *ctx, const char *text, Sizes *out);
 Status request_summary(Ctx *ctx, const Options *opt, bool *json);
 Status request_budget(Ctx *ctx, const char *text, int64_t *ms);
 
+/* A whole number from 1 to `most`, of the option of this name; text NULL: *out stays. */
+Status request_count(Ctx *ctx, const char *name, const char *text, int most, int *out);
+
 /* A bit set of link classes. */
 Status request_links(Ctx *ctx, const char *text, unsigned *out);
 

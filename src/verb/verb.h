@@ -29,6 +29,13 @@
 	    "blinkc batch dgx1v --sizes 2-4 --collectives allreduce,broadcast -o schedules\n" \
 	    "for the jobs of a list, a line for each\n" \
 	    "echo 5,1,4 | blinkc batch dgx1v -g - -o jobs\n") \
+	X(TUNE, tune, "[options] TOPOLOGY", \
+	    "plan the best algorithm for each size of messages, and write their index", \
+	    ON(BAD_INPUT) | ON(LIMIT), \
+	    "all collectives over all GPUs of a DGX-1V, for messages of 1 KiB to 1 GiB\n" \
+	    "blinkc tune dgx1v -o bundle\n" \
+	    "allreduces of all jobs of five GPUs, as copy engines execute them\n" \
+	    "blinkc tune dgx1v --sizes 5 --distinct --collectives allreduce --executor copy -o five\n") \
 	X(ADVISE, advise, "[options] TOPOLOGY", "which GPUs to ask for: the rate of every set", \
 	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "which four GPUs are fastest, and which are slowest?\n" \
@@ -55,6 +62,13 @@
 	    "blinkc simulate job.json --size 1M --trace trace.json\n" \
 	    "an algorithm of MSCCL, of any program, on GPUs of a machine\n" \
 	    "blinkc dgx1v -g 0-3 --format msccl -o other.xml && blinkc simulate other.xml --topology dgx1v -g 0-3\n") \
+	X(HIERARCHY, hierarchy, "[options] TOPOLOGY", \
+	    "the best hierarchies of rings for an allreduce, by Ueno and Yokota's cost, and simulated", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE), \
+	    "the best five for 16 GPUs of ABCI\n" \
+	    "blinkc hierarchy abci-rack -g 0-15\n" \
+	    "the best one for messages of 1 MB, without start-ups of layers\n" \
+	    "blinkc hierarchy abci-rack -g 0-15 --size 1M --top 1 --cost layer=0\n") \
 	X(DIFF, diff, "[options] OLD NEW", "compare the meaning of two schedules, or of two directories", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED) | ON(DIFFERENT), \
 	    "what differs between the schedule of a job and the one in a directory\n" \

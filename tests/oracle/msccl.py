@@ -243,6 +243,13 @@ def exchange(first):
     return two_gpus([tb(1), tb(0)])
 
 
+def own_twice():
+    """Both add their own chunk once more to the sum."""
+    def tb(peer):
+        return [(peer, peer, [step(0, 's', 'i 0'), step(1, 'rrc', 'i 0'), step(2, 're', 'i 0', 'o 0')])]
+    return two_gpus([tb(1), tb(0)])
+
+
 def sends_ahead(n):
     """n messages each way before the first is received."""
     def tb(peer):
@@ -356,6 +363,7 @@ def break_rules(base):
     yield 'deadlock', exchange('r')
     yield 'deadlock', sends_ahead(3)
     yield 'race', relay(False)
+    yield 'result', own_twice()
     yield 'result', change(any_step('rrc'), type='r')
     yield 'result', change(any_step('rrc'), srcbuf='s', srcoff='0') if int(gpu(base).get('s_chunks')) else change(
         any_step('s'), srcbuf='o')

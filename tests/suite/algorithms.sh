@@ -47,7 +47,7 @@ made layers --synthetic "server:1 gpu:12 switch:100" -a hierarchical-ring --hier
 expect "all are valid" "$blinkc" check -q "$work/made"
 expect "the host is the machine's" "$blinkc" check -q --topology topologies/kesch.xml "$work/made/kesch-card.json"
 expect "the oracle agrees" oracle replay "$work"/made/*.json
-expect "their schema" oracle validate schemas/schedule.schema.json "$work/made/layers.json" "$work/made/kesch-staged.json"
+[ ! "$full" ] || expect "their schema" oracle validate schemas/schedule.schema.json "$work/made/layers.json" "$work/made/kesch-staged.json"
 
 # rate NAME "TREES DEPTH RATE" OPTION...
 rate() {
@@ -68,15 +68,15 @@ rate "a DGX-2, recursive doubling: 15 times all data, 4 hops" "16 4 10" topologi
 # The trees of any kind would be more than a schedule holds: their rate is not known, and the chain stays.
 [ ! "$full" ] || rate "4096 GPUs" "1 8190 25" --synthetic "server:512 gpu:8 switch:300 net:25" -a chain
 # A switch for each GPU, in a ring: hops of 1, 1, 3 and 5 places take less of it than those of 1, 2, 4 and 8.
-expect "a ring of switches" oracle snippet -c 'import json, sys
+[ ! "$full" ] || expect "a ring of switches" oracle snippet -c 'import json, sys
 n = 16
 links = [{"from": f"g{i}", "to": f"s{i}", "class": "nvlink", "capacity": 1000} for i in range(n)]
 links += [{"from": f"s{i}", "to": f"s{(i + 1) % n}", "class": "nvlink", "capacity": 10} for i in range(n)]
 node = {"id": "n0", "gpus": [{"id": f"g{i}"} for i in range(n)], "switches": [{"id": f"s{i}"} for i in range(n)]}
 json.dump({"format": "blink-topology", "version": 1, "name": "torus", "nodes": [node], "links": links}, open(sys.argv[1], "w"))' \
 	"$work/torus.json"
-rate "a ring of switches, Swing" "16 8 5.71429" "$work/torus.json" -a swing
-rate "a ring of switches, Rabenseifner" "16 8 3.80952" "$work/torus.json" -a rabenseifner
+[ ! "$full" ] || rate "a ring of switches, Swing" "16 8 5.71429" "$work/torus.json" -a swing
+[ ! "$full" ] || rate "a ring of switches, Rabenseifner" "16 8 3.80952" "$work/torus.json" -a rabenseifner
 
 # ---- what is not there ----
 
@@ -130,7 +130,10 @@ assert (s["algorithm"], s["generator"]["options"]["radix"]) == ("host-staged-kno
 
 # ---- results ----
 
+# Half of them with each commit.
+i=$(turn 2)
 for case in "${cases[@]}"; do
+	[ "$full" ] || [ $((i++ % 2)) = 0 ] || continue
 	read -ra options <<<"${case%%:*}"
 	c=${case##* }
 	[ "${c#*:}" = "$c" ] || c=${c#*:}

@@ -89,7 +89,7 @@ for shell in bash zsh fish; do
 		offers "options of check" "blinkc check --" $(options "$blinkc" check)
 		offers "no option of another verb" "blinkc check --al"
 		offers "options of topology" "blinkc topology --s" --synthetic --servers
-		offers "algorithms" "blinkc --algorithm " trees onehop threephase ring chain direct knomial double-binary-tree scatter-allgather \
+		offers "algorithms" "blinkc --algorithm " trees onehop threephase ring shared-ring chain direct knomial double-binary-tree scatter-allgather \
 			halving-doubling recursive-doubling bruck hierarchical-ring host-staged-knomial bine linear-pipeline binomial minimum-spanning-tree rabenseifner \
 			bidirectional-exchange swing
 		offers "algorithms that begin so" "blinkc -a on" onehop
@@ -136,7 +136,7 @@ done
 rejects() {
 	local more=("$work/small.json") said
 	# What lets the verb look at this option at all.
-	case $1 in batch) more+=(--sizes 2 -o "$work/batch") ;; diff) more+=("$work/small.json") ;; esac
+	case $1 in batch | tune) more+=(--sizes 2 -o "$work/batch") ;; diff) more+=("$work/small.json") ;; esac
 	case $1$2 in batch*=scatter-allgather) more+=(--collectives broadcast) ;; *=scatter-allgather) more+=(-c broadcast) ;; esac
 	case $1$2 in compile--executor*) more+=(--size 1K) ;; esac
 	case $2 in --layout*) more+=(--format svg) ;; --hybrid*) more=(topologies/dgx1v.xml -g 0,1) ;; esac

@@ -103,6 +103,7 @@ with_copies() {
 }
 
 VIRTUAL_GPU_CALLS=$work/calls with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 "dgx1v, 4 threads, chunks of 512 bytes"
+VIRTUAL_GPU_DELAY=5 with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 30 -b 512 "4 threads, late"
 expect "copies: those of a stream are batches" grep -q '^MemcpyBatchAsync$' "$work/calls"
 expect "copies: copy engines have served calls" grep -q 'allgather of [0-9]*: copy engines, [1-9]' "$work/trace"
 with_copies "" gpu -n 4 -t graph streams

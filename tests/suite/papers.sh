@@ -8,7 +8,7 @@ run() { python3 papers/run.py --blinkc "$blinkc" --folder "$work/papers" --jobs 
 
 # One figure with each commit, in the full test all that take little.
 chosen=(blink/chains blink/trees logs/dgx1v logs/h100)
-[ "$full" ] && chosen+=(blink/16 blink/21 sccl/frontier sccl/allgather-by-size linear/3 linear/4) || chosen=("${chosen[$(turn 4)]}")
+[ "$full" ] && chosen+=(blink/16 blink/21 sccl/frontier sccl/allgather-by-size linear/3 linear/4 ueno/place) || chosen=("${chosen[$(turn 4)]}")
 run --check docs/papers.md "${chosen[@]}" >"$work/judged" 2>"$work/err"
 [ ! -s "$work/err" ] || not_ok "run.py: $(tail -1 "$work/err")"
 while IFS= read -r line; do

@@ -53,6 +53,35 @@ same reduce 48M,192M 0 0-3 --algorithm knomial --collective reduce
 # Steps of several chunks, which are waited for as a whole.
 same trees 768M,1536M 0.03 0-7
 
+# ---- ASTRA-sim ----
+
+# Times of its analytical backend (docs/simulator.md) for an allreduce of 64 MiB over links of 25 GiB/s and 0.5 us.
+echo '{"kernel": {"call": 0, "step": 0, "reduce": 0, "at_once": 0, "packet_most": 0, "by_length": 0, "efficiency": {"nvlink": 1},
+	"latency": {"nvlink": 0.5}}}' >"$work/ideal.json"
+# as_astra LINE ALGORITHM CHUNK NS: within 1 %
+as_astra() {
+	local name="${1// /-}.$2.$3"
+	[ -e "$work/$1.machine.json" ] || "$blinkc" topology -q --synthetic "$1:26.8435456" -o "$work/$1.machine.json"
+	[ -e "$work/$1.$2.json" ] || "$blinkc" -q "$work/$1.machine.json" --algorithm "$2" -o "$work/$1.$2.json"
+	"$blinkc" simulate "$work/$1.$2.json" --size 64M --chunk "$3" --parameters "$work/ideal.json" --format csv -o "$work/astra.csv"
+	expect "ASTRA-sim: $name takes $4 ns: $(tail -1 "$work/astra.csv")" awk -F, -v ns="$4" '
+		NR == 2 { exit !($5 * 1000 > ns * 0.99 && $5 * 1000 < ns * 1.01) }' "$work/astra.csv"
+}
+as_astra "gpu:8 ring" ring 4M 2194507
+as_astra "gpu:4 mesh" trees 8M 2189502
+as_astra "gpu:8 switch" ring 128K 4380154
+if [ "$full" ]; then
+	as_astra "gpu:8 ring" ring 1M 2187972
+	as_astra "gpu:8 ring" ring 256K 2187860
+	as_astra "gpu:8 ring" chain 4M 4538257
+	as_astra "gpu:4 mesh" trees 32M 5002002
+	as_astra "gpu:4 mesh" trees 2M 1486377
+	as_astra "gpu:8 mesh" trees 2M 1018629
+	as_astra "gpu:8 mesh" onehop 1M 625492
+	as_astra "gpu:8 mesh" double-binary-tree 4M 2500500
+	as_astra "gpu:8 switch" trees 128K 4409446
+fi
+
 # ---- the command ----
 
 expect "a table" "$blinkc" simulate "$work/four.xml" --topology $v -g 0-3 --size 1M,64M

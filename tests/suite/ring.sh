@@ -15,12 +15,13 @@ done
 # Rates: k rings of c GB/s for each hop give k c to a broadcast or reduce, k c n/(n-1) to an allgather or reducescatter, and half of
 # that to an allreduce. The numbers of rings: 6 links of a DGX-1V in 6 rings, 4 of a DGX-1P in 4, 7 of an MI300X in 7 (a complete
 # digraph of 8 vertices has a decomposition into Hamiltonian cycles; one of 4 or 6 has not: Tillson 1980), one ring over a switch.
+algorithm=ring
 case_of() {
 	local name=$1 rate=$2 n=$3 coll out want
 	shift 3
 	for coll in broadcast reduce allgather reducescatter allreduce; do
 		out=$work/$coll.json
-		if ! "$blinkc" -a ring -c "$coll" "$@" -o "$out" 2>"$work/err"; then
+		if ! "$blinkc" -a $algorithm -c "$coll" "$@" -o "$out" 2>"$work/err"; then
 			not_ok "$name, $coll: $(cat "$work/err")"
 			continue
 		fi
@@ -40,6 +41,12 @@ case_of "4 of an MI300X" 96 4 topologies/mi300x.xml -g 0,1,2,3
 case_of "6 of an MI300X" 192 6 topologies/mi300x.xml -g 0,1,2,3,4,5
 case_of "DGX-2" 150 16 topologies/dgx2.xml
 case_of "two boxes of A100" 200 16 --synthetic "server:2 gpu:8 switch:300 nic:8@25 rails pcie:50"
+# Rings that share links: a prism has two rings of whole links, and of parts three; all GPUs have six either way.
+case_of "a prism of a DGX-1P" 40 6 topologies/dgx1p.xml -g 0,1,2,4,5,6 -l nvlink
+algorithm=shared-ring
+case_of "links shared: a prism of a DGX-1P" 60 6 topologies/dgx1p.xml -g 0,1,2,4,5,6
+case_of "links shared: DGX-1V" 150 8 topologies/dgx1v.xml
+algorithm=ring
 if [ "$full" ]; then
 	case_of "8 boxes of A100" 200 64 --synthetic "server:8 gpu:8 switch:300 net:25"
 fi

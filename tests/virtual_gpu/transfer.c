@@ -231,8 +231,10 @@ static void
 batch_run(struct operation *self, struct context *c)
 {
 	const struct batch *batch = (struct batch *)self;
-	for (size_t i = batch->n; i-- > 0;)
+	for (size_t i = batch->n; i-- > 0;) {
 		copy_run(&batch->copy[i].operation, c);
+		random_delay();
+	}
 }
 
 static void

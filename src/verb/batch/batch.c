@@ -83,6 +83,8 @@ find_jobs(Ctx *ctx, const Options *opt, Batch *b)
 	if (n < 2)
 		return fail(ctx, BAD_INPUT, "%s: 1 GPU: want at least 2 for a collective", b->machine->name);
 	TRY(request_set_sizes(ctx, sizes_text, n, sizes));
+	for (int k = 2; k < n && b->tuning && !sizes_text && !path; k++)
+		sizes[k] = false;
 	if (!path && b->distinct)
 		return sets_distinct(ctx, b->machine, sizes, b->n_workers, &b->job, &b->n_jobs);
 	if (!path)
@@ -177,6 +179,7 @@ batch_free(Batch *b)
 {
 	classes_free(b->classes);
 	shared_free(b->result);
+	shared_free(b->range);
 }
 
 /* --without: GPUs keep the numbers of the whole machine. */
@@ -278,16 +281,27 @@ run_batch(Ctx *ctx, const Options *opt, Batch *b)
 	progress_hide();
 	if (!opt->value[OPT_QUIET])
 		batch_print(stderr, b, opt->value[OPT_VERBOSE], index);
+	if (!opt->value[OPT_QUIET] && b->tuning)
+		tune_print(stderr, b, opt->value[OPT_VERBOSE]);
+	return status;
+}
+
+Status
+batch_run(Ctx *ctx, const Options *opt, const Tuning *tuning)
+{
+	Batch b;
+	TRY(batch_parse(ctx, opt, true, &b));
+	b.tuning = tuning;
+	if (tuning && !opt->value[OPT_COLLECTIVES])
+		b.colls = (1u << N_COLLECTIVES) - 1;
+	TRY(batch_read(ctx, opt, true, &b));
+	Status status = run_batch(ctx, opt, &b);
+	batch_free(&b);
 	return status;
 }
 
 Status
 verb_batch(Ctx *ctx, const Options *opt)
 {
-	Batch b;
-	TRY(batch_parse(ctx, opt, true, &b));
-	TRY(batch_read(ctx, opt, true, &b));
-	Status status = run_batch(ctx, opt, &b);
-	batch_free(&b);
-	return status;
+	return batch_run(ctx, opt, NULL);
 }

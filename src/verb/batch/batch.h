@@ -3,9 +3,10 @@
 #ifndef BLINK_VERB_BATCH_BATCH_H
 #define BLINK_VERB_BATCH_BATCH_H
 
-#include "compile.h"
+#include "base/file.h"
+#include "choice/choice.h"
 #include "topology/topology.h"
-#include "verb/options.h"
+#include "verb/request.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -70,9 +71,30 @@ typedef struct {
 	uint64_t form;		/* topo_invariant of the job, where the index has the machine */
 	int n_baselines;
 	Baseline baseline[LIMIT_BASELINES];
+	int n_ranges;		/* of a tuned plan, whose file is one for each algorithm of them */
 	bool kept;		/* an earlier file is what would be written */
 	char note[256];		/* why an earlier file was planned anew; else "" */
 } BatchResult;
+
+/* ---- tune.c ---- */
+
+/* Of `blinkc tune`: for which sizes, and what executes the schedules. */
+typedef struct {
+	Sizes sizes;		/* ascending */
+	Executor executor;
+	SimParameters p;
+} Tuning;
+
+enum { TUNED_RANGES = 256 };	/* of a plan, at most: SIZES_MAX sizes, and what is found between them */
+
+/* Which algorithm messages of from to `to` bytes have; in shared memory. */
+typedef struct {
+	int64_t from, to;
+	int64_t time, least;	/* ps: at `from`, or for the first range at the first size; ChoicePoint */
+	char way[CANDIDATE_NAME];
+	double stated_rate, stated_bound;
+	int trees, depth;
+} TunedRange;
 
 /* Variants of sets: a set without a root, or with one of its ranks as the root. Those of set s are first[s] and, if
  * there are collectives with a root, the next n. */
@@ -119,6 +141,8 @@ typedef struct {
 	int n_plans, first_plan[N_COLLECTIVES];
 	BatchPlan *plan;		/* by collective, then by the number of the representative */
 	BatchResult *result;		/* of each plan, by shared_array */
+	const Tuning *tuning;		/* NULL: one schedule for all sizes */
+	TunedRange *range;		/* TUNED_RANGES of each plan, by shared_array; NULL: not tuned */
 	int64_t index_bytes;		/* of all indexes that were written */
 } Batch;
 
@@ -136,6 +160,9 @@ const Machine *batch_machine(const Batch *b, int s);
 Status batch_induce(Ctx *ctx, const Batch *b, int s, const Ask *ask, Job *out);
 
 /* ---- batch.c ---- */
+
+/* A batch, or with `tuning` a tuned one: all that its verb does. */
+Status batch_run(Ctx *ctx, const Options *opt, const Tuning *tuning);
 
 /* What the options ask for, but for the machine; directory: is one wanted? */
 Status batch_parse(Ctx *ctx, const Options *opt, bool directory, Batch *b);
@@ -165,6 +192,14 @@ typedef struct {
 
 SetClass batch_class(const Batch *b, int s);
 
+/* ---- paths.c ---- */
+
+/* Where its file is. Fails: LIMIT too long. */
+Status batch_path(Ctx *ctx, const Batch *b, const BatchPlan *plan, char path[FILE_PATH_ROOM]);
+
+/* The file of a range, below the directory. */
+Status tuned_file(Ctx *ctx, const BatchPlan *plan, const TunedRange *range, const char **out);
+
 /* ---- plans.c: which schedules, and their planning ---- */
 
 /* A plan for each class and collective. */
@@ -182,6 +217,14 @@ void batch_index_name(const char *without, Text *out);
 void earlier_keep(const Job *job, const char *path, BatchResult *result);
 
 Status result_take(Ctx *ctx, const Schedule *sched, BatchResult *result);
+
+/* ---- tune.c ---- */
+
+/* b->range and b->result of plan p, and its files. Fails: as choice_prepare and choice_of_size. */
+Status tune_plan(Ctx *ctx, const Batch *b, const Job *job, int p);
+
+/* A line for each range of each plan; of many plans only if verbose. */
+void tune_print(FILE *to, const Batch *b, bool verbose);
 
 /* ---- index.c ---- */
 

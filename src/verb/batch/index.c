@@ -97,6 +97,27 @@ take_baselines(Ctx *ctx, const BatchResult *result, IndexEntry *entry)
 	return OK;
 }
 
+/* An entry for each range of sizes of a tuned plan. */
+static Status
+add_ranges(const struct listing *list, int p, IndexEntry *entry)
+{
+	const Batch *b = list->b;
+	Index *index = list->index;
+	for (int i = 0; i < b->result[p].n_ranges; i++) {
+		const TunedRange *range = &b->range[(size_t)p * TUNED_RANGES + (size_t)i];
+		entry->sized = true;
+		entry->from = range->from;
+		entry->to = range->to;
+		entry->rate = range->stated_rate;
+		entry->bound = range->stated_bound;
+		entry->trees = range->trees;
+		entry->depth = range->depth;
+		TRY(tuned_file(list->ctx, &b->plan[p], range, &entry->file));
+		index->entry[index->n_entries++] = *entry;
+	}
+	return OK;
+}
+
 static Status
 add_entry(const struct listing *list, int j, int root, int v, int p)
 {
@@ -109,6 +130,8 @@ add_entry(const struct listing *list, int j, int root, int v, int p)
 	TRY(take_baselines(list->ctx, result, &entry));
 	TRY(map_ranks(list->ctx, b, j, v, &entry.rank));
 	list->used[b->plan[p].set / b->n_sets] = true;
+	if (b->tuning)
+		return add_ranges(list, p, &entry);
 	index->entry[index->n_entries++] = entry;
 	return OK;
 }
@@ -159,6 +182,16 @@ list_others(Ctx *ctx, const Batch *b, int m, const bool *used, Index *index)
 	return OK;
 }
 
+/* Entries of a job, at most. */
+static int
+most_ranges(const Batch *b)
+{
+	int most = 1;
+	for (int p = 0; p < b->n_plans && b->tuning; p++)
+		most = b->result[p].n_ranges > most ? b->result[p].n_ranges : most;
+	return most;
+}
+
 Status
 batch_index(Ctx *ctx, const Batch *b, int m, Index **out)
 {
@@ -175,6 +208,7 @@ batch_index(Ctx *ctx, const Batch *b, int m, Index **out)
 	for (int c = 0; c < N_COLLECTIVES; c++)
 		for (int j = 0; j < b->n_jobs && b->colls >> c & 1; j++)
 			most += !collective_rooted((Collective)c) || b->roots == ROOTS_BEST ? 1 : (size_t)b->job[j].n;
+	most *= (size_t)most_ranges(b);
 	if (most > LIMIT_INDEX)
 		return fail(ctx, LIMIT,
 		    "an index of %zu entries: want at most %d; fewer --sizes, --collectives or --roots", most,

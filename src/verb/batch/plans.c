@@ -73,7 +73,9 @@ plans_list(Ctx *ctx, Batch *b)
 			most += is_planned(b, (Collective)c, v);
 	TRY(NEW(ctx, b->plan, most));
 	b->result = shared_array((size_t)most, sizeof *b->result);
-	if (!b->result)
+	if (b->tuning)
+		b->range = shared_array((size_t)most * TUNED_RANGES, sizeof *b->range);
+	if (!b->result || (b->tuning && !b->range))
 		return fail_memory(ctx);
 	for (int c = 0; c < N_COLLECTIVES; c++) {
 		b->first_plan[c] = b->n_plans;
@@ -93,14 +95,6 @@ struct run {
 	int n, *order;
 	atomic_bool *stop;	/* in shared memory: nothing can be written any more */
 };
-
-static Status
-plan_path(Ctx *ctx, const Batch *b, const BatchPlan *plan, char path[FILE_PATH_ROOM])
-{
-	if (snprintf(path, FILE_PATH_ROOM, "%s/%s", b->directory, plan->file) >= FILE_PATH_ROOM)
-		return fail(ctx, LIMIT, "%s: a path longer than %d bytes", b->directory, FILE_PATH_ROOM - 1);
-	return OK;
-}
 
 /* path: NULL: not written. */
 static Status
@@ -129,7 +123,7 @@ run_plan(Ctx *ctx, void *of, int task)
 	if (atomic_load(run->stop))
 		return OK;
 	if (b->directory)
-		TRY(plan_path(ctx, b, plan, path));
+		TRY(batch_path(ctx, b, plan, path));
 	ask.coll = plan->coll;
 	ask.root = plan->root;
 	if (batch_machine(b, plan->set)->without)
@@ -137,12 +131,14 @@ run_plan(Ctx *ctx, void *of, int task)
 	TRY(request_blame(ctx, batch_induce(ctx, b, plan->set, &ask, &job)));
 	if (b->by_form)
 		TRY(topo_invariant(ctx, job.topo, plan->root, &result->form));
-	if (b->directory)
+	if (b->directory && !b->tuning)
 		earlier_keep(&job, path, result);
 	if (result->kept)
 		return OK;
 	result->trees = 0;
-	Status status = request_blame(ctx, plan_anew(ctx, &job, b->directory ? path : NULL, result));
+	Status status = b->tuning ? tune_plan(ctx, b, &job, run->order[task])
+	    : plan_anew(ctx, &job, b->directory ? path : NULL, result);
+	status = request_blame(ctx, status);
 	if (status != OK)
 		result->trees = 0;
 	if (status == IO)
@@ -205,7 +201,7 @@ make_directories(Ctx *ctx, const Batch *b)
 		const BatchPlan directory = { .file = collective_name((Collective)c) };
 		if (!(b->colls >> c & 1))
 			continue;
-		TRY(plan_path(ctx, b, &directory, path));
+		TRY(batch_path(ctx, b, &directory, path));
 		TRY(file_make_directory(ctx, path));
 		TRY(file_sweep(ctx, path));
 	}

@@ -114,7 +114,7 @@ static void
 print_index(FILE *to, const Batch *b, const Index *index)
 {
 	int jobs[N_COLLECTIVES] = { 0 };
-	fprintf(to, "index       %d jobs:", index->n_entries);
+	fprintf(to, "index       %d %s:", index->n_entries, b->tuning ? "entries" : "jobs");
 	for (int i = 0; i < index->n_entries; i++)
 		jobs[index->entry[i].coll]++;
 	for (int c = 0; c < N_COLLECTIVES; c++)

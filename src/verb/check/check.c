@@ -172,6 +172,19 @@ check_schedule(Ctx *ctx, const struct check *check, int i, const Text *in)
 }
 
 static Status
+check_algorithm(Ctx *ctx, const struct check *check, const Item *item, const Text *in)
+{
+	Text text = { 0 };
+	Status status = check_msccl(ctx, item->path, in, check->json, &text);
+	if (status == OK && text.size >= SUMMARY_ROOM)
+		status = fail(ctx, INTERNAL, "a summary of more than %d bytes", (int)SUMMARY_ROOM);
+	if (status == OK && check->verbose)
+		memcpy(check->summary[item->named], text.data, text.size + 1);
+	text_free(&text);
+	return status;
+}
+
+static Status
 check_topology(Ctx *ctx, const char *path, const Text *in)
 {
 	Topology *topo;
@@ -189,8 +202,7 @@ check_item(Ctx *ctx, void *of, int i)
 		return OK;
 	Status status = item->named < 0 ? file_read_regular(ctx, item->path, &in) : file_read(ctx, item->path, &in);
 	if (status == OK && item->named >= 0 && file_kind(in.data, in.size) == FILE_MSCCL)
-		status = check_msccl(ctx, in.data, in.size, check->verbose && !check->json
-		    ? check->summary[item->named] : NULL, SUMMARY_ROOM);
+		status = check_algorithm(ctx, check, item, &in);
 	else if (status == OK)
 		status = item->named < 0 && file_kind(in.data, in.size) == FILE_TOPOLOGY
 		    ? check_topology(ctx, item->path, &in) : check_schedule(ctx, check, i, &in);

@@ -1,19 +1,18 @@
 #include "verb/check/msccl.h"
 
+#include "base/json_write.h"
 #include "format/msccl/msccl.h"
 #include "msccl/msccl.h"
 
-#include <stdio.h>
-
-/* Dialects for which there is no finding, as text. */
-static const char *
-loaders(const MscclFindings *found, char text[64])
+/* Dialects for which there is no finding. */
+static unsigned
+loaders(const MscclFindings *found)
 {
 	unsigned refused = 0;
 	for (int i = 0; i < found->n; i++)
 		if (found->finding[i].rule != MSCCL_RULE_ROOT && found->finding[i].rule != MSCCL_RULE_ONE_SLOT)
 			refused |= found->finding[i].dialects;
-	return refused == MSCCL_ALL ? "none of them" : msccl_dialects_text(MSCCL_ALL & ~refused, text);
+	return MSCCL_ALL & ~refused;
 }
 
 static bool
@@ -26,35 +25,89 @@ needs_slots(const MscclFindings *found)
 }
 
 static void
-summarise(const Msccl *algo, const MscclFindings *found, char *out, size_t room)
+count(const Msccl *algo, int *blocks, int *steps)
 {
-	int blocks = 0, steps = 0;
-	char text[64], root[24] = "";
+	*blocks = *steps = 0;
 	for (int g = 0; g < algo->n_gpus; g++) {
-		blocks += algo->gpu[g].n_blocks;
+		*blocks += algo->gpu[g].n_blocks;
 		for (int t = 0; t < algo->gpu[g].n_blocks; t++)
-			steps += algo->gpu[g].block[t].n_steps;
+			*steps += algo->gpu[g].block[t].n_steps;
 	}
+}
+
+static void
+put_text(const Msccl *algo, const MscclFindings *found, Text *out)
+{
+	char dialects[64];
+	int blocks, steps;
+	count(algo, &blocks, &steps);
+	text_printf(out, "collective  %s", collective_name(algo->coll));
 	if (found->root >= 0)
-		snprintf(root, sizeof root, ", root %d", found->root);
-	snprintf(out, room, "collective  %s%s, %s\n"
-	    "algorithm   of MSCCL: %d gpus, %d channel%s, %d threadblocks, %d steps, %d chunk%s\n"
-	    "deadlock    none in any order, with %d slots for a connection%s\n"
-	    "loaded by   %s\n",
-	    collective_name(algo->coll), root, !algo->out_of_place ? "in place" : algo->in_place
-	    ? "in place and out of place" : "out of place", algo->n_gpus, algo->n_channels,
-	    algo->n_channels == 1 ? "" : "s", blocks, steps, algo->chunks, algo->chunks == 1 ? "" : "s", found->slots,
-	    needs_slots(found) ? "; one with one slot" : " or one", loaders(found, text));
+		text_printf(out, ", root %d", found->root);
+	text_printf(out, ", %s\n", !algo->out_of_place ? "in place" : algo->in_place ? "in place and out of place"
+	    : "out of place");
+	text_printf(out, "algorithm   of MSCCL: %d gpus, %d channel%s, %d threadblocks, %d steps, %d chunk%s\n",
+	    algo->n_gpus, algo->n_channels, algo->n_channels == 1 ? "" : "s", blocks, steps, algo->chunks,
+	    algo->chunks == 1 ? "" : "s");
+	text_printf(out, "deadlock    none in any order, with %d slots for a connection%s\n", found->slots,
+	    needs_slots(found) ? "; one with one slot" : " or one");
+	text_printf(out, "loaded by   %s\n", loaders(found) ? msccl_dialects_text(loaders(found), dialects)
+	    : "none of them");
+}
+
+static void
+put_loaders(JsonWriter *w, unsigned dialects)
+{
+	static const char *const names[] = {
+#define X(name, text, what) text,
+		MSCCL_DIALECT_LIST(X)
+#undef X
+	};
+	json_array(w, "loaded_by", JSON_TIGHT);
+	for (int d = 0; d < N_MSCCL_DIALECTS; d++)
+		if (dialects >> d & 1)
+			json_string(w, NULL, names[d]);
+	json_end(w);
+}
+
+static void
+put_json(const char *path, const Msccl *algo, const MscclFindings *found, Text *out)
+{
+	JsonWriter w = { .out = out };
+	int blocks, steps;
+	count(algo, &blocks, &steps);
+	json_object(&w, NULL, JSON_TIGHT);
+	json_string(&w, "format", "blink-msccl-summary");
+	json_int(&w, "version", 1);
+	json_string(&w, "file", path);
+	json_string(&w, "name", algo->name);
+	json_string(&w, "collective", collective_name(algo->coll));
+	json_rank(&w, "root", found->root);
+	json_bool(&w, "in_place", algo->in_place);
+	json_bool(&w, "out_of_place", algo->out_of_place);
+	json_string(&w, "protocol", algo->protocol);
+	json_int(&w, "gpus", algo->n_gpus);
+	json_int(&w, "channels", algo->n_channels);
+	json_int(&w, "threadblocks", blocks);
+	json_int(&w, "steps", steps);
+	json_int(&w, "chunks", algo->chunks);
+	json_int(&w, "slots", found->slots);
+	json_bool(&w, "one_slot", !needs_slots(found));
+	put_loaders(&w, loaders(found));
+	json_end(&w);
+	text_put(out, "\n");
 }
 
 Status
-check_msccl(Ctx *ctx, const char *data, size_t size, char *summary, size_t room)
+check_msccl(Ctx *ctx, const char *path, const Text *in, bool json, Text *summary)
 {
 	Msccl *algo;
 	MscclFindings found;
-	TRY(msccl_read(ctx, "", data, size, &algo));
+	TRY(msccl_read(ctx, "", in->data, in->size, &algo));
 	TRY(msccl_check(ctx, "", algo, &found));
-	if (summary)
-		summarise(algo, &found, summary, room);
-	return OK;
+	if (json)
+		put_json(path, algo, &found, summary);
+	else
+		put_text(algo, &found, summary);
+	return summary->failed ? fail_memory(ctx) : OK;
 }

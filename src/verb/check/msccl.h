@@ -3,9 +3,10 @@
 #define BLINK_VERB_CHECK_MSCCL_H
 
 #include "base/status.h"
+#include "base/text.h"
 
-/* summary: room for what is printed of a valid file; NULL: nothing is. Fails: as msccl_read and msccl_check, without a
- * label: ":12: race: ...". */
-Status check_msccl(Ctx *ctx, const char *data, size_t size, char *summary, size_t room);
+/* *summary: what is printed of a valid file, lines for people or one of JSON (schemas/msccl-summary.schema.json), which
+ * names the file as `path`. Fails: as msccl_read and msccl_check, without a label: ":12: race: ...". */
+Status check_msccl(Ctx *ctx, const char *path, const Text *in, bool json, Text *summary);
 
 #endif

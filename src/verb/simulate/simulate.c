@@ -15,8 +15,8 @@
 #define DEFAULT_SIZES "1K,4K,16K,64K,256K,1M,4M,16M,64M,256M,1G"
 
 /* A message from which the size of a chunk is chosen has a whole number of bytes, as 64K. */
-static Status
-request_chunk(Ctx *ctx, const char *text, int64_t *out)
+Status
+simulation_chunk(Ctx *ctx, const char *text, int64_t *out)
 {
 	Sizes sizes;
 	*out = 0;
@@ -188,7 +188,7 @@ verb_simulate(Ctx *ctx, const Options *opt)
 	const char *format, *text = opt->value[OPT_SIZE] ? opt->value[OPT_SIZE] : DEFAULT_SIZES;
 	TRY(request_format(ctx, opt, SIMULATE, "text", &format));
 	TRY(request_sizes(ctx, text, &sizes));
-	TRY(request_chunk(ctx, opt->value[OPT_CHUNK], &s.chunk));
+	TRY(simulation_chunk(ctx, opt->value[OPT_CHUNK], &s.chunk));
 	TRY(request_executor(ctx, opt->value[OPT_EXECUTOR], &s.executor));
 	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	if (opt->n_files != 1)

@@ -32,6 +32,9 @@ Status request_executor(Ctx *ctx, const char *text, Executor *out);
  * (schemas/simulate-parameters.schema.json); path NULL: no file. Fails: BAD_INPUT, LIMIT, IO. */
 Status request_parameters(Ctx *ctx, const char *path, Executor executor, SimParameters *out);
 
+/* --chunk, 0 for the best one. Fails: USAGE. */
+Status simulation_chunk(Ctx *ctx, const char *text, int64_t *out);
+
 /* Of a link: bytes that it carried, divided by what its capacity allows in this time. */
 double link_use(const Simulation *s, const SimRow *row, int link);
 

@@ -1,0 +1,144 @@
+/* blinkc tune: a batch whose jobs have the best algorithm for each size of messages. Where two sizes that follow each
+ * other have the same, all sizes between them have it; else a size in the middle is looked at, until the boundary is
+ * known to an eighth. The first range begins at 0, and the last has no end. Algorithms that come back at other sizes
+ * have one file. */
+#include "base/file.h"
+#include "base/limits.h"
+#include "verb/batch/batch.h"
+
+#include <string.h>
+
+struct sweep {
+	Ctx *ctx;
+	Choices *choices;
+	TunedRange *range;	/* of one plan, TUNED_RANGES */
+	int *way;		/* of each range */
+	int n;
+};
+
+/* What is chosen from this size on. */
+static void
+take_point(struct sweep *s, const ChoicePoint *point)
+{
+	if (s->n > 0 && s->way[s->n - 1] == point->best)
+		return;
+	if (s->n > 0)
+		s->range[s->n - 1].to = point->m - 1;
+	s->way[s->n] = point->best;
+	s->range[s->n++] = (TunedRange){ .from = point->m, .time = point->time, .least = point->least };
+}
+
+/* Sizes above low's, up to high's. Each boundary adds one range, so that there is room for one more at the end. */
+static Status
+take_between(struct sweep *s, const ChoicePoint *low, const ChoicePoint *high)
+{
+	ChoicePoint middle;
+	int64_t m = low->m + (high->m - low->m) / 2;
+	if (low->best == high->best || high->m - low->m <= low->m / 8 || m == low->m || s->n > TUNED_RANGES / 2) {
+		take_point(s, high);
+		return OK;
+	}
+	TRY(choice_of_size(s->ctx, s->choices, m, &middle));
+	TRY(take_between(s, low, &middle));
+	return take_between(s, &middle, high);
+}
+
+static Status
+sweep_sizes(struct sweep *s, const Sizes *sizes)
+{
+	ChoicePoint low, high;
+	for (int i = 0; i < sizes->n; i++) {
+		TRY(choice_of_size(s->ctx, s->choices, sizes->m[i], &high));
+		if (i == 0)
+			take_point(s, &high);
+		else
+			TRY(take_between(s, &low, &high));
+		low = high;
+	}
+	s->range[0].from = 0;
+	s->range[s->n - 1].to = LIMIT_MESSAGE;
+	return OK;
+}
+
+static Status
+write_schedule(Ctx *ctx, const Batch *b, const BatchPlan *plan, const TunedRange *range, const Compiled *made)
+{
+	char path[FILE_PATH_ROOM];
+	BatchPlan to = *plan;
+	TRY(tuned_file(ctx, plan, range, &to.file));
+	TRY(batch_path(ctx, b, &to, path));
+	return file_write_soon(ctx, path, &made->json);
+}
+
+/* The file of a range, unless an earlier range has it. */
+static Status
+finish_range(const struct sweep *s, const Batch *b, int p, int i)
+{
+	Ctx *ctx = s->ctx;
+	TunedRange *range = &s->range[i];
+	BatchResult *result = &b->result[p];
+	Compiled made = { 0 };
+	const Candidate *c = &s->choices->candidate[s->way[i]];
+	for (int k = 0; k < i; k++)
+		if (s->way[k] == s->way[i]) {
+			const TunedRange *same = &s->range[k];
+			memcpy(range->way, same->way, sizeof range->way);
+			range->stated_rate = same->stated_rate;
+			range->stated_bound = same->stated_bound;
+			range->trees = same->trees;
+			range->depth = same->depth;
+			return OK;
+		}
+	memcpy(range->way, c->name, sizeof range->way);
+	Status status = job_finish(ctx, &c->job, &c->plan, &made);
+	if (status == OK)
+		status = result_take(ctx, made.sched, result);
+	if (status == OK)
+		status = write_schedule(ctx, b, &b->plan[p], range, &made);
+	text_free(&made.json);
+	range->stated_rate = result->stated_rate;
+	range->stated_bound = result->stated_bound;
+	range->trees = result->trees;
+	range->depth = result->depth;
+	return status;
+}
+
+Status
+tune_plan(Ctx *ctx, const Batch *b, const Job *job, int p)
+{
+	struct sweep s = { .ctx = ctx, .range = b->range + (size_t)p * TUNED_RANGES };
+	TRY(NEW(ctx, s.way, TUNED_RANGES));
+	TRY(choice_prepare(ctx, job, &b->tuning->p, &s.choices));
+	TRY(sweep_sizes(&s, &b->tuning->sizes));
+	for (int i = 0; i < s.n; i++)
+		TRY(finish_range(&s, b, p, i));
+	b->result[p].n_ranges = s.n;
+	return OK;
+}
+
+/* ---- for people ---- */
+
+static void
+print_plan(FILE *to, const Batch *b, int p)
+{
+	const BatchPlan *plan = &b->plan[p];
+	for (int i = 0; i < b->result[p].n_ranges; i++) {
+		const TunedRange *range = &b->range[(size_t)p * TUNED_RANGES + (size_t)i];
+		fprintf(to, "%-44.*s  %11lld  %10.5g  %10.5g  %s\n", (int)strlen(plan->file) - 5, plan->file,
+		    (long long)range->from, (double)range->time / 1e6, (double)range->least / 1e6, range->way);
+	}
+}
+
+void
+tune_print(FILE *to, const Batch *b, bool verbose)
+{
+	enum { MOST = 32 };
+	const Sizes *sizes = &b->tuning->sizes;
+	fprintf(to, "tuned       %d plans for messages of %lld to %lld bytes, by %s\n", b->n_plans,
+	    (long long)sizes->m[0], (long long)sizes->m[sizes->n - 1], executor_names.name[b->tuning->executor]);
+	if (b->n_plans > MOST && !verbose)
+		return;
+	fprintf(to, "%-44s  %11s  %10s  %10s  algorithm\n", "plan", "from bytes", "time us", "least us");
+	for (int p = 0; p < b->n_plans; p++)
+		print_plan(to, b, p);
+}

@@ -1,0 +1,91 @@
+/* Hierarchies as a table for people. */
+#include "verb/hierarchy/hierarchies.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static void
+put_cost(const Hierarchies *h, Text *out)
+{
+	HierarchyCost cost = h->model.cost;
+	text_put(out, "cost        ");
+	for (const HierarchyParameter *row = hierarchy_parameters; row->name; row++) {
+		char value[40];
+		snprintf(value, sizeof value, "%.6g", (double)*hierarchy_parameter(&cost, row) / (double)row->unit);
+		text_printf(out, "%s%s %s%s%s", row == hierarchy_parameters ? "" : ", ", row->name, value,
+		    row->unit == NS_PER_US ? " us" : "", h->fit.fitted[row - hierarchy_parameters] ? " (fitted)" : "");
+	}
+	text_put(out, "\n");
+	if (h->fit.n > 0) {
+		char errors[100];
+		snprintf(errors, sizeof errors, "%.2f %%, worst %+.2f %%", h->fit.rms * 100, h->fit.worst * 100);
+		text_printf(out, "fit         %d measurements, rms %s in line %d\n", h->fit.n, errors, h->fit.line);
+	}
+}
+
+static void
+put_head(const Hierarchies *h, Text *out)
+{
+	const HierarchyMachine *machine = h->model.machine;
+	text_put(out, "machine     ");
+	text_printable(out, h->machine->name);
+	text_printf(out, ", %d of %d GPUs", machine->n_ranks, h->machine->n_ranks);
+	if (machine->server > 1)
+		text_printf(out, ", %d in each server", machine->server);
+	text_printf(out, "\nmessage     allreduce of %lld bytes\n", (long long)h->model.m);
+	put_cost(h, out);
+	text_printf(out, "search      %lld %s\n", (long long)h->tried,
+	    h->exhaustive ? "hierarchies, all that there are" : "layers, of the best of each number of ranks");
+	if (h->simulate)
+		text_printf(out, "simulated   by %s\n", executor_names.name[h->executor]);
+	else if (machine->n_ranks > HIERARCHY_SIMULATED)
+		text_printf(out, "simulated   none: the job has more than %d GPUs\n", HIERARCHY_SIMULATED);
+}
+
+/* A time, ms, and that of the ring by it. */
+static void
+put_time(int64_t time, int64_t ring, Text *out)
+{
+	char text[64];
+	if (time < 0) {
+		text_printf(out, "  %12s  %6s", "-", "-");
+		return;
+	}
+	snprintf(text, sizeof text, "  %12.6g  ", (double)time / 1e9);
+	text_put(out, text);
+	if (ring > 0 && time > 0)
+		snprintf(text, sizeof text, "%5.2fx", (double)ring / (double)time);
+	else
+		snprintf(text, sizeof text, "%6s", "-");
+	text_put(out, text);
+}
+
+static void
+put_row(const Hierarchies *h, const HierarchyRow *row, const char *name, Text *out)
+{
+	put_time(row->cost, h->ring.cost, out);
+	put_time(row->simulated, h->ring.simulated, out);
+	text_printf(out, "  %s\n", name);
+}
+
+void
+hierarchies_text(const Hierarchies *h, Text *out)
+{
+	put_head(h, out);
+	text_printf(out, "      %12s  %6s  %12s  %6s\n", "cost ms", "ring", "simulated ms", "ring");
+	for (int i = 0; i < h->n_rows; i++) {
+		text_printf(out, "%4d  ", i + 1);
+		put_row(h, &h->row[i], hierarchy_text(&h->row[i].layers).text, out);
+	}
+	text_put(out, "      ");
+	put_row(h, &h->ring, "ring: flat, over all GPUs", out);
+	if (h->simulate) {
+		text_put(out, "      ");
+		put_row(h, &h->trees, "trees: what blinkc plans", out);
+	}
+	if (h->least >= 0) {
+		const HierarchyRow least = { .cost = -1, .simulated = h->least };
+		text_put(out, "      ");
+		put_row(h, &least, "least time of any algorithm", out);
+	}
+}
