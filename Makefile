@@ -563,6 +563,7 @@ bench: all $(B)/tests/bench/bench $(B)/tests/bench/simulate bench-job
 	@$(B)/tests/bench/bench
 	@$(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.json && $(B)/tests/bench/simulate $(B)/bench.json 1073741824 65536 1048576
 	@$(B)/blinkc -q topologies/superpod-h100.xml -o $(B)/bench.json && $(B)/tests/bench/simulate $(B)/bench.json 1073741824 1048576
+	@$(B)/blinkc -q topologies/superpod-h100-4su.xml -o $(B)/bench.json && $(B)/tests/bench/simulate $(B)/bench.json 1073741824 10486
 	@echo; echo "execute: the schedule on the host backend, and its .cu compiled for the host"
 	@$(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.json && $(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.cu
 	@$(CC) -x c -std=gnu11 -O2 -shared -fPIC -Iruntime/include $(B)/bench.cu -o $(B)/bench.so -pthread

@@ -240,7 +240,7 @@ make_due(struct run *run, int l)
 	if (run->link[l].due)
 		return;
 	run->link[l].due = true;
-	run->due.link[(run->first_due + run->due.n++) % run->net->n_links] = l;
+	run->due.link[run->due.n++] = l;
 }
 
 static void
@@ -301,6 +301,20 @@ set_rate(struct run *run, int slot)
 	return OK;
 }
 
+/* Of the links that are due, that with the least level, which others depend on. */
+static int
+take_lowest(struct run *run)
+{
+	int *due = run->due.link, lowest = 0, l;
+	for (int i = 1; run->net->fair && i < run->due.n; i++)
+		if (run->link[due[i]].level < run->link[due[lowest]].level)
+			lowest = i;
+	l = due[lowest];
+	due[lowest] = due[--run->due.n];
+	run->link[l].due = false;
+	return l;
+}
+
 static void
 find_levels(struct run *run)
 {
@@ -311,10 +325,7 @@ find_levels(struct run *run)
 		make_shared(run, l);
 	}
 	while (run->due.n > 0) {
-		int l = run->due.link[run->first_due];
-		run->first_due = (run->first_due + 1) % run->net->n_links;
-		run->due.n--;
-		run->link[l].due = false;
+		int l = take_lowest(run);
 		find_level(run, l);
 	}
 }

@@ -2,7 +2,7 @@
 #include "simulate/run.h"
 
 /* Steps over several links at once, so that levels are found in about a us for each step. */
-enum { FAIR_MOST = 64 };
+enum { FAIR_MOST = 32 };
 
 static int64_t
 weight_of(const SimAsk *ask, int64_t bytes, int64_t longest)

@@ -177,8 +177,7 @@ struct run {
 	int *free_slot, n_free;
 	struct entry *moving;		/* lists of links */
 	struct links changed, shared;
-	struct links due;		/* a ring */
-	int first_due;
+	struct links due;
 	int *touched, n_touched;	/* GPUs */
 	Clocks clocks;			/* of slots that move: when their bytes have moved */
 	Events events;			/* ids: hops, whose chunks arrive; n_hops + a value, which has added or

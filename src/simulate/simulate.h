@@ -44,10 +44,11 @@ extern const Names executor_names;
 	    "host: Ueno and Yokota, alpha on ABCI") \
 	X(at_once, "at_once", 1, 0, LIMIT_TREE_EDGES, 32, 6, 1, \
 	    "steps that a GPU sends at once; 0: any number", \
-	    "kernel: blocks, NCCL's 32 channels; copy: copy engines of a V100; host: one thread a GPU") \
+	    "kernel: blocks, NCCL's 32 channels; copy: an assumption, one for each NVLink of a V100; " \
+	    "host: one thread a GPU") \
 	X(reduce, "reduce", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 462000000000, 10000000000, \
 	    "bytes that a GPU adds in a second (GB/s); 0: any number", \
-	    "copy: Blink's chains, 22 GB/s that forward and 21 that reduce and forward; host: an estimate") \
+	    "copy: Blink's chains, 22 GB/s that forward and 21 that reduce and forward; host: an assumption") \
 	X(reduce_by_link, "reduce_by_link", 1, 0, 1000 * PPM, 22000000, 0, 0, \
 	    "likewise, in millionths of the rate of the link that they came by: more links have more blocks; 0: any " \
 	    "number", \
@@ -77,7 +78,8 @@ extern const Names executor_names;
 #define SIM_CLASS_LIST(X) \
 	X(LINK_NVLINK, 840000, 900000, 744000, 3400, \
 	    "kernel: between 22 of 25 GB/s, Blink's chains, and 350 of 450, MSCCL++ tutorials; copy: between 23.95 " \
-	    "of 25, V100, and 391 of 450, MSCCL++ tutorials; latency: NCCL 2.30.7, a ring's hop") \
+	    "of 25, V100, Dell's p2pBandwidthLatencyTest, and 391 of 450, MSCCL++ tutorials; latency: NCCL 2.30.7, " \
+	    "a ring's hop") \
 	X(LINK_XGMI, 840000, 900000, 744000, 3400, "as NVLink") \
 	X(LINK_C2C, 840000, 900000, 744000, 3400, "as NVLink") \
 	X(LINK_PCIE, 1000000, 1000000, 1000000, 2850, \

@@ -112,12 +112,12 @@ keep_steps(Ctx *ctx, const Simulation *s, const SimAsk *of, SimResult *result)
 static Status
 simulate_size(Ctx *ctx, const Simulation *s, int64_t m, int64_t most_kept, SimRow *row)
 {
-	SimAsk ask = { .p = s->p, .m = m, .chunk = s->chunk };
+	SimAsk ask = { .p = s->p, .m = m, .chunk = s->chunk, .steps = most_kept == INT64_MAX };
 	const Topology *topo = s->plan->sched->topo;
 	*row = (SimRow){ .m = m, .bottleneck = -1 };
 	progress(ctx, "message of %lld bytes", (long long)m);
 	TRY(run_size(ctx, s, &ask, &row->result));
-	if (row->result.n_steps <= most_kept)
+	if (!ask.steps && row->result.n_steps <= most_kept)
 		TRY(keep_steps(ctx, s, &ask, &row->result));
 	TRY(sim_least_time(ctx, s->plan, &ask, &row->least));
 	row->algorithm = sim_algorithm_rate(m, row->result.time);
