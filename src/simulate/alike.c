@@ -73,7 +73,8 @@ first_colours(struct colouring *c)
 	const struct net *net = c->net;
 	for (int h = 0; h < net->n_hops; h++) {
 		const struct net_hop *hop = &net->hop[h];
-		c->hop[h] = mix(mix((uint64_t)net->bytes[hop->segment], (uint64_t)hop->latency), hop->adds);
+		uint64_t what = mix((uint64_t)net->bytes[hop->segment], (uint64_t)hop->latency);
+		c->hop[h] = mix(what, hop->adds ? (uint64_t)hop->add_rate + 1 : 0);
 		if (hop->feeder < 0 && is_ordered(net, c->ask, hop->src))
 			c->hop[h] = mix(c->hop[h], (uint64_t)hop->turn);
 	}
