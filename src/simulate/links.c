@@ -117,7 +117,7 @@ links_enter(struct run *run, int slot)
 		link->sharing += from[i].times;
 		link->weights += step->weight * from[i].times;
 		link->joined += hop->n_places > 1;
-		link->moved += bytes * from[i].times;
+		link->moved += (Wide)bytes * from[i].times;
 		change(run, from[i].link);
 	}
 	step->n_places = hop->n_places;
@@ -340,5 +340,15 @@ links_share(struct run *run)
 		for (int k = 0; k < link->n; k++)
 			TRY(set_rate(run, run->moving[link->first + k].slot));
 	}
+	return OK;
+}
+
+Status
+links_carried(Ctx *ctx, const char *name, int64_t m, Wide moved, int64_t *out)
+{
+	if (moved > INT64_MAX)
+		return fail(ctx, LIMIT, "%s: a message of %lld bytes: one link carries 2^63 bytes or more: want a smaller "
+		    "message", name, (long long)m);
+	*out = (int64_t)moved;
 	return OK;
 }

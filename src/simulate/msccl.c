@@ -73,7 +73,7 @@ struct program {
 	int *woken, n_woken;
 	int64_t chunk, slice, n_slices;	/* bytes of a chunk and of a slice of it; slices of a chunk */
 	int together;			/* chunks in one message, at most */
-	int64_t *moved;			/* of each link: bytes without flags */
+	Wide *moved;			/* of each link: bytes without flags */
 };
 
 /* ---- sizes ---- */
@@ -463,7 +463,7 @@ run_all(struct program *p, SimResult *result)
 	result->n_steps = 0;
 	TRY(simulate(p));
 	for (int l = 0; l < p->of->plan.sched->topo->n_links; l++) {
-		result->moved[l] = p->moved[l];
+		TRY(links_carried(ctx, p->of->algo->name, p->asked->m, p->moved[l], &result->moved[l]));
 		result->busy[l] = p->run.link[l].busy;
 	}
 	return OK;

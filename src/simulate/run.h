@@ -142,7 +142,8 @@ struct link_run {
 	bool changed;		/* what moves on it */
 	bool due;		/* its level is to be found again */
 	bool shared;		/* its steps are to get new rates */
-	int64_t since, moved, busy;
+	int64_t since, busy;
+	Wide moved;
 };
 
 struct gpu_run {
@@ -192,6 +193,9 @@ Status links_new(struct run *run);
 void links_enter(struct run *run, int slot);	/* its bytes begin to move, or end */
 void links_leave(struct run *run, int slot);
 Status links_share(struct run *run);		/* new rates and ends of what moves on links that changed */
+
+/* *out = moved, what a link has carried of a message of m bytes. name: what was simulated. Fails: LIMIT 2^63 or more. */
+Status links_carried(Ctx *ctx, const char *name, int64_t m, Wide moved, int64_t *out);
 
 static inline int64_t
 chunk_bytes(const struct run *run, int segment, int64_t chunk)

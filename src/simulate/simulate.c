@@ -433,8 +433,9 @@ sim_run_net(Ctx *ctx, const struct net *net, const SimAsk *ask, SimResult *out)
 	TRY(prepare(&run));
 	TRY(simulate(&run));
 	for (int l = 0; l < n_links; l++) {
-		result.moved[l] = run.link[net->link_class[l]].moved;
-		result.busy[l] = run.link[net->link_class[l]].busy;
+		const struct link_run *link = &run.link[net->link_class[l]];
+		TRY(links_carried(ctx, net->plan->sched->topo->name, ask->m, link->moved, &result.moved[l]));
+		result.busy[l] = link->busy;
 	}
 	arena_release(&ctx->scratch, mark);
 	*out = result;

@@ -171,7 +171,8 @@ typedef struct {
 	int last;		/* the step that ends last; -1: none, or steps are not kept */
 } SimResult;
 
-/* Fails: LIMIT more than LIMIT_SIM_STEPS, or LIMIT_SIM_KEPT that are kept, or SIM_TIME_MOST; NO_MEMORY.
+/* Fails: LIMIT more than LIMIT_SIM_STEPS, or LIMIT_SIM_KEPT that are kept, or SIM_TIME_MOST, or 2^63 bytes on a link;
+ * NO_MEMORY.
  * Cost: about a us for a step. */
 Status sim_run(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out);
 

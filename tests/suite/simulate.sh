@@ -137,6 +137,11 @@ refused "below 0" 3 'kernel.step: -1' '{"kernel": {"step": -1}}'
 expect_exit "too many chunks" 4 "$blinkc" simulate "$work/s.json" --size 1G --chunk 1
 expect_exit "too many chunks for a trace" 4 "$blinkc" simulate "$work/s.json" --size 1G --chunk 100 --trace "$work/t"
 expect_exit "longer than 53 days" 4 "$blinkc" simulate "$work/s.json" --size 1152921504606846976 --chunk 1152921504606846976
+# A root of 1200 GPUs sends 1199 times the message over one link: 1.08e19 bytes, then 8.99e18, which 63 bits hold.
+"$blinkc" -q --synthetic "gpu:1200 switch:1000000" -a direct -c broadcast -o "$work/star.json"
+expect_exit "2^63 bytes on a link" 4 "$blinkc" simulate "$work/star.json" --size 9007199254740992
+"$blinkc" simulate "$work/star.json" --size 7500000000000000 --format json >"$work/out"
+has "almost 2^63 bytes on a link" '"link": 0, "bytes": 8992500000000000000,'
 expect_exit "no chunk" 2 "$blinkc" simulate "$work/s.json" --chunk 0
 expect_exit "several chunks" 2 "$blinkc" simulate "$work/s.json" --chunk 1K-4K
 expect_exit "no such executor" 2 "$blinkc" simulate "$work/s.json" --executor gpu
