@@ -347,8 +347,8 @@ Status
 links_carried(Ctx *ctx, const char *name, int64_t m, Wide moved, int64_t *out)
 {
 	if (moved > INT64_MAX)
-		return fail(ctx, LIMIT, "%s: a message of %lld bytes: one link carries 2^63 bytes or more: want a smaller "
-		    "message", name, (long long)m);
+		return fail(ctx, LIMIT, "%s: a message of %lld bytes: one link carries 2^63 bytes or more: want a "
+		    "smaller message", name, (long long)m);
 	*out = (int64_t)moved;
 	return OK;
 }

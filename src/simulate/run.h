@@ -194,7 +194,8 @@ void links_enter(struct run *run, int slot);	/* its bytes begin to move, or end 
 void links_leave(struct run *run, int slot);
 Status links_share(struct run *run);		/* new rates and ends of what moves on links that changed */
 
-/* *out = moved, what a link has carried of a message of m bytes. name: what was simulated. Fails: LIMIT 2^63 or more. */
+/* *out = moved, what a link has carried of a message of m bytes. name: what was simulated.
+ * Fails: LIMIT 2^63 bytes or more. */
 Status links_carried(Ctx *ctx, const char *name, int64_t m, Wide moved, int64_t *out);
 
 static inline int64_t
