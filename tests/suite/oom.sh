@@ -15,6 +15,9 @@ fi
 	not_ok "batch"
 oracle fabric abci 2 9 >"$work/racks.json"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 3 --collectives broadcast -o "$work/schedules" || not_ok "batch"
+"$blinkc" -q topologies/dgx1v.xml -g 0-3 --format msccl -o "$work/algorithm.xml" || not_ok "msccl"
+printf '%s\n' 4x4,1000000,300 2x8,1000000,310 2x2x2x2,1000000,800 16,1000000,320 4x4,100000000,9000 16,100000000,9500 \
+	>"$work/measured.csv"
 "${cc[@]}" -Iruntime/include examples/lookup.c -o "$work/lookup" -L"$build" -lblink -Wl,-rpath,"$build" ||
 	not_ok "lookup"
 
@@ -52,6 +55,15 @@ COMMANDS = {
     "convert JSON": ["convert", "topologies/dgx1v.json", "-o", "x.xml"],
     "look up and run": [f"{work}/lookup", f"{work}/schedules", "3", "0", "5"],
     "a page": ["report", "-q", "-j", "1", f"{work}/directory", "-o", "x.html"],
+    "hierarchies": ["hierarchy", "topologies/abci.xml", "--top", "2", "-o", "x.json"],
+    "hierarchies of measurements": ["hierarchy", "-q", "topologies/dgx2.xml", "--no-simulate", "--measurements",
+                                    f"{work}/measured.csv", "-o", "x.txt"],
+    "simulate": ["simulate", "-q", f"{work}/schedule.json", "--size", "1M", "-o", "x.json"],
+    "simulate with a trace": ["simulate", "-q", f"{work}/schedule.json", "--size", "100K", "--chunk", "32K", "--trace",
+                              "x.json"],
+    "simulate an algorithm of MSCCL": ["simulate", "-q", f"{work}/algorithm.xml", "--topology", "topologies/dgx1v.xml",
+                                       "-g", "0-3", "--size", "64K", "-o", "x.csv"],
+    "compile for a size": ["-q", "-g", "0-2", "--size", "64K", "topologies/dgx1v.xml", "-o", "x.json"],
     "a bad file": ["tests/bad/topology/end-tag-wrong.xml", "-o", "x.json"],
 }
 SLOW = {"compile all of a DGX-1V": ["-q", "topologies/dgx1v.xml", "-o", "x.json"]}
