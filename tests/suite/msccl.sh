@@ -23,6 +23,9 @@ for collective in allgather reducescatter alltoall; do
 	compile $collective topologies/dgx1v.xml --gpus 1,4,5,6 --collective $collective
 done
 compile ring topologies/dgx1v.xml --gpus 0,1,2,3 --algorithm ring
+# A rank sends its input while its own sum is made: never in place.
+compile doubling topologies/dgx2.xml --gpus 0-5 --algorithm recursive-doubling
+expect "recursive doubling is out of place" grep -q 'inplace="0"' "$work/own/doubling.xml"
 if [ "$full" ]; then
 	# A seventh of the machines with each commit.
 	machines=(dgx1p dgx1v dgx2 dgx-a100 dgx-h100 hgx-b200 mi250 mi300x p4d pcie-8gpu summit kesch gb200-tray two-dgx1v)

@@ -313,6 +313,17 @@ copy_own_blocks(struct writer *w)
 
 /* ---- the algorithm ---- */
 
+/* Not where a rank still sends its input to sums of others, as in recursive doubling, while its own sum is made; and not
+ * an alltoall. */
+static bool
+works_in_place(const Schedule *sched)
+{
+	bool once = true;
+	for (int s = 0; s < sched->n_segments; s++)
+		once &= sched->coll != ALLREDUCE || sched->segment[s].n_to == 0;
+	return once && sched->coll != ALLTOALL;
+}
+
 static void
 set_buffers(struct writer *w)
 {
@@ -408,7 +419,7 @@ start(struct writer *w)
 	*w->algo = (Msccl){ .name = arena_text(&ctx->run, name, strlen(name)), .protocol = "Simple",
 		.coll = sched->coll, .coll_name = collective_name(sched->coll), .n_gpus = w->n, .n_listed = w->n,
 		.gpu = w->algo->gpu,
-		.in_place = sched->coll != ALLTOALL, .out_of_place = true, .max_bytes = MAX_BYTES,
+		.in_place = works_in_place(sched), .out_of_place = true, .max_bytes = MAX_BYTES,
 		.given = MSCCL_HAS_IN_PLACE | MSCCL_HAS_OUT_OF_PLACE | MSCCL_HAS_MIN_BYTES | MSCCL_HAS_MAX_BYTES };
 	return w->algo->name ? OK : fail_memory(ctx);
 }
