@@ -249,7 +249,8 @@ same_hop(struct colouring *c, int a, int b)
 	const struct net *net = c->net;
 	const struct net_hop *x = &net->hop[a], *y = &net->hop[b];
 	bool same = net->bytes[x->segment] == net->bytes[y->segment] && x->latency == y->latency &&
-	    x->adds == y->adds && x->add_rate == y->add_rate && x->n_places == y->n_places && (x->feeder < 0) == (y->feeder < 0) &&
+	    x->adds == y->adds && x->add_rate == y->add_rate && x->n_places == y->n_places &&
+	    (x->feeder < 0) == (y->feeder < 0) &&
 	    class_of(c->out, KIND_VALUE, x->from) == class_of(c->out, KIND_VALUE, y->from) &&
 	    class_of(c->out, KIND_VALUE, x->to) == class_of(c->out, KIND_VALUE, y->to) &&
 	    class_of(c->out, KIND_GPU, x->src) == class_of(c->out, KIND_GPU, y->src);

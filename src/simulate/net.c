@@ -38,7 +38,8 @@ whole_hops(Ctx *ctx, const SimAsk *ask, struct net *net)
 		net->hop[h] = (struct net_hop){ .segment = hop->segment, .src = hop->src, .from = hop->from,
 			.to = hop->to, .feeder = hop->feeder, .turn = hop->turn, .first_place = place,
 			.n_places = hop->n_links, .adds = hop->adds,
-			.add_rate = sim_add_rate(&ask->p, plan->sched->topo, hop), .latency = path_latency(plan, ask, hop),
+			.add_rate = sim_add_rate(&ask->p, plan->sched->topo, hop),
+			.latency = path_latency(plan, ask, hop),
 			.weight = weight_of(ask, net->bytes[hop->segment], longest) };
 		for (int i = 0; i < hop->n_links; i++)
 			net->place[place++] = (struct net_place){ hop->link[i], 1 };

@@ -87,7 +87,8 @@ extern const Names executor_names;
 	X(LINK_QPI, 1000000, 1000000, 1000000, 0, "topologies have effective rates; no latency is published") \
 	X(LINK_NET, 920000, 920000, 744000, 1300, \
 	    "GPUs, whose NICs read their memory: logs of nccl-tests on four DGX A100, 98.6 of 103.2 GB/s, start-ups " \
-	    "included; host: Ueno and Yokota, 9.3 of 12.5 GB/s on ABCI; latency: what NCCL 2.30.7 has for a hop, less that of PCIe")
+	    "included; host: Ueno and Yokota, 9.3 of 12.5 GB/s on ABCI; latency: what NCCL 2.30.7 has for a hop, " \
+	    "less that of PCIe")
 
 /* How steps are executed. From sim_defaults, and changed at will within least and most. */
 typedef struct {

@@ -150,9 +150,12 @@ test_input(const uint8_t *data, size_t size)
 		uint64_t hash = hash_bytes(1, json.data, json.size);
 		outcome = (uint64_t)topo->n_vertices << 8 | (uint64_t)topo->n_links;
 		if (topo->n_ranks >= 2 && topo->n_ranks <= COMPILE_RANKS && topo->n_links <= COMPILE_LINKS
-		    && hash % 8 == 0)
-			compile(&ctx, topo, (Collective)(hash / 8 % (ALLREDUCE + 1)),
-			    algorithm_row((int)(hash / 64 % (uint64_t)algorithm_count())));
+		    && hash % 8 == 0) {
+			Collective coll = (Collective)(hash / 8 % (ALLREDUCE + 1));
+			const Algorithm *row = algorithm_row((int)(hash / 64 % (uint64_t)algorithm_count()));
+			if (row->serves(coll))
+				compile(&ctx, topo, coll, row);
+		}
 		text_free(&json);
 		if (topo->n_ranks <= LOOK_RANKS)
 			look(&ctx, topo);

@@ -87,9 +87,12 @@ class Simulator:
         size = min(self.slice, self.chunk - b.slice * self.slice)
         return size * min(self.together, b.steps[b.at]['cnt'] - b.part * self.together)
 
-    def adding(self, n):
-        rate = Fraction(str(self.p['reduce'])) * 10**9
-        return Fraction(n * 10**12) / rate if rate else 0
+    def adding(self, n, path=()):
+        """Of what came over these links."""
+        rates = [Fraction(str(self.p['reduce'])) * 10**9 / 10**12]
+        rates += [self.rate(i) * self.p['reduce_by_link'] / 10**6 for i in path]
+        rates = [rate for rate in rates if rate]
+        return n / min(rates) if rates else 0
 
     def rate(self, i):
         link = self.links[i]
@@ -131,7 +134,7 @@ class Simulator:
             elif b.phase == 'move' and kind in SENDS:
                 length = Fraction(n * {'Simple': 1, 'LL': 2}.get(self.proto, 1) + (-(-n // 15) if self.proto == 'LL128' else 0))
             elif b.phase == 'add there' and kind in SENDS and s['adds'] and self.p['fused']:
-                length = self.adding(n)
+                length = self.adding(n, b.path)
             elif b.phase == 'end':
                 if kind in SENDS:
                     b.arrivals.append(now + self.latency(b))

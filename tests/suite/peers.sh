@@ -56,8 +56,8 @@ same trees 768M,1536M 0.03 0-7
 # ---- ASTRA-sim ----
 
 # Times of its analytical backend (docs/simulator.md) for an allreduce of 64 MiB over links of 25 GiB/s and 0.5 us.
-echo '{"kernel": {"call": 0, "step": 0, "reduce": 0, "at_once": 0, "packet_most": 0, "by_length": 0, "efficiency": {"nvlink": 1},
-	"latency": {"nvlink": 0.5}}}' >"$work/ideal.json"
+echo '{"kernel": {"call": 0, "step": 0, "reduce": 0, "reduce_by_link": 0, "at_once": 0, "packet_most": 0, "by_length": 0,
+	"efficiency": {"nvlink": 1}, "latency": {"nvlink": 0.5}}}' >"$work/ideal.json"
 # as_astra LINE ALGORITHM CHUNK NS: within 1 %
 as_astra() {
 	local name="${1// /-}.$2.$3"
