@@ -161,7 +161,7 @@ Status
 doc_scaled(Ctx *ctx, const char *label, const Doc *at, int64_t scale, int64_t lo, int64_t hi, const char *unit,
     int64_t *out)
 {
-	char space[DOC_NUMBER_SPACE], limit[48], of[16] = "";
+	char space[DOC_NUMBER_SPACE], limit[48], of[24] = "";
 	const char *text = doc_decimal(at, space);
 	DocFound found = doc_found(at);
 	int64_t value = 0;

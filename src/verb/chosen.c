@@ -75,8 +75,11 @@ static void
 print_head(const Sizes *sizes)
 {
 	printf("latency us    rate GB/s  trees  depth");
-	for (int s = 0; s < sizes->n; s++)
-		printf("  %8lld B", (long long)sizes->m[s]);
+	for (int s = 0; s < sizes->n; s++) {
+		char text[40];
+		snprintf(text, sizeof text, "us, %lld B", (long long)sizes->m[s]);
+		printf("  %16s", text);
+	}
 	printf("  algorithm\n");
 }
 
@@ -85,7 +88,7 @@ print_row(const Candidate *c, int64_t latency, const int64_t *time, int n_sizes)
 {
 	printf("%10.4g  %11.6g  %5d  %5d", (double)latency / 1e6, frac_double(c->rate) / 1e9, c->trees, c->depth);
 	for (int s = 0; s < n_sizes; s++)
-		printf("  %10.5g", (double)time[s * CANDIDATES_MOST] / 1e6);
+		printf("  %16.5g", (double)time[s * CANDIDATES_MOST] / 1e6);
 	printf("  %s\n", c->name);
 }
 

@@ -39,12 +39,32 @@ struct of_verb {
 	NamesText (*text)(int bits);
 };
 
-/* "--sizes: not an option of blinkc compile: want it with batch" */
+/* Whether the names differ by a plural alone: "size", "sizes". */
+static bool
+is_plural(const char *one, const char *many)
+{
+	size_t n = strlen(one);
+	return strncmp(one, many, n) == 0 && strcmp(many + n, "s") == 0;
+}
+
+/* An option of the verb that is easily taken for this one; NULL: none. */
+static const char *
+option_beside(int option, int bit)
+{
+	for (int i = 0; i < N_OPTIONS; i++)
+		if ((list[i].verbs & bit) && (is_plural(list[i].name, list[option].name)
+		    || is_plural(list[option].name, list[i].name)))
+			return list[i].name;
+	return NULL;
+}
+
+/* "--sizes: not an option of blinkc compile: want it with batch; or --size" */
 static Status
 fail_of_others(Ctx *ctx, int option, const struct of_verb *verb)
 {
-	return fail(ctx, USAGE, "--%s: not an option of blinkc %s: want it with %s", list[option].name, verb->name,
-	    verb->text(list[option].verbs).text);
+	const char *beside = option_beside(option, verb->bit);
+	return fail(ctx, USAGE, "--%s: not an option of blinkc %s: want it with %s%s%s", list[option].name, verb->name,
+	    verb->text(list[option].verbs).text, beside ? "; or --" : "", beside ? beside : "");
 }
 
 /* A word that is no option: "--colective=reduce". */

@@ -22,8 +22,11 @@ input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 		return fail(ctx, USAGE, "%d topology files: want %s; see blinkc --help", opt->n_files,
 		    synthetic ? "none with --synthetic" : "one");
 	*label = "--synthetic";
+	/* A summary for programs is a line of its own. */
+	const char *summary = opt->value[OPT_SUMMARY];
+	bool quiet = opt->value[OPT_QUIET] || (summary && strcmp(summary, "json") == 0);
 	if (!synthetic)
-		TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->file[0], label));
+		TRY(topology_file(ctx, quiet, opt->file[0], label));
 	return synthetic ? synthetic_write(ctx, opt->value[OPT_SYNTHETIC], out) : file_read(ctx, *label, out);
 }
 

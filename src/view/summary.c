@@ -201,9 +201,9 @@ summary_print_relays(FILE *to, const Schedule *sched, const RelayGain *relays)
 void
 summary_print_chosen(FILE *to, const Chosen *chosen)
 {
-	fprintf(to, "chosen      %s, of %d ways: %.5g us for %lld bytes, by %s, in chunks of up to %lld bytes\n",
-	    chosen->way, chosen->n_ways, (double)chosen->time / 1e6, (long long)chosen->bytes, chosen->executor,
-	    (long long)chosen->chunk);
+	fprintf(to, "chosen      %s, of %d way%s: %.5g us for %lld bytes, by %s, in chunks of up to %lld bytes\n",
+	    chosen->way, chosen->n_ways, chosen->n_ways == 1 ? "" : "s", (double)chosen->time / 1e6,
+	    (long long)chosen->bytes, chosen->executor, (long long)chosen->chunk);
 	fprintf(to, "least       %.5g us: no algorithm takes less time for %lld bytes\n", (double)chosen->least / 1e6,
 	    (long long)chosen->bytes);
 }

@@ -166,6 +166,10 @@ if [ "$bytes" -lt "$most" ]; then ok "$jobs jobs: $bytes bytes"; else not_ok "$j
 
 [ "$full" ] || exit 0
 
+# Files for short messages have low rates on purpose: the rate is that of the longest, and an allreduce has no root.
+expect "schedules for ranges of sizes" "$blinkc" tune -q "$v" --sizes 3 --distinct --collectives allreduce --size 1K,1M,64M -o tuned
+expect "a page of them" "$blinkc" report tuned -o tuned.html
+is "rates of the longest messages alone" "$(sed -n 's/^mixed: \([0-9.]* GB.*\)/\1/p' tuned.html | tr '\n' ';')" "62.5 GB/s;50 GB/s;50 GB/s;25 GB/s;25 GB/s;6 GB/s;6 GB/s;6 GB/s;6 GB/s;"
 # browse ARGUMENT...: of page.py, whose lines become those of this suite
 browse() {
 	oracle page "$@" >browsed 2>&1

@@ -129,6 +129,7 @@ refused() {
 refused "no such executor" 3 'gpu' '{"gpu": {}}'
 refused "no such parameter" 3 'kernel.calls' '{"kernel": {"calls": 1}}'
 refused "a rate above the link" 4 'copy.efficiency.nvlink: 1.5' '{"copy": {"efficiency": {"nvlink": 1.5}}}'
+refused "a rate far above the link" 4 'want at most 1 (of the capacity)' '{"kernel": {"efficiency": {"nvlink": 2}}}'
 refused "no object" 3 'want an object' '[]'
 refused "below 0" 3 'kernel.step: -1' '{"kernel": {"step": -1}}'
 

@@ -150,6 +150,7 @@ topologies/dgx1v.xml -c alltoall -g 0,1,4
 topologies/dgx1p.xml --max-trees 1
 topologies/$servers.xml -c broadcast
 topologies/dgx1v.xml -g 1,4,6 --relay gpu5
+dgx1v -g 0-3 --size 64K
 END
 expect "schema of summaries" oracle validate schemas/summary.schema.json "$work"/j?.json
 "$blinkc" check "$work"/s[1-6].json --size 1K --summary json >"$work/lines" || not_ok "check: exit $?"

@@ -281,7 +281,7 @@ run_batch(Ctx *ctx, const Options *opt, Batch *b)
 	progress_hide();
 	if (!opt->value[OPT_QUIET])
 		batch_print(stderr, b, opt->value[OPT_VERBOSE], index);
-	if (!opt->value[OPT_QUIET] && b->tuning)
+	if (status == OK && !opt->value[OPT_QUIET] && b->tuning)
 		tune_print(stderr, b, opt->value[OPT_VERBOSE]);
 	return status;
 }

@@ -34,8 +34,9 @@ put_head(const Hierarchies *h, Text *out)
 		text_printf(out, ", %d in each server", machine->server);
 	text_printf(out, "\nmessage     allreduce of %lld bytes\n", (long long)h->model.m);
 	put_cost(h, out);
-	text_printf(out, "search      %lld %s\n", (long long)h->tried,
-	    h->exhaustive ? "hierarchies, all that there are" : "layers, of the best of each number of ranks");
+	text_printf(out, "search      %lld %s%s\n", (long long)h->tried,
+	    h->exhaustive ? "hierarchies, all that there are" : h->tried == 1 ? "layer" : "layers",
+	    h->exhaustive ? "" : ", of the best of each number of ranks");
 	if (h->simulate)
 		text_printf(out, "simulated   by %s\n", executor_names.name[h->executor]);
 	else if (machine->n_ranks > HIERARCHY_SIMULATED)

@@ -110,18 +110,38 @@ by_files_and_set(const void *a, const void *b)
 	return order ? order : (p->job->set > q->job->set) - (p->job->set < q->job->set);
 }
 
+/* The longest message of a job for which the set has a file of this series; an entry without sizes has all. */
+static int64_t
+longest_message(const Page *page, const struct set_jobs *jobs, int series)
+{
+	int64_t longest = 0;
+	for (int i = 0; i < jobs->n; i++) {
+		const struct job *job = &jobs->job[i];
+		if (page->file[job->file].series == series && job->entry->sized && job->entry->to > longest)
+			longest = job->entry->to;
+	}
+	return longest;
+}
+
+/* Rates are those of the longest messages: a file for short ones has a low rate on purpose. */
 static Status
 make_class(Ctx *ctx, const Page *page, const struct set_jobs *jobs, int n_sets, PageClass *out)
 {
 	*out = (PageClass){ .coll = jobs->job->entry->coll, .set = jobs->job->set, .n_sets = n_sets };
 	TRY(NEW(ctx, out->best, page->n_series));
 	TRY(NEW(ctx, out->worst, page->n_series));
-	for (int s = 0; s < page->n_series; s++)
+	int64_t *longest;
+	TRY(NEW(ctx, longest, page->n_series));
+	for (int s = 0; s < page->n_series; s++) {
 		out->best[s].file = out->worst[s].file = -1;
+		longest[s] = longest_message(page, jobs, s);
+	}
 	for (int i = 0; i < jobs->n; i++) {
 		const struct job *job = &jobs->job[i];
 		const PageFile *file = &page->file[job->file];
 		PageJob *best = &out->best[file->series], *worst = &out->worst[file->series];
+		if (job->entry->sized && job->entry->to < longest[file->series])
+			continue;
 		if (best->file < 0 || frac_cmp(file->achieved, page->file[best->file].achieved) > 0)
 			*best = (PageJob){ job->entry, job->file };
 		if (worst->file < 0 || frac_cmp(file->achieved, page->file[worst->file].achieved) < 0)

@@ -91,7 +91,7 @@ put_bar_title(Text *out, const struct chart *chart, const PageClass *class, int 
 	text_put(out, ": ");
 	html_rate(out, best->achieved);
 	text_put(out, " GB/s");
-	if (frac_cmp(worst->achieved, best->achieved) != 0) {
+	if (job->root >= 0 && frac_cmp(worst->achieved, best->achieved) != 0) {
 		text_printf(out, " from the best root, GPU %d; ", job->gpu[job->root]);
 		html_rate(out, worst->achieved);
 		text_printf(out, " GB/s from the worst, GPU %d", class->worst[s].job->gpu[class->worst[s].job->root]);

@@ -48,7 +48,7 @@ put_head(const Simulation *s, Text *out)
 	else
 		text_printf(out, ": %d trees, bound ", sched->n_segments);
 	text_gb(out, sched->bound.rate);
-	text_printf(out, " GB/s\nexecutor    %s\n", executor_names.name[s->executor]);
+	text_printf(out, " GB/s\nexecutor    %s; algbw and busbw in GB/s\n", executor_names.name[s->executor]);
 	if (assumed)
 		text_printf(out, "assumed     latency of %s, which the file does not give: docs/simulator.md\n",
 		    link_classes_text(assumed).text);
