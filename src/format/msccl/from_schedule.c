@@ -313,8 +313,8 @@ copy_own_blocks(struct writer *w)
 
 /* ---- the algorithm ---- */
 
-/* Not where a rank still sends its input to sums of others, as in recursive doubling, while its own sum is made; and not
- * an alltoall. */
+/* Not where a rank still sends its input to sums of others, as in recursive doubling, while its own sum is made; and
+ * not an alltoall. */
 static bool
 works_in_place(const Schedule *sched)
 {
