@@ -132,7 +132,9 @@ options_parse(Ctx *ctx, int argc, char **argv, const char *verb, int bit, NamesT
 	for (int i = 0, n = 0; i < N_OPTIONS; i++) {
 		const char *argument = list[i].argument;
 		int has = !argument ? no_argument : *argument == '[' ? optional_argument : required_argument;
-		if (list[i].verbs & bit)
+		/* A singular of another verb is refused below; getopt would take it for a prefix. */
+		const char *beside = option_beside(i, bit);
+		if ((list[i].verbs & bit) || (beside && is_plural(list[i].name, beside)))
 			names[n++] = (struct option){ list[i].name, has, NULL, FIRST + i };
 		if (list[i].letter)
 			*at++ = list[i].letter;

@@ -98,6 +98,7 @@ says "help of no verb" 2 "did you mean convert?" "$blinkc" help convret
 says "a mistyped option" 2 "--colective=reduce: no such option; did you mean --collective?" "$blinkc" --colective=reduce $v
 says "an option of another verb" 2 "--sizes: not an option of blinkc compile: want it with batch" "$blinkc" $v --sizes 2
 says "a plural of another verb" 2 "; or --size" "$blinkc" $v --sizes 64K
+says "a singular is no prefix" 2 "--size: not an option of blinkc batch: " "$blinkc" batch $v --size 3 -o x
 says "a singular of another verb" 2 "; or --collectives" "$blinkc" tune $v -c allreduce -o x
 says "an option of another verb, by its letter" 2 "--sizes: not an option of blinkc compile: want it with batch" "$blinkc" $v -n 2
 says "a prefix of several" 2 "--ma: no such option: want one of --max-depth, --max-trees" "$blinkc" --ma 2 $v
