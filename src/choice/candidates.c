@@ -153,7 +153,8 @@ with_layers(struct list *l, const Algorithm *row)
 	return OK;
 }
 
-/* Depths below that of the best trees, from it down. */
+/* Depths below that of the best trees, from it down. In larger jobs a search from each rank alone takes minutes. */
+enum { SHALLOW_RANKS = 512 };
 static Status
 shallow_trees(struct list *l, const Algorithm *row)
 {
@@ -161,7 +162,7 @@ shallow_trees(struct list *l, const Algorithm *row)
 	bool added;
 	int depth, trees, from;
 	TRY(try_candidate(l, row, &ask, &added));
-	if (!added || ask.packing != PACKING_EXACT)
+	if (!added || ask.packing != PACKING_EXACT || l->job->topo->n_ranks > SHALLOW_RANKS)
 		return OK;
 	from = l->out->candidate[l->out->n - 1].depth;
 	TRY(plan_least(l->ctx, l->job->topo, &ask, &depth, &trees));
