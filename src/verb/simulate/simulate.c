@@ -130,38 +130,37 @@ simulate_size(Ctx *ctx, const Simulation *s, int64_t m, int64_t most_kept, SimRo
 	return OK;
 }
 
+/* What is printed. */
 static Status
-write_trace(Ctx *ctx, const Options *opt, const Simulation *s)
+rows_text(Ctx *ctx, const Simulation *s, const char *format, Text *out)
 {
-	Text out = { 0 };
-	if (!opt->value[OPT_TRACE])
-		return OK;
-	Status status = trace_write(ctx, s, &s->row[0], &out);
-	if (status == OK)
-		status = file_write(ctx, opt->value[OPT_TRACE], &out);
-	text_free(&out);
-	return status;
+	if (strcmp(format, "json") == 0)
+		simulation_json(s, out);
+	else if (strcmp(format, "csv") == 0)
+		simulation_csv(s, out);
+	else
+		simulation_text(s, out);
+	if (s->n_rows == 1 && strcmp(format, "text") == 0)
+		TRY(critical_path_text(ctx, s, &s->row[0], out));
+	return out->failed ? fail_memory(ctx) : OK;
 }
 
+/* Nothing is written before all is known. */
 static Status
-write_rows(Ctx *ctx, const Options *opt, const Simulation *s, const char *format)
+write_all(Ctx *ctx, const Options *opt, const Simulation *s, const char *format)
 {
-	Text out = { 0 };
-	Status status = OK;
-	if (strcmp(format, "json") == 0)
-		simulation_json(s, &out);
-	else if (strcmp(format, "csv") == 0)
-		simulation_csv(s, &out);
-	else
-		simulation_text(s, &out);
-	if (s->n_rows == 1 && strcmp(format, "text") == 0)
-		status = critical_path_text(ctx, s, &s->row[0], &out);
-	if (status == OK && out.failed)
-		status = fail_memory(ctx);
+	Text rows = { 0 }, trace = { 0 };
+	const char *path = opt->value[OPT_TRACE];
+	Status status = rows_text(ctx, s, format, &rows);
+	if (status == OK && path)
+		status = trace_write(ctx, s, &s->row[0], &trace);
 	progress_hide();
+	if (status == OK && path)
+		status = file_write(ctx, path, &trace);
 	if (status == OK)
-		status = file_write(ctx, output_path(opt), &out);
-	text_free(&out);
+		status = file_write(ctx, output_path(opt), &rows);
+	text_free(&rows);
+	text_free(&trace);
 	return status;
 }
 
@@ -198,6 +197,5 @@ verb_simulate(Ctx *ctx, const Options *opt)
 	TRY(request_parameters(ctx, opt->value[OPT_PARAMETERS], s.executor, &s.p));
 	TRY(read_file(ctx, opt, &s));
 	TRY(simulate_all(ctx, opt, &sizes, format, &s));
-	TRY(write_trace(ctx, opt, &s));
-	return write_rows(ctx, opt, &s, format);
+	return write_all(ctx, opt, &s, format);
 }
