@@ -45,16 +45,6 @@ name_candidate(Candidate *c)
 /* ---- the same schedule ---- */
 
 static bool
-same_edges(const Edge *a, const Edge *b, int n)
-{
-	for (int e = 0; e < n; e++)
-		if (a[e].src != b[e].src || a[e].dst != b[e].dst || a[e].n_links != b[e].n_links
-		    || memcmp(a[e].link, b[e].link, (size_t)a[e].n_links * sizeof *a[e].link) != 0)
-			return false;
-	return true;
-}
-
-static bool
 same_schedule(const Schedule *a, const Schedule *b)
 {
 	if (a->n_segments != b->n_segments)
@@ -62,8 +52,8 @@ same_schedule(const Schedule *a, const Schedule *b)
 	for (int s = 0; s < a->n_segments; s++) {
 		const Segment *x = &a->segment[s], *y = &b->segment[s];
 		if (frac_cmp(x->length, y->length) != 0 || x->n_to != y->n_to || x->tree.n_up != y->tree.n_up
-		    || x->tree.n_down != y->tree.n_down || !same_edges(x->tree.up, y->tree.up, x->tree.n_up)
-		    || !same_edges(x->tree.down, y->tree.down, x->tree.n_down))
+		    || x->tree.n_down != y->tree.n_down || !tree_same_edges(x->tree.up, y->tree.up, x->tree.n_up)
+		    || !tree_same_edges(x->tree.down, y->tree.down, x->tree.n_down))
 			return false;
 	}
 	return true;

@@ -253,3 +253,13 @@ tree_share(const Topology *topo, bool reduces, Tree *tree, int *last)
 		pass(topo, edge, edge->dst, last);
 	}
 }
+
+bool
+tree_same_edges(const Edge *a, const Edge *b, int n)
+{
+	for (int e = 0; e < n; e++)
+		if (a[e].src != b[e].src || a[e].dst != b[e].dst || a[e].n_links != b[e].n_links
+		    || memcmp(a[e].link, b[e].link, (size_t)a[e].n_links * sizeof *a[e].link) != 0)
+			return false;
+	return true;
+}

@@ -52,4 +52,7 @@ void tree_share(const Topology *topo, bool reduces, Tree *tree, int *work);
 /* Of the edges, whatever their order and wherever the root is. */
 uint64_t tree_hash(const Tree *tree);
 
+/* Have both lists of n edges the same ends and links, in the same order? */
+bool tree_same_edges(const Edge *a, const Edge *b, int n);
+
 #endif

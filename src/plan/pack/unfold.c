@@ -6,20 +6,10 @@
 #include <string.h>
 
 static bool
-same_edges(const Edge *a, const Edge *b, int n)
-{
-	for (int e = 0; e < n; e++)
-		if (a[e].src != b[e].src || a[e].dst != b[e].dst || a[e].n_links != b[e].n_links
-		    || memcmp(a[e].link, b[e].link, (size_t)a[e].n_links * sizeof *a[e].link) != 0)
-			return false;
-	return true;
-}
-
-static bool
 same_tree(const Tree *a, const Tree *b)
 {
 	return a->root == b->root && a->n_down == b->n_down && a->n_up == b->n_up
-	    && same_edges(a->down, b->down, a->n_down) && same_edges(a->up, b->up, a->n_up);
+	    && tree_same_edges(a->down, b->down, a->n_down) && tree_same_edges(a->up, b->up, a->n_up);
 }
 
 Status
