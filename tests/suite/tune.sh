@@ -54,6 +54,8 @@ expect_exit "limits of trees" 2 "$blinkc" tune $v --max-trees 2 -o "$work/x"
 expect_exit "no such executor" 2 "$blinkc" tune $v --executor gpu -o "$work/x"
 expect_exit "no such file of parameters" 8 "$blinkc" tune $v --parameters "$work/nowhere" -o "$work/x"
 expect_exit "a directory that cannot be" 8 "$blinkc" tune -q $v -o "$work/nowhere/x"
-"$blinkc" tune $v -o "$work/nowhere/x" 2>"$work/err" || true
+status=0
+"$blinkc" tune $v -o "$work/nowhere/x" 2>"$work/err" || status=$?
+is "the same, with all that it says" "$status" 8
 if grep -q '^tuned' "$work/err"; then not_ok "no plan: none is told of"; else ok "no plan: none is told of"; fi
 expect "nothing is written" [ ! -e "$work/x" ]
