@@ -371,12 +371,12 @@ gpu_wait(struct gpu *g, uint64_t number, bool wait, struct blink_error *err)
 	int64_t began = now_ns(), failed_at = 0;
 	uint64_t until = number ? number : gpu_last_call(g);
 	for (;;) {
-		bool ended = false;
-		if (test(g, until, &ended, &here) != blinkSuccess) {
+		bool ended = false, failed = test(g, until, &ended, &here) != blinkSuccess;
+		if (failed)
 			gpu_fail(g, &here);
-			ended = true;
-		}
 		engine_error(e, &why);
+		/* The watching thread may have found the same, and be about to tell the hub and the engine. */
+		ended = failed ? why.code != blinkSuccess : ended;
 		if (why.code != blinkSuccess) {
 			gpu_stop(g);
 			failed_at = failed_at ? failed_at : now_ns();

@@ -66,7 +66,8 @@ enum {
 	/* Vectors of each operand that a thread has under way. Types whose arithmetic is long are bound by that. */
 	AT_ONCE = ELEMENT_BYTES == 1 ? 2 : 4,
 	SOURCES_AT_ONCE = 4,		/* packets */
-	POLLS = 1 << 10,		/* of a flag, before `stop` is looked at */
+	/* Of a flag, before `stop` is looked at. A pause of a twin may be a sleep of 10 ms. */
+	POLLS = ON_GPU ? 1 << 10 : 1 << 5,
 	LOOKS = 4,			/* at a flag, before others of the list */
 	NS_LONG = 1000000
 };
