@@ -1,5 +1,6 @@
 #include "base/arena.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +19,35 @@ aligned(size_t n)
 	return (n + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
 }
 
-void *
-arena_raw(Arena *arena, size_t n, size_t size)
+/* A block with room for `need` bytes. Zeroed ones are for one large array: calloc has pages that are zero already, and
+ * that take memory only once they are written. */
+static struct arena_block *
+add_block(Arena *arena, size_t need, bool zeroed)
+{
+	size_t size = need > BLOCK_BYTES ? need : BLOCK_BYTES;
+	struct arena_block *block = zeroed ? calloc(1, sizeof *block + size) : malloc(sizeof *block + size);
+	if (!block)
+		return NULL;
+	block->before = arena->last;
+	block->size = size;
+	block->used = 0;
+	arena->last = block;
+	return block;
+}
+
+/* *zeroed: the bytes are to be zero; false on return: they are not. */
+static void *
+take(Arena *arena, size_t n, size_t size, bool *zeroed)
 {
 	if (size && n > (SIZE_MAX / 2 - BLOCK_BYTES) / size)
 		return NULL;
 	size_t bytes = n * size, need = aligned(bytes ? bytes : 1);
 	struct arena_block *block = arena->last;
+	*zeroed = *zeroed && need > BLOCK_BYTES && !(block && block->size - block->used >= need);
 	if (!block || block->size - block->used < need) {
-		size_t size_of_block = need > BLOCK_BYTES ? need : BLOCK_BYTES;
-		block = malloc(sizeof *block + size_of_block);
+		block = add_block(arena, need, *zeroed);
 		if (!block)
 			return NULL;
-		*block = (struct arena_block){ .before = arena->last, .size = size_of_block };
-		arena->last = block;
 	}
 	void *p = (char *)block->bytes + block->used;
 	block->used += need;
@@ -39,10 +55,18 @@ arena_raw(Arena *arena, size_t n, size_t size)
 }
 
 void *
+arena_raw(Arena *arena, size_t n, size_t size)
+{
+	bool zeroed = false;
+	return take(arena, n, size, &zeroed);
+}
+
+void *
 arena_array(Arena *arena, size_t n, size_t size)
 {
-	void *p = arena_raw(arena, n, size);
-	return p ? memset(p, 0, n * size) : NULL;
+	bool zeroed = true;
+	void *p = take(arena, n, size, &zeroed);
+	return p && !zeroed ? memset(p, 0, n * size) : p;
 }
 
 char *
