@@ -71,7 +71,8 @@ LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS)
 
 # The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses. The linker takes
 # from these folders what it refers to (src/LAYERS says which they are).
-SHARED_SRC = $(foreach d, base model topology graph schedule msccl format, $(wildcard src/$d/*.c src/$d/*/*.c))
+SHARED_SRC = $(foreach d, base model topology graph schedule msccl format, $(wildcard src/$d/*.c src/$d/*/*.c)) \
+	src/simulate/parameters.c
 COMPILER_SRC = $(filter-out src/main.c $(SHARED_SRC), $(wildcard src/*.c src/*/*.c src/*/*/*.c))
 RUNTIME_SRC = $(filter-out runtime/perf/% runtime/nccl/% runtime/nccl_tuner/%,$(wildcard runtime/*.c runtime/*/*.c))
 UNIT_SRC = $(wildcard tests/unit/*.c)
@@ -104,6 +105,7 @@ help:
 	@echo "make bench        time and memory of each phase, on this machine"
 	@echo "make bench-sizes  what the choice of an algorithm is worth over sizes, beside rings, on all sets of GPUs of a DGX-1"
 	@echo "make papers       figures of papers, planned and simulated anew: $(B)/papers/papers.html and docs/papers.md"
+	@echo "make bench-planning  CPU and memory of planning: large machines, and those without symmetry; OLD=DIR: beside another tree"
 	@echo "make bench-gpu    rates of collectives on virtual GPUs; also: bench-gpu-sets, for sets of GPUs of a DGX-1"
 	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
 	@echo "make fuzz         fuzz each target for FUZZ_SECONDS (default 60); with CC=clang by libFuzzer; also: fuzz-merge"
@@ -370,7 +372,7 @@ $(VIRTUAL_INNER_TESTS:%=$(B)/%.o): private BASE += -Itests
 # Ranks of a job: of libblink alone, too.
 JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched gpu)
 JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o device.o)
-$(JOB_PROGRAMS:%=$(B)/%) $(addprefix $(B)/tests/bench/, job gpu): $(B)/tests/%: $(B)/tests/%.o $(JOB_OBJ) $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
+$(JOB_PROGRAMS:%=$(B)/%) $(addprefix $(B)/tests/bench/, job gpu load): $(B)/tests/%: $(B)/tests/%.o $(JOB_OBJ) $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
 # The bootstrap needs nothing else of libblink.
@@ -544,7 +546,9 @@ fuzz-merge: tests-libfuzzer
 		for new in $$m/*; do [ -e tests/fuzz/corpus/$$f/$$(basename $$new) ] || cp $$new tests/fuzz/found/$$f || exit 1; done || exit 1; done
 
 # Open MPI and torch take part where they are.
-.PHONY: bench bench-job bench-gpu bench-gpu-sets bench-sizes
+.PHONY: bench bench-job bench-gpu bench-gpu-sets bench-sizes bench-planning
+bench-planning: all
+	@BUILD=$(B) tests/bench/planning.py $(if $(OLD),--old $(OLD))
 bench-sizes: all $(B)/tests/bench/sizes
 	@BUILD=$(B) tests/bench/sizes.sh
 bench-gpu bench-gpu-sets: all $(B)/tests/bench/gpu $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so libnvidia-ml.so.1)
@@ -561,11 +565,13 @@ bench-job: $(B)/tests/bench/job
 	@$(B)/tests/bench/job $(if $(shell command -v mpicc),-M $(B)/tests/bench/job_mpi) \
 		$(if $(TORCH),-g "$(TORCH) tests/bench/job_gloo.py") $(BENCH_JOB)
 
-bench: all $(B)/tests/bench/bench $(B)/tests/bench/simulate bench-job
+bench: all $(addprefix $(B)/tests/bench/, bench simulate load) bench-job bench-planning
 	@$(B)/tests/bench/bench
 	@$(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.json && $(B)/tests/bench/simulate $(B)/bench.json 1073741824 65536 1048576
 	@$(B)/blinkc -q topologies/superpod-h100.xml -o $(B)/bench.json && $(B)/tests/bench/simulate $(B)/bench.json 1073741824 1048576
-	@$(B)/blinkc -q topologies/superpod-h100-4su.xml -o $(B)/bench.json && $(B)/tests/bench/simulate $(B)/bench.json 1073741824 10486
+	@$(B)/blinkc -q topologies/superpod-h100-4su.xml -o $(B)/bench.json && $(B)/tests/bench/simulate $(B)/bench.json 1073741824 1048576
+	@$(B)/blinkc topology -q --servers 128 topologies/dgx-a100.xml -o $(B)/bench-servers.json && $(B)/blinkc -q $(B)/bench-servers.json -o $(B)/bench.json \
+		&& $(B)/tests/bench/simulate $(B)/bench.json 1073741824 20972
 	@echo; echo "execute: the schedule on the host backend, and its .cu compiled for the host"
 	@$(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.json && $(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.cu
 	@$(CC) -x c -std=gnu11 -O2 -shared -fPIC -Iruntime/include $(B)/bench.cu -o $(B)/bench.so -pthread
@@ -574,6 +580,12 @@ bench: all $(B)/tests/bench/bench $(B)/tests/bench/simulate bench-job
 	@$(B)/blinkc topology --servers 8 topologies/dgx-a100.xml -o $(B)/bench.json
 	@for what in "topologies/dgx1v.xml --collectives allreduce,broadcast" topologies/dgx2.xml "$(B)/bench.json --distinct --sizes 2-8"; do \
 		rm -rf $(B)/bench.d; $(B)/blinkc batch $$what -o $(B)/bench.d 2>&1 | grep -E '^(machine|schedules|index|time)' || exit 1; done
+	@echo; echo "look-up: a job of a DGX-2"
+	@rm -rf $(B)/bench.d; $(B)/blinkc batch -q topologies/dgx2.xml -o $(B)/bench.d && $(B)/tests/bench/load index $(B)/bench.d
+	@echo; echo "load: an allgather over 2048 and over 16384 GPUs"
+	@$(B)/blinkc -q topologies/abci-2048.xml -c allgather -o $(B)/listed.json && $(B)/blinkc convert $(B)/listed.json --format compact -o $(B)/compact.json
+	@$(B)/blinkc -q --synthetic "server:2048 gpu:8 switch:300 net:25 rails" -c allgather -o $(B)/rails.json
+	@$(B)/tests/bench/load schedule $(addprefix $(B)/, listed.json compact.json rails.json)
 	@echo; echo "execute: an allreduce over 2048 ranks, every element checked; takes 4 GiB"
 	@$(B)/blinkc -q topologies/abci-2048.xml -o $(B)/bench.json && $(B)/blink-perf $(B)/bench.json -b 256K -e 256K -n 1 -w 0
 

@@ -16,10 +16,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A path that a caller was given, and may use as long as the index. */
+struct kept_file {
+	struct kept_file *smaller, *larger;
+	const char *path;
+};
+
+void
+index_unload(struct blinkIndex *index)
+{
+	lookup_close(index->lookup);
+	ctx_free(&index->ctx);
+}
+
 static void
 free_index(struct blinkIndex *index)
 {
-	ctx_free(&index->ctx);
+	index_unload(index);
 	free(index);
 }
 
@@ -48,11 +61,29 @@ find_paths(Ctx *ctx, const char *path, const char **file, const char **directory
 	return *directory ? OK : fail_memory(ctx);
 }
 
+/* The entries of `fd` are searched in the lookup file beside it, if there is one that was made from it. */
+static Status
+read_index(struct blinkIndex *index, const char *path, int fd, Index **out)
+{
+	Ctx *ctx = &index->ctx;
+	Text text = { 0 };
+	const char *beside;
+	TRY(lookup_path(ctx, path, &beside));
+	if (beside)
+		TRY(lookup_open(ctx, beside, fd, &index->lookup, out));
+	if (index->lookup)
+		return OK;
+	Status status = runtime_read(ctx, path, fd, &text);
+	if (status == OK)
+		status = index_read(ctx, path, text.data ? text.data : "", text.size, out);
+	text_free(&text);
+	return status;
+}
+
 Status
 index_load(struct blinkIndex *index, const char *path)
 {
 	Ctx *ctx = &index->ctx;
-	Text text = { 0 };
 	Index *read;
 	const char *asked = path;
 	TRY(find_paths(ctx, path, &path, &index->info.directory));
@@ -61,21 +92,18 @@ index_load(struct blinkIndex *index, const char *path)
 		return fail(ctx, IO, "%s: a directory without index.json: want one that blinkc batch wrote", asked);
 	if (fd < 0)
 		return fail(ctx, IO, "%s: %s", path, strerror(errno));
-	Status status = runtime_read(ctx, path, fd, &text);
+	Status status = read_index(index, path, fd, &read);
 	close(fd);
-	if (status == OK)
-		status = index_read(ctx, path, text.data ? text.data : "", text.size, &read);
-	text_free(&text);
-	if (status != OK)
-		return status;
+	TRY(status);
 	const char *slash = strrchr(path, '/');
 	index->index = read;
+	index->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	index->file = arena_text(&ctx->run, slash ? slash + 1 : path, strlen(slash ? slash + 1 : path));
 	if (!index->file)
 		return fail_memory(ctx);
-	index->info = (blinkIndexInfo_t){ .nGpus = read->n_gpus, .nSchedules = read->n_entries, .gpus = read->gpu,
-	    .topology = read->name,
-		.digest = read->digest, .directory = index->info.directory };
+	index->info = (blinkIndexInfo_t){ .nGpus = read->n_gpus, .gpus = read->gpu, .topology = read->name,
+	    .digest = read->digest, .directory = index->info.directory,
+	    .nSchedules = index->lookup ? lookup_entries(index->lookup) : read->n_entries };
 	return OK;
 }
 
@@ -255,6 +283,25 @@ match_file(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *entry, co
 	return status;
 }
 
+/* The entries of a job, as index_job gives them. */
+static Status
+entries_of(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *want, const IndexEntry **out, int *n)
+{
+	if (index->lookup)
+		return lookup_job(ctx, index->lookup, want, out, n);
+	*out = index_job(index->index, want, n);
+	return OK;
+}
+
+static Status
+candidates_of(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *asked, uint64_t form,
+    const IndexEntry ***out, int *n)
+{
+	if (index->lookup)
+		return lookup_candidates(ctx, index->lookup, asked->coll, asked->n, form, out, n);
+	return index_candidates(ctx, index->index, asked->coll, asked->n, form, out, n);
+}
+
 /* The index does not list the job. If it has the machine, the job's links say to which one it is isomorphic. *out:
  * NULL: none. */
 static Status
@@ -276,7 +323,7 @@ find_isomorphic(Ctx *ctx, const struct blinkIndex *index, const IndexEntry *aske
 		return status == INFEASIBLE ? OK : status;
 	limit_steps(ctx, LIMIT_MATCH_STEPS);
 	TRY(topo_invariant(ctx, job, asked->root, &form));
-	TRY(index_candidates(ctx, in, asked->coll, asked->n, form, &candidate, &n));
+	TRY(candidates_of(ctx, index, asked, form, &candidate, &n));
 	for (int i = 0; i < n && !found; i++) {
 		TRY(match_file(ctx, index, candidate[i], job, asked->root, rank, &found));
 		*out = found ? candidate[i] : NULL;
@@ -298,10 +345,10 @@ index_find_job(Ctx *ctx, const struct blinkIndex *index, const int *gpus, int n,
 	TRY(NEW(ctx, out->rank, n));
 	TRY(TEMP(ctx, place, n));
 	TRY(sort_job(ctx, gpus, &sorted, place));
-	out->entry = index_job(index->index, &asked, &out->n_entries);
+	TRY(entries_of(ctx, index, &asked, &out->entry, &out->n_entries));
 	bool as_asked = out->entry != NULL;
 	if (!as_asked)
-		out->entry = index_job(index->index, &sorted, &out->n_entries);
+		TRY(entries_of(ctx, index, &sorted, &out->entry, &out->n_entries));
 	for (int i = 0; i < n && out->entry; i++)
 		out->rank[i] = out->entry->rank[as_asked ? i : place[i]];
 	if (out->entry)
@@ -309,7 +356,9 @@ index_find_job(Ctx *ctx, const struct blinkIndex *index, const int *gpus, int n,
 	TRY(find_isomorphic(ctx, index, &asked, &match, out->rank));
 	if (!match)
 		return OK;
-	out->entry = index_job(index->index, match, &out->n_entries);
+	TRY(entries_of(ctx, index, match, &out->entry, &out->n_entries));
+	if (!out->entry)
+		return fail(ctx, BAD_INPUT, "%s: entries out of order", index->info.directory);
 	return index_rank_again(ctx, match, out->entry, out->rank);
 }
 
@@ -337,6 +386,40 @@ find(Ctx *ctx, const struct blinkIndex *index, const int *gpus, int n, int colle
 	return index_choose(ctx, &job, -1, out, rank);
 }
 
+/* The path of an entry, for as long as the index is there. Paths are kept in a tree. */
+static Status
+keep_file(struct blinkIndex *index, const char *path, const char **out)
+{
+	struct kept_file **at = &index->kept, *kept;
+	int order;
+	while (*at && (order = strcmp(path, (*at)->path)) != 0)
+		at = order < 0 ? &(*at)->smaller : &(*at)->larger;
+	if (!*at) {
+		TRY(NEW(&index->ctx, kept, 1));
+		kept->path = arena_text(&index->ctx.run, path, strlen(path));
+		if (!kept->path)
+			return fail_memory(&index->ctx);
+		*at = kept;
+	}
+	*out = (*at)->path;
+	return OK;
+}
+
+static Status
+give_entry(Ctx *ctx, struct blinkIndex *index, const IndexEntry *entry, blinkIndexEntry_t *out)
+{
+	const char *file = entry->file;
+	if (index->lookup) {
+		pthread_mutex_lock(&index->lock);
+		Status status = keep_file(index, entry->file, &file);
+		pthread_mutex_unlock(&index->lock);
+		if (status != OK)
+			return fail_memory(ctx);
+	}
+	*out = (blinkIndexEntry_t){ file, entry->rate, entry->bound, entry->trees, entry->depth };
+	return OK;
+}
+
 blinkResult_t
 blinkIndexGetEntry(blinkIndex_t index, const int *gpus, int nGpus, blinkCollective_t collective, int root,
     blinkIndexEntry_t *out, int *ranks, blinkError_t *error)
@@ -349,8 +432,8 @@ blinkIndexGetEntry(blinkIndex_t index, const int *gpus, int nGpus, blinkCollecti
 	ctx_init(&ctx);
 	Status status = find(&ctx, index, gpus, nGpus, (int)collective, root, &entry, &rank);
 	if (status == OK)
-		*out = (blinkIndexEntry_t){ entry->file, entry->rate, entry->bound, entry->trees, entry->depth };
-	else
+		status = give_entry(&ctx, index, entry, out);
+	if (status != OK)
 		give_error(error, status, ctx.error.text);
 	if (status == OK && ranks)
 		memcpy(ranks, rank, (size_t)nGpus * sizeof *ranks);

@@ -1,4 +1,5 @@
-/* Schedules: a file is read, checked, verified and lowered; a shared object has its table already. */
+/* Schedules: a file is read, checked and verified, and lowered when a communicator of all ranks needs its steps; a
+ * shared object has its table already. */
 #include "base/digest.h"
 #include "base/file_read.h"
 #include "base/printable.h"
@@ -19,6 +20,7 @@ free_schedule(struct blinkSchedule *sched)
 {
 	if (sched->object)
 		dlclose(sched->object);
+	pthread_mutex_destroy(&sched->lock);
 	ctx_free(&sched->ctx);
 	free(sched);
 }
@@ -61,8 +63,7 @@ check_found(Ctx *ctx, const char *name, const Schedule *sched, const struct foun
 Status
 schedule_parse(Ctx *ctx, const char *name, const char *json, size_t size, const struct found *found, Schedule **out)
 {
-	TRY(sched_read(ctx, name, json, size, out));
-	TRY(sched_verify(ctx, name, *out));
+	TRY(sched_read_verified(ctx, name, json, size, out));
 	if (!found)
 		return OK;
 	TRY(check_found(ctx, name, *out, found));
@@ -71,17 +72,79 @@ schedule_parse(Ctx *ctx, const char *name, const char *json, size_t size, const 
 
 /* found: NULL where no index names the file. */
 static Status
-load_json(struct blinkSchedule *sched, const char *name, const char *json, size_t size, const struct found *found)
+read_json(struct blinkSchedule *sched, const char *name, const char *json, size_t size, const struct found *found,
+    Schedule **out)
+{
+	digest_of(json, size, sched->digest);
+	return schedule_parse(&sched->ctx, name, json, size, found, out);
+}
+
+/* Without its text in memory, if it is laid out for that; else *out is not set. */
+static Status
+read_file(struct blinkSchedule *sched, const char *path, int fd, Schedule **out)
+{
+	SchedulePart all;
+	bool done;
+	TRY(sched_read_file(&sched->ctx, path, fd, &all, &done));
+	if (done) {
+		*out = all.sched;
+		memcpy(sched->digest, all.digest, sizeof sched->digest);
+	}
+	return OK;
+}
+
+static Status
+keep_read(struct blinkSchedule *sched, const Schedule *read)
+{
+	TRY(exec_describe(&sched->ctx, read, sched->digest, &sched->built));
+	sched->program = &sched->built;
+	sched->read = read;
+	return OK;
+}
+
+static Status
+lower(struct blinkSchedule *sched)
 {
 	Ctx *ctx = &sched->ctx;
-	Schedule *read;
+	const Schedule *listed = sched->read;
+	Schedule *all;
 	Program *prog;
-	TRY(schedule_parse(ctx, name, json, size, found, &read));
-	TRY(sched_lower(ctx, read, &prog));
-	digest_of(json, size, sched->digest);
-	TRY(exec_program(ctx, prog, sched->digest, &sched->built));
-	sched->program = &sched->built;
-	return OK;
+	if (listed->symmetry) {
+		TRY(sched_expand(ctx, listed->topo->name, listed, &all));
+		listed = all;
+	}
+	TRY(sched_lower(ctx, listed, &prog));
+	return exec_program(ctx, prog, sched->digest, &sched->lowered);
+}
+
+/* Under the lock; afterwards it does not change. */
+static Status
+lower_once(struct blinkSchedule *sched, struct blink_error *err)
+{
+	Ctx *ctx = &sched->ctx;
+	if (!sched->read || sched->is_lowered)
+		return OK;
+	ArenaMark mark = arena_mark(&ctx->run);
+	Status status = lower(sched);
+	arena_free(&ctx->scratch);
+	sched->is_lowered = status == OK;
+	if (status != OK) {
+		*err = (struct blink_error){ .code = (int)status };
+		snprintf(err->text, sizeof err->text, "%.500s", ctx->error.text);
+		ctx->error.status = OK;
+		arena_release(&ctx->run, mark);
+	}
+	return status;
+}
+
+Status
+schedule_lower(blinkSchedule_t sched, const struct blink_program **out, struct blink_error *err)
+{
+	pthread_mutex_lock(&sched->lock);
+	Status status = lower_once(sched, err);
+	*out = sched->is_lowered ? &sched->lowered : sched->program;
+	pthread_mutex_unlock(&sched->lock);
+	return status;
 }
 
 static Status
@@ -161,6 +224,7 @@ load_path(struct blinkSchedule *sched, const char *path, bool data_only, const s
 {
 	Ctx *ctx = &sched->ctx;
 	Text text = { 0 };
+	Schedule *read = NULL;
 	bool object = false;
 	int fd;
 	if (found)
@@ -171,14 +235,16 @@ load_path(struct blinkSchedule *sched, const char *path, bool data_only, const s
 	if (status == OK && object) {
 		status = data_only ? fail(ctx, BAD_INPUT, "%s: a shared object: want a schedule file", path)
 		    : load_object(sched, path);
-	} else if (status == OK) {
-		status = runtime_read(ctx, path, fd, &text);
-		if (status == OK)
-			status = load_json(sched, path, text.data ? text.data : "", text.size, found);
+	} else if (status == OK && !found) {
+		status = read_file(sched, path, fd, &read);
 	}
+	if (status == OK && !object && !read)
+		status = runtime_read(ctx, path, fd, &text);
+	if (status == OK && !object && !read)
+		status = read_json(sched, path, text.data ? text.data : "", text.size, found, &read);
 	text_free(&text);
 	close(fd);
-	return status;
+	return status == OK && read ? keep_read(sched, read) : status;
 }
 
 blinkResult_t
@@ -201,6 +267,14 @@ struct source {
 	size_t size;
 };
 
+static Status
+load_memory(struct blinkSchedule *sched, const struct source *from)
+{
+	Schedule *read;
+	TRY(read_json(sched, from->name, from->json, from->size, NULL, &read));
+	return keep_read(sched, read);
+}
+
 static blinkResult_t
 load(const struct source *from, blinkSchedule_t *out, blinkError_t *error)
 {
@@ -208,8 +282,9 @@ load(const struct source *from, blinkSchedule_t *out, blinkError_t *error)
 	if (!sched)
 		return give_error(error, NO_MEMORY, "out of memory");
 	ctx_init(&sched->ctx);
+	pthread_mutex_init(&sched->lock, NULL);
 	Status status = from->path ? load_path(sched, from->path, from->data_only, from->found)
-	    : load_json(sched, from->name, from->json, from->size, NULL);
+	    : load_memory(sched, from);
 	arena_free(&sched->ctx.scratch);
 	if (status != OK) {
 		give_error(error, status, sched->ctx.error.text);

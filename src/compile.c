@@ -64,6 +64,9 @@ job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *
 {
 	Topology *topo;
 	JobLinks links;
+	/* Other trees than those of pack_templates are chosen among all pairs of ranks. */
+	if (ask->algorithm || ask->hybrid)
+		TRY(n > LIMIT_PAIR_RANKS ? topo_check_pairs(ctx, machine) : OK);
 	*out = (Job){ .ask = *ask, .machine = machine, .gpu = gpu };
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &out->algorithm));
 	if (ask->relays)
@@ -209,6 +212,41 @@ job_build(Ctx *ctx, const Job *job, const Plan *plan, Schedule **out)
 	return sched_record(ctx, &ask, job->classes, *out);
 }
 
+/* Maps that move less are left out one by one, those of the GPUs of a server first. */
+static Status
+fold_by(Ctx *ctx, const Schedule *sched, const Symmetry *sym, Schedule **out)
+{
+	*out = NULL;
+	for (int skip = 0; skip < sym->n_maps && !*out; skip++) {
+		Symmetry *group;
+		TRY(NEW(ctx, group, 1));
+		*group = (Symmetry){ .n_maps = sym->n_maps - skip, .map = sym->map + skip, .size = 1 };
+		for (int i = 0; i < group->n_maps; i++)
+			group->size *= group->map[i].order;
+		TRY(symmetry_find_orbits(ctx, sched->topo, group));
+		TRY(sched_fold(ctx, sched, group, out));
+	}
+	return OK;
+}
+
+Status
+compile_compact(Ctx *ctx, const char *label, const Schedule *sched, Schedule **out)
+{
+	static const SymmetryKind kind[] = { SYMMETRY_ANY, SYMMETRY_SERVERS };
+	Schedule *found = NULL;
+	for (int i = 0; i < 2 && !found; i++) {
+		Symmetry *sym;
+		TRY(topo_symmetry(ctx, sched->topo, sched->root, kind[i], &sym));
+		TRY(fold_by(ctx, sched, sym, &found));
+	}
+	if (!found)
+		return fail(ctx, INFEASIBLE,
+		    "%s: no compact form: no symmetry of its links makes its %d trees from fewer", label,
+		    sched->n_segments);
+	*out = found;
+	return OK;
+}
+
 Status
 job_finish(Ctx *ctx, const Job *job, const Plan *plan, Compiled *out)
 {
@@ -217,7 +255,9 @@ job_finish(Ctx *ctx, const Job *job, const Plan *plan, Compiled *out)
 	out->cut_short = ctx->cut_short;
 	TRY(job_build(ctx, job, plan, &sched));
 	TRY(job_baselines(ctx, job, sched));
-	progress(ctx, "writing and verifying %d trees", sched->n_segments);
+	if (job->ask.compact && !sched->symmetry)
+		TRY(compile_compact(ctx, job->topo->name, sched, &sched));
+	progress(ctx, "writing and verifying %lld trees", (long long)sched_trees(sched));
 	sched_write_json(sched, &out->json);
 	if (out->json.failed)
 		return fail_memory(ctx);
@@ -226,11 +266,9 @@ job_finish(Ctx *ctx, const Job *job, const Plan *plan, Compiled *out)
 	out->other_trees = plan->pack->other_trees;
 	out->other_depth = plan->pack->other_depth;
 	/* What counts is what readers of the file get, not what was meant. */
-	TRY(sched_read(ctx, label, out->json.data, out->json.size, &out->sched));
+	TRY(sched_read_verified(ctx, label, out->json.data, out->json.size, &out->sched));
 	out->routes = job->ask.routes;
-	if (job->ask.routes == ROUTES_PAIR)
-		TRY(sched_check_routes(ctx, label, out->sched));
-	return sched_verify(ctx, label, out->sched);
+	return job->ask.routes == ROUTES_PAIR ? sched_check_routes(ctx, label, out->sched) : OK;
 }
 
 Status

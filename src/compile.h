@@ -63,6 +63,11 @@ Status job_finish(Ctx *ctx, const Job *job, const Plan *plan, Compiled *out);
  * Fails: INFEASIBLE no trees as asked for; LIMIT; UNVERIFIED a defect, found before anybody sees the schedule. */
 Status job_compile(Ctx *ctx, const Job *job, Compiled *out);
 
+/* The compact form of a schedule under a group of its links, the largest that makes its trees. sched: passes
+ * sched_check.
+ * Fails: INFEASIBLE (label) no group is found that does. */
+Status compile_compact(Ctx *ctx, const char *label, const Schedule *sched, Schedule **out);
+
 /* What other methods would give for the job (plan/baseline.h), into the schedule. Fails: LIMIT. */
 Status job_baselines(Ctx *ctx, const Job *job, Schedule *sched);
 

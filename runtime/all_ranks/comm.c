@@ -27,6 +27,7 @@ blinkResult_t
 blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config, blinkComm_t *comm, blinkError_t *error)
 {
 	static const blinkConfig_t defaults;
+	const struct blink_program *program = NULL;
 	struct blink_error err = { 0 };
 	if (!config)
 		config = &defaults;
@@ -36,6 +37,8 @@ blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config, blinkComm_t 
 		reject(&err, "threads: want 0 to 256");
 	else if (config->chunkBytes > SIZE_MAX / 8)
 		reject(&err, "chunkBytes: too large");
+	else
+		schedule_lower(sched, &program, &err);
 	if (err.code != blinkSuccess) {
 		tell(error, &err);
 		return (blinkResult_t)err.code;
@@ -44,7 +47,7 @@ blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config, blinkComm_t 
 	if (!c) {
 		err = (struct blink_error){ blinkOutOfMemory, "out of memory" };
 	} else {
-		c->program = sched->program;
+		c->program = program;
 		c->owner = getpid();
 		pthread_mutex_init(&c->lock, NULL);
 		c->chunk_bytes = config->chunkBytes;

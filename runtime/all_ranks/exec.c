@@ -73,14 +73,43 @@ run_program(void *device, const struct blink_call *call, struct blink_error *err
 }
 
 Status
+exec_describe(Ctx *ctx, const Schedule *sched, const char *digest, struct blink_program *out)
+{
+	PartEnd *end = NULL;
+	struct blink_part_end *part_end;
+	int n_parts = sched->n_parts ? sched->n_parts : 1;
+	if (sched->n_parts)
+		TRY(sched_split(ctx, sched->topo->name, sched, &end));
+	TRY(part_ends(ctx, end, n_parts, &part_end));
+	*out = (struct blink_program){
+		.abi = BLINK_PROGRAM_ABI,
+		.backend = BLINK_BACKEND,
+		.digest = digest,
+		.topology = sched->topo->name,
+		.algorithm = sched->algorithm,
+		.collective = (int)sched->coll,
+		.root = sched->root,
+		.n_ranks = sched->topo->n_ranks,
+		.n_parts = n_parts,
+		.n_trees = (int)sched_trees(sched),
+		.part_end = part_end,
+		.open = blink_open,
+		.close = blink_close,
+		.memory_new = blink_memory_new,
+		.memory_free = blink_memory_free,
+		.memory_copy = blink_memory_copy,
+		.run = run_program,
+	};
+	return OK;
+}
+
+Status
 exec_program(Ctx *ctx, const Program *prog, const char *digest, struct blink_program *out)
 {
 	const Schedule *sched = prog->sched;
-	struct blink_part_end *part_end;
 	struct blink_tree *tree;
 	struct blink_ring *ring;
 	int *stream_rank;
-	TRY(part_ends(ctx, prog->part_end, prog->n_parts, &part_end));
 	TRY(NEW(ctx, tree, sched->n_segments));
 	TRY(NEW(ctx, ring, prog->n_rings));
 	TRY(NEW(ctx, stream_rank, prog->n_streams));
@@ -94,32 +123,14 @@ exec_program(Ctx *ctx, const Program *prog, const char *digest, struct blink_pro
 		ring[i] = (struct blink_ring){ prog->ring[i].rank, prog->ring[i].segment };
 	for (int i = 0; i < prog->n_streams; i++)
 		stream_rank[i] = prog->stream[i].rank;
-	*out = (struct blink_program){
-		.abi = BLINK_PROGRAM_ABI,
-		.backend = BLINK_BACKEND,
-		.digest = digest,
-		.topology = sched->topo->name,
-		.algorithm = sched->algorithm,
-		.collective = (int)sched->coll,
-		.root = sched->root,
-		.n_ranks = sched->topo->n_ranks,
-		.keep_input = prog->keep_input,
-		.n_parts = prog->n_parts,
-		.n_trees = sched->n_segments,
-		.n_streams = prog->n_streams,
-		.n_rings = prog->n_rings,
-		.n_events = prog->n_events,
-		.part_end = part_end,
-		.tree = tree,
-		.stream_rank = stream_rank,
-		.ring = ring,
-		.plan = prog,
-		.open = blink_open,
-		.close = blink_close,
-		.memory_new = blink_memory_new,
-		.memory_free = blink_memory_free,
-		.memory_copy = blink_memory_copy,
-		.run = run_program,
-	};
+	TRY(exec_describe(ctx, sched, digest, out));
+	out->keep_input = prog->keep_input;
+	out->n_streams = prog->n_streams;
+	out->n_rings = prog->n_rings;
+	out->n_events = prog->n_events;
+	out->tree = tree;
+	out->stream_rank = stream_rank;
+	out->ring = ring;
+	out->plan = prog;
 	return OK;
 }

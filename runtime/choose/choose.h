@@ -41,6 +41,10 @@ struct library;
  * and schedule files once more, when they are chosen. Fails as file_read, index_read and sched_read do; NO_MEMORY.
  * The caller frees *out by library_close, also in a forked child. */
 Status library_open(Ctx *ctx, const char *paths, int64_t small, struct library **out);
+
+/* Likewise for one rank of a job of n_ranks: of a schedule file over as many ranks, if blinkc has written it, its part
+ * is kept, and the file is not read again. So a file of any size takes the memory of one tree and of the part. */
+Status library_open_part(Ctx *ctx, const char *paths, int64_t small, int n_ranks, int rank, struct library **out);
 void library_close(struct library *lib);
 
 /* GPUs of the machine of its first index, of those that are of the machine which ranks of the job state; 0: there is
@@ -56,6 +60,8 @@ struct built_in {
 
 typedef struct {
 	const Schedule *sched;		/* in the ranks of the job; NULL: built in */
+	RankProgram *prog;		/* of library_open_part's rank, and then `sched` may be without trees; both as
+					 * long as the library. NULL: to be projected */
 	struct built_in built_in;
 	char digest[DIGEST_ROOM];	/* of its file; of a built-in one: of its name and the job */
 	int64_t from, to;		/* it is the choice for messages of from <= bytes <= to, bytes as
@@ -85,10 +91,10 @@ Status library_choose(Ctx *ctx, struct library *lib, const struct job *job, Coll
  *                               r-th part; reduce has a tree by each other rank; broadcast has one
  *   large, several servers      chains that cross each server once, with one hop in each
  *   small                       one tree for allreduce, broadcast and reduce, of few hops
- * All ranks get the same bits of an allreduce. built_in.c has the order of additions. job: at most LIMIT_RANKS ranks;
- * `gpu` is not read. A root is a rank. Memory: run arena, as much as the rank has lanes and tasks. Time: n_ranks, and
- * that of its tasks, where a broadcast, reduce or allreduce has one tree, or so many that they have 2^17 edges; heaps
- * of small messages n_ranks^2 / 8 steps at most. For 2048 ranks some ms and 1 MB. */
+ * All ranks get the same bits of an allreduce. built_in.c has the order of additions. job: at most LIMIT_COMM_RANKS
+ * ranks; `gpu` is not read. A root is a rank. Memory: run arena, as much as the rank has lanes and tasks. Time:
+ * n_ranks, and that of its tasks, where a broadcast, reduce or allreduce has one tree, or trees of at most 2^17
+ * edges; heaps of small messages n_ranks^2 / 8 steps at most. For 2048 ranks some ms and 1 MB. */
 Status built_in_program(Ctx *ctx, const struct job *job, const struct built_in *which, int rank, RankProgram **out);
 
 /* Its name for people, and what tells it apart from all others: a digest of the name, the collective and the job. */

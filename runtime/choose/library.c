@@ -11,18 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+/* A schedule file that has been read for one rank: its schedule, without trees unless it is compact, and the rank's
+ * program. Each has an arena of its own, as trees come and go in the one. */
+struct part {
+	Ctx ctx, own;
+	SchedulePart of;
+};
 
 struct item {
 	const char *path;
 	struct blinkIndex *index;	/* NULL: a schedule file, for the job of the members below */
 	Collective coll;
 	int n_ranks, root;
+	struct part *part;		/* NULL: it is read again when it is chosen */
 };
 
 struct library {
 	Ctx ctx;			/* its memory */
-	Ctx reading;			/* of a schedule file while it is read: on a stack it would take much */
 	int64_t small;
+	int n_ranks, rank;		/* of the job whose parts are read at once; 0: of none */
 	int n_items;
 	struct item *item;
 };
@@ -39,22 +48,100 @@ open_index(Ctx *ctx, struct library *lib, struct item *item)
 	return status == OK ? OK : fail(ctx, status, "%s", item->index->ctx.error.text);
 }
 
-/* What it is for; it is read again when it is chosen. */
+static void
+know_job(struct item *item, const Schedule *sched)
+{
+	item->coll = sched->coll;
+	item->n_ranks = sched->topo->n_ranks;
+	item->root = sched->root;
+}
+
+static void
+free_part(struct part *part)
+{
+	ctx_free(&part->ctx);
+	ctx_free(&part->own);
+	free(part);
+}
+
+static Status
+new_part(Ctx *ctx, struct part **out)
+{
+	struct part *part = malloc(sizeof *part);
+	if (!part)
+		return fail_memory(ctx);
+	ctx_init(&part->ctx);
+	ctx_init(&part->own);
+	*out = part;
+	return OK;
+}
+
+static void
+keep_part(struct item *item, struct part *part)
+{
+	arena_free(&part->ctx.scratch);
+	arena_free(&part->own.scratch);
+	know_job(item, part->of.sched);
+	item->part = part;
+}
+
+/* Tree by tree, if the file is for the library's job and laid out for that. Else, item->part is not set. */
+static Status
+read_part(Ctx *ctx, struct library *lib, struct item *item)
+{
+	struct part *part = NULL;
+	bool done = false;
+	int fd;
+	if (!lib->n_ranks)
+		return OK;
+	TRY(file_open_regular(ctx, item->path, &fd));
+	Status status = new_part(ctx, &part);
+	if (status == OK) {
+		status = sched_read_part(&part->ctx, &part->own, item->path, fd, lib->n_ranks, lib->rank, &part->of,
+		    &done);
+		if (status != OK)
+			fail_memory(ctx);
+		if (done)
+			keep_part(item, part);
+		else
+			free_part(part);
+	}
+	close(fd);
+	return status;
+}
+
+/* One that is compact takes little memory, so it is kept. What is invalid is said when it is chosen. */
+static Status
+keep_compact(struct library *lib, struct part *part, const char *path, const char *data, size_t size, bool *kept)
+{
+	Schedule *sched = part->of.sched;
+	*kept = lib->n_ranks == sched->topo->n_ranks && sched->symmetry && sched_verify(&part->ctx, path, sched) == OK
+	    && sched_project(&part->own, sched, lib->rank, &part->of.prog) == OK;
+	if (*kept)
+		digest_of(data, size, part->of.digest);
+	return part->ctx.error.status == NO_MEMORY || part->own.error.status == NO_MEMORY ? NO_MEMORY : OK;
+}
+
+/* What it is for; it is read again when it is chosen, unless its part is kept. */
 static Status
 open_schedule(Ctx *ctx, struct library *lib, struct item *item, const char *data, size_t size)
 {
-	Ctx *own = &lib->reading;
-	Schedule *sched;
-	ctx_init(own);
-	Status status = sched_read(own, item->path, data, size, &sched);
+	struct part *part = NULL;
+	bool kept = false;
+	TRY(new_part(ctx, &part));
+	Status status = sched_read_compact(&part->ctx, item->path, data, size, &part->of.sched);
 	if (status == OK) {
-		item->coll = sched->coll;
-		item->n_ranks = sched->topo->n_ranks;
-		item->root = sched->root;
-	} else {
-		fail(ctx, status, "%s", own->error.text);
+		know_job(item, part->of.sched);
+		status = keep_compact(lib, part, item->path, data, size, &kept);
 	}
-	ctx_free(own);
+	if (status == NO_MEMORY)
+		fail_memory(ctx);
+	else if (status != OK)
+		fail(ctx, status, "%s", part->ctx.error.text);
+	if (status == OK && kept)
+		keep_part(item, part);
+	else
+		free_part(part);
 	return status;
 }
 
@@ -65,6 +152,9 @@ open_item(Ctx *ctx, struct library *lib, struct item *item)
 	Text text = { 0 };
 	if (index_file_name(item->path) || (stat(item->path, &there) == 0 && S_ISDIR(there.st_mode)))
 		return open_index(ctx, lib, item);
+	TRY(read_part(ctx, lib, item));
+	if (item->part)
+		return OK;
 	TRY(file_read_regular(ctx, item->path, &text));
 	const char *data = text.data ? text.data : "";
 	Status status = file_kind(data, text.size) == FILE_INDEX ? open_index(ctx, lib, item)
@@ -105,7 +195,7 @@ open_items(Ctx *ctx, struct library *lib, const char *paths)
 }
 
 Status
-library_open(Ctx *ctx, const char *paths, int64_t small, struct library **out)
+library_open_part(Ctx *ctx, const char *paths, int64_t small, int n_ranks, int rank, struct library **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct library *lib = calloc(1, sizeof *lib);
@@ -113,6 +203,8 @@ library_open(Ctx *ctx, const char *paths, int64_t small, struct library **out)
 		return fail_memory(ctx);
 	ctx_init(&lib->ctx);
 	lib->small = small;
+	lib->n_ranks = n_ranks;
+	lib->rank = rank;
 	Status status = open_items(ctx, lib, paths ? paths : "");
 	arena_release(&ctx->scratch, mark);
 	if (status != OK) {
@@ -123,14 +215,23 @@ library_open(Ctx *ctx, const char *paths, int64_t small, struct library **out)
 	return OK;
 }
 
+Status
+library_open(Ctx *ctx, const char *paths, int64_t small, struct library **out)
+{
+	return library_open_part(ctx, paths, small, 0, 0, out);
+}
+
 void
 library_close(struct library *lib)
 {
 	if (!lib)
 		return;
-	for (int i = 0; i < lib->n_items; i++)
+	for (int i = 0; i < lib->n_items; i++) {
 		if (lib->item[i].index)
-			ctx_free(&lib->item[i].index->ctx);
+			index_unload(lib->item[i].index);
+		if (lib->item[i].part)
+			free_part(lib->item[i].part);
+	}
 	ctx_free(&lib->ctx);
 	free(lib);
 }
@@ -198,7 +299,7 @@ number_of(const Index *index, const char *gpu)
 		if (strcmp(index->gpu[g], gpu) == 0)
 			return g;
 	for (const char *at = gpu; *at; at++) {
-		if (*at < '0' || *at > '9' || number > LIMIT_RANKS)
+		if (*at < '0' || *at > '9' || number > LIMIT_COMM_RANKS)
 			return -1;
 		number = 10 * number + (*at - '0');
 	}
@@ -361,6 +462,13 @@ static Status
 read_file(struct choosing *c, const struct item *item)
 {
 	Schedule *sched;
+	if (item->part) {
+		c->out->sched = item->part->of.sched;
+		c->out->prog = item->part->of.prog;
+		memcpy(c->out->digest, item->part->of.digest, sizeof c->out->digest);
+		describe(c->out, item->path, c->out->sched->stated_achieved);
+		return OK;
+	}
 	TRY(schedule_read(c->ctx, item->path, NULL, c->out->digest, &sched));
 	if (sched->coll != item->coll || sched->topo->n_ranks != item->n_ranks || sched->root != item->root)
 		return fail(c->ctx, BAD_INPUT, "%s: %s over %d ranks, root %d: want %s over %d, root %d, as it was",

@@ -41,9 +41,9 @@ blinkCommGrow(blinkComm_t comm, int nRanks, const blinkUniqueId_t *id, blinkComm
 	struct offer *all = NULL;
 	if (id)
 		mine.id = *id;
-	if (nRanks <= r->engine.n_ranks || nRanks > LIMIT_RANKS)
+	if (nRanks <= r->engine.n_ranks || nRanks > LIMIT_COMM_RANKS)
 		set_error(&err, blinkInvalidArgument, "nRanks: %d: want %d to %d", nRanks, r->engine.n_ranks + 1,
-		    (int)LIMIT_RANKS);
+		    (int)LIMIT_COMM_RANKS);
 	else if (!(all = calloc((size_t)r->engine.n_ranks, sizeof *all)))
 		set_error_memory(&err);
 	else

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As many as a schedule file may have ranks. */
-_Static_assert((int)LIMIT_RANKS <= (int)FLAGS_OF_RANKS_MAX,
+_Static_assert((int)LIMIT_COMM_RANKS <= (int)FLAGS_OF_RANKS_MAX,
     "a bell knows the flags of every rank by a number of 32 bits");
 
 blinkResult_t
@@ -84,8 +83,8 @@ blinkCommInitRank(blinkComm_t *comm, int nRanks, const blinkUniqueId_t *id, int 
 	struct blink_error err = { 0 };
 	if (!comm || !id)
 		set_error(&err, blinkInvalidArgument, "communicator or id: NULL");
-	else if (nRanks < 1 || nRanks > LIMIT_RANKS)
-		set_error(&err, blinkInvalidArgument, "nRanks: %d: want 1 to %d", nRanks, (int)LIMIT_RANKS);
+	else if (nRanks < 1 || nRanks > LIMIT_COMM_RANKS)
+		set_error(&err, blinkInvalidArgument, "nRanks: %d: want 1 to %d", nRanks, (int)LIMIT_COMM_RANKS);
 	else if (rank < 0 || rank >= nRanks)
 		set_error(&err, blinkInvalidArgument, "rank: %d: want 0 to %d", rank, nRanks - 1);
 	else

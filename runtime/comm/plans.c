@@ -13,7 +13,8 @@ int
 plans_open(struct rank_comm *r, struct blink_error *err)
 {
 	pthread_mutex_init(&r->library_lock, NULL);
-	if (library_open(&r->ctx, r->schedules, r->settings.small, &r->library) != OK)
+	const struct engine *e = &r->engine;
+	if (library_open_part(&r->ctx, r->schedules, r->settings.small, e->n_ranks, e->rank, &r->library) != OK)
 		return set_error(err, (int)r->ctx.error.status, "%.500s", r->ctx.error.text);
 	return blinkSuccess;
 }
@@ -74,6 +75,10 @@ project(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t by
 	}
 	if (is_exchange(r, choice, plan->from_bytes))
 		plan->from_bytes = most + 1;
+	if (choice->prog) {
+		plan->prog = choice->prog;
+		return OK;
+	}
 	return choice->sched ? sched_project(&plan->ctx, choice->sched, e->rank, &plan->prog)
 	    : built_in_program(&plan->ctx, &r->job, &choice->built_in, e->rank, &plan->prog);
 }
@@ -128,7 +133,7 @@ warn_of_links(const struct rank_comm *r, const Choice *choice)
 	    l.from, peer, l.wanted, l.found);
 }
 
-/* The schedule of a file is needed only meanwhile. */
+/* The schedule of a file is needed only meanwhile, unless the library keeps it. */
 static int
 make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct plan **out, struct blink_error *err)
 {

@@ -6,7 +6,9 @@
  * counts the chunks for which it was recorded. The thread of the caller executes entries, too, when queues are long and
  * at the end.
  *
- * One lock protects everything but the copies and reductions themselves. */
+ * One lock protects everything but the copies and reductions themselves. The caller takes it once for many entries: it
+ * collects them, and puts them into their queues together. A thread that has nothing to do is woken only where nobody
+ * else has been for the same stream. */
 #ifndef BLINK_HOST_H
 #define BLINK_HOST_H
 
@@ -24,6 +26,9 @@ enum { BLINK_PAGE = 4096, BLINK_THREADS_MAX = 256, BLINK_WORKER_STACK = 256 << 1
 /* Entries in all queues: past the first number the caller works until the second is reached. */
 enum { BLINK_QUEUE_MANY = 1 << 15, BLINK_QUEUE_FEW = 1 << 14 };
 
+/* Entries that the caller collects. */
+enum { BLINK_COLLECTED = 64 };
+
 enum blink_entry_kind { BLINK_COPY, BLINK_REDUCE, BLINK_AVERAGE, BLINK_WAIT, BLINK_RECORD };
 
 struct blink_entry {
@@ -35,6 +40,11 @@ struct blink_entry {
 	size_t n;			/* copy: bytes; reduce, average: elements */
 };
 
+struct blink_collected {
+	int stream;
+	struct blink_entry entry;
+};
+
 struct blink_queue {
 	struct blink_entry *entry;	/* a ring: `n` entries from `head`; `room` is a power of two */
 	size_t head, n, room;
@@ -44,9 +54,13 @@ struct blink_queue {
 
 struct blink_backend {
 	const struct blink_program *program;
+	int n_collected;		/* of the caller alone, without the lock */
+	struct blink_collected collected[BLINK_COLLECTED];
 	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool made_lock, made_changed;
+	pthread_cond_t ready, changed;	/* workers wait for a stream; the caller for that, too, and for the end */
+	bool made_lock, made_ready, made_changed;
+	bool caller_waits;
+	int n_waiting, n_woken;		/* workers that wait; of these, how many were told */
 	struct blink_queue *queue;	/* of each stream */
 	int ready_first, ready_last;	/* streams that can continue */
 	int64_t *recorded;		/* of each event: chunks */
@@ -65,35 +79,48 @@ struct blink_backend {
 
 /* A file that defines this has functions of its own with the same results. */
 #ifndef BLINK_OWN_REDUCTIONS
+
+/* Vector instructions, with -O2, too. The result lies where one of the operands does, or apart from both: no element
+ * depends on another. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define BLINK_VECTOR __attribute__((optimize("O3")))
+#define BLINK_APART _Pragma("GCC ivdep")
+#else
+#define BLINK_VECTOR
+#define BLINK_APART
+#endif
+#define BLINK_LOOP BLINK_APART for (size_t i = 0; i < n; i++)
 #define BLINK_LOOPS(code, name, T, U, kind, read, write, with)                 \
-	BLINK_FN void                                                          \
+	BLINK_FN BLINK_VECTOR void                                             \
 	blink_combine_##name(int op, void *to, const void *from, const void *other, size_t n) \
 	{                                                                      \
 		T *z = (T *)to;                                                \
 		const T *a = (const T *)from, *b = (const T *)other;           \
-		if (op == blinkSum)                                            \
-			for (size_t i = 0; i < n; i++)                         \
+		if (op == blinkSum) {                                          \
+			BLINK_LOOP                                             \
 				z[i] = BLINK_SUM(T, U, kind, read, write, a[i], b[i]); \
-		else if (op == blinkProd)                                      \
-			for (size_t i = 0; i < n; i++)                         \
+		} else if (op == blinkProd) {                                  \
+			BLINK_LOOP                                             \
 				z[i] = BLINK_PROD(T, U, kind, read, write, a[i], b[i]); \
-		else if (op == blinkMax)                                       \
-			for (size_t i = 0; i < n; i++)                         \
+		} else if (op == blinkMax) {                                   \
+			BLINK_LOOP                                             \
 				z[i] = BLINK_MAX(T, U, kind, read, write, a[i], b[i]); \
-		else                                                           \
-			for (size_t i = 0; i < n; i++)                         \
+		} else {                                                       \
+			BLINK_LOOP                                             \
 				z[i] = BLINK_MIN(T, U, kind, read, write, a[i], b[i]); \
+		}                                                              \
 	}                                                                      \
-	BLINK_FN void                                                          \
+	BLINK_FN BLINK_VECTOR void                                             \
 	blink_average_##name(int n_ranks, void *to, const void *from, size_t n) \
 	{                                                                      \
 		T *z = (T *)to;                                                \
 		const T *a = (const T *)from;                                  \
-		for (size_t i = 0; i < n; i++)                                 \
+		BLINK_LOOP                                                     \
 			z[i] = BLINK_AVERAGE_##kind(T, U, read, write, a[i], n_ranks); \
 	}
 BLINK_TYPE_LIST(BLINK_LOOPS, 0)
 #undef BLINK_LOOPS
+#undef BLINK_LOOP
 
 /* to = from op other, n elements. */
 BLINK_FN void
@@ -134,7 +161,30 @@ blink_make_ready(struct blink_backend *b, int stream)
 	else
 		b->queue[b->ready_last].next = stream;
 	b->ready_last = stream;
-	pthread_cond_signal(&b->changed);
+}
+
+/* Whom to tell that streams are ready, if some are that this thread does not take at once: one thread, which does the
+ * same before it begins. NULL: nobody waits. The lock need not be held to tell it. */
+BLINK_FN pthread_cond_t *
+blink_waiting(struct blink_backend *b)
+{
+	if (b->ready_first < 0)
+		return NULL;
+	if (b->caller_waits) {
+		b->caller_waits = false;
+		return &b->changed;
+	}
+	if (b->n_woken == b->n_waiting)
+		return NULL;
+	b->n_woken++;
+	return &b->ready;
+}
+
+BLINK_FN void
+blink_wake(pthread_cond_t *waiting)
+{
+	if (waiting)
+		pthread_cond_signal(waiting);
 }
 
 /* Execute what the first ready stream has, up to and with one copy or reduction. */
@@ -152,7 +202,9 @@ blink_take_turn(struct blink_backend *b)
 		if (moves && moved)
 			break;
 		if (moves && b->err.code == blinkSuccess) {
+			pthread_cond_t *waiting = blink_waiting(b);
 			pthread_mutex_unlock(&b->lock);
+			blink_wake(waiting);
 			if (e.kind == BLINK_COPY)
 				memcpy(e.to, e.from, e.n);
 			else if (e.kind == BLINK_REDUCE)
@@ -185,8 +237,10 @@ blink_take_turn(struct blink_backend *b)
 	q->idle = q->n == 0;
 	if (!q->idle && !parked)
 		blink_make_ready(b, stream);
-	if (b->n_busy == 0 || b->n_entries == 0)
-		pthread_cond_broadcast(&b->changed);
+	if (b->caller_waits && (b->n_entries == 0 || (b->n_busy == 0 && b->ready_first < 0))) {
+		b->caller_waits = false;
+		pthread_cond_signal(&b->changed);
+	}
 }
 
 /* Work until at most `few` entries are left. Every entry waits only for earlier ones, so as long as any is left some
@@ -198,7 +252,9 @@ blink_work(struct blink_backend *b, size_t few)
 		if (b->ready_first >= 0) {
 			blink_take_turn(b);
 		} else if (b->n_busy > 0) {
+			b->caller_waits = true;
 			pthread_cond_wait(&b->changed, &b->lock);
+			b->caller_waits = false;
 		} else {
 			blink_fail(&b->err, blinkInternalError, "%zu entries of the queues wait for each other",
 			    b->n_entries);
@@ -211,6 +267,7 @@ blink_work(struct blink_backend *b, size_t few)
 			}
 		}
 	}
+	blink_wake(blink_waiting(b));
 }
 
 BLINK_FN void *
@@ -219,10 +276,14 @@ blink_worker(void *backend)
 	struct blink_backend *b = (struct blink_backend *)backend;
 	pthread_mutex_lock(&b->lock);
 	while (!b->quit) {
-		if (b->ready_first >= 0)
+		if (b->ready_first >= 0) {
 			blink_take_turn(b);
-		else
-			pthread_cond_wait(&b->changed, &b->lock);
+			continue;
+		}
+		b->n_waiting++;
+		pthread_cond_wait(&b->ready, &b->lock);
+		b->n_waiting--;
+		b->n_woken -= b->n_woken > 0;
 	}
 	pthread_mutex_unlock(&b->lock);
 	return NULL;
@@ -230,10 +291,9 @@ blink_worker(void *backend)
 
 /* If there is no memory for an entry, the call fails, and the rest of the queue is dropped. */
 BLINK_FN void
-blink_enqueue(struct blink_backend *b, int stream, struct blink_entry entry)
+blink_append(struct blink_backend *b, int stream, struct blink_entry entry)
 {
 	struct blink_queue *q = &b->queue[stream];
-	pthread_mutex_lock(&b->lock);
 	if (q->n == q->room && b->err.code == blinkSuccess) {
 		size_t room = q->room ? 2 * q->room : 8;
 		struct blink_entry *grown = (struct blink_entry *)blink_array(room, sizeof *grown);
@@ -260,7 +320,30 @@ blink_enqueue(struct blink_backend *b, int stream, struct blink_entry entry)
 		if (b->n_entries > BLINK_QUEUE_MANY)
 			blink_work(b, BLINK_QUEUE_FEW);
 	}
+}
+
+/* What was collected goes into its queues; the lock is held. */
+BLINK_FN void
+blink_append_collected(struct blink_backend *b)
+{
+	for (int i = 0; i < b->n_collected; i++)
+		blink_append(b, b->collected[i].stream, b->collected[i].entry);
+	b->n_collected = 0;
+}
+
+BLINK_FN void
+blink_enqueue(struct blink_backend *b, int stream, struct blink_entry entry)
+{
+	struct blink_collected *c = &b->collected[b->n_collected++];
+	c->stream = stream;
+	c->entry = entry;
+	if (b->n_collected < BLINK_COLLECTED)
+		return;
+	pthread_mutex_lock(&b->lock);
+	blink_append_collected(b);
+	pthread_cond_t *waiting = blink_waiting(b);
 	pthread_mutex_unlock(&b->lock);
+	blink_wake(waiting);
 }
 
 BLINK_FN void
@@ -318,6 +401,7 @@ BLINK_FN int
 blink_backend_finish(struct blink_backend *b, struct blink_error *err)
 {
 	pthread_mutex_lock(&b->lock);
+	blink_append_collected(b);
 	blink_work(b, 0);
 	if (b->err.code != blinkSuccess)
 		blink_fail(err, b->err.code, "%s", b->err.text);
@@ -368,12 +452,14 @@ blink_backend_close(struct blink_backend *b)
 	if (b->made_changed && !forked) {
 		pthread_mutex_lock(&b->lock);
 		b->quit = true;
-		pthread_cond_broadcast(&b->changed);
+		pthread_cond_broadcast(&b->ready);
 		pthread_mutex_unlock(&b->lock);
 		for (int i = 0; i < b->n_threads; i++)
 			pthread_join(b->thread[i], NULL);
 		pthread_cond_destroy(&b->changed);
 	}
+	if (b->made_ready && !forked)
+		pthread_cond_destroy(&b->ready);
 	if (b->made_lock && !forked)
 		pthread_mutex_destroy(&b->lock);
 	if (b->queue)
@@ -441,7 +527,8 @@ blink_backend_open(struct blink_backend *b, const struct blink_program *program,
 	for (int e = 0; e < program->n_events; e++)
 		b->parked[e] = -1;
 	b->made_lock = pthread_mutex_init(&b->lock, NULL) == 0;
-	b->made_changed = b->made_lock && pthread_cond_init(&b->changed, NULL) == 0;
+	b->made_ready = b->made_lock && pthread_cond_init(&b->ready, NULL) == 0;
+	b->made_changed = b->made_ready && pthread_cond_init(&b->changed, NULL) == 0;
 	if (!b->made_changed)
 		return blink_fail(err, blinkSystemError, "a lock could not be made");
 	blink_start_threads(b, threads - 1, err);

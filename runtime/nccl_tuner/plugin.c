@@ -35,7 +35,7 @@ init(size_t n_ranks, size_t n_servers, double least, NcclLog log, void **context
 	struct tuner *tuner = calloc(1, sizeof *tuner);
 	if (!tuner)
 		return NCCL_SYSTEM_ERROR;
-	const struct tuner_request ask = { .n_ranks = n_ranks <= LIMIT_RANKS ? (int)n_ranks : 0,
+	const struct tuner_request ask = { .n_ranks = n_ranks <= LIMIT_COMM_RANKS ? (int)n_ranks : 0,
 		.n_servers = n_servers <= n_ranks ? (int)n_servers : 0, .schedules = getenv("BLINK_SCHEDULES"),
 		.machine = getenv("BLINK_MACHINE"), .gpus = getenv("BLINK_GPUS"), .least = least };
 	Status status = tuner_learn(tuner, &ask);

@@ -37,7 +37,7 @@ read_entry(Ctx *ctx, const char *path, const Doc *at, struct entry *out)
 	TRY(doc_string(ctx, path, at, "collective", &coll));
 	if (!collective_parse(coll, &out->coll))
 		return doc_fail(ctx, path, doc_get(at, "collective"), BAD_INPUT, "%.40s: want a collective", coll);
-	TRY(read_int(ctx, path, at, "ranks", 1, LIMIT_RANKS, &out->ranks));
+	TRY(read_int(ctx, path, at, "ranks", 1, LIMIT_COMM_RANKS, &out->ranks));
 	TRY(read_int(ctx, path, at, "servers", 1, SERVERS_MOST, &out->servers));
 	TRY(read_int(ctx, path, at, "log2_bytes", 0, TUNER_CLASSES - 1, &out->class));
 	return read_int(ctx, path, at, "chunk_bytes", 1, CHUNK_LARGEST, &out->chunk);

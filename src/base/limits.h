@@ -14,18 +14,24 @@ enum {
 	LIMIT_NUMBER_BYTES = 40,	/* characters of a number: the shortest form of a double has at most 24 */
 	LIMIT_ID_BYTES = 64,		/* an id of a vertex or node */
 	LIMIT_TEXT_BYTES = 4096,	/* a name, a source, any other text */
-	LIMIT_RANKS = 4096,		/* GPUs: LIMIT_TREE_EDGES is a thousand trees of 4096 ranks */
+	LIMIT_RANKS = 65536,		/* GPUs: compact schedules are for that many; LIMIT_TREE_EDGES is a thousand
+					 * trees of 4096 ranks */
 	LIMIT_FILE_LEVELS = 8,		/* topology files within files: a server, its rack, rows of racks need 3 */
 	LIMIT_FABRICS = 64,		/* of one file: networks that join the same servers */
 	LIMIT_NOTES = 1024,		/* lines about what was assumed: a line for each GPU of a server, and for each
 					 * file of a cluster some */
-	LIMIT_NODES = 4096,		/* servers: one GPU each at worst */
-	LIMIT_VERTICES = 65536,		/* GPUs, CPUs, switches, NICs */
+	LIMIT_NODES = 8192,		/* servers: one GPU each at worst */
+	LIMIT_VERTICES = 1 << 18,		/* GPUs, CPUs, switches, NICs */
 	LIMIT_LINKS = 1 << 20,		/* one per direction */
 	LIMIT_LINK_COUNT = 1024,	/* physical links that one link bundles */
-	LIMIT_TREES = 65536,		/* of one schedule: one for each root and route, sixteen times over */
+	LIMIT_TREES = 1 << 17,		/* of one schedule: an alltoall of 362 ranks has as many pairs */
 	LIMIT_TREE_EDGES = 1 << 22,	/* edges of all trees together: an allgather of 2048 ranks has a little less;
 					 * 32 bytes each over two links, and 0.6 us to read and check */
+	LIMIT_PAIR_RANKS = 4096,	/* of tables of all pairs of ranks: 24 bytes each */
+	LIMIT_COMM_RANKS = 4096,	/* of a communicator: no job of more has been run */
+	LIMIT_IMAGES = 1 << 18,		/* trees of a compact schedule, of which representatives are listed: 4 for each
+					 * of 65536 ranks, 16 of 16384. To take its part, a rank counts what those
+					 * that it receives from publish in each: 3 us of 16384 ranks */
 	LIMIT_RINGS = 1 << 18,		/* hops of all Hamiltonian cycles that are listed: the 5040 of a full mesh of
 					 * 8 GPUs have 40320 */
 	LIMIT_RING_STEPS = 1 << 22,	/* of the search for them, and of the choice of some: a second at most */
@@ -42,19 +48,26 @@ enum {
 	LIMIT_LP_BASIS = 1000,		/* tight rows: they are solved for exactly in time that grows with the cube */
 	LIMIT_ILP_TREES = 512,		/* a pool of this size is not made larger before the ILP chooses from it */
 	LIMIT_ILP_RANKS = 32,		/* with more, the linear program's trees are kept: ILPs end without one */
+	LIMIT_WIDEN_CELLS = 5000000,	/* pivots times size of the linear programs that say how much each tree of a
+					 * pool can be used: 40 ms */
+	LIMIT_SPARSEST_CELLS = 10000000, /* likewise, of branch and bound for the fewest: 20 ms */
 	LIMIT_ILP_CELLS = 12000000,	/* nodes times size of all ILPs of a compile: seconds, for an ILP of any size */
+	LIMIT_FEWER_CELLS = 4000000,	/* likewise where some trees are known, and fewer are wanted */
 	LIMIT_ILP_NODES = 300,		/* branch-and-bound nodes of one ILP, so that bytes never depend on time; on a
 					 * DGX-1 more nodes find no smaller number of trees */
 	LIMIT_ILP_SECONDS = 60,		/* of one ILP, as a second limit; one that reaches it has no solution */
 	LIMIT_LP_STEPS = 200000,	/* of the simplex method, for one linear program */
 	LIMIT_MWU_TREES = 4096,		/* kept of what MWU finds, the heaviest */
 	LIMIT_FEW_TREES = 8192,		/* spanning trees in the search for the fewest: a DGX-1 has at most 3456 */
+	LIMIT_DEEP_TREES = 1000,	/* spanning trees where GPUs have links of equal capacity: from there on the
+					 * search for five pairs and more looks for none that are deeper */
 	LIMIT_FEW_LINKS = 128,		/* links of the topologies that it looks at */
 	LIMIT_FLAT_NODES = 50000,	/* of the search for shallower trees, at each depth */
 	LIMIT_FLAT_RANKS = 16,		/* up to here trees are planned once more for each smaller depth */
 	LIMIT_RATE_NODES = 120000,	/* of the search for the highest rate of a number of trees */
 	LIMIT_FEW_NODES = 400000,	/* of that search: about half a second */
-	LIMIT_PAIR_STEPS = 25000000,	/* of the search for fewer pairs, for each number of them: 0.1 s */
+	LIMIT_PAIR_STEPS = 20000000,	/* of the search for fewer pairs, for each number of them: 40 ms */
+	LIMIT_EVEN_STEPS = 1000000,	/* of that for pairs that are no deeper */
 	LIMIT_FLAT_STEPS = 10000000,	/* for shallower pairs, and for rates between, likewise */
 	LIMIT_RATE_STEPS = 400000000,	/* for max_trees pairs at the highest rate that there may be */
 	LIMIT_MSCCL_GPUS = 1024,	/* of an algorithm of MSCCL: each rank reads no more elements */

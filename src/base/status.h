@@ -56,6 +56,7 @@ typedef struct Ctx {
 	char at[96];		/* the current step, or the one that was cut short first */
 	int64_t unasked;	/* work since the clock was last looked at */
 	int64_t steps, most_steps;
+	int64_t pivots;		/* steps of the simplex method that are left: at 1 time is over; 0: any number */
 } Ctx;
 
 void ctx_init(Ctx *ctx);

@@ -71,7 +71,7 @@ plan_candidate(struct list *l, Candidate *c)
 	TRY(job_build(ctx, &c->job, &c->plan, &sched));
 	TRY(TEMP(ctx, work, c->job.topo->n_ranks));
 	c->sched = sched;
-	c->trees = sched->n_segments;
+	c->trees = (int)sched_trees(sched);
 	c->depth = pack_depth(c->plan.pack, work);
 	c->rate = sched->achieved;
 	for (int i = 0; i < l->out->n; i++)

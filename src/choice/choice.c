@@ -1,11 +1,12 @@
 /* The best candidate for a message.
  *
  * A candidate's time is that of sim_run_best, as `blinkc simulate` has it. It costs some simulations, so first each
- * candidate gets a floor, the least of all its chunk sizes (floor.c), which costs a thousandth of one. Candidates are
- * simulated by ascending floors until the next floor is above the best time: those that are left cannot be better. Of
- * equal times the candidate that comes first is chosen. */
+ * candidate gets a floor, the least of all its chunk sizes (floor.c), which costs a thousandth of one. What was chosen
+ * for the last size is simulated first, as neighbours often have the same; then candidates by ascending floors, until
+ * the next floor is above the best time: those that are left cannot be better. A simulation ends once it has taken
+ * longer than the best time. Of equal times the candidate that comes first is chosen. */
 #include "choice/candidates.h"
-#include "choice/floor.h"
+#include "simulate/floor.h"
 
 #include <stdlib.h>
 
@@ -38,14 +39,15 @@ by_floor(const void *a, const void *b)
 	return (p->candidate > q->candidate) - (p->candidate < q->candidate);
 }
 
+/* *time: INT64_MAX: more than `most` ps. */
 static Status
-simulate(Ctx *ctx, Choices *choices, int i, int64_t m, int64_t *time, int64_t *chunk)
+simulate(Ctx *ctx, Choices *choices, int i, int64_t m, int64_t most, int64_t *time, int64_t *chunk)
 {
 	ArenaMark run = arena_mark(&ctx->run);
 	const SimAsk ask = { .p = choices->p, .m = m };
 	SimResult result;
 	progress(ctx, "message of %lld bytes by %s", (long long)m, choices->candidate[i].name);
-	TRY(sim_run_best(ctx, choices->candidate[i].sim, &ask, &result));
+	TRY(sim_run_best_within(ctx, choices->candidate[i].sim, &ask, choices->candidate[i].floor, most, &result));
 	arena_release(&ctx->run, run);
 	choices->n_simulated++;
 	*time = result.time;
@@ -53,24 +55,35 @@ simulate(Ctx *ctx, Choices *choices, int i, int64_t m, int64_t *time, int64_t *c
 	return OK;
 }
 
+/* The candidate replaces the best one if it is better. */
+static Status
+consider(Ctx *ctx, Choices *choices, int i, ChoicePoint *out)
+{
+	int64_t time, chunk, most = i < out->best ? out->time : out->time - 1;
+	TRY(simulate(ctx, choices, i, out->m, most, &time, &chunk));
+	if (time > most)
+		return OK;
+	out->best = choices->last = i;
+	out->time = time;
+	out->chunk = chunk;
+	return OK;
+}
+
 static Status
 find_best(Ctx *ctx, Choices *choices, ChoicePoint *out)
 {
 	struct ranked *order;
-	int64_t time, chunk;
 	TRY(TEMP(ctx, order, choices->n));
 	for (int i = 0; i < choices->n; i++)
 		order[i] = (struct ranked){ least_floor(choices, i, out->m), i };
 	qsort(order, (size_t)choices->n, sizeof *order, by_floor);
-	for (int k = 0; k < choices->n && (k == 0 || order[k].floor <= out->time); k++) {
-		int i = order[k].candidate;
-		TRY(simulate(ctx, choices, i, out->m, &time, &chunk));
-		if (k == 0 || time < out->time || (time == out->time && i < out->best)) {
-			out->best = i;
-			out->time = time;
-			out->chunk = chunk;
-		}
-	}
+	int first = choices->last < 0 ? order[0].candidate : choices->last;
+	out->time = INT64_MAX;
+	out->best = choices->n;
+	TRY(consider(ctx, choices, first, out));
+	for (int k = 0; k < choices->n && order[k].floor <= out->time; k++)
+		if (order[k].candidate != first)
+			TRY(consider(ctx, choices, order[k].candidate, out));
 	return OK;
 }
 
@@ -82,6 +95,7 @@ choice_prepare(Ctx *ctx, const Job *job, const SimParameters *p, Choices **out)
 	Choices *choices;
 	TRY(NEW(ctx, choices, 1));
 	choices->p = *p;
+	choices->last = -1;
 	TRY(candidates_find(ctx, job, choices));
 	for (int i = 0; i < choices->n; i++)
 		TRY(floor_prepare(ctx, choices->candidate[i].sim, &choices->p, &choices->candidate[i].floor));
@@ -117,7 +131,7 @@ choice_times(Ctx *ctx, Choices *choices, int64_t m, int64_t *time, int64_t *chun
 {
 	int64_t unused;
 	for (int i = 0; i < choices->n; i++)
-		TRY(simulate(ctx, choices, i, m, &time[i], chunk ? &chunk[i] : &unused));
+		TRY(simulate(ctx, choices, i, m, INT64_MAX, &time[i], chunk ? &chunk[i] : &unused));
 	return OK;
 }
 

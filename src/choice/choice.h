@@ -20,7 +20,7 @@ typedef struct {
 	SimPlan *sim;
 	int trees, depth;
 	Frac rate;			/* bytes/s, at links' capacities */
-	struct Floor *floor;
+	Floor *floor;
 } Candidate;
 
 typedef struct {
@@ -29,6 +29,7 @@ typedef struct {
 	Candidate *candidate;	/* in the order of plan/algorithm.c, those of an algorithm in the order in which they
 				 * were planned; no two have the same schedule */
 	int64_t n_simulated;	/* times that a candidate was simulated, for tests and -v */
+	int last;		/* what was chosen last; -1: nothing */
 } Choices;
 
 /* Plans and prepares the candidates. job: from job_induce; outlives *out. If its ask names an algorithm, or limits

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "base/status.h"
+#include "format/json_token.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +20,8 @@ typedef struct Doc Doc;
 struct Doc {
 	DocKind kind;
 	const char *name;	/* key in its object; NULL in an array and at the root */
-	const char *text;	/* STRING: no NUL inside, well-formed UTF-8; XML OBJECT, ARRAY: name of the element */
+	const char *text;	/* STRING: no NUL inside, well-formed UTF-8; XML OBJECT, ARRAY: name of the element;
+				 * JSON NUMBER that is whole and beyond 2^53: its digits; of others NULL */
 	union {
 		double number;			/* NUMBER: finite */
 		const char *const *plural;	/* XML root: as given to doc_read_xml */
@@ -64,6 +66,11 @@ typedef struct {
 Status doc_read_json_list(Ctx *ctx, const char *label, const char *data, size_t size, const char *name, Doc **out,
     DocList *list);
 Status doc_list_next(Ctx *ctx, const char *label, DocList *list, const Doc **out);
+
+/* The text of the next entry and all that follow, for a reader that needs no Doc of it; at = NULL: there is none, the
+ * entries are children of the array. doc_list_took: the entry ended before `at`. */
+JsonTokens doc_list_tokens(const DocList *list);
+void doc_list_took(DocList *list, const char *at);
 
 const Doc *doc_get(const Doc *object, const char *name);	/* member, or NULL */
 

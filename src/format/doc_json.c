@@ -115,6 +115,15 @@ take_string(struct build *b, const char *like, const char **out)
 
 /* ---- numbers ---- */
 
+/* A whole number of more than 2^53, which a double may take for another one. */
+static bool
+is_rounded(const char *text, double number)
+{
+	const char *digits = text + (*text == '-');
+	return fabs(number) >= 0x1p53 && strspn(digits, "0123456789") == strlen(digits)
+	    && strcmp(digits, "9007199254740992") != 0;
+}
+
 static Status
 take_number(struct build *b, Doc *out)
 {
@@ -131,6 +140,8 @@ take_number(struct build *b, Doc *out)
 		memcpy(text, b->at, digits);
 		text[digits] = 0;
 		out->number = strtod_l(text, NULL, b->c);
+		if (is_rounded(text, out->number) && !(out->text = arena_text(b->texts, text, digits)))
+			return fail_memory(b->ctx);
 	}
 	b->at += digits;
 	return isfinite(out->number) ? OK : doc_fail(b->ctx, b->label, out, BAD_INPUT, "a number beyond 1.8e308");
@@ -266,6 +277,17 @@ doc_read_json(Ctx *ctx, const char *label, const char *data, size_t size, Doc **
 	return doc_read_json_list(ctx, label, data, size, NULL, out, NULL);
 }
 
+/* Only blanks lie between the entry and its comma. */
+static void
+pass_entry(DocList *list, const char *at)
+{
+	const char *end = list->text + list->size;
+	while (at < end && *at++ != ',')
+		;
+	list->text = at;
+	list->size = (size_t)(end - at);
+}
+
 Status
 doc_list_next(Ctx *ctx, const char *label, DocList *list, const Doc **out)
 {
@@ -282,12 +304,20 @@ doc_list_next(Ctx *ctx, const char *label, DocList *list, const Doc **out)
 	struct build b = { .ctx = ctx, .label = label, .texts = &ctx->scratch, .at = list->text,
 		.end = list->text + list->size, .children = list->children };
 	TRY(build(&b, entry));
-	/* Only blanks lie between the entry and its comma. */
-	size_t length = scan.at;
-	while (length < list->size && list->text[length++] != ',')
-		;
-	list->text += length;
-	list->size -= length;
+	pass_entry(list, list->text + scan.at);
 	*out = entry;
 	return OK;
+}
+
+JsonTokens
+doc_list_tokens(const DocList *list)
+{
+	return (JsonTokens){ list->text, list->text ? list->text + list->size : NULL };
+}
+
+void
+doc_list_took(DocList *list, const char *at)
+{
+	list->next++;
+	pass_entry(list, at);
 }

@@ -123,7 +123,7 @@ whole(const Doc *at, int64_t *out)
 {
 	if (at->kind == DOC_NUMBER) {
 		/* Beyond 2^53 a double no longer says which integer the file meant. */
-		if (fabs(at->number) > 9007199254740992.0)
+		if (fabs(at->number) > 9007199254740992.0 || at->text)
 			return false;
 		*out = (int64_t)at->number;
 		return (double)*out == at->number;

@@ -111,7 +111,7 @@ doc_found(const Doc *at)
 		break;
 	case DOC_NUMBER:
 		number_text(at->number, number);
-		strcpy(found.text, number);
+		copy_short(found.text, sizeof found.text, at->text ? at->text : number);
 		break;
 	case DOC_STRING:
 		copy_short(string, sizeof string, at->text);

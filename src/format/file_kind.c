@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#define LOOKUP_BEGINS "blink-lookup\r\n"	/* of LOOKUP_MAGIC */
 enum { LOOK_AT = 4096 };	/* bytes from the start; but for "format", which may be anywhere */
 
 static const char *const names[] = {
@@ -99,6 +100,8 @@ kind_of_bytes(struct head head)
 	static const char *const compressed[] = { "\x1f\x8b", "\xfd" "7zXZ", "BZh", "\x28\xb5\x2f\xfd", "PK\x03\x04" };
 	if (begins(head, "\x7f" "ELF"))
 		return FILE_PROGRAM;
+	if (begins(head, LOOKUP_BEGINS))
+		return FILE_LOOKUP;
 	/* Text in UTF-16, or what begins as a file of ours does: a reader says which byte is wrong. */
 	if (begins(head, "\xff\xfe") || begins(head, "\xfe\xff") || head.size == 0
 	    || memchr("{[<", *head.at, 3))
@@ -165,10 +168,14 @@ hint(FileKind found, FileKind want)
 			return ": the file in JSON that the code was made from";
 		case FILE_INDEX:
 			return "; name one of those that it names, or its directory";
+		case FILE_LOOKUP:
+			return "; name its directory";
 		default:
 			return "";
 		}
 	}
+	if (want == FILE_INDEX && found == FILE_LOOKUP)
+		return ", as the index.json beside it";
 	if (want != FILE_TOPOLOGY)
 		return "";
 	switch (found) {

@@ -15,6 +15,7 @@
 	X(FILE_TOPOLOGY, "a topology") \
 	X(FILE_SCHEDULE, "a schedule") \
 	X(FILE_INDEX, "an index of schedules") \
+	X(FILE_LOOKUP, "the lookup file of an index") \
 	X(FILE_DIFFERENCES, "differences of blinkc diff") \
 	X(FILE_CODE, "source code of a schedule") \
 	X(FILE_SOURCE, "source code") \

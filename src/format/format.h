@@ -6,8 +6,10 @@
 #ifndef BLINK_FORMAT_FORMAT_H
 #define BLINK_FORMAT_FORMAT_H
 
+#include "base/digest.h"
 #include "base/text.h"
 #include "model/model.h"
+#include "model/rank_program.h"
 
 /* ---- topologies: blink-topology(5) ---- */
 
@@ -42,6 +44,10 @@ Status topo_read(Ctx *ctx, const char *label, const char *const *dirs, const cha
 /* As topo_read, with what else is known. hints->from: a format that is read (topology_readers). */
 Status topo_read_as(Ctx *ctx, const char *label, const TopologyHints *hints, const char *data, size_t size,
     Topology **out);
+
+/* A file of parameters of executors alone (schemas/simulate-parameters.schema.json). *out: in the run arena.
+ * Fails: BAD_INPUT, LIMIT. */
+Status parameters_read(Ctx *ctx, const char *label, const char *data, size_t size, Parameters *out);
 
 /* As topo_read, of one format. */
 Status topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out);
@@ -121,12 +127,36 @@ void cluster_write(const ClusterRequest *ask, Text *out);
 
 /* ---- schedules: blink-schedule(5) ---- */
 
-/* A schedule file; trusts nothing in it.
+/* A schedule file; trusts nothing in it. One that is compact is read with all trees listed.
  * *out: passes sched_check: well formed, not yet verified; achieved is recomputed, and sched_verify does so for the
  * bound.
  * Fails: BAD_INPUT, LIMIT, NO_MEMORY. */
 Status sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule **out);
 
+/* The same, but a compact schedule stays compact. */
+Status sched_read_compact(Ctx *ctx, const char *label, const char *data, size_t size, Schedule **out);
+
+/* Likewise, and verified, which is faster than to do one after the other. Fails: also as sched_verify. */
+Status sched_read_verified(Ctx *ctx, const char *label, const char *data, size_t size, Schedule **out);
+
+/* What a rank needs of a schedule. */
+typedef struct {
+	Schedule *sched;	/* of sched_read_part without trees */
+	RankProgram *prog;	/* of sched_read_part */
+	char digest[DIGEST_ROOM];	/* of the file */
+} SchedulePart;
+
+/* As sched_read_verified from an open file, which is read from its beginning, with its text never in memory as a whole.
+ * *done: false where the file is compact, in parts, laid out as blinkc does not, or wrong; nothing is read then, and
+ * sched_read_verified says what is wrong. Fails: NO_MEMORY. */
+Status sched_read_file(Ctx *ctx, const char *label, int fd, SchedulePart *out, bool *done);
+
+/* Likewise what rank `rank` does (sched_project), with no more than one tree in memory. *done: also false where the
+ * schedule is not over n_ranks ranks. part: the program is in its run arena. */
+Status sched_read_part(Ctx *ctx, Ctx *part, const char *label, int fd, int n_ranks, int rank, SchedulePart *out,
+    bool *done);
+
+/* Compact or not, as it is. */
 void sched_write_json(const Schedule *sched, Text *out);
 
 /* What formats may need besides the schedule. */
@@ -162,13 +192,15 @@ Status sched_write_chakra(Ctx *ctx, const Schedule *sched, const FormatInput *in
 /* A format of schedules. */
 typedef struct {
 	const char *name, *suffix;
-	/* NULL: this is the format of its file. */
+	/* NULL: this is the format of its file, with all trees listed or compact. */
 	Status (*write)(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 	/* A line of a summary: what the file does not hold of the schedule; fails as `write`. NULL: it holds all. */
 	Status (*note)(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 	bool of_a_server;	/* it can be for the ranks of one server */
 	const char *of_ranks;	/* of a file for each rank: its suffix; NULL: one file for all */
 } ScheduleFormat;
+
+#define SCHEDULE_COMPACT "compact"
 
 extern const ScheduleFormat schedule_formats[];
 const ScheduleFormat *schedule_format(const char *name);
@@ -179,5 +211,32 @@ const ScheduleFormat *schedule_format(const char *name);
  * Fails: BAD_INPUT, LIMIT, NO_MEMORY. */
 Status index_read(Ctx *ctx, const char *label, const char *data, size_t size, Index **out);
 void index_write(const Index *index, Text *out);
+
+/* ---- lookup files of indexes: blink-index(5) ---- */
+
+/* The lookup file of an index, whose text in JSON is `json`. Deterministic. Fails: NO_MEMORY; LIMIT a path that no
+ * reader takes. */
+Status lookup_write(Ctx *ctx, const Index *index, const char *json, size_t size, Text *out);
+
+/* "DIR/index.lookup" of "DIR/index.json"; NULL: that is no name of an index. Memory: run arena. */
+Status lookup_path(Ctx *ctx, const char *index_path, const char **out);
+
+/* A lookup file. Its entries stay where they are and are read as they are asked for, not mapped: if the file is cut
+ * short meanwhile, a read says so, where a page that is gone would end the process. So it stays open, and takes as much
+ * memory as its groups, at most 64 KiB. Threads may share it. */
+typedef struct Lookup Lookup;
+
+/* *out: NULL if there is none at `path` that was made from `json`, an open file: of another version or another size,
+ * damaged at first sight, or neither younger than `json` nor with its digest. Memory: run arena; the file is open until
+ * lookup_close. *head: the index without its entries. Fails: NO_MEMORY. */
+Status lookup_open(Ctx *ctx, const char *path, int json, Lookup **out, Index **head);
+void lookup_close(Lookup *lookup);
+int lookup_entries(const Lookup *lookup);
+
+/* As index_job and index_candidates (schedule.h) of the index that it was made from; baselines are not there. Memory:
+ * run arena. Fails: BAD_INPUT where the file is damaged, IO. */
+Status lookup_job(Ctx *ctx, const Lookup *lookup, const IndexEntry *want, const IndexEntry **out, int *n);
+Status lookup_candidates(Ctx *ctx, const Lookup *lookup, Collective coll, int n, uint64_t form, const IndexEntry ***out,
+    int *n_out);
 
 #endif

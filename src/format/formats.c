@@ -22,6 +22,7 @@ const TopologyFormat topology_formats[] = {
 
 const ScheduleFormat schedule_formats[] = {
 	{ "json", "json", NULL, NULL, false, NULL },
+	{ SCHEDULE_COMPACT, SCHEDULE_COMPACT, NULL, NULL, false, NULL },
 	{ "cu", "cu", sched_write_cu, NULL, false, NULL },
 	{ "cuda-kernel", "cuda-kernel", sched_write_cu_kernel, NULL, false, NULL },
 	{ "nccl-graph", "nccl-graph", sched_write_nccl_graph, sched_note_nccl_graph, true, NULL },

@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-static bool
-is_blank(char c)
-{
-	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-
 static Status
 unexpected(JsonScan *s, const char *want)
 {
@@ -22,11 +16,10 @@ unexpected(JsonScan *s, const char *want)
 	    s->data + s->at, want);
 }
 
-static char
+static inline char
 next_token(JsonScan *s)
 {
-	while (s->at < s->size && is_blank(s->data[s->at]))
-		s->at++;
+	s->at = (size_t)(json_skip_blanks(s->data + s->at, s->data + s->size) - s->data);
 	return s->at < s->size ? s->data[s->at] : 0;
 }
 
@@ -76,14 +69,15 @@ static Status
 scan_string(JsonScan *s)
 {
 	s->at++;
-	while (s->at < s->size && s->data[s->at] != '"') {
+	for (;;) {
+		s->at = (size_t)(json_skip_plain(s->data + s->at, s->data + s->size) - s->data);
+		if (s->at == s->size || s->data[s->at] == '"')
+			break;
 		if ((unsigned char)s->data[s->at] < ' ')
 			return doc_fail_byte(s->ctx, s->label, s->data, s->at, BAD_INPUT,
 			    "control character 0x%02x in a string: want an escape", s->data[s->at]);
 		if (s->data[s->at] == '\\')
 			TRY(scan_escape(s));
-		else
-			s->at++;
 	}
 	if (s->at == s->size)
 		return unexpected(s, "'\"'");
@@ -112,8 +106,12 @@ static Status
 scan_scalar(JsonScan *s)
 {
 	static const char *const word[] = { "null", "true", "false" };
-	const char *text = s->data + s->at;
+	const char *text = s->data + s->at, *rest = json_skip_digits(text, s->data + s->size);
 	size_t left = s->size - s->at;
+	if (rest) {
+		s->at = (size_t)(rest - s->data);
+		return OK;
+	}
 	if (left && *text == '"')
 		return scan_string(s);
 	size_t length = doc_number_length(text, left);
@@ -173,6 +171,48 @@ push(JsonScan *s, bool object)
 		s->list.most_open = s->n_open;
 }
 
+/* Numbers of an array and their commas, up to the last number or what is none, as scan_value and scan_after would take
+ * them one by one. */
+static void
+scan_numbers(JsonScan *s)
+{
+	const char *at = s->data + s->at, *end = s->data + s->size, *next;
+	int most = LIMIT_DOC_VALUES - s->n_values - 1, n = 0;
+	while (n < most && (next = json_skip_digits(at, end))) {
+		next = json_skip_blanks(next, end);
+		if (next == end || *next != ',')
+			break;
+		at = json_skip_blanks(next + 1, end);
+		n++;
+	}
+	s->at = (size_t)(at - s->data);
+	s->n_values += n;
+	if (s->children)
+		s->children[s->open[s->depth - 1]] += n;
+}
+
+/* An array of numbers alone, as [3,14], at once, as the links of an edge are; false: it is none, nothing is taken. */
+static bool
+scan_flat(JsonScan *s)
+{
+	const char *at = s->data + s->at, *end = s->data + s->size;
+	int most = LIMIT_DOC_VALUES - s->n_values, n = 0;
+	do {
+		at = json_skip_digits(json_skip_blanks(at + 1, end), end);
+		if (!at || ++n > most)
+			return false;
+		at = json_skip_blanks(at, end);
+	} while (at < end && *at == ',');
+	if (at == end || *at != ']')
+		return false;
+	s->at = (size_t)(at + 1 - s->data);
+	s->n_values += n;
+	s->n_open++;
+	if (s->list.inside && s->n_open > s->list.most_open)
+		s->list.most_open = s->n_open;
+	return true;
+}
+
 /* One value up to the first value inside it: a scalar, {} or [], or the start of one with content. */
 static Status
 scan_value(JsonScan *s, bool *opened)
@@ -180,12 +220,18 @@ scan_value(JsonScan *s, bool *opened)
 	char c = next_token(s);
 	bool due = s->list.due && c == '[';
 	s->list.due = *opened = false;
+	if (json_is_digit(c) && s->depth > 0 && !s->object[s->depth - 1] && !(s->list.inside && s->depth == 2)) {
+		scan_numbers(s);
+		c = next_token(s);
+	}
 	TRY(count_value(s));
 	if (c != '{' && c != '[')
 		return scan_scalar(s);
 	if (s->depth == LIMIT_DEPTH)
 		return doc_fail_byte(s->ctx, s->label, s->data, s->at, LIMIT, "nesting: want at most %d deep",
 		    LIMIT_DEPTH);
+	if (c == '[' && !s->children && !due && scan_flat(s))
+		return OK;
 	s->at++;
 	if (next_token(s) == c + 2) {	/* '}' is '{' + 2, as ']' is '[' + 2 */
 		s->at++;

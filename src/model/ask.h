@@ -83,6 +83,7 @@ typedef struct {
 	bool minimise;		/* false: keep the trees and rates of MWU, or of the linear program */
 	int max_depth;		/* hops of a tree, up and down together; 0: any */
 	int max_trees;		/* 0: any */
+	bool compact;		/* the schedule is wanted compact (schedule/images.h) */
 	bool budget;		/* planning may be cut short, so bytes depend on the machine that plans */
 	const char *without;	/* what the machine has lost, for the record; NULL: nothing (topo_losses) */
 	const char *relays;	/* GPUs that forward if they are not ranks: ids, comma separated, or "rest"; NULL */

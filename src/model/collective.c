@@ -1,6 +1,8 @@
 /* What each collective means. */
 #include "model/collective.h"
 
+#include <limits.h>
+
 static const char *const names[] = {
 #define X(name, text, rooted, reduces, blocks) text,
 	COLLECTIVE_LIST(X)
@@ -120,7 +122,7 @@ collective_demands(Collective coll, int n_ranks)
 	case REDUCESCATTER:
 		return n_ranks;
 	case ALLTOALL:
-		return n_ranks * (n_ranks - 1);
+		return n_ranks <= 46341 ? n_ranks * (n_ranks - 1) : INT_MAX;
 	default:
 		return 1;
 	}

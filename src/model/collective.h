@@ -54,7 +54,8 @@ typedef struct {
 	int64_t block;		/* which block of the buffer */
 } Demand;
 
-/* Number of demands, which are ordered by block; blocks that do not move have none. Demand d of them. */
+/* Number of demands, which are ordered by block, at most INT_MAX; blocks that do not move have none. Demand d of
+ * them. */
 int collective_demands(Collective coll, int n_ranks);
 Demand collective_demand(Collective coll, int n_ranks, int root, int d);
 

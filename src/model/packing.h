@@ -2,6 +2,7 @@
 #ifndef BLINK_MODEL_PACKING_H
 #define BLINK_MODEL_PACKING_H
 
+#include "model/symmetry.h"
 #include "model/tree.h"
 
 enum { PACKING_BITS = 50 };	/* of all weights together: 4096 ranks use no link so often that loads overflow */
@@ -32,6 +33,9 @@ typedef struct {
 	int *part_of;		/* of each tree, where there are parts */
 	/* Of a packing of the same rate that has more trees, but is less deep; 0: none is known. */
 	int other_trees, other_depth;
+	/* The trees are those of representatives, with the rate of each of their images under this group; NULL: all
+	 * trees are there. Only sched_build takes such a packing. */
+	const Symmetry *symmetry;
 	bool highest;		/* no trees within the limits that it was asked for have a higher rate */
 } Packing;
 

@@ -5,6 +5,7 @@
 #include "model/baseline.h"
 #include "model/bound.h"
 #include "model/packing.h"
+#include "model/symmetry.h"
 
 typedef struct {
 	Frac offset, length;	/* of the whole buffer; 0 <= offset, 0 < length, offset + length <= 1 */
@@ -36,7 +37,18 @@ typedef struct {
 	Part *part;
 	int n_segments;
 	Segment *segment;	/* "trees" in the file: each a segment and its tree */
+	/* Compact: the segments are those of representatives, and their images under this group are the schedule
+	 * (schedule/images.h). NULL: every tree is listed. What takes a schedule wants one whose trees are listed,
+	 * unless its contract says otherwise. */
+	const Symmetry *symmetry;
 } Schedule;
+
+/* Trees, with all images of representatives. */
+static inline int64_t
+sched_trees(const Schedule *sched)
+{
+	return (int64_t)sched->n_segments * (sched->symmetry ? sched->symmetry->size : 1);
+}
 
 /* Where a part ends in a message of M bytes, from a size on: at byte floor((num * M + add) / den) of it. */
 typedef struct {

@@ -66,3 +66,69 @@ symmetry_sort_switches(const Topology *topo, const uint64_t *colour, ColouredVer
 	if (n > 0)
 		qsort(out, (size_t)n, sizeof *out, by_colour);
 }
+
+/* ---- orbits and elements of a group ---- */
+
+static int
+image_of_vertex(const void *with, int map, int v)
+{
+	return ((const Symmetry *)with)->map[map].vertex[v];
+}
+
+static int
+image_of_link(const void *with, int map, int l)
+{
+	return ((const Symmetry *)with)->map[map].link[l];
+}
+
+Status
+symmetry_find_orbits(Ctx *ctx, const Topology *topo, Symmetry *sym)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	int n = topo->n_links, *queue, *orbit;
+	TRY(NEW(ctx, sym->link_orbit, n));
+	TRY(NEW(ctx, sym->orbit_size, n));
+	TRY(NEW(ctx, sym->representative, topo->n_ranks));
+	TRY(TEMP(ctx, queue, n + topo->n_vertices));
+	TRY(TEMP(ctx, orbit, topo->n_vertices));
+	sym->n_orbits = symmetry_orbits(n, sym->n_maps, image_of_link, sym, sym->link_orbit, queue);
+	for (int l = 0; l < n; l++)
+		sym->orbit_size[sym->link_orbit[l]]++;
+	symmetry_orbits(topo->n_ranks, sym->n_maps, image_of_vertex, sym, orbit, queue);
+	for (int r = 0; r < topo->n_ranks; r++)
+		if (orbit[r] == sym->n_representatives)
+			sym->representative[sym->n_representatives++] = r;
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+Status
+symmetry_walk(Ctx *ctx, const Topology *topo, const Symmetry *sym, SymmetryWalk *out)
+{
+	SymmetryWalk walk = { .topo = topo, .sym = sym };
+	TRY(TEMP(ctx, walk.vertex, topo->n_vertices));
+	TRY(TEMP(ctx, walk.link, topo->n_links));
+	for (int v = 0; v < topo->n_vertices; v++)
+		walk.vertex[v] = v;
+	for (int l = 0; l < topo->n_links; l++)
+		walk.link[l] = l;
+	*out = walk;
+	return OK;
+}
+
+/* An odometer: a map that was applied as often as its order says is the identity again, and the next one moves on. */
+bool
+symmetry_next(SymmetryWalk *walk)
+{
+	for (int i = 0; i < walk->sym->n_maps; i++) {
+		const SymmetryMap *map = &walk->sym->map[i];
+		for (int v = 0; v < walk->topo->n_vertices; v++)
+			walk->vertex[v] = map->vertex[walk->vertex[v]];
+		for (int l = 0; l < walk->topo->n_links; l++)
+			walk->link[l] = map->link[walk->link[l]];
+		if (++walk->count[i] < map->order)
+			return true;
+		walk->count[i] = 0;
+	}
+	return false;
+}

@@ -40,6 +40,14 @@ typedef struct {
 int symmetry_orbits(int n, int n_maps, int (*image)(const void *with, int map, int i), const void *with, int *orbit,
     int *queue);
 
+/* link_orbit to representative of a group that has its maps, in the run arena. */
+Status symmetry_find_orbits(Ctx *ctx, const Topology *topo, Symmetry *sym);
+
+/* All elements: a walk begins at the identity, in the scratch arena, and false ends it, there again. Element number e
+ * applies map 0 as often as e mod its order says, map 1 as the quotient does, and so on. */
+Status symmetry_walk(Ctx *ctx, const Topology *topo, const Symmetry *sym, SymmetryWalk *out);
+bool symmetry_next(SymmetryWalk *walk);
+
 /* Colour refinement: again and again a switch gets its colour from those of its neighbours and of the links between
  * them, so that only switches that look the same from afar keep the same colour. Ranks keep theirs.
  * link_colour: n_links.  reversed: all links are reversed.  colour: n_vertices, in and out.  next: work space

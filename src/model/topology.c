@@ -251,3 +251,10 @@ topo_gpu_names(Ctx *ctx, const Topology *topo, GpuNames *out)
 	*out = (GpuNames){ topo->n_ranks, id, topo->n_nodes ? node : NULL, topo->node };
 	return OK;
 }
+
+Status
+topo_check_pairs(Ctx *ctx, const Topology *topo)
+{
+	return topo->n_ranks <= LIMIT_PAIR_RANKS ? OK : fail(ctx, LIMIT,
+	    "%s: %d GPUs: want at most %d, for tables of all their pairs", topo->name, topo->n_ranks, LIMIT_PAIR_RANKS);
+}

@@ -87,6 +87,18 @@ typedef struct {
 	const char *source;	/* or NULL */
 } PeerAccess;
 
+/* A parameter of an executor that a file gives, for the simulator (simulate/simulate.h has their names). */
+typedef struct {
+	const char *executor, *name;
+	const char *class;	/* NULL: not of a link class */
+	int64_t value, unit;	/* as the simulator has it; of the file: value / unit */
+} Parameter;
+
+typedef struct {
+	int n, room;
+	Parameter *of;		/* in the order of the simulator's tables, each once */
+} Parameters;
+
 /* Vertices 0 .. n_ranks-1 are the GPUs, in rank order; the others follow. So `v < n_ranks` asks whether a vertex
  * is a rank. `out` lists the links that leave a vertex, ascending: out[first_out[v] .. first_out[v + 1] - 1]; `in`
  * likewise those that enter it. */
@@ -105,6 +117,7 @@ typedef struct {
 	ClassDefault class[N_LINK_CLASSES];
 	int n_peer_accesses;
 	PeerAccess *peer_access;	/* ascending by gpus, each once; of a machine: a subset has none */
+	Parameters parameters;		/* of a machine: a subset has none */
 	int *first_out, *out, *first_in, *in;
 	/* Of a job: the RouteKind of each pair of ranks, from a to b at [a * n_ranks + b], which hops of trees keep to;
 	 * NULL: hops may take any route. No file has it. */
@@ -129,6 +142,9 @@ int64_t topo_link_unit(const Topology *topo);
 
 /* Classes of its links, a bit set. */
 unsigned topo_classes(const Topology *topo);
+
+/* Few enough ranks for a table of all their pairs? Fails: LIMIT. */
+Status topo_check_pairs(Ctx *ctx, const Topology *topo);
 
 /* Does a switch multicast or reduce? Then trees may share links, and of the bounds only cuts hold. */
 bool topo_active(const Topology *topo);

@@ -1,5 +1,5 @@
 /* Rates to exact segments. */
-#include "schedule/schedule.h"
+#include "schedule/images.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +55,32 @@ share_blocks(Ctx *ctx, const Packing *pack, Schedule *sched)
 	return OK;
 }
 
+/* Trees of one demand follow each other, each with all of its images there: one, if its block is moved. */
+static Status
+share_images(Ctx *ctx, const Packing *pack, Schedule *sched)
+{
+	int n = sched->topo->n_ranks, size = pack->symmetry->size;
+	int64_t blocks = collective_blocks(sched->coll, n), before = 0, total = 0;
+	RankOrbits orbits;
+	TRY(rank_orbits(ctx, sched->topo->name, sched->topo, pack->symmetry, &orbits));
+	for (int t = 0; t < pack->n_trees; t++) {
+		Segment *segment = &sched->segment[t];
+		int64_t block = collective_demand(sched->coll, n, sched->root, pack->demand[t]).block;
+		int images = block_stays(&orbits, sched->coll, block) ? size : 1;
+		if (t == 0 || pack->demand[t] != pack->demand[t - 1]) {
+			before = total = 0;
+			for (int u = t; u < pack->n_trees && pack->demand[u] == pack->demand[t]; u++)
+				total += pack->weight[u];
+		}
+		segment->tree = pack->tree[t];
+		if (!frac_make((Wide)block * total + before, (Wide)blocks * total, &segment->offset)
+		    || !frac_make(pack->weight[t], (Wide)blocks * total * images, &segment->length))
+			return fail(ctx, LIMIT, "%s: segments need more than 64 bits", sched->topo->name);
+		before += pack->weight[t];
+	}
+	return OK;
+}
+
 Status
 sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, const char *algorithm,
     const Packing *pack, Schedule **out)
@@ -62,9 +88,11 @@ sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, 
 	Schedule *sched;
 	TRY(NEW(ctx, sched, 1));
 	*sched = (Schedule){ .generator = "blinkc", .version = BLINK_VERSION, .topo = topo, .coll = ask->coll,
-		.root = ask->root, .algorithm = algorithm, .bound = *bound, .n_segments = pack->n_trees };
+		.root = ask->root, .algorithm = algorithm, .bound = *bound, .n_segments = pack->n_trees,
+		.symmetry = pack->symmetry };
 	TRY(NEW(ctx, sched->segment, pack->n_trees));
-	TRY(pack->serves ? serve_alone(ctx, pack, sched) : share_blocks(ctx, pack, sched));
+	TRY(pack->symmetry ? share_images(ctx, pack, sched) : pack->serves ? serve_alone(ctx, pack, sched)
+	    : share_blocks(ctx, pack, sched));
 	TRY(sched_achieved(ctx, topo->name, sched, &sched->achieved));
 	if (pack->n_parts)
 		TRY(build_parts(ctx, pack, sched));

@@ -1,5 +1,5 @@
 /* The structure of a schedule. */
-#include "schedule/schedule.h"
+#include "schedule/by_tree.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +54,10 @@ pass(const Topology *topo, const Edge *edge, int rank, struct passing *last, int
 }
 
 static Status
-check_edge(Ctx *ctx, const struct place *at, const Topology *topo, const Edge *edge, int start, int end)
+check_edge(const struct checking *c, const struct place *at, const Edge *edge, int start, int end)
 {
+	Ctx *ctx = c->ctx;
+	const Topology *topo = c->sched->topo;
 	if (edge->src < 0 || edge->src >= topo->n_ranks)
 		return bad_edge(ctx, at, "want a rank of the topology", edge->src);
 	if (edge->dst < 0 || edge->dst >= topo->n_ranks)
@@ -67,11 +69,11 @@ check_edge(Ctx *ctx, const struct place *at, const Topology *topo, const Edge *e
 		if (l < 0 || l >= topo->n_links)
 			return fail(ctx, BAD_INPUT, "%s: trees[%d].%s[%d]: link %d: want 0 to %d", at->label, at->tree,
 			    at->phase, at->edge, l, topo->n_links - 1);
-		if (topo->link[l].from != v)
+		if (c->ends[l].from != v)
 			return fail(ctx, BAD_INPUT, "%s: trees[%d].%s[%d]: link %d leaves %s: want one that leaves %s",
-			    at->label, at->tree, at->phase, at->edge, l, topo->vertex[topo->link[l].from].id,
+			    at->label, at->tree, at->phase, at->edge, l, topo->vertex[c->ends[l].from].id,
 			    topo->vertex[v].id);
-		v = topo->link[l].to;
+		v = c->ends[l].to;
 		bool last = i == edge->n_links - 1;
 		if (last ? v != end : v < topo->n_ranks)
 			return fail(ctx, BAD_INPUT, "%s: trees[%d].%s[%d]: link %d enters %s: want %s", at->label,
@@ -85,16 +87,20 @@ check_edge(Ctx *ctx, const struct place *at, const Topology *topo, const Edge *e
  * holds `mark`, which no phase before had: so nothing is cleared in between, and the cost of a tree is the number of
  * its edges. */
 static Status
-check_down(Ctx *ctx, struct place *at, const Topology *topo, const Tree *tree, struct passing *last, int *reached,
-    int mark)
+check_down(const struct checking *c, struct place *at, const Tree *tree, int mark)
 {
+	Ctx *ctx = c->ctx;
+	const Topology *topo = c->sched->topo;
+	int *reached = c->reached;
 	reached[tree->root] = mark;
 	for (int e = 0; e < tree->n_down; e++) {
 		const Edge *edge = &tree->down[e];
 		at->phase = "down";
 		at->edge = e;
-		TRY(check_edge(ctx, at, topo, edge, start_of(topo, edge, last, mark), edge->dst));
-		pass(topo, edge, edge->src, last, mark);
+		TRY(check_edge(c, at, edge, c->shares ? start_of(topo, edge, c->last, mark) : edge->src,
+		    edge->dst));
+		if (c->shares)
+			pass(topo, edge, edge->src, c->last, mark);
 		if (reached[edge->src] != mark)
 			return bad_edge(ctx, at, "sends before it is reached: want edges parent-first from the root",
 			    edge->src);
@@ -107,15 +113,19 @@ check_down(Ctx *ctx, struct place *at, const Topology *topo, const Tree *tree, s
 
 /* Leaf-first, walked backwards: the last edge enters the root, and each edge ends where a later one starts. */
 static Status
-check_up(Ctx *ctx, struct place *at, const Topology *topo, const Tree *tree, bool reduces, struct passing *last,
-    int *reached, int mark)
+check_up(const struct checking *c, struct place *at, const Tree *tree, int mark)
 {
+	Ctx *ctx = c->ctx;
+	const Topology *topo = c->sched->topo;
+	bool shares = c->shares && collective_reduces(c->sched->coll);
+	int *reached = c->reached;
 	at->phase = "up";
 	for (int e = 0; e < tree->n_up; e++) {
 		const Edge *edge = &tree->up[e];
 		at->edge = e;
-		TRY(check_edge(ctx, at, topo, edge, edge->src, reduces ? end_of(topo, edge, last, mark) : edge->dst));
-		pass(topo, edge, edge->dst, last, mark);
+		TRY(check_edge(c, at, edge, edge->src, shares ? end_of(topo, edge, c->last, mark) : edge->dst));
+		if (shares)
+			pass(topo, edge, edge->dst, c->last, mark);
 	}
 	reached[tree->root] = mark;
 	for (int e = tree->n_up - 1; e >= 0; e--) {
@@ -238,12 +248,10 @@ check_gpus(Ctx *ctx, const char *label, const Topology *topo)
 }
 
 Status
-sched_check(Ctx *ctx, const char *label, const Schedule *sched)
+check_begin(struct checking *c, Ctx *ctx, const char *label, const Schedule *sched)
 {
-	ArenaMark mark = arena_mark(&ctx->scratch);
 	const Topology *topo = sched->topo;
-	int *reached;
-	struct passing *last;
+	*c = (struct checking){ .ctx = ctx, .label = label, .sched = sched };
 	TRY(topo_check(ctx, label, topo));
 	if (topo->n_ranks < 2)
 		return fail(ctx, BAD_INPUT, "%s: topology.ranks: %d: want at least 2", label, topo->n_ranks);
@@ -251,20 +259,41 @@ sched_check(Ctx *ctx, const char *label, const Schedule *sched)
 	if (collective_rooted(sched->coll) ? sched->root < 0 || sched->root >= topo->n_ranks : sched->root != -1)
 		return fail(ctx, BAD_INPUT, "%s: root: %d: want %s", label, sched->root,
 		    collective_rooted(sched->coll) ? "a rank" : "null");
+	for (int v = 0; v < topo->n_vertices; v++)
+		c->shares = c->shares || topo->vertex[v].multicast || topo->vertex[v].reduce;
+	TRY(TEMP(ctx, c->ends, topo->n_links));
+	for (int l = 0; l < topo->n_links; l++)
+		c->ends[l] = (struct ends){ topo->link[l].from, topo->link[l].to };
+	TRY(TEMP(ctx, c->reached, topo->n_ranks));
+	return TEMP(ctx, c->last, topo->n_vertices);
+}
+
+Status
+check_tree(struct checking *c, int t)
+{
+	const Topology *topo = c->sched->topo;
+	const Tree *tree = &c->sched->segment[t].tree;
+	struct place at = { .label = c->label, .tree = t };
+	if (tree->root < 0 || tree->root >= topo->n_ranks)
+		return fail(c->ctx, BAD_INPUT, "%s: trees[%d].root: %d: want a rank", c->label, t, tree->root);
+	TRY(check_segment(c->ctx, c->label, c->sched, t));
+	TRY(check_down(c, &at, tree, 2 * t + 1));
+	return check_up(c, &at, tree, 2 * t + 2);
+}
+
+Status
+sched_check(Ctx *ctx, const char *label, const Schedule *sched)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct checking c;
+	TRY(check_begin(&c, ctx, label, sched));
 	if (sched->n_segments < 1)
 		return fail(ctx, BAD_INPUT, "%s: trees: none: want at least one", label);
-	TRY(TEMP(ctx, reached, topo->n_ranks));
-	TRY(TEMP(ctx, last, topo->n_vertices));
-	for (int t = 0; t < sched->n_segments; t++) {
-		const Tree *tree = &sched->segment[t].tree;
-		struct place at = { .label = label, .tree = t };
-		if (tree->root < 0 || tree->root >= topo->n_ranks)
-			return fail(ctx, BAD_INPUT, "%s: trees[%d].root: %d: want a rank", label, t, tree->root);
-		TRY(check_segment(ctx, label, sched, t));
-		TRY(check_down(ctx, &at, topo, tree, last, reached, 2 * t + 1));
-		TRY(check_up(ctx, &at, topo, tree, collective_reduces(sched->coll), last, reached, 2 * t + 2));
-	}
+	for (int t = 0; t < sched->n_segments; t++)
+		TRY(check_tree(&c, t));
 	TRY(check_parts(ctx, label, sched));
+	if (sched->symmetry)
+		TRY(sched_check_symmetry(ctx, label, sched));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

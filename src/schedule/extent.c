@@ -80,7 +80,8 @@ sched_overlaps(Ctx *ctx, const Schedule *sched, bool *out)
 {
 	const Segment **by;
 	bool overlap = sched->coll == ALLTOALL && sched->topo->n_ranks > 1;
-	if (collective_reduces(sched->coll)) {
+	/* Images tile the buffer. */
+	if (collective_reduces(sched->coll) && !sched->symmetry) {
 		TRY(TEMP(ctx, by, sched->n_segments));
 		for (int s = 0; s < sched->n_segments; s++)
 			by[s] = &sched->segment[s];

@@ -114,7 +114,7 @@ Status
 index_describe(Ctx *ctx, const Schedule *sched, IndexedFile *out)
 {
 	*out = (IndexedFile){ .coll = sched->coll, .n_ranks = sched->topo->n_ranks, .root = sched->root,
-		.rate = sched->stated_achieved, .bound = sched->stated_bound, .trees = sched->n_segments,
+		.rate = sched->stated_achieved, .bound = sched->stated_bound, .trees = (int)sched_trees(sched),
 		.n_baselines = sched->n_baselines };
 	for (int i = 0; i < sched->n_baselines; i++)
 		out->baseline[i] = sched->baseline[i];

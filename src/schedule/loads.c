@@ -1,11 +1,12 @@
 /* The load of each link and the rate that follows from it; the depth of a schedule. */
-#include "schedule/schedule.h"
+#include "schedule/by_tree.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* num / den, not in lowest terms: den is a multiple of each denominator so far. num <= den * 2^40, since it is a sum
- * of at most LIMIT_TREE_EDGES * LIMIT_ROUTE_LINKS lengths of at most LIMIT_RANKS each. */
+/* num / den, not in lowest terms: den is a multiple of each denominator so far. num <= den * 2^44, since it is a sum
+ * of at most LIMIT_TREE_EDGES * LIMIT_ROUTE_LINKS lengths of at most LIMIT_RANKS each. With a symmetry it is that of
+ * the trees of representatives over all links of an orbit; times the images, at most LIMIT_RANKS, it fits a Wide. */
 struct load {
 	Wide num;
 	int64_t den;
@@ -33,47 +34,107 @@ add_load(Ctx *ctx, const char *label, int link, Frac length, struct load *load)
 	return OK;
 }
 
+/* sym: links of one orbit are counted together; NULL: each link alone. */
 static Status
-add_loads(Ctx *ctx, const char *label, const Edge *edge, int n, Frac length, struct load *load)
+add_loads(Ctx *ctx, const char *label, const Symmetry *sym, const Edge *edge, int n, Frac length, struct load *load)
 {
 	for (int e = 0; e < n; e++)
-		for (int i = 0; i < edge[e].n_links; i++)
-			TRY(add_load(ctx, label, edge[e].link[i], length, &load[edge[e].link[i]]));
+		for (int i = 0; i < edge[e].n_links; i++) {
+			int l = edge[e].link[i];
+			TRY(add_load(ctx, label, l, length, &load[sym ? sym->link_orbit[l] : l]));
+		}
 	return OK;
 }
 
-/* Of the trees of one part, or, -1, of all, in lowest terms. */
-static Status
-loads_of(Ctx *ctx, const char *label, const Schedule *sched, int part, Frac *out)
+/* Of one link, in lowest terms. The images of a link go around its orbit, each link of which is the image for
+ * size / orbit_size elements. */
+static bool
+load_of(const Symmetry *sym, const struct load *load, int l, Frac *out)
 {
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	const Topology *topo = sched->topo;
-	struct load *load;
-	TRY(TEMP(ctx, load, topo->n_links));
-	for (int l = 0; l < topo->n_links; l++)
-		load[l].den = 1;
-	for (int t = 0; t < sched->n_segments; t++) {
-		const Segment *s = &sched->segment[t];
-		Frac length = s->length;
-		if (part >= 0 && s->part != part)
-			continue;
-		/* Of alltoall's n * n blocks one rank sends n: M counts those. */
-		if (sched->coll == ALLTOALL && !frac_mul(length, (Frac){ topo->n_ranks, 1 }, &length))
-			return fail(ctx, LIMIT, "%s: trees[%d].segment: needs more than 64 bits", label, t);
-		TRY(add_loads(ctx, label, s->tree.down, s->tree.n_down, length, load));
-		TRY(add_loads(ctx, label, s->tree.up, s->tree.n_up, length, load));
-	}
-	for (int l = 0; l < topo->n_links; l++)
-		if (!frac_make(load[l].num, load[l].den, &out[l]))
-			return fail(ctx, LIMIT, "%s: trees: the load of link %d needs more than 64 bits", label, l);
-	arena_release(&ctx->scratch, mark);
+	if (!sym)
+		return frac_make(load[l].num, load[l].den, out);
+	int orbit = sym->link_orbit[l];
+	return frac_make(load[orbit].num * (sym->size / sym->orbit_size[orbit]), load[orbit].den, out);
+}
+
+Status
+loads_begin(struct loading *l, Ctx *ctx, const char *label, const Schedule *sched)
+{
+	*l = (struct loading){ .ctx = ctx, .label = label, .sched = sched };
+	TRY(TEMP(ctx, l->load, sched->topo->n_links));
+	for (int i = 0; i < sched->topo->n_links; i++)
+		l->load[i].den = 1;
+	return OK;
+}
+
+Status
+loads_tree(struct loading *l, int t)
+{
+	const Schedule *sched = l->sched;
+	const Segment *s = &sched->segment[t];
+	Frac length = s->length;
+	/* Of alltoall's n * n blocks one rank sends n: M counts those. */
+	if (sched->coll == ALLTOALL && !frac_mul(length, (Frac){ sched->topo->n_ranks, 1 }, &length))
+		return fail(l->ctx, LIMIT, "%s: trees[%d].segment: needs more than 64 bits", l->label, t);
+	TRY(add_loads(l->ctx, l->label, sched->symmetry, s->tree.down, s->tree.n_down, length, l->load));
+	return add_loads(l->ctx, l->label, sched->symmetry, s->tree.up, s->tree.n_up, length, l->load);
+}
+
+/* In lowest terms. */
+static Status
+end_loads(const struct loading *l, Frac *out)
+{
+	for (int i = 0; i < l->sched->topo->n_links; i++)
+		if (!load_of(l->sched->symmetry, l->load, i, &out[i]))
+			return fail(l->ctx, LIMIT, "%s: trees: the load of link %d needs more than 64 bits", l->label,
+			    i);
+	return OK;
+}
+
+/* Of the trees of one part, or, -1, of all. */
+static Status
+add_trees(struct loading *l, int part)
+{
+	for (int t = 0; t < l->sched->n_segments; t++)
+		if (part < 0 || l->sched->segment[t].part == part)
+			TRY(loads_tree(l, t));
 	return OK;
 }
 
 Status
 sched_loads(Ctx *ctx, const char *label, const Schedule *sched, Frac *load)
 {
-	return loads_of(ctx, label, sched, -1, load);
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct loading l;
+	TRY(loads_begin(&l, ctx, label, sched));
+	TRY(add_trees(&l, -1));
+	TRY(end_loads(&l, load));
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+Status
+loads_achieved(struct loading *l, Frac *out)
+{
+	const Topology *topo = l->sched->topo;
+	Frac *load, achieved;
+	TRY(TEMP(l->ctx, load, topo->n_links));
+	TRY(end_loads(l, load));
+	/* The rate over link i is capacity / load: its numerator may need 126 bits, the least of them only what it
+	 * needs in lowest terms. */
+	Wide num = 0, den = 1;
+	for (int i = 0; i < topo->n_links; i++) {
+		Wide over = (Wide)topo->link[i].capacity * load[i].den;
+		if (load[i].num > 0 && (num == 0 || ratio_cmp(over, load[i].num, num, den) < 0)) {
+			num = over;
+			den = load[i].num;
+		}
+	}
+	if (!frac_make(num, den, &achieved))
+		return fail(l->ctx, LIMIT, "%s: trees: the rate that they achieve needs more than %d bits", l->label,
+		    (int)FRAC_BITS);
+	*out = achieved;
+	return OK;
 }
 
 /* By the trees of one part, or, -1, by all. */
@@ -81,25 +142,11 @@ static Status
 achieved_by(Ctx *ctx, const char *label, const Schedule *sched, int part, Frac *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	const Topology *topo = sched->topo;
-	Frac *load, achieved;
-	TRY(TEMP(ctx, load, topo->n_links));
-	TRY(loads_of(ctx, label, sched, part, load));
-	/* The rate over link l is capacity / load: its numerator may need 126 bits, the least of them only what it
-	 * needs in lowest terms. */
-	Wide num = 0, den = 1;
-	for (int l = 0; l < topo->n_links; l++) {
-		Wide over = (Wide)topo->link[l].capacity * load[l].den;
-		if (load[l].num > 0 && (num == 0 || ratio_cmp(over, load[l].num, num, den) < 0)) {
-			num = over;
-			den = load[l].num;
-		}
-	}
-	if (!frac_make(num, den, &achieved))
-		return fail(ctx, LIMIT, "%s: trees: the rate that they achieve needs more than %d bits", label,
-		    (int)FRAC_BITS);
+	struct loading l;
+	TRY(loads_begin(&l, ctx, label, sched));
+	TRY(add_trees(&l, part));
+	TRY(loads_achieved(&l, out));
 	arena_release(&ctx->scratch, mark);
-	*out = achieved;
 	return OK;
 }
 

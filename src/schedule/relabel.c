@@ -53,6 +53,26 @@ relabel_bound(const struct relabel *r, const Topology *topo, Bound *bound)
 	return OK;
 }
 
+/* Maps of the new ranks: back to the old ones, on, and to the new ones again. Links keep their numbers. */
+static Status
+relabel_symmetry(const struct relabel *r, const Topology *topo, const Symmetry **sym)
+{
+	Symmetry *made;
+	TRY(NEW(r->ctx, made, 1));
+	*made = **sym;
+	TRY(NEW(r->ctx, made->map, made->n_maps));
+	for (int i = 0; i < made->n_maps; i++) {
+		const SymmetryMap *old = &(*sym)->map[i];
+		int *vertex;
+		TRY(NEW(r->ctx, vertex, topo->n_vertices));
+		for (int v = 0; v < topo->n_vertices; v++)
+			vertex[vertex_now(r, v)] = vertex_now(r, old->vertex[v]);
+		made->map[i] = (SymmetryMap){ .order = old->order, .vertex = vertex, .link = old->link };
+	}
+	*sym = made;
+	return OK;
+}
+
 static int
 by_number(const void *a, const void *b)
 {
@@ -98,6 +118,8 @@ sched_relabel(Ctx *ctx, const Schedule *in, const int *rank, Schedule **out)
 	sched->root = in->root < 0 ? -1 : r.now[in->root];
 	TRY(relabel_topology(&r, in->topo, &sched->topo));
 	TRY(relabel_bound(&r, in->topo, &sched->bound));
+	if (in->symmetry)
+		TRY(relabel_symmetry(&r, in->topo, &sched->symmetry));
 	TRY(NEW(ctx, sched->segment, in->n_segments));
 	for (int t = 0; t < in->n_segments; t++) {
 		sched->segment[t] = in->segment[t];

@@ -19,6 +19,7 @@ sched_check_routes(Ctx *ctx, const char *label, const Schedule *sched)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	const Topology *topo = sched->topo;
 	unsigned char *route;
+	TRY(topo_check_pairs(ctx, topo));
 	TRY(TEMP(ctx, route, (size_t)topo->n_ranks * (size_t)topo->n_ranks));
 	TRY(topo_pair_routes(ctx, topo, route));
 	for (int s = 0; s < sched->n_segments; s++) {

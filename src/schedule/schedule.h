@@ -6,7 +6,8 @@
 #include "model/model.h"
 #include "model/rank_program.h"
 
-/* Rates to exact segments, one per tree, in order; achieved rate, and those of parts, recomputed from them.
+/* Rates to exact segments, one per tree, in order; compact where the packing has a symmetry; achieved rate, and
+ * those of parts, recomputed from them.
  * algorithm: its name. Fails: LIMIT out of FRAC_BITS. */
 Status sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, const char *algorithm,
     const Packing *pack, Schedule **out);
@@ -23,6 +24,19 @@ Status sched_recorded_links(Ctx *ctx, const Schedule *sched, Ask *out);
 /* Structure: ranges, edges parent-first and leaf-first, links that lead from src to dst, segments inside the buffer
  * and, in block collectives, inside one block. Fails: BAD_INPUT, naming the place. */
 Status sched_check(Ctx *ctx, const char *label, const Schedule *sched);
+
+/* Of a compact schedule, which sched_check calls it for: the group is one of automorphisms of the links, and images of
+ * segments lie inside the buffer. Cost: the number of links times that of maps, squared. Fails: BAD_INPUT, LIMIT. */
+Status sched_check_symmetry(Ctx *ctx, const char *label, const Schedule *sched);
+
+/* A compact schedule with all trees listed (schedule/images.h). in: passes sched_check. *out: as verified as `in` is.
+ * Fails: LIMIT more trees or edges than a list may have, or segments that need more than 64 bits. */
+Status sched_expand(Ctx *ctx, const char *label, const Schedule *in, Schedule **out);
+
+/* The other way: representatives, whose images under this group are all trees of the schedule, in their order.
+ * in: passes sched_check. *out: shares topo, sym and what else it can; NULL: the group does not make them.
+ * Cost: that of sched_expand. */
+Status sched_fold(Ctx *ctx, const Schedule *in, const Symmetry *sym, Schedule **out);
 
 /* Does every edge keep to the route of its pair (RouteKind), as its links have it? For schedules with ROUTES_PAIR.
  * Fails: BAD_INPUT, naming the first edge that does not. */
@@ -111,8 +125,19 @@ Status certificate_check(Ctx *ctx, const char *label, const Topology *topo, Coll
  * takes. */
 Status sched_verify(Ctx *ctx, const char *label, Schedule *sched);
 
+/* The same of a schedule whose trees come one by one, and need not stay: after verify_begin its segments are appended,
+ * and verify_tree sees number t before the next; when it has returned, the edges may be forgotten. All other members
+ * are there from the start, but achieved, which verify_end sets with bound.rate. sched: neither compact nor in parts.
+ * Fails: as sched_check and sched_verify, but with what is wrong in the first tree, where more are. Then scratch memory
+ * is the caller's to release. */
+typedef struct Verification Verification;
+Status verify_begin(Ctx *ctx, const char *label, Schedule *sched, Verification **out);
+Status verify_tree(Verification *v, int t);
+Status verify_end(Verification *v);
+
 /* The schedule in the ranks of another job: rank i of that job takes the place of rank rank[i]; rank is a permutation.
- * in: passes sched_check. *out: is to its job what `in` is to its own, tree by tree. Fails: LIMIT, NO_MEMORY. */
+ * in: passes sched_check; may be compact, as *out is then. *out: is to its job what `in` is to its own, tree by
+ * tree. Fails: LIMIT, NO_MEMORY. */
 Status sched_relabel(Ctx *ctx, const Schedule *in, const int *rank, Schedule **out);
 
 /* Is a schedule for the machine of the index? Has the index the GPUs of this machine, by the same numbers?
@@ -177,9 +202,19 @@ Status index_check_entry(Ctx *ctx, const char *label, const IndexEntry *entry, c
 /* What each rank does for every chunk. sched: verified. */
 Status sched_lower(Ctx *ctx, const Schedule *sched, Program **out);
 
-/* What rank `rank` does. Memory of *out: in proportion to its own tasks and peers. in: passes sched_check.
- * Cost: one pass over all edges. Fails: LIMIT a segment needs more than 64 bits; NO_MEMORY. */
+/* What rank `rank` does, of a schedule that may be compact. Memory of *out: in proportion to its own tasks and peers.
+ * in: passes sched_check.
+ * Cost: one pass over all edges; of a compact schedule over those of representatives and, for each image, over the
+ * ranks that this one ever receives from. Memory: of a compact schedule in proportion to its representatives and
+ * images. Fails: LIMIT a segment needs more than 64 bits; NO_MEMORY. */
 Status sched_project(Ctx *ctx, const Schedule *in, int rank, RankProgram **out);
+
+/* The same of a schedule whose trees come one by one, as for verify_begin: project_segment takes number s, and then its
+ * edges may be forgotten. All fail as sched_project; then memory in ctx is the caller's to release. */
+struct projection;
+Status project_begin(Ctx *ctx, const Schedule *sched, int rank, struct projection **out);
+Status project_segment(struct projection *p, int s);
+Status project_end(struct projection *p, RankProgram **out);
 
 /* A number of what the rank does: its tasks with their extents and lanes, in order. Kernels compiled from a program
  * carry it (format/cu_kernel.c). */

@@ -13,7 +13,8 @@
  * by one; then for each rank the segments that serve it must tile what it needs. The cost of a tree is its edges and
  * the ranks in `to`: a tree that has to serve every rank, or to reduce what every rank has, and has fewer edges than
  * ranks is invalid, and ends the replay. */
-#include "schedule/schedule.h"
+#include "schedule/by_tree.h"
+#include "schedule/images.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ struct replay {
 	const Schedule *sched;
 	int n;
 	int *value, *tree;	/* of each rank: its value, if an edge of the current tree, tree[rank] - 1, made it */
-	int n_sums;
+	int n_sums, sums_room;
 	struct sum *sum;	/* value 1 + n + i is sum[i] */
 	int *count;		/* of each value: work space of count_contributions */
 };
@@ -145,16 +146,32 @@ replay_tree(struct replay *p, int t)
 }
 
 static Status
+replay_begin(struct replay *p)
+{
+	TRY(TEMP(p->ctx, p->value, p->n));
+	return TEMP(p->ctx, p->tree, p->n);
+}
+
+/* Room for the sums of a tree; what was there is not kept. */
+static Status
+replay_room(struct replay *p, int n_up)
+{
+	if (p->sum && n_up <= p->sums_room)
+		return OK;
+	p->sums_room = n_up > 2 * p->sums_room ? n_up : 2 * p->sums_room;
+	TRY(TEMP(p->ctx, p->sum, p->sums_room));
+	return TEMP(p->ctx, p->count, 1 + (size_t)p->n + (size_t)p->sums_room);
+}
+
+static Status
 replay_trees(struct replay *p)
 {
 	int most_sums = 0;
 	for (int t = 0; t < p->sched->n_segments; t++)
 		if (p->sched->segment[t].tree.n_up > most_sums)
 			most_sums = p->sched->segment[t].tree.n_up;
-	TRY(TEMP(p->ctx, p->value, p->n));
-	TRY(TEMP(p->ctx, p->tree, p->n));
-	TRY(TEMP(p->ctx, p->sum, most_sums));
-	TRY(TEMP(p->ctx, p->count, 1 + (size_t)p->n + (size_t)most_sums));
+	TRY(replay_begin(p));
+	TRY(replay_room(p, most_sums));
 	for (int t = 0; t < p->sched->n_segments; t++)
 		TRY(replay_tree(p, t));
 	return OK;
@@ -277,11 +294,10 @@ states(double stated, Frac exact)
 }
 
 static Status
-check_rates(struct replay *p, Frac *out)
+check_rates(struct replay *p, Frac achieved, Frac *out)
 {
 	const Schedule *sched = p->sched;
-	Frac achieved, bound = FRAC_ZERO;
-	TRY(sched_achieved(p->ctx, p->label, sched, &achieved));
+	Frac bound = FRAC_ZERO;
 	TRY(bound_from_certificate(p->ctx, p->label, sched->topo, sched->coll, sched->root, &sched->bound, &bound));
 	if (!states(sched->stated_achieved, achieved))
 		return fail(p->ctx, UNVERIFIED, "%s: rate.achieved: %.15g: the trees achieve %.15g GB/s", p->label,
@@ -299,14 +315,13 @@ check_rates(struct replay *p, Frac *out)
 
 /* Shares are in proportion to rates if each part, with its share, achieves by itself what all achieve together. */
 static Status
-check_parts(struct replay *p)
+check_parts(struct replay *p, Frac all)
 {
 	const Schedule *sched = p->sched;
 	Part *part;
 	PartEnd *split;
-	Frac share, alone, all;
+	Frac share, alone;
 	TRY(TEMP(p->ctx, part, sched->n_parts));
-	TRY(sched_achieved(p->ctx, p->label, sched, &all));
 	TRY(sched_parts(p->ctx, p->label, sched, part));
 	for (int i = 0; i < sched->n_parts; i++) {
 		if (!states(sched->part[i].stated_rate, part[i].rate))
@@ -328,16 +343,12 @@ check_parts(struct replay *p)
 
 /* Of all but the certificate: an edge is checked, replayed and added to loads, some of them twice. */
 static int64_t
-steps_of(const Schedule *sched)
+steps_of(const Segment *s)
 {
 	enum { STEPS_EDGE = 20, STEPS_LINK = 20, STEPS_TREE = 400 };
-	int64_t steps = 0;
-	for (int t = 0; t < sched->n_segments; t++) {
-		const Segment *s = &sched->segment[t];
-		steps += STEPS_TREE + STEPS_EDGE * s->n_to;
-		for (int e = 0; e < s->tree.n_up + s->tree.n_down; e++)
-			steps += STEPS_EDGE + STEPS_LINK * tree_edge(&s->tree, e)->n_links;
-	}
+	int64_t steps = STEPS_TREE + STEPS_EDGE * s->n_to;
+	for (int e = 0; e < s->tree.n_up + s->tree.n_down; e++)
+		steps += STEPS_EDGE + STEPS_LINK * tree_edge(&s->tree, e)->n_links;
 	return steps;
 }
 
@@ -346,16 +357,75 @@ sched_verify(Ctx *ctx, const char *label, Schedule *sched)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct replay p = { .ctx = ctx, .label = label, .sched = sched, .n = sched->topo->n_ranks };
-	Frac bound;
+	Frac achieved, bound;
+	int64_t steps = 0;
 	limit_steps(ctx, LIMIT_VERIFY_STEPS);
 	TRY(sched_check(ctx, label, sched));
-	TRY(count_steps(ctx, label, steps_of(sched)));
+	for (int t = 0; t < sched->n_segments; t++)
+		steps += steps_of(&sched->segment[t]);
+	TRY(count_steps(ctx, label, steps));
 	TRY(replay_trees(&p));
-	TRY(check_tiling(&p));
-	TRY(check_parts(&p));
-	TRY(check_rates(&p, &bound));
+	TRY(sched->symmetry ? sched_check_image_tiling(ctx, label, sched) : check_tiling(&p));
+	TRY(sched_achieved(ctx, label, sched, &achieved));
+	TRY(check_parts(&p, achieved));
+	TRY(check_rates(&p, achieved, &bound));
 	limit_steps(ctx, 0);
 	arena_release(&ctx->scratch, mark);
+	sched->bound.rate = bound;
+	return OK;
+}
+
+/* ---- tree by tree ---- */
+
+struct Verification {
+	struct replay replay;
+	struct checking checking;
+	struct loading loading;
+	Schedule *sched;
+	ArenaMark mark;
+};
+
+Status
+verify_begin(Ctx *ctx, const char *label, Schedule *sched, Verification **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Verification *v;
+	TRY(TEMP(ctx, v, 1));
+	v->replay = (struct replay){ .ctx = ctx, .label = label, .sched = sched, .n = sched->topo->n_ranks };
+	v->sched = sched;
+	v->mark = mark;
+	limit_steps(ctx, LIMIT_VERIFY_STEPS);
+	TRY(check_begin(&v->checking, ctx, label, sched));
+	TRY(loads_begin(&v->loading, ctx, label, sched));
+	TRY(replay_begin(&v->replay));
+	*out = v;
+	return OK;
+}
+
+Status
+verify_tree(Verification *v, int t)
+{
+	const Segment *segment = &v->sched->segment[t];
+	TRY(count_steps(v->replay.ctx, v->replay.label, steps_of(segment)));
+	TRY(check_tree(&v->checking, t));
+	TRY(loads_tree(&v->loading, t));
+	TRY(replay_room(&v->replay, segment->tree.n_up));
+	return replay_tree(&v->replay, t);
+}
+
+Status
+verify_end(Verification *v)
+{
+	Ctx *ctx = v->replay.ctx;
+	Schedule *sched = v->sched;
+	Frac bound;
+	if (sched->n_segments < 1)
+		return fail(ctx, BAD_INPUT, "%s: trees: none: want at least one", v->replay.label);
+	TRY(check_tiling(&v->replay));
+	TRY(loads_achieved(&v->loading, &sched->achieved));
+	TRY(check_rates(&v->replay, sched->achieved, &bound));
+	limit_steps(ctx, 0);
+	arena_release(&ctx->scratch, v->mark);
 	sched->bound.rate = bound;
 	return OK;
 }

@@ -13,9 +13,10 @@
  * What libblink takes itself (runtime/cuda/sizes.c) is a rule for all machines, within 8 to 128 KiB for kernels, bound
  * by its rings; `--chunk` simulates that, too. The best size shows what a schedule can do, and is what a schedule's
  * chunk can be set to (BLINK_CHUNK). */
+#include "simulate/floor.h"
 #include "simulate/run.h"
 
-enum { LEAST_SHIFT = 12, LEAST_SHIFT_PACKETS = 8, PATIENCE = 2 };
+enum { LEAST_SHIFT = 12, LEAST_SHIFT_PACKETS = 8, PATIENCE = 2, TRIALS = 4 };
 
 int64_t
 sim_least_chunk(const SimAsk *ask)
@@ -39,57 +40,154 @@ too_many(const struct net *net, int64_t longest, int64_t chunk)
 	return (longest - 1) / chunk + 1 > LIMIT_SIM_SEARCH / (net->n_hops ? net->n_hops : 1);
 }
 
-/* One more simulation; what a worse one has left in the run arena is given back. */
+struct search {
+	Ctx *ctx;
+	const struct net *net;
+	const SimAsk *ask;
+	const Floor *floor;	/* NULL: none is known */
+	int64_t longest;	/* bytes */
+	int64_t most;		/* ps: a longer time than that need not be known */
+	SimResult best;
+	int64_t chunk;		/* with which it is */
+};
+
+/* Of a chunk size. result->time: INT64_MAX: above `most`. */
 static Status
-try_chunk(Ctx *ctx, const struct net *net, const SimAsk *ask, int64_t chunk, SimResult *best, bool *better)
+run_within(const struct search *s, int64_t chunk, int64_t most, SimResult *result)
 {
-	ArenaMark mark = arena_mark(&ctx->run);
-	SimAsk one = *ask;
-	SimResult result;
+	SimAsk one = *s->ask;
 	one.chunk = chunk;
 	one.steps = false;
-	TRY(sim_run_net(ctx, net, &one, &result));
-	*better = result.time < best->time;
-	if (*better)
-		*best = result;
-	else
-		arena_release(&ctx->run, mark);
+	*result = (SimResult){ .time = INT64_MAX };
+	return s->floor && floor_of_chunk(s->floor, chunk) > most ? OK
+	    : sim_run_net(s->ctx, s->net, &one, most, result);
+}
+
+/* One more simulation; what a worse one has left in the run arena is given back. */
+static Status
+try_chunk(struct search *s, int64_t chunk, bool *better)
+{
+	ArenaMark mark = arena_mark(&s->ctx->run);
+	SimResult result;
+	TRY(run_within(s, chunk, s->best.time - 1, &result));
+	*better = result.time < s->best.time;
+	if (*better) {
+		s->best = result;
+		s->chunk = chunk;
+	} else {
+		arena_release(&s->ctx->run, mark);
+	}
+	return OK;
+}
+
+/* No message needs a larger chunk. */
+static int64_t
+largest_chunk(const struct search *s)
+{
+	int64_t chunk = sim_least_chunk(s->ask);
+	while (chunk < s->longest)
+		chunk *= 2;
+	return chunk;
+}
+
+static bool
+has_chunk(const struct search *s, int64_t chunk)
+{
+	return chunk >= sim_least_chunk(s->ask) && !too_many(s->net, s->longest, chunk);
+}
+
+/* The chunk with the least floor: the search will hardly end before. */
+static int64_t
+best_floor(const struct search *s)
+{
+	int64_t best = largest_chunk(s), least = floor_of_chunk(s->floor, best);
+	for (int64_t chunk = best / 2; has_chunk(s, chunk); chunk /= 2) {
+		int64_t floor = floor_of_chunk(s->floor, chunk);
+		best = floor < least ? chunk : best;
+		least = floor < least ? floor : least;
+	}
+	return best;
+}
+
+static int64_t
+steps_of(const struct search *s, int64_t chunk)
+{
+	return ((s->longest - 1) / chunk + 1) * s->net->n_hops;
+}
+
+/* Do the floors of this chunk and of all smaller ones leave a time that is wanted? */
+static bool
+is_wanted(const struct search *s, int64_t chunk)
+{
+	bool any = !s->floor || s->best.time <= s->most;
+	for (; !any && has_chunk(s, chunk); chunk /= 2)
+		any = floor_of_chunk(s->floor, chunk) <= s->most;
+	return any;
+}
+
+/* Has any chunk size, of those that the search may try, at most this time? *found: true, too, if it takes so many steps
+ * to tell that the search may be faster. A time above it is mostly certain early, since links are busy. */
+static Status
+any_within(const struct search *s, bool *found)
+{
+	ArenaMark mark = arena_mark(&s->ctx->run);
+	SimResult result;
+	int64_t chunk = largest_chunk(s), steps = 0, most = steps_of(s, best_floor(s)) * TRIALS;
+	do {
+		TRY(run_within(s, chunk, s->most, &result));
+		arena_release(&s->ctx->run, mark);
+		steps += result.n_steps;
+		*found = result.time <= s->most || steps > most;
+	} while (!*found && has_chunk(s, chunk /= 2));
 	return OK;
 }
 
 static Status
-search(Ctx *ctx, const struct net *net, const SimAsk *ask, SimResult *best, int64_t *best_chunk)
+find_best(struct search *s)
 {
-	int64_t longest = longest_segment(net), chunk = sim_least_chunk(ask);
+	int64_t chunk = largest_chunk(s);
 	int worse = 0;
 	bool better;
-	while (chunk < longest)
-		chunk *= 2;
-	*best_chunk = chunk;
-	TRY(try_chunk(ctx, net, ask, chunk, best, &better));
-	while ((chunk /= 2) >= sim_least_chunk(ask) && worse < PATIENCE && !too_many(net, longest, chunk)) {
-		TRY(try_chunk(ctx, net, ask, chunk, best, &better));
+	s->best.time = INT64_MAX;
+	TRY(try_chunk(s, chunk, &better));
+	while (has_chunk(s, chunk /= 2) && worse < PATIENCE && is_wanted(s, chunk)) {
+		TRY(try_chunk(s, chunk, &better));
 		worse = better ? 0 : worse + 1;
-		*best_chunk = better ? chunk : *best_chunk;
 	}
 	return OK;
 }
 
 Status
-sim_run_best(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
+sim_run_best_within(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, Floor *floor, int64_t most,
+    SimResult *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	SimResult best = { .time = INT64_MAX };
+	struct search s = { .ctx = ctx, .ask = ask, .floor = floor };
 	SimAsk one = *ask;
 	struct net net;
+	bool found = true;
 	one.steps = false;
+	if (floor)
+		floor_of_message(floor, ask->m);
 	TRY(net_new(ctx, plan, &one, &net));
-	TRY(search(ctx, &net, ask, &best, &one.chunk));
+	s.net = &net;
+	s.longest = longest_segment(&net);
+	s.most = most;
+	if (floor && most < SIM_TIME_MOST)
+		TRY(any_within(&s, &found));
+	if (found)
+		TRY(find_best(&s));
 	arena_release(&ctx->scratch, mark);
-	if (ask->steps) {
-		one.steps = true;
-		return sim_run(ctx, plan, &one, out);
-	}
-	*out = best;
-	return OK;
+	*out = s.best;
+	if (!found || s.best.time > most)
+		*out = (SimResult){ .time = INT64_MAX };
+	one.chunk = s.chunk;
+	one.steps = ask->steps;
+	return ask->steps && out->time < INT64_MAX ? sim_run(ctx, plan, &one, out) : OK;
+}
+
+Status
+sim_run_best(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
+{
+	return sim_run_best_within(ctx, plan, ask, NULL, SIM_TIME_MOST, out);
 }

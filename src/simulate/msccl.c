@@ -211,8 +211,7 @@ stay(struct program *p, int t, BlockState state, int64_t wait)
 	p->block[t].state = state;
 	if (wait > SIM_TIME_MOST - p->run.now)
 		return too_long(p);
-	clocks_set(&p->run.clocks, t, p->run.now + wait);
-	return OK;
+	return events_add(p->run.ctx, &p->run.events, p->run.now, wait, p->of->plan.n_hops + t, -1);
 }
 
 /* What a threadblock does with its own GPU's memory, before it sends. */
@@ -244,7 +243,7 @@ move_bytes(struct program *p, int t)
 	int64_t bytes = message_bytes(p, &p->block[t], step_of(p, t));
 	p->block[t].state = BLOCK_MOVING;
 	p->net.bytes[t] = wire_bytes(p, bytes);
-	p->run.active[t] = (struct active){ .hop = t, .step = p->block[t].current, .weight = WEIGHT_ONE };
+	p->run.active[t] = (struct active){ .hop = t, .step = p->block[t].current };
 	links_enter(&p->run, t);
 	for (int i = 0; i < hop->n_links; i++)
 		p->moved[hop->link[i]] += bytes;
@@ -340,7 +339,6 @@ next_state(struct program *p, int t)
 		return move_bytes(p, t);
 	if (b->state == BLOCK_ADDING_THERE)
 		return end_message(p, t);
-	links_leave(&p->run, t);
 	if (p->of->place[t].adds[b->step] && p->asked->p.fused)
 		wait = time_at_rate(message_bytes(p, b, step),
 		    sim_add_rate(&p->asked->p, p->of->plan.sched->topo, &p->of->plan.hop[t]));
@@ -349,13 +347,15 @@ next_state(struct program *p, int t)
 
 /* ---- time ---- */
 
-static bool
-next_time(const struct run *run, int64_t *out)
+/* A message arrives, or a threadblock goes on. */
+static Status
+take_event(struct program *p)
 {
-	int64_t clock = run->clocks.n ? run->clocks.heap[0].time : INT64_MAX;
-	int64_t event = events_left(&run->events) ? events_time(&run->events) : INT64_MAX;
-	*out = clock < event ? clock : event;
-	return *out < INT64_MAX;
+	int id = events_pop(&p->run.events).id, n = p->of->plan.n_hops;
+	if (id >= n)
+		return next_state(p, id - n);
+	arrive(p, id);
+	return OK;
 }
 
 /* Everything that happens now, until all that is left takes time. */
@@ -368,12 +368,12 @@ happen(struct program *p)
 			int t = p->woken[--p->n_woken];
 			p->block[t].woken = false;
 			TRY(go_on(p, t));
-		} else if (!next_time(&p->run, &time) || time > p->run.now) {
+		} else if (!run_next_time(&p->run, &time) || time > p->run.now) {
 			return links_share(&p->run);
 		} else if (events_left(&p->run.events) && events_time(&p->run.events) == time) {
-			arrive(p, events_pop(&p->run.events).id);
+			TRY(take_event(p));
 		} else {
-			TRY(next_state(p, clocks_pop(&p->run.clocks)));
+			TRY(next_state(p, links_leave(&p->run)));
 		}
 	}
 }
@@ -386,7 +386,7 @@ simulate(struct program *p)
 	for (int t = 0; t < p->of->plan.n_hops; t++)
 		wake(p, t, -1);
 	TRY(happen(p));
-	while (next_time(&p->run, &time)) {
+	while (run_next_time(&p->run, &time)) {
 		p->run.now = time;
 		TRY(happen(p));
 	}
@@ -478,7 +478,8 @@ sim_msccl_run(Ctx *ctx, const SimMsccl *program, const SimAsk *ask, SimResult *o
 	p.ask.chunk = INT64_MAX;
 	p.ask.p.packet_most = 0;
 	p.ask.p.at_once = 0;
-	p.run = (struct run){ .ctx = ctx, .net = &p.net, .ask = &p.ask, .out = &result };
+	p.run = (struct run){ .ctx = ctx, .net = &p.net, .ask = &p.ask, .out = &result,
+		.most = INT64_MAX };
 	TRY(NEW(ctx, result.moved, program->plan.sched->topo->n_links));
 	TRY(NEW(ctx, result.busy, program->plan.sched->topo->n_links));
 	TRY(run_all(&p, &result));

@@ -1,9 +1,6 @@
 /* What is simulated: all of a plan, or one hop, value, link and GPU of each class. */
 #include "simulate/run.h"
 
-/* Steps over several links at once, so that levels are found in about a us for each step. */
-enum { FAIR_MOST = 32 };
-
 static int64_t
 weight_of(const SimAsk *ask, int64_t bytes, int64_t longest)
 {
@@ -60,20 +57,6 @@ whole_links(Ctx *ctx, const SimAsk *ask, struct net *net)
 	return OK;
 }
 
-/* Steps over several links that can be under way at once. */
-static int64_t
-joined_steps(const struct net *net, const SimAsk *ask)
-{
-	int64_t all = 0;
-	for (int g = 0; g < net->n_gpus; g++) {
-		int n = 0;
-		for (int i = net->first_issue[g]; i < net->first_issue[g + 1]; i++)
-			n += net->hop[net->issue[i]].n_places > 1;
-		all += ask->p.at_once && n > ask->p.at_once ? ask->p.at_once : n;
-	}
-	return all;
-}
-
 static Status
 whole(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out)
 {
@@ -85,7 +68,6 @@ whole(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out)
 	TRY(TEMP(ctx, out->bytes, plan->sched->n_segments));
 	sim_segment_bytes(plan, ask->m, out->bytes);
 	TRY(whole_hops(ctx, ask, out));
-	out->fair = joined_steps(out, ask) <= FAIR_MOST;
 	return whole_links(ctx, ask, out);
 }
 
@@ -96,6 +78,7 @@ net_bare(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out)
 		.n_gpus = plan->sched->topo->n_ranks };
 	TRY(TEMP(ctx, out->bytes, plan->n_hops));
 	TRY(whole_hops(ctx, ask, out));
+	TRY(flows_find(ctx, out));
 	return whole_links(ctx, ask, out);
 }
 
@@ -214,7 +197,7 @@ fold(struct folding *f)
 	const struct net *whole = f->whole;
 	const struct partition *of = f->classes->of;
 	struct net *out = f->out;
-	*out = (struct net){ .plan = whole->plan, .bytes = whole->bytes, .fair = whole->fair,
+	*out = (struct net){ .plan = whole->plan, .bytes = whole->bytes,
 		.n_hops = of[KIND_HOP].n_classes, .n_values = of[KIND_VALUE].n_classes,
 		.n_links = of[KIND_LINK].n_classes, .n_gpus = of[KIND_GPU].n_classes };
 	TRY(TEMP(f->ctx, f->mark, out->n_hops));
@@ -240,8 +223,8 @@ net_new(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out)
 	*out = all;
 	if (!ask->steps)
 		TRY(alike_find(ctx, &all, ask, &classes, &found));
-	if (!found)
-		return OK;
 	struct folding f = { .ctx = ctx, .whole = &all, .ask = ask, .classes = &classes, .out = out };
-	return fold(&f);
+	if (found)
+		TRY(fold(&f));
+	return flows_find(ctx, out);
 }

@@ -288,6 +288,11 @@ sim_prepare(Ctx *ctx, const Schedule *sched, SimPlan **out)
 	SimPlan *plan;
 	PartEnd *split = NULL;
 	int n = 0;
+	if (sched->symmetry) {
+		Schedule *all;
+		TRY(sched_expand(ctx, sched->topo->name, sched, &all));
+		sched = all;
+	}
 	TRY(count_edges(ctx, sched, &n));
 	if (sched->n_parts)
 		TRY(sched_split(ctx, sched->topo->name, sched, &split));

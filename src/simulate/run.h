@@ -17,6 +17,7 @@ struct net_hop {
 	int64_t add_rate;		/* bytes/s at which its receiver adds; 0: in no time */
 	int64_t latency;		/* ps, of its path */
 	int64_t weight;			/* of its share of a link */
+	int flow;
 };
 
 /* A link of a hop. */
@@ -25,14 +26,20 @@ struct net_place {
 	int times;			/* hops of this class on one link of that class */
 };
 
+/* Hops over the same links with the same weight: flows.c. */
+struct net_flow {
+	int first_place, n_places;	/* those of one of its hops */
+	int64_t weight;
+};
+
 /* A plan with the quantities of a message and an executor: all of it, or one of each class. Lists as those of the plan,
  * without hops of one class twice, but for values whose hops are added one after the other. */
 struct net {
 	const SimPlan *plan;
 	int64_t *bytes;			/* of each segment */
-	bool fair;			/* what a step cannot use of its share of a link goes to the others */
-	int n_hops, n_values, n_links, n_gpus;
+	int n_hops, n_flows, n_values, n_links, n_gpus;
 	struct net_hop *hop;
+	struct net_flow *flow;
 	struct net_place *place;
 	int *first_in, *in, *first_out, *out;
 	int *first_follower, *follower;
@@ -45,9 +52,11 @@ struct net {
 /* net.c. For any size of chunks, but otherwise as asked. In scratch memory. */
 Status net_new(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out);
 
-/* Hops and links alone, of a schedule without segments: all of them, with equal weights, not fair. bytes: of each hop,
- * 0. */
+/* Hops and links alone, of a schedule without segments: all of them, with equal weights. bytes: of each hop, 0. */
 Status net_bare(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out);
+
+/* flows.c: those of all hops, of which places and weights are set. In scratch memory. */
+Status flows_find(Ctx *ctx, struct net *net);
 
 /* Which things go through the same states at the same times: classes[kind], a partition of each. */
 typedef enum { KIND_HOP, KIND_VALUE, KIND_LINK, KIND_GPU, N_KINDS } Kind;
@@ -89,30 +98,53 @@ time_at_rate(int64_t bytes, int64_t rate)
 	return time > SIM_TIME_MOST ? SIM_TIME_MOST : (int64_t)time;
 }
 
-/* simulate.c */
-Status sim_run_net(Ctx *ctx, const struct net *net, const SimAsk *ask, SimResult *out);
+/* simulate.c. most: ps; if it takes longer, out->time is INT64_MAX, and nothing else is known but n_steps: those that
+ * were simulated until that was certain. */
+Status sim_run_net(Ctx *ctx, const struct net *net, const SimAsk *ask, int64_t most, SimResult *out);
 
-/* A step that is under way at its sender. There are few of them, in slots that are used again, close together in
- * memory: what moves on a link is looked at whenever one of it begins or ends. */
+/* A step that is under way at its sender, in slots that are used again. */
 typedef enum { STEP_STARTING, STEP_MOVING, STEP_ADDING } StepState;
 
+enum { NO_SLOT = -1 };
+
 struct active {
-	Wide left, rate;		/* work left at `since`, and done in each ps: bytes * PS_PER_S << RATE_BITS */
-	int64_t since;
-	int64_t weight;
+	Wide end;			/* what its flow has done when its bytes have moved */
 	int hop, step, cause;		/* cause: the step that let it begin */
+	int next;			/* the slot that ends next of its flow */
 	StepState state;
-	int n_places;			/* its links: places[slot * longest .. ] */
 };
 
-/* A link of a step, and where the step is in the list of that link. */
+/* The steps of a flow that move go at one rate, each. Work is in bytes * PS_PER_S << RATE_BITS. */
+struct flow_run {
+	Wide rate;			/* of work in each ps */
+	Wide done;			/* by each step since the flow began, at `since` */
+	int64_t since;
+	int64_t weight;
+	int n;				/* steps that move */
+	int head, tail;			/* their slots, in the order in which they end */
+	int first_place, n_places;
+	bool untimed;			/* its clock is that of another step, or not set */
+	unsigned round;			/* in which it got its rate last */
+	/* The least level of its links, the first link with it, and the least level of its other links; what each step
+	 * has at the first. */
+	Wide level, other, share;
+	int lowest;
+};
+
+/* A link of a flow, and where the flow is in the list of that link. */
 struct place {
 	int link, at, times;
 };
 
-/* A step in the list of a link, and where among its links that is. */
+/* A flow in the list of a link, and where among its links that is. */
 struct entry {
-	int slot, place;
+	int flow, times, place;
+};
+
+/* A flow of a link that moves on others, too: the least of their levels. */
+struct other {
+	Wide level;
+	int flow, times;
 };
 
 /* At most one chunk of a hop is under way at its sender: they follow one another. */
@@ -132,18 +164,19 @@ struct value_run {
 };
 
 struct link_run {
-	int n;			/* of the list of steps that move on it */
+	int n;			/* of the list of flows that move on it */
 	int first;		/* of that list */
-	int sharing;		/* steps, with those that are not in the list as their class is */
-	int joined;		/* of the list: steps that move on other links, too */
+	int sharing;		/* steps, with those that are not simulated as their class is */
+	int joined;		/* of the list: flows that move on other links, too */
 	int64_t weights;
 	Wide level;		/* what it gives to each of `weights` that it bounds: bytes/s << 2 * RATE_BITS */
 	Wide alone;		/* what it gives to the only step that it bounds; 0: it bounds several */
 	bool changed;		/* what moves on it */
 	bool due;		/* its level is to be found again */
-	bool shared;		/* its steps are to get new rates */
+	bool shared;		/* its flows are to get new rates */
 	int64_t since, busy;
 	Wide moved;
+	double left, byte;	/* bytes whose move has not begun; ps that each of them takes at least */
 };
 
 struct gpu_run {
@@ -161,26 +194,38 @@ struct links {
 	int *link;
 };
 
+/* A link whose level is to be found, in a heap by the levels that they have. */
+struct due {
+	Wide level;
+	int link;
+};
+
 struct run {
 	Ctx *ctx;
 	const struct net *net;
 	const SimAsk *ask;
 	SimResult *out;
 	int64_t now;
+	int64_t most;			/* ps: beyond that, nothing need be known */
+	bool late;			/* it will be beyond */
+	int64_t n_begun;		/* steps */
 	int64_t *chunks;		/* of each segment: their number */
 	struct hop_run *hop;
 	struct value_run *value;
 	struct link_run *link;
 	struct gpu_run *gpu;
 	struct active *active;		/* slots */
-	struct place *places;
-	int longest;			/* links of a hop, at most */
 	int *free_slot, n_free;
+	struct flow_run *flow;
+	struct place *place;		/* of flows */
 	struct entry *moving;		/* lists of links */
+	struct other *other;		/* work space of a link whose level is looked for */
 	struct links changed, shared;
-	struct links due;
+	unsigned round;			/* each time that rates are found */
+	struct due *due;
+	int n_due;
 	int *touched, n_touched;	/* GPUs */
-	Clocks clocks;			/* of slots that move: when their bytes have moved */
+	Clocks clocks;			/* of flows: when the bytes of their next step have moved */
 	Events events;			/* ids: hops, whose chunks arrive; n_hops + a value, which has added or
 					 * is input; n_hops + n_values + a slot, which goes on to its next state */
 	int64_t *first_step;		/* steps are kept: of each hop, of its places in step_at */
@@ -188,10 +233,20 @@ struct run {
 	int n_kept;
 };
 
+/* When something happens next. False: nothing does. */
+static inline bool
+run_next_time(const struct run *run, int64_t *out)
+{
+	int64_t clock = run->clocks.n ? run->clocks.heap[0].time : INT64_MAX;
+	int64_t event = events_left(&run->events) ? events_time(&run->events) : INT64_MAX;
+	*out = clock < event ? clock : event;
+	return *out < INT64_MAX;
+}
+
 /* links.c */
 Status links_new(struct run *run);
-void links_enter(struct run *run, int slot);	/* its bytes begin to move, or end */
-void links_leave(struct run *run, int slot);
+void links_enter(struct run *run, int slot);	/* its bytes begin to move */
+int links_leave(struct run *run);		/* the slot of which they have, now: that of the first of the clocks */
 Status links_share(struct run *run);		/* new rates and ends of what moves on links that changed */
 
 /* *out = moved, what a link has carried of a message of m bytes. name: what was simulated.

@@ -22,10 +22,10 @@
  * time has their direct algorithm, (n - 1) (step + M / B), and so on: tests/oracle/closed.py has the list.
  *
  * Sharing. A step on several links goes at one rate over all of them, as it passes switches cut-through. Links are
- * shared by weighted max-min fairness, or where that takes too long by the least of a step's shares: links.c. Weights
- * are, with `by_length`, the lengths of segments, as a kernel that gives blocks to segments by their length; else all
- * equal, as copy engines do. With weights by length a tree is never below the rate that it was planned with: loads of
- * all trees fit every link, so that weight / (sum of weights on it) is at least that, on each link of its route.
+ * shared by weighted max-min fairness: links.c. Weights are, with `by_length`, the lengths of segments, as a kernel
+ * that gives blocks to segments by their length; else all equal, as copy engines do. With weights by length a tree is
+ * never below the rate that it was planned with: loads of all trees fit every link, so that weight / (sum of weights
+ * on it) is at least that, on each link of its route.
  *
  * Switches that multicast or reduce. An edge that begins at a switch begins with the edge whose data it copies, and
  * costs its sender nothing; one that ends at a switch is added there, in no time, and arrives when it would over the
@@ -122,11 +122,12 @@ begin(struct run *run, int h, int cause)
 	const struct net_hop *of = &run->net->hop[h];
 	int64_t wait = (by_packets(run->ask) ? run->ask->p.packet_step : run->ask->p.step) * PS_PER_NS;
 	int slot = run->free_slot[--run->n_free], step = run->ask->steps ? run->n_kept++ : -1;
-	run->active[slot] = (struct active){ .hop = h, .step = step, .cause = cause, .weight = of->weight };
+	run->active[slot] = (struct active){ .hop = h, .step = step, .cause = cause };
 	if (run->ask->steps) {
 		*step_of(run, step) = (SimStep){ .hop = h, .cause = cause, .chunk = hop->begun, .begin = run->now };
 		run->step_at[run->first_step[h] + hop->begun] = step;
 	}
+	run->n_begun++;
 	hop->begun++;
 	hop->busy = true;
 	run->gpu[of->src].sending += of->feeder < 0;
@@ -261,7 +262,6 @@ next_state(struct run *run, int slot)
 		return move_bytes(run, slot);
 	if (step->state == STEP_ADDING)
 		return end_step(run, slot);
-	links_leave(run, slot);
 	if (hop->adds && run->ask->p.fused)
 		wait = time_to_add(run, step->hop, chunk_bytes(run, hop->segment, run->hop[step->hop].begun - 1));
 	if (wait == 0)
@@ -304,26 +304,22 @@ grant(struct run *run)
 	return OK;
 }
 
-static bool
-next_time(const struct run *run, int64_t *out)
-{
-	int64_t clock = run->clocks.n ? run->clocks.heap[0].time : INT64_MAX;
-	int64_t event = events_left(&run->events) ? events_time(&run->events) : INT64_MAX;
-	*out = clock < event ? clock : event;
-	return *out < INT64_MAX;
-}
-
 static Status
 simulate(struct run *run)
 {
-	for (int64_t time; next_time(run, &time);) {
+	for (int64_t time; run_next_time(run, &time);) {
+		if (time > run->most || run->late) {
+			run->out->time = INT64_MAX;
+			run->out->n_steps = run->n_begun;
+			return OK;
+		}
 		run->now = time;
 		do {
 			if (events_left(&run->events) && events_time(&run->events) == time)
 				TRY(take_event(run));
 			else
-				TRY(next_state(run, clocks_pop(&run->clocks)));
-		} while (next_time(run, &time) && time == run->now);
+				TRY(next_state(run, links_leave(run)));
+		} while (run_next_time(run, &time) && time == run->now);
 		TRY(grant(run));
 		TRY(links_share(run));
 	}
@@ -422,17 +418,17 @@ prepare(struct run *run)
 }
 
 Status
-sim_run_net(Ctx *ctx, const struct net *net, const SimAsk *ask, SimResult *out)
+sim_run_net(Ctx *ctx, const struct net *net, const SimAsk *ask, int64_t most, SimResult *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	SimResult result = { .packets = by_packets(ask), .last = -1 };
-	struct run run = { .ctx = ctx, .net = net, .ask = ask, .out = &result };
+	struct run run = { .ctx = ctx, .net = net, .ask = ask, .out = &result, .most = most };
 	int n_links = net->plan->sched->topo->n_links;
 	TRY(NEW(ctx, result.moved, n_links));
 	TRY(NEW(ctx, result.busy, n_links));
 	TRY(prepare(&run));
 	TRY(simulate(&run));
-	for (int l = 0; l < n_links; l++) {
+	for (int l = 0; l < n_links && result.time < INT64_MAX; l++) {
 		const struct link_run *link = &run.link[net->link_class[l]];
 		TRY(links_carried(ctx, net->plan->sched->topo->name, ask->m, link->moved, &result.moved[l]));
 		result.busy[l] = link->busy;
@@ -448,7 +444,7 @@ sim_run(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct net net;
 	TRY(net_new(ctx, plan, ask, &net));
-	TRY(sim_run_net(ctx, &net, ask, out));
+	TRY(sim_run_net(ctx, &net, ask, SIM_TIME_MOST, out));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

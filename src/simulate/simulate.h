@@ -101,6 +101,10 @@ typedef struct {
 
 void sim_defaults(Executor executor, SimParameters *out);
 
+/* The defaults, over them what a machine's topology file gives for the executor, and over that what `own` does; NULL:
+ * none. */
+void sim_parameters_for(Executor executor, const Parameters *machine, const Parameters *own, SimParameters *out);
+
 /* A row of the table, for readers of files and for help. */
 typedef struct {
 	const char *name;
@@ -142,6 +146,7 @@ typedef struct {
 } SimPlan;
 
 /* sched: passes sched_check; with parts or without. *out: in the run arena; keeps sched.
+ * Of a compact one all trees are listed.
  * Fails: LIMIT more than LIMIT_TREE_EDGES edges, or what sched_split fails with. Cost: the links of all edges. */
 Status sim_prepare(Ctx *ctx, const Schedule *sched, SimPlan **out);
 
@@ -180,6 +185,16 @@ Status sim_run(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
 /* As sim_run, with the chunk size, a power of two, that takes least time: ask->chunk is not looked at. chunk.c has the
  * search. */
 Status sim_run_best(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out);
+
+/* What a simulation of a plan does not go below (floor.h). */
+typedef struct Floor Floor;
+
+/* As sim_run_best, if that takes at most `most` ps; else *out has a time of INT64_MAX, and no more is known.
+ * floor: of the plan and of ask->p; NULL: none is known. Chunk sizes whose floors are above the best time are not
+ * simulated, nor any once all that are left have floors above `most`; and simulations end once it is certain that they
+ * take longer than the best, or than `most`. */
+Status sim_run_best_within(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, Floor *floor, int64_t most,
+    SimResult *out);
 
 /* The least chunk that it tries, bytes: a power of two. */
 int64_t sim_least_chunk(const SimAsk *ask);

@@ -226,6 +226,7 @@ topo_matrix(Ctx *ctx, const Topology *topo, const int *device, int n, Matrix *ou
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct fabric fabric;
 	struct search search;
+	TRY(topo_check_pairs(ctx, topo));
 	TRY(NEW(ctx, out->entry, (size_t)n * (size_t)n));
 	TRY(NEW(ctx, out->cpu, n));
 	TRY(find_fabrics(ctx, topo, &fabric));

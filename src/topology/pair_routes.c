@@ -48,6 +48,7 @@ classes_of_servers(Ctx *ctx, const Topology *machine, const int *gpu, int n, uns
 	Topology *some;
 	unsigned char *kind;
 	TRY(only_classes(ctx, machine, gpu, n, classes, &some));
+	TRY(topo_check_pairs(ctx, some));
 	TRY(TEMP(ctx, kind, (size_t)n * (size_t)n));
 	TRY(topo_pair_routes(ctx, some, kind));
 	for (int s = 0; s < machine->n_nodes; s++)
@@ -217,6 +218,7 @@ topo_induce_pairs(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsi
 	TRY(classes_of_servers(ctx, machine, gpu, n, classes, of_node));
 	TRY(topo_nic_paths(ctx, machine, gpu, n, classes, of_node, &links));
 	TRY(topo_induce(ctx, machine, gpu, n, &links, &job));
+	TRY(topo_check_pairs(ctx, job));
 	TRY(TEMP(ctx, kind, (size_t)n * (size_t)n));
 	TRY(topo_pair_routes(ctx, job, kind));
 	TRY(drop_others(ctx, job, kind, out));

@@ -169,10 +169,6 @@ Status topo_canonical_form(Ctx *ctx, const Topology *topo, const int *mark, unsi
  * Cost: a sort of the links for each divisor of the number of ranks. Random: none. */
 Status topo_symmetry(Ctx *ctx, const Topology *topo, int root, SymmetryKind wanted, Symmetry **out);
 
-/* All elements: a walk begins at the identity, in the scratch arena, and false ends it, there again. */
-Status symmetry_walk(Ctx *ctx, const Topology *topo, const Symmetry *sym, SymmetryWalk *out);
-bool symmetry_next(SymmetryWalk *walk);
-
 /* "sha256:" and 64 hex digits of the canonical text, which emit_topo_canonical writes. */
 Status topo_digest(Ctx *ctx, const Topology *topo, const char **out);
 

@@ -31,7 +31,7 @@ request_choice(Ctx *ctx, const Options *opt, const Ask *ask, const char *format,
 	*out = (ChoiceRequest){ .wanted = open && (sizes->n == 1 || (sizes->n > 1 && opt->value[OPT_PARETO])) };
 	TRY(check_conflicts(ctx, opt, ask, out));
 	TRY(request_executor(ctx, opt->value[OPT_EXECUTOR], &out->executor));
-	return request_parameters(ctx, opt->value[OPT_PARAMETERS], out->executor, &out->p);
+	return request_parameters(ctx, opt->value[OPT_PARAMETERS], &out->given);
 }
 
 Status
@@ -41,8 +41,10 @@ compile_chosen(Ctx *ctx, const Topology *machine, const int *gpu, int n, const C
 	Job job;
 	Choices *choices;
 	ChoicePoint point;
+	SimParameters p;
 	TRY(job_induce(ctx, machine, gpu, n, ask, &job));
-	TRY(choice_prepare(ctx, &job, &request->p, &choices));
+	sim_parameters_for(request->executor, &machine->parameters, &request->given, &p);
+	TRY(choice_prepare(ctx, &job, &p, &choices));
 	TRY(choice_of_size(ctx, choices, m, &point));
 	const Candidate *best = &choices->candidate[point.best];
 	job = best->job;
@@ -101,9 +103,11 @@ print_candidates(Ctx *ctx, const Topology *machine, const int *gpu, int n, const
 	int order[CANDIDATES_MOST], n_rows = 0;
 	Job job;
 	Choices *choices;
+	SimParameters p;
 	TRY(NEW(ctx, time, sizes->n * CANDIDATES_MOST));
 	TRY(job_induce(ctx, machine, gpu, n, ask, &job));
-	TRY(choice_prepare(ctx, &job, &request->p, &choices));
+	sim_parameters_for(request->executor, &machine->parameters, &request->given, &p);
+	TRY(choice_prepare(ctx, &job, &p, &choices));
 	TRY(choice_pareto(ctx, choices, latency, optimal));
 	for (int s = 0; s < sizes->n; s++)
 		TRY(choice_times(ctx, choices, sizes->m[s], time + (size_t)s * CANDIDATES_MOST, NULL));

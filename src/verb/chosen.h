@@ -10,7 +10,7 @@
 typedef struct {
 	bool wanted;		/* one --size, and nothing that says which trees; with --pareto any sizes */
 	Executor executor;
-	SimParameters p;
+	Parameters given;	/* --parameters */
 } ChoiceRequest;
 
 /* format: of the output; for those with a file for each rank a size is that of their message alone. Fails: USAGE;

@@ -111,6 +111,8 @@ print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compi
 	TRY(summary_print(ctx, to, made->sched, unproven(&req->ask, made), req->sizes.m, n_sizes));
 	if (req->choice.wanted)
 		summary_print_chosen(to, &req->chosen);
+	if (made->sched->symmetry && !req->ask.compact)
+		fprintf(to, "compact     a list of all trees would be too long: version 2 of the format\n");
 	if (made->other_trees > 0)
 		fprintf(to, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
 		    made->other_trees, made->other_depth, made->other_depth);
@@ -203,6 +205,7 @@ parse_options(Ctx *ctx, const Options *opt, const char *format, Ask *ask, Sizes 
 	TRY(request_summary(ctx, opt, &json));
 	TRY(request_collective(ctx, opt, &coll));
 	TRY(request_parse(ctx, opt, coll, ask));
+	ask->compact = strcmp(format, SCHEDULE_COMPACT) == 0;
 	TRY(request_sizes(ctx, opt->value[OPT_SIZE], sizes));
 	TRY(request_choice(ctx, opt, ask, format, sizes, choice));
 	if (opt->value[OPT_BUDGET]) {

@@ -1,8 +1,32 @@
 #include "base/file.h"
+#include "compile.h"
+#include "format/file_kind.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
+#include "verb/formats.h"
 #include "verb/request.h"
 #include "verb/verb.h"
+
+#include <string.h>
+
+/* From a list of all trees to the compact form, or the other way. */
+static Status
+convert_form(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in)
+{
+	Schedule *sched;
+	Text out = { 0 };
+	bool compact = strcmp(format, SCHEDULE_COMPACT) == 0;
+	TRY(sched_read_compact(ctx, label, in->data, in->size, &sched));
+	TRY(sched_verify(ctx, label, sched));
+	if (compact && !sched->symmetry)
+		TRY(compile_compact(ctx, label, sched, &sched));
+	else if (!compact && sched->symmetry)
+		TRY(sched_expand(ctx, label, sched, &sched));
+	sched_write_json(sched, &out);
+	Status status = out.failed ? fail_memory(ctx) : file_write(ctx, output_path(opt), &out);
+	text_free(&out);
+	return status;
+}
 
 /* A schedule of any origin: it is verified first. */
 static Status
@@ -10,6 +34,8 @@ convert_schedule(Ctx *ctx, const Options *opt, const char *format, const char *l
 {
 	Schedule *sched;
 	Text note = { 0 };
+	if (!schedule_format(format)->write)
+		return convert_form(ctx, opt, format, label, in);
 	TRY(sched_read(ctx, label, in->data, in->size, &sched));
 	TRY(sched_verify(ctx, label, sched));
 	Status status = opt->value[OPT_QUIET] ? OK : format_note(ctx, opt, format, sched, &note);
@@ -21,6 +47,33 @@ convert_schedule(Ctx *ctx, const Options *opt, const char *format, const char *l
 	return status;
 }
 
+/* Topologies, schedules and indexes may all be JSON. */
+static Status
+convert_by_content(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in)
+{
+	FileKind kind = file_kind(in->data ? in->data : "", in->size);
+	if (!topology_format(format) || (schedule_format(format) && kind == FILE_SCHEDULE))
+		return convert_schedule(ctx, opt, format, label, in);
+	if (kind == FILE_INDEX)
+		return fail(ctx, BAD_INPUT, "%s: %s: --format %s: want --format %s", label, file_kind_name(kind),
+		    format, FORMAT_LOOKUP);
+	return output_topology(ctx, opt, format, label, in, output_path(opt));
+}
+
+/* An index as its lookup file. */
+static Status
+convert_index(Ctx *ctx, const Options *opt, const char *label, const Text *in)
+{
+	Index *index;
+	Text out = { 0 };
+	TRY(index_read(ctx, label, in->data ? in->data : "", in->size, &index));
+	Status status = lookup_write(ctx, index, in->data, in->size, &out);
+	if (status == OK)
+		status = file_write(ctx, output_path(opt), &out);
+	text_free(&out);
+	return status;
+}
+
 Status
 verb_convert(Ctx *ctx, const Options *opt)
 {
@@ -28,9 +81,10 @@ verb_convert(Ctx *ctx, const Options *opt)
 	Text in = { 0 };
 	TRY(request_format(ctx, opt, CONVERT, "json", &format));
 	Status status = input_topology(ctx, opt, &label, &in);
-	if (status == OK)
-		status = topology_format(format) ? output_topology(ctx, opt, format, label, &in, output_path(opt))
-		    : convert_schedule(ctx, opt, format, label, &in);
+	if (status == OK && strcmp(format, FORMAT_LOOKUP) == 0)
+		status = convert_index(ctx, opt, label, &in);
+	else if (status == OK)
+		status = convert_by_content(ctx, opt, format, label, &in);
 	text_free(&in);
 	return status;
 }

@@ -41,6 +41,7 @@ formats_of(int verb, FormatName out[FORMATS_MAX])
 		break;
 	case CONVERT:
 		n = add_schedule_formats(out, add_topology_formats(out, n), true);
+		n = add(out, n, FORMAT_LOOKUP, FORMAT_LOOKUP);
 		break;
 	case TOPOLOGY:
 		n = add(out, add_topology_formats(out, n), "cluster", "cluster");
@@ -120,8 +121,8 @@ put_convert(Text *out)
 	FormatName list[FORMATS_MAX];
 	put_names(out, list, add_topology_formats(list, 0));
 	text_put(out, " of a topology, ");
-	put_names(out, list, add_schedule_formats(list, 0, true));
-	text_put(out, " of a schedule");
+	put_names(out, list, add_schedule_formats(list, 0, false));
+	text_put(out, " of a schedule, " FORMAT_LOOKUP " of an index");
 }
 
 static void

@@ -5,6 +5,8 @@
 
 #include "base/text.h"
 
+#define FORMAT_LOOKUP "lookup"	/* of an index */
+
 enum { FORMATS_MAX = 32 };
 
 /* A format is also chosen by its suffix, without the dot. */

@@ -71,17 +71,20 @@ fail_of_others(Ctx *ctx, int option, const struct of_verb *verb)
 static Status
 fail_unknown(Ctx *ctx, const char *word, const struct of_verb *verb)
 {
-	const char *name[N_OPTIONS];
+	const char *name[N_OPTIONS], *longer = NULL;
 	char text[40];
 	Names names = { 0, name };
 	snprintf(text, sizeof text, "%.*s", (int)strcspn(word + 2, "="), word + 2);
 	for (int i = 0; i < N_OPTIONS; i++) {
 		if (strcmp(list[i].name, text) == 0)
 			return fail_of_others(ctx, i, verb);
-		if (list[i].verbs & verb->bit)
-			name[names.n++] = list[i].name;
+		if (!(list[i].verbs & verb->bit))
+			continue;
+		name[names.n++] = list[i].name;
+		if (*text && strncmp(list[i].name, text, strlen(text)) == 0)
+			longer = list[i].name;
 	}
-	const char *like = names_like(names, text);
+	const char *like = longer ? longer : names_like(names, text);
 	if (like)
 		return fail(ctx, USAGE, "%.80s: no such option; did you mean --%s?", word, like);
 	return fail(ctx, USAGE, "%.80s: no such option; blinkc %s --help lists them", word, verb->name);

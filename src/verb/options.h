@@ -113,8 +113,7 @@ follow from it") \
 	X(OPT_EXECUTOR, "executor", 0, "NAME", COMPILE | SIMULATE | TUNE | HIERARCHY, \
 	    "of simulated times: what executes the steps: kernel (default), copy or host") \
 	X(OPT_CHUNK, "chunk", 0, "SIZE", SIMULATE | HIERARCHY, \
-	    "bytes of a chunk, as 64K; auto (default): the power of two that takes least time; of an algorithm of " \
-	    "MSCCL: bytes of a message, by default as its protocol has them") \
+	    "bytes of a chunk, as 64K; auto (default): the power of two that takes least time") \
 	X(OPT_PARAMETERS, "parameters", 0, "FILE", COMPILE | SIMULATE | TUNE | HIERARCHY, \
 	    "start-up times, rates and limits of executors, as JSON, in place of the defaults") \
 	X(OPT_TRACE, "trace", 0, "FILE", SIMULATE, \
@@ -176,6 +175,8 @@ enum {
 	X(OPT_GPU_MODEL, PROBE, "probe", "NAME", "the model of the GPUs, if not as the driver names them") \
 	X(OPT_SIZE, SIMULATE, "simulate", "LIST", "sizes of messages, comma separated, as 1024, 1K, 64M or 2G, or " \
 	    "1K-1G, each twice the one before; default: 1K to 1G, each four times the one before") \
+	X(OPT_CHUNK, SIMULATE, "simulate", "SIZE", "bytes of a chunk, as 64K; auto (default): the power of two that " \
+	    "takes least time; of an algorithm of MSCCL: bytes of a message, by default as its protocol has them") \
 	X(OPT_SIZE, HIERARCHY, "hierarchy", "SIZE", "bytes of the message, as 65536, 64K or 1G (default 128M)") \
 	X(OPT_TOPOLOGY, SIMULATE, "simulate", "FILE", "the schedule must be for this machine; of an algorithm of " \
 	    "MSCCL: the machine whose links it takes") \

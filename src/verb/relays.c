@@ -24,6 +24,20 @@ find_alone(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *
 	return OK;
 }
 
+/* Does the image of a link leave this vertex? Of a schedule that is not compact, the link itself. */
+static bool
+leaves(const Schedule *sched, int link, int v)
+{
+	const Topology *topo = sched->topo;
+	if (!sched->symmetry)
+		return topo->link[link].from == v;
+	const int *orbit = sched->symmetry->link_orbit;
+	for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++)
+		if (orbit[topo->out[i]] == orbit[link])
+			return true;
+	return false;
+}
+
 /* Does an edge lead through this vertex? */
 static bool
 carries(const Schedule *sched, int v)
@@ -33,7 +47,7 @@ carries(const Schedule *sched, int v)
 		for (int e = 0; e < tree->n_down + tree->n_up; e++) {
 			const Edge *edge = tree_edge(tree, e);
 			for (int i = 0; i < edge->n_links; i++)
-				if (sched->topo->link[edge->link[i]].from == v)
+				if (leaves(sched, edge->link[i], v))
 					return true;
 		}
 	}

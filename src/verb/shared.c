@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "format/format.h"
+#include "schedule/schedule.h"
 #include "verb/progress.h"
 #include "verb/request.h"
 #include "verb/shipped.h"
@@ -124,6 +125,11 @@ output_schedule(Ctx *ctx, const Options *opt, const char *format, const Schedule
 	const char *path = output_path(opt);
 	Text out = { 0 };
 	TRY(request_chunks(ctx, opt, format, &in));
+	if (row->write && sched->symmetry) {
+		Schedule *all;
+		TRY(sched_expand(ctx, sched->topo->name, sched, &all));
+		sched = all;
+	}
 	if (row->of_ranks)
 		return output_ranks(ctx, row, path, sched, &in);
 	if (!row->write)

@@ -212,6 +212,20 @@ rename_gpus(Ctx *ctx, const char *label, const Index *index, const IndexEntry *e
 
 /* ---- the verb ---- */
 
+/* Of a compact schedule all trees are shown; where these are too many, those of representatives. */
+static Status
+list_trees(Ctx *ctx, const char *label, Schedule **sched)
+{
+	const Error error = ctx->error;
+	if (!(*sched)->symmetry)
+		return OK;
+	Status status = sched_expand(ctx, label, *sched, sched);
+	if (status != LIMIT)
+		return status;
+	ctx->error = error;
+	return OK;
+}
+
 /* One file; with an entry of an index, its GPUs have the names and the ranks that the entry gives them. */
 static Status
 show_text(Ctx *ctx, const char *format, const char *label, const Text *in, const Index *index, const IndexEntry *entry,
@@ -219,8 +233,9 @@ show_text(Ctx *ctx, const char *format, const char *label, const Text *in, const
 {
 	Schedule *sched;
 	const char *line;
-	TRY(sched_read(ctx, label, in->data, in->size, &sched));
+	TRY(sched_read_compact(ctx, label, in->data, in->size, &sched));
 	TRY(sched_verify(ctx, label, sched));
+	TRY(list_trees(ctx, label, &sched));
 	if (entry)
 		TRY(rename_gpus(ctx, label, index, entry, sched));
 	if (entry)

@@ -149,7 +149,10 @@ summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const char *unproven, c
 	fprintf(to, "collective  %s", collective_name(sched->coll));
 	if (sched->root >= 0)
 		fprintf(to, " from root %d (%s)", sched->root, sched->topo->vertex[sched->root].id);
-	fprintf(to, "\ntrees       %d, depth %d\n", sched->n_segments, depth);
+	fprintf(to, "\ntrees       %lld, depth %d", (long long)sched_trees(sched), depth);
+	if (sched->symmetry)
+		fprintf(to, "; images of %d under a group of %d", sched->n_segments, sched->symmetry->size);
+	fprintf(to, "\n");
 	if (sched->n_parts) {
 		TRY(sched_split(ctx, sched->topo->name, sched, &split));
 		print_parts(to, sched, split);

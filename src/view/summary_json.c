@@ -211,7 +211,7 @@ summary_json(Ctx *ctx, const Summary *s, Text *out)
 	else
 		json_int(&w, "root", sched->root);
 	json_string(&w, "algorithm", sched->algorithm);
-	json_int(&w, "trees", sched->n_segments);
+	json_int64(&w, "trees", sched_trees(sched));
 	json_int(&w, "depth", depth);
 	if (sched->n_parts)
 		put_parts(&w, sched, split);

@@ -8,18 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct reader {
-	Ctx *ctx;
-	const char *label;
-	Index *index;
-	bool *seen;		/* work: n_gpus */
-	int n_names;		/* of baselines so far, each kept once */
-	const char *name[LIMIT_BASELINES];
-};
-
 /* A whole number, lo to hi. */
 static Status
-read_int(struct reader *r, const Doc *object, const char *name, int lo, int hi, int *out)
+read_int(struct index_reader *r, const Doc *object, const char *name, int lo, int hi, int *out)
 {
 	const Doc *at;
 	int64_t value;
@@ -30,7 +21,7 @@ read_int(struct reader *r, const Doc *object, const char *name, int lo, int hi, 
 }
 
 static Status
-read_rate(struct reader *r, const Doc *object, const char *name, double *out)
+read_rate(struct index_reader *r, const Doc *object, const char *name, double *out)
 {
 	const Doc *at;
 	TRY(doc_need(r->ctx, r->label, object, name, DOC_NUMBER, &at));
@@ -43,7 +34,7 @@ read_rate(struct reader *r, const Doc *object, const char *name, double *out)
 
 /* n whole numbers below `most`, each once; n = 0: any number of them, which goes to *count. */
 static Status
-read_distinct(struct reader *r, const Doc *object, const char *name, int n, int most, int *count, const int **out)
+read_distinct(struct index_reader *r, const Doc *object, const char *name, int n, int most, int *count, const int **out)
 {
 	const Doc *array;
 	int *value;
@@ -71,38 +62,20 @@ read_distinct(struct reader *r, const Doc *object, const char *name, int n, int 
 	return status;
 }
 
-/* A path must not leave the directory of the index. */
-static bool
-path_is_inside(const char *path)
-{
-	if (!*path || *path == '/')
-		return false;
-	for (const char *at = path; *at; at += strcspn(at, "/"), at += *at == '/') {
-		size_t n = strcspn(at, "/");
-		if (n == 0 || (n == 1 && *at == '.') || (n == 2 && at[0] == '.' && at[1] == '.'))
-			return false;
-		for (size_t i = 0; i < n; i++)
-			if ((unsigned char)at[i] < ' ' || at[i] == 127)
-				return false;
-	}
-	return path[strlen(path) - 1] != '/';
-}
-
 static Status
-read_file(struct reader *r, const Doc *object, const char *name, const char **out)
+read_file(struct index_reader *r, const Doc *object, const char *name, const char **out)
 {
 	const char *path;
 	TRY(doc_string(r->ctx, r->label, object, name, &path));
-	if (!path_is_inside(path))
+	if (!index_path_is_inside(path))
 		return doc_fail(r->ctx, r->label, doc_get(object, name), BAD_INPUT,
 		    "%s: want a path below the index, without . and ..", doc_found(doc_get(object, name)).text);
-	*out = arena_text(&r->ctx->run, path, strlen(path));
-	return *out ? OK : fail_memory(r->ctx);
+	return index_keep_file(r, path, strlen(path), out);
 }
 
 /* 16 digits of base 16; it may be missing. */
 static Status
-read_form(struct reader *r, const Doc *object, uint64_t *out)
+read_form(struct index_reader *r, const Doc *object, uint64_t *out)
 {
 	const Doc *at = doc_get(object, "form");
 	*out = 0;
@@ -116,7 +89,7 @@ read_form(struct reader *r, const Doc *object, uint64_t *out)
 }
 
 static Status
-read_links(struct reader *r, const Doc *topo)
+read_links(struct index_reader *r, const Doc *topo)
 {
 	const Doc *list = doc_get(topo, "links"), *routes = doc_get(topo, "routes");
 	if (routes && (routes->kind != DOC_STRING || !routes_parse(routes->text, &r->index->routes)))
@@ -135,26 +108,8 @@ read_links(struct reader *r, const Doc *topo)
 	return OK;
 }
 
-/* Entries have the same few names. */
 static Status
-keep_name(struct reader *r, const char *name, const char **out)
-{
-	for (int i = 0; i < r->n_names; i++) {
-		if (strcmp(r->name[i], name) == 0) {
-			*out = r->name[i];
-			return OK;
-		}
-	}
-	*out = arena_text(&r->ctx->run, name, strlen(name));
-	if (!*out)
-		return fail_memory(r->ctx);
-	if (r->n_names < LIMIT_BASELINES)
-		r->name[r->n_names++] = *out;
-	return OK;
-}
-
-static Status
-read_baselines(struct reader *r, const Doc *object, IndexEntry *entry)
+read_baselines(struct index_reader *r, const Doc *object, IndexEntry *entry)
 {
 	const Doc *at = doc_get(object, "baselines");
 	IndexBaseline *baseline;
@@ -172,7 +127,7 @@ read_baselines(struct reader *r, const Doc *object, IndexEntry *entry)
 			return doc_fail(r->ctx, r->label, at->child[i], BAD_INPUT,
 			    "the name of a baseline: want one as \"nccl-2.4\"");
 		TRY(read_rate(r, at, name, &baseline[i].rate));
-		TRY(keep_name(r, name, &baseline[i].name));
+		TRY(index_keep_name(r, name, &baseline[i].name));
 	}
 	entry->n_baselines = at->n;
 	entry->baseline = baseline;
@@ -181,7 +136,7 @@ read_baselines(struct reader *r, const Doc *object, IndexEntry *entry)
 
 /* [from, to], of bytes; it may be missing. */
 static Status
-read_sizes(struct reader *r, const Doc *object, IndexEntry *entry)
+read_sizes(struct index_reader *r, const Doc *object, IndexEntry *entry)
 {
 	const Doc *at = doc_get(object, "bytes");
 	if (!at)
@@ -199,7 +154,7 @@ read_sizes(struct reader *r, const Doc *object, IndexEntry *entry)
 }
 
 __attribute__((noinline)) static Status
-read_entry(struct reader *r, const Doc *object, IndexEntry *entry)
+read_entry(struct index_reader *r, const Doc *object, IndexEntry *entry)
 {
 	const char *text;
 	int n;
@@ -235,7 +190,7 @@ by_id(const void *a, const void *b)
 }
 
 static Status
-check_distinct(struct reader *r, const Doc *gpus)
+check_distinct(struct index_reader *r, const Doc *gpus)
 {
 	const Doc **sorted;
 	TRY(TEMP(r->ctx, sorted, gpus->n));
@@ -261,7 +216,7 @@ by_text(const void *a, const void *b)
 
 /* Digests of other machines whose files serve jobs of this one. */
 static Status
-read_others(struct reader *r, const Doc *topo)
+read_others(struct index_reader *r, const Doc *topo)
 {
 	const Doc *list = doc_get(topo, "isomorphic");
 	Index *index = r->index;
@@ -284,7 +239,7 @@ read_others(struct reader *r, const Doc *topo)
 }
 
 static Status
-read_change(struct reader *r, const Doc *object, IndexChange *change)
+read_change(struct index_reader *r, const Doc *object, IndexChange *change)
 {
 	if (object->kind != DOC_OBJECT)
 		return doc_fail(r->ctx, r->label, object, BAD_INPUT, "%s: want an object", doc_found(object).text);
@@ -295,7 +250,7 @@ read_change(struct reader *r, const Doc *object, IndexChange *change)
 
 /* What is left of the machine after losses, and the indexes for it. */
 static Status
-read_changes(struct reader *r, const Doc *root)
+read_changes(struct index_reader *r, const Doc *root)
 {
 	const Doc *list = doc_get(root, "changes");
 	Index *index = r->index;
@@ -312,7 +267,7 @@ read_changes(struct reader *r, const Doc *root)
 }
 
 static Status
-read_topology(struct reader *r, const Doc *root)
+read_topology(struct index_reader *r, const Doc *root)
 {
 	const Doc *topo, *gpus;
 	Index *index = r->index;
@@ -368,7 +323,7 @@ check_entries(Ctx *ctx, const char *label, const Index *index)
 /* All but the entries. Like read_entry not inlined: what messages take of the stack is not needed while values are
  * parsed, which takes more. */
 __attribute__((noinline)) static Status
-read_head(struct reader *r, const Doc *root)
+read_head(struct index_reader *r, const Doc *root)
 {
 	Ctx *ctx = r->ctx;
 	const Doc *version, *machine;
@@ -381,7 +336,7 @@ read_head(struct reader *r, const Doc *root)
 		    doc_found(doc_get(root, "format")).text);
 	TRY(doc_need(ctx, r->label, root, "version", DOC_NUMBER, &version));
 	if (version->number != 1)
-		return doc_fail(ctx, r->label, version, BAD_INPUT, "%g: want 1", version->number);
+		return doc_fail(ctx, r->label, version, BAD_INPUT, "%s: want 1", doc_found(version).text);
 	TRY(read_topology(r, root));
 	TRY(read_changes(r, root));
 	if (!doc_get(root, "machine"))
@@ -391,9 +346,26 @@ read_head(struct reader *r, const Doc *root)
 }
 
 static Status
-read_entries(struct reader *r, const Doc *root, DocList *list)
+next_entry(struct index_reader *r, IndexEntry *entry)
+{
+	const Doc *object;
+	bool done;
+	TRY(index_entry_tokens(r, entry, &done));
+	if (done)
+		return OK;
+	ArenaMark mark = arena_mark(&r->ctx->scratch);
+	TRY(doc_list_next(r->ctx, r->label, &r->entries, &object));
+	TRY(read_entry(r, object, entry));
+	arena_release(&r->ctx->scratch, mark);
+	return OK;
+}
+
+static Status
+read_entries(struct index_reader *r, const Doc *root)
 {
 	Index *index = r->index;
+	const DocList *list = &r->entries;
+	bool in_order = true;
 	if (!list->array)
 		return doc_missing(r->ctx, r->label, root, "schedules", "an array");
 	if (list->n > LIMIT_INDEX)
@@ -401,14 +373,12 @@ read_entries(struct reader *r, const Doc *root, DocList *list)
 		    LIMIT_INDEX);
 	index->n_entries = list->n;
 	TRY(NEW(r->ctx, index->entry, list->n));
+	TRY(TEMP(r->ctx, r->number, 2 * (size_t)index->n_gpus));
 	for (int i = 0; i < list->n; i++) {
-		ArenaMark mark = arena_mark(&r->ctx->scratch);
-		const Doc *entry;
-		TRY(doc_list_next(r->ctx, r->label, list, &entry));
-		TRY(read_entry(r, entry, &index->entry[i]));
-		arena_release(&r->ctx->scratch, mark);
+		TRY(next_entry(r, &index->entry[i]));
+		in_order = in_order && (i == 0 || index_order(&index->entry[i - 1], &index->entry[i]) <= 0);
 	}
-	if (list->n > 0)
+	if (!in_order)
 		qsort(index->entry, (size_t)list->n, sizeof *index->entry, by_order);
 	return check_entries(r->ctx, r->label, index);
 }
@@ -417,14 +387,14 @@ Status
 index_read(Ctx *ctx, const char *label, const char *data, size_t size, Index **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	struct reader r = { .ctx = ctx, .label = label };
+	struct index_reader r = { .ctx = ctx, .label = label };
 	Doc *root;
-	DocList list;
 	TRY(file_kind_check(ctx, label, data, size, FILE_INDEX));
 	TRY(NEW(ctx, r.index, 1));
-	TRY(doc_read_json_list(ctx, label, data, size, "schedules", &root, &list));
+	TRY(TEMP(ctx, r.file, KEPT_FILES));
+	TRY(doc_read_json_list(ctx, label, data, size, "schedules", &root, &r.entries));
 	TRY(read_head(&r, root));
-	TRY(read_entries(&r, root, &list));
+	TRY(read_entries(&r, root));
 	arena_release(&ctx->scratch, mark);
 	*out = r.index;
 	return OK;

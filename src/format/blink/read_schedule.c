@@ -77,8 +77,9 @@ read_header(struct reader *r, const Doc *root)
 	if (strcmp(text, "blink-schedule") != 0)
 		return bad(r, doc_get(root, "format"), doc_found(doc_get(root, "format")).text, "\"blink-schedule\"");
 	TRY(need(r, root, "version", DOC_NUMBER, &version));
-	if (version->number != 1)
-		return doc_fail(r->ctx, r->label, version, BAD_INPUT, "%g: want 1", version->number);
+	if (version->number != 1 && version->number != 2)
+		return bad(r, version, doc_found(version).text, "1 or 2");
+	r->version = (int)version->number;
 	TRY(doc_string(r->ctx, r->label, root, "collective", &text));
 	if (!collective_parse(text, &r->sched->coll))
 		return bad(r, doc_get(root, "collective"), doc_found(doc_get(root, "collective")).text,
@@ -98,30 +99,55 @@ read_root(struct reader *r, const Doc *root)
 }
 
 Status
-sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule **out)
+schedule_new_reader(Ctx *ctx, const char *label, struct reader *out)
+{
+	*out = (struct reader){ .ctx = ctx, .label = label };
+	TRY(NEW(ctx, out->sched, 1));
+	TRY(NEW(ctx, out->topo, 1));
+	out->sched->topo = out->topo;
+	return OK;
+}
+
+Status
+schedule_read_members(struct reader *r, const Doc *root)
+{
+	TRY(read_header(r, root));
+	TRY(read_generator(r, root));
+	TRY(schedule_read_topology(r, root));
+	TRY(read_root(r, root));
+	TRY(schedule_read_rate(r, root));
+	return schedule_read_baselines(r, root);
+}
+
+Status
+sched_read_compact(Ctx *ctx, const char *label, const char *data, size_t size, Schedule **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	struct reader r = { .ctx = ctx, .label = label };
-	Schedule *sched;
+	struct reader r;
 	Doc *root;
 	TRY(file_kind_check(ctx, label, data, size, FILE_SCHEDULE));
-	TRY(NEW(ctx, sched, 1));
-	TRY(NEW(ctx, r.topo, 1));
-	r.sched = sched;
-	sched->topo = r.topo;
+	TRY(schedule_new_reader(ctx, label, &r));
 	TRY(doc_read_json_list(ctx, label, data, size, "trees", &root, &r.trees));
-	TRY(read_header(&r, root));
-	TRY(read_generator(&r, root));
-	TRY(schedule_read_topology(&r, root));
-	TRY(read_root(&r, root));
+	TRY(schedule_read_members(&r, root));
 	TRY(schedule_read_parts(&r, root));
+	if (r.version == 2)
+		TRY(schedule_read_symmetry(&r, root));
 	TRY(schedule_read_trees(&r, root));
-	TRY(schedule_read_rate(&r, root));
-	TRY(schedule_read_baselines(&r, root));
-	TRY(sched_check(ctx, label, sched));
-	TRY(sched_achieved(ctx, label, sched, &sched->achieved));
-	TRY(sched_parts(ctx, label, sched, sched->part));
+	TRY(sched_check(ctx, label, r.sched));
+	TRY(sched_achieved(ctx, label, r.sched, &r.sched->achieved));
+	TRY(sched_parts(ctx, label, r.sched, r.sched->part));
 	arena_release(&ctx->scratch, mark);
+	*out = r.sched;
+	return OK;
+}
+
+Status
+sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule **out)
+{
+	Schedule *sched;
+	TRY(sched_read_compact(ctx, label, data, size, &sched));
+	if (sched->symmetry)
+		TRY(sched_expand(ctx, label, sched, &sched));
 	*out = sched;
 	return OK;
 }

@@ -1,8 +1,6 @@
 /* The trees of a schedule file, and its parts. */
 #include "format/blink/schedule_reader.h"
 
-#include <stdlib.h>
-
 /* ---- trees ---- */
 
 /* Links of all edges that are well formed: read_edges refuses the others. */
@@ -51,13 +49,6 @@ read_edges(struct reader *r, const Doc *tree, const char *phase, Edge **out, int
 	return OK;
 }
 
-static int
-ascending(const void *a, const void *b)
-{
-	const int *x = a, *y = b;
-	return (*x > *y) - (*x < *y);
-}
-
 static Status
 read_to(struct reader *r, const Doc *tree, Segment *segment)
 {
@@ -72,7 +63,7 @@ read_to(struct reader *r, const Doc *tree, Segment *segment)
 	for (int i = 0; i < to->n; i++)
 		TRY(read_int(r, to->child[i], 0, r->topo->n_ranks - 1, &segment->to[i]));
 	segment->n_to = to->n;
-	qsort(segment->to, (size_t)to->n, sizeof *segment->to, ascending);
+	schedule_sort_ranks(segment->to, to->n);
 	return OK;
 }
 
@@ -108,8 +99,12 @@ schedule_read_trees(struct reader *r, const Doc *root)
 	r->sched->n_segments = r->trees.n;
 	TRY(NEW(r->ctx, r->sched->segment, r->trees.n));
 	for (int t = 0; t < r->trees.n; t++) {
-		ArenaMark mark = arena_mark(&r->ctx->scratch);
 		const Doc *tree;
+		bool done;
+		TRY(schedule_tree_tokens(r, &r->sched->segment[t], &done));
+		if (done)
+			continue;
+		ArenaMark mark = arena_mark(&r->ctx->scratch);
 		TRY(doc_list_next(r->ctx, r->label, &r->trees, &tree));
 		TRY(read_tree(r, tree, &r->sched->segment[t]));
 		arena_release(&r->ctx->scratch, mark);

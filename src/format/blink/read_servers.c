@@ -234,11 +234,13 @@ server_graft(struct reading *r, const Doc *object, const struct server *server)
 		r->next_fabric += server->n_fabric;
 	}
 	TRY(graft_notes(r, object, from));
-	/* Classes and peer accesses that this file does not give. */
+	/* Classes, peer accesses and parameters that this file does not give. */
 	if (r->topo->n_peer_accesses == 0) {
 		r->topo->n_peer_accesses = from->n_peer_accesses;
 		r->topo->peer_access = from->peer_access;
 	}
+	if (r->topo->parameters.n == 0)
+		r->topo->parameters = from->parameters;
 	for (int c = 0; c < N_LINK_CLASSES; c++)
 		if (!r->topo->class[c].given)
 			r->topo->class[c] = from->class[c];

@@ -59,7 +59,7 @@ static Status
 read_head(struct reading *r)
 {
 	static const char *const members[] = { "format", "version", "name", "source", "notes", "classes", "nodes",
-		"switches", "fabrics", "links", "peer_accesses", NULL };
+		"switches", "fabrics", "links", "peer_accesses", "parameters", NULL };
 	const char *format;
 	int64_t version;
 	TRY(check_root(r));
@@ -187,6 +187,7 @@ read_root(struct reading *r, Topology **out)
 	TRY(read_head(r));
 	TRY(read_classes(r));
 	TRY(read_peer_accesses(r));
+	TRY(parameters_member(r->ctx, r->label, r->root, &r->topo->parameters));
 	TRY(vertices_read(r));
 	TRY(links_read(r));
 	TRY(topo_index(r->ctx, r->topo));

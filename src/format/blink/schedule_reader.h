@@ -13,8 +13,14 @@ struct reader {
 	Schedule *sched;
 	struct named { const char *id; int vertex; } *named;	/* switches and NICs by id, ascending */
 	int n_named;
+	int version;
 	DocList trees;
 	int n_edges;		/* of all trees so far */
+	struct tree_work {	/* of schedule_tree_tokens: a list of edges, and one of links or ranks */
+		Edge *edge;
+		int *number;
+		int edge_room, number_room;
+	} work;
 };
 
 /* ---- schedule_members.c: all fail with BAD_INPUT or LIMIT, naming the place in the file ---- */
@@ -34,12 +40,35 @@ Status read_fraction(struct reader *r, const Doc *at, int64_t most, const char *
 Status within(struct reader *r, const Doc *array, int n, int limit);
 Status count_within(struct reader *r, const Doc *array, int limit);
 
+/* ---- read_schedule.c ---- */
+
+/* A reader and its schedule, of which nothing is there; then, of its file's root, all members but trees, parts and
+ * symmetry. */
+Status schedule_new_reader(Ctx *ctx, const char *label, struct reader *out);
+Status schedule_read_members(struct reader *r, const Doc *root);
+
 /* ---- read_schedule_topology.c ---- */
 
 Status schedule_read_topology(struct reader *r, const Doc *root);
 
 /* A rank, or the id of a switch or NIC that a link names. */
 Status schedule_vertex(struct reader *r, const Doc *at, int *out);
+
+/* ---- read_schedule_symmetry.c ---- */
+
+Status schedule_read_symmetry(struct reader *r, const Doc *root);
+
+/* ---- schedule_tree_tokens.c ---- */
+
+/* The next tree, if it has known members alone, each once and within its limits: *done. Else nothing is taken, and its
+ * Doc says what is wrong. Fails: NO_MEMORY. */
+Status schedule_tree_tokens(struct reader *r, Segment *segment, bool *done);
+
+/* Likewise the tree whose text begins here; *at goes past it. */
+Status schedule_tree_at(struct reader *r, JsonTokens *at, Segment *segment, bool *done);
+
+/* Ascending. */
+void schedule_sort_ranks(int *rank, int n);
 
 /* ---- read_schedule_trees.c, read_schedule_rate.c ---- */
 

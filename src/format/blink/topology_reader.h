@@ -84,6 +84,11 @@ Status read_latency(struct reading *r, const Doc *at, int64_t *out);	/* us in th
 /* Add to the capacities of all links so far. Fails: LIMIT. */
 Status read_capacity_sum(struct reading *r, const Doc *at, int64_t more);
 
+/* ---- read_parameters.c ---- */
+
+/* The member `parameters` of the root; *out stays as it is where there is none. */
+Status parameters_member(Ctx *ctx, const char *label, const Doc *root, Parameters *out);
+
 /* ---- read_servers.c ---- */
 
 /* The entries of `nodes`, into r->server: files by reference are read. */

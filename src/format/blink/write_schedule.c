@@ -2,6 +2,8 @@
 #include "base/json_write.h"
 #include "format/format.h"
 
+#include <string.h>
+
 static void
 put_generator(JsonWriter *w, const Schedule *sched)
 {
@@ -193,19 +195,52 @@ put_parts(JsonWriter *w, const Schedule *sched)
 	json_end(w);
 }
 
+enum { INT_BYTES = 12 };	/* of a number and what parts it from the next */
+
+static char *
+put_int(char *to, int value)
+{
+	unsigned rest = value < 0 ? 0u - (unsigned)value : (unsigned)value;
+	int n = 1;
+	if (value < 0)
+		*to++ = '-';
+	for (unsigned over = rest; over >= 10; over /= 10)
+		n++;
+	for (int i = n - 1; i >= 0; i--, rest /= 10)
+		to[i] = (char)('0' + rest % 10);
+	return to + n;
+}
+
+/* [src, dst, [link, ...]] as JsonWriter would put them, at once: a file has millions. */
+static void
+put_edge(Text *out, const Edge *edge, bool first)
+{
+	if (!text_reserve(out, (4 + (size_t)edge->n_links) * INT_BYTES))
+		return;
+	char *to = out->data + out->size;
+	if (!first)
+		to = mempcpy(to, ", ", 2);
+	*to++ = '[';
+	to = mempcpy(put_int(to, edge->src), ", ", 2);
+	to = mempcpy(put_int(to, edge->dst), ", [", 3);
+	for (int i = 0; i < edge->n_links; i++) {
+		if (i)
+			to = mempcpy(to, ", ", 2);
+		to = put_int(to, edge->link[i]);
+	}
+	to = mempcpy(to, "]]", 2);
+	*to = 0;
+	out->size = (size_t)(to - out->data);
+}
+
 static void
 put_edges(JsonWriter *w, const char *phase, const Edge *edge, int n)
 {
 	if (n == 0)
 		return;
 	json_array(w, phase, JSON_LINE);
-	for (int e = 0; e < n; e++) {
-		json_array(w, NULL, JSON_LINE);
-		json_int(w, NULL, edge[e].src);
-		json_int(w, NULL, edge[e].dst);
-		json_ints(w, NULL, edge[e].link, edge[e].n_links);
-		json_end(w);
-	}
+	for (int e = 0; e < n; e++)
+		put_edge(w->out, &edge[e], e == 0);
 	json_end(w);
 }
 
@@ -227,13 +262,28 @@ put_tree(JsonWriter *w, const Segment *segment, bool has_part)
 	json_end(w);
 }
 
+/* Where each map takes each rank and link; where it takes switches follows. */
+static void
+put_symmetry(JsonWriter *w, const Topology *topo, const Symmetry *sym)
+{
+	json_array(w, "symmetry", JSON_BLOCK);
+	for (int i = 0; i < sym->n_maps; i++) {
+		json_object(w, NULL, JSON_BLOCK);
+		json_int(w, "order", sym->map[i].order);
+		json_ints(w, "ranks", sym->map[i].vertex, topo->n_ranks);
+		json_ints(w, "links", sym->map[i].link, topo->n_links);
+		json_end(w);
+	}
+	json_end(w);
+}
+
 void
 sched_write_json(const Schedule *sched, Text *out)
 {
 	JsonWriter w = { .out = out };
 	json_object(&w, NULL, JSON_BLOCK);
 	json_string(&w, "format", "blink-schedule");
-	json_int(&w, "version", 1);
+	json_int(&w, "version", sched->symmetry ? 2 : 1);
 	put_generator(&w, sched);
 	put_topology(&w, sched->topo);
 	json_string(&w, "collective", collective_name(sched->coll));
@@ -242,6 +292,8 @@ sched_write_json(const Schedule *sched, Text *out)
 	put_rate(&w, sched);
 	put_baselines(&w, sched);
 	put_parts(&w, sched);
+	if (sched->symmetry)
+		put_symmetry(&w, sched->topo, sched->symmetry);
 	json_array(&w, "trees", JSON_BLOCK);
 	for (int t = 0; t < sched->n_segments; t++)
 		put_tree(&w, &sched->segment[t], sched->n_parts > 0);

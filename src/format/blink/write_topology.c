@@ -24,6 +24,13 @@ topo_link_entry(const Topology *topo, int l)
 	};
 }
 
+bool
+parameters_together(const Parameter *a, const Parameter *b)
+{
+	return strcmp(a->executor, b->executor) == 0 && (a->class != NULL) == (b->class != NULL)
+	    && (!a->class || strcmp(a->name, b->name) == 0);
+}
+
 static int
 place_of(const Topology *topo, int v)
 {

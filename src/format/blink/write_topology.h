@@ -13,6 +13,9 @@ typedef struct {
 
 LinkEntry topo_link_entry(const Topology *topo, int l);
 
+/* Of one executor, and one list by link class or none? */
+bool parameters_together(const Parameter *a, const Parameter *b);
+
 /* Vertices as a file lists them: of kind k in node i, vertex[first[i * N_VERTEX_KINDS + k]] up to the next first;
  * those in no node are in node n_nodes. False: no memory. */
 typedef struct {

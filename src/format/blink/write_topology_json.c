@@ -65,6 +65,44 @@ put_peer_accesses(JsonWriter *w, const Topology *topo)
 	json_end(w);
 }
 
+static void
+put_parameter(JsonWriter *w, const Parameter *of)
+{
+	const char *name = of->class ? of->class : of->name;
+	if (of->unit == NS_PER_US)
+		json_us(w, name, of->value);
+	else if (of->unit == BYTES_PER_GB)
+		json_gb(w, name, (Frac){ of->value, 1 });
+	else if (of->unit == 1)
+		json_int64(w, name, of->value);
+	else
+		json_number(w, name, (double)of->value / (double)of->unit);
+}
+
+static void
+put_parameters(JsonWriter *w, const Parameters *p)
+{
+	if (p->n == 0)
+		return;
+	json_object(w, "parameters", JSON_BLOCK);
+	for (int i = 0; i < p->n;) {
+		int first = i;
+		json_object(w, p->of[first].executor, JSON_LINE);
+		while (i < p->n && p->of[i].executor == p->of[first].executor) {
+			int list = i;
+			if (p->of[i].class)
+				json_object(w, p->of[i].name, JSON_LINE);
+			do
+				put_parameter(w, &p->of[i++]);
+			while (i < p->n && p->of[list].class && parameters_together(&p->of[list], &p->of[i]));
+			if (p->of[list].class)
+				json_end(w);
+		}
+		json_end(w);
+	}
+	json_end(w);
+}
+
 /* The vertices of one kind in one node, as an array; nothing where there are none. */
 static void
 put_vertices(JsonWriter *w, const Topology *topo, const FileOrder *order, int node, int kind)
@@ -149,6 +187,7 @@ topo_write_json(const Topology *topo, Text *out)
 	put_notes(&w, topo);
 	put_classes(&w, topo);
 	put_peer_accesses(&w, topo);
+	put_parameters(&w, &topo->parameters);
 	if (!out->failed) {
 		put_nodes(&w, topo, &order);
 		put_vertices(&w, topo, &order, topo->n_nodes, VERTEX_SWITCH);

@@ -3,6 +3,8 @@
 #include "format/blink/write_topology.h"
 #include "format/format.h"
 
+#include <string.h>
+
 static void
 put_notes(XmlWriter *w, const Topology *topo)
 {
@@ -42,6 +44,46 @@ put_peer_accesses(XmlWriter *w, const Topology *topo)
 		xml_attribute(w, "source", entry->source);
 		xml_end(w);
 	}
+}
+
+/* n of them, as attributes. */
+static void
+put_values(XmlWriter *w, const Parameter *of, int n)
+{
+	char value[48];
+	for (int i = 0; i < n; i++) {
+		decimal_text(of[i].value, of[i].unit, 15, value);
+		xml_attribute(w, of[i].class ? of[i].class : of[i].name, value);
+	}
+}
+
+static void
+put_parameters(XmlWriter *w, const Parameters *p)
+{
+	if (p->n == 0)
+		return;
+	xml_begin(w, "parameters");
+	xml_elements(w);
+	for (int i = 0; i < p->n;) {
+		const Parameter *first = &p->of[i];
+		bool lists = false;
+		xml_begin(w, first->executor);
+		while (i < p->n && strcmp(p->of[i].executor, first->executor) == 0) {
+			int from = i;
+			while (i < p->n && parameters_together(&p->of[from], &p->of[i]))
+				i++;
+			if (p->of[from].class && !lists)
+				xml_elements(w);
+			lists |= p->of[from].class != NULL;
+			if (p->of[from].class)
+				xml_begin(w, p->of[from].name);
+			put_values(w, &p->of[from], i - from);
+			if (p->of[from].class)
+				xml_end(w);
+		}
+		xml_end(w);
+	}
+	xml_end(w);
 }
 
 static void
@@ -108,6 +150,7 @@ topo_write_xml(const Topology *topo, Text *out)
 	put_notes(&w, topo);
 	put_classes(&w, topo);
 	put_peer_accesses(&w, topo);
+	put_parameters(&w, &topo->parameters);
 	if (!out->failed) {
 		put_nodes(&w, topo, &order);
 		put_vertices(&w, topo, &order, topo->n_nodes, VERTEX_SWITCH);

@@ -7,6 +7,7 @@
 #include "verb/verb.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static Status
 parse_roots(Ctx *ctx, const char *text, RootsKind *out)
@@ -114,6 +115,34 @@ holds(const char *path, const Text *text)
 	return same;
 }
 
+/* Is the first file at least as young as the second? */
+static bool
+is_as_young(const char *path, const char *than)
+{
+	struct stat a, b;
+	if (stat(path, &a) != 0 || stat(than, &b) != 0)
+		return false;
+	return a.st_mtim.tv_sec != b.st_mtim.tv_sec ? a.st_mtim.tv_sec > b.st_mtim.tv_sec
+	    : a.st_mtim.tv_nsec >= b.st_mtim.tv_nsec;
+}
+
+/* Small indexes are read in a few ms without it; what is there is renewed. */
+static Status
+write_lookup(Ctx *ctx, const Index *index, const char *path, const Text *json)
+{
+	enum { LEAST = 1 << 20 };
+	Text text = { 0 };
+	const char *beside;
+	TRY(lookup_path(ctx, path, &beside));
+	if (json->size < LEAST && !file_is_there(beside))
+		return OK;
+	Status status = lookup_write(ctx, index, json->data, json->size, &text);
+	if (status == OK && !(holds(beside, &text) && is_as_young(beside, path)))
+		status = file_write(ctx, beside, &text);
+	text_free(&text);
+	return status;
+}
+
 static Status
 write_one(Ctx *ctx, const Batch *b, const char *without, const Index *index, int64_t *bytes)
 {
@@ -129,6 +158,8 @@ write_one(Ctx *ctx, const Batch *b, const char *without, const Index *index, int
 	index_write(index, &text);
 	*bytes += (int64_t)text.size;
 	Status status = holds(path, &text) ? OK : file_write(ctx, path, &text);
+	if (status == OK)
+		status = write_lookup(ctx, index, path, &text);
 	text_free(&text);
 	return status;
 }
@@ -287,7 +318,7 @@ run_batch(Ctx *ctx, const Options *opt, Batch *b)
 }
 
 Status
-batch_run(Ctx *ctx, const Options *opt, const Tuning *tuning)
+batch_run(Ctx *ctx, const Options *opt, Tuning *tuning)
 {
 	Batch b;
 	TRY(batch_parse(ctx, opt, true, &b));
@@ -295,6 +326,8 @@ batch_run(Ctx *ctx, const Options *opt, const Tuning *tuning)
 	if (tuning && !opt->value[OPT_COLLECTIVES])
 		b.colls = (1u << N_COLLECTIVES) - 1;
 	TRY(batch_read(ctx, opt, true, &b));
+	if (tuning)
+		tuning_for(b.machine, tuning);
 	Status status = run_batch(ctx, opt, &b);
 	batch_free(&b);
 	return status;

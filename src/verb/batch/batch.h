@@ -82,7 +82,8 @@ typedef struct {
 typedef struct {
 	Sizes sizes;		/* ascending */
 	Executor executor;
-	SimParameters p;
+	Parameters given;	/* --parameters */
+	SimParameters p;	/* of the machine: tuning_for */
 } Tuning;
 
 enum { TUNED_RANGES = 256 };	/* of a plan, at most: SIZES_MAX sizes, and what is found between them */
@@ -162,7 +163,10 @@ Status batch_induce(Ctx *ctx, const Batch *b, int s, const Ask *ask, Job *out);
 /* ---- batch.c ---- */
 
 /* A batch, or with `tuning` a tuned one: all that its verb does. */
-Status batch_run(Ctx *ctx, const Options *opt, const Tuning *tuning);
+Status batch_run(Ctx *ctx, const Options *opt, Tuning *tuning);
+
+/* Parameters and sizes, now that the machine is known. */
+void tuning_for(const Topology *machine, Tuning *tuning);
 
 /* What the options ask for, but for the machine; directory: is one wanted? */
 Status batch_parse(Ctx *ctx, const Options *opt, bool directory, Batch *b);

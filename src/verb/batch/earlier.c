@@ -14,7 +14,7 @@ result_take(Ctx *ctx, const Schedule *sched, BatchResult *result)
 	result->bound = sched->bound.rate;
 	result->stated_rate = sched->stated_achieved;
 	result->stated_bound = sched->stated_bound;
-	result->trees = sched->n_segments;
+	result->trees = (int)sched_trees(sched);
 	result->n_baselines = sched->n_baselines;
 	for (int i = 0; i < sched->n_baselines; i++)
 		result->baseline[i] = sched->baseline[i];

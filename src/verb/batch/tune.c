@@ -8,6 +8,29 @@
 
 #include <string.h>
 
+/* Times jump where messages get too long for packets: both sides of that are looked at. */
+static void
+add_end_of_packets(int64_t most, Sizes *sizes)
+{
+	int at = 0, twice;
+	while (at < sizes->n && sizes->m[at] < most)
+		at++;
+	twice = at < sizes->n && sizes->m[at] == most ? 1 : 2;
+	if (at == 0 || at == sizes->n || sizes->n + twice > SIZES_MAX)
+		return;
+	memmove(&sizes->m[at + 2], &sizes->m[at + 2 - twice], (size_t)(sizes->n - at - 2 + twice) * sizeof *sizes->m);
+	sizes->m[at] = most;
+	sizes->m[at + 1] = most + 1;
+	sizes->n += twice;
+}
+
+void
+tuning_for(const Topology *machine, Tuning *tuning)
+{
+	sim_parameters_for(tuning->executor, &machine->parameters, &tuning->given, &tuning->p);
+	add_end_of_packets(tuning->p.packet_most, &tuning->sizes);
+}
+
 struct sweep {
 	Ctx *ctx;
 	Choices *choices;

@@ -157,7 +157,7 @@ check_schedule(Ctx *ctx, const struct check *check, int i, const Text *in)
 	struct result *result = &check->result[i];
 	Schedule *sched;
 	Match match;
-	TRY(sched_read(ctx, "", in->data, in->size, &sched));
+	TRY(sched_read_compact(ctx, "", in->data, in->size, &sched));
 	TRY(sched_verify(ctx, "", sched));
 	if (check->machine)
 		TRY(check_machine(ctx, check, i, sched, &match));
@@ -234,6 +234,8 @@ item_status(const struct check *check, int i)
 {
 	const Item *item = &check->all->item[i];
 	const IndexFile *file = item->index_file >= 0 ? &check->all->index_file[item->index_file] : NULL;
+	if (file && file->lookup_error)
+		return BAD_INPUT;
 	for (int g = 0; file && g < file->n_groups; g++)
 		if (group_error(check, file->first_group + g))
 			return BAD_INPUT;
@@ -290,6 +292,9 @@ find_index(const struct check *check, const IndexFile *file, Finding *found)
 		    .part = group->path + strlen(file->directory),
 			.type = status_name(BAD_INPUT), .message = error };
 	}
+	if (file->lookup_error)
+		found[n++] = (Finding){ .kind = FINDING_ERROR, .file = file->path, .part = "its lookup file",
+		    .type = status_name(BAD_INPUT), .message = file->lookup_error };
 	if (n == 0)
 		found[n++] = (Finding){ .kind = FINDING_VALID, .file = file->path };
 	return n;

@@ -28,6 +28,7 @@ typedef struct {
 	const char *path;
 	const char *directory;	/* prefix of the paths of its entries */
 	const Index *index;
+	const char *lookup_error;	/* why its lookup file is not valid; NULL: it is, or there is none */
 	int first_group, n_groups;
 } IndexFile;
 

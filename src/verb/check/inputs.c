@@ -58,6 +58,30 @@ name_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* Is the lookup file of an index, if there is one, what lookup_write makes of it? */
+static Status
+check_lookup(Ctx *ctx, const char *path, const Index *index, const Text *in, const char **error)
+{
+	Text found = { 0 }, want = { 0 };
+	const char *beside;
+	*error = NULL;
+	TRY(lookup_path(ctx, path, &beside));
+	if (!beside || !file_is_there(beside)) {
+		*error = beside && file_is_directory(beside) ? "a directory: want a file, or none" : NULL;
+		return OK;
+	}
+	Status status = lookup_write(ctx, index, in->data, in->size, &want);
+	if (status == OK && file_read_regular(ctx, beside, &found) != OK)
+		*error = "not readable";
+	else if (status == OK && (found.size != want.size || memcmp(found.data, want.data, want.size) != 0))
+		*error = "not of this index, or damaged: want what blinkc convert makes of it";
+	if (status == OK)
+		ctx->error = (Error){ .status = OK };
+	text_free(&found);
+	text_free(&want);
+	return status;
+}
+
 /* An item whose format is that of an index. */
 static Status
 add_index(struct finding *c, Item *item, const Text *in)
@@ -65,9 +89,12 @@ add_index(struct finding *c, Item *item, const Text *in)
 	Ctx *ctx = c->ctx;
 	Inputs *all = c->all;
 	Index *index;
+	const char *lookup_error;
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Status status = index_read(ctx, "", in->data, in->size, &index);
 	arena_release(&ctx->scratch, mark);
+	if (status == OK)
+		status = check_lookup(ctx, item->path, index, in, &lookup_error);
 	if (status != OK)
 		return status == NO_MEMORY ? status : keep_error(ctx, item, status);
 	TRY(GROW(ctx, all->index_file, all->n_indexes, c->index_capacity));
@@ -75,7 +102,8 @@ add_index(struct finding *c, Item *item, const Text *in)
 	if (!directory)
 		return fail_memory(ctx);
 	item->index_file = all->n_indexes;
-	all->index_file[all->n_indexes++] = (IndexFile){ .path = item->path, .directory = directory, .index = index };
+	all->index_file[all->n_indexes++] = (IndexFile){ .path = item->path, .directory = directory, .index = index,
+	    .lookup_error = lookup_error };
 	return OK;
 }
 

@@ -25,7 +25,7 @@ read_valid(struct loaded *file, const char *path)
 	Ctx *ctx = &file->ctx;
 	if (index_file_name(path))
 		return index_read(ctx, path, file->in.data, file->in.size, &file->index);
-	TRY(sched_read(ctx, path, file->in.data, file->in.size, &file->sched));
+	TRY(sched_read_compact(ctx, path, file->in.data, file->in.size, &file->sched));
 	TRY(sched_verify(ctx, path, file->sched));
 	return sched_depth(ctx, file->sched, &file->depth);
 }
@@ -84,8 +84,40 @@ put_invalid(Ctx *ctx, Differences *list, Status status, const char *reason, stru
 	return put_line(ctx, list, DIFF_INVALID, reason);
 }
 
+static bool
+same_maps(const Schedule *a, const Schedule *b)
+{
+	const Symmetry *s = a->symmetry, *t = b->symmetry;
+	bool same = s && t && s->n_maps == t->n_maps && a->topo->n_ranks == b->topo->n_ranks
+	    && a->topo->n_links == b->topo->n_links;
+	for (int i = 0; same && i < s->n_maps; i++)
+		same = s->map[i].order == t->map[i].order
+		    && memcmp(s->map[i].vertex, t->map[i].vertex, (size_t)a->topo->n_ranks * sizeof(int)) == 0
+		    && memcmp(s->map[i].link, t->map[i].link, (size_t)a->topo->n_links * sizeof(int)) == 0;
+	return same;
+}
+
+/* Where all trees are too many, representatives are compared, if both have the same images. */
 static Status
-compare(Ctx *ctx, const struct pair *pair, const struct loaded *old, const struct loaded *new, Comparison *out,
+list_trees(Ctx *ctx, struct loaded *old, struct loaded *new)
+{
+	const Error error = ctx->error;
+	Schedule *a = old->sched, *b = new->sched;
+	Status status = a->symmetry ? sched_expand(ctx, "old", a, &a) : OK;
+	if (status == OK && b->symmetry)
+		status = sched_expand(ctx, "new", b, &b);
+	if (status == LIMIT && same_maps(old->sched, new->sched)) {
+		ctx->error = error;
+		return OK;
+	}
+	TRY(status);
+	old->sched = a;
+	new->sched = b;
+	return OK;
+}
+
+static Status
+compare(Ctx *ctx, const struct pair *pair, struct loaded *old, struct loaded *new, Comparison *out,
     struct result *result)
 {
 	Differences *list = &out->list;
@@ -97,6 +129,7 @@ compare(Ctx *ctx, const struct pair *pair, const struct loaded *old, const struc
 		TRY(put_line(ctx, list, pair->old ? DIFF_MISSING : DIFF_NEW,
 		    pair->old ? "only in the old directory" : "only in the new directory"));
 	if (old->sched && new->sched && !result->invalid) {
+		TRY(list_trees(ctx, old, new));
 		TRY(diff_schedules(ctx, old->sched, new->sched, list));
 		result->has_rates = old->sched->coll == new->sched->coll;
 		result->order = frac_cmp(old->sched->achieved, new->sched->achieved);

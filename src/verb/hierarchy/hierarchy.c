@@ -200,6 +200,7 @@ verb_hierarchy(Ctx *ctx, const Options *opt)
 	struct hierarchy_request req = { .opt = opt };
 	Hierarchies h = { .exhaustive = opt->value[OPT_EXHAUSTIVE] };
 	const char *format;
+	Parameters given;
 	int top = DEFAULT_TOP;
 	TRY(request_format(ctx, opt, HIERARCHY, "text", &format));
 	TRY(request_count(ctx, "top", opt->value[OPT_TOP], TOP_MOST, &top));
@@ -207,10 +208,11 @@ verb_hierarchy(Ctx *ctx, const Options *opt)
 	TRY(request_cost(ctx, opt->value[OPT_COST], &h.model.cost));
 	TRY(simulation_chunk(ctx, opt->value[OPT_CHUNK], &h.chunk));
 	TRY(request_executor(ctx, opt->value[OPT_EXECUTOR], &h.executor));
-	TRY(request_parameters(ctx, opt->value[OPT_PARAMETERS], h.executor, &h.p));
+	TRY(request_parameters(ctx, opt->value[OPT_PARAMETERS], &given));
 	TRY(request_parse(ctx, opt, ALLREDUCE, &req.ask));
 	ctx->step = progress_step;
 	TRY(read_job(ctx, opt, &req));
+	sim_parameters_for(h.executor, &req.machine->parameters, &given, &h.p);
 	TRY(find_hierarchies(ctx, &req, top, &h));
 	return write_hierarchies(ctx, opt, &h, format);
 }

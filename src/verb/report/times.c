@@ -144,7 +144,7 @@ page_times(Ctx *ctx, const Options *opt, int n_workers, Page *page)
 		return sizes ? fail(ctx, USAGE, "--size: want --topology, too") : OK;
 	TRY(request_sizes(ctx, sizes ? sizes : DEFAULT_SIZES, &all.sizes));
 	TRY(read_machine(ctx, opt, page, &all.machine));
-	sim_defaults(EXECUTOR_KERNEL, &all.p);
+	sim_parameters_for(EXECUTOR_KERNEL, &all.machine->parameters, NULL, &all.p);
 	page->executor = executor_names.name[EXECUTOR_KERNEL];
 	return time_classes(ctx, &all, n_workers);
 }

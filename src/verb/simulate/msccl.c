@@ -168,7 +168,7 @@ frame(Ctx *ctx, const Msccl *algo, const Topology *topo, int root, Schedule **ou
 }
 
 Status
-program_read(Ctx *ctx, const Options *opt, const char *label, const Text *in, SimMsccl **out)
+program_read(Ctx *ctx, const Options *opt, const char *label, const Text *in, const Topology **whole, SimMsccl **out)
 {
 	Msccl *algo;
 	MscclFindings found;
@@ -179,6 +179,7 @@ program_read(Ctx *ctx, const Options *opt, const char *label, const Text *in, Si
 	TRY(msccl_read(ctx, label, in->data, in->size, &algo));
 	TRY(msccl_check(ctx, label, algo, &found));
 	TRY(read_machine(ctx, opt, label, algo->n_gpus, &machine, &gpu));
+	*whole = machine;
 	w.algo = algo;
 	TRY(choose_links(ctx, label, machine, gpu, &w));
 	TRY(frame(ctx, algo, w.topo, found.root, &sched));

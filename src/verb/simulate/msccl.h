@@ -11,6 +11,7 @@
  * send to each other, over the one route of each pair (RouteKind). Several ways of one cost, as by several NICs, are
  * taken in turn. Fails: USAGE no --topology; BAD_INPUT not so many GPUs; INFEASIBLE no links join two of them; as
  * msccl_read, msccl_check and bound_compute do. Run arena. */
-Status program_read(Ctx *ctx, const Options *opt, const char *label, const Text *in, SimMsccl **out);
+Status program_read(Ctx *ctx, const Options *opt, const char *label, const Text *in, const Topology **whole,
+    SimMsccl **out);
 
 #endif

@@ -32,7 +32,7 @@ simulation_chunk(Ctx *ctx, const char *text, int64_t *out)
 
 /* Is the schedule for the machine of --topology? */
 static Status
-check_machine(Ctx *ctx, const Options *opt, const char *label, const Schedule *sched)
+check_machine(Ctx *ctx, const Options *opt, const char *label, const Schedule *sched, Simulation *s)
 {
 	const char *path;
 	Text in = { 0 };
@@ -44,18 +44,20 @@ check_machine(Ctx *ctx, const Options *opt, const char *label, const Schedule *s
 	TRY(file_read(ctx, path, &in));
 	Status status = read_topology(ctx, opt, path, &in, &machine);
 	text_free(&in);
-	return status == OK ? match_schedule(ctx, label, machine, sched, &match) : status;
+	TRY(status);
+	sim_parameters_for(s->executor, &machine->parameters, &s->given, &s->p);
+	return match_schedule(ctx, label, machine, sched, &match);
 }
 
 static Status
-read_schedule(Ctx *ctx, const Options *opt, const char *label, const Text *in, SimPlan **out)
+read_schedule(Ctx *ctx, const Options *opt, const char *label, const Text *in, Simulation *s, SimPlan **out)
 {
 	Schedule *sched;
 	if (opt->value[OPT_GPUS])
 		return fail(ctx, USAGE, "--gpus: %s is a schedule, which names its GPUs", label);
 	TRY(sched_read(ctx, label, in->data ? in->data : "", in->size, &sched));
 	TRY(sched_verify(ctx, label, sched));
-	TRY(check_machine(ctx, opt, label, sched));
+	TRY(check_machine(ctx, opt, label, sched, s));
 	return sim_prepare(ctx, sched, out);
 }
 
@@ -64,7 +66,9 @@ static Status
 read_program(Ctx *ctx, const Options *opt, const char *label, const Text *in, Simulation *s)
 {
 	SimMsccl *program;
-	TRY(program_read(ctx, opt, label, in, &program));
+	const Topology *machine;
+	TRY(program_read(ctx, opt, label, in, &machine, &program));
+	sim_parameters_for(s->executor, &machine->parameters, &s->given, &s->p);
 	s->program = program;
 	s->plan = &program->plan;
 	s->p = sim_msccl_parameters(program->algo, &s->p);
@@ -81,7 +85,7 @@ read_file(Ctx *ctx, const Options *opt, Simulation *s)
 	SimPlan *plan = NULL;
 	TRY(file_read(ctx, label, &in));
 	bool msccl = file_kind(in.data, in.size) == FILE_MSCCL;
-	Status status = msccl ? read_program(ctx, opt, label, &in, s) : read_schedule(ctx, opt, label, &in, &plan);
+	Status status = msccl ? read_program(ctx, opt, label, &in, s) : read_schedule(ctx, opt, label, &in, s, &plan);
 	text_free(&in);
 	if (status == OK && !msccl)
 		s->plan = plan;
@@ -194,7 +198,8 @@ verb_simulate(Ctx *ctx, const Options *opt)
 		return fail(ctx, USAGE, "%d files: want one", opt->n_files);
 	if (opt->value[OPT_TRACE] && sizes.n != 1)
 		return fail(ctx, USAGE, "--trace: %d sizes: want one, by --size", sizes.n);
-	TRY(request_parameters(ctx, opt->value[OPT_PARAMETERS], s.executor, &s.p));
+	TRY(request_parameters(ctx, opt->value[OPT_PARAMETERS], &s.given));
+	sim_parameters_for(s.executor, NULL, &s.given, &s.p);
 	TRY(read_file(ctx, opt, &s));
 	TRY(simulate_all(ctx, opt, &sizes, format, &s));
 	return write_all(ctx, opt, &s, format);

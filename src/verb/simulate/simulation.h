@@ -19,6 +19,7 @@ typedef struct {
 	const SimPlan *plan;
 	const SimMsccl *program;	/* an algorithm of MSCCL, whose plan it is; NULL: a schedule */
 	Executor executor;
+	Parameters given;	/* --parameters */
 	SimParameters p;
 	int64_t chunk;		/* 0: the best one */
 	int n_rows;
@@ -28,9 +29,9 @@ typedef struct {
 /* --executor; text NULL: kernel. Fails: USAGE. */
 Status request_executor(Ctx *ctx, const char *text, Executor *out);
 
-/* The defaults of an executor, and over them what the file --parameters has for it
- * (schemas/simulate-parameters.schema.json); path NULL: no file. Fails: BAD_INPUT, LIMIT, IO. */
-Status request_parameters(Ctx *ctx, const char *path, Executor executor, SimParameters *out);
+/* What the file --parameters has (schemas/simulate-parameters.schema.json); path NULL: no file.
+ * Fails: BAD_INPUT, LIMIT, IO. */
+Status request_parameters(Ctx *ctx, const char *path, Parameters *out);
 
 /* --chunk, 0 for the best one. Fails: USAGE. */
 Status simulation_chunk(Ctx *ctx, const char *text, int64_t *out);

@@ -14,7 +14,7 @@
  * that share no link.
  *
  * Doubles, less a billionth for their rounding. */
-#include "choice/floor.h"
+#include "simulate/floor.h"
 #include "schedule/schedule.h"
 
 struct slow_hop {

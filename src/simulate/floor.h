@@ -1,10 +1,8 @@
 /* Floors: times that a simulation of a schedule does not go below, without simulating it. */
-#ifndef BLINK_CHOICE_FLOOR_H
-#define BLINK_CHOICE_FLOOR_H
+#ifndef BLINK_SIMULATE_FLOOR_H
+#define BLINK_SIMULATE_FLOOR_H
 
 #include "simulate/simulate.h"
-
-typedef struct Floor Floor;
 
 /* *out: in the run arena; keeps plan and p. */
 Status floor_prepare(Ctx *ctx, const SimPlan *plan, const SimParameters *p, Floor **out);
