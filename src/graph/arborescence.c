@@ -21,6 +21,7 @@ Status
 search_rows_new(Ctx *ctx, const Topology *topo, Search *out)
 {
 	Search s = { .topo = topo };
+	TRY(topo_check_pairs(ctx, topo));
 	TRY(TEMP(ctx, s.row, (size_t)topo->n_ranks * (size_t)topo->n_ranks));
 	TRY(new_sets(ctx, topo->n_ranks, &s));
 	*out = s;
@@ -32,6 +33,8 @@ search_new(Ctx *ctx, const Topology *topo, Search *out)
 {
 	int n = topo->n_ranks;
 	Search s = { .topo = topo, .switched = topo->n_vertices > n };
+	if (s.switched)
+		TRY(topo_check_pairs(ctx, topo));
 	s.n_hops = s.switched ? n * (n - 1) : topo->n_links;
 	TRY(TEMP(ctx, s.hop, s.n_hops));
 	if (s.switched) {
@@ -43,6 +46,8 @@ search_new(Ctx *ctx, const Topology *topo, Search *out)
 		TRY(search_hubs(ctx, &s));
 		TRY(TEMP(ctx, s.row, (size_t)n * (size_t)n));
 	} else {
+		TRY(TEMP(ctx, s.heap, n));
+		TRY(TEMP(ctx, s.place, n));
 		for (int l = 0; l < topo->n_links; l++)
 			s.hop[l] = (struct hop){ .src = topo->link[l].from, .dst = topo->link[l].to, .link = l };
 	}

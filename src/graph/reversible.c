@@ -57,20 +57,18 @@ order_switches(const Topology *topo, bool reversed, const uint64_t *link_colour,
 }
 
 Status
-topo_twinned(Ctx *ctx, const Topology *topo, bool *out)
+topo_twins(Ctx *ctx, const Topology *topo, int *twin, bool *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	ColouredVertex *forward, *reverse;
 	uint64_t *colour, *next, *link_colour;
 	int64_t *net;
-	int *twin;
 	TRY(TEMP(ctx, forward, topo->n_vertices));
 	TRY(TEMP(ctx, reverse, topo->n_vertices));
 	TRY(TEMP(ctx, link_colour, topo->n_links));
 	TRY(TEMP(ctx, colour, topo->n_vertices));
 	TRY(TEMP(ctx, next, topo->n_vertices));
 	TRY(TEMP(ctx, net, topo->n_vertices));
-	TRY(TEMP(ctx, twin, topo->n_vertices));
 	for (int l = 0; l < topo->n_links; l++)
 		link_colour[l] = hash64((uint64_t)topo->link[l].capacity);
 	order_switches(topo, false, link_colour, colour, next, forward);
@@ -83,6 +81,17 @@ topo_twinned(Ctx *ctx, const Topology *topo, bool *out)
 	for (int v = 0; v < topo->n_vertices; v++)
 		*out = *out && twin[twin[v]] == v;
 	*out = *out && mirrored_by(topo, twin, net);
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+Status
+topo_twinned(Ctx *ctx, const Topology *topo, bool *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	int *twin;
+	TRY(TEMP(ctx, twin, topo->n_vertices));
+	TRY(topo_twins(ctx, topo, twin, out));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

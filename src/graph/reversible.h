@@ -11,4 +11,8 @@ Status topo_mirrored(Ctx *ctx, const Topology *topo, bool *out);
  * only leads in. */
 Status topo_twinned(Ctx *ctx, const Topology *topo, bool *out);
 
+/* The same, with the permutation: a link from v to w corresponds to one from twin[w] to twin[v]; ranks stay. twin:
+ * n_vertices. */
+Status topo_twins(Ctx *ctx, const Topology *topo, int *twin, bool *out);
+
 #endif

@@ -307,9 +307,39 @@ search_cheapest_hop(const Search *s, int src, int dst)
 	return best;
 }
 
+/* Where hops are links: with a heap, in the same order. */
+static void
+sparse_paths(Search *s, int from, int64_t *distance, int *hop)
+{
+	const Topology *topo = s->topo;
+	int size = 0;
+	for (int v = 0; v < topo->n_ranks; v++)
+		distance[v] = s->place[v] = hop[v] = -1;
+	distance[from] = 0;
+	heap_set(s, size++, from);
+	while (size > 0) {
+		int v = heap_take(s, distance, &size);
+		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
+			int l = topo->out[i], w = topo->link[l].to;
+			int64_t far = distance[v] + s->hop[l].cost;
+			if (s->hop[l].cost < 0 || (distance[w] >= 0 && far >= distance[w]))
+				continue;
+			distance[w] = far;
+			hop[w] = l;
+			if (s->place[w] < 0)
+				heap_set(s, size++, w);
+			heap_rise(s, distance, s->place[w]);
+		}
+	}
+}
+
 void
 search_shortest_paths(Search *s, int from, int64_t *distance, int *hop)
 {
+	if (!s->switched) {
+		sparse_paths(s, from, distance, hop);
+		return;
+	}
 	int n = s->topo->n_ranks, *done = s->triple;
 	for (int v = 0; v < n; v++) {
 		distance[v] = v == from ? 0 : -1;

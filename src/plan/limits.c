@@ -234,12 +234,12 @@ prove_routes(Ctx *ctx, const Planning *in, Plan *out)
 	return OK;
 }
 
-Status
-plan_trees(Ctx *ctx, const Planning *in, Plan *out)
+static Status
+plan_listed(Ctx *ctx, const Planning *in, Plan *out)
 {
 	const Ask *ask = in->ask;
 	Frac rate;
-	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
+	TRY(topo_check_pairs(ctx, in->topo));
 	TRY(plan_check_size(ctx, in->topo, in->ask->coll));
 	TRY(check_limits(ctx, in->topo, ask));
 	TRY(plan_any(ctx, in, &out->pack, &out->proof));
@@ -253,4 +253,25 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	if (out->proof.reached && !limited)
 		out->best = out->proof.rate;
 	return in->topo->route && frac_cmp(out->proof.rate, in->bound->rate) < 0 ? prove_routes(ctx, in, out) : OK;
+}
+
+/* Where the list of all trees is past its limit, a few of which the others are images. */
+Status
+plan_trees(Ctx *ctx, const Planning *in, Plan *out)
+{
+	const Ask *ask = in->ask;
+	Packing *pack;
+	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
+	Status status = plan_listed(ctx, in, out);
+	if (status != LIMIT || ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT || in->n_parts)
+		return status;
+	const Error error = ctx->error;
+	ctx->error.status = OK;
+	TRY(pack_templates(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
+	if (!pack) {
+		ctx->error = error;
+		return status;
+	}
+	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO, .pack = pack };
+	return OK;
 }

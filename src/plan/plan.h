@@ -130,6 +130,15 @@ Status plan_shared_ring(Ctx *ctx, const Planning *in, Plan *out);
 Status ring_trees(Ctx *ctx, const Topology *topo, const Ask *ask, const Cycle *ring, int n_rings, int roots,
     Packing **out);
 
+/* ---- reducescatter_allgather.c ---- */
+
+/* An allreduce by the trees of the best allgather (plan_trees), backwards and then forwards. out->best: where it is the
+ * bound. Fails: INFEASIBLE links are not as fast in both directions, or switches multicast or reduce; LIMIT;
+ * as plan_trees does.
+ * From: Zhao et al., ForestColl; Cai et al., SCCL, which inverts an allgather. There the phases follow each other; here
+ * both are under way at once. */
+Status plan_reducescatter_allgather(Ctx *ctx, const Planning *in, Plan *out);
+
 /* ---- literature.c: the rows with a Classic ---- */
 
 /* out->best: where no order of the ranks has a higher rate. Fails: as classic_shape and classic_pack do. */

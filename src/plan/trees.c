@@ -5,6 +5,8 @@
 #include "plan/plan.h"
 #include "topology/topology.h"
 
+#include <limits.h>
+
 enum {
 	VARIANTS = 6,
 	MOST_CELLS = 1 << 20	/* of a linear program that is solved for each depth */
@@ -22,7 +24,7 @@ choose_whole(Ctx *ctx, const Topology *topo, const Bound *bound, Frac optimum, c
 	Packing *more;
 	Frac unused;
 	bool possible;
-	TRY(pack_select(ctx, topo, optimum, *pool, ask, cells, &possible, few));
+	TRY(pack_select(ctx, topo, optimum, *pool, ask, INT_MAX, cells, &possible, few));
 	for (int idle = 0; !*few && possible && idle < 2 && other.variant < VARIANTS && *cells > 0; idle++) {
 		int known = (*pool)->n_trees;
 		if (known >= LIMIT_ILP_TREES)
@@ -33,7 +35,7 @@ choose_whole(Ctx *ctx, const Topology *topo, const Bound *bound, Frac optimum, c
 		if ((*pool)->n_trees == known)
 			continue;
 		idle = -1;
-		TRY(pack_select(ctx, topo, optimum, *pool, ask, cells, &possible, few));
+		TRY(pack_select(ctx, topo, optimum, *pool, ask, INT_MAX, cells, &possible, few));
 	}
 	return OK;
 }
@@ -45,7 +47,41 @@ choose_few(Ctx *ctx, const Topology *topo, const Bound *bound, Frac optimum, con
 	int64_t cells = LIMIT_ILP_CELLS;
 	*few = NULL;
 	TRY(choose_whole(ctx, topo, bound, optimum, ask, &cells, &pool, few));
-	return *few ? OK : pack_minimise(ctx, topo, optimum, pool, ask, &cells, few);
+	return *few ? OK : pack_minimise(ctx, topo, optimum, pool, ask, INT_MAX, &cells, few);
+}
+
+/* Fewer trees than `best` has: of whole links, for which the pool may grow, then of any weights. *few: NULL where
+ * none are found. */
+static Status
+choose_fewer(Ctx *ctx, const Topology *topo, const Bound *bound, Frac optimum, const Ask *ask, Packing *pool, int best,
+    Packing **few)
+{
+	int64_t cells = LIMIT_FEWER_CELLS;
+	Packing *whole, *fewer = NULL;
+	Frac keep, target;
+	int least;
+	bool searched;
+	*few = NULL;
+	if (!frac_sub(FRAC_ONE, ask->tolerance, &keep) || !frac_mul(optimum, keep, &target))
+		return OK;
+	TRY(pack_least_trees(ctx, topo, ask, target, &least));
+	if (best <= least)
+		return OK;
+	TRY(choose_whole(ctx, topo, bound, optimum, ask, &cells, &pool, &whole));
+	if (whole && whole->n_trees < best) {
+		*few = whole;
+		best = whole->n_trees;
+	}
+	if (best <= least)
+		return OK;
+	TRY(pack_sparsest(ctx, topo, target, pool, best, &searched, &fewer));
+	*few = fewer ? fewer : *few;
+	best = fewer ? fewer->n_trees : best;
+	if (searched || whole)
+		return OK;
+	TRY(pack_minimise(ctx, topo, optimum, pool, ask, best - 1, &cells, &fewer));
+	*few = fewer ? fewer : *few;
+	return OK;
 }
 
 /* MWU, then the ILP; where that finds nothing, the linear program, whose basic solutions have no more trees than
@@ -98,13 +134,16 @@ plan_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 	}
 	TRY(pack_mwu(ctx, topo, bound, ask, &many, &optimum));
 	TRY(pack_exact(ctx, topo, sym, bound, many, ask, &best, proof));
+	/* Where the linear program was rounded, the ILP may have a higher rate. */
+	bool rounded = best && (!pack_rate(best, ask->coll, topo->n_ranks, &rate) || frac_cmp(rate, proof->rate) < 0);
 	/* Programs over very many trees take seconds, and find nothing. */
 	if (best && ask->minimise && topo->n_ranks <= LIMIT_ILP_RANKS && many->n_trees <= LIMIT_ILP_TREES) {
 		TRY(pack_pool(ctx, many, best, &pool));
-		TRY(choose_few(ctx, topo, bound, proof->rate, ask, pool, &few));
+		if (rounded)
+			TRY(choose_few(ctx, topo, bound, proof->rate, ask, pool, &few));
+		else
+			TRY(choose_fewer(ctx, topo, bound, proof->rate, ask, pool, best->n_trees, &few));
 	}
-	/* Where the linear program was rounded, the ILP may have a higher rate. */
-	bool rounded = best && (!pack_rate(best, ask->coll, topo->n_ranks, &rate) || frac_cmp(rate, proof->rate) < 0);
 	*out = few && (few->n_trees < best->n_trees || rounded) ? few : best;
 	/* Cut short, the linear program may have a lower rate than the trees of MWU that it started from. */
 	if (rounded && *out == best && pack_rate(many, ask->coll, topo->n_ranks, &known) && frac_cmp(rate, known) < 0)
@@ -154,6 +193,7 @@ plan_check_size(Ctx *ctx, const Topology *topo, Collective coll)
 {
 	int64_t n = topo->n_ranks, demands = collective_demands(coll, topo->n_ranks);
 	bool spans = collective_demand(coll, topo->n_ranks, 0, 0).kind != DEMAND_PATH;
+	TRY(topo_check_pairs(ctx, topo));
 	int64_t edges = demands * (spans ? n - 1 : 1) * (coll == ALLREDUCE ? 2 : 1);
 	if (demands > LIMIT_TREES || edges > LIMIT_TREE_EDGES)
 		return fail(ctx, LIMIT, "%s: %s over %d ranks: want a schedule of at most %d trees and %d edges",
@@ -215,6 +255,32 @@ is_large(const Topology *topo, const Ask *ask)
 	    && (ask->coll == BROADCAST || ask->coll == REDUCE);
 }
 
+/* More ranks than integer programs are made for. */
+static bool
+is_large_program(const Topology *topo, const Ask *ask)
+{
+	return topo->n_ranks > LIMIT_ILP_RANKS && ask->packing == PACKING_EXACT && ask->minimise;
+}
+
+/* That, and not a few orbits of ranks: the linear program takes minutes where many trees cost the same, and ends with
+ * more trees, where flows and exchanges take seconds. */
+static bool
+is_irregular(const Topology *topo, const Symmetry *sym, const Ask *ask)
+{
+	enum { FEW_ORBITS = 8 };
+	bool rooted = collective_rooted(ask->coll) && topo->n_vertices == topo->n_ranks;
+	return is_large_program(topo, ask) && (rooted || sym->n_representatives > FEW_ORBITS);
+}
+
+/* An alltoall with so many orbits of pairs that a program with a row for each takes seconds to hours, and its basis is
+ * not solved for exactly. */
+static bool
+has_many_pairs(const Topology *topo, const Symmetry *sym, const Ask *ask)
+{
+	return ask->coll == ALLTOALL && is_large_program(topo, ask)
+	    && collective_demands(ALLTOALL, topo->n_ranks) / LIMIT_LP_BASIS >= sym->size;
+}
+
 /* By the linear program, or by MWU where it has no answer. */
 static Status
 plan_programs(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
@@ -241,11 +307,90 @@ plan_programs(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *
 	return OK;
 }
 
+/* The linear program, or trees that are below the bound, where these have a higher rate, or where it is too large. */
+static Status
+plan_or_lower(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing *lower,
+    Packing **out, Bound *proof)
+{
+	Packing *pack = NULL;
+	Frac rate, other;
+	Status status = plan_programs(ctx, topo, sym, bound, ask, &pack, proof);
+	if (status != OK && status != LIMIT)
+		return status;
+	ctx->error.status = OK;
+	bool higher = status == LIMIT || (pack_rate(lower, ask->coll, topo->n_ranks, &rate)
+	    && pack_rate(pack, ask->coll, topo->n_ranks, &other) && frac_cmp(rate, other) > 0);
+	if (status == LIMIT)
+		*proof = *bound;
+	*out = higher ? lower : pack;
+	return OK;
+}
+
+/* As plan_programs, where the linear program ends soon, as it often does with a root; else *out stays. */
+static Status
+plan_soon(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
+    Bound *proof)
+{
+	enum { RANKS = 256, PIVOTS = 5000 };
+	bool late = ctx->late, cut_short = ctx->cut_short;
+	Packing *pack;
+	Bound found;
+	if (!collective_rooted(ask->coll) || topo->n_ranks > RANKS || late)
+		return OK;
+	ctx->pivots = PIVOTS;
+	TRY(plan_programs(ctx, topo, sym, bound, ask, &pack, &found));
+	bool spent = ctx->pivots <= 1;
+	ctx->pivots = 0;
+	if (spent) {
+		ctx->late = late;
+		ctx->cut_short = cut_short;
+		return OK;
+	}
+	*out = pack;
+	*proof = found;
+	return OK;
+}
+
+/* Are these at the bound, and others none, or not there, or in no way better? */
+static bool
+is_no_worse(const Topology *topo, const Ask *ask, const Packing *pack, const Packing *other, const Bound *bound,
+    int *work)
+{
+	Bound known = *bound;
+	pack_note_reached(other, ask->coll, topo->n_ranks, &known);
+	return pack && (!known.reached || (pack->n_trees <= other->n_trees
+	    && pack_depth(pack, work) <= pack_depth(other, work)));
+}
+
+/* By flows and exchanges. Over direct links these take milliseconds, and are not taken where the linear program has
+ * fewer trees or shallower ones; else only if it does not end soon. *out: NULL where no trees are found. */
+static Status
+plan_irregular(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
+    Bound *proof)
+{
+	bool direct = topo->n_vertices == topo->n_ranks;
+	Packing *pack = NULL;
+	int *work;
+	TRY(TEMP(ctx, work, topo->n_ranks));
+	if (direct)
+		TRY((ask->coll == ALLREDUCE ? pack_spanning : pack_branchings)(ctx, topo, bound, ask, &pack));
+	TRY(plan_soon(ctx, topo, sym, bound, ask, out, proof));
+	if (!direct && !*out)
+		TRY(pack_branchings(ctx, topo, bound, ask, &pack));
+	if (is_no_worse(topo, ask, pack, *out, bound, work)) {
+		*proof = *bound;
+		pack_note_reached(pack, ask->coll, topo->n_ranks, proof);
+		*out = pack;
+	}
+	return OK;
+}
+
 Status
 plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
     Bound *proof)
 {
-	Packing *greedy = NULL, *pack = NULL;
+	enum { MANY_ORBITS = 64 };	/* of a linear program that takes minutes */
+	Packing *greedy = NULL, *pack = NULL, *lower = NULL;
 	Frac rate, other;
 	*proof = *bound;
 	if (is_large(topo, ask))
@@ -255,7 +400,20 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 		*out = greedy;
 		return OK;
 	}
-	TRY(plan_programs(ctx, topo, sym, bound, ask, &pack, proof));
+	if (is_large_program(topo, ask))
+		TRY(pack_unequal(ctx, topo, ask->coll, bound, &pack, &lower));
+	if (lower && sym->n_representatives > MANY_ORBITS)
+		pack = lower;
+	if (!pack && has_many_pairs(topo, sym, ask))
+		TRY(pack_paths(ctx, topo, &pack, proof));
+	if (pack)
+		pack_note_reached(pack, ask->coll, topo->n_ranks, proof);
+	else if (is_irregular(topo, sym, ask))
+		TRY(plan_irregular(ctx, topo, sym, bound, ask, &pack, proof));
+	if (!pack && lower)
+		return plan_or_lower(ctx, topo, sym, bound, ask, lower, out, proof);
+	if (!pack)
+		TRY(plan_programs(ctx, topo, sym, bound, ask, &pack, proof));
 	*out = known && pack_rate(pack, ask->coll, topo->n_ranks, &other) && frac_cmp(rate, other) > 0 ? greedy : pack;
 	return OK;
 }

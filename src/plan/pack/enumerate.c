@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "plan/pack/pack.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 /* ---- rows ---- */
@@ -39,6 +40,10 @@ make_rows(struct trees *t)
 				return false;
 		}
 		t->row_of[l] = row;
+		t->near[l] = (unsigned char)(t->coll == REDUCE ? link->to : link->from);
+		t->far[l] = (unsigned char)(t->coll == REDUCE ? link->from : link->to);
+		t->rows_from[t->near[l]] |= UINT64_C(1) << row;
+		t->ends[row] = t->near[l] ^ t->far[l];
 	}
 	for (int row = 0; row < t->n_rows; row++)
 		if (t->coll == ALLREDUCE && t->back[row] < 0)
@@ -57,23 +62,27 @@ keep_tree(struct trees *t, uint64_t rows)
 	return OK;
 }
 
-/* Ranks that can be reached from those in `reached` over links whose rows are not closed. */
+/* Ranks one hop from a rank over these rows. */
 static unsigned
-reach(const struct trees *t, unsigned reached, uint64_t closed)
+next_ranks(const struct trees *t, int rank, uint64_t rows)
 {
-	bool reversed = t->coll == REDUCE;
-	for (bool more = true; more;) {
-		more = false;
-		for (int l = 0; l < t->topo->n_links; l++) {
-			int from = reversed ? t->topo->link[l].to : t->topo->link[l].from;
-			int to = reversed ? t->topo->link[l].from : t->topo->link[l].to;
-			if ((closed >> t->row_of[l] & 1) || !(reached >> from & 1) || (reached >> to & 1))
-				continue;
-			reached |= 1u << to;
-			more = true;
-		}
+	unsigned ranks = 0;
+	for (uint64_t rest = rows & t->rows_from[rank]; rest; rest &= rest - 1)
+		ranks |= 1u << (rank ^ t->ends[__builtin_ctzll(rest)]);
+	return ranks;
+}
+
+/* Are all ranks reached from those in `reached`, over these rows? */
+static bool
+reaches_all(const struct trees *t, unsigned reached, uint64_t rows)
+{
+	unsigned all = (1u << t->topo->n_ranks) - 1;
+	for (unsigned left = reached; left && reached != all;) {
+		unsigned found = next_ranks(t, __builtin_ctz(left), rows) & ~reached;
+		left = (left & (left - 1)) | found;
+		reached |= found;
 	}
-	return reached;
+	return reached == all;
 }
 
 /* Every arborescence over links that are not closed: with the first link that leaves the ranks reached, and without
@@ -81,22 +90,19 @@ reach(const struct trees *t, unsigned reached, uint64_t closed)
 static Status
 enumerate(struct trees *t, unsigned reached, uint64_t rows, uint64_t closed)
 {
-	bool reversed = t->coll == REDUCE;
 	unsigned all = (1u << t->topo->n_ranks) - 1;
+	int l = 0;
 	while (t->n <= LIMIT_FEW_TREES) {
-		int l = 0, to = -1;
 		if (reached == all)
 			return keep_tree(t, rows);
-		for (; l < t->topo->n_links && to < 0; l++) {
-			int from = reversed ? t->topo->link[l].to : t->topo->link[l].from;
-			int end = reversed ? t->topo->link[l].from : t->topo->link[l].to;
-			if (!(closed >> t->row_of[l] & 1) && (reached >> from & 1) && !(reached >> end & 1))
-				to = end;
-		}
-		uint64_t row = UINT64_C(1) << t->row_of[l - 1];
-		TRY(enumerate(t, reached | 1u << to, rows | row, closed));
+		/* Those before l are closed, or lead to a rank that is reached or from one that is not: that changes
+		 * only with the ranks that are reached. */
+		while ((closed >> t->row_of[l] & 1) || !(reached >> t->near[l] & 1) || (reached >> t->far[l] & 1))
+			l++;
+		uint64_t row = UINT64_C(1) << t->row_of[l];
+		TRY(enumerate(t, reached | 1u << t->far[l], rows | row, closed));
 		closed |= row;
-		if (reach(t, reached, closed) != all)
+		if (!reaches_all(t, reached, ~closed))
 			return OK;
 	}
 	return OK;
@@ -204,17 +210,36 @@ index_rows(struct trees *t)
 	return OK;
 }
 
+/* Hops from a rank to the one that is farthest away in a tree. */
+static int
+hops_from(const struct trees *t, int rank, uint64_t rows)
+{
+	unsigned all = (1u << t->topo->n_ranks) - 1, reached = 1u << rank;
+	int hops = 0;
+	for (unsigned last = reached; reached != all; hops++) {
+		unsigned found = 0;
+		for (; last; last &= last - 1)
+			found |= next_ranks(t, __builtin_ctz(last), rows);
+		last = found & ~reached;
+		reached |= last;
+	}
+	return hops;
+}
+
+/* The root of an allreduce is the centre of its tree. */
 static Status
 measure_depths(struct trees *t)
 {
-	int work[TREES_RANKS];
 	TRY(TEMP(t->ctx, t->depth, t->n));
 	for (int i = 0; i < t->n; i++) {
-		ArenaMark run = arena_mark(&t->ctx->run);
-		Tree tree;
-		TRY(arrange(t, t->rows[i], &tree));
-		t->depth[i] = tree_depth(&tree, work);
-		arena_release(&t->ctx->run, run);
+		int least = INT_MAX;
+		for (int r = 0; r < t->topo->n_ranks; r++) {
+			if (t->root >= 0 && r != t->root)
+				continue;
+			int hops = hops_from(t, r, t->rows[i]);
+			least = hops < least ? hops : least;
+		}
+		t->depth[i] = t->coll == ALLREDUCE ? 2 * least : least;
 	}
 	return OK;
 }

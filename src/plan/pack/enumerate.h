@@ -22,6 +22,10 @@ struct trees {
 	int row_of[LIMIT_FEW_LINKS];	/* of a link */
 	int there[TREES_ROWS], back[TREES_ROWS];	/* links of a row; back: -1 but for allreduce */
 	int64_t capacity[TREES_ROWS];	/* in physical links */
+	/* Links in the direction that a tree is walked from its root, of reduce against their own: */
+	unsigned char near[LIMIT_FEW_LINKS], far[LIMIT_FEW_LINKS];
+	uint64_t rows_from[TREES_RANKS];	/* of the links from a rank */
+	int ends[TREES_ROWS];		/* of a row: both of its ranks, one ^ the other */
 	int n, room;
 	uint64_t *rows;			/* of each tree; ascending */
 	/* Sets of trees: tree t is bit t % 64 of word t / 64, and words fill whole blocks. */

@@ -13,6 +13,7 @@ flatten_pairs(struct mirrored *f, struct pair_goal goal, Packing **few)
 	int work[TREES_RANKS], least;
 	goal.steps = LIMIT_FLAT_STEPS;
 	goal.from = goal.to = (*few)->n_trees;
+	goal.flat_from = 0;
 	for (Packing *flat = *few; flat;) {
 		*few = flat;
 		flat = NULL;
@@ -22,16 +23,39 @@ flatten_pairs(struct mirrored *f, struct pair_goal goal, Packing **few)
 	return OK;
 }
 
+/* Does every rank have links of the same capacity? */
+static bool
+is_even(const struct trees *all)
+{
+	int64_t capacity[TREES_RANKS] = { 0 };
+	for (int row = 0; row < all->n_rows; row++) {
+		const Link *link = &all->topo->link[all->there[row]];
+		capacity[link->from] += all->capacity[row];
+		capacity[link->to] += all->capacity[row];
+	}
+	for (int r = 1; r < all->topo->n_ranks; r++)
+		if (capacity[r] != capacity[0])
+			return false;
+	return true;
+}
+
 /* Fewer trees that may go down another way than they came up. A single pair joins all ranks in both directions, so a
- * single tree does as well, without being deeper. */
+ * single tree does as well, without being deeper. Of machines as even as a DGX-1 five pairs and more are looked for
+ * only where they are no deeper than the trees known: five of depth 10 have the rate of its six of depth 8, and
+ * max_trees finds them. */
 static Status
 seek_pairs(struct mirrored *f, Frac target, Frac top, int max_depth, Packing **few, struct proof *proof)
 {
+	enum { EVEN_PAIRS = 5 };
 	int work[TREES_RANKS], depth = pack_depth(*few, work);
 	struct pair_goal goal = { .target = target, .top = top, .max_depth = max_depth,
 	    .from = proof->mirrored ? 2 : 1, .to = (*few)->n_trees - 1, .steps = LIMIT_PAIR_STEPS };
 	Packing *pairs = NULL;
 	Frac rate, known;
+	if (f->all.n > LIMIT_DEEP_TREES && is_even(&f->all)) {
+		goal.flat_from = EVEN_PAIRS;
+		goal.flat_depth = depth;
+	}
 	TRY(pairs_fewest(f->ctx, &f->all, &goal, &pairs, &proof->least));
 	if (!pairs)
 		return OK;

@@ -15,6 +15,7 @@
  * that the result does not depend on the machine. */
 #include "plan/pack/glpk.h"
 #include "plan/pack/pack.h"
+#include "plan/pack/pool_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,8 @@ struct ilp {
 	Ctx *ctx;
 	const Topology *topo;
 	const Packing *pack;
-	int n_rows, *row_link;	/* links whose rows differ: two links with the same row need only one */
-	int *first, *entry, *uses;	/* by row: columns and their uses */
+	struct pool_rows rows;
+	int most_trees;		/* that are of use */
 	Frac target, top;	/* rates: within tolerance of the optimum; the optimum, as far as is known */
 	/* Of the current unit: */
 	Frac unit;
@@ -37,96 +38,13 @@ struct ilp {
 	int64_t *cells;		/* left of LIMIT_ILP_CELLS */
 };
 
-/* ---- rows ---- */
-
-struct use {
-	int link, tree, uses;
-};
-
-static int
-by_link(const void *a, const void *b)
-{
-	const struct use *x = a, *y = b;
-	return x->link != y->link ? (x->link > y->link) - (x->link < y->link)
-	    : (x->tree > y->tree) - (x->tree < y->tree);
-}
-
-static bool
-same_row(const struct ilp *p, int a, int b)
-{
-	int n = p->first[a + 1] - p->first[a];
-	if (n != p->first[b + 1] - p->first[b]
-	    || p->topo->link[p->row_link[a]].capacity != p->topo->link[p->row_link[b]].capacity)
-		return false;
-	return memcmp(p->entry + p->first[a], p->entry + p->first[b], (size_t)n * sizeof *p->entry) == 0
-	    && memcmp(p->uses + p->first[a], p->uses + p->first[b], (size_t)n * sizeof *p->uses) == 0;
-}
-
-static Status
-collect_uses(struct ilp *p, struct use **out, int *n_out)
-{
-	struct use *use;
-	int n = 0, merged = 0;
-	for (int t = 0; t < p->pack->n_trees; t++) {
-		const Tree *tree = &p->pack->tree[t];
-		for (int e = 0; e < tree->n_down + tree->n_up; e++)
-			n += (e < tree->n_down ? &tree->down[e] : &tree->up[e - tree->n_down])->n_links;
-	}
-	TRY(TEMP(p->ctx, use, n));
-	n = 0;
-	for (int t = 0; t < p->pack->n_trees; t++) {
-		const Tree *tree = &p->pack->tree[t];
-		for (int e = 0; e < tree->n_down + tree->n_up; e++) {
-			const Edge *edge = e < tree->n_down ? &tree->down[e] : &tree->up[e - tree->n_down];
-			for (int i = 0; i < edge->n_links; i++)
-				use[n++] = (struct use){ edge->link[i], t, 1 };
-		}
-	}
-	qsort(use, (size_t)n, sizeof *use, by_link);
-	for (int i = 0; i < n; i++) {
-		if (merged && use[merged - 1].link == use[i].link && use[merged - 1].tree == use[i].tree)
-			use[merged - 1].uses++;
-		else
-			use[merged++] = use[i];
-	}
-	*out = use;
-	*n_out = merged;
-	return OK;
-}
-
-static Status
-build_rows(struct ilp *p)
-{
-	struct use *use;
-	int n;
-	TRY(collect_uses(p, &use, &n));
-	TRY(TEMP(p->ctx, p->row_link, n));
-	TRY(TEMP(p->ctx, p->first, n + 1));
-	TRY(TEMP(p->ctx, p->entry, n));
-	TRY(TEMP(p->ctx, p->uses, n));
-	for (int i = 0; i < n;) {
-		int r = p->n_rows, at = p->first[r];
-		p->row_link[r] = use[i].link;
-		for (int l = use[i].link; i < n && use[i].link == l; i++, at++) {
-			p->entry[at] = use[i].tree;
-			p->uses[at] = use[i].uses;
-		}
-		p->first[r + 1] = at;
-		bool again = false;
-		for (int b = 0; b < r && !again; b++)
-			again = same_row(p, b, r);
-		p->n_rows += !again;
-	}
-	return OK;
-}
-
 /* ---- one integer program ---- */
 
 /* Units that a link can carry. */
 static int64_t
 capacity_in_units(const struct ilp *p, int row)
 {
-	return (int64_t)((Wide)p->topo->link[p->row_link[row]].capacity * p->unit.den / p->unit.num);
+	return (int64_t)((Wide)p->topo->link[p->rows.link[row]].capacity * p->unit.den / p->unit.num);
 }
 
 struct node_limit {
@@ -156,9 +74,19 @@ add_row(glp_prob *lp, int n, const int *index, const double *value)
 	return row;
 }
 
-/* Column c + 1 is choice c. index and value: n_choices + 1 entries. */
+/* What the number of trees is at least: as many as the widest choices need. */
+static int
+least_trees(const struct ilp *p)
+{
+	int widest = 1;
+	for (int c = 0; c < p->n_choices; c++)
+		widest = p->units[c] > widest ? p->units[c] : widest;
+	return (int)((p->need + widest - 1) / widest);
+}
+
+/* Column c + 1 is choice c. index and value: n_choices + 1 entries. least: of trees. */
 static void
-fill_program(const struct ilp *p, glp_prob *lp, int *index, double *value)
+fill_program(const struct ilp *p, glp_prob *lp, int least, int *index, double *value)
 {
 	int row;
 	glp_add_cols(lp, p->n_choices);
@@ -170,26 +98,26 @@ fill_program(const struct ilp *p, glp_prob *lp, int *index, double *value)
 	}
 	row = add_row(lp, p->n_choices, index, value);
 	glp_set_row_bnds(lp, row, p->need == p->most ? GLP_FX : GLP_DB, (double)p->need, (double)p->most);
-	for (int r = 0; r < p->n_rows; r++) {
+	for (int r = 0; r < p->rows.n; r++) {
 		int n = 0;
-		for (int i = p->first[r]; i < p->first[r + 1]; i++) {
-			for (int c = p->first_choice[p->entry[i]]; c < p->first_choice[p->entry[i] + 1]; c++) {
+		for (int i = p->rows.first[r]; i < p->rows.first[r + 1]; i++) {
+			int t = p->rows.entry[i];
+			for (int c = p->first_choice[t]; c < p->first_choice[t + 1]; c++) {
 				index[++n] = c + 1;
-				value[n] = p->uses[i] * p->units[c];
+				value[n] = p->rows.uses[i] * p->units[c];
 			}
 		}
 		row = add_row(lp, n, index, value);
 		glp_set_row_bnds(lp, row, GLP_UP, 0, (double)capacity_in_units(p, r));
 	}
-	/* The number of trees: at least what the widest choices need. Integer, so this cuts. */
-	int widest = 1;
+	/* The number of trees. Integer, so this cuts. */
 	for (int c = 0; c < p->n_choices; c++) {
-		widest = p->units[c] > widest ? p->units[c] : widest;
 		index[c + 1] = c + 1;
 		value[c + 1] = 1;
 	}
 	row = add_row(lp, p->n_choices, index, value);
-	glp_set_row_bnds(lp, row, GLP_LO, (double)((p->need + widest - 1) / widest), 0);
+	bool any = p->most_trees >= p->n_choices;
+	glp_set_row_bnds(lp, row, any ? GLP_LO : least == p->most_trees ? GLP_FX : GLP_DB, least, p->most_trees);
 }
 
 static bool
@@ -240,10 +168,12 @@ keep_solution(const struct ilp *p, glp_prob *lp)
 static bool
 fewest_trees(const struct ilp *p, glp_prob *lp, int *index, double *value)
 {
-	int counts, trees;
-	fill_program(p, lp, index, value);
+	int counts, trees, least = least_trees(p);
+	if (least > p->most_trees)
+		return false;
+	fill_program(p, lp, least, index, value);
 	counts = glp_get_num_rows(lp);
-	if (!solve(p, lp, false, glp_get_row_lb(lp, counts)))
+	if (!solve(p, lp, false, least))
 		return false;
 	trees = keep_solution(p, lp);
 	if (p->need == p->most)
@@ -301,11 +231,11 @@ narrowest_of(const struct ilp *p, int64_t **out)
 	TRY(TEMP(p->ctx, least, p->pack->n_trees));
 	for (int t = 0; t < p->pack->n_trees; t++)
 		least[t] = p->most;
-	for (int r = 0; r < p->n_rows; r++) {
-		for (int i = p->first[r]; i < p->first[r + 1]; i++) {
-			int64_t carries = capacity_in_units(p, r) / p->uses[i];
-			if (carries < least[p->entry[i]])
-				least[p->entry[i]] = carries;
+	for (int r = 0; r < p->rows.n; r++) {
+		for (int i = p->rows.first[r]; i < p->rows.first[r + 1]; i++) {
+			int64_t carries = capacity_in_units(p, r) / p->rows.uses[i];
+			if (carries < least[p->rows.entry[i]])
+				least[p->rows.entry[i]] = carries;
 		}
 	}
 	*out = least;
@@ -383,7 +313,7 @@ try_unit(struct ilp *p, Frac base, int parts, Packing **out, bool *fine)
 	p->need = floor_units(p->target, p->unit);
 	if (!frac_mul(p->unit, (Frac){ p->need, 1 }, &reached) || frac_cmp(reached, p->target) < 0)
 		p->need++;
-	if (p->need > p->most || p->most < 1)
+	if (p->need > p->most || p->most < 1 || (parts == 1 && p->need > p->most_trees))
 		return OK;
 	TRY(make_choices(p, parts == 1));
 	if (p->n_choices > 0)
@@ -399,13 +329,14 @@ try_unit(struct ilp *p, Frac base, int parts, Packing **out, bool *fine)
 }
 
 static Status
-ilp_new(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int64_t *cells,
-    struct ilp *p)
+ilp_new(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int most_trees,
+    int64_t *cells, struct ilp *p)
 {
 	Frac keep;
-	*p = (struct ilp){ .ctx = ctx, .topo = topo, .pack = pack, .top = optimum, .cells = cells };
+	*p = (struct ilp){ .ctx = ctx, .topo = topo, .pack = pack, .most_trees = most_trees, .top = optimum,
+	    .cells = cells };
 	TRY(TEMP(ctx, p->k, pack->n_trees));
-	TRY(build_rows(p));
+	TRY(pool_rows(ctx, topo, pack, &p->rows));
 	/* Units are compared by products of 128 bits. */
 	if (!frac_fits(optimum))
 		p->top = optimum = frac_whole_above(optimum);
@@ -416,14 +347,14 @@ ilp_new(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const
 }
 
 Status
-pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int64_t *cells,
-    bool *possible, Packing **out)
+pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int most_trees,
+    int64_t *cells, bool *possible, Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct ilp p;
 	Packing *few = NULL;
 	bool fine;
-	TRY(ilp_new(ctx, topo, optimum, pack, ask, cells, &p));
+	TRY(ilp_new(ctx, topo, optimum, pack, ask, most_trees, cells, &p));
 	TRY(try_unit(&p, (Frac){ topo_link_unit(topo), 1 }, 1, &few, &fine));
 	*possible = fine && p.need <= p.most;
 	arena_release(&ctx->scratch, mark);
@@ -432,14 +363,14 @@ pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, c
 }
 
 Status
-pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int64_t *cells,
-    Packing **out)
+pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int most_trees,
+    int64_t *cells, Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct ilp p;
 	Packing *few = NULL;
 	bool fine = true;
-	TRY(ilp_new(ctx, topo, optimum, pack, ask, cells, &p));
+	TRY(ilp_new(ctx, topo, optimum, pack, ask, most_trees, cells, &p));
 	/* Where one link is too fine a unit, units are fractions of the optimum instead. */
 	Frac base = (Frac){ topo_link_unit(topo), 1 };
 	if (floor_units(p.top, base) > LIMIT_ILP_UNITS / 4)

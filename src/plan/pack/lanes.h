@@ -1,4 +1,4 @@
-/* Eight small numbers that are computed at once: of cuts between the ranks. */
+/* Small numbers that are computed at once, eight or sixteen: of cuts between the ranks. */
 #ifndef BLINK_PLAN_PACK_LANES_H
 #define BLINK_PLAN_PACK_LANES_H
 
@@ -6,9 +6,10 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { LANES = 8 };
+enum { LANES = 8, BYTES = 16 };
 
 typedef int16_t Lanes __attribute__((vector_size(2 * LANES)));
+typedef uint8_t Bytes __attribute__((vector_size(BYTES)));
 
 static inline Lanes
 lanes_get(const int16_t *from)
@@ -30,6 +31,35 @@ lanes_any(Lanes lanes)
 {
 	uint64_t half[2];
 	memcpy(half, &lanes, sizeof lanes);
+	return half[0] | half[1];
+}
+
+static inline Bytes
+bytes_get(const uint8_t *from)
+{
+	Bytes bytes;
+	memcpy(&bytes, from, sizeof bytes);
+	return bytes;
+}
+
+static inline void
+bytes_put(uint8_t *to, Bytes bytes)
+{
+	memcpy(to, &bytes, sizeof bytes);
+}
+
+static inline Bytes
+bytes_min(Bytes a, Bytes b)
+{
+	Bytes less = (Bytes)(a < b);
+	return (a & less) | (b & ~less);
+}
+
+static inline bool
+bytes_any(Bytes bytes)
+{
+	uint64_t half[2];
+	memcpy(half, &bytes, sizeof bytes);
 	return half[0] | half[1];
 }
 

@@ -269,25 +269,37 @@ perturb_rows(struct master *m)
 	m->perturbed = true;
 }
 
+/* False: none is left, or the simplex method cycles. One stays, so that the number remains a limit. */
+static bool
+take_pivots(struct master *m, int code, int taken)
+{
+	bool left = code != GLP_EITLIM && m->ctx->pivots > taken + 1;
+	m->ctx->pivots = left ? m->ctx->pivots - taken : 1;
+	return left;
+}
+
 static void
 solve_lp(void *with)
 {
 	struct master *m = with;
+	bool limited = m->ctx->pivots > 0;
 	glp_smcp options;
 	glp_init_smcp(&options);
 	options.msg_lev = GLP_MSG_OFF;
 	options.it_lim = m->perturbed ? LIMIT_LP_STEPS : 1000 + 10 * m->n_rows;
+	if (limited && options.it_lim > m->ctx->pivots)
+		options.it_lim = (int)m->ctx->pivots;
 	/* When its time is over it may stop before the optimum. */
 	options.tm_lim = progress(m->ctx, "linear program: %d rows, %d trees", m->n_rows, m->n_columns);
 	options.tm_lim = options.tm_lim < 1 ? 1 : options.tm_lim;
 	load_columns(m);
-	int code = glp_simplex(m->lp, &options);
-	if (code == GLP_EITLIM && !m->perturbed) {
+	int before = glp_get_it_cnt(m->lp), code = glp_simplex(m->lp, &options);
+	if (code == GLP_EITLIM && !m->perturbed && !limited) {
 		perturb_rows(m);
 		options.it_lim = LIMIT_LP_STEPS;
 		code = glp_simplex(m->lp, &options);
 	}
-	m->timed_out = code == GLP_ETMLIM;
+	m->timed_out = code == GLP_ETMLIM || (limited && !take_pivots(m, code, glp_get_it_cnt(m->lp) - before));
 	if (m->timed_out)
 		time_is_over(m->ctx);
 	m->solved = code == 0 && glp_get_status(m->lp) == GLP_OPT;

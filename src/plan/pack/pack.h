@@ -19,13 +19,25 @@ Status pack_mwu(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *a
 /* Fewer trees for (nearly) the same rate, by integer programs over the trees of `pack` (Blink 3.2.1). pack_select
  * takes each tree once or not at all, at the rate of one physical link; pack_minimise takes finer units of rate.
  * optimum: of packing such trees, bytes/s; no less than it.
- * *cells: what is left of LIMIT_ILP_CELLS; less when they return.
+ * most_trees: that are of use.  *cells: what is left of LIMIT_ILP_CELLS; less when they return.
  * *possible: some number of whole links is within tolerance of the optimum.
  * *out: within ask->tolerance of the optimum, with the fewest trees that branch and bound finds in LIMIT_ILP_NODES;
  * NULL where it finds none, and where no cells are left. Fails: NO_MEMORY if GLPK does. */
-Status pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int64_t *cells,
-    bool *possible, Packing **out);
-Status pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int64_t *cells,
+Status pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int most_trees,
+    int64_t *cells, bool *possible, Packing **out);
+Status pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int most_trees,
+    int64_t *cells, Packing **out);
+
+/* No smaller number of trees of any kind has this rate, of a collective with one demand: as none is wider than the
+ * widest way from rank to rank. rate: bytes/s. *out: at least 1. Cost: log(n_links) searches. */
+Status pack_least_trees(Ctx *ctx, const Topology *topo, const Ask *ask, Frac rate, int *out);
+
+/* Fewer trees of a pool at a rate, by branch and bound over which of them are used, with exact weights (sparsest.c).
+ * target: bytes/s. fewer_than: trees, of a collective with one demand.
+ * *out: at the target or above, the shallowest that it finds; NULL: none. *searched: false where the pool is so large
+ * that limits leave much of it out.
+ * Fails: NO_MEMORY. Cost: LIMIT_WIDEN_CELLS and LIMIT_SPARSEST_CELLS at most. */
+Status pack_sparsest(Ctx *ctx, const Topology *topo, Frac target, const Packing *pool, int fewer_than, bool *searched,
     Packing **out);
 
 /* The optimal rate over all trees, exactly, and what proves it. All collectives.
@@ -52,6 +64,35 @@ void pack_note_reached(const Packing *pack, Collective coll, int n_ranks, Bound 
  * Cost: the square of the ranks for each tree. */
 Status pack_greedy(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
 
+/* Broadcast, reduce, allgather or reducescatter at the bound, by maximum flows. Switches only forward: shallow trees
+ * through them are tried first (shallow.c), and then they are split off (split_off.c).
+ * bound: a cut of the same request: the optimum of such trees over direct links (Edmonds 1973), and where no switch has
+ * less capacity out of it than into it, or the other way.
+ * *out: at the bound, exactly; NULL for other collectives, with switches that multicast or reduce, where hops keep to
+ * routes, where rates in units need more than 64 bits, where time is over, and where switches keep trees below the
+ * bound. Demands are in order, each as few trees as the search finds; behind switches less deep ones are preferred.
+ * From: Edmonds 1973; Lovasz 1976; Berczi and Frank 2010 (branchings.c). Cost: for each root one maximum flow for each
+ * arc at most, and one for each rank and tree; a flow over 256 ranks of 4 links takes about 20 us. */
+Status pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
+
+/* Allreduce, allgather or reducescatter over a cluster whose servers differ in size, in the rate of their GPUs, or in
+ * the networks that they reach, each with a switch of its own: few trees of one hop between servers (unequal.c).
+ * bound: of the same request. *out: at the bound, but for rounding, or, where a schedule of these would be too large,
+ * of fewer trees a little below it; NULL where the machine is another one, where its servers are equal, where some link
+ * is too slow for such trees, and where weights need more than 60 bits. Demands are in order. *lower: where *out is
+ * NULL, such trees of a lower rate, or NULL.
+ * Fails: NO_MEMORY. Cost: that of writing its edges down, and of a linear program with a row for each way of each type
+ * of servers. */
+Status pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out,
+    Packing **lower);
+
+/* Allreduce over full-duplex links between GPUs: spanning trees at the rate that the partition of `bound` proves, or
+ * at one within ask->tolerance of it that fewer trees have.
+ * *out: NULL where there are switches, where links are not the same in both directions, or numbers are too large; where
+ * time is over, trees of a lower rate. Cost: for each tree a search among the exchanges of all, ranks * trees.
+ * From: Edmonds 1965, Minimum partition of a matroid into independent subsets; weights are ours. */
+Status pack_spanning(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
+
 /* Every tree is replaced by its images under the group, each with its weight; equal images are merged, and weights
  * divided by their greatest common divisor.
  * pack: trees of the first demand of each orbit, with the rate of each of their images.
@@ -65,6 +106,14 @@ Status pack_unfold(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collecti
  * pack: as for pack_unfold.
  * *out: NULL where it finds no fewer than the whole group has. */
 Status pack_turn(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, const Packing *pack,
+    Packing **out);
+
+/* Trees of representatives for machines too large for a table of all pairs of ranks (templates.c): of an allreduce,
+ * allgather or reducescatter, at a rate near the bound, if it is not at the bound.
+ * *out: has a symmetry; NULL: there are no such trees, or routes from switches are too many. Fails: LIMIT a route of
+ * more than LIMIT_ROUTE_LINKS links. Random: none.
+ * Cost: a search from each switch next to GPUs, and one for each representative, a dozen times. */
+Status pack_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, const Bound *bound,
     Packing **out);
 
 /* The fewest trees within ask->tolerance of the optimum, none deeper than ask->max_depth, for a collective with one
@@ -86,5 +135,11 @@ Status pack_every(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out)
 
 /* The trees of both, each once; weights of 1: a pool to choose from, which need not fit the capacities. */
 Status pack_pool(Ctx *ctx, const Packing *a, const Packing *b, Packing **out);
+
+/* Alltoall where few pairs of ranks are symmetric: key paths and detours (alltoall.c).
+ * *out: at the optimum but for the rounding of doubles, 1e-9 at most; a lower rate where time is over, or GLPK fails.
+ * *proof: stays, or lengths that prove a lower bound. Fails: NO_MEMORY; LIMIT more edges than a schedule may have.
+ * Cost: a linear program of a row for each link, and 100 searches from each rank: 256 GPUs of 4 links in 12 s. */
+Status pack_paths(Ctx *ctx, const Topology *topo, Packing **out, Bound *proof);
 
 #endif

@@ -4,6 +4,7 @@
 #define BLINK_PLAN_PACK_PAIR_HALVES_H
 
 #include "plan/pack/enumerate.h"
+#include "plan/pack/lanes.h"
 
 enum {
 	PAIRS_MOST = 6,		/* that are searched for */
@@ -11,7 +12,7 @@ enum {
 	PAIRS_LINKS = 64,	/* bits of a half */
 	PAIRS_CUTS = 1 << TREES_RANKS,
 	PAIRS_WORD = 64,	/* of sets of halves */
-	PAIRS_DEGREE_BITS = 5	/* of a rank of a tree */
+	PAIRS_SEEN_BITS = 10
 };
 
 /* Weights that k pairs may have: weight[j] / den links, descending. */
@@ -20,10 +21,38 @@ struct weights {
 	int choices;		/* spanning trees that the pairs may have, counted for each pair */
 };
 
-/* One link after another of a search, see pair_search.c. */
+/* Links by what is left of them. */
+struct residuals {
+	int n, units[PAIRS_LINKS];
+	uint64_t links[PAIRS_LINKS];
+};
+
+/* Of each side, in bytes: how many parts, each less one, a half may have. */
+struct part_limits {
+	uint8_t most[PAIRS_CUTS];
+	int n, block[PAIRS_CUTS / BYTES];	/* blocks of sides where some tree has more: the first of each */
+};
+
+/* The same of both halves of a pair together: by the links out of a side, and within it. */
+struct pair_limits {
+	uint8_t out[PAIRS_CUTS], within[PAIRS_CUTS];
+};
+
+/* Links that a pair uses, and the node of the search that it was tried at. */
+struct usage {
+	uint64_t once, twice;
+	int64_t node;
+};
+
+/* One pair after another of a search, see pair_search.c. */
 struct pair_level {
 	int residual[PAIRS_LINKS];	/* units that are left of a link */
-	int16_t cut[PAIRS_CUTS];	/* and of those that leave a set of ranks */
+	struct residuals left_of;	/* the same, the links of each number of units */
+	int skip;			/* units that stay unused if this pair uses no link, */
+	int more[2][PAIRS_LINKS];	/* and how many more if it uses a link once, twice */
+	/* By side: units of the links out of it, and within it, that pairs need not use, or that others have to. */
+	int16_t out[PAIRS_CUTS], within[PAIRS_CUTS];
+	struct pair_limits limits;	/* of this pair */
 	uint64_t can[3];		/* links that it can use 0, 1, 2 times */
 	int n_left[PAIRS_MOST];		/* spanning trees that are left for this and later pairs */
 	/* Of the first of these and later pairs with a weight: */
@@ -33,6 +62,8 @@ struct pair_level {
 	int n_up, n_down, *up, *down;	/* from one root */
 	uint64_t *with[PAIRS_LINKS];	/* by link: which of `down` use it, a bit set */
 	uint64_t *fit;			/* work space: a set of `down` */
+	int64_t node;			/* this one: counted over all searches */
+	struct usage seen[1 << PAIRS_SEEN_BITS];
 };
 
 struct pairs {
@@ -42,8 +73,11 @@ struct pairs {
 	uint64_t every;			/* all links */
 	unsigned char from[PAIRS_LINKS], to[PAIRS_LINKS];	/* ranks of a link */
 	uint64_t into[TREES_RANKS], out_of[TREES_RANKS];	/* links of a rank */
+	uint64_t rows_of[TREES_RANKS];	/* rows of its links */
 	uint64_t *up, *down;		/* the links of a spanning tree towards a root, and away from it: [place_of] */
-	uint64_t *degrees, tops;	/* of a spanning tree: packed degrees of all ranks; and the top bit of each */
+	/* Sides: sets of ranks without the last one, and from `half` on their complements, in the same order. */
+	int half;
+	uint8_t *parts, most_parts[PAIRS_CUTS];	/* parts of a spanning tree within each side, less one; of all trees */
 	unsigned char *height;		/* hops from the root to the farthest rank: [place_of] */
 	/* Of one search: */
 	int k, slack, top;		/* top: units of the widest link */
@@ -52,6 +86,7 @@ struct pairs {
 	int extra[PAIRS_MOST][PAIRS_MOST][3][PAIRS_UNITS + 1];	/* [j][i][u]: and what else if i uses it u times */
 	struct pair_level level[PAIRS_MOST + 1];
 	int64_t steps;			/* that are left */
+	int64_t nodes;
 	bool found;
 	struct pick { int root, up, down; } pick[PAIRS_MOST];
 };
@@ -64,6 +99,6 @@ pair_place(const struct pairs *p, int root, int tree)
 }
 
 /* Before any search. */
-Status pairs_new(Ctx *ctx, const struct trees *all, int max_depth, struct pairs **out);
+Status pairs_new(Ctx *ctx, const struct trees *all, struct pairs **out);
 
 #endif

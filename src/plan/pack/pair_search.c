@@ -6,6 +6,8 @@
  * pair 0, 1 or 2 times or not, and as a rule much is excluded at once: a pair whose links do not connect all ranks ends
  * a branch, and so does one that would have to use too many.
  *
+ * What is left of the links out of each set of ranks, and within it, limits the trees further (pair_cuts.c).
+ *
  * A half of a pair is a spanning tree with a root. Those that fit are listed; for each way up, the ways down that use
  * the links that are left to it, and no others, come from sets of bits by link.
  *
@@ -13,24 +15,42 @@
  * is the first of its orbit, and no half of a pair of the same weight is in an earlier orbit. */
 #include "plan/pack/pair_search.h"
 #include "base/bits.h"
+#include "plan/pack/pair_cuts.h"
 
 #include <string.h>
 
-enum { WORD = PAIRS_WORD, NO_USE = 1 << 20, DEGREE_BITS = PAIRS_DEGREE_BITS, DEGREE_TOP = 1 << (DEGREE_BITS - 1) };
+enum { WORD = PAIRS_WORD, NO_USE = 1 << 20 };
 
 /* ---- what stays unused ---- */
+
+/* Sums of weights up to PAIRS_UNITS: a set of bits. */
+struct sums {
+	uint64_t word[PAIRS_UNITS / WORD + 1];
+};
+
+/* Each sum, and with this weight once more. */
+static void
+add_weight(struct sums *sums, int weight)
+{
+	int words = weight / WORD, bits = weight % WORD;
+	for (int i = PAIRS_UNITS / WORD; i >= words; i--) {
+		uint64_t moved = sums->word[i - words] << bits;
+		if (bits && i > words)
+			moved |= sums->word[i - words - 1] >> (WORD - bits);
+		sums->word[i] |= moved;
+	}
+}
 
 /* Of a residual capacity, by the sums of weights j .. k - 1, each at most twice, less those of pair i. */
 static void
 measure(const struct pairs *p, int j, int i, int *waste)
 {
-	bool sum[PAIRS_UNITS + 1] = { true };
+	struct sums sums = { { 1 } };
 	for (; j < p->k; j++)
 		for (int times = 0; times < 2 && j != i; times++)
-			for (int s = p->top; s >= p->w.weight[j]; s--)
-				sum[s] = sum[s] || sum[s - p->w.weight[j]];
+			add_weight(&sums, p->w.weight[j]);
 	for (int r = 0, best = 0; r <= p->top; r++) {
-		best = sum[r] ? r : best;
+		best = sums.word[r / WORD] >> r % WORD & 1 ? r : best;
 		waste[r] = r - best;
 	}
 }
@@ -64,32 +84,45 @@ reaches_all(const struct pairs *p, uint64_t links, const uint64_t *at, const uns
 	return reached == all;
 }
 
-/* Links by what is left of them. */
-struct residuals {
-	int n, units[PAIRS_LINKS];
-	uint64_t links[PAIRS_LINKS];
-};
-
+/* Links that have this number of units left. slot: of each number of units, its place and one. */
 static void
-find_residuals(const struct pairs *p, int j, struct residuals *left)
+add_residual(struct residuals *left, unsigned char *slot, int units, uint64_t links)
 {
+	if (slot[units] == 0) {
+		left->units[left->n] = units;
+		left->links[left->n++] = 0;
+		slot[units] = (unsigned char)left->n;
+	}
+	left->links[slot[units] - 1] |= links;
+}
+
+/* What the last pair has left; before the first, what links have. */
+static void
+find_residuals(struct pairs *p, int j)
+{
+	struct residuals *left = &p->level[j].left_of;
 	unsigned char slot[PAIRS_UNITS + 1];
 	memset(slot, 0, (size_t)p->top + 1);
 	left->n = 0;
-	for (int l = 0; l < p->n_links; l++) {
-		int units = p->level[j].residual[l];
-		if (slot[units] == 0) {
-			left->units[left->n] = units;
-			left->links[left->n++] = 0;
-			slot[units] = (unsigned char)left->n;
-		}
-		left->links[slot[units] - 1] |= UINT64_C(1) << l;
+	if (j == 0) {
+		for (int l = 0; l < p->n_links; l++)
+			add_residual(left, slot, p->level[0].residual[l], UINT64_C(1) << l);
+		return;
 	}
+	const struct pick *pick = &p->pick[j - 1];
+	const struct residuals *before = &p->level[j - 1].left_of;
+	uint64_t up = p->up[pair_place(p, pick->root, pick->up)], down = p->down[pair_place(p, pick->root, pick->down)];
+	uint64_t uses[] = { ~(up | down), up ^ down, up & down };
+	for (int c = 0; c < before->n; c++)
+		for (int u = 0; u < 3; u++)
+			if (before->links[c] & uses[u])
+				add_residual(left, slot, before->units[c] - u * p->w.weight[j - 1],
+				    before->links[c] & uses[u]);
 }
 
 /* The first of pairs j .. i that has the weight of pair i: both have the same choice of what is left. */
 static int
-alike(const struct pairs *p, int j, int i)
+first_equal(const struct pairs *p, int j, int i)
 {
 	while (i > j && p->w.weight[i - 1] == p->w.weight[i])
 		i--;
@@ -114,11 +147,11 @@ static bool
 filter_trees(struct pairs *p, int j, int i)
 {
 	struct pair_level *level = &p->level[j], *last = j > 0 ? level - 1 : NULL;
-	const uint64_t *before = last ? last->left[alike(p, j - 1, i)] : p->all->every;
+	const uint64_t *before = last ? last->left[first_equal(p, j - 1, i)] : p->all->every;
 	uint64_t closed, required;
 	int n = 0;
 	p->steps -= (last ? last->n_left[i] : p->all->n) / 4;
-	if (alike(p, j, i) != i) {
+	if (first_equal(p, j, i) != i) {
 		n = level->n_left[i - 1];
 	} else {
 		find_rows(p, level->usable[i], level->twice[i], &required, &closed);
@@ -157,61 +190,53 @@ find_uses(struct pairs *p, int j, int i, const struct residuals *left, int unuse
 	return true;
 }
 
-/* Sets with rank r, of those without it or a later one. between: capacity that joins a rank with rank r, both ways. */
-static void
-add_rank(int16_t *cut, int r, int16_t out, const int16_t *between)
-{
-	int16_t inside[PAIRS_CUTS / 2] = { 0 };
-	int n = 1 << r;
-	for (int m = 0; m < r; m++)
-		for (int side = 0; side < 1 << m; side++)
-			inside[side + (1 << m)] = (int16_t)(inside[side] + between[m]);
-	for (int side = 0; side < n; side++)
-		cut[n + side] = (int16_t)(cut[side] + out - inside[side]);
-}
-
-/* The residual capacity that leaves each set of ranks. False: less than the remaining pairs need. */
+/* Of these, those that fall apart into few enough parts, up or down. */
 static bool
-find_cuts(struct pairs *p, int j, int remaining)
+filter_parts(struct pairs *p, int j, int i)
 {
 	struct pair_level *level = &p->level[j];
-	int16_t between[TREES_RANKS][TREES_RANKS] = { 0 }, out[TREES_RANKS] = { 0 }, least = INT16_MAX;
-	int all = (1 << p->n) - 1;
-	for (int l = 0; l < p->n_links; l++) {
-		int16_t units = (int16_t)level->residual[l];
-		out[p->from[l]] += units;
-		between[p->from[l]][p->to[l]] += units;
-		between[p->to[l]][p->from[l]] += units;
-	}
-	p->steps -= all / 4;
-	level->cut[0] = 0;
-	for (int r = 0; r < p->n; r++)
-		add_rank(level->cut, r, out[r], between[r]);
-	for (int side = 1; side < all; side++)
-		least = level->cut[side] < least ? level->cut[side] : least;
-	return least >= remaining;
+	struct pair_limits limits;
+	struct part_limits up, down;
+	int n = 0;
+	pairs_limit(p, level, p->w.weight[i], &limits);
+	pairs_limit_up(p, &limits, &up);
+	pairs_limit_down(p, &limits, -1, &down);
+	p->steps -= 2 * p->half + level->n_left[i] * (up.n + down.n) / 4;
+	for (int word = 0; WORD * word < p->all->n; word++)
+		for (uint64_t rest = level->left[i][word]; rest; rest &= rest - 1) {
+			int t = WORD * word + __builtin_ctzll(rest);
+			if (pairs_fit_parts(p, t, &up) || pairs_fit_parts(p, t, &down))
+				n++;
+			else
+				level->left[i][word] &= ~(rest & -rest);
+		}
+	level->n_left[i] = n;
+	return n > 0;
 }
 
 /* False: one of pairs j .. k - 1 has no place. */
 static bool
 look_ahead(struct pairs *p, int j, int remaining)
 {
-	struct residuals left;
+	const struct residuals *left = &p->level[j].left_of;
 	int unused = 0;
-	find_residuals(p, j, &left);
-	for (int c = 0; c < left.n; c++)
-		unused += p->waste[j][left.units[c]] * bits_count(left.links[c]);
+	find_residuals(p, j);
+	for (int c = 0; c < left->n; c++)
+		unused += p->waste[j][left->units[c]] * bits_count(left->links[c]);
 	if (unused > p->slack)
 		return false;
 	for (int i = j; i < p->k; i++) {
 		p->steps -= 2 * p->n_links;
-		if (alike(p, j, i) == i && !find_uses(p, j, i, &left, unused))
+		if (first_equal(p, j, i) == i && !find_uses(p, j, i, left, unused))
 			return false;
 	}
-	if (!find_cuts(p, j, remaining))
+	if (!pairs_find_cuts(p, j, remaining, unused))
 		return false;
 	for (int i = j; i < p->k; i++)
 		if (!filter_trees(p, j, i))
+			return false;
+	for (int i = j + 1; i < p->k && j > 0; i++)
+		if (first_equal(p, j, i) == i && !filter_parts(p, j, i))
 			return false;
 	return true;
 }
@@ -244,45 +269,25 @@ is_redundant(const struct pairs *p, int j, int root, int tree)
 	return is_earlier(p, j, root, tree);
 }
 
-/* Degrees of spanning trees, in DEGREE_BITS each, that leave later pairs a link out of each rank, and into it. Away
- * from a root or towards it, a tree and one edge of the other half use as many links of a rank as it has edges. */
-static uint64_t
-limit_degrees(const struct pairs *p, int j, bool into, int remaining)
-{
-	uint64_t limits = 0;
-	int w = p->w.weight[j];
-	for (int r = 0; r < p->n; r++) {
-		unsigned side = into ? ((1u << p->n) - 1) & ~(1u << r) : 1u << r;
-		int most = (p->level[j].cut[side] - (remaining - w)) / w;
-		most = most < 0 ? 0 : most < DEGREE_TOP ? most : DEGREE_TOP - 1;
-		limits |= (uint64_t)(most | DEGREE_TOP) << r * DEGREE_BITS;
-	}
-	return limits;
-}
-
-static bool
-has_degrees(const struct pairs *p, int tree, uint64_t limits)
-{
-	uint64_t tops = limits & p->tops;
-	return ((limits - p->degrees[tree]) & tops) == tops;
-}
-
 /* Trees that pair j may take from some root. */
 static void
-limit_trees(struct pairs *p, int j, int remaining)
+limit_trees(struct pairs *p, int j)
 {
 	struct pair_level *level = &p->level[j];
-	uint64_t into = limit_degrees(p, j, true, remaining), out_of = limit_degrees(p, j, false, remaining);
+	struct part_limits up, down;
+	pairs_limit(p, level, p->w.weight[j], &level->limits);
+	pairs_limit_up(p, &level->limits, &up);
+	pairs_limit_down(p, &level->limits, -1, &down);
 	level->n_up_trees = level->n_down_trees = 0;
 	for (int word = 0; WORD * word < p->all->n; word++)
 		for (uint64_t rest = level->left[j][word]; rest; rest &= rest - 1) {
 			int t = WORD * word + __builtin_ctzll(rest);
-			if (has_degrees(p, t, into))
+			if (pairs_fit_parts(p, t, &up))
 				level->up_tree[level->n_up_trees++] = t;
-			if (has_degrees(p, t, out_of))
+			if (pairs_fit_parts(p, t, &down))
 				level->down_tree[level->n_down_trees++] = t;
 		}
-	p->steps -= level->n_left[j] / 4;
+	p->steps -= 2 * p->half + level->n_left[j] * (up.n + down.n) / 4;
 }
 
 /* Halves of pair j from this root. */
@@ -345,20 +350,56 @@ find_down(struct pairs *p, struct pair_level *level, int root, uint64_t need, ui
 	return false;
 }
 
-/* What is left of links after pair j; false: too much stays unused. */
+/* What stays unused, by how often pair j uses a link. */
+static void
+measure_links(struct pairs *p, int j)
+{
+	struct pair_level *level = &p->level[j];
+	const int (*extra)[PAIRS_UNITS + 1] = p->extra[j][j];
+	level->skip = 0;
+	for (int l = 0; l < p->n_links; l++) {
+		int units = level->residual[l];
+		level->skip += p->waste[j][units] + extra[0][units];
+		level->more[0][l] = extra[1][units] - extra[0][units];
+		level->more[1][l] = extra[2][units] - extra[0][units];
+	}
+}
+
+/* Has a pair that uses the same links been in this place before, after the same earlier pairs? Pairs ascend, and later
+ * ones only narrow what is redundant: so what comes after it has been seen, too. A cache: it forgets. */
+static bool
+is_repeated(struct pair_level *level, uint64_t once, uint64_t twice)
+{
+	uint64_t hash = (once * UINT64_C(0x9e3779b97f4a7c15)) ^ (twice * UINT64_C(0xc2b2ae3d27d4eb4f));
+	struct usage *seen = &level->seen[hash >> (64 - PAIRS_SEEN_BITS)];
+	if (seen->once == once && seen->twice == twice && seen->node == level->node)
+		return true;
+	*seen = (struct usage){ once, twice, level->node };
+	return false;
+}
+
+/* What is left of links after pair j; false: too much stays unused, or it is redundant. */
 static bool
 subtract(struct pairs *p, int j, uint64_t up, uint64_t down)
 {
 	const struct pair_level *level = &p->level[j];
 	struct pair_level *next = &p->level[j + 1];
-	int unused = 0;
+	int unused = level->skip;
 	p->steps -= p->n_links / 4;
-	for (int l = 0; l < p->n_links; l++) {
-		int uses = (int)((up >> l & 1) + (down >> l & 1));
-		unused += p->waste[j][level->residual[l]] + p->extra[j][j][uses][level->residual[l]];
-		next->residual[l] = level->residual[l] - uses * p->w.weight[j];
-	}
-	return unused <= p->slack;
+	if (is_repeated(&p->level[j], up ^ down, up & down))
+		return false;
+	for (uint64_t rest = up ^ down; rest; rest &= rest - 1)
+		unused += level->more[0][__builtin_ctzll(rest)];
+	for (uint64_t rest = up & down; rest; rest &= rest - 1)
+		unused += level->more[1][__builtin_ctzll(rest)];
+	if (unused > p->slack)
+		return false;
+	memcpy(next->residual, level->residual, (size_t)p->n_links * sizeof *next->residual);
+	for (uint64_t rest = up ^ down; rest; rest &= rest - 1)
+		next->residual[__builtin_ctzll(rest)] -= p->w.weight[j];
+	for (uint64_t rest = up & down; rest; rest &= rest - 1)
+		next->residual[__builtin_ctzll(rest)] -= 2 * p->w.weight[j];
+	return true;
 }
 
 static void place(struct pairs *p, int j, int remaining);
@@ -369,17 +410,21 @@ place_up(struct pairs *p, int j, int root, int tree, int remaining)
 {
 	struct pair_level *level = &p->level[j];
 	int at = pair_place(p, root, tree);
+	struct part_limits limits;
 	uint64_t up = p->up[at];
 	uint64_t need = (~level->can[0] & ~up) | (~level->can[1] & up);
 	uint64_t closed = (~level->can[1] & ~up) | (~level->can[2] & up);
 	if (!find_down(p, level, root, need & p->every, closed))
 		return;
+	pairs_limit_down(p, &level->limits, tree, &limits);
+	p->steps -= p->half / 8;
 	for (int y = 0; y < level->n_down && !p->found && p->steps > 0; y++) {
 		int down = level->down[y], other = pair_place(p, root, down);
 		if (!(level->fit[y / WORD] >> y % WORD & 1) || p->height[at] + p->height[other] > p->max_depth
 		    || (j == 0 && orbit(p, root, down) < at))
 			continue;
-		if (!subtract(p, j, up, p->down[other]))
+		p->steps -= limits.n;
+		if (!pairs_fit_parts(p, down, &limits) || !subtract(p, j, up, p->down[other]))
 			continue;
 		p->pick[j] = (struct pick){ root, tree, down };
 		place(p, j + 1, remaining - p->w.weight[j]);
@@ -399,7 +444,9 @@ place(struct pairs *p, int j, int remaining)
 		p->steps = 0;
 	if (j > 0 && !look_ahead(p, j, remaining))
 		return;
-	limit_trees(p, j, remaining);
+	level->node = ++p->nodes;
+	limit_trees(p, j);
+	measure_links(p, j);
 	for (int root = 0; root < p->n && !p->found && p->steps > 0; root++) {
 		list_halves(p, j, root);
 		if (level->n_up == 0 || level->n_down == 0)
@@ -410,11 +457,18 @@ place(struct pairs *p, int j, int remaining)
 	}
 }
 
+static void
+measure_pairs(struct pairs *p, int j)
+{
+	for (int i = j; i < p->k; i++)
+		measure_uses(p, j, i);
+}
+
 bool
 pairs_begin(struct pairs *p, const struct weights *w)
 {
 	struct pair_level *first = &p->level[0];
-	int all = 0;
+	int all = 0, unused = 0;
 	p->w = *w;
 	p->w.choices = 0;
 	p->found = false;
@@ -427,16 +481,21 @@ pairs_begin(struct pairs *p, const struct weights *w)
 	p->slack = all - 2 * (p->n - 1) * w->units;
 	if (p->slack < 0)
 		return false;
-	for (int j = 0; j <= p->k; j++) {
-		measure(p, j, -1, p->waste[j]);
-		for (int i = j; i < p->k; i++)
-			measure_uses(p, j, i);
-	}
+	measure(p, 0, -1, p->waste[0]);
+	for (int l = 0; l < p->n_links; l++)
+		unused += p->waste[0][first->residual[l]];
+	if (unused > p->slack)
+		return false;
+	measure_pairs(p, 0);
 	return look_ahead(p, 0, w->units);
 }
 
 void
 pairs_place(struct pairs *p)
 {
+	for (int j = 1; j <= p->k; j++) {
+		measure(p, j, -1, p->waste[j]);
+		measure_pairs(p, j);
+	}
 	place(p, 0, p->w.units);
 }

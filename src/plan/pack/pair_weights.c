@@ -14,7 +14,7 @@
 
 enum {
 	MOST_WEIGHTS = 4096,
-	MOST_ROWS = 1 << 22,	/* rows that are looked at */
+	ROW_STEPS = 4,		/* of the search, for each row that is looked at */
 	MAX_PROVEN = 5		/* up to this number of pairs max_den is proven */
 };
 
@@ -25,7 +25,7 @@ struct weigher {
 	struct pairs *p;
 	int k;
 	struct vertex vertex;
-	int64_t left;			/* of MOST_ROWS */
+	int64_t left;			/* rows that may be looked at */
 	struct weights now, *out;
 	int n;
 	bool all;
@@ -123,7 +123,7 @@ pairs_weigh(struct pairs *p, const struct pair_goal *goal, struct weights **out,
 	TRY(TEMP(p->ctx, s, 1));
 	s->p = p;
 	s->k = p->k;
-	s->left = MOST_ROWS;
+	s->left = goal->steps / ROW_STEPS;
 	s->all = p->k <= MAX_PROVEN;
 	TRY(TEMP(p->ctx, s->out, MOST_WEIGHTS));
 	for (int den = 1; den <= max_den[p->k] && s->left > 0; den++)

@@ -11,6 +11,8 @@ struct pair_goal {
 	int max_depth;
 	int from, to;		/* numbers of pairs */
 	int64_t steps;		/* of the search for each of these */
+	/* From this number of pairs on, if it is not 0, no deeper ones, in LIMIT_EVEN_STEPS: */
+	int flat_from, flat_depth;
 };
 
 /* All weights of k pairs that may be needed for such a rate, those with the fewest choices first.

@@ -1,5 +1,6 @@
 #include "plan/pack/pairs.h"
 #include "plan/pack/pack.h"
+#include "plan/pack/pair_cuts.h"
 #include "plan/pack/pair_search.h"
 
 static Status
@@ -28,7 +29,7 @@ make_packing(const struct pairs *p, Packing **out)
 static Status
 try_count(struct pairs *p, const struct pair_goal *goal, Packing **out, bool *none)
 {
-	enum { FIRST_STEPS = 1 << 16, MORE = 8 };
+	enum { FIRST_STEPS = 1 << 13, MORE = 8 };
 	struct weights *w;
 	int n, left;
 	int64_t steps = goal->steps;
@@ -64,12 +65,20 @@ pairs_fewest(Ctx *ctx, const struct trees *all, const struct pair_goal *goal, Pa
 	if (all->coll != ALLREDUCE || all->topo->n_links > PAIRS_LINKS)
 		return OK;
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	TRY(pairs_new(ctx, all, goal->max_depth, &p));
+	TRY(pairs_new(ctx, all, &p));
+	TRY(pairs_count_parts(p));
 	for (p->k = goal->from; p->k <= goal->to && p->k <= PAIRS_MOST && !found; p->k++) {
 		ArenaMark one = arena_mark(&ctx->scratch);
-		bool none = false;
-		TRY(try_count(p, goal, &found, &none));
-		*least += none && *least == p->k;
+		struct pair_goal here = *goal;
+		bool none = false, even = goal->flat_from && p->k >= goal->flat_from;
+		bool flat = even && goal->flat_depth < goal->max_depth;
+		if (flat) {
+			here.max_depth = goal->flat_depth;
+			here.steps = LIMIT_EVEN_STEPS;
+		}
+		p->max_depth = here.max_depth;
+		TRY(try_count(p, &here, &found, &none));
+		*least += none && !flat && *least == p->k;
 		arena_release(&ctx->scratch, one);
 	}
 	arena_release(&ctx->scratch, mark);

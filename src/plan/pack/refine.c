@@ -180,7 +180,7 @@ solve_program(void *with)
 	glp_smcp options;
 	glp_init_smcp(&options);
 	options.msg_lev = GLP_MSG_OFF;
-	options.it_lim = LIMIT_LP_STEPS;
+	options.it_lim = m->ctx->pivots > 0 ? (int)m->ctx->pivots : LIMIT_LP_STEPS;
 	options.tm_lim = progress(m->ctx, "linear program: more digits");
 	options.tm_lim = options.tm_lim < 1 ? 1 : options.tm_lim;
 	for (int row = 0; row < f->n_rows; row++)

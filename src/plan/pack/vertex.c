@@ -14,8 +14,7 @@
  * any of their determinants: of 12 rows of 0 and 1 none exceeds 3645 (OEIS A003432), of 7 rows of 0, 1 and 2 none
  * 2^7 * 32. */
 #include "plan/pack/vertex.h"
-
-#include <string.h>
+#include "plan/pack/lanes.h"
 
 enum { PRIME = 8191 };
 
@@ -28,7 +27,16 @@ vertex_begin(struct vertex *v, int k, int most)
 	for (int j = 0; j < k; j++)
 		v->n_rows[j + 1] = v->n_rows[j] * (most + 1);
 	v->sum[0] = 0;
-	memset(v->full, 0, sizeof v->full);
+	v->n_full = 0;
+}
+
+void
+vertex_link(struct vertex *v, int64_t units)
+{
+	for (int i = 0; i < v->n_full; i++)
+		if (v->full[i] == units)
+			return;
+	v->full[v->n_full++] = (int16_t)units;
 }
 
 void
@@ -57,12 +65,35 @@ add_row(const struct vertex *v, int i, int basis[][VERTEX_TREES], int *pivot, in
 	return at < v->k;
 }
 
+/* Of LANES rows from row i on, one bit for each that fills a link. */
+static unsigned
+full_rows(const struct vertex *v, int i)
+{
+	Lanes sums = lanes_get(&v->sum[i]), fills = { 0 };
+	unsigned rows = 0;
+	for (int f = 0; f < v->n_full; f++)
+		fills |= (Lanes)(sums == v->full[f]);
+	if (lanes_any(fills))
+		for (int lane = 0; lane < LANES && i + lane < v->n_rows[v->k]; lane++)
+			rows |= (unsigned)(fills[lane] & 1) << lane;
+	return rows;
+}
+
+/* Row 0 uses nothing, and no link has 0 units. Of most weights fewer than k rows fill a link. */
 bool
 vertex_holds(const struct vertex *v)
 {
-	int basis[VERTEX_TREES][VERTEX_TREES], pivot[VERTEX_TREES], rank = 0;
-	for (int i = 1; i < v->n_rows[v->k] && rank < v->k; i++)
-		if (v->sum[i] <= VERTEX_UNITS && v->full[v->sum[i]] && add_row(v, i, basis, pivot, rank))
-			rank++;
+	enum { MOST = 64 };		/* that are listed; the others one by one */
+	int basis[VERTEX_TREES][VERTEX_TREES], pivot[VERTEX_TREES], row[MOST + LANES], n = 0, rank = 0, last = 0;
+	for (; last < v->n_rows[v->k] && n < MOST; last += LANES)
+		for (unsigned rest = full_rows(v, last); rest; rest &= rest - 1)
+			row[n++] = last + __builtin_ctz(rest);
+	if (n < v->k)
+		return false;
+	for (int i = 0; i < n && rank < v->k; i++)
+		rank += add_row(v, row[i], basis, pivot, rank);
+	for (; last < v->n_rows[v->k] && rank < v->k; last += LANES)
+		for (unsigned rest = full_rows(v, last); rest && rank < v->k; rest &= rest - 1)
+			rank += add_row(v, last + __builtin_ctz(rest), basis, pivot, rank);
 	return rank == v->k;
 }

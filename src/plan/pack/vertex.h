@@ -14,19 +14,16 @@ enum {
 struct vertex {
 	int k, most;		/* trees; how often a tree may use a link */
 	int n_rows[VERTEX_TREES + 1];	/* of the first j trees */
-	int16_t sum[VERTEX_ROWS];	/* of each row: units that it uses */
-	bool full[VERTEX_UNITS + 1];	/* some link has that number of units */
+	int16_t sum[VERTEX_ROWS];	/* of each row: units that it uses; read in whole lanes */
+	int n_full;
+	int16_t full[VERTEX_UNITS + 1];	/* numbers of units that some link has */
 };
 
 /* k trees; links follow. */
 void vertex_begin(struct vertex *v, int k, int most);
 
 /* A link, of at most VERTEX_UNITS. */
-static inline void
-vertex_link(struct vertex *v, int64_t units)
-{
-	v->full[units] = true;
-}
+void vertex_link(struct vertex *v, int64_t units);
 
 /* Tree j has this weight; all before it have theirs. */
 void vertex_weigh(struct vertex *v, int j, int weight);

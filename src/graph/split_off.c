@@ -1,0 +1,544 @@
+/* Switches split off: a pair of an arc u -> w into a switch and an arc w -> t out of it becomes one arc u -> t, for as
+ * many units as is safe.
+ *
+ * Trees that owe all ranks `total` units fit over switches that only forward if and only if for each set X of vertices
+ * with a rank
+ *     slack(X) = units of arcs into X - (sum of owed over the ranks outside X) >= 0
+ * and no more leaves a switch than enters it (Bang-Jensen, Frank, Jackson 1995). Where as much leaves as enters, each
+ * arc into a switch has a partner, and the pair is split off whole (Mader 1982; Frank 1988). Only sets that have w,
+ * but not u and t, or u and t, but not w, lose slack, and all of them as much as is split. So a number of units is
+ * split at once, and what the worst set lacks then is taken back; that set has no slack from then on, nor will it get
+ * any, so that other pairs which it would lose by need no flow.
+ *
+ *     u -2-> w -2-> t	  2 of both: what is safe now	   u -1-> t, 1 is left of u -> w and w -> t
+ *
+ * What the worst set lacks takes a maximum flow for each rank v: from a source, which sends each rank what it owes, to
+ * v. Ranks whose sets were looked at join the source: a set that has one of them was seen before. So all flows but a
+ * few are from neighbours, and short.
+ *
+ * A switch goes like this: wanted pairs, many at once, and one at a time where that is too much; if what is left of its
+ * arcs is needed, all pairs. The switch with the fewest pairs is next. */
+#include "graph/split_off.h"
+#include "base/array.h"
+#include "graph/network.h"
+
+#include <string.h>
+
+enum {
+	MOST_TIGHT = 256,	/* sets without slack that are kept */
+	SET_BITS = 64,
+	CHECK_NS = 2000		/* about what a rank's flow takes */
+};
+
+/* Of an arc, and of its pair: which arcs it was made of, in the current switch. */
+struct pair {
+	int in, out, made;
+	int64_t units;
+};
+
+struct splitter {
+	Ctx *ctx;
+	const Supply *supply;
+	const Topology *topo;
+	int n, words;
+	Arc *arc;
+	int n_arcs, capacity;
+	int *in, *out, n_in, n_out;	/* arcs of the current switch */
+	int room;			/* for these */
+	struct pair *pair;		/* splits of the current switch */
+	int n_pairs, pair_capacity;
+	Hop *want;
+	int n_want;
+	int64_t *wanted;		/* of the current switch: n_in * n_out */
+	bool *gone;			/* switches that were split off */
+	Network net;
+	int net_arcs, net_capacity;	/* arcs that are in it; room */
+	int *tail, *head, *at;
+	uint64_t *tight, *worst;	/* sets, the last ones; the worst of the last check */
+	int n_tight;
+	int *at_vertex, *place;		/* work space, of each vertex */
+	int64_t *balance;
+};
+
+/* ---- the network ---- */
+
+/* All arcs anew, where some have come. Flows are sought backwards, from a rank to the source. */
+static Status
+net_update(struct splitter *s)
+{
+	int n = s->topo->n_ranks, arcs = s->n_arcs + n;
+	if (arcs > s->net_capacity) {
+		s->net_capacity = 2 * arcs;
+		TRY(network_new(s->ctx, s->n + 1, s->net_capacity, &s->net));
+		TRY(TEMP(s->ctx, s->tail, s->net_capacity));
+		TRY(TEMP(s->ctx, s->head, s->net_capacity));
+		TRY(TEMP(s->ctx, s->at, s->net_capacity));
+	}
+	int m = 0;
+	for (; m < n; m++) {
+		s->tail[m] = m;
+		s->head[m] = s->n;
+	}
+	/* Arcs without units have a place, too: they may get some back. */
+	for (int a = 0; a < s->n_arcs; a++, m++) {
+		s->tail[m] = s->arc[a].to;
+		s->head[m] = s->arc[a].from;
+	}
+	network_build(&s->net, s->n + 1, m, s->tail, s->head, s->at);
+	for (int v = 0; v < n; v++)
+		s->net.arc[s->at[v]].room = s->supply->owed[v];
+	for (int a = 0; a < s->n_arcs; a++)
+		s->net.arc[s->at[n + a]].room = s->arc[a].units;
+	s->net_arcs = s->n_arcs;
+	return OK;
+}
+
+static void
+set_units(struct splitter *s, int a, int64_t units)
+{
+	s->arc[a].units = units;
+	if (a < s->net_arcs)
+		s->net.arc[s->at[s->topo->n_ranks + a]].room = units;
+}
+
+/* What the worst set lacks, or at least `most`; 0: the trees fit. s->worst: the set. */
+static Status
+lacking(struct splitter *s, int64_t most, int64_t *out)
+{
+	int n = s->topo->n_ranks, v;
+	int64_t total = s->supply->total;
+	*out = 0;
+	if (s->net_arcs != s->n_arcs)
+		TRY(net_update(s));
+	for (v = 0; v < n && *out < most; v++) {
+		struct network_arc *own = &s->net.arc[s->at[v]];
+		int64_t flow = s->supply->owed[v] == total ? total : network_flow(&s->net, v, s->n, total);
+		own->room = NETWORK_INFINITE;
+		if (total - flow <= *out)
+			continue;
+		*out = total - flow;
+		memset(s->worst, 0, (size_t)s->words * sizeof *s->worst);
+		for (int u = 0; u < s->n; u++)
+			if (network_side(&s->net, u))
+				s->worst[u / SET_BITS] |= UINT64_C(1) << u % SET_BITS;
+	}
+	while (v > 0) {
+		v--;
+		s->net.arc[s->at[v]].room = s->supply->owed[v];
+	}
+	return OK;
+}
+
+/* ---- sets without slack ---- */
+
+static bool
+has_bit(const uint64_t *set, int i)
+{
+	return set[i / SET_BITS] >> i % SET_BITS & 1;
+}
+
+static void
+keep_tight(struct splitter *s)
+{
+	memcpy(s->tight + (size_t)(s->n_tight++ % MOST_TIGHT) * (size_t)s->words, s->worst,
+	    (size_t)s->words * sizeof *s->worst);
+}
+
+/* Would a set lose slack that has none? */
+static bool
+is_blocked(const struct splitter *s, int u, int w, int t)
+{
+	int n = s->n_tight < MOST_TIGHT ? s->n_tight : MOST_TIGHT;
+	for (int i = 0; i < n; i++) {
+		const uint64_t *set = s->tight + (size_t)i * (size_t)s->words;
+		bool inside = has_bit(set, w);
+		if (has_bit(set, u) != inside && has_bit(set, t) != inside)
+			return true;
+	}
+	return false;
+}
+
+/* ---- splitting ---- */
+
+/* Both routes one after the other, without what lies between two visits of one switch. */
+static Status
+join_routes(struct splitter *s, const Arc *a, const Arc *b, Arc *out)
+{
+	int n = a->n_links, skip = 0, *link;
+	for (int i = 0; i < b->n_links; i++)
+		s->place[supply_head(s->supply, b->link[i])] = i + 1;
+	for (int i = 0; i < a->n_links; i++) {
+		int at = s->place[supply_head(s->supply, a->link[i])];
+		if (at > 0) {
+			n = i + 1;
+			skip = at;
+			break;
+		}
+	}
+	for (int i = 0; i < b->n_links; i++)
+		s->place[supply_head(s->supply, b->link[i])] = 0;
+	TRY(TEMP(s->ctx, link, n + b->n_links - skip));
+	memcpy(link, a->link, (size_t)n * sizeof *link);
+	memcpy(link + n, b->link + skip, (size_t)(b->n_links - skip) * sizeof *link);
+	out->n_links = n + b->n_links - skip;
+	out->link = link;
+	return OK;
+}
+
+/* The arc that is made of both; -1: one that leads to where it begins is none. */
+static Status
+made_of(struct splitter *s, int in, int out, int *made)
+{
+	Arc arc = { .from = s->arc[in].from, .to = s->arc[out].to };
+	*made = -1;
+	if (arc.from == arc.to)
+		return OK;
+	TRY(join_routes(s, &s->arc[in], &s->arc[out], &arc));
+	TRY(GROW_TEMP(s->ctx, s->arc, s->n_arcs, s->capacity));
+	*made = s->n_arcs++;
+	s->arc[*made] = arc;
+	return OK;
+}
+
+/* units < 0: back again. */
+static void
+move(struct splitter *s, const struct pair *p, int64_t units)
+{
+	set_units(s, p->in, s->arc[p->in].units - units);
+	set_units(s, p->out, s->arc[p->out].units - units);
+	if (p->made >= 0)
+		set_units(s, p->made, s->arc[p->made].units + units);
+}
+
+static Status
+split(struct splitter *s, int in, int out, int64_t units)
+{
+	struct pair p = { in, out, -1, units };
+	TRY(made_of(s, in, out, &p.made));
+	TRY(GROW_TEMP(s->ctx, s->pair, s->n_pairs, s->pair_capacity));
+	s->pair[s->n_pairs++] = p;
+	move(s, &p, units);
+	return OK;
+}
+
+static int64_t
+most_of(const struct splitter *s, int in, int out)
+{
+	int64_t a = s->arc[in].units, b = s->arc[out].units;
+	return s->arc[in].n_links + s->arc[out].n_links > LIMIT_ROUTE_LINKS ? 0 : a < b ? a : b;
+}
+
+/* As much of a pair as is safe, up to `most`. */
+static Status
+split_safely(struct splitter *s, int w, int in, int out, int64_t most)
+{
+	int64_t units = most_of(s, in, out), lacks;
+	units = most < units ? most : units;
+	if (units <= 0 || is_blocked(s, s->arc[in].from, w, s->arc[out].to))
+		return OK;
+	TRY(split(s, in, out, units));
+	TRY(lacking(s, units, &lacks));
+	if (lacks > 0) {
+		move(s, &s->pair[s->n_pairs - 1], -(lacks < units ? lacks : units));
+		keep_tight(s);
+	}
+	return OK;
+}
+
+/* ---- one switch ---- */
+
+static Status
+list_arcs(struct splitter *s, int w)
+{
+	if (s->room < s->n_arcs) {
+		s->room = 2 * s->n_arcs;
+		TRY(TEMP(s->ctx, s->in, s->room));
+		TRY(TEMP(s->ctx, s->out, s->room));
+	}
+	s->n_in = s->n_out = s->n_pairs = 0;
+	for (int a = 0; a < s->n_arcs; a++) {
+		if (s->arc[a].units > 0 && s->arc[a].to == w)
+			s->in[s->n_in++] = a;
+		if (s->arc[a].units > 0 && s->arc[a].from == w)
+			s->out[s->n_out++] = a;
+	}
+	return OK;
+}
+
+/* Units that hops want from each neighbour before w to each after it; the hops then go past w. at_vertex: the first
+ * arc of a neighbour in `in`, plus one. */
+static Status
+add_wanted(struct splitter *s, int w)
+{
+	TRY(TEMP(s->ctx, s->wanted, (size_t)s->n * (size_t)s->n_in));
+	memset(s->at_vertex, 0, (size_t)s->n * sizeof *s->at_vertex);
+	for (int i = s->n_in - 1; i >= 0; i--)
+		s->at_vertex[s->arc[s->in[i]].from] = i + 1;
+	for (int h = 0; h < s->n_want; h++) {
+		Hop *hop = &s->want[h];
+		int i = 1;
+		while (i < hop->n && hop->vertex[i] != w)
+			i++;
+		if (i >= hop->n - 1)
+			continue;
+		int from = s->at_vertex[hop->vertex[i - 1]];
+		if (from > 0)
+			s->wanted[(size_t)(from - 1) * (size_t)s->n + (size_t)hop->vertex[i + 1]] += hop->units;
+		memmove(hop->vertex + i, hop->vertex + i + 1, (size_t)(hop->n - i - 1) * sizeof *hop->vertex);
+		hop->n--;
+	}
+	return OK;
+}
+
+/* The next wanted pair at or after (*i, *j), and how much is left of it; false: there is none. */
+static bool
+next_wanted(const struct splitter *s, int *i, int *j, int64_t **left)
+{
+	for (; *i < s->n_in; ++*i, *j = 0) {
+		const Arc *in = &s->arc[s->in[*i]];
+		int64_t *row = s->wanted + (size_t)(s->at_vertex[in->from] - 1) * (size_t)s->n;
+		for (; *j < s->n_out && in->units > 0; ++*j) {
+			*left = &row[s->arc[s->out[*j]].to];
+			if (**left > 0 && most_of(s, s->in[*i], s->out[*j]) > 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Wanted pairs: as many at once as proved safe before, and twice that where all of them are. */
+static Status
+split_wanted(struct splitter *s, int w)
+{
+	int i = 0, j = 0, many = INT32_MAX;
+	int64_t *left, lacks;
+	TRY(add_wanted(s, w));
+	while (next_wanted(s, &i, &j, &left) && !out_of_time(s->ctx, (int64_t)CHECK_NS * s->topo->n_ranks)) {
+		int from_i = i, from_j = j, first = s->n_pairs;
+		if (many <= 1) {
+			int64_t most = *left;
+			*left = 0;
+			TRY(split_safely(s, w, s->in[i], s->out[j++], most));
+			many = 2;
+			continue;
+		}
+		for (int n = 0; n < many && next_wanted(s, &i, &j, &left); n++) {
+			int64_t units = most_of(s, s->in[i], s->out[j]);
+			units = *left < units ? *left : units;
+			TRY(split(s, s->in[i], s->out[j++], units));
+			*left -= units;
+		}
+		TRY(lacking(s, 1, &lacks));
+		if (lacks == 0) {
+			many = many < INT32_MAX / 2 ? 2 * many : many;
+			continue;
+		}
+		int n = s->n_pairs - first;
+		while (s->n_pairs > first) {
+			const struct pair *p = &s->pair[--s->n_pairs];
+			const Arc *in = &s->arc[p->in];
+			s->wanted[(size_t)(s->at_vertex[in->from] - 1) * (size_t)s->n
+			    + (size_t)s->arc[p->out].to] += p->units;
+			move(s, p, -p->units);
+			s->n_arcs -= p->made >= 0;
+		}
+		s->net_arcs = -1;
+		many = n / 4;
+		i = from_i;
+		j = from_j;
+	}
+	return OK;
+}
+
+/* All pairs; those that lead back to where they come from are last. */
+static Status
+split_all(struct splitter *s, int w)
+{
+	for (int back = 0; back < 2; back++) {
+		for (int i = 0; i < s->n_in; i++) {
+			for (int k = 1; k <= s->n_out; k++) {
+				int in = s->in[i], out = s->out[(i + k) % s->n_out];
+				bool same = s->arc[in].from == s->arc[out].to;
+				if (s->arc[in].units == 0 || same != back)
+					continue;
+				if (out_of_time(s->ctx, (int64_t)CHECK_NS * s->topo->n_ranks))
+					return OK;
+				TRY(split_safely(s, w, in, out, INT64_MAX));
+			}
+		}
+	}
+	return OK;
+}
+
+/* Does at least as much enter each switch as leaves it? */
+static bool
+is_even(struct splitter *s)
+{
+	bool even = true;
+	memset(s->balance, 0, (size_t)s->n * sizeof *s->balance);
+	for (int a = 0; a < s->n_arcs; a++) {
+		s->balance[s->arc[a].from] -= s->arc[a].units;
+		s->balance[s->arc[a].to] += s->arc[a].units;
+	}
+	for (int w = s->topo->n_ranks; w < s->n; w++)
+		even = even && s->balance[w] >= 0;
+	return even;
+}
+
+/* *fits: the trees fit without what is left of the arcs of the switch, which are gone then. even: and what enters other
+ * switches is still as much as leaves them. */
+static Status
+drop_rest(struct splitter *s, bool even, bool *fits)
+{
+	int64_t *units, lacks;
+	TRY(TEMP(s->ctx, units, s->n_in + s->n_out));
+	for (int i = 0; i < s->n_in + s->n_out; i++) {
+		int a = i < s->n_in ? s->in[i] : s->out[i - s->n_in];
+		units[i] = s->arc[a].units;
+		set_units(s, a, 0);
+	}
+	TRY(lacking(s, 1, &lacks));
+	*fits = lacks == 0 && (!even || is_even(s));
+	for (int i = 0; i < s->n_in + s->n_out && !*fits; i++)
+		set_units(s, i < s->n_in ? s->in[i] : s->out[i - s->n_in], units[i]);
+	return OK;
+}
+
+/* Arcs that are gone, and those without units, make room. */
+static void
+compact(struct splitter *s)
+{
+	int kept = 0;
+	for (int a = 0; a < s->n_arcs; a++)
+		if (s->arc[a].units > 0)
+			s->arc[kept++] = s->arc[a];
+	s->n_arcs = kept;
+	s->net_arcs = -1;
+}
+
+static Status
+split_switch(struct splitter *s, int w, bool *done)
+{
+	TRY(list_arcs(s, w));
+	TRY(split_wanted(s, w));
+	TRY(drop_rest(s, true, done));
+	if (!*done) {
+		TRY(split_all(s, w));
+		TRY(drop_rest(s, false, done));
+	}
+	s->gone[w] = true;
+	compact(s);
+	return OK;
+}
+
+/* The one with the fewest pairs of arcs; -1: none is left. */
+static int
+next_switch(struct splitter *s)
+{
+	int best = -1, *in = s->at_vertex, *out = s->place;
+	int64_t fewest = INT64_MAX;
+	memset(in, 0, (size_t)s->n * sizeof *in);
+	memset(out, 0, (size_t)s->n * sizeof *out);
+	for (int a = 0; a < s->n_arcs; a++) {
+		out[s->arc[a].from]++;
+		in[s->arc[a].to]++;
+	}
+	for (int w = s->topo->n_ranks; w < s->n; w++) {
+		int64_t pairs = (int64_t)in[w] * out[w];
+		if (!s->gone[w] && pairs < fewest) {
+			best = w;
+			fewest = pairs;
+		}
+	}
+	memset(out, 0, (size_t)s->n * sizeof *out);
+	return best;
+}
+
+/* ---- more out of a switch than into it ---- */
+
+/* What leaves a switch falls to what enters it, where that is safe. */
+static Status
+trim_switch(struct splitter *s, int w, bool *changed)
+{
+	int64_t excess = 0, lacks;
+	TRY(list_arcs(s, w));
+	for (int i = 0; i < s->n_out; i++)
+		excess += s->arc[s->out[i]].units;
+	for (int i = 0; i < s->n_in; i++)
+		excess -= s->arc[s->in[i]].units;
+	for (int i = 0; i < s->n_out && excess > 0; i++) {
+		int64_t had = s->arc[s->out[i]].units, units = had < excess ? had : excess;
+		set_units(s, s->out[i], had - units);
+		TRY(lacking(s, units, &lacks));
+		units -= lacks < units ? lacks : units;
+		set_units(s, s->out[i], had - units);
+		excess -= units;
+		*changed |= units > 0;
+	}
+	return OK;
+}
+
+static Status
+trim(struct splitter *s)
+{
+	for (bool changed = true; changed && !s->ctx->late;) {
+		changed = false;
+		for (int w = s->topo->n_ranks; w < s->n; w++)
+			TRY(trim_switch(s, w, &changed));
+	}
+	return OK;
+}
+
+/* ---- all of them ---- */
+
+static Status
+splitter_new(Ctx *ctx, const Supply *supply, struct splitter *s)
+{
+	const Topology *topo = supply->topo;
+	size_t n = (size_t)topo->n_vertices;
+	*s = (struct splitter){ .ctx = ctx, .supply = supply, .topo = topo, .n = topo->n_vertices, .net_arcs = -1 };
+	s->words = (s->n + SET_BITS - 1) / SET_BITS;
+	TRY(TEMP(ctx, s->gone, n));
+	TRY(TEMP(ctx, s->at_vertex, n));
+	TRY(TEMP(ctx, s->place, n));
+	TRY(TEMP(ctx, s->balance, n));
+	TRY(TEMP(ctx, s->tight, MOST_TIGHT * (size_t)s->words));
+	TRY(TEMP(ctx, s->worst, s->words));
+	for (int l = 0; l < topo->n_links; l++) {
+		int *link;
+		if (supply->capacity[l] == 0)
+			continue;
+		TRY(TEMP(ctx, link, 1));
+		*link = l;
+		TRY(GROW_TEMP(ctx, s->arc, s->n_arcs, s->capacity));
+		s->arc[s->n_arcs++] = (Arc){ supply_tail(supply, l), supply_head(supply, l), supply->capacity[l],
+			1, link };
+	}
+	return OK;
+}
+
+Status
+split_off(Ctx *ctx, const Supply *supply, Hop *want, int n_want, Arc **out, int *n)
+{
+	struct splitter s;
+	bool done = true;
+	int64_t lacks;
+	*out = NULL;
+	TRY(splitter_new(ctx, supply, &s));
+	s.want = want;
+	s.n_want = n_want;
+	TRY(lacking(&s, 1, &lacks));
+	if (lacks > 0)
+		return OK;
+	TRY(trim(&s));
+	for (int w; done && (w = next_switch(&s)) >= 0;) {
+		done = progress(ctx, "splitting off %s", s.topo->vertex[w].id) > 0;
+		if (done)
+			TRY(split_switch(&s, w, &done));
+	}
+	if (done) {
+		*out = s.arc;
+		*n = s.n_arcs;
+	}
+	return OK;
+}

@@ -1,0 +1,554 @@
+/* Arborescences by maximum flows: as many units of rate as Edmonds' theorem promises, exactly, without a linear
+ * program. Links are between ranks here; switches are split off before (graph/split_off.c).
+ *
+ * Capacities and rates are whole numbers of one unit: link l has g(l), and each root has k units to send to all
+ * ranks. A group is a number of units m that have reached the ranks R so far; in the beginning there is one for
+ * each root. The units that are left to do can all be done if and only if
+ *     slack(X) = g(links into X) - (sum of m over the groups of which no rank is in X) >= 0
+ * for each set X of ranks that is not empty (Edmonds 1973; Schrijver, Combinatorial Optimization, theorem 53.10; with
+ * multiplicities: Berczi and Frank 2010). A group grows by a link from x in R to y outside: mu of its units take it, so
+ * that g falls by mu, and the rest of them stays behind as a group of its own. It is the sets X with y, without x, but
+ * with some of R, that lose slack, so
+ *     mu = min(m, g(x, y), F - sum of m over all other groups)
+ * where F is the maximum flow from x to y over the links with what they have left and, for each other group, m from x
+ * into any of its ranks. By Lovasz' proof some link has mu > 0 while R is not everything (J. Combin. Theory B 21,
+ * 1976).
+ *
+ * One root is done after the other, so that groups are few: the roots that have not begun, whose ranks are one
+ * each, and what stayed behind. A flow ends when it is known to be large enough. Where it is not, the ranks beyond
+ * its cut have no slack left once mu is taken, and slack never grows: the link is of no use to any group with a
+ * rank among these, which a comparison of bit sets tells the next time. */
+#include "graph/network.h"
+#include "plan/pack/pack.h"
+#include "plan/pack/shallow.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum {
+	MOST_WAITING = 64,	/* groups that stayed behind, at once */
+	RANK_BITS = 64,
+	FLOW_NS = 50000,	/* about what a flow takes */
+	MOST_CELLS = 1 << 28,	/* links times ranks: a bit for each */
+	WANTED_PARTS = 8,	/* of a root's units, in trees through switches that are not of all */
+	MOST_PARTS = 64,
+	MOST_TRIED = 64 * 64,	/* roots times ranks: more are packed once, not three times */
+};
+#define MOST_UNITS (INT64_C(1) << 60)
+
+/* Units on their way from the current root. */
+struct group {
+	int64_t units;
+	uint64_t *has;		/* bit set of ranks */
+	uint64_t *dead;		/* bit set of arcs: they are of no use to it */
+	int n;			/* ranks in `order` */
+	int *order;		/* of joining; the root first */
+	int *by;		/* of each rank: the arc by which it joined */
+	int *depth;		/* of each rank */
+};
+
+struct branchings {
+	Ctx *ctx;
+	const Topology *topo;
+	bool against;		/* trees lead into their roots: links are taken backwards */
+	int n, n_arcs, words, arc_words;
+	Arc *arc;
+	int *first_out, *out;	/* arcs out of a rank: out[first_out[v] .. first_out[v + 1] - 1] */
+	Frac unit;		/* of rate, bytes/s */
+	int64_t *left;		/* units of each arc that are left */
+	int64_t *owed;		/* of each rank: units of a root that has not begun */
+	int patience;		/* hops that a branch may be longer to take more units */
+	int64_t others;		/* units of all groups but the current one */
+	int n_waiting;
+	struct group waiting[MOST_WAITING];	/* the last one goes on first */
+	struct group now;
+	uint64_t *tight;	/* of each arc: the ranks beyond the last cut that it had no slack across; or none */
+	bool *has_tight;
+	Network net;		/* arcs; from the source to each rank; from the source to each group */
+	int *tail, *head, *at;	/* of its arcs */
+	Packing *pack;
+	int room;		/* for trees */
+};
+
+static bool
+has_bit(const uint64_t *set, int i)
+{
+	return set[i / RANK_BITS] >> i % RANK_BITS & 1;
+}
+
+static void
+set_bit(uint64_t *set, int i)
+{
+	set[i / RANK_BITS] |= UINT64_C(1) << i % RANK_BITS;
+}
+
+static bool
+meets(const uint64_t *a, const uint64_t *b, int words)
+{
+	for (int i = 0; i < words; i++)
+		if (a[i] & b[i])
+			return true;
+	return false;
+}
+
+/* ---- the network ---- */
+
+/* The arcs for the groups that wait now: ranks, a source, and a vertex for each group. Flows are sought backwards. */
+static void
+net_build(struct branchings *b)
+{
+	int source = b->n, m = 0;
+	for (int a = 0; a < b->n_arcs; a++, m++) {
+		b->tail[m] = b->arc[a].to;
+		b->head[m] = b->arc[a].from;
+	}
+	for (int v = 0; v < b->n; v++, m++) {
+		b->tail[m] = v;
+		b->head[m] = source;
+	}
+	for (int w = 0; w < b->n_waiting; w++, m++) {
+		b->tail[m] = source + 1 + w;
+		b->head[m] = source;
+	}
+	for (int w = 0; w < b->n_waiting; w++) {
+		for (int i = 0; i < b->waiting[w].n; i++, m++) {
+			b->tail[m] = b->waiting[w].order[i];
+			b->head[m] = source + 1 + w;
+		}
+	}
+	network_build(&b->net, b->n + 1 + b->n_waiting, m, b->tail, b->head, b->at);
+	struct network_arc *arc = b->net.arc;
+	m = 0;
+	for (int a = 0; a < b->n_arcs; a++)
+		arc[b->at[m++]].room = b->left[a];
+	for (int v = 0; v < b->n; v++)
+		arc[b->at[m++]].room = b->owed[v];
+	for (int w = 0; w < b->n_waiting; w++)
+		arc[b->at[m++]].room = b->waiting[w].units;
+	for (int w = 0; w < b->n_waiting; w++)
+		for (int i = 0; i < b->waiting[w].n; i++)
+			arc[b->at[m++]].room = NETWORK_INFINITE;
+}
+
+/* The maximum flow to y from x and from all groups but the current one, or `enough`, if that is less. */
+static int64_t
+net_flow(struct branchings *b, int x, int y, int64_t enough)
+{
+	struct network_arc *from_x = &b->net.arc[b->at[b->n_arcs + x]];
+	from_x->room = NETWORK_INFINITE;
+	int64_t flow = network_flow(&b->net, y, b->n, enough);
+	from_x->room = b->owed[x];
+	return flow;
+}
+
+/* ---- growing ---- */
+
+/* How many units of the current group can take the arc. */
+static int64_t
+slack_of(struct branchings *b, int a)
+{
+	int x = b->arc[a].from, y = b->arc[a].to;
+	int64_t want = b->now.units < b->left[a] ? b->now.units : b->left[a];
+	uint64_t *tight = b->tight + (size_t)a * (size_t)b->words;
+	if (b->has_tight[a] && meets(tight, b->now.has, b->words))
+		return 0;
+	int64_t mu = net_flow(b, x, y, b->others + want) - b->others;
+	if (mu >= want)
+		return want;
+	memset(tight, 0, (size_t)b->words * sizeof *tight);
+	for (int v = 0; v < b->n; v++)
+		if (network_side(&b->net, v))
+			set_bit(tight, v);
+	b->has_tight[a] = mu <= 0;
+	return mu > 0 ? mu : 0;
+}
+
+/* The arc by which most units go on; of equal ones that with the fewest hops behind it. Where some go on, arcs with
+ * more hops behind them are looked at up to the patience. *units: 0, if there is none. */
+static int
+best_arc(struct branchings *b, int64_t *units)
+{
+	int best = -1;
+	*units = 0;
+	for (int i = 0; i < b->now.n && *units < b->now.units; i++) {
+		int x = b->now.order[i];
+		if (best >= 0 && b->now.depth[x] - b->now.depth[b->arc[best].from] > b->patience)
+			break;
+		for (int j = b->first_out[x]; j < b->first_out[x + 1] && *units < b->now.units; j++) {
+			int a = b->out[j];
+			if (has_bit(b->now.has, b->arc[a].to) || has_bit(b->now.dead, a) || b->left[a] <= *units)
+				continue;
+			int64_t mu = slack_of(b, a);
+			if (mu == 0)
+				set_bit(b->now.dead, a);
+			if (mu > *units) {
+				*units = mu;
+				best = a;
+			}
+		}
+	}
+	return best;
+}
+
+static void
+copy_group(const struct branchings *b, const struct group *from, struct group *to)
+{
+	to->units = from->units;
+	to->n = from->n;
+	memcpy(to->has, from->has, (size_t)b->words * sizeof *to->has);
+	memcpy(to->dead, from->dead, (size_t)b->arc_words * sizeof *to->dead);
+	memcpy(to->order, from->order, (size_t)b->n * sizeof *to->order);
+	memcpy(to->by, from->by, (size_t)b->n * sizeof *to->by);
+	memcpy(to->depth, from->depth, (size_t)b->n * sizeof *to->depth);
+}
+
+static Status
+new_group(struct branchings *b, struct group *out)
+{
+	TRY(TEMP(b->ctx, out->has, b->words));
+	TRY(TEMP(b->ctx, out->dead, b->arc_words));
+	TRY(TEMP(b->ctx, out->order, b->n));
+	TRY(TEMP(b->ctx, out->by, b->n));
+	return TEMP(b->ctx, out->depth, b->n);
+}
+
+/* Ranks are in the order of their depth, so that short trees grow first. */
+static void
+join(struct branchings *b, int a)
+{
+	struct group *g = &b->now;
+	int y = b->arc[a].to, at = g->n++;
+	g->by[y] = a;
+	g->depth[y] = g->depth[b->arc[a].from] + 1;
+	set_bit(g->has, y);
+	for (; at > 0 && g->depth[g->order[at - 1]] > g->depth[y]; at--)
+		g->order[at] = g->order[at - 1];
+	g->order[at] = y;
+}
+
+/* Some units of the current group take the arc, and are the current group; the others wait. */
+static Status
+grow(struct branchings *b, int a, int64_t units, bool *room)
+{
+	b->left[a] -= units;
+	b->net.arc[b->at[a]].room = b->left[a];
+	*room = true;
+	if (units < b->now.units) {
+		struct group *rest = &b->waiting[b->n_waiting];
+		*room = b->n_waiting < MOST_WAITING;
+		if (!*room)
+			return OK;
+		if (!rest->has)
+			TRY(new_group(b, rest));
+		copy_group(b, &b->now, rest);
+		rest->units -= units;
+		b->others += rest->units;
+		b->now.units = units;
+		b->n_waiting++;
+		net_build(b);
+	}
+	join(b, a);
+	return OK;
+}
+
+/* Links are in the order of the data. */
+static Status
+edge_of(struct branchings *b, const Arc *arc, Edge *out)
+{
+	int n = arc->n_links, *link;
+	TRY(NEW(b->ctx, link, n));
+	for (int i = 0; i < n; i++)
+		link[i] = arc->link[b->against ? n - 1 - i : i];
+	*out = (Edge){ b->against ? arc->to : arc->from, b->against ? arc->from : arc->to, n, link };
+	return OK;
+}
+
+/* The current group is everywhere: a tree. */
+static Status
+emit(struct branchings *b, int root)
+{
+	const struct group *g = &b->now;
+	ArenaMark mark = arena_mark(&b->ctx->scratch);
+	Edge *edge;
+	Packing *pack = b->pack;
+	if (pack->n_trees == b->room)
+		return OK;
+	TRY(TEMP(b->ctx, edge, b->n));
+	for (int i = 1; i < b->n; i++)
+		TRY(edge_of(b, &b->arc[g->by[g->order[i]]], &edge[i - 1]));
+	pack->weight[pack->n_trees] = g->units;
+	pack->demand[pack->n_trees] = root;
+	TRY(tree_arrange(b->ctx, b->n, b->against ? REDUCE : BROADCAST, root, edge, NULL, b->n - 1,
+	    &pack->tree[pack->n_trees++]));
+	arena_release(&b->ctx->scratch, mark);
+	return OK;
+}
+
+/* All units of one root. *done: false where time is over, or more groups wait than there is room for. */
+static Status
+do_root(struct branchings *b, int root, int64_t units, bool *done)
+{
+	b->now.units = units;
+	b->now.n = 1;
+	b->now.order[0] = root;
+	b->now.depth[root] = 0;
+	memset(b->now.has, 0, (size_t)b->words * sizeof *b->now.has);
+	memset(b->now.dead, 0, (size_t)b->arc_words * sizeof *b->now.dead);
+	set_bit(b->now.has, root);
+	b->owed[root] = 0;
+	b->others -= units;
+	net_build(b);
+	for (*done = progress(b->ctx, "trees of rank %d", root) > 0; *done;) {
+		int64_t most;
+		while (*done && b->now.n < b->n) {
+			int a = best_arc(b, &most);
+			*done = a >= 0 && !out_of_time(b->ctx, FLOW_NS);
+			if (*done)
+				TRY(grow(b, a, most, done));
+		}
+		if (*done)
+			TRY(emit(b, root));
+		if (!*done || b->n_waiting == 0)
+			break;
+		copy_group(b, &b->waiting[--b->n_waiting], &b->now);
+		b->others -= b->now.units;
+		net_build(b);
+	}
+	return OK;
+}
+
+/* ---- units ---- */
+
+/* The largest unit of which capacities and the rate of each root are whole numbers; behind switches a part of it, where
+ * a root alone has trees, so that its rate can be divided among several. False: these need too many bits. */
+static bool
+find_unit(const Topology *topo, Frac rate, int demands, Frac *unit, int64_t *capacity, int64_t *units)
+{
+	int64_t common = 0, sum = 0, times;
+	Frac parts;
+	for (int l = 0; l < topo->n_links; l++)
+		common = gcd64(common, topo->link[l].capacity);
+	if (common == 0 || !frac_div(rate, (Frac){ common, 1 }, &parts) || !frac_fits(parts)
+	    || parts.num > (INT64_C(1) << PACKING_BITS) / demands)
+		return false;
+	bool finer = topo->n_vertices > topo->n_ranks && demands == 1
+	    && parts.num <= (INT64_C(1) << PACKING_BITS) / MOST_PARTS && parts.den <= INT32_MAX;
+	times = finer ? parts.den * MOST_PARTS : parts.den;
+	*units = (int64_t)parts.num * (times / parts.den);
+	for (int l = 0; l < topo->n_links; l++) {
+		int64_t whole = topo->link[l].capacity / common;
+		if (whole > MOST_UNITS / times || (sum += whole * times) > MOST_UNITS)
+			return false;
+		capacity[l] = whole * times;
+	}
+	return frac_div((Frac){ common, 1 }, (Frac){ times, 1 }, unit);
+}
+
+/* ---- arcs ---- */
+
+static Status
+links_as_arcs(Ctx *ctx, const Supply *supply, Arc **out, int *n)
+{
+	int *link;
+	*n = supply->topo->n_links;
+	TRY(TEMP(ctx, *out, *n));
+	TRY(TEMP(ctx, link, *n));
+	for (int l = 0; l < *n; l++) {
+		link[l] = l;
+		(*out)[l] = (Arc){ supply_tail(supply, l), supply_head(supply, l), supply->capacity[l], 1, link + l };
+	}
+	return OK;
+}
+
+static Status
+list_arcs(struct branchings *b)
+{
+	int *fill;
+	TRY(TEMP(b->ctx, b->first_out, b->n + 1));
+	TRY(TEMP(b->ctx, b->out, b->n_arcs));
+	TRY(TEMP(b->ctx, fill, b->n));
+	for (int a = 0; a < b->n_arcs; a++)
+		b->first_out[b->arc[a].from + 1]++;
+	for (int v = 0; v < b->n; v++)
+		b->first_out[v + 1] += b->first_out[v];
+	memcpy(fill, b->first_out, (size_t)b->n * sizeof *fill);
+	for (int a = 0; a < b->n_arcs; a++)
+		b->out[fill[b->arc[a].from]++] = a;
+	return OK;
+}
+
+static Status
+new_branchings(struct branchings *b)
+{
+	int arcs = b->n_arcs + b->n + MOST_WAITING * (1 + b->n), vertices = b->n + 1 + MOST_WAITING;
+	b->words = (b->n + RANK_BITS - 1) / RANK_BITS;
+	b->arc_words = (b->n_arcs + RANK_BITS - 1) / RANK_BITS;
+	TRY(list_arcs(b));
+	TRY(TEMP(b->ctx, b->left, b->n_arcs));
+	TRY(TEMP(b->ctx, b->owed, b->n));
+	TRY(TEMP(b->ctx, b->tight, (size_t)b->n_arcs * (size_t)b->words));
+	TRY(TEMP(b->ctx, b->has_tight, b->n_arcs));
+	TRY(TEMP(b->ctx, b->tail, arcs));
+	TRY(TEMP(b->ctx, b->head, arcs));
+	TRY(TEMP(b->ctx, b->at, arcs));
+	TRY(network_new(b->ctx, vertices, arcs, &b->net));
+	return new_group(b, &b->now);
+}
+
+/* Switches have to be such as forward alone, and hops free to take any route. */
+static bool
+is_served(const Topology *topo, Collective coll)
+{
+	return !topo_active(topo) && !topo->route && topo->n_links <= MOST_CELLS / topo->n_ranks
+	    && (coll == BROADCAST || coll == REDUCE || coll == ALLGATHER || coll == REDUCESCATTER);
+}
+
+/* *out: NULL where time is over, or there would be too many trees. */
+static Status
+pack_once(struct branchings *b, Collective coll, const Supply *supply, int patience, Packing **out)
+{
+	int demands = collective_demands(coll, b->n);
+	bool done = true;
+	b->patience = patience;
+	b->n_waiting = 0;
+	b->others = supply->total;
+	memset(b->has_tight, 0, (size_t)b->n_arcs * sizeof *b->has_tight);
+	for (int a = 0; a < b->n_arcs; a++)
+		b->left[a] = b->arc[a].units;
+	memcpy(b->owed, supply->owed, (size_t)b->n * sizeof *b->owed);
+	TRY(NEW(b->ctx, b->pack, 1));
+	TRY(NEW(b->ctx, b->pack->tree, b->room));
+	TRY(NEW(b->ctx, b->pack->weight, b->room));
+	TRY(NEW(b->ctx, b->pack->demand, b->room));
+	b->pack->unit = b->unit;
+	for (int r = 0; r < b->n && done; r++)
+		if (supply->owed[r] > 0)
+			TRY(do_root(b, r, supply->owed[r], &done));
+	if (!done || b->pack->n_trees == b->room)
+		return OK;
+	if (demands == 1)
+		b->pack->demand = NULL;
+	TRY(pack_check(b->ctx, b->topo, b->pack));
+	*out = b->pack;
+	return OK;
+}
+
+/* Fewer trees, or as many that are less deep. work: n_ranks. */
+static bool
+is_better(const Packing *a, const Packing *b, int *work)
+{
+	return !b || a->n_trees < b->n_trees || (a->n_trees == b->n_trees && pack_depth(a, work) < pack_depth(b, work));
+}
+
+/* Each root begins with one, and one more comes where a link is full, or a cut: of either there are a few for each
+ * link. */
+static int
+most_trees(int n_ranks, int n_arcs, int demands)
+{
+	int most = LIMIT_TREE_EDGES / n_ranks < LIMIT_TREES ? LIMIT_TREE_EDGES / n_ranks : LIMIT_TREES;
+	int64_t some = 16 * ((int64_t)demands + n_arcs);
+	return some < most ? (int)some : most;
+}
+
+static Status
+pack_arcs(struct branchings *b, const Ask *ask, const Supply *supply, Packing **out)
+{
+	static const int patience[] = { INT_MAX, 2, 0 };
+	int demands = collective_demands(ask->coll, b->n), *work;
+	TRY(new_branchings(b));
+	TRY(TEMP(b->ctx, work, b->n));
+	b->room = most_trees(b->n, b->n_arcs, demands);
+	for (size_t i = 0; i < sizeof patience / sizeof *patience; i++) {
+		Packing *pack = NULL;
+		if (i > 0 && demands * b->n > MOST_TRIED)
+			break;
+		TRY(pack_once(b, ask->coll, supply, patience[i], &pack));
+		if (pack && is_better(pack, *out, work))
+			*out = pack;
+	}
+	return OK;
+}
+
+/* ---- switches ---- */
+
+/* Shallow trees alone, where they are of all units: one of each root, more, and so on; the least deep ones. */
+static Status
+pack_shallow(Ctx *ctx, const Supply *supply, bool rooted, Frac unit, Packing **out)
+{
+	static const int parts[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, MOST_PARTS };
+	int *work, n, best = INT_MAX;
+	TRY(TEMP(ctx, work, supply->topo->n_ranks));
+	for (size_t i = 0; i < (rooted ? 2 * sizeof parts / sizeof *parts : 2); i++) {
+		ArenaMark mark = arena_mark(&ctx->scratch);
+		Packing *pack = NULL;
+		Hop *hop;
+		bool whole;
+		TRY(shallow_hops(ctx, supply, parts[i / 2], i % 2, &hop, &n, &whole));
+		if (whole && (!rooted || n <= 2 * parts[i / 2] * supply->topo->n_ranks))
+			TRY(shallow_packing(ctx, supply, hop, n, unit, &pack));
+		int depth = pack ? pack_depth(pack, work) : INT_MAX;
+		if (depth < best) {
+			*out = pack;
+			best = depth;
+		}
+		arena_release(&ctx->scratch, mark);
+	}
+	return OK;
+}
+
+/* Switches are split off. b->arc: NULL where they were not. */
+static Status
+split_switches(struct branchings *b, const Supply *supply, bool rooted)
+{
+	Hop *want;
+	int n;
+	bool whole;
+	TRY(shallow_hops(b->ctx, supply, rooted ? WANTED_PARTS : 1, true, &want, &n, &whole));
+	return split_off(b->ctx, supply, want, n, &b->arc, &b->n_arcs);
+}
+
+static Status
+pack_supply(struct branchings *b, const Ask *ask, const Supply *supply, Packing **out)
+{
+	bool rooted = collective_demands(ask->coll, b->n) == 1, switched = b->topo->n_vertices > b->n;
+	if (switched)
+		TRY(pack_shallow(b->ctx, supply, rooted, b->unit, out));
+	if (*out)
+		return OK;
+	if (switched)
+		TRY(split_switches(b, supply, rooted));
+	else
+		TRY(links_as_arcs(b->ctx, supply, &b->arc, &b->n_arcs));
+	return b->arc && b->n_arcs <= MOST_CELLS / b->n ? pack_arcs(b, ask, supply, out) : OK;
+}
+
+Status
+pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	int demands = collective_demands(ask->coll, topo->n_ranks);
+	Supply supply = { .topo = topo, .into = collective_reduces(ask->coll) };
+	int64_t *capacity, *owed, units;
+	struct branchings *b;
+	Frac rate;
+	*out = NULL;
+	if (!is_served(topo, ask->coll)
+	    || !frac_div(bound->rate, (Frac){ collective_shares(ask->coll, topo->n_ranks), 1 }, &rate))
+		return OK;
+	TRY(TEMP(ctx, capacity, topo->n_links));
+	TRY(TEMP(ctx, owed, topo->n_ranks));
+	TRY(TEMP(ctx, b, 1));
+	*b = (struct branchings){ .ctx = ctx, .topo = topo, .n = topo->n_ranks, .against = supply.into };
+	if (find_unit(topo, rate, demands, &b->unit, capacity, &units)) {
+		for (int r = 0; r < topo->n_ranks; r++)
+			owed[r] = demands > 1 || r == ask->root ? units : 0;
+		supply.capacity = capacity;
+		supply.owed = owed;
+		supply.total = units * demands;
+		TRY(pack_supply(b, ask, &supply, out));
+	}
+	if (*out)
+		log_verbose(ctx, "flows: %d trees, at the bound", (*out)->n_trees);
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}

@@ -1,0 +1,342 @@
+/* Shallow trees through switches, greedily: what the arcs of split_off.c had best look like.
+ *
+ * A tree of a number of units grows from its root by routes on which links have as many left. The rank that was reached
+ * first sends first, and to whom can send most itself: back along the route that data comes by, as far as the switch of
+ * the route with the most links, its core. Ranks behind a switch that the tree has not been to come before others,
+ *
+ *     a - switch a - core - switch b - b	b, c are fresh for a; then d is not, and c sends to d at once
+ *                      \---- switch c - c, d
+ *
+ * since a server has to be entered once. What a root can send through a switch that cuts it off from other ranks is for
+ * all of its trees, so that none takes what later ones need. Where such trees of all units of a root do not fit, trees
+ * of half as many are tried; what does not fit then is not wanted. */
+#include "base/array.h"
+#include "plan/pack/shallow.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum { HALVINGS = 4 };
+
+struct grower {
+	Ctx *ctx;
+	const Supply *supply;
+	const Topology *topo;
+	bool near_first;
+	int64_t *left;		/* units of each link */
+	int *reverse;		/* of each link: one that leads back, -1: none */
+	int *degree;		/* links out of each vertex */
+	bool *entered;		/* vertices that routes of the current tree have been to */
+	bool *joined, *visited;	/* ranks of the current tree, and servers that have some */
+	int *order, n;		/* these, as they were reached */
+	int *via;		/* link by which the search reached a vertex; -1: it did not */
+	int *queue;
+	/* Of switches that all data of the root goes through, to some ranks: */
+	bool *guarded;		/* links into such a switch, from the root's side */
+	int64_t *spare;		/* units of these that later trees of the root do not need, of each switch */
+	Hop *hop;
+	int n_hops, capacity;
+};
+
+/* Links that leave v for the trees: *n of them. */
+static const int *
+links_of(const struct grower *g, int v, int *n)
+{
+	const Topology *topo = g->topo;
+	const int *first = g->supply->into ? topo->first_in : topo->first_out;
+	*n = first[v + 1] - first[v];
+	return (g->supply->into ? topo->in : topo->out) + first[v];
+}
+
+static Status
+grower_new(Ctx *ctx, const Supply *supply, struct grower *g)
+{
+	const Topology *topo = supply->topo;
+	*g = (struct grower){ .ctx = ctx, .supply = supply, .topo = topo };
+	TRY(TEMP(ctx, g->left, topo->n_links));
+	TRY(TEMP(ctx, g->reverse, topo->n_links));
+	TRY(TEMP(ctx, g->degree, topo->n_vertices));
+	TRY(TEMP(ctx, g->entered, topo->n_vertices));
+	TRY(TEMP(ctx, g->joined, topo->n_ranks));
+	TRY(TEMP(ctx, g->visited, topo->n_nodes));
+	TRY(TEMP(ctx, g->order, topo->n_ranks));
+	TRY(TEMP(ctx, g->via, topo->n_vertices));
+	TRY(TEMP(ctx, g->queue, topo->n_vertices));
+	TRY(TEMP(ctx, g->guarded, topo->n_links));
+	TRY(TEMP(ctx, g->spare, topo->n_vertices));
+	memcpy(g->left, supply->capacity, (size_t)topo->n_links * sizeof *g->left);
+	for (int v = 0; v < topo->n_vertices; v++) {
+		int n;
+		links_of(g, v, &n);
+		g->degree[v] = n;
+	}
+	for (int l = 0; l < topo->n_links; l++) {
+		int n, from = supply_tail(supply, l);
+		const int *list = links_of(g, supply_head(supply, l), &n);
+		g->reverse[l] = -1;
+		for (int i = 0; i < n && g->reverse[l] < 0; i++)
+			g->reverse[l] = supply_head(supply, list[i]) == from ? list[i] : -1;
+	}
+	return OK;
+}
+
+/* The vertices that data of the root reaches without switch w: `entered`. Returns whether some rank is not among
+ * them. */
+static bool
+find_side(struct grower *g, int root, int w)
+{
+	int head = 0, tail = 0, ranks = 0, n;
+	memset(g->entered, 0, (size_t)g->topo->n_vertices * sizeof *g->entered);
+	g->entered[root] = g->entered[w] = true;
+	g->queue[tail++] = root;
+	while (head < tail) {
+		int v = g->queue[head++];
+		const int *list = links_of(g, v, &n);
+		ranks += v < g->topo->n_ranks;
+		for (int i = 0; i < n; i++) {
+			int y = supply_head(g->supply, list[i]);
+			if (!g->entered[y])
+				g->queue[tail++] = y;
+			g->entered[y] = true;
+		}
+	}
+	return ranks < g->topo->n_ranks;
+}
+
+static void
+find_guarded(struct grower *g, int root)
+{
+	for (int w = g->topo->n_ranks; w < g->topo->n_vertices; w++) {
+		bool cuts = find_side(g, root, w);
+		for (int l = 0; l < g->topo->n_links && cuts; l++)
+			if (supply_head(g->supply, l) == w)
+				g->guarded[l] = g->entered[supply_tail(g->supply, l)];
+	}
+}
+
+/* later: units of the trees of the root after the current one. */
+static void
+set_spare(struct grower *g, int64_t later)
+{
+	for (int v = 0; v < g->topo->n_vertices; v++)
+		g->spare[v] = -later;
+	for (int l = 0; l < g->topo->n_links; l++)
+		g->spare[supply_head(g->supply, l)] += g->guarded[l] ? g->left[l] : 0;
+}
+
+/* Ranks that `units` can go to from rank x, through switches, are at the end of the queue; from *first on. Returns the
+ * end. */
+static int
+reach(struct grower *g, int x, int64_t units, int *first)
+{
+	int head = 0, tail = 0, end = g->topo->n_vertices, n;
+	memset(g->via, -1, (size_t)g->topo->n_vertices * sizeof *g->via);
+	for (int v = x;; v = g->queue[head++]) {
+		const int *list = links_of(g, v, &n);
+		for (int i = 0; i < n; i++) {
+			int y = supply_head(g->supply, list[i]);
+			bool rank = y < g->topo->n_ranks;
+			if (g->via[y] >= 0 || g->left[list[i]] < units || y == x || (rank && g->joined[y])
+			    || (g->guarded[list[i]] && g->spare[y] < units))
+				continue;
+			g->via[y] = list[i];
+			g->queue[rank ? --end : tail++] = y;
+		}
+		if (head == tail)
+			break;
+	}
+	*first = end;
+	return g->topo->n_vertices;
+}
+
+/* Of the route to y: is it fresh, and how much can go back to its core? */
+static int64_t
+worth_of(const struct grower *g, int x, int y, bool *fresh, int *links)
+{
+	int64_t back = INT64_MAX, best = 0;
+	int core = -1, after = y;
+	*links = 0;
+	for (int v = y; v != x;) {
+		int l = g->via[v], from = supply_tail(g->supply, l);
+		int64_t left = g->reverse[l] < 0 ? 0 : g->left[g->reverse[l]];
+		back = left < back ? left : back;
+		if (from != x && g->degree[from] > core) {
+			core = g->degree[from];
+			best = back;
+			after = v;
+		}
+		v = from;
+		++*links;
+	}
+	int node = g->topo->vertex[y].node;
+	*fresh = !g->entered[after] && (node == g->topo->vertex[x].node || node < 0 || !g->visited[node]);
+	return core < 0 ? back : best;
+}
+
+/* The rank that x had best send to next; -1: none. */
+static int
+choose(struct grower *g, int x, int64_t units, bool only_fresh)
+{
+	int first, end = reach(g, x, units, &first), best = -1, shortest = INT_MAX;
+	int64_t most = -1;
+	for (int i = end - 1; i >= first; i--) {
+		bool fresh;
+		int links;
+		int64_t worth = worth_of(g, x, g->queue[i], &fresh, &links);
+		links = g->near_first ? links : 0;
+		if (links > shortest || (links == shortest && worth <= most) || (only_fresh && !fresh))
+			continue;
+		shortest = links;
+		most = worth;
+		best = g->queue[i];
+	}
+	return best;
+}
+
+static Status
+take(struct grower *g, int x, int y, int64_t units)
+{
+	int n = 1, *link;
+	Hop *hop;
+	for (int v = y; v != x; v = supply_tail(g->supply, g->via[v]))
+		n++;
+	TRY(GROW_TEMP(g->ctx, g->hop, g->n_hops, g->capacity));
+	hop = &g->hop[g->n_hops++];
+	*hop = (Hop){ .units = units, .n = n, .n_links = n - 1 };
+	TRY(TEMP(g->ctx, hop->vertex, n));
+	TRY(TEMP(g->ctx, link, n));
+	hop->link = link;
+	hop->vertex[0] = x;
+	for (int v = y; v != x; v = supply_tail(g->supply, g->via[v])) {
+		hop->vertex[--n] = v;
+		link[n - 1] = g->via[v];
+		g->entered[v] = true;
+		g->left[g->via[v]] -= units;
+		g->spare[v] -= g->guarded[g->via[v]] ? units : 0;
+	}
+	g->joined[y] = true;
+	if (g->topo->vertex[y].node >= 0)
+		g->visited[g->topo->vertex[y].node] = true;
+	g->order[g->n++] = y;
+	return OK;
+}
+
+/* A tree of this number of units; false in *spans: it does not reach all ranks, and has taken nothing. */
+static Status
+grow_tree(struct grower *g, int root, int64_t units, int64_t later, int64_t *left, bool *spans)
+{
+	int hops = g->n_hops;
+	memcpy(left, g->left, (size_t)g->topo->n_links * sizeof *left);
+	memset(g->entered, 0, (size_t)g->topo->n_vertices * sizeof *g->entered);
+	memset(g->joined, 0, (size_t)g->topo->n_ranks * sizeof *g->joined);
+	memset(g->visited, 0, (size_t)g->topo->n_nodes * sizeof *g->visited);
+	if (g->topo->vertex[root].node >= 0)
+		g->visited[g->topo->vertex[root].node] = true;
+	g->joined[root] = g->entered[root] = true;
+	g->order[0] = root;
+	g->n = 1;
+	set_spare(g, later);
+	for (int any = 0; any < 2; any++)
+		for (int i = 0; i < g->n && g->n < g->topo->n_ranks; i++)
+			for (int y; (y = choose(g, g->order[i], units, !any)) >= 0;)
+				TRY(take(g, g->order[i], y, units));
+	*spans = g->n == g->topo->n_ranks;
+	if (*spans)
+		return OK;
+	memcpy(g->left, left, (size_t)g->topo->n_links * sizeof *left);
+	g->n_hops = hops;
+	return OK;
+}
+
+/* Trees of one root; *rest: units that no tree was found for. */
+static Status
+grow_trees(struct grower *g, int root, int parts, int64_t *work, int64_t *rest)
+{
+	enum { HOP_NS = 2000 };
+	int64_t units = (*rest + parts - 1) / parts;
+	if (parts > 1)
+		find_guarded(g, root);
+	for (int halvings = 0; *rest > 0 && halvings <= HALVINGS;) {
+		bool spans;
+		if (out_of_time(g->ctx, (int64_t)HOP_NS * g->topo->n_ranks))
+			break;
+		units = *rest < units ? *rest : units;
+		TRY(grow_tree(g, root, units, *rest - units, work, &spans));
+		*rest -= spans ? units : 0;
+		halvings += !spans;
+		units -= spans ? 0 : units / 2;
+	}
+	return OK;
+}
+
+Status
+shallow_hops(Ctx *ctx, const Supply *supply, int parts, bool near_first, Hop **out, int *n, bool *whole)
+{
+	struct grower g;
+	int64_t *work;
+	*whole = true;
+	TRY(grower_new(ctx, supply, &g));
+	g.near_first = near_first;
+	TRY(TEMP(ctx, work, supply->topo->n_links));
+	for (int r = 0; r < supply->topo->n_ranks; r++) {
+		int64_t rest = supply->owed[r];
+		TRY(grow_trees(&g, r, parts, work, &rest));
+		*whole &= rest == 0;
+	}
+	*out = g.hop;
+	*n = g.n_hops;
+	return OK;
+}
+
+/* ---- the packing ---- */
+
+/* Links are in the order of the data. */
+static Status
+edge_of(Ctx *ctx, const Supply *supply, const Hop *hop, Edge *out)
+{
+	int n = hop->n_links, *link, from = hop->vertex[0], to = hop->vertex[hop->n - 1];
+	TRY(NEW(ctx, link, n));
+	for (int i = 0; i < n; i++)
+		link[i] = hop->link[supply->into ? n - 1 - i : i];
+	*out = (Edge){ supply->into ? to : from, supply->into ? from : to, n, link };
+	return OK;
+}
+
+static Status
+tree_of(Ctx *ctx, const Supply *supply, const Hop *hop, Tree *out)
+{
+	int n = supply->topo->n_ranks;
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Edge *edge;
+	TRY(TEMP(ctx, edge, n));
+	for (int i = 0; i < n - 1; i++)
+		TRY(edge_of(ctx, supply, &hop[i], &edge[i]));
+	TRY(tree_arrange(ctx, n, supply->into ? REDUCE : BROADCAST, hop->vertex[0], edge, NULL, n - 1, out));
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+Status
+shallow_packing(Ctx *ctx, const Supply *supply, const Hop *hop, int n, Frac unit, Packing **out)
+{
+	int edges = supply->topo->n_ranks - 1, trees = n / edges;
+	int64_t common = 0;
+	Packing *pack;
+	TRY(NEW(ctx, pack, 1));
+	TRY(NEW(ctx, pack->tree, trees));
+	TRY(NEW(ctx, pack->weight, trees));
+	TRY(NEW(ctx, pack->demand, trees));
+	for (int t = 0; t < trees; t++)
+		common = gcd64(common, hop[t * edges].units);
+	if (!frac_mul(unit, (Frac){ common, 1 }, &pack->unit))
+		return OK;
+	for (int t = 0; t < trees; t++) {
+		pack->demand[t] = hop[t * edges].vertex[0];
+		pack->weight[t] = hop[t * edges].units / common;
+		TRY(tree_of(ctx, supply, &hop[t * edges], &pack->tree[t]));
+	}
+	pack->n_trees = trees;
+	TRY(pack_check(ctx, supply->topo, pack));
+	*out = pack;
+	return OK;
+}

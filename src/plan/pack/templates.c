@@ -1,0 +1,438 @@
+/* Trees for machines so large and so symmetric that a schedule is a few trees and their images: where a table of all
+ * pairs of ranks, which the linear program prices trees by, would take gigabytes.
+ *
+ * A tree grows from its root by Prim's method: the cheapest hop from a rank that it has to one that it has not, and of
+ * those that cost the same one from the least depth. Hops lead from a rank to the switch at one of its links, its hub,
+ * and from there over switches to another rank. So for each hub it is enough to know the best rank that can send there,
+ * and the ranks that it leads to, nearest first:
+ *
+ *     rank -- NVSwitch of 8 ranks        2 hubs for each rank, and for each hub those that it reaches: of 16384 ranks
+ *          \- rail of 2048 ranks         on rails 32768 pairs in place of 268 million
+ *
+ * Where prices of links are the same in both directions no tree is cheaper. Prices are the same over an orbit, and so
+ * loads are, of all images together. They follow loads, tree by tree, as with multiplicative weights (mwu.c), and the
+ * rounds so far with the highest rate are the packing. Nothing is claimed of it: the bound says what it is. */
+#include "base/array.h"
+#include "plan/pack/pack.h"
+
+#include <string.h>
+
+enum { ROUNDS = 12, MOST_ENTRIES = 1 << 24, PRICE_BITS = 28, STEEP = 15 };
+
+/* What is reached from a hub: a vertex, by this link from that entry. */
+struct entry {
+	int64_t distance;
+	int vertex, link, from;
+};
+
+/* Hops that wait: of a hub, or, hub < 0, straight over a link. */
+struct waiting {
+	int64_t cost;
+	int depth, hub, version, link;
+};
+
+struct hub {
+	int first, n, next;	/* entries; the first that may still be of use */
+	int64_t cost;		/* of the best rank's link to it; -1: no rank sends there yet */
+	int depth, link, version;
+};
+
+struct grower {
+	Ctx *ctx;
+	const Topology *topo;
+	const int64_t *price;
+	int n_entries, entry_capacity, n_waiting, waiting_capacity;
+	struct entry *entry;
+	struct waiting *waiting;
+	struct hub *hub;	/* of each vertex: of ranks unused */
+	int64_t *distance;	/* of each vertex, during a search */
+	int *mark, *opposite;	/* of each vertex: the last search; of each link: the one back, -1: none */
+	bool *reached;		/* of each rank */
+	int *depth;
+	Edge *there, *back;	/* of the current tree */
+	int n_edges;
+};
+
+/* ---- heaps: by cost, then by what breaks ties ---- */
+
+static bool
+before(const struct waiting *a, const struct waiting *b)
+{
+	if (a->cost != b->cost)
+		return a->cost < b->cost;
+	if (a->depth != b->depth)
+		return a->depth < b->depth;
+	return a->hub != b->hub ? a->hub < b->hub : a->link < b->link;
+}
+
+static Status
+push(struct grower *g, struct waiting one)
+{
+	TRY(GROW(g->ctx, g->waiting, g->n_waiting, g->waiting_capacity));
+	int at = g->n_waiting++;
+	for (; at > 0 && before(&one, &g->waiting[(at - 1) / 2]); at = (at - 1) / 2)
+		g->waiting[at] = g->waiting[(at - 1) / 2];
+	g->waiting[at] = one;
+	return OK;
+}
+
+static struct waiting
+pop(struct grower *g)
+{
+	struct waiting top = g->waiting[0], last = g->waiting[--g->n_waiting];
+	int at = 0;
+	for (int child; (child = 2 * at + 1) < g->n_waiting; at = child) {
+		child += child + 1 < g->n_waiting && before(&g->waiting[child + 1], &g->waiting[child]);
+		if (!before(&g->waiting[child], &last))
+			break;
+		g->waiting[at] = g->waiting[child];
+	}
+	if (g->n_waiting > 0)
+		g->waiting[at] = last;
+	return top;
+}
+
+/* ---- what hubs lead to ---- */
+
+/* Dijkstra from a switch over switches: an entry for each vertex, nearest first. The depth of what waits is the vertex,
+ * its hub the entry that leads there. */
+static Status
+search_from(struct grower *g, int source, bool *fits)
+{
+	const Topology *topo = g->topo;
+	struct hub *hub = &g->hub[source];
+	*hub = (struct hub){ .first = g->n_entries, .cost = -1 };
+	g->n_waiting = 0;
+	g->distance[source] = 0;
+	g->mark[source] = source;
+	TRY(push(g, (struct waiting){ 0, source, -1, 0, -1 }));
+	while (g->n_waiting > 0 && g->n_entries < MOST_ENTRIES) {
+		struct waiting at = pop(g);
+		int v = at.depth;
+		if (at.cost != g->distance[v])
+			continue;
+		/* Once: an entry that costs the same is worth less than none. */
+		g->distance[v] = -1;
+		TRY(GROW(g->ctx, g->entry, g->n_entries, g->entry_capacity));
+		g->entry[g->n_entries++] = (struct entry){ at.cost, v, at.link, at.hub };
+		for (int i = topo->first_out[v]; v >= topo->n_ranks && i < topo->first_out[v + 1]; i++) {
+			int l = topo->out[i], w = topo->link[l].to;
+			int64_t cost = at.cost + g->price[l];
+			if (g->mark[w] == source && (g->distance[w] < 0 || cost >= g->distance[w]))
+				continue;
+			g->mark[w] = source;
+			g->distance[w] = cost;
+			TRY(push(g, (struct waiting){ cost, w, g->n_entries - 1, 0, l }));
+		}
+	}
+	hub->n = g->n_entries - hub->first;
+	hub->next = hub->first;
+	*fits = g->n_entries < MOST_ENTRIES;
+	return OK;
+}
+
+static Status
+search_hubs_of(struct grower *g, bool *fits)
+{
+	const Topology *topo = g->topo;
+	g->n_entries = 0;
+	*fits = true;
+	memset(g->mark, -1, (size_t)topo->n_vertices * sizeof *g->mark);
+	memset(g->hub, 0, (size_t)topo->n_vertices * sizeof *g->hub);
+	for (int l = 0; l < topo->n_links && *fits; l++) {
+		int v = topo->link[l].to;
+		if (topo->link[l].from < topo->n_ranks && v >= topo->n_ranks && g->hub[v].n == 0)
+			TRY(search_from(g, v, fits));
+	}
+	return OK;
+}
+
+/* ---- one tree ---- */
+
+/* The next rank that a hub leads to waits. */
+static Status
+offer_next(struct grower *g, int v)
+{
+	struct hub *hub = &g->hub[v];
+	int end = hub->first + hub->n;
+	while (hub->next < end && (g->entry[hub->next].vertex >= g->topo->n_ranks
+	    || g->reached[g->entry[hub->next].vertex]))
+		hub->next++;
+	if (hub->next == end)
+		return OK;
+	hub->version++;
+	return push(g, (struct waiting){ hub->cost + g->entry[hub->next].distance, hub->depth, v, hub->version,
+	    hub->link });
+}
+
+/* What a rank that is new in the tree can send to. */
+static Status
+offer_links(struct grower *g, int rank)
+{
+	const Topology *topo = g->topo;
+	for (int i = topo->first_out[rank]; i < topo->first_out[rank + 1]; i++) {
+		int l = topo->out[i], w = topo->link[l].to;
+		if (w < topo->n_ranks) {
+			TRY(push(g, (struct waiting){ g->price[l], g->depth[rank], -1, 0, l }));
+			continue;
+		}
+		struct hub *hub = &g->hub[w];
+		if (hub->cost >= 0 && (hub->cost < g->price[l]
+		    || (hub->cost == g->price[l] && hub->depth <= g->depth[rank])))
+			continue;
+		hub->cost = g->price[l];
+		hub->depth = g->depth[rank];
+		hub->link = l;
+		TRY(offer_next(g, w));
+	}
+	return OK;
+}
+
+/* Both directions of a hop: over `first`, and on to that entry, -1: no further. */
+static Status
+add_edge(struct grower *g, int first, int entry, bool *mirrored)
+{
+	const Topology *topo = g->topo;
+	int n = 1, *link, *other;
+	for (int e = entry; e >= 0 && g->entry[e].from >= 0; e = g->entry[e].from)
+		n++;
+	if (n > LIMIT_ROUTE_LINKS)
+		return fail(g->ctx, LIMIT, "%s: a route needs more than %d links", topo->name, LIMIT_ROUTE_LINKS);
+	TRY(NEW(g->ctx, link, n));
+	TRY(NEW(g->ctx, other, n));
+	link[0] = first;
+	for (int e = entry, at = n; at > 1; e = g->entry[e].from)
+		link[--at] = g->entry[e].link;
+	for (int i = 0; i < n; i++) {
+		other[i] = g->opposite[link[n - 1 - i]];
+		*mirrored = *mirrored && other[i] >= 0;
+	}
+	int src = topo->link[first].from, dst = topo->link[link[n - 1]].to;
+	g->there[g->n_edges] = (Edge){ src, dst, n, link };
+	g->back[g->n_edges++] = (Edge){ dst, src, n, other };
+	g->reached[dst] = true;
+	g->depth[dst] = g->depth[src] + 1;
+	return offer_links(g, dst);
+}
+
+/* *out: false: some rank is not reached. *mirrored: each of its edges can be taken back. */
+static Status
+grow_tree(struct grower *g, int root, bool *out, bool *mirrored)
+{
+	const Topology *topo = g->topo;
+	memset(g->reached, 0, (size_t)topo->n_ranks * sizeof *g->reached);
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		g->hub[v] = (struct hub){ .first = g->hub[v].first, .n = g->hub[v].n, .next = g->hub[v].first,
+		    .cost = -1 };
+	g->n_waiting = g->n_edges = 0;
+	g->reached[root] = true;
+	g->depth[root] = 0;
+	*mirrored = true;
+	TRY(offer_links(g, root));
+	while (g->n_waiting > 0) {
+		struct waiting at = pop(g);
+		int entry = -1;
+		if (at.hub < 0 && g->reached[topo->link[at.link].to])
+			continue;
+		if (at.hub >= 0) {
+			struct hub *hub = &g->hub[at.hub];
+			if (at.version != hub->version)
+				continue;
+			entry = hub->next;
+		}
+		if (entry < 0 || !g->reached[g->entry[entry].vertex])
+			TRY(add_edge(g, at.link, entry, mirrored));
+		if (at.hub >= 0 && at.version == g->hub[at.hub].version)
+			TRY(offer_next(g, at.hub));
+	}
+	*out = g->n_edges == topo->n_ranks - 1;
+	return OK;
+}
+
+/* ---- rounds ---- */
+
+struct rounds {
+	struct grower g;
+	Ctx *ctx;
+	const Topology *topo;
+	const Symmetry *sym;
+	Collective coll;
+	int64_t *price, *load;	/* of each link; of each orbit: uses by representatives, so far */
+	int64_t *capacity;	/* of all links of an orbit */
+	Packing *pack;
+	int n_kept;		/* trees of the rounds with the highest rate */
+	Frac best;		/* their rate for a demand; of an allreduce for one image of each tree */
+};
+
+/* Prices of an orbit: as the capacity of its links has it, and up to 1 + STEEP times that where the load is highest. */
+static void
+set_prices(struct rounds *r)
+{
+	const Topology *topo = r->topo;
+	int64_t unit = topo_link_unit(topo), most = 0;
+	for (int o = 0; o < r->sym->n_orbits; o++) {
+		int64_t load = (int64_t)(((Wide)r->load[o] << 20) / (r->capacity[o] / unit + 1));
+		most = load > most ? load : most;
+	}
+	for (int l = 0; l < topo->n_links; l++) {
+		int o = r->sym->link_orbit[l];
+		int64_t load = (int64_t)(((Wide)r->load[o] << 20) / (r->capacity[o] / unit + 1));
+		int64_t part = most ? (int64_t)(((Wide)load << 10) / most) : 0;
+		Wide base = ((Wide)1 << PRICE_BITS) / (topo->link[l].capacity / unit) + 1;
+		r->price[l] = (int64_t)(base * ((1 << 20) + STEEP * part * part) >> 20);
+	}
+}
+
+/* The link with the same capacity in the other direction, -1: none. A switch may have thousands of links, so the end
+ * with fewer is asked. */
+static int
+opposite_of(const Topology *topo, int l)
+{
+	const Link *a = &topo->link[l];
+	int n_out = topo->first_out[a->to + 1] - topo->first_out[a->to];
+	int n_in = topo->first_in[a->from + 1] - topo->first_in[a->from], n = n_out < n_in ? n_out : n_in;
+	const int *list = n_out < n_in ? topo->out + topo->first_out[a->to] : topo->in + topo->first_in[a->from];
+	for (int i = 0; i < n; i++) {
+		const Link *b = &topo->link[list[i]];
+		if (b->from == a->to && b->to == a->from && b->class == a->class && b->capacity == a->capacity)
+			return list[i];
+	}
+	return -1;
+}
+
+static Status
+new_rounds(struct rounds *r, Packing *pack)
+{
+	const Topology *topo = r->topo;
+	size_t n = (size_t)topo->n_vertices, m = (size_t)topo->n_links;
+	struct grower *g = &r->g;
+	TRY(TEMP(r->ctx, r->price, m));
+	TRY(TEMP(r->ctx, r->load, m));
+	TRY(TEMP(r->ctx, r->capacity, m));
+	*g = (struct grower){ .ctx = r->ctx, .topo = topo, .price = r->price };
+	TRY(TEMP(r->ctx, g->hub, n));
+	TRY(TEMP(r->ctx, g->distance, n));
+	TRY(TEMP(r->ctx, g->mark, n));
+	TRY(TEMP(r->ctx, g->opposite, m));
+	TRY(TEMP(r->ctx, g->reached, n));
+	TRY(TEMP(r->ctx, g->depth, n));
+	TRY(TEMP(r->ctx, g->there, topo->n_ranks));
+	TRY(TEMP(r->ctx, g->back, topo->n_ranks));
+	for (int l = 0; l < topo->n_links; l++) {
+		g->opposite[l] = opposite_of(topo, l);
+		r->capacity[r->sym->link_orbit[l]] += topo->link[l].capacity;
+	}
+	int roots = r->coll == ALLREDUCE ? 1 : r->sym->n_representatives;
+	*pack = (Packing){ .unit = FRAC_ONE, .symmetry = r->sym };
+	TRY(NEW(r->ctx, pack->tree, ROUNDS * (size_t)roots));
+	TRY(NEW(r->ctx, pack->demand, ROUNDS * (size_t)roots));
+	TRY(NEW(r->ctx, pack->weight, ROUNDS * (size_t)roots));
+	r->pack = pack;
+	return OK;
+}
+
+/* A tree of the representative, and what all images load with it. images: ranks of its orbit. */
+static Status
+add_tree(struct rounds *r, int root, int images)
+{
+	struct grower *g = &r->g;
+	Packing *pack = r->pack;
+	Tree *tree = &pack->tree[pack->n_trees];
+	bool into = r->coll == REDUCESCATTER;
+	TRY(tree_arrange(r->ctx, r->topo->n_ranks, into ? REDUCE : r->coll == ALLREDUCE ? ALLREDUCE : BROADCAST, root,
+	    into ? g->back : g->there, into ? g->there : g->back, g->n_edges, tree));
+	for (int i = 0; i < tree->n_down + tree->n_up; i++) {
+		const Edge *edge = tree_edge(tree, i);
+		for (int k = 0; k < edge->n_links; k++)
+			r->load[r->sym->link_orbit[edge->link[k]]] += images;
+	}
+	pack->demand[pack->n_trees] = r->coll == ALLREDUCE ? 0 : root;
+	pack->weight[pack->n_trees++] = 1;
+	return OK;
+}
+
+/* The least capacity by load of any orbit, times the rounds. */
+static void
+keep_rounds(struct rounds *r, int rounds)
+{
+	Wide num = 0, den = 1;
+	for (int o = 0; o < r->sym->n_orbits; o++)
+		if (r->load[o] > 0 && (num == 0 || ratio_cmp(r->capacity[o], r->load[o], num, den) < 0)) {
+			num = r->capacity[o];
+			den = r->load[o];
+		}
+	Frac rate;
+	if (num == 0 || !frac_make(num * rounds, den, &rate) || frac_cmp(rate, r->best) <= 0)
+		return;
+	r->best = rate;
+	r->n_kept = r->pack->n_trees;
+}
+
+/* *good: false: there is no such tree. */
+static Status
+one_round(struct rounds *r, bool *good)
+{
+	int n = r->coll == ALLREDUCE ? 1 : r->sym->n_representatives;
+	set_prices(r);
+	TRY(search_hubs_of(&r->g, good));
+	for (int i = 0; i < n && *good; i++) {
+		int root = r->sym->representative[i], images = r->sym->size;
+		bool whole, mirrored, moved = false;
+		for (int m = 0; m < r->sym->n_maps; m++)
+			moved = moved || r->sym->map[m].vertex[root] != root;
+		TRY(grow_tree(&r->g, root, &whole, &mirrored));
+		*good = whole && (mirrored || r->coll == ALLGATHER);
+		if (*good)
+			TRY(add_tree(r, root, moved || r->coll == ALLREDUCE ? images : 1));
+	}
+	return OK;
+}
+
+/* Trees of one demand side by side, in the order of their rounds. */
+static Status
+sort_by_demand(struct rounds *r, Packing **out)
+{
+	Packing *made;
+	const Packing *pack = r->pack;
+	int each = r->coll == ALLREDUCE ? 1 : r->sym->n_representatives;
+	TRY(NEW(r->ctx, made, 1));
+	*made = *pack;
+	made->n_trees = r->n_kept;
+	TRY(NEW(r->ctx, made->tree, r->n_kept));
+	TRY(NEW(r->ctx, made->demand, r->n_kept));
+	for (int i = 0, n = 0; i < each; i++)
+		for (int t = i; t < r->n_kept; t += each, n++) {
+			made->tree[n] = pack->tree[t];
+			made->demand[n] = pack->demand[t];
+		}
+	*out = made;
+	return OK;
+}
+
+Status
+pack_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, const Bound *bound, Packing **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct rounds r = { .ctx = ctx, .topo = topo, .sym = sym, .coll = coll, .best = FRAC_ZERO };
+	Packing pack;
+	bool good = true;
+	*out = NULL;
+	if ((coll != ALLREDUCE && coll != ALLGATHER && coll != REDUCESCATTER) || sym->size < 2 || topo->route
+	    || tree_shares(topo, coll))
+		return OK;
+	TRY(new_rounds(&r, &pack));
+	Frac top, parts = { coll == ALLREDUCE ? sym->size : collective_shares(coll, topo->n_ranks), 1 };
+	if (!frac_div(bound->rate, parts, &top))
+		return OK;
+	int64_t images = (int64_t)sym->size * (coll == ALLREDUCE ? 1 : sym->n_representatives);
+	for (int i = 1; i <= ROUNDS && i <= LIMIT_IMAGES / images && good && (i == 1 || frac_cmp(r.best, top) < 0)
+	    && progress(ctx, "trees of %d GPUs: round %d", topo->n_ranks, i) > 0; i++) {
+		TRY(one_round(&r, &good));
+		if (good)
+			keep_rounds(&r, i);
+	}
+	if (r.n_kept > 0)
+		TRY(sort_by_demand(&r, out));
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
