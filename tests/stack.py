@@ -82,6 +82,7 @@ POINTERS = {
     "out_of_time": None,
     "cheapest_price": None,			# families of trees are for plans
     "cheapest_find": None,
+    "symmetry_orbits": r"src/model/symmetry\.c:image_of_(link|vertex)$",
     # What the engine, the network and the hub tell a communicator of one rank, and it them: the only ones are set in
     # comm/init.c and comm/tuning.c.
     "remote_send": NET,

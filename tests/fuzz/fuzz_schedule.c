@@ -1,5 +1,6 @@
 /* A schedule file is refused, or it passes sched_check and survives writing and reading. One that sched_verify
- * accepts is accepted when read back, and in other ranks, too, and lowers to a program. */
+ * accepts is accepted when read back, and in other ranks, too, and lowers to a program. A compact one is valid exactly
+ * if the list of its trees is, and gives each rank the same program. */
 #include "json_mutator.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
@@ -7,7 +8,8 @@
 const char *const dictionary[] = { "blink-schedule", "format", "version", "generator", "name", "options", "topology",
 	"digest", "ranks", "gpu", "node", "links", "from", "to", "class", "nvlink", "pcie", "net", "capacity",
 	"latency", "collective", "root", "algorithm", "rate", "achieved", "bound", "certificate", "kind", "cut", "side",
-	"partition", "parts", "part", "setup", "prices", "price", "trees", "segment", "down", "up", "broadcast",
+	"partition", "parts", "part", "setup", "prices", "price", "trees", "segment", "symmetry", "order", "down", "up",
+	"broadcast",
 	"reduce", "allreduce", "gather", "scatter", "allgather", "reducescatter", "alltoall", "null", "true", "false",
 	"[]", "{}", "\"sw\"", "\"0/1\"", "\"1/1\"", "\"1/2\"", "[0, 1, [0]]", "[1, 0, [1]]", "[0, 1, []]",
 	"\"to\": [0],", "\"to\": [1, 0],", "\"up\": [],", "[", "]", "{", "}", "\"", ",", ":", "\\u0000", "\\n",
@@ -61,6 +63,43 @@ relabel(Ctx *ctx, const Schedule *sched)
 }
 
 static void
+judge_compact(Ctx *ctx, const uint8_t *data, size_t size, unsigned allowed)
+{
+	Ctx own;
+	Schedule *sched, *all;
+	RankProgram *of, *of_all;
+	Text json = { 0 };
+	ctx_init(&own);
+	if (sched_read_compact(&own, label, (const char *)data, size, &sched) == OK && sched->symmetry) {
+		Status status = sched_verify(&own, label, sched);
+		REQUIRE(status == OK || allowed >> status & 1, "%s", own.error.text);
+		own.error = (Error){ 0 };
+		sched_write_json(sched, &json);
+		REQUIRE(!json.failed, "no memory");
+		Status listed = sched_expand(&own, label, sched, &all);
+		REQUIRE(listed == OK || listed == LIMIT, "%s", own.error.text);
+		own.error = (Error){ 0 };
+		if (listed == OK) {
+			listed = sched_verify(&own, label, all);
+			/* A list may take more steps than are allowed. */
+			REQUIRE((listed == OK) == (status == OK) || listed == LIMIT || status == LIMIT, "compact %d, "
+			    "listed %d: %s", (int)status, (int)listed, own.error.text);
+			own.error = (Error){ 0 };
+		}
+		if (status == OK && listed == OK && sched_project(&own, sched, 0, &of) == OK
+		    && sched_project(&own, all, 0, &of_all) == OK)
+			REQUIRE(rank_program_fingerprint(of) == rank_program_fingerprint(of_all), "another program");
+		ctx_free(ctx);
+		ctx_init(ctx);
+		REQUIRE(sched_read_compact(ctx, label, json.data, json.size, &all) == OK, "%s", ctx->error.text);
+		ctx_free(ctx);
+		ctx_init(ctx);
+		text_free(&json);
+	}
+	ctx_free(&own);
+}
+
+static void
 test_input(const uint8_t *data, size_t size)
 {
 	const unsigned allowed = 1u << BAD_INPUT | 1u << LIMIT | 1u << UNVERIFIED;
@@ -68,6 +107,7 @@ test_input(const uint8_t *data, size_t size)
 	Schedule *sched;
 	Text json = { 0 };
 	ctx_init(&ctx);
+	judge_compact(&ctx, data, size, allowed);
 	Status status = sched_read(&ctx, label, (const char *)data, size, &sched);
 	if (status != OK) {
 		judge_refusal(&ctx, status, allowed, label);

@@ -21,6 +21,7 @@ import hostile
 
 NS, BYTES = 50, 50
 SLACK_NS, SLACK_BYTES = 20e6, 1 << 20
+RETRIED_NS = 200e6
 # Of a search through a certificate: 2e9 steps of about a ns, and the matrix of LIMIT_RANKS.
 SEARCH_NS, SEARCH_BYTES = 2e9, 320 << 20
 MARGIN = 4
@@ -80,8 +81,11 @@ class Meter:
         self.process.wait()
 
     def run(self, arguments):
-        """ns, bytes, exit code, message."""
+        """ns, bytes, exit code, message. What seems slow runs twice more: on a loaded machine caches are cold, and a process
+        takes more CPU, never less."""
         time, memory, code, text = self.raw(arguments)
+        for _ in range(2 if SLACK_NS < time < RETRIED_NS else 0):
+            time = min(time, self.raw(arguments)[0])
         return max(0, time - self.floor[0]), max(0, memory - self.floor[1]), code, text
 
 

@@ -151,6 +151,20 @@ class Simulator:
                 b.left = length
                 return
 
+    def speeds(self, moving):
+        """All rise together, until a link is full and stops those on it."""
+        speed, paths = {}, {id(b): set(b.path) for b in moving}
+        left = {i: self.rate(i) for path in paths.values() for i in path}
+        while len(speed) < len(moving):
+            on = {i: [b for b in moving if id(b) not in speed and i in paths[id(b)]] for i in left}
+            lowest = min(left[i] / len(on[i]) for i in left if on[i])
+            full = [i for i in left if on[i] and left[i] / len(on[i]) == lowest]
+            for b in {id(b): b for i in full for b in on[i]}.values():
+                speed[id(b)] = lowest
+                for i in paths[id(b)]:
+                    left[i] -= lowest
+        return speed
+
     def time(self):
         now = self.us('call')
         while True:
@@ -161,12 +175,8 @@ class Simulator:
                     while b.phase == 'wait' and not self.done(b) and self.ready(b, now):
                         self.advance(b, now)
                         moved = True
-            on = {}
             busy = [b for b in self.blocks if b.phase != 'wait']
-            for b in busy:
-                for i in b.path if b.phase == 'move' else ():
-                    on[i] = on.get(i, 0) + 1
-            speed = {id(b): min(self.rate(i) / on[i] for i in b.path) if b.phase == 'move' else 1 for b in busy}
+            speed = {id(b): 1 for b in busy} | self.speeds([b for b in busy if b.phase == 'move'])
             ends = [now + b.left / speed[id(b)] for b in busy]
             ends += [t for b in self.blocks for t in b.arrivals[b.taken:] if t > now]
             if not ends:

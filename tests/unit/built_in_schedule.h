@@ -9,7 +9,7 @@
 
 enum {
 	MOST_EDGES = 1 << 17,		/* of a schedule whose number of trees is free: its table is some 20 MB */
-	STAR = LIMIT_RANKS,		/* an arity */
+	STAR = LIMIT_COMM_RANKS,		/* an arity */
 	NEAR = 8, FAR = 4		/* arity in a server, and between servers, for small messages */
 };
 

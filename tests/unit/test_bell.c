@@ -30,7 +30,7 @@ static void
 test_numbers(void)
 {
 	struct bell bell = { 0 };
-	const uint32_t some[] = { 0, 1, 2, FLAG_DONE, flag_number(LIMIT_RANKS - 1, FLAG_CHANNEL_DONE) };
+	const uint32_t some[] = { 0, 1, 2, FLAG_DONE, flag_number(LIMIT_COMM_RANKS - 1, FLAG_CHANNEL_DONE) };
 	bool own = true, other = false, any = true, always = true;
 	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
 		own = own && wakes(&bell, BELL_FLAG + some[i], some[i]);

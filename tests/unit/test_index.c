@@ -152,6 +152,18 @@ write_index(Ctx *ctx, const Topology *topo, Index *index)
 	text_free(&text);
 }
 
+/* The lookup file of the index. */
+static void
+write_lookup(Ctx *ctx, const Index *index)
+{
+	Text json = { 0 }, lookup = { 0 };
+	index_write(index, &json);
+	if (lookup_write(ctx, index, json.data, json.size, &lookup) == OK)
+		write_file(ctx, "index.lookup", &lookup);
+	text_free(&json);
+	text_free(&lookup);
+}
+
 /* ---- run: what the ranks of the caller must have ---- */
 
 static int32_t
@@ -448,11 +460,28 @@ test_outlives(void)
 	ok(good, "a schedule outlives the index");
 }
 
+/* What an index finds: all of it in memory, or by its lookup file. */
+static void
+test_index(bool by_lookup)
+{
+	blinkIndex_t index;
+	if (blinkIndexLoad(folder, &index, NULL) != blinkSuccess) {
+		printf("Bail out! the index does not load\n");
+		exit(1);
+	}
+	ok((index->lookup != NULL) == by_lookup, by_lookup ? "by its lookup file" : "without a lookup file");
+	test_find(index);
+	test_entry(index);
+	test_arguments(index);
+	test_threads(index);
+	test_outlives();
+	blinkIndexDestroy(index);
+}
+
 int
 main(void)
 {
 	char made[] = "/tmp/blink-test-XXXXXX", command[64];
-	blinkIndex_t index;
 	Index written;
 	Ctx ctx;
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -460,17 +489,10 @@ main(void)
 	ctx_init(&ctx);
 	const Topology *topo = machine(&ctx, "topologies/dgx1v.xml");
 	write_index(&ctx, topo, &written);
-	if (blinkIndexLoad(folder, &index, NULL) != blinkSuccess) {
-		printf("Bail out! the index does not load\n");
-		return 1;
-	}
 	test_relabel(topo);
-	test_find(index);
-	test_entry(index);
-	test_arguments(index);
-	test_threads(index);
-	test_outlives();
-	blinkIndexDestroy(index);
+	test_index(false);
+	write_lookup(&ctx, &written);
+	test_index(true);
 	test_files(&ctx, &written);
 	ctx_free(&ctx);
 	snprintf(command, sizeof command, "rm -rf %s", folder);

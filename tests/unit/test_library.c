@@ -421,6 +421,83 @@ test_broken(Ctx *ctx, const Topology *topo)
 	library_close(lib);
 }
 
+/* ---- one rank's part ---- */
+
+static struct library *
+open_part(Ctx *ctx, const char *path, int n_ranks, int rank)
+{
+	struct library *lib = NULL;
+	if (library_open_part(ctx, path, 0, n_ranks, rank, &lib) != OK) {
+		printf("Bail out! %s\n", ctx->error.text);
+		exit(1);
+	}
+	return lib;
+}
+
+/* Has the library read it once, and kept what each of the ranks does? It is gone when it is chosen. */
+static bool
+keeps_parts(const Text *json, Collective coll, int n)
+{
+	struct job job = { .n_ranks = n, .server = one, .n_servers = 2 };
+	bool good = true;
+	for (int r = 0; r < n && good; r++) {
+		Ctx ctx;
+		Schedule *sched;
+		RankProgram *want;
+		Choice got = { .what = "" };
+		char digest[DIGEST_ROOM];
+		ctx_init(&ctx);
+		write_text("part.json", json->data, json->size);
+		struct library *lib = open_part(&ctx, in_folder("part.json"), n, r);
+		unlink(in_folder("part.json"));
+		digest_of(json->data, json->size, digest);
+		good = library_choose(&ctx, lib, &job, coll, -1, 1 << 20, &got) == OK && got.prog && got.prog->rank == r
+		    && strcmp(got.digest, digest) == 0 && strstr(got.what, "part.json: trees, ")
+		    && sched_read_compact(&ctx, "x", json->data, json->size, &sched) == OK
+		    && sched_project(&ctx, sched, r, &want) == OK
+		    && rank_program_fingerprint(want) == rank_program_fingerprint(got.prog);
+		library_close(lib);
+		ctx_free(&ctx);
+	}
+	return good;
+}
+
+static void
+test_parts(Ctx *ctx, const Topology *topo)
+{
+	static const int all[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+	struct job job = { .n_ranks = 8, .server = one, .n_servers = 2 };
+	Text json = { 0 };
+	Schedule *sched = schedule_of(ctx, topo, all, 8, ALLREDUCE, -1, false, &json), *compact;
+	Choice got = { .what = "" };
+	ok(keeps_parts(&json, ALLREDUCE, 8), "of a schedule file that is read once each rank's part is kept");
+	write_text("part.json", json.data, json.size);
+	struct library *lib = open_part(ctx, in_folder("part.json"), 4, 0);
+	job.n_ranks = 4;
+	ok(library_choose(ctx, lib, &job, ALLREDUCE, -1, 1 << 20, &got) == OK && !got.sched && !got.prog,
+	    "but not of one for more ranks");
+	library_close(lib);
+	/* The last edge of the last tree ends elsewhere. */
+	char *last = strrchr(json.data, ',');
+	while (strncmp(last, "[[", 2) != 0 && last > json.data)
+		last--;
+	json.size = (size_t)(last - json.data);
+	json.data[json.size] = 0;
+	write_text("part.json", json.data, json.size);
+	ctx->error.status = OK;
+	ok(library_open_part(ctx, in_folder("part.json"), 0, 8, 0, &lib) == BAD_INPUT
+	    && strstr(ctx->error.text, "part.json:"), "one that is cut is refused");
+	ctx->error.status = OK;
+	text_free(&json);
+	if (compile_compact(ctx, "x", sched, &compact) == OK) {
+		sched_write_json(compact, &json);
+		ok(keeps_parts(&json, ALLREDUCE, 8), "of a compact file, too");
+		text_free(&json);
+	} else {
+		ok(false, "of a compact file, too");
+	}
+}
+
 /* ---- ranges in an index ---- */
 
 static bool
@@ -514,6 +591,7 @@ main(int argc, char **argv)
 	test_find();
 	test_ranges();
 	test_broken(&ctx, topo);
+	test_parts(&ctx, machine(&ctx, "topologies/dgx-a100.xml"));
 	ctx_free(&ctx);
 	snprintf(command, sizeof command, "rm -r %s", folder);
 	printf("1..%d\n", n_tests);

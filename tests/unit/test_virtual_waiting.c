@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SECONDS_MOST = 60, LINE = 64, WAIT_MS = 200, LATE_MS = 50, TRIALS = 40, PLACES_MANY = 40, THREADS = 200,
+enum { SECONDS_MOST = 120, LINE = 64, WAIT_MS = 200, LATE_MS = 50, TRIALS = 400, PLACES_MANY = 40, THREADS = 200,
 	PASSING_BYTES = 64 << 20 };
 
 static int n_tests, n_failed;

@@ -1,0 +1,436 @@
+/* Compact schedules (schedule/images.h) against lists of all their trees: what is folded and expanded again is the
+ * same, each rank's program is the same of both forms, and a compact schedule is valid exactly if its list is, also
+ * after it was changed at random. Prints TAP. Arguments: seed, changes of each schedule, times 20. */
+#include "blink.h"
+#include "compile.h"
+#include "format/format.h"
+#include "plan/pack/pack.h"
+#include "plan/plan.h"
+#include "random.h"
+#include "runtime.h"
+#include "schedule/schedule.h"
+#include "topology/topology.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const lines[] = {
+	"server:4 gpu:4 switch:300 net:25 rails", "server:3 gpu:2 mesh:20 net:7", "gpu:6 ring:25", "gpu:5 mesh:25",
+	"server:4 gpu:4 switch:300 nic:2@25 pcie:24", "server:6 gpu:2 switch:50 net:25 leaf:3 oversubscription:2",
+	"server:2 gpu:4 switch:100 net:10 multicast reduce",
+};
+
+static const Collective collectives[] = { ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL };
+
+static void
+must(const Ctx *ctx, Status status)
+{
+	if (status == OK)
+		return;
+	printf("Bail out! %s\n", ctx->error.text);
+	exit(1);
+}
+
+static void
+ok(bool good, const char *what, const char *line, Collective coll)
+{
+	printf("%s %s: %s: %s\n", good ? "ok" : "not ok", line, collective_name(coll), what);
+}
+
+static void
+plan(Ctx *ctx, const char *line, Collective coll, Schedule **out)
+{
+	static const char *const none[] = { NULL };
+	const Ask ask = { .coll = coll, .root = -1, .packing = PACKING_EXACT, .epsilon = { 1, 20 },
+		.tolerance = { 0, 1 }, .minimise = true };
+	Compiled made = { 0 };
+	Text text = { 0 };
+	Topology *topo;
+	int gpu[64];
+	must(ctx, synthetic_write(ctx, line, &text));
+	must(ctx, topo_read(ctx, line, none, text.data, text.size, &topo));
+	text_free(&text);
+	for (int i = 0; i < topo->n_ranks; i++)
+		gpu[i] = i;
+	must(ctx, compile(ctx, topo, gpu, topo->n_ranks, &ask, &made));
+	text_free(&made.json);
+	*out = made.sched;
+}
+
+/* ---- equality ---- */
+
+static bool
+same_schedule(const Schedule *a, const Schedule *b)
+{
+	bool same = a->n_segments == b->n_segments && frac_cmp(a->achieved, b->achieved) == 0;
+	for (int t = 0; t < a->n_segments && same; t++) {
+		const Segment *s = &a->segment[t], *u = &b->segment[t];
+		same = frac_cmp(s->offset, u->offset) == 0 && frac_cmp(s->length, u->length) == 0
+		    && s->tree.root == u->tree.root && s->tree.n_down == u->tree.n_down && s->tree.n_up == u->tree.n_up
+		    && s->n_to == u->n_to && tree_same_edges(s->tree.down, u->tree.down, s->tree.n_down)
+		    && tree_same_edges(s->tree.up, u->tree.up, s->tree.n_up);
+	}
+	return same;
+}
+
+static bool
+same_lanes(const RankLane *a, const RankLane *b, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (a[i].rank != b[i].rank || a[i].lane != b[i].lane || a[i].ring != b[i].ring)
+			return false;
+	return true;
+}
+
+static bool
+same_extent(const Extent *a, const Extent *b)
+{
+	return frac_cmp(a->begin, b->begin) == 0 && frac_cmp(a->end, b->end) == 0 && a->part == b->part
+	    && a->send_block == b->send_block && a->recv_block == b->recv_block;
+}
+
+static bool
+same_program(const RankProgram *a, const RankProgram *b)
+{
+	bool same = a->n_tasks == b->n_tasks && a->n_extents == b->n_extents && a->n_rings == b->n_rings
+	    && a->rings_max == b->rings_max && a->n_peers == b->n_peers && a->lanes_max == b->lanes_max
+	    && a->segments_max == b->segments_max && a->depth == b->depth && a->keep_input == b->keep_input
+	    && frac_cmp(a->longest[0], b->longest[0]) == 0
+	    && memcmp(a->peer, b->peer, (size_t)a->n_peers * sizeof *a->peer) == 0;
+	for (int i = 0; i < a->n_extents && same; i++)
+		same = same_extent(&a->extent[i], &b->extent[i]);
+	for (int i = 0; i < a->n_tasks && same; i++) {
+		const RankTask *t = &a->task[i], *u = &b->task[i];
+		same = t->segment == u->segment && t->extent == u->extent && t->own == u->own && t->output == u->output
+		    && t->complete == u->complete && t->ring == u->ring && t->hops == u->hops && t->n_from == u->n_from
+		    && t->n_to == u->n_to && same_lanes(t->from, u->from, t->n_from)
+		    && same_lanes(t->to, u->to, t->n_to);
+	}
+	return same;
+}
+
+static bool
+same_programs(Ctx *ctx, const Schedule *a, const Schedule *b)
+{
+	bool same = true;
+	for (int r = 0; r < a->topo->n_ranks && same; r++) {
+		RankProgram *p, *q;
+		must(ctx, sched_project(ctx, a, r, &p));
+		must(ctx, sched_project(ctx, b, r, &q));
+		same = same_program(p, q);
+	}
+	return same;
+}
+
+/* ---- execution ---- */
+
+/* What libblink makes of a file: of each rank the bytes that it has in the end. Steps are made for a communicator. */
+static float *
+results(const Ctx *ctx, const Text *json, int n, size_t count, size_t size)
+{
+	float *memory = calloc(2 * (size_t)n * size, sizeof *memory);
+	const void *send[64];
+	void *recv[64];
+	blinkSchedule_t sched;
+	blinkComm_t comm;
+	if (!memory || blinkScheduleParse("x", json->data, json->size, &sched, NULL) != blinkSuccess
+	    || sched->is_lowered || blinkCommCreate(sched, NULL, &comm, NULL) != blinkSuccess || !sched->is_lowered)
+		must(ctx, NO_MEMORY);
+	for (int r = 0; r < n; r++) {
+		float *own = memory + (size_t)(n + r) * size;
+		for (size_t i = 0; i < size; i++)
+			own[i] = (float)(r + 1) / (float)(3 + i % 97);
+		send[r] = own;
+		recv[r] = memory + (size_t)r * size;
+	}
+	if (blinkRun(comm, send, recv, count, blinkFloat32, blinkSum) != blinkSuccess)
+		must(ctx, INTERNAL);
+	blinkCommDestroy(comm);
+	blinkScheduleDestroy(sched);
+	return memory;
+}
+
+/* Sums of numbers that round: so their bits depend on the order of additions. */
+static bool
+same_bits(const Ctx *ctx, const Schedule *listed, const Text *compact)
+{
+	enum { COUNT = 1001 };
+	int n = listed->topo->n_ranks;
+	size_t size = (size_t)n * COUNT;
+	Text json = { 0 };
+	sched_write_json(listed, &json);
+	float *a = results(ctx, &json, n, COUNT, size), *b = results(ctx, compact, n, COUNT, size);
+	bool same = memcmp(a, b, (size_t)n * size * sizeof *a) == 0, moved = false;
+	for (size_t i = 0; i < (size_t)n * size; i++)
+		moved = moved || a[i] != 0;
+	free(a);
+	free(b);
+	text_free(&json);
+	return same && moved;
+}
+
+/* ---- random changes ---- */
+
+static Schedule *
+copy(Ctx *ctx, const Schedule *in)
+{
+	Schedule *out;
+	Symmetry *sym;
+	must(ctx, NEW(ctx, out, 1));
+	*out = *in;
+	must(ctx, NEW(ctx, out->segment, in->n_segments + 1));
+	for (int t = 0; t < in->n_segments; t++) {
+		out->segment[t] = in->segment[t];
+		must(ctx, tree_image(ctx, &in->segment[t].tree, NULL, NULL, &out->segment[t].tree));
+	}
+	must(ctx, NEW(ctx, sym, 1));
+	*sym = *in->symmetry;
+	must(ctx, NEW(ctx, sym->map, sym->n_maps));
+	for (int m = 0; m < sym->n_maps; m++) {
+		size_t n = (size_t)in->topo->n_vertices, l = (size_t)in->topo->n_links;
+		int *vertex, *link;
+		must(ctx, NEW(ctx, vertex, n));
+		must(ctx, NEW(ctx, link, l));
+		memcpy(vertex, in->symmetry->map[m].vertex, n * sizeof *vertex);
+		memcpy(link, in->symmetry->map[m].link, l * sizeof *link);
+		sym->map[m] = (SymmetryMap){ .order = in->symmetry->map[m].order, .vertex = vertex, .link = link };
+	}
+	out->symmetry = sym;
+	return out;
+}
+
+/* Every other element of a map alone: a group, of half the size. */
+static void
+halve(Ctx *ctx, const Topology *topo, Symmetry *sym, SymmetryMap *map)
+{
+	int *vertex, *link;
+	if (map->order % 2 || map->order < 4)
+		return;
+	must(ctx, NEW(ctx, vertex, topo->n_vertices));
+	must(ctx, NEW(ctx, link, topo->n_links));
+	for (int v = 0; v < topo->n_vertices; v++)
+		vertex[v] = map->vertex[map->vertex[v]];
+	for (int l = 0; l < topo->n_links; l++)
+		link[l] = map->link[map->link[l]];
+	map->order /= 2;
+	sym->size /= 2;
+	map->vertex = vertex;
+	map->link = link;
+}
+
+static void
+swap(int *a, int *b)
+{
+	int t = *a;
+	*a = *b;
+	*b = t;
+}
+
+static void
+change(Ctx *ctx, Schedule *sched)
+{
+	const Topology *topo = sched->topo;
+	Symmetry *sym = (Symmetry *)sched->symmetry;
+	SymmetryMap *map = &sym->map[below(sym->n_maps)];
+	Segment *s = &sched->segment[below(sched->n_segments)];
+	int n_edges = s->tree.n_down + s->tree.n_up;
+	Edge *edge = n_edges ? (Edge *)tree_edge(&s->tree, below(n_edges)) : NULL;
+	switch (below(12)) {
+	case 0:
+		s->tree.root = below(topo->n_ranks);
+		break;
+	case 1:
+		frac_mul(s->length, (Frac){ 1 + below(3), 1 + below(3) }, &s->length);
+		break;
+	case 2:
+		frac_add(s->offset, s->length, &s->offset);
+		break;
+	case 3:
+		if (edge)
+			*edge = *tree_edge(&s->tree, below(n_edges));
+		break;
+	case 4:
+		if (sched->n_segments > 1)
+			*s = sched->segment[--sched->n_segments];
+		break;
+	case 5:
+		sched->segment[sched->n_segments++] = *s;
+		break;
+	case 6:
+		halve(ctx, topo, sym, map);
+		break;
+	case 7:
+		swap((int *)&map->vertex[below(topo->n_ranks)], (int *)&map->vertex[below(topo->n_ranks)]);
+		break;
+	case 8:
+		swap((int *)&map->link[below(topo->n_links)], (int *)&map->link[below(topo->n_links)]);
+		break;
+	case 9:
+		map->order = 2 + below(topo->n_ranks - 1);
+		break;
+	case 10:
+		sched->stated_achieved *= 1 + below(2);
+		break;
+	default:
+		if (s->tree.n_down)
+			s->tree.n_down--;
+		break;
+	}
+}
+
+struct counts {
+	int refused, valid, invalid;	/* by sched_check; then by sched_verify */
+	bool agree;
+};
+
+/* rank_orbits trusts that sizes are products of orders, as the reader makes them. */
+static bool
+sizes_are_products(const Symmetry *sym)
+{
+	int64_t size = 1;
+	for (int m = 0; m < sym->n_maps && size <= sym->size; m++)
+		size *= sym->map[m].order;
+	return size == sym->size;
+}
+
+static void
+try_change(const Schedule *from, struct counts *counts)
+{
+	Ctx ctx, other;
+	ctx_init(&ctx);
+	ctx_init(&other);
+	Schedule *sched = copy(&ctx, from), *all;
+	change(&ctx, sched);
+	if (below(3) == 0)
+		change(&ctx, sched);
+	if (!sizes_are_products(sched->symmetry) || sched_check(&ctx, "x", sched) != OK) {
+		counts->refused++;
+	} else {
+		must(&ctx, symmetry_find_orbits(&ctx, sched->topo, (Symmetry *)sched->symmetry));
+		must(&ctx, sched_expand(&ctx, "x", sched, &all));
+		bool compact = sched_verify(&ctx, "x", sched) == OK, listed = sched_verify(&other, "x", all) == OK;
+		if (compact != listed)
+			printf("# compact %d: %s; listed %d: %s\n", compact, ctx.error.text, listed, other.error.text);
+		counts->agree = counts->agree && compact == listed;
+		counts->valid += compact;
+		counts->invalid += !compact;
+	}
+	ctx_free(&ctx);
+	ctx_free(&other);
+}
+
+/* ---- tests ---- */
+
+static Schedule *
+relabelled(Ctx *ctx, const Schedule *sched)
+{
+	int n = sched->topo->n_ranks, *rank;
+	Schedule *out;
+	must(ctx, NEW(ctx, rank, n));
+	for (int r = 0; r < n; r++)
+		rank[r] = r;
+	for (int r = n - 1; r > 0; r--)
+		swap(&rank[r], &rank[below(r + 1)]);
+	must(ctx, sched_relabel(ctx, sched, rank, &out));
+	return out;
+}
+
+static void
+test(const char *line, Collective coll, int changes, struct counts *counts)
+{
+	Ctx ctx;
+	Schedule *listed, *compact, *read, *all;
+	Text text = { 0 };
+	ctx_init(&ctx);
+	plan(&ctx, line, coll, &listed);
+	Status status = compile_compact(&ctx, "", listed, &compact);
+	if (status == INFEASIBLE) {
+		printf("# %s: %s: no compact form\n", line, collective_name(coll));
+		ctx_free(&ctx);
+		return;
+	}
+	must(&ctx, status);
+	sched_write_json(compact, &text);
+	must(&ctx, sched_read_compact(&ctx, "x", text.data, text.size, &read));
+	ok(read->symmetry && read->n_segments < listed->n_segments && sched_trees(read) == listed->n_segments,
+	    "it is read with its symmetry", line, coll);
+	ok(sched_verify(&ctx, "x", read) == OK, "and is valid", line, coll);
+	must(&ctx, sched_expand(&ctx, "x", read, &all));
+	ok(same_schedule(all, listed), "its list of trees is that which was folded", line, coll);
+	ok(sched_verify(&ctx, "x", all) == OK, "which is valid", line, coll);
+	must(&ctx, sched_read(&ctx, "x", text.data, text.size, &all));
+	ok(!all->symmetry && same_schedule(all, listed), "and is what other readers get", line, coll);
+	ok(same_programs(&ctx, read, all), "each rank's part is the same of both", line, coll);
+	ok(same_bits(&ctx, listed, &text), "both give the same bits", line, coll);
+	Schedule *other = relabelled(&ctx, read);
+	ok(sched_verify(&ctx, "x", other) == OK, "it is valid in other ranks", line, coll);
+	must(&ctx, sched_expand(&ctx, "x", other, &all));
+	ok(sched_verify(&ctx, "x", all) == OK && same_programs(&ctx, other, all), "and so is its list there", line,
+	    coll);
+	for (int i = 0; i < changes; i++)
+		try_change(read, counts);
+	text_free(&text);
+	ctx_free(&ctx);
+}
+
+/* Trees as large machines have them (plan/pack/templates.c), of small ones: valid, in both forms. least: of the bound,
+ * in percent. */
+static void
+test_templates(const char *line, Collective coll, int least)
+{
+	static const char *const none[] = { NULL };
+	const Ask ask = { .coll = coll, .root = -1 };
+	Ctx ctx;
+	Text text = { 0 };
+	Topology *topo;
+	Symmetry *sym;
+	Bound bound;
+	Packing *pack;
+	Schedule *sched, *all;
+	ctx_init(&ctx);
+	must(&ctx, synthetic_write(&ctx, line, &text));
+	must(&ctx, topo_read(&ctx, line, none, text.data, text.size, &topo));
+	text_free(&text);
+	must(&ctx, topo_symmetry(&ctx, topo, -1, SYMMETRY_ANY, &sym));
+	must(&ctx, bound_compute(&ctx, topo, sym, coll, -1, &bound));
+	must(&ctx, pack_templates(&ctx, topo, sym, coll, &bound, &pack));
+	ok(pack, "there are trees without a table of pairs", line, coll);
+	if (pack) {
+		must(&ctx, sched_build(&ctx, topo, &bound, &ask, "trees", pack, &sched));
+		double part = 100 * frac_double(sched->achieved) / frac_double(bound.rate);
+		sched_write_json(sched, &text);
+		must(&ctx, sched_read_compact(&ctx, "x", text.data, text.size, &sched));
+		ok(sched_verify(&ctx, "x", sched) == OK, "they are valid", line, coll);
+		must(&ctx, sched_expand(&ctx, "x", sched, &all));
+		ok(sched_verify(&ctx, "x", all) == OK && same_programs(&ctx, sched, all), "as a list, too", line, coll);
+		printf("%s %s: %s: %.1f %% of the bound: at least %d\n", part >= least ? "ok" : "not ok", line,
+		    collective_name(coll), part, least);
+		text_free(&text);
+	}
+	ctx_free(&ctx);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct counts counts = { .agree = true };
+	state = argc > 1 ? (uint64_t)atoll(argv[1]) : 1;
+	int changes = 20 * (argc > 2 ? atoi(argv[2]) : 15);
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		for (size_t c = 0; c < sizeof collectives / sizeof *collectives; c++)
+			test(lines[i], collectives[c], changes, &counts);
+	for (size_t c = 0; c < 3; c++) {
+		test_templates("server:4 gpu:4 switch:300 net:25 rails", collectives[c], 100);
+		test_templates("server:4 gpu:4 switch:300 nic:4@25 pcie:50 rails", collectives[c], 99);
+		test_templates("server:8 gpu:2 switch:50 net:25 leaf:2 oversubscription:2", collectives[c], 99);
+		test_templates("server:4 gpu:4 ring:50 net:10", collectives[c], 99);
+		test_templates("server:2 gpu:4 mesh:20 net:40", collectives[c], 99);
+		test_templates("server:4 gpu:8 switch:100 nic:2@25 pcie:24", collectives[c], 90);
+		test_templates("server:3 gpu:4 ring:10 net:40", collectives[c], 90);
+		test_templates("server:4 gpu:4 switch:60 mesh:10 net:40 rails", collectives[c], 90);
+	}
+	printf("# changed: %d refused, %d valid, %d invalid\n", counts.refused, counts.valid, counts.invalid);
+	return report(!counts.agree || counts.refused < 100 || counts.valid < 10 || counts.invalid < 100,
+	    "changed at random, compact schedules are valid where their lists are");
+}
