@@ -9,7 +9,7 @@ one_tree="broadcast reduce allreduce" rooted="broadcast reduce allreduce gather 
 cases=("chain:$rooted" "direct:$all" "knomial:$rooted" "knomial --radix 3:$rooted" "double-binary-tree:$one_tree"
 	"scatter-allgather:broadcast reduce" "halving-doubling:broadcast reduce $exchange" "recursive-doubling:allreduce"
 	"bruck:$exchange alltoall" "bruck --radix 4:$exchange alltoall" "hierarchical-ring:$exchange"
-	"bine:$rooted allgather reducescatter")
+	"bine:$rooted allgather reducescatter" "reducescatter-allgather:allreduce")
 
 # made NAME OPTION...: a schedule in $work/made, if there is one
 made() {
@@ -34,7 +34,7 @@ for case in "${cases[@]}"; do
 		done
 	done
 done
-[ ! "$full" ] || for a in chain knomial halving-doubling hierarchical-ring bine; do
+[ ! "$full" ] || for a in chain knomial halving-doubling hierarchical-ring bine reducescatter-allgather; do
 	made "dgx1v-$a" topologies/dgx1v.xml -a $a
 	made "two-$a" topologies/two-dgx1v.xml -a $a
 	made "kesch-$a" topologies/kesch.xml -a $a
@@ -63,6 +63,18 @@ rate "DGX-1V, a chain" "1 7 50" $v -a chain -c broadcast
 rate "DGX-1V, halving and doubling" "8 6 50" $v -a halving-doubling
 rate "two DGX-1V, halving and doubling: its bound" "16 8 48" $two -a halving-doubling
 rate "two DGX-1V, a hierarchical ring: of a server, of servers" "16 16 48" $two -a hierarchical-ring
+rate "DGX-1V, the trees of an allgather: the bound" "23 4 85.7143" $v -a reducescatter-allgather
+# Switches of a NIC that lead one way: back over those that lead the other.
+rate "two DGX-1V, the trees of an allgather: the bound" "16 6 48" $two -a reducescatter-allgather
+# Both phases at once: one after the other they would have 3/4 of it, as all blocks but one pass the middle.
+expect "a path of three" oracle snippet -c 'import json, sys
+links = [{"from": f"g{a}", "to": f"g{b}", "class": "nvlink", "capacity": 12, "duplex": "simplex"} for a, b in ((0, 1), (1, 0), (1, 2), (2, 1))]
+node = {"id": "n0", "gpus": [{"id": f"g{i}"} for i in range(3)]}
+json.dump({"format": "blink-topology", "version": 1, "name": "path", "nodes": [node], "links": links}, open(sys.argv[1], "w"))
+links[0]["capacity"] = 13
+json.dump({"format": "blink-topology", "version": 1, "name": "slope", "nodes": [node], "links": links}, open(sys.argv[2], "w"))' \
+	"$work/path.json" "$work/slope.json"
+rate "a path of three, the trees of an allgather" "3 4 12" "$work/path.json" -a reducescatter-allgather
 rate "a DGX-2, a double binary tree: its bound" "2 4 150" topologies/dgx2.xml -a double-binary-tree -c broadcast
 rate "a DGX-2, recursive doubling: 15 times all data, 4 hops" "16 4 10" topologies/dgx2.xml -a recursive-doubling
 # The trees of any kind would be more than a schedule holds: their rate is not known, and the chain stays.
@@ -84,11 +96,14 @@ expect_exit "a missing hop" 5 "$blinkc" $v -a direct
 grep -qx 'blinkc: dgx1v: direct trees: no order of the GPUs has a hop for every edge: want one as from gpu0 to gpu5; or other links, as --links all' "$work/err" ||
 	not_ok "a missing hop: $(cat "$work/err")"
 expect "all links have it" "$blinkc" -q $v -a direct --links all -o /dev/null
+expect_exit "a link that is slower on the way back" 5 "$blinkc" "$work/slope.json" -a reducescatter-allgather
+grep -qx 'blinkc: slope: reduce-scatter and allgather trees: want links that are as fast in both directions, and switches that only forward' "$work/err" ||
+	not_ok "a link that is slower on the way back: $(cat "$work/err")"
 expect_exit "no host" 5 "$blinkc" $v -l nvlink -a host-staged-knomial
 grep -q 'has a hop through a host for every edge: want one as from gpu0 to gpu' "$work/err" || not_ok "no host: $(cat "$work/err")"
 expect_exit "no host on the route of a pair" 5 "$blinkc" $v -l all --routes pair -a host-staged-knomial
 expect_exit "a hybrid of whole buffers" 5 "$blinkc" $v --hybrid -a recursive-doubling
-expect_exit "too many trees" 4 "$blinkc" --synthetic "server:1 gpu:300 switch:100" -a bruck -c alltoall
+expect_exit "too many trees" 4 "$blinkc" --synthetic "server:1 gpu:370 switch:100" -a bruck -c alltoall
 
 # wrong NAME TEXT OPTION...: bad usage, and one line that has TEXT
 wrong() {

@@ -42,12 +42,12 @@ cd "$top" || exit 1
 # ---- what the readers can say, is said above ----
 
 # Each text that a check of schedules can end in, as far as a file can bring it about.
-find src/schedule '(' -name build.c -o -name check.c -o -name certificate.c -o -name extent.c -o -name loads.c -o -name verify.c ')' \
+find src/schedule '(' -name build.c -o -name check.c -o -name check_symmetry.c -o -name certificate.c -o -name extent.c -o -name loads.c -o -name verify.c ')' \
 	-exec grep -ho '"%s: [^"]*\(\\"[^"]*\)*"' {} + | sed 's/^"%s: //; s/"$//; s/\\"/"/g' |
 	sed 's/%[-.0-9]*\(ll\)*[a-z]/\n/g' | awk 'length > 12' | sort -u >"$work/phrases"
 # Ranges that sched_read checks before; blocks that the limits keep small; a bound is proven, so nothing is above it.
 grep -vF -e "want a rank" -e ": want 0 to " -e "too many blocks" -e "is above the bound" -e "needs more than" \
-	-e "segments need more than 64 bits" -e "no tree over topology.links reaches the ranks" \
+	-e " trees: want at most " -e "segments need more than 64 bits" -e "no tree over topology.links reaches the ranks" \
 	"$work/phrases" >"$work/reachable"
 cat tests/bad/schedule/*.err >"$work/said"
 if [ "$(wc -l <"$work/reachable")" -lt 40 ]; then not_ok "messages: found only $(wc -l <"$work/reachable") in the source"; fi
@@ -66,7 +66,8 @@ for kind in switched mixed; do
 	"$blinkc" -q -c broadcast "tests/fuzz/corpus/fuzz_topology/$kind.json" -o "$work/right/broadcast-$kind.json" ||
 		not_ok "cannot compile $kind.json"
 done
-cp tests/fuzz/corpus/fuzz_schedule/*.json "$work/right"
+# Compact ones are changed in tests/unit/test_compact.c, and by the fuzzer.
+cp tests/fuzz/corpus/fuzz_schedule/[!c]*.json tests/fuzz/corpus/fuzz_schedule/compiled-*.json "$work/right"
 oracle mutate --each 1 "$work/mutants" "$work"/right/*.json || not_ok "mutate.py: exit $?"
 # A process for each; in `make check` for two of a kind.
 some=()

@@ -25,11 +25,11 @@ fi
 
 # way SIZE ARGUMENT...: what is chosen
 way() { "$blinkc" $v --size "$1" --summary json -o "$work/chosen.json" "${@:2}" 2>&1 | sed 's/.*"chosen":{"way":"\([^"]*\)".*/\1/'; }
-is "64 KB: trees" "$(way 64K -g 0-4)" trees
+is "64 KB: flat trees" "$(way 64K -g 0-4)" reducescatter-allgather
 is "16 MB: other trees" "$(way 16M -g 0-4)" halving-doubling
 if [ "$full" ]; then
 	is "1 KB: few hops" "$(way 1K)" recursive-doubling
-	is "1 MB: flat trees" "$(way 1M)" "trees, depth 5"
+	is "1 MB: flat trees" "$(way 1M)" reducescatter-allgather
 	is "1 GB: rings" "$(way 1G)" ring
 fi
 
@@ -56,7 +56,7 @@ mapfile -t again < <(sed -n 's/^ *"\(algorithm\|radix\|hierarchy\|max_depth\)": 
 "$blinkc" -q $v -c broadcast "${again[@]}" -o "$work/b.json"
 expect "planned again by its options, ${again[*]}" "$blinkc" diff --fail-on rate,trees "$work/a.json" "$work/b.json"
 printf '{ "kernel": { "step": 100 } }' >"$work/slow.json"
-is "--parameters: large start-ups" "$(way 16M -g 0-4 --parameters "$work/slow.json")" trees
+is "--parameters: large start-ups" "$(way 16M -g 0-4 --parameters "$work/slow.json")" reducescatter-allgather
 "$blinkc" $v -g 0-4 --pareto --size 1K,1M >"$work/out" 2>"$work/err"
 is "--pareto: the shortest latency first" "$(awk 'NR > 1 { print $1 }' "$work/out")" "$(awk 'NR > 1 { print $1 }' "$work/out" | sort -g)"
 is "--pareto: then each has a higher rate" "$(awk 'NR > 1 { print $2 }' "$work/out")" "$(awk 'NR > 1 { print $2 }' "$work/out" | sort -gu)"

@@ -133,7 +133,7 @@ for line in "" "server:2" "gpu:0" "gpu:x" "gpu:8 gpu:8" "gpu:8 nic:2@25" "gpu:8 
 	"gpu:8 mesh:1 multicast" "gpu:8 net:1 reduce" "gpu:8 net:1 leaf:1 oversubscription:0.0001"; do
 	expect_exit "--synthetic \"$line\"" 2 "$blinkc" --synthetic "$line"
 done
-expect_exit "--synthetic past a limit" 4 "$blinkc" --synthetic "server:4096 gpu:2"
+expect_exit "--synthetic past a limit" 4 "$blinkc" --synthetic "server:8192 gpu:9"
 expect_exit "--synthetic and a file" 2 "$blinkc" --synthetic gpu:2 topologies/dgx1v.xml
 
 # ---- the way to the network ----

@@ -89,11 +89,11 @@ for shell in bash zsh fish; do
 		offers "options of check" "blinkc check --" $(options "$blinkc" check)
 		offers "no option of another verb" "blinkc check --al"
 		offers "options of topology" "blinkc topology --s" --synthetic --servers
-		offers "algorithms" "blinkc --algorithm " trees onehop threephase ring shared-ring chain direct knomial double-binary-tree scatter-allgather \
-			halving-doubling recursive-doubling bruck hierarchical-ring host-staged-knomial bine linear-pipeline binomial minimum-spanning-tree rabenseifner \
+		offers "algorithms" "blinkc --algorithm " trees onehop threephase ring shared-ring reducescatter-allgather chain direct knomial double-binary-tree \
+			scatter-allgather halving-doubling recursive-doubling bruck hierarchical-ring host-staged-knomial bine linear-pipeline binomial minimum-spanning-tree rabenseifner \
 			bidirectional-exchange swing
 		offers "algorithms that begin so" "blinkc -a on" onehop
-		offers "formats of compile" "blinkc compile --format " json cu cuda-kernel nccl-graph msccl chakra
+		offers "formats of compile" "blinkc compile --format " json compact cu cuda-kernel nccl-graph msccl chakra
 		offers "formats of topology" "blinkc topology --format " json xml canonical cluster
 		offers "collectives" "blinkc -c all" allreduce allgather alltoall
 		offers "shells" "blinkc completion " bash zsh fish

@@ -96,9 +96,9 @@ def put(name, n, collective, trees):
         file.write(json.dumps(doc))
 def edge(s, d):
     return [s, d, [2 * s, 2 * d + 1]]
-N, MANY = 4096, 65536
-# Each block, in 16 parts, is where it belongs; no other rank gets it.
-own = [{"segment": [f"{2 * t + 1}/{2 * MANY}", f"1/{2 * MANY}"], "root": t // 16, "to": [t // 16]} for t in range(MANY)]
+N, MANY = 4096, 131072
+# Each block, in 32 parts, is where it belongs; no other rank gets it.
+own = [{"segment": [f"{2 * t + 1}/{2 * MANY}", f"1/{2 * MANY}"], "root": t // 32, "to": [t // 32]} for t in range(MANY)]
 put("own", N, "allgather", own)
 put("empty", N, "allreduce", [{"segment": [f"{2 * t + 1}/{2 * MANY}", f"1/{2 * MANY}"], "root": 0} for t in range(MANY)])
 # Sums of sums: after 64 rounds 2^64 times the data of rank 0, if anyone counted.
@@ -110,17 +110,17 @@ if sys.argv[2]:
     put("values", 2, "allreduce", [{"segment": ["0/1", "1/1"], "root": 0, "other": [0] * 1024}] * 17000)
 put("too-many", 2, "allreduce", [0] * (MANY + 1))
 END
-expect_exit "65536 trees that move nothing" 6 "$blinkc" check "$work/own.json"
-expect "65536 trees that move nothing: what it says" grep -qF "trees[0].segment: starts at 1/131072: rank 0 wants 0/1 next" "$work/err"
-expect_exit "65536 trees that reduce nothing" 6 "$blinkc" check "$work/empty.json"
-expect "65536 trees that reduce nothing: what it says" grep -qF "trees[0]: rank 0 ends with 0 times the data of rank 1: want 1" "$work/err"
+expect_exit "131072 trees that move nothing" 6 "$blinkc" check "$work/own.json"
+expect "131072 trees that move nothing: what it says" grep -qF "trees[0].segment: starts at 1/262144: rank 0 wants 0/1 next" "$work/err"
+expect_exit "131072 trees that reduce nothing" 6 "$blinkc" check "$work/empty.json"
+expect "131072 trees that reduce nothing: what it says" grep -qF "trees[0]: rank 0 ends with 0 times the data of rank 1: want 1" "$work/err"
 expect_exit "sums of sums" 3 "$blinkc" check "$work/doublings.json"
 expect "sums of sums: what it says" grep -qF "trees[0].up[3998]: rank 0: sends twice" "$work/err"
 expect_exit "all ranks in to" 6 "$blinkc" check "$work/to-all.json"
-expect "all ranks in to: what it says" grep -qF "trees[0].segment: starts at 1/131072" "$work/err"
+expect "all ranks in to: what it says" grep -qF "trees[0].segment: starts at 1/262144" "$work/err"
 if [ "$full" ]; then
 	expect_exit "17 million values" 6 "$blinkc" check "$work/values.json"
 	expect "17 million values: what it says" grep -qF "trees[0]: rank 0 ends with 0 times the data of rank 1: want 1" "$work/err"
 fi
-expect_exit "65537 trees" 4 "$blinkc" check "$work/too-many.json"
-expect "65537 trees: what it says" grep -qF "trees: 65537 entries: want at most 65536" "$work/err"
+expect_exit "131073 trees" 4 "$blinkc" check "$work/too-many.json"
+expect "131073 trees: what it says" grep -qF "trees: 131073 entries: want at most 131072" "$work/err"

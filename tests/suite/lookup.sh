@@ -130,3 +130,48 @@ expect "examples/lookup.c" "$work/lookup" "$work/s" 3 0 5
 cp "$work/out" "$work/log"
 expect "examples/lookup.c says what it did" grep -qx 'dgx1v, broadcast from gpu3: broadcast/0,3,5.r0.json, trees: 1, 6 GB/s: 0 wrong' "$work/log"
 expect_exit "examples/lookup.c without a schedule" 5 "$work/lookup" "$work/s" 3 0 5 1 2
+
+# By the lookup file of an index what its JSON finds: listed jobs, and isomorphic ones, whose files libblink has to try.
+expect "one root of each class" "$blinkc" batch -q topologies/dgx1v.xml --distinct --sizes 3,4 --roots canonical --collectives broadcast -o "$work/d"
+cp -R "$work/d" "$work/by"
+cp -R "$work/s" "$work/sby"
+expect "the lookup file of an index" "$blinkc" convert "$work/by/index.json" -o "$work/by/index.lookup"
+"$blinkc" convert "$work/s/index.json" -o "$work/sby/index.lookup" || not_ok "convert: exit $?"
+n=0 wrong=0 found=0
+while read -r gpus; do
+	for pair in d:by s:sby; do
+		n=$((n + 1))
+		# shellcheck disable=SC2086
+		"$work/lookup" "$work/${pair%:*}" $gpus 2>&1 | sed "s|$work/[a-z]*||g" >"$work/json.out"
+		# shellcheck disable=SC2086
+		"$work/lookup" "$work/${pair#*:}" $gpus 2>&1 | sed "s|$work/[a-z]*||g" >"$work/lookup.out"
+		cmp -s "$work/json.out" "$work/lookup.out" || wrong=$((wrong + 1))
+		grep -q ': 0 wrong' "$work/lookup.out" && found=$((found + 1))
+	done
+done < <(oracle snippet - "$([ "$full" ] && echo 300 || echo 40)" <<'END'
+import random, sys
+random.seed(5)
+for _ in range(int(sys.argv[1])):
+    print(*random.sample(range(8), random.choice([3, 3, 4, 4, 5])))
+END
+)
+if [ $wrong = 0 ] && [ $found -gt $((n / 2)) ]; then ok "$n look-ups, $found found, the same by the lookup file"; else
+	not_ok "$wrong of $n look-ups differ, $found found"; fi
+
+# blinkc batch writes one where reading the index takes long, and blinkc check holds it against its index.
+expect "a batch of many jobs" "$blinkc" batch -q topologies/dgx2.xml --sizes 2,3 --collectives all -o "$work/many"
+if [ -s "$work/many/index.lookup" ] && [ ! -e "$work/all/index.lookup" ]; then ok "a lookup file for a large index"; else
+	not_ok "lookup files: $(ls "$work/many" "$work/all")"; fi
+expect "blinkc check takes it" "$blinkc" check -q "$work/many"
+"$blinkc" convert "$work/many/index.json" --format lookup >"$work/again" || not_ok "convert: exit $?"
+expect "convert writes the same bytes" cmp "$work/again" "$work/many/index.lookup"
+sed -i 's/"trees":1,/"trees":1 ,/' "$work/many/index.json"
+expect_exit "blinkc check refuses it beside another index" 3 "$blinkc" check -q "$work/many"
+if grep -q "index.json: its lookup file: not of this index, or damaged: want what blinkc convert makes of it" "$work/err"; then
+	ok "and says how to make it again"; else not_ok "$(cat "$work/err")"; fi
+expect "a batch renews it" "$blinkc" batch -q topologies/dgx2.xml --sizes 2,3 --collectives all -o "$work/many"
+expect "blinkc check takes it again" "$blinkc" check -q "$work/many"
+rm "$work/many/index.lookup"
+mkdir "$work/many/index.lookup"
+expect_exit "blinkc check refuses a directory in its place" 3 "$blinkc" check -q "$work/many"
+expect "and says what it is" grep -q "index.json: its lookup file: a directory: want a file, or none" "$work/err"

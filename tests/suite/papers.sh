@@ -6,9 +6,10 @@ run() { python3 papers/run.py --blinkc "$blinkc" --folder "$work/papers" --jobs 
 
 # ---- docs/papers.md ----
 
-# One figure with each commit, in the full test all that take little.
+# One figure with each commit beside the logs that NCCL is simulated for, in the full test all that take little.
 chosen=(blink/chains blink/trees logs/dgx1v logs/h100)
-[ "$full" ] && chosen+=(blink/16 blink/21 sccl/frontier sccl/allgather-by-size linear/3 linear/4 ueno/place) || chosen=("${chosen[$(turn 4)]}")
+[ "$full" ] && chosen+=(logs/a100 blink/16 blink/19 blink/21 sccl/frontier sccl/allgather-by-size linear/3 linear/4 ueno/place) || chosen=("${chosen[$(turn 4)]}")
+chosen+=(logs/dgx2 logs/servers)
 run --check docs/papers.md "${chosen[@]}" >"$work/judged" 2>"$work/err"
 [ ! -s "$work/err" ] || not_ok "run.py: $(tail -1 "$work/err")"
 while IFS= read -r line; do
@@ -51,3 +52,47 @@ assert [(p.first.point.series, p.second and p.second.point.series, p.right) for 
     ("r", None, True), ("s", None, False), ("a", "b", False), ("a", "d", True), ("b", "c", False), ("b", "d", True), ("c", "d", True)]
 assert counted(rows) == (6, 2), counted(rows)
 '
+
+# ---- NCCL by its source ----
+
+# In the logs the bus bandwidth leaps between two sizes, where NCCL changes its protocol; and both in the same place.
+expect "NCCL's choices change where the logs leap" python3 -c '
+import sys
+sys.path.insert(0, "papers")
+import logs, nccl
+def changes(name, collective="allreduce"):
+    of = {size: nccl.choice(logs.JOBS[name][0], collective, size) for size in (1 << n for n in range(16, 33))}
+    return [(size, *of[size]) for size in of if size == 1 << 16 or of[size] != of[size // 2]]
+K, M = 1 << 10, 1 << 20
+ring, tree = nccl.RING, nccl.TREE
+assert changes("dgx2") == [(64 * K, ring, "LL"), (2 * M, ring, "LL128"), (32 * M, ring, "Simple")], changes("dgx2")
+assert changes("dgx2", "broadcast") == [(64 * K, ring, "LL"), (128 * K, ring, "LL128"), (16 * M, ring, "Simple")], changes("dgx2", "broadcast")
+assert changes("dgx2", "reduce")[1:] == [(128 * K, ring, "LL128"), (2 * M, ring, "Simple")], changes("dgx2", "reduce")
+assert changes("a100")[:2] == [(64 * K, ring, "LL"), (2 * M, ring, "LL128")], changes("a100")
+assert changes("2 x 8 A100")[-1] == (1024 * M, tree, "Simple"), changes("2 x 8 A100")
+assert [size for size, algorithm, _ in changes("4 x DGX A100") if algorithm == ring][0] == 4 * M, changes("4 x DGX A100")
+assert [nccl.channels(logs.JOBS["a100"][0], ring, "LL", n * K) for n in (16, 64, 256, 4096)] == [1, 2, 8, 24]
+'
+
+# Each server but the root has a parent, both trees reach all, and no server of an even number sends on in both.
+expect "NCCL's two trees over servers" python3 -c '
+import sys
+sys.path.insert(0, "papers")
+import nccl
+for n in range(2, 40):
+    first, second = nccl.parents(n)
+    for tree in (first, second):
+        assert tree.count(None) == 1 and all(nccl.depth(tree, server) <= n.bit_length() + 1 for server in range(n)), (n, tree)
+    assert n % 2 or not set(first) & set(second) - {None}, (n, first, second)
+assert nccl.parents(4) == [[None, 2, 0, 2], [1, 3, 1, None]]
+'
+
+run_trees() {	# MACHINE SERVERS CARDS
+	python3 -c 'import sys; sys.path.insert(0, "papers"); import lab, nccl; name, servers, cards, blinkc, folder = sys.argv[1:]
+of = lab.Lab(blinkc, folder, 1)
+print(nccl.trees(of, of.topology("--servers", servers, name), int(servers), int(cards)))' "$@" "$blinkc" "$work/papers"
+}
+for machine in "dgx-a100 2 8" "p4d 3 4" "dgx-a100 4 8"; do
+	# shellcheck disable=SC2086
+	expect "NCCL's trees of $machine are a valid schedule" "$blinkc" check -q "$(run_trees $machine)"
+done

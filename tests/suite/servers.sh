@@ -66,3 +66,81 @@ if [ "$full" ]; then
 	expect "2048 GPUs of ABCI allreduce" "$blinkc" -q topologies/abci-2048.xml -o "$work/s.json"
 	expect "2048 GPUs of ABCI allreduce, checked" "$blinkc" check -q "$work/s.json"
 fi
+
+# Servers of unequal sizes and GPUs at two speeds, more than 32 together: trees for types of servers. At most one more than there
+# are hubs for each GPU of a server of each size; with a switch too slow for them, other trees.
+unequal() {	# NAME, TREES MORE THAN RANKS, OPTIONS...
+	local name=$1 most=$2 c
+	shift 2
+	for c in allreduce allgather ${full:+reducescatter}; do
+		right "$name $c" "$@" -c $c --summary json
+		if oracle snippet - "$work/err" "$most" <<'PY'; then ok "$name $c: at the bound, few trees"; else not_ok "$name $c: $(cat "$work/err")"; fi
+import json, sys
+with open(sys.argv[1]) as file:
+    told = json.load(file)
+sys.exit(not told["bound_reached"] or told["trees"] > told["topology"]["ranks"] + int(sys.argv[2]))
+PY
+	done
+}
+boxes() { echo "server:$1 gpu:8 switch:${2:-300} net:25"; }
+some=$(oracle snippet - <<'PY'
+import random
+draw = random.Random(8)
+print(",".join(f"s{s}/gpu{g}" for s in range(8) for g in sorted(draw.sample(range(8), 4 + s % 5))))
+PY
+)
+unequal "39 of 40 A100" 15 --synthetic "$(boxes 5)" --without s2/gpu3
+unequal "8 servers of 4 to 8 A100" 30 --synthetic "$(boxes 8)" -g "$some"
+nics="server:5 gpu:8 switch:300 nic:8@25 pcie:24"
+unequal "39 of 40 A100 on rails" 30 --synthetic "$(boxes 5) rails" --without s2/gpu3
+unequal "39 of 40 A100 with NICs" 15 --synthetic "$nics" --without s2/gpu3
+unequal "39 of 40 A100 with NICs on rails" 30 --synthetic "$nics rails" --without s2/gpu3
+unequal "40 A100 without a NIC" 20 --synthetic "$nics" --without nic:s2/nic3
+unequal "8 servers of 4 to 8 A100 with NICs on rails" 60 --synthetic "${nics/5/8} rails" -g "$some"
+oracle snippet - >"$work/speeds.json" <<'PY'
+import json, sys
+links = []
+for s in range(5):
+    for g in range(6 + s % 3):
+        links.append({"from": f"s{s}/g{g}", "to": "net", "class": "net", "capacity": 50 if s == 1 and g > 3 else 25})
+        links.append({"from": f"s{s}/g{g}", "to": f"s{s}/switch", "class": "nvlink", "capacity": 300})
+nodes = [{"id": f"s{s}", "gpus": [{"id": f"s{s}/g{g}"} for g in range(6 + s % 3)], "switches": [{"id": f"s{s}/switch"}]}
+         for s in range(5)]
+json.dump({"format": "blink-topology", "version": 1, "name": "two speeds", "nodes": nodes, "switches": [{"id": "net"}],
+           "links": links}, sys.stdout)
+PY
+c=allreduce
+right "NICs of two speeds $c" "$work/speeds.json" -c $c
+# Switches that the file has in no server, each server and GPU with a rate of its own.
+oracle snippet - >"$work/stars.json" <<'PY'
+import json, sys
+links, nodes = [], []
+for s in range(16):
+    gpus = [f"s{s}g{g}" for g in range(4)]
+    links += [{"from": gpu, "to": f"sw{s}", "class": "nvlink", "capacity": 23 + (5 * s + 3 * g) % 7} for g, gpu in enumerate(gpus)]
+    links.append({"from": f"sw{s}", "to": "net", "class": "net", "capacity": 17 + s % 3})
+    nodes.append({"id": f"s{s}", "gpus": [{"id": gpu} for gpu in gpus]})
+switches = [{"id": "net"}] + [{"id": f"sw{s}"} for s in range(16)]
+json.dump({"format": "blink-topology", "version": 1, "name": "stars", "nodes": nodes, "switches": switches,
+           "links": links}, sys.stdout)
+PY
+unequal "switches of no server" 0 "$work/stars.json"
+# Where a server's switch is too slow for such trees.
+right "39 of 40 A100 behind slow switches $c" --synthetic "$(boxes 5 40)" --without s2/gpu3 -c $c
+if [ "$full" ]; then
+	# At the bound they have more edges than a schedule may have: fewer trees, a little below it.
+	for c in allreduce allgather; do
+		expect "2047 of 2048 A100 $c in 60 s of CPU" bash -c "ulimit -t 60 && '$blinkc' --summary json --synthetic '$(boxes 256) rails' --without s5/gpu3 -c $c -o '$work/s.json' 2>'$work/err'"
+		expect "2047 of 2048 A100 $c near the bound" oracle snippet - "$work/err" <<-'PY'
+			import json, sys
+			with open(sys.argv[1]) as file:
+			    sys.exit(json.load(file)["ratio"] < 0.98)
+		PY
+	done
+	for c in allreduce allgather; do
+		for line in "$(boxes 128)" "$(boxes 128) rails" "${nics/5/128}" "${nics/5/128} rails"; do
+			expect "1023 of $line $c in 60 s of CPU" bash -c "ulimit -t 60 && '$blinkc' -q --synthetic '$line' --without s5/gpu3 -c $c -o '$work/s.json'"
+			expect "1023 of $line $c, checked" "$blinkc" check -q "$work/s.json"
+		done
+	done
+fi

@@ -15,6 +15,10 @@ same "allreduce, host" --executor host --size 300000 "$work/s.json"
 "$blinkc" -q topologies/pcie-8gpu.xml -g 0-2,4,5 -o "$work/pcie.json"
 same "shared links, kernel" --chunk 128K --size 1000000 "$work/pcie.json"
 same "shared links, copy engines" --executor copy --chunk 128K --size 1000000 "$work/pcie.json"
+# More than a hundred steps over several links at once.
+"$blinkc" -q topologies/pcie-8gpu.xml -o "$work/pcie.json"
+same "shared links of 8 GPUs, kernel" --chunk 256K --size 3000000 "$work/pcie.json"
+same "shared links of 8 GPUs, copy engines" --executor copy --chunk 256K --size 3000000 "$work/pcie.json"
 "$blinkc" -q topologies/two-dgx1v.xml -g s0:0-2,s1:0-1 -o "$work/two.json"
 same "two servers" --chunk 128K --size 1000000 "$work/two.json"
 if [ "$full" ]; then
@@ -36,6 +40,8 @@ folds() {
 echo '{"kernel": {"at_once": 3, "fused": 0, "reduce_step": 1}}' >"$work/p.json"
 folds "copy engines" --executor copy --size 30M --chunk 100000
 folds "kernel with few blocks" --parameters "$work/p.json" --size 30M --chunk 300000
+"$blinkc" -q topologies/kesch-12.xml -o "$work/alike.json"
+folds "thousands of steps that share links" --size 64M --chunk 300000
 if [ "$full" ]; then
 	folds host --executor host --size 9M --chunk 100000
 	expect "more steps than without classes" "$blinkc" simulate "$work/alike.json" --size 1G --chunk 100 --format csv
@@ -132,6 +138,40 @@ refused "a rate above the link" 4 'copy.efficiency.nvlink: 1.5' '{"copy": {"effi
 refused "a rate far above the link" 4 'want at most 1 (of the capacity)' '{"kernel": {"efficiency": {"nvlink": 2}}}'
 refused "no object" 3 'want an object' '[]'
 refused "below 0" 3 'kernel.step: -1' '{"kernel": {"step": -1}}'
+
+# Of a topology file: as those of a file alone, in both spellings; the digest, and so the schedule, is the same.
+cat >"$work/with.xml" <<'X'
+<topology format="blink-topology" version="1" name="two">
+  <parameters><kernel call="10" at_once="1"><efficiency nvlink="0.5"/><latency nvlink="2"/></kernel><host/></parameters>
+  <node id="n"><gpu id="a"/><gpu id="b"/></node>
+  <link from="a" to="b" class="nvlink" capacity="25"/>
+</topology>
+X
+grep -v parameters "$work/with.xml" >"$work/plain.xml"
+echo '<topology format="blink-topology" version="1" name="three"><node id="m" file="with.xml"/></topology>' >"$work/inside.xml"
+echo '{"kernel": {"call": 10, "at_once": 1, "efficiency": {"nvlink": 0.5}, "latency": {"nvlink": 2}}}' >"$work/p.json"
+expect "its schema" xmllint --noout --schema schemas/topology.xsd "$work/with.xml"
+expect "as JSON" "$blinkc" convert "$work/with.xml" --format json -o "$work/with.json"
+expect "its schema of JSON" oracle validate schemas/topology.schema.json "$work/with.json"
+expect "and back" "$blinkc" convert "$work/with.json" --format xml -o "$work/again.xml"
+"$blinkc" convert "$work/with.xml" --format xml -o "$work/once.xml"
+expect "the same bytes again" cmp "$work/once.xml" "$work/again.xml"
+"$blinkc" -q "$work/plain.xml" -o "$work/two.json"
+"$blinkc" -q "$work/with.xml" -o "$work/three.json"
+expect "the same schedule" cmp "$work/two.json" "$work/three.json"
+"$blinkc" simulate "$work/two.json" --size 1K,1M --parameters "$work/p.json" --format csv >"$work/want"
+for t in with.xml with.json inside.xml; do
+	g=$work/two.json
+	[ $t = inside.xml ] && g=$work/in.json && "$blinkc" -q "$work/inside.xml" -o "$g"
+	"$blinkc" simulate "$g" --size 1K,1M --topology "$work/$t" --format csv >"$work/have"
+	expect "parameters of $t" cmp "$work/want" "$work/have"
+done
+echo '{"kernel": {"call": 7}}' >"$work/p.json"
+"$blinkc" simulate "$work/two.json" --size 1K --topology "$work/with.xml" --parameters "$work/p.json" --format json >"$work/out"
+has "a file has the last word" '"call": 7,'
+has "and leaves the rest" '"at_once": 1,'
+"$blinkc" "$work/with.xml" --size 1K -o "$work/three.json" 2>"$work/out"
+has "a choice of a size takes them" '^chosen .*: 10\.[0-9]+ us'
 
 # ---- limits ----
 

@@ -24,6 +24,7 @@ says() {
 "$blinkc" diff s.json s.json -o d.json
 "$blinkc" report -q batch -o r.html
 cp batch/index.json i.json
+"$blinkc" convert i.json -o i.lookup
 printf '<?xml version="1.0"?>\n<!-- of NCCL -->\n<system version="1"><cpu numaid="0"/></system>\n' >nccl.xml
 printf '<graphs version="1"/>\n' >graph.xml
 printf '<algo name="x" ngpus="2"></algo>\n' >msccl.xml
@@ -57,6 +58,7 @@ none|an empty file: want a schedule
 program|a program or shared object: want a schedule
 packed.gz|a compressed file: want a schedule
 bytes|a binary file: want a schedule
+i.lookup|the lookup file of an index: want a schedule; name its directory
 END
 while IFS='|' read -r file text; do
 	says "check $file" 3 "$file: $text" "$blinkc" check "$file"
@@ -75,6 +77,9 @@ for verb in "diff -q s.json" "convert --format cu" show; do
 done
 says "a schedule for a topology" 3 "s.json: a schedule: want a topology; blinkc show FILE draws what there is" "$blinkc" s.json
 says "an index for a topology" 3 "i.json: an index of schedules: want a topology" "$blinkc" batch i.json -o x
+says "an index for a topology, to convert" 3 "i.json: an index of schedules: --format json: want --format lookup" "$blinkc" convert i.json
+says "a lookup file for an index" 3 "i.lookup: the lookup file of an index: want an index of schedules, as the index.json beside it" \
+	"$blinkc" convert i.lookup --format lookup
 says "a program for a topology" 3 "program: a program or shared object: want a topology" "$blinkc" program
 says "a graph for a topology" 3 "NCCL_TOPO_DUMP_FILE" "$blinkc" graph.xml
 says "a schedule for an index" 3 "s.json: a schedule: want an index of schedules" "$perf" s.json -g 0,1
@@ -106,7 +111,7 @@ expect "a prefix of one, though other verbs have more" "$blinkc" -q --collectiv 
 says "a mistyped collective" 2 "did you mean broadcast?" "$blinkc" -c brodcast $v
 says "a mistyped collective of a batch" 2 "did you mean allgather?" "$blinkc" batch --collectives reduce,algather $v -o x
 says "a mistyped algorithm" 2 "did you mean onehop?" "$blinkc" -a onehpo $v
-says "a mistyped format" 2 "--format: jsn: want json, cu, cuda-kernel, nccl-graph, msccl or chakra; did you mean json?" "$blinkc" --format jsn $v
+says "a mistyped format" 2 "--format: jsn: want json, compact, cu, cuda-kernel, nccl-graph, msccl or chakra; did you mean json?" "$blinkc" --format jsn $v
 says "a mistyped class" 2 "did you mean nvlink?" "$blinkc" -l pcie,nvlnk $v
 says "a mistyped kind of roots" 2 "did you mean best?" "$blinkc" batch --roots bets $v -o x
 says "a mistyped difference" 2 "did you mean trees?" "$blinkc" diff --fail-on rate,tres s.json s.json
