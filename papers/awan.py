@@ -52,7 +52,8 @@ def simulated(lab, point):
     options, at_once, chunk, net = OURS[point.series]
     kernel = {"call": 0, "step": START, "at_once": at_once, "reduce": 0, "packet_most": 0, "by_length": 0,
               "efficiency": {"nvlink": 1}, "latency": {"nvlink": 0}}
-    schedule = lab.plan(lab.topology("--synthetic", f"server:1 gpu:{n[0]} {net}:{RATE}"), "-c", "broadcast", "-a", *options)
+    ranks = n[0] + (point.series == "direct")       # whose formula has a message for the root, too
+    schedule = lab.plan(lab.topology("--synthetic", f"server:1 gpu:{ranks} {net}:{RATE}"), "-c", "broadcast", "-a", *options)
     return lab.us(schedule, size, "--chunk", chunk, "--parameters", lab.parameters(kernel=kernel))
 
 
@@ -80,7 +81,7 @@ def kesch(lab, count, name, size, executor="copy"):
 
 
 def fastest(times):
-    """The algorithms of the least time, of several that are alike the first."""
+    """The algorithms of the least time, of several that are equal the first."""
     name = min(times, key=times.get)
     return f"{name}, {times[name]:.4g} us" if times[name] < 1000 else f"{name}, {times[name] / 1000:.4g} ms"
 
@@ -117,9 +118,9 @@ def by_size(lab):
 PAPER = Paper("awan", "Awan et al.", "Awan, Chu, Subramoni and Panda, Optimized Broadcast for Deep Learning Workloads on Dense-GPU InfiniBand Clusters: "
               "MPI or NCCL?, 2017, arXiv 1707.09414; EuroMPI 2018.", 2017, "awan.csv", [
     Figure("formulas", "formulas of broadcasts", simulated, "At 10 us a message, 10 GB/s of a link, and chunks of 128 KB; a link between every two GPUs, for "
-           "scatter-allgather a switch. The simulator has the same numbers, and no latency.", points=formulas, formula=True,
-           causes={"scatter-allgather": "Steps overlap here, and wait for each other where several GPUs send to one.",
-                   "direct": "The paper counts n messages, and the root sends n - 1."}),
+           "scatter-allgather a switch. The simulator has the same numbers, and no latency. The paper's direct broadcast to n GPUs "
+           "has n messages, one for the root itself: so has ours here, of n + 1 GPUs.", points=formulas, formula=True,
+           causes={"scatter-allgather": "Steps overlap here, and wait for each other where several GPUs send to one."}),
     Figure("latency", "latency of a broadcast on KESCH", over_nccl, "Ours: NCCL's ring over the fastest algorithm, both by kernels: the part that algorithms have in it. The chart is by copies.", by_size, curve_x="B",
            causes={None: "What a call of NCCL 1 took of time was most of it for small messages, and is not published; nor are "
                          "MVAPICH2-GDR's ways for small messages, GDRCopy and host buffers, modelled."}),

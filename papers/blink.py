@@ -3,6 +3,7 @@ import json
 import math
 import os
 
+import nccl as source
 from figure import Figure, Paper, Table
 
 MB = 10**6
@@ -11,17 +12,25 @@ HYBRID = 500 * MB               # for which the time to switch peer access was e
 CHUNKS = 49                     # of a chain (docs/simulator.md)
 SIZES = [1 << n for n in range(10, 31)]
 NETWORK = [40, 100, 200, 300, 400, 500, 600, 800]      # Gb/s of a server, over its four NICs
-# What NCCL takes besides its hops, us: base latencies of src/graph/tuning.cc of NCCL 2.30.7, for LL and, of rings,
-# Simple.
-NCCL_LL = {"double-binary-tree": 6.8, "ring": 6.6}
-NCCL_SIMPLE = {"double-binary-tree": 6.8, "ring": 8.4}
+# GB/s of an NVLink of a V100, and what Blink's runtime has of each where two trees pass a GPU: its microbenchmarks.
+LINK, SHARED_LINK = 25, 18
+# us besides hops of NCCL's rings, by Simple, and of double binary trees: src/graph/tuning.cc of NCCL 2.30.7
+NCCL_CALL, TREE_CALL = 8.4, 6.8
 LL_MOST = 256 << 10
 
 
-def nccl(lab, schedule, algorithm, size):
-    """us of an algorithm as NCCL starts it."""
-    call = (NCCL_LL if size <= LL_MOST else NCCL_SIMPLE)[algorithm]
-    return lab.us(schedule, size, "--parameters", lab.parameters(kernel={"call": call}))
+def nccl(lab, schedule, size):
+    """us of NCCL's rings."""
+    return lab.us(schedule, size, "--parameters", lab.parameters(kernel={"call": NCCL_CALL}))
+
+
+def runtime(lab, machine, plan):
+    """Options for what Blink's runtime reaches of a plan. Its trees have a link each: more than a link's rate is two
+    trees. Of P100 nothing is published."""
+    with open(plan, encoding="utf-8") as file:
+        rate = json.load(file)["rate"]["achieved"]
+    shared = machine == "dgx1v" and rate > LINK
+    return ("--parameters", lab.parameters(kernel={"efficiency": {"nvlink": SHARED_LINK / LINK}})) if shared else ()
 
 
 # ---- chains ----
@@ -75,8 +84,9 @@ def rates(lab, machine, collective):
     """For each class GB/s of ours and of NCCL 2.4's rings."""
     def both(gpus):
         options = ("-c", collective)
-        ours = lab.gb_per_s(lab.plan(machine, "-g", gpus, *options), MESSAGE)
-        return ours, MESSAGE / nccl(lab, rings_2_4(lab, machine, gpus, *options), "ring", MESSAGE) / 1000
+        plan = lab.plan(machine, "-g", gpus, *options)
+        return (lab.gb_per_s(plan, MESSAGE, *runtime(lab, machine, plan)),
+                MESSAGE / nccl(lab, rings_2_4(lab, machine, gpus, *options), MESSAGE) / 1000)
     return [both(gpus) for gpus in classes(lab, machine)]
 
 
@@ -159,18 +169,24 @@ def by_size_table(lab):
 
 # ---- DGX-2 ----
 
+# NCCL 2.4: in one server rings alone (ncclTreeThreshold of src/init.cc), and LL up to 64 bytes for each of 256 threads of
+# 12 channels and each rank (src/enqueue.cc). Its constants are those of 2.5.6, the first that has any.
+NCCL_2_4 = source.Job("2.5.6", 1, 16, 6, .84 * 150, 0, 150)
+NCCL_2_4_LL = 12 * 256 * 16 * 64
+
+
 def one_hop(lab, size):
     return lab.us(lab.plan("dgx2", "-a", "onehop"), size)
 
 
-def of_nccl(lab, algorithm, size):
-    return nccl(lab, lab.plan("dgx2", "-a", algorithm), algorithm, size)
+def of_nccl(lab, size):
+    protocol = source.LL if size <= NCCL_2_4_LL else source.SIMPLE
+    return source.us_of(lab, NCCL_2_4, lab.plan("dgx2", "-a", "ring"), "allreduce", source.RING, protocol, size)
 
 
 def most_over_nccl(lab, point):
-    """NCCL takes the faster of its two algorithms, for small messages double binary trees."""
     sizes = SIZES if point.figure == "19" else [size for size in SIZES if size <= LL_MOST]
-    return max(min(of_nccl(lab, algorithm, size) for algorithm in NCCL_LL) / one_hop(lab, size) for size in sizes)
+    return max(of_nccl(lab, size) / one_hop(lab, size) for size in sizes)
 
 
 def dgx2_curves(unit, sizes):
@@ -179,8 +195,10 @@ def dgx2_curves(unit, sizes):
 
     def curves(lab):
         drawn = {("one-hop trees", unit): [(size, value(one_hop(lab, size), size)) for size in sizes]}
-        for algorithm, name in (("double-binary-tree", "NCCL's double binary trees"), ("ring", "NCCL's rings")):
-            drawn[name, unit] = [(size, value(of_nccl(lab, algorithm, size), size)) for size in sizes]
+        tree, call = lab.plan("dgx2", "-a", "double-binary-tree"), lab.parameters(kernel={"call": TREE_CALL})
+        trees_us = [lab.us(tree, size, "--parameters", call) for size in sizes]
+        drawn["double binary trees", unit] = [(size, value(us, size)) for size, us in zip(sizes, trees_us)]
+        drawn["NCCL 2.4's rings", unit] = [(size, value(of_nccl(lab, size), size)) for size in sizes]
         return drawn
     return curves
 
@@ -189,7 +207,9 @@ def dgx2_curves(unit, sizes):
 
 def hybrid_gain(lab, n):
     options = ("-g", f"0-{n - 1}", "-c", "broadcast")
-    alone, both = (lab.gb_per_s(lab.plan("dgx1v", *options, *more), HYBRID) for more in ((), ("--hybrid",)))
+    plan = lab.plan("dgx1v", *options)
+    alone, both = (lab.gb_per_s(one, HYBRID, *runtime(lab, "dgx1v", plan))
+                   for one in (plan, lab.plan("dgx1v", *options, "--hybrid")))
     return both - alone
 
 
@@ -219,10 +239,12 @@ def server_curves(lab):
 # ---- the figures ----
 
 MISSING = "The paper's values are not to be had."
-BARS = "Messages of 1000 MB, the first GPU of a set as the root. The paper's bars of single sets are not to be had."
+BARS = """\
+Messages of 1000 MB, the first GPU of a set as the root. The paper's bars of single sets are not to be had. On V100, trees
+that take more than one link of a GPU have 18 of its 25 GB/s, as two trees through a GPU have in the paper's microbenchmarks."""
 CHAINS_NOTE = """\
 1000 MB in 49 chunks, V100. Not here: two trees through one GPU reached 18 GB/s each, where the model has no limit and
-gives 21."""
+gives 21; figures 15, 17 and 21 take the 18."""
 TREES_NOTE = """\
 How many trees multiplicative weights give depends on how long one goes on; with `--epsilon 0.05` ours are 49. The same
 6 remain."""
@@ -234,33 +256,29 @@ Ours alone: how many times as fast as NCCL's rings the algorithm is that blinkc 
 ([choice.md](choice.md)), over the 46 and 14 classes: geometric mean, most and least. Rings of 2.4 are simulated like
 ours; those of 2.8, some of whose hops pass a GPU, are counted by a formula in their favour: their rate, one latency for
 each hop, and for a broadcast what fills the chain."""
-RATE_NOTE = "One-hop trees over the faster of NCCL's two algorithms, 1 KB to 1 GB."
-TIME_NOTE = "The same for small messages, up to 256 KB."
+RATE_NOTE = """\
+One-hop trees over NCCL 2.4's rings, 1 KB to 1 GB. In one server NCCL has rings alone: its trees are off there, and would be
+chains of all GPUs, with as many hops; the chart has double binary trees of GPUs for comparison."""
+TIME_NOTE = "The same for small messages, up to 256 KB, which go by LL."
 SERVERS_NOTE = "By capacities, as the paper projects. Rings, as NCCL's, are bound by PCIe from 400 Gb/s on."
 
-PCIE = """\
-A ring over PCIe is counted at 6 GB/s, NCCL's constant between sockets of this CPU. That Blink's two NVLinks, at 21 GB/s
-each, are 6 times as fast says that the authors' NCCL reached about 7."""
 REDUCE = """\
 Where the sets have rings over NVLink, ours gain what the bound promises, as adding is nearly free in the model; Blink's
-trees that meet in a GPU reached 18 of 22 GB/s, and 16 where a chain of 8 reduces and broadcasts. And rings over PCIe are
+chains of 8 that reduce and broadcast reached 16 GB/s of a link, where forwarding reached 20. And rings over PCIe are
 counted at 6 GB/s."""
-DGX2 = """\
-What NCCL 2.4 takes to start and which algorithm it takes at which size is not published; with the constants of a later
-version it is faster than the authors' was."""
 SHARED = """\
 Two of three GPUs share a PCIe switch, and the third is on the same CPU: PCIe is counted at 12 GB/s among them; the gain
 in the paper is that of 6 GB/s."""
-NOMINAL = "Messages are divided by nominal rates, of which NVLink reaches 84 % in the simulation."
+NOMINAL = "Messages are divided by nominal rates, of which NVLink reaches 72 % here, and PCIe all."
 
 
-def set_figure(name, title, machine, collective, cause):
-    return Figure(name, title, of_classes(machine, collective), BARS, class_curves(machine, collective), {None: cause},
+def set_figure(name, title, machine, collective, causes):
+    return Figure(name, title, of_classes(machine, collective), BARS, class_curves(machine, collective), causes,
                   curve_x="class, by ratio")
 
 
 def dgx2_figure(name, title, note, unit, sizes):
-    return Figure(name, title, most_over_nccl, note, dgx2_curves(unit, sizes), {None: DGX2}, curve_x="bytes")
+    return Figure(name, title, most_over_nccl, note, dgx2_curves(unit, sizes), curve_x="bytes")
 
 
 PAPER = Paper("blink", "Blink",
@@ -271,14 +289,14 @@ PAPER = Paper("blink", "Blink",
     Figure("trees", "number of trees", trees, TREES_NOTE),
     Figure("12", "figure 12, the chunk's size", None, CHUNK_NOTE, chunk_curves, curve_x="bytes of a chunk"),
     Figure("14", "figure 14, trees over rings by capacity", None, CAPACITY_NOTE, by_capacity, curve_x="class, by ratio"),
-    set_figure("15", "figure 15, broadcast over sets of GPUs of a DGX-1V", "dgx1v", "broadcast", PCIE),
-    set_figure("16", "figure 16, broadcast over sets of GPUs of a DGX-1P", "dgx1p", "broadcast", PCIE),
-    set_figure("17", "figure 17, allreduce over sets of GPUs of a DGX-1V", "dgx1v", "allreduce", REDUCE),
+    set_figure("15", "figure 15, broadcast over sets of GPUs of a DGX-1V", "dgx1v", "broadcast", {}),
+    set_figure("16", "figure 16, broadcast over sets of GPUs of a DGX-1P", "dgx1p", "broadcast", {}),
+    set_figure("17", "figure 17, allreduce over sets of GPUs of a DGX-1V", "dgx1v", "allreduce", {None: REDUCE}),
     Figure("sets", "sets of GPUs of a DGX-1, by size", None, SIZES_NOTE, tables=by_size_table),
     dgx2_figure("19", "figure 19, rate of an allreduce over a DGX-2", RATE_NOTE, "GB/s", SIZES),
     dgx2_figure("20", "figure 20, time of an allreduce over a DGX-2", TIME_NOTE, "us", [size for size in SIZES if size <= LL_MOST]),
     Figure("21", "figure 21, PCIe beside NVLink", lambda lab, point: hybrid_gain(lab, int(point.x)),
-           "Broadcasts of 500 MB over GPUs 0 to n-1 of a DGX-1V.", hybrid_curves,
+           "Broadcasts of 500 MB over GPUs 0 to n-1 of a DGX-1V, with the rates of figure 15.", hybrid_curves,
            {None: SHARED, ("gain of PCIe", 8.0): NOMINAL},
            calibrates="times to switch peer access in topologies/dgx1v.xml were estimated from this figure"),
     Figure("22", "figure 22, three GPUs of one server and five of another", last_followed, SERVERS_NOTE, server_curves,

@@ -103,6 +103,6 @@ PAPER = Paper("linear", "Linear Pipeline", "Wang, Wu, Bosilca, Vuduc and Xu, Eff
            causes={None: "Steps of the exchange overlap here, and wait for each other where several GPUs send to one."}),
     Figure("3", "figure 3, four K40m on PCIe", most_over_exchange, "Which switches the GPUs were on is an estimate; by copy engines.", by_size, curve_x="B",
            causes={None: "Up to is of all sizes and collectives of the paper, of which the curves are not at hand."}),
-    Figure("4", "figure 4, from two to five K40m", growth, "256 MB. The paper's claim is of GPUs that are all alike; the fifth GPU, in the curves "
-           "of ours, is on the other socket, and the hop to it has half of the rate of the others.", by_count, curve_x="GPUs", formula=True),
+    Figure("4", "figure 4, from two to five K40m", growth, "256 MB. The paper's claim is of GPUs that are equally "
+           "connected; the fifth GPU, in the curves of ours, is on the other socket, and the hop to it has half of the rate of the others.", by_count, curve_x="GPUs", formula=True),
 ])

@@ -1,103 +1,137 @@
 """Hardware logs of others: nccl-tests on machines that are shipped, and ForestColl's author."""
 import functools
 
+import nccl
+from nccl import Job
 from figure import Figure, Paper, read_points
 
-MIDDLE = ("NCCL's protocol, channels and chunks at this size are not published for each version; what a start takes may overlap with the message.")
-NETWORK = "Blink's code there is ForestColl's author's; ours has the plan alone, without what a runtime takes."
-TREES = "Ours are rings; NCCL takes trees for messages of this size, which have fewer steps."
-CHOICE = "The log leaps from 83 GB/s for 512 MB to 117 GB/s for 1 GB, where NCCL changes its algorithm; ours is the faster of rings and trees at each size."
-EFA = "A message of any size takes 160 us over this network, EFA, and its plugin."
-MULTICAST = "The model has no limit of what a switch adds, and counts nothing for the kernels that feed it."
-RUNTIME = "What ForestColl's runtime, MSCCL, reaches of a plan is not modelled, nor the other kernels on a die."
-WHOLE = "Our rings, and those that share links, come to the same: they pass between the servers by fewer dies at once than RCCL's may."
+NETWORK = ("Blink's code there is ForestColl's author's; ours has the plan alone, without what a runtime takes.")
+LATE = ("NCCL itself expects 232 us for this tree by LL128, a tenth of which is its correction of trees at this size, "
+        "and counts all latencies in full; in the simulation chunks fill the tree meanwhile. The log has 26 us more for "
+        "the start of a call.")
+NO_START = ("The log has no smaller message, so ours is without what a call takes to start: 26 us besides its simulation "
+            "over two servers of A100. NCCL itself expects 103 us for its tree, without a start.")
+EFA = ("NCCL itself expects 1291 us for its tree, with a correction of trees at this size, 0.7, and 75 us for each hop "
+       "over this network, which its plugin states; the simulation has 17 us for such a hop and what the least message "
+       "takes besides.")
+RUNTIME = ("What ForestColl's runtime, MSCCL, reaches of a plan is not modelled, nor the other kernels on a die.")
+WHOLE = ("Our rings, and those that share links, come to the same: they pass between the servers by fewer dies"
+         " at once than RCCL's may.")
 
-MACHINES = {"2 x 8 A100": (2, "dgx-a100"), "4 x DGX A100": (4, "dgx-a100"), "2 x p4de": (2, "p4d")}
-KINDS = {"ForestColl": "trees", "Blink": "threephase", "NCCL": "ring"}
-
-
-SIMPLE = 8 << 20        # bytes: from here on NCCL's ring has no packets, and waits for whole slices
-SLICES = 2              # of what a rank passes on at once (NCCL's NCCL_STEPS and slices of its protocol Simple)
-SLICE_MOST = 24 << 20   # bytes: a slice of 1 MiB in each of 24 channels
+A100 = nccl.AMPERE_MOST
+# In the switch: nvlsEfficiency in tuning.cc of NCCL 2.28.3; a GPU's own part passes the switch, too, 9/8 of a message.
+IN_SWITCH = round(.84 * .85 / (1 + 1 / 8), 4)
+# What NCCL makes of each machine, by src/graph/search.cc; then the machine's topology, its GPUs, and of several servers
+# the network cards of each. Versions: 2.5.6 and 2.8.4 change their protocols at the sizes where the logs leap, the
+# manifest of 2 x 8 A100 has 2.19.3, with the constants of 2.20.3, TensorFlow 20.06 has 2.7.5, with those of 2.7.8. On p4de
+# aws-ofi-nccl sets NCCL_PROTO, and states a latency of 75 us.
+JOBS = {
+    "a100": (Job("2.8.4", 1, 8, 12, A100, A100, 300), "dgx-a100"),
+    "dgx2": (Job("2.5.6", 1, 12, 6, 126, 126, 150), "dgx2", "-g", "1,2,6-15"),
+    "dgx1v": (Job("2.20.3", 1, 8, 6, 126, 126, 150), "dgx1v"),
+    "2 x 8 A100": (Job("2.20.3", 2, 16, 16, 192, A100, 300), "dgx-a100", 8),
+    "4 x DGX A100": (Job("2.7.8", 4, 32, 8, 192, 192, 300), "dgx-a100", 8),
+    "2 x p4de": (Job("2.20.3", 2, 16, 4, 48, 96, 300, 75, (nccl.SIMPLE,)), "p4d", 4),
+}
+# ForestColl's allreduce is the trees of its allgather, backwards and forwards: to_xml.py of its repository.
+KINDS = {"ForestColl": "reducescatter-allgather", "Blink": "threephase", "NCCL": "ring"}
+# MI250: 36 of 50 GB/s by Pearson, arXiv 2302.14827, and MI200_XGMI_WIDTH in src/graph/topo.h of RCCL.
+EFFICIENCY = {"dgx-a100": {"nvlink": A100 / 300}, "mi250": {"xgmi": 36 / 50}}
 
 
 @functools.cache
-def smallest():
-    """The smallest message of each log: {(figure, series): point}."""
+def starts():
+    """What a log has of its small messages: {(figure, series): points, the smallest first}."""
     points = [point for point in read_points("logs.csv") if point.figure.startswith("start-")]
-    return {(point.figure.removeprefix("start-"), point.series): point for point in points}
+    return {(point.figure.removeprefix("start-"), point.series): [other for other in points if other[:2] == point[:2]]
+            for point in points}
 
 
-def chunk_of(point, gpus):
-    """NCCL's ring allreduce sends a rank's part in slices, which is coarser than our best chunk."""
-    slice_ = int(point.x) // gpus // SLICES
-    return ("--chunk", str(min(slice_, SLICE_MOST))) if point.series.startswith("allreduce") and point.x >= SIMPLE else ()
-
-
-def in_its_unit(lab, schedule, point, *options):
-    """With what the log's smallest message takes besides its simulation, which is that of the start."""
-    us, start = lab.us(schedule, point.x, *options), smallest().get((point.figure.removeprefix("start-"), point.series))
+def started(point, job, call, channels):
+    """us: with what the smallest message of the log takes besides its simulation. One process starts all GPUs, a channel
+    of each after the other: no call takes less than that, which two sizes of the log's allreduce tell. call: us of a
+    size, channels: of a collective and size."""
+    us, figure = call(point.x), point.figure.removeprefix("start-")
+    start, *_ = starts().get((figure, point.series), [None])
     if start:
-        us += max(start.value - lab.us(schedule, start.x), 0)
+        us += max(start.value - call(start.x), 0)
+    first, *second = starts().get((figure, "allreduce"), [None])
+    if start and second:
+        each = (second[0].value - first.value) / (channels("allreduce", second[0].x) - channels("allreduce", first.x))
+        us = max(us, start.value + each * (channels(point.series, point.x) - channels(point.series, start.x)))
+    return us
+
+
+def in_its_unit(us, point):
     return us if point.unit == "us" else point.x / us / 1e3
 
 
-def rings_of(machine, n, *gpus):
-    """NCCL's rings; a series begins with its collective, and may end with a number of GPUs."""
-    def ours(lab, point):
-        collective, of, number = point.series.partition(" of ")
-        chosen = ("-g", f"0-{int(number.split()[0]) - 1}") if of else gpus
-        schedule = lab.plan(machine, *chosen, "-c", collective, "-a", "ring")
-        return in_its_unit(lab, schedule, point, *chunk_of(point, int(number.split()[0]) if of else n))
-    return ours
+def one_server(lab, point):
+    """A series begins with its collective, and may end with a number of GPUs."""
+    job, machine, *gpus = JOBS[point.figure.removeprefix("start-")]
+    collective, of, number = point.series.partition(" of ")
+    if of:
+        job, gpus = job._replace(ranks=int(number.split()[0])), ("-g", f"0-{int(number.split()[0]) - 1}")
+    schedule = lab.plan(machine, *gpus, "-c", collective, "-a", "ring")
+
+    def call(size):
+        algorithm, protocol = nccl.choice(job, collective, int(size))
+        assert algorithm == nccl.RING, (point, size)
+        return nccl.us_of(lab, job, schedule, collective, algorithm, protocol, int(size))
+
+    def channels(series, size):
+        return nccl.channels(job, *nccl.choice(job, series, int(size)), int(size))
+    return in_its_unit(started(point, job, call, channels), point)
+
+
+def efficient(lab, of):
+    return "--parameters", lab.parameters(kernel={"efficiency": of})
 
 
 def bus_bandwidth(lab, point):
-    schedule = lab.plan("dgx-h100", "-a", "ring") if point.series == "rings" else lab.plan("dgx-h100-nvls")
-    return lab.gb_per_s(schedule, point.x) * 2 * (8 - 1) / 8
+    if point.series == "rings":
+        rate = lab.gb_per_s(lab.plan("dgx-h100", "-a", "ring"), point.x)
+    else:
+        rate = lab.gb_per_s(lab.plan("dgx-h100-nvls"), point.x, *efficient(lab, {"nvlink": IN_SWITCH}))
+    return rate * 2 * (8 - 1) / 8
 
 
 def servers(lab, point):
-    """NCCL takes rings or trees. Trees of two servers: reduced in each, exchanged over one hop, broadcast in each."""
-    n, machine = MACHINES[point.series]
-    algorithms = ("ring", "threephase") if n == 2 else ("ring",)
-    schedules = [lab.plan(lab.topology("--servers", str(n), machine), "-a", algorithm) for algorithm in algorithms]
-    return in_its_unit(lab, min(schedules, key=lambda schedule: lab.us(schedule, point.x)), point)
+    job, machine, heads = JOBS[point.series]
+    cluster = lab.topology("--servers", str(job.servers), machine)
+
+    def call(size):
+        algorithm, protocol = nccl.choice(job, "allreduce", int(size))
+        if algorithm == nccl.RING:
+            schedule = lab.plan(cluster, "-a", "ring")
+        else:
+            schedule = nccl.trees(lab, cluster, job.servers, heads)
+        return nccl.us_of(lab, job, schedule, "allreduce", algorithm, protocol, int(size))
+    return in_its_unit(started(point, job, call, None), point)
 
 
 def forestcoll(machine, *gpus):
     def ours(lab, point):
         schedule = lab.plan(lab.topology("--servers", "2", machine), *gpus, "-a", KINDS[point.series])
-        return lab.gb_per_s(schedule, point.x)
+        return lab.gb_per_s(schedule, point.x, *efficient(lab, EFFICIENCY[machine]))
     return ours
 
 
 STARTS = "what a call takes besides its simulation, for the larger messages of the same log; so these points are met by definition."
-SEVILLE = "-g", "1,2,6-15"
-ROOTED = ("allreduce", "broadcast", "reduce")
+OF_SERVERS = {("2 x 8 A100", 16777216): LATE, ("4 x DGX A100", 1048576): NO_START, ("2 x p4de", 16777216): EFA}
 
 
-def of_one_server():
-    return {(name, size): MIDDLE for name in ROOTED for size in (1048576, 16777216)}
-
-
-def of_servers():
-    found = {(series, size): MIDDLE for series in MACHINES for size in (1048576, 16777216)}
-    found.update({("2 x p4de", size): EFA for size in (65536, 1048576, 16777216)})
-    return {**found, "2 x 8 A100": CHOICE, ("4 x DGX A100", 1048576): TREES}
-
-
-PAPER = Paper("logs", "Hardware logs", "Logs of nccl-tests that others published, beside our simulation of NCCL's rings, and what ForestColl's "
+PAPER = Paper("logs", "Hardware logs", "Logs of nccl-tests that others published, beside our simulation of what NCCL does by its source, and what ForestColl's "
               "author measured of three kinds of trees.", 2024, "logs.csv", [
-    Figure("start-a100", "the start of a call, eight A100 of one server", rings_of("dgx-a100", 8), pairs=False, calibrates=STARTS),
-    Figure("a100", "NCCL on eight A100 of one server", rings_of("dgx-a100", 8), causes=of_one_server(), pairs=False),
-    Figure("start-dgx2", "the start of a call, twelve GPUs of a DGX-2", rings_of("dgx2", 12, *SEVILLE), pairs=False, calibrates=STARTS),
-    Figure("dgx2", "NCCL on twelve GPUs of a DGX-2", rings_of("dgx2", 12, *SEVILLE), causes=of_one_server(), pairs=False),
-    Figure("dgx1v", "NCCL on eight V100 of one server", rings_of("dgx1v", 8), pairs=False),
-    Figure("h100", "NCCL on eight H100 of one server, bus bandwidth", bus_bandwidth, causes={"in the switch": MULTICAST}),
+    Figure("start-a100", "the start of a call, eight A100 of one server", one_server, pairs=False, calibrates=STARTS),
+    Figure("a100", "NCCL on eight A100 of one server", one_server, pairs=False),
+    Figure("start-dgx2", "the start of a call, twelve GPUs of a DGX-2", one_server, pairs=False, calibrates=STARTS),
+    Figure("dgx2", "NCCL on twelve GPUs of a DGX-2", one_server, pairs=False),
+    Figure("dgx1v", "NCCL on eight V100 of one server", one_server, pairs=False),
+    Figure("h100", "NCCL on eight H100 of one server, bus bandwidth", bus_bandwidth),
     Figure("start-servers", "the start of a call, several servers", servers, pairs=False, calibrates=STARTS),
-    Figure("servers", "NCCL on several servers, allreduce", servers, "Ours: rings; with two servers the faster of rings and of three phases, which is what "
-           "NCCL's trees are there.", pairs=False, causes=of_servers()),
+    Figure("servers", "NCCL on several servers, allreduce", servers, "Ours: rings or NCCL's trees, as it chooses by its source. The start of a call is that of the "
+           "same log's least message, none for four DGX A100.", pairs=False, causes=OF_SERVERS),
     Figure("forestcoll-a100", "ForestColl's author, allreduce over two servers of eight A100", forestcoll("dgx-a100"),
            causes={None: NETWORK}),
     Figure("forestcoll-mi250", "ForestColl's author, allreduce over eight dies of each of two servers of MI250",

@@ -7,13 +7,36 @@ HEAD = """\
 # The figures of papers
 
 `make papers` plans and simulates anew what papers have published, and writes this page, and {html} with
-charts. Ours are our plans and our simulator ([simulator.md](simulator.md)), with its default parameters or those that a
-paper states, none fitted to a figure. [papers/README.md](../papers/README.md) says where each published value is from.
+charts. Ours are our plans and our simulator ([simulator.md](simulator.md)), with its default parameters, those that a
+paper states, or those of the [libraries and machines](#libraries-and-machines) that were measured; none is fitted to a
+figure. [papers/README.md](../papers/README.md) says where each published value is from.
 
 A point is met if ours is within {within:.0%} of the published value. Orders are those of two algorithms at one place of a figure,
 where the published values differ by {same:.0%} or more; a ratio of two algorithms is an order, too. Counts follow from the
 machine alone, are not among the points, and have to be equal. Figures that something of ours was fitted to say so, and
 are not in the sums; what a paper's formula says, and nobody measured, has a sum of its own.
+"""
+
+MODELS = """\
+Where a figure is a measurement of somebody's library on somebody's machine, ours simulates what that library does by
+its own source, with rates that were published for that machine. The same holds for all points of a library and machine.
+
+| what | how | from |
+| --- | --- | --- |
+| NCCL's choice | the algorithm, protocol and channels that it expects to be fastest for a message, for one server and for several | tuning.cc and enqueue.cc of 2.5.6, 2.7.8, 2.8.4 and 2.20.3; of 2.4 enqueue.cc and init.cc |
+| NCCL's protocols | LL: packets, half of which is flags; LL128: 120 of 128 bytes, within the rate that NCCL counts for it; Simple: chunks. Each with its own latency of a hop over NVLink and network, and its own time of a call | tuning.cc |
+| NCCL's chunks | allreduce by rings: a rank's part whole, up to 4 steps of 512 KiB in each channel; broadcast and reduce: a step; trees: a step, halved while a tree would not be filled | the kernels and enqueue.cc; that a ring's hops count in full: tuning.cc |
+| NCCL's channels over servers | a channel is one block, which moves its part at the rate of a channel, although the links of its GPU are free; of a tree by Simple each hop takes 6.2 us and a chunk at 12 GB/s | tuning.cc: the rates of channels; 28 us of 256 KiB |
+| NCCL's trees | in a server chains of its GPUs, over servers double binary trees, both for each network card; `papers/nccl.py` writes them as schedules, which `blinkc check` finds valid. In one server NCCL 2.4 has none | connect.cc, trees.cc; ncclTreeThreshold in init.cc of 2.4 |
+| nccl-tests | 20 calls are timed together, none waits for another: a broadcast or reduce begins at its root while the one before goes on, so 20 of them are simulated as one | common.cu of nccl-tests |
+| the start of a call | what the least message of a log takes besides its simulation, added to all others; where one process starts all GPUs, a call takes at least that and a time for each channel, which is from the log's allreduce of 256 KiB | the figures of the start of a call, which are not in the sums |
+| A100 | 235 of 300 GB/s of NVLink | tuning.cc of NCCL 2.7 to 2.18 |
+| NVLink SHARP | 0.85 of the rate of kernels; a GPU's own part passes the switch, too, so 9/8 of a message each way for eight GPUs | nvlsEfficiency in tuning.cc of NCCL 2.28.3; NVIDIA/nccl-tests, issue 238, and NVIDIA/nccl, issue 2140 |
+| ForestColl | an allreduce is the trees of the best allgather, backwards and forwards: `--algorithm reducescatter-allgather` | README.md and to_xml.py of liangyuRain/ForestColl |
+| MI250 | 36 of 50 GB/s of a link | Pearson, arXiv 2302.14827; MI200_XGMI_WIDTH in topo.h of RCCL |
+| EFA | NCCL_PROTO is Simple, and 75 us count as a hop's latency when NCCL chooses | platform-aws.c of aws-ofi-nccl |
+| Blink's runtime on V100 | 18 of 25 GB/s where trees take more than one link of a GPU | Blink, microbenchmarks: two trees through a GPU |
+| formulas of Awan et al. | the direct broadcast has a message for the root itself, so it goes to one GPU more | section 4: n messages for n GPUs |
 """
 
 
@@ -137,7 +160,7 @@ def contents(titles):
 
 
 def page(papers, html):
-    first = {"All figures": summary(papers), "Points that are missed": misses(papers), "Orders that are wrong": wrong_orders(papers)}
+    first = {"Libraries and machines": MODELS, "All figures": summary(papers), "Points that are missed": misses(papers), "Orders that are wrong": wrong_orders(papers)}
     parts = [HEAD.format(html=f"`{html}`", within=WITHIN, same=SAME), contents([*first, *(paper.title for paper, _ in papers)])]
     parts += [f"## {title}\n\n{text}" for title, text in first.items()]
     for paper, results in papers:
