@@ -17,6 +17,7 @@
 
 #include <nauty/traces.h>
 #include <nauty/naurng.h>
+#include <setjmp.h>
 #include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,15 +215,62 @@ to_sparse(const struct form *f, sparsegraph *out)
 	return OK;
 }
 
+/* ---- nauty without memory ---- */
+
+/* Where memory runs out nauty calls one of two functions, which must not return, and are its own where a program has no
+ * others. What it holds then is lost, and sizes that it keeps for its next call are wrong: there is none. */
+static jmp_buf escape;
+static bool nauty_is_lost;
+
+static void __attribute__((noreturn))
+give_up(void)
+{
+	nauty_is_lost = true;
+	longjmp(escape, 1);
+}
+
+/* Weak: a static nauty may bring its own. A header of it takes one of the names for the other. */
+#undef alloc_error
+#define NAUTY_CALLS __attribute__((weak, visibility("default"), noreturn))
+NAUTY_CALLS void gt_abort(const char *why);
+NAUTY_CALLS void alloc_error(const char *why);
+
+void
+gt_abort(const char *why)
+{
+	(void)why;
+	give_up();
+}
+
+void
+alloc_error(const char *why)
+{
+	(void)why;
+	give_up();
+}
+
+static Status
+find_places(Ctx *ctx, sparsegraph *graph, int *lab, int *ptn, int *orbit)
+{
+	DEFAULTOPTIONS_TRACES(options);
+	TracesStats stats;
+	SG_DECL(canonical);
+	options.getcanon = TRUE;
+	options.defaultptn = FALSE;
+	ran_init(1);	/* places of symmetric vertices must not depend on earlier calls */
+	if (!nauty_is_lost && setjmp(escape) == 0) {
+		Traces(graph, lab, ptn, orbit, &options, &stats, &canonical);
+		SG_FREE(canonical);
+	}
+	return nauty_is_lost ? fail(ctx, NO_MEMORY, "a canonical form failed: out of memory") : OK;
+}
+
 /* place[i] of dot i; colours come in order, so ranks have the first places, and after them the other vertices.
  * orbit[i]: the first dot that an automorphism takes to i. */
 static Status
 label(const struct form *f, int *place, int *orbit)
 {
-	DEFAULTOPTIONS_TRACES(options);
-	TracesStats stats;
 	sparsegraph graph;
-	SG_DECL(canonical);
 	int *lab, *ptn;
 	struct dot *dot;
 	TRY(to_sparse(f, &graph));
@@ -235,11 +283,7 @@ label(const struct form *f, int *place, int *orbit)
 		lab[i] = dot[i].at;
 		ptn[i] = i + 1 < f->n && memcmp(dot[i].colour, dot[i + 1].colour, sizeof dot->colour) == 0;
 	}
-	options.getcanon = TRUE;
-	options.defaultptn = FALSE;
-	ran_init(1);	/* places of symmetric vertices must not depend on earlier calls */
-	Traces(&graph, lab, ptn, orbit, &options, &stats, &canonical);
-	SG_FREE(canonical);
+	TRY(find_places(f->ctx, &graph, lab, ptn, orbit));
 	for (int i = 0; i < f->n; i++)
 		place[lab[i]] = i;
 	return OK;
