@@ -201,7 +201,7 @@ trial(struct run *run, int i)
 {
 	uint64_t h = mixed(run->seed, (uint64_t)i, 99);
 	struct run one = { .n = 2 + (int)(h % 7), .servers = run->servers, .seed = h, .stops = h >> 8 & 1 };
-	one.timeout_ms = 500 + (int)(h >> 16 & 127);
+	one.timeout_ms = (int)((500 + (double)(h >> 16 & 127)) * job_load());
 	one.victim = (int)((h >> 24) % (uint64_t)one.n);
 	double delay = (double)((h >> 32) % 1000) / 1000 * (h >> 48 & 1 ? 8 : 60);
 	struct job job = { .name = "trial", .n = one.n, .seconds = 15 };

@@ -56,8 +56,11 @@ void expect_counts(struct rank *me, struct counts before, bool hub_stays);
 void go_on(struct rank *me, uint64_t mask);
 uint64_t all_but(const struct run *run);
 
-/* Until the communicator fails, 3 s at most. */
-blinkResult_t await_failure(blinkComm_t comm, blinkError_t *error);
+/* ns that a rank waits for what the others find out, and so hear in their timeout. */
+int64_t patience_ns(const struct rank *me);
+
+/* Until the communicator fails, for so long at most. */
+blinkResult_t await_failure(struct rank *me, blinkComm_t comm, blinkError_t *error);
 
 /* Join with other arguments than the rest, and hear that it does not work. */
 void init_with(struct rank *me, int n, int rank, const blinkConfig_t *config, const blinkUniqueId_t *id);

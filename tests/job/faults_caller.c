@@ -20,7 +20,7 @@ judge_other(struct rank *me, blinkComm_t comm, blinkResult_t result)
 	result = result == blinkSuccess ? blinkCommWait(comm, 0) : result;
 	snprintf(error.text, sizeof error.text, "%s", blinkCommGetError(comm));
 	if (result == blinkSuccess)
-		result = await_failure(comm, &error);
+		result = await_failure(me, comm, &error);
 	expect_error(me, result, error.text, began, MISMATCH | TIMEOUT, me->rank);
 	blinkCommDestroy(comm);
 }
@@ -118,7 +118,7 @@ message_missing(struct rank *me)
 		result = blinkRecv(scratch, 8, blinkInt64, run->victim, comm, NULL);
 		result = result == blinkSuccess ? blinkCommWait(comm, 0) : result;
 	}
-	while (result == blinkSuccess && job_now() - began < 3000000000) {
+	while (result == blinkSuccess && job_now() - began < patience_ns(me)) {
 		result = blinkCommGetAsyncError(comm, &error);
 		sleep_ms(1);
 	}

@@ -54,7 +54,7 @@ void
 be_late(struct rank *me, blinkComm_t comm)
 {
 	job_at(me, "late");
-	sleep_ms(2 * TIMEOUT_MS + 2 * MARGIN_MS);
+	sleep_ms(2 * ((const struct run *)me->arg)->timeout_ms + 2 * MARGIN_MS);
 	fail_soon(me, comm);
 }
 
@@ -72,7 +72,7 @@ make_no_call(struct rank *me, blinkComm_t comm)
 	blinkError_t error = { "" };
 	job_need(me, blinkCommWait(comm, 0) == blinkSuccess, "wait for calls that are done");
 	job_at(me, "make no call");
-	blinkResult_t result = await_failure(comm, &error);
+	blinkResult_t result = await_failure(me, comm, &error);
 	expect_error(me, result, error.text, began, ANY, me->rank);
 	blinkCommDestroy(comm);
 }

@@ -31,7 +31,7 @@ void
 expect_error(struct rank *me, blinkResult_t result, const char *text, int64_t began, unsigned codes, int victim)
 {
 	const struct run *run = me->arg;
-	double took = (double)(job_now() - began) / 1e6, most = run->timeout_ms + MARGIN_MS * job_slack();
+	double took = (double)(job_now() - began) / 1e6, most = run->timeout_ms + job_margin(MARGIN_MS);
 	job_need(me, result >= 0 && result < 32 && codes >> result & 1, "got %d after %.0f ms: %s", (int)result, took,
 	    text);
 	job_need(me, took <= most, "took %.0f ms, want at most %.0f: %d: %s", took, most, (int)result, text);
@@ -89,13 +89,21 @@ all_but(const struct run *run)
 	return run->fault && !run->fault->ends ? all : all & ~(UINT64_C(1) << run->victim);
 }
 
+/* Longer than the others take to fail. */
+int64_t
+patience_ns(const struct rank *me)
+{
+	const struct run *run = me->arg;
+	return (int64_t)(1e6 * (run->timeout_ms + job_margin(2 * MARGIN_MS)));
+}
+
 /* What this rank did is done, but the others fail: it hears of it. */
 blinkResult_t
-await_failure(blinkComm_t comm, blinkError_t *error)
+await_failure(struct rank *me, blinkComm_t comm, blinkError_t *error)
 {
 	int64_t began = job_now();
 	blinkResult_t result;
-	while ((result = blinkCommGetAsyncError(comm, error)) == blinkSuccess && job_now() - began < 3000000000)
+	while ((result = blinkCommGetAsyncError(comm, error)) == blinkSuccess && job_now() - began < patience_ns(me))
 		sleep_ms(1);
 	return result;
 }

@@ -30,12 +30,13 @@ struct job {
 	const char *name;
 	int n;
 	bool threads;			/* else processes */
-	int seconds;			/* an alarm after so many ends all of it; scaled by JOB_SLACK */
+	int seconds;			/* an alarm after so many ends all of it; scaled as job_margin does */
 	bool doomed[JOB_RANKS];		/* that a signal ends this process is no fault */
 	/* made by job_start */
 	pid_t pid[JOB_RANKS];		/* of each rank's process; of threads, all in the first; 0: ended */
 	struct board *board;
 	int64_t deadline;
+	double seconds_scaled;
 };
 
 typedef void job_body(struct rank *me);
@@ -87,7 +88,13 @@ void sleep_ms(double ms);
 
 /* Limits of time are multiplied by it: JOB_SLACK of the environment, larger under a sanitizer. */
 double job_slack(void);
-double job_load(void);		/* 1 to 8: runnable threads for each CPU here; timeouts of tests grow with it */
+
+/* 1 to 8: runnable threads for each CPU here, in the last minute or now. Another time it is another number. */
+double job_load(void);
+
+/* What may take `ms` on an idle machine may take so long here. For limits on what is measured: what ranks must agree
+ * on, as a timeout of the communicator, has job_slack alone, or a number made before the ranks are. */
+double job_margin(double ms);
 
 /* Of this process: open files and threads. Of the machine: files of libblink in /dev/shm. */
 int count_files(void);

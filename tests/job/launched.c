@@ -3,10 +3,12 @@
  *	launched RANK N DIRECTORY check|rate|cut [BYTES [TIMES]]
  *
  * Rank 0 writes the unique id to DIRECTORY/id. check, rate: allreduces of BYTES, in which every element is checked;
- * rate: rank 0 prints the least time, "0.123 s". cut: one after the other until one fails, for 60 s at most; every rank
- * prints when, in ms since DIRECTORY/cut appeared, and why: "812 ms: 12: rank 3 does not answer". */
+ * rate: rank 0 prints the least time, "0.123 s". cut: one after the other until one fails, for 60 s at most. Each rank
+ * makes DIRECTORY/flows.RANK after the first, and prints when one failed, in ms since DIRECTORY/cut appeared, and why:
+ * "812 ms: 12: rank 3 does not answer". */
 #include "blink.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,17 +97,30 @@ time_calls(blinkComm_t comm, int rank, float *data, size_t count, int times)
 		printf("%.4f s\n", least);
 }
 
+/* A file flows.RANK: calls are under way. */
+static void
+tell(const char *directory, int rank)
+{
+	char path[4096];
+	snprintf(path, sizeof path, "%s/flows.%d", directory, rank);
+	FILE *f = fopen(path, "w");
+	if (!f || fclose(f) != 0)
+		need(blinkSystemError, "flows", path);
+}
+
 static int
-until_cut(blinkComm_t comm, const char *directory, float *data, size_t count)
+until_cut(blinkComm_t comm, int rank, const char *directory, float *data, size_t count)
 {
 	char path[4096];
 	struct stat cut;
 	blinkResult_t result = blinkSuccess;
 	double until = seconds(CLOCK_MONOTONIC) + 60;
-	while (result == blinkSuccess && seconds(CLOCK_MONOTONIC) < until) {
+	for (bool first = true; result == blinkSuccess && seconds(CLOCK_MONOTONIC) < until; first = false) {
 		result = blinkAllReduce(data, data, count, blinkFloat32, blinkMax, comm, NULL);
 		if (result == blinkSuccess)
 			result = blinkCommWait(comm, 0);
+		if (first && result == blinkSuccess)
+			tell(directory, rank);
 	}
 	snprintf(path, sizeof path, "%s/cut", directory);
 	if (result == blinkSuccess || stat(path, &cut) != 0) {
@@ -137,7 +152,7 @@ main(int argc, char **argv)
 	meet(rank, argv[3], &id);
 	need(blinkCommInitRank(&comm, n, &id, rank, NULL, &error), "init", error.text);
 	if (strcmp(argv[4], "cut") == 0) {
-		failed = until_cut(comm, argv[3], data, count);
+		failed = until_cut(comm, rank, argv[3], data, count);
 	} else {
 		reduce(comm, rank, n, data, count);
 		if (strcmp(argv[4], "rate") == 0)

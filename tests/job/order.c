@@ -661,13 +661,13 @@ aborted(struct rank *me)
 	job_at(me, "wait for the abort");
 	if (calls)
 		pthread_join(thread, NULL);
-	for (int i = 0; i < 1000 * job_slack() && blinkCommGetAsyncError(comm, NULL) == blinkSuccess; i++)
+	for (int i = 0; i < job_margin(1000) && blinkCommGetAsyncError(comm, NULL) == blinkSuccess; i++)
 		sleep_ms(1);
 	blinkResult_t result = blinkCommGetAsyncError(comm, &error);
 	job_need(me, result == blinkAborted, "after an abort: %d: %s", (int)result, error.text);
 	job_need(me, me->rank == 0 || strstr(error.text, "rank 0"), "the text does not name rank 0: %s", error.text);
 	job_need(me, !calls || w.result == blinkAborted, "the wait: %d", (int)w.result);
-	job_need(me, w.took < (int64_t)(1e9 * job_slack()), "the wait took %.0f ms", (double)w.took / 1e6);
+	job_need(me, w.took < (int64_t)(1e6 * job_margin(1000)), "the wait took %.0f ms", (double)w.took / 1e6);
 	result = blinkAllReduce(&x, &x, 1, blinkInt8, blinkSum, comm, NULL);
 	job_need(me, result == blinkAborted, "a call after the abort: %d", (int)result);
 	blinkCommDestroy(comm);
@@ -699,7 +699,7 @@ taken_back(struct rank *me)
 		job_await(me->board, 1, 1);
 	int64_t began = job_now();
 	leave(me, comm);
-	job_need(me, job_now() - began < (int64_t)(2e9 * job_slack()), "leaving took %.0f ms",
+	job_need(me, job_now() - began < (int64_t)(1e6 * job_margin(2000)), "leaving took %.0f ms",
 	    (double)(job_now() - began) / 1e6);
 	job_set(me->board, 1, 1);
 }

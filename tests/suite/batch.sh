@@ -200,7 +200,7 @@ for _ in $(seq 20); do
 	rm -rf "$again"
 	"$blinkc" batch -q topologies/mi250.xml --gpus "$work/eight" --collectives all -j 2 -o "$again" 2>"$work/err" &
 	pid=$!
-	for _ in $(seq 200); do
+	while kill -0 $pid 2>/dev/null; do
 		worker=$(pgrep -P $pid | tail -1)
 		[ -z "$worker" ] || { [ -e "$again/alltoall" ] && kill -9 "$worker" && break; }
 		sleep 0.01

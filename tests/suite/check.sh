@@ -289,7 +289,7 @@ expect "--github: warnings" grep -qxF '::warning file=zz.json,title=blinkc check
 mkfifo pipe
 "$blinkc" check -q --jobs 2 right/allreduce/0,1.json pipe wrong/allreduce/package.json right/allreduce/0,3.json >out 2>err &
 check=$!
-for _ in $(seq 200); do
+for _ in $(seq 2400); do
 	# Those that are no zombies.
 	left=$(ps -o pid=,stat= --ppid $check | awk '$2 !~ /Z/ { print $1 }')
 	[ "$(wc -w <<<"$left")" = 1 ] && [ "$(ps -o pid= --ppid $check | wc -l)" = 2 ] && break

@@ -137,7 +137,7 @@ fi
 
 # ---- faults ----
 
-run "" gpu -n 4 killed killed_in_queue differs aborted leaves bad_pointer
+run "" gpu -n 4 killed killed_in_queue differs aborted leaves bad_pointer crossed
 if in_round packages; then
 	run "" gpu -n 4 -S $((1 + $(turn 4))) killed
 	# In each step of a small schedule of each collective; of the steps every third, others each time.
@@ -146,7 +146,7 @@ if in_round packages; then
 		for ((k = 1 + $(turn "$(parts 3)"); k <= 18; k += $(parts 3))); do steps+=" $c:$k"; done
 	done
 	run "" gpu -n 3 -f "${steps# }" killed_in_step
-	run "" gpu -n 3 -t late leaves differs message_differs aborted
+	run "" gpu -n 3 -t late leaves differs message_differs aborted crossed
 	# Each function of the driver that two ranks call: the first call, and of every second function, others each
 	# time, a later one.
 	VIRTUAL_GPU_CALLS=$work/calls run "" gpu -n 2 -f Init:1000 driver_fails

@@ -86,9 +86,11 @@ job() {
 job_cut() {
 	local pid late
 	export BLINK_TIMEOUT=3s
+	rm -rf "$work/meet"
 	(job cut 4000000) &
 	pid=$!
-	sleep 3
+	# Each of them has made a call.
+	while kill -0 $pid 2>/dev/null && [ "$(find "$work/meet" -name 'flows.*' 2>/dev/null | wc -l)" -lt 16 ]; do sleep 0.1; done
 	touch "$work/meet/cut"
 	at "$left" ip link set end down
 	if wait $pid; then ok "$kind: all ranks hear of a cut"; else not_ok "$kind: a cut: $(cat "$work"/rank.*)"; fi

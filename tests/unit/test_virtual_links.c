@@ -1,6 +1,7 @@
 /* Data cross the links of virtual GPUs as fast as the topology says, together, in all threads and processes. Rates are
  * measured by the wall clock: a loaded machine makes them lower, and some more than others, so that of several tries
- * one has to be right, but not where threads wake up late; in none are all together too fast. */
+ * one has to be right, but not where threads wake up late or wait for a processor; in none are all together too fast.
+ */
 #include "virtual_gpu/virtual_gpu.h"
 
 #include <errno.h>
@@ -44,13 +45,26 @@ struct run {
 	const struct flow *flow;
 	pthread_barrier_t *begin;
 	size_t crossed;
-	double began, ended;
+	double began, ended, waited;
 };
 
 static double
 rate_of(const struct run *run)
 {
 	return (double)run->crossed / (run->ended - run->began) / 1e6;
+}
+
+/* Seconds that this thread was ready, and had no processor; 0 where Linux does not tell. */
+static double
+waited(void)
+{
+	double ns = 0;
+	FILE *file = fopen("/proc/thread-self/schedstat", "r");
+	if (file && fscanf(file, "%*f %lf", &ns) != 1)
+		ns = 0;
+	if (file)
+		fclose(file);
+	return ns / 1e9;
 }
 
 static void *
@@ -60,12 +74,14 @@ cross(void *of)
 	run->crossed = 0;
 	if (run->begin)
 		pthread_barrier_wait(run->begin);
+	double before = waited();
 	run->began = now();
 	do {
 		link_cross(run->flow->from, run->flow->to, run->flow->bytes);
 		run->crossed += run->flow->bytes;
 		run->ended = now();
 	} while (run->ended - run->began < WINDOW_MS / 1e3);
+	run->waited = waited() - before;
 	return NULL;
 }
 
@@ -101,7 +117,7 @@ run_flows(const struct flow *flow, int n, double percent, struct run *run)
 	pthread_t thread[FLOWS_MOST], watcher;
 	pthread_barrier_t begin;
 	double late, crossed = 0, wanted = 0, began = 0, ended = 0;
-	bool good = true;
+	bool good = true, starved = false;
 	pthread_barrier_init(&begin, NULL, (unsigned)n);
 	begin_thread(&watcher, watch, &late);
 	for (int i = 0; i < n; i++) {
@@ -111,6 +127,7 @@ run_flows(const struct flow *flow, int n, double percent, struct run *run)
 	for (int i = 0; i < n; i++) {
 		pthread_join(thread[i], NULL);
 		good = good && rate_of(&run[i]) > flow[i].wanted * (1 - percent / 100);
+		starved = starved || run[i].waited > WINDOW_MS / 1e3 * percent / 100;
 		crossed += (double)run[i].crossed / 1e6;
 		wanted += flow[i].wanted;
 		began = i == 0 || run[i].began < began ? run[i].began : began;
@@ -120,7 +137,7 @@ run_flows(const struct flow *flow, int n, double percent, struct run *run)
 	pthread_barrier_destroy(&begin);
 	if (crossed / (ended - began) > wanted * 1.05)
 		return FAST;
-	return good ? GOOD : late > LATE_MOST_MS / 1e3 ? LATE : SLOW;
+	return good ? GOOD : starved || late > LATE_MOST_MS / 1e3 ? LATE : SLOW;
 }
 
 static void
@@ -134,7 +151,7 @@ test_flows(const char *name, const struct flow *flow, int n, double percent)
 		slow += outcome == SLOW;
 	}
 	if (outcome != GOOD && outcome != FAST && slow < SLOW_MOST) {
-		printf("skip %d - %s: threads wake up late: the machine is loaded\n", ++n_tests, name);
+		printf("skip %d - %s: threads wake up late, or wait: the machine is loaded\n", ++n_tests, name);
 		return;
 	}
 	for (int i = 0; i < n && outcome != GOOD; i++)
@@ -216,30 +233,33 @@ test_idle(void)
 	ok(now() - began < 20, "a message over an idle link");
 }
 
-/* Two links in the time of one: the fastest of some tries, so that a loaded machine does not matter. */
+/* Two links in the time of one: the fastest of some tries, without what the thread waited for a processor, so that a
+ * loaded machine does not matter. */
 static void
 test_together(void)
 {
 	static const struct crossing_bytes two[] = { { 0, 1, MIB }, { 0, 2, MIB } };
-	double alone = MIB / 25e6, fastest = 1e9;
+	double alone = MIB / 25e6, fastest = 1e9, least = 1e9;
 	direct(0, 1), direct(0, 2);
 	for (int try = 0; try < TRIES && fastest > 1.5 * alone; try++) {
-		double began = now();
+		double began = now(), before = waited();
 		links_cross(two, 2);
-		fastest = now() - began < fastest ? now() - began : fastest;
+		double took = now() - began, ran = took - (waited() - before);
+		fastest = ran < fastest ? ran : fastest;
+		least = took < least ? took : least;
 	}
 	printf("# %.1f ms, alone %.1f\n", 1e3 * fastest, 1e3 * alone);
-	ok(fastest <= 1.5 * alone && fastest > 0.5 * alone, "a thread stores over two links at once");
+	ok(fastest <= 1.5 * alone && least > 0.5 * alone, "a thread stores over two links at once");
 }
 
 /* What kernels report: 48 MB, which the link to the host would be busy with for 4 s. */
 static void
 test_words(void)
 {
-	double began = now();
+	double began = now(), before = waited();
 	for (int i = 0; i < 1000000; i++)
 		link_cross(0, HOST, 48);
-	ok(now() - began < 2, "words of the host take no time");
+	ok(now() - began - (waited() - before) < 2, "words of the host take no time");
 }
 
 /* Each process has half; one begins before the other. */
