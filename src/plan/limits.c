@@ -255,7 +255,21 @@ plan_listed(Ctx *ctx, const Planning *in, Plan *out)
 	return in->topo->route && frac_cmp(out->proof.rate, in->bound->rate) < 0 ? prove_routes(ctx, in, out) : OK;
 }
 
-/* Where the list of all trees is past its limit, a few of which the others are images. */
+/* What is not planned over all pairs of ranks is planned for some machines. */
+static Status
+fail_pairs(Ctx *ctx, const Topology *topo, Collective coll)
+{
+	const char *name = collective_name(coll);
+	if (coll == ALLTOALL)
+		return fail(ctx, LIMIT, "%s: alltoall over %d GPUs, with a tree for each pair of them: want at most "
+		    "%d trees", topo->name, topo->n_ranks, LIMIT_TREES);
+	return fail(ctx, LIMIT, "%s: %s over %d GPUs: want at most %d, or %s", topo->name, name, topo->n_ranks,
+	    LIMIT_PAIR_RANKS, collective_rooted(coll)
+	    ? "equal servers with a switch of their own that all of their GPUs are on" : "symmetric servers");
+}
+
+/* Where the list of all trees is past its limit, a few of which the others are images; with a root, another way to a
+ * list. */
 Status
 plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 {
@@ -268,6 +282,10 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	const Error error = ctx->error;
 	ctx->error.status = OK;
 	TRY(pack_templates(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
+	if (!pack)
+		TRY(pack_rooted(ctx, in->topo, ask->coll, ask->root, in->bound, &pack));
+	if (!pack && in->topo->n_ranks > LIMIT_PAIR_RANKS)
+		return fail_pairs(ctx, in->topo, ask->coll);
 	if (!pack) {
 		ctx->error = error;
 		return status;

@@ -79,6 +79,46 @@ if [ "$full" ]; then
 	long 2048 allgather 268419072
 	long 2048 reducescatter 268419072
 fi
-expect_exit "8192 GPUs from a root" 4 rails 1024 broadcast
+# ---- with a root: a list of few trees, or of paths ----
+
+# rooted SERVERS COLLECTIVE TREES: at the bound; as replayed by another program, where that takes seconds
+rooted() {
+	"$blinkc" --synthetic "server:$1 gpu:8 switch:300 net:25 rails" -c "$2" -r 5 -o "$work/$2.json" 2>"$work/err" ||
+		not_ok "$1 servers, $2: exit $?: $(cat "$work/err")"
+	local n=$((8 * $1))
+	expect "$n GPUs, $2: trees" grep -q "^trees       $3\$" "$work/err"
+	expect "$n GPUs, $2: at the bound" grep -q "^ratio       1.000" "$work/err"
+	expect "$n GPUs, $2: valid" "$blinkc" check -q "$work/$2.json"
+	[ "$1" -gt 1000 ] || expect "$n GPUs, $2: replayed" oracle replay "$work/$2.json"
+}
+
+rooted 513 broadcast "8, depth 12"
+rooted 513 reduce "8, depth 12"
+rooted 513 scatter "4103, depth 2"
+rooted 513 gather "4103, depth 2"
+if [ "$full" ]; then
+	rooted 2048 broadcast "8, depth 12"
+	rooted 8192 reduce "8, depth 14"
+	rooted 8192 scatter "65535, depth 2"
+	expect "4104 GPUs: gather runs" "$perf" "$work/gather.json" -b 64K -e 64K -n 1 -w 0
+fi
+# near NAME MACHINE COLLECTIVE RATIO: where the bound is not reached, or ways are others
+near() {
+	expect "$1, $3" "$blinkc" --synthetic "$2" -c "$3" -o "$work/x.json"
+	cp "$work/out" "$work/err"
+	expect "$1, $3: ratio $4" awk -v want="$4" '/^ratio/ { found = $2 >= want } END { exit !found }' "$work/err"
+	expect "$1, $3: replayed" oracle replay "$work/x.json"
+}
+near "72 GPUs in a server" "server:57 gpu:72 switch:900 net:50" broadcast 0.947
+near "72 GPUs in a server" "server:57 gpu:72 switch:900 net:50" gather 0.96
+near "NICs that GPUs share" "server:513 gpu:8 switch:300 nic:4@25 pcie:24" reduce 1
+near "one NIC" "server:1025 gpu:4 switch:300 nic:1@25 pcie:24" broadcast 1
+near "slow switches" "server:513 gpu:8 switch:20 net:25 rails" reduce 0.444
+near "servers of one GPU" "server:4100 gpu:1 net:25" broadcast 1
+near "servers of one GPU" "server:4100 gpu:1 net:25" scatter 1
+expect_exit "without one of 4104 GPUs" 4 "$blinkc" --synthetic "server:513 gpu:8 switch:300 net:25" --without s5/gpu3 -c broadcast -o "$work/x.json"
+expect "without one: what it says" grep -qF "broadcast over 4103 GPUs: want at most 4096, or equal servers with a switch" "$work/err"
+expect_exit "8192 GPUs, alltoall" 4 rails 1024 alltoall
+expect "8192 GPUs, alltoall: what it says" grep -qF "alltoall over 8192 GPUs, with a tree for each pair of them: want at most 131072 trees" "$work/err"
 expect_exit "of limited depth" 4 "$blinkc" -q --synthetic "server:1024 gpu:8 switch:300 net:25" --max-depth 3 -o "$work/x.json"
 expect_exit "by another algorithm" 4 "$blinkc" -q --synthetic "server:1024 gpu:8 switch:300 net:25" -a ring -o "$work/x.json"

@@ -116,6 +116,12 @@ Status pack_turn(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective
 Status pack_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, const Bound *bound,
     Packing **out);
 
+/* Broadcast, reduce, scatter or gather over a cluster of equal servers, each with a switch of its own, without a table
+ * of all pairs of ranks (rooted.c). bound: of the same request. *out: at a rate near the bound, if it is not at the
+ * bound; NULL where the machine is another one. Random: none. Cost: that of writing its edges down, and of an edge
+ * colouring of the hops between servers. */
+Status pack_rooted(Ctx *ctx, const Topology *topo, Collective coll, int root, const Bound *bound, Packing **out);
+
 /* The fewest trees within ask->tolerance of the optimum, none deeper than ask->max_depth, for a collective with one
  * demand: by trying all of them, where there are at most LIMIT_FEW_TREES, no switches, and for allreduce equal
  * capacities in both directions. Trees of an allreduce go down as they came up, or another way if fewer do. With
