@@ -29,23 +29,34 @@ search_rows_new(Ctx *ctx, const Topology *topo, Search *out)
 }
 
 Status
+search_new_lazy(Ctx *ctx, const Topology *topo, Search *out)
+{
+	Search s = { .topo = topo, .switched = topo->n_vertices > topo->n_ranks };
+	if (!s.switched)
+		return search_new(ctx, topo, out);
+	TRY(topo_check_pairs(ctx, topo));
+	s.n_hops = topo->n_ranks * (topo->n_ranks - 1);
+	TRY(TEMP(ctx, s.hop, s.n_hops));
+	TRY(search_hubs(ctx, &s));
+	*out = s;
+	return OK;
+}
+
+Status
 search_new(Ctx *ctx, const Topology *topo, Search *out)
 {
 	int n = topo->n_ranks;
-	Search s = { .topo = topo, .switched = topo->n_vertices > n };
-	if (s.switched)
-		TRY(topo_check_pairs(ctx, topo));
-	s.n_hops = s.switched ? n * (n - 1) : topo->n_links;
-	TRY(TEMP(ctx, s.hop, s.n_hops));
-	if (s.switched) {
+	Search s = { .topo = topo, .n_hops = topo->n_links };
+	if (topo->n_vertices > n) {
+		TRY(search_new_lazy(ctx, topo, &s));
 		struct hop *hop = s.hop;
 		for (int src = 0; src < n; src++)
 			for (int dst = 0; dst < n; dst++)
 				if (src != dst)
 					*hop++ = (struct hop){ .src = src, .dst = dst };
-		TRY(search_hubs(ctx, &s));
 		TRY(TEMP(ctx, s.row, (size_t)n * (size_t)n));
 	} else {
+		TRY(TEMP(ctx, s.hop, s.n_hops));
 		TRY(TEMP(ctx, s.heap, n));
 		TRY(TEMP(ctx, s.place, n));
 		for (int l = 0; l < topo->n_links; l++)

@@ -277,8 +277,10 @@ struct walk {
 	bool by_server;		/* leave no server before all its ranks are visited */
 	int start, depth;
 	int *hop, *tried;	/* of each step; and how many of the hops of its rank were tried */
+	int64_t *price;		/* of each link */
 	int *order, *n_ordered;	/* hops of each rank, the better first: as many as were asked for */
-	bool *all_ordered;
+	enum ordered { NONE_YET, SOME_NEAR, ALL_NEAR, SOME_FAR, ALL_HOPS } *ordered;	/* near: in its server */
+	int *server_rank, *first_rank;	/* ranks by server, and where those of each begin */
 	bool *visited;
 	int *server_left;	/* ranks of each server that are not visited */
 	int64_t calls;		/* of next_hop */
@@ -291,20 +293,31 @@ server_of(const struct walk *w, int rank)
 	return node < 0 ? 0 : node;
 }
 
-/* Below, at or above 0: hops from the same rank, the better first: within the server, over faster and fewer links, to
+/* What makes a hop better than others from the same rank: it stays in the server; has faster and fewer links; leads to
  * the next number. */
-static int
-compare_hops(const struct walk *w, int a, int b)
+struct merit {
+	bool far;
+	int64_t cost;
+	int step, hop;
+};
+
+static inline struct merit
+merit_of(const struct walk *w, int hop)
 {
-	const struct hop *x = &w->p->search.hop[a], *y = &w->p->search.hop[b];
-	int n = w->p->topo->n_ranks, here = server_of(w, x->src);
-	bool far_x = server_of(w, x->dst) != here, far_y = server_of(w, y->dst) != here;
-	int step_x = (x->dst - x->src + n) % n, step_y = (y->dst - y->src + n) % n;
-	if (far_x != far_y)
-		return far_x - far_y;
-	if (x->cost != y->cost)
-		return x->cost < y->cost ? -1 : 1;
-	return step_x != step_y ? step_x - step_y : (a > b) - (a < b);
+	const struct hop *h = &w->p->search.hop[hop];
+	int step = h->dst - h->src;
+	return (struct merit){ server_of(w, h->dst) != server_of(w, h->src), h->cost,
+		step < 0 ? step + w->p->topo->n_ranks : step, hop };
+}
+
+static inline bool
+better(const struct merit *a, const struct merit *b)
+{
+	if (a->far != b->far)
+		return b->far;
+	if (a->cost != b->cost)
+		return a->cost < b->cost;
+	return a->step != b->step ? a->step < b->step : a->hop < b->hop;
 }
 
 static bool
@@ -332,23 +345,88 @@ use_hop(struct walk *w, int hop, int sign)
 	return fits;
 }
 
-/* Put the next best hops of a rank behind those in order: most walks go on by one of the first. */
+/* Of one rank: n hops in order, and behind them the best others so far, m of at most `most`. */
+struct ordering {
+	const struct walk *w;
+	int *order, n, m, most;
+	struct merit last, worst;	/* of those in order, if n > 0; of the others, if m == most */
+};
+
+static void
+order_one(struct ordering *o, int h)
+{
+	int *next = o->order + o->n, at;
+	struct merit one = merit_of(o->w, h), other;
+	if (one.cost < 0 || (o->m == o->most && !better(&one, &o->worst)) || (o->n > 0 && !better(&o->last, &one)))
+		return;
+	at = o->m < o->most ? o->m++ : o->m - 1;
+	for (; at > 0 && (other = merit_of(o->w, next[at - 1]), better(&one, &other)); at--)
+		next[at] = next[at - 1];
+	next[at] = h;
+	if (o->m == o->most)
+		o->worst = merit_of(o->w, next[o->m - 1]);
+}
+
+/* Within the server of the rank. Between switches they are priced here. */
+static void
+order_near(struct walk *w, struct ordering *o, int rank)
+{
+	int here = server_of(w, rank);
+	for (int i = w->first_rank[here]; i < w->first_rank[here + 1]; i++) {
+		int other = w->server_rank[i];
+		if (other == rank)
+			continue;
+		if (w->ordered[rank] == NONE_YET)
+			search_price_hop(&w->p->search, rank, other, w->price);
+		order_one(o, search_hop_between(&w->p->search, rank, other));
+	}
+}
+
+static void
+order_any(struct walk *w, struct ordering *o, int rank)
+{
+	Search *s = &w->p->search;
+	int n = w->p->topo->n_ranks;
+	if (w->ordered[rank] < SOME_FAR)
+		search_price_rank(s, rank, w->price);
+	/* Between switches in the order that hops of equal cost are to have. */
+	for (int step = 1; step < n && s->switched; step++)
+		order_one(o, search_hop_between(s, rank, rank + step < n ? rank + step : rank + step - n));
+	for (int i = 0, h; !s->switched && (h = search_hop_at(s, rank, i, false)) >= 0; i++)
+		order_one(o, h);
+}
+
+/* Put the next best hops of a rank behind those in order, each time as many as there are, so that they are looked
+ * through seldom: most walks go on by one of the first, and most of these stay in the server. */
 static void
 order_more(struct walk *w, int rank, int *order)
 {
-	enum { MORE = 16 };
-	int n = w->n_ordered[rank], m = 0;
-	for (int i = 0, h; (h = search_hop_at(&w->p->search, rank, i, false)) >= 0; i++) {
-		if (w->p->search.hop[h].cost < 0 || (n > 0 && compare_hops(w, h, order[n - 1]) <= 0)
-		    || (m == MORE && compare_hops(w, h, order[n + m - 1]) > 0))
-			continue;
-		int at = n + (m < MORE ? m++ : m - 1);
-		for (; at > n && compare_hops(w, h, order[at - 1]) < 0; at--)
-			order[at] = order[at - 1];
-		order[at] = h;
+	enum { FIRST = 16 };
+	int n = w->n_ordered[rank];
+	struct ordering o = { .w = w, .order = order, .n = n, .most = n > FIRST ? n : FIRST };
+	if (n > 0)
+		o.last = merit_of(w, order[n - 1]);
+	if (w->ordered[rank] < ALL_NEAR && w->p->search.switched) {
+		order_near(w, &o, rank);
+		w->ordered[rank] = o.m < o.most ? ALL_NEAR : SOME_NEAR;
 	}
-	w->n_ordered[rank] += m;
-	w->all_ordered[rank] = m < MORE;
+	if (o.m == 0) {
+		order_any(w, &o, rank);
+		w->ordered[rank] = o.m < o.most ? ALL_HOPS : SOME_FAR;
+	}
+	w->n_ordered[rank] += o.m;
+}
+
+/* The hop that closes a ring: between switches there is one at most. */
+static int
+last_hop(struct walk *w, int at, int *tried)
+{
+	Search *s = &w->p->search;
+	if ((*tried)++ > 0)
+		return NO_HOP;
+	search_price_hop(s, at, w->start, w->price);
+	int h = search_hop_between(s, at, w->start);
+	return s->hop[h].cost >= 0 ? h : NO_HOP;
 }
 
 /* The best hop of a rank after those tried that the walk may take, or NO_HOP. */
@@ -358,8 +436,10 @@ next_hop(struct walk *w, int at, int *tried)
 	const Topology *topo = w->p->topo;
 	int *order = w->order + (w->p->search.switched ? at * (topo->n_ranks - 1) : topo->first_out[at]);
 	w->calls++;
+	if (w->p->search.switched && w->depth == topo->n_ranks - 1)
+		return last_hop(w, at, tried);
 	for (;;) {
-		if (*tried == w->n_ordered[at] && !w->all_ordered[at])
+		if (*tried == w->n_ordered[at] && w->ordered[at] != ALL_HOPS)
 			order_more(w, at, order);
 		if (*tried == w->n_ordered[at])
 			return NO_HOP;
@@ -414,25 +494,21 @@ walk_ring(struct walk *w)
 }
 
 /* Fast links are cheap, and full ones are dearer than any route around them. */
-static Status
+static void
 reprice(struct walk *w)
 {
 	struct finder *p = w->p;
-	int64_t *price, top = 1;
-	ArenaMark mark = arena_mark(&p->ctx->scratch);
-	TRY(TEMP(p->ctx, price, p->topo->n_links));
+	int64_t top = 1;
 	for (int l = 0; l < p->topo->n_links; l++)
 		top = p->topo->link[l].capacity > top ? p->topo->link[l].capacity : top;
 	for (int l = 0; l < p->topo->n_links; l++)
-		price[l] = p->left[l] < 1 ? FULL_PRICE
+		w->price[l] = p->left[l] < 1 ? FULL_PRICE
 		    : 1 + (int64_t)(16.0 * (double)top / (double)p->topo->link[l].capacity);
-	search_price(&p->search, price);
+	search_price_hubs(&p->search, w->price);
 	for (int r = 0; r < p->topo->n_ranks; r++) {
 		w->n_ordered[r] = 0;
-		w->all_ordered[r] = false;
+		w->ordered[r] = NONE_YET;
 	}
-	arena_release(&p->ctx->scratch, mark);
-	return OK;
 }
 
 /* Units of each link that the ring of the walk leaves to others: how wide it can be. */
@@ -464,7 +540,7 @@ find_ring(struct walk *w, bool *found)
 	struct finder *p = w->p;
 	int64_t width;
 	int starts = p->topo->n_nodes > 1 ? p->topo->n_ranks : 1;
-	TRY(reprice(w));
+	reprice(w);
 	*found = false;
 	for (w->start = 0; w->start < starts && !*found; w->start++) {
 		if (server_of(w, w->start) != server_of(w, 0))
@@ -480,19 +556,37 @@ find_ring(struct walk *w, bool *found)
 }
 
 static Status
+new_walk(struct finder *p, struct walk *w)
+{
+	int n = p->topo->n_ranks, n_nodes = p->topo->n_nodes + 1, *next;
+	*w = (struct walk){ .p = p };
+	TRY(TEMP(p->ctx, w->hop, n));
+	TRY(TEMP(p->ctx, w->tried, n));
+	TRY(TEMP(p->ctx, w->price, p->topo->n_links));
+	TRY(TEMP(p->ctx, w->order, p->search.n_hops));
+	TRY(TEMP(p->ctx, w->n_ordered, n));
+	TRY(TEMP(p->ctx, w->ordered, n));
+	TRY(TEMP(p->ctx, w->visited, n));
+	TRY(TEMP(p->ctx, w->server_left, n_nodes));
+	TRY(TEMP(p->ctx, w->server_rank, n));
+	TRY(TEMP(p->ctx, w->first_rank, n_nodes + 1));
+	TRY(TEMP(p->ctx, next, n_nodes));
+	for (int r = 0; r < n; r++)
+		w->server_left[server_of(w, r)]++;
+	for (int s = 0; s < n_nodes; s++)
+		w->first_rank[s + 1] = w->first_rank[s] + w->server_left[s];
+	memcpy(next, w->first_rank, (size_t)n_nodes * sizeof *next);
+	for (int r = 0; r < n; r++)
+		w->server_rank[next[server_of(w, r)]++] = r;
+	return OK;
+}
+
+static Status
 find_rings(struct finder *p)
 {
-	struct walk w = { .p = p };
+	struct walk w;
 	bool found;
-	TRY(TEMP(p->ctx, w.hop, p->topo->n_ranks));
-	TRY(TEMP(p->ctx, w.tried, p->topo->n_ranks));
-	TRY(TEMP(p->ctx, w.order, p->search.n_hops));
-	TRY(TEMP(p->ctx, w.n_ordered, p->topo->n_ranks));
-	TRY(TEMP(p->ctx, w.all_ordered, p->topo->n_ranks));
-	TRY(TEMP(p->ctx, w.visited, p->topo->n_ranks));
-	TRY(TEMP(p->ctx, w.server_left, p->topo->n_nodes + 1));
-	for (int r = 0; r < p->topo->n_ranks; r++)
-		w.server_left[server_of(&w, r)]++;
+	TRY(new_walk(p, &w));
 	/* A server at a time where that is possible; a ring that has to pass a link more than once needs finer units.
 	 */
 	for (int parts = 1; parts <= FINEST && p->n_rings == 0; parts *= 2) {
@@ -526,12 +620,9 @@ cycles_pack(Ctx *ctx, const Topology *topo, int most, CyclePacking *out)
 {
 	struct finder p = { .ctx = ctx, .topo = topo, .most_rings = most };
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	int64_t *price;
 	TRY(NEW(ctx, p.ring, most));
 	TRY(TEMP(ctx, p.left, topo->n_links));
-	TRY(TEMP(ctx, price, topo->n_links));
-	TRY(search_new(ctx, topo, &p.search));
-	search_price(&p.search, price);
+	TRY(search_new_lazy(ctx, topo, &p.search));
 	TRY(find_all(&p));
 	arena_release(&ctx->scratch, mark);
 	*out = (CyclePacking){ p.n_rings, p.ring, p.unit, p.units, p.proven };

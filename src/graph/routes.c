@@ -204,14 +204,25 @@ hop_to(Search *s, int source, int rank, int l, int64_t cost, unsigned classes)
 	direct->link = l;
 }
 
-/* The hops of a rank to all others: over each of its links, hop->link. */
+/* One of these hops alone. */
 static void
-hops_from(Search *s, int source, const int64_t *price)
+hop_over(Search *s, struct hop *hop, int l, int hub, int64_t cost, unsigned classes)
+{
+	int layer = layer_of(s, hop->src, hop->dst);
+	if (layer < 0 || classes & ~s->layer_classes[layer])
+		return;
+	int64_t beyond = s->distance[row_at(s, layer, hub) + (size_t)hop->dst];
+	if (beyond == INT64_MAX || (hop->cost >= 0 && cost + beyond >= hop->cost))
+		return;
+	hop->cost = cost + beyond;
+	hop->link = l;
+}
+
+/* The hops of a rank, dst < 0: to all others, over each of its links, hop->link. */
+static void
+hops_of(Search *s, int source, int dst, const int64_t *price)
 {
 	const Topology *topo = s->topo;
-	struct hop *hop = s->hop + (size_t)source * (size_t)(topo->n_ranks - 1);
-	for (int i = 0; i < topo->n_ranks - 1; i++)
-		hop[i].cost = -1;
 	for (int i = topo->first_out[source]; i < topo->first_out[source + 1]; i++) {
 		int l = topo->out[i], w = topo->link[l].to, hub = s->hub[w];
 		unsigned classes = 1u << topo->link[l].class;
@@ -220,26 +231,63 @@ hops_from(Search *s, int source, const int64_t *price)
 			cost += price[only_link(s, w)];
 			classes |= 1u << topo->link[only_link(s, w)].class;
 		}
-		if (w >= topo->n_ranks)
+		if (w < topo->n_ranks) {
+			if (w != source && (dst < 0 || w == dst))
+				hop_to(s, source, w, l, cost, classes);
+		} else if (dst < 0) {
 			hops_over(s, source, l, hub, cost, classes);
-		else if (w != source)
-			hop_to(s, source, w, l, cost, classes);
+		} else {
+			hop_over(s, &s->hop[search_hop_between(s, source, dst)], l, hub, cost, classes);
+		}
 	}
+}
+
+static void
+hops_from(Search *s, int source, const int64_t *price)
+{
+	struct hop *hop = s->hop + (size_t)source * (size_t)(s->topo->n_ranks - 1);
+	for (int i = 0; i < s->topo->n_ranks - 1; i++)
+		hop[i].cost = -1;
+	hops_of(s, source, -1, price);
+}
+
+void
+search_price_hubs(Search *s, const int64_t *price)
+{
+	const Topology *topo = s->topo;
+	for (int h = 0; h < s->n_hops && !s->switched; h++)
+		s->hop[h].cost = price[s->hop[h].link];
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		for (int layer = 0; layer < s->n_layers && s->row_of[v] >= 0; layer++)
+			routes_from(s, layer, v, price);
+}
+
+void
+search_price_rank(Search *s, int src, const int64_t *price)
+{
+	struct hop *hop = s->hop + (size_t)src * (size_t)(s->topo->n_ranks - 1);
+	if (!s->switched)
+		return;
+	for (int dst = 0; dst < s->topo->n_ranks; dst++)
+		if (dst != src)
+			*hop++ = (struct hop){ .src = src, .dst = dst };
+	hops_from(s, src, price);
+}
+
+void
+search_price_hop(Search *s, int src, int dst, const int64_t *price)
+{
+	if (!s->switched)
+		return;
+	s->hop[search_hop_between(s, src, dst)] = (struct hop){ .src = src, .dst = dst, .cost = -1 };
+	hops_of(s, src, dst, price);
 }
 
 void
 search_price(Search *s, const int64_t *price)
 {
-	const Topology *topo = s->topo;
-	if (!s->switched) {
-		for (int h = 0; h < s->n_hops; h++)
-			s->hop[h].cost = price[s->hop[h].link];
-		return;
-	}
-	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
-		for (int layer = 0; layer < s->n_layers && s->row_of[v] >= 0; layer++)
-			routes_from(s, layer, v, price);
-	for (int r = 0; r < topo->n_ranks; r++)
+	search_price_hubs(s, price);
+	for (int r = 0; r < s->topo->n_ranks && s->switched; r++)
 		hops_from(s, r, price);
 }
 
@@ -278,6 +326,12 @@ search_route(const Search *s, int h, int link[LIMIT_ROUTE_LINKS])
 /* ---- hops and paths ---- */
 
 int
+search_hop_between(const Search *s, int src, int dst)
+{
+	return src * (s->topo->n_ranks - 1) + dst - (dst > src);
+}
+
+int
 search_hop_at(const Search *s, int rank, int i, bool entering)
 {
 	const Topology *topo = s->topo;
@@ -296,7 +350,7 @@ search_cheapest_hop(const Search *s, int src, int dst)
 	const Topology *topo = s->topo;
 	int best = -1;
 	if (s->switched) {
-		int h = src * (topo->n_ranks - 1) + dst - (dst > src);
+		int h = search_hop_between(s, src, dst);
 		return s->hop[h].cost >= 0 ? h : -1;
 	}
 	for (int i = topo->first_out[src]; i < topo->first_out[src + 1]; i++) {

@@ -41,6 +41,15 @@ typedef struct {
 
 Status search_new(Ctx *ctx, const Topology *topo, Search *out);	/* in the scratch arena */
 
+/* For searches that look at few hops: with switches, a hop has neither ends nor cost before search_price_hop, or
+ * search_price_rank for all that leave a rank. These are as search_price has them after search_price_hubs with the
+ * same prices. Only search_hop_at, search_hop_between and search_route may be used with it. Without switches, as
+ * search_new: then search_price_hubs is search_price, and the other two do nothing. */
+Status search_new_lazy(Ctx *ctx, const Topology *topo, Search *out);
+void search_price_hubs(Search *search, const int64_t *price);
+void search_price_rank(Search *search, int src, const int64_t *price);
+void search_price_hop(Search *search, int src, int dst, const int64_t *price);
+
 /* routes.c: hubs and rows, of a search that has its topology. */
 Status search_hubs(Ctx *ctx, Search *search);
 
@@ -52,6 +61,9 @@ int search_route(const Search *search, int hop, int link[LIMIT_ROUTE_LINKS]);
 
 /* The i-th hop that leaves (enters) a rank, in order of the other end if there are switches; -1: no more. */
 int search_hop_at(const Search *search, int rank, int i, bool entering);
+
+/* With switches, the hop from src to dst, whether or not there is a route. */
+int search_hop_between(const Search *search, int src, int dst);
 
 /* Cheapest hop from src to dst, -1: none. Without switches a pair may have none or several. */
 int search_cheapest_hop(const Search *search, int src, int dst);

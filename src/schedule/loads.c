@@ -16,7 +16,11 @@ static Status
 add_load(Ctx *ctx, const char *label, int link, Frac length, struct load *load)
 {
 	/* Lengths of one file have few denominators: usually only the numerator changes. */
-	if (load->den != length.den && load->den % length.den != 0) {
+	if (load->den == length.den) {
+		load->num += length.num;
+		return OK;
+	}
+	if (load->den % length.den != 0) {
 		Wide den = (Wide)(load->den / gcd64(load->den, length.den)) * length.den;
 		Frac sum;
 		if (den > INT64_MAX) {

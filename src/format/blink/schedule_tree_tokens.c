@@ -88,6 +88,56 @@ take_edge(struct tree_tokens *t, Edge *edge, int n_numbers)
 	    && take_links(t, n_numbers, &edge->n_links) && json_token(&t->at, ']');
 }
 
+/* 0 to `most`. NULL: something else, which take_edge judges. */
+static inline const char *
+plain_int(const char *at, int most, int *out)
+{
+	const char *first = at;
+	unsigned value = 0, digit;
+	while ((digit = (unsigned)(unsigned char)*at - '0') < 10 && at - first < JSON_DIGITS) {
+		value = 10 * value + digit;
+		at++;
+	}
+	*out = (int)value;
+	return at == first || value > (unsigned)most || (*first == '0' && at - first > 1) ? NULL : at;
+}
+
+/* These two characters. */
+static inline const char *
+plain_pair(const char *at, char c, char d)
+{
+	return at && at[0] == c && at[1] == d ? at + 2 : NULL;
+}
+
+/* An edge as blinkc writes it, [12, 34, [5, 6]]. False: t stays where it is. The end of the file is not looked for: so
+ * only with that many bytes left. */
+static inline bool
+take_plain_edge(struct tree_tokens *t, Edge *edge, int n_numbers)
+{
+	enum { EDGE_BYTES = (LIMIT_ROUTE_LINKS + 4) * (JSON_DIGITS + 3) };
+	struct tree_work *work = &t->r->work;
+	int most = t->r->topo->n_ranks - 1, n = 0;
+	const char *at = t->at.at;
+	if (t->at.end - at < EDGE_BYTES || work->number_room - n_numbers < LIMIT_ROUTE_LINKS)
+		return false;
+	at += *at == ' ';
+	at = *at == '[' ? plain_pair(plain_int(at + 1, most, &edge->src), ',', ' ') : NULL;
+	at = at ? plain_pair(plain_int(at, most, &edge->dst), ',', ' ') : NULL;
+	at = at && *at == '[' ? at + 1 : NULL;
+	most = t->r->topo->n_links - 1;
+	while (at && n < LIMIT_ROUTE_LINKS) {
+		at = plain_int(at, most, &work->number[n_numbers + n++]);
+		const char *end = plain_pair(at, ']', ']');
+		if (end) {
+			t->at.at = end;
+			edge->n_links = n;
+			return true;
+		}
+		at = plain_pair(at, ',', ' ');
+	}
+	return false;
+}
+
 static bool
 keep_edges(struct tree_tokens *t, int n, int n_numbers, Edge **out)
 {
@@ -113,7 +163,9 @@ take_edges(struct tree_tokens *t, Edge **out, int *n_out)
 	do {
 		if (n == LIMIT_RANKS || t->r->n_edges + t->n_edges == LIMIT_TREE_EDGES)
 			return false;
-		if ((n >= work->edge_room && !grow_edges(t, n)) || !take_edge(t, &work->edge[n], n_numbers))
+		if (n >= work->edge_room && !grow_edges(t, n))
+			return false;
+		if (!take_plain_edge(t, &work->edge[n], n_numbers) && !take_edge(t, &work->edge[n], n_numbers))
 			return false;
 		n_numbers += work->edge[n++].n_links;
 		t->n_edges++;

@@ -201,14 +201,23 @@ static char *
 put_int(char *to, int value)
 {
 	unsigned rest = value < 0 ? 0u - (unsigned)value : (unsigned)value;
-	int n = 1;
 	if (value < 0)
 		*to++ = '-';
-	for (unsigned over = rest; over >= 10; over /= 10)
-		n++;
-	for (int i = n - 1; i >= 0; i--, rest /= 10)
-		to[i] = (char)('0' + rest % 10);
-	return to + n;
+	if (rest >= 10000) {
+		to = put_int(to, (int)(rest / 10000));
+		rest %= 10000;
+		*to++ = (char)('0' + rest / 1000);
+		*to++ = (char)('0' + rest / 100 % 10);
+		*to++ = (char)('0' + rest / 10 % 10);
+	} else if (rest >= 10) {
+		if (rest >= 1000)
+			*to++ = (char)('0' + rest / 1000);
+		if (rest >= 100)
+			*to++ = (char)('0' + rest / 100 % 10);
+		*to++ = (char)('0' + rest / 10 % 10);
+	}
+	*to++ = (char)('0' + rest % 10);
+	return to;
 }
 
 /* [src, dst, [link, ...]] as JsonWriter would put them, at once: a file has millions. */
