@@ -134,16 +134,13 @@ part_of_representative(Flow *f, bool reversed, bool *side)
 	}
 }
 
-/* The images of the part of rank 0, numbered by their first ranks; a switch joins the first that claims it. */
+/* Which image of the part each vertex is in, -1: none, in the order of the elements: a walk over these moves all
+ * vertices and links. */
 static Status
-image_parts(Ctx *ctx, const Topology *topo, const Symmetry *sym, const bool *side, int *n_parts, int *part)
+claim_walking(Ctx *ctx, const Topology *topo, const Symmetry *sym, const bool *side, int *of)
 {
-	ArenaMark mark = arena_mark(&ctx->scratch);
 	SymmetryWalk walk;
-	int *of, *number, n = 0;
-	TRY(TEMP(ctx, of, topo->n_vertices));
-	TRY(TEMP(ctx, number, topo->n_ranks));
-	memset(of, -1, (size_t)topo->n_vertices * sizeof *of);
+	int n = 0;
 	TRY(symmetry_walk(ctx, topo, sym, &walk));
 	do {
 		if (of[walk.vertex[0]] >= 0)
@@ -153,6 +150,53 @@ image_parts(Ctx *ctx, const Topology *topo, const Symmetry *sym, const bool *sid
 				of[walk.vertex[v]] = n;
 		n++;
 	} while (symmetry_next(&walk));
+	return OK;
+}
+
+/* The same from the images of the few vertices of the part alone. */
+static Status
+claim_listing(Ctx *ctx, const Topology *topo, const Symmetry *sym, const bool *side, int inside, int *of)
+{
+	size_t size = (size_t)sym->size;
+	int *image, n = 0, m = 0;
+	TRY(TEMP(ctx, image, size * (size_t)inside));
+	for (int v = 0; v < topo->n_vertices; v++) {
+		int *of_v = image + size * (size_t)m;
+		if (!side[v])
+			continue;
+		m++;
+		of_v[0] = v;
+		for (int i = 0, known = 1; i < sym->n_maps; known *= sym->map[i++].order)
+			for (int e = known; e < known * sym->map[i].order; e++)
+				of_v[e] = sym->map[i].vertex[of_v[e - known]];
+	}
+	for (size_t e = 0; e < size; e++) {
+		if (of[image[e]] >= 0)
+			continue;
+		for (int i = 0; i < inside; i++)
+			if (of[image[size * (size_t)i + e]] < 0)
+				of[image[size * (size_t)i + e]] = n;
+		n++;
+	}
+	return OK;
+}
+
+/* The images of the part of rank 0, numbered by their first ranks; a switch joins the first that claims it. */
+static Status
+image_parts(Ctx *ctx, const Topology *topo, const Symmetry *sym, const bool *side, int *n_parts, int *part)
+{
+	enum { MOST_LISTED = 1 << 24 };
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	int *of, *number, inside = 0;
+	TRY(TEMP(ctx, of, topo->n_vertices));
+	TRY(TEMP(ctx, number, topo->n_ranks));
+	memset(of, -1, (size_t)topo->n_vertices * sizeof *of);
+	for (int v = 0; v < topo->n_vertices; v++)
+		inside += side[v];
+	if ((int64_t)inside * sym->size <= MOST_LISTED)
+		TRY(claim_listing(ctx, topo, sym, side, inside, of));
+	else
+		TRY(claim_walking(ctx, topo, sym, side, of));
 	memset(number, -1, (size_t)topo->n_ranks * sizeof *number);
 	*n_parts = 0;
 	for (int v = 0; v < topo->n_vertices; v++) {

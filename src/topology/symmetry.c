@@ -214,12 +214,18 @@ map_ranks(struct finder *f, int n, int block, int step)
 
 /* ---- the group ---- */
 
+/* Is a permutation the identity, applied this many times? The lengths of its cycles divide the order. seen: work space,
+ * all false. */
 static bool
-is_identity(const int *map, int n)
+has_order(const int *map, int n, int order, bool *seen)
 {
-	for (int i = 0; i < n; i++)
-		if (map[i] != i)
+	for (int first = 0; first < n; first++) {
+		int length = 0;
+		for (int i = first; !seen[i]; i = map[i], length++)
+			seen[i] = true;
+		if (length > 0 && order % length != 0)
 			return false;
+	}
 	return true;
 }
 
@@ -240,24 +246,19 @@ keep_map(struct finder *f, int order, bool *kept)
 	const Topology *topo = f->topo;
 	Symmetry *sym = f->sym;
 	int *vertex, *link, n = topo->n_vertices, m = topo->n_links;
+	bool *seen, *link_seen;
+	ArenaMark mark = arena_mark(&f->ctx->scratch);
 	*kept = true;
 	for (int i = 0; i < sym->n_maps && *kept; i++)
 		*kept = commute(sym->map[i].vertex, f->vertex, n) && commute(sym->map[i].link, f->link, m);
-	TRY(NEW(f->ctx, vertex, n));
-	TRY(NEW(f->ctx, link, m));
-	for (int v = 0; v < n; v++)
-		vertex[v] = v;
-	for (int l = 0; l < m; l++)
-		link[l] = l;
-	for (int i = 0; i < order && *kept; i++) {
-		for (int v = 0; v < n; v++)
-			vertex[v] = f->vertex[vertex[v]];
-		for (int l = 0; l < m; l++)
-			link[l] = f->link[link[l]];
-	}
-	*kept = *kept && is_identity(vertex, n) && is_identity(link, m);
+	TRY(TEMP(f->ctx, seen, n));
+	TRY(TEMP(f->ctx, link_seen, m));
+	*kept = *kept && has_order(f->vertex, n, order, seen) && has_order(f->link, m, order, link_seen);
+	arena_release(&f->ctx->scratch, mark);
 	if (!*kept)
 		return OK;
+	TRY(NEW(f->ctx, vertex, n));
+	TRY(NEW(f->ctx, link, m));
 	memcpy(vertex, f->vertex, (size_t)n * sizeof *vertex);
 	memcpy(link, f->link, (size_t)m * sizeof *link);
 	sym->map[sym->n_maps++] = (SymmetryMap){ .order = order, .vertex = vertex, .link = link };
