@@ -76,6 +76,10 @@ job_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask *
 	bool hosts = algorithm_staged(out->algorithm->name);
 	unsigned classes = hosts && !ask->links && ask->routes != ROUTES_PAIR ? topo_classes(machine) : ask->links;
 	TRY(topo_of_job(ctx, machine, gpu, n, classes, ask->routes, hosts, &links, &topo));
+	/* Halves of PCIe switches and NICs, for what leaves a server and what comes in, are vertices of a job. */
+	if (topo->n_vertices > LIMIT_VERTICES)
+		return fail(ctx, LIMIT, "%s: %d vertices of a job over %d GPUs: want at most %d", topo->name,
+		    topo->n_vertices, n, LIMIT_VERTICES);
 	out->ask.routes = links.pairs ? ROUTES_PAIR : ROUTES_ANY;
 	out->classes = links.classes;
 	out->topo = topo;

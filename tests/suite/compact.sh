@@ -120,5 +120,22 @@ expect_exit "without one of 4104 GPUs" 4 "$blinkc" --synthetic "server:513 gpu:8
 expect "without one: what it says" grep -qF "broadcast over 4103 GPUs: want at most 4096, or equal servers with a switch" "$work/err"
 expect_exit "8192 GPUs, alltoall" 4 rails 1024 alltoall
 expect "8192 GPUs, alltoall: what it says" grep -qF "alltoall over 8192 GPUs, with a tree for each pair of them: want at most 131072 trees" "$work/err"
+
+# ---- behind PCIe switches, each of which leads to every GPU ----
+
+# nics COLLECTIVE MACHINE TREES
+nics() {
+	expect "$1 behind PCIe switches" "$blinkc" --synthetic "$2" -c "$1" -o "$work/x.json"
+	cp "$work/out" "$work/err"
+	expect "$1 behind PCIe switches: trees" grep -q "^trees       $3\$" "$work/err"
+	expect "$1 behind PCIe switches: at the bound" grep -q "^ratio       1.000" "$work/err"
+	expect "$1 behind PCIe switches: valid" "$blinkc" check -q "$work/x.json"
+}
+nics allreduce "server:513 gpu:8 switch:300 nic:8@25 pcie:24 rails" "4104, depth 4; images of 1 under a group of 4104"
+nics reducescatter "server:513 gpu:8 switch:300 nic:4@50 pcie:24" "4104, depth 2; images of 1 under a group of 4104"
+[ ! "$full" ] || nics allgather "server:2048 gpu:8 switch:300 nic:8@25 pcie:24 rails" "16384, depth 2; images of 1 under a group of 16384"
+expect_exit "65536 GPUs with a NIC each" 4 "$blinkc" -q --synthetic "server:8192 gpu:8 switch:300 nic:8@25 pcie:24 rails" -o "$work/x.json"
+expect "65536 GPUs with a NIC each: what it says" grep -qF "335880 vertices of a job over 65536 GPUs: want at most 262144" "$work/err"
+
 expect_exit "of limited depth" 4 "$blinkc" -q --synthetic "server:1024 gpu:8 switch:300 net:25" --max-depth 3 -o "$work/x.json"
 expect_exit "by another algorithm" 4 "$blinkc" -q --synthetic "server:1024 gpu:8 switch:300 net:25" -a ring -o "$work/x.json"
