@@ -9,9 +9,9 @@ search_depths(Search *s, int root, bool into, int *hops)
 		hops[v] = -1;
 	hops[root] = 0;
 	s->queue[tail++] = root;
-	while (head < tail) {
+	while (head < tail && tail < n) {
 		int u = s->queue[head++];
-		for (int i = 0, h; (h = search_hop_at(s, u, i, into)) >= 0; i++) {
+		for (int i = 0, h; tail < n && (h = search_hop_at(s, u, i, into)) >= 0; i++) {
 			int w = into ? s->hop[h].src : s->hop[h].dst;
 			if (s->hop[h].cost < 0 || hops[w] >= 0)
 				continue;

@@ -100,6 +100,25 @@ consider_few(Ctx *ctx, const Planning *in, const Bound *proof, const Packing *po
 	return OK;
 }
 
+/* Few trees of a cluster. *enough: other searches would take long, or find no better ones. */
+static Status
+search_cluster(Ctx *ctx, const Planning *in, const Bound *proof, int *work, Packing **best, bool *enough)
+{
+	enum { MANY_RANKS = 128, LEAST_DEPTH = 4 };
+	const Ask *ask = in->ask;
+	Packing *one = NULL;
+	Frac rate;
+	*enough = false;
+	if (!ask->max_trees || in->topo->n_ranks <= LIMIT_ILP_RANKS || ask->packing != PACKING_EXACT || !ask->minimise
+	    || (ask->max_depth && ask->max_depth < LEAST_DEPTH))
+		return OK;
+	TRY(pack_cluster_few(ctx, in->topo, ask, &one));
+	consider(in->topo, ask, work, one, best);
+	*enough = *best && pack_rate(*best, ask->coll, in->topo->n_ranks, &rate)
+	    && (in->topo->n_ranks > MANY_RANKS || frac_cmp(rate, proof->rate) >= 0);
+	return OK;
+}
+
 /* The best rate of trees of limited depth, and the fewest for it; or the best rate of max_trees trees. */
 static Status
 search_within(Ctx *ctx, const Planning *in, KnownPlans *known, const Packing *whole, const Bound *proof, int *work,
@@ -109,6 +128,9 @@ search_within(Ctx *ctx, const Planning *in, KnownPlans *known, const Packing *wh
 	Packing *pool, *one = NULL;
 	KnownDepth *depth;
 	bool widest = false;
+	TRY(search_cluster(ctx, in, proof, work, best, &widest));
+	if (widest)
+		return OK;
 	if (in->ask->max_trees == 1)
 		TRY(pack_widest(ctx, in->topo, in->ask, &one, &widest));
 	consider(in->topo, in->ask, work, one, best);
@@ -153,7 +175,18 @@ plan_anew(Ctx *ctx, const Planning *in, KnownPlans *known, Packing **out, Bound 
 		TRY(plan_within(ctx, in, known, ask->max_depth, 0, &one, proof));
 		consider(in->topo, ask, work, one, out);
 	}
-	return search_within(ctx, in, known, whole, proof, work, out);
+	Status status = search_within(ctx, in, known, whole, proof, work, out);
+	if (status != LIMIT || ask->max_depth < 2)
+		return status;
+	/* A schedule of deeper trees may be too large, but not one of others. */
+	const Error error = ctx->error;
+	ctx->error.status = OK;
+	status = plan_within(ctx, in, known, ask->max_depth - 1, ask->max_trees, out, proof);
+	if (status == LIMIT || (status == OK && !*out)) {
+		ctx->error = error;
+		status = LIMIT;
+	}
+	return status;
 }
 
 /* Within these limits instead of those of the Ask. *out: NULL where no trees are found. */

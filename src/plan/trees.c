@@ -385,6 +385,23 @@ plan_irregular(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound 
 	return OK;
 }
 
+/* Of an allreduce over unequal servers below the bound: those with hubs that share the places of a cluster, if their
+ * rate is higher. */
+static Status
+raise_unequal(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **pack)
+{
+	Packing *few;
+	Frac rate, other;
+	if (!*pack || ask->coll != ALLREDUCE || (pack_rate(*pack, ask->coll, topo->n_ranks, &rate)
+	    && frac_double(rate) >= frac_double(bound->rate) * (1 - RATE_ROUNDING)))
+		return OK;
+	TRY(pack_cluster_few(ctx, topo, ask, &few));
+	if (few && pack_rate(*pack, ask->coll, topo->n_ranks, &rate)
+	    && pack_rate(few, ask->coll, topo->n_ranks, &other) && frac_cmp(other, rate) > 0)
+		*pack = few;
+	return OK;
+}
+
 Status
 plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
     Bound *proof)
@@ -400,8 +417,10 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 		*out = greedy;
 		return OK;
 	}
-	if (is_large_program(topo, ask))
+	if (is_large_program(topo, ask)) {
 		TRY(pack_unequal(ctx, topo, ask->coll, bound, &pack, &lower));
+		TRY(raise_unequal(ctx, topo, bound, ask, pack ? &pack : &lower));
+	}
 	if (lower && sym->n_representatives > MANY_ORBITS)
 		pack = lower;
 	if (!pack && has_many_pairs(topo, sym, ask))

@@ -114,6 +114,11 @@ def cases(work):
     for name, line in (("on rails", a100.format(128) + " rails"), ("with NICs", "server:128 gpu:8 switch:300 nic:8@25 pcie:24")):
         for coll in ("allgather", "allreduce"):
             yield Case(f"1023 of 1024 A100 {name} {coll}", f"--synthetic|{line}|{lost} -c {coll}")
+    for name, line, without in (("", a100.format(128), lost), (" on rails", a100.format(128) + " rails", lost),
+                                (" with NICs", "server:128 gpu:8 switch:300 nic:8@25 pcie:24", lost)):
+        yield Case(f"1023 of 1024 A100{name} allreduce, 64 trees", f"--synthetic|{line}|{without} -c allreduce --max-trees 64")
+    yield Case("1024 A100 with NICs on rails, one lost, allreduce",
+               "--synthetic|server:128 gpu:8 switch:300 nic:8@25 pcie:24 rails|--without nic:s5/nic3 -c allreduce")
     for servers in (32, 64):
         yield Case(f"{servers} servers of 4 to 8 A100 allreduce",
                    f"--synthetic|{a100.format(servers)}|-g {some_of_each(servers, servers)} -c allreduce")

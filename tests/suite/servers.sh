@@ -127,7 +127,48 @@ PY
 unequal "switches of no server" 0 "$work/stars.json"
 # Where a server's switch is too slow for such trees.
 right "39 of 40 A100 behind slow switches $c" --synthetic "$(boxes 5 40)" --without s2/gpu3 -c $c
+# With at most N trees: of one way each no N trees have a higher rate than N times that of a way, up to where they are at the
+# bound; a few more reach nearly all of it. Trees of one server that leads to all others are shallower.
+few() {	# NAME, TREES, RATE AT LEAST (GB/s), DEPTH AT MOST, OPTIONS...
+	local name="$1, at most $2 trees, depth $4" trees=$2 rate=$3 depth=$4
+	shift 4
+	right "$name" "$@" -c allreduce --max-trees "$trees" --summary json
+	if oracle snippet - "$work/err" "$trees" "$rate" "$depth" <<'PY'; then ok "$name: $rate GB/s"; else not_ok "$name: $(cat "$work/err")"; fi
+import json, sys
+with open(sys.argv[1]) as file:
+    told = json.load(file)
+trees, rate, depth = int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
+sys.exit(told["trees"] > trees or told["rate_gb_per_s"] < rate * 0.999999 or told["depth"] > depth)
+PY
+}
+lost="$(boxes 5)"
+few "39 of 40 A100" 1 25 6 --synthetic "$lost" --without s2/gpu3
+few "39 of 40 A100" 4 100 6 --synthetic "$lost" --without s2/gpu3
+few "39 of 40 A100" 12 120 8 --synthetic "$lost" --without s2/gpu3
+few "39 of 40 A100" 32 121.875 8 --synthetic "$lost" --without s2/gpu3
+few "40 A100" 5 125 6 --synthetic "$lost"
+few "127 of 128 A100" 64 100 6 --synthetic "$(boxes 16)" --without s2/gpu3 --max-depth 6
+few "39 of 40 A100 on rails" 16 115 8 --synthetic "$lost rails" --without s2/gpu3
+few "8 servers of 4 to 8 A100 with NICs on rails" 32 69 40 --synthetic "${nics/5/8} rails" -g "$some"
+few "switches of no server" 8 9.35 14 "$work/stars.json"
+few "NICs of two speeds" 16 115.384 8 "$work/speeds.json"
+# A NIC is lost: trees of its rail enter the server over another one.
+right "128 A100 with NICs on rails without one, $c" --synthetic "${nics/5/16} rails" --without nic:s2/nic3 -c allreduce --summary json
+expect "128 A100 with NICs on rails without one, near the bound" oracle snippet - "$work/err" <<-'PY'
+	import json, sys
+	with open(sys.argv[1]) as file:
+	    sys.exit(json.load(file)["ratio"] < 0.99)
+PY
 if [ "$full" ]; then
+	for line in "$(boxes 128)" "$(boxes 128) rails" "${nics/5/128}"; do
+		expect "1023 of $line, 64 trees in 10 s of CPU" bash -c "ulimit -t 10 && '$blinkc' --summary json --synthetic '$line' --without s5/gpu3 --max-trees 64 -o '$work/s.json' 2>'$work/err'"
+		expect "1023 of $line, 64 trees near the bound" oracle snippet - "$work/err" <<-'PY'
+			import json, sys
+			with open(sys.argv[1]) as file:
+			    told = json.load(file)
+			sys.exit(told["ratio"] < 0.999 or told["trees"] > 64 or told["depth"] > 10)
+		PY
+	done
 	# At the bound they have more edges than a schedule may have: fewer trees, a little below it.
 	for c in allreduce allgather; do
 		expect "2047 of 2048 A100 $c in 60 s of CPU" bash -c "ulimit -t 60 && '$blinkc' --summary json --synthetic '$(boxes 256) rails' --without s5/gpu3 -c $c -o '$work/s.json' 2>'$work/err'"

@@ -86,6 +86,12 @@ Status pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const
 Status pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out,
     Packing **lower);
 
+/* Allreduce over a cluster, each server of which has a switch of its own, with at most ask->max_trees trees (0: any
+ * number), or trees of ask->max_depth: the highest rate of those of one or two rates with few hubs (cluster_few.c).
+ * *out: NULL where the machine is another one, or none are found; depth may be larger than asked.
+ * Fails: NO_MEMORY; INTERNAL. Cost: a second at most, and that of writing its edges down. */
+Status pack_cluster_few(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out);
+
 /* Allreduce over full-duplex links between GPUs: spanning trees at the rate that the partition of `bound` proves, or
  * at one within ask->tolerance of it that fewer trees have.
  * *out: NULL where there are switches, where links are not the same in both directions, or numbers are too large; where
