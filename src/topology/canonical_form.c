@@ -217,8 +217,9 @@ to_sparse(const struct form *f, sparsegraph *out)
 
 /* ---- nauty without memory ---- */
 
-/* Where memory runs out nauty calls one of two functions, which must not return, and are its own where a program has no
- * others. What it holds then is lost, and sizes that it keeps for its next call are wrong: there is none. */
+/* Where memory runs out nauty mostly calls one of two functions, which must not return, and are its own where a program
+ * has no others; for some small things it ends the process. What it holds then is lost, and sizes that it keeps for its
+ * next call are wrong: there is none. */
 static jmp_buf escape;
 static bool nauty_is_lost;
 

@@ -160,7 +160,8 @@ enum { CANONICAL_FORM_BYTES = 32 };
  * place: n_vertices, the canonical number of each vertex, ranks 0 .. n_ranks-1. Vertices of two topologies of one form
  * that have the same place are each other's images in an isomorphism.
  * orbit: n_ranks, the first rank of the orbit of each under automorphisms that keep marks. Both may be NULL.
- * After NO_MEMORY in nauty each further call fails so, too. From: McKay and Piperno 2014. */
+ * After NO_MEMORY in nauty each further call fails so, too; in a few places nauty ends the process.
+ * From: McKay and Piperno 2014. */
 Status topo_canonical_form(Ctx *ctx, const Topology *topo, const int *mark, unsigned char form[CANONICAL_FORM_BYTES],
     int *place, int *orbit);
 
