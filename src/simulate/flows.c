@@ -2,7 +2,10 @@
  *
  * Steps of equal weights over the same links go at the same rate, whatever else shares these links: each link gives
  * them the same level. So links look at flows, not at steps: where hundreds of trees use the same few routes, as
- * those of a server, there are as many flows as routes, for each length of segments. */
+ * those of a server, there are as many flows as routes, for each length of segments.
+ *
+ * Links that have the same flows, as those from a GPU to its leaf switch, are full together or not at all: the slowest
+ * of them is simulated for all. */
 #include "simulate/run.h"
 
 struct finding {
@@ -45,6 +48,98 @@ key_of(const struct finding *f, const struct net_hop *hop)
 	}
 }
 
+/* The flows of each link, in order, and which links have the same. */
+struct sharing {
+	int *first, *flow, *times;	/* of link l: flow[first[l] .. first[l + 1] - 1], and how often each uses it */
+	int *slowest;			/* of links that have the same flows, by the first of them */
+};
+
+static Status
+list_flows(Ctx *ctx, const struct net *net, struct sharing *s)
+{
+	int n = 0;
+	TRY(TEMP(ctx, s->first, net->n_links + 2));
+	for (int f = 0; f < net->n_flows; f++)
+		for (int i = 0; i < net->flow[f].n_places; i++, n++)
+			s->first[net->place[net->flow[f].first_place + i].link + 2]++;
+	TRY(TEMP(ctx, s->flow, n));
+	TRY(TEMP(ctx, s->times, n));
+	for (int l = 0; l < net->n_links; l++)
+		s->first[l + 2] += s->first[l + 1];
+	for (int f = 0; f < net->n_flows; f++)
+		for (int i = 0; i < net->flow[f].n_places; i++) {
+			const struct net_place *place = &net->place[net->flow[f].first_place + i];
+			int at = s->first[place->link + 1]++;
+			s->flow[at] = f;
+			s->times[at] = place->times;
+		}
+	return OK;
+}
+
+static bool
+same_flows(const struct sharing *s, int a, int b)
+{
+	int n = s->first[a + 1] - s->first[a];
+	bool same = n == s->first[b + 1] - s->first[b];
+	for (int i = 0; same && i < n; i++)
+		same = s->flow[s->first[a] + i] == s->flow[s->first[b] + i] &&
+		    s->times[s->first[a] + i] == s->times[s->first[b] + i];
+	return same;
+}
+
+/* Of the links of the first flow of this one, the first that has the same flows: itself, if no other does. */
+static int
+first_alike(const struct net *net, const struct sharing *s, int link)
+{
+	const struct net_flow *flow = &net->flow[s->flow[s->first[link]]];
+	int first = link;
+	for (int i = 0; i < flow->n_places; i++) {
+		int other = net->place[flow->first_place + i].link;
+		if (other < first && same_flows(s, other, link))
+			first = other;
+	}
+	return first;
+}
+
+static Status
+find_slowest(Ctx *ctx, const struct net *net, struct sharing *s, int *same)
+{
+	TRY(TEMP(ctx, s->slowest, net->n_links));
+	for (int l = 0; l < net->n_links; l++) {
+		same[l] = s->first[l] < s->first[l + 1] ? first_alike(net, s, l) : l;
+		if (same[l] == l || net->rate[l] < net->rate[s->slowest[same[l]]])
+			s->slowest[same[l]] = l;
+	}
+	for (int l = 0; l < net->n_links; l++)
+		same[l] = s->slowest[same[l]];
+	return OK;
+}
+
+/* Of links that have the same flows one is kept. */
+static Status
+merge_links(Ctx *ctx, struct net *net)
+{
+	struct sharing s;
+	int *same, n = 0;
+	TRY(list_flows(ctx, net, &s));
+	TRY(TEMP(ctx, same, net->n_links));
+	TRY(find_slowest(ctx, net, &s, same));
+	TRY(TEMP(ctx, net->flow_place, s.first[net->n_links]));
+	for (int f = 0; f < net->n_flows; f++) {
+		struct net_flow *flow = &net->flow[f];
+		int first = n;
+		for (int i = 0; i < flow->n_places; i++) {
+			struct net_place place = net->place[flow->first_place + i];
+			if (same[place.link] == place.link)
+				net->flow_place[n++] = place;
+		}
+		*flow = (struct net_flow){ first, n - first, flow->weight };
+	}
+	for (int l = 0; l < net->plan->sched->topo->n_links; l++)
+		net->link_class[l] = same[net->link_class[l]];
+	return OK;
+}
+
 Status
 flows_find(Ctx *ctx, struct net *net)
 {
@@ -62,5 +157,5 @@ flows_find(Ctx *ctx, struct net *net)
 		}
 		hop->flow = f.key[key] - 1;
 	}
-	return OK;
+	return merge_links(ctx, net);
 }

@@ -13,9 +13,13 @@
  * Next to the level of another link rounding may leave a second solution; the lower one is taken, as by filling.
  *
  * What begins or ends changes the links of that step; the level of a link is found again when its steps changed, or
- * when a link below it has changed what bounds a step in common. Others need no look. A link settles when all below it
- * have: so of the links that are due, the one with the least level is next. Its level is looked for from the one that
- * it has, as that is mostly right, or too low.
+ * when a link below it has changed what one of its steps leaves. Others need no look. A link settles when all below it
+ * have: so of the links that are due, the one with the least level is next.
+ *
+ * Each link keeps the sums of the equation, and the highest level below its own and the lowest above that bound its
+ * flows elsewhere, or something beyond them. A level from these sums that passes neither is the one to be found,
+ * whatever the number of flows. Only if it does, all flows are looked at: from the level that the link has, as that is
+ * mostly too low.
  *
  * Steps are looked at by flows (flows.c): all that go over the same links with the same weight have the same rate. A
  * flow counts what each of its steps has done, and a step ends at a count that is known when it begins. So a new rate
@@ -80,12 +84,13 @@ new_flows(struct run *run)
 		all += net->flow[f].n_places;
 	TRY(TEMP(run->ctx, run->flow, net->n_flows));
 	TRY(TEMP(run->ctx, run->other, net->n_flows));
+	TRY(TEMP(run->ctx, run->stale, net->n_flows));
 	TRY(TEMP(run->ctx, run->place, all));
 	TRY(TEMP(run->ctx, run->moving, all));
 	all = 0;
 	for (int f = 0; f < net->n_flows; f++) {
 		const struct net_flow *flow = &net->flow[f];
-		const struct net_place *from = &net->place[flow->first_place];
+		const struct net_place *from = &net->flow_place[flow->first_place];
 		run->flow[f] = (struct flow_run){ .weight = flow->weight, .head = NO_SLOT, .first_place = all,
 			.n_places = flow->n_places };
 		for (int i = 0; i < flow->n_places; i++) {
@@ -100,8 +105,9 @@ new_flows(struct run *run)
 static void
 count_bytes(struct run *run, const struct net_hop *hop)
 {
-	const struct net_place *place = &run->net->place[hop->first_place];
-	for (int i = 0; i < hop->n_places; i++)
+	const struct net_flow *flow = &run->net->flow[hop->flow];
+	const struct net_place *place = &run->net->flow_place[flow->first_place];
+	for (int i = 0; i < flow->n_places; i++)
 		run->link[place[i].link].left += (double)run->net->bytes[hop->segment] * place[i].times;
 }
 
@@ -111,7 +117,6 @@ links_new(struct run *run)
 	const struct net *net = run->net;
 	TRY(TEMP(run->ctx, run->link, net->n_links));
 	TRY(TEMP(run->ctx, run->changed.link, net->n_links));
-	TRY(TEMP(run->ctx, run->shared.link, net->n_links));
 	TRY(TEMP(run->ctx, run->due, net->n_links));
 	TRY(new_flows(run));
 	for (int h = 0; h < net->n_hops; h++)
@@ -120,6 +125,7 @@ links_new(struct run *run)
 		run->link[l].first = first;
 		first += run->link[l].n;
 		run->link[l].n = 0;
+		run->link[l].above = UNBOUND;
 		run->link[l].byte = (double)(PS_PER_S << by_packets(run->ask)) / (double)net->rate[l];
 	}
 	return new_slots(run);
@@ -158,24 +164,70 @@ rate_at(const struct run *run, const struct flow_run *flow, int except, Wide lev
 	return rate + 1;
 }
 
-/* What a flow knows of the levels of its links. */
+/* What a flow knows of the levels of its links; its share as by rate_at. */
 static void
 see_levels(const struct run *run, struct flow_run *flow)
 {
 	const struct place *place = &run->place[flow->first_place];
-	flow->level = flow->other = UNBOUND;
-	flow->lowest = place[0].link;
+	Wide least = UNBOUND, other = UNBOUND, alone = 0;
+	int lowest = place[0].link;
 	for (int i = 0; i < flow->n_places; i++) {
-		Wide level = run->link[place[i].link].level;
-		if (level < flow->level) {
-			flow->other = flow->level;
-			flow->level = level;
-			flow->lowest = place[i].link;
-		} else if (level < flow->other) {
-			flow->other = level;
+		const struct link_run *link = &run->link[place[i].link];
+		if (link->level < least) {
+			other = least;
+			least = link->level;
+			lowest = place[i].link;
+			alone = link->alone;
+		} else {
+			if (link->level == least && link->alone != alone)
+				alone = 0;
+			if (link->level < other)
+				other = link->level;
 		}
 	}
-	flow->share = rate_at(run, flow, -1, flow->level);
+	Wide rate = (least * flow->weight) >> RATE_BITS;
+	flow->level = least;
+	flow->other = other;
+	flow->lowest = lowest;
+	flow->share = rate + (alone == rate + 1);
+}
+
+/* The least level of a flow's links but `except`. */
+static inline Wide
+least_level(const struct flow_run *flow, int except)
+{
+	return flow->lowest == except ? flow->other : flow->level;
+}
+
+/* Steps of a flow that another link bounds, or no longer: with this rate each. */
+static inline void
+take(struct link_run *link, const struct flow_run *flow, Wide rate, int steps)
+{
+	link->taken += rate * steps;
+	link->taken_weights += flow->weight * steps;
+	link->taken_steps += steps;
+}
+
+/* How far the level of link l may go, as far as this flow is concerned. */
+static inline void
+see_room(struct run *run, int l, const struct flow_run *flow)
+{
+	struct link_run *link = &run->link[l];
+	if (flow->level < link->level) {
+		if (flow->level > link->below)
+			link->below = flow->level;
+	} else if (least_level(flow, l) < link->above) {
+		link->above = least_level(flow, l);
+	}
+}
+
+/* It gets a new rate, or a new clock. */
+static inline void
+make_stale(struct run *run, int f)
+{
+	if (!run->flow[f].stale)
+		run->stale[run->n_stale++] = f;
+	run->flow[f].stale = true;
 }
 
 static void
@@ -192,6 +244,8 @@ join_links(struct run *run, int f)
 		link->joined += flow->n_places > 1;
 	}
 	see_levels(run, flow);
+	for (int i = 0; i < flow->n_places; i++)
+		see_room(run, place[i].link, flow);
 	flow->done = flow->rate = 0;
 	flow->since = run->now;
 	flow->untimed = true;
@@ -209,8 +263,11 @@ leave_links(struct run *run, int f)
 		run->moving[link->first + place[i].at] = last;
 		run->place[run->flow[last.flow].first_place + last.place].at = place[i].at;
 		link->joined -= flow->n_places > 1;
-		if (link->n == 0)
-			link->busy += run->now - link->since;
+		if (link->n > 0)
+			continue;
+		link->busy += run->now - link->since;
+		link->below = 0;
+		link->above = UNBOUND;
 	}
 }
 
@@ -221,8 +278,11 @@ count_step(struct run *run, const struct flow_run *flow, int by)
 	const struct place *place = &run->place[flow->first_place];
 	for (int i = 0; i < flow->n_places; i++) {
 		struct link_run *link = &run->link[place[i].link];
-		link->sharing += by * place[i].times;
-		link->weights += by * flow->weight * place[i].times;
+		int steps = by * place[i].times;
+		link->sharing += steps;
+		link->weights += steps * flow->weight;
+		if (flow->level < link->level)
+			take(link, flow, flow->share, steps);
 		change(run, place[i].link);
 	}
 }
@@ -271,6 +331,8 @@ links_enter(struct run *run, int slot)
 	do_work(run, flow);
 	step->end = flow->done + ((Wide)bytes * PS_PER_S << (RATE_BITS + by_packets(run->ask)));
 	queue_step(run, flow, slot);
+	if (flow->untimed)
+		make_stale(run, hop->flow);
 	count_step(run, flow, 1);
 }
 
@@ -287,6 +349,7 @@ links_leave(struct run *run)
 	if (--flow->n == 0 || run->active[flow->head].end > flow->done) {
 		clocks_pop(&run->clocks);
 		flow->untimed = true;
+		make_stale(run, f);
 	}
 	if (flow->n == 0)
 		leave_links(run, f);
@@ -295,21 +358,60 @@ links_leave(struct run *run)
 
 /* ---- levels ---- */
 
-/* The least level of a flow's links but `except`. */
-static inline Wide
-least_level(const struct flow_run *flow, int except)
-{
-	return flow->lowest == except ? flow->other : flow->level;
-}
-
 /* What a link still has for the steps that no other link bounds. */
 struct filling {
 	Wide left, level;
 	Wide high;		/* its level so far */
 	Wide below;		/* the highest level of others that bound a flow of it, below that */
+	Wide above;		/* the lowest level of others of the flows that are left */
 	int64_t weights;
 	int sharing;
 };
+
+static Wide
+work_of_link(const struct run *run, int l)
+{
+	return (Wide)run->net->rate[l] << RATE_BITS;
+}
+
+static void
+raise_level(struct filling *f)
+{
+	if (f->sharing == 0)
+		f->level = UNBOUND;
+	else
+		f->level = f->left > 0 ? (f->left << RATE_BITS) / f->weights : 0;
+}
+
+/* With all taken out that have levels below f->high. Rates are rounded down, by 2^RATE_BITS in weight times level at
+ * most, so that next to the level of a flow that has been taken out there may be two solutions, of which the lower one
+ * is wanted. */
+static bool
+is_lowest(const struct link_run *link, const struct filling *f)
+{
+	Wide rounding = link->weights + ((Wide)link->sharing << RATE_BITS);
+	if (f->sharing == 0)
+		return f->left << RATE_BITS > rounding;
+	return f->high < UNBOUND && f->level >= f->high && (f->high - f->below - 2) * f->weights > rounding;
+}
+
+/* From the sums that the link has. False: other flows may have to be taken out, or fewer. */
+static bool
+fill_from_sums(const struct run *run, int l, struct filling *f)
+{
+	const struct link_run *link = &run->link[l];
+	*f = (struct filling){ .left = work_of_link(run, l) - link->taken, .high = link->level, .below = link->below,
+		.weights = link->weights - link->taken_weights, .sharing = link->sharing - link->taken_steps };
+	raise_level(f);
+	if (link->joined == 0)
+		return true;
+	if (f->level < link->level) {
+		f->high = f->level;
+		return f->below < f->level && is_lowest(link, f);
+	}
+	return (link->level == 0 || is_lowest(link, f)) && (f->level == link->level || link->above >= f->level ||
+	    f->sharing == 0);
+}
 
 /* A flow that another link bounds, at a level below that of this one, leaves the rest of its share. */
 static inline void
@@ -320,15 +422,8 @@ take_out(const struct run *run, int l, const struct flow_run *flow, int times, W
 	f->left -= rate * steps;
 	f->weights -= flow->weight * steps;
 	f->sharing -= steps;
-}
-
-static void
-raise_level(struct filling *f)
-{
-	if (f->sharing == 0)
-		f->level = UNBOUND;
-	else
-		f->level = f->left > 0 ? (f->left << RATE_BITS) / f->weights : 0;
+	if (level > f->below)
+		f->below = level;
 }
 
 /* All that move on other links, too, are taken out if those have levels below f->high, and listed if not. */
@@ -343,12 +438,12 @@ first_look(const struct run *run, int l, struct filling *f)
 		if (flow->n_places == 1)
 			continue;
 		Wide level = least_level(flow, l);
-		if (level < f->high)
+		if (level < f->high) {
 			take_out(run, l, flow, entry[k].times, level, f);
-		else
-			run->other[n++] = (struct other){ level, entry[k].flow, entry[k].times };
-		if (level < f->high && level > f->below)
-			f->below = level;
+			continue;
+		}
+		run->other[n++] = (struct other){ level, entry[k].flow, entry[k].times };
+		f->above = level < f->above ? level : f->above;
 	}
 	return n;
 }
@@ -358,25 +453,17 @@ static int
 look_again(const struct run *run, int l, int n, struct filling *f)
 {
 	int kept = 0;
+	f->above = UNBOUND;
 	for (int k = 0; k < n; k++) {
 		struct other *other = &run->other[k];
-		if (other->level < f->high)
+		if (other->level < f->high) {
 			take_out(run, l, &run->flow[other->flow], other->times, other->level, f);
-		else
-			run->other[kept++] = *other;
+			continue;
+		}
+		f->above = other->level < f->above ? other->level : f->above;
+		run->other[kept++] = *other;
 	}
 	return kept;
-}
-
-/* After the first look. Rates are rounded down, by 2^RATE_BITS in weight times level at most, so that next to the level
- * of a flow that has been taken out there may be two solutions, of which the lower one is wanted. */
-static bool
-is_lowest(const struct link_run *link, const struct filling *f)
-{
-	Wide rounding = link->weights + ((Wide)link->sharing << RATE_BITS);
-	if (f->sharing == 0)
-		return f->left << RATE_BITS > rounding;
-	return f->high < UNBOUND && f->level >= f->high && (f->high - f->below - 2) * f->weights > rounding;
 }
 
 /* From a level that is not above the one to be found: each look raises it, until there is nothing to take out. False:
@@ -385,17 +472,15 @@ static bool
 fill_from(const struct run *run, int l, Wide low, struct filling *f)
 {
 	const struct link_run *link = &run->link[l];
-	*f = (struct filling){ .left = (Wide)run->net->rate[l] << RATE_BITS, .high = low, .weights = link->weights,
+	*f = (struct filling){ .left = work_of_link(run, l), .high = low, .above = UNBOUND, .weights = link->weights,
 		.sharing = link->sharing };
-	int n = link->joined > 0 ? first_look(run, l, f) : 0;
+	int n = first_look(run, l, f);
 	raise_level(f);
-	if (link->joined > 0 && low > 0 && !is_lowest(link, f))
+	if (low > 0 && !is_lowest(link, f))
 		return false;
-	for (int left; f->level > f->high && n > 0; n = left) {
+	while (f->level > f->high && f->level > f->above) {
 		f->high = f->level;
-		left = look_again(run, l, n, f);
-		if (left == n)
-			break;
+		n = look_again(run, l, n, f);
 		raise_level(f);
 	}
 	return true;
@@ -403,11 +488,17 @@ fill_from(const struct run *run, int l, Wide low, struct filling *f)
 
 /* Most levels stay or rise: so it begins at the level that the link has. */
 static struct filling
-fill_link(const struct run *run, int l)
+fill_link(struct run *run, int l)
 {
+	struct link_run *link = &run->link[l];
 	struct filling f;
-	if (!fill_from(run, l, run->link[l].level, &f))
+	if (!fill_from(run, l, link->level, &f))
 		fill_from(run, l, 0, &f);
+	link->taken = work_of_link(run, l) - f.left;
+	link->taken_weights = link->weights - f.weights;
+	link->taken_steps = link->sharing - f.sharing;
+	link->below = f.below;
+	link->above = f.above;
 	return f;
 }
 
@@ -445,37 +536,67 @@ take_lowest(struct run *run)
 	return l;
 }
 
+/* What a flow has taken of one of its links is no longer what it takes. */
 static void
-make_shared(struct run *run, int l)
+take_anew(struct run *run, const struct place *place, const struct flow_run *was, const struct flow_run *flow)
 {
-	if (!run->link[l].shared)
-		run->shared.link[run->shared.n++] = l;
-	run->link[l].shared = true;
+	struct link_run *link = &run->link[place->link];
+	int steps = flow->n * place->times;
+	if (was->level < link->level)
+		take(link, flow, was->share, -steps);
+	if (flow->level < link->level)
+		take(link, flow, flow->share, steps);
+	if (was->level < link->level || flow->level < link->level)
+		make_due(run, place->link);
 }
 
-/* What a flow knows of its links is found again. Does any of them bound it otherwise than before? */
-static bool
-see_change(const struct run *run, struct flow_run *flow)
+/* The level of its link l has changed: so may what bounds it, and what it leaves to its other links. */
+static void
+see_change(struct run *run, int f, int l)
 {
-	Wide level = flow->level, other = flow->other, share = flow->share;
-	int lowest = flow->lowest;
+	struct flow_run *flow = &run->flow[f], was = *flow;
+	const struct place *place = &run->place[flow->first_place];
 	see_levels(run, flow);
-	return level != flow->level || other != flow->other || share != flow->share || lowest != flow->lowest;
+	bool moved = flow->level != was.level || flow->share != was.share;
+	if (!moved && flow->other == was.other && flow->lowest == was.lowest)
+		return;
+	if (flow->share != was.share)
+		make_stale(run, f);
+	for (int i = 0; i < flow->n_places; i++) {
+		if (place[i].link == l)
+			continue;
+		if (moved)
+			take_anew(run, &place[i], &was, flow);
+		see_room(run, place[i].link, flow);
+	}
 }
 
-/* The links above the lower of a link's old and new level, with a flow in common that this changes. */
+/* before: its level until now. Flows with two links below both levels do not change. */
 static void
-tell_others(struct run *run, int l, Wide level)
+tell_flows(struct run *run, int l, Wide before)
 {
 	const struct link_run *link = &run->link[l];
-	for (int k = 0; link->joined > 0 && k < link->n; k++) {
-		struct flow_run *flow = &run->flow[run->moving[link->first + k].flow];
-		const struct place *place = &run->place[flow->first_place];
-		if (flow->n_places == 1 || !see_change(run, flow))
-			continue;
-		for (int i = 0; i < flow->n_places; i++)
-			if (run->link[place[i].link].level > level && place[i].link != l)
-				make_due(run, place[i].link);
+	const struct entry *entry = &run->moving[link->first];
+	Wide least = before < link->level ? before : link->level;
+	for (int k = 0; k < link->n; k++)
+		if (run->flow[entry[k].flow].other >= least)
+			see_change(run, entry[k].flow, l);
+}
+
+/* The sums of a link, flow by flow. */
+static void
+sum_up(struct run *run, int l)
+{
+	struct link_run *link = &run->link[l];
+	const struct entry *entry = &run->moving[link->first];
+	link->taken = link->taken_weights = link->taken_steps = 0;
+	link->below = 0;
+	link->above = UNBOUND;
+	for (int k = 0; k < link->n; k++) {
+		const struct flow_run *flow = &run->flow[entry[k].flow];
+		if (flow->level < link->level)
+			take(link, flow, flow->share, flow->n * entry[k].times);
+		see_room(run, l, flow);
 	}
 }
 
@@ -483,16 +604,19 @@ static void
 find_level(struct run *run, int l)
 {
 	struct link_run *link = &run->link[l];
+	struct filling f;
 	if (link->n == 0)
 		return;
-	struct filling f = fill_link(run, l);
-	Wide level = f.level, before = link->level, alone = f.sharing == 1 ? f.left : 0;
-	if (level == before && alone == link->alone)
-		return;
-	link->level = level;
-	link->alone = alone;
-	make_shared(run, l);
-	tell_others(run, l, level < before ? level : before);
+	if (!fill_from_sums(run, l, &f))
+		f = fill_link(run, l);
+	Wide before = link->level, alone = f.sharing == 1 ? f.left : 0;
+	if (f.level != before || alone != link->alone) {
+		link->level = f.level;
+		link->alone = alone;
+		tell_flows(run, l, before);
+	}
+	if (f.level < f.high)
+		sum_up(run, l);
 }
 
 /* ---- rates ---- */
@@ -501,22 +625,17 @@ static Status
 set_rate(struct run *run, int f)
 {
 	struct flow_run *flow = &run->flow[f];
-	if (flow->round == run->round)
-		return OK;
-	flow->round = run->round;
-	Wide rate = flow->share;
-	if (flow->n_places == 1)
-		rate = rate_at(run, flow, -1, run->link[run->place[flow->first_place].link].level);
-	if (rate == flow->rate && !flow->untimed)
+	flow->stale = false;
+	if (flow->n == 0 || (flow->share == flow->rate && !flow->untimed))
 		return OK;
 	do_work(run, flow);
-	flow->rate = rate;
+	flow->rate = flow->share;
 	flow->untimed = false;
 	Wide left = run->active[flow->head].end - flow->done;
-	if (rate == 0 || (left - 1) / rate >= SIM_TIME_MOST - run->now)
+	if (flow->rate == 0 || (left - 1) / flow->rate >= SIM_TIME_MOST - run->now)
 		return fail(run->ctx, LIMIT, "%s: a message of %lld bytes takes more than 53 days",
 		    run->net->plan->sched->topo->name, (long long)run->ask->m);
-	clocks_set(&run->clocks, f, run->now + (int64_t)((left - 1) / rate) + 1);
+	clocks_set(&run->clocks, f, run->now + (int64_t)((left - 1) / flow->rate) + 1);
 	return OK;
 }
 
@@ -527,7 +646,6 @@ find_levels(struct run *run)
 		int l = run->changed.link[run->changed.n - 1];
 		run->link[l].changed = false;
 		make_due(run, l);
-		make_shared(run, l);
 	}
 	while (run->n_due > 0)
 		find_level(run, take_lowest(run));
@@ -537,13 +655,8 @@ Status
 links_share(struct run *run)
 {
 	find_levels(run);
-	run->round++;
-	for (; run->shared.n > 0; run->shared.n--) {
-		struct link_run *link = &run->link[run->shared.link[run->shared.n - 1]];
-		link->shared = false;
-		for (int k = 0; k < link->n; k++)
-			TRY(set_rate(run, run->moving[link->first + k].flow));
-	}
+	for (; run->n_stale > 0; run->n_stale--)
+		TRY(set_rate(run, run->stale[run->n_stale - 1]));
 	return OK;
 }
 

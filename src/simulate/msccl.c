@@ -464,7 +464,7 @@ run_all(struct program *p, SimResult *result)
 	TRY(simulate(p));
 	for (int l = 0; l < p->of->plan.sched->topo->n_links; l++) {
 		TRY(links_carried(ctx, p->of->algo->name, p->asked->m, p->moved[l], &result->moved[l]));
-		result->busy[l] = p->run.link[l].busy;
+		result->busy[l] = p->run.link[p->net.link_class[l]].busy;
 	}
 	return OK;
 }

@@ -78,8 +78,8 @@ net_bare(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out)
 		.n_gpus = plan->sched->topo->n_ranks };
 	TRY(TEMP(ctx, out->bytes, plan->n_hops));
 	TRY(whole_hops(ctx, ask, out));
-	TRY(flows_find(ctx, out));
-	return whole_links(ctx, ask, out);
+	TRY(whole_links(ctx, ask, out));
+	return flows_find(ctx, out);
 }
 
 /* ---- one of each class ---- */

@@ -28,7 +28,7 @@ struct net_place {
 
 /* Hops over the same links with the same weight: flows.c. */
 struct net_flow {
-	int first_place, n_places;	/* those of one of its hops */
+	int first_place, n_places;	/* of net->flow_place: those of one of its hops */
 	int64_t weight;
 };
 
@@ -40,13 +40,14 @@ struct net {
 	int n_hops, n_flows, n_values, n_links, n_gpus;
 	struct net_hop *hop;
 	struct net_flow *flow;
-	struct net_place *place;
+	struct net_place *place;	/* of hops */
+	struct net_place *flow_place;	/* of flows: without links that another one stands for */
 	int *first_in, *in, *first_out, *out;
 	int *first_follower, *follower;
 	int *first_issue, *issue;
 	int *value_segment;
 	int64_t *rate;			/* bytes/s of each link */
-	int *link_class;		/* of each link of the topology */
+	int *link_class;		/* of each link of the topology: that which is simulated for it */
 };
 
 /* net.c. For any size of chunks, but otherwise as asked. In scratch memory. */
@@ -55,7 +56,8 @@ Status net_new(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out
 /* Hops and links alone, of a schedule without segments: all of them, with equal weights. bytes: of each hop, 0. */
 Status net_bare(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out);
 
-/* flows.c: those of all hops, of which places and weights are set. In scratch memory. */
+/* flows.c: those of all hops, of which places and weights are set; net->link_class then has one link of those that have
+ * the same flows. In scratch memory. */
 Status flows_find(Ctx *ctx, struct net *net);
 
 /* Which things go through the same states at the same times: classes[kind], a partition of each. */
@@ -124,7 +126,7 @@ struct flow_run {
 	int head, tail;			/* their slots, in the order in which they end */
 	int first_place, n_places;
 	bool untimed;			/* its clock is that of another step, or not set */
-	unsigned round;			/* in which it got its rate last */
+	bool stale;			/* in the list of those that get a new rate */
 	/* The least level of its links, the first link with it, and the least level of its other links; what each step
 	 * has at the first. */
 	Wide level, other, share;
@@ -173,7 +175,12 @@ struct link_run {
 	Wide alone;		/* what it gives to the only step that it bounds; 0: it bounds several */
 	bool changed;		/* what moves on it */
 	bool due;		/* its level is to be found again */
-	bool shared;		/* its flows are to get new rates */
+	/* Steps of flows that other links bound, at levels below its own: their rates, their weights, their number. */
+	Wide taken;
+	int64_t taken_weights;
+	int taken_steps;
+	Wide below;		/* of those flows none has a higher level */
+	Wide above;		/* of the other flows none has another link with a lower one */
 	int64_t since, busy;
 	Wide moved;
 	double left, byte;	/* bytes whose move has not begun; ps that each of them takes at least */
@@ -220,8 +227,8 @@ struct run {
 	struct place *place;		/* of flows */
 	struct entry *moving;		/* lists of links */
 	struct other *other;		/* work space of a link whose level is looked for */
-	struct links changed, shared;
-	unsigned round;			/* each time that rates are found */
+	struct links changed;
+	int *stale, n_stale;		/* flows */
 	struct due *due;
 	int n_due;
 	int *touched, n_touched;	/* GPUs */
