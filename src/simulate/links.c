@@ -169,34 +169,39 @@ static void
 see_levels(const struct run *run, struct flow_run *flow)
 {
 	const struct place *place = &run->place[flow->first_place];
-	Wide least = UNBOUND, other = UNBOUND, alone = 0;
-	int lowest = place[0].link;
-	for (int i = 0; i < flow->n_places; i++) {
+	Wide least = run->link[place[0].link].level, alone = run->link[place[0].link].alone;
+	flow->lowest = place[0].link;
+	for (int i = 1; i < flow->n_places; i++) {
 		const struct link_run *link = &run->link[place[i].link];
+		if (link->level > least)
+			continue;
 		if (link->level < least) {
-			other = least;
 			least = link->level;
-			lowest = place[i].link;
 			alone = link->alone;
-		} else {
-			if (link->level == least && link->alone != alone)
-				alone = 0;
-			if (link->level < other)
-				other = link->level;
+			flow->lowest = place[i].link;
+		} else if (link->alone != alone) {
+			alone = 0;
 		}
 	}
 	Wide rate = (least * flow->weight) >> RATE_BITS;
 	flow->level = least;
-	flow->other = other;
-	flow->lowest = lowest;
 	flow->share = rate + (alone == rate + 1);
 }
 
 /* The least level of a flow's links but `except`. */
-static inline Wide
-least_level(const struct flow_run *flow, int except)
+static Wide
+least_level(const struct run *run, const struct flow_run *flow, int except)
 {
-	return flow->lowest == except ? flow->other : flow->level;
+	const struct place *place = &run->place[flow->first_place];
+	Wide least = UNBOUND;
+	if (flow->lowest != except)
+		return flow->level;
+	for (int i = 0; i < flow->n_places; i++) {
+		Wide level = run->link[place[i].link].level;
+		if (level < least && place[i].link != except)
+			least = level;
+	}
+	return least;
 }
 
 /* Steps of a flow that another link bounds, or no longer: with this rate each. */
@@ -216,8 +221,10 @@ see_room(struct run *run, int l, const struct flow_run *flow)
 	if (flow->level < link->level) {
 		if (flow->level > link->below)
 			link->below = flow->level;
-	} else if (least_level(flow, l) < link->above) {
-		link->above = least_level(flow, l);
+	} else {
+		Wide least = least_level(run, flow, l);
+		if (least < link->above)
+			link->above = least;
 	}
 }
 
@@ -437,7 +444,7 @@ first_look(const struct run *run, int l, struct filling *f)
 		const struct flow_run *flow = &run->flow[entry[k].flow];
 		if (flow->n_places == 1)
 			continue;
-		Wide level = least_level(flow, l);
+		Wide level = least_level(run, flow, l);
 		if (level < f->high) {
 			take_out(run, l, flow, entry[k].times, level, f);
 			continue;
@@ -558,8 +565,6 @@ see_change(struct run *run, int f, int l)
 	const struct place *place = &run->place[flow->first_place];
 	see_levels(run, flow);
 	bool moved = flow->level != was.level || flow->share != was.share;
-	if (!moved && flow->other == was.other && flow->lowest == was.lowest)
-		return;
 	if (flow->share != was.share)
 		make_stale(run, f);
 	for (int i = 0; i < flow->n_places; i++) {
@@ -571,16 +576,21 @@ see_change(struct run *run, int f, int l)
 	}
 }
 
-/* before: its level until now. Flows with two links below both levels do not change. */
+/* before: its level until now. What another link bounds at a level below both is as it was. */
 static void
 tell_flows(struct run *run, int l, Wide before)
 {
 	const struct link_run *link = &run->link[l];
 	const struct entry *entry = &run->moving[link->first];
 	Wide least = before < link->level ? before : link->level;
-	for (int k = 0; k < link->n; k++)
-		if (run->flow[entry[k].flow].other >= least)
+	for (int k = 0; k < link->n; k++) {
+		const struct flow_run *flow = &run->flow[entry[k].flow];
+		struct link_run *lowest = &run->link[flow->lowest];
+		if (flow->level >= least)
 			see_change(run, entry[k].flow, l);
+		else if (least < before && least < lowest->above)
+			lowest->above = least;
+	}
 }
 
 /* The sums of a link, flow by flow. */

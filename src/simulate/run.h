@@ -127,10 +127,8 @@ struct flow_run {
 	int first_place, n_places;
 	bool untimed;			/* its clock is that of another step, or not set */
 	bool stale;			/* in the list of those that get a new rate */
-	/* The least level of its links, the first link with it, and the least level of its other links; what each step
-	 * has at the first. */
-	Wide level, other, share;
-	int lowest;
+	Wide level, share;		/* the least level of its links, and what each step has of it */
+	int lowest;			/* the first link with that level */
 };
 
 /* A link of a flow, and where the flow is in the list of that link. */
