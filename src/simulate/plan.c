@@ -1,6 +1,7 @@
 /* A schedule as hops and values. A value is a segment on a rank, on the way up or on the way down: it is there once all
  * hops into it have arrived, and then goes out. At a root the two are one value. Values without a hop into them are
  * input. */
+#include "model/blocks.h"
 #include "schedule/schedule.h"
 #include "simulate/simulate.h"
 
@@ -161,72 +162,14 @@ key_feeder(const SimHop *hop)
 	return hop->feeder;
 }
 
-/* Links from rank 0 to each vertex; -1: there is no path. */
-static Status
-distances(Ctx *ctx, const Topology *topo, int **out)
-{
-	int *distance, *queue, n = 1;
-	TRY(TEMP(ctx, distance, topo->n_vertices));
-	TRY(TEMP(ctx, queue, topo->n_vertices));
-	for (int v = 1; v < topo->n_vertices; v++)
-		distance[v] = -1;
-	for (int i = 0; i < n; i++)
-		for (int k = topo->first_out[queue[i]]; k < topo->first_out[queue[i] + 1]; k++) {
-			int to = topo->link[topo->out[k]].to;
-			if (distance[to] >= 0)
-				continue;
-			distance[to] = distance[queue[i]] + 1;
-			queue[n++] = to;
-		}
-	*out = distance;
-	return OK;
-}
-
-/* A machine as blocks of blocks of ranks: size[0] = 1, each a divisor of the next, the last all ranks. */
-struct blocks {
-	int n;
-	int size[32];
-};
-
-/* A block ends before the first rank that is farther from rank 0 than those of the block. */
-static Status
-find_blocks(Ctx *ctx, const Topology *topo, struct blocks *out)
-{
-	int *distance;
-	TRY(distances(ctx, topo, &distance));
-	*out = (struct blocks){ 1, { 1 } };
-	for (int r = 2, most = topo->n_ranks > 1 ? distance[1] : 0; r < topo->n_ranks; r++) {
-		if (distance[r] <= most)
-			continue;
-		most = distance[r];
-		if (r % out->size[out->n - 1] == 0 && topo->n_ranks % r == 0)
-			out->size[out->n++] = r;
-	}
-	out->size[out->n] = topo->n_ranks;
-	return OK;
-}
-
-/* How far `root` comes after `src`: first the ranks of its own block, then those of the next block, and so on, in each
- * block from the place of `src` around. */
-static int
-turns_until(const struct blocks *blocks, int src, int root)
-{
-	int turns = 0;
-	for (int i = 0; i < blocks->n; i++) {
-		int size = blocks->size[i], all = blocks->size[i + 1];
-		turns += (root % all / size - src % all / size + all / size) % (all / size) * size;
-	}
-	return turns;
-}
-
 /* Each rank begins with the segments whose root it is; of one root, those first in the file. Ranks that have the same
  * place in their blocks so have the same order. */
 static Status
 order_issue(Ctx *ctx, SimPlan *plan)
 {
 	int n_ranks = plan->sched->topo->n_ranks, *first, *order, *end;
-	struct blocks blocks;
-	TRY(find_blocks(ctx, plan->sched->topo, &blocks));
+	Blocks blocks;
+	TRY(blocks_find(ctx, plan->sched->topo, &blocks));
 	TRY(TEMP(ctx, first, n_ranks + 1));
 	TRY(TEMP(ctx, order, plan->n_hops));
 	TRY(TEMP(ctx, end, n_ranks));
@@ -234,7 +177,7 @@ order_issue(Ctx *ctx, SimPlan *plan)
 	TRY(NEW(ctx, plan->issue, plan->n_hops));
 	for (int h = 0; h < plan->n_hops; h++) {
 		SimHop *hop = &plan->hop[h];
-		hop->turn = turns_until(&blocks, hop->src, plan->sched->segment[hop->segment].tree.root);
+		hop->turn = blocks_turns(&blocks, hop->src, plan->sched->segment[hop->segment].tree.root);
 		first[hop->turn + 1]++;
 		plan->first_issue[hop->src + 1] += hop->feeder < 0;
 	}

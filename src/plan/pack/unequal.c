@@ -19,8 +19,13 @@
  *     hubs of others on it    3     3     3     3      so many trees enter it over their rails, and those of rail 3
  *     enter it over           3+1   3+1   3+1   -      over the other three
  *
+ * Servers of equal sizes in units, as of a DGX SuperPOD, are equal from where a hub is: its tree begins with the servers
+ * of its own unit that come after it, around. So hubs do not all send to the same server first, and trees are images of
+ * each other, edge by edge.
+ *
  * So there are hardly more trees than hubs. What does not fit is put where it overloads least, unless the linear
  * program of unequal_program.c has a better division, and the rate is that of the most loaded link. */
+#include "model/blocks.h"
 #include "plan/pack/unequal_pieces.h"
 #include "plan/pack/pack.h"
 
@@ -271,6 +276,9 @@ struct maker {
 	int *at;		/* of each server: the piece that trees are at */
 	Edge *there, *back;
 	int n_edges;
+	bool turns;		/* a tree is in the order in which ranks come after its hub */
+	Blocks blocks;
+	int *place, *rank;	/* of each rank, and that at each place */
 	Packing *pack;
 };
 
@@ -298,6 +306,40 @@ add_far(struct maker *m, const struct piece *piece)
 	return OK;
 }
 
+static void
+rename_ranks(const int *name, Edge *edge, int n)
+{
+	for (int e = 0; e < n; e++) {
+		edge[e].src = name[edge[e].src];
+		edge[e].dst = name[edge[e].dst];
+	}
+}
+
+/* A tree of the edges: the first of equal ranks is the lowest one, or the next one. */
+static Status
+arrange(const struct maker *m, const struct hub *hub, Tree *out)
+{
+	const struct plan *p = m->p;
+	int n = p->topo->n_ranks;
+	bool into = p->coll == REDUCESCATTER;
+	for (int r = 0; m->turns && r < n; r++) {
+		m->place[r] = blocks_turns(&m->blocks, hub->rank, r);
+		m->rank[m->place[r]] = r;
+	}
+	if (m->turns) {
+		rename_ranks(m->place, m->there, m->n_edges);
+		rename_ranks(m->place, m->back, m->n_edges);
+	}
+	TRY(tree_arrange(p->ctx, n, into ? REDUCE : p->coll == ALLREDUCE ? ALLREDUCE : BROADCAST,
+	    m->turns ? 0 : hub->rank, into ? m->back : m->there, into ? m->there : m->back, m->n_edges, out));
+	if (m->turns) {
+		out->root = m->rank[out->root];
+		rename_ranks(m->rank, out->down, out->n_down);
+		rename_ranks(m->rank, out->up, out->n_up);
+	}
+	return OK;
+}
+
 static Status
 add_tree(struct maker *m, const struct hub *hub, int64_t weight)
 {
@@ -313,11 +355,9 @@ add_tree(struct maker *m, const struct hub *hub, int64_t weight)
 			if (c->rank[c->server[s].first + i] != entry)
 				TRY(add_near(m, entry, c->rank[c->server[s].first + i]));
 	}
-	bool into = p->coll == REDUCESCATTER;
 	pack->demand[pack->n_trees] = p->coll == ALLREDUCE ? 0 : hub->rank;
 	pack->weight[pack->n_trees] = weight;
-	return tree_arrange(p->ctx, p->topo->n_ranks, into ? REDUCE : p->coll == ALLREDUCE ? ALLREDUCE : BROADCAST,
-	    hub->rank, into ? m->back : m->there, into ? m->there : m->back, m->n_edges, &pack->tree[pack->n_trees++]);
+	return arrange(m, hub, &pack->tree[pack->n_trees++]);
 }
 
 /* Trees of hub h, or their number alone. */
@@ -364,11 +404,25 @@ count_trees(struct plan *p, int *n, bool *good)
 	return OK;
 }
 
+/* Servers of equal sizes, in units of servers? */
+static Status
+find_units(struct maker *m)
+{
+	const struct plan *p = m->p;
+	TRY(blocks_find(p->ctx, p->topo, &m->blocks));
+	m->turns = m->blocks.n > 2;
+	for (int s = 1; s < p->c.n_servers; s++)
+		m->turns &= p->c.server[s].n == p->c.server[0].n;
+	TRY(TEMP(p->ctx, m->place, p->topo->n_ranks));
+	return TEMP(p->ctx, m->rank, p->topo->n_ranks);
+}
+
 static Status
 make_trees(struct plan *p, int n, Packing *pack)
 {
 	struct maker m = { .p = p, .pack = pack };
 	int again = 0;
+	TRY(find_units(&m));
 	TRY(TEMP(p->ctx, m.at, p->c.n_servers));
 	TRY(TEMP(p->ctx, m.there, p->topo->n_ranks));
 	TRY(TEMP(p->ctx, m.back, p->topo->n_ranks));
