@@ -190,7 +190,8 @@ class Simulation:
         self.last = self.now
 
     def blocks(self):
-        """Sizes of blocks of ranks, each in the next: one ends before a rank that is farther from rank 0."""
+        """Sizes of blocks of ranks, each in the next: one ends before a rank that is farther from rank 0 than the first ranks
+        of the blocks before it."""
         out, distance, queue = {}, {0: 0}, [0]
         for l in self.links:
             out.setdefault(l["from"], []).append(l["to"])
@@ -199,10 +200,11 @@ class Simulation:
                 if w not in distance:
                     distance[w] = distance[v] + 1
                     queue.append(w)
-        sizes = [1]
+        sizes, most = [1], distance.get(1, 0)
         for r in range(2, self.n):
-            farther = distance[r] > max(distance[q] for q in range(1, r))
-            sizes += [r] if farther and r % sizes[-1] == 0 and self.n % r == 0 else []
+            if r % sizes[-1] == 0 and distance[r] > most:
+                most = distance[r]
+                sizes += [r] if self.n % r == 0 else []
         return sizes + [self.n]
 
     def turns(self, src, root):

@@ -40,6 +40,17 @@ folds() {
 echo '{"kernel": {"at_once": 3, "fused": 0, "reduce_step": 1}}' >"$work/p.json"
 folds "copy engines" --executor copy --size 30M --chunk 100000
 folds "kernel with few blocks" --parameters "$work/p.json" --size 30M --chunk 300000
+# Servers in units: GPUs issue, and trees go, around their own unit first.
+cp topologies/dgx-h100.xml "$work"
+echo '<topology format="blink-topology" version="1" name="units">
+<node id="s" file="dgx-h100.xml" count="8"/> <fabric id="ib" rails="true" servers="2"/> </topology>' >"$work/units.xml"
+"$blinkc" -q "$work/units.xml" -g s0:0-1,s1:0-1,s2:0-1,s3:0-1 -o "$work/alike.json"
+same "units of servers" --parameters "$work/p.json" --chunk 16K --size 300000 "$work/alike.json"
+"$blinkc" -q "$work/units.xml" -o "$work/alike.json"
+folds "units of servers" --size 4M --chunk 32K
+if [ "$full" ]; then
+	expect "units of servers: more steps than without classes" "$blinkc" simulate "$work/alike.json" --size 8G --chunk 2K --format csv
+fi
 "$blinkc" -q topologies/kesch-12.xml -o "$work/alike.json"
 folds "thousands of steps that share links" --size 64M --chunk 300000
 if [ "$full" ]; then

@@ -19,9 +19,9 @@
  *     hubs of others on it    3     3     3     3      so many trees enter it over their rails, and those of rail 3
  *     enter it over           3+1   3+1   3+1   -      over the other three
  *
- * Servers of equal sizes in units, as of a DGX SuperPOD, are equal from where a hub is: its tree begins with the servers
- * of its own unit that come after it, around. So hubs do not all send to the same server first, and trees are images of
- * each other, edge by edge.
+ * Where servers of equal sizes form units, as those of a DGX SuperPOD, a tree begins with the servers of its hub's unit
+ * that come after it, around, and goes on to the next unit. So hubs do not all send to the same server first, and trees
+ * are images of each other, edge by edge.
  *
  * So there are hardly more trees than hubs. What does not fit is put where it overloads least, unless the linear
  * program of unequal_program.c has a better division, and the rate is that of the most loaded link. */
