@@ -251,7 +251,7 @@ join_links(struct run *run, int f)
 		link->joined += flow->n_places > 1;
 	}
 	see_levels(run, flow);
-	for (int i = 0; i < flow->n_places; i++)
+	for (int i = 0; i < flow->n_places && flow->n_places > 1; i++)
 		see_room(run, place[i].link, flow);
 	flow->done = flow->rate = 0;
 	flow->since = run->now;
@@ -544,16 +544,16 @@ take_lowest(struct run *run)
 }
 
 /* What a flow has taken of one of its links is no longer what it takes. */
-static void
-take_anew(struct run *run, const struct place *place, const struct flow_run *was, const struct flow_run *flow)
+static inline void
+take_anew(struct run *run, const struct place *place, Wide level, Wide share, const struct flow_run *flow)
 {
 	struct link_run *link = &run->link[place->link];
 	int steps = flow->n * place->times;
-	if (was->level < link->level)
-		take(link, flow, was->share, -steps);
+	if (level < link->level)
+		take(link, flow, share, -steps);
 	if (flow->level < link->level)
 		take(link, flow, flow->share, steps);
-	if (was->level < link->level || flow->level < link->level)
+	if (level < link->level || flow->level < link->level)
 		make_due(run, place->link);
 }
 
@@ -561,19 +561,31 @@ take_anew(struct run *run, const struct place *place, const struct flow_run *was
 static void
 see_change(struct run *run, int f, int l)
 {
-	struct flow_run *flow = &run->flow[f], was = *flow;
+	struct flow_run *flow = &run->flow[f];
 	const struct place *place = &run->place[flow->first_place];
+	Wide level = flow->level, share = flow->share;
 	see_levels(run, flow);
-	bool moved = flow->level != was.level || flow->share != was.share;
-	if (flow->share != was.share)
+	if (flow->share != share)
 		make_stale(run, f);
 	for (int i = 0; i < flow->n_places; i++) {
 		if (place[i].link == l)
 			continue;
-		if (moved)
-			take_anew(run, &place[i], &was, flow);
+		if (flow->level != level || flow->share != share)
+			take_anew(run, &place[i], level, share, flow);
 		see_room(run, place[i].link, flow);
 	}
+}
+
+/* Likewise, if it has no other link. */
+static inline void
+follow_level(struct run *run, int f, const struct link_run *link)
+{
+	struct flow_run *flow = &run->flow[f];
+	Wide rate = (link->level * flow->weight) >> RATE_BITS, share = rate + (link->alone == rate + 1);
+	flow->level = link->level;
+	if (flow->share != share)
+		make_stale(run, f);
+	flow->share = share;
 }
 
 /* before: its level until now. What another link bounds at a level below both is as it was. */
@@ -586,7 +598,9 @@ tell_flows(struct run *run, int l, Wide before)
 	for (int k = 0; k < link->n; k++) {
 		const struct flow_run *flow = &run->flow[entry[k].flow];
 		struct link_run *lowest = &run->link[flow->lowest];
-		if (flow->level >= least)
+		if (flow->n_places == 1)
+			follow_level(run, entry[k].flow, link);
+		else if (flow->level >= least)
 			see_change(run, entry[k].flow, l);
 		else if (least < before && least < lowest->above)
 			lowest->above = least;
@@ -631,7 +645,7 @@ find_level(struct run *run, int l)
 
 /* ---- rates ---- */
 
-static Status
+static inline Status
 set_rate(struct run *run, int f)
 {
 	struct flow_run *flow = &run->flow[f];
