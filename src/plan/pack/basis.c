@@ -49,7 +49,7 @@ basis_solve(struct master *m, bool transposed, Frac *out, bool *done)
 	size_t n = (size_t)m->n_basis, width = n + 1;
 	int64_t *matrix, *spare;
 	TRY(TEMP(m->ctx, matrix, n * width));
-	TRY(TEMP(m->ctx, spare, n * width));
+	TRY(TEMP(m->ctx, spare, linear_spare(m->n_basis)));
 	for (size_t i = 0; i < n; i++) {
 		fill_column(m, i, transposed, matrix);
 		matrix[i * width + n] = right_side(m, i, transposed);

@@ -365,7 +365,7 @@ solve_exactly(struct program *q, bool *exact)
 	if (n != n_tight || n == 0 || n > MOST_EXACT)
 		return OK;
 	TRY(TEMP(ctx, matrix, (size_t)n * (size_t)(n + 1)));
-	TRY(TEMP(ctx, spare, (size_t)n * (size_t)(n + 1)));
+	TRY(TEMP(ctx, spare, linear_spare(n)));
 	TRY(TEMP(ctx, x, n));
 	for (int i = 1; i <= q->n_entries; i++) {
 		int r = row_place[q->row[i] - 1], c = place[q->column[i] - 1];
