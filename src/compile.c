@@ -207,6 +207,16 @@ job_plan(Ctx *ctx, const Job *job, JobShared *shared, Plan *out)
 }
 
 Status
+job_rate(Ctx *ctx, const Job *job, Frac above, Frac *out)
+{
+	JobShared shared = { 0 };
+	Planning planning;
+	*out = FRAC_ZERO;
+	TRY(prepare(ctx, job, job->algorithm, &shared, &planning));
+	return frac_cmp(planning.bound->rate, above) > 0 ? plan_rate(ctx, &planning, out) : OK;
+}
+
+Status
 job_build(Ctx *ctx, const Job *job, const Plan *plan, Schedule **out)
 {
 	Ask ask = job->ask;

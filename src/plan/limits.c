@@ -326,3 +326,20 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO, .pack = pack };
 	return OK;
 }
+
+Status
+plan_rate(Ctx *ctx, const Planning *in, Frac *out)
+{
+	Ask any = *in->ask;
+	Bound proof = *in->bound;
+	Packing *pack;
+	int64_t *load;
+	any.minimise = false;
+	*out = FRAC_ZERO;
+	TRY(plan_check_size(ctx, in->topo, any.coll));
+	TRY(pack_exact(ctx, in->topo, in->sym, in->bound, NULL, &any, &pack, &proof));
+	TRY(TEMP(ctx, load, in->topo->n_links));
+	if (pack && !ctx->late)
+		pack_achieved(in->topo, pack, any.coll, load, out);
+	return OK;
+}

@@ -99,6 +99,9 @@ Status algorithm_find(Ctx *ctx, const char *name, Collective coll, const Algorit
 Status plan_trees(Ctx *ctx, const Planning *in, Plan *out);
 SymmetryKind trees_symmetry(const Topology *topo, const Ask *ask);
 
+/* The rate of the best trees, however many they are; FRAC_ZERO: not known. Fails: LIMIT. */
+Status plan_rate(Ctx *ctx, const Planning *in, Frac *out);
+
 /* The least max_depth and max_trees for which there are trees at all. */
 Status plan_least(Ctx *ctx, const Topology *topo, const Ask *ask, int *depth, int *trees);
 

@@ -24,25 +24,22 @@ one_server(const struct job *job)
 	return true;
 }
 
-/* The rate of another plan for these GPUs, without a search for fewer trees; FRAC_ZERO: there is none. */
+/* The rate of another plan for these GPUs, if it may be above this one; FRAC_ZERO: there is none. */
 static Frac
-rate_with(const Ctx *ctx, const struct job *job, unsigned links, Routes routes)
+rate_with(const Ctx *ctx, const struct job *job, unsigned links, Routes routes, Frac above)
 {
 	Ctx own;
 	Ask ask = *job->ask;
 	Job other;
-	Compiled made = { 0 };
 	Frac rate = FRAC_ZERO;
 	ctx_init(&own);
 	own.step = ctx->step;
 	own.step_of = ctx->step_of;
 	ask.links = links;
 	ask.routes = routes;
-	ask.minimise = false;
-	if (job_induce(&own, job->machine, job->gpu, job->n, &ask, &other) == OK
-	    && job_compile(&own, &other, &made) == OK && !made.cut_short)
-		rate = made.sched->achieved;
-	text_free(&made.json);
+	if (job_induce(&own, job->machine, job->gpu, job->n, &ask, &other) != OK
+	    || job_rate(&own, &other, above, &rate) != OK || own.cut_short)
+		rate = FRAC_ZERO;
 	ctx_free(&own);
 	return rate;
 }
@@ -51,7 +48,7 @@ rate_with(const Ctx *ctx, const struct job *job, unsigned links, Routes routes)
 static void
 find_hybrid(Ctx *ctx, const struct job *job, Idle *out)
 {
-	Frac rate = job->made->sched->achieved, bus = rate_with(ctx, job, BUS, ROUTES_ANY);
+	Frac rate = job->made->sched->achieved, bus = rate_with(ctx, job, BUS, ROUTES_ANY, FRAC_ZERO);
 	int64_t time;
 	if (bus.num == 0)
 		return;
@@ -64,8 +61,8 @@ find_hybrid(Ctx *ctx, const struct job *job, Idle *out)
 static void
 find_pairs(Ctx *ctx, const struct job *job, Idle *out)
 {
-	Frac pairs = rate_with(ctx, job, 0, ROUTES_PAIR);
-	if (frac_cmp(pairs, job->made->sched->achieved) > 0)
+	Frac rate = job->made->sched->achieved, pairs = rate_with(ctx, job, 0, ROUTES_PAIR, rate);
+	if (frac_cmp(pairs, rate) > 0)
 		out->pairs = pairs;
 }
 
