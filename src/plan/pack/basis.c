@@ -214,6 +214,31 @@ basis_trees(struct master *m, Packing **out)
 	return OK;
 }
 
+/* As pack_amounts: the first columns of an orbit are kept, as far as the orbit gets what every one gets. Only trees
+ * count that are kept however doubles were rounded. */
+bool
+basis_no_better(const struct master *m, const Packing *pack)
+{
+	double each = basis_value(m), error = 1e-6 * each;
+	int kept = 0, depth = 0, most = pack_depth(pack, m->work);
+	if (m->sym->size > 1)
+		return false;
+	for (int d = 0; d < m->n_demand_rows; d++) {
+		double sum = 0;
+		for (int i = 0; i < m->n_basis; i++) {
+			const struct column *c = m->basic[i] == RATE_COLUMN ? NULL : &m->column[m->basic[i]];
+			if (!c || c->orbit != d)
+				continue;
+			if (m->value[i] > error && sum < each - error) {
+				kept++;
+				depth = c->depth > depth ? c->depth : depth;
+			}
+			sum += m->value[i];
+		}
+	}
+	return kept > pack->n_trees || (kept == pack->n_trees && depth >= most);
+}
+
 /* By how much x exceeds the capacities, at least 1. */
 static Status
 congestion_of(const struct master *m, double *out)

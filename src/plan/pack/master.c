@@ -303,6 +303,7 @@ solve_lp(void *with)
 	if (m->timed_out)
 		time_is_over(m->ctx);
 	m->solved = code == 0 && glp_get_status(m->lp) == GLP_OPT;
+	m->moved = !m->solved || glp_get_it_cnt(m->lp) != before;
 	/* Rounding may have made the last basis singular: try once more, from the standard one. */
 	if (!m->solved && !m->timed_out) {
 		glp_std_basis(m->lp);

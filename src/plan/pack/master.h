@@ -61,6 +61,7 @@ struct master {
 	bool perturbed;		/* capacities are perturbed, since the simplex method stalled */
 	bool solved;
 	bool timed_out;		/* GLPK used up its time */
+	bool moved;		/* it left the basis that it began with */
 	double *dual, *value;	/* y and z of rows and x of trees, in doubles */
 
 	/* The basis: tight rows and basic columns, equally many. */
@@ -120,6 +121,9 @@ bool basis_prices(struct master *m);
 
 /* The trees of the basis, exactly; NULL where their numbers are too large, or they do not fit. */
 Status basis_trees(struct master *m, Packing **out);
+
+/* Have they surely no fewer trees than `pack`, nor as many that are less deep? By doubles, without symmetry. */
+bool basis_no_better(const struct master *m, const Packing *pack);
 
 /* x of refine, rounded down to whole multiples of a very small fraction of the rate. *out stays where its numbers are
  * too large. */

@@ -111,44 +111,67 @@ choose_costs(const struct master *m, int round, const double *x, double *cost)
 	}
 }
 
+struct rounds {
+	struct costs costs;
+	double *x;		/* of the last basis */
+	bool rounded;		/* *pack is below the target: other trees may reach it in small numbers */
+	bool any;		/* some basis had small numbers */
+	bool settled;		/* costs stay what they are until others are chosen, and so do the trees */
+};
+
+/* The trees of a basis, if they may be better. */
+static Status
+take_basis(struct master *m, struct rounds *rounds, Packing **pack)
+{
+	Packing *found;
+	if (rounds->any && !rounds->rounded && basis_no_better(m, *pack))
+		return OK;
+	TRY(basis_trees(m, &found));
+	/* Of capacities without a common unit every basis has too large numbers. */
+	rounds->any = rounds->any || found;
+	if (found && reaches(m, found) && (rounds->rounded || is_better(m, found, *pack))) {
+		*pack = found;
+		rounds->rounded = false;
+	}
+	return OK;
+}
+
+static Status
+next_basis(struct master *m, struct rounds *rounds, int round, Packing **pack)
+{
+	choose_costs(m, round, rounds->x, rounds->costs.cost);
+	TRY(lp_guard(m->ctx, set_costs, &rounds->costs));
+	TRY(master_solve(m));
+	rounds->settled = m->solved && !m->moved && round % SETTLE > 0;
+	if (!m->solved || rounds->settled)
+		return OK;
+	read_solution(m, rounds->x);
+	return take_basis(m, rounds, pack);
+}
+
 Status
 sparsify(struct master *m, Packing **pack)
 {
-	double *x;
-	struct costs costs = { .m = m };
-	Packing *found;
+	struct rounds rounds = { .costs.m = m, .rounded = !reaches(m, *pack) };
 	int least = collective_demands(m->coll, m->topo->n_ranks);
-	/* A rounded packing may be below the target; other trees may reach it in small numbers. */
-	bool rounded = !reaches(m, *pack), any = false;
-	if (((*pack)->n_trees <= least && !rounded) || m->topo->n_ranks > FEW_RANKS || m->perturbed)
+	if (((*pack)->n_trees <= least && !rounds.rounded) || m->topo->n_ranks > FEW_RANKS || m->perturbed)
 		return OK;
 	TRY(add_degenerate_columns(m));
 	if ((int64_t)m->n_rows * m->n_columns > MOST_CELLS)
 		return OK;
-	TRY(TEMP(m->ctx, x, m->n_columns));
-	TRY(TEMP(m->ctx, costs.cost, m->n_columns));
-	read_solution(m, x);
+	TRY(TEMP(m->ctx, rounds.x, m->n_columns));
+	TRY(TEMP(m->ctx, rounds.costs.cost, m->n_columns));
+	read_solution(m, rounds.x);
 	/* New columns are loaded first: costs are set for columns that GLPK has. */
 	TRY(master_solve(m));
 	TRY(lp_guard(m->ctx, hold_rate, m));
-	for (int round = 0; round < ROUNDS && ((*pack)->n_trees > least || rounded); round++) {
+	for (int round = 0; round < ROUNDS && ((*pack)->n_trees > least || rounds.rounded) && m->solved; round++) {
 		if (progress(m->ctx, "fewer trees: %d", (*pack)->n_trees) <= 0)
 			break;
-		choose_costs(m, round, x, costs.cost);
-		TRY(lp_guard(m->ctx, set_costs, &costs));
-		TRY(master_solve(m));
-		if (!m->solved)
+		if (!rounds.settled || round % SETTLE == 0)
+			TRY(next_basis(m, &rounds, round, pack));
+		if (!rounds.any && round + 1 >= SETTLE)
 			break;
-		read_solution(m, x);
-		TRY(basis_trees(m, &found));
-		/* Of capacities without a common unit every basis has too large numbers. */
-		any = any || found;
-		if (!any && round + 1 >= SETTLE)
-			break;
-		if (found && reaches(m, found) && (rounded || is_better(m, found, *pack))) {
-			*pack = found;
-			rounded = false;
-		}
 	}
 	return OK;
 }
