@@ -2,9 +2,9 @@
  * allreduce. */
 #include "plan/pack/enumerate.h"
 #include "base/array.h"
+#include "plan/pack/lanes.h"
 #include "plan/pack/pack.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 /* ---- rows ---- */
@@ -146,18 +146,24 @@ own_links(const struct trees *t, Edge *edge, int n)
 bool
 trees_fitting(const struct trees *t, int block, const uint64_t *of, uint64_t required, uint64_t closed, uint64_t *fit)
 {
-	uint64_t any = 0;
-	for (int i = 0; i < TREES_WORDS; i++)
-		any |= fit[i] = of[TREES_WORDS * block + i];
+	const uint64_t *from = of + (size_t)TREES_WORDS * (size_t)block;
+	Words a = words_get(from), b = words_get(from + 2), c = words_get(from + 4), d = words_get(from + 6);
+	bool any = words_any(a | b | c | d);
 	for (uint64_t rest = required | closed; rest && any;) {
 		int row = 63 - __builtin_clzll(rest);
-		uint64_t without = -(closed >> row & 1);
 		const uint64_t *with = t->with[row] + (size_t)TREES_WORDS * (size_t)block;
-		any = 0;
-		for (int i = 0; i < TREES_WORDS; i++)
-			any |= fit[i] &= with[i] ^ without;
+		Words without = words_all(-(closed >> row & 1));
+		a &= words_get(with) ^ without;
+		b &= words_get(with + 2) ^ without;
+		c &= words_get(with + 4) ^ without;
+		d &= words_get(with + 6) ^ without;
+		any = words_any(a | b | c | d);
 		rest ^= UINT64_C(1) << row;
 	}
+	words_put(fit, a);
+	words_put(fit + 2, b);
+	words_put(fit + 4, c);
+	words_put(fit + 6, d);
 	return any;
 }
 
@@ -210,36 +216,35 @@ index_rows(struct trees *t)
 	return OK;
 }
 
-/* Hops from a rank to the one that is farthest away in a tree. */
+/* Hops from a rank to those that are farthest away in a tree: *farthest. */
 static int
-hops_from(const struct trees *t, int rank, uint64_t rows)
+hops_from(const struct trees *t, int rank, uint64_t rows, unsigned *farthest)
 {
-	unsigned all = (1u << t->topo->n_ranks) - 1, reached = 1u << rank;
+	unsigned all = (1u << t->topo->n_ranks) - 1, reached = 1u << rank, last = reached;
 	int hops = 0;
-	for (unsigned last = reached; reached != all; hops++) {
+	for (; reached != all; hops++) {
 		unsigned found = 0;
 		for (; last; last &= last - 1)
 			found |= next_ranks(t, __builtin_ctz(last), rows);
 		last = found & ~reached;
 		reached |= last;
 	}
+	*farthest = last;
 	return hops;
 }
 
-/* The root of an allreduce is the centre of its tree. */
+/* The root of an allreduce is the centre of its tree. A path between two ranks that are as far apart as any begins
+ * where one ends that is the longest from some rank, and the centre is in its middle. */
 static Status
 measure_depths(struct trees *t)
 {
 	TRY(TEMP(t->ctx, t->depth, t->n));
 	for (int i = 0; i < t->n; i++) {
-		int least = INT_MAX;
-		for (int r = 0; r < t->topo->n_ranks; r++) {
-			if (t->root >= 0 && r != t->root)
-				continue;
-			int hops = hops_from(t, r, t->rows[i]);
-			least = hops < least ? hops : least;
-		}
-		t->depth[i] = t->coll == ALLREDUCE ? 2 * least : least;
+		unsigned farthest;
+		int hops = hops_from(t, t->root < 0 ? 0 : t->root, t->rows[i], &farthest);
+		if (t->root < 0)
+			hops = (hops_from(t, __builtin_ctz(farthest), t->rows[i], &farthest) + 1) / 2;
+		t->depth[i] = t->coll == ALLREDUCE ? 2 * hops : hops;
 	}
 	return OK;
 }

@@ -1,4 +1,4 @@
-/* Small numbers that are computed at once, eight or sixteen: of cuts between the ranks. */
+/* Small numbers that are computed at once, eight or sixteen: of cuts between the ranks. And two words of a set of bits. */
 #ifndef BLINK_PLAN_PACK_LANES_H
 #define BLINK_PLAN_PACK_LANES_H
 
@@ -10,6 +10,9 @@ enum { LANES = 8, BYTES = 16 };
 
 typedef int16_t Lanes __attribute__((vector_size(2 * LANES)));
 typedef uint8_t Bytes __attribute__((vector_size(BYTES)));
+
+typedef uint8_t Narrow __attribute__((vector_size(LANES)));
+typedef uint64_t Words __attribute__((vector_size(16)));
 
 static inline Lanes
 lanes_get(const int16_t *from)
@@ -32,6 +35,20 @@ lanes_any(Lanes lanes)
 	uint64_t half[2];
 	memcpy(half, &lanes, sizeof lanes);
 	return half[0] | half[1];
+}
+
+static inline Lanes
+lanes_all(int16_t each)
+{
+	return (Lanes){ 0 } + each;
+}
+
+/* The low bytes of each. */
+static inline void
+lanes_put_bytes(uint8_t *to, Lanes lanes)
+{
+	Narrow narrow = __builtin_convertvector(lanes, Narrow);
+	memcpy(to, &narrow, sizeof narrow);
 }
 
 static inline Bytes
@@ -61,6 +78,32 @@ bytes_any(Bytes bytes)
 	uint64_t half[2];
 	memcpy(half, &bytes, sizeof bytes);
 	return half[0] | half[1];
+}
+
+static inline Words
+words_get(const uint64_t *from)
+{
+	Words words;
+	memcpy(&words, from, sizeof words);
+	return words;
+}
+
+static inline void
+words_put(uint64_t *to, Words words)
+{
+	memcpy(to, &words, sizeof words);
+}
+
+static inline Words
+words_all(uint64_t each)
+{
+	return (Words){ each, each };
+}
+
+static inline bool
+words_any(Words words)
+{
+	return words[0] | words[1];
 }
 
 #endif

@@ -209,12 +209,21 @@ pairs_find_cuts(struct pairs *p, int j, int remaining, int unused)
 static void
 divide(const struct pairs *p, const int16_t *units, int weight, uint8_t *out)
 {
-	for (int side = 0; side < 2 * p->half; side += LANES) {
-		Lanes here = lanes_get(&units[side]), times = { 0 };
-		for (int parts = 1; parts <= 2 * (p->n - 1); parts++)
-			times -= (Lanes)(here >= (int16_t)(parts * weight));
-		for (int lane = 0; lane < LANES; lane++)
-			out[side + lane] = (uint8_t)times[lane];
+	for (int side = 0; side < 2 * p->half; side += 2 * BYTES) {
+		Lanes a = lanes_get(&units[side]), b = lanes_get(&units[side + LANES]);
+		Lanes c = lanes_get(&units[side + 2 * LANES]), d = lanes_get(&units[side + 3 * LANES]);
+		Lanes each = lanes_all((int16_t)weight), least = each, in_a = { 0 }, in_b = in_a, in_c = in_a, in_d = in_a;
+		for (int parts = 1; parts <= 2 * (p->n - 1); parts++) {
+			in_a -= (Lanes)(a >= least);
+			in_b -= (Lanes)(b >= least);
+			in_c -= (Lanes)(c >= least);
+			in_d -= (Lanes)(d >= least);
+			least += each;
+		}
+		lanes_put_bytes(&out[side], in_a);
+		lanes_put_bytes(&out[side + LANES], in_b);
+		lanes_put_bytes(&out[side + 2 * LANES], in_c);
+		lanes_put_bytes(&out[side + 3 * LANES], in_d);
 	}
 }
 

@@ -43,8 +43,14 @@ void
 vertex_weigh(struct vertex *v, int j, int weight)
 {
 	int n = v->n_rows[j];
-	for (int i = n; i < v->n_rows[j + 1]; i++)
-		v->sum[i] = (int16_t)(v->sum[i - n] + weight);
+	for (int times = 1; times <= v->most; times++) {
+		int16_t *sum = &v->sum[times * n], more = (int16_t)(times * weight);
+		int i = 0;
+		for (; i + LANES <= n; i += LANES)
+			lanes_put(&sum[i], lanes_get(&v->sum[i]) + more);
+		for (; i < n; i++)
+			sum[i] = (int16_t)(v->sum[i] + more);
+	}
 }
 
 /* Add a row to those in echelon form, if it is independent of them. */
