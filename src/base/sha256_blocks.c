@@ -6,6 +6,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
+#include <stdatomic.h>
 
 static const uint32_t round_constant[64] = {
 	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -18,13 +19,27 @@ static const uint32_t round_constant[64] = {
 	0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-bool
-sha256_has_instructions(void)
+static bool
+ask_processor(void)
 {
 	unsigned a, b, c, d;
 	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_SSE4_1) || !(c & bit_SSSE3))
 		return false;
 	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
+}
+
+/* Once for all: in a virtual machine the answer comes from the host, which takes up to 60 us. */
+bool
+sha256_has_instructions(void)
+{
+	enum { UNKNOWN, NO, YES };
+	static _Atomic int answer;
+	int known = atomic_load_explicit(&answer, memory_order_relaxed);
+	if (known == UNKNOWN) {
+		known = ask_processor() ? YES : NO;
+		atomic_store_explicit(&answer, known, memory_order_relaxed);
+	}
+	return known == YES;
 }
 
 /* The instructions want the words of the state as ABEF and CDGH. */

@@ -13,12 +13,12 @@
  *
  * The digest is taken of the renumbered topology itself, by this file. So where digests are equal the places are an
  * isomorphism, whatever nauty does; if it failed, isomorphic topologies would only count as different. */
+#include "base/digest.h"
 #include "topology/topology.h"
 
 #include <nauty/traces.h>
 #include <nauty/naurng.h>
 #include <setjmp.h>
-#include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,6 +215,44 @@ to_sparse(const struct form *f, sparsegraph *out)
 	return OK;
 }
 
+/* ---- random numbers ---- */
+
+/* Places of symmetric vertices must not depend on earlier calls, so nauty's random numbers begin anew for each graph,
+ * which takes longer than all else. But most graphs need none: then the next number is the one that is expected. As the
+ * generator itself, this is of the whole process. */
+static struct {
+	bool known;
+	int drawn;
+	long number[64];	/* the first ones */
+} generator;
+
+enum { NUMBERS = sizeof generator.number / sizeof *generator.number };
+
+/* True: anew. */
+static bool
+begin_numbers(void)
+{
+	if (generator.known && generator.drawn < NUMBERS)
+		return false;
+	ran_init(1);
+	for (int i = 0; i < NUMBERS && !generator.known; i++)
+		generator.number[i] = ran_nextran();
+	if (!generator.known)
+		ran_init(1);
+	generator.known = true;
+	generator.drawn = 0;
+	return true;
+}
+
+static bool
+were_taken(void)
+{
+	bool taken = ran_nextran() != generator.number[generator.drawn++];
+	if (taken)
+		generator.drawn = NUMBERS;
+	return taken;
+}
+
 /* ---- nauty without memory ---- */
 
 /* Where memory runs out nauty mostly calls one of two functions, which must not return, and are its own where a program
@@ -258,7 +296,6 @@ find_places(Ctx *ctx, sparsegraph *graph, int *lab, int *ptn, int *orbit)
 	SG_DECL(canonical);
 	options.getcanon = TRUE;
 	options.defaultptn = FALSE;
-	ran_init(1);	/* places of symmetric vertices must not depend on earlier calls */
 	if (!nauty_is_lost && setjmp(escape) == 0) {
 		Traces(graph, lab, ptn, orbit, &options, &stats, &canonical);
 		SG_FREE(canonical);
@@ -274,17 +311,21 @@ label(const struct form *f, int *place, int *orbit)
 	sparsegraph graph;
 	int *lab, *ptn;
 	struct dot *dot;
+	bool anew;
 	TRY(to_sparse(f, &graph));
 	TRY(TEMP(f->ctx, lab, f->n));
 	TRY(TEMP(f->ctx, ptn, f->n));
 	TRY(TEMP(f->ctx, dot, f->n));
 	memcpy(dot, f->dot, (size_t)f->n * sizeof *dot);
 	qsort(dot, (size_t)f->n, sizeof *dot, by_colour);
-	for (int i = 0; i < f->n; i++) {
-		lab[i] = dot[i].at;
-		ptn[i] = i + 1 < f->n && memcmp(dot[i].colour, dot[i + 1].colour, sizeof dot->colour) == 0;
-	}
-	TRY(find_places(f->ctx, &graph, lab, ptn, orbit));
+	do {
+		for (int i = 0; i < f->n; i++) {
+			lab[i] = dot[i].at;
+			ptn[i] = i + 1 < f->n && memcmp(dot[i].colour, dot[i + 1].colour, sizeof dot->colour) == 0;
+		}
+		anew = begin_numbers();
+		TRY(find_places(f->ctx, &graph, lab, ptn, orbit));
+	} while (were_taken() && !anew);
 	for (int i = 0; i < f->n; i++)
 		place[lab[i]] = i;
 	return OK;
@@ -326,7 +367,7 @@ digest(const struct form *f, const int *place, unsigned char out[CANONICAL_FORM_
 	const Topology *topo = f->topo;
 	struct placed *links;
 	int *at, *server;
-	SHA2_CTX sha;
+	Digest sum;
 	const int64_t sizes[] = { topo->n_ranks, topo->n_vertices, topo->n_links };
 	TRY(TEMP(f->ctx, links, topo->n_links));
 	TRY(TEMP(f->ctx, at, topo->n_vertices));
@@ -334,17 +375,17 @@ digest(const struct form *f, const int *place, unsigned char out[CANONICAL_FORM_
 	for (int v = 0; v < topo->n_vertices; v++)
 		at[place[v]] = v;
 	renumber_servers(f, at, server);
-	SHA256Init(&sha);
-	SHA256Update(&sha, (const uint8_t *)sizes, sizeof sizes);
+	digest_begin(&sum);
+	digest_add(&sum, (const char *)sizes, sizeof sizes);
 	/* Which route each pair has follows from the links; that there is one for each does not. */
 	if (topo->route)
-		SHA256Update(&sha, (const uint8_t *)"routes", 6);
+		digest_add(&sum, "routes", 6);
 	for (int i = 0; i < topo->n_vertices; i++) {
 		int node = topo->vertex[at[i]].node;
 		int64_t colour[COLOUR];
 		vertex_colour(f, at[i], colour);
 		colour[COLOUR - 1] = node < 0 ? -1 : server[node];
-		SHA256Update(&sha, (const uint8_t *)colour, sizeof colour);
+		digest_add(&sum, (const char *)colour, sizeof colour);
 	}
 	for (int l = 0; l < topo->n_links; l++) {
 		const Link *link = &topo->link[l];
@@ -352,8 +393,8 @@ digest(const struct form *f, const int *place, unsigned char out[CANONICAL_FORM_
 		    link->capacity, link->latency } };
 	}
 	qsort(links, (size_t)topo->n_links, sizeof *links, by_key);
-	SHA256Update(&sha, (const uint8_t *)links, (size_t)topo->n_links * sizeof *links);
-	SHA256Final(out, &sha);
+	digest_add(&sum, (const char *)links, (size_t)topo->n_links * sizeof *links);
+	SHA256Final(out, &sum.sha);
 	return OK;
 }
 
