@@ -114,16 +114,18 @@ measure_choices(struct mirrored *f)
 static bool
 keep_cuts(struct mirrored *f, int j, uint64_t rows, int remaining)
 {
-	int row[TREES_RANKS], n = 0;
+	const Lanes *crosses[TREES_RANKS];
+	int n = 0;
 	int16_t w = (int16_t)f->weight[j], need = (int16_t)remaining;
 	for (uint64_t rest = rows; rest; rest &= rest - 1)
-		row[n++] = __builtin_ctzll(rest);
+		crosses[n++] = f->crosses[__builtin_ctzll(rest)];
 	for (int i = 0; i < f->n_cuts / LANES; i++) {
-		Lanes times = { 0 };
-		for (int e = 0; e < n; e++)
-			times += f->crosses[row[e]][i];
-		f->cut[j + 1][i] = f->cut[j][i] - times * w;
-		if (lanes_any((Lanes)(f->cut[j + 1][i] < need)))
+		Lanes times = crosses[0][i];
+		for (int e = 1; e < n; e++)
+			times += crosses[e][i];
+		Lanes left = f->cut[j][i] - times * w;
+		f->cut[j + 1][i] = left;
+		if (lanes_any((Lanes)(left < need)))
 			return false;
 	}
 	return true;

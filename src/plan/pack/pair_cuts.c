@@ -24,12 +24,6 @@ enum { FREE = INT16_MAX / 2 };	/* of no ranks: without a limit */
 
 /* ---- spanning trees ---- */
 
-static uint8_t *
-parts_of(const struct pairs *p, int tree)
-{
-	return p->parts + 2 * (size_t)tree * (size_t)p->half;
-}
-
 /* Links within a set. */
 struct inside {
 	uint8_t links[TREES_ROWS][PAIRS_CUTS];	/* of a row: 1 or 0 */
@@ -60,11 +54,15 @@ pairs_count_parts(struct pairs *p)
 	TRY(TEMP(p->ctx, p->parts, 2 * (size_t)p->all->n * (size_t)p->half));
 	find_inside(p, in);
 	for (int t = 0; t < p->all->n; t++) {
-		uint8_t *parts = parts_of(p, t);
+		uint8_t *parts = pairs_parts(p, t);
+		const uint8_t *links[TREES_RANKS];
+		int n = 0;
+		for (uint64_t rest = p->all->rows[t]; rest; rest &= rest - 1)
+			links[n++] = in->links[__builtin_ctzll(rest)];
 		for (int side = 0; side < 2 * p->half; side += BYTES) {
 			Bytes here = bytes_get(&in->most[side]), most = bytes_get(&p->most_parts[side]);
-			for (uint64_t rest = p->all->rows[t]; rest; rest &= rest - 1)
-				here -= bytes_get(&in->links[__builtin_ctzll(rest)][side]);
+			for (int e = 0; e < n; e++)
+				here -= bytes_get(&links[e][side]);
 			bytes_put(&parts[side], here);
 			bytes_put(&p->most_parts[side], ~bytes_min(~here, ~most));
 		}
@@ -91,7 +89,7 @@ pairs_limit_up(const struct pairs *p, const struct pair_limits *limits, struct p
 void
 pairs_limit_down(const struct pairs *p, const struct pair_limits *limits, int up, struct part_limits *out)
 {
-	const uint8_t *parts = up < 0 ? NULL : parts_of(p, up);
+	const uint8_t *parts = up < 0 ? NULL : pairs_parts(p, up);
 	out->n = 0;
 	for (int side = 0; side < 2 * p->half; side += BYTES) {
 		int rest = side < p->half ? side + p->half : side - p->half;
@@ -102,18 +100,6 @@ pairs_limit_down(const struct pairs *p, const struct pair_limits *limits, int up
 		}
 		limit_block(p, side, bytes_min(leaving, within), out);
 	}
-}
-
-bool
-pairs_fit_parts(const struct pairs *p, int tree, const struct part_limits *limits)
-{
-	const uint8_t *parts = parts_of(p, tree);
-	for (int i = 0; i < limits->n; i++) {
-		int side = limits->block[i];
-		if (bytes_any((Bytes)(bytes_get(&parts[side]) > bytes_get(&limits->most[side]))))
-			return false;
-	}
-	return true;
 }
 
 /* ---- capacity ---- */

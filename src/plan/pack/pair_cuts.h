@@ -18,6 +18,24 @@ void pairs_limit(const struct pairs *p, const struct pair_level *level, int weig
 void pairs_limit_up(const struct pairs *p, const struct pair_limits *limits, struct part_limits *out);
 void pairs_limit_down(const struct pairs *p, const struct pair_limits *limits, int up, struct part_limits *out);
 
-bool pairs_fit_parts(const struct pairs *p, int tree, const struct part_limits *limits);
+/* Of a spanning tree, by side: how many parts it has there, less one. */
+static inline uint8_t *
+pairs_parts(const struct pairs *p, int tree)
+{
+	return p->parts + 2 * (size_t)tree * (size_t)p->half;
+}
+
+/* Has this tree no more parts than that anywhere? */
+static inline bool
+pairs_fit_parts(const struct pairs *p, int tree, const struct part_limits *limits)
+{
+	const uint8_t *parts = pairs_parts(p, tree);
+	for (int i = 0; i < limits->n; i++) {
+		int side = limits->block[i];
+		if (bytes_any((Bytes)(bytes_get(&parts[side]) > bytes_get(&limits->most[side]))))
+			return false;
+	}
+	return true;
+}
 
 #endif
