@@ -67,7 +67,7 @@ enum {
 	LIMIT_RATE_NODES = 120000,	/* of the search for the highest rate of a number of trees */
 	LIMIT_FEW_NODES = 400000,	/* of that search: about half a second */
 	LIMIT_PAIR_STEPS = 20000000,	/* of the search for fewer pairs, for each number of them: 40 ms */
-	LIMIT_EVEN_STEPS = 1000000,	/* of that for pairs that are no deeper */
+	LIMIT_EVEN_STEPS = 250000,	/* of that for pairs that are no deeper */
 	LIMIT_FLAT_STEPS = 10000000,	/* for shallower pairs, and for rates between, likewise */
 	LIMIT_RATE_STEPS = 400000000,	/* for max_trees pairs at the highest rate that there may be */
 	LIMIT_MSCCL_GPUS = 1024,	/* of an algorithm of MSCCL: each rank reads no more elements */

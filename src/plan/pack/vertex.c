@@ -72,16 +72,17 @@ add_row(const struct vertex *v, int i, int basis[][VERTEX_TREES], int *pivot, in
 }
 
 /* Of LANES rows from row i on, one bit for each that fills a link. */
-static unsigned
+static inline unsigned
 full_rows(const struct vertex *v, int i)
 {
-	Lanes sums = lanes_get(&v->sum[i]), fills = { 0 };
+	Lanes sums = lanes_get(&v->sum[i]), fills = (Lanes)(sums == v->full[0]);
 	unsigned rows = 0;
-	for (int f = 0; f < v->n_full; f++)
+	for (int f = 1; f < v->n_full; f++)
 		fills |= (Lanes)(sums == v->full[f]);
-	if (lanes_any(fills))
-		for (int lane = 0; lane < LANES && i + lane < v->n_rows[v->k]; lane++)
-			rows |= (unsigned)(fills[lane] & 1) << lane;
+	if (!lanes_any(fills))
+		return 0;
+	for (int lane = 0; lane < LANES && i + lane < v->n_rows[v->k]; lane++)
+		rows |= (unsigned)(fills[lane] & 1) << lane;
 	return rows;
 }
 
