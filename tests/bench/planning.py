@@ -92,6 +92,9 @@ def cases(work):
     yield Case("dgx1v allgather", "topologies/dgx1v.xml -c allgather")
     yield Case("dgx1v broadcast", "topologies/dgx1v.xml -c broadcast")
     yield Case("dgx1v alltoall", "topologies/dgx1v.xml -c alltoall")
+    yield Case("dgx1v reducescatter", "topologies/dgx1v.xml -c reducescatter")
+    yield Case("dgx1p allreduce", "topologies/dgx1p.xml -c allreduce")
+    yield Case("dgx1p reducescatter", "topologies/dgx1p.xml -c reducescatter")
     yield Case("dgx1v, all sets, 2 collectives, all roots",
                "batch topologies/dgx1v.xml --collectives allreduce,broadcast -j 1")
     yield Case("dgx2 allgather", "topologies/dgx2.xml -c allgather")
