@@ -53,8 +53,8 @@ typedef struct {
 /* Plan alone. job: outlives *out. Fails: INFEASIBLE no trees as asked for; LIMIT. */
 Status job_plan(Ctx *ctx, const Job *job, JobShared *shared, Plan *out);
 
-/* The rate of its best trees, however many they are. *out: FRAC_ZERO where that is not known, or
- * where the bound is no more than `above`, so that nothing is planned. Fails: INFEASIBLE, LIMIT. */
+/* The rate of its best trees, however many they are. *out: FRAC_ZERO where that is not known, or where the bound is no
+ * more than `above`, so that nothing is planned. Fails: INFEASIBLE, LIMIT. */
 Status job_rate(Ctx *ctx, const Job *job, Frac above, Frac *out);
 
 /* The schedule of a plan, with its options, as it goes to a file; without baselines. */

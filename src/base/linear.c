@@ -50,8 +50,8 @@ less_product(const struct modulus *mod, int64_t a, int64_t by, int64_t b)
 /* ---- elimination ---- */
 
 /* n equations, as rows of n coefficients and a right side, modulo a prime. Most coefficients are 0: the pivot of each
- * step is in the row with the fewest that are not, and of its columns in that with the fewest (after Markowitz 1957), so
- * that few more come in. */
+ * step is in the row with the fewest that are not, and of its columns in that with the fewest (after Markowitz 1957),
+ * so that few more come in. */
 struct equations {
 	const struct modulus *mod;
 	int64_t *m;
@@ -62,7 +62,7 @@ struct equations {
 	int64_t *solution;
 };
 
-#define LEAVES (-1)
+enum { LEAVES = -1 };
 
 static void
 count_entries(struct equations *e)

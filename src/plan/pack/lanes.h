@@ -1,4 +1,5 @@
-/* Small numbers that are computed at once, eight or sixteen: of cuts between the ranks. And two words of a set of bits. */
+/* Small numbers that are computed at once, eight or sixteen: of cuts between the ranks. And two words of a set of
+ * bits. */
 #ifndef BLINK_PLAN_PACK_LANES_H
 #define BLINK_PLAN_PACK_LANES_H
 

@@ -198,7 +198,8 @@ divide(const struct pairs *p, const int16_t *units, int weight, uint8_t *out)
 	for (int side = 0; side < 2 * p->half; side += 2 * BYTES) {
 		Lanes a = lanes_get(&units[side]), b = lanes_get(&units[side + LANES]);
 		Lanes c = lanes_get(&units[side + 2 * LANES]), d = lanes_get(&units[side + 3 * LANES]);
-		Lanes each = lanes_all((int16_t)weight), least = each, in_a = { 0 }, in_b = in_a, in_c = in_a, in_d = in_a;
+		Lanes each = lanes_all((int16_t)weight), least = each;
+		Lanes in_a = { 0 }, in_b = in_a, in_c = in_a, in_d = in_a;
 		for (int parts = 1; parts <= 2 * (p->n - 1); parts++) {
 			in_a -= (Lanes)(a >= least);
 			in_b -= (Lanes)(b >= least);
