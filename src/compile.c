@@ -276,6 +276,7 @@ job_finish(Ctx *ctx, const Job *job, const Plan *plan, Compiled *out)
 	if (out->json.failed)
 		return fail_memory(ctx);
 	out->best = plan->best;
+	out->unlimited = plan->unlimited;
 	out->reached = plan->proof.reached;
 	out->other_trees = plan->pack->other_trees;
 	out->other_depth = plan->pack->other_depth;

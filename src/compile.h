@@ -14,6 +14,7 @@ typedef struct {
 	bool reached;		/* trees of some kind reach the bound (Bound) */
 	Routes routes;		/* as asked, or chosen */
 	int other_trees, other_depth;	/* of a plan of the same rate (Packing), or 0 */
+	Unlimited unlimited;
 } Compiled;
 
 /* gpu[i], of n >= 2, is rank i. *out: begins as zeros.

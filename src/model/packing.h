@@ -37,6 +37,7 @@ typedef struct {
 	 * trees are there. Only sched_build takes such a packing. */
 	const Symmetry *symmetry;
 	bool highest;		/* no trees within the limits that it was asked for have a higher rate */
+	bool too_large;		/* more trees could have a higher rate, but more edges than a schedule may have */
 } Packing;
 
 /* No link carries more than its capacity. load: work space of n_links. */

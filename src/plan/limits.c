@@ -217,14 +217,16 @@ plan_within(Ctx *ctx, const Planning *in, KnownPlans *known, int max_depth, int 
 
 /* With limits, or without. */
 static Status
-plan_any(Ctx *ctx, const Planning *in, Packing **out, Bound *proof)
+plan_any(Ctx *ctx, const Planning *in, Packing **out, Packing **whole, Bound *proof)
 {
 	const Ask *ask = in->ask;
 	KnownPlans here[2] = { { 0 } }, *known = in->known ? in->known : here;
 	Planning plain = *in;
 	Packing *pack = NULL;
 	Symmetry *none;
+	Bound unused;
 	TRY(plan_within(ctx, in, &known[0], ask->max_depth, ask->max_trees, &pack, proof));
+	TRY(plan_within(ctx, in, &known[0], 0, 0, whole, &unused));
 	/* With symmetries each tree comes with all of its images; without them fewer trees are possible. */
 	if (!pack && ask->max_trees && in->sym->size > 1) {
 		TRY(topo_symmetry(ctx, in->topo, ask->root, SYMMETRY_NONE, &none));
@@ -267,17 +269,33 @@ prove_routes(Ctx *ctx, const Planning *in, Plan *out)
 	return OK;
 }
 
+/* rate: of the plan. whole: that without limits; or NULL. */
+static Status
+note_limits(Ctx *ctx, const Planning *in, const Packing *whole, Frac rate, Plan *out)
+{
+	Frac other;
+	int *work;
+	out->unlimited.too_large = out->pack->too_large && frac_cmp(rate, out->proof.rate) < 0;
+	if (!whole || !pack_rate(whole, in->ask->coll, in->topo->n_ranks, &other) || frac_cmp(other, rate) <= 0)
+		return OK;
+	TRY(TEMP(ctx, work, in->topo->n_ranks));
+	out->unlimited = (Unlimited){ other, whole->n_trees, pack_depth(whole, work), false };
+	return OK;
+}
+
 static Status
 plan_listed(Ctx *ctx, const Planning *in, Plan *out)
 {
 	const Ask *ask = in->ask;
+	Packing *whole;
 	Frac rate;
 	TRY(topo_check_pairs(ctx, in->topo));
 	TRY(plan_check_size(ctx, in->topo, in->ask->coll));
 	TRY(check_limits(ctx, in->topo, ask));
-	TRY(plan_any(ctx, in, &out->pack, &out->proof));
+	TRY(plan_any(ctx, in, &out->pack, &whole, &out->proof));
 	if (!pack_rate(out->pack, ask->coll, in->topo->n_ranks, &rate))
 		rate = FRAC_ZERO;
+	TRY(note_limits(ctx, in, whole, rate, out));
 	if (out->pack->highest)
 		out->best = rate;
 	/* The trees may be fewer than those that reach the bound, by a tolerance. */

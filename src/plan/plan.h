@@ -58,11 +58,19 @@ typedef struct {
 	Proven *proven;		/* shared with other algorithms; NULL: with none */
 } Planning;
 
+/* What limits cost, where the rate is lower for them. */
+typedef struct {
+	Frac rate;		/* without those of the Ask; FRAC_ZERO: they cost none, or it is not known */
+	int trees, depth;
+	bool too_large;		/* more trees would have more edges than a schedule may have */
+} Unlimited;
+
 /* Its result. */
 typedef struct {
 	Packing *pack;
 	Bound proof;		/* the bound, or a lower one that the linear program proves */
 	Frac best;		/* the optimum of the algorithm's own trees, within limits; FRAC_ZERO: not proven */
+	Unlimited unlimited;
 } Plan;
 
 /* ---- algorithm.c: the table ---- */

@@ -78,6 +78,17 @@ print_best(Ctx *ctx, FILE *to, const Ask *ask, const Compiled *made)
 	return OK;
 }
 
+/* What limits cost. */
+static void
+print_limits(FILE *to, const Unlimited *other)
+{
+	if (other->rate.num > 0)
+		fprintf(to, "limits      without them %.6g GB/s by %d trees, depth %d\n",
+		    frac_double(other->rate) / 1e9, other->trees, other->depth);
+	else if (other->too_large)
+		fprintf(to, "limits      trees at the bound would have more than %d edges\n", LIMIT_TREE_EDGES);
+}
+
 /* What is compiled: GPUs of a machine, and what is asked of them. */
 struct compile_request {
 	const Topology *machine;
@@ -116,6 +127,7 @@ print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compi
 	if (made->other_trees > 0)
 		fprintf(to, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
 		    made->other_trees, made->other_depth, made->other_depth);
+	print_limits(to, &made->unlimited);
 	if (made->cut_short)
 		print_budget(to, ctx, made->sched);
 	TRY(print_best(ctx, to, &req->ask, made));

@@ -723,11 +723,14 @@ pack_cluster_few(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out)
 		TRY(TEMP(ctx, f.plane, f.c.n_networks));
 	if (good && sides_agree(&f.c) && find_planes(&f)) {
 		f.most = ask->max_trees && ask->max_trees < f.c.n_ways[0] ? ask->max_trees : f.c.n_ways[0];
-		f.most = f.most < LIMIT_TREE_EDGES / each ? f.most : (int)(LIMIT_TREE_EDGES / each);
+		bool too_large = f.most > LIMIT_TREE_EDGES / each;
+		f.most = too_large ? (int)(LIMIT_TREE_EDGES / each) : f.most;
 		TRY(new_few(&f));
 		TRY(search_all(&f));
 		if (f.best.p > 0)
 			TRY(make_trees(&f, &f.best, out));
+		if (*out)
+			(*out)->too_large = too_large;
 	}
 	arena_release(&ctx->scratch, mark);
 	return OK;

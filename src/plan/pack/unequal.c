@@ -542,7 +542,8 @@ pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound
 	pack_note_reached(pack, coll, topo->n_ranks, &proof);
 	/* The linear program would have no fewer edges. */
 	*(proof.reached || p.whole ? out : lower) = pack;
-	if (p.whole && !proof.reached)
+	pack->too_large = p.whole && !proof.reached;
+	if (pack->too_large)
 		log_verbose(ctx, "unequal servers: %d trees below the bound: those at it have more than %d edges",
 		    pack->n_trees, LIMIT_TREE_EDGES);
 	return OK;
