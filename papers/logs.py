@@ -10,7 +10,7 @@ LATE = ("NCCL itself expects 232 us for this tree by LL128, a tenth of which is 
         "and counts all latencies in full; in the simulation chunks fill the tree meanwhile. The log has 26 us more for "
         "the start of a call.")
 NO_START = ("The log has no smaller message, so ours is without what a call takes to start: 26 us besides its simulation "
-            "over two servers of A100. NCCL itself expects 103 us for its tree, without a start.")
+            "over two servers of A100. NCCL itself expects 92 us for its tree, without a start.")
 EFA = ("NCCL itself expects 1291 us for its tree, with a correction of trees at this size, 0.7, and 75 us for each hop "
        "over this network, which its plugin states; the simulation has 17 us for such a hop and what the least message "
        "takes besides.")
@@ -27,11 +27,11 @@ IN_SWITCH = round(.84 * .85 / (1 + 1 / 8), 4)
 # aws-ofi-nccl sets NCCL_PROTO, and states a latency of 75 us.
 JOBS = {
     "a100": (Job("2.8.4", 1, 8, 12, A100, A100, 300), "dgx-a100"),
-    "dgx2": (Job("2.5.6", 1, 12, 6, 126, 126, 150), "dgx2", "-g", "1,2,6-15"),
-    "dgx1v": (Job("2.20.3", 1, 8, 6, 126, 126, 150), "dgx1v"),
+    "dgx2": (Job("2.5.6", 1, 12, 6, 126, 126, 150, gpu=nccl.V100), "dgx2", "-g", "1,2,6-15"),
+    "dgx1v": (Job("2.20.3", 1, 8, 6, 126, 126, 150, gpu=nccl.V100, same=False), "dgx1v"),
     "2 x 8 A100": (Job("2.20.3", 2, 16, 16, 192, A100, 300), "dgx-a100", 8),
     "4 x DGX A100": (Job("2.7.8", 4, 32, 8, 192, 192, 300), "dgx-a100", 8),
-    "2 x p4de": (Job("2.20.3", 2, 16, 4, 48, 96, 300, 75, (nccl.SIMPLE,)), "p4d", 4),
+    "2 x p4de": (Job("2.20.3", 2, 16, 4, 48, 96, 300, 75, (nccl.SIMPLE,), cpu=nccl.INTEL), "p4d", 4),
 }
 # ForestColl's allreduce is the trees of its allgather, backwards and forwards: to_xml.py of its repository.
 KINDS = {"ForestColl": "reducescatter-allgather", "Blink": "threephase", "NCCL": "ring"}

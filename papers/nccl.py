@@ -12,7 +12,8 @@ that a simulation takes over:
   its own rate;
 - trees are chains in a server, and a double binary tree over servers.
 
-Not here: NVLS, CollNet, and what a post to the network takes.
+Not here: NVLS, CollNet and PAT. The choice of 2.8.4, 2.19.4 and 2.30.7 is that of src/choice/nccl_model.c, too;
+tests/oracle/nccl_model.py holds them to each other.
 """
 import collections
 import json
@@ -20,6 +21,9 @@ import math
 
 PROTOCOLS = LL, LL128, SIMPLE = "LL", "LL128", "Simple"
 RING, TREE = "ring", "tree"
+COLLECTIVES = "broadcast", "reduce", "allreduce", "allgather", "reducescatter"
+GPUS = P100, V100, A100, H100, B200 = "P100", "V100", "A100", "H100", "B200"
+INTEL, AMD = "Intel", "AMD"
 LOOPS = 20                              # calls of nccl-tests, one after the other, that are timed together
 RING_STEPS = 4                          # of 8, that a ring's allreduce sends at once: ALLREDUCE_CHUNKSTEPS
 STEPS = {LL: 32 << 10, LL128: 614400, SIMPLE: 512 << 10}        # bytes of a step of a connection
@@ -30,109 +34,244 @@ AMPERE_MOST = 235                       # GB/s of 300 that eight A100 reach: tun
 NETWORK = .92                           # efficiency of a network card, the simulator's
 THREADS = {LL: 512, LL128: 640, SIMPLE: 512}
 BYTES = {LL: 8, LL128: 8, SIMPLE: 64}   # that each thread of a channel has at least, of a ring's LL for each rank
+PCIE = 12                               # GB/s: up to here rings by Simple have half of the threads
 
-# us, [algorithm][protocol]: base of a call, hops over NVLink and over the network. GB/s: ll128 of a channel (2.5: of all),
-# by collective; ll of all rings, and tree of a channel (up to 2.7: of all), both for 1, 2 and more servers. ll128_part,
-# tree_part and tree_ll: what LL128, trees and trees by LL have of the bandwidth. plateau: times the latency of Simple's
-# rings over servers. correction of the bandwidth of trees, [protocol], for powers of two from 64 bytes on.
+# us, [algorithm][protocol]: base of a call, hops over NVLink, PCIe and the network. GB/s of a channel by the GPU for one
+# server, two and more: ring_ll128, tree_ll128, tree; of 2.8.4 and before LL128 is by collective. ll_most: GB/s of LL in
+# one server. correction of the bandwidth of trees, [protocol], for powers of two from 64 bytes on. rules: see RULES.
 Version = collections.namedtuple(
-    "Version", "base nvlink net ll128_part ll128 ll tree_part tree tree_ll plateau correction")
+    "Version", "base nvlink pci net ring_ll128 tree_ll128 tree ll_most correction rules")
+
+# What versions do in their own way; these are of 2.8.4. most_channels: of a kernel; ring_ll: part of the bandwidth that
+# rings have by LL, where data go one way in one server, and else; ring_part: by LL128; tree_part: of trees, tree_ll and
+# tree_ll128: also by LL, and by LL128 over servers; tree_all: GB/s of all channels instead of each; alone: part of LL128,
+# and of trees, with one GPU in each server; ll_hop: of a hop in a server, over servers; more_hops: of an allreduce between
+# servers; plateau: what Simple's rings over servers have times the latency, and from how many bytes on; delays: a post to
+# the network counts, and the latency that a plugin states; other_hop: one GPU in each server has hops of trees.
+RULES = {
+    "most_channels": 32, "ring_ll": (1 / 3, 1 / 4), "ring_part": .92, "tree_part": .92, "tree_ll": 1 / 3.8,
+    "tree_ll128": .915, "tree_all": None, "alone": (.7, 1), "ll_hop": 1.8, "more_hops": 0,
+    "plateau": lambda job: (1.9, 4096 * job.ranks), "a100": AMPERE_MOST, "delays": False, "other_hop": False, "ll128": (V100, A100)}
+POST = {INTEL: 1, AMD: 2}                               # us; three times that for Simple
+LL_OF_CPU = {INTEL: (39, 20.4), AMD: (22.5, 19)}        # GB/s over two servers, and more
 
 
 def costs(tree, ring):
     return {TREE: dict(zip(PROTOCOLS, tree)), RING: dict(zip(PROTOCOLS, ring))}
 
 
-def corrections(*tenths):
-    """Of each protocol a digit for each power of two: tenths, 0 for 1."""
-    return {protocol: [int(digit) / 10 or 1 for digit in digits] for protocol, digits in zip(PROTOCOLS, tenths)}
+def corrections(ll, ll128, simple):
+    """Of each protocol two digits or one for each power of two: hundredths or tenths, 0 for 1."""
+    return {protocol: [float(f".{digits}") or 1 for digits in text.split()] for protocol, text in
+            ((LL, ll), (LL128, ll128), (SIMPLE, simple))}
+
+
+def by_gpu(volta, ampere, hopper=None, blackwell=None):
+    """A generation that is not known is as the one before; where only Ampere is known, others are as Volta."""
+    return {P100: volta, V100: volta, A100: ampere, H100: hopper or volta, B200: blackwell or hopper or volta}
 
 
 def by_collective(*values):
-    return dict(zip(("broadcast", "reduce", "allreduce"), values))
+    return {gpu: dict(zip(COLLECTIVES, values)) for gpu in GPUS}
 
 
-BASE = costs((4.4, 4.4, 0), (3.6, 10, 8.4))
-NVLINK = costs((.52, 1.25, 28), (.47, 1.9, 3.4))
-NET = costs((5, 8.5, 28), (2.7, 4, 9.6))
-LATER = corrections("00009877776544567890000", "00000988876666668999900", "99999998766555567877899")
-NONE, LL_MOST = (math.inf,) * 3, (87.7, 22.5, 19)
+def later_plateau(job):
+    return 1.9 if job.gpu in (P100, V100) else 1.4, 64 * all_channels(job) * job.ranks
+
+
+LATER = RULES | {"tree_ll128": .9375, "alone": (.7, .85), "ll_hop": 1, "more_hops": 2, "plateau": later_plateau,
+                 "a100": math.inf, "delays": True, "ll128": (V100, A100, H100)}
+NEWEST = LATER | {"most_channels": 64, "ring_ll": (1 / 2, 1 / 2), "alone": (.92, .85), "more_hops": 0, "other_hop": True,
+                  "ll128": (V100, A100, H100, B200)}
+PCI = costs((1, 1.9, 28), (1, 2.5, 5.7))
+NET = costs((5, 8.5, 28), (2.7, 4, 14))
+BASE = costs((6.8, 14, 0), (6.6, 14, 8.4))
+HOP = costs((.6, 1.25, 28), (.6, 1.9, 3.4))
+OF_LL = "0 0 0 0 9 8 7 7 7 7 6 5 4 4 5 6 7 8 9 0 0 0 0"
+OF_SIMPLE = "9 9 9 9 9 9 9 8 7 6 6 5 5 5 5 6 7 8 7 7 8 9 9"
+CORRECTION = corrections(OF_LL, "0 0 0 0 0 9 8 8 8 7 6 6 6 6 6 6 8 9 9 9 9 0 0", OF_SIMPLE)
+NONE = by_gpu(math.inf, math.inf)
+V100_TREE, A100_TREE, H100_TREE = (26.5, 18.5, 10), (24, 23.6, 17.8), (38.7, 41.4, 36)
+A100_LL128, H100_LL128 = (20, 20, 20), (36.7, 36.7, 29)
 VERSIONS = {
     "2.5.6": Version(
-        costs((4.4, 4.4, 0), (3.6, 3.6, 8.4)), costs((.5, 1.9, 28), (.4, 2.5, 5.7)), costs((5, 7.5, 50), (.9, 2.5, 6.6)),
-        .9375, by_collective(113, 72, 100), NONE, .9, (90, 70, 70), 1 / 3, 1,
-        corrections("0000987777655567899000", "0000098888777667788990", "9999999876655555566789")),
+        costs((4.4, 4.4, 0), (3.6, 3.6, 8.4)), costs((.5, 1.9, 28), (.4, 2.5, 5.7)), PCI, costs((5, 7.5, 50), (.9, 2.5, 6.6)),
+        by_collective(113, 72, 100, 110, 91), None, None, NONE,
+        corrections("0 0 0 0 9 8 7 7 7 7 6 5 5 5 6 7 8 9 9 0 0 0", "0 0 0 0 0 9 8 8 8 7 7 7 6 6 7 7 8 8 9 9 9 0",
+                    "9 9 9 9 9 9 9 8 7 6 6 5 5 5 5 5 5 6 6 7 8 9"),
+        RULES | {"ring_ll": (1 / 4, 1 / 4), "ring_part": .9375, "tree_part": .9, "tree_ll": 1 / 3, "tree_ll128": 7 / 9,
+                 "tree_all": lambda job, protocol: 70 if job.servers > 1 else 90, "ll_hop": 1}),
     "2.7.8": Version(
-        BASE, NVLINK, costs((5, 8.5, 50), (2.7, 4, 9.6)), .92, by_collective(18.8, 12, 16.7), NONE, .9, (110, 110, 80),
-        1 / 3.8, 1.9, corrections("0000987777654456789000", "0000098887666566778990", "9999999876655555566789")),
+        costs((4.4, 4.4, 0), (3.6, 10, 8.4)), costs((.52, 1.2, 28), (.47, 1.9, 3.4)), PCI, costs((5, 8.5, 50), (2.7, 4, 9.6)),
+        by_collective(18.8, 12, 16.7, 18.3, 14.7), None, None, NONE,
+        corrections("0 0 0 0 9 8 7 7 7 7 6 5 4 4 5 6 7 8 9 0 0 0", "0 0 0 0 0 9 8 8 8 7 6 6 6 5 6 6 7 7 8 9 9 0",
+                    "9 9 9 9 9 9 9 8 7 6 6 5 5 5 5 5 5 6 6 7 8 9"),
+        RULES | {"tree_part": .9, "tree_all": lambda job, protocol: (80 if job.servers > 2 else 110) + (
+            (25 if job.servers > 2 else 20) if job.gpu == A100 and protocol == LL128 else 0)}),
     "2.8.4": Version(
-        BASE, NVLINK, NET, .92, by_collective(18.8, 12, 16.9), LL_MOST, .92, (24, 22.5, 16), 1 / 3.8, 1.9, LATER),
-    "2.20.3": Version(
-        costs((6.8, 14, 0), (6.6, 14, 8.4)), costs((.6, 1.25, 28), (.6, 1.9, 3.4)), costs((5, 8.5, 28), (2.7, 4, 14)),
-        .92, by_collective(20, 20, 20), LL_MOST, .92, (24, 23.6, 17.8), 1 / 3.8, 1.4, LATER),
+        costs((4.4, 4.4, 0), (3.6, 10, 8.4)), costs((.52, 1.25, 28), (.47, 1.9, 3.4)), PCI, costs((5, 8.5, 28), (2.7, 4, 9.6)),
+        by_collective(18.8, 12, 16.9, 18.3, 15.2), None, by_gpu(V100_TREE, (24, 22.5, 16)), by_gpu(39, 87.7),
+        corrections(OF_LL, "0 0 0 0 0 9 8 8 8 7 6 6 6 5 6 6 7 7 8 9 9 92 92", OF_SIMPLE), RULES),
+    "2.19.4": Version(
+        BASE, HOP, PCI, NET, by_gpu(20, 20, 36.7), by_gpu(A100_LL128, A100_LL128, H100_LL128),
+        by_gpu(V100_TREE, A100_TREE, H100_TREE), by_gpu(39, 87.7, 87.7), CORRECTION, LATER),
+    "2.30.7": Version(
+        costs((6.8, 14, 8.4), (6.6, 14, 8.4)), costs((.6, 1.25, 4), (.6, 1.9, 3.4)), costs((1, 1.9, 4), (1, 2.5, 5.7)),
+        costs((5, 8.5, 14), (2.7, 4, 14)), by_gpu(20, 20, 36.7, 40),
+        by_gpu(A100_LL128, A100_LL128, H100_LL128, (55.6, 31.67, 20)),
+        by_gpu(V100_TREE, A100_TREE, H100_TREE, (70, 42.8, 24)), by_gpu(39, 87.7, 141, 282), CORRECTION, NEWEST),
 }
+VERSIONS["2.20.3"] = VERSIONS["2.19.4"]
 
 # channels of NCCL's search, of which NCCL makes two each; ring, tree: GB/s that they have together; capacity: GB/s of a
-# GPU's NVLinks; network: us of a hop that the plugin of the network tells NCCL, for its choice alone.
+# GPU's NVLinks; network: us of a hop that the plugin of the network tells NCCL, for its choice alone. nvlink: hops in a
+# server are over NVLink, through: some pass a GPU of the job; far: network cards are behind a CPU; same: channels have one
+# order of GPUs.
 Job = collections.namedtuple(
-    "Job", "version servers ranks channels ring tree capacity network protocols", defaults=(0, PROTOCOLS))
+    "Job", "version servers ranks channels ring tree capacity network protocols gpu cpu nvlink through far same",
+    defaults=(0, PROTOCOLS, A100, AMD, True, False, False, True))
+
+
+def scale(job):
+    return min(job.servers, 3) - 1
+
+
+def alone(job):
+    """One GPU in each of several servers, or in one."""
+    return job.servers == job.ranks
 
 
 def hops(job, collective):
     """Of a ring: all, and those of them between servers."""
-    if collective == "allreduce":
-        return 2 * (job.ranks - 1), 2 * (job.servers - (job.servers == 1 or job.version != "2.20.3"))
-    return job.ranks, job.servers
+    all_ = {"allreduce": 2 * (job.ranks - 1), "allgather": job.ranks - 1, "reducescatter": job.ranks - 1}
+    between = 0
+    if job.servers > 1:
+        between = job.servers - 1
+        if collective == "allreduce":
+            between = 2 * between + VERSIONS[job.version].rules["more_hops"]
+    return all_.get(collective, job.ranks), between
+
+
+def all_channels(job):
+    """Of kernels: with fast network cards for few GPUs newer versions make four of each, and else two."""
+    most, found = VERSIONS[job.version].rules["most_channels"], 2 * job.channels
+    found = min(found, most)
+    fast = job.servers > 1 and job.ring / job.channels > 45
+    if fast and (job.version in ("2.19.4", "2.20.3") and job.gpu == H100 and 2 * found <= most
+                 or job.version == "2.30.7" and job.gpu in (H100, B200) and found < 16):
+        return 2 * found
+    return found
+
+
+def ll_most(job):
+    version = VERSIONS[job.version]
+    if job.servers == 1 or version.ll_most[job.gpu] == math.inf:
+        return version.ll_most[job.gpu]
+    return LL_OF_CPU[job.cpu][scale(job) - 1]
+
+
+def ring_rate(job, collective, protocol):
+    version = VERSIONS[job.version]
+    rules = version.rules
+    if protocol == LL:
+        one_way = job.servers == 1 and collective not in ("allreduce", "reduce")
+        return min(job.ring * rules["ring_ll"][not one_way], ll_most(job))
+    if protocol == LL128:
+        part = rules["alone"][0] if alone(job) else rules["ring_part"]
+        return min(job.ring * part, ll128_rate(job, collective))
+    return job.ring
+
+
+def ll128_rate(job, collective):
+    """GB/s of all channels of rings, by LL128."""
+    most = VERSIONS[job.version].ring_ll128[job.gpu]
+    return (most[collective] if isinstance(most, dict) else most) * (1 if job.version == "2.5.6" else job.channels)
+
+
+def tree_rate(job, collective, protocol):
+    version = VERSIONS[job.version]
+    rules = version.rules
+    most = rules["tree_all"](job, protocol) if rules["tree_all"] else version.tree[job.gpu][scale(job)] * job.channels
+    found = min(job.tree * rules["tree_part"], most)
+    if protocol == LL:
+        found = min(found * rules["tree_ll"], ll_most(job))
+    if protocol == LL128:
+        most = version.tree_ll128[job.gpu][scale(job)] * job.channels if version.tree_ll128 else ll128_rate(job, collective)
+        most *= {"2.5.6": math.inf, "2.7.8": 7 / 9}.get(job.version, 1)
+        found = min(found * (7 / 9 if job.servers == 1 else rules["tree_ll128"]), most)
+    return found * (rules["alone"][1] if alone(job) else 1)
 
 
 def rate(job, collective, algorithm, protocol):
     """GB/s of bus bandwidth that NCCL expects."""
+    if job.gpu == A100:
+        most = VERSIONS[job.version].rules["a100"]
+        job = job._replace(ring=min(job.ring, most), tree=min(job.tree, most))
+    return (ring_rate if algorithm == RING else tree_rate)(job, collective, protocol)
+
+
+def hop(job, algorithm, protocol):
+    """us: in a server, and over the network."""
     version = VERSIONS[job.version]
-    at, of_all = min(job.servers, 3) - 1, job.version == "2.5.6"
-    ll128 = version.ll128[collective] * (1 if of_all else job.channels)
-    if algorithm == RING:
-        part = 1 / 3 if collective == "broadcast" and job.servers == 1 and not of_all else 1 / 4
-        return {LL: min(job.ring * part, version.ll[at]), LL128: min(job.ring * version.ll128_part, ll128),
-                SIMPLE: job.ring}[protocol]
-    tree = min(job.tree * version.tree_part, version.tree[at] * (1 if version.tree[at] > 30 else job.channels))
-    if protocol == LL128:
-        return min(tree * (7 / 9 if job.servers == 1 else .9375), ll128)
-    return min(tree * version.tree_ll, version.ll[at]) if protocol == LL else tree
+    slow = not job.nvlink or job.through or job.servers > 1 and alone(job)
+    inner = (version.pci if slow else version.nvlink)[algorithm][protocol]
+    if job.servers > 1 and protocol == LL:
+        inner *= version.rules["ll_hop"]
+    net = version.net[TREE if version.rules["other_hop"] and alone(job) else algorithm][protocol]
+    return inner, net + job.network * (2 if protocol == SIMPLE else 1) * version.rules["delays"]
+
+
+def ring_latency(job, collective, protocol):
+    version = VERSIONS[job.version]
+    (all_, between), (inner, net) = hops(job, collective), hop(job, RING, protocol)
+    if collective in ("broadcast", "reduce"):
+        table = version.net if job.servers > 1 else version.nvlink if job.nvlink and not job.through else version.pci
+        return table[RING][protocol] if job.same else all_ * table[TREE if protocol == SIMPLE else RING][protocol]
+    if job.servers > 1 and version.rules["delays"]:
+        inner = max(inner, POST[job.cpu] * (3 if protocol == SIMPLE else 1))
+    return (all_ - between) * inner + between * net
 
 
 def expected(job, collective, algorithm, protocol, size):
     """us"""
-    version = VERSIONS[job.version]
-    nvlink = version.nvlink[algorithm][protocol]
-    net = version.net[algorithm][protocol] + job.network * (2 if protocol == SIMPLE else 1)
-    bandwidth = rate(job, collective, algorithm, protocol)
-    if job.servers > 1 and protocol == LL:
-        nvlink *= 1.8
+    version, bandwidth = VERSIONS[job.version], rate(job, collective, algorithm, protocol)
     if algorithm == TREE:
-        latency = 2 * ((job.ranks // job.servers - 1) * nvlink + int(math.log2(job.servers)) * net)
-        step = (size >> 6).bit_length() - 1
+        inner, net = hop(job, TREE, protocol)
+        latency = 2 * ((job.ranks // job.servers - 1) * inner + int(math.log2(job.servers)) * net)
+        step = max((size >> 6).bit_length() - 1, 0)
         correction = version.correction[protocol]
         bandwidth *= .5 * (correction[step] if step < len(correction) else 1)
     else:
-        all_, between = hops(job, collective)
-        latency = (all_ - between) * nvlink + between * net if collective == "allreduce" else nvlink
-        if job.servers > 1 and protocol == SIMPLE and size >= job.ranks / 16 * 65536:
-            latency *= version.plateau
-        bandwidth *= job.ranks / all_
+        latency = ring_latency(job, collective, protocol)
+        times, least = version.rules["plateau"](job)
+        if job.servers > 1 and collective == "allreduce" and protocol == SIMPLE and size >= least and job.version != "2.5.6":
+            latency = latency * times + (times - 1) * version.base[RING][SIMPLE]
+        bandwidth *= job.ranks / hops(job, collective)[0]
     return version.base[algorithm][protocol] + latency + size / 1000 / bandwidth
+
+
+def served(job, protocol):
+    """LL128 is for NVLink, and network cards near their GPUs."""
+    if protocol != LL128:
+        return protocol in job.protocols
+    rules = VERSIONS[job.version].rules
+    near = job.nvlink and (rules["delays"] or not job.through) or job.servers > 1 and alone(job)
+    return LL128 in job.protocols and job.gpu in rules["ll128"] and near and not (job.servers > 1 and job.far)
 
 
 def choice(job, collective, size):
     """(algorithm, protocol) of the least expected time."""
     algorithms = (TREE, RING) if collective == "allreduce" else (RING,)
-    return min(((algorithm, protocol) for algorithm in algorithms for protocol in job.protocols),
+    return min(((algorithm, protocol) for algorithm in algorithms for protocol in PROTOCOLS if served(job, protocol)),
                key=lambda chosen: expected(job, collective, *chosen, size))
 
 
 def channels(job, algorithm, protocol, size):
     """That are started: fewer where threads would have too few bytes."""
     each = THREADS[protocol] * BYTES[protocol] * (job.ranks if (algorithm, protocol) == (RING, LL) else 1)
-    return max(1, min(2 * job.channels, size // each))
+    if (algorithm, protocol) == (RING, SIMPLE) and job.ring <= PCIE:    # half of the threads
+        each //= 2
+    return max(1, min(all_channels(job), size // each))
 
 
 # ---- the simulation ----
@@ -192,7 +331,7 @@ def us_of(lab, job, schedule, collective, algorithm, protocol, size):
     if algorithm == TREE:       # NCCL counts that each GPU sends a message up and one down; the ends of chains send one
         bandwidth *= 1 - job.servers / job.ranks
     kernel["efficiency"] = {"nvlink": round(bandwidth / job.capacity, 4),
-                            "net": NETWORK * (version.ll128_part if protocol == LL128 else 1)}
+                            "net": NETWORK * (version.rules["ring_part"] if protocol == LL128 else 1)}
     loops = 1 if collective == "allreduce" else LOOPS
     us = lab.us(with_latencies(lab, schedule, nvlink, net), loops * size, "--chunk", bytes_,
                 "--parameters", lab.parameters(kernel=kernel))

@@ -70,7 +70,7 @@ assert changes("dgx2", "broadcast") == [(64 * K, ring, "LL"), (128 * K, ring, "L
 assert changes("dgx2", "reduce")[1:] == [(128 * K, ring, "LL128"), (2 * M, ring, "Simple")], changes("dgx2", "reduce")
 assert changes("a100")[:2] == [(64 * K, ring, "LL"), (2 * M, ring, "LL128")], changes("a100")
 assert changes("2 x 8 A100")[-1] == (1024 * M, tree, "Simple"), changes("2 x 8 A100")
-assert [size for size, algorithm, _ in changes("4 x DGX A100") if algorithm == ring][0] == 4 * M, changes("4 x DGX A100")
+assert [size for size, algorithm, _ in changes("4 x DGX A100") if algorithm == ring][0] == 8 * M, changes("4 x DGX A100")
 assert [nccl.channels(logs.JOBS["a100"][0], ring, "LL", n * K) for n in (16, 64, 256, 4096)] == [1, 2, 8, 24]
 '
 
