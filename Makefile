@@ -446,7 +446,7 @@ NCCL_PROGRAMS = $(addprefix tests/nccl/, program beside)
 .SECONDARY:
 .PHONY: tests
 tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(NCCL_PROGRAMS:%=$(B)/%) \
-	$(addprefix $(B)/tests/, oom.so faults.so oracle cost json_values net_pair nccl_play same_bits) \
+	$(addprefix $(B)/tests/, oom.so faults.so oracle cost json_values net_pair nccl_play nccl_table same_bits) \
 	$(VIRTUAL_NVML) $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) $(CUDART)
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads

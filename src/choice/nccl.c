@@ -3,10 +3,11 @@
 
 #include "base/limits.h"
 #include "schedule/schedule.h"
+#include "topology/topology.h"
 
 #include <string.h>
 
-enum { LL128_DATA = 120, LL128_LINE = 128, LATENCY_PARTS = 1000, LL128_FAST = 559, LL128_SLOW = 439 };
+enum { LL128_DATA = 120, LL128_LINE = 128, LATENCY_PARTS = 1000, LL128_FAST = 559, LL128_SLOW = 439, LL128_NET = 286 };
 
 /* ---- what NCCL counts of the machine ---- */
 
@@ -94,18 +95,45 @@ look_at_hop(const Topology *machine, int version, const Topology *topo, const Ed
 }
 
 static void
+look_at_hops(const Topology *machine, int version, const RingPacking *rings, struct hops *out)
+{
+	*out = (struct hops){ .nvlink = true };
+	for (int i = 0; i < rings->n; i++)
+		for (int e = 0; e < rings->topo->n_ranks; e++)
+			look_at_hop(machine, version, rings->topo, &rings->ring[i].edge[e], out);
+}
+
+static void
 make_graph(const Topology *machine, int version, NcclGpu gpu, const RingPacking *rings, NcclGraph *out)
 {
-	const Topology *topo = rings->topo;
-	struct hops hops = { .nvlink = true };
-	for (int i = 0; i < rings->n; i++)
-		for (int e = 0; e < topo->n_ranks; e++)
-			look_at_hop(machine, version, topo, &rings->ring[i].edge[e], &hops);
+	struct hops hops;
+	look_at_hops(machine, version, rings, &hops);
 	*out = (NcclGraph){ .nvlink = hops.nvlink, .through = rings->through, .same = true };
 	for (int i = 1; i < rings->n && !(hops.nvlink && hops.switched); i++)
-		out->same = out->same && same_order(&rings->ring[0], &rings->ring[i], topo->n_ranks);
+		out->same = out->same && same_order(&rings->ring[0], &rings->ring[i], rings->topo->n_ranks);
 	nccl_channels(version, gpu, frac_double(rings->rate) * hops.scale, hops.narrowest,
 	    hops.nvlink && hops.switched, out);
+}
+
+/* Channels over several servers begin at a card each, so they have one order only where there is one card. GPUs without
+ * a ring in their server have its chains through the host. */
+static void
+make_net_graph(const Job *job, const NcclBeside *beside, int version, const RingPacking *inner, NcclGraph *out)
+{
+	struct hops hops;
+	NcclGpu gpu = gpu_of(job->machine);
+	double total = beside->cards.speed, narrowest = beside->cards.speed;
+	int64_t rate;
+	*out = (NcclGraph){ .through = inner->through, .same = beside->cards.n == 1, .far = beside->far };
+	if (inner->n > 0) {
+		look_at_hops(job->machine, version, inner, &hops);
+		total = frac_double(inner->rate) * hops.scale;
+		narrowest = hops.narrowest;
+		out->nvlink = hops.nvlink;
+	} else {
+		out->nvlink = beside->servers.gpus == 1 && nvlinks(job->machine, &rate) > 0;
+	}
+	nccl_net_channels(version, gpu, &beside->cards, total, narrowest, out);
 }
 
 /* ---- NCCL's trees ---- */
@@ -184,6 +212,15 @@ chain_trees(Ctx *ctx, const RingPacking *rings, Packing **out)
 
 /* ---- simulations ---- */
 
+/* Of a hop's latency, by ring in 2.30.7: 1.9 of 3.4, 4 of 14, and 2.5 of 5.7 us. */
+static int
+ll128_part(LinkClass class)
+{
+	if (1u << class & (1u << LINK_NVLINK | 1u << LINK_XGMI | 1u << LINK_C2C))
+		return LL128_FAST;
+	return class == LINK_NET ? LL128_NET : LL128_SLOW;
+}
+
 /* The same over links as LL128 has them. */
 static Status
 slow_links(Ctx *ctx, const Schedule *sched, const SimParameters *p, Schedule **out)
@@ -198,10 +235,9 @@ slow_links(Ctx *ctx, const Schedule *sched, const SimParameters *p, Schedule **o
 	for (int l = 0; l < topo->n_links; l++) {
 		Link *link = &slow->link[l];
 		*link = topo->link[l];
-		bool fast = 1u << link->class & (1u << LINK_NVLINK | 1u << LINK_XGMI | 1u << LINK_C2C);
 		int64_t latency = link->latency ? link->latency : p->latency[link->class];
 		link->capacity -= link->capacity / LL128_LINE * (LL128_LINE - LL128_DATA);
-		link->latency = latency * (fast ? LL128_FAST : LL128_SLOW) / LATENCY_PARTS;
+		link->latency = latency * ll128_part(link->class) / LATENCY_PARTS;
 	}
 	*copy = *sched;
 	copy->topo = slow;
@@ -210,11 +246,12 @@ slow_links(Ctx *ctx, const Schedule *sched, const SimParameters *p, Schedule **o
 }
 
 static Status
-prepare_one(Ctx *ctx, const NcclBeside *beside, const Ask *ask, NcclAlgorithm a, const Packing *pack, NcclRings *of)
+prepare_one(Ctx *ctx, const NcclBeside *beside, const Ask *ask, NcclAlgorithm a, const Topology *topo,
+    const Packing *pack, NcclRings *of)
 {
 	Bound none = { .rate = FRAC_ZERO };
 	Schedule *sched, *slow;
-	TRY(sched_build(ctx, of->rings.topo, &none, ask, nccl_algorithm_name[a], pack, &sched));
+	TRY(sched_build(ctx, topo, &none, ask, nccl_algorithm_name[a], pack, &sched));
 	TRY(slow_links(ctx, sched, &beside->p, &slow));
 	TRY(sim_prepare(ctx, sched, &of->plan[a]));
 	TRY(sim_prepare(ctx, slow, &of->ll128[a]));
@@ -230,39 +267,135 @@ too_large(const NcclRings *of, Collective coll, int n)
 	return trees * of->rings.n * (n - 1) > LIMIT_TREE_EDGES;
 }
 
+/* All links of the job. *out: NULL: they do not join its GPUs. */
+static Status
+all_links(Ctx *ctx, const BaselineJob *of, const Topology **out)
+{
+	unsigned all = (1u << N_LINK_CLASSES) - 1;
+	JobLinks links;
+	Topology *topo;
+	*out = NULL;
+	TRY(topo_nic_paths(ctx, of->machine, of->gpu, of->n, all, NULL, &links));
+	Status status = topo_induce(ctx, of->machine, of->gpu, of->n, &links, &topo);
+	if (status == INFEASIBLE) {
+		ctx->error = (Error){ .status = OK };
+		return OK;
+	}
+	TRY(status);
+	*out = topo;
+	return OK;
+}
+
+/* NCCL never leaves a server on the way between two of its GPUs. */
+static bool
+stays_in_servers(const RingPacking *rings)
+{
+	const Topology *topo = rings->topo;
+	for (int i = 0; i < rings->n; i++)
+		for (int e = 0; e < topo->n_ranks; e++) {
+			const Edge *edge = &rings->ring[i].edge[e];
+			bool inner = topo->vertex[edge->src].node == topo->vertex[edge->dst].node;
+			for (int l = 0; inner && l < edge->n_links; l++)
+				if (topo->link[edge->link[l]].class == LINK_NET)
+					return false;
+		}
+	return true;
+}
+
+static int
+roots_of(const Ask *ask, int n)
+{
+	return ask->coll == ALLREDUCE ? n : 1;
+}
+
+/* NCCL's own rings instead of those that were found, if these are slower, or none of NCCL's. */
+static Status
+take_server_rings(Ctx *ctx, const NcclBeside *beside, const Ask *ask, NcclRings *of, const Topology **topo,
+    Packing **pack)
+{
+	int n = (*topo)->n_ranks;
+	Packing *other;
+	Cycle *ring;
+	Frac found, own;
+	int64_t *load;
+	TRY(nccl_server_rings(ctx, of->all, &beside->servers, &of->inner, beside->cards.n, &ring));
+	if (!ring)
+		return OK;
+	TRY(ring_trees(ctx, of->all, ask, ring, beside->cards.n, roots_of(ask, n), &other));
+	TRY(NEW(ctx, load, of->all->n_links > (*topo)->n_links ? of->all->n_links : (*topo)->n_links));
+	if (stays_in_servers(&of->rings) && pack_achieved(*topo, *pack, ask->coll, load, &found)
+	    && pack_achieved(of->all, other, ask->coll, load, &own) && frac_cmp(own, found) <= 0)
+		return OK;
+	*topo = of->all;
+	*pack = other;
+	return OK;
+}
+
+static Status
+prepare_trees(Ctx *ctx, const NcclBeside *beside, const Ask *ask, NcclRings *of)
+{
+	const Topology *topo = of->rings.topo;
+	Packing *pack = NULL;
+	if (beside->servers.n == 1)
+		TRY(chain_trees(ctx, &of->rings, &pack));
+	else if (of->all) {
+		topo = of->all;
+		TRY(nccl_server_trees(ctx, topo, &beside->servers, &of->inner, beside->cards.n, &pack));
+	}
+	return pack ? prepare_one(ctx, beside, ask, NCCL_TREE, topo, pack, of) : OK;
+}
+
 static Status
 prepare_rings(Ctx *ctx, const NcclBeside *beside, const Ask *ask, NcclRings *of)
 {
-	int n = of->rings.n ? of->rings.topo->n_ranks : 0;
+	const Topology *topo = of->rings.topo;
+	int n = of->rings.n ? topo->n_ranks : 0;
 	Packing *pack;
 	if (n == 0 || too_large(of, ask->coll, n))
 		return OK;
-	TRY(ring_trees(ctx, of->rings.topo, ask, of->rings.ring, of->rings.n, ask->coll == ALLREDUCE ? n : 1, &pack));
-	TRY(prepare_one(ctx, beside, ask, NCCL_RING, pack, of));
-	if (ask->coll != ALLREDUCE)
-		return OK;
-	TRY(chain_trees(ctx, &of->rings, &pack));
-	return pack ? prepare_one(ctx, beside, ask, NCCL_TREE, pack, of) : OK;
+	TRY(ring_trees(ctx, topo, ask, of->rings.ring, of->rings.n, roots_of(ask, n), &pack));
+	if (of->all)
+		TRY(take_server_rings(ctx, beside, ask, of, &topo, &pack));
+	TRY(prepare_one(ctx, beside, ask, NCCL_RING, topo, pack, of));
+	return ask->coll == ALLREDUCE ? prepare_trees(ctx, beside, ask, of) : OK;
+}
+
+/* Do NVLinks, or switches of them, join servers? */
+static bool
+nvlink_joins_servers(const Topology *machine)
+{
+	for (int l = 0; l < machine->n_links; l++) {
+		const Link *link = &machine->link[l];
+		if (link->class == LINK_NVLINK && machine->vertex[link->from].node != machine->vertex[link->to].node)
+			return true;
+	}
+	return false;
 }
 
 /* Why versions are left out, or NULL. */
 static const char *
-reason(const Job *job)
+reason(const Job *job, const NcclBeside *beside, bool alike)
 {
 	const Topology *machine = job->machine;
-	for (int i = 1; i < job->topo->n_ranks; i++)
-		if (machine->vertex[job->gpu[i]].node != machine->vertex[job->gpu[0]].node)
-			return "the model of NCCL has one server";
 	for (int l = 0; l < machine->n_links; l++)
 		if (machine->link[l].class == LINK_XGMI)
 			return "the model is of NCCL, and these GPUs have RCCL";
+	if (!alike)
+		return "the model of NCCL has the same number of GPUs in each server";
+	if (beside->servers.n > 1 && nvlink_joins_servers(machine))
+		return "the model of NCCL has no NVLink between servers";
+	if (beside->servers.n > 1 && beside->cards.n == 0)
+		return "the topology has no network cards";
 	return NULL;
 }
 
 static const char *
-not_modelled(const Job *job)
+not_modelled(const Job *job, const NcclBeside *beside)
 {
 	const Topology *machine = job->machine;
+	bool one_each = beside->servers.n > 1 && beside->servers.gpus == 1;
+	if (one_each && (job->ask.coll == ALLGATHER || job->ask.coll == REDUCESCATTER))
+		return "PAT";
 	for (int v = machine->n_ranks; v < machine->n_vertices; v++)
 		if (machine->vertex[v].multicast || machine->vertex[v].reduce)
 			return "NVLS";
@@ -273,16 +406,20 @@ not_modelled(const Job *job)
 	return NULL;
 }
 
-/* 2.4.8 has the rings of the first row, others those of the second. */
+/* 2.4.8 has the rings of the first row, others those of the second. Topologies do not say what CPUs they have: servers
+ * of A100 are counted as those of a DGX A100, which has AMD's, and others as those of the other DGX. */
 static void
 set_versions(const Job *job, NcclBeside *out)
 {
 	NcclGpu gpu = gpu_of(job->machine);
 	for (int v = 0; v < N_NCCL_VERSIONS; v++) {
 		out->row[v] = v == 0 ? 0 : 1;
-		out->job[v] = (NcclJob){ .gpu = gpu, .n_ranks = job->topo->n_ranks };
+		out->job[v] = (NcclJob){ .gpu = gpu, .n_ranks = job->topo->n_ranks, .n_servers = out->servers.n,
+			.cpu = gpu == NCCL_AMPERE ? NCCL_AMD : NCCL_INTEL };
 		const NcclRings *of = out->rings[out->row[v]];
-		if (of->rings.n)
+		if (of->rings.n && out->servers.n > 1)
+			make_net_graph(job, out, v, &of->inner, &out->job[v].graph);
+		else if (of->rings.n)
 			make_graph(job->machine, v, gpu, &of->rings, &out->job[v].graph);
 	}
 }
@@ -294,14 +431,35 @@ same_rings(const RingPacking *a, const RingPacking *b)
 	return a->n == b->n && a->classes == b->classes && a->through == b->through && frac_cmp(a->rate, b->rate) == 0;
 }
 
+/* Rings of the first server alone, by the places of its GPUs. */
+static Status
+inner_rings(Ctx *ctx, const BaselineJob *of, const NcclBeside *beside, RingPacking *out)
+{
+	int *gpu;
+	BaselineJob inner = *of;
+	*out = (RingPacking){ .rate = FRAC_ZERO };
+	if (beside->why_not || beside->servers.n == 1 || beside->servers.gpus == 1)
+		return OK;
+	TRY(NEW(ctx, gpu, beside->servers.gpus));
+	for (int i = 0; i < beside->servers.gpus; i++)
+		gpu[i] = of->gpu[beside->servers.rank[i]];
+	inner.gpu = gpu;
+	inner.n = beside->servers.gpus;
+	return baseline_rings(ctx, &inner, beside->n_rings, out);
+}
+
 static Status
 add_rings(Ctx *ctx, const BaselineJob *of, const Ask *ask, NcclBeside *beside)
 {
 	NcclRings *rings;
 	TRY(NEW(ctx, rings, 1));
 	TRY(baseline_rings(ctx, of, beside->n_rings, &rings->rings));
+	TRY(inner_rings(ctx, of, beside, &rings->inner));
+	if (beside->servers.n > 1 && !beside->why_not)
+		TRY(all_links(ctx, of, &rings->all));
 	for (int i = 0; i < beside->n_rings; i++)
-		if (same_rings(&beside->rings[i]->rings, &rings->rings)) {
+		if (same_rings(&beside->rings[i]->rings, &rings->rings)
+		    && same_rings(&beside->rings[i]->inner, &rings->inner)) {
 			beside->rings[beside->n_rings++] = beside->rings[i];
 			return OK;
 		}
@@ -314,8 +472,14 @@ nccl_prepare(Ctx *ctx, const Job *job, const SimParameters *p, NcclBeside **out)
 {
 	NcclBeside *beside;
 	BaselineJob of = { .machine = job->machine, .gpu = job->gpu, .n = job->topo->n_ranks };
+	bool alike;
 	TRY(NEW(ctx, beside, 1));
-	*beside = (NcclBeside){ .p = *p, .coll = job->ask.coll, .why_not = reason(job), .left_out = not_modelled(job) };
+	*beside = (NcclBeside){ .p = *p, .coll = job->ask.coll };
+	TRY(nccl_servers(ctx, job->machine, job->gpu, of.n, &beside->servers, &alike));
+	if (alike && beside->servers.n > 1)
+		TRY(nccl_cards(ctx, job->machine, job->gpu, &beside->servers, &beside->cards, &beside->far));
+	beside->why_not = reason(job, beside, alike);
+	beside->left_out = not_modelled(job, beside);
 	if (!nccl_serves(job->ask.coll))
 		beside->why_not = "NCCL sends blocks from rank to rank for this collective";
 	else if (of.n > BASELINE_RANKS)

@@ -1,4 +1,4 @@
-/* NCCL's model of its own times, one server:
+/* NCCL's model of its own times:
  *
  *     time = base + hops * hop + m / (bandwidth * correction)
  *
@@ -14,14 +14,24 @@
  *     ring, LL128    14.0 + 14 * 1.9 + 10^6 / (1000 * min(110.4, 120) * 8 / 14) = 40.6 + 15.9 = 56.5 us, the least
  *     tree, LL128    14.0 + 14 * 1.25 + 10^6 / (1000 * 42.9 * 0.6) = 31.5 + 38.8 = 70.3 us
  *
- * 2.4.8 has no such model: in one server it has rings alone, and takes LL up to a number of bytes for each thread.
+ * Over S servers some of a ring's hops are over the network: of an allreduce 2 (S - 1), in 2.19.4 2 S. A tree goes
+ * along the n / S GPUs of a server, and from server to server: 2 (n / S - 1) hops, and 2 log2 S over the network; it
+ * has other rates for one server, two, and more. LL is slower, by what CPU the servers have; Simple's rings of large
+ * allreduces have a latency of 1.4 or 1.9 times. Four DGX A100, 8 channels of 24 GB/s, 2.30.7, allreduce of 1 MB:
  *
- * What is left out: NVLS, CollNet and PAT, several servers, environment variables. */
+ *     ring, LL128    14.0 + 56 * 2 + 6 * 4 + 10^6 / (1000 * min(176.6, 160) * 32 / 62) = 150.0 + 12.1 = 162.1 us
+ *     tree, LL128    14.0 + 2 * (7 * 1.25 + 2 * 8.5) + 10^6 / (1000 * min(142.4 * .9375, 160) / 2 * .6)
+ *                    = 65.5 + 25.0 = 90.5 us, the least
+ *
+ * 2.4.8 has no such model: in one server it has rings alone, over servers trees up to a number of bytes; and it takes
+ * LL up to a number of bytes for each thread.
+ *
+ * What is left out: NVLS, CollNet and PAT; servers that differ; environment variables. */
 #include "choice/nccl_model.h"
 
 #include <math.h>
 
-enum { N_STEPS = 23, N_SPEEDS = 20 };
+enum { N_STEPS = 23, N_SPEEDS = 24, N_SCALES = 3 };
 
 const char *const nccl_algorithm_name[N_NCCL_ALGORITHMS] = {
 #define X(name, text) text,
@@ -37,20 +47,29 @@ const char *const nccl_protocol_name[N_NCCL_PROTOCOLS] = {
 
 const char *const nccl_version_name[N_NCCL_VERSIONS] = { "2.4.8", "2.8.4", "2.19.4", "2.30.7" };
 
-enum { V_2_4_8, V_2_8_4 };
+enum { V_2_4_8, V_2_8_4, V_2_19_4, V_2_30_7 };
 
 typedef double Costs[N_NCCL_ALGORITHMS][N_NCCL_PROTOCOLS];
+typedef double Scales[N_SCALES];	/* one server, two, more */
 
 /* Of a version. Rates in GB/s, latencies in us; what depends on GPUs has an entry for each generation. */
 struct constants {
 	double nvlink[N_NCCL_GPUS];
 	int most_channels;
 	const double *speed[N_NCCL_GPUS];	/* that channels may have, descending, ended by 0 */
-	Costs base, hop[2];			/* hop: over NVLink, over anything else */
-	double ring_ll, ring_ll_one_way;	/* part of the bandwidth: allreduce and reduce; the others */
-	double ll_most[N_NCCL_GPUS];
-	double ring_ll128[N_NCCL_GPUS], tree_ll128[N_NCCL_GPUS];	/* of a channel; 0: by collective */
-	double tree[N_NCCL_GPUS];		/* of a channel */
+	const double *net_speed[N_NCCL_GPUS];	/* likewise over servers */
+	Costs base, hop[2], net;		/* hop: over NVLink, over anything else in a server */
+	double ring_ll, ring_ll_one_way;	/* part of the bandwidth: allreduce, reduce, over servers; the others */
+	double ll_most[N_NCCL_GPUS];		/* in one server */
+	double ring_ll128[N_NCCL_GPUS];		/* of a channel; 0: by collective */
+	Scales tree_ll128[N_NCCL_GPUS];		/* likewise */
+	Scales tree[N_NCCL_GPUS];		/* of a channel */
+	double net_tree_ll128;			/* part of the bandwidth of trees, over servers */
+	double net_ll_hop;			/* of LL's hops in a server, over servers: so many times as long */
+	int net_hops;				/* of a ring's allreduce over servers, beside 2 for each but one */
+	double alone_ll128, alone_tree;		/* where servers have one GPU: part of the bandwidth */
+	bool alone_tree_hop;			/* and hops over the network are those of trees */
+	bool net_delays;			/* over servers a post to the network counts, and a plugin's latency */
 	bool ll128[N_NCCL_GPUS], ll128_through;	/* which have LL128; also through a GPU */
 	double correction[N_NCCL_PROTOCOLS][N_STEPS];	/* of trees, for powers of two from 64 bytes on */
 };
@@ -59,6 +78,23 @@ static const double speeds_2_8[N_SPEEDS] = { 42, 30, 24, 21, 18, 15, 12, 10, 9, 
 static const double speeds_2_19[N_SPEEDS] = { 40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3 };
 static const double speeds_hopper[N_SPEEDS] = { 60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3 };
 static const double speeds_blackwell[N_SPEEDS] = { 90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18 };
+
+static const double net_2_19[N_SPEEDS] = { 48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, .24, .12 };
+static const double net_hopper[N_SPEEDS] = { 48, 45, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, .24, .12 };
+static const double net_blackwell[N_SPEEDS] = { 96, 86, 80, 48, 45.1, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4,
+	1.2, .24, .12 };
+
+/* GB/s of LL over servers, by CPU: two, more. All versions. */
+static const double net_ll_most[][2] = { [NCCL_INTEL] = { 39, 20.4 }, [NCCL_AMD] = { 22.5, 19 } };
+
+/* us of a post to the network; three of them for Simple. */
+static const double post[] = { [NCCL_INTEL] = 1, [NCCL_AMD] = 2 };
+
+#define VOLTA_TREE { 26.5, 18.5, 10 }
+#define AMPERE_TREE { 24, 23.6, 17.8 }
+#define HOPPER_TREE { 38.7, 41.4, 36 }
+#define AMPERE_LL128 { 20, 20, 20 }
+#define HOPPER_LL128 { 36.7, 36.7, 29 }
 
 #define CORRECTION_LL { 1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1 }
 #define CORRECTION_SIMPLE \
@@ -71,11 +107,14 @@ static const struct constants constants[N_NCCL_VERSIONS] = {
 		.nvlink = { 18, 21, 21, 21, 21 },
 		.most_channels = 32,
 		.speed = { speeds_2_8, speeds_2_8, speeds_2_8, speeds_2_8, speeds_2_8 },
+		.net_speed = { speeds_2_8, speeds_2_8, speeds_2_8, speeds_2_8, speeds_2_8 },
 		.base = { { 4.4, 4.4, 0 }, { 3.6, 10, 8.4 } },
 		.hop = { { { .52, 1.25, 28 }, { .47, 1.9, 3.4 } }, { { 1, 1.9, 28 }, { 1, 2.5, 5.7 } } },
+		.net = { { 5, 8.5, 28 }, { 2.7, 4, 9.6 } },
 		.ring_ll = 1. / 4, .ring_ll_one_way = 1. / 3,
 		.ll_most = { 39, 39, 87.7, 39, 39 },
-		.tree = { 26.5, 26.5, 24, 26.5, 26.5 },
+		.tree = { VOLTA_TREE, VOLTA_TREE, { 24, 22.5, 16 }, VOLTA_TREE, VOLTA_TREE },
+		.net_tree_ll128 = .915, .net_ll_hop = 1.8, .alone_ll128 = .7, .alone_tree = 1,
 		.ll128 = { false, true, true, false, false },
 		.correction = { CORRECTION_LL,
 		    { 1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .5, .6, .6, .7, .7, .8, .9, .9, .92, .92 },
@@ -85,13 +124,17 @@ static const struct constants constants[N_NCCL_VERSIONS] = {
 		.nvlink = { 18, 20, 20, 20, 20 },
 		.most_channels = 32,
 		.speed = { speeds_2_19, speeds_2_19, speeds_2_19, speeds_hopper, speeds_hopper },
+		.net_speed = { net_2_19, net_2_19, net_2_19, net_hopper, net_hopper },
 		.base = { { 6.8, 14, 0 }, { 6.6, 14, 8.4 } },
 		.hop = { { { .6, 1.25, 28 }, { .6, 1.9, 3.4 } }, { { 1, 1.9, 28 }, { 1, 2.5, 5.7 } } },
+		.net = { { 5, 8.5, 28 }, { 2.7, 4, 14 } },
 		.ring_ll = 1. / 4, .ring_ll_one_way = 1. / 3,
 		.ll_most = { 39, 39, 87.7, 87.7, 87.7 },
 		.ring_ll128 = { 20, 20, 20, 36.7, 36.7 },
-		.tree_ll128 = { 20, 20, 20, 36.7, 36.7 },
-		.tree = { 26.5, 26.5, 24, 38.7, 38.7 },
+		.tree_ll128 = { AMPERE_LL128, AMPERE_LL128, AMPERE_LL128, HOPPER_LL128, HOPPER_LL128 },
+		.tree = { VOLTA_TREE, VOLTA_TREE, AMPERE_TREE, HOPPER_TREE, HOPPER_TREE },
+		.net_tree_ll128 = .9375, .net_ll_hop = 1, .net_hops = 2, .alone_ll128 = .7, .alone_tree = .85,
+		.net_delays = true,
 		.ll128 = { false, true, true, true, false }, .ll128_through = true,
 		.correction = { CORRECTION_LL,
 		    { 1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1 },
@@ -101,13 +144,17 @@ static const struct constants constants[N_NCCL_VERSIONS] = {
 		.nvlink = { 18, 20, 20, 20.6, 40.1 },
 		.most_channels = 64,
 		.speed = { speeds_2_19, speeds_2_19, speeds_2_19, speeds_hopper, speeds_blackwell },
+		.net_speed = { net_2_19, net_2_19, net_2_19, net_hopper, net_blackwell },
 		.base = { { 6.8, 14, 8.4 }, { 6.6, 14, 8.4 } },
 		.hop = { { { .6, 1.25, 4 }, { .6, 1.9, 3.4 } }, { { 1, 1.9, 4 }, { 1, 2.5, 5.7 } } },
+		.net = { { 5, 8.5, 14 }, { 2.7, 4, 14 } },
 		.ring_ll = 1. / 2, .ring_ll_one_way = 1. / 2,
 		.ll_most = { 39, 39, 87.7, 141, 282 },
 		.ring_ll128 = { 20, 20, 20, 36.7, 40 },
-		.tree_ll128 = { 20, 20, 20, 36.7, 55.6 },
-		.tree = { 26.5, 26.5, 24, 38.7, 70 },
+		.tree_ll128 = { AMPERE_LL128, AMPERE_LL128, AMPERE_LL128, HOPPER_LL128, { 55.6, 31.67, 20 } },
+		.tree = { VOLTA_TREE, VOLTA_TREE, AMPERE_TREE, HOPPER_TREE, { 70, 42.8, 24 } },
+		.net_tree_ll128 = .9375, .net_ll_hop = 1, .alone_ll128 = .92, .alone_tree = .85,
+		.alone_tree_hop = true, .net_delays = true,
 		.ll128 = { false, true, true, true, true }, .ll128_through = true,
 		.correction = { CORRECTION_LL,
 		    { 1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1 },
@@ -178,13 +225,104 @@ nccl_channels(int version, NcclGpu gpu, double total, double hop, bool switched,
 	duplicate(version, gpu, most, out);
 }
 
+/* Channels of this speed over so many servers: what their network cards take, and the GPUs of a server. A chain has a
+ * hop less than GPUs, and its ends are not the same GPUs in all. */
+static int
+channels_at(const NcclCards *cards, double total, double hop, int most, double speed)
+{
+	int n = cards->n * (int)(cards->speed / speed + 1e-6);
+	if (cards->gpus > 1) {
+		int within = (int)(total / speed * cards->gpus / (cards->gpus - 1) + 1e-6);
+		n = speed > hop * (1 + 1e-6) ? 0 : n < within ? n : within;
+	}
+	return n < most ? n : most;
+}
+
+/* Trees have as many channels as rings, and within servers up to twice the speed. */
+static double
+tree_speed(const NcclCards *cards, double total, double hop, const double *speed, const NcclGraph *graph)
+{
+	int i = 0;
+	double best = graph->speed;
+	while (speed[i] > best)
+		i++;
+	if (cards->gpus == 1 || speed[i] < best)
+		return best;
+	while (i-- > 0 && best < 2 * graph->speed && speed[i] <= hop * (1 + 1e-6)
+	    && graph->channels * speed[i] * (cards->gpus - 1) <= total * cards->gpus * (1 + 1e-6))
+		best = speed[i];
+	return best;
+}
+
+/* A ring for each card, two of them with NVLink. */
+static void
+net_channels_2_4(const NcclCards *cards, NcclGraph *out)
+{
+	int most = constants[V_2_4_8].most_channels, n = cards->n * (out->nvlink ? 2 : 1);
+	out->channels = n < most ? n : most;
+	out->speed = out->tree_speed = cards->n * cards->speed / out->channels;
+}
+
+void
+nccl_net_channels(int version, NcclGpu gpu, const NcclCards *cards, double total, double hop, NcclGraph *out)
+{
+	if (version == V_2_4_8) {
+		net_channels_2_4(cards, out);
+		return;
+	}
+	const double *speed = constants[version].net_speed[gpu];
+	int most = constants[version].most_channels / 2;
+	double best = 0;
+	out->channels = 1;
+	out->speed = cards->gpus > 1 ? fmin(cards->speed, hop) : cards->speed;
+	for (int i = 0; speed[i] > 0 && (best == 0 || (speed[i] > .49 * out->speed && best < total)); i++) {
+		int n = channels_at(cards, total, hop, most, speed[i]);
+		if (n * speed[i] <= best)
+			continue;
+		best = n * speed[i];
+		out->channels = n;
+		out->speed = speed[i];
+	}
+	duplicate(version, gpu, most, out);
+	out->tree_speed = tree_speed(cards, total, hop, speed, out);
+}
+
 /* ---- what a version expects ---- */
+
+static int
+servers(const NcclJob *job)
+{
+	return job->n_servers > 1 ? job->n_servers : 1;
+}
+
+static bool
+alone(const NcclJob *job)
+{
+	return job->n_ranks == servers(job);
+}
+
+/* 0: one server, 1: two, 2: more. */
+static int
+scale(const NcclJob *job)
+{
+	return servers(job) < N_SCALES ? servers(job) - 1 : N_SCALES - 1;
+}
 
 /* Hops of a ring. */
 static int
 hops_of(Collective coll, int n)
 {
 	return coll == ALLREDUCE ? 2 * (n - 1) : coll == ALLGATHER || coll == REDUCESCATTER ? n - 1 : n;
+}
+
+/* Those of them between servers. */
+static int
+net_hops_of(const struct constants *k, const NcclJob *job, Collective coll)
+{
+	int n = servers(job);
+	if (n == 1)
+		return 0;
+	return coll == ALLREDUCE ? 2 * (n - 1) + k->net_hops : n - 1;
 }
 
 /* 2.8.4, of a channel by LL128. */
@@ -206,43 +344,93 @@ ll128_of_collective(Collective coll)
 }
 
 static double
+ll_most(const struct constants *k, const NcclJob *job)
+{
+	return servers(job) == 1 ? k->ll_most[job->gpu] : net_ll_most[job->cpu][scale(job) - 1];
+}
+
+static double
 ring_bandwidth(const struct constants *k, const NcclJob *job, Collective coll, NcclProtocol protocol, double all)
 {
-	bool both_ways = coll == ALLREDUCE || coll == REDUCE;
+	bool both_ways = coll == ALLREDUCE || coll == REDUCE || servers(job) > 1;
 	double channel = k->ring_ll128[job->gpu];
 	if (protocol == NCCL_LL)
-		all = fmin(k->ll_most[job->gpu], all * (both_ways ? k->ring_ll : k->ring_ll_one_way));
+		all = fmin(ll_most(k, job), all * (both_ways ? k->ring_ll : k->ring_ll_one_way));
 	if (protocol == NCCL_LL128)
-		all = fmin(all * .92, (channel > 0 ? channel : ll128_of_collective(coll)) * job->graph.channels);
+		all = fmin(all * (alone(job) ? k->alone_ll128 : .92),
+		    (channel > 0 ? channel : ll128_of_collective(coll)) * job->graph.channels);
 	return all * job->n_ranks / hops_of(coll, job->n_ranks);
 }
 
 static double
 tree_bandwidth(const struct constants *k, const NcclJob *job, Collective coll, NcclProtocol protocol, double all)
 {
-	double channel = k->tree_ll128[job->gpu];
-	all = fmin(all * .92, job->graph.channels * k->tree[job->gpu]);
+	double channel = k->tree_ll128[job->gpu][scale(job)];
+	all = fmin(all * .92, job->graph.channels * k->tree[job->gpu][scale(job)]);
 	if (protocol == NCCL_LL)
-		all = fmin(all / 3.8, k->ll_most[job->gpu]);
+		all = fmin(all / 3.8, ll_most(k, job));
 	if (protocol == NCCL_LL128)
-		all = fmin(all * 7 / 9, (channel > 0 ? channel : ll128_of_collective(coll)) * job->graph.channels);
-	return all / 2;
+		all = fmin(all * (servers(job) == 1 ? 7. / 9 : k->net_tree_ll128),
+		    (channel > 0 ? channel : ll128_of_collective(coll)) * job->graph.channels);
+	return all / 2 * (alone(job) ? k->alone_tree : 1);
+}
+
+/* us of a hop over the network, as a plugin has it: Simple waits for its data once more, until they are in the GPU. */
+static double
+net_hop(const struct constants *k, const NcclJob *job, NcclAlgorithm a, NcclProtocol p)
+{
+	if (k->alone_tree_hop && alone(job))
+		a = NCCL_TREE;
+	return k->net[a][p] + (k->net_delays ? job->net_latency * (p == NCCL_SIMPLE ? 2 : 1) : 0);
+}
+
+/* us of a hop within a server. */
+static double
+inner_hop(const struct constants *k, const NcclJob *job, NcclAlgorithm a, NcclProtocol p)
+{
+	const NcclGraph *graph = &job->graph;
+	double hop = k->hop[!graph->nvlink || graph->through || (servers(job) > 1 && alone(job))][a][p];
+	return servers(job) > 1 && p == NCCL_LL ? hop * k->net_ll_hop : hop;
 }
 
 /* Ranks after one another wait for each other in broadcast and reduce, where channels differ; a hop is then that of
  * trees, whose chunks are long. */
 static double
-latency(const struct constants *k, const NcclJob *job, Collective coll, NcclAlgorithm a, NcclProtocol p)
+whole_latency(const struct constants *k, const NcclJob *job, Collective coll, NcclProtocol p)
 {
 	const NcclGraph *graph = &job->graph;
-	const Costs *hop = &k->hop[!graph->nvlink || graph->through];
-	bool whole = coll == BROADCAST || coll == REDUCE;
-	double one = (*hop)[a][p];
-	if (whole && graph->same)
-		return k->base[a][p] + one;
-	if (whole && p == NCCL_SIMPLE)
-		one = (*hop)[NCCL_TREE][p];
-	return k->base[a][p] + one * hops_of(coll, job->n_ranks);
+	const Costs *hop = servers(job) > 1 ? &k->net : &k->hop[!graph->nvlink || graph->through];
+	NcclAlgorithm as = p == NCCL_SIMPLE && !graph->same ? NCCL_TREE : NCCL_RING;
+	return k->base[NCCL_RING][p] + (*hop)[as][p] * (graph->same ? 1 : hops_of(coll, job->n_ranks));
+}
+
+static double
+ring_latency(const struct constants *k, const NcclJob *job, Collective coll, NcclProtocol p)
+{
+	int all = hops_of(coll, job->n_ranks), net = net_hops_of(k, job, coll);
+	double inner = inner_hop(k, job, NCCL_RING, p);
+	if (coll == BROADCAST || coll == REDUCE)
+		return whole_latency(k, job, coll, p);
+	if (servers(job) > 1 && k->net_delays)
+		inner = fmax(inner, post[job->cpu] * (p == NCCL_SIMPLE ? 3 : 1));
+	return k->base[NCCL_RING][p] + (all - net) * inner + net * net_hop(k, job, NCCL_RING, p);
+}
+
+static int
+floor_log2(int n)
+{
+	int log = 0;
+	while (n >>= 1)
+		log++;
+	return log;
+}
+
+static double
+tree_latency(const struct constants *k, const NcclJob *job, NcclProtocol p)
+{
+	int chain = job->n_ranks / servers(job) - 1;
+	return k->base[NCCL_TREE][p] + 2 * (chain * inner_hop(k, job, NCCL_TREE, p)
+	    + floor_log2(servers(job)) * net_hop(k, job, NCCL_TREE, p));
 }
 
 static double
@@ -254,14 +442,44 @@ correction(const struct constants *k, NcclProtocol protocol, int64_t m)
 	return step < N_STEPS ? k->correction[protocol][step] : 1;
 }
 
+/* Channels of kernels: two for each that is found; with fast network cards for each of few GPUs four. */
+static int
+all_channels(int version, const NcclJob *job)
+{
+	enum { FAST = 45, MANY = 16 };
+	int most = constants[version].most_channels, n = 2 * job->graph.channels;
+	n = n < most ? n : most;
+	if (servers(job) == 1 || job->graph.speed <= FAST)
+		return n;
+	if (version == V_2_19_4 && job->gpu == NCCL_HOPPER && 2 * n <= most)
+		n *= 2;
+	if (version == V_2_30_7 && job->gpu >= NCCL_HOPPER && n < MANY)
+		n *= 2;
+	return n;
+}
+
+/* Rings of Simple take longer over servers, once each channel has some data for each rank. */
+static double
+plateau(int version, const NcclJob *job, Collective coll, NcclProtocol protocol, int64_t m)
+{
+	enum { BYTES = 64, BYTES_2_8_4 = 4096 };
+	int64_t each = version == V_2_8_4 ? BYTES_2_8_4 : BYTES * (int64_t)all_channels(version, job);
+	if (servers(job) == 1 || coll != ALLREDUCE || protocol != NCCL_SIMPLE || m < each * job->n_ranks)
+		return 1;
+	return version == V_2_8_4 || job->gpu < NCCL_AMPERE ? 1.9 : 1.4;
+}
+
 static bool
 considers(const struct constants *k, const NcclJob *job, Collective coll, NcclAlgorithm a, NcclProtocol p)
 {
 	const NcclGraph *graph = &job->graph;
 	if (a == NCCL_TREE && coll != ALLREDUCE)
 		return false;
-	return p != NCCL_LL128
-	    || (k->ll128[job->gpu] && graph->nvlink && (k->ll128_through || !graph->through));
+	if (p != NCCL_LL128)
+		return true;
+	if (!k->ll128[job->gpu] || (servers(job) > 1 && graph->far))
+		return false;
+	return (servers(job) > 1 && alone(job)) || (graph->nvlink && (k->ll128_through || !graph->through));
 }
 
 double
@@ -270,16 +488,18 @@ nccl_expected_time(int version, const NcclJob *job, Collective coll, NcclAlgorit
 {
 	enum { AMPERE_MOST = 235 };	/* GB/s, 2.8.4 */
 	const struct constants *k = &constants[version];
-	double all = job->graph.channels * job->graph.speed, bandwidth;
+	const NcclGraph *graph = &job->graph;
+	bool inner = algorithm == NCCL_TREE && servers(job) == 2;
+	double all = graph->channels * (inner ? graph->tree_speed : graph->speed);
 	if (version == V_2_4_8 || !considers(k, job, coll, algorithm, protocol))
 		return -1;
 	if (version == V_2_8_4 && job->gpu == NCCL_AMPERE)
 		all = fmin(all, AMPERE_MOST);
 	if (algorithm == NCCL_TREE)
-		bandwidth = tree_bandwidth(k, job, coll, protocol, all) * correction(k, protocol, m);
-	else
-		bandwidth = ring_bandwidth(k, job, coll, protocol, all);
-	return latency(k, job, coll, algorithm, protocol) + (double)m / (1000 * bandwidth);
+		return tree_latency(k, job, protocol) + (double)m
+		    / (1000 * tree_bandwidth(k, job, coll, protocol, all) * correction(k, protocol, m));
+	return ring_latency(k, job, coll, protocol) * plateau(version, job, coll, protocol, m)
+	    + (double)m / (1000 * ring_bandwidth(k, job, coll, protocol, all));
 }
 
 /* ---- the choice ---- */
@@ -290,19 +510,37 @@ divide_up(int64_t a, int64_t b)
 	return (a - 1) / b + 1;
 }
 
+/* 2.4.8: allreduces over servers up to this number of bytes go over trees: until what these lose of the bandwidth is
+ * as much as what they gain of the latency. A chain of the GPUs of each server, and a tree over servers. */
+static int64_t
+tree_most_2_4(const NcclJob *job)
+{
+	enum { RING_HOP = 6, INNER_HOP = 4, TREE_HOP = 15, CHANNEL = 5000 };	/* us; bytes/us */
+	int n = servers(job);
+	bool nvlink = job->graph.nvlink;
+	double rings = nvlink ? CHANNEL * job->graph.channels : CHANNEL, trees = nvlink ? rings * 3 / 4 : rings * 2 / 3;
+	int gain = RING_HOP * (job->n_ranks - 1) - TREE_HOP * floor_log2(n) - INNER_HOP * (job->n_ranks / n - 1);
+	if (n == 1 || gain <= 0)
+		return 0;
+	if (nvlink && n == 2)
+		return INT64_MAX;
+	return (int64_t)(rings * trees / (rings - trees) * gain);
+}
+
 /* Threads and channels grow until each thread has few bytes; LL serves up to many more of them. */
 static void
 choose_2_4(const NcclJob *job, Collective coll, int64_t m, NcclChoice *out)
 {
-	enum { LEAST_THREADS = 64, MOST_THREADS = 256, FEW = 8, MANY = 64, MANY_PASCAL = 32 };
-	int64_t parts = coll == BROADCAST || coll == REDUCE ? 1 : job->n_ranks, threads = LEAST_THREADS, n;
-	int64_t many = job->gpu == NCCL_PASCAL ? MANY_PASCAL : MANY;
+	enum { LEAST_THREADS = 64, MOST_THREADS = 256, FEW = 8, MANY = 64, MANY_PASCAL = 32, TREE_TIMES = 4 };
+	bool tree = coll == ALLREDUCE && m <= tree_most_2_4(job);
+	int64_t parts = coll == BROADCAST || coll == REDUCE || tree ? 1 : job->n_ranks, threads = LEAST_THREADS, n;
+	int64_t many = (job->gpu == NCCL_PASCAL ? MANY_PASCAL : MANY) * (tree ? TREE_TIMES : 1);
 	while (divide_up(m, threads * parts) > FEW && 2 * threads <= MOST_THREADS)
 		threads *= 2;
 	n = divide_up(m, threads * parts * FEW);
 	n = n < job->graph.channels ? n : job->graph.channels;
 	bool few = m <= n * threads * parts * many;
-	*out = (NcclChoice){ .algorithm = NCCL_RING, .protocol = few ? NCCL_LL : NCCL_SIMPLE,
+	*out = (NcclChoice){ .algorithm = tree ? NCCL_TREE : NCCL_RING, .protocol = few ? NCCL_LL : NCCL_SIMPLE,
 		.channels = few ? (int)n : job->graph.channels };
 }
 
@@ -315,12 +553,11 @@ channels_used(int version, const NcclJob *job, const NcclChoice *choice, int64_t
 	const NcclGraph *graph = &job->graph;
 	bool ring = choice->algorithm == NCCL_RING;
 	int64_t each = (int64_t)threads[choice->protocol] * bytes[choice->protocol];
-	int n = 2 * graph->channels;
+	int n = all_channels(version, job);
 	if (ring && choice->protocol == NCCL_LL)
 		each *= job->n_ranks;
 	if (ring && choice->protocol == NCCL_SIMPLE && graph->speed * graph->channels <= PCIE)
 		each /= 2;
-	n = n < constants[version].most_channels ? n : constants[version].most_channels;
 	while (n > 1 && m < n * each)
 		n--;
 	return n;

@@ -43,6 +43,14 @@ while IFS=';' read -r coll size name us; do
 		&& ok "docs/choice.md: $coll of $size" || not_ok "docs/choice.md: $coll of $size: $name;$us, blinkc says $got"
 done <<<"$rows"
 
+# ---- what NCCL would choose ----
+
+if "$build/tests/nccl_table" >"$work/nccl" && held=$(python3 -B "$top/tests/oracle/nccl_model.py" <"$work/nccl" 2>&1); then
+	ok "NCCL's model in C and in Python: $held"
+else
+	not_ok "NCCL's model in C and in Python: $held"
+fi
+
 # ---- the file ----
 
 "$blinkc" -q $v --size 64K -g 0-4 -o "$work/a.json" && "$blinkc" -q $v --size 64K -g 0-4 -o "$work/b.json"
