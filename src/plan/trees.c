@@ -406,7 +406,7 @@ Status
 plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
     Bound *proof)
 {
-	enum { MANY_ORBITS = 64 };	/* of a linear program that takes minutes */
+	enum { MANY_ORBITS = 64, RANKS = 512 };	/* of a linear program that takes minutes; of flows that take seconds */
 	Packing *greedy = NULL, *pack = NULL, *lower = NULL;
 	Frac rate, other;
 	*proof = *bound;
@@ -421,8 +421,11 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 		TRY(pack_unequal(ctx, topo, ask->coll, bound, &pack, &lower));
 		TRY(raise_unequal(ctx, topo, bound, ask, pack ? &pack : &lower));
 	}
-	if (lower && sym->n_representatives > MANY_ORBITS)
-		pack = lower;
+	if (lower && sym->n_representatives > MANY_ORBITS) {
+		if (topo->n_ranks <= RANKS)
+			TRY(plan_irregular(ctx, topo, sym, bound, ask, &pack, proof));
+		pack = pack ? pack : lower;
+	}
 	if (!pack && has_many_pairs(topo, sym, ask))
 		TRY(pack_paths(ctx, topo, &pack, proof));
 	if (pack)

@@ -31,6 +31,7 @@
 enum {
 	MOST_ROUNDS = 400,
 	MOST_DETOURS = 2000,	/* that come in in one round */
+	MOST_IDLE = 10,		/* rounds that change nothing, before the program is free */
 	FEW_DETOURS = 20	/* so few that the perturbation may end */
 };
 
@@ -91,11 +92,13 @@ distance_to(const struct paths *p, int from, int to)
 static Status
 find_gains(struct paths *p, struct gain *gain, int *n, double *bound)
 {
-	double cost = 0;
+	double cost = 0, least = INFINITY;
 	*n = 0;
-	/* Paths of fewer hops, where they are hardly dearer. */
+	for (int l = 0; l < p->n_links; l++)
+		least = fmin(least, p->capacity[l]);
+	/* Paths of fewer hops, where they are hardly dearer; that must not be a gain by itself, whatever capacities. */
 	for (int l = 0; l < p->n_links && p->trifle > LEAST_GAIN; l++)
-		p->y[l] += 0.1 * p->trifle / p->capacity[l];
+		p->y[l] += 0.1 * p->trifle / p->capacity[l] * fmin(1, 2 * least);
 	paths_price(p, p->y);
 	for (int from = 0; from < p->n_ranks; from++) {
 		search_shortest_paths(&p->search, from, p->distance, p->hop);
@@ -220,6 +223,8 @@ static Status
 rounds(struct paths *p)
 {
 	enum stage stage = PERTURBED;
+	double last = 0;
+	int idle = 0;
 	for (int round = 0; round < MOST_ROUNDS; round++) {
 		bool better;
 		int n_added;
@@ -232,7 +237,11 @@ rounds(struct paths *p)
 		    p->n_demands + p->n_detours, fmax(0, 1 - p->bound / p->value)) <= 0
 		    || (stage == FREE && is_optimal(p)))
 			return OK;
-		if (n_added < (stage == PERTURBED ? FEW_DETOURS : 1) || (stage == NEAR_BEST && is_optimal(p))) {
+		idle = better || p->value != last ? 0 : idle + 1;
+		last = p->value;
+		bool stalls = idle >= MOST_IDLE && stage != FREE;
+		if (n_added < (stage == PERTURBED ? FEW_DETOURS : 1) || (stage == NEAR_BEST && is_optimal(p)) || stalls) {
+			idle = 0;
 			if (!next_stage(p, &stage))
 				return OK;
 		} else if (better && stage != FREE) {
