@@ -422,6 +422,8 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 		TRY(raise_unequal(ctx, topo, bound, ask, pack ? &pack : &lower));
 	}
 	if (lower && sym->n_representatives > MANY_ORBITS) {
+		if (topo->n_ranks <= RANKS && ask->coll == ALLREDUCE)
+			return plan_or_lower(ctx, topo, sym, bound, ask, lower, out, proof);
 		if (topo->n_ranks <= RANKS)
 			TRY(plan_irregular(ctx, topo, sym, bound, ask, &pack, proof));
 		pack = pack ? pack : lower;
