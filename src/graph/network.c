@@ -128,11 +128,18 @@ block(Network *net, int from, int to, int64_t enough)
 }
 
 int64_t
-network_flow(Network *net, int from, int to, int64_t enough)
+network_send(Network *net, int from, int to, int64_t enough)
 {
 	int64_t total = 0;
 	while (total < enough && find_levels(net, from, to))
 		total += block(net, from, to, enough - total);
+	return total;
+}
+
+int64_t
+network_flow(Network *net, int from, int to, int64_t enough)
+{
+	int64_t total = network_send(net, from, to, enough);
 	for (; net->n_changed > 0; net->n_changed--) {
 		int a = net->changed[net->n_changed - 1];
 		net->arc[a].room = net->was[a];

@@ -29,6 +29,9 @@ void network_build(Network *net, int n, int n_arcs, const int *tail, const int *
 /* The maximum flow, or `enough` if that is less. Capacities stay. From: Dinic 1970. */
 int64_t network_flow(Network *net, int from, int to, int64_t enough);
 
+/* The same once, for a network that no other flow follows in: what it sends over an arc is missing in its room. */
+int64_t network_send(Network *net, int from, int to, int64_t enough);
+
 /* After a flow of less than `enough`: is v on the side of `from` of the minimum cut, the smallest such side? */
 static inline bool
 network_side(const Network *net, int v)

@@ -491,6 +491,20 @@ trim(struct splitter *s)
 
 /* ---- all of them ---- */
 
+Status
+supply_edge(Ctx *ctx, const Supply *supply, int from, int to, int n_links, const int *link, bool up, Edge *out)
+{
+	bool against = supply->into || up;
+	int *copy;
+	TRY(NEW(ctx, copy, n_links));
+	for (int i = 0; i < n_links; i++) {
+		int l = link[against ? n_links - 1 - i : i];
+		copy[i] = up ? supply->opposite[l] : l;
+	}
+	*out = (Edge){ against ? to : from, against ? from : to, n_links, copy };
+	return OK;
+}
+
 static Status
 splitter_new(Ctx *ctx, const Supply *supply, struct splitter *s)
 {

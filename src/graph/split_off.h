@@ -13,10 +13,12 @@ typedef struct {
 } Arc;
 
 /* Trees that have to fit: from each rank owed[r] units to all ranks, `total` together. into: the other way, so that
- * arcs lead along links backwards. capacity: units of each link. */
+ * arcs lead along links backwards. opposite: of each link, where trees lead up as they lead down; else NULL. capacity:
+ * units of each link. */
 typedef struct {
 	const Topology *topo;
 	bool into;
+	const int *opposite;
 	const int64_t *capacity, *owed;
 	int64_t total;
 } Supply;
@@ -34,6 +36,13 @@ supply_head(const Supply *supply, int l)
 	return supply->into ? supply->topo->link[l].from : supply->topo->link[l].to;
 }
 
+/* The collective of trees from this root. */
+static inline Collective
+supply_collective(const Supply *supply)
+{
+	return supply->opposite ? ALLREDUCE : supply->into ? REDUCE : BROADCAST;
+}
+
 /* A hop of a tree: a rank, the switches between, a rank; and the links. */
 typedef struct {
 	int64_t units;
@@ -41,6 +50,10 @@ typedef struct {
 	int n_links;
 	const int *link;
 } Hop;
+
+/* An edge of a tree over these links, which are in the order of the arc or hop; up: over the opposite links. Its own are
+ * in the order of the data. */
+Status supply_edge(Ctx *ctx, const Supply *supply, int from, int to, int n_links, const int *link, bool up, Edge *out);
 
 /* Every vertex that is no rank is split off: pairs of an arc into it and one out of it become one arc, so that the
  * trees still fit; wanted ones first. Neither multicast nor reduction by switches is used.

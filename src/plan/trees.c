@@ -326,7 +326,8 @@ plan_or_lower(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *
 	return OK;
 }
 
-/* As plan_programs, where the linear program ends soon, as it often does with a root; else *out stays. */
+/* As plan_programs, where the linear program ends soon, as it often does with a root, or for an allreduce behind
+ * switches; else *out stays. */
 static Status
 plan_soon(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
     Bound *proof)
@@ -335,7 +336,8 @@ plan_soon(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 	bool late = ctx->late, cut_short = ctx->cut_short;
 	Packing *pack;
 	Bound found;
-	if (!collective_rooted(ask->coll) || topo->n_ranks > RANKS || late)
+	bool flat = ask->coll == ALLREDUCE && topo->n_vertices > topo->n_ranks;
+	if ((!collective_rooted(ask->coll) && !flat) || topo->n_ranks > RANKS || late)
 		return OK;
 	ctx->pivots = PIVOTS;
 	TRY(plan_programs(ctx, topo, sym, bound, ask, &pack, &found));
@@ -422,8 +424,6 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 		TRY(raise_unequal(ctx, topo, bound, ask, pack ? &pack : &lower));
 	}
 	if (lower && sym->n_representatives > MANY_ORBITS) {
-		if (topo->n_ranks <= RANKS && ask->coll == ALLREDUCE)
-			return plan_or_lower(ctx, topo, sym, bound, ask, lower, out, proof);
 		if (topo->n_ranks <= RANKS)
 			TRY(plan_irregular(ctx, topo, sym, bound, ask, &pack, proof));
 		pack = pack ? pack : lower;

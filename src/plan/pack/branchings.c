@@ -19,6 +19,7 @@
  * its cut have no slack left once mu is taken, and slack never grows: the link is of no use to any group with a
  * rank among these, which a comparison of bit sets tells the next time. */
 #include "graph/network.h"
+#include "plan/pack/orient.h"
 #include "plan/pack/pack.h"
 #include "plan/pack/shallow.h"
 
@@ -50,7 +51,7 @@ struct group {
 struct branchings {
 	Ctx *ctx;
 	const Topology *topo;
-	bool against;		/* trees lead into their roots: links are taken backwards */
+	const Supply *supply;
 	int n, n_arcs, words, arc_words;
 	Arc *arc;
 	int *first_out, *out;	/* arcs out of a rank: out[first_out[v] .. first_out[v + 1] - 1] */
@@ -251,34 +252,29 @@ grow(struct branchings *b, int a, int64_t units, bool *room)
 	return OK;
 }
 
-/* Links are in the order of the data. */
-static Status
-edge_of(struct branchings *b, const Arc *arc, Edge *out)
-{
-	int n = arc->n_links, *link;
-	TRY(NEW(b->ctx, link, n));
-	for (int i = 0; i < n; i++)
-		link[i] = arc->link[b->against ? n - 1 - i : i];
-	*out = (Edge){ b->against ? arc->to : arc->from, b->against ? arc->from : arc->to, n, link };
-	return OK;
-}
-
 /* The current group is everywhere: a tree. */
 static Status
 emit(struct branchings *b, int root)
 {
 	const struct group *g = &b->now;
+	const Supply *supply = b->supply;
 	ArenaMark mark = arena_mark(&b->ctx->scratch);
-	Edge *edge;
+	Edge *edge, *back = NULL;
 	Packing *pack = b->pack;
 	if (pack->n_trees == b->room)
 		return OK;
 	TRY(TEMP(b->ctx, edge, b->n));
-	for (int i = 1; i < b->n; i++)
-		TRY(edge_of(b, &b->arc[g->by[g->order[i]]], &edge[i - 1]));
+	if (supply->opposite)
+		TRY(TEMP(b->ctx, back, b->n));
+	for (int i = 1; i < b->n; i++) {
+		const Arc *a = &b->arc[g->by[g->order[i]]];
+		TRY(supply_edge(b->ctx, supply, a->from, a->to, a->n_links, a->link, false, &edge[i - 1]));
+		if (back)
+			TRY(supply_edge(b->ctx, supply, a->from, a->to, a->n_links, a->link, true, &back[i - 1]));
+	}
 	pack->weight[pack->n_trees] = g->units;
 	pack->demand[pack->n_trees] = root;
-	TRY(tree_arrange(b->ctx, b->n, b->against ? REDUCE : BROADCAST, root, edge, NULL, b->n - 1,
+	TRY(tree_arrange(b->ctx, b->n, supply_collective(supply), back ? -1 : root, edge, back, b->n - 1,
 	    &pack->tree[pack->n_trees++]));
 	arena_release(&b->ctx->scratch, mark);
 	return OK;
@@ -400,7 +396,8 @@ static bool
 is_served(const Topology *topo, Collective coll)
 {
 	return !topo_active(topo) && !topo->route && topo->n_links <= MOST_CELLS / topo->n_ranks
-	    && (coll == BROADCAST || coll == REDUCE || coll == ALLGATHER || coll == REDUCESCATTER);
+	    && (coll == BROADCAST || coll == REDUCE || coll == ALLGATHER || coll == REDUCESCATTER
+	    || (coll == ALLREDUCE && topo->n_vertices > topo->n_ranks));
 }
 
 /* *out: NULL where time is over, or there would be too many trees. */
@@ -522,14 +519,36 @@ pack_supply(struct branchings *b, const Ask *ask, const Supply *supply, Packing 
 	return b->arc && b->n_arcs <= MOST_CELLS / b->n ? pack_arcs(b, ask, supply, out) : OK;
 }
 
+/* An allreduce: trees from one root over links that are divided between both directions (orient.c). *fits: that there
+ * are such. */
+static Status
+orient(struct branchings *b, Supply *supply, int64_t *capacity, int *root, bool *fits)
+{
+	int n = b->topo->n_links;
+	int64_t *down;
+	*fits = false;
+	TRY(orient_opposite(b->ctx, b->topo, &supply->opposite));
+	if (!supply->opposite || !frac_div(b->unit, (Frac){ 2, 1 }, &b->unit))
+		return OK;
+	for (int l = 0; l < n; l++)
+		capacity[l] *= 2;
+	supply->total *= 2;
+	TRY(TEMP(b->ctx, down, n));
+	TRY(orient_links(b->ctx, supply, down, root, fits));
+	if (*fits)
+		memcpy(capacity, down, (size_t)n * sizeof *capacity);
+	return OK;
+}
+
 Status
 pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	int demands = collective_demands(ask->coll, topo->n_ranks);
-	Supply supply = { .topo = topo, .into = collective_reduces(ask->coll) };
+	int demands = collective_demands(ask->coll, topo->n_ranks), root = ask->root;
+	Supply supply = { .topo = topo, .into = ask->coll != ALLREDUCE && collective_reduces(ask->coll) };
 	int64_t *capacity, *owed, units;
 	struct branchings *b;
+	bool fits = true;
 	Frac rate;
 	*out = NULL;
 	if (!is_served(topo, ask->coll)
@@ -538,14 +557,17 @@ pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *a
 	TRY(TEMP(ctx, capacity, topo->n_links));
 	TRY(TEMP(ctx, owed, topo->n_ranks));
 	TRY(TEMP(ctx, b, 1));
-	*b = (struct branchings){ .ctx = ctx, .topo = topo, .n = topo->n_ranks, .against = supply.into };
+	*b = (struct branchings){ .ctx = ctx, .topo = topo, .n = topo->n_ranks, .supply = &supply };
 	if (find_unit(topo, rate, demands, &b->unit, capacity, &units)) {
-		for (int r = 0; r < topo->n_ranks; r++)
-			owed[r] = demands > 1 || r == ask->root ? units : 0;
 		supply.capacity = capacity;
 		supply.owed = owed;
 		supply.total = units * demands;
-		TRY(pack_supply(b, ask, &supply, out));
+		if (ask->coll == ALLREDUCE)
+			TRY(orient(b, &supply, capacity, &root, &fits));
+		for (int r = 0; r < topo->n_ranks; r++)
+			owed[r] = demands > 1 || r == root ? supply.total / demands : 0;
+		if (fits)
+			TRY(pack_supply(b, ask, &supply, out));
 	}
 	if (*out)
 		log_verbose(ctx, "flows: %d trees, at the bound", (*out)->n_trees);

@@ -290,28 +290,22 @@ shallow_hops(Ctx *ctx, const Supply *supply, int parts, bool near_first, Hop **o
 
 /* ---- the packing ---- */
 
-/* Links are in the order of the data. */
-static Status
-edge_of(Ctx *ctx, const Supply *supply, const Hop *hop, Edge *out)
-{
-	int n = hop->n_links, *link, from = hop->vertex[0], to = hop->vertex[hop->n - 1];
-	TRY(NEW(ctx, link, n));
-	for (int i = 0; i < n; i++)
-		link[i] = hop->link[supply->into ? n - 1 - i : i];
-	*out = (Edge){ supply->into ? to : from, supply->into ? from : to, n, link };
-	return OK;
-}
-
 static Status
 tree_of(Ctx *ctx, const Supply *supply, const Hop *hop, Tree *out)
 {
 	int n = supply->topo->n_ranks;
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	Edge *edge;
+	Edge *edge, *back = NULL;
 	TRY(TEMP(ctx, edge, n));
-	for (int i = 0; i < n - 1; i++)
-		TRY(edge_of(ctx, supply, &hop[i], &edge[i]));
-	TRY(tree_arrange(ctx, n, supply->into ? REDUCE : BROADCAST, hop->vertex[0], edge, NULL, n - 1, out));
+	if (supply->opposite)
+		TRY(TEMP(ctx, back, n));
+	for (int i = 0; i < n - 1; i++) {
+		const int *vertex = hop[i].vertex, to = vertex[hop[i].n - 1];
+		TRY(supply_edge(ctx, supply, vertex[0], to, hop[i].n_links, hop[i].link, false, &edge[i]));
+		if (back)
+			TRY(supply_edge(ctx, supply, vertex[0], to, hop[i].n_links, hop[i].link, true, &back[i]));
+	}
+	TRY(tree_arrange(ctx, n, supply_collective(supply), back ? -1 : hop->vertex[0], edge, back, n - 1, out));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }
@@ -336,6 +330,8 @@ shallow_packing(Ctx *ctx, const Supply *supply, const Hop *hop, int n, Frac unit
 		TRY(tree_of(ctx, supply, &hop[t * edges], &pack->tree[t]));
 	}
 	pack->n_trees = trees;
+	if (supply->opposite)
+		pack->demand = NULL;
 	TRY(pack_check(ctx, supply->topo, pack));
 	*out = pack;
 	return OK;
