@@ -51,8 +51,8 @@ typedef struct {
 	const int *link;
 } Hop;
 
-/* An edge of a tree over these links, which are in the order of the arc or hop; up: over the opposite links. Its own are
- * in the order of the data. */
+/* An edge of a tree over these links, which are in the order of the arc or hop; up: over the opposite links. Its own
+ * links are in the order of the data. */
 Status supply_edge(Ctx *ctx, const Supply *supply, int from, int to, int n_links, const int *link, bool up, Edge *out);
 
 /* Every vertex that is no rank is split off: pairs of an arc into it and one out of it become one arc, so that the

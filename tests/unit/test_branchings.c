@@ -403,6 +403,47 @@ check_duplex(int machine)
 	ctx_free(&ctx);
 }
 
+/* An allreduce behind switches, over full-duplex links, is at its bound: of a partition that is computed elsewhere. */
+static void
+check_oriented(int machine)
+{
+	static Wide load[MOST_LINKS];
+	static struct machine m;
+	const Ask ask = { .coll = ALLREDUCE, .root = -1, .packing = PACKING_EXACT, .minimise = true };
+	int n = 3 + machine % (MOST - 2);
+	bool trees = true, fits = true;
+	Symmetry *none;
+	Packing *pack = NULL;
+	Bound bound;
+	Frac rate;
+	Ctx ctx;
+	ctx_init(&ctx);
+	if (make_switched(&ctx, &m, n, true) != OK || topo_symmetry(&ctx, &m.topo, -1, SYMMETRY_NONE, &none) != OK
+	    || bound_compute(&ctx, &m.topo, none, ALLREDUCE, -1, &bound) != OK)
+		exit(1);
+	ok(pack_branchings(&ctx, &m.topo, &bound, &ask, &pack) == OK && pack, machine, ALLREDUCE,
+	    "there is a packing with switches");
+	memset(load, 0, sizeof load);
+	for (int t = 0; pack && t < pack->n_trees; t++) {
+		const Tree *tree = &pack->tree[t];
+		trees = trees && spans(tree, n, tree->root, false) && spans(tree, n, tree->root, true);
+		for (int i = 0; i < tree->n_down + tree->n_up; i++)
+			trees = add_edge(&m, tree_edge(tree, i), pack->weight[t], load) && trees;
+	}
+	for (int l = 0; pack && l < m.topo.n_links; l++)
+		fits = fits && load[l] * pack->unit.num <= (Wide)m.link[l].capacity * pack->unit.den;
+	ok(trees, machine, ALLREDUCE, "each tree leads up and down");
+	ok(fits, machine, ALLREDUCE, "no link carries more than it can");
+	ok(!pack || (pack_rate(pack, ALLREDUCE, n, &rate) && frac_cmp(rate, bound.rate) == 0), machine, ALLREDUCE,
+	    "the rate is the bound");
+	/* A rate above it has no trees: one more byte/s. */
+	pack = NULL;
+	if (frac_add(bound.rate, FRAC_ONE, &bound.rate))
+		ok(pack_branchings(&ctx, &m.topo, &bound, &ask, &pack) == OK && !pack, machine, ALLREDUCE,
+		    "none is better");
+	ctx_free(&ctx);
+}
+
 /* A fifth also under a sanitizer, which takes thrice the time. */
 static int
 n_machines(void)
@@ -428,6 +469,8 @@ main(void)
 	ok(missed <= machines / 50, -1, BROADCAST, "few trees at the bound are missed");
 	for (int machine = 0; machine < machines; machine++)
 		check_duplex(machine);
+	for (int machine = 0; machine < machines; machine++)
+		check_oriented(machine);
 	printf("# %d machines of each kind; missed behind uneven switches: %d\n", machines, missed);
 	return report(failures, "packings by maximum flows, and by exchanges");
 }

@@ -240,7 +240,8 @@ rounds(struct paths *p)
 		idle = better || p->value != last ? 0 : idle + 1;
 		last = p->value;
 		bool stalls = idle >= MOST_IDLE && stage != FREE;
-		if (n_added < (stage == PERTURBED ? FEW_DETOURS : 1) || (stage == NEAR_BEST && is_optimal(p)) || stalls) {
+		int few = stage == PERTURBED ? FEW_DETOURS : 1;
+		if (n_added < few || (stage == NEAR_BEST && is_optimal(p)) || stalls) {
 			idle = 0;
 			if (!next_stage(p, &stage))
 				return OK;

@@ -33,6 +33,7 @@ enum {
 	MOST_CELLS = 1 << 28,	/* links times ranks: a bit for each */
 	WANTED_PARTS = 8,	/* of a root's units, in trees through switches that are not of all */
 	MOST_PARTS = 64,
+	MOST_ORIENTED = 64,	/* ranks of an allreduce, likewise */
 	MOST_TRIED = 64 * 64,	/* roots times ranks: more are packed once, not three times */
 };
 #define MOST_UNITS (INT64_C(1) << 60)
@@ -457,7 +458,7 @@ pack_arcs(struct branchings *b, const Ask *ask, const Supply *supply, Packing **
 	b->room = most_trees(b->n, b->n_arcs, demands);
 	for (size_t i = 0; i < sizeof patience / sizeof *patience; i++) {
 		Packing *pack = NULL;
-		if (i > 0 && demands * b->n > MOST_TRIED)
+		if (i > 0 && (demands * b->n > MOST_TRIED || (supply->opposite && b->n > MOST_ORIENTED)))
 			break;
 		TRY(pack_once(b, ask->coll, supply, patience[i], &pack));
 		if (pack && is_better(pack, *out, work))

@@ -1,9 +1,9 @@
 /* A direction for the trees of an allreduce, so that what is left to find are arborescences.
  *
- * A tree that goes down as it came up loads a link and the opposite one equally: on the way down one of both, on the way
- * up the other. So both have one capacity c together, which is divided, f(l) + f(opposite) = c; and trees at the rate R
- * are arborescences from any one root s that fit f. With switches that only forward these exist if and only if, for each
- * set X of vertices with a rank, but without s, f(into X) >= R, and as much enters each switch as leaves it
+ * A tree that goes down as it came up loads a link and the opposite one equally: on the way down one of both, on the
+ * way up the other. So both have one capacity c together, which is divided, f(l) + f(opposite) = c; and trees at the
+ * rate R are arborescences from any one root s that fit f. With switches that only forward these exist if, for each set
+ * X of vertices with a rank, but without s, f(into X) >= R, and as much enters each switch as leaves it
  * (split_off.c). Let m(v) be all of f into v. Then f(into X) = m(X) - c(within X); m of a switch is half of its links',
  * and with m(v) = half of its links' + z(v) - (R if v is s) all that is to hold is
  *
@@ -11,9 +11,9 @@
  *     z(all ranks) = R
  *
  * d is submodular, so that the vectors z are a contrapolymatroid, of which all the smallest have the same sum: the
- * maximum over partitions into k parts of k R - sum of d(part) / 2. It is R where R is at most the bound of an allreduce,
- * sum of d(part) / (2 (k - 1)) (partition.c). So greedy finds z: start with R everywhere, and make one rank after the
- * other as small as it may be. Then one flow from the links to their ends finds f.
+ * maximum over partitions into k parts of k R - sum of d(part) / 2. It is R where R is at most the bound of an
+ * allreduce, sum of d(part) / (2 (k - 1)) (partition.c). So greedy finds z: start with R everywhere, and make one rank
+ * after the other as small as it may be. Then f is half of each link and one flow along the links.
  *
  *     a -- w -- b	  c = 2, three ranks on a switch: R = 3/2, m(w) = 3, z = 1/2 each; with the root a, m(a) = 0,
  *          |		  m(b) = m(d) = 3/2. So f(a, w) = 2, f(w, b) = f(w, d) = 3/2, f(b, w) = f(d, w) = 1/2
@@ -21,8 +21,6 @@
  * From: Frank 1980, On the orientation of graphs; Edmonds 1970 for the greedy method. */
 #include "plan/pack/orient.h"
 #include "graph/network.h"
-
-#include <limits.h>
 
 enum { FLOW_NS = 100000 };	/* about what a flow takes */
 
@@ -155,7 +153,8 @@ divide_links(Ctx *ctx, const Supply *supply, const int64_t *more, int64_t *down,
 	}
 	*fits = network_send(&f.net, source, sink, INT64_MAX) == sum;
 	for (int l = 0; l < topo->n_links; l++)
-		down[l] = supply->capacity[l] / 2 + f.net.arc[f.at[supply->opposite[l]]].room - f.net.arc[f.at[l]].room;
+		down[l] = supply->capacity[l] / 2 + f.net.arc[f.at[supply->opposite[l]]].room
+		    - f.net.arc[f.at[l]].room;
 	return OK;
 }
 
