@@ -131,7 +131,7 @@ choose_z(Ctx *ctx, const Supply *supply, int last, int64_t *z, bool *fits)
 /* ---- f ---- */
 
 /* At first each direction has half of a link. A vertex x that has more than m(x) gives some of f(t, x) to f(x, t), so
- * that t has it: a flow along the links, from the vertices that have more to those that have less. more: by how much. */
+ * that t has it: a flow along the links, from vertices that have more to those that have less. more: by how much. */
 static Status
 divide_links(Ctx *ctx, const Supply *supply, const int64_t *more, int64_t *down, bool *fits)
 {
