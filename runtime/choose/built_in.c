@@ -145,8 +145,8 @@ static int
 children_near(const struct maker *m, const struct tree *t, int leader, int i, int *child)
 {
 	int n = 0, size = size_of(m, m->server[leader]);
-	for (int k = i * m->near + 1; k <= (i + 1) * m->near && k < size; k++) {
-		child[n] = member_at(m, leader, k);
+	for (int64_t k = (int64_t)i * m->near + 1; k <= ((int64_t)i + 1) * m->near && k < size; k++) {
+		child[n] = member_at(m, leader, (int)k);
 		n += child[n] != t->root;
 	}
 	return n;
@@ -219,7 +219,7 @@ n_inner(const struct maker *m, int rank)
 			n += m->n_first[q - place + (q < place ? servers : 0)];
 		return m->n_trees - n;
 	}
-	for (int i = 0; i * m->near + 1 < size; i++)
+	for (int i = 0; (int64_t)i * m->near + 1 < size; i++)
 		n += n_led(m, member_at(m, rank, size - i));
 	return n;
 }

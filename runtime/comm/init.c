@@ -8,6 +8,7 @@
  *	6. hear that all ranks have done so					bootstrap_allgather
  *
  * A rank that fails on the way tells the others by the hub, and all fail with its reason. */
+#include "base/hash.h"
 #include "comm/comm.h"
 #include "comm/windows.h"
 #include "cuda/gpu.h"
@@ -153,6 +154,31 @@ identify_host(const struct rank_comm *r, unsigned char host[HOST_BYTES])
 	memcpy(host, digest + sizeof "sha256:" - 1, HOST_BYTES);
 }
 
+/* In server[i], the first rank whose `host` is that of rank i: by a hash table. */
+static int
+find_hosts(const struct hello *all, int n, int *server, struct blink_error *err)
+{
+	size_t room = 2;
+	while (room < 2 * (size_t)n)
+		room *= 2;
+	int *slot = malloc(room * sizeof *slot);
+	if (!slot)
+		return set_error_memory(err);
+	memset(slot, -1, room * sizeof *slot);
+	for (int i = 0; i < n; i++) {
+		uint64_t key;
+		memcpy(&key, all[i].host, sizeof key);
+		size_t at = hash64(key) & (room - 1);
+		while (slot[at] >= 0 && memcmp(all[slot[at]].host, all[i].host, HOST_BYTES) != 0)
+			at = (at + 1) & (room - 1);
+		if (slot[at] < 0)
+			slot[at] = i;
+		server[i] = slot[at];
+	}
+	free(slot);
+	return blinkSuccess;
+}
+
 /* Servers in the order of their lowest ranks, and the GPUs of all ranks. */
 static int
 place_ranks(struct rank_comm *r, const struct hello *all, struct blink_error *err)
@@ -165,13 +191,13 @@ place_ranks(struct rank_comm *r, const struct hello *all, struct blink_error *er
 	if (!r->gpus || !r->gpu_of || !r->server)
 		return set_error_memory(err);
 	r->job = (struct job){ .n_ranks = n, .gpu = r->gpu_of, .server = r->server };
+	if (find_hosts(all, n, r->server, err) != blinkSuccess)
+		return err->code;
 	for (int i = 0; i < n; i++) {
-		int before = 0;
+		int first = r->server[i];
 		memcpy(r->gpus[i], all[i].gpu, GPU_BYTES - 1);
 		r->gpu_of[i] = r->gpus[i];
-		while (memcmp(all[before].host, all[i].host, HOST_BYTES) != 0)
-			before++;
-		r->server[i] = before < i ? r->server[before] : r->job.n_servers++;
+		r->server[i] = first < i ? r->server[first] : r->job.n_servers++;
 		r->engine.n_local += memcmp(all[i].host, all[r->engine.rank].host, HOST_BYTES) == 0;
 	}
 	for (int i = 1; i < n; i++)
