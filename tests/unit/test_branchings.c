@@ -444,15 +444,17 @@ check_oriented(int machine)
 	ctx_free(&ctx);
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
 /* A fifth also under a sanitizer, which takes thrice the time. */
 static int
 n_machines(void)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	return MACHINES / 5;
-#else
-	return quick_check() ? MACHINES / 5 : MACHINES;
-#endif
+	return SANITIZED || quick_check() ? MACHINES / 5 : MACHINES;
 }
 
 int
