@@ -364,6 +364,23 @@ is_no_worse(const Topology *topo, const Ask *ask, const Packing *pack, const Pac
 	    && pack_depth(pack, work) <= pack_depth(other, work)));
 }
 
+/* Over direct links: by flows; an allreduce also by exchanges, which take longer, where flows find no trees, on small
+ * machines, and where a lower rate may do. *out: NULL where no trees are found. */
+static Status
+plan_direct(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out)
+{
+	enum { RANKS = 64 };
+	Packing *flows, *exchanges = NULL;
+	int *work;
+	TRY(TEMP(ctx, work, topo->n_ranks));
+	TRY(pack_branchings(ctx, topo, bound, ask, &flows));
+	if (ask->coll == ALLREDUCE && (!flows || topo->n_ranks <= RANKS || ask->tolerance.num > 0))
+		TRY(pack_spanning(ctx, topo, bound, ask, &exchanges));
+	*out = !flows || (exchanges && (exchanges->n_trees < flows->n_trees || (exchanges->n_trees == flows->n_trees
+	    && pack_depth(exchanges, work) < pack_depth(flows, work)))) ? exchanges : flows;
+	return OK;
+}
+
 /* By flows and exchanges. Over direct links these take milliseconds, and are not taken where the linear program has
  * fewer trees or shallower ones; else only if it does not end soon. *out: NULL where no trees are found. */
 static Status
@@ -375,7 +392,7 @@ plan_irregular(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound 
 	int *work;
 	TRY(TEMP(ctx, work, topo->n_ranks));
 	if (direct)
-		TRY((ask->coll == ALLREDUCE ? pack_spanning : pack_branchings)(ctx, topo, bound, ask, &pack));
+		TRY(plan_direct(ctx, topo, bound, ask, &pack));
 	TRY(plan_soon(ctx, topo, sym, bound, ask, out, proof));
 	if (!direct && !*out)
 		TRY(pack_branchings(ctx, topo, bound, ask, &pack));

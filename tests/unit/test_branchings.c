@@ -403,9 +403,10 @@ check_duplex(int machine)
 	ctx_free(&ctx);
 }
 
-/* An allreduce behind switches, over full-duplex links, is at its bound: of a partition that is computed elsewhere. */
+/* An allreduce over full-duplex links, behind switches or direct ones, is at its bound: of a partition that is computed
+ * elsewhere. */
 static void
-check_oriented(int machine)
+check_oriented(int machine, bool direct)
 {
 	static Wide load[MOST_LINKS];
 	static struct machine m;
@@ -418,11 +419,12 @@ check_oriented(int machine)
 	Frac rate;
 	Ctx ctx;
 	ctx_init(&ctx);
-	if (make_switched(&ctx, &m, n, true) != OK || topo_symmetry(&ctx, &m.topo, -1, SYMMETRY_NONE, &none) != OK
+	if ((direct ? make_duplex(&ctx, &m, n) : make_switched(&ctx, &m, n, true)) != OK
+	    || topo_symmetry(&ctx, &m.topo, -1, SYMMETRY_NONE, &none) != OK
 	    || bound_compute(&ctx, &m.topo, none, ALLREDUCE, -1, &bound) != OK)
 		exit(1);
 	ok(pack_branchings(&ctx, &m.topo, &bound, &ask, &pack) == OK && pack, machine, ALLREDUCE,
-	    "there is a packing with switches");
+	    direct ? "there is a packing over direct links" : "there is a packing with switches");
 	memset(load, 0, sizeof load);
 	for (int t = 0; pack && t < pack->n_trees; t++) {
 		const Tree *tree = &pack->tree[t];
@@ -472,7 +474,7 @@ main(void)
 	for (int machine = 0; machine < machines; machine++)
 		check_duplex(machine);
 	for (int machine = 0; machine < machines; machine++)
-		check_oriented(machine);
+		check_oriented(machine, machine % 2);
 	printf("# %d machines of each kind; missed behind uneven switches: %d\n", machines, missed);
 	return report(failures, "packings by maximum flows, and by exchanges");
 }

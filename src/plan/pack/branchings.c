@@ -398,7 +398,7 @@ is_served(const Topology *topo, Collective coll)
 {
 	return !topo_active(topo) && !topo->route && topo->n_links <= MOST_CELLS / topo->n_ranks
 	    && (coll == BROADCAST || coll == REDUCE || coll == ALLGATHER || coll == REDUCESCATTER
-	    || (coll == ALLREDUCE && topo->n_vertices > topo->n_ranks));
+	    || coll == ALLREDUCE);
 }
 
 /* *out: NULL where time is over, or there would be too many trees. */

@@ -64,8 +64,8 @@ void pack_note_reached(const Packing *pack, Collective coll, int n_ranks, Bound 
  * Cost: the square of the ranks for each tree. */
 Status pack_greedy(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
 
-/* Broadcast, reduce, allgather or reducescatter at the bound, by maximum flows; behind switches an allreduce, too,
- * where links are full duplex (orient.c). Switches only forward: shallow trees through them are tried first
+/* Broadcast, reduce, allgather or reducescatter at the bound, by maximum flows; an allreduce, too, where links are full
+ * duplex (orient.c). Switches only forward: shallow trees through them are tried first
  * (shallow.c), and then they are split off (split_off.c).
  * bound: a cut of the same request: the optimum of such trees over direct links (Edmonds 1973), and where no switch has
  * less capacity out of it than into it, or the other way.
