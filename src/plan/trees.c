@@ -365,7 +365,8 @@ is_no_worse(const Topology *topo, const Ask *ask, const Packing *pack, const Pac
 }
 
 /* Over direct links: by flows; an allreduce also by exchanges, which take longer, where flows find no trees, on small
- * machines, and where a lower rate may do. *out: NULL where no trees are found. */
+ * machines, and where a lower rate may do. If time was over before flows ended, exchanges take milliseconds more for
+ * trees of a lower rate. *out: NULL where no trees are found. */
 static Status
 plan_direct(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out)
 {
@@ -373,9 +374,13 @@ plan_direct(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, 
 	Packing *flows, *exchanges = NULL;
 	int *work;
 	TRY(TEMP(ctx, work, topo->n_ranks));
+	bool before = ctx->late;
 	TRY(pack_branchings(ctx, topo, bound, ask, &flows));
+	bool late = ctx->late;
+	ctx->late = before;
 	if (ask->coll == ALLREDUCE && (!flows || topo->n_ranks <= RANKS || ask->tolerance.num > 0))
 		TRY(pack_spanning(ctx, topo, bound, ask, &exchanges));
+	ctx->late = ctx->late || late;
 	*out = !flows || (exchanges && (exchanges->n_trees < flows->n_trees || (exchanges->n_trees == flows->n_trees
 	    && pack_depth(exchanges, work) < pack_depth(flows, work)))) ? exchanges : flows;
 	return OK;
