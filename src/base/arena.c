@@ -1,15 +1,19 @@
 #include "base/arena.h"
+#include "base/pages.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 64 << 10 };
+/* Of a first block, and of the largest; in between a block has twice the bytes of the one before. SPARSE_LEAST: of
+ * larger arrays of zeros only what is written is to take memory; the others are in large pages all the same. */
+enum { BLOCK_BYTES = 64 << 10, BLOCK_MOST = 4 << 20, SPARSE_LEAST = 32 << 20 };
 
 struct arena_block {
 	struct arena_block *before;
 	size_t size, used;
+	size_t mapped;		/* bytes of pages_new; 0: from malloc */
 	max_align_t bytes[];
 };
 
@@ -19,20 +23,44 @@ aligned(size_t n)
 	return (n + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
 }
 
-/* A block with room for `need` bytes. Zeroed ones are for one large array: calloc has pages that are zero already, and
- * that take memory only once they are written. */
+/* sparse: for one large array, which is zero already, and takes memory only where it is written. */
+static struct arena_block *
+new_block(size_t *bytes, bool zeroed, bool sparse, size_t *mapped)
+{
+	if (*bytes < PAGES_LEAST)
+		return zeroed ? calloc(1, *bytes) : malloc(*bytes);
+	struct arena_block *block = pages_new(bytes, sparse);
+	*mapped = *bytes;
+	return block;
+}
+
+/* A block with room for `need` bytes. */
 static struct arena_block *
 add_block(Arena *arena, size_t need, bool zeroed)
 {
-	size_t size = need > BLOCK_BYTES ? need : BLOCK_BYTES;
-	struct arena_block *block = zeroed ? calloc(1, sizeof *block + size) : malloc(sizeof *block + size);
+	size_t bytes = BLOCK_BYTES, mapped = 0, least = sizeof(struct arena_block) + need;
+	while (bytes < BLOCK_MOST && arena->last && bytes < 2 * arena->last->size)
+		bytes *= 2;
+	if (bytes < least)
+		bytes = least;
+	struct arena_block *block = new_block(&bytes, zeroed, zeroed && need >= SPARSE_LEAST, &mapped);
 	if (!block)
 		return NULL;
 	block->before = arena->last;
-	block->size = size;
+	block->size = bytes - sizeof *block;
 	block->used = 0;
+	block->mapped = mapped;
 	arena->last = block;
 	return block;
+}
+
+static void
+free_block(struct arena_block *block)
+{
+	if (block->mapped)
+		pages_free(block, block->mapped);
+	else
+		free(block);
 }
 
 /* *zeroed: the bytes are to be zero; false on return: they are not. */
@@ -92,7 +120,7 @@ arena_release(Arena *arena, ArenaMark mark)
 {
 	while (arena->last != mark.block) {
 		struct arena_block *before = arena->last->before;
-		free(arena->last);
+		free_block(arena->last);
 		arena->last = before;
 	}
 	if (arena->last)

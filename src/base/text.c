@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "base/pages.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -27,6 +28,8 @@ text_reserve(Text *text, size_t more)
 	if (text->failed || (text->data && text->room - text->size > more))
 		return !text->failed;
 	size_t room = text->room ? text->room : 4096;
+	if (more >= PAGES_LEAST && more < SIZE_MAX / 4)
+		room = text->size + more + PAGES_LEAST;
 	while (room - text->size <= more && room < SIZE_MAX / 2)
 		room *= 2;
 	char *grown = room - text->size > more ? realloc(text->data, room) : NULL;
@@ -34,6 +37,7 @@ text_reserve(Text *text, size_t more)
 		text->failed = true;
 		return false;
 	}
+	pages_large(grown, room);
 	text->data = grown;
 	text->room = room;
 	return true;

@@ -28,18 +28,25 @@ search_rows_new(Ctx *ctx, const Topology *topo, Search *out)
 	return OK;
 }
 
-Status
-search_new_lazy(Ctx *ctx, const Topology *topo, Search *out)
+/* All pairs of ranks. sparse: few of the hops will be written; else all of them, before any is read. */
+static Status
+new_pairs(Ctx *ctx, const Topology *topo, bool sparse, Search *out)
 {
-	Search s = { .topo = topo, .switched = topo->n_vertices > topo->n_ranks };
-	if (!s.switched)
-		return search_new(ctx, topo, out);
+	Search s = { .topo = topo, .switched = true, .n_hops = topo->n_ranks * (topo->n_ranks - 1) };
 	TRY(topo_check_pairs(ctx, topo));
-	s.n_hops = topo->n_ranks * (topo->n_ranks - 1);
-	TRY(TEMP(ctx, s.hop, s.n_hops));
+	if (sparse)
+		TRY(TEMP(ctx, s.hop, s.n_hops));
+	else if (!(s.hop = arena_raw(&ctx->scratch, (size_t)s.n_hops, sizeof *s.hop)))
+		return fail_memory(ctx);
 	TRY(search_hubs(ctx, &s));
 	*out = s;
 	return OK;
+}
+
+Status
+search_new_lazy(Ctx *ctx, const Topology *topo, Search *out)
+{
+	return topo->n_vertices > topo->n_ranks ? new_pairs(ctx, topo, true, out) : search_new(ctx, topo, out);
 }
 
 Status
@@ -48,7 +55,7 @@ search_new(Ctx *ctx, const Topology *topo, Search *out)
 	int n = topo->n_ranks;
 	Search s = { .topo = topo, .n_hops = topo->n_links };
 	if (topo->n_vertices > n) {
-		TRY(search_new_lazy(ctx, topo, &s));
+		TRY(new_pairs(ctx, topo, false, &s));
 		struct hop *hop = s.hop;
 		for (int src = 0; src < n; src++)
 			for (int dst = 0; dst < n; dst++)

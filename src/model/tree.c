@@ -143,9 +143,11 @@ image_of_edges(Ctx *ctx, const Edge *edge, int n, const int *vertex, const int *
 	int n_links = 0, *images = NULL;
 	for (int e = 0; e < n && link; e++)
 		n_links += edge[e].n_links;
+	*out = arena_raw(&ctx->run, (size_t)n, sizeof **out);
 	if (link)
-		TRY(NEW(ctx, images, n_links));
-	TRY(NEW(ctx, *out, n));
+		images = arena_raw(&ctx->run, (size_t)n_links, sizeof *images);
+	if (!*out || (link && !images))
+		return fail_memory(ctx);
 	for (int e = 0; e < n; e++) {
 		Edge *image = &(*out)[e];
 		*image = edge[e];

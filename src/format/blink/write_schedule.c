@@ -195,7 +195,10 @@ put_parts(JsonWriter *w, const Schedule *sched)
 	json_end(w);
 }
 
-enum { INT_BYTES = 12 };	/* of a number and what parts it from the next */
+enum {
+	INT_BYTES = 12,		/* of a number and what parts it from the next */
+	TREE_BYTES = 160	/* of a tree, about, without its edges */
+};
 
 static char *
 put_int(char *to, int value)
@@ -271,6 +274,32 @@ put_tree(JsonWriter *w, const Segment *segment, bool has_part)
 	json_end(w);
 }
 
+static size_t
+digits_of(int most)
+{
+	size_t n = 1;
+	while ((most /= 10) > 0)
+		n++;
+	return n;
+}
+
+/* Of the edges of all trees, or a little more. */
+static size_t
+edge_bytes(const Schedule *sched)
+{
+	size_t n_edges = 0, n_links = 0;
+	for (int t = 0; t < sched->n_segments; t++) {
+		const Tree *tree = &sched->segment[t].tree;
+		n_edges += (size_t)tree->n_down + (size_t)tree->n_up;
+		for (int e = 0; e < tree->n_down; e++)
+			n_links += (size_t)tree->down[e].n_links;
+		for (int e = 0; e < tree->n_up; e++)
+			n_links += (size_t)tree->up[e].n_links;
+	}
+	/* ", [src, dst, [" and "]]" about the links of an edge, and ", " after each. */
+	return n_edges * (10 + 2 * digits_of(sched->topo->n_ranks)) + n_links * (2 + digits_of(sched->topo->n_links));
+}
+
 /* Where each map takes each rank and link; where it takes switches follows. */
 static void
 put_symmetry(JsonWriter *w, const Topology *topo, const Symmetry *sym)
@@ -304,6 +333,7 @@ sched_write_json(const Schedule *sched, Text *out)
 	if (sched->symmetry)
 		put_symmetry(&w, sched->topo, sched->symmetry);
 	json_array(&w, "trees", JSON_BLOCK);
+	text_reserve(out, edge_bytes(sched) + (size_t)sched->n_segments * TREE_BYTES);
 	for (int t = 0; t < sched->n_segments; t++)
 		put_tree(&w, &sched->segment[t], sched->n_parts > 0);
 	json_end(&w);
