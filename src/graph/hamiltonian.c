@@ -280,6 +280,7 @@ struct walk {
 	int64_t *price;		/* of each link */
 	int *order, *n_ordered;	/* hops of each rank, the better first: as many as were asked for */
 	enum ordered { NONE_YET, SOME_NEAR, ALL_NEAR, SOME_FAR, ALL_HOPS } *ordered;	/* near: in its server */
+	int *server;		/* of each rank */
 	int *server_rank, *first_rank;	/* ranks by server, and where those of each begin */
 	bool *visited;
 	int *server_left;	/* ranks of each server that are not visited */
@@ -289,8 +290,7 @@ struct walk {
 static int
 server_of(const struct walk *w, int rank)
 {
-	int node = w->p->topo->vertex[rank].node;
-	return node < 0 ? 0 : node;
+	return w->server[rank];
 }
 
 /* What makes a hop better than others from the same rank: it stays in the server; has faster and fewer links; leads to
@@ -352,7 +352,7 @@ struct ordering {
 	struct merit last, worst;	/* of those in order, if n > 0; of the others, if m == most */
 };
 
-static void
+static inline void
 order_one(struct ordering *o, int h)
 {
 	int *next = o->order + o->n, at;
@@ -568,11 +568,15 @@ new_walk(struct finder *p, struct walk *w)
 	TRY(TEMP(p->ctx, w->ordered, n));
 	TRY(TEMP(p->ctx, w->visited, n));
 	TRY(TEMP(p->ctx, w->server_left, n_nodes));
+	TRY(TEMP(p->ctx, w->server, n));
 	TRY(TEMP(p->ctx, w->server_rank, n));
 	TRY(TEMP(p->ctx, w->first_rank, n_nodes + 1));
 	TRY(TEMP(p->ctx, next, n_nodes));
-	for (int r = 0; r < n; r++)
-		w->server_left[server_of(w, r)]++;
+	for (int r = 0; r < n; r++) {
+		int node = p->topo->vertex[r].node;
+		w->server[r] = node < 0 ? 0 : node;
+		w->server_left[w->server[r]]++;
+	}
 	for (int s = 0; s < n_nodes; s++)
 		w->first_rank[s + 1] = w->first_rank[s] + w->server_left[s];
 	memcpy(next, w->first_rank, (size_t)n_nodes * sizeof *next);

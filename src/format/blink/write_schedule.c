@@ -2,6 +2,7 @@
 #include "base/json_write.h"
 #include "format/format.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void
@@ -223,9 +224,40 @@ put_int(char *to, int value)
 	return to;
 }
 
-/* [src, dst, [link, ...]] as JsonWriter would put them, at once: a file has millions. */
+/* The digits of each number below n: an edge has about five, and a file millions of edges. */
+struct digits {
+	int n;
+	struct {
+		char text[7];
+		unsigned char length;
+	} *of;			/* NULL: they are not known beforehand */
+};
+
+/* Of all ranks and links. Without them edges are only written more slowly. */
 static void
-put_edge(Text *out, const Edge *edge, bool first)
+digits_make(const Topology *topo, struct digits *out)
+{
+	enum { MOST = 9999999 };
+	int n = topo->n_links > topo->n_ranks ? topo->n_links : topo->n_ranks;
+	*out = (struct digits){ .n = n };
+	out->of = n <= MOST ? calloc((size_t)n, sizeof *out->of) : NULL;
+	for (int i = 0; i < n && out->of; i++)
+		out->of[i].length = (unsigned char)(put_int(out->of[i].text, i) - out->of[i].text);
+}
+
+/* Writes up to 7 bytes, and counts those of the number. */
+static inline char *
+put_known(char *to, const struct digits *digits, int value)
+{
+	if (!digits->of || value < 0 || value >= digits->n)
+		return put_int(to, value);
+	memcpy(to, digits->of[value].text, sizeof digits->of[value].text);
+	return to + digits->of[value].length;
+}
+
+/* [src, dst, [link, ...]] as JsonWriter would put them, at once. */
+static void
+put_edge(Text *out, const struct digits *digits, const Edge *edge, bool first)
 {
 	if (!text_reserve(out, (4 + (size_t)edge->n_links) * INT_BYTES))
 		return;
@@ -233,12 +265,12 @@ put_edge(Text *out, const Edge *edge, bool first)
 	if (!first)
 		to = mempcpy(to, ", ", 2);
 	*to++ = '[';
-	to = mempcpy(put_int(to, edge->src), ", ", 2);
-	to = mempcpy(put_int(to, edge->dst), ", [", 3);
+	to = mempcpy(put_known(to, digits, edge->src), ", ", 2);
+	to = mempcpy(put_known(to, digits, edge->dst), ", [", 3);
 	for (int i = 0; i < edge->n_links; i++) {
 		if (i)
 			to = mempcpy(to, ", ", 2);
-		to = put_int(to, edge->link[i]);
+		to = put_known(to, digits, edge->link[i]);
 	}
 	to = mempcpy(to, "]]", 2);
 	*to = 0;
@@ -246,18 +278,18 @@ put_edge(Text *out, const Edge *edge, bool first)
 }
 
 static void
-put_edges(JsonWriter *w, const char *phase, const Edge *edge, int n)
+put_edges(JsonWriter *w, const char *phase, const struct digits *digits, const Edge *edge, int n)
 {
 	if (n == 0)
 		return;
 	json_array(w, phase, JSON_LINE);
 	for (int e = 0; e < n; e++)
-		put_edge(w->out, &edge[e], e == 0);
+		put_edge(w->out, digits, &edge[e], e == 0);
 	json_end(w);
 }
 
 static void
-put_tree(JsonWriter *w, const Segment *segment, bool has_part)
+put_tree(JsonWriter *w, const struct digits *digits, const Segment *segment, bool has_part)
 {
 	json_object(w, NULL, JSON_BLOCK);
 	json_array(w, "segment", JSON_LINE);
@@ -267,8 +299,8 @@ put_tree(JsonWriter *w, const Segment *segment, bool has_part)
 	json_int(w, "root", segment->tree.root);
 	if (has_part)
 		json_int(w, "part", segment->part);
-	put_edges(w, "down", segment->tree.down, segment->tree.n_down);
-	put_edges(w, "up", segment->tree.up, segment->tree.n_up);
+	put_edges(w, "down", digits, segment->tree.down, segment->tree.n_down);
+	put_edges(w, "up", digits, segment->tree.up, segment->tree.n_up);
 	if (segment->n_to)
 		json_ints(w, "to", segment->to, segment->n_to);
 	json_end(w);
@@ -319,6 +351,7 @@ void
 sched_write_json(const Schedule *sched, Text *out)
 {
 	JsonWriter w = { .out = out };
+	struct digits digits;
 	json_object(&w, NULL, JSON_BLOCK);
 	json_string(&w, "format", "blink-schedule");
 	json_int(&w, "version", sched->symmetry ? 2 : 1);
@@ -333,9 +366,11 @@ sched_write_json(const Schedule *sched, Text *out)
 	if (sched->symmetry)
 		put_symmetry(&w, sched->topo, sched->symmetry);
 	json_array(&w, "trees", JSON_BLOCK);
+	digits_make(sched->topo, &digits);
 	text_reserve(out, edge_bytes(sched) + (size_t)sched->n_segments * TREE_BYTES);
 	for (int t = 0; t < sched->n_segments; t++)
-		put_tree(&w, &sched->segment[t], sched->n_parts > 0);
+		put_tree(&w, &digits, &sched->segment[t], sched->n_parts > 0);
+	free(digits.of);
 	json_end(&w);
 	json_end(&w);
 	text_put(out, "\n");
