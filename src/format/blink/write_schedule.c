@@ -230,26 +230,30 @@ struct digits {
 	struct {
 		char text[7];
 		unsigned char length;
-	} *of;			/* NULL: they are not known beforehand */
+	} *of;
 };
 
-/* Of all ranks and links. Without them edges are only written more slowly. */
-static void
+/* Of all ranks and links: LIMIT_LINKS has 7 digits. False: no memory. */
+static bool
 digits_make(const Topology *topo, struct digits *out)
 {
-	enum { MOST = 9999999 };
 	int n = topo->n_links > topo->n_ranks ? topo->n_links : topo->n_ranks;
-	*out = (struct digits){ .n = n };
-	out->of = n <= MOST ? calloc((size_t)n, sizeof *out->of) : NULL;
-	for (int i = 0; i < n && out->of; i++)
-		out->of[i].length = (unsigned char)(put_int(out->of[i].text, i) - out->of[i].text);
+	out->n = 0;
+	out->of = calloc((size_t)n, sizeof *out->of);
+	if (!out->of)
+		return false;
+	for (; out->n < n; out->n++) {
+		char *text = out->of[out->n].text;
+		out->of[out->n].length = (unsigned char)(put_int(text, out->n) - text);
+	}
+	return true;
 }
 
 /* Writes up to 7 bytes, and counts those of the number. */
 static inline char *
 put_known(char *to, const struct digits *digits, int value)
 {
-	if (!digits->of || value < 0 || value >= digits->n)
+	if (value < 0 || value >= digits->n)
 		return put_int(to, value);
 	memcpy(to, digits->of[value].text, sizeof digits->of[value].text);
 	return to + digits->of[value].length;
@@ -366,7 +370,7 @@ sched_write_json(const Schedule *sched, Text *out)
 	if (sched->symmetry)
 		put_symmetry(&w, sched->topo, sched->symmetry);
 	json_array(&w, "trees", JSON_BLOCK);
-	digits_make(sched->topo, &digits);
+	out->failed |= !digits_make(sched->topo, &digits);
 	text_reserve(out, edge_bytes(sched) + (size_t)sched->n_segments * TREE_BYTES);
 	for (int t = 0; t < sched->n_segments; t++)
 		put_tree(&w, &digits, &sched->segment[t], sched->n_parts > 0);
