@@ -14,6 +14,8 @@ network_new(Ctx *ctx, int vertices, int arcs, Network *out)
 	TRY(TEMP(ctx, out->next, vertices));
 	TRY(TEMP(ctx, out->queue, vertices));
 	TRY(TEMP(ctx, out->changed, 2 * (size_t)arcs));
+	TRY(TEMP(ctx, out->index, 2 * (size_t)arcs));
+	TRY(TEMP(ctx, out->excess, vertices));
 	return TEMP(ctx, out->was, 2 * (size_t)arcs);
 }
 
@@ -35,6 +37,8 @@ network_build(Network *net, int n, int n_arcs, const int *tail, const int *head,
 		net->arc[a] = (struct network_arc){ head[i], back, 0 };
 		net->arc[back] = (struct network_arc){ tail[i], a, 0 };
 		at[i] = a;
+		net->index[a] = i;
+		net->index[back] = -1;
 	}
 	memset(net->was, -1, (size_t)net->n_arcs * sizeof *net->was);
 }
@@ -136,14 +140,140 @@ network_send(Network *net, int from, int to, int64_t enough)
 	return total;
 }
 
-int64_t
-network_flow(Network *net, int from, int to, int64_t enough)
+/* Each arc has its room again. */
+static void
+put_back(Network *net)
 {
-	int64_t total = network_send(net, from, to, enough);
 	for (; net->n_changed > 0; net->n_changed--) {
 		int a = net->changed[net->n_changed - 1];
 		net->arc[a].room = net->was[a];
 		net->was[a] = -1;
 	}
+}
+
+int64_t
+network_flow(Network *net, int from, int to, int64_t enough)
+{
+	int64_t total = network_send(net, from, to, enough);
+	put_back(net);
+	return total;
+}
+
+/* ---- flows that begin with an earlier one ---- */
+
+static void
+carry(Network *net, int a, int64_t units)
+{
+	change(net, a, -units);
+	change(net, net->arc[a].back, units);
+}
+
+/* What the arc carries now; below 0: what its opposite carries. */
+static int64_t
+carried(const Network *net, int a)
+{
+	return net->was[a] < 0 ? 0 : net->was[a] - net->arc[a].room;
+}
+
+/* What was kept, as far as there is room; `excess` of a vertex is what enters it and does not leave it. */
+static void
+load(Network *net, int from, const int *at, const struct network_kept *kept)
+{
+	for (int i = 0; i < kept->n; i++) {
+		int a = at[kept->load[i].index], to = net->arc[a].to;
+		int64_t units = kept->load[i].units < net->arc[a].room ? kept->load[i].units : net->arc[a].room;
+		if (units <= 0 || to == from)
+			continue;
+		carry(net, a, units);
+		net->excess[to] += units;
+		net->excess[net->arc[net->arc[a].back].to] -= units;
+	}
+}
+
+/* Where more leaves a vertex than enters it, less leaves it. */
+static void
+fill_gaps(Network *net, int from)
+{
+	int n = 0, *queue = net->queue;
+	for (int v = 0; v < net->n; v++)
+		if (net->excess[v] < 0 && v != from)
+			queue[n++] = v;
+	while (n > 0) {
+		int v = queue[--n];
+		for (int a = net->first[v]; net->excess[v] < 0; a++) {
+			int64_t units = carried(net, a), gap = -net->excess[v];
+			int to = net->arc[a].to;
+			if (units <= 0)
+				continue;
+			units = units < gap ? units : gap;
+			carry(net, a, -units);
+			if (net->excess[to] >= 0 && net->excess[to] < units)
+				queue[n++] = to;
+			net->excess[to] -= units;
+			net->excess[v] += units;
+		}
+	}
+}
+
+/* As much of the excess of v as can go to `to` at once, or through one vertex after it. */
+static void
+drain(Network *net, int v, int to)
+{
+	for (int a = net->first[v]; a < net->first[v + 1] && net->excess[v] > 0; a++) {
+		int w = net->arc[a].to, last = net->first[w];
+		int64_t units = net->excess[v] < net->arc[a].room ? net->excess[v] : net->arc[a].room;
+		if (w < to || units <= 0)
+			continue;
+		if (w > to)
+			units = units < net->arc[last].room ? units : net->arc[last].room;
+		carry(net, a, units);
+		if (w > to)
+			carry(net, last, units);
+		net->excess[v] -= units;
+	}
+}
+
+/* What enters a vertex goes to `to`, or does not enter it. */
+static void
+drain_all(Network *net, int from, int to)
+{
+	int n = 0, *queue = net->queue;
+	for (int v = 0; v < net->n; v++)
+		if (net->excess[v] > 0 && v != from)
+			queue[n++] = v;
+	while (n > 0) {
+		int v = queue[--n];
+		drain(net, v, to);
+		for (int a = net->first[v]; net->excess[v] > 0; a++) {
+			int64_t units = -carried(net, a);
+			int u = net->arc[a].to;
+			if (units <= 0)
+				continue;
+			units = units < net->excess[v] ? units : net->excess[v];
+			carry(net, a, units);
+			if (net->excess[u] == 0 && u != from)
+				queue[n++] = u;
+			net->excess[u] += units;
+			net->excess[v] -= units;
+		}
+	}
+}
+
+int64_t
+network_flow_again(Network *net, int from, int to, int64_t enough, const int *at, int n, struct network_kept *kept)
+{
+	load(net, from, at, kept);
+	fill_gaps(net, from);
+	drain_all(net, from, to);
+	int64_t total = -net->excess[from];
+	net->excess[from] = 0;
+	total += network_send(net, from, to, enough - total);
+	kept->n = 0;
+	for (int i = 0; i < net->n_changed && kept->n < kept->room; i++) {
+		int a = net->changed[i];
+		if (net->index[a] >= 0 && net->index[a] < n && carried(net, a) > 0)
+			kept->load[kept->n++] = (struct network_load){ net->index[a], carried(net, a) };
+	}
+	put_back(net);
 	return total;
 }

@@ -31,6 +31,8 @@ enum {
 	RANK_BITS = 64,
 	FLOW_NS = 50000,	/* about what a flow takes */
 	MOST_CELLS = 1 << 28,	/* links times ranks: a bit for each */
+	KEPT_ARCS = 4,		/* arcs of a rank's last flow that are kept, times the ranks */
+	MOST_KEPT = 1 << 22,	/* of all ranks */
 	WANTED_PARTS = 8,	/* of a root's units, in trees through switches that are not of all */
 	MOST_PARTS = 64,
 	MOST_ORIENTED = 64,	/* ranks of an allreduce, likewise */
@@ -68,6 +70,7 @@ struct branchings {
 	bool *has_tight;
 	Network net;		/* arcs; from the source to each rank; from the source to each group */
 	int *tail, *head, *at;	/* of its arcs */
+	struct network_kept *kept;	/* of each rank: the last flow from it, for the next to begin with */
 	Packing *pack;
 	int room;		/* for trees */
 };
@@ -138,7 +141,7 @@ net_flow(struct branchings *b, int x, int y, int64_t enough)
 {
 	struct network_arc *from_x = &b->net.arc[b->at[b->n_arcs + x]];
 	from_x->room = NETWORK_INFINITE;
-	int64_t flow = network_flow(&b->net, y, b->n, enough);
+	int64_t flow = network_flow_again(&b->net, y, b->n, enough, b->at, b->n_arcs, &b->kept[y]);
 	from_x->room = b->owed[x];
 	return flow;
 }
@@ -374,6 +377,20 @@ list_arcs(struct branchings *b)
 	return OK;
 }
 
+/* Most flows are over few arcs for each rank; what there is no room for is not kept. */
+static Status
+new_kept(struct branchings *b)
+{
+	struct network_load *load;
+	int room = KEPT_ARCS * b->n < MOST_KEPT / b->n ? KEPT_ARCS * b->n : MOST_KEPT / b->n;
+	room = b->n_arcs < room ? b->n_arcs : room;
+	TRY(TEMP(b->ctx, b->kept, b->n));
+	TRY(TEMP(b->ctx, load, (size_t)b->n * (size_t)room));
+	for (int v = 0; v < b->n; v++)
+		b->kept[v] = (struct network_kept){ 0, room, load + (size_t)v * (size_t)room };
+	return OK;
+}
+
 static Status
 new_branchings(struct branchings *b)
 {
@@ -389,6 +406,7 @@ new_branchings(struct branchings *b)
 	TRY(TEMP(b->ctx, b->head, arcs));
 	TRY(TEMP(b->ctx, b->at, arcs));
 	TRY(network_new(b->ctx, vertices, arcs, &b->net));
+	TRY(new_kept(b));
 	return new_group(b, &b->now);
 }
 
@@ -411,6 +429,8 @@ pack_once(struct branchings *b, Collective coll, const Supply *supply, int patie
 	b->n_waiting = 0;
 	b->others = supply->total;
 	memset(b->has_tight, 0, (size_t)b->n_arcs * sizeof *b->has_tight);
+	for (int v = 0; v < b->n; v++)
+		b->kept[v].n = 0;
 	for (int a = 0; a < b->n_arcs; a++)
 		b->left[a] = b->arc[a].units;
 	memcpy(b->owed, supply->owed, (size_t)b->n * sizeof *b->owed);
