@@ -26,6 +26,8 @@ network_build(Network *net, int n, int n_arcs, const int *tail, const int *head,
 	net->n_arcs = 2 * n_arcs;
 	memset(net->first, 0, ((size_t)n + 1) * sizeof *net->first);
 	for (int i = 0; i < n_arcs; i++) {
+		if (tail[i] < 0)
+			continue;
 		net->first[tail[i] + 1]++;
 		net->first[head[i] + 1]++;
 	}
@@ -33,6 +35,9 @@ network_build(Network *net, int n, int n_arcs, const int *tail, const int *head,
 		net->first[v + 1] += net->first[v];
 	memcpy(net->next, net->first, (size_t)n * sizeof *net->next);
 	for (int i = 0; i < n_arcs; i++) {
+		at[i] = -1;
+		if (tail[i] < 0)
+			continue;
 		int a = net->next[tail[i]]++, back = net->next[head[i]]++;
 		net->arc[a] = (struct network_arc){ head[i], back, 0 };
 		net->arc[back] = (struct network_arc){ tail[i], a, 0 };
@@ -180,7 +185,10 @@ static void
 load(Network *net, int from, const int *at, const struct network_kept *kept)
 {
 	for (int i = 0; i < kept->n; i++) {
-		int a = at[kept->load[i].index], to = net->arc[a].to;
+		int a = at[kept->load[i].index];
+		if (a < 0)
+			continue;
+		int to = net->arc[a].to;
 		int64_t units = kept->load[i].units < net->arc[a].room ? kept->load[i].units : net->arc[a].room;
 		if (units <= 0 || to == from)
 			continue;

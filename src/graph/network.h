@@ -34,7 +34,8 @@ struct network_kept {
 /* Room for these numbers of vertices and arcs, in the scratch arena. */
 Status network_new(Ctx *ctx, int vertices, int arcs, Network *out);
 
-/* n vertices and n_arcs arcs, of no capacity yet. at[i]: where the arc of tail[i] and head[i] is, to set its `room`. */
+/* n vertices and n_arcs arcs, of no capacity yet. at[i]: where the arc of tail[i] and head[i] is, to set its `room`; tail[i] < 0:
+ * there is none, and at[i] is -1. */
 void network_build(Network *net, int n, int n_arcs, const int *tail, const int *head, int *at);
 
 /* The maximum flow, or `enough` if that is less. Capacities stay. From: Dinic 1970. */

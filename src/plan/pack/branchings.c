@@ -15,9 +15,10 @@
  * 1976).
  *
  * One root is done after the other, so that groups are few: the roots that have not begun, whose ranks are one
- * each, and what stayed behind. A flow ends when it is known to be large enough. Where it is not, the ranks beyond
- * its cut have no slack left once mu is taken, and slack never grows: the link is of no use to any group with a
- * rank among these, which a comparison of bit sets tells the next time. */
+ * each, and what stayed behind. A flow to a rank begins with the last one to it, of which most still fits, and ends
+ * when it is known to be large enough. Where it is not, it leaves a cut. mu is what slack the ranks beyond that have,
+ * and slack never grows: for any group with a rank among these no link into them is of more use than that, which a
+ * comparison of bit sets tells the next time. */
 #include "graph/network.h"
 #include "plan/pack/orient.h"
 #include "plan/pack/pack.h"
@@ -32,6 +33,7 @@ enum {
 	FLOW_NS = 50000,	/* about what a flow takes */
 	MOST_CELLS = 1 << 28,	/* links times ranks: a bit for each */
 	KEPT_ARCS = 4,		/* arcs of a rank's last flow that are kept, times the ranks */
+	MOST_CUTS = 64,		/* sets whose slack is kept up to date, the last ones */
 	MOST_KEPT = 1 << 22,	/* of all ranks */
 	WANTED_PARTS = 8,	/* of a root's units, in trees through switches that are not of all */
 	MOST_PARTS = 64,
@@ -66,8 +68,11 @@ struct branchings {
 	int n_waiting;
 	struct group waiting[MOST_WAITING];	/* the last one goes on first */
 	struct group now;
-	uint64_t *tight;	/* of each arc: the ranks beyond the last cut that it had no slack across; or none */
-	bool *has_tight;
+	uint64_t *cut;		/* of each arc: the ranks beyond the last cut that limited it */
+	int64_t *limit;		/* what slack these had then, at most; below 0: none did */
+	uint64_t *recent;	/* the last cuts of all arcs, and what slack they have */
+	int64_t slack[MOST_CUTS];
+	int n_recent;
 	Network net;		/* arcs; from the source to each rank; from the source to each group */
 	int *tail, *head, *at;	/* of its arcs */
 	struct network_kept *kept;	/* of each rank: the last flow from it, for the next to begin with */
@@ -104,7 +109,7 @@ net_build(struct branchings *b)
 {
 	int source = b->n, m = 0;
 	for (int a = 0; a < b->n_arcs; a++, m++) {
-		b->tail[m] = b->arc[a].to;
+		b->tail[m] = b->left[a] > 0 ? b->arc[a].to : -1;
 		b->head[m] = b->arc[a].from;
 	}
 	for (int v = 0; v < b->n; v++, m++) {
@@ -124,8 +129,9 @@ net_build(struct branchings *b)
 	network_build(&b->net, b->n + 1 + b->n_waiting, m, b->tail, b->head, b->at);
 	struct network_arc *arc = b->net.arc;
 	m = 0;
-	for (int a = 0; a < b->n_arcs; a++)
-		arc[b->at[m++]].room = b->left[a];
+	for (int a = 0; a < b->n_arcs; a++, m++)
+		if (b->at[m] >= 0)
+			arc[b->at[m]].room = b->left[a];
 	for (int v = 0; v < b->n; v++)
 		arc[b->at[m++]].room = b->owed[v];
 	for (int w = 0; w < b->n_waiting; w++)
@@ -148,24 +154,55 @@ net_flow(struct branchings *b, int x, int y, int64_t enough)
 
 /* ---- growing ---- */
 
-/* How many units of the current group can take the arc. */
-static int64_t
-slack_of(struct branchings *b, int a)
+static void
+keep_cut(struct branchings *b, int a, int64_t slack)
 {
-	int x = b->arc[a].from, y = b->arc[a].to;
-	int64_t want = b->now.units < b->left[a] ? b->now.units : b->left[a];
-	uint64_t *tight = b->tight + (size_t)a * (size_t)b->words;
-	if (b->has_tight[a] && meets(tight, b->now.has, b->words))
-		return 0;
-	int64_t mu = net_flow(b, x, y, b->others + want) - b->others;
-	if (mu >= want)
-		return want;
-	memset(tight, 0, (size_t)b->words * sizeof *tight);
+	uint64_t *cut = b->cut + (size_t)a * (size_t)b->words;
+	int i = b->n_recent++ % MOST_CUTS;
+	memset(cut, 0, (size_t)b->words * sizeof *cut);
 	for (int v = 0; v < b->n; v++)
 		if (network_side(&b->net, v))
-			set_bit(tight, v);
-	b->has_tight[a] = mu <= 0;
-	return mu > 0 ? mu : 0;
+			set_bit(cut, v);
+	b->limit[a] = b->slack[i] = slack;
+	memcpy(b->recent + (size_t)i * (size_t)b->words, cut, (size_t)b->words * sizeof *cut);
+}
+
+/* Would the ranks of a cut that is kept lose slack, if the current group took the arc? */
+static bool
+crosses(const struct branchings *b, int i, int a)
+{
+	const uint64_t *set = b->recent + (size_t)i * (size_t)b->words;
+	return has_bit(set, b->arc[a].to) && !has_bit(set, b->arc[a].from) && meets(set, b->now.has, b->words);
+}
+
+/* As many units of the current group as can take the arc by the cuts that are known. */
+static int64_t
+most_of(const struct branchings *b, int a)
+{
+	int64_t most = b->now.units < b->left[a] ? b->now.units : b->left[a];
+	int n = b->n_recent < MOST_CUTS ? b->n_recent : MOST_CUTS;
+	if (b->limit[a] >= 0 && b->limit[a] < most
+	    && meets(b->cut + (size_t)a * (size_t)b->words, b->now.has, b->words))
+		most = b->limit[a];
+	for (int i = 0; i < n; i++)
+		if (b->slack[i] < most && crosses(b, i, a))
+			most = b->slack[i];
+	return most;
+}
+
+/* How many units of the current group can take the arc; where that is `few` or less, no less than that. */
+static int64_t
+slack_of(struct branchings *b, int a, int64_t few)
+{
+	int64_t most = most_of(b, a);
+	if (most <= few)
+		return most;
+	int64_t mu = net_flow(b, b->arc[a].from, b->arc[a].to, b->others + most) - b->others;
+	if (mu >= most)
+		return most;
+	mu = mu > 0 ? mu : 0;
+	keep_cut(b, a, mu);
+	return mu;
 }
 
 /* The arc by which most units go on; of equal ones that with the fewest hops behind it. Where some go on, arcs with
@@ -183,7 +220,7 @@ best_arc(struct branchings *b, int64_t *units)
 			int a = b->out[j];
 			if (has_bit(b->now.has, b->arc[a].to) || has_bit(b->now.dead, a) || b->left[a] <= *units)
 				continue;
-			int64_t mu = slack_of(b, a);
+			int64_t mu = slack_of(b, a, *units);
 			if (mu == 0)
 				set_bit(b->now.dead, a);
 			if (mu > *units) {
@@ -235,6 +272,9 @@ join(struct branchings *b, int a)
 static Status
 grow(struct branchings *b, int a, int64_t units, bool *room)
 {
+	int n = b->n_recent < MOST_CUTS ? b->n_recent : MOST_CUTS;
+	for (int i = 0; i < n; i++)
+		b->slack[i] -= crosses(b, i, a) ? units : 0;
 	b->left[a] -= units;
 	b->net.arc[b->at[a]].room = b->left[a];
 	*room = true;
@@ -400,8 +440,9 @@ new_branchings(struct branchings *b)
 	TRY(list_arcs(b));
 	TRY(TEMP(b->ctx, b->left, b->n_arcs));
 	TRY(TEMP(b->ctx, b->owed, b->n));
-	TRY(TEMP(b->ctx, b->tight, (size_t)b->n_arcs * (size_t)b->words));
-	TRY(TEMP(b->ctx, b->has_tight, b->n_arcs));
+	TRY(TEMP(b->ctx, b->cut, (size_t)b->n_arcs * (size_t)b->words));
+	TRY(TEMP(b->ctx, b->limit, b->n_arcs));
+	TRY(TEMP(b->ctx, b->recent, MOST_CUTS * (size_t)b->words));
 	TRY(TEMP(b->ctx, b->tail, arcs));
 	TRY(TEMP(b->ctx, b->head, arcs));
 	TRY(TEMP(b->ctx, b->at, arcs));
@@ -428,7 +469,8 @@ pack_once(struct branchings *b, Collective coll, const Supply *supply, int patie
 	b->patience = patience;
 	b->n_waiting = 0;
 	b->others = supply->total;
-	memset(b->has_tight, 0, (size_t)b->n_arcs * sizeof *b->has_tight);
+	memset(b->limit, -1, (size_t)b->n_arcs * sizeof *b->limit);
+	b->n_recent = 0;
 	for (int v = 0; v < b->n; v++)
 		b->kept[v].n = 0;
 	for (int a = 0; a < b->n_arcs; a++)
