@@ -543,7 +543,7 @@ pack_shallow(Ctx *ctx, const Supply *supply, bool rooted, Frac unit, Packing **o
 		Packing *pack = NULL;
 		Hop *hop;
 		bool whole;
-		TRY(shallow_hops(ctx, supply, parts[i / 2], i % 2, &hop, &n, &whole));
+		TRY(shallow_hops(ctx, supply, parts[i / 2], i % 2, false, &hop, &n, &whole));
 		if (whole && (!rooted || n <= 2 * parts[i / 2] * supply->topo->n_ranks))
 			TRY(shallow_packing(ctx, supply, hop, n, unit, &pack));
 		int depth = pack ? pack_depth(pack, work) : INT_MAX;
@@ -563,7 +563,7 @@ split_switches(struct branchings *b, const Supply *supply, bool rooted)
 	Hop *want;
 	int n;
 	bool whole;
-	TRY(shallow_hops(b->ctx, supply, rooted ? WANTED_PARTS : 1, true, &want, &n, &whole));
+	TRY(shallow_hops(b->ctx, supply, rooted ? WANTED_PARTS : 1, true, true, &want, &n, &whole));
 	return split_off(b->ctx, supply, want, n, &b->arc, &b->n_arcs);
 }
 

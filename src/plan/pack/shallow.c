@@ -270,7 +270,7 @@ grow_trees(struct grower *g, int root, int parts, int64_t *work, int64_t *rest)
 }
 
 Status
-shallow_hops(Ctx *ctx, const Supply *supply, int parts, bool near_first, Hop **out, int *n, bool *whole)
+shallow_hops(Ctx *ctx, const Supply *supply, int parts, bool near_first, bool some, Hop **out, int *n, bool *whole)
 {
 	struct grower g;
 	int64_t *work;
@@ -278,7 +278,7 @@ shallow_hops(Ctx *ctx, const Supply *supply, int parts, bool near_first, Hop **o
 	TRY(grower_new(ctx, supply, &g));
 	g.near_first = near_first;
 	TRY(TEMP(ctx, work, supply->topo->n_links));
-	for (int r = 0; r < supply->topo->n_ranks; r++) {
+	for (int r = 0; r < supply->topo->n_ranks && (some || *whole); r++) {
 		int64_t rest = supply->owed[r];
 		TRY(grow_trees(&g, r, parts, work, &rest));
 		*whole &= rest == 0;

@@ -7,9 +7,11 @@
  * n_ranks - 1 hops that begin with one of its root, a parent's before its children's. In the scratch arena.
  * parts: the trees of a root are at first of its units / parts; more trees are less deep.
  * near_first: ranks send to near ones first, whatever those can send themselves.
- * *whole: they are of all units; else hops are what is wanted of split_off.
+ * some: where trees of all units do not fit, some are still wanted, of split_off; else the hops are of no use then.
+ * *whole: they are of all units.
  * Random: none. Cost: a search through the switches for each hop. */
-Status shallow_hops(Ctx *ctx, const Supply *supply, int parts, bool near_first, Hop **out, int *n, bool *whole);
+Status shallow_hops(Ctx *ctx, const Supply *supply, int parts, bool near_first, bool some, Hop **out, int *n,
+    bool *whole);
 
 /* A packing of these hops, which are of all units; unit: of them, bytes/s. Fails: LIMIT more trees than a schedule may
  * have. */
