@@ -267,6 +267,39 @@ drain_all(Network *net, int from, int to)
 	}
 }
 
+/* Paths of three arcs at most, as a search by levels would look at many arcs. Returns what goes over them. */
+static int64_t
+short_paths(Network *net, int from, int to, int64_t enough)
+{
+	int *first_hop = net->level, path[3];
+	int64_t total = 0, more;
+	memset(first_hop, -1, (size_t)net->n * sizeof *first_hop);
+	for (int a = net->first[from]; a < net->first[from + 1]; a++)
+		if (net->arc[a].room > 0 && net->arc[a].to < to)
+			first_hop[net->arc[a].to] = a;
+	for (int i = net->first[to]; i < net->first[to + 1]; i++) {
+		int v = net->arc[i].to, last = net->arc[i].back;
+		if (v > to || v == from || net->arc[last].room <= 0)
+			continue;
+		path[2] = last;
+		path[0] = first_hop[v];
+		path[1] = last;
+		if (path[0] >= 0 && net->arc[path[0]].room > 0 && total < enough) {
+			push(net, path, 2, enough - total, &more);
+			total += more;
+		}
+		for (int a = net->first[v]; a < net->first[v + 1] && net->arc[last].room > 0 && total < enough; a++) {
+			path[0] = first_hop[net->arc[a].to];
+			path[1] = net->arc[a].back;
+			if (path[0] < 0 || net->arc[path[0]].room <= 0 || net->arc[path[1]].room <= 0)
+				continue;
+			push(net, path, 3, enough - total, &more);
+			total += more;
+		}
+	}
+	return total;
+}
+
 int64_t
 network_flow_again(Network *net, int from, int to, int64_t enough, const int *at, int n, struct network_kept *kept)
 {
@@ -275,6 +308,8 @@ network_flow_again(Network *net, int from, int to, int64_t enough, const int *at
 	drain_all(net, from, to);
 	int64_t total = -net->excess[from];
 	net->excess[from] = 0;
+	if (total < enough)
+		total += short_paths(net, from, to, enough - total);
 	total += network_send(net, from, to, enough - total);
 	kept->n = 0;
 	for (int i = 0; i < net->n_changed && kept->n < kept->room; i++) {
