@@ -105,7 +105,8 @@ push(Network *net, const int *path, int n, int64_t most, int64_t *pushed)
 	return full;
 }
 
-/* All paths along the levels, with at most `enough` on them. `queue` has the arcs of the current one. */
+/* All paths along the levels, with at most `enough` on them; others as far away as `to` lead nowhere. `queue` has the
+ * arcs of the current one. */
 static int64_t
 block(Network *net, int from, int to, int64_t enough)
 {
@@ -126,7 +127,8 @@ block(Network *net, int from, int to, int64_t enough)
 			continue;
 		}
 		const struct network_arc *arc = &net->arc[net->next[v]];
-		if (arc->room > 0 && net->level[arc->to] == net->level[v] + 1) {
+		bool leads = net->level[arc->to] < net->level[to] || arc->to == to;
+		if (arc->room > 0 && leads && net->level[arc->to] == net->level[v] + 1) {
 			net->queue[depth++] = net->next[v];
 			v = arc->to;
 		} else {

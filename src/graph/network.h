@@ -18,7 +18,7 @@ typedef struct {
 	int *level, *next, *queue;	/* work space of each vertex */
 	int n_changed, *changed;	/* arcs that the current flow has changed */
 	int64_t *was;		/* of each arc: its room before the flow, below 0: no flow has changed it */
-	int *index;		/* of each arc: which of those that the network was built of; below 0: opposite to one */
+	int *index;		/* of each arc: which of those that the network was built of; below 0: opposite */
 	int64_t *excess;	/* of each vertex: work space, 0 between flows */
 } Network;
 
@@ -34,15 +34,16 @@ struct network_kept {
 /* Room for these numbers of vertices and arcs, in the scratch arena. */
 Status network_new(Ctx *ctx, int vertices, int arcs, Network *out);
 
-/* n vertices and n_arcs arcs, of no capacity yet. at[i]: where the arc of tail[i] and head[i] is, to set its `room`; tail[i] < 0:
- * there is none, and at[i] is -1. */
+/* n vertices and n_arcs arcs, of no capacity yet. at[i]: where the arc of tail[i] and head[i] is, to set its `room`;
+ * tail[i] < 0: there is none, and at[i] is -1. */
 void network_build(Network *net, int n, int n_arcs, const int *tail, const int *head, int *at);
 
 /* The maximum flow, or `enough` if that is less. Capacities stay. From: Dinic 1970. */
 int64_t network_flow(Network *net, int from, int to, int64_t enough);
 
-/* The same, which begins with what an earlier flow from there carried over arcs, as far as it still fits, and keeps what
- * this one carries over the first n arcs. A vertex after `to` has one arc out of it, to that: of its arcs the first. */
+/* The same, which begins with what an earlier flow from there carried over arcs, as far as it still fits, and keeps
+ * what this one carries over the first n arcs; perhaps more than `enough`. A vertex after `to` has one arc out of it,
+ * to that: of its arcs the first. */
 int64_t network_flow_again(Network *net, int from, int to, int64_t enough, const int *at, int n,
     struct network_kept *kept);
 
