@@ -398,7 +398,7 @@ is_lowest(const struct link_run *link, const struct filling *f)
 {
 	Wide rounding = link->weights + ((Wide)link->sharing << RATE_BITS);
 	if (f->sharing == 0)
-		return f->left << RATE_BITS > rounding;
+		return f->left > rounding >> RATE_BITS;
 	return f->high < UNBOUND && f->level >= f->high && (f->high - f->below - 2) * f->weights > rounding;
 }
 
