@@ -487,3 +487,13 @@ cluster_far_edge(const Cluster *c, int out_way, int in_way, Edge *out)
 	*out = (Edge){ from->rank, to->rank, n, link };
 	return OK;
 }
+
+bool
+cluster_sides_agree(const Cluster *c)
+{
+	bool same = c->n_ways[0] == c->n_ways[1];
+	for (int i = 0; same && i < c->n_ways[0]; i++)
+		same = c->way[0][i].rank == c->way[1][i].rank && c->way[0][i].network == c->way[1][i].network
+		    && c->way[0][i].capacity == c->way[1][i].capacity;
+	return same;
+}

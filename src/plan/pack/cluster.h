@@ -49,4 +49,8 @@ Status cluster_near_edge(const Cluster *c, int src, int dst, Edge *out);
 /* Over ways of two servers, by their numbers in way[WAY_OUT] and way[WAY_IN]. */
 Status cluster_far_edge(const Cluster *c, int out_way, int in_way, Edge *out);
 
+/* Are way[WAY_OUT] and way[WAY_IN] the same, of a rank, to a network, with a capacity? An allreduce uses each in both
+ * directions, for the same data. */
+bool cluster_sides_agree(const Cluster *c);
+
 #endif

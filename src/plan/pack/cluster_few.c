@@ -74,17 +74,6 @@ plane_of(const struct few *f, int way)
 	return f->plane[f->c.way[0][way].network];
 }
 
-/* Both sides have the same ways, as an allreduce uses each in both directions. */
-static bool
-sides_agree(const Cluster *c)
-{
-	bool same = c->n_ways[0] == c->n_ways[1];
-	for (int i = 0; same && i < c->n_ways[0]; i++)
-		same = c->way[0][i].rank == c->way[1][i].rank && c->way[0][i].network == c->way[1][i].network
-		    && c->way[0][i].capacity == c->way[1][i].capacity;
-	return same;
-}
-
 /* False: some networks lead to others that do not lead back, or not to all that these lead to. */
 static bool
 find_planes(struct few *f)
@@ -721,7 +710,7 @@ pack_cluster_few(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out)
 		TRY(cluster_read(ctx, topo, &f.c, &good));
 	if (good)
 		TRY(TEMP(ctx, f.plane, f.c.n_networks));
-	if (good && sides_agree(&f.c) && find_planes(&f)) {
+	if (good && cluster_sides_agree(&f.c) && find_planes(&f)) {
 		f.most = ask->max_trees && ask->max_trees < f.c.n_ways[0] ? ask->max_trees : f.c.n_ways[0];
 		bool too_large = f.most > LIMIT_TREE_EDGES / each;
 		f.most = too_large ? (int)(LIMIT_TREE_EDGES / each) : f.most;

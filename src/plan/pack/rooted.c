@@ -49,16 +49,6 @@ struct plan {
 
 /* ---- servers ---- */
 
-static bool
-same_ways(const Cluster *c)
-{
-	bool same = c->n_types == 1 && c->n_ways[0] == c->n_ways[1];
-	for (int i = 0; same && i < c->n_ways[0]; i++)
-		same = c->way[0][i].rank == c->way[1][i].rank && c->way[0][i].network == c->way[1][i].network
-		    && c->way[0][i].capacity == c->way[1][i].capacity;
-	return same;
-}
-
 /* How many trees of rate bound / n_trees fit that capacity, bytes/s. */
 static int64_t
 fitting(const struct plan *p, int64_t capacity, int n_trees)
@@ -478,7 +468,7 @@ pack_rooted(Ctx *ctx, const Topology *topo, Collective coll, int root, const Bou
 	*out = NULL;
 	if (good)
 		TRY(cluster_read(ctx, topo, &p.c, &good));
-	if (!good || !same_ways(&p.c))
+	if (!good || p.c.n_types != 1 || !cluster_sides_agree(&p.c))
 		return OK;
 	p.home = p.c.of[root];
 	TRY(collective_has_blocks(coll) ? plan_paths(&p, out) : plan_best(&p, out));

@@ -46,17 +46,6 @@ multiply(int64_t a, int64_t b, int64_t *out)
 	return true;
 }
 
-/* An allreduce uses a way in both directions, for the same data. */
-static bool
-sides_agree(const Cluster *c)
-{
-	bool same = c->n_ways[0] == c->n_ways[1];
-	for (int i = 0; same && i < c->n_ways[0]; i++)
-		same = c->way[0][i].rank == c->way[1][i].rank && c->way[0][i].network == c->way[1][i].network
-		    && c->way[0][i].capacity == c->way[1][i].capacity;
-	return same;
-}
-
 static Status
 hub_each_rank(struct plan *p)
 {
@@ -86,7 +75,7 @@ hub_each_way(struct plan *p, bool *good)
 {
 	const Cluster *c = &p->c;
 	int64_t common = least_multiple(c);
-	*good = common > 0 && sides_agree(c);
+	*good = common > 0 && cluster_sides_agree(c);
 	TRY(TEMP(p->ctx, p->hub, c->n_ways[0]));
 	for (int s = 0; s < c->n_servers && *good; s++) {
 		const struct cluster_server *server = &c->server[s];
