@@ -374,13 +374,13 @@ nvlink_joins_servers(const Topology *machine)
 
 /* Why versions are left out, or NULL. */
 static const char *
-reason(const Job *job, const NcclBeside *beside, bool alike)
+reason(const Job *job, const NcclBeside *beside, bool equal)
 {
 	const Topology *machine = job->machine;
 	for (int l = 0; l < machine->n_links; l++)
 		if (machine->link[l].class == LINK_XGMI)
 			return "the model is of NCCL, and these GPUs have RCCL";
-	if (!alike)
+	if (!equal)
 		return "the model of NCCL has the same number of GPUs in each server";
 	if (beside->servers.n > 1 && nvlink_joins_servers(machine))
 		return "the model of NCCL has no NVLink between servers";
@@ -472,13 +472,13 @@ nccl_prepare(Ctx *ctx, const Job *job, const SimParameters *p, NcclBeside **out)
 {
 	NcclBeside *beside;
 	BaselineJob of = { .machine = job->machine, .gpu = job->gpu, .n = job->topo->n_ranks };
-	bool alike;
+	bool equal;
 	TRY(NEW(ctx, beside, 1));
 	*beside = (NcclBeside){ .p = *p, .coll = job->ask.coll };
-	TRY(nccl_servers(ctx, job->machine, job->gpu, of.n, &beside->servers, &alike));
-	if (alike && beside->servers.n > 1)
+	TRY(nccl_servers(ctx, job->machine, job->gpu, of.n, &beside->servers, &equal));
+	if (equal && beside->servers.n > 1)
 		TRY(nccl_cards(ctx, job->machine, job->gpu, &beside->servers, &beside->cards, &beside->far));
-	beside->why_not = reason(job, beside, alike);
+	beside->why_not = reason(job, beside, equal);
 	beside->left_out = not_modelled(job, beside);
 	if (!nccl_serves(job->ask.coll))
 		beside->why_not = "NCCL sends blocks from rank to rank for this collective";

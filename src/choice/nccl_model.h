@@ -3,7 +3,7 @@
  * Pure arithmetic, of facts that NCCL publishes as source: src/graph/tuning.cc (latencies, bandwidths, corrections),
  * src/graph/search.cc, connect.cc and topo.h (speeds and number of channels), src/enqueue.cc (the choice, threads and
  * channels) of 2.8.4, 2.19.4 and 2.30.7; src/enqueue.cc, init.cc, transport/net.cc and misc/rings.cc of 2.4.8. One
- * server or several that are alike; ring and tree. Random: none. */
+ * server or several of equal size; ring and tree. Random: none. */
 #ifndef BLINK_CHOICE_NCCL_MODEL_H
 #define BLINK_CHOICE_NCCL_MODEL_H
 

@@ -14,7 +14,7 @@
 /* ---- servers and their network cards ---- */
 
 Status
-nccl_servers(Ctx *ctx, const Topology *machine, const int *gpu, int n, NcclServers *out, bool *alike)
+nccl_servers(Ctx *ctx, const Topology *machine, const int *gpu, int n, NcclServers *out, bool *equal)
 {
 	int *server, *count;
 	out->n = 0;
@@ -24,10 +24,10 @@ nccl_servers(Ctx *ctx, const Topology *machine, const int *gpu, int n, NcclServe
 		if (count[machine->vertex[gpu[i]].node]++ == 0)
 			server[machine->vertex[gpu[i]].node] = out->n++;
 	out->gpus = n / out->n;
-	*alike = true;
+	*equal = true;
 	for (int i = 0; i < n; i++)
-		*alike = *alike && count[machine->vertex[gpu[i]].node] == out->gpus;
-	if (!*alike)
+		*equal = *equal && count[machine->vertex[gpu[i]].node] == out->gpus;
+	if (!*equal)
 		return OK;
 	TRY(NEW(ctx, out->rank, n));
 	for (int i = 0; i < n; i++) {

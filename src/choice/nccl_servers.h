@@ -1,5 +1,5 @@
-/* NCCL over several servers: their network cards, and its trees. Servers are alike here: each has the same number of
- * GPUs of the job, and its k-th GPU stands for the k-th of every other. */
+/* NCCL over several servers: their network cards, and its trees. Servers are of equal size: each has the same number
+ * of GPUs of the job, and its k-th GPU stands for the k-th of every other. */
 #ifndef BLINK_CHOICE_NCCL_SERVERS_H
 #define BLINK_CHOICE_NCCL_SERVERS_H
 
@@ -11,8 +11,8 @@ typedef struct {
 	int *rank;		/* of server s: rank[s * gpus ..], ascending; servers as their first ranks */
 } NcclServers;
 
-/* gpu[i] of n is rank i. *alike: all servers have as many GPUs; else *out is not filled. */
-Status nccl_servers(Ctx *ctx, const Topology *machine, const int *gpu, int n, NcclServers *out, bool *alike);
+/* gpu[i] of n is rank i. *equal: all servers have as many GPUs; else *out is not filled. */
+Status nccl_servers(Ctx *ctx, const Topology *machine, const int *gpu, int n, NcclServers *out, bool *equal);
 
 /* The network cards next to the GPUs of the first server, by PCIe switches alone, or where there are none all that it
  * has: *far. GPUs that have links to the network are their own cards. out->n is 0 where there are none.
