@@ -71,33 +71,34 @@ flow_to_sink(Flow *f, int v, Wide capacity)
 	f->arc[sink_arc(f, v)].capacity = capacity;
 }
 
-/* Breadth-first levels from the source in the residual graph; false: the sink has none, the flow is a maximum. */
+/* Breadth-first levels in the residual graph from the source, or to the sink, until the other has one too; false: it has
+ * none, the flow is a maximum. */
 static bool
-flow_levels(Flow *f)
+flow_levels(Flow *f, bool to_sink)
 {
-	int head = 0, tail = 0;
+	int head = 0, tail = 0, begin = to_sink ? f->sink : f->source, end = to_sink ? f->source : f->sink;
 	for (int v = 0; v < f->n; v++)
 		f->level[v] = -1;
-	f->level[f->source] = 0;
-	f->queue[tail++] = f->source;
-	while (head < tail) {
+	f->level[begin] = 0;
+	f->queue[tail++] = begin;
+	while (head < tail && f->level[end] < 0) {
 		int v = f->queue[head++];
 		for (int i = f->first[v]; i < f->first[v + 1]; i++) {
-			const struct arc *arc = &f->arc[f->list[i]];
-			if (arc->capacity > 0 && f->level[arc->to] < 0) {
-				f->level[arc->to] = f->level[v] + 1;
-				f->queue[tail++] = arc->to;
+			int a = f->list[i], w = f->arc[a].to;
+			if (f->arc[a ^ to_sink].capacity > 0 && f->level[w] < 0) {
+				f->level[w] = f->level[v] + 1;
+				f->queue[tail++] = w;
 			}
 		}
 	}
-	return f->level[f->sink] >= 0;
+	return f->level[end] >= 0;
 }
 
 /* One augmenting path along the levels, with an explicit stack in `queue`; 0: none is left. */
 static Wide
-flow_augment(Flow *f)
+flow_augment(Flow *f, bool to_sink)
 {
-	int depth = 0, v = f->source;
+	int depth = 0, v = f->source, step = to_sink ? -1 : 1;
 	while (v != f->sink) {
 		if (f->next[v] == f->first[v + 1]) {
 			if (depth == 0)
@@ -108,7 +109,7 @@ flow_augment(Flow *f)
 			continue;
 		}
 		int a = f->list[f->next[v]];
-		if (f->arc[a].capacity > 0 && f->level[f->arc[a].to] == f->level[v] + 1) {
+		if (f->arc[a].capacity > 0 && f->level[f->arc[a].to] == f->level[v] + step && f->level[f->arc[a].to] >= 0) {
 			f->queue[depth++] = a;
 			v = f->arc[a].to;
 		} else {
@@ -126,29 +127,46 @@ flow_augment(Flow *f)
 	return least;
 }
 
+/* Do fewer vertices lead to the sink than come from the source? Then a search from there is shorter. */
+static bool
+sink_is_smaller(const Flow *f)
+{
+	int more = 0;
+	for (int v = 0; v < f->topo->n_vertices; v++)
+		more += (f->arc[source_arc(f, v)].capacity > 0) - (f->arc[sink_arc(f, v)].capacity > 0);
+	return more > 0;
+}
+
 Wide
 flow_max(Flow *f)
 {
 	Wide total = 0;
-	while (flow_levels(f)) {
+	bool to_sink = sink_is_smaller(f);
+	while (flow_levels(f, to_sink)) {
 		memcpy(f->next, f->first, (size_t)f->n * sizeof *f->next);
-		for (Wide more; (more = flow_augment(f)) > 0;)
+		for (Wide more; (more = flow_augment(f, to_sink)) > 0;)
 			total += more;
 	}
+	f->sided = !to_sink;
 	return total;
 }
 
 bool
-flow_side(const Flow *f, int v)
+flow_side(Flow *f, int v)
 {
+	if (!f->sided)
+		flow_levels(f, false);
+	f->sided = true;
 	return f->level[v] >= 0;
 }
 
 int64_t
-flow_between(Flow *f, int from, int to)
+flow_past(Flow *f, const bool *in_set, int r, bool into)
 {
 	flow_reset(f, 1, false);
-	flow_from_source(f, from, FLOW_INFINITE);
-	flow_to_sink(f, to, FLOW_INFINITE);
+	for (int v = 0; v < f->topo->n_ranks; v++)
+		if (in_set[v])
+			(into ? flow_to_sink : flow_from_source)(f, v, FLOW_INFINITE);
+	(into ? flow_from_source : flow_to_sink)(f, r, FLOW_INFINITE);
 	return (int64_t)flow_max(f);
 }

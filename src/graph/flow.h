@@ -22,6 +22,7 @@ typedef struct {
 	struct arc *arc;	/* 2l and 2l + 1 are link l; then those of the source, then those of the sink */
 	int *first, *list;	/* arcs by vertex */
 	int *level, *next, *queue;
+	bool sided;		/* level: of the vertices on the source's side, and of no other */
 } Flow;
 
 Status flow_new(Ctx *ctx, const Topology *topo, Flow *out);	/* in the scratch arena */
@@ -38,9 +39,11 @@ void flow_to_sink(Flow *f, int v, Wide capacity);
 Wide flow_max(Flow *f);
 
 /* After flow_max: is v on the source's side of the minimum cut, the smallest such side? */
-bool flow_side(const Flow *f, int v);
+bool flow_side(Flow *f, int v);
 
-/* The maximum flow between two ranks, from a reset. */
-int64_t flow_between(Flow *f, int from, int to);
+/* The maximum flow, from a reset, from all ranks of a set to rank r that is not in it; into: from r to them. For the least
+ * cut between one rank and any other, the set is that rank and those whose cuts are known: a lower one has them all on
+ * one side. */
+int64_t flow_past(Flow *f, const bool *in_set, int r, bool into);
 
 #endif

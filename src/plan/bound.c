@@ -17,12 +17,16 @@ rooted_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective col
 {
 	Flow f;
 	int64_t least = INT64_MAX;
+	bool *known;
 	TRY(flow_new(ctx, topo, &f));
+	TRY(TEMP(ctx, known, topo->n_ranks));
+	known[root] = true;
 	for (int i = 0; i < sym->n_representatives; i++) {
 		int r = sym->representative[i];
 		if (r == root || (least < INT64_MAX && out_of_time(ctx, FLOW_WORK(topo))))
 			continue;
-		int64_t between = coll == BROADCAST ? flow_between(&f, root, r) : flow_between(&f, r, root);
+		int64_t between = flow_past(&f, known, r, coll == REDUCE);
+		known[r] = true;
 		if (between >= least)
 			continue;
 		least = between;
@@ -38,7 +42,7 @@ rooted_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective col
 
 /* The side of the last flow becomes the certificate, if it proves a lower bound. */
 static Status
-keep_side(Ctx *ctx, const Topology *topo, const Flow *f, Collective coll, int root, Bound *bound, bool *lower)
+keep_side(Ctx *ctx, const Topology *topo, Flow *f, Collective coll, int root, Bound *bound, bool *lower)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Bound cut = { .kind = CERTIFICATE_CUT };
@@ -66,6 +70,7 @@ static Status
 single_cuts(Ctx *ctx, const Topology *topo, const Symmetry *sym, Flow *f, Collective coll, int root, Bound *bound)
 {
 	bool reversed = coll == GATHER || coll == REDUCESCATTER, lower;
+	Wide least[2] = { FLOW_INFINITE, FLOW_INFINITE };	/* around one rank, and all others: the same blocks cross */
 	for (int i = 0; i < sym->n_representatives; i++) {
 		int r = sym->representative[i];
 		for (int others = 0; others < 2; others++) {
@@ -75,7 +80,10 @@ single_cuts(Ctx *ctx, const Topology *topo, const Symmetry *sym, Flow *f, Collec
 			flow_reset(f, 1, reversed);
 			for (int v = 0; v < topo->n_ranks; v++)
 				((v == r) != others ? flow_from_source : flow_to_sink)(f, v, FLOW_INFINITE);
-			flow_max(f);
+			Wide capacity = flow_max(f);
+			if (capacity >= least[others])
+				continue;
+			least[others] = capacity;
 			TRY(keep_side(ctx, topo, f, coll, root, bound, &lower));
 		}
 	}

@@ -351,11 +351,13 @@ static Status
 directed_cut(Ctx *ctx, const Topology *topo, Flow *f, Bound *bound)
 {
 	int64_t least = INT64_MAX;
-	bool *side;
+	bool *side, *known;
 	TRY(TEMP(ctx, side, topo->n_vertices));
-	for (int r = 1; r < topo->n_ranks; r++) {
+	TRY(TEMP(ctx, known, topo->n_ranks));
+	known[0] = true;
+	for (int r = 1; r < topo->n_ranks; known[r++] = true) {
 		for (int back = 0; back < 2 && (least == INT64_MAX || !out_of_time(ctx, FLOW_WORK(topo))); back++) {
-			int64_t between = back ? flow_between(f, r, 0) : flow_between(f, 0, r);
+			int64_t between = flow_past(f, known, r, back);
 			if (between >= least)
 				continue;
 			least = between;

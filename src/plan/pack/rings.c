@@ -85,6 +85,7 @@ static Status
 least_cut(Ctx *ctx, const Topology *topo, int64_t *out)
 {
 	Flow f;
+	bool *known;
 	*out = INT64_MAX;
 	TRY(simple_cuts(ctx, topo, false, out));
 	if (topo->n_nodes > 1)
@@ -92,8 +93,10 @@ least_cut(Ctx *ctx, const Topology *topo, int64_t *out)
 	if (topo->n_ranks > RINGS_CUT_RANKS)
 		return OK;
 	TRY(flow_new(ctx, topo, &f));
-	for (int r = 1; r < topo->n_ranks; r++) {
-		int64_t there = flow_between(&f, 0, r), back = flow_between(&f, r, 0);
+	TRY(TEMP(ctx, known, topo->n_ranks));
+	known[0] = true;
+	for (int r = 1; r < topo->n_ranks; known[r++] = true) {
+		int64_t there = flow_past(&f, known, r, false), back = flow_past(&f, known, r, true);
 		*out = there < *out ? there : *out;
 		*out = back < *out ? back : *out;
 	}
