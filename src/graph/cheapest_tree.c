@@ -12,7 +12,7 @@ enum { FEW_ROOTS = 16 };
 Status
 cheapest_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, Cheapest *out)
 {
-	Cheapest c = { .ctx = ctx, .topo = topo, .path_from = -1,
+	Cheapest c = { .ctx = ctx, .topo = topo, .path_end = -1, .last_to = -1,
 		.n_roots = sym ? sym->n_representatives : topo->n_ranks,
 		.roots = sym ? sym->representative : NULL };
 	bool mirrored;
@@ -128,23 +128,37 @@ cheapest_pair(Cheapest *c)
 	return least;
 }
 
-/* The shortest path to `to`: its hops in `there`, each at the rank that it enters. */
+/* Shortest paths from a rank, or to it. */
+static void
+find_paths(Cheapest *c, int end, bool into)
+{
+	if (c->path_end == end && c->paths_into == into)
+		return;
+	if (is_late(c))
+		search_quick_tree(&c->search, end, into, c->path_hop);
+	else
+		search_shortest_paths(&c->search, end, into, c->distance, c->path_hop);
+	c->path_end = end;
+	c->paths_into = into;
+}
+
+/* The shortest path: its hops in `there`, each at the rank that it enters. Many paths to one rank are found at once. */
 static int64_t
 cheapest_path(Cheapest *c, int from, int to)
 {
-	if (c->path_from != from) {
-		if (is_late(c))
-			search_quick_tree(&c->search, from, false, c->path_hop);
-		else
-			search_shortest_paths(&c->search, from, c->distance, c->path_hop);
-		c->path_from = from;
-	}
-	for (int v = to; v != from; v = c->search.hop[c->there[v]].src) {
+	enum { RANKS = 256 };
+	bool into = c->topo->n_ranks > RANKS && c->last_to == to && c->path_end != from;
+	int end = into ? to : from;
+	c->last_to = to;
+	find_paths(c, end, into);
+	for (int v = into ? from : to; v != (into ? to : from);) {
 		if (c->path_hop[v] < 0)
 			return -1;
-		c->there[v] = c->path_hop[v];
+		const struct hop *hop = &c->search.hop[c->path_hop[v]];
+		c->there[hop->dst] = c->path_hop[v];
+		v = into ? hop->dst : hop->src;
 	}
-	return c->distance[to];
+	return c->distance[into ? from : to];
 }
 
 /* As cheapest_pair, where the halves share the hops that are allowed. */
@@ -250,7 +264,7 @@ void
 cheapest_price(Cheapest *c, const int64_t *price)
 {
 	search_price(&c->search, price);
-	c->path_from = -1;
+	c->path_end = -1;
 	if (c->family)
 		c->family->price(c, price);
 }

@@ -41,9 +41,11 @@ struct Cheapest {
 	int root;		/* of the current tree, if paired */
 	int *there, *back;	/* hops of the current tree; back for DEMAND_ALLREDUCE only; -1: none */
 	int *into, *out_of;	/* work space of cheapest_pair */
-	int path_from;		/* source of the current shortest paths; -1: none */
-	int64_t *distance;	/* of each rank from it */
-	int *path_hop;		/* that enters each rank on its path from it */
+	int path_end;		/* of the current shortest paths: their source; -1: none */
+	bool paths_into;	/* it is their destination */
+	int last_to;		/* destination of the last path; -1: none */
+	int64_t *distance;	/* of each rank from (to) it */
+	int *path_hop;		/* that enters (leaves) each rank on its path */
 	int n_used, *used;	/* links that the current tree uses, in order of discovery, */
 	int *uses;		/* and how often it uses each link of the topology */
 	const Family *family;	/* NULL: trees of any kind */

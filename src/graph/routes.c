@@ -363,18 +363,19 @@ search_cheapest_hop(const Search *s, int src, int dst)
 
 /* Where hops are links: with a heap, in the same order. */
 static void
-sparse_paths(Search *s, int from, int64_t *distance, int *hop)
+sparse_paths(Search *s, int end, bool into, int64_t *distance, int *hop)
 {
 	const Topology *topo = s->topo;
+	const int *first = into ? topo->first_in : topo->first_out, *list = into ? topo->in : topo->out;
 	int size = 0;
 	for (int v = 0; v < topo->n_ranks; v++)
 		distance[v] = s->place[v] = hop[v] = -1;
-	distance[from] = 0;
-	heap_set(s, size++, from);
+	distance[end] = 0;
+	heap_set(s, size++, end);
 	while (size > 0) {
 		int v = heap_take(s, distance, &size);
-		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
-			int l = topo->out[i], w = topo->link[l].to;
+		for (int i = first[v]; i < first[v + 1]; i++) {
+			int l = list[i], w = into ? topo->link[l].from : topo->link[l].to;
 			int64_t far = distance[v] + s->hop[l].cost;
 			if (s->hop[l].cost < 0 || (distance[w] >= 0 && far >= distance[w]))
 				continue;
@@ -388,22 +389,22 @@ sparse_paths(Search *s, int from, int64_t *distance, int *hop)
 }
 
 void
-search_shortest_paths(Search *s, int from, int64_t *distance, int *hop)
+search_shortest_paths(Search *s, int end, bool into, int64_t *distance, int *hop)
 {
 	if (!s->switched) {
-		sparse_paths(s, from, distance, hop);
+		sparse_paths(s, end, into, distance, hop);
 		return;
 	}
 	int n = s->topo->n_ranks, *done = s->triple;
 	for (int v = 0; v < n; v++) {
-		distance[v] = v == from ? 0 : -1;
+		distance[v] = v == end ? 0 : -1;
 		hop[v] = -1;
 		done[v] = 0;
 	}
-	for (int v = from; v >= 0;) {
+	for (int v = end; v >= 0;) {
 		done[v] = 1;
-		for (int i = 0, h; (h = search_hop_at(s, v, i, false)) >= 0; i++) {
-			int w = s->hop[h].dst;
+		for (int i = 0, h; (h = search_hop_at(s, v, i, into)) >= 0; i++) {
+			int w = into ? s->hop[h].src : s->hop[h].dst;
 			if (s->hop[h].cost < 0 || done[w]
 			    || (distance[w] >= 0 && distance[v] + s->hop[h].cost >= distance[w]))
 				continue;

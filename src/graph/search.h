@@ -68,8 +68,9 @@ int search_hop_between(const Search *search, int src, int dst);
 /* Cheapest hop from src to dst, -1: none. Without switches a pair may have none or several. */
 int search_cheapest_hop(const Search *search, int src, int dst);
 
-/* Shortest paths of hops from a rank: distance of each rank, -1: none, and the hop that enters it, -1. Dijkstra. */
-void search_shortest_paths(Search *search, int from, int64_t *distance, int *hop);
+/* Shortest paths of hops from (into: to) a rank: distance of each rank, -1: none, and the hop that enters (leaves) it,
+ * -1. Dijkstra. */
+void search_shortest_paths(Search *search, int end, bool into, int64_t *distance, int *hop);
 
 /* Cheapest arborescence out of (into) root: hop[v] is the hop that enters (leaves) rank v, -1 at the root. Returns
  * its cost, or -1 where a rank has none. Chu and Liu 1965, Edmonds 1967; Tarjan's mergeable heaps, O(m log n). Of those

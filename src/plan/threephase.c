@@ -98,7 +98,7 @@ path_view(Cheapest *c, int v)
 	struct threephase *t = c->family_state;
 	struct view *view = &t->view[v];
 	if (!view->has_paths)
-		search_shortest_paths(&server_of(t, v)->search, t->servers.place[v], view->distance, view->path);
+		search_shortest_paths(&server_of(t, v)->search, t->servers.place[v], false, view->distance, view->path);
 	view->has_paths = true;
 	return view;
 }

@@ -101,7 +101,7 @@ find_gains(struct paths *p, struct gain *gain, int *n, double *bound)
 		p->y[l] += 0.1 * p->trifle / p->capacity[l] * fmin(1, 2 * least);
 	paths_price(p, p->y);
 	for (int from = 0; from < p->n_ranks; from++) {
-		search_shortest_paths(&p->search, from, p->distance, p->hop);
+		search_shortest_paths(&p->search, from, false, p->distance, p->hop);
 		for (int to = 0; to < p->n_ranks; to++) {
 			int d = paths_demand(p, from, to);
 			cost += (double)p->distance[to];
@@ -140,7 +140,7 @@ add_detours(struct paths *p, struct gain *gain, int n, int *n_added)
 		Demand d = collective_demand(ALLTOALL, p->n_ranks, -1, gain[i].demand);
 		bool added;
 		if (d.from != from)
-			search_shortest_paths(&p->search, d.from, p->distance, p->hop);
+			search_shortest_paths(&p->search, d.from, false, p->distance, p->hop);
 		from = d.from;
 		TRY(add_detour(p, d.from, d.to, &added));
 		*n_added += added;
@@ -391,7 +391,7 @@ make_bound(struct paths *p, Bound *out, bool *fits)
 	for (int l = 0; l < p->n_links; l++)
 		sum += (Wide)p->topo->link[l].capacity * p->price[l];
 	for (int from = 0; from < p->n_ranks; from++) {
-		search_shortest_paths(&p->search, from, p->distance, p->hop);
+		search_shortest_paths(&p->search, from, false, p->distance, p->hop);
 		for (int to = 0; to < p->n_ranks; to++)
 			cost += p->distance[to];
 	}

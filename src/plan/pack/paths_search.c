@@ -66,7 +66,7 @@ paths_bound(struct paths *p, const double *y)
 	double cost = 0;
 	paths_price(p, y);
 	for (int from = 0; from < p->n_ranks; from++) {
-		search_shortest_paths(&p->search, from, p->distance, p->hop);
+		search_shortest_paths(&p->search, from, false, p->distance, p->hop);
 		for (int to = 0; to < p->n_ranks; to++)
 			cost += (double)p->distance[to];
 	}

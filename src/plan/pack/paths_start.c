@@ -110,7 +110,7 @@ sweep(struct start *s, int number)
 		if (number > 0 && out_of_time(p->ctx, 50 * (int64_t)p->search.n_hops))
 			return OK;
 		paths_price(p, s->price);
-		search_shortest_paths(&p->search, from, p->distance, p->hop);
+		search_shortest_paths(&p->search, from, false, p->distance, p->hop);
 		TRY(route_source(s, from, number == 0));
 	}
 	if (number > 0)
