@@ -1,4 +1,4 @@
-/* Cheapest trees and routes against each other and against brute force, on random graphs with many ties and links
+/* Cheapest trees, routes and flows against each other and against brute force, on random graphs with many ties and links
  * that cost nothing; bounds with and without symmetry. */
 #include "graph/graph.h"
 #include "plan/plan.h"
@@ -151,10 +151,17 @@ limited(Ctx *ctx)
 				wrong += depth > limit;
 			}
 		}
-		search_shortest_paths(&s, 0, distance, hop);
+		search_shortest_paths(&s, 0, false, distance, hop);
 		for (int v = 1; v < n; v++) {
 			wrong += search_depth_limited_path(&s, 0, v, n - 1, layer, path) != distance[v];
 			wrong += (search_depth_limited_path(&s, 0, v, 1, layer, path) >= 0) != (hops[v] == 1);
+		}
+		search_shortest_paths(&s, 0, true, distance, hop);
+		for (int v = 1; v < n; v++) {
+			wrong += search_depth_limited_path(&s, v, 0, n - 1, layer, path) != distance[v];
+			for (int at = v; at != 0 && distance[v] >= 0; at = s.hop[hop[at]].dst)
+				distance[v] -= s.hop[hop[at]].cost;
+			wrong += distance[v] > 0;
 		}
 		arena_release(&ctx->scratch, scratch);
 		arena_release(&ctx->run, run);
@@ -293,6 +300,92 @@ routes(Ctx *ctx)
 	return report(wrong + (known < 10000), "routes behind switches that one link leaves");
 }
 
+/* ---- flows ---- */
+
+/* What leaves a side, of links, sources and sinks. */
+static int64_t
+leaving(const struct graph *g, unsigned side, const int64_t *from_source, const int64_t *to_sink)
+{
+	int64_t sum = 0;
+	for (int l = 0; l < g->topo.n_links; l++)
+		if ((side >> g->link[l].from & 1) && !(side >> g->link[l].to & 1))
+			sum += g->link[l].capacity;
+	for (int v = 0; v < g->topo.n_ranks; v++)
+		sum += side >> v & 1 ? to_sink[v] : from_source[v];
+	return sum;
+}
+
+/* The least of that over all sides, and the smallest side with it, which all others contain. */
+static int64_t
+brute_cut(const struct graph *g, const int64_t *from_source, const int64_t *to_sink, unsigned *smallest)
+{
+	int64_t least = INT64_MAX;
+	for (unsigned side = 0; side < 1u << g->topo.n_ranks; side++) {
+		int64_t sum = leaving(g, side, from_source, to_sink);
+		*smallest = sum < least ? side : sum == least ? *smallest & side : *smallest;
+		least = sum < least ? sum : least;
+	}
+	return least;
+}
+
+static int
+wrong_flow(Flow *f, const struct graph *g, int64_t found, const int64_t *from_source, const int64_t *to_sink)
+{
+	unsigned smallest = 0;
+	int wrong = found != brute_cut(g, from_source, to_sink, &smallest);
+	for (int v = 0; v < g->topo.n_ranks; v++)
+		wrong += flow_side(f, v) != (smallest >> v & 1);
+	return wrong;
+}
+
+/* Any sources and sinks, from the last of which or the first of which a search begins; and the least cut between rank 0
+ * and any other, by flows past the ranks that are known. */
+static int
+flows(Ctx *ctx)
+{
+	enum { ENOUGH = 1000 };		/* more than all links */
+	int wrong = 0;
+	for (int round = 0; round < 2000; round++) {
+		struct graph g;
+		Flow f;
+		int n = 2 + below(MOST - 1);
+		ArenaMark run = arena_mark(&ctx->run), scratch = arena_mark(&ctx->scratch);
+		if (make(ctx, &g, n, false, false) != OK || flow_new(ctx, &g.topo, &f) != OK)
+			return report(1, "flows: no memory");
+		for (int l = 0; l < g.topo.n_links; l++)
+			g.link[l].capacity = 1 + below(5);
+		int64_t from_source[MOST] = { 0 }, to_sink[MOST] = { 0 };
+		flow_reset(&f, 1, false);
+		for (int v = 0; v < n; v++) {
+			bool begins = below(2);
+			(begins ? from_source : to_sink)[v] = below(9);
+			flow_from_source(&f, v, from_source[v]);
+			flow_to_sink(&f, v, to_sink[v]);
+		}
+		wrong += wrong_flow(&f, &g, (int64_t)flow_max(&f), from_source, to_sink);
+		for (int into = 0; into < 2; into++) {
+			bool known[MOST] = { true };
+			int64_t least = ENOUGH, brute = ENOUGH;
+			for (int r = 1; r < n; known[r++] = true) {
+				int64_t one[MOST] = { ENOUGH }, other[MOST] = { 0 };
+				unsigned unused = 0;
+				other[r] = ENOUGH;
+				int64_t between = brute_cut(&g, into ? other : one, into ? one : other, &unused);
+				brute = between < brute ? between : brute;
+				for (int v = 0; v < n; v++)
+					one[v] = known[v] ? ENOUGH : 0;
+				int64_t past = flow_past(&f, known, r, into);
+				wrong += wrong_flow(&f, &g, past, into ? other : one, into ? one : other);
+				least = past < least ? past : least;
+			}
+			wrong += least != brute;
+		}
+		arena_release(&ctx->scratch, scratch);
+		arena_release(&ctx->run, run);
+	}
+	return report(wrong, "maximum flows, and cuts of one rank");
+}
+
 /* ---- bounds ---- */
 
 /* Equal GPUs in servers behind switches: the bound of an allreduce is the same whether the symmetry is known or
@@ -392,8 +485,8 @@ main(void)
 {
 	Ctx ctx;
 	ctx_init(&ctx);
-	int failed = arborescences(&ctx) + limited(&ctx) + spanning_trees(&ctx) + routes(&ctx) + alike_bounds(&ctx)
-	    + twins(&ctx);
+	int failed = arborescences(&ctx) + limited(&ctx) + spanning_trees(&ctx) + routes(&ctx) + flows(&ctx)
+	    + alike_bounds(&ctx) + twins(&ctx);
 	ctx_free(&ctx);
 	return failed != 0;
 }
