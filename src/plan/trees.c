@@ -434,8 +434,12 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 	Packing *greedy = NULL, *pack = NULL, *lower = NULL;
 	Frac rate, other;
 	*proof = *bound;
-	if (is_large(topo, ask))
-		TRY(pack_greedy(ctx, topo, bound, ask, &greedy));
+	if (is_large(topo, ask)) {
+		TRY(pack_rooted(ctx, topo, ask->coll, ask->root, bound, &pack));
+		bool best = pack && pack_rate(pack, ask->coll, topo->n_ranks, &rate) && frac_cmp(rate, bound->rate) >= 0;
+		TRY(pack_greedy(ctx, topo, bound, ask, best ? pack : NULL, &greedy));
+		pack = NULL;
+	}
 	bool known = greedy && pack_rate(greedy, ask->coll, topo->n_ranks, &rate);
 	if (known && frac_cmp(rate, bound->rate) >= 0) {
 		*out = greedy;

@@ -56,11 +56,13 @@ struct greedy {
 	Packing *incomplete;	/* the best of those with too few trees; NULL: none */
 	bool by_rank;		/* of equal routes: the one to the rank with the most free slots */
 	int n_later;		/* trees after this one */
+	int most_depth;		/* deeper trees would not be taken */
 	bool *reached, *entered;	/* ranks; servers */
 	int *queue, tail;
 	int *length;		/* links of the shortest route between two servers; 0: the same server, or none */
 	int *nearest;		/* of each rank: no route on from it has fewer links; INT_MAX: there is none */
 	Edge *edge;		/* to each rank, in the current tree */
+	int *depth;		/* its hops from (to) the root */
 	int64_t *price;
 };
 
@@ -249,13 +251,14 @@ add_route(struct greedy *g, int u, const struct route *route)
 	for (int k = 0; k < g->n_levels && !g->entered[node]; k++)
 		g->level[k].n_missing[g->level[k].group[node]]--;
 	g->edge[route->v] = (Edge){ g->into ? route->v : u, g->into ? u : route->v, route->n_links, link };
+	g->depth[route->v] = g->depth[u] + 1;
 	g->reached[route->v] = g->entered[node] = true;
 	g->nearest[route->v] = 0;
 	g->queue[g->tail++] = route->v;
 	return OK;
 }
 
-/* From ranks that were reached: the shortest route, from the first rank that has it. */
+/* From ranks that were reached: the shortest route, from the first rank that has it. Ends at ranks that are too deep. */
 static Status
 spread(struct greedy *g, bool again)
 {
@@ -267,7 +270,7 @@ spread(struct greedy *g, bool again)
 		for (int i = 1; i < g->tail; i++)
 			if (g->nearest[g->queue[i]] < g->nearest[u])
 				u = g->queue[i];
-		if (g->nearest[u] == INT_MAX)
+		if (g->nearest[u] == INT_MAX || g->depth[g->queue[g->tail - 1]] > g->most_depth)
 			return OK;
 		best_route(g, u, again, &best);
 		if (best.v >= 0 && best.n_links <= g->nearest[u])
@@ -307,7 +310,7 @@ grow_tree(struct greedy *g, Tree *out, bool *whole)
 	g->reached[g->root] = g->entered[g->node_of[g->root]] = true;
 	TRY(spread(g, false));
 	TRY(spread(g, true));
-	*whole = g->tail == topo->n_ranks;
+	*whole = g->tail == topo->n_ranks && g->depth[g->queue[g->tail - 1]] <= g->most_depth;
 	if (!*whole)
 		return OK;
 	TRY(TEMP(g->ctx, edge, topo->n_ranks));
@@ -409,25 +412,33 @@ greedy_new(Ctx *ctx, const Topology *topo, const Ask *ask, struct greedy *g)
 	TRY(TEMP(ctx, g->nearest, topo->n_ranks));
 	TRY(TEMP(ctx, g->rank_slots, topo->n_ranks));
 	TRY(TEMP(ctx, g->edge, topo->n_ranks));
+	TRY(TEMP(ctx, g->depth, topo->n_ranks));
 	for (int v = 0; v < topo->n_vertices; v++)
 		g->node_of[v] = topo->vertex[v].node >= 0 || v >= topo->n_ranks ? topo->vertex[v].node : g->n_nodes++;
 	return find_groups(g);
 }
 
 Status
-pack_greedy(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out)
+pack_greedy(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing *known, Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct greedy g;
-	Packing *best = NULL;
-	int *work, least = 0, n_trees = bound->kind == CERTIFICATE_CUT ? least_trees(topo, bound) : 0;
+	Packing *best = known;
+	int *work, most = INT_MAX, n_trees = bound->kind == CERTIFICATE_CUT ? least_trees(topo, bound) : 0;
 	TRY(greedy_new(ctx, topo, ask, &g));
 	/* If there is a time limit, half of it. */
 	g.stop_at = progress(ctx, "growing trees");
 	g.stop_at = g.stop_at == INT_MAX ? 0 : g.stop_at / 2;
 	TRY(TEMP(ctx, work, topo->n_ranks));
+	/* A tree more makes parts of the buffer smaller, a hop more takes longer: neither is worth many of the other. So
+	 * the sum of both is to become less. */
+	if (known)
+		most = pack_depth(known, work) + known->n_trees;
 	for (int i = 0; i < TRIES && n_trees > 0 && n_trees <= MOST_TREES; i++, n_trees *= 2) {
 		Packing *found = NULL;
+		g.most_depth = most == INT_MAX ? INT_MAX : most - n_trees;
+		if (g.most_depth < 1)
+			break;
 		if ((int64_t)topo->n_ranks * topo->n_ranks * n_trees > MOST_WORK)
 			break;
 		for (int by_rank = 0; by_rank < 2 && !found; by_rank++) {
@@ -436,15 +447,10 @@ pack_greedy(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, 
 		}
 		if (!found)
 			continue;
-		/* A tree more makes parts of the buffer smaller, a hop more takes longer: neither is worth many of
-		 * the other. */
-		int depth = pack_depth(found, work);
-		if (best && depth + n_trees >= least)
-			break;
-		least = depth + n_trees;
+		most = pack_depth(found, work) + n_trees - 1;
 		best = found;
 	}
-	if (best)
+	if (best != known)
 		log_verbose(ctx, "greedy: %d trees of equal rate, at the bound", best->n_trees);
 	arena_release(&ctx->scratch, mark);
 	*out = best ? best : g.incomplete;

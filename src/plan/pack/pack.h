@@ -60,9 +60,10 @@ Status pack_family(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bo
 void pack_note_reached(const Packing *pack, Collective coll, int n_ranks, Bound *proof);
 
 /* Broadcast or reduce at the bound by a few trees of equal rate, by a greedy choice, for many servers.
- * bound: a cut, of the same request. *out: at the bound, else the best that it finds; NULL where it finds no tree.
+ * bound: a cut, of the same request. known: others at the bound, or NULL. *out: at the bound, and known if the sum of
+ * their depth and number is less; else the best that it finds; NULL where it finds no tree.
  * Cost: the square of the ranks for each tree. */
-Status pack_greedy(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
+Status pack_greedy(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing *known, Packing **out);
 
 /* Broadcast, reduce, allgather or reducescatter at the bound, by maximum flows; an allreduce, too, where links are full
  * duplex (orient.c). Switches only forward: shallow trees through them are tried first
