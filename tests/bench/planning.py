@@ -128,6 +128,11 @@ def cases(work):
     for servers in (128, 256, 2048):
         for coll in ("allgather", "allreduce"):
             yield Case(f"{servers * 8} A100 {coll}", f"--synthetic|{a100.format(servers)}|-c {coll}")
+    for name, machine in (("4 units of a SuperPOD", "superpod-h100-4su"), ("2048 GPUs of ABCI", "abci-2048")):
+        for coll in ("broadcast", "gather"):
+            yield Case(f"{name} {coll}", f"topologies/{machine}.xml -c {coll}")
+    yield Case("64 servers of 16 GPUs and 8 NICs broadcast",
+               "--synthetic|server:64 gpu:16 switch:150 nic:8@12 pcie:12|-c broadcast")
 
 
 def arguments(text):
