@@ -313,7 +313,7 @@ fail_pairs(Ctx *ctx, const Topology *topo, Collective coll)
 	const char *name = collective_name(coll);
 	if (coll == ALLTOALL)
 		return fail(ctx, LIMIT, "%s: alltoall over %d GPUs, with a tree for each pair of them: want at most "
-		    "%d trees", topo->name, topo->n_ranks, LIMIT_TREES);
+		    "%d trees, or %d of symmetric servers", topo->name, topo->n_ranks, LIMIT_TREES, LIMIT_PATH_IMAGES);
 	return fail(ctx, LIMIT, "%s: %s over %d GPUs: want at most %d, or %s", topo->name, name, topo->n_ranks,
 	    LIMIT_PAIR_RANKS, collective_rooted(coll)
 	    ? "equal servers with a switch of their own that all of their GPUs are on" : "symmetric servers");
@@ -331,8 +331,11 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	if (status != LIMIT || ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT || in->n_parts)
 		return status;
 	const Error error = ctx->error;
+	Bound proof = *in->bound;
 	ctx->error.status = OK;
 	TRY(pack_templates(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
+	if (!pack && ask->coll == ALLTOALL)
+		TRY(pack_path_templates(ctx, in->topo, in->sym, &pack, &proof));
 	if (!pack)
 		TRY(pack_rooted(ctx, in->topo, ask->coll, ask->root, in->bound, &pack));
 	if (!pack && in->topo->n_ranks > LIMIT_PAIR_RANKS)
@@ -341,7 +344,7 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 		ctx->error = error;
 		return status;
 	}
-	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO, .pack = pack };
+	*out = (Plan){ .proof = proof, .best = FRAC_ZERO, .pack = pack };
 	return OK;
 }
 

@@ -127,9 +127,10 @@ sched_check_symmetry(Ctx *ctx, const char *label, const Schedule *sched)
 	TRY(rank_orbits(ctx, label, sched->topo, sym, &o));
 	if (o.n_orbits == 0)
 		return fail(ctx, BAD_INPUT, "%s: symmetry: moves no rank: want some that it moves", label);
-	if (sched_trees(sched) > LIMIT_IMAGES)
+	int most = counts_own_images(sched->coll, &o) ? LIMIT_PATH_IMAGES : LIMIT_IMAGES;
+	if (sched_trees(sched) > most)
 		return fail(ctx, LIMIT, "%s: symmetry: %lld trees: want at most %d", label,
-		    (long long)sched_trees(sched), LIMIT_IMAGES);
+		    (long long)sched_trees(sched), most);
 	for (int t = 0; t < sched->n_segments; t++)
 		TRY(check_span(ctx, label, sched, &o, t));
 	arena_release(&ctx->scratch, mark);

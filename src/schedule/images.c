@@ -73,6 +73,12 @@ rank_orbits(Ctx *ctx, const char *label, const Topology *topo, const Symmetry *s
 	return OK;
 }
 
+bool
+counts_own_images(Collective coll, const RankOrbits *o)
+{
+	return coll == ALLTOALL && (int64_t)o->n_orbits * o->sym->size == o->n;
+}
+
 int
 rank_image(const RankOrbits *o, int element, int rank)
 {
@@ -85,6 +91,12 @@ rank_origin(const RankOrbits *o, int element, int image)
 {
 	return o->orbit[image] < 0 ? image : o->member[(size_t)o->orbit[image] * (size_t)o->sym->size
 	    + (size_t)element_sum(o->sym, o->element[image], element, -1)];
+}
+
+int
+element_between(const RankOrbits *o, int rank, int image)
+{
+	return element_sum(o->sym, o->element[image], o->element[rank], -1);
 }
 
 /* ---- blocks ---- */

@@ -31,8 +31,15 @@ typedef struct {
  * their orders on ranks. Cost: ranks times maps. */
 Status rank_orbits(Ctx *ctx, const char *label, const Topology *topo, const Symmetry *sym, RankOrbits *out);
 
+/* Does a rank find its part in images by those that it takes part in alone (project_paths.c)? So it is of an alltoall
+ * where every rank moves. */
+bool counts_own_images(Collective coll, const RankOrbits *orbits);
+
 int rank_image(const RankOrbits *orbits, int element, int rank);
 int rank_origin(const RankOrbits *orbits, int element, int image);	/* the rank that has this image */
+
+/* The element that takes a rank to another one of its orbit. */
+int element_between(const RankOrbits *orbits, int rank, int image);
 
 /* Where an element takes a block of the buffer; and the block that stands for its orbit, that of the least ranks. */
 int64_t block_image(const RankOrbits *orbits, Collective coll, int element, int64_t block);

@@ -1,5 +1,5 @@
 /* What the files that project schedules share: project.c all segments, project_images.c those of compact schedules,
- * project_tasks.c the tasks of one. */
+ * project_paths.c those of a compact alltoall, project_tasks.c the tasks of one. */
 #ifndef BLINK_SCHEDULE_PROJECTION_H
 #define BLINK_SCHEDULE_PROJECTION_H
 
@@ -39,7 +39,8 @@ Status project_extremes(struct projection *p, const Segment *seg);
 /* Stages begin anew. */
 void project_clear(struct projection *p);
 
-/* All segments of a compact schedule. */
+/* All segments of a compact schedule; project_paths: of one that counts_own_images. */
 Status project_images(struct projection *p);
+Status project_paths(struct projection *p, const RankOrbits *orbits);
 
 #endif

@@ -46,6 +46,12 @@ for form in list compact; do
 	expect "each rank loads its part of a $form" grep -q '^# Out of bounds values : 0 OK' "$work/$form.log"
 done
 
+# A rank finds its part of an alltoall by the paths that it is on alone.
+"$blinkc" -q --synthetic "server:4 gpu:4 switch:300 net:25 rails" -c alltoall --format compact -o "$work/pairs.json"
+timeout 120 "$perf" --ranks 16 --threads-as-ranks "$work/pairs.json" -b 64K -e 64K -n 1 -w 0 >"$work/pairs.log" 2>&1 ||
+	not_ok "blink-perf of ranks, alltoall: exit $?"
+expect "each rank loads its part of an alltoall" grep -q '^# Out of bounds values : 0 OK' "$work/pairs.log"
+
 # ---- what has none ----
 
 expect_exit "no symmetry" 5 "$blinkc" -q topologies/dgx1v.xml --format compact -o "$work/x.json"
@@ -126,8 +132,33 @@ near "servers of one GPU" "server:4100 gpu:1 net:25" broadcast 1
 near "servers of one GPU" "server:4100 gpu:1 net:25" scatter 1
 expect_exit "without one of 4104 GPUs" 4 "$blinkc" --synthetic "server:513 gpu:8 switch:300 net:25" --without s5/gpu3 -c broadcast -o "$work/x.json"
 expect "without one: what it says" grep -qF "broadcast over 4103 GPUs: want at most 4096, or equal servers with a switch" "$work/err"
-expect_exit "8192 GPUs, alltoall" 4 rails 1024 alltoall
-expect "8192 GPUs, alltoall: what it says" grep -qF "alltoall over 8192 GPUs, with a tree for each pair of them: want at most 131072 trees" "$work/err"
+
+# ---- an alltoall: a path for each pair of GPUs ----
+
+# pairs NAME GPUS MACHINE: at the bound, of which a cut is the proof; paths of all pairs from those of one GPU
+pairs() {
+	local n=$2
+	"$blinkc" --synthetic "$3" -c alltoall -o "$work/pairs.json" 2>"$work/err" || not_ok "$1, alltoall: exit $?: $(cat "$work/err")"
+	expect "$1, alltoall: trees" grep -q "^trees       $((n * (n - 1))), depth [12]; images of $((n - 1)) under a group of $n\$" "$work/err"
+	expect "$1, alltoall: at the bound" grep -q "^ratio       1.000" "$work/err"
+	expect "$1, alltoall: valid" "$blinkc" check -q "$work/pairs.json"
+	expect "$1, alltoall: shown" "$blinkc" show "$work/pairs.json" -o "$work/shown"
+	expect "$1, alltoall: is itself" "$blinkc" diff "$work/pairs.json" "$work/pairs.json"
+	expect_exit "$1, alltoall: a list" 4 "$blinkc" convert "$work/pairs.json" --format json -o "$work/x.json"
+	expect "$1, alltoall: what it says" grep -qF "$((n * (n - 1))) trees with " "$work/err"
+}
+pairs "512 GPUs on rails" 512 "server:64 gpu:8 switch:300 net:25 rails"
+pairs "512 GPUs below leaves" 512 "server:64 gpu:8 switch:300 net:25 leaf:8 oversubscription:2"
+pairs "512 GPUs with NICs" 512 "server:64 gpu:8 switch:300 nic:4@25 pcie:24"
+pairs "512 GPUs of slow switches" 512 "server:64 gpu:8 switch:20 net:25 rails"
+pairs "1024 GPUs on rails" 1024 "server:128 gpu:8 switch:300 net:25 rails"
+[ ! "$full" ] || pairs "4096 GPUs on rails" 4096 "server:512 gpu:8 switch:300 net:25 rails"
+sed 's/\["[0-9/]*", *"\([0-9/]*\)"\]/["0\/1", "\1"]/' "$work/pairs.json" >"$work/x.json"
+expect_exit "paths in one block: invalid" 6 "$blinkc" check -q "$work/x.json"
+expect_exit "8200 GPUs, alltoall" 4 rails 1025 alltoall
+expect "8200 GPUs, alltoall: what it says" grep -qF "alltoall over 8200 GPUs, with a tree for each pair of them: want at most 131072 trees, or 67108864 of symmetric servers" "$work/err"
+expect_exit "without one of 512 GPUs, alltoall" 4 "$blinkc" --synthetic "server:64 gpu:8 switch:300 net:25" --without s5/gpu3 -c alltoall -o "$work/x.json"
+expect "without one of 512 GPUs, alltoall: what it says" grep -qF "alltoall over 511 " "$work/err"
 
 # ---- behind PCIe switches, each of which leads to every GPU ----
 

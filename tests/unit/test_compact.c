@@ -374,8 +374,8 @@ test(const char *line, Collective coll, int changes, struct counts *counts)
 	ctx_free(&ctx);
 }
 
-/* Trees as large machines have them (plan/pack/templates.c), of small ones: valid, in both forms. least: of the bound,
- * in percent. */
+/* Trees as large machines have them (plan/pack/templates.c, path_templates.c), of small ones: valid, in both forms, and
+ * not above what the linear program finds. least: of its rate, or of the bound, in percent. */
 static void
 test_templates(const char *line, Collective coll, int least)
 {
@@ -387,24 +387,34 @@ test_templates(const char *line, Collective coll, int least)
 	Symmetry *sym;
 	Bound bound;
 	Packing *pack;
-	Schedule *sched, *all;
+	Schedule *sched, *all, *best;
 	ctx_init(&ctx);
 	must(&ctx, synthetic_write(&ctx, line, &text));
 	must(&ctx, topo_read(&ctx, line, none, text.data, text.size, &topo));
 	text_free(&text);
 	must(&ctx, topo_symmetry(&ctx, topo, -1, SYMMETRY_ANY, &sym));
 	must(&ctx, bound_compute(&ctx, topo, sym, coll, -1, &bound));
-	must(&ctx, pack_templates(&ctx, topo, sym, coll, &bound, &pack));
+	Frac top = bound.rate;
+	if (coll == ALLTOALL) {
+		plan(&ctx, line, coll, &best);
+		top = best->achieved;
+		must(&ctx, pack_path_templates(&ctx, topo, sym, &pack, &bound));
+		ok(frac_cmp(bound.rate, top) >= 0, "cuts are no lower than the linear program", line, coll);
+	} else {
+		must(&ctx, pack_templates(&ctx, topo, sym, coll, &bound, &pack));
+	}
 	ok(pack, "there are trees without a table of pairs", line, coll);
 	if (pack) {
 		must(&ctx, sched_build(&ctx, topo, &bound, &ask, "trees", pack, &sched));
-		double part = 100 * frac_double(sched->achieved) / frac_double(bound.rate);
+		double part = 100 * frac_double(sched->achieved) / frac_double(top);
+		ok(frac_cmp(sched->achieved, top) <= 0, "their rate is no higher than the optimum", line, coll);
 		sched_write_json(sched, &text);
 		must(&ctx, sched_read_compact(&ctx, "x", text.data, text.size, &sched));
 		ok(sched_verify(&ctx, "x", sched) == OK, "they are valid", line, coll);
 		must(&ctx, sched_expand(&ctx, "x", sched, &all));
 		ok(sched_verify(&ctx, "x", all) == OK && same_programs(&ctx, sched, all), "as a list, too", line, coll);
-		printf("%s %s: %s: %.1f %% of the bound: at least %d\n", part >= least ? "ok" : "not ok", line,
+		ok(same_bits(&ctx, all, &text), "they run, to the same bits as a list", line, coll);
+		printf("%s %s: %s: %.1f %% of the optimum: at least %d\n", part >= least ? "ok" : "not ok", line,
 		    collective_name(coll), part, least);
 		text_free(&text);
 	}
@@ -420,7 +430,7 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
 		for (size_t c = 0; c < sizeof collectives / sizeof *collectives; c++)
 			test(lines[i], collectives[c], changes, &counts);
-	for (size_t c = 0; c < 3; c++) {
+	for (size_t c = 0; c < 4; c++) {
 		test_templates("server:4 gpu:4 switch:300 net:25 rails", collectives[c], 100);
 		test_templates("server:4 gpu:4 switch:300 nic:4@25 pcie:50 rails", collectives[c], 99);
 		test_templates("server:8 gpu:2 switch:50 net:25 leaf:2 oversubscription:2", collectives[c], 99);

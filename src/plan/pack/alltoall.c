@@ -284,27 +284,6 @@ by_share(const void *a, const void *b)
 	    - (p->path < q->path);
 }
 
-/* An edge ends at each rank on the way. */
-static Status
-path_to_tree(Ctx *ctx, const Topology *topo, const struct path *path, Tree *out)
-{
-	int n = 0, *link;
-	Edge *edge;
-	TRY(NEW(ctx, link, path->n));
-	memcpy(link, path->link, (size_t)path->n * sizeof *link);
-	for (int i = 0; i < path->n; i++)
-		n += topo->link[link[i]].to < topo->n_ranks;
-	TRY(NEW(ctx, edge, n));
-	*out = (Tree){ .root = topo->link[link[0]].from, .n_down = n, .down = edge };
-	for (int i = 0, first = 0; i < path->n; i++) {
-		if (topo->link[link[i]].to >= topo->n_ranks)
-			continue;
-		*edge++ = (Edge){ topo->link[link[first]].from, topo->link[link[i]].to, i + 1 - first, link + first };
-		first = i + 1;
-	}
-	return OK;
-}
-
 /* Does the solution have a lower highest load than the key paths alone? It need not where it was cut short. */
 static Status
 detours_help(struct paths *p, bool *out)
@@ -363,7 +342,7 @@ make_packing(struct paths *p, bool detours, Packing **out)
 	for (int i = 0; i < n; i++) {
 		if (share[i].weight == 0)
 			continue;
-		TRY(path_to_tree(p->ctx, p->topo, share[i].path, &pack->tree[pack->n_trees]));
+		TRY(pack_path_tree(p->ctx, p->topo, share[i].path->link, share[i].path->n, &pack->tree[pack->n_trees]));
 		edges += pack->tree[pack->n_trees].n_down;
 		pack->demand[pack->n_trees] = share[i].demand;
 		pack->weight[pack->n_trees++] = share[i].weight;

@@ -124,6 +124,17 @@ Status pack_turn(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective
 Status pack_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, const Bound *bound,
     Packing **out);
 
+/* A path of n_links >= 1 links from rank to rank as a tree, which begins at the first and reaches those on the path in
+ * their order. Links are copied. */
+Status pack_path_tree(Ctx *ctx, const Topology *topo, const int *path, int n_links, Tree *out);
+
+/* Paths of representatives for an alltoall over machines too large for a list of all pairs (path_templates.c), at a
+ * rate near the bound, if it is not at the bound. proof: the bound; lower where a cut proves it.
+ * *out: has a symmetry; NULL: there are no such paths, as where the group leaves some rank in its place, or too many.
+ * Fails: LIMIT a route of more than LIMIT_ROUTE_LINKS links. Random: none.
+ * Cost: a search from each representative over all links, dozens of times at most. */
+Status pack_path_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Packing **out, Bound *proof);
+
 /* Broadcast, reduce, scatter or gather over a cluster of equal servers, each with a switch of its own, without a table
  * of all pairs of ranks (rooted.c). bound: of the same request. *out: at a rate near the bound, if it is not at the
  * bound; NULL where the machine is another one. Random: none. Cost: that of writing its edges down, and of an edge
