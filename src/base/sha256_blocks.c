@@ -54,6 +54,8 @@ sha256_blocks(uint32_t state[8], const uint8_t *data, size_t n_blocks)
 		__m128i m[4], abef_before = abef, cdgh_before = cdgh;
 		for (int i = 0; i < 4; i++)
 			m[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(data + 16 * i)), swap);
+		/* So that m stays in registers. */
+#pragma GCC unroll 16
 		for (int i = 0; i < 16; i++) {
 			__m128i k = _mm_loadu_si128((const __m128i *)&round_constant[4 * i]);
 			__m128i sum = _mm_add_epi32(m[i & 3], k);

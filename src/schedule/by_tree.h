@@ -31,6 +31,9 @@ struct loading {
 	const char *label;
 	const Schedule *sched;
 	struct load *load;
+	bool counts;		/* all trees so far have one length, which is */
+	Frac counted;		/* this one; 0: no tree yet */
+	int32_t *count;		/* of each link or orbit: uses by them */
 };
 
 /* Loads of no tree; those of segment number t, added; the rate that follows from all. As sched_achieved. */

@@ -50,6 +50,25 @@ add_loads(Ctx *ctx, const char *label, const Symmetry *sym, const Edge *edge, in
 	return OK;
 }
 
+/* Trees at the beginning that have one length are counted: of many trees all have it. */
+static void
+count_links(int32_t *count, const Symmetry *sym, const Edge *edge, int n)
+{
+	for (int e = 0; e < n; e++)
+		for (int i = 0; i < edge[e].n_links; i++)
+			count[sym ? sym->link_orbit[edge[e].link[i]] : edge[e].link[i]]++;
+}
+
+/* As if each had been added. */
+static void
+end_counts(struct loading *l)
+{
+	for (int i = 0; i < l->sched->topo->n_links && l->counts; i++)
+		if (l->count[i] > 0)
+			l->load[i] = (struct load){ (Wide)l->count[i] * l->counted.num, l->counted.den };
+	l->counts = false;
+}
+
 /* Of one link, in lowest terms. The images of a link go around its orbit, each link of which is the image for
  * size / orbit_size elements. */
 static bool
@@ -64,8 +83,9 @@ load_of(const Symmetry *sym, const struct load *load, int l, Frac *out)
 Status
 loads_begin(struct loading *l, Ctx *ctx, const char *label, const Schedule *sched)
 {
-	*l = (struct loading){ .ctx = ctx, .label = label, .sched = sched };
+	*l = (struct loading){ .ctx = ctx, .label = label, .sched = sched, .counted = FRAC_ZERO, .counts = true };
 	TRY(TEMP(ctx, l->load, sched->topo->n_links));
+	TRY(TEMP(ctx, l->count, sched->topo->n_links));
 	for (int i = 0; i < sched->topo->n_links; i++)
 		l->load[i].den = 1;
 	return OK;
@@ -80,14 +100,22 @@ loads_tree(struct loading *l, int t)
 	/* Of alltoall's n * n blocks one rank sends n: M counts those. */
 	if (sched->coll == ALLTOALL && !frac_mul(length, (Frac){ sched->topo->n_ranks, 1 }, &length))
 		return fail(l->ctx, LIMIT, "%s: trees[%d].segment: needs more than 64 bits", l->label, t);
+	if (l->counts && (l->counted.num == 0 || frac_cmp(l->counted, length) == 0)) {
+		l->counted = length;
+		count_links(l->count, sched->symmetry, s->tree.down, s->tree.n_down);
+		count_links(l->count, sched->symmetry, s->tree.up, s->tree.n_up);
+		return OK;
+	}
+	end_counts(l);
 	TRY(add_loads(l->ctx, l->label, sched->symmetry, s->tree.down, s->tree.n_down, length, l->load));
 	return add_loads(l->ctx, l->label, sched->symmetry, s->tree.up, s->tree.n_up, length, l->load);
 }
 
 /* In lowest terms. */
 static Status
-end_loads(const struct loading *l, Frac *out)
+end_loads(struct loading *l, Frac *out)
 {
+	end_counts(l);
 	for (int i = 0; i < l->sched->topo->n_links; i++)
 		if (!load_of(l->sched->symmetry, l->load, i, &out[i]))
 			return fail(l->ctx, LIMIT, "%s: trees: the load of link %d needs more than 64 bits", l->label,

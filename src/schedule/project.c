@@ -21,11 +21,18 @@ ring_of(struct projection *p, int rank, int stage)
 	return *ring;
 }
 
-static void
-take_part(struct projection *p, int rank, int segment)
+/* Once for each segment, at the first edge of the rank. */
+static inline void
+take_part(struct projection *p, int rank, int segment, int holder)
 {
-	p->segments[rank] += p->last[rank] != segment + 1;
+	if (p->last[rank] == segment + 1)
+		return;
 	p->last[rank] = segment + 1;
+	p->segments[rank]++;
+	for (int stage = 0; stage < N_STAGES; stage++)
+		p->ring[stage][rank] = -1;
+	p->has[rank] = holder == EVERY_RANK || rank == holder;
+	p->hops[rank] = 0;
 }
 
 static void
@@ -53,20 +60,12 @@ project_segment(struct projection *p, int s)
 	int64_t block = sched_segment_block(sched, seg);
 	int holder = p->reduces ? EVERY_RANK : collective_holder(sched->coll, n, sched->root, block);
 	int needer = collective_needer(sched->coll, n, sched->root, block);
-	for (int i = 0; i < tree->n_up + tree->n_down; i++) {
-		const Edge *e = i < tree->n_up ? &tree->up[i] : &tree->down[i - tree->n_up];
-		for (int stage = 0; stage < N_STAGES; stage++)
-			p->ring[stage][e->src] = -1;
-		p->has[e->src] = holder == EVERY_RANK || e->src == holder;
-		p->has[e->dst] = holder == EVERY_RANK || e->dst == holder;
-		p->hops[e->src] = p->hops[e->dst] = 0;
-	}
 	project_clear(p);
 	for (int i = 0; i < tree->n_up + tree->n_down; i++) {
 		bool up = i < tree->n_up;
 		const Edge *e = up ? &tree->up[i] : &tree->down[i - tree->n_up];
-		take_part(p, e->src, s);
-		take_part(p, e->dst, s);
+		take_part(p, e->src, s, holder);
+		take_part(p, e->dst, s, holder);
 		if (p->reduces)
 			carry(p, e, up ? UP : DOWN);
 		else if (p->has[e->src] && !p->has[e->dst])

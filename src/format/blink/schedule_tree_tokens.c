@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "format/blink/schedule_reader.h"
 
+#include <endian.h>
 #include <stdlib.h>
 
 enum member { SEGMENT, ROOT, PART, DOWN, UP, TO, N_MEMBERS };
@@ -88,18 +89,25 @@ take_edge(struct tree_tokens *t, Edge *edge, int n_numbers)
 	    && take_links(t, n_numbers, &edge->n_links) && json_token(&t->at, ']');
 }
 
-/* 0 to `most`. NULL: something else, which take_edge judges. */
+/* 0 to `most`, of at most 7 digits. NULL: something else, which take_edge judges. Eight characters at once, since how
+ * many of them are digits cannot be predicted. The first is the lowest byte; what is above 9 behind '0' sets the high
+ * bit of its byte. Digits move up behind zeros, and are added in pairs, in fours, and all. */
 static inline const char *
 plain_int(const char *at, int most, int *out)
 {
-	const char *first = at;
-	unsigned value = 0, digit;
-	while ((digit = (unsigned)(unsigned char)*at - '0') < 10 && at - first < JSON_DIGITS) {
-		value = 10 * value + digit;
-		at++;
-	}
-	*out = (int)value;
-	return at == first || value > (unsigned)most || (*first == '0' && at - first > 1) ? NULL : at;
+	uint64_t text, other;
+	memcpy(&text, at, sizeof text);
+	text = le64toh(text) ^ 0x3030303030303030;
+	other = (((text & 0x7f7f7f7f7f7f7f7f) + 0x7676767676767676) | text) & 0x8080808080808080;
+	int n = other ? __builtin_ctzll(other) / 8 : 8;
+	if (n == 0 || n == 8 || (n > 1 && *at == '0'))
+		return NULL;
+	text <<= 8 * (8 - n);
+	text = (text * (10 * 256 + 1) >> 8) & 0x00ff00ff00ff00ff;
+	text = (text * (100 * 65536 + 1) >> 16) & 0x0000ffff0000ffff;
+	text = text * (10000 * (UINT64_C(1) << 32) + 1) >> 32;
+	*out = (int)text;
+	return text > (uint64_t)most ? NULL : at + n;
 }
 
 /* These two characters. */
