@@ -18,7 +18,8 @@
  *
  * Rings (model/rank_program.h): where in a publisher's memory its value of a tree lies depends on how many trees before
  * it published in. Up a tree all ranks do so but the top; down it those with children. How many these were follows from
- * how many trees began at each server, and had each number of leader. */
+ * how many trees began at each server, and had each number of leader. Sums of these over many servers or numbers are
+ * those of a few ranges of a power of two (Fenwick 1994), so that 65536 ranks take a second, not minutes. */
 #include "choose.h"
 #include "schedule/schedule.h"
 
@@ -27,6 +28,7 @@
 
 enum {
 	MOST_EDGES = 1 << 17,		/* of a schedule whose number of trees is free */
+	FEW = 4,			/* counts that are added one by one */
 	STAR = LIMIT_COMM_RANKS,		/* an arity */
 	NEAR = 8, FAR = 4		/* arity in a server, and between servers, for small messages */
 };
@@ -36,6 +38,11 @@ struct tree {
 	int which;			/* of the leaders that a server can have */
 	int root;			/* of the collective or block, at the top; -1: none, any leader is */
 	int top;
+};
+
+/* n counts, added up over ranges: sum[i] is that of the counts from i without its lowest bit to i - 1. */
+struct sums {
+	int n, *sum;			/* sum[1] to sum[n] */
 };
 
 struct maker {
@@ -52,6 +59,7 @@ struct maker {
 	int n_trees;			/* so far; of these: */
 	int *n_top;			/* at the top of which each rank is */
 	int *n_first, *n_which;		/* that begin at each server; that have each number of leader */
+	struct sums sum_first, sum_which;
 	int *lanes_out, *lanes_in;	/* of each rank: from and to this one, so far */
 	int *child;			/* of this rank, in its server and then in others */
 	RankLane *from, *to;		/* of a task that is made */
@@ -171,6 +179,43 @@ list_children(const struct maker *m, const struct tree *t, int *n_near)
 
 /* ---- rings ---- */
 
+static Status
+sums_new(Ctx *ctx, int n, struct sums *out)
+{
+	out->n = n;
+	return TEMP(ctx, out->sum, n + 1);
+}
+
+static void
+sums_count(struct sums *s, int i)
+{
+	for (i++; i <= s->n; i += i & -i)
+		s->sum[i]++;
+}
+
+/* Of the first n counts. */
+static int
+sums_below(const struct sums *s, int n)
+{
+	int sum = 0;
+	for (; n > 0; n -= n & -n)
+		sum += s->sum[n];
+	return sum;
+}
+
+/* Of `length` counts up to that of `last`, around in a circle of `size` counts from `begin` on, of which only those
+ * there are count. */
+static int
+sums_around(const struct sums *s, int begin, int size, int last, int length)
+{
+	int end = begin + size < s->n ? begin + size : s->n, first = last - length + 1;
+	int upto = begin + last + 1 < end ? begin + last + 1 : end, from = begin + first < end ? begin + first : end;
+	if (first >= 0)
+		return sums_below(s, upto) - sums_below(s, from);
+	from = begin + first + size < end ? begin + first + size : end;
+	return sums_below(s, upto) - sums_below(s, begin) + sums_below(s, end) - sums_below(s, from);
+}
+
 static void
 count_tree(struct maker *m, const struct tree *t)
 {
@@ -178,6 +223,8 @@ count_tree(struct maker *m, const struct tree *t)
 	m->n_top[t->top]++;
 	m->n_first[t->first]++;
 	m->n_which[t->which]++;
+	sums_count(&m->sum_first, t->first);
+	sums_count(&m->sum_which, t->which);
 }
 
 /* Is the collective's root above the leader of this server? */
@@ -204,21 +251,45 @@ n_led(const struct maker *m, int rank)
 	return n;
 }
 
+/* Trees so far in which the only rank of a server has children: all but those in which the server is at one of the last
+ * places. */
+static int
+n_inner_alone(const struct maker *m, int q)
+{
+	int servers = m->n_servers, first = (servers - 2 + m->far) / m->far, n = 0;
+	if (servers - first > FEW)
+		n = sums_around(&m->sum_first, 0, servers, q - first + (q < first ? servers : 0), servers - first);
+	for (int place = first; place < servers && servers - first <= FEW; place++)
+		n += m->n_first[q - place + (q < place ? servers : 0)];
+	return m->n_trees - n;
+}
+
+/* Trees so far that one of `many` ranks leads: this one, or one of those before it in its server. */
+static int
+n_led_by_many(const struct maker *m, int rank, int many)
+{
+	int q = m->server[rank], at = m->index[rank], size = size_of(m, q), root = m->prog->root, n = 0;
+	if (root >= 0 && m->server[root] == q)
+		return (at - m->index[root] + size) % size < many ? m->n_trees : 0;
+	for (int begin = 0; begin < m->largest; begin += size)
+		n += sums_around(&m->sum_which, begin, size, at, many);
+	return n;
+}
+
 /* Trees so far in which it has children. A rank alone below what is above leads in all of them, and has none where its
  * server is at one of the last places. In other servers the leader has some, and the i-th rank after it as far as the
  * heap goes. */
 static int
 n_inner(const struct maker *m, int rank)
 {
-	int q = m->server[rank], size = size_of(m, q), n = 0, servers = m->n_servers;
+	int q = m->server[rank], size = size_of(m, q), n = 0, many = 1 + (size - 2) / m->near;
 	bool above = has_root_above(m, q);
 	if (above && rank == m->prog->root)
 		return m->n_trees;
-	if (size - above == 1) {
-		for (int place = (servers - 2 + m->far) / m->far; place < servers; place++)
-			n += m->n_first[q - place + (q < place ? servers : 0)];
-		return m->n_trees - n;
-	}
+	if (size - above == 1)
+		return n_inner_alone(m, q);
+	if (many > FEW && !above)
+		return n_led_by_many(m, rank, many);
 	for (int i = 0; (int64_t)i * m->near + 1 < size; i++)
 		n += n_led(m, member_at(m, rank, size - i));
 	return n;
@@ -460,6 +531,8 @@ make_trees(struct maker *m, bool small)
 	TRY(TEMP(ctx, m->n_first, m->n_servers));
 	TRY(TEMP(ctx, m->n_which, m->n));
 	TRY(TEMP(ctx, m->child, m->n));
+	TRY(sums_new(ctx, m->n_servers, &m->sum_first));
+	TRY(sums_new(ctx, m->n, &m->sum_which));
 	if (prog->coll == ALLREDUCE)
 		TRY(make_allreduce(m, small));
 	else if (prog->root >= 0)

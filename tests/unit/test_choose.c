@@ -21,6 +21,18 @@ job_of(int n, int n_servers)
 	return (struct job){ .n_ranks = n, .server = server, .n_servers = n_servers };
 }
 
+/* Two servers, one of them with a third of the ranks or so. */
+static struct job
+uneven_job(int n)
+{
+	struct job job = job_of(n, 1);
+	for (int r = 1; r < n; r++)
+		server[r] = below(3) != 0;
+	server[1] = 1;
+	job.n_servers = 2;
+	return job;
+}
+
 /* ---- the same programs ---- */
 
 static bool
@@ -106,7 +118,7 @@ is_right(const struct job *job, Collective coll, bool small, int some)
 static void
 test_collective(Collective coll, bool all)
 {
-	static const int large[] = { 64, 72, 100, 256, 511 };
+	static const int large[] = { 64, 120, 72, 256, 511 };
 	int most = all ? 40 : 24, n_large = all ? 5 : 2;
 	bool good = true;
 	char what[80];
@@ -116,8 +128,9 @@ test_collective(Collective coll, bool all)
 			good = is_right(&job, coll, false, n) && is_right(&job, coll, true, n);
 		}
 	for (int i = 0; i < n_large && good; i++)
-		for (int k = 0; k < 3 && good; k++) {
-			struct job job = job_of(large[i], k == 0 ? 1 : k == 1 ? large[i] / 8 : large[i]);
+		for (int k = 0; k < 4 && good; k++) {
+			int servers = k == 0 ? 1 : k == 1 ? large[i] / 8 : k == 2 ? large[i] : 2;
+			struct job job = servers == 2 ? uneven_job(large[i]) : job_of(large[i], servers);
 			good = is_right(&job, coll, false, 3) && is_right(&job, coll, true, 3);
 		}
 	snprintf(what, sizeof what, "built in %s: verified, and each rank's part of it", collective_name(coll));
