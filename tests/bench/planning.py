@@ -133,6 +133,8 @@ def cases(work):
             yield Case(f"{name} {coll}", f"topologies/{machine}.xml -c {coll}")
     yield Case("64 servers of 16 GPUs and 8 NICs broadcast",
                "--synthetic|server:64 gpu:16 switch:150 nic:8@12 pcie:12|-c broadcast")
+    for servers in (128, 256, 512):
+        yield Case(f"{servers * 8} A100 on rails alltoall", f"--synthetic|{a100.format(servers)} rails|-c alltoall")
 
 
 def arguments(text):
