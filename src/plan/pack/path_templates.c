@@ -342,10 +342,11 @@ grow_side(struct side *side, const Symmetry *sym, int first, int last, int rank,
 		return;
 	memset(node, 0, (size_t)topo->n_nodes * sizeof *node);
 	for (int r = 0; r < topo->n_ranks; r++)
-		if (side->inside[r])
+		if (side->inside[r] && topo->vertex[r].node >= 0)
 			node[topo->vertex[r].node] = true;
 	for (int r = 0; r < topo->n_ranks; r++)
-		side->inside[r] = node[topo->vertex[r].node];
+		if (topo->vertex[r].node >= 0)
+			side->inside[r] = node[topo->vertex[r].node];
 }
 
 static Status
