@@ -46,6 +46,10 @@ case_of "a prism of a DGX-1P" 40 6 topologies/dgx1p.xml -g 0,1,2,4,5,6 -l nvlink
 algorithm=shared-ring
 case_of "links shared: a prism of a DGX-1P" 60 6 topologies/dgx1p.xml -g 0,1,2,4,5,6
 case_of "links shared: DGX-1V" 150 8 topologies/dgx1v.xml
+# One server after the other: as much as the NICs, 4 of 24 GB/s and 16 through the other socket's, or of a DGX-1P 4 of 12.
+"$blinkc" topology --servers 2 topologies/mi250.xml -o "$work/mi250.json" && "$blinkc" topology --servers 2 topologies/dgx1p.xml -o "$work/dgx1p.json"
+case_of "links shared: 8 dies of two MI250 each" 112 16 "$work/mi250.json" -g s0:0-7,s1:0-7
+case_of "links shared: two DGX-1P" 48 16 "$work/dgx1p.json"
 algorithm=ring
 if [ "$full" ]; then
 	case_of "8 boxes of A100" 200 64 --synthetic "server:8 gpu:8 switch:300 net:25"

@@ -3,13 +3,15 @@
  *     max sum x_ring    for each link: sum of x_ring * (times that the ring passes it) <= capacity
  *
  * whose columns are found under prices by the dynamic program of Held and Karp: the cheapest path from rank 0 through
- * each set of ranks to each of its members. GPUs 0, 2 and 3 of a DGX-1V have links of 1 (0-2), 2 and 2: two rings,
+ * each set of ranks to each of its members; of more ranks, in several servers, the cheapest ring that visits one server
+ * after the other (server_ring.h). GPUs 0, 2 and 3 of a DGX-1V have links of 1 (0-2), 2 and 2: two rings,
  * one each way round, and no third, as link 0-2 is full. The prices that prove it are 1 for each direction of 0-2. */
 #include "plan/pack/rings.h"
 
 #include "graph/flow.h"
 #include "graph/hamiltonian.h"
 #include "graph/search.h"
+#include "plan/pack/server_ring.h"
 #include "plan/pack/simplex.h"
 
 #include <string.h>
@@ -41,7 +43,8 @@ struct program {
 	int *via;		/* n * n: the rank that it leads through, or NO_RANK */
 	int64_t *path;		/* 2^(n - 1) * (n - 1): of the cheapest path from rank 0 */
 	signed char *before;	/* likewise: the member before the last */
-	int order[RINGS_EXACT_RANKS];	/* ranks of the cheapest ring */
+	ServerRing *servers;	/* NULL: rings visit ranks in any order */
+	int *order;		/* ranks of the cheapest ring */
 	int n_columns;
 	struct column column[MOST_PIVOTS];
 };
@@ -171,6 +174,8 @@ find_paths(struct program *p)
 static int64_t
 cheapest_ring(struct program *p)
 {
+	if (p->servers)
+		return server_ring_cheapest(p->servers, p->cost, p->order);
 	int n = p->topo->n_ranks, others = n - 1, set = (1 << others) - 1, last = 0;
 	int64_t least = NO_HOP;
 	find_paths(p);
@@ -271,8 +276,9 @@ improve(struct program *p, bool *proven, bool *ended)
 		set_costs(p);
 		if (p->through)
 			set_costs_through(p);
-		*proven = simplex_sum(s) == (Wide)p->cut * s->den || cheapest_ring(p) >= s->den;
-		*ended = *proven || --pivots <= 0;
+		*proven = simplex_sum(s) == (Wide)p->cut * s->den;
+		*ended = *proven || cheapest_ring(p) >= s->den || --pivots <= 0;
+		*proven = *proven || (*ended && pivots > 0 && !p->servers);
 		if (*ended)
 			return OK;
 		TRY(enter_ring(p, &entered));
@@ -345,15 +351,16 @@ read_basis(const struct program *p, RingPacking *out, bool *fits)
 	return OK;
 }
 
-/* *ended: there is a result. */
+/* *ended: there is a result. servers: NULL, or what rings visit one after the other. */
 static Status
-pack_exactly(Ctx *ctx, const Topology *topo, bool through, int64_t cut, RingPacking *out, bool *ended)
+pack_exactly(Ctx *ctx, const Topology *topo, bool through, ServerRing *servers, int64_t cut, RingPacking *out,
+    bool *ended)
 {
 	struct program *p;
-	int n = topo->n_ranks, paths = (1 << (n - 1)) * (n - 1);
+	int n = topo->n_ranks, paths = servers ? 0 : (1 << (n - 1)) * (n - 1);
 	int64_t *limit;
 	TRY(TEMP(ctx, p, 1));
-	*p = (struct program){ .ctx = ctx, .topo = topo, .through = through, .cut = cut };
+	*p = (struct program){ .ctx = ctx, .topo = topo, .through = through, .servers = servers, .cut = cut };
 	TRY(TEMP(ctx, limit, topo->n_links));
 	for (int l = 0; l < topo->n_links; l++)
 		limit[l] = topo->link[l].capacity;
@@ -361,6 +368,7 @@ pack_exactly(Ctx *ctx, const Topology *topo, bool through, int64_t cut, RingPack
 	TRY(simplex_new(ctx, limit, topo->n_links, &p->simplex));
 	TRY(TEMP(ctx, p->cost, n * n));
 	TRY(TEMP(ctx, p->via, n * n));
+	TRY(TEMP(ctx, p->order, n));
 	TRY(TEMP(ctx, p->path, paths));
 	TRY(TEMP(ctx, p->before, paths));
 	*out = (RingPacking){ .rate = FRAC_ZERO, .topo = topo };
@@ -388,6 +396,22 @@ pack_searched(Ctx *ctx, const Topology *topo, int64_t cut, RingPacking *out)
 	return OK;
 }
 
+/* Those of servers one after the other, where these are faster. */
+static Status
+pack_servers(Ctx *ctx, const Topology *topo, bool through, int64_t cut, RingPacking *out)
+{
+	ServerRing servers;
+	RingPacking found;
+	bool fits, ended;
+	TRY(server_ring_new(ctx, topo, &servers, &fits));
+	if (!fits)
+		return OK;
+	TRY(pack_exactly(ctx, topo, through, &servers, cut, &found, &ended));
+	if (ended && frac_cmp(found.rate, out->rate) > 0)
+		*out = found;
+	return OK;
+}
+
 Status
 pack_rings(Ctx *ctx, const Topology *topo, bool through, RingPacking *out)
 {
@@ -396,9 +420,12 @@ pack_rings(Ctx *ctx, const Topology *topo, bool through, RingPacking *out)
 	int64_t cut;
 	TRY(least_cut(ctx, topo, &cut));
 	if (topo->n_ranks <= RINGS_EXACT_RANKS && topo->n_links <= MOST_ROWS)
-		TRY(pack_exactly(ctx, topo, through, cut, out, &ended));
+		TRY(pack_exactly(ctx, topo, through, NULL, cut, out, &ended));
 	if (!ended)
 		TRY(pack_searched(ctx, topo, cut, out));
+	if (!out->proven && topo->n_ranks > RINGS_EXACT_RANKS && topo->n_ranks <= RINGS_SERVER_RANKS
+	    && topo->n_links <= MOST_ROWS)
+		TRY(pack_servers(ctx, topo, through, cut, out));
 	out->at_cut = out->rate.num == (Wide)cut * out->rate.den;
 	arena_release(&ctx->scratch, mark);
 	return OK;

@@ -6,6 +6,8 @@
 
 enum {
 	RINGS_EXACT_RANKS = 12,		/* up to here the optimum: the cheapest ring takes 2^n n^2 steps */
+	RINGS_SERVER_RANKS = 45,	/* up to here through one server after the other; an allreduce over as many
+					 * rings as there may be then still has all ranks as roots (ring.c) */
 	RINGS_CUT_RANKS = 64		/* up to here with the least cut, by 2 n maximum flows; above, with cuts of
 					 * ranks and of servers */
 };
@@ -26,7 +28,9 @@ typedef struct {
  * `through`, and between ranks that have no such hop, over two hops through another rank, whose links carry it.
  * Up to RINGS_EXACT_RANKS ranks it is the optimum of a linear program with a row for each link, in whole numbers; the
  * cheapest ring under prices comes in until none costs less than 1 (Held and Karp 1962). Above, and where numbers
- * become too large, those of graph/hamiltonian.h, which are proven only where they reach a cut.
+ * become too large, those of graph/hamiltonian.h, which are proven only where they reach a cut. Where they do not, of
+ * up to RINGS_SERVER_RANKS ranks, SERVER_RING_RANKS in each server, the best rings that visit one server after the
+ * other, if faster.
  * Random: none. Clock: none. Fails: LIMIT as search_new. */
 Status pack_rings(Ctx *ctx, const Topology *topo, bool through, RingPacking *out);
 
