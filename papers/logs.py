@@ -5,18 +5,7 @@ import nccl
 from nccl import Job
 from figure import Figure, Paper, read_points
 
-NETWORK = ("Blink's code there is ForestColl's author's; ours has the plan alone, without what a runtime takes.")
-LATE = ("NCCL itself expects 232 us for this tree by LL128, a tenth of which is its correction of trees at this size, "
-        "and counts all latencies in full; in the simulation chunks fill the tree meanwhile. The log has 26 us more for "
-        "the start of a call.")
-NO_START = ("The log has no smaller message, so ours is without what a call takes to start: 26 us besides its simulation "
-            "over two servers of A100. NCCL itself expects 92 us for its tree, without a start.")
-EFA = ("NCCL itself expects 1291 us for its tree, with a correction of trees at this size, 0.7, and 75 us for each hop "
-       "over this network, which its plugin states; the simulation has 17 us for such a hop and what the least message "
-       "takes besides.")
 RUNTIME = ("What ForestColl's runtime, MSCCL, reaches of a plan is not modelled, nor the other kernels on a die.")
-WHOLE = ("Our rings, and those that share links, come to the same: they pass between the servers by fewer dies"
-         " at once than RCCL's may.")
 
 A100 = nccl.AMPERE_MOST
 # In the switch: nvlsEfficiency in tuning.cc of NCCL 2.28.3; a GPU's own part passes the switch, too, 9/8 of a message.
@@ -33,8 +22,11 @@ JOBS = {
     "4 x DGX A100": (Job("2.7.8", 4, 32, 8, 192, 192, 300), "dgx-a100", 8),
     "2 x p4de": (Job("2.20.3", 2, 16, 4, 48, 96, 300, 75, (nccl.SIMPLE,), cpu=nccl.INTEL), "p4d", 4),
 }
+# A log that begins at 1 MiB, and one of servers with the same GPUs and CPUs.
+START_OF = {"4 x DGX A100": "2 x 8 A100"}
 # ForestColl's allreduce is the trees of its allgather, backwards and forwards: to_xml.py of its repository.
-KINDS = {"ForestColl": "reducescatter-allgather", "Blink": "threephase", "NCCL": "ring"}
+# Blink's are those of multiplicative weights from one root, backwards and forwards.
+KINDS = {"ForestColl": ("-a", "reducescatter-allgather"), "Blink": ("-p", "mwu"), "NCCL": ("-a", "shared-ring")}
 # MI250: 36 of 50 GB/s by Pearson, arXiv 2302.14827, and MI200_XGMI_WIDTH in src/graph/topo.h of RCCL.
 EFFICIENCY = {"dgx-a100": {"nvlink": A100 / 300}, "mi250": {"xgmi": 36 / 50}}
 
@@ -47,14 +39,16 @@ def starts():
             for point in points}
 
 
-def started(point, job, call, channels):
+def started(point, call, channels, other=None):
     """us: with what the smallest message of the log takes besides its simulation. One process starts all GPUs, a channel
     of each after the other: no call takes less than that, which two sizes of the log's allreduce tell. call: us of a
-    size, channels: of a collective and size."""
+    size, channels: of a collective and size. other: the series of another log, where this one has no small messages,
+    and its call."""
     us, figure = call(point.x), point.figure.removeprefix("start-")
-    start, *_ = starts().get((figure, point.series), [None])
+    series, small = other or (point.series, call)
+    start, *_ = starts().get((figure, series), [None])
     if start:
-        us += max(start.value - call(start.x), 0)
+        us += max(start.value - small(start.x), 0)
     first, *second = starts().get((figure, "allreduce"), [None])
     if start and second:
         each = (second[0].value - first.value) / (channels("allreduce", second[0].x) - channels("allreduce", first.x))
@@ -81,7 +75,7 @@ def one_server(lab, point):
 
     def channels(series, size):
         return nccl.channels(job, *nccl.choice(job, series, int(size)), int(size))
-    return in_its_unit(started(point, job, call, channels), point)
+    return in_its_unit(started(point, call, channels), point)
 
 
 def efficient(lab, of):
@@ -96,8 +90,9 @@ def bus_bandwidth(lab, point):
     return rate * 2 * (8 - 1) / 8
 
 
-def servers(lab, point):
-    job, machine, heads = JOBS[point.series]
+def call_of(lab, series):
+    """us of a size, on several servers."""
+    job, machine, heads = JOBS[series]
     cluster = lab.topology("--servers", str(job.servers), machine)
 
     def call(size):
@@ -105,20 +100,24 @@ def servers(lab, point):
         if algorithm == nccl.RING:
             schedule = lab.plan(cluster, "-a", "ring")
         else:
-            schedule = nccl.trees(lab, cluster, job.servers, heads)
+            schedule = nccl.trees(lab, cluster, job.servers, heads, nccl.divided(job, protocol, int(size)))
         return nccl.us_of(lab, job, schedule, "allreduce", algorithm, protocol, int(size))
-    return in_its_unit(started(point, job, call, None), point)
+    return call
+
+
+def servers(lab, point):
+    other = START_OF.get(point.series)
+    return in_its_unit(started(point, call_of(lab, point.series), None, other and (other, call_of(lab, other))), point)
 
 
 def forestcoll(machine, *gpus):
     def ours(lab, point):
-        schedule = lab.plan(lab.topology("--servers", "2", machine), *gpus, "-a", KINDS[point.series])
+        schedule = lab.plan(lab.topology("--servers", "2", machine), *gpus, *KINDS[point.series])
         return lab.gb_per_s(schedule, point.x, *efficient(lab, EFFICIENCY[machine]))
     return ours
 
 
 STARTS = "what a call takes besides its simulation, for the larger messages of the same log; so these points are met by definition."
-OF_SERVERS = {("2 x 8 A100", 16777216): LATE, ("4 x DGX A100", 1048576): NO_START, ("2 x p4de", 16777216): EFA}
 
 
 PAPER = Paper("logs", "Hardware logs", "Logs of nccl-tests that others published, beside our simulation of what NCCL does by its source, and what ForestColl's "
@@ -131,9 +130,8 @@ PAPER = Paper("logs", "Hardware logs", "Logs of nccl-tests that others published
     Figure("h100", "NCCL on eight H100 of one server, bus bandwidth", bus_bandwidth),
     Figure("start-servers", "the start of a call, several servers", servers, pairs=False, calibrates=STARTS),
     Figure("servers", "NCCL on several servers, allreduce", servers, "Ours: rings or NCCL's trees, as it chooses by its source. The start of a call is that of the "
-           "same log's least message, none for four DGX A100.", pairs=False, causes=OF_SERVERS),
-    Figure("forestcoll-a100", "ForestColl's author, allreduce over two servers of eight A100", forestcoll("dgx-a100"),
-           causes={None: NETWORK}),
+           "same log's least message, for four DGX A100 that of the other log of A100, as theirs begins at 1 MiB.", pairs=False),
+    Figure("forestcoll-a100", "ForestColl's author, allreduce over two servers of eight A100", forestcoll("dgx-a100")),
     Figure("forestcoll-mi250", "ForestColl's author, allreduce over eight dies of each of two servers of MI250",
-           forestcoll("mi250", "-g", "s0:0-7,s1:0-7"), causes={None: RUNTIME, "NCCL": WHOLE}),
+           forestcoll("mi250", "-g", "s0:0-7,s1:0-7"), causes={None: RUNTIME}),
 ])

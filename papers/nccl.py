@@ -10,6 +10,9 @@ that a simulation takes over:
 - what a channel sends at once otherwise is a step of the buffer, less where a tree would not be filled;
 - over servers the links of a GPU are idle for most of a ring's hop, and each channel is one block: it moves its part at
   its own rate;
+- of a tree by Simple a block moves a chunk up and a chunk down, one after the other; where that takes longer than the
+  links, and by LL128, whose blocks have threads for each, neither way has what the other leaves idle;
+- trees by LL128 have the part of their bandwidth that NCCL's authors measured for a size;
 - trees are chains in a server, and a double binary tree over servers.
 
 Not here: NVLS, CollNet and PAT. The choice of 2.8.4, 2.19.4 and 2.30.7 is that of src/choice/nccl_model.c, too;
@@ -232,15 +235,19 @@ def ring_latency(job, collective, protocol):
     return (all_ - between) * inner + between * net
 
 
+def correction(job, protocol, size):
+    """The part of their bandwidth that trees have for this size, as NCCL's authors measured it."""
+    step, of = max((size >> 6).bit_length() - 1, 0), VERSIONS[job.version].correction[protocol]
+    return of[step] if step < len(of) else 1
+
+
 def expected(job, collective, algorithm, protocol, size):
     """us"""
     version, bandwidth = VERSIONS[job.version], rate(job, collective, algorithm, protocol)
     if algorithm == TREE:
         inner, net = hop(job, TREE, protocol)
         latency = 2 * ((job.ranks // job.servers - 1) * inner + int(math.log2(job.servers)) * net)
-        step = max((size >> 6).bit_length() - 1, 0)
-        correction = version.correction[protocol]
-        bandwidth *= .5 * (correction[step] if step < len(correction) else 1)
+        bandwidth *= .5 * correction(job, protocol, size)
     else:
         latency = ring_latency(job, collective, protocol)
         times, least = version.rules["plateau"](job)
@@ -308,30 +315,57 @@ def chunk(job, collective, algorithm, protocol, size, segments):
     return int(channel_chunk(job, algorithm, protocol, size)) * 2 * job.channels // segments
 
 
+def tree_hop(job, size):
+    """us of a chunk by Simple in a block."""
+    return TREE_HOP + channel_chunk(job, TREE, SIMPLE, size) / TREE_CHUNK / 1000
+
+
+def block_rate(job, size):
+    """GB/s of bus bandwidth of the blocks of a tree by Simple: each chunk goes up and down."""
+    return 2 * job.channels * channel_chunk(job, TREE, SIMPLE, size) / tree_hop(job, size) / 1000
+
+
+def divided(job, protocol, size):
+    """Whether the ways up and down of a tree have half of the rate each."""
+    return protocol == LL128 or protocol == SIMPLE and block_rate(job, size) < rate(job, "allreduce", TREE, SIMPLE)
+
+
+def tree_load(plan):
+    """The part of a message that a GPU sends up over NVLink, of the one that sends most. NCCL counts all of it; the ends of
+    chains send none."""
+    loads = collections.Counter(number for tree in plan["trees"] for edge in tree["up"] for number in edge[2])
+    return max(load for number, load in loads.items() if plan["topology"]["links"][number]["class"] == "nvlink") / len(plan["trees"])
+
+
 def us_of(lab, job, schedule, collective, algorithm, protocol, size):
     """us of one of many calls in a row: of a broadcast or reduce the next begins at the root while this one goes on."""
     version = VERSIONS[job.version]
     with open(schedule, encoding="utf-8") as file:
-        segments = len(json.load(file)["trees"])
+        plan = json.load(file)
+    segments = len(plan["trees"])
     nvlink, net = version.nvlink[algorithm][protocol], version.net[algorithm][protocol]
     bytes_ = chunk(job, collective, algorithm, protocol, size, segments)
     bandwidth = rate(job, collective, algorithm, protocol)
+    network = NETWORK * (version.rules["ring_part"] if protocol == LL128 else 1)
     kernel = {"call": 0, "packet_most": 0}
     if protocol == LL:
         kernel.update(packet_most=1 << 50, packet_hop=1000000)
         bandwidth = job.ring if algorithm == RING else job.tree
     if protocol == LL128:
         kernel.update(step=0)
-    if (algorithm, protocol) == (TREE, SIMPLE):
-        nvlink = net = TREE_HOP + channel_chunk(job, algorithm, protocol, size) / TREE_CHUNK / 1000
+    if (algorithm, protocol) == (TREE, SIMPLE):     # halves of links take the time of a chunk, else the hop has to
+        net = tree_hop(job, size)
+        nvlink = TREE_HOP if divided(job, protocol, size) else net
+        bandwidth = min(bandwidth, block_rate(job, size))
     elif algorithm == TREE:     # the network takes whole chunks
         net += channel_chunk(job, algorithm, protocol, size) * 2 * job.channels / job.ring / 1000
     elif job.servers > 1:       # each of 2 channels moves its part at the rate of one
         nvlink += bytes_ * segments / job.ranks / bandwidth / 1000 / 2
-    if algorithm == TREE:       # NCCL counts that each GPU sends a message up and one down; the ends of chains send one
-        bandwidth *= 1 - job.servers / job.ranks
-    kernel["efficiency"] = {"nvlink": round(bandwidth / job.capacity, 4),
-                            "net": NETWORK * (version.rules["ring_part"] if protocol == LL128 else 1)}
+    if algorithm == TREE:
+        bandwidth *= tree_load(plan)
+    if (algorithm, protocol) == (TREE, LL128):
+        bandwidth, network = (of * correction(job, protocol, size) for of in (bandwidth, network))
+    kernel["efficiency"] = {"nvlink": round(bandwidth / job.capacity, 4), "net": round(network, 4)}
     loops = 1 if collective == "allreduce" else LOOPS
     us = lab.us(with_latencies(lab, schedule, nvlink, net), loops * size, "--chunk", bytes_,
                 "--parameters", lab.parameters(kernel=kernel))
@@ -393,12 +427,25 @@ class Routes:
         return []
 
 
-def trees(lab, machine, servers, heads):
+def halves(links):
+    """Makes two links of half the capacity of each link of NVLink; of each link its other half, of others itself."""
+    other = list(range(len(links)))
+    for number, link in enumerate(list(links)):
+        if link["class"] == "nvlink":
+            link["capacity"] /= 2
+            other[number] = len(links)
+            links.append(dict(link))
+    return other
+
+
+def trees(lab, machine, servers, heads, divide=False):
     """A schedule of NCCL's trees: chains of the GPUs of each server, their heads on the network; both trees for each of
-    `heads` network cards."""
+    `heads` network cards. divide: the ways up have one half of each link of NVLink, the ways down the other."""
     with open(lab.plan(machine, "-a", "ring"), encoding="utf-8") as file:
         plan = json.load(file)
     routes, each, found = Routes(plan), len(plan["topology"]["ranks"]) // servers, []
+    links = plan["topology"]["links"]
+    other = halves(links) if divide else range(len(links))
     for tree in parents(servers):
         below = sorted((server for server in range(servers) if tree[server] is not None), key=lambda s: -depth(tree, s))
         for head in range(heads):
@@ -408,9 +455,9 @@ def trees(lab, machine, servers, heads):
             edges += [(server * each + chain[0], tree[server] * each + chain[0]) for server in below]
             found.append({"segment": [fraction(len(found), 2 * heads), fraction(1, 2 * heads)],
                           "root": tree.index(None) * each + chain[0],
-                          "down": [[b, a, routes.path(b, a)] for a, b in reversed(edges)],
+                          "down": [[b, a, [other[link] for link in routes.path(b, a)]] for a, b in reversed(edges)],
                           "up": [[a, b, routes.path(a, b)] for a, b in edges]})
-    plan["trees"], plan["rate"]["achieved"] = found, achieved(found, plan["topology"]["links"])
+    plan["trees"], plan["rate"]["achieved"] = found, achieved(found, links)
     return lab.file(json.dumps(plan), ".json")
 
 

@@ -87,12 +87,26 @@ for n in range(2, 40):
 assert nccl.parents(4) == [[None, 2, 0, 2], [1, 3, 1, None]]
 '
 
-run_trees() {	# MACHINE SERVERS CARDS
-	python3 -c 'import sys; sys.path.insert(0, "papers"); import lab, nccl; name, servers, cards, blinkc, folder = sys.argv[1:]
+# Chunks of 64 KiB for 16 MiB over four cards: 32 to each of 8 channels, each 2 x 11.66 us, 22.5 GB/s.
+expect "which NCCL's trees have half of a link each way" python3 -c '
+import sys
+sys.path.insert(0, "papers")
+import logs, nccl
+efa, ib = logs.JOBS["2 x p4de"][0], logs.JOBS["2 x 8 A100"][0]
+M = 1 << 20
+assert nccl.channel_chunk(efa, nccl.TREE, nccl.SIMPLE, 16 * M) == 65536
+assert abs(nccl.block_rate(efa, 16 * M) - 2 * 22.5) < .1, nccl.block_rate(efa, 16 * M)
+assert nccl.divided(efa, nccl.SIMPLE, 1 << 30) and not nccl.divided(ib, nccl.SIMPLE, 1 << 30)
+assert nccl.divided(ib, nccl.LL128, M) and not nccl.divided(ib, nccl.LL, M)
+assert [nccl.correction(ib, nccl.LL128, n * M) for n in (1, 16, 256)] == [.6, .9, 1]
+'
+
+run_trees() {	# MACHINE SERVERS CARDS [divided]
+	python3 -c 'import sys; sys.path.insert(0, "papers"); import lab, nccl; blinkc, folder, name, servers, cards, *divide = sys.argv[1:]
 of = lab.Lab(blinkc, folder, 1)
-print(nccl.trees(of, of.topology("--servers", servers, name), int(servers), int(cards)))' "$@" "$blinkc" "$work/papers"
+print(nccl.trees(of, of.topology("--servers", servers, name), int(servers), int(cards), bool(divide)))' "$blinkc" "$work/papers" "$@"
 }
-for machine in "dgx-a100 2 8" "p4d 3 4" "dgx-a100 4 8"; do
+for machine in "dgx-a100 2 8" "p4d 3 4" "dgx-a100 4 8" "p4d 2 4 divided"; do
 	# shellcheck disable=SC2086
 	expect "NCCL's trees of $machine are a valid schedule" "$blinkc" check -q "$(run_trees $machine)"
 done
