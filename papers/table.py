@@ -35,6 +35,7 @@ its own source, with rates that were published for that machine. The same holds 
 | NVLink SHARP | 0.85 of the rate of kernels; a GPU's own part passes the switch, too, so 9/8 of a message each way for eight GPUs | nvlsEfficiency in tuning.cc of NCCL 2.28.3; NVIDIA/nccl-tests, issue 238, and NVIDIA/nccl, issue 2140 |
 | Blink, made anew by ForestColl's author | trees that multiplicative weights find from one root, each for the way up and the way down: `--packing mwu` | Blink, sections 3 and 4: packing from a root, and allreduce over the same trees |
 | ForestColl | an allreduce is the trees of the best allgather, backwards and forwards: `--algorithm reducescatter-allgather` | README.md and to_xml.py of liangyuRain/ForestColl |
+| RCCL's rings on MI250 | the fastest that there are, which share links: `--algorithm shared-ring`; those that its search finds may be slower | no log of them is public |
 | MI250 | 36 of 50 GB/s of a link | Pearson, arXiv 2302.14827; MI200_XGMI_WIDTH in topo.h of RCCL |
 | EFA | NCCL_PROTO is Simple, and 75 us count as a hop's latency when NCCL chooses | platform-aws.c of aws-ofi-nccl |
 | Blink's runtime on V100 | 18 of 25 GB/s where trees take more than one link of a GPU | Blink, microbenchmarks: two trees through a GPU |
