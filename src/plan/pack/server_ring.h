@@ -20,8 +20,8 @@ typedef struct {
 /* *fits: the ranks have two servers or more, of at most SERVER_RING_RANKS. Scratch arena. */
 Status server_ring_new(Ctx *ctx, const Topology *topo, ServerRing *out, bool *fits);
 
-/* Its cost, or SERVER_RING_NONE; the servers in their order, the ranks in `order`. cost: n * n, of the hop from a rank to
- * another, below SERVER_RING_NONE / n, or SERVER_RING_NONE. Paths within servers by Held and Karp (1962). */
+/* Its cost, or SERVER_RING_NONE; the servers in their order, the ranks in `order`. cost: n * n, of the hop from a rank
+ * to another, below SERVER_RING_NONE / n, or SERVER_RING_NONE. Paths within servers by Held and Karp (1962). */
 int64_t server_ring_cheapest(ServerRing *of, const int64_t *cost, int *order);
 
 #endif
