@@ -10,8 +10,9 @@ that a simulation takes over:
 - what a channel sends at once otherwise is a step of the buffer, less where a tree would not be filled;
 - over servers the links of a GPU are idle for most of a ring's hop, and each channel is one block: it moves its part at
   its own rate;
-- of a tree by Simple a block moves a chunk up and a chunk down, one after the other; where that takes longer than the
-  links, and by LL128, whose blocks have threads for each, neither way has what the other leaves idle;
+- of a tree by Simple a block is counted to move a chunk up and a chunk down in turn, though it has threads for each;
+  where that takes longer than the links, and by LL128, neither way has what the other leaves idle. This was chosen
+  among four such rules with the logs of several servers in view;
 - trees by LL128 have the part of their bandwidth that NCCL's authors measured for a size;
 - trees are chains in a server, and a double binary tree over servers.
 
