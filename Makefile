@@ -388,7 +388,8 @@ $(B)/tests/nccl/libnccl.so.2: tests/nccl/real.c runtime/nccl/nccl.h $(B)/flags
 	$(call say,  LD      $@)$(COMPILE) -fPIC -shared -Wl,-soname,$(@F) -o $@ $< -pthread
 $(B)/tests/nccl/beside: $(B)/tests/nccl/beside.o $(B)/tests/nccl/libnccl.so.2
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ -Wl,-rpath,'$$ORIGIN' -ldl -pthread
-$(B)/tests/nccl/program: $(B)/tests/nccl/program.o $(addprefix $(B)/runtime/, cuda/driver.o error.o) $(B)/libblink-nccl.so
+NCCL_PROGRAM_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard tests/nccl/program*.c))
+$(B)/tests/nccl/program: $(NCCL_PROGRAM_OBJ) $(addprefix $(B)/runtime/, cuda/driver.o error.o) $(B)/libblink-nccl.so
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -L$(B) -lblink-nccl -Wl,-rpath,'$$ORIGIN/../..' -ldl -pthread
 
 $(B)/tests/%.so: tests/%.c $(B)/flags
