@@ -119,3 +119,10 @@ flight_run(struct rank *me, blinkComm_t comm, int n_calls, size_t most, uint64_t
 {
 	return fine(me, flight_try(me, comm, n_calls, most, seed), comm, "calls");
 }
+
+size_t
+message_bytes(uint64_t seed, int from, int to, int k)
+{
+	static const size_t sizes[] = { 0, 1, 7, 64, 1000, 4096, 65537, 300000 };
+	return sizes[mixed(seed, (uint64_t)(from * 64 + to), (uint64_t)k) % (k % 8 ? 6 : 8)];
+}

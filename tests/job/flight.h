@@ -34,4 +34,7 @@ bool fine(struct rank *me, blinkResult_t result, blinkComm_t comm, const char *w
 /* Wait for all calls of it. */
 bool wait_for(struct rank *me, blinkComm_t comm);
 
+/* Bytes of message k from one rank to another, up to 4096, and of every eighth message up to 300000. */
+size_t message_bytes(uint64_t seed, int from, int to, int k);
+
 #endif

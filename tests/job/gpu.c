@@ -60,14 +60,6 @@ good(struct rank *me, CUresult r, const char *what)
 
 #define GOOD(call) good(me, driver()->call, #call)
 
-static void
-leave(struct rank *me, blinkComm_t comm)
-{
-	job_at(me, "destroy");
-	blinkResult_t result = blinkCommDestroy(comm);
-	job_need(me, result == blinkSuccess, "blinkCommDestroy: %d", (int)result);
-}
-
 /* ---- flights by hand: their memory on the GPU, and calls in streams of the test ---- */
 
 struct trip {
@@ -176,7 +168,7 @@ replay(struct rank *me, int n_streams, uint64_t seed)
 	GOOD(graph_exec_destroy(exec));
 	GOOD(graph_destroy(graph));
 	trip_end(me, &t);
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 static void
@@ -208,7 +200,7 @@ streams(struct rank *me)
 	if (wait_for(me, comm))
 		trip_judge(me, &t, 0);
 	trip_end(me, &t);
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 /* The default stream, with what the caller has put there before and puts there after. */
@@ -230,7 +222,7 @@ default_stream(struct rank *me)
 		wrong += x[i] != me->n * (me->n + 1) / 2;
 	job_need(me, !wrong, "%d of %d elements are wrong: %d", wrong, (int)COUNT, x[0]);
 	device_free(me, comm, device);
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 /* ---- one thread for all ---- */
@@ -287,7 +279,7 @@ one_thread(struct rank *me)
 	device_take(me);
 	job_barrier(me, 1, me->n);
 	if (comm)
-		leave(me, comm);
+		job_leave(me, comm);
 }
 
 /* ---- messages ---- */
@@ -298,13 +290,6 @@ put_message(struct rank *me, blinkComm_t comm, char *at, bool sends, int peer, s
 	blinkResult_t result = sends ? blinkSend(at, bytes, blinkUint8, peer, comm, stream)
 	    : blinkRecv(at, bytes, blinkUint8, peer, comm, stream);
 	fine(me, result, comm, "message");
-}
-
-static size_t
-message_bytes(uint64_t seed, int from, int to, int k)
-{
-	static const size_t sizes[] = { 0, 1, 7, 64, 1000, 4096, 65537, 300000 };
-	return sizes[mixed(seed, (uint64_t)(from * 64 + to), (uint64_t)k) % (k % 8 ? 6 : 8)];
 }
 
 /* Where message k to (or from) a peer lies: `room` for each. */
@@ -385,7 +370,7 @@ messages(struct rank *me)
 		flight_run(me, comm, 3, 331, (uint64_t)round);
 	}
 	if (comm)
-		leave(me, comm);
+		job_leave(me, comm);
 }
 
 /* ---- what goes wrong ---- */
@@ -549,7 +534,7 @@ unlike(struct rank *me)
 	if (!comm)
 		return;
 	flight_run(me, comm, 12, 10007, test->seed);
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 /* The victim makes no further call, but stays. */
@@ -645,7 +630,7 @@ idle(struct rank *me)
 	    && blinkCommWait(comm, 0) == blinkSuccess, "%s", blinkCommGetError(comm));
 	device_free(me, comm, send);
 	device_free(me, comm, recv);
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 /* It leaves instead. */
@@ -656,7 +641,7 @@ leaves(struct rank *me)
 	if (comm && me->rank != VICTIM)
 		call_until_it_fails(me, comm, 1u << blinkRemoteError, "rank 1 has left");
 	else if (comm)
-		leave(me, comm);
+		job_leave(me, comm);
 }
 
 /* One rank has another count than the rest, or another operation. */
@@ -771,7 +756,7 @@ stream_refused(struct rank *me)
 	    blinkCommGetError(comm));
 	flight_run(me, comm, 5, 331, 2);
 	device_stream_end(me, stream);
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 /* ---- functions of the driver that fail ---- */

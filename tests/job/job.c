@@ -289,6 +289,14 @@ job_join(struct rank *me, const blinkConfig_t *config)
 	return job_join_some(me, 0, (UINT64_C(1) << me->n) - 1, config);
 }
 
+void
+job_leave(struct rank *me, blinkComm_t comm)
+{
+	job_at(me, "destroy");
+	blinkResult_t result = blinkCommDestroy(comm);
+	job_need(me, result == blinkSuccess, "blinkCommDestroy: %d", (int)result);
+}
+
 /* ---- the job ---- */
 
 struct start {

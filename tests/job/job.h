@@ -69,6 +69,9 @@ bool job_id(struct rank *me, int slot, int maker, blinkUniqueId_t *id);
 blinkComm_t job_join_some(struct rank *me, int slot, uint64_t mask, const blinkConfig_t *config);
 blinkComm_t job_join(struct rank *me, const blinkConfig_t *config);
 
+/* Destroy it; a fault where that fails. */
+void job_leave(struct rank *me, blinkComm_t comm);
+
 /* The job's number `slot` among those of flags: set it; wait until it is at least `value`, false: at the job's
  * deadline. Ranks that are dead set none, so that a test chooses whom it waits for. */
 void job_set(struct board *board, int slot, uint64_t value);

@@ -23,14 +23,6 @@ struct order {
 	uint64_t seed;
 };
 
-static void
-leave(struct rank *me, blinkComm_t comm)
-{
-	job_at(me, "destroy");
-	blinkResult_t result = blinkCommDestroy(comm);
-	job_need(me, result == blinkSuccess, "blinkCommDestroy: %d", (int)result);
-}
-
 /* ---- calls ---- */
 
 /* Calls of all kinds and sizes, none waited for before the last is made. */
@@ -48,7 +40,7 @@ stream(struct rank *me)
 		good = flight_start_one(&f, me, comm, k);
 	if (good && wait_for(me, comm))
 		flight_land(&f, me);
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 static void
@@ -59,7 +51,7 @@ alone(struct rank *me)
 	if (!comm)
 		return;
 	flight_run(me, comm, 200, 4099, o->seed + (uint64_t)me->rank);
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 /* Calls are numbered from 1; they are tested until they are done, and are not while a rank has not made its own. */
@@ -95,7 +87,7 @@ tested(struct rank *me)
 	job_need(me, blinkCommWait(comm, 1) == blinkSuccess, "wait for a call that is done");
 	wait_for(me, comm);
 	job_need(me, x[2] == 100 * sum, "sum %d", (int)x[2]);
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 /* Two ranks make broadcasts before the others begin, who then receive what was sent for each. They are the roots of
@@ -127,7 +119,7 @@ run_ahead(struct rank *me, int turn, int made, size_t count)
 		wrong += x[i] != 1000 + (int64_t)(i / count);
 	job_need(me, !wrong, "%d elements of %d broadcasts are wrong", wrong, made);
 	free(x);
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 static void
@@ -187,7 +179,7 @@ waited(struct rank *me)
 		}
 		flight_land(&f, me);
 	}
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 /* Values whose reductions depend on the order of operands: zeros of both signs, infinities, NaN of many kinds. */
@@ -227,7 +219,7 @@ same_bits(struct rank *me)
 			    "%zu of type %d, operation %d: not as rank %d", count, (int)type, (int)op, r);
 	}
 	if (comm)
-		leave(me, comm);
+		job_leave(me, comm);
 	free(mine);
 	free(all);
 }
@@ -250,7 +242,7 @@ huge(struct rank *me)
 		wrong += data[i] != i * 0x9e3779b97f4a7c15u;
 	job_need(me, !wrong && ((char *)data)[count - 1] == 77, "%zu of %zu words are wrong", wrong, words);
 	free(data);
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 /* ---- communicators ---- */
@@ -281,7 +273,7 @@ run_one_of_several(void *arg)
 		return NULL;
 	for (uint64_t round = 0; round < 4; round++)
 		flight_run(&me, comm, 30, 1025, o->seed + round);
-	leave(&me, comm);
+	job_leave(&me, comm);
 	return NULL;
 }
 
@@ -327,8 +319,8 @@ in_turn(struct rank *me)
 	wait_for(me, b);
 	flight_land(&f, me);
 	flight_land(&g, me);
-	leave(me, a);
-	leave(me, b);
+	job_leave(me, a);
+	job_leave(me, b);
 }
 
 /* Communicators one after the other leave no files, threads or memory behind. */
@@ -341,7 +333,7 @@ one_by_one(struct rank *me)
 		if (!comm)
 			return;
 		flight_run(me, comm, 5, 331, (uint64_t)round);
-		leave(me, comm);
+		job_leave(me, comm);
 		/* The process of the ids listens until all have left. */
 		job_barrier(me, round, me->n);
 		for (int i = 0; round > 2 && i < 200 && (count_files() > files || count_threads() > threads); i++)
@@ -370,7 +362,7 @@ leaving(struct rank *me)
 		if (h % 3 == 0)
 			sleep_ms((double)(h % 7));
 		flight_run(me, comm, 1 + round % 5, round % 4 ? 331 : 40001, (uint64_t)round);
-		leave(me, comm);
+		job_leave(me, comm);
 	}
 }
 
@@ -390,7 +382,7 @@ forked(struct rank *me)
 	waitpid(pid, &status, 0);
 	job_need(me, pid > 0 && status == 0, "the forked child ended with 0x%x", status);
 	flight_run(me, comm, 20, 1025, 2);
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 /* ---- splits ---- */
@@ -449,7 +441,7 @@ split_more(struct rank *me, blinkComm_t comm, uint64_t seed, int depth)
 	bool after = seed % 2;		/* the same for all: whether the parent is used before the split is destroyed */
 	if (after)
 		flight_run(me, comm, 10, 331, seed);
-	leave(me, split);
+	job_leave(me, split);
 	if (!after)
 		flight_run(me, comm, 10, 331, seed);
 }
@@ -462,7 +454,7 @@ splits(struct rank *me)
 	for (uint64_t round = 0; comm && round < 4; round++)
 		split_more(me, comm, mixed(o->seed, round, 1), 2);
 	if (comm)
-		leave(me, comm);
+		job_leave(me, comm);
 }
 
 /* A split outlives the communicator that it is of. */
@@ -475,10 +467,10 @@ split_outlives(struct rank *me)
 		return;
 	blinkResult_t result = blinkCommSplit(comm, 0, -me->rank, &split, NULL, &error);
 	job_need(me, result == blinkSuccess, "split: %d: %s", (int)result, error.text);
-	leave(me, comm);
+	job_leave(me, comm);
 	if (split) {
 		flight_run(me, split, 20, 1025, 5);
-		leave(me, split);
+		job_leave(me, split);
 	}
 }
 
@@ -515,8 +507,8 @@ groups(struct rank *me)
 		flight_land(&g, me);
 	}
 	if (b) {
-		leave(me, a);
-		leave(me, b);
+		job_leave(me, a);
+		job_leave(me, b);
 	}
 }
 
@@ -525,13 +517,6 @@ static unsigned char
 message_byte(int from, int to, int k, size_t i)
 {
 	return (unsigned char)mixed((uint64_t)(from * 64 + to), (uint64_t)k, i / 8);
-}
-
-static size_t
-message_size(uint64_t seed, int from, int to, int k)
-{
-	static const size_t sizes[] = { 0, 1, 7, 64, 1000, 4096, 65537, 300000 };
-	return sizes[mixed(seed, (uint64_t)(from * 64 + to), (uint64_t)k) % (k % 8 ? 6 : 8)];
 }
 
 static unsigned char *
@@ -578,15 +563,15 @@ all_to_all(struct rank *me, blinkComm_t comm, uint64_t seed, int messages)
 	group(me, true);
 	for (int k = 0; k < messages; k++)
 		for (int p = 0; p < me->n; p++) {
-			sent[p][k] = post(me, comm, true, p, k, message_size(seed, me->rank, p, k));
-			received[p][k] = post(me, comm, false, p, k, message_size(seed, p, me->rank, k));
+			sent[p][k] = post(me, comm, true, p, k, message_bytes(seed, me->rank, p, k));
+			received[p][k] = post(me, comm, false, p, k, message_bytes(seed, p, me->rank, k));
 		}
 	group(me, false);
 	wait_for(me, comm);
 	for (int k = 0; k < messages; k++)
 		for (int p = 0; p < me->n; p++) {
-			judge_message(me, sent[p][k], me->rank, p, k, message_size(seed, me->rank, p, k));
-			judge_message(me, received[p][k], p, me->rank, k, message_size(seed, p, me->rank, k));
+			judge_message(me, sent[p][k], me->rank, p, k, message_bytes(seed, me->rank, p, k));
+			judge_message(me, received[p][k], p, me->rank, k, message_bytes(seed, p, me->rank, k));
 		}
 }
 
@@ -601,18 +586,18 @@ ring(struct rank *me, blinkComm_t comm, uint64_t seed, bool around)
 		if (around)
 			group(me, true);
 		if (receives)
-			received[k] = post(me, comm, false, before, k, message_size(seed, before, me->rank, k));
+			received[k] = post(me, comm, false, before, k, message_bytes(seed, before, me->rank, k));
 		if (sends)
-			sent[k] = post(me, comm, true, next, k, message_size(seed, me->rank, next, k));
+			sent[k] = post(me, comm, true, next, k, message_bytes(seed, me->rank, next, k));
 		if (around)
 			group(me, false);
 	}
 	wait_for(me, comm);
 	for (int k = 0; k < 40; k++) {
 		if (receives)
-			judge_message(me, received[k], before, me->rank, k, message_size(seed, before, me->rank, k));
+			judge_message(me, received[k], before, me->rank, k, message_bytes(seed, before, me->rank, k));
 		if (sends)
-			judge_message(me, sent[k], me->rank, next, k, message_size(seed, me->rank, next, k));
+			judge_message(me, sent[k], me->rank, next, k, message_bytes(seed, me->rank, next, k));
 	}
 }
 
@@ -628,7 +613,7 @@ messages(struct rank *me)
 		ring(me, comm, o->seed + round, round % 2);
 		flight_run(me, comm, 5, 1025, round);
 	}
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 /* ---- aborts ---- */
@@ -698,7 +683,7 @@ taken_back(struct rank *me)
 	if (me->rank != 0)
 		job_await(me->board, 1, 1);
 	int64_t began = job_now();
-	leave(me, comm);
+	job_leave(me, comm);
 	job_need(me, job_now() - began < (int64_t)(1e6 * job_margin(2000)), "leaving took %.0f ms",
 	    (double)(job_now() - began) / 1e6);
 	job_set(me->board, 1, 1);
@@ -735,7 +720,7 @@ refused(struct rank *me)
 #undef REFUSED
 	job_need(me, blinkCommGetAsyncError(comm, NULL) == blinkSuccess, "refused arguments fail the communicator");
 	flight_run(me, comm, 10, 331, 3);
-	leave(me, comm);
+	job_leave(me, comm);
 }
 
 /* A group with a call that is refused makes none of its calls; nor does one whose communicator ends in between. */
@@ -766,7 +751,7 @@ groups_fail(struct rank *me)
 	}
 	if (other) {
 		flight_run(me, other, 10, 331, 3);
-		leave(me, other);
+		job_leave(me, other);
 	}
 }
 
