@@ -1,0 +1,251 @@
+/* Calls of ranks on GPUs: in graphs, in several streams, of one thread for all ranks. */
+#include "gpu.h"
+
+#include "error.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct driver *
+driver(void)
+{
+	const struct driver *d = NULL;
+	struct blink_error err = { 0 };
+	if (driver_open(&d, &err) != blinkSuccess) {
+		printf("# %s\n", err.text);
+		exit(97);
+	}
+	return d;
+}
+
+static void
+good(struct rank *me, CUresult r, const char *what)
+{
+	if (!job_need(me, r == CUDA_SUCCESS, "%s: CUDA error %d", what, (int)r))
+		exit(97);
+}
+
+#define GOOD(call) good(me, driver()->call, #call)
+
+/* ---- flights by hand: their memory on the GPU, and calls in streams of the test ---- */
+
+struct trip {
+	struct flight f;
+	CUstream stream[3];
+	int n_streams;
+};
+
+static void
+trip_make(struct rank *me, struct trip *t, blinkComm_t comm, int n_calls, int n_streams, uint64_t seed)
+{
+	flight_make(&t->f, me->n, me->rank, n_calls, 1025, 10007, seed);
+	t->f.comm = comm;
+	t->f.device = device_memory(me, comm, t->f.bytes);
+	t->n_streams = n_streams;
+	for (int i = 0; i < n_streams; i++)
+		t->stream[i] = device_stream(me);
+	for (int k = 0; k < n_calls; k++) {
+		t->f.buffers[k].device = t->f.device + (t->f.buffers[k].memory - t->f.memory);
+		t->f.buffers[k].stream = t->stream[k % n_streams];
+	}
+}
+
+/* Other values for the same calls. */
+static void
+trip_refill(struct rank *me, struct trip *t, uint64_t seed)
+{
+	for (int k = 0; k < t->f.n_calls; k++) {
+		struct buffers *b = &t->f.buffers[k], before = *b;
+		t->f.calls[k].seed = mixed(seed, (uint64_t)k, 5);
+		call_place(&t->f.calls[k], me->n, me->rank, before.memory, b);
+		b->device = before.device;
+		b->stream = before.stream;
+	}
+	device_in(me, t->f.comm, t->f.device, t->f.memory, t->f.bytes);
+}
+
+static void
+trip_judge(struct rank *me, struct trip *t, int round)
+{
+	char text[160], why[256];
+	device_out(me, t->f.comm, t->f.memory, t->f.device, t->f.bytes);
+	for (int k = 0; k < t->f.n_calls; k++)
+		job_need(me, call_right(&t->f.calls[k], me->n, me->rank, &t->f.buffers[k], why),
+		    "round %d, call %d: %s: %s", round, k, call_text(&t->f.calls[k], text), why);
+}
+
+static void
+trip_end(struct rank *me, struct trip *t)
+{
+	for (int i = 0; i < t->n_streams; i++)
+		device_stream_end(me, t->stream[i]);
+	flight_free(&t->f, me);
+}
+
+/* ---- graphs ---- */
+
+/* Fork the other streams from the first, or join them to it. */
+static void
+tie(struct rank *me, struct trip *t, bool fork)
+{
+	for (int i = 1; i < t->n_streams; i++) {
+		CUevent event;
+		GOOD(event_create(&event, CU_EVENT_DISABLE_TIMING));
+		GOOD(event_record(event, t->stream[fork ? 0 : i]));
+		GOOD(stream_wait_event(t->stream[fork ? i : 0], event, 0));
+		GOOD(event_destroy(event));
+	}
+}
+
+static void
+capture(struct rank *me, struct trip *t, blinkComm_t comm, CUgraph *graph)
+{
+	GOOD(capture_begin(t->stream[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	tie(me, t, true);
+	for (int k = 0; k < t->f.n_calls; k++)
+		flight_start_one(&t->f, me, comm, k);
+	tie(me, t, false);
+	GOOD(capture_end(t->stream[0], graph));
+}
+
+/* Captured once; between replays there are calls outside of the graph. */
+static void
+replay(struct rank *me, int n_streams, uint64_t seed)
+{
+	const struct test *test = me->arg;
+	struct trip t;
+	CUgraph graph;
+	CUgraphExec exec;
+	blinkComm_t comm = job_join(me, NULL);
+	if (!comm)
+		return;
+	flight_run(me, comm, 3, 331, seed);
+	trip_make(me, &t, comm, 12, n_streams, seed);
+	capture(me, &t, comm, &graph);
+	GOOD(graph_instantiate(&exec, graph, 0));
+	for (int r = 0; r < test->replays; r++) {
+		job_at(me, "replay %d", r);
+		trip_refill(me, &t, seed + (uint64_t)r);
+		GOOD(graph_launch(exec, t.stream[0]));
+		GOOD(stream_synchronize(t.stream[0]));
+		trip_judge(me, &t, r);
+		if (r % 7 == 3)
+			flight_run(me, comm, 2, 331, seed + (uint64_t)r);
+	}
+	GOOD(graph_exec_destroy(exec));
+	GOOD(graph_destroy(graph));
+	trip_end(me, &t);
+	job_leave(me, comm);
+}
+
+void
+graph(struct rank *me)
+{
+	replay(me, 1, ((const struct test *)me->arg)->seed);
+}
+
+void
+graph_forked(struct rank *me)
+{
+	replay(me, 3, ((const struct test *)me->arg)->seed + 9);
+}
+
+/* ---- streams ---- */
+
+/* Calls take turns with three streams that know nothing of each other. */
+void
+streams(struct rank *me)
+{
+	const struct test *test = me->arg;
+	struct trip t;
+	blinkComm_t comm = job_join(me, NULL);
+	if (!comm)
+		return;
+	trip_make(me, &t, comm, 60, 3, test->seed);
+	for (int k = 0; k < t.f.n_calls; k++)
+		flight_start_one(&t.f, me, comm, k);
+	if (wait_for(me, comm))
+		trip_judge(me, &t, 0);
+	trip_end(me, &t);
+	job_leave(me, comm);
+}
+
+/* The default stream, with what the caller has put there before and puts there after. */
+void
+default_stream(struct rank *me)
+{
+	enum { COUNT = 1000 };
+	int32_t x[COUNT];
+	blinkComm_t comm = job_join(me, NULL);
+	char *device = comm ? device_memory(me, comm, sizeof x) : NULL;
+	if (!device)
+		return;
+	GOOD(set32_async((CUdeviceptr)(uintptr_t)device, (unsigned)me->rank + 1, COUNT, NULL));
+	fine(me, blinkAllReduce(device, device, COUNT, blinkInt32, blinkSum, comm, NULL), comm, "allreduce");
+	GOOD(copy_out_async(x, (CUdeviceptr)(uintptr_t)device, sizeof x, NULL));
+	GOOD(stream_synchronize(NULL));
+	int wrong = 0;
+	for (int i = 0; i < COUNT; i++)
+		wrong += x[i] != me->n * (me->n + 1) / 2;
+	job_need(me, !wrong, "%d of %d elements are wrong: %d", wrong, (int)COUNT, x[0]);
+	device_free(me, comm, device);
+	job_leave(me, comm);
+}
+
+/* ---- one thread for all ---- */
+
+struct crew {
+	pthread_mutex_t lock;
+	blinkComm_t comm[JOB_RANKS];
+};
+
+static struct crew crew = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Call k of every rank, and then the next, in a group or not; or all of a rank, and then those of the next. */
+static void
+drive(struct rank *as, struct trip *t, int n, int n_calls, int round)
+{
+	for (int k = 0; k < n * n_calls; k++) {
+		int r = round == 3 ? k / n_calls : k % n;
+		if (round == 1 && r == 0)
+			blinkGroupStart();
+		flight_start_one(&t[r].f, &as[r], crew.comm[r], round == 3 ? k % n_calls : k / n);
+		if (round == 1 && r == n - 1)
+			blinkGroupEnd();
+	}
+}
+
+/* All ranks are made by threads of their own, and driven by that of rank 0. No call may wait for what the thread does
+ * next. */
+void
+one_thread(struct rank *me)
+{
+	const struct test *test = me->arg;
+	struct trip t[JOB_RANKS];
+	struct rank as[JOB_RANKS];
+	blinkComm_t comm = job_join(me, NULL);
+	pthread_mutex_lock(&crew.lock);
+	crew.comm[me->rank] = comm;
+	pthread_mutex_unlock(&crew.lock);
+	job_barrier(me, 0, me->n);
+	for (int round = 0; me->rank == 0 && comm && round < 4; round++) {
+		for (int r = 0; r < me->n; r++) {
+			as[r] = *me;
+			as[r].rank = r;
+			device_take(&as[r]);
+			trip_make(&as[r], &t[r], crew.comm[r], 20, 1, test->seed + (uint64_t)round);
+		}
+		drive(as, t, me->n, 20, round);
+		for (int r = 0; r < me->n; r++) {
+			wait_for(&as[r], crew.comm[r]);
+			device_take(&as[r]);
+			trip_judge(&as[r], &t[r], round);
+			trip_end(&as[r], &t[r]);
+		}
+	}
+	device_take(me);
+	job_barrier(me, 1, me->n);
+	if (comm)
+		job_leave(me, comm);
+}
