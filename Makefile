@@ -381,6 +381,7 @@ $(addprefix $(B)/tests/unit/, test_bootstrap test_deaths test_strangers): $(B)/t
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(MD_LIBS) -pthread
 
 $(B)/tests/job/faults: $(addprefix $(B)/tests/job/faults_, ranks.o caller.o peer.o system.o)
+$(B)/tests/job/order: $(addprefix $(B)/tests/job/order_, calls.o comms.o messages.o ends.o)
 $(B)/tests/job/gpu: $(addprefix $(B)/tests/job/gpu_, calls.o messages.o failures.o)
 
 # Programs of NCCL's interface, and a library in the place of NCCL's.
