@@ -367,7 +367,9 @@ $(B)/tests/unit/test_driver: $(addprefix $(B)/, tests/unit/test_driver.o tests/c
 VIRTUAL_INNER_TESTS = $(addprefix tests/unit/test_virtual_, memory links waiting)
 $(VIRTUAL_INNER_TESTS:%=$(B)/%): %: %.o $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(VIRTUAL_GPU_LIBS)
-$(VIRTUAL_INNER_TESTS:%=$(B)/%.o): private BASE += -Itests
+VIRTUAL_MEMORY_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard tests/unit/virtual_memory/*.c))
+$(B)/tests/unit/test_virtual_memory: $(VIRTUAL_MEMORY_OBJ)
+$(VIRTUAL_INNER_TESTS:%=$(B)/%.o) $(VIRTUAL_MEMORY_OBJ): private BASE += -Itests
 
 # Ranks of a job: of libblink alone, too.
 JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched gpu)
