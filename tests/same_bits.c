@@ -6,6 +6,7 @@
  * Prints a line for the first call that differs or fails, and exits with 1. */
 #include "../runtime/runtime.h"
 #include "blink_device.h"
+#include "unit/numbers.h"
 
 #include <unistd.h>
 
@@ -28,23 +29,6 @@ random64(void)
 	return state ^ state >> 29;
 }
 
-/* Any integer; a number from -2 to 2 of a floating-point type. */
-static void
-put_element(int type, char *to)
-{
-	uint64_t bits = random64();
-	double f = (double)(int64_t)bits / 0x1p62;
-#define PUT_INTEGER(T, U, write) (T)bits
-#define PUT_FLOAT(T, U, write) (T)write((U)f)
-#define PUT(code, name, T, U, kind, read, write, unused)                       \
-	if (type == code) {                                                    \
-		T x = PUT_##kind(T, U, write);                                 \
-		memcpy(to, &x, sizeof x);                                      \
-	}
-	BLINK_TYPE_LIST(PUT, 0)
-#undef PUT
-}
-
 static size_t
 bytes_of(const struct call *c, int r, bool recv)
 {
@@ -63,7 +47,7 @@ make(struct call *c)
 		if (!c->send[r] || !c->here[r] || !c->there[r])
 			abort();
 		for (size_t i = 0; i < sent; i += c->size)
-			put_element(c->type, c->send[r] + i);
+			put_number(c->type, random64(), c->send[r] + i);
 	}
 }
 
