@@ -58,10 +58,13 @@ NCCL_LATER_LIST(SERVED)
 NCCL_CONFIG_LIST(SERVED)
 #undef SERVED
 
-/* ---- comms.c: communicators ---- */
+/* ---- comm_table.c: communicators ---- */
 
 /* What programs see alone: NCCL 2.28.9, the newest version of which all functions that they need are served. */
 enum { ALONE_VERSION = 22809, SHIM_OPS = 64, SHIM_COLLECTIVES = 8 };
+
+/* NCCL's tools read in a handle what they take for a communicator: zeros, and no magic number of theirs. */
+enum { HANDLE_BYTES = 256 << 10 };
 
 struct shim_comm {
 	ncclComm_t handle;
@@ -111,6 +114,47 @@ struct shim_comm *comm_ready(ncclComm_t handle, ncclResult_t *result);
 /* The same for calls: neither revoked nor finalized. */
 struct shim_comm *comm_open_for_calls(ncclComm_t handle, ncclResult_t *result);
 
+/* Into the table; out of it, and freed. */
+void comm_adds(struct shim_comm *c);
+void comm_forget(struct shim_comm *c);
+
+/* Of its making. True of comm_set_state: the caller has left it. */
+ncclResult_t comm_state(struct shim_comm *c);
+bool comm_set_state(struct shim_comm *c, ncclResult_t state);
+
+/* One that waits for ranks by an id is left to its maker, which ends it when its time is up; false: it is not. */
+bool comm_leave(struct shim_comm *c);
+
+/* A maker needs the parent, which may not end before: count its children, or wait until there are none. NULL: no
+ * parent. */
+void comm_counts_child(struct shim_comm *parent, int more);
+void comm_awaits_children(struct shim_comm *c);
+
+/* The result, with its text for ncclGetLastError: of this thread, and of the communicator unless NULL. */
+ncclResult_t comm_error(struct shim_comm *c, ncclResult_t result, const char *text);
+ncclResult_t result_of(blinkResult_t result);
+
+/* Text of the last error of this thread: 512 bytes. */
+char *last_error(void);
+
+/* ---- comm_make.c: how they are made ---- */
+
+/* What of the environment is of no use: ncclInvalidUsage, with a text. */
+ncclResult_t comm_check_settings(void);
+
+/* Not yet in the table; NULL: *result says why not, and the group fails. */
+struct shim_comm *comm_new(ncclComm_t *out, int n, int rank, const ncclConfig_t *config, ncclResult_t *result);
+
+/* Begin to make one, at the end of a group if there is one: ranks of one process begin together. */
+ncclResult_t comm_begin(struct shim_comm *c);
+
+/* Begin to make one that a group has held back; wait until it is made, unless it does not block. */
+ncclResult_t comm_start(struct shim_comm *c);
+ncclResult_t comm_take(struct shim_comm *c);
+void comm_drop(struct shim_comm *c);	/* it will not be begun */
+
+/* ---- serves.c: what ours does ---- */
+
 /* Does ours do this call? The same on all ranks. bytes: of the message, as blink-schedule(5) counts M. */
 bool comm_serves(struct shim_comm *c, blinkCollective_t coll, int root, size_t bytes);
 bool comm_serves_messages(const struct shim_comm *c);
@@ -118,19 +162,10 @@ bool comm_serves_messages(const struct shim_comm *c);
 /* What of BLINK_COLLECTIVES is not understood; NULL: nothing. */
 const char *serves_wrong(void);
 
-ncclResult_t comm_error(struct shim_comm *c, ncclResult_t result, const char *text);
-ncclResult_t result_of(blinkResult_t result);
+/* ---- calls.c ---- */
 
-/* Begin to make one that a group has held back; wait until it is made, unless it does not block. */
-ncclResult_t comm_start(struct shim_comm *c);
-ncclResult_t comm_take(struct shim_comm *c);
-void comm_drop(struct shim_comm *c);	/* it will not be begun */
-
-/* Windows of memory: calls.c. */
+/* Windows of memory. */
 void windows_free(struct shim_comm *c);
-
-/* Text of the last error of this thread: 512 bytes. */
-char *last_error(void);
 
 /* ---- group.c ---- */
 
