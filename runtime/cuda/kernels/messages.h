@@ -2,7 +2,7 @@
 #ifndef BLINK_KERNELS_MESSAGES_H
 #define BLINK_KERNELS_MESSAGES_H
 
-#include "kernels/collective.h"
+#include "kernels/pass.h"
 
 /* The messages of a block: those to one peer, or from one. */
 struct run {

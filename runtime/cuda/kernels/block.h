@@ -1,0 +1,187 @@
+/* The state of a block, and how its threads wait: what all protocols of kernels share. */
+#ifndef BLINK_KERNELS_BLOCK_H
+#define BLINK_KERNELS_BLOCK_H
+
+#ifdef KERNEL_TYPE
+#include "kernels/element.h"
+enum { MOVES = 0, ELEMENT_BYTES = sizeof(element) };
+#else
+#include "kernels/portable.h"
+enum operation { SUM };
+enum { MOVES = 1, ELEMENT_BYTES = 16 };
+#define combine(op, a, b, words) ((void)(op), (void)(b), (void)(words), a)
+#define combine_any combine
+#define scale(a, factor) (a)
+#define factor_at(scalar) 0
+#define divide(a, by) (a)
+#endif
+
+/* Loops over lanes: where their number is known, the compiler sees whether to unroll them. The one over the sources of
+ * AT_ONCE vectors it never unrolls: it would take more registers than a block of GPU_THREADS has. */
+#ifdef GENERATED
+#define LANES
+#else
+#define LANES NOT_UNROLLED
+#endif
+
+enum {
+	VECTOR = 16,
+	/* Vectors of each operand that a thread has under way. Types whose arithmetic is long are bound by that. */
+	AT_ONCE = ELEMENT_BYTES == 1 ? 2 : 4,
+	SOURCES_AT_ONCE = 4,		/* packets */
+	/* Of a flag, before `stop` is looked at. A pause of a twin may be a sleep of 10 ms. */
+	POLLS = ON_GPU ? 1 << 10 : 1 << 5,
+	LOOKS = 4,			/* at a flag, before others of the list */
+	NS_LONG = 1000000
+};
+
+/* A strip of a task, or the block's share of the own block. Sizes in bytes. */
+struct strip {
+	const char *own;		/* NULL: none */
+	char *output;			/* NULL: none */
+	int64_t bytes, chunk_bytes;
+	int32_t from, to;		/* lanes of the program */
+	int32_t n_from, n_to;
+	int32_t number;			/* which strip of the segment */
+	int32_t publishes;
+	int32_t chunk, n_chunks;	/* done, and in all */
+	bool scales, divides;
+	uint8_t shape;			/* of the task; 0: any */
+};
+
+/* Shared by the threads of a block. */
+struct block {
+#if !ON_GPU
+	struct answers answers;
+#endif
+	struct gpu_call call;
+	struct gpu_program program;
+	uint64_t number;		/* of the call */
+	uint32_t stopped;		/* a kernel before */
+	int32_t n_strips;
+	struct strip strip[GPU_TASKS_OF_BLOCK + 1];
+	char *place[GPU_LANES];		/* of each lane of the strip at work: its slot, or its packets */
+};
+
+/* A thread's own. */
+struct waiting {
+	uint64_t since;			/* ns; 0: not */
+	bool said;			/* in status->awaits */
+};
+
+FN int64_t
+least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- waits ---- */
+
+FN bool
+poll_flag(const uint64_t *at, uint64_t value, int polls)
+{
+	NOT_UNROLLED
+	for (int i = 0; i < polls; i++) {
+		if (load8_fresh(at) >= value)
+			return true;
+		pause_thread();
+	}
+	return false;
+}
+
+/* Of several flags, by who pauses when it has looked at all of them. */
+FN bool
+look_at_flag(const uint64_t *at, uint64_t value)
+{
+	NOT_UNROLLED
+	for (int i = 0; i < LOOKS; i++)
+		if (load8_fresh(at) >= value)
+			return true;
+	return false;
+}
+
+/* A round of waiting is over, without effect. Every ms it is said again, since others say that they wait no more. */
+FN void
+still_waits(struct gpu_status *status, struct waiting *w, int32_t peer)
+{
+	uint64_t now = time_now();
+	if (w->since == 0) {
+		w->since = now;
+	} else if (now - w->since > NS_LONG) {
+		store4_fresh(&status->awaits, (uint32_t)peer);
+		w->since = now;
+		w->said = true;
+	}
+}
+
+FN void
+waits_no_more(struct gpu_status *status, struct waiting *w)
+{
+	if (w->said)
+		store4_fresh(&status->awaits, (uint32_t)-1);
+	w->since = 0;
+	w->said = false;
+}
+
+/* For all threads of the block, after a round without effect. */
+FN bool
+all_stop(struct gpu_status *status)
+{
+	return barrier_any(this_thread() == 0 && load4_fresh(&status->stop) != 0);
+}
+
+FN void
+peer_differs(struct gpu_status *status, int32_t peer)
+{
+	store4_fresh(&status->differs, (uint32_t)peer + 1);
+	fence();
+	store4_fresh(&status->stop, 1);
+}
+
+/* The readers of a call that has this list. */
+FN bool
+wait_for_list(struct block *b, unsigned list, struct waiting *w)
+{
+	const struct gpu_state *state = b->call.state;
+	unsigned n = load4_fresh(&state->n_pending[list]);
+	for (;;) {
+		bool late = false;
+		for (unsigned i = this_thread(); i < n && !late; i += all_threads()) {
+			const struct gpu_pending *p = &state->pending[list][i];
+			uint64_t value = load8(&p->value);
+			if (value != 0 && !poll_flag((const uint64_t *)load8(&p->done), value, POLLS)) {
+				still_waits(b->call.status, w, (int32_t)load4(&p->peer));
+				late = true;
+			}
+		}
+		if (!late) {
+			waits_no_more(b->call.status, w);
+			if (this_thread() < n)
+				fence();
+		}
+		if (!barrier_any(late))
+			return true;
+		if (all_stop(b->call.status))
+			return false;
+	}
+}
+
+/* The readers of the call before the last: nothing of its half is needed any more. */
+FN bool
+wait_for_readers(struct block *b, struct waiting *w)
+{
+	return wait_for_list(b, (unsigned)((b->number + 1) % GPU_LISTS), w);
+}
+
+/* The host sees that the call goes on. */
+FN void
+say_progress(struct gpu_status *status, uint64_t *last)
+{
+	uint64_t now = this_thread() == 0 ? time_now() : 0;
+	if (now > *last + NS_LONG) {
+		store8_fresh(&status->progress, now);
+		*last = now;
+	}
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* The protocol of flags, for long messages: chunks of strips in rings.
+ *
+ * The lanes of a strip, sources and then readers, are numbered; thread l looks after lanes l, l + threads ... : it
+ * waits for the source's `ready`, or for the reader's `done` of the chunk that had the slot, and puts the address of
+ * the slot into a table for all. A barrier that tells every thread whether all lanes are there ends the wait; another
+ * one ends the work, after which the same threads set the flags, each after a fence of its own:
+ *
+ *	thread l			all threads
+ *	wait for flag of lane l, fence
+ *	----------------------- barrier: all there? -----
+ *					load, combine, store
+ *	----------------------- barrier -----------------
+ *	fence, set flag of lane l
+ *
+ * The second fence orders what the whole block has stored, since the barrier comes before it; the first one what the
+ * whole block loads, since the barrier comes after it. Rings are loaded past the first-level cache, which may hold what
+ * was in the slot before.
+ *
+ * A block has a list of strips and goes round: those whose lanes are there move on by a chunk, the others are passed
+ * over. Mostly the list has one strip, which is polled for long; with `turns` it has several, and then nothing that one
+ * of them waits for holds up another. The block's share of the own block is the list's last entry: without lanes it is
+ * always ready, and fills the first gap. */
+#ifndef BLINK_KERNELS_FLAGS_H
+#define BLINK_KERNELS_FLAGS_H
+
+#include "kernels/pass.h"
+
+/* Is the flag of lane l there for this chunk? If so, the lane's slot is in the table. */
+FN bool
+lane_is_there(struct block *b, const struct strip *s, int l, int32_t chunk, struct waiting *w)
+{
+	const struct gpu_call *c = &b->call;
+	struct lane lane = lane_of(b, s, l);
+	bool reads = l < s->n_from;
+	int32_t need = reads ? chunk + 1 : chunk + 1 - c->slots;
+	uint64_t *flag = reads ? lane.ready : lane.done, value = GPU_FLAG(b->number, need);
+	b->place[l] = lane.data + chunk % c->slots * c->slot_bytes;
+	if (need > 0 && !(b->n_strips > 1 ? look_at_flag(flag, value) : poll_flag(flag, value, POLLS))) {
+		still_waits(c->status, w, lane.peer);
+		return false;
+	}
+	if (need > 0)
+		fence();
+	if (reads && chunk == 0 && load8_fresh(lane.signature) != c->signature) {
+		peer_differs(c->status, lane.peer);
+		return false;
+	}
+	return true;
+}
+
+/* For all threads of the block. */
+FN bool
+chunk_is_there(struct block *b, const struct strip *s, int32_t chunk, struct waiting *w)
+{
+	bool there = true;
+	for (int l = (int)this_thread(); l < s->n_from + s->n_to && there; l += (int)all_threads())
+		there = lane_is_there(b, s, l, chunk, w);
+	return !barrier_any(!there);
+}
+
+/* To a reader on another server: what there is to relay. */
+FN void
+leave_letter(const struct block *b, const struct strip *s, int l)
+{
+	const struct gpu_call *c = &b->call;
+	const struct gpu_lane *at = lane_at(b, s, l);
+	struct gpu_letter *letter = (struct gpu_letter *)load8(&at->pair.letter);
+	int64_t strip = (int64_t)load4(&at->lane) * c->width + s->number;
+	if (letter == NULL)
+		return;
+	letter += 2 * strip + (int64_t)(b->number & 1);
+	store8_fresh(&letter->at, (uint64_t)(strip * c->ring_share));
+	store8_fresh(&letter->bytes, (uint64_t)s->bytes);
+	store8_fresh(&letter->chunk_bytes, (uint64_t)s->chunk_bytes);
+	store8_fresh(&letter->slot_bytes, (uint64_t)c->slot_bytes);
+	store8_fresh(&letter->slots, (uint64_t)c->slots);
+	store8_fresh(&letter->call, b->number);
+}
+
+/* Tell peers that a chunk is done; after the last one, who has to tell when. */
+FN void
+set_flags(const struct block *b, const struct strip *s, int32_t chunk)
+{
+	for (int l = (int)this_thread(); l < s->n_from + s->n_to; l += (int)all_threads()) {
+		struct lane lane = lane_of(b, s, l);
+		bool reads = l < s->n_from;
+		if (!reads && chunk == 0) {
+			store8_fresh(lane.signature, b->call.signature);
+			leave_letter(b, s, l);
+		}
+		fence();
+		store8_fresh(reads ? lane.done : lane.ready, GPU_FLAG(b->number, chunk + 1));
+		if (!reads && chunk == 0)
+			leave_pending(b, s, l - s->n_from, &lane);
+	}
+}
+
+/* Go round the list until all is done; false: stopped. */
+FN bool
+run_list(struct block *b, enum operation op, struct waiting *w)
+{
+	uint64_t said = time_now();
+	for (bool left = true, moved; left;) {
+		left = moved = false;
+		for (int i = 0; i < b->n_strips; i++) {
+			struct strip *s = &b->strip[i];
+			int32_t chunk = s->chunk;
+			if (chunk == s->n_chunks)
+				continue;
+			left = true;
+			if (!chunk_is_there(b, s, chunk, w))
+				continue;
+			if (this_thread() == 0)
+				s->chunk = chunk + 1;
+			waits_no_more(b->call.status, w);
+			program_chunk(b, s, chunk, op);
+			barrier();
+			set_flags(b, s, chunk);
+			say_progress(b->call.status, &said);
+			moved = true;
+		}
+		if (left && !moved && w->since != 0)
+			pause_thread();
+		if (left && !moved && all_stop(b->call.status))
+			return false;
+	}
+	return true;
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* The protocol of packets, for short messages: each has data and the number of the call.
+ *
+ * A thread takes packets i, i + threads ...: it polls the packet of each source, several sources at once, and stores at
+ * once what it makes of them. There are no barriers but at the ends of a strip. Strips of a block come one after the
+ * other; nobody waits in a circle, since all ranks have their tasks in the same order of segments and a segment's tasks
+ * before those that hang on them. */
+#ifndef BLINK_KERNELS_PACKETS_H
+#define BLINK_KERNELS_PACKETS_H
+
+#include "kernels/pass.h"
+
+FN bool
+packet_is_there(const struct vector *p, uint64_t number)
+{
+	return p->w[1] == (uint32_t)number && p->w[3] == (uint32_t)number;
+}
+
+FN struct vector
+packet_of(uint32_t data0, uint32_t data1, uint64_t number)
+{
+	struct vector v = { { data0, (uint32_t)number, data1, (uint32_t)number } };
+	return v;
+}
+
+/* While a packet is waited for: false, where the call will not go on, or the source is in another one. */
+FN bool
+may_wait(const struct block *b, const struct strip *s, int l, struct waiting *w)
+{
+	struct lane lane = lane_of(b, s, l);
+	struct vector first = load16_fresh(b->place[l]);
+	still_waits(b->call.status, w, lane.peer);
+	if (packet_is_there(&first, b->number) && (first.w[0] | (uint64_t)first.w[2] << 32) != b->call.signature)
+		peer_differs(b->call.status, lane.peer);
+	return load4_fresh(&b->call.status->stop) == 0;
+}
+
+/* Packet i of the sources l up to l + n: several are under way at once. */
+FN bool
+load_packets(const struct block *b, const struct strip *s, int l, int n, int64_t i, struct waiting *w,
+    struct vector p[SOURCES_AT_ONCE])
+{
+	NOT_UNROLLED
+	for (int polls = 1;; polls++) {
+		int missing = -1;
+		UNROLLED
+		for (int k = 0; k < SOURCES_AT_ONCE; k++)
+			if (k < n)
+				p[k] = load16_fresh(b->place[l + k] + i * VECTOR);
+		UNROLLED
+		for (int k = 0; k < SOURCES_AT_ONCE; k++)
+			if (k < n && !packet_is_there(&p[k], b->number))
+				missing = l + k;
+		if (missing < 0)
+			break;
+		if (polls % POLLS == 0 && !may_wait(b, s, missing, w))
+			return false;
+		pause_thread();
+	}
+	waits_no_more(b->call.status, w);
+	return true;
+}
+
+/* Bytes 8 i up to 8 i + `bytes` of a strip. */
+FN bool
+move_packet(const struct block *b, const struct strip *s, int64_t i, int64_t bytes, unsigned unit, enum operation op,
+    struct waiting *w)
+{
+	struct vector v = { { 0, 0, 0, 0 } };
+	if (s->own)
+		v = load_user(s->own + 8 * i, bytes, unit);
+	if (!MOVES && s->scales)
+		v = scale(v, b->call.scale);
+	NOT_UNROLLED
+	for (int l = 0; l < s->n_from; l += SOURCES_AT_ONCE) {
+		struct vector p[SOURCES_AT_ONCE];
+		int n = (int)least(SOURCES_AT_ONCE, s->n_from - l);
+		if (!load_packets(b, s, l, n, i + 1, w, p))
+			return false;
+		NOT_UNROLLED
+		for (int k = 0; k < n; k++) {
+			struct vector more = { { p[0].w[0], p[0].w[2], 0, 0 } };
+			if (l + k > 0 || s->own)
+				v = combine_any(op, v, more, 2);
+			else
+				v = more;
+			UNROLLED
+			for (int next = 1; next < SOURCES_AT_ONCE; next++)
+				p[next - 1] = p[next];
+		}
+	}
+	if (!MOVES && s->divides)
+		v = divide(v, b->call.divide);
+	if (s->output)
+		store_user(s->output + 8 * i, v, bytes, unit);
+	NOT_UNROLLED
+	for (int l = s->n_from; l < s->n_from + s->n_to; l++)
+		store16_fresh(b->place[l] + (i + 1) * VECTOR, packet_of(v.w[0], v.w[1], b->number));
+	return true;
+}
+
+/* Packets of each lane; those that say which call it is go at once. */
+FN void
+place_packets(struct block *b, const struct strip *s)
+{
+	for (int l = (int)this_thread(); l < s->n_from + s->n_to; l += (int)all_threads()) {
+		struct lane lane = lane_of(b, s, l);
+		uint64_t sign = b->call.signature;
+		b->place[l] = lane.data;
+		if (l >= s->n_from) {
+			store16_fresh(b->place[l], packet_of((uint32_t)sign, (uint32_t)(sign >> 32), b->number));
+			leave_pending(b, s, l - s->n_from, &lane);
+		}
+	}
+}
+
+/* Of a strip that is read: is its publisher in the same call? Then it is told that all is read. */
+FN bool
+end_packets(const struct block *b, const struct strip *s, struct waiting *w)
+{
+	for (int l = (int)this_thread(); l < s->n_from; l += (int)all_threads()) {
+		struct vector p[SOURCES_AT_ONCE];
+		struct lane lane = lane_of(b, s, l);
+		if (!load_packets(b, s, l, 1, 0, w, p))
+			return false;
+		if ((p[0].w[0] | (uint64_t)p[0].w[2] << 32) != b->call.signature) {
+			peer_differs(b->call.status, lane.peer);
+			return false;
+		}
+		fence();
+		store8_fresh(lane.done, GPU_FLAG(b->number, 1));
+	}
+	return true;
+}
+
+/* A strip, by all threads of the block. */
+FN bool
+move_packets(struct block *b, const struct strip *s, enum operation op, struct waiting *w)
+{
+	unsigned unit = unit_of(s->own, s->output, s->bytes | 8);
+	bool good = true;
+	place_packets(b, s);
+	barrier();
+	NOT_UNROLLED
+	for (int64_t i = this_thread(); i * 8 < s->bytes && good; i += all_threads())
+		good = move_packet(b, s, i, least(8, s->bytes - i * 8), unit, op, w);
+	if (barrier_any(!good))
+		return false;
+	return !barrier_any(!end_packets(b, s, w));
+}
+
+#endif

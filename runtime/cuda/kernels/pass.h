@@ -1,0 +1,182 @@
+/* The pass over data: loads of own input and of the sources' slots, combined in registers, and stores to the output and
+ * the readers' slots.
+ *
+ * What a thread has loaded it combines at once, so that a sum costs no more traffic than a copy. Own input and output
+ * lie where the caller wants them; rings begin at multiples of 16 bytes, and so does every chunk in them, so that only
+ * accesses to the caller's memory care about alignment. Rings are loaded and stored in whole vectors, also where a
+ * chunk ends within one. */
+#ifndef BLINK_KERNELS_PASS_H
+#define BLINK_KERNELS_PASS_H
+
+#include "kernels/strips.h"
+
+/* The caller's memory, in units that both its addresses and its length are multiples of. */
+FN struct vector
+load_user(const char *from, int64_t bytes, unsigned unit)
+{
+	struct vector v = { { 0, 0, 0, 0 } };
+	if (unit == VECTOR)
+		return load16(from);
+	if (unit == 8) {
+		UNROLLED
+		for (int i = 0; i < 2; i++)
+			if (8 * i < bytes) {
+				uint64_t x = load8(from + 8 * i);
+				v.w[2 * i] = (uint32_t)x;
+				v.w[2 * i + 1] = (uint32_t)(x >> 32);
+			}
+	} else if (unit == 4) {
+		UNROLLED
+		for (int i = 0; i < 4; i++)
+			if (4 * i < bytes)
+				v.w[i] = load4(from + 4 * i);
+	} else if (unit == 2) {
+		UNROLLED
+		for (int i = 0; i < 8; i++)
+			if (2 * i < bytes)
+				v.w[i / 2] |= (uint32_t)load2(from + 2 * i) << 16 * (i % 2);
+	} else {
+		UNROLLED
+		for (int i = 0; i < 16; i++)
+			if (i < bytes)
+				v.w[i / 4] |= (uint32_t)load1(from + i) << 8 * (i % 4);
+	}
+	return v;
+}
+
+FN void
+store_user(char *to, struct vector v, int64_t bytes, unsigned unit)
+{
+	if (unit == VECTOR) {
+		store16(to, v);
+	} else if (unit == 8) {
+		UNROLLED
+		for (int i = 0; i < 2; i++)
+			if (8 * i < bytes)
+				store8(to + 8 * i, v.w[2 * i] | (uint64_t)v.w[2 * i + 1] << 32);
+	} else if (unit == 4) {
+		UNROLLED
+		for (int i = 0; i < 4; i++)
+			if (4 * i < bytes)
+				store4(to + 4 * i, v.w[i]);
+	} else if (unit == 2) {
+		UNROLLED
+		for (int i = 0; i < 8; i++)
+			if (2 * i < bytes)
+				store2(to + 2 * i, (uint16_t)(v.w[i / 2] >> 16 * (i % 2)));
+	} else {
+		UNROLLED
+		for (int i = 0; i < 16; i++)
+			if (i < bytes)
+				store1(to + i, (uint8_t)(v.w[i / 4] >> 8 * (i % 4)));
+	}
+}
+
+/* What two addresses and a length are multiples of: 1, 2, 4, 8 or 16. */
+FN unsigned
+unit_of(const char *own, const char *output, int64_t bytes)
+{
+	unsigned all = (unsigned)(uintptr_t)own | (unsigned)(uintptr_t)output | (unsigned)bytes | VECTOR;
+	return all & (0 - all);
+}
+
+/* n vectors from vector i on, `step` apart: of a chunk at `at` of the strip, or of a slot at `place`. */
+#define OF_USER(p, i) ((p) + at + (i) * VECTOR)
+#define OF_SLOT(l, i) (b->place[l] + (i) * VECTOR)
+
+/* Whole vectors of a chunk, AT_ONCE by each thread, aligned and not divided: returns where it ended. */
+FN int64_t
+move_fast(const struct block *b, const struct strip *s, int64_t at, int64_t vectors, enum operation op)
+{
+	int64_t step = all_threads(), whole = vectors - vectors % (AT_ONCE * step);
+	NOT_UNROLLED
+	for (int64_t i = this_thread(); i < whole; i += AT_ONCE * step) {
+		struct vector v[AT_ONCE], more[AT_ONCE];
+		UNROLLED
+		for (int u = 0; u < AT_ONCE; u++)
+			v[u] = s->own ? load16(OF_USER(s->own, i + u * step)) : load16_fresh(OF_SLOT(0, i + u * step));
+		if (!MOVES && s->scales) {
+			UNROLLED
+			for (int u = 0; u < AT_ONCE; u++)
+				v[u] = scale(v[u], b->call.scale);
+		}
+		NOT_UNROLLED
+		for (int l = s->own ? 0 : 1; l < s->n_from && !MOVES; l++) {
+			UNROLLED
+			for (int u = 0; u < AT_ONCE; u++)
+				more[u] = load16_fresh(OF_SLOT(l, i + u * step));
+			UNROLLED
+			for (int u = 0; u < AT_ONCE; u++)
+				v[u] = combine(op, v[u], more[u], 4);
+		}
+		if (s->output) {
+			UNROLLED
+			for (int u = 0; u < AT_ONCE; u++)
+				store16(OF_USER(s->output, i + u * step), v[u]);
+		}
+		LANES
+		for (int l = s->n_from; l < s->n_from + s->n_to; l++) {
+			UNROLLED
+			for (int u = 0; u < AT_ONCE; u++)
+				store16(OF_SLOT(l, i + u * step), v[u]);
+		}
+	}
+	return whole;
+}
+
+FN int64_t
+move_fast_any(const struct block *b, const struct strip *s, int64_t at, int64_t vectors, enum operation op)
+{
+#ifdef KERNEL_TYPE
+	if (!LONG)
+		switch (op) {
+		case PROD:
+			return move_fast(b, s, at, vectors, PROD);
+		case MAX:
+			return move_fast(b, s, at, vectors, MAX);
+		case MIN:
+			return move_fast(b, s, at, vectors, MIN);
+		default:
+			return move_fast(b, s, at, vectors, SUM);
+		}
+#endif
+	return move_fast(b, s, at, vectors, op);
+}
+
+/* Vector i of a chunk, of which `bytes` are the caller's. */
+FN void
+move_vector(const struct block *b, const struct strip *s, int64_t at, int64_t i, int64_t bytes, unsigned unit,
+    enum operation op)
+{
+	struct vector v = s->own ? load_user(OF_USER(s->own, i), bytes, unit) : load16_fresh(OF_SLOT(0, i));
+	if (!MOVES && s->scales)
+		v = scale(v, b->call.scale);
+	LANES
+	for (int l = s->own ? 0 : 1; l < s->n_from && !MOVES; l++)
+		v = combine_any(op, v, load16_fresh(OF_SLOT(l, i)), 4);
+	if (!MOVES && s->divides)
+		v = divide(v, b->call.divide);
+	if (s->output)
+		store_user(OF_USER(s->output, i), v, bytes, unit);
+	LANES
+	for (int l = s->n_from; l < s->n_from + s->n_to; l++)
+		store16(OF_SLOT(l, i), v);
+}
+
+/* The next chunk of a strip. */
+FN void
+move_chunk(const struct block *b, const struct strip *s, int32_t chunk, enum operation op)
+{
+	int64_t at = chunk * s->chunk_bytes, bytes = least(s->chunk_bytes, s->bytes - at), from = 0;
+	unsigned unit = unit_of(s->own, s->output, bytes);
+	if (!s->divides && unit_of(s->own, s->output, 0) == VECTOR)
+		from = move_fast_any(b, s, at, bytes / VECTOR, op);
+	NOT_UNROLLED
+	for (int64_t i = from + this_thread(); i * VECTOR < bytes; i += all_threads())
+		move_vector(b, s, at, i, least(VECTOR, bytes - i * VECTOR), unit, op);
+}
+
+#undef OF_USER
+#undef OF_SLOT
+
+#endif

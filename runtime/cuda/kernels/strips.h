@@ -1,0 +1,140 @@
+/* Strips of a rank's tasks, and their lanes. */
+#ifndef BLINK_KERNELS_STRIPS_H
+#define BLINK_KERNELS_STRIPS_H
+
+#include "kernels/block.h"
+
+#ifdef GENERATED
+/* The program is code (kernels/generated.h): each task in constants, and passes whose lanes are counted. */
+FN void program_task(int rank, int task_number, struct gpu_task *t);
+FN void program_chunk(const struct block *b, const struct strip *s, int32_t chunk, enum operation op);
+#define load_task(b, number, t) program_task((b)->call.rank, number, t)
+#else
+#define program_chunk move_chunk
+
+FN void
+load_task(const struct block *b, int task_number, struct gpu_task *t)
+{
+	const struct gpu_task *from = b->program.task + task_number;
+	t->send_block = (int64_t)load8(&from->send_block);
+	t->recv_block = (int64_t)load8(&from->recv_block);
+	t->begin = (int64_t)load8(&from->begin);
+	t->begin_of = (int64_t)load8(&from->begin_of);
+	t->end = (int64_t)load8(&from->end);
+	t->end_of = (int64_t)load8(&from->end_of);
+	t->part = (int32_t)load4(&from->part);
+	t->n_from = (int32_t)load4(&from->n_from);
+	t->n_to = (int32_t)load4(&from->n_to);
+	t->from = (int32_t)load4(&from->from);
+	t->to = (int32_t)load4(&from->to);
+	t->publishes = (int32_t)load4(&from->publishes);
+	t->own = (uint8_t)load1(&from->own);
+	t->output = (uint8_t)load1(&from->output);
+	t->complete = (uint8_t)load1(&from->complete);
+	t->shape = 0;
+}
+#endif
+
+/* Strip `number` of a task. */
+FN void
+make_strip(const struct block *b, int task_number, int number, struct strip *s)
+{
+	const struct gpu_call *c = &b->call;
+	struct gpu_task t;
+	load_task(b, task_number, &t);
+	int64_t part = t.part > 0 ? c->part_end[t.part - 1] : 0, n = c->part_end[t.part] - part;
+	int64_t begin = part_of(t.begin, t.begin_of, n), end = part_of(t.end, t.end_of, n);
+	int64_t first = least(begin + number * c->strip, end), last = least(first + c->strip, end);
+	s->own = t.own ? c->send + (t.send_block * c->count + part + first) * c->size : NULL;
+	s->output = t.output ? c->recv + (t.recv_block * c->count + part + first) * c->size : NULL;
+	s->bytes = (last - first) * c->size;
+	s->chunk_bytes = c->slots ? c->chunk * c->size : s->bytes;
+	s->from = t.from;
+	s->to = t.to;
+	s->n_from = t.n_from;
+	s->n_to = t.n_to;
+	s->number = number;
+	s->publishes = t.publishes;
+	s->chunk = 0;
+	s->n_chunks = s->bytes == 0 ? 0 : (int32_t)((s->bytes + s->chunk_bytes - 1) / s->chunk_bytes);
+	s->scales = t.own && c->scales;
+	s->divides = t.complete && c->divide != 0 && (t.own || t.n_from > 1);
+	s->shape = t.shape;
+}
+
+/* This block's share of the own block, in vectors. */
+FN void
+make_share(const struct block *b, struct strip *s)
+{
+	const struct gpu_call *c = &b->call;
+	int64_t vectors = (c->own_bytes + VECTOR - 1) / VECTOR, each = (vectors + all_blocks() - 1) / all_blocks();
+	int64_t first = least(each * VECTOR * this_block(), c->own_bytes);
+	s->own = c->own_from + first;
+	s->output = c->own_to + first;
+	s->bytes = s->chunk_bytes = least(each * VECTOR, c->own_bytes - first);
+	s->from = s->to = s->n_from = s->n_to = s->number = s->publishes = 0;
+	s->chunk = 0;
+	s->n_chunks = s->bytes > 0;
+	s->scales = c->scales != 0;
+	s->divides = c->divide != 0;
+	s->shape = 0;
+}
+
+/* A lane of a strip, as the call needs it. */
+struct lane {
+	int32_t peer;
+	uint64_t *ready, *signature, *done;
+	char *data;			/* its ring, or packets */
+};
+
+/* Lane l of a strip: its sources' first, then its readers'. */
+FN const struct gpu_lane *
+lane_at(const struct block *b, const struct strip *s, int l)
+{
+	return b->program.lane + (l < s->n_from ? s->from + l : s->to + l - s->n_from);
+}
+
+FN struct lane
+lane_of(const struct block *b, const struct strip *s, int l)
+{
+	const struct gpu_call *c = &b->call;
+	const struct gpu_lane *at = lane_at(b, s, l);
+	int64_t strip = (int64_t)load4(&at->lane) * c->width + s->number, half = (int64_t)(b->number & 1);
+	struct gpu_flag *ready = (struct gpu_flag *)load8(&at->pair.ready) + strip;
+	char *data = (char *)load8(c->slots ? &at->pair.ring[half] : &at->pair.packets[half]);
+	struct lane lane;
+	lane.peer = (int32_t)load4(&at->peer);
+	lane.ready = &ready->value;
+	lane.signature = &ready->signature[half];
+	lane.done = (uint64_t *)load8(&at->pair.done) + strip;
+	lane.data = data + strip * (c->slots ? c->ring_share : c->packet_share);
+	return lane;
+}
+
+FN struct gpu_pending *
+pending_of(const struct block *b, const struct strip *s, int reader)
+{
+	return &b->call.state->pending[b->number % GPU_LISTS]
+	    [(int64_t)(s->publishes + reader) * b->call.width + s->number];
+}
+
+/* What a reader's `done` will be in the end, for the kernel after the next. */
+FN void
+leave_pending(const struct block *b, const struct strip *s, int reader, const struct lane *lane)
+{
+	struct gpu_pending *p = pending_of(b, s, reader);
+	store8(&p->done, (uint64_t)lane->done);
+	store8(&p->value, GPU_FLAG(b->number, s->n_chunks));
+	store4(&p->peer, (uint32_t)lane->peer);
+}
+
+/* For one thread. An empty strip leaves nothing to wait for. */
+FN void
+take_strip(const struct block *b, int i, struct strip *s)
+{
+	make_strip(b, i / b->call.width, i % b->call.width, s);
+	for (int l = 0; l < s->n_to && s->n_chunks == 0; l++)
+		store8(&pending_of(b, s, l)->value, 0);
+}
+
+#endif
