@@ -183,19 +183,30 @@ json_find_name(const struct json_name *names, int n, int first, const char *text
 	return n;
 }
 
-/* An object while it is read, of which a reader knows n members, at most 31. Begins as { names, n, .at = -1 }. */
+/* An object while it is read, of which a reader knows n members, at most 31. Begins as { names, n, .at = -1 }.
+ *
+ *	while (json_token_member(t, &m))
+ *		if (!take_member(m.at))
+ *			return false;
+ *	return m.ended; */
 struct json_members {
 	const struct json_name *names;
 	int n, at;		/* the current member */
 	unsigned seen;		/* a bit set */
+	bool ended;		/* by its brace, after at least one member */
 };
 
-/* "name": of the next one. False: its name is unknown, or it was there before. */
+/* Up to the value of the next member, the first time from the brace on. False: the object has ended, or is not as
+ * expected: the next name is unknown, or was there before. */
 static inline bool
 json_token_member(JsonTokens *t, struct json_members *m)
 {
 	const char *name;
 	size_t length;
+	if (!json_token(t, m->at < 0 ? '{' : ',')) {
+		m->ended = m->at >= 0 && json_token(t, '}');
+		return false;
+	}
 	if (!json_token_key(t, &name, &length))
 		return false;
 	m->at = json_find_name(m->names, m->n, m->at + 1, name, length);

@@ -202,13 +202,10 @@ take_entry(struct entry_tokens *t)
 {
 	struct json_members m = { member_names, N_MEMBERS, .at = -1 };
 	const IndexEntry *entry = &t->entry;
-	if (!json_token(&t->at, '{'))
-		return false;
-	do {
-		if (!json_token_member(&t->at, &m) || !take_member(t, (enum member)m.at))
+	while (json_token_member(&t->at, &m))
+		if (!take_member(t, (enum member)m.at))
 			return false;
-	} while (json_token(&t->at, ','));
-	return json_token(&t->at, '}') && (m.seen | MAY_BE_MISSING) == (1u << N_MEMBERS) - 1
+	return m.ended && (m.seen | MAY_BE_MISSING) == (1u << N_MEMBERS) - 1
 	    && (collective_rooted(entry->coll) ? entry->root >= 0 && entry->root < entry->n : entry->root < 0);
 }
 

@@ -246,13 +246,10 @@ take_tree(struct tree_tokens *t)
 {
 	struct json_members m = { member_names, N_MEMBERS, .at = -1 };
 	unsigned want = 1u << SEGMENT | 1u << ROOT | (t->r->sched->n_parts ? 1u << PART : 0);
-	if (!json_token(&t->at, '{'))
-		return false;
-	do {
-		if (!json_token_member(&t->at, &m) || !take_member(t, (enum member)m.at))
+	while (json_token_member(&t->at, &m))
+		if (!take_member(t, (enum member)m.at))
 			return false;
-	} while (json_token(&t->at, ','));
-	return json_token(&t->at, '}') && (m.seen & want) == want;
+	return m.ended && (m.seen & want) == want;
 }
 
 Status
