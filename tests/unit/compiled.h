@@ -1,4 +1,5 @@
-/* Machines and schedules as the compiler has them, for tests of what libblink does with their files. */
+/* Machines and schedules as the compiler has them, for tests of what libblink does with their files. What does not
+ * succeed ends the test. */
 #include "base/file.h"
 #include "compile.h"
 #include "format/format.h"
@@ -6,18 +7,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static void
+must(const Ctx *ctx, Status status)
+{
+	if (status == OK)
+		return;
+	printf("Bail out! %s\n", ctx->error.text);
+	exit(1);
+}
+
 static const Topology *
-machine(Ctx *ctx, const char *path)
+machine_of(Ctx *ctx, const char *path, Text *text)
 {
 	static const char *const none[] = { NULL };
-	Text text = { 0 };
 	Topology *topo;
-	if (file_read(ctx, path, &text) != OK || topo_read(ctx, path, none, text.data, text.size, &topo) != OK) {
-		printf("Bail out! %s\n", ctx->error.text);
-		exit(1);
-	}
-	text_free(&text);
+	must(ctx, topo_read(ctx, path, none, text->data, text->size, &topo));
+	text_free(text);
 	return topo;
+}
+
+__attribute__((unused)) static const Topology *
+machine(Ctx *ctx, const char *path)
+{
+	Text text = { 0 };
+	must(ctx, file_read(ctx, path, &text));
+	return machine_of(ctx, path, &text);
+}
+
+/* As --synthetic describes it. */
+__attribute__((unused)) static const Topology *
+synthetic_machine(Ctx *ctx, const char *line)
+{
+	Text text = { 0 };
+	must(ctx, synthetic_write(ctx, line, &text));
+	return machine_of(ctx, line, &text);
 }
 
 /* As `blinkc compile -c ... -g ...` makes it: the text of the file, and what is read from it. */
@@ -28,10 +51,19 @@ schedule_of(Ctx *ctx, const Topology *topo, const int *gpu, int n, Collective co
 	    .hybrid = hybrid ? HYBRID_HOST : HYBRID_NONE,
 		.packing = PACKING_EXACT, .epsilon = { 1, 20 }, .tolerance = FRAC_ZERO, .minimise = true };
 	Compiled made = { 0 };
-	if (compile(ctx, topo, gpu, n, &ask, &made) != OK) {
-		printf("Bail out! %s\n", ctx->error.text);
-		exit(1);
-	}
+	must(ctx, compile(ctx, topo, gpu, n, &ask, &made));
 	*json = made.json;
 	return made.sched;
+}
+
+/* The same of all GPUs of a synthetic machine. */
+__attribute__((unused)) static Schedule *
+schedule_of_all(Ctx *ctx, const char *line, Collective coll, int root, Text *json)
+{
+	const Topology *topo = synthetic_machine(ctx, line);
+	int *gpu;
+	must(ctx, NEW(ctx, gpu, topo->n_ranks));
+	for (int i = 0; i < topo->n_ranks; i++)
+		gpu[i] = i;
+	return schedule_of(ctx, topo, gpu, topo->n_ranks, coll, root, false, json);
 }

@@ -2,8 +2,7 @@
  * same, each rank's program is the same of both forms, and a compact schedule is valid exactly if its list is, also
  * after it was changed at random. Prints TAP. Arguments: seed, changes of each schedule, times 20. */
 #include "blink.h"
-#include "compile.h"
-#include "format/format.h"
+#include "compiled.h"
 #include "plan/pack/pack.h"
 #include "plan/plan.h"
 #include "random.h"
@@ -24,38 +23,9 @@ static const char *const lines[] = {
 static const Collective collectives[] = { ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL };
 
 static void
-must(const Ctx *ctx, Status status)
-{
-	if (status == OK)
-		return;
-	printf("Bail out! %s\n", ctx->error.text);
-	exit(1);
-}
-
-static void
 ok(bool good, const char *what, const char *line, Collective coll)
 {
 	printf("%s %s: %s: %s\n", good ? "ok" : "not ok", line, collective_name(coll), what);
-}
-
-static void
-plan(Ctx *ctx, const char *line, Collective coll, Schedule **out)
-{
-	static const char *const none[] = { NULL };
-	const Ask ask = { .coll = coll, .root = -1, .packing = PACKING_EXACT, .epsilon = { 1, 20 },
-		.tolerance = { 0, 1 }, .minimise = true };
-	Compiled made = { 0 };
-	Text text = { 0 };
-	Topology *topo;
-	int gpu[64];
-	must(ctx, synthetic_write(ctx, line, &text));
-	must(ctx, topo_read(ctx, line, none, text.data, text.size, &topo));
-	text_free(&text);
-	for (int i = 0; i < topo->n_ranks; i++)
-		gpu[i] = i;
-	must(ctx, compile(ctx, topo, gpu, topo->n_ranks, &ask, &made));
-	text_free(&made.json);
-	*out = made.sched;
 }
 
 /* ---- equality ---- */
@@ -343,7 +313,8 @@ test(const char *line, Collective coll, int changes, struct counts *counts)
 	Schedule *listed, *compact, *read, *all;
 	Text text = { 0 };
 	ctx_init(&ctx);
-	plan(&ctx, line, coll, &listed);
+	listed = schedule_of_all(&ctx, line, coll, -1, &text);
+	text_free(&text);
 	Status status = compile_compact(&ctx, "", listed, &compact);
 	if (status == INFEASIBLE) {
 		printf("# %s: %s: no compact form\n", line, collective_name(coll));
@@ -379,19 +350,16 @@ test(const char *line, Collective coll, int changes, struct counts *counts)
 static void
 test_templates(const char *line, Collective coll, int least)
 {
-	static const char *const none[] = { NULL };
 	const Ask ask = { .coll = coll, .root = -1 };
 	Ctx ctx;
 	Text text = { 0 };
-	Topology *topo;
+	const Topology *topo;
 	Symmetry *sym;
 	Bound bound;
 	Packing *pack;
 	Schedule *sched, *all, *best;
 	ctx_init(&ctx);
-	must(&ctx, synthetic_write(&ctx, line, &text));
-	must(&ctx, topo_read(&ctx, line, none, text.data, text.size, &topo));
-	text_free(&text);
+	topo = synthetic_machine(&ctx, line);
 	must(&ctx, topo_symmetry(&ctx, topo, -1, SYMMETRY_ANY, &sym));
 	must(&ctx, bound_compute(&ctx, topo, sym, coll, -1, &bound));
 	Frac top = bound.rate;

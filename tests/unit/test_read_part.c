@@ -1,8 +1,7 @@
 /* Schedule files read and verified tree by tree (format/blink/read_schedule_stream.c) against the reader of whole files
  * and sched_verify: of files that were changed at random both give the same, or say the same; and what a rank does is
  * what sched_project makes of the whole. Prints TAP. Arguments: seed, changes of each file, times 20. */
-#include "compile.h"
-#include "format/format.h"
+#include "compiled.h"
 #include "random.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
@@ -14,39 +13,10 @@
 static int failed;
 
 static void
-must(const Ctx *ctx, Status status)
-{
-	if (status == OK)
-		return;
-	printf("Bail out! %s\n", ctx->error.text);
-	exit(1);
-}
-
-static void
 ok(bool good, const char *what, const char *line, Collective coll)
 {
 	printf("%s %s: %s: %s\n", good ? "ok" : "not ok", line, collective_name(coll), what);
 	failed += !good;
-}
-
-static void
-plan(Ctx *ctx, const char *line, Collective coll, Text *out)
-{
-	static const char *const none[] = { NULL };
-	const Ask ask = { .coll = coll, .root = collective_rooted(coll) ? 1 : -1, .packing = PACKING_EXACT,
-		.epsilon = { 1, 20 }, .tolerance = { 0, 1 }, .minimise = true };
-	Compiled made = { 0 };
-	Text text = { 0 };
-	Topology *topo;
-	int *gpu;
-	must(ctx, synthetic_write(ctx, line, &text));
-	must(ctx, topo_read(ctx, line, none, text.data, text.size, &topo));
-	text_free(&text);
-	must(ctx, NEW(ctx, gpu, topo->n_ranks));
-	for (int i = 0; i < topo->n_ranks; i++)
-		gpu[i] = i;
-	must(ctx, compile(ctx, topo, gpu, topo->n_ranks, &ask, &made));
-	*out = made.json;
 }
 
 static int
@@ -265,7 +235,7 @@ test(const char *line, Collective coll, bool listed, int changes, struct counts 
 	Text text;
 	bool valid, taken, good;
 	ctx_init(&ctx);
-	plan(&ctx, line, coll, &text);
+	schedule_of_all(&ctx, line, coll, 1, &text);
 	ctx_free(&ctx);
 	good = agree(&text, &valid, &taken);
 	ok(good && valid && taken == listed, listed ? "tree by tree" : "as a whole", line, coll);
