@@ -1,6 +1,6 @@
-/* What the tests of the runtime share: schedules that are random and right by construction, and a TAP line for each
- * test. */
+/* What the tests of the runtime share: schedules that are random and right by construction. */
 #include "schedule/schedule.h"
+#include "tap.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -8,16 +8,6 @@
 #include <string.h>
 
 enum { MAX_RANKS = 7 };
-
-static int n_tests, n_failed;
-
-static void
-ok(bool good, const char *what)
-{
-	n_tests++;
-	n_failed += !good;
-	printf("%sok %d - %s\n", good ? "" : "not ", n_tests, what);
-}
 
 static uint64_t state;
 

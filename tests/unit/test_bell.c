@@ -1,19 +1,11 @@
 /* A bell wakes who sleeps for a flag when that flag changes, and not when another does. A wrong number costs a rank a
  * tenth of a second, when it wakes by itself, and no more: results are right, so that no other test sees it. */
 #include "engine/engine.h"
+#include "tap.h"
 
 #include <stdio.h>
 
 enum { SLEEPER = 0, RINGER = 1, LANE = 5 };
-
-static int n_tests, n_failed;
-
-static void
-ok(bool good, const char *name)
-{
-	printf("%s %d - %s\n", good ? "ok" : "not ok", ++n_tests, name);
-	n_failed += !good;
-}
 
 static bool
 wakes(struct bell *bell, uint32_t state, uint32_t flag)
@@ -109,6 +101,5 @@ main(void)
 	test_numbers();
 	test_sleep();
 	test_engines();
-	printf("1..%d\n", n_tests);
-	return n_failed > 0;
+	return end_tests();
 }

@@ -3,6 +3,7 @@
 #include "cuda/driver.h"
 #include "error.h"
 #include "../cuda/layout.h"
+#include "tap.h"
 
 #include <libgen.h>
 #include <limits.h>
@@ -14,16 +15,6 @@
 #include <unistd.h>
 
 extern const int cuda_h_version;
-
-static int n_tests, n_failed;
-
-static void
-ok(bool good, const char *what)
-{
-	n_tests++;
-	n_failed += !good;
-	printf("%sok %d - %s\n", good ? "" : "not ", n_tests, what);
-}
 
 /* ---- what a child does ---- */
 
@@ -116,6 +107,5 @@ main(int argc, char **argv)
 	snprintf(command, sizeof command, "rm -rf %s", folder);
 	if (system(command) != 0)
 		n_failed++;
-	printf("1..%d\n", n_tests);
-	return n_failed > 0;
+	return end_tests();
 }

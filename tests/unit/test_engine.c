@@ -1,17 +1,11 @@
 /* What the engine does when its net has no memory, and when a peer goes away twice. */
 #include "engine/engine.h"
+#include "tap.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static int n_tests, n_failed, told_code, told_culprit, answer;
-
-static void
-ok(bool good, const char *name)
-{
-	printf("%s %d - %s\n", good ? "ok" : "not ok", ++n_tests, name);
-	n_failed += !good;
-}
+static int told_code, told_culprit, answer;
 
 static int
 answers(void *net, int to, const struct net_message *m, const void *payload)
@@ -56,6 +50,5 @@ main(void)
 	engine_peer_gone(&e, 1, "second");
 	ok(at != 0 && peer[1].gone_at == at && strcmp(peer[1].gone, "first") == 0, "the first reason stays");
 	engine_close(&e, false);
-	printf("1..%d\n", n_tests);
-	return n_failed > 0;
+	return end_tests();
 }

@@ -6,6 +6,7 @@
 #include "cuda/regions.h"
 #include "error.h"
 #include "quick.h"
+#include "tap.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -678,16 +679,7 @@ play_case(const char *name)
 
 /* ---- the program that starts them ---- */
 
-static int n_tests, n_failed;
 static char self[PATH_MAX], place[PATH_MAX];
-
-static void
-ok(bool good, const char *what)
-{
-	n_tests++;
-	n_failed += !good;
-	printf("%sok %d - %s\n", good ? "" : "not ", n_tests, what);
-}
 
 /* A process of its own; variable: "NAME=value", NULL: none. */
 static bool
@@ -774,6 +766,5 @@ main(int argc, char **argv)
 	for (int k = 1; k <= (quick_check() ? 1 : 4); k++)
 		good = all_failures(k) && good;
 	ok(good, "each call of the driver fails once: all ranks hear of it");
-	printf("1..%d\n", n_tests);
-	return n_failed > 0;
+	return end_tests();
 }

@@ -185,6 +185,5 @@ main(int argc, char **argv)
 	ok(run_wrong(false, 0, true) && run_wrong(true, 0, true) && run_wrong(false, 1, true),
 	    "a rank that does not come is named, and who waits for it can be stopped");
 	free_fibers();
-	printf("1..%d\n", n_tests);
-	return n_failed > 0;
+	return end_tests();
 }

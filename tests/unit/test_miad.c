@@ -1,5 +1,6 @@
 /* The search for a chunk size: on curves with one best size it ends near it, within few trials; it ends on any input;
  * and what a tuner's file keeps is what it reads. */
+#include "tap.h"
 #include "tune/tuner.h"
 
 #include <math.h>
@@ -7,15 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static int n_tests, n_failed;
-
-static void
-ok(bool good, const char *name)
-{
-	printf("%s %d - %s\n", good ? "ok" : "not ok", ++n_tests, name);
-	n_failed += !good;
-}
 
 /* Seconds by chunk: a curve with its least at `at`, as start-up against filling a pipeline makes it:
  * c / at + at / c. */
@@ -150,6 +142,5 @@ main(void)
 	test_tuner();
 	test_trial();
 	test_file();
-	printf("1..%d\n", n_tests);
-	return n_failed > 0;
+	return end_tests();
 }

@@ -2,6 +2,7 @@
  * fork (libblink(3), Threads and Processes). Prints TAP. Run at the root of the repository. */
 #include "../../runtime/runtime.h"
 #include "blink_device.h"
+#include "tap.h"
 
 #include <glob.h>
 #include <sys/mman.h>
@@ -21,17 +22,6 @@ enum { SANITIZED = 1 };
 #else
 enum { SANITIZED = 0 };
 #endif
-
-static int n_tests, n_failed;
-
-static void
-ok(bool good, const char *what)
-{
-	n_tests++;
-	n_failed += !good;
-	printf("%sok %d - %s\n", good ? "" : "not ", n_tests, what);
-	fflush(stdout);
-}
 
 /* ---- a stack that shows what was used of it ---- */
 
@@ -454,6 +444,5 @@ main(void)
 	test_stack();
 	test_workers();
 	test_fork();
-	printf("1..%d\n", n_tests);
-	return n_failed != 0;
+	return end_tests();
 }

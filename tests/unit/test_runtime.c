@@ -248,6 +248,5 @@ main(int argc, char **argv)
 	test_stuck();
 	test_threads();
 	test_collectives(argc > 2 ? atoi(argv[2]) : 150);
-	printf("1..%d\n", n_tests);
-	return n_failed != 0;
+	return end_tests();
 }

@@ -3,6 +3,7 @@
 #include "debug.h"
 #include "error.h"
 #include "settings.h"
+#include "tap.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -12,16 +13,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static int n_tests, n_failed;
-
-static void
-ok(bool good, const char *what)
-{
-	n_tests++;
-	n_failed += !good;
-	printf("%sok %d - %s\n", good ? "" : "not ", n_tests, what);
-}
 
 /* ---- settings ---- */
 
@@ -340,6 +331,6 @@ main(void)
 	test_bad_values();
 	test_page();
 	snprintf(command, sizeof command, "rm -r %s", folder);
-	printf("1..%d\n", n_tests);
-	return system(command) != 0 || n_failed != 0;
+	int failed = end_tests();
+	return system(command) != 0 || failed;
 }

@@ -1,5 +1,6 @@
 /* Who gets at the memory of a rank, and whose it takes: a peer that proves by its key that it is of the job. The peer
  * is played here byte by byte. */
+#include "tap.h"
 #include "transport/shm.h"
 
 #include <errno.h>
@@ -30,15 +31,6 @@ struct hello {
 	int32_t from, to;
 	unsigned char nonce[16];
 };
-
-static int n_tests, n_failed;
-
-static void
-ok(bool good, const char *name)
-{
-	printf("%s %d - %s\n", good ? "ok" : "not ok", ++n_tests, name);
-	n_failed += !good;
-}
 
 static int64_t
 in_seconds(int s)
@@ -208,6 +200,5 @@ main(void)
 	test_peer(&(struct peer){ .says = "not if there is none", .no_memory = true }, false);
 	test_peer(&(struct peer){ .says = "not of a rank that is none of the peers", .as_another = true }, false);
 	test_threads();
-	printf("1..%d\n", n_tests);
-	return n_failed > 0;
+	return end_tests();
 }

@@ -17,6 +17,8 @@ main(void)
 
 #else
 
+#include "tap.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
@@ -27,17 +29,6 @@ main(void)
 #include <unistd.h>
 
 enum { LIMIT_S = 300, ROOM = 64 << 10, SIGNALS = 32, MS = 1000000 };
-
-static int n_tests, n_failed;
-
-static void
-ok(bool good, const char *what)
-{
-	n_tests++;
-	n_failed += !good;
-	printf("%sok %d - %s\n", good ? "" : "not ", n_tests, what);
-	fflush(stdout);
-}
 
 static void
 pause_ms(int ms)
@@ -375,7 +366,6 @@ main(void)
 	} else {
 		printf("skip UCX: %s\n", why);
 	}
-	printf("1..%d\n", n_tests);
-	return n_failed != 0;
+	return end_tests();
 }
 #endif

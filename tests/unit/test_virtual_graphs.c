@@ -514,5 +514,5 @@ main(void)
 	test_modes();
 	test_info();
 	test_gone();
-	return end();
+	return end_tests();
 }

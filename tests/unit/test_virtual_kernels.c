@@ -338,5 +338,5 @@ main(void)
 	test_threads();
 	test_waits();
 	test_illegal();
-	return end();
+	return end_tests();
 }

@@ -2,6 +2,7 @@
  * measured by the wall clock: a loaded machine makes them lower, and some more than others, so that of several tries
  * one has to be right, but not where threads wake up late or wait for a processor; in none are all together too fast.
  */
+#include "tap.h"
 #include "virtual_gpu/virtual_gpu.h"
 
 #include <errno.h>
@@ -15,15 +16,7 @@
 enum { FLOWS_MOST = 8, WINDOW_MS = 200, TRIES = 20, SLOW_MOST = 10, LATE_MOST_MS = 3, SECONDS_MOST = 240, KIB = 1 << 10,
 	MIB = 1 << 20 };
 
-static int n_tests, n_failed;
 static const char *program;
-
-static void
-ok(bool good, const char *name)
-{
-	printf("%s %d - %s\n", good ? "ok" : "not ok", ++n_tests, name);
-	n_failed += !good;
-}
 
 static double
 now(void)
@@ -372,6 +365,5 @@ main(int argc, char **argv)
 	test_words();
 	test_processes();
 	test_topologies();
-	printf("1..%d\n", n_tests);
-	return n_failed != 0;
+	return end_tests();
 }

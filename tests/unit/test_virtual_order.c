@@ -213,5 +213,5 @@ main(int argc, char **argv)
 			printf("# replays of round %d: %d violations\n", i, bad);
 	}
 	ok(!bad, "so is random work of graphs, by each launch");
-	return end();
+	return end_tests();
 }

@@ -449,5 +449,5 @@ main(void)
 	test_arguments();
 	test_end();
 	test_failure();
-	return end();
+	return end_tests();
 }

@@ -1,5 +1,6 @@
 /* How threads of virtual GPUs wait for memory: a store wakes up who waits for it, and no other store keeps a thread
  * awake. */
+#include "tap.h"
 #include "virtual_gpu/grid.h"
 
 #include <stdio.h>
@@ -11,15 +12,7 @@
 enum { SECONDS_MOST = 120, LINE = 64, WAIT_MS = 200, LATE_MS = 50, TRIALS = 400, PLACES_MANY = 40, THREADS = 200,
 	PASSING_BYTES = 64 << 20 };
 
-static int n_tests, n_failed;
 static _Alignas(LINE) char memory[(PLACES_MANY + 2) * LINE];
-
-static void
-ok(bool good, const char *name)
-{
-	printf("%s %d - %s\n", good ? "ok" : "not ok", ++n_tests, name);
-	n_failed += !good;
-}
 
 static int
 line_is_set(int line)
@@ -185,6 +178,5 @@ main(void)
 	test_many();
 	test_passing();
 	test_same_place();
-	printf("1..%d\n", n_tests);
-	return n_failed != 0;
+	return end_tests();
 }

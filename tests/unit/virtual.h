@@ -1,6 +1,7 @@
 /* For tests of the virtual GPUs: results, devices with a context each, memory and kernels. */
 #include "../virtual_gpu/more.h"
 #include "../virtual_gpu/test/twins.h"
+#include "tap.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -17,15 +18,6 @@
 DRIVER_LIST(PROTOTYPE)
 #undef PROTOTYPE
 #pragma GCC visibility pop
-
-static int n_tests, n_failed;
-
-static void
-ok(bool good, const char *name)
-{
-	printf("%s %d - %s\n", good ? "ok" : "not ok", ++n_tests, name);
-	n_failed += !good;
-}
 
 /* A call that returned `r` should have returned `want`. */
 static inline void
@@ -116,13 +108,6 @@ begin(void)
 		load(i);
 	}
 	use(0);
-}
-
-static inline int
-end(void)
-{
-	printf("1..%d\n", n_tests);
-	return n_failed > 0;
 }
 
 /* Of the current context. */
