@@ -2,32 +2,13 @@
 #include "format/doc.h"
 #include "format/format.h"
 #include "quick.h"
+#include "tap.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MUTANTS = 1000, QUICK_MUTANTS = 60 };	/* of each file; in the quick check */
-
-static int n_tests, n_failed;
-
-static void __attribute__((format(printf, 3, 4)))
-check(bool good, const char *name, const char *why, ...)
-{
-	va_list args;
-	n_tests++;
-	if (good) {
-		printf("ok %s\n", name);
-		return;
-	}
-	n_failed++;
-	printf("not ok %s: ", name);
-	va_start(args, why);
-	vprintf(why, args);
-	va_end(args);
-	printf("\n");
-}
 
 /* A copy of exactly `size` bytes, so that a sanitizer sees a read past the end. */
 static char *
@@ -504,6 +485,5 @@ main(void)
 	test_keys();
 	test_mutants("topologies/dgx1v.json");
 	test_mutants("topologies/dgx1p.xml");
-	printf("1..%d\n", n_tests);
-	return n_failed != 0;
+	return end_tests();
 }

@@ -2,31 +2,12 @@
  * UTF-8. */
 #include "format/doc.h"
 #include "schedule/schedule.h"
+#include "tap.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int n_tests, n_failed;
-
-static void __attribute__((format(printf, 3, 4)))
-check(bool good, const char *name, const char *why, ...)
-{
-	va_list args;
-	n_tests++;
-	if (good) {
-		printf("ok %s\n", name);
-		return;
-	}
-	n_failed++;
-	printf("not ok %s: ", name);
-	va_start(args, why);
-	vprintf(why, args);
-	va_end(args);
-	printf("\n");
-}
 
 /* ---- Lists --------------------------------------------------------------------------------------------- */
 
@@ -252,6 +233,5 @@ main(void)
 	check_values("values: an entry of too many", 1, LIMIT_DOC_VALUES, "more than 16777216 values");
 	test_loads();
 	test_text();
-	printf("1..%d\n", n_tests);
-	return n_failed != 0;
+	return end_tests();
 }
