@@ -1,4 +1,4 @@
-/* Init, devices and their primary contexts, errors, and failures on request. */
+/* Init, devices, errors, and failures on request. */
 #include "more.h"
 #include "virtual_gpu.h"
 
@@ -11,12 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VERSION = 12080, STACK_MOST = 16, FAILURES_MOST = 256, NAME_BYTES = 64 };
+enum { VERSION = 12080, FAILURES_MOST = 256, NAME_BYTES = 64 };
 
 /* Of CUDA, but not in DRIVER_LIST: what libcudart looks for. name, parameters */
 #define MORE_LIST(X)                                                           \
-	X(cuDevicePrimaryCtxReset_v2, (CUdevice device))                       \
-	X(cuDevicePrimaryCtxGetState, (CUdevice device, unsigned *flags, int *active)) \
 	X(cuGetProcAddress, (const char *name, void **function, int version, cuuint64_t flags)) \
 	X(cuGetProcAddress_v2, (const char *name, void **function, int version, cuuint64_t flags, int *status))
 
@@ -33,6 +31,7 @@ static const struct export {
 	DRIVER_LIST(ROW)
 #undef ROW
 #define ROW(name, parameters) { #name, (Function)name },
+	CONTEXT_MORE_LIST(ROW)
 	MORE_LIST(ROW)
 	STREAM_MORE_LIST(ROW)
 #undef ROW
@@ -58,23 +57,16 @@ struct failure {
 	CUresult result;
 };
 
-/* `lifecycle` is held while a context comes and goes. */
 static struct {
 	pthread_once_t once;
-	pthread_mutex_t lifecycle;
+	pthread_mutex_t lock;		/* of cuInit */
 	bool bad, forked;
 	int devices;
-	struct context context[DEVICES_MOST];
 	int n_failures;
 	struct failure failure[FAILURES_MOST];
 	int calls[N_EXPORTS];		/* of those that have a failure */
 	int list;			/* of all calls: a file; -1: none */
-} all = { .once = PTHREAD_ONCE_INIT, .lifecycle = PTHREAD_MUTEX_INITIALIZER };
-
-static __thread struct {
-	int n;
-	struct context *context[STACK_MOST];
-} stack;
+} all = { .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- what the environment asks ---- */
 
@@ -267,13 +259,6 @@ enter_early(const char *name)
 	return fail_on_request(name);
 }
 
-bool
-current_context(struct context **c)
-{
-	*c = stack.n ? stack.context[stack.n - 1] : NULL;
-	return *c && __atomic_load_n(&(*c)->retained, __ATOMIC_ACQUIRE) > 0;
-}
-
 CUresult
 enter(const char *name, struct context **context)
 {
@@ -295,23 +280,10 @@ enter(const char *name, struct context **context)
 	return (CUresult)__atomic_load_n(&c->error, __ATOMIC_ACQUIRE);
 }
 
-void
-context_fail(struct context *c, CUresult error)
-{
-	CUresult none = CUDA_SUCCESS;
-	__atomic_compare_exchange_n(&c->error, &none, error, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-}
-
 int
 devices(void)
 {
 	return __atomic_load_n(&all.devices, __ATOMIC_ACQUIRE);
-}
-
-struct context *
-context_of(int device)
-{
-	return &all.context[device];
 }
 
 /* ---- init, errors, addresses ---- */
@@ -325,7 +297,7 @@ cuInit(unsigned flags)
 		return result;
 	if (flags != 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&all.lifecycle);
+	pthread_mutex_lock(&all.lock);
 	if (all.devices == 0)
 		result = links_open(&n);
 	if (__atomic_load_n(&all.bad, __ATOMIC_ACQUIRE))
@@ -333,10 +305,10 @@ cuInit(unsigned flags)
 	if (result == CUDA_SUCCESS && all.devices == 0) {
 		pthread_atfork(NULL, NULL, in_child);
 		for (int i = 0; i < DEVICES_MOST; i++)
-			all.context[i].device = i;
+			context_of(i)->device = i;
 		__atomic_store_n(&all.devices, n, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&all.lifecycle);
+	pthread_mutex_unlock(&all.lock);
 	return result;
 }
 
@@ -423,8 +395,8 @@ cuGetProcAddress_v2(const char *name, void **function, int version, cuuint64_t f
 
 /* ---- devices ---- */
 
-static bool
-valid(CUdevice device)
+bool
+device_valid(CUdevice device)
 {
 	return device >= 0 && device < devices();
 }
@@ -435,7 +407,7 @@ cuDeviceGet(CUdevice *device, int number)
 	ENTER(cuDeviceGet);
 	if (!device)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!valid(number))
+	if (!device_valid(number))
 		return CUDA_ERROR_INVALID_DEVICE;
 	*device = number;
 	return CUDA_SUCCESS;
@@ -457,7 +429,7 @@ cuDeviceGetName(char *name, int size, CUdevice device)
 	ENTER(cuDeviceGetName);
 	if (!name || size < 1)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!valid(device))
+	if (!device_valid(device))
 		return CUDA_ERROR_INVALID_DEVICE;
 	snprintf(name, (size_t)size, "%s", device_name(device));
 	return CUDA_SUCCESS;
@@ -470,7 +442,7 @@ cuDeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice device)
 	ENTER(cuDeviceGetAttribute);
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!valid(device))
+	if (!device_valid(device))
 		return CUDA_ERROR_INVALID_DEVICE;
 	sscanf(device_pci_id(device), "%x:%x:%x", &domain, &bus, &slot);
 	switch ((int)what) {
@@ -507,7 +479,7 @@ cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 	ENTER(cuDeviceGetUuid);
 	if (!uuid)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!valid(device))
+	if (!device_valid(device))
 		return CUDA_ERROR_INVALID_DEVICE;
 	memcpy(uuid->bytes, "virtual\0GPU\0\0\0\0", sizeof uuid->bytes);
 	uuid->bytes[sizeof uuid->bytes - 1] = (char)device_number(device);
@@ -520,7 +492,7 @@ cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
 	ENTER(cuDeviceGetPCIBusId);
 	if (!id || size < 1)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!valid(device))
+	if (!device_valid(device))
 		return CUDA_ERROR_INVALID_DEVICE;
 	snprintf(id, (size_t)size, "%s", device_pci_id(device));
 	return CUDA_SUCCESS;
@@ -532,7 +504,7 @@ cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 	ENTER(cuDeviceTotalMem_v2);
 	if (!bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!valid(device))
+	if (!device_valid(device))
 		return CUDA_ERROR_INVALID_DEVICE;
 	*bytes = memory_total();
 	return CUDA_SUCCESS;
@@ -544,7 +516,7 @@ cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 	ENTER(cuDeviceCanAccessPeer);
 	if (!can)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!valid(device) || !valid(peer))
+	if (!device_valid(device) || !device_valid(peer))
 		return CUDA_ERROR_INVALID_DEVICE;
 	*can = device != peer && linked(device, peer);
 	return CUDA_SUCCESS;
@@ -556,7 +528,7 @@ cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute what, CUdevice from, C
 	ENTER(cuDeviceGetP2PAttribute);
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!valid(from) || !valid(to) || from == to)
+	if (!device_valid(from) || !device_valid(to) || from == to)
 		return CUDA_ERROR_INVALID_DEVICE;
 	switch ((int)what) {
 	case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:
@@ -567,196 +539,4 @@ cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute what, CUdevice from, C
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-}
-
-/* ---- contexts ---- */
-
-static struct context *
-context_of_handle(CUcontext handle)
-{
-	for (int i = 0; i < devices(); i++)
-		if ((CUcontext)&all.context[i] == handle)
-			return &all.context[i];
-	return NULL;
-}
-
-static bool
-alive(const struct context *c)
-{
-	return c && __atomic_load_n(&c->retained, __ATOMIC_ACQUIRE) > 0;
-}
-
-CUresult
-cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
-{
-	ENTER(cuDevicePrimaryCtxRetain);
-	if (!context)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!valid(device))
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&all.lifecycle);
-	__atomic_add_fetch(&all.context[device].retained, 1, __ATOMIC_ACQ_REL);
-	pthread_mutex_unlock(&all.lifecycle);
-	*context = (CUcontext)&all.context[device];
-	return CUDA_SUCCESS;
-}
-
-/* All that a context has goes; with `lifecycle` held. */
-static void
-destroy(struct context *c)
-{
-	streams_forget(c);
-	memory_forget(c);
-	for (int i = 0; i < DEVICES_MOST; i++) {
-		__atomic_store_n(&c->peer[i], false, __ATOMIC_RELEASE);
-		__atomic_store_n(&all.context[i].peer[c->device], false, __ATOMIC_RELEASE);
-	}
-	__atomic_store_n(&c->error, CUDA_SUCCESS, __ATOMIC_RELEASE);
-	memory_changed();
-}
-
-CUresult
-cuDevicePrimaryCtxRelease_v2(CUdevice device)
-{
-	CUresult result = CUDA_SUCCESS;
-	ENTER(cuDevicePrimaryCtxRelease_v2);
-	if (!valid(device))
-		return CUDA_ERROR_INVALID_DEVICE;
-	struct context *c = &all.context[device];
-	pthread_mutex_lock(&all.lifecycle);
-	if (c->retained == 0)
-		result = CUDA_ERROR_INVALID_CONTEXT;
-	else if (__atomic_sub_fetch(&c->retained, 1, __ATOMIC_ACQ_REL) == 0)
-		destroy(c);
-	pthread_mutex_unlock(&all.lifecycle);
-	return result;
-}
-
-/* Who has retained it may go on with an empty one. */
-CUresult
-cuDevicePrimaryCtxReset_v2(CUdevice device)
-{
-	ENTER(cuDevicePrimaryCtxReset_v2);
-	if (!valid(device))
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&all.lifecycle);
-	destroy(&all.context[device]);
-	pthread_mutex_unlock(&all.lifecycle);
-	return CUDA_SUCCESS;
-}
-
-CUresult
-cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
-{
-	ENTER(cuDevicePrimaryCtxGetState);
-	if (!flags || !active)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!valid(device))
-		return CUDA_ERROR_INVALID_DEVICE;
-	*flags = 0;
-	*active = alive(&all.context[device]);
-	return CUDA_SUCCESS;
-}
-
-CUresult
-cuCtxSetCurrent(CUcontext context)
-{
-	struct context *c = context_of_handle(context);
-	ENTER(cuCtxSetCurrent);
-	if (context && !c)
-		return CUDA_ERROR_INVALID_CONTEXT;
-	if (context && !alive(c))
-		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	if (stack.n > 0)
-		stack.n--;
-	if (context)
-		stack.context[stack.n++] = c;
-	return CUDA_SUCCESS;
-}
-
-CUresult
-cuCtxGetCurrent(CUcontext *context)
-{
-	ENTER(cuCtxGetCurrent);
-	if (!context)
-		return CUDA_ERROR_INVALID_VALUE;
-	*context = stack.n ? (CUcontext)stack.context[stack.n - 1] : NULL;
-	return CUDA_SUCCESS;
-}
-
-CUresult
-cuCtxGetDevice(CUdevice *device)
-{
-	struct context *c;
-	ENTER(cuCtxGetDevice);
-	if (!current_context(&c))
-		return c ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
-	if (!device)
-		return CUDA_ERROR_INVALID_VALUE;
-	*device = c->device;
-	return CUDA_SUCCESS;
-}
-
-CUresult
-cuCtxPushCurrent_v2(CUcontext context)
-{
-	struct context *c = context_of_handle(context);
-	ENTER(cuCtxPushCurrent_v2);
-	if (!c)
-		return CUDA_ERROR_INVALID_CONTEXT;
-	if (!alive(c))
-		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	if (stack.n == STACK_MOST)
-		return CUDA_ERROR_INVALID_VALUE;
-	stack.context[stack.n++] = c;
-	return CUDA_SUCCESS;
-}
-
-CUresult
-cuCtxPopCurrent_v2(CUcontext *context)
-{
-	ENTER(cuCtxPopCurrent_v2);
-	if (stack.n == 0)
-		return CUDA_ERROR_INVALID_CONTEXT;
-	stack.n--;
-	if (context)
-		*context = (CUcontext)stack.context[stack.n];
-	return CUDA_SUCCESS;
-}
-
-CUresult
-cuCtxSynchronize(void)
-{
-	ENTER_UNSAFE(cuCtxSynchronize, c);
-	return streams_synchronize(c);
-}
-
-CUresult
-cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
-{
-	struct context *other = context_of_handle(peer);
-	ENTER_UNSAFE(cuCtxEnablePeerAccess, c);
-	if (flags != 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!alive(other) || other == c)
-		return CUDA_ERROR_INVALID_CONTEXT;
-	if (!linked(c->device, other->device))
-		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-	if (__atomic_exchange_n(&c->peer[other->device], true, __ATOMIC_ACQ_REL))
-		return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-	memory_changed();
-	return CUDA_SUCCESS;
-}
-
-CUresult
-cuCtxDisablePeerAccess(CUcontext peer)
-{
-	struct context *other = context_of_handle(peer);
-	ENTER_UNSAFE(cuCtxDisablePeerAccess, c);
-	if (!alive(other))
-		return CUDA_ERROR_INVALID_CONTEXT;
-	if (!__atomic_exchange_n(&c->peer[other->device], false, __ATOMIC_ACQ_REL))
-		return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
-	memory_changed();
-	return CUDA_SUCCESS;
 }

@@ -1,4 +1,4 @@
-/* What memory is where: between memory.c, vmm.c and ipc.c. */
+/* What memory is where: between memory.c, host.c, vmm.c and ipc.c. */
 #ifndef VIRTUAL_GPU_MEMORY_H
 #define VIRTUAL_GPU_MEMORY_H
 
@@ -12,6 +12,9 @@ struct block {
 	bool own;			/* of this process: counts against the device's memory */
 	bool shareable;			/* may be exported by file descriptor */
 };
+
+/* What new memory has, up to so many bytes. */
+enum { JUNK = 0xdb, JUNK_BYTES = 1 << 20 };
 
 enum block_use { BLOCK_ALLOC, BLOCK_VMM };
 
@@ -48,6 +51,9 @@ struct mapping {
 	int opened;
 };
 
+/* The mapping of a kind that begins here goes; work that may use it ends first. */
+CUresult mapping_drop_when_idle(const void *at, enum mapping_kind kind);
+
 /* All below is called between these two. */
 void memory_lock(void);
 void memory_unlock(void);
@@ -61,6 +67,9 @@ CUresult mapping_add(const struct mapping *m);
 void mapping_remove(int i);		/* devices cannot access it any more; block and addresses stay */
 void mapping_drop(int i);		/* and these go, too */
 void mapping_granted(const struct mapping *m, int by);	/* reads or writes were given (1), or are taken (-1) */
+
+/* May a device access it? copy: as memory_access has it. */
+bool mapping_allows(const struct mapping *m, int device, bool writes, bool copy);
 
 /* Addresses for memory of devices, `alignment` of a power of two at least of a page; at `wanted`, if that is free.
  * NULL: there are none. They are used again late. */

@@ -29,7 +29,7 @@
  *	VIRTUAL_GPU_WEAK	1: stores become visible late, loads get what was there before (twin.h) */
 enum { DEVICES_MOST = 16, HOST = -1 };
 
-/* ---- device.c: init, devices, contexts, errors, failures on request ---- */
+/* ---- device.c: init, devices, errors, failures on request; context.c: contexts ---- */
 
 struct context {
 	int device;
@@ -76,6 +76,7 @@ DRIVER_LIST(PROTOTYPE)
 CUresult enter_early(const char *name);
 
 int devices(void);					/* how many; 0 before cuInit */
+bool device_valid(CUdevice device);			/* is it one of these? */
 struct context *context_of(int device);			/* its primary context */
 void context_fail(struct context *c, CUresult error);	/* the first error counts */
 bool current_context(struct context **c);		/* of this thread; false: none, or it is gone */
@@ -85,7 +86,7 @@ bool current_context(struct context **c);		/* of this thread; false: none, or it
 int64_t setting(const char *variable, int64_t otherwise);
 CUresult setting_refused(const char *variable, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- memory.c: memory of devices and of the host, mappings, IPC ---- */
+/* ---- memory.c, host.c: memory of devices and of the host, mappings, IPC ---- */
 
 /* An allocation is a memfd, mapped at one address. As with CUDA, the host cannot access it there: who executes work of
  * a device touches the bytes at memory_bytes(pointer). Memory that other processes import stays theirs, too, until all
