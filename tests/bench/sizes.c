@@ -1,7 +1,7 @@
 /* What the choice is worth over sizes: sizes NAME MACHINE INDEX [SIZE...] simulates every job of an index that
- * `blinkc batch` wrote, as chosen, by every candidate, by the rings of each baseline, and as NCCL would choose. Prints rows
- * of a table in Markdown: geometric mean and maximum of what rings take, by what ours take. Exit status 1, with a line
- * for each, where a choice is slower than some candidate, or anything faster than the least time. */
+ * `blinkc batch` wrote, as chosen, by every candidate, by the rings of each baseline, and as NCCL would choose. Prints
+ * rows of a table in Markdown: geometric mean and maximum of what rings take, by what ours take. Exit status 1, with a
+ * line for each, where a choice is slower than some candidate, or anything faster than the least time. */
 #include "base/file.h"
 #include "base/pool.h"
 #include "choice/choice.h"

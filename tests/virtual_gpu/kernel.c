@@ -1,6 +1,6 @@
 /* Modules and launches. The image of a module is the PTX that a GPU would get, of which the names of the entries are
- * taken, or a fat binary, which is asked for which GPUs it has code; it is compressed, so that it may have any entry. Each
- * has a twin in a library of VIRTUAL_GPU_KERNELS, which is what is executed.
+ * taken, or a fat binary, which is asked for which GPUs it has code; it is compressed, so that it may have any entry.
+ * Each has a twin in a library of VIRTUAL_GPU_KERNELS, which is what is executed.
  *
  * To load a module or a kernel waits for all that its context does, as it may on a GPU: a kernel is loaded when it is
  * asked for what it needs, by cuFuncLoad, or else at its first launch (CUDA_MODULE_LOADING=LAZY).

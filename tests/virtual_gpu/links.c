@@ -34,9 +34,10 @@
 
 enum { ENDS = DEVICES_MOST + 1, LINKS_MOST = 4096, NAME_BYTES = 64, DEFAULT_COUNT = 8, DEFAULT_CAPABILITY = 70 };
 
-/* ns: what a quantum takes on the slowest link, unless it has very few bytes, and how far clocks are in the future when whose turn it is goes on, and
- * when a link is said to be busy. A link that was free for no longer than LATE waited for threads that woke up late, and
- * they do not lose that time. A clock that is very far in the future is one of another boot. */
+/* ns: what a quantum takes on the slowest link, unless it has very few bytes, and how far clocks are in the future
+ * when whose turn it is goes on, and when a link is said to be busy. A link that was free for no longer than LATE
+ * waited for threads that woke up late, and they do not lose that time. A clock that is very far in the future is one
+ * of another boot. */
 enum { QUANTUM_IDLE = 50000, QUANTUM_BUSY = 1000000, AHEAD = 2000000, BUSY = 1000000, LATE = 4000000 };
 enum { QUANTUM_BYTES = 4096, FEW_BYTES = 256 };
 #define CLOCK_WRONG INT64_C(60000000000)

@@ -1,4 +1,5 @@
-/* Copies, also in batches, memory set to a value, waits for values and writes of them, functions of the host: all of a stream.
+/* Copies, also in batches, memory set to a value, waits for values and writes of them, functions of the host: all of a
+ * stream.
  *
  * What is said of arguments is said by the call: memory that no device knows is the host's, and pageable. Whether a
  * device may access the memory is asked when the operation is executed, since memory may be gone by then: then the
