@@ -96,6 +96,7 @@ share(Ctx *ctx, const Job *job, SymmetryKind kind, JobShared *shared)
 		return OK;
 	ctx->reserve += left < INT_MAX && left > 0 ? left / 5 * 3 : 0;
 	TRY(topo_symmetry(ctx, job->topo, ask->root, kind, &shared->from[kind].sym));
+	TRY(plan_check_ranks(ctx, job->topo, shared->from[kind].sym, ask));
 	TRY(bound_compute(ctx, job->topo, shared->from[kind].sym, ask->coll, ask->root, &shared->from[kind].bound));
 	ctx->reserve = finishing;
 	ctx->late = false;

@@ -183,7 +183,7 @@ bound_compute(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective co
 	} else if (topo->n_ranks > 1) {
 		TRY(block_bound(ctx, topo, sym, coll, root, &bound));
 	}
-	if (topo->n_ranks > 1 && ctx->late)
+	if (topo->n_ranks > 1 && (ctx->late || (coll == ALLREDUCE && topo->n_ranks > LIMIT_PAIR_RANKS)))
 		TRY(plain_cuts(ctx, topo, coll, root, &bound));
 	arena_release(&ctx->scratch, mark);
 	*out = bound;

@@ -319,6 +319,20 @@ fail_pairs(Ctx *ctx, const Topology *topo, Collective coll)
 	    ? "equal servers with a switch of their own that all of their GPUs are on" : "symmetric servers");
 }
 
+Status
+plan_check_ranks(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Ask *ask)
+{
+	bool serves;
+	if (topo->n_ranks <= LIMIT_PAIR_RANKS)
+		return OK;
+	if (ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT)
+		return topo_check_pairs(ctx, topo);
+	serves = pack_templates_serves(topo, sym, ask->coll);
+	if (!serves)
+		TRY(pack_rooted_serves(ctx, topo, ask->coll, &serves));
+	return serves ? OK : fail_pairs(ctx, topo, ask->coll);
+}
+
 /* Where the list of all trees is past its limit, a few of which the others are images; with a root, another way to a
  * list. */
 Status

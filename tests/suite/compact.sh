@@ -160,6 +160,30 @@ expect "8200 GPUs, alltoall: what it says" grep -qF "alltoall over 8200 GPUs, wi
 expect_exit "without one of 512 GPUs, alltoall" 4 "$blinkc" --synthetic "server:64 gpu:8 switch:300 net:25" --without s5/gpu3 -c alltoall -o "$work/x.json"
 expect "without one of 512 GPUs, alltoall: what it says" grep -qF "alltoall over 511 " "$work/err"
 
+# What no planner serves is refused before a bound is searched for, which would take minutes of a maximum flow for each GPU.
+# refused_soon NAME COLLECTIVE WHAT
+{
+	echo '<topology format="blink-topology" version="1" name="path"><node id="n">'
+	seq -f '<gpu id="g%.0f"/>' 0 19999
+	echo '</node>'
+	seq 1 19999 | awk '{ printf "<link from=\"g%d\" to=\"g%d\" class=\"nvlink\" capacity=\"1\"/>\n", $1 - 1, $1 }'
+	echo '</topology>'
+} >"$work/path.xml"
+refused_soon() {
+	expect_exit "$1" 4 bash -c "ulimit -t 20; exec '$blinkc' '$work/path.xml' -c $2 -o '$work/x.json'"
+	expect "$1: what it says" grep -qF "$2 over 20000 GPUs$3" "$work/err"
+}
+refused_soon "a path of 20000 GPUs" allreduce ": want at most 4096, or symmetric servers"
+refused_soon "a path of 20000 GPUs, from one" broadcast ": want at most 4096, or equal servers with a switch"
+refused_soon "a path of 20000 GPUs, all pairs" alltoall ", with a tree for each pair of them: want at most 131072 trees"
+
+# Few symmetries: the bound is that of whole servers, or of single GPUs.
+unequal="server:513 gpu:8 switch:300 nic:8@25 pcie:24 rails"
+expect "4103 of 4104 GPUs" bash -c "ulimit -t 60; exec '$blinkc' --synthetic '$unequal' -g 0-4102 -o '$work/x.json'"
+cp "$work/out" "$work/err"
+expect "4103 of 4104 GPUs: near the bound" awk '/^ratio/ { found = $2 >= 0.997 } END { exit !found }' "$work/err"
+expect "4103 of 4104 GPUs: valid" "$blinkc" check -q "$work/x.json"
+
 # ---- behind PCIe switches, each of which leads to every GPU ----
 
 # nics COLLECTIVE MACHINE TREES

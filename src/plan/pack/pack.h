@@ -123,6 +123,8 @@ Status pack_turn(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective
  * Cost: a search from each switch next to GPUs, and one for each representative, a dozen times. */
 Status pack_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, const Bound *bound,
     Packing **out);
+/* Whether it would look for trees: false: there are none. */
+bool pack_templates_serves(const Topology *topo, const Symmetry *sym, Collective coll);
 
 /* A path of n_links >= 1 links from rank to rank as a tree, which begins at the first and reaches those on the path in
  * their order. Links are copied. */
@@ -140,6 +142,8 @@ Status pack_path_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, 
  * bound; NULL where the machine is another one. Random: none. Cost: that of writing its edges down, and of an edge
  * colouring of the hops between servers. */
 Status pack_rooted(Ctx *ctx, const Topology *topo, Collective coll, int root, const Bound *bound, Packing **out);
+/* *serves: whether the machine is such a one, for a collective of these. */
+Status pack_rooted_serves(Ctx *ctx, const Topology *topo, Collective coll, bool *serves);
 
 /* The fewest trees within ask->tolerance of the optimum, none deeper than ask->max_depth, for a collective with one
  * demand: by trying all of them, where there are at most LIMIT_FEW_TREES, no switches, and for allreduce equal

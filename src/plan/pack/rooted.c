@@ -458,17 +458,36 @@ plan_paths(struct plan *p, Packing **out)
 	return set_unit(p, collective_shares(p->coll, n), *out);
 }
 
+static Status
+read_equal(struct plan *p, bool *equal)
+{
+	*equal = collective_rooted(p->coll) && !p->topo->route && !tree_shares(p->topo, p->coll);
+	if (*equal)
+		TRY(cluster_read(p->ctx, p->topo, &p->c, equal));
+	*equal = *equal && p->c.n_types == 1 && cluster_sides_agree(&p->c);
+	return OK;
+}
+
+Status
+pack_rooted_serves(Ctx *ctx, const Topology *topo, Collective coll, bool *serves)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct plan p = { .ctx = ctx, .topo = topo, .coll = coll };
+	TRY(read_equal(&p, serves));
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
 Status
 pack_rooted(Ctx *ctx, const Topology *topo, Collective coll, int root, const Bound *bound, Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct plan p = { .ctx = ctx, .topo = topo, .coll = coll, .root = root, .bound = bound->rate,
 		.into = coll == REDUCE || coll == GATHER };
-	bool good = collective_rooted(coll) && bound->rate.num > 0 && !topo->route && !tree_shares(topo, coll);
+	bool equal;
 	*out = NULL;
-	if (good)
-		TRY(cluster_read(ctx, topo, &p.c, &good));
-	if (!good || p.c.n_types != 1 || !cluster_sides_agree(&p.c))
+	TRY(read_equal(&p, &equal));
+	if (!equal || bound->rate.num <= 0)
 		return OK;
 	p.home = p.c.of[root];
 	TRY(collective_has_blocks(coll) ? plan_paths(&p, out) : plan_best(&p, out));

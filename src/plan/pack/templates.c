@@ -573,6 +573,13 @@ sort_by_demand(struct rounds *r, Packing **out)
 	return OK;
 }
 
+bool
+pack_templates_serves(const Topology *topo, const Symmetry *sym, Collective coll)
+{
+	return (coll == ALLREDUCE || coll == ALLGATHER || coll == REDUCESCATTER) && sym->size >= 2 && !topo->route
+	    && !tree_shares(topo, coll);
+}
+
 Status
 pack_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, const Bound *bound, Packing **out)
 {
@@ -581,8 +588,7 @@ pack_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective c
 	Packing pack;
 	bool good = true;
 	*out = NULL;
-	if ((coll != ALLREDUCE && coll != ALLGATHER && coll != REDUCESCATTER) || sym->size < 2 || topo->route
-	    || tree_shares(topo, coll))
+	if (!pack_templates_serves(topo, sym, coll))
 		return OK;
 	TRY(new_rounds(&r, &pack));
 	Frac top, parts = { coll == ALLREDUCE ? sym->size : collective_shares(coll, topo->n_ranks), 1 };
