@@ -146,6 +146,20 @@ findings_write_github(const char *title, const Finding *finding, int n, const ch
 }
 
 void
+finding_place(const char *text, Finding *found)
+{
+	int length = 0;
+	if (sscanf(text, ":%9d:%9d: %n", &found->line, &found->column, &length) < 2 || length == 0) {
+		found->column = 0;
+		if (sscanf(text, ":%9d: %n", &found->line, &length) < 1 || length == 0)
+			found->line = 0;
+	}
+	text += length;
+	text += length == 0 && *text == ':';
+	found->message = text + (*text == ' ');
+}
+
+void
 finding_text(Text *out, const char *string)
 {
 	text_printable(out, string);

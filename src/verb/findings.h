@@ -23,6 +23,9 @@ typedef struct {
 	const char *detail;	/* more lines, for reports alone; NULL: none */
 } Finding;
 
+/* What follows the name of the file in an error: ":14:84: message", ":14: message", ": message" or "message". */
+void finding_place(const char *text, Finding *found);
+
 /* A name, which may hold anything but NUL, on one line: without control characters. */
 void finding_text(Text *out, const char *string);
 

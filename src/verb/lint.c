@@ -70,9 +70,10 @@ static Status
 keep_error(Ctx *ctx, struct lint *lint, const char *path, Status status, const char *text)
 {
 	size_t n = strlen(path);
-	text += strncmp(text, path, n) == 0 && strncmp(text + n, ": ", 2) == 0 ? n + 2 : 0;
-	Finding finding = { .kind = FINDING_ERROR, .file = path, .type = status_name(status),
-		.message = copy(ctx, text) };
+	Finding finding = { .kind = FINDING_ERROR, .file = path, .type = status_name(status), .message = text };
+	if (strncmp(text, path, n) == 0 && text[n] == ':')
+		finding_place(text + n, &finding);
+	finding.message = copy(ctx, finding.message);
 	if (!finding.message)
 		return fail_memory(ctx);
 	lint->status = lint->wrong++ ? lint->status : status;

@@ -132,6 +132,8 @@ cost = json.load(open(sys.argv[1]))["cost"]
 rows = dict(re.findall(r"^\| `(\w+)` \| ([0-9.]+) \|", open("docs/hierarchy.md").read(), re.M))
 assert {k: float(v) for k, v in rows.items()} == cost, (rows, cost)
 ' "$work/h.json"
+sed -n '/^hierarchy,bytes,us$/,/^```/{/^```/d;p}' docs/hierarchy.md >"$work/page.csv"
+expect "its file of measurements" "$blinkc" hierarchy topologies/abci-2048.xml -g 0-127 --no-simulate --measurements "$work/page.csv"
 expect "published points" oracle snippet -c '
 import csv
 rows = list(csv.DictReader(line for line in open("papers/data/ueno.csv") if line[0] != "#"))

@@ -242,21 +242,6 @@ item_status(const struct check *check, int i)
 	return item->status != OK ? item->status : check->end[i].status;
 }
 
-/* ":14:84: message", ":14: message", ": message" or "message". */
-static void
-take_place(const char *text, Finding *found)
-{
-	int length = 0;
-	if (sscanf(text, ":%9d:%9d: %n", &found->line, &found->column, &length) < 2 || length == 0) {
-		found->column = 0;
-		if (sscanf(text, ":%9d: %n", &found->line, &length) < 1 || length == 0)
-			found->line = 0;
-	}
-	text += length;
-	text += length == 0 && *text == ':';
-	found->message = text + (*text == ' ');
-}
-
 static Finding
 item_finding(const struct check *check, int i)
 {
@@ -265,7 +250,7 @@ item_finding(const struct check *check, int i)
 	const char *text = item->status != OK ? item->text : check->end[i].text;
 	Finding found = { .kind = FINDING_ERROR, .file = item->path, .type = status_name(status) };
 	if (status != OK) {
-		take_place(text, &found);
+		finding_place(text, &found);
 		if (check->result[i].other_machine)
 			found.kind = FINDING_COUNTED;
 	} else if (item->named < 0 && item->group < 0 && check->result[i].schedule
