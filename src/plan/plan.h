@@ -117,8 +117,8 @@ Status plan_least(Ctx *ctx, const Topology *topo, const Ask *ask, int *depth, in
 Status plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
     Bound *proof);
 
-/* Before a bound is searched for: whether so large a job has trees at all. Fails: LIMIT it has more than LIMIT_PAIR_RANKS
- * ranks, and none of the planners that need no table of their pairs serves it. */
+/* Before a bound is searched for: whether so large a job has trees at all. Fails: LIMIT it has more than
+ * LIMIT_PAIR_RANKS ranks, and none of the planners that need no table of their pairs serves it. */
 Status plan_check_ranks(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Ask *ask);
 
 /* Fails: LIMIT there would be more trees or edges than a schedule may have. */

@@ -178,7 +178,7 @@ refused_soon "a path of 20000 GPUs, from one" broadcast ": want at most 4096, or
 refused_soon "a path of 20000 GPUs, all pairs" alltoall ", with a tree for each pair of them: want at most 131072 trees"
 
 # Few symmetries: the bound is that of whole servers, or of single GPUs.
-unequal="server:513 gpu:8 switch:300 nic:8@25 pcie:24 rails"
+unequal="server:513 gpu:8 switch:300 net:25 rails"
 expect "4103 of 4104 GPUs" bash -c "ulimit -t 60; exec '$blinkc' --synthetic '$unequal' -g 0-4102 -o '$work/x.json'"
 cp "$work/out" "$work/err"
 expect "4103 of 4104 GPUs: near the bound" awk '/^ratio/ { found = $2 >= 0.997 } END { exit !found }' "$work/err"
