@@ -65,6 +65,7 @@ enum {
 					 * search for five pairs and more looks for none that are deeper */
 	LIMIT_FEW_LINKS = 128,		/* links of the topologies that it looks at */
 	LIMIT_FLAT_NODES = 50000,	/* of the search for shallower trees, at each depth */
+	LIMIT_SHALLOW_RANKS = 8,	/* up to here few trees are looked for at the least depth only, by a tableau */
 	LIMIT_FLAT_RANKS = 16,		/* up to here trees are planned once more for each smaller depth */
 	LIMIT_RATE_NODES = 120000,	/* of the search for the highest rate of a number of trees */
 	LIMIT_FEW_NODES = 400000,	/* of that search: about half a second */

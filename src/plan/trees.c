@@ -151,6 +151,87 @@ plan_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
 	return OK;
 }
 
+/* ---- shallow trees ---- */
+
+struct flat {
+	Ctx *ctx;
+	const Topology *topo;
+	const Symmetry *sym;
+	const Bound *bound;
+	const Ask *ask;
+	Frac target;		/* rate to reach */
+	KnownTrees known;	/* of the shallowest packing that reaches it */
+};
+
+/* *out: trees of this depth, 0: of any, at the target; NULL: there are none. With `few` there are few of them. */
+static Status
+pack_flat(struct flat *f, int depth, bool few, Packing **out)
+{
+	Ask limited = *f->ask;
+	Bound unused = *f->bound;
+	KnownTrees known = f->known;
+	Packing *flat;
+	Frac rate;
+	limited.max_depth = depth;
+	limited.minimise = few;
+	*out = NULL;
+	TRY(pack_exact_from(f->ctx, f->topo, f->sym, f->bound, &known, &limited, &flat, &unused));
+	if (!flat || !pack_rate(flat, f->ask->coll, f->topo->n_ranks, &rate) || frac_cmp(rate, f->target) < 0)
+		return OK;
+	f->known = known;
+	*out = flat;
+	return OK;
+}
+
+/* The rate that other trees have to reach: within tolerance of the bound; if the packing is below that, no less than
+ * its rate. False: it is not known. */
+static bool
+set_target(struct flat *f, const Packing *pack)
+{
+	Frac keep, rate;
+	if (!pack_rate(pack, f->ask->coll, f->topo->n_ranks, &rate) || !frac_sub(FRAC_ONE, f->ask->tolerance, &keep)
+	    || !frac_mul(f->bound->rate, keep, &f->target))
+		return false;
+	f->target = frac_cmp(rate, f->target) < 0 ? rate : f->target;
+	return true;
+}
+
+/* *depth, which has trees at the target: the least that has, no less than `least`, by halving. */
+static Status
+find_least_depth(struct flat *f, int least, int *depth)
+{
+	while (least < *depth && progress(f->ctx, "depth %d", least) > 0) {
+		int middle = least + (*depth - least) / 2;
+		Packing *flat;
+		TRY(pack_flat(f, middle, false, &flat));
+		if (flat)
+			*depth = middle;
+		else
+			least = middle + 1;
+	}
+	return OK;
+}
+
+/* With very few ranks: the least depth that has trees at the rate, and few trees of that depth. pack: at the optimum,
+ * however many. */
+static Status
+plan_shallow(struct flat *f, Packing **pack)
+{
+	Packing *few;
+	int *work, least, trees;
+	TRY(TEMP(f->ctx, work, f->topo->n_ranks));
+	TRY(plan_least(f->ctx, f->topo, f->ask, &least, &trees));
+	int depth = pack_depth(*pack, work);
+	if (!set_target(f, *pack))
+		return OK;
+	TRY(find_least_depth(f, least, &depth));
+	TRY(pack_flat(f, depth, true, &few));
+	if (!few)
+		TRY(pack_flat(f, 0, true, &few));
+	*pack = few ? few : *pack;
+	return OK;
+}
+
 /* With few ranks, the linear program once more over trees of limited depth: there are fewer shallow trees, so where
  * they reach the rate a packing often has fewer of them, too. */
 static Status
@@ -287,11 +368,17 @@ plan_programs(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *
     Bound *proof)
 {
 	Packing *pack = NULL;
+	Ask any = *ask;
+	struct flat f = { .ctx = ctx, .topo = topo, .sym = sym, .bound = proof, .ask = ask };
+	bool shallow = pack_has_tableau(topo, ask) && ask->minimise && !ask->max_depth && !ask->max_trees;
 	*proof = *bound;
 	if (collective_has_blocks(ask->coll) || sym->size > 1
 	    || (tree_shares(topo, ask->coll) && ask->packing == PACKING_EXACT)) {
-		TRY(pack_exact(ctx, topo, sym, bound, NULL, ask, &pack, proof));
-		if (pack && ask->minimise && topo->n_ranks <= LIMIT_FLAT_RANKS)
+		any.minimise = ask->minimise && !shallow;
+		TRY(pack_exact_from(ctx, topo, sym, bound, &f.known, &any, &pack, proof));
+		if (pack && shallow)
+			TRY(plan_shallow(&f, &pack));
+		else if (pack && ask->minimise && topo->n_ranks <= LIMIT_FLAT_RANKS)
 			TRY(flatten(ctx, topo, sym, proof, ask, &pack));
 		if (!pack)
 			return fail(ctx, LIMIT, "%s: %s over %d ranks: too large for the linear program", topo->name,

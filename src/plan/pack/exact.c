@@ -44,16 +44,28 @@ how_sure(const struct master *m, const Ask *ask)
 	return m->proven ? "the optimum is proven" : "rounded";
 }
 
-/* *pack: NULL if GLPK has no solution. */
+/* Trees to start from. */
 static Status
-best_rate(struct master *m, const Bound *bound, const Packing *pool, Packing **pack)
+add_known(struct master *m, const Packing *pool, const KnownTrees *known)
 {
-	Packing *paired;
 	bool added;
-	TRY(columns_start(m));
 	for (int t = 0; pool && t < pool->n_trees; t++)
 		TRY(master_add_tree(m, 0, &pool->tree[t], &added));
-	TRY(master_open(m));
+	for (int c = 0; known && c < known->n; c++)
+		if (m->cheapest.max_depth == 0 || known->column[c].depth <= m->cheapest.max_depth)
+			TRY(master_add_tree(m, known->column[c].orbit, &known->column[c].tree, &added));
+	return OK;
+}
+
+/* *pack: NULL if there is no solution. */
+static Status
+best_rate(struct master *m, const Bound *bound, const Packing *pool, const KnownTrees *known, const Ask *ask,
+    Packing **pack)
+{
+	Packing *paired;
+	TRY(columns_start(m));
+	TRY(add_known(m, pool, known));
+	TRY(master_open(m, ask));
 	TRY(columns_generate(m, bound, pack));
 	if (m->cut_short || !wants_pairs(m, bound, *pack))
 		return OK;
@@ -99,27 +111,29 @@ fewer_trees(struct master *m, const Ask *ask, Packing **pack)
 }
 
 static Status
-solve(struct master *m, const Bound *bound, const Packing *pool, const Ask *ask, Packing **pack, Bound *proof,
-    Frac *optimum)
+solve(struct master *m, const Bound *bound, const Packing *pool, KnownTrees *known, const Ask *ask, Packing **pack,
+    Bound *proof, Frac *optimum)
 {
-	TRY(best_rate(m, bound, pool, pack));
+	TRY(best_rate(m, bound, pool, known, ask, pack));
 	*optimum = m->proven && !m->cut_short ? m->optimum : FRAC_ZERO;
 	TRY(prove_bound(m, bound, ask, proof));
 	pack_note_reached(*pack, m->coll, m->topo->n_ranks, proof);
 	TRY(fewer_trees(m, ask, pack));
+	if (known)
+		*known = (KnownTrees){ .column = m->column, .n = m->n_columns };
 	return master_close(m);
 }
 
 /* *optimum: of the trees asked for; FRAC_ZERO where it is not proven. */
 static Status
 pack_best(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Family *family,
-    const Packing *pool, const Ask *ask, Packing **out, Bound *proof, Frac *optimum)
+    const Packing *pool, KnownTrees *known, const Ask *ask, Packing **out, Bound *proof, Frac *optimum)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct master m;
 	Packing *pack = NULL;
 	TRY(master_new(ctx, topo, sym, family, ask, &m));
-	Status status = solve(&m, bound, pool, ask, &pack, proof, optimum);
+	Status status = solve(&m, bound, pool, known, ask, &pack, proof, optimum);
 	lp_release();
 	TRY(status);
 	/* Each image of a tree is a tree. */
@@ -138,12 +152,20 @@ pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bou
     const Ask *ask, Packing **out, Bound *proof)
 {
 	Frac unused;
-	return pack_best(ctx, topo, sym, bound, NULL, pool, ask, out, proof, &unused);
+	return pack_best(ctx, topo, sym, bound, NULL, pool, NULL, ask, out, proof, &unused);
+}
+
+Status
+pack_exact_from(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, KnownTrees *known,
+    const Ask *ask, Packing **out, Bound *proof)
+{
+	Frac unused;
+	return pack_best(ctx, topo, sym, bound, NULL, NULL, known, ask, out, proof, &unused);
 }
 
 Status
 pack_family(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Family *family,
     const Ask *ask, Packing **out, Bound *proof, Frac *optimum)
 {
-	return pack_best(ctx, topo, sym, bound, family, NULL, ask, out, proof, optimum);
+	return pack_best(ctx, topo, sym, bound, family, NULL, NULL, ask, out, proof, optimum);
 }

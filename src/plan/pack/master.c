@@ -1,4 +1,5 @@
-/* The restricted master problem of column generation: its rows, its columns and GLPK, which solves it in doubles.
+/* The restricted master problem of column generation: its rows, its columns, and what solves it in doubles: a
+ * tableau where it is small, else GLPK.
  *
  * Rows: one for each orbit of links, one for each orbit of demands, and one for r >= target. Column c of the trees
  * that are known is one tree of the first demand of its orbit, the representative, and stands for all images of it
@@ -9,6 +10,7 @@
  * Multiplied by the links in L and divided by what divides all coefficients of the row, that is a row of small whole
  * numbers. Links are counted in units of one physical link, so that right-hand sides are small, too. */
 #include "plan/pack/master.h"
+#include "plan/pack/pack.h"
 #include "base/array.h"
 #include "base/hash.h"
 
@@ -192,7 +194,7 @@ master_top_price(const struct master *m)
 	return top;
 }
 
-/* ---- GLPK ---- */
+/* ---- the program ---- */
 
 /* GLPK counts rows and columns from 1. */
 static void
@@ -236,24 +238,52 @@ load_columns(struct master *m)
 	}
 }
 
+/* ---- the basis ---- */
+
+bool
+master_is_basic(const struct master *m, int c)
+{
+	if (m->tableau)
+		return tableau_is_basic(m->tableau, m->tableau->m + c + 1);
+	return glp_get_col_stat(m->lp, c + 2) == GLP_BS;
+}
+
+/* The tableau has no row for r >= target: r itself is no less. */
+static bool
+is_tight(const struct master *m, int row)
+{
+	if (!m->tableau)
+		return glp_get_row_stat(m->lp, row + 1) != GLP_BS;
+	return !tableau_is_basic(m->tableau, row);	/* of the last row: r, the first column */
+}
+
+static double
+value_of(const struct master *m, int c)
+{
+	return m->tableau ? tableau_value(m->tableau, c + 1) : glp_get_col_prim(m->lp, c + 2);
+}
+
 static void
 read_basis(struct master *m)
 {
 	int n_tight = 0, n_basic = 0;
 	for (int row = 0; row < m->n_rows; row++) {
-		bool tight = glp_get_row_stat(m->lp, row + 1) != GLP_BS;
+		bool tight = is_tight(m, row);
 		m->tight_at[row] = tight ? n_tight : -1;
 		if (tight)
 			m->tight[n_tight++] = row;
 	}
 	for (int c = RATE_COLUMN; c < m->loaded; c++) {
-		if (glp_get_col_stat(m->lp, c + 2) == GLP_BS && n_basic < n_tight) {
-			m->value[n_basic] = fmax(glp_get_col_prim(m->lp, c + 2), 0) * m->scale;
+		bool basic = master_is_basic(m, c) || (m->tableau && c == RATE_COLUMN);
+		if (basic && n_basic < n_tight) {
+			m->value[n_basic] = fmax(value_of(m, c), 0) * m->scale;
 			m->basic[n_basic++] = c;
 		}
 	}
 	m->n_basis = n_tight;
 }
+
+/* ---- GLPK ---- */
 
 #define PERTURBATION 1e-5	/* relative */
 
@@ -315,9 +345,153 @@ solve_lp(void *with)
 		read_basis(m);
 }
 
+/* ---- the tableau ---- */
+
+enum {
+	TABLEAU_ROWS = 128,
+	TABLEAU_CELLS = 1 << 16		/* beyond these GLPK is as fast */
+};
+
+static Status
+create_tableau(struct master *m)
+{
+	double *limit;
+	int n = m->n_rows - 1;
+	TRY(TEMP(m->ctx, m->tableau, 1));
+	TRY(TEMP(m->ctx, limit, n));
+	for (int row = 0; row < m->n_link_rows; row++)
+		limit[row] = (double)m->capacity[row] / m->scale;
+	for (int d = 0; d < m->n_demand_rows; d++) {
+		m->index[d] = m->n_link_rows + d;
+		m->entry[d] = 1;
+	}
+	TRY(tableau_new(m->ctx, limit, n, m->tableau));
+	TRY(tableau_add(m->tableau, m->index, m->entry, m->n_demand_rows));
+	tableau_cost(m->tableau, 0, 1);
+	return OK;
+}
+
+static Status
+extend_tableau(struct master *m)
+{
+	for (; m->loaded < m->n_columns; m->loaded++) {
+		const struct column *c = &m->column[m->loaded];
+		for (int i = 0; i < c->n; i++) {
+			m->index[i] = c->row[i];
+			m->entry[i] = (double)c->uses[i];
+		}
+		m->index[c->n] = m->n_link_rows + c->orbit;
+		m->entry[c->n] = -1;
+		TRY(tableau_add(m->tableau, m->index, m->entry, c->n + 1));
+	}
+	return OK;
+}
+
+static Status
+solve_tableau(struct master *m)
+{
+	int most = 1000 + 10 * m->n_rows, steps = most;
+	progress(m->ctx, "linear program: %d rows, %d trees", m->n_rows, m->n_columns);
+	TRY(extend_tableau(m));
+	m->timed_out = false;
+	m->solved = tableau_solve(m->tableau, &steps);
+	m->moved = !m->solved || steps != most;
+	for (int row = 0; m->solved && row < m->tableau->m; row++)
+		m->dual[row] = fmax(tableau_price(m->tableau, row), 0);
+	if (m->solved)
+		read_basis(m);
+	return OK;
+}
+
+Status
+master_thin(struct master *m, int round)
+{
+	enum { SIDEWAYS = 8, STEPS = 5 };
+	if (round > 0)
+		tableau_stir(m->tableau, STEPS, (uint64_t)round);
+	m->solved = tableau_thin(m->tableau, SIDEWAYS);
+	if (m->solved)
+		read_basis(m);
+	return OK;
+}
+
+/* ---- both ---- */
+
+static void
+set_held(void *with)
+{
+	struct master *m = with;
+	double target = (double)m->target.num / (double)m->target.den / m->scale;
+	glp_set_row_bnds(m->lp, m->n_rows, GLP_LO, target, 0);
+	glp_set_obj_dir(m->lp, GLP_MIN);
+	glp_set_obj_coef(m->lp, 1, 0);
+	for (int c = 0; m->cost && c < m->loaded; c++)
+		glp_set_obj_coef(m->lp, c + 2, m->cost[c]);
+}
+
+/* GLPK's problem, with the basis of the tableau. */
+static void
+take_over(void *with)
+{
+	struct master *m = with;
+	const Tableau *t = m->tableau;
+	int n = m->loaded;
+	m->loaded = 0;
+	create_problem(m);
+	load_columns(m);
+	if (m->held)
+		set_held(m);
+	for (int row = 0; row < t->m; row++)
+		glp_set_row_stat(m->lp, row + 1, tableau_is_basic(t, row) ? GLP_BS : GLP_NU);
+	for (int c = 0; c < n; c++)
+		glp_set_col_stat(m->lp, c + 2, tableau_is_basic(t, t->m + c + 1) ? GLP_BS : GLP_NL);
+	/* r is basic, and its row tight, where the tableau has neither. */
+	glp_set_col_stat(m->lp, 1, GLP_BS);
+	glp_set_row_stat(m->lp, m->n_rows, tableau_is_basic(t, t->m) ? GLP_BS : GLP_NL);
+	m->tableau = NULL;
+}
+
+Status
+master_use_glpk(struct master *m)
+{
+	return m->tableau ? lp_guard(m->ctx, take_over, m) : OK;
+}
+
+Status
+master_hold_rate(struct master *m)
+{
+	double target = (double)m->target.num / (double)m->target.den / m->scale;
+	m->held = true;
+	m->cost = NULL;
+	if (m->tableau && !tableau_raise(m->tableau, target))
+		return master_use_glpk(m);
+	if (!m->tableau)
+		return lp_guard(m->ctx, set_held, m);
+	for (int c = RATE_COLUMN; c < m->loaded; c++)
+		tableau_cost(m->tableau, c + 1, 0);
+	return OK;
+}
+
+Status
+master_set_costs(struct master *m, const double *cost)
+{
+	m->cost = cost;
+	if (!m->tableau)
+		return lp_guard(m->ctx, set_held, m);
+	for (int c = 0; c < m->loaded; c++)
+		tableau_cost(m->tableau, c + 1, -cost[c]);
+	return OK;
+}
+
 Status
 master_solve(struct master *m)
 {
+	if (m->tableau && (int64_t)m->n_rows * m->n_columns <= TABLEAU_CELLS) {
+		TRY(solve_tableau(m));
+		if (m->solved)
+			return OK;
+	}
+	TRY(master_use_glpk(m));
 	return lp_guard(m->ctx, solve_lp, m);
 }
 
@@ -328,14 +502,31 @@ delete_problem(void *with)
 	glp_delete_prob(m->lp);
 }
 
-Status
-master_open(struct master *m)
+/* Where pack_has_tableau says so, or any number of trees is enough. With a limit on the steps of the simplex method
+ * they are GLPK's. */
+static bool
+wants_tableau(const struct master *m, const Ask *ask)
 {
-	return lp_guard(m->ctx, create_problem, m);
+	bool few = !ask->minimise && m->topo->n_ranks <= LIMIT_SHALLOW_RANKS;
+	return (few || pack_has_tableau(m->topo, ask)) && m->n_rows <= TABLEAU_ROWS && m->ctx->pivots == 0;
+}
+
+bool
+pack_has_tableau(const Topology *topo, const Ask *ask)
+{
+	enum { SOME_ROWS = 36 };
+	return (ask->coll == ALLGATHER || ask->coll == REDUCESCATTER) && topo->n_ranks <= LIMIT_SHALLOW_RANKS
+	    && topo->n_vertices == topo->n_ranks && topo->n_links + topo->n_ranks > SOME_ROWS;
+}
+
+Status
+master_open(struct master *m, const Ask *ask)
+{
+	return wants_tableau(m, ask) ? create_tableau(m) : lp_guard(m->ctx, create_problem, m);
 }
 
 Status
 master_close(struct master *m)
 {
-	return lp_guard(m->ctx, delete_problem, m);
+	return m->lp ? lp_guard(m->ctx, delete_problem, m) : OK;
 }

@@ -1,5 +1,5 @@
 /* The restricted master problem of column generation: the linear program over the trees known so far. Only the
- * solver's files include this: master.c (rows, columns, GLPK), basis.c (its solutions in fractions),
+ * solver's files include this: master.c (rows, columns, solver), basis.c (its solutions in fractions),
  * column_generation.c (pricing, until the rate is optimal), sparsify.c (fewer trees at a rate) and exact.c, the
  * driver. */
 #ifndef BLINK_PLAN_PACK_MASTER_H
@@ -7,6 +7,7 @@
 
 #include "graph/graph.h"
 #include "plan/pack/glpk.h"
+#include "plan/pack/tableau.h"
 
 struct column {
 	Tree tree;
@@ -52,13 +53,16 @@ struct master {
 	int64_t *price;		/* of links, then of orbits of demands */
 	int *work;		/* work space of tree_depth and tree_share */
 
-	/* GLPK. */
+	/* The solver: a tableau as long as the program is small, then GLPK. */
+	Tableau *tableau;	/* NULL: GLPK */
 	glp_prob *lp;
 	int loaded;		/* trees that the LP has; its first column is r */
 	int *index;		/* work space of a column */
 	double *entry;
 	double scale;		/* capacities are divided by it */
 	bool perturbed;		/* capacities are perturbed, since the simplex method stalled */
+	const double *cost;	/* of trees, once r is held at its target, where their sum is minimised; NULL: as 0 */
+	bool held;
 	bool solved;
 	bool timed_out;		/* GLPK used up its time */
 	bool moved;		/* it left the basis that it began with */
@@ -93,8 +97,8 @@ struct fine {
 Status master_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Family *family, const Ask *ask,
     struct master *m);
 
-/* GLPK's problem is created, and deleted. */
-Status master_open(struct master *m);
+/* The solver is made, and deleted. */
+Status master_open(struct master *m, const Ask *ask);
 Status master_close(struct master *m);
 
 /* A tree becomes a column, unless it is one already. */
@@ -104,10 +108,25 @@ Status master_add_tree(struct master *m, int orbit, const Tree *tree, bool *adde
 Status master_add_cheapest(struct master *m, int orbit, bool *added);
 Status master_current_tree(struct master *m, Tree *out);
 
-/* Solve the program from its current basis, with all columns; m->solved: GLPK found an optimum. */
+/* Solve the program from its current basis, with all columns; m->solved: there is an optimum. */
 Status master_solve(struct master *m);
 
-/* The price of a link by GLPK's duals; and the highest, no less than 1e-9. */
+/* From now on r is at m->target or above, and the sum of costs is minimised, which are 0 at first. cost: m->n_columns,
+ * which stay where they are. */
+Status master_hold_rate(struct master *m);
+Status master_set_costs(struct master *m, const double *cost);
+
+/* With a tableau, after master_solve with costs: to a basis of fewer trees near it, of any cost; from round 1 on after
+ * steps away from it. m->solved: it is one. */
+Status master_thin(struct master *m, int round);
+
+/* From now on GLPK solves the program, as far as it does not do so yet. */
+Status master_use_glpk(struct master *m);
+
+/* In the current basis: tree c, or r. */
+bool master_is_basic(const struct master *m, int c);
+
+/* The price of a link by duals in doubles; and the highest, no less than 1e-9. */
 double master_link_price(const struct master *m, int l);
 double master_top_price(const struct master *m);
 

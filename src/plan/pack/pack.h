@@ -50,6 +50,22 @@ Status pack_sparsest(Ctx *ctx, const Topology *topo, Frac target, const Packing 
 Status pack_exact(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Packing *pool,
     const Ask *ask, Packing **out, Bound *proof);
 
+/* What a linear program knew of trees at its end: one that follows may start from them. In the run arena. */
+typedef struct {
+	const struct column *column;
+	int n;
+} KnownTrees;
+
+/* As pack_exact, starting from the trees of `known` that are no deeper than ask->max_depth: those of a program over the
+ * same topology, symmetries and collective. Afterwards `known` has this program's. */
+Status pack_exact_from(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, KnownTrees *known,
+    const Ask *ask, Packing **out, Bound *proof);
+
+/* Are few trees looked for by a tableau (tableau.c), next to a basis of the least depth? Of an allgather or
+ * reducescatter over few ranks with direct links, but not where the program is so small that GLPK solves dozens
+ * soon. */
+bool pack_has_tableau(const Topology *topo, const Ask *ask);
+
 /* As pack_exact, over the trees of a family; NULL: over all trees.
  * *proof: stays; family NULL: as pack_exact. *optimum: of these trees, bytes/s; FRAC_ZERO where it is not proven.
  * Fails: INFEASIBLE there are no such trees. */

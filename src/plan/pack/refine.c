@@ -100,7 +100,7 @@ create_program(void *with)
 		m->entry[d + 1] = 1;
 	}
 	glp_set_mat_col(f->lp, 1, m->n_demand_rows, m->index, m->entry);
-	glp_set_col_stat(f->lp, 1, glp_get_col_stat(m->lp, 1));
+	glp_set_col_stat(f->lp, 1, master_is_basic(m, RATE_COLUMN) ? GLP_BS : GLP_NL);
 	for (int c = 0; c < m->n_columns; c++) {
 		const struct column *column = &m->column[c];
 		for (int i = 0; i < column->n; i++) {
@@ -110,14 +110,14 @@ create_program(void *with)
 		m->index[column->n + 1] = m->n_link_rows + column->orbit + 1;
 		m->entry[column->n + 1] = -1;
 		glp_set_mat_col(f->lp, c + 2, column->n + 1, m->index, m->entry);
-		glp_set_col_stat(f->lp, c + 2, glp_get_col_stat(m->lp, c + 2));
+		glp_set_col_stat(f->lp, c + 2, master_is_basic(m, c) ? GLP_BS : GLP_NL);
 	}
 	for (int row = 0; row < f->n_rows; row++) {
 		int slack = 2 + m->n_columns + row;
 		m->index[1] = row + 1;
 		m->entry[1] = 1;
 		glp_set_mat_col(f->lp, slack, 1, m->index, m->entry);
-		glp_set_col_stat(f->lp, slack, glp_get_row_stat(m->lp, row + 1) == GLP_BS ? GLP_BS : GLP_NL);
+		glp_set_col_stat(f->lp, slack, m->tight_at[row] < 0 ? GLP_BS : GLP_NL);
 		glp_set_row_stat(f->lp, row + 1, GLP_NS);
 	}
 }

@@ -6,7 +6,9 @@
  *
  * Any tree whose reduced cost is 0 under the optimal prices can be in an optimal packing: the program is degenerate.
  * Prices with a little noise, less than any difference between prices, find more of these than column generation
- * needed. */
+ * needed.
+ *
+ * With a tableau neighbours of a basis are tried instead, where a tree that comes in drives out several. */
 #include "base/hash.h"
 #include "plan/pack/master.h"
 
@@ -15,6 +17,7 @@
 
 enum {
 	ROUNDS = 24,		/* programs solved */
+	STIRS = 4,		/* searches of a tableau for fewer trees next to a basis */
 	SETTLE = 4,		/* of them before other random costs are chosen */
 	NOISES = 12,		/* price vectors with noise */
 	MOST_CELLS = 1 << 20	/* rows times columns of a program that is solved ROUNDS times */
@@ -46,29 +49,6 @@ add_degenerate_columns(struct master *m)
 }
 
 /* ---- programs ---- */
-
-static void
-hold_rate(void *with)
-{
-	struct master *m = with;
-	double target = (double)m->target.num / (double)m->target.den / m->scale;
-	glp_set_row_bnds(m->lp, m->n_rows, GLP_LO, target, 0);
-	glp_set_obj_dir(m->lp, GLP_MIN);
-	glp_set_obj_coef(m->lp, 1, 0);
-}
-
-struct costs {
-	struct master *m;
-	double *cost;
-};
-
-static void
-set_costs(void *with)
-{
-	struct costs *costs = with;
-	for (int c = 0; c < costs->m->loaded; c++)
-		glp_set_obj_coef(costs->m->lp, c + 2, costs->cost[c]);
-}
 
 /* x of all columns, from the basis. */
 static void
@@ -112,7 +92,7 @@ choose_costs(const struct master *m, int round, const double *x, double *cost)
 }
 
 struct rounds {
-	struct costs costs;
+	double *cost;		/* of columns */
 	double *x;		/* of the last basis */
 	bool rounded;		/* *pack is below the target: other trees may reach it in small numbers */
 	bool any;		/* some basis had small numbers */
@@ -139,8 +119,8 @@ take_basis(struct master *m, struct rounds *rounds, Packing **pack)
 static Status
 next_basis(struct master *m, struct rounds *rounds, int round, Packing **pack)
 {
-	choose_costs(m, round, rounds->x, rounds->costs.cost);
-	TRY(lp_guard(m->ctx, set_costs, &rounds->costs));
+	choose_costs(m, round, rounds->x, rounds->cost);
+	TRY(master_set_costs(m, rounds->cost));
 	TRY(master_solve(m));
 	rounds->settled = m->solved && !m->moved && round % SETTLE > 0;
 	if (!m->solved || rounds->settled)
@@ -149,10 +129,27 @@ next_basis(struct master *m, struct rounds *rounds, int round, Packing **pack)
 	return take_basis(m, rounds, pack);
 }
 
+/* With a tableau: from the basis where trees are cheapest by their depth to its neighbours, then from others. */
+static Status
+search_bases(struct master *m, struct rounds *rounds, Packing **pack)
+{
+	choose_costs(m, 0, rounds->x, rounds->cost);
+	TRY(master_set_costs(m, rounds->cost));
+	TRY(master_solve(m));
+	if (m->solved)
+		TRY(take_basis(m, rounds, pack));
+	for (int i = 0; i < STIRS && m->solved && m->tableau; i++) {
+		TRY(master_thin(m, i));
+		if (m->solved)
+			TRY(take_basis(m, rounds, pack));
+	}
+	return OK;
+}
+
 Status
 sparsify(struct master *m, Packing **pack)
 {
-	struct rounds rounds = { .costs.m = m, .rounded = !reaches(m, *pack) };
+	struct rounds rounds = { .rounded = !reaches(m, *pack) };
 	int least = collective_demands(m->coll, m->topo->n_ranks);
 	if (((*pack)->n_trees <= least && !rounds.rounded) || m->topo->n_ranks > FEW_RANKS || m->perturbed)
 		return OK;
@@ -160,11 +157,13 @@ sparsify(struct master *m, Packing **pack)
 	if ((int64_t)m->n_rows * m->n_columns > MOST_CELLS)
 		return OK;
 	TRY(TEMP(m->ctx, rounds.x, m->n_columns));
-	TRY(TEMP(m->ctx, rounds.costs.cost, m->n_columns));
+	TRY(TEMP(m->ctx, rounds.cost, m->n_columns));
 	read_solution(m, rounds.x);
-	/* New columns are loaded first: costs are set for columns that GLPK has. */
+	/* New columns are loaded first: costs are set for columns that the solver has. */
 	TRY(master_solve(m));
-	TRY(lp_guard(m->ctx, hold_rate, m));
+	TRY(master_hold_rate(m));
+	if (m->tableau)
+		return search_bases(m, &rounds, pack);
 	for (int round = 0; round < ROUNDS && ((*pack)->n_trees > least || rounds.rounded) && m->solved; round++) {
 		if (progress(m->ctx, "fewer trees: %d", (*pack)->n_trees) <= 0)
 			break;
@@ -240,6 +239,7 @@ sparsify_to(struct master *m, int max_trees, Packing **pack)
 	TRY(TEMP(m->ctx, left, m->n_demand_rows));
 	TRY(TEMP(m->ctx, closed, m->n_columns));
 	closing.closed = closed;
+	TRY(master_use_glpk(m));
 	TRY(lp_guard(m->ctx, seek_rate, m));
 	TRY(master_solve(m));
 	while (m->solved) {
