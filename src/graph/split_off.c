@@ -17,7 +17,7 @@
  * few are from neighbours, and short.
  *
  * A switch goes like this: wanted pairs, many at once, and one at a time where that is too much; if what is left of its
- * arcs is needed, all pairs. The switch with the fewest pairs is next. */
+ * arcs is needed, all pairs, likewise. The switch with the fewest pairs is next. */
 #include "graph/split_off.h"
 #include "base/array.h"
 #include "graph/network.h"
@@ -306,6 +306,29 @@ next_wanted(const struct splitter *s, int *i, int *j, int64_t **left)
 	return false;
 }
 
+/* Pairs after the first ones are as they were; what was wanted is wanted again, where s->wanted has that. */
+static void
+take_back(struct splitter *s, int first, bool wanted)
+{
+	while (s->n_pairs > first) {
+		const struct pair *p = &s->pair[--s->n_pairs];
+		const Arc *in = &s->arc[p->in];
+		if (wanted)
+			s->wanted[(size_t)(s->at_vertex[in->from] - 1) * (size_t)s->n + (size_t)s->arc[p->out].to]
+			    += p->units;
+		move(s, p, -p->units);
+		s->n_arcs -= p->made >= 0;
+	}
+	s->net_arcs = -1;
+}
+
+/* How many are tried at once next, where n were. */
+static int
+next_many(int many, int n, bool safe)
+{
+	return !safe ? n / 4 : many < INT32_MAX / 2 ? 2 * many : many;
+}
+
 /* Wanted pairs: as many at once as proved safe before, and twice that where all of them are. */
 static Status
 split_wanted(struct splitter *s, int w)
@@ -329,43 +352,65 @@ split_wanted(struct splitter *s, int w)
 			*left -= units;
 		}
 		TRY(lacking(s, 1, &lacks));
-		if (lacks == 0) {
-			many = many < INT32_MAX / 2 ? 2 * many : many;
+		many = next_many(many, s->n_pairs - first, lacks == 0);
+		if (lacks == 0)
 			continue;
-		}
-		int n = s->n_pairs - first;
-		while (s->n_pairs > first) {
-			const struct pair *p = &s->pair[--s->n_pairs];
-			const Arc *in = &s->arc[p->in];
-			s->wanted[(size_t)(s->at_vertex[in->from] - 1) * (size_t)s->n
-			    + (size_t)s->arc[p->out].to] += p->units;
-			move(s, p, -p->units);
-			s->n_arcs -= p->made >= 0;
-		}
-		s->net_arcs = -1;
-		many = n / 4;
+		take_back(s, first, true);
 		i = from_i;
 		j = from_j;
 	}
 	return OK;
 }
 
-/* All pairs; those that lead back to where they come from are last. */
+/* The place of a pair in the order of all; those that lead back to where they come from are last. */
+struct place {
+	int back, i, k;
+};
+
+/* The next pair at or after the place of which some may be split; false: there is none. */
+static bool
+next_pair(const struct splitter *s, int w, struct place *at, int *in, int *out)
+{
+	for (; at->back < 2; at->back++, at->i = 0) {
+		for (; at->i < s->n_in; at->i++, at->k = 1) {
+			for (; at->k <= s->n_out && s->arc[s->in[at->i]].units > 0; at->k++) {
+				*in = s->in[at->i];
+				*out = s->out[(at->i + at->k) % s->n_out];
+				bool same = s->arc[*in].from == s->arc[*out].to;
+				if (same == at->back && most_of(s, *in, *out) > 0
+				    && !is_blocked(s, s->arc[*in].from, w, s->arc[*out].to))
+					return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* All pairs, likewise. Nearly all of them are safe, so that many at once save checks; the result is that of one after
+ * the other. */
 static Status
 split_all(struct splitter *s, int w)
 {
-	for (int back = 0; back < 2; back++) {
-		for (int i = 0; i < s->n_in; i++) {
-			for (int k = 1; k <= s->n_out; k++) {
-				int in = s->in[i], out = s->out[(i + k) % s->n_out];
-				bool same = s->arc[in].from == s->arc[out].to;
-				if (s->arc[in].units == 0 || same != back)
-					continue;
-				if (out_of_time(s->ctx, (int64_t)CHECK_NS * s->topo->n_ranks))
-					return OK;
-				TRY(split_safely(s, w, in, out, INT64_MAX));
-			}
+	int many = INT32_MAX, in, out;
+	struct place at = { 0, 0, 1 };
+	int64_t lacks;
+	while (next_pair(s, w, &at, &in, &out) && !out_of_time(s->ctx, (int64_t)CHECK_NS * s->topo->n_ranks)) {
+		struct place from = at;
+		int first = s->n_pairs;
+		if (many <= 1) {
+			TRY(split_safely(s, w, in, out, INT64_MAX));
+			at.k++;
+			many = 2;
+			continue;
 		}
+		for (int n = 0; n < many && next_pair(s, w, &at, &in, &out); n++, at.k++)
+			TRY(split(s, in, out, most_of(s, in, out)));
+		TRY(lacking(s, 1, &lacks));
+		many = next_many(many, s->n_pairs - first, lacks == 0);
+		if (lacks == 0)
+			continue;
+		take_back(s, first, false);
+		at = from;
 	}
 	return OK;
 }
@@ -390,14 +435,16 @@ is_even(struct splitter *s)
 static Status
 drop_rest(struct splitter *s, bool even, bool *fits)
 {
-	int64_t *units, lacks;
+	int64_t *units, sum = 0, lacks = 0;
 	TRY(TEMP(s->ctx, units, s->n_in + s->n_out));
 	for (int i = 0; i < s->n_in + s->n_out; i++) {
 		int a = i < s->n_in ? s->in[i] : s->out[i - s->n_in];
 		units[i] = s->arc[a].units;
+		sum += units[i];
 		set_units(s, a, 0);
 	}
-	TRY(lacking(s, 1, &lacks));
+	if (sum > 0)
+		TRY(lacking(s, 1, &lacks));
 	*fits = lacks == 0 && (!even || is_even(s));
 	for (int i = 0; i < s->n_in + s->n_out && !*fits; i++)
 		set_units(s, i < s->n_in ? s->in[i] : s->out[i - s->n_in], units[i]);
