@@ -27,10 +27,15 @@ struct grower {
 	int *reverse;		/* of each link: one that leads back, -1: none */
 	int *degree;		/* links out of each vertex */
 	bool *entered;		/* vertices that routes of the current tree have been to */
-	bool *joined, *visited;	/* ranks of the current tree, and servers that have some */
+	bool *joined;		/* ranks of the current tree */
+	int *ranks, *missing;	/* of each server: its ranks, and those that are not of the tree; */
+	int n_new;		/* servers of which none is */
 	int *order, n;		/* these, as they were reached */
 	int *via;		/* link by which the search reached a vertex; -1: it did not */
 	int *queue;
+	int first, end;		/* of it: the ranks that were reached and are not of the tree */
+	int *links;		/* of the route to each vertex that was reached */
+	bool stale;		/* some link that the search went over has too little left now */
 	/* Of switches that all data of the root goes through, to some ranks: */
 	bool *guarded;		/* links into such a switch, from the root's side */
 	int64_t *spare;		/* units of these that later trees of the root do not need, of each switch */
@@ -48,6 +53,13 @@ links_of(const struct grower *g, int v, int *n)
 	return (g->supply->into ? topo->in : topo->out) + first[v];
 }
 
+/* Ranks that are of no server are of one after the others. */
+static int
+server_of(const struct grower *g, int v)
+{
+	return g->topo->vertex[v].node >= 0 ? g->topo->vertex[v].node : g->topo->n_nodes;
+}
+
 static Status
 grower_new(Ctx *ctx, const Supply *supply, struct grower *g)
 {
@@ -58,13 +70,17 @@ grower_new(Ctx *ctx, const Supply *supply, struct grower *g)
 	TRY(TEMP(ctx, g->degree, topo->n_vertices));
 	TRY(TEMP(ctx, g->entered, topo->n_vertices));
 	TRY(TEMP(ctx, g->joined, topo->n_ranks));
-	TRY(TEMP(ctx, g->visited, topo->n_nodes));
+	TRY(TEMP(ctx, g->ranks, topo->n_nodes + 1));
+	TRY(TEMP(ctx, g->missing, topo->n_nodes + 1));
+	TRY(TEMP(ctx, g->links, topo->n_vertices));
 	TRY(TEMP(ctx, g->order, topo->n_ranks));
 	TRY(TEMP(ctx, g->via, topo->n_vertices));
 	TRY(TEMP(ctx, g->queue, topo->n_vertices));
 	TRY(TEMP(ctx, g->guarded, topo->n_links));
 	TRY(TEMP(ctx, g->spare, topo->n_vertices));
 	memcpy(g->left, supply->capacity, (size_t)topo->n_links * sizeof *g->left);
+	for (int v = 0; v < topo->n_ranks; v++)
+		g->ranks[server_of(g, v)]++;
 	for (int v = 0; v < topo->n_vertices; v++) {
 		int n;
 		links_of(g, v, &n);
@@ -124,12 +140,13 @@ set_spare(struct grower *g, int64_t later)
 		g->spare[supply_head(g->supply, l)] += g->guarded[l] ? g->left[l] : 0;
 }
 
-/* Ranks that `units` can go to from rank x, through switches, are at the end of the queue; from *first on. Returns the
- * end. */
-static int
-reach(struct grower *g, int x, int64_t units, int *first)
+/* Ranks that `units` can go to from rank x, through switches, are at the end of the queue. */
+static void
+reach(struct grower *g, int x, int64_t units)
 {
-	int head = 0, tail = 0, end = g->topo->n_vertices, n;
+	int head = 0, tail = 0, n;
+	g->first = g->end = g->topo->n_vertices;
+	g->stale = false;
 	memset(g->via, -1, (size_t)g->topo->n_vertices * sizeof *g->via);
 	for (int v = x;; v = g->queue[head++]) {
 		const int *list = links_of(g, v, &n);
@@ -140,22 +157,46 @@ reach(struct grower *g, int x, int64_t units, int *first)
 			    || (g->guarded[list[i]] && g->spare[y] < units))
 				continue;
 			g->via[y] = list[i];
-			g->queue[rank ? --end : tail++] = y;
+			g->links[y] = v == x ? 1 : g->links[v] + 1;
+			g->queue[rank ? --g->first : tail++] = y;
 		}
 		if (head == tail)
 			break;
 	}
-	*first = end;
-	return g->topo->n_vertices;
 }
 
-/* Of the route to y: is it fresh, and how much can go back to its core? */
+/* Rank y is of the tree now: no route leads through it, so that all others are reached as before. */
+static void
+unreach(struct grower *g, int y)
+{
+	int i = g->end - 1;
+	while (g->queue[i] != y)
+		i--;
+	memmove(g->queue + g->first + 1, g->queue + g->first, (size_t)(i - g->first) * sizeof *g->queue);
+	g->first++;
+}
+
+/* May a route from x enter the server of y? That of x, and one that the tree has not been to. */
+static bool
+may_enter(const struct grower *g, int x, int y)
+{
+	int server = server_of(g, y);
+	return server == server_of(g, x) || server == g->topo->n_nodes || g->missing[server] == g->ranks[server];
+}
+
+/* May a route from x be fresh? */
+static bool
+may_be_fresh(const struct grower *g, int x)
+{
+	return g->n_new > 0 || g->missing[server_of(g, x)] > 0 || g->missing[g->topo->n_nodes] > 0;
+}
+
+/* Of the route to y: is its core new to the tree, and how much can go back to that? */
 static int64_t
-worth_of(const struct grower *g, int x, int y, bool *fresh, int *links)
+worth_of(const struct grower *g, int x, int y, bool *fresh)
 {
 	int64_t back = INT64_MAX, best = 0;
 	int core = -1, after = y;
-	*links = 0;
 	for (int v = y; v != x;) {
 		int l = g->via[v], from = supply_tail(g->supply, l);
 		int64_t left = g->reverse[l] < 0 ? 0 : g->left[g->reverse[l]];
@@ -166,31 +207,41 @@ worth_of(const struct grower *g, int x, int y, bool *fresh, int *links)
 			after = v;
 		}
 		v = from;
-		++*links;
 	}
-	int node = g->topo->vertex[y].node;
-	*fresh = !g->entered[after] && (node == g->topo->vertex[x].node || node < 0 || !g->visited[node]);
+	*fresh = !g->entered[after];
 	return core < 0 ? back : best;
 }
 
-/* The rank that x had best send to next; -1: none. */
+/* Of the ranks that are reached from x, the one that it had best send to next; -1: none. */
 static int
-choose(struct grower *g, int x, int64_t units, bool only_fresh)
+choose(const struct grower *g, int x, bool only_fresh)
 {
-	int first, end = reach(g, x, units, &first), best = -1, shortest = INT_MAX;
+	int best = -1, shortest = INT_MAX;
 	int64_t most = -1;
-	for (int i = end - 1; i >= first; i--) {
+	for (int i = g->end - 1; i >= g->first; i--) {
+		int y = g->queue[i], links = g->near_first ? g->links[y] : 0;
 		bool fresh;
-		int links;
-		int64_t worth = worth_of(g, x, g->queue[i], &fresh, &links);
-		links = g->near_first ? links : 0;
-		if (links > shortest || (links == shortest && worth <= most) || (only_fresh && !fresh))
+		if (links > shortest || (only_fresh && !may_enter(g, x, y)))
+			continue;
+		int64_t worth = worth_of(g, x, y, &fresh);
+		if ((links == shortest && worth <= most) || (only_fresh && !fresh))
 			continue;
 		shortest = links;
 		most = worth;
-		best = g->queue[i];
+		best = y;
 	}
 	return best;
+}
+
+/* Rank y is of the tree. */
+static void
+add_rank(struct grower *g, int y)
+{
+	int server = server_of(g, y);
+	g->n_new -= g->missing[server] == g->ranks[server] && server < g->topo->n_nodes;
+	g->missing[server]--;
+	g->joined[y] = true;
+	g->order[g->n++] = y;
 }
 
 static Status
@@ -213,11 +264,26 @@ take(struct grower *g, int x, int y, int64_t units)
 		g->entered[v] = true;
 		g->left[g->via[v]] -= units;
 		g->spare[v] -= g->guarded[g->via[v]] ? units : 0;
+		g->stale |= g->left[g->via[v]] < units || (g->guarded[g->via[v]] && g->spare[v] < units);
 	}
-	g->joined[y] = true;
-	if (g->topo->vertex[y].node >= 0)
-		g->visited[g->topo->vertex[y].node] = true;
-	g->order[g->n++] = y;
+	add_rank(g, y);
+	return OK;
+}
+
+/* Rank x sends to all that it had best send to. */
+static Status
+send_on(struct grower *g, int x, int64_t units, bool only_fresh)
+{
+	if (only_fresh && !may_be_fresh(g, x))
+		return OK;
+	reach(g, x, units);
+	for (int y; (y = choose(g, x, only_fresh)) >= 0;) {
+		TRY(take(g, x, y, units));
+		if (g->stale)
+			reach(g, x, units);
+		else
+			unreach(g, y);
+	}
 	return OK;
 }
 
@@ -229,17 +295,16 @@ grow_tree(struct grower *g, int root, int64_t units, int64_t later, int64_t *lef
 	memcpy(left, g->left, (size_t)g->topo->n_links * sizeof *left);
 	memset(g->entered, 0, (size_t)g->topo->n_vertices * sizeof *g->entered);
 	memset(g->joined, 0, (size_t)g->topo->n_ranks * sizeof *g->joined);
-	memset(g->visited, 0, (size_t)g->topo->n_nodes * sizeof *g->visited);
-	if (g->topo->vertex[root].node >= 0)
-		g->visited[g->topo->vertex[root].node] = true;
-	g->joined[root] = g->entered[root] = true;
-	g->order[0] = root;
-	g->n = 1;
+	memcpy(g->missing, g->ranks, ((size_t)g->topo->n_nodes + 1) * sizeof *g->missing);
+	g->n = g->n_new = 0;
+	for (int node = 0; node < g->topo->n_nodes; node++)
+		g->n_new += g->ranks[node] > 0;
+	g->entered[root] = true;
+	add_rank(g, root);
 	set_spare(g, later);
 	for (int any = 0; any < 2; any++)
 		for (int i = 0; i < g->n && g->n < g->topo->n_ranks; i++)
-			for (int y; (y = choose(g, g->order[i], units, !any)) >= 0;)
-				TRY(take(g, g->order[i], y, units));
+			TRY(send_on(g, g->order[i], units, !any));
 	*spans = g->n == g->topo->n_ranks;
 	if (*spans)
 		return OK;
