@@ -18,7 +18,12 @@
  * each, and what stayed behind. A flow to a rank begins with the last one to it, of which most still fits, and ends
  * when it is known to be large enough. Where it is not, it leaves a cut. mu is what slack the ranks beyond that have,
  * and slack never grows: for any group with a rank among these no link into them is of more use than that, which a
- * comparison of bit sets tells the next time. */
+ * comparison of bit sets tells the next time.
+ *
+ * Most links have slack for all that they have left. So many hops are taken on trust, and a flow to each rank looks at
+ * all sets at once: these hops are as a flow for each of them would have had them if no slack is below 0 now. Else they
+ * are taken back, the sets that lack slack are known from then on, and fewer hops follow; where that is too few, some
+ * with a flow for each. */
 #include "graph/network.h"
 #include "plan/pack/orient.h"
 #include "plan/pack/pack.h"
@@ -33,7 +38,10 @@ enum {
 	FLOW_NS = 50000,	/* about what a flow takes */
 	MOST_CELLS = 1 << 28,	/* links times ranks: a bit for each */
 	KEPT_ARCS = 4,		/* arcs of a rank's last flow that are kept, times the ranks */
-	MOST_CUTS = 64,		/* sets whose slack is kept up to date, the last ones */
+	MOST_LEARNED = 16,	/* sets without slack that hops on trust have shown, at once */
+	MOST_TRUSTED = 1 << 24,	/* hops */
+	HOP_NS = 500,		/* about what a hop on trust takes */
+	MOST_CUTS = 512,	/* sets whose slack is kept up to date, those with least */
 	MOST_KEPT = 1 << 22,	/* of all ranks */
 	WANTED_PARTS = 8,	/* of a root's units, in trees through switches that are not of all */
 	MOST_PARTS = 64,
@@ -53,6 +61,17 @@ struct group {
 	int *depth;		/* of each rank */
 };
 
+/* What hops on trust are taken back to. */
+struct saved {
+	int root, n_trees, n_waiting;
+	int64_t others, *left, *owed, slack[MOST_CUTS];
+	struct group now, waiting[MOST_WAITING];
+	ArenaMark run;
+};
+
+/* STUCK: time is over, or more groups wait than there is room for, or no hop is safe. */
+enum state { GOING, STUCK, ENDED };
+
 struct branchings {
 	Ctx *ctx;
 	const Topology *topo;
@@ -68,11 +87,17 @@ struct branchings {
 	int n_waiting;
 	struct group waiting[MOST_WAITING];	/* the last one goes on first */
 	struct group now;
+	int root;		/* of the current group */
+	int scan, scan_arc;	/* where to go on for arcs that all units can take: place in now.order, and in `out` */
+	bool trusts;		/* no flows: hops have what the cuts that are known leave */
+	struct saved saved;
+	uint64_t *learned;	/* sets */
+	int n_learned;
 	uint64_t *cut;		/* of each arc: the ranks beyond the last cut that limited it */
 	int64_t *limit;		/* what slack these had then, at most; below 0: none did */
-	uint64_t *recent;	/* the last cuts of all arcs, and what slack they have */
+	uint64_t *set;		/* cuts of any arc, and what slack they have */
 	int64_t slack[MOST_CUTS];
-	int n_recent;
+	int n_cuts;
 	Network net;		/* arcs; from the source to each rank; from the source to each group */
 	int *tail, *head, *at;	/* of its arcs */
 	struct network_kept *kept;	/* of each rank: the last flow from it, for the next to begin with */
@@ -154,24 +179,40 @@ net_flow(struct branchings *b, int x, int y, int64_t enough)
 
 /* ---- growing ---- */
 
+/* The ranks beyond the last cut. */
+static void
+take_side(const struct branchings *b, uint64_t *set)
+{
+	memset(set, 0, (size_t)b->words * sizeof *set);
+	for (int v = 0; v < b->n; v++)
+		if (network_side(&b->net, v))
+			set_bit(set, v);
+}
+
+static void
+keep_set(struct branchings *b, const uint64_t *set, int64_t slack)
+{
+	int i = b->n_cuts < MOST_CUTS ? b->n_cuts++ : 0;
+	for (int other = i + 1; other < b->n_cuts; other++)
+		i = b->slack[other] > b->slack[i] ? other : i;
+	b->slack[i] = slack;
+	memcpy(b->set + (size_t)i * (size_t)b->words, set, (size_t)b->words * sizeof *set);
+}
+
 static void
 keep_cut(struct branchings *b, int a, int64_t slack)
 {
 	uint64_t *cut = b->cut + (size_t)a * (size_t)b->words;
-	int i = b->n_recent++ % MOST_CUTS;
-	memset(cut, 0, (size_t)b->words * sizeof *cut);
-	for (int v = 0; v < b->n; v++)
-		if (network_side(&b->net, v))
-			set_bit(cut, v);
-	b->limit[a] = b->slack[i] = slack;
-	memcpy(b->recent + (size_t)i * (size_t)b->words, cut, (size_t)b->words * sizeof *cut);
+	take_side(b, cut);
+	b->limit[a] = slack;
+	keep_set(b, cut, slack);
 }
 
 /* Would the ranks of a cut that is kept lose slack, if the current group took the arc? */
 static bool
 crosses(const struct branchings *b, int i, int a)
 {
-	const uint64_t *set = b->recent + (size_t)i * (size_t)b->words;
+	const uint64_t *set = b->set + (size_t)i * (size_t)b->words;
 	return has_bit(set, b->arc[a].to) && !has_bit(set, b->arc[a].from) && meets(set, b->now.has, b->words);
 }
 
@@ -180,11 +221,10 @@ static int64_t
 most_of(const struct branchings *b, int a)
 {
 	int64_t most = b->now.units < b->left[a] ? b->now.units : b->left[a];
-	int n = b->n_recent < MOST_CUTS ? b->n_recent : MOST_CUTS;
 	if (b->limit[a] >= 0 && b->limit[a] < most
 	    && meets(b->cut + (size_t)a * (size_t)b->words, b->now.has, b->words))
 		most = b->limit[a];
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < b->n_cuts; i++)
 		if (b->slack[i] < most && crosses(b, i, a))
 			most = b->slack[i];
 	return most;
@@ -195,7 +235,7 @@ static int64_t
 slack_of(struct branchings *b, int a, int64_t few)
 {
 	int64_t most = most_of(b, a);
-	if (most <= few)
+	if (most <= few || b->trusts)
 		return most;
 	int64_t mu = net_flow(b, b->arc[a].from, b->arc[a].to, b->others + most) - b->others;
 	if (mu >= most)
@@ -205,20 +245,55 @@ slack_of(struct branchings *b, int a, int64_t few)
 	return mu;
 }
 
+/* Is the arc of no use, or of no more than `few` units? */
+static bool
+is_passed_over(const struct branchings *b, int a, int64_t few)
+{
+	return has_bit(b->now.has, b->arc[a].to) || has_bit(b->now.dead, a) || b->left[a] <= few;
+}
+
+/* The first arc that all units of the current group can take, in the order of best_arc; -1: there is none. No arc gets
+ * more slack, and ranks that join have places after those that were looked at, so that the search goes on where it
+ * ended, until the units are others. */
+static int
+whole_arc(struct branchings *b)
+{
+	for (; b->scan < b->now.n; b->scan++, b->scan_arc = 0) {
+		int x = b->now.order[b->scan], first = b->first_out[x];
+		for (; first + b->scan_arc < b->first_out[x + 1]; b->scan_arc++) {
+			int a = b->out[first + b->scan_arc];
+			if (is_passed_over(b, a, b->now.units - 1))
+				continue;
+			int64_t mu = slack_of(b, a, b->now.units - 1);
+			if (mu == b->now.units)
+				return a;
+			if (mu == 0)
+				set_bit(b->now.dead, a);
+		}
+	}
+	return -1;
+}
+
+static void
+restart_scan(struct branchings *b)
+{
+	b->scan = b->scan_arc = 0;
+}
+
 /* The arc by which most units go on; of equal ones that with the fewest hops behind it. Where some go on, arcs with
  * more hops behind them are looked at up to the patience. *units: 0, if there is none. */
 static int
 best_arc(struct branchings *b, int64_t *units)
 {
-	int best = -1;
-	*units = 0;
+	int best = b->patience == INT_MAX ? whole_arc(b) : -1;
+	*units = best >= 0 ? b->now.units : 0;
 	for (int i = 0; i < b->now.n && *units < b->now.units; i++) {
 		int x = b->now.order[i];
 		if (best >= 0 && b->now.depth[x] - b->now.depth[b->arc[best].from] > b->patience)
 			break;
 		for (int j = b->first_out[x]; j < b->first_out[x + 1] && *units < b->now.units; j++) {
 			int a = b->out[j];
-			if (has_bit(b->now.has, b->arc[a].to) || has_bit(b->now.dead, a) || b->left[a] <= *units)
+			if (is_passed_over(b, a, *units))
 				continue;
 			int64_t mu = slack_of(b, a, *units);
 			if (mu == 0)
@@ -272,11 +347,11 @@ join(struct branchings *b, int a)
 static Status
 grow(struct branchings *b, int a, int64_t units, bool *room)
 {
-	int n = b->n_recent < MOST_CUTS ? b->n_recent : MOST_CUTS;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < b->n_cuts; i++)
 		b->slack[i] -= crosses(b, i, a) ? units : 0;
 	b->left[a] -= units;
-	b->net.arc[b->at[a]].room = b->left[a];
+	if (!b->trusts)
+		b->net.arc[b->at[a]].room = b->left[a];
 	*room = true;
 	if (units < b->now.units) {
 		struct group *rest = &b->waiting[b->n_waiting];
@@ -290,7 +365,9 @@ grow(struct branchings *b, int a, int64_t units, bool *room)
 		b->others += rest->units;
 		b->now.units = units;
 		b->n_waiting++;
-		net_build(b);
+		restart_scan(b);
+		if (!b->trusts)
+			net_build(b);
 	}
 	join(b, a);
 	return OK;
@@ -298,15 +375,13 @@ grow(struct branchings *b, int a, int64_t units, bool *room)
 
 /* The current group is everywhere: a tree. */
 static Status
-emit(struct branchings *b, int root)
+emit(struct branchings *b)
 {
 	const struct group *g = &b->now;
 	const Supply *supply = b->supply;
 	ArenaMark mark = arena_mark(&b->ctx->scratch);
 	Edge *edge, *back = NULL;
 	Packing *pack = b->pack;
-	if (pack->n_trees == b->room)
-		return OK;
 	TRY(TEMP(b->ctx, edge, b->n));
 	if (supply->opposite)
 		TRY(TEMP(b->ctx, back, b->n));
@@ -317,43 +392,194 @@ emit(struct branchings *b, int root)
 			TRY(supply_edge(b->ctx, supply, a->from, a->to, a->n_links, a->link, true, &back[i - 1]));
 	}
 	pack->weight[pack->n_trees] = g->units;
-	pack->demand[pack->n_trees] = root;
-	TRY(tree_arrange(b->ctx, b->n, supply_collective(supply), back ? -1 : root, edge, back, b->n - 1,
+	pack->demand[pack->n_trees] = b->root;
+	TRY(tree_arrange(b->ctx, b->n, supply_collective(supply), back ? -1 : b->root, edge, back, b->n - 1,
 	    &pack->tree[pack->n_trees++]));
 	arena_release(&b->ctx->scratch, mark);
 	return OK;
 }
 
-/* All units of one root. *done: false where time is over, or more groups wait than there is room for. */
-static Status
-do_root(struct branchings *b, int root, int64_t units, bool *done)
+/* All units of the next root are the current group. */
+static void
+next_root(struct branchings *b, enum state *state)
 {
-	b->now.units = units;
+	do
+		b->root++;
+	while (b->root < b->n && b->owed[b->root] == 0);
+	*state = b->root == b->n ? ENDED : progress(b->ctx, "trees of rank %d", b->root) > 0 ? GOING : STUCK;
+	if (*state != GOING)
+		return;
+	b->now.units = b->owed[b->root];
 	b->now.n = 1;
-	b->now.order[0] = root;
-	b->now.depth[root] = 0;
+	b->now.order[0] = b->root;
+	b->now.depth[b->root] = 0;
 	memset(b->now.has, 0, (size_t)b->words * sizeof *b->now.has);
 	memset(b->now.dead, 0, (size_t)b->arc_words * sizeof *b->now.dead);
-	set_bit(b->now.has, root);
-	b->owed[root] = 0;
-	b->others -= units;
-	net_build(b);
-	for (*done = progress(b->ctx, "trees of rank %d", root) > 0; *done;) {
-		int64_t most;
-		while (*done && b->now.n < b->n) {
-			int a = best_arc(b, &most);
-			*done = a >= 0 && !out_of_time(b->ctx, FLOW_NS);
-			if (*done)
-				TRY(grow(b, a, most, done));
-		}
-		if (*done)
-			TRY(emit(b, root));
-		if (!*done || b->n_waiting == 0)
-			break;
+	set_bit(b->now.has, b->root);
+	b->others -= b->owed[b->root];
+	b->owed[b->root] = 0;
+}
+
+/* The current group is everywhere: its tree, and the next group, or the next root. */
+static Status
+end_tree(struct branchings *b, enum state *state)
+{
+	TRY(emit(b));
+	*state = b->pack->n_trees < b->room ? GOING : STUCK;
+	if (*state == GOING && b->n_waiting > 0) {
 		copy_group(b, &b->waiting[--b->n_waiting], &b->now);
 		b->others -= b->now.units;
-		net_build(b);
+	} else if (*state == GOING) {
+		next_root(b, state);
 	}
+	restart_scan(b);
+	if (!b->trusts && *state == GOING)
+		net_build(b);
+	return OK;
+}
+
+/* One hop more, or what follows on the last one. */
+static Status
+step(struct branchings *b, enum state *state)
+{
+	int64_t most;
+	bool room = false;
+	if (b->now.n == b->n)
+		return end_tree(b, state);
+	int a = best_arc(b, &most);
+	if (a >= 0 && !out_of_time(b->ctx, b->trusts ? HOP_NS : FLOW_NS))
+		TRY(grow(b, a, most, &room));
+	*state = room ? GOING : STUCK;
+	return OK;
+}
+
+/* ---- hops on trust ---- */
+
+static Status
+save(struct branchings *b)
+{
+	struct saved *s = &b->saved;
+	s->root = b->root;
+	s->n_trees = b->pack->n_trees;
+	s->n_waiting = b->n_waiting;
+	s->others = b->others;
+	memcpy(s->left, b->left, (size_t)b->n_arcs * sizeof *s->left);
+	memcpy(s->owed, b->owed, (size_t)b->n * sizeof *s->owed);
+	memcpy(s->slack, b->slack, sizeof s->slack);
+	copy_group(b, &b->now, &s->now);
+	for (int i = 0; i < b->n_waiting; i++) {
+		if (!s->waiting[i].has)
+			TRY(new_group(b, &s->waiting[i]));
+		copy_group(b, &b->waiting[i], &s->waiting[i]);
+	}
+	s->run = arena_mark(&b->ctx->run);
+	return OK;
+}
+
+static void
+restore(struct branchings *b)
+{
+	const struct saved *s = &b->saved;
+	b->root = s->root;
+	b->pack->n_trees = s->n_trees;
+	b->n_waiting = s->n_waiting;
+	b->others = s->others;
+	memcpy(b->left, s->left, (size_t)b->n_arcs * sizeof *s->left);
+	memcpy(b->owed, s->owed, (size_t)b->n * sizeof *s->owed);
+	memcpy(b->slack, s->slack, sizeof s->slack);
+	copy_group(b, &s->now, &b->now);
+	for (int i = 0; i < s->n_waiting; i++)
+		copy_group(b, &s->waiting[i], &b->waiting[i]);
+	arena_release(&b->ctx->run, s->run);
+	restart_scan(b);
+}
+
+/* Does no set lack slack? The current group is one of those that wait. Some sets that do are in b->learned. */
+static bool
+holds(struct branchings *b)
+{
+	int64_t total = b->others + b->now.units;
+	struct group *last = &b->waiting[b->n_waiting], was = *last;
+	b->n_learned = 0;
+	*last = b->now;
+	b->n_waiting++;
+	net_build(b);
+	b->n_waiting--;
+	*last = was;
+	for (int v = 0; v < b->n && b->n_learned < MOST_LEARNED; v++) {
+		if (b->owed[v] < total && network_flow(&b->net, v, b->n, total) < total)
+			take_side(b, b->learned + (size_t)b->n_learned++ * (size_t)b->words);
+		b->net.arc[b->at[b->n_arcs + v]].room = NETWORK_INFINITE;
+	}
+	return b->n_learned == 0;
+}
+
+static int64_t
+slack_of_set(const struct branchings *b, const uint64_t *set)
+{
+	int64_t slack = meets(set, b->now.has, b->words) ? 0 : -b->now.units;
+	for (int a = 0; a < b->n_arcs; a++)
+		slack += has_bit(set, b->arc[a].to) && !has_bit(set, b->arc[a].from) ? b->left[a] : 0;
+	for (int v = 0; v < b->n; v++)
+		slack -= has_bit(set, v) ? 0 : b->owed[v];
+	for (int i = 0; i < b->n_waiting; i++)
+		slack -= meets(set, b->waiting[i].has, b->words) ? 0 : b->waiting[i].units;
+	return slack;
+}
+
+/* At most `many` hops; *hops: how many there were; *right: they were not too many, else all are taken back. */
+static Status
+go_on_trust(struct branchings *b, int many, int *hops, bool *right, enum state *state)
+{
+	TRY(save(b));
+	b->trusts = true;
+	for (*hops = 0; *hops < many && *state == GOING; ++*hops)
+		TRY(step(b, state));
+	b->trusts = false;
+	b->n_learned = 0;
+	*right = *state == ENDED || b->ctx->late
+	    || (*state == GOING && b->n_waiting < MOST_WAITING && holds(b));
+	if (*right)
+		return OK;
+	restore(b);
+	for (int i = 0; i < b->n_learned; i++) {
+		const uint64_t *set = b->learned + (size_t)i * (size_t)b->words;
+		keep_set(b, set, slack_of_set(b, set));
+	}
+	*state = GOING;
+	return OK;
+}
+
+static Status
+go_with_flows(struct branchings *b, int many, enum state *state)
+{
+	net_build(b);
+	for (int hops = 0; hops < many && *state == GOING; hops++)
+		TRY(step(b, state));
+	return OK;
+}
+
+/* Everything. *done: false where time is over, or more groups wait than there is room for. */
+static Status
+grow_all(struct branchings *b, bool *done)
+{
+	int many = b->n, few = b->n, hops;
+	enum state state;
+	bool right;
+	b->root = -1;
+	next_root(b, &state);
+	restart_scan(b);
+	while (state == GOING) {
+		TRY(go_on_trust(b, many, &hops, &right, &state));
+		many = !right ? hops / 4 : many < MOST_TRUSTED ? 2 * many : many;
+		few = right ? b->n : few;
+		if (many >= b->n || state != GOING)
+			continue;
+		TRY(go_with_flows(b, few, &state));
+		few *= 2;
+		many = b->n;
+	}
+	*done = state == ENDED;
 	return OK;
 }
 
@@ -442,12 +668,16 @@ new_branchings(struct branchings *b)
 	TRY(TEMP(b->ctx, b->owed, b->n));
 	TRY(TEMP(b->ctx, b->cut, (size_t)b->n_arcs * (size_t)b->words));
 	TRY(TEMP(b->ctx, b->limit, b->n_arcs));
-	TRY(TEMP(b->ctx, b->recent, MOST_CUTS * (size_t)b->words));
+	TRY(TEMP(b->ctx, b->set, MOST_CUTS * (size_t)b->words));
 	TRY(TEMP(b->ctx, b->tail, arcs));
 	TRY(TEMP(b->ctx, b->head, arcs));
 	TRY(TEMP(b->ctx, b->at, arcs));
 	TRY(network_new(b->ctx, vertices, arcs, &b->net));
 	TRY(new_kept(b));
+	TRY(TEMP(b->ctx, b->learned, MOST_LEARNED * (size_t)b->words));
+	TRY(TEMP(b->ctx, b->saved.left, b->n_arcs));
+	TRY(TEMP(b->ctx, b->saved.owed, b->n));
+	TRY(new_group(b, &b->saved.now));
 	return new_group(b, &b->now);
 }
 
@@ -465,12 +695,12 @@ static Status
 pack_once(struct branchings *b, Collective coll, const Supply *supply, int patience, Packing **out)
 {
 	int demands = collective_demands(coll, b->n);
-	bool done = true;
+	bool done;
 	b->patience = patience;
 	b->n_waiting = 0;
 	b->others = supply->total;
 	memset(b->limit, -1, (size_t)b->n_arcs * sizeof *b->limit);
-	b->n_recent = 0;
+	b->n_cuts = 0;
 	for (int v = 0; v < b->n; v++)
 		b->kept[v].n = 0;
 	for (int a = 0; a < b->n_arcs; a++)
@@ -481,10 +711,8 @@ pack_once(struct branchings *b, Collective coll, const Supply *supply, int patie
 	TRY(NEW(b->ctx, b->pack->weight, b->room));
 	TRY(NEW(b->ctx, b->pack->demand, b->room));
 	b->pack->unit = b->unit;
-	for (int r = 0; r < b->n && done; r++)
-		if (supply->owed[r] > 0)
-			TRY(do_root(b, r, supply->owed[r], &done));
-	if (!done || b->pack->n_trees == b->room)
+	TRY(grow_all(b, &done));
+	if (!done)
 		return OK;
 	if (demands == 1)
 		b->pack->demand = NULL;
