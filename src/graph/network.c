@@ -200,16 +200,19 @@ load(Network *net, int from, const int *at, const struct network_kept *kept)
 	}
 }
 
-/* Where more leaves a vertex than enters it, less leaves it. */
-static void
+/* Where more leaves a vertex than enters it, less leaves it. False: that takes too long, as where a little goes around
+ * on a cycle that carries much. */
+static bool
 fill_gaps(Network *net, int from)
 {
-	int n = 0, *queue = net->queue;
+	int n = 0, *queue = net->queue, steps = 0;
 	for (int v = 0; v < net->n; v++)
 		if (net->excess[v] < 0 && v != from)
 			queue[n++] = v;
 	while (n > 0) {
 		int v = queue[--n];
+		if (++steps > net->n_arcs)
+			return false;
 		for (int a = net->first[v]; net->excess[v] < 0; a++) {
 			int64_t units = carried(net, a), gap = -net->excess[v];
 			int to = net->arc[a].to;
@@ -223,6 +226,7 @@ fill_gaps(Network *net, int from)
 			net->excess[v] += units;
 		}
 	}
+	return true;
 }
 
 /* As much of the excess of v as can go to `to` at once, or through one vertex after it. */
@@ -243,16 +247,18 @@ drain(Network *net, int v, int to)
 	}
 }
 
-/* What enters a vertex goes to `to`, or does not enter it. */
-static void
+/* What enters a vertex goes to `to`, or does not enter it; false as in fill_gaps. */
+static bool
 drain_all(Network *net, int from, int to)
 {
-	int n = 0, *queue = net->queue;
+	int n = 0, *queue = net->queue, steps = 0;
 	for (int v = 0; v < net->n; v++)
 		if (net->excess[v] > 0 && v != from)
 			queue[n++] = v;
 	while (n > 0) {
 		int v = queue[--n];
+		if (++steps > net->n_arcs)
+			return false;
 		drain(net, v, to);
 		for (int a = net->first[v]; net->excess[v] > 0; a++) {
 			int64_t units = -carried(net, a);
@@ -267,6 +273,7 @@ drain_all(Network *net, int from, int to)
 			net->excess[v] -= units;
 		}
 	}
+	return true;
 }
 
 /* Paths of three arcs at most, as a search by levels would look at many arcs. Returns what goes over them. */
@@ -306,8 +313,10 @@ int64_t
 network_flow_again(Network *net, int from, int to, int64_t enough, const int *at, int n, struct network_kept *kept)
 {
 	load(net, from, at, kept);
-	fill_gaps(net, from);
-	drain_all(net, from, to);
+	if (!fill_gaps(net, from) || !drain_all(net, from, to)) {
+		put_back(net);
+		memset(net->excess, 0, (size_t)net->n * sizeof *net->excess);
+	}
 	int64_t total = -net->excess[from];
 	net->excess[from] = 0;
 	if (total < enough)

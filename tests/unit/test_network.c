@@ -10,7 +10,7 @@ enum { NETWORKS = 300, FLOWS = 40, MOST = 12, ARCS = 50, GROUPS = 3, ALL = ARCS 
 /* Arcs between n vertices; of each to the sink n; of groups behind it, each with a few vertices. */
 struct network {
 	int n, n_arcs, tail[ALL], head[ALL], at[ALL];
-	int64_t room[ALL];
+	int64_t room[ALL], scale;	/* of capacities: what changes them is small beside large ones */
 	Network net;
 };
 
@@ -27,9 +27,9 @@ build(struct network *w)
 {
 	w->n_arcs = ARCS;
 	for (int v = 0; v < w->n; v++)
-		add(w, v, w->n, below(3));
+		add(w, v, w->n, below(3) * w->scale);
 	for (int g = 0; g < GROUPS; g++)
-		add(w, w->n + 1 + g, w->n, below(6));
+		add(w, w->n + 1 + g, w->n, below(6) * w->scale);
 	for (int g = 0; g < GROUPS; g++)
 		for (int v = below(3); v < w->n; v += 1 + below(4))
 			add(w, v, w->n + 1 + g, NETWORK_INFINITE);
@@ -59,7 +59,7 @@ static int
 differs(struct network *w, struct network_kept *kept)
 {
 	int from = below(w->n), free = (from + 1 + below(w->n - 1)) % w->n, wrong = 0;
-	int64_t enough = 1 + below(30);
+	int64_t enough = (1 + below(30)) * w->scale;
 	bool side[MOST + 1 + GROUPS];
 	struct network_arc *to_sink = &w->net.arc[w->at[ARCS + free]];
 	int64_t was = to_sink->room;
@@ -82,14 +82,14 @@ check_network(void)
 {
 	struct network_load load[MOST][ARCS];
 	struct network_kept kept[MOST];
-	struct network w = { .n = 3 + below(MOST - 2) };
+	struct network w = { .n = 3 + below(MOST - 2), .scale = below(3) ? 1 : INT64_C(1) << 40 };
 	int wrong = 0;
 	Ctx ctx;
 	ctx_init(&ctx);
 	for (int a = 0; a < ARCS; a++) {
 		w.tail[a] = below(w.n);
 		w.head[a] = (w.tail[a] + 1 + below(w.n - 1)) % w.n;
-		w.room[a] = below(5);
+		w.room[a] = below(5) * w.scale;
 	}
 	for (int v = 0; v < w.n; v++)
 		kept[v] = (struct network_kept){ 0, below(4) ? ARCS : 5, load[v] };
