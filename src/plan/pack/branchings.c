@@ -25,6 +25,7 @@
  * are taken back, the sets that lack slack are known from then on, and fewer hops follow; where that is too few, some
  * with a flow for each. */
 #include "graph/network.h"
+#include "plan/pack/directions.h"
 #include "plan/pack/orient.h"
 #include "plan/pack/pack.h"
 #include "plan/pack/shallow.h"
@@ -810,6 +811,100 @@ pack_supply(struct branchings *b, const Ask *ask, const Supply *supply, Packing 
 	return b->arc && b->n_arcs <= MOST_CELLS / b->n ? pack_arcs(b, ask, supply, out) : OK;
 }
 
+/* ---- allreduce ---- */
+
+/* Trees by their depth: least first, or last. */
+static Status
+by_depth(Ctx *ctx, const Packing *trees, bool least_last, int *work, int **out)
+{
+	int *depth, *order;
+	TRY(TEMP(ctx, depth, trees->n_trees));
+	TRY(TEMP(ctx, order, trees->n_trees));
+	for (int t = 0; t < trees->n_trees; t++) {
+		int k = t;
+		depth[t] = (least_last ? -1 : 1) * tree_depth(&trees->tree[t], work);
+		for (; k > 0 && depth[order[k - 1]] > depth[t]; k--)
+			order[k] = order[k - 1];
+		order[k] = t;
+	}
+	*out = order;
+	return OK;
+}
+
+/* Trees up and trees down, both of one root, as pairs: deep ones of one way with shallow ones of the other. */
+static Status
+make_pairs(Ctx *ctx, const Topology *topo, const Packing *up, const Packing *down, Packing **out)
+{
+	int *first, *second, *work;
+	int64_t left = 0, right = 0;
+	Packing *pack;
+	TRY(TEMP(ctx, work, topo->n_ranks));
+	TRY(by_depth(ctx, up, false, work, &first));
+	TRY(by_depth(ctx, down, true, work, &second));
+	TRY(NEW(ctx, pack, 1));
+	*pack = (Packing){ .unit = up->unit };
+	TRY(NEW(ctx, pack->tree, up->n_trees + down->n_trees));
+	TRY(NEW(ctx, pack->weight, up->n_trees + down->n_trees));
+	for (int i = 0, j = 0; i < up->n_trees && j < down->n_trees;) {
+		const Tree *a = &up->tree[first[i]], *b = &down->tree[second[j]];
+		left = left ? left : up->weight[first[i]];
+		right = right ? right : down->weight[second[j]];
+		int64_t both = left < right ? left : right;
+		pack->weight[pack->n_trees] = both;
+		pack->tree[pack->n_trees++] = (Tree){ .root = b->root, .n_down = b->n_down, .n_up = a->n_up,
+			.down = b->down, .up = a->up };
+		left -= both;
+		right -= both;
+		i += left == 0;
+		j += right == 0;
+	}
+	TRY(pack_check(ctx, topo, pack));
+	*out = pack;
+	return OK;
+}
+
+/* Weights in this unit, of which the packing's is a whole multiple. */
+static bool
+use_unit(Packing *pack, Frac unit)
+{
+	Frac times;
+	if (!frac_div(pack->unit, unit, &times) || times.den != 1 || !frac_fits(times))
+		return false;
+	for (int t = 0; t < pack->n_trees; t++)
+		pack->weight[t] *= (int64_t)times.num;
+	pack->unit = unit;
+	return true;
+}
+
+/* Where directions differ: trees down over a part of each link, and trees up over the rest. */
+static Status
+pack_directions(const struct branchings *b, const Ask *ask, const Supply *all, const Bound *bound, Packing **out)
+{
+	const Topology *topo = b->topo;
+	Packing *trees[2] = { NULL, NULL };
+	int64_t *down, *part, *owed, parts, total;
+	int root = orient_root(all);
+	TRY(TEMP(b->ctx, down, topo->n_links));
+	TRY(TEMP(b->ctx, part, topo->n_links));
+	TRY(TEMP(b->ctx, owed, topo->n_ranks));
+	TRY(divide_directions(b->ctx, all, root, bound, down, &parts, &total));
+	owed[root] = total;
+	for (int way = 0; way < 2 && total > 0 && (way == 0 || trees[0]); way++) {
+		Supply supply = { .topo = topo, .into = way == 0, .capacity = part, .owed = owed, .total = total };
+		struct branchings *own;
+		for (int l = 0; l < topo->n_links; l++)
+			part[l] = way ? down[l] : all->capacity[l] * parts - down[l];
+		TRY(TEMP(b->ctx, own, 1));
+		*own = (struct branchings){ .ctx = b->ctx, .topo = topo, .n = b->n, .supply = &supply };
+		if (!frac_div(b->unit, (Frac){ parts, 1 }, &own->unit))
+			return OK;
+		TRY(pack_supply(own, ask, &supply, &trees[way]));
+		if (trees[way] && !use_unit(trees[way], own->unit))
+			return OK;
+	}
+	return trees[1] ? make_pairs(b->ctx, topo, trees[0], trees[1], out) : OK;
+}
+
 /* An allreduce: trees from one root over links that are divided between both directions (orient.c). *fits: that there
  * are such. */
 static Status
@@ -859,6 +954,8 @@ pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *a
 			owed[r] = demands > 1 || r == root ? supply.total / demands : 0;
 		if (fits)
 			TRY(pack_supply(b, ask, &supply, out));
+		if (ask->coll == ALLREDUCE && !supply.opposite)
+			TRY(pack_directions(b, ask, &supply, bound, out));
 	}
 	if (*out)
 		log_verbose(ctx, "flows: %d trees, at the bound", (*out)->n_trees);

@@ -1,5 +1,6 @@
 /* GLPK behind a guard: it prints nothing, and where it would end the process, for want of memory among others, only
- * the current work is given up. Included by master.h, ilp.c, sparsest.c and unequal_program.c only. */
+ * the current work is given up. Included by directions.c, master.h, ilp.c, sparsest.c and
+ * unequal_program.c only. */
 #ifndef BLINK_PLAN_PACK_GLPK_H
 #define BLINK_PLAN_PACK_GLPK_H
 

@@ -158,9 +158,8 @@ divide_links(Ctx *ctx, const Supply *supply, const int64_t *more, int64_t *down,
 	return OK;
 }
 
-/* The rank with most capacity out of it. */
-static int
-strongest(const Supply *supply)
+int
+orient_root(const Supply *supply)
 {
 	const Topology *topo = supply->topo;
 	int best = 0;
@@ -180,7 +179,7 @@ orient_links(Ctx *ctx, const Supply *supply, int64_t *down, int *root, bool *fit
 {
 	int64_t *z;
 	TRY(TEMP(ctx, z, supply->topo->n_ranks));
-	*root = strongest(supply);
+	*root = orient_root(supply);
 	TRY(choose_z(ctx, supply, *root, z, fits));
 	if (!*fits)
 		return OK;

@@ -81,16 +81,17 @@ void pack_note_reached(const Packing *pack, Collective coll, int n_ranks, Bound 
  * Cost: the square of the ranks for each tree. */
 Status pack_greedy(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing *known, Packing **out);
 
-/* Broadcast, reduce, allgather or reducescatter at the bound, by maximum flows; an allreduce, too, where links are full
- * duplex (orient.c). Switches only forward: shallow trees through them are tried first
- * (shallow.c), and then they are split off (split_off.c).
+/* Broadcast, reduce, allgather or reducescatter at the bound, by maximum flows; an allreduce, too: where links are full
+ * duplex by orient.c, else with a linear program that divides them (directions.c). Switches only forward: shallow trees
+ * through them are tried first (shallow.c), and then they are split off (split_off.c).
  * bound: a cut of the same request: the optimum of such trees over direct links (Edmonds 1973), and where no switch has
  * less capacity out of it than into it, or the other way.
- * *out: at the bound, exactly; NULL for other collectives, with switches that multicast or reduce, where hops keep to
- * routes, where rates in units need more than 64 bits, where time is over, and where switches keep trees below the
- * bound. Demands are in order, each as few trees as the search finds; behind switches less deep ones are preferred.
+ * *out: at the bound, exactly, or within 1e-9 of it where links are divided in fractions; NULL for other collectives,
+ * with switches that multicast or reduce, where hops keep to routes, where rates in units need more than 64 bits, where
+ * time is over, and where switches keep trees below the bound. Demands are in order, each as few trees as the search
+ * finds; behind switches less deep ones are preferred.
  * From: Edmonds 1973; Lovasz 1976; Berczi and Frank 2010 (branchings.c). Cost: for each root one maximum flow for each
- * arc at most, and one for each rank and tree; a flow over 256 ranks of 4 links takes about 20 us. */
+ * arc at most, and one for each rank and tree, mostly far fewer; a flow over 256 ranks of 4 links takes about 20 us. */
 Status pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
 
 /* Allreduce, allgather or reducescatter over a cluster whose servers differ in size, in the rate of their GPUs, or in
