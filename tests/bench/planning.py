@@ -18,6 +18,8 @@ import resource
 import subprocess
 import tempfile
 
+import irregular
+
 PEERS = {
     "dgx1v allgather": "ForestColl 0.055 s (rate and trees); SCCL 24 s; TACOS 0.015 s, no schedule",
     "dgx1v allreduce": "SCCL none in 120 s",
@@ -83,6 +85,7 @@ def cases(work):
     made = {"torus64": grid((4, 4, 4), True), "torus256": grid((16, 16), True), "mesh256": grid((16, 16), False)}
     for n in (16, 64, 128, 256):
         made[f"random{n}"] = regular(n, 4, n)
+    made.update({kind: irregular.machine(kind, 1) for kind in irregular.KINDS})
     for name, machine in made.items():
         with open(f"{work}/{name}.json", "w") as f:
             json.dump(machine, f)
@@ -103,6 +106,9 @@ def cases(work):
     for n in (64, 128, 256):
         for coll in ("broadcast", "allgather", "allreduce", "alltoall"):
             yield Case(f"random 4-regular graph of {n} {coll}", f"{work}/random{n}.json -c {coll}")
+    for kind in irregular.KINDS:
+        for coll in ("broadcast", "gather", "allgather", "allreduce", "alltoall"):
+            yield Case(f"{kind} {coll}", f"{work}/{kind}.json -c {coll}")
     yield Case("4x4x4 torus broadcast", f"{work}/torus64.json -c broadcast")
     yield Case("16x16 mesh allgather", f"{work}/mesh256.json -c allgather")
     yield Case("16x16 mesh alltoall", f"{work}/mesh256.json -c alltoall")
