@@ -446,8 +446,8 @@ check_oriented(int machine, bool direct)
 	ctx_free(&ctx);
 }
 
-/* An allreduce where the directions of links differ is at its bound, but for rounding, nearly wherever the linear program
- * over all trees is. */
+/* An allreduce where the directions of links differ is at its bound, but for rounding, nearly wherever the linear
+ * program over all trees is. */
 static void
 check_unequal(int machine, int *reached, int *missed)
 {

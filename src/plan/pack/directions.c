@@ -5,8 +5,8 @@
  *     f(out of X) <= c(out of X) - R    the same of the way up
  *     0 <= f <= c
  *
- * and at each switch as much enters as leaves (split_off.c). That is a linear program of a column for each link. Of its
- * rows, one for each set, few matter, which come in by maximum flows: at first each rank alone, and the parts that prove
+ * and at each switch as much enters as leaves (split_off.c). That is a linear program of a column for each link. Few of
+ * its rows, one for each set, matter. They come in by maximum flows: at first each rank alone, and the parts that prove
  * the bound. Still fewer matter where no link is of one way alone: so at first a quarter of each is left to either way.
  * Most solutions are whole numbers of units; others are rounded. */
 #include "plan/pack/directions.h"
