@@ -9,7 +9,8 @@
 
 enum {
 	VARIANTS = 6,
-	MOST_CELLS = 1 << 20	/* of a linear program that is solved for each depth */
+	MOST_CELLS = 1 << 20,	/* of a linear program that is solved for each depth */
+	FLOW_RANKS = 512	/* of flows behind switches that take seconds */
 };
 
 /* Each tree once or not at all, at the rate of a whole link. For broadcast and reduce such a choice exists whenever
@@ -497,18 +498,20 @@ plan_irregular(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound 
 }
 
 /* Of an allreduce over unequal servers below the bound: those with hubs that share the places of a cluster, if their
- * rate is higher. */
+ * rate is higher. So too where servers share no network, so that some tree has no hop between them, and flows, which
+ * are at the bound, take minutes. */
 static Status
 raise_unequal(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **pack)
 {
 	Packing *few;
 	Frac rate, other;
-	if (!*pack || ask->coll != ALLREDUCE || (pack_rate(*pack, ask->coll, topo->n_ranks, &rate)
+	if (ask->coll != ALLREDUCE || (!*pack && topo->n_ranks <= FLOW_RANKS)
+	    || (*pack && pack_rate(*pack, ask->coll, topo->n_ranks, &rate)
 	    && frac_double(rate) >= frac_double(bound->rate) * (1 - RATE_ROUNDING)))
 		return OK;
 	TRY(pack_cluster_few(ctx, topo, ask, &few));
-	if (few && pack_rate(*pack, ask->coll, topo->n_ranks, &rate)
-	    && pack_rate(few, ask->coll, topo->n_ranks, &other) && frac_cmp(other, rate) > 0)
+	if (few && (!*pack || (pack_rate(*pack, ask->coll, topo->n_ranks, &rate)
+	    && pack_rate(few, ask->coll, topo->n_ranks, &other) && frac_cmp(other, rate) > 0)))
 		*pack = few;
 	return OK;
 }
@@ -517,7 +520,7 @@ Status
 plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
     Bound *proof)
 {
-	enum { MANY_ORBITS = 64, RANKS = 512 };	/* of a linear program that takes minutes; of flows that take seconds */
+	enum { MANY_ORBITS = 64 };	/* of a linear program that takes minutes */
 	Packing *greedy = NULL, *pack = NULL, *lower = NULL;
 	Frac rate, other;
 	*proof = *bound;
@@ -537,7 +540,7 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 		TRY(raise_unequal(ctx, topo, bound, ask, pack ? &pack : &lower));
 	}
 	if (lower && sym->n_representatives > MANY_ORBITS) {
-		if (topo->n_ranks <= RANKS)
+		if (topo->n_ranks <= FLOW_RANKS)
 			TRY(plan_irregular(ctx, topo, sym, bound, ask, &pack, proof));
 		pack = pack ? pack : lower;
 	}
