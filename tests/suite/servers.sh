@@ -148,6 +148,7 @@ few "39 of 40 A100" 12 120 8 --synthetic "$lost" --without s2/gpu3
 few "39 of 40 A100" 32 121.875 8 --synthetic "$lost" --without s2/gpu3
 few "40 A100" 5 125 6 --synthetic "$lost"
 few "127 of 128 A100" 64 100 6 --synthetic "$(boxes 16)" --without s2/gpu3 --max-depth 6
+few "39 of 40 A100 on rails" 4 100 10 --synthetic "$lost rails" --without s2/gpu3
 few "39 of 40 A100 on rails" 16 115 8 --synthetic "$lost rails" --without s2/gpu3
 few "8 servers of 4 to 8 A100 with NICs on rails" 32 69 40 --synthetic "${nics/5/8} rails" -g "$some"
 few "switches of no server" 8 9.35 14 "$work/stars.json"

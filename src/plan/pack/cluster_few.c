@@ -14,9 +14,11 @@
  *
  * Places are taken by as few hubs as suffice, since trees are shallow then. With more trees there are more places at
  * each server, so there are fewer hubs: of choices with nearly the highest rate that with the fewest hubs is taken.
- * Where networks are not joined, as rails, a tree has one of them, and servers that miss it hang on another one. */
+ * Where networks are not joined, as rails, there are two kinds of trees, and the better is taken. Of the one, a tree
+ * has one of the rails, and servers that miss it hang on another one. Of the other, places of all rails count the same,
+ * and which one an edge takes follows (cluster_rails.c): 4 trees of 25 GB/s fit 8 rails, too. */
 #include "base/array.h"
-#include "plan/pack/cluster.h"
+#include "plan/pack/cluster_rails.h"
 #include "plan/pack/pack.h"
 
 #include <string.h>
@@ -39,6 +41,7 @@ struct choice {
 	int p, q;
 	int64_t first, second, scale, unit;
 	int hubs;		/* of the tree with most */
+	bool mixed;		/* each tree may use all planes */
 };
 
 /* A place at a way, n times, besides the one by which the tree enters the server. */
@@ -52,7 +55,11 @@ struct few {
 	Hubs hubs;
 	int most;		/* trees */
 	int n_planes, *plane;	/* of networks: those that are joined are one */
+	/* Do trees use all planes? Then these are one while places are counted, and for edges they are n_rails. */
+	bool mixed;
+	int n_rails, *rail;
 	int *servers;		/* of each plane: those with ways there, 2 at least */
+	bool *alone;		/* ways that lead to no other server */
 	int64_t *capacity;	/* of each way, in weights, what is left */
 	int64_t *room;		/* of each way: places */
 	int64_t *left;		/* of each plane: places that no tree needs yet */
@@ -60,6 +67,7 @@ struct few {
 	int *reach;		/* of each plane: servers with some */
 	int *way;		/* [tree * n_servers + server]: the way by which it enters */
 	int *partner;		/* likewise: of servers that are on another plane than their tree: the other way */
+	int *parent, *from;	/* likewise, mixed: the server that it hangs on, -1: none, and the way there */
 	int *main;		/* of each tree: its plane */
 	int *first_extra;	/* of each tree, and one more */
 	int n_extras, extra_room;
@@ -269,6 +277,48 @@ widest_plane(const struct few *f)
 	return best < 0 ? 0 : best;
 }
 
+/* What trees take from the capacity of ways. */
+static void
+take_capacity(struct few *f, int from, int to, int64_t weight)
+{
+	for (int t = from; t < to; t++) {
+		for (int s = 0; s < f->c.n_servers; s++) {
+			size_t at = (size_t)t * (size_t)f->c.n_servers + (size_t)s;
+			f->capacity[f->way[at]] -= weight;
+			if (f->partner[at] >= 0)
+				f->capacity[f->partner[at]] -= weight;
+		}
+		for (int i = f->first_extra[t]; i < f->first_extra[t + 1]; i++)
+			f->capacity[f->extra[i].way] -= weight * f->extra[i].n;
+	}
+}
+
+/* The same where trees use all planes: edges for the places that they have at servers. */
+static Status
+join_places(struct few *f, int from, int to, int64_t weight, bool *good)
+{
+	int n = f->c.n_servers, *places;
+	size_t first = (size_t)from * (size_t)n;
+	TRY(TEMP(f->ctx, places, (size_t)(to - from) * (size_t)n));
+	for (int t = from; t < to; t++) {
+		int *of = places + (size_t)(t - from) * (size_t)n;
+		for (int s = 0; s < n; s++)
+			of[s] = 1;
+		for (int i = f->first_extra[t]; i < f->first_extra[t + 1]; i++)
+			of[f->c.of[f->c.way[0][f->extra[i].way].rank]] += f->extra[i].n;
+	}
+	for (int w = 0; w < f->c.n_ways[0]; w++)
+		f->room[w] = f->capacity[w] / weight;
+	struct rail_trees r = { .ctx = f->ctx, .c = &f->c, .n_planes = f->n_rails, .plane = f->rail,
+		.n_trees = to - from, .places = places, .room = f->room, .parent = f->parent + first,
+		.from = f->from + first, .way = f->way + first };
+	TRY(cluster_over_rails(&r, good));
+	f->work += r.work;
+	for (int w = 0; w < f->c.n_ways[0] && *good; w++)
+		f->capacity[w] = f->capacity[w] % weight + f->room[w] * weight;
+	return OK;
+}
+
 /* Trees `from` to `to` of one weight in what capacity is left, which they take. */
 static Status
 place(struct few *f, int from, int to, int64_t weight, bool *good)
@@ -295,16 +345,10 @@ place(struct few *f, int from, int to, int64_t weight, bool *good)
 	}
 	for (int t = from; t < to && *good && f->hubs == ANY_HUBS; t++)
 		TRY(finish_tree(f, t, others[t - from], good));
-	for (int t = from; t < to && *good; t++) {
-		for (int s = 0; s < f->c.n_servers; s++) {
-			size_t at = (size_t)t * (size_t)f->c.n_servers + (size_t)s;
-			f->capacity[f->way[at]] -= weight;
-			if (f->partner[at] >= 0)
-				f->capacity[f->partner[at]] -= weight;
-		}
-		for (int i = f->first_extra[t]; i < f->first_extra[t + 1]; i++)
-			f->capacity[f->extra[i].way] -= weight * f->extra[i].n;
-	}
+	if (*good && f->mixed)
+		TRY(join_places(f, from, to, weight, good));
+	else if (*good)
+		take_capacity(f, from, to, weight);
 	f->work += (int64_t)f->c.n_ways[0] + 2 * (int64_t)f->c.n_servers * (to - from);
 	return OK;
 }
@@ -316,12 +360,25 @@ place_all(struct few *f, const struct choice *choice, bool *good)
 	f->n_extras = f->extra_room = 0;
 	for (int w = 0; w < f->c.n_ways[0]; w++) {
 		Wide room = (Wide)f->c.way[0][w].capacity * choice->scale / choice->unit;
-		f->capacity[w] = room >> 60 ? (int64_t)1 << 60 : (int64_t)room;
+		f->capacity[w] = room >> 60 ? (int64_t)1 << 60 : f->mixed && f->alone[w] ? 0 : (int64_t)room;
 	}
 	TRY(place(f, 0, choice->p, choice->first, good));
 	if (*good && choice->q > 0)
 		TRY(place(f, choice->p, choice->p + choice->q, choice->second, good));
 	return OK;
+}
+
+/* Ways of hubs, or, where these use all planes, servers: ways of one come together. */
+static int
+count_hubs(const struct few *f, int t)
+{
+	int n = 0, before = -1;
+	for (int i = f->first_extra[t]; i < f->first_extra[t + 1]; i++) {
+		int s = f->c.of[f->c.way[0][f->extra[i].way].rank];
+		n += !f->mixed || s != before;
+		before = s;
+	}
+	return n;
 }
 
 /* As place_all; nothing stays but the number of hubs. */
@@ -331,7 +388,7 @@ try_choice(struct few *f, struct choice *choice, bool *good)
 	ArenaMark mark = arena_mark(&f->ctx->scratch);
 	TRY(place_all(f, choice, good));
 	for (int t = 0; t < choice->p + choice->q && *good; t++) {
-		int n = f->first_extra[t + 1] - f->first_extra[t];
+		int n = count_hubs(f, t);
 		choice->hubs = n > choice->hubs ? n : choice->hubs;
 	}
 	arena_release(&f->ctx->scratch, mark);
@@ -378,8 +435,8 @@ static struct choice
 choice_of(const struct search *s, int64_t x)
 {
 	if (s->q == 0)
-		return (struct choice){ s->p, 0, 1, 0, x, s->unit, 0 };
-	return (struct choice){ s->p, s->q, x - s->j, s->k, x * s->k, s->unit, 0 };
+		return (struct choice){ s->p, 0, 1, 0, x, s->unit, 0, s->f->mixed };
+	return (struct choice){ s->p, s->q, x - s->j, s->k, x * s->k, s->unit, 0, s->f->mixed };
 }
 
 /* The least x from `low` to `high` with which they fit; none, where *out has p = 0. */
@@ -534,8 +591,31 @@ search_unit(struct few *f, int64_t unit)
 	return OK;
 }
 
+/* Trees of one plane each, or of all. */
+static void
+set_kind(struct few *f, bool mixed)
+{
+	const Cluster *c = &f->c;
+	f->mixed = mixed;
+	f->n_planes = mixed ? 1 : f->n_rails;
+	for (int k = 0; k < c->n_networks; k++)
+		f->plane[k] = mixed ? 0 : f->rail[k];
+	memset(f->servers, 0, (size_t)f->n_rails * sizeof *f->servers);
+	for (int s = 0; s < c->n_servers; s++)
+		for (int i = 0; i < c->server[s].n_ways[0]; i++) {
+			int w = c->server[s].first_way[0] + i, before = 0;
+			while (before < i && plane_of(f, w - i + before) != plane_of(f, w))
+				before++;
+			f->servers[plane_of(f, w)] += before == i;
+		}
+	for (int w = 0; w < c->n_ways[0] && !mixed; w++)
+		f->alone[w] = f->servers[plane_of(f, w)] < 2;
+	for (int g = 0; g < f->n_planes; g++)
+		f->servers[g] = f->servers[g] < 2 ? 2 : f->servers[g];
+}
+
 static Status
-search_all(struct few *f)
+search_kind(struct few *f)
 {
 	int64_t unit[MOST_CAPACITIES];
 	int n = 0;
@@ -546,9 +626,21 @@ search_all(struct few *f)
 		if (i == n)
 			unit[n++] = f->c.way[0][w].capacity;
 	}
+	f->work = 0;
 	for (int i = 0; i < n; i++)
 		TRY(search_unit(f, unit[i]));
 	return OK;
+}
+
+static Status
+search_all(struct few *f)
+{
+	set_kind(f, false);
+	TRY(search_kind(f));
+	if (f->n_rails == 1 || f->hubs == ONE_WAY)
+		return OK;
+	set_kind(f, true);
+	return search_kind(f);
 }
 
 /* ---- trees ---- */
@@ -605,10 +697,32 @@ order_servers(struct maker *m, int t)
 	return n;
 }
 
+/* A tree that uses all planes. */
+static Status
+make_mixed(struct maker *m, int t, Tree *out)
+{
+	const struct few *f = m->f;
+	size_t first = (size_t)t * (size_t)f->c.n_servers;
+	int root = -1;
+	m->n_edges = 0;
+	for (int s = 0; s < f->c.n_servers; s++) {
+		size_t at = first + (size_t)s;
+		int entry = f->c.way[0][f->way[at]].rank;
+		if (f->parent[at] < 0)
+			root = entry;
+		else
+			TRY(add_far(m, f->from[at], f->way[at]));
+		TRY(add_server(m, s, entry));
+	}
+	return tree_arrange(f->ctx, f->c.topo->n_ranks, ALLREDUCE, root, m->there, m->back, m->n_edges, out);
+}
+
 static Status
 make_tree(struct maker *m, int t, Tree *out)
 {
 	const struct few *f = m->f;
+	if (f->mixed)
+		return make_mixed(m, t, out);
 	const int *way = f->way + (size_t)t * (size_t)f->c.n_servers;
 	const int *partner = f->partner + (size_t)t * (size_t)f->c.n_servers;
 	int n = order_servers(m, t), n_from = 0, at = 0;
@@ -641,6 +755,7 @@ make_trees(struct few *f, const struct choice *choice, Packing **out)
 	int64_t *load;
 	int n = choice->p + choice->q;
 	bool good;
+	set_kind(f, choice->mixed);
 	TRY(place_all(f, choice, &good));
 	if (!good)
 		return fail(f->ctx, INTERNAL, "%s: few trees: places do not suffice", topo->name);
@@ -674,18 +789,15 @@ new_few(struct few *f)
 	TRY(TEMP(ctx, f->left, f->n_planes));
 	TRY(TEMP(ctx, f->reach, f->n_planes));
 	TRY(TEMP(ctx, f->servers, f->n_planes));
-	for (int s = 0; s < f->c.n_servers; s++)
-		for (int i = 0; i < f->c.server[s].n_ways[0]; i++) {
-			int w = f->c.server[s].first_way[0] + i, before = 0;
-			while (before < i && plane_of(f, w - i + before) != plane_of(f, w))
-				before++;
-			f->servers[plane_of(f, w)] += before == i;
-		}
-	for (int g = 0; g < f->n_planes; g++)
-		f->servers[g] = f->servers[g] < 2 ? 2 : f->servers[g];
+	TRY(TEMP(ctx, f->alone, f->c.n_ways[0]));
+	TRY(TEMP(ctx, f->rail, f->c.n_networks));
+	memcpy(f->rail, f->plane, (size_t)f->c.n_networks * sizeof *f->rail);
+	f->n_rails = f->n_planes;
 	TRY(TEMP(ctx, f->sum, (size_t)f->n_planes * (size_t)f->c.n_servers));
 	TRY(TEMP(ctx, f->way, n));
 	TRY(TEMP(ctx, f->partner, n));
+	TRY(TEMP(ctx, f->parent, n));
+	TRY(TEMP(ctx, f->from, n));
 	TRY(TEMP(ctx, f->main, f->most));
 	return TEMP(ctx, f->first_extra, f->most + 1);
 }
