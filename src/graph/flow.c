@@ -71,8 +71,8 @@ flow_to_sink(Flow *f, int v, Wide capacity)
 	f->arc[sink_arc(f, v)].capacity = capacity;
 }
 
-/* Breadth-first levels in the residual graph from the source, or to the sink, until the other has one too; false: it has
- * none, the flow is a maximum. */
+/* Breadth-first levels in the residual graph from the source, or to the sink, until the other has one too; false: it
+ * has none, the flow is a maximum. */
 static bool
 flow_levels(Flow *f, bool to_sink)
 {
@@ -108,10 +108,10 @@ flow_augment(Flow *f, bool to_sink)
 			f->next[v]++;
 			continue;
 		}
-		int a = f->list[f->next[v]];
-		if (f->arc[a].capacity > 0 && f->level[f->arc[a].to] == f->level[v] + step && f->level[f->arc[a].to] >= 0) {
+		int a = f->list[f->next[v]], to = f->arc[a].to;
+		if (f->arc[a].capacity > 0 && f->level[to] >= 0 && f->level[to] == f->level[v] + step) {
 			f->queue[depth++] = a;
-			v = f->arc[a].to;
+			v = to;
 		} else {
 			f->next[v]++;
 		}

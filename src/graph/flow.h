@@ -41,9 +41,9 @@ Wide flow_max(Flow *f);
 /* After flow_max: is v on the source's side of the minimum cut, the smallest such side? */
 bool flow_side(Flow *f, int v);
 
-/* The maximum flow, from a reset, from all ranks of a set to rank r that is not in it; into: from r to them. For the least
- * cut between one rank and any other, the set is that rank and those whose cuts are known: a lower one has them all on
- * one side. */
+/* The maximum flow, from a reset, from all ranks of a set to rank r that is not in it; into: from r to them. For the
+ * least cut between one rank and any other, the set is that rank and those whose cuts are known: a lower one has them
+ * all on one side. */
 int64_t flow_past(Flow *f, const bool *in_set, int r, bool into);
 
 #endif

@@ -70,7 +70,8 @@ static Status
 single_cuts(Ctx *ctx, const Topology *topo, const Symmetry *sym, Flow *f, Collective coll, int root, Bound *bound)
 {
 	bool reversed = coll == GATHER || coll == REDUCESCATTER, lower;
-	Wide least[2] = { FLOW_INFINITE, FLOW_INFINITE };	/* around one rank, and all others: the same blocks cross */
+	/* Around one rank, and around all others: the same blocks cross each of these cuts. */
+	Wide least[2] = { FLOW_INFINITE, FLOW_INFINITE };
 	for (int i = 0; i < sym->n_representatives; i++) {
 		int r = sym->representative[i];
 		for (int others = 0; others < 2; others++) {

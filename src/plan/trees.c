@@ -526,7 +526,8 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 	*proof = *bound;
 	if (is_large(topo, ask)) {
 		TRY(pack_rooted(ctx, topo, ask->coll, ask->root, bound, &pack));
-		bool best = pack && pack_rate(pack, ask->coll, topo->n_ranks, &rate) && frac_cmp(rate, bound->rate) >= 0;
+		bool best = pack && pack_rate(pack, ask->coll, topo->n_ranks, &rate)
+		    && frac_cmp(rate, bound->rate) >= 0;
 		TRY(pack_greedy(ctx, topo, bound, ask, best ? pack : NULL, &greedy));
 		pack = NULL;
 	}

@@ -1,5 +1,5 @@
-/* Cheapest trees, routes and flows against each other and against brute force, on random graphs with many ties and links
- * that cost nothing; bounds with and without symmetry. */
+/* Cheapest trees, routes and flows against each other and against brute force, on random graphs with many ties and
+ * links that cost nothing; bounds with and without symmetry. */
 #include "graph/graph.h"
 #include "plan/plan.h"
 #include "random.h"

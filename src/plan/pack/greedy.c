@@ -258,7 +258,8 @@ add_route(struct greedy *g, int u, const struct route *route)
 	return OK;
 }
 
-/* From ranks that were reached: the shortest route, from the first rank that has it. Ends at ranks that are too deep. */
+/* From ranks that were reached: the shortest route, from the first rank that has it. Ends at ranks that are too
+ * deep. */
 static Status
 spread(struct greedy *g, bool again)
 {
@@ -430,8 +431,8 @@ pack_greedy(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, 
 	g.stop_at = progress(ctx, "growing trees");
 	g.stop_at = g.stop_at == INT_MAX ? 0 : g.stop_at / 2;
 	TRY(TEMP(ctx, work, topo->n_ranks));
-	/* A tree more makes parts of the buffer smaller, a hop more takes longer: neither is worth many of the other. So
-	 * the sum of both is to become less. */
+	/* A tree more makes parts of the buffer smaller, a hop more takes longer: neither is worth many of the other.
+	 * So the sum of both is to become less. */
 	if (known)
 		most = pack_depth(known, work) + known->n_trees;
 	for (int i = 0; i < TRIES && n_trees > 0 && n_trees <= MOST_TREES; i++, n_trees *= 2) {
