@@ -63,7 +63,7 @@ rate "DGX-1V, a chain" "1 7 50" $v -a chain -c broadcast
 rate "DGX-1V, halving and doubling" "8 6 50" $v -a halving-doubling
 rate "two DGX-1V, halving and doubling: its bound" "16 8 48" $two -a halving-doubling
 rate "two DGX-1V, a hierarchical ring: of a server, of servers" "16 16 48" $two -a hierarchical-ring
-rate "DGX-1V, the trees of an allgather: the bound" "23 4 85.7143" $v -a reducescatter-allgather
+rate "DGX-1V, the trees of an allgather: the bound" "20 4 85.7143" $v -a reducescatter-allgather
 # Switches of a NIC that lead one way: back over those that lead the other.
 rate "two DGX-1V, the trees of an allgather: the bound" "16 6 48" $two -a reducescatter-allgather
 # Both phases at once: one after the other they would have 3/4 of it, as all blocks but one pass the middle.

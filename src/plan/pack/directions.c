@@ -14,6 +14,7 @@
 #include "graph/network.h"
 #include "plan/pack/glpk.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ struct set {
 
 struct directions {
 	Ctx *ctx;
+	int stop_at;		/* ms that must be left to go on: of a time limit, three quarters */
 	const Supply *supply;
 	const Topology *topo;
 	int root;
@@ -118,6 +120,8 @@ solve(void *with)
 	glp_init_smcp(&how);
 	how.msg_lev = GLP_MSG_OFF;
 	how.it_lim = PIVOTS;
+	int left = progress(d->ctx, "cuts: %d", d->n_sets) - d->stop_at;
+	how.tm_lim = left < 1 ? 1 : left;
 	for (int l = 0; l < d->topo->n_links; l++) {
 		int64_t all = d->supply->capacity[l], least = d->share ? all / d->share : 0;
 		glp_set_col_bnds(d->lp, l + 1, least < all - least ? GLP_DB : GLP_FX, (double)least,
@@ -282,7 +286,9 @@ divide_directions(Ctx *ctx, const Supply *supply, int root, const Bound *bound, 
 {
 	static const int share[] = { 4, 8, 0 };
 	const Topology *topo = supply->topo;
-	struct directions d = { .ctx = ctx, .supply = supply, .topo = topo, .root = root, .down = down };
+	int left = progress(ctx, "directions of links");
+	struct directions d = { .ctx = ctx, .supply = supply, .topo = topo, .root = root, .down = down,
+		.stop_at = left == INT_MAX ? 0 : left - left / 4 };
 	bool done = false, more;
 	*total = 0;
 	TRY(TEMP(ctx, d.column, topo->n_links + 1));
@@ -294,7 +300,8 @@ divide_directions(Ctx *ctx, const Supply *supply, int root, const Bound *bound, 
 	for (size_t i = 0; i < sizeof share / sizeof *share && !done; i++) {
 		d.share = share[i];
 		more = true;
-		for (int round = 0; round < ROUNDS && more && !done && progress(ctx, "cuts: %d", d.n_sets) > 0; round++)
+		for (int round = 0; round < ROUNDS && more && !done && progress(ctx, "cuts: %d", d.n_sets) > d.stop_at;
+		    round++)
 			TRY(go_round(&d, &done, &more));
 	}
 	TRY(lp_guard(ctx, destroy, &d));
