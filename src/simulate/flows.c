@@ -1,8 +1,8 @@
 /* Flows: hops whose steps share links alike.
  *
- * Steps of equal weights over the same links go at the same rate, whatever else shares these links: each link gives
- * them the same level. So links look at flows, not at steps: where hundreds of trees use the same few routes, as
- * those of a server, there are as many flows as routes, for each length of segments.
+ * Steps over the same links get the same for each weight, whatever else shares these links: each link gives them the
+ * same level. So links look at flows, not at steps: where hundreds of trees use the same few routes, as those of a
+ * server, there are as many flows as routes.
  *
  * Links that have the same flows, as those from a GPU to its leaf switch, are full together or not at all: the slowest
  * of them is simulated for all. */
@@ -17,7 +17,7 @@ struct finding {
 static uint64_t
 hash_of(const struct net *net, const struct net_hop *hop)
 {
-	uint64_t hash = (uint64_t)hop->weight;
+	uint64_t hash = 1;
 	for (int i = hop->first_place; i < hop->first_place + hop->n_places; i++) {
 		const struct net_place *place = &net->place[i];
 		hash = (hash ^ ((uint64_t)place->link << 32 | (uint64_t)place->times)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -29,7 +29,7 @@ hash_of(const struct net *net, const struct net_hop *hop)
 static bool
 is_of(const struct net *net, const struct net_hop *hop, const struct net_flow *flow)
 {
-	bool same = hop->weight == flow->weight && hop->n_places == flow->n_places;
+	bool same = hop->n_places == flow->n_places;
 	for (int i = 0; same && i < hop->n_places; i++) {
 		const struct net_place *a = &net->place[hop->first_place + i], *b = &net->place[flow->first_place + i];
 		same = a->link == b->link && a->times == b->times;
@@ -133,7 +133,7 @@ merge_links(Ctx *ctx, struct net *net)
 			if (same[place.link] == place.link)
 				net->flow_place[n++] = place;
 		}
-		*flow = (struct net_flow){ first, n - first, flow->weight };
+		*flow = (struct net_flow){ first, n - first };
 	}
 	for (int l = 0; l < net->plan->sched->topo->n_links; l++)
 		net->link_class[l] = same[net->link_class[l]];
@@ -152,7 +152,7 @@ flows_find(Ctx *ctx, struct net *net)
 		struct net_hop *hop = &net->hop[h];
 		int key = key_of(&f, hop);
 		if (!f.key[key]) {
-			net->flow[net->n_flows] = (struct net_flow){ hop->first_place, hop->n_places, hop->weight };
+			net->flow[net->n_flows] = (struct net_flow){ hop->first_place, hop->n_places };
 			f.key[key] = ++net->n_flows;
 		}
 		hop->flow = f.key[key] - 1;

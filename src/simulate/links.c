@@ -84,21 +84,21 @@ new_flows(struct run *run)
 		all += net->flow[f].n_places;
 	TRY(TEMP(run->ctx, run->flow, net->n_flows));
 	TRY(TEMP(run->ctx, run->other, net->n_flows));
-	TRY(TEMP(run->ctx, run->stale, net->n_flows));
+	TRY(TEMP(run->ctx, run->stale_flow, net->n_flows));
 	TRY(TEMP(run->ctx, run->place, all));
 	TRY(TEMP(run->ctx, run->moving, all));
+	TRY(TEMP(run->ctx, run->end, all));
 	all = 0;
 	for (int f = 0; f < net->n_flows; f++) {
 		const struct net_flow *flow = &net->flow[f];
 		const struct net_place *from = &net->flow_place[flow->first_place];
-		run->flow[f] = (struct flow_run){ .weight = flow->weight, .head = NO_SLOT, .first_place = all,
-			.n_places = flow->n_places };
+		run->flow[f] = (struct flow_run){ .head = NO_SLOT, .first_place = all, .n_places = flow->n_places };
 		for (int i = 0; i < flow->n_places; i++) {
 			run->place[all++] = (struct place){ from[i].link, 0, from[i].times };
 			run->link[from[i].link].n++;
 		}
 	}
-	return clocks_new(run->ctx, net->n_flows, &run->clocks);
+	return OK;
 }
 
 /* Bytes that each link is to carry. */
@@ -117,7 +117,9 @@ links_new(struct run *run)
 	const struct net *net = run->net;
 	TRY(TEMP(run->ctx, run->link, net->n_links));
 	TRY(TEMP(run->ctx, run->changed.link, net->n_links));
+	TRY(TEMP(run->ctx, run->stale.link, net->n_links));
 	TRY(TEMP(run->ctx, run->due, net->n_links));
+	TRY(clocks_new(run->ctx, net->n_links, &run->clocks));
 	TRY(new_flows(run));
 	for (int h = 0; h < net->n_hops; h++)
 		count_bytes(run, &net->hop[h]);
@@ -125,7 +127,7 @@ links_new(struct run *run)
 		run->link[l].first = first;
 		first += run->link[l].n;
 		run->link[l].n = 0;
-		run->link[l].above = UNBOUND;
+		run->link[l].level = UNBOUND;
 		run->link[l].byte = (double)(PS_PER_S << by_packets(run->ask)) / (double)net->rate[l];
 	}
 	return new_slots(run);
@@ -147,45 +149,131 @@ look_ahead(struct run *run, struct link_run *link, int64_t bytes, int times)
 	link->left -= (double)bytes * times;
 }
 
-/* ---- flows ---- */
+/* ---- clocks ---- */
 
-/* Of each step at that level, which is the least of its links but `except`. A step that is all that a link bounds has
- * all of what the others leave, to the last bit: one more than the level has, or not. */
 static Wide
-rate_at(const struct run *run, const struct flow_run *flow, int except, Wide level)
+work_of_link(const struct run *run, int l)
 {
-	const struct place *place = &run->place[flow->first_place];
-	Wide rate = (level * flow->weight) >> RATE_BITS;
-	for (int i = 0; i < flow->n_places; i++) {
-		const struct link_run *link = &run->link[place[i].link];
-		if (place[i].link != except && link->level == level && link->alone != rate + 1)
-			return rate;
-	}
-	return rate + 1;
+	return (Wide)run->net->rate[l] << (2 * RATE_BITS);
 }
 
-/* What a flow knows of the levels of its links; its share as by rate_at. */
-static void
-see_levels(const struct run *run, struct flow_run *flow)
+/* Levels are rounded down, by less than one, so that with one more a clock is never behind. */
+static inline Wide
+speed_of(const struct link_run *link)
 {
-	const struct place *place = &run->place[flow->first_place];
-	Wide least = run->link[place[0].link].level, alone = run->link[place[0].link].alone;
-	flow->lowest = place[0].link;
-	for (int i = 1; i < flow->n_places; i++) {
-		const struct link_run *link = &run->link[place[i].link];
-		if (link->level > least)
-			continue;
-		if (link->level < least) {
-			least = link->level;
-			alone = link->alone;
-			flow->lowest = place[i].link;
-		} else if (link->alone != alone) {
-			alone = 0;
-		}
+	return link->level + 1;
+}
+
+/* What the clock of a link shows now. */
+static inline Wide
+read_clock(const struct run *run, struct link_run *link)
+{
+	if (link->n_ends > 0)
+		link->clock += speed_of(link) * (run->now - link->read);
+	link->read = run->now;
+	return link->clock;
+}
+
+static inline void
+stale_link(struct run *run, int l)
+{
+	if (!run->link[l].stale)
+		run->stale.link[run->stale.n++] = l;
+	run->link[l].stale = true;
+}
+
+static inline void
+stale_flow(struct run *run, int f)
+{
+	if (!run->flow[f].stale)
+		run->stale_flow[run->n_stale_flows++] = f;
+	run->flow[f].stale = true;
+}
+
+/* The end of a flow, now in place `at` of the heap of a link, goes to where it belongs. */
+static void
+put_end(struct run *run, const struct link_run *link, int at, struct end end)
+{
+	struct end *heap = &run->end[link->first];
+	for (; at > 0 && end.end < heap[(at - 1) / 2].end; at = (at - 1) / 2) {
+		heap[at] = heap[(at - 1) / 2];
+		run->flow[heap[at].flow].at = at;
 	}
-	Wide rate = (least * flow->weight) >> RATE_BITS;
-	flow->level = least;
-	flow->share = rate + (alone == rate + 1);
+	for (int next; (next = 2 * at + 1) < link->n_ends; at = next) {
+		next += next + 1 < link->n_ends && heap[next + 1].end < heap[next].end;
+		if (heap[next].end >= end.end)
+			break;
+		heap[at] = heap[next];
+		run->flow[heap[at].flow].at = at;
+	}
+	heap[at] = end;
+	run->flow[end.flow].at = at;
+}
+
+static void
+add_end(struct run *run, int f)
+{
+	struct flow_run *flow = &run->flow[f];
+	struct link_run *link = &run->link[flow->clock];
+	struct end end = { run->active[flow->head].end - flow->ahead, f };
+	put_end(run, link, link->n_ends++, end);
+	if (flow->at == 0)
+		stale_link(run, flow->clock);
+}
+
+static void
+remove_end(struct run *run, int f)
+{
+	const struct flow_run *flow = &run->flow[f];
+	struct link_run *link = &run->link[flow->clock];
+	struct end last = run->end[link->first + --link->n_ends];
+	int at = flow->at;
+	if (at == 0)
+		stale_link(run, flow->clock);
+	if (at < link->n_ends)
+		put_end(run, link, at, last);
+}
+
+/* Its first step is another one. */
+static void
+change_end(struct run *run, int f)
+{
+	struct flow_run *flow = &run->flow[f];
+	struct end end = { run->active[flow->head].end - flow->ahead, f };
+	bool first = flow->at == 0;
+	put_end(run, &run->link[flow->clock], flow->at, end);
+	if (first || flow->at == 0)
+		stale_link(run, flow->clock);
+}
+
+/* ---- flows ---- */
+
+/* A link bounds a flow, or no longer. */
+static void
+move_entry(struct run *run, struct link_run *link, int at, bool bound)
+{
+	struct entry *list = &run->moving[link->first], entry = list[at];
+	int to = bound ? link->n_bound++ : --link->n_bound;
+	list[at] = list[to];
+	list[to] = entry;
+	run->place[run->flow[list[at].flow].first_place + list[at].place].at = at;
+	run->place[run->flow[entry.flow].first_place + entry.place].at = to;
+}
+
+static inline bool
+is_bound(const struct link_run *link, int at)
+{
+	return at < link->n_bound;
+}
+
+/* Weights of a flow that another link bounds at this level, or no longer. */
+static inline void
+take(struct link_run *link, Wide level, int64_t weights)
+{
+	link->taken += level * weights;
+	link->taken_weights += weights;
+	if (level > link->below)
+		link->below = level;
 }
 
 /* The least level of a flow's links but `except`. */
@@ -194,8 +282,6 @@ least_level(const struct run *run, const struct flow_run *flow, int except)
 {
 	const struct place *place = &run->place[flow->first_place];
 	Wide least = UNBOUND;
-	if (flow->lowest != except)
-		return flow->level;
 	for (int i = 0; i < flow->n_places; i++) {
 		Wide level = run->link[place[i].link].level;
 		if (level < least && place[i].link != except)
@@ -204,37 +290,10 @@ least_level(const struct run *run, const struct flow_run *flow, int except)
 	return least;
 }
 
-/* Steps of a flow that another link bounds, or no longer: with this rate each. */
-static inline void
-take(struct link_run *link, const struct flow_run *flow, Wide rate, int steps)
+static inline Wide
+level_of(const struct run *run, const struct flow_run *flow)
 {
-	link->taken += rate * steps;
-	link->taken_weights += flow->weight * steps;
-	link->taken_steps += steps;
-}
-
-/* How far the level of link l may go, as far as this flow is concerned. */
-static inline void
-see_room(struct run *run, int l, const struct flow_run *flow)
-{
-	struct link_run *link = &run->link[l];
-	if (flow->level < link->level) {
-		if (flow->level > link->below)
-			link->below = flow->level;
-	} else {
-		Wide least = least_level(run, flow, l);
-		if (least < link->above)
-			link->above = least;
-	}
-}
-
-/* It gets a new rate, or a new clock. */
-static inline void
-make_stale(struct run *run, int f)
-{
-	if (!run->flow[f].stale)
-		run->stale[run->n_stale++] = f;
-	run->flow[f].stale = true;
+	return run->link[flow->bound].level;
 }
 
 static void
@@ -242,20 +301,23 @@ join_links(struct run *run, int f)
 {
 	struct flow_run *flow = &run->flow[f];
 	struct place *place = &run->place[flow->first_place];
+	Wide level = least_level(run, flow, NO_LINK);
 	for (int i = 0; i < flow->n_places; i++) {
 		struct link_run *link = &run->link[place[i].link];
 		if (link->n == 0)
 			link->since = run->now;
-		place[i].at = link->n;
-		run->moving[link->first + link->n++] = (struct entry){ f, place[i].times, i };
-		link->joined += flow->n_places > 1;
+		place[i].at = link->n++;
+		run->moving[link->first + place[i].at] = (struct entry){ .flow = f, .place = i, .other = NO_LINK };
+		if (flow->n_places > 1)
+			run->moving[link->first + place[i].at].other = flow->n_places > 2 ? SEVERAL : place[!i].link;
+		if (link->level > level)
+			continue;
+		move_entry(run, link, place[i].at, true);
+		flow->bound = place[i].link;
 	}
-	see_levels(run, flow);
-	for (int i = 0; i < flow->n_places && flow->n_places > 1; i++)
-		see_room(run, place[i].link, flow);
-	flow->done = flow->rate = 0;
-	flow->since = run->now;
-	flow->untimed = true;
+	flow->clock = NO_LINK;
+	flow->ahead = 0;
+	stale_flow(run, f);
 }
 
 /* The last of each list takes the place of what leaves it. */
@@ -263,43 +325,40 @@ static void
 leave_links(struct run *run, int f)
 {
 	const struct flow_run *flow = &run->flow[f];
-	const struct place *place = &run->place[flow->first_place];
+	struct place *place = &run->place[flow->first_place];
 	for (int i = 0; i < flow->n_places; i++) {
 		struct link_run *link = &run->link[place[i].link];
+		if (is_bound(link, place[i].at))
+			move_entry(run, link, place[i].at, false);
 		struct entry last = run->moving[link->first + --link->n];
 		run->moving[link->first + place[i].at] = last;
 		run->place[run->flow[last.flow].first_place + last.place].at = place[i].at;
-		link->joined -= flow->n_places > 1;
 		if (link->n > 0)
 			continue;
 		link->busy += run->now - link->since;
+		link->level = UNBOUND;
 		link->below = 0;
-		link->above = UNBOUND;
 	}
 }
 
 /* Steps that move on its links: one more, or one less. */
 static void
-count_step(struct run *run, const struct flow_run *flow, int by)
+count_step(struct run *run, struct flow_run *flow, int64_t weight)
 {
 	const struct place *place = &run->place[flow->first_place];
+	flow->weights += weight;
 	for (int i = 0; i < flow->n_places; i++) {
 		struct link_run *link = &run->link[place[i].link];
-		int steps = by * place[i].times;
-		link->sharing += steps;
-		link->weights += steps * flow->weight;
-		if (flow->level < link->level)
-			take(link, flow, flow->share, steps);
+		struct entry *entry = &run->moving[link->first + place[i].at];
+		int64_t weights = weight * place[i].times;
+		entry->weight += weights;
+		if (flow->n_places == 2)
+			entry->other_weight += weight * place[!i].times;
+		link->weights += weights;
+		if (!is_bound(link, place[i].at))
+			take(link, level_of(run, flow), weights);
 		change(run, place[i].link);
 	}
-}
-
-/* What the steps of a flow have done until now. */
-static void
-do_work(const struct run *run, struct flow_run *flow)
-{
-	flow->done += flow->rate * (run->now - flow->since);
-	flow->since = run->now;
 }
 
 /* Most steps end in the order in which they began; a shorter chunk goes before others. */
@@ -308,16 +367,22 @@ queue_step(struct run *run, struct flow_run *flow, int slot)
 {
 	struct active *step = run->active;
 	int *from = &flow->head;
-	if (flow->n > 0 && step[flow->tail].end <= step[slot].end)
+	if (flow->head != NO_SLOT && step[flow->tail].end <= step[slot].end)
 		from = &step[flow->tail].next;
 	while (*from != NO_SLOT && step[*from].end <= step[slot].end)
 		from = &step[*from].next;
 	step[slot].next = *from;
 	*from = slot;
-	flow->n++;
-	flow->untimed |= flow->head == slot;
 	if (step[slot].next == NO_SLOT)
 		flow->tail = slot;
+}
+
+/* What each weight is to get, rounded down. */
+static Wide
+work_of_step(const struct run *run, int64_t bytes, int64_t weight)
+{
+	Wide work = (Wide)bytes * PS_PER_S << (RATE_BITS + by_packets(run->ask));
+	return (work / weight << RATE_BITS) + (work % weight << RATE_BITS) / weight;
 }
 
 void
@@ -333,180 +398,38 @@ links_enter(struct run *run, int slot)
 		link->moved += (Wide)bytes * place[i].times;
 		look_ahead(run, link, bytes, place[i].times);
 	}
-	if (flow->n == 0)
+	if (flow->head == NO_SLOT)
 		join_links(run, hop->flow);
-	do_work(run, flow);
-	step->end = flow->done + ((Wide)bytes * PS_PER_S << (RATE_BITS + by_packets(run->ask)));
+	step->end = work_of_step(run, bytes, hop->weight);
+	if (flow->clock != NO_LINK)
+		step->end += read_clock(run, &run->link[flow->clock]) + flow->ahead;
 	queue_step(run, flow, slot);
-	if (flow->untimed)
-		make_stale(run, hop->flow);
-	count_step(run, flow, 1);
+	if (flow->head == slot && flow->clock != NO_LINK)
+		change_end(run, hop->flow);
+	count_step(run, flow, hop->weight);
 }
 
-/* The clock stays where it is if the next step of the flow has ended, too. */
+/* The time of the link stays where it is if the next step has ended, too. */
 int
 links_leave(struct run *run)
 {
-	int f = run->clocks.heap[0].id;
+	int l = run->clocks.heap[0].id;
+	struct link_run *link = &run->link[l];
+	int f = run->end[link->first].flow;
 	struct flow_run *flow = &run->flow[f];
 	int slot = flow->head;
+	Wide clock = read_clock(run, link);
 	flow->head = run->active[slot].next;
-	do_work(run, flow);
-	count_step(run, flow, -1);
-	if (--flow->n == 0 || run->active[flow->head].end > flow->done) {
-		clocks_pop(&run->clocks);
-		flow->untimed = true;
-		make_stale(run, f);
-	}
-	if (flow->n == 0)
+	if (flow->head != NO_SLOT)
+		change_end(run, f);
+	else
+		remove_end(run, f);
+	if (link->n_ends == 0 || run->end[link->first].end > clock)
+		clocks_set(&run->clocks, l, INT64_MAX);
+	count_step(run, flow, -run->net->hop[run->active[slot].hop].weight);
+	if (flow->head == NO_SLOT)
 		leave_links(run, f);
 	return slot;
-}
-
-/* ---- levels ---- */
-
-/* What a link still has for the steps that no other link bounds. */
-struct filling {
-	Wide left, level;
-	Wide high;		/* its level so far */
-	Wide below;		/* the highest level of others that bound a flow of it, below that */
-	Wide above;		/* the lowest level of others of the flows that are left */
-	int64_t weights;
-	int sharing;
-};
-
-static Wide
-work_of_link(const struct run *run, int l)
-{
-	return (Wide)run->net->rate[l] << RATE_BITS;
-}
-
-static void
-raise_level(struct filling *f)
-{
-	if (f->sharing == 0)
-		f->level = UNBOUND;
-	else
-		f->level = f->left > 0 ? (f->left << RATE_BITS) / f->weights : 0;
-}
-
-/* With all taken out that have levels below f->high. Rates are rounded down, by 2^RATE_BITS in weight times level at
- * most, so that next to the level of a flow that has been taken out there may be two solutions, of which the lower one
- * is wanted. */
-static bool
-is_lowest(const struct link_run *link, const struct filling *f)
-{
-	Wide rounding = link->weights + ((Wide)link->sharing << RATE_BITS);
-	if (f->sharing == 0)
-		return f->left > rounding >> RATE_BITS;
-	return f->high < UNBOUND && f->level >= f->high && (f->high - f->below - 2) * f->weights > rounding;
-}
-
-/* From the sums that the link has. False: other flows may have to be taken out, or fewer. */
-static bool
-fill_from_sums(const struct run *run, int l, struct filling *f)
-{
-	const struct link_run *link = &run->link[l];
-	*f = (struct filling){ .left = work_of_link(run, l) - link->taken, .high = link->level, .below = link->below,
-		.weights = link->weights - link->taken_weights, .sharing = link->sharing - link->taken_steps };
-	raise_level(f);
-	if (link->joined == 0)
-		return true;
-	if (f->level < link->level) {
-		f->high = f->level;
-		return f->below < f->level && is_lowest(link, f);
-	}
-	return (link->level == 0 || is_lowest(link, f)) && (f->level == link->level || link->above >= f->level ||
-	    f->sharing == 0);
-}
-
-/* A flow that another link bounds, at a level below that of this one, leaves the rest of its share. */
-static inline void
-take_out(const struct run *run, int l, const struct flow_run *flow, int times, Wide level, struct filling *f)
-{
-	int steps = flow->n * times;
-	Wide rate = level == run->link[l].level || flow->lowest == l ? rate_at(run, flow, l, level) : flow->share;
-	f->left -= rate * steps;
-	f->weights -= flow->weight * steps;
-	f->sharing -= steps;
-	if (level > f->below)
-		f->below = level;
-}
-
-/* All that move on other links, too, are taken out if those have levels below f->high, and listed if not. */
-static int
-first_look(const struct run *run, int l, struct filling *f)
-{
-	const struct link_run *link = &run->link[l];
-	const struct entry *entry = &run->moving[link->first];
-	int n = 0;
-	for (int k = 0; k < link->n; k++) {
-		const struct flow_run *flow = &run->flow[entry[k].flow];
-		if (flow->n_places == 1)
-			continue;
-		Wide level = least_level(run, flow, l);
-		if (level < f->high) {
-			take_out(run, l, flow, entry[k].times, level, f);
-			continue;
-		}
-		run->other[n++] = (struct other){ level, entry[k].flow, entry[k].times };
-		f->above = level < f->above ? level : f->above;
-	}
-	return n;
-}
-
-/* Those of the list with levels below f->high are taken out. Returns how many are left. */
-static int
-look_again(const struct run *run, int l, int n, struct filling *f)
-{
-	int kept = 0;
-	f->above = UNBOUND;
-	for (int k = 0; k < n; k++) {
-		struct other *other = &run->other[k];
-		if (other->level < f->high) {
-			take_out(run, l, &run->flow[other->flow], other->times, other->level, f);
-			continue;
-		}
-		f->above = other->level < f->above ? other->level : f->above;
-		run->other[kept++] = *other;
-	}
-	return kept;
-}
-
-/* From a level that is not above the one to be found: each look raises it, until there is nothing to take out. False:
- * it may have been above. */
-static bool
-fill_from(const struct run *run, int l, Wide low, struct filling *f)
-{
-	const struct link_run *link = &run->link[l];
-	*f = (struct filling){ .left = work_of_link(run, l), .high = low, .above = UNBOUND, .weights = link->weights,
-		.sharing = link->sharing };
-	int n = first_look(run, l, f);
-	raise_level(f);
-	if (low > 0 && !is_lowest(link, f))
-		return false;
-	while (f->level > f->high && f->level > f->above) {
-		f->high = f->level;
-		n = look_again(run, l, n, f);
-		raise_level(f);
-	}
-	return true;
-}
-
-/* Most levels stay or rise: so it begins at the level that the link has. */
-static struct filling
-fill_link(struct run *run, int l)
-{
-	struct link_run *link = &run->link[l];
-	struct filling f;
-	if (!fill_from(run, l, link->level, &f))
-		fill_from(run, l, 0, &f);
-	link->taken = work_of_link(run, l) - f.left;
-	link->taken_weights = link->weights - f.weights;
-	link->taken_steps = link->sharing - f.sharing;
-	link->below = f.below;
-	link->above = f.above;
-	return f;
 }
 
 /* ---- links that are due ---- */
@@ -543,123 +466,186 @@ take_lowest(struct run *run)
 	return l;
 }
 
-/* What a flow has taken of one of its links is no longer what it takes. */
-static inline void
-take_anew(struct run *run, const struct place *place, Wide level, Wide share, const struct flow_run *flow)
-{
-	struct link_run *link = &run->link[place->link];
-	int steps = flow->n * place->times;
-	if (level < link->level)
-		take(link, flow, share, -steps);
-	if (flow->level < link->level)
-		take(link, flow, flow->share, steps);
-	if (level < link->level || flow->level < link->level)
-		make_due(run, place->link);
-}
+/* ---- levels ---- */
 
-/* The level of its link l has changed: so may what bounds it, and what it leaves to its other links. */
+/* The levels of a flow's links are others now; before: its level until now. Other links than l are due if what the
+ * flow leaves them has changed. */
 static void
-see_change(struct run *run, int f, int l)
+settle(struct run *run, int f, int l, Wide before)
 {
 	struct flow_run *flow = &run->flow[f];
-	const struct place *place = &run->place[flow->first_place];
-	Wide level = flow->level, share = flow->share;
-	see_levels(run, flow);
-	if (flow->share != share)
-		make_stale(run, f);
+	struct place *place = &run->place[flow->first_place];
+	Wide level = least_level(run, flow, NO_LINK);
 	for (int i = 0; i < flow->n_places; i++) {
-		if (place[i].link == l)
-			continue;
-		if (flow->level != level || flow->share != share)
-			take_anew(run, &place[i], level, share, flow);
-		see_room(run, place[i].link, flow);
+		struct link_run *link = &run->link[place[i].link];
+		bool was = is_bound(link, place[i].at), is = link->level == level;
+		int64_t weights = run->moving[link->first + place[i].at].weight;
+		if (!was)
+			take(link, before, -weights);
+		if (!is)
+			take(link, level, weights);
+		if (was != is)
+			move_entry(run, link, place[i].at, is);
+		if (place[i].link != l && (!was || !is))
+			make_due(run, place[i].link);
+	}
+	if (level_of(run, flow) != level) {
+		for (int i = 0; run->link[flow->bound].level != level; i++)
+			flow->bound = place[i].link;
+		stale_flow(run, f);
 	}
 }
 
-/* Likewise, if it has no other link. */
-static inline void
-follow_level(struct run *run, int f, const struct link_run *link)
+static void
+set_level(struct run *run, int l, Wide level)
 {
-	struct flow_run *flow = &run->flow[f];
-	Wide rate = (link->level * flow->weight) >> RATE_BITS, share = rate + (link->alone == rate + 1);
-	flow->level = link->level;
-	if (flow->share != share)
-		make_stale(run, f);
-	flow->share = share;
+	struct link_run *link = &run->link[l];
+	read_clock(run, link);
+	link->level = level;
+	stale_link(run, l);
 }
 
-/* before: its level until now. What another link bounds at a level below both is as it was. */
+/* Of the flows that link l bounds, those with another one whose level lies between now are bound by that one, and
+ * others leave more or less to theirs. From the last to the first, as those that it bounds no longer leave the list. */
 static void
 tell_flows(struct run *run, int l, Wide before)
 {
-	const struct link_run *link = &run->link[l];
+	struct link_run *link = &run->link[l];
 	const struct entry *entry = &run->moving[link->first];
-	Wide least = before < link->level ? before : link->level;
-	for (int k = 0; k < link->n; k++) {
-		const struct flow_run *flow = &run->flow[entry[k].flow];
-		struct link_run *lowest = &run->link[flow->lowest];
-		if (flow->n_places == 1)
-			follow_level(run, entry[k].flow, link);
-		else if (flow->level >= least)
-			see_change(run, entry[k].flow, l);
-		else if (least < before && least < lowest->above)
-			lowest->above = least;
+	Wide level = link->level, most = level > before ? level : before;
+	for (int k = link->n_bound - 1; k >= 0; k--) {
+		if (entry[k].other == NO_LINK)
+			continue;
+		struct link_run *other = &run->link[entry[k].other];
+		if (entry[k].other == SEVERAL || other->level <= most) {
+			settle(run, entry[k].flow, l, before);
+			continue;
+		}
+		other->taken += (level - before) * entry[k].other_weight;
+		if (level > other->below)
+			other->below = level;
+		make_due(run, entry[k].other);
 	}
 }
 
-/* The sums of a link, flow by flow. */
-static void
-sum_up(struct run *run, int l)
+/* From the sums that the link has. False: it may bound flows that another one has bound until now. Levels are rounded
+ * down, so that next to the level of a flow that another link bounds there may be two solutions, of which the lower one
+ * is wanted. */
+static bool
+fill_from_sums(const struct run *run, int l, Wide *level)
 {
-	struct link_run *link = &run->link[l];
+	const struct link_run *link = &run->link[l];
+	Wide left = work_of_link(run, l) - link->taken;
+	int64_t weights = link->weights - link->taken_weights;
+	if (link->n_bound < link->n && left < (link->below + 1) * weights + link->taken_weights)
+		return false;
+	*level = link->n_bound > 0 ? left / weights : UNBOUND;
+	return true;
+}
+
+/* The level rises from that at which the link would bound all flows, and flows with lower ones are taken out. */
+static Wide
+fill_from_flows(struct run *run, int l)
+{
+	const struct link_run *link = &run->link[l];
 	const struct entry *entry = &run->moving[link->first];
-	link->taken = link->taken_weights = link->taken_steps = 0;
-	link->below = 0;
-	link->above = UNBOUND;
-	for (int k = 0; k < link->n; k++) {
-		const struct flow_run *flow = &run->flow[entry[k].flow];
-		if (flow->level < link->level)
-			take(link, flow, flow->share, flow->n * entry[k].times);
-		see_room(run, l, flow);
+	struct other *other = run->other;
+	Wide left = work_of_link(run, l), level = left / link->weights, below = 0;
+	int64_t weights = link->weights;
+	int n = link->n, before = n + 1;
+	for (int k = 0; k < n; k++) {
+		Wide least = UNBOUND;
+		if (entry[k].other >= 0)
+			least = run->link[entry[k].other].level;
+		else if (entry[k].other == SEVERAL)
+			least = least_level(run, &run->flow[entry[k].flow], l);
+		other[k] = (struct other){ least, entry[k].weight };
 	}
+	for (; n < before; level = weights > 0 ? left / weights : UNBOUND) {
+		before = n;
+		n = 0;
+		for (int k = 0; k < before; k++) {
+			if (other[k].level >= level) {
+				other[n++] = other[k];
+				continue;
+			}
+			left -= other[k].level * other[k].weight;
+			weights -= other[k].weight;
+			below = other[k].level > below ? other[k].level : below;
+		}
+	}
+	run->link[l].below = below;
+	return level;
+}
+
+/* The level is that of all flows, of which the link may bound others now: these first, so that those that take their
+ * places in the list have been looked at. */
+static void
+tell_all(struct run *run, int l, Wide before)
+{
+	const struct link_run *link = &run->link[l];
+	const struct entry *entry = &run->moving[link->first];
+	int n_bound = link->n_bound;
+	for (int k = n_bound; k < link->n; k++)
+		settle(run, entry[k].flow, l, level_of(run, &run->flow[entry[k].flow]));
+	for (int k = n_bound - 1; k >= 0; k--)
+		settle(run, entry[k].flow, l, before);
 }
 
 static void
 find_level(struct run *run, int l)
 {
 	struct link_run *link = &run->link[l];
-	struct filling f;
-	if (link->n == 0)
-		return;
-	if (!fill_from_sums(run, l, &f))
-		f = fill_link(run, l);
-	Wide before = link->level, alone = f.sharing == 1 ? f.left : 0;
-	if (f.level != before || alone != link->alone) {
-		link->level = f.level;
-		link->alone = alone;
-		tell_flows(run, l, before);
+	for (bool again = link->n > 0; again;) {
+		Wide level, before = link->level;
+		int n_bound = link->n_bound;
+		bool known = fill_from_sums(run, l, &level);
+		if (!known)
+			level = fill_from_flows(run, l);
+		if (level == before)
+			return;
+		set_level(run, l, level);
+		if (known)
+			tell_flows(run, l, before);
+		else
+			tell_all(run, l, before);
+		again = known && link->n_bound < n_bound;
 	}
-	if (f.level < f.high)
-		sum_up(run, l);
 }
 
-/* ---- rates ---- */
+/* ---- ends ---- */
 
-static inline Status
-set_rate(struct run *run, int f)
+static void
+set_clock(struct run *run, int f)
 {
 	struct flow_run *flow = &run->flow[f];
 	flow->stale = false;
-	if (flow->n == 0 || (flow->share == flow->rate && !flow->untimed))
+	if (flow->head == NO_SLOT || flow->clock == flow->bound)
+		return;
+	if (flow->clock != NO_LINK) {
+		flow->ahead += read_clock(run, &run->link[flow->clock]);
+		remove_end(run, f);
+	}
+	flow->clock = flow->bound;
+	flow->ahead -= read_clock(run, &run->link[flow->clock]);
+	add_end(run, f);
+}
+
+static Status
+set_time(struct run *run, int l)
+{
+	struct link_run *link = &run->link[l];
+	link->stale = false;
+	if (link->n_ends == 0) {
+		link->clock = 0;
+		clocks_set(&run->clocks, l, INT64_MAX);
 		return OK;
-	do_work(run, flow);
-	flow->rate = flow->share;
-	flow->untimed = false;
-	Wide left = run->active[flow->head].end - flow->done;
-	if (flow->rate == 0 || (left - 1) / flow->rate >= SIM_TIME_MOST - run->now)
+	}
+	Wide left = run->end[link->first].end - read_clock(run, link), wait = (left - 1) / speed_of(link);
+	if (wait >= SIM_TIME_MOST - run->now)
 		return fail(run->ctx, LIMIT, "%s: a message of %lld bytes takes more than 53 days",
 		    run->net->plan->sched->topo->name, (long long)run->ask->m);
-	clocks_set(&run->clocks, f, run->now + (int64_t)((left - 1) / flow->rate) + 1);
+	clocks_set(&run->clocks, l, run->now + (int64_t)wait + 1);
 	return OK;
 }
 
@@ -679,8 +665,10 @@ Status
 links_share(struct run *run)
 {
 	find_levels(run);
-	for (; run->n_stale > 0; run->n_stale--)
-		TRY(set_rate(run, run->stale[run->n_stale - 1]));
+	for (; run->n_stale_flows > 0; run->n_stale_flows--)
+		set_clock(run, run->stale_flow[run->n_stale_flows - 1]);
+	for (; run->stale.n > 0; run->stale.n--)
+		TRY(set_time(run, run->stale.link[run->stale.n - 1]));
 	return OK;
 }
 

@@ -26,10 +26,9 @@ struct net_place {
 	int times;			/* hops of this class on one link of that class */
 };
 
-/* Hops over the same links with the same weight: flows.c. */
+/* Hops over the same links: flows.c. */
 struct net_flow {
 	int first_place, n_places;	/* of net->flow_place: those of one of its hops */
-	int64_t weight;
 };
 
 /* A plan with the quantities of a message and an executor: all of it, or one of each class. Lists as those of the plan,
@@ -110,25 +109,23 @@ typedef enum { STEP_STARTING, STEP_MOVING, STEP_ADDING } StepState;
 enum { NO_SLOT = -1 };
 
 struct active {
-	Wide end;			/* what its flow has done when its bytes have moved */
+	Wide end;			/* what each weight of its flow has got when its bytes have moved */
 	int hop, step, cause;		/* cause: the step that let it begin */
 	int next;			/* the slot that ends next of its flow */
 	StepState state;
 };
 
-/* The steps of a flow that move go at one rate, each. Work is in bytes * PS_PER_S << RATE_BITS. */
+/* The steps of a flow get the same for each weight. The clock of a link counts what each weight that it bounds gets, in
+ * ps * bytes/s << 2 * RATE_BITS; steps go by the clock of a link that bounds them. */
 struct flow_run {
-	Wide rate;			/* of work in each ps */
-	Wide done;			/* by each step since the flow began, at `since` */
-	int64_t since;
-	int64_t weight;
-	int n;				/* steps that move */
-	int head, tail;			/* their slots, in the order in which they end */
+	Wide ahead;			/* what each weight has got since the flow began, less what that clock shows */
+	int64_t weights;		/* of its steps that move */
 	int first_place, n_places;
-	bool untimed;			/* its clock is that of another step, or not set */
-	bool stale;			/* in the list of those that get a new rate */
-	Wide level, share;		/* the least level of its links, and what each step has of it */
-	int lowest;			/* the first link with that level */
+	int head, tail;			/* slots of these steps, in the order in which they end */
+	int bound;			/* a link that bounds them */
+	int clock;			/* the link by whose clock they go, `bound` once links have shared */
+	int at;				/* in the heap of that link */
+	bool stale;			/* in the list of flows whose clock may be another one */
 };
 
 /* A link of a flow, and where the flow is in the list of that link. */
@@ -136,15 +133,26 @@ struct place {
 	int link, at, times;
 };
 
-/* A flow in the list of a link, and where among its links that is. */
+enum { NO_LINK = -1, SEVERAL = -2 };
+
+/* A flow in the list of a link. */
 struct entry {
-	int flow, times, place;
+	int64_t weight, other_weight;	/* of its steps, as often as they use the link, and the other one */
+	int flow;
+	int place;			/* where the link is among those of the flow */
+	int other;			/* the other link of the flow, NO_LINK or SEVERAL */
 };
 
-/* A flow of a link that moves on others, too: the least of their levels. */
+/* When the first step of a flow ends, by the clock of its link. */
+struct end {
+	Wide end;
+	int flow;
+};
+
+/* Of a flow that a link might bound: the least level of its other links. */
 struct other {
 	Wide level;
-	int flow, times;
+	int64_t weight;
 };
 
 /* At most one chunk of a hop is under way at its sender: they follow one another. */
@@ -164,21 +172,19 @@ struct value_run {
 };
 
 struct link_run {
-	int n;			/* of the list of flows that move on it */
-	int first;		/* of that list */
-	int sharing;		/* steps, with those that are not simulated as their class is */
-	int joined;		/* of the list: flows that move on other links, too */
-	int64_t weights;
-	Wide level;		/* what it gives to each of `weights` that it bounds: bytes/s << 2 * RATE_BITS */
-	Wide alone;		/* what it gives to the only step that it bounds; 0: it bounds several */
+	Wide level;		/* what it gives to each weight that it bounds: bytes/s << 2 * RATE_BITS */
+	Wide taken;		/* by flows that others bound, at levels below its own */
+	int64_t taken_weights;	/* of these flows */
+	int64_t weights;	/* of all flows that move on it */
+	Wide below;		/* of those flows none has a higher level */
+	int first;		/* of the list of flows that move on it, and of the heap of ends */
+	int n, n_bound;		/* of that list, and how many of it the link bounds: the first of it */
+	int n_ends;		/* of the heap */
 	bool changed;		/* what moves on it */
 	bool due;		/* its level is to be found again */
-	/* Steps of flows that other links bound, at levels below its own: their rates, their weights, their number. */
-	Wide taken;
-	int64_t taken_weights;
-	int taken_steps;
-	Wide below;		/* of those flows none has a higher level */
-	Wide above;		/* of the other flows none has another link with a lower one */
+	bool stale;		/* in the list of links whose clocks have another next end */
+	Wide clock;		/* at `read` */
+	int64_t read;
 	int64_t since, busy;
 	Wide moved;
 	double left, byte;	/* bytes whose move has not begun; ps that each of them takes at least */
@@ -224,13 +230,14 @@ struct run {
 	struct flow_run *flow;
 	struct place *place;		/* of flows */
 	struct entry *moving;		/* lists of links */
+	struct end *end;		/* heaps of links */
 	struct other *other;		/* work space of a link whose level is looked for */
-	struct links changed;
-	int *stale, n_stale;		/* flows */
+	struct links changed, stale;
+	int *stale_flow, n_stale_flows;
 	struct due *due;
 	int n_due;
 	int *touched, n_touched;	/* GPUs */
-	Clocks clocks;			/* of flows: when the bytes of their next step have moved */
+	Clocks clocks;			/* of links: when the bytes of the next step that goes by them have moved */
 	Events events;			/* ids: hops, whose chunks arrive; n_hops + a value, which has added or
 					 * is input; n_hops + n_values + a slot, which goes on to its next state */
 	int64_t *first_step;		/* steps are kept: of each hop, of its places in step_at */

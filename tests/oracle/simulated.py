@@ -128,7 +128,7 @@ class Simulation:
         e["bytes_begun"] += 1
         for l in e["links"]:
             self.moved[l] += size
-        self.moving[id(e)] = {"edge": e, "left": size * PS * 2**20 * (2 if self.packets else 1), "rate": 0,
+        self.moving[id(e)] = {"edge": e, "left": size * PS * 2**40 * (2 if self.packets else 1) // e["weight"], "level": 0,
                               "since": self.now, "end": None}
         for f in self.edges:
             if f["feeder"] is e and not f["busy"] and f["begun"] < f["feeder"]["bytes_begun"]:
@@ -221,36 +221,32 @@ class Simulation:
                 self.begin(e)
 
     def fair(self):
-        """Rates by progressive filling: all rise with their weights, until a link is full and stops those on it."""
-        rates, on = {}, {}
+        """Levels by progressive filling: all steps rise together, until a link is full and stops those on it."""
+        levels, on = {}, {}
         for k, s in self.moving.items():
             for l in s["edge"]["links"]:
                 on.setdefault(l, set()).add(k)
-        left = {l: self.rate[l] << 20 for l in on}
+        left = {l: self.rate[l] << 40 for l in on}
         weight = lambda k: self.moving[k]["edge"]["weight"]
         while on:
-            level = {l: (left[l] << 20) // sum(map(weight, on[l])) for l in on}
+            level = {l: left[l] // sum(map(weight, on[l])) for l in on}
             lowest = min(level.values())
-            full = [l for l in on if level[l] == lowest]
-            offers = {}
-            for l in full:
-                for k in on[l]:
-                    offers.setdefault(k, []).append(left[l] if len(on[l]) == 1 else lowest * weight(k) >> 20)
-            for k, offered in offers.items():
-                rates[k] = min(offered)
+            for k in set().union(*(on[l] for l in on if level[l] == lowest)):
+                levels[k] = lowest
                 for l in self.moving[k]["edge"]["links"]:
-                    left[l] -= rates[k]
+                    left[l] -= lowest * weight(k)
                     on[l].remove(k)
             on = {l: those for l, those in on.items() if those}
-        return rates
+        return levels
 
     def share(self):
-        for k, rate in self.fair().items():
+        """Levels are rounded down, so what each weight gets in a ps is rounded up: steps are not late."""
+        for k, level in self.fair().items():
             s = self.moving[k]
-            if rate != s["rate"]:
-                s["left"] -= s["rate"] * (self.now - s["since"])
-                s["since"], s["rate"] = self.now, rate
-                s["end"] = self.now + -(-s["left"] // rate)
+            if level != s["level"]:
+                s["left"] -= (s["level"] + 1) * (self.now - s["since"])
+                s["since"], s["level"] = self.now, level
+                s["end"] = self.now + -(-s["left"] // (level + 1))
 
     def run(self):
         for e in self.edges:
