@@ -32,6 +32,9 @@
 /* The level of a link that bounds no step: above all others. */
 #define UNBOUND ((Wide)1 << 100)
 
+/* Times of ends are found again when a level rises by more than one part in 2^SLACK_BITS. */
+enum { SLACK_BITS = 4 };
+
 int64_t
 sim_link_rate(const SimParameters *p, const Link *link)
 {
@@ -101,6 +104,12 @@ new_flows(struct run *run)
 	return OK;
 }
 
+static Wide
+work_of_link(const struct run *run, int l)
+{
+	return (Wide)run->net->rate[l] << (2 * RATE_BITS);
+}
+
 /* Bytes that each link is to carry. */
 static void
 count_bytes(struct run *run, const struct net_hop *hop)
@@ -108,7 +117,7 @@ count_bytes(struct run *run, const struct net_hop *hop)
 	const struct net_flow *flow = &run->net->flow[hop->flow];
 	const struct net_place *place = &run->net->flow_place[flow->first_place];
 	for (int i = 0; i < flow->n_places; i++)
-		run->link[place[i].link].left += (double)run->net->bytes[hop->segment] * place[i].times;
+		run->link[place[i].link].to_move += (double)run->net->bytes[hop->segment] * place[i].times;
 }
 
 Status
@@ -128,6 +137,7 @@ links_new(struct run *run)
 		first += run->link[l].n;
 		run->link[l].n = 0;
 		run->link[l].level = UNBOUND;
+		run->link[l].left = work_of_link(run, l);
 		run->link[l].byte = (double)(PS_PER_S << by_packets(run->ask)) / (double)net->rate[l];
 	}
 	return new_slots(run);
@@ -145,17 +155,11 @@ change(struct run *run, int l)
 static inline void
 look_ahead(struct run *run, struct link_run *link, int64_t bytes, int times)
 {
-	run->late |= (double)run->now + link->left * link->byte > (double)run->most * (1 + 1e-9);
-	link->left -= (double)bytes * times;
+	run->late |= (double)run->now + link->to_move * link->byte > (double)run->most * (1 + 1e-9);
+	link->to_move -= (double)bytes * times;
 }
 
 /* ---- clocks ---- */
-
-static Wide
-work_of_link(const struct run *run, int l)
-{
-	return (Wide)run->net->rate[l] << (2 * RATE_BITS);
-}
 
 /* Levels are rounded down, by less than one, so that with one more a clock is never behind. */
 static inline Wide
@@ -246,6 +250,30 @@ change_end(struct run *run, int f)
 		stale_link(run, flow->clock);
 }
 
+/* When the next step that goes by the clock of a link ends, if it has that level until then. */
+static int64_t
+time_of_end(const struct run *run, struct link_run *link, Wide level)
+{
+	Wide left = run->end[link->first].end - read_clock(run, link);
+	Wide wait = left > 0 ? (left - 1) / (level + 1) + 1 : 0;
+	return wait < SIM_TIME_MOST - run->now ? run->now + (int64_t)wait : SIM_TIME_MOST;
+}
+
+/* The first of the times is exact. */
+static void
+find_first(struct run *run)
+{
+	while (run->clocks.n > 0) {
+		int l = run->clocks.heap[0].id;
+		struct link_run *link = &run->link[l];
+		if (!link->early)
+			return;
+		link->early = false;
+		link->fastest = link->level;
+		clocks_set(&run->clocks, l, time_of_end(run, link, link->level));
+	}
+}
+
 /* ---- flows ---- */
 
 /* A link bounds a flow, or no longer. */
@@ -266,11 +294,11 @@ is_bound(const struct link_run *link, int at)
 	return at < link->n_bound;
 }
 
-/* Weights of a flow that another link bounds at this level, or no longer. */
+/* Weights of a flow that another link bounds at this level, or, below zero, no longer. */
 static inline void
 take(struct link_run *link, Wide level, int64_t weights)
 {
-	link->taken += level * weights;
+	link->left -= level * weights;
 	link->taken_weights += weights;
 	if (level > link->below)
 		link->below = level;
@@ -336,7 +364,6 @@ leave_links(struct run *run, int f)
 		if (link->n > 0)
 			continue;
 		link->busy += run->now - link->since;
-		link->level = UNBOUND;
 		link->below = 0;
 	}
 }
@@ -354,8 +381,9 @@ count_step(struct run *run, struct flow_run *flow, int64_t weight)
 		entry->weight += weights;
 		if (flow->n_places == 2)
 			entry->other_weight += weight * place[!i].times;
-		link->weights += weights;
-		if (!is_bound(link, place[i].at))
+		if (is_bound(link, place[i].at))
+			link->weights += weights;
+		else
 			take(link, level_of(run, flow), weights);
 		change(run, place[i].link);
 	}
@@ -382,6 +410,10 @@ static Wide
 work_of_step(const struct run *run, int64_t bytes, int64_t weight)
 {
 	Wide work = (Wide)bytes * PS_PER_S << (RATE_BITS + by_packets(run->ask));
+	if (weight == WEIGHT_ONE)
+		return work;
+	if (work >> (126 - RATE_BITS) == 0)
+		return (work << RATE_BITS) / weight;
 	return (work / weight << RATE_BITS) + (work % weight << RATE_BITS) / weight;
 }
 
@@ -425,7 +457,8 @@ links_leave(struct run *run)
 	else
 		remove_end(run, f);
 	if (link->n_ends == 0 || run->end[link->first].end > clock)
-		clocks_set(&run->clocks, l, INT64_MAX);
+		clocks_pop(&run->clocks);
+	find_first(run);
 	count_step(run, flow, -run->net->hop[run->active[slot].hop].weight);
 	if (flow->head == NO_SLOT)
 		leave_links(run, f);
@@ -437,10 +470,12 @@ links_leave(struct run *run)
 static void
 make_due(struct run *run, int l)
 {
-	struct due *due = run->due, one = { run->link[l].level, l };
+	struct due *due = run->due, one = { 0, l };
 	int at = run->n_due;
 	if (run->link[l].due)
 		return;
+	Wide level = run->link[l].level >> 8;
+	one.level = level < INT64_MAX ? (int64_t)level : INT64_MAX;
 	run->link[l].due = true;
 	run->n_due++;
 	for (; at > 0 && one.level < due[(at - 1) / 2].level; at = (at - 1) / 2)
@@ -480,9 +515,13 @@ settle(struct run *run, int f, int l, Wide before)
 		struct link_run *link = &run->link[place[i].link];
 		bool was = is_bound(link, place[i].at), is = link->level == level;
 		int64_t weights = run->moving[link->first + place[i].at].weight;
-		if (!was)
+		if (was)
+			link->weights -= weights;
+		else
 			take(link, before, -weights);
-		if (!is)
+		if (is)
+			link->weights += weights;
+		else
 			take(link, level, weights);
 		if (was != is)
 			move_entry(run, link, place[i].at, is);
@@ -502,29 +541,46 @@ set_level(struct run *run, int l, Wide level)
 	struct link_run *link = &run->link[l];
 	read_clock(run, link);
 	link->level = level;
-	stale_link(run, l);
+	if (level > link->fastest)
+		stale_link(run, l);
+	link->early = true;
 }
 
 /* Of the flows that link l bounds, those with another one whose level lies between now are bound by that one, and
  * others leave more or less to theirs. From the last to the first, as those that it bounds no longer leave the list. */
 static void
-tell_flows(struct run *run, int l, Wide before)
+tell_bound(struct run *run, int l, int n_bound, Wide before)
 {
-	struct link_run *link = &run->link[l];
+	const struct link_run *link = &run->link[l];
 	const struct entry *entry = &run->moving[link->first];
 	Wide level = link->level, most = level > before ? level : before;
-	for (int k = link->n_bound - 1; k >= 0; k--) {
+	for (int k = n_bound - 1; k >= 0; k--) {
 		if (entry[k].other == NO_LINK)
 			continue;
-		struct link_run *other = &run->link[entry[k].other];
-		if (entry[k].other == SEVERAL || other->level <= most) {
+		if (entry[k].other == SEVERAL || run->link[entry[k].other].level <= most) {
 			settle(run, entry[k].flow, l, before);
 			continue;
 		}
-		other->taken += (level - before) * entry[k].other_weight;
+		struct link_run *other = &run->link[entry[k].other];
+		other->left -= (level - before) * entry[k].other_weight;
 		if (level > other->below)
 			other->below = level;
-		make_due(run, entry[k].other);
+		if (!other->due)
+			make_due(run, entry[k].other);
+	}
+}
+
+/* Those that another link has bound: the link bounds some of them now. These take the first places of the list, and
+ * what was there has been looked at. */
+static void
+tell_others(struct run *run, int l)
+{
+	const struct link_run *link = &run->link[l];
+	const struct entry *entry = &run->moving[link->first];
+	for (int k = link->n_bound; k < link->n; k++) {
+		Wide level = level_of(run, &run->flow[entry[k].flow]);
+		if (level >= link->level)
+			settle(run, entry[k].flow, l, level);
 	}
 }
 
@@ -532,14 +588,11 @@ tell_flows(struct run *run, int l, Wide before)
  * down, so that next to the level of a flow that another link bounds there may be two solutions, of which the lower one
  * is wanted. */
 static bool
-fill_from_sums(const struct run *run, int l, Wide *level)
+fill_from_sums(const struct link_run *link, Wide *level)
 {
-	const struct link_run *link = &run->link[l];
-	Wide left = work_of_link(run, l) - link->taken;
-	int64_t weights = link->weights - link->taken_weights;
-	if (link->n_bound < link->n && left < (link->below + 1) * weights + link->taken_weights)
+	if (link->n_bound < link->n && link->left < (link->below + 1) * link->weights + link->taken_weights)
 		return false;
-	*level = link->n_bound > 0 ? left / weights : UNBOUND;
+	*level = link->n_bound > 0 ? link->left / link->weights : UNBOUND;
 	return true;
 }
 
@@ -550,8 +603,8 @@ fill_from_flows(struct run *run, int l)
 	const struct link_run *link = &run->link[l];
 	const struct entry *entry = &run->moving[link->first];
 	struct other *other = run->other;
-	Wide left = work_of_link(run, l), level = left / link->weights, below = 0;
-	int64_t weights = link->weights;
+	int64_t weights = link->weights + link->taken_weights;
+	Wide left = work_of_link(run, l), level = left / weights, below = 0;
 	int n = link->n, before = n + 1;
 	for (int k = 0; k < n; k++) {
 		Wide least = UNBOUND;
@@ -578,20 +631,6 @@ fill_from_flows(struct run *run, int l)
 	return level;
 }
 
-/* The level is that of all flows, of which the link may bound others now: these first, so that those that take their
- * places in the list have been looked at. */
-static void
-tell_all(struct run *run, int l, Wide before)
-{
-	const struct link_run *link = &run->link[l];
-	const struct entry *entry = &run->moving[link->first];
-	int n_bound = link->n_bound;
-	for (int k = n_bound; k < link->n; k++)
-		settle(run, entry[k].flow, l, level_of(run, &run->flow[entry[k].flow]));
-	for (int k = n_bound - 1; k >= 0; k--)
-		settle(run, entry[k].flow, l, before);
-}
-
 static void
 find_level(struct run *run, int l)
 {
@@ -599,16 +638,15 @@ find_level(struct run *run, int l)
 	for (bool again = link->n > 0; again;) {
 		Wide level, before = link->level;
 		int n_bound = link->n_bound;
-		bool known = fill_from_sums(run, l, &level);
+		bool known = fill_from_sums(link, &level);
 		if (!known)
 			level = fill_from_flows(run, l);
 		if (level == before)
 			return;
 		set_level(run, l, level);
-		if (known)
-			tell_flows(run, l, before);
-		else
-			tell_all(run, l, before);
+		if (!known)
+			tell_others(run, l);
+		tell_bound(run, l, n_bound, before);
 		again = known && link->n_bound < n_bound;
 	}
 }
@@ -631,22 +669,21 @@ set_clock(struct run *run, int f)
 	add_end(run, f);
 }
 
-static Status
+/* A lower bound of the time of its next end, so that it need not be found again whenever the level changes. */
+static void
 set_time(struct run *run, int l)
 {
 	struct link_run *link = &run->link[l];
 	link->stale = false;
 	if (link->n_ends == 0) {
 		link->clock = 0;
-		clocks_set(&run->clocks, l, INT64_MAX);
-		return OK;
+		link->fastest = UNBOUND;
+		clocks_unset(&run->clocks, l);
+		return;
 	}
-	Wide left = run->end[link->first].end - read_clock(run, link), wait = (left - 1) / speed_of(link);
-	if (wait >= SIM_TIME_MOST - run->now)
-		return fail(run->ctx, LIMIT, "%s: a message of %lld bytes takes more than 53 days",
-		    run->net->plan->sched->topo->name, (long long)run->ask->m);
-	clocks_set(&run->clocks, l, run->now + (int64_t)wait + 1);
-	return OK;
+	link->early = link->n > 1;
+	link->fastest = link->level + (link->early ? link->level >> SLACK_BITS : 0);
+	clocks_set(&run->clocks, l, time_of_end(run, link, link->fastest));
 }
 
 static void
@@ -668,7 +705,11 @@ links_share(struct run *run)
 	for (; run->n_stale_flows > 0; run->n_stale_flows--)
 		set_clock(run, run->stale_flow[run->n_stale_flows - 1]);
 	for (; run->stale.n > 0; run->stale.n--)
-		TRY(set_time(run, run->stale.link[run->stale.n - 1]));
+		set_time(run, run->stale.link[run->stale.n - 1]);
+	find_first(run);
+	if (run->clocks.n > 0 && run->clocks.heap[0].time == SIM_TIME_MOST)
+		return fail(run->ctx, LIMIT, "%s: a message of %lld bytes takes more than 53 days",
+		    run->net->plan->sched->topo->name, (long long)run->ask->m);
 	return OK;
 }
 

@@ -70,6 +70,20 @@ clocks_pop(Clocks *q)
 	return id;
 }
 
+void
+clocks_unset(Clocks *q, int id)
+{
+	int at = q->place[id];
+	q->place[id] = -1;
+	if (at < 0 || at == --q->n)
+		return;
+	Clock last = q->heap[q->n];
+	if (at > 0 && sooner(last, q->heap[(at - 1) / 2]))
+		rise(q, at, last);
+	else
+		sink(q, at, last);
+}
+
 /* ---- events ---- */
 
 static int

@@ -20,6 +20,7 @@ typedef struct {
 Status clocks_new(Ctx *ctx, int n, Clocks *out);	/* in the scratch arena */
 void clocks_set(Clocks *q, int id, int64_t time);	/* whether it was set or not */
 int clocks_pop(Clocks *q);				/* the first; n > 0 */
+void clocks_unset(Clocks *q, int id);			/* whether it was set or not */
 
 /* What happens, each once. */
 typedef struct {

@@ -173,21 +173,23 @@ struct value_run {
 
 struct link_run {
 	Wide level;		/* what it gives to each weight that it bounds: bytes/s << 2 * RATE_BITS */
-	Wide taken;		/* by flows that others bound, at levels below its own */
-	int64_t taken_weights;	/* of these flows */
-	int64_t weights;	/* of all flows that move on it */
-	Wide below;		/* of those flows none has a higher level */
+	Wide left;		/* of its rate, by flows that others bound, at levels below its own */
+	int64_t weights;	/* of the flows that it bounds */
+	int64_t taken_weights;	/* of those others */
+	Wide below;		/* of those others none has a higher level */
 	int first;		/* of the list of flows that move on it, and of the heap of ends */
 	int n, n_bound;		/* of that list, and how many of it the link bounds: the first of it */
 	int n_ends;		/* of the heap */
 	bool changed;		/* what moves on it */
 	bool due;		/* its level is to be found again */
-	bool stale;		/* in the list of links whose clocks have another next end */
+	bool stale;		/* in the list of links whose next end may be sooner */
+	bool early;		/* its time in run->clocks is that of the next end, or sooner */
 	Wide clock;		/* at `read` */
 	int64_t read;
+	Wide fastest;		/* the level up to which its next end is not before that time */
 	int64_t since, busy;
 	Wide moved;
-	double left, byte;	/* bytes whose move has not begun; ps that each of them takes at least */
+	double to_move, byte;	/* bytes whose move has not begun; ps that each of them takes at least */
 };
 
 struct gpu_run {
@@ -205,9 +207,9 @@ struct links {
 	int *link;
 };
 
-/* A link whose level is to be found, in a heap by the levels that they have. */
+/* A link whose level is to be found, in a heap by the levels that they have, about. */
 struct due {
-	Wide level;
+	int64_t level;
 	int link;
 };
 
