@@ -6,26 +6,32 @@
  *	level of a link = (its rate - rates of its steps that others bound) / (weights of the steps that it bounds)
  *
  * which has one solution. (If two solutions differed, look at a link that differs with the least level of both: its
- * lower links are alike in both, so it bounds the same steps at the same level.) Levels and rates are rounded down, in
- * the order of the equation, and that does not change the argument: the result is that of progressive filling, in which
- * levels rise together and a link that is full stops its steps (tests/oracle/simulated.py does that).
+ * lower links are alike in both, so it bounds the same steps at the same level.) Levels are rounded down, and that does
+ * not change the argument: the result is that of progressive filling, in which levels rise together and a link that is
+ * full stops its steps (tests/oracle/simulated.py does that).
  *
  * Next to the level of another link rounding may leave a second solution; the lower one is taken, as by filling.
  *
  * What begins or ends changes the links of that step; the level of a link is found again when its steps changed, or
  * when a link below it has changed what one of its steps leaves. Others need no look. A link settles when all below it
- * have: so of the links that are due, the one with the least level is next.
+ * have: so of the links that are due, the one with the least level is next, which saves work alone.
  *
- * Each link keeps the sums of the equation, and the highest level below its own and the lowest above that bound its
- * flows elsewhere, or something beyond them. A level from these sums that passes neither is the one to be found,
- * whatever the number of flows. Only if it does, all flows are looked at: from the level that the link has, as that is
- * mostly too low.
+ * Each link keeps the sums of the equation, and lists the flows that it bounds before the others. A level from these
+ * sums that is above those at which others bound its flows is the one to be found. Only if it is not, all flows are
+ * looked at.
  *
- * Steps are looked at by flows (flows.c): all that go over the same links with the same weight have the same rate. A
- * flow counts what each of its steps has done, and a step ends at a count that is known when it begins. So a new rate
- * costs the same for one step and for hundreds, and a flow needs one clock, for the step that ends first.
+ * Steps are looked at by flows (flows.c): all that go over the same links have the same level.
  *
- * Everything that begins or ends at one time is counted before anything gets a new rate: so the steps of equal trees,
+ * Clocks. All steps that a link bounds get the same for each of their weight: so a link has a clock that counts that,
+ * the virtual time of generalized processor sharing (Parekh and Gallager, A Generalized Processor Sharing Approach to
+ * Flow Control, 1993), and a step ends at a count that is known when it begins. A new level costs the same for one step
+ * and for hundreds. Only a step that another link bounds from now on goes on by the clock of that one, with what it has
+ * still to get. In which order, and by which of several links with one level, does not matter: all count the same.
+ *
+ * The next end of each link is in a heap of times, often one that is too soon: by the level that the link had and a
+ * sixteenth more. It is found again when the level rises beyond that, or when it comes first.
+ *
+ * Everything that begins or ends at one time is counted before anything gets a new level: so the steps of equal trees,
  * which begin and end together, cost one look at each link, not one for each pair of them. */
 #include "simulate/run.h"
 
@@ -260,14 +266,11 @@ time_of_end(const struct run *run, struct link_run *link, Wide level)
 }
 
 /* The first of the times is exact. */
-static void
+static inline void
 find_first(struct run *run)
 {
-	while (run->clocks.n > 0) {
-		int l = run->clocks.heap[0].id;
+	for (int l; run->clocks.n > 0 && run->link[l = run->clocks.heap[0].id].early;) {
 		struct link_run *link = &run->link[l];
-		if (!link->early)
-			return;
 		link->early = false;
 		link->fastest = link->level;
 		clocks_set(&run->clocks, l, time_of_end(run, link, link->level));
@@ -280,8 +283,10 @@ find_first(struct run *run)
 static void
 move_entry(struct run *run, struct link_run *link, int at, bool bound)
 {
-	struct entry *list = &run->moving[link->first], entry = list[at];
 	int to = bound ? link->n_bound++ : --link->n_bound;
+	if (to == at)
+		return;
+	struct entry *list = &run->moving[link->first], entry = list[at];
 	list[at] = list[to];
 	list[to] = entry;
 	run->place[run->flow[list[at].flow].first_place + list[at].place].at = at;

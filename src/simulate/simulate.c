@@ -36,9 +36,10 @@
  * Packets. A message of `packet_most` bytes or less has twice its bytes on each link (as many of flags as of data),
  * start-ups of `packet_step`, and `packet_hop` of the latency.
  *
- * Exactness. Times are whole ps, rates whole 2^-20 bytes/s, work whole (ps * 2^-20 bytes/s). Rates and what was done
- * are rounded down and ends up, so that nothing is faster than its links, and no sum depends on the order of its
- * terms. A step that keeps its rate from begin to end is not rounded but to the next ps.
+ * Exactness. Times are whole ps, what a link gives to each weight (a level) whole 2^-40 bytes/s, work whole
+ * (ps * 2^-40 bytes/s). Levels are rounded down, so that the steps of a link take no more than it has; what they have
+ * got is counted with one more of these units, so that rounding makes nothing late, and ends are rounded up to the next
+ * ps. No sum depends on the order of its terms.
  *
  * No time is below the bound. A cut's links carry what the bound counts, at no more than their capacity, as weights of
  * one link sum to one; sim_least_time adds what the latency of links adds to that.

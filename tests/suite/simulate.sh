@@ -28,6 +28,12 @@ if [ "$full" ]; then
 	done
 fi
 
+# Servers of unequal size: no classes, and links that bound steps by turns.
+"$blinkc" -q --synthetic "server:3 gpu:4 switch:300 net:25" --without s1/gpu2 -o "$work/lost.json"
+same "servers of which one lost a GPU, kernel" --chunk 256K --size 3000000 "$work/lost.json"
+echo '{"kernel": {"at_once": 6, "by_length": 0, "step": 0}}' >"$work/p.json"
+same "servers of which one lost a GPU, equal weights" --parameters "$work/p.json" --chunk 256K --size 3000000 "$work/lost.json"
+
 # ---- one hop of each class for all ----
 
 # folds NAME OPTIONS: one hop of each class gives the bytes of all; a trace needs all
