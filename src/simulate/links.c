@@ -167,7 +167,7 @@ look_ahead(struct run *run, struct link_run *link, int64_t bytes, int times)
 
 /* ---- clocks ---- */
 
-/* Levels are rounded down, by less than one, so that with one more a clock is never behind. */
+/* Levels are rounded down: with one more a clock is not behind, but where what a lower link leaves is rounded, too. */
 static inline Wide
 speed_of(const struct link_run *link)
 {

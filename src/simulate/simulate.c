@@ -38,8 +38,9 @@
  *
  * Exactness. Times are whole ps, what a link gives to each weight (a level) whole 2^-40 bytes/s, work whole
  * (ps * 2^-40 bytes/s). Levels are rounded down, so that the steps of a link take no more than it has; what they have
- * got is counted with one more of these units, so that rounding makes nothing late, and ends are rounded up to the next
- * ps. No sum depends on the order of its terms.
+ * got is counted with one more of these units, so that an end at a whole ps is not late but where several links that
+ * depend on each other are all rounded, and ends are rounded up to the next ps. No sum depends on the order of its
+ * terms.
  *
  * No time is below the bound. A cut's links carry what the bound counts, at no more than their capacity, as weights of
  * one link sum to one; sim_least_time adds what the latency of links adds to that.

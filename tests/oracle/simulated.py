@@ -6,6 +6,7 @@ usage: simulated.py BLINKC [--executor NAME] [--parameters FILE] [--chunk N] [--
 For each file and size: the time and the bytes on each link that blinkc states must be equal, to the ps. The model is
 that of docs/simulator.md, "What is simulated": at each time everything that happens is taken, then what waits begins,
 then links share. Nothing is kept between two times but what the model names: all steps, all links, everything anew.
+Levels of links and what steps have still to get are fractions.
 """
 import argparse
 import heapq
@@ -128,8 +129,8 @@ class Simulation:
         e["bytes_begun"] += 1
         for l in e["links"]:
             self.moved[l] += size
-        self.moving[id(e)] = {"edge": e, "left": size * PS * 2**40 * (2 if self.packets else 1) // e["weight"], "level": 0,
-                              "since": self.now, "end": None}
+        self.moving[id(e)] = {"edge": e, "left": Fraction(size * PS * (2 if self.packets else 1), e["weight"]),
+                              "level": 0, "since": self.now, "end": None}
         for f in self.edges:
             if f["feeder"] is e and not f["busy"] and f["begun"] < f["feeder"]["bytes_begun"]:
                 self.begin(f)
@@ -226,10 +227,10 @@ class Simulation:
         for k, s in self.moving.items():
             for l in s["edge"]["links"]:
                 on.setdefault(l, set()).add(k)
-        left = {l: self.rate[l] << 40 for l in on}
+        left = {l: Fraction(self.rate[l]) for l in on}
         weight = lambda k: self.moving[k]["edge"]["weight"]
         while on:
-            level = {l: left[l] // sum(map(weight, on[l])) for l in on}
+            level = {l: left[l] / sum(map(weight, on[l])) for l in on}
             lowest = min(level.values())
             for k in set().union(*(on[l] for l in on if level[l] == lowest)):
                 levels[k] = lowest
@@ -240,13 +241,13 @@ class Simulation:
         return levels
 
     def share(self):
-        """Levels are rounded down, so what each weight gets in a ps is rounded up: steps are not late."""
+        """Nothing is rounded but ends, up to whole ps."""
         for k, level in self.fair().items():
             s = self.moving[k]
             if level != s["level"]:
-                s["left"] -= (s["level"] + 1) * (self.now - s["since"])
+                s["left"] -= s["level"] * (self.now - s["since"])
                 s["since"], s["level"] = self.now, level
-                s["end"] = self.now + -(-s["left"] // (level + 1))
+                s["end"] = self.now + math.ceil(s["left"] / level)
 
     def run(self):
         for e in self.edges:

@@ -15,6 +15,8 @@ same "allreduce, host" --executor host --size 300000 "$work/s.json"
 "$blinkc" -q topologies/pcie-8gpu.xml -g 0-2,4,5 -o "$work/pcie.json"
 same "shared links, kernel" --chunk 128K --size 1000000 "$work/pcie.json"
 same "shared links, copy engines" --executor copy --chunk 128K --size 1000000 "$work/pcie.json"
+# Steps of which many end at a whole ps: rates that are rounded down make them late, and the last one by 148 ps.
+same "ends at whole ps, copy engines" --executor copy --chunk 64K --size 4M "$work/pcie.json"
 # More than a hundred steps over several links at once.
 "$blinkc" -q topologies/pcie-8gpu.xml -o "$work/pcie.json"
 same "shared links of 8 GPUs, kernel" --chunk 256K --size 3000000 "$work/pcie.json"
