@@ -92,6 +92,7 @@ try_candidate(struct list *l, const Algorithm *row, const Ask *ask, bool *added)
 		return OK;
 	*c = (Candidate){ .job = *l->job };
 	c->job.ask = *ask;
+	c->job.ask.thorough = true;
 	c->job.algorithm = row;
 	c->job.ask.algorithm = row == algorithm_row(0) ? NULL : row->name;
 	name_candidate(c);

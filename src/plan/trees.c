@@ -538,7 +538,8 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 	}
 	if (is_large_program(topo, ask)) {
 		TRY(pack_unequal(ctx, topo, ask->coll, bound, &pack, &lower));
-		TRY(raise_unequal(ctx, topo, bound, ask, pack ? &pack : &lower));
+		if (pack || lower || sym->n_representatives > MANY_ORBITS)
+			TRY(raise_unequal(ctx, topo, bound, ask, pack ? &pack : &lower));
 	}
 	if (lower && sym->n_representatives > MANY_ORBITS) {
 		if (topo->n_ranks <= FLOW_RANKS)
