@@ -635,9 +635,10 @@ search_kind(struct few *f)
 static Status
 search_all(struct few *f)
 {
+	enum { MANY = 4 };	/* trees for each rail: those of one rail each fill it, and are shallower */
 	set_kind(f, false);
 	TRY(search_kind(f));
-	if (f->n_rails == 1 || f->hubs == ONE_WAY)
+	if (f->n_rails == 1 || f->hubs == ONE_WAY || f->most > MANY * f->n_rails)
 		return OK;
 	set_kind(f, true);
 	return search_kind(f);
