@@ -22,7 +22,6 @@ struct list {
 	KnownPlans known[2];
 	Choices *out;
 	int64_t n_hops;		/* of all candidates */
-	bool thorough;		/* those of small machines are planned in both ways */
 	Error first;		/* of candidates that cannot be had: the first */
 };
 
@@ -93,7 +92,6 @@ try_candidate(struct list *l, const Algorithm *row, const Ask *ask, bool *added)
 		return OK;
 	*c = (Candidate){ .job = *l->job };
 	c->job.ask = *ask;
-	c->job.ask.thorough = l->thorough;
 	c->job.algorithm = row;
 	c->job.ask.algorithm = row == algorithm_row(0) ? NULL : row->name;
 	name_candidate(c);
@@ -194,12 +192,6 @@ candidates_find(Ctx *ctx, const Job *job, Choices *out)
 		if (!row->serves(ask->coll) || (ask->algorithm && row != job->algorithm) || (limited && i > 0))
 			continue;
 		TRY(with_options(&l, row));
-		l.thorough = job->topo->n_ranks <= LIMIT_SHALLOW_RANKS;
-		memset(l.known, 0, sizeof l.known);
-		if (l.thorough)
-			TRY(with_options(&l, row));
-		memset(l.known, 0, sizeof l.known);
-		l.thorough = false;
 	}
 	if (out->n == 0) {
 		ctx->error = l.first;

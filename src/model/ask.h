@@ -81,7 +81,6 @@ typedef struct {
 	Frac tolerance;		/* 0 <= tolerance < 1: gap to the known optimum that fewer trees may leave */
 	PackingKind packing;
 	bool minimise;		/* false: keep the trees and rates of MWU, or of the linear program */
-	bool thorough;		/* few trees of small machines are sought by GLPK, which takes three times as long */
 	int max_depth;		/* hops of a tree, up and down together; 0: any */
 	int max_trees;		/* 0: any */
 	bool compact;		/* the schedule is wanted compact (schedule/images.h) */

@@ -515,7 +515,7 @@ bool
 pack_has_tableau(const Topology *topo, const Ask *ask)
 {
 	enum { SOME_ROWS = 36 };
-	return !ask->thorough && (ask->coll == ALLGATHER || ask->coll == REDUCESCATTER)
+	return (ask->coll == ALLGATHER || ask->coll == REDUCESCATTER)
 	    && topo->n_ranks <= LIMIT_SHALLOW_RANKS
 	    && topo->n_vertices == topo->n_ranks && topo->n_links + topo->n_ranks > SOME_ROWS;
 }
