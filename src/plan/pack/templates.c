@@ -14,15 +14,26 @@
  * depth. All links are looked at for each tree, and hubs that lead to few ranks are faster.
  *
  * Where prices of links are the same in both directions no tree is cheaper. Prices are the same over an orbit, and so
- * loads are, of all images together. They follow loads, tree by tree, as with multiplicative weights (mwu.c), and the
- * rounds so far with the highest rate are the packing. Nothing is claimed of it: the bound says what it is. */
+ * loads are, of all images together. They follow loads, round by round, as with multiplicative weights (mwu.c), and the
+ * rounds so far with the highest rate are the packing, or, where that is higher, some of their trees, each as much as a
+ * linear program says (template_weights.c). Nothing is claimed of it: the bound says what it is. */
 #include "base/array.h"
 #include "graph/reversible.h"
 #include "plan/pack/pack.h"
+#include "plan/pack/template_weights.h"
 
 #include <string.h>
 
-enum { ROUNDS = 12, MOST_ENTRIES = 1 << 24, PRICE_BITS = 28, STEEP = 15 };
+enum {
+	ROUNDS = 12,
+	MOST_ROUNDS = 48,	/* where a linear program chooses from all of their trees */
+	IDLE_ROUNDS = 8,	/* of these: the rate is no higher after them */
+	MOST_LOOKS = 1 << 28,	/* at entries or links of all trees in as many rounds: a few seconds; beyond it there
+				 * are ROUNDS */
+	MOST_ENTRIES = 1 << 24,
+	PRICE_BITS = 28, STEEP = 15,
+	SMALL = 4096		/* prices of loads beside those of the linear program are as many times less */
+};
 
 /* The cheapest way from the tree to a switch: what it costs from the last rank on, the depth of that rank, the last
  * link. */
@@ -394,16 +405,27 @@ struct rounds {
 	const Topology *topo;
 	const Symmetry *sym;
 	Collective coll;
-	int64_t *price, *load;	/* of each link; of each orbit: uses by representatives, so far */
+	int64_t *price, *base;	/* of each link: of a hop of a tree, and of a transfer */
+	double *dual;		/* of each orbit, where the linear program is solved; else NULL */
+	int64_t *load;		/* of each orbit: uses by representatives, so far */
 	int64_t *capacity;	/* of all links of an orbit */
 	Packing *pack;
 	int n_kept;		/* trees of the rounds with the highest rate */
 	Frac best;		/* their rate for a demand; of an allreduce for one image of each tree */
+	int64_t *uses;		/* [tree * orbits + orbit]: of all images; NULL: there are too many orbits */
+	int64_t *weight;	/* of each tree, where `best` is by weights; else NULL */
 };
+
+/* Trees of a round. */
+static int
+roots_of(const struct rounds *r)
+{
+	return r->coll == ALLREDUCE ? 1 : r->sym->n_representatives;
+}
 
 /* Prices of an orbit: as the capacity of its links has it, and up to 1 + STEEP times that where the load is highest. */
 static void
-set_prices(struct rounds *r)
+price_loads(struct rounds *r)
 {
 	const Topology *topo = r->topo;
 	int64_t unit = topo_link_unit(topo), most = 0;
@@ -416,7 +438,36 @@ set_prices(struct rounds *r)
 		int64_t load = (int64_t)(((Wide)r->load[o] << 20) / (r->capacity[o] / unit + 1));
 		int64_t part = most ? (int64_t)(((Wide)load << 10) / most) : 0;
 		Wide base = ((Wide)1 << PRICE_BITS) / (topo->link[l].capacity / unit) + 1;
-		r->price[l] = (int64_t)(base * ((1 << 20) + STEEP * part * part) >> 20);
+		r->base[l] = (int64_t)(base * ((1 << 20) + STEEP * part * part) >> 20);
+	}
+}
+
+/* Prices of the linear program, and what tells trees of one price from each other: a small part of the other ones. */
+static void
+price_duals(struct rounds *r)
+{
+	const Topology *topo = r->topo;
+	double most = 0;
+	for (int o = 0; o < r->sym->n_orbits; o++)
+		most = r->dual[o] > most ? r->dual[o] : most;
+	price_loads(r);
+	for (int l = 0; l < topo->n_links; l++)
+		r->base[l] = r->base[l] / SMALL + 1
+		    + (int64_t)(r->dual[r->sym->link_orbit[l]] / most * (1 << PRICE_BITS));
+}
+
+/* Trees towards the root load the links of the other direction, and of an allreduce both. */
+static void
+set_prices(struct rounds *r)
+{
+	if (r->dual)
+		price_duals(r);
+	else
+		price_loads(r);
+	for (int l = 0; l < r->topo->n_links; l++) {
+		int back = r->g.opposite[l];
+		r->price[l] = r->coll == ALLGATHER || back < 0 ? r->base[l] : r->coll == REDUCESCATTER ? r->base[back]
+		    : (r->base[l] + r->base[back]) / 2;
 	}
 }
 
@@ -469,6 +520,7 @@ new_rounds(struct rounds *r, Packing *pack)
 	size_t n = (size_t)topo->n_vertices, m = (size_t)topo->n_links;
 	struct grower *g = &r->g;
 	TRY(TEMP(r->ctx, r->price, m));
+	TRY(TEMP(r->ctx, r->base, m));
 	TRY(TEMP(r->ctx, r->load, m));
 	TRY(TEMP(r->ctx, r->capacity, m));
 	*g = (struct grower){ .ctx = r->ctx, .topo = topo, .price = r->price };
@@ -485,13 +537,15 @@ new_rounds(struct rounds *r, Packing *pack)
 		r->capacity[r->sym->link_orbit[l]] += topo->link[l].capacity;
 	TRY(find_opposites(g));
 	TRY(count_entries(g, r->sym));
-	int roots = r->coll == ALLREDUCE ? 1 : r->sym->n_representatives;
+	int roots = roots_of(r);
+	size_t most = MOST_ROUNDS * (size_t)roots;
 	*pack = (Packing){ .unit = FRAC_ONE, .symmetry = r->sym };
-	TRY(NEW(r->ctx, pack->tree, ROUNDS * (size_t)roots));
-	TRY(NEW(r->ctx, pack->demand, ROUNDS * (size_t)roots));
-	TRY(NEW(r->ctx, pack->weight, ROUNDS * (size_t)roots));
+	TRY(NEW(r->ctx, pack->tree, most));
+	TRY(NEW(r->ctx, pack->demand, most));
+	TRY(NEW(r->ctx, pack->weight, most));
 	r->pack = pack;
-	return OK;
+	return r->sym->n_orbits + roots <= TEMPLATE_ROWS
+	    ? TEMP(r->ctx, r->uses, most * (size_t)r->sym->n_orbits) : OK;
 }
 
 /* A tree of the representative, and what all images load with it. images: ranks of its orbit. */
@@ -506,36 +560,82 @@ add_tree(struct rounds *r, int root, int images)
 	    into ? g->back : g->there, into ? g->there : g->back, g->n_edges, tree));
 	for (int i = 0; i < tree->n_down + tree->n_up; i++) {
 		const Edge *edge = tree_edge(tree, i);
-		for (int k = 0; k < edge->n_links; k++)
-			r->load[r->sym->link_orbit[edge->link[k]]] += images;
+		for (int k = 0; k < edge->n_links; k++) {
+			int o = r->sym->link_orbit[edge->link[k]];
+			r->load[o] += images;
+			if (r->uses)
+				r->uses[(size_t)pack->n_trees * (size_t)r->sym->n_orbits + (size_t)o] += images;
+		}
 	}
 	pack->demand[pack->n_trees] = r->coll == ALLREDUCE ? 0 : root;
 	pack->weight[pack->n_trees++] = 1;
 	return OK;
 }
 
-/* The least capacity by load of any orbit, times the rounds. */
-static void
-keep_rounds(struct rounds *r, int rounds)
+/* The least capacity by load of any orbit, times the number of trees of a demand that loads are of. False: it is no
+ * higher than the best. */
+static bool
+is_higher(struct rounds *r, const int64_t *load, int64_t trees)
 {
 	Wide num = 0, den = 1;
 	for (int o = 0; o < r->sym->n_orbits; o++)
-		if (r->load[o] > 0 && (num == 0 || ratio_cmp(r->capacity[o], r->load[o], num, den) < 0)) {
+		if (load[o] > 0 && (num == 0 || ratio_cmp(r->capacity[o], load[o], num, den) < 0)) {
 			num = r->capacity[o];
-			den = r->load[o];
+			den = load[o];
 		}
 	Frac rate;
-	if (num == 0 || !frac_make(num * rounds, den, &rate) || frac_cmp(rate, r->best) <= 0)
-		return;
+	if (num == 0 || !frac_make(num * trees, den, &rate) || frac_cmp(rate, r->best) <= 0)
+		return false;
 	r->best = rate;
+	return true;
+}
+
+static void
+keep_rounds(struct rounds *r, int rounds)
+{
+	if (!is_higher(r, r->load, rounds))
+		return;
 	r->n_kept = r->pack->n_trees;
+	r->weight = NULL;
+}
+
+/* Trees of all rounds so far by their weights, if that is better. */
+static Status
+keep_weights(struct rounds *r)
+{
+	const Packing *pack = r->pack;
+	int *demand;
+	int64_t *weight, *load, sum, images = 0;
+	double *price;
+	if (!r->uses)
+		return OK;
+	TRY(TEMP(r->ctx, price, r->sym->n_orbits));
+	TRY(TEMP(r->ctx, demand, pack->n_trees));
+	TRY(TEMP(r->ctx, weight, pack->n_trees));
+	TRY(TEMP(r->ctx, load, r->sym->n_orbits));
+	int each = roots_of(r);
+	for (int t = 0; t < pack->n_trees; t++)
+		demand[t] = t % each;
+	TRY(template_weights(r->ctx, &(struct template_pool){ .n_orbits = r->sym->n_orbits, .n_demands = each,
+	    .capacity = r->capacity, .n = pack->n_trees, .demand = demand, .load = r->uses }, weight, &sum, price));
+	r->dual = sum > 0 ? price : NULL;
+	for (int t = 0; t < pack->n_trees && sum > 0; t++) {
+		images += weight[t] > 0 ? r->sym->size : 0;
+		for (int o = 0; o < r->sym->n_orbits; o++)
+			load[o] += weight[t] * r->uses[(size_t)t * (size_t)r->sym->n_orbits + (size_t)o];
+	}
+	if (sum > 0 && images <= LIMIT_IMAGES && is_higher(r, load, sum)) {
+		r->n_kept = pack->n_trees;
+		r->weight = weight;
+	}
+	return OK;
 }
 
 /* *good: false: there is no such tree. */
 static Status
 one_round(struct rounds *r, bool *good)
 {
-	int n = r->coll == ALLREDUCE ? 1 : r->sym->n_representatives;
+	int n = roots_of(r);
 	set_prices(r);
 	if (!r->g.by_links)
 		TRY(search_hubs_of(&r->g, good));
@@ -558,16 +658,21 @@ sort_by_demand(struct rounds *r, Packing **out)
 {
 	Packing *made;
 	const Packing *pack = r->pack;
-	int each = r->coll == ALLREDUCE ? 1 : r->sym->n_representatives;
+	int each = roots_of(r);
 	TRY(NEW(r->ctx, made, 1));
 	*made = *pack;
-	made->n_trees = r->n_kept;
+	made->n_trees = 0;
 	TRY(NEW(r->ctx, made->tree, r->n_kept));
 	TRY(NEW(r->ctx, made->demand, r->n_kept));
-	for (int i = 0, n = 0; i < each; i++)
-		for (int t = i; t < r->n_kept; t += each, n++) {
-			made->tree[n] = pack->tree[t];
-			made->demand[n] = pack->demand[t];
+	TRY(NEW(r->ctx, made->weight, r->n_kept));
+	for (int i = 0; i < each; i++)
+		for (int t = i; t < r->n_kept; t += each) {
+			int64_t weight = r->weight ? r->weight[t] : pack->weight[t];
+			if (weight == 0)
+				continue;
+			made->tree[made->n_trees] = pack->tree[t];
+			made->demand[made->n_trees] = pack->demand[t];
+			made->weight[made->n_trees++] = weight;
 		}
 	*out = made;
 	return OK;
@@ -578,6 +683,21 @@ pack_templates_serves(const Topology *topo, const Symmetry *sym, Collective coll
 {
 	return (coll == ALLREDUCE || coll == ALLGATHER || coll == REDUCESCATTER) && sym->size >= 2 && !topo->route
 	    && !tree_shares(topo, coll);
+}
+
+/* Equal but for rounding. */
+static bool
+is_near(Frac rate, Frac top)
+{
+	return frac_double(rate) >= frac_double(top) * (1 - RATE_ROUNDING);
+}
+
+/* `least`, or more where the linear program has use for them, and trees grow soon. */
+static int
+most_rounds(const struct rounds *r, int least)
+{
+	int64_t looks = r->g.by_links ? r->topo->n_links : r->g.n_entries;
+	return r->uses && (looks + r->topo->n_ranks) * roots_of(r) <= MOST_LOOKS / MOST_ROUNDS ? MOST_ROUNDS : least;
 }
 
 Status
@@ -594,12 +714,18 @@ pack_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective c
 	Frac top, parts = { coll == ALLREDUCE ? sym->size : collective_shares(coll, topo->n_ranks), 1 };
 	if (!frac_div(bound->rate, parts, &top))
 		return OK;
-	int64_t images = (int64_t)sym->size * (coll == ALLREDUCE ? 1 : sym->n_representatives);
-	for (int i = 1; i <= ROUNDS && i <= LIMIT_IMAGES / images && good && (i == 1 || frac_cmp(r.best, top) < 0)
+	int64_t images = (int64_t)sym->size * roots_of(&r);
+	int rounds = ROUNDS < LIMIT_IMAGES / images ? ROUNDS : (int)(LIMIT_IMAGES / images);
+	for (int i = 1, idle = 0; (i <= rounds || (i <= most_rounds(&r, rounds) && idle < IDLE_ROUNDS)) && good
+	    && (i == 1 || !is_near(r.best, top))
 	    && progress(ctx, "trees of %d GPUs: round %d", topo->n_ranks, i) > 0; i++) {
+		Frac before = r.best;
 		TRY(one_round(&r, &good));
-		if (good)
+		if (good && i <= rounds)
 			keep_rounds(&r, i);
+		if (good && i > 1 && !is_near(r.best, top))
+			TRY(keep_weights(&r));
+		idle = frac_cmp(before, r.best) < 0 ? 0 : idle + 1;
 	}
 	if (r.n_kept > 0)
 		TRY(sort_by_demand(&r, out));
