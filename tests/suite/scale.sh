@@ -131,6 +131,30 @@ for c in "allreduce:$(awk -v s="$servers" 'BEGIN { printf "%.6g", 12 * s / (s - 
 	expect "$n GPUs in another order, ${c%:*}: the same bytes" cmp "$work/s.json" "$work/again.json"
 done
 
+# within SECONDS NAME "TREES, depth DEPTH" MACHINE OPTIONS...: this plan, at the bound, in that much CPU time; and it is valid
+within() {
+	local seconds=$1 name=$2 want=$3 got
+	shift 3
+	if ! (ulimit -t "$seconds" && exec "$blinkc" "$@" -o "$work/s.json") 2>"$work/err"; then
+		not_ok "$name: not within $seconds s: $(tail -n 1 "$work/err")"
+		return
+	fi
+	got=$(awk '/^trees/ { t = substr($0, 13) } /^ratio/ { r = $2 } END { print t ", ratio " r }' "$work/err")
+	if [ "$got" = "$want, ratio 1.000" ]; then ok "$name: $got"; else not_ok "$name: $got, want $want at the bound"; fi
+	expect "$name: valid" "$blinkc" check -q "$work/s.json"
+}
+# The paths of a gather to its root are found at once, backwards; one by one they take 20 times as long.
+within 4 "512 GPUs of a SuperPOD, gather" "511, depth 2" topologies/superpod-h100-4su.xml -g 0-511 -c gather
+[ ! "$full" ] || within 20 "1024 GPUs of a SuperPOD, gather" "1023, depth 2" topologies/superpod-h100-4su.xml -c gather
+# Trees of equal servers come first; what grows then ends where it is too deep to be better.
+within 10 "16 servers on rails, broadcast" "8, depth 8" --synthetic "server:16 gpu:8 switch:300 net:25 rails" -c broadcast
+within 10 "$((16 * small)) servers of 16 GPUs and 8 NICs, broadcast" "16, depth 8" \
+	--synthetic "server:$((16 * small)) gpu:16 switch:150 nic:8@12 pcie:12" -c broadcast
+# More trees that are less deep are taken where the sum of trees and depth is less.
+oracle fabric abci 2 16 >"$work/t.json"
+within 10 "128 GPUs of racks, broadcast" "2, depth 13" "$work/t.json" -l all -c broadcast
+within 10 "9 servers of rings, broadcast" "3, depth 11" --synthetic "server:9 gpu:8 ring:25 net:25" -c broadcast
+
 # A broken budget still ends in a schedule that is right.
 oracle cluster 16 8 300 25 5 >"$work/t.json"
 "$blinkc" -q "$work/t.json" -c allgather --budget 20ms -o "$work/s.json" || not_ok "budget of 20 ms: exit $?"
