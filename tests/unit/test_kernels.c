@@ -11,22 +11,27 @@ enum { CALLS = 5 };
 
 /* ---- runs ---- */
 
+static int rounds_alone;		/* of rank 0, before the others make their first call */
+static uint64_t calls_alone;		/* those that it has ended by then */
+
 /* The calls of each rank one after the other, each rank for itself; rank r goes through call[r][0 .. n - 1]. */
 static void
 run_calls(struct gpus *g, struct call *(*call)[CALLS], int n)
 {
-	int at[MAX_RANKS], left = g->n;
+	int at[MAX_RANKS], left = g->n, alone = rounds_alone;
 	for (int r = 0; r < g->n; r++)
 		at[r] = -1;
 	while (left > 0) {
-		left = 0;
-		for (int r = 0; r < g->n; r++) {
+		left = alone;
+		calls_alone = alone > 0 ? g->state[0]->call : calls_alone;
+		for (int r = 0; r < (alone > 0 ? 1 : g->n); r++) {
 			if (at[r] < n && (at[r] < 0 || ended(&call[r][at[r]]->grid[r])) && ++at[r] < n) {
 				struct call *c = call[r][at[r]];
 				launch(c->kernel, r, c->blocks[r], c->threads, &c->given[r], &c->grid[r]);
 			}
 			left += at[r] < n;
 		}
+		alone -= alone > 0;
 		run_round();
 		stop_together(g);
 	}
@@ -85,6 +90,26 @@ random_job(void)
 		    below(2), -1);
 	}
 	bool good = run_same(g, list, CALLS);
+	gpus_free(g);
+	ctx_free(&ctx);
+	return good;
+}
+
+/* The root of a broadcast, whose values all fit into its readers' slots, ends two calls before they make their first,
+ * and no more: the third has the memory of the first. */
+static bool
+root_alone(bool packets)
+{
+	Ctx ctx;
+	ctx_init(&ctx);
+	struct gpus *g = gpus_new(3);
+	const struct plan *plan = built_in_plan(&ctx, g, BROADCAST, false);
+	struct call *list[CALLS];
+	for (int i = 0; i < CALLS; i++)
+		list[i] = new_call(g, plan, blinkFloat32, blinkSum, 7, packets, 0);
+	rounds_alone = 2000;
+	bool good = run_same(g, list, CALLS) && calls_alone == 2;
+	rounds_alone = 0;
 	gpus_free(g);
 	ctx_free(&ctx);
 	return good;
@@ -171,6 +196,7 @@ main(int argc, char **argv)
 	alarm(300);
 	ok(all_types(false), "every type and operation, by flags");
 	ok(all_types(true), "every type and operation, by packets");
+	ok(root_alone(false) && root_alone(true), "a root waits for the readers of the call before the last");
 	uneven = true;
 	ok(times(jobs, random_job), "calls of random plans, one after the other");
 	uneven = false;
