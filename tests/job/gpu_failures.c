@@ -120,7 +120,7 @@ stopped(struct rank *me)
 	raise(SIGSTOP);
 }
 
-/* While many calls are in the stream: each of them is told to stop, and all end soon. */
+/* A rank dies while others have many calls in their streams: all of these calls end soon. */
 void
 killed_in_queue(struct rank *me)
 {

@@ -70,8 +70,8 @@ tested(struct rank *me)
 	job_leave(me, comm);
 }
 
-/* Two ranks make broadcasts before the others begin, who then receive what was sent for each. They are the roots of
- * `turn` broadcasts each, in turns, of which there are `made` of so many elements. */
+/* Two ranks make broadcasts before the others begin, who then receive what was sent for each. The two are the root in
+ * turns, for `turn` broadcasts at a time, until `made` broadcasts of `count` elements are made. */
 static void
 run_ahead(struct rank *me, int turn, int made, size_t count)
 {

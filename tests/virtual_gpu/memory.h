@@ -13,7 +13,7 @@ struct block {
 	bool shareable;			/* may be exported by file descriptor */
 };
 
-/* What new memory has, up to so many bytes. */
+/* The byte that fills new memory, at most its first JUNK_BYTES. */
 enum { JUNK = 0xdb, JUNK_BYTES = 1 << 20 };
 
 enum block_use { BLOCK_ALLOC, BLOCK_VMM };
