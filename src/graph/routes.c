@@ -388,6 +388,41 @@ sparse_paths(Search *s, int end, bool into, int64_t *distance, int *hop)
 	}
 }
 
+Status
+search_links_new(Ctx *ctx, const Topology *topo, Search *out)
+{
+	Search s = { .topo = topo };
+	TRY(TEMP(ctx, s.heap, topo->n_vertices));
+	TRY(TEMP(ctx, s.place, topo->n_vertices));
+	*out = s;
+	return OK;
+}
+
+void
+search_link_paths(Search *s, const int64_t *price, int source, int64_t *distance, int *link)
+{
+	const Topology *topo = s->topo;
+	int size = 0;
+	for (int v = 0; v < topo->n_vertices; v++)
+		distance[v] = s->place[v] = link[v] = -1;
+	distance[source] = 0;
+	heap_set(s, size++, source);
+	while (size > 0) {
+		int v = heap_take(s, distance, &size);
+		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
+			int l = topo->out[i], w = topo->link[l].to;
+			int64_t far = distance[v] + price[l];
+			if (distance[w] >= 0 && far >= distance[w])
+				continue;
+			distance[w] = far;
+			link[w] = l;
+			if (s->place[w] < 0)
+				heap_set(s, size++, w);
+			heap_rise(s, distance, s->place[w]);
+		}
+	}
+}
+
 void
 search_shortest_paths(Search *s, int end, bool into, int64_t *distance, int *hop)
 {

@@ -72,6 +72,12 @@ int search_cheapest_hop(const Search *search, int src, int dst);
  * -1. Dijkstra. */
 void search_shortest_paths(Search *search, int end, bool into, int64_t *distance, int *hop);
 
+/* The same over links, through switches and other ranks: as far as hops lead where no pair has a route of its own
+ * (Topology.route), in O(m log n) instead of O(n^2) and all hops. distance, link: of each vertex; the link that enters
+ * it. price: one per link, >= 0. Needs no other prices; search_links_new: a search that has only this work space. */
+Status search_links_new(Ctx *ctx, const Topology *topo, Search *out);
+void search_link_paths(Search *search, const int64_t *price, int source, int64_t *distance, int *link);
+
 /* Cheapest arborescence out of (into) root: hop[v] is the hop that enters (leaves) rank v, -1 at the root. Returns
  * its cost, or -1 where a rank has none. Chu and Liu 1965, Edmonds 1967; Tarjan's mergeable heaps, O(m log n). Of those
  * with the same cost it takes a shallow one. */

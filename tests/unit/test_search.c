@@ -300,6 +300,39 @@ routes(Ctx *ctx)
 	return report(wrong + (known < 10000), "routes behind switches that one link leaves");
 }
 
+/* Over links through switches and other ranks: as far as hops lead, and each path costs its distance. */
+static int
+link_paths(Ctx *ctx)
+{
+	int wrong = 0, reached = 0;
+	for (int round = 0; round < 4000; round++) {
+		struct fabric f;
+		Search s, links;
+		int64_t by_hops[4], distance[VERTICES];
+		int hop[4], enter[VERTICES];
+		ArenaMark run = arena_mark(&ctx->run), scratch = arena_mark(&ctx->scratch);
+		if (make_fabric(ctx, &f) != OK || search_new(ctx, &f.topo, &s) != OK
+		    || search_links_new(ctx, &f.topo, &links) != OK)
+			return report(1, "paths over links: no memory");
+		search_price(&s, f.price);
+		for (int u = 0; u < 4; u++) {
+			search_shortest_paths(&s, u, false, by_hops, hop);
+			search_link_paths(&links, f.price, u, distance, enter);
+			for (int v = 0; v < 4; v++) {
+				wrong += distance[v] != by_hops[v] || (enter[v] < 0) != (v == u || by_hops[v] < 0);
+				for (int at = v; distance[v] >= 0 && at != u; at = f.link[enter[at]].from) {
+					by_hops[v] -= f.price[enter[at]];
+					reached += at == v;
+				}
+				wrong += distance[v] >= 0 && by_hops[v] != 0;
+			}
+		}
+		arena_release(&ctx->scratch, scratch);
+		arena_release(&ctx->run, run);
+	}
+	return report(wrong + (reached < 10000), "paths over links are as long as paths of hops");
+}
+
 /* ---- flows ---- */
 
 /* What leaves a side, of links, sources and sinks. */
@@ -485,8 +518,8 @@ main(void)
 {
 	Ctx ctx;
 	ctx_init(&ctx);
-	int failed = arborescences(&ctx) + limited(&ctx) + spanning_trees(&ctx) + routes(&ctx) + flows(&ctx)
-	    + alike_bounds(&ctx) + twins(&ctx);
+	int failed = arborescences(&ctx) + limited(&ctx) + spanning_trees(&ctx) + routes(&ctx) + link_paths(&ctx)
+	    + flows(&ctx) + alike_bounds(&ctx) + twins(&ctx);
 	ctx_free(&ctx);
 	return failed != 0;
 }

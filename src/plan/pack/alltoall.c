@@ -75,19 +75,6 @@ paid(const struct paths *p, int demand)
 	return length_of(p->y, &p->key[demand]) + row;
 }
 
-/* The shortest path to a rank under y in doubles. */
-static double
-distance_to(const struct paths *p, int from, int to)
-{
-	double sum = 0;
-	for (int v = to; v != from; v = p->search.hop[p->hop[v]].src) {
-		int link[LIMIT_ROUTE_LINKS], n = search_route(&p->search, p->hop[v], link);
-		for (int i = 0; i < n; i++)
-			sum += p->y[link[i]];
-	}
-	return sum;
-}
-
 /* All that gain. *bound: what y proves. */
 static Status
 find_gains(struct paths *p, struct gain *gain, int *n, double *bound)
@@ -101,11 +88,11 @@ find_gains(struct paths *p, struct gain *gain, int *n, double *bound)
 		p->y[l] += 0.1 * p->trifle / p->capacity[l] * fmin(1, 2 * least);
 	paths_price(p, p->y);
 	for (int from = 0; from < p->n_ranks; from++) {
-		search_shortest_paths(&p->search, from, false, p->distance, p->hop);
+		paths_from(p, from);
 		for (int to = 0; to < p->n_ranks; to++) {
 			int d = paths_demand(p, from, to);
 			cost += (double)p->distance[to];
-			double more = from == to ? 0 : paid(p, d) - distance_to(p, from, to);
+			double more = from == to ? 0 : paid(p, d) - paths_cost(p, from, to);
 			if (more > p->trifle)
 				gain[(*n)++] = (struct gain){ more, d };
 		}
@@ -140,7 +127,7 @@ add_detours(struct paths *p, struct gain *gain, int n, int *n_added)
 		Demand d = collective_demand(ALLTOALL, p->n_ranks, -1, gain[i].demand);
 		bool added;
 		if (d.from != from)
-			search_shortest_paths(&p->search, d.from, false, p->distance, p->hop);
+			paths_from(p, d.from);
 		from = d.from;
 		TRY(add_detour(p, d.from, d.to, &added));
 		*n_added += added;
@@ -366,11 +353,11 @@ make_bound(struct paths *p, Bound *out, bool *fits)
 {
 	int shares = collective_shares(ALLTOALL, p->n_ranks);
 	Wide sum = 0, cost = 0;
-	search_price(&p->search, p->price);
+	paths_use_prices(p);
 	for (int l = 0; l < p->n_links; l++)
 		sum += (Wide)p->topo->link[l].capacity * p->price[l];
 	for (int from = 0; from < p->n_ranks; from++) {
-		search_shortest_paths(&p->search, from, false, p->distance, p->hop);
+		paths_from(p, from);
 		for (int to = 0; to < p->n_ranks; to++)
 			cost += p->distance[to];
 	}
@@ -430,16 +417,17 @@ paths_new(Ctx *ctx, const Topology *topo, struct paths *p)
 {
 	double mean = 0;
 	*p = (struct paths){ .ctx = ctx, .topo = topo, .n_ranks = topo->n_ranks, .n_links = topo->n_links,
-		.n_demands = collective_demands(ALLTOALL, topo->n_ranks), .price_bits = SEARCH_PRICE_BITS - 2 };
-	TRY(search_new(ctx, topo, &p->search));
+		.n_demands = collective_demands(ALLTOALL, topo->n_ranks), .price_bits = SEARCH_PRICE_BITS - 2,
+		.by_hops = topo->route != NULL };
+	TRY(p->by_hops ? search_new(ctx, topo, &p->search) : search_links_new(ctx, topo, &p->search));
 	TRY(TEMP(ctx, p->key, p->n_demands));
 	TRY(TEMP(ctx, p->load, p->n_links));
 	TRY(TEMP(ctx, p->capacity, p->n_links));
 	TRY(TEMP(ctx, p->y, p->n_links));
 	TRY(TEMP(ctx, p->best_y, p->n_links));
 	TRY(TEMP(ctx, p->price, p->n_links));
-	TRY(TEMP(ctx, p->distance, p->n_ranks));
-	TRY(TEMP(ctx, p->hop, p->n_ranks));
+	TRY(TEMP(ctx, p->distance, topo->n_vertices));
+	TRY(TEMP(ctx, p->enter, topo->n_vertices));
 	for (int l = 0; l < p->n_links; l++)
 		mean += (double)topo->link[l].capacity / p->n_links;
 	for (int l = 0; l < p->n_links; l++)

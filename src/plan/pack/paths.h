@@ -24,6 +24,7 @@ struct paths {
 	Ctx *ctx;
 	const Topology *topo;
 	Search search;
+	bool by_hops;		/* pairs have routes of their own (Topology.route); else paths may take any links */
 	int n_ranks, n_links, n_demands;
 	double *capacity;	/* of links, relative to their mean */
 
@@ -40,7 +41,7 @@ struct paths {
 	int64_t *price;		/* as the searches have them, */
 	int price_bits;		/* the highest of so many bits */
 	int64_t *distance;	/* of ranks from the source of the last search */
-	int *hop;		/* that enters each */
+	int *enter;		/* the link that enters each vertex on its path, or the hop that enters each rank */
 
 	/* GLPK. */
 	glp_prob *lp;
@@ -67,8 +68,15 @@ struct paths {
 /* y as integers: of what the searches use from now on. */
 void paths_price(struct paths *p, const double *y);
 
+void paths_use_prices(struct paths *p);	/* p->price has changed */
+
+void paths_from(struct paths *p, int from);	/* shortest paths from a source to all ranks */
+
 /* The shortest path from a source to a rank; the source is that of the last search. In the scratch arena. */
 Status paths_take(struct paths *p, int from, int to, struct path *out);
+
+/* Its price under y in doubles. */
+double paths_cost(const struct paths *p, int from, int to);
 
 /* What no fullest link has less load than, by these prices: sum of distances / sum of capacity * price. */
 double paths_bound(struct paths *p, const double *y);

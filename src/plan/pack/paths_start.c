@@ -107,10 +107,10 @@ sweep(struct start *s, int number)
 	for (int from = 0; from < p->n_ranks; from++) {
 		for (int l = 0; l < p->n_links; l++)
 			s->price[l] = number == 0 ? p->y[l] : price_of_change(s, l, 1);
-		if (number > 0 && out_of_time(p->ctx, 50 * (int64_t)p->search.n_hops))
+		if (number > 0 && out_of_time(p->ctx, 50 * (int64_t)p->n_links))
 			return OK;
 		paths_price(p, s->price);
-		search_shortest_paths(&p->search, from, false, p->distance, p->hop);
+		paths_from(p, from);
 		TRY(route_source(s, from, number == 0));
 	}
 	if (number > 0)
