@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH 0.02	/* by which prices may miss the best known, relative; */
-#define NEAR_ZERO 0.002	/* and of the price of a link of mean capacity where that is 1 on the average */
+#define WIDTH 0.1	/* by which prices may miss the best known, relative; */
+#define NEAR_ZERO 0.01	/* and of the price of a link of mean capacity where that is 1 on the average */
 
 #define LEAST_GAIN 1e-9	/* of a price, likewise */
 #define NO_EXCESS 1e-8	/* paths */

@@ -87,7 +87,8 @@ int paths_demand(const struct paths *p, int from, int to);
 
 /* ---- paths_start.c ------------------------------------------------------------------------------------------- */
 
-/* A key path for each demand, so that the loads of links are near each other where prices want it, and p->best_y. */
+/* A key path for each demand, so that the loads of links are near each other where prices want it, a few detours that
+ * cost about as much, and p->best_y. */
 Status paths_start(struct paths *p);
 
 /* ---- paths_master.c ------------------------------------------------------------------------------------------ */

@@ -6,23 +6,27 @@
  * and a demand changes its path wherever that lowers the sum. Sources are searched from in turn, under what one more
  * path over each link costs; whether a path is better is counted with the loads as they are then. After each sweep y
  * takes over a part of what the loads miss the target by, so that loads come to within a path of the target where they
- * can, and the mean of y is a good guess at the prices of the optimum: its bound is within 1e-4 of it.
+ * can, and the mean of y is a good guess at the prices of the optimum: its bound is within 1e-4 of it. Paths that were
+ * the best in the last sweeps, but for the last of them, are the first detours: they cost about as much.
  * From: Hestenes 1969 and Powell 1969 for the method of multipliers; whole paths are ours. */
+#include "base/array.h"
 #include "plan/pack/paths.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { SWEEPS = 60 };
+enum { SWEEPS = 90, SWEEPS_KEPT = 10, PATHS_KEPT = 2 };	/* of which paths are kept, and of a demand */
 
 #define HOP_PRICE 0.02	/* of a link of mean capacity, whatever its load: where links have room, paths are short */
 
 struct start {
 	struct paths *p;
 	double stiffness, target;
+	bool keeps;		/* the paths that demands leave */
 	double *price;		/* of one more path */
 	char *used;		/* by the new path */
 	double *sum_y;		/* of the second half of the sweeps */
+	struct path *kept;	/* PATHS_KEPT of each demand, the last first */
 };
 
 /* What a path costs that comes (change 1) or leaves (change -1). */
@@ -63,6 +67,38 @@ cost_of(const struct paths *p, const struct path *path)
 	return sum;
 }
 
+static bool
+same_path(const struct path *a, const struct path *b)
+{
+	return a->n == b->n && memcmp(a->link, b->link, (size_t)a->n * sizeof *a->link) == 0;
+}
+
+/* Its last paths, all different. */
+static void
+keep_path(struct start *s, int demand, const struct path *path)
+{
+	struct path *kept = s->kept + (size_t)demand * PATHS_KEPT;
+	for (int i = 0; i < PATHS_KEPT; i++)
+		if (kept[i].n > 0 && same_path(&kept[i], path))
+			return;
+	memmove(kept + 1, kept, (PATHS_KEPT - 1) * sizeof *kept);
+	kept[0] = *path;
+}
+
+static Status
+add_kept(struct start *s)
+{
+	struct paths *p = s->p;
+	for (int i = 0; i < p->n_demands * PATHS_KEPT; i++) {
+		int d = i / PATHS_KEPT;
+		if (s->kept[i].n == 0 || same_path(&s->kept[i], &p->key[d]))
+			continue;
+		TRY(GROW_TEMP(p->ctx, p->detour, p->n_detours, p->room));
+		p->detour[p->n_detours++] = (struct detour){ .demand = d, .path = s->kept[i] };
+	}
+	return OK;
+}
+
 /* All demands of a source, under the prices of the last search. */
 static Status
 route_source(struct start *s, int from, bool first)
@@ -80,6 +116,8 @@ route_source(struct start *s, int from, bool first)
 		}
 		if (!first)
 			paths_add_load(p, key, -1);
+		if (s->keeps)
+			keep_path(s, paths_demand(p, from, to), key);
 		*key = path;
 		paths_add_load(p, key, 1);
 	}
@@ -141,17 +179,19 @@ keep_prices(struct start *s)
 Status
 paths_start(struct paths *p)
 {
-	const double first = 0.05, last = 0.003;
+	const double first = 0.05, last = 0.002;
 	struct start s = { .p = p, .stiffness = first };
 	TRY(TEMP(p->ctx, s.price, p->n_links));
 	TRY(TEMP(p->ctx, s.used, p->n_links));
 	TRY(TEMP(p->ctx, s.sum_y, p->n_links));
+	TRY(TEMP(p->ctx, s.kept, (size_t)p->n_demands * PATHS_KEPT));
 	for (int l = 0; l < p->n_links; l++)
 		p->y[l] = 1 / p->capacity[l];
 	for (int number = 0; number <= SWEEPS && !p->ctx->late; number++) {
+		s.keeps = number >= SWEEPS - SWEEPS_KEPT;
 		TRY(sweep(&s, number));
 		s.stiffness *= pow(last / first, 1.0 / SWEEPS);
 	}
 	keep_prices(&s);
-	return OK;
+	return add_kept(&s);
 }
