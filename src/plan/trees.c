@@ -516,11 +516,45 @@ raise_unequal(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask
 	return OK;
 }
 
+/* Is its rate this part of the bound? pack: may be NULL. */
+static bool
+is_at(const Topology *topo, const Ask *ask, const Bound *bound, const Packing *pack, double part)
+{
+	Frac rate;
+	return pack && pack_rate(pack, ask->coll, topo->n_ranks, &rate)
+	    && frac_double(rate) >= frac_double(bound->rate) * part * (1 - RATE_ROUNDING);
+}
+
+/* More switches than one for each server, and some between them: a search over routes through all takes long. */
+static bool
+has_nics(const Topology *topo)
+{
+	return topo->n_nodes > 0 && topo->n_vertices - topo->n_ranks > 2 * topo->n_nodes
+	    && topo->n_ranks > FLOW_RANKS;
+}
+
+/* Over many ranks, where the packing misses `near` of the bound, or there is none: trees over servers, and then in
+ * these, if their rate is higher. They may be deep. */
+static Status
+raise_by_servers(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, double near, Packing **pack)
+{
+	Packing *other;
+	Frac rate, known;
+	if (topo->n_ranks <= FLOW_RANKS || topo_active(topo) || is_at(topo, ask, bound, *pack, near))
+		return OK;
+	TRY(pack_two_level(ctx, topo, ask->coll, ask->root, bound, &other));
+	if (other && (!*pack || (pack_rate(*pack, ask->coll, topo->n_ranks, &known)
+	    && pack_rate(other, ask->coll, topo->n_ranks, &rate) && frac_cmp(rate, known) > 0)))
+		*pack = other;
+	return OK;
+}
+
 Status
 plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
     Bound *proof)
 {
 	enum { MANY_ORBITS = 64 };	/* of a linear program that takes minutes */
+	const double near = 0.995;	/* of the bound, by shallow trees: others are much deeper */
 	Packing *greedy = NULL, *pack = NULL, *lower = NULL;
 	Frac rate, other;
 	*proof = *bound;
@@ -528,7 +562,12 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 		TRY(pack_rooted(ctx, topo, ask->coll, ask->root, bound, &pack));
 		bool best = pack && pack_rate(pack, ask->coll, topo->n_ranks, &rate)
 		    && frac_cmp(rate, bound->rate) >= 0;
-		TRY(pack_greedy(ctx, topo, bound, ask, best ? pack : NULL, &greedy));
+		if (!pack && has_nics(topo))
+			TRY(raise_by_servers(ctx, topo, bound, ask, 1, &greedy));
+		if (!is_at(topo, ask, bound, greedy, 1))
+			TRY(pack_greedy(ctx, topo, bound, ask, best ? pack : NULL, &greedy));
+		if (!best)
+			TRY(raise_by_servers(ctx, topo, bound, ask, 1, &greedy));
 		pack = NULL;
 	}
 	bool known = greedy && pack_rate(greedy, ask->coll, topo->n_ranks, &rate);
@@ -540,6 +579,8 @@ plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *boun
 		TRY(pack_unequal(ctx, topo, ask->coll, bound, &pack, &lower));
 		if (pack || lower || sym->n_representatives > MANY_ORBITS)
 			TRY(raise_unequal(ctx, topo, bound, ask, pack ? &pack : &lower));
+		if (sym->n_representatives > MANY_ORBITS)
+			TRY(raise_by_servers(ctx, topo, bound, ask, near, pack ? &pack : &lower));
 	}
 	if (lower && sym->n_representatives > MANY_ORBITS) {
 		if (topo->n_ranks <= FLOW_RANKS)

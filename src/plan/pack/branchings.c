@@ -384,38 +384,50 @@ orient(struct branchings *b, Supply *supply, int64_t *capacity, int *root, bool 
 }
 
 Status
-pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out)
+pack_branchings_of(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Frac rate, const int64_t *shares,
+    Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	int demands = collective_demands(ask->coll, topo->n_ranks), root = ask->root;
 	Supply supply = { .topo = topo, .into = ask->coll != ALLREDUCE && collective_reduces(ask->coll) };
-	int64_t *capacity, *owed, units;
+	int64_t *capacity, *owed, units, parts = shares ? 0 : demands;
 	struct branchings *b;
 	bool fits = true;
-	Frac rate;
 	*out = NULL;
-	if (!is_served(topo, ask->coll)
-	    || !frac_div(bound->rate, (Frac){ collective_shares(ask->coll, topo->n_ranks), 1 }, &rate))
+	for (int r = 0; r < topo->n_ranks && shares; r++)
+		parts += shares[r];
+	if (!is_served(topo, ask->coll))
 		return OK;
 	TRY(TEMP(ctx, capacity, topo->n_links));
 	TRY(TEMP(ctx, owed, topo->n_ranks));
 	TRY(TEMP(ctx, b, 1));
 	*b = (struct branchings){ .ctx = ctx, .topo = topo, .n = topo->n_ranks, .supply = &supply };
-	if (find_unit(topo, rate, demands, &b->unit, capacity, &units)) {
+	if (find_unit(topo, rate, (int)parts, &b->unit, capacity, &units)) {
 		supply.capacity = capacity;
 		supply.owed = owed;
-		supply.total = units * demands;
+		supply.total = units * parts;
 		if (ask->coll == ALLREDUCE)
 			TRY(orient(b, &supply, capacity, &root, &fits));
 		for (int r = 0; r < topo->n_ranks; r++)
-			owed[r] = demands > 1 || r == root ? supply.total / demands : 0;
+			owed[r] = demands > 1 ? units * (shares ? shares[r] : 1) : r == root ? supply.total : 0;
 		if (fits)
 			TRY(pack_supply(b, ask, &supply, out));
 		if (ask->coll == ALLREDUCE && !supply.opposite)
 			TRY(pack_directions(b, ask, &supply, bound, out));
 	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+Status
+pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out)
+{
+	Frac rate;
+	*out = NULL;
+	if (!frac_div(bound->rate, (Frac){ collective_shares(ask->coll, topo->n_ranks), 1 }, &rate))
+		return OK;
+	TRY(pack_branchings_of(ctx, topo, bound, ask, rate, NULL, out));
 	if (*out)
 		log_verbose(ctx, "flows: %d trees, at the bound", (*out)->n_trees);
-	arena_release(&ctx->scratch, mark);
 	return OK;
 }

@@ -93,6 +93,17 @@ Status pack_greedy(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask
  * From: Edmonds 1973; Lovasz 1976; Berczi and Frank 2010 (branchings.c). Cost: for each root one maximum flow for each
  * arc at most, and one for each rank and tree, mostly far fewer; a flow over 256 ranks of 4 links takes about 20 us. */
 Status pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
+/* The same at this rate, bytes/s, of each demand. shares: of an allgather or reducescatter, the demand of rank r is
+ * shares[r] times that, shares[r] > 0; NULL: once. bound: read where the directions of an allreduce differ. */
+Status pack_branchings_of(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Frac rate,
+    const int64_t *shares, Packing **out);
+
+/* Broadcast, reduce, allreduce, allgather or reducescatter over a cluster, each server of which has a switch of its
+ * own: trees over servers by flows, and over the GPUs inside of each (two_level.c). bound: of the same request.
+ * *out: at the bound where that is of whole servers and their switches have room, else below it; NULL where the machine
+ * is another one, where flows find no trees, and where a schedule of them would be too large. Demands are in order.
+ * Fails: NO_MEMORY. Cost: flows over as many ranks as there are servers, and that of writing its edges down. */
+Status pack_two_level(Ctx *ctx, const Topology *topo, Collective coll, int root, const Bound *bound, Packing **out);
 
 /* Allreduce, allgather or reducescatter over a cluster whose servers differ in size, in the rate of their GPUs, or in
  * the networks that they reach, each with a switch of its own: few trees of one hop between servers (unequal.c).
