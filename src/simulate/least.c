@@ -18,15 +18,17 @@ farthest(const SimPlan *plan, const SimAsk *ask, int from, int only, Clocks *clo
 	int64_t most = 0;
 	for (int v = 0; v < topo->n_vertices; v++)
 		done[v] = false;
-	for (clocks_set(clocks, from, 0); clocks->n > 0;) {
-		int v = clocks_pop(clocks);
+	for (clocks_set(clocks, from, 0); clocks_any(clocks);) {
+		int v = clocks_first(clocks);
+		int64_t now = clocks_time(clocks);
+		clocks_unset(clocks, v);
 		done[v] = true;
 		if (v < topo->n_ranks && (only < 0 || v == only))
-			most = clocks->time[v];
+			most = now;
 		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
 			const Link *link = &topo->link[topo->out[i]];
-			int64_t then = clocks->time[v] + sim_link_latency(ask, link);
-			if (!done[link->to] && (clocks->place[link->to] < 0 || then < clocks->time[link->to]))
+			int64_t then = now + sim_link_latency(ask, link);
+			if (!done[link->to] && then < clocks_time_of(clocks, link->to))
 				clocks_set(clocks, link->to, then);
 		}
 	}

@@ -28,8 +28,8 @@
  * and for hundreds. Only a step that another link bounds from now on goes on by the clock of that one, with what it has
  * still to get. In which order, and by which of several links with one level, does not matter: all count the same.
  *
- * The next end of each link is in a heap of times, often one that is too soon: by the level that the link had and a
- * sixteenth more. It is found again when the level rises beyond that, or when it comes first.
+ * The next end of each link is in a tournament of times, often one that is too soon: by the level that the link had and
+ * a sixteenth more. It is found again when the level rises beyond that, or when it comes first.
  *
  * Everything that begins or ends at one time is counted before anything gets a new level: so the steps of equal trees,
  * which begin and end together, cost one look at each link, not one for each pair of them. */
@@ -269,7 +269,7 @@ time_of_end(const struct run *run, struct link_run *link, Wide level)
 static inline void
 find_first(struct run *run)
 {
-	for (int l; run->clocks.n > 0 && run->link[l = run->clocks.heap[0].id].early;) {
+	for (int l; clocks_any(&run->clocks) && run->link[l = clocks_first(&run->clocks)].early;) {
 		struct link_run *link = &run->link[l];
 		link->early = false;
 		link->fastest = link->level;
@@ -450,7 +450,7 @@ links_enter(struct run *run, int slot)
 int
 links_leave(struct run *run)
 {
-	int l = run->clocks.heap[0].id;
+	int l = clocks_first(&run->clocks);
 	struct link_run *link = &run->link[l];
 	int f = run->end[link->first].flow;
 	struct flow_run *flow = &run->flow[f];
@@ -462,7 +462,7 @@ links_leave(struct run *run)
 	else
 		remove_end(run, f);
 	if (link->n_ends == 0 || run->end[link->first].end > clock)
-		clocks_pop(&run->clocks);
+		clocks_unset(&run->clocks, l);
 	find_first(run);
 	count_step(run, flow, -run->net->hop[run->active[slot].hop].weight);
 	if (flow->head == NO_SLOT)
@@ -712,7 +712,7 @@ links_share(struct run *run)
 	for (; run->stale.n > 0; run->stale.n--)
 		set_time(run, run->stale.link[run->stale.n - 1]);
 	find_first(run);
-	if (run->clocks.n > 0 && run->clocks.heap[0].time == SIM_TIME_MOST)
+	if (clocks_time(&run->clocks) == SIM_TIME_MOST)
 		return fail(run->ctx, LIMIT, "%s: a message of %lld bytes takes more than 53 days",
 		    run->net->plan->sched->topo->name, (long long)run->ask->m);
 	return OK;

@@ -370,7 +370,7 @@ happen(struct program *p)
 			TRY(go_on(p, t));
 		} else if (!run_next_time(&p->run, &time) || time > p->run.now) {
 			return links_share(&p->run);
-		} else if (events_left(&p->run.events) && events_time(&p->run.events) == time) {
+		} else if (events_time(&p->run.events) == time) {
 			TRY(take_event(p));
 		} else {
 			TRY(next_state(p, links_leave(&p->run)));

@@ -1,87 +1,18 @@
 #include "simulate/queue.h"
 #include "base/array.h"
-#include "base/frac.h"
 
 Status
 clocks_new(Ctx *ctx, int n, Clocks *out)
 {
-	*out = (Clocks){ .n = 0 };
-	TRY(TEMP(ctx, out->heap, (size_t)n + 1));
-	TRY(TEMP(ctx, out->place, n));
-	TRY(TEMP(ctx, out->time, n));
-	for (int i = 0; i < n; i++)
-		out->place[i] = -1;
+	*out = (Clocks){ .first_leaf = 1 };
+	while (out->first_leaf < n)
+		out->first_leaf *= 2;
+	TRY(TEMP(ctx, out->node, 2 * (size_t)out->first_leaf));
+	for (int i = 0; i < 2 * out->first_leaf; i++)
+		out->node[i].time = INT64_MAX;
+	for (int i = 0; i < out->first_leaf; i++)
+		out->node[out->first_leaf + i].id = i;
 	return OK;
-}
-
-/* Without branches, as half of them would be guessed wrong. */
-static inline bool
-sooner(Clock a, Clock b)
-{
-	return ((Wide)a.time << 32 | a.id) < ((Wide)b.time << 32 | b.id);
-}
-
-static inline void
-put(Clocks *q, int at, Clock clock)
-{
-	q->heap[at] = clock;
-	q->place[clock.id] = at;
-}
-
-static void
-rise(Clocks *q, int at, Clock clock)
-{
-	for (; at > 0 && sooner(clock, q->heap[(at - 1) / 2]); at = (at - 1) / 2)
-		put(q, at, q->heap[(at - 1) / 2]);
-	put(q, at, clock);
-}
-
-static void
-sink(Clocks *q, int at, Clock clock)
-{
-	for (int next; (next = 2 * at + 1) < q->n; at = next) {
-		next += (next + 1 < q->n) & sooner(q->heap[next + 1], q->heap[next]);
-		if (!sooner(q->heap[next], clock))
-			break;
-		put(q, at, q->heap[next]);
-	}
-	put(q, at, clock);
-}
-
-void
-clocks_set(Clocks *q, int id, int64_t time)
-{
-	int at = q->place[id];
-	bool later = at >= 0 && time > q->time[id];
-	q->time[id] = time;
-	if (later)
-		sink(q, at, (Clock){ time, id });
-	else
-		rise(q, at >= 0 ? at : q->n++, (Clock){ time, id });
-}
-
-int
-clocks_pop(Clocks *q)
-{
-	int id = q->heap[0].id;
-	q->place[id] = -1;
-	if (--q->n > 0)
-		sink(q, 0, q->heap[q->n]);
-	return id;
-}
-
-void
-clocks_unset(Clocks *q, int id)
-{
-	int at = q->place[id];
-	q->place[id] = -1;
-	if (at < 0 || at == --q->n)
-		return;
-	Clock last = q->heap[q->n];
-	if (at > 0 && sooner(last, q->heap[(at - 1) / 2]))
-		rise(q, at, last);
-	else
-		sink(q, at, last);
 }
 
 /* ---- events ---- */
@@ -108,8 +39,9 @@ more_lines(Ctx *ctx, Events *q)
 	for (int i = 0; i < q->n_lines; i++)
 		q->key[key_of(q, q->line[i].wait)] = i + 1;
 	TRY(clocks_new(ctx, n / 2, &heads));
-	for (int i = 0; i < q->heads.n; i++)
-		clocks_set(&heads, q->heads.heap[i].id, q->heads.heap[i].time);
+	for (int i = 0; i < q->n_lines; i++)
+		if (q->line[i].n > 0)
+			clocks_set(&heads, i, clocks_time_of(&q->heads, i));
 	q->heads = heads;
 	return OK;
 }
@@ -162,14 +94,14 @@ events_add(Ctx *ctx, Events *q, int64_t now, int64_t wait, int id, int step)
 Event
 events_pop(Events *q)
 {
-	int at = q->heads.heap[0].id;
+	int at = clocks_first(&q->heads);
 	Line *line = &q->line[at];
 	Event event = line->ring[line->first];
 	line->first = (line->first + 1) & (line->room - 1);
 	if (--line->n > 0)
 		clocks_set(&q->heads, at, line->ring[line->first].time);
 	else
-		clocks_pop(&q->heads);
+		clocks_unset(&q->heads, at);
 	return event;
 }
 

@@ -251,8 +251,7 @@ struct run {
 static inline bool
 run_next_time(const struct run *run, int64_t *out)
 {
-	int64_t clock = run->clocks.n ? run->clocks.heap[0].time : INT64_MAX;
-	int64_t event = events_left(&run->events) ? events_time(&run->events) : INT64_MAX;
+	int64_t clock = clocks_time(&run->clocks), event = events_time(&run->events);
 	*out = clock < event ? clock : event;
 	return *out < INT64_MAX;
 }

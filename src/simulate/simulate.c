@@ -317,7 +317,7 @@ simulate(struct run *run)
 		}
 		run->now = time;
 		do {
-			if (events_left(&run->events) && events_time(&run->events) == time)
+			if (events_time(&run->events) == time)
 				TRY(take_event(run));
 			else
 				TRY(next_state(run, links_leave(run)));
