@@ -5,8 +5,6 @@
 #include "plan/pack/lanes.h"
 #include "plan/pack/pack.h"
 
-#include <stdlib.h>
-
 /* ---- rows ---- */
 
 /* False: parallel links, links without an equal in the other direction, or too many of them. */
@@ -216,9 +214,9 @@ index_rows(struct trees *t)
 	return OK;
 }
 
-/* Hops from a rank to those that are farthest away in a tree: *farthest. */
+/* Hops from a rank to those that are farthest away in a tree. */
 static int
-hops_from(const struct trees *t, int rank, uint64_t rows, unsigned *farthest)
+hops_from(const struct trees *t, int rank, uint64_t rows)
 {
 	unsigned all = (1u << t->topo->n_ranks) - 1, reached = 1u << rank, last = reached;
 	int hops = 0;
@@ -229,31 +227,58 @@ hops_from(const struct trees *t, int rank, uint64_t rows, unsigned *farthest)
 		last = found & ~reached;
 		reached |= last;
 	}
-	*farthest = last;
 	return hops;
 }
 
-/* The root of an allreduce is the centre of its tree. A path between two ranks that are as far apart as any begins
- * where one ends that is the longest from some rank, and the centre is in its middle. */
+/* From the centre of a tree to the ranks that are farthest away: as often as its leaves can be taken off, with their
+ * edges, until no edge is left. */
+static int
+hops_from_centre(const struct trees *t, uint64_t rows)
+{
+	int hops = 0;
+	for (; rows; hops++) {
+		uint64_t of_leaves = 0;
+		for (int rank = 0; rank < t->topo->n_ranks; rank++) {
+			uint64_t of = rows & t->rows_from[rank];
+			of_leaves |= of & (of - 1) ? 0 : of;
+		}
+		rows &= ~of_leaves;
+	}
+	return hops;
+}
+
+/* The root of an allreduce is the centre of its tree. */
 static Status
 measure_depths(struct trees *t)
 {
 	TRY(TEMP(t->ctx, t->depth, t->n));
 	for (int i = 0; i < t->n; i++) {
-		unsigned farthest;
-		int hops = hops_from(t, t->root < 0 ? 0 : t->root, t->rows[i], &farthest);
-		if (t->root < 0)
-			hops = (hops_from(t, __builtin_ctz(farthest), t->rows[i], &farthest) + 1) / 2;
+		int hops = t->root < 0 ? hops_from_centre(t, t->rows[i]) : hops_from(t, t->root, t->rows[i]);
 		t->depth[i] = t->coll == ALLREDUCE ? 2 * hops : hops;
 	}
 	return OK;
 }
 
-static int
-by_rows(const void *a, const void *b)
+/* Ascending, by eight bits after the other. */
+static Status
+sort_trees(struct trees *t)
 {
-	const uint64_t *s = a, *t = b;
-	return (*s > *t) - (*s < *t);
+	enum { BITS = 8, KEYS = 1 << BITS };
+	uint64_t *to;
+	TRY(TEMP(t->ctx, to, t->n));
+	for (int shift = 0; shift < t->n_rows; shift += BITS) {
+		uint64_t *from = t->rows;
+		int first[KEYS + 1] = { 0 };
+		for (int i = 0; i < t->n; i++)
+			first[(from[i] >> shift) % KEYS + 1]++;
+		for (int key = 0; key < KEYS; key++)
+			first[key + 1] += first[key];
+		for (int i = 0; i < t->n; i++)
+			to[first[(from[i] >> shift) % KEYS]++] = from[i];
+		t->rows = to;
+		to = from;
+	}
+	return OK;
 }
 
 Status
@@ -269,7 +294,7 @@ trees_enumerate(Ctx *ctx, const Topology *topo, const Ask *ask, struct trees *ou
 	*all = t->n <= LIMIT_FEW_TREES;
 	if (!*all)
 		return OK;
-	qsort(t->rows, (size_t)t->n, sizeof *t->rows, by_rows);
+	TRY(sort_trees(t));
 	TRY(index_rows(t));
 	return measure_depths(t);
 }
