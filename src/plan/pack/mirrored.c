@@ -114,14 +114,19 @@ measure_choices(struct mirrored *f)
 static bool
 keep_cuts(struct mirrored *f, int j, uint64_t rows, int remaining)
 {
-	const Lanes *crosses[TREES_RANKS];
+	enum { EDGES = TREES_RANKS - 1 };	/* of a tree, the last of which may cross nothing */
+	static const Lanes none[MIRRORED_CUTS / LANES];
+	const Lanes *crosses[EDGES];
 	int n = 0;
 	int16_t w = (int16_t)f->weight[j], need = (int16_t)remaining;
 	for (uint64_t rest = rows; rest; rest &= rest - 1)
 		crosses[n++] = f->crosses[__builtin_ctzll(rest)];
+	while (n < EDGES)
+		crosses[n++] = none;
 	for (int i = 0; i < f->n_cuts / LANES; i++) {
 		Lanes times = crosses[0][i];
-		for (int e = 1; e < n; e++)
+#pragma GCC unroll 8
+		for (int e = 1; e < EDGES; e++)
 			times += crosses[e][i];
 		Lanes left = f->cut[j][i] - times * w;
 		f->cut[j + 1][i] = left;
