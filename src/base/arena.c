@@ -8,7 +8,7 @@
 
 /* Of a first block, and of the largest; in between a block has twice the bytes of the one before. SPARSE_LEAST: of
  * larger arrays of zeros only what is written is to take memory; the others are in large pages all the same. */
-enum { BLOCK_BYTES = 64 << 10, BLOCK_MOST = 4 << 20, SPARSE_LEAST = 32 << 20 };
+enum { BLOCK_BYTES = 64 << 10, BLOCK_SMALL = 256 << 10, BLOCK_MOST = 4 << 20, SPARSE_LEAST = 32 << 20 };
 
 struct arena_block {
 	struct arena_block *before;
@@ -41,6 +41,8 @@ add_block(Arena *arena, size_t need, bool zeroed)
 	size_t bytes = BLOCK_BYTES, mapped = 0, least = sizeof(struct arena_block) + need;
 	while (bytes < BLOCK_MOST && arena->last && bytes < 2 * arena->last->size)
 		bytes *= 2;
+	if (bytes > BLOCK_SMALL && bytes < PAGES_LEAST)
+		bytes = PAGES_LEAST;
 	if (bytes < least)
 		bytes = least;
 	struct arena_block *block = new_block(&bytes, zeroed, zeroed && need >= SPARSE_LEAST, &mapped);
