@@ -166,15 +166,15 @@ expect "128 A100 with NICs on rails without one, near the bound" oracle snippet 
 	    sys.exit(json.load(file)["ratio"] < 0.99)
 PY
 # Servers of 4 to 8 GPUs, some of which share no rail, more than 512 GPUs: trees over servers, and then in these.
-lost=$(oracle snippet - <<'PY'
+boxes=$(oracle snippet - <<'PY'
 import random
 draw = random.Random(1)
 print(",".join(f"s{s}/gpu{g}" for s in range(96) for g in sorted(draw.sample(range(8), 4 + s % 5))))
 PY
 )
 for case in "broadcast 8 rails" "reduce 8" "allgather 4 rails" "allreduce 8 rails" ${full:+"broadcast 4 rails" "broadcast 4" "reducescatter 4" "allreduce 4"}; do
-	read -r c nics rails <<<"$case"
-	expect "576 GPUs of 96 servers, $case, in 15 s of CPU" bash -c "ulimit -t 15 && '$blinkc' --summary json --synthetic 'server:96 gpu:8 switch:300 nic:$nics@25 pcie:24 $rails' -g '$lost' -c $c -o '$work/s.json' 2>'$work/err'"
+	read -r c n_nics on_rails <<<"$case"
+	expect "576 GPUs of 96 servers, $case, in 15 s of CPU" bash -c "ulimit -t 15 && '$blinkc' --summary json --synthetic 'server:96 gpu:8 switch:300 nic:$n_nics@25 pcie:24 $on_rails' -g '$boxes' -c $c -o '$work/s.json' 2>'$work/err'"
 	expect "576 GPUs of 96 servers, $case, checked" "$blinkc" check -q "$work/s.json"
 	expect "576 GPUs of 96 servers, $case, at the bound" oracle snippet - "$work/err" <<-'PY'
 		import json, sys
