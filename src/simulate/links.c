@@ -36,7 +36,7 @@
 #include "simulate/run.h"
 
 /* The level of a link that bounds no step: above all others. */
-#define UNBOUND ((Wide)1 << 100)
+#define UNBOUND ((Wide)1 << 104)
 
 /* Times of ends are found again when a level rises by more than one part in 2^SLACK_BITS. */
 enum { SLACK_BITS = 4 };
@@ -113,7 +113,7 @@ new_flows(struct run *run)
 static Wide
 work_of_link(const struct run *run, int l)
 {
-	return (Wide)run->net->rate[l] << (2 * RATE_BITS);
+	return (Wide)run->net->rate[l] << (2 * RATE_BITS + LEVEL_BITS);
 }
 
 /* Bytes that each link is to carry. */
@@ -167,11 +167,13 @@ look_ahead(struct run *run, struct link_run *link, int64_t bytes, int times)
 
 /* ---- clocks ---- */
 
-/* Levels are rounded down: with one more a clock is not behind, but where what a lower link leaves is rounded, too. */
+/* A level is rounded down, and so less than one too low; where links share in chains, those of lower links make the
+ * ones above differ by more, as often as the weights of their flows are times those bounded. So levels have LEVEL_BITS
+ * more than a clock counts; half of one unit of the clock, and one, are added, so that it is seldom behind. */
 static inline Wide
-speed_of(const struct link_run *link)
+speed_at(Wide level)
 {
-	return link->level + 1;
+	return ((level + (1 << (LEVEL_BITS - 1))) >> LEVEL_BITS) + 1;
 }
 
 /* What the clock of a link shows now. */
@@ -179,7 +181,7 @@ static inline Wide
 read_clock(const struct run *run, struct link_run *link)
 {
 	if (link->n_ends > 0)
-		link->clock += speed_of(link) * (run->now - link->read);
+		link->clock += speed_at(link->level) * (run->now - link->read);
 	link->read = run->now;
 	return link->clock;
 }
@@ -261,7 +263,7 @@ static int64_t
 time_of_end(const struct run *run, struct link_run *link, Wide level)
 {
 	Wide left = run->end[link->first].end - read_clock(run, link);
-	Wide wait = left > 0 ? (left - 1) / (level + 1) + 1 : 0;
+	Wide wait = left > 0 ? (left - 1) / speed_at(level) + 1 : 0;
 	return wait < SIM_TIME_MOST - run->now ? run->now + (int64_t)wait : SIM_TIME_MOST;
 }
 
@@ -472,14 +474,21 @@ links_leave(struct run *run)
 
 /* ---- links that are due ---- */
 
+/* A link that bounds nothing, as most ways into a GPU, goes on so while its flows leave something. */
+static inline bool
+is_idle(const struct link_run *link)
+{
+	return (link->n_bound == 0) & (link->level == UNBOUND) & (link->left >= link->taken_weights);
+}
+
 static void
 make_due(struct run *run, int l)
 {
 	struct due *due = run->due, one = { 0, l };
 	int at = run->n_due;
-	if (run->link[l].due)
+	if (run->link[l].due || is_idle(&run->link[l]))
 		return;
-	Wide level = run->link[l].level >> 8;
+	Wide level = run->link[l].level >> (8 + LEVEL_BITS);
 	one.level = level < INT64_MAX ? (int64_t)level : INT64_MAX;
 	run->link[l].due = true;
 	run->n_due++;
@@ -595,10 +604,12 @@ tell_others(struct run *run, int l)
 static bool
 fill_from_sums(const struct link_run *link, Wide *level)
 {
-	if (link->n_bound < link->n && link->left < (link->below + 1) * link->weights + link->taken_weights)
-		return false;
 	*level = link->n_bound > 0 ? link->left / link->weights : UNBOUND;
-	return true;
+	if (link->n_bound == link->n)
+		return true;
+	if (link->n_bound == 0)
+		return link->left >= link->taken_weights;
+	return *level > link->below && link->left - (link->below + 1) * link->weights >= link->taken_weights;
 }
 
 /* The level rises from that at which the link would bound all flows, and flows with lower ones are taken out. */

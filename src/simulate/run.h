@@ -5,7 +5,7 @@
 #include "simulate/queue.h"
 #include "simulate/simulate.h"
 
-enum { WEIGHT_ONE = 1 << 20, RATE_BITS = 20 };
+enum { WEIGHT_ONE = 1 << 20, RATE_BITS = 20, LEVEL_BITS = 12 };
 
 struct net_hop {
 	int segment;
@@ -171,22 +171,26 @@ struct value_run {
 	int next;		/* serial: of its hops, the one that is added next */
 };
 
+/* First what its neighbours look at, then what a new level needs. */
 struct link_run {
-	Wide level;		/* what it gives to each weight that it bounds: bytes/s << 2 * RATE_BITS */
+	Wide level;		/* to each weight that it bounds: 2^-(2 * RATE_BITS + LEVEL_BITS) bytes/s */
 	Wide left;		/* of its rate, by flows that others bound, at levels below its own */
-	int64_t weights;	/* of the flows that it bounds */
-	int64_t taken_weights;	/* of those others */
 	Wide below;		/* of those others none has a higher level */
-	int first;		/* of the list of flows that move on it, and of the heap of ends */
-	int n, n_bound;		/* of that list, and how many of it the link bounds: the first of it */
-	int n_ends;		/* of the heap */
-	bool changed;		/* what moves on it */
+	int64_t taken_weights;	/* of those others */
+	int n_bound;		/* flows that it bounds: the first of its list */
 	bool due;		/* its level is to be found again */
+	bool changed;		/* what moves on it */
 	bool stale;		/* in the list of links whose next end may be sooner */
 	bool early;		/* its time in run->clocks is that of the next end, or sooner */
+
 	Wide clock;		/* at `read` */
-	int64_t read;
 	Wide fastest;		/* the level up to which its next end is not before that time */
+	int64_t read;
+	int64_t weights;	/* of the flows that it bounds */
+	int first;		/* of the list of flows that move on it, and of the heap of ends */
+	int n;			/* of that list */
+	int n_ends;		/* of the heap */
+
 	int64_t since, busy;
 	Wide moved;
 	double to_move, byte;	/* bytes whose move has not begun; ps that each of them takes at least */

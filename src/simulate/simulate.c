@@ -36,7 +36,7 @@
  * Packets. A message of `packet_most` bytes or less has twice its bytes on each link (as many of flags as of data),
  * start-ups of `packet_step`, and `packet_hop` of the latency.
  *
- * Exactness. Times are whole ps, what a link gives to each weight (a level) whole 2^-40 bytes/s, work whole
+ * Exactness. Times are whole ps, what a link gives to each weight (a level) whole 2^-52 bytes/s, work whole
  * (ps * 2^-40 bytes/s). Levels are rounded down, so that the steps of a link take no more than it has; what they have
  * got is counted with one more of these units, so that an end at a whole ps is not late but where several links that
  * depend on each other are all rounded, and ends are rounded up to the next ps. No sum depends on the order of its

@@ -17,6 +17,10 @@ same "shared links, kernel" --chunk 128K --size 1000000 "$work/pcie.json"
 same "shared links, copy engines" --executor copy --chunk 128K --size 1000000 "$work/pcie.json"
 # Steps of which many end at a whole ps: rates that are rounded down make them late, and the last one by 148 ps.
 same "ends at whole ps, copy engines" --executor copy --chunk 64K --size 4M "$work/pcie.json"
+# Links that share in chains: levels of 2^-40 bytes/s made the time one ps too short.
+"$blinkc" -q topologies/pcie-8gpu.xml -g 0,1,3,6,7 -o "$work/chains.json"
+echo '{"copy": {"at_once": 2, "by_length": 1, "step": 0}}' >"$work/p.json"
+same "links that share in chains, copy engines" --executor copy --parameters "$work/p.json" --chunk 128K --size 3000000 "$work/chains.json"
 # More than a hundred steps over several links at once.
 "$blinkc" -q topologies/pcie-8gpu.xml -o "$work/pcie.json"
 same "shared links of 8 GPUs, kernel" --chunk 256K --size 3000000 "$work/pcie.json"
