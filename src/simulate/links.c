@@ -6,9 +6,9 @@
  *	level of a link = (its rate - rates of its steps that others bound) / (weights of the steps that it bounds)
  *
  * which has one solution. (If two solutions differed, look at a link that differs with the least level of both: its
- * lower links are alike in both, so it bounds the same steps at the same level.) Levels are rounded down, and that does
- * not change the argument: the result is that of progressive filling, in which levels rise together and a link that is
- * full stops its steps (tests/oracle/simulated.py does that).
+ * lower links have the same levels in both, so it bounds the same steps at the same level.) Levels are rounded down,
+ * and that does not change the argument: the result is that of progressive filling, in which levels rise together and
+ * a link that is full stops its steps (tests/oracle/simulated.py does that).
  *
  * Next to the level of another link rounding may leave a second solution; the lower one is taken, as by filling.
  *

@@ -1,16 +1,13 @@
 /* One tree or two of an allreduce over 400 random clusters on rails that lost GPUs. The oracle tries all: each spanning
  * tree over servers with a rail for each edge, and each pair of them, of which a small linear program has the best
  * rates. Schedules are built and verified, which walks each tree and adds up the loads of links. */
-#include "format/format.h"
+#include "clusters.h"
 #include "plan/pack/pack.h"
 #include "plan/plan.h"
 #include "quick.h"
 #include "random.h"
 #include "schedule/schedule.h"
-#include "topology/topology.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { CLUSTERS = 400, SERVERS = 4, RAILS = 3, ENDS = SERVERS * RAILS, MOST = 1024, RATE = 25 };
@@ -22,15 +19,6 @@ struct ends {
 
 static struct ends tree[MOST];
 static int n_trees, failures;
-
-static void
-must(Ctx *ctx, Status status)
-{
-	if (status == OK)
-		return;
-	printf("Bail out! %s\n", ctx->error.text);
-	exit(1);
-}
 
 /* ---- all trees ---- */
 
@@ -107,20 +95,6 @@ best_rate(int most)
 }
 
 /* ---- plans ---- */
-
-static void
-read_cluster(Ctx *ctx, const char *line, const int *gpu, int n, Topology **out)
-{
-	static const char *const none[] = { NULL };
-	Text text = { 0 };
-	Topology *machine;
-	JobLinks links;
-	must(ctx, synthetic_write(ctx, line, &text));
-	must(ctx, topo_read(ctx, line, none, text.data, text.size, &machine));
-	text_free(&text);
-	if (topo_of_job(ctx, machine, gpu, n, 0, ROUTES_ANY, false, &links, out) != OK)
-		*out = NULL;
-}
 
 /* The rate of a plan, GB/s; 0: there is none. */
 static double

@@ -1,4 +1,4 @@
-/* template_weights on random trees: demands have equal sums, and its prices prove that no weights have a higher rate. */
+/* template_weights on random trees: demands have equal sums, and its prices prove that no weights are better. */
 #include "plan/pack/template_weights.h"
 #include "random.h"
 

@@ -1,16 +1,12 @@
 /* Trees for 240 random clusters that lost GPUs: servers on one network, on rails, or with NICs behind PCIe switches.
  * The linear program over all trees is the oracle of the rate. Schedules are built and verified, which walks each tree
  * and adds up the loads of links. */
-#include "format/format.h"
+#include "clusters.h"
 #include "plan/pack/pack.h"
 #include "plan/plan.h"
 #include "quick.h"
 #include "random.h"
 #include "schedule/schedule.h"
-#include "topology/topology.h"
-
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { CLUSTERS = 240, MOST = 5 };
 
@@ -21,15 +17,6 @@ static const Collective collectives[] = { ALLREDUCE, ALLGATHER, REDUCESCATTER };
 /* Clusters of each kind: with trees at the bound, with trees of a lower rate, without. */
 static int counts[4][3];
 static int failures;
-
-static void
-must(Ctx *ctx, Status status)
-{
-	if (status == OK)
-		return;
-	printf("Bail out! %s\n", ctx->error.text);
-	exit(1);
-}
 
 static void
 ok(bool right, const char *line, int n, Collective coll, const char *what)
@@ -56,20 +43,6 @@ draw_gpus(int servers, int each, int *gpu)
 				gpu[n++] = s * each + g;
 	}
 	return n;
-}
-
-static void
-read_cluster(Ctx *ctx, const char *line, const int *gpu, int n, Topology **out)
-{
-	static const char *const none[] = { NULL };
-	Text text = { 0 };
-	Topology *machine;
-	JobLinks links;
-	must(ctx, synthetic_write(ctx, line, &text));
-	must(ctx, topo_read(ctx, line, none, text.data, text.size, &machine));
-	text_free(&text);
-	if (topo_of_job(ctx, machine, gpu, n, 0, ROUTES_ANY, false, &links, out) != OK)
-		*out = NULL;
 }
 
 static void
