@@ -16,8 +16,8 @@
  * each server, so there are fewer hubs: of choices with nearly the highest rate that with the fewest hubs is taken.
  * Where networks are not joined, as rails, there are two kinds of trees, and the better is taken. Of the one, a tree
  * has one of the rails, and servers that miss it hang on another one. Of the other, places of all rails count the same,
- * and which one an edge takes follows (cluster_rails.c): 4 trees of 25 GB/s fit 8 rails, too. Where more than MANY trees
- * for each rail are allowed, only the first kind is tried: it fills the rails, and is shallower. */
+ * and which one an edge takes follows (cluster_rails.c): 4 trees of 25 GB/s fit 8 rails, too. Where more than MANY
+ * trees for each rail are allowed, only the first kind is tried: it fills the rails, and is shallower. */
 #include "base/array.h"
 #include "plan/pack/cluster_rails.h"
 #include "plan/pack/pack.h"
