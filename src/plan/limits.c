@@ -100,11 +100,13 @@ consider_few(Ctx *ctx, const Planning *in, const Bound *proof, const Packing *po
 	return OK;
 }
 
+enum { MANY_RANKS = 128 };	/* over which searches that know no servers take long */
+
 /* Few trees of a cluster. *enough: other searches would take long, or find no better ones. */
 static Status
 search_cluster(Ctx *ctx, const Planning *in, const Bound *proof, int *work, Packing **best, bool *enough)
 {
-	enum { MANY_RANKS = 128, LEAST_DEPTH = 4 };
+	enum { LEAST_DEPTH = 4 };
 	const Ask *ask = in->ask;
 	Packing *one = NULL;
 	Frac rate;
@@ -119,6 +121,21 @@ search_cluster(Ctx *ctx, const Planning *in, const Bound *proof, int *work, Pack
 	return OK;
 }
 
+/* An allgather or reducescatter over unequal servers, by a tree for each rank. */
+static Status
+search_whole(Ctx *ctx, const Planning *in, int *work, Packing **best, bool *enough)
+{
+	const Ask *ask = in->ask;
+	Packing *one = NULL;
+	if (!ask->max_trees || (ask->coll != ALLGATHER && ask->coll != REDUCESCATTER)
+	    || in->topo->n_ranks <= MANY_RANKS || ask->packing != PACKING_EXACT || !ask->minimise)
+		return OK;
+	TRY(pack_unequal_whole(ctx, in->topo, ask->coll, in->bound, &one));
+	consider(in->topo, ask, work, one, best);
+	*enough = *best != NULL;
+	return OK;
+}
+
 /* The best rate of trees of limited depth, and the fewest for it; or the best rate of max_trees trees. */
 static Status
 search_within(Ctx *ctx, const Planning *in, KnownPlans *known, const Packing *whole, const Bound *proof, int *work,
@@ -129,6 +146,8 @@ search_within(Ctx *ctx, const Planning *in, KnownPlans *known, const Packing *wh
 	KnownDepth *depth;
 	bool widest = false;
 	TRY(search_cluster(ctx, in, proof, work, best, &widest));
+	if (!widest)
+		TRY(search_whole(ctx, in, work, best, &widest));
 	if (widest)
 		return OK;
 	if (in->ask->max_trees == 1)

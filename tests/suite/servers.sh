@@ -165,6 +165,20 @@ expect "128 A100 with NICs on rails without one, near the bound" oracle snippet 
 	with open(sys.argv[1]) as file:
 	    sys.exit(json.load(file)["ratio"] < 0.99)
 PY
+# As many trees as GPUs: at the bound an allgather has some more.
+for c in allgather reducescatter; do
+	for line in "$(boxes 32)" "$(boxes 32) rails"; do
+		expect "255 of $line, $c, 255 trees in 10 s of CPU" bash -c "ulimit -t 10 && '$blinkc' --summary json --synthetic '$line' --without s5/gpu3 -c $c --max-trees 255 -o '$work/s.json' 2>'$work/err'"
+		expect "255 of $line, $c, 255 trees, checked" "$blinkc" check -q "$work/s.json"
+		expect "255 of $line, $c, 255 trees near the bound" oracle snippet - "$work/err" <<-'PY'
+			import json, sys
+			with open(sys.argv[1]) as file:
+			    told = json.load(file)
+			sys.exit(told["ratio"] < 0.97 or told["trees"] != 255 or told["depth"] > 3)
+		PY
+	done
+done
+
 # Servers of 4 to 8 GPUs, some of which share no rail, more than 512 GPUs: trees over servers, and then in these.
 boxes=$(oracle snippet - <<'PY'
 import random

@@ -116,6 +116,10 @@ Status pack_two_level(Ctx *ctx, const Topology *topo, Collective coll, int root,
 Status pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out,
     Packing **lower);
 
+/* The same with whole trees alone: an allgather or reducescatter has one for each rank. Their rate may be below the
+ * bound. *out: NULL where there are none. */
+Status pack_unequal_whole(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out);
+
 /* Allreduce over a cluster, each server of which has a switch of its own, with at most ask->max_trees trees (0: any
  * number), or trees of ask->max_depth: the highest rate of those of one or two rates with few hubs (cluster_few.c).
  * *out: NULL where the machine is another one, or none are found; depth may be larger than asked.

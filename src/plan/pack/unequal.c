@@ -500,8 +500,9 @@ plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 	*good = frac_div(bound->rate, (Frac){ p->c.unit, 1 }, &p->rate);
 	if (!*good)
 		return OK;
-	TRY(fill_hubs(p, &n, good));
-	if (!*good)
+	if (!p->whole)
+		TRY(fill_hubs(p, &n, good));
+	if (p->whole || !*good)
 		TRY(fill_whole(p, &n, good));
 	if (!*good)
 		return OK;
@@ -509,24 +510,37 @@ plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 	return set_unit(p, bound, pack, good);
 }
 
+/* *out: NULL where there are none. p: what is planned, and whether of whole trees. */
+static Status
+pack_hubs(struct plan *p, const Bound *bound, Packing **out)
+{
+	Ctx *ctx = p->ctx;
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Collective coll = p->coll;
+	bool good = (coll == ALLREDUCE || coll == ALLGATHER || coll == REDUCESCATTER) && bound->rate.num > 0
+	    && !p->topo->route && !tree_shares(p->topo, coll);
+	Packing *pack;
+	*out = NULL;
+	if (!good)
+		return OK;
+	p->hub_side = coll == REDUCESCATTER ? WAY_IN : WAY_OUT;
+	p->leaf_side = coll == REDUCESCATTER ? WAY_OUT : WAY_IN;
+	TRY(NEW(ctx, pack, 1));
+	TRY(plan_hubs(p, bound, pack, &good));
+	arena_release(&ctx->scratch, mark);
+	*out = good ? pack : NULL;
+	return OK;
+}
+
 Status
 pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out, Packing **lower)
 {
-	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct plan p = { .ctx = ctx, .topo = topo, .coll = coll };
 	Bound proof = *bound;
 	Packing *pack;
-	bool good = (coll == ALLREDUCE || coll == ALLGATHER || coll == REDUCESCATTER) && bound->rate.num > 0
-	    && !topo->route && !tree_shares(topo, coll);
 	*out = *lower = NULL;
-	if (!good)
-		return OK;
-	p.hub_side = coll == REDUCESCATTER ? WAY_IN : WAY_OUT;
-	p.leaf_side = coll == REDUCESCATTER ? WAY_OUT : WAY_IN;
-	TRY(NEW(ctx, pack, 1));
-	TRY(plan_hubs(&p, bound, pack, &good));
-	arena_release(&ctx->scratch, mark);
-	if (!good)
+	TRY(pack_hubs(&p, bound, &pack));
+	if (!pack)
 		return OK;
 	pack_note_reached(pack, coll, topo->n_ranks, &proof);
 	/* The linear program would have no fewer edges. */
@@ -536,4 +550,11 @@ pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound
 		log_verbose(ctx, "unequal servers: %d trees below the bound: those at it have more than %d edges",
 		    pack->n_trees, LIMIT_TREE_EDGES);
 	return OK;
+}
+
+Status
+pack_unequal_whole(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out)
+{
+	struct plan p = { .ctx = ctx, .topo = topo, .coll = coll, .whole = true };
+	return pack_hubs(&p, bound, out);
 }
