@@ -446,6 +446,9 @@ hwloc_tree_read(Ctx *ctx, const char *label, const char *data, size_t size, HwTr
 		    "`lstopo FILE.xml`");
 	for (int i = 0; i < objects->n; i++)
 		TRY(add_object(&r, objects->child[i], -1));
+	if (r.tree->object[0].kind != HW_MACHINE)
+		return doc_fail(ctx, label, doc_get(objects->child[0], "type"), BAD_INPUT, "%s: want a machine around "
+		    "all others", doc_found(doc_get(objects->child[0], "type")).text);
 	TRY(read_matrices(&r, "distances2s"));
 	TRY(read_matrices(&r, "distances2heteros"));
 	*out = r.tree;

@@ -44,7 +44,7 @@ typedef struct {
 	const char *label;
 	const Doc *doc;			/* the root element */
 	int n_objects;
-	HwObject *object;		/* in the order of the file: before its descendants */
+	HwObject *object;		/* in the order of the file: before its descendants; object[0]: HW_MACHINE */
 	int n_matrices;
 	HwMatrix *matrix;		/* those between devices: names end in "Bandwidth" or "Hops" */
 } HwTree;
