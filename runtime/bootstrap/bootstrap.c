@@ -162,16 +162,41 @@ hear_ask(struct bootstrap *b)
 	pthread_mutex_unlock(&b->lock);
 }
 
+union said_by_hub {
+	struct joined joined;
+	struct left left;
+	struct failure failure;
+};
+
+/* Are the numbers of the frame ones that a hub may say now? Ranks index memory of those who hear of them. A job that
+ * never began may have failed because of a rank that believes in more of them. */
+static bool
+valid(const struct bootstrap *b, const union said_by_hub *body)
+{
+	switch (b->in.head.kind) {
+	case FRAME_JOINED:
+		return !b->joined && body->joined.hub_rank >= -1 && body->joined.hub_rank < b->n;
+	case FRAME_FAILED:
+		return failure_valid(&body->failure, b->joined ? b->n : RANKS_MAX);
+	case FRAME_LEFT:
+		return b->joined && body->left.rank >= 0 && body->left.rank < b->n && body->left.rank != b->rank;
+	case FRAME_ASK:
+		return b->joined;
+	default:
+		return true;
+	}
+}
+
 static void
 hear_frame(struct bootstrap *b)
 {
-	union {
-		struct joined joined;
-		struct left left;
-		struct failure failure;
-	} body;
+	union said_by_hub body;
 	if (b->in.head.bytes <= sizeof body)
 		memcpy(&body, b->in.body, b->in.head.bytes);
+	if (!valid(b, &body)) {
+		hub_gone(b, EPROTO);
+		return;
+	}
 	pthread_mutex_lock(&b->lock);
 	bool leaving = b->leaving;
 	pthread_mutex_unlock(&b->lock);

@@ -270,6 +270,17 @@ member_gone(struct hub *h, struct connection *c, int error)
 		    reason_of(error, reason));
 }
 
+/* The numbers that ranks may say are checked where they are used, but for a failure, which is passed on as it is. */
+static bool
+valid(const struct hub *h, const struct connection *c)
+{
+	struct failure f;
+	if (c->in.head.kind != FRAME_FAIL || c->state != MEMBER)
+		return true;
+	memcpy(&f, c->in.body, sizeof f);
+	return failure_valid(&f, h->n);
+}
+
 void
 hub_hear(struct hub *h, struct connection *c)
 {
@@ -281,9 +292,10 @@ hub_hear(struct hub *h, struct connection *c)
 		enum read got = reader_read(&c->in, c->socket.fd);
 		if (got == READ_LATER)
 			return;
-		if (got == READ_END) {
+		bool good = got == READ_FRAME && valid(h, c);
+		if (!good) {
 			if (c->state == MEMBER)
-				member_gone(h, c, errno);
+				member_gone(h, c, got == READ_FRAME ? EPROTO : errno);
 			hub_close(h, c);
 			return;
 		}

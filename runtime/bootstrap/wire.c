@@ -88,6 +88,12 @@ reader_read(struct reader *r, int fd)
 	}
 }
 
+bool
+failure_valid(const struct failure *f, int n)
+{
+	return f->code > blinkSuccess && f->code < blinkInProgress && f->culprit >= -1 && f->culprit < n;
+}
+
 void
 reader_next(struct reader *r)
 {

@@ -140,6 +140,9 @@ struct reader {
 	size_t got;			/* of head and body */
 };
 
+/* Is it one that ranks 0 to n - 1 and their hub may tell of? */
+bool failure_valid(const struct failure *f, int n);
+
 enum read { READ_LATER, READ_FRAME, READ_END };
 
 /* READ_FRAME: head and body are there until reader_next. READ_END: errno is 0 at the end of the connection, EPROTO for

@@ -424,6 +424,141 @@ false_hubs(void)
 	}
 }
 
+/* ---- a hub that knows the secret, and says numbers that are not ---- */
+
+struct bad_hub {
+	struct id id;
+	int listener;
+	bool late;			/* after all have come */
+	struct frame frame;
+	char body[sizeof(struct failure)];
+};
+
+/* Two ranks, of which it plays one. */
+static void *
+bad_hub(void *of)
+{
+	struct bad_hub *b = of;
+	struct hello h;
+	struct proof p;
+	struct challenge c = { .nonce = "bad hub" };
+	struct { struct frame head; int64_t mine[2]; } give;
+	struct { struct frame head; struct joined joined; } joined = { { FRAME_JOINED, sizeof joined.joined },
+		{ 0, 0 } };
+	struct { struct frame head; int64_t of[2][2]; } all = { { FRAME_ALL, sizeof all.of }, { { 0, 2 }, { 1, 2 } } };
+	int fd = accept(b->listener, NULL, NULL);
+	take(fd, &h, sizeof h);
+	struct nonces nonces = nonces_of(&h, &c);
+	mac_of_hub(b->id.secret, &nonces, c.mac);
+	put(fd, &c, sizeof c);
+	take(fd, &p, sizeof p);
+	put(fd, WELCOME, WELCOME_BYTES);
+	take(fd, &give, sizeof give);
+	if (b->late) {
+		put(fd, &joined, sizeof joined);
+		put(fd, &all, sizeof all);
+	}
+	put(fd, &b->frame, sizeof b->frame);
+	put(fd, b->body, b->frame.bytes);
+	is_shut(fd);
+	return NULL;
+}
+
+static void
+bad_numbers(void)
+{
+	static const struct {
+		const char *what;
+		bool late;
+		enum frame_kind kind;
+		uint64_t calls;
+		int32_t a, b;
+	} rows[] = {
+		{ "a hub at rank 5 of 2", false, FRAME_JOINED, 0, 5, 0 },
+		{ "a hub at rank -5", false, FRAME_JOINED, 0, -5, 0 },
+		{ "that all have come, twice", true, FRAME_JOINED, 0, 0, 0 },
+		{ "that a rank has left before all have come", false, FRAME_LEFT, 1, 0, 0 },
+		{ "that rank 268435456 has left", true, FRAME_LEFT, 5, 0x10000000, 1 },
+		{ "that rank -1000000 has left", true, FRAME_LEFT, 5, -1000000, 1 },
+		{ "that rank 2 of 2 has left", true, FRAME_LEFT, 5, 2, 1 },
+		{ "that the rank itself has left", true, FRAME_LEFT, 5, 1, 1 },
+		{ "a failure by rank 100000000", true, FRAME_FAILED, 0, blinkRemoteError, 100000000 },
+		{ "a failure by rank 2 of 2", true, FRAME_FAILED, 0, blinkRemoteError, 2 },
+		{ "a failure by rank -2", true, FRAME_FAILED, 0, blinkRemoteError, -2 },
+		{ "a failure by rank 65536, before", false, FRAME_FAILED, 0, blinkRemoteError, RANKS_MAX },
+		{ "a failure of code 0", true, FRAME_FAILED, 0, 0, 0 },
+		{ "a failure of code 99", true, FRAME_FAILED, 0, 99, 0 },
+		{ "a question before all have come", false, FRAME_ASK, 0, 0, 0 },
+	};
+	static struct rank r;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct bad_hub b = { .late = rows[i].late, .frame.kind = rows[i].kind,
+			.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+		struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+		socklen_t length = sizeof a;
+		blinkUniqueId_t id = new_id();
+		pthread_t thread;
+		struct joined joined = { rows[i].a, rows[i].b };
+		struct left left = { rows[i].calls, rows[i].a, (uint32_t)rows[i].b };
+		struct failure failure = { rows[i].a, rows[i].b, "made up" };
+		switch (rows[i].kind) {
+		case FRAME_JOINED:
+			memcpy(b.body, &joined, b.frame.bytes = sizeof joined);
+			break;
+		case FRAME_LEFT:
+			memcpy(b.body, &left, b.frame.bytes = sizeof left);
+			break;
+		case FRAME_FAILED:
+			memcpy(b.body, &failure, b.frame.bytes = sizeof failure);
+			break;
+		default:
+			break;
+		}
+		if (bind(b.listener, (struct sockaddr *)&a, length) || listen(b.listener, 5)
+		    || getsockname(b.listener, (struct sockaddr *)&a, &length))
+			abort();
+		memcpy(&b.id, &id, sizeof b.id);
+		memcpy(b.id.address, &a, sizeof a);
+		memcpy(&id, &b.id, sizeof id);
+		pthread_create(&thread, NULL, bad_hub, &b);
+		rank_init(&r, &id, 2, 1, 20000 * MS);
+		int code = rank_join(&r);
+		bool good = b.late ? code == blinkSuccess && hears(&r, 5000 * MS) && r.n_left == 0
+		    : code == blinkRemoteError;
+		const char *text = b.late ? r.text : r.err.text;
+		ok(good && strstr(text, "Protocol error"), "a hub says %s: %s", rows[i].what, text);
+		if (r.b)
+			bootstrap_leave(r.b, 0);
+		pthread_join(thread, NULL);
+		close(b.listener);
+	}
+}
+
+/* A rank that blames one that is not. */
+static void
+bad_blame(void)
+{
+	static const struct failure rows[] = { { blinkRemoteError, 2, "made up" }, { blinkRemoteError, -7, "made up" },
+		{ blinkInProgress, 0, "made up" }, { -1, 0, "made up" } };
+	static struct rank r[2];
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		blinkUniqueId_t id = new_id();
+		struct hello h = hello_of("blame");
+		struct challenge c;
+		struct frame head = { FRAME_FAIL, sizeof rows[i] };
+		rank_init(&r[0], &id, 2, 0, 20000 * MS);
+		ranks_start(r, 1);
+		int fd = greet(&id, &h, &c);
+		struct proof p = proof_of(&id, &h, &c, 2, 1, WIRE_VERSION);
+		bool good = put(fd, &p, sizeof p) && put(fd, &head, sizeof head) && put(fd, &rows[i], sizeof rows[i]);
+		ranks_end(r, 1);
+		ok(good && r[0].result == blinkRemoteError && strstr(r[0].err.text, "rank 1")
+		    && strstr(r[0].err.text, "Protocol error"), "a failure of code %d by rank %d of 2: %s", rows[i].code,
+		    rows[i].culprit, r[0].err.text);
+		close(fd);
+	}
+}
+
 int
 main(void)
 {
@@ -443,6 +578,8 @@ main(void)
 		printf("skip %d strangers: ulimit -n is %d\n", MANY, (int)files.rlim_cur);
 	during_join();
 	false_hubs();
+	bad_numbers();
+	bad_blame();
 	printf("1..%d\n", n_tests);
 	return n_bad != 0;
 }
