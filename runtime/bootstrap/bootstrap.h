@@ -24,7 +24,8 @@ struct rank_status {
 	uint64_t before;	/* the same of call number `calls` - 1: a rank may be a call ahead of those it misled */
 	uint32_t in_call;	/* 1: it has not finished call number `calls` */
 	int32_t awaits;		/* the rank whose data it waits for; -1: none */
-	int32_t shortage;	/* why it accepts no connections of other ranks: an errno; 0: it does */
+	int32_t shortage;	/* why it accepts no connections of other ranks: an errno; 0: it does; EUSERS: it does,
+				 * but strangers crowd its port */
 	char text[108];		/* the call: "allreduce of 1000 float32, sum, schedule sha256:0123456789ab" */
 };
 

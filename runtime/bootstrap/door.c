@@ -1,10 +1,5 @@
-/* The door of a hub: strangers, and the handshake that makes members of them.
- *
- * A stranger costs a descriptor and some hundred bytes. There are at most STRANGERS_MAX, and they have at most a
- * quarter of the descriptors that the process may have. When another comes, the oldest goes that has said nothing (a
- * rank speaks at once), else the oldest that is there for CROWDED. So whoever floods the port can make ranks wait a
- * moment or try again, which they do, but neither fill the memory nor use up the descriptors. When all ranks have come
- * the port is closed. */
+/* The door of a hub: strangers (crowd.h), and the handshake that makes members of them. When all ranks have come the
+ * port is closed. */
 #include "bootstrap/hub_inside.h"
 
 #include <errno.h>
@@ -12,21 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 
-#define CROWDED (SECOND / 10)
-enum { STRANGERS_MAX = 1024, ACCEPT_MOST = 64 };
+enum { ACCEPT_MOST = 64 };
 
 /* ---- connections ---- */
-
-int
-door_most(void)
-{
-	struct rlimit files;
-	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur / 4 >= STRANGERS_MAX)
-		return STRANGERS_MAX;
-	return 1 + (int)(files.rlim_cur / 4);
-}
 
 void
 door_listen(struct hub *h)
@@ -47,27 +31,25 @@ listen_pause(struct hub *h)
 void
 door_forget(struct hub *h, struct connection *c)
 {
-	*c->back = c->next;
-	if (c->next)
-		c->next->back = c->back;
-	else
-		h->strangers_end = c->back;
-	h->n_strangers--;
+	crowd_leave(&h->crowd, &c->stranger);
 	door_listen(h);
+}
+
+static struct connection *
+connection_of(struct stranger *s)
+{
+	_Static_assert(offsetof(struct connection, stranger) == 0, "a stranger begins a connection");
+	return (struct connection *)s;
 }
 
 /* False: there is none that is old enough. */
 static bool
 evict(struct hub *h)
 {
-	struct connection *c = h->strangers;
-	while (c && c->state != STRANGER)
-		c = c->next;
-	if (!c && h->strangers && h->strangers->until - SECOND + CROWDED <= now_ns())
-		c = h->strangers;
-	if (c)
-		hub_close(h, c);
-	return c;
+	struct stranger *s = crowd_evict(&h->crowd, now_ns());
+	if (s)
+		hub_close(h, connection_of(s));
+	return s;
 }
 
 /* There are too many, all young. */
@@ -75,7 +57,7 @@ static void
 crowded(struct hub *h)
 {
 	listen_pause(h);
-	h->crowded_until = h->strangers->until - SECOND + CROWDED;
+	h->crowded_until = crowd_room_at(&h->crowd);
 }
 
 static void
@@ -89,11 +71,7 @@ stranger_new(struct hub *h, struct descriptor *d, const unsigned char address[AD
 	descriptor_move(&c->socket, d);
 	socket_tune(c->socket.fd);
 	memcpy(c->address, address, ADDRESS_BYTES);
-	c->until = now_ns() + SECOND;
-	c->back = h->strangers_end;
-	*h->strangers_end = c;
-	h->strangers_end = &c->next;
-	h->n_strangers++;
+	crowd_enter(&h->crowd, &c->stranger, now_ns());
 	hub_watch(h, c, EPOLL_CTL_ADD);
 	hub_hear(h, c);
 }
@@ -104,7 +82,7 @@ static void
 exhausted(struct hub *h, int error)
 {
 	char reason[REASON_ROOM];
-	if (h->strangers) {
+	if (h->crowd.first) {
 		crowded(h);
 		return;
 	}
@@ -118,13 +96,20 @@ exhausted(struct hub *h, int error)
 }
 
 void
+door_drop(struct hub *h, int64_t now)
+{
+	while (h->crowd.first && now - CROWD_TIME >= h->crowd.first->since)
+		hub_close(h, connection_of(h->crowd.first));
+}
+
+void
 door_shut(struct hub *h)
 {
 	descriptor_close(&h->listener);		/* also those that are not accepted yet */
 	descriptor_close(&h->spare);
 	h->listens = false;
-	while (h->strangers)
-		hub_close(h, h->strangers);
+	door_drop(h, INT64_MAX);
+	crowd_close(&h->crowd);
 }
 
 void
@@ -133,7 +118,7 @@ door_accept(struct hub *h)
 	for (int i = 0; i < ACCEPT_MOST && h->listens; i++) {
 		unsigned char address[ADDRESS_BYTES];
 		struct descriptor d;
-		if (h->n_strangers >= h->most_strangers && !evict(h))
+		if (crowd_full(&h->crowd) && !evict(h))
 			crowded(h);
 		else if (descriptor_accept(&d, h->listener.fd, address))
 			stranger_new(h, &d, address);
@@ -158,6 +143,7 @@ challenge(struct hub *h, struct connection *c)
 	memcpy(out.nonce, c->nonces.hub, NONCE_BYTES);
 	mac_of_hub(h->id.secret, &c->nonces, out.mac);
 	c->state = CHALLENGED;
+	c->stranger.spoke = true;
 	return send(c->socket.fd, &out, sizeof out, MSG_NOSIGNAL) == (ssize_t)sizeof out;
 }
 

@@ -114,7 +114,7 @@ contribution(struct hub *h, struct connection *c)
 static void
 late(struct hub *h, int64_t patience)
 {
-	char names[160] = "", time[DURATION_ROOM];
+	char names[160] = "", time[DURATION_ROOM], dropped[80] = "";
 	int missing = 0, first = -1, at = 0;
 	enum { NAMED = 8 };
 	if (!h->all)
@@ -128,9 +128,12 @@ late(struct hub *h, int64_t patience)
 	}
 	if (missing > NAMED)
 		snprintf(names + at, sizeof names - (size_t)at, " and %d more", missing - NAMED);
-	hub_fail(h, blinkTimeout, first, "rank%s %s of %d ha%s not come%s %s%s", missing > 1 ? "s" : "", names, h->n,
+	if (!h->exchanges && h->crowd.n_evicted)
+		snprintf(dropped, sizeof dropped, "; %llu connections of strangers crowded them out",
+		    (unsigned long long)h->crowd.n_evicted);
+	hub_fail(h, blinkTimeout, first, "rank%s %s of %d ha%s not come%s %s%s%s", missing > 1 ? "s" : "", names, h->n,
 	    missing > 1 ? "ve" : "s", h->exchanges ? " to an exchange of all ranks" : "",
-	    patience > 0 ? "within " : "in time", patience > 0 ? duration(patience, time) : "");
+	    patience > 0 ? "within " : "in time", patience > 0 ? duration(patience, time) : "", dropped);
 }
 
 /* ---- ranks that are stuck ---- */
@@ -317,8 +320,8 @@ static int64_t
 next_timer(const struct hub *h)
 {
 	int64_t next = verdict_at(h), ask = ask_again_at(h);
-	if (h->strangers && h->strangers->until < next)
-		next = h->strangers->until;
+	if (h->crowd.first && h->crowd.first->since + CROWD_TIME < next)
+		next = h->crowd.first->since + CROWD_TIME;
 	if (ask < next)
 		next = ask;
 	if (h->crowded_until != NEVER && h->crowded_until < next)
@@ -332,8 +335,7 @@ static void
 timers(struct hub *h)
 {
 	int64_t now = now_ns();
-	while (h->strangers && h->strangers->until <= now)
-		hub_close(h, h->strangers);
+	door_drop(h, now);
 	if (h->crowded_until != NEVER && h->crowded_until <= now)
 		door_listen(h);
 	if (ask_again_at(h) <= now)
@@ -422,7 +424,6 @@ take_port(struct descriptor *port, unsigned char address[ADDRESS_BYTES])
 static bool
 open_all(struct hub *h)
 {
-	h->most_strangers = door_most();
 	if (listen(h->listener.fd, BACKLOG) || !descriptor_epoll(&h->epoll) || !descriptor_spare(&h->spare))
 		return false;
 	door_listen(h);
@@ -442,7 +443,7 @@ start_on(struct descriptor *port, const struct id *id, struct blink_error *err)
 		return err->code;
 	}
 	h->listener.fd = h->epoll.fd = h->spare.fd = -1;
-	h->strangers_end = &h->strangers;
+	crowd_open(&h->crowd);
 	h->id = *id;
 	descriptor_move(&h->listener, port);
 	int failed = !open_all(h) ? errno : thread_start(&thread, true, hub_run, h);

@@ -3,6 +3,7 @@
 #ifndef BLINK_HUB_INSIDE_H
 #define BLINK_HUB_INSIDE_H
 
+#include "bootstrap/crowd.h"
 #include "bootstrap/hub.h"
 #include "bootstrap/verdict.h"
 
@@ -12,13 +13,13 @@ enum { NEVER = 0 };			/* a time */
 enum state { STRANGER, CHALLENGED, GUEST, MEMBER };
 
 struct connection {
+	struct stranger stranger;		/* as long as it is one */
 	struct descriptor socket;
 	enum state state;
 	int rank;				/* of a member */
 	unsigned char address[ADDRESS_BYTES];
 	bool waits;				/* to be writable */
-	int64_t until;				/* a stranger: when its time is up */
-	struct connection *next, **back;	/* strangers, by age; or those that are closed and not yet freed */
+	struct connection *next;		/* of those that are closed and not yet freed */
 	struct nonces nonces;
 	size_t got;				/* of `said`, which a stranger says */
 	union {
@@ -47,8 +48,8 @@ struct hub {
 	struct witness *witness;
 	int n_come, n_left, n_connected;	/* members and guests; members; members and guests that are there */
 	int first_come;				/* the rank whose n and bytes others are held against */
-	struct connection *strangers, **strangers_end, *closed;
-	int n_strangers, most_strangers;
+	struct connection *closed;
+	struct crowd crowd;
 	int64_t crowded_until;			/* NEVER: not */
 
 	uint64_t exchanges;			/* that are done: the first is the join */
@@ -80,10 +81,10 @@ __attribute__((format(printf, 4, 5))) void hub_fail(struct hub *h, int code, int
 
 /* ---- door.c ---- */
 
-int door_most(void);				/* strangers at a time */
 void door_listen(struct hub *h);		/* again, if it had paused and is not shut */
 void door_forget(struct hub *h, struct connection *c);	/* no stranger any more */
 void door_accept(struct hub *h);
+void door_drop(struct hub *h, int64_t now);	/* strangers whose time is up */
 void door_shut(struct hub *h);			/* for ever */
 bool door_hear(struct hub *h, struct connection *c);	/* false: not one of ours, to be closed */
 

@@ -1,5 +1,6 @@
 #include "bootstrap/verdict.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +45,7 @@ blame_short(const struct witness *w, int n, struct verdict *out)
 {
 	char room[64];
 	int r = 0;
-	while (r < n && (w[r].left || w[r].silent || !w[r].status.shortage))
+	while (r < n && (w[r].left || w[r].silent || !w[r].status.shortage || w[r].status.shortage == EUSERS))
 		r++;
 	if (r == n)
 		return false;
@@ -266,8 +267,20 @@ blame_last(const struct witness *w, int n, int stuck, struct verdict *out)
 		    call_text(w, n, s->calls, call, sizeof call), waits);
 }
 
-void
-verdict_find(const struct witness *w, int n, int stuck, struct verdict *out)
+/* Strangers may be why others are late. */
+static void
+add_crowd(const struct witness *w, int n, struct verdict *out)
+{
+	int r = 0;
+	size_t used = strlen(out->text);
+	while (r < n && (w[r].left || w[r].silent || w[r].status.shortage != EUSERS))
+		r++;
+	if (r < n)
+		snprintf(out->text + used, sizeof out->text - used, "; strangers crowd the port of rank %d", r);
+}
+
+static void
+blame(const struct witness *w, int n, int stuck, struct verdict *out)
 {
 	if (blame_silent(w, n, out) || blame_short(w, n, out))
 		return;
@@ -276,4 +289,11 @@ verdict_find(const struct witness *w, int n, int stuck, struct verdict *out)
 		blame_different(w, n, disputed, out);
 	else if (!blame_absent(w, n, true, out) && !blame_absent(w, n, false, out))
 		blame_last(w, n, stuck, out);
+}
+
+void
+verdict_find(const struct witness *w, int n, int stuck, struct verdict *out)
+{
+	blame(w, n, stuck, out);
+	add_crowd(w, n, out);
 }

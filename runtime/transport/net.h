@@ -44,7 +44,8 @@ struct net_events {
 	 * a peer; nothing arrives from it afterwards. Not for a peer that has closed its net in order, unless something
 	 * is sent to it after that. */
 	void (*broken)(void *context, int peer, const char *reason);
-	/* Connections of peers cannot be accepted, since something is short: an errno, as EMFILE; 0: they can again.
+	/* Connections of peers cannot be accepted, since something is short: an errno, as EMFILE; EUSERS: they can, but
+	 * so many strangers connect that peers may be dropped with them, and try again; 0: they can again.
 	 * NULL is allowed. */
 	void (*short_of)(void *context, int error);
 };

@@ -75,10 +75,7 @@ tick(struct tcp *t)
 			tcp_out_tick(t, &t->peer[i].out[k], now);
 	for (struct tcp_in *in = t->in; in; in = in->next)
 		tcp_in_tick(t, in, now);
-	if (!t->listening) {
-		t->listening = true;
-		tcp_watch(t, t->listener, &t->listener_source, EPOLLIN);
-	}
+	tcp_crowd_tick(t, now);
 }
 
 /* No event of the last batch refers to them any more. */
@@ -91,7 +88,8 @@ free_ended(struct tcp *t)
 		struct tcp_in *in = *at;
 		if (in->state == IN_ENDED) {
 			*at = in->next;
-			close(in->fd);
+			if (in->fd >= 0)
+				close(in->fd);
 			free(in);
 		} else {
 			at = &in->next;
@@ -203,9 +201,11 @@ free_tcp(struct tcp *t)
 		free_peer(&t->peer[i], child);
 	for (struct tcp_in *in = t->in, *next; in; in = next) {
 		next = in->next;
-		close(in->fd);
+		if (in->fd >= 0)
+			close(in->fd);
 		free(in);
 	}
+	crowd_close(&t->crowd);
 	int fds[] = { t->listener, t->wake, t->epoll };
 	for (int i = 0; i < 3; i++)
 		if (fds[i] >= 0)
@@ -250,6 +250,7 @@ new_tcp(int rank, int n_ranks, const struct net_events *events, const struct net
 	*t = (struct tcp){ .wake_source = SOURCE_WAKE, .listener_source = SOURCE_LISTENER,
 		.rider_source = SOURCE_RIDER, .rank = rank, .n_ranks = n_ranks, .events = *events, .keys = *keys,
 		.owner = getpid(), .epoll = -1, .wake = -1, .listener = -1, .listening = true, .tick = INT64_MAX };
+	crowd_open(&t->crowd);
 	if (t->keys.patience <= 0)
 		t->keys.patience = (int64_t)PATIENCE_MS * MS;
 	t->peer = calloc((size_t)n_ranks, sizeof *t->peer);
@@ -264,6 +265,7 @@ new_tcp(int rank, int n_ranks, const struct net_events *events, const struct net
 		}
 	}
 	if (!t->peer) {
+		crowd_close(&t->crowd);
 		free(t);
 		return NULL;
 	}

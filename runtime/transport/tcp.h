@@ -2,6 +2,7 @@
 #ifndef BLINK_TCP_H
 #define BLINK_TCP_H
 
+#include "bootstrap/crowd.h"
 #include "transport/net.h"
 
 #include <netinet/in.h>
@@ -121,7 +122,8 @@ struct tcp_in {
 	struct tcp_in *next;
 	struct tcp_peer *peer;
 	enum tcp_in_state state;
-	int64_t since;			/* accepted; without a place */
+	struct stranger stranger;	/* until the peer has proved itself */
+	int64_t since;			/* without a place */
 	bool asking;			/* it is one of those of its peer */
 	bool told;			/* the sender knows that it has to wait */
 	struct tcp_hello theirs, ours;
@@ -164,10 +166,10 @@ struct tcp {
 	pid_t owner;
 	int epoll, wake, listener;
 	bool listening;			/* as far as epoll is concerned */
+	struct crowd crowd;		/* connections in the handshake */
 	int shortage;			/* why connections cannot be accepted: an errno; 0: they can */
 	struct tcp_peer *peer;
 	struct tcp_in *in;
-	int n_strangers;		/* connections in the handshake */
 	pthread_t thread;
 	bool started;
 	int64_t tick;			/* when to look at times next */
@@ -261,6 +263,8 @@ void tcp_zero_await(struct tcp *t, struct tcp_out *out, int64_t deadline);	/* un
 /* ---- tcp_in.c ---- */
 
 void tcp_accept(struct tcp *t);
+void tcp_listen(struct tcp *t);		/* again, if it had paused */
+void tcp_crowd_tick(struct tcp *t, int64_t now);
 void tcp_in_ready(struct tcp *t, struct tcp_in *in);
 void tcp_in_resume(struct tcp *t, struct tcp_in *in);
 void tcp_in_tick(struct tcp *t, struct tcp_in *in, int64_t now);

@@ -1,5 +1,5 @@
-/* Connections that others open. Who does not prove within a second that it belongs to the job is dropped; at most so
- * many are in that state at a time, and the others wait in the queue of the kernel.
+/* Connections that others open. Who does not prove within a second that it belongs to the job is dropped; how many may
+ * be in that state, and who goes for another, is in bootstrap/crowd.h.
  *
  * Bytes go straight to their place: one system call reads what is left of a part, and behind it the headers and the
  * short messages that follow, through a small buffer. Most messages are one part, and come when it is their turn in
@@ -7,6 +7,7 @@
 #include "transport/tcp.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -16,8 +17,7 @@
 
 enum {
 	MS = 1000000,
-	STRANGER_MS = 1000,
-	STRANGERS = 512,
+	ACCEPTS = 64,		/* at a time: others want their turn */
 	READ_ONCE = 1 << 20,	/* bytes of one system call: others want their turn */
 	READS = 4,
 	ARRIVALS = 1 << 20	/* records of a peer: more are a defect */
@@ -26,8 +26,10 @@ enum {
 static void
 end_in(struct tcp *t, struct tcp_in *in)
 {
-	if (in->state == IN_HELLO || in->state == IN_PROOF)
-		t->n_strangers--;
+	if (in->state == IN_HELLO || in->state == IN_PROOF) {
+		crowd_leave(&t->crowd, &in->stranger);
+		tcp_listen(t);
+	}
 	tcp_in_end(t, in);
 }
 
@@ -317,7 +319,7 @@ answer_hello(struct tcp *t, struct tcp_in *in)
 	memcpy(answer, &in->ours, sizeof in->ours);
 	tcp_prove(t, tcp_accepts, &in->theirs, &in->ours, answer + sizeof in->ours);
 	in->state = IN_PROOF;
-	in->since = tcp_now();
+	in->stranger.spoke = true;
 	return send(in->fd, answer, sizeof answer, MSG_NOSIGNAL) == (ssize_t)sizeof answer;
 }
 
@@ -332,7 +334,8 @@ accept_proof(struct tcp *t, struct tcp_in *in)
 		return false;
 	in->peer = peer;
 	in->state = IN_READY;
-	t->n_strangers--;
+	crowd_leave(&t->crowd, &in->stranger);
+	tcp_listen(t);
 	return true;
 }
 
@@ -355,46 +358,108 @@ read_stranger(struct tcp *t, struct tcp_in *in)
 		end_in(t, in);
 }
 
-/* False: no more for now. */
-static bool
-accept_one(struct tcp *t)
+static struct tcp_in *
+in_of(struct stranger *s)
 {
-	if (t->n_strangers >= STRANGERS)
+	return (struct tcp_in *)((char *)s - offsetof(struct tcp_in, stranger));
+}
+
+/* Its descriptor is free at once; what an event may refer to, later. False: all are too young. */
+static bool
+evict(struct tcp *t)
+{
+	struct stranger *s = crowd_evict(&t->crowd, tcp_now());
+	if (!s)
 		return false;
-	int fd = accept4(t->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd < 0)
-		return errno == ECONNABORTED || errno == EINTR;
-	struct tcp_in *in = malloc(sizeof *in);
-	if (!in) {
-		close(fd);
-		return false;
-	}
-	*in = (struct tcp_in){ .source = SOURCE_IN, .fd = fd, .next = t->in, .since = tcp_now() };
-	t->in = in;
-	t->n_strangers++;
-	tcp_options(t, fd);
-	tcp_watch(t, fd, in, EPOLLIN);
-	tcp_look_by(t, in->since + (int64_t)STRANGER_MS * MS);
+	struct tcp_in *in = in_of(s);
+	end_in(t, in);
+	close(in->fd);
+	in->fd = -1;
 	return true;
 }
 
-/* Where there are too many, or no more descriptors, the listener rests until the next tick. */
-void
-tcp_accept(struct tcp *t)
+static void
+new_stranger(struct tcp *t, int fd)
 {
-	errno = 0;
-	while (accept_one(t))
-		errno = 0;
-	bool all = errno == EAGAIN || errno == EWOULDBLOCK;
-	int shortage = all ? 0 : errno;
-	if (shortage != t->shortage && t->events.short_of)
-		t->events.short_of(t->events.context, shortage);
-	t->shortage = shortage;
-	if (all)
+	struct tcp_in *in = malloc(sizeof *in);
+	if (!in) {
+		close(fd);
 		return;
+	}
+	*in = (struct tcp_in){ .source = SOURCE_IN, .fd = fd, .next = t->in };
+	t->in = in;
+	crowd_enter(&t->crowd, &in->stranger, tcp_now());
+	tcp_options(t, fd);
+	tcp_look_by(t, in->stranger.since + CROWD_TIME);
+	tcp_watch(t, fd, in, EPOLLIN);
+	read_stranger(t, in);
+}
+
+/* The listener rests until one of the strangers has left, or the next tick. */
+static void
+pause_listener(struct tcp *t)
+{
 	t->listening = false;
 	tcp_watch(t, t->listener, &t->listener_source, 0);
 	tcp_look_by(t, tcp_now() + 50 * MS);
+}
+
+void
+tcp_listen(struct tcp *t)
+{
+	if (t->listening)
+		return;
+	t->listening = true;
+	tcp_watch(t, t->listener, &t->listener_source, EPOLLIN);
+}
+
+/* What the job is told of why peers may not get in. */
+static void
+tell_shortage(struct tcp *t, int shortage)
+{
+	if (shortage == 0 && crowd_presses(&t->crowd, tcp_now()))
+		shortage = EUSERS;
+	if (shortage != t->shortage && t->events.short_of)
+		t->events.short_of(t->events.context, shortage);
+	t->shortage = shortage;
+}
+
+void
+tcp_accept(struct tcp *t)
+{
+	int error = 0;
+	for (int i = 0; i < ACCEPTS && t->listening; i++) {
+		if (crowd_full(&t->crowd) && !evict(t)) {
+			pause_listener(t);
+			break;
+		}
+		int fd = accept4(t->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			new_stranger(t, fd);
+			continue;
+		}
+		error = errno;
+		if (error == EAGAIN || error == EWOULDBLOCK)
+			error = 0;
+		if (error == 0)
+			break;
+		if (error == ECONNABORTED || error == EINTR || evict(t))
+			continue;
+		pause_listener(t);
+	}
+	tell_shortage(t, error == ECONNABORTED || error == EINTR ? 0 : error);
+}
+
+void
+tcp_crowd_tick(struct tcp *t, int64_t now)
+{
+	tcp_listen(t);
+	if (t->shortage != EUSERS)
+		return;
+	if (crowd_presses(&t->crowd, now))
+		tcp_look_by(t, now + CROWD_TIME);
+	else
+		tell_shortage(t, 0);
 }
 
 /* ---- events ---- */
@@ -423,30 +488,32 @@ tcp_in_ready(struct tcp *t, struct tcp_in *in)
 
 /* Its time is over, unless this thread was late and the answer is there. */
 static void
-drop_stranger(struct tcp *t, struct tcp_in *in)
+stranger_tick(struct tcp *t, struct tcp_in *in, int64_t now)
 {
 	enum tcp_in_state before = in->state;
+	if (now - in->stranger.since < CROWD_TIME) {
+		tcp_look_by(t, in->stranger.since + CROWD_TIME);
+		return;
+	}
 	read_stranger(t, in);
 	if (in->state == before)
 		end_in(t, in);
 	else if (in->state == IN_PROOF)
-		tcp_look_by(t, in->since + (int64_t)STRANGER_MS * MS);
+		tcp_look_by(t, now + CROWD_PATIENCE);
 }
 
 void
 tcp_in_tick(struct tcp *t, struct tcp_in *in, int64_t now)
 {
 	char wait = BACK_WAIT;
-	int64_t patience = in->state == IN_NO_PLACE ? t->keys.patience / 8 : (int64_t)STRANGER_MS * MS;
-	if (in->state == IN_READY || in->state == IN_ENDED || in->told)
-		return;
-	if (now - in->since < patience) {
+	int64_t patience = t->keys.patience / 8;
+	if (in->state == IN_HELLO || in->state == IN_PROOF) {
+		stranger_tick(t, in, now);
+	} else if (in->state == IN_NO_PLACE && !in->told && now - in->since < patience) {
 		tcp_look_by(t, in->since + patience);
-	} else if (in->state == IN_NO_PLACE) {
+	} else if (in->state == IN_NO_PLACE && !in->told) {
 		in->told = true;
 		send(in->fd, &wait, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-	} else {
-		drop_stranger(t, in);
 	}
 }
 

@@ -263,7 +263,7 @@ struct play {
 	const char *what;
 	int code, culprit;
 	const char *text;
-	/* calls 0: left, after `signature`. in_call 2: and accepts no connections. */
+	/* calls 0: left, after `signature`. in_call 2: and accepts no connections; 3: strangers crowd its port. */
 	struct { uint64_t calls, signature; int in_call, awaits; } rank[4];
 };
 
@@ -290,6 +290,9 @@ static const struct play plays[] = {
 	{ "a rank has no descriptors left", blinkRemoteError, 1,
 		"rank 1 cannot accept connections: Too many open files",
 		{ { 17, 7, 1, 2 }, { 17, 7, 2, 0 }, { 17, 7, 1, 0 }, { 16, 5, 0, -1 } } },
+	{ "strangers at the port of a rank", blinkTimeout, 2,
+		"rank 2 is in no call; it has made 17; strangers crowd the port of rank 1",
+		{ { 17, 7, 1, -1 }, { 17, 7, 3, -1 }, { 17, 7, 0, -1 }, { 17, 7, 1, -1 } } },
 	{ "a ring", blinkTimeout, 1, "rank 1 waits in call 17 (text 7) for rank 2; rank 3 waits for it",
 		{ { 17, 7, 1, 3 }, { 17, 7, 1, 2 }, { 17, 7, 1, 3 }, { 17, 7, 1, 1 } } },
 	{ "calls that are not compared", blinkTimeout, 1, "rank 1 makes no progress in call 17 (text 0)",
@@ -304,7 +307,7 @@ status_of(const struct play *p, int i)
 {
 	struct rank_status s = { .calls = p->rank[i].calls, .signature = p->rank[i].signature,
 		.in_call = p->rank[i].in_call != 0, .awaits = p->rank[i].awaits,
-		.shortage = p->rank[i].in_call == 2 ? EMFILE : 0 };
+		.shortage = p->rank[i].in_call == 2 ? EMFILE : p->rank[i].in_call == 3 ? EUSERS : 0 };
 	snprintf(s.text, sizeof s.text, "text %d", (int)p->rank[i].signature);
 	return s;
 }

@@ -553,7 +553,7 @@ bad_blame(void)
 		bool good = put(fd, &p, sizeof p) && put(fd, &head, sizeof head) && put(fd, &rows[i], sizeof rows[i]);
 		ranks_end(r, 1);
 		ok(good && r[0].result == blinkRemoteError && strstr(r[0].err.text, "rank 1")
-		    && strstr(r[0].err.text, "Protocol error"), "a failure of code %d by rank %d of 2: %s", rows[i].code,
+		    && strstr(r[0].err.text, "Protocol error"), "failure %d by rank %d of 2: %s", rows[i].code,
 		    rows[i].culprit, r[0].err.text);
 		close(fd);
 	}
