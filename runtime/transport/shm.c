@@ -3,7 +3,11 @@
  * Of two ranks the lower one connects to the higher one's socket and says who it is; both sign what the other drew at
  * random; and only who has seen the other's signature sends its descriptor: the sockets' names can be read by everybody
  * on the server. One thread serves all its peers at once by poll, so that no order of ranks can block. The sockets are
- * closed afterwards. */
+ * closed afterwards.
+ *
+ * The queue of a socket may be full: of ranks, or of strangers. Who connects tries again until the deadline, also where
+ * the connection is dropped. Connections of other users are dropped as they are accepted; of the user's own, the oldest
+ * that has not said who it is, when there are too many. */
 #include "transport/shm.h"
 #include "bootstrap/system.h"
 #include "error.h"
@@ -24,7 +28,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NONCE = 16, MAC = 32, BACKLOG = 64, STRANGERS = 32, LOOK_MS = 20 };	/* ms between looks whether to stop */
+enum {
+	NONCE = 16,
+	MAC = 32,
+	STRANGERS = 32,
+	LOOK_MS = 20,		/* between looks whether to stop */
+	RETRY_MS = 2		/* between attempts to connect */
+};
 
 /* Of a peer's memory: mapped here, or shared with a thread of this process, whose addresses serve as they are. */
 struct mapping {
@@ -69,11 +79,13 @@ struct proof {
 	unsigned char mac[MAC];
 };
 
-enum state { SAY_HELLO, HEAR_HELLO, SAY_PROOF, HEAR_PROOF, SAY_MEMORY, HEAR_MEMORY, DONE };
+enum state { SAY_HELLO, HEAR_HELLO, SAY_PROOF, HEAR_PROOF, SAY_MEMORY, HEAR_MEMORY, DONE, CONNECT };
 
 struct link {
 	int fd;
 	enum state state;
+	bool ready;			/* to be looked at: it is new, or poll says so */
+	bool dropped;			/* it has been connected before */
 	struct hello mine, theirs;
 	int peer;			/* index of the peer; -1: it has not said who it is */
 };
@@ -157,7 +169,7 @@ open_listener(unsigned char address[SHM_ADDRESS], struct blink_error *err)
 		snprintf((char *)address + 2 * i, 3, "%02x", random[i]);
 	socklen_t length = abstract_name(address, &name);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&name, length) != 0 || listen(fd, BACKLOG) != 0) {
+	if (fd < 0 || bind(fd, (struct sockaddr *)&name, length) != 0 || listen(fd, SOMAXCONN) != 0) {
 		set_error(err, blinkSystemError, "a Unix socket: %s", strerror(errno));
 		if (fd >= 0)
 			close(fd);
@@ -482,56 +494,108 @@ serve(struct shm *own, int rank, struct link *link, struct shm_peer *peer, int n
 static int
 new_link(struct link *link, int fd, int from, int to, int peer)
 {
-	*link = (struct link){ .fd = fd, .peer = peer, .state = peer >= 0 ? SAY_HELLO : HEAR_HELLO };
+	*link = (struct link){ .fd = fd, .peer = peer, .state = peer >= 0 ? CONNECT : HEAR_HELLO, .ready = true };
 	link->mine.from = from;
 	link->mine.to = to;
 	return getrandom(link->mine.nonce, NONCE, 0) == NONCE ? 0 : -1;
 }
 
+/* One of ours, which is not connected yet. */
 static int
-connect_link(struct link *link, int rank, const struct shm_peer *peer, int index, struct blink_error *err)
+open_link(struct link *link, int rank, const struct shm_peer *peer, int index, struct blink_error *err)
 {
-	struct sockaddr_un name;
-	socklen_t length = abstract_name(peer->address, &name);
 	char reason[REASON_ROOM];
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return set_error(err, blinkSystemError, "a Unix socket: %s", reason_of(errno, reason));
-	if (new_link(link, fd, rank, peer->rank, index) != 0 || connect(fd, (struct sockaddr *)&name, length) != 0) {
-		set_error(err, blinkSystemError, "rank %d on this server: %s: shared memory needs the same network and "
-		    "user namespace, or BLINK_SHM=0", peer->rank, strerror(errno));
+	if (new_link(link, fd, rank, peer->rank, index) != 0) {
+		set_error(err, blinkSystemError, "getrandom: %s", strerror(errno));
 		close(fd);
 	}
 	return err->code;
 }
 
-/* Who does not say within the deadline what a peer would say only takes one of a few places. */
+/* EAGAIN: the queue of the peer's socket is full. A peer that has been there may have ended: the hub tells. */
+static int
+connect_link(struct link *link, const struct shm_peer *peer, struct blink_error *err)
+{
+	struct sockaddr_un name;
+	socklen_t length = abstract_name(peer->address, &name);
+	link->ready = connect(link->fd, (struct sockaddr *)&name, length) == 0;
+	if (link->ready)
+		link->state = SAY_HELLO;
+	else if (errno != EAGAIN && errno != EINTR && !link->dropped)
+		set_error(err, blinkSystemError, "rank %d on this server: %s: shared memory needs the same network and "
+		    "user namespace, or BLINK_SHM=0", peer->rank, strerror(errno));
+	return err->code;
+}
+
+/* Ranks of one job are one user's. */
+static bool
+is_ours(int fd)
+{
+	struct ucred who;
+	socklen_t size = sizeof who;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && (who.uid == geteuid() || who.uid == 0);
+}
+
+/* The oldest that has not said who it is; there are always some where all places are taken. */
+static void
+evict(struct link *link, int *n_links)
+{
+	int i = 0;
+	while (i < *n_links && link[i].peer >= 0)
+		i++;
+	if (i == *n_links)
+		return;
+	close(link[i].fd);
+	memmove(&link[i], &link[i + 1], (size_t)(--*n_links - i) * sizeof *link);
+}
+
 static void
 accept_links(struct shm *own, int rank, struct link *link, int *n_links, int capacity)
 {
-	while (*n_links < capacity) {
+	for (int accepted = 0; accepted < capacity; accepted++) {
 		int fd = accept4(own->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE))
 			own->lack = errno;
 		if (fd < 0)
 			return;
-		if (new_link(&link[*n_links], fd, rank, -1, -1) == 0)
+		if (is_ours(fd) && *n_links == capacity)
+			evict(link, n_links);
+		if (is_ours(fd) && *n_links < capacity && new_link(&link[*n_links], fd, rank, -1, -1) == 0)
 			++*n_links;
 		else
 			close(fd);
 	}
 }
 
+/* It has ended. One of ours, to a peer whose memory is not here, is to be connected again. False: it is not needed. */
+static bool
+reopen(struct link *link, int rank, const struct shm_peer *peer, struct blink_error *err)
+{
+	int index = link->peer;
+	bool done = link->state == DONE || index < 0 || peer[index].rank < rank || is_here(&peer[index]);
+	close(link->fd);
+	if (done || open_link(link, rank, &peer[index], index, err) != blinkSuccess)
+		return false;
+	link->dropped = true;
+	return true;
+}
+
 /* Links that are done or no peer's are closed and taken out. */
 static void
-serve_all(struct shm *own, int rank, struct link *link, int *n_links, struct shm_peer *peer, int n_peers)
+serve_all(struct shm *own, int rank, struct link *link, int *n_links, struct shm_peer *peer, int n_peers,
+    struct blink_error *err)
 {
 	int kept = 0;
 	for (int i = 0; i < *n_links; i++) {
-		if (serve(own, rank, &link[i], peer, n_peers) == 0)
-			link[kept++] = link[i];
-		else
-			close(link[i].fd);
+		struct link *l = &link[i];
+		if (l->state == CONNECT && err->code == blinkSuccess)
+			connect_link(l, &peer[l->peer], err);
+		bool serves = l->state != CONNECT && l->ready;
+		if (!serves || serve(own, rank, l, peer, n_peers) == 0 || reopen(l, rank, peer, err))
+			link[kept++] = *l;
 	}
 	*n_links = kept;
 }
@@ -546,15 +610,18 @@ missing(const struct shm_peer *peer, int n_peers)
 }
 
 static void
-wait_for_sockets(const struct shm *own, const struct link *link, int n_links, struct pollfd *poll_of, int64_t deadline)
+wait_for_sockets(const struct shm *own, struct link *link, int n_links, struct pollfd *poll_of, int64_t deadline)
 {
-	int64_t ms = (deadline - now()) / 1000000 + 1;
+	int64_t ms = (deadline - now()) / 1000000 + 1, most = LOOK_MS;
 	poll_of[0] = (struct pollfd){ own->listener, POLLIN, 0 };
 	for (int i = 0; i < n_links; i++) {
-		bool says = link[i].state % 2 == SAY_HELLO % 2;
-		poll_of[i + 1] = (struct pollfd){ link[i].fd, says ? POLLOUT : POLLIN, 0 };
+		bool connects = link[i].state == CONNECT, says = link[i].state % 2 == SAY_HELLO % 2;
+		poll_of[i + 1] = (struct pollfd){ connects ? -1 : link[i].fd, says ? POLLOUT : POLLIN, 0 };
+		most = connects ? RETRY_MS : most;
 	}
-	poll(poll_of, (nfds_t)n_links + 1, ms < 0 ? 0 : ms > LOOK_MS ? LOOK_MS : (int)ms);
+	poll(poll_of, (nfds_t)n_links + 1, ms < 0 ? 0 : ms > most ? (int)most : (int)ms);
+	for (int i = 0; i < n_links; i++)
+		link[i].ready = poll_of[i + 1].revents != 0;
 }
 
 int
@@ -581,12 +648,14 @@ exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct l
 	shm_exchange_here(own, peer, n_peers, err);
 	for (int i = 0; i < n_peers && err->code == blinkSuccess; i++)
 		if (!peer[i].memory && peer[i].rank > rank
-		    && connect_link(&link[n_links], rank, &peer[i], i, err) == blinkSuccess)
+		    && open_link(&link[n_links], rank, &peer[i], i, err) == blinkSuccess)
 			n_links++;
 	while (err->code == blinkSuccess && missing(peer, n_peers)) {
 		accept_links(own, rank, link, &n_links, n_peers + STRANGERS);
-		serve_all(own, rank, link, &n_links, peer, n_peers);
+		serve_all(own, rank, link, &n_links, peer, n_peers, err);
 		const struct shm_peer *late = missing(peer, n_peers);
+		if (err->code != blinkSuccess)
+			break;
 		if (late && atomic_load(stop))
 			set_error(err, blinkAborted, "the job has failed before rank %d handed over its memory",
 			    late->rank);

@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -168,6 +170,81 @@ test_peer(struct peer *p, bool taken)
 	shm_close(own);
 }
 
+/* ---- full queues ---- */
+
+enum { SILENT_MOST = 5000 };
+
+/* Connections to the socket of that address, which say nothing, until its queue is full. */
+static int
+fill_queue(const unsigned char *address, int *fd)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int n = 0, length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "blink-%.*s", SHM_ADDRESS,
+	    (const char *)address);
+	length += (int)offsetof(struct sockaddr_un, sun_path) + 1;
+	while (n < SILENT_MOST) {
+		fd[n] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (fd[n] < 0 || connect(fd[n], (struct sockaddr *)&name, (socklen_t)length) != 0)
+			break;
+		n++;
+	}
+	if (n < SILENT_MOST && fd[n] >= 0)
+		close(fd[n]);
+	return n;
+}
+
+struct rank {
+	struct shm *own;
+	struct shm_peer peer;
+	int number, result;
+	_Atomic int stop;
+	struct blink_error err;
+};
+
+static void *
+exchange(void *of)
+{
+	struct rank *r = of;
+	r->result = shm_exchange(r->own, r->number, &r->peer, 1, in_seconds(30), &r->stop, &r->err);
+	return NULL;
+}
+
+/* Two ranks, of which the second begins late, in a process of its own; strangers have filled its queue before. */
+static void
+test_full_queue(void)
+{
+	const struct net_keys keys = { .context = &key, .sign = sign };
+	static int fd[SILENT_MOST];
+	struct blink_error err = { 0 };
+	struct rank r[2] = { { .number = 0, .peer.rank = 1 }, { .number = 1, .peer.rank = 0 } };
+	int address[2], status = -1;
+	if (pipe(address) != 0 || shm_open_own(BYTES, &keys, r[1].peer.address, &r[0].own, &err) != blinkSuccess)
+		return ok(false, "no memory or pipe");
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(60);
+		shm_open_own(BYTES, &keys, r[0].peer.address, &r[1].own, &err);
+		if (write(address[1], r[0].peer.address, SHM_ADDRESS) != SHM_ADDRESS)
+			_exit(2);
+		usleep(300000);
+		exchange(&r[1]);
+		_exit(r[1].result != blinkSuccess || strcmp((char *)r[1].peer.memory, "rank 0") != 0);
+	}
+	strcpy(shm_memory(r[0].own), "rank 0");
+	if (read(address[0], r[0].peer.address, SHM_ADDRESS) != SHM_ADDRESS)
+		return ok(false, "no address");
+	int n = fill_queue(r[0].peer.address, fd);
+	exchange(&r[0]);
+	waitpid(child, &status, 0);
+	check(n > 32 && r[0].result == blinkSuccess && status == 0, "a rank whose queue strangers have filled",
+	    "%d strangers, result %d: %s, child %d", n, r[0].result, r[0].err.text, status);
+	for (int i = 0; i < n; i++)
+		close(fd[i]);
+	close(address[0]);
+	close(address[1]);
+	shm_close(r[0].own);
+}
+
 /* Ranks of one process: each has the other's memory as it is, until it forgets it. */
 static void
 test_threads(void)
@@ -194,11 +271,16 @@ test_threads(void)
 int
 main(void)
 {
+	struct rlimit files;
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
 	test_peer(&(struct peer){ .says = "a peer's memory is mapped" }, true);
 	test_peer(&(struct peer){ .says = "not of one that has another key", .wrong_key = true }, false);
 	test_peer(&(struct peer){ .says = "not if it may shrink", .unsealed = true }, false);
 	test_peer(&(struct peer){ .says = "not if there is none", .no_memory = true }, false);
 	test_peer(&(struct peer){ .says = "not of a rank that is none of the peers", .as_another = true }, false);
 	test_threads();
+	test_full_queue();
 	return end_tests();
 }
