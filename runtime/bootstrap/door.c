@@ -19,6 +19,8 @@ door_listen(struct hub *h)
 	h->crowded_until = NEVER;
 	if (!h->listens && h->listener.fd >= 0)
 		h->listens = epoll_ctl(h->epoll.fd, EPOLL_CTL_ADD, h->listener.fd, &e) == 0;
+	if (!h->listens && h->listener.fd >= 0)
+		h->crowded_until = now_ns() + CROWD_PATIENCE;	/* to try again */
 }
 
 static void
@@ -72,8 +74,10 @@ stranger_new(struct hub *h, struct descriptor *d, const unsigned char address[AD
 	socket_tune(c->socket.fd);
 	memcpy(c->address, address, ADDRESS_BYTES);
 	crowd_enter(&h->crowd, &c->stranger, now_ns());
-	hub_watch(h, c, EPOLL_CTL_ADD);
-	hub_hear(h, c);
+	if (hub_watch(h, c, EPOLL_CTL_ADD))
+		hub_hear(h, c);
+	else
+		hub_close(h, c);
 }
 
 /* No descriptor is left. If no stranger has one, the job cannot begin: the spare one lets the others in, one at a

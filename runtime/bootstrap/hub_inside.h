@@ -66,7 +66,7 @@ struct hub {
 
 /* ---- hub_say.c: nothing here closes a connection; one that fails is noticed when it is read ---- */
 
-void hub_watch(struct hub *h, struct connection *c, int operation);	/* EPOLL_CTL_ADD, _MOD */
+bool hub_watch(struct hub *h, struct connection *c, int operation);	/* EPOLL_CTL_ADD, _MOD; false: errno */
 void hub_flush(struct hub *h, struct connection *c);
 void hub_give(struct hub *h, struct connection *c, struct packet *p);
 void hub_give_frame(struct hub *h, struct connection *c, enum frame_kind kind, const void *body, size_t bytes);

@@ -7,11 +7,11 @@
 
 #define LINGER (60 * SECOND)		/* ranks that come after a failure hear of it */
 
-void
+bool
 hub_watch(struct hub *h, struct connection *c, int operation)
 {
 	struct epoll_event e = { .events = EPOLLIN | (c->waits ? EPOLLOUT : 0), .data.ptr = c };
-	epoll_ctl(h->epoll.fd, operation, c->socket.fd, &e);
+	return epoll_ctl(h->epoll.fd, operation, c->socket.fd, &e) == 0;
 }
 
 /* Write what can be written. A connection that fails here is noticed when it is read: nothing is closed now. */
@@ -24,7 +24,8 @@ hub_flush(struct hub *h, struct connection *c)
 	bool waits = c->out.first;
 	if (waits != c->waits) {
 		c->waits = waits;
-		hub_watch(h, c, EPOLL_CTL_MOD);
+		if (!hub_watch(h, c, EPOLL_CTL_MOD))
+			shutdown(c->socket.fd, SHUT_RDWR);
 	}
 }
 

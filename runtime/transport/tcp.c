@@ -306,10 +306,10 @@ open_epoll(struct tcp *t)
 	t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (t->epoll < 0 || t->wake < 0)
 		return -1;
-	tcp_watch(t, t->wake, &t->wake_source, EPOLLIN);
-	tcp_watch(t, t->listener, &t->listener_source, EPOLLIN);
-	if (t->rider.turn)
-		tcp_watch(t, t->rider.fd, &t->rider_source, EPOLLIN);
+	if (!tcp_watch(t, t->wake, &t->wake_source, EPOLLIN)
+	    || !tcp_watch(t, t->listener, &t->listener_source, EPOLLIN)
+	    || (t->rider.turn && !tcp_watch(t, t->rider.fd, &t->rider_source, EPOLLIN)))
+		return -1;
 	errno = tcp_start_thread(&t->thread, t->rider.turn ? RIDER_STACK : STACK, serve, t);
 	t->started = errno == 0;
 	return errno ? -1 : 0;
@@ -330,7 +330,7 @@ tcp_open_with(const struct tcp_rider *rider, int rank, int n_ranks, const struct
 	if (!listens || open_epoll(t) != 0) {
 		int code = errno;
 		tcp_close(t, 0);
-		return tcp_fail(err, blinkSystemError, "tcp: cannot %s: %s", listens ? "start a thread" : "listen",
+		return tcp_fail(err, blinkSystemError, "tcp: cannot %s: %s", listens ? "start its thread" : "listen",
 		    strerror(code));
 	}
 	memset(address, 0, NET_ADDRESS);

@@ -195,7 +195,7 @@ void tcp_attend(struct tcp *t, struct tcp_peer *peer);	/* the thread is to look 
 void tcp_look_by(struct tcp *t, int64_t when);		/* at times; the thread's */
 /* Options of a connection: no delay, and probes of an idle one until the host of the peer is silent too long. */
 void tcp_options(const struct tcp *t, int fd);
-void tcp_watch(const struct tcp *t, int fd, void *source, uint32_t events);
+bool tcp_watch(const struct tcp *t, int fd, void *source, uint32_t events);	/* false: errno says why */
 /* The peer is broken: end what concerns it, and tell. The thread's. format: what follows the peer's name. */
 void tcp_break(struct tcp *t, struct tcp_peer *peer, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The peer has said farewell. It needs no `done` any more. */

@@ -120,7 +120,8 @@ wait_for_place(struct tcp *t, struct tcp_in *in)
 		in->state = IN_NO_PLACE;
 		in->since = tcp_now();
 		in->told = false;
-		tcp_watch(t, in->fd, in, 0);
+		if (!tcp_watch(t, in->fd, in, 0))
+			tcp_break(t, in->peer, ": %s", strerror(errno));
 	}
 	tcp_look_by(t, in->since + t->keys.patience / 8);
 }
@@ -299,8 +300,8 @@ tcp_in_resume(struct tcp *t, struct tcp_in *in)
 	in->told = false;
 	absorb(t, in);
 	take_buffer(t, in);
-	if (in->state == IN_READY)
-		tcp_watch(t, in->fd, in, EPOLLIN);
+	if (in->state == IN_READY && !tcp_watch(t, in->fd, in, EPOLLIN))
+		tcp_break(t, in->peer, ": %s", strerror(errno));
 }
 
 /* ---- strangers ---- */
@@ -391,16 +392,17 @@ new_stranger(struct tcp *t, int fd)
 	crowd_enter(&t->crowd, &in->stranger, tcp_now());
 	tcp_options(t, fd);
 	tcp_look_by(t, in->stranger.since + CROWD_TIME);
-	tcp_watch(t, fd, in, EPOLLIN);
-	read_stranger(t, in);
+	if (tcp_watch(t, fd, in, EPOLLIN))
+		read_stranger(t, in);
+	else
+		end_in(t, in);
 }
 
 /* The listener rests until one of the strangers has left, or the next tick. */
 static void
 pause_listener(struct tcp *t)
 {
-	t->listening = false;
-	tcp_watch(t, t->listener, &t->listener_source, 0);
+	t->listening = !tcp_watch(t, t->listener, &t->listener_source, 0);
 	tcp_look_by(t, tcp_now() + 50 * MS);
 }
 
@@ -409,8 +411,9 @@ tcp_listen(struct tcp *t)
 {
 	if (t->listening)
 		return;
-	t->listening = true;
-	tcp_watch(t, t->listener, &t->listener_source, EPOLLIN);
+	t->listening = tcp_watch(t, t->listener, &t->listener_source, EPOLLIN);
+	if (!t->listening)
+		tcp_look_by(t, tcp_now() + 50 * MS);
 }
 
 /* What the job is told of why peers may not get in. */

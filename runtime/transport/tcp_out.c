@@ -106,8 +106,9 @@ write_out(struct tcp *t, struct tcp_out *out, const struct tcp_part *last)
 	}
 	out->writing = false;
 	bool arm = out->head && out->state == OUT_READY && !out->error;
-	if (arm != out->armed && out->state == OUT_READY)
-		tcp_watch(t, out->fd, out, EPOLLIN | (arm ? EPOLLOUT : 0u));
+	if (arm != out->armed && out->state == OUT_READY
+	    && !tcp_watch(t, out->fd, out, EPOLLIN | (arm ? EPOLLOUT : 0u)))
+		out->error = errno;
 	out->armed = arm;
 	if (out->error || out->state == OUT_ENDED)
 		tcp_attend(t, out->peer);
@@ -297,8 +298,11 @@ start(struct tcp *t, struct tcp_out *out)
 		again(t, out, errno, "connect");
 		return;
 	}
+	if (!tcp_watch(t, out->fd, out, EPOLLOUT)) {
+		again(t, out, errno, "connect");
+		return;
+	}
 	set_state(out, OUT_CONNECTING);
-	tcp_watch(t, out->fd, out, EPOLLOUT);
 	tcp_look_by(t, out->since + t->keys.patience);
 }
 
@@ -317,8 +321,11 @@ connected(struct tcp *t, struct tcp_out *out)
 		again(t, out, code, "connect");
 		return;
 	}
+	if (!tcp_watch(t, out->fd, out, EPOLLIN)) {
+		again(t, out, errno, "connect");
+		return;
+	}
 	set_state(out, OUT_HELLO);
-	tcp_watch(t, out->fd, out, EPOLLIN);
 }
 
 static void

@@ -77,12 +77,12 @@ tcp_options(const struct tcp *t, int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
-void
+bool
 tcp_watch(const struct tcp *t, int fd, void *source, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.ptr = source };
-	if (epoll_ctl(t->epoll, EPOLL_CTL_MOD, fd, &event) != 0)
-		epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &event);
+	return epoll_ctl(t->epoll, EPOLL_CTL_MOD, fd, &event) == 0
+	    || (errno == ENOENT && epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &event) == 0);
 }
 
 void *
