@@ -1,6 +1,6 @@
 /* The system refuses to watch a socket, once or from then on: the rank fails or tries again, and its communicator ends.
- * Two ranks that are processes, each on a server of its own; each call of epoll_ctl fails in its turn, in the quick test
- * every fifth. Prints TAP. test_watch SEED N: the full test has N above 15. */
+ * Two ranks that are processes, each on a server of its own; each call of epoll_ctl fails in its turn, in the quick
+ * test every fifth. Prints TAP. test_watch SEED N: the full test has N above 15. */
 #include "blink.h"
 #include "tap.h"
 
