@@ -87,11 +87,10 @@ index_load(struct blinkIndex *index, const char *path)
 	Index *read;
 	const char *asked = path;
 	TRY(find_paths(ctx, path, &path, &index->info.directory));
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT && asked != path)
+	int fd;
+	if (asked != path && access(path, F_OK) != 0 && errno == ENOENT)
 		return fail(ctx, IO, "%s: a directory without index.json: want one that blinkc batch wrote", asked);
-	if (fd < 0)
-		return fail(ctx, IO, "%s: %s", path, strerror(errno));
+	TRY(file_open(ctx, path, &fd));
 	Status status = read_index(index, path, fd, &read);
 	close(fd);
 	TRY(status);

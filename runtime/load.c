@@ -227,10 +227,7 @@ load_path(struct blinkSchedule *sched, const char *path, bool data_only, const s
 	Schedule *read = NULL;
 	bool object = false;
 	int fd;
-	if (found)
-		TRY(file_open_regular(ctx, path, &fd));
-	else if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-		return fail(ctx, IO, "%s: %s", path, strerror(errno));
+	TRY(found ? file_open_regular(ctx, path, &fd) : file_open(ctx, path, &fd));
 	Status status = is_object(ctx, path, fd, &object);
 	if (status == OK && object) {
 		status = data_only ? fail(ctx, BAD_INPUT, "%s: a shared object: want a schedule file", path)

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 Status
@@ -43,24 +45,46 @@ fail_read(Ctx *ctx, const char *path, Status status)
 	}
 }
 
-Status
-file_open_regular(Ctx *ctx, const char *path, int *out)
+/* Opening a FIFO would wait for its writer. */
+static Status
+open_at_once(Ctx *ctx, const char *path, int *out, struct stat *there)
 {
-	struct stat there;
-	/* Opening a pipe would wait for its writer. */
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &there) != 0) {
+	if (fd < 0 || fstat(fd, there) != 0) {
 		Status status = fail(ctx, IO, "%s: %s", path, strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return status;
 	}
-	if (!S_ISREG(there.st_mode)) {
-		close(fd);
-		return fail(ctx, IO, "%s: not a regular file: want one below a directory and in an index", path);
-	}
 	*out = fd;
 	return OK;
+}
+
+Status
+file_open_regular(Ctx *ctx, const char *path, int *out)
+{
+	struct stat there;
+	TRY(open_at_once(ctx, path, out, &there));
+	if (S_ISREG(there.st_mode))
+		return OK;
+	close(*out);
+	return fail(ctx, IO, "%s: not a regular file: want one below a directory and in an index", path);
+}
+
+Status
+file_open(Ctx *ctx, const char *path, int *out)
+{
+	struct stat there;
+	struct statfs system;
+	TRY(open_at_once(ctx, path, out, &there));
+	/* Others are on the file system of pipes. */
+	bool named = S_ISFIFO(there.st_mode) && (fstatfs(*out, &system) != 0 || system.f_type != PIPEFS_MAGIC);
+	if (!named && (S_ISREG(there.st_mode) || fcntl(*out, F_SETFL, 0) == 0))
+		return OK;
+	Status status = fail(ctx, IO, "%s: %s", path, named ? "a FIFO: want a file, or a pipe as of a shell"
+	    : strerror(errno));
+	close(*out);
+	return status;
 }
 
 static Status

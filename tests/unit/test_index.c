@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_RANKS = 8, COUNT = 7 };
@@ -368,6 +369,44 @@ load_result(const char *path, char text[1024])
 	return result;
 }
 
+/* Nobody writes to them. */
+static void
+test_fifos(void)
+{
+	char path[128], made[160], text[1024];
+	blinkSchedule_t sched = NULL;
+	blinkIndex_t index = NULL;
+	blinkError_t error = { "" };
+	snprintf(path, sizeof path, "%s/fifo", folder);
+	snprintf(made, sizeof made, "%s/index.json", path);
+	alarm(60);
+	bool good = mkfifo(path, 0600) == 0;
+	ok(good && blinkScheduleLoad(path, &sched, &error) == blinkSystemError && strstr(error.text, "a FIFO"),
+	    "a schedule that is a FIFO");
+	ok(blinkScheduleLoadData(path, &sched, &error) == blinkSystemError && strstr(error.text, "a FIFO"),
+	    "data that is a FIFO");
+	ok(load_result(path, text) == blinkSystemError && strstr(text, "a FIFO"), "an index that is a FIFO");
+	unlink(path);
+	good = mkdir(path, 0700) == 0 && mkfifo(made, 0600) == 0;
+	ok(good && load_result(path, text) == blinkSystemError && strstr(text, "a FIFO"),
+	    "a directory whose index is a FIFO");
+	unlink(made);
+	rmdir(path);
+	good = blinkIndexLoad(folder, &index, &error) == blinkSuccess;
+	char saved[160];
+	snprintf(saved, sizeof saved, "%s/saved", folder);
+	snprintf(made, sizeof made, "%s/index.json", folder);
+	blinkIndexInfo_t info;
+	good = good && blinkIndexGetInfo(index, &info) == blinkSuccess && rename(made, saved) == 0
+	    && mkfifo(made, 0600) == 0;
+	ok(good && blinkIndexWithout(index, info.digest, &index, &error) == blinkSystemError
+	    && strstr(error.text, "a FIFO"), "an index of changes that is a FIFO");
+	unlink(made);
+	rename(saved, made);
+	blinkIndexDestroy(index);
+	alarm(0);
+}
+
 static void
 test_files(Ctx *ctx, Index *made)
 {
@@ -493,6 +532,7 @@ main(void)
 	test_index(false);
 	write_lookup(&ctx, &written);
 	test_index(true);
+	test_fifos();
 	test_files(&ctx, &written);
 	ctx_free(&ctx);
 	snprintf(command, sizeof command, "rm -rf %s", folder);
