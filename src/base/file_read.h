@@ -15,8 +15,8 @@ Status file_read(Ctx *ctx, const char *path, Text *out);
 Status file_read_regular(Ctx *ctx, const char *path, Text *out);
 Status file_open_regular(Ctx *ctx, const char *path, int *fd);
 
-/* For a path of the caller: a file, a pipe that somebody has opened already, as those of a shell, or a device; not a FIFO,
- * of which nobody knows whether it will have a writer. Never waits. Fails: IO. */
+/* For a path of the caller: a file, a pipe that somebody has opened already, as those of a shell, or a device; not a
+ * FIFO, of which nobody knows whether it will have a writer. Never waits. Fails: IO. */
 Status file_open(Ctx *ctx, const char *path, int *fd);
 
 /* The rest of an open file, appended to the text. IO: errno has the reason; LIMIT past LIMIT_FILE_BYTES. Leaves the
