@@ -5,14 +5,16 @@
  *	srun --ntasks=8 ./launched /shared/job.$SLURM_JOB_ID
  *	RANK=0 WORLD_SIZE=2 ./launched /tmp/id & RANK=1 WORLD_SIZE=2 ./launched /tmp/id; wait
  *
- * Rank 0 writes the id to the file, which all ranks can read and nobody else: who has the id can join. Any way to hand
- * over 128 bytes does, such as the launcher's own store. COUNT: of the numbers. CALLS: how many allreduces. */
+ * Rank 0 writes the id to the file, which all ranks can read and nobody else: who has the id can join. A file of another
+ * user, or that others can read or write, is not taken. Any way to hand over 128 bytes does, such as the launcher's own
+ * store. COUNT: of the numbers. CALLS: how many allreduces. */
 #include <blink.h>
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,12 +65,14 @@ read_id(const char *path, blinkUniqueId_t *id)
 {
 	const struct timespec pause = { 0, 20000000 };
 	time_t until = time(NULL) + ID_SECONDS;
+	struct stat file;
 	int fd;
-	while ((fd = open(path, O_RDONLY)) < 0 && time(NULL) < until)
+	while ((fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)) < 0 && time(NULL) < until)
 		nanosleep(&pause, NULL);
 	if (fd < 0)
 		return -1;
-	int good = read(fd, id, sizeof *id) == (ssize_t)sizeof *id;
+	int good = fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == geteuid()
+	    && (file.st_mode & 077) == 0 && read(fd, id, sizeof *id) == (ssize_t)sizeof *id;
 	close(fd);
 	return good ? 0 : -1;
 }
