@@ -1,6 +1,6 @@
 /* The collectives, sends and receives of one rank. */
 #include "comm/comm.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>

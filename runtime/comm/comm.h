@@ -7,7 +7,7 @@
 #include "choose/choose.h"
 #include "engine/engine.h"
 #include "runtime.h"
-#include "settings.h"
+#include "support/settings.h"
 #include "transport/shm.h"
 #include "tune/tuner.h"
 

@@ -2,7 +2,7 @@
  *
  * New ranks join by the id alone. Of the ranks that are there one has it, and an exchange hands it to the others. */
 #include "comm/comm.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Handles of communicators: made, asked, ended. */
 #include "comm/comm.h"
 #include "cuda/gpu.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>

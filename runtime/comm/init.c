@@ -13,8 +13,8 @@
 #include "comm/windows.h"
 #include "cuda/gpu.h"
 #include "cuda/relay.h"
-#include "debug.h"
-#include "error.h"
+#include "support/debug.h"
+#include "support/error.h"
 
 #include <sched.h>
 #include <stdlib.h>

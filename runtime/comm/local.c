@@ -1,6 +1,6 @@
 /* The ranks on this rank's server, and their memory. */
 #include "comm/comm.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * root and size, made when it is first needed: a file's schedule is projected to the rank. All ranks choose the same,
  * if their libraries are the same; if they are not, signatures of calls differ. */
 #include "comm/comm.h"
-#include "debug.h"
-#include "error.h"
+#include "support/debug.h"
+#include "support/error.h"
 #include "schedule/schedule.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * A rank that has ended and is not left out would be waited for until the time is up. On the same host its port says
  * that it has. */
 #include "comm/comm.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * unique id, and a second exchange hands it to the others. */
 #include "comm/comm.h"
 #include "cuda/gpu.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  *
  * All ranks change sizes in the same calls, so they have one table of searches, which begins as rank 0 read it. */
 #include "comm/comm.h"
-#include "debug.h"
-#include "error.h"
+#include "support/debug.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>

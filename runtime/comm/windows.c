@@ -11,7 +11,7 @@
 #include "comm/windows.h"
 #include "comm/comm.h"
 #include "cuda/gpu.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>

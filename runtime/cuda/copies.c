@@ -41,8 +41,8 @@
 #include "cuda/batch.h"
 #include "cuda/launch.h"
 #include "cuda/sizes.h"
-#include "debug.h"
-#include "error.h"
+#include "support/debug.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 

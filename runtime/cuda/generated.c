@@ -11,8 +11,8 @@
 #include "comm/comm.h"
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
-#include "debug.h"
-#include "error.h"
+#include "support/debug.h"
+#include "support/error.h"
 #include "kernel_mark.h"
 #include "schedule/schedule.h"
 

@@ -3,7 +3,7 @@
 #define BLINK_CUDA_GPU_H
 
 #include "cuda/device.h"
-#include "cuda/driver.h"
+#include "driver/driver.h"
 #include "engine/engine.h"
 #include "transport/net.h"
 

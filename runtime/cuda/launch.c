@@ -31,8 +31,8 @@
 #include "cuda/relay.h"
 #include "blink_device.h"
 #include "cuda/sizes.h"
-#include "debug.h"
-#include "error.h"
+#include "support/debug.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Memory of a rank on its GPU: its regions, what it imports of its peers', its state, and what its caller asks for. */
 #include "comm/comm.h"
 #include "cuda/regions.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * number among those of the same pair and direction, a few at a time, then by the distance between the ranks. Of a
  * class of these, all ranks' messages match, and of several classes, all ranks finish the same one first. */
 #include "cuda/launch.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>

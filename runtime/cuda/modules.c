@@ -8,8 +8,8 @@
 #include "blink_device.h"
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
-#include "debug.h"
-#include "error.h"
+#include "support/debug.h"
+#include "support/error.h"
 
 #include <string.h>
 

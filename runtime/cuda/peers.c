@@ -32,7 +32,7 @@
 #include "cuda/launch.h"
 #include "cuda/regions.h"
 #include "cuda/relay.h"
-#include "error.h"
+#include "support/error.h"
 
 #include "bootstrap/system.h"
 

@@ -31,7 +31,7 @@
 #include "cuda/relay.h"
 #include "comm/comm.h"
 #include "cuda/launch.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <errno.h>
 #include <sched.h>

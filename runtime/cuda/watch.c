@@ -8,7 +8,7 @@
  * looks now and then. */
 #include "cuda/launch.h"
 #include "cuda/relay.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -9,7 +9,7 @@
  * caches, and such that the rings of the rank that has the most of them fit into half an arena. A ring has as many
  * slots as caches hold, so that who publishes seldom waits for readers. */
 #include "engine/engine.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * its own, and every slot says how long its message is: where sender and receiver disagree, both hear of it. Messages
  * of one group proceed together, but for those of one pair in one direction, which keep their order. */
 #include "engine/engine.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Plans: a rank's program, with pointers to the flags of its peers. */
 #include "engine/engine.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,10 +7,10 @@
  * A thread that cannot go on looks at its flags a few times; where ranks share CPUs, it gives way to others in between.
  * Then it announces its sleep, looks once more, and sleeps on its bell: for the one flag that it needs if it is one, so
  * that other flags do not wake it in vain. It wakes up from time to time to see whether its patience is over. */
-#include "debug.h"
+#include "support/debug.h"
 #include "engine/engine.h"
 #include "engine/pin.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* What the net's thread does with messages of ranks on other servers: it puts data where tasks look for it, and sets
  * the same flags that peers on this server would set. */
 #include "engine/engine.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stddef.h>
 

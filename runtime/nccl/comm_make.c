@@ -1,6 +1,6 @@
 /* Communicators are made in a thread each, of an id or of another one, beside a real one or alone. */
 #include "nccl/shim.h"
-#include "debug.h"
+#include "support/debug.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The table of communicators of programs that use NCCL's interface, and what the caller hears of them. */
 #include "nccl/shim.h"
-#include "debug.h"
+#include "support/debug.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The GPU of the calling thread, by the CUDA driver. */
 #include "nccl/shim.h"
-#include "debug.h"
+#include "support/debug.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #define BLINK_NCCL_SHIM_H
 
 #include "blink_program.h"
-#include "cuda/driver.h"
+#include "driver/driver.h"
 #include "nccl/nccl.h"
 
 #include <pthread.h>

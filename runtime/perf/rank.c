@@ -1,6 +1,6 @@
 /* A rank of a job: its communicator, and on a GPU its stream and its graphs. */
-#include "cuda/driver.h"
-#include "error.h"
+#include "driver/driver.h"
+#include "support/error.h"
 #include "job.h"
 
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  * that has not said who it is, when there are too many. */
 #include "transport/shm.h"
 #include "bootstrap/system.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <errno.h>
 #include <fcntl.h>

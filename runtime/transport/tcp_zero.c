@@ -19,7 +19,7 @@
  * packets that the network card has already been given cannot be taken back, so their end is awaited, no longer than a
  * second: a card does not keep packets for so long, unless its link is down. The same holds for a net that is closed
  * with bytes not acknowledged when its time is over. */
-#include "debug.h"
+#include "support/debug.h"
 #include "transport/tcp.h"
 
 #include <errno.h>

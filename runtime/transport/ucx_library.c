@@ -9,7 +9,7 @@
 #include "transport/ucx.h"
 
 #ifdef BLINK_UCX
-#include "debug.h"
+#include "support/debug.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "comm/comm.h"
 #include "cuda/kernels.h"
 #include "cuda/regions.h"
-#include "error.h"
+#include "support/error.h"
 #include "quick.h"
 #include "tap.h"
 

@@ -1,4 +1,4 @@
-#include "debug.h"
+#include "support/debug.h"
 #include "base/printable.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-#include "settings.h"
-#include "error.h"
+#include "support/settings.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>

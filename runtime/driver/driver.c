@@ -1,6 +1,6 @@
 /* The CUDA driver, as far as a process has one. */
-#include "cuda/driver.h"
-#include "error.h"
+#include "driver/driver.h"
+#include "support/error.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
