@@ -1,11 +1,10 @@
 /* Schedules: a file is read, checked and verified, and lowered when a communicator of all ranks needs its steps; a
  * shared object has its table already. */
-#include "base/digest.h"
+#include "api/schedule.h"
+#include "all_ranks/exec.h"
 #include "base/file_read.h"
-#include "base/printable.h"
-#include "format/format.h"
-#include "runtime.h"
 #include "schedule/schedule.h"
+#include "support/give.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,33 +40,6 @@ fill_info(struct blinkSchedule *sched)
 		.digest = p->digest,
 		.backend = p->backend,
 	};
-}
-
-/* The schedule of another job than its index states would give wrong results, or be slow. */
-static Status
-check_found(Ctx *ctx, const char *name, const Schedule *sched, const struct found *found)
-{
-	const IndexEntry *entry = found->entry;
-	int root = entry->root < 0 ? -1 : entry->rank[entry->root];
-	if (!index_same_job(entry, sched))
-		return fail(ctx, BAD_INPUT,
-		    "%s: %s over %d ranks, root %d: want %s over %d, root %d, as in its index", name,
-		    collective_name(sched->coll), sched->topo->n_ranks, sched->root, collective_name(entry->coll),
-		    entry->n, root);
-	if (!index_has_digest(found->index, sched->topo->digest))
-		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: want that of its index, %.80s", name,
-		    sched->topo->digest, found->index->digest);
-	return OK;
-}
-
-Status
-schedule_parse(Ctx *ctx, const char *name, const char *json, size_t size, const struct found *found, Schedule **out)
-{
-	TRY(sched_read_verified(ctx, name, json, size, out));
-	if (!found)
-		return OK;
-	TRY(check_found(ctx, name, *out, found));
-	return sched_relabel(ctx, *out, found->rank, out);
 }
 
 /* found: NULL where no index names the file. */
@@ -174,21 +146,6 @@ load_object(struct blinkSchedule *sched, const char *path)
 	return OK;
 }
 
-Status
-runtime_read(Ctx *ctx, const char *path, int fd, Text *out)
-{
-	switch (file_read_rest(fd, out)) {
-	case OK:
-		return OK;
-	case NO_MEMORY:
-		return fail_memory(ctx);
-	case LIMIT:
-		return fail(ctx, LIMIT, "%s: larger than %d bytes", path, (int)LIMIT_FILE_BYTES);
-	default:
-		return fail(ctx, IO, "%s: %s", path, strerror(errno));
-	}
-}
-
 /* By the first bytes of a file that can be read twice, unlike a pipe. */
 static Status
 is_object(Ctx *ctx, const char *path, int fd, bool *object)
@@ -204,19 +161,6 @@ is_object(Ctx *ctx, const char *path, int fd, bool *object)
 	}
 	*object = memcmp(magic, "\177ELF", sizeof magic) == 0;
 	return OK;
-}
-
-Status
-schedule_read(Ctx *ctx, const char *path, const struct found *found, char digest[DIGEST_ROOM], Schedule **out)
-{
-	Text text = { 0 };
-	TRY(file_read_regular(ctx, path, &text));
-	const char *json = text.data ? text.data : "";
-	Status status = schedule_parse(ctx, path, json, text.size, found, out);
-	if (status == OK)
-		digest_of(json, text.size, digest);
-	text_free(&text);
-	return status;
 }
 
 static Status
@@ -236,23 +180,12 @@ load_path(struct blinkSchedule *sched, const char *path, bool data_only, const s
 		status = read_file(sched, path, fd, &read);
 	}
 	if (status == OK && !object && !read)
-		status = runtime_read(ctx, path, fd, &text);
+		status = file_rest(ctx, path, fd, &text);
 	if (status == OK && !object && !read)
 		status = read_json(sched, path, text.data ? text.data : "", text.size, found, &read);
 	text_free(&text);
 	close(fd);
 	return status == OK && read ? keep_read(sched, read) : status;
-}
-
-blinkResult_t
-give_error(blinkError_t *error, Status status, const char *text)
-{
-	if (error)
-		snprintf(error->text, sizeof error->text, "%s", text);
-	/* It may have been cut inside a character. */
-	if (error)
-		make_printable(error->text);
-	return (blinkResult_t)status;
 }
 
 /* Where a schedule comes from. */

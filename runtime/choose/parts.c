@@ -1,4 +1,4 @@
-#include "runtime.h"
+#include "choose/parts.h"
 #include "schedule/schedule.h"
 
 Status

@@ -1,5 +1,6 @@
 /* Functions that need no handle. */
-#include "runtime.h"
+#include "base/status.h"
+#include "blink.h"
 
 _Static_assert((int)blinkInternalError == INTERNAL && (int)blinkInvalidArgument == USAGE
     && (int)blinkBadInput == BAD_INPUT && (int)blinkLimit == LIMIT && (int)blinkInfeasible == INFEASIBLE

@@ -1,9 +1,7 @@
-/* Launch: between the files that put calls on a GPU. */
-#ifndef BLINK_CUDA_LAUNCH_H
-#define BLINK_CUDA_LAUNCH_H
+/* Calls: between the files that put calls on a GPU. */
+#ifndef BLINK_CUDA_CALLS_H
+#define BLINK_CUDA_CALLS_H
 
-#include "comm/comm.h"
-#include "cuda/generated.h"
 #include "cuda/gpu.h"
 
 enum { GPU_MODULES = 13, GPU_TEXTS = 32 };
@@ -88,7 +86,10 @@ enum gpu_route gpu_route_of(const struct gpu *g, const RankProgram *prog, int pa
 int gpu_modules_open(struct gpu *g, struct blink_error *err);
 void gpu_modules_close(struct gpu *g);
 
-/* ---- launch.c ---- */
+/* ---- flights.c ---- */
+
+/* There is work for the threads that watch and relay: the lock is held. */
+void gpu_watch_wake(struct gpu *g);
 
 /* After the launch of a call, or of one of several of its exchanges. Takes `messages` (NULL: none), whatever it
  * returns. */
@@ -101,6 +102,14 @@ int gpu_order(struct gpu *g, const struct gpu_target *to, struct blink_error *er
 /* Let go of calls that have ended; the lock is held. Returns what the driver said of the first that has not:
  * CUDA_ERROR_NOT_READY, or its error; CUDA_SUCCESS: all have ended. */
 CUresult gpu_reap(struct gpu *g);
+
+/* Tables of messages: more of them; one is given back, and the lock is held. */
+int gpu_messages_grow(struct gpu *g, struct blink_error *err);
+void gpu_table_return(struct gpu *g, struct gpu_message *messages);
+
+/* Of calls that have been made. */
+uint64_t gpu_last_call(void *of);
+void gpu_flights_close(struct gpu *g, bool forked);
 
 /* ---- copies.c ---- */
 
@@ -126,15 +135,16 @@ void gpu_copies_release(struct gpu *g);
 /* ---- messages.c ---- */
 
 int gpu_submit_messages(struct gpu *g, struct call *call, const struct gpu_target *to, struct blink_error *err);
-int gpu_messages_grow(struct gpu *g, struct blink_error *err);	/* more tables */
-void gpu_table_return(struct gpu *g, struct gpu_message *messages);	/* the lock is held */
-void gpu_messages_close(struct gpu *g, bool forked);
 
 /* ---- watch.c ---- */
 
 int gpu_watch_open(struct gpu *g, struct blink_error *err);
 void gpu_watch_close(struct gpu *g);
-void gpu_watch_wake(struct gpu *g);	/* the lock is held */
+
+/* As `struct backend` has them; `of` is a struct gpu. */
+int gpu_wait(void *of, uint64_t number, bool wait, struct blink_error *err);
+void gpu_status_of(void *of, struct rank_status *out);
+void gpu_wake(void *of);
 
 /* What failed here, told to all. */
 void gpu_fail(struct gpu *g, const struct blink_error *err);
