@@ -72,7 +72,7 @@ on_stack(size_t size, void *(*body)(void *))
 
 /* ---- every call, on files that are valid and files that are not ---- */
 
-struct {
+static struct {
 	const char *path, *text;
 	size_t size;
 	blinkSchedule_t sched;
@@ -83,9 +83,7 @@ struct {
 	int64_t data[8][64];
 	void *buffer[8];
 	int type, op, gpus[8];
-};
-
-static struct job job;
+} job;
 
 static void call_load(void *of) { (void)of; job.result = blinkScheduleLoad(job.path, &job.sched, &job.error); }
 static void call_data(void *of) { (void)of; job.result = blinkScheduleLoadData(job.path, &job.sched, &job.error); }
