@@ -51,12 +51,23 @@ bool inside_real(void);
 		real_result_;                                                  \
 	})
 
-/* What nccl*X does unless it is called from inside the real library: comms.c, calls.c, group.c. */
+/* What nccl*X does unless it is called from inside the real library: comms.c, calls.c, ends.c. */
 #define SERVED(name, parameters, arguments) ncclResult_t served_##name parameters;
 NCCL_SERVED_LIST(SERVED)
 NCCL_LATER_LIST(SERVED)
 NCCL_CONFIG_LIST(SERVED)
 #undef SERVED
+
+/* ---- errors.c ---- */
+
+struct shim_comm;
+
+/* The result, with its text for ncclGetLastError: of this thread, and of the communicator unless NULL. */
+ncclResult_t comm_error(struct shim_comm *c, ncclResult_t result, const char *text);
+ncclResult_t result_of(blinkResult_t result);
+
+/* Text of the last error of this thread: 512 bytes. */
+char *last_error(void);
 
 /* ---- comm_table.c: communicators ---- */
 
@@ -65,6 +76,11 @@ enum { ALONE_VERSION = 22809, SHIM_OPS = 64, SHIM_COLLECTIVES = 8 };
 
 /* NCCL's tools read in a handle what they take for a communicator: zeros, and no magic number of theirs. */
 enum { HANDLE_BYTES = 256 << 10 };
+
+struct shim_window {
+	void *memory;
+	struct shim_window *next;
+};
 
 struct shim_comm {
 	ncclComm_t handle;
@@ -130,13 +146,6 @@ bool comm_leave(struct shim_comm *c);
 void comm_counts_child(struct shim_comm *parent, int more);
 void comm_awaits_children(struct shim_comm *c);
 
-/* The result, with its text for ncclGetLastError: of this thread, and of the communicator unless NULL. */
-ncclResult_t comm_error(struct shim_comm *c, ncclResult_t result, const char *text);
-ncclResult_t result_of(blinkResult_t result);
-
-/* Text of the last error of this thread: 512 bytes. */
-char *last_error(void);
-
 /* ---- comm_make.c: how they are made ---- */
 
 /* What of the environment is of no use: ncclInvalidUsage, with a text. */
@@ -162,12 +171,19 @@ bool comm_serves_messages(const struct shim_comm *c);
 /* What of BLINK_COLLECTIVES is not understood; NULL: nothing. */
 const char *serves_wrong(void);
 
-/* ---- calls.c ---- */
-
-/* Windows of memory. */
-void windows_free(struct shim_comm *c);
-
 /* ---- group.c ---- */
+
+struct shim_list {
+	struct shim_comm **comm;
+	size_t n, capacity;
+};
+
+/* Of this thread. */
+extern __thread struct shim_group {
+	int depth;
+	struct shim_list made, used;
+	ncclResult_t failed;		/* of the first call that could not be made */
+} group;
 
 bool in_group(void);
 
@@ -181,6 +197,9 @@ void group_forgets(struct shim_comm *c);
 
 /* A call of ours has been made: on the host, it ends here, or at the end of the group. */
 ncclResult_t group_uses(struct shim_comm *c);
+
+/* Wait for its calls. */
+ncclResult_t group_finish(struct shim_comm *c);
 
 /* ---- device.c: the caller's GPU ---- */
 
