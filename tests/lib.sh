@@ -56,6 +56,9 @@ expect() {
 	fi
 }
 
+# The verbs of blinkc, a line each, from its list of them.
+verbs() { "$blinkc" help | sed -nE 's/^  ([a-z]+ +| {9})([a-z-]+) .*/\2/p'; }
+
 # one_line FILE: that is all it has
 one_line() {
 	local text

@@ -181,7 +181,7 @@ expect "many tasks in equal steps are few cases" test "$(grep -c 'TASK(' "$work/
 # The commands of a page, for a small machine, but those that run a program.
 page() {
 	mkdir "$work/page"
-	sed -n '/^\.Ss Kernels for GPUs/,/^\.S[hs] [^K]/p' man/blinkc.1 | awk '{ if (sub(/\\e$/, "")) printf "%s", $0; else print }' |
+	sed -n '/^\.Ss Kernels for GPUs/,/^\.S[hs] [^K]/p' man/blinkc-convert.1 | awk '{ if (sub(/\\e$/, "")) printf "%s", $0; else print }' |
 		sed -n 's/^\$ //p' | grep -v ' program$' | while read -r command; do
 		[ "$(command -v "${command%% *}")" ] || [ "${command%% *}" = blinkc ] || continue
 		command=${command/ dgx1v / $top/topologies/gb200-tray.xml }
@@ -189,7 +189,7 @@ page() {
 		echo "$command" >>"$work/commands"
 	done
 }
-expect "the commands of blinkc(1)" page
+expect "the commands of blinkc-convert(1)" page
 expect "they say nothing" test ! -s "$work/out"
 has "are found there" '^blinkc convert' "$work/commands"
 [ "$clang$nvcc" ] || skip "no clang and no nvcc"
