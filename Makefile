@@ -98,8 +98,7 @@ help:
 	@echo "make quickstart   install what is needed, build, compile topologies/dgx1v.xml, execute the schedule, show it"
 	@echo "make              build/blinkc, build/blink-perf, libblink.so and libnccl-tuner-blink.so; V=1 shows the commands"
 	@echo "make check        the tests, in two minutes once they are built; first installs what they need"
-	@echo "make check-full   the full test: also sanitizers, valgrind, fuzzing, packages, a browser, large machines; mutations"
-	@echo "                  of what takes longest a third, the next one with the next commit; with whole=1 all"
+	@echo "make check-full   all tests: also sanitizers, valgrind, fuzzing, packages, a browser, large machines"
 	@echo "make check-torch  PyTorch with libblink; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
@@ -473,7 +472,7 @@ TSAN_PROGRAMS = $(addprefix tests/unit/test_, runtime program index process net 
 	$(GPU_PROGRAMS)
 GPU_PROGRAMS = tests/nccl/program $(if $(CUDART), tests/same_bits $(CUDART:$(B)/%=%))
 
-.PHONY: check check-full tests-asan tests-fuzz tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
+.PHONY: check check-full tests-asan tests-ubsan tests-tsan tests-msan asan ubsan tsan msan
 check:
 	@tests/packages $(CHECK_DEPS)
 	$(MAKE) $(PARALLEL) tests WERROR=-Werror
@@ -481,7 +480,7 @@ check:
 
 check-full:
 	@tests/packages $(FULL_DEPS)
-	$(MAKE) $(PARALLEL) tests $$(tests/run --builds) WERROR=-Werror
+	$(MAKE) $(PARALLEL) tests tests-asan tests-tsan WERROR=-Werror
 	@BUILD=$(B) MAKE="$(MAKE)" tests/run --full
 
 # What papers publish, and ours beside it.
@@ -493,9 +492,6 @@ papers: $(B)/blinkc
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN))
 tests-asan:
 	@$(MAKE) B=$(B)/asan PTX_DIR=$(PTX_DIR) CFLAGS="$(ASAN_CFLAGS)" $(ASAN_PROGRAMS:%=$(B)/asan/%)
-# Those of fuzzing alone, after the others if these are asked for, too.
-tests-fuzz: $(filter tests-asan,$(MAKECMDGOALS))
-	@$(MAKE) B=$(B)/asan PTX_DIR=$(PTX_DIR) CFLAGS="$(ASAN_CFLAGS)" $(addprefix $(B)/asan/, blinkc $(FUZZ_SRC:%.c=%))
 tests-tsan: $(COMPILER_OBJ)
 	@$(MAKE) B=$(B)/tsan PTX_DIR=$(PTX_DIR) CFLAGS="$(TSAN_CFLAGS)" COMPILER_OBJ="$(COMPILER_OBJ)" $(TSAN_PROGRAMS:%=$(B)/tsan/%)
 tests-ubsan:

@@ -3,8 +3,6 @@
 set -u
 export LC_ALL=C
 full=${full:-}	# set by tests/run --full
-whole=${whole:-}	# not empty: all cases that alternate by commit, as tests/mutate needs
-rounds=${rounds-asan tsan packages}	# of the full test, that this commit has (tests/rounds.py)
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export BUILD=${BUILD:-build}
 build=$BUILD
@@ -29,16 +27,6 @@ oracle() {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# turn N: which of N parts of its many cases a suite takes; the next commit has the next part, or where the suite is of a
-# round, the next commit of that round. Where there is no history, as in a release, the first.
-turn() { echo $((${commits:-$(git -C "$top" rev-list --count HEAD 2>/dev/null || echo 0)} % $1)); }
-
-# parts N: N; 1 where all are to run
-parts() { [ "$whole" ] && echo 1 || echo "$1"; }
-
-# in_round NAME: whether this is the full test, and has that round
-in_round() { [ "$full" ] && { [ "$whole" ] || [[ " $rounds " == *" $1 "* ]]; }; }
-
 ok() { echo "ok $suite: $*"; }
 not_ok() { echo "not ok $suite: $*"; }
 skip() { echo "skip $suite: $*"; }
@@ -55,6 +43,9 @@ expect() {
 		sed 's/^/# /' "$work/out" | head -20
 	fi
 }
+
+# The verbs of blinkc, a line each, from its list of them.
+verbs() { "$blinkc" help | sed -nE 's/^  ([a-z]+ +| {9})([a-z-]+) .*/\2/p'; }
 
 # one_line FILE: that is all it has
 one_line() {

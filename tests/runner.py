@@ -1,11 +1,9 @@
 """Run the suites of tests/suite, or those named.
 
-usage: tests/run [--full] [--builds] [SUITE...]
+usage: tests/run [--full] [SUITE...]
 
 Without --full: what takes little time. With it: also the suites that take longer, and more cases of others, which read
-$full; of what takes longest a third, the next third with the next commit (tests/rounds.py), or with whole=1 all.
---builds only prints what make has to build for the full test of this commit. BUILD is the build directory (default
-build), JOBS the number of suites at a time (default: of CPUs, in the quick check one more, as each waits now and then);
+$full. BUILD is the build directory (default build), JOBS the number of suites at a time (default: of CPUs, in the quick check one more, as each waits now and then);
 as many of those that mostly wait run beside them.
 Prints what fails and what is skipped, a line for each suite with its CPU time, and at the end how many cases passed.
 """
@@ -20,7 +18,6 @@ import sys
 import tempfile
 import time
 
-import rounds
 import warm
 
 # Those that take longest come first, so that no processor is idle at the end.
@@ -29,6 +26,8 @@ LONGEST_FIRST = ("mutations deb asan torch torchnccl valgrind stack fuzz unit jo
                  "cluster hybrid readers bad links ci install completion odd look").split()
 # They sleep for most of their time, until a deadline passes or a process has died: they take no processor from others.
 WAITING = {"unit", "netns", "cost", "job"}
+# These are not in the quick check.
+FULL_ONLY = {"asan", "deb", "fuzz", "mutations", "stack", "torch", "torchnccl", "valgrind", "wheel"}
 # They call make in the build directory: one at a time.
 MAKE = {"docs", "install", "wheel"}
 # More oracles would make each process larger, and a fork of it slower, than they save.
@@ -37,13 +36,13 @@ MANY = 5
 CPU_LIMIT = 900
 
 
-def all_suites(full, now):
+def all_suites(full):
     names = sorted(name.removesuffix(".sh") for name in os.listdir("tests/suite"))
-    names = [name for name in names if name not in rounds.FULL_ONLY or full and not rounds.is_left_out(name, now)]
+    names = [name for name in names if full or name not in FULL_ONLY]
     return [name for name in LONGEST_FIRST if name in names] + [name for name in names if name not in LONGEST_FIRST]
 
 
-def start(name, log, environment):
+def start(name, log, full):
     """A process that runs the suite, and its oracles."""
     pid = os.fork()
     if pid:
@@ -56,7 +55,7 @@ def start(name, log, environment):
         for stream, target in enumerate((os.open(os.devnull, os.O_RDONLY), fd, fd)):
             os.dup2(target, stream)
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT, CPU_LIMIT))
-        os.environ.update(environment, suite=name)
+        os.environ.update(suite=name, full="1" if full else "")
         status = warm.serve(["bash", f"tests/suite/{name}.sh"], f"{log}.socket")
     finally:
         os._exit(status)
@@ -133,7 +132,7 @@ def next_suite(left, running, most):
     return None
 
 
-def run(suites, most, folder, environment):
+def run(suites, most, folder, full):
     results, running = Results(), {}
     left = list(suites)
     preload(suites)
@@ -142,7 +141,7 @@ def run(suites, most, folder, environment):
             name = next_suite(left, [name for name, _ in running.values()], most)
             if name:
                 left.remove(name)
-                running[start(name, os.path.join(folder, name), environment(name))] = name, time.monotonic()
+                running[start(name, os.path.join(folder, name), full)] = name, time.monotonic()
             else:
                 pid, status, usage = os.wait4(-1, 0)
                 end(pid)
@@ -160,30 +159,20 @@ def main():
                                      description=__doc__.split("\n\n", 2)[2],
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true")
-    parser.add_argument("--builds", action="store_true")
     parser.add_argument("suites", nargs="*", metavar="SUITE")
     args = parser.parse_args()
     for name in args.suites:
         if not os.path.exists(f"tests/suite/{name}.sh"):
             parser.error(f"{name}: no such suite")
-    commits = rounds.count_commits()
-    now = rounds.rounds_of(commits, args.suites)
-    if args.builds:
-        print(*[target for part in now for target in part.builds])
-        return 0
     os.environ.setdefault("BUILD", "build")
     os.environ.setdefault("MAKE", "make")
     folder = tempfile.mkdtemp()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        results = run(args.suites or all_suites(args.full, now), int(os.environ.get("JOBS") or os.cpu_count() + (not args.full)),
-                      folder, lambda name: rounds.environment(name, args.full, commits, now))
+        results = run(args.suites or all_suites(args.full),
+                      int(os.environ.get("JOBS") or os.cpu_count() + (not args.full)), folder, args.full)
     finally:
         shutil.rmtree(folder)
-    if args.full and len(now) == 1:
-        for line in rounds.put_off(commits):
-            results.skipped += 1
-            print(line)
     print(f"\n{results.seconds:.0f} s of CPU time")
     print(f"{results.passed} passed, {results.failed} failed, {results.skipped} skipped")
     return results.failed > 0

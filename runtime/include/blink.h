@@ -202,9 +202,9 @@ blinkResult_t blinkIndexLoad(const char *path, blinkIndex_t *index, blinkError_t
 blinkResult_t blinkIndexGetInfo(blinkIndex_t index, blinkIndexInfo_t *info);
 
 /* The index for what is left of the machine when it has lost a link, GPU, NIC or switch, which `blinkc batch
- * --failures 1` writes. lost: what, as blinkc(1) has it for --without: "gpu3-gpu5", "gpu3-gpu5:1" or "mlx5_2"; or the
- * digest of the topology of what is left. GPUs keep their numbers, and jobs are found as in any index; its info has
- * the digest of what is left. blinkInfeasible: there is none. *left is an index of its own, to be destroyed by
+ * --failures 1` writes. lost: what, as blinkc-what-if(1) has it for --without: "gpu3-gpu5", "gpu3-gpu5:1" or "mlx5_2";
+ * or the digest of the topology of what is left. GPUs keep their numbers, and jobs are found as in any index; its info
+ * has the digest of what is left. blinkInfeasible: there is none. *left is an index of its own, to be destroyed by
  * itself. */
 blinkResult_t blinkIndexWithout(blinkIndex_t index, const char *lost, blinkIndex_t *left, blinkError_t *error);
 

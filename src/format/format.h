@@ -85,8 +85,8 @@ typedef struct {
 extern const TopologyFormat topology_formats[];		/* ended by a row without a name */
 const TopologyFormat *topology_format(const char *name);	/* NULL: no format has this name */
 
-/* A topology file, as text, of the machine that a line describes: "server:4 gpu:8 switch:300 net:25" (blinkc(1)).
- * Appended to *out. Fails: USAGE, naming the item; LIMIT. */
+/* A topology file, as text, of the machine that a line describes: "server:4 gpu:8 switch:300 net:25"
+ * (blinkc-topology(1)). Appended to *out. Fails: USAGE, naming the item; LIMIT. */
 Status synthetic_write(Ctx *ctx, const char *line, Text *out);
 
 /* The machine that this runs on, as XML of hwloc, for topo_read. Appended to *out. libhwloc reads variables HWLOC_* of

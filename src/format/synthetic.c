@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* key, kind of its value: a whole number up to a limit, a capacity, both as N@R, a ratio, or none. blinkc(1)
- * explains them */
+/* key, kind of its value: a whole number up to a limit, a capacity, both as N@R, a ratio, or none.
+ * blinkc-topology(1) explains them */
 #define KEY_LIST(X)                                                            \
 	X(KEY_SERVER, "server", COUNT, LIMIT_NODES)                            \
 	X(KEY_GPU, "gpu", COUNT, LIMIT_RANKS)                                  \

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Of a machine, by --gpus. */
 static Status
@@ -227,6 +228,15 @@ parse_options(Ctx *ctx, const Options *opt, const char *format, Ask *ask, Sizes 
 	return OK;
 }
 
+/* On a terminal the schedule, hundreds of lines, would push the summary out of sight: it is printed there only where an
+ * option says what is to be printed. */
+static bool
+wants_summary_alone(const Options *opt)
+{
+	return !opt->value[OPT_OUTPUT] && !opt->value[OPT_FORMAT] && !opt->value[OPT_QUIET] && !opt->value[OPT_SUMMARY]
+	    && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+}
+
 static Status
 plan_request(Ctx *ctx, struct compile_request *req, Compiled *out)
 {
@@ -263,11 +273,14 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	if (req.ask.relays && !opt->value[OPT_QUIET])
 		TRY(relays_find(ctx, machine, req.gpu, req.n, &req.ask, out->sched, &relays));
 	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, opt, &req, out, &relays, &summary);
-	if (status == OK)
+	bool alone = wants_summary_alone(opt);
+	if (status == OK && !alone)
 		status = output_schedule(ctx, opt, format, out->sched, &out->json);
 	progress_hide();
 	if (status == OK && summary)
 		fputs(summary, stderr);
+	if (status == OK && alone)
+		fputs("file        none: -o FILE writes the schedule, -o - prints it here\n", stderr);
 	free(summary);
 	return status;
 }

@@ -17,7 +17,7 @@ static const CompleteOption options[] = {
 };
 
 static const CompleteVerb completed[] = {
-#define X(bit, name, arguments, summary, ...) { VERB_TEXT(bit, name), summary, bit },
+#define X(bit, name, group, arguments, summary, ...) { VERB_TEXT(bit, name), summary, bit },
 	VERB_LIST(X)
 #undef X
 };

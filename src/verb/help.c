@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 const Verb verb_rows[] = {
-#define X(bit, name, arguments, summary, exits, examples) \
-	{ VERB_TEXT(bit, name), bit, arguments, summary, (exits) | ON_EVERY_VERB, examples, verb_##name },
+#define X(bit, name, group, arguments, summary, exits, examples) \
+	{ VERB_TEXT(bit, name), group, bit, arguments, summary, (exits) | ON_EVERY_VERB, examples, verb_##name },
 	VERB_LIST(X)
 #undef X
 	{ .name = NULL },
@@ -53,39 +53,39 @@ print_examples(const char *line)
 static void
 print_verb(const Verb *verb)
 {
-	char sentence[160];
+	char sentence[80];
 	snprintf(sentence, sizeof sentence, "%s.", verb->summary);
 	sentence[0] = (char)toupper(sentence[0]);
 	printf("Usage: blinkc %s %s\n\n", verb->name, verb->arguments);
 	print_wrapped(0, sentence);
 }
 
+/* On one screen of 24 lines and 80 columns: what a verb's own help has is left to that. */
 static void
 print_verbs(void)
 {
 	printf("Usage: blinkc [VERB] [options] FILE\n\n");
 	for (const Verb *verb = verb_rows; verb->name; verb++) {
-		printf("  blinkc %-10s", verb->name);
-		print_wrapped(19, verb->summary);
+		bool first = verb == verb_rows || strcmp(verb->group, verb[-1].group) != 0;
+		printf("  %-8s %-11s%s\n", first ? verb->group : "", verb->name, verb->summary);
 	}
-	printf("\n");
-	print_wrapped(0, "blinkc VERB --help has the options of a verb, with examples. A FILE of - is standard input.");
+	printf("\nOptions of a verb: blinkc VERB --help, with examples; manual: man blinkc.\n");
 }
 
 void
-help_print(const Verb *only)
+help_print(const Verb *verb)
 {
 	/* A reader that has seen enough ends it without a word. */
 	signal(SIGPIPE, SIG_DFL);
-	if (only)
-		print_verb(only);
-	else
+	if (!verb) {
 		print_verbs();
+		return;
+	}
+	print_verb(verb);
 	printf("\nOptions:\n");
-	options_print(only ? only->bit : EVERY);
-	if (only)
-		print_examples(only->examples);
-	print_exits(only ? only->exits : ~0u);
+	options_print(verb->bit);
+	print_examples(verb->examples);
+	print_exits(verb->exits);
 }
 
 static Names

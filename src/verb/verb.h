@@ -10,73 +10,71 @@
 
 #include <stdio.h>
 
-/* bit in verb_bits.h, name, arguments, what it does, statuses with which it exits besides ON_EVERY_VERB, examples:
+/* bit in verb_bits.h, name, group in the list of verbs, arguments, what it does (57 characters at most, so that the
+ * list fits 80 columns), statuses with which it exits besides ON_EVERY_VERB, examples. Verbs of a group stand together.
  * compile comes first, as it is what a command line without a verb means.
  *
  * Examples: two or more, each a line with what it does, and a command on the next. A test runs them, from the first
  * verb to the last, in a directory where topologies/ is; so they may use files that earlier ones wrote. */
 #define VERB_LIST(X) \
-	X(COMPILE, compile, "[options] TOPOLOGY", "plan a schedule for a machine (the verb may be left out)", \
+	X(COMPILE, compile, "plan", "[options] TOPOLOGY", \
+	    "plan a schedule for a machine (this verb may be left out)", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE), \
 	    "an allreduce over four GPUs of a DGX-1V\n" \
 	    "blinkc dgx1v -g 1,4-6 -o job.json\n" \
 	    "a broadcast over all of them, from GPU 4, as source code\n" \
 	    "blinkc dgx1v -c broadcast -r gpu4 -o broadcast.cu\n") \
-	X(BATCH, batch, "[options] TOPOLOGY", \
-	    "plan schedules for all sets of GPUs, and write their index", \
+	X(BATCH, batch, "plan", "[options] TOPOLOGY", \
+	    "plan all sets of GPUs that a job may get; write an index", \
 	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "allreduce and broadcast for all jobs of 2 to 4 GPUs\n" \
 	    "blinkc batch dgx1v --sizes 2-4 --collectives allreduce,broadcast -o schedules\n" \
 	    "for the jobs of a list, a line for each\n" \
 	    "echo 5,1,4 | blinkc batch dgx1v -g - -o jobs\n") \
-	X(TUNE, tune, "[options] TOPOLOGY", \
-	    "plan the best algorithm for each size of messages, and write their index", \
-	    ON(BAD_INPUT) | ON(LIMIT), \
-	    "all collectives over all GPUs of a DGX-1V, for messages of 1 KiB to 1 GiB\n" \
-	    "blinkc tune dgx1v -o bundle\n" \
-	    "allreduces of all jobs of five GPUs, as copy engines execute them\n" \
-	    "blinkc tune dgx1v --sizes 5 --distinct --collectives allreduce --executor copy -o five\n") \
-	X(ADVISE, advise, "[options] TOPOLOGY", "which GPUs to ask for: the rate of every set", \
+	X(ADVISE, advise, "plan", "[options] TOPOLOGY", \
+	    "which GPUs to ask for: the rate of every set", \
 	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "which four GPUs are fastest, and which are slowest?\n" \
 	    "blinkc advise dgx1v -n 4\n" \
 	    "the same for Slurm: gres.conf, and what a job script sets\n" \
 	    "blinkc advise dgx1v -n 4 --format slurm\n") \
-	X(WHATIF, what_if, "[options] TOPOLOGY", "what the loss of a link, GPU, NIC or switch costs", \
+	X(WHATIF, what_if, "plan", "[options] TOPOLOGY", \
+	    "what the loss of a link, GPU, NIC or switch costs", \
 	    ON(BAD_INPUT) | ON(LIMIT), \
 	    "every single loss, the most expensive first\n" \
 	    "blinkc what-if dgx1v\n" \
 	    "which jobs get slower without these, and by how much?\n" \
 	    "blinkc what-if dgx1v --without gpu0-gpu3:1 --without gpu1-gpu2\n") \
-	X(CHECK, check, "[options] SCHEDULE|DIR...", "replay schedules exactly; recompute rate and bound", \
-	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
-	    "is a schedule right, and as fast as it says?\n" \
-	    "blinkc check job.json\n" \
-	    "are all of a directory, and are they for this machine?\n" \
-	    "blinkc check --topology dgx1v schedules\n") \
-	X(SIMULATE, simulate, "[options] SCHEDULE", "how long messages take: time, rates, bottleneck, critical path", \
+	X(PROBE, probe, "machine", "[options]", \
+	    "write the topology of this machine, by NVIDIA's driver", \
+	    ON(BAD_INPUT) | ON(LIMIT), \
+	    "the machine that this runs on\n" \
+	    "blinkc probe -o machine.xml\n" \
+	    "four of its GPUs, for other programs\n" \
+	    "blinkc probe -g 0-3 --format json -o four.json\n") \
+	X(TOPOLOGY, topology, "machine", "[options] SERVER...", \
+	    "write the topology of a cluster, or of this machine", \
+	    ON(BAD_INPUT) | ON(LIMIT), \
+	    "four servers, with a switch between their NICs\n" \
+	    "blinkc topology dgx-a100 --servers 4 -o cluster.xml\n" \
+	    "a machine that a line describes\n" \
+	    "blinkc topology --synthetic \"server:2 gpu:8 switch:300 net:25\" -o two.xml\n") \
+	X(CONVERT, convert, "machine", "[options] FILE", \
+	    "convert a topology of any kind, or a schedule to code", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE) | ON(UNVERIFIED), \
-	    "time and rate of a schedule at sizes from 1 KB to 1 GB\n" \
-	    "blinkc simulate job.json\n" \
-	    "at one size, what takes the time; and each chunk on each link, for Perfetto\n" \
-	    "blinkc simulate job.json --size 1M --trace trace.json\n" \
-	    "an algorithm of MSCCL, of any program, on GPUs of a machine\n" \
-	    "blinkc dgx1v -g 0-3 --format msccl -o other.xml && blinkc simulate other.xml --topology dgx1v -g 0-3\n") \
-	X(HIERARCHY, hierarchy, "[options] TOPOLOGY", \
-	    "the best hierarchies of rings for an allreduce, by Ueno and Yokota's cost, and simulated", \
-	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE), \
-	    "the best five for 16 GPUs of ABCI\n" \
-	    "blinkc hierarchy abci-rack -g 0-15\n" \
-	    "the best one for messages of 1 MB, without start-ups of layers\n" \
-	    "blinkc hierarchy abci-rack -g 0-15 --size 1M --top 1 --cost layer=0\n") \
-	X(DIFF, diff, "[options] OLD NEW", "compare the meaning of two schedules, or of two directories", \
-	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED) | ON(DIFFERENT), \
-	    "what differs between the schedule of a job and the one in a directory\n" \
-	    "blinkc diff job.json schedules/allreduce/0-3.json\n" \
-	    "did any schedule become slower? nothing else is an error\n" \
-	    "blinkc diff --fail-on rate jobs schedules\n") \
-	X(SHOW, show, "[options] SCHEDULE|DIR|TOPOLOGY", \
-	    "draw a machine; or trees, what links carry, what proves the bound", \
+	    "a topology in JSON\n" \
+	    "blinkc convert dgx1v -o dgx1v.json\n" \
+	    "a schedule as source code\n" \
+	    "blinkc convert job.json -o job.cu\n") \
+	X(LIST, list, "machine", "", \
+	    "name the topologies that come along", \
+	    0, \
+	    "what there is, with sizes and links\n" \
+	    "blinkc list\n" \
+	    "the same for programs\n" \
+	    "blinkc list --format json -o list.json\n") \
+	X(SHOW, show, "look", "[options] SCHEDULE|DIR|TOPOLOGY", \
+	    "draw a machine, or a schedule with its loads and proof", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
 	    "a machine, with the matrix of nvidia-smi topo -m\n" \
 	    "blinkc show dgx1v\n" \
@@ -84,50 +82,66 @@
 	    "blinkc show job.json -o job.svg\n" \
 	    "the schedule of a job in a directory, as text\n" \
 	    "blinkc show schedules -g 5,1,4 -c broadcast -r gpu5\n") \
-	X(REPORT, report, "[options] DIR...", "write an HTML page about the schedules of blinkc batch", \
+	X(REPORT, report, "look", "[options] DIR...", \
+	    "write an HTML page about the schedules of a batch", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
 	    "a page about all schedules of a batch\n" \
 	    "blinkc report schedules -o report.html\n" \
 	    "two batches of one machine, side by side\n" \
 	    "blinkc report schedules jobs -o both.html\n") \
-	X(CONVERT, convert, "[options] FILE", "write a topology of any kind as one of ours, or a schedule as code", \
-	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE) | ON(UNVERIFIED), \
-	    "a topology in JSON\n" \
-	    "blinkc convert dgx1v -o dgx1v.json\n" \
-	    "a schedule as source code\n" \
-	    "blinkc convert job.json -o job.cu\n") \
-	X(TOPOLOGY, topology, "[options] SERVER...", \
-	    "write the topology of a cluster, of --synthetic, or of this machine", \
-	    ON(BAD_INPUT) | ON(LIMIT), \
-	    "four servers, with a switch between their NICs\n" \
-	    "blinkc topology dgx-a100 --servers 4 -o cluster.xml\n" \
-	    "a machine that a line describes\n" \
-	    "blinkc topology --synthetic \"server:2 gpu:8 switch:300 net:25\" -o two.xml\n") \
-	X(PROBE, probe, "[options]", "write the topology of this machine, as NVIDIA's driver has its GPUs and links", \
-	    ON(BAD_INPUT) | ON(LIMIT), \
-	    "the machine that this runs on\n" \
-	    "blinkc probe -o machine.xml\n" \
-	    "four of its GPUs, for other programs\n" \
-	    "blinkc probe -g 0-3 --format json -o four.json\n") \
-	X(LINT, lint, "[options] TOPOLOGY...", "find what is implausible in topologies", \
+	X(CHECK, check, "check", "[options] SCHEDULE|DIR...", \
+	    "replay schedules exactly; recompute rate and bound", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
+	    "is a schedule right, and as fast as it says?\n" \
+	    "blinkc check job.json\n" \
+	    "are all of a directory, and are they for this machine?\n" \
+	    "blinkc check --topology dgx1v schedules\n") \
+	X(DIFF, diff, "check", "[options] OLD NEW", \
+	    "compare the meaning of two schedules, or directories", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED) | ON(DIFFERENT), \
+	    "what differs between the schedule of a job and the one in a directory\n" \
+	    "blinkc diff job.json schedules/allreduce/0-3.json\n" \
+	    "did any schedule become slower? nothing else is an error\n" \
+	    "blinkc diff --fail-on rate jobs schedules\n") \
+	X(LINT, lint, "check", "[options] TOPOLOGY...", \
+	    "find what is implausible in topologies", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(IMPLAUSIBLE), \
 	    "is anything odd about a machine?\n" \
 	    "blinkc lint dgx1v\n" \
 	    "in a CI job, with annotations and a report\n" \
 	    "blinkc lint --github --junit lint.xml dgx1v topologies/dgx2.xml\n") \
-	X(LIST, list, "", "name the topologies that come along", \
-	    0, \
-	    "what there is, with sizes and links\n" \
-	    "blinkc list\n" \
-	    "the same for programs\n" \
-	    "blinkc list --format json -o list.json\n") \
-	X(COMPLETION, completion, "bash|zsh|fish", "print a completion script for this shell", \
+	X(SIMULATE, simulate, "time", "[options] SCHEDULE", \
+	    "how long messages take, and which link is the bottleneck", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE) | ON(UNVERIFIED), \
+	    "time and rate of a schedule at sizes from 1 KB to 1 GB\n" \
+	    "blinkc simulate job.json\n" \
+	    "at one size, what takes the time; and each chunk on each link, for Perfetto\n" \
+	    "blinkc simulate job.json --size 1M --trace trace.json\n" \
+	    "an algorithm of MSCCL, of any program, on GPUs of a machine\n" \
+	    "blinkc dgx1v -g 0-3 --format msccl -o other.xml && blinkc simulate other.xml --topology dgx1v -g 0-3\n") \
+	X(TUNE, tune, "time", "[options] TOPOLOGY", \
+	    "plan the fastest algorithm for each size of messages", \
+	    ON(BAD_INPUT) | ON(LIMIT), \
+	    "all collectives over all GPUs of a DGX-1V, for messages of 1 KiB to 1 GiB\n" \
+	    "blinkc tune dgx1v -o bundle\n" \
+	    "allreduces of all jobs of five GPUs, as copy engines execute them\n" \
+	    "blinkc tune dgx1v --sizes 5 --distinct --collectives allreduce --executor copy -o five\n") \
+	X(HIERARCHY, hierarchy, "time", "[options] TOPOLOGY", \
+	    "the best hierarchies of rings for an allreduce", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE), \
+	    "the best five for 16 GPUs of ABCI\n" \
+	    "blinkc hierarchy abci-rack -g 0-15\n" \
+	    "the best one for messages of 1 MB, without start-ups of layers\n" \
+	    "blinkc hierarchy abci-rack -g 0-15 --size 1M --top 1 --cost layer=0\n") \
+	X(COMPLETION, completion, "shell", "bash|zsh|fish", \
+	    "print a completion script for this shell", \
 	    0, \
 	    "for this shell alone, if it is bash\n" \
 	    "source <(blinkc completion bash)\n" \
 	    "for fish, from now on\n" \
 	    "blinkc completion fish >blinkc.fish\n") \
-	X(HELP, help, "[VERB]", "list the verbs and options, or those of a verb", \
+	X(HELP, help, "shell", "[VERB]", \
+	    "list the verbs, or the options of one", \
 	    0, \
 	    "what there is\n" \
 	    "blinkc help\n" \
@@ -147,7 +161,7 @@ VERB_LIST(X)
 
 /* A row of the list. */
 typedef struct {
-	const char *name;
+	const char *name, *group;
 	int bit;
 	const char *arguments, *summary;
 	unsigned exits;			/* all, as a bit set */

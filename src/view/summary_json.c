@@ -1,4 +1,4 @@
-/* The summary of a schedule as one line of JSON (blinkc(1), "Summary"). Names of members end in their units. */
+/* The summary of a schedule as one line of JSON (blinkc-compile(1), Summary). Names of members end in their units. */
 #include "base/json_write.h"
 #include "schedule/schedule.h"
 #include "view/view.h"

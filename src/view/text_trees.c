@@ -1,4 +1,4 @@
-/* Trees as text (blinkc(1), "Show"). */
+/* Trees as text (blinkc-show(1)). */
 #include "view/parts.h"
 
 enum {

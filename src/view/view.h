@@ -94,7 +94,7 @@ Status explain(Ctx *ctx, const char *label, const Schedule *sched, Explained *ou
 /* A copy of text in which control characters are "?", so that it stays on its line. */
 Status printable_line(Ctx *ctx, const char *text, const char **out);
 
-/* ---- as text, as SVG, for Graphviz (blinkc(1), "Show") ---- */
+/* ---- as text, as SVG, for Graphviz (blinkc-show(1)) ---- */
 
 typedef struct {
 	const char *trees;	/* "3,5", or NULL: from the first on, as many as fit */

@@ -1,6 +1,6 @@
 """Break the tree on purpose, and see that a suite fails.
 
-usage: tests/mutate [--some N] [--apply] [NAME...]
+usage: tests/mutate [--apply] [NAME...]
 
 A mutation is a patch, tests/mutations/NAME.patch. Lines before the patch say what it breaks, then:
 
@@ -12,8 +12,7 @@ A mutation is a patch, tests/mutations/NAME.patch. Lines before the patch say wh
 Lines of the patch are looked for in the file that it names, or in another of that name if the file has moved, wherever
 they are; context lines only where it needs them to tell two places apart. A patch that does not apply is a failure.
 Each is applied to a copy of the tree and of what is built, the copy is built, and the suite runs until the case fails.
-Without names: all of them, which takes long; --some N takes N, which differ from commit to commit. --apply only looks
-whether they apply.
+Without names: all of them, which takes hours. --apply only looks whether they apply.
 """
 import argparse
 import os
@@ -27,7 +26,6 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import rounds
 import runner
 
 FOLDER = "tests/mutations"
@@ -172,8 +170,7 @@ def verdict(name, build, folder):
     wrong = apply_patch(name, build)
     if wrong:
         return None, f"does not apply to {wrong}"
-    os.environ.update(BUILD=build, full="1" if head.get("tier") == "full" else "", whole="1",
-                      commits="0")
+    os.environ.update(BUILD=build, full="1" if head.get("tier") == "full" else "")
     wrong = make([f"B={build}", "tests", *([head["build"]] if "build" in head else [])])
     if wrong:
         return None, wrong
@@ -197,21 +194,10 @@ def judge(name, build):
     return f"not ok mutations: {name}: {why}"
 
 
-def rotated(names, some, build):
-    """N of them, others with each commit. Those under a sanitizer are among them where it is built, which is with every
-    third commit (tests/rounds.py): therefore these commits alone pass over all of them, too."""
-    trees = [SANITIZED.get(header(name).get("build")) for name in names]
-    names = [name for name, tree in zip(names, trees) if not tree or os.path.isdir(f"{build}/{tree}")]
-    commits, every = rounds.count_commits(), len(rounds.ROUNDS)
-    first = commits // every * some + commits % every * len(names) // every
-    return [names[(first + i) % len(names)] for i in range(min(some, len(names)))]
-
-
 def main():
     parser = argparse.ArgumentParser(prog="tests/mutate", usage=__doc__.split("\n\n")[1].removeprefix("usage: "),
                                      description=__doc__.split("\n\n", 2)[2],
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--some", type=int, metavar="N")
     parser.add_argument("--apply", action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_args()
@@ -220,8 +206,6 @@ def main():
     # A build directory elsewhere is not copied; its copy is built from nothing.
     build, failed = os.path.relpath(os.environ.get("BUILD", "build")), 0
     build = "build" if os.sep in build else build
-    if args.some:
-        names = rotated(names, args.some, build)
     if args.apply:
         return not all_apply(names, build)
     with ProcessPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:

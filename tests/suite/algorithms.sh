@@ -18,9 +18,9 @@ made() {
 	"$blinkc" -q "$@" -o "$work/made/$name.json" 2>"$work/err" || not_ok "$name: $(cat "$work/err")"
 }
 
-# Numbers of ranks in turn: each commit has others, and all have them after sixteen.
+# 2 to 17 ranks in turn: in the quick test one number for each collective, in the full one all.
 mkdir "$work/made"
-n=$(($(turn 16) + 2)) some=$([ "$full" ] && echo 3 || echo 1)
+n=2 some=$([ "$full" ] && echo 16 || echo 1)
 for case in "${cases[@]}"; do
 	read -ra options <<<"${case%%:*}"
 	for c in ${case#*:}; do
@@ -145,8 +145,8 @@ assert (s["algorithm"], s["generator"]["options"]["radix"]) == ("host-staged-kno
 
 # ---- results ----
 
-# Half of them with each commit.
-i=$(turn 2)
+# In the quick test half of them.
+i=0
 for case in "${cases[@]}"; do
 	[ "$full" ] || [ $((i++ % 2)) = 0 ] || continue
 	read -ra options <<<"${case%%:*}"

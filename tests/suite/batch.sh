@@ -65,13 +65,9 @@ batch -q "${both[@]}" -o "$work/again"
 mapfile -t written < <(cd "$work/again" && ls -tr -- */*.json)
 mkfifo "$work/never"
 exec 8<>"$work/never"
-# With $full a third of 21 moments, others each time.
-moments=3 tried=(1 2 3) early=0
-if [ "$full" ]; then
-	moments=21
-	mapfile -t tried < <(seq $((1 + $(turn "$(parts 3)"))) "$(parts 3)" $moments)
-fi
-for i in "${tried[@]}"; do
+moments=3 early=0
+[ ! "$full" ] || moments=21
+for ((i = 1; i <= moments; i++)); do
 	rm -rf "$work/again"
 	after=${written[(i * 7919 % moments) * ${#written[@]} / moments]}
 	"$blinkc" batch -q "${both[@]}" -o "$work/again" 2>/dev/null &

@@ -11,9 +11,7 @@ is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1: $2, want $3"; fi; }
 
 best $v 1,4,5,6,7 1000,64M allreduce
 if [ "$full" ]; then
-	# Two collectives of the eight, the next ones with the next commit.
-	all=(broadcast reduce allreduce gather scatter allgather reducescatter alltoall) n=$(parts 4)
-	for ((i = $(turn "$n"); i < 8; i += n)); do colls+=("${all[i]}"); done
+	colls=(broadcast reduce allreduce gather scatter allgather reducescatter alltoall)
 	best $v all 1K,64K,1M,100000000 "${colls[@]}"
 	best $v 0,1,4,6,7 64K,1M,1G "${colls[@]}" -- --executor copy
 	best topologies/dgx1p.xml 1,2,4,5,6 64K,1M,100M "${colls[@]}"

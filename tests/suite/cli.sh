@@ -79,7 +79,10 @@ for option in --help -h; do
 	empty "$option: stderr" "$work/err"
 done
 cp "$work/out" "$work/help"
-for verb in $(sed -n 's/^  blinkc \([a-z]*\) .*/\1/p' "$work/help"); do
+expect "--help is one screen of 24 lines and 80 columns" awk '{ if (length($0) > 79) exit 1 } END { exit NR > 23 }' "$work/help"
+grep -oE '^	X\([A-Z]+, [a-z_]+, "[a-z]+", ' "$top/src/verb/verb.h" | sed -E 's/.*, ([a-z_]+), .*/\1/; s/_/-/' >"$work/verbs"
+expect "--help lists the verbs" diff "$work/verbs" <(verbs)
+for verb in $(verbs); do
 	does "$verb --help" $verb --help
 	has "$verb --help names it" "blinkc $verb " "$work/out"
 	cat "$work/out" >>"$work/help-of-verbs"
@@ -90,7 +93,7 @@ for option in --version -V; do
 	has "$option says which" "^blinkc $(sed -n 's/^VERSION = //p' "$top/Makefile")\$" "$work/out"
 done
 
-# What the source accepts, --help lists, for all and for a verb, and a test below uses.
+# What the source accepts, the help of a verb lists, and a test below uses.
 grep -oE 'X\(OPT_[A-Z_]+, "[a-z-]+", [^,]*' $(find "$top/src" -name options.h) |
 	sed -E "s/.*\"(.*)\", '?([a-zA-Z0])'?/\1 \2/" >"$work/options"
 [ "$(wc -l <"$work/options")" -ge 18 ] || not_ok "options: found only $(wc -l <"$work/options") in the source"
@@ -98,13 +101,29 @@ used=" "
 while read -r long short; do
 	left="--$long"
 	[ "$short" = 0 ] || left="-$short, --$long"
-	has "--help lists $left" "^ +$left( |\[|\$)" "$work/help"
 	has "some verb's --help lists $left" "^ +$left( |\[|\$)" "$work/help-of-verbs"
 done <"$work/options"
-if [ "$(grep -cE '^ +(-., )?--[a-z]' "$work/help")" = "$(wc -l <"$work/options")" ]; then ok "--help lists no other"; else not_ok "--help lists others"; fi
+listed=$(sed -nE 's/^ +(-., )?--([a-z-]+).*/\2/p' "$work/help-of-verbs" | sort -u | wc -l)
+expect "no verb's --help lists others" test "$listed" = "$(wc -l <"$work/options")"
 sed -nE 's/^\tX\(([A-Z_]+), ([0-9]), "(.*)"\).*/  \2  \3/p' $(find "$top/src" -name status.h) >"$work/codes"
-grep -E '^  [0-9]  ' "$work/help" >"$work/listed"
-same "--help lists the exit codes" "$work/codes" "$work/listed"
+grep -E '^  [0-9]  ' "$work/help-of-verbs" | sort -u >"$work/listed"
+same "the verbs' --help lists the exit codes" "$work/codes" "$work/listed"
+
+# On a terminal the summary alone, and how to get the schedule; with what asks for it, the schedule.
+terminal() { script -qec "$(printf '%q ' "$@")" /dev/null </dev/null | tr -d '\r' >"$work/out"; }
+if command -v script >/dev/null; then
+	terminal "$blinkc" -g 0,1 "$v"
+	has "on a terminal: the summary" '^rate        25 GB/s' "$work/out"
+	has "on a terminal: how to write the file" '^file        none: -o FILE writes the schedule' "$work/out"
+	expect "on a terminal: no schedule" test "$(grep -c '"trees"' "$work/out")" = 0
+	for option in "-o -" "--format json" -q; do
+		# shellcheck disable=SC2086 # two words
+		terminal "$blinkc" -g 0,1 $option "$v"
+		has "on a terminal, $option: the schedule" '"trees"' "$work/out"
+	done
+else
+	skip "on a terminal: script(1) is missing"
+fi
 
 # ---- each option ----
 

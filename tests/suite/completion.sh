@@ -16,7 +16,7 @@ cp topologies/dgx1v.xml "$work/d/machine one.xml"
 : >"$work/d/other.json"
 
 # What there is of a list, from the program: the words of the help that it takes.
-verbs=$("$blinkc" --help | sed -n 's/^  blinkc \([a-z]*\) .*/\1/p')
+verbs=$(verbs)
 options() { "$@" --help | sed -nE 's/^ *(-., )? *(--[a-z_-]+).*/\2/p' | tr '\n' ' ' | sed 's/ $//'; }
 first() { printf '%s\n' "$1" | tr ' ' '\n' | sort | tr '\n' ' ' | sed 's/ $//'; }
 

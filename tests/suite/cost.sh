@@ -7,9 +7,7 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 	skip "cost: this build has a sanitizer"
 	exit 0
 fi
-# A third of the files, another each time.
-parts=$(parts 3)
-oracle cost corpus "$blinkc" "$build/tests/cost" "$work" --mutants $((${full:-0} ? 8 : 1)) --part "$((1 + $(turn "$parts")))/$parts" || not_ok "corpus: exit $?"
+oracle cost corpus "$blinkc" "$build/tests/cost" "$work" --mutants $((${full:-0} ? 8 : 1)) --part 1/$([ "$full" ] && echo 1 || echo 3) || not_ok "corpus: exit $?"
 oracle cost hostile "$blinkc" "$build/tests/cost" "$work" || not_ok "hostile: exit $?"
-in_round tsan || exit 0
+[ "$full" ] || exit 0
 oracle cost hostile "$blinkc" "$build/tests/cost" "$work" --full || not_ok "hostile, large: exit $?"

@@ -41,14 +41,14 @@ fi
 
 # ---- built twice, elsewhere and by others ----
 
-# The second time only every eighth object is compiled anew, others each time. The rest are those of the first time,
+# The second time only every eighth object is compiled anew, chosen by a checksum. The rest are those of the first time,
 # if they were asked for by the same words: no source asks for the time, and no object names the place where it was made.
 export DEB_BUILD_OPTIONS=noautodbgsym
 mkdir "$work/bin" "$work/kept"
 cat >"$work/bin/cc" <<END
 #!/bin/sh
 # The compiler; it keeps objects, by what was asked.
-PATH='$PATH' kept='$work/kept' parts=$(parts 8) turn=$(turn "$(parts 8)")
+PATH='$PATH' kept='$work/kept'
 case "\$*" in
 *" -c -o "*) ;;
 *) exec cc "\$@" ;;
@@ -58,7 +58,7 @@ for word; do
 	before=\$word
 done
 asked=\$(printf '%s\n' "\$*" | sed "s|\$PWD|.|g" | cksum | cut -d ' ' -f 1)
-if [ -e "\$kept/\$asked.o" ] && [ \$((asked % parts)) != \$turn ]; then
+if [ -e "\$kept/\$asked.o" ] && [ \$((asked % 8)) != 0 ]; then
 	echo kept >>"\$kept/log"
 	exec cp "\$kept/\$asked.o" "\$object"
 fi

@@ -100,7 +100,7 @@ has_gpu() { command -v nvcc >/dev/null && [ -e /dev/nvidia0 ]; }
 # The tutorial begins in an empty directory, with the tree elsewhere.
 for doc in README.md docs/*.md man/*.[1-9]; do
 	# The quick check leaves the examples of the tour and of the longest page to the full one.
-	[[ ${full:-} || $doc != @(docs/guide.md|man/blinkc.1) ]] || continue
+	[[ ${full:-} || $doc != @(docs/guide.md|man/blinkc-compile.1) ]] || continue
 	rm -rf "$work/blocks"
 	mkdir "$work/blocks"
 	case $doc in
@@ -199,17 +199,20 @@ same() {
 
 help_options() { "$@" --help | sed -nE 's/^ *(-(.), )? *--([a-z_-]+).*/\2 \3/p' | sed 's/^ //'; }
 man_options() { sed -nE 's/^\.It Fl ((.) , )?-([a-z_-]+).*/\2 \3/p' "$1" | sed 's/^ //'; }
-synopsis() {	# PAGE VERB: its options, letters one by one
-	awk -v verb="$2" '/^\.Sh/ { inside = $2 == "SYNOPSIS" } !inside { next } /^\.Nm/ { mine = 0 } /Cm / && index($0, verb) { mine = 1 }
-		mine { for (i = 1; i < NF; i++) if ($i ~ /^\.?Fl$/) { if ($(i + 1) ~ /^-/) print substr($(i + 1), 2); else { gsub(/./, "&\n", $(i + 1)); printf "%s", $(i + 1) } } }' "$1"
+synopsis() {	# PAGE: its options, letters one by one
+	awk '/^\.Sh/ { inside = $2 == "SYNOPSIS" } !inside { next }
+		{ for (i = 1; i < NF; i++) if ($i ~ /^\.?Fl$/) { if ($(i + 1) ~ /^-/) print substr($(i + 1), 2); else { gsub(/./, "&\n", $(i + 1)); printf "%s", $(i + 1) } } }' "$1"
 }
 
-same "blinkc --help and blinkc(1) have the same options" "$(help_options "$blinkc")" "$(man_options man/blinkc.1)"
-verbs=$("$blinkc" --help | sed -n 's/^  blinkc \([a-z]*\) .*/\1/p')
-for verb in $verbs; do
+# Each verb but help has a page, whose list and synopsis have its options.
+same "pages of blinkc" "$(verbs | grep -vx help | sed 's/.*/blinkc-&.1/')"$'\n'blinkc.1 "$(cd man && ls blinkc*.1)"
+same "blinkc(1) names the page of each verb" "$(verbs | grep -vx help)" "$(sed -n 's/^\.It Xr blinkc-\(.*\) 1$/\1/p' man/blinkc.1)"
+for verb in $(verbs | grep -vx help); do
+	page=man/blinkc-$verb.1
 	# One word more, as a verb may have none.
-	same "blinkc $verb --help and the synopsis have the same options" \
-		"$verb"$'\n'"$(help_options "$blinkc" "$verb" | sed 's/ .*//' | grep -vx 'h\|V')" "$verb"$'\n'"$(synopsis man/blinkc.1 "$verb")"
+	options=$(echo verb; help_options "$blinkc" "$verb" | grep -vx 'h help\|V version')
+	same "blinkc $verb --help and blinkc-$verb(1) have the same options" "$options" "$(echo verb; man_options "$page")"
+	same "blinkc $verb --help and the synopsis have the same options" "$(sed 's/ .*//' <<<"$options")" "$(echo verb; synopsis "$page")"
 done
 if [ -e man/blink-perf.1 ]; then
 	same "blink-perf --help and blink-perf(1) have the same options" "$(help_options "$perf")" "$(man_options man/blink-perf.1)"
@@ -217,21 +220,26 @@ else
 	skip "blink-perf(1): there is no such page"
 fi
 
-# Each number of an option's help is in its item of the page.
-numbers() {	# PROGRAM PAGE
-	"$1" --help | awk '/^ *(-., )? *--/ { if (line) print line; line = $0; next } /^                    / && line { line = line $0; next }
+# Each number of an option's help is in its item of the page, or of the page that this names for it.
+numbers() {	# PAGE PROGRAM...
+	local page=$1 others
+	shift
+	others=$(sed -n 's/^\.Xr \(blinkc-[a-z-]*\) 1.*/man\/\1.1/p' "$page" | sort -u)
+	"$@" --help | awk '/^ *(-., )? *--/ { if (line) print line; line = $0; next } /^                    / && line { line = line $0; next }
 		{ if (line) print line; line = "" }' | sed -nE 's/, as [^()]*//; s/^ *(-., )? *--([a-z_-]+)( |$)/\2 /p' | while read -r name text; do
-		item=$(awk -v name="-$name" '/^\.(It|El|Ss|Sh)/ { inside = 0 } /^\.It Fl/ { for (i = 3; i <= NF; i++) if ($i == name) inside = 1 } inside' "$2")
+		# shellcheck disable=SC2086 # a list of pages
+		item=$(awk -v name="-$name" '/^\.(It|El|Ss|Sh)/ { inside = 0 } /^\.It Fl/ { for (i = 3; i <= NF; i++) if ($i == name) inside = 1 } inside' \
+			"$page" $others)
 		for number in $(printf '%s\n' "$text" | grep -oE '[0-9]+(\.[0-9]+)?[KMG]?'); do
 			printf '%s\n' "$item" | grep -qE "(^|[^0-9.])${number//./\\.}([^0-9]|\$)" ||
-				not_ok "$2: --$name: help says $number, the page does not"
+				not_ok "$page: --$name: help says $number, the page does not"
 		done
 	done
 }
-for page in blinkc blink-perf; do
-	[ -e man/$page.1 ] || continue
-	found=$(numbers "$build/$page" man/$page.1)
-	if [ "$found" ]; then printf '%s\n' "$found"; else ok "$page(1) has the numbers of $page --help"; fi
+for page in man/blinkc-*.1 man/blink-perf.1; do
+	verb=${page#man/blinkc-}
+	case $page in */blink-perf.1) found=$(numbers "$page" "$perf") ;; *) found=$(numbers "$page" "$blinkc" "${verb%.1}") ;; esac
+	if [ "$found" ]; then printf '%s\n' "$found"; else ok "$page has the numbers of --help"; fi
 done
 
 # ---- lists in the source ----
@@ -254,7 +262,7 @@ certificates=$(list CERTIFICATE_LIST | quoted)
 same "exit status in blinkc(1)" "$status" "$(items man/blinkc.1 'EXIT STATUS')"
 guide_status=$(sed -n '/^## Exit status/,/^## /{//!p}' docs/guide.md | grep '^| [0-9]')
 same "exit status in docs/guide.md" "$status" "$(sed -E 's/^\| ([0-9]+) .*/\1/' <<<"$guide_status")"
-same "exit status in docs/guide.md, in the words of --help" "$("$blinkc" --help | sed -nE 's/^  ([0-9]+)  (.*)/| \1 | \2 |/p')" "$guide_status"
+same "exit status in docs/guide.md, in the words of --help" "$(for verb in $(verbs); do "$blinkc" $verb --help; done | sed -nE 's/^  ([0-9]+)  (.*)/| \1 | \2 |/p')" "$guide_status"
 # What is for programs alone is no result of the library; those of a job of processes are no exit status.
 results=$(list STATUS_LIST | grep -vE 'X\((DIFFERENT|IMPLAUSIBLE),' | sed -E 's/.*, ([0-9]+), .*/\1/')
 in_header=$(sed -n '/^typedef enum/,/blinkResult_t/p' runtime/include/blink.h | sed '/blinkResult_t/q' | sed -nE 's/^\t(blink[A-Za-z]+) = ([0-9]+),?.*/\1 \2/p')
@@ -271,13 +279,13 @@ expect "libblink(3) has the program examples/job.c" diff <(sed -n '/^#include <b
 	expect "exit status $code in blink-perf(1)" grep -qx "$code" <<<"$status"
 done
 same "collectives in blink-schedule(5)" "$collectives" "$(items man/blink-schedule.5 Collectives)"
-same "algorithms in blinkc(1)" "$algorithms" \
-	"$(awk '/^\.It Fl a/ { inside = 1; next } inside && /^\.It Fl/ { exit } inside && /^\.It Cm/ { print $3 }' man/blinkc.1)"
+same "algorithms in blinkc-compile(1)" "$algorithms" \
+	"$(awk '/^\.It Fl a/ { inside = 1; next } inside && /^\.It Fl/ { exit } inside && /^\.It Cm/ { print $3 }' man/blinkc-compile.1)"
 same "algorithms in blink-schedule(5)" "$algorithms" \
 	"$(awk '/^\.It Cm algorithm$/ { inside = 1; next } inside && /^\.It/ { exit } inside && /^\.Qq/ { print $2 }' man/blink-schedule.5)"
 same "certificates in blink-schedule(5)" "$certificates" "$(items man/blink-schedule.5 'Rate and bound')"
 same "link classes in blink-topology(5)" "$classes" "$(awk '/^\.Ss Links/ { links = 1 } links && /^\.It Cm class$/ { inside = 1; next } inside && /^\.El/ { exit } inside && /^\.It Cm/ { print $3 }' man/blink-topology.5)"
-same "link classes in blinkc(1)" "$classes" "$(awk '/^\.It Fl l/ { inside = 1; next } inside && /^\.It/ { exit } inside && /^\.Cm nvlink/' man/blinkc.1 | grep -oE '\b[a-z][a-z0-9]+')"
+same "link classes in blinkc-compile(1)" "$classes" "$(awk '/^\.It Fl l/ { inside = 1; next } inside && /^\.It/ { exit } inside && /^\.Cm nvlink/' man/blinkc-compile.1 | grep -oE '\b[a-z][a-z0-9]+')"
 
 enum() {	# FILE EXPRESSION: the words of a list in a schema
 	"$python" -c 'import json, sys; s = json.load(open(sys.argv[1])); print("\n".join(eval(sys.argv[2])))' "$1" "$2"
@@ -289,7 +297,7 @@ same "link classes in $schema" "$classes" "$(enum $schema 's["$defs"]["link"]["p
 same "certificates in $schema" "$certificates" "$(enum $schema 's["$defs"]["certificate"]["properties"]["kind"]["enum"]')"
 same "certificates with members in $schema" "$certificates" \
 	"$(enum $schema '[c["if"]["properties"]["kind"]["const"] for c in s["$defs"]["certificate"]["allOf"]]')"
-same "differences in blinkc(1)" "$differences" "$(items man/blinkc.1 Differences)"
+same "differences in blinkc-diff(1)" "$differences" "$(items man/blinkc-diff.1 Differences)"
 same "differences in schemas/diff.schema.json" "$differences" "$(enum schemas/diff.schema.json 's["$defs"]["difference"]["properties"]["kind"]["enum"]')"
 same "states in schemas/diff.schema.json" "$states" "$(enum schemas/diff.schema.json 's["$defs"]["file"]["properties"]["state"]["enum"]')"
 same "link classes in schemas/topology.schema.json" "$classes" "$(enum schemas/topology.schema.json 's["$defs"]["linkClass"]["enum"]')"
@@ -343,7 +351,7 @@ done < <(cat "${docs[@]}" | grep -oE '([`"]|^\$ |Dq )make [a-z][a-z-]*|^make [a-
 if [ "$missing" ]; then not_ok "targets that do not exist:$missing"; else ok "every target of make exists"; fi
 
 missing=$(cat "${docs[@]}" runtime/include/*.h examples/*.[ch] | grep -oE '(`|Ql |blinkc:|^\$ |"|\*	)blinkc [a-z][a-z0-9._/-]*' |
-	sed 's/.* //; s/\.$//' | grep -x '[a-z]*' | grep -vxF "$verbs"$'\n'topologies | sort -u)
+	sed 's/.* //; s/\.$//' | grep -x '[a-z]*' | grep -vxF "$(verbs)"$'\n'topologies | sort -u)
 if [ "$missing" ]; then not_ok "verbs that do not exist: $missing"; else ok "every verb exists"; fi
 
 # ---- form ----

@@ -49,10 +49,7 @@ oracle random_topology 1 --last "$seeds" --into "$work"
 # Of few seeds a maximum flow has to take back what an earlier path has sent.
 rare=162
 [ "$seeds" -ge $rare ] || oracle random_topology $rare --last $rare --into "$work"
-# Of more than 40 a third, others each time.
-parts=$(parts 3) part=$(turn "$(parts 3)")
 for seed in $(seq 1 "$seeds") $([ "$seeds" -ge $rare ] || echo $rare); do
-	[ "$seed" -le 40 ] || [ "$seed" = $rare ] || [ $((seed % parts)) = "$part" ] || continue
 	for c in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
 		"$blinkc" -q -p exact -l all "$work/t$seed.json" -c $c -o "$work/s$seed-$c.json" ||
 			not_ok "random $seed $c: exit $?"

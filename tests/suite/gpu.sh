@@ -34,7 +34,7 @@ run "" matrix -n 4 -t -c 276 "built in, 4 threads"
 run "" matrix -n 3 -c 100 "built in, 3 processes"
 run "" matrix -n 4 -t -d "$work/dgx1v" -c 120 "dgx1v, 4 threads"
 run "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 "dgx1v, 4 threads, chunks of 512 bytes"
-if in_round packages; then
+if [ "$full" ]; then
 	schedules dgx1v-8 dgx1v.xml 0-7 "0 7"
 	schedules hybrid dgx1v.xml 0,1,4 "0 2" --hybrid
 	run "" matrix -n 8 -t -d "$work/dgx1v-8" -c 70 -m 10007 "dgx1v, 8 threads"
@@ -51,8 +51,8 @@ if in_round packages; then
 	VIRTUAL_GPU_TOPOLOGY='' VIRTUAL_GPU_COUNT=2 run "" matrix -n 4 -t -c 140 "2 ranks on each of 2 GPUs"
 	BLINK_BLOCKS=3 run "" matrix -n 4 -t -d "$work/dgx1v" -c 140 -m 10007 "3 blocks that take turns"
 fi
-! in_round asan || run asan/ matrix -n 3 -c 100 "built in, 3 processes"
-! in_round tsan || run tsan/ matrix -n 4 -t -d "$work/dgx1v" -c 60 "dgx1v, 4 threads"
+[ ! "$full" ] || run asan/ matrix -n 3 -c 100 "built in, 3 processes"
+[ ! "$full" ] || run tsan/ matrix -n 4 -t -d "$work/dgx1v" -c 60 "dgx1v, 4 threads"
 
 # ---- several servers ----
 
@@ -73,25 +73,25 @@ if [ "$full" ]; then
 	run "" gpu -n 3 -s 3 -f "allreduce:2 broadcast:3 alltoall:4 allreduce:9" killed_in_step
 	run "" gpu -n 2 -s 2 -f "MemHostAlloc:1 MemHostAlloc:2 LaunchKernel:2 EventRecord:3" driver_fails
 fi
-if in_round asan; then
+if [ "$full" ]; then
 	run asan/ matrix -n 4 -s 2 -c 60 "built in, 2 servers"
 	run asan/ gpu -n 4 -s 2 graph messages
 fi
-! in_round tsan || run tsan/ matrix -n 4 -s 2 -c 40 -m 10007 "built in, 2 servers"
+[ ! "$full" ] || run tsan/ matrix -n 4 -s 2 -c 40 -m 10007 "built in, 2 servers"
 
 # ---- order ----
 
 run "" gpu -n 8 -t idle
 run "" gpu -n 4 -t graph graph_forked streams default_stream one_thread messages stream_refused
 run "" order -n 3 -t -k 100 stream several in_turn groups leaving
-if in_round asan; then
+if [ "$full" ]; then
 	run "" gpu -n 2 -t -k 1000 graph
 	run "" gpu -n 8 -t -k 40 graph
 	run "" gpu -n 4 -k 50 graph graph_forked streams default_stream messages
 	run "" order -n 4 -k 300 stream several in_turn one_by_one splits split_outlives groups leaving waited alone
 	run asan/ gpu -n 3 graph streams messages
 fi
-! in_round tsan || run tsan/ gpu -n 4 -t graph graph_forked streams one_thread messages
+[ ! "$full" ] || run tsan/ gpu -n 4 -t graph graph_forked streams one_thread messages
 
 # ---- copy engines ----
 
@@ -108,7 +108,7 @@ expect "copies: those of a stream are batches" grep -q '^MemcpyBatchAsync$' "$wo
 expect "copies: copy engines have served calls" grep -q 'allgather of [0-9]*: copy engines, [1-9]' "$work/trace"
 with_copies "" gpu -n 4 -t graph streams
 with_copies "" gpu -n 3 -f StreamWaitValue32:60:die killed
-if in_round packages; then
+if [ "$full" ]; then
 	with_copies "" matrix -n 8 -t -d "$work/dgx1v-8" -c 60 -m 10007 -b 1K "dgx1v, 8 threads"
 	with_copies "" matrix -n 8 -d "$work/dgx1v-8" -c 40 -m 40001 -b 4096 "dgx1v, 8 processes"
 	with_copies "" matrix -n 3 -d "$work/hybrid" -c 60 -m 40001 -b 4096 "hybrid, 3 processes"
@@ -129,8 +129,8 @@ if in_round packages; then
 	served=$(grep -c 'copy engines' "$work/trace")
 	expect "copies: none where they cannot be" [ "$served" = 0 ]
 fi
-! in_round asan || with_copies asan/ matrix -n 4 -d "$work/dgx1v" -c 30 "4 processes"
-if in_round tsan; then
+[ ! "$full" ] || with_copies asan/ matrix -n 4 -d "$work/dgx1v" -c 30 "4 processes"
+if [ "$full" ]; then
 	with_copies tsan/ matrix -n 4 -t -d "$work/dgx1v" -c 40 -b 512 "4 threads"
 	with_copies tsan/ gpu -n 3 -t leaves
 fi
@@ -138,21 +138,19 @@ fi
 # ---- faults ----
 
 run "" gpu -n 4 killed killed_in_queue differs aborted leaves bad_pointer crossed
-if in_round packages; then
-	run "" gpu -n 4 -S $((1 + $(turn 4))) killed
-	# In each step of a small schedule of each collective; of the steps every third, others each time.
+if [ "$full" ]; then
+	for seed in 1 2 3 4; do run "" gpu -n 4 -S $seed killed; done
+	# In each step of a small schedule of each collective.
 	steps=
 	for c in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
-		for ((k = 1 + $(turn "$(parts 3)"); k <= 18; k += $(parts 3))); do steps+=" $c:$k"; done
+		for ((k = 1; k <= 18; k++)); do steps+=" $c:$k"; done
 	done
 	run "" gpu -n 3 -f "${steps# }" killed_in_step
 	run "" gpu -n 3 -t late leaves differs message_differs aborted crossed
-	# Each function of the driver that two ranks call: the first call, and of every second function, others each
-	# time, a later one.
+	# Each function of the driver that two ranks call: the first call, and a later one.
 	VIRTUAL_GPU_CALLS=$work/calls run "" gpu -n 2 -f Init:1000 driver_fails
-	fails=$(sort "$work/calls" | uniq -c | awk -v turn="$(turn 1000)" '{ printf " %s:1", $2 }
-		NR % 2 == turn % 2 && $1 >= 4 { printf " %s:%d", $2, 2 + int(turn / 2) % ($1 / 2 - 1) }')
+	fails=$(sort "$work/calls" | uniq -c | awk '{ printf " %s:1", $2 } $1 >= 4 { printf " %s:%d", $2, 2 + NR % ($1 / 2 - 1) }')
 	expect "two ranks call functions of the driver" [ "$(wc -w <<<"$fails")" -gt 60 ]
 	run "" gpu -n 2 -f "${fails# }" driver_fails
 fi
-! in_round tsan || run tsan/ gpu -n 3 -t leaves differs aborted
+[ ! "$full" ] || run tsan/ gpu -n 3 -t leaves differs aborted

@@ -24,6 +24,7 @@ include/blink_types.h
 share/blinkc/topologies/dgx1v.xml
 share/blinkc/schemas/index.schema.json
 share/man/man1/blinkc.1
+share/man/man1/blinkc-compile.1
 share/man/man5/blink-index.5
 share/man/man7/nccl-tuner-blink.7
 share/bash-completion/completions/blinkc

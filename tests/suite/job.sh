@@ -35,7 +35,7 @@ run "" matrix -n 5 -d "$work/two" -c 100 -s 2 "two-dgx1v, two servers"
 run "" matrix -d "$work/index" -g 5,1,4,7 -c 100 "an index, GPUs 5,1,4,7"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 4 --distinct --collectives all -o "$work/shapes" || not_ok "batch: exit $?"
 run "" matrix -d "$work/shapes" -g 6,5,1,4 -c 100 "an index of shapes, GPUs 6,5,1,4"
-if in_round tsan; then
+if [ "$full" ]; then
 	for n in 1 3 4 6 7 8 16; do run "" matrix -n $n -c 400 -m 10007 -S $n "built in, $n processes"; done
 	for n in 2 3 8; do run "" matrix -n $n -t -c 276 -m 40001 -S $n "built in, $n threads"; done
 	run "" matrix -n 8 -s 3 -c 276 -m 10007 "built in, 3 servers"
@@ -59,7 +59,7 @@ if in_round tsan; then
 	run tsan/ matrix -n 4 -t -c 60 -r -b 64 "registered memory, threads"
 	run tsan/ matrix -n 4 -s 2 -c 60 "built in, 2 servers"
 fi
-if in_round asan; then
+if [ "$full" ]; then
 	run asan/ matrix -n 3 -d "$work/dgx1v" -c 276 -b 1024 "dgx1v"
 	run asan/ matrix -n 4 -s 2 -c 100 "built in, 2 servers"
 	run asan/ matrix -n 4 -t -c 100 -r -b 64 "registered memory"
@@ -69,16 +69,16 @@ fi
 
 run "" windows -n 3
 run "" windows -n 3 -t
-if in_round packages; then
+if [ "$full" ]; then
 	run "" windows -n 4 -s 2
 	run "" windows -n 8 many crossed
 	run "" windows -n 2 -k 10000 again
 fi
-if in_round asan; then
+if [ "$full" ]; then
 	run asan/ windows -n 3 -k 1000
 	run asan/ windows -n 3 -t -k 1000
 fi
-! in_round tsan || run tsan/ windows -n 3 -t
+[ ! "$full" ] || run tsan/ windows -n 3 -t
 
 # ---- order ----
 
@@ -87,7 +87,7 @@ run "" order -n 3 -t -k 300
 for n in 2 3 4 5; do run "" order -n $n -t same_bits; done
 run "" order -n 2 -s 2 same_bits
 run "" order -n 5 -s 2 same_bits
-if in_round packages; then
+if [ "$full" ]; then
 	run "" order -n 4 -k 10000 stream
 	if [ "$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 8 ]; then
 		run "" order -n 2 huge
@@ -97,12 +97,12 @@ if in_round packages; then
 	run "" order -n 8 -S 2 several splits messages groups leaving
 	run "" order -n 4 -s 2 -S 3 stream several splits messages groups aborted leaving
 fi
-! in_round asan || run asan/ order -n 3 -k 300
-! in_round tsan || run tsan/ order -n 4 -t -k 300
+[ ! "$full" ] || run asan/ order -n 3 -k 300
+[ ! "$full" ] || run tsan/ order -n 4 -t -k 300
 
 # ---- faults ----
 
-if ! in_round packages; then
+if [ ! "$full" ]; then
 	run "" faults -n 3 -d "$work/dgx1v" killed stopped leaves "larger count" "other collective" "same rank twice" \
 		"never comes" "other shared memory" "other schedules" "refused at init" "few files"
 	run "" faults -r 8
@@ -114,7 +114,7 @@ else
 	run "" faults -r 60 -S 2
 	run "" faults -r 40 -s 2 -S 3
 fi
-! in_round asan || run asan/ faults -n 3 killed stopped leaves "larger count" "other collective" "same rank twice" strangers
+[ ! "$full" ] || run asan/ faults -n 3 killed stopped leaves "larger count" "other collective" "same rank twice" strangers
 
 # ---- UCX between servers ----
 
@@ -124,7 +124,7 @@ if [ "$why" ]; then
 else
 	export BLINK_NET=ucx UCX_TLS=tcp
 	run "" matrix -n 4 -s 2 -c 60 "built in, 2 servers, UCX"
-	if ! in_round asan; then
+	if [ ! "$full" ]; then
 		run "" faults -n 3 -s 2 killed
 	else
 		run "" matrix -n 4 -s 2 -c 140 -S 2 "built in, 2 servers, UCX, more"
@@ -134,7 +134,7 @@ else
 		run asan/ matrix -n 4 -s 2 -c 100 "built in, 2 servers, UCX"
 		UCX_TLS=all run "" matrix -n 4 -s 2 -c 140 "built in, 2 servers, UCX with shared memory"
 	fi
-	! in_round tsan || run tsan/ matrix -n 4 -s 2 -c 60 "built in, 2 servers, UCX"
+	[ ! "$full" ] || run tsan/ matrix -n 4 -s 2 -c 60 "built in, 2 servers, UCX"
 	unset BLINK_NET UCX_TLS
 fi
 

@@ -41,8 +41,8 @@ expect "changes were tried" [ $changed -ge 40 ]
 # Each rule is in the list of the source, of the tests, and of the page.
 rules=$(sed -nE 's/^\tX\(LINT_[A-Z_]+, "([a-z-]+)".*/\1/p' src/topology/lint.h | sort)
 expect "each rule is tried" cmp <(echo "$rules") <(for f in "$work"/dgx1v/*; do f=${f##*/}; echo "${f%%.*}"; done | grep -vx none | sort -u)
-expect "each rule is in blinkc(1)" cmp <(echo "$rules") \
-	<(awk '/^\.Ss Odd machines/ { inside = 1; next } /^\.S[hs]/ { inside = 0 } inside && /^\.It Cm/ { print $3 }' man/blinkc.1 | sort)
+expect "each rule is in blinkc-lint(1)" cmp <(echo "$rules") \
+	<(awk '/^\.Ss Odd machines/ { inside = 1; next } /^\.S[hs]/ { inside = 0 } inside && /^\.It Cm/ { print $3 }' man/blinkc-lint.1 | sort)
 
 line() { grep -qxF -- "$2" "$work/got" && ok "$1" || not_ok "$1: no line $2 in $(head -3 "$work/got")"; }
 "$blinkc" lint "$work/dgx1v/one-way.one_way.json" >"$work/got"

@@ -27,10 +27,7 @@ compile ring topologies/dgx1v.xml --gpus 0,1,2,3 --algorithm ring
 compile doubling topologies/dgx2.xml --gpus 0-5 --algorithm recursive-doubling
 expect "recursive doubling is out of place" grep -q 'inplace="0"' "$work/own/doubling.xml"
 if [ "$full" ]; then
-	# A seventh of the machines with each commit.
-	machines=(dgx1p dgx1v dgx2 dgx-a100 dgx-h100 hgx-b200 mi250 mi300x p4d pcie-8gpu summit kesch gb200-tray two-dgx1v)
-	for ((i = $(turn "$(parts 7)"); i < ${#machines[@]}; i += $(parts 7))); do
-		machine=${machines[i]}
+	for machine in dgx1p dgx1v dgx2 dgx-a100 dgx-h100 hgx-b200 mi250 mi300x p4d pcie-8gpu summit kesch gb200-tray two-dgx1v; do
 		for collective in allreduce allgather reducescatter broadcast; do
 			compile $machine.$collective topologies/$machine.xml --collective $collective
 		done
@@ -38,9 +35,9 @@ if [ "$full" ]; then
 fi
 "$blinkc" check "${written[@]}" >"$work/out" 2>"$work/err"
 expect "${#written[@]} files are written: $(head -1 "$work/err")" [ "$(grep -c ': valid$' "$work/out") $(wc -c <"$work/err")" = "${#written[@]} 0" ]
-# Half of them with each commit.
+# In the quick test half of them.
 executed=("${written[@]}")
-[ "$full" ] || executed=("${written[@]:$(turn 2)*${#written[@]}/2:${#written[@]}/2}")
+[ "$full" ] || executed=("${written[@]:0:${#written[@]}/2}")
 oracle msccl run 1 "${executed[@]}" >"$work/out"
 expect "they do what they are for, in random orders: $(grep -v ': right$' "$work/out" | head -1)" \
 	[ "$(grep -c ': right$' "$work/out")" = ${#executed[@]} ]

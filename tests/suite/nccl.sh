@@ -67,7 +67,7 @@ if have_kernels; then
 		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
 			count "alone, $n GPUs" "$build/tests/nccl/program" $n servers $scenarios
 	done
-	for kind in $(! in_round asan || echo asan) $(! in_round tsan || echo tsan); do
+	for kind in ${full:+asan} ${full:+tsan}; do
 		gpus=$build/$kind/tests/virtual_gpu
 		[ $kind = asan ] && some=$scenarios || some="one_thread groups nonblocking shrink failing"
 		mkdir "$work/$kind"

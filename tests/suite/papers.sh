@@ -6,9 +6,9 @@ run() { python3 papers/run.py --blinkc "$blinkc" --folder "$work/papers" --jobs 
 
 # ---- docs/papers.md ----
 
-# One figure with each commit beside the logs that NCCL is simulated for, in the full test all that take little.
+# One figure beside the logs that NCCL is simulated for, in the full test all that take little.
 chosen=(blink/chains blink/trees logs/dgx1v logs/h100)
-[ "$full" ] && chosen+=(logs/a100 blink/16 blink/19 blink/21 sccl/frontier sccl/allgather-by-size linear/3 linear/4 ueno/place) || chosen=("${chosen[$(turn 4)]}")
+[ "$full" ] && chosen+=(logs/a100 blink/16 blink/19 blink/21 sccl/frontier sccl/allgather-by-size linear/3 linear/4 ueno/place) || chosen=("${chosen[0]}")
 chosen+=(logs/dgx2 logs/servers)
 run --check docs/papers.md "${chosen[@]}" >"$work/judged" 2>"$work/err"
 [ ! -s "$work/err" ] || not_ok "run.py: $(tail -1 "$work/err")"

@@ -11,7 +11,7 @@ has() { if grep -qE -e "$2" "$work/out"; then ok "$1"; else not_ok "$1: no $2 in
 "$blinkc" -q $v -g 0-3 -o "$work/four.json"
 "$blinkc" convert -q "$work/four.json" --format msccl -o "$work/four.xml"
 oracle peers chain "$work" "$work/four.json" 3
-oracle peers relays "$(turn 1000)" "$work"
+oracle peers relays 1 "$work"
 # plain JOB FILE ARGUMENT...: as the plain simulator
 plain() { expect "${2##*/}: as the plain simulator" oracle peers times "$blinkc" "$work/$2" "$work/$1.json" --topology $v "${@:3}"; }
 plain four relays.xml -g 0-3 --size 300000

@@ -26,7 +26,7 @@ END
 # play NAME RANKS SERVERS RING HOP FROM TEXT [VARIABLE=VALUE...]
 play() {
 	local name=$1 kind plugin
-	for kind in "" $(! in_round asan || echo asan/); do
+	for kind in "" ${full:+asan/}; do
 		plugin=$build/${kind}libnccl-tuner-blink.so
 		expect "$kind$name" env "${@:8}" ASAN_OPTIONS=detect_leaks=1 "$build/${kind}tests/nccl_play" "$plugin" "${@:2:6}"
 	done

@@ -3,8 +3,8 @@
 . tests/lib.sh
 
 kinds=("")
-! in_round asan || kinds+=(asan/)
-! in_round tsan || kinds+=(tsan/)
+[ ! "$full" ] || kinds+=(asan/)
+[ ! "$full" ] || kinds+=(tsan/)
 for kind in "${kinds[@]}"; do
 	# ThreadSanitizer does not survive UCX's shared memory, where it looks for a shadow of 500 TB.
 	[ "$kind" != tsan/ ] || export UCX_TLS=tcp

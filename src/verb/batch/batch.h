@@ -27,8 +27,8 @@ Status sets_all(Ctx *ctx, int n, const bool *sizes, GpuSet **out, int *n_sets);
  * with equivalent sets counted once. Fails: LIMIT more than LIMIT_SETS. */
 Status sets_distinct(Ctx *ctx, const Topology *machine, const bool *sizes, int n_workers, GpuSet **out, int *n_sets);
 
-/* Those of a list, a line for each job, as schedulers give them (blinkc(1), --gpus); of these sizes only, in order,
- * each once.
+/* Those of a list, a line for each job, as schedulers give them (blinkc-batch(1), --gpus); of these sizes only, in
+ * order, each once.
  * Fails: BAD_INPUT, naming the line; LIMIT. */
 Status sets_read(Ctx *ctx, const char *label, const Text *text, const Topology *machine, const bool *sizes,
     GpuSet **out, int *n_sets);

@@ -1,4 +1,4 @@
-/* What changed in meaning between two schedules, or between two indexes of schedules (blinkc(1), Differences). */
+/* What changed in meaning between two schedules, or between two indexes of schedules (blinkc-diff(1)). */
 #ifndef BLINK_VERB_DIFF_DIFF_H
 #define BLINK_VERB_DIFF_DIFF_H
 

@@ -1,4 +1,4 @@
-/* What changed in meaning, as text: a line for each difference, its kind first (blinkc(1), Differences). */
+/* What changed in meaning, as text: a line for each difference, its kind first (blinkc-diff(1)). */
 #include "model/model.h"
 #include "verb/diff/comparison.h"
 
