@@ -2,7 +2,7 @@
  * functions alone; a message without the token of its sender is dropped; a peer that breaks the rules of messages is
  * broken, for that reason. The rank that breaks them is a net of this process, whose events send by UCX itself. Prints
  * TAP. */
-#include "transport/ucx.h"
+#include "transport/ucx_inside.h"
 
 #include <stdio.h>
 

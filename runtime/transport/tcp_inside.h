@@ -1,8 +1,10 @@
 /* The parts of the TCP net; for its own files. */
-#ifndef BLINK_TCP_H
-#define BLINK_TCP_H
+#ifndef BLINK_TCP_INSIDE_H
+#define BLINK_TCP_INSIDE_H
 
 #include "bootstrap/crowd.h"
+#include "support/clock.h"
+#include "support/thread.h"
 #include "transport/net.h"
 
 #include <netinet/in.h>
@@ -187,10 +189,7 @@ int tcp_open_with(const struct tcp_rider *rider, int rank, int n_ranks, const st
 
 /* ---- tcp_peer.c ---- */
 
-int64_t tcp_now(void);			/* ns, CLOCK_MONOTONIC */
 void tcp_wake(struct tcp *t);
-/* A thread without signals, which are for the threads of the program. An errno; 0: it runs. */
-int tcp_start_thread(pthread_t *thread, size_t stack, void *(*run)(void *), void *of);
 void tcp_attend(struct tcp *t, struct tcp_peer *peer);	/* the thread is to look after the peer */
 void tcp_look_by(struct tcp *t, int64_t when);		/* at times; the thread's */
 /* Options of a connection: no delay, and probes of an idle one until the host of the peer is silent too long. */

@@ -1,8 +1,8 @@
 /* The parts of the UCX net; for its own files. */
-#ifndef BLINK_UCX_H
-#define BLINK_UCX_H
+#ifndef BLINK_UCX_INSIDE_H
+#define BLINK_UCX_INSIDE_H
 
-#include "transport/tcp.h"
+#include "transport/tcp_inside.h"
 
 extern const struct net_kind net_ucx;
 
@@ -155,26 +155,20 @@ const struct ucx_api *ucx_library(char why[256]);
  * libblink may, and the threads that UCX then starts get no signals. False: there is no such thread. */
 bool ucx_aside(void (*run)(void *), void *of);
 
-/* ---- ucx_peer.c ---- */
+/* ---- ucx_say.c ---- */
+
+static inline struct tcp *
+ucx_tcp(const struct ucx_peer *peer)
+{
+	return atomic_load(&peer->net->tcp);
+}
 
 void ucx_attend(struct ucx_peer *peer);		/* by any thread: the thread is to look after it */
 /* Of the thread from here on. */
-void ucx_greet(struct ucx_peer *peer);		/* send the hello, if it has not been */
 void ucx_failed(struct ucx_peer *peer, ucs_status_t status);	/* UCX says so */
 /* The peer is broken. format: what follows the peer's name. */
 void ucx_break(struct ucx_peer *peer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ucx_tell(struct ucx_peer *peer, uint32_t lane, uint64_t value);
-void ucx_check_gone(struct ucx_peer *peer);	/* has all come that it sent, where it has said how much? */
-void ucx_let_go(struct ucx_peer *peer);		/* a call has failed: nothing more is sent to it */
-bool ucx_leaving_done(struct ucx_peer *peer);	/* for a net that closes: nothing is to be awaited of the peer */
-void ucx_look_after(struct ucx_peer *peer, int64_t now);	/* a peer that has failed, or is broken */
-void ucx_drop(struct ucx_peer *peer);		/* all that is kept of its messages and of those to it */
-void ucx_close_endpoint(struct ucx_peer *peer);
-/* What the TCP net tells. */
-void *ucx_place(void *net, int from, const struct net_message *m);
-void ucx_arrived(void *net, int from, const struct net_message *m);
-void ucx_broken(void *net, int peer, const char *reason);
-void ucx_short_of(void *net, int error);
 
 /* ---- ucx_out.c ---- */
 
@@ -183,12 +177,30 @@ void ucx_out_post(struct ucx_peer *peer);	/* what can be sent now */
 bool ucx_out_needed(struct ucx_peer *peer);	/* does anything but `done` wait there? */
 void ucx_out_drop(struct ucx_peer *peer);
 
+/* ---- ucx_bye.c ---- */
+
+void ucx_check_gone(struct ucx_peer *peer);	/* has all come that it sent, where it has said how much? */
+bool ucx_leaving_done(struct ucx_peer *peer);	/* for a net that closes: nothing is to be awaited of the peer */
+
 /* ---- ucx_in.c ---- */
 
 ucs_status_t ucx_in_message(void *net, const void *header, size_t n_header, void *data, size_t bytes,
     const ucp_am_recv_param_t *param);
 void ucx_in_resume(struct ucx_peer *peer);
 void ucx_in_drop(struct ucx_peer *peer);
+
+/* ---- ucx_peer.c ---- */
+
+void ucx_greet(struct ucx_peer *peer);		/* send the hello, if it has not been */
+void ucx_let_go(struct ucx_peer *peer);		/* a call has failed: nothing more is sent to it */
+void ucx_look_after(struct ucx_peer *peer, int64_t now);	/* a peer that has failed, or is broken */
+void ucx_drop(struct ucx_peer *peer);		/* all that is kept of its messages and of those to it */
+void ucx_close_endpoint(struct ucx_peer *peer);
+/* What the TCP net tells. */
+void *ucx_place(void *net, int from, const struct net_message *m);
+void ucx_arrived(void *net, int from, const struct net_message *m);
+void ucx_broken(void *net, int peer, const char *reason);
+void ucx_short_of(void *net, int error);
 
 #endif
 #endif
