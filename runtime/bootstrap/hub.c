@@ -4,6 +4,7 @@
  * What ranks contribute is collected in the packet that is then sent to all of them; nothing is kept of it. The first
  * failure is the one that all hear of. The thread ends when as many as the job has ranks have come and gone: so all
  * have heard. If some never come, a while after the job has failed. */
+#include "bootstrap/hub.h"
 #include "bootstrap/hub_inside.h"
 
 #include <errno.h>
@@ -16,20 +17,15 @@ enum { BACKLOG = 4096, EVENTS = 64 };
 
 /* ---- connections ---- */
 
-void
+/* It is freed later: an event for it may be under way. */
+static void
 hub_close(struct hub *h, struct connection *c)
 {
 	if (c->state == STRANGER || c->state == CHALLENGED)
 		door_forget(h, c);
 	else
 		h->n_connected--;
-	epoll_ctl(h->epoll.fd, EPOLL_CTL_DEL, c->socket.fd, NULL);
-	descriptor_close(&c->socket);
-	reader_next(&c->in);
-	writer_free(&c->out);
-	c->next = h->closed;
-	h->closed = c;
-	door_listen(h);
+	door_release(h, c);
 }
 
 static void
@@ -284,7 +280,7 @@ valid(const struct hub *h, const struct connection *c)
 	return failure_valid(&f, h->n);
 }
 
-void
+static void
 hub_hear(struct hub *h, struct connection *c)
 {
 	if (!door_hear(h, c)) {
