@@ -4,6 +4,11 @@
 
 #include "bootstrap/wire.h"
 
+/* Once the job has failed, and once the last of the ranks in its process has left, a hub stays for no longer than this, ns:
+ * to tell those who come late, or still work, who is to blame. It ends at once when all that the job has have come and
+ * gone. Its thread, its descriptors and its memory end with it. */
+#define HUB_STAYS INT64_C(10000000000)
+
 /* Start one that listens on that address, on any free port. interface: of a link-local address. */
 int hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, blinkUniqueId_t *id,
     struct blink_error *err);
