@@ -4,9 +4,9 @@
 
 #include "bootstrap/wire.h"
 
-/* Once the job has failed, and once the last of the ranks in its process has left, a hub stays for no longer than this, ns:
- * to tell those who come late, or still work, who is to blame. It ends at once when all that the job has have come and
- * gone. Its thread, its descriptors and its memory end with it. */
+/* ns that a hub stays at most once the job has failed, or the last of the ranks in its process has left: to tell those
+ * who come late, or still work, who is to blame. It ends at once when all ranks have come and gone. Its thread, its
+ * descriptors and its memory end with it. */
 #define HUB_STAYS INT64_C(10000000000)
 
 /* Start one that listens on that address, on any free port. interface: of a link-local address. */
