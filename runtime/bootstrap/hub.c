@@ -6,6 +6,7 @@
  * have heard. If some never come, or are stopped and never go, HUB_STAYS after the job has failed or the ranks of this
  * process have left. */
 #include "bootstrap/hub_inside.h"
+#include "bootstrap/secret.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -494,7 +495,7 @@ hub_start_at(const struct descriptor *port, const struct id *id, struct blink_er
 }
 
 int
-hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, blinkUniqueId_t *id,
+hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, const char *secret, blinkUniqueId_t *id,
     struct blink_error *err)
 {
 	struct descriptor port;
@@ -502,5 +503,8 @@ hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, bli
 	if (hub_reserve(address, interface, &port, &made, err) != blinkSuccess)
 		return err->code;
 	memcpy(id, &made, sizeof *id);
-	return start_on(&port, &made, err);
+	if (secret_add(&made, secret, err) == blinkSuccess)
+		return start_on(&port, &made, err);
+	descriptor_close(&port);
+	return err->code;
 }
