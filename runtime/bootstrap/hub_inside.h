@@ -19,7 +19,7 @@ struct connection {
 	int rank;				/* of a member */
 	unsigned char address[ADDRESS_BYTES];
 	bool waits;				/* to be writable */
-	struct connection *next, **back;	/* of those that have been let in; closed and not yet freed: next alone */
+	struct connection *next, **back;	/* of those that are let in; of those closed: next alone */
 	struct nonces nonces;
 	size_t got;				/* of `said`, which a stranger says */
 	union {

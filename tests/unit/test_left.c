@@ -17,8 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The last rank is the one that is stopped. STAYS_MS: of a hub that some rank has not left, HUB_STAYS and time to spare;
- * a process that is stopped, or takes no part, may keep what it has. */
+/* The last rank is the one that is stopped. STAYS_MS: of a hub that some rank has not left, HUB_STAYS. */
 enum { RANKS = 4, TIMES = 100, STAYS_MS = 10000, SPARE_MS = 5000, HEAP_MOST = 1 << 16, MAPS_MOST = 8 };
 
 struct use {
