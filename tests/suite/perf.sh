@@ -29,10 +29,6 @@ for c in $([ "$full" ] && echo broadcast gather scatter allgather alltoall) redu
 done
 job "a root" 3 --ranks 3 --collective gather --root 2
 small="-b 64K -e 1M -f 16 -n 2 -w 0" job "3 threads, chunks are searched" 2 --ranks 3 --threads-as-ranks --miad
-# More ranks on a server than a queue of a Unix socket had room for, which was 64; 512 take 30 s of CPU time.
-for n in 80 $([ "$full" ] && echo 200 512); do
-	limit=500 small="-b 1K -e 1K -n 1 -w 0" job "$n processes" 1 --ranks "$n"
-done
 # chosen NAME: the last search chose a size that it had tried, and none that was slower than half of another
 chosen() {
 	local why
@@ -43,6 +39,10 @@ chosen() {
 	fi
 }
 chosen "the fastest is chosen"
+# More ranks on a server than a queue of a Unix socket had room for, which was 64; 512 take 30 s of CPU time.
+for n in 80 $([ "$full" ] && echo 200 512); do
+	limit=500 small="-b 1K -e 1K -n 1 -w 0" job "$n processes" 1 --ranks "$n"
+done
 job "another type and operator" 3 --ranks 3 --threads-as-ranks -d bfloat16 -o prod
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 3 --collectives broadcast -o "$work/jobs" || not_ok "batch: exit $?"
 job "GPUs of an index, and the id of one" 3 "$work/jobs" --ranks 3 -g 6,4,5 --collective broadcast --root gpu5
