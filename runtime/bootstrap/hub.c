@@ -3,8 +3,10 @@
  *
  * What ranks contribute is collected in the packet that is then sent to all of them; nothing is kept of it. The first
  * failure is the one that all hear of. The thread ends when as many as the job has ranks have come and gone: so all
- * have heard. If some never come, a while after the job has failed. */
+ * have heard. If some never come, or are stopped and never go, HUB_STAYS after the job has failed or the ranks of this
+ * process have left. */
 #include "bootstrap/hub_inside.h"
+#include "bootstrap/secret.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,13 +18,22 @@ enum { BACKLOG = 4096, EVENTS = 64 };
 
 /* ---- connections ---- */
 
+static void
+go_out(struct hub *h, struct connection *c)
+{
+	*c->back = c->next;
+	if (c->next)
+		c->next->back = c->back;
+	h->n_connected--;
+}
+
 void
 hub_close(struct hub *h, struct connection *c)
 {
 	if (c->state == STRANGER || c->state == CHALLENGED)
 		door_forget(h, c);
 	else
-		h->n_connected--;
+		go_out(h, c);
 	epoll_ctl(h->epoll.fd, EPOLL_CTL_DEL, c->socket.fd, NULL);
 	descriptor_close(&c->socket);
 	reader_next(&c->in);
@@ -222,6 +233,8 @@ farewell(struct hub *h, struct connection *c)
 	h->member[r].stuck_until = h->member[r].unanswered_since = NEVER;
 	h->member[r].connection = NULL;
 	l.hub_may_end = h->member[r].here && lowest_here(h) < 0;
+	if (l.hub_may_end)
+		hub_end_soon(h);
 	if (h->exchanges)
 		hub_give_frame_to_all(h, FRAME_LEFT, &l, sizeof l, -1);
 	else
@@ -326,7 +339,7 @@ next_timer(const struct hub *h)
 		next = ask;
 	if (h->crowded_until != NEVER && h->crowded_until < next)
 		next = h->crowded_until;
-	if (h->failed && !h->n_connected && h->end < next)
+	if (h->end != NEVER && h->end < next)
 		next = h->end;
 	return next;
 }
@@ -347,13 +360,15 @@ timers(struct hub *h)
 static bool
 over(const struct hub *h)
 {
-	return h->n_connected == 0 && ((h->n && h->n_come >= h->n) || (h->failed && now_ns() >= h->end));
+	return (h->n_connected == 0 && h->n && h->n_come >= h->n) || (h->end != NEVER && now_ns() >= h->end);
 }
 
 static void
 hub_free(struct hub *h)
 {
 	door_shut(h);
+	while (h->inside)
+		hub_close(h, h->inside);
 	free_closed(h);
 	descriptor_close(&h->epoll);
 	packet_drop(h->all);
@@ -480,7 +495,7 @@ hub_start_at(const struct descriptor *port, const struct id *id, struct blink_er
 }
 
 int
-hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, blinkUniqueId_t *id,
+hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, const char *secret, blinkUniqueId_t *id,
     struct blink_error *err)
 {
 	struct descriptor port;
@@ -488,5 +503,8 @@ hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, bli
 	if (hub_reserve(address, interface, &port, &made, err) != blinkSuccess)
 		return err->code;
 	memcpy(id, &made, sizeof *id);
-	return start_on(&port, &made, err);
+	if (secret_add(&made, secret, err) == blinkSuccess)
+		return start_on(&port, &made, err);
+	descriptor_close(&port);
+	return err->code;
 }

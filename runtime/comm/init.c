@@ -598,8 +598,8 @@ join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 		introduce(r, mine);
 	if (!hello || !all) {
 		set_error_memory(err);
-	} else if (bootstrap_join(id, e->n_ranks, e->rank, mine, sizeof *mine, hello, r->deadline, &events,
-	    &r->bootstrap, err) == blinkSuccess) {
+	} else if (bootstrap_join(id, r->settings.secret, e->n_ranks, e->rank, mine, sizeof *mine, hello, r->deadline,
+	    &events, &r->bootstrap, err) == blinkSuccess) {
 		if (connect_ranks(r, hello, all, &here) == blinkSuccess && tuning_open(r, &here) == blinkSuccess
 		    && open_gpu(r, &here) == blinkSuccess)
 			bootstrap_allgather(r->bootstrap, &done, sizeof done, all, r->deadline, err);
