@@ -16,7 +16,7 @@
  *          3 <-- 2 */
 #include "graph/hamiltonian.h"
 #include "plan/family.h"
-#include "plan/pack/rings.h"
+#include "plan/pack/rings/rings.h"
 
 enum { RING_EDGES = 1 << 20 };	/* of all trees: an allreduce with more has fewer roots */
 

@@ -345,7 +345,7 @@ test(const char *line, Collective coll, int changes, struct counts *counts)
 	ctx_free(&ctx);
 }
 
-/* Trees as large machines have them (plan/pack/templates.c, path_templates.c), of small ones: valid, in both forms, and
+/* Trees as large machines have them (plan/pack/templates/templates.c, path_templates.c), of small ones: valid, in both forms, and
  * not above what the linear program finds. least: of its rate, or of the bound, in percent. */
 static void
 test_templates(const char *line, Collective coll, int least)
