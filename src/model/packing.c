@@ -59,6 +59,15 @@ pack_rate(const Packing *pack, Collective coll, int n_ranks, Frac *out)
 	    && frac_mul(pack->unit, all, out);
 }
 
+void
+pack_note_reached(const Packing *pack, Collective coll, int n_ranks, Bound *proof)
+{
+	Frac rate;
+	if (pack && pack_rate(pack, coll, n_ranks, &rate)
+	    && frac_double(rate) >= frac_double(proof->rate) * (1 - RATE_ROUNDING))
+		proof->reached = true;
+}
+
 int
 pack_depth(const Packing *pack, int *work)
 {

@@ -2,6 +2,7 @@
 #ifndef BLINK_MODEL_PACKING_H
 #define BLINK_MODEL_PACKING_H
 
+#include "model/bound.h"
 #include "model/symmetry.h"
 #include "model/tree.h"
 
@@ -61,6 +62,9 @@ Frac pack_unit(double rate, int n_demands);
 /* Algorithm bandwidth, bytes/s: the rate of a demand times (M divided by its size); false where that needs more than
  * 64 bits. */
 bool pack_rate(const Packing *pack, Collective coll, int n_ranks, Frac *out);
+
+/* proof->reached, if these trees have that rate, of whatever kind they are. pack: may be NULL. */
+void pack_note_reached(const Packing *pack, Collective coll, int n_ranks, Bound *proof);
 
 /* Checks every invariant of Packing. Fails: INTERNAL. */
 Status pack_check(Ctx *ctx, const Topology *topo, const Packing *pack);

@@ -16,7 +16,7 @@
  *
  * A link, which has one direction, belongs to one copy, so that capacities stay what they are; and copies have the id
  * of the switch, so that a link is known by its ends. */
-#include "plan/pack/pack.h"
+#include "plan/pack/linear/linear.h"
 #include "plan/plan.h"
 #include "topology/topology.h"
 

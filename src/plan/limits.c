@@ -1,6 +1,11 @@
 /* Plans within limits on depth and number of trees. */
-#include "plan/pack/pack.h"
+#include "graph/graph.h"
 #include "plan/family.h"
+#include "plan/pack/alltoall/alltoall.h"
+#include "plan/pack/cluster/cluster.h"
+#include "plan/pack/few/few.h"
+#include "plan/pack/linear/linear.h"
+#include "plan/pack/templates/templates.h"
 #include "plan/plan.h"
 #include "topology/topology.h"
 

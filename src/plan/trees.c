@@ -1,7 +1,12 @@
 /* Blink's TreeGen: pack trees by multiplicative weights (MWU), then keep few of them (Blink 3.2). With PACKING_EXACT
  * a linear program in between finds the optimal rate itself. */
 #include "graph/graph.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/alltoall/alltoall.h"
+#include "plan/pack/cluster/cluster.h"
+#include "plan/pack/few/few.h"
+#include "plan/pack/flow/flow.h"
+#include "plan/pack/linear/linear.h"
+#include "plan/pack/pool/pool.h"
 #include "plan/plan.h"
 #include "topology/topology.h"
 

@@ -14,9 +14,10 @@
  *
  * In the first rounds loads are perturbed, and y is kept near the best known; then y is only kept near it; then it is
  * free. */
-#include "plan/pack/alltoall/paths.h"
 #include "base/array.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/alltoall/alltoall.h"
+#include "plan/pack/alltoall/path_tree.h"
+#include "plan/pack/alltoall/paths.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
-/* Paths for an alltoall: a maximum concurrent flow. Only the solver's files include this: alltoall.c (columns,
- * rounds, what comes out), paths_start.c (a path for each demand, and prices), paths_master.c (the linear program in
- * GLPK) and paths_search.c (shortest paths). */
+/* Paths for an alltoall: a maximum concurrent flow. alltoall.c has its columns and rounds, paths_start.c a
+ * path for each demand, and prices, paths_master.c the linear program in GLPK, paths_search.c shortest paths. */
 #ifndef BLINK_PLAN_PACK_ALLTOALL_PATHS_H
 #define BLINK_PLAN_PACK_ALLTOALL_PATHS_H
 

@@ -19,8 +19,8 @@
  * and which one an edge takes follows (rails.c): 4 trees of 25 GB/s fit 8 rails, too. Where more than MANY
  * trees for each rail are allowed, only the first kind is tried: it fills the rails, and is shallower. */
 #include "base/array.h"
+#include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/rails.h"
-#include "plan/pack/pack.h"
 
 #include <string.h>
 

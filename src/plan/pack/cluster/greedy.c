@@ -18,7 +18,7 @@
  * they have the rate of the bound, which is optimal; where some tree cannot reach all ranks, the linear program is
  * used instead. */
 #include "graph/search.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/cluster/cluster.h"
 
 #include <limits.h>
 #include <string.h>

@@ -16,8 +16,8 @@
  *
  * Scatter, gather: of each rank a path, over the way of the root's server that has the least to do for its capacity. */
 #include "base/limits.h"
+#include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/servers.h"
-#include "plan/pack/pack.h"
 
 #include <string.h>
 

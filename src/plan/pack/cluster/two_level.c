@@ -12,8 +12,9 @@
  *
  * In a server the GPU that a tree enters sends to the others, as long as its link to the switch has room; then those
  * that have it pass it on. Where that overloads a link, the rate is lower. */
+#include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/servers.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/flow/flow.h"
 
 #include <stdlib.h>
 #include <string.h>

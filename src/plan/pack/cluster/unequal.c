@@ -26,8 +26,8 @@
  * So there are hardly more trees than hubs. What does not fit is put where it overloads least, unless the linear
  * program of unequal_program.c has a better division, and the rate is that of the most loaded link. */
 #include "model/blocks.h"
+#include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/unequal_pieces.h"
-#include "plan/pack/pack.h"
 
 #include <string.h>
 

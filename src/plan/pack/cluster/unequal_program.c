@@ -10,8 +10,8 @@
  * if it is small, and else rounded to whole weights. */
 #include "base/array.h"
 #include "base/linear.h"
-#include "plan/pack/lp/glpk.h"
 #include "plan/pack/cluster/unequal_pieces.h"
+#include "plan/pack/lp/glpk.h"
 
 #include <math.h>
 #include <string.h>

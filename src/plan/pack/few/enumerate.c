@@ -1,9 +1,9 @@
 /* All trees of a collective over few ranks: arborescences out of the root (into it), or spanning trees for an
  * allreduce. */
-#include "plan/pack/few/enumerate.h"
 #include "base/array.h"
+#include "plan/pack/few/enumerate.h"
+#include "plan/pack/few/few.h"
 #include "plan/pack/few/lanes.h"
-#include "plan/pack/pack.h"
 
 /* ---- rows ---- */
 

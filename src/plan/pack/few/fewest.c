@@ -1,9 +1,9 @@
 /* The fewest trees for a rate: those of mirrored.c, and for an allreduce pairs of arborescences where fewer of these
  * do (pairs.c). Fewer trees are fewer transfers to start; where they are deeper, the plan says what shallower ones
  * there are. */
+#include "plan/pack/few/few.h"
 #include "plan/pack/few/mirrored.h"
 #include "plan/pack/few/orbits.h"
-#include "plan/pack/pack.h"
 #include "plan/pack/few/pairs.h"
 
 /* The same number of pairs, but shallower, as long as there are any. */

@@ -23,9 +23,8 @@
  * time.
  *
  * Then the same search over shallower trees only, until there are no k of them. */
-#include "plan/pack/few/mirrored.h"
 #include "base/bits.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/few/mirrored.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,8 +17,8 @@
  *
  * All sides are looked at together: sets without the last rank, and their complements, whose links out are the links
  * into the set. */
-#include "plan/pack/few/pair_cuts.h"
 #include "base/bits.h"
+#include "plan/pack/few/pair_cuts.h"
 
 enum { FREE = INT16_MAX / 2 };	/* of no ranks: without a limit */
 

@@ -13,9 +13,9 @@
  *
  * Up to symmetry: automorphisms, and the reversal of all links, with which a way up becomes a way down. The first half
  * is the first of its orbit, and no half of a pair of the same weight is in an earlier orbit. */
-#include "plan/pack/few/pair_search.h"
 #include "base/bits.h"
 #include "plan/pack/few/pair_cuts.h"
+#include "plan/pack/few/pair_search.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  *
  * Of 27663 weights of four pairs that have the rate of a DGX-1V together, these are left: 14, 5, 4 and 1 sevenths of a
  * link. */
-#include "plan/pack/few/pair_weights.h"
 #include "plan/pack/few/pair_search.h"
+#include "plan/pack/few/pair_weights.h"
 #include "plan/pack/few/vertex.h"
 
 #include <stdlib.h>

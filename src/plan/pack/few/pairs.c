@@ -1,7 +1,6 @@
-#include "plan/pack/few/pairs.h"
-#include "plan/pack/pack.h"
 #include "plan/pack/few/pair_cuts.h"
 #include "plan/pack/few/pair_search.h"
+#include "plan/pack/few/pairs.h"
 
 static Status
 make_packing(const struct pairs *p, Packing **out)

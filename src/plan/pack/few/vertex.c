@@ -13,8 +13,8 @@
  * the last weight only adds to those of the weights before it. Rows are independent if they are modulo a prime above
  * any of their determinants: of 12 rows of 0 and 1 none exceeds 3645 (OEIS A003432), of 7 rows of 0, 1 and 2 none
  * 2^7 * 32. */
-#include "plan/pack/few/vertex.h"
 #include "plan/pack/few/lanes.h"
+#include "plan/pack/few/vertex.h"
 
 enum { PRIME = 8191 };
 

@@ -5,7 +5,7 @@
  * rank, and a link that both use has to be twice as wide. Three ways are tried: the way up is the way down, or one is
  * found first and the other avoids its links. At a width at which the two searches by themselves do not reach all ranks
  * from any rank there is no tree; so a tree of the first width at which they do is the widest. */
-#include "plan/pack/pack.h"
+#include "plan/pack/few/few.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -24,7 +24,7 @@
 
 #include "plan/pack/flow/directions.h"
 #include "plan/pack/flow/orient.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/flow/flow.h"
 #include "plan/pack/flow/shallow.h"
 
 #include <limits.h>

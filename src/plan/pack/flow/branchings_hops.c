@@ -2,7 +2,7 @@
  * the cuts that are known; which arc is taken; and the trees that come of it. */
 #include "plan/pack/flow/branchings_hops.h"
 
-#include "plan/pack/pack.h"
+#include "model/model.h"
 
 #include <limits.h>
 

@@ -9,9 +9,9 @@
  * its rows, one for each set, matter. They come in by maximum flows: at first each rank alone, and the parts that prove
  * the bound. Still fewer matter where no link is of one way alone: so at first a quarter of each is left to either way.
  * Most solutions are whole numbers of units; others are rounded. */
-#include "plan/pack/flow/directions.h"
 #include "base/array.h"
 #include "graph/network.h"
+#include "plan/pack/flow/directions.h"
 #include "plan/pack/lp/glpk.h"
 
 #include <limits.h>

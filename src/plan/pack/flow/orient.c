@@ -19,8 +19,8 @@
  *          |		  m(b) = m(d) = 3/2. So f(a, w) = 2, f(w, b) = f(w, d) = 3/2, f(b, w) = f(d, w) = 1/2
  *          d
  * From: Frank 1980, On the orientation of graphs; Edmonds 1970 for the greedy method. */
-#include "plan/pack/flow/orient.h"
 #include "graph/network.h"
+#include "plan/pack/flow/orient.h"
 
 enum { FLOW_NS = 100000 };	/* about what a flow takes */
 

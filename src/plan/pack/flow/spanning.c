@@ -18,7 +18,7 @@
  * Of exchanges those are preferred that make no tree deeper than the deepest. */
 #include "base/array.h"
 #include "graph/graph.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/flow/flow.h"
 
 #include <stdlib.h>
 #include <string.h>

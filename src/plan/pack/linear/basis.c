@@ -1,8 +1,8 @@
 /* The solution of the linear program in fractions: doubles only say which rows are tight and which trees are in the
  * basis; their values are solved for again, exactly. */
 #include "base/linear.h"
+#include "plan/pack/linear/images.h"
 #include "plan/pack/linear/master.h"
-#include "plan/pack/pack.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  *
  * Allreduce first packs trees that use both directions of each edge; only if those stay below the bound, pairs of
  * arborescences. */
+#include "plan/pack/linear/linear.h"
 #include "plan/pack/linear/master.h"
-#include "plan/pack/pack.h"
 
 /* Might pairs of arborescences have a higher rate? A rounded rate is near enough to the bound or it is not. */
 static bool
@@ -87,15 +87,6 @@ prove_bound(struct master *m, const Bound *bound, const Ask *ask, Bound *proof)
 	if (m->near_bound || !m->solved || ask->max_depth || m->shares || m->cut_short || m->cheapest.family)
 		return OK;
 	return m->proven ? basis_bound(m, bound, proof) : columns_bound(m, proof);
-}
-
-void
-pack_note_reached(const Packing *pack, Collective coll, int n_ranks, Bound *proof)
-{
-	Frac rate;
-	if (pack && pack_rate(pack, coll, n_ranks, &rate)
-	    && frac_double(rate) >= frac_double(proof->rate) * (1 - RATE_ROUNDING))
-		proof->reached = true;
 }
 
 static Status

@@ -9,10 +9,10 @@
  *
  * Multiplied by the links in L and divided by what divides all coefficients of the row, that is a row of small whole
  * numbers. Links are counted in units of one physical link, so that right-hand sides are small, too. */
-#include "plan/pack/linear/master.h"
-#include "plan/pack/pack.h"
 #include "base/array.h"
 #include "base/hash.h"
+#include "plan/pack/linear/linear.h"
+#include "plan/pack/linear/master.h"
 
 #include <math.h>
 

@@ -1,7 +1,6 @@
-/* The restricted master problem of column generation: the linear program over the trees known so far. Only the
- * solver's files include this: master.c (rows, columns, solver), basis.c (its solutions in fractions),
- * column_generation.c (pricing, until the rate is optimal), sparsify.c (fewer trees at a rate) and exact.c, the
- * driver. */
+/* The restricted master problem of column generation: the linear program over the trees known so far.
+ * master.c has its rows and columns, basis.c its solutions in fractions, column_generation.c pricing, until the rate is
+ * optimal, sparsify.c fewer trees at a rate; exact.c is the driver. */
 #ifndef BLINK_PLAN_PACK_LINEAR_MASTER_H
 #define BLINK_PLAN_PACK_LINEAR_MASTER_H
 

@@ -10,7 +10,7 @@
  * images are taken under a subgroup of coarse maps only, shifts of servers. The choice is greedy: server by server,
  * those that send most first, and then once more given all others. The number of trees is the number of copies times
  * that of servers, not of GPUs. The result is checked, link by link. */
-#include "plan/pack/pack.h"
+#include "plan/pack/linear/images.h"
 #include "topology/topology.h"
 
 #include <stdlib.h>

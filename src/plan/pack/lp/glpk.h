@@ -1,6 +1,5 @@
 /* GLPK behind a guard: it prints nothing, and where it would end the process, for want of memory among others, only
- * the current work is given up. Included by directions.c, master.h, ilp.c, sparsest.c and
- * unequal_program.c only. */
+ * the current work is given up. */
 #ifndef BLINK_PLAN_PACK_LP_GLPK_H
 #define BLINK_PLAN_PACK_LP_GLPK_H
 

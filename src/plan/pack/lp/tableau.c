@@ -1,6 +1,6 @@
-#include "plan/pack/lp/tableau.h"
 #include "base/array.h"
 #include "base/hash.h"
+#include "plan/pack/lp/tableau.h"
 
 #include <math.h>
 #include <string.h>

@@ -14,7 +14,7 @@
  * Branch and bound is cut off after a number of nodes, the fewer the larger the program is, and not of seconds, so
  * that the result does not depend on the machine. */
 #include "plan/pack/lp/glpk.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/pool/pool.h"
 #include "plan/pack/pool/rows.h"
 
 #include <stdlib.h>

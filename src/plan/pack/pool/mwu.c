@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "graph/graph.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/pool/pool.h"
 
 #include <limits.h>
 #include <math.h>

@@ -18,7 +18,7 @@
  * of integer programs are multiples of some unit that has to be guessed, while here they are what the links ask for,
  * and solved for exactly (weights.c). */
 #include "plan/pack/lp/glpk.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/pool/pool.h"
 #include "plan/pack/pool/weights.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* The exact simplex method over a few columns: those of the chosen trees. */
-#include "plan/pack/pool/weights.h"
 #include "plan/pack/lp/simplex.h"
+#include "plan/pack/pool/weights.h"
 
 enum { MOST_PIVOTS = 1000 };
 

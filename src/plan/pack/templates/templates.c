@@ -19,7 +19,7 @@
  * linear program says (weights.c). Nothing is claimed of it: the bound says what it is. */
 #include "base/array.h"
 #include "graph/reversible.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/templates/templates.h"
 #include "plan/pack/templates/weights.h"
 
 #include <string.h>

@@ -5,8 +5,8 @@
  * in doubles, whose vertices have no more trees than rows are tight. Its weights are parts of r with small denominators
  * as a rule, as where trees go over seven rails in turn: these are looked for, and else weights are rounded to parts of
  * MOST_PARTS. So weights are whole numbers, and the rate that they have is counted from them. */
-#include "plan/pack/templates/weights.h"
 #include "plan/pack/lp/tableau.h"
+#include "plan/pack/templates/weights.h"
 
 #include <math.h>
 
