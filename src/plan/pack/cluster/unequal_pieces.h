@@ -1,4 +1,4 @@
-/* Trees of hubs over the ways of a cluster: for unequal.c, which has the idea, and unequal_program.c. */
+/* Trees of hubs over the ways of a cluster: for unequal.c, which has the idea, unequal_program.c and unequal_trees.c. */
 #ifndef BLINK_PLAN_PACK_CLUSTER_UNEQUAL_PIECES_H
 #define BLINK_PLAN_PACK_CLUSTER_UNEQUAL_PIECES_H
 
@@ -46,5 +46,14 @@ Status unequal_add_piece(struct plan *p, int h, int s, int way, int own, int64_t
  * servers that have it, and the rest of them over other networks, divided alike for all servers of a type.
  * *good: false: it has no solution, or is too large; p->hub and all pieces are as before. Fails: NO_MEMORY. */
 Status unequal_by_program(struct plan *p, bool *good);
+
+/* May a schedule have n trees of all ranks? */
+bool unequal_may_have(const struct plan *p, int n);
+
+/* The number of trees that the pieces make, and whether a schedule may have as many. */
+Status unequal_count_trees(struct plan *p, int *n, bool *good);
+
+/* These n trees, with the lengths of their pieces as weights. */
+Status unequal_make_trees(struct plan *p, int n, Packing *pack);
 
 #endif
