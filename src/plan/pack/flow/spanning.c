@@ -16,215 +16,11 @@
  * three trees of weight 1 each leaves out another edge.
  *
  * Of exchanges those are preferred that make no tree deeper than the deepest. */
-#include "base/array.h"
-#include "graph/graph.h"
 #include "plan/pack/flow/flow.h"
+#include "plan/pack/flow/spanner.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* An edge of the graph: two links that are the opposite of each other. */
-struct pair {
-	int a, b;		/* its ends; there leads from a to b */
-	int there, back;
-	int64_t room;		/* capacity times q, in units */
-	int64_t load;
-};
-
-/* A spanning tree with a weight. */
-struct spanning {
-	int64_t weight;
-	uint64_t *has;		/* bit set of its edges */
-	int *order;		/* ranks, each after its parent */
-	int *up;		/* edge to the parent; -1: the root, rank 0 */
-	int diameter;
-};
-
-struct step {
-	int edge, tree;		/* from which edge, by an exchange in which tree; -1: none */
-};
-
-struct spanner {
-	Ctx *ctx;
-	const Topology *topo;
-	int n, n_edges;
-	size_t words;		/* of a bit set */
-	struct pair *pair;
-	int *edge_of;		/* of each link */
-	struct spanning *tree;
-	int n_trees, capacity;
-	int deepest;		/* diameter of the greedy trees */
-	/* Work space. */
-	Search search;
-	int64_t *price;
-	int *first, *list;	/* edges of a tree by rank */
-	bool *below;		/* the side of the tree that a search has cut off */
-	int *down, *away;	/* the longest path from a rank, on its own side: downwards, and any */
-	int *second;		/* the longest downwards by another child */
-	struct step *step;	/* how each edge was reached */
-	int *queue;
-};
-
-static bool
-has_edge(const struct spanning *t, int e)
-{
-	return t->has[e / 64] >> (e % 64) & 1;
-}
-
-static int
-other_end(const struct spanner *s, int e, int v)
-{
-	return s->pair[e].a == v ? s->pair[e].b : s->pair[e].a;
-}
-
-static int
-parent_of(const struct spanner *s, const struct spanning *t, int v)
-{
-	return t->up[v] < 0 ? -1 : other_end(s, t->up[v], v);
-}
-
-/* ---- the graph ---- */
-
-/* An unused link in the opposite direction, of the same capacity, if there is one of the same class; -1: none. */
-static int
-opposite(const struct spanner *s, int l)
-{
-	const Topology *topo = s->topo;
-	const Link *link = &topo->link[l];
-	int found = -1;
-	for (int i = topo->first_out[link->to]; i < topo->first_out[link->to + 1]; i++) {
-		const Link *back = &topo->link[topo->out[i]];
-		if (back->to != link->from || back->capacity != link->capacity || s->edge_of[topo->out[i]] >= 0)
-			continue;
-		if (back->class == link->class)
-			return topo->out[i];
-		found = found < 0 ? topo->out[i] : found;
-	}
-	return found;
-}
-
-/* False: some link has no opposite of the same capacity, or numbers are too large. */
-static bool
-pair_links(struct spanner *s, int64_t unit, int64_t scale)
-{
-	const Topology *topo = s->topo;
-	Wide sum = 0;
-	memset(s->edge_of, -1, (size_t)topo->n_links * sizeof *s->edge_of);
-	for (int l = 0; l < topo->n_links; l++) {
-		const Link *link = &topo->link[l];
-		if (s->edge_of[l] >= 0)
-			continue;
-		int back = opposite(s, l);
-		Wide room = (Wide)(link->capacity / unit) * scale;
-		sum += room;
-		if (back < 0 || sum >> 60)
-			return false;
-		s->edge_of[l] = s->edge_of[back] = s->n_edges;
-		s->pair[s->n_edges++] = (struct pair){ link->from, link->to, l, back, (int64_t)room, 0 };
-	}
-	return true;
-}
-
-static Status
-spanner_new(Ctx *ctx, const Topology *topo, struct spanner *s)
-{
-	size_t n = (size_t)topo->n_ranks, n_links = (size_t)topo->n_links;
-	*s = (struct spanner){ .ctx = ctx, .topo = topo, .n = topo->n_ranks, .words = (n_links / 2 + 64) / 64 };
-	TRY(TEMP(ctx, s->pair, n_links));
-	TRY(TEMP(ctx, s->edge_of, n_links));
-	TRY(search_new(ctx, topo, &s->search));
-	TRY(TEMP(ctx, s->price, n_links));
-	TRY(TEMP(ctx, s->first, n + 1));
-	TRY(TEMP(ctx, s->list, 2 * n));
-	TRY(TEMP(ctx, s->below, n));
-	TRY(TEMP(ctx, s->down, n));
-	TRY(TEMP(ctx, s->away, n));
-	TRY(TEMP(ctx, s->second, n));
-	TRY(TEMP(ctx, s->step, n_links));
-	return TEMP(ctx, s->queue, n_links + n);
-}
-
-/* ---- trees ---- */
-
-/* Heights of the trees that are left without the edge above `cut`; -1: with all edges. s->away: the longest path from
- * each rank. Returns the longest of all. */
-static int
-measure(struct spanner *s, const struct spanning *t, int cut)
-{
-	int longest = 0;
-	memset(s->down, 0, (size_t)s->n * sizeof *s->down);
-	memset(s->second, 0, (size_t)s->n * sizeof *s->second);
-	for (int i = s->n - 1; i > 0; i--) {
-		int v = t->order[i], p = parent_of(s, t, v), height = s->down[v] + 1;
-		if (v == cut)
-			continue;
-		int less = height > s->down[p] ? s->down[p] : height;
-		s->second[p] = less > s->second[p] ? less : s->second[p];
-		s->down[p] = height > s->down[p] ? height : s->down[p];
-	}
-	for (int i = 0; i < s->n; i++) {
-		int v = t->order[i], p = i > 0 && v != cut ? parent_of(s, t, v) : -1, upwards = 0;
-		if (p >= 0) {
-			int other = s->down[p] == s->down[v] + 1 ? s->second[p] : s->down[p];
-			/* What p reaches but not by v: away is the larger of down and upwards. */
-			upwards = 1 + (s->queue[p] > other ? s->queue[p] : other);
-		}
-		s->queue[v] = upwards;
-		s->away[v] = upwards > s->down[v] ? upwards : s->down[v];
-		longest = s->away[v] > longest ? s->away[v] : longest;
-	}
-	return longest;
-}
-
-/* Order and parents from the bit set. */
-static void
-arrange(struct spanner *s, struct spanning *t)
-{
-	memset(s->first, 0, ((size_t)s->n + 1) * sizeof *s->first);
-	for (int e = 0; e < s->n_edges; e++) {
-		if (has_edge(t, e)) {
-			s->first[s->pair[e].a + 1]++;
-			s->first[s->pair[e].b + 1]++;
-		}
-	}
-	for (int v = 0; v < s->n; v++)
-		s->first[v + 1] += s->first[v];
-	memset(s->down, 0, (size_t)s->n * sizeof *s->down);
-	for (int e = 0; e < s->n_edges; e++) {
-		if (has_edge(t, e)) {
-			int a = s->pair[e].a, b = s->pair[e].b;
-			s->list[s->first[a] + s->down[a]++] = e;
-			s->list[s->first[b] + s->down[b]++] = e;
-		}
-	}
-	int tail = 0;
-	t->up[0] = -1;
-	t->order[tail++] = 0;
-	for (int head = 0; head < tail; head++) {
-		int v = t->order[head];
-		for (int i = s->first[v]; i < s->first[v + 1]; i++) {
-			int w = other_end(s, s->list[i], v);
-			if (s->list[i] == t->up[v])
-				continue;
-			t->up[w] = s->list[i];
-			t->order[tail++] = w;
-		}
-	}
-	t->diameter = measure(s, t, -1);
-}
-
-static Status
-new_tree(struct spanner *s, int64_t weight, struct spanning **out)
-{
-	struct spanning t = { .weight = weight };
-	TRY(TEMP(s->ctx, t.has, s->words));
-	TRY(TEMP(s->ctx, t.order, s->n));
-	TRY(TEMP(s->ctx, t.up, s->n));
-	TRY(GROW_TEMP(s->ctx, s->tree, s->n_trees, s->capacity));
-	*out = &s->tree[s->n_trees++];
-	**out = t;
-	return OK;
-}
 
 /* ---- greedy trees ---- */
 
@@ -242,7 +38,7 @@ add_greedy(struct spanner *s, int64_t weight)
 		s->price[p->there] = s->price[p->back] = 1 + (over > 0 ? s->n + price * s->n : 0);
 	}
 	search_price(&s->search, s->price);
-	TRY(new_tree(s, weight, &t));
+	TRY(spanner_add(s, weight, &t));
 	if (search_spanning_tree(&s->search, there, there + s->n) < 0)
 		return fail(s->ctx, INTERNAL, "%s: no tree over connected ranks", s->topo->name);
 	for (int i = 0; i < s->n - 1; i++) {
@@ -250,7 +46,7 @@ add_greedy(struct spanner *s, int64_t weight)
 		t->has[e / 64] |= UINT64_C(1) << (e % 64);
 		s->pair[e].load += weight;
 	}
-	arrange(s, t);
+	spanner_arrange(s, t);
 	s->deepest = t->diameter > s->deepest ? t->diameter : s->deepest;
 	return OK;
 }
@@ -263,7 +59,7 @@ cut_tree(struct spanner *s, const struct spanning *t, int e)
 {
 	int cut = t->up[s->pair[e].a] == e ? s->pair[e].a : s->pair[e].b;
 	for (int i = 0; i < s->n; i++) {
-		int v = t->order[i], p = parent_of(s, t, v);
+		int v = t->order[i], p = spanner_parent(s, t, v);
 		s->below[v] = v == cut || (p >= 0 && s->below[p]);
 	}
 	return cut;
@@ -308,11 +104,11 @@ best_exchange(struct spanner *s, int e, struct exchange *best)
 	*best = (struct exchange){ .tree = -1, .edge = -1 };
 	for (int i = 0; i < s->n_trees; i++) {
 		const struct spanning *t = &s->tree[i];
-		if (!has_edge(t, e))
+		if (!spanner_has(t, e))
 			continue;
-		int cut = cut_tree(s, t, e), longest = measure(s, t, cut);
+		int cut = cut_tree(s, t, e), longest = spanner_measure(s, t, cut);
 		for (int f = 0; f < s->n_edges; f++) {
-			if (left_of(s, f) <= 0 || has_edge(t, f) || !joins_sides(s, f))
+			if (left_of(s, f) <= 0 || spanner_has(t, f) || !joins_sides(s, f))
 				continue;
 			int through = s->away[s->pair[f].a] + 1 + s->away[s->pair[f].b];
 			struct exchange x = { i, f, excess < t->weight ? excess : t->weight,
@@ -330,11 +126,11 @@ spread(struct spanner *s, int e, int *tail)
 {
 	for (int i = 0; i < s->n_trees; i++) {
 		const struct spanning *t = &s->tree[i];
-		if (!has_edge(t, e))
+		if (!spanner_has(t, e))
 			continue;
 		cut_tree(s, t, e);
 		for (int f = 0; f < s->n_edges; f++) {
-			if (s->step[f].edge >= 0 || has_edge(t, f) || !joins_sides(s, f))
+			if (s->step[f].edge >= 0 || spanner_has(t, f) || !joins_sides(s, f))
 				continue;
 			s->step[f] = (struct step){ e, i };
 			if (left_of(s, f) > 0)
@@ -365,7 +161,7 @@ exchange_in(struct spanner *s, int i, int last, int64_t amount)
 {
 	struct spanning *t = &s->tree[i], *rest;
 	if (amount < t->weight) {
-		TRY(new_tree(s, t->weight - amount, &rest));
+		TRY(spanner_add(s, t->weight - amount, &rest));
 		t = &s->tree[i];
 		memcpy(rest->has, t->has, s->words * sizeof *t->has);
 		memcpy(rest->order, t->order, (size_t)s->n * sizeof *t->order);
@@ -380,7 +176,7 @@ exchange_in(struct spanner *s, int i, int last, int64_t amount)
 		t->has[e / 64] &= ~(UINT64_C(1) << (e % 64));
 		t->has[f / 64] |= UINT64_C(1) << (f % 64);
 	}
-	arrange(s, t);
+	spanner_arrange(s, t);
 	return OK;
 }
 
@@ -492,7 +288,7 @@ tree_of(struct spanner *s, const struct spanning *t, Tree *out)
 	for (int e = 0; e < s->n_edges; e++) {
 		const struct pair *p = &s->pair[e];
 		int *link;
-		if (!has_edge(t, e))
+		if (!spanner_has(t, e))
 			continue;
 		TRY(NEW(s->ctx, link, 2));
 		link[0] = p->there;
@@ -565,7 +361,8 @@ pack_spanning(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask
 		return OK;
 	rate = simplest_between(low, rate);
 	TRY(spanner_new(ctx, topo, &s));
-	if (rate.num >> PACKING_BITS == 0 && pair_links(&s, unit, rate.den) && frac_make(unit, rate.den, &each)) {
+	if (rate.num >> PACKING_BITS == 0 && spanner_pair_links(&s, unit, rate.den)
+	    && frac_make(unit, rate.den, &each)) {
 		TRY(pack_total(&s, (int64_t)rate.num, &fit));
 		TRY(to_packing(&s, each, fit, out));
 	}
