@@ -1,7 +1,7 @@
 /* Trees that grow from a root by Prim's method: the cheapest hop from a rank that the tree has to one that it has not,
- * and of those that cost the same one from the least depth. Hops lead from a rank to the switch at one of its links, its
- * hub, and from there over switches to another rank. So for each hub it is enough to know the best rank that can send
- * there, and the ranks that it leads to, nearest first:
+ * and of those that cost the same one from the least depth. Hops lead from a rank to the switch at one of its links,
+ * its hub, and from there over switches to another rank. So for each hub it is enough to know the best rank that can
+ * send there, and the ranks that it leads to, nearest first:
  *
  *     rank -- NVSwitch of 8 ranks        2 hubs for each rank, and for each hub those that it reaches: of 16384 ranks
  *          \- rail of 2048 ranks         on rails 32768 pairs in place of 268 million
