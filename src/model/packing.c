@@ -4,6 +4,21 @@
 #include <math.h>
 #include <string.h>
 
+Status
+pack_room(Ctx *ctx, size_t n, bool demands, Packing *pack)
+{
+	TRY(NEW(ctx, pack->tree, n));
+	TRY(NEW(ctx, pack->weight, n));
+	return demands ? NEW(ctx, pack->demand, n) : OK;
+}
+
+Status
+pack_new(Ctx *ctx, size_t n, bool demands, Packing **out)
+{
+	TRY(NEW(ctx, *out, 1));
+	return pack_room(ctx, n, demands, *out);
+}
+
 /* Sums of weights. */
 static void
 add_loads(const Topology *topo, const Packing *pack, int64_t *load)

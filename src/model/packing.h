@@ -41,6 +41,11 @@ typedef struct {
 	bool too_large;		/* more trees could have a higher rate, but more edges than a schedule may have */
 } Packing;
 
+/* Room for n trees in the run arena: trees, weights and, with `demands`, a demand of each; all 0, and nothing else of
+ * *pack is changed. pack_new: of a packing that has no trees yet. */
+Status pack_room(Ctx *ctx, size_t n, bool demands, Packing *pack);
+Status pack_new(Ctx *ctx, size_t n, bool demands, Packing **out);
+
 /* No link carries more than its capacity. load: work space of n_links. */
 bool pack_fits(const Topology *topo, const Packing *pack, int64_t *load);
 

@@ -36,9 +36,7 @@ shallow_pool(Ctx *ctx, const Packing *pack, const Ask *ask, int *work, Packing *
 	*out = NULL;
 	if (!pack || collective_has_blocks(ask->coll))
 		return OK;
-	TRY(NEW(ctx, pool, 1));
-	TRY(NEW(ctx, pool->tree, pack->n_trees));
-	TRY(NEW(ctx, pool->weight, pack->n_trees));
+	TRY(pack_new(ctx, pack->n_trees, false, &pool));
 	pool->unit = FRAC_ONE;
 	for (int t = 0; t < pack->n_trees; t++) {
 		if (ask->max_depth && tree_depth(&pack->tree[t], work) > ask->max_depth)

@@ -323,10 +323,7 @@ make_packing(struct paths *p, bool detours, Packing **out)
 	TRY(TEMP(p->ctx, share, (size_t)p->n_demands + (size_t)p->n_detours));
 	TRY(TEMP(p->ctx, load, p->n_links));
 	int n = share_demands(p, detours, share);
-	TRY(NEW(p->ctx, pack, 1));
-	TRY(NEW(p->ctx, pack->tree, n));
-	TRY(NEW(p->ctx, pack->demand, n));
-	TRY(NEW(p->ctx, pack->weight, n));
+	TRY(pack_new(p->ctx, n, true, &pack));
 	for (int i = 0; i < n; i++) {
 		if (share[i].weight == 0)
 			continue;

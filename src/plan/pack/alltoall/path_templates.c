@@ -244,11 +244,9 @@ static Status
 make_packing(struct search *s, int n, Packing **out)
 {
 	Packing *pack;
-	TRY(NEW(s->ctx, pack, 1));
-	*pack = (Packing){ .unit = FRAC_ONE, .symmetry = s->sym };
-	TRY(NEW(s->ctx, pack->tree, n));
-	TRY(NEW(s->ctx, pack->demand, n));
-	TRY(NEW(s->ctx, pack->weight, n));
+	TRY(pack_new(s->ctx, n, true, &pack));
+	pack->unit = FRAC_ONE;
+	pack->symmetry = s->sym;
 	int ranks = s->topo->n_ranks;
 	for (int d = 0; d < s->n_demands; d++) {
 		int from = s->sym->representative[d / (ranks - 1)], to = d % (ranks - 1);

@@ -344,8 +344,7 @@ grow_trees(struct greedy *g, Frac rate, int n_trees, Packing **out)
 	Packing pack = { .n_trees = n_trees }, *made;
 	if (!frac_div(rate, (Frac){ n_trees, 1 }, &pack.unit))
 		return OK;
-	TRY(NEW(g->ctx, pack.tree, n_trees));
-	TRY(NEW(g->ctx, pack.weight, n_trees));
+	TRY(pack_room(g->ctx, n_trees, false, &pack));
 	for (int i = 0; i < g->n_levels; i++)
 		memset(g->level[i].slots, 0, (size_t)g->n_nodes * sizeof *g->level[i].slots);
 	memset(g->rank_slots, 0, (size_t)g->topo->n_ranks * sizeof *g->rank_slots);

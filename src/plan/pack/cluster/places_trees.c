@@ -123,10 +123,7 @@ places_trees(struct few *f, const struct choice *choice, Packing **out)
 	TRY(TEMP(f->ctx, m.there, topo->n_ranks));
 	TRY(TEMP(f->ctx, m.back, topo->n_ranks));
 	TRY(TEMP(f->ctx, load, topo->n_links));
-	TRY(NEW(f->ctx, pack, 1));
-	TRY(NEW(f->ctx, pack->tree, n));
-	TRY(NEW(f->ctx, pack->demand, n));
-	TRY(NEW(f->ctx, pack->weight, n));
+	TRY(pack_new(f->ctx, n, true, &pack));
 	int64_t common = choice->q > 0 ? gcd64(choice->first, choice->second) : choice->first;
 	for (int t = 0; t < n; t++) {
 		pack->weight[t] = (t < choice->p ? choice->first : choice->second) / common;

@@ -330,15 +330,6 @@ set_unit(struct plan *p, int each, Packing *pack)
 }
 
 static Status
-new_packing(struct plan *p, int n_trees, Packing **out)
-{
-	TRY(NEW(p->ctx, *out, 1));
-	(*out)->n_trees = n_trees;
-	TRY(NEW(p->ctx, (*out)->tree, n_trees));
-	return NEW(p->ctx, (*out)->weight, n_trees);
-}
-
-static Status
 plan_spanning(struct plan *p, int n_trees, Packing **out)
 {
 	ArenaMark mark = arena_mark(&p->ctx->scratch);
@@ -360,7 +351,8 @@ plan_spanning(struct plan *p, int n_trees, Packing **out)
 	TRY(TEMP(p->ctx, p->edge, p->topo->n_ranks));
 	choose_parents(p);
 	choose_slots(p);
-	TRY(new_packing(p, n_trees, out));
+	TRY(pack_new(p->ctx, n_trees, false, out));
+	(*out)->n_trees = n_trees;
 	TRY(make_trees(p, *out));
 	TRY(set_unit(p, n_trees, *out));
 	arena_release(&p->ctx->scratch, mark);
@@ -445,7 +437,8 @@ plan_paths(struct plan *p, Packing **out)
 	int n = p->topo->n_ranks;
 	int64_t *paths;
 	TRY(TEMP(p->ctx, paths, p->c.server[p->home].n_ways[WAY_OUT]));
-	TRY(new_packing(p, n - 1, out));
+	TRY(pack_new(p->ctx, n - 1, false, out));
+	(*out)->n_trees = n - 1;
 	TRY(NEW(p->ctx, (*out)->demand, n - 1));
 	for (int t = 0; t < n - 1; t++) {
 		int rank = t + (t >= p->root), way = 0;

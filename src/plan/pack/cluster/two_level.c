@@ -386,9 +386,7 @@ make_trees(struct levels *p, bool *good)
 	TRY(TEMP(p->ctx, p->there, n_ranks));
 	TRY(TEMP(p->ctx, p->back, n_ranks));
 	TRY(TEMP(p->ctx, load, p->topo->n_links));
-	TRY(NEW(p->ctx, p->pack, 1));
-	TRY(NEW(p->ctx, p->pack->tree, n));
-	TRY(NEW(p->ctx, p->pack->weight, n));
+	TRY(pack_new(p->ctx, n, false, &p->pack));
 	if (p->many)
 		TRY(NEW(p->ctx, p->pack->demand, n));
 	TRY(measure_rooms(p));

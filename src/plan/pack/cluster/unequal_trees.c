@@ -157,9 +157,7 @@ unequal_make_trees(struct plan *p, int n, Packing *pack)
 	TRY(TEMP(p->ctx, m.at, p->c.n_servers));
 	TRY(TEMP(p->ctx, m.there, p->topo->n_ranks));
 	TRY(TEMP(p->ctx, m.back, p->topo->n_ranks));
-	TRY(NEW(p->ctx, pack->tree, n));
-	TRY(NEW(p->ctx, pack->demand, n));
-	TRY(NEW(p->ctx, pack->weight, n));
+	TRY(pack_room(p->ctx, n, true, pack));
 	for (int h = 0; h < p->n_hubs; h++)
 		TRY(make_hub(&m, h, &again));
 	return OK;

@@ -308,9 +308,7 @@ pack_every(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out)
 	Packing *pool = NULL;
 	TRY(trees_enumerate(ctx, topo, ask, &t, &all));
 	if (all) {
-		TRY(NEW(ctx, pool, 1));
-		TRY(NEW(ctx, pool->tree, t.n));
-		TRY(NEW(ctx, pool->weight, t.n));
+		TRY(pack_new(ctx, t.n, false, &pool));
 		pool->unit = FRAC_ONE;
 	}
 	for (int i = 0; all && i < t.n; i++) {

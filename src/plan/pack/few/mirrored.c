@@ -339,9 +339,7 @@ static Status
 found_packing(struct mirrored *f, int den, Packing **out)
 {
 	Packing *pack;
-	TRY(NEW(f->ctx, pack, 1));
-	TRY(NEW(f->ctx, pack->tree, f->k));
-	TRY(NEW(f->ctx, pack->weight, f->k));
+	TRY(pack_new(f->ctx, f->k, false, &pack));
 	if (!frac_make(topo_link_unit(f->all.topo), den, &pack->unit))
 		return OK;
 	for (int j = 0; j < f->k; j++) {

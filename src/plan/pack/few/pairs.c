@@ -6,9 +6,7 @@ static Status
 make_packing(const struct pairs *p, Packing **out)
 {
 	Packing *pack;
-	TRY(NEW(p->ctx, pack, 1));
-	TRY(NEW(p->ctx, pack->tree, p->k));
-	TRY(NEW(p->ctx, pack->weight, p->k));
+	TRY(pack_new(p->ctx, p->k, false, &pack));
 	if (!frac_make(topo_link_unit(p->all->topo), p->w.den, &pack->unit))
 		return OK;
 	for (int j = 0; j < p->k; j++) {

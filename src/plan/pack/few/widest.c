@@ -165,9 +165,7 @@ make_packing(const struct widest *s, int64_t width, Packing **out)
 {
 	Packing *pack;
 	Tree up = { 0 }, down = { 0 };
-	TRY(NEW(s->ctx, pack, 1));
-	TRY(NEW(s->ctx, pack->tree, 1));
-	TRY(NEW(s->ctx, pack->weight, 1));
+	TRY(pack_new(s->ctx, 1, false, &pack));
 	if (s->coll != BROADCAST)
 		TRY(make_half(s, REDUCE, s->best_up, &up));
 	if (s->coll != REDUCE)

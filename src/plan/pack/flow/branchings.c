@@ -164,10 +164,7 @@ pack_once(struct branchings *b, Collective coll, const Supply *supply, int patie
 	for (int a = 0; a < b->n_arcs; a++)
 		b->left[a] = b->arc[a].units;
 	memcpy(b->owed, supply->owed, (size_t)b->n * sizeof *b->owed);
-	TRY(NEW(b->ctx, b->pack, 1));
-	TRY(NEW(b->ctx, b->pack->tree, b->room));
-	TRY(NEW(b->ctx, b->pack->weight, b->room));
-	TRY(NEW(b->ctx, b->pack->demand, b->room));
+	TRY(pack_new(b->ctx, b->room, true, &b->pack));
 	b->pack->unit = b->unit;
 	TRY(branchings_grow(b, &done));
 	if (!done)
@@ -298,10 +295,8 @@ make_pairs(Ctx *ctx, const Topology *topo, const Packing *up, const Packing *dow
 	TRY(TEMP(ctx, work, topo->n_ranks));
 	TRY(by_depth(ctx, up, false, work, &first));
 	TRY(by_depth(ctx, down, true, work, &second));
-	TRY(NEW(ctx, pack, 1));
-	*pack = (Packing){ .unit = up->unit };
-	TRY(NEW(ctx, pack->tree, up->n_trees + down->n_trees));
-	TRY(NEW(ctx, pack->weight, up->n_trees + down->n_trees));
+	TRY(pack_new(ctx, up->n_trees + down->n_trees, false, &pack));
+	pack->unit = up->unit;
 	for (int i = 0, j = 0; i < up->n_trees && j < down->n_trees;) {
 		const Tree *a = &up->tree[first[i]], *b = &down->tree[second[j]];
 		left = left ? left : up->weight[first[i]];

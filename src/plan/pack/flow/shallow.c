@@ -381,10 +381,7 @@ shallow_packing(Ctx *ctx, const Supply *supply, const Hop *hop, int n, Frac unit
 	int edges = supply->topo->n_ranks - 1, trees = n / edges;
 	int64_t common = 0;
 	Packing *pack;
-	TRY(NEW(ctx, pack, 1));
-	TRY(NEW(ctx, pack->tree, trees));
-	TRY(NEW(ctx, pack->weight, trees));
-	TRY(NEW(ctx, pack->demand, trees));
+	TRY(pack_new(ctx, trees, true, &pack));
 	for (int t = 0; t < trees; t++)
 		common = gcd64(common, hop[t * edges].units);
 	if (!frac_mul(unit, (Frac){ common, 1 }, &pack->unit))

@@ -308,10 +308,9 @@ to_packing(struct spanner *s, Frac unit, bool fit, Packing **out)
 	int64_t *load;
 	merge_equal(s);
 	qsort(s->tree, (size_t)s->n_trees, sizeof *s->tree, heaviest_first);
-	TRY(NEW(s->ctx, pack, 1));
-	TRY(NEW(s->ctx, pack->tree, s->n_trees));
-	TRY(NEW(s->ctx, pack->weight, s->n_trees));
-	*pack = (Packing){ .n_trees = s->n_trees, .tree = pack->tree, .weight = pack->weight, .unit = unit };
+	TRY(pack_new(s->ctx, s->n_trees, false, &pack));
+	pack->n_trees = s->n_trees;
+	pack->unit = unit;
 	for (int t = 0; t < s->n_trees; t++) {
 		TRY(tree_of(s, &s->tree[t], &pack->tree[t]));
 		pack->weight[t] = s->tree[t].weight;

@@ -152,9 +152,7 @@ pack_amounts(struct master *m, struct amount *amount, int n, int64_t each, Frac 
 	Packing pack = { 0 }, *few = NULL;
 	if (!trim_amounts(m, amount, n, each))
 		return OK;
-	TRY(NEW(m->ctx, pack.tree, n));
-	TRY(NEW(m->ctx, pack.demand, n));
-	TRY(NEW(m->ctx, pack.weight, n));
+	TRY(pack_room(m->ctx, n, true, &pack));
 	if (!frac_div(unit, (Frac){ m->sym->size, 1 }, &pack.unit))
 		return OK;
 	for (int i = 0; i < n; i++) {

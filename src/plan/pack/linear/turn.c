@@ -333,9 +333,7 @@ turned_trees(struct search *s, int copies, Packing *out)
 {
 	int n = s->pack->n_trees, *vertex, *link;
 	*out = (Packing){ .n_trees = n * copies };
-	TRY(NEW(s->ctx, out->tree, n * copies));
-	TRY(NEW(s->ctx, out->demand, n * copies));
-	TRY(NEW(s->ctx, out->weight, n * copies));
+	TRY(pack_room(s->ctx, n * copies, true, out));
 	TRY(TEMP(s->ctx, vertex, s->topo->n_vertices));
 	TRY(TEMP(s->ctx, link, s->topo->n_links));
 	for (int i = 0; i < n * copies; i++) {

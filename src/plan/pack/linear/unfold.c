@@ -136,9 +136,7 @@ pack_unfold(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll
 		all.unit = pack->unit;
 	}
 	if (n > 0 && sum / common >> PACKING_BITS == 0) {
-		TRY(NEW(ctx, all.tree, n));
-		TRY(NEW(ctx, all.demand, n));
-		TRY(NEW(ctx, all.weight, n));
+		TRY(pack_room(ctx, n, true, &all));
 		for (int i = 0; i < n; i++) {
 			all.tree[i] = image[i].tree;
 			all.demand[i] = image[i].demand;

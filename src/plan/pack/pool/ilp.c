@@ -273,9 +273,7 @@ static Status
 selected(const struct ilp *p, Packing **out)
 {
 	Packing *few;
-	TRY(NEW(p->ctx, few, 1));
-	TRY(NEW(p->ctx, few->tree, p->pack->n_trees));
-	TRY(NEW(p->ctx, few->weight, p->pack->n_trees));
+	TRY(pack_new(p->ctx, p->pack->n_trees, false, &few));
 	few->unit = p->unit;
 	for (int t = 0; t < p->pack->n_trees; t++) {
 		if (p->k[t] < 1)

@@ -249,9 +249,7 @@ static Status
 to_packing(struct mwu *m, const struct gap *gap, Packing **out)
 {
 	Packing *pack;
-	TRY(NEW(m->ctx, pack, 1));
-	TRY(NEW(m->ctx, pack->tree, m->n_columns));
-	TRY(NEW(m->ctx, pack->weight, m->n_columns));
+	TRY(pack_new(m->ctx, m->n_columns, false, &pack));
 	pack->unit = pack_unit(gap->rate, 1);
 	double least = lightest_kept(m);
 	for (int c = 0; c < m->n_columns && pack->n_trees < LIMIT_MWU_TREES; c++) {

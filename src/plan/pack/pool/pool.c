@@ -14,9 +14,7 @@ Status
 pack_pool(Ctx *ctx, const Packing *a, const Packing *b, Packing **out)
 {
 	Packing *pool;
-	TRY(NEW(ctx, pool, 1));
-	TRY(NEW(ctx, pool->tree, a->n_trees + b->n_trees));
-	TRY(NEW(ctx, pool->weight, a->n_trees + b->n_trees));
+	TRY(pack_new(ctx, a->n_trees + b->n_trees, false, &pool));
 	memcpy(pool->tree, a->tree, (size_t)a->n_trees * sizeof *a->tree);
 	pool->n_trees = a->n_trees;
 	for (int t = 0; t < b->n_trees; t++) {

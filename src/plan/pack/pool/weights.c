@@ -101,9 +101,7 @@ packing_of(const struct chosen *c, const Simplex *s, const int *tree, Packing **
 	}
 	if (divisor == 0 || (sum = simplex_sum(s) / divisor) >> PACKING_BITS)
 		return OK;
-	TRY(NEW(c->ctx, pack, 1));
-	TRY(NEW(c->ctx, pack->tree, c->n));
-	TRY(NEW(c->ctx, pack->weight, c->n));
+	TRY(pack_new(c->ctx, c->n, false, &pack));
 	for (int i = 0; i < c->n; i++) {
 		if (value[i] == 0)
 			continue;

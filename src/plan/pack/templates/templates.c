@@ -109,9 +109,7 @@ new_rounds(struct rounds *r, Packing *pack)
 	int roots = roots_of(r);
 	size_t most = MOST_ROUNDS * (size_t)roots;
 	*pack = (Packing){ .unit = FRAC_ONE, .symmetry = r->sym };
-	TRY(NEW(r->ctx, pack->tree, most));
-	TRY(NEW(r->ctx, pack->demand, most));
-	TRY(NEW(r->ctx, pack->weight, most));
+	TRY(pack_room(r->ctx, most, true, pack));
 	r->pack = pack;
 	return r->sym->n_orbits + roots <= TEMPLATE_ROWS
 	    ? TEMP(r->ctx, r->uses, most * (size_t)r->sym->n_orbits) : OK;
@@ -230,9 +228,7 @@ sort_by_demand(struct rounds *r, Packing **out)
 	TRY(NEW(r->ctx, made, 1));
 	*made = *pack;
 	made->n_trees = 0;
-	TRY(NEW(r->ctx, made->tree, r->n_kept));
-	TRY(NEW(r->ctx, made->demand, r->n_kept));
-	TRY(NEW(r->ctx, made->weight, r->n_kept));
+	TRY(pack_room(r->ctx, r->n_kept, true, made));
 	for (int i = 0; i < each; i++)
 		for (int t = i; t < r->n_kept; t += each) {
 			int64_t weight = r->weight ? r->weight[t] : pack->weight[t];
