@@ -5,7 +5,7 @@
  *     2048 ranks in servers of 8, one orbit of ranks:  4192256 pairs, images of 2047
  *     the same with two kinds of GPUs in a server:     4192256 pairs, images of 4094
  *
- * Paths are the cheapest under prices of links, from each representative to all others at once (Dijkstra), over
+ * Paths are the cheapest under prices of links, from each representative to all others in one search (Dijkstra), over
  * switches and ranks, which then pass data on; of those that cost the same one with the fewest hops. Prices follow
  * loads, round by round, as in templates.c: all images of a path load the links of an orbit equally. The rounds so far
  * with the highest rate are the packing, in which paths that several rounds have found are one, of more weight.
@@ -22,7 +22,7 @@
 
 enum { ROUNDS = 256, MOST_FOUND = 1 << 22, PRICE_BITS = 28, STEEP = 1000 };
 
-/* The cheapest way from the representative. */
+/* The cheapest path from the representative. */
 struct label {
 	int64_t cost;
 	int hops, by;		/* between ranks; the last link, -1: none */

@@ -38,7 +38,7 @@ struct paths {
 	double *best_y;		/* those that prove the best bound so far, */
 	double bound;		/* of the load of the fullest link, relative to its capacity */
 	int64_t *price;		/* as the searches have them, */
-	int price_bits;		/* the highest of so many bits */
+	int price_bits;		/* of the highest */
 	int64_t *distance;	/* of ranks from the source of the last search */
 	int *enter;		/* the link that enters each vertex on its path, or the hop that enters each rank */
 

@@ -28,7 +28,7 @@ Status pack_unequal_whole(Ctx *ctx, const Topology *topo, Collective coll, const
 
 /* Allreduce over a cluster, each server of which has a switch of its own, with at most ask->max_trees trees (0: any
  * number), or trees of ask->max_depth: the highest rate of those of one or two rates with few hubs (few_trees.c).
- * *out: NULL where the machine is another one, or none are found; depth may be larger than asked.
+ * *out: NULL where the machine is another one, or none are found; depth may be larger than ask->max_depth.
  * Fails: NO_MEMORY; INTERNAL. Cost: a second at most, and that of writing its edges down. */
 Status pack_cluster_few(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out);
 

@@ -24,13 +24,13 @@
 #include <string.h>
 
 enum {
-	MOST_WORK = 1 << 26,	/* servers that are looked at: a second */
+	MOST_WORK = 1 << 26,	/* servers that are visited: a second */
 	MOST_K = 1 << 12,	/* of those of the first: c / k */
 	MOST_M = 1 << 15,	/* of the rates of the second trees: c / m */
 	NEAR = 1000,		/* rates that differ by less than this part are near */
 	FAR = 4,		/* those of first trees alone that differ by more are of no use */
 	MOST_CAPACITIES = 4,	/* of ways that k and m are counted for */
-	CHOICES = 6		/* numbers of first trees that are looked at */
+	CHOICES = 6		/* numbers of first trees that are tried */
 };
 
 /* Ways of hubs, or, where these use all planes, servers: ways of one come together. */

@@ -15,7 +15,7 @@ struct rail_trees {
 	/* Of [tree * n_servers + server]: the server that it hangs on, -1: the root; and the ways of that edge, at
 	 * that server and at this one, of the root one of those by which it leads to others. */
 	int *parent, *from, *way;
-	int64_t work;		/* added to: places that were looked at */
+	int64_t work;		/* added to: places that were tried */
 };
 
 /* Edges of all trees that leave and enter servers by ways of one plane each, with no more at a way than it has places.

@@ -16,7 +16,7 @@
  * left, whole trees where there is most room; and at last trees are divided among several ways:
  *
  *     rail                    0     1     2     3      4 servers of 4 GPUs, one of which lost that on rail 3;
- *     hubs of others on it    3     3     3     3      so many trees enter it over their rails, and those of rail 3
+ *     hubs of others on it    3     3     3     3      trees that enter it over their rails, and those of rail 3
  *     enter it over           3+1   3+1   3+1   -      over the other three
  *
  * Where servers of equal sizes form units, as those of a DGX SuperPOD, a tree begins with the servers of its hub's unit

@@ -1,4 +1,4 @@
-/* Trees of hubs over the ways of a cluster: for unequal.c, which has the idea, unequal_program.c and unequal_trees.c. */
+/* Trees of hubs over the ways of a cluster: for unequal.c, which has the idea, and its parts. */
 #ifndef BLINK_PLAN_PACK_CLUSTER_UNEQUAL_PIECES_H
 #define BLINK_PLAN_PACK_CLUSTER_UNEQUAL_PIECES_H
 
@@ -25,7 +25,7 @@ struct plan {
 	Side hub_side, leaf_side;
 	Frac rate;		/* the bound, in units of capacity */
 	bool whole;		/* no tree is divided among ways */
-	int per_server;		/* of an allreduce: at most so many hubs; 0: one for each way */
+	int per_server;		/* of an allreduce: the most hubs; 0: one for each way */
 	int n_hubs;
 	struct hub *hub;
 	int64_t *room[2];	/* of each way, in weights, less what is reserved; allreduce: both are the same */
@@ -43,7 +43,7 @@ int unequal_like_way(const struct plan *p, int own, int own_server, int s);
 Status unequal_add_piece(struct plan *p, int h, int s, int way, int own, int64_t length);
 
 /* Lengths of hubs and pieces of an allreduce by a linear program over types of servers: in each network trees enter the
- * servers that have it, and the rest of them over other networks, divided alike for all servers of a type.
+ * servers that have it, and the rest of them over other networks, divided equally among servers of a type.
  * *good: false: it has no solution, or is too large; p->hub and all pieces are as before. Fails: NO_MEMORY. */
 Status unequal_by_program(struct plan *p, bool *good);
 

@@ -6,8 +6,8 @@
 
 /* The fewest trees within ask->tolerance of the optimum, none deeper than ask->max_depth, for a collective with one
  * demand: by trying all of them, where there are at most LIMIT_FEW_TREES, no switches, and for allreduce equal
- * capacities in both directions. Trees of an allreduce go down as they came up, or another way if fewer do. With
- * ask->max_trees: the highest rate of at most that number of trees; (*out)->highest: it is proven. -v says so.
+ * capacities in both directions. Trees of an allreduce use the same edges up and down, or others if fewer trees do.
+ * With ask->max_trees: the highest rate of at most that number of trees; (*out)->highest: it is proven. -v says so.
  * optimum: bytes/s; no less than the best rate of trees of that depth that go down as they came up. top: of any trees.
  * *out: NULL where a condition is not met, where no trees have that rate, or after LIMIT_FEW_NODES. */
 Status pack_fewest(Ctx *ctx, const Topology *topo, Frac optimum, Frac top, const Ask *ask, Packing **out);

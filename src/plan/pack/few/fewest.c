@@ -39,7 +39,7 @@ is_even(const struct trees *all)
 	return true;
 }
 
-/* Fewer trees that may go down another way than they came up. A single pair joins all ranks in both directions, so a
+/* Fewer trees whose edges down may differ from those up. A single pair joins all ranks in both directions, so a
  * single tree does as well, without being deeper. Of machines as even as a DGX-1 five pairs and more are looked for
  * only where they are no deeper than the trees known: five of depth 10 have the rate of its six of depth 8, and
  * max_trees finds them. */
@@ -71,7 +71,7 @@ seek_pairs(struct mirrored *f, Frac target, Frac top, int max_depth, Packing **f
 	return OK;
 }
 
-/* A higher rate of max_trees trees that may go down another way: the highest that there may be, or else one after the
+/* A higher rate of max_trees trees whose edges down may differ: the highest that there may be, or else one after the
  * other that is higher than the last. */
 static Status
 seek_pair_rates(struct mirrored *f, Frac top, const Ask *ask, int max_depth, Packing **few, struct proof *proof)

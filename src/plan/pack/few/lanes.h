@@ -1,4 +1,4 @@
-/* Small numbers that are computed at once, eight or sixteen: of cuts between the ranks. And two words of a set of
+/* Vectors of eight or sixteen small numbers: of cuts between the ranks. And two words of a set of
  * bits. */
 #ifndef BLINK_PLAN_PACK_FEW_LANES_H
 #define BLINK_PLAN_PACK_FEW_LANES_H

@@ -43,7 +43,7 @@ struct mirrored {
 struct proof {
 	bool mirrored;		/* of trees that go down as they came up none are fewer (have a higher rate) */
 	int least;		/* no smaller number of trees of any kind has that rate (a higher one) */
-	bool paired;		/* they go down another way than they came up */
+	bool paired;		/* their edges down differ from those up */
 };
 
 /* After trees_enumerate. max_depth: of the trees that are searched for. */

@@ -1,4 +1,4 @@
-/* Which trees are alike. */
+/* Orbits of trees under permutations of the ranks. */
 #ifndef BLINK_PLAN_PACK_FEW_ORBITS_H
 #define BLINK_PLAN_PACK_FEW_ORBITS_H
 

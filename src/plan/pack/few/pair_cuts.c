@@ -10,12 +10,12 @@
  * has to be left before each pair is placed.
  *
  * What one half uses, whatever its root: a spanning tree T has n - 1 edges, of which those within S leave its ranks in
- * c_T(S) parts. On its way up each part has one edge out of S, but for the part that the root is in; on its way down
- * one into S, likewise. So a pair of T up and U down uses c_T(S) + c_U(rest) - 1 links out of S, of which every pair
- * needs one, and leaves out c_T(S) + c_U(S) - 2 of 2 (|S| - 1) within S. Both are limits on the parts of its halves:
- * by what may be used of the links out of S beyond what pairs need, and what may be left out within S.
+ * c_T(S) parts. Its half up has one edge out of S for each part but that of the root; its half down
+ * has one into S, likewise. So a pair of T up and U down uses c_T(S) + c_U(rest) - 1 links out of S, of which every
+ * pair needs one, and leaves out c_T(S) + c_U(S) - 2 of 2 (|S| - 1) within S. Both are limits on the parts of its
+ * halves: by what may be used of the links out of S beyond what pairs need, and what may be left out within S.
  *
- * All sides are looked at together: sets without the last rank, and their complements, whose links out are the links
+ * All sides are computed together: sets without the last rank, and their complements, whose links out are the links
  * into the set. */
 #include "base/bits.h"
 #include "plan/pack/few/pair_cuts.h"
@@ -104,7 +104,7 @@ pairs_limit_down(const struct pairs *p, const struct pair_limits *limits, int up
 
 /* ---- capacity ---- */
 
-/* What can be used of links, both ways between two ranks, and of each rank's. */
+/* What can be used of links, in both directions between two ranks, and of each rank's. */
 struct usable {
 	int16_t between[TREES_RANKS][TREES_RANKS];	/* of a rank and an earlier one */
 	int16_t out[TREES_RANKS], in[TREES_RANKS];

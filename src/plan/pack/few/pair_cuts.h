@@ -14,7 +14,7 @@ bool pairs_find_cuts(struct pairs *p, int j, int remaining, int unused);
 /* The limits of a pair of this weight. */
 void pairs_limit(const struct pairs *p, const struct pair_level *level, int weight, struct pair_limits *out);
 
-/* Of its halves; down, too, where the way up is this spanning tree. up: -1 where it is not known. */
+/* Of its halves; down, too, where the half up is this spanning tree. up: -1 where it is not known. */
 void pairs_limit_up(const struct pairs *p, const struct pair_limits *limits, struct part_limits *out);
 void pairs_limit_down(const struct pairs *p, const struct pair_limits *limits, int up, struct part_limits *out);
 

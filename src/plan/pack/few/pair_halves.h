@@ -1,4 +1,4 @@
-/* Pairs: trees of an allreduce that may go down another way than they came up, each an arborescence into a rank and
+/* Pairs: trees of an allreduce whose edges down may differ from those up, each an arborescence into a rank and
  * one out of it. Their halves, and what a search for them needs. */
 #ifndef BLINK_PLAN_PACK_FEW_PAIR_HALVES_H
 #define BLINK_PLAN_PACK_FEW_PAIR_HALVES_H

@@ -2,11 +2,11 @@
  *
  * After each pair, those not yet placed must still fit what is left (pair_slack.c).
  *
- * A half of a pair is a spanning tree with a root. Those that fit are listed; for each way up, the ways down that use
- * the links that are left to it, and no others, come from sets of bits by link.
+ * A half of a pair is a spanning tree with a root. Those that fit are listed; for each half up, the halves down that
+ * use the links that are left to it, and no others, come from sets of bits by link.
  *
- * Up to symmetry: automorphisms, and the reversal of all links, with which a way up becomes a way down. The first half
- * is the first of its orbit, and no half of a pair of the same weight is in an earlier orbit. */
+ * Up to symmetry: automorphisms, and the reversal of all links, with which a half up becomes a half down. The first
+ * half is the first of its orbit, and no half of a pair of the same weight is in an earlier orbit. */
 #include "base/bits.h"
 #include "plan/pack/few/pair_cuts.h"
 #include "plan/pack/few/pair_search.h"
@@ -99,7 +99,7 @@ index_down(struct pairs *p, struct pair_level *level, int root)
 	p->steps -= (int64_t)p->n_links * words + (int64_t)level->n_down * p->n;
 }
 
-/* Ways down that use the links of `need` and none of `closed`, in level->fit; false: none. */
+/* Halves down that use the links of `need` and none of `closed`, in level->fit; false: none. */
 static bool
 find_down(struct pairs *p, struct pair_level *level, int root, uint64_t need, uint64_t closed)
 {
@@ -179,7 +179,7 @@ subtract(struct pairs *p, int j, uint64_t up, uint64_t down)
 
 static void place(struct pairs *p, int j, int remaining);
 
-/* Pair j goes up this way. */
+/* Pair j has this half up. */
 static void
 place_up(struct pairs *p, int j, int root, int tree, int remaining)
 {

@@ -3,7 +3,7 @@
  * A pair has 2 (n - 1) edges, so all links together may leave a slack unused, their capacity less 2 (n - 1) units. Of
  * a residual capacity r, pairs not yet placed can use no more than the largest sum of their weights, each 0, 1 or 2
  * times, that is at most r. What must stay unused may not exceed the slack in total. So each link can be used by a
- * pair 0, 1 or 2 times or not, and as a rule much is excluded at once: a pair whose links do not connect all ranks ends
+ * pair 0, 1 or 2 times or not, and as a rule much is excluded soon: a pair whose links do not connect all ranks ends
  * a branch, and so does one that would have to use too many.
  *
  * What is left of the links out of each set of ranks, and within it, limits the trees further (pair_cuts.c). */

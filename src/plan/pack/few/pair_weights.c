@@ -1,5 +1,5 @@
 /* Weights of k pairs, where k pairs reach a rate and no k - 1 do: those of vertex.c, M w = c, where M has entries of 0,
- * 1 and 2, since a pair may use a link on its way up and on its way down. By Smith's normal form all weights are whole
+ * 1 and 2, since both halves of a pair may use a link. By Smith's normal form all weights are whole
  * multiples of 1 / s link, s the largest invariant factor of M. Over all such matrices it is at most 2, 4, 10 and 30
  * for k = 1 to 4, by enumeration; and at most |det M|, which for k = 5 is at most 2^5 times the largest determinant of
  * 0 and 1, 5: a determinant is linear in each entry, so the largest has entries of 0 and 2 only.
@@ -14,7 +14,7 @@
 
 enum {
 	MOST_WEIGHTS = 4096,
-	ROW_STEPS = 4,		/* of the search, for each row that is looked at */
+	ROW_STEPS = 4,		/* of the search, for each row that is tried */
 	MAX_PROVEN = 5		/* up to this number of pairs max_den is proven */
 };
 
@@ -25,7 +25,7 @@ struct weigher {
 	struct pairs *p;
 	int k;
 	struct vertex vertex;
-	int64_t left;			/* rows that may be looked at */
+	int64_t left;			/* rows that may be tried */
 	struct weights now, *out;
 	int n;
 	bool all;

@@ -2,9 +2,9 @@
  *
  * Of broadcast and reduce it is found exactly: of the links that are at least so wide, those of a breadth-first search
  * from the root reach each rank, in as few hops as can be, or none do. An allreduce takes two such searches from some
- * rank, and a link that both use has to be twice as wide. Three ways are tried: the way up is the way down, or one is
- * found first and the other avoids its links. At a width at which the two searches by themselves do not reach all ranks
- * from any rank there is no tree; so a tree of the first width at which they do is the widest. */
+ * rank, and a link that both use has to be twice as wide. Three kinds are tried: the edges up are those down, or one
+ * half is found first and the other avoids its links. At a width at which the two searches by themselves do not reach
+ * all ranks from any rank there is no tree; so a tree of the first width at which they do is the widest. */
 #include "plan/pack/few/few.h"
 
 #include <stdlib.h>
@@ -84,7 +84,7 @@ try_root(struct widest *s, int root, int *work)
 	int down = spread(s, root, false, NULL, s->down), up = spread(s, root, true, NULL, s->up);
 	if (down < 0 || up < 0 || down + up > s->max_depth)
 		return false;
-	/* by[] of the way up is by the rank that a link leaves, and of the way down by the one that it enters. */
+	/* by[] of edges up is by the rank that a link leaves, and of edges down by the one that it enters. */
 	consider(s, root, spread(s, root, true, s->down, s->up), down);
 	up = spread(s, root, true, NULL, s->up);
 	consider(s, root, up, spread(s, root, false, s->up, s->down));

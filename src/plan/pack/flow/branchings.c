@@ -285,7 +285,7 @@ by_depth(Ctx *ctx, const Packing *trees, bool least_last, int *work, int **out)
 	return OK;
 }
 
-/* Trees up and trees down, both of one root, as pairs: deep ones of one way with shallow ones of the other. */
+/* Trees up and trees down, both of one root, as pairs: deep ones of one direction with shallow ones of the other. */
 static Status
 make_pairs(Ctx *ctx, const Topology *topo, const Packing *up, const Packing *down, Packing **out)
 {

@@ -132,7 +132,7 @@ is_passed_over(const struct branchings *b, int a, int64_t few)
 }
 
 /* The first arc that all units of the current group can take, in the order of best_arc; -1: there is none. No arc gets
- * more slack, and ranks that join have places after those that were looked at, so that the search goes on where it
+ * more slack, and ranks that join have places after those that were tried, so that the search goes on where it
  * ended, until the units are others. */
 static int
 whole_arc(struct branchings *b)
@@ -160,7 +160,7 @@ branchings_restart_scan(struct branchings *b)
 }
 
 /* The arc by which most units go on; of equal ones that with the fewest hops behind it. Where some go on, arcs with
- * more hops behind them are looked at up to the patience. *units: 0, if there is none. */
+ * more hops behind them are tried up to the patience. *units: 0, if there is none. */
 static int
 best_arc(struct branchings *b, int64_t *units)
 {

@@ -17,7 +17,7 @@ enum {
 	FLOW_NS = 50000		/* about what a flow takes */
 };
 
-/* Units on their way from the current root. */
+/* Units of the current root that have reached some ranks. */
 struct group {
 	int64_t units;
 	uint64_t *has;		/* bit set of ranks */
@@ -89,7 +89,7 @@ void branchings_copy_group(const struct branchings *b, const struct group *from,
 /* All units of the next root are the current group. */
 void branchings_next_root(struct branchings *b, enum state *state);
 
-/* After units or groups were changed: arcs are looked at from the first. */
+/* After units or groups were changed: arcs are tried from the first. */
 void branchings_restart_scan(struct branchings *b);
 
 /* One hop more, or the tree, group or root that follows on the last one. b->unchecked: without flows. */

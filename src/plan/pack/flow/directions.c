@@ -2,13 +2,13 @@
  * rest, c - f, for trees up into it. Trees of rate R fit if and only if (Edmonds 1973)
  *
  *     f(into X) >= R                    for each set X of vertices with a rank, but without s
- *     f(out of X) <= c(out of X) - R    the same of the way up
+ *     f(out of X) <= c(out of X) - R    the same of links up
  *     0 <= f <= c
  *
  * and at each switch as much enters as leaves (split_off.c). That is a linear program of a column for each link. Few of
  * its rows, one for each set, matter. They come in by maximum flows: at first each rank alone, and the parts that prove
- * the bound. Still fewer matter where no link is of one way alone: so at first a quarter of each is left to either way.
- * Most solutions are whole numbers of units; others are rounded. */
+ * the bound. Still fewer matter where no link is of one direction alone: so at first a quarter of each is left to
+ * either. Most solutions are whole numbers of units; others are rounded. */
 #include "base/array.h"
 #include "graph/network.h"
 #include "plan/pack/flow/directions.h"
@@ -21,7 +21,7 @@
 enum {
 	ROUNDS = 60,
 	PIVOTS = 20000,		/* of one round */
-	MOST_SETS = 64,		/* that come in in one round, of one way */
+	MOST_SETS = 64,		/* that come in in one round, of one direction */
 	FLOW_NS = 50000,
 	RATE_BITS = 42,		/* of a rate that is rounded, */
 	GAP_BITS = 30		/* and of what it may be below the bound, relative */
@@ -41,7 +41,7 @@ struct directions {
 	struct set *set;
 	int n_sets, capacity, n_loaded;	/* n_loaded: those that have a row */
 	glp_prob *lp;
-	int share;		/* one part of this many of each link at least, for either way; 0: none */
+	int share;		/* one part of this many of each link at least, for either direction; 0: none */
 	bool solved;
 	int *column;		/* work space of a row */
 	double *value, *f;
@@ -207,7 +207,7 @@ new_networks(struct directions *d)
 	return OK;
 }
 
-/* Sets that have less than the rate, of one way. A rank that was looked at joins the root. */
+/* Sets that have less than the rate, of one direction. A rank that was searched from joins the root. */
 static Status
 check_way(struct directions *d, bool up, int *added)
 {

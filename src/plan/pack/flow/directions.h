@@ -1,4 +1,4 @@
-/* The links of an allreduce whose two directions differ, divided between the way up and the way down. */
+/* The links of an allreduce whose two directions differ, divided between edges up and edges down. */
 #ifndef BLINK_PLAN_PACK_FLOW_DIRECTIONS_H
 #define BLINK_PLAN_PACK_FLOW_DIRECTIONS_H
 

@@ -8,7 +8,7 @@
  * duplex by orient.c, else with a linear program that divides them (directions.c). Switches only forward: shallow trees
  * through them are tried first (shallow.c), and then they are split off (split_off.c).
  * bound: a cut of the same request: the optimum of such trees over direct links (Edmonds 1973), and where no switch has
- * less capacity out of it than into it, or the other way.
+ * less capacity out of it than into it, or more.
  * *out: at the bound, exactly, or within 1e-9 of it where links are divided in fractions; NULL for other collectives,
  * with switches that multicast or reduce, where hops keep to routes, where rates in units need more than 64 bits, where
  * time is over, and where switches keep trees below the bound. Demands are in order, each as few trees as the search

@@ -1,7 +1,7 @@
 /* A direction for the trees of an allreduce, so that what is left to find are arborescences.
  *
- * A tree that goes down as it came up loads a link and the opposite one equally: on the way down one of both, on the
- * way up the other. So both have one capacity c together, which is divided, f(l) + f(opposite) = c; and trees at the
+ * A tree that goes down as it came up loads a link and the opposite one equally: one of both down, and the
+ * other up. So both have one capacity c together, which is divided, f(l) + f(opposite) = c; and trees at the
  * rate R are arborescences from any one root s that fit f. With switches that only forward these exist if, for each set
  * X of vertices with a rank, but without s, f(into X) >= R, and as much enters each switch as leaves it
  * (split_off.c). Let m(v) be all of f into v. Then f(into X) = m(X) - c(within X); m of a switch is half of its links',

@@ -4,7 +4,7 @@
  * first sends first, and to whom can send most itself: back along the route that data comes by, as far as the switch of
  * the route with the most links, its core. Ranks behind a switch that the tree has not been to come before others,
  *
- *     a - switch a - core - switch b - b	b, c are fresh for a; then d is not, and c sends to d at once
+ *     a - switch a - core - switch b - b	b, c are fresh for a; then d is not, and c sends to d itself
  *                      \---- switch c - c, d
  *
  * since a server has to be entered once. What a root can send through a switch that cuts it off from other ranks is for

@@ -10,7 +10,7 @@
  *     T - e + f,   e in T, f not in T but between the two sides that T - e leaves
  *
  * from an edge with too much, e, to one with room, f; where no tree has such a pair, along a shortest sequence of
- * them, which may be made at once (Edmonds 1965, matroid partition). There is one as long as any edge has too much,
+ * them, which may be made together (Edmonds 1965, matroid partition). There is one as long as any edge has too much,
  * since p trees fit. An exchange of less than a tree's weight splits the tree, and uses up what e has too much or what
  * f has left, so there are about as many trees as edges at most. Example: a ring of 3 links of 1 has p/q = 3/2; of
  * three trees of weight 1 each leaves out another edge.

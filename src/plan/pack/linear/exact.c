@@ -115,7 +115,7 @@ solve(struct master *m, const Bound *bound, const Packing *pool, KnownTrees *kno
 	return master_close(m);
 }
 
-/* *optimum: of the trees asked for; FRAC_ZERO where it is not proven. */
+/* *optimum: of trees of the family; FRAC_ZERO where it is not proven. */
 static Status
 pack_best(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Family *family,
     const Packing *pool, KnownTrees *known, const Ask *ask, Packing **out, Bound *proof, Frac *optimum)

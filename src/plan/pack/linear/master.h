@@ -1,6 +1,6 @@
 /* The restricted master problem of column generation: the linear program over the trees known so far.
- * master.c has its rows and columns, master_solver.c its solution in doubles, basis.c its solutions in fractions, column_generation.c pricing, until the rate is
- * optimal, sparsify.c fewer trees at a rate; exact.c is the driver. */
+ * master.c has its rows and columns, master_solver.c its solution in doubles, basis.c its solutions in fractions,
+ * column_generation.c pricing, until the rate is optimal, sparsify.c fewer trees at a rate; exact.c is the driver. */
 #ifndef BLINK_PLAN_PACK_LINEAR_MASTER_H
 #define BLINK_PLAN_PACK_LINEAR_MASTER_H
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-	PAIR = 2,		/* numbers that are computed at once: rows are a multiple of it long */
+	PAIR = 2,		/* numbers of a vector: rows are a multiple of it long */
 	FIRST_ROOM = 192
 };
 

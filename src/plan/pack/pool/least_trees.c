@@ -1,5 +1,5 @@
-/* At least so many trees: no tree has more than its narrowest link. Links of at least some capacity lead from rank to
- * rank or not; at the largest capacity at which they do no tree is wider, whatever it looks like. */
+/* A lower bound on the number of trees: none has more than its narrowest link. Links of at least some capacity lead
+ * from rank to rank or not; at the largest capacity at which they do no tree is wider, whatever it looks like. */
 #include "plan/pack/pool/pool.h"
 
 #include <stdlib.h>

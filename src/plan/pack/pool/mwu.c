@@ -168,7 +168,7 @@ push_round(struct mwu *m, double step, double *flow_sum, struct gap *gap)
 	}
 	for (int l = 0; l < m->topo->n_links; l++)
 		volume += capacity_of(m, l) * (double)m->price[l];
-	/* The tree of a search that ran out of time, or looked at one root, is no dual. */
+	/* The tree of a search that ran out of time, or searched from one root, is no dual. */
 	if (!m->ctx->late && !m->one_root && volume / (double)cost < gap->best_dual)
 		gap->best_dual = volume / (double)cost;
 	TRY(column_of(m, &c));

@@ -5,7 +5,7 @@
  *     such that   sum of x(t) = 1,   sum of uses(l, t) x(t) <= capacity(l) / rate   for every link l
  *
  * is at least the minimum of sum x(t) / u(t), a linear program. Of the fewest some are a vertex, and each vertex that
- * the simplex method meets is a solution; most have few trees at once.
+ * the simplex method meets is a solution; most have few trees already.
  *
  * u(t) is the narrowest link of t at first, which often proves that there are no fewer: where no tree can have the
  * whole rate, two are the fewest. Else u(t) is a linear program for each tree, whose vertices are solutions, too; where

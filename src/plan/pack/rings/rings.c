@@ -4,8 +4,8 @@
  *
  * whose columns are found under prices by the dynamic program of Held and Karp: the cheapest path from rank 0 through
  * each set of ranks to each of its members; of more ranks, in several servers, the cheapest ring that visits one server
- * after the other (server_ring.h). GPUs 0, 2 and 3 of a DGX-1V have links of 1 (0-2), 2 and 2: two rings,
- * one each way round, and no third, as link 0-2 is full. The prices that prove it are 1 for each direction of 0-2. */
+ * after the other (server_ring.h). GPUs 0, 2 and 3 of a DGX-1V have links of 1 (0-2), 2 and 2: two rings, one
+ * in each direction, and no third, as link 0-2 is full. The prices that prove it are 1 for each direction of 0-2. */
 #include "plan/pack/rings/rings.h"
 
 #include "graph/flow.h"

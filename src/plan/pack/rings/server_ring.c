@@ -1,5 +1,5 @@
 /* The cheapest ring through servers: of each server the cheapest path from each of its ranks through all others to each
- * (Held and Karp 1962), then from server to server the cheapest way to end at each rank, for each rank to begin with.
+ * (Held and Karp 1962), then from server to server the cheapest path to each rank, for each rank to begin with.
  *
  *     server 0   a .. x  ->  e .. y   server 1      cost = path(a, x) + hop(x, e) + path(e, y) + hop(y, a)
  *         ^______________________|  */

@@ -8,7 +8,7 @@
  *
  * Where that is too much, as behind PCIe switches, each of which leads to every rank, a tree grows over links instead:
  * each switch knows the cheapest path from the tree to it so far, and of those that cost the same one from the least
- * depth. All links are looked at for each tree, and hubs that lead to few ranks are faster. */
+ * depth. All links are tried for each tree, and hubs that lead to few ranks are faster. */
 #include "plan/pack/templates/grow.h"
 #include "base/array.h"
 #include "graph/reversible.h"
@@ -17,7 +17,7 @@
 
 enum { MOST_ENTRIES = 1 << 24 };
 
-/* The cheapest way from the tree to a switch: what it costs from the last rank on, the depth of that rank, the last
+/* The cheapest path from the tree to a switch: what it costs from the last rank on, the depth of that rank, the last
  * link. */
 struct label {
 	int64_t cost;
@@ -268,7 +268,7 @@ add_hub_edge(struct grower *g, int first, int entry, bool *mirrored)
 	return offer_links(g, g->topo->link[link[n - 1]].to);
 }
 
-/* What can be reached over links of a vertex, where the way to it costs `cost` from a rank of this depth on. */
+/* What can be reached over links of a vertex, where the path to it costs `cost` from a rank of this depth on. */
 static Status
 offer_ahead(struct grower *g, int v, int64_t cost, int depth)
 {
@@ -284,7 +284,7 @@ offer_ahead(struct grower *g, int v, int64_t cost, int depth)
 	return OK;
 }
 
-/* The way to where link l leads, which is the cheapest now: what was on it has not become cheaper since, or this would
+/* The path to where link l leads, which is the cheapest now: what was on it has not become cheaper since, or this would
  * have, before. */
 static Status
 add_label_edge(struct grower *g, int l, bool *mirrored)
@@ -365,7 +365,7 @@ grower_tree(struct grower *g, int root, bool *out, bool *mirrored)
 /* ---- opposite links ---- */
 
 /* The link with the same capacity from the twin of its end to that of its beginning, -1: none. A switch may have
- * thousands of links, so the end with fewer is asked. */
+ * thousands of links, so those of the end with fewer are searched. */
 static int
 opposite_of(const Topology *topo, const int *twin, int l)
 {
