@@ -10,8 +10,8 @@
  * has to be left before each pair is placed.
  *
  * What one half uses, whatever its root: a spanning tree T has n - 1 edges, of which those within S leave its ranks in
- * c_T(S) parts. Its half up has one edge out of S for each part but that of the root; its half down
- * has one into S, likewise. So a pair of T up and U down uses c_T(S) + c_U(rest) - 1 links out of S, of which every
+ * c_T(S) parts. Its half up has one edge out of S for each part but that of the root; its half down has one into S,
+ * likewise. So a pair of T up and U down uses c_T(S) + c_U(rest) - 1 links out of S, of which every
  * pair needs one, and leaves out c_T(S) + c_U(S) - 2 of 2 (|S| - 1) within S. Both are limits on the parts of its
  * halves: by what may be used of the links out of S beyond what pairs need, and what may be left out within S.
  *
