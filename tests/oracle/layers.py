@@ -1,6 +1,7 @@
 """The directions between the folders of src/ (src/LAYERS), held against every #include, and circles among files.
 
 usage: layers.py TOP [BUILD]    prints a line `ok NAME` or `not ok NAME: why` for each folder, and for circles.
+A room, a folder three levels deep, is entered by the header that has its name, where it has one.
 A file and its header are one unit; the header of a folder is one by itself. With BUILD, calls between object files are held against src/LAYERS too, and must form no circle.
 """
 import os
@@ -16,11 +17,16 @@ def read_layers(top):
         if colon and not line.startswith("#"):
             layers[name] = others.split()
     for name, others in layers.items():
+        layers[name] = others = [layer for o in others for layer in ([o] if o in layers else below(o, layers) or [o])]
         above = list(layers)[list(layers).index(name):]
         wrong = [o for o in others if o not in layers or o in above]
         if wrong:
             sys.exit("src/LAYERS: %s: %s stands below it, or nowhere" % (name, " ".join(wrong)))
     return layers
+
+
+def below(folder, layers):
+    return [name for name in layers if name.startswith(folder + "/")]
 
 
 def layer_of(path, layers):
@@ -38,6 +44,13 @@ def sources(top):
                 if name.endswith((".c", ".h")):
                     path = os.path.relpath(os.path.join(where, name), top)
                     yield path[4:] if folder == "src" else path
+
+
+def private(path, layers, have):
+    """Whether a header is for the files of its room alone: it is not the one with the room's name, where there is one."""
+    room = layer_of(path, layers)
+    front = "%s/%s.h" % (room, os.path.basename(room))
+    return room.count("/") == 2 and front in have and path != front
 
 
 def includes(top):
@@ -118,6 +131,7 @@ def say(name, faults):
 def main(argv):
     top, build = argv[1], argv[2] if len(argv) > 2 else None
     layers = read_layers(top)
+    have = set(sources(top))
     found, faults = list(includes(top)), {name: [] for name in layers}
     good = say("every file is in a layer", [p for p in sources(top) if not layer_of(p, layers)])
     edges = [(a, b, '#include "%s"' % b) for a, b in found]
@@ -127,6 +141,8 @@ def main(argv):
         here, there = layer_of(a, layers), layer_of(b, layers)
         if here and there and here != there and there not in layers[here]:
             faults[here].append("%s: %s of %s" % (a, why, there))
+        elif here and there and here != there and why.startswith("#") and private(b, layers, have):
+            faults[here].append("%s: %s is for %s alone" % (a, why, there))
     for name in layers:
         good = say("%s refers to what src/LAYERS allows" % name, faults[name]) and good
     pairs = {(unit_of(a), unit_of(b)) for a, b, _ in edges if unit_of(a) != unit_of(b)}
