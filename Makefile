@@ -73,7 +73,7 @@ LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS)
 # from these folders what it refers to (src/LAYERS says which they are).
 SHARED_SRC = $(foreach d, base model topology graph schedule msccl format, $(wildcard src/$d/*.c src/$d/*/*.c)) \
 	src/simulate/parameters.c
-COMPILER_SRC = $(filter-out src/main.c $(SHARED_SRC), $(wildcard src/*.c src/*/*.c src/*/*/*.c))
+COMPILER_SRC = $(filter-out src/main.c $(SHARED_SRC), $(wildcard src/*.c src/*/*.c src/*/*/*.c src/*/*/*/*.c))
 RUNTIME_SRC = $(filter-out runtime/perf/% runtime/nccl/% runtime/nccl_tuner/%,$(wildcard runtime/*.c runtime/*/*.c))
 UNIT_SRC = $(wildcard tests/unit/*.c)
 FUZZ_SRC = $(wildcard tests/fuzz/*.c)

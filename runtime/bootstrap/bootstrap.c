@@ -7,6 +7,7 @@
 #include "bootstrap/enter.h"
 #include "bootstrap/hub.h"
 #include "bootstrap/interface.h"
+#include "bootstrap/secret.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -422,13 +423,13 @@ wake(struct bootstrap *b)
 /* ---- joining and leaving ---- */
 
 int
-bootstrap_make_id(const char *interface, blinkUniqueId_t *id, struct blink_error *err)
+bootstrap_make_id(const char *interface, const char *secret, blinkUniqueId_t *id, struct blink_error *err)
 {
 	unsigned char address[ADDRESS_BYTES];
 	char name[16];
 	if (interface_find(interface, address, name, err) != blinkSuccess)
 		return err->code;
-	return hub_start(address, name, id, err);
+	return hub_start(address, name, secret, id, err);
 }
 
 static int
@@ -549,12 +550,13 @@ start(struct bootstrap *b, const struct exchange *first, struct blink_error *err
 }
 
 int
-bootstrap_join(const blinkUniqueId_t *id, int n, int rank, const void *mine, size_t bytes, void *all,
-    int64_t deadline, const struct bootstrap_events *events, struct bootstrap **out, struct blink_error *err)
+bootstrap_join(const blinkUniqueId_t *id, const char *secret, int n, int rank, const void *mine, size_t bytes,
+    void *all, int64_t deadline, const struct bootstrap_events *events, struct bootstrap **out,
+    struct blink_error *err)
 {
 	struct id where;
 	memcpy(&where, id, sizeof where);
-	if (check_join(&where, n, rank, bytes, err) != blinkSuccess)
+	if (check_join(&where, n, rank, bytes, err) != blinkSuccess || secret_add(&where, secret, err) != blinkSuccess)
 		return err->code;
 	struct bootstrap *b = bootstrap_new(&where, n, rank, events);
 	if (!b)

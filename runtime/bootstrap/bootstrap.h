@@ -45,14 +45,16 @@ struct bootstrap_events {
 struct bootstrap;
 
 /* Start a hub in this process. interface: BLINK_SOCKET_IFNAME in NCCL's syntax ("eth", "=eth0", "^docker,lo",
- * comma-separated), NULL: the first that is up and not loopback or docker, else loopback. IPv4 and IPv6. */
-int bootstrap_make_id(const char *interface, blinkUniqueId_t *id, struct blink_error *err);
+ * comma-separated), NULL: the first that is up and not loopback or docker, else loopback. IPv4 and IPv6.
+ * secret: BLINK_SECRET_FILE (secret.h), here and where ranks join; NULL: none. */
+int bootstrap_make_id(const char *interface, const char *secret, blinkUniqueId_t *id, struct blink_error *err);
 
 /* Join: contributes `bytes` bytes (at most 4096) and returns those of all ranks, in order, in all[n * bytes], once
  * all n are there. Fails with blinkInvalidArgument on every rank if two ranks have the same number or differ in n or
  * bytes; with blinkTimeout, naming the ranks that have not come, at the deadline. */
-int bootstrap_join(const blinkUniqueId_t *id, int n, int rank, const void *mine, size_t bytes, void *all,
-    int64_t deadline, const struct bootstrap_events *events, struct bootstrap **out, struct blink_error *err);
+int bootstrap_join(const blinkUniqueId_t *id, const char *secret, int n, int rank, const void *mine, size_t bytes,
+    void *all, int64_t deadline, const struct bootstrap_events *events, struct bootstrap **out,
+    struct blink_error *err);
 
 /* Every rank contributes as many bytes, at most 65536; all get all. Ranks call it in the same order; one at a time.
  * When it fails the communicator has failed: blinkTimeout names ranks that have not come, blinkMismatch one that gives

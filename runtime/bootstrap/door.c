@@ -235,6 +235,11 @@ admit(struct hub *h, struct connection *c)
 	if (!hmac_equal(mac, p->mac) || send(c->socket.fd, WELCOME, WELCOME_BYTES, MSG_NOSIGNAL) != WELCOME_BYTES)
 		return false;
 	door_forget(h, c);
+	c->next = h->inside;
+	c->back = &h->inside;
+	if (c->next)
+		c->next->back = &c->next;
+	h->inside = c;
 	h->n_connected++;
 	h->n_come++;
 	c->state = GUEST;

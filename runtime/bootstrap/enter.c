@@ -162,7 +162,8 @@ handshake(struct attempt *a, const struct id *id)
 	mac_of_hub(id->secret, &a->nonces, mac);
 	if (!hmac_equal(mac, a->challenge.mac)) {
 		a->refused = !id->later;
-		why(a, "who listens there does not know the secret of this id", 0);
+		why(a, "who listens there does not know the secret of this id, or has another "
+		    "BLINK_SECRET_FILE", 0);
 		return false;
 	}
 	mac_of_rank(id->secret, &a->nonces, &a->proof, a->proof.mac);

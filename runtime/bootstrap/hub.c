@@ -3,9 +3,11 @@
  *
  * What ranks contribute is collected in the packet that is then sent to all of them; nothing is kept of it. The first
  * failure is the one that all hear of. The thread ends when as many as the job has ranks have come and gone: so all
- * have heard. If some never come, a while after the job has failed. */
+ * have heard. If some never come, or are stopped and never go, HUB_STAYS after the job has failed or the ranks of this
+ * process have left. */
 #include "bootstrap/hub.h"
 #include "bootstrap/hub_inside.h"
+#include "bootstrap/secret.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +19,15 @@ enum { BACKLOG = 4096, EVENTS = 64 };
 
 /* ---- connections ---- */
 
+static void
+go_out(struct hub *h, struct connection *c)
+{
+	*c->back = c->next;
+	if (c->next)
+		c->next->back = c->back;
+	h->n_connected--;
+}
+
 /* It is freed later: an event for it may be under way. */
 static void
 hub_close(struct hub *h, struct connection *c)
@@ -24,7 +35,7 @@ hub_close(struct hub *h, struct connection *c)
 	if (c->state == STRANGER || c->state == CHALLENGED)
 		door_forget(h, c);
 	else
-		h->n_connected--;
+		go_out(h, c);
 	door_release(h, c);
 }
 
@@ -218,6 +229,8 @@ farewell(struct hub *h, struct connection *c)
 	h->member[r].stuck_until = h->member[r].unanswered_since = NEVER;
 	h->member[r].connection = NULL;
 	l.hub_may_end = h->member[r].here && lowest_here(h) < 0;
+	if (l.hub_may_end)
+		hub_end_soon(h);
 	if (h->exchanges)
 		hub_give_frame_to_all(h, FRAME_LEFT, &l, sizeof l, -1);
 	else
@@ -322,7 +335,7 @@ next_timer(const struct hub *h)
 		next = ask;
 	if (h->crowded_until != NEVER && h->crowded_until < next)
 		next = h->crowded_until;
-	if (h->failed && !h->n_connected && h->end < next)
+	if (h->end != NEVER && h->end < next)
 		next = h->end;
 	return next;
 }
@@ -343,13 +356,15 @@ timers(struct hub *h)
 static bool
 over(const struct hub *h)
 {
-	return h->n_connected == 0 && ((h->n && h->n_come >= h->n) || (h->failed && now_ns() >= h->end));
+	return (h->n_connected == 0 && h->n && h->n_come >= h->n) || (h->end != NEVER && now_ns() >= h->end);
 }
 
 static void
 hub_free(struct hub *h)
 {
 	door_shut(h);
+	while (h->inside)
+		hub_close(h, h->inside);
 	free_closed(h);
 	descriptor_close(&h->epoll);
 	packet_drop(h->all);
@@ -476,7 +491,7 @@ hub_start_at(const struct descriptor *port, const struct id *id, struct blink_er
 }
 
 int
-hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, blinkUniqueId_t *id,
+hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, const char *secret, blinkUniqueId_t *id,
     struct blink_error *err)
 {
 	struct descriptor port;
@@ -484,5 +499,8 @@ hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, bli
 	if (hub_reserve(address, interface, &port, &made, err) != blinkSuccess)
 		return err->code;
 	memcpy(id, &made, sizeof *id);
-	return start_on(&port, &made, err);
+	if (secret_add(&made, secret, err) == blinkSuccess)
+		return start_on(&port, &made, err);
+	descriptor_close(&port);
+	return err->code;
 }

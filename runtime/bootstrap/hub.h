@@ -4,9 +4,10 @@
 
 #include "bootstrap/wire.h"
 
-/* Start one that listens on that address, on any free port. interface: of a link-local address. */
-int hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, blinkUniqueId_t *id,
-    struct blink_error *err);
+/* Start one that listens on that address, on any free port. interface: of a link-local address.
+ * secret: as secret_add takes it; the id that is handed out is the one without. */
+int hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, const char *secret,
+    blinkUniqueId_t *id, struct blink_error *err);
 
 /* In two steps: an id and its port, which is taken, but where nobody listens; and a hub there, on a copy of the port.
  * The port may serve several, one after the other. */

@@ -10,6 +10,11 @@
 #define SECOND INT64_C(1000000000)
 enum { NEVER = 0 };			/* a time */
 
+/* ns that a hub stays at most once the job has failed, or the last of the ranks in its process has left: to tell those
+ * who come late, or still work, who is to blame. It ends at once when all ranks have come and gone. Its thread, its
+ * descriptors and its memory end with it. */
+#define HUB_STAYS INT64_C(10000000000)
+
 enum state { STRANGER, CHALLENGED, GUEST, MEMBER };
 
 struct connection {
@@ -19,7 +24,7 @@ struct connection {
 	int rank;				/* of a member */
 	unsigned char address[ADDRESS_BYTES];
 	bool waits;				/* to be writable */
-	struct connection *next;		/* of those that are closed and not yet freed */
+	struct connection *next, **back;	/* of those that are let in; of those closed: next alone */
 	struct nonces nonces;
 	size_t got;				/* of `said`, which a stranger says */
 	union {
@@ -48,7 +53,7 @@ struct hub {
 	struct witness *witness;
 	int n_come, n_left, n_connected;	/* members and guests; members; members and guests that are there */
 	int first_come;				/* the rank whose n and bytes others are held against */
-	struct connection *closed;
+	struct connection *inside, *closed;
 	struct crowd crowd;
 	int64_t crowded_until;			/* NEVER: not */
 
@@ -61,7 +66,7 @@ struct hub {
 
 	bool failed;
 	struct failure failure;
-	int64_t end;				/* of a failed job */
+	int64_t end;				/* of the thread, whoever is still connected; NEVER: not known yet */
 };
 
 /* ---- hub_say.c: nothing here closes a connection; one that fails is noticed when it is read ---- */
@@ -74,6 +79,9 @@ void hub_give_frame(struct hub *h, struct connection *c, enum frame_kind kind, c
 /* To all members, but not to rank `except`. */
 void hub_give_all(struct hub *h, struct packet *p, int except);
 void hub_give_frame_to_all(struct hub *h, enum frame_kind kind, const void *body, size_t bytes, int except);
+
+/* Nobody needs the hub for longer than HUB_STAYS from now. */
+void hub_end_soon(struct hub *h);
 
 /* The first failure is the one that members hear of. */
 void hub_fail_with(struct hub *h, const struct failure *f, int except);

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 
-#define LINGER (60 * SECOND)		/* ranks that come after a failure hear of it */
-
 bool
 hub_watch(struct hub *h, struct connection *c, int operation)
 {
@@ -66,6 +64,13 @@ hub_give_frame_to_all(struct hub *h, enum frame_kind kind, const void *body, siz
 }
 
 void
+hub_end_soon(struct hub *h)
+{
+	if (h->end == NEVER)
+		h->end = now_ns() + HUB_STAYS;
+}
+
+void
 hub_fail_with(struct hub *h, const struct failure *f, int except)
 {
 	if (h->failed)
@@ -74,7 +79,7 @@ hub_fail_with(struct hub *h, const struct failure *f, int except)
 	h->failure = *f;
 	h->failure.text[sizeof h->failure.text - 1] = 0;
 	make_printable(h->failure.text);
-	h->end = now_ns() + LINGER;
+	hub_end_soon(h);
 	packet_drop(h->all);
 	h->all = NULL;
 	hub_give_frame_to_all(h, FRAME_FAILED, &h->failure, sizeof h->failure, except);

@@ -3,6 +3,7 @@
 
 #include "bootstrap/enter.h"
 #include "bootstrap/hub.h"
+#include "bootstrap/secret.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,11 +37,14 @@ bootstrap_keep_port(const struct bootstrap *b, struct bootstrap_port **out, blin
 }
 
 int
-bootstrap_open_port(const struct bootstrap_port *port, const blinkUniqueId_t *id, struct blink_error *err)
+bootstrap_open_port(const struct bootstrap_port *port, const blinkUniqueId_t *id, const char *secret,
+    struct blink_error *err)
 {
 	struct id where;
 	memcpy(&where, id, sizeof where);
-	return hub_start_at(&port->socket, &where, err);
+	if (secret_add(&where, secret, err) == blinkSuccess)
+		hub_start_at(&port->socket, &where, err);
+	return err->code;
 }
 
 bool

@@ -11,9 +11,10 @@ struct bootstrap_port;
 int bootstrap_keep_port(const struct bootstrap *b, struct bootstrap_port **out, blinkUniqueId_t *id,
     struct blink_error *err);
 
-/* Start a hub there. id: that of the port, or one that bootstrap_id_of made of it. A port may have several hubs, one
- * after the other. */
-int bootstrap_open_port(const struct bootstrap_port *port, const blinkUniqueId_t *id, struct blink_error *err);
+/* Start a hub there. id: that of the port, or one that bootstrap_id_of made of it. secret: as for bootstrap_join.
+ * A port may have several hubs, one after the other. */
+int bootstrap_open_port(const struct bootstrap_port *port, const blinkUniqueId_t *id, const char *secret,
+    struct blink_error *err);
 
 /* False: a port of this host that nobody keeps any more: its process has ended, or has closed it. Of ports of other
  * hosts nothing is known: true. */

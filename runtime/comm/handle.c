@@ -14,7 +14,7 @@ blinkGetUniqueId(blinkUniqueId_t *id, blinkError_t *error)
 	if (!id)
 		set_error(&err, blinkInvalidArgument, "id: NULL");
 	else if (settings_read(&settings, &err) == blinkSuccess)
-		bootstrap_make_id(settings.interface, id, &err);
+		bootstrap_make_id(settings.interface, settings.secret, id, &err);
 	return err.code == blinkSuccess ? blinkSuccess : give_blink_error(error, &err);
 }
 

@@ -520,8 +520,8 @@ join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 		introduce(r, mine);
 	if (!hello || !all) {
 		set_error_memory(err);
-	} else if (bootstrap_join(id, self->n_ranks, self->rank, mine, sizeof *mine, hello, r->self.deadline, &events,
-	    &r->bootstrap, err) == blinkSuccess) {
+	} else if (bootstrap_join(id, self->settings.secret, self->n_ranks, self->rank, mine, sizeof *mine, hello,
+	    self->deadline, &events, &r->bootstrap, err) == blinkSuccess) {
 		if (connect_ranks(r, hello, all, &here) == blinkSuccess && tuning_open(r, &here) == blinkSuccess
 		    && see_gpus(r, &here) == blinkSuccess)
 			bootstrap_allgather(r->bootstrap, &done, sizeof done, all, r->self.deadline, err);

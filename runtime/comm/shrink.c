@@ -95,8 +95,8 @@ meet(struct rank_comm *r, const char *left, const blinkConfig_t *config, blinkCo
 		return err->code;
 	if (n > 1)
 		bootstrap_id_of(&id, left, (size_t)n);
-	if (first == me && (n > 1 ? bootstrap_open_port(r->port, &id, err)
-	    : bootstrap_make_id(r->self.settings.interface, &id, err)) != blinkSuccess)
+	if (first == me && (n > 1 ? bootstrap_open_port(r->port, &id, r->self.settings.secret, err)
+	    : bootstrap_make_id(r->self.settings.interface, r->self.settings.secret, &id, err)) != blinkSuccess)
 		return err->code;
 	if (rank_comm_open_child(r, out, size, &id, rank, config, err) != blinkSuccess)
 		return explain(r, first, size, err);

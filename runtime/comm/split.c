@@ -61,7 +61,7 @@ split(struct rank_comm *r, struct choice mine, const blinkConfig_t *config, blin
 		return err->code;
 	find_place(all, self->n_ranks, self->rank, &rank, &size, &first);
 	if (mine.color >= 0 && first == self->rank)
-		offer.code = bootstrap_make_id(r->self.settings.interface, &offer.id, err);
+		offer.code = bootstrap_make_id(r->self.settings.interface, r->self.settings.secret, &offer.id, err);
 	bootstrap_allgather(r->bootstrap, &offer, sizeof offer, offers, rank_comm_deadline(r), err);
 	*out = NULL;
 	if (err->code != blinkSuccess || mine.color < 0)

@@ -227,7 +227,9 @@ blinkResult_t blinkIndexDestroy(blinkIndex_t index);	/* NULL is allowed */
  * 0. */
 blinkResult_t blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config, blinkComm_t *comm,
     blinkError_t *error);
-blinkResult_t blinkCommDestroy(blinkComm_t comm);	/* NULL is allowed */
+/* NULL is allowed. What the communicator has of threads, descriptors and memory ends with it; but where other ranks
+ * have not left, or never came, the thread that made them meet ends with the last of them, or 10 s later. */
+blinkResult_t blinkCommDestroy(blinkComm_t comm);
 
 /* The error of the last failed call on the communicator; "" before any. Valid until this thread's next call: to be read
  * after the call that failed, not in the same list of arguments, whose order is not defined. */

@@ -29,6 +29,7 @@
 	X("BLINK_TCP_ZEROCOPY", zero_copy, AUTO, 0, "zero copy of long messages by TCP: auto, 0 or 1") \
 	X("BLINK_SOCKET_IFNAME", interface, TEXT, NULL, "interfaces to use, by prefix: eth, =eth0, ^docker") \
 	X("BLINK_HOST_ID", host_id, TEXT, NULL, "what tells servers apart, if not the boot id and network namespace") \
+	X("BLINK_SECRET_FILE", secret, TEXT, NULL, "a file with a secret that all ranks have beside the id") \
 	X("BLINK_MIAD", miad, TEXT, NULL, "a file that keeps the chunk sizes found by measuring (libblink(3))")
 
 struct settings {

@@ -4,7 +4,8 @@
  * candidate gets a floor, the least of all its chunk sizes (floor.c), which costs a thousandth of one. What was chosen
  * for the last size is simulated first, as neighbours often have the same; then candidates by ascending floors, until
  * the next floor is above the best time: those that are left cannot be better. A simulation ends once it has taken
- * longer than the best time. Of equal times the candidate that comes first is chosen. */
+ * longer than the best time. Of equal times the candidate that comes first is chosen. When time is over the best of
+ * those simulated is taken, at least one. */
 #include "choice/candidates.h"
 #include "simulate/floor.h"
 
@@ -69,6 +70,12 @@ consider(Ctx *ctx, Choices *choices, int i, ChoicePoint *out)
 	return OK;
 }
 
+static bool
+has_time(Ctx *ctx)
+{
+	return progress(ctx, "other algorithms") > 0;
+}
+
 static Status
 find_best(Ctx *ctx, Choices *choices, ChoicePoint *out)
 {
@@ -81,7 +88,7 @@ find_best(Ctx *ctx, Choices *choices, ChoicePoint *out)
 	out->time = INT64_MAX;
 	out->best = choices->n;
 	TRY(consider(ctx, choices, first, out));
-	for (int k = 0; k < choices->n && order[k].floor <= out->time; k++)
+	for (int k = 0; k < choices->n && order[k].floor <= out->time && has_time(ctx); k++)
 		if (order[k].candidate != first)
 			TRY(consider(ctx, choices, order[k].candidate, out));
 	return OK;

@@ -198,9 +198,7 @@ chain_trees(Ctx *ctx, const RingPacking *rings, Packing **out)
 {
 	Packing *pack;
 	bool possible = true;
-	TRY(NEW(ctx, pack, 1));
-	TRY(NEW(ctx, pack->tree, rings->n));
-	TRY(NEW(ctx, pack->weight, rings->n));
+	TRY(pack_new(ctx, rings->n, false, &pack));
 	for (int i = 0; i < rings->n; i++) {
 		TRY(chain_tree(ctx, rings->topo, &rings->ring[i], &pack->tree[i], &possible));
 		pack->weight[i] = rings->ring[i].width;

@@ -382,9 +382,7 @@ nccl_server_trees(Ctx *ctx, const Topology *topo, const NcclServers *servers, co
 	int *chain;
 	b.possible = true;
 	TRY(begin_routes(ctx, topo, &b.routes));
-	TRY(NEW(ctx, pack, 1));
-	TRY(NEW(ctx, pack->tree, 2 * heads));
-	TRY(NEW(ctx, pack->weight, 2 * heads));
+	TRY(pack_new(ctx, 2 * heads, false, &pack));
 	for (int h = 0; h < heads; h++) {
 		TRY(chain_of(ctx, servers, rings, h, heads, &chain));
 		b.turn = h;

@@ -4,6 +4,21 @@
 #include <math.h>
 #include <string.h>
 
+Status
+pack_room(Ctx *ctx, size_t n, bool demands, Packing *pack)
+{
+	TRY(NEW(ctx, pack->tree, n));
+	TRY(NEW(ctx, pack->weight, n));
+	return demands ? NEW(ctx, pack->demand, n) : OK;
+}
+
+Status
+pack_new(Ctx *ctx, size_t n, bool demands, Packing **out)
+{
+	TRY(NEW(ctx, *out, 1));
+	return pack_room(ctx, n, demands, *out);
+}
+
 /* Sums of weights. */
 static void
 add_loads(const Topology *topo, const Packing *pack, int64_t *load)
@@ -57,6 +72,15 @@ pack_rate(const Packing *pack, Collective coll, int n_ranks, Frac *out)
 		sum += pack->weight[t];
 	return frac_make((Wide)sum * collective_shares(coll, n_ranks), collective_demands(coll, n_ranks), &all)
 	    && frac_mul(pack->unit, all, out);
+}
+
+void
+pack_note_reached(const Packing *pack, Collective coll, int n_ranks, Bound *proof)
+{
+	Frac rate;
+	if (pack && pack_rate(pack, coll, n_ranks, &rate)
+	    && frac_double(rate) >= frac_double(proof->rate) * (1 - RATE_ROUNDING))
+		proof->reached = true;
 }
 
 int

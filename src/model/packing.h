@@ -2,6 +2,7 @@
 #ifndef BLINK_MODEL_PACKING_H
 #define BLINK_MODEL_PACKING_H
 
+#include "model/bound.h"
 #include "model/symmetry.h"
 #include "model/tree.h"
 
@@ -40,6 +41,11 @@ typedef struct {
 	bool too_large;		/* more trees could have a higher rate, but more edges than a schedule may have */
 } Packing;
 
+/* Room for n trees in the run arena: trees, weights and, with `demands`, a demand of each; all 0, and nothing else of
+ * *pack is changed. pack_new: of a packing that has no trees yet. */
+Status pack_room(Ctx *ctx, size_t n, bool demands, Packing *pack);
+Status pack_new(Ctx *ctx, size_t n, bool demands, Packing **out);
+
 /* No link carries more than its capacity. load: work space of n_links. */
 bool pack_fits(const Topology *topo, const Packing *pack, int64_t *load);
 
@@ -61,6 +67,9 @@ Frac pack_unit(double rate, int n_demands);
 /* Algorithm bandwidth, bytes/s: the rate of a demand times (M divided by its size); false where that needs more than
  * 64 bits. */
 bool pack_rate(const Packing *pack, Collective coll, int n_ranks, Frac *out);
+
+/* proof->reached, if these trees have that rate, of whatever kind they are. pack: may be NULL. */
+void pack_note_reached(const Packing *pack, Collective coll, int n_ranks, Bound *proof);
 
 /* Checks every invariant of Packing. Fails: INTERNAL. */
 Status pack_check(Ctx *ctx, const Topology *topo, const Packing *pack);

@@ -29,6 +29,13 @@ tree_edge(const Tree *tree, int i)
 	return i < tree->n_down ? &tree->down[i] : &tree->up[i - tree->n_down];
 }
 
+/* Likewise, in the order in which data moves: those of up come first. */
+static inline const Edge *
+tree_hop(const Tree *tree, int i)
+{
+	return i < tree->n_up ? &tree->up[i] : &tree->down[i - tree->n_up];
+}
+
 /* A tree of its edges: `there` in any order (allreduce: `back` has the opposite edges, in the same order), n_ranks - 1
  * of each.
  * root: of the collective; allreduce takes the centre. The longest branch comes first, since it ends last. */

@@ -3,7 +3,7 @@
 #define BLINK_PLAN_BASELINE_H
 
 #include "model/model.h"
-#include "plan/pack/rings.h"
+#include "plan/pack/rings/rings.h"
 
 /* A job, and the machine that has links which it does not use. */
 typedef struct {

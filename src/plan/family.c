@@ -1,7 +1,8 @@
 /* Planning with one family of trees: the linear program over it, and how far its optimum is from what other trees
  * reach. */
+#include "graph/graph.h"
 #include "plan/family.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/linear/linear.h"
 
 enum { MOST_RANKS = 32 };	/* one of each orbit: for more of them the program over all trees takes seconds */
 

@@ -16,7 +16,7 @@
  *
  * A link, which has one direction, belongs to one copy, so that capacities stay what they are; and copies have the id
  * of the switch, so that a link is known by its ends. */
-#include "plan/pack/pack.h"
+#include "plan/pack/linear/linear.h"
 #include "plan/plan.h"
 #include "topology/topology.h"
 
@@ -199,11 +199,10 @@ join_packings(Ctx *ctx, const Planning *in, struct plan *plan, Packing **out)
 	TRY(check_count(ctx, in->topo, plan, in->n_parts, &n_trees));
 	TRY(scale_weights(ctx, in->topo->name, plan, in->n_parts,
 	    collective_demands(in->ask->coll, in->topo->n_ranks)));
-	TRY(NEW(ctx, all, 1));
-	*all = (Packing){ .unit = FRAC_ONE, .n_parts = in->n_parts, .part = in->part };
-	TRY(NEW(ctx, all->tree, n_trees));
-	TRY(NEW(ctx, all->demand, n_trees));
-	TRY(NEW(ctx, all->weight, n_trees));
+	TRY(pack_new(ctx, n_trees, true, &all));
+	all->unit = FRAC_ONE;
+	all->n_parts = in->n_parts;
+	all->part = in->part;
 	TRY(NEW(ctx, all->part_of, n_trees));
 	TRY(join_trees(ctx, in->topo, plan, in->n_parts, in->ask->coll, all));
 	*out = all;

@@ -1,6 +1,11 @@
 /* Plans within limits on depth and number of trees. */
-#include "plan/pack/pack.h"
+#include "graph/graph.h"
 #include "plan/family.h"
+#include "plan/pack/alltoall/alltoall.h"
+#include "plan/pack/cluster/cluster.h"
+#include "plan/pack/few/few.h"
+#include "plan/pack/linear/linear.h"
+#include "plan/pack/templates/templates.h"
 #include "plan/plan.h"
 #include "topology/topology.h"
 
@@ -31,9 +36,7 @@ shallow_pool(Ctx *ctx, const Packing *pack, const Ask *ask, int *work, Packing *
 	*out = NULL;
 	if (!pack || collective_has_blocks(ask->coll))
 		return OK;
-	TRY(NEW(ctx, pool, 1));
-	TRY(NEW(ctx, pool->tree, pack->n_trees));
-	TRY(NEW(ctx, pool->weight, pack->n_trees));
+	TRY(pack_new(ctx, pack->n_trees, false, &pool));
 	pool->unit = FRAC_ONE;
 	for (int t = 0; t < pack->n_trees; t++) {
 		if (ask->max_depth && tree_depth(&pack->tree[t], work) > ask->max_depth)

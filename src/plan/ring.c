@@ -16,7 +16,7 @@
  *          3 <-- 2 */
 #include "graph/hamiltonian.h"
 #include "plan/family.h"
-#include "plan/pack/rings.h"
+#include "plan/pack/rings/rings.h"
 
 enum { RING_EDGES = 1 << 20 };	/* of all trees: an allreduce with more has fewer roots */
 
@@ -60,11 +60,7 @@ ring_trees(Ctx *ctx, const Topology *topo, const Ask *ask, const Cycle *ring, in
 	int n = topo->n_ranks, demands = collective_demands(ask->coll, n);
 	Packing *pack;
 	int64_t *load;
-	TRY(NEW(ctx, pack, 1));
-	TRY(NEW(ctx, pack->tree, n_rings * demands * roots));
-	TRY(NEW(ctx, pack->weight, n_rings * demands * roots));
-	if (demands > 1)
-		TRY(NEW(ctx, pack->demand, n_rings * demands));
+	TRY(pack_new(ctx, n_rings * demands * roots, demands > 1, &pack));
 	for (int d = 0; d < demands; d++) {
 		Demand demand = collective_demand(ask->coll, n, ask->root, d);
 		for (int i = 0; i < n_rings * roots; i++, pack->n_trees++) {

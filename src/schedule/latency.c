@@ -18,7 +18,7 @@ tree_latency(const Topology *topo, const Tree *tree, int64_t *at)
 	for (int r = 0; r < topo->n_ranks; r++)
 		at[r] = 0;
 	for (int e = 0; e < tree->n_up + tree->n_down; e++) {
-		const Edge *edge = e < tree->n_up ? &tree->up[e] : &tree->down[e - tree->n_up];
+		const Edge *edge = tree_hop(tree, e);
 		int64_t then = at[edge->src] + edge_latency(topo, edge);
 		at[edge->dst] = e >= tree->n_up || then > at[edge->dst] ? then : at[edge->dst];
 		latest = then > latest ? then : latest;

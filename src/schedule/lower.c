@@ -169,7 +169,7 @@ lower_segment(struct lowering *l)
 
 	for (int i = 0; i < tree->n_up + tree->n_down; i++) {
 		bool up = i < tree->n_up;
-		const Edge *e = up ? &tree->up[i] : &tree->down[i - tree->n_up];
+		const Edge *e = tree_hop(tree, i);
 		if (reduces && up)
 			up_reduce(l, e);
 		else if (reduces || (l->maker[e->src] != NONE && l->maker[e->dst] == NONE))

@@ -63,7 +63,7 @@ project_segment(struct projection *p, int s)
 	project_clear(p);
 	for (int i = 0; i < tree->n_up + tree->n_down; i++) {
 		bool up = i < tree->n_up;
-		const Edge *e = up ? &tree->up[i] : &tree->down[i - tree->n_up];
+		const Edge *e = tree_hop(tree, i);
 		take_part(p, e->src, s, holder);
 		take_part(p, e->dst, s, holder);
 		if (p->reduces)

@@ -91,7 +91,7 @@ list_ends(struct images *m, const Tree *tree, const bool *carried, struct follow
 	int n = m->orbits.n, n_edges = tree->n_up + tree->n_down, *next;
 	TRY(TEMP(m->p->ctx, next, n));
 	for (int i = 0; i < n_edges; i++) {
-		const Edge *e = i < tree->n_up ? &tree->up[i] : &tree->down[i - tree->n_up];
+		const Edge *e = tree_hop(tree, i);
 		out->first[e->src + 1] += carried[i];
 		out->first[e->dst + 1] += carried[i];
 	}
@@ -100,7 +100,7 @@ list_ends(struct images *m, const Tree *tree, const bool *carried, struct follow
 	memcpy(next, out->first, (size_t)n * sizeof *next);
 	for (int i = 0; i < n_edges; i++) {
 		bool up = i < tree->n_up && m->p->reduces;
-		const Edge *e = i < tree->n_up ? &tree->up[i] : &tree->down[i - tree->n_up];
+		const Edge *e = tree_hop(tree, i);
 		if (!carried[i])
 			continue;
 		out->end[next[e->src]++] = (struct end){ e->dst, up ? UP : DOWN, true };
@@ -146,7 +146,7 @@ follow(struct images *m, const Segment *seg, struct followed *out)
 		p->hops[r] = 0;
 	}
 	for (int i = 0; i < n_edges; i++) {
-		const Edge *e = i < tree->n_up ? &tree->up[i] : &tree->down[i - tree->n_up];
+		const Edge *e = tree_hop(tree, i);
 		carried[i] = carries(p, e);
 		if (carried[i])
 			publish_in(out, e->src, i < tree->n_up && p->reduces ? UP : DOWN);

@@ -127,7 +127,7 @@ follow(struct paths *m, int t)
 	p->has[holder] = true;
 	p->hops[holder] = 0;
 	for (int i = 0; i < tree->n_up + tree->n_down; i++) {
-		const Edge *e = i < tree->n_up ? &tree->up[i] : &tree->down[i - tree->n_up];
+		const Edge *e = tree_hop(tree, i);
 		p->segments[e->src] += p->last[e->src] != t + 1;
 		p->last[e->src] = t + 1;
 		p->segments[e->dst] += p->last[e->dst] != t + 1;

@@ -24,7 +24,7 @@
  * Where more than half of the hops differ, all of them are simulated. */
 #include "simulate/run.h"
 
-enum { ROUNDS_MOST = 64 };
+enum { ROUNDS_MOST = 64, ROUND_NS = 100 };	/* of a hop, about */
 
 struct sums {
 	uint64_t in, out;	/* of a value: its hops */
@@ -209,6 +209,8 @@ refine(struct colouring *c)
 	struct partition *hops = &c->out->of[KIND_HOP];
 	first_colours(c);
 	for (int round = 0, before = 0; round < ROUNDS_MOST; round++) {
+		if (c->ask->timed && out_of_time(c->ctx, ROUND_NS * (int64_t)hops->n))
+			return false;		/* the simulation fails */
 		colour_links(c);
 		sweep_down(c);
 		sweep_up(c);

@@ -8,7 +8,7 @@
 #include "simulate/queue.h"
 #include "simulate/run.h"
 
-enum { SOURCES_MOST = 256 };
+enum { SOURCES_MOST = 256, LINK_NS = 50 };
 
 /* Latency from a rank to the farthest rank, or to `only`; -1: every rank. */
 static int64_t
@@ -42,6 +42,7 @@ latency_of(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t *out)
 	const Schedule *sched = plan->sched;
 	int n = sched->topo->n_ranks, root = sched->root;
 	bool into = sched->coll == REDUCE || sched->coll == GATHER, rooted = root >= 0 && !into;
+	int64_t work = LINK_NS * ((int64_t)sched->topo->n_vertices + sched->topo->n_links);
 	Clocks clocks;
 	bool *done;
 	TRY(TEMP(ctx, done, sched->topo->n_vertices));
@@ -49,6 +50,10 @@ latency_of(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t *out)
 	*out = 0;
 	for (int i = 0; i < n && i < SOURCES_MOST; i++) {
 		int from = rooted ? root : i;
+		if (ask->timed && out_of_time(ctx, work))
+			return fail_asked(ctx, LIMIT, "budget", "%s: a message of %lld bytes: paths from %d of the "
+			    "ranks that have data are searched: want more time", sched->topo->name,
+			    (long long)ask->m, i);
 		int64_t one = farthest(plan, ask, from, into ? root : -1, &clocks, done);
 		*out = one > *out ? one : *out;
 		if (rooted)

@@ -41,6 +41,9 @@
 /* Times of ends are found again when a level rises by more than one part in 2^SLACK_BITS. */
 enum { SLACK_BITS = 4 };
 
+/* About, for run_spend: of a link, of a flow or step that is looked at. */
+enum { LINK_NS = 50, LOOK_NS = 10 };
+
 int64_t
 sim_link_rate(const SimParameters *p, const Link *link)
 {
@@ -404,7 +407,7 @@ queue_step(struct run *run, struct flow_run *flow, int slot)
 	int *from = &flow->head;
 	if (flow->head != NO_SLOT && step[flow->tail].end <= step[slot].end)
 		from = &step[flow->tail].next;
-	while (*from != NO_SLOT && step[*from].end <= step[slot].end)
+	for (; *from != NO_SLOT && step[*from].end <= step[slot].end; run->work += LOOK_NS)
 		from = &step[*from].next;
 	step[slot].next = *from;
 	*from = slot;
@@ -655,6 +658,7 @@ find_level(struct run *run, int l)
 		Wide level, before = link->level;
 		int n_bound = link->n_bound;
 		bool known = fill_from_sums(link, &level);
+		run->work += LOOK_NS * (int64_t)(known ? n_bound : link->n);
 		if (!known)
 			level = fill_from_flows(run, l);
 		if (level == before)
@@ -702,7 +706,7 @@ set_time(struct run *run, int l)
 	clocks_set(&run->clocks, l, time_of_end(run, link, link->fastest));
 }
 
-static void
+static Status
 find_levels(struct run *run)
 {
 	for (; run->changed.n > 0; run->changed.n--) {
@@ -710,14 +714,17 @@ find_levels(struct run *run)
 		run->link[l].changed = false;
 		make_due(run, l);
 	}
-	while (run->n_due > 0)
+	while (run->n_due > 0) {
 		find_level(run, take_lowest(run));
+		TRY(run_spend(run, LINK_NS));
+	}
+	return OK;
 }
 
 Status
 links_share(struct run *run)
 {
-	find_levels(run);
+	TRY(find_levels(run));
 	for (; run->n_stale_flows > 0; run->n_stale_flows--)
 		set_clock(run, run->stale_flow[run->n_stale_flows - 1]);
 	for (; run->stale.n > 0; run->stale.n--)

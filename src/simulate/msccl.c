@@ -60,7 +60,10 @@ struct block {
 	bool woken;
 };
 
-enum { NO_WAITER = -1 };
+enum { NO_WAITER = -1, STEP_NS = 50 };
+
+/* Steps that neither send nor receive take less time to simulate than messages. */
+enum { PARTS_OF_MESSAGE = 16 };
 
 struct program {
 	struct net net;			/* bytes: of the message that each threadblock sends, on links */
@@ -286,6 +289,8 @@ end_message(struct program *p, int t)
 	const MscclOpKind *op = &msccl_ops[step->op];
 	const MscclPlace *place = &p->of->place[t];
 	b->state = BLOCK_WAITING;
+	p->run.n_begun++;
+	TRY(run_spend(&p->run, STEP_NS));
 	b->last = op->sends ? b->current : b->cause;
 	if (op->receives) {
 		struct block *from = &p->block[place->in];
@@ -369,6 +374,7 @@ happen(struct program *p)
 			p->block[t].woken = false;
 			TRY(go_on(p, t));
 		} else if (!run_next_time(&p->run, &time) || time > p->run.now) {
+			TRY(run_spend(&p->run, 0));
 			return links_share(&p->run);
 		} else if (events_time(&p->run.events) == time) {
 			TRY(take_event(p));
@@ -403,8 +409,9 @@ static Status
 cut(struct program *p)
 {
 	const Msccl *algo = p->of->algo;
-	int64_t n = chunks_of(algo), messages = 0, longest = 0;
+	int64_t n = chunks_of(algo), messages = 0, parts = 0, longest = 0;
 	int64_t most = p->asked->steps ? LIMIT_SIM_KEPT : LIMIT_SIM_STEPS;
+	Wide to_send, to_do;
 	p->chunk = (p->asked->m - 1) / n + 1;
 	p->slice = p->chunk < p->asked->chunk ? p->chunk : p->asked->chunk;
 	p->n_slices = (p->chunk - 1) / p->slice + 1;
@@ -414,16 +421,25 @@ cut(struct program *p)
 		const MscclBlock *b = p->of->place[t].block;
 		for (int i = 0; i < b->n_steps; i++) {
 			int chunks = b->step[i].count < p->together ? b->step[i].count : p->together;
+			parts += parts_of(p, &b->step[i]);
 			if (!msccl_ops[b->step[i].op].sends)
 				continue;
 			messages += parts_of(p, &b->step[i]);
 			longest = chunks * p->slice > longest ? chunks * p->slice : longest;
 		}
 	}
-	if (messages && p->n_slices > most / messages)
-		return fail(p->run.ctx, LIMIT, "%s: a message of %lld bytes in slices of %lld: more than %lld "
-		    "steps%s: want larger ones", algo->name, (long long)p->asked->m, (long long)p->slice,
-		    (long long)most, p->asked->steps ? " to keep" : "");
+	to_send = (Wide)messages * p->n_slices;
+	to_do = (Wide)parts * p->n_slices;
+	if (to_send > most)
+		return fail(p->run.ctx, LIMIT, "%s: a message of %lld bytes in slices of %lld: %s%lld messages to %s: "
+		    "want at most %lld, by larger slices", algo->name, (long long)p->asked->m, (long long)p->slice,
+		    more_than(to_send), at_most(to_send), p->asked->steps ? "keep" : "simulate", (long long)most);
+	if (to_do > LIMIT_SIM_STEPS * PARTS_OF_MESSAGE)
+		return fail(p->run.ctx, LIMIT, "%s: a message of %lld bytes in slices of %lld: %s%lld steps of "
+		    "threadblocks: want at most %lld, by larger slices", algo->name, (long long)p->asked->m,
+		    (long long)p->slice, more_than(to_do), at_most(to_do),
+		    (long long)LIMIT_SIM_STEPS * PARTS_OF_MESSAGE);
+	p->run.n_steps = parts * p->n_slices;
 	p->run.out->n_steps = messages * p->n_slices;
 	p->run.out->chunk = longest;
 	p->run.out->n_chunks = p->n_slices;

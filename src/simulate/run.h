@@ -226,6 +226,8 @@ struct run {
 	int64_t most;			/* ps: beyond that, nothing need be known */
 	bool late;			/* it will be beyond */
 	int64_t n_begun;		/* steps */
+	int64_t n_steps;		/* to simulate: of a folded net one for each class */
+	int64_t work;			/* since the last run_spend, in ns, about */
 	int64_t *chunks;		/* of each segment: their number */
 	struct hop_run *hop;
 	struct value_run *value;
@@ -259,6 +261,22 @@ run_next_time(const struct run *run, int64_t *out)
 	*out = clock < event ? clock : event;
 	return *out < INT64_MAX;
 }
+
+/* A number of steps for a message: more_than(n), at_most(n). */
+static inline const char *
+more_than(Wide n)
+{
+	return n > INT64_MAX ? "more than " : "";
+}
+
+static inline long long
+at_most(Wide n)
+{
+	return n > INT64_MAX ? (long long)INT64_MAX : (long long)n;
+}
+
+/* spend.c: about that number of ns were spent. Fails: LIMIT the time of ask->timed is over. */
+Status run_spend(struct run *run, int64_t work);
 
 /* links.c */
 Status links_new(struct run *run);

@@ -55,6 +55,8 @@
  * grow with their number. */
 #include "simulate/run.h"
 
+enum { EVENT_NS = 300 };
+
 /* ---- steps ---- */
 
 /* id: as of run->events. */
@@ -321,6 +323,7 @@ simulate(struct run *run)
 				TRY(take_event(run));
 			else
 				TRY(next_state(run, links_leave(run)));
+			TRY(run_spend(run, EVENT_NS));
 		} while (run_next_time(run, &time) && time == run->now);
 		TRY(grant(run));
 		TRY(links_share(run));
@@ -331,33 +334,32 @@ simulate(struct run *run)
 
 /* ---- what is simulated ---- */
 
-/* How many steps are simulated as one, rounded down. */
-static int64_t
-folds(const struct net *net)
-{
-	return net->n_hops ? net->plan->n_hops / net->n_hops : 1;
-}
-
 static Status
 cut(struct run *run)
 {
 	const struct net *net = run->net;
 	const Schedule *sched = net->plan->sched;
-	int64_t steps = 0, longest = 0, most = run->ask->steps ? LIMIT_SIM_KEPT : LIMIT_SIM_STEPS;
+	int64_t longest = 0, most = run->ask->steps ? LIMIT_SIM_KEPT : LIMIT_SIM_STEPS;
+	Wide steps = 0, to_simulate = 0;
 	TRY(TEMP(run->ctx, run->chunks, sched->n_segments));
 	for (int s = 0; s < sched->n_segments; s++) {
 		const Tree *tree = &sched->segment[s].tree;
 		int64_t chunks = (net->bytes[s] + run->ask->chunk - 1) / run->ask->chunk;
 		run->chunks[s] = chunks;
 		longest = net->bytes[s] > longest ? net->bytes[s] : longest;
-		if (chunks > most || (steps += chunks * (tree->n_up + tree->n_down)) / folds(net) > most)
-			return fail(run->ctx, LIMIT, "%s: a message of %lld bytes in chunks of %lld: more than %lld "
-			    "steps%s: want larger chunks", sched->topo->name, (long long)run->ask->m,
-			    (long long)run->ask->chunk, (long long)most, run->ask->steps ? " to keep" : "");
+		steps += (Wide)chunks * (tree->n_up + tree->n_down);
 	}
+	for (int h = 0; h < net->n_hops; h++)
+		to_simulate += run->chunks[net->hop[h].segment];
+	if (to_simulate > most)
+		return fail(run->ctx, LIMIT, "%s: a message of %lld bytes in chunks of %lld: %s%lld steps to %s: "
+		    "want at most %lld, by larger chunks", sched->topo->name, (long long)run->ask->m,
+		    (long long)run->ask->chunk, more_than(to_simulate), at_most(to_simulate),
+		    run->ask->steps ? "keep" : "simulate", (long long)most);
+	run->n_steps = (int64_t)to_simulate;
 	run->out->n_chunks = longest ? (longest - 1) / run->ask->chunk + 1 : 0;
 	run->out->chunk = longest < run->ask->chunk ? longest : run->ask->chunk;
-	run->out->n_steps = steps;
+	run->out->n_steps = (int64_t)steps;
 	return OK;
 }
 

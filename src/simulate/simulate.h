@@ -155,6 +155,7 @@ typedef struct {
 	int64_t m;		/* bytes of the message, as blink-schedule(5) counts them, 1 to 2^60 */
 	int64_t chunk;		/* bytes, at least 1 */
 	bool steps;		/* keep all steps, for the critical path and traces */
+	bool timed;		/* fail with LIMIT, asked "budget", when ctx has no time left */
 } SimAsk;
 
 /* A chunk on an edge. */
@@ -177,8 +178,8 @@ typedef struct {
 	int last;		/* the step that ends last; -1: none, or steps are not kept */
 } SimResult;
 
-/* Fails: LIMIT more than LIMIT_SIM_STEPS, or LIMIT_SIM_KEPT that are kept, or SIM_TIME_MOST, or 2^63 bytes on a link;
- * NO_MEMORY.
+/* Fails: LIMIT more than LIMIT_SIM_STEPS, or LIMIT_SIM_KEPT that are kept, or SIM_TIME_MOST, or 2^63 bytes on a link,
+ * or no time left (ask->timed); NO_MEMORY.
  * Cost: about a us for a step. */
 Status sim_run(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out);
 
@@ -213,7 +214,8 @@ int64_t sim_add_rate(const SimParameters *p, const Topology *topo, const SimHop 
 
 /* Time that no algorithm goes below on these links, ps: what the bound allows for the bytes, and the latency of the
  * links between the ranks that have data and those that need it; with the call and one step of this executor.
- * Cost: a search of cheapest paths from each rank, at most 256. Memory: scratch. */
+ * Cost: a search of cheapest paths from each rank, at most 256. Fails: LIMIT no time left (ask->timed). Memory:
+ * scratch. */
 Status sim_least_time(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t *out);
 
 /* Rates as nccl-tests has them, bytes/s. FRAC_ZERO: time is 0. */

@@ -213,7 +213,6 @@ static Status
 parse_options(Ctx *ctx, const Options *opt, const char *format, Ask *ask, Sizes *sizes, ChoiceRequest *choice)
 {
 	Collective coll;
-	int64_t budget;
 	bool json;
 	TRY(request_summary(ctx, opt, &json));
 	TRY(request_collective(ctx, opt, &coll));
@@ -221,11 +220,7 @@ parse_options(Ctx *ctx, const Options *opt, const char *format, Ask *ask, Sizes 
 	ask->compact = strcmp(format, SCHEDULE_COMPACT) == 0;
 	TRY(request_sizes(ctx, opt->value[OPT_SIZE], sizes));
 	TRY(request_choice(ctx, opt, ask, format, sizes, choice));
-	if (opt->value[OPT_BUDGET]) {
-		TRY(request_budget(ctx, opt->value[OPT_BUDGET], &budget));
-		progress_limit(budget);
-	}
-	return OK;
+	return request_time(ctx, opt->value[OPT_BUDGET]);
 }
 
 /* On a terminal the schedule, hundreds of lines, would push the summary out of sight: it is printed there only where an
@@ -253,7 +248,6 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	Topology *machine;
 	char *summary = NULL;
 	TRY(parse_options(ctx, opt, format, &req.ask, &req.sizes, &req.choice));
-	ctx->step = progress_step;
 	TRY(read_topology(ctx, opt, label, in, &machine));
 	TRY(select_gpus(ctx, opt, label, machine, &req.gpu, &req.n));
 	if (opt->value[OPT_WITHOUT])

@@ -1,4 +1,3 @@
-#include "base/file.h"
 #include "compile.h"
 #include "format/file_kind.h"
 #include "format/format.h"
@@ -23,9 +22,7 @@ convert_form(Ctx *ctx, const Options *opt, const char *format, const char *label
 	else if (!compact && sched->symmetry)
 		TRY(sched_expand(ctx, label, sched, &sched));
 	sched_write_json(sched, &out);
-	Status status = out.failed ? fail_memory(ctx) : file_write(ctx, output_path(opt), &out);
-	text_free(&out);
-	return status;
+	return output_text(ctx, opt, OK, &out);
 }
 
 /* A schedule of any origin: it is verified first. */
@@ -68,10 +65,7 @@ convert_index(Ctx *ctx, const Options *opt, const char *label, const Text *in)
 	Text out = { 0 };
 	TRY(index_read(ctx, label, in->data ? in->data : "", in->size, &index));
 	Status status = lookup_write(ctx, index, in->data, in->size, &out);
-	if (status == OK)
-		status = file_write(ctx, output_path(opt), &out);
-	text_free(&out);
-	return status;
+	return output_text(ctx, opt, status, &out);
 }
 
 Status

@@ -129,7 +129,5 @@ verb_list(Ctx *ctx, const Options *opt)
 		put_json(&out, row, n);
 	else
 		put_table(&out, row, n);
-	Status status = file_write(ctx, output_path(opt), &out);
-	text_free(&out);
-	return status;
+	return output_text(ctx, opt, OK, &out);
 }

@@ -79,7 +79,7 @@
 	    "both latency and rate, with their times; write no schedule") \
 	X(OPT_NO_MINIMISE, "no-minimise", 0, NULL, COMPILE | BATCH, \
 	    "keep all trees of the planner; do not look for fewer") \
-	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE, \
+	X(OPT_BUDGET, "budget", 0, "TIME", COMPILE | SIMULATE, \
 	    "write the best schedule found within TIME, as 10s or 500ms, default: 60m; if that cuts the plan " \
 	    "short, its bytes depend on the machine") \
 	X(OPT_FROM, "from", 0, "KIND", READS_TOPOLOGY, NULL) \
@@ -177,6 +177,8 @@ enum {
 	    "1K-1G, each twice the one before; default: 1K to 1G, each four times the one before") \
 	X(OPT_CHUNK, SIMULATE, "simulate", "SIZE", "bytes of a chunk, as 64K; auto (default): the power of two that " \
 	    "takes least time; of an algorithm of MSCCL: bytes of a message, by default as its protocol has them") \
+	X(OPT_BUDGET, SIMULATE, "simulate", "TIME", "end with exit status 4 and the number of steps when that takes " \
+	    "longer than TIME, as 10s or 500ms, default: 60m; the result does not depend on it") \
 	X(OPT_SIZE, HIERARCHY, "hierarchy", "SIZE", "bytes of the message, as 65536, 64K or 1G (default 128M)") \
 	X(OPT_TOPOLOGY, SIMULATE, "simulate", "FILE", "the schedule must be for this machine; of an algorithm of " \
 	    "MSCCL: the machine whose links it takes") \

@@ -1,4 +1,3 @@
-#include "base/file.h"
 #include "base/printable.h"
 #include "format/format.h"
 #include "format/nvml/gpus.h"
@@ -81,11 +80,8 @@ verb_probe(Ctx *ctx, const Options *opt)
 	if (opt->n_files)
 		return fail(ctx, USAGE, "%.80s: want no file: blinkc probe looks at this machine", opt->file[0]);
 	Status status = probe(ctx, opt, &hwloc, &topo);
-	if (status == OK) {
+	if (status == OK)
 		topology_format(format)->write(topo, &out);
-		status = file_write(ctx, output_path(opt), &out);
-	}
 	text_free(&hwloc);
-	text_free(&out);
-	return status;
+	return output_text(ctx, opt, status, &out);
 }

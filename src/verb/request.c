@@ -6,6 +6,7 @@
 #include "plan/plan.h"
 #include "verb/cluster_paths.h"
 #include "verb/formats.h"
+#include "verb/progress.h"
 #include "verb/shipped.h"
 
 #include <limits.h>
@@ -53,6 +54,29 @@ request_budget(Ctx *ctx, const char *text, int64_t *ms)
 		    && *ms < INT_MAX)
 			return OK;
 	return fail(ctx, USAGE, "--budget: %.40s: want a time, as 10s, 500ms or 2m", text);
+}
+
+Status
+request_time(Ctx *ctx, const char *text)
+{
+	int64_t budget;
+	if (text) {
+		TRY(request_budget(ctx, text, &budget));
+		progress_limit(budget);
+	}
+	ctx->step = progress_step;
+	return OK;
+}
+
+Status
+request_in_time(Ctx *ctx, const Options *opt, Status status)
+{
+	Error error = ctx->error;
+	if (status == OK || !error.asked || strcmp(error.asked, "budget") != 0)
+		return status;
+	ctx->error.status = OK;
+	return fail(ctx, status, "--budget: %.40s: %s", opt->value[OPT_BUDGET] ? opt->value[OPT_BUDGET] : "60m",
+	    error.text);
 }
 
 /* Digits and, for powers of 1024, K, M or G, as blink-perf takes them, at text[0 .. n - 1]. */

@@ -30,6 +30,12 @@ Status request_sizes(Ctx *ctx, const char *text, Sizes *out);
 Status request_summary(Ctx *ctx, const Options *opt, bool *json);
 Status request_budget(Ctx *ctx, const char *text, int64_t *ms);
 
+/* --budget, NULL: an hour, for work from now on. Fails: USAGE. */
+Status request_time(Ctx *ctx, const char *text);
+
+/* The same status; where the work failed as its time was over, the error names --budget and its value. */
+Status request_in_time(Ctx *ctx, const Options *opt, Status status);
+
 /* A whole number from 1 to `most`, of the option of this name; text NULL: *out stays. */
 Status request_count(Ctx *ctx, const char *name, const char *text, int most, int *out);
 

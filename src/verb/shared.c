@@ -99,6 +99,16 @@ output_path(const Options *opt)
 	return opt->value[OPT_OUTPUT] ? opt->value[OPT_OUTPUT] : "-";
 }
 
+Status
+output_text(Ctx *ctx, const Options *opt, Status status, Text *out)
+{
+	progress_hide();
+	if (status == OK)
+		status = out->failed ? fail_memory(ctx) : file_write(ctx, output_path(opt), out);
+	text_free(out);
+	return status;
+}
+
 /* A file PREFIX.RANK.SUFFIX for each rank. */
 static Status
 output_ranks(Ctx *ctx, const ScheduleFormat *row, const char *prefix, const Schedule *sched, FormatInput *in)
@@ -134,11 +144,7 @@ output_schedule(Ctx *ctx, const Options *opt, const char *format, const Schedule
 		return output_ranks(ctx, row, path, sched, &in);
 	if (!row->write)
 		return file_write(ctx, path, json);
-	Status status = row->write(ctx, sched, &in, &out);
-	if (status == OK)
-		status = file_write(ctx, path, &out);
-	text_free(&out);
-	return status;
+	return output_text(ctx, opt, row->write(ctx, sched, &in, &out), &out);
 }
 
 Status

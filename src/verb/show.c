@@ -456,8 +456,5 @@ verb_show(Ctx *ctx, const Options *opt)
 		    ? "none with --synthetic" : "a schedule or a topology, or a directory of schedules");
 	Status status = opt->n_files == 1 && file_is_directory(opt->file[0])
 	    ? show_directory(ctx, format, opt, &ask, &out) : show_input(ctx, format, opt, &ask, &out);
-	if (status == OK)
-		status = file_write(ctx, output_path(opt), &out);
-	text_free(&out);
-	return status;
+	return output_text(ctx, opt, status, &out);
 }

@@ -201,6 +201,10 @@ Status check_batch_directory(Ctx *ctx, const char *path);
 /* -o, or standard output. */
 const char *output_path(const Options *opt);
 
+/* The end of a verb: progress is hidden, and `out` is written to -o, unless `status` is an error, and freed. Returns
+ * that error. Fails: NO_MEMORY the text has failed; as file_write does. */
+Status output_text(Ctx *ctx, const Options *opt, Status status, Text *out);
+
 /* A schedule, whose file is `json`, in a format (format.h), to -o. */
 Status output_schedule(Ctx *ctx, const Options *opt, const char *format, const Schedule *sched, const Text *json);
 

@@ -37,7 +37,7 @@ SIZES = {
     "empties": (200000, 4000000, False), "nested": (60000, 1000000, False), "keys": (100000, 1000000, False),
     "escapes": (40000, 400000, False), "options": (100000, 400000, False), "options_of_two": (20000, 100000, False),
     "vertex_ids": (20000, 60000, False), "empty_trees": (20000, 65536, False), "same_tree": (10000, 65536, False),
-    "served_twice": (2048, 4096, False), "unserved": (2048, 4096, False), "machine_gpus": (4096, 4096, False),
+    "unequal_trees": (20000, 100000, False), "served_twice": (2048, 4096, False), "unserved": (2048, 4096, False), "machine_gpus": (4096, 4096, False),
     "machine_links": (20000, 500000, False), "machine_unknown": (20000, 500000, False),
     "machine_nodes": (4096, 4096, False), "xml_quote_in_comment": (100000, 1000000, False),
     "xml_tag_in_comment": (100000, 1000000, False), "xml_quote_in_instruction": (100000, 1000000, False),

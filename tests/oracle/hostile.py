@@ -223,6 +223,16 @@ def unserved(n):
     return made
 
 
+def unequal_trees(n):
+    """A broadcast by n trees over one link, each of another length."""
+    length = [i * 7919 % n + 1 for i in range(n)]       # n is no multiple of the prime: all of 1 to n
+    begin = [0]
+    for one in length:
+        begin.append(begin[-1] + one)
+    trees = [tree(fraction(begin[i], begin[n]), fraction(length[i], begin[n]), 0, down=[[0, 1, [0]]]) for i in range(n)]
+    return schedule(2, [link(0, 1)], "broadcast", 0, {"kind": "cut", "side": [0]}, trees)
+
+
 # ---- topologies ----
 
 def machine(n, links, **more):
@@ -378,7 +388,7 @@ def index_ids(n):
 SCHEDULES = [lengths_untiled, lengths_ring_untiled, lengths_star, lengths_gather, prices_star, prices_pairs, prices_pairs_of_many,
              prices_pairs_ring, prices_nested, switches, switch_chain, many_parts, node_names, long_node_names, gpu_names,
              scalars, many_strings, empties, nested, keys, escapes, options, options_of_two, vertex_ids, empty_trees, same_tree,
-             served_twice, unserved]
+             served_twice, unserved, unequal_trees]
 TOPOLOGIES = [machine_gpus, machine_links, machine_unknown, machine_nodes, xml_quote_in_comment, xml_tag_in_comment,
               xml_quote_in_instruction, xml_quote_in_cdata, xml_after_error, xml_in_declaration, xml_namespaces,
               xml_elements, xml_gpus, xml_mixed, xml_element_names, xml_comments, xml_text, xml_references,

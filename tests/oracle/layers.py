@@ -1,6 +1,7 @@
 """The directions between the folders of src/ and runtime/ (their LAYERS), held against every #include, and circles among files.
 
 usage: layers.py TOP [BUILD]    prints a line `ok NAME` or `not ok NAME: why` for each folder, and for circles.
+A room, a folder three levels deep, is entered by the header that has its name, where it has one.
 A file and its header are one unit; the header of a folder is one by itself. With BUILD, calls between object files are held against LAYERS too, and must form no circle.
 """
 import os
@@ -16,17 +17,18 @@ def read_layers(top):
     """By path, as src/base or runtime/comm: the paths of those that it may refer to."""
     layers = {}
     for tree in ("src", "runtime"):
-        def path(name):
-            return name if "/" in name and name.startswith("src/") else tree + "/" + name
+        def paths(name):
+            path = name if name.startswith("src/") else tree + "/" + name
+            return [path] if path in layers else [layer for layer in layers if layer.startswith(path + "/")]
 
         for line in open(os.path.join(top, tree, "LAYERS")):
             name, colon, others = line.partition(":")
             if not colon or line.startswith("#"):
                 continue
-            wrong = [o for o in others.split() if path(o) not in layers]
-            if wrong or path(name) in layers:
+            wrong = [o for o in others.split() if not paths(o)]
+            if wrong or tree + "/" + name in layers:
                 sys.exit("%s/LAYERS: %s: %s stands below it, or nowhere, or it is there twice" % (tree, name, " ".join(wrong)))
-            layers[path(name)] = [path(o) for o in others.split()]
+            layers[tree + "/" + name] = [layer for o in others.split() for layer in paths(o)]
     return layers
 
 
@@ -42,6 +44,13 @@ def sources(top):
             for name in sorted(names):
                 if name.endswith((".c", ".h")):
                     yield os.path.relpath(os.path.join(where, name), top)
+
+
+def private(path, layers, have):
+    """Whether a header is for the files of its room alone: it is not the one with the room's name, where there is one."""
+    room = layer_of(path, layers)
+    front = "%s/%s.h" % (room, os.path.basename(room))
+    return room.count("/") == 3 and front in have and path != front
 
 
 def includes(top):
@@ -141,6 +150,7 @@ def say(name, faults):
 def main(argv):
     top, build = argv[1], argv[2] if len(argv) > 2 else None
     layers = read_layers(top)
+    have = set(sources(top))
     found, faults = list(includes(top)), {name: [] for name in layers}
     good = say("every file is in a layer", [p for p in sources(top) if not layer_of(p, layers)])
     edges = [(a, b, '#include "%s"' % b) for a, b in found]
@@ -150,6 +160,8 @@ def main(argv):
         here, there = layer_of(a, layers), layer_of(b, layers)
         if here and there and here != there and there not in layers[here]:
             faults[here].append("%s: %s of %s" % (a, why, there))
+        elif here and there and here != there and why.startswith("#") and private(b, layers, have):
+            faults[here].append("%s: %s is for %s alone" % (a, why, there))
     for name in layers:
         good = say("%s refers to what LAYERS allows" % name, faults[name]) and good
     pairs = {(unit_of(a), unit_of(b)) for a, b, _ in edges if unit_of(a) != unit_of(b)}

@@ -100,8 +100,8 @@ rank_join(struct rank *r)
 {
 	struct bootstrap_events events = { r, on_failed, on_left, on_ask };
 	int64_t mine[2] = { r->number, r->n }, all[RANKS][2];
-	int code = bootstrap_join(&r->id, r->n, r->number, mine, sizeof mine, all, now_ns() + r->patience, &events,
-	    &r->b, &r->err);
+	int code = bootstrap_join(&r->id, NULL, r->n, r->number, mine, sizeof mine, all, now_ns() + r->patience,
+	    &events, &r->b, &r->err);
 	for (int i = 0; code == blinkSuccess && i < r->n; i++)
 		if (all[i][0] != i || all[i][1] != r->n)
 			return -1;
@@ -231,7 +231,7 @@ new_id(void)
 {
 	blinkUniqueId_t id;
 	struct blink_error err;
-	if (bootstrap_make_id("lo", &id, &err) != blinkSuccess) {
+	if (bootstrap_make_id("lo", NULL, &id, &err) != blinkSuccess) {
 		printf("not ok - make_id: %s\n", err.text);
 		exit(1);
 	}

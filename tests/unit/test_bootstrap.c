@@ -411,7 +411,7 @@ addresses(void)
 	blinkUniqueId_t id;
 	struct blink_error err;
 	memcpy(v6, &loopback, sizeof loopback);
-	if (hub_start(v6, "lo", &id, &err) == blinkSuccess) {
+	if (hub_start(v6, "lo", NULL, &id, &err) == blinkSuccess) {
 		job(r, &id, 4, 20000 * MS, exchange);
 		ok(all_are(r, 4, blinkSuccess), "a hub on ::1");
 	} else {
@@ -424,7 +424,7 @@ addresses(void)
 		if (!a || a->sin6_family != AF_INET6 || !IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr))
 			continue;
 		memcpy(v6, a, sizeof *a);
-		bool good = hub_start(v6, i->ifa_name, &id, &err) == blinkSuccess;
+		bool good = hub_start(v6, i->ifa_name, NULL, &id, &err) == blinkSuccess;
 		if (good)
 			job(r, &id, 4, 20000 * MS, exchange);
 		ok(good && all_are(r, 4, blinkSuccess), "a hub on a link-local address");

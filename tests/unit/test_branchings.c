@@ -2,7 +2,8 @@
  * found here by augmenting paths in a matrix (Ford and Fulkerson), and for blocks by taking the worst cut of the rate
  * so far until no cut is violated. By exchanges: packing and partition prove each other. Trees are walked, and their
  * loads added up, one by one. */
-#include "plan/pack/pack.h"
+#include "plan/pack/flow/flow.h"
+#include "plan/pack/linear/linear.h"
 #include "plan/plan.h"
 #include "quick.h"
 #include "random.h"

@@ -3,7 +3,8 @@
  * after it was changed at random. Prints TAP. Arguments: seed, changes of each schedule, times 20. */
 #include "blink.h"
 #include "compiled.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/alltoall/alltoall.h"
+#include "plan/pack/templates/templates.h"
 #include "plan/plan.h"
 #include "random.h"
 #include "api/schedule.h"
@@ -345,8 +346,8 @@ test(const char *line, Collective coll, int changes, struct counts *counts)
 	ctx_free(&ctx);
 }
 
-/* Trees as large machines have them (plan/pack/templates.c, path_templates.c), of small ones: valid, in both forms, and
- * not above what the linear program finds. least: of its rate, or of the bound, in percent. */
+/* Trees as large machines have them (templates.c, path_templates.c), of small ones: valid, in both forms, and not above
+ * what the linear program finds. least: of its rate, or of the bound, in percent. */
 static void
 test_templates(const char *line, Collective coll, int least)
 {

@@ -2,7 +2,7 @@
  * tree over servers with a rail for each edge, and each pair of them, of which a small linear program has the best
  * rates. Schedules are built and verified, which walks each tree and adds up the loads of links. */
 #include "clusters.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/cluster/cluster.h"
 #include "plan/plan.h"
 #include "quick.h"
 #include "random.h"

@@ -2,7 +2,7 @@
  * of pairs: the optimum is found here by the linear program over arcs, with a variable for each source and link
  * (GLPK). Of machines of up to 48 GPUs packing and lengths prove each other. Paths are walked, and their loads added
  * up, one by one. */
-#include "plan/pack/pack.h"
+#include "plan/pack/alltoall/alltoall.h"
 #include "plan/plan.h"
 #include "quick.h"
 #include "random.h"

@@ -1,5 +1,5 @@
 /* The cheapest ring that visits one server after the other, against all orders of the ranks of each. */
-#include "plan/pack/server_ring.h"
+#include "plan/pack/rings/server_ring.h"
 #include "random.h"
 
 #include <string.h>

@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -172,7 +174,7 @@ test_peer(struct peer *p, bool taken)
 
 /* ---- full queues ---- */
 
-enum { SILENT_MOST = 5000 };
+enum { SILENT_MOST = 5000, NOBODY = 65534 };
 
 /* Connections to the socket of that address, which say nothing, until its queue is full. */
 static int
@@ -209,9 +211,35 @@ exchange(void *of)
 	return NULL;
 }
 
-/* Two ranks, of which the second begins late, in a process of its own; strangers have filled its queue before. */
+/* By a process of another user, which keeps its connections until it is killed. */
+static pid_t
+fill_queue_as(uid_t user, const unsigned char *address, int *n, int *fd)
+{
+	int told[2];
+	if (pipe(told) != 0)
+		return -1;
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(60);
+		int made = setgroups(0, NULL) == 0 && setgid(user) == 0 && setuid(user) == 0
+		    ? fill_queue(address, fd) : 0;
+		if (write(told[1], &made, sizeof made) != sizeof made)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	*n = 0;
+	if (read(told[0], n, sizeof *n) != sizeof *n)
+		*n = 0;
+	close(told[0]);
+	close(told[1]);
+	return child;
+}
+
+/* Two ranks, of which the second begins late, in a process of its own; strangers have filled its queue before, of this
+ * user or of another one. */
 static void
-test_full_queue(void)
+test_full_queue(bool another)
 {
 	const struct net_keys keys = { .context = &key, .sign = sign };
 	static int fd[SILENT_MOST];
@@ -233,13 +261,21 @@ test_full_queue(void)
 	strcpy(shm_memory(r[0].own), "rank 0");
 	if (read(address[0], r[0].peer.address, SHM_ADDRESS) != SHM_ADDRESS)
 		return ok(false, "no address");
-	int n = fill_queue(r[0].peer.address, fd);
+	int n;
+	pid_t stranger = another ? fill_queue_as(NOBODY, r[0].peer.address, &n, fd) : -1;
+	if (!another)
+		n = fill_queue(r[0].peer.address, fd);
 	exchange(&r[0]);
 	waitpid(child, &status, 0);
-	check(n > 32 && r[0].result == blinkSuccess && status == 0, "a rank whose queue strangers have filled",
+	check(n > 32 && r[0].result == blinkSuccess && status == 0,
+	    another ? "a rank whose queue another user has filled" : "a rank whose queue strangers have filled",
 	    "%d strangers, result %d: %s, child %d", n, r[0].result, r[0].err.text, status);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n && !another; i++)
 		close(fd[i]);
+	if (stranger > 0) {
+		kill(stranger, SIGKILL);
+		waitpid(stranger, &status, 0);
+	}
 	close(address[0]);
 	close(address[1]);
 	shm_close(r[0].own);
@@ -281,6 +317,10 @@ main(void)
 	test_peer(&(struct peer){ .says = "not if there is none", .no_memory = true }, false);
 	test_peer(&(struct peer){ .says = "not of a rank that is none of the peers", .as_another = true }, false);
 	test_threads();
-	test_full_queue();
+	test_full_queue(false);
+	if (geteuid() == 0)
+		test_full_queue(true);
+	else
+		printf("skip a rank whose queue another user has filled: not root\n");
 	return end_tests();
 }

@@ -1,7 +1,7 @@
 /* The fewest trees of a pool that reach a rate, over small machines, against trying everything: up to four trees whose
  * links are used once have weights in units of 1, 1/2 or 1/3 of a link of 1 (by Cramer's rule; the largest determinant
  * of a matrix of 0 and 1 is 1, 1, 2 and 3 for 1 to 4 rows). What one tree needs at least is held against it, too. */
-#include "plan/pack/pack.h"
+#include "plan/pack/pool/pool.h"
 #include "quick.h"
 #include "random.h"
 

@@ -1,5 +1,5 @@
 /* tableau_solve and tableau_thin on random programs: what proves that a vertex is optimal, and that it is one. */
-#include "plan/pack/tableau.h"
+#include "plan/pack/lp/tableau.h"
 #include "random.h"
 
 #include <math.h>

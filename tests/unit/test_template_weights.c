@@ -1,5 +1,5 @@
 /* template_weights on random trees: demands have equal sums, and its prices prove that no weights are better. */
-#include "plan/pack/template_weights.h"
+#include "plan/pack/templates/weights.h"
 #include "random.h"
 
 #include <math.h>

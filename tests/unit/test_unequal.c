@@ -2,7 +2,8 @@
  * The linear program over all trees is the oracle of the rate. Schedules are built and verified, which walks each tree
  * and adds up the loads of links. */
 #include "clusters.h"
-#include "plan/pack/pack.h"
+#include "plan/pack/cluster/cluster.h"
+#include "plan/pack/linear/linear.h"
 #include "plan/plan.h"
 #include "quick.h"
 #include "random.h"

@@ -594,11 +594,8 @@ topo_read_nvidia_smi(Ctx *ctx, const char *label, TopologyFiles *files, const ch
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct matrix m = { .n = 0 };
-	Status status = smi_open(ctx, label, data, size, &m.text);
-	if (status == OK)
-		status = smi_model(ctx, files, &m.model);
-	if (status == OK)
-		status = read_matrix(&m, out);
+	TRY(smi_open(ctx, label, files, data, size, &m.text, &m.model));
+	TRY(read_matrix(&m, out));
 	arena_release(&ctx->scratch, mark);
-	return status;
+	return OK;
 }

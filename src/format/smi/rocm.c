@@ -349,11 +349,8 @@ topo_read_rocm_smi(Ctx *ctx, const char *label, TopologyFiles *files, const char
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct tables t = { .n = 0 };
-	Status status = smi_open(ctx, label, data, size, &t.text);
-	if (status == OK)
-		status = smi_model(ctx, files, &t.model);
-	if (status == OK)
-		status = read_all(&t, out);
+	TRY(smi_open(ctx, label, files, data, size, &t.text, &t.model));
+	TRY(read_all(&t, out));
 	arena_release(&ctx->scratch, mark);
-	return status;
+	return OK;
 }

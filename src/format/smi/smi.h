@@ -20,8 +20,10 @@ typedef struct {
 	char **word;
 } SmiText;
 
-/* Memory: scratch arena. Fails: BAD_INPUT not UTF-8, or NUL bytes; LIMIT, NO_MEMORY. */
-Status smi_open(Ctx *ctx, const char *label, const char *data, size_t size, SmiText *out);
+/* The text, and what a reader needs to know of the GPUs: NULL if --gpu-model is not given. Memory: scratch arena.
+ * Fails: BAD_INPUT not UTF-8, or NUL bytes, or no such model; LIMIT, NO_MEMORY. */
+Status smi_open(Ctx *ctx, const char *label, const TopologyFiles *files, const char *data, size_t size, SmiText *out,
+    const GpuModel **model);
 
 /* The next line with a word in it; false: there is none. */
 bool smi_line(SmiText *text);
@@ -34,9 +36,6 @@ Status smi_fail(const SmiText *text, Status status, const char *format, ...) __a
 
 /* Is there a line, among the first bytes, that ends or begins so? For sniffing. */
 bool smi_has(const char *data, size_t size, const char *phrase);
-
-/* What a reader needs to know of the GPUs: NULL if --gpu-model is not given. */
-Status smi_model(Ctx *ctx, const TopologyFiles *files, const GpuModel **out);
 
 /* A GPU model is needed for the rates of links, and is not given: with all names of models that have such links. */
 Status smi_no_model(const SmiText *text, LinkClass class, const char *links);

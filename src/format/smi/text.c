@@ -19,7 +19,8 @@ escape_length(const char *data, size_t size, size_t at)
 }
 
 Status
-smi_open(Ctx *ctx, const char *label, const char *data, size_t size, SmiText *out)
+smi_open(Ctx *ctx, const char *label, const TopologyFiles *files, const char *data, size_t size, SmiText *out,
+    const GpuModel **model)
 {
 	char *copy;
 	size_t n = 0;
@@ -32,7 +33,9 @@ smi_open(Ctx *ctx, const char *label, const char *data, size_t size, SmiText *ou
 		i += escape ? escape : 1;
 	}
 	*out = (SmiText){ .ctx = ctx, .label = label, .next = copy };
-	return TEMP(ctx, out->word, SMI_WORDS);
+	TRY(TEMP(ctx, out->word, SMI_WORDS));
+	*model = NULL;
+	return files->hints.gpu_model ? gpu_model_parse(ctx, files->hints.gpu_model, model) : OK;
 }
 
 /* Splits the line where it lies. */
@@ -99,13 +102,6 @@ smi_has(const char *data, size_t size, const char *phrase)
 }
 
 /* ---- what the text does not say ---- */
-
-Status
-smi_model(Ctx *ctx, const TopologyFiles *files, const GpuModel **out)
-{
-	*out = NULL;
-	return files->hints.gpu_model ? gpu_model_parse(ctx, files->hints.gpu_model, out) : OK;
-}
 
 Status
 smi_no_model(const SmiText *text, LinkClass class, const char *links)

@@ -384,12 +384,8 @@ put_packing(Ctx *ctx, const struct plan *p, int root, bool alone, Packing **out)
 	bool blocks = collective_has_blocks(coll);
 	Packing *pack;
 	int64_t *load;
-	TRY(NEW(ctx, pack, 1));
+	TRY(pack_new(ctx, f->n_trees, blocks, &pack));
 	pack->n_trees = f->n_trees;
-	TRY(NEW(ctx, pack->tree, f->n_trees));
-	TRY(NEW(ctx, pack->weight, f->n_trees));
-	if (blocks)
-		TRY(NEW(ctx, pack->demand, f->n_trees));
 	if (alone)
 		TRY(NEW(ctx, pack->serves, f->n_trees));
 	for (int t = 0; t < f->n_trees; t++) {

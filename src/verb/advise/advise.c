@@ -1,7 +1,5 @@
 /* blinkc advise: a batch without files, whose classes are ranked. */
 #include "verb/advise/advise.h"
-#include "base/file.h"
-#include "verb/progress.h"
 #include "verb/request.h"
 #include "verb/verb.h"
 
@@ -96,13 +94,7 @@ write_advice(Ctx *ctx, const Options *opt, const Batch *b, const char *format)
 		status = advise_slurm(ctx, &advice, &out);
 	else
 		advise_text(&advice, opt->value[OPT_VERBOSE], &out);
-	progress_hide();
-	if (status == OK && out.failed)
-		status = fail_memory(ctx);
-	if (status == OK)
-		status = file_write(ctx, output_path(opt), &out);
-	text_free(&out);
-	return status;
+	return output_text(ctx, opt, status, &out);
 }
 
 Status
@@ -111,14 +103,8 @@ verb_advise(Ctx *ctx, const Options *opt)
 	Batch b;
 	const char *format;
 	TRY(request_format(ctx, opt, ADVISE, "text", &format));
-	TRY(batch_parse(ctx, opt, false, &b));
-	b.ask.minimise = false;		/* rates alone count, whatever the number of trees */
-	TRY(batch_read(ctx, opt, true, &b));
-	Status status = batch_machines(ctx, &b, NULL, 0, false);
-	if (status == OK)
-		status = batch_plan(ctx, &b);
-	if (status == OK)
-		status = write_advice(ctx, opt, &b, format);
+	TRY(batch_rates(ctx, opt, true, NULL, &b));
+	Status status = write_advice(ctx, opt, &b, format);
 	batch_free(&b);
 	return status;
 }

@@ -32,18 +32,10 @@ void
 advise_json(const Advice *a, Text *out)
 {
 	JsonWriter w = { .out = out };
-	const Topology *machine = a->b->machine;
 	json_object(&w, NULL, JSON_BLOCK);
 	json_string(&w, "format", "blink-advice");
 	json_int(&w, "version", 1);
-	json_object(&w, "topology", JSON_BLOCK);
-	json_string(&w, "name", a->b->base.topo->name);
-	json_string(&w, "digest", a->b->base.topo->digest);
-	json_array(&w, "gpus", JSON_LINE);
-	for (int g = 0; g < machine->n_ranks; g++)
-		json_string(&w, NULL, machine->vertex[g].id);
-	json_end(&w);
-	json_end(&w);
+	batch_put_machine(a->b, a->b->base.topo, &w);
 	json_string(&w, "collective", collective_name(a->coll));
 	json_int(&w, "disconnected", a->n_disconnected);
 	json_array(&w, "classes", JSON_ROWS);

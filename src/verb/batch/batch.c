@@ -338,3 +338,30 @@ verb_batch(Ctx *ctx, const Options *opt)
 {
 	return batch_run(ctx, opt, NULL);
 }
+
+Status
+batch_rates(Ctx *ctx, const Options *opt, bool lost, Status (*machines)(Ctx *, const Options *, Batch *), Batch *b)
+{
+	TRY(batch_parse(ctx, opt, false, b));
+	b->ask.minimise = false;
+	TRY(batch_read(ctx, opt, lost, b));
+	Status status = machines ? machines(ctx, opt, b) : batch_machines(ctx, b, NULL, 0, false);
+	if (status == OK)
+		status = batch_plan(ctx, b);
+	if (status != OK)
+		batch_free(b);
+	return status;
+}
+
+void
+batch_put_machine(const Batch *b, const Topology *named, JsonWriter *w)
+{
+	json_object(w, "topology", JSON_BLOCK);
+	json_string(w, "name", named->name);
+	json_string(w, "digest", named->digest);
+	json_array(w, "gpus", JSON_LINE);
+	for (int g = 0; g < b->machine->n_ranks; g++)
+		json_string(w, NULL, b->machine->vertex[g].id);
+	json_end(w);
+	json_end(w);
+}

@@ -4,6 +4,7 @@
 #define BLINK_VERB_BATCH_BATCH_H
 
 #include "base/file.h"
+#include "base/json_write.h"
 #include "choice/choice.h"
 #include "topology/topology.h"
 #include "verb/request.h"
@@ -177,6 +178,14 @@ Status batch_read(Ctx *ctx, const Options *opt, bool lost, Batch *b);
 /* Classes and plans of all sets on all machines, planned. Fails: as plans_run does. */
 Status batch_plan(Ctx *ctx, Batch *b);
 void batch_free(Batch *b);
+
+/* From the options to rates of jobs, whatever the number of trees; lost: as for batch_read. machines: calls
+ * batch_machines, NULL: for the machine alone. */
+Status batch_rates(Ctx *ctx, const Options *opt, bool lost, Status (*machines)(Ctx *, const Options *, Batch *),
+    Batch *b);
+
+/* The machine as a member of a JSON object. named: whose name and digest it has. */
+void batch_put_machine(const Batch *b, const Topology *named, JsonWriter *w);
 
 /* ---- classes.c: isomorphism classes of sets ---- */
 

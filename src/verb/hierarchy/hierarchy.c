@@ -155,10 +155,7 @@ write_hierarchies(Ctx *ctx, const Options *opt, const Hierarchies *h, const char
 		hierarchies_json(h, &out);
 	else
 		hierarchies_text(h, &out);
-	progress_hide();
-	Status status = out.failed ? fail_memory(ctx) : file_write(ctx, output_path(opt), &out);
-	text_free(&out);
-	return status;
+	return output_text(ctx, opt, OK, &out);
 }
 
 static Status

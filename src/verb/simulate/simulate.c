@@ -116,7 +116,7 @@ keep_steps(Ctx *ctx, const Simulation *s, const SimAsk *of, SimResult *result)
 static Status
 simulate_size(Ctx *ctx, const Simulation *s, int64_t m, int64_t most_kept, SimRow *row)
 {
-	SimAsk ask = { .p = s->p, .m = m, .chunk = s->chunk, .steps = most_kept == INT64_MAX };
+	SimAsk ask = { .p = s->p, .m = m, .chunk = s->chunk, .steps = most_kept == INT64_MAX, .timed = true };
 	const Topology *topo = s->plan->sched->topo;
 	*row = (SimRow){ .m = m, .bottleneck = -1 };
 	progress(ctx, "message of %lld bytes", (long long)m);
@@ -198,9 +198,10 @@ verb_simulate(Ctx *ctx, const Options *opt)
 		return fail(ctx, USAGE, "%d files: want one", opt->n_files);
 	if (opt->value[OPT_TRACE] && sizes.n != 1)
 		return fail(ctx, USAGE, "--trace: %d sizes: want one, by --size", sizes.n);
+	TRY(request_time(ctx, opt->value[OPT_BUDGET]));
 	TRY(request_parameters(ctx, opt->value[OPT_PARAMETERS], &s.given));
 	sim_parameters_for(s.executor, NULL, &s.given, &s.p);
 	TRY(read_file(ctx, opt, &s));
-	TRY(simulate_all(ctx, opt, &sizes, format, &s));
-	return write_all(ctx, opt, &s, format);
+	TRY(request_in_time(ctx, opt, simulate_all(ctx, opt, &sizes, format, &s)));
+	return request_in_time(ctx, opt, write_all(ctx, opt, &s, format));
 }

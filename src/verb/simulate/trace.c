@@ -51,6 +51,9 @@ choose_lanes(Ctx *ctx, struct use *use, int n, int *n_lanes)
 		int *lanes = &n_lanes[use[i].link], lane = 0;
 		while (lane < *lanes && free_at[lane] > use[i].begin)
 			lane++;
+		if (out_of_time(ctx, lane + 1))
+			return fail_asked(ctx, LIMIT, "budget", "a trace of %d steps on links: %d of them have a "
+			    "row: want more time, or larger chunks", n, i);
 		*lanes += lane == *lanes;
 		use[i].lane = lane;
 		free_at[lane] = use[i].end;

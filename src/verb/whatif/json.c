@@ -54,18 +54,10 @@ void
 whatif_json(const WhatIf *w, Text *out)
 {
 	JsonWriter json = { .out = out };
-	const Topology *machine = w->b->machine;
 	json_object(&json, NULL, JSON_BLOCK);
 	json_string(&json, "format", "blink-what-if");
 	json_int(&json, "version", 1);
-	json_object(&json, "topology", JSON_BLOCK);
-	json_string(&json, "name", machine->name);
-	json_string(&json, "digest", machine->digest);
-	json_array(&json, "gpus", JSON_LINE);
-	for (int g = 0; g < machine->n_ranks; g++)
-		json_string(&json, NULL, machine->vertex[g].id);
-	json_end(&json);
-	json_end(&json);
+	batch_put_machine(w->b, w->b->machine, &json);
 	json_string(&json, "collective", collective_name(w->coll));
 	json_array(&json, "losses", JSON_BLOCK);
 	for (int i = 0; i < w->n; i++)

@@ -1,8 +1,6 @@
 /* blinkc what-if: one batch over the machine and what is left of it, without files; rates before and after are
  * compared. */
 #include "verb/whatif/whatif.h"
-#include "base/file.h"
-#include "verb/progress.h"
 #include "verb/request.h"
 #include "verb/verb.h"
 
@@ -112,10 +110,7 @@ write_costs(Ctx *ctx, const Options *opt, const Batch *b, const char *format)
 		whatif_json(&w, &out);
 	else
 		whatif_text(&w, opt->value[OPT_VERBOSE], &out);
-	progress_hide();
-	Status status = out.failed ? fail_memory(ctx) : file_write(ctx, output_path(opt), &out);
-	text_free(&out);
-	return status;
+	return output_text(ctx, opt, OK, &out);
 }
 
 Status
@@ -124,14 +119,8 @@ verb_what_if(Ctx *ctx, const Options *opt)
 	Batch b;
 	const char *format;
 	TRY(request_format(ctx, opt, WHATIF, "text", &format));
-	TRY(batch_parse(ctx, opt, false, &b));
-	b.ask.minimise = false;		/* rates alone count, whatever the number of trees */
-	TRY(batch_read(ctx, opt, false, &b));
-	Status status = find_losses(ctx, opt, &b);
-	if (status == OK)
-		status = batch_plan(ctx, &b);
-	if (status == OK)
-		status = write_costs(ctx, opt, &b, format);
+	TRY(batch_rates(ctx, opt, false, find_losses, &b));
+	Status status = write_costs(ctx, opt, &b, format);
 	batch_free(&b);
 	return status;
 }

@@ -1,0 +1,462 @@
+/* An alltoall over machines without symmetry: a maximum concurrent flow (Shahrokhi and Matula 1990), exactly but for
+ * the rounding of doubles.
+ *
+ *     minimise    L
+ *     such that   sum over paths that use link l of x <= capacity(l) L      for every link l, with dual price y(l)
+ *                 sum over paths of demand d of x = 1                       for every demand d
+ *
+ * There are n (n - 1) demands, 65,280 of 256 GPUs, but a basic solution divides fewer of them than there are links. So
+ * each demand has a key path, and the program is over detours from these (paths_master.c). It starts where a method of
+ * multipliers ends (paths_start.c). Detours come in where the shortest path under y is shorter than the key path, and y
+ * of any round proves the bound
+ *
+ *     L >= sum over demands of distance(d) / sum of capacity * y
+ *
+ * In the first rounds loads are perturbed, and y is kept near the best known; then y is only kept near it; then it is
+ * free. */
+#include "base/array.h"
+#include "plan/pack/alltoall/alltoall.h"
+#include "plan/pack/alltoall/path_tree.h"
+#include "plan/pack/alltoall/paths.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WIDTH 0.1	/* by which prices may miss the best known, relative; */
+#define NEAR_ZERO 0.01	/* and of the price of a link of mean capacity where that is 1 on the average */
+
+#define LEAST_GAIN 1e-9	/* of a price, likewise */
+#define NO_EXCESS 1e-8	/* paths */
+
+enum {
+	MOST_ROUNDS = 400,
+	MOST_DETOURS = 2000,	/* that come in in one round */
+	MOST_IDLE = 10,		/* rounds that change nothing, before the program is free */
+	FEW_DETOURS = 20	/* so few that the perturbation may end */
+};
+
+/* ---- pricing ---- */
+
+static double
+length_of(const double *y, const struct path *path)
+{
+	double sum = 0;
+	for (int i = 0; i < path->n; i++)
+		sum += y[path->link[i]];
+	return sum;
+}
+
+/* A demand whose shortest path is shorter than what it pays now. */
+struct gain {
+	double gain;
+	int demand;
+};
+
+static int
+by_gain(const void *a, const void *b)
+{
+	const struct gain *p = a, *q = b;
+	return p->gain != q->gain ? (p->gain < q->gain) - (p->gain > q->gain) : (p->demand > q->demand)
+	    - (p->demand < q->demand);
+}
+
+static int
+by_demand(const void *a, const void *b)
+{
+	const struct gain *p = a, *q = b;
+	return (p->demand > q->demand) - (p->demand < q->demand);
+}
+
+/* What a demand pays: its key path, less the price of its row. */
+static double
+paid(const struct paths *p, int demand)
+{
+	double row = p->row_of[demand] ? glp_get_row_dual(p->lp, p->row_of[demand]) : 0;
+	return length_of(p->y, &p->key[demand]) + row;
+}
+
+/* All that gain. *bound: what y proves. */
+static Status
+find_gains(struct paths *p, struct gain *gain, int *n, double *bound)
+{
+	double cost = 0, least = INFINITY;
+	*n = 0;
+	for (int l = 0; l < p->n_links; l++)
+		least = fmin(least, p->capacity[l]);
+	/* Paths of fewer hops, where they are hardly dearer; that must not be a gain by itself, whatever capacities. */
+	for (int l = 0; l < p->n_links && p->trifle > LEAST_GAIN; l++)
+		p->y[l] += 0.1 * p->trifle / p->capacity[l] * fmin(1, 2 * least);
+	paths_price(p, p->y);
+	for (int from = 0; from < p->n_ranks; from++) {
+		paths_from(p, from);
+		for (int to = 0; to < p->n_ranks; to++) {
+			int d = paths_demand(p, from, to);
+			cost += (double)p->distance[to];
+			double more = from == to ? 0 : paid(p, d) - paths_cost(p, from, to);
+			if (more > p->trifle)
+				gain[(*n)++] = (struct gain){ more, d };
+		}
+	}
+	*bound = cost / paths_price_sum(p);
+	return OK;
+}
+
+static Status
+add_detour(struct paths *p, int from, int to, bool *added)
+{
+	struct path path;
+	int d = paths_demand(p, from, to);
+	TRY(paths_take(p, from, to, &path));
+	TRY(GROW_TEMP(p->ctx, p->detour, p->n_detours, p->room));
+	*added = path.n != p->key[d].n || memcmp(path.link, p->key[d].link, (size_t)path.n * sizeof *path.link) != 0;
+	if (*added)
+		p->detour[p->n_detours++] = (struct detour){ .demand = d, .path = path };
+	return OK;
+}
+
+/* Detours for those that gain most; y is that of find_gains. */
+static Status
+add_detours(struct paths *p, struct gain *gain, int n, int *n_added)
+{
+	int from = -1;
+	*n_added = 0;
+	qsort(gain, (size_t)n, sizeof *gain, by_gain);
+	n = n < MOST_DETOURS ? n : MOST_DETOURS;
+	qsort(gain, (size_t)n, sizeof *gain, by_demand);
+	for (int i = 0; i < n; i++) {
+		Demand d = collective_demand(ALLTOALL, p->n_ranks, -1, gain[i].demand);
+		bool added;
+		if (d.from != from)
+			paths_from(p, d.from);
+		from = d.from;
+		TRY(add_detour(p, d.from, d.to, &added));
+		*n_added += added;
+	}
+	return OK;
+}
+
+/* Paths that are missing, and a better bound. *better: prices have one. */
+static Status
+price_paths(struct paths *p, int *n_added, bool *better)
+{
+	struct gain *gain;
+	int n;
+	double bound;
+	TRY(TEMP(p->ctx, gain, p->n_demands));
+	TRY(find_gains(p, gain, &n, &bound));
+	*better = bound > p->bound;
+	if (*better) {
+		p->bound = bound;
+		memcpy(p->best_y, p->y, (size_t)p->n_links * sizeof *p->y);
+	}
+	return add_detours(p, gain, n, n_added);
+}
+
+/* ---- rounds ---- */
+
+enum stage { PERTURBED, NEAR_BEST, FREE };
+
+static Status
+solve(struct paths *p)
+{
+	int added;
+	do {
+		TRY(paths_solve(p));
+		if (!p->solved)
+			return OK;
+		TRY(paths_limit_demands(p, &added));
+	} while (added > 0);
+	return OK;
+}
+
+/* Of the program without perturbation: the bound but for what doubles can tell. */
+static bool
+is_optimal(const struct paths *p)
+{
+	return p->value - p->bound <= 1e-12 * p->value && p->excess <= NO_EXCESS;
+}
+
+/* What follows where few paths were missing. False: nothing. */
+static bool
+next_stage(struct paths *p, enum stage *stage)
+{
+	const double trifle[] = { [PERTURBED] = 1e-3, [NEAR_BEST] = LEAST_GAIN, [FREE] = LEAST_GAIN };
+	if (p->trifle > trifle[*stage] && !is_optimal(p)) {
+		p->trifle = fmax(trifle[*stage], p->trifle / 1000);
+		return true;
+	}
+	if (*stage == FREE) {
+		/* All of a bound may be the price of one link. */
+		if (p->excess <= NO_EXCESS || p->limit > p->n_links)
+			return false;
+		p->limit *= 8;
+		paths_box(p, 0, p->limit);
+		return true;
+	}
+	if (*stage == PERTURBED) {
+		p->perturbation = 0;
+		p->dual = true;
+		paths_sides(p);
+	} else {
+		p->tolerance = 1e-9;
+		p->limit = 2;
+		paths_box(p, 0, p->limit);
+	}
+	++*stage;
+	return true;
+}
+
+static Status
+rounds(struct paths *p)
+{
+	enum stage stage = PERTURBED;
+	double last = 0;
+	int idle = 0;
+	for (int round = 0; round < MOST_ROUNDS; round++) {
+		bool better;
+		int n_added;
+		TRY(solve(p));
+		if (!p->solved)
+			return OK;
+		TRY(paths_tidy(p));
+		TRY(price_paths(p, &n_added, &better));
+		if (progress(p->ctx, "linear program: round %d, %d paths, within %.2g of the optimum", round + 1,
+		    p->n_demands + p->n_detours, fmax(0, 1 - p->bound / p->value)) <= 0
+		    || (stage == FREE && is_optimal(p)))
+			return OK;
+		idle = better || p->value != last ? 0 : idle + 1;
+		last = p->value;
+		bool stalls = idle >= MOST_IDLE && stage != FREE;
+		int few = stage == PERTURBED ? FEW_DETOURS : 1;
+		if (n_added < few || (stage == NEAR_BEST && is_optimal(p)) || stalls) {
+			idle = 0;
+			if (!next_stage(p, &stage))
+				return OK;
+		} else if (better && stage != FREE) {
+			paths_box(p, WIDTH, NEAR_ZERO);
+		}
+	}
+	return OK;
+}
+
+static Status
+improve(struct paths *p)
+{
+	p->perturbation = 0.05;
+	p->tolerance = 1e-7;
+	p->trifle = 0.01;
+	TRY(paths_open(p));
+	paths_sides(p);
+	paths_box(p, WIDTH, NEAR_ZERO);
+	TRY(rounds(p));
+	return paths_close(p);
+}
+
+/* ---- the packing ---- */
+
+/* What a path carries of its demand. */
+struct share {
+	int demand;
+	int64_t weight;
+	const struct path *path;
+};
+
+static int
+by_share(const void *a, const void *b)
+{
+	const struct share *p = a, *q = b;
+	if (p->demand != q->demand)
+		return (p->demand > q->demand) - (p->demand < q->demand);
+	return p->weight != q->weight ? (p->weight < q->weight) - (p->weight > q->weight) : (p->path > q->path)
+	    - (p->path < q->path);
+}
+
+/* Does the solution have a lower highest load than the key paths alone? It need not where it was cut short. */
+static Status
+detours_help(struct paths *p, bool *out)
+{
+	double *load, keys = 0, most = 0;
+	TRY(TEMP(p->ctx, load, p->n_links));
+	memcpy(load, p->load, (size_t)p->n_links * sizeof *load);
+	for (int i = 0; i < p->n_detours; i++) {
+		const struct detour *d = &p->detour[i];
+		for (int k = 0; k < d->path.n; k++)
+			load[d->path.link[k]] += d->x;
+		for (int k = 0; k < p->key[d->demand].n; k++)
+			load[p->key[d->demand].link[k]] -= d->x;
+	}
+	for (int l = 0; l < p->n_links; l++) {
+		keys = fmax(keys, p->load[l] / p->capacity[l]);
+		most = fmax(most, load[l] / p->capacity[l]);
+	}
+	*out = most < keys;
+	return OK;
+}
+
+/* All demands have the same weight, of which key paths have what detours leave. Returns how many shares. */
+static int
+share_demands(struct paths *p, bool detours, struct share *share)
+{
+	int n = 0;
+	int64_t each = (INT64_C(1) << PACKING_BITS) / p->n_demands;
+	for (int d = 0; d < p->n_demands; d++)
+		share[n++] = (struct share){ d, each, &p->key[d] };
+	for (int i = 0; detours && i < p->n_detours; i++) {
+		const struct detour *d = &p->detour[i];
+		int64_t weight = (int64_t)(d->x * (double)each + 0.5), left = share[d->demand].weight;
+		weight = weight < left ? weight : left;
+		share[n] = (struct share){ d->demand, weight, &d->path };
+		share[d->demand].weight -= weight;
+		n += weight > 0;
+	}
+	qsort(share, (size_t)n, sizeof *share, by_share);
+	return n;
+}
+
+static Status
+make_packing(struct paths *p, bool detours, Packing **out)
+{
+	struct share *share;
+	Packing *pack;
+	int64_t edges = 0, *load;
+	TRY(TEMP(p->ctx, share, (size_t)p->n_demands + (size_t)p->n_detours));
+	TRY(TEMP(p->ctx, load, p->n_links));
+	int n = share_demands(p, detours, share);
+	TRY(pack_new(p->ctx, n, true, &pack));
+	for (int i = 0; i < n; i++) {
+		if (share[i].weight == 0)
+			continue;
+		TRY(pack_path_tree(p->ctx, p->topo, share[i].path->link, share[i].path->n, &pack->tree[pack->n_trees]));
+		edges += pack->tree[pack->n_trees].n_down;
+		pack->demand[pack->n_trees] = share[i].demand;
+		pack->weight[pack->n_trees++] = share[i].weight;
+	}
+	if (detours && pack->n_trees > LIMIT_TREES)
+		return make_packing(p, false, out);
+	if (edges > LIMIT_TREE_EDGES)
+		return fail(p->ctx, LIMIT, "%s: alltoall over %d ranks: %lld edges: want at most %d", p->topo->name,
+		    p->n_ranks, (long long)edges, LIMIT_TREE_EDGES);
+	if (!pack_widest_unit(p->topo, pack, load, &pack->unit) || !frac_fits(pack->unit))
+		return OK;
+	*out = pack;
+	return pack_check(p->ctx, p->topo, pack);
+}
+
+/* ---- the proof ---- */
+
+/* What p->price proves. *fits: all numbers are small enough. */
+static Status
+make_bound(struct paths *p, Bound *out, bool *fits)
+{
+	int shares = collective_shares(ALLTOALL, p->n_ranks);
+	Wide sum = 0, cost = 0;
+	paths_use_prices(p);
+	for (int l = 0; l < p->n_links; l++)
+		sum += (Wide)p->topo->link[l].capacity * p->price[l];
+	for (int from = 0; from < p->n_ranks; from++) {
+		paths_from(p, from);
+		for (int to = 0; to < p->n_ranks; to++)
+			cost += p->distance[to];
+	}
+	*fits = frac_make(sum * shares, cost, &out->rate);
+	for (int l = 0; l < p->n_links && *fits; l++)
+		*fits = frac_make((Wide)p->price[l] * shares, cost, &out->price[l]) && frac_fits(out->price[l]);
+	return OK;
+}
+
+/* best_y as whole numbers up to `most`. */
+static void
+coarse_prices(struct paths *p, int most)
+{
+	double top = 1e-300;
+	for (int l = 0; l < p->n_links; l++)
+		top = fmax(top, p->best_y[l]);
+	for (int l = 0; l < p->n_links; l++)
+		p->price[l] = (int64_t)(p->best_y[l] / top * most + 0.5);
+}
+
+static Status
+new_bound(struct paths *p, Bound *out)
+{
+	*out = (Bound){ .kind = CERTIFICATE_LENGTHS };
+	TRY(NEW(p->ctx, out->part, p->topo->n_vertices));
+	return NEW(p->ctx, out->price, p->n_links);
+}
+
+/* *proof stays where it is as low. Small whole prices prove what doubles miss by a little, where there are such. */
+static Status
+prove(struct paths *p, Bound *proof)
+{
+	static const int small[] = { 1, 2, 3, 4, 6, 8, 12, 60 };
+	Bound bound;
+	bool fits = false;
+	TRY(new_bound(p, &bound));
+	for (; !fits && p->price_bits > 16; p->price_bits -= 4) {
+		paths_price(p, p->best_y);
+		TRY(make_bound(p, &bound, &fits));
+	}
+	if (fits && frac_cmp(bound.rate, proof->rate) < 0)
+		*proof = bound;
+	for (size_t i = 0; i < sizeof small / sizeof *small && !p->ctx->late; i++) {
+		TRY(new_bound(p, &bound));
+		coarse_prices(p, small[i]);
+		TRY(make_bound(p, &bound, &fits));
+		if (fits && frac_cmp(bound.rate, proof->rate) < 0)
+			*proof = bound;
+	}
+	return OK;
+}
+
+/* ---- all of it ---- */
+
+static Status
+paths_new(Ctx *ctx, const Topology *topo, struct paths *p)
+{
+	double mean = 0;
+	*p = (struct paths){ .ctx = ctx, .topo = topo, .n_ranks = topo->n_ranks, .n_links = topo->n_links,
+		.n_demands = collective_demands(ALLTOALL, topo->n_ranks), .price_bits = SEARCH_PRICE_BITS - 2,
+		.by_hops = topo->route != NULL };
+	TRY(p->by_hops ? search_new(ctx, topo, &p->search) : search_links_new(ctx, topo, &p->search));
+	TRY(TEMP(ctx, p->key, p->n_demands));
+	TRY(TEMP(ctx, p->load, p->n_links));
+	TRY(TEMP(ctx, p->capacity, p->n_links));
+	TRY(TEMP(ctx, p->y, p->n_links));
+	TRY(TEMP(ctx, p->best_y, p->n_links));
+	TRY(TEMP(ctx, p->price, p->n_links));
+	TRY(TEMP(ctx, p->distance, topo->n_vertices));
+	TRY(TEMP(ctx, p->enter, topo->n_vertices));
+	for (int l = 0; l < p->n_links; l++)
+		mean += (double)topo->link[l].capacity / p->n_links;
+	for (int l = 0; l < p->n_links; l++)
+		p->capacity[l] = (double)topo->link[l].capacity / mean;
+	return OK;
+}
+
+static Status
+plan_paths(struct paths *p, Packing **out, Bound *proof)
+{
+	bool detours;
+	TRY(paths_start(p));
+	if (progress(p->ctx, "linear program") > 0)
+		TRY(improve(p));
+	TRY(detours_help(p, &detours));
+	TRY(make_packing(p, detours, out));
+	return prove(p, proof);
+}
+
+Status
+pack_paths(Ctx *ctx, const Topology *topo, Packing **out, Bound *proof)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct paths p;
+	*out = NULL;
+	TRY(paths_new(ctx, topo, &p));
+	Status status = plan_paths(&p, out, proof);
+	lp_release();
+	TRY(status);
+	if (*out)
+		log_verbose(ctx, "paths: %d rows, %d paths", p.n_rows, (*out)->n_trees);
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}

@@ -1,0 +1,20 @@
+/* Paths for an alltoall. */
+#ifndef BLINK_PLAN_PACK_ALLTOALL_ALLTOALL_H
+#define BLINK_PLAN_PACK_ALLTOALL_ALLTOALL_H
+
+#include "model/model.h"
+
+/* Alltoall where few pairs of ranks are symmetric: key paths and detours (alltoall.c).
+ * *out: at the optimum but for the rounding of doubles, 1e-9 at most; a lower rate where time is over, or GLPK fails.
+ * *proof: stays, or lengths that prove a lower bound. Fails: NO_MEMORY; LIMIT more edges than a schedule may have.
+ * Cost: a linear program of a row for each link, and 100 searches from each rank: 256 GPUs of 4 links in 12 s. */
+Status pack_paths(Ctx *ctx, const Topology *topo, Packing **out, Bound *proof);
+
+/* Paths of representatives for an alltoall over machines too large for a list of all pairs (path_templates.c), at a
+ * rate near the bound, if it is not at the bound. proof: the bound; lower where a cut proves it.
+ * *out: has a symmetry; NULL: there are no such paths, as where the group leaves some rank in its place, or too many.
+ * Fails: LIMIT a route of more than LIMIT_ROUTE_LINKS links. Random: none.
+ * Cost: a search from each representative over all links, dozens of times at most. */
+Status pack_path_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Packing **out, Bound *proof);
+
+#endif

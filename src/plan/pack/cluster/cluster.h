@@ -1,0 +1,49 @@
+/* Trees over clusters of servers, each of which has a switch of its own. */
+#ifndef BLINK_PLAN_PACK_CLUSTER_CLUSTER_H
+#define BLINK_PLAN_PACK_CLUSTER_CLUSTER_H
+
+#include "model/model.h"
+
+/* Broadcast, reduce, allreduce, allgather or reducescatter over a cluster, each server of which has a switch of its
+ * own: trees over servers by flows, and over the GPUs inside of each (two_level.c). bound: of the same request.
+ * *out: at the bound where that is of whole servers and their switches have room, else below it; NULL where the machine
+ * is another one, where flows find no trees, and where a schedule of them would be too large. Demands are in order.
+ * Fails: NO_MEMORY. Cost: flows over as many ranks as there are servers, and that of writing its edges down. */
+Status pack_two_level(Ctx *ctx, const Topology *topo, Collective coll, int root, const Bound *bound, Packing **out);
+
+/* Allreduce, allgather or reducescatter over a cluster whose servers differ in size, in the rate of their GPUs, or in
+ * the networks that they reach, each with a switch of its own: few trees of one hop between servers (unequal.c).
+ * bound: of the same request. *out: at the bound, but for rounding, or, where a schedule of these would be too large,
+ * of fewer trees a little below it; NULL where the machine is another one, where its servers are equal, where some link
+ * is too slow for such trees, and where weights need more than 60 bits. Demands are in order. *lower: where *out is
+ * NULL, such trees of a lower rate, or NULL.
+ * Fails: NO_MEMORY. Cost: that of writing its edges down, and of a linear program with a row for each way of each type
+ * of servers. */
+Status pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out,
+    Packing **lower);
+
+/* The same with whole trees alone: an allgather or reducescatter has one for each rank. Their rate may be below the
+ * bound. *out: NULL where there are none. */
+Status pack_unequal_whole(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out);
+
+/* Allreduce over a cluster, each server of which has a switch of its own, with at most ask->max_trees trees (0: any
+ * number), or trees of ask->max_depth: the highest rate of those of one or two rates with few hubs (few_trees.c).
+ * *out: NULL where the machine is another one, or none are found; depth may be larger than ask->max_depth.
+ * Fails: NO_MEMORY; INTERNAL. Cost: a second at most, and that of writing its edges down. */
+Status pack_cluster_few(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out);
+
+/* Broadcast, reduce, scatter or gather over a cluster of equal servers, each with a switch of its own, without a table
+ * of all pairs of ranks (rooted.c). bound: of the same request. *out: at a rate near the bound, if it is not at the
+ * bound; NULL where the machine is another one. Random: none. Cost: that of writing its edges down, and of an edge
+ * colouring of the hops between servers. */
+Status pack_rooted(Ctx *ctx, const Topology *topo, Collective coll, int root, const Bound *bound, Packing **out);
+/* *serves: whether the machine is such a one, for a collective of these. */
+Status pack_rooted_serves(Ctx *ctx, const Topology *topo, Collective coll, bool *serves);
+
+/* Broadcast or reduce at the bound by a few trees of equal rate, by a greedy choice, for many servers.
+ * bound: a cut, of the same request. known: others at the bound, or NULL. *out: at the bound, and known if the sum of
+ * their depth and number is less; else the best that it finds; NULL where it finds no tree.
+ * Cost: the square of the ranks for each tree. */
+Status pack_greedy(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing *known, Packing **out);
+
+#endif

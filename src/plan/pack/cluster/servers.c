@@ -1,0 +1,499 @@
+/* Clusters as servers and networks. The ways of a server come from a maximum flow between its GPUs and the networks: as
+ * equal for all GPUs as may be, then as much as there is, taken apart into paths:
+ *
+ *     gpu0 -- plx0 -- nic0 -- rail 0        gpu0: 24 GB/s to rail 0
+ *     gpu1 --/    \-- nic1 -- rail 1        gpu1: 24 GB/s to rail 1
+ */
+#include "plan/pack/cluster/servers.h"
+
+#include "base/array.h"
+
+#include <string.h>
+
+/* ---- servers ---- */
+
+/* Ranks in the order of their servers. */
+static Status
+list_servers(Cluster *c)
+{
+	const Topology *topo = c->topo;
+	int n = 0;
+	c->n_servers = topo->n_nodes;
+	TRY(TEMP(c->ctx, c->server, topo->n_nodes));
+	TRY(TEMP(c->ctx, c->rank, topo->n_ranks));
+	TRY(TEMP(c->ctx, c->of, topo->n_ranks));
+	for (int v = 0; v < topo->n_ranks; v++)
+		c->server[topo->vertex[v].node].n++;
+	for (int s = 0; s < topo->n_nodes; n += c->server[s].n, c->server[s++].n = 0)
+		c->server[s].first = n;
+	for (int v = 0; v < topo->n_ranks; v++) {
+		struct cluster_server *server = &c->server[topo->vertex[v].node];
+		c->of[v] = topo->vertex[v].node;
+		c->rank[server->first + server->n++] = v;
+	}
+	return OK;
+}
+
+/* The server of each vertex, -1: none. A switch that the file has in no server is in that of the GPUs on it, if these
+ * are several of one server. */
+static Status
+find_homes(Cluster *c)
+{
+	const Topology *topo = c->topo;
+	TRY(TEMP(c->ctx, c->home, topo->n_vertices));
+	for (int v = 0; v < topo->n_vertices; v++) {
+		int n = 0, home = -1;
+		c->home[v] = topo->vertex[v].node;
+		for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++) {
+			int from = topo->link[topo->in[i]].from;
+			if (from >= topo->n_ranks)
+				continue;
+			home = n++ == 0 || home == topo->vertex[from].node ? topo->vertex[from].node : -1;
+		}
+		if (v >= topo->n_ranks && c->home[v] < 0 && n > 1)
+			c->home[v] = home;
+	}
+	return OK;
+}
+
+/* One of both is a rank, which has few links. -1: there is none. */
+static int
+link_between(const Topology *topo, int from, int to)
+{
+	bool out = from < topo->n_ranks;
+	const int *first = out ? &topo->first_out[from] : &topo->first_in[to];
+	for (int i = first[0]; i < first[1]; i++) {
+		int l = out ? topo->out[i] : topo->in[i];
+		if (topo->link[l].from == from && topo->link[l].to == to)
+			return l;
+	}
+	return -1;
+}
+
+/* Is this the switch of all GPUs of the server? */
+static bool
+joins(Cluster *c, const struct cluster_server *server, int sw)
+{
+	bool all = sw >= c->topo->n_ranks && c->home[sw] >= 0;
+	for (int i = 0; i < server->n && all; i++) {
+		int v = c->rank[server->first + i];
+		c->up[v] = link_between(c->topo, v, sw);
+		c->down[v] = link_between(c->topo, sw, v);
+		all = c->up[v] >= 0 && c->down[v] >= 0;
+	}
+	return all;
+}
+
+static Status
+find_switches(Cluster *c, bool *good)
+{
+	const Topology *topo = c->topo;
+	TRY(TEMP(c->ctx, c->up, topo->n_ranks));
+	TRY(TEMP(c->ctx, c->down, topo->n_ranks));
+	for (int s = 0; s < c->n_servers && *good; s++) {
+		const struct cluster_server *server = &c->server[s];
+		bool found = server->n == 1;
+		int v = server->n > 0 ? c->rank[server->first] : 0;
+		for (int i = topo->first_out[v]; i < topo->first_out[v + 1] && !found; i++)
+			found = joins(c, server, topo->link[topo->out[i]].to);
+		*good = found && server->n > 0;
+		if (server->n == 1)
+			c->up[v] = c->down[v] = -1;
+	}
+	return OK;
+}
+
+/* ---- networks ---- */
+
+/* Switches of no server that have a link from a vertex of a server. */
+static Status
+find_networks(Cluster *c)
+{
+	const Topology *topo = c->topo;
+	TRY(TEMP(c->ctx, c->network, topo->n_vertices));
+	TRY(TEMP(c->ctx, c->network_of, topo->n_vertices));
+	for (int v = 0; v < topo->n_vertices; v++) {
+		bool joined = false;
+		c->network_of[v] = -1;
+		for (int i = topo->first_in[v]; i < topo->first_in[v + 1] && !joined; i++)
+			joined = c->home[topo->link[topo->in[i]].from] >= 0;
+		if (v < topo->n_ranks || c->home[v] >= 0 || !joined)
+			continue;
+		c->network_of[v] = c->n_networks;
+		c->network[c->n_networks++] = v;
+	}
+	return OK;
+}
+
+/* From one network to all others. by: work space of n_vertices. */
+static Status
+find_routes(Cluster *c, int from, int *by, int *queue)
+{
+	const Topology *topo = c->topo;
+	int n = 1, start = c->network[from];
+	memset(by, -1, (size_t)topo->n_vertices * sizeof *by);
+	queue[0] = start;
+	for (int i = 0; i < n; i++)
+		for (int k = topo->first_out[queue[i]]; k < topo->first_out[queue[i] + 1]; k++) {
+			int l = topo->out[k], w = topo->link[l].to;
+			if (w < topo->n_ranks || c->home[w] >= 0 || w == start || by[w] >= 0)
+				continue;
+			by[w] = l;
+			queue[n++] = w;
+		}
+	for (int k = 0; k < c->n_networks; k++) {
+		struct way *way = &c->between[(size_t)from * (size_t)c->n_networks + (size_t)k];
+		int w = c->network[k];
+		way->n = w == start || by[w] >= 0 ? 0 : -1;
+		for (; w != start && way->n >= 0; w = topo->link[by[w]].from)
+			way->n++;
+		if (way->n <= 0)
+			continue;
+		TRY(TEMP(c->ctx, way->link, way->n));
+		w = c->network[k];
+		for (int i = way->n; i > 0; w = topo->link[by[w]].from)
+			way->link[--i] = by[w];
+	}
+	return OK;
+}
+
+static Status
+join_networks(Cluster *c)
+{
+	int *by, *queue;
+	TRY(TEMP(c->ctx, c->between, (size_t)c->n_networks * (size_t)c->n_networks));
+	TRY(TEMP(c->ctx, by, c->topo->n_vertices));
+	TRY(TEMP(c->ctx, queue, c->topo->n_vertices));
+	for (int k = 0; k < c->n_networks; k++)
+		TRY(find_routes(c, k, by, queue));
+	return OK;
+}
+
+/* ---- ways ---- */
+
+/* A flow out of the GPUs of a server, or, WAY_IN, with all links reversed. */
+struct flow {
+	Cluster *c;
+	Side side;
+	int node;
+	int64_t *amount;	/* of each link */
+	int *by, *mark, *queue;	/* of each vertex: the link that leads to it, during search `round` */
+	int round;
+	int64_t *left;		/* of each rank: what of its share is not used */
+};
+
+static int
+tail_of(const struct flow *f, int l)
+{
+	return f->side == WAY_OUT ? f->c->topo->link[l].from : f->c->topo->link[l].to;
+}
+
+static int
+head_of(const struct flow *f, int l)
+{
+	return f->side == WAY_OUT ? f->c->topo->link[l].to : f->c->topo->link[l].from;
+}
+
+static bool
+is_inside(const struct flow *f, int v)
+{
+	return v >= f->c->topo->n_ranks && f->c->home[v] == f->node;
+}
+
+/* Links at v, by their tails; ahead: those that leave it. */
+static const int *
+links_at(const struct flow *f, int v, bool ahead, int *n)
+{
+	const Topology *topo = f->c->topo;
+	bool out = ahead == (f->side == WAY_OUT);
+	const int *first = out ? topo->first_out : topo->first_in;
+	*n = first[v + 1] - first[v];
+	return (out ? topo->out : topo->in) + first[v];
+}
+
+/* A network that more can flow to, from rank g, -1: none. */
+static int
+search_network(struct flow *f, int g)
+{
+	int n = 1, n_links;
+	f->round++;
+	f->mark[g] = f->round;
+	f->queue[0] = g;
+	for (int i = 0; i < n; i++) {
+		int v = f->queue[i];
+		const int *link = links_at(f, v, true, &n_links);
+		for (int k = 0; k < n_links; k++) {
+			int w = head_of(f, link[k]);
+			bool network = f->c->network_of[w] >= 0;
+			if ((!network && !is_inside(f, w)) || f->mark[w] == f->round
+			    || f->amount[link[k]] >= f->c->topo->link[link[k]].capacity)
+				continue;
+			f->mark[w] = f->round;
+			f->by[w] = link[k];
+			f->queue[n++] = w;
+			if (network)
+				return w;
+		}
+		link = links_at(f, v, false, &n_links);
+		for (int k = 0; k < n_links && v != g; k++) {
+			int w = tail_of(f, link[k]);
+			if (!is_inside(f, w) || f->mark[w] == f->round || f->amount[link[k]] == 0)
+				continue;
+			f->mark[w] = f->round;
+			f->by[w] = link[k];
+			f->queue[n++] = w;
+		}
+	}
+	return -1;
+}
+
+/* One more path of at most `most` out of rank g. Returns what it carries. */
+static int64_t
+augment(struct flow *f, int g, int64_t most)
+{
+	int end = search_network(f, g);
+	if (end < 0)
+		return 0;
+	for (int v = end, w; v != g; v = w) {
+		int l = f->by[v];
+		bool ahead = head_of(f, l) == v;
+		int64_t room = ahead ? f->c->topo->link[l].capacity - f->amount[l] : f->amount[l];
+		most = room < most ? room : most;
+		w = ahead ? tail_of(f, l) : head_of(f, l);
+	}
+	for (int v = end, w; v != g; v = w) {
+		int l = f->by[v];
+		bool ahead = head_of(f, l) == v;
+		f->amount[l] += ahead ? most : -most;
+		w = ahead ? tail_of(f, l) : head_of(f, l);
+	}
+	return most;
+}
+
+/* As much as flows from all ranks of the server, each at most `share` in all. */
+static int64_t
+flow_from_ranks(struct flow *f, const struct cluster_server *server, int64_t share)
+{
+	int64_t sum = 0, more;
+	for (int i = 0; i < server->n; i++) {
+		int g = f->c->rank[server->first + i];
+		f->left[g] = share;
+		while (f->left[g] > 0 && (more = augment(f, g, f->left[g])) > 0) {
+			f->left[g] -= more;
+			sum += more;
+		}
+	}
+	return sum;
+}
+
+static void
+clear_flow(struct flow *f, const struct cluster_server *server)
+{
+	const Topology *topo = f->c->topo;
+	int n;
+	/* Links that carry some begin at a rank, or at a vertex that one led to. */
+	for (int i = 0; i < server->n; i++) {
+		int head = 0, tail = 1;
+		f->round++;
+		f->queue[0] = f->c->rank[server->first + i];
+		while (head < tail) {
+			const int *link = links_at(f, f->queue[head++], true, &n);
+			for (int k = 0; k < n; k++) {
+				int w = head_of(f, link[k]);
+				f->amount[link[k]] = 0;
+				if (w < topo->n_ranks || !is_inside(f, w) || f->mark[w] == f->round)
+					continue;
+				f->mark[w] = f->round;
+				f->queue[tail++] = w;
+			}
+		}
+	}
+}
+
+/* A path of the flow from rank g, which is taken out of it. *n: 0: there is no more. */
+static int64_t
+take_path(struct flow *f, int g, int link[LIMIT_ROUTE_LINKS], int *n)
+{
+	int64_t least = INT64_MAX;
+	int v = g, n_links;
+	*n = 0;
+	while (*n < LIMIT_ROUTE_LINKS && f->c->network_of[v] < 0) {
+		const int *at = links_at(f, v, true, &n_links);
+		int k = 0;
+		while (k < n_links && f->amount[at[k]] == 0)
+			k++;
+		if (k == n_links) {
+			*n = 0;
+			return 0;
+		}
+		least = f->amount[at[k]] < least ? f->amount[at[k]] : least;
+		v = head_of(f, at[k]);
+		link[(*n)++] = at[k];
+	}
+	for (int i = 0; i < *n; i++)
+		f->amount[link[i]] -= least;
+	return least;
+}
+
+static Status
+add_way(struct flow *f, int g, const int *link, int n, int64_t capacity)
+{
+	Cluster *c = f->c;
+	struct way *way;
+	TRY(GROW_TEMP(c->ctx, c->way[f->side], c->n_ways[f->side], c->room[f->side]));
+	way = &c->way[f->side][c->n_ways[f->side]++];
+	*way = (struct way){ .rank = g, .network = c->network_of[head_of(f, link[n - 1])], .capacity = capacity,
+	    .n = n };
+	TRY(TEMP(c->ctx, way->link, n));
+	for (int i = 0; i < n; i++)
+		way->link[f->side == WAY_OUT ? i : n - 1 - i] = link[i];
+	c->unit = gcd64(capacity, c->unit);
+	return OK;
+}
+
+static Status
+find_ways(struct flow *f, int s, bool *good)
+{
+	Cluster *c = f->c;
+	struct cluster_server *server = &c->server[s];
+	int link[LIMIT_ROUTE_LINKS], n;
+	f->node = s;
+	server->first_way[f->side] = c->n_ways[f->side];
+	int64_t all = flow_from_ranks(f, server, LIMIT_CAPACITY_SUM), capacity;
+	clear_flow(f, server);
+	flow_from_ranks(f, server, all / server->n);
+	flow_from_ranks(f, server, LIMIT_CAPACITY_SUM);
+	for (int i = 0; i < server->n; i++) {
+		int g = c->rank[server->first + i];
+		while ((capacity = take_path(f, g, link, &n)) > 0 && n <= LIMIT_ROUTE_LINKS / 4)
+			TRY(add_way(f, g, link, n, capacity));
+	}
+	server->n_ways[f->side] = c->n_ways[f->side] - server->first_way[f->side];
+	*good = server->n_ways[f->side] > 0;
+	return OK;
+}
+
+static Status
+find_all_ways(Cluster *c, bool *good)
+{
+	struct flow f = { .c = c };
+	TRY(TEMP(c->ctx, f.amount, c->topo->n_links));
+	TRY(TEMP(c->ctx, f.by, c->topo->n_vertices));
+	TRY(TEMP(c->ctx, f.mark, c->topo->n_vertices));
+	TRY(TEMP(c->ctx, f.queue, c->topo->n_vertices));
+	TRY(TEMP(c->ctx, f.left, c->topo->n_ranks));
+	for (f.side = WAY_OUT; f.side <= WAY_IN && *good; f.side++)
+		for (int s = 0; s < c->n_servers && *good; s++)
+			TRY(find_ways(&f, s, good));
+	for (int side = 0; side < 2 && *good; side++)
+		for (int s = 0; s < c->n_servers; s++)
+			for (int i = 0; i < c->server[s].n_ways[side]; i++) {
+				struct way *way = &c->way[side][c->server[s].first_way[side] + i];
+				way->capacity /= c->unit;
+				c->server[s].capacity[side] += way->capacity;
+			}
+	return OK;
+}
+
+/* ---- types ---- */
+
+static int
+place_of(const Cluster *c, int s, int rank)
+{
+	int i = 0;
+	while (c->rank[c->server[s].first + i] != rank)
+		i++;
+	return i;
+}
+
+static bool
+same_type(const Cluster *c, int s, int t)
+{
+	const struct cluster_server *a = &c->server[s], *b = &c->server[t];
+	bool same = a->n == b->n && a->n_ways[0] == b->n_ways[0] && a->n_ways[1] == b->n_ways[1];
+	for (int side = 0; side < 2; side++)
+		for (int i = 0; same && i < a->n_ways[side]; i++) {
+			const struct way *x = &c->way[side][a->first_way[side] + i];
+			const struct way *y = &c->way[side][b->first_way[side] + i];
+			same = x->network == y->network && x->capacity == y->capacity
+			    && place_of(c, s, x->rank) == place_of(c, t, y->rank);
+		}
+	return same;
+}
+
+static Status
+find_types(Cluster *c)
+{
+	int *first;
+	TRY(TEMP(c->ctx, first, c->n_servers));
+	for (int s = 0; s < c->n_servers; s++) {
+		int t = 0;
+		while (t < c->n_types && !same_type(c, s, first[t]))
+			t++;
+		if (t == c->n_types)
+			first[c->n_types++] = s;
+		c->server[s].type = t;
+	}
+	return OK;
+}
+
+Status
+cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good)
+{
+	*out = (Cluster){ .ctx = ctx, .topo = topo };
+	*good = topo->n_nodes > 2;
+	for (int v = 0; v < topo->n_ranks && *good; v++)
+		*good = topo->vertex[v].node >= 0;
+	if (!*good)
+		return OK;
+	TRY(list_servers(out));
+	TRY(find_homes(out));
+	TRY(find_switches(out, good));
+	if (!*good)
+		return OK;
+	TRY(find_networks(out));
+	*good = out->n_networks > 0 && out->n_networks <= LIMIT_FABRICS;
+	if (!*good)
+		return OK;
+	TRY(join_networks(out));
+	TRY(find_all_ways(out, good));
+	return *good ? find_types(out) : OK;
+}
+
+/* ---- edges ---- */
+
+Status
+cluster_near_edge(const Cluster *c, int src, int dst, Edge *out)
+{
+	int *link;
+	TRY(NEW(c->ctx, link, 2));
+	link[0] = c->up[src];
+	link[1] = c->down[dst];
+	*out = (Edge){ src, dst, 2, link };
+	return OK;
+}
+
+Status
+cluster_far_edge(const Cluster *c, int out_way, int in_way, Edge *out)
+{
+	const struct way *from = &c->way[WAY_OUT][out_way], *to = &c->way[WAY_IN][in_way];
+	const struct way *way[3] = { from, &c->between[(size_t)from->network * (size_t)c->n_networks
+	    + (size_t)to->network], to };
+	int *link, n = 0;
+	TRY(NEW(c->ctx, link, from->n + way[1]->n + to->n));
+	for (int i = 0; i < 3; n += way[i++]->n)
+		if (way[i]->n > 0)
+			memcpy(link + n, way[i]->link, (size_t)way[i]->n * sizeof *link);
+	*out = (Edge){ from->rank, to->rank, n, link };
+	return OK;
+}
+
+bool
+cluster_sides_agree(const Cluster *c)
+{
+	bool same = c->n_ways[0] == c->n_ways[1];
+	for (int i = 0; same && i < c->n_ways[0]; i++)
+		same = c->way[0][i].rank == c->way[1][i].rank && c->way[0][i].network == c->way[1][i].network
+		    && c->way[0][i].capacity == c->way[1][i].capacity;
+	return same;
+}

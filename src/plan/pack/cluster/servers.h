@@ -1,0 +1,56 @@
+/* What planners of clusters see of one: servers, each with a switch that all of its GPUs are on, and their ways to the
+ * networks that join the servers. */
+#ifndef BLINK_PLAN_PACK_CLUSTER_SERVERS_H
+#define BLINK_PLAN_PACK_CLUSTER_SERVERS_H
+
+#include "model/model.h"
+
+typedef enum { WAY_OUT, WAY_IN } Side;
+
+/* From a rank to a network, or back: links in the order of the data. The ways of a server together fit its links. */
+struct way {
+	int rank, network;
+	int64_t capacity;	/* in units */
+	int n, *link;
+};
+
+struct cluster_server {
+	int first, n;		/* in Cluster.rank */
+	int type;		/* servers of one type have equal ways */
+	int first_way[2], n_ways[2];
+	int64_t capacity[2];	/* of its ways, in units */
+};
+
+typedef struct {
+	Ctx *ctx;
+	const Topology *topo;
+	int n_servers, n_types, n_networks;
+	struct cluster_server *server;
+	int *rank;		/* by server */
+	int *of;		/* server of a rank */
+	int *home;		/* server of a vertex; -1: none */
+	int *up, *down;		/* links of a rank to the switch of its server, and from it; -1: it is alone */
+	int *network;		/* vertices: switches of no server that servers are joined to */
+	int *network_of;	/* of a vertex; -1: it is none */
+	int n_ways[2], room[2];
+	struct way *way[2];	/* by server */
+	int64_t unit;		/* bytes/s: all capacities of ways are multiples */
+	/* Between networks a and b [a * n_networks + b], over switches of no server: links in order; n -1: none. */
+	struct way *between;
+} Cluster;
+
+/* In the scratch arena. *good: more than two servers, each with GPUs and a switch of its own that all of these are on,
+ * and with a way to some network in both directions. Cost: a few small flows for each server. */
+Status cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good);
+
+/* Over the switch of their server. */
+Status cluster_near_edge(const Cluster *c, int src, int dst, Edge *out);
+
+/* Over ways of two servers, by their numbers in way[WAY_OUT] and way[WAY_IN]. */
+Status cluster_far_edge(const Cluster *c, int out_way, int in_way, Edge *out);
+
+/* Are way[WAY_OUT] and way[WAY_IN] the same, of a rank, to a network, with a capacity? An allreduce uses each in both
+ * directions, for the same data. */
+bool cluster_sides_agree(const Cluster *c);
+
+#endif

@@ -1,0 +1,396 @@
+/* Clusters of unequal servers: each has a switch of its own that all of its GPUs are on, and ways to one network or to
+ * several, as rails, which some of its GPUs may share (servers.c). The linear program knows no symmetry between servers
+ * of different sizes, and one that lost a GPU is enough. Here trees have one hop between servers:
+ *
+ *     tree of a hub      hub -> over a way of its server and one of the other -> one GPU of each other server
+ *                        each of these, and the hub -> the GPUs of its server, over its switch
+ *
+ * Allgather, reducescatter: every rank is the hub of its own tree. Allreduce: there is a hub for each way of a server.
+ * A tree of rate x over n servers loads the hub's server n - 1 times and every other one once, so that at the rate R
+ * of all trees together
+ *
+ *     R - x[s] + (n - 1) x[s] = capacity[s]     x[s] in proportion to capacity[s] - R
+ *
+ * and hubs of a server are in proportion to the capacities of their ways. What remains is which ways a tree takes.
+ * They are filled one tree after the other: first, between ways of the same number or the same network; then, what is
+ * left, whole trees where there is most room; and at last trees are divided among several ways:
+ *
+ *     rail                    0     1     2     3      4 servers of 4 GPUs, one of which lost that on rail 3;
+ *     hubs of others on it    3     3     3     3      trees that enter it over their rails, and those of rail 3
+ *     enter it over           3+1   3+1   3+1   -      over the other three
+ *
+ * Where servers of equal sizes form units, as those of a DGX SuperPOD, a tree begins with the servers of its hub's unit
+ * that come after it, around, and goes on to the next unit. So hubs do not all send to the same server first, and trees
+ * are images of each other, edge by edge.
+ *
+ * So there are hardly more trees than hubs. What does not fit is put where it overloads least, unless the linear
+ * program of unequal_program.c has a better division, and the rate is that of the most loaded link. */
+#include "plan/pack/cluster/cluster.h"
+#include "plan/pack/cluster/unequal_pieces.h"
+
+#include <string.h>
+
+enum { WEIGHT_BITS = 60 };
+
+/* ---- weights ---- */
+
+/* False: more than WEIGHT_BITS. */
+static bool
+multiply(int64_t a, int64_t b, int64_t *out)
+{
+	Wide product = (Wide)a * b;
+	if (product < 0 || product >> WEIGHT_BITS != 0)
+		return false;
+	*out = (int64_t)product;
+	return true;
+}
+
+static Status
+hub_each_rank(struct plan *p)
+{
+	const Cluster *c = &p->c;
+	p->n_hubs = p->topo->n_ranks;
+	TRY(TEMP(p->ctx, p->hub, p->n_hubs));
+	for (int v = 0; v < p->n_hubs; v++)
+		p->hub[v] = (struct hub){ .rank = v, .server = c->of[v], .way = -1, .length = 1 };
+	for (int i = c->n_ways[p->hub_side] - 1; i >= 0; i--)
+		p->hub[c->way[p->hub_side][i].rank].way = i;
+	return OK;
+}
+
+static int64_t
+least_multiple(const Cluster *c)
+{
+	int64_t common = 1;
+	for (int s = 0; s < c->n_servers; s++)
+		if (!multiply(common / gcd64(common, c->server[s].capacity[0]), c->server[s].capacity[0], &common))
+			return 0;
+	return common;
+}
+
+/* Servers one after the other; with p->per_server a hub for several ways, which none of them belongs to. */
+static Status
+hub_each_way(struct plan *p, bool *good)
+{
+	const Cluster *c = &p->c;
+	int64_t common = least_multiple(c);
+	*good = common > 0 && cluster_sides_agree(c);
+	TRY(TEMP(p->ctx, p->hub, c->n_ways[0]));
+	for (int s = 0; s < c->n_servers && *good; s++) {
+		const struct cluster_server *server = &c->server[s];
+		int64_t spare = 0, share = 0;
+		*good = multiply(server->capacity[0], p->rate.den, &spare) && spare >= p->rate.num
+		    && multiply(spare - (int64_t)p->rate.num, common / server->capacity[0], &spare);
+		for (int i = 0; i < server->n_ways[0] && *good; i++) {
+			int w = server->first_way[0] + i;
+			*good = multiply(spare, c->way[0][w].capacity, &share);
+			if (share == 0)
+				continue;
+			if (p->per_server && p->n_hubs > 0 && p->hub[p->n_hubs - 1].server == s
+			    && (i - 1) * p->per_server / server->n_ways[0] == i * p->per_server / server->n_ways[0])
+				p->hub[p->n_hubs - 1].length += share;
+			else
+				p->hub[p->n_hubs++] = (struct hub){ c->way[0][w].rank, s, p->per_server ? -1 : w,
+				    share };
+		}
+	}
+	return OK;
+}
+
+/* Weights of hubs and rooms of ways in units that make all of them whole numbers: the rate is that of `sum`. */
+static Status
+scale(struct plan *p, bool *good)
+{
+	const Cluster *c = &p->c;
+	int64_t sum = 0, common = (int64_t)p->rate.num, times = 0, room = 0;
+	*good = frac_fits(p->rate) && p->rate.num >> WEIGHT_BITS == 0;
+	for (int h = 0; h < p->n_hubs && *good; h++) {
+		sum += p->hub[h].length;
+		*good = sum >> WEIGHT_BITS == 0;
+	}
+	*good = *good && sum > 0 && multiply(sum, p->rate.den, &times);
+	if (!*good)
+		return OK;
+	common = gcd64(times, common);
+	times /= common;
+	int64_t length = (int64_t)p->rate.num / common;
+	for (int side = 0; side < 2; side++)
+		TRY(TEMP(p->ctx, p->room[side], c->n_ways[side]));
+	TRY(TEMP(p->ctx, p->reserved, c->n_ways[0]));
+	for (int side = 0; side < 2; side++)
+		for (int i = 0; i < c->n_ways[side] && *good; i++) {
+			*good = multiply(c->way[side][i].capacity, times, &room);
+			p->room[side][i] = room;
+		}
+	for (int h = 0; h < p->n_hubs && *good; h++)
+		*good = multiply(p->hub[h].length, length, &p->hub[h].length)
+		    && (sum * (Wide)length) >> WEIGHT_BITS == 0;
+	if (p->coll == ALLREDUCE)
+		p->room[1] = p->room[0];
+	return OK;
+}
+
+/* ---- filling the ways ---- */
+
+/* Do these two networks, of the hubs' side and the other, lead to each other? */
+static bool
+joined(const struct plan *p, int own, int way)
+{
+	const Cluster *c = &p->c;
+	int a = c->way[p->hub_side][own].network, b = c->way[p->leaf_side][way].network;
+	size_t from = (size_t)(p->hub_side == WAY_OUT ? a : b), to = (size_t)(p->hub_side == WAY_OUT ? b : a);
+	size_t n = (size_t)c->n_networks;
+	return c->between[from * n + to].n >= 0 && (p->coll != ALLREDUCE || c->between[to * n + from].n >= 0);
+}
+
+/* What trees of this hub find on a way of its server. */
+static int64_t
+own_room(const struct plan *p, const struct hub *hub, int own)
+{
+	return p->room[p->hub_side][own] + (p->coll == ALLREDUCE && own == hub->way ? p->reserved[own] : 0);
+}
+
+/* Whole trees over ways of the same number or network, between servers of one type, or of two. */
+static Status
+fill_like(struct plan *p, bool one_type)
+{
+	const struct cluster_server *server = p->c.server;
+	for (int h = 0; h < p->n_hubs; h++) {
+		const struct hub *hub = &p->hub[h];
+		for (int s = 0; s < p->c.n_servers && hub->way >= 0; s++) {
+			if (s == hub->server || (server[s].type == server[hub->server].type) != one_type)
+				continue;
+			int way = unequal_like_way(p, hub->way, hub->server, s);
+			if (way >= 0 && p->room[p->leaf_side][way] >= hub->length
+			    && own_room(p, hub, hub->way) >= hub->length)
+				TRY(unequal_add_piece(p, h, s, way, hub->way, hub->length));
+		}
+	}
+	return OK;
+}
+
+/* The two ways with the most room, of those that lead to each other; *way -1: there are none. Returns the room, which
+ * counts up to `length`; then the hub's own way is better, and then most room of the other. */
+static int64_t
+widest_ways(const struct plan *p, const struct hub *hub, int s, int64_t length, int *way, int *own)
+{
+	const struct cluster_server *from = &p->c.server[hub->server], *to = &p->c.server[s];
+	int64_t best = INT64_MIN;
+	*way = -1;
+	for (int i = 0; i < from->n_ways[p->hub_side]; i++) {
+		int a = from->first_way[p->hub_side] + i;
+		int64_t there = own_room(p, hub, a);
+		for (int k = 0; k < to->n_ways[p->leaf_side]; k++) {
+			int b = to->first_way[p->leaf_side] + k;
+			int64_t room = p->room[p->leaf_side][b], least = room < there ? room : there;
+			least = least > length ? length : least;
+			if (*way >= 0 && (least < best || (least == best
+			    && ((*own == hub->way && a != hub->way)
+			    || ((*own == hub->way) == (a == hub->way) && room <= p->room[p->leaf_side][*way])))))
+				continue;
+			if (!joined(p, a, b))
+				continue;
+			best = least;
+			*way = b;
+			*own = a;
+		}
+	}
+	return best;
+}
+
+/* Server s enters the trees of hub h over any ways. */
+static Status
+fill_server(struct plan *p, int h, int s, bool *good)
+{
+	const struct hub *hub = &p->hub[h];
+	int way, own;
+	for (int64_t left = hub->length, part; left > 0 && *good; left -= part) {
+		int64_t room = widest_ways(p, hub, s, left, &way, &own);
+		*good = way >= 0;
+		part = room <= 0 || room > left || p->whole ? left : room;
+		if (*good)
+			TRY(unequal_add_piece(p, h, s, way, own, part));
+	}
+	return OK;
+}
+
+/* Reserved for trees of its own hub that enter like ways. */
+static void
+reserve(struct plan *p)
+{
+	for (int h = 0; h < p->n_hubs && p->coll == ALLREDUCE && !p->whole; h++) {
+		const struct hub *hub = &p->hub[h];
+		for (int s = 0; s < p->c.n_servers; s++)
+			if (s != hub->server
+			    && (p->c.n_networks == 1 || unequal_like_way(p, hub->way, hub->server, s) >= 0))
+				p->reserved[hub->way] += hub->length;
+		p->room[0][hub->way] -= p->reserved[hub->way];
+	}
+}
+
+/* No way is overloaded. */
+static bool
+fits(const struct plan *p)
+{
+	bool fit = true;
+	for (int side = 0; side < 2; side++)
+		for (int i = 0; i < p->c.n_ways[side] && fit; i++)
+			fit = p->room[side][i] + (p->coll == ALLREDUCE ? p->reserved[i] : 0) >= 0;
+	return fit;
+}
+
+static Status
+fill(struct plan *p, bool *good)
+{
+	size_t n = (size_t)p->n_hubs * (size_t)p->c.n_servers;
+	TRY(TEMP(p->ctx, p->first, n));
+	TRY(TEMP(p->ctx, p->last, n));
+	memset(p->first, -1, n * sizeof *p->first);
+	memset(p->last, -1, n * sizeof *p->last);
+	reserve(p);
+	TRY(fill_like(p, true));
+	TRY(fill_like(p, false));
+	for (int s = 0; s < p->c.n_servers && *good; s++)
+		for (int h = 0; h < p->n_hubs && *good; h++)
+			if (p->hub[h].server != s && p->first[(size_t)h * (size_t)p->c.n_servers + (size_t)s] < 0)
+				TRY(fill_server(p, h, s, good));
+	return OK;
+}
+
+/* ---- the packing ---- */
+
+/* The unit is that of the bound, or less, where some link is overloaded. */
+static Status
+set_unit(struct plan *p, const Bound *bound, Packing *pack, bool *good)
+{
+	int64_t common = 0, sum = 0, *load;
+	Frac exact;
+	for (int t = 0; t < pack->n_trees; t++)
+		common = gcd64(pack->weight[t], common);
+	for (int t = 0; t < pack->n_trees; t++)
+		sum += pack->weight[t] /= common;
+	TRY(TEMP(p->ctx, load, p->topo->n_links));
+	*good = sum >> PACKING_BITS == 0 && frac_div(bound->rate, (Frac){ sum, 1 }, &exact)
+	    && pack_widest_unit(p->topo, pack, load, &pack->unit);
+	if (*good && frac_cmp(pack->unit, exact) > 0)
+		pack->unit = exact;
+	return OK;
+}
+
+/* One tree after the other; where ways of several networks do not suffice for that, by a linear program, unless it has
+ * more trees than a schedule may have. */
+static Status
+fill_best(struct plan *p, int *n, bool *good)
+{
+	bool better = false;
+	int n_better;
+	TRY(fill(p, good));
+	if (!*good)
+		return OK;
+	TRY(unequal_count_trees(p, n, good));
+	if (p->c.n_networks == 1 || p->whole || fits(p))
+		return OK;
+	struct plan other = *p;
+	TRY(unequal_by_program(&other, &better));
+	if (better)
+		TRY(unequal_count_trees(&other, &n_better, &better));
+	if (!better)
+		return OK;
+	*p = other;
+	*n = n_better;
+	return *good = true, OK;
+}
+
+/* *n: of trees. */
+static Status
+fill_hubs(struct plan *p, int *n, bool *good)
+{
+	*good = true;
+	p->n_hubs = p->n_pieces = 0;
+	TRY(p->coll == ALLREDUCE ? hub_each_way(p, good) : hub_each_rank(p));
+	*good = *good && unequal_may_have(p, p->n_hubs);
+	if (*good)
+		TRY(scale(p, good));
+	return *good ? fill_best(p, n, good) : OK;
+}
+
+/* The same with whole trees alone, and of an allreduce with as few hubs as it takes: a little below the bound. */
+static Status
+fill_whole(struct plan *p, int *n, bool *good)
+{
+	int64_t each = (int64_t)p->c.n_servers * (p->topo->n_ranks - 1) * 2;
+	int most = (int)(LIMIT_TREE_EDGES / each);
+	p->whole = true;
+	p->per_server = p->coll == ALLREDUCE && most < p->c.n_ways[0] / p->c.n_servers ? most : 0;
+	*good = p->coll != ALLREDUCE || most > 0;
+	return *good ? fill_hubs(p, n, good) : OK;
+}
+
+static Status
+plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
+{
+	int n;
+	TRY(cluster_read(p->ctx, p->topo, &p->c, good));
+	if (!*good || p->c.n_types < 2)
+		return *good = false, OK;
+	*good = frac_div(bound->rate, (Frac){ p->c.unit, 1 }, &p->rate);
+	if (!*good)
+		return OK;
+	if (!p->whole)
+		TRY(fill_hubs(p, &n, good));
+	if (p->whole || !*good)
+		TRY(fill_whole(p, &n, good));
+	if (!*good)
+		return OK;
+	TRY(unequal_make_trees(p, n, pack));
+	return set_unit(p, bound, pack, good);
+}
+
+/* *out: NULL where there are none. p: what is planned, and whether of whole trees. */
+static Status
+pack_hubs(struct plan *p, const Bound *bound, Packing **out)
+{
+	Ctx *ctx = p->ctx;
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Collective coll = p->coll;
+	bool good = (coll == ALLREDUCE || coll == ALLGATHER || coll == REDUCESCATTER) && bound->rate.num > 0
+	    && !p->topo->route && !tree_shares(p->topo, coll);
+	Packing *pack;
+	*out = NULL;
+	if (!good)
+		return OK;
+	p->hub_side = coll == REDUCESCATTER ? WAY_IN : WAY_OUT;
+	p->leaf_side = coll == REDUCESCATTER ? WAY_OUT : WAY_IN;
+	TRY(NEW(ctx, pack, 1));
+	TRY(plan_hubs(p, bound, pack, &good));
+	arena_release(&ctx->scratch, mark);
+	*out = good ? pack : NULL;
+	return OK;
+}
+
+Status
+pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out, Packing **lower)
+{
+	struct plan p = { .ctx = ctx, .topo = topo, .coll = coll };
+	Bound proof = *bound;
+	Packing *pack;
+	*out = *lower = NULL;
+	TRY(pack_hubs(&p, bound, &pack));
+	if (!pack)
+		return OK;
+	pack_note_reached(pack, coll, topo->n_ranks, &proof);
+	/* The linear program would have no fewer edges. */
+	*(proof.reached || p.whole ? out : lower) = pack;
+	pack->too_large = p.whole && !proof.reached;
+	if (pack->too_large)
+		log_verbose(ctx, "unequal servers: %d trees below the bound: those at it have more than %d edges",
+		    pack->n_trees, LIMIT_TREE_EDGES);
+	return OK;
+}
+
+Status
+pack_unequal_whole(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out)
+{
+	struct plan p = { .ctx = ctx, .topo = topo, .coll = coll, .whole = true };
+	return pack_hubs(&p, bound, out);
+}
