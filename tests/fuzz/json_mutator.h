@@ -21,7 +21,7 @@ json_blanks(struct json_at *at)
 }
 
 static bool
-json_token(struct json_at *at, const char **text, size_t *size)
+json_word(struct json_at *at, const char **text, size_t *size)
 {
 	const char *c = at->c;
 	if (c < at->end && *c == '"') {
@@ -49,13 +49,13 @@ json_value(struct json_at *at, int depth)
 	if (me < 0)
 		return -1;
 	if (*at->c != '[' && *at->c != '{')
-		return json_token(at, &node[me].text, &node[me].size) ? me : -1;
+		return json_word(at, &node[me].text, &node[me].size) ? me : -1;
 	char open = node[me].kind = *at->c++, close = open == '[' ? ']' : '}';
 	for (json_blanks(at); at->c < at->end && *at->c != close; json_blanks(at)) {
 		const char *key = NULL;
 		size_t size = 0;
 		if (open == '{') {
-			if (!json_token(at, &key, &size))
+			if (!json_word(at, &key, &size))
 				return -1;
 			json_blanks(at);
 			if (at->c == at->end || *at->c++ != ':')

@@ -7,7 +7,7 @@ A mutation is a patch, tests/mutations/NAME.patch. Lines before the patch say wh
   suite: NAME     the suite that must fail
   case: TEXT      what the line of a failed case has in it (without: any)
   tier: full      the case is only in the full test
-  build: TARGET   what make builds besides the programs and their tests: tests-asan or tests-tsan
+  build: TARGET   what make builds besides the programs and their tests: tests-asan, tests-fuzz or tests-tsan
 
 Lines of the patch are looked for in the file that it names, or in another of that name if the file has moved, wherever
 they are; context lines only where it needs them to tell two places apart. A patch that does not apply is a failure.
@@ -33,7 +33,7 @@ import runner
 FOLDER = "tests/mutations"
 # What a copy has no use for; of the programs under sanitizers, where the patch does not name them.
 LEFT_OUT = {".git", "asan", "tsan", "deb", "distcheck"}
-SANITIZED = {"tests-asan": "asan", "tests-tsan": "tsan"}
+SANITIZED = {"tests-asan": "asan", "tests-fuzz": "asan", "tests-tsan": "tsan"}
 
 
 def header(name):
