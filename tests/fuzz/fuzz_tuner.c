@@ -11,8 +11,9 @@
 const Mutator mutators[] = { json_mutate, NULL };
 
 const char *const dictionary[] = { "\"blink-chunks\"", "\"chunks\": [", "\"ranks\": ", "\"servers\": ",
-	"\"collective\": ", "\"log2_bytes\": ", "\"chunk_bytes\": ", "\"allreduce\"", "\"alltoall\"", "0", "1", "40", "41",
-	"1073741824", "1073741825", "{", "}", "\"blink-schedule\"", "\"algorithm\": \"ring\"", "\"blink-index\"", NULL };
+	"\"collective\": ", "\"log2_bytes\": ", "\"chunk_bytes\": ", "\"allreduce\"", "\"alltoall\"", "0", "1", "40",
+	"41", "1073741824", "1073741825", "{", "}", "\"blink-schedule\"", "\"algorithm\": \"ring\"",
+	"\"blink-index\"", NULL };
 
 extern const NcclTunerV5 ncclTunerPlugin_v5;
 

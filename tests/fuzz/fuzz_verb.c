@@ -1,6 +1,6 @@
 /* A verb with its options and files, in this process. The first line is the command line, without the program's name;
- * double quotes hold blanks together. Each file follows a line "== NAME". The verb fails with one line and a status that
- * it documents; or what it prints reads again: a schedule is verified, a topology is valid, no simulated message is
+ * double quotes hold blanks together. Each file follows a line "== NAME". The verb fails with one line and a
+ * status that it documents; or what it prints reads again: a schedule is verified, a topology is valid, no simulated message is
  * faster than its floor.
  *
  * Files are in a directory of the input's own: no option names a path. What would take long is passed over, by the size
@@ -177,7 +177,8 @@ file_is_small(const struct part *part)
 	if (small && topo_read(&ctx, "", NULL, data, part->size, &topo) == OK)
 		small = is_small(topo);
 	ctx.error.status = OK;
-	if (small && file_kind(data, part->size) == FILE_SCHEDULE && sched_read(&ctx, "", data, part->size, &sched) == OK)
+	bool schedule = small && file_kind(data, part->size) == FILE_SCHEDULE;
+	if (schedule && sched_read(&ctx, "", data, part->size, &sched) == OK)
 		small = is_small(sched->topo);
 	ctx_free(&ctx);
 	return small;
@@ -248,7 +249,8 @@ take_output(void)
 		int null = open("/dev/null", O_RDONLY);
 		nobody = fopen("/dev/null", "w");
 		real_error = stderr;
-		REQUIRE(nobody && out_fd >= 0 && real_out >= 0 && dup2(null, STDIN_FILENO) == STDIN_FILENO, "descriptors");
+		REQUIRE(nobody && out_fd >= 0 && real_out >= 0 && dup2(null, STDIN_FILENO) == STDIN_FILENO,
+		    "descriptors");
 		close(null);
 	}
 	fflush(stdout);

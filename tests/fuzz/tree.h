@@ -1,9 +1,9 @@
 /* Mutations of a tree: what mutators of JSON, XML and tables share. An input is parsed, leniently, into nodes; some are
- * dropped, doubled, moved, nested, exchanged, or taken from an earlier input; and the tree is written again. What cannot
- * be parsed is left to mutations of bytes.
+ * dropped, doubled, moved, nested, exchanged, or taken from an earlier input; and the tree is written again. What
+ * cannot be parsed is left to mutations of bytes.
  *
- * A target includes the mutators that it wants and names them in `mutators`, ended by NULL: the first one that can parse
- * the input changes it. They serve the driver and, as LLVMFuzzerCustomMutator, libFuzzer. */
+ * A target includes the mutators that it wants and names them in `mutators`, ended by NULL: the first one that can
+ * parse the input changes it. They serve the driver and, as LLVMFuzzerCustomMutator, libFuzzer. */
 #ifndef BLINK_FUZZ_TREE_H
 #define BLINK_FUZZ_TREE_H
 
@@ -79,7 +79,7 @@ tree_child(int of, const char *kinds)
 	return found;
 }
 
-/* A random node of a kind in `kinds`, of the input itself; else also of the earlier input. The first one is the root. */
+/* A random node of a kind in `kinds`, of the input itself; else also of the earlier one. Node 0 is the root. */
 static inline int
 tree_pick(const char *kinds, bool own)
 {
