@@ -1,7 +1,7 @@
 /* A verb with its options and files, in this process. The first line is the command line, without the program's name;
  * double quotes hold blanks together. Each file follows a line "== NAME". The verb fails with one line and a
- * status that it documents; or what it prints reads again: a schedule is verified, a topology is valid, no simulated message is
- * faster than its floor.
+ * status that it documents; or what it prints reads again: a schedule is verified, a topology is valid, no simulated
+ * message is faster than its floor.
  *
  * Files are in a directory of the input's own: no option names a path. What would take long is passed over, by the size
  * of machines, schedules and messages; processes are one. */
