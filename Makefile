@@ -336,6 +336,10 @@ TEST_LINK =
 $(B)/tests/%: $(B)/tests/%.o $(B)/tests.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $< $(TEST_OBJ) $(B)/tests.a $(COMPILER_LIBS) -ldl -pthread
 
+# The plugin for NCCL, which is not in libblink.
+$(B)/tests/fuzz/fuzz_tuner: TEST_LINK += $(TUNER_OBJ)
+$(B)/tests/fuzz/fuzz_tuner: $(TUNER_OBJ)
+
 # All but the programs, for tests: each takes what it refers to.
 $(B)/tests.a: $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
 	$(call say,  AR      $@)rm -f $@
