@@ -24,6 +24,7 @@ struct data {
 	size_t got;			/* of a head */
 	struct tcp_frame head;
 	uint64_t skip;			/* bytes of a part */
+	size_t owed;			/* bytes of a part that the player has held back */
 };
 
 static struct {
@@ -160,12 +161,15 @@ next_order(uint32_t lane)
 	return job.order[(lane ^ lane >> 26) % ORDERS]++;
 }
 
+/* half: the other one comes later, or never. */
 static void
-say_part(const struct tcp_frame *f)
+say_part(const struct tcp_frame *f, bool half)
 {
-	struct line *l = &job.data[job.at].line;
-	say(l, f, sizeof *f);
-	say(l, payload, f->bytes < PAYLOAD ? f->bytes : PAYLOAD);
+	struct data *d = &job.data[job.at];
+	size_t bytes = f->bytes < PAYLOAD ? f->bytes : PAYLOAD;
+	d->owed = half ? bytes / 2 : 0;
+	say(&d->line, f, sizeof *f);
+	say(&d->line, payload, bytes - d->owed);
 }
 
 static uint32_t
@@ -177,7 +181,7 @@ next_lane(void)
 }
 
 static void
-any_part(void)
+any_part(bool half)
 {
 	unsigned usual = next_byte();
 	struct tcp_frame f = { .kind = FRAME_PART, .m = { .lane = next_lane(), .signature = job.last.m.signature } };
@@ -192,7 +196,7 @@ any_part(void)
 		f.kind = (uint32_t)next_number();
 	if (usual & 0x80)
 		f.m.place = (uint32_t)next_number();
-	say_part(&f);
+	say_part(&f, half);
 }
 
 /* As the rank itself has sent: both do the same in many calls. */
@@ -204,7 +208,7 @@ echo(void)
 	f.offset = 0;
 	f.bytes = f.m.bytes;
 	if (f.kind == FRAME_PART && f.m.bytes <= PAYLOAD)
-		say_part(&f);
+		say_part(&f, false);
 }
 
 static void
@@ -212,7 +216,7 @@ echo_done(void)
 {
 	struct tcp_frame f = { .kind = FRAME_PART, .m = { .lane = job.last.m.lane | NET_DONE, .flag = job.last.m.flag } };
 	f.order = next_order(f.m.lane);
-	say_part(&f);
+	say_part(&f, false);
 }
 
 /* ---- the calls ---- */
@@ -275,10 +279,11 @@ static void
 comm_step(void)
 {
 	unsigned what = next_byte() % 24;
-	struct line *l = &job.data[job.at].line;
+	struct data *d = &job.data[job.at];
+	struct line *l = &d->line;
 	char byte;
 	if (say_as_hub(what, be_another))
-		what = 23;
+		return;
 	switch (what) {
 	case 11:
 	case 12:
@@ -291,7 +296,7 @@ comm_step(void)
 		break;
 	case 14:
 	case 15:
-		any_part();
+		any_part(what == 15);
 		break;
 	case 16:
 		echo();
@@ -315,8 +320,10 @@ comm_step(void)
 	case 22:
 		line_close(l);
 		break;
+	default:
+		say(l, payload, d->owed);
+		d->owed = 0;
 	}
-	job_serve();
 }
 
 static void
@@ -329,8 +336,10 @@ test_comm(void)
 	job.listener = listen_at(job.address);
 	fiber_start(be_caller, NULL, true);
 	job_serve();
-	for (int i = 0; i < STEPS_MOST && program.at < program.end; i++)
+	for (int i = 0; i < STEPS_MOST && program.at < program.end; i++) {
 		comm_step();
+		job_serve();
+	}
 	job.ends = true;
 	job_serve();
 	hub_shut();
