@@ -214,7 +214,8 @@ echo(void)
 static void
 echo_done(void)
 {
-	struct tcp_frame f = { .kind = FRAME_PART, .m = { .lane = job.last.m.lane | NET_DONE, .flag = job.last.m.flag } };
+	struct tcp_frame f = { .kind = FRAME_PART,
+		.m = { .lane = job.last.m.lane | NET_DONE, .flag = job.last.m.flag } };
 	f.order = next_order(f.m.lane);
 	say_part(&f, false);
 }

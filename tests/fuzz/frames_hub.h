@@ -58,7 +58,8 @@ static void
 any_answer(struct line *l)
 {
 	struct answer a = { { .calls = next_number(), .signature = next_number(), .before = next_number(),
-		.in_call = (uint32_t)next_number(), .awaits = (int32_t)next_number(), .shortage = (int32_t)next_number() } };
+		.in_call = (uint32_t)next_number(), .awaits = (int32_t)next_number(),
+		.shortage = (int32_t)next_number() } };
 	unsigned fill = next_byte();
 	memset(a.status.text, (int)fill, fill % 2 ? sizeof a.status.text : 8);
 	say_frame(l, FRAME_ANSWER, sizeof a, &a, sizeof a);

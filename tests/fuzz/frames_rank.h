@@ -66,7 +66,8 @@ static void
 hub_hears(void)
 {
 	struct frame f;
-	ssize_t n = hub.line.fd < 0 ? 0 : recv(hub.line.fd, hub.said + hub.got, sizeof hub.said - hub.got, MSG_DONTWAIT);
+	size_t room = sizeof hub.said - hub.got;
+	ssize_t n = hub.line.fd < 0 ? 0 : recv(hub.line.fd, hub.said + hub.got, room, MSG_DONTWAIT);
 	hub.got += n > 0 ? (size_t)n : 0;
 	while (hub.got >= sizeof f) {
 		memcpy(&f, hub.said, sizeof f);
@@ -142,7 +143,8 @@ say_as_hub(unsigned what, void (*change)(char *of_rank, int rank))
 		break;
 	}
 	case 5: {
-		struct left l = { .calls = next_number(), .rank = (int32_t)next_number(), .hub_may_end = next_byte() % 2 };
+		struct left l = { .calls = next_number(), .rank = (int32_t)next_number(),
+			.hub_may_end = next_byte() % 2 };
 		say_frame(&hub.line, FRAME_LEFT, sizeof l, &l, sizeof l);
 		break;
 	}

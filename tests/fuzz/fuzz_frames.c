@@ -16,8 +16,8 @@
 #include "frames_comm.h"
 
 /* Steps and numbers as bytes: zeros are at the end of what follows. */
-const char *const dictionary[] = { "\1\1", "\4\46\40", "\5\43\1", "\5\43\32", "\13\1", "\13\11", "\15", "\20", "\21",
-	"\16\1\1\1\1\43", "\12\5", NULL };
+const char *const dictionary[] = { "\1\1", "\4\46\40", "\5\43\1", "\5\43\32", "\13\1", "\13\11", "\15", "\20",
+	"\21", "\16\1\1\1\1\43", "\12\5", NULL };
 
 /* ---- mutations: of steps, not of bytes ---- */
 
@@ -47,7 +47,8 @@ LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
 	if (size < HEAD || size + HEAD + 8 * STEP_MOST > most)
 		return 0;
 	for (unsigned i = 0; i < 1 + seed / 16 % 4; i++) {
-		size_t n = draw_step(step, data[0] % ROLES, &drawn), at = HEAD + (size_t)(drawn >> 20) % (size - HEAD + 1);
+		size_t n = draw_step(step, data[0] % ROLES, &drawn);
+		size_t at = HEAD + (size_t)(drawn >> 20) % (size - HEAD + 1);
 		size_t gone = (drawn >> 50) % 3 == 0 ? 0 : n < size - at ? n : size - at;
 		if ((drawn >> 45) % 8 == 0)
 			n = 0;

@@ -115,7 +115,7 @@ fiber_start(void *(*run)(void *), void *of, bool detached)
 	f->context.uc_stack.ss_sp = f->stack;
 	f->context.uc_stack.ss_size = FIBER_STACK;
 	makecontext(&f->context, fiber_main, 0);
-	f->context.uc_stack.ss_size = 0;	/* AddressSanitizer would clear the shadow of all of it at each switch */
+	f->context.uc_stack.ss_size = 0;	/* AddressSanitizer would clear its shadow at each switch */
 	return f;
 }
 
