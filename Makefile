@@ -339,6 +339,11 @@ $(B)/tests/%: $(B)/tests/%.o $(B)/tests.a $(TEST_OBJ)
 # The plugin for NCCL, which is not in libblink.
 $(B)/tests/fuzz/fuzz_tuner: TEST_LINK += $(TUNER_OBJ)
 $(B)/tests/fuzz/fuzz_tuner: $(TUNER_OBJ)
+# Threads, time and TCP of libblink are the target's own (tests/fuzz/world.h).
+WORLD = pthread_create pthread_join pthread_self pthread_cond_wait pthread_cond_timedwait pthread_cond_broadcast pthread_cond_signal \
+	sched_getaffinity sched_yield clock_gettime nanosleep clock_nanosleep poll __poll_chk ppoll __ppoll_chk epoll_wait syscall \
+	socket bind connect getsockname accept4
+$(B)/tests/fuzz/fuzz_frames: private LINK += $(WORLD:%=-Wl,--wrap=%)
 
 # All but the programs, for tests: each takes what it refers to.
 $(B)/tests.a: $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
