@@ -27,14 +27,14 @@ STRICT = -std=gnu11 -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -
 BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -Iruntime/include -Iruntime -I$(B)/gen
 
 # What is installed by `make deps`; `make check` needs the second list too, and `make check-full` all three.
-DEPS = pkg-config libglpk-dev libexpat1-dev libmd-dev libnauty2-dev libhwloc-dev
+DEPS = pkg-config libglpk-dev libxml2-dev libmd-dev libnauty2-dev libhwloc-dev
 CHECK_DEPS = $(DEPS) libucx-dev build-essential clang python3 python3-jsonschema python3-yaml libxml2-utils mandoc locales \
 	git procps graphviz zsh fish
 FULL_DEPS = $(CHECK_DEPS) iproute2 valgrind debhelper lintian chromium chromium-driver python3-selenium
 
-LIBS_MISSING := $(shell pkg-config --exists expat libmd hwloc 2>/dev/null || echo missing)
-XML_CFLAGS := $(shell pkg-config --cflags expat 2>/dev/null)
-XML_LIBS := $(shell pkg-config --libs expat 2>/dev/null)
+LIBS_MISSING := $(shell pkg-config --exists libxml-2.0 libmd hwloc 2>/dev/null || echo missing)
+XML_CFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
+XML_LIBS := $(shell pkg-config --libs libxml-2.0 2>/dev/null)
 NAUTY_CFLAGS := $(shell pkg-config --cflags nauty 2>/dev/null)
 HWLOC_CFLAGS := $(shell pkg-config --cflags hwloc 2>/dev/null)
 HWLOC_LIBS := $(shell pkg-config --libs hwloc 2>/dev/null)
@@ -457,7 +457,7 @@ tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows
-# nothing of what GLPK, nauty and expat write: its programs are those of libblink's path (tests/msan.c). Of debug information
+# nothing of what GLPK, nauty and libxml2 write: its programs are those of libblink's path (tests/msan.c). Of debug information
 # they have the lines, which reports name: the rest takes a quarter of the time of the compiler.
 ASAN_CFLAGS = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 UBSAN_CFLAGS = -O1 -g1 -fsanitize=undefined -fno-sanitize-recover=all
