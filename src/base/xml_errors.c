@@ -1,24 +1,27 @@
 #include "base/xml_errors.h"
 
-/* Errors as text alone: memory that ran out before there was a parser, whose maker then returns NULL. */
 static void
-ignore(void *user, const char *format, ...)
+on_text(void *user, const char *format, ...)
 {
-	(void)user, (void)format;
+	const XmlErrors *errors = user;
+	xmlError error = { .level = XML_ERR_FATAL, .code = XML_ERR_NO_MEMORY };
+	(void)format;
+	errors->found(errors->user, &error);
 }
 
 void
-xml_errors_begin(XmlErrors *before, void (*found)(void *user, XmlError error), void *user)
+xml_errors_begin(XmlErrors *errors, void (*found)(void *user, XmlError error), void *user)
 {
-	*before = (XmlErrors){ xmlStructuredError, xmlStructuredErrorContext, xmlGenericError, xmlGenericErrorContext };
-	xmlSetGenericErrorFunc(NULL, ignore);
-	xmlSetStructuredErrorFunc(user, found);
+	*errors = (XmlErrors){ found, user, xmlStructuredError, xmlStructuredErrorContext, xmlGenericError,
+		xmlGenericErrorContext };
+	xmlSetGenericErrorFunc(errors, on_text);
+	xmlSetStructuredErrorFunc(user, (xmlStructuredErrorFunc)found);
 }
 
 void
-xml_errors_end(const XmlErrors *before)
+xml_errors_end(const XmlErrors *errors)
 {
 	xmlResetLastError();
-	xmlSetStructuredErrorFunc(before->structured_user, before->structured);
-	xmlSetGenericErrorFunc(before->generic_user, before->generic);
+	xmlSetStructuredErrorFunc(errors->structured_user, errors->structured);
+	xmlSetGenericErrorFunc(errors->generic_user, errors->generic);
 }

@@ -64,7 +64,7 @@ settle(XmlWriter *w, int written)
 static void
 open_writer(XmlWriter *w)
 {
-	xml_errors_begin(&w->before, keep_error, w->out);
+	xml_errors_begin(&w->errors, keep_error, w->out);
 	xmlOutputBufferPtr bytes = xmlOutputBufferCreateIO(keep_bytes, NULL, w->out, NULL);
 	w->writer = bytes ? xmlNewTextWriter(bytes) : NULL;
 	if (!w->writer && bytes)
@@ -79,7 +79,7 @@ close_writer(XmlWriter *w)
 {
 	settle(w, xmlTextWriterFlush(w->writer));
 	xmlFreeTextWriter(w->writer);
-	xml_errors_end(&w->before);
+	xml_errors_end(&w->errors);
 	w->open = false;
 }
 

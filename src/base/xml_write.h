@@ -12,7 +12,7 @@
 typedef struct {
 	Text *out;		/* failed: memory ran out */
 	xmlTextWriterPtr writer;
-	XmlErrors before;
+	XmlErrors errors;
 	bool open;		/* there is a writer, or there was no memory for it */
 	bool elements;		/* of the innermost element: elements are to come, and none has */
 	int depth;

@@ -486,7 +486,7 @@ doc_read_xml_texts(Ctx *ctx, const char *label, const char *data, size_t size, c
     const char *const *texts, Doc **out)
 {
 	struct build *b;
-	XmlErrors before;
+	XmlErrors errors;
 	int n_names = 0;
 	TRY(doc_check_bytes(ctx, label, data, size));
 	TRY(TEMP(ctx, b, 1));
@@ -496,10 +496,10 @@ doc_read_xml_texts(Ctx *ctx, const char *label, const char *data, size_t size, c
 	while (plural[n_names])
 		n_names++;
 	TRY(TEMP(ctx, b->group, n_names / 2 + LIMIT_ATTRIBUTES + 1));
-	xml_errors_begin(&before, on_error, b);
+	xml_errors_begin(&errors, on_error, b);
 	Status status = parse(b);
 	xmlFreeTextReader(b->reader);
-	xml_errors_end(&before);
+	xml_errors_end(&errors);
 	text_free(&b->text);
 	if (status == OK)
 		*out = b->root;
