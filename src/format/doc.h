@@ -48,6 +48,10 @@ Status doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, 
 Status doc_read_xml_texts(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural,
     const char *const *texts, Doc **out);
 
+/* What libxml2 must not see: bytes that are not text, a DOCTYPE, and more in one piece than LIMIT_XML_BYTES or
+ * LIMIT_ATTRIBUTES. Fails: BAD_INPUT, LIMIT, NO_MEMORY. */
+Status doc_check_xml(Ctx *ctx, const char *label, const char *data, size_t size);
+
 /* A long array of a JSON file, read entry by entry: the Docs of all entries would take many times the size of the
  * file. */
 typedef struct {

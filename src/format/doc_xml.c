@@ -475,6 +475,28 @@ parse(struct build *b)
 	return more < 0 || b->error.code || !b->root ? refuse_form(b) : OK;
 }
 
+/* A file that libxml2 may see. */
+static Status
+begin_build(Ctx *ctx, const char *label, const char *data, size_t size, struct build **out)
+{
+	struct build *b;
+	TRY(doc_check_bytes(ctx, label, data, size));
+	TRY(TEMP(ctx, b, 1));
+	*b = (struct build){ .ctx = ctx, .label = label, .data = data, .size = size, .line = 1 };
+	*out = b;
+	return check_markup(b);
+}
+
+Status
+doc_check_xml(Ctx *ctx, const char *label, const char *data, size_t size)
+{
+	struct build *b;
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	TRY(begin_build(ctx, label, data, size, &b));
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
 Status
 doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural, Doc **out)
 {
@@ -488,11 +510,9 @@ doc_read_xml_texts(Ctx *ctx, const char *label, const char *data, size_t size, c
 	struct build *b;
 	XmlErrors errors;
 	int n_names = 0;
-	TRY(doc_check_bytes(ctx, label, data, size));
-	TRY(TEMP(ctx, b, 1));
-	*b = (struct build){ .ctx = ctx, .label = label, .data = data, .size = size, .plural = plural,
-		.texts = texts, .line = 1 };
-	TRY(check_markup(b));
+	TRY(begin_build(ctx, label, data, size, &b));
+	b->plural = plural;
+	b->texts = texts;
 	while (plural[n_names])
 		n_names++;
 	TRY(TEMP(ctx, b->group, n_names / 2 + LIMIT_ATTRIBUTES + 1));
