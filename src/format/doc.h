@@ -61,10 +61,11 @@ typedef struct {
 	size_t size;
 } DocList;
 
-/* As doc_read_json, without cJSON, for files of which libblink reads some, too; name: NULL, or a member of the root. If
- * that is an array, its entries are left out, and doc_list_next returns them: parsed into the scratch arena, with their texts, so that the reader may release an entry before the next. All
- * of the file is read only if it is called list->n times; duplicate keys and numbers that are too large are errors when
- * it comes to them. LIMIT_DOC_VALUES is for an entry and all that is not in entries. data and *out outlive *list. */
+/* As doc_read_json, without cJSON: for files of which libblink reads some, too. name: NULL, or a member of the root. If
+ * that is an array, its entries are left out, and doc_list_next returns them: parsed into the scratch arena, with their
+ * texts, so that the reader may release an entry before the next. All of the file is read only if it is called list->n
+ * times; duplicate keys and numbers that are too large are errors when it comes to them. LIMIT_DOC_VALUES is for an
+ * entry and all that is not in entries. data and *out outlive *list. */
 Status doc_read_json_list(Ctx *ctx, const char *label, const char *data, size_t size, const char *name, Doc **out,
     DocList *list);
 Status doc_list_next(Ctx *ctx, const char *label, DocList *list, const Doc **out);

@@ -1,8 +1,9 @@
 /* XML to Doc, by libxml2's xmlTextReader: we build from its events, so that each limit holds before memory is spent.
  *
- * It reads ahead of its events, and counts lines in 16 bits. So we go through the text beside it, from tag to
- * tag (xml_markup.h): before it, to refuse what it must not see (a DOCTYPE, which may declare entities, and attributes without end,
- * which it compares with each other), and then with it, to say on which line a tag begins. */
+ * It reads ahead of its events, and counts lines in 16 bits. So we go through the text beside it, from tag to tag
+ * (xml_markup.h): before it, to refuse what it must not see (a DOCTYPE, which may declare entities; attributes without
+ * end, which it compares with each other; pieces of more than 10 million bytes), and then with it, to say on which line
+ * a tag begins. */
 #include "format/doc.h"
 
 #include "base/limits.h"
@@ -426,7 +427,8 @@ on_error(void *user, XmlError error)
 		text[0] = (char)tolower((unsigned char)text[0]);
 }
 
-/* Goes on from what the reader has returned. *last: what the file ends inside of, or MARKUP_NONE. Has its root ended? */
+/* Has the root ended? Goes on from what the reader has returned. *last: what the file ends inside of; MARKUP_NONE:
+ * nothing. */
 static bool
 root_ends(const struct build *b, Markup *last)
 {

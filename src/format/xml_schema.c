@@ -75,7 +75,8 @@ find_faults(struct validation *v, const char *path, const Text *text, const char
 }
 
 Status
-xml_schema_faults(Ctx *ctx, const char *label, const char *data, size_t size, const char *schema, XmlFault **out, int *n)
+xml_schema_faults(Ctx *ctx, const char *label, const char *data, size_t size, const char *schema, XmlFault **out,
+    int *n)
 {
 	struct validation v = { .ctx = ctx };
 	XmlErrors errors;

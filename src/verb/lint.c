@@ -166,7 +166,8 @@ keep_all(Ctx *ctx, struct lint *lint, const char *path, const struct linted *one
 		lint->status = lint->wrong++ ? lint->status : BAD_INPUT;
 	for (int i = 0; i < one->of_msccl.n; i++)
 		TRY(keep_msccl(ctx, lint, path, &one->of_msccl.finding[i]));
-	return one->n + one->of_msccl.n + one->n_faults ? OK : keep(ctx, lint, &(Finding){ .kind = FINDING_VALID, .file = path });
+	return one->n + one->of_msccl.n + one->n_faults ? OK
+	    : keep(ctx, lint, &(Finding){ .kind = FINDING_VALID, .file = path });
 }
 
 /* In a context of its own: machines may be large, and only findings stay. argument: NULL: that of --synthetic. */
