@@ -27,14 +27,14 @@ STRICT = -std=gnu11 -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -
 BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -Iruntime/include -Iruntime -I$(B)/gen
 
 # What is installed by `make deps`; `make check` needs the second list too, and `make check-full` all three.
-DEPS = pkg-config libglpk-dev libexpat1-dev libmd-dev libnauty2-dev libhwloc-dev
+DEPS = pkg-config libglpk-dev libxml2-dev libcjson-dev libmd-dev libnauty2-dev libhwloc-dev
 CHECK_DEPS = $(DEPS) libucx-dev build-essential clang python3 python3-jsonschema python3-yaml libxml2-utils mandoc locales \
 	git procps graphviz zsh fish
 FULL_DEPS = $(CHECK_DEPS) iproute2 valgrind debhelper lintian chromium chromium-driver python3-selenium
 
-LIBS_MISSING := $(shell pkg-config --exists expat libmd hwloc 2>/dev/null || echo missing)
-XML_CFLAGS := $(shell pkg-config --cflags expat 2>/dev/null)
-XML_LIBS := $(shell pkg-config --libs expat 2>/dev/null)
+LIBS_MISSING := $(shell pkg-config --exists libxml-2.0 libcjson libmd hwloc 2>/dev/null || echo missing)
+DOC_CFLAGS := $(shell pkg-config --cflags libxml-2.0 libcjson 2>/dev/null)
+DOC_LIBS := $(shell pkg-config --libs libxml-2.0 libcjson 2>/dev/null)
 NAUTY_CFLAGS := $(shell pkg-config --cflags nauty 2>/dev/null)
 HWLOC_CFLAGS := $(shell pkg-config --cflags hwloc 2>/dev/null)
 HWLOC_LIBS := $(shell pkg-config --libs hwloc 2>/dev/null)
@@ -66,7 +66,7 @@ FORTIFY := $(if $(HARDENED),$(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),$(if 
 	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)))
 PIE := $(if $(HARDENED),$(if $(filter -static% -no-pie,$(CFLAGS) $(LDFLAGS)),,$(call accepted,-pie)))
 
-COMPILE = $(CC) $(BASE) $(HARDEN) $(FORTIFY) $(XML_CFLAGS) $(NAUTY_CFLAGS) $(HWLOC_CFLAGS) $(UCX_CFLAGS) $(CPPFLAGS) $(CFLAGS)
+COMPILE = $(CC) $(BASE) $(HARDEN) $(FORTIFY) $(DOC_CFLAGS) $(NAUTY_CFLAGS) $(HWLOC_CFLAGS) $(UCX_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS)
 
 # The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses. The linker takes
@@ -87,7 +87,7 @@ PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(addprefix $(B
 TUNER_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/nccl_tuner/*.c))
 COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
 RUNTIME_LIBS = $(MD_LIBS) -lm -ldl
-COMPILER_LIBS = -lglpk -lnauty $(HWLOC_LIBS) $(XML_LIBS) $(MD_LIBS) -lm -ldl
+COMPILER_LIBS = -lglpk -lnauty $(HWLOC_LIBS) $(DOC_LIBS) $(MD_LIBS) -lm -ldl
 
 .PHONY: all
 all: $(B)/blinkc $(B)/libblink.so $(B)/libblink-nccl.so $(B)/blink/libblink-audit.so $(B)/libnccl-tuner-blink.so $(B)/blink-perf \
@@ -318,7 +318,7 @@ quickstart: deps
 # A driver of CUDA whose GPUs are threads (tests/virtual_gpu).
 VIRTUAL_GPU_OBJ = $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard $(addprefix tests/virtual_gpu/, nvml*.c cudart*.c)), \
 	$(wildcard tests/virtual_gpu/*.c)))
-VIRTUAL_GPU_LIBS = $(XML_LIBS) $(MD_LIBS) -lm -ldl -pthread
+VIRTUAL_GPU_LIBS = $(DOC_LIBS) $(MD_LIBS) -lm -ldl -pthread
 $(B)/tests/virtual_gpu/libcuda.so.1: $(VIRTUAL_GPU_OBJ) $(B)/shared.a tests/virtual_gpu/libcuda.map
 	$(call say,  LD      $@)$(LINK) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete $(if $(HARDENED),-Wl$(comma)-z$(comma)defs) \
 		-Wl,--version-script,tests/virtual_gpu/libcuda.map -o $@ $(VIRTUAL_GPU_OBJ) $(B)/shared.a $(VIRTUAL_GPU_LIBS)
@@ -335,6 +335,15 @@ TEST_OBJ =
 TEST_LINK =
 $(B)/tests/%: $(B)/tests/%.o $(B)/tests.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $< $(TEST_OBJ) $(B)/tests.a $(COMPILER_LIBS) -ldl -pthread
+
+# The plugin for NCCL, which is not in libblink.
+$(B)/tests/fuzz/fuzz_tuner: TEST_LINK += $(TUNER_OBJ)
+$(B)/tests/fuzz/fuzz_tuner: $(TUNER_OBJ)
+# Threads, time and TCP of libblink are the target's own (tests/fuzz/world.h).
+WORLD = pthread_create pthread_join pthread_self pthread_cond_wait pthread_cond_timedwait pthread_cond_broadcast pthread_cond_signal \
+	sched_getaffinity sched_yield clock_gettime nanosleep clock_nanosleep poll __poll_chk ppoll __ppoll_chk epoll_wait syscall \
+	socket bind connect getsockname accept4
+$(B)/tests/fuzz/fuzz_frames: private LINK += $(WORLD:%=-Wl,--wrap=%)
 
 # All but the programs, for tests: each takes what it refers to.
 $(B)/tests.a: $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
@@ -403,7 +412,7 @@ $(B)/tests/%.so: tests/%.c $(B)/flags
 # What NVIDIA's driver and libhwloc tell of a machine, of a topology file.
 VIRTUAL_NVML = $(addprefix $(B)/tests/virtual_gpu/, libnvidia-ml.so.1 hwloc/libhwloc.so.15 driver/libcuda.so.1)
 LINK_VIRTUAL_NVML = $(LINK) $(TEST_LINK) -shared -Wl,-soname,$(@F) -Wl,--exclude-libs,ALL -o $@ $(filter %.o %.a, $^) \
-	$(XML_LIBS) $(MD_LIBS) -lm -ldl
+	$(DOC_LIBS) $(MD_LIBS) -lm -ldl
 $(B)/tests/virtual_gpu/libnvidia-ml.so.1: $(addprefix $(B)/tests/virtual_gpu/, nvml.o nvml_machine.o) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK_VIRTUAL_NVML)
 $(B)/tests/virtual_gpu/driver/libcuda.so.1: $(addprefix $(B)/tests/virtual_gpu/, nvml_driver.o nvml_machine.o) $(B)/shared.a $(TEST_OBJ)
@@ -456,7 +465,7 @@ tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows
-# nothing of what GLPK, nauty and expat write: its programs are those of libblink's path (tests/msan.c). Of debug information
+# nothing of what GLPK, nauty, libxml2 and cJSON write: its programs are those of libblink's path (tests/msan.c). Of debug information
 # they have the lines, which reports name: the rest takes a quarter of the time of the compiler.
 ASAN_CFLAGS = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 UBSAN_CFLAGS = -O1 -g1 -fsanitize=undefined -fno-sanitize-recover=all

@@ -5,6 +5,7 @@
 #include "format/doc.h"
 #include "base/text.h"
 
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,7 @@ int
 main(void)
 {
 	size_t size;
+	setlocale(LC_ALL, "");
 	while (scanf("%zu", &size) == 1 && getchar() == '\n') {
 		char *data = malloc(size + 1);
 		if (!data || fread(data, 1, size, stdin) != size)

@@ -130,6 +130,16 @@ hub_gone(struct bootstrap *b, int error)
 
 /* ---- what the hub says ---- */
 
+/* That all ranks contribute to the exchange that this one waits for. */
+static size_t
+all_bytes(struct bootstrap *b)
+{
+	pthread_mutex_lock(&b->lock);
+	size_t bytes = b->exchanging ? (size_t)b->n * b->exchange.bytes : 0;
+	pthread_mutex_unlock(&b->lock);
+	return bytes;
+}
+
 static void
 hear_all(struct bootstrap *b)
 {
@@ -222,7 +232,10 @@ static void
 hear(struct bootstrap *b)
 {
 	enum read got = READ_FRAME;
-	while (!b->gone && (got = reader_read(&b->in, b->socket.fd)) == READ_FRAME) {
+	while (!b->gone) {
+		b->in.most = all_bytes(b);
+		if ((got = reader_read(&b->in, b->socket.fd)) != READ_FRAME)
+			break;
 		hear_frame(b);
 		reader_next(&b->in);
 	}

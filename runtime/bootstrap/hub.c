@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 
 enum { BACKLOG = 4096, EVENTS = 64 };
+#define ASK_LEAST (SECOND / 100)	/* between two questions, whatever patience a rank states */
 
 /* ---- connections ---- */
 
@@ -146,16 +147,21 @@ late(struct hub *h, int64_t patience)
 /* ---- ranks that are stuck ---- */
 
 /* All ranks are asked at once, and again and again until the deadline: a rank may make the call that others wait for,
- * and meet another obstacle. At the deadline those are silent that have not answered, if they had time to. */
+ * and meet another obstacle. One that has not answered yet has a question to read: another would only take memory. At
+ * the deadline those are silent that have not answered, if they had time to. */
 
 static void
 ask_all(struct hub *h)
 {
 	h->asked_at = now_ns();
-	hub_give_frame_to_all(h, FRAME_ASK, NULL, 0, -1);
-	for (int r = 0; r < h->n; r++)
-		if (h->member[r].unanswered_since == NEVER && !h->witness[r].left)
-			h->member[r].unanswered_since = h->asked_at;
+	for (int r = 0; r < h->n; r++) {
+		struct member *m = &h->member[r];
+		if (m->unanswered_since != NEVER || h->witness[r].left)
+			continue;
+		m->unanswered_since = h->asked_at;
+		if (m->connection)
+			hub_give_frame(h, m->connection, FRAME_ASK, NULL, 0);
+	}
 }
 
 /* The stuck rank whose deadline is first; NULL: none. */
@@ -201,7 +207,8 @@ static int64_t
 ask_again_at(const struct hub *h)
 {
 	const struct member *m = first_stuck(h);
-	int64_t next = m ? h->asked_at + m->patience / 4 : 0;
+	int64_t every = m && m->patience / 4 > ASK_LEAST ? m->patience / 4 : ASK_LEAST;
+	int64_t next = h->asked_at + every;
 	return m && next < m->stuck_until - m->patience / 8 ? next : INT64_MAX;
 }
 

@@ -43,7 +43,7 @@ grace_of(int64_t patience)
 const char *
 duration(int64_t ns, char out[DURATION_ROOM])
 {
-	int64_t ms = (ns + 500000) / 1000000;
+	int64_t ms = ns / 1000000 + (ns % 1000000 >= 500000);	/* any ns: ranks say some of them */
 	if (ms < 1000)
 		snprintf(out, DURATION_ROOM, "%d ms", (int)ms);
 	else if (ms % 1000 < 50 || ms >= 60000)

@@ -49,7 +49,8 @@ allowed(const struct reader *r)
 #undef FRAME_SIZE
 	};
 	return r->head.kind < FRAME_KINDS && (r->head.kind >= FRAME_FIRST_OF_HUB) == r->of_hub &&
-	    r->head.bytes >= size[r->head.kind].least && r->head.bytes <= size[r->head.kind].most;
+	    r->head.bytes >= size[r->head.kind].least && r->head.bytes <= size[r->head.kind].most &&
+	    (r->head.kind != FRAME_ALL || r->head.bytes <= r->most);
 }
 
 /* The head is there: room for the body, with a NUL behind it. */

@@ -118,7 +118,7 @@ struct left {
 	X(FRAME_FAREWELL, sizeof(struct farewell), sizeof(struct farewell))    \
 	/* to a rank */                                                        \
 	X(FRAME_JOINED, sizeof(struct joined), sizeof(struct joined))          \
-	X(FRAME_ALL, 0, UINT32_MAX)                                            \
+	X(FRAME_ALL, 0, UINT32_MAX)	/* and reader.most */                  \
 	X(FRAME_FAILED, sizeof(struct failure), sizeof(struct failure))        \
 	X(FRAME_LEFT, sizeof(struct left), sizeof(struct left))                \
 	X(FRAME_ASK, 0, 0)
@@ -135,6 +135,7 @@ struct frame {
 /* A frame that is being read. */
 struct reader {
 	bool of_hub;			/* which side writes what we read */
+	size_t most;			/* bytes that a FRAME_ALL may have now */
 	struct frame head;
 	char *body;
 	size_t got;			/* of head and body */

@@ -159,20 +159,37 @@ take_place(struct engine *e, const RankProgram *prog, struct blink_error *err)
 	return populate(e->rings, &e->populated[place], bytes, err);
 }
 
-/* Where the net puts chunks of this call. Nothing of the call before is under way any more. */
+/* It at least doubles, so that those that it has outgrown are together no larger than it is. With the lock. */
+static bool
+grow_mirror(struct engine *e, size_t need)
+{
+	struct outgrown *old = e->mirror ? malloc(sizeof *old) : NULL;
+	size_t bytes = need > 2 * e->mirror_bytes ? need : 2 * e->mirror_bytes;
+	char *mirror = old || !e->mirror ? aligned_alloc(LINE, bytes) : NULL;
+	if (!mirror) {
+		free(old);
+		return false;
+	}
+	if (old) {
+		*old = (struct outgrown){ e->outgrown, e->mirror };
+		e->outgrown = old;
+	}
+	e->mirror = mirror;
+	e->mirror_bytes = bytes;
+	return true;
+}
+
+/* Where the net puts chunks of this call. Of the call before nothing is under way that an orderly peer has sent. */
 static int
 open_mirror(struct engine *e, const RankProgram *prog, struct blink_error *err)
 {
 	size_t need = (size_t)(e->lanes->n_mirrors * e->slots) * (size_t)e->slot_bytes;
 	pthread_mutex_lock(&e->net_lock);
-	if (need > e->mirror_bytes) {
-		free(e->mirror);
-		e->mirror = aligned_alloc(LINE, need);
-		e->mirror_bytes = e->mirror ? need : 0;
-	}
-	bool failed = need > e->mirror_bytes;
-	e->net_lanes = e->lanes;
+	bool failed = need > e->mirror_bytes && !grow_mirror(e, need);
+	e->net_lanes = failed ? NULL : e->lanes;
 	e->net_collective = e->collective;
+	e->net_slots = e->slots;
+	e->net_slot_bytes = e->slot_bytes;
 	pthread_mutex_unlock(&e->net_lock);
 	if (failed)
 		return set_error(err, blinkOutOfMemory, "no memory for %zu bytes from other servers", need);

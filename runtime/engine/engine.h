@@ -113,8 +113,18 @@ struct engine {
 	pthread_mutex_t net_lock;
 	const struct lanes *net_lanes;
 	uint64_t net_collective;
+	int net_slots;			/* of it, as `slots` and `slot_bytes`, which change before it does */
+	int64_t net_slot_bytes;
 	char *mirror;			/* the rings that the net fills: n_mirrors of the plan */
 	size_t mirror_bytes;
+	struct outgrown *outgrown;	/* mirrors before it */
+};
+
+/* A mirror that was too small for a call. A peer that keeps to no order may have got a place there for bytes that it
+ * has not sent yet: they arrive where they harm nobody, as long as the net is open. */
+struct outgrown {
+	struct outgrown *next;
+	char *mirror;
 };
 
 struct pending {

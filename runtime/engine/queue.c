@@ -430,6 +430,11 @@ engine_close(struct engine *e)
 	free(e->received);
 	free(e->kept);
 	free(e->mirror);
+	for (struct outgrown *next; e->outgrown; e->outgrown = next) {
+		next = e->outgrown->next;
+		free(e->outgrown->mirror);
+		free(e->outgrown);
+	}
 	free(e->left);
 	for (int i = 0; i < CALLS; i++)
 		free(e->pending[i]);

@@ -17,14 +17,14 @@ channel_place(struct peer *peer, const struct net_message *m)
 static void *
 lane_place(struct engine *e, int from, const struct net_message *m)
 {
-	if (m->flag >> 24 != e->net_collective || !e->net_lanes || m->bytes > (uint64_t)e->slot_bytes)
+	if (m->flag >> 24 != e->net_collective || !e->net_lanes || m->bytes > (uint64_t)e->net_slot_bytes)
 		return NULL;
 	int mirror = lanes_mirror(e->net_lanes, from, (int)m->lane);
 	uint64_t chunk = (m->flag & CHUNKS_MAX) - 1;
 	if (mirror < 0)
 		return NULL;
-	size_t slots = (size_t)e->slots;
-	return e->mirror + ((size_t)mirror * slots + (size_t)chunk % slots) * (size_t)e->slot_bytes;
+	size_t slots = (size_t)e->net_slots;
+	return e->mirror + ((size_t)mirror * slots + (size_t)chunk % slots) * (size_t)e->net_slot_bytes;
 }
 
 void *

@@ -322,7 +322,8 @@ blink_place_rings(struct blink_run *run)
 			const struct blink_ring *ring = &program->ring[i];
 			const struct blink_share *share = &d->share[ring->tree];
 			size_t slots = share->n_chunks < BLINK_RING ? (size_t)share->n_chunks : BLINK_RING;
-			if (pass == 1)
+			/* A tree without elements has no slots, and its rank may have no memory for any. */
+			if (pass == 1 && slots > 0)
 				d->ring[i] = d->scratch[ring->rank].data + used[ring->rank];
 			used[ring->rank] += slots * blink_slot_bytes(share, run->size);
 		}

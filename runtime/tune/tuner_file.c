@@ -50,7 +50,7 @@ read_entries(Ctx *ctx, const char *path, const Text *text, struct entry **out, i
 	const Doc *list;
 	const char *format;
 	int64_t version;
-	TRY(doc_read_json(ctx, path, text->data ? text->data : "", text->size, &root));
+	TRY(doc_read_json_list(ctx, path, text->data ? text->data : "", text->size, NULL, &root, NULL));
 	if (root->kind != DOC_OBJECT)
 		return fail(ctx, BAD_INPUT, "%s: %s: want an object", path, doc_found(root).text);
 	TRY(doc_string(ctx, path, root, "format", &format));

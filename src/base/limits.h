@@ -11,6 +11,7 @@ enum {
 					 * 72 to 150 bytes: of a schedule one tree, and everything outside trees;
 					 * LIMIT_LINKS links are up to 9 million */
 	LIMIT_ATTRIBUTES = 64,		/* of one XML element: ours have 8 */
+	LIMIT_XML_BYTES = 8 << 20,	/* of one tag, comment or text of XML: libxml2 ends at 10 million */
 	LIMIT_NUMBER_BYTES = 40,	/* characters of a number: the shortest form of a double has at most 24 */
 	LIMIT_ID_BYTES = 64,		/* an id of a vertex or node */
 	LIMIT_TEXT_BYTES = 4096,	/* a name, a source, any other text */

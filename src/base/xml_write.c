@@ -1,6 +1,5 @@
 #include "base/xml_write.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* Length of the character at the start of a string that is not empty: one byte where it is not UTF-8. */
@@ -39,63 +38,117 @@ escape(Text *out, const char *string, bool content)
 	}
 }
 
-static void
-indent(XmlWriter *w)
+static int
+keep_bytes(void *to, const char *bytes, int n)
 {
-	for (int i = 0; i < w->depth; i++)
-		text_put(w->out, "  ");
+	Text *out = to;
+	text_add(out, bytes, (size_t)n);
+	return out->failed ? -1 : n;
+}
+
+/* Whatever goes wrong is memory. */
+static void
+keep_error(void *to, XmlError error)
+{
+	Text *out = to;
+	out->failed |= error->level >= XML_ERR_ERROR;
+}
+
+static void
+settle(XmlWriter *w, int written)
+{
+	w->out->failed |= written < 0;
+}
+
+/* Each of libxml2's functions fails without a writer. */
+static void
+open_writer(XmlWriter *w)
+{
+	xml_errors_begin(&w->errors, keep_error, w->out);
+	xmlOutputBufferPtr bytes = xmlOutputBufferCreateIO(keep_bytes, NULL, w->out, NULL);
+	w->writer = bytes ? xmlNewTextWriter(bytes) : NULL;
+	if (!w->writer && bytes)
+		xmlOutputBufferClose(bytes);
+	settle(w, xmlTextWriterSetIndent(w->writer, 1));
+	settle(w, xmlTextWriterSetIndentString(w->writer, BAD_CAST "  "));
+	w->open = true;
+}
+
+static void
+close_writer(XmlWriter *w)
+{
+	settle(w, xmlTextWriterFlush(w->writer));
+	xmlFreeTextWriter(w->writer);
+	xml_errors_end(&w->errors);
+	w->open = false;
+}
+
+static void
+put_raw(XmlWriter *w, const char *text)
+{
+	settle(w, xmlTextWriterWriteRaw(w->writer, BAD_CAST text));
+}
+
+/* Escaped by us: libxml2 leaves characters as they are that a terminal takes for commands. */
+static void
+put_escaped(XmlWriter *w, const char *string, bool content)
+{
+	Text text = { 0 };
+	escape(&text, string, content);
+	w->out->failed |= text.failed;
+	if (text.size && !text.failed)
+		put_raw(w, text.data);
+	text_free(&text);
 }
 
 void
 xml_declaration(XmlWriter *w)
 {
-	text_put(w->out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+	open_writer(w);
+	settle(w, xmlTextWriterStartDocument(w->writer, NULL, "UTF-8", NULL));
 }
 
 void
 xml_elements(XmlWriter *w)
 {
-	if (!w->open[w->depth - 1].filled)
-		text_put(w->out, ">\n");
-	w->open[w->depth - 1].filled = true;
+	w->elements = true;
 }
 
 void
 xml_begin(XmlWriter *w, const char *name)
 {
-	assert(w->depth < XML_DEPTH);
-	if (w->depth)
-		xml_elements(w);
-	indent(w);
-	text_printf(w->out, "<%s", name);
-	w->open[w->depth].name = name;
-	w->open[w->depth].filled = false;
-	w->open[w->depth++].text = false;
+	if (!w->open)
+		open_writer(w);
+	settle(w, xmlTextWriterStartElement(w->writer, BAD_CAST name));
+	w->elements = false;
+	w->depth++;
 }
 
 void
 xml_end(XmlWriter *w)
 {
 	w->depth--;
-	if (!w->open[w->depth].filled) {
-		text_put(w->out, "/>\n");
-		return;
+	if (w->elements) {
+		put_raw(w, "\n");
+		for (int i = 0; i < w->depth; i++)
+			put_raw(w, "  ");
 	}
-	if (!w->open[w->depth].text)
-		indent(w);
-	text_printf(w->out, "</%s>\n", w->open[w->depth].name);
+	w->elements = false;
+	settle(w, xmlTextWriterEndElement(w->writer));
+	if (w->depth == 0)
+		close_writer(w);
 }
 
 static void
 begin_attribute(XmlWriter *w, const char *name)
 {
-	text_printf(w->out, " %s=\"", name);
+	settle(w, xmlTextWriterStartAttribute(w->writer, BAD_CAST name));
 }
 
 static void
 end_attribute(XmlWriter *w)
 {
-	text_add(w->out, "\"", 1);
+	settle(w, xmlTextWriterEndAttribute(w->writer));
 }
 
 void
@@ -103,7 +156,7 @@ xml_attribute_joined(XmlWriter *w, const char *name, const char *const *part)
 {
 	begin_attribute(w, name);
 	for (; *part; part++)
-		escape(w->out, *part, false);
+		put_escaped(w, *part, false);
 	end_attribute(w);
 }
 
@@ -114,35 +167,41 @@ xml_attribute(XmlWriter *w, const char *name, const char *value)
 		xml_attribute_joined(w, name, (const char *const[]){ value, NULL });
 }
 
+/* A number, which is freed. */
+static void
+put_number(XmlWriter *w, const char *name, Text *number)
+{
+	w->out->failed |= number->failed;
+	xml_attribute(w, name, number->failed ? NULL : number->data);
+	text_free(number);
+}
+
 void
 xml_attribute_int(XmlWriter *w, const char *name, int value)
 {
-	begin_attribute(w, name);
-	text_int(w->out, value);
-	end_attribute(w);
+	Text number = { 0 };
+	text_int(&number, value);
+	put_number(w, name, &number);
 }
 
 void
 xml_attribute_gb(XmlWriter *w, const char *name, Frac bytes)
 {
-	begin_attribute(w, name);
-	text_gb(w->out, bytes);
-	end_attribute(w);
+	Text number = { 0 };
+	text_gb(&number, bytes);
+	put_number(w, name, &number);
 }
 
 void
 xml_attribute_us(XmlWriter *w, const char *name, int64_t ns)
 {
-	begin_attribute(w, name);
-	text_us(w->out, ns);
-	end_attribute(w);
+	Text number = { 0 };
+	text_us(&number, ns);
+	put_number(w, name, &number);
 }
 
 void
 xml_text(XmlWriter *w, const char *string)
 {
-	if (!w->open[w->depth - 1].filled)
-		text_put(w->out, ">");
-	w->open[w->depth - 1].filled = w->open[w->depth - 1].text = true;
-	escape(w->out, string, true);
+	put_escaped(w, string, true);
 }

@@ -1,20 +1,21 @@
-/* XML, element by element: the writer puts line breaks, indentation and escapes. */
+/* XML, element by element, by libxml2's xmlTextWriter: it puts line breaks, indentation and tags. */
 #ifndef BLINK_XML_WRITE_H
 #define BLINK_XML_WRITE_H
 
 #include "base/text.h"
+#include "base/xml_errors.h"
 
-enum { XML_DEPTH = 8 };
+#include <libxml/xmlwriter.h>
+#include <stdbool.h>
 
-/* Begins as { .out = text }. */
+/* Begins as { .out = text }, and has memory until the root ends. */
 typedef struct {
-	Text *out;
+	Text *out;		/* failed: memory ran out */
+	xmlTextWriterPtr writer;
+	XmlErrors errors;
+	bool open;		/* there is a writer, or there was no memory for it */
+	bool elements;		/* of the innermost element: elements are to come, and none has */
 	int depth;
-	struct {
-		const char *name;
-		bool filled;	/* its start tag has ended */
-		bool text;	/* it has text */
-	} open[XML_DEPTH];
 } XmlWriter;
 
 void xml_declaration(XmlWriter *w);

@@ -1,5 +1,5 @@
 /* The content of a file before its meaning is known: one tree for JSON and XML, so that each noun has one reader.
- * Foreign parser types (expat's) die inside doc_xml.c.
+ * Foreign parser types die inside doc_xml.c (libxml2's) and doc_json.c (cJSON's).
  *
  * XML becomes the equivalent JSON: an element is an object, its attributes are string members, and
  * its child elements are gathered by name into arrays under the plural: <link/><link/> is "links": [{}, {}]. */
@@ -48,6 +48,10 @@ Status doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, 
 Status doc_read_xml_texts(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural,
     const char *const *texts, Doc **out);
 
+/* What libxml2 must not see: bytes that are not text, a DOCTYPE, and more in one piece than LIMIT_XML_BYTES or
+ * LIMIT_ATTRIBUTES. Fails: BAD_INPUT, LIMIT, NO_MEMORY. */
+Status doc_check_xml(Ctx *ctx, const char *label, const char *data, size_t size);
+
 /* A long array of a JSON file, read entry by entry: the Docs of all entries would take many times the size of the
  * file. */
 typedef struct {
@@ -55,14 +59,13 @@ typedef struct {
 	int n, next;		/* entries; the next one */
 	const char *text;	/* of the entries from that one on; NULL: they are children of the array */
 	size_t size;
-	int *children;		/* work space: of the arrays and objects of an entry */
 } DocList;
 
-/* As doc_read_json, but if the member `name` of the root is an array, its entries are left out, and doc_list_next
- * returns
- * them: parsed into the scratch arena, with their texts, so that the reader may release an entry before the next. All
- * of the file is read only if it is called list->n times; duplicate keys and numbers that are too large are errors when
- * it comes to them. LIMIT_DOC_VALUES is for an entry and all that is not in entries. data and *out outlive *list. */
+/* As doc_read_json, without cJSON: for files of which libblink reads some, too. name: NULL, or a member of the root. If
+ * that is an array, its entries are left out, and doc_list_next returns them: parsed into the scratch arena, with their
+ * texts, so that the reader may release an entry before the next. All of the file is read only if it is called list->n
+ * times; duplicate keys and numbers that are too large are errors when it comes to them. LIMIT_DOC_VALUES is for an
+ * entry and all that is not in entries. data and *out outlive *list. */
 Status doc_read_json_list(Ctx *ctx, const char *label, const char *data, size_t size, const char *name, Doc **out,
     DocList *list);
 Status doc_list_next(Ctx *ctx, const char *label, DocList *list, const Doc **out);

@@ -1,12 +1,19 @@
-/* XML to Doc, by expat: we build as it parses, so that each limit holds before memory is spent, and there is no second
- * tree. A DOCTYPE stops the parser before any entity could be declared; so the only entities are XML's own five. Expat
- * and not a larger library, as its start is a large part of what blinkc takes for a small machine. */
+/* XML to Doc, by libxml2's xmlTextReader: we build from its events, so that each limit holds before memory is spent.
+ *
+ * It reads ahead of its events, and counts lines in 16 bits. So we go through the text beside it, from tag to tag
+ * (xml_markup.h): before it, to refuse what it must not see (a DOCTYPE, which may declare entities; attributes without
+ * end, which it compares with each other; pieces of more than 10 million bytes), and then with it, to say on which line
+ * a tag begins. */
 #include "format/doc.h"
 
 #include "base/limits.h"
 #include "base/text.h"
+#include "base/xml_errors.h"
+#include "format/xml_markup.h"
 
-#include <expat.h>
+#include <ctype.h>
+#include <libxml/xmlreader.h>
+#include <stdio.h>
 #include <string.h>
 
 /* An element, in the list of its parent's children. */
@@ -29,32 +36,82 @@ struct group {
 
 struct build {
 	Ctx *ctx;
-	const char *label;
+	const char *label, *data;
+	size_t size;
 	const char *const *plural, *const *texts;	/* texts: elements that may have text; NULL: none */
 	Text text;			/* of the innermost element that may have some */
-	XML_Parser parser;
-	Status status;
+	xmlTextReaderPtr reader;
+	struct {
+		int code, line, column;	/* code: 0: none so far */
+		char text[256];
+	} error;			/* the first one that libxml2 found */
+	size_t at, counted;		/* behind the last tag; up to where lines are counted */
+	int line;			/* at `counted` */
 	Doc *root;
 	int depth, n_values, n_unknown;
 	struct group *group;	/* work space of gather */
 	struct open open[LIMIT_DEPTH];
 };
 
-/* Keep the status of a step; after a failure the parser makes no more calls. */
-static void
-settle(struct build *b, Status status)
+/* ---- the text beside the reader ---- */
+
+static Markup
+markup(const struct build *b, size_t at)
 {
-	b->status = status;
-	if (status != OK)
-		XML_StopParser(b->parser, XML_FALSE);
+	return xml_markup(b->data, b->size, at);
 }
 
-/* The line on which what the parser stands at begins: a tag, or text. */
+/* The line of a byte. Those that are asked for come in the order of the file. */
 static int
-here(const struct build *b)
+line_of(struct build *b, size_t at)
 {
-	return (int)XML_GetCurrentLineNumber(b->parser);
+	const char *c;
+	while (b->counted < at && (c = memchr(b->data + b->counted, '\n', at - b->counted))) {
+		b->counted = (size_t)(c - b->data) + 1;
+		b->line++;
+	}
+	b->counted = at;
+	return b->line;
 }
+
+/* Go past the next tag of this kind, and return its line. */
+static int
+pass(struct build *b, MarkupKind kind)
+{
+	Markup m;
+	do {
+		m = markup(b, b->at);
+		b->at = m.end;
+	} while (m.kind != kind && m.kind != MARKUP_NONE);
+	return line_of(b, m.begin);
+}
+
+static Status
+check_bytes(struct build *b, size_t begin, size_t end)
+{
+	return end - begin <= LIMIT_XML_BYTES ? OK
+	    : fail(b->ctx, LIMIT, "%s:%d: a tag, a comment or text of %zu bytes: want at most %d", b->label,
+	    line_of(b, begin), end - begin, LIMIT_XML_BYTES);
+}
+
+static Status
+check_markup(struct build *b)
+{
+	size_t at = 0;
+	for (Markup m = markup(b, 0); m.kind != MARKUP_NONE; m = markup(b, at)) {
+		TRY(check_bytes(b, at, m.begin));
+		TRY(check_bytes(b, m.begin, m.end));
+		if (m.kind == MARKUP_DOCTYPE)
+			return fail(b->ctx, BAD_INPUT, "%s:%d: a DOCTYPE: want none", b->label, line_of(b, m.begin));
+		if (m.n_attributes > LIMIT_ATTRIBUTES)
+			return fail(b->ctx, LIMIT, "%s:%d: an element with more than %d attributes", b->label,
+			    line_of(b, m.begin), LIMIT_ATTRIBUTES);
+		at = m.end;
+	}
+	return check_bytes(b, at, b->size);
+}
+
+/* ---- names and texts ---- */
 
 static Status
 copy_text(struct build *b, const char *text, size_t length, const char **out)
@@ -74,18 +131,35 @@ copy_name(struct build *b, const char *name, const char *like, const char **out)
 }
 
 static Status
-count_values(struct build *b, int n)
+count_values(struct build *b, int line, int n)
 {
 	if (n > LIMIT_DOC_VALUES - b->n_values)
-		return fail(b->ctx, LIMIT, "%s:%d: more than %d values", b->label, here(b), LIMIT_DOC_VALUES);
+		return fail(b->ctx, LIMIT, "%s:%d: more than %d values", b->label, line, LIMIT_DOC_VALUES);
 	b->n_values += n;
 	return OK;
 }
 
 /* ---- elements begin ---- */
 
+/* The attribute that the reader stands at. */
 static Status
-add_attributes(struct build *b, Doc *element, const Doc *like, int n, const char **attribute)
+add_attribute(struct build *b, Doc *element, const Doc *like, int i, Doc *out)
+{
+	const char *name = (const char *)xmlTextReaderConstName(b->reader);
+	const char *value = (const char *)xmlTextReaderConstValue(b->reader);
+	element->child[i] = out;
+	if (!name || !value)
+		return fail_memory(b->ctx);
+	*out = (Doc){ .kind = DOC_STRING, .line = element->line, .parent = element, .index = i };
+	TRY(copy_name(b, name, like && i < like->n ? like->child[i]->name : NULL, &out->name));
+	TRY(copy_text(b, value, strlen(value), &out->text));
+	if (xmlTextReaderIsNamespaceDecl(b->reader))
+		return doc_fail(b->ctx, b->label, element, BAD_INPUT, "a namespace: want none");
+	return strchr(name, ':') ? doc_fail(b->ctx, b->label, out, BAD_INPUT, "a namespace prefix: want none") : OK;
+}
+
+static Status
+add_attributes(struct build *b, Doc *element, const Doc *like, int n)
 {
 	Doc *members;
 	element->n = n;
@@ -94,13 +168,9 @@ add_attributes(struct build *b, Doc *element, const Doc *like, int n, const char
 	TRY(TEMP(b->ctx, element->child, n));
 	TRY(TEMP(b->ctx, members, n));
 	for (int i = 0; i < n; i++) {
-		const char *name = attribute[2 * i], *value = attribute[2 * i + 1];
-		element->child[i] = &members[i];
-		members[i] = (Doc){ .kind = DOC_STRING, .line = element->line, .parent = element, .index = i };
-		TRY(copy_name(b, name, like && i < like->n ? like->child[i]->name : NULL, &members[i].name));
-		TRY(copy_text(b, value, strlen(value), &members[i].text));
-		if (strchr(name, ':'))
-			return doc_fail(b->ctx, b->label, &members[i], BAD_INPUT, "a namespace prefix: want none");
+		if (xmlTextReaderMoveToNextAttribute(b->reader) != 1)
+			return fail_memory(b->ctx);
+		TRY(add_attribute(b, element, like, i, &members[i]));
 	}
 	return OK;
 }
@@ -134,49 +204,29 @@ has_text(const struct build *b, const struct open *open)
 	return false;
 }
 
-/* A namespace, declared or used: of its attributes or its name. */
-static bool
-has_namespace(const char *name, const char **attribute)
-{
-	bool found = strchr(name, ':') != NULL;
-	for (const char **a = attribute; *a; a += 2)
-		found |= strncmp(*a, "xmlns", 5) == 0 && ((*a)[5] == 0 || (*a)[5] == ':');
-	return found;
-}
-
-static int
-count_attributes(const char **attribute)
-{
-	int n = 0;
-	while (attribute[2 * n])
-		n++;
-	return n;
-}
-
 static Status
-begin(struct build *b, const char *name, const char **attribute)
+begin(struct build *b, const char *name, int line)
 {
 	struct element *element;
 	struct open *parent = b->depth ? &b->open[b->depth - 1] : NULL;
 	const Doc *like = parent && parent->last ? &parent->last->doc : NULL;
-	int n = count_attributes(attribute);
-	if (n > LIMIT_ATTRIBUTES)
-		return fail(b->ctx, LIMIT, "%s:%d: an element with more than %d attributes", b->label, here(b),
-		    LIMIT_ATTRIBUTES);
+	int n = xmlTextReaderAttributeCount(b->reader);
+	if (!name || n < 0)
+		return fail_memory(b->ctx);
 	if (b->depth == LIMIT_DEPTH)
-		return fail(b->ctx, LIMIT, "%s:%d: nesting: want at most %d deep", b->label, here(b), LIMIT_DEPTH);
-	TRY(count_values(b, 1 + n));
+		return fail(b->ctx, LIMIT, "%s:%d: nesting: want at most %d deep", b->label, line, LIMIT_DEPTH);
+	TRY(count_values(b, line, 1 + n));
 	TRY(TEMP(b->ctx, element, 1));
 	Doc *doc = &element->doc;
-	*doc = (Doc){ .kind = DOC_OBJECT, .line = here(b) };
+	*doc = (Doc){ .kind = DOC_OBJECT, .line = line };
 	TRY(read_name(b, name, like, doc));
-	if (has_namespace(name, attribute))
+	if (strchr(name, ':'))
 		return doc_fail(b->ctx, b->label, doc, BAD_INPUT, "a namespace: want none");
 	if (parent && has_text(b, parent))
 		return doc_fail(b->ctx, b->label, doc, BAD_INPUT, "inside <%s>: want text only",
 		    parent->element->doc.text);
 	b->text.size = 0;
-	TRY(add_attributes(b, doc, like, n, attribute));
+	TRY(add_attributes(b, doc, like, n));
 	if (parent) {
 		*(parent->last ? &parent->last->next : &parent->first) = element;
 		parent->last = element;
@@ -184,14 +234,6 @@ begin(struct build *b, const char *name, const char **attribute)
 	}
 	b->open[b->depth++] = (struct open){ .element = element };
 	return OK;
-}
-
-static void
-on_begin(void *user, const char *name, const char **attribute)
-{
-	struct build *b = user;
-	if (b->status == OK)
-		settle(b, begin(b, name, attribute));
 }
 
 /* ---- elements end ---- */
@@ -275,7 +317,7 @@ static Status
 add_text(struct build *b, Doc *doc)
 {
 	Doc *text, **members;
-	TRY(count_values(b, 1));
+	TRY(count_values(b, doc->line, 1));
 	TRY(TEMP(b->ctx, text, 1));
 	TRY(TEMP(b->ctx, members, doc->n + 1));
 	*text = (Doc){ .kind = DOC_STRING, .name = "text", .line = doc->line, .parent = doc, .index = doc->n };
@@ -304,90 +346,157 @@ end(struct build *b)
 	return OK;
 }
 
-static void
-on_end(void *user, const char *name)
-{
-	(void)name;
-	struct build *b = user;
-	if (b->status == OK)
-		settle(b, end(b));
-}
-
 /* ---- the rest of a file ---- */
 
-/* Expat gives a line at a time, and line ends by themselves. */
-static void
-on_text(void *user, const char *text, int length)
+/* The line of the text that comes next. */
+static int
+text_line(struct build *b)
 {
-	struct build *b = user;
-	int blank = 0;
-	if (b->status == OK && b->depth && has_text(b, &b->open[b->depth - 1])) {
-		text_add(&b->text, text, (size_t)length);
-		return;
+	size_t at = b->at;
+	for (;;) {
+		while (at < b->size && strchr(" \t\r\n", b->data[at]))
+			at++;
+		if (at == b->size || b->data[at] != '<' || xml_begins(b->data, b->size, at, "<![CDATA["))
+			return line_of(b, at);
+		at = markup(b, at).end;
 	}
-	while (blank < length && strchr(" \t\r\n", text[blank]))
-		blank++;
-	if (b->status == OK && blank < length)
-		settle(b, fail(b->ctx, BAD_INPUT, "%s:%d: text between tags: want elements and attributes only",
-		    b->label, here(b)));
 }
 
-static void
-on_doctype(void *user, const char *name, const char *system_id, const char *public_id, int has_subset)
+static Status
+take_text(struct build *b, const char *text)
 {
-	(void)name, (void)system_id, (void)public_id, (void)has_subset;
-	struct build *b = user;
-	if (b->status == OK)
-		settle(b, fail(b->ctx, BAD_INPUT, "%s:%d: a DOCTYPE: want none", b->label, here(b)));
+	if (!text)
+		return fail_memory(b->ctx);
+	if (b->depth && has_text(b, &b->open[b->depth - 1]))
+		text_put(&b->text, text);
+	else if (text[strspn(text, " \t\r\n")])
+		return fail(b->ctx, BAD_INPUT, "%s:%d: text between tags: want elements and attributes only", b->label,
+		    text_line(b));
+	return OK;
+}
+
+/* What the reader stands at. */
+static Status
+take_node(struct build *b)
+{
+	switch (xmlTextReaderNodeType(b->reader)) {
+	case XML_READER_TYPE_ELEMENT: {
+		bool empty = xmlTextReaderIsEmptyElement(b->reader);
+		TRY(begin(b, (const char *)xmlTextReaderConstName(b->reader), pass(b, MARKUP_BEGIN)));
+		return empty ? end(b) : OK;
+	}
+	case XML_READER_TYPE_END_ELEMENT:
+		pass(b, MARKUP_END);
+		return end(b);
+	case XML_READER_TYPE_TEXT:
+	case XML_READER_TYPE_CDATA:
+	case XML_READER_TYPE_WHITESPACE:
+	case XML_READER_TYPE_SIGNIFICANT_WHITESPACE:
+		return take_text(b, (const char *)xmlTextReaderConstValue(b->reader));
+	default:
+		return OK;
+	}
 }
 
 /* ---- not well formed ---- */
 
-static Status
-refuse_end(struct build *b, int line, int column, const char *found)
+/* The first error; in our words where those of libxml2 say too little. Namespaces are refused by begin(). */
+static void
+on_error(void *user, XmlError error)
 {
-	const Doc *open = &b->open[b->depth - 1].element->doc;
-	return fail(b->ctx, BAD_INPUT, "%s:%d:%d: %s: want </%s>, for the tag on line %d", b->label, line, column,
-	    found, open->text, open->line);
+	struct build *b = user;
+	char *text = b->error.text;
+	if (error->level < XML_ERR_ERROR || error->domain == XML_FROM_NAMESPACE
+	    || (b->error.code && error->code != XML_ERR_NO_MEMORY))
+		return;
+	b->error.code = error->code;
+	b->error.line = error->line;
+	b->error.column = error->int2;
+	if (error->code == XML_ERR_TAG_NAME_MISMATCH)
+		snprintf(text, sizeof b->error.text, "an end tag: want </%s>, for the tag on line %d", error->str1,
+		    error->int1);
+	else if (error->code == XML_ERR_UNDECLARED_ENTITY)
+		strcpy(text, "an entity that XML has not: want &lt; &gt; &amp; &apos; or &quot;");
+	else if (error->code == XML_ERR_ATTRIBUTE_REDEFINED)
+		strcpy(text, "an attribute: given twice: want it once");
+	else
+		snprintf(text, sizeof b->error.text, "%s", error->message && *error->message ? error->message
+		    : "not well-formed XML");
+	text[strcspn(text, "\n")] = 0;
+	if (text[1] >= 'a' && text[1] <= 'z')
+		text[0] = (char)tolower((unsigned char)text[0]);
 }
 
-/* What expat found, in our words where its own say too little. */
+/* Has the root ended? Goes on from what the reader has returned. *last: what the file ends inside of; MARKUP_NONE:
+ * nothing. */
+static bool
+root_ends(const struct build *b, Markup *last)
+{
+	int depth = b->depth;
+	bool ended = false;
+	for (*last = markup(b, b->at); last->kind != MARKUP_NONE && last->closed; *last = markup(b, last->end)) {
+		depth += (last->kind == MARKUP_BEGIN && b->data[last->end - 2] != '/') - (last->kind == MARKUP_END);
+		ended |= depth == 0 && last->kind <= MARKUP_END;
+	}
+	return ended;
+}
+
 static Status
 refuse_form(struct build *b)
 {
-	enum XML_Error error = XML_GetErrorCode(b->parser);
-	const char *words = XML_ErrorString(error);
-	int line = here(b), column = (int)XML_GetCurrentColumnNumber(b->parser) + 1;
-	if (error == XML_ERROR_NO_MEMORY)
+	Markup last;
+	const Doc *open = b->depth ? &b->open[b->depth - 1].element->doc : NULL;
+	bool ended = root_ends(b, &last), cut = last.kind != MARKUP_NONE;
+	bool none = b->error.code == XML_ERR_DOCUMENT_EMPTY || !b->error.code;
+	if (b->error.code == XML_ERR_NO_MEMORY)
 		return fail_memory(b->ctx);
-	if (error == XML_ERROR_TAG_MISMATCH && b->depth)
-		return refuse_end(b, line, column, "an end tag");
-	if (error == XML_ERROR_NO_ELEMENTS && b->depth)
-		return refuse_end(b, line, column, "end of file");
-	if (error == XML_ERROR_UNDEFINED_ENTITY)
-		words = "an entity that XML has not: want &lt; &gt; &amp; &apos; or &quot;";
-	if (error == XML_ERROR_UNCLOSED_TOKEN)
-		words = "end of file: want an end of what begins here";
-	if (error == XML_ERROR_DUPLICATE_ATTRIBUTE)
-		words = "an attribute: given twice: want it once";
-	return fail(b->ctx, BAD_INPUT, "%s:%d:%d: %s", b->label, line, column, words ? words : "not well-formed XML");
+	/* The reader has returned all that is before the end of the file. */
+	if (cut && (none || line_of(b, last.begin) <= b->error.line))
+		return doc_fail_byte(b->ctx, b->label, b->data, last.begin, BAD_INPUT,
+		    "end of file: want an end of what begins here");
+	if (open && !ended && (none || b->error.code == XML_ERR_DOCUMENT_END))
+		return doc_fail_byte(b->ctx, b->label, b->data, b->size, BAD_INPUT,
+		    "end of file: want </%s>, for the tag on line %d", open->text, open->line);
+	if (none)
+		return doc_fail_byte(b->ctx, b->label, b->data, b->size, BAD_INPUT, "end of file: want an element");
+	return fail(b->ctx, BAD_INPUT, "%s:%d:%d: %s", b->label, b->error.line, b->error.column, b->error.text);
 }
 
 static Status
-parse(struct build *b, const char *data, size_t size)
+parse(struct build *b)
 {
+	int more;
 	/* The bytes are UTF-8, whatever the prolog says. */
-	b->parser = XML_ParserCreate("UTF-8");
-	if (!b->parser)
+	b->reader = xmlReaderForMemory(b->data, (int)b->size, NULL, "UTF-8",
+	    XML_PARSE_NONET | XML_PARSE_IGNORE_ENC | XML_PARSE_COMPACT);
+	if (!b->reader)
 		return fail_memory(b->ctx);
-	XML_SetUserData(b->parser, b);
-	XML_SetElementHandler(b->parser, on_begin, on_end);
-	XML_SetCharacterDataHandler(b->parser, on_text);
-	XML_SetStartDoctypeDeclHandler(b->parser, on_doctype);
-	if (XML_Parse(b->parser, data, (int)size, XML_TRUE) != XML_STATUS_OK && b->status == OK)
-		b->status = refuse_form(b);
-	XML_ParserFree(b->parser);
-	return b->status;
+	xmlTextReaderSetStructuredErrorHandler(b->reader, on_error, b);
+	while ((more = xmlTextReaderRead(b->reader)) == 1)
+		TRY(take_node(b));
+	return more < 0 || b->error.code || !b->root ? refuse_form(b) : OK;
+}
+
+/* A file that libxml2 may see. */
+static Status
+begin_build(Ctx *ctx, const char *label, const char *data, size_t size, struct build **out)
+{
+	struct build *b;
+	TRY(doc_check_bytes(ctx, label, data, size));
+	TRY(TEMP(ctx, b, 1));
+	*b = (struct build){ .ctx = ctx, .label = label, .data = data, .size = size, .line = 1 };
+	*out = b;
+	return check_markup(b);
+}
+
+Status
+doc_check_xml(Ctx *ctx, const char *label, const char *data, size_t size)
+{
+	struct build *b;
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	TRY(begin_build(ctx, label, data, size, &b));
+	arena_release(&ctx->scratch, mark);
+	return OK;
 }
 
 Status
@@ -401,14 +510,18 @@ doc_read_xml_texts(Ctx *ctx, const char *label, const char *data, size_t size, c
     const char *const *texts, Doc **out)
 {
 	struct build *b;
+	XmlErrors errors;
 	int n_names = 0;
-	TRY(doc_check_bytes(ctx, label, data, size));
-	TRY(TEMP(ctx, b, 1));
-	*b = (struct build){ .ctx = ctx, .label = label, .plural = plural, .texts = texts };
+	TRY(begin_build(ctx, label, data, size, &b));
+	b->plural = plural;
+	b->texts = texts;
 	while (plural[n_names])
 		n_names++;
 	TRY(TEMP(ctx, b->group, n_names / 2 + LIMIT_ATTRIBUTES + 1));
-	Status status = parse(b, data, size);
+	xml_errors_begin(&errors, on_error, b);
+	Status status = parse(b);
+	xmlFreeTextReader(b->reader);
+	xml_errors_end(&errors);
 	text_free(&b->text);
 	if (status == OK)
 		*out = b->root;

@@ -1,8 +1,10 @@
 /* blinkc lint: what is implausible in topologies, and which rules algorithms of MSCCL break. */
 #include "base/array.h"
 #include "base/file.h"
+#include "format/file_kind.h"
 #include "format/format.h"
 #include "format/msccl/msccl.h"
+#include "format/xml_schema.h"
 #include "msccl/msccl.h"
 #include "topology/lint.h"
 #include "verb/request.h"
@@ -65,6 +67,17 @@ keep_msccl(Ctx *ctx, struct lint *lint, const char *path, const MscclFinding *on
 	return keep(ctx, lint, &finding);
 }
 
+/* ":12: schema: Element 'link': The attribute 'to' is required but missing" */
+static Status
+keep_fault(Ctx *ctx, struct lint *lint, const char *path, const XmlFault *one)
+{
+	Text text = { 0 };
+	text_printf(&text, "schema: %s", one->text);
+	Finding finding = { .kind = FINDING_ERROR, .file = path, .type = "schema", .line = one->line,
+		.message = text_keep(&ctx->run, &text) };
+	return finding.message ? keep(ctx, lint, &finding) : fail_memory(ctx);
+}
+
 /* A message does not repeat the path. */
 static Status
 keep_error(Ctx *ctx, struct lint *lint, const char *path, Status status, const char *text)
@@ -86,7 +99,22 @@ struct linted {
 	LintFinding *found;
 	int n;
 	MscclFindings of_msccl;
+	XmlFault *fault;
+	int n_faults;
 };
+
+static Status
+validate(Ctx *own, const char *label, const Text *in, struct linted *out)
+{
+	char space[FILE_PATH_ROOM];
+	const char *schema = topology_schema(space);
+	if (file_kind(in->data, in->size) != FILE_TOPOLOGY || !topo_is_xml(in->data, in->size))
+		return fail(own, BAD_INPUT, "%s: --schema: want a topology of blinkc in XML: its XML Schema is for no "
+		    "other; JSON has schemas/topology.schema.json", label);
+	if (!schema)
+		return fail(own, IO, "topology.xsd: no such file in the schemas of blinkc");
+	return xml_schema_faults(own, label, in->data, in->size, schema, &out->fault, &out->n_faults);
+}
 
 static Status
 lint_msccl(Ctx *own, const char *label, const Text *in, struct linted *out)
@@ -97,20 +125,32 @@ lint_msccl(Ctx *own, const char *label, const Text *in, struct linted *out)
 	return msccl_lint(own, label, algo, &out->of_msccl);
 }
 
+/* Its reader would say the first fault again. */
+static Status
+lint_text(Ctx *own, const Options *opt, const char *label, const Text *in, struct linted *out)
+{
+	Topology *machine;
+	if (opt->value[OPT_SCHEMA])
+		TRY(validate(own, label, in, out));
+	if (out->n_faults)
+		return OK;
+	if (msccl_is(in->data, in->size))
+		return lint_msccl(own, label, in, out);
+	TRY(read_topology(own, opt, label, in, &machine));
+	return topo_lint(own, machine, &out->found, &out->n);
+}
+
 static Status
 read_and_lint(Ctx *own, const Options *opt, const char *argument, struct linted *out)
 {
 	Options one = *opt;
 	const char *label;
 	Text in = { 0 };
-	Topology *machine;
 	one.n_files = argument ? 1 : 0;
 	one.file = (char *[]){ (char *)argument };
 	Status status = input_topology(own, &one, &label, &in);
-	if (status == OK && msccl_is(in.data, in.size))
-		status = lint_msccl(own, label, &in, out);
-	else if (status == OK && (status = read_topology(own, opt, label, &in, &machine)) == OK)
-		status = topo_lint(own, machine, &out->found, &out->n);
+	if (status == OK)
+		status = lint_text(own, opt, label, &in, out);
 	text_free(&in);
 	return status;
 }
@@ -120,9 +160,14 @@ keep_all(Ctx *ctx, struct lint *lint, const char *path, const struct linted *one
 {
 	for (int i = 0; i < one->n; i++)
 		TRY(keep_finding(ctx, lint, path, &one->found[i]));
+	for (int i = 0; i < one->n_faults; i++)
+		TRY(keep_fault(ctx, lint, path, &one->fault[i]));
+	if (one->n_faults)
+		lint->status = lint->wrong++ ? lint->status : BAD_INPUT;
 	for (int i = 0; i < one->of_msccl.n; i++)
 		TRY(keep_msccl(ctx, lint, path, &one->of_msccl.finding[i]));
-	return one->n + one->of_msccl.n ? OK : keep(ctx, lint, &(Finding){ .kind = FINDING_VALID, .file = path });
+	return one->n + one->of_msccl.n + one->n_faults ? OK
+	    : keep(ctx, lint, &(Finding){ .kind = FINDING_VALID, .file = path });
 }
 
 /* In a context of its own: machines may be large, and only findings stay. argument: NULL: that of --synthetic. */

@@ -32,6 +32,17 @@ topology_dirs(void)
 	return dirs;
 }
 
+const char *
+topology_schema(char *space)
+{
+	for (const char *const *dir = topology_dirs(); *dir; dir++) {
+		int n = snprintf(space, FILE_PATH_ROOM, "%s/../schemas/topology.xsd", *dir);
+		if (n < FILE_PATH_ROOM && file_is_there(space))
+			return space;
+	}
+	return NULL;
+}
+
 /* ---- the list ---- */
 
 /* A file of a directory, how late its directory and its ending come, and its name. */

@@ -7,6 +7,9 @@
 /* Where they are: beside the program, as installed or as built. Ended by NULL. */
 const char *const *topology_dirs(void);
 
+/* The XML Schema of topologies, which comes along with them, too; NULL: it is not there. Room: FILE_PATH_ROOM. */
+const char *topology_schema(char *space);
+
 typedef struct {
 	const char *name, *path;
 } Shipped;

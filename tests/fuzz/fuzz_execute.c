@@ -1,8 +1,10 @@
 /* A schedule file is refused by libblink, or executed on the host: every rank's result is what its collective asks of
  * the input, out of place and in place, whatever the size of the chunks. */
-#include "json_mutator.h"
+#include "schedule_mutator.h"
 #include "api/schedule.h"
 #include "schedule/schedule.h"
+
+const Mutator mutators[] = { schedule_mutate, NULL };
 
 const char *const dictionary[] = { "broadcast", "reduce", "allreduce", "gather", "scatter", "allgather",
 	"reducescatter", "alltoall", "null", "\"0/1\"", "\"1/2\"", "\"1/3\"", "[0, 1, [0]]", "[1, 0, [1]]",

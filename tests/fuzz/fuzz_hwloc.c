@@ -1,7 +1,9 @@
 /* XML of hwloc is refused, or it becomes a topology of one server that passes topo_check, and survives
  * writing and reading, with its notes. */
-#include "driver.h"
+#include "xml_mutator.h"
 #include "format/format.h"
+
+const Mutator mutators[] = { xml_mutate, NULL };
 
 const char *const dictionary[] = {
 	"<object ", "</object>", "type=\"Package\"", "type=\"NUMANode\"", "type=\"Bridge\"", "type=\"PCIDev\"",

@@ -1,6 +1,8 @@
 /* An index is refused, or it is in order and survives writing and reading. */
-#include "driver.h"
+#include "json_mutator.h"
 #include "format/format.h"
+
+const Mutator mutators[] = { json_mutate, NULL };
 
 const char *const dictionary[] = { "blink-index", "format", "version", "topology", "name", "digest", "gpus",
 	"schedules", "collective", "root", "file", "ranks", "rate", "bound", "trees", "depth", "without",

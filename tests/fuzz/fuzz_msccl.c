@@ -1,9 +1,11 @@
 /* Algorithms of MSCCL: refused, with one line that names the file; or read, and then what is written of it reads as the
  * same, with the same findings. */
 #define COST_FLOOR_MS 1000
-#include "driver.h"
+#include "xml_mutator.h"
 #include "format/msccl/msccl.h"
 #include "msccl/msccl.h"
+
+const Mutator mutators[] = { xml_mutate, NULL };
 
 const char *const dictionary[] = { "<algo", "</algo>", "<gpu", "</gpu>", "<tb", "</tb>", "<step", "/>", "name=\"",
 	"proto=\"", "Simple", "LL128", "nchannels=\"", "nchunksperloop=\"", "ngpus=\"", "coll=\"", "inplace=\"",

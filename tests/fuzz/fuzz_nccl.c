@@ -1,8 +1,11 @@
 /* Topologies of NCCL and RCCL. */
 #define COST_FLOOR_MS 1000
 #include "foreign.h"
+#include "xml_mutator.h"
 
 const char kind[] = "nccl";
+
+const Mutator mutators[] = { xml_mutate, NULL };
 
 const char *const dictionary[] = { "<system", "</system>", "version=\"2\"", "<cpu", "</cpu>", "<pci", "</pci>",
 	"<gpu", "</gpu>", "<nvlink", "<xgmi", "<c2c", "<nic>", "</nic>", "<net", "/>", "numaid=\"", "busid=\"",

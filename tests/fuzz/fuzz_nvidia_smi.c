@@ -1,8 +1,11 @@
 /* What nvidia-smi topo -m prints. */
 #define COST_FLOOR_MS 1000
 #include "foreign.h"
+#include "table_mutator.h"
 
 const char kind[] = "nvidia-smi";
+
+const Mutator mutators[] = { table_mutate, NULL };
 
 const char *const dictionary[] = { "GPU0", "GPU1", "GPU2", "GPU16", "NIC0", "NIC1", "mlx5_0", " X ", "NV1", "NV2",
 	"NV6", "NV12", "NV18", "PIX", "PXB", "PHB", "NODE", "SYS", "SOC", "N/A", "\t", "\n", "\r\n", "  ",

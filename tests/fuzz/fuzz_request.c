@@ -2,10 +2,12 @@
  * takes. A machine that is described is a topology that reads; a list is refused, or has each GPU once. */
 #define COST_FLOOR_MS 2000	/* the largest cluster has 4096 GPUs */
 #define COST_FLOOR_BYTES (512 << 20)
-#include "driver.h"
+#include "table_mutator.h"
 #include "format/format.h"
 #include "topology/topology.h"
 #include "verb/request.h"
+
+const Mutator mutators[] = { table_mutate, NULL };
 
 const char *const dictionary[] = { "gpu:", "server:", "switch:", "mesh:", "ring:", "net:", "nic:", "pcie:", "leaf:",
 	"rails", "torus:", "oversubscription:", "multicast", "reduce", "cpu:", "@", "gpu:2 ring:5", "server:2", "gpu0",

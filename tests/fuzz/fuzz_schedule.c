@@ -1,9 +1,11 @@
 /* A schedule file is refused, or it passes sched_check and survives writing and reading. One that sched_verify
  * accepts is accepted when read back, and in other ranks, too, and lowers to a program. A compact one is valid exactly
  * if the list of its trees is, and gives each rank the same program. */
-#include "json_mutator.h"
+#include "schedule_mutator.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
+
+const Mutator mutators[] = { schedule_mutate, NULL };
 
 const char *const dictionary[] = { "blink-schedule", "format", "version", "generator", "name", "options", "topology",
 	"digest", "ranks", "gpu", "node", "links", "from", "to", "class", "nvlink", "pcie", "net", "capacity",

@@ -1,13 +1,16 @@
 /* A topology file is refused, or it passes topo_check, and both spellings and the digest survive writing and reading. A
  * small one that is accepted also compiles, and is shown. */
 #define COST_FLOOR_MS 5000	/* some are compiled */
-#include "driver.h"
+#include "json_mutator.h"
+#include "xml_mutator.h"
 #include "format/format.h"
 #include "plan/plan.h"
 #include "schedule/schedule.h"
 #include "topology/lint.h"
 #include "topology/topology.h"
 #include "view/view.h"
+
+const Mutator mutators[] = { json_mutate, xml_mutate, NULL };
 
 const char *const dictionary[] = { "blink-topology", "format", "version", "name", "source", "classes", "nodes",
 	"switches", "links", "gpus", "cpus", "nics", "id", "from", "to", "class", "count", "capacity", "latency",

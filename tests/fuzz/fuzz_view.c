@@ -1,11 +1,13 @@
 /* A schedule that is valid is shown, as text, as SVG and for Graphviz, in lines that a terminal and a parser can take;
  * it does not differ from itself, and a comparison with its ranks renamed ends. */
 #define COST_FLOOR_MS 1000	/* pictures of many GPUs */
-#include "json_mutator.h"
+#include "schedule_mutator.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
 #include "verb/diff/diff.h"
 #include "view/view.h"
+
+const Mutator mutators[] = { schedule_mutate, NULL };
 
 const char *const dictionary[] = { "broadcast", "allreduce", "nvlink", "pcie", "net", "\"sw\"", "multicast", "reduce",
 	"setup", "parts", "\\u001b[31m", "\\u0085", "\\u202e", "\\u2028", "<script>", "&amp;", "--", "]]>", "\\n",

@@ -123,6 +123,10 @@ put("twice.json", "{", ", ".join(['"version": 1'] * many), "}")
 put("twice.xml", "<topology ", " ".join(['version="1"'] * many), "/>")
 put("keys.json", "{", ", ".join(f'"a{i}": 1' for i in range(many)), "}")
 put("attributes.xml", "<topology ", " ".join(f'a{i}="1"' for i in range(many)), "/>")
+for name, more in ("long-tag.xml", 0), ("longer-tag.xml", 1):
+    head = '<topology format="blink-topology" version="1" name="x" source="'
+    put(name, "<!-- -->\n", head, "x" * ((8 << 20) - len(head) - 4 + more), '" />')
+put("long-text.xml", "<topology>", "\n" * 20000001, "</topology>")
 # The time that it takes grows with the square of the number.
 put("elements.xml", "<topology>", *(f"<a{i}/>" for i in range(many if sys.argv[2:] else 100000)), "</topology>")
 put("values.json", "[", ",".join("0" * (1 << 24)), "]")
@@ -142,7 +146,10 @@ for verb in compile check; do
 done
 quickly "check string.json" 20 4 "want at most 4096" "$blinkc" check "$work/string.json"
 quickly "deep.xml" 20 4 "nesting: want at most 32 deep" "$blinkc" "$work/deep.xml"
-quickly "twice.xml" 20 3 "given twice" "$blinkc" "$work/twice.xml"
+quickly "twice.xml" 20 4 "more than 64 attributes" "$blinkc" "$work/twice.xml"
 quickly "attributes.xml" 20 4 "more than 64 attributes" "$blinkc" "$work/attributes.xml"
+quickly "long-tag.xml" 20 4 ":2: topology source: 8388541 bytes: want at most 4096" "$blinkc" "$work/long-tag.xml"
+quickly "longer-tag.xml" 20 4 ":2: a tag, a comment or text of 8388609 bytes: want at most 8388608" "$blinkc" "$work/longer-tag.xml"
+quickly "long-text.xml" 20 4 ":1: a tag, a comment or text of 20000001 bytes: want at most 8388608" "$blinkc" "$work/long-text.xml"
 quickly "elements.xml" 20 3 "unknown element" "$blinkc" "$work/elements.xml"
 quickly "bomb.xml" 20 3 "a DOCTYPE: want none" "$blinkc" "$work/bomb.xml"

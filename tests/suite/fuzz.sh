@@ -19,8 +19,19 @@ for source in tests/fuzz/fuzz_*.c; do
 		ASAN_OPTIONS=detect_leaks=0
 	fi
 	# Whole indexes are few, and mutants are made of all that is in them.
-	case $name in fuzz_index | fuzz_lookup | fuzz_request | fuzz_hwloc) least=4 ;; fuzz_msccl) least=13 ;; fuzz_execute | fuzz_view) least=20 ;; *) least=51 ;; esac
-	case $name in fuzz_schedule | fuzz_nccl | fuzz_*_smi) mutants=20000 ;; fuzz_index | fuzz_execute | fuzz_request) mutants=10000 ;; *) mutants=5000 ;; esac
+	case $name in
+	fuzz_index | fuzz_lookup | fuzz_request | fuzz_hwloc | fuzz_parameters | fuzz_measurements | fuzz_tuner) least=4 ;;
+	fuzz_msccl) least=13 ;;
+	fuzz_frames) least=19 ;;
+	fuzz_execute | fuzz_view | fuzz_verb) least=20 ;;
+	*) least=51 ;;
+	esac
+	case $name in
+	fuzz_schedule | fuzz_nccl | fuzz_*_smi) mutants=20000 ;;
+	fuzz_index | fuzz_execute | fuzz_request | fuzz_measurements) mutants=10000 ;;
+	fuzz_parameters | fuzz_tuner | fuzz_verb | fuzz_frames) mutants=3000 ;;
+	*) mutants=5000 ;;
+	esac
 	(cd "$(dirname "$target")" && exec "$target" --runs $mutants --seed 1 "${corpus[@]}") >"$work/out" 2>&1
 	got=$?
 	read -r n runs accepted < <(sed -n 's/^.*: \([0-9]*\) files, \([0-9]*\) mutants .* \([0-9]*\) accepted.*/\1 \2 \3/p' "$work/out")

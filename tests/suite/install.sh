@@ -56,7 +56,7 @@ fi
 # ---- the library ----
 
 so=$root/usr/lib/libblink.so
-for library in glpk expat gmp nauty; do
+for library in glpk xml2 cjson gmp nauty; do
 	if ldd "$so" | grep -q "lib$library"; then
 		not_ok "libblink needs $library"
 	else

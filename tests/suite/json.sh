@@ -9,6 +9,16 @@ for kind in "" ${full:+asan/}; do
 		not_ok "$kind: json_values is not built"
 		continue
 	fi
+	# strtod reads the decimal point of the locale, and cJSON the first byte of it: here it has two.
+	if localedef -i ps_AF -f UTF-8 "$work/ps_AF" >"$work/err" 2>&1; then
+		if LOCPATH=$work LC_ALL=ps_AF oracle json_values "$program" 500 >"$work/out" 2>&1; then
+			ok "${kind}by Python, where the decimal point is another: $(tail -1 "$work/out")"
+		else
+			not_ok "${kind}by Python, where the decimal point is another: $(head -c 1500 "$work/out")"
+		fi
+	else
+		skip "${kind}json_values: no locale with another decimal point: $(head -1 "$work/err")"
+	fi
 	if oracle json_values "$program" "$([ "$full" ] && echo 15000 || echo 1500)" "${files[@]}" >"$work/out" 2>&1; then
 		ok "${kind}by Python: $(tail -1 "$work/out")"
 	else

@@ -77,6 +77,7 @@ COMMANDS = {
 SLOW = {"compile all of a DGX-1V": ["-q", "topologies/dgx1v.xml", "-o", "x.json"]}
 OLD = b"what was there before\n"
 NAUTY = 100     # blocks that it has at most
+XML_WRITER = 2  # an element and its name, which libxml2 loses if it cannot put them on its list
 NAUTY_ENDS = b"Error, memory not allocated.", b">E malloc failed in "
 
 
@@ -131,6 +132,7 @@ def wrong(got, right):
     if code == 1 and err.strip().startswith(NAUTY_ENDS) and held in (None, OLD):
         return None
     left = right[5][1] + (b" program failed: " in err) + NAUTY * (b" canonical form failed: " in err)
+    left += XML_WRITER * (right[3] or b"").startswith((b"<?xml", b"<graphs"))
     if code >= 0 and counts[1] > left and b"lookup: " not in err:
         return f"exit {code}: {counts[1]} blocks are not freed, {right[5][1]} where all goes well"
     if code == 7:

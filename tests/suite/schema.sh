@@ -80,3 +80,46 @@ s/"trees":[0-9]*/"trees":0/
 s/"depth":[0-9]*/"depth":1.5/
 END
 [ $n -gt 20 ] || not_ok "wrong indexes: only $n"
+
+# ---- blinkc lint --schema ----
+
+# lint_finds FILE LINE: lint --schema prints LINE, maybe among others, exits with 3, and says nothing else.
+lint_finds() {
+	"$blinkc" lint -q --schema "$1" >"$work/got" 2>"$work/err"
+	local code=$?
+	if [ $code = 3 ] && [ ! -s "$work/err" ] && grep -qF -- "$1:$2" "$work/got"; then ok "lint --schema $1"; else
+		not_ok "lint --schema $1: exit $code: $(head -c 300 "$work/got" "$work/err")"; fi
+}
+
+# It finds what xmllint finds, with its lines, but that of text, which is the line of its element there.
+tried=0
+for f in tests/bad/topology/*.xml; do
+	xmllint --noout --nonet --schema schemas/topology.xsd "$f" 2>&1 |
+		sed -nE 's/: element [^ ]*: Schemas validity error :/: schema:/; t found; b; :found; s/\.$//p' >"$work/want"
+	[ -s "$work/want" ] && grep -q blink-topology "$f" && ! grep -qE "DOCTYPE|xmlns| and$" "$f" || continue
+	tried=$((tried + 1))
+	"$blinkc" lint -q --schema "$f" >"$work/got" 2>"$work/err"
+	code=$?
+	if [ $code = 3 ] && [ ! -s "$work/err" ] && cmp -s "$work/want" "$work/got"; then ok "lint --schema $f"; else
+		not_ok "lint --schema $f: exit $code: $(diff "$work/want" "$work/got" | head -3)"; fi
+done
+expect "$tried files that the schema refuses" [ $tried -ge 20 ]
+expect_exit "lint --schema: all that come along" 0 "$blinkc" lint --schema topologies/*.xml
+# What the schema cannot know is found by the reader, as is what is not well formed.
+for f in capacity-missing end-tag-missing doctype-remote; do
+	expect "lint --schema $f" cmp <(cd tests/bad/topology && "$blinkc" lint -q --schema $f.xml) <(sed 's/^blinkc: //' tests/bad/topology/$f.xml.err)
+done
+for f in topologies/dgx1v.json tests/foreign/hwloc/dgx1v-2.xml tests/bad/topology/root-unknown.xml; do
+	lint_finds $f " --schema: want a topology of blinkc in XML: "
+done
+lint_finds tests/bad/topology/text-between-tags.xml "5: schema: Element 'topology': Character content"
+# Lines of a long file: libxml2 keeps 16 bits of them.
+{
+	sed '/<\/topology>/d' topologies/dgx1v.xml
+	yes '' | head -70000
+	printf '  <switch id="s" ports="4"/>\n</topology>\n'
+} >"$work/long.xml"
+n=$(grep -n 'ports=' "$work/long.xml" | cut -d: -f1)
+lint_finds "$work/long.xml" "$n: schema: Element 'switch', attribute 'ports'"
+expect_exit "a long file" 3 "$blinkc" "$work/long.xml"
+expect "line $n of a long file" grep -qF "long.xml:$n: switch ports: unknown attribute" "$work/err"

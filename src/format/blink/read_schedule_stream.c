@@ -165,7 +165,7 @@ read_head(struct pass *p, const Text *head, bool *done)
 	Ctx *ctx = p->r.ctx;
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Doc *root;
-	TRY(doc_read_json(ctx, p->r.label, head->data, head->size, &root));
+	TRY(doc_read_json_list(ctx, p->r.label, head->data, head->size, NULL, &root, NULL));
 	*done = !doc_get(root, "parts");
 	TRY(schedule_read_members(&p->r, root));
 	*done = *done && p->r.version == 1;
