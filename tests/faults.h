@@ -15,7 +15,7 @@ struct faults_site {
 	bool chosen;
 } __attribute__((aligned(64)));
 
-enum { FAULTS_SHORT = -1 };
+enum { FAULTS_SHORT = -1, FAULTS_DIES = -2 };	/* DIES: the process is killed in it */
 
 /* Fail call number `at` of that function, counted from 0, and those that follow if `on`; only calls by code of the
  * library whose file name begins so. at < 0: count alone. */

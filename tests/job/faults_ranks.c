@@ -41,6 +41,17 @@ expect_error(struct rank *me, blinkResult_t result, const char *text, int64_t be
 	    text);
 }
 
+bool
+blames(const struct rank *me, const char *text, int victim, bool halves)
+{
+	for (int r = 0; r < me->n; r++) {
+		bool there = !halves || r % 2 == me->rank % 2;
+		if (there && (r == victim || job_get(me->board, REPORTED + r)) && names_rank(text, halves ? r / 2 : r))
+			return true;
+	}
+	return false;
+}
+
 blinkConfig_t
 config_of(const struct rank *me)
 {
@@ -73,7 +84,7 @@ void
 go_on(struct rank *me, uint64_t mask)
 {
 	blinkConfig_t config = config_of(me);
-	config.timeoutMs = (int64_t)(5000 * job_slack());
+	config.timeoutMs = (int64_t)(5000 * job_slack()) + 3 * config.timeoutMs;	/* others fail later */
 	blinkComm_t comm = job_join_some(me, AGAIN, mask, &config);
 	if (!comm)
 		return;

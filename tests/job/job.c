@@ -267,6 +267,13 @@ job_id(struct rank *me, int slot, int maker, blinkUniqueId_t *id)
 	return atomic_load(&board->have_id[slot]) == 1;
 }
 
+bool
+job_have_id(const struct rank *me, int slot, blinkUniqueId_t *id)
+{
+	*id = me->board->id[slot];
+	return atomic_load(&me->board->have_id[slot]) == 1;
+}
+
 blinkComm_t
 job_join_some(struct rank *me, int slot, uint64_t mask, const blinkConfig_t *config)
 {
