@@ -458,7 +458,8 @@ readv(int fd, const struct iovec *parts, int n)
 
 FAILS(int, -1, getifaddrs, ERRORS(EMFILE, ENOMEM), -1, NULL, (struct ifaddrs **out), (out))
 FAILS(unsigned, 0, if_nametoindex, ERRORS(ENODEV, EMFILE), -1, name, (const char *name), (name))
-FAILS(char *, NULL, if_indextoname, ERRORS(ENXIO, EMFILE), -1, NULL, (unsigned number, char out[IF_NAMESIZE]), (number, out))
+FAILS(char *, NULL, if_indextoname, ERRORS(ENXIO, EMFILE), -1, NULL, (unsigned number, char out[IF_NAMESIZE]),
+    (number, out))
 FAILS(int, -1, gethostname, ERRORS(ENAMETOOLONG), -1, NULL, (char *out, size_t size), (out, size))
 FAILS(ssize_t, -1, getrandom, ERRORS(EINTR, EAGAIN, ENOSYS), -1, NULL, (void *out, size_t size, unsigned flags),
     (out, size, flags))

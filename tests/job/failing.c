@@ -300,7 +300,9 @@ run_trial(const struct scene *scene, int n, int victim, const struct faults_plan
 	trial->scene = scene;
 	trial->plan = *plan;
 	trial->run = (struct run){ .n = n, .victim = victim, .servers = scene->servers,
-		.timeout_ms = (int)(PATIENCE_MS * job_load() * (plan->at < 0 ? 10 : 1)) };
+		.timeout_ms = (int)(PATIENCE_MS * job_slack() * (plan->at < 0 ? 10 : 1)) };
+	if (plan->at < 0 || plan->error == FAULTS_DIES)		/* else a rank that is late is an error like others */
+		trial->run.timeout_ms = (int)(trial->run.timeout_ms * job_load());
 	job.doomed[victim] = plan->error == FAULTS_DIES;
 	atomic_store(&trial->failed, plan->error == FAULTS_DIES);
 	job_start(&job, play, &trial->run);
