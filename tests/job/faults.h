@@ -56,6 +56,9 @@ struct counts count(void);
  * its hub stays for a while, to tell them. */
 void expect_counts(struct rank *me, struct counts before, bool hub_stays);
 
+/* The same, where hubs of ids to which some never came may be left: of three descriptors and a thread. */
+void expect_hubs(struct rank *me, struct counts before, int most);
+
 /* The ranks of the mask make another communicator, and use it. */
 void go_on(struct rank *me, uint64_t mask);
 uint64_t all_but(const struct run *run);

@@ -81,6 +81,20 @@ expect_counts(struct rank *me, struct counts before, bool hub_stays)
 }
 
 void
+expect_hubs(struct rank *me, struct counts before, int most)
+{
+	struct counts after = count();
+	for (int i = 0; i < 400 && (after.files > before.files || after.threads > before.threads); i++) {
+		sleep_ms(most && i >= 20 ? 1 : 5);
+		after = count();
+	}
+	int n = after.threads - before.threads;
+	job_need(me, n <= most, "%d threads, before %d", after.threads, before.threads);
+	job_need(me, after.files <= before.files + 3 * n, "%d open files, before %d, %d threads more", after.files,
+	    before.files, n);
+}
+
+void
 go_on(struct rank *me, uint64_t mask)
 {
 	blinkConfig_t config = config_of(me);

@@ -270,8 +270,10 @@ job_id(struct rank *me, int slot, int maker, blinkUniqueId_t *id)
 bool
 job_have_id(const struct rank *me, int slot, blinkUniqueId_t *id)
 {
-	*id = me->board->id[slot];
-	return atomic_load(&me->board->have_id[slot]) == 1;
+	bool made = atomic_load(&me->board->have_id[slot]) == 1;
+	if (made)
+		*id = me->board->id[slot];
+	return made;
 }
 
 blinkComm_t
