@@ -124,20 +124,33 @@ serve(void)
 	_exit(0);
 }
 
+static const char *
+file_of(const void *code)
+{
+	Dl_info info = { 0 };
+	const char *file = dladdr(code, &info) && info.dli_fname ? info.dli_fname : "?";
+	return strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
+}
+
+/* FAULTS_IN: only calls of files whose names begin so. */
+static bool
+is_counted(const void *caller)
+{
+	const char *only = getenv("FAULTS_IN");
+	return log_fd >= 0 && (!only || strncmp(file_of(caller), only, strlen(only)) == 0);
+}
+
 /* path: NULL: that of fd, if there is one. */
 static void
 log_call(const char *name, const void *caller, int fd, const char *path, bool fails)
 {
 	char line[3 * PATH_MAX], of[PATH_MAX] = "", link[64];
-	Dl_info info = { 0 };
-	const char *file = dladdr(caller, &info) && info.dli_fname ? info.dli_fname : "?";
 	if (!path && fd >= 0) {
 		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 		ssize_t size = raw(SYS_readlinkat, AT_FDCWD, link, of, sizeof of - 1);
 		of[size > 0 ? size : 0] = 0;
 	}
-	file = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
-	int size = snprintf(line, sizeof line, "%s %s %s%s\n", name, file, path ? path : of, fails ? " FAULT" : "");
+	int size = snprintf(line, sizeof line, "%s %s %s%s\n", name, file_of(caller), path ? path : of, fails ? " FAULT" : "");
 	raw(SYS_write, log_fd, line, (size_t)size);
 }
 
@@ -215,7 +228,7 @@ fault(struct faults_site *site, const void *caller, int fd, const char *path)
 		errno = plan.error > 0 ? plan.error : before;
 		return plan.error;
 	}
-	if (log_fd < 0)
+	if (!is_counted(caller))
 		return NONE;
 	long n = atomic_fetch_add(calls, 1);
 	log_call(site->name, caller, fd, path, n == at);
@@ -304,7 +317,17 @@ COUNTED(pwrite, ERRORS(EINTR, EIO, ENOSPC), (int fd, const void *buffer, size_t 
 UNDOES(close, ERRORS(EINTR, EIO), fd, (int fd), (fd))
 UNDOES(closedir, ERRORS(EIO), dirfd(dir), (DIR *dir), (dir))
 UNDOES(fclose, ERRORS(EIO, ENOSPC), -1, (FILE *file), (file))
-UNDOES(fflush, ERRORS(EIO, ENOSPC), -1, (FILE *file), (file))
+
+/* A stream into memory that has room does not fail. */
+SITE(fflush, EIO, ENOSPC)
+int
+fflush(FILE *file)
+{
+	int f = file && fileno(file) < 0 ? NONE : FAULT(fflush, -1, NULL), error = errno, result = REAL(fflush)(file);
+	errno = f > 0 ? error : errno;
+	return f > 0 ? EOF : result;
+}
+
 FAILS(int, -1, fsync, ERRORS(EIO, ENOSPC), fd, NULL, (int fd), (fd))
 FAILS(int, -1, syncfs, ERRORS(EIO, ENOSPC), fd, NULL, (int fd), (fd))
 FAILS(int, -1, fchmod, ERRORS(EIO), fd, NULL, (int fd, mode_t mode), (fd, mode))
