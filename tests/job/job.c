@@ -153,7 +153,8 @@ count_threads(void)
 int
 count_shm(void)
 {
-	return entries("/dev/shm", "blink") - entries("/dev/shm", "blink-fuzz");	/* of fuzzers that run beside it */
+	/* Fuzzers may run beside it. */
+	return entries("/dev/shm", "blink") - entries("/dev/shm", "blink-fuzz");
 }
 
 int

@@ -18,8 +18,8 @@ fi
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 2 -g 0-3 -o "$work/small" 2>/dev/null ||
 	"$blinkc" batch -q topologies/kesch.xml --sizes 2 -o "$work/small" || not_ok "batch"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 3-4 --collectives all -o "$work/jobs" || not_ok "batch of jobs"
-echo 0-7 | "$blinkc" batch -q topologies/dgx1v.xml -a ring -l nvlink -g - --collectives broadcast,allreduce --roots canonical \
-	-o "$work/rings" || not_ok "batch of rings"
+echo 0-7 | "$blinkc" batch -q topologies/dgx1v.xml -a ring -l nvlink -g - --roots canonical \
+	--collectives broadcast,reduce,allgather,reducescatter,allreduce -o "$work/rings" || not_ok "batch of rings"
 "${cc[@]}" -Iruntime/include examples/lookup.c -o "$work/lookup" -L"$build" -lblink -Wl,-rpath,"$build" ||
 	not_ok "lookup"
 
@@ -65,8 +65,8 @@ COMMANDS = {
 JOBS = {
     "a job of blink-perf": [perf, "--ranks", "2", "-b", "4", "-e", "4", "-n", "1", "-w", "0"],
     "a job of threads": [perf, "--ranks", "2", "--threads-as-ranks", "-b", "4", "-e", "4", "-n", "1", "-w", "0"],
-    "NCCL's interface": ["/usr/bin/env", "FAULTS_IN=libblink-nccl", f"{build}/tests/nccl/program", "2", "processes", "errors", "nonblocking"],
-    "the tuner": ["/usr/bin/env", "FAULTS_IN=libnccl-tuner", f"BLINK_SCHEDULES={work}/rings", f"{build}/tests/nccl_play", f"{build}/libnccl-tuner-blink.so", "8", "1", "150", "3.4", "0", "8 ranks"],
+    "NCCL's interface": ["FAULTS_IN=libblink-nccl", "BLINK_DEBUG=INFO", "BLINK_DEBUG_FILE=OUT.log", f"{build}/tests/nccl/program", "2", "processes", "errors", "nonblocking"],
+    "the tuner": ["FAULTS_IN=libnccl-tuner", f"BLINK_SCHEDULES={work}/rings", f"{build}/tests/nccl_play", f"{build}/libnccl-tuner-blink.so", "8", "1", "150", "3.4", "0", "8 ranks"],
 }
 OLD = b"what was there before\n"
 MOST = 400 if full else 60     # faults of a command; more are spread
@@ -97,11 +97,12 @@ def tree(path):
 class Program:
     def __init__(self, command, folder):
         os.makedirs(folder)
-        words = [re.sub("^OUT", f"{folder}/out", word) for word in command]
+        variables = dict(word.replace("=OUT", f"={folder}/out").split("=", 1) for word in command if re.match("[A-Z_]+=", word))
+        words = [re.sub("^OUT", f"{folder}/out", word) for word in command if not re.match("[A-Z_]+=", word)]
         self.folder, self.path = folder, next((word for word in words if word.startswith(folder)), None)
         self.words = words if words[0].startswith("/") else [blinkc] + words
         self.process = subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        env={**os.environ, **HOST, "LD_PRELOAD": preload, "FAULTS": folder})
+                                        env={**os.environ, **HOST, **variables, "LD_PRELOAD": preload, "FAULTS": folder})
 
     def attempt(self, at, how):
         """Exit code, stdout, stderr, the output, other files beside it, and the calls made."""
