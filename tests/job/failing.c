@@ -1,13 +1,14 @@
 /* Jobs in which system calls of libblink fail: one call of one rank, or all calls of a function from one on. Each rank
- * gets right results or a documented error in time, and after it has destroyed its communicators nothing is left of them.
+ * gets right results or a documented error in time, and after it has destroyed its communicators nothing is left.
  *
  *	failing [-q] [-u] [-n RANKS] [-d DIRECTORY] [-j JOBS [-k]] [-S SEED]
  *	failing -l		prints the functions that can fail, with the numbers of their errors
  *
- * It first counts the calls of a job in which none fails, on one server, on three, and with -u over UCX. Then each function
- * fails with each of its errors (tests/faults.c), at a call and a rank that differ from one to the next; -q: only once in
- * all; else a rank is killed in some of its calls, too. -j: instead, that many jobs by chance; -k: the rank is killed. -d: has schedules of RANKS - 1 ranks. At the end: a line for each function
- * that failed, "# failed libblink.so recvmsg 12", which tests/suite/faults.sh reads. */
+ * It first counts the calls of a job in which none fails, on one server, on three, and with -u over UCX. Then each
+ * function fails with each of its errors (tests/faults.c), at a call and a rank that differ from one to the next, and a
+ * rank is killed in some of its calls; -q: each function once. -j: instead, that many jobs by chance; -k: in which a
+ * rank is killed. -d: has an index for RANKS - 1 and RANKS ranks. At the end a line for each function that failed,
+ * "# failed libblink.so recvmsg 12", which tests/suite/faults.sh reads. */
 #include "faults.h"
 
 #include "../faults.h"
