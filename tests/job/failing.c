@@ -280,7 +280,8 @@ play(struct rank *me)
 static const char *
 text_of(int error)
 {
-	return error == FAULTS_DIES ? "the process is killed" : error == FAULTS_SHORT ? "a short count" : strerrorname_np(error);
+	return error == FAULTS_DIES ? "the process is killed" : error == FAULTS_SHORT ? "a short count"
+	    : strerrorname_np(error);
 }
 
 static int

@@ -32,7 +32,8 @@ failed(blinkResult_t result, blinkComm_t comm, blinkError_t *error)
 static blinkResult_t
 some_calls(struct rank *me, blinkComm_t comm, uint64_t seed, blinkError_t *error)
 {
-	return failed(flight_try(me, comm, 1 + (int)(mixed(seed, 0, 1) % 8), seed % 10 ? 331 : 40001, seed), comm, error);
+	int n = 1 + (int)(mixed(seed, 0, 1) % 8);
+	return failed(flight_try(me, comm, n, seed % 10 ? 331 : 40001, seed), comm, error);
 }
 
 static blinkResult_t
