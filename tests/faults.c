@@ -4,8 +4,8 @@
  * Preloaded, before main, it reads requests from standard input until there are no more, and forks for each: the number
  * of the call to fail (-1: none), and how: an errno, or FAULTS_SHORT. The exit status, as of waitpid, is the answer on
  * standard output. What the program writes goes to the files $FAULTS.out and $FAULTS.err; a line for each call that it
- * or a child of it makes, with the file whose code makes it and the path that it is about, to $FAULTS.log. Calls that libc
- * makes by itself, as for stdio, are not seen.
+ * or a child of it makes, with the file whose code makes it and the path that it is about, to $FAULTS.log. Calls that
+ * libc makes by itself, as for stdio, are not seen.
  *
  * Each function that is here can fail, and with these errors: suite/faults.sh holds this list against what our binaries
  * import, and against what was failed. */
