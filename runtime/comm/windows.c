@@ -144,11 +144,12 @@ free_number(const struct engine *e)
 	return 0;
 }
 
-/* A failure of this rank alone: the others hear of it, too. */
+/* A failure of this rank alone: the others hear of it, too. It may be no more than what followed from another. */
 static int
 fail_here(struct rank_comm *r, struct blink_error *err)
 {
 	engine_fail_here(&r->engine, err, -1);
+	engine_error(&r->engine, err);
 	return err->code;
 }
 

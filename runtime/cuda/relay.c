@@ -408,10 +408,12 @@ gpu_relay_start(struct gpu *g, struct blink_error *err)
 	sigset_t all, before;
 	if (!r)
 		return blinkSuccess;
-	pthread_attr_init(&small);
+	int failed = pthread_attr_init(&small);
+	if (failed)
+		return set_error(err, blinkSystemError, "a thread: %s", strerror(failed));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int failed = pthread_attr_setstacksize(&small, STACK);
+	failed = pthread_attr_setstacksize(&small, STACK);
 	if (!failed)
 		failed = pthread_create(&r->thread, &small, run, g);
 	if (failed == EINVAL)

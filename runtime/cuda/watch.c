@@ -290,10 +290,12 @@ gpu_watch_open(struct gpu *g, struct blink_error *err)
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&l->wake, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	pthread_attr_init(&small);
+	int failed = pthread_attr_init(&small);
+	if (failed)
+		return set_error(err, blinkSystemError, "a thread: %s", strerror(failed));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int failed = pthread_attr_setstacksize(&small, STACK);
+	failed = pthread_attr_setstacksize(&small, STACK);
 	if (!failed)
 		failed = pthread_create(&l->watcher, &small, watch, g);
 	if (failed == EINVAL)

@@ -36,11 +36,13 @@ tcp_start_thread(pthread_t *thread, size_t stack, void *(*run)(void *), void *of
 {
 	pthread_attr_t attr;
 	sigset_t all, before;
+	int code = pthread_attr_init(&attr);
+	if (code)
+		return code;
 	sigfillset(&all);
-	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, stack);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int code = pthread_create(thread, &attr, run, of);
+	code = pthread_create(thread, &attr, run, of);
 	if (code == EINVAL)
 		code = pthread_create(thread, NULL, run, of);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
