@@ -391,7 +391,11 @@ $(addprefix $(B)/tests/unit/, test_bootstrap test_deaths test_strangers): $(B)/t
 		$(filter $(B)/runtime/bootstrap/%, $(RUNTIME_OBJ)) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(MD_LIBS) -pthread
 
-$(B)/tests/job/faults: $(addprefix $(B)/tests/job/faults_, ranks.o caller.o peer.o system.o)
+# The library itself, whose calls fail.
+$(B)/tests/job/failing: $(addprefix $(B)/tests/, job/failing.o faults.o job/faults_ranks.o) $(JOB_OBJ) $(addprefix $(B)/runtime/, driver/driver.o support/error.o) \
+	$(B)/libblink.so
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -L$(B) -lblink -Wl,-rpath,'$$ORIGIN/../..' -lm -ldl -pthread
+$(B)/tests/job/faults: $(addprefix $(B)/tests/job/faults_, ranks.o caller.o chance.o peer.o system.o)
 $(B)/tests/job/order: $(addprefix $(B)/tests/job/order_, calls.o comms.o messages.o ends.o)
 $(B)/tests/job/gpu: $(addprefix $(B)/tests/job/gpu_, calls.o messages.o failures.o)
 
@@ -460,7 +464,7 @@ NCCL_PROGRAMS = $(addprefix tests/nccl/, program beside)
 .SECONDARY:
 .PHONY: tests
 tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(NCCL_PROGRAMS:%=$(B)/%) \
-	$(addprefix $(B)/tests/, oom.so faults.so oracle cost json_values net_pair nccl_play nccl_table same_bits) \
+	$(addprefix $(B)/tests/, job/failing oom.so faults.so oracle cost json_values net_pair nccl_play nccl_table same_bits) \
 	$(VIRTUAL_NVML) $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) $(CUDART)
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads

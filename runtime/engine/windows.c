@@ -38,11 +38,12 @@ exchange(struct engine *e, const void *mine, size_t bytes, void *all, struct bli
 	return e->self->events.exchange(e->self->events.context, mine, bytes, all, deadline_of(e), err);
 }
 
-/* A failure of this rank alone: the others hear of it, too. */
+/* A failure of this rank alone: the others hear of it, too. It may be no more than what followed from another. */
 static int
 fail_here(struct engine *e, struct blink_error *err)
 {
 	rank_fail_here(e->self, err, -1);
+	rank_error(e->self, err);
 	return err->code;
 }
 

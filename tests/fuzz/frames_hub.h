@@ -156,7 +156,7 @@ test_hub(void)
 	int at = 0;
 	for (int i = 0; i < CALLERS; i++)
 		c[i].line = (struct line){ .fd = -1 };
-	REQUIRE(hub_start(address, "lo", &id, &err) == blinkSuccess, "%s", err.text);
+	REQUIRE(hub_start(address, "lo", NULL, &id, &err) == blinkSuccess, "%s", err.text);
 	memcpy(&hub_id, &id, sizeof hub_id);
 	for (int i = 0; i < STEPS_MOST && program.at < program.end; i++)
 		hub_step(c, &at);

@@ -8,7 +8,7 @@
 enum { TIMEOUT_MS = 300, MARGIN_MS = 1000 };
 
 /* Flags of the board. */
-enum { READY, READY_TOO, FAILED, STRUCK_AT, GARBAGE, LEFT_OVER, AGAIN };
+enum { READY, READY_TOO, FAILED, STRUCK_AT, GARBAGE, LEFT_OVER, AGAIN, REPORTED };	/* the last: of each rank */
 
 struct fault;
 
@@ -40,6 +40,10 @@ enum {
 /* ---- what a rank expects ---- */
 
 void expect_error(struct rank *me, blinkResult_t result, const char *text, int64_t began, unsigned codes, int victim);
+
+/* Does it name the victim, or a rank that has reported an error before, and left for it? halves: by the numbers in a
+ * split into even and odd ranks. */
+bool blames(const struct rank *me, const char *text, int victim, bool halves);
 blinkConfig_t config_of(const struct rank *me);
 
 struct counts {
@@ -51,6 +55,9 @@ struct counts count(void);
 /* Files and threads as before; those of a hub end when all ranks have come and left. Where some never come to an id,
  * its hub stays for a while, to tell them. */
 void expect_counts(struct rank *me, struct counts before, bool hub_stays);
+
+/* The same, where hubs of ids to which some never came may be left: of three descriptors and a thread. */
+void expect_hubs(struct rank *me, struct counts before, int most);
 
 /* The ranks of the mask make another communicator, and use it. */
 void go_on(struct rank *me, uint64_t mask);
@@ -79,6 +86,10 @@ void init_refused(struct rank *me);
 void meet_strangers(struct rank *me);
 void try_all(struct rank *me);
 void little_shm(struct rank *me);
+
+/* ---- by chance ---- */
+
+int play_trials(struct run *run, int n_trials);
 
 /* ---- what the victim does in a call ---- */
 

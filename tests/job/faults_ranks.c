@@ -37,8 +37,19 @@ expect_error(struct rank *me, blinkResult_t result, const char *text, int64_t be
 	job_need(me, took <= most, "took %.0f ms, want at most %.0f: %d: %s", took, most, (int)result, text);
 	job_need(me, victim < 0 || result == blinkSuccess || names_rank(text, victim), "rank %d is not named: %d: %s",
 	    victim, (int)result, text);
-	job_need(me, strchr(text, '\n') == NULL && (result == blinkSuccess || strlen(text) > 15), "a poor text: '%s'",
-	    text);
+	job_need(me, strchr(text, '\n') == NULL && (result == blinkSuccess || strlen(text) >= strlen("out of memory")),
+	    "a poor text: '%s'", text);
+}
+
+bool
+blames(const struct rank *me, const char *text, int victim, bool halves)
+{
+	for (int r = 0; r < me->n; r++) {
+		bool there = !halves || r % 2 == me->rank % 2;
+		if (there && (r == victim || job_get(me->board, REPORTED + r)) && names_rank(text, halves ? r / 2 : r))
+			return true;
+	}
+	return false;
 }
 
 blinkConfig_t
@@ -70,10 +81,24 @@ expect_counts(struct rank *me, struct counts before, bool hub_stays)
 }
 
 void
+expect_hubs(struct rank *me, struct counts before, int most)
+{
+	struct counts after = count();
+	for (int i = 0; i < 400 && (after.files > before.files || after.threads > before.threads); i++) {
+		sleep_ms(most && i >= 20 ? 1 : 5);
+		after = count();
+	}
+	int n = after.threads - before.threads;
+	job_need(me, n <= most, "%d threads, before %d", after.threads, before.threads);
+	job_need(me, after.files <= before.files + 3 * n, "%d open files, before %d, %d threads more", after.files,
+	    before.files, n);
+}
+
+void
 go_on(struct rank *me, uint64_t mask)
 {
 	blinkConfig_t config = config_of(me);
-	config.timeoutMs = (int64_t)(5000 * job_slack());
+	config.timeoutMs = (int64_t)(5000 * job_slack()) + 3 * config.timeoutMs;	/* others fail later */
 	blinkComm_t comm = job_join_some(me, AGAIN, mask, &config);
 	if (!comm)
 		return;

@@ -153,7 +153,8 @@ count_threads(void)
 int
 count_shm(void)
 {
-	return entries("/dev/shm", "blink");
+	/* Fuzzers may run beside it. */
+	return entries("/dev/shm", "blink") - entries("/dev/shm", "blink-fuzz");
 }
 
 int
@@ -265,6 +266,15 @@ job_id(struct rank *me, int slot, int maker, blinkUniqueId_t *id)
 	}
 	*id = board->id[slot];
 	return atomic_load(&board->have_id[slot]) == 1;
+}
+
+bool
+job_have_id(const struct rank *me, int slot, blinkUniqueId_t *id)
+{
+	bool made = atomic_load(&me->board->have_id[slot]) == 1;
+	if (made)
+		*id = me->board->id[slot];
+	return made;
 }
 
 blinkComm_t

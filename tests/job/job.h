@@ -64,6 +64,9 @@ bool job_need(struct rank *me, bool good, const char *format, ...) __attribute__
 /* Id number `slot` of the job, which rank `maker` makes and the others wait for; false: none came in time. */
 bool job_id(struct rank *me, int slot, int maker, blinkUniqueId_t *id);
 
+/* Is it there already? */
+bool job_have_id(const struct rank *me, int slot, blinkUniqueId_t *id);
+
 /* The communicator of the ranks of the mask, in order, by id `slot`, which their lowest makes; and that of all ranks,
  * by id 0. NULL after a fault. */
 blinkComm_t job_join_some(struct rank *me, int slot, uint64_t mask, const blinkConfig_t *config);

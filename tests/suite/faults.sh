@@ -1,7 +1,8 @@
-# System calls fail, one at a time, at every call that a command makes: short counts, EINTR, EIO, ENOSPC, EAGAIN. Short
-# reads and writes and interrupted ones change nothing. After any other fault either the result is the right one, or the
-# program says so in one line, with a documented status, and the output is what it was. No temporary file stays, nothing
-# waits for ever. And what is renamed has reached the disk.
+# System calls fail, one at a time, at every call that a command or a job makes, with each error that is plausible there
+# (tests/faults.c). Short reads and writes and interrupted ones change nothing. After any other fault either the result is
+# the right one, or the program says so in one line, with a documented status, and the output is what it was. No temporary
+# file stays, nothing waits for ever. And what is renamed has reached the disk. Jobs: tests/job/failing.c.
+# At the end: each function that our binaries import can not fail, or was failed here.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -16,23 +17,35 @@ fi
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 3 --collectives broadcast -o "$work/schedules" || not_ok "batch"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 2 -g 0-3 -o "$work/small" 2>/dev/null ||
 	"$blinkc" batch -q topologies/kesch.xml --sizes 2 -o "$work/small" || not_ok "batch"
+"$blinkc" batch -q topologies/dgx1v.xml --sizes 3-4 --collectives all -o "$work/jobs" || not_ok "batch of jobs"
+echo 0-7 | "$blinkc" batch -q topologies/dgx1v.xml -a ring -l nvlink -g - --roots canonical \
+	--collectives broadcast,reduce,allgather,reducescatter,allreduce -o "$work/rings" || not_ok "batch of rings"
 "${cc[@]}" -Iruntime/include examples/lookup.c -o "$work/lookup" -L"$build" -lblink -Wl,-rpath,"$build" ||
 	not_ok "lookup"
 
-"$python" - "$suite" "$blinkc" "$build/tests/faults.so" "$work" "$full" <<'END'
-import os, re, shutil, struct, subprocess, sys
+why=$("$build/tests/net_pair" kinds | sed -n 's/^ucx: //p')
+[ -z "$why" ] || skip "jobs over UCX: $why"
+[ "$full" ] && jobs=() || jobs=(-q)
+[ "$why" ] || jobs+=(-u)
+"$build/tests/job/failing" "${jobs[@]}" -n 4 -d "$work/jobs" >"$work/failing" 2>&1
+code=$?
+for word in ok "not ok"; do sed -n "s|^$word |$word $suite: |p" "$work/failing"; done
+[ $code = 0 ] || { grep -v '^ok\|^# failed' "$work/failing" | head -40; }
+[ $code = 0 ] || grep -q '^not ok' "$work/failing" || not_ok "jobs: exit $code"
+
+"$python" - "$suite" "$blinkc" "$build" "$work" "$full" <<'END'
+import errno, os, re, shutil, struct, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 
-suite, blinkc, preload, work, full = sys.argv[1:]
-perf = os.path.join(os.path.dirname(blinkc), "blink-perf")
-SHORT, EINTR, EIO, ENOSPC, EAGAIN = range(1, 6)
-NAMES = ["none", "a short count", "EINTR", "EIO", "ENOSPC", "EAGAIN"]
-KINDS = {"read": [SHORT, EINTR, EIO], "pread": [SHORT, EINTR, EIO], "write": [SHORT, EINTR, EIO, ENOSPC],
-         "pwrite": [SHORT, EINTR, EIO, ENOSPC], "open": [EINTR, EIO], "close": [EINTR, EIO], "fsync": [EIO, ENOSPC],
-         "syncfs": [EIO, ENOSPC], "rename": [EIO, ENOSPC], "mkostemp": [EIO, ENOSPC], "mkdir": [EIO, ENOSPC],
-         "fork": [EAGAIN], "pthread_create": [EAGAIN], "pipe2": [EIO], "fchmod": [EIO], "flock": [EINTR, EIO],
-         "opendir": [EIO], "readdir": [EIO], "stat": [EIO], "fstat": [EIO]}
+suite, blinkc, build, work, full = sys.argv[1:]
+preload, perf, SHORT = f"{build}/tests/faults.so", f"{build}/blink-perf", -1
+# The functions that can fail, and how.
+FAILING = [line.split() for line in
+           subprocess.run([f"{build}/tests/job/failing", "-l"], check=True, capture_output=True, text=True).stdout.splitlines()]
+KINDS = {name: [int(number) for number in numbers] for name, *numbers in FAILING}
 UNSEEN = {"read", "pread", "write", "pwrite"}       # where SHORT and EINTR must not be noticed
+LOOKS = {"stat", "lstat", "readlink", "realpath", "access", "read", "open", "dlopen"}
+HOST = {"BLINK_BACKEND": "host", "BLINK_TIMEOUT": "2s", "BLINK_NCCL": "none"}
 COMMANDS = {
     "compile": ["-q", "-g", "0,1,2", "topologies/dgx1v.xml", "-o", "OUT.json"],
     "compile to source": ["-q", "-g", "0,1,2", "topologies/dgx1v.xml", "-o", "OUT.cu"],
@@ -47,6 +60,13 @@ COMMANDS = {
     "look up and run": [f"{work}/lookup", f"{work}/schedules", "3", "0", "5"],
     "run a program": [perf, f"{work}/program.so", "-b", "4", "-e", "4", "-n", "1", "-w", "0", "-t", "3"],
     "run a schedule": [perf, f"{work}/schedule.json", "-b", "4", "-e", "4", "-n", "1", "-w", "0", "-t", "3"],
+}
+# Of several processes, or of a library: whatever fails, they end by themselves.
+JOBS = {
+    "a job of blink-perf": [perf, "--ranks", "2", "-b", "4", "-e", "4", "-n", "1", "-w", "0"],
+    "a job of threads": [perf, "--ranks", "2", "--threads-as-ranks", "-b", "4", "-e", "4", "-n", "1", "-w", "0"],
+    "NCCL's interface": ["FAULTS_IN=libblink-nccl", "BLINK_DEBUG=INFO", "BLINK_DEBUG_FILE=OUT.log", f"{build}/tests/nccl/program", "2", "processes", "errors", "nonblocking"],
+    "the tuner": ["FAULTS_IN=libnccl-tuner", f"BLINK_SCHEDULES={work}/rings", f"{build}/tests/nccl_play", f"{build}/libnccl-tuner-blink.so", "8", "1", "150", "3.4", "0", "8 ranks"],
 }
 OLD = b"what was there before\n"
 MOST = 400 if full else 60     # faults of a command; more are spread
@@ -77,11 +97,12 @@ def tree(path):
 class Program:
     def __init__(self, command, folder):
         os.makedirs(folder)
-        words = [re.sub("^OUT", f"{folder}/out", word) for word in command]
+        variables = dict(word.replace("=OUT", f"={folder}/out").split("=", 1) for word in command if re.match("[A-Z_]+=", word))
+        words = [re.sub("^OUT", f"{folder}/out", word) for word in command if not re.match("[A-Z_]+=", word)]
         self.folder, self.path = folder, next((word for word in words if word.startswith(folder)), None)
         self.words = words if words[0].startswith("/") else [blinkc] + words
         self.process = subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        env={**os.environ, "LD_PRELOAD": preload, "FAULTS": folder})
+                                        env={**os.environ, **HOST, **variables, "LD_PRELOAD": preload, "FAULTS": folder})
 
     def attempt(self, at, how):
         """Exit code, stdout, stderr, the output, other files beside it, and the calls made."""
@@ -113,10 +134,11 @@ def wrong(name, how, got, right, program):
         if held != right[3] or out != right[1]:
             return "success, but not the right output"
         return None
-    if how in (SHORT, EINTR) and name in UNSEEN:
+    if how in (SHORT, errno.EINTR) and name in UNSEEN:
         return f"exit {code}: {err!r}"
     # A path that cannot be looked at is not there, not a directory, or a file that fails its check.
-    if code != 8 and (name not in ("stat", "read", "open") or code not in (2, 3)):
+    memory = code == 7 and (how == errno.ENOMEM or name == "mmap")
+    if code != 8 and not memory and (name not in LOOKS or code not in (2, 3)):
         return f"exit {code}: {(out + err)[-300:]!r}"
     if err.count(b"\n") != 1 and not program.path.endswith(".xml"):
         return f"said {err!r}"
@@ -130,7 +152,7 @@ def reached_disk(log):
     """A file is flushed before it gets its name; the files that an index names are flushed together, before it is."""
     flushed, waiting = False, []
     for line in log:
-        name, _, path = line.partition(" ")
+        name, _, path = line.split(" ", 2)
         if name == "mkostemp":
             flushed = False
         elif name == "fsync":
@@ -144,37 +166,64 @@ def reached_disk(log):
     return f"{waiting[0]} is renamed and not flushed" if waiting else None
 
 
+def title(how):
+    return "a short count" if how == SHORT else errno.errorcode[how]
+
+
+def spread(log, most):
+    """Calls to fail, each with how: at most that many, and of each function that a file calls at least one."""
+    points = [(at, how) for at, line in enumerate(log) for how in KINDS[line.split(" ")[0]]]
+    n = len(points)
+    if n <= most:
+        return points, n
+    first = {}
+    for at, line in enumerate(log):
+        first.setdefault(tuple(line.split(" ")[:2]), (at, KINDS[line.split(" ")[0]][-1]))
+    return sorted({points[i * n // most] for i in range(most)} | set(first.values())), n
+
+
+def faulty(got):
+    """The line of the call that failed. Of several processes the calls come in any order."""
+    return next((line for line in got[5] if line.endswith(" FAULT")), "")
+
+
 def check(name, command):
+    """What to print, and which functions failed: (file, function)."""
     program = Program(command, f"{work}/{name.replace(' ', '-')}")
     right = program.attempt(-1, 0)
-    log = right[5]
+    log, failed = right[5], set()
     if right[0] not in (0, 9) or len(log) < 3:
-        return f"not ok {suite}: {name}: without faults: {right}"
-    why = reached_disk(log)
-    points = [(at, how) for at, line in enumerate(log) for how in KINDS[line.split(" ")[0].replace("__open_2", "open")]]
-    n = len(points)
-    if n > MOST:
-        points = [points[i * n // MOST] for i in range(MOST)]
+        return f"not ok {suite}: {name}: without faults: {right}", failed
+    why = None if name in JOBS else reached_disk(log)
+    points, n = spread(log, MOST // 10 if name in JOBS else MOST)
     lines, refused = [], 0
     for at, how in points:
         got = program.attempt(at, how)
-        # Of two processes the calls come in any order.
-        line = next((line for line in got[5] if line.endswith(" FAULT")), None)
-        call = line.split(" ")[0] if line else None
+        call, file = (faulty(got).split(" ") + [""])[:2]
         if how not in KINDS.get(call, []):
             continue
+        failed.add((file, call))
         refused += got[0] == 8
-        fault = wrong(call, how, got, right, program)
+        if name not in JOBS:
+            fault = wrong(call, how, got, right, program)
+        else:
+            fault = f"signal {-got[0]}: {got[2][-300:]}" if got[0] < 0 else None
         if fault:
-            lines.append(f"# call {at}, {line}: {NAMES[how]}: {fault}")
+            lines.append(f"# call {at}, {faulty(got)}: {title(how)}: {fault}")
     program.process.communicate()
-    if why or lines or not refused:
+    if why or lines or not (refused or name in JOBS):
         return "\n".join([f"not ok {suite}: {name}: {why or ''} {len(lines)} of {len(points)} went wrong, {refused} refused"]
-                         + lines[:12])
-    return f"ok {suite}: {name}: {len(points)} of {n} faults, {refused} refused"
+                         + lines[:12]), failed
+    return f"ok {suite}: {name}: {len(points)} of {n} faults, {refused} refused", failed
 
 
+failed = {tuple(line.split()[2:4]) for line in content(f"{work}/failing").decode().splitlines() if line.startswith("# failed ")}
 with ThreadPoolExecutor(os.cpu_count()) as pool:
-    for line in pool.map(lambda job: check(*job), COMMANDS.items()):
+    for line, some in pool.map(lambda job: check(*job), {**COMMANDS, **JOBS}.items()):
         print(line, flush=True)
+        failed |= some
+with open(f"{work}/failed", "w", encoding="utf-8") as file:
+    file.writelines(f"{re.sub('[.]so.*', '.so', name)} {call}\n" for name, call in sorted(failed))
 END
+
+oracle imports "$build" "$work/failed"
