@@ -64,7 +64,8 @@ all_ranks_run(struct all_ranks *a, const void *const *send, void *const *recv, s
     struct blink_error *err)
 {
 	if (!send || !recv)
-		return set_error(err, blinkInvalidArgument, "send or recv: NULL: want an array of one buffer for each rank");
+		return set_error(err, blinkInvalidArgument, "send or recv: NULL: want an array of one buffer for each "
+		    "rank");
 	if (count > INT64_MAX)
 		return set_error(err, blinkInvalidArgument, "count: too large");
 	struct blink_call call = { .send = send, .recv = recv, .count = (int64_t)count, .type = type, .op = op,

@@ -20,11 +20,12 @@ struct memory {
  * of a communicator the same. `of` is what `open` has made. Functions return a blinkResult_t, and set *err. */
 struct backend {
 	const char *name;
-	bool on_device;			/* calls take streams of the caller, and GPUs that are not named are looked at */
+	bool on_device;			/* calls take streams; an index is searched for the GPUs, if none is named */
 
 	/* Once it is known which ranks there are and where; they have not exchanged anything yet. address: for them,
 	 * zeroed before. Whatever it returns, `close` frees *of, unless that is NULL. */
-	int (*open)(struct rank_state *rank, unsigned char address[BACKEND_ADDRESS], void **of, struct blink_error *err);
+	int (*open)(struct rank_state *rank, unsigned char address[BACKEND_ADDRESS], void **of,
+	    struct blink_error *err);
 	/* All ranks call it. Their addresses: the first rank's, each other's `step` bytes after the one before. From
 	 * its end on calls can be made. */
 	int (*connect)(void *of, const void *addresses, size_t step, struct blink_error *err);

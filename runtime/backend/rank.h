@@ -46,7 +46,7 @@ struct rank_state {
 	int n_local;			/* ranks whose memory this one can map, itself included */
 	int local_index;		/* its number among them */
 	const int *server;		/* of each rank */
-	const void *parent;		/* the backend's state of the communicator that this one is made of; NULL: none */
+	const void *parent;		/* the backend's state of the communicator that it is made of; NULL: none */
 	int64_t timeout;		/* ns */
 	int64_t deadline;		/* of init */
 	int64_t chunk_bytes;		/* 0: chosen */

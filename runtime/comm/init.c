@@ -397,7 +397,8 @@ see_gpus(struct rank_comm *r, struct blink_error *err)
 		return blinkSuccess;
 	if (r->schedules)
 		ask_for_gpu(r);
-	if (bootstrap_allgather(r->bootstrap, &r->card, sizeof r->card, r->cards, r->self.deadline, err) == blinkSuccess)
+	if (bootstrap_allgather(r->bootstrap, &r->card, sizeof r->card, r->cards, r->self.deadline, err)
+	    == blinkSuccess)
 		use_cards(r);
 	return err->code;
 }

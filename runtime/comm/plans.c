@@ -15,7 +15,8 @@ plans_open(struct rank_comm *r, struct blink_error *err)
 {
 	pthread_mutex_init(&r->library_lock, NULL);
 	const struct rank_state *self = &r->self;
-	if (library_open_part(&r->ctx, r->schedules, r->self.settings.small, self->n_ranks, self->rank, &r->library) != OK)
+	if (library_open_part(&r->ctx, r->schedules, self->settings.small, self->n_ranks, self->rank, &r->library)
+	    != OK)
 		return set_error(err, (int)r->ctx.error.status, "%.500s", r->ctx.error.text);
 	return blinkSuccess;
 }

@@ -81,8 +81,8 @@ struct gpu {
 /* The row of the table of backends: cuda/cuda.c. */
 extern const struct backend cuda_backend;
 
-/* cuda/peers.c. A rank that has no GPU yet; gpu_close frees it, whatever has been done since. Fails: blinkLimit too many
- * ranks; blinkSystemError no kernels. */
+/* cuda/peers.c. A rank that has no GPU yet; gpu_close frees it, whatever has been done since. Fails: blinkLimit too
+ * many ranks; blinkSystemError no kernels. */
 int gpu_new(struct rank_state *self, struct gpu **out, struct blink_error *err);
 
 /* Take a GPU and memory on it, and map the peers' memory: called by every rank of a communicator. The GPU is that of

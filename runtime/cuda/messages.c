@@ -122,7 +122,8 @@ int
 gpu_submit_messages(struct gpu *g, struct call *call, const struct gpu_target *to, struct blink_error *err)
 {
 	const struct rank_state *self = g->self;
-	struct group group = { .g = g, .call = call, .to = to, .per_pair = call->n_messages, .distances = self->n_ranks };
+	struct group group = { .g = g, .call = call, .to = to, .per_pair = call->n_messages,
+	    .distances = self->n_ranks };
 	for (const struct message *m = call->message; m; m = m->next)
 		group.n_left += m->bytes > 0;
 	if (call->n_messages > GPU_MESSAGES || 2 * self->n_ranks > g->blocks) {

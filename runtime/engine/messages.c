@@ -64,7 +64,8 @@ wrong_message(const struct engine *e, const struct message *m, const struct chan
 	if (slot->bytes != m->bytes)
 		return set_error(err, blinkMismatch, "rank %d sends %llu bytes; rank %d receives %llu", m->peer,
 		    (unsigned long long)slot->bytes, e->self->rank, (unsigned long long)m->bytes);
-	return set_error(err, blinkMismatch, "rank %d sends another type than rank %d receives", m->peer, e->self->rank);
+	return set_error(err, blinkMismatch, "rank %d sends another type than rank %d receives", m->peer,
+	    e->self->rank);
 }
 
 static bool
