@@ -391,7 +391,7 @@ $(B)/tests/job/gpu: $(addprefix $(B)/tests/job/gpu_, calls.o messages.o failures
 $(B)/tests/nccl/libnccl.so.2: tests/nccl/real.c runtime/nccl/nccl.h $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  LD      $@)$(COMPILE) -fPIC -shared -Wl,-soname,$(@F) -o $@ $< -pthread
-$(B)/tests/nccl/beside: $(B)/tests/nccl/beside.o $(B)/tests/nccl/libnccl.so.2
+$(B)/tests/nccl/beside: $(addprefix $(B)/, tests/nccl/beside.o runtime/cuda/driver.o runtime/error.o) $(B)/tests/nccl/libnccl.so.2
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ -Wl,-rpath,'$$ORIGIN' -ldl -pthread
 NCCL_PROGRAM_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard tests/nccl/program*.c))
 $(B)/tests/nccl/program: $(NCCL_PROGRAM_OBJ) $(addprefix $(B)/runtime/, cuda/driver.o error.o) $(B)/libblink-nccl.so
