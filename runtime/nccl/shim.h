@@ -194,8 +194,8 @@ bool on_host(void);
 /* What BLINK_BACKEND has instead of a backend; NULL: it has one, or is not set. */
 const char *device_wrong(void);
 
-/* The current device of this thread, and its context; device 0 becomes the current one where there is none. On the host:
- * device 0. */
+/* The current device of this thread, and its context; device 0 becomes the current one where there is none. On the
+ * host: device 0. */
 ncclResult_t device_current(int *device, CUcontext *context);
 
 /* Make a device current, and what was before it. */

@@ -2,11 +2,11 @@
  *
  *	launched RANK N DIRECTORY check|rate|split|cut [BYTES [TIMES]]
  *
- * Rank 0 writes the unique id to DIRECTORY/id. check, rate, split: an allreduce of BYTES, in which every
- * element is checked; rate: TIMES more, of which rank 0 prints the least time, "0.123 s"; split: one more on a split that
- * has all ranks. cut: one after the other until one fails, for 60 s at most. Each rank
- * makes DIRECTORY/flows.RANK after the first, and prints when one failed, in ms since DIRECTORY/cut appeared, and why:
- * "812 ms: 12: rank 3 does not answer". */
+ * Rank 0 writes the unique id to DIRECTORY/id. check, rate, split: an allreduce of BYTES, in which every element is
+ * checked; rate: TIMES more, of which rank 0 prints the least time, "0.123 s"; split: one more on a split that has all
+ * ranks. cut: one after the other until one fails, for 60 s at most. Each rank makes DIRECTORY/flows.RANK after the
+ * first, and prints when one failed, in ms since DIRECTORY/cut appeared, and why: "812 ms: 12: rank 3 does not
+ * answer". */
 #include "blink.h"
 
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* A library in the place of NCCL's, for tests of libblink-nccl.so beside it: ranks are threads of one process, buffers
- * are of the host, those of a broadcast also of GPUs. It is as NCCL is where that matters: handles have its mark, functions
- * call each other by their exported names, handles of others are refused. What it is called is counted: fake_nccl_calls. */
+ * are of the host, those of a broadcast also of GPUs. It is as NCCL is where that matters: handles have its mark,
+ * functions call each other by their exported names, handles of others are refused. What it is called is counted:
+ * fake_nccl_calls. */
 #include "nccl/nccl.h"
 
 #include <dlfcn.h>
