@@ -1,6 +1,6 @@
 /* A program with a real NCCL (tests/nccl/real.c) and libblink-nccl.so, preloaded: who does what. Linked with the real
- * one. Ranks are threads; what is reduced is on GPUs of the CUDA driver, or on the host with BLINK_BACKEND=host, and all
- * else on the host. Prints TAP.
+ * one. Ranks are threads; what is reduced is on GPUs of the CUDA driver, or on the host with BLINK_BACKEND=host, and
+ * all else on the host. Prints TAP.
  *
  *	beside RANKS OURS	OURS: 1: libblink does allreduces, 0: the real one does everything */
 #include "blink_program.h"
