@@ -87,6 +87,7 @@ run "" order -n 3 -t -k 300
 for n in 2 3 4 5; do run "" order -n $n -t same_bits; done
 run "" order -n 2 -s 2 same_bits
 run "" order -n 5 -s 2 same_bits
+run "" order -n 3 -s 2 messages messages_differ refused
 if in_round packages; then
 	run "" order -n 4 -k 10000 stream
 	if [ "$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 8 ]; then
