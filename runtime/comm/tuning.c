@@ -5,6 +5,7 @@
 #include "debug.h"
 #include "error.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,7 @@ ended(void *context, const struct call *call)
 struct known {
 	TunerChunks chunks;
 	int32_t code;
+	char why[400];
 };
 
 static int
@@ -66,14 +68,15 @@ share(struct rank_comm *r, struct known *all, struct blink_error *err)
 	struct known *mine = calloc(1, sizeof *mine);
 	if (!mine)
 		return set_error_memory(err);
-	if (r->tuner_path && r->engine.rank == 0)
+	if (r->tuner_path && r->engine.rank == 0) {
 		mine->code = (int32_t)tuner_load(&r->ctx, r->tuner_path, r->engine.n_ranks, r->job.n_servers,
 		    mine->chunks);
+		snprintf(mine->why, sizeof mine->why, "%.399s", r->ctx.error.text);
+	}
 	bootstrap_allgather(r->bootstrap, mine, sizeof *mine, all, r->deadline, err);
 	free(mine);
 	if (err->code == blinkSuccess && all[0].code != blinkSuccess)
-		set_error(err, all[0].code, "BLINK_MIAD: rank 0: %.400s",
-		    r->engine.rank == 0 ? r->ctx.error.text : "its file cannot be read");
+		set_error(err, all[0].code, "BLINK_MIAD: rank 0: %.*s", (int)sizeof all->why, all[0].why);
 	return err->code;
 }
 
