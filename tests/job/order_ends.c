@@ -174,6 +174,7 @@ groups_fail(struct rank *me)
 		blinkCommLastCall(round == 2 ? other : comm, &last);
 		job_need(me, last == 0 && x[0] == 1, "round %d: call %llu was made", round, (unsigned long long)last);
 	}
+	job_need(me, blinkGroupEnd() == blinkInvalidArgument, "the end of no group");
 	if (other) {
 		flight_run(me, other, 10, 331, 3);
 		job_leave(me, other);
