@@ -30,6 +30,7 @@ struct hello {
 	unsigned char host[HOST_BYTES];
 	int32_t shm;
 	int32_t cuda;			/* 1: the backend is cuda */
+	int32_t tunes;			/* 1: it searches chunk sizes */
 	char gpu[GPU_BYTES];
 	char net[NET_NAME];		/* the network between servers */
 	char machine[MACHINE_BYTES];
@@ -204,6 +205,11 @@ place_ranks(struct rank_comm *r, const struct hello *all, struct blink_error *er
 		if (all[i].cuda != all[0].cuda)
 			return set_error(err, blinkMismatch, "backend: rank %d has %s, rank 0 has %s: want the same on "
 			    "all ranks", i, all[i].cuda ? "cuda" : "host", all[0].cuda ? "cuda" : "host");
+	for (int i = 1; i < n; i++)
+		if (all[i].tunes != all[0].tunes)
+			return set_error(err, blinkMismatch, "BLINK_MIAD: rank %d %s chunk sizes, rank 0 %s: want the "
+			    "same on all ranks", i, all[i].tunes ? "searches" : "does not search",
+			    all[0].tunes ? "does" : "does not");
 	for (int i = 0; i < n; i++)
 		if (r->server[i] == r->server[r->engine.rank] && all[i].shm != all[r->engine.rank].shm)
 			return set_error(err, blinkMismatch, "BLINK_SHM: rank %d has %d, rank %d on its server %d: "
@@ -530,7 +536,8 @@ read_settings(struct rank_comm *r, const blinkConfig_t *config, struct blink_err
 	if (config->threads < 0 || config->chunkBytes > (size_t)1 << 40)
 		return set_error(err, blinkInvalidArgument, "threads or chunkBytes: not valid");
 	e->timeout = (config->timeoutMs ? config->timeoutMs : r->settings.timeout_ms) * 1000000;
-	e->chunk_bytes = config->chunkBytes ? (int64_t)config->chunkBytes : r->settings.chunk;
+	r->settings.chunk = config->chunkBytes ? (int64_t)config->chunkBytes : r->settings.chunk;
+	e->chunk_bytes = r->settings.chunk;
 	const char *gpu = config->gpu ? config->gpu : r->settings.gpu ? r->settings.gpu : "";
 	const char *schedules = config->schedules ? config->schedules : r->settings.schedules;
 	if (take_gpu(r, gpu, err) != blinkSuccess)
@@ -578,6 +585,7 @@ introduce(const struct rank_comm *r, struct hello *mine)
 	identify_host(r, mine->host);
 	mine->shm = r->settings.shm;
 	mine->cuda = r->wants_gpu;
+	mine->tunes = tuning_wanted(r);
 	memcpy(mine->gpu, r->gpu, GPU_BYTES);
 	snprintf(mine->net, sizeof mine->net, "%s", net_name(&r->settings));
 	memcpy(mine->machine, r->machine, MACHINE_BYTES);

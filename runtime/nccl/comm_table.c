@@ -56,6 +56,14 @@ comm_error(struct shim_comm *c, ncclResult_t result, const char *text)
 	return result;
 }
 
+void
+comm_keeps_error(struct shim_comm *c)
+{
+	pthread_mutex_lock(&lock);
+	snprintf(c->text, sizeof c->text, "%.511s", last_error());
+	pthread_mutex_unlock(&lock);
+}
+
 /* ---- the table ---- */
 
 struct shim_comm *
