@@ -43,7 +43,7 @@ EXTERNAL = {
 
 # Functions that call themselves, and how deep.
 RECURSIVE = {
-    "src/format/doc_json.c:take_value": 33,		# levels of values: LIMIT_DEPTH
+    "src/format/json_reader.c:take_value": 33,	# levels of values: LIMIT_DEPTH
     "src/format/blink/read_schedule.c:put_value": 33,
     "src/graph/arborescence.c:heap_merge": 48,		# right spines of two leftist heaps of less than 2^24 hops
 }
