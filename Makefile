@@ -67,7 +67,9 @@ FORTIFY := $(if $(HARDENED),$(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),$(if 
 PIE := $(if $(HARDENED),$(if $(filter -static% -no-pie,$(CFLAGS) $(LDFLAGS)),,$(call accepted,-pie)))
 
 COMPILE = $(CC) $(BASE) $(HARDEN) $(FORTIFY) $(DOC_CFLAGS) $(NAUTY_CFLAGS) $(HWLOC_CFLAGS) $(UCX_CFLAGS) $(CPPFLAGS) $(CFLAGS)
-LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS)
+LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) $(if $(findstring /runtime/,$^)$(findstring tests.a,$^),$(COVERAGE_LINK))
+# `make coverage` counts these sources. Programs that have nothing to count cannot have the library that does.
+COUNTS = $(if $(COVERAGE),$(if $(filter-out tests/virtual_gpu/%,$(filter runtime/% tests/%,$<)),$(COVERAGE)))
 
 # The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses. The linker takes
 # from these folders what it refers to (src/LAYERS says which they are).
@@ -100,6 +102,7 @@ help:
 	@echo "make check        the tests, in two minutes once they are built; first installs what they need"
 	@echo "make check-full   all tests: also sanitizers, valgrind, fuzzing, packages, a browser, large machines"
 	@echo "make check-torch  PyTorch with libblink; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
+	@echo "make coverage     which lines of runtime/ the tests execute: at least 80 % of each file, also of processes that are killed"
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
 	@echo "make bench-sizes  what the choice of an algorithm is worth over sizes, beside rings, on all sets of GPUs of a DGX-1"
@@ -254,7 +257,7 @@ $(B)/gen/kernel_modules.o: $(B)/gen/kernel_modules.c $(B)/flags
 
 $(B)/%.o: %.c $(B)/flags | deps-present
 	@mkdir -p $(@D)
-	$(call say,  CC      $<)$(COMPILE) $(LIMIT_FRAME) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+	$(call say,  CC      $<)$(COMPILE) $(LIMIT_FRAME) $(COUNTS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
 
 # The page of `blinkc report`, edited as what it is: its lines become C strings.
 $(B)/gen/report_page.h: src/verb/report/report.html src/verb/report/report.css src/verb/report/report.js Makefile $(B)/flags
@@ -280,7 +283,7 @@ $(B)/gen/kernel_text.h: $(KERNEL_TEXT) Makefile $(B)/flags
 $(B)/src/format/cu_kernel.o $(B)/runtime/cuda/generated.o: $(B)/gen/kernel_text.h
 
 # Written anew when what it says changes: everything is then built anew. No object depends on what is left out.
-FLAGS = $(filter-out -Werror -I$(B)/gen,$(COMPILE)) $(HARDEN_LINK) $(PIE) $(LDFLAGS) $(VERSION) $(SOVERSION) $(UCX_VERSION:%=ucx-%)
+FLAGS = $(filter-out -Werror -I$(B)/gen,$(COMPILE)) $(HARDEN_LINK) $(PIE) $(LDFLAGS) $(COVERAGE) $(VERSION) $(SOVERSION) $(UCX_VERSION:%=ucx-%)
 $(B)/flags: always
 	@mkdir -p $(@D)
 	@echo '$(subst ','"'"',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','"'"',$(FLAGS))' >$@
@@ -403,7 +406,7 @@ $(B)/tests/job/gpu: $(addprefix $(B)/tests/job/gpu_, calls.o messages.o failures
 $(B)/tests/nccl/libnccl.so.2: tests/nccl/real.c runtime/nccl/nccl.h $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  LD      $@)$(COMPILE) -fPIC -shared -Wl,-soname,$(@F) -o $@ $< -pthread
-$(B)/tests/nccl/beside: $(B)/tests/nccl/beside.o $(B)/tests/nccl/libnccl.so.2
+$(B)/tests/nccl/beside: $(addprefix $(B)/, tests/nccl/beside.o runtime/driver/driver.o runtime/support/error.o) $(B)/tests/nccl/libnccl.so.2
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ -Wl,-rpath,'$$ORIGIN' -ldl -pthread
 NCCL_PROGRAM_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard tests/nccl/program*.c))
 $(B)/tests/nccl/program: $(NCCL_PROGRAM_OBJ) $(addprefix $(B)/runtime/, driver/driver.o support/error.o) $(B)/libblink-nccl.so
@@ -517,6 +520,23 @@ MSAN_WRAPPED = SHA256Init SHA256Final
 # The unit tests and the corpora of the fuzz targets under one sanitizer.
 asan ubsan tsan msan: %: tests-%
 	@tests/sanitized $(B)/$*
+
+# Which lines of runtime/ are executed by the suites that use it: at least 80 % of each file (tests/coverage.py). clang's
+# counters are in files that processes map and share, so that what a process has counted remains when it ends by _exit or
+# a signal. What is not counted, the planner, comes from the plain build.
+COVERED_SUITES = unit job gpu nccl perf runtime generated probe tuner lookup python completion oom
+COUNTED = -fprofile-instr-generate=$(abspath $(B))/coverage/profiles/%m%c.profraw -fcoverage-mapping -mllvm -runtime-counter-relocation
+.PHONY: coverage tests-coverage
+tests-coverage: $(COMPILER_OBJ) $(SHARED_OBJ)
+	@mkdir -p $(B)/coverage/gen && ln -sfn $(abspath $(PTX_DIR)) $(B)/coverage/gen/ptx
+	@$(MAKE) B=$(B)/coverage PTX_DIR=$(PTX_DIR) CC=$(CLANG) COMPILER_OBJ="$(COMPILER_OBJ)" SHARED_OBJ="$(SHARED_OBJ)" FUZZ_SRC= \
+		COVERAGE="$(COUNTED)" COVERAGE_LINK=-fprofile-instr-generate tests
+coverage:
+	@tests/packages $(CHECK_DEPS) llvm
+	@$(MAKE) $(PARALLEL) tests-coverage
+	@rm -rf $(B)/coverage/profiles
+	@BUILD=$(B)/coverage MAKE="$(MAKE)" tests/run $(COVERED_SUITES); failed=$$?; \
+		tests/coverage.py $(B)/coverage && exit $$failed
 
 # PyTorch, as pip installs it, takes 6 GB, and is kept until `make clean`. That an import fails only means that pip has to
 # install; if pip fails, so does this target.

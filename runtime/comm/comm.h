@@ -61,7 +61,9 @@ int plans_choose(void *rank_comm, const struct call *call, struct plan **out, st
 /* Has one of its schedules parts that go over PCIe, beside others that do not? */
 bool plans_have_routes(void *rank_comm);
 
-/* Sizes of chunks by trying: comm/tuning.c. tuning_open: once the ranks have met; rank 0 reads the file, for all. */
+/* Sizes of chunks by trying: comm/tuning.c. tuning_open: once the ranks have met, which all want it or none; rank 0
+ * reads the file, for all. */
+bool tuning_wanted(const struct rank_comm *r);
 int tuning_open(struct rank_comm *r, struct blink_error *err);
 void tuning_close(struct rank_comm *r);
 

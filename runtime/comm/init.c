@@ -28,6 +28,7 @@ struct hello {
 	unsigned char host[HOST_BYTES];
 	int32_t shm;
 	int32_t backend;		/* its row */
+	int32_t tunes;			/* 1: it searches chunk sizes */
 	char gpu[GPU_BYTES];
 	char net[NET_NAME];		/* the network between servers */
 	char machine[MACHINE_BYTES];
@@ -205,6 +206,11 @@ place_ranks(struct rank_comm *r, const struct hello *all, struct blink_error *er
 		if (all[i].backend != all[0].backend)
 			return set_error(err, blinkMismatch, "backend: rank %d has %s, rank 0 has %s: want the same on "
 			    "all ranks", i, backend_name(all[i].backend), backend_name(all[0].backend));
+	for (int i = 1; i < n; i++)
+		if (all[i].tunes != all[0].tunes)
+			return set_error(err, blinkMismatch, "BLINK_MIAD: rank %d %s chunk sizes, rank 0 %s: want the "
+			    "same on all ranks", i, all[i].tunes ? "searches" : "does not search",
+			    all[0].tunes ? "does" : "does not");
 	for (int i = 0; i < n; i++)
 		if (r->server[i] == r->server[r->self.rank] && all[i].shm != all[r->self.rank].shm)
 			return set_error(err, blinkMismatch, "BLINK_SHM: rank %d has %d, rank %d on its server %d: "
@@ -456,10 +462,11 @@ read_settings(struct rank_comm *r, const blinkConfig_t *config, struct blink_err
 		return set_error(err, blinkInvalidArgument, "timeoutMs: want 0 to 2^60");
 	if (config->threads < 0 || config->chunkBytes > (size_t)1 << 40)
 		return set_error(err, blinkInvalidArgument, "threads or chunkBytes: not valid");
-	self->timeout = (config->timeoutMs ? config->timeoutMs : r->self.settings.timeout_ms) * 1000000;
-	self->chunk_bytes = config->chunkBytes ? (int64_t)config->chunkBytes : r->self.settings.chunk;
-	const char *gpu = config->gpu ? config->gpu : r->self.settings.gpu ? r->self.settings.gpu : "";
-	const char *schedules = config->schedules ? config->schedules : r->self.settings.schedules;
+	self->timeout = (config->timeoutMs ? config->timeoutMs : self->settings.timeout_ms) * 1000000;
+	self->settings.chunk = config->chunkBytes ? (int64_t)config->chunkBytes : self->settings.chunk;
+	self->chunk_bytes = self->settings.chunk;
+	const char *gpu = config->gpu ? config->gpu : self->settings.gpu ? self->settings.gpu : "";
+	const char *schedules = config->schedules ? config->schedules : self->settings.schedules;
 	if (take_gpu(r, gpu, err) != blinkSuccess)
 		return err->code;
 	r->schedules = schedules ? strdup(schedules) : NULL;
@@ -501,6 +508,7 @@ introduce(const struct rank_comm *r, struct hello *mine)
 	mine->shm = r->self.settings.shm;
 	while (backends[mine->backend] != r->backend)
 		mine->backend++;
+	mine->tunes = tuning_wanted(r);
 	memcpy(mine->gpu, r->gpu, GPU_BYTES);
 	snprintf(mine->net, sizeof mine->net, "%s", net_name(&r->self.settings));
 	memcpy(mine->machine, r->machine, MACHINE_BYTES);

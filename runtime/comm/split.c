@@ -44,8 +44,7 @@ int
 rank_comm_open_child(struct rank_comm *r, blinkComm_t *out, int n, const blinkUniqueId_t *id, int rank,
     const blinkConfig_t *config, struct blink_error *err)
 {
-	/* Of a tuner the size is that of its last call: nobody asked for it. */
-	const blinkConfig_t same = { .chunkBytes = r->tuner ? 0 : (size_t)r->self.chunk_bytes,
+	const blinkConfig_t same = { .chunkBytes = (size_t)r->self.settings.chunk,
 	    .timeoutMs = r->self.timeout / 1000000, .schedules = r->schedules, .gpu = r->gpu,
 	    .backend = r->backend->name };
 	return comm_open(out, n, id, rank, config ? config : &same, r, err);

@@ -6,6 +6,7 @@
 #include "support/clock.h"
 #include "support/error.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +59,8 @@ ended(void *context, const struct call *call)
 /* What rank 0 knows, or why it does not. */
 struct known {
 	TunerChunks chunks;
-	int32_t wanted, code;
+	int32_t code;
+	char why[400];
 };
 
 static int
@@ -67,27 +69,30 @@ share(struct rank_comm *r, struct known *all, struct blink_error *err)
 	struct known *mine = calloc(1, sizeof *mine);
 	if (!mine)
 		return set_error_memory(err);
-	mine->wanted = r->tuner != NULL;
-	if (r->tuner && r->tuner_path && r->self.rank == 0)
+	if (r->tuner_path && r->self.rank == 0) {
 		mine->code = (int32_t)tuner_load(&r->ctx, r->tuner_path, r->self.n_ranks, r->job.n_servers,
 		    mine->chunks);
+		snprintf(mine->why, sizeof mine->why, "%.399s", r->ctx.error.text);
+	}
 	bootstrap_allgather(r->bootstrap, mine, sizeof *mine, all, r->self.deadline, err);
 	free(mine);
-	for (int i = 0; i < r->self.n_ranks && err->code == blinkSuccess; i++)
-		if (all[i].wanted != all[0].wanted)
-			set_error(err, blinkMismatch, "BLINK_MIAD: rank %d has it %sset, unlike rank 0", i,
-			    all[i].wanted ? "" : "not ");
 	if (err->code == blinkSuccess && all[0].code != blinkSuccess)
-		set_error(err, all[0].code, "BLINK_MIAD: rank 0: %.400s",
-		    r->self.rank == 0 ? r->ctx.error.text : "its file cannot be read");
+		set_error(err, all[0].code, "BLINK_MIAD: rank 0: %.*s", (int)sizeof all->why, all[0].why);
 	return err->code;
+}
+
+bool
+tuning_wanted(const struct rank_comm *r)
+{
+	const char *miad = r->self.settings.miad;
+	return miad && strcmp(miad, "0") != 0 && r->self.settings.chunk == 0;
 }
 
 int
 tuning_open(struct rank_comm *r, struct blink_error *err)
 {
 	const char *miad = r->self.settings.miad;
-	if (!miad || strcmp(miad, "0") == 0 || r->self.chunk_bytes > 0)
+	if (!tuning_wanted(r))
 		return blinkSuccess;
 	struct known *all = calloc((size_t)r->self.n_ranks, sizeof *all);
 	r->tuner = calloc(1, sizeof *r->tuner);

@@ -49,3 +49,11 @@ comm_error(struct shim_comm *c, ncclResult_t result, const char *text)
 	debug_say(DEBUG_WARN, c ? c->rank : -1, "nccl: %s", text);
 	return result;
 }
+
+void
+comm_keeps_error(struct shim_comm *c)
+{
+	pthread_mutex_lock(&lock);
+	snprintf(c->text, sizeof c->text, "%.511s", last_error());
+	pthread_mutex_unlock(&lock);
+}

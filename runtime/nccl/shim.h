@@ -64,6 +64,9 @@ struct shim_comm;
 
 /* The result, with its text for ncclGetLastError: of this thread, and of the communicator unless NULL. */
 ncclResult_t comm_error(struct shim_comm *c, ncclResult_t result, const char *text);
+
+/* The last error of this thread becomes the communicator's, for the caller that waits for its maker. */
+void comm_keeps_error(struct shim_comm *c);
 ncclResult_t result_of(blinkResult_t result);
 
 /* Text of the last error of this thread: 512 bytes. */
@@ -210,7 +213,8 @@ bool on_host(void);
 /* What BLINK_BACKEND has instead of a backend; NULL: it has one, or is not set. */
 const char *device_wrong(void);
 
-/* The current device of this thread, and its context. On the host: device 0. */
+/* The current device of this thread, and its context; device 0 becomes the current one where there is none. On the
+ * host: device 0. */
 ncclResult_t device_current(int *device, CUcontext *context);
 
 /* Make a device current, and what was before it. */
