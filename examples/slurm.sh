@@ -6,10 +6,9 @@
 #
 #	array=$(sbatch --parsable --array=1-8 examples/slurm.sh topologies/mi250.xml schedules 8)
 #	sbatch --dependency=afterok:$array --array=0 examples/slurm.sh topologies/mi250.xml schedules 8
-#
-# Task I makes part I of the 8. One that was killed can be submitted again, --array=3, and goes on where it was. Task 0 makes what is
-# still missing, and the index. BLINKC names the compiler (default blinkc), BLINKC_OPTIONS its other options, as
-# "--collectives all".
+#  Task I makes part I of the 8. One that was killed can be submitted again, --array=3, and goes on where it was. Task 0
+# makes what is still missing, and the index. BLINKC names the compiler (default blinkc), BLINKC_OPTIONS its other
+# options, as "--collectives all".
 set -eu
 if [ $# != 3 ]; then
 	echo "usage: sbatch --array=1-TASKS examples/slurm.sh TOPOLOGY DIRECTORY TASKS" >&2

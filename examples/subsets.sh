@@ -2,9 +2,8 @@
 # A schedule for each of several sets of GPUs, and what it achieves:
 #
 #	examples/subsets.sh topologies/dgx1v.xml allreduce 0,1,2 1,4,5,6 0,1,2,3,4,5,6,7
-#
-# writes allreduce-0-1-2.json and so on here. BLINKC names the compiler (default build/blinkc). A set that its links do not
-# connect is reported and left out; then the exit status is 1.
+#  writes allreduce-0-1-2.json and so on here. BLINKC names the compiler (default build/blinkc). A set that its links do
+# not connect is reported and left out; then the exit status is 1.
 set -eu
 blinkc=${BLINKC:-build/blinkc}
 if [ $# -lt 3 ]; then

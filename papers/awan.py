@@ -1,4 +1,5 @@
-"""Optimized Broadcast for Deep Learning Workloads on Dense-GPU InfiniBand Clusters: MPI or NCCL? Awan, Chu, Subramoni, Panda, 2017; arXiv 1707.09414."""
+"""Optimized Broadcast for Deep Learning Workloads on Dense-GPU InfiniBand Clusters: MPI or NCCL? Awan, Chu, Subramoni,
+Panda, 2017; arXiv 1707.09414."""
 from figure import Figure, Paper, Point, Table
 
 KB, MB = 1 << 10, 1 << 20
@@ -31,8 +32,10 @@ FORMULAS = {
 }
 # The options, messages at once, chunks, machine.
 OURS = {
-    "direct": (("direct",), 1, "1G", "mesh"), "chain": (("chain",), 1, "1G", "mesh"), "2-nomial": (("knomial",), 1, "1G", "mesh"),
-    "4-nomial": (("knomial", "--radix", "4"), 3, "1G", "mesh"), "scatter-allgather": (("scatter-allgather",), 0, "auto", "switch"),
+    "direct": (("direct",), 1, "1G", "mesh"), "chain": (("chain",), 1, "1G", "mesh"),
+    "2-nomial": (("knomial",), 1, "1G", "mesh"),
+    "4-nomial": (("knomial", "--radix", "4"), 3, "1G", "mesh"),
+    "scatter-allgather": (("scatter-allgather",), 0, "auto", "switch"),
     "pipelined chain": (("chain",), 1, str(CHUNK), "mesh"),
 }
 
@@ -53,15 +56,18 @@ def simulated(lab, point):
     kernel = {"call": 0, "step": START, "at_once": at_once, "reduce": 0, "packet_most": 0, "by_length": 0,
               "efficiency": {"nvlink": 1}, "latency": {"nvlink": 0}}
     ranks = n[0] + (point.series == "direct")       # whose formula has a message for the root, too
-    schedule = lab.plan(lab.topology("--synthetic", f"server:1 gpu:{ranks} {net}:{RATE}"), "-c", "broadcast", "-a", *options)
+    schedule = lab.plan(lab.topology("--synthetic", f"server:1 gpu:{ranks} {net}:{RATE}"), "-c", "broadcast",
+                        "-a", *options)
     return lab.us(schedule, size, "--chunk", chunk, "--parameters", lab.parameters(kernel=kernel))
 
 
 # ---- which is fastest, and NCCL's chain ----
 
 ALGORITHMS = {
-    "direct": ("direct",), "2-nomial": ("knomial",), "4-nomial": ("knomial", "--radix", "4"), "8-nomial": ("knomial", "--radix", "8"),
-    "scatter-allgather": ("scatter-allgather",), "pipelined chain": ("chain",), "host-staged 2-nomial": ("host-staged-knomial",),
+    "direct": ("direct",), "2-nomial": ("knomial",), "4-nomial": ("knomial", "--radix", "4"),
+    "8-nomial": ("knomial", "--radix", "8"),
+    "scatter-allgather": ("scatter-allgather",), "pipelined chain": ("chain",),
+    "host-staged 2-nomial": ("host-staged-knomial",),
     "host-staged 4-nomial": ("host-staged-knomial", "--radix", "4"),
 }
 TABLE_SIZES = [KB << n for n in range(0, 19, 2)]
@@ -100,14 +106,16 @@ def kesch_table(lab):
 def other_table(lab):
     two = lab.topology("--servers", "2", "dgx-a100")
     return tabled(lab, {
-        "DGX-1V": lambda name, size: broadcast(lab, "dgx1v", "0-7", name, size, "kernel", ("-l", "all", "--routes", "pair")),
+        "DGX-1V": lambda name, size: broadcast(lab, "dgx1v", "0-7", name, size, "kernel",
+                                               ("-l", "all", "--routes", "pair")),
         "two DGX A100": lambda name, size: broadcast(lab, two, "0-15", name, size, "kernel")})
 
 
 def over_nccl(lab, point):
     """NCCL has a ring; MPI the fastest algorithm. Both by kernels, so that algorithms are compared."""
     count = 16 if point.x == "in a server" else 32
-    return max(kesch(lab, count, "pipelined chain", size, "kernel") / min(kesch(lab, count, name, size, "kernel") for name in ALGORITHMS)
+    return max(kesch(lab, count, "pipelined chain", size, "kernel")
+               / min(kesch(lab, count, name, size, "kernel") for name in ALGORITHMS)
                for size in (KB, 64 * KB, MB, 64 * MB))
 
 
@@ -115,17 +123,26 @@ def by_size(lab):
     return {(name, "us"): [(size, kesch(lab, 16, name, size)) for size in TABLE_SIZES[::2]] for name in ALGORITHMS}
 
 
-PAPER = Paper("awan", "Awan et al.", "Awan, Chu, Subramoni and Panda, Optimized Broadcast for Deep Learning Workloads on Dense-GPU InfiniBand Clusters: "
+PAPER = Paper("awan", "Awan et al.", "Awan, Chu, Subramoni and Panda, Optimized Broadcast for Deep Learning Workloads "
+                                     "on Dense-GPU InfiniBand Clusters: "
               "MPI or NCCL?, 2017, arXiv 1707.09414; EuroMPI 2018.", 2017, "awan.csv", [
-    Figure("formulas", "formulas of broadcasts", simulated, "At 10 us a message, 10 GB/s of a link, and chunks of 128 KB; a link between every two GPUs, for "
-           "scatter-allgather a switch. The simulator has the same numbers, and no latency. The paper's direct broadcast to n GPUs "
+    Figure("formulas", "formulas of broadcasts", simulated, "At 10 us a message, 10 GB/s of a link, and chunks of 128 "
+                                                            "KB; a link between every two GPUs, for "
+           "scatter-allgather a switch. The simulator has the same numbers, and no latency. The paper's direct "
+           "broadcast to n GPUs "
            "has n messages, one for the root itself: so has ours here, of n + 1 GPUs.", points=formulas, formula=True,
            causes={"scatter-allgather": "Steps overlap here, and wait for each other where several GPUs send to one."}),
-    Figure("latency", "latency of a broadcast on KESCH", over_nccl, "Ours: NCCL's ring over the fastest algorithm, both by kernels: the part that algorithms have in it. The chart is by copies.", by_size, curve_x="B",
-           causes={None: "What a call of NCCL 1 took of time was most of it for small messages, and is not published; nor are "
+    Figure("latency", "latency of a broadcast on KESCH", over_nccl, "Ours: NCCL's ring over the fastest algorithm, "
+                                                                    "both by kernels: the part that algorithms have in "
+                                                                    "it. The chart is by copies.", by_size, curve_x="B",
+           causes={None: "What a call of NCCL 1 took of time was most of it for small messages, and is not published; "
+                         "nor are "
                          "MVAPICH2-GDR's ways for small messages, GDRCopy and host buffers, modelled."}),
-    Figure("kesch", "fastest broadcast on KESCH, by copies", None, "Of direct, k-nomial, scatter-allgather, pipelined chain and host-staged k-nomial, with "
-           "the chunk of least time; ours alone. A chain without chunks is never faster than one with.", tables=kesch_table),
-    Figure("others", "fastest broadcast on a DGX-1V and two DGX A100, by kernels", None, "The same algorithms. Where two GPUs of a DGX-1V have no NVLink, data "
+    Figure("kesch", "fastest broadcast on KESCH, by copies", None, "Of direct, k-nomial, scatter-allgather, pipelined "
+                                                                   "chain and host-staged k-nomial, with "
+           "the chunk of least time; ours alone. A chain without chunks is never faster than one with.",
+           tables=kesch_table),
+    Figure("others", "fastest broadcast on a DGX-1V and two DGX A100, by kernels", None,
+           "The same algorithms. Where two GPUs of a DGX-1V have no NVLink, data "
            "take PCIe.", tables=other_table),
 ])

@@ -43,7 +43,8 @@ def line(n):
                        "nodes": [{"id": "line", "gpus": [{"id": f"gpu{i}"} for i in range(n)]}], "links": links})
 
 
-CHAINS = {"forward": ("broadcast", "-r", "0"), "reduce and forward": ("reduce", "-r", "0"), "reduce and broadcast": ("allreduce",)}
+CHAINS = {"forward": ("broadcast", "-r", "0"), "reduce and forward": ("reduce", "-r", "0"),
+          "reduce and broadcast": ("allreduce",)}
 
 
 def chain(lab, point):
@@ -133,7 +134,8 @@ CALL, STEP, HOP, PACKET_HOP, EFFICIENCY = 3.3, 0.33, 3.4, 0.176, 0.84
 
 
 def rings_2_8(plan, collective, size):
-    """us of NCCL 2.8's rings by formula: a hop through a GPU counts as one. A broadcast fills its chains with the best chunk."""
+    """us of NCCL 2.8's rings by formula: a hop through a GPU counts as one. A broadcast fills its chains with the best
+    chunk."""
     base = next(b for b in plan["baselines"] if b["name"] == "nccl-2.8")
     packets, allreduce = size <= LL_MOST, collective == "allreduce"
     hops = (plan["topology"]["ranks"] - 1) * (2 if allreduce else 1)
@@ -169,8 +171,8 @@ def by_size_table(lab):
 
 # ---- DGX-2 ----
 
-# NCCL 2.4: in one server rings alone (ncclTreeThreshold of src/init.cc), and LL up to 64 bytes for each of 256 threads of
-# 12 channels and each rank (src/enqueue.cc). Its constants are those of 2.5.6, the first that has any.
+# NCCL 2.4: in one server rings alone (ncclTreeThreshold of src/init.cc), and LL up to 64 bytes for each of 256 threads
+# of 12 channels and each rank (src/enqueue.cc). Its constants are those of 2.5.6, the first that has any.
 NCCL_2_4 = source.Job("2.5.6", 1, 16, 6, .84 * 150, 0, 150)
 NCCL_2_4_LL = 12 * 256 * 16 * 64
 
@@ -233,7 +235,8 @@ def last_followed(lab, point):
 
 def server_curves(lab):
     return {(name, "GB/s"): [(network, over_servers(lab, algorithm, network)) for network in NETWORK]
-            for algorithm, name in (("threephase", "three-phase, as Blink"), ("trees", "trees of any kind"), ("ring", "rings"))}
+            for algorithm, name in (("threephase", "three-phase, as Blink"), ("trees", "trees of any kind"),
+                                    ("ring", "rings"))}
 
 
 # ---- the figures ----
@@ -288,13 +291,15 @@ PAPER = Paper("blink", "Blink",
            calibrates="rates of kernels in [simulator.md](simulator.md) are from these chains"),
     Figure("trees", "number of trees", trees, TREES_NOTE),
     Figure("12", "figure 12, the chunk's size", None, CHUNK_NOTE, chunk_curves, curve_x="bytes of a chunk"),
-    Figure("14", "figure 14, trees over rings by capacity", None, CAPACITY_NOTE, by_capacity, curve_x="class, by ratio"),
+    Figure("14", "figure 14, trees over rings by capacity", None, CAPACITY_NOTE, by_capacity,
+           curve_x="class, by ratio"),
     set_figure("15", "figure 15, broadcast over sets of GPUs of a DGX-1V", "dgx1v", "broadcast", {}),
     set_figure("16", "figure 16, broadcast over sets of GPUs of a DGX-1P", "dgx1p", "broadcast", {}),
     set_figure("17", "figure 17, allreduce over sets of GPUs of a DGX-1V", "dgx1v", "allreduce", {None: REDUCE}),
     Figure("sets", "sets of GPUs of a DGX-1, by size", None, SIZES_NOTE, tables=by_size_table),
     dgx2_figure("19", "figure 19, rate of an allreduce over a DGX-2", RATE_NOTE, "GB/s", SIZES),
-    dgx2_figure("20", "figure 20, time of an allreduce over a DGX-2", TIME_NOTE, "us", [size for size in SIZES if size <= LL_MOST]),
+    dgx2_figure("20", "figure 20, time of an allreduce over a DGX-2", TIME_NOTE, "us",
+                [size for size in SIZES if size <= LL_MOST]),
     Figure("21", "figure 21, PCIe beside NVLink", lambda lab, point: hybrid_gain(lab, int(point.x)),
            "Broadcasts of 500 MB over GPUs 0 to n-1 of a DGX-1V, with the rates of figure 15.", hybrid_curves,
            {None: SHARED, ("gain of PCIe", 8.0): NOMINAL},

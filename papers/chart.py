@@ -72,7 +72,8 @@ def frame(scale, width, unit):
 
 def drawing(parts, width, name):
     size = {"width": LEFT + width + RIGHT, "height": TOP + HEIGHT + BOTTOM}
-    return element("svg", "".join(parts), role="img", aria_label=name, viewBox=f"0 0 {size['width']} {size['height']}", **size)
+    return element("svg", "".join(parts), role="img", aria_label=name,
+                   viewBox=f"0 0 {size['width']} {size['height']}", **size)
 
 
 def lines(name, unit, x_unit, published, ours, order):
@@ -90,7 +91,8 @@ def lines(name, unit, x_unit, published, ours, order):
         return TOP + HEIGHT - scale(value)
 
     def circle(series, x, value, whose, **attributes):
-        return element("circle", title(series, f"{label(x)} {x_unit}", value, unit, whose), cx=px(x), cy=py(value), **attributes)
+        return element("circle", title(series, f"{label(x)} {x_unit}", value, unit, whose), cx=px(x), cy=py(value),
+                       **attributes)
 
     parts = frame(scale, WIDTH, unit)
     xs = sorted({x for x, _ in every})
@@ -104,9 +106,11 @@ def lines(name, unit, x_unit, published, ours, order):
         points = sorted(points)
         path = " ".join(f"{px(x):.1f},{py(value):.1f}" for x, value in points)
         parts.append(element("polyline", points=path, class_=f"ours c{order[series] % COLOURS}"))
-        parts += [circle(series, x, value, "ours", class_=f"all c{order[series] % COLOURS}", r=2.5) for x, value in points]
+        parts += [circle(series, x, value, "ours", class_=f"all c{order[series] % COLOURS}", r=2.5) for x,
+                  value in points]
     for series, points in published.items():
-        parts += [circle(series, x, value, "published", class_=f"published c{order[series] % COLOURS}", r=5) for x, value in points]
+        parts += [circle(series, x, value, "published", class_=f"published c{order[series] % COLOURS}", r=5) for x,
+                  value in points]
     return drawing(parts, WIDTH, name)
 
 
@@ -124,7 +128,8 @@ def bars(name, unit, rows, order):
                 parts.append(element("rect", title(p.series, p.x, value, unit, whose), class_=f"{kind} c{colour}",
                                      x=at, width=BAR - 1, y=TOP + HEIGHT - h, height=h))
         if p.x != before:
-            text = element("title", html.escape(str(p.x))) + html.escape(str(p.x)[:14] if isinstance(p.x, str) else label(p.x))
+            text = element("title", html.escape(str(p.x))) + html.escape(str(p.x)[:14] if isinstance(p.x, str)
+                                                                         else label(p.x))
             parts.append(element("text", text, x=x, y=TOP + HEIGHT + (16 if (x - LEFT) // (2 * BAR + GAP) % 2 else 30)))
         before, x = p.x, x + 2 * BAR + GAP
     return drawing(parts, width, name)
@@ -163,7 +168,8 @@ def figure_charts(result):
             out.append(bars(result.figure.title, shown, rows, order))
     if not out:
         return ""
-    keys = "".join(f'<li><svg class="part" width="12" height="12"><rect class="all c{at % COLOURS}" width="12" height="12"/></svg>'
+    keys = "".join(f'<li><svg class="part" width="12" height="12"><rect class="all c{at % COLOURS}" width="12" '
+                   f'height="12"/></svg>'
                    f"{html.escape(series)}</li>" for series, at in order.items())
     figures = "".join(f"<figure>{svg}</figure>" for svg in out)
     return f'<ul class="legend">{keys}</ul><div class="charts">{figures}</div>'

@@ -1,6 +1,7 @@
 """Published points, and ours beside them.
 
-A file of a paper (blink.py and so on) has a PAPER. Its figures are rows: a name as in the data file, and a function that
+A file of a paper (blink.py and so on) has a PAPER. Its figures are rows: a name as in the data file, and a function
+that
 gives our value for each published point. All else follows: deviations, orders, tables and charts.
 """
 import collections
@@ -13,21 +14,21 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 WITHIN = 0.15           # a point is met if ours is within this part of the published value
 SAME = 0.02             # two published values that differ by less have no order
 
-# x: a number if x_unit counts something, else what it names. unit: "x" is a ratio of two algorithms, "count" a number of
-# things that follows from the machine alone.
+# x: a number if x_unit counts something, else what it names. unit: "x" is a ratio of two algorithms, "count" a number
+# of things that follows from the machine alone.
 Point = collections.namedtuple("Point", "figure series x x_unit value unit source")
 
-# ours: called with a Lab and a Point, gives the value in the unit of the point, or None where we have none.
-# curves: called with a Lab, gives {(series, unit): [(x, value), ...]} for the chart, points that the paper does not have.
-# formula: the published values are those of a paper's formula or model, nobody measured them; they have a sum of their own.
-# less: ours is met also by less than the published value, as our plan may be faster than theirs.
-# curve_x: what the x of curves counts, where no published point says it.
-# causes: why a point is missed, by (series, x), by series, or for all others by None.
-# pairs: False where the series are no algorithms that could be ordered.
-# calibrates: what of ours was fitted to this figure; it is shown, and left out of the sums over all figures.
-# tables: called with a Lab, gives a Table of ours alone.
-# points: called with a Lab, gives points besides those of the data: what the paper's formula says for published numbers.
-Figure = collections.namedtuple("Figure", "name title ours note curves causes pairs calibrates points curve_x formula less tables",
+# ours: called with a Lab and a Point, gives the value in the unit of the point, or None where we have none. curves:
+# called with a Lab, gives {(series, unit): [(x, value), ...]} for the chart, points that the paper does not have.
+# formula: the published values are those of a paper's formula or model, nobody measured them; they have a sum of their
+# own. less: ours is met also by less than the published value, as our plan may be faster than theirs. curve_x: what the
+# x of curves counts, where no published point says it. causes: why a point is missed, by (series, x), by series, or for
+# all others by None. pairs: False where the series are no algorithms that could be ordered. calibrates: what of ours
+# was fitted to this figure; it is shown, and left out of the sums over all figures. tables: called with a Lab, gives a
+# Table of ours alone. points: called with a Lab, gives points besides those of the data: what the paper's formula says
+# for published numbers.
+Figure = collections.namedtuple("Figure", "name title ours note curves causes pairs calibrates points curve_x formula "
+                                          "less tables",
                                 defaults=("", None, {}, True, "", None, "", False, False, None))
 
 # data: name of a file in data/. year orders the papers.

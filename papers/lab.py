@@ -74,7 +74,8 @@ class Lab:
         return json.loads(self.run("--summary", "json", *options, machine, "-o", os.devnull).stderr.splitlines()[-1])
 
     def chosen(self, machine, size, *options):
-        """What `blinkc --size` says of the algorithm that takes least time for a message of `size` bytes: way, time_us, least_us."""
+        """What `blinkc --size` says of the algorithm that takes least time for a message of `size` bytes: way, time_us,
+        least_us."""
         return self.summary(machine, "--size", str(int(size)), *options)["chosen"]
 
     @once

@@ -12,8 +12,8 @@ A100 = nccl.AMPERE_MOST
 IN_SWITCH = round(.84 * .85 / (1 + 1 / 8), 4)
 # What NCCL makes of each machine, by src/graph/search.cc; then the machine's topology, its GPUs, and of several servers
 # the network cards of each. Versions: 2.5.6 and 2.8.4 change their protocols at the sizes where the logs leap, the
-# manifest of 2 x 8 A100 has 2.19.3, with the constants of 2.20.3, TensorFlow 20.06 has 2.7.5, with those of 2.7.8. On p4de
-# aws-ofi-nccl sets NCCL_PROTO, and states a latency of 75 us.
+# manifest of 2 x 8 A100 has 2.19.3, with the constants of 2.20.3, TensorFlow 20.06 has 2.7.5, with those of 2.7.8. On
+# p4de aws-ofi-nccl sets NCCL_PROTO, and states a latency of 75 us.
 JOBS = {
     "a100": (Job("2.8.4", 1, 8, 12, A100, A100, 300), "dgx-a100"),
     "dgx2": (Job("2.5.6", 1, 12, 6, 126, 126, 150, gpu=nccl.V100), "dgx2", "-g", "1,2,6-15"),
@@ -40,7 +40,8 @@ def starts():
 
 
 def started(point, call, channels, other=None):
-    """us: with what the smallest message of the log takes besides its simulation. One process starts all GPUs, a channel
+    """us: with what the smallest message of the log takes besides its simulation. One process starts all GPUs, a
+    channel
     of each after the other: no call takes less than that, which two sizes of the log's allreduce tell. call: us of a
     size, channels: of a collective and size. other: the series of another log, where this one has no small messages,
     and its call."""
@@ -120,7 +121,8 @@ def forestcoll(machine, *gpus):
 STARTS = "what a call takes besides its simulation, for the larger messages of the same log; so these points are met by definition."
 
 
-PAPER = Paper("logs", "Hardware logs", "Logs of nccl-tests that others published, beside our simulation of what NCCL does by its source, and what ForestColl's "
+PAPER = Paper("logs", "Hardware logs", "Logs of nccl-tests that others published, beside our simulation of what NCCL "
+                                       "does by its source, and what ForestColl's "
               "author measured of three kinds of trees.", 2024, "logs.csv", [
     Figure("start-a100", "the start of a call, eight A100 of one server", one_server, pairs=False, calibrates=STARTS),
     Figure("a100", "NCCL on eight A100 of one server", one_server, pairs=False),
@@ -129,8 +131,10 @@ PAPER = Paper("logs", "Hardware logs", "Logs of nccl-tests that others published
     Figure("dgx1v", "NCCL on eight V100 of one server", one_server, pairs=False),
     Figure("h100", "NCCL on eight H100 of one server, bus bandwidth", bus_bandwidth),
     Figure("start-servers", "the start of a call, several servers", servers, pairs=False, calibrates=STARTS),
-    Figure("servers", "NCCL on several servers, allreduce", servers, "Ours: rings or NCCL's trees, as it chooses by its source. The start of a call is that of the "
-           "same log's least message, for four DGX A100 that of the other log of A100, as theirs begins at 1 MiB.", pairs=False),
+    Figure("servers", "NCCL on several servers, allreduce", servers, "Ours: rings or NCCL's trees, as it chooses by "
+                                                                     "its source. The start of a call is that of the "
+           "same log's least message, for four DGX A100 that of the other log of A100, as theirs begins at 1 MiB.",
+           pairs=False),
     Figure("forestcoll-a100", "ForestColl's author, allreduce over two servers of eight A100", forestcoll("dgx-a100")),
     Figure("forestcoll-mi250", "ForestColl's author, allreduce over eight dies of each of two servers of MI250",
            forestcoll("mi250", "-g", "s0:0-7,s1:0-7"), causes={None: RUNTIME}),

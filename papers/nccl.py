@@ -40,22 +40,25 @@ THREADS = {LL: 512, LL128: 640, SIMPLE: 512}
 BYTES = {LL: 8, LL128: 8, SIMPLE: 64}   # that each thread of a channel has at least, of a ring's LL for each rank
 PCIE = 12                               # GB/s: up to here rings by Simple have half of the threads
 
-# us, [algorithm][protocol]: base of a call, hops over NVLink, PCIe and the network. GB/s of a channel by the GPU for one
-# server, two and more: ring_ll128, tree_ll128, tree; of 2.8.4 and before LL128 is by collective. ll_most: GB/s of LL in
-# one server. correction of the bandwidth of trees, [protocol], for powers of two from 64 bytes on. rules: see RULES.
+# us, [algorithm][protocol]: base of a call, hops over NVLink, PCIe and the network. GB/s of a channel by the GPU for
+# one server, two and more: ring_ll128, tree_ll128, tree; of 2.8.4 and before LL128 is by collective. ll_most: GB/s of
+# LL in one server. correction of the bandwidth of trees, [protocol], for powers of two from 64 bytes on. rules: see
+# RULES.
 Version = collections.namedtuple(
     "Version", "base nvlink pci net ring_ll128 tree_ll128 tree ll_most correction rules")
 
 # What versions do in their own way; these are of 2.8.4. most_channels: of a kernel; ring_ll: part of the bandwidth that
 # rings have by LL, where data go one way in one server, and else; ring_part: by LL128; tree_part: of trees, tree_ll and
-# tree_ll128: also by LL, and by LL128 over servers; tree_all: GB/s of all channels instead of each; alone: part of LL128,
-# and of trees, with one GPU in each server; ll_hop: of a hop in a server, over servers; more_hops: of an allreduce between
-# servers; plateau: what Simple's rings over servers have times the latency, and from how many bytes on; delays: a post to
-# the network counts, and the latency that a plugin states; other_hop: one GPU in each server has hops of trees.
+# tree_ll128: also by LL, and by LL128 over servers; tree_all: GB/s of all channels instead of each; alone: part of
+# LL128, and of trees, with one GPU in each server; ll_hop: of a hop in a server, over servers; more_hops: of an
+# allreduce between servers; plateau: what Simple's rings over servers have times the latency, and from how many bytes
+# on; delays: a post to the network counts, and the latency that a plugin states; other_hop: one GPU in each server has
+# hops of trees.
 RULES = {
     "most_channels": 32, "ring_ll": (1 / 3, 1 / 4), "ring_part": .92, "tree_part": .92, "tree_ll": 1 / 3.8,
     "tree_ll128": .915, "tree_all": None, "alone": (.7, 1), "ll_hop": 1.8, "more_hops": 0,
-    "plateau": lambda job: (1.9, 4096 * job.ranks), "a100": AMPERE_MOST, "delays": False, "other_hop": False, "ll128": (V100, A100)}
+    "plateau": lambda job: (1.9, 4096 * job.ranks), "a100": AMPERE_MOST, "delays": False, "other_hop": False,
+    "ll128": (V100, A100)}
 POST = {INTEL: 1, AMD: 2}                               # us; three times that for Simple
 LL_OF_CPU = {INTEL: (39, 20.4), AMD: (22.5, 19)}        # GB/s over two servers, and more
 
@@ -85,7 +88,8 @@ def later_plateau(job):
 
 LATER = RULES | {"tree_ll128": .9375, "alone": (.7, .85), "ll_hop": 1, "more_hops": 2, "plateau": later_plateau,
                  "a100": math.inf, "delays": True, "ll128": (V100, A100, H100)}
-NEWEST = LATER | {"most_channels": 64, "ring_ll": (1 / 2, 1 / 2), "alone": (.92, .85), "more_hops": 0, "other_hop": True,
+NEWEST = LATER | {"most_channels": 64, "ring_ll": (1 / 2, 1 / 2), "alone": (.92, .85), "more_hops": 0,
+                  "other_hop": True,
                   "ll128": (V100, A100, H100, B200)}
 PCI = costs((1, 1.9, 28), (1, 2.5, 5.7))
 NET = costs((5, 8.5, 28), (2.7, 4, 14))
@@ -99,21 +103,24 @@ V100_TREE, A100_TREE, H100_TREE = (26.5, 18.5, 10), (24, 23.6, 17.8), (38.7, 41.
 A100_LL128, H100_LL128 = (20, 20, 20), (36.7, 36.7, 29)
 VERSIONS = {
     "2.5.6": Version(
-        costs((4.4, 4.4, 0), (3.6, 3.6, 8.4)), costs((.5, 1.9, 28), (.4, 2.5, 5.7)), PCI, costs((5, 7.5, 50), (.9, 2.5, 6.6)),
+        costs((4.4, 4.4, 0), (3.6, 3.6, 8.4)), costs((.5, 1.9, 28), (.4, 2.5, 5.7)), PCI,
+        costs((5, 7.5, 50), (.9, 2.5, 6.6)),
         by_collective(113, 72, 100, 110, 91), None, None, NONE,
         corrections("0 0 0 0 9 8 7 7 7 7 6 5 5 5 6 7 8 9 9 0 0 0", "0 0 0 0 0 9 8 8 8 7 7 7 6 6 7 7 8 8 9 9 9 0",
                     "9 9 9 9 9 9 9 8 7 6 6 5 5 5 5 5 5 6 6 7 8 9"),
         RULES | {"ring_ll": (1 / 4, 1 / 4), "ring_part": .9375, "tree_part": .9, "tree_ll": 1 / 3, "tree_ll128": 7 / 9,
                  "tree_all": lambda job, protocol: 70 if job.servers > 1 else 90, "ll_hop": 1}),
     "2.7.8": Version(
-        costs((4.4, 4.4, 0), (3.6, 10, 8.4)), costs((.52, 1.2, 28), (.47, 1.9, 3.4)), PCI, costs((5, 8.5, 50), (2.7, 4, 9.6)),
+        costs((4.4, 4.4, 0), (3.6, 10, 8.4)), costs((.52, 1.2, 28), (.47, 1.9, 3.4)), PCI,
+        costs((5, 8.5, 50), (2.7, 4, 9.6)),
         by_collective(18.8, 12, 16.7, 18.3, 14.7), None, None, NONE,
         corrections("0 0 0 0 9 8 7 7 7 7 6 5 4 4 5 6 7 8 9 0 0 0", "0 0 0 0 0 9 8 8 8 7 6 6 6 5 6 6 7 7 8 9 9 0",
                     "9 9 9 9 9 9 9 8 7 6 6 5 5 5 5 5 5 6 6 7 8 9"),
         RULES | {"tree_part": .9, "tree_all": lambda job, protocol: (80 if job.servers > 2 else 110) + (
             (25 if job.servers > 2 else 20) if job.gpu == A100 and protocol == LL128 else 0)}),
     "2.8.4": Version(
-        costs((4.4, 4.4, 0), (3.6, 10, 8.4)), costs((.52, 1.25, 28), (.47, 1.9, 3.4)), PCI, costs((5, 8.5, 28), (2.7, 4, 9.6)),
+        costs((4.4, 4.4, 0), (3.6, 10, 8.4)), costs((.52, 1.25, 28), (.47, 1.9, 3.4)), PCI,
+        costs((5, 8.5, 28), (2.7, 4, 9.6)),
         by_collective(18.8, 12, 16.9, 18.3, 15.2), None, by_gpu(V100_TREE, (24, 22.5, 16)), by_gpu(39, 87.7),
         corrections(OF_LL, "0 0 0 0 0 9 8 8 8 7 6 6 6 5 6 6 7 7 8 9 9 92 92", OF_SIMPLE), RULES),
     "2.19.4": Version(
@@ -129,8 +136,8 @@ VERSIONS["2.20.3"] = VERSIONS["2.19.4"]
 
 # channels of NCCL's search, of which NCCL makes two each; ring, tree: GB/s that they have together; capacity: GB/s of a
 # GPU's NVLinks; network: us of a hop that the plugin of the network tells NCCL, for its choice alone. nvlink: hops in a
-# server are over NVLink, through: some pass a GPU of the job; far: network cards are behind a CPU; same: channels have one
-# order of GPUs.
+# server are over NVLink, through: some pass a GPU of the job; far: network cards are behind a CPU; same: channels have
+# one order of GPUs.
 Job = collections.namedtuple(
     "Job", "version servers ranks channels ring tree capacity network protocols gpu cpu nvlink through far same",
     defaults=(0, PROTOCOLS, A100, AMD, True, False, False, True))
@@ -200,7 +207,8 @@ def tree_rate(job, collective, protocol):
     if protocol == LL:
         found = min(found * rules["tree_ll"], ll_most(job))
     if protocol == LL128:
-        most = version.tree_ll128[job.gpu][scale(job)] * job.channels if version.tree_ll128 else ll128_rate(job, collective)
+        most = version.tree_ll128[job.gpu][scale(job)] * job.channels if version.tree_ll128 else ll128_rate(job,
+                                                                                                            collective)
         most *= {"2.5.6": math.inf, "2.7.8": 7 / 9}.get(job.version, 1)
         found = min(found * (7 / 9 if job.servers == 1 else rules["tree_ll128"]), most)
     return found * (rules["alone"][1] if alone(job) else 1)
@@ -332,10 +340,12 @@ def divided(job, protocol, size):
 
 
 def tree_load(plan):
-    """The part of a message that a GPU sends up over NVLink, of the one that sends most. NCCL counts all of it; the ends of
+    """The part of a message that a GPU sends up over NVLink, of the one that sends most. NCCL counts all of it; the
+    ends of
     chains send none."""
     loads = collections.Counter(number for tree in plan["trees"] for edge in tree["up"] for number in edge[2])
-    return max(load for number, load in loads.items() if plan["topology"]["links"][number]["class"] == "nvlink") / len(plan["trees"])
+    return max(load for number, load in loads.items()
+               if plan["topology"]["links"][number]["class"] == "nvlink") / len(plan["trees"])
 
 
 def us_of(lab, job, schedule, collective, algorithm, protocol, size):

@@ -2,7 +2,8 @@
 """The figures of papers, with our planner and simulator: a page with charts, and docs/papers.md.
 
 usage: run.py [--blinkc PROGRAM] [--folder DIRECTORY] [--jobs N] [--html FILE] [--markdown FILE]
-       run.py --check FILE [PAPER/FIGURE...]      holds the page against what these figures give now; without figures all of it
+       run.py --check FILE [PAPER/FIGURE...]      holds the page against what these figures give now; without figures
+       all of it
        run.py --list                              the figures and their titles
        run.py --show PAPER/FIGURE...              prints them
 """
@@ -47,11 +48,13 @@ def evaluated(lab, papers, names):
         for figure in figures:
             if figure not in known.get(key, []):
                 sys.exit(f"run.py: {key}/{figure}: no such figure: want one of --list")
-    return [(paper, list(evaluate(lab, paper, chosen.get(paper.key)))) for paper in papers if not names or paper.key in chosen]
+    return [(paper, list(evaluate(lab, paper, chosen.get(paper.key)))) for paper in papers if not names
+            or paper.key in chosen]
 
 
 def without_cause(results):
-    return [f"{paper.key}/{result.figure.name}: {row.point.series}, {table.place(row.point)}: published {row.point.value:g}, "
+    return [f"{paper.key}/{result.figure.name}: {row.point.series}, {table.place(row.point)}: published "
+            f"{row.point.value:g}, "
             f"ours {table.number(row.ours)}" for paper, of in results for result in of for row in result.rows
             if not row.met and not row.cause]
 
@@ -64,7 +67,8 @@ def check(results, path, whole):
         wanted = {"the page": table.page(results, HTML)}
         right = {"the page": text == wanted["the page"]}
     else:
-        wanted = {f"{paper.key}/{result.figure.name}": table.figure_text(result) for paper, of in results for result in of}
+        wanted = {f"{paper.key}/{result.figure.name}": table.figure_text(result) for paper,
+                  of in results for result in of}
         right = {name: section in text for name, section in wanted.items()}
     for name, is_right in right.items():
         print(f"{'ok' if is_right else 'not ok'} {path} has what {name} gives")

@@ -6,8 +6,8 @@ SIZES = [1 << n for n in range(10, 31, 2)]
 # Its Pareto-optimal algorithms: steps, rounds, chunks; of an allgather, chunks of one rank's data.
 FRONTIER = {"allgather": [(2, 2, 1), (2, 3, 2), (3, 7, 6)], "allreduce": [(4, 4, 8), (4, 6, 16), (6, 14, 48)]}
 
-# Its cost is steps alpha + rounds / chunks L beta (section 2.3). Both constants are those of our simulator's kernels, so
-# that the algorithms differ and not the machine: packets up to 256 KB, at half the rate of the links; else chunks.
+# Its cost is steps alpha + rounds / chunks L beta (section 2.3). Both constants are those of our simulator's kernels,
+# so that the algorithms differ and not the machine: packets up to 256 KB, at half the rate of the links; else chunks.
 CALL, HOP, STEP, EFFICIENCY, PACKET_HOP, PACKET_MOST = 3.3, 3.4, 0.33, 0.84, 0.176, 256 << 10
 
 
@@ -57,15 +57,18 @@ def times(collective):
 
 def time_curves(collective):
     def curves(lab):
-        return {("least time of any algorithm", "us"): [(size, choice(lab, collective, size)["least_us"]) for size in SIZES]}
+        return {("least time of any algorithm",
+                 "us"): [(size, choice(lab, collective, size)["least_us"]) for size in SIZES]}
     return curves
 
 
 def time_figure(collective):
     return Figure(f"{collective}-by-size", f"{collective} over a DGX-1V, by size",
                   lambda lab, point: choice(lab, collective, int(point.x))["time_us"],
-                  "SCCL's formula with the constants of our simulator, against the algorithm that blinkc chooses for the size "
-                  "([choice.md](choice.md)), in the simulator, where adding takes time, for which the formula has no term.",
+                  "SCCL's formula with the constants of our simulator, against the algorithm that blinkc chooses for "
+                  "the size "
+                  "([choice.md](choice.md)), in the simulator, where adding takes time, for which the formula has "
+                  "no term.",
                   time_curves(collective), points=times(collective), formula=True, less=True)
 
 

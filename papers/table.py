@@ -86,7 +86,8 @@ def figure_text(result):
     """The section of a figure."""
     figure = result.figure
     lines = [f"### {figure.title}", ""]
-    lines += [line for text in (figure.note, figure.calibrates and f"Calibrates: {figure.calibrates}") if text for line in (text, "")]
+    lines += [line for text in (figure.note, figure.calibrates and f"Calibrates: {figure.calibrates}") if text
+              for line in (text, "")]
     if result.table:
         lines += [*table_lines(result.table), ""]
     if not result.rows:
@@ -104,17 +105,21 @@ def summary(papers):
     for paper, results in papers:
         for result in results:
             star = " (calibrates)" if result.figure.calibrates else ""
-            lines.append("| " + " | ".join([paper.title, result.figure.title + star, *tallies(result.rows, result.pairs)]) + " |")
-    lines += ["| " + " | ".join(["**all**", f"**{what}**", *(f"**{text}**" if text else "" for text in tally)]) + " |" for what, tally in totals(papers)]
+            lines.append("| " + " | ".join([paper.title, result.figure.title + star,
+                                            *tallies(result.rows, result.pairs)]) + " |")
+    lines += ["| " + " | ".join(["**all**", f"**{what}**", *(f"**{text}**" if text else "" for text in tally)]) + " |"
+              for what, tally in totals(papers)]
     return "\n".join(lines) + "\n"
 
 
 def totals(papers):
     """What was measured or stated, and what formulas say; without what something of ours was fitted to."""
     for what, formula in (("measured", False), ("by formulas", True)):
-        results = [result for _, of in papers for result in of if not result.figure.calibrates and result.figure.formula == formula]
+        results = [result for _, of in papers for result in of if not result.figure.calibrates
+                   and result.figure.formula == formula]
         if results:
-            yield what, tallies([row for result in results for row in result.rows], [pair for result in results for pair in result.pairs])
+            yield what, tallies([row for result in results for row in result.rows],
+                                [pair for result in results for pair in result.pairs])
 
 
 def tallies(rows, pairs):
@@ -151,7 +156,8 @@ def against(first, second):
         return f"{first.point.series}: {number(first.point.value)} times, ours {number(first.ours)}"
     up, down = sorted((first, second), key=lambda row: -row.point.value)
     unit = up.point.unit
-    return (f"{up.point.series} {with_unit(up.point.value, unit)} over {down.point.series} {with_unit(down.point.value, unit)}, "
+    return (f"{up.point.series} {with_unit(up.point.value, unit)} over {down.point.series} "
+            f"{with_unit(down.point.value, unit)}, "
             f"ours {number(up.ours)} and {number(down.ours)}")
 
 
@@ -163,8 +169,10 @@ def contents(titles):
 
 
 def page(papers, html):
-    first = {"Libraries and machines": MODELS, "All figures": summary(papers), "Points that are missed": misses(papers), "Orders that are wrong": wrong_orders(papers)}
-    parts = [HEAD.format(html=f"`{html}`", within=WITHIN, same=SAME), contents([*first, *(paper.title for paper, _ in papers)])]
+    first = {"Libraries and machines": MODELS, "All figures": summary(papers), "Points that are missed": misses(papers),
+             "Orders that are wrong": wrong_orders(papers)}
+    parts = [HEAD.format(html=f"`{html}`", within=WITHIN, same=SAME),
+             contents([*first, *(paper.title for paper, _ in papers)])]
     parts += [f"## {title}\n\n{text}" for title, text in first.items()]
     for paper, results in papers:
         parts += [f"## {paper.title}\n", f"{paper.cite}\n", *map(figure_text, results)]

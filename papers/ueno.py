@@ -26,15 +26,20 @@ def layers_of(text):
 
 
 def formulas(_):
-    return [Point("formula", name, f"{p} GPUs, {size >> 20} MB", "", formula_us(layers_of(name), size), "us", "section 3: formula, with alpha, s and the "
-                  "rate of the network on ABCI") for p, names in HIERARCHIES.items() for size in (1 << 20, MESSAGE) for name in names]
+    return [Point("formula", name, f"{p} GPUs, {size >> 20} MB", "", formula_us(layers_of(name), size), "us",
+                  "section 3: formula, with alpha, s and the "
+                  "rate of the network on ABCI") for p,
+                  names in HIERARCHIES.items() for size in (1 << 20, MESSAGE) for name in names]
 
 
 def simulated(lab, point):
     gpus, size = (int(part.split()[0]) for part in point.x.split(", "))
-    host = {"call": 0, "step": STARTS * ALPHA, "at_once": 0, "reduce": 0, "efficiency": {"nvlink": 1}, "latency": {"nvlink": 0}}
-    schedule = lab.plan(lab.topology("--synthetic", f"server:1 gpu:{gpus} switch:{RATE}"), "-a", "hierarchical-ring", "--hierarchy", point.series)
-    return lab.us(schedule, size << 20, "--executor", "host", "--chunk", "1G", "--parameters", lab.parameters(host=host))
+    host = {"call": 0, "step": STARTS * ALPHA, "at_once": 0, "reduce": 0, "efficiency": {"nvlink": 1},
+            "latency": {"nvlink": 0}}
+    schedule = lab.plan(lab.topology("--synthetic", f"server:1 gpu:{gpus} switch:{RATE}"), "-a", "hierarchical-ring",
+                        "--hierarchy", point.series)
+    return lab.us(schedule, size << 20, "--executor", "host", "--chunk", "1G", "--parameters",
+                  lab.parameters(host=host))
 
 
 # ---- the best hierarchies of ABCI, by blinkc's search with that cost ----
@@ -46,8 +51,10 @@ SCALES = {128: "4x8x4", 256: "4x8x4x2", 512: "4x8x4x4", 1024: "4x8x8x4", 2048: "
 def searched(lab, gpus):
     """The first five hierarchies as (name, us), the flat ring's us, and the parameters of the cost."""
     machine = lab.topology("--servers", str(gpus // SERVER), "abci")
-    found = json.loads(lab.run("hierarchy", "-q", "--no-simulate", "--top", "5", "--size", str(MESSAGE), "--format", "json", machine).stdout)
-    return [("x".join(map(str, one["layers"])), one["cost_us"]) for one in found["hierarchies"]], found["ring"]["cost_us"], found["cost"]
+    found = json.loads(lab.run("hierarchy", "-q", "--no-simulate", "--top", "5", "--size", str(MESSAGE), "--format",
+                               "json", machine).stdout)
+    return [("x".join(map(str, one["layers"])), one["cost_us"])
+            for one in found["hierarchies"]], found["ring"]["cost_us"], found["cost"]
 
 
 def over_ring(lab, point):
@@ -57,7 +64,8 @@ def over_ring(lab, point):
 
 
 def first_places(_):
-    return [Point("place", best, float(gpus), "GPUs", 1.0, "count", "text: the best of its scale") for gpus, best in SCALES.items()]
+    return [Point("place", best, float(gpus), "GPUs", 1.0, "count", "text: the best of its scale") for gpus,
+            best in SCALES.items()]
 
 
 def place(lab, point):
@@ -66,7 +74,8 @@ def place(lab, point):
 
 
 def first_five(lab):
-    return Table(["GPUs", "the first five by cost"], [[str(gpus), ", ".join(name for name, _ in searched(lab, gpus)[0])] for gpus in SCALES])
+    return Table(["GPUs", "the first five by cost"],
+                 [[str(gpus), ", ".join(name for name, _ in searched(lab, gpus)[0])] for gpus in SCALES])
 
 
 def parameter(lab, point):
@@ -77,14 +86,20 @@ def parameter(lab, point):
 FLAT = "The cost lets a flat ring have both NICs of every server all the time; what was measured had two thirds of that."
 NEAR = "The first three of 256 GPUs are within 0.25 % by cost, less than a measurement's noise."
 
-PAPER = Paper("ueno", "Ueno and Yokota", "Ueno and Yokota, Exhaustive Study of Hierarchical AllReduce Patterns for Large Messages Between GPUs, CCGrid 2019.",
+PAPER = Paper("ueno", "Ueno and Yokota", "Ueno and Yokota, Exhaustive Study of Hierarchical AllReduce Patterns for "
+                                         "Large Messages Between GPUs, CCGrid 2019.",
               2019, "ueno.csv", [
-    Figure("parameters", "parameters of the cost", parameter, calibrates="the defaults of blinkc hierarchy are these; the rate is that of an EDR link by the "
+    Figure("parameters", "parameters of the cost", parameter, calibrates="the defaults of blinkc hierarchy are these; "
+                                                                         "the rate is that of an EDR link by the "
            "efficiency of the simulator's network.", pairs=False),
-    Figure("formula", "formula of a hierarchical ring", simulated, "GPUs below one switch, so that all layers have one rate; the simulator has the same numbers, "
+    Figure("formula", "formula of a hierarchical ring", simulated, "GPUs below one switch, so that all layers have one "
+                                                                   "rate; the simulator has the same numbers, "
            "no latency and one chunk.", points=formulas, formula=True),
-    Figure("best", "best hierarchies of ABCI, times as fast as a flat ring", over_ring, "128 MiB, by the cost of blinkc hierarchy, of which hierarchy.md says what it "
+    Figure("best", "best hierarchies of ABCI, times as fast as a flat ring", over_ring,
+           "128 MiB, by the cost of blinkc hierarchy, of which hierarchy.md says what it "
            "adds to the paper's formula, and where it is wrong.", causes={None: FLAT}, pairs=False),
-    Figure("place", "place of the published best hierarchies", place, "128 MiB, by the same cost.", points=first_places, causes={None: NEAR}, tables=first_five,
-           calibrates="the start-up of a layer, 100 us, for which the paper has no parameter, was chosen so that most of these are best."),
+    Figure("place", "place of the published best hierarchies", place, "128 MiB, by the same cost.", points=first_places,
+           causes={None: NEAR}, tables=first_five,
+           calibrates="the start-up of a layer, 100 us, for which the paper has no parameter, was chosen so that most "
+                      "of these are best."),
 ])

@@ -3,9 +3,12 @@
 
 usage: tests/coverage.py BUILD
 
-BUILD was built by `make tests-coverage`, and its programs have run: they counted in BUILD/profiles. Prints a line for each
-source file, those with the least first, and the files below LEAST percent again; exits with 1 if there are any. The text
-of all files, with how often each line was executed, is in BUILD/lines.txt. Lines are those of functions, as llvm-cov counts them.
+BUILD was built by `make tests-coverage`, and its programs have run: they counted in BUILD/profiles. Prints a line for
+each
+source file, those with the least first, and the files below LEAST percent again; exits with 1 if there are any. The
+text
+of all files, with how often each line was executed, is in BUILD/lines.txt. Lines are those of functions, as llvm-cov
+counts them.
 """
 import glob
 import json

@@ -54,7 +54,8 @@ one_line() {
 	[[ $text == *$'\n' && ${text%$'\n'} != *$'\n'* ]]
 }
 
-# on_machine TOPOLOGY COMMAND...: on this machine, as a virtual driver and a virtual libhwloc tell of it (tests/virtual_gpu)
+# on_machine TOPOLOGY COMMAND...: on this machine, as a virtual driver and a virtual libhwloc tell of it
+# (tests/virtual_gpu)
 on_machine() {
 	VIRTUAL_GPU_TOPOLOGY=$1 LD_LIBRARY_PATH=$build/tests/virtual_gpu:$build/tests/virtual_gpu/hwloc${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "${@:2}"
 }
@@ -92,7 +93,8 @@ schedules() {
 	shift 4
 	mkdir -p "$work/$to"
 	for c in allreduce allgather reducescatter alltoall; do
-		"$blinkc" -q "topologies/$machine" -g "$gpus" -c $c "$@" -o "$work/$to/$c.json" || not_ok "$to $c: exit $?"
+		"$blinkc" -q "topologies/$machine" -g "$gpus" -c $c "$@" -o "$work/$to/$c.json" ||
+			not_ok "$to $c: exit $?"
 	done
 	for c in broadcast reduce gather scatter; do
 		for r in $roots; do

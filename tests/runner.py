@@ -3,7 +3,8 @@
 usage: tests/run [--full] [SUITE...]
 
 Without --full: what takes little time. With it: also the suites that take longer, and more cases of others, which read
-$full. BUILD is the build directory (default build), JOBS the number of suites at a time (default: of CPUs, in the quick check one more, as each waits now and then);
+$full. BUILD is the build directory (default build), JOBS the number of suites at a time (default: of CPUs, in the quick
+check one more, as each waits now and then);
 as many of those that mostly wait run beside them.
 Prints what fails and what is skipped, a line for each suite with its CPU time, and at the end how many cases passed.
 """
@@ -21,8 +22,10 @@ import time
 import warm
 
 # Those that take longest come first, so that no processor is idle at the end.
-LONGEST_FIRST = ("mutations deb asan torch torchnccl valgrind stack fuzz unit job docs gpu cuda wheel netns cost batch report cli "
-                 "runtime exact scale collectives servers failures kernels names worth whatif threephase fewest budget show diff "
+LONGEST_FIRST = ("mutations deb asan torch torchnccl valgrind stack fuzz unit job docs gpu cuda wheel netns cost batch "
+                 "report cli "
+                 "runtime exact scale collectives servers failures kernels names worth whatif threephase fewest budget "
+                 "show diff "
                  "cluster hybrid readers bad links ci install completion odd look").split()
 # They sleep for most of their time, until a deadline passes or a process has died: they take no processor from others.
 WAITING = {"unit", "netns", "cost", "job"}

@@ -17,9 +17,11 @@ import sys
 PLAIN, MORE = 3072, 4608
 EXTERNAL = {
     PLAIN: "malloc calloc realloc free posix_memalign memcpy memmove memset memcmp memchr memmem strlen strcmp "
-           "strncmp strchr strrchr memrchr strcpy strstr strspn strcspn strpbrk open read pread close fstat fstatfs stat lstat "
+           "strncmp strchr strrchr memrchr strcpy strstr strspn strcspn strpbrk open read pread close fstat fstatfs "
+           "stat lstat "
            "getpid geteuid __errno_location pthread_mutex_lock pthread_mutex_unlock pthread_mutex_init "
-           "pthread_mutex_destroy pthread_self pthread_cond_wait pthread_cond_timedwait pthread_cond_signal pthread_cond_broadcast pthread_cond_init "
+           "pthread_mutex_destroy pthread_self pthread_cond_wait pthread_cond_timedwait pthread_cond_signal "
+           "pthread_cond_broadcast pthread_cond_init "
            "pthread_cond_destroy pthread_join pthread_create pthread_sigmask sigfillset pthread_attr_init "
            "pthread_attr_setstacksize pthread_attr_destroy newlocale uselocale freelocale SHA256Init "
            "SHA256Update SHA256Final SHA256Data SHA256End bsearch __divti3 __modti3 __udivti3 __umodti3 "
@@ -55,7 +57,8 @@ NET = TCP + r"|runtime/transport/ucx\.c:ucx_(available|open|connect|abandon|resu
 UCX = {name: None for name in "open_context open_worker open_aside close_aside ucx_open on_closed post ucx_out_post "
                               "fetch ucx_close_endpoint ucx_in_drop ucx_look_after meet".split()}
 UCX.update((name, r"remote_(place|arrived|broken|short_of)$|tcp_send$") for name in
-           "deliver deliver_one fill ask_place take ucx_in_message ucx_in_resume ucx_arrived ucx_greet ucx_tell ucx_broken ucx_short_of".split())
+           "deliver deliver_one fill ask_place take ucx_in_message ucx_in_resume ucx_arrived ucx_greet ucx_tell "
+           "ucx_broken ucx_short_of".split())
 UCX.update({
     "turn": r"ucx_in_message$|runtime/transport/ucx_(in|out|peer)\.c:on_",
     "on_sent": "ucx_failed",

@@ -3,7 +3,8 @@ build=${BUILD:-build}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Plan FILE, with what more blinkc is told; sets `rate` and `bound`, of the schedule, GB/s. False: there is no such schedule.
+# Plan FILE, with what more blinkc is told; sets `rate` and `bound`, of the schedule, GB/s. False: there is no such
+# schedule.
 plan() {
 	local file=$1
 	shift
@@ -12,15 +13,16 @@ plan() {
 	bound=$(grep -o '"bound_gb_per_s":[0-9.]*' "$work/summary" | cut -d: -f2)
 }
 
-# A call of FILE on RANKS GPUs of MACHINE whose links are SCALE times slower; sets `reached`, GB/s with links as they are,
-# and `busy`, how many CPUs worked. The first ranks are on the GPUs of CUDA_VISIBLE_DEVICES.
+# A call of FILE on RANKS GPUs of MACHINE whose links are SCALE times slower; sets `reached`, GB/s with links as they
+# are, and `busy`, how many CPUs worked. The first ranks are on the GPUs of CUDA_VISIBLE_DEVICES.
 measure() {
 	local file=$1 machine=$2 ranks=$3 scale=$4 coll=$5 bytes=$6 gpus=$build/tests/virtual_gpu real user sys seconds
 	local TIMEFORMAT='%R %U %S'
 	{ time env LD_LIBRARY_PATH="$gpus" VIRTUAL_GPU_KERNELS="$gpus/libblink-twins.so" \
 		VIRTUAL_GPU_TOPOLOGY="topologies/$machine.xml" VIRTUAL_GPU_SCALE="$scale" \
 		VIRTUAL_GPU_BLOCKS="${VIRTUAL_GPU_BLOCKS:-80}" BLINK_BACKEND=cuda BLINK_SCHEDULES="$file" \
-		"$build/tests/bench/gpu" -n "$ranks" -c "$coll" -b "$bytes" -k "${CALLS:-1}" >"$work/seconds"; } 2>"$work/times" || {
+		"$build/tests/bench/gpu" -n "$ranks" -c "$coll" -b "$bytes" -k "${CALLS:-1}" \
+			>"$work/seconds"; } 2>"$work/times" || {
 		cat "$work/seconds" "$work/times" >&2
 		return 1
 	}

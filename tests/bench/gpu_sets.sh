@@ -1,9 +1,8 @@
-#!/bin/bash
-# Sets of 3 to 8 GPUs of a machine, one of each isomorphism class that NVLinks connect: schedules beside rings of NCCL's
-# kind on the same virtual GPUs, as Blink (MLSys 2020) measured it on DGX-1. Rings are over NVLink; where no NVLinks make a
-# ring through all GPUs of a set, its hops take NVLink where there is one, else PCIe. The root of a broadcast is the first
-# GPU of a set. The scale of a call is such that it takes 0.6 s for each GPU if it has the rate of its schedule. Rates as
-# gpu.sh has them. 106 classes take some 20 minutes.
+# !/bin/bash Sets of 3 to 8 GPUs of a machine, one of each isomorphism class that NVLinks connect: schedules beside
+# rings of NCCL's kind on the same virtual GPUs, as Blink (MLSys 2020) measured it on DGX-1. Rings are over NVLink;
+# where no NVLinks make a ring through all GPUs of a set, its hops take NVLink where there is one, else PCIe. The root
+# of a broadcast is the first GPU of a set. The scale of a call is such that it takes 0.6 s for each GPU if it has the
+# rate of its schedule. Rates as gpu.sh has them. 106 classes take some 20 minutes.
 #
 #	BUILD=build CALLS=1 tests/bench/gpu_sets.sh [BYTES [MACHINE:COLLECTIVE[:GPUS]...]]
 set -eu
@@ -25,11 +24,13 @@ measure_set() {
 	CUDA_VISIBLE_DEVICES=$gpus measure "$1" "$name" "$ranks" "$scale" "$coll" "$bytes"
 }
 
-printf '# virtual GPUs, links of topologies/MACHINE.xml slowed down, on %s CPUs; messages of %s bytes\n' "$(nproc)" "$bytes"
+printf '# virtual GPUs, links of topologies/MACHINE.xml slowed down, on %s CPUs; messages of %s bytes\n' "$(nproc)" \
+	"$bytes"
 printf '# GB/s of algorithm bandwidth, with links as they are; plan: rate of the schedule without kernels and chunks\n'
 for figure in "$@"; do
 	IFS=: read -r name coll only <<<"$figure"
-	printf '# %s, %s\n# %-15s | %8s %8s %6s | %-6s %8s %8s | %s\n' "$name" "$coll" GPUs plan ours ratio rings plan reached \
+	printf '# %s, %s\n# %-15s | %8s %8s %6s | %-6s %8s %8s | %s\n' "$name" "$coll" GPUs plan ours \
+		ratio rings plan reached \
 		'ours / rings'
 	while read -r gpus; do
 		plan "$work/trees.json" "topologies/$name.xml" -g "$gpus" -c "$coll" -l nvlink || continue

@@ -3,7 +3,8 @@
 
     tests/bench/planning.py [--old DIR] [--limit S] [--only WORD]
 
-prints a table with a row for each case: CPU and peak memory of one process, with what it planned. Memory is left out below
+prints a table with a row for each case: CPU and peak memory of one process, with what it planned. Memory is left out
+below
 32 MiB, as Linux counts what this program had when it started the other. With --old, a
 directory of another built tree, that program runs beside this one, case after case, and has a column of its own. A case
 that takes more than the limit of CPU is stopped: "none in 60 s". The last column has published times of others: their
@@ -120,12 +121,14 @@ def cases(work):
         for coll in ("allgather", "allreduce"):
             yield Case(f"{servers * 8 - 1} of {servers * 8} A100 {coll}",
                        f"--synthetic|{a100.format(servers)}|{lost} -c {coll}")
-    for name, line in (("on rails", a100.format(128) + " rails"), ("with NICs", "server:128 gpu:8 switch:300 nic:8@25 pcie:24")):
+    for name, line in (("on rails", a100.format(128) + " rails"), ("with NICs", "server:128 gpu:8 switch:300 nic:8@25 "
+                                                                                "pcie:24")):
         for coll in ("allgather", "allreduce"):
             yield Case(f"1023 of 1024 A100 {name} {coll}", f"--synthetic|{line}|{lost} -c {coll}")
     for name, line, without in (("", a100.format(128), lost), (" on rails", a100.format(128) + " rails", lost),
                                 (" with NICs", "server:128 gpu:8 switch:300 nic:8@25 pcie:24", lost)):
-        yield Case(f"1023 of 1024 A100{name} allreduce, 64 trees", f"--synthetic|{line}|{without} -c allreduce --max-trees 64")
+        yield Case(f"1023 of 1024 A100{name} allreduce, 64 trees", f"--synthetic|{line}|{without} -c allreduce "
+                                                                   f"--max-trees 64")
     yield Case("1024 A100 with NICs on rails, one lost, allreduce",
                "--synthetic|server:128 gpu:8 switch:300 nic:8@25 pcie:24 rails|--without nic:s5/nic3 -c allreduce")
     for servers in (32, 64):

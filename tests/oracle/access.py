@@ -35,10 +35,12 @@ def hops(start, ways, through):
 
 
 def check(machine, schedule):
-    kind = {v["id"]: name for node in machine["nodes"] for name in ("gpus", "cpus", "switches", "nics") for v in node.get(name, [])}
+    kind = {v["id"]: name for node in machine["nodes"] for name in ("gpus", "cpus", "switches", "nics")
+            for v in node.get(name, [])}
     all_links = list(machine_links(machine))
     ranks = [r["gpu"] for r in schedule["topology"]["ranks"]]
-    links = [(*(ranks[v] if isinstance(v, int) else v for v in (l["from"], l["to"])), l["class"], round(l["capacity"] * 1e9)) for l in schedule["topology"]["links"]]
+    links = [(*(ranks[v] if isinstance(v, int) else v for v in (l["from"], l["to"])), l["class"],
+              round(l["capacity"] * 1e9)) for l in schedule["topology"]["links"]]
     # Each link of the job is one of the machine, and each of the machine is in the job once at most.
     left = Counter(all_links)
     for a, b, cls, capacity in links:
@@ -92,7 +94,8 @@ def main():
             schedule = json.load(file)
         wrong = check(machine, schedule)
         nics = {plain(v) for l in schedule["topology"]["links"] for v in (l["from"], l["to"])
-                if isinstance(v, str) and l["class"] == "net"} & {v["id"] for node in machine["nodes"] for v in node.get("nics", [])}
+                if isinstance(v, str) and l["class"] == "net"} & {v["id"] for node in machine["nodes"]
+                                                                  for v in node.get("nics", [])}
         print(wrong or f"ok {len(nics)} NICs")
         if wrong:
             sys.exit(1)

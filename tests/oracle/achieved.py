@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """What blinkc achieves on DGX-1, DGX-2, and on boxes of A100 and MI250: the rows of the tables in docs/results.md.
 
-usage: achieved.py [--all] [--said DIR] BLINKC      from the top directory; without --all only the rows that are planned in
-well under a second; DIR/MACHINE-COLLECTIVE: what blinkc said when somebody compiled that schedule, which is not done again
+usage: achieved.py [--all] [--said DIR] BLINKC      from the top directory; without --all only the rows that are planned
+in
+well under a second; DIR/MACHINE-COLLECTIVE: what blinkc said when somebody compiled that schedule, which is not done
+again
 """
 import argparse
 import json
@@ -22,7 +24,8 @@ ASKED = [("broadcast", []), ("reduce", []), ("allreduce", []), ("allreduce", ["-
 BOXES = [(f"{n} x 8 A100", cluster.boxes(n, 8, 300.0, 25.0, 8), collectives) for n, collectives in
          [(1, ["allgather", "allreduce"]), (4, ["broadcast", "allgather", "allreduce", "alltoall"]),
           (128, ["allgather", "reducescatter", "allreduce"])]]
-FAMILIES = [("16 GPUs of a DGX-2", cluster.boxes(1, 16, 150.0, 0.0, 16), "onehop", ["broadcast", "allgather", "allreduce"]),
+FAMILIES = [("16 GPUs of a DGX-2", cluster.boxes(1, 16, 150.0, 0.0, 16), "onehop",
+             ["broadcast", "allgather", "allreduce"]),
             ("2 x 8 A100", cluster.boxes(2, 8, 300.0, 25.0, 8), "threephase", ["allgather", "allreduce"]),
             ("64 x 8 A100", cluster.boxes(64, 8, 300.0, 25.0, 8), "threephase", ["broadcast"]),
             ("128 x 8 A100", cluster.boxes(128, 8, 300.0, 25.0, 8), "threephase", ["allgather", "allreduce"])]
@@ -32,9 +35,11 @@ BOXES += [(f"{n} x 16 MI250", mi250.topology(n, 16), ["allgather", "allreduce"])
 
 
 def planned(blinkc, machine, sets, collective, options):
-    """A batch of these sets: trees, rate and bound of each, from each root. The suites exact and subsets hold it against compile."""
+    """A batch of these sets: trees, rate and bound of each, from each root. The suites exact and subsets hold it
+    against compile."""
     with tempfile.TemporaryDirectory() as folder:
-        args = [blinkc, "batch", "-q", f"topologies/{machine}.xml", "-g", "-", "--collectives", collective, *options, "-o", folder]
+        args = [blinkc, "batch", "-q", f"topologies/{machine}.xml", "-g", "-", "--collectives", collective, *options,
+                "-o", folder]
         subprocess.run(args, input="".join(",".join(map(str, gpus)) + "\n" for gpus in sets), text=True, check=True)
         with open(f"{folder}/index.json", encoding="utf-8") as file:
             return json.load(file)["schedules"]
@@ -123,7 +128,8 @@ def main(blinkc, every, said):
     boxes = [box_row(name, collective, summary(blinkc, topology, collective)) for name, topology, collective in asked
              if every or not is_slow(name, collective)]
     asked = [(name, file, collective) for name, file, collectives in CLUSTERS for collective in collectives]
-    clusters = [box_row(name, collective, summary(blinkc, file, collective, said=said)) for name, file, collective in asked
+    clusters = [box_row(name, collective, summary(blinkc, file, collective, said=said)) for name, file,
+                collective in asked
                 if every or not is_slow(name, collective)]
     boxes += [box_row(name, collective, summary(blinkc, topology, collective, algorithm), algorithm)
               for name, topology, algorithm, collectives in FAMILIES
@@ -132,7 +138,8 @@ def main(blinkc, every, said):
             if every or (n, collective) != (8, "allreduce")]
     print("\n".join(eight + [""] + many + [""] + boxes + [""] + clusters + [""] + ways + [""]))
     for machine, name in NAMES.items():
-        print(f"{sum(not has_ring(machine, gpus) for gpus in classes[machine])} of {len(classes[machine])} on {name} have no ring")
+        print(f"{sum(not has_ring(machine, gpus) for gpus in classes[machine])} of {len(classes[machine])} on {name} "
+              f"have no ring")
 
 
 if __name__ == "__main__":

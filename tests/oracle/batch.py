@@ -4,9 +4,12 @@
 usage: batch.py BLINKC TOPOLOGY DIRECTORY [--sizes 2-8] [--collectives a,b] [--roots all|best|canonical] [--lists FILE]
                 [--distinct] [--shapes] [OPTION...]
 
-An index must name every set of GPUs (of these sizes, or of the file's lists), each with every collective and root; each file must be
-the schedule of a job that is the same machine as the entry's own job, under `ranks`: the own job's links are those that `blinkc -g`
-finds (with the OPTIONs, given behind --), and vertices that are no GPUs are matched here. Rates, trees and depths are computed from
+An index must name every set of GPUs (of these sizes, or of the file's lists), each with every collective and root; each
+file must be
+the schedule of a job that is the same machine as the entry's own job, under `ranks`: the own job's links are those that
+`blinkc -g`
+finds (with the OPTIONs, given behind --), and vertices that are no GPUs are matched here. Rates, trees and depths are
+computed from
 the files. Two files of a collective are never for the same machine: held against brute force up to 6 GPUs.
 
 --shapes: the index has one set for each kind of sets; that there are no others is held against all sets, up to 16 GPUs.
@@ -39,7 +42,8 @@ class Machine:
         self.n = len(topology["ranks"])
         self.servers = [rank["node"] for rank in topology["ranks"]]
         self.links = [(l["from"], l["to"], f'{l["class"]} {l["capacity"]} {l["latency"]}') for l in topology["links"]]
-        self.vertices = list(range(self.n)) + sorted({v for a, b, _ in self.links for v in (a, b) if isinstance(v, str)})
+        self.vertices = list(range(self.n)) + sorted({v for a, b,
+                                                      _ in self.links for v in (a, b) if isinstance(v, str)})
         self.out = {v: [] for v in self.vertices}
         self.into = {v: [] for v in self.vertices}
         for a, b, what in self.links:
@@ -80,7 +84,8 @@ def same(a, b, of):
         if many:
             first = next(v for v in a.vertices if ca[v] == min(many))
             return any(match(fixed_a + [first], fixed_b + [w]) for w in b.vertices if cb[w] == min(many))
-        return sorted((ca[x], ca[y], what) for x, y, what in a.links) == sorted((cb[x], cb[y], what) for x, y, what in b.links)
+        return sorted((ca[x], ca[y], what) for x, y, what in a.links) == sorted((cb[x], cb[y], what) for x, y,
+                                                                                what in b.links)
 
     return match([], [])
 
@@ -91,7 +96,8 @@ def isomorphic(a, b, root_a, root_b):
         return Counter(machine.refine({v: hash("root" if v == root else "rank" if isinstance(v, int) else "other")
                                        for v in machine.vertices}).values())
 
-    return plain(a, root_a) == plain(b, root_b) and any(same(a, b, of) for of in permutations(range(a.n)) if root_a is None or of[root_a] == root_b)
+    return plain(a, root_a) == plain(b, root_b) and any(same(a, b, of) for of in permutations(range(a.n))
+                                                        if root_a is None or of[root_a] == root_b)
 
 
 class Check:
@@ -198,7 +204,8 @@ class Check:
         """No two files of a collective are for the same machine."""
         by = {}
         for name, (plain, machine, _) in self.files.items():
-            key = (plain["collective"], machine.n, len(machine.vertices), tuple(sorted(what for _, _, what in machine.links)))
+            key = (plain["collective"], machine.n, len(machine.vertices),
+                   tuple(sorted(what for _, _, what in machine.links)))
             by.setdefault(key, []).append(name)
         pairs = 0
         for key, names in by.items():
@@ -212,7 +219,8 @@ class Check:
         return pairs
 
     def shapes(self):
-        """Every set of GPUs is one of the index under some order; files that are not the same are told apart by kinds()."""
+        """Every set of GPUs is one of the index under some order; files that are not the same are told apart by
+        kinds()."""
         sets = {}
         for e in self.index["schedules"]:
             machine = self.machine_of(e["gpus"])
@@ -232,7 +240,8 @@ class Check:
         elif not self.args.distinct:
             self.complete()
         pairs = self.kinds()
-        print(f"{self.args.directory}: {len(self.index['schedules'])} jobs, {len(self.files)} files, {pairs} pairs told apart, "
+        print(f"{self.args.directory}: {len(self.index['schedules'])} jobs, {len(self.files)} files, {pairs} pairs "
+              f"told apart, "
               f"{self.wrong} wrong")
         return 1 if self.wrong else 0
 

@@ -3,7 +3,8 @@
 
 usage: boxes.py COLLECTIVE BOXES GPUS       allgather, allreduce or alltoall; at least 2 boxes of at least 2 GPUs
 
-Each GPU has a link each way to its box's switch (300 GB/s) and one to a switch between the boxes (25 GB/s). The tree of a
+Each GPU has a link each way to its box's switch (300 GB/s) and one to a switch between the boxes (25 GB/s). The tree of
+a
 rank leads to the GPUs in the same place in the other boxes, and from each of them to the others of its box; that of a
 block of an alltoall is one edge. The bytes are what blinkc itself would write.
 """
@@ -31,7 +32,8 @@ def spread(boxes, gpus, root):
 
 def collect(boxes, gpus, root):
     """Edges into root, leaf-first."""
-    return [(dst, src, route(src // gpus == dst // gpus, dst, src)) for src, dst, _ in reversed(spread(boxes, gpus, root))]
+    return [(dst, src, route(src // gpus == dst // gpus, dst, src)) for src, dst,
+            _ in reversed(spread(boxes, gpus, root))]
 
 
 def trees(collective, boxes, gpus):
@@ -67,19 +69,23 @@ def write(collective, boxes, gpus, out):
     n = boxes * gpus
     narrow, certificate = rate(collective, boxes, gpus)
     ranks = ",\n".join(f'      {{ "gpu": "gpu{r}", "node": "node{r // gpus}" }}' for r in range(n))
-    ends = [(u, v, link) for r in range(n) for switch, link in ((f'"box{r // gpus}"', (INSIDE, "nvlink")), ('"net"', (OUTSIDE, "net")))
+    ends = [(u, v, link) for r in range(n) for switch,
+            link in ((f'"box{r // gpus}"', (INSIDE, "nvlink")), ('"net"', (OUTSIDE, "net")))
             for u, v in ((r, switch), (switch, r))]
     links = ",\n".join(f'      {{ "from": {u}, "to": {v}, "class": "{name}", "capacity": {capacity}, "latency": 1 }}'
                        for u, v, (capacity, name) in ends)
-    out.write('{\n  "format": "blink-schedule",\n  "version": 1,\n  "generator": {\n    "name": "boxes",\n    "version": "1",\n'
+    out.write('{\n  "format": "blink-schedule",\n  "version": 1,\n  "generator": {\n    "name": "boxes",\n    '
+              '"version": "1",\n'
               '    "options": {}\n  },\n  "topology": {\n    "name": "boxes",\n'
-              f'    "digest": "sha256:{0:064}",\n    "ranks": [\n{ranks}\n    ],\n    "links": [\n{links}\n    ]\n  }},\n  "collective": "{collective}",\n'
+              f'    "digest": "sha256:{0:064}",\n    "ranks": [\n{ranks}\n    ],\n    "links": [\n{links}\n    ]\n  '
+              f'}},\n  "collective": "{collective}",\n'
               f'  "root": null,\n  "algorithm": "hand",\n  "rate": {{\n    "achieved": {float(narrow):.15g},\n'
               f'    "bound": {float(narrow):.15g},\n    "certificate": {{ {certificate} }}\n  }},\n  "trees": [')
     comma = ""
     for blocks, block, root, down, up in trees(collective, boxes, gpus):
         at, length = Fraction(block, blocks), Fraction(1, blocks)
-        out.write(f'{comma}\n    {{\n      "segment": ["{at.numerator}/{at.denominator}", "{length.numerator}/{length.denominator}"],'
+        out.write(f'{comma}\n    '
+                  f'{{\n      "segment": ["{at.numerator}/{at.denominator}", "{length.numerator}/{length.denominator}"],'
                   f'\n      "root": {root}{edges("down", down)}{edges("up", up)}\n    }}')
         comma = ","
     out.write("\n  ]\n}\n")

@@ -2,7 +2,8 @@
 
 Every link between two ranks carries one message after the other, in the order in which they become ready, at GIBS times
 2^30 bytes a second; sums take no time. Prints the time in ms as a fraction, the number of nodes, and the bytes that the
-busiest link carries. It fails if a message is sent and not received, or received and not sent, and if nodes wait forever.
+busiest link carries. It fails if a message is sent and not received, or received and not sent, and if nodes wait
+forever.
 It knows the format by its description alone.
 """
 import heapq

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Change one thing in a right schedule so that it stays right, or, `wrong`, so that it does not.
 
-usage: change.py KIND SCHEDULE.json        the changed schedule on stdout; exit status 3 if the kind does not apply to it
-       change.py --plant OLD NEW FILE...   OLD/KIND/FILE as it is, and NEW/KIND/FILE changed, for every kind that applies
-       change.py --expect DIFF.json        does `blinkc diff OLD NEW` find what was planted, and nothing else? rate, bound, trees and
+usage: change.py KIND SCHEDULE.json        the changed schedule on stdout; exit status 3 if the kind does not apply to
+it
+       change.py --plant OLD NEW FILE...   OLD/KIND/FILE as it is, and NEW/KIND/FILE changed, for every kind that
+       applies
+       change.py --expect DIFF.json        does `blinkc diff OLD NEW` find what was planted, and nothing else? rate,
+       bound, trees and
                                            depth depend on the schedule, and are for diff.py to say
 """
 import json
@@ -124,7 +127,8 @@ def swap_edges(doc):
     def swap(copy, t, phase, i):
         edges = copy["trees"][t][phase]
         edges[i], edges[i + 1] = edges[i + 1], edges[i]
-    return any(attempt(doc, swap, t, phase, i) for t, phase in phases(doc) for i in range(len(doc["trees"][t][phase]) - 1))
+    return any(attempt(doc, swap, t, phase, i) for t,
+               phase in phases(doc) for i in range(len(doc["trees"][t][phase]) - 1))
 
 
 @change("order")
@@ -194,8 +198,10 @@ def reroute(doc):
         other = copy["topology"]["links"][link]
         edge[:] = [other["from"], other["to"], [link]]
     links = doc["topology"]["links"]
-    return any(attempt(doc, turn, t, phase, i, l) for t, phase in phases(doc) for i, edge in enumerate(doc["trees"][t][phase])
-               for l, link in enumerate(links) if isinstance(link["from"], int) and isinstance(link["to"], int) and [l] != edge[2]
+    return any(attempt(doc, turn, t, phase, i, l) for t, phase in phases(doc) for i,
+               edge in enumerate(doc["trees"][t][phase])
+               for l, link in enumerate(links) if isinstance(link["from"], int) and isinstance(link["to"], int)
+               and [l] != edge[2]
                and (link["to"] == edge[1] if phase == "down" else link["from"] == edge[0]))
 
 
@@ -309,7 +315,8 @@ def expect(path):
     for entry in diff["files"]:
         kind = os.path.dirname(entry["file"])
         seen.add(kind)
-        want, found = set(KINDS[kind][1]), {item["kind"] for item in entry["differences"]} - {"rate", "bound", "trees", "depth"}
+        want, found = set(KINDS[kind][1]), {item["kind"] for item in entry["differences"]} - {"rate", "bound",
+                                                                                              "trees", "depth"}
         # Capacities are what the rates of parts come from.
         if kind == "capacity" and "parts" in found:
             want.add("parts")

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 
-WAYS = [["trees"], ["trees", "--max-depth", "4"], ["onehop"], ["threephase"], ["ring"], ["shared-ring"], ["reducescatter-allgather"],
+WAYS = [["trees"], ["trees", "--max-depth", "4"], ["onehop"], ["threephase"], ["ring"], ["shared-ring"],
+        ["reducescatter-allgather"],
     ["chain"], ["direct"], ["knomial"],
     ["knomial", "--radix", "3"], ["knomial", "--radix", "4"], ["double-binary-tree"], ["scatter-allgather"],
     ["halving-doubling"], ["recursive-doubling"], ["bruck"], ["bruck", "--radix", "3"], ["hierarchical-ring"],

@@ -161,14 +161,17 @@ def check(args, formula, n, step, latency, chunks):
         json.dump(make(mesh), f)
     with open(parameters, "w") as f:
         json.dump({"kernel": {"call": CALL / 10**6, "step": step, "at_once": at_once, "reduce": 500 if adds else 0,
-                              "reduce_by_link": 0, "packet_most": 0, "efficiency": {"nvlink": 1}, "latency": {"nvlink": 0}}}, f)
+                              "reduce_by_link": 0, "packet_most": 0, "efficiency": {"nvlink": 1},
+                              "latency": {"nvlink": 0}}}, f)
     block = 4096
     sizes = [n * chunks * block * i for i in (1, 3, 16)]
     points, wrong = 0, []
     for m in sizes if cut else [None]:
         b = m // chunks if cut else 1 << 30
-        run = subprocess.run([args.blinkc, "simulate", path, "--parameters", parameters, "--format", "json", "--chunk", str(b),
-                              "--size", str(m) if cut else ",".join(map(str, sizes))], stdout=subprocess.PIPE, timeout=60)
+        run = subprocess.run([args.blinkc, "simulate", path, "--parameters", parameters, "--format", "json",
+                              "--chunk", str(b),
+                              "--size", str(m) if cut else ",".join(map(str, sizes))], stdout=subprocess.PIPE,
+                              timeout=60)
         if run.returncode:
             return 1, [f"exit {run.returncode}"]
         for row in json.loads(run.stdout)["sizes"]:

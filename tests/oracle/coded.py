@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""Broadcast, reduce, allgather and reducescatter by any algorithm at all, network coding included, on small machines whose switches
+"""Broadcast, reduce, allgather and reducescatter by any algorithm at all, network coding included, on small machines
+whose switches
 combine messages but do not copy them (reduce and reducescatter: copy and do not combine).
 
 usage: coded.py BLINKC FIRST LAST     machines of innetwork.py, with these seeds, changed to be of that kind
 
-What is received as one message, but combined from several on its way, is an arc with several tails and one head, over one set of links.
-The linear program has every such arc, and asks only for what every algorithm needs: that enough comes into each set of GPUs, of
-arcs that have their head in the set and a tail outside. Its optimum is no lower than the rate of any algorithm. docs/bounds.md proves that
-trees reach it, whose routes combine nothing: so blinkc must plan that rate, and prove it. It needs the solver HiGHS in python3-scipy;
+What is received as one message, but combined from several on its way, is an arc with several tails and one head, over
+one set of links.
+The linear program has every such arc, and asks only for what every algorithm needs: that enough comes into each set of
+GPUs, of
+arcs that have their head in the set and a tail outside. Its optimum is no lower than the rate of any algorithm.
+docs/bounds.md proves that
+trees reach it, whose routes combine nothing: so blinkc must plan that rate, and prove it. It needs the solver HiGHS in
+python3-scipy;
 exit status 77 without.
 """
 import itertools
@@ -117,7 +122,8 @@ def best(m, combining, need):
 
 
 def planned(blinkc, made, collective):
-    args = [blinkc, "-", "-l", "all", "-c", collective, "-o", "-"] + (["-r", "0"] if collective in ("broadcast", "reduce") else [])
+    args = [blinkc, "-", "-l", "all", "-c", collective, "-o",
+            "-"] + (["-r", "0"] if collective in ("broadcast", "reduce") else [])
     done = subprocess.run(args, input=json.dumps(made), capture_output=True, text=True, check=False)
     if done.returncode:
         raise ArithmeticError(done.stderr.strip())
@@ -134,11 +140,13 @@ def judge(blinkc, seed):
     wrong = 0
     for collective, need in needs.items():
         want = best(m, combining, need)
-        for coll, of in ((collective, made), ({"broadcast": "reduce", "allgather": "reducescatter"}[collective], reversed_machine(made))):
+        for coll, of in ((collective, made),
+                         ({"broadcast": "reduce", "allgather": "reducescatter"}[collective], reversed_machine(made))):
             rate, bound = planned(blinkc, of, coll)
             if not (abs(rate / want - 1) <= CLOSE and abs(bound / want - 1) <= CLOSE):
                 wrong += 1
-                print(f"WRONG seed {seed}: {coll}: rate {rate:.9g}, bound {bound:.9g}; with coding at most {want:.9g}", flush=True)
+                print(f"WRONG seed {seed}: {coll}: rate {rate:.9g}, bound {bound:.9g}; with coding at most {want:.9g}",
+                      flush=True)
     return wrong
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """CPU time and peak memory for each byte of input, above those of the smallest file.
 
-usage: cost.py corpus BLINKC COST FOLDER [--mutants N] [--part I/N] [--report]    every file of the repository, or part I of N of
+usage: cost.py corpus BLINKC COST FOLDER [--mutants N] [--part I/N] [--report]    every file of the repository, or part
+I of N of
                                                                                   them, and N mutants of each
        cost.py hostile BLINKC COST FOLDER [--full] [KIND...]         files that hostile.py makes
 
@@ -30,14 +31,16 @@ MARGIN = 4
 SIZES = {
     "lengths_untiled": (1024, 4096, False), "lengths_ring_untiled": (2048, 4096, False),
     "lengths_star": (150, 1100, True), "lengths_gather": (1024, 4096, False),
-    "prices_star": (1000, 4096, True), "prices_pairs": (100, 1000, True), "prices_pairs_ring": (500, 4096, True), "prices_pairs_of_many": (1400, 4096, True),
+    "prices_star": (1000, 4096, True), "prices_pairs": (100, 1000, True), "prices_pairs_ring": (500, 4096, True),
+    "prices_pairs_of_many": (1400, 4096, True),
     "prices_nested": (1000, 4096, True), "switches": (5000, 20000, False), "switch_chain": (10000, 60000, False),
     "many_parts": (4096, 4096, False), "node_names": (4096, 4096, False), "long_node_names": (2048, 4096, False),
     "gpu_names": (2048, 4096, False), "scalars": (500000, 16000000, False), "many_strings": (200000, 4000000, False),
     "empties": (200000, 4000000, False), "nested": (60000, 1000000, False), "keys": (100000, 1000000, False),
     "escapes": (40000, 400000, False), "options": (100000, 400000, False), "options_of_two": (20000, 100000, False),
     "vertex_ids": (20000, 60000, False), "empty_trees": (20000, 65536, False), "same_tree": (10000, 65536, False),
-    "unequal_trees": (20000, 100000, False), "served_twice": (2048, 4096, False), "unserved": (2048, 4096, False), "machine_gpus": (4096, 4096, False),
+    "unequal_trees": (20000, 100000, False), "served_twice": (2048, 4096, False), "unserved": (2048, 4096, False),
+    "machine_gpus": (4096, 4096, False),
     "machine_links": (20000, 500000, False), "machine_unknown": (20000, 500000, False),
     "machine_nodes": (4096, 4096, False), "xml_quote_in_comment": (100000, 1000000, False),
     "xml_tag_in_comment": (100000, 1000000, False), "xml_quote_in_instruction": (100000, 1000000, False),
@@ -47,8 +50,10 @@ SIZES = {
     "xml_mixed": (50000, 500000, False), "xml_element_names": (50000, 500000, False),
     "xml_comments": (100000, 1000000, False), "xml_text": (1000000, 10000000, False),
     "xml_references": (100000, 1000000, False),
-    "hwloc_objects": (100000, 1000000, False), "hwloc_gpus": (4000, 1000000, False), "hwloc_numas": (4000, 100000, False),
-    "hwloc_infos": (50000, 500000, False), "hwloc_matrix": (64, 64, False), "hwloc_matrix_of_none": (100000, 1000000, False),
+    "hwloc_objects": (100000, 1000000, False), "hwloc_gpus": (4000, 1000000, False),
+    "hwloc_numas": (4000, 100000, False),
+    "hwloc_infos": (50000, 500000, False), "hwloc_matrix": (64, 64, False),
+    "hwloc_matrix_of_none": (100000, 1000000, False),
     "same_file": (2000, 19900, False), "index_gpus": (4096, 4096, False),
     "index_ids": (4096, 4096, False),
 }
@@ -81,7 +86,8 @@ class Meter:
         self.process.wait()
 
     def run(self, arguments):
-        """ns, bytes, exit code, message. What seems slow runs twice more: on a loaded machine caches are cold, and a process
+        """ns, bytes, exit code, message. What seems slow runs twice more: on a loaded machine caches are cold, and a
+        process
         takes more CPU, never less."""
         time, memory, code, text = self.raw(arguments)
         for _ in range(2 if SLACK_NS < time < RETRIED_NS else 0):
@@ -167,7 +173,8 @@ def measure_corpus(meter, folder, mutants, part, report):
         for what, index in (("ns", 0), ("bytes of memory", 1)):
             value = sorted((f[index], f[2], f[3]) for f in found)
             pick = [value[len(value) // 2], value[len(value) * 99 // 100], value[-1]]
-            print(what, "for each byte, of", len(value), "files from 2 KB on: median, 99 %, most:", *(f"{v[0]:.1f}" for v in pick), pick[-1][1:])
+            print(what, "for each byte, of", len(value), "files from 2 KB on: median, 99 %, most:",
+                  *(f"{v[0]:.1f}" for v in pick), pick[-1][1:])
 
 
 # ---- hostile files ----
@@ -183,7 +190,8 @@ def measure_hostile(meter, folder, full, kinds, report):
             why = f"exit {code}: {text}: want {LIMITED[kind]}"
         print(f"not ok cost: {kind}: {why}" if why else f"ok cost: {kind}")
         if report:
-            print(f"# {size} bytes, {time / 1e9:.3f} s, {time / size:.1f} ns and {memory / size:.1f} bytes a byte, exit {code}")
+            print(f"# {size} bytes, {time / 1e9:.3f} s, {time / size:.1f} ns and {memory / size:.1f} bytes a byte, "
+                  f"exit {code}")
 
 
 def main():

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Hold what `blinkc diff --format json` says against the two files, or the files of the two directories, that it compared.
+"""Hold what `blinkc diff --format json` says against the two files, or the files of the two directories, that it
+compared.
 
 usage: diff.py OLD NEW DIFF.json       exit status 1, and a line for each disagreement
 
-Both sides are read, replayed and measured by replay.py. Which kinds of differences there must be follows from sets: of edges,
+Both sides are read, replayed and measured by replay.py. Which kinds of differences there must be follows from sets: of
+edges,
 without their order; of edges with segments; and from the order of both.
 """
 import json
@@ -55,14 +57,17 @@ class Side:
 
     def parts(self):
         ends = [end for _, end in replay.part_spans(self.s)]
-        return [(part.links, part.setup, replay.achieved(self.s, i), end) for i, (part, end) in enumerate(zip(self.s.parts, ends))]
+        return [(part.links, part.setup, replay.achieved(self.s, i), end) for i,
+                (part, end) in enumerate(zip(self.s.parts, ends))]
 
 
 def kinds(old, new):
-    """The kinds that there must be, and those of which nothing can be said without knowing which tree was matched with which."""
+    """The kinds that there must be, and those of which nothing can be said without knowing which tree was matched with
+    which."""
     must, open_kinds = set(), set()
     abilities = old.abilities(), new.abilities()
-    if old.topology() != new.topology() or any(abilities[0][v] != abilities[1][v] for v in set(abilities[0]) & set(abilities[1])):
+    if old.topology() != new.topology() or any(abilities[0][v] != abilities[1][v]
+                                               for v in set(abilities[0]) & set(abilities[1])):
         must.add("topology")
     for kind, was, now in [("collective", old.s.collective, new.s.collective), ("root", old.s.root, new.s.root),
                            ("algorithm", old.doc["algorithm"], new.doc["algorithm"]), ("rate", old.rate, new.rate),
@@ -94,7 +99,8 @@ def near(one, other):
 def check_numbers(said, name, side):
     """The entry's `old` or `new`."""
     want = {"rate": side.rate, "bound": side.bound, "trees": len(side.s.trees), "depth": side.depth}
-    yield from (f"{name}.{key}: {said[key]}, want {float(value)}" for key, value in want.items() if not near(said[key], value))
+    yield from (f"{name}.{key}: {said[key]}, want {float(value)}" for key,
+                value in want.items() if not near(said[key], value))
     generator = side.doc["generator"]
     words = {"collective": side.s.collective, "root": side.s.root, "algorithm": side.doc["algorithm"],
              "generator": generator["name"], "version": generator["version"]}
@@ -117,7 +123,8 @@ def check_difference(item, old, new):
         tree = item.get(f"{name}_tree")
         if tree is not None and not 0 <= tree < len(side.s.trees):
             yield f"{kind}: {name}_tree: {tree}"
-        elif kind == "segments" and [Fraction(text) for text in item[name]["segment"]] != [side.s.trees[tree].offset, side.s.trees[tree].length]:
+        elif kind == "segments" and [Fraction(text) for text in item[name]["segment"]] != [side.s.trees[tree].offset,
+                                                                                           side.s.trees[tree].length]:
             yield f"segments: {name}: tree {tree} does not carry {item[name]}"
 
 
@@ -174,7 +181,8 @@ def check_summary(diff, ratios):
     """ratios: (file, new rate / old rate) of all files that both have."""
     summary = diff["summary"]
     states = Counter(entry["state"] for entry in diff["files"])
-    yield from (f"summary.{state}: {summary[state]}" for state in ("same", "changed", "missing", "new", "wrong") if summary[state] != states[state])
+    yield from (f"summary.{state}: {summary[state]}" for state in ("same", "changed", "missing", "new", "wrong")
+                if summary[state] != states[state])
     if summary["failing"] != sum(entry["fails"] for entry in diff["files"]):
         yield f"summary.failing: {summary['failing']}"
     if not ratios:
@@ -184,7 +192,8 @@ def check_summary(diff, ratios):
     rate, values = summary["rate"], [ratio for _, ratio in ratios]
     want = {"compared": len(values), "lower": sum(v < 1 for v in values), "higher": sum(v > 1 for v in values),
             "mean": math.exp(sum(map(math.log, values)) / len(values)), "worst": min(1, *values, 1)}
-    yield from (f"summary.rate.{key}: {rate[key]}, want {float(value)}" for key, value in want.items() if abs(float(rate[key]) - value) > 2e-9)
+    yield from (f"summary.rate.{key}: {rate[key]}, want {float(value)}" for key,
+                value in want.items() if abs(float(rate[key]) - value) > 2e-9)
     worst = min(ratios, key=lambda pair: pair[1])
     if rate["worst_file"] != (worst[0] if worst[1] < 1 else None):
         yield f"summary.rate.worst_file: {rate['worst_file']}"

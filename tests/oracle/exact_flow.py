@@ -4,15 +4,19 @@
 usage: exact_flow.py [--most N] BLINKC FIRST LAST     random machines of these seeds, with at most N GPUs (default 5)
        exact_flow.py BLINKC FILE...                   these topologies
 
-Switches forward. A linear program over w(u, v), the capacity of hops from one GPU to another, first: flows of each GPU to all others
+Switches forward. A linear program over w(u, v), the capacity of hops from one GPU to another, first: flows of each GPU
+to all others
 through switches alone, which together fit the links. Then, over GPUs (Edmonds 1973, Ford and Fulkerson 1956):
 
 broadcast, reduce          x such that each other GPU has a flow of x from (to) the root in w
 allgather, reducescatter   the same from (to) a vertex that feeds each GPU with x/n
-gather, scatter, alltoall  flows over vertices of the machine, x/n for each block; an alltoall has one for each GPU that sends
-allreduce                  x(v) from each GPU v: broadcasts of x(v) from all v in one w, reduces in another, which share the links
+gather, scatter, alltoall  flows over vertices of the machine, x/n for each block; an alltoall has one for each GPU that
+sends
+allreduce                  x(v) from each GPU v: broadcasts of x(v) from all v in one w, reduces in another, which share
+the links
 
-The program blinkc plans, over the same links, must have the same rate, but for 1e-7 of it: no higher, no lower. It needs the solver
+The program blinkc plans, over the same links, must have the same rate, but for 1e-7 of it: no higher, no lower. It
+needs the solver
 HiGHS in python3-scipy; exit status 77 without.
 """
 import argparse
@@ -42,7 +46,8 @@ class Machine:
         self.unit = max(c for _, _, c in self.links)
 
     def capacity(self, l):
-        """Near 1 for the solver. What no rate near the unit can use up is cut off: a tree uses a link less than 2 n times."""
+        """Near 1 for the solver. What no rate near the unit can use up is cut off: a tree uses a link less than 2 n
+        times."""
         return min(self.links[l][2] / self.unit, 40.0 * self.n)
 
 
@@ -79,7 +84,8 @@ class Program:
 
 
 def hops(p, m):
-    """Variables for capacities of hops u to v, which fit the links: {(u, v): variable}, and the use of each link as terms."""
+    """Variables for capacities of hops u to v, which fit the links: {(u, v): variable}, and the use of each link as
+    terms."""
     w = {(u, v): p.variables(1)[0] for u in range(m.n) for v in range(m.n) if u != v}
     use = [[] for _ in m.links]
     for u in range(m.n):
@@ -175,7 +181,8 @@ def rate(m, collective, root):
         found = blocks(m, [root], ranks, collective == "gather")
     else:
         shares = one if collective in ("broadcast", "reduce") else {v: 1.0 / m.n for v in ranks}
-        found = spread(m, lambda x: {v: [(x, share)] for v, share in shares.items()}, collective in ("reduce", "reducescatter"))
+        found = spread(m, lambda x: {v: [(x, share)] for v, share in shares.items()},
+                       collective in ("reduce", "reducescatter"))
     return found * m.unit
 
 
@@ -197,7 +204,8 @@ def judge(blinkc, name, text, root):
         worst = max(worst, abs(got / want - 1))
         if not abs(got / want - 1) <= CLOSE:
             wrong += 1
-            print(f"WRONG {name}: {collective} from {root % machine.n}: {got:.10g}, the flows have {want:.10g}", flush=True)
+            print(f"WRONG {name}: {collective} from {root % machine.n}: {got:.10g}, the flows have {want:.10g}",
+                  flush=True)
     return len(COLLECTIVES), wrong, worst
 
 

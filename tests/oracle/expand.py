@@ -26,7 +26,8 @@ def from_xml(element):
 def read(path):
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    return from_xml(ET.fromstring(text)) if text.lstrip().startswith("<") else json.loads(text, parse_float=str, parse_int=str)
+    return from_xml(ET.fromstring(text)) if text.lstrip().startswith("<") else json.loads(text, parse_float=str,
+                                                                                          parse_int=str)
 
 
 def true(value):
@@ -38,7 +39,8 @@ def number(value, scale):
 
 
 class Flat:
-    """nodes: [id, {kind: [vertex...]}]; fabric: vertices in no node; links: [from, to, class, count, bytes/s of all, ns]."""
+    """nodes: [id, {kind: [vertex...]}]; fabric: vertices in no node; links: [from, to, class, count, bytes/s of all,
+    ns]."""
 
     def __init__(self, path, dirs):
         doc = read(path)
@@ -110,7 +112,8 @@ class Flat:
             for j, vertex in enumerate(vertices):
                 at = (server // per_leaf if per_leaf else 0, j if rails else 0)
                 own = vertex.get("capacity") if kind == "nics" else None
-                capacity = count * number(fabric.get("capacity", own if own is not None else given.get("capacity")), 10**9)
+                capacity = count * number(fabric.get("capacity",
+                                                     own if own is not None else given.get("capacity")), 10**9)
                 self.put(vertex["id"], names[at], cls, count, capacity, latency)
                 total[at] += capacity
         for at in sorted(names) if spine else []:

@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 """Servers with NICs behind PCIe switches, in racks on a leaf-spine network: a topology file on standard output.
 
-usage: fabric.py abci RACKS NODES [OVER]        ABCI: racks of NODES servers of 4 V100 and 2 NICs; uplinks 1/OVER, 3 by default
-       fabric.py rails PODS NODES SPINE [RAILS] pods of NODES servers of RAILS GPUs (8 by default), NIC j of each on the pod's
-                                                leaf j; SPINE 1: a spine joins all leaves, 0: one leaf for each rail and no spine
+usage: fabric.py abci RACKS NODES [OVER]        ABCI: racks of NODES servers of 4 V100 and 2 NICs; uplinks 1/OVER, 3 by
+default
+       fabric.py rails PODS NODES SPINE [RAILS] pods of NODES servers of RAILS GPUs (8 by default), NIC j of each on the
+       pod's
+                                                leaf j; SPINE 1: a spine joins all leaves, 0: one leaf for each rail and
+                                                no spine
        [LAST] after these: LAST=N leaves N GPUs to the last server
 
-The way between a GPU and the network is directed: a PCIe switch and a NIC are two vertices each, one that only leads out and
-one that only leads in, so no route turns round in them. GB/s each way: 2 NVLinks of 25 between any two GPUs of an ABCI server,
+The way between a GPU and the network is directed: a PCIe switch and a NIC are two vertices each, one that only leads
+out and
+one that only leads in, so no route turns round in them. GB/s each way: 2 NVLinks of 25 between any two GPUs of an ABCI
+server,
 450 of each GPU to an NVSwitch in a rail server; PCIe 12 and NIC 12.5 (ABCI), PCIe 64 and NIC 50 (rails).
 """
 import json
@@ -19,7 +24,8 @@ class Fabric:
         self.name, self.nodes, self.switches, self.links = name, [], [], []
 
     def link(self, a, b, kind, capacity, simplex=False):
-        self.links.append({"from": a, "to": b, "class": kind, "capacity": capacity, **({"duplex": "simplex"} if simplex else {})})
+        self.links.append({"from": a, "to": b, "class": kind, "capacity": capacity,
+                           **({"duplex": "simplex"} if simplex else {})})
 
     def nic(self, node, j, gpus, pcie, net, leaf):
         """NIC j and its PCIe switch, for these GPUs, on a leaf."""

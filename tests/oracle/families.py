@@ -3,8 +3,10 @@
 
 usage: families.py [--shape] TOPOLOGY SCHEDULE...      --shape: do not ask for the best rate
 
-TOPOLOGY is the file that the schedules were compiled from, whose switches know their servers. The best rate comes from an exact
-linear program over all trees of the family, written down one by one: for few ranks only. One line per file, `FILE: ok ...` or
+TOPOLOGY is the file that the schedules were compiled from, whose switches know their servers. The best rate comes from
+an exact
+linear program over all trees of the family, written down one by one: for few ranks only. One line per file, `FILE: ok
+...` or
 `FILE: WRONG: why`; exit status 1 if any is wrong.
 """
 import json
@@ -79,7 +81,8 @@ def onehop_shape(m, kind, root, down, up):
     if kind == CARRY:
         need(len(down) + len(up) == 1, "a path of more than one hop")
     elif kind == BOTH:
-        need(all(dst == root for _, dst, _ in up) and all(src == root for src, _, _ in down), "an edge that the root has no part in")
+        need(all(dst == root for _, dst, _ in up) and all(src == root for src, _, _ in down),
+             "an edge that the root has no part in")
     else:
         near = {(e[0] if kind == SPREAD else e[1]) for e in down + up}
         relay = near - {root}
@@ -161,7 +164,8 @@ def onehop_trees(m, kind, a, b, hops, _):
     if kind == BOTH:
         return [turned(stars(m.n, v)) + stars(m.n, v) for v in range(m.n)]
     root = a if kind == SPREAD else b
-    out = [stars(m.n, root)] + [((root, v),) + tuple(h for h in stars(m.n, v) if h[1] != root) for v in range(m.n) if v != root]
+    out = [stars(m.n, root)] + [((root, v),) + tuple(h for h in stars(m.n, v) if h[1] != root) for v in range(m.n)
+                                if v != root]
     return [tree if kind == SPREAD else turned(tree) for tree in out]
 
 
@@ -178,7 +182,8 @@ def paths(a, b, ranks, hops):
 
 def stars_of_servers(m, w, without, hops, out):
     """A hop from w to one rank of each server but some, with the arborescences of that rank."""
-    rest = [[((w, v),) + tree for v in m.members(s) if (w, v) in hops for tree in out[v]] for s in m.servers if s not in without]
+    rest = [[((w, v),) + tree for v in m.members(s) if (w, v) in hops for tree in out[v]] for s in m.servers
+            if s not in without]
     return [sum(choice, ()) for choice in product(*rest)]
 
 
@@ -193,7 +198,8 @@ def threephase_trees(m, kind, a, b, hops, local):
         return [tuple(map(inside, p)) + ((u, v),) + tuple(map(inside, q)) for u in here for v in there if (u, v) in hops
                 for p in paths(a, u, here, local) for q in paths(v, b, there, local)]
     out = {r: [tuple(map(inside, t)) for t in arborescences(r, m.members(m.node[r]), local)] for r in range(m.n)}
-    into = {r: [tuple(inside(h) for h in turned(t)) for t in arborescences(r, m.members(m.node[r]), {(v, u) for u, v in local})]
+    into = {r: [tuple(inside(h) for h in turned(t))
+                for t in arborescences(r, m.members(m.node[r]), {(v, u) for u, v in local})]
             for r in range(m.n)}
     made = []
     if kind == SPREAD:
@@ -203,7 +209,8 @@ def threephase_trees(m, kind, a, b, hops, local):
             ways += stars_of_servers(m, w, [home], hops, out)
             for v in range(m.n):
                 if m.node[v] != home and (w, v) in hops:
-                    ways += [((w, v),) + own + rest for own in out[v] for rest in stars_of_servers(m, v, [home, m.node[v]], hops, out)]
+                    ways += [((w, v),) + own + rest for own in out[v]
+                             for rest in stars_of_servers(m, v, [home, m.node[v]], hops, out)]
         made = [own + way for own in out[a] for way in ways]
         return made
     for w in range(m.n):

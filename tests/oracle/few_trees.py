@@ -5,11 +5,14 @@ usage: few_trees.py make SEED DIR                  a random machine: DIR/tSEED.j
        few_trees.py judge <LINES                   one claim a line: FILE COLLECTIVE ROOT TREES DEPTH RATE HOW
 
 make: 3 to 5 GPUs, full-duplex links of equal capacities, each of one to three physical links.
-judge: no TREES trees, none deeper than DEPTH (0: any), have more than RATE GB/s (HOW is "above"), or as much ("as"). A tree of
-an allreduce is an arborescence into some rank and one out of it. Prints what is false, and at the end the number of claims that
+judge: no TREES trees, none deeper than DEPTH (0: any), have more than RATE GB/s (HOW is "above"), or as much ("as"). A
+tree of
+an allreduce is an arborescence into some rank and one out of it. Prints what is false, and at the end the number of
+claims that
 were decided; where the solver has no answer in 4 s, it has not.
 
-maximise sum w(t) such that w(t) <= narrowest(t) z(t), sum over trees of uses(l, t) w(t) <= capacity(l), sum z(t) <= TREES.
+maximise sum w(t) such that w(t) <= narrowest(t) z(t), sum over trees of uses(l, t) w(t) <= capacity(l), sum z(t) <=
+TREES.
 It needs the solver HiGHS in python3-scipy; exit status 77 without.
 """
 import itertools
@@ -33,7 +36,8 @@ def make(seed):
         if a != b:
             pairs.add((min(a, b), max(a, b)))
     most = rng.choice([1, 2, 2, 3])
-    links = [{"from": f"g{a}", "to": f"g{b}", "class": "nvlink", "count": rng.between(1, most), "capacity": 1} for a, b in sorted(pairs)]
+    links = [{"from": f"g{a}", "to": f"g{b}", "class": "nvlink", "count": rng.between(1, most), "capacity": 1} for a,
+             b in sorted(pairs)]
     return {"format": "blink-topology", "version": 1, "name": f"few-{seed}",
             "nodes": [{"id": "n0", "gpus": [{"id": f"g{i}"} for i in range(n)]}], "links": links}
 
@@ -81,7 +85,8 @@ def best(n, links, collective, root, most, max_depth):
     import numpy
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_matrix
-    columns = {tuple(sorted(uses)) for uses, depth in trees(n, links, collective, root) if not max_depth or depth <= max_depth}
+    columns = {tuple(sorted(uses)) for uses,
+               depth in trees(n, links, collective, root) if not max_depth or depth <= max_depth}
     columns = sorted(columns)
     if not columns or most < 1:
         return 0
@@ -89,7 +94,8 @@ def best(n, links, collective, root, most, max_depth):
     for c, uses in enumerate(columns):
         count = {l: uses.count(l) for l in uses}
         entries += [(l, c, times) for l, times in count.items()]
-        entries += [(len(links) + c, c, 1), (len(links) + c, t + c, -min(links[l][2] / times for l, times in count.items()))]
+        entries += [(len(links) + c, c, 1),
+                    (len(links) + c, t + c, -min(links[l][2] / times for l, times in count.items()))]
         entries.append((len(links) + t, t + c, 1))
     matrix = coo_matrix(([v for _, _, v in entries], ([r for r, _, _ in entries], [c for _, c, _ in entries])),
                         shape=(len(links) + t + 1, 2 * t))

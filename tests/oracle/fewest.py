@@ -3,8 +3,10 @@
 
 usage: fewest.py MACHINE GPUS TOLERANCE    e.g. dgx1v 0,1,2,4,5 0.05
 
-minimise sum z(t) such that w(t) <= narrowest(t) z(t), sum over trees with link e of w(t) <= capacity(e), sum w >= rate, for
-all spanning trees t; the rate is the partition bound, less the tolerance. It needs the solver HiGHS (highspy); exit status 77
+minimise sum z(t) such that w(t) <= narrowest(t) z(t), sum over trees with link e of w(t) <= capacity(e), sum w >= rate,
+for
+all spanning trees t; the rate is the partition bound, less the tolerance. It needs the solver HiGHS (highspy); exit
+status 77
 without. Seven GPUs take seconds, eight hours.
 """
 import sys

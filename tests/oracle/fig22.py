@@ -28,8 +28,10 @@ def compiled(blinkc, folder, network, pcie, algorithm):
     stem = f"{folder}/{network}-{pcie}"
     with open(f"{stem}.xml", "w", encoding="utf-8") as file:
         file.write(servers(pcie))
-    subprocess.run([blinkc, "topology", "--servers", "2", f"{stem}.xml", "--nic-rate", str(network / 8 / 4), "-o", f"{stem}-{algorithm}.json"], check=True)
-    done = subprocess.run([blinkc, "-q", "-a", algorithm, "-g", GPUS, f"{stem}-{algorithm}.json"], capture_output=True, text=True, check=True)
+    subprocess.run([blinkc, "topology", "--servers", "2", f"{stem}.xml", "--nic-rate", str(network / 8 / 4), "-o",
+                    f"{stem}-{algorithm}.json"], check=True)
+    done = subprocess.run([blinkc, "-q", "-a", algorithm, "-g", GPUS, f"{stem}-{algorithm}.json"], capture_output=True,
+                          text=True, check=True)
     return json.loads(done.stdout)
 
 

@@ -1,6 +1,7 @@
 """Descriptions of machines by other tools, read once more: foreign.py [--table] FILE MODEL TOPOLOGY.json
 
-Holds the topology that blinkc made of FILE (of NCCL or RCCL, nvidia-smi topo -m, or rocm-smi --showtopo) against FILE itself:
+Holds the topology that blinkc made of FILE (of NCCL or RCCL, nvidia-smi topo -m, or rocm-smi --showtopo) against FILE
+itself:
 GPUs, NICs, NVLinks, xGMI, C2C with their numbers and rates, and for each pair of GPUs and NICs what the path over PCIe
 crosses and what it carries. It shares no code with blinkc. --table: prints what the topology has, in one line.
 """
@@ -11,10 +12,12 @@ import xml.etree.ElementTree as ElementTree
 
 # GB/s of a link in one direction, nominal.
 SM = {60: 20, 70: 25, 75: 25, 80: 25, 86: 14.0625, 90: 25, 100: 50, 103: 50}
-GCN = {"906": 46, "908": 46, "910": 50, "gfx90a": 50, "gfx906": 46, "gfx908": 46, "gfx942": 64, "942": 64, "gfx950": 76.8}
+GCN = {"906": 46, "908": 46, "910": 50, "gfx90a": 50, "gfx906": 46, "gfx908": 46, "gfx942": 64, "942": 64,
+       "gfx950": 76.8}
 # rate, links, generation of PCIe, links between the dies of a package
 MODELS = {
-    "V100": (25, 6, 3, 0), "P100": (20, 4, 3, 0), "K80": (0, 0, 3, 0), "A100-PCIE": (25, 12, 4, 0), "A100": (25, 12, 4, 0),
+    "V100": (25, 6, 3, 0), "P100": (20, 4, 3, 0), "K80": (0, 0, 3, 0), "A100-PCIE": (25, 12, 4, 0),
+    "A100": (25, 12, 4, 0),
     "H100-SXM": (25, 18, 5, 0), "MI100": (46, 3, 4, 0), "MI250X": (50, 8, 4, 4), "": (None, None, 3, 0),
 }
 LANE = {1: 15, 2: 30, 3: 60, 4: 120, 5: 240, 6: 480}
@@ -68,7 +71,8 @@ class Made:
         return out
 
     def paths(self, start):
-        """{end: (GB/s, vertices between)} of the widest paths over pcie and qpi; those are trees and cliques of CPUs."""
+        """{end: (GB/s, vertices between)} of the widest paths over pcie and qpi; those are trees and cliques of
+        CPUs."""
         out, seen, todo = {}, {start}, [(start, float("inf"), ())]
         while todo:
             v, rate, between = todo.pop(0)
@@ -130,7 +134,8 @@ def check_nccl(path, made, model):
             speed = SPEED.get(pci.get("link_speed", "").split(" ")[0], 3)
             here = [(pci, pcie(width, speed))] + chain
             for gpu in pci.findall("gpu"):
-                gpus.append((hosts.index(cpu.get("host_hash", "")), int(gpu.get("dev")), bus_number(pci.get("busid")), gpu, cpu))
+                gpus.append((hosts.index(cpu.get("host_hash", "")), int(gpu.get("dev")),
+                             bus_number(pci.get("busid")), gpu, cpu))
                 ends.append((prefix(cpu) + "gpu" + gpu.get("dev"), here, cpu))
             for net in pci.findall("nic/net"):
                 ends.append((net.get("name"), here, cpu))
@@ -228,7 +233,8 @@ def check_nvidia(path, made, model):
                 affinity.setdefault(j, affinity[i])
     rate, links, generation, _ = MODELS[model]
     same("GPUs", made.gpus, [x for c, x in zip(columns, name) if c.startswith("GPU")])
-    same("NICs", sorted(v for v in made.kind if made.kind[v] == "nic"), sorted(x for c, x in zip(columns, name) if not c.startswith("GPU")))
+    same("NICs", sorted(v for v in made.kind if made.kind[v] == "nic"),
+         sorted(x for c, x in zip(columns, name) if not c.startswith("GPU")))
     nv = {p: int(c[2:]) for p, c in cell.items() if c.startswith("NV")}
     want = {}
     n_gpus = len(made.gpus)
@@ -251,7 +257,8 @@ def check_nvidia(path, made, model):
             between = [made.kind[v] for v in found[name[j]][1]]
             cpus, switches = between.count("cpu"), between.count("switch")
             one = affinity.get(i, 1) == affinity.get(j, 2)
-            good = {"PIX": (cpus, switches) == (0, 1), "PXB": cpus == 0 and switches >= 1, "PHB": cpus == 1, "NODE": cpus == 1,
+            good = {"PIX": (cpus, switches) == (0, 1), "PXB": cpus == 0 and switches >= 1, "PHB": cpus == 1,
+                    "NODE": cpus == 1,
                     "SYS": cpus == (1 if one else 2), "SOC": cpus == (1 if one else 2)}
             if not good.get(near, True):
                 raise Wrong(f"{name[i]} to {name[j]}: {near}, but the path crosses {between}")
@@ -294,7 +301,8 @@ def check_rocm(path, made, model):
 def table(made):
     """Links of each class, both directions as one: number of bundles, links and GB/s of each."""
     kinds = list(made.kind.values())
-    out = [f"{kinds.count('gpu')} gpus {kinds.count('cpu')} cpus {kinds.count('switch')} switches {kinds.count('nic')} nics"]
+    out = [f"{kinds.count('gpu')} gpus {kinds.count('cpu')} cpus {kinds.count('switch')} switches "
+           f"{kinds.count('nic')} nics"]
     for name in ("nvlink", "xgmi", "c2c", "pcie", "qpi"):
         groups = {}
         for a, b, kind, count, rate in made.links:

@@ -12,7 +12,8 @@ import sys
 from collections import deque
 from fractions import Fraction as F
 
-EFFICIENCY = {"nvlink": F(744, 1000), "xgmi": F(744, 1000), "c2c": F(744, 1000), "pcie": F(1), "qpi": F(1), "net": F(744, 1000)}
+EFFICIENCY = {"nvlink": F(744, 1000), "xgmi": F(744, 1000), "c2c": F(744, 1000), "pcie": F(1), "qpi": F(1),
+              "net": F(744, 1000)}
 DEFAULTS = {"alpha": F(48, 10), "steps": F(2), "layer": F(100), "server": F(1), "network": F(1)}
 
 
@@ -30,7 +31,8 @@ class Machine:
         topology = json.loads(run(blinkc, "-q", path, "-g", gpus))["topology"]
         self.node = [rank.get("node") for rank in topology["ranks"]]
         self.n = len(self.node)
-        self.links = [(link["from"], link["to"], link["class"], F(str(link["capacity"])) * 10**9 * EFFICIENCY[link["class"]])
+        self.links = [(link["from"], link["to"], link["class"],
+                       F(str(link["capacity"])) * 10**9 * EFFICIENCY[link["class"]])
                       for link in topology["links"]]
 
     def server(self):
@@ -181,9 +183,11 @@ def check_fit(blinkc, path, gpus, where, all_of_them=None):
             cost = {"alpha": F(alpha), "steps": F(2), "layer": F(layer), "server": F(server), "network": F(network)}
             with open(f"{where}/measured.csv", "w") as out:
                 out.write("hierarchy,bytes,us\r\n" + measurements(machine, rate, cost, noise, rng))
-            got = json.loads(run(blinkc, "hierarchy", path, "-g", gpus, "--measurements", f"{where}/measured.csv", "--top", "1",
+            got = json.loads(run(blinkc, "hierarchy", path, "-g", gpus, "--measurements", f"{where}/measured.csv",
+                                 "--top", "1",
                                  "--no-simulate", "--format", "json"))
-            if got["fit"]["fitted"] != ["alpha", "layer", "server", "network"] or not got["fit"]["rms"] <= max(noise, 1e-4):
+            if got["fit"]["fitted"] != ["alpha", "layer", "server",
+                                        "network"] or not got["fit"]["rms"] <= max(noise, 1e-4):
                 raise SystemExit(f"{got['fit']}")
             for name, value in cost.items():
                 # Start-ups of a few us are told from noise by small messages alone.

@@ -291,7 +291,8 @@ def hwloc_matrix(n):
 
 
 def hwloc_matrix_of_none(n):
-    return hwloc("", f'<distances2 nbobjs="128" name="NVLinkBandwidth" indexing="gp"><indexes>{"1 " * n}</indexes></distances2>')
+    return hwloc("", f'<distances2 nbobjs="128" name="NVLinkBandwidth" '
+                     f'indexing="gp"><indexes>{"1 " * n}</indexes></distances2>')
 
 
 def xml_quote_in_comment(n):
@@ -385,9 +386,12 @@ def index_ids(n):
     return {"one.json": made, "index.json": index_of([entry], n)}
 
 
-SCHEDULES = [lengths_untiled, lengths_ring_untiled, lengths_star, lengths_gather, prices_star, prices_pairs, prices_pairs_of_many,
-             prices_pairs_ring, prices_nested, switches, switch_chain, many_parts, node_names, long_node_names, gpu_names,
-             scalars, many_strings, empties, nested, keys, escapes, options, options_of_two, vertex_ids, empty_trees, same_tree,
+SCHEDULES = [lengths_untiled, lengths_ring_untiled, lengths_star, lengths_gather, prices_star, prices_pairs,
+             prices_pairs_of_many,
+             prices_pairs_ring, prices_nested, switches, switch_chain, many_parts, node_names,
+             long_node_names, gpu_names,
+             scalars, many_strings, empties, nested, keys, escapes, options, options_of_two, vertex_ids,
+             empty_trees, same_tree,
              served_twice, unserved, unequal_trees]
 TOPOLOGIES = [machine_gpus, machine_links, machine_unknown, machine_nodes, xml_quote_in_comment, xml_tag_in_comment,
               xml_quote_in_instruction, xml_quote_in_cdata, xml_after_error, xml_in_declaration, xml_namespaces,

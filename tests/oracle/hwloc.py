@@ -3,7 +3,8 @@
 
 usage: hwloc.py write NAME VERSION FILE     XML of hwloc, VERSION 1, 2 or 3; NAME: see MACHINES
        hwloc.py sysfs FOLDER                a /proc and /sys of two sockets with two GPUs and a NIC each
-       hwloc.py links FILE CLASS            the links of a topology file of blinkc: "gpu0 gpu1 2 25" in each line, sorted
+       hwloc.py links FILE CLASS            the links of a topology file of blinkc: "gpu0 gpu1 2 25" in each line,
+       sorted
        hwloc.py hostile FOLDER              broken files, and FOLDER/want: file, exit status, a part of the message
 """
 import os
@@ -28,7 +29,8 @@ def both(table, value):
     return {pair: value * count for (i, j), count in table.items() for pair in ((i, j), (j, i))}
 
 
-# model, GPUs, name of the matrix, MB/s by pair, version of hwloc, more: NVSwitches; PCI class; GB/s of PCIe, of its root ports
+# model, GPUs, name of the matrix, MB/s by pair, version of hwloc, more: NVSwitches; PCI class; GB/s of PCIe, of its
+# root ports
 MACHINES = {
     "dgx1v": (V100, 8, "NVLinkBandwidth", both(DGX1["dgx1v"], 25000), "2.10.0", {}),
     "dgx1p": (P100, 8, "NVLinkBandwidth", both(DGX1["dgx1p"], 20000), "2.10.0", {}),
@@ -146,7 +148,8 @@ def package(out, number, machine, handles, switches):
     out.open("PU", os_index=number, **sets(cpu, node))
     out.close()
     out.close()
-    out.open("Bridge", bridge_type="0-1", depth="0", bridge_pci=f"0000:[{0x80 * number:02x}-{0x80 * number + 0x7f:02x}]")
+    out.open("Bridge", bridge_type="0-1", depth="0",
+             bridge_pci=f"0000:[{0x80 * number:02x}-{0x80 * number + 0x7f:02x}]")
     half = -(-machine[1] // 2)
     for g in range(number * half, min(machine[1], (number + 1) * half), 2):
         pcie_switch(out, g, machine, handles, 1 if machine[0] in (V100, P100) else 0)
@@ -195,7 +198,8 @@ def machine_xml(name, version):
             write_matrix(out, "XGMIHops", 5, members, machine[5]["hops"])
     for info in infos if version == 3 else ():
         out.info(*info)
-    head = ['<?xml version="1.0" encoding="UTF-8"?>', f'<!DOCTYPE topology SYSTEM "hwloc{"" if version == 1 else 2}.dtd">',
+    head = ['<?xml version="1.0" encoding="UTF-8"?>', f'<!DOCTYPE topology SYSTEM '
+                                                      f'"hwloc{"" if version == 1 else 2}.dtd">',
             "<topology>" if version == 1 else f'<topology version="{version}.0">']
     return "\n".join(head + out.lines + ["</topology>", ""])
 
@@ -218,8 +222,10 @@ def put_cpus(root):
     for cpu in range(4):
         base = f"/sys/devices/system/cpu/cpu{cpu}/topology/"
         package_cpus = f"{3 << cpu // 2 * 2:x}\n"
-        for key, value in (("physical_package_id", f"{cpu // 2}\n"), ("core_id", f"{cpu % 2}\n"), ("package_cpus", package_cpus),
-                           ("core_siblings", package_cpus), ("thread_siblings", f"{1 << cpu:x}\n"), ("core_cpus", f"{1 << cpu:x}\n")):
+        for key, value in (("physical_package_id", f"{cpu // 2}\n"), ("core_id", f"{cpu % 2}\n"),
+                           ("package_cpus", package_cpus),
+                           ("core_siblings", package_cpus), ("thread_siblings", f"{1 << cpu:x}\n"),
+                           ("core_cpus", f"{1 << cpu:x}\n")):
             put(root, base + key, value)
     for key in ("online", "possible", "present"):
         put(root, "/sys/devices/system/cpu/" + key, "0-3\n")
@@ -229,7 +235,8 @@ def put_cpus(root):
         put(root, base + "meminfo", f"Node {node} MemTotal: 1048576 kB\n")
         put(root, base + "distance", ("10 21\n", "21 10\n")[node])
     put(root, "/sys/devices/system/node/online", "0-1\n")
-    put(root, "/proc/cpuinfo", "".join(f"processor\t: {cpu}\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 79\n"
+    put(root, "/proc/cpuinfo", "".join(f"processor\t: {cpu}\nvendor_id\t: GenuineIntel\ncpu family\t: "
+                                       f"6\nmodel\t\t: 79\n"
                                        f"physical id\t: {cpu // 2}\n\n" for cpu in range(4)))
     put(root, "/proc/meminfo", "MemTotal: 2097152 kB\n")
     put(root, "/proc/mounts", "")
@@ -246,7 +253,8 @@ def put_pci(root, above, bus, kind, vendor, model, node, below=None):
         config[0x0e], config[0x18], config[0x19], config[0x1a] = 1, int(bus[5:7], 16), *below
     base = f"{above}/{bus}"
     for key, value in (("config", bytes(config)), ("class", f"0x{kind:04x}00\n"), ("vendor", f"0x{vendor:04x}\n"),
-                       ("device", f"0x{model:04x}\n"), ("numa_node", f"{node}\n"), ("local_cpus", f"{3 << 2 * node:x}\n"),
+                       ("device", f"0x{model:04x}\n"), ("numa_node", f"{node}\n"),
+                       ("local_cpus", f"{3 << 2 * node:x}\n"),
                        ("current_link_speed", "8.0 GT/s PCIe\n"), ("current_link_width", "16\n")):
         put(root, f"{base}/{key}", value)
     put_link(root, f"/sys/bus/pci/devices/{bus}", "../../.." + base[len("/sys"):])
@@ -256,10 +264,12 @@ def put_pci(root, above, bus, kind, vendor, model, node, below=None):
 def write_sysfs(root):
     put_cpus(root)
     for node, bus in enumerate((0x00, 0x80)):
-        at = put_pci(root, f"/sys/devices/pci0000:{bus:02x}", f"0000:{bus:02x}:01.0", 0x604, 0x8086, 0x2030, node, (bus + 1, bus + 6))
+        at = put_pci(root, f"/sys/devices/pci0000:{bus:02x}", f"0000:{bus:02x}:01.0", 0x604, 0x8086, 0x2030, node,
+                     (bus + 1, bus + 6))
         at = put_pci(root, at, f"0000:{bus + 1:02x}:00.0", 0x604, 0x10b5, 0x9765, node, (bus + 2, bus + 6))
         for i in range(3):
-            port = put_pci(root, at, f"0000:{bus + 2:02x}:{4 * i:02x}.0", 0x604, 0x10b5, 0x9765, node, (bus + 3 + i, bus + 3 + i))
+            port = put_pci(root, at, f"0000:{bus + 2:02x}:{4 * i:02x}.0", 0x604, 0x10b5, 0x9765, node,
+                           (bus + 3 + i, bus + 3 + i))
             kind, vendor, model = (0x207, 0x15b3, 0x1013) if i == 2 else (0x302, 0x10de, 0x1db1)
             end = put_pci(root, port, f"0000:{bus + 3 + i:02x}:00.0", kind, vendor, model, node)
             if i == 2:
@@ -307,7 +317,8 @@ def broken():
     yield "count-more.xml", good.replace('nbobjs="8"', 'nbobjs="9"'), 3, "too few indexes"
     yield "count-less.xml", good.replace('nbobjs="8"', 'nbobjs="7"'), 3, "too many indexes"
     words = first_list.split(">")[1].split("<")[0].split()
-    yield "index-none.xml", good.replace(first_list, first_list.replace(words[0], "999999")), 3, "no object has gp_index 999999"
+    yield "index-none.xml", good.replace(first_list,
+                                         first_list.replace(words[0], "999999")), 3, "no object has gp_index 999999"
     yield "index-twice.xml", good.replace(first_list, first_list.replace(words[0], words[1])), 3, "twice"
     yield "index-text.xml", good.replace(first_list, first_list.replace(words[0], "x" * 100)), 3, "want a whole number"
     yield "index-large.xml", good.replace(first_list, first_list.replace(words[0], "9" * 40)), 3, "want a whole number"

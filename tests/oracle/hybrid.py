@@ -4,7 +4,8 @@
 usage: hybrid.py LIBBLINK.so BLINKC SCHEDULE.json [PROGRAM.so]...
        hybrid.py --host SCHEDULE.json...        every edge over PCIe passes a CPU, and turns round in no switch
 
-Equation 8 is written down here as it is in the paper, in exact fractions, with the rates that replay.py takes from the trees.
+Equation 8 is written down here as it is in the paper, in exact fractions, with the rates that replay.py takes from the
+trees.
 """
 import ctypes
 import subprocess
@@ -88,13 +89,15 @@ def latencies(path):
         for phase, edges in ((0, reversed(tree.get("up", []))), (1, tree.get("down", []))):
             for src, dst, route in edges:
                 near, far = (dst, src) if phase == 0 else (src, dst)
-                ends[phase][far] = ends[phase].get(near, 0) + sum(Fraction(str(links[l]["latency"])) for l in route) / 10**6
+                ends[phase][far] = ends[phase].get(near,
+                                                   0) + sum(Fraction(str(links[l]["latency"])) for l in route) / 10**6
         longest[tree["part"]] = max(longest[tree["part"]], sum(max(end.values(), default=0) for end in ends))
     return longest
 
 
 def check_table(blinkc, path, division):
-    """What `blinkc check --size` prints: bytes of each part, seconds with latency, and the gain over the first alone."""
+    """What `blinkc check --size` prints: bytes of each part, seconds with latency, and the gain over the first
+    alone."""
     latency = latencies(path)
     wanted = [m for m in sizes(division, Lcg(2)) if m > 0][:60]
     text = subprocess.run([blinkc, "check", "--size", ",".join(map(str, wanted)), path], capture_output=True, text=True,
@@ -108,7 +111,8 @@ def check_table(blinkc, path, division):
         seconds = cost(m, division.first(Fraction(m)), *division.b, division.t)
         seconds += max(us for us, part in zip(latency, (first, m - first)) if part > 0)
         rate, alone = float(m / seconds / 10**9), float(m / (m / division.b[0] + latency[0]) / 10**9)
-        assert abs(float(row[3]) / 1e6 - seconds) <= 1e-5 * seconds and abs(float(row[4]) - rate) <= 1e-5 * rate, (path, row)
+        assert abs(float(row[3]) / 1e6 - seconds) <= 1e-5 * seconds and abs(float(row[4])
+                                                                            - rate) <= 1e-5 * rate, (path, row)
         gain = max(0, rate - alone)
         assert abs(float(row[5]) - gain) <= 1e-3 * gain + 1e-6 * rate, (path, row, gain)
 

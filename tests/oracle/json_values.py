@@ -3,9 +3,12 @@
 
 usage: json_values.py PROGRAM NUMBER [FILE...]     PROGRAM: build/tests/json_values
 
-NUMBER random documents, and three mutants of each; and of each FILE some mutants. A document is accepted if Python's strict parser
-does so, except what doc.h refuses besides: NaN and Infinity, a name twice in an object, a NUL or half of a surrogate pair in a text,
-numbers of more than 40 characters or beyond the largest double, values nested deeper than 32. A byte order mark is skipped.
+NUMBER random documents, and three mutants of each; and of each FILE some mutants. A document is accepted if Python's
+strict parser
+does so, except what doc.h refuses besides: NaN and Infinity, a name twice in an object, a NUL or half of a surrogate
+pair in a text,
+numbers of more than 40 characters or beyond the largest double, values nested deeper than 32. A byte order mark is
+skipped.
 """
 import json
 import struct
@@ -15,11 +18,16 @@ import sys
 from lcg import Lcg
 
 DEPTH, NUMBER_BYTES = 32, 40
-TOKENS = [b"{", b"}", b"[", b"]", b",", b":", b'"', b"\\", b"null", b"true", b"false", b"NaN", b"-Infinity", b"nul", b"-", b"0", b"00", b"1.",
-          b".5", b"1e", b"1E+2", b"-0", b"1e999", b"-1e-999", b"9" * 41, b"0." + b"1" * 39, b"\\u0000", b"\\ud800", b"\\udc00", b"\\ud83d\\ude00",
-          b"\\uD83D\\u0041", b"\\u00e9", b"\\u12g4", b"\\x41", b"\\/", b"\x00", b"\x01", b"\x1f", b"\x7f", b"\xc3\xa9", b"\xff", b"\xc0\x80",
-          b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xc2\xa0", b"\x0b", b"\x0c", b"// x\n", b"/**/", b"'a'", b" ",
-          b"\n", b"\r\n", b"\t", b'"a":1,', b'"a":1,"a":2', b'"list":[', b"[" * 33, b"]" * 33, b"0x10", b"+1", b"1_0", b"Infinity", b"True"]
+TOKENS = [b"{", b"}", b"[", b"]", b",", b":", b'"', b"\\", b"null", b"true", b"false", b"NaN", b"-Infinity", b"nul",
+          b"-", b"0", b"00", b"1.",
+          b".5", b"1e", b"1E+2", b"-0", b"1e999", b"-1e-999", b"9" * 41, b"0." + b"1" * 39, b"\\u0000", b"\\ud800",
+          b"\\udc00", b"\\ud83d\\ude00",
+          b"\\uD83D\\u0041", b"\\u00e9", b"\\u12g4", b"\\x41", b"\\/", b"\x00", b"\x01", b"\x1f", b"\x7f", b"\xc3\xa9",
+          b"\xff", b"\xc0\x80",
+          b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xc2\xa0", b"\x0b", b"\x0c",
+          b"// x\n", b"/**/", b"'a'", b" ",
+          b"\n", b"\r\n", b"\t", b'"a":1,', b'"a":1,"a":2', b'"list":[', b"[" * 33, b"]" * 33, b"0x10", b"+1", b"1_0",
+          b"Infinity", b"True"]
 NAMES = ["a", "b", "list", "", "name", "é", "\U0001f600", "a\"b", "\\", "\n", "lis", "list2"]
 
 
@@ -72,7 +80,8 @@ def by_python(data):
         text = data.decode("utf-8-sig")
         if "\0" in text:
             return None
-        return canonical(json.loads(text, parse_int=number, parse_float=number, parse_constant=constant, object_pairs_hook=unique))
+        return canonical(json.loads(text, parse_int=number, parse_float=number, parse_constant=constant,
+                                    object_pairs_hook=unique))
     except (ValueError, Refused, RecursionError):
         return None
 
@@ -89,14 +98,16 @@ def random_number(rng):
     if rng.below(2):
         text += "." + "".join(str(rng.below(10)) for _ in range(rng.between(1, 18)))
     if rng.below(3) == 0:
-        text += rng.choice("eE") + rng.choice(["", "+", "-"]) + str(rng.choice([0, 1, 5, 15, 22, 23, 100, 290, 308, 324, 400]))
+        text += rng.choice("eE") + rng.choice(["", "+",
+                                               "-"]) + str(rng.choice([0, 1, 5, 15, 22, 23, 100, 290, 308, 324, 400]))
     return text
 
 
 def random_text(rng):
     pieces = []
     for _ in range(rng.choice([0, 1, 2, 5, 20])):
-        code = rng.choice([rng.between(32, 126), rng.between(0xa0, 0x7ff), rng.between(0x800, 0xd7ff), rng.between(0xe000, 0xffff),
+        code = rng.choice([rng.between(32, 126), rng.between(0xa0, 0x7ff), rng.between(0x800, 0xd7ff),
+                           rng.between(0xe000, 0xffff),
                            rng.between(0x10000, 0x10ffff), rng.between(1, 31)])
         char = chr(code)
         escaped = json.dumps(char)[1:-1]
@@ -116,11 +127,13 @@ def random_value(rng, depth):
         return random_text(rng)
     count = rng.choice([0, 1, 2, 3, 6])
     if kind < 6:
-        return "[" + ",".join(blank(rng) + random_value(rng, depth + 1) + blank(rng) for _ in range(count)) + blank(rng) + "]"
+        return "[" + ",".join(blank(rng) + random_value(rng, depth + 1) + blank(rng)
+                              for _ in range(count)) + blank(rng) + "]"
     names = rng.shuffled(NAMES)[:count]
     if count and rng.below(12) == 0:
         names[-1] = names[0]
-    return "{" + ",".join(blank(rng) + json.dumps(name, ensure_ascii=bool(rng.below(2))) + blank(rng) + ":" + blank(rng) +
+    return "{" + ",".join(blank(rng) + json.dumps(name, ensure_ascii=bool(rng.below(2))) + blank(rng) + ":"
+                          + blank(rng) +
                           random_value(rng, depth + 1) + blank(rng) for name in names) + blank(rng) + "}"
 
 
@@ -135,7 +148,8 @@ def nested(rng):
 
 def document(rng):
     text = nested(rng) if rng.below(25) == 0 else random_value(rng, rng.below(6))
-    return rng.choice([b""] * 20 + [b"\xef\xbb\xbf", b"\xef\xbb\xbf\xef\xbb\xbf"]) + (blank(rng) + text + blank(rng)).encode()
+    return rng.choice([b""] * 20 + [b"\xef\xbb\xbf", b"\xef\xbb\xbf\xef\xbb\xbf"]) + (blank(rng) + text
+                                                                                      + blank(rng)).encode()
 
 
 def mutant(rng, data):
@@ -185,7 +199,8 @@ def main(program, count, paths):
             if (None if got.startswith("! ") else got) != want:
                 wrong += 1
                 print(f"{data[:300]!r}: {got[:200]}, want {want and want[:200]}")
-    print(f"{len(documents)} documents, {accepted} accepted, {len(documents) - accepted} refused, {wrong} read otherwise")
+    print(f"{len(documents)} documents, {accepted} accepted, {len(documents) - accepted} refused, {wrong} read "
+          f"otherwise")
     return 1 if wrong or not len(documents) // 5 < accepted < len(documents) * 4 // 5 else 0
 
 

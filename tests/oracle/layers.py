@@ -1,8 +1,10 @@
-"""The directions between the folders of src/ and runtime/ (their LAYERS), held against every #include, and circles among files.
+"""The directions between the folders of src/ and runtime/ (their LAYERS), held against every #include, and circles
+among files.
 
 usage: layers.py TOP [BUILD]    prints a line `ok NAME` or `not ok NAME: why` for each folder, and for circles.
 A room, a folder three levels deep, is entered by the header that has its name, where it has one.
-A file and its header are one unit; the header of a folder is one by itself. With BUILD, calls between object files are held against LAYERS too, and must form no circle.
+A file and its header are one unit; the header of a folder is one by itself. With BUILD, calls between object files are
+held against LAYERS too, and must form no circle.
 """
 import os
 import re
@@ -27,7 +29,8 @@ def read_layers(top):
                 continue
             wrong = [o for o in others.split() if not paths(o)]
             if wrong or tree + "/" + name in layers:
-                sys.exit("%s/LAYERS: %s: %s stands below it, or nowhere, or it is there twice" % (tree, name, " ".join(wrong)))
+                sys.exit("%s/LAYERS: %s: %s stands below it, or nowhere, or it is there twice" % (tree, name,
+                                                                                                  " ".join(wrong)))
             layers[tree + "/" + name] = [layer for o in others.split() for layer in paths(o)]
     return layers
 
@@ -47,7 +50,8 @@ def sources(top):
 
 
 def private(path, layers, have):
-    """Whether a header is for the files of its room alone: it is not the one with the room's name, where there is one."""
+    """Whether a header is for the files of its room alone: it is not the one with the room's name, where there is
+    one."""
     room = layer_of(path, layers)
     front = "%s/%s.h" % (room, os.path.basename(room))
     return room.count("/") == 3 and front in have and path != front
@@ -81,7 +85,8 @@ def exported(top):
 
 
 def definer(path, symbol, defines, outside, public):
-    """Of a symbol that a file refers to; programs beside libblink may have functions of the same name. None: nobody's, or a public one."""
+    """Of a symbol that a file refers to; programs beside libblink may have functions of the same name. None: nobody's,
+    or a public one."""
     found = [p for p in defines.get(symbol, ()) if os.path.dirname(p) == os.path.dirname(path)]
     if not found and outside(path) and symbol in public:
         return None
@@ -94,7 +99,8 @@ def calls(top, build, layers):
     beside = set(names[names.index(LAST_OF_LIBBLINK) + 1:])
     defines, refers = {}, {}
     # One process for all of them: to start it takes most of its time.
-    for line in subprocess.run(["nm", "-A", *objects(build)], capture_output=True, text=True, check=True).stdout.splitlines():
+    for line in subprocess.run(["nm", "-A", *objects(build)], capture_output=True, text=True,
+                               check=True).stdout.splitlines():
         file, _, symbol = line.partition(":")
         path, words = os.path.relpath(file, build)[:-2] + ".c", symbol.split()
         if len(words) == 3 and words[1] in "TDBRC":

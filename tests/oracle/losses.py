@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Hold what blinkc says of a machine that has lost parts, or whose GPUs forward, against its topology file edited by hand.
+"""Hold what blinkc says of a machine that has lost parts, or whose GPUs forward, against its topology file edited by
+hand.
 
 usage: losses.py BLINKC what-if TOPOLOGY [--sizes 2-8] [-c COLLECTIVE] [--every N] [--first N]
        losses.py BLINKC index TOPOLOGY DIRECTORY [--every N] [--first N]
@@ -10,7 +11,8 @@ The edit is of the topology in JSON: entries are taken out, or their counts lowe
 `blinkc batch` over the edited file, which knows of no losses; its digest is that of the edited file.
 
 what-if: each loss that it ranks, every Nth, has the jobs, rates and digest of the edited file; no loss is missing.
-index: each index of --failures has the jobs of the edited file, with its rates; its files, in its ranks, use links that it has.
+index: each index of --failures has the jobs of the edited file, with its rates; its files, in its ranks, use links that
+it has.
 advise: each class is an isomorphism class of NVLinks by brute force over permutations, and has the rates of a batch;
 Links= of --format slurm are the numbers of links.
 relay: a schedule with relays has the rate of the machine whose relays are switches.
@@ -160,7 +162,8 @@ def check_what_if(args):
                 state = "lost" if gone else "disconnected" if now is None else "slower" if now < rate else "faster"
                 assert told["state"] == state, f"{names[0]}: {job}: {told}: want {state}"
                 assert same(told["before"], rate), f"{names[0]}: {job}: {told}: {rate}"
-                assert (told["after"] is None) == (now is None) and (now is None or same(told["after"], now)), (told, now)
+                assert (told["after"] is None) == (now is None) and (now is None
+                                                                     or same(told["after"], now)), (told, now)
             assert not changed, f"{names[0]}: no such jobs: {changed}"
             assert abs(loss["mean_loss"] - max(total / len(before), 0)) < 1e-6, (loss["mean_loss"], total / len(before))
     print(f"{len(some)} of {len(every)} losses, {len(before)} jobs")
@@ -257,7 +260,8 @@ def isomorphic(a, b, links):
 def check_advise(args):
     machine = machine_of(args.blinkc, args.topology)
     ids, links = gpus_of(machine), nvlinks(machine)
-    found = json.loads(run(args.blinkc, "advise", "--format", "json", args.topology, "-c", args.c, "--sizes", args.sizes))
+    found = json.loads(run(args.blinkc, "advise", "--format", "json", args.topology, "-c", args.c, "--sizes",
+                           args.sizes))
     with tempfile.TemporaryDirectory() as where:
         rates = best_roots(batch(args.blinkc, machine, where, ["--sizes", args.sizes, "--collectives", args.c])[0])
     sets = [tuple(found["topology"]["gpus"][g] for g in job) for c in found["classes"] for job in c["sets"]]
@@ -288,7 +292,8 @@ def check_slurm(args, machine, found, rates):
     """Links= of each GPU; the devices that the script takes are a fastest set."""
     ids = gpus_of(machine)
     count = {ends(l): l.get("count", 1) for l in machine["links"] if l["class"] == "nvlink"}
-    lines = run(args.blinkc, "advise", "--format", "slurm", args.topology, "-c", args.c, "--sizes", args.sizes).splitlines()
+    lines = run(args.blinkc, "advise", "--format", "slurm", args.topology, "-c", args.c, "--sizes",
+                args.sizes).splitlines()
     told = [line.rpartition("Links=")[2] for line in lines if line.startswith("NodeName=")]
     wanted = [",".join(str(-1 if a == b else count.get(frozenset((a, b)), 0)) for b in ids) for a in ids]
     assert told == wanted, (told, wanted)
@@ -310,7 +315,8 @@ def check_relay(args):
             json.dump(switched, file)
         wanted = json.loads(run(args.blinkc, "-q", path, "-g", args.gpus, "-c", args.c))
     found = json.loads(run(args.blinkc, "-q", args.topology, "-g", args.gpus, "--relay", args.relays, "-c", args.c))
-    assert same(found["rate"]["achieved"], wanted["rate"]["achieved"]), (found["rate"]["achieved"], wanted["rate"]["achieved"])
+    assert same(found["rate"]["achieved"], wanted["rate"]["achieved"]), (found["rate"]["achieved"],
+                                                                         wanted["rate"]["achieved"])
     assert [r["gpu"] for r in found["topology"]["ranks"]] == ranks
     assert found["generator"]["options"]["relays"] == relays
     used = {v for l in found["topology"]["links"] for v in (l["from"], l["to"]) if isinstance(v, str)}

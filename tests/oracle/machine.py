@@ -3,10 +3,13 @@
 
 usage: machine.py text FLAT.json SHOWN.txt [FLAT.json SHOWN.txt]...    hold the text against the file
        machine.py smi FLAT.json SMI.txt                                 does nvidia-smi topo -m say the same?
-       machine.py shuffle SEED FLAT.json                                the machine with its parts in another order, and other names
+       machine.py shuffle SEED FLAT.json                                the machine with its parts in another order, and
+       other names
 
-FLAT.json is what `blinkc convert` writes: a topology in which every vertex and link is spelled out. The matrix is worked out with
-costs (links between sockets, CPUs, switches) that are compared in this order, by Dijkstra's algorithm. Prints a line for each
+FLAT.json is what `blinkc convert` writes: a topology in which every vertex and link is spelled out. The matrix is
+worked out with
+costs (links between sockets, CPUs, switches) that are compared in this order, by Dijkstra's algorithm. Prints a line
+for each
 file; exit status 1 if any is wrong.
 """
 import heapq
@@ -125,7 +128,8 @@ class Machine:
                 else:
                     sockets, cpus, switches = costs[b]
                     cpus -= self.kind[b] == "cpu"
-                    text = ("SYS" if sockets else "NODE" if cpus > 1 else "PHB" if cpus else "PXB" if switches > 1 else "PIX")
+                    text = ("SYS" if sockets else "NODE" if cpus > 1 else "PHB" if cpus else "PXB"
+                            if switches > 1 else "PIX")
                 entry[a, b] = text
         return devices, entry
 
@@ -179,7 +183,8 @@ def check_links(machine, text):
         shown[cells[1]] += int(cells[2]) * sum(each)
     want(shown_pairs == pairs, "pairs", f"{shown_pairs} where there are {pairs}")
     for c in capacity:
-        want(abs(shown[c] - capacity[c]) <= 1e-5 * capacity[c], f"capacity of {c}", f"{shown[c]} where it is {capacity[c]}")
+        want(abs(shown[c] - capacity[c]) <= 1e-5 * capacity[c], f"capacity of {c}",
+             f"{shown[c]} where it is {capacity[c]}")
 
 
 def signature(machine, server):
@@ -193,9 +198,11 @@ def check(flat, shown):
     with open(shown, encoding="utf-8") as file:
         text = file.read()
     kinds = Counter(machine.kind.values())
-    parts = re.search(r"^parts +(\d+) servers?, (\d+) GPUs?, (\d+) CPUs?, (\d+) switch(?:es)?, (\d+) NICs?$", text, re.M)
+    parts = re.search(r"^parts +(\d+) servers?, (\d+) GPUs?, (\d+) CPUs?, (\d+) switch(?:es)?, (\d+) NICs?$",
+                      text, re.M)
     want(parts, "no line of parts")
-    want([int(n) for n in parts.groups()] == [len(machine.servers), kinds["gpu"], kinds["cpu"], kinds["switch"], kinds["nic"]],
+    want([int(n) for n in parts.groups()] == [len(machine.servers), kinds["gpu"], kinds["cpu"], kinds["switch"],
+                                              kinds["nic"]],
          "parts", parts[0])
     check_links(machine, text)
     found = tables(text)

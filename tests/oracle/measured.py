@@ -51,7 +51,8 @@ MEASURED = [
     ("chain, reduce and forward, 8 GPUs, 1000 MB", V100, "kernel", reduce, 8, 25, 10**9, CHAIN_CHUNK, 19, False),
     ("chain, reduce and broadcast, 3 GPUs, 1000 MB", V100, "kernel", both, 3, 25, 10**9, CHAIN_CHUNK, 19, False),
     ("chain, reduce and broadcast, 8 GPUs, 1000 MB", V100, "kernel", both, 8, 25, 10**9, CHAIN_CHUNK, 16, False),
-    ("one link, 64 MB by copy engines", "Dell, p2pBandwidthLatencyTest, V100-SXM2", "copy", forward, 2, 25, 64 * MB, 64 * MB, 23.95, False),
+    ("one link, 64 MB by copy engines", "Dell, p2pBandwidthLatencyTest, V100-SXM2", "copy", forward, 2, 25, 64 * MB,
+     64 * MB, 23.95, False),
     ("two GPUs, 1 KB, packets", H100, "kernel", forward, 2, 450, KB, MB, 4.1, True),
     ("two GPUs, 1 MB", H100, "kernel", forward, 2, 450, MB, MB, 113, False),
     ("two GPUs, 128 MB", H100, "kernel", forward, 2, 450, 128 * MB, 128 * MB, 345, False),
@@ -62,7 +63,8 @@ MEASURED = [
 
 
 def simulate(blinkc, path, *options):
-    out = subprocess.run([blinkc, "simulate", path, "--format", "json", *options], stdout=subprocess.PIPE, check=True, timeout=60)
+    out = subprocess.run([blinkc, "simulate", path, "--format", "json", *options], stdout=subprocess.PIPE, check=True,
+                         timeout=60)
     return json.loads(out.stdout)
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Boxes of MI250 in ForestColl's model (Zhao et al. 2024): a topology file on standard output.
 
-usage: mi250.py BOXES [DIES]    16 dies a box, GB/s each way; 16 GB/s of each die to one network switch; DIES: the first ones only
+usage: mi250.py BOXES [DIES]    16 dies a box, GB/s each way; 16 GB/s of each die to one network switch; DIES: the first
+ones only
 """
 import json
 import sys

@@ -1,6 +1,7 @@
 """Algorithms of MSCCL, executed on integers by interpreters that choose at random what goes on next.
 
-  run SEED FILE...            what each does: "FILE: right", "FILE: hang" or "FILE: wrong"; "differs" if runs do not agree
+  run SEED FILE...            what each does: "FILE: right", "FILE: hang" or "FILE: wrong"; "differs" if runs do not
+  agree
   mutants SEED N FILE DIR     N files, each FILE with one change
   broken FILE DIR             for each rule a file RULE.N.xml that breaks it; FILE: an allreduce over 4 GPUs or more
   judge SEED DIR OUT          OUT: what blinkc check printed about the files in DIR; what it says must be so
@@ -223,7 +224,8 @@ def step(number, kind, src='i 0', dst='o 0', cnt=1, dep=(-1, -1), has=0):
 
 def two_gpus(blocks, chunks=1, coll='allreduce', place=('0', '1'), scratch=0):
     """blocks[gpu]: (send, recv, steps) of each threadblock."""
-    algo = ET.Element('algo', name='two', proto='Simple', nchannels='2', nchunksperloop=str(chunks), ngpus='2', coll=coll,
+    algo = ET.Element('algo', name='two', proto='Simple', nchannels='2', nchunksperloop=str(chunks),
+                      ngpus='2', coll=coll,
                       inplace=place[0], outofplace=place[1], minBytes='0', maxBytes='0')
     for g, tbs in enumerate(blocks):
         gpu = ET.SubElement(algo, 'gpu', id=str(g), i_chunks=str(chunks), o_chunks=str(chunks), s_chunks=str(scratch))
@@ -435,7 +437,8 @@ def main():
         text = open(sys.argv[4]).read()
         for name in sorted(os.listdir(into)):
             line = re.search(r'%s:(.*)' % re.escape(os.path.join(into, name)), text)
-            said = re.search(r': (valid|deadlock|race|result|[a-z-]+):?', ':' + line.group(1)).group(1) if line else 'nothing'
+            said = re.search(r': (valid|deadlock|race|result|[a-z-]+):?',
+                             ':' + line.group(1)).group(1) if line else 'nothing'
             counts[said] = counts.get(said, 0) + 1
             want = {'valid': {'right'}, 'deadlock': {'hang'}, 'result': {'wrong'}}.get(said)
             if said not in ('valid', 'deadlock', 'race', 'result'):

@@ -386,7 +386,8 @@ def swap_blocks(doc, rng):
             return a["root"] != b["root"] and not a.get("down") and not b.get("down")
         return holder(doc, a) != holder(doc, b) or not set(needers(doc, a)) <= {r for e in edges(b) for r in e[:2]}
 
-    found = [(a, b) for a in working(doc) for b in working(doc) if block_of(doc, a) != block_of(doc, b) and differ(a, b)]
+    found = [(a, b) for a in working(doc) for b in working(doc) if block_of(doc, a) != block_of(doc, b)
+             and differ(a, b)]
     if not found:
         return False
     a, b = rng.choice(found)
@@ -444,13 +445,15 @@ def part_rate(doc, rng):
 
 @mutation
 def part_shares(doc, rng):
-    """Another boundary between two parts, to which both keep; their rates stay, their shares are no longer in proportion."""
+    """Another boundary between two parts, to which both keep; their rates stay, their shares are no longer in
+    proportion."""
     parts = parts_of(doc, 2)
     if not parts:
         return False
     n_blocks = n_ranks(doc) ** replay.COLLECTIVES[doc["collective"]][2]
     trees = [tree for tree in doc["trees"] if tree["part"] in (0, 1)]
-    inside = [(block_of(doc, tree), Fraction(tree["segment"][0]) * n_blocks % 1, Fraction(tree["segment"][1]) * n_blocks)
+    inside = [(block_of(doc, tree), Fraction(tree["segment"][0]) * n_blocks % 1,
+               Fraction(tree["segment"][1]) * n_blocks)
               for tree in trees]
     first = max(begin + length for tree, (_, begin, length) in zip(trees, inside) if tree["part"] == 0)
     both = max(begin + length for _, begin, length in inside)
@@ -675,7 +678,8 @@ def price_missing(doc, rng):
 
 @mutation
 def certificate_kind(doc, rng):
-    kinds = [kind for kind in ("cut", "partition", "prices", "lengths", "oracle") if kind != doc["rate"]["certificate"]["kind"]]
+    kinds = [kind for kind in ("cut", "partition", "prices", "lengths", "oracle")
+             if kind != doc["rate"]["certificate"]["kind"]]
     doc["rate"]["certificate"]["kind"] = rng.choice(kinds)
     return n_ranks(doc) > 1
 
@@ -746,7 +750,8 @@ def duplicate_gpu(doc, rng):
 
 @mutation
 def missing_field(doc, rng):
-    place, name = rng.choice([(doc, name) for name in ("format", "version", "generator", "topology", "collective", "root",
+    place, name = rng.choice([(doc, name)
+                              for name in ("format", "version", "generator", "topology", "collective", "root",
                                                        "algorithm", "rate", "trees")]
                              + [(doc["rate"], name) for name in ("achieved", "bound", "certificate")]
                              + [(doc["topology"], name) for name in ("name", "digest", "ranks", "links")])

@@ -18,7 +18,8 @@ EXAMPLE = "tests/fuzz/corpus/fuzz_schedule/allreduce-triangle.json"
 # Prepended marks of Arabic and of other scripts have a glyph.
 VISIBLE = {0x600, 0x601, 0x602, 0x603, 0x604, 0x605, 0x6dd, 0x70f, 0x890, 0x891, 0x8e2, 0x110bd, 0x110cd,
            *range(0x13430, 0x13440)}
-DANGEROUS = [chr(c) for c in range(1, 0xe0080) if unicodedata.category(chr(c)) in ("Cc", "Cf", "Zl", "Zp") and c not in VISIBLE]
+DANGEROUS = [chr(c) for c in range(1, 0xe0080) if unicodedata.category(chr(c)) in ("Cc", "Cf", "Zl", "Zp")
+             and c not in VISIBLE]
 READABLE = "ü漢字é😀"
 
 
@@ -98,7 +99,8 @@ def schedules(test, title, name):
     write(other, json.dumps(made))
     junit, out = test.path("junit.xml"), test.path("out")
     for verb in (["check", path], ["check", "--junit", junit, path], ["check", "--github", path],
-                 ["check", test.folder], ["show", path], ["show", "--format", "svg", path], ["show", "--format", "dot", path],
+                 ["check", test.folder], ["show", path], ["show", "--format", "svg", path],
+                 ["show", "--format", "dot", path],
                  ["diff", path, other], ["diff", "-v", path, other], ["diff", "--format", "json", path, other],
                  ["diff", "--junit", junit, path, other], ["diff", "--github", path, other]):
         test.run(f"{title}: {' '.join(v for v in verb if not v.startswith('/'))}", [test.blinkc, *verb], [junit, out],
@@ -113,7 +115,8 @@ def errors(test, title, name):
     made = schedule("m")
     for place, change in (
             ("collective", lambda m: m.update(collective=name)), ("format", lambda m: m.update(format=name)),
-            ("key", lambda m: m.update(version={name: 1})), ("gpu", lambda m: m["topology"]["ranks"][0].update(gpu=name)),
+            ("key", lambda m: m.update(version={name: 1})),
+            ("gpu", lambda m: m["topology"]["ranks"][0].update(gpu=name)),
             ("class", lambda m: m["topology"]["links"][0].update({"class": name})),
             ("end", lambda m: m["topology"]["links"][0].update({"from": name})),
             ("segment", lambda m: m["trees"][0].update(segment=[name, name])),
@@ -122,7 +125,8 @@ def errors(test, title, name):
         change(wrong)
         path = write(test.path("wrong.json"), json.dumps(wrong))
         for verb in (["check", path], ["check", "--github", path], ["show", path], ["check", test.folder]):
-            test.run(f"{title}: {place}: {' '.join(v for v in verb if not v.startswith('/'))}", [test.blinkc, *verb], (),
+            test.run(f"{title}: {place}: {' '.join(v for v in verb if not v.startswith('/'))}",
+                     [test.blinkc, *verb], (),
                      (3, 4, 6, 0 if place == "gpu" else 3))
         test.run(f"{title}: {place}: blink-perf", [test.perf, path], (), (3, 4, 6, 0 if place == "gpu" else 3))
     os.remove(test.path("wrong.json"))
@@ -183,9 +187,11 @@ def main():
             errors(test, title, name)
         paths(test, title, name)
     paths(test, "bytes that are not UTF-8", "a\udcff\udc80b\udce2\udc80")
-    test.run("readable: check", [test.blinkc, "check", write(test.path("a.json"), json.dumps(schedule(READABLE)))], (), (0,), True)
+    test.run("readable: check", [test.blinkc, "check", write(test.path("a.json"), json.dumps(schedule(READABLE)))], (),
+             (0,), True)
     test.run("readable: show", [test.blinkc, "show", test.path("a.json")], (), (0,), True)
-    test.run("readable: blink-perf", [test.perf, test.path("a.json"), "-b", "1K", "-e", "1K", "-n", "1", "-w", "0"], (), (0,),
+    test.run("readable: blink-perf",
+             [test.perf, test.path("a.json"), "-b", "1K", "-e", "1K", "-n", "1", "-w", "0"], (), (0,),
              True)
     test.run("readable: cu", [test.blinkc, "convert", "--format", "cu", test.path("a.json")], (), (0,), True)
     test.run("readable: an error", [test.blinkc, "check", test.path(READABLE)], (), (8,), True)

@@ -1,18 +1,26 @@
 #!/usr/bin/env python3
 """A graph file for NCCL, read as NCCL reads it, and held against the machine and against the schedule.
 
-usage: nccl_graph.py FILES SERVERS DEVICES NICS                     the files alone: DEVICES and NICS as 0-7 or 0,3; NICS may be -
-       nccl_graph.py FILES SERVERS DEVICES NICS MACHINE SCHEDULE LOST    also what links carry, and what the rings add up to
+usage: nccl_graph.py FILES SERVERS DEVICES NICS                     the files alone: DEVICES and NICS as 0-7 or 0,3;
+NICS may be -
+       nccl_graph.py FILES SERVERS DEVICES NICS MACHINE SCHEDULE LOST    also what links carry, and what the rings add
+       up to
 
 FILES: one that all servers read, or one for each, with commas between them; so, with slashes, are DEVICES.
 
-What NCCL 2.8 to 2.30 do with a file: no prolog, a name and name="value" pairs in each tag, without line breaks; 1024 tags and 16
-attributes at most; version 1. Of the graph with an id it takes nchannels and then every <channel>, which fills the next row of
-arrays that have a place for each GPU of the server, looks up dev (read as hexadecimal; older versions: as C has it) among these
-GPUs, and two places for NICs. It doubles the channels, of which there may be 32. Rings are joined from server to server.
+What NCCL 2.8 to 2.30 do with a file: no prolog, a name and name="value" pairs in each tag, without line breaks; 1024
+tags and 16
+attributes at most; version 1. Of the graph with an id it takes nchannels and then every <channel>, which fills the next
+row of
+arrays that have a place for each GPU of the server, looks up dev (read as hexadecimal; older versions: as C has it)
+among these
+GPUs, and two places for NICs. It doubles the channels, of which there may be 32. Rings are joined from server to
+server.
 
-MACHINE is JSON of blink-topology(5), SCHEDULE of blink-schedule(5). LOST: GB/s of the rings that the channels do not carry.
-Hops are taken to go over the fewest links: of NVLink alone where these lead there, else of PCIe. The network is between NICs.
+MACHINE is JSON of blink-topology(5), SCHEDULE of blink-schedule(5). LOST: GB/s of the rings that the channels do not
+carry.
+Hops are taken to go over the fewest links: of NVLink alone where these lead there, else of PCIe. The network is between
+NICs.
 Prints channels and speed.
 """
 import collections
@@ -142,7 +150,8 @@ def route(links, start, goal, classes, within):
     while queue and goal not in before:
         at = queue.popleft()
         for link in links:
-            if link[0] == at and link[2] in classes and link[1] not in before and (link[1] == goal or not within(link[1])):
+            if link[0] == at and link[2] in classes and link[1] not in before and (link[1] == goal
+                                                                                   or not within(link[1])):
                 before[link[1]] = link
                 queue.append(link[1])
     path, at = [], goal
@@ -159,7 +168,8 @@ def judge_loads(machine, speed, channels, both_ways):
     links, load = links_of(machine), collections.Counter()
     gpus = {gpu["id"] for node in machine["nodes"] for gpu in node["gpus"]}
     nodes = [{int(re.search(r"\d+$", gpu["id"])[0]): gpu["id"] for gpu in node["gpus"]} for node in machine["nodes"]]
-    nics = [{int(re.search(r"\d+$", nic["id"])[0]): nic["id"] for nic in node.get("nics", [])} for node in machine["nodes"]]
+    nics = [{int(re.search(r"\d+$", nic["id"])[0]): nic["id"] for nic in node.get("nics", [])}
+            for node in machine["nodes"]]
 
     @functools.lru_cache(maxsize=None)
     def way(start, goal):

@@ -3,7 +3,8 @@
 
 usage: nccl_table | nccl_model.py
 
-Channels of several servers, expected times, choices, and the channels of kernels are computed again; 2.4.8, which has no
+Channels of several servers, expected times, choices, and the channels of kernels are computed again; 2.4.8, which has
+no
 times, is here. Prints what was held to each other.
 """
 import collections

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Changes to a machine that blinkc lint must find, each with the rule that finds it.
 
-usage: odd_machine.py FLAT.json FOLDER     FOLDER/RULE-WHAT.json for each change, and FOLDER/none-WHAT.json for those that are plausible
+usage: odd_machine.py FLAT.json FOLDER     FOLDER/RULE-WHAT.json for each change, and FOLDER/none-WHAT.json for those
+that are plausible
 
 FLAT.json is what `blinkc convert` writes of a server with direct links between GPUs and NICs below PCIe switches.
 """

@@ -6,7 +6,8 @@ usage: page.py PAGE DIR...           all checks; a line `ok NAME` or `not ok NAM
        page.py --large PAGE          times of a large page
        page.py --shot PAGE FILE WIDTH [dark]   a picture
 
-Exit status 77 where there is no browser. What is expected is computed here from index.json and the schedule files alone.
+Exit status 77 where there is no browser. What is expected is computed here from index.json and the schedule files
+alone.
 """
 import json
 import os
@@ -55,11 +56,13 @@ def start(width=1280, height=900):
 
 
 def size(browser, width, height=900):
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500})
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500})
 
 
 def media(browser, kind="", scheme="light"):
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": kind, "features": [{"name": "prefers-color-scheme", "value": scheme}]})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia",
+                            {"media": kind, "features": [{"name": "prefers-color-scheme", "value": scheme}]})
 
 
 def address(page, place=""):
@@ -84,7 +87,9 @@ def load(directories):
     jobs, schedules = [], {}
     for s, directory in enumerate(directories):
         index = json.loads((Path(directory) / "index.json").read_text())
-        entries = sorted(index["schedules"], key=lambda e: (len(e["gpus"]), e["gpus"], COLLECTIVES.index(e["collective"]), -1 if e["root"] is None else e["root"]))
+        entries = sorted(index["schedules"],
+                         key=lambda e: (len(e["gpus"]), e["gpus"], COLLECTIVES.index(e["collective"]),
+                                        -1 if e["root"] is None else e["root"]))
         for entry in entries:
             key = (directory, entry["file"])
             if key not in schedules:
@@ -110,14 +115,18 @@ def place_of(job, names):
 
 def check_open(browser, page):
     check("opens from a file, and its console is empty", browser.get_log("browser"))
-    check("asks for nothing else", browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)"))
+    check("asks for nothing else", browser.execute_script("return performance.getEntriesByType('resource').map(e => "
+                                                          "e.name)"))
     policy = browser.find_element(By.CSS_SELECTOR, "meta[http-equiv]").get_attribute("content")
-    check("policy: nothing by default, and nothing unsafe", "" if policy.startswith("default-src 'none'; ") and "unsafe" not in policy else policy)
-    browser.execute_script("const s = document.createElement('script'); try { s.text = 'window.strange = 1'; document.body.append(s); } catch { }")
+    check("policy: nothing by default, and nothing unsafe",
+          "" if policy.startswith("default-src 'none'; ") and "unsafe" not in policy else policy)
+    browser.execute_script("const s = document.createElement('script'); try { s.text = 'window.strange = 1'; "
+                           "document.body.append(s); } catch { }")
     check("policy: a script that is not the page's does not run", browser.execute_script("return window.strange"))
     browser.execute_script("const i = new Image(); i.src = 'http://127.0.0.1:9/x.png'; document.body.append(i);")
     time.sleep(.2)
-    check("policy: no picture is fetched", "" if any("Content Security Policy" in line["message"] for line in browser.get_log("browser")) else "it was")
+    check("policy: no picture is fetched",
+          "" if any("Content Security Policy" in line["message"] for line in browser.get_log("browser")) else "it was")
     browser.get(address(page))
 
 
@@ -147,7 +156,8 @@ def check_charts(browser, jobs, names):
         kinds[collective, len(gpus), tuple(sorted((j.series, j.file) for j in mine))].append((gpus, mine))
     for (collective, n, _), sets in kinds.items():
         want[collective, n].append(min(sets, key=lambda item: item[0]))
-    check("charts: one for each collective and number of GPUs", differ(sorted((c["collective"], c["n"]) for c in found), sorted(want)))
+    check("charts: one for each collective and number of GPUs",
+          differ(sorted((c["collective"], c["n"]) for c in found), sorted(want)))
     places = {place_of(job, names): job for job in jobs}
     for chart in found:
         at = f"{chart['collective']}, {chart['n']} GPUs"
@@ -170,11 +180,13 @@ def check_charts(browser, jobs, names):
                 rates = [j.rate for j in mine if j.series == job.series]
                 bars = {kind: (value, height, y) for kind, value, height, y in pair["bars"]}
                 lowest = bars.get("worst", bars.get("all"))
-                if abs(bars["rate"][0] - max(rates)) > 1e-6 or abs(lowest[0] - min(rates)) > 1e-6 or abs(bars["bound"][0] - job.bound) > 1e-6:
+                if abs(bars["rate"][0] - max(rates)) > 1e-6 or abs(lowest[0]
+                        - min(rates)) > 1e-6 or abs(bars["bound"][0] - job.bound) > 1e-6:
                     wrong["values"].append(f"{pair['href']}: {bars}")
                 for value, height, y in bars.values():
                     if abs(height - value * scale) > .11 or abs(y + height - (base - 4)) > .11:
-                        wrong["heights"].append(f"{pair['href']}: {value} GB/s has {height} px, want {value * scale:.1f}")
+                        wrong["heights"].append(f"{pair['href']}: {value} GB/s has {height} px, want "
+                                                f"{value * scale:.1f}")
                 if "GB/s" not in pair["title"] or "bound" not in pair["title"]:
                     wrong["titles"].append(pair["title"])
         if seen != {gpus for gpus, _ in classes}:
@@ -210,7 +222,8 @@ def columns_of(jobs, names):
         "series": (lambda j: j.series, lambda j: names[j.series]),
         "rate": (lambda j: j.rate, lambda j: six(j.rate)),
         "bound": (lambda j: j.bound, lambda j: six(j.bound)),
-        "ratio": (lambda j: j.rate / j.bound, lambda j: "1.000" if j.rate >= j.bound else f"{min(j.rate / j.bound, .999):.3f}"),
+        "ratio": (lambda j: j.rate / j.bound,
+                  lambda j: "1.000" if j.rate >= j.bound else f"{min(j.rate / j.bound, .999):.3f}"),
         "trees": (lambda j: j.trees, lambda j: str(j.trees)),
         "depth": (lambda j: j.depth, lambda j: str(j.depth)),
         "jobs": (lambda j: same_file[j.series, j.file], lambda j: f"{same_file[j.series, j.file]:,}"),
@@ -226,7 +239,8 @@ def check_table(browser, jobs, names):
     columns = columns_of(jobs, names)
     rows = {row[0]: row[1:] for row in browser.execute_script(ALL_ROWS, True)}
     check("table: as many rows as the index has entries", differ(len(rows), len(jobs)))
-    wrong = [(rows.get(i), want) for i, job in enumerate(jobs) if rows.get(i) != (want := [text(job) for _, text in columns.values()])]
+    wrong = [(rows.get(i), want) for i, job in enumerate(jobs)
+             if rows.get(i) != (want := [text(job) for _, text in columns.values()])]
     check("table: each cell", wrong[:1])
     for name, (key, _) in columns.items():
         for down in (False, True):
@@ -235,8 +249,10 @@ def check_table(browser, jobs, names):
                 browser.find_element(By.ID, f"sort-{name}").click()
             got = [row[0] for row in browser.execute_script(ALL_ROWS, False)]
             want = sorted(range(len(jobs)), key=lambda i: key(jobs[i]), reverse=down)   # equal ones stay as they were
-            state = browser.execute_script("const h = document.querySelectorAll('[aria-sort]'); return [h.length, h[0].getAttribute('aria-sort'), h[0].dataset.column]")
-            check(f"table: sorted by {name}, {'down' if down else 'up'}", differ(got, want) or differ(state, [1, "descending" if down else "ascending", name]))
+            state = browser.execute_script("const h = document.querySelectorAll('[aria-sort]'); return [h.length, "
+                                           "h[0].getAttribute('aria-sort'), h[0].dataset.column]")
+            check(f"table: sorted by {name}, {'down' if down else 'up'}",
+                  differ(got, want) or differ(state, [1, "descending" if down else "ascending", name]))
     browser.find_element(By.ID, "sort-gpus").click()
 
 
@@ -247,7 +263,8 @@ def choose(browser, text, **selects):
             const s = document.getElementById(id), want = arguments[1][id];
             s.value = want === undefined ? '' : [...s.options].find(o => o.textContent === want).value;
         }
-        document.getElementById('by-size').dispatchEvent(new Event('change'));""", text, {k.replace("_", "-"): v for k, v in selects.items()})
+        document.getElementById('by-size').dispatchEvent(new Event('change'));""", text,
+        {k.replace("_", "-"): v for k, v in selects.items()})
     return [row[0] for row in browser.execute_script(ALL_ROWS, False)]
 
 
@@ -257,15 +274,18 @@ def check_filter(browser, jobs, names, gpu):
         ("0,1", {}, lambda j: {0, 1} <= set(j.gpus)), ("=0,1", {}, lambda j: set(j.gpus) == {0, 1}),
         (f"0-{n - 2}", {}, lambda j: set(range(n - 1)) <= set(j.gpus)),
         (f"{gpu[0]},{gpu[1]} BROAD", {}, lambda j: {0, 1} <= set(j.gpus) and j.collective == "broadcast"),
-        ("allreduce", {}, lambda j: "allreduce" in j.collective or "allreduce" in j.file), ("no-such-word", {}, lambda j: False),
+        ("allreduce", {}, lambda j: "allreduce" in j.collective or "allreduce" in j.file),
+        ("no-such-word", {}, lambda j: False),
         ("", {"by_size": "3"}, lambda j: len(j.gpus) == 3),
-        ("1", {"by_collective": "broadcast", "by_size": str(n)}, lambda j: j.collective == "broadcast" and len(j.gpus) == n and 1 in j.gpus),
+        ("1", {"by_collective": "broadcast", "by_size": str(n)},
+         lambda j: j.collective == "broadcast" and len(j.gpus) == n and 1 in j.gpus),
     ]
     if len(names) > 1:
         cases.append(("", {"by_series": names[1]}, lambda j: j.series == 1))
     for text, selects, test in cases:
         got = choose(browser, text, **selects)
-        check(f"filter: {text or '-'} {' '.join(selects.values())}".rstrip(), differ(sorted(got), [i for i, job in enumerate(jobs) if test(job)]))
+        check(f"filter: {text or '-'} {' '.join(selects.values())}".rstrip(),
+              differ(sorted(got), [i for i, job in enumerate(jobs) if test(job)]))
     choose(browser, "")
     box = browser.find_element(By.ID, "filter")
     box.send_keys("=" + ",".join(map(str, jobs[0].gpus)))
@@ -327,24 +347,29 @@ def check_jobs(browser, page, jobs, names, gpu):
         browser.get(address(page, place_of(job, names)))
         shown = browser.execute_script(SHOWN)
         if shown["row"] != i or shown["open"] != 1 or shown["focus"] != f"job-{i}" or not 0 <= shown["top"] <= shown["high"]:
-            wrong["the address opens the row"].append(f"{place_of(job, names)}: {shown['row']}, want {i}; top {shown['top']}")
+            wrong["the address opens the row"].append(f"{place_of(job, names)}: {shown['row']}, want {i}; top "
+                                                      f"{shown['top']}")
         if {tuple(e) for e in shown["edges"]} != want_edges(job) or len(shown["edges"]) != len(want_edges(job)):
             wrong["edges of the trees"].append(f"{place_of(job, names)}: {shown['edges']}")
         got, want = sorted(map(tuple, shown["loads"])), want_loads(job)
-        if len(got) != len(want) or any(abs(a - c) > 1e-4 * c or abs(b - d) > 1e-4 * c for (a, b), (c, d) in zip(got, want)):
+        if len(got) != len(want) or any(abs(a - c) > 1e-4 * c or abs(b - d) > 1e-4 * c for (a, b),
+                                        (c, d) in zip(got, want)):
             wrong["loads of links"].append(f"{place_of(job, names)}: {got}, want {want}")
         said = Counter(re.findall(r"^ +(?:up|down) +(\S+) \u2192 (\S+)", shown["text"], re.M))
-        meant = Counter((gpu[job.gpu(e[0])], gpu[job.gpu(e[1])]) for tree in job.schedule["trees"] for phase in ("up", "down") for e in tree.get(phase, []))
+        meant = Counter((gpu[job.gpu(e[0])], gpu[job.gpu(e[1])]) for tree in job.schedule["trees"]
+                        for phase in ("up", "down") for e in tree.get(phase, []))
         if said != meant:
             wrong["trees as text"].append(place_of(job, names))
         if f"{six(job.schedule['rate']['bound'])} GB/s" not in shown["proof"]:
             wrong["what proves the bound"].append(shown["proof"])
-        alike = [[f"#{place_of(o, names)}", f" {six(o.rate)} GB/s"] for o in jobs if (o.collective, o.gpus, o.root) == (job.collective, job.gpus, job.root) and o is not job]
+        alike = [[f"#{place_of(o, names)}", f" {six(o.rate)} GB/s"] for o in jobs
+                 if (o.collective, o.gpus, o.root) == (job.collective, job.gpus, job.root) and o is not job]
         if [[href, text.rstrip(", ")] for href, text in shown["others"]] != alike:
             wrong["the same job by others"].append(f"{shown['others']}, want {alike}")
         if shown["link"] != f"#{place_of(job, names)}":
             wrong["link to the job"].append(shown["link"])
-    for what in ("the address opens the row", "edges of the trees", "loads of links", "trees as text", "what proves the bound", "the same job by others", "link to the job"):
+    for what in ("the address opens the row", "edges of the trees", "loads of links", "trees as text",
+                 "what proves the bound", "the same job by others", "link to the job"):
         check(f"jobs: {what}", wrong[what])
 
 
@@ -363,13 +388,18 @@ def check_keys(browser, page, jobs, names):
     check("Space opens it", differ(len(browser.find_elements(By.CLASS_NAME, "detail")), 1))
     browser.find_element(By.ID, "sort-rate").send_keys(Keys.ENTER)
     check("Enter sorts, and keeps the focus", differ(browser.execute_script(
-        "return [document.querySelector('[aria-sort]').dataset.column, document.activeElement.id]"), ["rate", "sort-rate"]))
-    browser.execute_script("document.querySelector('g.class a').dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true }))")
+        "return [document.querySelector('[aria-sort]').dataset.column, document.activeElement.id]"),
+        ["rate", "sort-rate"]))
+    browser.execute_script("document.querySelector('g.class a').dispatchEvent(new MouseEvent('click', { bubbles: true, "
+                           "cancelable: true }))")
     time.sleep(.2)
-    check("a bar leads to its job", "" if "/" in browser.current_url.split("#")[1] and browser.find_elements(By.CLASS_NAME, "detail") else browser.current_url)
+    check("a bar leads to its job", "" if "/" in browser.current_url.split("#")[1]
+          and browser.find_elements(By.CLASS_NAME, "detail") else browser.current_url)
     browser.get("about:blank")
     browser.get(address(page, "allreduce/0,0,0"))
-    check("an address of no job says so", "" if "no such job" in browser.find_element(By.ID, "status").text else browser.find_element(By.ID, "status").text)
+    check("an address of no job says so",
+          "" if "no such job" in browser.find_element(By.ID, "status").text
+          else browser.find_element(By.ID, "status").text)
     check("no message on the console", browser.get_log("browser"))
 
 
@@ -377,7 +407,8 @@ def check_keys(browser, page, jobs, names):
 
 def luminance(colour):
     parts = [int(x) / 255 for x in re.findall(r"\d+", colour)[:3]]
-    return sum(w * (c / 12.92 if c <= .03928 else ((c + .055) / 1.055) ** 2.4) for w, c in zip((.2126, .7152, .0722), parts))
+    return sum(w * (c / 12.92 if c <= .03928 else ((c + .055) / 1.055) ** 2.4) for w,
+               c in zip((.2126, .7152, .0722), parts))
 
 
 def contrast(a, b):
@@ -392,32 +423,44 @@ def check_views(browser, page, jobs, names):
         browser.get("about:blank")
         browser.get(address(page, place))
         browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
-        check(f"{width} px: nothing is wider than the page", differ(*browser.execute_script("const h = document.documentElement; return [h.scrollWidth, h.clientWidth]")))
+        check(f"{width} px: nothing is wider than the page", differ(*browser.execute_script("const h = "
+                                                                                            "document.documentElement; "
+                                                                                            "return [h.scrollWidth, "
+                                                                                            "h.clientWidth]")))
     size(browser, 1280)
     for scheme in ("light", "dark"):
         media(browser, "", scheme)
         colours = browser.execute_script("""
             const of = (e, what) => getComputedStyle(document.querySelector(e))[what], paper = of('html', 'backgroundColor');
             return [paper, of('html', 'color'), of('.hint', 'color'), of('.toggle', 'color'), of('svg text', 'fill'), of('.all, .worst', 'fill'), of('.u5', 'stroke')];""")
-        check(f"{scheme}: the paper is {scheme}", "" if (luminance(colours[0]) > .5) == (scheme == "light") else colours[0])
-        check(f"{scheme}: contrast", [f"{c} on {colours[0]}: {contrast(c, colours[0]):.1f}" for i, c in enumerate(colours[1:]) if contrast(c, colours[0]) < (4.5 if i < 4 else 3)])
+        check(f"{scheme}: the paper is {scheme}",
+              "" if (luminance(colours[0]) > .5) == (scheme == "light") else colours[0])
+        check(f"{scheme}: contrast", [f"{c} on {colours[0]}: {contrast(c, colours[0]):.1f}" for i,
+                                      c in enumerate(colours[1:]) if contrast(c, colours[0]) < (4.5 if i < 4 else 3)])
     size(browser, 794)
     media(browser, "print", "dark")
     shown = browser.execute_script("""const s = (e) => getComputedStyle(e).display, all = (e) => [...document.querySelectorAll(e)];
         return [...['#classes', '#controls', '#pager'].map(e => s(all(e)[0])), all('tr.job, tr.detail').filter(e => s(e) !== 'none').length,
             getComputedStyle(document.documentElement).backgroundColor];""")
-    check("print: the table of classes, no controls, the job that is open, on white", differ(shown, ["block", "none", "none", 2, "rgb(255, 255, 255)"]))
-    check("print: nothing is wider than the page", differ(*browser.execute_script("const h = document.documentElement; return [h.scrollWidth, h.clientWidth]")))
+    check("print: the table of classes, no controls, the job that is open, on white",
+          differ(shown, ["block", "none", "none", 2, "rgb(255, 255, 255)"]))
+    check("print: nothing is wider than the page", differ(*browser.execute_script("const h = document.documentElement; "
+                                                                                  "return [h.scrollWidth, "
+                                                                                  "h.clientWidth]")))
     media(browser)
     size(browser, 1280)
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     browser.get("about:blank")
     browser.get(address(page))
     files = len({job.key for job in jobs})
-    check("without scripts: the table of classes", "" if browser.find_element(By.ID, "classes").is_displayed() else "hidden")
-    check("without scripts: a row for each file", differ(len(browser.find_elements(By.CSS_SELECTOR, "#classes tbody tr")), min(files, 1001)))
-    check("without scripts: charts", "" if browser.find_element(By.CSS_SELECTOR, "figure svg").is_displayed() else "hidden")
-    check("without scripts: no table that would be empty", "shown" if browser.find_element(By.ID, "jobs").is_displayed() else "")
+    check("without scripts: the table of classes",
+          "" if browser.find_element(By.ID, "classes").is_displayed() else "hidden")
+    check("without scripts: a row for each file",
+          differ(len(browser.find_elements(By.CSS_SELECTOR, "#classes tbody tr")), min(files, 1001)))
+    check("without scripts: charts", "" if browser.find_element(By.CSS_SELECTOR, "figure svg").is_displayed()
+          else "hidden")
+    check("without scripts: no table that would be empty",
+          "shown" if browser.find_element(By.ID, "jobs").is_displayed() else "")
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
@@ -444,15 +487,22 @@ def check_hostile(page, text):
     try:
         browser.get(address(page))
         check("hostile names: the console is empty", browser.get_log("browser"))
-        check("hostile names: the page's own script alone", differ(browser.execute_script("return document.scripts.length"), 2))
-        check("hostile names: no elements", browser.execute_script("return [...document.querySelectorAll('img, b bdi, bdi *, iframe, [onerror], [onload]')].map(e => e.outerHTML)"))
+        check("hostile names: the page's own script alone",
+              differ(browser.execute_script("return document.scripts.length"), 2))
+        check("hostile names: no elements", browser.execute_script("return [...document.querySelectorAll('img, b bdi, "
+                                                                   "bdi *, iframe, [onerror], [onload]')].map(e => "
+                                                                   "e.outerHTML)"))
         check("hostile names: nothing ran", browser.execute_script("return window.bad"))
-        shown = browser.execute_script("return [document.title, ...[...document.querySelectorAll('bdi')].map(e => e.textContent)]")
-        check("hostile names: in the heading and in the title", "" if shown[0].startswith(text) and text in shown[1:] else shown[:3])
+        shown = browser.execute_script("return [document.title, ...[...document.querySelectorAll('bdi')].map(e => "
+                                       "e.textContent)]")
+        check("hostile names: in the heading and in the title",
+              "" if shown[0].startswith(text) and text in shown[1:] else shown[:3])
         browser.find_element(By.CSS_SELECTOR, "#table .toggle").click()
         check("hostile names: a row opens", differ(len(browser.find_elements(By.CLASS_NAME, "detail")), 1))
-        cells = browser.execute_script("return [...document.querySelectorAll('td[data-column=file]')].map(e => e.textContent)")
-        check("hostile names: the file as text", "" if any(text.replace("/", "-") in cell for cell in cells) else cells[:3])
+        cells = browser.execute_script("return [...document.querySelectorAll('td[data-column=file]')].map(e => "
+                                       "e.textContent)")
+        check("hostile names: the file as text",
+              "" if any(text.replace("/", "-") in cell for cell in cells) else cells[:3])
         check("hostile names: the console stays empty", browser.get_log("browser"))
     finally:
         browser.quit()
@@ -463,7 +513,8 @@ def check_large(page):
     try:
         browser.get(address(page))
         opened = browser.execute_script("return performance.getEntriesByType('navigation')[0].loadEventEnd")
-        check(f"large: {Path(page).stat().st_size / 1e6:.1f} MB, its first row after {opened:.0f} ms", "" if 0 < opened < 10000 else opened)
+        check(f"large: {Path(page).stat().st_size / 1e6:.1f} MB, its first row after {opened:.0f} ms",
+              "" if 0 < opened < 10000 else opened)
         slowest = max(browser.execute_script("""
             const time = (work) => { const t = performance.now(); work(); document.body.getBoundingClientRect(); return performance.now() - t; };
             return ['rate', 'root', 'file', 'ranks', 'gpus'].map(c => time(() => document.getElementById('sort-' + c).click()))"""))

@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""Random boxes with bridges: the default links against linear programs, against all spanning trees, and against --links.
+"""Random boxes with bridges: the default links against linear programs, against all spanning trees, and against
+--links.
 
 usage: pair_routes.py BLINKC FIRST LAST [--most N] [--every N]
-       pair_routes.py --edges SCHEDULE...      only: are they by the routes of pairs, with no edge that leaves its route?
+       pair_routes.py --edges SCHEDULE...      only: are they by the routes of pairs, with no edge that leaves its
+       route?
 
-For each box (pair_box.py) and each of broadcast, allreduce, allgather and alltoall, with every Nth box all eight, the schedule
+For each box (pair_box.py) and each of broadcast, allreduce, allgather and alltoall, with every Nth box all eight, the
+schedule
 
 - is replayed (replay.py), and where it was made with the routes of pairs, no edge leaves the route of its pair;
-- has the rate of a linear program of its own, by HiGHS, over hops that keep to these routes. It has no trees: by the theorem
+- has the rate of a linear program of its own, by HiGHS, over hops that keep to these routes. It has no trees: by the
+theorem
   of Edmonds arborescences of a rate fit hops whose capacities let a flow of that rate reach each rank;
 - with up to 4 GPUs has the rate of the best packing of all arborescences, for broadcast;
-- is not slower than any of -l CLASS, -l with PCIe and what is between sockets, and -l LIST --routes pair, this last where
+- is not slower than any of -l CLASS, -l with PCIe and what is between sockets, and -l LIST --routes pair, this last
+where
   the default is by the routes of pairs, too: a class that connects the GPUs by itself is used alone.
 
 Prints a line for each box, and `skip: ...` where there is no scipy; exit status 1 if anything differs.
@@ -27,12 +32,14 @@ import replay
 
 COLLECTIVES = ("broadcast", "allreduce", "allgather", "alltoall")
 OTHERS = ("reduce", "gather", "scatter", "reducescatter")
-KINDS = ({"nvlink"}, {"xgmi"}, {"nvlink", "xgmi", "c2c", "pcie", "qpi"}, {"nvlink", "xgmi", "c2c", "pcie", "qpi", "net"})
+KINDS = ({"nvlink"}, {"xgmi"}, {"nvlink", "xgmi", "c2c", "pcie", "qpi"},
+         {"nvlink", "xgmi", "c2c", "pcie", "qpi", "net"})
 NEAR = 1e-6
 
 
 class Machine:
-    """The links of a schedule file, and the routes of its pairs: simple paths over the first kind of links that leads there."""
+    """The links of a schedule file, and the routes of its pairs: simple paths over the first kind of links that leads
+    there."""
 
     def __init__(self, doc):
         self.n = len(doc["topology"]["ranks"])
@@ -100,7 +107,8 @@ class Program:
 
 
 def spread(p, m, label, out, root_rates, rate):
-    """Trees of `label` from (out) or to all ranks, each of the rate `rate` (a list of terms): hops (label, a, b) have room for a
+    """Trees of `label` from (out) or to all ranks, each of the rate `rate` (a list of terms): hops (label, a, b) have
+    room for a
     flow of it to each rank. root_rates: terms of each root's share."""
     for v in range(m.n):
         balance = {u: [(-c, x) for c, x in root_rates.get(u, [])] for u in range(m.n)}
@@ -133,7 +141,8 @@ def optimum(m, collective):
     """GB/s of algorithm bandwidth."""
     p = Program()
     rate = p.variable("rate")
-    labels = range(m.n) if collective in ("allgather", "alltoall") else ("down", "up") if collective == "allreduce" else ("down",)
+    labels = range(m.n) if collective in ("allgather", "alltoall") else ("down",
+            "up") if collective == "allreduce" else ("down",)
     if collective == "broadcast":
         spread(p, m, "down", True, {0: [(1, rate)]}, [(1, rate)])
     elif collective == "allreduce":
@@ -248,10 +257,12 @@ class Boxes:
                     continue
                 other = self.compile(path, collective, "-l", ",".join(classes), "--routes", routes, "--no-minimise")
                 if other and other["rate"]["achieved"] > rates[-1] * (1 + NEAR):
-                    self.report(f"box {seed}, {collective}: {rates[-1]} GB/s, with -l {','.join(classes)} --routes {routes} "
+                    self.report(f"box {seed}, {collective}: {rates[-1]} GB/s, with -l {','.join(classes)} --routes "
+                                f"{routes} "
                                 f"{other['rate']['achieved']}")
         gpus = sum(len(node["gpus"]) for node in machine["nodes"])
-        print(f"box {seed}: {gpus} GPUs, {'pairs' if pairwise else 'one class'}: {' '.join(f'{rate:.6g}' for rate in rates)} GB/s")
+        print(f"box {seed}: {gpus} GPUs, {'pairs' if pairwise else 'one class'}: "
+              f"{' '.join(f'{rate:.6g}' for rate in rates)} GB/s")
         return pairwise
 
 

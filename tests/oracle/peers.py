@@ -1,6 +1,7 @@
 """Simulated times of algorithms of MSCCL, by a plain simulator of its own.
 
-  times BLINKC FILE JOB OPTION...   blinkc simulate FILE OPTION... --format json, JOB a schedule whose links are the same:
+  times BLINKC FILE JOB OPTION...   blinkc simulate FILE OPTION... --format json, JOB a schedule whose links are the
+  same:
                                     each time is within a millionth of the one computed here
   chain DIR JOB N                   DIR/chain.xml: N messages from GPU 0 along the links of JOB to GPU 1, 2 and so on
   relays SEED DIR                   DIR/relays.xml: an alltoall over 4 GPUs with steps of all lengths, in a random order
@@ -60,14 +61,16 @@ class Simulator:
         coll = algo.get('coll').replace('_', '')
         gpus = sorted(algo.findall('gpu'), key=lambda g: int(g.get('id')))
         chunks = int(algo.get('nchunksperloop'))
-        if coll in ('gather', 'scatter') and max(int(g.get(a)) for g in gpus for a in ('i_chunks', 'o_chunks')) > chunks:
+        if coll in ('gather', 'scatter') and max(int(g.get(a)) for g in gpus
+                                                 for a in ('i_chunks', 'o_chunks')) > chunks:
             chunks *= self.n
         self.chunk = -(-m // chunks)
         self.most = chunk or SLICE[self.proto]
         self.slice = min(self.chunk, self.most)
         self.slices = -(-self.chunk // self.slice)
         self.together = self.most // self.slice
-        self.blocks = [Block(int(g.get('id')), t) for g in gpus for t in sorted(g.findall('tb'), key=lambda t: int(t.get('id')))]
+        self.blocks = [Block(int(g.get('id')), t) for g in gpus
+                       for t in sorted(g.findall('tb'), key=lambda t: int(t.get('id')))]
         self.by_id = {(b.gpu, b.id): b for b in self.blocks}
         for b in self.blocks:
             b.source = next((o for o in self.blocks if o.send == b.gpu and o.gpu == b.recv and o.chan == b.chan), None)
@@ -132,7 +135,8 @@ class Simulator:
                 b.sent += 1
                 length = self.us('packet_step' if self.packets else 'step')
             elif b.phase == 'move' and kind in SENDS:
-                length = Fraction(n * {'Simple': 1, 'LL': 2}.get(self.proto, 1) + (-(-n // 15) if self.proto == 'LL128' else 0))
+                length = Fraction(n * {'Simple': 1, 'LL': 2}.get(self.proto, 1)
+                                  + (-(-n // 15) if self.proto == 'LL128' else 0))
             elif b.phase == 'add there' and kind in SENDS and s['adds'] and self.p['fused']:
                 length = self.adding(n, b.path)
             elif b.phase == 'end':
@@ -206,12 +210,14 @@ def times(blinkc, path, job, options):
 
 
 def step(number, kind, buffer, offset, cnt=1, dep=(-1, -1), has=0):
-    return ET.Element('step', s=str(number), type=kind, srcbuf=buffer, srcoff=str(offset), dstbuf=buffer, dstoff=str(offset),
+    return ET.Element('step', s=str(number), type=kind, srcbuf=buffer, srcoff=str(offset), dstbuf=buffer,
+                      dstoff=str(offset),
                       cnt=str(cnt), depid=str(dep[0]), deps=str(dep[1]), hasdep=str(has))
 
 
 def head(name, proto, chunks, n, coll):
-    return ET.Element('algo', name=name, proto=proto, nchannels='1', nchunksperloop=str(chunks), ngpus=str(n), coll=coll,
+    return ET.Element('algo', name=name, proto=proto, nchannels='1', nchunksperloop=str(chunks),
+                      ngpus=str(n), coll=coll,
                       inplace='0', outofplace='1', minBytes='0', maxBytes='0')
 
 
@@ -270,7 +276,8 @@ def relays(seed, where):
             blocks[key][i].set('depid', str(own.index(on)))
             blocks[key][i].set('deps', str(j))
         for t, key in enumerate(own):
-            tb = ET.SubElement(gpu, 'tb', id=str(t), send=str(key[1] if key[2] else -1), recv=str(-1 if key[2] else key[1]),
+            tb = ET.SubElement(gpu, 'tb', id=str(t), send=str(key[1] if key[2] else -1),
+                               recv=str(-1 if key[2] else key[1]),
                                chan='0')
             tb.extend(blocks[key])
         tb = ET.SubElement(gpu, 'tb', id=str(len(own)), send='-1', recv='-1', chan='0')

@@ -1,5 +1,7 @@
-"""Give the entries of an index other ranks: permute.py DIRECTORY MACHINE.json SEED. Of each file one entry is left, with its ranks in a
-random order. Prints the files whose entry then is wrong: where some two of its GPUs have other NVLinks than the ranks they play."""
+"""Give the entries of an index other ranks: permute.py DIRECTORY MACHINE.json SEED. Of each file one entry is left,
+with its ranks in a
+random order. Prints the files whose entry then is wrong: where some two of its GPUs have other NVLinks than the ranks
+they play."""
 import json
 import os
 import random
@@ -30,6 +32,7 @@ for name, some in sorted(entries.items()):
     index["schedules"].append(entry)
     ours = [gpus[g] for g in entry["gpus"]]
     theirs = [file["topology"]["ranks"][r]["gpu"] for r in entry["ranks"]]
-    if any(links.get((ours[i], ours[j])) != links.get((theirs[i], theirs[j])) for i in range(len(ours)) for j in range(len(ours))):
+    if any(links.get((ours[i], ours[j])) != links.get((theirs[i], theirs[j])) for i in range(len(ours))
+           for j in range(len(ours))):
         print(name)
 json.dump(index, open(path, "w", encoding="utf-8"))

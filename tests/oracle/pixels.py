@@ -3,7 +3,8 @@
 
 usage: pixels.py PICTURE.svg...     PICTURE.png is beside each
 
-The paper is light and covers most of it, little is black, and each class of links that the picture has is there in its colour.
+The paper is light and covers most of it, little is black, and each class of links that the picture has is there in its
+colour.
 Reads PNG by itself: 8 bits a channel, not interlaced. Prints a line for each; exit status 1 if any is wrong.
 """
 import re

@@ -1,4 +1,5 @@
-"""Spoil schedules of a directory and its index, each in another way: plant.py DIRECTORY. Prints, for each fault, what must be said of it:
+"""Spoil schedules of a directory and its index, each in another way: plant.py DIRECTORY. Prints, for each fault, what
+must be said of it:
 a regular expression for a whole line, in the order of the paths."""
 import json
 import os
@@ -41,14 +42,17 @@ named = sorted({e["file"] for e in index["schedules"]})
 rooted = [f for f in named if f.startswith("broadcast/")]
 plain = [f for f in named if f.startswith("allreduce/") and len(json.loads(text(f))["trees"]) == 1]
 whole = [f for f in named if f.startswith("allreduce/") and len(json.loads(text(f))["trees"]) > 1]
-deep = [f for f in rooted if len(json.loads(text(f))["trees"][0]["down"]) > 2 and json.loads(text(f))["trees"][0]["down"][-1][0] != json.loads(text(f))["root"]]
+deep = [f for f in rooted if len(json.loads(text(f))["trees"][0]["down"]) > 2
+        and json.loads(text(f))["trees"][0]["down"][-1][0] != json.loads(text(f))["root"]]
 
 spoil(whole[0], r"trees: no segment at .* serves rank 0", lambda d: d["trees"].pop())
 spoil(whole[1], r"trees\[1\]\.segment: .*", lambda d: d["trees"][0].update(segment=["0/1", "1/7"]))
 spoil(deep[0], r"trees\[0\]\.down\[0\]: .*: sends before it is reached.*", lambda d: swap(d["trees"][0]["down"]))
 rooted.remove(deep[0])
-spoil(rooted[0], r"trees\[0\]: rank 0 ends with 0 times the data of rank 1: want 1", lambda d: d.update(root=1 - d["root"]))
-spoil(whole[2], r"rate\.achieved: .*: the trees achieve .*", lambda d: d["rate"].update(achieved=1 + d["rate"]["achieved"]))
+spoil(rooted[0], r"trees\[0\]: rank 0 ends with 0 times the data of rank 1: want 1",
+      lambda d: d.update(root=1 - d["root"]))
+spoil(whole[2], r"rate\.achieved: .*: the trees achieve .*",
+      lambda d: d["rate"].update(achieved=1 + d["rate"]["achieved"]))
 spoil(whole[3], r"rate\.bound: .*: the certificate proves .*", lambda d: d["rate"].update(bound=2 * d["rate"]["bound"]))
 spoil(whole[4], r"format: \"blink-schedules\": want \"blink-schedule\"", lambda d: d.update(format="blink-schedules"))
 write(whole[5], text(whole[5])[:700])
@@ -58,7 +62,8 @@ expect(whole[6], "an empty file: want a schedule")
 write("allreduce/package.json", '{ "name": "schedules", "version": "1.0.0" }\n')
 expect("allreduce/package.json", "format: missing: want a string")
 
-# What cannot be read: a device whose start is nowhere, links that lead to each other, or nowhere. A link to a directory is left out.
+# What cannot be read: a device whose start is nowhere, links that lead to each other, or nowhere. A link to a directory
+# is left out.
 os.symlink("/proc/self/mem", os.path.join(top, "allreduce/unreadable.json"))
 expect("allreduce/unreadable.json", "Input/output error")
 os.symlink("loop1.json", os.path.join(top, "allreduce/loop0.json"))
@@ -88,9 +93,11 @@ lie(plain[1], r"bound: .*: the file has .* GB/s", bound=entry_of(plain[1])["boun
 lie(plain[2], r"trees: 77: the file has \d", trees=77)
 lie(plain[3], r"depth: 77: the file has \d", depth=77)
 first = entry_of(rooted[1])
-lie(rooted[1], r"root: \d, which is rank \d of the file: the file has root \d", ranks=first["ranks"][1:] + first["ranks"][:1])
+lie(rooted[1], r"root: \d, which is rank \d of the file: the file has root \d",
+    ranks=first["ranks"][1:] + first["ranks"][:1])
 second = entry_of(rooted[2])
-lie(rooted[2], r"gpus: \d entries: the file has \d ranks", gpus=second["gpus"] + [min(set(range(8)) - set(second["gpus"]))],
+lie(rooted[2], r"gpus: \d entries: the file has \d ranks",
+    gpus=second["gpus"] + [min(set(range(8)) - set(second["gpus"]))],
     ranks=second["ranks"] + [len(second["ranks"])])
 third = entry_of(rooted[3])
 lie(rooted[3], r"collective: reduce: the file has broadcast", collective="reduce")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Random cluster files: servers by reference, of one server or of several with a fabric, in either spelling; fabrics over NICs and GPUs.
+"""Random cluster files: servers by reference, of one server or of several with a fabric, in either spelling; fabrics
+over NICs and GPUs.
 
 usage: random_cluster.py SEED DIR      Writes files into DIR; prints the name of the one that names the others
 """
@@ -19,7 +20,8 @@ def xml(name, value):
         return str(v).lower() if isinstance(v, bool) else str(v)
     lists = {k: v for k, v in value.items() if isinstance(v, list)}
     inside = "".join(xml(SINGULAR.get(k, k[:-1]), v) for k, list_ in lists.items() for v in list_)
-    return f"<{name}" + "".join(f" {k}={quoteattr(spelled(v))}" for k, v in value.items() if k not in lists) + f">{inside}</{name}>\n"
+    return f"<{name}" + "".join(f" {k}={quoteattr(spelled(v))}" for k,
+                                v in value.items() if k not in lists) + f">{inside}</{name}>\n"
 
 
 def maybe(rng, doc, member, *values):
@@ -40,7 +42,8 @@ def classes(rng):
 def server(rng, name, links):
     gpus = [f"{name}.g{i}" for i in range(rng.between(1, 3))]
     nics = [f"{name}.n{i}" for i in range(rng.between(1, 3))]
-    node = {"id": name, "gpus": [{"id": g} for g in gpus], "switches": [{"id": f"{name}.plx"}], "nics": [{"id": n} for n in nics]}
+    node = {"id": name, "gpus": [{"id": g} for g in gpus], "switches": [{"id": f"{name}.plx"}],
+            "nics": [{"id": n} for n in nics]}
     maybe(rng, node["switches"][0], "multicast", True, False)
     for nic in node["nics"]:
         maybe(rng, nic, "capacity", 25, 6.25, 0.1)
@@ -54,8 +57,10 @@ def server(rng, name, links):
 
 
 def fabric(rng, name, nested):
-    """With a capacity that holds whatever other files say; ports that a nested fabric has taken are few, so that some are left."""
-    out = {"id": name, "capacity": rng.choice([12.5, 25, 1.0000001])} if rng.below(2) or nested else {"id": name, "class": "net"}
+    """With a capacity that holds whatever other files say; ports that a nested fabric has taken are few, so that some
+    are left."""
+    out = {"id": name, "capacity": rng.choice([12.5, 25, 1.0000001])} if rng.below(2) or nested else {"id": name,
+                                                                                                      "class": "net"}
     maybe(rng, out, "count", 1, 2, 5)
     maybe(rng, out, "latency", 0, 0.7)
     maybe(rng, out, "rails", True, False)

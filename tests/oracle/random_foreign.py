@@ -1,4 +1,5 @@
-"""Random machines as NCCL and nvidia-smi describe them: random_foreign.py N DIR writes SEED.xml and SEED.topo for each seed."""
+"""Random machines as NCCL and nvidia-smi describe them: random_foreign.py N DIR writes SEED.xml and SEED.topo for each
+seed."""
 import random
 import sys
 
@@ -48,7 +49,8 @@ def nccl(rng):
         if kind == "gpu":
             dev, bus, sm = gpus[which]
             return f'<pci {attributes(bus)}><gpu dev="{dev}" sm="{sm}" rank="0">{links(which)}</gpu></pci>'
-        ports = "".join(f'<net name="mlx5_{next(nets)}" speed="{rng.choice([100000, 200000, 25000])}"/>' for _ in range(which))
+        ports = "".join(f'<net name="mlx5_{next(nets)}" speed="{rng.choice([100000, 200000, 25000])}"/>'
+                        for _ in range(which))
         return f'<pci {attributes(f"0000:{next(buses):02x}:00.0")}><nic>{ports}</nic></pci>'
 
     def tree(items, depth):
@@ -59,11 +61,14 @@ def nccl(rng):
         groups = [[] for _ in range(rng.randint(1, 3))]
         for item in items:
             rng.choice(groups).append(item)
-        return "\n".join(f'<pci {attributes(f"0001:{next(buses):02x}:00.0")} class="0x060400">{tree(g, depth - 1)}</pci>' for g in groups)
+        return "\n".join(f'<pci {attributes(f"0001:{next(buses):02x}:00.0")} '
+                         f'class="0x060400">{tree(g, depth - 1)}</pci>' for g in groups)
 
-    vendor, model = rng.choice([("GenuineIntel", 79), ("GenuineIntel", 85), ("GenuineIntel", 143), ("GenuineIntel", 207), ("AuthenticAMD", 1)])
+    vendor, model = rng.choice([("GenuineIntel", 79), ("GenuineIntel", 85), ("GenuineIntel", 143),
+                                ("GenuineIntel", 207), ("AuthenticAMD", 1)])
     for numa, place in enumerate(places):
-        out.append(f'<cpu numaid="{numa}" arch="x86_64" vendor="{vendor}" familyid="{6 if vendor[0] == "G" else 143}" modelid="{model}">')
+        out.append(f'<cpu numaid="{numa}" arch="x86_64" vendor="{vendor}" familyid="{6 if vendor[0] == "G" else 143}" '
+                   f'modelid="{model}">')
         out.append(tree(place, rng.randint(0, 3)))
         out.append("</cpu>")
     return "\n".join(out + ["</system>"]) + "\n"
@@ -98,7 +103,8 @@ def topo(rng):
         cell[i, i] = " X "
     tabs, affine = rng.random() < 0.5, rng.random() < 0.7
     between = "\t" if tabs else "   "
-    lines = [("\t" if tabs else rng.choice(["", "        "])) + between.join(names) + between + "CPU Affinity" + between + "NUMA Affinity"]
+    lines = [("\t" if tabs else rng.choice(["", "        "])) + between.join(names) + between + "CPU Affinity"
+             + between + "NUMA Affinity"]
     for i, name in enumerate(names):
         row = [cell[i, j] if tabs else cell[i, j].strip() for j in range(n + nics)]
         if i < n and affine:

@@ -97,7 +97,8 @@ SHAPES = [direct, direct, oneway, oneway_mesh, mesh, switched, switched, servers
 
 
 def random_machine(seed):
-    """The machine as a JSON object whose capacities are decimal texts, and whether its switches do more than forward."""
+    """The machine as a JSON object whose capacities are decimal texts, and whether its switches do more than
+    forward."""
     rng = Lcg(seed ^ 0x5eed)
     shape, capacity = rng.choice(SHAPES), rng.choice(CAPACITIES)
     draft = Draft(rng, rng.choice([2, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 7, 8, 8, 9, 10, 12, 14, 16]))

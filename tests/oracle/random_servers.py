@@ -38,7 +38,8 @@ def main():
     rng, links = Lcg(int(sys.argv[1])), []
     nodes = [server(rng, s, links) for s in range(rng.between(2, 3))]
     fabric = {"capacity": rng.choice([5, 12.5]), "rails": False}
-    doc = {"format": "blink-topology", "version": 1, "name": "random servers", "nodes": nodes, "fabrics": [fabric], "links": links}
+    doc = {"format": "blink-topology", "version": 1, "name": "random servers", "nodes": nodes, "fabrics": [fabric],
+           "links": links}
     # A prefix of each server's GPUs, which its NVLinks connect.
     job = [g["id"] for node in nodes for g in node["gpus"][:rng.between(1, len(node["gpus"]))]]
     print(",".join(job) if "--job" in sys.argv else json.dumps(doc))

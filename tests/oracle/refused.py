@@ -4,7 +4,8 @@
 usage: refused.py [OPTION] CODES FOLDER FILE... -- COMMAND...     options: --said, --kinds, --text TEXT, --seconds N
 
 Runs COMMAND for each FILE, which stands for the word {} in it. Output would go to FOLDER, which has to stay empty. With
---said the line has to be that of FILE.err. Prints `ok FILE` or `not ok FILE: why`. With --kinds a FILE is KIND.NAME, and
+--said the line has to be that of FILE.err. Prints `ok FILE` or `not ok FILE: why`. With --kinds a FILE is KIND.NAME,
+and
 a kind of which all are refused is one line. With --text, TEXT is a part of the line. With --seconds each may take N
 seconds of CPU time.
 """

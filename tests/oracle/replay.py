@@ -235,7 +235,8 @@ def read_parts(doc):
 
 
 def read_edges(values, n, links, copies, adds, where):
-    """A phase. An edge starts at its source, or at a switch of `copies` if the last edge through that switch had the same
+    """A phase. An edge starts at its source, or at a switch of `copies` if the last edge through that switch had the
+    same
     source; it ends at its destination, or at one of `adds` if the last edge through that switch had the same one."""
     edges, last = [], {}
     for i, value in enumerate(values):
@@ -248,7 +249,8 @@ def read_edges(values, n, links, copies, adds, where):
 
 
 def read_edge(value, n, links, copies, adds, last, where):
-    need(isinstance(value, list) and len(value) == 3 and isinstance(value[2], list), where, "want [src, dst, [link...]]")
+    need(isinstance(value, list) and len(value) == 3 and isinstance(value[2], list), where,
+         "want [src, dst, [link...]]")
     src, dst, route = rank(value[0], n, where), rank(value[1], n, where), value[2]
     need(src != dst, where, "leads from a rank to itself")
     need(route, where, "no links")
@@ -311,7 +313,8 @@ def read_tree(entry, collective, root, n, links, abilities, parts, where):
                                   adds if phase == "up" else None, f"{where}.{phase}")
     part = field(entry, "part", int, where) if parts else 0
     need(not parts or 0 <= part < len(parts), f"{where}.part", f"{part}: no such part")
-    need(not parts or all(links[number].kind in parts[part].links for edge in edges["up"] + edges["down"] for number in edge.links),
+    need(not parts or all(links[number].kind in parts[part].links for edge in edges["up"] + edges["down"]
+                          for number in edge.links),
          f"{where}.part", "a link of another class")
     depth = depth_up(edges["up"], tree_root, where) + depth_down(edges["down"], tree_root, where)
 
@@ -548,7 +551,8 @@ def block_trees(s, price):
 
 
 def price_bound(s, values, where):
-    """Prices (of whole buffers) and lengths (of blocks): the trees that move M bytes cost at least 1 a byte of M, and no
+    """Prices (of whole buffers) and lengths (of blocks): the trees that move M bytes cost at least 1 a byte of M, and
+    no
     link takes in more than capacity times price."""
     need(len(values) == len(s.links), where, f"want {len(s.links)}, one per link")
     price = []
@@ -617,8 +621,10 @@ def part_rates(s):
     rates = [achieved(s, i) * (end - begin) for i, (begin, end) in enumerate(spans)]
     at = Fraction(0)
     for i, (part, rate, span) in enumerate(zip(s.parts, rates, spans)):
-        need(rate > 0 and abs(part.rate - rate) <= TOLERANCE * rate, f"parts[{i}].rate", f"{float(part.rate)}, but it is {float(rate)}")
-        need(span == (at, at + rate / sum(rates)), f"parts[{i}]", f"{span[0]} to {span[1]} of a block: not by the rates")
+        need(rate > 0 and abs(part.rate - rate) <= TOLERANCE * rate, f"parts[{i}].rate",
+             f"{float(part.rate)}, but it is {float(rate)}")
+        need(span == (at, at + rate / sum(rates)), f"parts[{i}]", f"{span[0]} to {span[1]} of a block: not by "
+                                                                  f"the rates")
         at = span[1]
     return rates
 

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Are there as many rings as the links allow? Of broadcasts by rings over links between GPUs, in units of one physical link.
+"""Are there as many rings as the links allow? Of broadcasts by rings over links between GPUs, in units of one physical
+link.
 
 usage: ring_count.py DIR    prints a line `ok NAME` or `not ok NAME: why` for each broadcast below DIR
 
-Each tree must be a chain over all ranks whose last rank has a link back to the root, and all chains with their last hops must fit
-the links. That no more rings fit is proven by linear programming over all Hamiltonian cycles, or, where that leaves room for one more,
+Each tree must be a chain over all ranks whose last rank has a link back to the root, and all chains with their last
+hops must fit
+the links. That no more rings fit is proven by linear programming over all Hamiltonian cycles, or, where that leaves
+room for one more,
 by trying all sets of cycles.
 """
 import json
@@ -18,7 +21,8 @@ from rings import simplex
 
 
 def capacities(topology):
-    """Units of each ordered pair of ranks; the slowest physical link is the unit, as links of one class have the same rate."""
+    """Units of each ordered pair of ranks; the slowest physical link is the unit, as links of one class have the same
+    rate."""
     rate = min(link["capacity"] / link.get("count", 1) for link in topology["links"])
     units = Counter()
     for link in topology["links"]:
@@ -68,7 +72,8 @@ def judge(path):
         return "more rings than links between %d and %d" % over[0]
     cycles = list(cycles_of(n, units))
     hops = sorted(units)
-    most = simplex([[float(hop in cycle) for cycle in map(set, cycles)] for hop in hops], [float(units[hop]) for hop in hops], [1.0] * len(cycles))
+    most = simplex([[float(hop in cycle) for cycle in map(set, cycles)] for hop in hops],
+                   [float(units[hop]) for hop in hops], [1.0] * len(cycles))
     if int(most + 1e-6) > count and search(cycles, Counter(units), count + 1):
         return "%d rings, where %d fit" % (count, count + 1)
     return None

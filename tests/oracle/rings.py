@@ -3,8 +3,10 @@
 
 usage: rings.py SCHEDULE        its topology is what the rings have; its trees are of no matter
 
-All rings are looked at whose neighbours within a server have a direct link, both ways round, as many at once as links allow: a linear
-program in which a ring of rate y moves y over each of its hops, and a hop between servers may divide over all ways to the network.
+All rings are looked at whose neighbours within a server have a direct link, both ways round, as many at once as links
+allow: a linear
+program in which a ring of rate y moves y over each of its hops, and a hop between servers may divide over all ways to
+the network.
 A ring of rate y gives an allreduce of n / (2 (n - 1)) y.
 """
 import json
@@ -34,7 +36,8 @@ def simplex(rows, most, gain):
 
 
 def ways_out(gpu, ranks, leaving):
-    """Paths of links from a GPU past others, to the first switch of the network; against links, if `leaving` lists those that enter."""
+    """Paths of links from a GPU past others, to the first switch of the network; against links, if `leaving` lists
+    those that enter."""
     found, paths = [], [(gpu, [])]
     for v, path in paths:
         for l, w, net in leaving[v]:

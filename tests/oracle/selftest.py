@@ -90,12 +90,14 @@ def inward(r):
 
 
 def in_parts(collective, pairs, capacities, parts, achieved, certificate, root=None, bound=None):
-    """The same links once in each class. parts: (class, rate, setup, its trees as (block, begin, end, root, down, up)), with
+    """The same links once in each class. parts: (class, rate, setup, its trees as (block, begin, end, root, down, up)),
+    with
     begin and end within the block."""
     links = [(u, v, kind, capacity) for kind, capacity in capacities.items() for u, v in pairs]
     number_of = {link[:3]: l for l, link in enumerate(links)}
     doc = schedule(collective, 3, [], [], achieved, bound or achieved, certificate, root)
-    doc["topology"]["links"] = [{"from": u, "to": v, "class": kind, "capacity": c, "latency": 1} for u, v, kind, c in links]
+    doc["topology"]["links"] = [{"from": u, "to": v, "class": kind, "capacity": c, "latency": 1} for u, v, kind,
+                                c in links]
     n_blocks = 3 ** replay.COLLECTIVES[collective][2]
     doc["parts"] = [{"links": [kind], "rate": rate, "setup": setup} for kind, rate, setup, _ in parts]
     for i, (kind, _, _, trees) in enumerate(parts):
@@ -132,11 +134,14 @@ BY_HAND = {
                                 [("nvlink", 15, 5, gathered(Fraction(0), Fraction(2, 3))),
                                  ("pcie", 7.5, 0.25, gathered(Fraction(2, 3), Fraction(1)))], 22.5, cut(0, 1)),
     "broadcast-parts": in_parts("broadcast", WAYS, {"nvlink": 10, "pcie": 5},
-                                [("nvlink", 20, 0, [(0, 0, "2/5", 0, [(0, 1), (1, 2)], []), (0, "2/5", "4/5", 0, [(0, 2), (2, 1)], [])]),
+                                [("nvlink", 20, 0, [(0, 0, "2/5", 0, [(0, 1), (1, 2)], []),
+                                                    (0, "2/5", "4/5", 0, [(0, 2), (2, 1)], [])]),
                                  ("pcie", 5, 1, [(0, "4/5", 1, 0, [(0, 1), (1, 2)], [])])], 25, cut(0), 0, 30),
     "alltoall-parts": in_parts("alltoall", WAYS, {"nvlink": 10, "pcie": 2},
-                               [("nvlink", 30, 0, [(3 * i + j, 0, "5/6", i, [(i, j)], []) for i in range(3) for j in others(i)]),
-                                ("pcie", 6, 1, [(3 * i + j, "5/6", 1, i, [(i, j)], []) for i in range(3) for j in others(i)])],
+                               [("nvlink", 30, 0, [(3 * i + j, 0, "5/6", i, [(i, j)], []) for i in range(3)
+                                                   for j in others(i)]),
+                                ("pcie", 6, 1, [(3 * i + j, "5/6", 1, i, [(i, j)], []) for i in range(3)
+                                                for j in others(i)])],
                                36, cut(0)),
     "scatter-parts": in_parts("scatter", WAYS, {"nvlink": 10, "pcie": 2},
                               [("nvlink", 30, 0, [(r, 0, "5/6", 0, [(0, r)], []) for r in (1, 2)]),
@@ -167,7 +172,8 @@ BY_HAND = {
     "allgather-ring": schedule("allgather", 3, RING,
                                [(third(r), "1/3", r, [(r, (r + 1) % 3), ((r + 1) % 3, (r + 2) % 3)], [])
                                 for r in range(3)], 15, 15, cut(0, 1)),
-    "gather-chain": schedule("gather", 3, CHAIN, [("1/3", "1/3", 0, [], [(1, 0)]), ("2/3", "1/3", 0, [], [(2, 1), (1, 0)])],
+    "gather-chain": schedule("gather", 3, CHAIN,
+                             [("1/3", "1/3", 0, [], [(1, 0)]), ("2/3", "1/3", 0, [], [(2, 1), (1, 0)])],
                              15, 15, cut(0), 0),
     "scatter-chain": schedule("scatter", 3, CHAIN, [("0/1", "1/3", 0, [], []), ("1/3", "1/3", 0, [(0, 1)], []),
                                                     ("2/3", "1/3", 0, [(0, 1), (1, 2)], [])], 15, 15, cut(0), 0),

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""A few random servers of few GPUs, each connected by links of its own, and a network: a topology file on standard output.
+"""A few random servers of few GPUs, each connected by links of its own, and a network: a topology file on standard
+output.
 
 usage: servers.py SEED [SIZE,SIZE...]       GPUs of each server; at random two or three servers of 1 to 3
 
-Within a server there are direct links, both ways or one way round, or a switch; to the other servers GPUs have NICs of their own
+Within a server there are direct links, both ways or one way round, or a switch; to the other servers GPUs have NICs of
+their own
 or one for the server, at several speeds, or links to single GPUs of others. The same seed gives the same bytes.
 """
 import json
@@ -60,13 +62,16 @@ def servers(seed, sizes):
     if rng.below(2):
         link(rng.choice(gpus[0]), rng.choice(gpus[1]), "net", rng.choice(["full", "simplex"]))
     used = {end for one in links for end in (one["from"], one["to"])}
-    nodes = [{"id": f"n{s}", "gpus": [{"id": gpu} for gpu in own], "switches": [{"id": f"n{s}sw"}] if f"n{s}sw" in used else [],
+    nodes = [{"id": f"n{s}", "gpus": [{"id": gpu} for gpu in own],
+              "switches": [{"id": f"n{s}sw"}] if f"n{s}sw" in used else [],
               "nics": [{"id": f"n{s}nic"}] if f"n{s}nic" in used else []} for s, own in enumerate(gpus)]
-    return {"format": "blink-topology", "version": 1, "name": f"servers {seed}", "nodes": nodes, "switches": [{"id": "net"}],
+    return {"format": "blink-topology", "version": 1, "name": f"servers {seed}", "nodes": nodes,
+            "switches": [{"id": "net"}],
             "links": links}
 
 
 if __name__ == "__main__":
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__.split("\n\n")[1])
-    print(json.dumps(servers(int(sys.argv[1]), [int(n) for n in sys.argv[2].split(",")] if len(sys.argv) > 2 else None)))
+    print(json.dumps(servers(int(sys.argv[1]),
+                             [int(n) for n in sys.argv[2].split(",")] if len(sys.argv) > 2 else None)))

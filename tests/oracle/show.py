@@ -3,8 +3,10 @@
 
 usage: show.py SCHEDULE.json SHOWN.txt [SCHEDULE.json SHOWN.txt]...
 
-SHOWN is of `blinkc show --tree ALL --links all`, or of `blinkc show` alone: kinds of links instead of links, and the first trees
-of many. Checked: each tree's title and edges, each link's load and use, or those of each kind, and the sides, sums and arithmetic of the bound. Prints
+SHOWN is of `blinkc show --tree ALL --links all`, or of `blinkc show` alone: kinds of links instead of links, and the
+first trees
+of many. Checked: each tree's title and edges, each link's load and use, or those of each kind, and the sides, sums and
+arithmetic of the bound. Prints
 a line for each, with the first thing that is wrong; exit status 1 if there is any.
 """
 import json
@@ -118,7 +120,8 @@ def check_tree(sched, number, title, lines, names):
         want(not (up and down) or up == down, f"tree {number}: drawn once, and is no mirror")
     for phase, drawn, edges in phases:
         got, left_out = parse_drawing(drawn, names)
-        want(set(got) <= set(edges) if left_out else sorted(got) == edges, f"tree {number}, {phase}: edges", sorted(got), edges)
+        want(set(got) <= set(edges) if left_out else sorted(got) == edges, f"tree {number}, {phase}: edges",
+             sorted(got), edges)
 
 
 def check_trees(sched, lines):
@@ -168,7 +171,8 @@ def tight(sched):
     if proof["kind"] == "partition":
         part = {str(v): p for p, vertices in enumerate(proof["parts"]) for v in vertices}
         inner, outer = ("to", "from") if enters_parts(sched) else ("from", "to")
-        return [str(link[inner]) in part and part[str(link[inner])] != part.get(str(link[outer])) for link in sched.links]
+        return [str(link[inner]) in part and part[str(link[inner])] != part.get(str(link[outer]))
+                for link in sched.links]
     return [Fraction(str(price)) > 0 for price in proof["price" if proof["kind"] == "prices" else "length"]]
 
 
@@ -176,7 +180,8 @@ def check_use(shown, use, what):
     if use == 1 or shown == "100":
         want(use == 1 and shown == "100", what, f"{shown} % where it is {float(use * 100)}")
     else:
-        want(abs(float(shown) - float(use * 100)) <= 5.1e-4 * float(use * 100) + 1e-9 or (use > 0.9999 and shown == "99.99"),
+        want(abs(float(shown) - float(use * 100)) <= 5.1e-4 * float(use * 100) + 1e-9
+             or (use > 0.9999 and shown == "99.99"),
              what, f"{shown} % where it is {float(use * 100)}")
 
 
@@ -218,14 +223,17 @@ def check_kinds(sched, rows):
     marks = tight(sched)
     kinds, known = {}, {}
     for number, link in enumerate(sched.links):
-        ends = [known.setdefault(v, None) or known.__setitem__(v, kind_of(sched, v)) or known[v] for v in (link["from"], link["to"])]
+        ends = [known.setdefault(v, None) or known.__setitem__(v, kind_of(sched, v)) or known[v]
+                for v in (link["from"], link["to"])]
         kinds.setdefault((*ends, link["class"], sched.capacity[number]), []).append(number)
     want(len(rows) == len(kinds), f"{len(rows)} kinds of links, of {len(kinds)}")
     for row in rows:
         start, end, link_class, capacity, n, full, counted, least, _, average, _, most, _ = row.split()
-        numbers = next(v for k, v in kinds.items() if k[:3] == (start, end, link_class) and abs(float(k[3]) - float(capacity)) < 1e-5 * float(k[3]))
+        numbers = next(v for k, v in kinds.items() if k[:3] == (start, end, link_class)
+                       and abs(float(k[3]) - float(capacity)) < 1e-5 * float(k[3]))
         uses = [sched.rate[l] / sched.capacity[l] for l in numbers]
-        want((int(n), int(full), int(counted)) == (len(numbers), uses.count(1), sum(marks[l] for l in numbers)), "counts", row)
+        want((int(n), int(full), int(counted)) == (len(numbers), uses.count(1), sum(marks[l] for l in numbers)),
+             "counts", row)
         check_use(least, min(uses), row)
         check_use(average, sum(uses) / len(uses), row)
         check_use(most, max(uses), row)
@@ -286,13 +294,15 @@ def check_bound(sched, lines):
     proof = sched.doc["rate"]["certificate"]
     counted = [c for c, mark in zip(sched.capacity, tight(sched)) if mark]
     n = sched.n
-    vertices = list(range(n)) + sorted({v for link in sched.links for v in (link["from"], link["to"]) if isinstance(v, str)})
+    vertices = list(range(n)) + sorted({v for link in sched.links for v in (link["from"], link["to"])
+                                        if isinstance(v, str)})
     words = {"cut": "a cut", "partition": "a partition", "prices": "prices of links", "lengths": "lengths of links"}
     if proof["kind"] == "cut":
         side = proof["side"]
         s = sum(isinstance(v, int) for v in side)
         t = n - s
-        factor = {"allgather": Fraction(n, s), "reducescatter": Fraction(n, s), "gather": Fraction(n, t), "scatter": Fraction(n, t),
+        factor = {"allgather": Fraction(n, s), "reducescatter": Fraction(n, s), "gather": Fraction(n, t),
+                  "scatter": Fraction(n, t),
                   "alltoall": Fraction(n, s * t)}.get(sched.coll, 1)
         bound = factor * sum(counted)
         shown = re.match(r"side: (.*) \((\d+) of (\d+) ranks\)$", lines[2])
@@ -333,7 +343,8 @@ def check_bound(sched, lines):
             if not shown:
                 want(line.startswith("and "), "a price", line)
                 break
-            like = [c for c, p in zip(sched.capacity, price) if p == Fraction(shown[3]) and abs(float(c) - float(shown[2])) <= 5.1e-6 * float(c)]
+            like = [c for c, p in zip(sched.capacity, price) if p == Fraction(shown[3])
+                    and abs(float(c) - float(shown[2])) <= 5.1e-6 * float(c)]
             want(len(like) == int(shown[1]), "links of a price", line)
             near(shown[4], sum(like) * Fraction(shown[3]), line)
             links += len(like)
@@ -367,7 +378,8 @@ def check(schedule, shown):
     except Wrong as error:
         print(f"{shown}: WRONG: {error}"[:600])
         return 1
-    print(f"{shown}: {len(sched.trees)} trees, {len(sched.links)} links, {sched.doc['rate']['certificate']['kind']}: as shown")
+    print(f"{shown}: {len(sched.trees)} trees, {len(sched.links)} links, {sched.doc['rate']['certificate']['kind']}: "
+          f"as shown")
     return 0
 
 

@@ -70,7 +70,8 @@ class Simulation:
         mine = [o for o in self.edges if o["tree"] == t and o["up"] == e["up"]]
         if phase == "down" and ends[0][0] != src:
             s = ends[0][0]
-            e["feeder"] = f = [o for o in mine if o["src"] == src and s in [self.links[l]["to"] for l in o["links"]]][-1]
+            e["feeder"] = f = [o for o in mine if o["src"] == src
+                               and s in [self.links[l]["to"] for l in o["links"]]][-1]
             at = [self.links[l]["to"] for l in f["path"]].index(s)
             e["path"] = f["path"][:at + 1] + links
         if phase == "up" and ends[-1][1] != dst:
@@ -191,7 +192,8 @@ class Simulation:
         self.last = self.now
 
     def blocks(self):
-        """Sizes of blocks of ranks, each in the next: one ends before a rank that is farther from rank 0 than the first ranks
+        """Sizes of blocks of ranks, each in the next: one ends before a rank that is farther from rank 0 than the first
+        ranks
         of the blocks before it."""
         out, distance, queue = {}, {0: 0}, [0]
         for l in self.links:
@@ -209,8 +211,10 @@ class Simulation:
         return sizes + [self.n]
 
     def turns(self, src, root):
-        """In which place a rank issues for trees of that root: around its own block, then the next, in the same order."""
-        return [(root % b // a - src % b // a) % (b // a) for a, b in reversed(list(zip(self.sizes_of_blocks, self.sizes_of_blocks[1:])))]
+        """In which place a rank issues for trees of that root: around its own block, then the next, in the same
+        order."""
+        return [(root % b // a - src % b // a) % (b // a) for a,
+                b in reversed(list(zip(self.sizes_of_blocks, self.sizes_of_blocks[1:])))]
 
     def grant(self):
         """Of one chunk, each rank begins with the trees whose root it is, and goes on to those of the next ranks."""

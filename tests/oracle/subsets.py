@@ -46,7 +46,8 @@ def seen(links, gpus, a):
 
 
 def canonical(links, gpus):
-    """The greatest list of link counts that an order of the GPUs gives, those first that see least: equal for isomorphic sets
+    """The greatest list of link counts that an order of the GPUs gives, those first that see least: equal for
+    isomorphic sets
     only. So only GPUs that see the same are tried in all orders."""
     what = {a: seen(links, gpus, a) for a in gpus}
     alike = [list(cell) for _, cell in groupby(sorted(gpus, key=what.get), what.get)]

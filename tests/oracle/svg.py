@@ -3,8 +3,10 @@
 
 usage: svg.py FILE...
 
-Each stands for itself: no script, no reference, no event. All that is drawn lies inside the viewBox; no GPU, switch or server lies over
-another; GPUs have labels no wider than themselves; captions of trees do not run into each other. Prints a line per file.
+Each stands for itself: no script, no reference, no event. All that is drawn lies inside the viewBox; no GPU, switch or
+server lies over
+another; GPUs have labels no wider than themselves; captions of trees do not run into each other. Prints a line per
+file.
 """
 import re
 import sys
@@ -25,12 +27,15 @@ def want(ok, *what):
 
 
 def shapes(element, x=0.0, y=0.0, scale=1.0, inside=()):
-    """(element, x, y, scale, classes around it) of all below; x, y and scale take its coordinates to those of the page."""
+    """(element, x, y, scale, classes around it) of all below; x, y and scale take its coordinates to those of the
+    page."""
     for child in element:
         tag = child.tag.removeprefix(SPACE)
         want(tag in ALLOWED, "an element that has no place here", tag)
-        want(not any(name.startswith("on") or "href" in name for name in child.attrib), "an attribute that has no place here", child.attrib)
-        move = re.fullmatch(r"translate\(([0-9.-]+) ([0-9.-]+)\)(?: scale\(([0-9.]+)\))?", child.get("transform", "translate(0 0)"))
+        want(not any(name.startswith("on") or "href" in name for name in child.attrib),
+             "an attribute that has no place here", child.attrib)
+        move = re.fullmatch(r"translate\(([0-9.-]+) ([0-9.-]+)\)(?: scale\(([0-9.]+)\))?",
+                            child.get("transform", "translate(0 0)"))
         want(move, "transform", child.get("transform"))
         at = (x + float(move[1]), y + float(move[2]), scale * float(move[3] or 1))
         around = inside + tuple(child.get("class", "").split())
@@ -64,7 +69,9 @@ def own_box(child, around, x=0, y=0):
             ys[1] = (ys[0] + ys[2]) / 4 + ys[1] / 2
         return (x + min(xs), y + min(ys), x + max(xs), y + max(ys))
     if tag == "text":
-        size = {"title": 20, "note": 12, "count": 12, "s1": 11, "s2": 9.5, "s3": 8}.get(next((c for c in around[::-1] if c in ("title", "note", "count", "s1", "s2", "s3")), ""), 13)
+        size = {"title": 20, "note": 12, "count": 12, "s1": 11, "s2": 9.5,
+                "s3": 8}.get(next((c for c in around[::-1]
+                                   if c in ("title", "note", "count", "s1", "s2", "s3")), ""), 13)
         width = columns(child.text or "") * size * 0.54
         left = x + at["x"] - (width / 2 if {"mid", "num"} & set(around) else 0)
         return (left, y + at["y"] - size * 0.8, left + width, y + at["y"] + size * 0.25)

@@ -6,7 +6,8 @@ usage: sweep.py BLINKC FIRST LAST [--every N] [--most SECONDS]
 For each seed of random_machine.py and each collective, one run of blinkc. What is wrong: an exit status other than 0;
 a schedule that `blinkc check` refuses; a rate below (1 - 1e-9) of the bound where the summary names no side that is not
 proven, or where it may not be missed: with switches that only forward, nothing but an optimum is right; a run of more
-than --most seconds of CPU time. Of every N-th machine replay.py reads the schedules, too, and brute.py holds their bounds
+than --most seconds of CPU time. Of every N-th machine replay.py reads the schedules, too, and brute.py holds their
+bounds
 against all cuts and partitions and, up to 5 ranks, against a linear program over all spanning trees. Prints a line for
 each thing that is wrong, and numbers; exit status 1 if any is.
 """
@@ -31,7 +32,8 @@ GAP = 1e-9
 class Sweep:
     def __init__(self, blinkc, most):
         self.blinkc, self.most = blinkc, most
-        self.count = dict.fromkeys(["machines", "schedules", "failed", "invalid", "below the bound", "unproven side named",
+        self.count = dict.fromkeys(["machines", "schedules", "failed", "invalid", "below the bound",
+                                    "unproven side named",
                                     "replayed", "held against brute force", "slow"], 0)
         self.slowest, self.wrong = (0, ""), 0
 

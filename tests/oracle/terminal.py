@@ -55,7 +55,8 @@ def width(char):
 
 
 class Screen:
-    """A terminal that breaks a line anew when its width changes, as most do. A line is a list of characters; `at` is the
+    """A terminal that breaks a line anew when its width changes, as most do. A line is a list of characters; `at` is
+    the
     cursor, in the line."""
 
     def __init__(self, columns):

@@ -65,7 +65,8 @@ def main():
             continue
         for size in map(int, sizes.split(",")):
             entry = of_size(ranges, size)
-            if edges(f"{directory}/{entry['file']}") != chosen(blinkc, machine, gpus, coll, root, size, f"{directory}/../chosen.json"):
+            if edges(f"{directory}/{entry['file']}") != chosen(blinkc, machine, gpus, coll, root, size,
+                                                               f"{directory}/../chosen.json"):
                 wrong.append(f"{coll} {root} {size}: {entry['file']}: not what --size chooses")
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """Are the baselines of schedules the fastest rings, and is the worth that pages state what the schedules give?
 
-usage: worth.py rings MACHINE DIR [--most N]     every schedule of a batch: its baselines by a linear program over all rings
-       worth.py random SEED                      a machine: links between GPUs, one-way or full-duplex, and a PCIe switch
+usage: worth.py rings MACHINE DIR [--most N]     every schedule of a batch: its baselines by a linear program over all
+rings
+       worth.py random SEED                      a machine: links between GPUs, one-way or full-duplex, and a PCIe
+       switch
        worth.py table NAME DIR...                 rows of the table of geometric means and maxima, of batches
        worth.py latency SCHEDULE SIZE            us that a message of SIZE bytes takes, by the formulas of blinkc(1)
 
-rings: all Hamiltonian cycles over links between GPUs, by permutations; for nccl-2.8 a hop between GPUs without a link over two links,
-through each other GPU; where there is no such ring, one over NVLink or PCIe. Over PCIe, which is a tree: each of the links that separate GPUs is passed once in each direction. --most: jobs of
-more GPUs are left out. The rate of a ring gives a broadcast as much, an allreduce n / (2 (n - 1)) of it. It needs python3-scipy; exit
+rings: all Hamiltonian cycles over links between GPUs, by permutations; for nccl-2.8 a hop between GPUs without a link
+over two links,
+through each other GPU; where there is no such ring, one over NVLink or PCIe. Over PCIe, which is a tree: each of the
+links that separate GPUs is passed once in each direction. --most: jobs of
+more GPUs are left out. The rate of a ring gives a broadcast as much, an allreduce n / (2 (n - 1)) of it. It needs
+python3-scipy; exit
 status 77 without.
 """
 import itertools
@@ -79,7 +84,8 @@ def best_rate(direct, rings):
     for j, ring in enumerate(rings):
         for link, times in ring:
             matrix[row[link], j] = times
-    solved = linprog([-1.0] * len(rings), A_ub=matrix.tocsr(), b_ub=[direct[link] for link in sorted(direct)], method="highs")
+    solved = linprog([-1.0] * len(rings), A_ub=matrix.tocsr(), b_ub=[direct[link] for link in sorted(direct)],
+                     method="highs")
     assert solved.status == 0, solved.message
     return -solved.fun
 
@@ -87,7 +93,8 @@ def best_rate(direct, rings):
 # ---- rings over PCIe ----
 
 def bus_rate(gpus, chosen, capacity):
-    """The least capacity of the links that separate chosen GPUs, as a ring in the order of a walk around the tree passes each once."""
+    """The least capacity of the links that separate chosen GPUs, as a ring in the order of a walk around the tree
+    passes each once."""
     near = defaultdict(dict)
     for (kind, a, b), value in capacity.items():
         if kind in BUS:
@@ -106,7 +113,8 @@ def bus_rate(gpus, chosen, capacity):
     for a in near:
         for b, value in near[a].items():
             beyond = side(a, {a, b})
-            assert b not in beyond or (a in gpus and a not in chosen) or (b in gpus and b not in chosen), "PCIe is no tree"
+            assert b not in beyond or (a in gpus and a not in chosen) or (b in gpus
+                                                                          and b not in chosen), "PCIe is no tree"
             if 0 < len(beyond & set(chosen)) < len(chosen):
                 least = min(least, value)
     return least
@@ -154,12 +162,14 @@ def wanted_of(gpus, capacity, chosen, most):
     wanted = {"nccl-2.4": (plain or bus, FAST if plain else BUS)}
     if n <= most:
         through = best_rate(direct, all_rings(n, hops_of(n, direct, True)))
-        wanted["nccl-2.8"] = (through, FAST) if through else (mixed_rate(set(gpus), chosen, capacity, direct), FAST + BUS)
+        wanted["nccl-2.8"] = (through, FAST) if through else (mixed_rate(set(gpus), chosen, capacity, direct),
+                                                              FAST + BUS)
     return wanted
 
 
 def algorithm_bandwidth(collective, n, rate):
-    return {"allreduce": n / (2 * (n - 1)), "allgather": n / (n - 1), "reducescatter": n / (n - 1)}.get(collective, 1) * rate
+    return {"allreduce": n / (2 * (n - 1)), "allgather": n / (n - 1),
+            "reducescatter": n / (n - 1)}.get(collective, 1) * rate
 
 
 def schedules_below(directory):
@@ -184,7 +194,8 @@ def judge_rings(machine, directory, most):
             continue
         for key, (rate, classes) in known[chosen].items():
             want, got = algorithm_bandwidth(collective, n, rate), found[key]
-            if abs(got["rate"] - want) > 1e-9 * max(want, 1) or not set(got["links"]) <= set(classes) or bool(want) != (got["rings"] > 0):
+            if abs(got["rate"] - want) > 1e-9 * max(want,
+                                                    1) or not set(got["links"]) <= set(classes) or bool(want) != (got["rings"] > 0):
                 print(f"not ok {name}: {key}: {got}, want {want:.9g} over {classes}")
                 break
         else:

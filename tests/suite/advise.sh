@@ -1,4 +1,5 @@
-# blinkc advise: every set once, its class and rate as brute force and a batch have them; for people, programs and Slurm.
+# blinkc advise: every set once, its class and rate as brute force and a batch have them; for people, programs and
+# Slurm.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 

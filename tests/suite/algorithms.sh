@@ -1,13 +1,15 @@
-# The algorithms of the literature (src/plan/classic): schedules of each for each collective, on a switch, a full mesh and machines,
-# checked by blinkc and by the oracle, which count all loads; orders of ranks, what has no hop, options, and results on the host.
-# tests/unit/test_classic.c holds the forests against their formulas for all numbers of ranks.
+# The algorithms of the literature (src/plan/classic): schedules of each for each collective, on a switch, a full mesh
+# and machines, checked by blinkc and by the oracle, which count all loads; orders of ranks, what has no hop, options,
+# and results on the host. tests/unit/test_classic.c holds the forests against their formulas for all numbers of ranks.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
 all="broadcast reduce allreduce gather scatter allgather reducescatter alltoall"
-one_tree="broadcast reduce allreduce" rooted="broadcast reduce allreduce gather scatter" exchange="allreduce allgather reducescatter"
+one_tree="broadcast reduce allreduce" rooted="broadcast reduce allreduce gather scatter" \
+	exchange="allreduce allgather reducescatter"
 cases=("chain:$rooted" "direct:$all" "knomial:$rooted" "knomial --radix 3:$rooted" "double-binary-tree:$one_tree"
-	"scatter-allgather:broadcast reduce" "halving-doubling:broadcast reduce $exchange" "recursive-doubling:allreduce"
+	"scatter-allgather:broadcast reduce" "halving-doubling:broadcast reduce $exchange" \
+		"recursive-doubling:allreduce"
 	"bruck:$exchange alltoall" "bruck --radix 4:$exchange alltoall" "hierarchical-ring:$exchange"
 	"bine:$rooted allgather reducescatter" "reducescatter-allgather:allreduce")
 
@@ -30,7 +32,8 @@ for case in "${cases[@]}"; do
 			[ $((n % 3)) != 0 ] || [ $n -gt 9 ] || machine="mesh:10"
 			root=()
 			case $c in broadcast | reduce | gather | scatter) root=(-r $((n / 2))) ;; esac
-			made "${options[0]}-${options[2]-}-$c-$n" --synthetic "server:1 gpu:$n $machine" -a "${options[@]}" -c "$c" "${root[@]}"
+			made "${options[0]}-${options[2]-}-$c-$n" --synthetic "server:1 gpu:$n $machine" \
+				-a "${options[@]}" -c "$c" "${root[@]}"
 		done
 	done
 done
@@ -47,13 +50,15 @@ made layers --synthetic "server:1 gpu:12 switch:100" -a hierarchical-ring --hier
 expect "all are valid" "$blinkc" check -q "$work/made"
 expect "the host is the machine's" "$blinkc" check -q --topology topologies/kesch.xml "$work/made/kesch-card.json"
 expect "the oracle agrees" oracle replay "$work"/made/*.json
-[ ! "$full" ] || expect "their schema" oracle validate schemas/schedule.schema.json "$work/made/layers.json" "$work/made/kesch-staged.json"
+[ ! "$full" ] || expect "their schema" oracle validate schemas/schedule.schema.json "$work/made/layers.json" \
+	"$work/made/kesch-staged.json"
 
 # rate NAME "TREES DEPTH RATE" OPTION...
 rate() {
 	local name=$1 want=$2 got
 	shift 2
-	got=$("$blinkc" "$@" -o "$work/s.json" 2>&1 | awk '/^trees/ { t = $2 + 0; d = $4 } /^rate/ { r = $2 } END { print t, d, r }')
+	got=$("$blinkc" "$@" -o "$work/s.json" 2>&1 |
+		awk '/^trees/ { t = $2 + 0; d = $4 } /^rate/ { r = $2 } END { print t, d, r }')
 	if [ "$got" = "$want" ]; then ok "$name: $got"; else not_ok "$name: trees, depth and rate $got, want $want"; fi
 }
 
@@ -100,7 +105,8 @@ expect_exit "a link that is slower on the way back" 5 "$blinkc" "$work/slope.jso
 grep -qx 'blinkc: slope: reduce-scatter and allgather trees: want links that are as fast in both directions, and switches that only forward' "$work/err" ||
 	not_ok "a link that is slower on the way back: $(cat "$work/err")"
 expect_exit "no host" 5 "$blinkc" $v -l nvlink -a host-staged-knomial
-grep -q 'has a hop through a host for every edge: want one as from gpu0 to gpu' "$work/err" || not_ok "no host: $(cat "$work/err")"
+grep -q 'has a hop through a host for every edge: want one as from gpu0 to gpu' "$work/err" ||
+	not_ok "no host: $(cat "$work/err")"
 expect_exit "no host on the route of a pair" 5 "$blinkc" $v -l all --routes pair -a host-staged-knomial
 expect_exit "a hybrid of whole buffers" 5 "$blinkc" $v --hybrid -a recursive-doubling
 expect_exit "too many trees" 4 "$blinkc" --synthetic "server:1 gpu:370 switch:100" -a bruck -c alltoall
@@ -114,12 +120,15 @@ wrong() {
 }
 wrong "a radix of 1" "--radix: 1: want a whole number from 2 on" $v -a knomial --radix 1
 wrong "a radix of no number" "--radix: k: want a whole number, 1 to 4096" $v -a bruck --radix k
-wrong "a radix of a chain" "--radix: 2: want it with --algorithm knomial, bruck or host-staged-knomial" $v -a chain --radix 2
+wrong "a radix of a chain" "--radix: 2: want it with --algorithm knomial, bruck or host-staged-knomial" $v -a chain \
+	--radix 2
 wrong "a radix of no algorithm" "--radix: 2: want it with" $v --radix 2
 wrong "a binomial tree of radix 3" "--radix: 3: want 2 for binomial, or --algorithm knomial" $v -a binomial --radix 3
-wrong "a hierarchy of no layers" "--hierarchy: 4xx2: want numbers from 2 on, as 4x8x4" $v -a hierarchical-ring --hierarchy 4xx2
+wrong "a hierarchy of no layers" "--hierarchy: 4xx2: want numbers from 2 on, as 4x8x4" $v \
+	-a hierarchical-ring --hierarchy 4xx2
 wrong "layers of 1" "--hierarchy: 8x1: want numbers from 2 on" $v -a hierarchical-ring --hierarchy 8x1
-wrong "another product" "--hierarchy: 3x3: want numbers with the product 8, the ranks of the job" $v -a hierarchical-ring --hierarchy 3x3
+wrong "another product" "--hierarchy: 3x3: want numbers with the product 8, the ranks of the job" $v \
+	-a hierarchical-ring --hierarchy 3x3
 wrong "a hierarchy of a ring" "--hierarchy: 4x2: want it with --algorithm hierarchical-ring" $v -a ring --hierarchy 4x2
 wrong "a chain of blocks" "--algorithm: chain: want another for allgather" $v -a chain -c allgather
 wrong "Bruck's exchange from a root" "--algorithm: bruck: want another for scatter" $v -a bruck -c scatter
@@ -128,12 +137,14 @@ wrong "Bruck's exchange from a root" "--algorithm: bruck: want another for scatt
 
 # alias NAME ROW COLLECTIVE: the same bytes
 alias_of() {
-	"$blinkc" -q -g 0,1,2,3 $v -a "$1" -c "$3" -o "$work/a.json" && "$blinkc" -q -g 0,1,2,3 $v -a "$2" -c "$3" -o "$work/b.json" &&
+	"$blinkc" -q -g 0,1,2,3 $v -a "$1" -c "$3" -o "$work/a.json" &&
+		"$blinkc" -q -g 0,1,2,3 $v -a "$2" -c "$3" -o "$work/b.json" &&
 		cmp "$work/a.json" "$work/b.json"
 }
 for case in linear-pipeline:chain:reduce binomial:knomial:gather minimum-spanning-tree:knomial:allreduce \
 	rabenseifner:halving-doubling:allreduce bidirectional-exchange:scatter-allgather:broadcast \
-	bidirectional-exchange:halving-doubling:reduce recursive-doubling:halving-doubling:allgather swing:bine:allreduce; do
+	bidirectional-exchange:halving-doubling:reduce recursive-doubling:halving-doubling:allgather \
+		swing:bine:allreduce; do
 	IFS=: read -r alias row c <<<"$case"
 	expect "$alias is $row for $c" alias_of "$alias" "$row" "$c"
 done
@@ -152,6 +163,7 @@ for case in "${cases[@]}"; do
 	read -ra options <<<"${case%%:*}"
 	c=${case##* }
 	[ "${c#*:}" = "$c" ] || c=${c#*:}
-	"$blinkc" -q --synthetic "server:1 gpu:6 switch:100" -a "${options[@]}" -c "$c" -o "$work/s.json" || not_ok "${options[*]}: not compiled"
+	"$blinkc" -q --synthetic "server:1 gpu:6 switch:100" -a "${options[@]}" -c "$c" -o "$work/s.json" ||
+		not_ok "${options[*]}: not compiled"
 	expect "results of ${options[*]}, $c" "$perf" -b 1000 -e 1000 -n 1 -w 1 -t 2 "$work/s.json"
 done

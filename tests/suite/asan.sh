@@ -42,7 +42,8 @@ for machine in dgx1v dgx1p; do
 		for coll in "broadcast -r 1" "reduce" "allreduce"; do
 			n=$((n + 1))
 			# shellcheck disable=SC2086 # words
-			both "$machine $gpus $coll" -c $coll -g "$gpus" "topologies/$machine.xml" || wrong=$((wrong + 1))
+			both "$machine $gpus $coll" -c $coll -g "$gpus" "topologies/$machine.xml" ||
+				wrong=$((wrong + 1))
 			mv "$work/out" "$work/schedule.json"
 			both "check $machine $gpus $coll" check "$work/schedule.json" || wrong=$((wrong + 1))
 		done
@@ -56,7 +57,8 @@ done
 v=topologies/dgx1v
 for request in "$v.json" "-g 0-5 --format cu $v.json" "-v --no-minimise $v.xml" "-l all --epsilon 0.2 $v.xml" \
 	"-l pcie,qpi -c reduce $v.xml" \
-	"--tolerance 0 -g 0,1,2 $v.xml --format cu" "-g 0,7 -l nvlink $v.xml" "-g 3 $v.xml" "--nothing" "-c nothing $v.xml" \
+	"--tolerance 0 -g 0,1,2 $v.xml --format cu" "-g 0,7 -l nvlink $v.xml" "-g 3 $v.xml" \
+		"--nothing" "-c nothing $v.xml" \
 	"--hybrid -c broadcast --size 1,1G $v.xml" "--hybrid=host -c alltoall -g 0,1,4 --format cu $v.json" \
 	"--hybrid -g 0,7 $v.xml" "-a ring --format nccl-graph $v.xml" "--format nccl-graph $v.xml" \
 	"-a ring --format nccl-graph topologies/two-dgx1v.xml" "-a ring -c broadcast --format nccl-graph $v.xml" \

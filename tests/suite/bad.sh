@@ -27,7 +27,11 @@ refused "convert " --said "3 4" "$work/o" "${others[@]}" -- "$blinkc" convert {}
 for f in "${others[@]}"; do
 	"$blinkc" - -o "$work/o/x.json" <"$f" >"$work/out" 2>"$work/err"
 	sed "s/^blinkc: $f:/blinkc: -:/" "$f.err" >"$work/want"
-	if cmp -s "$work/want" "$work/err" && [ -z "$(ls -A "$work/o")" ]; then ok "stdin $f"; else not_ok "stdin $f: $(cat "$work/err")"; fi
+	if cmp -s "$work/want" "$work/err" && [ -z "$(ls -A "$work/o")" ]; then
+		ok "stdin $f"
+	else
+		not_ok "stdin $f: $(cat "$work/err")"
+	fi
 done
 
 # ---- schedules ----
@@ -42,17 +46,25 @@ cd "$top" || exit 1
 # ---- what the readers can say, is said above ----
 
 # Each text that a check of schedules can end in, as far as a file can bring it about.
-find src/schedule '(' -name build.c -o -name check.c -o -name check_symmetry.c -o -name certificate.c -o -name extent.c -o -name loads.c -o -name verify.c ')' \
+find src/schedule '(' -name build.c -o -name check.c -o -name check_symmetry.c -o -name certificate.c -o -name \
+	extent.c -o -name loads.c -o -name verify.c ')' \
 	-exec grep -ho '"%s: [^"]*\(\\"[^"]*\)*"' {} + | sed 's/^"%s: //; s/"$//; s/\\"/"/g' |
 	sed 's/%[-.0-9]*\(ll\)*[a-z]/\n/g' | awk 'length > 12' | sort -u >"$work/phrases"
 # Ranges that sched_read checks before; blocks that the limits keep small; a bound is proven, so nothing is above it.
 grep -vF -e "want a rank" -e ": want 0 to " -e "too many blocks" -e "is above the bound" -e "needs more than" \
-	-e " trees: want at most " -e "segments need more than 64 bits" -e "no tree over topology.links reaches the ranks" \
+	-e " trees: want at most " -e "segments need more than 64 bits" \
+		-e "no tree over topology.links reaches the ranks" \
 	"$work/phrases" >"$work/reachable"
 cat tests/bad/schedule/*.err >"$work/said"
-if [ "$(wc -l <"$work/reachable")" -lt 40 ]; then not_ok "messages: found only $(wc -l <"$work/reachable") in the source"; fi
+if [ "$(wc -l <"$work/reachable")" -lt 40 ]; then
+	not_ok "messages: found only $(wc -l <"$work/reachable") in the source"
+fi
 while read -r phrase; do
-	if grep -qF -e "$phrase" "$work/said"; then ok "message: $phrase"; else not_ok "no bad file brings about: $phrase"; fi
+	if grep -qF -e "$phrase" "$work/said"; then
+		ok "message: $phrase"
+	else
+		not_ok "no bad file brings about: $phrase"
+	fi
 done <"$work/reachable"
 
 # ---- mutants of right schedules ----
@@ -60,7 +72,8 @@ done <"$work/reachable"
 mkdir "$work/right" "$work/mutants"
 for request in "allreduce 0,1,2,3" "allreduce 0,1,4" "broadcast 1,4,5,7" "reduce 0,2,3"; do
 	read -r coll gpus <<<"$request"
-	"$blinkc" -q -c "$coll" -g "$gpus" topologies/dgx1v.xml -o "$work/right/$coll-$gpus.json" || not_ok "cannot compile $request"
+	"$blinkc" -q -c "$coll" -g "$gpus" topologies/dgx1v.xml -o "$work/right/$coll-$gpus.json" ||
+		not_ok "cannot compile $request"
 done
 for kind in switched mixed; do
 	"$blinkc" -q -c broadcast "tests/fuzz/corpus/fuzz_topology/$kind.json" -o "$work/right/broadcast-$kind.json" ||
@@ -82,12 +95,14 @@ refused "mutants " --kinds "3 4 5 6" "$work/o" "${some[@]}" -- "$blinkc" check {
 got=$?
 for f in "$work"/mutants/*; do echo "blinkc: $f"; done >"$work/want"
 sed -E 's/^(blinkc: [^:]*):.*/\1/' "$work/err" | sort >"$work/got"
-if [[ $got == [3456] ]] && diff <(sort "$work/want") "$work/got" >"$work/diff" && grep -q ": 0 valid, " "$work/out"; then
+if [[ $got == [3456] ]] && diff <(sort "$work/want") "$work/got" >"$work/diff" &&
+	grep -q ": 0 valid, " "$work/out"; then
 	ok "$(wc -l <"$work/want") mutants in one directory"
 else
 	not_ok "mutants in one directory: exit $got: $(head -3 "$work/diff" | tr '\n' ' ') $(cat "$work/out")"
 fi
-if oracle replay "$work"/mutants/* >"$work/out" 2>&1 || [ "$(grep -c ': WRONG: ' "$work/out")" != "$(wc -l <"$work/out")" ]; then
+if oracle replay "$work"/mutants/* >"$work/out" 2>&1 ||
+	[ "$(grep -c ': WRONG: ' "$work/out")" != "$(wc -l <"$work/out")" ]; then
 	not_ok "replay.py takes $(grep -v ': WRONG: ' "$work/out" | head -3)"
 else
 	ok "replay.py refuses all $(wc -l <"$work/out") mutants, too"
@@ -149,7 +164,9 @@ quickly "deep.xml" 20 4 "nesting: want at most 32 deep" "$blinkc" "$work/deep.xm
 quickly "twice.xml" 20 4 "more than 64 attributes" "$blinkc" "$work/twice.xml"
 quickly "attributes.xml" 20 4 "more than 64 attributes" "$blinkc" "$work/attributes.xml"
 quickly "long-tag.xml" 20 4 ":2: topology source: 8388541 bytes: want at most 4096" "$blinkc" "$work/long-tag.xml"
-quickly "longer-tag.xml" 20 4 ":2: a tag, a comment or text of 8388609 bytes: want at most 8388608" "$blinkc" "$work/longer-tag.xml"
-quickly "long-text.xml" 20 4 ":1: a tag, a comment or text of 20000001 bytes: want at most 8388608" "$blinkc" "$work/long-text.xml"
+quickly "longer-tag.xml" 20 4 ":2: a tag, a comment or text of 8388609 bytes: want at most 8388608" \
+	"$blinkc" "$work/longer-tag.xml"
+quickly "long-text.xml" 20 4 ":1: a tag, a comment or text of 20000001 bytes: want at most 8388608" \
+	"$blinkc" "$work/long-text.xml"
 quickly "elements.xml" 20 3 "unknown element" "$blinkc" "$work/elements.xml"
 quickly "bomb.xml" 20 3 "a DOCTYPE: want none" "$blinkc" "$work/bomb.xml"

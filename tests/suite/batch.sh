@@ -1,5 +1,5 @@
-# blinkc batch: every set of GPUs has its schedule, isomorphic sets the same one; complete, whatever the number of processes,
-# where it is killed, and what it finds there. Held against brute force by tests/oracle/batch.py.
+# blinkc batch: every set of GPUs has its schedule, isomorphic sets the same one; complete, whatever the number of
+# processes, where it is killed, and what it finds there. Held against brute force by tests/oracle/batch.py.
 # shellcheck shell=bash disable=SC2154,SC2054
 . tests/lib.sh
 
@@ -7,7 +7,11 @@ batch() { "$blinkc" batch "$@"; }
 
 # same_tree NAME: $work/reference and $work/again have the same files, hidden ones too
 same_tree() {
-	if diff -r "$work/reference" "$work/again" >"$work/out" 2>&1; then ok "$1"; else not_ok "$1: $(head -3 "$work/out" | tr '\n' ' ')"; fi
+	if diff -r "$work/reference" "$work/again" >"$work/out" 2>&1; then
+		ok "$1"
+	else
+		not_ok "$1: $(head -3 "$work/out" | tr '\n' ' ')"
+	fi
 }
 
 # ---- DGX-1V: 247 sets, all roots ----
@@ -16,7 +20,11 @@ all=$work/whole
 expect "dgx1v: allreduce and broadcast" batch topologies/dgx1v.xml --collectives allreduce,broadcast -o "$all"
 grep -E '^( |index|schedules)' "$work/out" >"$work/summary"
 classes=$(awk '$1 >= 3 && $1 <= 8 { n += $3 } END { print n }' "$work/summary")
-if [ "$classes" = 46 ]; then ok "dgx1v: 46 classes of 3 to 8 GPUs on NVLink"; else not_ok "dgx1v: $classes classes on NVLink, want 46"; fi
+if [ "$classes" = 46 ]; then
+	ok "dgx1v: 46 classes of 3 to 8 GPUs on NVLink"
+else
+	not_ok "dgx1v: $classes classes on NVLink, want 46"
+fi
 expect "dgx1v: 1263 jobs" grep -qx 'index       1263 jobs: broadcast 1016 allreduce 247; .*' "$work/summary"
 files=("$all"/*/*.json)
 expect "dgx1v: ${#files[@]} files replayed" oracle replay "${files[@]}"
@@ -24,7 +32,11 @@ expect "dgx1v: blinkc check" "$blinkc" check -q "${files[@]}"
 expect "dgx1v: complete, and each job the machine of its file" \
 	oracle batch "$blinkc" topologies/dgx1v.xml "$all" --collectives allreduce,broadcast
 classes=$(batch topologies/dgx1p.xml --sizes 3-8 -o "$work/dgx1p" 2>&1 | awk '$1 == "all" { print $3 }')
-if [ "$classes" = 14 ]; then ok "dgx1p: 14 classes on NVLink"; else not_ok "dgx1p: $classes classes on NVLink, want 14"; fi
+if [ "$classes" = 14 ]; then
+	ok "dgx1p: 14 classes on NVLink"
+else
+	not_ok "dgx1p: $classes classes on NVLink, want 14"
+fi
 # Other suites judge the files of a batch where they mean what compile gives.
 every=$([ "$full" ] && echo 1 || echo 10)
 expect "each file is what compile gives" oracle compiled "$blinkc" topologies/dgx1v.xml "$all" --every "$every"
@@ -46,13 +58,15 @@ done
 rm -rf "$work/again"
 for i in 3 1 2; do batch -q "${both[@]}" --shard $i/3 -o "$work/again" || not_ok "--shard $i/3: exit $?"; done
 if [ -e "$work/again/index.json" ]; then not_ok "--shard: an index of a part"; else ok "--shard: no index of a part"; fi
-expect "shards together: nothing is left to plan" grep -q "^schedules   $n_files of $n_files: 0 planned, $n_files kept$" \
+expect "shards together: nothing is left to plan" grep \
+	-q "^schedules   $n_files of $n_files: 0 planned, $n_files kept$" \
 	<(batch "${both[@]}" -o "$work/again" 2>&1)
 same_tree "shards: the same bytes"
 
 rm -rf "$work/again"
 for task in 2 1 0; do
-	SLURM_ARRAY_TASK_ID=$task BLINKC=$blinkc BLINKC_OPTIONS="-q ${both[*]:1}" examples/slurm.sh topologies/dgx1v.xml "$work/again" 2 ||
+	SLURM_ARRAY_TASK_ID=$task BLINKC=$blinkc BLINKC_OPTIONS="-q ${both[*]:1}" examples/slurm.sh \
+		topologies/dgx1v.xml "$work/again" 2 ||
 		not_ok "examples/slurm.sh: task $task: exit $?"
 done
 same_tree "examples/slurm.sh: the same bytes"
@@ -108,7 +122,11 @@ same_tree "temporaries: the next run removes them"
 spoilt() {
 	local code=0
 	batch "${both[@]}" -o "$work/again" >"$work/err" 2>&1 || code=$?
-	if [ $code = 0 ] && grep -q "^replaced    .*$2" "$work/err"; then ok "$1: told"; else not_ok "$1: exit $code: $(head -3 "$work/err")"; fi
+	if [ $code = 0 ] && grep -q "^replaced    .*$2" "$work/err"; then
+		ok "$1: told"
+	else
+		not_ok "$1: exit $code: $(head -3 "$work/err")"
+	fi
 	same_tree "$1: mended"
 }
 again=$work/again
@@ -162,13 +180,18 @@ expect_exit "no directory to make it in" 8 batch -q "${both[@]}" -o "$work/none/
 rm -rf "$again"
 (ulimit -f 2 && batch -q "${both[@]}" -o "$again" >"$work/err" 2>&1)
 code=$?
-if [ $code = 8 ] && grep -q 'File too large; [0-9]* other schedules are missing, too' "$work/err" && [ "$(wc -l <"$work/err")" = 1 ]; then
+if [ $code = 8 ] && grep -q 'File too large; [0-9]* other schedules are missing, too' "$work/err" &&
+	[ "$(wc -l <"$work/err")" = 1 ]; then
 	ok "no room for large files: told in one line"
 else
 	not_ok "no room for large files: exit $code: $(head -3 "$work/err")"
 fi
 left=$(find "$again" -name '.*' -type f)
-if [ -z "$left" ] && [ ! -e "$again/index.json" ]; then ok "no room: no part of a file, no index"; else not_ok "no room: $left"; fi
+if [ -z "$left" ] && [ ! -e "$again/index.json" ]; then
+	ok "no room: no part of a file, no index"
+else
+	not_ok "no room: $left"
+fi
 batch -q "${both[@]}" -o "$again"
 same_tree "then there is: whole"
 mkdir "$work/full"
@@ -190,7 +213,8 @@ else
 	skip "a full disk, a read-only directory: no file system can be mounted here"
 fi
 
-# A process that is killed from outside fails its schedule, and no other; one that is killed between two schedules fails none.
+# A process that is killed from outside fails its schedule, and no other; one that is killed between two schedules fails
+# none.
 for a in 0 1 2 3; do for b in 4 5 6; do echo "$a,$b,7-9,12-14"; done; done >"$work/eight"
 for _ in $(seq 20); do
 	rm -rf "$again"
@@ -238,7 +262,8 @@ for seed in $(seq "$([ "$full" ] && echo 12 || echo 4)"); do
 		oracle batch "$blinkc" "$work/random.json" "$work/random" --collectives allgather,reduce
 done
 
-# Pairs of GPUs that differ from the first in one thing each, but for the last, which is like it; the second line is of roots.
+# Pairs of GPUs that differ from the first in one thing each, but for the last, which is like it; the second line is of
+# roots.
 oracle snippet - >"$work/pairs.json" <<-'END'
 	import json
 	def link(a, b, **more):
@@ -252,7 +277,8 @@ oracle snippet - >"$work/pairs.json" <<-'END'
 	        {"id": "s"}, {"id": "m", "multicast": True}, {"id": "r", "reduce": True}]})} for i, gpus in enumerate(servers)]}))
 	END
 for a in 0 2 4 6 8 10 12 14 16 18 20; do echo "g$a,g$((a + 1))"; done >"$work/pairs"
-expect "pairs that differ in one thing" batch -q "$work/pairs.json" -g "$work/pairs" --collectives broadcast,allreduce -o "$work/pair"
+expect "pairs that differ in one thing" batch -q "$work/pairs.json" -g "$work/pairs" --collectives \
+	broadcast,allreduce -o "$work/pair"
 expect "pairs that differ in one thing: a class for each" oracle snippet - "$work/pair/index.json" <<-'END'
 	import json, sys
 	of = {}
@@ -265,7 +291,8 @@ expect "pairs that differ in one thing: a class for each" oracle snippet - "$wor
 
 sizes=$([ "$full" ] && echo 3-4 || echo 3)
 expect "roots: best" batch -q topologies/dgx1v.xml --sizes "$sizes" --collectives broadcast --roots best -o "$work/best"
-expect "roots: one of each set" oracle batch "$blinkc" topologies/dgx1v.xml "$work/best" --sizes "$sizes" --collectives broadcast --roots best
+expect "roots: one of each set" oracle batch "$blinkc" topologies/dgx1v.xml "$work/best" --sizes "$sizes" \
+	--collectives broadcast --roots best
 batch -q topologies/dgx1v.xml --sizes "$sizes" --collectives broadcast -o "$work/all"
 expect "roots: the best is" oracle snippet - "$work/best/index.json" "$work/all/index.json" <<-'END'
 	import json, sys
@@ -287,9 +314,11 @@ expect "roots: the best is, where they differ" oracle snippet - "$work/best/inde
 	    differ += min(rates) < max(rates)
 	assert differ > 2, differ
 	END
-expect "roots: canonical" batch -q topologies/dgx1v.xml --sizes "$sizes" --collectives broadcast --roots canonical -o "$work/canonical"
+expect "roots: canonical" batch -q topologies/dgx1v.xml --sizes "$sizes" --collectives broadcast --roots \
+	canonical -o "$work/canonical"
 expect "roots: one of each class" \
-	oracle batch "$blinkc" topologies/dgx1v.xml "$work/canonical" --sizes "$sizes" --collectives broadcast --roots canonical
+	oracle batch "$blinkc" topologies/dgx1v.xml "$work/canonical" --sizes "$sizes" --collectives \
+		broadcast --roots canonical
 
 # Brute force over all sets of these sizes.
 sizes=$([ "$full" ] && echo 2-5 || echo 2-4)
@@ -305,11 +334,13 @@ expect "dgx1v: and the others are there" \
 	oracle batch "$blinkc" topologies/dgx1v.xml "$work/nvlink" --sizes "$nvlink" -- -l nvlink
 large=$([ "$full" ] && echo 7-8 || echo 7)
 expect "hybrid" batch -q topologies/dgx1v.xml --hybrid --sizes "$large" -o "$work/hybrid"
-expect "hybrid: complete and true" oracle batch "$blinkc" topologies/dgx1v.xml "$work/hybrid" --sizes "$large" -- --hybrid
+expect "hybrid: complete and true" oracle batch "$blinkc" topologies/dgx1v.xml "$work/hybrid" \
+	--sizes "$large" -- --hybrid
 
 "$blinkc" topology --servers 8 topologies/dgx-a100.xml -o "$work/a100.json" || not_ok "8 x DGX A100"
 expect "8 x DGX A100: every shape of $sizes GPUs" batch "$work/a100.json" --distinct --sizes "$sizes" -o "$work/shapes"
-expect "8 x DGX A100: their machines" oracle batch "$blinkc" "$work/a100.json" "$work/shapes" --distinct --sizes "$sizes"
+expect "8 x DGX A100: their machines" oracle batch "$blinkc" "$work/a100.json" "$work/shapes" \
+	--distinct --sizes "$sizes"
 expect "8 x DGX A100: replayed" oracle replay "$work"/shapes/allreduce/*.json
 cat >"$work/jobs" <<-'END'
 	# as schedulers give them
@@ -338,12 +369,17 @@ oracle snippet - "$([ "$full" ] && echo 60 || echo 10)" >"$work/fragments" <<-'E
 	        print(",".join(map(str, gpus)))
 	END
 expect "fragments of 8 x DGX A100" batch "$work/a100.json" -g "$work/fragments" -o "$work/fragmented"
-expect "fragments: complete and true" oracle batch "$blinkc" "$work/a100.json" "$work/fragmented" --lists "$work/fragments"
+expect "fragments: complete and true" oracle batch "$blinkc" "$work/a100.json" "$work/fragmented" \
+	--lists "$work/fragments"
 
 printf '%s\n' 0,3 0,1 3,0 1,0 0,2 >"$work/orders"
 expect "a list, --distinct" batch -q topologies/dgx1v.xml -g "$work/orders" --distinct -o "$work/orders.d"
 got=$(grep -o '^{"gpus":\[[0-9,]*' "$work/orders.d/index.json" | sed 's/.*\[//' | tr '\n' ' ')
-if [ "$got" = "0,1 0,3 " ]; then ok "a list, --distinct: each class once, whatever the order of its GPUs"; else not_ok "a list, --distinct: $got"; fi
+if [ "$got" = "0,1 0,3 " ]; then
+	ok "a list, --distinct: each class once, whatever the order of its GPUs"
+else
+	not_ok "a list, --distinct: $got"
+fi
 
 # Rates have 15 digits; those of 496/7 GB/s end otherwise when they are rounded to a double first.
 expect "rates in sevenths" batch -q --synthetic "gpu:8 switch:62" --sizes 8 --collectives allgather -o "$work/sevenths"
@@ -370,9 +406,12 @@ expect_exit "sizes" 2 batch topologies/dgx1v.xml --sizes 1-3 -o "$work/x"
 expect_exit "more than there are" 2 batch topologies/dgx1v.xml --sizes 9 -o "$work/x"
 expect_exit "sizes that are none" 2 batch topologies/dgx1v.xml --sizes 3, -o "$work/x"
 expect_exit "an unknown collective" 2 batch topologies/dgx1v.xml --collectives all,ring -o "$work/x"
-expect_exit "collectives that MWU does not plan" 2 batch topologies/dgx1v.xml --collectives allreduce,gather -p mwu -o "$work/x"
+expect_exit "collectives that MWU does not plan" 2 batch topologies/dgx1v.xml --collectives \
+	allreduce,gather -p mwu -o "$work/x"
 expect_exit "roots" 2 batch topologies/dgx1v.xml --roots some -o "$work/x"
-for shard in 0/2 3/2 1 a/b 1/2/3 1/; do expect_exit "--shard $shard" 2 batch topologies/dgx1v.xml --shard $shard -o "$work/x"; done
+for shard in 0/2 3/2 1 a/b 1/2/3 1/; do
+	expect_exit "--shard $shard" 2 batch topologies/dgx1v.xml --shard $shard -o "$work/x"
+done
 expect_exit "--jobs 0" 2 batch topologies/dgx1v.xml -j 0 -o "$work/x"
 expect_exit "too many sets" 4 batch topologies/gb200-nvl72.xml -o "$work/x"
 bad_list() {	# NAME MESSAGE LINE...
@@ -395,7 +434,8 @@ if command -v script >/dev/null; then
 	# It is shown after half a second.
 	script -qec "'$blinkc' batch -j 1 topologies/mi250.xml --collectives allreduce,allgather --sizes 5 -o '$work/bar'" /dev/null \
 		>"$work/terminal" </dev/null
-	expect "a bar, and the time that is left" grep -q 'planning \[#[#.]*\] [0-9]* of [0-9]*, [0-9.]* s, about [0-9.]* s left' "$work/terminal"
+	expect "a bar, and the time that is left" grep \
+		-q 'planning \[#[#.]*\] [0-9]* of [0-9]*, [0-9.]* s, about [0-9.]* s left' "$work/terminal"
 else
 	skip "a progress bar: script(1) is not there"
 fi

@@ -1,5 +1,5 @@
-# blinkc --size: the best of all algorithms, each planned and simulated alone; never below the least time; the same bytes each time, and
-# the trees that its options plan again; messages.
+# blinkc --size: the best of all algorithms, each planned and simulated alone; never below the least time; the same
+# bytes each time, and the trees that its options plan again; messages.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -22,7 +22,8 @@ fi
 # ---- where trees lose, another is taken ----
 
 # way SIZE ARGUMENT...: what is chosen
-way() { "$blinkc" $v --size "$1" --summary json -o "$work/chosen.json" "${@:2}" 2>&1 | sed 's/.*"chosen":{"way":"\([^"]*\)".*/\1/'; }
+way() { "$blinkc" $v --size "$1" --summary json -o "$work/chosen.json" "${@:2}" 2>&1 |
+	sed 's/.*"chosen":{"way":"\([^"]*\)".*/\1/'; }
 is "64 KB: flat trees" "$(way 64K -g 0-4)" reducescatter-allgather
 is "16 MB: other trees" "$(way 16M -g 0-4)" halving-doubling
 if [ "$full" ]; then
@@ -36,14 +37,18 @@ fi
 rows=$(awk -F' *[|] *' '$2 ~ /^all/ { coll = $2; sub(/,.*/, "", coll) } $2 ~ /iB$/ { sub(/ /, "", $2); sub(/iB/, "", $2); print coll ";" $2 ";" $3 ";" $4 }' docs/choice.md)
 [ "$full" ] || rows=$(grep ';64K;' <<<"$rows" | head -1)
 while IFS=';' read -r coll size name us; do
-	got=$("$blinkc" $v -c "$coll" --size "$size" --summary json -o "$work/chosen.json" 2>&1 | sed 's/.*"chosen":{"way":"\([^"]*\)".*"time_us":\([0-9.]*\).*/\1;\2/')
-	[ "${got%;*}" = "$name" ] && awk -v a="${got#*;}" -v b="$us" 'BEGIN { exit !(a < b * 1.002 && a > b * 0.998) }' \
-		&& ok "docs/choice.md: $coll of $size" || not_ok "docs/choice.md: $coll of $size: $name;$us, blinkc says $got"
+	got=$("$blinkc" $v -c "$coll" --size "$size" --summary json -o "$work/chosen.json" 2>&1 |
+		sed 's/.*"chosen":{"way":"\([^"]*\)".*"time_us":\([0-9.]*\).*/\1;\2/')
+	[ "${got%;*}" = "$name" ] &&
+		awk -v a="${got#*;}" -v b="$us" 'BEGIN { exit !(a < b * 1.002 && a > b * 0.998) }' \
+		&& ok "docs/choice.md: $coll of $size" ||
+			not_ok "docs/choice.md: $coll of $size: $name;$us, blinkc says $got"
 done <<<"$rows"
 
 # ---- what NCCL would choose ----
 
-if "$build/tests/nccl_table" >"$work/nccl" && held=$(python3 -B "$top/tests/oracle/nccl_model.py" <"$work/nccl" 2>&1); then
+if "$build/tests/nccl_table" >"$work/nccl" &&
+	held=$(python3 -B "$top/tests/oracle/nccl_model.py" <"$work/nccl" 2>&1); then
 	ok "NCCL's model in C and in Python: $held"
 else
 	not_ok "NCCL's model in C and in Python: $held"
@@ -54,7 +59,8 @@ fi
 "$blinkc" -q $v --size 64K -g 0-4 -o "$work/a.json" && "$blinkc" -q $v --size 64K -g 0-4 -o "$work/b.json"
 expect "the same bytes" cmp "$work/a.json" "$work/b.json"
 expect "check" "$blinkc" check "$work/a.json"
-grep -q '"size": 65536,' "$work/a.json" && grep -q '"executor": "kernel",' "$work/a.json" && grep -q '"chunk": [0-9]' "$work/a.json" \
+grep -q '"size": 65536,' "$work/a.json" && grep -q '"executor": "kernel",' "$work/a.json" &&
+	grep -q '"chunk": [0-9]' "$work/a.json" \
 	&& ok "options of the file" || not_ok "options of the file: $(grep -A 20 options "$work/a.json" | head -25)"
 "$blinkc" -q $v --size 8M -c broadcast --executor host -o "$work/a.json"
 mapfile -t again < <(sed -n 's/^ *"\(algorithm\|radix\|hierarchy\|max_depth\)": "\{0,1\}\([^",]*\)"\{0,1\},\{0,1\}$/--\1\n\2/p' "$work/a.json" | sed 's/^--max_/--max-/' |
@@ -64,8 +70,10 @@ expect "planned again by its options, ${again[*]}" "$blinkc" diff --fail-on rate
 printf '{ "kernel": { "step": 100 } }' >"$work/slow.json"
 is "--parameters: large start-ups" "$(way 16M -g 0-4 --parameters "$work/slow.json")" reducescatter-allgather
 "$blinkc" $v -g 0-4 --pareto --size 1K,1M >"$work/out" 2>"$work/err"
-is "--pareto: the shortest latency first" "$(awk 'NR > 1 { print $1 }' "$work/out")" "$(awk 'NR > 1 { print $1 }' "$work/out" | sort -g)"
-is "--pareto: then each has a higher rate" "$(awk 'NR > 1 { print $2 }' "$work/out")" "$(awk 'NR > 1 { print $2 }' "$work/out" | sort -gu)"
+is "--pareto: the shortest latency first" "$(awk 'NR > 1 { print $1 }' "$work/out")" \
+	"$(awk 'NR > 1 { print $1 }' "$work/out" | sort -g)"
+is "--pareto: then each has a higher rate" "$(awk 'NR > 1 { print $2 }' "$work/out")" \
+	"$(awk 'NR > 1 { print $2 }' "$work/out" | sort -gu)"
 
 # ---- messages ----
 

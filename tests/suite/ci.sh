@@ -1,4 +1,5 @@
-# examples/ci: what a user copies, in a repository of its own. Each fault that is planted fails `make check`, by a line that names it.
+# examples/ci: what a user copies, in a repository of its own. Each fault that is planted fails `make check`, by a line
+# that names it.
 # shellcheck shell=bash source=tests/lib.sh disable=SC2154,SC2016
 . tests/lib.sh
 unset MAKEFLAGS MFLAGS MAKELEVEL GITHUB_ACTIONS
@@ -98,7 +99,8 @@ cp "$work/changed.xml" machines/dgx1v.xml
 caught "and which of its links" '^blinkc: machines/dgx1v.xml: link gpu0 -> gpu1, nvlink: 20 GB/s, was 25 GB/s$'
 cp "$work/changed.xml" machines/dgx1v.xml
 caught "a machine that has changed: an annotation for each link" \
-	'^::error file=machines/dgx1v.xml,title=blinkc check::link gpu0 -> gpu1, nvlink: 20 GB/s, was 25 GB/s$' GITHUB_ACTIONS=true
+	'^::error file=machines/dgx1v.xml,title=blinkc check::link gpu0 -> gpu1, nvlink: 20 GB/s, was 25 GB/s$' \
+		GITHUB_ACTIONS=true
 cp "$work/changed.xml" machines/dgx1v.xml
 caught "and one that says what to do" \
 	'^::error file=machines/dgx1v.xml,title=make check::another machine than that of schedules/dgx1v: make bless\?$' GITHUB_ACTIONS=true
@@ -106,14 +108,16 @@ rm machines/dgx1v.xml
 caught "a machine that is gone" '^machines: no topology file'
 
 # Planners that are not what they were.
-planner() { printf '#!/bin/sh\n[ "$1" != batch ] || %s\nexec %q "$@"\n' "$1" "$blinkc" >"$work/planner"; chmod +x "$work/planner"; }
+planner() { printf '#!/bin/sh\n[ "$1" != batch ] || %s\nexec %q "$@"\n' "$1" "$blinkc" \
+	>"$work/planner"; chmod +x "$work/planner"; }
 planner 'set -- "$@" --tolerance 0.3'
 caught "a planner that finds less" '^  rate +[0-9.]+ -> [0-9.]+ GB/s \(-' BLINKC="$work/planner" FAIL_ON=rate
 caught "and other options" '^  options +tolerance: 0 -> 0.3' BLINKC="$work/planner"
 planner 'set -- "$@" -p mwu'
 caught "a planner that is another" '^  options +packing: "exact" -> "mwu"' BLINKC="$work/planner"
 planner 'sleep 60'
-caught "a planner that takes long" '^machines/dgx1v.xml: planning takes more than 1 s \(PLAN_SECONDS\)$' BLINKC="$work/planner" PLAN_SECONDS=1
+caught "a planner that takes long" '^machines/dgx1v.xml: planning takes more than 1 s \(PLAN_SECONDS\)$' \
+	BLINKC="$work/planner" PLAN_SECONDS=1
 planner 'exit 5'
 caught "a planner that fails" 'plan-dgx1v.* Error 5' BLINKC="$work/planner"
 
@@ -133,23 +137,28 @@ expect "and no more" test "$(grep -c dgx1v/ "$work/log")" = 0
 passes "make check after make bless" check
 rm $f
 GITHUB_ACTIONS=true run_make check
-expect "annotations" grep -q "^::error file=$m/index.json,title=blinkc check::allreduce/0-2.json: no such file" "$work/log"
+expect "annotations" grep -q "^::error file=$m/index.json,title=blinkc check::allreduce/0-2.json: no such file" \
+	"$work/log"
 git checkout -q $f
 
 # Differences are annotated where the file is in git: those that fail as errors, and others as warnings.
 planner 'set -- "$@" --tolerance 0.3'
 GITHUB_ACTIONS=true run_make check BLINKC="$work/planner" FAIL_ON=rate
-expect "a difference that fails is an error" grep -qE "^::error file=$m/[^,]*(%2C[^,]*)*,title=blinkc diff::rate: [0-9.]+ -> [0-9.]+ GB/s \(-" "$work/log"
+expect "a difference that fails is an error" grep -qE \
+	"^::error file=$m/[^,]*(%2C[^,]*)*,title=blinkc diff::rate: [0-9.]+ -> [0-9.]+ GB/s \(-" "$work/log"
 expect "one that does not is a warning" grep -qE "^::warning file=$m/[^,]*,title=blinkc diff::options: " "$work/log"
 expect "failures are failures in JUnit XML" test \
-	"$(grep -c "^::error file=$m/.*title=blinkc diff::" "$work/log")" = "$(grep -c '<failure .*type="rate"' build/report-dgx1v.xml)"
+	"$(grep -c "^::error file=$m/.*title=blinkc diff::" "$work/log")" = "$(grep -c '<failure .*type="rate"' \
+		build/report-dgx1v.xml)"
 expect "every file in git has a test case" test \
 	"$(git ls-files $m | wc -l)" = "$(grep -c "<testcase name=\"$m/" build/report-dgx1v.xml)"
 
 # The workflow does no more than to call make.
 expect "the workflow calls make check" grep -qx ' *run: make check' "$top/examples/ci/blinkc.yml"
 if "$python" -c 'import yaml' 2>/dev/null; then
-	expect "the workflow is YAML" "$python" -c 'import sys, yaml; print(len(yaml.safe_load(open(sys.argv[1]))["jobs"]["check"]["steps"]))' "$top/examples/ci/blinkc.yml"
+	expect "the workflow is YAML" "$python" \
+		-c 'import sys, yaml; print(len(yaml.safe_load(open(sys.argv[1]))["jobs"]["check"]["steps"]))' \
+		"$top/examples/ci/blinkc.yml"
 else
 	skip "the workflow as YAML: python3-yaml is not there"
 fi

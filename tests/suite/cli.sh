@@ -14,7 +14,8 @@ call() {
 	got=$?
 }
 
-# fails NAME CODE TEXT ARGUMENT...: so, with TEXT in one line on stderr, nothing on stdout, nothing left in this directory
+# fails NAME CODE TEXT ARGUMENT...: so, with TEXT in one line on stderr, nothing on stdout, nothing left in this
+# directory
 fails() {
 	local name=$1 code=$2 text=$3 line files
 	shift 3
@@ -58,7 +59,11 @@ empty() { if [ -s "$2" ]; then not_ok "$1: $(head -c 300 "$2")"; else ok "$1"; f
 alone() {
 	local name=$1
 	shift
-	if [ "$(ls -A)" = "$(printf '%s\n' "$@" | sort)" ]; then ok "$name"; else not_ok "$name: there is $(ls -A | tr '\n' ' ')"; fi
+	if [ "$(ls -A)" = "$(printf '%s\n' "$@" | sort)" ]; then
+		ok "$name"
+	else
+		not_ok "$name: there is $(ls -A | tr '\n' ' ')"
+	fi
 	rm -rf -- ./* ./.[!.]*
 }
 
@@ -79,8 +84,10 @@ for option in --help -h; do
 	empty "$option: stderr" "$work/err"
 done
 cp "$work/out" "$work/help"
-expect "--help is one screen of 24 lines and 80 columns" awk '{ if (length($0) > 79) exit 1 } END { exit NR > 23 }' "$work/help"
-grep -oE '^	X\([A-Z]+, [a-z_]+, "[a-z]+", ' "$top/src/verb/verb.h" | sed -E 's/.*, ([a-z_]+), .*/\1/; s/_/-/' >"$work/verbs"
+expect "--help is one screen of 24 lines and 80 columns" awk \
+	'{ if (length($0) > 79) exit 1 } END { exit NR > 23 }' "$work/help"
+grep -oE '^	X\([A-Z]+, [a-z_]+, "[a-z]+", ' "$top/src/verb/verb.h" |
+	sed -E 's/.*, ([a-z_]+), .*/\1/; s/_/-/' >"$work/verbs"
 expect "--help lists the verbs" diff "$work/verbs" <(verbs)
 for verb in $(verbs); do
 	does "$verb --help" $verb --help
@@ -164,7 +171,8 @@ is "--collective reduce" "$work/out" 'd["collective"], d["root"]' "('reduce', 0)
 pair root r 3 -c reduce "$v"
 is "--root" "$work/out-long" 'd["root"]' 3
 pair gpus g 3,gpu0,2,gpu1 "$v"
-is "--gpus: by index or id, in the order given" "$work/out-long" '[r["gpu"] for r in d["topology"]["ranks"]]' "['gpu3', 'gpu0', 'gpu2', 'gpu1']"
+is "--gpus: by index or id, in the order given" "$work/out-long" '[r["gpu"] for r in d["topology"]["ranks"]]' \
+	"['gpu3', 'gpu0', 'gpu2', 'gpu1']"
 pair links l pcie,qpi -g 0,1,4 "$v"
 is "--links" "$work/out-long" 'sorted({l["class"] for l in d["topology"]["links"]})' "['pcie', 'qpi']"
 pair epsilon "" 0.2 -c reduce "$v"
@@ -177,8 +185,10 @@ has "--algorithm says what its trees can do" '^best +50 GB/s of one-hop trees, b
 does "--algorithm trees" -a trees -c reduce "$v"
 same "--algorithm trees is the default" "$work/out" "$work/reduce.json"
 pair packing p mwu -c reduce "$v"
-is "--packing" "$work/out-long" 'd["generator"]["options"]["packing"], d["generator"]["options"]["tolerance"]' "('mwu', 0.05)"
-is "exact is the default" "$work/default.json" 'd["generator"]["options"]["packing"], d["generator"]["options"]["tolerance"]' "('exact', 0)"
+is "--packing" "$work/out-long" \
+	'd["generator"]["options"]["packing"], d["generator"]["options"]["tolerance"]' "('mwu', 0.05)"
+is "exact is the default" "$work/default.json" \
+	'd["generator"]["options"]["packing"], d["generator"]["options"]["tolerance"]' "('exact', 0)"
 is "and reaches the bound" "$work/default.json" 'd["rate"]["achieved"] == d["rate"]["bound"]' True
 does "--packing exact" -p exact -c reduce "$v"
 same "--packing exact is the default" "$work/out" "$work/reduce.json"
@@ -198,12 +208,14 @@ does "--hybrid" --hybrid "$v"
 cp "$work/out" "$work/hybrid.json"
 is "--hybrid" "$work/out" '[p["links"] for p in d["parts"]], d["generator"]["options"]["hybrid"], d["generator"]["options"]["links"]' \
 	"([['nvlink'], ['pcie', 'qpi']], 'peer', ['nvlink', 'pcie', 'qpi'])"
-has "--hybrid: the summary" '^hybrid      nvlink 85.7143 \+ pcie,qpi 6 GB/s; 2200 us to set up pcie,qpi; messages up to 188.6 MB go over nvlink alone$' "$work/err"
+has "--hybrid: the summary" \
+	'^hybrid      nvlink 85.7143 \+ pcie,qpi 6 GB/s; 2200 us to set up pcie,qpi; messages up to 188.6 MB go over nvlink alone$' "$work/err"
 "$blinkc" -q --hybrid -c reduce "$v" >"$work/want"
 does "--hybrid=peer" --hybrid=peer -c reduce "$v"
 same "--hybrid=peer is --hybrid" "$work/out" "$work/want"
 does "--hybrid=host" --hybrid=host -c reduce "$v"
-is "--hybrid=host" "$work/out" 'd["generator"]["options"]["hybrid"], [p["setup"] for p in d["parts"]]' "('host', [0, 0])"
+is "--hybrid=host" "$work/out" \
+	'd["generator"]["options"]["hybrid"], [p["setup"] for p in d["parts"]]' "('host', [0, 0])"
 used="${used}hybrid "
 does "check --jobs" check --jobs 2 "$work/default.json" "$work/hybrid.json"
 cp "$work/out" "$work/out-long"
@@ -213,7 +225,8 @@ does "check --junit" check --junit j.xml "$work/default.json"
 has "--junit" '<testsuite name="blinkc check" tests="1" failures="0"' j.xml
 alone "--junit" j.xml
 does "check --github" check --github "$work/default.json"
-has "--github" '^::notice title=blinkc check::1 file: 1 valid, 0 invalid; ratio to the bound at least 1.000 ' "$work/out"
+has "--github" '^::notice title=blinkc check::1 file: 1 valid, 0 invalid; ratio to the bound at least 1.000 ' \
+	"$work/out"
 does "diff --github --junit" diff --github --junit j.xml "$work/default.json" "$work/default.json"
 has "diff --github" '^::notice title=blinkc diff::1 file: 1 same, ' "$work/out"
 has "diff --junit" '<testsuite name="blinkc diff" tests="1" failures="0"' j.xml
@@ -240,13 +253,19 @@ empty "--quiet" "$work/err-long"
 same "--quiet changes no byte" "$work/out-long" "$work/plain.json"
 pair verbose v "$u"
 same "--verbose changes no byte" "$work/out-long" "$work/plain.json"
-if [ "$(wc -l <"$work/err-long")" -gt 6 ]; then ok "--verbose says more than the summary"; else not_ok "--verbose: $(cat "$work/err-long")"; fi
+if [ "$(wc -l <"$work/err-long")" -gt 6 ]; then
+	ok "--verbose says more than the summary"
+else
+	not_ok "--verbose: $(cat "$work/err-long")"
+fi
 pair synthetic "" "server:2 gpu:2 mesh:50 net:25"
-is "--synthetic" "$work/out-long" '[r["gpu"] for r in d["topology"]["ranks"]], d["rate"]["bound"]' "(['s0/gpu0', 's0/gpu1', 's1/gpu0', 's1/gpu1'], 50)"
+is "--synthetic" "$work/out-long" '[r["gpu"] for r in d["topology"]["ranks"]], d["rate"]["bound"]' \
+	"(['s0/gpu0', 's0/gpu1', 's1/gpu0', 's1/gpu1'], 50)"
 does "topology --servers 3" topology --servers 3 "$v"
 is "--servers" "$work/out" '[n["id"] for n in d["nodes"]]' "['s0', 's1', 's2']"
 does "topology --nic-rate" topology --servers 4 --nic-rate=25 --leaf 2 --oversubscription 5 "$v"
-is "--nic-rate" "$work/out" 'sorted({(l["class"], l.get("capacity")) for l in d["links"] if l["from"].endswith("/mlx5_0") and l["class"] == "net"})' "[('net', 25)]"
+is "--nic-rate" "$work/out" \
+	'sorted({(l["class"], l.get("capacity")) for l in d["links"] if l["from"].endswith("/mlx5_0") and l["class"] == "net"})' "[('net', 25)]"
 is "--leaf" "$work/out" '[s["id"] for s in d["switches"]]' "['net/leaf0', 'net/leaf1', 'net/spine']"
 is "--oversubscription" "$work/out" '{l["capacity"] for l in d["links"] if l["to"] == "net/spine"}' "{40}"
 does "topology --rails" topology --servers 2 --rails "$v"
@@ -255,7 +274,11 @@ used="${used}servers nic-rate leaf oversubscription rails "
 does "diff --fail-on --jobs" diff --fail-on order,file --jobs=2 "$work/default.json" "$work/hybrid.json"
 call diff --fail-on rate "$work/hybrid.json" "$work/default.json"
 echo "$got" >>"$work/met"
-if [ "$got" = 9 ] && [ ! -s "$work/err" ]; then ok "diff --fail-on rate"; else not_ok "diff --fail-on rate: exit $got, $(cat "$work/err")"; fi
+if [ "$got" = 9 ] && [ ! -s "$work/err" ]; then
+	ok "diff --fail-on rate"
+else
+	not_ok "diff --fail-on rate: exit $got, $(cat "$work/err")"
+fi
 has "--fail-on: what fails is shown" '^rate        .* -> 85\.7143 GB/s' "$work/out"
 has "--fail-on: what does not fail is shown" '^trees ' "$work/out"
 used="${used}fail-on jobs "
@@ -284,7 +307,8 @@ empty "options behind the operand" "$work/err"
 does "several letters in one word" -qvg0,1 "$v"
 does "--: no options behind it" -q -c reduce -- "$v"
 while read -r long short; do
-	[[ $used == *" $long "* ]] || grep -qE -- " (--$long|-$short)[ =]" "$top"/tests/suite/*.sh || not_ok "--$long: no test uses it"
+	[[ $used == *" $long "* ]] || grep -qE -- " (--$long|-$short)[ =]" "$top"/tests/suite/*.sh ||
+		not_ok "--$long: no test uses it"
 done <"$work/options"
 
 # ---- bad usage: exit 2 ----
@@ -299,7 +323,8 @@ fails "unknown letter among others" 2 "-Z: no such option" "$v" -qZv
 fails "a prefix, beside an option of another verb" 2 "--siz: no such option; did you mean --sizes?" batch --siz 8 "$v"
 fails "ambiguous option" 2 "--v: no such option" --v "$v"
 fails "unwanted argument" 2 "--quiet=3: takes no argument" --quiet=3 "$v"
-for option in -o -c -r -g -l -p --packing --output --format --collective --root --gpus --links --epsilon --tolerance --max-depth \
+for option in -o -c -r -g -l -p --packing --output --format --collective --root --gpus --links --epsilon \
+	--tolerance --max-depth \
 	--max-trees --budget --size -j --synthetic; do
 	fails "$option without argument" 2 "$option: needs an argument" "$v" $option
 done
@@ -312,10 +337,12 @@ check --jobs --junit --topology
 diff --fail-on
 topology --servers --nic-rate --leaf --oversubscription
 END
-for option in --output=x --collective=reduce --gpus=0,1 --format=json --verbose --max-depth=3 --pareto --budget=1s --hybrid; do
+for option in --output=x --collective=reduce --gpus=0,1 --format=json --verbose --max-depth=3 --pareto \
+	--budget=1s --hybrid; do
 	fails "check $option" 2 "${option%%=*}: not an option of blinkc check" check "$option" "$work/default.json"
 done
-for option in --collective=reduce --gpus=0,1 --verbose --epsilon=0.1 --no-minimise --max-trees=3 --pareto --budget=1s --hybrid; do
+for option in --collective=reduce --gpus=0,1 --verbose --epsilon=0.1 --no-minimise --max-trees=3 --pareto \
+	--budget=1s --hybrid; do
 	fails "convert $option" 2 "${option%%=*}: not an option of blinkc convert" convert "$option" "$v"
 done
 fails "convert --size" 2 "--size: convert --format json: want chakra" convert --size=1 "$v"
@@ -335,10 +362,12 @@ done
 for coll in alltoall2 all nothing "" "all reduce"; do
 	fails "--collective '$coll'" 2 "--collective: $coll" -c "$coll" "$v"
 done
-for links in nothing "" nvlink, ,nvlink "nvlink pcie" NVLINK all,nvlink aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; do
+for links in nothing "" nvlink, ,nvlink "nvlink pcie" NVLINK all,nvlink \
+	aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; do
 	fails "--links '$links'" 2 "--links: " -l "$links" "$v"
 done
-for number in nan inf -nan 0 0.0009 0.5 1 -0.1 0,05 0x1p-3 "" " 0.1" "0.1 " 0.1x .1 1. 1e 1e999 1e-999 99999999999999999999 --; do
+for number in nan inf -nan 0 0.0009 0.5 1 -0.1 0,05 0x1p-3 "" " 0.1" "0.1 " 0.1x .1 1. 1e 1e999 1e-999 \
+	99999999999999999999 --; do
 	fails "--epsilon '$number'" 2 "--epsilon: " --epsilon="$number" "$v"
 done
 for number in nan inf 1 0.991 -0.1 -0 0,05 "" x 1e99 --1; do
@@ -363,7 +392,8 @@ for time in 1 1.5 10s 500ms 2m 0.5s 1ms; do
 	does "--budget $time" -q --budget $time -g 0,1,2 "$v"
 done
 for option in --max-depth=4 --max-trees=4 --pareto; do
-	fails "--packing mwu $option" 2 "--packing: mwu: want exact with --max-depth, --max-trees or --pareto" -p mwu $option "$v"
+	fails "--packing mwu $option" 2 \
+		"--packing: mwu: want exact with --max-depth, --max-trees or --pareto" -p mwu $option "$v"
 done
 for option in --output=x.json -ox.json --format=json --format=cu; do
 	fails "--pareto $option" 2 "--pareto: writes no schedule" --pareto $option "$v"
@@ -373,7 +403,8 @@ for kind in nothing PEER peer,host 1; do
 done
 for option in --links=nvlink -lall --pareto --max-trees=9 "-p mwu"; do
 	# shellcheck disable=SC2086 # one word or two
-	fails "--hybrid $option" 2 "--hybrid: want none of --links, --pareto, --max-trees and --packing mwu with it" --hybrid $option "$v"
+	fails "--hybrid $option" 2 "--hybrid: want none of --links, --pareto, --max-trees and --packing mwu with it" \
+		--hybrid $option "$v"
 done
 does "--hybrid with --packing exact" -q --hybrid -p exact -g 0,1,2 "$v"
 for sizes in 0 "" , 1, ,1 1k 1KB 1.5M -1 +1 " 1" 1T 1152921504606846977 1073741825G 99999999999999999999 1,2x; do
@@ -388,7 +419,8 @@ fails "--root of allreduce" 2 "allreduce has no root" -r 0 "$v"
 for format in xml canonical nothing "" JSON; do
 	fails "compile --format '$format'" 2 "--format: $format" --format "$format" "$v"
 done
-fails "convert a topology --format cu" 3 "dgx1v.xml: a topology: want a schedule; blinkc FILE compiles one" convert --format cu "$v"
+fails "convert a topology --format cu" 3 "dgx1v.xml: a topology: want a schedule; blinkc FILE compiles one" \
+	convert --format cu "$v"
 for ending in txt xml JSON cuda "" so; do
 	fails "compile -o x.$ending" 2 "no format ends in \".$ending\"" -o "x.$ending" "$v"
 done
@@ -398,10 +430,12 @@ has "it is source code" "blink_program" "$work/schedule.cu"
 for packing in nothing "" MWU; do
 	fails "--packing '$packing'" 2 "--packing: " --packing "$packing" "$v"
 done
-fails "--algorithm chains" 2 "--algorithm: chains: want one of trees, onehop, threephase, ring, shared-ring, reducescatter-allgather, chain, direct, " -a chains "$v"
+fails "--algorithm chains" 2 \
+	"--algorithm: chains: want one of trees, onehop, threephase, ring, shared-ring, reducescatter-allgather, chain, direct, " -a chains "$v"
 for option in "-p mwu" --max-depth=2 --max-trees=4 --pareto; do
 	# shellcheck disable=SC2086 # words
-	fails "--algorithm onehop $option" 2 "--algorithm: onehop: want trees with --packing mwu, --max-depth, --max-trees or --pareto" \
+	fails "--algorithm onehop $option" 2 \
+		"--algorithm: onehop: want trees with --packing mwu, --max-depth, --max-trees or --pareto" \
 		-a onehop $option "$v"
 	# shellcheck disable=SC2086 # words
 	does "--algorithm trees $option" -q -a trees $option -g 0,1,2 -c broadcast "$v"
@@ -425,9 +459,12 @@ does "--root by id" -q -c broadcast -g gpu5,gpu7,gpu4 -r gpu4 "$v"
 is "--root by id" "$work/out" 'd["root"]' 2
 fails "GPUs that no NVLink connects" 5 "no path from gpu0 to gpu7" -g 0,7 -l nvlink "$v"
 fails "a class that the machine lacks" 5 "no path" -l xgmi "$v"
-fails "--max-depth 3 of an allreduce" 5 "--max-depth: 3: allreduce over these 8 ranks needs at least 4" --max-depth 3 "$v"
-fails "--max-trees 7 of eight blocks" 5 "--max-trees: 7: allgather over 8 ranks needs at least 8" -c allgather --max-trees 7 "$v"
-fails "--pareto --max-depth 3" 5 "--max-depth: 3: allreduce over these 8 ranks needs at least 4" --pareto --max-depth 3 "$v"
+fails "--max-depth 3 of an allreduce" 5 \
+	"--max-depth: 3: allreduce over these 8 ranks needs at least 4" --max-depth 3 "$v"
+fails "--max-trees 7 of eight blocks" 5 "--max-trees: 7: allgather over 8 ranks needs at least 8" \
+	-c allgather --max-trees 7 "$v"
+fails "--pareto --max-depth 3" 5 "--max-depth: 3: allreduce over these 8 ranks needs at least 4" \
+	--pareto --max-depth 3 "$v"
 does "--max-depth 2 of a broadcast" -q -c broadcast --max-depth 2 "$v"
 does "--max-trees 8 of eight blocks" -q -c allgather --max-trees 8 "$v"
 does "GPUs that only PCIe connects" -q -g 0,7 "$v"
@@ -435,7 +472,8 @@ does "--links all" -q -l all "$v"
 fails "no such input" 8 "/nowhere/x.xml: No such file" /nowhere/x.xml
 fails "a directory for input" 8 "directory" "$top"
 fails "check: no such input" 8 "No such file" check /nowhere/x.json
-fails "check -q of a topology" 3 'a topology: want a schedule; blinkc FILE compiles one' check "$top/topologies/dgx1v.json"
+fails "check -q of a topology" 3 'a topology: want a schedule; blinkc FILE compiles one' check \
+	"$top/topologies/dgx1v.json"
 cat >"$work/ids.json" <<'END'
 { "format": "blink-topology", "version": 1, "name": "ids that look like indices",
   "nodes": [{ "id": "n", "gpus": [{ "id": "2" }, { "id": "1" }, { "id": "zero" }] }],
@@ -459,7 +497,11 @@ fails "check -q of a right and a wrong one" 6 "wrong.json: " check -q "$work/def
 fails "a limit" 4 "nesting" "$top/tests/bad/topology/nesting-too-deep.json"
 # 0 by all that went well, 1 by a defect only, 7 by oom.sh
 printf '%s\n' 0 1 7 >>"$work/met"
-if [ "$(sort -u "$work/met")" = "$(cut -c3 "$work/codes")" ]; then ok "every exit code"; else not_ok "met only exit codes $(sort -u "$work/met" | tr '\n' ' ')"; fi
+if [ "$(sort -u "$work/met")" = "$(cut -c3 "$work/codes")" ]; then
+	ok "every exit code"
+else
+	not_ok "met only exit codes $(sort -u "$work/met" | tr '\n' ' ')"
+fi
 
 # ---- standard input and output ----
 
@@ -482,7 +524,9 @@ got=$?
 [ $got = 0 ] || not_ok "all three closed: exit $got"
 same "all three closed" all-closed.json "$work/reduce.json"
 alone "all three closed" all-closed.json
-expect_exit "a reader that goes away" 8 bash -c 'set -o pipefail; mkfifo pipe; (exec 3<pipe) & exec 4>pipe; wait; "$1" -q --no-minimise "$2" >&4' - "$blinkc" "$v"
+expect_exit "a reader that goes away" 8 bash \
+	-c 'set -o pipefail; mkfifo pipe; (exec 3<pipe) & exec 4>pipe; wait; "$1" -q --no-minimise "$2" >&4' - \
+	"$blinkc" "$v"
 rm -f pipe
 
 if [ -c /dev/full ]; then
@@ -534,7 +578,11 @@ if ! "$python" -c "import pty; pty.openpty()" 2>"$work/err"; then
 else
 	on_terminal "$work/seen" --pareto --budget 700ms "$long"
 	found=$(progress "$work/seen")
-	if [ "$found" = "some ''" ]; then ok "progress on a terminal, and nothing of it stays"; else not_ok "progress: $found"; fi
+	if [ "$found" = "some ''" ]; then
+		ok "progress on a terminal, and nothing of it stays"
+	else
+		not_ok "progress: $found"
+	fi
 	has "progress says what it is at" 'fewest trees: trying|linear program|pareto' "$work/seen"
 	for option in -q ${full:+-v}; do
 		on_terminal "$work/seen" $option --pareto --budget 600ms "$long"
@@ -566,7 +614,11 @@ assert found["lines"] > 0, found
 assert rest.startswith("budget ") and rest.endswith("there may be better plans"), found
 assert rest.count("budget") == 1, found
 END
-		if [ -s "$work/out" ]; then not_ok "a terminal of $widths columns: $(tail -1 "$work/out" | head -c 300)"; else ok "a terminal of $widths columns"; fi
+		if [ -s "$work/out" ]; then
+			not_ok "a terminal of $widths columns: $(tail -1 "$work/out" | head -c 300)"
+		else
+			ok "a terminal of $widths columns"
+		fi
 	done
 fi
 
@@ -589,11 +641,16 @@ for bytes in 1 2; do
 	same "it is as it was" x.json "$work/precious"
 	alone "no temporary" x.json
 done
-for arguments in "$top/tests/bad/topology/capacity-zero.json" "-g 0,7 -l nvlink $v" "-c nothing $v" "$v $v" "/nowhere"; do
+for arguments in "$top/tests/bad/topology/capacity-zero.json" "-g 0,7 -l nvlink $v" \
+	"-c nothing $v" "$v $v" "/nowhere"; do
 	echo precious >x.json
 	# shellcheck disable=SC2086 # words
 	call $arguments -o x.json
-	if [ $got != 0 ] && cmp -s x.json "$work/precious"; then ok "x.json survives: $arguments"; else not_ok "x.json after exit $got of $arguments"; fi
+	if [ $got != 0 ] && cmp -s x.json "$work/precious"; then
+		ok "x.json survives: $arguments"
+	else
+		not_ok "x.json after exit $got of $arguments"
+	fi
 	alone "no temporary: $arguments" x.json
 done
 
@@ -602,13 +659,25 @@ chmod 640 target.json
 ln -s target.json link.json
 ln -s "$PWD/link.json" "$work/far.json"
 does "-o of a link" -q -c reduce "$v" -o "$work/far.json"
-if [ -L link.json ] && [ -L "$work/far.json" ] && [ ! -L target.json ]; then ok "links stay"; else not_ok "a link was replaced"; fi
+if [ -L link.json ] && [ -L "$work/far.json" ] && [ ! -L target.json ]; then
+	ok "links stay"
+else
+	not_ok "a link was replaced"
+fi
 same "its target is written" target.json "$work/reduce.json"
-if [ "$(stat -c %a target.json)" = 640 ]; then ok "permissions stay"; else not_ok "permissions: $(stat -c %a target.json)"; fi
+if [ "$(stat -c %a target.json)" = 640 ]; then
+	ok "permissions stay"
+else
+	not_ok "permissions: $(stat -c %a target.json)"
+fi
 alone "-o of a link" link.json target.json
 rm "$work/far.json"
 (umask 027 && exec "$blinkc" -q -c reduce "$v" -o x.json)
-if [ "$(stat -c %a x.json)" = 640 ]; then ok "permissions of a new file: umask"; else not_ok "permissions: $(stat -c %a x.json)"; fi
+if [ "$(stat -c %a x.json)" = 640 ]; then
+	ok "permissions of a new file: umask"
+else
+	not_ok "permissions: $(stat -c %a x.json)"
+fi
 alone "a new file" x.json
 
 # Permissions do not bind root, so as root these run as another user, with a copy of the program that it can reach.
@@ -668,7 +737,8 @@ again() {
 	shift
 	for i in "${!jobs[@]}"; do
 		# shellcheck disable=SC2086 # words
-		"$@" "$blinkc" -q ${jobs[i]} "$v" >"$work/out" 2>"$work/err" || { not_ok "$name: $(head -1 "$work/err")"; return; }
+		"$@" "$blinkc" -q ${jobs[i]} "$v" >"$work/out" 2>"$work/err" ||
+			{ not_ok "$name: $(head -1 "$work/err")"; return; }
 		same "$name, ${jobs[i]}" "$work/out" "$work/want-$i"
 	done
 }
@@ -698,15 +768,18 @@ mkdir elsewhere
 same "from another directory, by another name" "$work/out" "$work/reduce.json"
 alone "another directory" elsewhere
 for machine in dgx1v dgx1p; do
-	for arguments in "-c reduce" "-c broadcast -r 1 -g 0,1,2" "-l all" "-c reduce --format cu" ${full:+"" "--format cu"}; do
+	for arguments in "-c reduce" "-c broadcast -r 1 -g 0,1,2" "-l all" "-c reduce --format cu" \
+		${full:+"" "--format cu"}; do
 		# shellcheck disable=SC2086 # words
-		"$blinkc" -q $arguments "$top/topologies/$machine.xml" >"$work/xml" && "$blinkc" -q $arguments "$top/topologies/$machine.json" >"$work/json"
+		"$blinkc" -q $arguments "$top/topologies/$machine.xml" >"$work/xml" &&
+			"$blinkc" -q $arguments "$top/topologies/$machine.json" >"$work/json"
 		same "$machine.xml and .json, $arguments" "$work/xml" "$work/json"
 	done
 done
 
 # What a schedule says of itself is enough to make it again.
-for request in "-c broadcast -r 2" "-c reduce -r gpu6 -g 4,gpu6,7,5" "-g 3,0,2,1 --epsilon 0.123456789 --tolerance 0.25" \
+for request in "-c broadcast -r 2" "-c reduce -r gpu6 -g 4,gpu6,7,5" \
+	"-g 3,0,2,1 --epsilon 0.123456789 --tolerance 0.25" \
 	"--no-minimise --epsilon 0.3" "-l pcie,qpi -g 0,1,4" "-g 0,7" "--tolerance 0 --epsilon 1e-2 -g 0,1,3,2" \
 	"-p mwu --tolerance 0 -c reduce" "-c scatter -r gpu1 -g 2,1,0" "-c alltoall -g 0,1,2,3" \
 	"--max-depth 6 -g 0,1,2,3" "-c reduce --max-trees 2 --max-depth 5 -g 0,1,2,3" \
@@ -757,7 +830,8 @@ for xml in "$top"/topologies/*.xml; do
 done
 for json in "$top"/topologies/*.json "$top"/tests/fuzz/corpus/fuzz_topology/*.json; do
 	name=$(basename "$json" .json)
-	"$blinkc" convert "$json" -o x.xml && "$blinkc" convert x.xml -o y.json && "$blinkc" convert y.json -o y.xml && "$blinkc" convert "$json" -o z.json
+	"$blinkc" convert "$json" -o x.xml && "$blinkc" convert x.xml -o y.json && "$blinkc" convert y.json -o y.xml &&
+		"$blinkc" convert "$json" -o z.json
 	same "$name: JSON to XML to JSON" y.json z.json
 	same "$name: XML to JSON to XML" x.xml y.xml
 	rm -f -- *

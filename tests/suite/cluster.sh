@@ -1,5 +1,5 @@
-# Clusters: files by reference and fabrics, against a program that spells them out; the way to the network; generated and synthetic
-# topologies; servers without a NIC.
+# Clusters: files by reference and fabrics, against a program that spells them out; the way to the network; generated
+# and synthetic topologies; servers without a NIC.
 . tests/lib.sh
 
 canonical() { "$blinkc" convert "$1" --format canonical; }
@@ -11,7 +11,9 @@ flat() {
 	canonical "$work/flat.json" >"$work/b"
 	"$blinkc" convert "$2" -o "$work/again.xml" && canonical "$work/again.xml" >"$work/c"
 	"$blinkc" convert "$2" -o "$work/again.json" && canonical "$work/again.json" >"$work/d"
-	if cmp "$work/a" "$work/b" && cmp "$work/a" "$work/c" && cmp "$work/a" "$work/d"; then ok "$1 is what it stands for"; else
+	if cmp "$work/a" "$work/b" && cmp "$work/a" "$work/c" && cmp "$work/a" "$work/d"; then
+		ok "$1 is what it stands for"
+	else
 		not_ok "$1: expand.py says otherwise, or not the same after convert"; fi
 }
 
@@ -38,7 +40,8 @@ cat >"$work/rows.json" <<'END'
     { "from": "r0/leaf", "to": "spine", "class": "net", "capacity": 50 },
     { "from": "r1/leaf", "to": "spine", "class": "net", "capacity": 50, "duplex": "simplex" } ] }
 END
-for f in "$work/rows.json" "$work/racks/rack.xml" tests/fuzz/corpus/fuzz_topology/fabric.json tests/fuzz/corpus/fuzz_topology/cluster.xml; do
+for f in "$work/rows.json" "$work/racks/rack.xml" tests/fuzz/corpus/fuzz_topology/fabric.json \
+	tests/fuzz/corpus/fuzz_topology/cluster.xml; do
 	flat "$(basename "$f")" "$f"
 done
 for f in topologies/*.xml; do
@@ -56,48 +59,74 @@ for seed in $(seq 1 "$seeds"); do
 		esac || not_ok "random cluster $seed: $x is not valid: $(head -1 "$work/out")"
 	done
 	# A fabric may find no port left, or have no capacity from anywhere.
-	if canonical "$f" >"$work/out" 2>"$work/err"; then flat "random cluster $seed" "$f"; n_clusters=$((${n_clusters:-0} + 1)); else
-		grep -q 'fabrics\[[01]\]\(.capacity\)\?: \|: fabric\( capacity\)\?: ' "$work/err" || not_ok "random cluster $seed: $(cat "$work/err")"; fi
+	if canonical "$f" >"$work/out" 2>"$work/err"; then
+		flat "random cluster $seed" "$f"; n_clusters=$((${n_clusters:-0} + 1))
+	else
+		grep -q 'fabrics\[[01]\]\(.capacity\)\?: \|: fabric\( capacity\)\?: ' "$work/err" ||
+			not_ok "random cluster $seed: $(cat "$work/err")"; fi
 done
-if [ "${n_clusters:-0}" -gt $((seeds * 3 / 4)) ]; then ok "$n_clusters random clusters"; else not_ok "only ${n_clusters:-0} random clusters are right"; fi
+if [ "${n_clusters:-0}" -gt $((seeds * 3 / 4)) ]; then
+	ok "$n_clusters random clusters"
+else
+	not_ok "only ${n_clusters:-0} random clusters are right"
+fi
 (cd "$work/racks" && canonical - <rack.xml) >"$work/a" 2>&1
 canonical "$work/racks/rack.xml" >"$work/b"
-if cmp -s "$work/a" "$work/b"; then ok "files by reference from standard input"; else not_ok "standard input: $(head -c 200 "$work/a")"; fi
+if cmp -s "$work/a" "$work/b"; then
+	ok "files by reference from standard input"
+else
+	not_ok "standard input: $(head -c 200 "$work/a")"
+fi
 
 # One file under many names: refused before all are read.
 mkdir "$work/many"
 for i in $(seq 1 30); do ln -s . "$work/many/l$i"; done
 awk 'BEGIN { print "<topology format=\"blink-topology\" version=\"1\" name=\"t\"><node id=\"n\"><gpu id=\"g\"/><switch id=\"w\"/></node>"
 	for (i = 0; i < 120; i++) print "<link from=\"g\" to=\"w\" class=\"pcie\" capacity=\"1\"/>"; print "</topology>" }' >"$work/many/s.xml"
-printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="s.xml" count="4000"/></topology>' >"$work/many/m.xml"
-{ printf '<topology format="blink-topology" version="1" name="t">'; for i in $(seq 1 30); do printf '<node id="a%s" file="l%s/m.xml"/>' "$i" "$i"; done
+printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="s.xml" count="4000"/></topology>' \
+	>"$work/many/m.xml"
+{ printf '<topology format="blink-topology" version="1" name="t">'; for i in $(seq 1 30); do printf \
+	'<node id="a%s" file="l%s/m.xml"/>' "$i" "$i"; done
 	printf '</topology>'; } >"$work/many/top.xml"
-expect_exit "too many servers in many files" 4 bash -c 'ulimit -v 800000; exec "$@"' - "$blinkc" convert "$work/many/top.xml"
+expect_exit "too many servers in many files" 4 bash -c 'ulimit -v 800000; exec "$@"' - "$blinkc" \
+	convert "$work/many/top.xml"
 
 # ---- generated ----
 
-for options in "" "--nic-rate 25" "--rails" "--rails --oversubscription 2" "--leaf 2" "--leaf 2 --oversubscription 3 --nic-rate 6.25" "--rails --leaf 3"; do
+for options in "" "--nic-rate 25" "--rails" "--rails --oversubscription 2" "--leaf 2" \
+	"--leaf 2 --oversubscription 3 --nic-rate 6.25" "--rails --leaf 3"; do
 	# shellcheck disable=SC2086 # a list of options
-	"$blinkc" topology --servers 4 topologies/dgx1v.xml $options --format cluster -o "$work/cluster.json" 2>"$work/err" &&
-		"$blinkc" topology --servers 4 topologies/dgx1v.xml $options --format canonical -o "$work/a" 2>"$work/err" &&
-		oracle expand "$work/cluster.json" topologies >"$work/flat.json" && canonical "$work/flat.json" >"$work/b"
-	if cmp "$work/a" "$work/b" 2>>"$work/err" && [ "$(wc -c <"$work/cluster.json")" -lt 400 ]; then ok "4 servers $options"; else not_ok "4 servers $options: $(cat "$work/err")"; fi
+	"$blinkc" topology --servers 4 topologies/dgx1v.xml $options --format cluster \
+		-o "$work/cluster.json" 2>"$work/err" &&
+		"$blinkc" topology --servers 4 topologies/dgx1v.xml $options --format canonical \
+			-o "$work/a" 2>"$work/err" &&
+		oracle expand "$work/cluster.json" topologies >"$work/flat.json" &&
+			canonical "$work/flat.json" >"$work/b"
+	if cmp "$work/a" "$work/b" 2>>"$work/err" && [ "$(wc -c <"$work/cluster.json")" -lt 400 ]; then
+		ok "4 servers $options"
+	else
+		not_ok "4 servers $options: $(cat "$work/err")"
+	fi
 done
 expect "a cluster file validates" oracle validate schemas/topology.schema.json "$work/cluster.json" "$work/rows.json"
 expect "so does XML" xmllint --noout --nonet --schema schemas/topology.xsd "$work/racks/rack.xml"
 # Names of files: the schemas refuse what blinkc does.
 for name in . .. a/. ../a a//b /a a/ "a b"; do
-	printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="%s"/></topology>' "$name" >"$work/t.xml"
-	printf '{"format":"blink-topology","version":1,"name":"t","nodes":[{"id":"s","file":"%s"}]}' "$name" >"$work/t.json"
+	printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="%s"/></topology>' "$name" \
+		>"$work/t.xml"
+	printf '{"format":"blink-topology","version":1,"name":"t","nodes":[{"id":"s","file":"%s"}]}' \
+		"$name" >"$work/t.json"
 	if xmllint --noout --nonet --schema schemas/topology.xsd "$work/t.xml" >/dev/null 2>&1 ||
-		oracle validate schemas/topology.schema.json "$work/t.json" >/dev/null || ! "$blinkc" convert "$work/t.xml" 2>&1 | grep -q "want the name"; then
+		oracle validate schemas/topology.schema.json "$work/t.json" >/dev/null ||
+			! "$blinkc" convert "$work/t.xml" 2>&1 | grep -q "want the name"; then
 		not_ok "file name '$name' is valid"
 	else
 		ok "file name '$name' is refused"
 	fi
 done
 for name in .a ..a ... a/...b a..; do
-	printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="%s"/></topology>' "$name" >"$work/t.xml"
+	printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="%s"/></topology>' "$name" \
+		>"$work/t.xml"
 	expect "file name '$name' is valid" xmllint --noout --nonet --schema schemas/topology.xsd "$work/t.xml"
 done
 expect_exit "no number of servers" 2 "$blinkc" topology topologies/dgx1v.xml
@@ -118,7 +147,8 @@ rate() {
 	if [ "$got" = "$want 1.000" ] && oracle replay "$work/s.json" >/dev/null; then ok "$*: $want GB/s"; else
 		not_ok "$*: $got, want $want 1.000: $(head -c 200 "$work/err")"; fi
 }
-# A partition into servers with C each to the network: n C / (2 (n - 1)); into GPUs in a server: as many links between parts.
+# A partition into servers with C each to the network: n C / (2 (n - 1)); into GPUs in a server: as many links between
+# parts.
 rate 133.333 --synthetic "server:4 gpu:8 switch:300 net:25"
 rate 133.333 --synthetic "server:4 gpu:8 switch:300 nic:8@25 pcie:50"
 rate 96 --synthetic "server:2 gpu:8 switch:300 nic:4@25 pcie:24"
@@ -128,7 +158,8 @@ rate 40 --synthetic "gpu:4 mesh:20"
 rate 50 --synthetic "gpu:5 ring:40"
 rate 300 --synthetic "gpu:4 switch:300 multicast reduce"
 rate 12 --synthetic "gpu:2 pcie:12"
-for line in "" "server:2" "gpu:0" "gpu:x" "gpu:8 gpu:8" "gpu:8 nic:2@25" "gpu:8 nic:2 pcie:12" "gpu:8 rails" "gpu:8 rails:1 net:25" "gpu:8 colour:1" \
+for line in "" "server:2" "gpu:0" "gpu:x" "gpu:8 gpu:8" "gpu:8 nic:2@25" "gpu:8 nic:2 pcie:12" "gpu:8 rails" \
+	"gpu:8 rails:1 net:25" "gpu:8 colour:1" \
 	"gpu:8 net:25 nic:1@1 pcie:1" "gpu:4 switch:-1" "gpu:8 switch:1e99" \
 	"gpu:8 mesh:1 multicast" "gpu:8 net:1 reduce" "gpu:8 net:1 leaf:1 oversubscription:0.0001"; do
 	expect_exit "--synthetic \"$line\"" 2 "$blinkc" --synthetic "$line"
@@ -140,7 +171,8 @@ expect_exit "--synthetic and a file" 2 "$blinkc" --synthetic gpu:2 topologies/dg
 
 printf '<topology format="blink-topology" version="1" name="two"><class name="net" capacity="12.5"/><node id="s" file="dgx1v.xml" count="2"/><node id="t" file="dgx1p.xml"/><fabric/></topology>' >"$work/three.xml"
 "$blinkc" convert "$work/three.xml" -o "$work/machine.json"
-for gpus in 0,1,2,11,12,13,14,15 0,8 1,2,5,9 0,7,8,15 3,4,11,12,13 0,1,2,3,4,5,6,7,8 4,9,16,23 0,1,2,3,8,9,10,11,16,17,18,19; do
+for gpus in 0,1,2,11,12,13,14,15 0,8 1,2,5,9 0,7,8,15 3,4,11,12,13 0,1,2,3,4,5,6,7,8 4,9,16,23 \
+	0,1,2,3,8,9,10,11,16,17,18,19; do
 	for c in allreduce gather; do
 		"$blinkc" -q "$work/three.xml" -g $gpus -c $c -o "$work/$c-$gpus.json" || not_ok "$gpus $c: exit $?"
 	done
@@ -151,10 +183,12 @@ for seed in $(seq 1 "$([ "$full" ] && echo 30 || echo 5)"); do
 	oracle random_servers "$seed" >"$work/t.json"
 	"$blinkc" convert "$work/t.json" -o "$work/machine.json" || not_ok "random servers $seed: exit $?"
 	gpus=$(oracle random_servers "$seed" --job)
-	"$blinkc" -q "$work/t.json" -l nvlink,net -g "$gpus" -c allgather -o "$work/s.json" 2>"$work/err" || not_ok "random servers $seed: $(cat "$work/err")"
+	"$blinkc" -q "$work/t.json" -l nvlink,net -g "$gpus" -c allgather -o "$work/s.json" 2>"$work/err" ||
+		not_ok "random servers $seed: $(cat "$work/err")"
 	expect "random servers $seed reach their NICs" oracle access "$work/machine.json" "$work/s.json"
 	# No GPU reaches a CPU by NVLink, so qpi is for the ways to NICs only.
-	"$blinkc" -q "$work/t.json" -l nvlink,qpi,net -g "$gpus" -c allgather -o "$work/s.json" 2>"$work/err" || not_ok "random servers $seed: $(cat "$work/err")"
+	"$blinkc" -q "$work/t.json" -l nvlink,qpi,net -g "$gpus" -c allgather -o "$work/s.json" 2>"$work/err" ||
+		not_ok "random servers $seed: $(cat "$work/err")"
 	expect "random servers $seed reach their NICs over qpi" oracle access "$work/machine.json" "$work/s.json"
 done
 
@@ -171,7 +205,8 @@ for place in p q; do
 				} }'
 		done
 		echo '<fabric/></topology>'; } >"$work/t.xml"
-	expect_exit "2000 NICs at $place in seconds" 3 bash -c 'ulimit -t 8; exec "$@"' - "$blinkc" "$work/t.xml" -l nvlink,net -c broadcast -r none
+	expect_exit "2000 NICs at $place in seconds" 3 bash -c 'ulimit -t 8; exec "$@"' - "$blinkc" "$work/t.xml" \
+		-l nvlink,net -c broadcast -r none
 done
 
 # classes WANT FILES: servers of these files, and which classes are used by default

@@ -8,7 +8,8 @@ clang=${CLANG:-$(command -v clang || true)}
 executed() {
 	local name=$1
 	shift
-	if "$perf" -b 24 -e "$most" -f 7 -n 1 -w 0 "$@" >"$work/log" 2>&1 && grep -q '^# Out of bounds values : 0 OK' "$work/log"; then
+	if "$perf" -b 24 -e "$most" -f 7 -n 1 -w 0 "$@" >"$work/log" 2>&1 &&
+		grep -q '^# Out of bounds values : 0 OK' "$work/log"; then
 		ok "$name"
 	else
 		not_ok "$name: $(tail -3 "$work/log" | tr '\n' ' ')"
@@ -32,12 +33,14 @@ for file in "$work"/*.json; do
 	for type in float double; do executed "$name $type" "$file" -d $type -o all; done
 	case $full$c in 1* | allreduce | alltoall | reducescatter) ;; *) continue ;; esac
 	"$blinkc" convert "$file" -o "$work/s.cu" || not_ok "$name: convert: exit $?"
-	expect "$name: as source code" "${cc[@]}" -x c -std=gnu11 "-O${full:-0}" -Wall -Wextra -Werror -shared -fPIC -Iruntime/include \
+	expect "$name: as source code" "${cc[@]}" -x c -std=gnu11 "-O${full:-0}" -Wall -Wextra -Werror -shared \
+		-fPIC -Iruntime/include \
 		"$work/s.cu" -o "$work/s.so" -pthread
 	for type in int32 float double; do executed "$name $type so" "$work/s.so" -d $type; done
 	# clang's UBSan, unlike that of gcc, also sees an offset to a null pointer.
 	[ "$clang" ] || { skip "$name: no clang"; continue; }
-	expect "$name: by clang, with UBSan" "$clang" -x c -std=gnu11 -O1 -fsanitize=undefined -fsanitize-trap=undefined -shared -fPIC \
+	expect "$name: by clang, with UBSan" "$clang" -x c -std=gnu11 -O1 -fsanitize=undefined \
+		-fsanitize-trap=undefined -shared -fPIC \
 		-Iruntime/include "$work/s.cu" -o "$work/ubsan.so" -pthread
 	executed "$name so with UBSan" "$work/ubsan.so" -b 4
 done

@@ -1,4 +1,5 @@
-# Compact schedules: the same as their lists of trees to all that read them, and small and fast where a list is too long.
+# Compact schedules: the same as their lists of trees to all that read them, and small and fast where a list is too
+# long.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -12,7 +13,8 @@ both() {
 	"$blinkc" -q "$@" --format compact -o "$work/compact.json" || not_ok "$name: not compiled compact"
 	expect "$name: compact files are valid" "$blinkc" check -q "$work/compact.json"
 	expect "$name: the schema" oracle validate schemas/schedule.schema.json "$work/compact.json"
-	expect "$name: listed by another program, its trees are valid" oracle images "$work/compact.json" "$work/other.json"
+	expect "$name: listed by another program, its trees are valid" oracle images \
+		"$work/compact.json" "$work/other.json"
 	expect "$name: in a replay, too" oracle replay "$work/other.json"
 	expect "$name: the list is that of the default" oracle images "$work/compact.json" --same "$work/list.json"
 	expect "$name: converted to a list" "$blinkc" convert "$work/compact.json" -o "$work/back.json"
@@ -20,7 +22,8 @@ both() {
 	expect "$name: diff of both forms" "$blinkc" diff "$work/list.json" "$work/compact.json"
 	expect "$name: and the other way" "$blinkc" diff "$work/compact.json" "$work/back.json"
 	expect "$name: folded" "$blinkc" convert "$work/back.json" --format compact -o "$work/again.json"
-	expect "$name: into the same trees" sh -c "[ \"\$(sed '1,/\"symmetry\"/d' '$work/compact.json')\" = \"\$(sed '1,/\"symmetry\"/d' '$work/again.json')\" ]"
+	expect "$name: into the same trees" sh \
+		-c "[ \"\$(sed '1,/\"symmetry\"/d' '$work/compact.json')\" = \"\$(sed '1,/\"symmetry\"/d' '$work/again.json')\" ]"
 }
 
 both "rails, allreduce" --synthetic "server:4 gpu:4 switch:300 net:25 rails"
@@ -31,17 +34,21 @@ both "NICs, reducescatter" --synthetic "server:4 gpu:4 switch:300 nic:2@25 pcie:
 
 for verb in show simulate "convert --format msccl" "convert --format cu"; do
 	# shellcheck disable=SC2086 # words
-	"$blinkc" $verb "$work/list.json" 2>&1 | sed 's/list.json/FILE/; s/sha256:[0-9a-f]*/DIGEST/; s/file is [^ ]*/FILE/' >"$work/want"
+	"$blinkc" $verb "$work/list.json" 2>&1 |
+		sed 's/list.json/FILE/; s/sha256:[0-9a-f]*/DIGEST/; s/file is [^ ]*/FILE/' >"$work/want"
 	# shellcheck disable=SC2086
-	"$blinkc" $verb "$work/compact.json" 2>&1 | sed 's/compact.json/FILE/; s/sha256:[0-9a-f]*/DIGEST/; s/file is [^ ]*/FILE/' >"$work/got"
+	"$blinkc" $verb "$work/compact.json" 2>&1 |
+		sed 's/compact.json/FILE/; s/sha256:[0-9a-f]*/DIGEST/; s/file is [^ ]*/FILE/' >"$work/got"
 	if [ -s "$work/want" ] && cmp -s "$work/want" "$work/got"; then ok "$verb of both"; else
 		not_ok "$verb: differs: $(diff "$work/want" "$work/got" | head -3)"
 	fi
 done
 for form in list compact; do
-	"$perf" "$work/$form.json" -b 64K -e 64K -n 1 -w 0 -o all >"$work/$form.log" 2>&1 || not_ok "blink-perf, $form: exit $?"
+	"$perf" "$work/$form.json" -b 64K -e 64K -n 1 -w 0 -o all >"$work/$form.log" 2>&1 ||
+		not_ok "blink-perf, $form: exit $?"
 	expect "libblink runs a $form" grep -q '^# Out of bounds values : 0 OK' "$work/$form.log"
-	timeout 120 "$perf" --ranks 16 --threads-as-ranks "$work/$form.json" -b 64K -e 64K -n 1 -w 0 >"$work/$form.log" 2>&1 ||
+	timeout 120 "$perf" --ranks 16 --threads-as-ranks "$work/$form.json" -b 64K -e 64K -n 1 -w 0 \
+		>"$work/$form.log" 2>&1 ||
 		not_ok "blink-perf of ranks, $form: exit $?"
 	expect "each rank loads its part of a $form" grep -q '^# Out of bounds values : 0 OK' "$work/$form.log"
 done
@@ -74,12 +81,14 @@ long() {
 	expect "$n GPUs, $2: shown" "$blinkc" show "$work/$2.json" -o "$work/shown"
 	expect "$n GPUs, $2: is itself" "$blinkc" diff "$work/$2.json" "$work/$2.json"
 	expect_exit "$n GPUs, $2: a list" 4 "$blinkc" convert "$work/$2.json" --format json -o "$work/x.json"
-	expect "$n GPUs, $2: what it says" grep -qF "$n trees with $3 edges, where all are listed: want at most 131072 and 4194304" "$work/err"
+	expect "$n GPUs, $2: what it says" grep -qF \
+		"$n trees with $3 edges, where all are listed: want at most 131072 and 4194304" "$work/err"
 }
 
 long 256 allreduce 8384512
 expect_exit "2048 GPUs, allreduce: run by one process" 4 "$perf" "$work/allreduce.json" -b 64K -e 64K -n 1 -w 0
-expect "2048 GPUs, allreduce: what it says" grep -qF "2048 trees with 8384512 edges, where all are listed: want at most" "$work/err"
+expect "2048 GPUs, allreduce: what it says" grep -qF \
+	"2048 trees with 8384512 edges, where all are listed: want at most" "$work/err"
 if [ "$full" ]; then
 	long 2048 allreduce 536838144
 	long 2048 allgather 268419072
@@ -130,16 +139,20 @@ near "one NIC" "server:1025 gpu:4 switch:300 nic:1@25 pcie:24" broadcast 1
 near "slow switches" "server:513 gpu:8 switch:20 net:25 rails" reduce 0.444
 near "servers of one GPU" "server:4100 gpu:1 net:25" broadcast 1
 near "servers of one GPU" "server:4100 gpu:1 net:25" scatter 1
-expect_exit "without one of 4104 GPUs" 4 "$blinkc" --synthetic "server:513 gpu:8 switch:300 net:25" --without s5/gpu3 -c broadcast -o "$work/x.json"
-expect "without one: what it says" grep -qF "broadcast over 4103 GPUs: want at most 4096, or equal servers with a switch" "$work/err"
+expect_exit "without one of 4104 GPUs" 4 "$blinkc" --synthetic "server:513 gpu:8 switch:300 net:25" --without s5/gpu3 \
+	-c broadcast -o "$work/x.json"
+expect "without one: what it says" grep -qF \
+	"broadcast over 4103 GPUs: want at most 4096, or equal servers with a switch" "$work/err"
 
 # ---- an alltoall: a path for each pair of GPUs ----
 
 # pairs NAME GPUS MACHINE: at the bound, of which a cut is the proof; paths of all pairs from those of one GPU
 pairs() {
 	local n=$2
-	"$blinkc" --synthetic "$3" -c alltoall -o "$work/pairs.json" 2>"$work/err" || not_ok "$1, alltoall: exit $?: $(cat "$work/err")"
-	expect "$1, alltoall: trees" grep -q "^trees       $((n * (n - 1))), depth [12]; images of $((n - 1)) under a group of $n\$" "$work/err"
+	"$blinkc" --synthetic "$3" -c alltoall -o "$work/pairs.json" 2>"$work/err" ||
+		not_ok "$1, alltoall: exit $?: $(cat "$work/err")"
+	expect "$1, alltoall: trees" grep \
+		-q "^trees       $((n * (n - 1))), depth [12]; images of $((n - 1)) under a group of $n\$" "$work/err"
 	expect "$1, alltoall: at the bound" grep -q "^ratio       1.000" "$work/err"
 	expect "$1, alltoall: valid" "$blinkc" check -q "$work/pairs.json"
 	expect "$1, alltoall: shown" "$blinkc" show "$work/pairs.json" -o "$work/shown"
@@ -156,12 +169,14 @@ pairs "1024 GPUs on rails" 1024 "server:128 gpu:8 switch:300 net:25 rails"
 sed 's/\["[0-9/]*", *"\([0-9/]*\)"\]/["0\/1", "\1"]/' "$work/pairs.json" >"$work/x.json"
 expect_exit "paths in one block: invalid" 6 "$blinkc" check -q "$work/x.json"
 expect_exit "8200 GPUs, alltoall" 4 rails 1025 alltoall
-expect "8200 GPUs, alltoall: what it says" grep -qF "alltoall over 8200 GPUs, with a tree for each pair of them: want at most 131072 trees, or 67108864 of symmetric servers" "$work/err"
-expect_exit "without one of 512 GPUs, alltoall" 4 "$blinkc" --synthetic "server:64 gpu:8 switch:300 net:25" --without s5/gpu3 -c alltoall -o "$work/x.json"
+expect "8200 GPUs, alltoall: what it says" grep -qF \
+	"alltoall over 8200 GPUs, with a tree for each pair of them: want at most 131072 trees, or 67108864 of symmetric servers" "$work/err"
+expect_exit "without one of 512 GPUs, alltoall" 4 "$blinkc" --synthetic "server:64 gpu:8 switch:300 net:25" --without \
+	s5/gpu3 -c alltoall -o "$work/x.json"
 expect "without one of 512 GPUs, alltoall: what it says" grep -qF "alltoall over 511 " "$work/err"
 
-# What no planner serves is refused before a bound is searched for, which would take minutes of a maximum flow for each GPU.
-# refused_soon NAME COLLECTIVE WHAT
+# What no planner serves is refused before a bound is searched for, which would take minutes of a maximum flow for each
+# GPU. refused_soon NAME COLLECTIVE WHAT
 {
 	echo '<topology format="blink-topology" version="1" name="path"><node id="n">'
 	seq -f '<gpu id="g%.0f"/>' 0 19999
@@ -211,9 +226,14 @@ nics() {
 }
 nics allreduce "server:513 gpu:8 switch:300 nic:8@25 pcie:24 rails" "4104, depth 4; images of 1 under a group of 4104"
 nics reducescatter "server:513 gpu:8 switch:300 nic:4@50 pcie:24" "4104, depth 2; images of 1 under a group of 4104"
-[ ! "$full" ] || nics allgather "server:2048 gpu:8 switch:300 nic:8@25 pcie:24 rails" "16384, depth 2; images of 1 under a group of 16384"
-expect_exit "65536 GPUs with a NIC each" 4 "$blinkc" -q --synthetic "server:8192 gpu:8 switch:300 nic:8@25 pcie:24 rails" -o "$work/x.json"
-expect "65536 GPUs with a NIC each: what it says" grep -qF "335880 vertices of a job over 65536 GPUs: want at most 262144" "$work/err"
+[ ! "$full" ] || nics allgather "server:2048 gpu:8 switch:300 nic:8@25 pcie:24 rails" \
+	"16384, depth 2; images of 1 under a group of 16384"
+expect_exit "65536 GPUs with a NIC each" 4 "$blinkc" -q --synthetic \
+	"server:8192 gpu:8 switch:300 nic:8@25 pcie:24 rails" -o "$work/x.json"
+expect "65536 GPUs with a NIC each: what it says" grep -qF \
+	"335880 vertices of a job over 65536 GPUs: want at most 262144" "$work/err"
 
-expect_exit "of limited depth" 4 "$blinkc" -q --synthetic "server:1024 gpu:8 switch:300 net:25" --max-depth 3 -o "$work/x.json"
-expect_exit "by another algorithm" 4 "$blinkc" -q --synthetic "server:1024 gpu:8 switch:300 net:25" -a ring -o "$work/x.json"
+expect_exit "of limited depth" 4 "$blinkc" -q --synthetic "server:1024 gpu:8 switch:300 net:25" \
+	--max-depth 3 -o "$work/x.json"
+expect_exit "by another algorithm" 4 "$blinkc" -q --synthetic "server:1024 gpu:8 switch:300 net:25" \
+	-a ring -o "$work/x.json"

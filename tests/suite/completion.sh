@@ -11,7 +11,9 @@ expect_exit "no shell" 2 "$blinkc" completion
 expect_exit "two shells" 2 "$blinkc" completion bash zsh
 expect_exit "another shell" 2 "$blinkc" completion tcsh
 expect_exit "another shell, blink-perf" 2 "$perf" --completion tcsh
-if command -v shellcheck >/dev/null; then expect "shellcheck" shellcheck -s bash "$work/blinkc.bash" "$work/blink-perf.bash"; fi
+if command -v shellcheck >/dev/null; then
+	expect "shellcheck" shellcheck -s bash "$work/blinkc.bash" "$work/blink-perf.bash"
+fi
 cp topologies/dgx1v.xml "$work/d/machine one.xml"
 : >"$work/d/other.json"
 
@@ -35,9 +37,12 @@ function=$(builtin complete -p "$program" | sed 's/.*-F \([^ ]*\) .*/\1/')
 "$function" "$program" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
 printf '%s\n' "${COMPREPLY[@]}"
 END
-bash_complete() { (cd "$work/d" && bash --norc "$work/drive.bash" "$work/options" "${1%% *}" "$work/${1%% *}.bash" "$1"); }
+bash_complete() { (cd "$work/d" &&
+	bash --norc "$work/drive.bash" "$work/options" "${1%% *}" "$work/${1%% *}.bash" "$1"); }
 
-fish_complete() { (cd "$work/d" && HOME=$work fish --no-config -c 'source $argv[1]; complete -C "$argv[2]"' "$work/${1%% *}.fish" "$1" | sed 's/\t.*//'); }
+fish_complete() { (cd "$work/d" &&
+	HOME=$work fish --no-config -c 'source $argv[1]; complete -C "$argv[2]"' "$work/${1%% *}.fish" "$1" |
+	sed 's/\t.*//'); }
 
 # A terminal of zsh's own, in which it completes; its offers are written to a file instead.
 cat >"$work/drive.zsh" <<'END'
@@ -59,7 +64,8 @@ zsh_complete() {
 	cp "$work/${1%% *}.zsh" "$work/zsh/_${1%% *}"
 	: >"$work/offered"
 	# It waits for text that may never come.
-	HOME=$work timeout 300 zsh -f "$work/drive.zsh" "$work/zsh" "$work/d" "$work/offered" "$1" >/dev/null 2>"$work/err" </dev/null
+	HOME=$work timeout 300 zsh -f "$work/drive.zsh" "$work/zsh" "$work/d" "$work/offered" "$1" >/dev/null \
+		2>"$work/err" </dev/null
 	sort -u "$work/offered" | sed '/^$/d'
 }
 
@@ -71,7 +77,11 @@ offers() {
 	want=$(printf '%s\n' "$@" | sort -u)
 	got=$(${shell}_complete "$line" | sort -u)
 	[ ! "$more" ] || got=$(comm -12 <(printf '%s\n' "$want") <(printf '%s\n' "$got"))
-	if [ "$got" = "$want" ]; then ok "$shell: $name"; else not_ok "$shell: $name: '$line' has $(tr '\n' ' ' <<<"$got")"; fi
+	if [ "$got" = "$want" ]; then
+		ok "$shell: $name"
+	else
+		not_ok "$shell: $name: '$line' has $(tr '\n' ' ' <<<"$got")"
+	fi
 }
 
 for shell in bash zsh fish; do
@@ -89,11 +99,14 @@ for shell in bash zsh fish; do
 		offers "options of check" "blinkc check --" $(options "$blinkc" check)
 		offers "no option of another verb" "blinkc check --al"
 		offers "options of topology" "blinkc topology --s" --synthetic --servers
-		offers "algorithms" "blinkc --algorithm " trees onehop threephase ring shared-ring reducescatter-allgather chain direct knomial double-binary-tree \
-			scatter-allgather halving-doubling recursive-doubling bruck hierarchical-ring host-staged-knomial bine linear-pipeline binomial minimum-spanning-tree rabenseifner \
+		offers "algorithms" "blinkc --algorithm " trees onehop threephase ring shared-ring \
+			reducescatter-allgather chain direct knomial double-binary-tree \
+			scatter-allgather halving-doubling recursive-doubling bruck hierarchical-ring \
+				host-staged-knomial bine linear-pipeline binomial minimum-spanning-tree rabenseifner \
 			bidirectional-exchange swing
 		offers "algorithms that begin so" "blinkc -a on" onehop
-		offers "formats of compile" "blinkc compile --format " json compact cu cuda-kernel nccl-graph msccl chakra
+		offers "formats of compile" "blinkc compile --format " json compact cu cuda-kernel \
+			nccl-graph msccl chakra
 		offers "formats of topology" "blinkc topology --format " json xml canonical cluster
 		offers "collectives" "blinkc -c all" allreduce allgather alltoall
 		offers "shells" "blinkc completion " bash zsh fish
@@ -117,27 +130,35 @@ value_offers() { # NAME LINE BEFORE WORDS...
 	shift 3
 	want=$(printf '%s\n' "$@" | sort)
 	got=$(${shell}_complete "$line" | sed "s/^$before//" | sort -u)
-	if [ "$got" = "$want" ]; then ok "$shell: $name"; else not_ok "$shell: $name: '$line' has $(tr '\n' ' ' <<<"$got")"; fi
+	if [ "$got" = "$want" ]; then
+		ok "$shell: $name"
+	else
+		not_ok "$shell: $name: '$line' has $(tr '\n' ' ' <<<"$got")"
+	fi
 }
 for shell in bash zsh fish; do
 	command -v $shell >/dev/null || continue
 	value_offers "a value behind =" "blinkc --packing=m" --packing= mwu
 	value_offers "a value that may be left out" "blinkc --hybrid=" --hybrid= peer host
 	value_offers "the next of a list" "blinkc --links nvlink,p" nvlink, pcie
-	value_offers "collectives of a batch" "blinkc batch --collectives broadcast,all" broadcast, all allreduce allgather alltoall
+	value_offers "collectives of a batch" "blinkc batch --collectives broadcast,all" broadcast, all \
+		allreduce allgather alltoall
 	value_offers "a list behind =" "blinkc --links=xgmi,q" "--links=\|xgmi,\|--links=xgmi," qpi
-	value_offers "a name with a blank" "blinkc check mach" "" "$([ $shell = zsh ] && echo 'machine\ one.xml' || echo 'machine one.xml')"
+	value_offers "a name with a blank" "blinkc check mach" "" \
+		"$([ $shell = zsh ] && echo 'machine\ one.xml' || echo 'machine one.xml')"
 done
 
 # ---- the lists are whole ----
 
-# Of each option with a fixed set of values, what bash is offered: the program takes it, and takes no other word of its help.
+# Of each option with a fixed set of values, what bash is offered: the program takes it, and takes no other word of its
+# help.
 "$blinkc" topology -q --synthetic "gpu:2 mesh:50 pcie:12" >"$work/small.json" || not_ok "topology: exit $?"
 rejects() {
 	local more=("$work/small.json") said
 	# What lets the verb look at this option at all.
 	case $1 in batch | tune) more+=(--sizes 2 -o "$work/batch") ;; diff) more+=("$work/small.json") ;; esac
-	case $1$2 in batch*=scatter-allgather) more+=(--collectives broadcast) ;; *=scatter-allgather) more+=(-c broadcast) ;; esac
+	case $1$2 in batch*=scatter-allgather) more+=(--collectives broadcast) ;; *=scatter-allgather) \
+		more+=(-c broadcast) ;; esac
 	case $1$2 in compile--executor*) more+=(--size 1K) ;; esac
 	case $2 in --layout*) more+=(--format svg) ;; --hybrid*) more=(topologies/dgx1v.xml -g 0,1) ;; esac
 	said=$'\n'$("$blinkc" "$1" "$2" "${more[@]}" </dev/null 2>&1 >/dev/null)
@@ -150,9 +171,11 @@ for verb in $verbs; do
 		case $option in --hybrid) line="blinkc $verb $option=" ;; *) line="blinkc $verb $option " ;; esac
 		words=$(bash_complete "$line")
 		for word in $words; do
-			rejects "$verb" "$option=$word" && { wrong=1; not_ok "blinkc $verb $option $word is offered, and refused"; }
+			rejects "$verb" "$option=$word" &&
+				{ wrong=1; not_ok "blinkc $verb $option $word is offered, and refused"; }
 		done
-		rejects "$verb" "$option=zzz" || { [ ! "$words" ] && continue; wrong=1; not_ok "blinkc $verb $option zzz is not refused"; }
+		rejects "$verb" "$option=zzz" || { [ ! "$words" ] &&
+			continue; wrong=1; not_ok "blinkc $verb $option zzz is not refused"; }
 		# What another verb has in the same words is asked of it, too, in the full check.
 		[[ $full || $seen != *"$option $help"$'\n'* ]] || continue
 		seen+=$option' '$help$'\n'
@@ -164,4 +187,5 @@ for verb in $verbs; do
 	done < <("$blinkc" "$verb" --help | awk '/^ *(-., )? *--/ { if (line) print line; line = $0; next } /^                    / && line { line = line $0; next }
 		{ if (line) print line; line = "" }' | sed -nE 's/^ *(-., )? *(--[a-z_-]+)(\[=| )(NAME|KIND|LIST)[] ]+(.*)/\2 \5/p' | grep -vE '^--(gpus|sizes?) ')
 done
-if [ $n -lt 10 ]; then not_ok "only $n options with values"; elif [ $wrong = 0 ]; then ok "values of $n options are those that blinkc takes"; fi
+if [ $n -lt 10 ]; then not_ok "only $n options with values"; elif [ $wrong = 0 ]; then ok \
+	"values of $n options are those that blinkc takes"; fi

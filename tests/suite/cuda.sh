@@ -1,5 +1,5 @@
-# The generated code as CUDA: compiled without warnings where nvcc is; executed on virtual GPUs (tests/virtual_gpu), where
-# it gives the same bits as the host, and on the GPU where there is one.
+# The generated code as CUDA: compiled without warnings where nvcc is; executed on virtual GPUs (tests/virtual_gpu),
+# where it gives the same bits as the host, and on the GPU where there is one.
 # shellcheck shell=bash source=tests/lib.sh disable=SC2154
 . tests/lib.sh
 
@@ -25,12 +25,14 @@ on_gpus() {
 
 # same NAME MACHINE SCHEDULE: of its program, linked with the runtime's shared library
 same() {
-	expect "$1: the same bits on virtual GPUs as on the host" on_gpus "$2" "$build/${kind}tests/same_bits" "$3.json" "$3.shared.so" 1
+	expect "$1: the same bits on virtual GPUs as on the host" on_gpus "$2" "$build/${kind}tests/same_bits" \
+		"$3.json" "$3.shared.so" 1
 }
 
 # generate FILE MACHINE COLLECTIVE [OPTION...]: a schedule and its program
 generate() {
-	"$blinkc" -q "topologies/$2.xml" -c "$3" "${@:4}" -o "$1.cu" && "$blinkc" -q "topologies/$2.xml" -c "$3" "${@:4}" -o "$1.json" ||
+	"$blinkc" -q "topologies/$2.xml" -c "$3" "${@:4}" -o "$1.cu" &&
+		"$blinkc" -q "topologies/$2.xml" -c "$3" "${@:4}" -o "$1.json" ||
 		not_ok "$*: exit $?"
 }
 
@@ -46,7 +48,8 @@ for case in $cases; do
 	expect "$case compiles with nvcc" "$nvcc" -O2 -c -Werror all-warnings -Xcompiler -fPIC,-Wall,-Wextra,-Werror \
 		-Iruntime/include "$work/$n.cu" -o "$work/$n.o"
 	expect "$case is linked" "$nvcc" -shared "$work/$n.o" -o "$work/$n.so"
-	"$nvcc" -shared -cudart shared "$work/$n.o" -o "$work/$n.shared.so" || not_ok "$case with the shared runtime: exit $?"
+	"$nvcc" -shared -cudart shared "$work/$n.o" -o "$work/$n.shared.so" ||
+		not_ok "$case with the shared runtime: exit $?"
 	# The driver has the GPUs of one server.
 	[ $machine = two-dgx1v ] || same "$case" $machine "$work/$n"
 done
@@ -58,8 +61,10 @@ if [ "$full" ]; then
 	for machine in dgx1v dgx2; do
 		for c in allreduce allgather alltoall broadcast gather reduce reducescatter scatter; do
 			generate "$work/$machine.$c" $machine "$c"
-			"$nvcc" -shared -cudart shared -arch=compute_75 -code=compute_75 -Xcompiler -fPIC -Iruntime/include \
-				"$work/$machine.$c.cu" -o "$work/$machine.$c.shared.so" || not_ok "$machine $c: nvcc: exit $?"
+			"$nvcc" -shared -cudart shared -arch=compute_75 -code=compute_75 -Xcompiler \
+				-fPIC -Iruntime/include \
+				"$work/$machine.$c.cu" -o "$work/$machine.$c.shared.so" ||
+					not_ok "$machine $c: nvcc: exit $?"
 			same "$machine $c" $machine "$work/$machine.$c"
 		done
 	done
@@ -80,7 +85,8 @@ fails="MemAlloc_v2:2:OUT_OF_MEMORY ModuleLoadData:2 LaunchKernel:3 LaunchKernel:
 	CtxEnablePeerAccess:2 StreamCreate:2 MemcpyPeerAsync:2 EventCreate:2 EventRecord:2 StreamWaitEvent:2 ModuleGetFunction:2
 	StreamSynchronize:2 CtxSynchronize:2 Memcpy:2"
 for fail in $fails; do
-	VIRTUAL_GPU_FAIL=$fail on_gpus dgx1v "$perf" "$work/1.shared.so" -b 64K -e 64K -n 1 -w 0 >"$work/out" 2>"$work/err"
+	VIRTUAL_GPU_FAIL=$fail on_gpus dgx1v "$perf" "$work/1.shared.so" -b 64K -e 64K -n 1 -w 0 \
+		>"$work/out" 2>"$work/err"
 	code=$?
 	want=8
 	[[ $fail != *MEMORY ]] || want=7
@@ -95,8 +101,10 @@ done
 
 # nccl_test NAME OPTION...
 nccl_test() {
-	VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so BLINK_BACKEND=cuda \
-		LD_LIBRARY_PATH=$work/driver:$work/nccl/lib timeout 120 "$work/nccl-tests/all_reduce_perf" -c 0 -b 4 -e 64K -f 8 -n 2 -w 1 \
+	VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml \
+		VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so BLINK_BACKEND=cuda \
+		LD_LIBRARY_PATH=$work/driver:$work/nccl/lib timeout 120 "$work/nccl-tests/all_reduce_perf" -c 0 -b 4 \
+			-e 64K -f 8 -n 2 -w 1 \
 		"${@:2}" >"$work/log" 2>&1
 	local code=$?
 	if [ $code = 0 ] && grep -q '^# Out of bounds values : 0 OK' "$work/log"; then ok "nccl-tests, $1"; else
@@ -111,7 +119,8 @@ if [ "${NCCL_TESTS:-}" ]; then
 	ln -s "$build/libblink-nccl.so" "$work/nccl/lib/libnccl.so.2"
 	ln -s "$build/libblink.so.0" "$work/nccl/lib/"
 	cp -r "$NCCL_TESTS" "$work/source"
-	expect "nccl-tests are built" make -C "$work/source/src" NVCC="$nvcc" NCCL_HOME="$work/nccl" BUILDDIR="$work/nccl-tests" \
+	expect "nccl-tests are built" make -C "$work/source/src" NVCC="$nvcc" NCCL_HOME="$work/nccl" \
+		BUILDDIR="$work/nccl-tests" \
 		NVCC_GENCODE="-gencode=arch=compute_90,code=sm_90" os.build "$work/nccl-tests/all_reduce_perf"
 	nccl_test "4 threads" -t 4 -g 1
 	nccl_test "4 GPUs of a thread" -t 1 -g 4
@@ -128,7 +137,8 @@ if [ ! -e /dev/nvidia0 ]; then
 	exit 0
 fi
 for so in "$work"/[0-9].so; do
-	if "$perf" "$so" -b 4 -e 16M -f 8 >"$work/log" 2>&1 && grep -q '^# Out of bounds values : 0 OK' "$work/log"; then
+	if "$perf" "$so" -b 4 -e 16M -f 8 >"$work/log" 2>&1 &&
+		grep -q '^# Out of bounds values : 0 OK' "$work/log"; then
 		ok "$(basename "$so") on the GPU"
 	else
 		not_ok "$(basename "$so") on the GPU: $(tail -3 "$work/log" | tr '\n' ' ')"

@@ -42,7 +42,8 @@ fi
 # ---- built twice, elsewhere and by others ----
 
 # The second time only every eighth object is compiled anew, chosen by a checksum. The rest are those of the first time,
-# if they were asked for by the same words: no source asks for the time, and no object names the place where it was made.
+# if they were asked for by the same words: no source asks for the time, and no object names the place where it was
+# made.
 export DEB_BUILD_OPTIONS=noautodbgsym
 mkdir "$work/bin" "$work/kept"
 cat >"$work/bin/cc" <<END
@@ -152,8 +153,10 @@ for f in $(grep -ohE '\b(docs|examples)/[a-z0-9./-]*[a-z0-9]' man/*.[1-9] | sort
 	expect "a package has $f, which a manual page names" ls "$work"/tree/usr/share/doc/*/"${f%.md}"*
 done
 for elf in "$bin"/* "$lib"/libblink.so "$lib"/libnccl-tuner-blink.so; do
-	if readelf -dlW "$elf" | grep -q GNU_RELRO && readelf -dW "$elf" | grep -q 'FLAGS_1.*NOW' && nm -D "$elf" | grep -q __stack_chk_fail &&
-		nm -D "$elf" | grep -q '_chk@'; then ok "$(basename "$elf") is hardened"; else not_ok "$(basename "$elf") is not hardened"; fi
+	if readelf -dlW "$elf" | grep -q GNU_RELRO && readelf -dW "$elf" | grep -q 'FLAGS_1.*NOW' && nm -D "$elf" |
+		grep -q __stack_chk_fail &&
+		nm -D "$elf" | grep -q '_chk@'; then ok "$(basename "$elf") is hardened"; else not_ok \
+			"$(basename "$elf") is not hardened"; fi
 done
 if readelf -d "$bin"/* "$lib"/*.so | grep -qE 'RPATH|RUNPATH'; then
 	not_ok "a run path"
@@ -176,6 +179,7 @@ dpkg_there() { "${as_root[@]}" dpkg --root="$root" --log=/dev/null --force-depen
 expect "dpkg --install" dpkg_there --install "$work"/one/deb/*.deb
 if [ -x "$root/usr/bin/blinkc" ]; then ok "is installed"; else not_ok "is not installed"; fi
 expect "dpkg --verify" dpkg_there --verify
-expect "dpkg --purge" dpkg_there --purge blinkc blink-perf nccl-tuner-blink libblink-nccl"$soversion" libblink"$soversion" libblink-dev
+expect "dpkg --purge" dpkg_there --purge blinkc blink-perf nccl-tuner-blink libblink-nccl"$soversion" \
+	libblink"$soversion" libblink-dev
 left=$(find "$root" -path "$root/var/lib/dpkg" -prune -o ! -type d -print -o -path '*blink*' -print)
 if [ ! "$left" ]; then ok "purging leaves nothing"; else not_ok "purging leaves $left"; fi

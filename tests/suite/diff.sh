@@ -1,5 +1,5 @@
-# blinkc diff: changes that were planted are found, and nothing else; numbers are those of an oracle; exit status, --fail-on, --jobs,
-# reports for CI systems; names and files made to do harm.
+# blinkc diff: changes that were planted are found, and nothing else; numbers are those of an oracle; exit status,
+# --fail-on, --jobs, reports for CI systems; names and files made to do harm.
 # shellcheck shell=bash disable=SC2016 source=tests/lib.sh
 . tests/lib.sh
 
@@ -14,7 +14,11 @@ diff_exits() {
 	shift 2
 	"$blinkc" diff "$@" >"$work/text" 2>"$work/err" </dev/null
 	got=$?
-	if [ $got = "$code" ]; then ok "$name"; else not_ok "$name: exit $got, want $code: $(head -c 300 "$work/text" "$work/err")"; fi
+	if [ $got = "$code" ]; then
+		ok "$name"
+	else
+		not_ok "$name: exit $got, want $code: $(head -c 300 "$work/text" "$work/err")"
+	fi
 }
 
 # judged NAME OLD NEW: the oracle and the schema agree with the JSON, which is left in $work/diff.json
@@ -59,15 +63,18 @@ for gpus in 0,1,2 0,1,4,5 1,4,5,6 0,7 0,1,2,3,4 0,1,2,3,4,5,6,7; do
 	for c in broadcast reduce allreduce allgather; do
 		n=$((n + 1))
 		mkdir -p old/$c new/$c
-		options=("--tolerance 0.2" "-p mwu" "--max-depth 4" "--no-minimise" "-l all" "-c reducescatter" "-a onehop")
+		options=("--tolerance 0.2" "-p mwu" "--max-depth 4" "--no-minimise" "-l all" \
+			"-c reducescatter" "-a onehop")
 		option=${options[n % 7]}
 		case $c$option in allgather*mwu) option="-l all" ;; esac
 		# That one takes long.
 		[ "$full" ] || case $gpus$c$option in *7allreduce--max-depth*) option="--tolerance 0.2" ;; esac
 		compile "$top/$v" -g $gpus -c $c -o old/$c/$gpus.json
-		# Not every collective can have every option; where it cannot, the pair is the same, and the oracle expects that of it.
+		# Not every collective can have every option; where it cannot, the pair is the same, and the oracle
+		# expects that of it.
 		# shellcheck disable=SC2086 # a list of words
-		"$blinkc" -q "$top/$v" -g $gpus -c $c $option -o new/$c/$gpus.json 2>/dev/null || cp old/$c/$gpus.json new/$c/
+		"$blinkc" -q "$top/$v" -g $gpus -c $c $option -o new/$c/$gpus.json 2>/dev/null ||
+			cp old/$c/$gpus.json new/$c/
 	done
 done
 for seed in 1 2 3 4 5 6; do
@@ -144,10 +151,12 @@ reported() {	# NAME EXIT OLD NEW KINDS...
 	local name=$1 code=$2 old=$3 new=$4
 	shift 4
 	for kinds; do
-		diff_exits "$name: --github, $kinds" "$code" --fail-on "$kinds" --github --junit "$work/r.xml" -o "$work/r.json" "$old" "$new"
+		diff_exits "$name: --github, $kinds" "$code" --fail-on "$kinds" --github --junit "$work/r.xml" \
+			-o "$work/r.json" "$old" "$new"
 		expect "$name: stderr" cmp /dev/null "$work/err"
 		expect "$name: valid" xmllint --noout --nonet --schema "$top/tests/junit.xsd" "$work/r.xml"
-		expect "$name: as the JSON says, $kinds" oracle diff_reports "$old" "$new" "$work"/{r.json,r.xml,text} "$kinds"
+		expect "$name: as the JSON says, $kinds" oracle diff_reports "$old" "$new" \
+			"$work"/{r.json,r.xml,text} "$kinds"
 		tail -1 "$work/out" >>"$work/counts"
 	done
 }
@@ -155,13 +164,15 @@ reported planted 6 "$work/planted/old" "$work/planted/new" any rate depth,trees 
 reported pairs 9 "$work/pairs/old" "$work/pairs/new" any rate missing,order
 reported golden 9 $o $n any file,new
 reported "nothing that fails" 0 $o $n root
-expect "files that fail, that differ, and that do neither" awk '{ same += $1 - $2 - $3; failed += $2; noted += $3 } END { exit !(same && failed && noted) }' "$work/counts"
+expect "files that fail, that differ, and that do neither" awk \
+	'{ same += $1 - $2 - $3; failed += $2; noted += $3 } END { exit !(same && failed && noted) }' "$work/counts"
 "$blinkc" diff --github --junit "$work/one.xml" -j 1 "$work/planted/old" "$work/planted/new" >"$work/one"
 "$blinkc" diff --github --junit "$work/many.xml" -j 7 "$work/planted/old" "$work/planted/new" >"$work/many"
 expect "annotations, whatever --jobs" cmp "$work/one" "$work/many"
 expect "JUnit XML, whatever --jobs" cmp "$work/one.xml" "$work/many.xml"
 diff_exits "two files" 9 --github $a $b
-expect "two files: an error and a notice" [ "$(grep -c "^::error file=$a,title=blinkc diff::" "$work/text") $(wc -l <"$work/text")" = "1 2" ]
+expect "two files: an error and a notice" \
+	[ "$(grep -c "^::error file=$a,title=blinkc diff::" "$work/text") $(wc -l <"$work/text")" = "1 2" ]
 "$blinkc" diff --github - $b <$a >"$work/text"
 expect "standard input is in no repository" grep -q "^::error file=$b," "$work/text"
 diff_exits "-q with annotations" 9 -q --github $a $b
@@ -179,7 +190,8 @@ cp $b "$work/odd/new/"$'a\n%25:"<&,\x01\xff.json'
 (cd "$work/odd" && "$blinkc" diff --github --junit r.xml old new >text)
 expect "a name of odd characters: valid" xmllint --noout --nonet --schema tests/junit.xsd "$work/odd/r.xml"
 expect "a name of odd characters: two lines" [ "$(wc -l <"$work/odd/text")" = 2 ]
-expect "a name of odd characters is escaped" grep -qaF $'::error file=old/a%0A%2525%3A"<&%2C??.json,title=blinkc diff::' "$work/odd/text"
+expect "a name of odd characters is escaped" grep -qaF \
+	$'::error file=old/a%0A%2525%3A"<&%2C??.json,title=blinkc diff::' "$work/odd/text"
 
 # ---- arguments and output ----
 
@@ -221,7 +233,11 @@ d["schedules"].reverse()
 json.dump(d, open("new/index.json", "w"))
 END
 "$blinkc" diff --format json old new -o d.json
-if [ "$(kinds d.json)" = topology ]; then ok "jobs are known by the ids of their GPUs"; else not_ok "renumbered: $(kinds d.json)"; fi
+if [ "$(kinds d.json)" = topology ]; then
+	ok "jobs are known by the ids of their GPUs"
+else
+	not_ok "renumbered: $(kinds d.json)"
+fi
 oracle snippet - <<'END'
 import json
 d = json.load(open("old/index.json"))
@@ -300,7 +316,11 @@ bad=$'x\e[31m "\\\n\xff\xc3.json'
 cp "$top/$a" "old/$bad" && cp "$top/$b" "new/$bad"
 cp "$top/$a" old/good.json && cp "$top/$a" new/good.json
 "$blinkc" diff old new >got
-if tr -d '\n' <got | grep -q '[[:cntrl:]]'; then not_ok "control characters come out"; else ok "no control characters come out"; fi
+if tr -d '\n' <got | grep -q '[[:cntrl:]]'; then
+	not_ok "control characters come out"
+else
+	ok "no control characters come out"
+fi
 expect "what comes out is UTF-8" iconv -f UTF-8 -t UTF-8 got
 "$blinkc" diff --format json old new -o d.json
 expect "what comes out is JSON" oracle validate "$top/schemas/diff.schema.json" d.json

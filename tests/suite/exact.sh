@@ -89,7 +89,8 @@ cat >"$work/ring.json" <<'TOPOLOGY'
              { "from": "b", "to": "c", "class": "nvlink", "capacity": 50, "duplex": "simplex" },
              { "from": "c", "to": "a", "class": "nvlink", "capacity": 50, "duplex": "simplex" } ] }
 TOPOLOGY
-got=$("$blinkc" "$work/ring.json" -p exact -o "$work/ring-s.json" 2>&1 | awk '/^rate/ { r = $2 } /^bound/ { b = $2 } END { print r, b }')
+got=$("$blinkc" "$work/ring.json" -p exact -o "$work/ring-s.json" 2>&1 |
+	awk '/^rate/ { r = $2 } /^bound/ { b = $2 } END { print r, b }')
 if [ "$got" = "10 10" ]; then ok "one-way ring: $got"; else not_ok "one-way ring: rate and bound $got, want 10 10"; fi
 at_bound "one-way ring" "$work/ring-s.json"
 

@@ -1,10 +1,11 @@
 # The fewest trees, and limits on depth and number of trees.
 . tests/lib.sh
 
-# Of an allreduce over each class of DGX-1 subsets: trees at the optimum, and within 5 % of it, as proven over trees that may go
-# down another way than they came up; "-": the fewest of those that go down as they came up. Those are what oracle/fewest.py
-# finds, a mixed-integer program over all spanning trees, or more than are needed. Of all eight GPUs, 6 at the optimum is proven
-# apart: weights of k such trees have denominators of at most maxdet(k), which is 5 for k = 5, and 16/7 and 24/7 links need 7.
+# Of an allreduce over each class of DGX-1 subsets: trees at the optimum, and within 5 % of it, as proven over trees
+# that may go down another way than they came up; "-": the fewest of those that go down as they came up. Those are what
+# oracle/fewest.py finds, a mixed-integer program over all spanning trees, or more than are needed. Of all eight GPUs, 6
+# at the optimum is proven apart: weights of k such trees have denominators of at most maxdet(k), which is 5 for k = 5,
+# and 16/7 and 24/7 links need 7.
 table=$(cat <<'TABLE'
 dgx1p 0,1,2 3 3
 dgx1p 0,1,4 1 1
@@ -76,7 +77,8 @@ while read -r machine gpus best within; do
 	for case in "${cases[@]}"; do
 		IFS=: read -r want tolerance <<<"$case"
 		tried=$((tried + 1))
-		"$blinkc" -v topologies/"$machine".xml -g "$gpus" --tolerance "$tolerance" -o "$work/s.json" 2>"$work/err"
+		"$blinkc" -v topologies/"$machine".xml -g "$gpus" --tolerance "$tolerance" \
+			-o "$work/s.json" 2>"$work/err"
 		got=$(awk '/^fewest: .*no fewer/ { p = "proven" } /^fewest: .*the fewest of these/ { p = "-" } /^trees/ { t = $2 + 0 } /^ratio/ { r = $2 } END { print t, p, r }' "$work/err")
 		if ! awk -v got="$got" -v want="$want" -v tolerance="$tolerance" \
 			'BEGIN { split(got, g, " "); p = want ~ /-$/ ? "-" : "proven"
@@ -94,8 +96,13 @@ else
 fi
 
 # Shallow trees of all eight GPUs: seven do, where more were thought to be needed.
-got=$("$blinkc" topologies/dgx1p.xml --max-depth 4 -o "$work/s.json" 2>&1 | awk '/^trees/ { t = $2 + 0 " " $4 } /^ratio/ { r = $2 } END { print t, r }')
-if [ "$got" = "7 4 1.000" ]; then ok "dgx1p --max-depth 4: 7 trees"; else not_ok "dgx1p --max-depth 4: $got, want 7 4 1.000"; fi
+got=$("$blinkc" topologies/dgx1p.xml --max-depth 4 -o "$work/s.json" 2>&1 |
+	awk '/^trees/ { t = $2 + 0 " " $4 } /^ratio/ { r = $2 } END { print t, r }')
+if [ "$got" = "7 4 1.000" ]; then
+	ok "dgx1p --max-depth 4: 7 trees"
+else
+	not_ok "dgx1p --max-depth 4: $got, want 7 4 1.000"
+fi
 
 # The oracle itself, where its solver is installed.
 got=$(oracle fewest dgx1v 0,1,2,4,5,7 0 2>/dev/null) && got+=" $(oracle fewest dgx1v 0,1,2,4,5,7 0.05)"
@@ -105,24 +112,32 @@ case $got in
 *) not_ok "the mixed-integer program: $got, want 6 4" ;;
 esac
 
-# Trees of an allreduce that go down another way than they came up: three for four GPUs in a ring. Those that are shallower are named,
-# and --max-depth gives them.
+# Trees of an allreduce that go down another way than they came up: three for four GPUs in a ring. Those that are
+# shallower are named, and --max-depth gives them.
 "$blinkc" --synthetic "gpu:4 ring:25" -o "$work/ring.json" 2>"$work/err"
-got=$(awk '/^trees/ { t = $2 + 0 } /^ratio/ { r = $2 } /^also/ { a = $2 " " $5 + 0 " " $NF } END { print t, r, a }' "$work/err")
-if [ "$got" = "3 1.000 4 4 4" ]; then ok "a ring of four: 3 trees, or 4 of depth 4"; else not_ok "a ring of four: $got"; fi
+got=$(awk '/^trees/ { t = $2 + 0 } /^ratio/ { r = $2 } /^also/ { a = $2 " " $5 + 0 " " $NF } END { print t, r, a }' \
+	"$work/err")
+if [ "$got" = "3 1.000 4 4 4" ]; then
+	ok "a ring of four: 3 trees, or 4 of depth 4"
+else
+	not_ok "a ring of four: $got"
+fi
 expect "their replay" oracle replay "$work/ring.json"
 for case in "--max-depth 4:4 4 1.000" "--max-trees 3:3 6 1.000" "--max-trees 2:1 4 0.750"; do
 	got=$("$blinkc" --synthetic "gpu:4 ring:25" ${case%:*} -o "$work/ring.json" 2>&1 |
 		awk '/^trees/ { t = $2 + 0; d = $4 } /^ratio/ { r = $2 } END { print t, d, r }')
-	[[ $got == "${case#*:}"* ]] && ok "a ring of four ${case%:*}: $got" || not_ok "a ring of four ${case%:*}: $got, want ${case#*:}"
+	[[ $got == "${case#*:}"* ]] && ok "a ring of four ${case%:*}: $got" ||
+		not_ok "a ring of four ${case%:*}: $got, want ${case#*:}"
 done
 
-# A mixed-integer program over all pairs of arborescences finds no claim false: of the fewest, and of the highest rate within limits.
+# A mixed-integer program over all pairs of arborescences finds no claim false: of the fewest, and of the highest rate
+# within limits.
 seeds="2 4"
 [ ! "$full" ] || seeds+=" 1 5 6 7 8 9 10"
 for seed in $seeds; do
 	oracle few_trees make "$seed" "$work"
-	for case in allreduce:-:0:0 allreduce:-:2:0 allreduce:-:3:0 allreduce:-:1:0 allreduce:-:0:4 allreduce:-:2:5 broadcast:0:0:0 reduce:1:1:0; do
+	for case in allreduce:-:0:0 allreduce:-:2:0 allreduce:-:3:0 allreduce:-:1:0 allreduce:-:0:4 allreduce:-:2:5 \
+		broadcast:0:0:0 reduce:1:1:0; do
 		IFS=: read -r c root trees depth <<<"$case"
 		limits=()
 		[ "$root" = - ] || limits+=(-r "$root")
@@ -141,23 +156,34 @@ done
 made=$(wc -l <"$work/claims") got=$(tail -1 "$work/verdict")
 if [ ! "$got" ]; then
 	skip "claims by a mixed-integer program: python3 has no scipy"
-elif grep -q false "$work/verdict" || [ "$got" -lt $((made / 2)) ] || [ "$made" -lt $(($(wc -w <<<"$seeds") * 3)) ]; then
+elif grep -q false "$work/verdict" || [ "$got" -lt $((made / 2)) ] ||
+	[ "$made" -lt $(($(wc -w <<<"$seeds") * 3)) ]; then
 	not_ok "claims by a mixed-integer program: $made made, $got decided: $(grep false "$work/verdict" | head -3)"
 else
 	ok "claims by a mixed-integer program: $made made, $got decided, none false"
 fi
 
-# Broadcast and reduce: a tree of rate 2 where links are double, so 4 do for 6 links. Edmonds needs no more than the bound has.
+# Broadcast and reduce: a tree of rate 2 where links are double, so 4 do for 6 links. Edmonds needs no more than the
+# bound has.
 for case in dgx1v:broadcast:0:4 dgx1v:reduce:5:4 dgx1p:broadcast:0:4; do
 	IFS=: read -r machine c root want <<<"$case"
-	got=$("$blinkc" topologies/"$machine".xml -c "$c" -r "$root" -o "$work/s.json" 2>&1 | awk '/^trees/ { t = $2 + 0 } /^ratio/ { r = $2 } END { print t, r }')
-	if [ "$got" = "$want 1.000" ]; then ok "$machine $c: $want trees"; else not_ok "$machine $c: $got, want $want 1.000"; fi
+	got=$("$blinkc" topologies/"$machine".xml -c "$c" -r "$root" -o "$work/s.json" 2>&1 |
+		awk '/^trees/ { t = $2 + 0 } /^ratio/ { r = $2 } END { print t, r }')
+	if [ "$got" = "$want 1.000" ]; then
+		ok "$machine $c: $want trees"
+	else
+		not_ok "$machine $c: $got, want $want 1.000"
+	fi
 done
 
 # A tolerance is kept, whatever is tried for fewer and shallower trees.
 for c in allgather reducescatter gather alltoall; do
 	got=$("$blinkc" topologies/dgx1v.xml -c $c --tolerance 0.1 -o "$work/s.json" 2>&1 | awk '/^ratio/ { print $2 }')
-	if awk -v r="$got" 'BEGIN { exit !(r >= 0.9) }'; then ok "$c within 10 %: $got"; else not_ok "$c within 10 %: $got"; fi
+	if awk -v r="$got" 'BEGIN { exit !(r >= 0.9) }'; then
+		ok "$c within 10 %: $got"
+	else
+		not_ok "$c within 10 %: $got"
+	fi
 done
 
 # Below the bound, a line says what is not proven, and no more: of a tolerance, of limits and of one algorithm's trees.
@@ -166,7 +192,9 @@ while IFS=: read -r options want; do
 	case $full$options in --max-trees* | --hybrid=host) continue ;; esac
 	"$blinkc" topologies/dgx1v.xml $options -o "$work/u.json" 2>"$work/err" || not_ok "$options: $(cat "$work/err")"
 	got=$(sed -n 's/^unproven *//p' "$work/err")
-	if [ "$got" = "$want" ] && ! grep -q '^ratio  *1\.000' "$work/err"; then ok "unproven, $options: ${got:-nothing}"; else
+	if [ "$got" = "$want" ] && ! grep -q '^ratio  *1\.000' "$work/err"; then
+		ok "unproven, $options: ${got:-nothing}"
+	else
 		not_ok "unproven, $options: $got, want $want: $(grep '^ratio' "$work/err")"; fi
 done <<'CASES'
 --tolerance 0.05:
@@ -179,7 +207,8 @@ done <<'CASES'
 -p mwu:that no schedule is faster, and that the bound can be reached
 CASES
 "$blinkc" check "$work/u.json" >"$work/out" 2>&1
-has "a file alone proves its bound" '^unproven    that no schedule is faster, and that the bound can be reached$' "$work/out"
+has "a file alone proves its bound" \
+	'^unproven    that no schedule is faster, and that the bound can be reached$' "$work/out"
 
 # ---- limits ----
 
@@ -213,9 +242,11 @@ limited dgx1v allgather max-trees 8 12 16 20
 limited dgx1v scatter max-depth 2 3
 limited dgx1p alltoall max-depth 2 3
 
-# The best rate of so few trees or hops, from all trees: one spanning tree of double links; a star needs links to all others.
+# The best rate of so few trees or hops, from all trees: one spanning tree of double links; a star needs links to all
+# others.
 cases=("broadcast --max-depth 4:150" "broadcast --max-trees 1:50")
-[ ! "$full" ] || cases+=("allreduce --max-trees 1:50" "allreduce --max-trees 4:83.3333" "allreduce --max-trees 5:85.7143" "allreduce --max-depth 4:85.7143")
+[ ! "$full" ] || cases+=("allreduce --max-trees 1:50" "allreduce --max-trees 4:83.3333" \
+	"allreduce --max-trees 5:85.7143" "allreduce --max-depth 4:85.7143")
 for case in "${cases[@]}"; do
 	got=$("$blinkc" topologies/dgx1v.xml -c ${case%:*} -o "$work/l.json" 2>&1 | awk '/^rate/ { print $2 }')
 	if [ "$got" = "${case#*:}" ]; then ok "dgx1v $case GB/s"; else not_ok "dgx1v $case: $got"; fi
@@ -229,12 +260,19 @@ cat >"$work/wide.json" <<'END'
             { "from": "c", "to": "a", "class": "nvlink", "capacity": 13, "duplex": "simplex" },
             { "from": "c", "to": "b", "class": "nvlink", "capacity": 89, "duplex": "simplex" }] }
 END
-for case in "broadcast -r 0:89" "reduce -r 0:81.5" "broadcast -r 0 --max-depth 1:38.22" "reduce -r 1:89" "allreduce:48.5"; do
-	got=$("$blinkc" -v "$work/wide.json" -c ${case%:*} --max-trees 1 -o "$work/l.json" 2>&1 | awk '/^rate/ { print $2 }')
-	if [ "$got" = "${case#*:}" ]; then ok "one tree, ${case%:*}: $got"; else not_ok "one tree, ${case%:*}: $got, want ${case#*:}"; fi
+for case in "broadcast -r 0:89" "reduce -r 0:81.5" "broadcast -r 0 --max-depth 1:38.22" \
+	"reduce -r 1:89" "allreduce:48.5"; do
+	got=$("$blinkc" -v "$work/wide.json" -c ${case%:*} --max-trees 1 -o "$work/l.json" 2>&1 |
+		awk '/^rate/ { print $2 }')
+	if [ "$got" = "${case#*:}" ]; then
+		ok "one tree, ${case%:*}: $got"
+	else
+		not_ok "one tree, ${case%:*}: $got, want ${case#*:}"
+	fi
 done
 expect_exit "depth 1" 5 "$blinkc" topologies/dgx1v.xml -c broadcast --max-depth 1
-grep -q -- '--max-depth: 1: broadcast over these 8 ranks needs at least 2' "$work/err" || not_ok "depth 1: $(cat "$work/err")"
+grep -q -- '--max-depth: 1: broadcast over these 8 ranks needs at least 2' "$work/err" ||
+	not_ok "depth 1: $(cat "$work/err")"
 expect_exit "7 trees for 8 blocks" 5 "$blinkc" topologies/dgx1v.xml -c allgather --max-trees 7
 expect_exit "0 trees" 2 "$blinkc" topologies/dgx1v.xml --max-trees 0
 expect_exit "depth as a word" 2 "$blinkc" topologies/dgx1v.xml --max-depth deep
@@ -243,7 +281,8 @@ expect_exit "pareto writes nothing" 2 "$blinkc" topologies/dgx1v.xml --pareto -o
 
 # ---- the frontier ----
 
-"$blinkc" topologies/dgx1v.xml -c broadcast --pareto >"$work/pareto" 2>"$work/err" || not_ok "--pareto: $(cat "$work/err")"
+"$blinkc" topologies/dgx1v.xml -c broadcast --pareto >"$work/pareto" 2>"$work/err" ||
+	not_ok "--pareto: $(cat "$work/err")"
 if awk 'NR == 1 { next } { for (i = 1; i < n; i++) if (r[i] >= $3 && t[i] <= $1 && d[i] <= $2) bad = 1
 		n++; t[n] = $1; d[n] = $2; r[n] = $3 } END { exit bad || n < 6 }' n=0 "$work/pareto" &&
 	[ "$(sed -n '2s/ \+/ /gp' "$work/pareto")" = " 4 7 150 1.000" ]; then
@@ -260,7 +299,8 @@ lines() {
 		got=$("$blinkc" "$@" --max-trees "$trees" --max-depth "$depth" -o "$work/l.json" 2>&1 |
 			awk '/^trees/ { t = $2 + 0; d = $4 } /^rate/ { r = $2 } END { print t, d, r }')
 		n=$((n + 1))
-		[ "$got" = "$trees $depth $rate" ] || { wrong=1; not_ok "$name --pareto: $trees trees of depth $depth: $got, not $rate"; }
+		[ "$got" = "$trees $depth $rate" ] ||
+			{ wrong=1; not_ok "$name --pareto: $trees trees of depth $depth: $got, not $rate"; }
 	done < <(tail -n +2 "$work/pareto" | awk -v step="$([ "$full" ] && echo 1 || echo 3)" 'NR % step == 1 % step')
 	[ $wrong = 1 ] || [ $n = 0 ] || ok "$name: each line of --pareto by --max-trees and --max-depth"
 }
@@ -280,7 +320,8 @@ done
 
 for budget in 1ms 50ms ${full:+2s}; do
 	for c in allreduce allgather broadcast alltoall; do
-		"$blinkc" -q topologies/dgx1v.xml -c $c --budget $budget -o "$work/b-$budget-$c.json" || not_ok "--budget $budget $c: exit $?"
+		"$blinkc" -q topologies/dgx1v.xml -c $c --budget $budget -o "$work/b-$budget-$c.json" ||
+			not_ok "--budget $budget $c: exit $?"
 	done
 done
 expect "schedules of a budget" oracle replay "$work"/b-*.json

@@ -1,6 +1,6 @@
-# Kernels that blinkc writes for a schedule: on virtual GPUs (tests/virtual_gpu) ranks that have them and ranks that interpret
-# get the same bits as one process on the host; modules of something else are refused; the code compiles without warnings by
-# clang and nvcc, and ptxas keeps all in registers.
+# Kernels that blinkc writes for a schedule: on virtual GPUs (tests/virtual_gpu) ranks that have them and ranks that
+# interpret get the same bits as one process on the host; modules of something else are refused; the code compiles
+# without warnings by clang and nvcc, and ptxas keeps all in registers.
 # shellcheck shell=bash source=tests/lib.sh disable=SC2154
 . tests/lib.sh
 
@@ -24,8 +24,10 @@ generate() {
 # twin FILE TYPE OP: FILE.cu for the virtual GPUs, and what their driver reads of a module; without a type it only moves
 twin() {
 	local name
-	"${cc[@]}" -x c -std=gnu11 "-O$level" -Wall -Wextra -Werror -ffp-contract=off -shared -fPIC -D_GNU_SOURCE ${2:+"-DBLINK_TYPE=$2" "-DBLINK_OP=$3"} \
-		-Itests "$1.cu" -o "$1.so" -x none "$build/tests/virtual_gpu/libcuda.so.1" || not_ok "$1 for the host: exit $?"
+	"${cc[@]}" -x c -std=gnu11 "-O$level" -Wall -Wextra -Werror -ffp-contract=off -shared -fPIC -D_GNU_SOURCE \
+		${2:+"-DBLINK_TYPE=$2" "-DBLINK_OP=$3"} \
+		-Itests "$1.cu" -o "$1.so" -x none "$build/tests/virtual_gpu/libcuda.so.1" ||
+			not_ok "$1 for the host: exit $?"
 	name=$(sed -n 's/^#define GENERATED_NAME //p' "$1.cu")_${2:-move}${3:+_$3}
 	{
 		printf '.version 7.0\n.target sm_60\n'
@@ -41,8 +43,10 @@ ranks() {
 	local libraries=$twins
 	for so in "$work/$3"/*.so; do libraries+=:$so; done
 	rm -f "$work/debug"
-	VIRTUAL_GPU_TOPOLOGY=$(file_of "$1") VIRTUAL_GPU_KERNELS=$libraries VIRTUAL_GPU_BLOCKS=256 BLINK_BACKEND=cuda BLINK_KERNELS=$4 \
-		LD_LIBRARY_PATH=$work/driver BLINK_DEBUG=INFO BLINK_DEBUG_FILE=$work/debug timeout 120 "$build/tests/job/matrix" \
+	VIRTUAL_GPU_TOPOLOGY=$(file_of "$1") VIRTUAL_GPU_KERNELS=$libraries VIRTUAL_GPU_BLOCKS=256 \
+		BLINK_BACKEND=cuda BLINK_KERNELS=$4 \
+		LD_LIBRARY_PATH=$work/driver BLINK_DEBUG=INFO BLINK_DEBUG_FILE=$work/debug timeout 120 \
+			"$build/tests/job/matrix" \
 		-n "$2" "${on[@]}" -d "$work/$3" "${@:5}" job >"$work/log" 2>&1
 }
 
@@ -55,7 +59,11 @@ same() {
 		return
 	fi
 	used=$(grep -c 'its kernel is used' "$work/debug")
-	if [ "$used" = "$kernels" ]; then ok "$name: the same bits as on the host"; else not_ok "$name: $used kernels: want $kernels"; fi
+	if [ "$used" = "$kernels" ]; then
+		ok "$name: the same bits as on the host"
+	else
+		not_ok "$name: $used kernels: want $kernels"
+	fi
 }
 
 # refused NAME TEXT MODULES: for the ranks of "small"
@@ -93,22 +101,27 @@ if have_kernels; then
 	twin "$work/other/allreduce" float32 sum
 	mv "$work/other/allreduce.so" "$work/small/other.so"
 	mv "$work/other/allreduce.ptx" "$work/other.ptx"
-	refused "of another schedule" 'other.ptx: for schedule sha256:[0-9a-f]\{12\}: want one for sha256:[0-9a-f]\{12\}, by which this allreduce goes' \
+	refused "of another schedule" \
+		'other.ptx: for schedule sha256:[0-9a-f]\{12\}: want one for sha256:[0-9a-f]\{12\}, by which this allreduce goes' \
 		"$work/other.ptx"
 	sed 's/blink_kernels_[0-9]*/blink_kernels_1/' "$work/small/allreduce.ptx" >"$work/older.ptx"
 	refused "of another version" 'older.ptx: of another version of blinkc' "$work/older.ptx"
-	refused "a schedule for a module" 'allreduce.json: want PTX or a cubin of what blinkc' "$work/small/allreduce.json"
+	refused "a schedule for a module" 'allreduce.json: want PTX or a cubin of what blinkc' \
+		"$work/small/allreduce.json"
 	refused "no file" 'nothing.ptx: No such file' "$work/nothing.ptx"
 	sed '/entry/,$d' "$work/small/allreduce.ptx" >"$work/short.ptx"
-	refused "cut short before its kernel" 'short.ptx: no kernel of its schedule: want a whole file' "$work/short.ptx"
+	refused "cut short before its kernel" \
+		'short.ptx: no kernel of its schedule: want a whole file' "$work/short.ptx"
 	sed '/version/d' "$work/small/allreduce.ptx" >"$work/later.cubin"
-	refused "that the driver does not take" 'later.cubin: device [0-3] does not take it: .*: want a whole file, for this GPU' "$work/later.cubin"
+	refused "that the driver does not take" \
+		'later.cubin: device [0-3] does not take it: .*: want a whole file, for this GPU' "$work/later.cubin"
 	if [ "$full" ]; then
 		refused "a directory" "BLINK_KERNELS: $work/small" "$work/small"
 		: >"$work/empty.ptx"
 		refused "an empty file" 'empty.ptx: want PTX or a cubin of what blinkc' "$work/empty.ptx"
 		{ cat "$work/small/allreduce.ptx"; echo 'add.ftz.f32 %f1, %f2, %f3;'; } >"$work/fast.ptx"
-		refused "arithmetic of other results" 'fast.ptx: compiled with -ftz=true or -use_fast_math' "$work/fast.ptx"
+		refused "arithmetic of other results" \
+			'fast.ptx: compiled with -ftz=true or -use_fast_math' "$work/fast.ptx"
 	fi
 else
 	skip "no kernels were built: want nvcc or clang"
@@ -117,7 +130,8 @@ fi
 # A name that ends a comment, as one that text of a file might.
 sed '0,/name="[^"]*"/s||name="*/ injected */ ??/"|' topologies/dgx1v.xml >"$work/hostile.xml"
 "$blinkc" -q "$work/hostile.xml" -g 0-2 --format cuda-kernel -o "$work/hostile.cu" || not_ok "a hostile name: exit $?"
-if "${cc[@]}" -x c -E -Itests "$work/hostile.cu" >"$work/log" 2>&1 && ! grep -q injected "$work/log" && grep -q injected "$work/hostile.cu"; then
+if "${cc[@]}" -x c -E -Itests "$work/hostile.cu" >"$work/log" 2>&1 && ! grep -q injected "$work/log" &&
+	grep -q injected "$work/hostile.cu"; then
 	ok "names stay in comments"
 else
 	not_ok "names stay in comments"
@@ -145,12 +159,16 @@ compiled() {
 	local name=$1 file=$2 clang_arch=$3 nvcc_arch=$4
 	shift 4
 	if [ "$clang" ] && { [ ! "$nvcc" ] || [ "$GENERATED" ] || [ $((n % 2)) = 0 ]; }; then
-		expect "$name by clang for $clang_arch" "$clang" -x cuda --cuda-device-only "--cuda-gpu-arch=$clang_arch" -nocudainc \
-			-nocudalib -Wno-unknown-cuda-version -Wall -Wextra -Werror -O3 -ffp-contract=off "$@" -S "$file" -o "$work/clang.ptx"
-		[ ! "$ptxas" ] || assembled "$name by clang for $nvcc_arch" "$work/clang.ptx" "$(later "$clang_arch" "$nvcc_arch")"
+		expect "$name by clang for $clang_arch" "$clang" -x cuda --cuda-device-only \
+			"--cuda-gpu-arch=$clang_arch" -nocudainc \
+			-nocudalib -Wno-unknown-cuda-version -Wall -Wextra -Werror -O3 -ffp-contract=off "$@" -S \
+				"$file" -o "$work/clang.ptx"
+		[ ! "$ptxas" ] || assembled "$name by clang for $nvcc_arch" "$work/clang.ptx" \
+			"$(later "$clang_arch" "$nvcc_arch")"
 	fi
 	if [ "$nvcc" ] && { [ ! "$clang" ] || [ "$GENERATED" ] || [ $((n % 2)) = 1 ]; }; then
-		expect "$name by nvcc for $nvcc_arch" "$nvcc" -ptx -fmad=false "-arch=$nvcc_arch" -Werror all-warnings "$@" "$file" -o "$work/nvcc.ptx"
+		expect "$name by nvcc for $nvcc_arch" "$nvcc" -ptx -fmad=false "-arch=$nvcc_arch" -Werror all-warnings \
+			"$@" "$file" -o "$work/nvcc.ptx"
 		[ ! "$ptxas" ] || assembled "$name by nvcc for $nvcc_arch" "$work/nvcc.ptx" "${nvcc_arch/compute/sm}"
 	fi
 }
@@ -178,7 +196,8 @@ expect "many tasks in equal steps are few cases" test "$(grep -c 'TASK(' "$work/
 # The commands of a page, for a small machine, but those that run a program.
 page() {
 	mkdir "$work/page"
-	sed -n '/^\.Ss Kernels for GPUs/,/^\.S[hs] [^K]/p' man/blinkc-convert.1 | awk '{ if (sub(/\\e$/, "")) printf "%s", $0; else print }' |
+	sed -n '/^\.Ss Kernels for GPUs/,/^\.S[hs] [^K]/p' man/blinkc-convert.1 |
+		awk '{ if (sub(/\\e$/, "")) printf "%s", $0; else print }' |
 		sed -n 's/^\$ //p' | grep -v ' program$' | while read -r command; do
 		[ "$(command -v "${command%% *}")" ] || [ "${command%% *}" = blinkc ] || continue
 		command=${command/ dgx1v / $top/topologies/gb200-tray.xml }
@@ -191,7 +210,8 @@ expect "they say nothing" test ! -s "$work/out"
 has "are found there" '^blinkc convert' "$work/commands"
 [ "$clang$nvcc" ] || skip "no clang and no nvcc"
 # Machines by their GPUs; the architectures that compilers know are tried in turn.
-machines=(dgx1p:8 dgx1v:8 dgx2:16 summit:6 dgx-a100:8 abci:4 pcie-8gpu:8 dgx-h100:8 dgx-h100-nvls:8 gb200-tray:4 hgx-b200:8 kesch:16 mi250:16 mi300x:8 p4d:8)
+machines=(dgx1p:8 dgx1v:8 dgx2:16 summit:6 dgx-a100:8 abci:4 pcie-8gpu:8 dgx-h100:8 dgx-h100-nvls:8 gb200-tray:4 \
+	hgx-b200:8 kesch:16 mi250:16 mi300x:8 p4d:8)
 collectives=(allreduce allgather reducescatter broadcast reduce gather scatter alltoall)
 types=("float32 sum" "float16 max" "int64 prod" "bfloat16 sum" "float8e4m3 sum" "uint8 min" "float64 sum")
 clang_archs=(sm_60 sm_61 sm_70 sm_72 sm_75 sm_80 sm_86)
@@ -216,7 +236,8 @@ while [ "$n" -lt $((${#GENERATED} > 0 ? 120 : 1)) ]; do
 	esac
 	if [ -e "$twins" ]; then
 		twin "$work/all/$c" "$type" "$op"
-		same "$machine $c $type" "$gpus" "$machine" "$gpus" all "$work/all/$c.ptx" -c $calls -m 4099 -k "$c ${type:-float32}${op:+ $op}"
+		same "$machine $c $type" "$gpus" "$machine" "$gpus" all "$work/all/$c.ptx" -c $calls -m 4099 \
+			-k "$c ${type:-float32}${op:+ $op}"
 	fi
 	rm -r "$work/all"
 	n=$((n + 1))

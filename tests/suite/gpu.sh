@@ -16,7 +16,8 @@ run() {
 	# Alone: other libraries are beside it.
 	mkdir -p "$work/${kind}driver"
 	ln -sf "${driver:-$gpus/libcuda.so.1}" "$work/${kind}driver/libcuda.so.1"
-	LD_LIBRARY_PATH=$work/${kind}driver VIRTUAL_GPU_KERNELS=$gpus/libblink-twins.so "$program" "$@" >"$work/log" 2>&1
+	LD_LIBRARY_PATH=$work/${kind}driver VIRTUAL_GPU_KERNELS=$gpus/libblink-twins.so \
+		"$program" "$@" >"$work/log" 2>&1
 	code=$?
 	for word in ok "not ok" skip; do sed -n "s|^$word |$word $suite: $kind$prefix|p" "$work/log"; done
 	if [ $code != 0 ]; then
@@ -40,7 +41,8 @@ if [ "$full" ]; then
 	run "" matrix -n 8 -t -d "$work/dgx1v-8" -c 70 -m 10007 "dgx1v, 8 threads"
 	run "" matrix -n 8 -d "$work/dgx1v-8" -c 40 -m 40001 -b 4096 "dgx1v, 8 processes"
 	run "" matrix -n 1 -c 276 "built in, 1 process"
-	VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 run "" matrix -n 4 -t -c 100 -m 40001 "late stores, 3 threads a block"
+	VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 run "" matrix -n 4 -t -c 100 -m 40001 \
+		"late stores, 3 threads a block"
 	export VIRTUAL_GPU_TOPOLOGY=topologies/dgx1p.xml
 	schedules dgx1p dgx1p.xml 0-7 "1"
 	run "" matrix -n 8 -t -d "$work/dgx1p" -c 70 -m 4099 "dgx1p, 8 threads"
@@ -65,11 +67,14 @@ if [ "$full" ]; then
 	schedules two-8 two-dgx1v.xml 1,3,5,7,8,9,10,11 6
 	run "" matrix -n 8 -s 2 -d "$work/two-8" -c 276 -m 10007 "two-dgx1v, 8 ranks, 2 servers"
 	run "" matrix -n 6 -s 3 -c 276 -m 100003 "built in, 3 servers"
-	VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 run "" matrix -n 4 -s 2 -c 100 -m 40001 "late stores, 2 servers"
-	BLINK_BLOCKS=2 run "" matrix -n 5 -s 2 -d "$work/two" -c 60 -m 40001 -b 4096 "2 blocks that take turns, 2 servers"
+	VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 run "" matrix -n 4 -s 2 -c 100 -m 40001 \
+		"late stores, 2 servers"
+	BLINK_BLOCKS=2 run "" matrix -n 5 -s 2 -d "$work/two" -c 60 -m 40001 -b 4096 \
+		"2 blocks that take turns, 2 servers"
 	BLINK_COPY_ENGINES=1 run "" matrix -n 4 -s 2 -c 60 "copy engines are not used, 2 servers"
 	run "" gpu -n 4 -s 2 -k 300 graph graph_forked
-	run "" gpu -n 6 -s 3 default_stream killed_in_queue stopped late leaves differs message_differs aborted bad_pointer
+	run "" gpu -n 6 -s 3 default_stream killed_in_queue stopped late leaves differs \
+		message_differs aborted bad_pointer
 	run "" gpu -n 3 -s 3 -f "allreduce:2 broadcast:3 alltoall:4 allreduce:9" killed_in_step
 	run "" gpu -n 2 -s 2 -f "MemHostAlloc:1 MemHostAlloc:2 LaunchKernel:2 EventRecord:3" driver_fails
 fi
@@ -95,14 +100,16 @@ fi
 
 # ---- copy engines ----
 
-# with_copies PROGRAM ARGUMENT...: calls that do not reduce are copies. In $work/trace is what each rank says of its calls.
+# with_copies PROGRAM ARGUMENT...: calls that do not reduce are copies. In $work/trace is what each rank says of its
+# calls.
 with_copies() {
 	prefix="copies: "
 	BLINK_COPY_ENGINES=1 BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/trace run "$@"
 	prefix=
 }
 
-VIRTUAL_GPU_CALLS=$work/calls with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 "dgx1v, 4 threads, chunks of 512 bytes"
+VIRTUAL_GPU_CALLS=$work/calls with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 \
+	"dgx1v, 4 threads, chunks of 512 bytes"
 VIRTUAL_GPU_DELAY=5 with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 30 -b 512 "4 threads, late"
 expect "copies: those of a stream are batches" grep -q '^MemcpyBatchAsync$' "$work/calls"
 expect "copies: copy engines have served calls" grep -q 'allgather of [0-9]*: copy engines, [1-9]' "$work/trace"
@@ -112,16 +119,22 @@ if [ "$full" ]; then
 	with_copies "" matrix -n 8 -t -d "$work/dgx1v-8" -c 60 -m 10007 -b 1K "dgx1v, 8 threads"
 	with_copies "" matrix -n 8 -d "$work/dgx1v-8" -c 40 -m 40001 -b 4096 "dgx1v, 8 processes"
 	with_copies "" matrix -n 3 -d "$work/hybrid" -c 60 -m 40001 -b 4096 "hybrid, 3 processes"
-	VIRTUAL_GPU_TOPOLOGY=topologies/dgx2.xml with_copies "" matrix -n 16 -t -d "$work/dgx2" -c 40 -m 1025 "dgx2, 16 threads"
-	VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 with_copies "" matrix -n 4 -t -c 60 -m 40001 -b 1000 "late, 3 threads a block"
+	VIRTUAL_GPU_TOPOLOGY=topologies/dgx2.xml with_copies "" matrix -n 16 -t -d "$work/dgx2" -c 40 \
+		-m 1025 "dgx2, 16 threads"
+	VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 with_copies "" matrix -n 4 -t -c 60 -m 40001 \
+		-b 1000 "late, 3 threads a block"
 	with_copies "" gpu -n 2 -t -k 1000 graph
 	with_copies "" gpu -n 3 graph_forked unlike aborted
 	with_copies "" gpu -n 4 -t one_thread leaves
-	for f in StreamWaitValue32:3 MemcpyAsync:40 MemcpyBatchAsync:5 EventRecord:13 StreamCreate:5; do with_copies "" gpu -n 3 -f $f driver_fails; done
+	for f in StreamWaitValue32:3 MemcpyAsync:40 MemcpyBatchAsync:5 EventRecord:13 StreamCreate:5; do
+		with_copies "" gpu -n 3 -f $f driver_fails
+	done
 	# A driver before CUDA 12.8 has no batches. The other name has the same hash, by which the loader finds it.
 	sed 's/cuMemcpyBatchAsync/cuMemcpyBbSchAsync/g' "$build/tests/virtual_gpu/libcuda.so.1" >"$work/older.so"
-	driver=$work/older.so VIRTUAL_GPU_CALLS=$work/calls.older with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 "a driver without batches"
-	expect "copies: there, one by one" [ "$(grep -c '^MemcpyAsync$' "$work/calls.older")" -gt "$(grep -c '^MemcpyAsync$' "$work/calls")" ]
+	driver=$work/older.so VIRTUAL_GPU_CALLS=$work/calls.older with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 60 \
+		-b 512 "a driver without batches"
+	expect "copies: there, one by one" [ "$(grep -c '^MemcpyAsync$' "$work/calls.older")" -gt \
+		"$(grep -c '^MemcpyAsync$' "$work/calls")" ]
 	# Kernels, where streams cannot wait for memory, and where ranks share a GPU.
 	rm "$work/trace"
 	VIRTUAL_GPU_VALUES=0 with_copies "" matrix -n 3 -t -c 40 "streams that cannot wait"
@@ -149,7 +162,8 @@ if [ "$full" ]; then
 	run "" gpu -n 3 -t late leaves differs message_differs aborted crossed
 	# Each function of the driver that two ranks call: the first call, and a later one.
 	VIRTUAL_GPU_CALLS=$work/calls run "" gpu -n 2 -f Init:1000 driver_fails
-	fails=$(sort "$work/calls" | uniq -c | awk '{ printf " %s:1", $2 } $1 >= 4 { printf " %s:%d", $2, 2 + NR % ($1 / 2 - 1) }')
+	fails=$(sort "$work/calls" | uniq -c |
+		awk '{ printf " %s:1", $2 } $1 >= 4 { printf " %s:%d", $2, 2 + NR % ($1 / 2 - 1) }')
 	expect "two ranks call functions of the driver" [ "$(wc -w <<<"$fails")" -gt 60 ]
 	run "" gpu -n 2 -f "${fails# }" driver_fails
 fi

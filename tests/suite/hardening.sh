@@ -30,22 +30,26 @@ for file in blinkc blink-perf libblink.so libnccl-tuner-blink.so; do
 	lacks "$file: no memory to write and execute" '^ *LOAD .* RWE ' readelf -lW "$elf"
 	lacks "$file: no relocations in code" TEXTREL readelf -dW "$elf"
 	has "$file: moves in memory" 'Type: *DYN' readelf -hW "$elf"
-	[[ $file == *.so ]] || has "$file: is a position-independent executable" '\(FLAGS_1\).*\bPIE\b' readelf -dW "$elf"
+	[[ $file == *.so ]] || has "$file: is a position-independent executable" \
+		'\(FLAGS_1\).*\bPIE\b' readelf -dW "$elf"
 	! accepts -fstack-protector-strong || has "$file: stack protector" ' U __stack_chk_fail\b' nm -D "$elf"
-	case $(<"$build/flags") in *-O[123s]*) has "$file: fortified functions" ' U __[a-z]*printf_chk\b' nm -D "$elf" ;; esac
+	case $(<"$build/flags") in *-O[123s]*) has "$file: fortified functions" \
+		' U __[a-z]*printf_chk\b' nm -D "$elf" ;; esac
 done
 
 # These leave no symbol. A function of large frame touches each page of it; the first instruction of any is a target.
 flags=$(<"$build/flags")
 for flag in -fstack-protector-strong -fstack-clash-protection -fcf-protection -mbranch-protection=standard; do
 	if ! accepts $flag; then
-		case $flags in *" $flag "*) not_ok "$flag: used, but not known to ${cc[*]}" ;; *) [ $flag = -mbranch-protection=standard ] || skip "$flag: not known to ${cc[*]}" ;; esac
+		case $flags in *" $flag "*) not_ok "$flag: used, but not known to ${cc[*]}" ;; *) \
+			[ $flag = -mbranch-protection=standard ] || skip "$flag: not known to ${cc[*]}" ;; esac
 	else
 		case $flags in *" $flag "*) ok "$flag" ;; *) not_ok "$flag: not used" ;; esac
 	fi
 done
 if [ "$(uname -m)" = x86_64 ] && accepts -fcf-protection && command -v objdump >/dev/null; then
-	has "functions begin where they may be jumped to" endbr64 objdump -d --disassemble=blinkVersion "$build/libblink.so"
+	has "functions begin where they may be jumped to" endbr64 objdump \
+		-d --disassemble=blinkVersion "$build/libblink.so"
 fi
 
 # ---- compilers that know less ----

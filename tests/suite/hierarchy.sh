@@ -1,5 +1,5 @@
-# blinkc hierarchy: rates, costs and orders are those of the formula worked by hand; the pruned search finds what the exhaustive one
-# does; parameters come back from measurements; the published hierarchies, and files that are wrong.
+# blinkc hierarchy: rates, costs and orders are those of the formula worked by hand; the pruned search finds what the
+# exhaustive one does; parameters come back from measurements; the published hierarchies, and files that are wrong.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -25,8 +25,10 @@ same() {
 	shift
 	"$blinkc" hierarchy "$@" --no-simulate --top 40 >"$work/pruned" || not_ok "$name: exit $?"
 	"$blinkc" hierarchy "$@" --no-simulate --top 40 --exhaustive >"$work/all" || not_ok "$name: exit $?"
-	if [ "$(grep -c x "$work/pruned")" -gt 10 ] && cmp -s <(sed '/^search/d' "$work/pruned") <(sed '/^search/d' "$work/all")
-	then ok "$name: pruned and exhaustive"; else not_ok "$name: pruned and exhaustive: $(diff "$work/pruned" "$work/all" | head -3)"; fi
+	if [ "$(grep -c x "$work/pruned")" -gt 10 ] &&
+		cmp -s <(sed '/^search/d' "$work/pruned") <(sed '/^search/d' "$work/all")
+	then ok "$name: pruned and exhaustive"; else not_ok \
+		"$name: pruned and exhaustive: $(diff "$work/pruned" "$work/all" | head -3)"; fi
 }
 same "12 servers of 16 GPUs" topologies/kesch-12.xml
 same "the same without start-ups" topologies/kesch-12.xml --cost alpha=0,layer=0
@@ -74,7 +76,8 @@ assert abs(rows[4, 4]["simulated_us"] - us) < 1e-6, (rows, us)
 
 expect "parameters from measurements" oracle hierarchy "$blinkc" fit topologies/abci-rack.xml 0-15 "$work" ${full:+all}
 fit() { "$blinkc" hierarchy topologies/abci-rack.xml -g 0-15 --no-simulate --measurements "$1" "${@:2}"; }
-expect "one size and between servers alone" fit <(printf '4x4,1000000,500\n4x2x2,1000000,620\n4x4,1000,310\n4x2x2,1000,400\n16,1000,300\n2x2x4,500,420\n')
+expect "one size and between servers alone" fit \
+	<(printf '4x4,1000000,500\n4x2x2,1000000,620\n4x4,1000,310\n4x2x2,1000,400\n16,1000,300\n2x2x4,500,420\n')
 has "how far off" '^fit         6 measurements, rms [0-9.]+ %, worst [-+][0-9.]+ % in line [1-6]$'
 printf '2x2,4096,10\n2x2,1048576,90\n4,4096,9\n' >"$work/within.csv"
 expect "within a server alone" fit "$work/within.csv"
@@ -105,7 +108,8 @@ refused "ranks that do not divide" 3 "2: 3x5: want a product that divides 16" '4
 refused "more ranks than there are" 3 "1: 4x8: want a product that divides 16" '4x8,5,6\n'
 refused "too few" 3 " 1 measurements do not tell" '4x4,5,6\n'
 refused "one hierarchy alone" 3 " 3 measurements do not tell" '4x4,5,6\n4x4,50,7\n4x4,500,8\n'
-refused "times of another world" 3 " the fitted" '4x4,1,1e12\n2x2x2x2,1,1e11\n4x2x2,2,1e12\n16,2,1e12\n2x8,1,3e11\n8x2,3,1e12\n'
+refused "times of another world" 3 " the fitted" \
+	'4x4,1,1e12\n2x2x2x2,1,1e11\n4x2x2,2,1e12\n16,2,1e12\n2x8,1,3e11\n8x2,3,1e12\n'
 yes '4x4,5,6' | head -65537 >"$work/long.csv"
 expect_exit "too many lines" 4 fit "$work/long.csv"
 expect_exit "no file" 8 fit "$work/none.csv"
@@ -115,7 +119,8 @@ expect_exit "no file" 8 fit "$work/none.csv"
 usage() { expect_exit "$1" 2 "$blinkc" hierarchy topologies/abci-rack.xml "${@:2}"; }
 usage "two sizes" --size 1K,2K
 usage "too large a size" --size 1024000000G
-expect "as large as there is, and slow" "$blinkc" hierarchy topologies/dgx2.xml -g 0-6 --size 9007199254740992 --no-simulate --cost server=1000
+expect "as large as there is, and slow" "$blinkc" hierarchy topologies/dgx2.xml -g 0-6 --size 9007199254740992 \
+	--no-simulate --cost server=1000
 has "no longer than three days" '^ +1 +2\.8823e\+08 .* 7$'
 usage "no parameter" --cost beta=1
 usage "a value out of range" --cost alpha=-1
@@ -133,7 +138,8 @@ rows = dict(re.findall(r"^\| `(\w+)` \| ([0-9.]+) \|", open("docs/hierarchy.md")
 assert {k: float(v) for k, v in rows.items()} == cost, (rows, cost)
 ' "$work/h.json"
 sed -n '/^hierarchy,bytes,us$/,/^```/{/^```/d;p}' docs/hierarchy.md >"$work/page.csv"
-expect "its file of measurements" "$blinkc" hierarchy topologies/abci-2048.xml -g 0-127 --no-simulate --measurements "$work/page.csv"
+expect "its file of measurements" "$blinkc" hierarchy topologies/abci-2048.xml -g 0-127 --no-simulate \
+	--measurements "$work/page.csv"
 expect "published points" oracle snippet -c '
 import csv
 rows = list(csv.DictReader(line for line in open("papers/data/ueno.csv") if line[0] != "#"))

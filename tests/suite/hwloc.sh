@@ -1,5 +1,5 @@
-# Machines by hwloc: XML of 1.x, 2.x and 3.x made from published tables, files that libhwloc writes, broken files, and the
-# machine that runs this.
+# Machines by hwloc: XML of 1.x, 2.x and 3.x made from published tables, files that libhwloc writes, broken files, and
+# the machine that runs this.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -47,15 +47,18 @@ done
 for machine in dgx1v ${full:+dgx1p}; do
 	oracle subsets $machine | if [ "$full" ]; then cat; else grep -v 0,1,2,3,4,5,6,7; fi >"$work/sets"
 	for file in topologies/$machine.xml "$work/$machine.2.xml"; do
-		"$blinkc" batch -q "$file" -g "$work/sets" --collectives broadcast,allreduce -o "$work/batch" || not_ok "batch of $file: exit $?"
-		grep -o '^{"gpus":.*"bound":[^,]*' "$work/batch/index.json" | sed 's/"file":"[^"]*"//; s/"digest":"[^"]*"//' |
+		"$blinkc" batch -q "$file" -g "$work/sets" --collectives broadcast,allreduce -o "$work/batch" ||
+			not_ok "batch of $file: exit $?"
+		grep -o '^{"gpus":.*"bound":[^,]*' "$work/batch/index.json" |
+			sed 's/"file":"[^"]*"//; s/"digest":"[^"]*"//' |
 			sed 's/"schedule":"[^"]*"//' >"$work/rates.$(basename "$(dirname "$file")")"
 		"$blinkc" check -q "$work/batch" || not_ok "$file: schedules: exit $?"
 		rm -r "$work/batch"
 	done
 	n=$(wc -l <"$work/sets")
 	if [ -s "$work/rates.topologies" ]; then
-		same "$machine: $n classes, rates of all jobs as with ours" "$work/rates.topologies" "$work/rates.$(basename "$work")"
+		same "$machine: $n classes, rates of all jobs as with ours" "$work/rates.topologies" \
+			"$work/rates.$(basename "$work")"
 	else
 		not_ok "$machine: no jobs in the index"
 	fi
@@ -68,11 +71,13 @@ assumed a100-2.9.0.2 "NVLinkBandwidth halved"
 if grep -q halved "$work/a100-2.9.1.2.err"; then not_ok "hwloc 2.9.1: halved"; else ok "hwloc 2.9.1: not halved"; fi
 for g in 0 1 2 3 4 5 6 7; do echo "gpu$g nvswitch 18 25"; done | links_are h100.2 nvlink
 assumed h100.2 "4 NVSwitches are one"
-for a in 0 1 2 3 4 5 6 7; do for b in 0 1 2 3 4 5 6 7; do [ $a -ge $b ] || echo "gpu$a gpu$b 1 64"; done; done | links_are mi300x.2 xgmi
+for a in 0 1 2 3 4 5 6 7; do for b in 0 1 2 3 4 5 6 7; do [ $a -ge $b ] || echo "gpu$a gpu$b 1 64"; done; done |
+	links_are mi300x.2 xgmi
 assumed mi300x.2 "XGMIBandwidth is 100000 MB/s for every pair of GPUs, which is no rate"
 printf '' | links_are mi250x.2 xgmi
 assumed mi250x.2 "no xGMI links: XGMIBandwidth is 100000"
-printf '%s\n' "gpu0 gpu1 4 50" "gpu0 gpu3 1 50" "gpu1 gpu2 2 50" "gpu1 gpu3 1 50" "gpu2 gpu3 4 50" | links_are mi250x-smi.2 xgmi
+printf '%s\n' "gpu0 gpu1 4 50" "gpu0 gpu3 1 50" "gpu1 gpu2 2 50" "gpu1 gpu3 1 50" "gpu2 gpu3 4 50" |
+	links_are mi250x-smi.2 xgmi
 printf '%s\n' "gpu0 gpu1 1 25" "gpu1 >gpu2 2 25" | links_are one-way.2 nvlink
 for n in 0 1; do
 	echo "cpu$n pcie$n 1 6"
@@ -84,9 +89,11 @@ assumed rtx3090.2 "no NVLinks: hwloc gave no NVLinkBandwidth"
 assumed dgx1v.1 "no NVLinks: hwloc 1.x does not know them"
 oracle hwloc links topologies/dgx1v.xml pcie | sed 's/plx/pcie/g' | links_are dgx1v.1 pcie
 expect_exit "1.x has no NVLinks" 5 "$blinkc" -q -l nvlink "$work/dgx1v.1.xml" -o "$work/x.json"
-expect "a plan from hwloc's file is a plan for ours" "$blinkc" -l nvlink -c allgather "$work/dgx1v.2.xml" -o "$work/x.json"
+expect "a plan from hwloc's file is a plan for ours" "$blinkc" -l nvlink -c allgather \
+	"$work/dgx1v.2.xml" -o "$work/x.json"
 expect "ours has its links" "$blinkc" check -q --topology "$work/dgx1v.2.topo.xml" "$work/x.json"
-"$blinkc" -q -c allgather "$work/dgx1v.2.xml" --gpu-model H100 -o "$work/x.json" 2>"$work/err" || not_ok "--gpu-model: $(cat "$work/err")"
+"$blinkc" -q -c allgather "$work/dgx1v.2.xml" --gpu-model H100 -o "$work/x.json" 2>"$work/err" ||
+	not_ok "--gpu-model: $(cat "$work/err")"
 expect_exit "--gpu-model, unknown" 2 "$blinkc" "$work/dgx1v.2.xml" --gpu-model X1 -o "$work/x.json"
 
 # The files that fuzzing and the pages begin with are made so, too.
@@ -103,9 +110,11 @@ for machine in $machines; do
 	for version in 1 2; do
 		if "$again" again "$work/$machine.$version.xml" 2 >"$work/again.xml" 2>"$work/err"; then
 			for file in "$work/again.xml" "$work/$machine.$version.xml"; do
-				"$blinkc" convert -q "$file" --format canonical -o "$work/$(basename "$file" .xml).canonical"
+				"$blinkc" convert -q "$file" --format canonical \
+					-o "$work/$(basename "$file" .xml).canonical"
 			done
-			same "$machine, XML $version.x: by libhwloc" "$work/again.canonical" "$work/$machine.$version.canonical"
+			same "$machine, XML $version.x: by libhwloc" "$work/again.canonical" \
+				"$work/$machine.$version.canonical"
 		else
 			not_ok "$machine, XML $version.x: libhwloc: exit $?: $(head -1 "$work/err")"
 		fi
@@ -142,8 +151,13 @@ else
 	not_ok "--live: exit $got: $(cat "$work/err")"
 fi
 cp "$work/err" "$work/err.plain"
-HWLOC_XMLFILE=$work/dgx1v.2.xml HWLOC_THISSYSTEM=1 HWLOC_COMPONENTS=xml HWLOC_SYNTHETIC=pu:2 "$blinkc" topology --live -o "$work/live2.xml" >"$work/out" 2>"$work/err"
-if [ $? = $got ]; then ok "--live: whatever HWLOC_XMLFILE says"; else not_ok "--live: HWLOC_XMLFILE replaces the machine"; fi
+HWLOC_XMLFILE=$work/dgx1v.2.xml HWLOC_THISSYSTEM=1 HWLOC_COMPONENTS=xml HWLOC_SYNTHETIC=pu:2 "$blinkc" topology --live \
+	-o "$work/live2.xml" >"$work/out" 2>"$work/err"
+if [ $? = $got ]; then
+	ok "--live: whatever HWLOC_XMLFILE says"
+else
+	not_ok "--live: HWLOC_XMLFILE replaces the machine"
+fi
 same "--live: the same words" "$work/err.plain" "$work/err"
 expect_exit "--live and a file" 2 "$blinkc" topology --live "$work/dgx1v.2.xml"
 expect_exit "--live and --synthetic" 2 "$blinkc" topology --live --synthetic gpu:2
@@ -171,7 +185,8 @@ if [ ! -d $real ]; then
 	exit 0
 fi
 for file in nvidiaDGX2.v2 power8gpudistances.v2 mpibind_mi250x; do
-	"$blinkc" convert $real/$file.xml -o "$work/$file.topo.xml" 2>"$work/$file.err" || not_ok "$file: $(cat "$work/$file.err")"
+	"$blinkc" convert $real/$file.xml -o "$work/$file.topo.xml" 2>"$work/$file.err" ||
+		not_ok "$file: $(cat "$work/$file.err")"
 done
 oracle hwloc links topologies/dgx2.xml nvlink | links_are nvidiaDGX2.v2 nvlink
 assumed nvidiaDGX2.v2 "12 NVSwitches are one"

@@ -83,25 +83,32 @@ fi
 export PKG_CONFIG_PATH=$root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 if flags=$(pkg-config --cflags --libs blink); then
 	for example in allreduce lookup job; do
-			expect "examples/$example.c builds against it" "${cc[@]}" -Wall -Werror examples/$example.c -o "$work/$example" $flags
+			expect "examples/$example.c builds against it" "${cc[@]}" -Wall -Werror examples/$example.c \
+				-o "$work/$example" $flags
 	done
-	expect "types and numbers are those that programs were compiled with" "${cc[@]}" -std=c99 -Wall -Wextra -Wpedantic -Werror -c \
+	expect "types and numbers are those that programs were compiled with" "${cc[@]}" -std=c99 -Wall -Wextra \
+		-Wpedantic -Werror -c \
 		tests/consumer/abi.c -o "$work/abi.o" $flags
 	# shellcheck disable=SC2013 # words
 	for name in $(sed 's/@.*//' tests/symbols); do
 		grep -q "= *$name;\|^    $name;" tests/consumer/abi.c || not_ok "tests/consumer/abi.c: $name is missing"
 	done
-	"$root/usr/bin/blinkc" -q "$root/usr/share/blinkc/topologies/dgx1v.xml" -o "$work/s.json" || not_ok "installed blinkc: exit $?"
+	"$root/usr/bin/blinkc" -q "$root/usr/share/blinkc/topologies/dgx1v.xml" -o "$work/s.json" ||
+		not_ok "installed blinkc: exit $?"
 	printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="dgx1v.xml" count="2"/></topology>' >"$work/t.xml"
-	expect "a topology that is installed, by reference" "$root/usr/bin/blinkc" convert "$work/t.xml" -o "$work/flat.json"
-	expect "as C and as C++" env LD_LIBRARY_PATH="$root/usr/lib" $MAKE -s -C tests/consumer OUT="$work" SCHEDULE="$work/s.json"
-	expect "a program that loads libblink compiles" "${cc[@]}" -std=c99 -Wall -Wextra -Werror -D_GNU_SOURCE -I"$root/usr/include" \
+	expect "a topology that is installed, by reference" "$root/usr/bin/blinkc" convert \
+		"$work/t.xml" -o "$work/flat.json"
+	expect "as C and as C++" env LD_LIBRARY_PATH="$root/usr/lib" $MAKE -s -C tests/consumer OUT="$work" \
+		SCHEDULE="$work/s.json"
+	expect "a program that loads libblink compiles" "${cc[@]}" -std=c99 -Wall -Wextra -Werror -D_GNU_SOURCE \
+		-I"$root/usr/include" \
 		tests/consumer/local.c -rdynamic -ldl -o "$work/local"
 	expect "RTLD_LOCAL, in a program that has a cJSON of its own" "$work/local" "$so" "$work/s.json"
 	expect "the example runs" env LD_LIBRARY_PATH="$root/usr/lib" "$work/allreduce" "$work/s.json"
 	expect "installed blink-perf runs" "$root/usr/bin/blink-perf" "$work/s.json" -b 1K -e 1K -n 1
 	if command -v g++ >/dev/null; then
-		printf '#include <blink.h>\nint main() { return blinkGetErrorString(blinkSuccess) == nullptr; }\n' >"$work/x.cc"
+		printf '#include <blink.h>\nint main() { return blinkGetErrorString(blinkSuccess) == nullptr; }\n' \
+			>"$work/x.cc"
 			expect "blink.h is C++ too" g++ -Wall -Werror "$work/x.cc" -o "$work/x" $flags
 	fi
 else
@@ -138,7 +145,8 @@ else
 	not_ok "pkg-config does not find blink in $place"
 fi
 mv "$root$place" "$work/moved place"
-expect "installed blink-perf finds its library, wherever it is" "$work/moved place/sbin/y/blink-perf" "$work/s.json" -b 1K -e 1K -n 1
+expect "installed blink-perf finds its library, wherever it is" "$work/moved place/sbin/y/blink-perf" \
+	"$work/s.json" -b 1K -e 1K -n 1
 mv "$work/moved place" "$root$place"
 unset PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 expect "make uninstall from $place" uninstall_from "$root" PREFIX="$place" LIBDIR="$place/lib/x" BINDIR="$place/sbin/y"

@@ -33,7 +33,8 @@ run "" matrix -n 5 -d "$work/two" -c 100 -b 4096 "two-dgx1v, one server"
 run "" matrix -n 5 -d "$work/two" -c 100 -s 2 "two-dgx1v, two servers"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 4 --collectives all -o "$work/index" || not_ok "batch: exit $?"
 run "" matrix -d "$work/index" -g 5,1,4,7 -c 100 "an index, GPUs 5,1,4,7"
-"$blinkc" batch -q topologies/dgx1v.xml --sizes 4 --distinct --collectives all -o "$work/shapes" || not_ok "batch: exit $?"
+"$blinkc" batch -q topologies/dgx1v.xml --sizes 4 --distinct --collectives all -o "$work/shapes" ||
+	not_ok "batch: exit $?"
 run "" matrix -d "$work/shapes" -g 6,5,1,4 -c 100 "an index of shapes, GPUs 6,5,1,4"
 if [ "$full" ]; then
 	for n in 1 3 4 6 7 8 16; do run "" matrix -n $n -c 400 -m 10007 -S $n "built in, $n processes"; done
@@ -115,7 +116,8 @@ else
 	run "" faults -r 60 -S 2
 	run "" faults -r 40 -s 2 -S 3
 fi
-[ ! "$full" ] || run asan/ faults -n 3 killed stopped leaves "larger count" "other collective" "same rank twice" strangers
+[ ! "$full" ] || run asan/ faults -n 3 killed stopped leaves "larger count" "other collective" \
+	"same rank twice" strangers
 
 # ---- UCX between servers ----
 
@@ -147,7 +149,8 @@ launch() {
 	mkdir "$work/meet"
 	for settings; do
 		# shellcheck disable=SC2086 # lists
-		env $settings timeout 60 "$build/tests/job/launched" $rank $# "$work/meet" $arguments >"$work/rank.$rank" 2>&1 &
+		env $settings timeout 60 "$build/tests/job/launched" $rank $# "$work/meet" $arguments \
+			>"$work/rank.$rank" 2>&1 &
 		pids+=($!)
 		rank=$((rank + 1))
 	done
@@ -155,14 +158,16 @@ launch() {
 	return $code
 }
 
-# same_reason NAME WANT SETTINGS...: each of three ranks ends with this line, which it found itself or heard from another
+# same_reason NAME WANT SETTINGS...: each of three ranks ends with this line, which it found itself or heard from
+# another
 same_reason() {
 	local want=$2 said
 	! launch "check 1000" "${@:3}" || not_ok "$1: none failed"
 	said=$(sed -E 's/^(init: [0-9]*: )rank [0-9]: BLINK/\1BLINK/' "$work"/rank.[012])
 	if [ "$said" = "$want"$'\n'"$want"$'\n'"$want" ]; then ok "$1"; else not_ok "$1: $(cat "$work"/rank.[012])"; fi
 }
-same_reason "ranks with different networks" "init: 13: BLINK_NET: rank 2 has ucx, rank 0 has tcp: want the same on all ranks" \
+same_reason "ranks with different networks" \
+	"init: 13: BLINK_NET: rank 2 has ucx, rank 0 has tcp: want the same on all ranks" \
 	"BLINK_HOST_ID=0 BLINK_NET=tcp" "BLINK_HOST_ID=1 BLINK_NET=auto" "BLINK_HOST_ID=2 BLINK_NET=ucx"
 
 # ---- sizes of chunks, sought while a job works ----
@@ -172,7 +177,8 @@ tried() {
 	rm -f "$work"/trace.*
 	launch "$1" "${sought[@]}" || return 1
 	for rank in 0 2; do
-		sed -n 's/.*allreduce of [0-9]* bytes: chunks of \([0-9]*\) bytes took.*/\1/p' "$work/trace.$rank" >"$work/tried.$rank"
+		sed -n 's/.*allreduce of [0-9]* bytes: chunks of \([0-9]*\) bytes took.*/\1/p' \
+			"$work/trace.$rank" >"$work/tried.$rank"
 	done
 	cmp "$work/tried.0" "$work/tried.2"
 }
@@ -196,9 +202,12 @@ expect "BLINK_MIAD: a split of a job" tried "split 1000000"
 expect "BLINK_MIAD: a split searches, too" [ "$(cat "$work/tried.0")" = $'16384\n16384' ]
 echo '{' >"$work/chunks.json"
 ! launch "check 1000" "${sought[@]}" || not_ok "BLINK_MIAD: a file that is none: no rank failed"
-if [ "$(cat "$work"/rank.[012] | grep -cE "^init: (3|11: rank [0-9]): BLINK_MIAD: rank 0: $work/chunks.json:2:1: ")" = 3 ]; then
-	ok "BLINK_MIAD: a file that is none"; else not_ok "BLINK_MIAD: a file that is none: $(cat "$work"/rank.[012])"; fi
-same_reason "BLINK_MIAD: not on all ranks" "init: 13: BLINK_MIAD: rank 1 does not search chunk sizes, rank 0 does: want the same on all ranks" \
+if [ "$(cat "$work"/rank.[012] |
+	grep -cE "^init: (3|11: rank [0-9]): BLINK_MIAD: rank 0: $work/chunks.json:2:1: ")" = 3 ]; then
+	ok "BLINK_MIAD: a file that is none"; else not_ok \
+		"BLINK_MIAD: a file that is none: $(cat "$work"/rank.[012])"; fi
+same_reason "BLINK_MIAD: not on all ranks" \
+	"init: 13: BLINK_MIAD: rank 1 does not search chunk sizes, rank 0 does: want the same on all ranks" \
 	BLINK_MIAD=1 BLINK_MIAD=0 BLINK_MIAD=1
 
 # ---- examples ----

@@ -2,7 +2,8 @@
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
-mapfile -t files < <(find tests/fuzz/corpus tests/bad -type f -size -20k | LC_ALL=C sort | awk -v step="$([ "$full" ] && echo 1 || echo 5)" 'NR % step == 0')
+mapfile -t files < <(find tests/fuzz/corpus tests/bad -type f -size -20k | LC_ALL=C sort |
+	awk -v step="$([ "$full" ] && echo 1 || echo 5)" 'NR % step == 0')
 for kind in "" ${full:+asan/}; do
 	program=$build/${kind}tests/json_values
 	if [ ! -x "$program" ]; then
@@ -19,7 +20,8 @@ for kind in "" ${full:+asan/}; do
 	else
 		skip "${kind}json_values: no locale with another decimal point: $(head -1 "$work/err")"
 	fi
-	if oracle json_values "$program" "$([ "$full" ] && echo 15000 || echo 1500)" "${files[@]}" >"$work/out" 2>&1; then
+	if oracle json_values "$program" "$([ "$full" ] && echo 15000 || echo 1500)" "${files[@]}" \
+		>"$work/out" 2>&1; then
 		ok "${kind}by Python: $(tail -1 "$work/out")"
 	else
 		not_ok "${kind}by Python: $(head -c 1500 "$work/out")"

@@ -1,6 +1,6 @@
-# The kernels of the CUDA backend compile without warnings by clang and by nvcc, for the oldest GPUs of each, in the full
-# test for some more; ptxas takes the PTX that libblink has; the kernels keep all they have in registers, of
-# which a block of 512 threads has enough.
+# The kernels of the CUDA backend compile without warnings by clang and by nvcc, for the oldest GPUs of each, in the
+# full test for some more; ptxas takes the PTX that libblink has; the kernels keep all they have in registers, of which
+# a block of 512 threads has enough.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -24,7 +24,8 @@ compiles() {
 for arch in $(some sm_60 sm_61 sm_70 sm_72 sm_75 sm_80 sm_86); do
 	[ "$clang" ] || { skip "no clang"; break; }
 	for type in ${full:+move} float32; do
-		compiles "$type by clang for $arch" "$type" "$clang" -x cuda --cuda-device-only "--cuda-gpu-arch=$arch" \
+		compiles "$type by clang for $arch" "$type" "$clang" -x cuda --cuda-device-only \
+			"--cuda-gpu-arch=$arch" \
 			-nocudainc -nocudalib -Wno-unknown-cuda-version -Wall -Wextra -Werror -O3 -ffp-contract=off -S
 	done
 done

@@ -27,7 +27,8 @@ fi
 if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 	skip "$ranks ranks in little memory: this build has a sanitizer"
 else
-	expect "allreduce of $ranks ranks in $mib MiB" bash -c "ulimit -v $((mib << 10)) && '$blinkc' check -q '$work/large.json'"
+	expect "allreduce of $ranks ranks in $mib MiB" bash \
+		-c "ulimit -v $((mib << 10)) && '$blinkc' check -q '$work/large.json'"
 fi
 rm "$work/large.json"
 
@@ -111,16 +112,19 @@ if sys.argv[2]:
 put("too-many", 2, "allreduce", [0] * (MANY + 1))
 END
 expect_exit "131072 trees that move nothing" 6 "$blinkc" check "$work/own.json"
-expect "131072 trees that move nothing: what it says" grep -qF "trees[0].segment: starts at 1/262144: rank 0 wants 0/1 next" "$work/err"
+expect "131072 trees that move nothing: what it says" grep -qF \
+	"trees[0].segment: starts at 1/262144: rank 0 wants 0/1 next" "$work/err"
 expect_exit "131072 trees that reduce nothing" 6 "$blinkc" check "$work/empty.json"
-expect "131072 trees that reduce nothing: what it says" grep -qF "trees[0]: rank 0 ends with 0 times the data of rank 1: want 1" "$work/err"
+expect "131072 trees that reduce nothing: what it says" grep -qF \
+	"trees[0]: rank 0 ends with 0 times the data of rank 1: want 1" "$work/err"
 expect_exit "sums of sums" 3 "$blinkc" check "$work/doublings.json"
 expect "sums of sums: what it says" grep -qF "trees[0].up[3998]: rank 0: sends twice" "$work/err"
 expect_exit "all ranks in to" 6 "$blinkc" check "$work/to-all.json"
 expect "all ranks in to: what it says" grep -qF "trees[0].segment: starts at 1/262144" "$work/err"
 if [ "$full" ]; then
 	expect_exit "17 million values" 6 "$blinkc" check "$work/values.json"
-	expect "17 million values: what it says" grep -qF "trees[0]: rank 0 ends with 0 times the data of rank 1: want 1" "$work/err"
+	expect "17 million values: what it says" grep -qF \
+		"trees[0]: rank 0 ends with 0 times the data of rank 1: want 1" "$work/err"
 fi
 expect_exit "131073 trees" 4 "$blinkc" check "$work/too-many.json"
 expect "131073 trees: what it says" grep -qF "trees: 131073 entries: want at most 131072" "$work/err"

@@ -69,11 +69,13 @@ rate "DGX-1V, parts" 6 topologies/dgx1v.xml -g 0,1,6
 rate "DGX-1V, NVLink" 85.7143 topologies/dgx1v.xml
 lacks "DGX-1V has no routes" '"routes"' "$work/s.json"
 rate "DGX-1V, pairs" 86.5714 topologies/dgx1v.xml --routes pair
-has "the optimum of these routes" '^best        86.5714 GB/s of trees by the route of each pair, by the linear program$' "$work/err"
+has "the optimum of these routes" \
+	'^best        86.5714 GB/s of trees by the route of each pair, by the linear program$' "$work/err"
 has "the bound is of all" '^bound       92.5714 GB/s, proven by a partition' "$work/err"
 lacks "nothing is open: trees by any routes reach the bound" '^unproven' "$work/err"
 n=0
-for options in "--max-depth 4" "--max-trees 3" "--packing mwu" "--no-minimise" "-a onehop -c alltoall" "-a onehop" "-a ring" \
+for options in "--max-depth 4" "--max-trees 3" "--packing mwu" "--no-minimise" "-a onehop -c alltoall" \
+	"-a onehop" "-a ring" \
 	"-a threephase" "-a ring -c allgather" "-c broadcast --max-depth 2" "-c alltoall --max-depth 2"; do
 	for machine in topologies/dgx1v.xml "$box" topologies/two-dgx1v.xml; do
 		n=$((n + 1))
@@ -85,14 +87,19 @@ for options in "--max-depth 4" "--max-trees 3" "--packing mwu" "--no-minimise" "
 	done
 done
 n=$(find "$work" -name 'limited-*' | wc -l)
-if [ "$n" -ge 30 ]; then ok "limits and algorithms have routes: $n"; else not_ok "only $n limits and algorithms have routes"; fi
+if [ "$n" -ge 30 ]; then
+	ok "limits and algorithms have routes: $n"
+else
+	not_ok "only $n limits and algorithms have routes"
+fi
 expect "limits and algorithms keep to routes" oracle pair_routes --edges "$work"/limited-*.json
 expect_exit "a kind that is none" 2 "$blinkc" "$box" --routes best
 has "which there are" '^blinkc: --routes: best: want any or pair$' "$work/err"
 expect_exit "not with --hybrid" 2 "$blinkc" "$box" --routes pair --hybrid
 
 # An edge that leaves the route of its pair is no other schedule than it was asked for.
-sed 's/^    "options": {$/&\n      "routes": "pair",/' <("$blinkc" -q topologies/dgx1v.xml -l all -g 0,1,2,3 -c alltoall) >"$work/off.json"
+sed 's/^    "options": {$/&\n      "routes": "pair",/' \
+	<("$blinkc" -q topologies/dgx1v.xml -l all -g 0,1,2,3 -c alltoall) >"$work/off.json"
 expect "without a machine it is a schedule" "$blinkc" check -q "$work/off.json"
 expect_exit "with it, it is none" 3 "$blinkc" check -q "$work/off.json" --topology topologies/dgx1v.xml
 
@@ -104,8 +111,10 @@ cat >"$work/servers.json" <<'END'
   "nodes": [{ "id": "v", "file": "dgx1v.xml" }, { "id": "p", "file": "pcie-8gpu.xml" }],
   "fabrics": [{ "capacity": 12.5 }] }
 END
-for gpus in v/gpu0,v/gpu1,v/gpu2,p/gpu0,p/gpu1,p/gpu2 v/gpu0,v/gpu1,v/gpu6,p/gpu0 v/gpu0,v/gpu1,v/gpu2,v/gpu7,p/gpu0,p/gpu4; do
-	"$blinkc" -q "$work/servers.json" -g "$gpus" -o "$work/servers-${#gpus}.json" 2>"$work/err" || not_ok "$gpus: $(cat "$work/err")"
+for gpus in v/gpu0,v/gpu1,v/gpu2,p/gpu0,p/gpu1,p/gpu2 v/gpu0,v/gpu1,v/gpu6,p/gpu0 \
+	v/gpu0,v/gpu1,v/gpu2,v/gpu7,p/gpu0,p/gpu4; do
+	"$blinkc" -q "$work/servers.json" -g "$gpus" -o "$work/servers-${#gpus}.json" 2>"$work/err" ||
+		not_ok "$gpus: $(cat "$work/err")"
 done
 expect "servers: edges keep to routes" oracle pair_routes --edges "$work"/servers-*.json
 expect "servers: they are valid" "$blinkc" check -q --topology "$work/servers.json" "$work"/servers-*.json
@@ -120,13 +129,15 @@ expect "batch: what is there stays" "$blinkc" batch -q "$box" --collectives all 
 # ---- idle links ----
 
 "$blinkc" topologies/dgx1v.xml -c broadcast -o "$work/s.json" 2>"$work/err"
-has "what idle links would add" '^idle        pcie, qpi; --hybrid: 156 GB/s from 330 MB on; --routes pair: 151.5 GB/s$' "$work/err"
+has "what idle links would add" \
+	'^idle        pcie, qpi; --hybrid: 156 GB/s from 330 MB on; --routes pair: 151.5 GB/s$' "$work/err"
 rate "hybrid, as the line says" 156 topologies/dgx1v.xml -c broadcast --hybrid
 lacks "hybrid: nothing is idle" '^idle' "$work/err"
 "$blinkc" topologies/dgx1v.xml -l pcie,qpi -o "$work/s.json" 2>"$work/err"
 has "asked for" '^idle        nvlink; -l all: at most 92.5714 GB/s$' "$work/err"
 "$blinkc" "$box" -g 0,1 -o "$work/s.json" 2>"$work/err"
-has "what is missing" '^idle        pcie; --hybrid: the topology has no peer_accesses, --hybrid=host needs none$' "$work/err"
+has "what is missing" '^idle        pcie; --hybrid: the topology has no peer_accesses, --hybrid=host needs none$' \
+	"$work/err"
 "$blinkc" "$box" -o "$work/s.json" 2>"$work/err"
 lacks "all are in use" '^idle' "$work/err"
 "$blinkc" check "$work/s.json" >"$work/out" 2>&1
@@ -137,7 +148,11 @@ lacks "check knows no machine" '^idle' "$work/out"
 last=3 most=5
 [ ! "$full" ] || last=90 most=7
 if oracle pair_routes "$blinkc" 1 "$last" --most "$most" >"$work/log" 2>&1; then
-	if grep -q '^skip' "$work/log"; then skip "boxes with bridges: python3 has no scipy"; else ok "boxes 1 to $last"; fi
+	if grep -q '^skip' "$work/log"; then
+		skip "boxes with bridges: python3 has no scipy"
+	else
+		ok "boxes 1 to $last"
+	fi
 else
 	not_ok "boxes 1 to $last: $(grep -v '^box [0-9]*: ' "$work/log" | head -5)"
 fi

@@ -27,7 +27,8 @@ for machine in dgx1v dgx1p; do
 		"$blinkc" lint -q "$file" >"$work/out" 2>"$work/err"
 		code=$?
 		if [ "$rule" = none ]; then
-			expect "$machine, $name: nothing is found: $(head -1 "$work/out")" [ "$code $(wc -c <"$work/out")" = "0 0" ]
+			expect "$machine, $name: nothing is found: $(head -1 "$work/out")" \
+				[ "$code $(wc -c <"$work/out")" = "0 0" ]
 		elif [ $code != 10 ] || [ -s "$work/err" ]; then
 			not_ok "$machine, $name: exit $code, want 10: $(head -1 "$work/err")"
 		elif grep -qF ": $rule: " "$work/out"; then
@@ -40,13 +41,16 @@ done
 expect "changes were tried" [ $changed -ge 40 ]
 # Each rule is in the list of the source, of the tests, and of the page.
 rules=$(sed -nE 's/^\tX\(LINT_[A-Z_]+, "([a-z-]+)".*/\1/p' src/topology/lint.h | sort)
-expect "each rule is tried" cmp <(echo "$rules") <(for f in "$work"/dgx1v/*; do f=${f##*/}; echo "${f%%.*}"; done | grep -vx none | sort -u)
+expect "each rule is tried" cmp <(echo "$rules") \
+	<(for f in "$work"/dgx1v/*; do f=${f##*/}; echo "${f%%.*}"; done | grep -vx none | sort -u)
 expect "each rule is in blinkc-lint(1)" cmp <(echo "$rules") \
-	<(awk '/^\.Ss Odd machines/ { inside = 1; next } /^\.S[hs]/ { inside = 0 } inside && /^\.It Cm/ { print $3 }' man/blinkc-lint.1 | sort)
+	<(awk '/^\.Ss Odd machines/ { inside = 1; next } /^\.S[hs]/ { inside = 0 } inside && /^\.It Cm/ { print $3 }' \
+		man/blinkc-lint.1 | sort)
 
 line() { grep -qxF -- "$2" "$work/got" && ok "$1" || not_ok "$1: no line $2 in $(head -3 "$work/got")"; }
 "$blinkc" lint "$work/dgx1v/one-way.one_way.json" >"$work/got"
-line "where, and what is wanted" "$work/dgx1v/one-way.one_way.json: gpu0 to gpu1, nvlink: one-way: 1 link, none back: want links both ways"
+line "where, and what is wanted" \
+	"$work/dgx1v/one-way.one_way.json: gpu0 to gpu1, nvlink: one-way: 1 link, none back: want links both ways"
 "$blinkc" lint "$work/dgx1v/sibling.lost_link.json" >"$work/got"
 line "the siblings" "$work/dgx1v/sibling.lost_link.json: gpu0: sibling: 5 nvlink links: want 6, as 6 of the 8 GPUs of dgx1v"
 line "the summary" "1 machine: 2 findings"
@@ -65,7 +69,8 @@ echo '{' >broken.json
 "$blinkc" lint --junit j.xml --github fine.xml odd.json broken.json >got 2>err
 expect "a file that is not valid: its status" [ $? = 3 ]
 line "annotation" "::error file=odd.json,title=blinkc lint::mlx5_0: no-port: a NIC without port: want a capacity, or links of class net"
-line "a file that is not valid: where" "::error file=broken.json,line=2,col=1,title=blinkc lint::end of file: want a key in double quotes"
+line "a file that is not valid: where" \
+	"::error file=broken.json,line=2,col=1,title=blinkc lint::end of file: want a key in double quotes"
 line "notice" "::notice title=blinkc lint::3 machines: 1 finding, 1 not valid"
 expect "nothing else" [ "$(grep -vc '^::' got) $(wc -c <err)" = "0 0" ]
 expect "JUnit XML" xmllint --noout --nonet --schema "$top/tests/junit.xsd" j.xml

@@ -1,5 +1,5 @@
-# A machine, looked at: `blinkc show TOPOLOGY` against an oracle that works the matrix out again, pictures in a renderer other than
-# a browser, `blinkc list`, and topologies by name from any directory.
+# A machine, looked at: `blinkc show TOPOLOGY` against an oracle that works the matrix out again, pictures in a renderer
+# other than a browser, `blinkc list`, and topologies by name from any directory.
 # shellcheck shell=bash source=tests/lib.sh disable=SC2154
 . tests/lib.sh
 
@@ -30,7 +30,8 @@ for t in dgx1v dgx-a100 mi250 kesch summit mi300x; do
 	machine "shuffled $t" "$work/shuffled.json"
 	links() { sed -n '/^links /,/^$/p' "$work/all/$1.txt"; }
 	expect "shuffled $t: the same kinds of links" cmp <(links "$t") <(links "shuffled $t")
-	entries() { sed -n '/ CPU$/,/^$/p' "$work/all/$1.txt" | grep -oE '\<(NV[0-9]+|XGMI[0-9]+|PIX|PXB|PHB|NODE|SYS)\>' | sort | uniq -c; }
+	entries() { sed -n '/ CPU$/,/^$/p' "$work/all/$1.txt" |
+		grep -oE '\<(NV[0-9]+|XGMI[0-9]+|PIX|PXB|PHB|NODE|SYS)\>' | sort | uniq -c; }
 	expect "shuffled $t: the same entries" cmp <(entries "$t") <(entries "shuffled $t")
 done
 for seed in $(seq 1 "${SEEDS:-$([ "$full" ] && echo 12 || echo 6)}"); do
@@ -81,10 +82,16 @@ END
 sed -i 's/CPU-Affinity/CPU Affinity/' "$work/smi.txt"
 expect "a DGX-1V, as nvidia-smi prints it" oracle machine smi "$work/all/dgx1v.json" "$work/smi.txt"
 sed 's/NV2/NV3/' "$work/smi.txt" >"$work/wrong.txt"
-if oracle machine smi "$work/all/dgx1v.json" "$work/wrong.txt" >"$work/out"; then not_ok "another matrix passes"; else ok "another matrix is refused"; fi
+if oracle machine smi "$work/all/dgx1v.json" "$work/wrong.txt" >"$work/out"; then
+	not_ok "another matrix passes"
+else
+	ok "another matrix is refused"
+fi
 data=$top/../shared/data/topo_m
 if [ -d "$data" ]; then
-	for file in "$data"/dgx1v*.txt; do expect "$(basename "$file")" oracle machine smi "$work/all/dgx1v.json" "$file"; done
+	for file in "$data"/dgx1v*.txt; do
+		expect "$(basename "$file")" oracle machine smi "$work/all/dgx1v.json" "$file"
+	done
 else
 	skip "matrices of real machines: ../shared/data/topo_m is not there"
 fi
@@ -102,7 +109,8 @@ json.dump(doc, open(sys.argv[1], "w"))
 PY
 machine hostile "$work/hostile.json"
 for f in txt svg dot; do
-	expect "hostile names, $f: no control character" [ "$(tr -d '\n\t -~\200-\377' <"$work/all/hostile.$f" | wc -c)" = 0 ]
+	expect "hostile names, $f: no control character" \
+		[ "$(tr -d '\n\t -~\200-\377' <"$work/all/hostile.$f" | wc -c)" = 0 ]
 done
 expect "hostile names, svg: no element of a stranger" [ "$(grep -c '<script' "$work/all/hostile.svg")" = 0 ]
 
@@ -112,14 +120,27 @@ cd "$work/all" || exit 1
 pairs=()
 for name in "${machines[@]}"; do pairs+=("$name.json" "$name.txt"); done
 oracle machine text "${pairs[@]}" >"$work/out"
-expect "the text of ${#machines[@]} machines is what their files have: $(grep -v ": ok: " "$work/out" | head -3)" [ "$(grep -c ": ok: " "$work/out")" = ${#machines[@]} ]
+expect "the text of ${#machines[@]} machines is what their files have: $(grep -v ": ok: " "$work/out" | head -3)" \
+	[ "$(grep -c ": ok: " "$work/out")" = ${#machines[@]} ]
 expect "what is drawn" oracle svg "${machines[@]/%/.svg}"
 expect "XML" xmllint --noout --nonet "${machines[@]/%/.svg}"
-if command -v nop >/dev/null; then expect "Graphviz takes it" nop -p "${machines[@]/%/.dot}"; else skip "Graphviz: nop is not there"; fi
+if command -v nop >/dev/null; then
+	expect "Graphviz takes it" nop -p "${machines[@]/%/.dot}"
+else
+	skip "Graphviz: nop is not there"
+fi
 sed 's/NV1 /NV4 /' dgx1v.txt >wrong.txt
-if oracle machine text dgx1v.json wrong.txt >"$work/out"; then not_ok "a wrong matrix passes"; else ok "a wrong matrix is seen"; fi
+if oracle machine text dgx1v.json wrong.txt >"$work/out"; then
+	not_ok "a wrong matrix passes"
+else
+	ok "a wrong matrix is seen"
+fi
 sed -E 's/^(pcie .* )12( +12 )/\1 9\2/' dgx1v.txt >wrong.txt
-if oracle machine text dgx1v.json wrong.txt >"$work/out"; then not_ok "a wrong rate passes"; else ok "a wrong rate is seen"; fi
+if oracle machine text dgx1v.json wrong.txt >"$work/out"; then
+	not_ok "a wrong rate passes"
+else
+	ok "a wrong rate is seen"
+fi
 cd "$top" || exit 1
 expect "a superpod: its servers are one box" grep -q '>s0-s19: 20 x 8 GPUs<' "$work/all/superpod-a100.svg"
 expect "a superpod: its rails are one box" grep -q '>rail0-rail7<' "$work/all/superpod-a100.svg"
@@ -131,7 +152,8 @@ expect "docs/dgx1v.svg is what blinkc draws" cmp "$work/all/dgx1v.svg" docs/dgx1
 if command -v rsvg-convert >/dev/null; then
 	mkdir "$work/png"
 	for c in ${full:+broadcast} allreduce; do
-		"$blinkc" -q topologies/dgx1v.xml -c $c -o "$work/$c.json" && "$blinkc" show "$work/$c.json" -o "$work/png/$c.svg"
+		"$blinkc" -q topologies/dgx1v.xml -c $c -o "$work/$c.json" &&
+			"$blinkc" show "$work/$c.json" -o "$work/png/$c.svg"
 	done
 	"$blinkc" -q topologies/mi250.xml -o "$work/s.json" && "$blinkc" show "$work/s.json" -o "$work/png/mi250.svg"
 	cp "$work/all/dgx1v.svg" "$work/png"
@@ -140,9 +162,14 @@ if command -v rsvg-convert >/dev/null; then
 		rsvg-convert "$svg" -o "${svg%.svg}.png" || not_ok "$(basename "$svg"): rsvg-convert: exit $?"
 	done
 	expect "pictures have colours in librsvg" oracle pixels "$work"/png/*.svg
-	sed 's/class="paper"/style="fill: var(--paper)"/; s/fill: #ffffff/fill: var(--node)/' "$work/png/allreduce.svg" >"$work/black.svg"
+	sed 's/class="paper"/style="fill: var(--paper)"/; s/fill: #ffffff/fill: var(--node)/' \
+		"$work/png/allreduce.svg" >"$work/black.svg"
 	rsvg-convert "$work/black.svg" -o "$work/black.png"
-	if oracle pixels "$work/black.svg" >"$work/out"; then not_ok "a black picture passes"; else ok "a black picture is seen"; fi
+	if oracle pixels "$work/black.svg" >"$work/out"; then
+		not_ok "a black picture passes"
+	else
+		ok "a black picture is seen"
+	fi
 else
 	skip "pictures: rsvg-convert is not there (Debian: librsvg2-bin)"
 fi
@@ -232,7 +259,8 @@ expect "-q: it is not said" [ -z "$("$blinkc" -q dgx1v -c reduce -o named.json 2
 "$blinkc" batch -q dgx1v --sizes 8 --collectives reduce -o batch || not_ok "batch of a name: exit $?"
 expect "check of a name" "$blinkc" check -q --topology dgx1v batch
 expect "convert of a name" cmp <("$blinkc" convert -q dgx1p) <("$blinkc" convert -q "$top/topologies/dgx1p.xml")
-expect "a cluster of a name" cmp <("$blinkc" topology -q dgx-a100 --servers 2) <(cd "$top/topologies" && "$blinkc" topology -q dgx-a100.xml --servers 2)
+expect "a cluster of a name" cmp <("$blinkc" topology -q dgx-a100 --servers 2) \
+	<(cd "$top/topologies" && "$blinkc" topology -q dgx-a100.xml --servers 2)
 expect "lint of a name" "$blinkc" lint -q dgx1v
 expect "a directory is no topology" cmp <("$blinkc" convert -q dgx2) <("$blinkc" convert -q "$top/topologies/dgx2.xml")
 "$blinkc" convert -q dgx1p -o own.json

@@ -1,11 +1,14 @@
-# What blinkc batch writes is what libblink finds: every job of an index is run in the ranks of the job, and every element checked.
+# What blinkc batch writes is what libblink finds: every job of an index is run in the ranks of the job, and every
+# element checked.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
 # right INDEX OPTIONS...: runs, and reports no wrong element
-right() { "$perf" "$@" -b 1K -e 48K -i 47K -n 1 -w 0 >"$work/log" 2>&1 && grep -q '^# Out of bounds values : 0 OK' "$work/log"; }
+right() { "$perf" "$@" -b 1K -e 48K -i 47K -n 1 -w 0 >"$work/log" 2>&1 &&
+	grep -q '^# Out of bounds values : 0 OK' "$work/log"; }
 
-expect "all collectives over up to 4 GPUs of a DGX-1V" "$blinkc" batch -q topologies/dgx1v.xml --sizes 2-4 --collectives all -o "$work/s"
+expect "all collectives over up to 4 GPUs of a DGX-1V" "$blinkc" batch -q topologies/dgx1v.xml --sizes 2-4 \
+	--collectives all -o "$work/s"
 every=${full:+13}	# in `make check` a quarter of them
 every=${every:-52}
 oracle snippet - "$work/s/index.json" "$every" >"$work/jobs" <<'END'
@@ -25,12 +28,15 @@ while read -r coll gpus root; do
 	wrong=$((wrong + 1))
 	not_ok "$coll over $gpus from $root: $(tail -3 "$work/log" | tr '\n' ' ')"
 done <"$work/jobs"
-if [ $n -lt $((2600 / every)) ]; then not_ok "only $n jobs"; elif [ $wrong = 0 ]; then ok "$n jobs, GPUs in other orders"; fi
+if [ $n -lt $((2600 / every)) ]; then not_ok "only $n jobs"; elif [ $wrong = 0 ]; then ok \
+	"$n jobs, GPUs in other orders"; fi
 
 # Ids are numbers, too; what is not said is all GPUs, allreduce, and root 0.
 expect "GPUs by id" right "$work/s/index.json" -g gpu3,0,gpu5 --collective scatter
 "$perf" "$work/s" -g gpu3,0,gpu5 --collective scatter -b 1K -e 1K -n 1 >"$work/log"
-if grep -q '^# collective   scatter over 3 ranks, root 0, of GPUs gpu3,0,gpu5$' "$work/log"; then ok "says which job"; else
+if grep -q '^# collective   scatter over 3 ranks, root 0, of GPUs gpu3,0,gpu5$' "$work/log"; then
+	ok "says which job"
+else
 	not_ok "$(grep '^# collective' "$work/log")"; fi
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 8 -o "$work/all" || not_ok "batch: exit $?"
 expect "a directory alone" right "$work/all"
@@ -47,13 +53,15 @@ rm "$work/s/allreduce/0,1.json"
 expect_exit "a schedule that is gone" 8 "$perf" "$work/s" -g 1,0
 
 # A schedule that is wrong is found and refused, whoever put it there.
-oracle mutate "$work/s/allreduce/0-2.json" 1 --kind drop-edge >"$work/bad.json" 2>"$work/err" || not_ok "mutate: exit $?"
+oracle mutate "$work/s/allreduce/0-2.json" 1 --kind drop-edge >"$work/bad.json" 2>"$work/err" ||
+	not_ok "mutate: exit $?"
 cp "$work/bad.json" "$work/s/allreduce/0-2.json"
 expect_exit "a schedule that misses an edge" 6 "$perf" "$work/s" -g 0,1,2
 
 # A list in an order of its own, and roots of a kind.
 printf '7,1,4\n4,1,7,0\n' >"$work/lists"
-expect "lists in orders of their own" "$blinkc" batch -q topologies/dgx1v.xml --gpus "$work/lists" --collectives reducescatter,gather -o "$work/l"
+expect "lists in orders of their own" "$blinkc" batch -q topologies/dgx1v.xml --gpus "$work/lists" --collectives \
+	reducescatter,gather -o "$work/l"
 expect "as the list has it" right "$work/l" -g 7,1,4 --collective reducescatter
 expect "as the list has it, from a root" right "$work/l" -g 4,1,7,0 --collective gather -r 2
 expect "in another order, by the links of its GPUs" right "$work/l" -g 1,4,7 --collective reducescatter
@@ -108,13 +116,15 @@ expect "its message" grep -q 'machine: its digest is sha256:.*: want that of the
 sed 's/"form":"[^"]*"/"form":"0123456789abcdef"/' "$work/kept" >"$work/c/index.json"
 expect_exit "forms of no job" 5 "$perf" "$work/c" -g 6,7
 # Where all forms are equal, files are told apart by their links alone.
-form=$(oracle snippet --field "$work/kept" '[e["form"] for e in d["schedules"] if e["gpus"] == [0, 3] and e["collective"] == "allreduce"][0]')
+form=$(oracle snippet --field "$work/kept" \
+	'[e["form"] for e in d["schedules"] if e["gpus"] == [0, 3] and e["collective"] == "allreduce"][0]')
 sed 's/"form":"[^"]*"/"form":"'"$form"'"/' "$work/kept" >"$work/c/index.json"
 expect "one form for all" right "$work/c" -g 6,7
 "$blinkc" show "$work/c" -g 6,7 >"$work/log"
 expect "one form for all: its links" grep -q '^rate        50 GB/s' "$work/log"
 cp "$work/kept" "$work/c/index.json"
-expect "shapes of a cluster" "$blinkc" batch -q --synthetic "server:8 gpu:8 switch:300 net:25" --distinct -n 4 -o "$work/shapes"
+expect "shapes of a cluster" "$blinkc" batch -q --synthetic "server:8 gpu:8 switch:300 net:25" \
+	--distinct -n 4 -o "$work/shapes"
 expect "a job of four servers" right "$work/shapes" -g 63,12,20,41
 expect "a job of two servers" right "$work/shapes" -g 63,57,20,21
 
@@ -124,15 +134,18 @@ if nm -D "$build/libblink.so" | grep -q '__[at]san_init'; then
 	skip "examples/lookup.c: this build has a sanitizer"
 	exit 0
 fi
-expect "examples/lookup.c compiles" "${cc[@]}" -std=c99 -Wall -Wextra -Wpedantic -Werror -Iruntime/include examples/lookup.c -o "$work/lookup" \
+expect "examples/lookup.c compiles" "${cc[@]}" -std=c99 -Wall -Wextra -Wpedantic -Werror -Iruntime/include \
+	examples/lookup.c -o "$work/lookup" \
 	-L"$build" -lblink -Wl,-rpath,"$build"
 expect "examples/lookup.c" "$work/lookup" "$work/s" 3 0 5
 cp "$work/out" "$work/log"
-expect "examples/lookup.c says what it did" grep -qx 'dgx1v, broadcast from gpu3: broadcast/0,3,5.r0.json, trees: 1, 6 GB/s: 0 wrong' "$work/log"
+expect "examples/lookup.c says what it did" grep -qx \
+	'dgx1v, broadcast from gpu3: broadcast/0,3,5.r0.json, trees: 1, 6 GB/s: 0 wrong' "$work/log"
 expect_exit "examples/lookup.c without a schedule" 5 "$work/lookup" "$work/s" 3 0 5 1 2
 
 # By the lookup file of an index what its JSON finds: listed jobs, and isomorphic ones, whose files libblink has to try.
-expect "one root of each class" "$blinkc" batch -q topologies/dgx1v.xml --distinct --sizes 3,4 --roots canonical --collectives broadcast -o "$work/d"
+expect "one root of each class" "$blinkc" batch -q topologies/dgx1v.xml --distinct --sizes 3,4 --roots canonical \
+	--collectives broadcast -o "$work/d"
 cp -R "$work/d" "$work/by"
 cp -R "$work/s" "$work/sby"
 expect "the lookup file of an index" "$blinkc" convert "$work/by/index.json" -o "$work/by/index.lookup"
@@ -160,14 +173,17 @@ if [ $wrong = 0 ] && [ $found -gt $((n / 2)) ]; then ok "$n look-ups, $found fou
 
 # blinkc batch writes one where reading the index takes long, and blinkc check holds it against its index.
 expect "a batch of many jobs" "$blinkc" batch -q topologies/dgx2.xml --sizes 2,3 --collectives all -o "$work/many"
-if [ -s "$work/many/index.lookup" ] && [ ! -e "$work/all/index.lookup" ]; then ok "a lookup file for a large index"; else
+if [ -s "$work/many/index.lookup" ] && [ ! -e "$work/all/index.lookup" ]; then
+	ok "a lookup file for a large index"
+else
 	not_ok "lookup files: $(ls "$work/many" "$work/all")"; fi
 expect "blinkc check takes it" "$blinkc" check -q "$work/many"
 "$blinkc" convert "$work/many/index.json" --format lookup >"$work/again" || not_ok "convert: exit $?"
 expect "convert writes the same bytes" cmp "$work/again" "$work/many/index.lookup"
 sed -i 's/"trees":1,/"trees":1 ,/' "$work/many/index.json"
 expect_exit "blinkc check refuses it beside another index" 3 "$blinkc" check -q "$work/many"
-if grep -q "index.json: its lookup file: not of this index, or damaged: want what blinkc convert makes of it" "$work/err"; then
+if grep -q "index.json: its lookup file: not of this index, or damaged: want what blinkc convert makes of it" \
+	"$work/err"; then
 	ok "and says how to make it again"; else not_ok "$(cat "$work/err")"; fi
 expect "a batch renews it" "$blinkc" batch -q topologies/dgx2.xml --sizes 2,3 --collectives all -o "$work/many"
 expect "blinkc check takes it again" "$blinkc" check -q "$work/many"

@@ -1,5 +1,5 @@
-# Algorithms of MSCCL: what blinkc writes of schedules, what check and lint say of files, and an interpreter in Python that
-# executes them in random orders.
+# Algorithms of MSCCL: what blinkc writes of schedules, what check and lint say of files, and an interpreter in Python
+# that executes them in random orders.
 # shellcheck shell=bash source=tests/lib.sh disable=SC2154
 . tests/lib.sh
 
@@ -27,14 +27,16 @@ compile ring topologies/dgx1v.xml --gpus 0,1,2,3 --algorithm ring
 compile doubling topologies/dgx2.xml --gpus 0-5 --algorithm recursive-doubling
 expect "recursive doubling is out of place" grep -q 'inplace="0"' "$work/own/doubling.xml"
 if [ "$full" ]; then
-	for machine in dgx1p dgx1v dgx2 dgx-a100 dgx-h100 hgx-b200 mi250 mi300x p4d pcie-8gpu summit kesch gb200-tray two-dgx1v; do
+	for machine in dgx1p dgx1v dgx2 dgx-a100 dgx-h100 hgx-b200 mi250 mi300x p4d pcie-8gpu summit kesch \
+		gb200-tray two-dgx1v; do
 		for collective in allreduce allgather reducescatter broadcast; do
 			compile $machine.$collective topologies/$machine.xml --collective $collective
 		done
 	done
 fi
 "$blinkc" check "${written[@]}" >"$work/out" 2>"$work/err"
-expect "${#written[@]} files are written: $(head -1 "$work/err")" [ "$(grep -c ': valid$' "$work/out") $(wc -c <"$work/err")" = "${#written[@]} 0" ]
+expect "${#written[@]} files are written: $(head -1 "$work/err")" \
+	[ "$(grep -c ': valid$' "$work/out") $(wc -c <"$work/err")" = "${#written[@]} 0" ]
 # In the quick test half of them.
 executed=("${written[@]}")
 [ "$full" ] || executed=("${written[@]:0:${#written[@]}/2}")
@@ -47,10 +49,12 @@ expect "RCCL's limits hold: $(head -1 "$work/out")" [ "$(wc -c <"$work/out")" = 
 expect "a rooted one is right for its root" grep -q '^collective  gather, root 2, in place and out of place$' \
 	<("$blinkc" check "$work/own/gather.xml")
 "$blinkc" check --summary json "$work/own/gather.xml" "$work/own/ring.xml" >"$work/lines" 2>"$work/err"
-expect "a line of JSON for each" grep -q '^{ *"format": *"blink-msccl-summary".*"collective": *"gather", *"root": *2,' "$work/lines"
+expect "a line of JSON for each" grep \
+	-q '^{ *"format": *"blink-msccl-summary".*"collective": *"gather", *"root": *2,' "$work/lines"
 sed -n 1p "$work/lines" >"$work/line.json"
 [ ! "$full" ] || expect "its schema" oracle validate schemas/msccl-summary.schema.json "$work/line.json"
-expect "with the note of the summary" grep -q '^msccl  .* channels, .* threadblocks of a GPU at most; for messages of a multiple of [0-9]* elements$' \
+expect "with the note of the summary" grep \
+	-q '^msccl  .* channels, .* threadblocks of a GPU at most; for messages of a multiple of [0-9]* elements$' \
 	<("$blinkc" topologies/dgx1v.xml --gpus 0,1,2,3 --format msccl -o "$work/note.xml" 2>&1)
 
 # ---- what the format has no room for ----
@@ -90,7 +94,8 @@ for file in "$work/broken"/*; do
 	[ "$found$other" = 1 ] || not_ok "$name: ${other:-nothing is said}"
 	names+=("$rule")
 done
-for pair in "check hasdep 3" "check race 6" "check deadlock 6" "check result 6" "lint lint-root 10" "lint race 10" "lint right.ahead 10" \
+for pair in "check hasdep 3" "check race 6" "check deadlock 6" "check result 6" "lint lint-root 10" "lint race 10" \
+	"lint right.ahead 10" \
 	"lint right.relay 0"; do
 	read -r verb name want <<<"$pair"
 	file=$(echo "$work/broken/$name"*.xml)
@@ -102,7 +107,8 @@ expect "each rule but syntax is broken by a file: ${#names[@]} files" \
 	cmp <(printf '%s\n' "${names[@]}" right syntax | sort -u) <(printf '%s\nright\n' "$rules" | sort)
 expect "executors' parsers read no prolog" grep -q ':1: syntax: a prolog: ' \
 	<("$blinkc" lint -q <(echo '<?xml version="1.0"?>' && cat "$work/own/four.xml"))
-expect "nor tabs inside tags" grep -q ':1: syntax: a tab' <("$blinkc" lint -q <(sed '1s/ name/\tname/' "$work/own/four.xml"))
+expect "nor tabs inside tags" grep -q ':1: syntax: a tab' \
+	<("$blinkc" lint -q <(sed '1s/ name/\tname/' "$work/own/four.xml"))
 
 # ---- verdicts on changed files ----
 
@@ -114,23 +120,28 @@ for base in $bases; do
 	"$blinkc" check "$work/$base"/*.xml >"$work/verdicts" 2>&1
 	oracle msccl judge 1 "$work/$base" "$work/verdicts" >"$work/out" 2>"$work/judged"
 	cat "$work/judged" >>"$work/judged.all"
-	expect "$base: $(cat "$work/judged") $(head -1 "$work/out")" [ "$(wc -c <"$work/out") $(grep -c judged "$work/judged")" = "0 1" ]
+	expect "$base: $(cat "$work/judged") $(head -1 "$work/out")" \
+		[ "$(wc -c <"$work/out") $(grep -c judged "$work/judged")" = "0 1" ]
 done
-expect "of all kinds" grep -q 'deadlock=.* race=.* result=.* valid=' <(tr '\n' ' ' <"$work/judged.all" | tr -s ' ' | sed 's/judged//g')
+expect "of all kinds" grep -q 'deadlock=.* race=.* result=.* valid=' \
+	<(tr '\n' ' ' <"$work/judged.all" | tr -s ' ' | sed 's/judged//g')
 
 # ---- files of others ----
 
 samples=../shared/data/msccl_xml
 if [ -d $samples ]; then
 	expect "samples are valid" "$blinkc" check -q $samples/*.xml
-	[ ! "$full" ] || expect "and right" [ "$(oracle msccl run 1 $samples/*.xml | grep -c ': right$')" = "$(find $samples -name '*.xml' | wc -l)" ]
+	[ ! "$full" ] || expect "and right" \
+		[ "$(oracle msccl run 1 $samples/*.xml |
+		grep -c ': right$')" = "$(find $samples -name '*.xml' | wc -l)" ]
 else
 	skip "samples of ForestColl and SCCL: no $samples"
 fi
 
 # ---- Chakra traces ----
 
-# An allreduce of 64 MiB by two trees of depth 4, over links of 20 GiB/s: half of it takes 1.5625 ms, and c chunks overlap.
+# An allreduce of 64 MiB by two trees of depth 4, over links of 20 GiB/s: half of it takes 1.5625 ms, and c chunks
+# overlap.
 for c in 4 ${full:+1 2 8 16}; do
 	"$blinkc" -q topologies/dgx1p.xml --gpus 0-3 --size 64M --format chakra --chunks $c -o "$work/trace"
 	expect "allreduce, $c chunks" cmp <(oracle chakra 20 "$work/trace" | sed 's/,.*//') \
@@ -142,11 +153,13 @@ expect "files are the same again" cmp <(cat "$work"/trace.*.et) \
 if [ "$full" ]; then
 	"$blinkc" -q topologies/dgx1v.xml --gpus 1,4,5,6 -o "$work/schedule.json"
 	for collective in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
-		"$blinkc" -q topologies/dgx1v.xml --gpus 1,4,5,6 --collective $collective --format chakra --size 1000003 --chunks 7 \
+		"$blinkc" -q topologies/dgx1v.xml --gpus 1,4,5,6 --collective $collective --format chakra \
+			--size 1000003 --chunks 7 \
 			-o "$work/$collective"
 		expect "a trace of $collective" grep -q '^4 ranks: ' <(oracle chakra 25 "$work/$collective")
 	done
-	expect "converted" "$blinkc" convert -q "$work/schedule.json" --format chakra --size 1000003 --chunks 7 -o "$work/converted"
+	expect "converted" "$blinkc" convert -q "$work/schedule.json" --format chakra --size 1000003 \
+		--chunks 7 -o "$work/converted"
 	expect "as compiled" cmp "$work/allreduce.2.et" "$work/converted.2.et"
 fi
 for arguments in "-o -" "--chunks 0 -o x" "--chunks 1x -o x" "--chunks 9999999 -o x"; do

@@ -9,7 +9,8 @@ names() { nm -D --defined-only "$1" | awk '$3 ~ /^p?nccl/ { print $3 }' | sort; 
 # ---- names and parameters ----
 names "$shim" >"$work/ours"
 grep -oE '^	X\([A-Za-z0-9]+' runtime/nccl/nccl.h | sed 's/.*(/nccl/' | sort >"$work/table"
-if grep -v '^p' "$work/ours" | cmp -s - "$work/table" && sed 's/^/p/' "$work/table" | cmp -s - <(grep '^p' "$work/ours"); then
+if grep -v '^p' "$work/ours" | cmp -s - "$work/table" && sed 's/^/p/' "$work/table" |
+	cmp -s - <(grep '^p' "$work/ours"); then
 	ok "it exports what its table has, twice"
 else
 	not_ok "it exports what its table has, twice: $(diff "$work/ours" "$work/table" | head -5)"
@@ -20,13 +21,18 @@ if [ "$left" = blink_nccl_is_this ]; then ok "and nothing else"; else not_ok "an
 # What programs need, as of their binaries and sources, also where none is installed.
 for needed in tests/nccl/needed/*; do
 	missing=$(grep -v '^#' "$needed" | comm -13 "$work/ours" - | tr '\n' ' ')
-	if [ -z "$missing" ]; then ok "names that ${needed##*/} needs"; else not_ok "names that ${needed##*/} needs: $missing"; fi
+	if [ -z "$missing" ]; then
+		ok "names that ${needed##*/} needs"
+	else
+		not_ok "names that ${needed##*/} needs: $missing"
+	fi
 done
 
 # NCCL_LIBRARIES: more of them, for instance of Python packages.
 found=
 for library in ${NCCL_LIBRARIES:-} /usr/local/cuda*/lib/libnccl.so.2 /usr/local/cuda*/lib64/libnccl.so.2 \
-	/usr/lib/x86_64-linux-gnu/libnccl.so.2 "$("$python" -c 'import nvidia.nccl as n; print(list(n.__path__)[0])' 2>/dev/null)/lib/libnccl.so.2"; do
+	/usr/lib/x86_64-linux-gnu/libnccl.so.2 \
+		"$("$python" -c 'import nvidia.nccl as n; print(list(n.__path__)[0])' 2>/dev/null)/lib/libnccl.so.2"; do
 	[ -f "$library" ] || continue
 	real=$(readlink -f "$library")
 	case " $found " in *" $real "*) continue ;; esac
@@ -40,7 +46,8 @@ found=
 for header in ${NCCL_HEADERS:-} /usr/local/cuda/include/nccl.h /usr/include/nccl.h; do
 	[ -f "$header" ] || continue
 	found=1
-	expect "parameters as in $header" "${CXX:-g++}" -std=c++17 -Wall -Wextra -Werror -Iruntime -I"$(dirname "$header")" \
+	expect "parameters as in $header" "${CXX:-g++}" -std=c++17 -Wall -Wextra -Werror -Iruntime \
+		-I"$(dirname "$header")" \
 		-I/usr/local/cuda/include -fsyntax-only tests/nccl/signatures.cc
 done
 [ "$found" ] || skip "parameters of a real NCCL: no nccl.h is installed"
@@ -50,7 +57,8 @@ count() {
 	local name=$1
 	shift
 	"$@" >"$work/tap" 2>&1 || not_ok "$name: exit $?: $(tail -3 "$work/tap" | tr '\n' ' ')"
-	sed -n "s/^ok [0-9]* - /ok $suite: $name: /p; s/^not ok [0-9]* - /not ok $suite: $name: /p; s/^# /# /p" "$work/tap"
+	sed -n "s/^ok [0-9]* - /ok $suite: $name: /p; s/^not ok [0-9]* - /not ok $suite: $name: /p; s/^# /# /p" \
+		"$work/tap"
 }
 export BLINK_BACKEND=host BLINK_TIMEOUT=60s
 unset BLINK_SCHEDULES BLINK_DEBUG LD_PRELOAD
@@ -64,7 +72,8 @@ done
 if have_kernels; then
 	for n in 4 ${full:+8}; do
 		# shellcheck disable=SC2086
-		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
+		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu \
+			VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
 			count "alone, $n GPUs" "$build/tests/nccl/program" $n servers $scenarios
 	done
 	for kind in ${full:+asan} ${full:+tsan}; do
@@ -73,12 +82,15 @@ if have_kernels; then
 		mkdir "$work/$kind"
 		ln -s "$gpus/libcuda.so.1" "$work/$kind/"
 		# shellcheck disable=SC2086
-		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$work/$kind VIRTUAL_GPU_KERNELS=$gpus/libblink-twins.so \
+		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$work/$kind \
+			VIRTUAL_GPU_KERNELS=$gpus/libblink-twins.so \
 			count "$kind, 2 GPUs" "$build/$kind/tests/nccl/program" 2 $some
 	done
 	for n in 2 ${full:+4}; do
-		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
-			"$python" -B tests/nccl/by_name.py "$build/blink/libnccl.so.2" tests/nccl/needed/vllm "$n" 2>"$work/err" ||
+		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu \
+			VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
+			"$python" -B tests/nccl/by_name.py "$build/blink/libnccl.so.2" \
+				tests/nccl/needed/vllm "$n" 2>"$work/err" ||
 			not_ok "functions by name, $n GPUs: exit $?: $(tail -1 "$work/err")"
 	done
 else
@@ -90,16 +102,19 @@ fake=$build/tests/nccl/libnccl.so.2
 count "the real one" "$build/tests/nccl/beside" 4 0
 if have_kernels; then
 	LD_PRELOAD=$shim BLINK_COLLECTIVES=allreduce BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu \
-		VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so count "preloaded, GPUs" "$build/tests/nccl/beside" 4 1
+		VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so count "preloaded, GPUs" \
+			"$build/tests/nccl/beside" 4 1
 fi
 LD_PRELOAD=$shim BLINK_COLLECTIVES=allreduce count "preloaded" "$build/tests/nccl/beside" 4 1
-LD_PRELOAD=$shim BLINK_COLLECTIVES=allreduce:1K-1M count "a range of sizes that holds them" "$build/tests/nccl/beside" 3 1
+LD_PRELOAD=$shim BLINK_COLLECTIVES=allreduce:1K-1M count "a range of sizes that holds them" \
+	"$build/tests/nccl/beside" 3 1
 LD_PRELOAD=$shim BLINK_COLLECTIVES=allreduce:1M-,broadcast count "a range that does not" "$build/tests/nccl/beside" 3 0
 LD_PRELOAD=$shim count "no schedules: all is the real one's" "$build/tests/nccl/beside" 4 0
-LD_PRELOAD=$shim BLINK_NCCL=$fake BLINK_COLLECTIVES=allreduce count "the real one by its path" "$build/tests/nccl/beside" 2 1
+LD_PRELOAD=$shim BLINK_NCCL=$fake BLINK_COLLECTIVES=allreduce count "the real one by its path" \
+	"$build/tests/nccl/beside" 2 1
 
-# first_failure SETTING...: of a program of one rank, which chooses no device, with these settings: the function, its result
-# and text; or "none"
+# first_failure SETTING...: of a program of one rank, which chooses no device, with these settings: the function, its
+# result and text; or "none"
 first_failure() {
 	env BLINK_BACKEND= BLINK_NCCL=none "$@" "$python" -B - "$shim" <<'END' 2>&1
 import ctypes, sys
@@ -122,13 +137,18 @@ END
 fails_with() {
 	local want=$1 failure
 	failure=$(first_failure "${@:2}")
-	if [[ $failure == $want ]]; then ok "a program, ${*: -1}: $want"; else not_ok "a program, ${*: -1}: $failure: want $want"; fi
+	if [[ $failure == $want ]]; then
+		ok "a program, ${*: -1}: $want"
+	else
+		not_ok "a program, ${*: -1}: $failure: want $want"
+	fi
 }
 if have_kernels; then
 	mkdir "$work/nothing"
 	ln -s "$build/tests/cuda/nothing.so" "$work/nothing/libcuda.so.1"
 	fails_with "CommInitRank 1 *libcuda.so.1*" "LD_LIBRARY_PATH=$work/nothing"
-	gpus=("LD_LIBRARY_PATH=$build/tests/virtual_gpu" "VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so")
+	gpus=("LD_LIBRARY_PATH=$build/tests/virtual_gpu" \
+		"VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so")
 	fails_with none "${gpus[@]}"
 	fails_with "CommInitRank 1 *the current device*" "${gpus[@]}" VIRTUAL_GPU_FAIL=CtxGetCurrent:1
 	fails_with "CommInitRank 1 *use a device*" "${gpus[@]}" VIRTUAL_GPU_FAIL=DeviceGetCount:1
@@ -138,7 +158,8 @@ if have_kernels; then
 	# Beside the real one, which has to carry an id.
 	gpus+=("BLINK_NCCL=$fake" BLINK_COLLECTIVES=allreduce)
 	fails_with none "${gpus[@]}"
-	for f in MemAlloc_v2:1:"allocate memory" StreamCreate:1:"make a stream" MemcpyHtoDAsync_v2:1:"copy an id" MemcpyDtoHAsync_v2:1:"copy an id"; do
+	for f in MemAlloc_v2:1:"allocate memory" StreamCreate:1:"make a stream" MemcpyHtoDAsync_v2:1:"copy an id" \
+		MemcpyDtoHAsync_v2:1:"copy an id"; do
 		fails_with "CommInitRank 1 *${f##*:}*" "${gpus[@]}" "VIRTUAL_GPU_FAIL=${f%:*}"
 	done
 fi

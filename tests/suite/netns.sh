@@ -49,7 +49,8 @@ for tool in ip tc; do command -v $tool >/dev/null || skip_all "no $tool here"; d
 trap end EXIT
 trap 'exit 1' INT TERM
 ip netns add "$left" 2>"$work/err" || skip_all "no network namespaces here: $(head -1 "$work/err")"
-if ! { ip netns add "$right" && ip link add name end netns "$left" type veth peer name end netns "$right"; } 2>"$work/err"; then
+if ! { ip netns add "$right" &&
+	ip link add name end netns "$left" type veth peer name end netns "$right"; } 2>"$work/err"; then
 	skip_all "no virtual links here: $(head -1 "$work/err")"
 fi
 at "$left" ip address add 10.77.0.1/24 dev end
@@ -93,7 +94,9 @@ job_cut() {
 	(job cut 4000000) &
 	pid=$!
 	# Each of them has made a call.
-	while kill -0 $pid 2>/dev/null && [ "$(find "$work/meet" -name 'flows.*' 2>/dev/null | wc -l)" -lt 16 ]; do sleep 0.1; done
+	while kill -0 $pid 2>/dev/null && [ "$(find "$work/meet" -name 'flows.*' 2>/dev/null | wc -l)" -lt 16 ]; do
+		sleep 0.1
+	done
 	touch "$work/meet/cut"
 	at "$left" ip link set end down
 	if wait $pid; then ok "$kind: all ranks hear of a cut"; else not_ok "$kind: a cut: $(cat "$work"/rank.*)"; fi
@@ -105,8 +108,8 @@ job_cut() {
 	unset BLINK_TIMEOUT
 }
 
-# fills NAME TRY: one of the tries reaches 85 % of the rate of the link; TRY RATE prints the percent that it has. Processors
-# that are busy with other things fill no fast link, so that it is slower after two tries, and slower still.
+# fills NAME TRY: one of the tries reaches 85 % of the rate of the link; TRY RATE prints the percent that it has.
+# Processors that are busy with other things fill no fast link, so that it is slower after two tries, and slower still.
 fills() {
 	local name=$1 best=0 percent rate
 	shift
@@ -117,14 +120,19 @@ fills() {
 		[ "$best" -ge 85 ] && break
 	done
 	shape change $mbit
-	if [ "$best" -ge 85 ]; then ok "$kind: $name: $best % of $rate Mbit/s"; else not_ok "$kind: $name: $best % at most: $(cat "$work"/rank.0 "$work/1")"; fi
+	if [ "$best" -ge 85 ]; then
+		ok "$kind: $name: $best % of $rate Mbit/s"
+	else
+		not_ok "$kind: $name: $best % at most: $(cat "$work"/rank.0 "$work/1")"
+	fi
 }
 
 # The bound of the schedule on this link: each server sends and receives the message once. So many bytes take 1.3 s.
 job_rate() {
 	local bytes=$(($1 * 167772))
 	job rate $bytes 2
-	sed -n 's/ s$//p' "$work/rank.0" | awk -v bytes=$bytes -v mbit="$1" '{ printf "%d", bytes * 8 / $1 / 1e6 / mbit * 100 }'
+	sed -n 's/ s$//p' "$work/rank.0" |
+		awk -v bytes=$bytes -v mbit="$1" '{ printf "%d", bytes * 8 / $1 / 1e6 / mbit * 100 }'
 }
 
 # ---- two ranks ----

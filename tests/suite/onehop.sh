@@ -1,9 +1,10 @@
-# --algorithm onehop: on a DGX-2 and on parts of it at the bound, by as many equal trees as there are GPUs; on full meshes; switches
-# that multicast or reduce; and against an exact linear program over all one-hop trees.
+# --algorithm onehop: on a DGX-2 and on parts of it at the bound, by as many equal trees as there are GPUs; on full
+# meshes; switches that multicast or reduce; and against an exact linear program over all one-hop trees.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
-# plan NAME TOPOLOGY "RATE BOUND TREES DEPTH" OPTIONS...: GB/s, at most this number of trees and hops; replayed, and one-hop trees
+# plan NAME TOPOLOGY "RATE BOUND TREES DEPTH" OPTIONS...: GB/s, at most this number of trees and hops; replayed, and
+# one-hop trees
 plan() {
 	local name=$1 topology=$2 want=$3 got
 	shift 3
@@ -30,9 +31,11 @@ assert len({t["segment"][1] for t in s["trees"]}) == 1, "lengths"
 assert sorted(t["root"] for t in s["trees"]) == list(range(len(s["topology"]["ranks"]))), "roots"' "$work/s.json"
 }
 
-# A DGX-2: 16 GPUs with 6 links of 25 GB/s each. In links: allreduce 3.2, allgather and reducescatter 6.4, from or to a root 6.
+# A DGX-2: 16 GPUs with 6 links of 25 GB/s each. In links: allreduce 3.2, allgather and reducescatter 6.4, from or to a
+# root 6.
 oracle cluster 1 16 150 0 >"$work/dgx2.json"
-for case in allreduce:80:16:2 allgather:160:16:1 reducescatter:160:16:1 broadcast:150:15:2 reduce:150:15:2 gather:160:15:1 \
+for case in allreduce:80:16:2 allgather:160:16:1 reducescatter:160:16:1 broadcast:150:15:2 \
+	reduce:150:15:2 gather:160:15:1 \
 	scatter:160:15:1 alltoall:160:240:1; do
 	IFS=: read -r c rate trees depth <<<"$case"
 	plan "DGX-2, $c" "$work/dgx2.json" "$rate $rate $trees $depth" -c "$c"
@@ -61,9 +64,11 @@ plan "DGX-1P, 4 GPUs" topologies/dgx1p.json "40 40 4 2" -g 0,1,2,3
 plan "DGX-1P, 4 GPUs, broadcast" topologies/dgx1p.json "60 60 3 2" -g 0,1,2,3 -c broadcast
 plan "DGX-1V, 2 GPUs" topologies/dgx1v.json "25 25 1 2" -g 0,1
 "$blinkc" -v -a onehop topologies/dgx1v.xml -g 0,1,2,3 -o "$work/s.json" 2>"$work/err"
-expect "-v: what is lost" grep -qx 'onehop: the best is 33.3 % below the bound, which trees of any kind reach' "$work/err"
+expect "-v: what is lost" grep -qx \
+	'onehop: the best is 33.3 % below the bound, which trees of any kind reach' "$work/err"
 expect_exit "no hop between two GPUs" 5 "$blinkc" -a onehop topologies/dgx1v.xml -g 0,1,2,3,4
-expect "no hop: which GPUs" grep -qF "dgx1v: one-hop trees: no direct hop from gpu1 to gpu4: want one from each GPU to each other" "$work/err"
+expect "no hop: which GPUs" grep -qF \
+	"dgx1v: one-hop trees: no direct hop from gpu1 to gpu4: want one from each GPU to each other" "$work/err"
 
 # A switch that adds and copies on the way: the whole port.
 oracle cluster 1 8 450 0 | oracle snippet -c 'import json, sys
@@ -80,7 +85,8 @@ for seed in $(seq 1 "${SEEDS:-$([ "$full" ] && echo 30 || echo 8)}"); do
 	oracle random_topology "$seed" --kind switched --ranks $((2 + seed % 4)) >"$work/t.json"
 	files=()
 	for c in allreduce allgather broadcast reduce reducescatter gather scatter alltoall; do
-		"$blinkc" -q -l all -a onehop "$work/t.json" -c $c -o "$work/r-$c.json" || not_ok "random $seed $c: exit $?"
+		"$blinkc" -q -l all -a onehop "$work/t.json" -c $c -o "$work/r-$c.json" ||
+			not_ok "random $seed $c: exit $?"
 		files+=("$work/r-$c.json")
 	done
 	expect "random $seed: the best of all trees" oracle families "$work/t.json" "${files[@]}"

@@ -1,4 +1,5 @@
-# The figures of papers: docs/papers.md has what the planner and the simulator give now; the page; what is wrong in data.
+# The figures of papers: docs/papers.md has what the planner and the simulator give now; the page; what is wrong in
+# data.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -8,7 +9,8 @@ run() { python3 papers/run.py --blinkc "$blinkc" --folder "$work/papers" --jobs 
 
 # One figure beside the logs that NCCL is simulated for, in the full test all that take little.
 chosen=(blink/chains blink/trees logs/dgx1v logs/h100)
-[ "$full" ] && chosen+=(logs/a100 blink/16 blink/19 blink/21 sccl/frontier sccl/allgather-by-size linear/3 linear/4 ueno/place) || chosen=("${chosen[0]}")
+[ "$full" ] && chosen+=(logs/a100 blink/16 blink/19 blink/21 sccl/frontier sccl/allgather-by-size linear/3 linear/4 \
+	ueno/place) || chosen=("${chosen[0]}")
 chosen+=(logs/dgx2 logs/servers)
 run --check docs/papers.md "${chosen[@]}" >"$work/judged" 2>"$work/err"
 [ ! -s "$work/err" ] || not_ok "run.py: $(tail -1 "$work/err")"
@@ -17,7 +19,11 @@ while IFS= read -r line; do
 done <"$work/judged"
 run --list >"$work/list" || not_ok "run.py --list: exit $?"
 while IFS=$'\t' read -r figure title; do
-	if grep -qxF "### $title" docs/papers.md; then ok "docs/papers.md has $figure"; else not_ok "docs/papers.md has no section $title: make papers"; fi
+	if grep -qxF "### $title" docs/papers.md; then
+		ok "docs/papers.md has $figure"
+	else
+		not_ok "docs/papers.md has no section $title: make papers"
+	fi
 done <"$work/list"
 
 # ---- what is wrong in data, and how points are judged ----
@@ -29,12 +35,17 @@ refuses() {	# NAME MESSAGE LINE...
 	printf '%s\n' "$@" >"$work/points.csv"
 	python3 -c 'import sys; sys.path.insert(0, "papers"); import figure; figure.HERE = ""; figure.read_points(sys.argv[1])' "$work/points.csv" 2>"$work/err" &&
 		not_ok "$name: accepted"
-	if grep -qF -- "$message" "$work/err"; then ok "$name"; else not_ok "$name: want \"$message\": $(tail -1 "$work/err")"; fi
+	if grep -qF -- "$message" "$work/err"; then
+		ok "$name"
+	else
+		not_ok "$name: want \"$message\": $(tail -1 "$work/err")"
+	fi
 }
 columns=figure,series,x,x_unit,value,unit,source
 refuses "other columns" "want the columns $columns" figure,series,x,value 1,a,1,2
 refuses "a value of 0" "row 1: value '0': want a number above 0" $columns 1,a,1,GPUs,0,us,text
-refuses "no source" "row 2: ['1', 'a', '2', 'GPUs', '3', 'us', '']: want 7 columns, none empty but x_unit" $columns 1,a,1,GPUs,3,us,text 1,a,2,GPUs,3,us,
+refuses "no source" "row 2: ['1', 'a', '2', 'GPUs', '3', 'us', '']: want 7 columns, none empty but x_unit" $columns \
+	1,a,1,GPUs,3,us,text 1,a,2,GPUs,3,us,
 refuses "a point twice" "want each point once" $columns 1,a,1,GPUs,3,us,text 1,a,1.0,GPUs,4,us,text
 
 expect "points are judged" python3 -c '

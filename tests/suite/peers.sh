@@ -1,5 +1,5 @@
-# blinkc simulate of algorithms of MSCCL: as a plain simulator has it; equal to the same schedule's time, to the ps, where the
-# assumptions of both hold.
+# blinkc simulate of algorithms of MSCCL: as a plain simulator has it; equal to the same schedule's time, to the ps,
+# where the assumptions of both hold.
 # shellcheck shell=bash source=tests/lib.sh disable=SC2154
 . tests/lib.sh
 
@@ -13,7 +13,8 @@ has() { if grep -qE -e "$2" "$work/out"; then ok "$1"; else not_ok "$1: no $2 in
 oracle peers chain "$work" "$work/four.json" 3
 oracle peers relays 1 "$work"
 # plain JOB FILE ARGUMENT...: as the plain simulator
-plain() { expect "${2##*/}: as the plain simulator" oracle peers times "$blinkc" "$work/$2" "$work/$1.json" --topology $v "${@:3}"; }
+plain() { expect "${2##*/}: as the plain simulator" oracle peers times "$blinkc" "$work/$2" "$work/$1.json" \
+	--topology $v "${@:3}"; }
 plain four relays.xml -g 0-3 --size 300000
 plain four relays.xml -g 0-3 --executor copy --chunk 64K --size 900000
 if [ "$full" ]; then
@@ -33,11 +34,13 @@ echo '{"kernel": {"packet_most": 0, "by_length": 0}}' >"$work/equal.json"
 same() {
 	local name=$1 sizes=$2 tolerance=$3 gpus=$4
 	shift 4
-	"$blinkc" -q $v -g "$gpus" "$@" -o "$work/$name.json" && "$blinkc" convert -q "$work/$name.json" --format msccl -o "$work/$name.xml" ||
+	"$blinkc" -q $v -g "$gpus" "$@" -o "$work/$name.json" &&
+		"$blinkc" convert -q "$work/$name.json" --format msccl -o "$work/$name.xml" ||
 		not_ok "$name: not compiled"
 	for one in "$name.json" "$name.xml --topology $v -g $gpus"; do
 		# shellcheck disable=SC2086
-		"$blinkc" simulate "$work/"$one --parameters "$work/equal.json" --chunk 256K --size "$sizes" --format csv |
+		"$blinkc" simulate "$work/"$one --parameters "$work/equal.json" --chunk 256K --size \
+			"$sizes" --format csv |
 			cut -d, -f1,5 >"$work/${one%% *}.csv"
 	done
 	expect "$name: $(tail -1 "$work/$name.xml.csv"), as a schedule $(tail -1 "$work/$name.json.csv")" awk -F, -v most="$tolerance" '
@@ -63,7 +66,8 @@ as_astra() {
 	local name="${1// /-}.$2.$3"
 	[ -e "$work/$1.machine.json" ] || "$blinkc" topology -q --synthetic "$1:26.8435456" -o "$work/$1.machine.json"
 	[ -e "$work/$1.$2.json" ] || "$blinkc" -q "$work/$1.machine.json" --algorithm "$2" -o "$work/$1.$2.json"
-	"$blinkc" simulate "$work/$1.$2.json" --size 64M --chunk "$3" --parameters "$work/ideal.json" --format csv -o "$work/astra.csv"
+	"$blinkc" simulate "$work/$1.$2.json" --size 64M --chunk "$3" --parameters "$work/ideal.json" --format \
+		csv -o "$work/astra.csv"
 	expect "ASTRA-sim: $name takes $4 ns: $(tail -1 "$work/astra.csv")" awk -F, -v ns="$4" '
 		NR == 2 { exit !($5 * 1000 > ns * 0.99 && $5 * 1000 < ns * 1.01) }' "$work/astra.csv"
 }
@@ -93,13 +97,16 @@ expect "a trace" grep -q '"name": "channel [0-9]* [0-9] -> [0-9] message 0"' "$w
 expect "its schema" oracle validate schemas/simulate.schema.json "$work/sim.json"
 "$blinkc" simulate "$work/four.xml" --topology $v -g 0-3 --size 64M --format csv --chunk auto -o "$work/auto.csv"
 "$blinkc" simulate "$work/four.xml" --topology $v -g 0-3 --size 64M --format csv -o "$work/slots.csv"
-expect "the best size of a message is no slower than the protocol's" awk -F, 'NR == FNR { us = $5; next } FNR == 2 && us > $5 { exit 1 }' \
+expect "the best size of a message is no slower than the protocol's" awk -F, \
+	'NR == FNR { us = $5; next } FNR == 2 && us > $5 { exit 1 }' \
 	"$work/auto.csv" "$work/slots.csv"
 # GPUs of other servers, and those that no NVLink joins: over the network, and over PCIe.
 "$blinkc" -q topologies/two-dgx1v.xml -g s0:0,s0:1,s1:0,s1:1 -o "$work/two.json"
 "$blinkc" convert -q "$work/two.json" --format msccl -o "$work/two.xml"
-expect "two servers" "$blinkc" simulate "$work/two.xml" --topology topologies/two-dgx1v.xml -g s0:0,s0:1,s1:0,s1:1 --size 1M
-expect "GPUs that no NVLink joins" "$blinkc" simulate "$work/four.xml" --topology $v -g 0,1,6,7 --size 1M --format json -o "$work/pcie.sim"
+expect "two servers" "$blinkc" simulate "$work/two.xml" --topology topologies/two-dgx1v.xml \
+	-g s0:0,s0:1,s1:0,s1:1 --size 1M
+expect "GPUs that no NVLink joins" "$blinkc" simulate "$work/four.xml" --topology $v -g 0,1,6,7 --size 1M --format \
+	json -o "$work/pcie.sim"
 expect_exit "no machine" 2 "$blinkc" simulate "$work/four.xml"
 expect_exit "a machine of more GPUs" 3 "$blinkc" simulate "$work/four.xml" --topology $v
 expect_exit "--gpus of a schedule" 2 "$blinkc" simulate "$work/four.json" -g 0-3
@@ -112,12 +119,15 @@ expect_exit "too many messages" 4 "$blinkc" simulate "$work/four.xml" --topology
 samples=../shared/data/msccl_xml
 if [ -d $samples ]; then
 	# SCCL's allgather is optimal: 14 of 48 chunks cross each link of 50 GB/s, of which kernels get 84 %.
-	"$blinkc" simulate $samples/sccl_dgx1_allgather_s3r7c6.msccl.xml --topology $v -g 0,3,1,2,4,7,5,6 --size 1G --format csv -o "$work/sccl.csv"
-	expect "SCCL's allgather: $(tail -1 "$work/sccl.csv")" awk -F, 'NR == 2 { exit !($6 > 142 && $6 < 144) }' "$work/sccl.csv"
+	"$blinkc" simulate $samples/sccl_dgx1_allgather_s3r7c6.msccl.xml --topology $v -g 0,3,1,2,4,7,5,6 --size 1G \
+		--format csv -o "$work/sccl.csv"
+	expect "SCCL's allgather: $(tail -1 "$work/sccl.csv")" awk -F, \
+		'NR == 2 { exit !($6 > 142 && $6 < 144) }' "$work/sccl.csv"
 	if [ "$full" ]; then
 		"$blinkc" -q $v -o "$work/all.json"
 		for sample in "$samples"/*; do
-			expect "${sample##*/}: as the plain simulator" oracle peers times "$blinkc" "$sample" "$work/all.json" --topology $v \
+			expect "${sample##*/}: as the plain simulator" oracle peers times "$blinkc" "$sample" \
+				"$work/all.json" --topology $v \
 				--size 3000000
 		done
 	fi

@@ -85,7 +85,8 @@ columns() {
 	shift 3
 	for f in text csv json; do
 		# A locale with decimal commas, where there is one, changes nothing.
-		LC_ALL=de_DE.UTF-8 timeout 120 "$perf" "$@" --format $f >"$work/$f" 2>"$work/err" || not_ok "$name, $f: exit $?: $(cat "$work/err")"
+		LC_ALL=de_DE.UTF-8 timeout 120 "$perf" "$@" --format $f >"$work/$f" 2>"$work/err" ||
+			not_ok "$name, $f: exit $?: $(cat "$work/err")"
 	done
 	got=$(python3 "$work/columns.py" "$work/text" "$work/csv" "$work/json" "$factor" 2>&1)
 	if [ "$got" = "$want" ]; then ok "$name"; else not_ok "$name: ${got: -300}"; fi
@@ -94,7 +95,8 @@ large="-b 64K -e 128K -i 64K -n 2 -w 0"
 # shellcheck disable=SC2086 # a list of words
 columns "formats of a job" "host 3 processes allreduce 0" 1.33333 --ranks 3 $large
 # shellcheck disable=SC2086 # a list of words
-columns "formats without a check" "host 4 threads reducescatter None" 0.75 --ranks 4 --threads-as-ranks --collective reducescatter -c 0 $large
+columns "formats without a check" "host 4 threads reducescatter None" 0.75 --ranks 4 --threads-as-ranks --collective \
+	reducescatter -c 0 $large
 "$blinkc" -q topologies/dgx1v.xml -g 0-2 -c broadcast -o "$work/s.json" || not_ok "broadcast: exit $?"
 # shellcheck disable=SC2086 # a list of words
 columns "formats of a schedule file" "host 3 None broadcast 0" 1 "$work/s.json" $large
@@ -144,7 +146,9 @@ dies() {
 	# Without ranks it ends at once, and they with it.
 	kill -9 "${victim:-$pid}"
 	wait "$pid" || code=$?
-	if [ $code = 8 ] && [ "$(cat "$work/err")" = "blink-perf: rank 1: signal 9 ended it: Killed" ]; then ok "$name"; else
+	if [ $code = 8 ] && [ "$(cat "$work/err")" = "blink-perf: rank 1: signal 9 ended it: Killed" ]; then
+		ok "$name"
+	else
 		not_ok "$name: exit $code: $(head -3 "$work/err")"
 	fi
 }
@@ -167,13 +171,16 @@ BLINK_BACKEND=cuda job "3 GPUs, threads, graphs" 2 --ranks 3 --threads-as-ranks 
 expect "graphs are named" grep -qx '# graph        of 3 calls, replayed in each iteration' "$work/text"
 job "3 GPUs, processes, graphs" 2 --ranks 3 --backend cuda --graph 2 --collective alltoall
 # shellcheck disable=SC2086 # a list of words
-columns "formats of a job on GPUs" "cuda 2 processes allreduce 0" 1 --ranks 2 --backend cuda -b 16K -e 32K -i 16K -n 1 -w 0
+columns "formats of a job on GPUs" "cuda 2 processes allreduce 0" 1 --ranks 2 --backend cuda -b 16K \
+	-e 32K -i 16K -n 1 -w 0
 BLINK_DEVICE_MAP=0,1 expect_exit "a rank without a GPU" 2 timeout 60 "$perf" --ranks 3 --threads-as-ranks --backend cuda
-expect "one line names it" [ "$(grep -c '^blink-perf: rank 2: BLINK_DEVICE_MAP: ' "$work/err")$(wc -l <"$work/err")" = 11 ]
+expect "one line names it" [ "$(grep -c '^blink-perf: rank 2: BLINK_DEVICE_MAP: ' "$work/err")$(wc \
+	-l <"$work/err")" = 11 ]
 if [ "$full" ]; then
 	for graph in "" "--graph 2"; do
 		# shellcheck disable=SC2086 # a list of words
-		VIRTUAL_GPU_SCALE=300 small="-b 64K -e 1M -f 16 -n 2 -w 0" job "4 GPUs, chunks are searched${graph:+, graphs}" 2 --ranks 4 --backend cuda --miad $graph
+		VIRTUAL_GPU_SCALE=300 small="-b 64K -e 1M -f 16 -n 2 -w 0" job \
+			"4 GPUs, chunks are searched${graph:+, graphs}" 2 --ranks 4 --backend cuda --miad $graph
 		chosen "the fastest is chosen${graph:+, graphs}"
 	done
 	dies "a process with a GPU dies" --ranks 3 --backend cuda

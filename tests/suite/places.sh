@@ -1,4 +1,5 @@
-# Odd places to write to and to read from: devices, pipes, links, descriptors; what is no regular file below a directory.
+# Odd places to write to and to read from: devices, pipes, links, descriptors; what is no regular file below a
+# directory.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -63,7 +64,11 @@ rm "many/$file"
 mkfifo "many/$file"
 timeout 20 "$blinkc" check many >out 2>err
 got=$?
-if [ $got = 3 ] && grep -q "$file: no such file" err; then ok "check of an index that names a pipe"; else not_ok "check of an index that names a pipe: exit $got"; fi
+if [ $got = 3 ] && grep -q "$file: no such file" err; then
+	ok "check of an index that names a pipe"
+else
+	not_ok "check of an index that names a pipe: exit $got"
+fi
 for verb in "report many -o page.html" "show many -g 0,1 -c broadcast -r 0"; do
 	# shellcheck disable=SC2086 # words
 	timeout 20 "$blinkc" $verb >out 2>err
@@ -72,7 +77,15 @@ for verb in "report many -o page.html" "show many -g 0,1 -c broadcast -r 0"; do
 done
 timeout 20 "$perf" many -g 0,1 --collective broadcast --root 0 -b 1K -e 1K -n 1 -w 0 >out 2>err
 got=$?
-if [ $got != 124 ]; then ok "libblink does not wait for a pipe of an index"; else not_ok "libblink waits for a pipe of an index"; fi
+if [ $got != 124 ]; then
+	ok "libblink does not wait for a pipe of an index"
+else
+	not_ok "libblink waits for a pipe of an index"
+fi
 timeout 20 "$blinkc" batch -q "$v" --collectives broadcast --sizes 2 -o many >out 2>err
 got=$?
-if [ $got != 124 ]; then ok "batch does not wait for a pipe in place of a schedule"; else not_ok "batch waits for a pipe"; fi
+if [ $got != 124 ]; then
+	ok "batch does not wait for a pipe in place of a schedule"
+else
+	not_ok "batch waits for a pipe"
+fi

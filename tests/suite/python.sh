@@ -30,13 +30,16 @@ assert set(left) == {"blinkSuccess", "blinkInProgress", "blinkOpNext"}, left
 END
 [ -s "$work/out" ] || ok "declarations are those of blink.h"
 
-without() { env -u PYTHONPATH BLINK_LIBRARY="$1" PYTHONPATH=runtime/python "$python" -B -c 'import blink; blink.version()'; }
-if without "$work/nowhere.so" >"$work/out" 2>&1 || ! grep -q "ImportError: .*nowhere.so.*: want libblink" "$work/out"; then
+without() { env -u PYTHONPATH BLINK_LIBRARY="$1" PYTHONPATH=runtime/python "$python" -B \
+	-c 'import blink; blink.version()'; }
+if without "$work/nowhere.so" >"$work/out" 2>&1 ||
+	! grep -q "ImportError: .*nowhere.so.*: want libblink" "$work/out"; then
 	not_ok "a library that is not there: $(tail -1 "$work/out")"
 else
 	ok "a library that is not there"
 fi
-if without /lib/x86_64-linux-gnu/libc.so.6 >"$work/out" 2>&1 || ! grep -q "ImportError: .*want libblink" "$work/out"; then
+if without /lib/x86_64-linux-gnu/libc.so.6 >"$work/out" 2>&1 ||
+	! grep -q "ImportError: .*want libblink" "$work/out"; then
 	not_ok "another library: $(tail -1 "$work/out")"
 else
 	ok "another library"

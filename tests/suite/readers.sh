@@ -1,10 +1,11 @@
-# Files of other tools: topologies of NCCL and RCCL, what nvidia-smi and rocm-smi print. Held against a program that reads
-# them itself (tests/oracle/foreign.py), against what the machines have by their data sheets, and against each other.
+# Files of other tools: topologies of NCCL and RCCL, what nvidia-smi and rocm-smi print. Held against a program that
+# reads them itself (tests/oracle/foreign.py), against what the machines have by their data sheets, and against each
+# other.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
-# machine NAME FILE MODEL EXPECTED: what blinkc makes of FILE is what foreign.py sees in it, and has what EXPECTED says; it
-# is valid by both schemas, and what is written reads as the same
+# machine NAME FILE MODEL EXPECTED: what blinkc makes of FILE is what foreign.py sees in it, and has what EXPECTED says;
+# it is valid by both schemas, and what is written reads as the same
 machine() {
 	local name=$1 file=$2 model=$3 want=$4 got
 	if ! "$blinkc" convert "$file" ${model:+--gpu-model "$model"} -o "$work/$name.json" 2>"$work/err"; then
@@ -16,7 +17,8 @@ machine() {
 	got=$(oracle foreign --table "$file" "$model" "$work/$name.json")
 	if [ "$got" = "$want" ]; then ok "$name: $got"; else not_ok "$name: $got: want $want"; fi
 	oracle validate schemas/topology.schema.json "$work/$name.json" >"$work/out" 2>&1 &&
-		xmllint --noout --nonet --schema schemas/topology.xsd "$work/$name.xml" >"$work/out" 2>&1 || not_ok "$name: $(tail -1 "$work/out")"
+		xmllint --noout --nonet --schema schemas/topology.xsd "$work/$name.xml" >"$work/out" 2>&1 ||
+			not_ok "$name: $(tail -1 "$work/out")"
 	# Notes, too, are in the file, and are printed when it is read.
 	"$blinkc" convert "$work/$name.xml" -o "$work/again.json" 2>"$work/again" && cmp -s "$work/err" "$work/again" &&
 		cmp -s "$work/again.json" "$work/$name.json" || not_ok "$name: convert and back: other bytes or notes"
@@ -83,15 +85,19 @@ nccl_xml/rccl_topo_8p_rome.xml||8 gpus 2 cpus 0 switches 1 nics; xgmi 8x1x46; pc
 nccl_xml/rccl_topo_3p_pcie.xml||3 gpus 2 cpus 0 switches 1 nics; pcie 4x1x24; qpi 1x1x16; ports 25
 topo_m/dgx1v_msccl_tools_test.txt|V100|8 gpus 2 cpus 4 switches 4 nics; nvlink 8x1x25 8x2x25; pcie 16x1x12; qpi 1x1x10
 END
-	refuses "an input of NCCL without GPUs" 3 "run any job of NCCL on all GPUs of the machine with NCCL_TOPO_DUMP_FILE" \
+	refuses "an input of NCCL without GPUs" 3 \
+		"run any job of NCCL on all GPUs of the machine with NCCL_TOPO_DUMP_FILE" \
 		"$blinkc" "$shared/nccl_xml/azure_ndv4_input_only.xml"
-	refuses "NVLinks to the GPU itself" 3 "azure_ncv4_malformed.xml:5: nvlink target: \"0001:00:00.0\": the GPU itself" \
+	refuses "NVLinks to the GPU itself" 3 \
+		"azure_ncv4_malformed.xml:5: nvlink target: \"0001:00:00.0\": the GPU itself" \
 		"$blinkc" "$shared/nccl_xml/azure_ncv4_malformed.xml"
 	refuses "a graph of NCCL" 3 "NCCL_GRAPH_DUMP_FILE" "$blinkc" "$shared/nccl_graph/dgx1v_8gpu_nccl2.21.5.xml"
-	refuses "a schedule of MSCCL" 3 "an algorithm of MSCCL" "$blinkc" "$shared/msccl_xml/sccl_dgx1_allgather_s3r7c6.msccl.xml"
+	refuses "a schedule of MSCCL" 3 "an algorithm of MSCCL" "$blinkc" \
+		"$shared/msccl_xml/sccl_dgx1_allgather_s3r7c6.msccl.xml"
 	for f in nccl_xml/dgx1v nccl_xml/dgx1p; do
 		if cmp -s <("$blinkc" convert -q "$shared/$f.xml" --format json | sed -n '/"links"/,$p') \
-			<("$blinkc" convert -q "$shared/$f.xml" --format json | sed -n '/"links"/,$p'); then ok "$f twice"; else not_ok "$f twice"; fi
+			<("$blinkc" convert -q "$shared/$f.xml" --format json | sed -n '/"links"/,$p'); then ok \
+				"$f twice"; else not_ok "$f twice"; fi
 	done
 else
 	skip "published files: no $shared"
@@ -119,37 +125,62 @@ rm -rf "$work/batch"
 rates topologies/dgx1v.xml >"$work/ours"
 # Of 3 to 8 GPUs 46 classes are connected by NVLinks.
 if [ "$n" = 46 ]; then ok "46 classes"; else not_ok "$n classes: want 46"; fi
-if [ "$(wc -l <"$work/ours")" -gt 150 ]; then ok "$(wc -l <"$work/ours") sets"; else not_ok "only $(wc -l <"$work/ours") sets"; fi
+if [ "$(wc -l <"$work/ours")" -gt 150 ]; then
+	ok "$(wc -l <"$work/ours") sets"
+else
+	not_ok "only $(wc -l <"$work/ours") sets"
+fi
 for f in nccl/nccl-dgx1v.xml nvidia_smi/topo-dgx1v-cut.txt ${full:+nvidia_smi/topo-dgx1v.txt}; do
 	case $f in nvidia*) model=V100 ;; *) model='' ;; esac
 	rates "tests/foreign/$f" "$model" >"$work/theirs"
-	if cmp -s "$work/ours" "$work/theirs"; then ok "$f: the rates of dgx1v.xml"; else not_ok "$f: $(diff "$work/ours" "$work/theirs" | head -3)"; fi
+	if cmp -s "$work/ours" "$work/theirs"; then
+		ok "$f: the rates of dgx1v.xml"
+	else
+		not_ok "$f: $(diff "$work/ours" "$work/theirs" | head -3)"
+	fi
 done
 # Four of its GPUs: as the four of the whole.
 for f in nccl/nccl-dgx1v-1456.xml nvidia_smi/topo-dgx1v-1456.txt; do
 	"$blinkc" "tests/foreign/$f" --gpu-model V100 -o "$work/a.json" 2>"$work/err"
 	want=$("$blinkc" topologies/dgx1v.xml -g 1,4,5,6 -o "$work/b.json" 2>&1 | grep ^rate)
-	if grep -qxF "$want" "$work/err"; then ok "$f: $want"; else not_ok "$f: $(grep ^rate "$work/err"): want $want"; fi
+	if grep -qxF "$want" "$work/err"; then
+		ok "$f: $want"
+	else
+		not_ok "$f: $(grep ^rate "$work/err"): want $want"
+	fi
 done
 
 # ---- the command line ----
 
 "$blinkc" convert -q --gpu-model v100-sxm2-32gb - --format canonical <tests/foreign/nvidia_smi/topo-dgx1v.txt >"$work/a"
-"$blinkc" convert -q --gpu-model "Tesla V100-SXM2-16GB" tests/foreign/nvidia_smi/topo-dgx1v.txt --format canonical >"$work/b"
-if [ -s "$work/a" ] && cmp -s "$work/a" "$work/b"; then ok "standard input; names as nvidia-smi prints them"; else not_ok "standard input"; fi
+"$blinkc" convert -q --gpu-model "Tesla V100-SXM2-16GB" tests/foreign/nvidia_smi/topo-dgx1v.txt \
+	--format canonical >"$work/b"
+if [ -s "$work/a" ] && cmp -s "$work/a" "$work/b"; then
+	ok "standard input; names as nvidia-smi prints them"
+else
+	not_ok "standard input"
+fi
 for f in nccl/nccl-dgx1v.xml:nccl nvidia_smi/topo-one.txt:nvidia-smi rocm_smi/rocm-pcie.txt:rocm-smi; do
 	if cmp -s <("$blinkc" convert -q "tests/foreign/${f%:*}" --format canonical) \
-		<("$blinkc" convert -q --from "${f#*:}" "tests/foreign/${f%:*}" --format canonical); then ok "--from ${f#*:}"; else not_ok "--from ${f#*:}"; fi
+		<("$blinkc" convert -q --from "${f#*:}" "tests/foreign/${f%:*}" --format canonical); then ok \
+			"--from ${f#*:}"; else not_ok "--from ${f#*:}"; fi
 done
 refuses "--from another kind" 3 "no line with GPU0" "$blinkc" --from nvidia-smi tests/foreign/nccl/nccl-dgx1v.xml
 refuses "--from, unknown" 2 "--from: zzz: want one of nccl, " "$blinkc" --from zzz tests/foreign/nccl/nccl-dgx1v.xml
-refuses "--from our own" 3 "want a <topology format=\"blink-topology\"> element" "$blinkc" --from xml tests/foreign/nccl/nccl-dgx1v.xml
-refuses "--gpu-model, unknown" 2 "--gpu-model: \"V1000\": want one of K80, " "$blinkc" --gpu-model V1000 tests/foreign/nvidia_smi/topo-dgx1v.txt
-refuses "--gpu-model without NVLinks" 3 "GPU0 and others have 6 NVLinks each, model K80 has 0" "$blinkc" --gpu-model K80 tests/foreign/nvidia_smi/topo-dgx1v.txt
-refuses "--gpu-model with fewer NVLinks" 3 "GPU0 and others have 18 NVLinks each, model A100 has 12" "$blinkc" --gpu-model A100 tests/foreign/nvidia_smi/topo-h100.txt
-refuses "--gpu-model without xGMI" 3 "xGMI links, but model V100 has none" "$blinkc" --gpu-model V100 tests/foreign/rocm_smi/rocm-mi250.txt
-refuses "--gpu-model with fewer xGMI links" 3 "GPU0: 3 links at least by these tables, model MI60 has 2" "$blinkc" --gpu-model MI60 tests/foreign/rocm_smi/rocm-mi100.txt
-expect "--gpu-model for what NCCL does not know" "$blinkc" convert -q --gpu-model B200 tests/bad/foreign/nccl-sm-unknown.xml -o "$work/x.json"
+refuses "--from our own" 3 "want a <topology format=\"blink-topology\"> element" "$blinkc" --from xml \
+	tests/foreign/nccl/nccl-dgx1v.xml
+refuses "--gpu-model, unknown" 2 "--gpu-model: \"V1000\": want one of K80, " "$blinkc" --gpu-model V1000 \
+	tests/foreign/nvidia_smi/topo-dgx1v.txt
+refuses "--gpu-model without NVLinks" 3 "GPU0 and others have 6 NVLinks each, model K80 has 0" "$blinkc" --gpu-model \
+	K80 tests/foreign/nvidia_smi/topo-dgx1v.txt
+refuses "--gpu-model with fewer NVLinks" 3 "GPU0 and others have 18 NVLinks each, model A100 has 12" "$blinkc" \
+	--gpu-model A100 tests/foreign/nvidia_smi/topo-h100.txt
+refuses "--gpu-model without xGMI" 3 "xGMI links, but model V100 has none" "$blinkc" --gpu-model V100 \
+	tests/foreign/rocm_smi/rocm-mi250.txt
+refuses "--gpu-model with fewer xGMI links" 3 "GPU0: 3 links at least by these tables, model MI60 has 2" "$blinkc" \
+	--gpu-model MI60 tests/foreign/rocm_smi/rocm-mi100.txt
+expect "--gpu-model for what NCCL does not know" "$blinkc" convert -q --gpu-model B200 \
+	tests/bad/foreign/nccl-sm-unknown.xml -o "$work/x.json"
 
 # Servers of a cluster: as copies, side by side, from several folders.
 mkdir -p "$work/ra" "$work/rb"
@@ -160,17 +191,27 @@ cluster() { # NAME GPUS NICS COMMAND...
 	shift 3
 	"$blinkc" topology "$@" -o "$work/cluster.json" 2>"$work/err" || not_ok "$name: $(cat "$work/err")"
 	got=$(oracle foreign --table x '' "$work/cluster.json" | sed 's/;.*//; s/ [0-9]* cpus [0-9]* switches//')
-	if [ "$got" = "$want" ] && "$blinkc" -q "$work/cluster.json" -l all -o "$work/x.json"; then ok "$name"; else not_ok "$name: $got"; fi
+	if [ "$got" = "$want" ] && "$blinkc" -q "$work/cluster.json" -l all -o "$work/x.json"; then
+		ok "$name"
+	else
+		not_ok "$name: $got"
+	fi
 }
 cluster "four servers that NCCL describes" 32 16 --servers 4 tests/foreign/nccl/nccl-dgx1v.xml
 cluster "different servers" 16 8 "$work/ra/v.xml" "$work/rb/p.xml"
 cluster "numbers of different servers" 24 12 --servers 2,1 "$work/ra/v.xml" "$work/rb/p.xml"
 cluster "one number for all" 32 16 --servers 2 "$work/ra/v.xml" "$work/rb/p.xml"
-cluster "servers of nvidia-smi" 16 8 --servers 2 --gpu-model V100 --nic-rate 12.5 tests/foreign/nvidia_smi/topo-dgx1v.txt
+cluster "servers of nvidia-smi" 16 8 --servers 2 --gpu-model V100 --nic-rate 12.5 \
+	tests/foreign/nvidia_smi/topo-dgx1v.txt
 cluster "servers of a kind that is named" 16 8 --servers 2 --from nccl "$work/ra/v.xml"
 (cd "$work/ra" && "$blinkc" topology v.xml v.xml --format cluster) >"$work/cluster.json"
-if [ "$(grep -c '"file": "v.xml"' "$work/cluster.json")" = 2 ]; then ok "a cluster file of several servers"; else not_ok "cluster file: $(cat "$work/cluster.json")"; fi
-refuses "a number for each of them" 2 "--servers: 1,2,3: want a whole number" "$blinkc" topology --servers 1,2,3 "$work/ra/v.xml" "$work/rb/p.xml"
+if [ "$(grep -c '"file": "v.xml"' "$work/cluster.json")" = 2 ]; then
+	ok "a cluster file of several servers"
+else
+	not_ok "cluster file: $(cat "$work/cluster.json")"
+fi
+refuses "a number for each of them" 2 "--servers: 1,2,3: want a whole number" "$blinkc" topology --servers 1,2,3 \
+	"$work/ra/v.xml" "$work/rb/p.xml"
 refuses "a file that is not there" 8 "no such file" "$blinkc" topology "$work/ra/v.xml" "$work/none.xml"
 
 # ---- what was assumed ----
@@ -180,7 +221,11 @@ notes() { # NAME COMMAND...: the notes are those on standard input
 	shift
 	sed 's/^/assumed     /' >"$work/want"
 	"$@" >/dev/null 2>"$work/err"
-	if cmp -s "$work/want" "$work/err"; then ok "notes: $name"; else not_ok "notes: $name: $(diff "$work/want" "$work/err" | head -4)"; fi
+	if cmp -s "$work/want" "$work/err"; then
+		ok "notes: $name"
+	else
+		not_ok "notes: $name: $(diff "$work/want" "$work/err" | head -4)"
+	fi
 }
 notes "links to GPUs of others" "$blinkc" convert tests/foreign/nccl/nccl-dgx1v-1456.xml <<'END'
 12 links to 0000:06:00.0, 0000:0a:00.0, 0000:0b:00.0, 0000:8a:00.0: left out, as the file does not have the other end: no GPU of this job
@@ -226,6 +271,11 @@ for f in "$work"/random/*; do
 	case $f in *.topo) model=A100 ;; *) model='' ;; esac
 	if ! "$blinkc" convert -q "$f" ${model:+--gpu-model $model} -o "$work/x.json" 2>"$work/err"; then
 		not_ok "$(basename "$f"): $(cat "$work/err")"
-	elif oracle foreign "$f" "$model" "$work/x.json" >"$work/out" 2>&1; then n=$((n + 1)); else not_ok "$(basename "$f"): $(tail -1 "$work/out")"; fi
+	elif oracle foreign "$f" "$model" "$work/x.json" >"$work/out" 2>&1; then n=$((n + 1)); else not_ok \
+		"$(basename "$f"): $(tail -1 "$work/out")"; fi
 done
-if [ $n -ge $((2 * seeds)) ]; then ok "$n random machines"; else not_ok "only $n of $((2 * seeds)) random machines are right"; fi
+if [ $n -ge $((2 * seeds)) ]; then
+	ok "$n random machines"
+else
+	not_ok "only $n of $((2 * seeds)) random machines are right"
+fi

@@ -24,8 +24,10 @@ edit() { oracle snippet --edit "$1" "$2"; }
 # ---- pages ----
 
 expect "batch of a DGX-1V" "$blinkc" batch -q "$v" --collectives allreduce,broadcast -o one
-expect "batch of a DGX-1P" "$blinkc" batch -q "$top/topologies/dgx1p.xml" --sizes 2-3 --collectives all --roots canonical -o all
-expect "batch of a DGX-1P, fewer trees" "$blinkc" batch -q "$top/topologies/dgx1p.xml" --sizes 2-3 --collectives all --roots canonical --tolerance 0.4 \
+expect "batch of a DGX-1P" "$blinkc" batch -q "$top/topologies/dgx1p.xml" --sizes 2-3 --collectives all \
+	--roots canonical -o all
+expect "batch of a DGX-1P, fewer trees" "$blinkc" batch -q "$top/topologies/dgx1p.xml" --sizes 2-3 --collectives all \
+	--roots canonical --tolerance 0.4 \
 	-o few
 expect "a page" "$blinkc" report one -o one.html
 expect "a page of two directories" "$blinkc" report all few -o two.html
@@ -41,10 +43,22 @@ for way in "-j 1" "-j 7" "--jobs=3"; do
 done
 for page in one two; do
 	expect "$page.html is XML, too" xmllint --noout --nonet $page.html
-	if grep -oE '(src|href|action)="?[a-z]+:[^"]*"' $page.html | grep -vxF 'href="data:,"'; then not_ok "$page.html refers to something else"; else ok "$page.html refers to nothing else"; fi
-	if grep -qE '<[^>]* (on[a-z]+|style)=' <(sed '/<script/,/<\/script>/d' $page.html); then not_ok "$page.html: code or style in attributes"; else ok "$page.html: neither code nor style in attributes"; fi
+	if grep -oE '(src|href|action)="?[a-z]+:[^"]*"' $page.html | grep -vxF 'href="data:,"'; then
+		not_ok "$page.html refers to something else"
+	else
+		ok "$page.html refers to nothing else"
+	fi
+	if grep -qE '<[^>]* (on[a-z]+|style)=' <(sed '/<script/,/<\/script>/d' $page.html); then
+		not_ok "$page.html: code or style in attributes"
+	else
+		ok "$page.html: neither code nor style in attributes"
+	fi
 	tr '>' '\n' <$page.html | grep -oE ' id="[^"]*"' | sort | uniq -d >twice
-	if [ -s twice ]; then not_ok "$page.html: ids given twice: $(tr '\n' ' ' <twice)"; else ok "$page.html: each id once"; fi
+	if [ -s twice ]; then
+		not_ok "$page.html: ids given twice: $(tr '\n' ' ' <twice)"
+	else
+		ok "$page.html: each id once"
+	fi
 done
 
 # ---- what is refused ----
@@ -66,10 +80,12 @@ wrong() {
 }
 file=broadcast/0-2.r0.json
 wrong "a schedule that is not right" 6 "copy/$file" $file 'd["trees"][0]["down"].pop()'
-wrong "a schedule of another machine" 3 "copy/$file: topology.digest" $file 'd["topology"]["digest"] = "sha256:" + 64 * "0"'
+wrong "a schedule of another machine" 3 "copy/$file: topology.digest" $file \
+	'd["topology"]["digest"] = "sha256:" + 64 * "0"'
 wrong "an index without entries" 3 "none" index.json 'd["schedules"] = []'
 for what in rate bound trees depth; do
-	wrong "an index with another $what" 3 "$what of the entry for broadcast/" index.json "d['schedules'][0]['$what'] += 1"
+	wrong "an index with another $what" 3 "$what of the entry for broadcast/" index.json \
+		"d['schedules'][0]['$what'] += 1"
 done
 wrong "an index with another root" 3 "root of the entry for" index.json \
 	'e = next(e for e in d["schedules"] if e["file"] == "broadcast/0-7.r0.json"); r = e["ranks"]; e["ranks"] = r[1:] + r[:1]'
@@ -77,7 +93,8 @@ wrong "an index with another collective" 3 "collective of the entry for allreduc
 	'e = next(e for e in d["schedules"] if e["collective"] == "allreduce"); e["collective"] = "allgather"'
 wrong "an index with another set" 3 "gpus of the entry for allreduce/0,1.json" index.json \
 	'e = next(e for e in d["schedules"] if len(e["gpus"]) == 3 and e["root"] is None); e["file"] = "allreduce/0,1.json"'
-wrong "a way out of the directory" 3 "want a path below the index" index.json 'd["schedules"][0]["file"] = "../one/broadcast/0,1.r0.json"'
+wrong "a way out of the directory" 3 "want a path below the index" index.json \
+	'd["schedules"][0]["file"] = "../one/broadcast/0,1.r0.json"'
 rm -rf copy
 cp -r one copy
 rm copy/$file
@@ -107,17 +124,26 @@ for entry in index["schedules"]:
 EOF
 expect "a page of hostile names" "$blinkc" report hostile -o hostile.html
 expect "hostile names: XML" xmllint --noout --nonet hostile.html
-if grep -qF "$(printf '\342\200\250')" <(sed -n '/<script/,/<\/script>/p' hostile.html); then not_ok "hostile names: U+2028 in a script"; else ok "hostile names: no U+2028 in a script"; fi
+if grep -qF "$(printf '\342\200\250')" <(sed -n '/<script/,/<\/script>/p' hostile.html); then
+	not_ok "hostile names: U+2028 in a script"
+else
+	ok "hostile names: no U+2028 in a script"
+fi
 
 # ---- charts over sizes ----
 
 sizes=1K,1M,100M
-expect "a batch for charts over sizes" "$blinkc" batch -q "$v" --sizes 2-3 --distinct --roots best --collectives allreduce,broadcast,alltoall -o few-gpus
+expect "a batch for charts over sizes" "$blinkc" batch -q "$v" --sizes 2-3 --distinct --roots best --collectives \
+	allreduce,broadcast,alltoall -o few-gpus
 expect "charts over sizes" "$blinkc" report -q few-gpus --topology "$v" --size $sizes -o sizes.html
 expect "charts over sizes: XML" xmllint --noout --nonet sizes.html
 "$blinkc" report -q -j 1 few-gpus --topology "$v" --size $sizes >again.html
 same "charts over sizes: the same bytes" again.html sizes.html
-if grep -q "Time over the size" one.html; then not_ok "charts over sizes that nobody asked for"; else ok "charts over sizes are asked for"; fi
+if grep -q "Time over the size" one.html; then
+	not_ok "charts over sizes that nobody asked for"
+else
+	ok "charts over sizes are asked for"
+fi
 fails "sizes without a machine" 2 "want --topology" one --size 1K
 fails "sizes of another machine" 3 "want sha256:" one --topology "$top/topologies/dgx1p.xml"
 fails "a bad size" 2 "--size: 0" one --topology "$v" --size 0
@@ -150,7 +176,11 @@ want("protocols", all(c["protocol"] == "LL" for c in small["nccl"]) and all(c["p
 want("what NCCL expects", "expects_us" not in small["nccl"][0] and all(c["expects_us"] > 0 for c in small["nccl"][1:]))
 print("\n".join(str(w) for w in wrong))
 EOF
-if [ ! -s judged ] || [ -n "$(cat judged)" ]; then not_ok "charts over sizes: $(head -3 judged)"; else ok "charts over sizes: bounds, tables, NCCL's choices"; fi
+if [ ! -s judged ] || [ -n "$(cat judged)" ]; then
+	not_ok "charts over sizes: $(head -3 judged)"
+else
+	ok "charts over sizes: bounds, tables, NCCL's choices"
+fi
 
 # ---- a large machine ----
 
@@ -160,16 +190,22 @@ expect "a page of $jobs jobs" "$blinkc" report large -o large.html
 expect "they are $jobs" test "$(grep -o '"gpus":' large/index.json | wc -l)" -ge "$jobs"
 bytes=$(stat -c %s large.html)
 most=$([ "$full" ] && echo 4000000 || echo 600000)
-if [ "$bytes" -lt "$most" ]; then ok "$jobs jobs: $bytes bytes"; else not_ok "$jobs jobs: $bytes bytes, want less than $most"; fi
+if [ "$bytes" -lt "$most" ]; then
+	ok "$jobs jobs: $bytes bytes"
+else
+	not_ok "$jobs jobs: $bytes bytes, want less than $most"
+fi
 
 # ---- in a browser ----
 
 [ "$full" ] || exit 0
 
 # Files for short messages have low rates on purpose: the rate is that of the longest, and an allreduce has no root.
-expect "schedules for ranges of sizes" "$blinkc" tune -q "$v" --sizes 3 --distinct --collectives allreduce --size 1K,1M,64M -o tuned
+expect "schedules for ranges of sizes" "$blinkc" tune -q "$v" --sizes 3 --distinct --collectives allreduce \
+	--size 1K,1M,64M -o tuned
 expect "a page of them" "$blinkc" report tuned -o tuned.html
-is "rates of the longest messages alone" "$(sed -n 's/^mixed: \([0-9.]* GB.*\)/\1/p' tuned.html | tr '\n' ';')" "62.5 GB/s;50 GB/s;50 GB/s;25 GB/s;25 GB/s;6 GB/s;6 GB/s;6 GB/s;6 GB/s;"
+is "rates of the longest messages alone" "$(sed -n 's/^mixed: \([0-9.]* GB.*\)/\1/p' tuned.html | tr '\n' ';')" \
+	"62.5 GB/s;50 GB/s;50 GB/s;25 GB/s;25 GB/s;6 GB/s;6 GB/s;6 GB/s;6 GB/s;"
 # browse ARGUMENT...: of page.py, whose lines become those of this suite
 browse() {
 	oracle page "$@" >browsed 2>&1

@@ -1,20 +1,27 @@
-# --algorithm ring: as many rings as the links allow, counted by another method; rates by the formula of a ring; what moves, replayed.
+# --algorithm ring: as many rings as the links allow, counted by another method; rates by the formula of a ring; what
+# moves, replayed.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
-# Every isomorphism class of a DGX-1V and of a DGX-1P over NVLinks. Of the 58 and 31 pairs of a class and an orbit of roots that are
-# connected, these have a ring.
+# Every isomorphism class of a DGX-1V and of a DGX-1P over NVLinks. Of the 58 and 31 pairs of a class and an orbit of
+# roots that are connected, these have a ring.
 for machine in dgx1v:101 dgx1p:17; do
 	IFS=: read -r name count <<<"$machine"
-	expect "$name: batch" "$blinkc" batch -q "topologies/$name.xml" -a ring -l nvlink --collectives broadcast --roots canonical -o "$work/$name"
+	expect "$name: batch" "$blinkc" batch -q "topologies/$name.xml" -a ring -l nvlink --collectives broadcast \
+		--roots canonical -o "$work/$name"
 	oracle ring_count "$work/$name"
 	found=$(find "$work/$name" -name '*.json' ! -name index.json | wc -l)
-	if [ "$found" = "$count" ]; then ok "$name: $count broadcasts"; else not_ok "$name: $found broadcasts, want $count"; fi
+	if [ "$found" = "$count" ]; then
+		ok "$name: $count broadcasts"
+	else
+		not_ok "$name: $found broadcasts, want $count"
+	fi
 done
 
-# Rates: k rings of c GB/s for each hop give k c to a broadcast or reduce, k c n/(n-1) to an allgather or reducescatter, and half of
-# that to an allreduce. The numbers of rings: 6 links of a DGX-1V in 6 rings, 4 of a DGX-1P in 4, 7 of an MI300X in 7 (a complete
-# digraph of 8 vertices has a decomposition into Hamiltonian cycles; one of 4 or 6 has not: Tillson 1980), one ring over a switch.
+# Rates: k rings of c GB/s for each hop give k c to a broadcast or reduce, k c n/(n-1) to an allgather or reducescatter,
+# and half of that to an allreduce. The numbers of rings: 6 links of a DGX-1V in 6 rings, 4 of a DGX-1P in 4, 7 of an
+# MI300X in 7 (a complete digraph of 8 vertices has a decomposition into Hamiltonian cycles; one of 4 or 6 has not:
+# Tillson 1980), one ring over a switch.
 algorithm=ring
 case_of() {
 	local name=$1 rate=$2 n=$3 coll out want
@@ -28,7 +35,11 @@ case_of() {
 		want=$(awk -v y="$rate" -v n="$n" -v c="$coll" 'BEGIN {
 			printf "%.6g", c == "broadcast" || c == "reduce" ? y : c == "allreduce" ? y * n / (2 * (n - 1)) : y * n / (n - 1) }')
 		got=$(awk '$1 == "rate" { print $2 }' "$work/err")
-		if [ "$got" = "$want" ]; then ok "$name, $coll: $got GB/s"; else not_ok "$name, $coll: $got GB/s, want $want"; fi
+		if [ "$got" = "$want" ]; then
+			ok "$name, $coll: $got GB/s"
+		else
+			not_ok "$name, $coll: $got GB/s, want $want"
+		fi
 		expect "$name, $coll: blinkc check" "$blinkc" check -q "$out"
 		expect "$name, $coll: replayed" oracle replay "$out"
 	done
@@ -46,8 +57,10 @@ case_of "a prism of a DGX-1P" 40 6 topologies/dgx1p.xml -g 0,1,2,4,5,6 -l nvlink
 algorithm=shared-ring
 case_of "links shared: a prism of a DGX-1P" 60 6 topologies/dgx1p.xml -g 0,1,2,4,5,6
 case_of "links shared: DGX-1V" 150 8 topologies/dgx1v.xml
-# One server after the other: as much as the NICs, 4 of 24 GB/s and 16 through the other socket's, or of a DGX-1P 4 of 12.
-"$blinkc" topology --servers 2 topologies/mi250.xml -o "$work/mi250.json" && "$blinkc" topology --servers 2 topologies/dgx1p.xml -o "$work/dgx1p.json"
+# One server after the other: as much as the NICs, 4 of 24 GB/s and 16 through the other socket's, or of a DGX-1P 4 of
+# 12.
+"$blinkc" topology --servers 2 topologies/mi250.xml -o "$work/mi250.json" &&
+	"$blinkc" topology --servers 2 topologies/dgx1p.xml -o "$work/dgx1p.json"
 case_of "links shared: 8 dies of two MI250 each" 112 16 "$work/mi250.json" -g s0:0-7,s1:0-7
 case_of "links shared: two DGX-1P" 48 16 "$work/dgx1p.json"
 algorithm=ring
@@ -56,7 +69,8 @@ if [ "$full" ]; then
 fi
 
 # The same bytes every time, and what generated code and libblink make of them.
-"$blinkc" -q -a ring topologies/dgx1p.xml -o "$work/a.json" && "$blinkc" -q -a ring topologies/dgx1p.xml -o "$work/b.json"
+"$blinkc" -q -a ring topologies/dgx1p.xml -o "$work/a.json" &&
+	"$blinkc" -q -a ring topologies/dgx1p.xml -o "$work/b.json"
 expect "the same bytes" cmp "$work/a.json" "$work/b.json"
 expect "executed" "$perf" "$work/a.json" -b 1K -e 64K -f 8 -n 1 -w 0
 expect "schema" oracle validate schemas/schedule.schema.json "$work/a.json"

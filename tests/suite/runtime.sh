@@ -15,13 +15,14 @@ sizes="-b 4 -e 1M -f 16 -n 1 -w 0"	# of 4 bytes to 256 KiB: five
 each_size=$([ "$full" ] && echo "$sizes" || echo "-b 4 -e 16K -f 8 -n 1 -w 0")
 one_thread=$([ "$full" ] && echo 1M || echo 256K)
 
-# right_for_each_op NAME TYPE FILE: a case for each operator, or one where nothing is reduced; of five sizes, in place and
-# out of place
+# right_for_each_op NAME TYPE FILE: a case for each operator, or one where nothing is reduced; of five sizes, in place
+# and out of place
 right_for_each_op() {
 	local name=$1 type=$2 op ops=none
 	case $name in *reduce*) ops="sum prod max min" ;; esac
 	# shellcheck disable=SC2086 # a list of words
-	"$perf" "$3" $each_size -d "$type" -o all >"$work/log" 2>&1 || not_ok "$name $type: exit $?: $(tail -1 "$work/log")"
+	"$perf" "$3" $each_size -d "$type" -o all >"$work/log" 2>&1 ||
+		not_ok "$name $type: exit $?: $(tail -1 "$work/log")"
 	for op in $ops; do
 		if awk -v type="$type" -v op="$op" '$3 == type && $4 == op { n++; right += $9 == "0" && $13 == "0" }
 			END { exit n != 5 || right != n }' "$work/log"; then
@@ -74,7 +75,8 @@ for case in $cases; do
 	# Most of the time would go into -O2.
 	optimise=-O0
 	[ ! "$full" ] && [ "$c" != scatter ] || optimise=-O2
-	expect "$name: the .cu compiles with ${CC:-cc}" "${cc[@]}" -x c -std=gnu11 $optimise -Wall -Wextra -Werror -shared \
+	expect "$name: the .cu compiles with ${CC:-cc}" "${cc[@]}" -x c -std=gnu11 $optimise -Wall \
+		-Wextra -Werror -shared \
 		-fPIC -Iruntime/include "$work/s.cu" -o "$work/s.so" -pthread
 	for type in $so_types; do right_for_each_op "$name so" $type "$work/s.so"; done
 	right "$name: odd sizes, so" "$work/s.so" -b 4 -e 404 -i 36 -n 1 -w 0 --chunk 64
@@ -111,8 +113,10 @@ expect_exit "a schedule that misses an edge is refused" 6 "$perf" "$work/bad.jso
 # An object that would leave a mark, were it loaded; under the name of a schedule, too, and behind a pipe.
 "$blinkc" -q topologies/dgx1v.xml -g 0,1,2 -o "$work/s.json" || not_ok "three GPUs: exit $?"
 "$blinkc" -q topologies/dgx1v.xml -g 0,1,2 -o "$work/mark.cu" || not_ok "three GPUs .cu: exit $?"
-printf '#include <fcntl.h>\n__attribute__((constructor)) static void mark(void) { creat("%s/mark", 0600); }\n' "$work" >>"$work/mark.cu"
-expect "an object that leaves a mark compiles" "${cc[@]}" -x c -std=gnu11 -O0 -shared -fPIC -Iruntime/include "$work/mark.cu" \
+printf '#include <fcntl.h>\n__attribute__((constructor)) static void mark(void) { creat("%s/mark", 0600); }\n' \
+	"$work" >>"$work/mark.cu"
+expect "an object that leaves a mark compiles" "${cc[@]}" -x c -std=gnu11 -O0 -shared -fPIC \
+	-Iruntime/include "$work/mark.cu" \
 	-o "$work/mark.so" -pthread
 right "it runs" "$work/mark.so" -b 4 -e 4 -n 1 -w 0
 if [ -e "$work/mark" ]; then ok "and leaves its mark"; else not_ok "it leaves no mark"; fi

@@ -1,5 +1,5 @@
-# Isomorphic servers: boxes of A100 up to 1024 GPUs and of MI250, at the rates that are known for them, flat, and each rank's
-# trees isomorphic; boxes with a GPU missing; GPUs in any order; NICs behind PCIe switches, racks and rails.
+# Isomorphic servers: boxes of A100 up to 1024 GPUs and of MI250, at the rates that are known for them, flat, and each
+# rank's trees isomorphic; boxes with a GPU missing; GPUs in any order; NICs behind PCIe switches, racks and rails.
 . tests/lib.sh
 
 # plan NAME TOPOLOGY "RATE DEPTH" OPTIONS...: the rate in GB/s, which is the bound, and at most this number of hops
@@ -22,7 +22,8 @@ plan() {
 small=$([ "$full" ] && echo 4 || echo 2)
 replayed() { expect "$1, replayed" oracle replay "$work/s.json"; }
 
-# n boxes of 8 GPUs: NVLink's 8/7 * 300 for one; 200 n / (n - 1) from four on, the network's; half of that for allreduce.
+# n boxes of 8 GPUs: NVLink's 8/7 * 300 for one; 200 n / (n - 1) from four on, the network's; half of that for
+# allreduce.
 for case in 1:342.857:171.429 2:346.667:173.333 4:266.667:133.333 \
 	${full:+3:300:150 8:228.571:114.286 32:206.452:103.226 128:201.575:100.787}; do
 	IFS=: read -r n gather reduce <<<"$case"
@@ -55,12 +56,17 @@ for case in "${cases[@]}"; do
 	replayed "MI250, $boxes: $c"
 done
 
-# One GPU is missing: the other servers are still isomorphic. Bounds by brute force are out of reach; the replay recomputes them.
+# One GPU is missing: the other servers are still isomorphic. Bounds by brute force are out of reach; the replay
+# recomputes them.
 oracle cluster 6 8 300 25 7 >"$work/t.json"
 for c in allreduce ${full:+allgather} broadcast scatter; do
 	"$blinkc" -q "$work/t.json" -c $c -o "$work/s.json" || not_ok "47 GPUs, $c: exit $?"
 	got=$(oracle replay "$work/s.json" | sed 's/.*ratio //')
-	if awk -v r="$got" 'BEGIN { exit !(r >= 0.9999) }'; then ok "47 GPUs, $c: ratio $got"; else not_ok "47 GPUs, $c: ratio $got"; fi
+	if awk -v r="$got" 'BEGIN { exit !(r >= 0.9999) }'; then
+		ok "47 GPUs, $c: ratio $got"
+	else
+		not_ok "47 GPUs, $c: ratio $got"
+	fi
 done
 
 # Whatever the order of the GPUs, the rate is the same; and the same request gives the same bytes.
@@ -71,17 +77,21 @@ for c in allreduce allgather alltoall; do
 	for order in 15,3,7,11,14,2,6,10,13,1,5,9,12,0,4,8 8,1,14,5,0,11,2,7,12,3,10,9,6,13,4,15; do
 		"$blinkc" "$work/t.json" -c $c -g $order -o "$work/b.json" 2>"$work/err"
 		got=$(awk '/^rate|^bound/ { print $2 }' "$work/err" | tr '\n' ' ')
-		if [ "$got" = "$want" ]; then ok "$c of ranks in another order: $got"; else not_ok "$c of ranks in another order: $got, want $want"; fi
+		if [ "$got" = "$want" ]; then
+			ok "$c of ranks in another order: $got"
+		else
+			not_ok "$c of ranks in another order: $got, want $want"
+		fi
 	done
 	"$blinkc" -q "$work/t.json" -c $c -o "$work/again.json"
 	expect "$c: the same bytes" cmp "$work/a.json" "$work/again.json"
 done
 
-# NICs behind PCIe switches, in racks whose uplinks are oversubscribed. s servers can each let C out, racks U. In an allreduce
-# each part of a partition into k is left, on average, by 2 (k - 1) / k copies: s C / (2 (s - 1)) over servers, r U / (2 (r - 1))
-# over r racks; an allgather brings all but 1 / s of it into each server: s C / (s - 1), and r U / (r - 1). A broadcast has to get
-# into each: C, and U. What is less holds. ABCI: C = 2 * 12 by PCIe, U = 2 * 12.5 * servers / oversubscription. Rails: C = 8 * 50;
-# behind leaves the spine has room for all.
+# NICs behind PCIe switches, in racks whose uplinks are oversubscribed. s servers can each let C out, racks U. In an
+# allreduce each part of a partition into k is left, on average, by 2 (k - 1) / k copies: s C / (2 (s - 1)) over
+# servers, r U / (2 (r - 1)) over r racks; an allgather brings all but 1 / s of it into each server: s C / (s - 1), and
+# r U / (r - 1). A broadcast has to get into each: C, and U. What is less holds. ABCI: C = 2 * 12 by PCIe, U = 2 * 12.5
+# * servers / oversubscription. Rails: C = 8 * 50; behind leaves the spine has room for all.
 #      fabric     servers C  racks U      trees of an allreduce
 fabrics=("abci 2 4:8:24:2:33.333333:16" "abci 2 4 64:8:24:2:1.5625:999" "rails 2 4 1:8:400:2:1600:64")
 [ ! "$full" ] || fabrics+=("abci 2 16:32:24:2:133.333333:32" "abci 2 16 64:32:24:2:6.25:999" "abci 4 8:32:24:4:66.666667:32"
@@ -99,14 +109,22 @@ for case in "${fabrics[@]}"; do
 		if [ "$servers" -le $((2 * small)) ] || [ $c = allreduce ]; then replayed "$fabric: $c"; fi
 	done
 	# GPUs of a server share its NICs: a tree for each server is enough, where servers can be turned in themselves.
-	if [ "$allreduce" -le "$trees" ]; then ok "$fabric: $allreduce trees"; else not_ok "$fabric: $allreduce trees, want at most $trees"; fi
+	if [ "$allreduce" -le "$trees" ]; then
+		ok "$fabric: $allreduce trees"
+	else
+		not_ok "$fabric: $allreduce trees, want at most $trees"
+	fi
 done
 # From a root to many ranks a few trees of one rate.
 oracle fabric abci 4 16 >"$work/t.json"
 plan "256 GPUs, broadcast from the last" "$work/t.json" "24 30" -l all -c broadcast -r 255
 replayed "256 GPUs, broadcast from the last"
 trees=$(awk '/^trees/ { print $2 + 0 }' "$work/err")
-if [ "$trees" -le 8 ]; then ok "256 GPUs, broadcast: $trees trees"; else not_ok "256 GPUs, broadcast: $trees trees, want at most 8"; fi
+if [ "$trees" -le 8 ]; then
+	ok "256 GPUs, broadcast: $trees trees"
+else
+	not_ok "256 GPUs, broadcast: $trees trees, want at most 8"
+fi
 # The last server lacks GPUs, and a NIC of two: each server is still at what its NICs let through.
 fabrics=("abci 2 4 LAST=3" "abci 2 3 LAST=1" "rails 1 3 0 LAST=5")
 [ ! "$full" ] || fabrics+=("abci 2 16 LAST=3" "abci 2 12 LAST=1" "rails 1 10 0 LAST=5")
@@ -116,7 +134,11 @@ for case in "${fabrics[@]}"; do
 	for c in allreduce ${full:+allgather} broadcast ${full:+reduce}; do
 		"$blinkc" -q "$work/t.json" -l all -c $c -o "$work/s.json" || not_ok "$case, $c: exit $?"
 		got=$(oracle replay "$work/s.json" | sed 's/.*ratio //')
-		if awk -v r="$got" 'BEGIN { exit !(r >= 0.9999) }'; then ok "$case, $c: ratio $got"; else not_ok "$case, $c: ratio $got"; fi
+		if awk -v r="$got" 'BEGIN { exit !(r >= 0.9999) }'; then
+			ok "$case, $c: ratio $got"
+		else
+			not_ok "$case, $c: ratio $got"
+		fi
 	done
 done
 # Ranks in any order: servers turned, and trees grown.
@@ -131,7 +153,8 @@ for c in "allreduce:$(awk -v s="$servers" 'BEGIN { printf "%.6g", 12 * s / (s - 
 	expect "$n GPUs in another order, ${c%:*}: the same bytes" cmp "$work/s.json" "$work/again.json"
 done
 
-# within SECONDS NAME "TREES, depth DEPTH" MACHINE OPTIONS...: this plan, at the bound, in that much CPU time; and it is valid
+# within SECONDS NAME "TREES, depth DEPTH" MACHINE OPTIONS...: this plan, at the bound, in that much CPU time; and it is
+# valid
 within() {
 	local seconds=$1 name=$2 want=$3 got
 	shift 3
@@ -140,14 +163,19 @@ within() {
 		return
 	fi
 	got=$(awk '/^trees/ { t = substr($0, 13) } /^ratio/ { r = $2 } END { print t ", ratio " r }' "$work/err")
-	if [ "$got" = "$want, ratio 1.000" ]; then ok "$name: $got"; else not_ok "$name: $got, want $want at the bound"; fi
+	if [ "$got" = "$want, ratio 1.000" ]; then
+		ok "$name: $got"
+	else
+		not_ok "$name: $got, want $want at the bound"
+	fi
 	expect "$name: valid" "$blinkc" check -q "$work/s.json"
 }
 # The paths of a gather to its root are found at once, backwards; one by one they take 20 times as long.
 within 4 "512 GPUs of a SuperPOD, gather" "511, depth 2" topologies/superpod-h100-4su.xml -g 0-511 -c gather
 [ ! "$full" ] || within 20 "1024 GPUs of a SuperPOD, gather" "1023, depth 2" topologies/superpod-h100-4su.xml -c gather
 # Trees of equal servers come first; what grows then ends where it is too deep to be better.
-within 10 "16 servers on rails, broadcast" "8, depth 8" --synthetic "server:16 gpu:8 switch:300 net:25 rails" -c broadcast
+within 10 "16 servers on rails, broadcast" "8, depth 8" --synthetic \
+	"server:16 gpu:8 switch:300 net:25 rails" -c broadcast
 within 10 "$((16 * small)) servers of 16 GPUs and 8 NICs, broadcast" "16, depth 8" \
 	--synthetic "server:$((16 * small)) gpu:16 switch:150 nic:8@12 pcie:12" -c broadcast
 # More trees that are less deep are taken where the sum of trees and depth is less.
@@ -161,5 +189,6 @@ oracle cluster 16 8 300 25 5 >"$work/t.json"
 expect "budget of 20 ms: what is written" "$blinkc" check -q "$work/s.json"
 # What was grown is better than what the linear program has by then.
 oracle fabric rails 2 16 1 >"$work/t.json"
-"$blinkc" "$work/t.json" -l all -c broadcast --budget 400ms -o "$work/s.json" 2>"$work/err" || not_ok "budget of 400 ms: exit $?"
+"$blinkc" "$work/t.json" -l all -c broadcast --budget 400ms -o "$work/s.json" 2>"$work/err" ||
+	not_ok "budget of 400 ms: exit $?"
 expect "budget of 400 ms: what is written" "$blinkc" check -q "$work/s.json"

@@ -16,7 +16,8 @@ for t in dgx1v dgx1p; do
 	for gpus in 0,1,2 0,1,4,5 0,7 0,1,2,3,4,5,6,7; do
 		for c in broadcast reduce allreduce; do
 			n=$((n + 1))
-			"$blinkc" -q topologies/$t.xml --gpus $gpus -c $c -o "$work/$n.json" || not_ok "$t $gpus $c: exit $?"
+			"$blinkc" -q topologies/$t.xml --gpus $gpus -c $c -o "$work/$n.json" ||
+				not_ok "$t $gpus $c: exit $?"
 		done
 	done
 done
@@ -95,7 +96,8 @@ lint_finds() {
 tried=0
 for f in tests/bad/topology/*.xml; do
 	xmllint --noout --nonet --schema schemas/topology.xsd "$f" 2>&1 |
-		sed -nE 's/: element [^ ]*: Schemas validity error :/: schema:/; t found; b; :found; s/\.$//p' >"$work/want"
+		sed -nE 's/: element [^ ]*: Schemas validity error :/: schema:/; t found; b; :found; s/\.$//p' \
+			>"$work/want"
 	[ -s "$work/want" ] && grep -q blink-topology "$f" && ! grep -qE "DOCTYPE|xmlns| and$" "$f" || continue
 	tried=$((tried + 1))
 	"$blinkc" lint -q --schema "$f" >"$work/got" 2>"$work/err"
@@ -107,7 +109,8 @@ expect "$tried files that the schema refuses" [ $tried -ge 20 ]
 expect_exit "lint --schema: all that come along" 0 "$blinkc" lint --schema topologies/*.xml
 # What the schema cannot know is found by the reader, as is what is not well formed.
 for f in capacity-missing end-tag-missing doctype-remote; do
-	expect "lint --schema $f" cmp <(cd tests/bad/topology && "$blinkc" lint -q --schema $f.xml) <(sed 's/^blinkc: //' tests/bad/topology/$f.xml.err)
+	expect "lint --schema $f" cmp <(cd tests/bad/topology && "$blinkc" lint -q --schema $f.xml) \
+		<(sed 's/^blinkc: //' tests/bad/topology/$f.xml.err)
 done
 for f in topologies/dgx1v.json tests/foreign/hwloc/dgx1v-2.xml tests/bad/topology/root-unknown.xml; do
 	lint_finds $f " --schema: want a topology of blinkc in XML: "

@@ -1,5 +1,6 @@
-# Jobs over several servers: all collectives over unequal fragments, a single GPU of a server, NICs of two speeds, oversubscribed
-# leaves and rails without a spine; each at its bound, and in three phases; replayed, and executed on the host.
+# Jobs over several servers: all collectives over unequal fragments, a single GPU of a server, NICs of two speeds,
+# oversubscribed leaves and rails without a spine; each at its bound, and in three phases; replayed, and executed on the
+# host.
 . tests/lib.sh
 
 cat >"$work/speeds.json" <<'END'
@@ -7,7 +8,8 @@ cat >"$work/speeds.json" <<'END'
   "nodes": [{ "id": "v", "file": "dgx1v.xml", "count": 2 }, { "id": "a", "file": "dgx-a100.xml" }],
   "fabrics": [{}] }
 END
-"$blinkc" topology --servers 4 topologies/dgx1v.xml --leaf 2 --oversubscription 4 --format cluster -o "$work/leaves.json" || not_ok "leaves"
+"$blinkc" topology --servers 4 topologies/dgx1v.xml --leaf 2 --oversubscription 4 --format cluster \
+	-o "$work/leaves.json" || not_ok "leaves"
 "$blinkc" topology --servers 3 topologies/dgx1v.xml --rails --format cluster -o "$work/rails.json" || not_ok "rails"
 
 jobs() {	# NAME, TOPOLOGY, GPUs
@@ -23,7 +25,8 @@ jobs() {	# NAME, TOPOLOGY, GPUs
 }
 
 bytes=$([ "$full" ] && echo 96K || echo 24K)
-# right NAME TOPOLOGY OPTIONS...: compiles to $work/s.json, which is checked, replayed and executed; $work/err has the summary
+# right NAME TOPOLOGY OPTIONS...: compiles to $work/s.json, which is checked, replayed and executed; $work/err has the
+# summary
 right() {
 	local name=$1
 	shift
@@ -39,12 +42,17 @@ right() {
 while read -r name topology gpus; do
 	root=$(($(tr -cd , <<<"$gpus" | wc -c) / 2))
 	# Those left out of the quick check are others turned round.
-	for c in broadcast ${full:+reduce} allreduce ${full:+gather} scatter allgather ${full:+reducescatter} alltoall; do
+	for c in broadcast ${full:+reduce} allreduce ${full:+gather} scatter allgather \
+		${full:+reducescatter} alltoall; do
 		options=(-c $c -g "$gpus")
 		case $c in broadcast | reduce | gather | scatter) options+=(-r $root) ;; esac
 		right "$name $c" "$topology" "${options[@]}"
 		ratio=$(awk '/^ratio/ { print $2 }' "$work/err")
-		if awk -v r="$ratio" 'BEGIN { exit !(r >= 0.9999) }'; then ok "$name $c: ratio $ratio"; else not_ok "$name $c: ratio $ratio"; fi
+		if awk -v r="$ratio" 'BEGIN { exit !(r >= 0.9999) }'; then
+			ok "$name $c: ratio $ratio"
+		else
+			not_ok "$name $c: ratio $ratio"
+		fi
 		case $full$c in 1* | allreduce | broadcast | alltoall) ;; *) continue ;; esac
 		right "$name $c in three phases" "$topology" "${options[@]}" -a threephase
 	done
@@ -52,7 +60,8 @@ done < <(jobs)
 
 # Larger ones. An allreduce over 2048 ranks is executed by `make bench`, for it takes gigabytes.
 for n in 2 ${full:+4 16}; do
-	"$blinkc" topology --servers $n topologies/dgx-a100.xml --format cluster -o "$work/boxes.json" || not_ok "$n x DGX A100"
+	"$blinkc" topology --servers $n topologies/dgx-a100.xml --format cluster -o "$work/boxes.json" ||
+		not_ok "$n x DGX A100"
 	for c in allreduce allgather broadcast; do
 		right "$n x DGX A100 $c" "$work/boxes.json" -c $c
 	done
@@ -67,14 +76,15 @@ if [ "$full" ]; then
 	expect "2048 GPUs of ABCI allreduce, checked" "$blinkc" check -q "$work/s.json"
 fi
 
-# Servers of unequal sizes and GPUs at two speeds, more than 32 together: trees for types of servers. At most one more than there
-# are hubs for each GPU of a server of each size; with a switch too slow for them, other trees.
+# Servers of unequal sizes and GPUs at two speeds, more than 32 together: trees for types of servers. At most one more
+# than there are hubs for each GPU of a server of each size; with a switch too slow for them, other trees.
 unequal() {	# NAME, TREES MORE THAN RANKS, OPTIONS...
 	local name=$1 most=$2 c
 	shift 2
 	for c in allreduce allgather ${full:+reducescatter}; do
 		right "$name $c" "$@" -c $c --summary json
-		if oracle snippet - "$work/err" "$most" <<'PY'; then ok "$name $c: at the bound, few trees"; else not_ok "$name $c: $(cat "$work/err")"; fi
+		if oracle snippet - "$work/err" "$most" <<'PY'; then ok \
+			"$name $c: at the bound, few trees"; else not_ok "$name $c: $(cat "$work/err")"; fi
 import json, sys
 with open(sys.argv[1]) as file:
     told = json.load(file)
@@ -127,13 +137,14 @@ PY
 unequal "switches of no server" 0 "$work/stars.json"
 # Where a server's switch is too slow for such trees.
 right "39 of 40 A100 behind slow switches $c" --synthetic "$(boxes 5 40)" --without s2/gpu3 -c $c
-# With at most N trees: of one way each no N trees have a higher rate than N times that of a way, up to where they are at the
-# bound; a few more reach nearly all of it. Trees of one server that leads to all others are shallower.
+# With at most N trees: of one way each no N trees have a higher rate than N times that of a way, up to where they are
+# at the bound; a few more reach nearly all of it. Trees of one server that leads to all others are shallower.
 few() {	# NAME, TREES, RATE AT LEAST (GB/s), DEPTH AT MOST, OPTIONS...
 	local name="$1, at most $2 trees, depth $4" trees=$2 rate=$3 depth=$4
 	shift 4
 	right "$name" "$@" -c allreduce --max-trees "$trees" --summary json
-	if oracle snippet - "$work/err" "$trees" "$rate" "$depth" <<'PY'; then ok "$name: $rate GB/s"; else not_ok "$name: $(cat "$work/err")"; fi
+	if oracle snippet - "$work/err" "$trees" "$rate" "$depth" <<'PY'; then ok "$name: $rate GB/s"; else not_ok \
+		"$name: $(cat "$work/err")"; fi
 import json, sys
 with open(sys.argv[1]) as file:
     told = json.load(file)
@@ -159,7 +170,8 @@ expect "limits, said" grep -q "^limits      without them 121.875 GB/s by 52 tree
 "$blinkc" --synthetic "$lost" --without s2/gpu3 -o "$work/s.json" 2>"$work/said"
 if grep -q "^limits" "$work/said"; then not_ok "limits, said without any"; else ok "limits, not said"; fi
 # A NIC is lost: trees of its rail enter the server over another one.
-right "128 A100 with NICs on rails without one, $c" --synthetic "${nics/5/16} rails" --without nic:s2/nic3 -c allreduce --summary json
+right "128 A100 with NICs on rails without one, $c" --synthetic "${nics/5/16} rails" --without nic:s2/nic3 \
+	-c allreduce --summary json
 expect "128 A100 with NICs on rails without one, near the bound" oracle snippet - "$work/err" <<-'PY'
 	import json, sys
 	with open(sys.argv[1]) as file:
@@ -168,7 +180,8 @@ PY
 # As many trees as GPUs: at the bound an allgather has some more.
 for c in allgather reducescatter; do
 	for line in "$(boxes 32)" "$(boxes 32) rails"; do
-		expect "255 of $line, $c, 255 trees in 10 s of CPU" bash -c "ulimit -t 10 && '$blinkc' --summary json --synthetic '$line' --without s5/gpu3 -c $c --max-trees 255 -o '$work/s.json' 2>'$work/err'"
+		expect "255 of $line, $c, 255 trees in 10 s of CPU" bash \
+			-c "ulimit -t 10 && '$blinkc' --summary json --synthetic '$line' --without s5/gpu3 -c $c --max-trees 255 -o '$work/s.json' 2>'$work/err'"
 		expect "255 of $line, $c, 255 trees, checked" "$blinkc" check -q "$work/s.json"
 		expect "255 of $line, $c, 255 trees near the bound" oracle snippet - "$work/err" <<-'PY'
 			import json, sys
@@ -186,9 +199,11 @@ draw = random.Random(1)
 print(",".join(f"s{s}/gpu{g}" for s in range(96) for g in sorted(draw.sample(range(8), 4 + s % 5))))
 PY
 )
-for case in "broadcast 8 rails" "reduce 8" "allgather 4 rails" "allreduce 8 rails" ${full:+"broadcast 4 rails" "broadcast 4" "reducescatter 4" "allreduce 4"}; do
+for case in "broadcast 8 rails" "reduce 8" "allgather 4 rails" "allreduce 8 rails" \
+	${full:+"broadcast 4 rails" "broadcast 4" "reducescatter 4" "allreduce 4"}; do
 	read -r c n_nics on_rails <<<"$case"
-	expect "576 GPUs of 96 servers, $case, in 15 s of CPU" bash -c "ulimit -t 15 && '$blinkc' --summary json --synthetic 'server:96 gpu:8 switch:300 nic:$n_nics@25 pcie:24 $on_rails' -g '$boxes' -c $c -o '$work/s.json' 2>'$work/err'"
+	expect "576 GPUs of 96 servers, $case, in 15 s of CPU" bash \
+		-c "ulimit -t 15 && '$blinkc' --summary json --synthetic 'server:96 gpu:8 switch:300 nic:$n_nics@25 pcie:24 $on_rails' -g '$boxes' -c $c -o '$work/s.json' 2>'$work/err'"
 	expect "576 GPUs of 96 servers, $case, checked" "$blinkc" check -q "$work/s.json"
 	expect "576 GPUs of 96 servers, $case, at the bound" oracle snippet - "$work/err" <<-'PY'
 		import json, sys
@@ -198,7 +213,8 @@ for case in "broadcast 8 rails" "reduce 8" "allgather 4 rails" "allreduce 8 rail
 done
 if [ "$full" ]; then
 	for line in "$(boxes 128)" "$(boxes 128) rails" "${nics/5/128}"; do
-		expect "1023 of $line, 64 trees in 10 s of CPU" bash -c "ulimit -t 10 && '$blinkc' --summary json --synthetic '$line' --without s5/gpu3 --max-trees 64 -o '$work/s.json' 2>'$work/err'"
+		expect "1023 of $line, 64 trees in 10 s of CPU" bash \
+			-c "ulimit -t 10 && '$blinkc' --summary json --synthetic '$line' --without s5/gpu3 --max-trees 64 -o '$work/s.json' 2>'$work/err'"
 		expect "1023 of $line, 64 trees near the bound" oracle snippet - "$work/err" <<-'PY'
 			import json, sys
 			with open(sys.argv[1]) as file:
@@ -208,7 +224,9 @@ if [ "$full" ]; then
 	done
 	# At the bound they have more edges than a schedule may have: fewer trees, a little below it.
 	for c in allreduce allgather; do
-		expect "2047 of 2048 A100 $c in 60 s of CPU" bash -c "ulimit -t 60 && '$blinkc' --summary json --synthetic '$(boxes 256) rails' --without s5/gpu3 -c $c -o '$work/s.json' 2>'$work/err'"
+		expect "2047 of 2048 A100 $c in 60 s of CPU" bash \
+			-c "ulimit -t 60 && '$blinkc' --summary json --synthetic '$(boxes \
+			256) rails' --without s5/gpu3 -c $c -o '$work/s.json' 2>'$work/err'"
 		expect "2047 of 2048 A100 $c near the bound" oracle snippet - "$work/err" <<-'PY'
 			import json, sys
 			with open(sys.argv[1]) as file:
@@ -217,7 +235,8 @@ if [ "$full" ]; then
 	done
 	for c in allreduce allgather; do
 		for line in "$(boxes 128)" "$(boxes 128) rails" "${nics/5/128}" "${nics/5/128} rails"; do
-			expect "1023 of $line $c in 60 s of CPU" bash -c "ulimit -t 60 && '$blinkc' -q --synthetic '$line' --without s5/gpu3 -c $c -o '$work/s.json'"
+			expect "1023 of $line $c in 60 s of CPU" bash \
+				-c "ulimit -t 60 && '$blinkc' -q --synthetic '$line' --without s5/gpu3 -c $c -o '$work/s.json'"
 			expect "1023 of $line $c, checked" "$blinkc" check -q "$work/s.json"
 		done
 	done

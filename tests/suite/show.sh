@@ -1,4 +1,5 @@
-# What `blinkc show` says of a schedule, in each format: byte for byte in a few cases, and by independent readers in many.
+# What `blinkc show` says of a schedule, in each format: byte for byte in a few cases, and by independent readers in
+# many.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -121,7 +122,8 @@ expect "$n links have a line each" [ "$(sed -n '/^from /,/^$/p' "$work/t.txt" | 
 # The reader refuses what is not so.
 "$blinkc" -q topologies/dgx1v.xml -g 0,1,2,3 -c broadcast -o "$work/s.json"
 "$blinkc" show "$work/s.json" >"$work/t.txt"
-for change in '0,/ 50 /s/ 50 / 51 /' '0,/50 GB\/s; down/s//49 GB\/s; down/' 's/^│  └─ gpu/└─ gpu/' 's/ = 100 GB/ = 101 GB/' 's/^4 links/5 links/' \
+for change in '0,/ 50 /s/ 50 / 51 /' '0,/50 GB\/s; down/s//49 GB\/s; down/' 's/^│  └─ gpu/└─ gpu/' \
+	's/ = 100 GB/ = 101 GB/' 's/^4 links/5 links/' \
 	's/100 %/99 %/' 's/  cut$//' '/─ gpu3/s/gpu3/gpu2/'; do
 	sed "$change" "$work/t.txt" >"$work/wrong.txt"
 	cmp -s "$work/t.txt" "$work/wrong.txt" && continue
@@ -144,7 +146,8 @@ doc["rate"]["bound"] = total / 6
 print(json.dumps(doc))
 PY
 all "trees that serve one rank"
-expect "whom a tree serves" grep -q '; for gpu2 only; up to gpu2; depth 1' <("$blinkc" show "$work/all/trees that serve one rank.json")
+expect "whom a tree serves" grep -q '; for gpu2 only; up to gpu2; depth 1' \
+	<("$blinkc" show "$work/all/trees that serve one rank.json")
 
 # ---- names of strangers ----
 
@@ -185,7 +188,9 @@ print(json.dumps({"format": "blink-topology", "version": 1, "name": "ways",
                   "links": [{"from": x, "to": y, "class": "pcie", "capacity": 1, "duplex": "simplex"} for x, y in hops]}))
 END
 "$blinkc" -q "$work/ways.json" -o "$work/w.json" || not_ok "ways: exit $?"
-expect "ways through many switches" grep -q '  up pcie via back0-x*, .*, back24-x*; down pcie via there24-x*, .*, there0-x*$' <("$blinkc" show "$work/w.json")
+expect "ways through many switches" grep \
+	-q '  up pcie via back0-x*, .*, back24-x*; down pcie via there24-x*, .*, there0-x*$' \
+	<("$blinkc" show "$work/w.json")
 
 # ---- a directory of schedules ----
 
@@ -194,7 +199,8 @@ expect "ways through many switches" grep -q '  up pcie via back0-x*, .*, back24-
 expect "by index: its GPUs, ranks in the order of -g" grep -q '^topology .*, 3 ranks: gpu7 gpu2 gpu6;' "$work/t.txt"
 expect "by index: its root" grep -q '^collective  broadcast from root . (gpu2)$' "$work/t.txt"
 "$blinkc" -q topologies/dgx1v.xml -g 2,6,7 -c broadcast -r gpu2 -o "$work/own.json"
-expect "by index: the same rate" [ "$(grep '^rate' "$work/t.txt")" = "$("$blinkc" show "$work/own.json" | grep '^rate')" ]
+expect "by index: the same rate" \
+	[ "$(grep '^rate' "$work/t.txt")" = "$("$blinkc" show "$work/own.json" | grep '^rate')" ]
 grep -oE '^gpu[0-9]+ +gpu[0-9]+ +nvlink +[0-9]+' "$work/t.txt" | sort >"$work/links"
 "$blinkc" show "$work/own.json" | grep -oE '^gpu[0-9]+ +gpu[0-9]+ +nvlink +[0-9]+' | sort >"$work/own"
 expect "by index: links of these GPUs" cmp "$work/links" "$work/own"
@@ -205,7 +211,8 @@ long=$work/$(printf 'x%.0s' {1..200})
 long=$long/$(printf 'x%.0s' {1..250})/$(printf 'x%.0s' {1..250})/$(printf 'x%.0s' {1..250})/$(printf 'x%.0s' {1..250})
 mkdir -p "$long"
 cp -r "$work/dir" "$long"
-expect "a path of more than 1000 bytes" grep -q "^file        $long/dir/allreduce/0-2.json, with" <("$blinkc" show "$long/dir" -g 0,1,2)
+expect "a path of more than 1000 bytes" grep -q "^file        $long/dir/allreduce/0-2.json, with" \
+	<("$blinkc" show "$long/dir" -g 0,1,2)
 expect_exit "a job that is not there" 3 "$blinkc" show "$work/dir" -g 0,1
 expect_exit "no such GPU" 3 "$blinkc" show "$work/dir" -g 0,1,9
 expect_exit "no index" 8 "$blinkc" show "$work"
@@ -238,7 +245,8 @@ sanitized=$(grep -c -e -fsanitize "$build/flags")
 if [ "$sanitized" != 0 ]; then
 	skip "a machine without Graphviz: a sanitizer has to be the first library"
 elif "${cc[@]}" -shared -fPIC -o "$work/none.so" "$work/none.c"; then
-	expect_exit "without Graphviz" 2 env LD_PRELOAD="$work/none.so" "$blinkc" show "$work/s.json" --format svg --layout neato
+	expect_exit "without Graphviz" 2 env LD_PRELOAD="$work/none.so" "$blinkc" show "$work/s.json" \
+		--format svg --layout neato
 	expect "it is said that it is missing" grep -q 'libgvc of Graphviz is not installed' "$work/err"
 else
 	not_ok "no library for a machine without Graphviz"

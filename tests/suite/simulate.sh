@@ -1,5 +1,5 @@
-# blinkc simulate: equal to a plain simulator of its own and to the closed formulas of the literature, to the ps; never below the
-# bound; its files, messages and limits.
+# blinkc simulate: equal to a plain simulator of its own and to the closed formulas of the literature, to the ps; never
+# below the bound; its files, messages and limits.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -20,7 +20,8 @@ same "ends at whole ps, copy engines" --executor copy --chunk 64K --size 4M "$wo
 # Links that share in chains: levels of 2^-40 bytes/s made the time one ps too short.
 "$blinkc" -q topologies/pcie-8gpu.xml -g 0,1,3,6,7 -o "$work/chains.json"
 echo '{"copy": {"at_once": 2, "by_length": 1, "step": 0}}' >"$work/p.json"
-same "links that share in chains, copy engines" --executor copy --parameters "$work/p.json" --chunk 128K --size 3000000 "$work/chains.json"
+same "links that share in chains, copy engines" --executor copy --parameters "$work/p.json" --chunk 128K --size \
+	3000000 "$work/chains.json"
 # More than a hundred steps over several links at once.
 "$blinkc" -q topologies/pcie-8gpu.xml -o "$work/pcie.json"
 same "shared links of 8 GPUs, kernel" --chunk 256K --size 3000000 "$work/pcie.json"
@@ -30,7 +31,8 @@ same "two servers" --chunk 128K --size 1000000 "$work/two.json"
 if [ "$full" ]; then
 	oracle innetwork make "$work" 1 6 >"$work/out"
 	for t in "$work"/t[1-6].json; do
-		"$blinkc" -q "$t" -o "$work/in.json" && same "switches that multicast or reduce, ${t##*/}" --chunk 16K --size 300000 "$work/in.json"
+		"$blinkc" -q "$t" -o "$work/in.json" &&
+			same "switches that multicast or reduce, ${t##*/}" --chunk 16K --size 300000 "$work/in.json"
 	done
 fi
 
@@ -38,14 +40,16 @@ fi
 "$blinkc" -q --synthetic "server:3 gpu:4 switch:300 net:25" --without s1/gpu2 -o "$work/lost.json"
 same "servers of which one lost a GPU, kernel" --chunk 256K --size 3000000 "$work/lost.json"
 echo '{"kernel": {"at_once": 6, "by_length": 0, "step": 0}}' >"$work/p.json"
-same "servers of which one lost a GPU, equal weights" --parameters "$work/p.json" --chunk 256K --size 3000000 "$work/lost.json"
+same "servers of which one lost a GPU, equal weights" --parameters "$work/p.json" --chunk 256K --size \
+	3000000 "$work/lost.json"
 
 # ---- one hop of each class for all ----
 
 # folds NAME OPTIONS: one hop of each class gives the bytes of all; a trace needs all
 folds() {
 	expect "classes of hops, $1" "$blinkc" simulate "$work/alike.json" "${@:2}" --format json -o "$work/one.sim"
-	expect "all hops, $1" "$blinkc" simulate "$work/alike.json" "${@:2}" --format json -o "$work/all.sim" --trace "$work/all.trace"
+	expect "all hops, $1" "$blinkc" simulate "$work/alike.json" "${@:2}" --format json -o "$work/all.sim" \
+		--trace "$work/all.trace"
 	expect "classes of hops, $1: the same bytes" cmp "$work/one.sim" "$work/all.sim"
 }
 "$blinkc" -q topologies/dgx2.xml -o "$work/alike.json"
@@ -61,13 +65,15 @@ same "units of servers" --parameters "$work/p.json" --chunk 16K --size 300000 "$
 "$blinkc" -q "$work/units.xml" -o "$work/alike.json"
 folds "units of servers" --size 4M --chunk 32K
 if [ "$full" ]; then
-	expect "units of servers: more steps than without classes" "$blinkc" simulate "$work/alike.json" --size 8G --chunk 2K --format csv
+	expect "units of servers: more steps than without classes" "$blinkc" simulate "$work/alike.json" --size 8G \
+		--chunk 2K --format csv
 fi
 "$blinkc" -q topologies/kesch-12.xml -o "$work/alike.json"
 folds "thousands of steps that share links" --size 64M --chunk 300000
 if [ "$full" ]; then
 	folds host --executor host --size 9M --chunk 100000
-	expect "more steps than without classes" "$blinkc" simulate "$work/alike.json" --size 1G --chunk 100 --format csv
+	expect "more steps than without classes" "$blinkc" simulate "$work/alike.json" --size 1G \
+		--chunk 100 --format csv
 	for t in p4d mi300x two-dgx1v pcie-8gpu; do
 		"$blinkc" -q topologies/$t.xml -o "$work/alike.json"
 		folds "$t, kernel" --size 48M --chunk 1M
@@ -87,14 +93,17 @@ fi
 
 # ---- every machine, collective and executor: never below the bound ----
 
-# never_below TOPOLOGY SIZES COLLECTIVE...: each time is at least the least time of any algorithm, and the rate at most the bound
+# never_below TOPOLOGY SIZES COLLECTIVE...: each time is at least the least time of any algorithm, and the rate at most
+# the bound
 never_below() {
 	local machine=$1 sizes=$2 c x
 	shift 2
 	for c; do
-		"$blinkc" -q "$machine" -c "$c" --budget 5s -o "$work/b.json" 2>"$work/err" || { not_ok "$machine, $c: $(cat "$work/err")"; continue; }
+		"$blinkc" -q "$machine" -c "$c" --budget 5s -o "$work/b.json" 2>"$work/err" ||
+			{ not_ok "$machine, $c: $(cat "$work/err")"; continue; }
 		for x in kernel copy host; do
-			"$blinkc" simulate "$work/b.json" --executor $x --size "$sizes" --format json -o "$work/b.sim" ||
+			"$blinkc" simulate "$work/b.json" --executor $x --size "$sizes" --format \
+				json -o "$work/b.sim" ||
 				{ not_ok "$machine, $c, $x: exit $?"; continue; }
 			expect "${machine##*/}, $c, $x: not below the bound" oracle snippet -c '
 import json, sys
@@ -169,7 +178,8 @@ cat >"$work/with.xml" <<'X'
 </topology>
 X
 grep -v parameters "$work/with.xml" >"$work/plain.xml"
-echo '<topology format="blink-topology" version="1" name="three"><node id="m" file="with.xml"/></topology>' >"$work/inside.xml"
+echo '<topology format="blink-topology" version="1" name="three"><node id="m" file="with.xml"/></topology>' \
+	>"$work/inside.xml"
 echo '{"kernel": {"call": 10, "at_once": 1, "efficiency": {"nvlink": 0.5}, "latency": {"nvlink": 2}}}' >"$work/p.json"
 expect "its schema" xmllint --noout --schema schemas/topology.xsd "$work/with.xml"
 expect "as JSON" "$blinkc" convert "$work/with.xml" --format json -o "$work/with.json"
@@ -188,7 +198,8 @@ for t in with.xml with.json inside.xml; do
 	expect "parameters of $t" cmp "$work/want" "$work/have"
 done
 echo '{"kernel": {"call": 7}}' >"$work/p.json"
-"$blinkc" simulate "$work/two.json" --size 1K --topology "$work/with.xml" --parameters "$work/p.json" --format json >"$work/out"
+"$blinkc" simulate "$work/two.json" --size 1K --topology "$work/with.xml" --parameters "$work/p.json" \
+	--format json >"$work/out"
 has "a file has the last word" '"call": 7,'
 has "and leaves the rest" '"at_once": 1,'
 "$blinkc" "$work/with.xml" --size 1K -o "$work/three.json" 2>"$work/out"
@@ -198,7 +209,8 @@ has "a choice of a size takes them" '^chosen .*: 10\.[0-9]+ us'
 
 expect_exit "too many chunks" 4 "$blinkc" simulate "$work/s.json" --size 1G --chunk 1
 expect_exit "too many chunks for a trace" 4 "$blinkc" simulate "$work/s.json" --size 1G --chunk 100 --trace "$work/t"
-expect_exit "longer than 53 days" 4 "$blinkc" simulate "$work/s.json" --size 1152921504606846976 --chunk 1152921504606846976
+expect_exit "longer than 53 days" 4 "$blinkc" simulate "$work/s.json" --size 1152921504606846976 \
+	--chunk 1152921504606846976
 # A root of 1200 GPUs sends 1199 times the message over one link: 1.08e19 bytes, then 8.99e18, which 63 bits hold.
 "$blinkc" -q --synthetic "gpu:1200 switch:1000000" -a direct -c broadcast -o "$work/star.json"
 expect_exit "2^63 bytes on a link" 4 "$blinkc" simulate "$work/star.json" --size 9007199254740992

@@ -1,5 +1,6 @@
-# The stack that libblink needs, from the call graph of its objects, as the compiler writes it; tests/unit/test_process.c
-# measures it. And that no function of blinkc has a larger frame than the Makefile allows, which `make` warns of.
+# The stack that libblink needs, from the call graph of its objects, as the compiler writes it;
+# tests/unit/test_process.c measures it. And that no function of blinkc has a larger frame than the Makefile allows,
+# which `make` warns of.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -19,9 +20,11 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 listed() { $MAKE -s B="$build" --eval="print: ; @printf '%s\n' \$($1)" print; }
 listed SHARED_OBJ | xargs ar rcsT "$work/shared.a"
 mapfile -t runtime < <(listed RUNTIME_OBJ)
-mapfile -t objects < <("${cc[@]}" -shared -o "$work/x.so" -Wl,-t "${runtime[@]}" "$work/shared.a" | sed -n "s|^$build/|$work/su/|p")
+mapfile -t objects < <("${cc[@]}" -shared -o "$work/x.so" -Wl,-t "${runtime[@]}" "$work/shared.a" |
+	sed -n "s|^$build/|$work/su/|p")
 expect "libblink is made of ${#objects[@]} objects" test ${#objects[@]} -gt ${#runtime[@]}
-expect "they build with their call graph" $MAKE -s -j2 B="$work/su" CFLAGS="-O2 -fcallgraph-info=su" WERROR=-Werror "${objects[@]}"
+expect "they build with their call graph" $MAKE -s -j2 B="$work/su" CFLAGS="-O2 -fcallgraph-info=su" \
+	WERROR=-Werror "${objects[@]}"
 expect "each call needs at most $limit bytes" python3 tests/stack.py "$work/su" $limit
 sed 's/^/# /' "$work/out"
 
@@ -31,8 +34,11 @@ plant() {
 	rm -rf "$work/planted"
 	mkdir -p "$work/planted/runtime"
 	cat >"$work/planted/runtime/api.c"
-	(cd "$work/planted" && "${cc[@]}" -O0 -fcallgraph-info=su -c runtime/api.c -o runtime/api.o) || not_ok "$name: does not compile"
-	if ! python3 tests/stack.py "$work/planted" $limit >"$work/out" && grep -q "$want" "$work/out"; then ok "finds $name"; else
+	(cd "$work/planted" && "${cc[@]}" -O0 -fcallgraph-info=su -c runtime/api.c -o runtime/api.o) ||
+		not_ok "$name: does not compile"
+	if ! python3 tests/stack.py "$work/planted" $limit >"$work/out" && grep -q "$want" "$work/out"; then
+		ok "finds $name"
+	else
 		not_ok "does not find $name: $(cat "$work/out")"
 	fi
 }

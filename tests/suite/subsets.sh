@@ -11,11 +11,13 @@ for machine in dgx1v dgx1p; do
 	"$blinkc" batch -q -p mwu topologies/"$machine".xml -g "$work/sets" --collectives broadcast,reduce,allreduce \
 		-o "$work/$machine" || not_ok "$machine: batch: exit $?"
 	mkdir "$work/roots"
-	expect "$machine mwu: files of a batch are what compile gives" oracle compiled "$blinkc" topologies/"$machine".xml \
+	expect "$machine mwu: files of a batch are what compile gives" oracle compiled "$blinkc" \
+		topologies/"$machine".xml \
 		"$work/$machine" --every "$every" ${full:+--others "$work/roots"} -- -p mwu
 	# n ranks: an allreduce, and two collectives from n roots
 	want=$(awk -F, '{ n += 1 + 2 * NF } END { print n }' "$work/sets")
-	expect "$machine mwu: $want jobs, every root" test "$(grep -c '^{"gpus":' "$work/$machine/index.json")" = "$want"
+	expect "$machine mwu: $want jobs, every root" test \
+		"$(grep -c '^{"gpus":' "$work/$machine/index.json")" = "$want"
 	files=("$work/$machine"/*/*.json)
 	[ ! "$full" ] || files+=("$work/roots"/*.json)
 	expect "$machine mwu: ${#files[@]} schedules replayed" oracle replay "${files[@]}"
@@ -35,7 +37,8 @@ for case in dgx1v:6:150 dgx1p:4:80; do
 	IFS=: read -r machine trees rate <<<"$case"
 	for root in 0 1 2 3 4 5 6 7; do
 		"$blinkc" -v -p mwu topologies/$machine.xml -c broadcast -r $root -o "$work/x.json" 2>"$work/err"
-		got=$(awk '/^trees/ { t = $2 + 0 } /^rate/ { r = $2 } /^ratio/ { x = $2 } END { print t, r, x }' "$work/err")
+		got=$(awk '/^trees/ { t = $2 + 0 } /^rate/ { r = $2 } /^ratio/ { x = $2 } END { print t, r, x }' \
+			"$work/err")
 		if [ "$got" = "$trees $rate 1.000" ] && grep -q '^mwu: [0-9]* trees' "$work/err"; then
 			ok "$machine broadcast from $root: $got"
 		else
@@ -44,4 +47,8 @@ for case in dgx1v:6:150 dgx1p:4:80; do
 	done
 done
 got=$("$blinkc" topologies/dgx1v.xml -o /dev/null 2>&1 | awk '/^bound/ { print $2 }')
-if [ "$got" = 85.7143 ]; then ok "dgx1v allreduce: bound 24/7 links"; else not_ok "dgx1v allreduce: bound $got, want 600/7"; fi
+if [ "$got" = 85.7143 ]; then
+	ok "dgx1v allreduce: bound 24/7 links"
+else
+	not_ok "dgx1v allreduce: bound $got, want 600/7"
+fi

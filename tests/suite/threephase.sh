@@ -1,5 +1,5 @@
-# --algorithm threephase: boxes at the rate of a formula, servers of unequal sizes and NICs, fragments of two DGX-1V, and against an
-# exact linear program over all three-phase trees.
+# --algorithm threephase: boxes at the rate of a formula, servers of unequal sizes and NICs, fragments of two DGX-1V,
+# and against an exact linear program over all three-phase trees.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -19,13 +19,17 @@ plan() {
 	expect "$name: three phases" oracle families --shape "$topology" "$work/s.json"
 }
 
-# n boxes of A100: 171.429 inside, and 8 NICs of 25 GB/s each, of which a tree needs n - 1 in and out at its root and as many at all
-# others together: n * 200 / (2 (n - 1)).
+# n boxes of A100: 171.429 inside, and 8 NICs of 25 GB/s each, of which a tree needs n - 1 in and out at its root and as
+# many at all others together: n * 200 / (2 (n - 1)).
 for n in 2 3 4 ${full:+8 16}; do
 	oracle cluster $n 8 300 25 >"$work/t.json"
-	plan "$n boxes" "$work/t.json" "$(awk -v n=$n 'BEGIN { x = n * 200 / (2 * (n - 1)); printf "%.6g", x < 1200 / 7 ? x : 1200 / 7 }')"
-	[ $n -gt 2 ] || expect "2 boxes: what is lost" grep -qx 'threephase: the best is 1.1 % below the bound, which trees of any kind reach' "$work/err"
-	[ $n -lt 3 ] || expect "$n boxes: nothing is lost" grep -qx 'threephase: the best is at the bound, no algorithm that treats elements separately is faster' "$work/err"
+	plan "$n boxes" "$work/t.json" \
+		"$(awk -v n=$n 'BEGIN { x = n * 200 / (2 * (n - 1)); printf "%.6g", x < 1200 / 7 ? x : 1200 / 7 }')"
+	[ $n -gt 2 ] || expect "2 boxes: what is lost" grep -qx \
+		'threephase: the best is 1.1 % below the bound, which trees of any kind reach' "$work/err"
+	[ $n -lt 3 ] || expect "$n boxes: nothing is lost" grep -qx \
+		'threephase: the best is at the bound, no algorithm that treats elements separately is faster' \
+		"$work/err"
 	expect "$n boxes: every NIC works" oracle snippet -c 'import json, sys
 s = json.load(open(sys.argv[1]))
 links = s["topology"]["links"]
@@ -36,14 +40,16 @@ done
 many=$([ "$full" ] && echo 128 || echo 16)
 oracle cluster "$many" 8 300 25 >"$work/t.json"
 for c in allreduce allgather ${full:+reducescatter}; do
-	got=$("$blinkc" -a threephase "$work/t.json" -c $c -o "$work/s.json" 2>&1 | awk '/^trees/ { t = $2 + 0 } /^ratio/ { x = $2 } END { print t, x }')
+	got=$("$blinkc" -a threephase "$work/t.json" -c $c -o "$work/s.json" 2>&1 |
+		awk '/^trees/ { t = $2 + 0 } /^ratio/ { x = $2 } END { print t, x }')
 	want="$((8 * many)) 1.000"
 	[ $c != allreduce ] || want="$((4 * many)) 1.000"
 	if [ "$got" = "$want" ]; then ok "$many boxes, $c: $got"; else not_ok "$many boxes, $c: $got, want $want"; fi
 done
 expect "$many boxes, checked" "$blinkc" check -q "$work/s.json"
 
-# A broadcast leaves its server once, for another one, which sends it to the rest: all that the NICs of one box can send.
+# A broadcast leaves its server once, for another one, which sends it to the rest: all that the NICs of one box can
+# send.
 for n in 2 3 4 ${full:+8}; do
 	oracle cluster $n 8 300 25 >"$work/t.json"
 	for c in broadcast ${full:+reduce}; do plan "$n boxes, $c" "$work/t.json" 200 -c $c; done
@@ -59,7 +65,8 @@ for case in gather:266.667 scatter:266.667 alltoall:33.3333; do
 	plan "4 boxes, ${case%:*}" "$work/t.json" "${case#*:}" -c "${case%:*}"
 done
 
-# Servers with NICs of two speeds on one switch, C(s) each in sum: sum C / (2 (n - 1)), and no more than the least of them has.
+# Servers with NICs of two speeds on one switch, C(s) each in sum: sum C / (2 (n - 1)), and no more than the least of
+# them has.
 fabric() {	# SIZE:SPEED...
 	oracle snippet - "$@" <<'PY'
 import json, sys
@@ -85,7 +92,8 @@ for c in $all; do
 	expect "5 and 3 GPUs, $c: executed on the host" "$perf" "$work/s.json" -b 64K -e 64K
 done
 
-# GPUs 0 to 2 of a DGX-1V, which reach 50 GB/s, and five of another; each server has this rate to the network, GB/s: the lower of both.
+# GPUs 0 to 2 of a DGX-1V, which reach 50 GB/s, and five of another; each server has this rate to the network, GB/s: the
+# lower of both.
 fragments() {	# GPUS GB/S
 	oracle snippet - "$1" "$2" <<'PY'
 import json, sys
@@ -123,8 +131,10 @@ cat >"$work/apart.json" <<'TOPOLOGY'
              { "from": "b", "to": "net", "class": "net", "capacity": 1 } ] }
 TOPOLOGY
 expect_exit "a server without links" 5 "$blinkc" -a threephase "$work/apart.json"
-expect "a server without links: which ranks" grep -qF "apart: three-phase trees: no path from a0 to a1 over links of A: want ranks of one server that its own links connect" "$work/err"
-# Of such servers some collectives have trees: paths need none of its links, and a broadcast only those out of a local root.
+expect "a server without links: which ranks" grep -qF \
+	"apart: three-phase trees: no path from a0 to a1 over links of A: want ranks of one server that its own links connect" "$work/err"
+# Of such servers some collectives have trees: paths need none of its links, and a broadcast only those out of a local
+# root.
 cat >"$work/oneway.json" <<'TOPOLOGY'
 { "format": "blink-topology", "version": 1, "name": "oneway",
   "nodes": [ { "id": "A", "gpus": [ { "id": "a0" }, { "id": "a1" } ] }, { "id": "B", "gpus": [ { "id": "b" } ] } ],
@@ -133,14 +143,18 @@ cat >"$work/oneway.json" <<'TOPOLOGY'
              { "from": "a0", "to": "net", "class": "net", "capacity": 2 }, { "from": "a1", "to": "net", "class": "net", "capacity": 4 },
              { "from": "b", "to": "net", "class": "net", "capacity": 3 } ] }
 TOPOLOGY
-for case in apart:scatter:1.5 apart:gather:1.5 oneway:broadcast:2 oneway:reduce:3 oneway:scatter:4.5 oneway:gather:4.5; do
+for case in apart:scatter:1.5 apart:gather:1.5 oneway:broadcast:2 oneway:reduce:3 \
+	oneway:scatter:4.5 oneway:gather:4.5; do
 	IFS=: read -r name c want <<<"$case"
 	plan "servers that links do not connect: $name, $c" "$work/$name.json" "$want" -l all -c "$c" -r b
-	expect "servers that links do not connect: $name, $c: the best of all trees" oracle families "$work/$name.json" "$work/s.json"
+	expect "servers that links do not connect: $name, $c: the best of all trees" oracle families \
+		"$work/$name.json" "$work/s.json"
 done
 expect_exit "a server with a link one way, allreduce" 5 "$blinkc" -l all -a threephase "$work/oneway.json"
-expect "a server with a link one way: which ranks" grep -qF "oneway: three-phase trees: no path from a1 to a0 over links of A: want" "$work/err"
-expect_exit "a server with a link one way, broadcast from its end" 5 "$blinkc" -l all -a threephase "$work/oneway.json" -c broadcast -r a1
+expect "a server with a link one way: which ranks" grep -qF \
+	"oneway: three-phase trees: no path from a1 to a0 over links of A: want" "$work/err"
+expect_exit "a server with a link one way, broadcast from its end" 5 "$blinkc" -l all -a threephase \
+	"$work/oneway.json" -c broadcast -r a1
 chain() {	# SERVER...
 	oracle snippet - "$@" <<'PY'
 import json, sys
@@ -157,16 +171,24 @@ for c in broadcast reduce; do
 done
 chain a b c d >"$work/chain.json"
 expect_exit "a chain of four servers" 5 "$blinkc" -a threephase "$work/chain.json"
-expect "servers two hops apart: which" grep -qF "chain: three-phase trees: no hop between d of D and any GPU of A: want servers that are one hop apart" "$work/err"
+expect "servers two hops apart: which" grep -qF \
+	"chain: three-phase trees: no hop between d of D and any GPU of A: want servers that are one hop apart" \
+	"$work/err"
 expect_exit "a chain of four servers, broadcast from its end" 5 "$blinkc" -a threephase "$work/chain.json" -c broadcast
-expect "three hops to the last server: from which" grep -qF "chain: three-phase trees: from a: no GPU of A, or one hop from it, has hops to all other servers: want one" "$work/err"
+expect "three hops to the last server: from which" grep -qF \
+	"chain: three-phase trees: from a: no GPU of A, or one hop from it, has hops to all other servers: want one" \
+	"$work/err"
 expect_exit "a chain of four servers, reduce to its end" 5 "$blinkc" -a threephase "$work/chain.json" -c reduce -r d
-expect "three hops from the first server: to which" grep -qF "chain: three-phase trees: to d: no GPU of D, or one hop from it, has hops from all other servers: want one" "$work/err"
+expect "three hops from the first server: to which" grep -qF \
+	"chain: three-phase trees: to d: no GPU of D, or one hop from it, has hops from all other servers: want one" \
+	"$work/err"
 
 # The test of shapes finds that data of a chain passes three servers, and of a mesh two relays.
-"$blinkc" -q -c broadcast "$work/chain.json" -o "$work/any.json" && sed -i 's/"algorithm": "trees"/"algorithm": "threephase"/' "$work/any.json"
+"$blinkc" -q -c broadcast "$work/chain.json" -o "$work/any.json" &&
+	sed -i 's/"algorithm": "trees"/"algorithm": "threephase"/' "$work/any.json"
 refused() {	# NAME SCHEDULE WHY
-	if oracle families --shape "$work/chain.json" "$2" >"$work/out" 2>&1 || ! grep -qF "WRONG: trees[0]: $3" "$work/out"; then
+	if oracle families --shape "$work/chain.json" "$2" >"$work/out" 2>&1 ||
+		! grep -qF "WRONG: trees[0]: $3" "$work/out"; then
 		not_ok "not three phases: $1: $(tail -1 "$work/out")"
 	else
 		ok "not three phases: $1"
@@ -201,7 +223,11 @@ for c in allreduce allgather; do
 	want=$(awk '/^rate|^best/ { print $2 }' "$work/err" | tr '\n' ' ')
 	"$blinkc" -a threephase "$work/t.json" -c $c -g 8,1,5,0,11,2,7,3,10,9,6,4 -o "$work/b.json" 2>"$work/err"
 	got=$(awk '/^rate|^best/ { print $2 }' "$work/err" | tr '\n' ' ')
-	if [ "$got" = "$want" ]; then ok "$c of ranks in another order: $got"; else not_ok "$c of ranks in another order: $got, want $want"; fi
+	if [ "$got" = "$want" ]; then
+		ok "$c of ranks in another order: $got"
+	else
+		not_ok "$c of ranks in another order: $got, want $want"
+	fi
 	"$blinkc" -q -a threephase "$work/t.json" -c $c -o "$work/again.json"
 	expect "$c: the same bytes" cmp "$work/a.json" "$work/again.json"
 done
@@ -213,7 +239,8 @@ for seed in $(seq 1 "${SEEDS:-$([ "$full" ] && echo 30 || echo 6)}"); do
 	oracle servers "$seed" >"$work/t.json"
 	files=()
 	for c in $all; do
-		"$blinkc" -q -l all -a threephase "$work/t.json" -c "$c" -o "$work/r-$c.json" || not_ok "random $seed $c: exit $?"
+		"$blinkc" -q -l all -a threephase "$work/t.json" -c "$c" -o "$work/r-$c.json" ||
+			not_ok "random $seed $c: exit $?"
 		files+=("$work/r-$c.json")
 	done
 	expect "random $seed: the best of all trees" oracle families "$work/t.json" "${files[@]}"
@@ -224,7 +251,8 @@ for boxes in "2 3 10 3" "3 2 7 4" "2 2 5 20"; do
 	oracle cluster $boxes >"$work/t.json"
 	files=()
 	for c in $all; do
-		"$blinkc" -q -a threephase "$work/t.json" -c "$c" -o "$work/r-$c.json" || not_ok "boxes $boxes, $c: exit $?"
+		"$blinkc" -q -a threephase "$work/t.json" -c "$c" -o "$work/r-$c.json" ||
+			not_ok "boxes $boxes, $c: exit $?"
 		files+=("$work/r-$c.json")
 	done
 	expect "boxes $boxes: the best of all trees" oracle families "$work/t.json" "${files[@]}"
@@ -232,7 +260,9 @@ done
 for case in 101:2,2,2 102:3,2 103:2,3 104:3,3; do
 	oracle servers "${case%:*}" "${case#*:}" >"$work/t.json"
 	for c in allreduce broadcast; do
-		"$blinkc" -q -l all -a threephase "$work/t.json" -c $c -o "$work/r-$c.json" || not_ok "servers of ${case#*:}: exit $?"
-		expect "servers of ${case#*:}, $c: the best of all trees" oracle families "$work/t.json" "$work/r-$c.json"
+		"$blinkc" -q -l all -a threephase "$work/t.json" -c $c -o "$work/r-$c.json" ||
+			not_ok "servers of ${case#*:}: exit $?"
+		expect "servers of ${case#*:}, $c: the best of all trees" oracle families \
+			"$work/t.json" "$work/r-$c.json"
 	done
 done

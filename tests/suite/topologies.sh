@@ -1,5 +1,5 @@
-# The machines in topologies/: each says where its numbers come from, and its schedules have the rate that its wiring allows, as
-# worked out here by hand. That the files are valid is for the schema suite.
+# The machines in topologies/: each says where its numbers come from, and its schedules have the rate that its wiring
+# allows, as worked out here by hand. That the files are valid is for the schema suite.
 # shellcheck shell=bash disable=SC2154
 . tests/lib.sh
 
@@ -28,11 +28,12 @@ done
 
 # ---- rates ----
 
-# Allgather: into a set T of the n GPUs go the blocks of the others, over the links into T, of capacity in(T) together: the rate is
-# at most n in(T) / (n - |T|). Allreduce: where the GPUs are divided into k parts, the buffer crosses into parts at least k - 1
-# times to be reduced, and as often to be broadcast: the rate is at most the sum of all in(P), divided by 2 (k - 1).
-# The least of these is reached. Of a row the first pair is for the link classes that blinkc uses, the second for PCIe and the
-# links between sockets alone, where those connect all GPUs. GB/s; a NIC gets 12, 24 or 48 over PCIe, less than its port has.
+# Allgather: into a set T of the n GPUs go the blocks of the others, over the links into T, of capacity in(T) together:
+# the rate is at most n in(T) / (n - |T|). Allreduce: where the GPUs are divided into k parts, the buffer crosses into
+# parts at least k - 1 times to be reduced, and as often to be broadcast: the rate is at most the sum of all in(P),
+# divided by 2 (k - 1). The least of these is reached. Of a row the first pair is for the link classes that blinkc uses,
+# the second for PCIe and the links between sockets alone, where those connect all GPUs. GB/s; a NIC gets 12, 24 or 48
+# over PCIe, less than its port has.
 table() {
 	cat <<-'TABLE'
 	# 4 and 6 NVLinks into each GPU; 6 between sockets
@@ -74,14 +75,19 @@ table() {
 	TABLE
 }
 
-# compiles FILE COLLECTIVE GPUS LINKS RATE OPTIONS...: this number of ranks, over these links, at the rate of this formula, the bound
+# compiles FILE COLLECTIVE GPUS LINKS RATE OPTIONS...: this number of ranks, over these links, at the rate of this
+# formula, the bound
 compiles() {
 	local file=$1 collective=$2 want got
 	want="$3 $4 $(awk "BEGIN { printf \"%.6g\", $5 }") 1.000"
 	got=$("$blinkc" topologies/"$file".xml -c "$collective" "${@:6}" -o /dev/null 2>&1 | awk '
 		/^topology/ { gpus = $3; sub(/.*links: /, ""); gsub(/ /, ","); links = $0 }
 		/^rate/ { rate = $2 } /^ratio/ { ratio = $2 } END { print gpus, links, rate, ratio }')
-	if [ "$got" = "$want" ]; then ok "$file: $collective ${*:6}: $got"; else not_ok "$file: $collective ${*:6}: $got, want $want"; fi
+	if [ "$got" = "$want" ]; then
+		ok "$file: $collective ${*:6}: $got"
+	else
+		not_ok "$file: $collective ${*:6}: $got, want $want"
+	fi
 }
 while read -r file gpus links allgather allreduce pcie_allgather pcie_allreduce; do
 	# More take a second or several.
@@ -98,7 +104,8 @@ done
 
 # ---- what repeats ----
 
-expect "dgx-h100-nvls.xml is dgx-h100.xml, but for its switch" cmp <("$blinkc" convert topologies/dgx-h100.xml --format canonical) \
+expect "dgx-h100-nvls.xml is dgx-h100.xml, but for its switch" cmp \
+	<("$blinkc" convert topologies/dgx-h100.xml --format canonical) \
 	<("$blinkc" convert topologies/dgx-h100-nvls.xml --format canonical | sed 's/,"multicast","reduce"//')
 # 34 nodes of two ports are three times what leaves a rack
 expect "abci-racks.xml: 283.333 GB/s leave a rack" grep -q '"to": "ib/spine", "class": "net", "capacity": 283.3333' \

@@ -28,7 +28,8 @@ if "$torch" -c 'import mypy' 2>/dev/null; then
 	cd runtime/python || exit 1
 	expect "mypy --strict: the package" "$torch" -m mypy --strict --cache-dir "$work/mypy" -p blink
 	cd "$top" || exit 1
-	MYPYPATH=runtime/python:tests/torch expect "mypy --strict: the tests" "$torch" -m mypy --strict --cache-dir "$work/mypy" \
+	MYPYPATH=runtime/python:tests/torch expect "mypy --strict: the tests" "$torch" -m mypy --strict \
+		--cache-dir "$work/mypy" \
 		--explicit-package-bases tests/torch tests/python runtime/python/wheel.py
 else
 	skip "mypy: it is missing; make check-torch installs it"

@@ -16,7 +16,8 @@ print(torch.__version__, torch.version.cuda.split(".")[0], torch.__path__[0] + "
 # ---- names ----
 
 nm -D --undefined-only "$libraries"/*.so | awk '$2 ~ /^p?nccl/ { print $2 }' | sort -u >"$work/needs"
-missing=$(nm -D --defined-only "$build/libblink-nccl.so" | awk '{ print $3 }' | sort | comm -13 - "$work/needs" | tr '\n' ' ')
+missing=$(nm -D --defined-only "$build/libblink-nccl.so" | awk '{ print $3 }' | sort |
+	comm -13 - "$work/needs" | tr '\n' ' ')
 expect "names that PyTorch $version needs of NCCL" test -s "$work/needs" -a -z "$missing"
 # The suite nccl holds a list for those who have no PyTorch.
 case $version in
@@ -32,7 +33,11 @@ way() {
 	shift 3
 	got=$(env BLINK_DEBUG=INFO "$@" timeout 120 "$torch" -c 'import torch
 print("by", "libblink" if torch.cuda.nccl.unique_id().startswith(b"blinkid") else "NCCL")' 2>&1)
-	if [[ $got == *"by $whose" && $got == *"$said"* ]]; then ok "import, $name"; else not_ok "import, $name: $got"; fi
+	if [[ $got == *"by $whose" && $got == *"$said"* ]]; then
+		ok "import, $name"
+	else
+		not_ok "import, $name: $got"
+	fi
 }
 
 preload=LD_PRELOAD=$build/libblink-nccl.so
@@ -58,7 +63,9 @@ if [ "$cuda" -lt 13 ] || [ ! -e "$cudart" ] || ! have_kernels; then
 fi
 mkdir "$work/driver"
 ln -s "$build/tests/virtual_gpu/libcuda.so.1" "$cudart" "$work/driver/"
-LD_PRELOAD="$cudart $build/libblink-nccl.so" LD_LIBRARY_PATH=$work/driver BLINK_NCCL=none VIRTUAL_GPU_TOPOLOGY=topologies/dgx-a100.xml \
-	VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so timeout 500 "$torch" tests/torch/nccl.py 2>"$work/err" ||
+LD_PRELOAD="$cudart $build/libblink-nccl.so" LD_LIBRARY_PATH=$work/driver BLINK_NCCL=none \
+	VIRTUAL_GPU_TOPOLOGY=topologies/dgx-a100.xml \
+	VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so timeout 500 "$torch" \
+		tests/torch/nccl.py 2>"$work/err" ||
 	not_ok "tests/torch/nccl.py: exit $?"
 sed 's/^/# /' "$work/err" | tail -20

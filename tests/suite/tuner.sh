@@ -6,8 +6,10 @@ unset BLINK_SCHEDULES BLINK_MACHINE BLINK_GPUS
 
 v=topologies/dgx1v.xml
 five=broadcast,reduce,allgather,reducescatter,allreduce
-printf '0-7\n0-3\n' | "$blinkc" batch -q $v -a ring -l nvlink -g - --collectives $five --roots canonical -o "$work/rings" || not_ok "batch"
-printf '0-15\n' | "$blinkc" batch -q topologies/two-dgx1v.xml -a ring -g - -o "$work/two" || not_ok "batch of two servers"
+printf '0-7\n0-3\n' | "$blinkc" batch -q $v -a ring -l nvlink -g - --collectives $five --roots canonical \
+	-o "$work/rings" || not_ok "batch"
+printf '0-15\n' | "$blinkc" batch -q topologies/two-dgx1v.xml -a ring -g - -o "$work/two" ||
+	not_ok "batch of two servers"
 "$blinkc" batch -q $v -n 8 -l nvlink -o "$work/trees" || not_ok "batch of trees"
 # Trees for an allreduce of up to 1 MiB, rings above.
 mkdir "$work/sized"
@@ -28,19 +30,24 @@ play() {
 	local name=$1 kind plugin
 	for kind in "" ${full:+asan/}; do
 		plugin=$build/${kind}libnccl-tuner-blink.so
-		expect "$kind$name" env "${@:8}" ASAN_OPTIONS=detect_leaks=1 "$build/${kind}tests/nccl_play" "$plugin" "${@:2:6}"
+		expect "$kind$name" env "${@:8}" ASAN_OPTIONS=detect_leaks=1 \
+			"$build/${kind}tests/nccl_play" "$plugin" "${@:2:6}"
 	done
 }
 play "all GPUs" 8 1 150 3.4 0 "8 ranks: rings for broadcast 150 GB/s after " BLINK_SCHEDULES="$work/rings"
-play "four, which are named" 4 1 100 3.4 0 "4 ranks: rings for broadcast 100 GB/s" BLINK_SCHEDULES="$work/rings" BLINK_GPUS=gpu3,1,2,gpu0
-play "of two machines, the one that is stated" 8 1 150 3.4 0 "8 ranks: rings" BLINK_SCHEDULES="$work/two:$work/rings" BLINK_MACHINE=dgx1v
+play "four, which are named" 4 1 100 3.4 0 "4 ranks: rings for broadcast 100 GB/s" BLINK_SCHEDULES="$work/rings" \
+	BLINK_GPUS=gpu3,1,2,gpu0
+play "of two machines, the one that is stated" 8 1 150 3.4 0 "8 ranks: rings" \
+	BLINK_SCHEDULES="$work/two:$work/rings" BLINK_MACHINE=dgx1v
 play "by size" 8 1 150 3.4 1048577 "8 ranks: rings" BLINK_SCHEDULES="$work/sized"
 
 # Nothing is known, and nothing changes.
 play "no schedules" 8 1 0 0 0 "BLINK_SCHEDULES names nothing"
-play "other ranks" 4 1 0 0 0 "4 ranks, of a machine with 8 GPUs: BLINK_GPUS does not say which GPUs they have" BLINK_SCHEDULES="$work/rings"
+play "other ranks" 4 1 0 0 0 "4 ranks, of a machine with 8 GPUs: BLINK_GPUS does not say which GPUs they have" \
+	BLINK_SCHEDULES="$work/rings"
 play "GPUs for other ranks" 3 1 0 0 0 "BLINK_GPUS does not say" BLINK_SCHEDULES="$work/rings" BLINK_GPUS=0,1,2,3
-play "GPUs that it has no schedule for" 4 1 0 0 0 "no schedule of rings for them" BLINK_SCHEDULES="$work/rings" BLINK_GPUS=0,1,4,5
+play "GPUs that it has no schedule for" 4 1 0 0 0 "no schedule of rings for them" \
+	BLINK_SCHEDULES="$work/rings" BLINK_GPUS=0,1,4,5
 play "a GPU twice" 4 1 0 0 0 "no schedule of rings for them" BLINK_SCHEDULES="$work/rings" BLINK_GPUS=0,1,2,2
 play "other servers" 8 2 0 0 0 "no schedule of rings for them" BLINK_SCHEDULES="$work/rings"
 play "trees" 8 1 0 0 0 "no schedule of rings for them" BLINK_SCHEDULES="$work/trees"

@@ -1,4 +1,5 @@
-# The unit tests in C: each prints ok and not ok lines of its own; in the full test also under the sanitizer of the round.
+# The unit tests in C: each prints ok and not ok lines of its own; in the full test also under the sanitizer of the
+# round.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 

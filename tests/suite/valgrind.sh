@@ -26,7 +26,8 @@ clean() {
 	local name=$1 code=$2 got
 	shift 2
 	valgrind -q --suppressions="$work/overlap" --error-exitcode=99 --leak-check=full --show-leak-kinds=all \
-		--errors-for-leak-kinds=definite,indirect,possible --track-fds=yes "$blinkc" "$@" >"$work/out" 2>"$work/err" </dev/null
+		--errors-for-leak-kinds=definite,indirect,possible --track-fds=yes "$blinkc" "$@" >"$work/out" \
+			2>"$work/err" </dev/null
 	got=$?
 	if [ $got = "$code" ]; then ok "$name"; else
 		not_ok "$name: exit $got, want $code"

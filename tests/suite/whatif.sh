@@ -1,5 +1,5 @@
-# blinkc what-if, --without and --relay: rates on what is left of a machine, and with GPUs that forward, are those of its
-# topology file edited by hand (tests/oracle/losses.py).
+# blinkc what-if, --without and --relay: rates on what is left of a machine, and with GPUs that forward, are those of
+# its topology file edited by hand (tests/oracle/losses.py).
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -11,11 +11,14 @@ has() { if grep -qE -e "$2" "$work/out"; then ok "$1"; else not_ok "$1: no $2 in
 if [ "$full" ]; then
 	expect "DGX-1V: each loss, every job" oracle losses "$blinkc" what-if $v
 	expect "DGX-1P: each loss, every job" oracle losses "$blinkc" what-if topologies/dgx1p.xml
-	expect "DGX-1V: each loss, jobs of 2 to 5 GPUs, broadcast" oracle losses "$blinkc" what-if $v --sizes 2-5 -c broadcast
+	expect "DGX-1V: each loss, jobs of 2 to 5 GPUs, broadcast" oracle losses "$blinkc" what-if $v \
+		--sizes 2-5 -c broadcast
 else
 	expect "DGX-1V: jobs of 2 to 4 GPUs" oracle losses "$blinkc" what-if $v --sizes 2-4 --every 8 --first 2
-	expect "DGX-1V: jobs of 3 GPUs, broadcast" oracle losses "$blinkc" what-if $v --sizes 3 -c broadcast --every 9 --first 4
-	expect "DGX-1P: jobs of 2 to 4 GPUs" oracle losses "$blinkc" what-if topologies/dgx1p.xml --sizes 2-4 --every 7 --first 1
+	expect "DGX-1V: jobs of 3 GPUs, broadcast" oracle losses "$blinkc" what-if $v --sizes 3 \
+		-c broadcast --every 9 --first 4
+	expect "DGX-1P: jobs of 2 to 4 GPUs" oracle losses "$blinkc" what-if topologies/dgx1p.xml --sizes \
+		2-4 --every 7 --first 1
 fi
 expect "a ranking" "$blinkc" what-if $v -n 4
 has "its losses" '^losses      57: 49 change jobs$'
@@ -46,7 +49,8 @@ expect "its schema" oracle validate schemas/what-if.schema.json "$work/1.json"
 lost() {
 	local want=$1
 	shift
-	"$blinkc" -q "$machine" "${@/#/--without=}" -g 0,1 -o "$work/s.json" 2>"$work/err" || not_ok "$*: $(cat "$work/err")"
+	"$blinkc" -q "$machine" "${@/#/--without=}" -g 0,1 -o "$work/s.json" 2>"$work/err" ||
+		not_ok "$*: $(cat "$work/err")"
 	if grep -q "\"name\": \"odd without $want\"" "$work/s.json"; then ok "$* is $want"; else
 		not_ok "$*: $(grep '"name"' "$work/s.json" | head -1), want $want"; fi
 }
@@ -94,7 +98,8 @@ expect "compile without a link" "$blinkc" -q $v --without gpu3-gpu0:1 --without 
 expect "it is replayed" oracle replay "$work/left.json"
 expect "it is for this machine" "$blinkc" check --topology $v "$work/left.json"
 sed 's/"gpu0-gpu3:1"/"gpu0-gpu3"/' "$work/left.json" >"$work/wrong.json"
-expect "and for no other loss" test "$("$blinkc" check -q --topology $v "$work/wrong.json" 2>&1 | sed 's/.*: //' | tr '\n' '|')" = \
+expect "and for no other loss" test \
+	"$("$blinkc" check -q --topology $v "$work/wrong.json" 2>&1 | sed 's/.*: //' | tr '\n' '|')" = \
 	'removed, had 25 GB/s|removed, had 25 GB/s|1 has other links between its GPUs|'
 expect_exit "a loss that it does not have" 3 "$blinkc" check -q --topology topologies/dgx2.xml "$work/left.json"
 

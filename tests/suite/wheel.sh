@@ -13,7 +13,8 @@ second=$(umask 077; TZ=Asia/Tokyo wheel)
 expect "the same bytes again" cmp "$work/first.whl" "$second"
 expect "at most 1 MB" test "$(wc -c <"$first")" -lt 1000000
 
-needed=$(objdump -p "$build/wheel/libblink.so.0" | awk '/NEEDED/ { print $2 }' | grep -vE '^(lib(c|m|dl|pthread|rt)\.so|ld-linux)' | tr '\n' ' ')
+needed=$(objdump -p "$build/wheel/libblink.so.0" | awk '/NEEDED/ { print $2 }' |
+	grep -vE '^(lib(c|m|dl|pthread|rt)\.so|ld-linux)' | tr '\n' ' ')
 case $first in
 *manylinux*) expect "manylinux: needs glibc alone: $needed" test -z "$needed" ;;
 *) expect "linux: needs $needed" test -n "$needed" ;;

@@ -1,4 +1,5 @@
-# What a newcomer types and reads: kinds of files, spellings, mistyped words, help and its examples, pages on a terminal.
+# What a newcomer types and reads: kinds of files, spellings, mistyped words, help and its examples, pages on a
+# terminal.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -75,17 +76,21 @@ for verb in "diff -q s.json" "convert --format cu" show; do
 	# shellcheck disable=SC2086
 	says "$verb msccl.xml" 3 "msccl.xml: an algorithm of MSCCL: want a schedule" "$blinkc" $verb msccl.xml
 done
-says "a schedule for a topology" 3 "s.json: a schedule: want a topology; blinkc show FILE draws what there is" "$blinkc" s.json
+says "a schedule for a topology" 3 \
+	"s.json: a schedule: want a topology; blinkc show FILE draws what there is" "$blinkc" s.json
 says "an index for a topology" 3 "i.json: an index of schedules: want a topology" "$blinkc" batch i.json -o x
-says "an index for a topology, to convert" 3 "i.json: an index of schedules: --format json: want --format lookup" "$blinkc" convert i.json
-says "a lookup file for an index" 3 "i.lookup: the lookup file of an index: want an index of schedules, as the index.json beside it" \
+says "an index for a topology, to convert" 3 "i.json: an index of schedules: --format json: want --format lookup" \
+	"$blinkc" convert i.json
+says "a lookup file for an index" 3 \
+	"i.lookup: the lookup file of an index: want an index of schedules, as the index.json beside it" \
 	"$blinkc" convert i.lookup --format lookup
 says "a program for a topology" 3 "program: a program or shared object: want a topology" "$blinkc" program
 says "a graph for a topology" 3 "NCCL_TOPO_DUMP_FILE" "$blinkc" graph.xml
 says "a schedule for an index" 3 "s.json: a schedule: want an index of schedules" "$perf" s.json -g 0,1
 says "a directory for a topology" 8 "empty: a directory: want a file" "$blinkc" empty
 for verb in show report; do
-	says "$verb of an empty directory" 8 "empty: a directory without index.json: want one that blinkc batch wrote" "$blinkc" $verb empty
+	says "$verb of an empty directory" 8 \
+		"empty: a directory without index.json: want one that blinkc batch wrote" "$blinkc" $verb empty
 	says "$verb of nothing" 8 "nowhere/x: No such file or directory" "$blinkc" $verb nowhere/x
 done
 says "report of a file" 8 "s.json: not a directory: want one that blinkc batch wrote" "$blinkc" report s.json
@@ -93,23 +98,28 @@ says "blink-perf of an empty directory" 8 "empty: a directory without index.json
 
 # ---- what was meant ----
 
-says "a mistyped verb" 2 "bacth: no such verb, and no such file: blinkc help lists the verbs; did you mean batch?" "$blinkc" bacth $v -o x
+says "a mistyped verb" 2 "bacth: no such verb, and no such file: blinkc help lists the verbs; did you mean batch?" \
+	"$blinkc" bacth $v -o x
 says "a mistyped verb alone" 2 "did you mean check?" "$blinkc" chek
-says "a verb behind options" 2 "convert: want the verb first, before options: blinkc convert ..." "$blinkc" -q convert $v -o x.xml
+says "a verb behind options" 2 "convert: want the verb first, before options: blinkc convert ..." \
+	"$blinkc" -q convert $v -o x.xml
 says "a word before a file" 2 "frob: no such verb, and no such file: blinkc help lists the verbs" "$blinkc" frob $v
 says "a file that is not there" 8 "frob.xml: " "$blinkc" frob.xml
 says "names of machines are no verbs" 2 "2 topology files: want one" "$blinkc" dgx1v dgx2
 says "help of no verb" 2 "did you mean convert?" "$blinkc" help convret
-says "a mistyped option" 2 "--colective=reduce: no such option; did you mean --collective?" "$blinkc" --colective=reduce $v
+says "a mistyped option" 2 "--colective=reduce: no such option; did you mean --collective?" \
+	"$blinkc" --colective=reduce $v
 says "an option of another verb" 2 "--sizes: not an option of blinkc compile: want it with batch" "$blinkc" $v --sizes 2
 says "a plural of another verb" 2 "; or --size" "$blinkc" $v --sizes 64K
 says "a singular is no prefix" 2 "--size: not an option of blinkc batch: " "$blinkc" batch $v --size 3 -o x
 says "a singular of another verb" 2 "; or --collectives" "$blinkc" tune $v -c allreduce -o x
-says "an option of another verb, by its letter" 2 "--sizes: not an option of blinkc compile: want it with batch" "$blinkc" $v -n 2
+says "an option of another verb, by its letter" 2 \
+	"--sizes: not an option of blinkc compile: want it with batch" "$blinkc" $v -n 2
 says "a prefix of several" 2 "--ma: no such option: want one of --max-depth, --max-trees" "$blinkc" --ma 2 $v
 expect "a prefix of one, though other verbs have more" "$blinkc" -q --collectiv reduce $v -g 0,1 -o x.json
 says "a mistyped collective" 2 "did you mean broadcast?" "$blinkc" -c brodcast $v
-says "a mistyped collective of a batch" 2 "did you mean allgather?" "$blinkc" batch --collectives reduce,algather $v -o x
+says "a mistyped collective of a batch" 2 "did you mean allgather?" "$blinkc" batch --collectives \
+	reduce,algather $v -o x
 says "a mistyped algorithm" 2 "did you mean onehop?" "$blinkc" -a onehpo $v
 says "a mistyped format" 2 "--format: jsn: want json, compact, cu, cuda-kernel, nccl-graph, msccl or chakra; did you mean json?" "$blinkc" --format jsn $v
 says "a mistyped class" 2 "did you mean nvlink?" "$blinkc" -l pcie,nvlnk $v
@@ -127,8 +137,10 @@ for name in all_reduce AllReduce ALL-REDUCE; do
 	expect "show -c $name" "$blinkc" show batch -c $name -g 0-2
 	expect "blink-perf --collective $name" "$perf" batch -g 0-2 --collective $name -b 1K -e 1K -n 1 -w 0
 done
-expect "--collectives in other spellings" "$blinkc" batch -q $v --sizes 3 --collectives all_to_all,ReduceScatter,All-Gather -o spelled
-expect "files have the names of the format" test "$(grep -o '"collective":"[^"]*"' spelled/index.json | sort -u | tr '\n' ' ')" \
+expect "--collectives in other spellings" "$blinkc" batch -q $v --sizes 3 --collectives \
+	all_to_all,ReduceScatter,All-Gather -o spelled
+expect "files have the names of the format" test \
+	"$(grep -o '"collective":"[^"]*"' spelled/index.json | sort -u | tr '\n' ' ')" \
 	= '"collective":"allgather" "collective":"alltoall" "collective":"reducescatter" '
 sed 's/"collective": "allreduce"/"collective": "AllReduce"/' s.json >x.json
 expect_exit "and no others" 3 "$blinkc" check x.json
@@ -172,7 +184,8 @@ grep -qF '(null)' "$work/err" && not_ok "$(cat "$work/err")"
 "$blinkc" batch -q $v --sizes 3 --collectives broadcast,gather -o rooted
 expect "blink-perf: a root by id" grep -q '^# collective   broadcast over 3 ranks, root 2, of GPUs 5,1,4$' \
 	<("$perf" rooted -g 5,1,4 -r gpu4 --collective broadcast -b 1K -e 1K -n 1 -w 0)
-says "blink-perf: a root that is none of the job" 2 "--root: gpu7: want a rank, 0 to 2, or the id of a GPU of the job, as gpu5" \
+says "blink-perf: a root that is none of the job" 2 \
+	"--root: gpu7: want a rank, 0 to 2, or the id of a GPU of the job, as gpu5" \
 	"$perf" rooted -g 5,1,4 -r gpu7 --collective broadcast
 # Ranks are numbered as -g has them: the block of rank 1 is that of the second GPU.
 "$blinkc" show rooted -g 5,1,4 -c gather -r gpu4 >x.txt
@@ -204,12 +217,15 @@ for verb in $(verbs); do
 	"$blinkc" help "$verb" >help.txt
 	expect "$verb --help is help $verb" cmp help.txt <("$blinkc" "$verb" --help)
 	expect "$verb: at least two examples" test "$(sed '1,/^Examples:/d' help.txt | grep -c '^  # ')" -ge 2
-	expect "$verb: lines of 79 columns, but for commands" test -z "$(grep -vE '^  [^#0-9 -]' help.txt | awk 'length($0) > 79')"
+	expect "$verb: lines of 79 columns, but for commands" test \
+		-z "$(grep -vE '^  [^#0-9 -]' help.txt | awk 'length($0) > 79')"
 	others=$(verbs | grep -vx -e "$verb" | tr '\n' '|')
-	expect "$verb: its options alone" test -z "$(sed -n '/^Options:/,/^Examples:/p' help.txt | grep -E "; (${others%|}): ")"
+	expect "$verb: its options alone" test \
+		-z "$(sed -n '/^Options:/,/^Examples:/p' help.txt | grep -E "; (${others%|}): ")"
 	want=$("$blinkc" help "$verb" | sed -nE 's/^  ([0-9]+)  .*/\1/p' | grep -vx '[01278]' | tr '\n' ' ')
 	[ "$verb" != help ] || continue
-	page=$(sed -n '/^\.Sh EXIT STATUS/{n;p}' "$top/man/blinkc-$verb.1" | grep -oE '[0-9]+' | grep -vx '[01278]' | tr '\n' ' ')
+	page=$(sed -n '/^\.Sh EXIT STATUS/{n;p}' "$top/man/blinkc-$verb.1" | grep -oE '[0-9]+' |
+		grep -vx '[01278]' | tr '\n' ' ')
 	expect "$verb: exit statuses of the page" test "$want" = "$page"
 done
 # The examples, one after the other: they use files of each other. In the quick test tune looks at two sizes.
@@ -219,14 +235,16 @@ for verb in $(verbs); do
 	less=
 	[ "$full" ] || [ "$verb" != tune ] || less=' --size 64K,1M'
 	while IFS= read -r line; do
-		(cd "$work/e" && PATH=$build:$PATH on_machine "$top/topologies/dgx1v.xml" bash -c "$line$less") >"$work/out" 2>"$work/err" </dev/null
+		(cd "$work/e" && PATH=$build:$PATH on_machine "$top/topologies/dgx1v.xml" bash -c "$line$less") \
+			>"$work/out" 2>"$work/err" </dev/null
 		case $?$verb in
 		0* | 9diff) ok "example: $line" ;;
 		*) not_ok "example: $line: $(head -c 300 "$work/err")" ;;
 		esac
 	done < <("$blinkc" help "$verb" | sed '1,/^Examples:/d;/^$/,$d' | grep -v '^  # ' | sed 's/^  //')
 done
-expect "blinkc --help | head" bash -c '{ "$1" --help 2>err.txt; echo >>ended; } | head -1; while [ ! -e ended ]; do sleep 0.1; done; ! [ -s err.txt ]' - "$blinkc"
+expect "blinkc --help | head" bash \
+	-c '{ "$1" --help 2>err.txt; echo >>ended; } | head -1; while [ ! -e ended ]; do sleep 0.1; done; ! [ -s err.txt ]' - "$blinkc"
 expect_exit "blinkc alone says what it wants" 2 "$blinkc"
 
 # ---- pages on a terminal of 80 columns ----
@@ -245,7 +263,11 @@ for line in re.sub(".\b", "", text).splitlines():
     if len(line) > 80 and re.sub(r"\s+", " ", line.strip().replace("−", "-")) not in literal:
         print(len(line), line)
 END
-		if [ -s "$work/out" ]; then not_ok "$(basename "$page"): wider than 80 columns: $(head -3 "$work/out")"; else ok "$(basename "$page") fits 80 columns"; fi
+		if [ -s "$work/out" ]; then
+			not_ok "$(basename "$page"): wider than 80 columns: $(head -3 "$work/out")"
+		else
+			ok "$(basename "$page") fits 80 columns"
+		fi
 	done
 else
 	skip "pages on a terminal: mandoc is not there"

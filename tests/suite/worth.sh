@@ -1,5 +1,5 @@
-# What a plan is worth: the baselines beside its rate, against a linear program over all rings; the table of docs/results.md; times with
-# latency, by hand; the summary as JSON.
+# What a plan is worth: the baselines beside its rate, against a linear program over all rings; the table of
+# docs/results.md; times with latency, by hand; the summary as JSON.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -10,31 +10,38 @@ judge() {
 	oracle worth rings "$machine" "$dir" "$@" >"$work/judged" 2>"$work/err"
 	case $? in
 	77) skip "$name: no python3-scipy" ;;
-	0) while IFS= read -r line; do case $line in "ok "*) ok "$name: ${line#ok }" ;; *) not_ok "$name: ${line#not ok }" ;; esac; done <"$work/judged" ;;
+	0) while IFS= read -r line; do case $line in "ok "*) ok "$name: ${line#ok }" ;; *) not_ok \
+		"$name: ${line#not ok }" ;; esac; done <"$work/judged" ;;
 	*) not_ok "$name: $(tail -1 "$work/err")" ;;
 	esac
 }
 
 # ---- all classes, and the table ----
 
-# Over NVLink, 46 classes of 3 to 8 GPUs of a DGX-1V and 14 of a DGX-1P; with NCCL's rate of a link, and with the nominal one.
-# All eight GPUs take as long as all other sets; the table has them.
+# Over NVLink, 46 classes of 3 to 8 GPUs of a DGX-1V and 14 of a DGX-1P; with NCCL's rate of a link, and with the
+# nominal one. All eight GPUs take as long as all other sets; the table has them.
 most=()
 [ "$full" ] || most=(--sizes 2-7)
 for machine in dgx1v:20 dgx1p:18; do
 	IFS=: read -r name rate <<<"$machine"
-	expect "$name: batch" "$blinkc" batch -q "topologies/$name.xml" "${most[@]}" --distinct --collectives broadcast,allreduce,allgather --roots best -o "$work/$name"
+	expect "$name: batch" "$blinkc" batch -q "topologies/$name.xml" "${most[@]}" --distinct --collectives \
+		broadcast,allreduce,allgather --roots best -o "$work/$name"
 	judge "$name" "topologies/$name.xml" "$work/$name" --most $([ "$full" ] && echo 8 || echo 6)
 	sed "/name=\"nvlink\"/s/capacity=\"[0-9]*\"/capacity=\"$rate\"/" "topologies/$name.xml" >"$work/$name-$rate.xml"
 	for file in "topologies/$name.xml" "$work/$name-$rate.xml"; do
 		# Who has one rate has the other by proportion.
 		[ "$full" ] || [ "$file" = "topologies/$name.xml" ] || continue
 		rm -rf "$work/table"
-		"$blinkc" batch -q "$file" -l nvlink --sizes 3-8 --distinct --collectives broadcast,allreduce --roots best -o "$work/table" || not_ok "$file: exit $?"
+		"$blinkc" batch -q "$file" -l nvlink --sizes 3-8 --distinct --collectives broadcast,allreduce --roots \
+			best -o "$work/table" || not_ok "$file: exit $?"
 		oracle worth table "$(sed -n 's/.* class="nvlink".*//; s/.*<class name="nvlink" capacity="\([0-9]*\)".*/'"$name"', \1 GB\/s/p' "$file")" "$work/table" >"$work/rows"
 		[ "$(wc -l <"$work/rows")" = 2 ] || not_ok "$file: $(wc -l <"$work/rows") rows, want 2"
 		while IFS= read -r row; do
-			if grep -qxF "$row" docs/results.md; then ok "table: $row"; else not_ok "docs/results.md has no row $row"; fi
+			if grep -qxF "$row" docs/results.md; then
+				ok "table: $row"
+			else
+				not_ok "docs/results.md has no row $row"
+			fi
 		done <"$work/rows"
 	done
 done
@@ -44,7 +51,8 @@ done
 for seed in $(seq 1 $([ "$full" ] && echo 40 || echo 3)); do
 	oracle worth random "$seed" >"$work/m.json"
 	rm -rf "$work/random"
-	"$blinkc" batch -q "$work/m.json" --distinct --collectives broadcast --roots best -o "$work/random" || not_ok "random $seed: exit $?"
+	"$blinkc" batch -q "$work/m.json" --distinct --collectives broadcast --roots best -o "$work/random" ||
+		not_ok "random $seed: exit $?"
 	judge "random $seed" "$work/m.json" "$work/random"
 done
 
@@ -53,10 +61,16 @@ line() {
 	local name=$1 text=$2
 	shift 2
 	"$blinkc" "$@" -o "$work/s.json" 2>"$work/err" || not_ok "$name: exit $?"
-	if grep -qxF "$text" "$work/err"; then ok "$name: $text"; else not_ok "$name: no line \"$text\": $(grep -E '^(nccl|baselines|rings)' "$work/err" | tr '\n' '|')"; fi
+	if grep -qxF "$text" "$work/err"; then
+		ok "$name: $text"
+	else
+		not_ok "$name: no line \"$text\": $(grep -E '^(nccl|baselines|rings)' "$work/err" | tr '\n' '|')"
+	fi
 }
-line "PCIe where NVLink has no ring" "nccl-2.4    6 GB/s by rings over pcie,qpi, as nvlink has none; trees 8.33x" -c broadcast -g 1,4,5,6 topologies/dgx1v.xml
-line "through a GPU" "nccl-2.8    50 GB/s by rings over nvlink, some hops through a GPU; trees 1x" -c broadcast -g 1,4,5,6 topologies/dgx1v.xml
+line "PCIe where NVLink has no ring" "nccl-2.4    6 GB/s by rings over pcie,qpi, as nvlink has none; trees 8.33x" \
+	-c broadcast -g 1,4,5,6 topologies/dgx1v.xml
+line "through a GPU" "nccl-2.8    50 GB/s by rings over nvlink, some hops through a GPU; trees 1x" -c broadcast \
+	-g 1,4,5,6 topologies/dgx1v.xml
 line "an NVSwitch" "nccl-2.4    456.338 GB/s by rings over nvlink; trees 1x" topologies/gb200-nvl72.xml
 line "PCIe alone" "nccl-2.8    9.14286 GB/s by rings over pcie,qpi; trees 1.5x" topologies/pcie-8gpu.xml
 line "two servers" "nccl-2.4    25.6 GB/s by rings over nvlink,pcie,net; trees 1.88x" topologies/two-dgx1v.xml
@@ -70,9 +84,11 @@ if grep -qE '^(nccl|baselines)' "$work/err"; then not_ok "alltoall has baselines
 # ---- files ----
 
 # They are in files and indexes, the same bytes every time; who repeats a batch keeps the files.
-"$blinkc" -q -g 1,4,5,6 topologies/dgx1v.xml -o "$work/a.json" && "$blinkc" -q -g 1,4,5,6 topologies/dgx1v.xml -o "$work/b.json"
+"$blinkc" -q -g 1,4,5,6 topologies/dgx1v.xml -o "$work/a.json" &&
+	"$blinkc" -q -g 1,4,5,6 topologies/dgx1v.xml -o "$work/b.json"
 expect "the same bytes" cmp "$work/a.json" "$work/b.json"
-"$blinkc" batch topologies/dgx1v.xml "${most[@]}" --distinct --collectives broadcast,allreduce,allgather --roots best -o "$work/dgx1v" 2>"$work/err"
+"$blinkc" batch topologies/dgx1v.xml "${most[@]}" --distinct --collectives broadcast,allreduce,allgather --roots best \
+	-o "$work/dgx1v" 2>"$work/err"
 has_kept=$(grep -c '^schedules   .* 0 planned' "$work/err")
 [ "$has_kept" = 1 ] && ok "a batch keeps its files" || not_ok "kept: $(grep '^schedules' "$work/err")"
 expect "check" "$blinkc" check -q "$work/dgx1v" "$work/dgx1p"
@@ -86,7 +102,9 @@ while IFS= read -r change; do
 	sed "$change" "$work/a.json" >"$work/wrong.json"
 	cmp -s "$work/a.json" "$work/wrong.json" && not_ok "$change: changes nothing"
 	expect_exit "file, $change" 3 "$blinkc" check -q "$work/wrong.json"
-	if oracle validate schemas/schedule.schema.json "$work/wrong.json" >/dev/null 2>&1; then not_ok "$change: the schema takes it"; fi
+	if oracle validate schemas/schedule.schema.json "$work/wrong.json" >/dev/null 2>&1; then
+		not_ok "$change: the schema takes it"
+	fi
 done <<'END'
 s/"name": "nccl-2.4"/"name": "nccl 2.4"/
 s/"name": "nccl-2.4"/"name": "a234567890123456789012345678901x"/
@@ -122,15 +140,23 @@ for job in "-c broadcast -g 1,4,5,6" "-c allreduce $seven" "-c reducescatter -g 
 	"$blinkc" -q $job topologies/dgx1v.xml -o "$work/s.json" || not_ok "$job: exit $?"
 	for size in 1 1024 67108864; do
 		want=$(oracle worth latency "$work/s.json" $size) got=$(time_of "$work/s.json" $size)
-		if [ "$got" = "$want" ]; then ok "latency, $job, $size B: $got us"; else not_ok "latency, $job, $size B: $got us, want $want"; fi
+		if [ "$got" = "$want" ]; then
+			ok "latency, $job, $size B: $got us"
+		else
+			not_ok "latency, $job, $size B: $got us, want $want"
+		fi
 	done
 done
-# A chain of three GPUs of a DGX-1V, 4 - 0 - 1: an allreduce at GPU 0 goes one hop up and one down, 2 x 3.4 us, and 1000 B at 25 GB/s take 0.04 us.
+# A chain of three GPUs of a DGX-1V, 4 - 0 - 1: an allreduce at GPU 0 goes one hop up and one down, 2 x 3.4 us, and 1000
+# B at 25 GB/s take 0.04 us.
 "$blinkc" -q -g 0,1,4 topologies/dgx1v.xml -o "$work/s.json"
-[ "$(time_of "$work/s.json" 1000)" = 6.84 ] && ok "by hand" || not_ok "by hand: $(time_of "$work/s.json" 1000) us, want 6.84"
+[ "$(time_of "$work/s.json" 1000)" = 6.84 ] && ok "by hand" ||
+	not_ok "by hand: $(time_of "$work/s.json" 1000) us, want 6.84"
 sed 's/ latency="[0-9.]*"//' topologies/dgx1v.xml >"$work/timeless.xml"
-line "no latency" "latency     none given for nvlink: times are of bytes alone" "$work/timeless.xml" -c reduce --size 1K,2K
-line "some latency" "latency     22.8 us along the longest path of the trees; none given for qpi, counted as 0" topologies/dgx1v.xml -l pcie,qpi -g 0,4 --size 1K,2K
+line "no latency" "latency     none given for nvlink: times are of bytes alone" \
+	"$work/timeless.xml" -c reduce --size 1K,2K
+line "some latency" "latency     22.8 us along the longest path of the trees; none given for qpi, counted as 0" \
+	topologies/dgx1v.xml -l pcie,qpi -g 0,4 --size 1K,2K
 
 # ---- JSON ----
 
