@@ -126,13 +126,14 @@ main(int argc, char **argv)
 {
 	struct run run = { .n = 4, .servers = 1, .seed = 1, .timeout_ms = (int)(TIMEOUT_MS * job_load()) };
 	int n_trials = 0, failed = 0, n_played = 0;
-	for (int c; (c = getopt(argc, argv, "n:s:d:S:r:")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "n:s:d:S:r:k")) != -1;) {
 		switch (c) {
 		case 'n': run.n = atoi(optarg); break;
 		case 's': run.servers = atoi(optarg); break;
 		case 'd': run.directory = optarg; break;
 		case 'S': run.seed = (uint64_t)atol(optarg); break;
 		case 'r': n_trials = atoi(optarg); break;
+		case 'k': run.kills = true; break;
 		default: return 2;
 		}
 	}
