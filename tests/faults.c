@@ -336,7 +336,7 @@ is_event(int fd, size_t size)
 	return strstr(of, "eventfd") != NULL;
 }
 
-SITE(write, FAULTS_SHORT, EINTR, EIO, ENOSPC)
+SITE(write, FAULTS_SHORT, EINTR, EIO, ENOSPC, EPIPE)
 ssize_t
 write(int fd, const void *buffer, size_t size)
 {
@@ -402,7 +402,16 @@ clock_gettime(clockid_t clock, struct timespec *out)
 
 FAILS(ssize_t, -1, readlink, ERRORS(EIO), -1, path, (const char *path, char *out, size_t size), (path, out, size))
 FAILS(char *, NULL, realpath, ERRORS(EIO), -1, path, (const char *path, char *out), (path, out))
-FAILS(FILE *, NULL, fopen, ERRORS(EMFILE, EIO), -1, path, (const char *path, const char *mode), (path, mode))
+
+/* $FAULTS_PORT: what the kernel has of a port of a NIC. */
+SITE(fopen, EMFILE, EIO)
+FILE *
+fopen(const char *path, const char *mode)
+{
+	const char *port = strncmp(path, "/sys/class/infiniband/", 22) == 0 && log_fd >= 0 ? getenv("FAULTS_PORT") : NULL;
+	return FAULT(fopen, -1, path) > 0 ? NULL : REAL(fopen)(port ? port : path, mode);
+}
+
 FAILS(FILE *, NULL, fmemopen, ERRORS(ENOMEM), -1, NULL, (void *buffer, size_t size, const char *mode),
     (buffer, size, mode))
 FAILS(FILE *, NULL, open_memstream, ERRORS(ENOMEM), -1, NULL, (char **out, size_t *size), (out, size))
