@@ -97,7 +97,7 @@ have_id(struct rank *me, int slot)
 		atomic_store(&trial->have_id[slot], did(me, result, error.text, began) ? 1 : 2);
 	}
 	while (!atomic_load(&trial->have_id[slot]) && kill(trial->maker, 0) == 0)
-		sleep_ms(0.2);
+		sleep_ms(1);
 	return atomic_load(&trial->have_id[slot]) == 1;
 }
 

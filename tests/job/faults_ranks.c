@@ -84,8 +84,8 @@ void
 expect_hubs(struct rank *me, struct counts before, int most)
 {
 	struct counts after = count();
-	for (int ms = 0; ms < (most ? 500 : 2000) && (after.files > before.files || after.threads > before.threads); ms += 5) {
-		sleep_ms(5);
+	for (int ms = 0; ms < (most ? 500 : 2000) && (after.files > before.files || after.threads > before.threads); ms += 25) {
+		sleep_ms(25);
 		after = count();
 	}
 	int n = after.threads - before.threads;
