@@ -50,8 +50,8 @@ enum { CPU_LIMIT = 60, ALARM = 100 };
 
 enum { NONE = 0 };
 
-/* Call number `at` of function number `site` fails (-1: none), and how: an errno, or FAULTS_SHORT. So do all later calls
- * of function `then`; -1: of none. */
+/* Call number `at` of function number `site` fails (-1: none), and how: an errno, or FAULTS_SHORT. So do later calls
+ * of function `then`, all; -1: of none. */
 struct request {
 	long site, at, how, then, then_how;
 };
@@ -408,7 +408,8 @@ SITE(fopen, EMFILE, EIO)
 FILE *
 fopen(const char *path, const char *mode)
 {
-	const char *port = strncmp(path, "/sys/class/infiniband/", 22) == 0 && log_fd >= 0 ? getenv("FAULTS_PORT") : NULL;
+	bool port_of_nic = strncmp(path, "/sys/class/infiniband/", 22) == 0 && log_fd >= 0;
+	const char *port = port_of_nic ? getenv("FAULTS_PORT") : NULL;
 	return FAULT(fopen, -1, path) > 0 ? NULL : REAL(fopen)(port ? port : path, mode);
 }
 
@@ -597,7 +598,8 @@ FAILS(int, -1, sched_getaffinity, ERRORS(EINVAL), -1, NULL, (pid_t pid, size_t s
 FAILS(long, -1, sysconf, ERRORS(EINVAL), -1, NULL, (int name), (name))
 FAILS(int, -1, getrlimit, ERRORS(EINVAL), -1, NULL, (__rlimit_resource_t what, struct rlimit *out), (what, out))
 FAILS(pid_t, -1, fork, ERRORS(EAGAIN), -1, NULL, (void), ())
-FAILS(pid_t, -1, waitpid, ERRORS(EINTR, ECHILD), -1, NULL, (pid_t pid, int *status, int options), (pid, status, options))
+FAILS(pid_t, -1, waitpid, ERRORS(EINTR, ECHILD), -1, NULL, (pid_t pid, int *status, int options),
+    (pid, status, options))
 FAILS(int, -1, kill, ERRORS(ESRCH), -1, NULL, (pid_t pid, int number), (pid, number))
 
 SITE(prctl, EINVAL)

@@ -259,8 +259,8 @@ close_library(void *of)
 	u->context = NULL;
 }
 
-/* What UCX has in a forked child stays: it belongs to the parent's devices and files. Where the TCP net's thread has not
- * begun, and no other can, the caller's stack has to do. */
+/* What UCX has in a forked child stays: it belongs to the parent's devices and files. Where the TCP net's thread has
+ * not begun, and no other can, the caller's stack has to do. */
 static void
 free_ucx(struct ucx *u)
 {

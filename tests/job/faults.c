@@ -3,10 +3,10 @@
  * the timeout, with a text that names the rank; afterwards the ranks that are left make another communicator, use it,
  * and leave no files, threads or shared memory behind.
  *
- *	faults [-n RANKS] [-s SERVERS] [-d DIRECTORY] [-S SEED] [-r TRIALS] [FAULT...]
+ *	faults [-n RANKS] [-s SERVERS] [-d DIRECTORY] [-S SEED] [-r TRIALS [-k]] [FAULT...]
  *
  * -d: has allreduce.json, a schedule of RANKS ranks. -r: so many jobs in which a rank by chance is killed or stopped at
- * a moment by chance, instead of the faults by name. Without names: all. */
+ * a moment by chance, instead of the faults by name; -k: killed alone. Without names: all. */
 #include "faults.h"
 
 #include <errno.h>

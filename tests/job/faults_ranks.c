@@ -84,7 +84,7 @@ void
 expect_hubs(struct rank *me, struct counts before, int most)
 {
 	struct counts after = count();
-	for (int ms = 0; ms < (most ? 500 : 2000) && (after.files > before.files || after.threads > before.threads); ms += 25) {
+	for (int i = most ? 20 : 80; i > 0 && (after.files > before.files || after.threads > before.threads); i--) {
 		sleep_ms(25);
 		after = count();
 	}
