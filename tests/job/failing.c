@@ -8,8 +8,8 @@
  * function fails with each of its errors (tests/faults.c), at a call and a rank that differ from one to the next, and a
  * rank is killed in some of its calls; -q: each function once. What is called only after a failure then fails after
  * one. -j: instead, that many jobs by chance; -k: in which a rank is killed. -d: has an index for RANKS - 1 and RANKS
- * ranks. At the end a line for each function that failed, "# failed libblink.so recvmsg 12", which tests/suite/faults.sh
- * reads. */
+ * ranks. At the end a line for each function that failed, "# failed libblink.so recvmsg 12", is for
+ * tests/suite/faults.sh. */
 #include "faults.h"
 
 #include "../faults.h"
