@@ -67,7 +67,9 @@ FORTIFY := $(if $(HARDENED),$(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),$(if 
 PIE := $(if $(HARDENED),$(if $(filter -static% -no-pie,$(CFLAGS) $(LDFLAGS)),,$(call accepted,-pie)))
 
 COMPILE = $(CC) $(BASE) $(HARDEN) $(FORTIFY) $(DOC_CFLAGS) $(NAUTY_CFLAGS) $(HWLOC_CFLAGS) $(UCX_CFLAGS) $(CPPFLAGS) $(CFLAGS)
-LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS)
+LINK = $(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) $(if $(findstring /runtime/,$^)$(findstring tests.a,$^),$(COVERAGE_LINK))
+# `make coverage` counts these sources. Programs that have nothing to count cannot have the library that does.
+COUNTS = $(if $(COVERAGE),$(if $(filter-out tests/virtual_gpu/%,$(filter runtime/% tests/%,$<)),$(COVERAGE)))
 
 # The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses. The linker takes
 # from these folders what it refers to (src/LAYERS says which they are).
@@ -81,9 +83,9 @@ FUZZ_SRC = $(wildcard tests/fuzz/*.c)
 SHARED_OBJ = $(SHARED_SRC:%.c=$(B)/%.o)
 COMPILER_OBJ = $(COMPILER_SRC:%.c=$(B)/%.o)
 RUNTIME_OBJ = $(RUNTIME_SRC:%.c=$(B)/%.o) $(B)/gen/kernel_modules.o
-NCCL_OBJ = $(patsubst %.c,$(B)/%.o,$(filter-out runtime/nccl/audit.c,$(wildcard runtime/nccl/*.c)) runtime/cuda/driver.c runtime/debug.c \
-	runtime/error.c)
-PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(addprefix $(B)/runtime/, tune/miad.o cuda/driver.o error.o)
+NCCL_OBJ = $(patsubst %.c,$(B)/%.o,$(filter-out runtime/nccl/audit.c,$(wildcard runtime/nccl/*.c)) runtime/driver/driver.c runtime/support/debug.c \
+	runtime/support/error.c)
+PERF_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/perf/*.c)) $(addprefix $(B)/runtime/, tune/miad.o driver/driver.o support/error.o)
 TUNER_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/nccl_tuner/*.c))
 COMPLETIONS = $(foreach program, blinkc blink-perf, $(addprefix $(B)/completions/$(program)., bash zsh fish))
 RUNTIME_LIBS = $(MD_LIBS) -lm -ldl
@@ -100,6 +102,7 @@ help:
 	@echo "make check        the tests, in two minutes once they are built; first installs what they need"
 	@echo "make check-full   all tests: also sanitizers, valgrind, fuzzing, packages, a browser, large machines"
 	@echo "make check-torch  PyTorch with libblink; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
+	@echo "make coverage     which lines of runtime/ the tests execute: at least 80 % of each file, also of processes that are killed"
 	@echo "make mutations    each edit of tests/mutations is found by its suite; takes long"
 	@echo "make bench        time and memory of each phase, on this machine"
 	@echo "make bench-sizes  what the choice of an algorithm is worth over sizes, beside rings, on all sets of GPUs of a DGX-1"
@@ -254,7 +257,7 @@ $(B)/gen/kernel_modules.o: $(B)/gen/kernel_modules.c $(B)/flags
 
 $(B)/%.o: %.c $(B)/flags | deps-present
 	@mkdir -p $(@D)
-	$(call say,  CC      $<)$(COMPILE) $(LIMIT_FRAME) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+	$(call say,  CC      $<)$(COMPILE) $(LIMIT_FRAME) $(COUNTS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
 
 # The page of `blinkc report`, edited as what it is: its lines become C strings.
 $(B)/gen/report_page.h: src/verb/report/report.html src/verb/report/report.css src/verb/report/report.js Makefile $(B)/flags
@@ -280,7 +283,7 @@ $(B)/gen/kernel_text.h: $(KERNEL_TEXT) Makefile $(B)/flags
 $(B)/src/format/cu_kernel.o $(B)/runtime/cuda/generated.o: $(B)/gen/kernel_text.h
 
 # Written anew when what it says changes: everything is then built anew. No object depends on what is left out.
-FLAGS = $(filter-out -Werror -I$(B)/gen,$(COMPILE)) $(HARDEN_LINK) $(PIE) $(LDFLAGS) $(VERSION) $(SOVERSION) $(UCX_VERSION:%=ucx-%)
+FLAGS = $(filter-out -Werror -I$(B)/gen,$(COMPILE)) $(HARDEN_LINK) $(PIE) $(LDFLAGS) $(COVERAGE) $(VERSION) $(SOVERSION) $(UCX_VERSION:%=ucx-%)
 $(B)/flags: always
 	@mkdir -p $(@D)
 	@echo '$(subst ','"'"',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','"'"',$(FLAGS))' >$@
@@ -364,11 +367,11 @@ CUDA_H := $(firstword $(wildcard /usr/local/cuda/include/cuda.h /usr/include/cud
 $(B)/tests/cuda/real.o: private BASE += -Werror=incompatible-pointer-types $(CUDA_H:%/cuda.h=-isystem %)
 $(B)/tests/cuda/real.o: $(CUDA_H) tests/cuda/layout.h
 FAKE_DRIVERS = $(addprefix $(B)/tests/cuda/, nothing.so older.so twins.so)
-$(FAKE_DRIVERS): $(B)/tests/cuda/%.so: tests/cuda/%.c runtime/cuda/driver.h $(B)/flags
+$(FAKE_DRIVERS): $(B)/tests/cuda/%.so: tests/cuda/%.c runtime/driver/driver.h $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -Iruntime -Itests/virtual_gpu -o $@ $<
 $(B)/tests/unit/test_gpu_memory: | $(FAKE_DRIVERS) $(B)/tests/virtual_gpu/libcuda.so.1
-$(B)/tests/unit/test_driver: $(addprefix $(B)/, tests/unit/test_driver.o tests/cuda/real.o runtime/cuda/driver.o runtime/error.o) \
+$(B)/tests/unit/test_driver: $(addprefix $(B)/, tests/unit/test_driver.o tests/cuda/real.o runtime/driver/driver.o runtime/support/error.o) \
 		$(TEST_OBJ) | $(FAKE_DRIVERS)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -ldl -pthread
 
@@ -392,7 +395,7 @@ $(addprefix $(B)/tests/unit/, test_bootstrap test_deaths test_strangers): $(B)/t
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(MD_LIBS) -pthread
 
 # The library itself, whose calls fail.
-$(B)/tests/job/failing: $(addprefix $(B)/tests/, job/failing.o faults.o job/faults_ranks.o) $(JOB_OBJ) $(addprefix $(B)/runtime/, cuda/driver.o error.o) \
+$(B)/tests/job/failing: $(addprefix $(B)/tests/, job/failing.o faults.o job/faults_ranks.o) $(JOB_OBJ) $(addprefix $(B)/runtime/, driver/driver.o support/error.o) \
 	$(B)/libblink.so
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -L$(B) -lblink -Wl,-rpath,'$$ORIGIN/../..' -lm -ldl -pthread
 $(B)/tests/job/faults: $(addprefix $(B)/tests/job/faults_, ranks.o caller.o chance.o peer.o system.o)
@@ -403,10 +406,10 @@ $(B)/tests/job/gpu: $(addprefix $(B)/tests/job/gpu_, calls.o messages.o failures
 $(B)/tests/nccl/libnccl.so.2: tests/nccl/real.c runtime/nccl/nccl.h $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  LD      $@)$(COMPILE) -fPIC -shared -Wl,-soname,$(@F) -o $@ $< -pthread
-$(B)/tests/nccl/beside: $(B)/tests/nccl/beside.o $(B)/tests/nccl/libnccl.so.2
+$(B)/tests/nccl/beside: $(addprefix $(B)/, tests/nccl/beside.o runtime/driver/driver.o runtime/support/error.o) $(B)/tests/nccl/libnccl.so.2
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ -Wl,-rpath,'$$ORIGIN' -ldl -pthread
 NCCL_PROGRAM_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard tests/nccl/program*.c))
-$(B)/tests/nccl/program: $(NCCL_PROGRAM_OBJ) $(addprefix $(B)/runtime/, cuda/driver.o error.o) $(B)/libblink-nccl.so
+$(B)/tests/nccl/program: $(NCCL_PROGRAM_OBJ) $(addprefix $(B)/runtime/, driver/driver.o support/error.o) $(B)/libblink-nccl.so
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -L$(B) -lblink-nccl -Wl,-rpath,'$$ORIGIN/../..' -ldl -pthread
 
 $(B)/tests/%.so: tests/%.c $(B)/flags
@@ -517,6 +520,23 @@ MSAN_WRAPPED = SHA256Init SHA256Final
 # The unit tests and the corpora of the fuzz targets under one sanitizer.
 asan ubsan tsan msan: %: tests-%
 	@tests/sanitized $(B)/$*
+
+# Which lines of runtime/ are executed by the suites that use it: at least 80 % of each file (tests/coverage.py). clang's
+# counters are in files that processes map and share, so that what a process has counted remains when it ends by _exit or
+# a signal. What is not counted, the planner, comes from the plain build.
+COVERED_SUITES = unit job gpu nccl perf runtime generated probe tuner lookup python completion oom
+COUNTED = -fprofile-instr-generate=$(abspath $(B))/coverage/profiles/%m%c.profraw -fcoverage-mapping -mllvm -runtime-counter-relocation
+.PHONY: coverage tests-coverage
+tests-coverage: $(COMPILER_OBJ) $(SHARED_OBJ)
+	@mkdir -p $(B)/coverage/gen && ln -sfn $(abspath $(PTX_DIR)) $(B)/coverage/gen/ptx
+	@$(MAKE) B=$(B)/coverage PTX_DIR=$(PTX_DIR) CC=$(CLANG) COMPILER_OBJ="$(COMPILER_OBJ)" SHARED_OBJ="$(SHARED_OBJ)" FUZZ_SRC= \
+		COVERAGE="$(COUNTED)" COVERAGE_LINK=-fprofile-instr-generate tests
+coverage:
+	@tests/packages $(CHECK_DEPS) llvm
+	@$(MAKE) $(PARALLEL) tests-coverage
+	@rm -rf $(B)/coverage/profiles
+	@BUILD=$(B)/coverage MAKE="$(MAKE)" tests/run $(COVERED_SUITES); failed=$$?; \
+		tests/coverage.py $(B)/coverage && exit $$failed
 
 # PyTorch, as pip installs it, takes 6 GB, and is kept until `make clean`. That an import fails only means that pip has to
 # install; if pip fails, so does this target.

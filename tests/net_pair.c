@@ -8,7 +8,7 @@
  *	cut		as rate, until the other is broken; prints ms since `touch FOLDER/cut`, and the reason
  *
  * Exits 0 if all is as it should be. */
-#include "settings.h"
+#include "support/settings.h"
 #include "transport/net.h"
 
 #include <arpa/inet.h>

@@ -4,7 +4,7 @@
  *	same_bits schedule.json program.so seed
  *
  * Prints a line for the first call that differs or fails, and exits with 1. */
-#include "../runtime/runtime.h"
+#include "api/schedule.h"
 #include "blink_device.h"
 #include "unit/numbers.h"
 

@@ -17,8 +17,8 @@ import sys
 PLAIN, MORE = 3072, 4608
 EXTERNAL = {
     PLAIN: "malloc calloc realloc free posix_memalign memcpy memmove memset memcmp memchr memmem strlen strcmp "
-           "strncmp strchr strrchr memrchr strcpy strstr strspn strcspn strpbrk open read pread close fstat stat lstat "
-           "getpid __errno_location pthread_mutex_lock pthread_mutex_unlock pthread_mutex_init "
+           "strncmp strchr strrchr memrchr strcpy strstr strspn strcspn strpbrk open read pread close fstat fstatfs stat lstat "
+           "getpid geteuid __errno_location pthread_mutex_lock pthread_mutex_unlock pthread_mutex_init "
            "pthread_mutex_destroy pthread_self pthread_cond_wait pthread_cond_timedwait pthread_cond_signal pthread_cond_broadcast pthread_cond_init "
            "pthread_cond_destroy pthread_join pthread_create pthread_sigmask sigfillset pthread_attr_init "
            "pthread_attr_setstacksize pthread_attr_destroy newlocale uselocale freelocale SHA256Init "
@@ -43,7 +43,7 @@ EXTERNAL = {
 
 # Functions that call themselves, and how deep.
 RECURSIVE = {
-    "src/format/doc_json.c:take_value": 33,		# levels of values: LIMIT_DEPTH
+    "src/format/json_reader.c:take_value": 33,	# levels of values: LIMIT_DEPTH
     "src/format/blink/read_schedule.c:put_value": 33,
     "src/graph/arborescence.c:heap_merge": 48,		# right spines of two leftist heaps of less than 2^24 hops
 }
@@ -64,30 +64,45 @@ UCX.update({
     "ucx_connect": TCP,
     "ucx_close": TCP,
 })
+HOST = r"runtime/engine/host\.c:host_"
 POINTERS = {
     "blink_take_turn": r"blink_(sum|prod|max|min)_",
     "call_kernel": r"(reduce|divide)_",
     "reduction_run_by": r"fence$",
     "reduction_copy_by": r"(fence|reduce_copy_any)$",
-    "copy": r"blink_memory_copy",
-    "blinkCopyIn": r"blink_memory_copy",
-    "blinkCopyOut": r"blink_memory_copy",
-    "blinkMemAlloc": r"blink_memory_new",
-    "blinkMemFree": r"blink_memory_free",
-    "blinkCommCreate": r"blink_open",
-    "blinkCommDestroy": r"blink_close",
-    "blinkRun": r"run_program",
+    "all_ranks_copy": r"blink_memory_copy",
+    "all_ranks_memory_new": r"blink_memory_new",
+    "all_ranks_memory_free": r"blink_memory_free",
+    "all_ranks_open": r"blink_open",
+    "all_ranks_close": r"blink_close",
+    "all_ranks_run": r"run_program",
     "log_verbose": None,			# libblink sets neither
     "progress": None,
     "out_of_time": None,
     "cheapest_price": None,			# families of trees are for plans
     "cheapest_find": None,
     "symmetry_orbits": r"src/model/symmetry\.c:image_of_(link|vertex)$",
-    # What the engine, the network and the hub tell a communicator of one rank, and it them: the only ones are set in
-    # comm/init.c and comm/tuning.c.
-    "remote_send": NET,
+    # What the backend, the network and the hub tell a communicator of one rank, and it them: the only ones are set in
+    # comm/init.c and comm/tuning.c; of backends (comm/backends.c) the host's counts.
+    "rank_comm_submit": "engine_submit$",
+    "rank_comm_wait": "engine_wait$",
+    "wait_for": "engine_(wait|last_call)$",
+    "blinkCommLastCall": "engine_last_call$",
+    "rank_memory_new": HOST + "memory_open$",
+    "rank_memory_free": HOST + "memory_close$",
+    "memory_close_all": HOST + "memory_close$",
+    "rank_memory_copy": HOST + "copy$",
+    "blinkCommRegister": "window_register$",
+    "blinkCommDeregister": "window_deregister$",
+    "rank_comm_close": HOST + "(begun|close)$|engine_stop$|" + NET,
+    "rank_hears": "engine_wake$",
+    "rank_fail": "engine_wake$",
+    "rank_peer_gone": "engine_wake$",
+    "wake": "engine_wake$",
+    "rank_status_of": "engine_status$",
+    "rank_send": NET,
+    "rank_fail_here": r"runtime/comm/init\.c:on_failed_here",
     "engine_wait": NET,
-    "engine_fail_here": r"runtime/comm/init\.c:on_failed_here",
     "collective_begin": NET,
     "collective_progress": NET + r"|runtime/comm/init\.c:on_stuck",
     "messages_progress": NET,
@@ -97,16 +112,16 @@ POINTERS = {
     "check_patience": r"runtime/comm/init\.c:on_stuck",
     "drive": r"runtime/comm/init\.c:on_(progress|failed_here)",
     "progress_call": r"plans_choose|runtime/comm/(init\.c:on_failed_here|tuning\.c:(begins|ended))",
-    "join": NET,
-    "close_net": NET,
-    "blinkCommRegister": r"runtime/comm/init\.c:on_failed_here",
+    "join": HOST + "(open|connect)$|" + NET,
+    "connect_ranks": HOST + "(open|connect)$|" + NET,
     "drop": r"runtime/cuda/memory\.c:free_region",
     "shm_exchange": r"runtime/comm/init\.c:sign",
-    "exchange": r"runtime/comm/init\.c:sign",
+    "exchange": r"runtime/comm/init\.c:(sign|exchange)",	# of transport/shm.c, and of engine/windows.c
     "tcp_prove": r"runtime/comm/init\.c:sign",
     "tcp_proved": r"runtime/comm/init\.c:sign",
     "tcp_break": "remote_broken|ucx_broken",
     "tcp_accept": "(remote|ucx)_short_of",
+    "tell_shortage": "(remote|ucx)_short_of",
     "begin_part": "remote_place|ucx_place",
     "finish_part": "remote_arrived|ucx_arrived",
     "declare": r"runtime/comm/init\.c:on_failed$",

@@ -5,7 +5,8 @@
 static void blink_combine(int type, int op, void *to, const void *from, const void *other, size_t n);
 static void blink_average(int type, int n_ranks, void *to, const void *from, size_t n);
 #include "blink_device.h"
-#include "runtime.h"
+#include "all_ranks/exec.h"
+#include "choose/parts.h"
 #include "schedule/schedule.h"
 
 _Static_assert((int)BLINK_RING == (int)PROGRAM_RING, "lowering and backends agree on the slots of a ring");

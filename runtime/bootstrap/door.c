@@ -44,13 +44,32 @@ connection_of(struct stranger *s)
 	return (struct connection *)s;
 }
 
+void
+door_release(struct hub *h, struct connection *c)
+{
+	epoll_ctl(h->epoll.fd, EPOLL_CTL_DEL, c->socket.fd, NULL);
+	descriptor_close(&c->socket);
+	reader_next(&c->in);
+	writer_free(&c->out);
+	c->next = h->closed;
+	h->closed = c;
+	door_listen(h);
+}
+
+static void
+send_away(struct hub *h, struct connection *c)
+{
+	door_forget(h, c);
+	door_release(h, c);
+}
+
 /* False: there is none that is old enough. */
 static bool
 evict(struct hub *h)
 {
 	struct stranger *s = crowd_evict(&h->crowd, now_ns());
 	if (s)
-		hub_close(h, connection_of(s));
+		send_away(h, connection_of(s));
 	return s;
 }
 
@@ -74,10 +93,8 @@ stranger_new(struct hub *h, struct descriptor *d, const unsigned char address[AD
 	socket_tune(c->socket.fd);
 	memcpy(c->address, address, ADDRESS_BYTES);
 	crowd_enter(&h->crowd, &c->stranger, now_ns());
-	if (hub_watch(h, c, EPOLL_CTL_ADD))
-		hub_hear(h, c);
-	else
-		hub_close(h, c);
+	if (!hub_watch(h, c, EPOLL_CTL_ADD) || !door_hear(h, c))
+		send_away(h, c);
 }
 
 /* No descriptor is left. If no stranger has one, the job cannot begin: the spare one lets the others in, one at a
@@ -103,7 +120,7 @@ void
 door_drop(struct hub *h, int64_t now)
 {
 	while (h->crowd.first && now - CROWD_TIME >= h->crowd.first->since)
-		hub_close(h, connection_of(h->crowd.first));
+		send_away(h, connection_of(h->crowd.first));
 }
 
 void

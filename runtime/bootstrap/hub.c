@@ -5,6 +5,7 @@
  * failure is the one that all hear of. The thread ends when as many as the job has ranks have come and gone: so all
  * have heard. If some never come, or are stopped and never go, HUB_STAYS after the job has failed or the ranks of this
  * process have left. */
+#include "bootstrap/hub.h"
 #include "bootstrap/hub_inside.h"
 #include "bootstrap/secret.h"
 
@@ -28,20 +29,15 @@ go_out(struct hub *h, struct connection *c)
 	h->n_connected--;
 }
 
-void
+/* It is freed later: an event for it may be under way. */
+static void
 hub_close(struct hub *h, struct connection *c)
 {
 	if (c->state == STRANGER || c->state == CHALLENGED)
 		door_forget(h, c);
 	else
 		go_out(h, c);
-	epoll_ctl(h->epoll.fd, EPOLL_CTL_DEL, c->socket.fd, NULL);
-	descriptor_close(&c->socket);
-	reader_next(&c->in);
-	writer_free(&c->out);
-	c->next = h->closed;
-	h->closed = c;
-	door_listen(h);
+	door_release(h, c);
 }
 
 static void
@@ -304,7 +300,7 @@ valid(const struct hub *h, const struct connection *c)
 	return failure_valid(&f, h->n);
 }
 
-void
+static void
 hub_hear(struct hub *h, struct connection *c)
 {
 	if (!door_hear(h, c)) {

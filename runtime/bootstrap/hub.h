@@ -4,11 +4,6 @@
 
 #include "bootstrap/wire.h"
 
-/* ns that a hub stays at most once the job has failed, or the last of the ranks in its process has left: to tell those
- * who come late, or still work, who is to blame. It ends at once when all ranks have come and gone. Its thread, its
- * descriptors and its memory end with it. */
-#define HUB_STAYS INT64_C(10000000000)
-
 /* Start one that listens on that address, on any free port. interface: of a link-local address.
  * secret: as secret_add takes it; the id that is handed out is the one without. */
 int hub_start(const unsigned char address[ADDRESS_BYTES], const char *interface, const char *secret,

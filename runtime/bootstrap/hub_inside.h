@@ -4,11 +4,16 @@
 #define BLINK_HUB_INSIDE_H
 
 #include "bootstrap/crowd.h"
-#include "bootstrap/hub.h"
 #include "bootstrap/verdict.h"
+#include "bootstrap/wire.h"
 
 #define SECOND INT64_C(1000000000)
 enum { NEVER = 0 };			/* a time */
+
+/* ns that a hub stays at most once the job has failed, or the last of the ranks in its process has left: to tell those
+ * who come late, or still work, who is to blame. It ends at once when all ranks have come and gone. Its thread, its
+ * descriptors and its memory end with it. */
+#define HUB_STAYS INT64_C(10000000000)
 
 enum state { STRANGER, CHALLENGED, GUEST, MEMBER };
 
@@ -87,13 +92,9 @@ __attribute__((format(printf, 4, 5))) void hub_fail(struct hub *h, int code, int
 void door_listen(struct hub *h);		/* again, if it had paused and is not shut */
 void door_forget(struct hub *h, struct connection *c);	/* no stranger any more */
 void door_accept(struct hub *h);
+void door_release(struct hub *h, struct connection *c);	/* whoever it was goes; to be freed later */
 void door_drop(struct hub *h, int64_t now);	/* strangers whose time is up */
 void door_shut(struct hub *h);			/* for ever */
 bool door_hear(struct hub *h, struct connection *c);	/* false: not one of ours, to be closed */
-
-/* ---- hub.c ---- */
-
-void hub_hear(struct hub *h, struct connection *c);
-void hub_close(struct hub *h, struct connection *c);	/* freed later: an event for it may be under way */
 
 #endif

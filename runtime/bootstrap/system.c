@@ -20,14 +20,6 @@ enum { STACK = 256 << 10 };
 
 /* ---- time, random bytes, threads ---- */
 
-int64_t
-now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static int64_t
 between(int64_t least, int64_t t, int64_t most)
 {

@@ -3,12 +3,12 @@
 #define BLINK_BOOTSTRAP_SYSTEM_H
 
 #include "blink_program.h"
+#include "support/clock.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 
-int64_t now_ns(void);			/* of CLOCK_MONOTONIC */
 
 /* Of a rank that has waited for `patience`, and then asks the hub who is to blame: how long others have for an answer,
  * even on a busy machine; and how long it waits for the hub's word after its deadline. 0: it asks at once. */

@@ -1,10 +1,10 @@
 /* The schedules that a user names, and the choice among them and the built-in ones. */
-#include "choose.h"
+#include "choose/choose.h"
 #include "base/file_read.h"
 #include "base/printable.h"
+#include "choose/index.h"
+#include "choose/read.h"
 #include "format/file_kind.h"
-#include "format/format.h"
-#include "runtime.h"
 #include "schedule/schedule.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The collectives, sends and receives of one rank. */
 #include "comm/comm.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +27,9 @@ check_buffer(const char *name, const void *buffer, size_t bytes, size_t size, st
 
 /* Buffers may be the same where the collective has it so (blinkCollective_t); else they are apart. */
 static int
-check_buffers(const struct engine *e, const struct request *q, size_t size, struct blink_error *err)
+check_buffers(const struct rank_state *self, const struct request *q, size_t size, struct blink_error *err)
 {
-	struct blink_layout l = blink_layout_at((int)q->coll, q->root, e->n_ranks, e->rank);
+	struct blink_layout l = blink_layout_at((int)q->coll, q->root, self->n_ranks, self->rank);
 	size_t block = q->count * size, sent = (size_t)l.send * block, received = (size_t)l.recv * block;
 	uintptr_t send = (uintptr_t)q->send, recv = (uintptr_t)q->recv;
 	if (check_buffer("send", q->send, sent, size, err) != blinkSuccess
@@ -61,19 +61,19 @@ find_reduction(struct rank_comm *r, const struct request *q, struct reduction *o
 	}
 	if (blinkTypeSize((blinkDataType_t)q->type) == 0)
 		return set_error(err, blinkInvalidArgument, "type: %d: not a blinkDataType_t", q->type);
-	if (!reduction_make(q->type, reduces ? q->op : blinkSum, r->engine.n_ranks, out))
+	if (!reduction_make(q->type, reduces ? q->op : blinkSum, r->self.n_ranks, out))
 		return set_error(err, blinkInvalidArgument, "op: %d: not a blinkRedOp_t", q->op);
 	return blinkSuccess;
 }
 
 static int
-check_request(const struct engine *e, const struct request *q, size_t size, struct blink_error *err)
+check_request(const struct rank_state *self, const struct request *q, size_t size, struct blink_error *err)
 {
-	if (collective_rooted(q->coll) && (q->root < 0 || q->root >= e->n_ranks))
-		return set_error(err, blinkInvalidArgument, "root: %d: want 0 to %d", q->root, e->n_ranks - 1);
-	if (q->count > (size_t)(INT64_MAX / 4 / e->n_ranks) / size)
+	if (collective_rooted(q->coll) && (q->root < 0 || q->root >= self->n_ranks))
+		return set_error(err, blinkInvalidArgument, "root: %d: want 0 to %d", q->root, self->n_ranks - 1);
+	if (q->count > (size_t)(INT64_MAX / 4 / self->n_ranks) / size)
 		return set_error(err, blinkInvalidArgument, "count: %zu: too large", q->count);
-	return check_buffers(e, q, size, err);
+	return check_buffers(self, q, size, err);
 }
 
 /* A call that cannot be made, nor can the group that it is in. */
@@ -103,7 +103,7 @@ submit(blinkComm_t comm, struct call *call, blinkStream_t stream, struct blink_e
 static int
 check_stream(const struct rank_comm *r, blinkStream_t stream, struct blink_error *err)
 {
-	if (stream && !r->on_gpu)
+	if (stream && !r->backend->on_device)
 		return set_error(err, blinkInvalidArgument, "stream: want NULL on the host");
 	return blinkSuccess;
 }
@@ -117,7 +117,7 @@ collective(blinkComm_t comm, blinkStream_t stream, struct request q)
 	if (!r)
 		return refuse_communicator();
 	if (check_stream(r, stream, &err) != blinkSuccess || find_reduction(r, &q, &reduction, &err) != blinkSuccess
-	    || check_request(&r->engine, &q, reduction.size, &err) != blinkSuccess)
+	    || check_request(&r->self, &q, reduction.size, &err) != blinkSuccess)
 		return refuse(comm, &err);
 	struct call *call = malloc(sizeof *call);
 	if (!call) {
@@ -198,8 +198,8 @@ message(blinkComm_t comm, blinkStream_t stream, bool sends, const void *buffer, 
 		return refuse_communicator();
 	if (size == 0)
 		set_error(&err, blinkInvalidArgument, "type: %d: not a blinkDataType_t", (int)type);
-	else if (peer < 0 || peer >= r->engine.n_ranks)
-		set_error(&err, blinkInvalidArgument, "peer: %d: want 0 to %d", peer, r->engine.n_ranks - 1);
+	else if (peer < 0 || peer >= r->self.n_ranks)
+		set_error(&err, blinkInvalidArgument, "peer: %d: want 0 to %d", peer, r->self.n_ranks - 1);
 	else if (count > INT64_MAX / 4 / size)
 		set_error(&err, blinkInvalidArgument, "count: %zu: too large", count);
 	else if (check_stream(r, stream, &err) == blinkSuccess)

@@ -2,33 +2,34 @@
 #ifndef BLINK_COMM_H
 #define BLINK_COMM_H
 
-#include "bootstrap/bootstrap.h"
+#include "backend/backend.h"
 #include "bootstrap/port.h"
 #include "choose/choose.h"
-#include "engine/engine.h"
-#include "runtime.h"
-#include "settings.h"
-#include "transport/shm.h"
 #include "tune/tuner.h"
 
 enum { GPU_BYTES = 64, USER_OPS = 64 };
 
-struct gpu;
-struct gpu_relay;
+struct rank_comm;
+
+/* Of all ranks, which this process drives by one schedule; or of one rank of a job. */
+struct blinkComm {
+	struct rank_comm *rank;		/* NULL: of all ranks */
+	struct all_ranks *all;		/* all_ranks/all_ranks.h */
+	pid_t owner;			/* the process that made it: a forked child may only destroy it */
+	struct blink_error err;		/* of the last call that failed */
+	pthread_mutex_t lock;		/* of err: a job's communicator is used by several threads */
+};
 
 /* One rank of a job. */
 struct rank_comm {
-	struct engine engine;
-	struct bell early_bell;		/* of the engine, before there is shared memory */
-	int64_t deadline;		/* of init */
+	struct rank_state self;
+	const struct backend *backend;
+	void *of_backend;		/* its state; NULL: before it is made */
 	struct bootstrap *bootstrap;	/* NULL: before the ranks have met, and after a farewell */
 	struct bootstrap_port *port;	/* for a shrink; NULL: none */
 	blinkUniqueId_t *place;		/* of each rank's port; of one that has none all 0 */
 	_Atomic int culprit;		/* the rank that has ended or failed first, as the hub says; -1: none */
-	struct shm *shm;		/* NULL: no peer on this server, or BLINK_SHM=0 */
 	struct memory *memory;		/* of blinkMemAlloc */
-	struct net_keys keys;
-	struct settings settings;
 	char gpu[GPU_BYTES];
 	struct gpu_card card;		/* of its GPU, where that is given by its PCI address */
 	char machine[MACHINE_BYTES];	/* "": not stated */
@@ -42,12 +43,6 @@ struct rank_comm {
 	const char **gpu_of;
 	int *server;
 	struct stated *stated;
-	bool wants_gpu;			/* the backend is cuda */
-	struct gpu *cuda;		/* NULL: before it is made */
-	_Atomic(struct gpu_relay *) relay;	/* of its calls to other servers; NULL: none */
-	bool on_gpu;			/* it is complete: calls go there */
-	pthread_mutex_t gpu_lock;	/* of what follows: held by events that go to the GPU */
-	bool gpu_hears;
 	struct gpu_card *cards;		/* of each rank; NULL: not known of all */
 	struct tuner *tuner;		/* NULL: BLINK_MIAD is not set, or chunks have a size */
 	const char *tuner_path;		/* NULL: what is found is not kept */
@@ -58,47 +53,34 @@ struct rank_comm {
 	struct reduction op[USER_OPS];	/* of the user */
 };
 
-/* Read the library, and wire the engine's events: comm/plans.c. */
+/* Read the library: comm/plans.c. */
 int plans_open(struct rank_comm *r, struct blink_error *err);
 void plans_close(struct rank_comm *r);
 int plans_choose(void *rank_comm, const struct call *call, struct plan **out, struct blink_error *err);
 
 /* Has one of its schedules parts that go over PCIe, beside others that do not? */
-bool plans_have_routes(struct rank_comm *r);
+bool plans_have_routes(void *rank_comm);
 
-/* Sizes of chunks by trying: comm/tuning.c. tuning_open: once the ranks have met; rank 0 reads the file, for all. */
+/* Sizes of chunks by trying: comm/tuning.c. tuning_open: once the ranks have met, which all want it or none; rank 0
+ * reads the file, for all. */
+bool tuning_wanted(const struct rank_comm *r);
 int tuning_open(struct rank_comm *r, struct blink_error *err);
 void tuning_close(struct rank_comm *r);
 
 /* Meet the other ranks: comm/init.c. Whatever it returns, rank_comm_close frees it. */
 int rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, const blinkConfig_t *config,
-    struct blink_error *err);
+    const struct rank_comm *parent, struct blink_error *err);
 void rank_comm_close(struct rank_comm *r, bool forked);
 
-/* It has failed: kernels end. */
-void rank_comm_stop(struct rank_comm *r);
 int64_t rank_comm_deadline(const struct rank_comm *r);
 
-/* The ranks on this server: comm/local.c. rank_is_local: their memory can be mapped. local_index: number of a rank
- * among those on its server, in order. */
-bool rank_is_local(const struct rank_comm *r, int rank);
-int local_index(const struct rank_comm *r, int rank);
+/* The caller's handle of a new rank; parent: the one that it is made of, or NULL. */
+int comm_open(blinkComm_t *out, int n, const blinkUniqueId_t *id, int rank, const blinkConfig_t *config,
+    const struct rank_comm *parent, struct blink_error *err);
 
-/* Exchange memory with all local ranks, which do the same (shm_exchange). addresses: the first rank's, of SHM_ADDRESS
- * bytes; each other's `step` bytes after the one before. memory: of each rank; set for the local ones but this. */
-int map_local(const struct rank_comm *r, struct shm *own, const void *addresses, size_t step, int64_t deadline,
-    char **memory, struct blink_error *err);
-
-/* The caller's handle of a new rank. */
-blinkResult_t comm_open(blinkComm_t *out, int n, const blinkUniqueId_t *id, int rank, const blinkConfig_t *config,
-    struct blink_error *err);
-
-/* Start a call in a stream, of the host: NULL. Takes the call, whatever it returns. */
+/* As `submit` and `wait` of its backend. */
 int rank_comm_submit(struct rank_comm *r, struct call *call, blinkStream_t stream, struct blink_error *err);
-
-/* As engine_wait and engine_last_call, where the calls are: on the GPU, or on the host. */
 int rank_comm_wait(struct rank_comm *r, uint64_t number, bool wait, struct blink_error *err);
-uint64_t rank_comm_last_call(struct rank_comm *r);
 
 /* Calls of a group wait in the thread until it ends: comm/group.c. True: it has taken the call, or freed it
  * with *err set. */
@@ -111,7 +93,7 @@ void group_fails(int code);
 /* A communicator ends: this thread's group fails if it has calls of it. */
 void group_forgets(blinkComm_t comm);
 
-/* The same for a rank of this one, on its GPU, whatever the thread's context is. config NULL: that of this one. */
+/* A communicator of some ranks of this one, and maybe others. config NULL: that of this one. */
 int rank_comm_open_child(struct rank_comm *r, blinkComm_t *out, int n, const blinkUniqueId_t *id, int rank,
     const blinkConfig_t *config, struct blink_error *err);
 

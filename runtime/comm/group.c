@@ -1,6 +1,6 @@
 /* Groups: the calls of a thread between start and end, on any communicators. */
 #include "comm/comm.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  *
  * New ranks join by the id alone. Of the ranks that are there one has it, and an exchange hands it to the others. */
 #include "comm/comm.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static int
 grow(struct rank_comm *r, const struct offer *mine, struct offer *all, const blinkConfig_t *config, blinkComm_t *out,
     struct blink_error *err)
 {
-	int n = r->engine.n_ranks, from = -1;
+	int n = r->self.n_ranks, from = -1;
 	if (bootstrap_allgather(r->bootstrap, mine, sizeof *mine, all, rank_comm_deadline(r), err) != blinkSuccess)
 		return err->code;
 	for (int i = n - 1; i >= 0; i--) {
@@ -26,7 +26,7 @@ grow(struct rank_comm *r, const struct offer *mine, struct offer *all, const bli
 	}
 	if (from < 0)
 		return set_error(err, blinkInvalidArgument, "id: no rank has one");
-	return rank_comm_open_child(r, out, mine->n, &all[from].id, r->engine.rank, config, err);
+	return rank_comm_open_child(r, out, mine->n, &all[from].id, r->self.rank, config, err);
 }
 
 blinkResult_t
@@ -41,10 +41,10 @@ blinkCommGrow(blinkComm_t comm, int nRanks, const blinkUniqueId_t *id, blinkComm
 	struct offer *all = NULL;
 	if (id)
 		mine.id = *id;
-	if (nRanks <= r->engine.n_ranks || nRanks > LIMIT_COMM_RANKS)
-		set_error(&err, blinkInvalidArgument, "nRanks: %d: want %d to %d", nRanks, r->engine.n_ranks + 1,
+	if (nRanks <= r->self.n_ranks || nRanks > LIMIT_COMM_RANKS)
+		set_error(&err, blinkInvalidArgument, "nRanks: %d: want %d to %d", nRanks, r->self.n_ranks + 1,
 		    (int)LIMIT_COMM_RANKS);
-	else if (!(all = calloc((size_t)r->engine.n_ranks, sizeof *all)))
+	else if (!(all = calloc((size_t)r->self.n_ranks, sizeof *all)))
 		set_error_memory(&err);
 	else
 		grow(r, &mine, all, config, grown, &err);

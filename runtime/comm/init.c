@@ -1,20 +1,18 @@
 /* A rank joins its communicator.
  *
  *	1. meet at the hub; exchange who is where				bootstrap_join
- *	2. make memory for as many ranks as are on this server, and a network	shm_open_own, net->open
- *	3. exchange their addresses						bootstrap_allgather
- *	4. map the peers' memory						shm_exchange
- *	5. the same for memory of GPUs, if the backend is cuda			gpu_open
- *	6. hear that all ranks have done so					bootstrap_allgather
+ *	2. make what others will see of this rank, and a network		backend->open, net->open
+ *	3. exchange addresses							bootstrap_allgather
+ *	4. map the memory of ranks on this server, take a GPU			backend->connect
+ *	5. hear that all ranks have done so					bootstrap_allgather
  *
  * A rank that fails on the way tells the others by the hub, and all fail with its reason. */
 #include "base/hash.h"
 #include "comm/comm.h"
-#include "comm/windows.h"
-#include "cuda/gpu.h"
-#include "cuda/relay.h"
-#include "debug.h"
-#include "error.h"
+#include "comm/memory.h"
+#include "support/debug.h"
+#include "support/clock.h"
+#include "support/error.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -29,7 +27,8 @@ enum { HOST_BYTES = 32, NET_NAME = 16, SPINS = 2000, VERDICT_MS = 50 };
 struct hello {
 	unsigned char host[HOST_BYTES];
 	int32_t shm;
-	int32_t cuda;			/* 1: the backend is cuda */
+	int32_t backend;		/* its row */
+	int32_t tunes;			/* 1: it searches chunk sizes */
 	char gpu[GPU_BYTES];
 	char net[NET_NAME];		/* the network between servers */
 	char machine[MACHINE_BYTES];
@@ -38,26 +37,17 @@ struct hello {
 
 struct addresses {
 	blinkUniqueId_t place;		/* of its port */
-	unsigned char shm[SHM_ADDRESS];
+	unsigned char backend[BACKEND_ADDRESS];
 	unsigned char net[NET_ADDRESS];
 };
 
 int64_t
 rank_comm_deadline(const struct rank_comm *r)
 {
-	return now_ns() + r->engine.timeout;
+	return now_ns() + r->self.timeout;
 }
 
 /* ---- events ---- */
-
-void
-rank_comm_stop(struct rank_comm *r)
-{
-	pthread_mutex_lock(&r->gpu_lock);
-	if (r->gpu_hears)
-		gpu_stop(r->cuda);
-	pthread_mutex_unlock(&r->gpu_lock);
-}
 
 /* Who ends because a peer has left is not to blame: the peer is, which this rank, too, waits for. But a peer that left
  * because of this failure, of which it heard first, is not. */
@@ -65,16 +55,14 @@ static void
 on_failed(void *context, int code, int culprit, const char *text)
 {
 	struct rank_comm *r = context;
-	struct engine *e = &r->engine;
-	int peer = atomic_load(&e->awaits);
+	int awaits = atomic_load(&r->self.awaits);
+	const struct rank_peer *peer = awaits >= 0 ? &r->self.peer[awaits] : NULL;
 	if (code == blinkRemoteError)
 		atomic_store(&r->culprit, culprit);
-	if (code == blinkRemoteError && peer >= 0 && peer != culprit && e->peer[peer].left
-	    && atomic_load(&e->peer[peer].gone_at) != 0)
-		text = e->peer[peer].gone;
-	debug_say(DEBUG_WARN, e->rank, "%s", text);
-	engine_fail(e, code, text);
-	rank_comm_stop(r);
+	if (code == blinkRemoteError && peer && awaits != culprit && peer->left && atomic_load(&peer->gone_at) != 0)
+		text = peer->gone;
+	debug_say(DEBUG_WARN, r->self.rank, "%s", text);
+	rank_fail(&r->self, code, text);
 }
 
 static void
@@ -84,20 +72,14 @@ on_left(void *context, int rank, uint64_t calls)
 	char text[80];
 	snprintf(text, sizeof text, "rank %d has left the communicator after %llu collectives", rank,
 	    (unsigned long long)calls);
-	r->engine.peer[rank].left = true;
-	engine_peer_gone(&r->engine, rank, text);
+	r->self.peer[rank].left = true;
+	rank_peer_gone(&r->self, rank, text);
 }
 
 static void
 on_ask(void *context, struct rank_status *out)
 {
-	struct rank_comm *r = context;
-	pthread_mutex_lock(&r->gpu_lock);
-	if (r->gpu_hears)
-		gpu_status_of(r->cuda, out);
-	else
-		engine_status(&r->engine, out);
-	pthread_mutex_unlock(&r->gpu_lock);
+	rank_status_of(&((struct rank_comm *)context)->self, out);
 }
 
 static void
@@ -117,13 +99,19 @@ on_failed_here(void *context, const struct blink_error *err, int culprit)
 {
 	struct rank_comm *r = context;
 	char text[sizeof err->text];
-	debug_say(DEBUG_WARN, r->engine.rank, "%s", err->text);
+	debug_say(DEBUG_WARN, r->self.rank, "%s", err->text);
 	if (culprit >= 0)
 		snprintf(text, sizeof text, "%s", err->text);
 	else
-		snprintf(text, sizeof text, "rank %d: %.400s", r->engine.rank, err->text);
+		snprintf(text, sizeof text, "rank %d: %.400s", r->self.rank, err->text);
 	bootstrap_fail(r->bootstrap, err->code == blinkMismatch ? blinkMismatch : blinkRemoteError,
-	    culprit >= 0 ? culprit : r->engine.rank, text);
+	    culprit >= 0 ? culprit : r->self.rank, text);
+}
+
+static int
+exchange(void *context, const void *mine, size_t bytes, void *all, int64_t deadline, struct blink_error *err)
+{
+	return bootstrap_allgather(((struct rank_comm *)context)->bootstrap, mine, bytes, all, deadline, err);
 }
 
 static void
@@ -140,14 +128,14 @@ identify_host(const struct rank_comm *r, unsigned char host[HOST_BYTES])
 {
 	char text[128] = "", digest[DIGEST_ROOM];
 	struct stat net;
-	FILE *f = r->settings.host_id ? NULL : fopen("/proc/sys/kernel/random/boot_id", "re");
+	FILE *f = r->self.settings.host_id ? NULL : fopen("/proc/sys/kernel/random/boot_id", "re");
 	if (f && !fgets(text, sizeof text, f))
 		text[0] = 0;
 	if (f)
 		fclose(f);
 	size_t n = strlen(text);
-	if (r->settings.host_id)
-		snprintf(text, sizeof text, "%s", r->settings.host_id);
+	if (r->self.settings.host_id)
+		snprintf(text, sizeof text, "%s", r->self.settings.host_id);
 	else if (stat("/proc/self/ns/net", &net) == 0)
 		snprintf(text + n, sizeof text - n, " %llu", (unsigned long long)net.st_ino);
 	digest_of(text, strlen(text), digest);
@@ -179,11 +167,21 @@ find_hosts(const struct hello *all, int n, int *server, struct blink_error *err)
 	return blinkSuccess;
 }
 
+/* As another rank has it, which may be of another version. */
+static const char *
+backend_name(int32_t row)
+{
+	for (int32_t i = 0; backends[i]; i++)
+		if (i == row)
+			return backends[i]->name;
+	return "another";
+}
+
 /* Servers in the order of their lowest ranks, and the GPUs of all ranks. */
 static int
 place_ranks(struct rank_comm *r, const struct hello *all, struct blink_error *err)
 {
-	int n = r->engine.n_ranks;
+	int n = r->self.n_ranks;
 	size_t ranks = (size_t)n;
 	r->gpus = calloc(ranks, sizeof *r->gpus);
 	r->gpu_of = calloc(ranks, sizeof *r->gpu_of);
@@ -191,6 +189,7 @@ place_ranks(struct rank_comm *r, const struct hello *all, struct blink_error *er
 	if (!r->gpus || !r->gpu_of || !r->server)
 		return set_error_memory(err);
 	r->job = (struct job){ .n_ranks = n, .gpu = r->gpu_of, .server = r->server };
+	r->self.server = r->server;
 	if (find_hosts(all, n, r->server, err) != blinkSuccess)
 		return err->code;
 	for (int i = 0; i < n; i++) {
@@ -198,16 +197,24 @@ place_ranks(struct rank_comm *r, const struct hello *all, struct blink_error *er
 		memcpy(r->gpus[i], all[i].gpu, GPU_BYTES - 1);
 		r->gpu_of[i] = r->gpus[i];
 		r->server[i] = first < i ? r->server[first] : r->job.n_servers++;
-		r->engine.n_local += memcmp(all[i].host, all[r->engine.rank].host, HOST_BYTES) == 0;
+		r->self.n_local += memcmp(all[i].host, all[r->self.rank].host, HOST_BYTES) == 0;
 	}
+	if (!r->self.settings.shm)
+		r->self.n_local = 1;
+	r->self.local_index = r->self.settings.shm ? local_index(&r->self, r->self.rank) : 0;
 	for (int i = 1; i < n; i++)
-		if (all[i].cuda != all[0].cuda)
+		if (all[i].backend != all[0].backend)
 			return set_error(err, blinkMismatch, "backend: rank %d has %s, rank 0 has %s: want the same on "
-			    "all ranks", i, all[i].cuda ? "cuda" : "host", all[0].cuda ? "cuda" : "host");
+			    "all ranks", i, backend_name(all[i].backend), backend_name(all[0].backend));
+	for (int i = 1; i < n; i++)
+		if (all[i].tunes != all[0].tunes)
+			return set_error(err, blinkMismatch, "BLINK_MIAD: rank %d %s chunk sizes, rank 0 %s: want the "
+			    "same on all ranks", i, all[i].tunes ? "searches" : "does not search",
+			    all[0].tunes ? "does" : "does not");
 	for (int i = 0; i < n; i++)
-		if (r->server[i] == r->server[r->engine.rank] && all[i].shm != all[r->engine.rank].shm)
+		if (r->server[i] == r->server[r->self.rank] && all[i].shm != all[r->self.rank].shm)
 			return set_error(err, blinkMismatch, "BLINK_SHM: rank %d has %d, rank %d on its server %d: "
-			    "want the same", r->engine.rank, (int)all[r->engine.rank].shm, i, (int)all[i].shm);
+			    "want the same", r->self.rank, (int)all[r->self.rank].shm, i, (int)all[i].shm);
 	return blinkSuccess;
 }
 
@@ -216,7 +223,7 @@ static int
 collect_machines(struct rank_comm *r, const struct hello *all, struct blink_error *err)
 {
 	int *n = &r->job.n_stated;
-	for (int i = 0; i < r->engine.n_ranks; i++) {
+	for (int i = 0; i < r->self.n_ranks; i++) {
 		int at = 0;
 		while (at < *n && strncmp(r->stated[at].machine, all[i].machine, MACHINE_BYTES) != 0)
 			at++;
@@ -238,7 +245,7 @@ static void
 use_cards(struct rank_comm *r)
 {
 	bool all = true;
-	for (int i = 0; i < r->engine.n_ranks; i++)
+	for (int i = 0; i < r->self.n_ranks; i++)
 		all = all && r->cards[i].known;
 	r->job.card = all ? r->cards : NULL;
 }
@@ -246,7 +253,7 @@ use_cards(struct rank_comm *r)
 static int
 collect_cards(struct rank_comm *r, const struct hello *all, struct blink_error *err)
 {
-	size_t n = (size_t)r->engine.n_ranks;
+	size_t n = (size_t)r->self.n_ranks;
 	r->cards = calloc(n, sizeof *r->cards);
 	if (!r->cards)
 		return set_error_memory(err);
@@ -269,7 +276,7 @@ static const struct net_kind *
 choose_net(struct rank_comm *r, struct blink_error *err)
 {
 	char why[256] = "no such network";
-	const char *name = net_name(&r->settings);
+	const char *name = net_name(&r->self.settings);
 	for (int i = 0; net_kinds[i]; i++)
 		if (strcmp(name, net_kinds[i]->name) == 0 && net_kinds[i]->available(why))
 			return net_kinds[i];
@@ -291,92 +298,32 @@ check_nets(const struct hello *hello, int n, struct blink_error *err)
 static int
 open_net(struct rank_comm *r, const struct hello *hello, struct addresses *mine, struct blink_error *err)
 {
-	struct engine *e = &r->engine;
-	const struct net_events of_hosts = { e, remote_place, remote_arrived, remote_broken, remote_short_of },
-	    of_gpus = { r, gpu_relay_place, gpu_relay_arrived, gpu_relay_broken, gpu_relay_short_of };
-	if (check_nets(hello, e->n_ranks, err) != blinkSuccess)
+	struct rank_state *self = &r->self;
+	struct net_events events = r->backend->net;
+	events.context = r->of_backend;
+	if (check_nets(hello, self->n_ranks, err) != blinkSuccess)
 		return err->code;
 	const struct net_kind *net = choose_net(r, err);
 	if (!net)
 		return err->code;
-	bootstrap_address(r->bootstrap, r->keys.address);
-	if (net->open(e->rank, e->n_ranks, r->wants_gpu ? &of_gpus : &of_hosts, &r->keys, mine->net, &e->net_handle,
-	    err) == blinkSuccess) {
-		e->net = net;
-		debug_say(DEBUG_INFO, e->rank, "net %s: %s", net->name, net->what);
+	bootstrap_address(r->bootstrap, self->keys.address);
+	if (net->open(self->rank, self->n_ranks, &events, &self->keys, mine->net, &self->net_handle, err)
+	    == blinkSuccess) {
+		self->net = net;
+		debug_say(DEBUG_INFO, self->rank, "net %s: %s", net->name, net->what);
 	}
 	return err->code;
-}
-
-static void
-see_peer(struct rank_comm *r, int rank, char *memory)
-{
-	struct engine *e = &r->engine;
-	struct region *theirs = (void *)memory;
-	struct peer *peer = &e->peer[rank];
-	peer->mine = &e->region->peer[local_index(r, rank)];
-	peer->theirs = &theirs->peer[local_index(r, e->rank)];
-	peer->in = &peer->theirs->channel;
-	peer->bell = &theirs->bell;
-	peer->arena = memory + region_arena_offset(e->n_local);
-}
-
-static int
-map_peers(struct rank_comm *r, const struct addresses *all, struct blink_error *err)
-{
-	struct engine *e = &r->engine;
-	char **memory = calloc((size_t)e->n_ranks, sizeof *memory);
-	if (!memory)
-		return set_error_memory(err);
-	map_local(r, r->shm, all[0].shm, sizeof all[0], r->deadline, memory, err);
-	for (int i = 0; i < e->n_ranks && err->code == blinkSuccess; i++)
-		if (memory[i])
-			see_peer(r, i, memory[i]);
-	free(memory);
-	return err->code;
-}
-
-/* A rank alone on its server, or without shared memory, has an arena of its own all the same. */
-static int
-open_memory(struct rank_comm *r, struct addresses *mine, struct blink_error *err)
-{
-	struct engine *e = &r->engine;
-	if (!r->settings.shm)
-		e->n_local = 1;
-	size_t bytes = region_bytes(e->n_local);
-	if (shm_open_own(bytes, &r->keys, mine->shm, &r->shm, err) != blinkSuccess)
-		return err->code;
-	e->region = shm_memory(r->shm);
-	e->arena = (char *)e->region + region_arena_offset(e->n_local);
-	return blinkSuccess;
-}
-
-/* The bell moves into shared memory: an error that comes meanwhile is seen by the next step. */
-static void
-see_own_memory(struct rank_comm *r)
-{
-	struct engine *e = &r->engine;
-	int own = r->settings.shm ? local_index(r, e->rank) : 0;
-	struct peer *self = &e->peer[e->rank];
-	pthread_mutex_lock(&e->lock);
-	e->bell = &e->region->bell;
-	pthread_mutex_unlock(&e->lock);
-	*self = (struct peer){ .mine = &e->region->peer[own], .theirs = &e->region->peer[own],
-	    .in = &e->region->peer[own].channel, .bell = e->bell, .arena = e->arena };
 }
 
 /* How often a rank looks before it sleeps: not at all where it would keep a peer from running. Threads are bound where
  * there are cores for all; to know which takes libhwloc some 10 ms. */
 static void
-use_cpus(struct rank_comm *r)
+use_cpus(struct rank_state *self)
 {
-	struct engine *e = &r->engine;
 	cpu_set_t cpus;
 	int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
-	e->spins = n > e->n_local ? SPINS : 0;
-	e->local_index = r->settings.shm ? local_index(r, e->rank) : 0;
-	if (r->settings.pin && e->n_local > 1 && n >= 2 * e->n_local)
-		engine_pin(e);
+	self->spins = n > self->n_local ? SPINS : 0;
+	self->pins = self->settings.pin && self->n_local > 1 && n >= 2 * self->n_local;
 }
 
 /* Where this rank can be met when the hub is gone. Without a port all but a shrink goes well. */
@@ -384,54 +331,49 @@ static int
 keep_port(struct rank_comm *r, blinkUniqueId_t *place, struct blink_error *err)
 {
 	struct blink_error why = { 0 };
-	r->place = calloc((size_t)r->engine.n_ranks, sizeof *r->place);
+	r->place = calloc((size_t)r->self.n_ranks, sizeof *r->place);
 	if (!r->place)
 		return set_error_memory(err);
-	if (r->engine.n_ranks > 1 && bootstrap_keep_port(r->bootstrap, &r->port, place, &why) != blinkSuccess)
-		debug_say(DEBUG_WARN, r->engine.rank, "no port for a shrink: %s", why.text);
+	if (r->self.n_ranks > 1 && bootstrap_keep_port(r->bootstrap, &r->port, place, &why) != blinkSuccess)
+		debug_say(DEBUG_WARN, r->self.rank, "no port for a shrink: %s", why.text);
 	return blinkSuccess;
+}
+
+static int
+connect_net(struct rank_state *self, const struct addresses *all, struct blink_error *err)
+{
+	char (*net)[NET_ADDRESS] = calloc((size_t)self->n_ranks, sizeof *net);
+	if (!net)
+		return set_error_memory(err);
+	for (int i = 0; i < self->n_ranks; i++)
+		memcpy(net[i], all[i].net, NET_ADDRESS);
+	self->net->connect(self->net_handle, net, err);
+	free(net);
+	return err->code;
 }
 
 static int
 connect_ranks(struct rank_comm *r, const struct hello *hello, struct addresses *all, struct blink_error *err)
 {
-	struct engine *e = &r->engine;
+	struct rank_state *self = &r->self;
 	struct addresses mine = { 0 };
-	int n = e->n_ranks;
-	char (*net)[NET_ADDRESS] = NULL;
 	if (place_ranks(r, hello, err) != blinkSuccess || collect_machines(r, hello, err) != blinkSuccess
-	    || collect_cards(r, hello, err) != blinkSuccess || open_memory(r, &mine, err) != blinkSuccess
+	    || collect_cards(r, hello, err) != blinkSuccess)
+		return err->code;
+	use_cpus(self);
+	if (r->backend->open(self, mine.backend, &r->of_backend, err) != blinkSuccess
 	    || keep_port(r, &mine.place, err) != blinkSuccess)
 		return err->code;
-	see_own_memory(r);
-	if (e->n_local < n && open_net(r, hello, &mine, err) != blinkSuccess)
+	rank_hears(self, r->backend, r->of_backend);
+	if (self->n_local < self->n_ranks && open_net(r, hello, &mine, err) != blinkSuccess)
 		return err->code;
-	if (bootstrap_allgather(r->bootstrap, &mine, sizeof mine, all, r->deadline, err) != blinkSuccess)
+	if (bootstrap_allgather(r->bootstrap, &mine, sizeof mine, all, self->deadline, err) != blinkSuccess)
 		return err->code;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < self->n_ranks; i++)
 		r->place[i] = all[i].place;
-	if (e->net) {
-		net = calloc((size_t)n, sizeof *net);
-		for (int i = 0; i < n && net; i++)
-			memcpy(net[i], all[i].net, NET_ADDRESS);
-		if (net)
-			e->net->connect(e->net_handle, net, err);
-		else
-			set_error_memory(err);
-		free(net);
-	}
-	if (err->code == blinkSuccess && r->settings.shm)
-		map_peers(r, all, err);
-	use_cpus(r);
-	return err->code;
-}
-
-static void
-gpu_hear(struct rank_comm *r, bool hears)
-{
-	pthread_mutex_lock(&r->gpu_lock);
-	r->gpu_hears = hears;
-	pthread_mutex_unlock(&r->gpu_lock);
+	if (self->net && connect_net(self, all, err) != blinkSuccess)
+		return err->code;
+	return r->backend->connect(r->of_backend, all[0].backend, sizeof all[0], err);
 }
 
 /* The card of the GPU that the rank works on. It stays unknown where NVIDIA's driver does not tell, which is no
@@ -439,14 +381,12 @@ gpu_hear(struct rank_comm *r, bool hears)
 static void
 ask_for_gpu(struct rank_comm *r)
 {
-	char address[32] = "";
-	Ctx *ctx = malloc(sizeof *ctx);
+	Ctx *ctx = r->self.device[0] ? malloc(sizeof *ctx) : NULL;
 	if (!ctx)
 		return;
 	ctx_init(ctx);
-	if (r->cuda->d->device_pci_id(address, sizeof address, r->cuda->device) == 0
-	    && probe_gpu(ctx, address, &r->card) != OK)
-		debug_say(DEBUG_INFO, r->engine.rank, "%s", ctx->error.text);
+	if (probe_gpu(ctx, r->self.device, &r->card) != OK)
+		debug_say(DEBUG_INFO, r->self.rank, "%s", ctx->error.text);
 	ctx_free(ctx);
 	free(ctx);
 }
@@ -457,30 +397,16 @@ static int
 see_gpus(struct rank_comm *r, struct blink_error *err)
 {
 	bool stated = r->job.n_stated > 0;
-	for (int i = 0; i < r->engine.n_ranks; i++)
+	for (int i = 0; i < r->self.n_ranks; i++)
 		stated = stated || *r->gpu_of[i];
-	if (stated)
+	if (stated || !r->backend->on_device)
 		return blinkSuccess;
 	if (r->schedules)
 		ask_for_gpu(r);
-	if (bootstrap_allgather(r->bootstrap, &r->card, sizeof r->card, r->cards, r->deadline, err) == blinkSuccess)
+	if (bootstrap_allgather(r->bootstrap, &r->card, sizeof r->card, r->cards, r->self.deadline, err)
+	    == blinkSuccess)
 		use_cards(r);
 	return err->code;
-}
-
-/* An event that came before the GPU was ready has been missed there: what has failed is stopped now. */
-static int
-open_gpu(struct rank_comm *r, struct blink_error *err)
-{
-	if (!r->wants_gpu || gpu_open(r, -1, &r->cuda, err) != blinkSuccess
-	    || gpu_launches_open(r->cuda, err) != blinkSuccess || gpu_share_blocks(r->cuda, err) != blinkSuccess
-	    || see_gpus(r, err) != blinkSuccess)
-		return err->code;
-	r->on_gpu = true;
-	gpu_hear(r, true);
-	if (atomic_load(&r->engine.stop))
-		rank_comm_stop(r);
-	return blinkSuccess;
 }
 
 /* ---- open and close ---- */
@@ -488,7 +414,7 @@ open_gpu(struct rank_comm *r, struct blink_error *err)
 static int
 take_machine(struct rank_comm *r, struct blink_error *err)
 {
-	const char *machine = r->settings.machine ? r->settings.machine : "";
+	const char *machine = r->self.settings.machine ? r->self.settings.machine : "";
 	if (strlen(machine) >= MACHINE_BYTES || !machine_valid(machine))
 		return set_error(err, blinkInvalidArgument, "BLINK_MACHINE: \"%.100s\": want the name of a machine, of "
 		    "at most %d bytes, or its digest, 12 hex digits at least", machine, MACHINE_BYTES - 1);
@@ -511,9 +437,16 @@ take_gpu(struct rank_comm *r, const char *gpu, struct blink_error *err)
 static int
 take_backend(struct rank_comm *r, const char *name, struct blink_error *err)
 {
-	r->wants_gpu = name && strcmp(name, "cuda") == 0;
-	if (name && !r->wants_gpu && strcmp(name, "host") != 0)
-		set_error(err, blinkInvalidArgument, "backend: \"%.100s\": want host or cuda", name);
+	char names[64] = "";
+	size_t n = 0;
+	r->backend = name ? NULL : backends[0];
+	for (int i = 0; backends[i]; i++) {
+		if (name && strcmp(name, backends[i]->name) == 0)
+			r->backend = backends[i];
+		n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? " or " : "", backends[i]->name);
+	}
+	if (!r->backend)
+		set_error(err, blinkInvalidArgument, "backend: \"%.100s\": want %s", name, names);
 	return err->code;
 }
 
@@ -521,42 +454,38 @@ static int
 read_settings(struct rank_comm *r, const blinkConfig_t *config, struct blink_error *err)
 {
 	static const blinkConfig_t defaults;
-	struct engine *e = &r->engine;
-	if (settings_read(&r->settings, err) != blinkSuccess)
+	struct rank_state *self = &r->self;
+	if (settings_read(&r->self.settings, err) != blinkSuccess)
 		return err->code;
 	config = config ? config : &defaults;
 	if (config->timeoutMs < 0 || config->timeoutMs > INT64_MAX / 4000000)
 		return set_error(err, blinkInvalidArgument, "timeoutMs: want 0 to 2^60");
 	if (config->threads < 0 || config->chunkBytes > (size_t)1 << 40)
 		return set_error(err, blinkInvalidArgument, "threads or chunkBytes: not valid");
-	e->timeout = (config->timeoutMs ? config->timeoutMs : r->settings.timeout_ms) * 1000000;
-	e->chunk_bytes = config->chunkBytes ? (int64_t)config->chunkBytes : r->settings.chunk;
-	const char *gpu = config->gpu ? config->gpu : r->settings.gpu ? r->settings.gpu : "";
-	const char *schedules = config->schedules ? config->schedules : r->settings.schedules;
+	self->timeout = (config->timeoutMs ? config->timeoutMs : self->settings.timeout_ms) * 1000000;
+	self->settings.chunk = config->chunkBytes ? (int64_t)config->chunkBytes : self->settings.chunk;
+	self->chunk_bytes = self->settings.chunk;
+	const char *gpu = config->gpu ? config->gpu : self->settings.gpu ? self->settings.gpu : "";
+	const char *schedules = config->schedules ? config->schedules : self->settings.schedules;
 	if (take_gpu(r, gpu, err) != blinkSuccess)
 		return err->code;
 	r->schedules = schedules ? strdup(schedules) : NULL;
 	if (schedules && !r->schedules)
 		return set_error_memory(err);
-	return take_backend(r, config->backend ? config->backend : r->settings.backend, err) != blinkSuccess
+	return take_backend(r, config->backend ? config->backend : r->self.settings.backend, err) != blinkSuccess
 	    ? err->code : take_machine(r, err);
 }
 
-static int
-open_engine(struct rank_comm *r, int n, int rank, struct blink_error *err)
+static void
+set_state(struct rank_comm *r, const struct rank_comm *parent)
 {
-	struct engine *e = &r->engine;
-	e->rank = rank;
-	e->n_ranks = n;
-	e->bell = &r->early_bell;
-	e->events = (struct engine_events){ .context = r, .plan = plans_choose, .stuck = on_stuck,
-	    .progress = on_progress, .failed = on_failed_here };
-	r->keys = (struct net_keys){ .context = r, .sign = sign, .patience = e->timeout,
-		.zero_copy = r->settings.zero_copy };
-	e->peer = calloc((size_t)n, sizeof *e->peer);
-	if (!e->peer)
-		return set_error_memory(err);
-	return engine_open(e, true, err);
+	struct rank_state *self = &r->self;
+	self->events = (struct rank_events){ .context = r, .plan = plans_choose, .stuck = on_stuck,
+	    .progress = on_progress, .failed = on_failed_here, .exchange = exchange, .has_routes = plans_have_routes };
+	self->keys = (struct net_keys){ .context = r, .sign = sign, .patience = self->timeout,
+		.zero_copy = self->settings.zero_copy };
+	if (parent && parent->backend == r->backend)
+		self->parent = parent->of_backend;
 }
 
 /* A peer that has just ended is not reached, and the hub tells why: its word counts, if it comes soon. */
@@ -564,9 +493,9 @@ static bool
 hub_knows_better(struct rank_comm *r, struct blink_error *err)
 {
 	struct blink_error told = { 0 };
-	for (int i = 0; i < VERDICT_MS && !atomic_load(&r->engine.stop); i++)
+	for (int i = 0; i < VERDICT_MS && !atomic_load(&r->self.stop); i++)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-	engine_error(&r->engine, &told);
+	rank_error(&r->self, &told);
 	if (told.code != blinkSuccess)
 		*err = told;
 	return told.code != blinkSuccess;
@@ -576,10 +505,12 @@ static void
 introduce(const struct rank_comm *r, struct hello *mine)
 {
 	identify_host(r, mine->host);
-	mine->shm = r->settings.shm;
-	mine->cuda = r->wants_gpu;
+	mine->shm = r->self.settings.shm;
+	while (backends[mine->backend] != r->backend)
+		mine->backend++;
+	mine->tunes = tuning_wanted(r);
 	memcpy(mine->gpu, r->gpu, GPU_BYTES);
-	snprintf(mine->net, sizeof mine->net, "%s", net_name(&r->settings));
+	snprintf(mine->net, sizeof mine->net, "%s", net_name(&r->self.settings));
 	memcpy(mine->machine, r->machine, MACHINE_BYTES);
 	mine->card = r->card;
 }
@@ -587,22 +518,22 @@ introduce(const struct rank_comm *r, struct hello *mine)
 static int
 join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 {
-	struct engine *e = &r->engine;
+	struct rank_state *self = &r->self;
 	const struct bootstrap_events events = { r, on_failed, on_left, on_ask };
-	struct hello *hello = calloc((size_t)e->n_ranks + 1, sizeof *hello), *mine = hello + e->n_ranks;
-	struct addresses *all = calloc((size_t)e->n_ranks, sizeof *all);
+	struct hello *hello = calloc((size_t)self->n_ranks + 1, sizeof *hello), *mine = hello + self->n_ranks;
+	struct addresses *all = calloc((size_t)self->n_ranks, sizeof *all);
 	struct blink_error here = { 0 };
 	char done = 1;
-	r->deadline = rank_comm_deadline(r);
+	r->self.deadline = rank_comm_deadline(r);
 	if (hello)
 		introduce(r, mine);
 	if (!hello || !all) {
 		set_error_memory(err);
-	} else if (bootstrap_join(id, r->settings.secret, e->n_ranks, e->rank, mine, sizeof *mine, hello, r->deadline,
-	    &events, &r->bootstrap, err) == blinkSuccess) {
+	} else if (bootstrap_join(id, self->settings.secret, self->n_ranks, self->rank, mine, sizeof *mine, hello,
+	    self->deadline, &events, &r->bootstrap, err) == blinkSuccess) {
 		if (connect_ranks(r, hello, all, &here) == blinkSuccess && tuning_open(r, &here) == blinkSuccess
-		    && open_gpu(r, &here) == blinkSuccess)
-			bootstrap_allgather(r->bootstrap, &done, sizeof done, all, r->deadline, err);
+		    && see_gpus(r, &here) == blinkSuccess)
+			bootstrap_allgather(r->bootstrap, &done, sizeof done, all, r->self.deadline, err);
 		else if (!hub_knows_better(r, &here))
 			on_failed_here(r, &here, -1);
 		set_error(err, here.code, "%s", here.text);
@@ -614,87 +545,58 @@ join(struct rank_comm *r, const blinkUniqueId_t *id, struct blink_error *err)
 
 int
 rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, const blinkConfig_t *config,
-    struct blink_error *err)
+    const struct rank_comm *parent, struct blink_error *err)
 {
 	ctx_init(&r->ctx);
 	atomic_init(&r->culprit, -1);
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_mutex_init(&r->gpu_lock, NULL);
-	if (read_settings(r, config, err) != blinkSuccess || open_engine(r, n, rank, err) != blinkSuccess
-	    || plans_open(r, err) != blinkSuccess || join(r, id, err) != blinkSuccess)
+	r->self.rank = rank;
+	r->self.n_ranks = n;
+	if (rank_open(&r->self, err) != blinkSuccess || read_settings(r, config, err) != blinkSuccess)
+		return err->code;
+	set_state(r, parent);
+	if (plans_open(r, err) != blinkSuccess || join(r, id, err) != blinkSuccess)
 		return err->code;
 	debug_say(DEBUG_INFO, rank, "rank %d of %d, %d servers, %d ranks on this one, kernels %s", rank, n,
-	    r->job.n_servers, r->engine.n_local, reduction_kernels());
+	    r->job.n_servers, r->self.n_local, reduction_kernels());
 	return blinkSuccess;
 }
 
-/* What the GPU's threads say goes to the hub, which they need longer than the hub them. */
+/* Its threads first, and what it has still to send; then the network: what it brings is for the backend. Then the hub,
+ * whose events are, and which the backend's threads need longer than the hub them. */
 static void
-close_gpu(struct rank_comm *r, bool forked)
+close_backend(struct rank_comm *r, bool forked)
 {
+	struct rank_state *self = &r->self;
+	if (!forked && r->of_backend)
+		r->backend->finish(r->of_backend);
+	if (!forked && self->net)
+		self->net->close(self->net_handle, now_ns() + self->timeout);
+	uint64_t calls = r->of_backend && !forked ? r->backend->begun(r->of_backend) : 0;
 	if (!forked)
-		gpu_hear(r, false);
-	if (r->cuda)
-		gpu_launches_close(r->cuda, forked);
-	windows_close(r, forked);
-	gpu_close(r->cuda, forked);
+		rank_hears(self, NULL, NULL);
+	memory_close_all(r, forked);
+	if (r->of_backend)
+		r->backend->close(r->of_backend, forked);
+	bootstrap_leave(r->bootstrap, calls);
 }
 
-/* Collectives that this rank has begun. Of a GPU those of graphs count, too. */
-static uint64_t
-calls_begun(const struct rank_comm *r, bool forked)
-{
-	struct rank_status status;
-	if (!r->on_gpu || forked)
-		return r->engine.collective;
-	gpu_status_of(r->cuda, &status);
-	return status.calls;
-}
-
-/* What is not sent when a communicator has failed is not waited for. */
-static void
-close_net(struct rank_comm *r)
-{
-	struct engine *e = &r->engine;
-	struct blink_error failed = { 0 };
-	engine_error(e, &failed);
-	if (r->on_gpu && failed.code != blinkSuccess)
-		e->net->abandon(e->net_handle);
-	e->net->close(e->net_handle, now_ns() + e->timeout);
-}
-
-/* The worker first, which may still be in a call that has failed, and what the GPU has still to send; then the network:
- * what it brings is for the engine. Then the hub, whose events are. */
 void
 rank_comm_close(struct rank_comm *r, bool forked)
 {
-	struct engine *e = &r->engine;
-	if (!forked)
-		engine_stop(e);
-	if (!forked)
-		gpu_relay_end(r->cuda);
-	if (e->net && !forked)
-		close_net(r);
-	uint64_t calls = calls_begun(r, forked);
-	close_gpu(r, forked);
-	bootstrap_leave(r->bootstrap, calls);
-	engine_close(e, forked);
+	close_backend(r, forked);
 	if (!forked)
 		tuning_close(r);
 	plans_close(r);
-	for (int i = 0; i < e->n_ranks && e->peer; i++)
-		if (e->peer[i].mine && !e->peer[i].theirs)
-			peer_close(&e->peer[i]);
-	shm_close(r->shm);
 	bootstrap_close_port(r->port);
 	free(r->place);
-	free(e->peer);
 	free(r->gpus);
 	free(r->gpu_of);
 	free(r->server);
 	free(r->stated);
 	free(r->cards);
 	free(r->schedules);
+	rank_close(&r->self);
 	ctx_free(&r->ctx);
 	free(r);
 }

@@ -1,9 +1,10 @@
 /* Plans of a communicator: for each call what this rank does by the schedule that its library has for the collective,
  * root and size, made when it is first needed: a file's schedule is projected to the rank. All ranks choose the same,
  * if their libraries are the same; if they are not, signatures of calls differ. */
+#include "choose/parts.h"
 #include "comm/comm.h"
-#include "debug.h"
-#include "error.h"
+#include "support/debug.h"
+#include "support/error.h"
 #include "schedule/schedule.h"
 
 #include <stdlib.h>
@@ -13,8 +14,9 @@ int
 plans_open(struct rank_comm *r, struct blink_error *err)
 {
 	pthread_mutex_init(&r->library_lock, NULL);
-	const struct engine *e = &r->engine;
-	if (library_open_part(&r->ctx, r->schedules, r->settings.small, e->n_ranks, e->rank, &r->library) != OK)
+	const struct rank_state *self = &r->self;
+	if (library_open_part(&r->ctx, r->schedules, self->settings.small, self->n_ranks, self->rank, &r->library)
+	    != OK)
 		return set_error(err, (int)r->ctx.error.status, "%.500s", r->ctx.error.text);
 	return blinkSuccess;
 }
@@ -47,11 +49,11 @@ fail_with(struct blink_error *err, const Ctx *ctx)
 static int64_t
 exchange_most(const struct rank_comm *r)
 {
-	const struct engine *e = &r->engine;
-	int64_t most = EXCHANGE_BYTES / e->n_ranks, small = r->settings.small;
-	if (e->n_ranks == 2)
+	const struct rank_state *self = &r->self;
+	int64_t most = EXCHANGE_BYTES / self->n_ranks, small = r->self.settings.small;
+	if (self->n_ranks == 2)
 		return small;
-	return e->n_ranks == 1 || e->n_local < e->n_ranks ? -1 : most < small ? most : small;
+	return self->n_ranks == 1 || self->n_local < self->n_ranks ? -1 : most < small ? most : small;
 }
 
 static bool
@@ -64,14 +66,14 @@ is_exchange(const struct rank_comm *r, const Choice *choice, int64_t bytes)
 static Status
 project(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t bytes)
 {
-	const struct engine *e = &r->engine;
+	const struct rank_state *self = &r->self;
 	int64_t most = exchange_most(r);
 	plan->from_bytes = choice->from;
 	plan->to_bytes = choice->to;
 	if (is_exchange(r, choice, bytes)) {
 		plan->to_bytes = most < plan->to_bytes ? most : plan->to_bytes;
 		plan->digest = 1;
-		return exchange_program(&plan->ctx, e->n_ranks, e->rank, &plan->prog);
+		return exchange_program(&plan->ctx, self->n_ranks, self->rank, &plan->prog);
 	}
 	if (is_exchange(r, choice, plan->from_bytes))
 		plan->from_bytes = most + 1;
@@ -79,8 +81,8 @@ project(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t by
 		plan->prog = choice->prog;
 		return OK;
 	}
-	return choice->sched ? sched_project(&plan->ctx, choice->sched, e->rank, &plan->prog)
-	    : built_in_program(&plan->ctx, &r->job, &choice->built_in, e->rank, &plan->prog);
+	return choice->sched ? sched_project(&plan->ctx, choice->sched, self->rank, &plan->prog)
+	    : built_in_program(&plan->ctx, &r->job, &choice->built_in, self->rank, &plan->prog);
 }
 
 static int
@@ -103,9 +105,8 @@ fill_plan(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t 
 		snprintf(plan->name, sizeof plan->name, "schedule %.19s", choice->digest);
 	if (choice->sched)
 		snprintf(plan->schedule, sizeof plan->schedule, "%s", choice->digest);
-	int code = plan_make(&r->engine, plan, err);
 	arena_free(&plan->ctx.scratch);
-	return code;
+	return blinkSuccess;
 }
 
 static Status
@@ -124,7 +125,7 @@ warn_of_links(const struct rank_comm *r, const Choice *choice)
 {
 	struct probe_lack l;
 	char peer[24] = "switches";
-	if (!choice->sched || !r->job.card || r->engine.rank != 0
+	if (!choice->sched || !r->job.card || r->self.rank != 0
 	    || !probe_lacks(choice->sched->topo, r->job.card, r->job.server, &l))
 		return;
 	if (l.to >= 0)
@@ -150,7 +151,7 @@ make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct pl
 	if (choose(ctx, r, call->coll, call->root, bytes, &choice) != OK)
 		fail_with(err, ctx);
 	else if (warn_of_links(r, &choice), fill_plan(r, plan, &choice, bytes, err) == blinkSuccess)
-		debug_say(DEBUG_INFO, r->engine.rank, "%s of %lld to %lld bytes: %s", collective_name(call->coll),
+		debug_say(DEBUG_INFO, r->self.rank, "%s of %lld to %lld bytes: %s", collective_name(call->coll),
 		    (long long)plan->from_bytes, (long long)plan->to_bytes,
 		    is_exchange(r, &choice, bytes) ? "exchange, built in" : choice.what);
 	ctx_free(ctx);
@@ -166,8 +167,9 @@ make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct pl
 
 /* Of the schedules for large messages, one for each collective. That one cannot be read is said when it is needed. */
 bool
-plans_have_routes(struct rank_comm *r)
+plans_have_routes(void *rank_comm)
 {
+	struct rank_comm *r = rank_comm;
 	Ctx *ctx = calloc(1, sizeof *ctx);
 	bool found = false;
 	for (int c = 0; c < N_COLLECTIVES && ctx && r->schedules && !found; c++) {
@@ -186,7 +188,7 @@ int
 plans_choose(void *rank_comm, const struct call *call, struct plan **out, struct blink_error *err)
 {
 	struct rank_comm *r = rank_comm;
-	const struct blink_program job = { .collective = (int)call->coll, .n_ranks = r->engine.n_ranks };
+	const struct blink_program job = { .collective = (int)call->coll, .n_ranks = r->self.n_ranks };
 	int64_t bytes = call->count * (int64_t)call->reduction.size * blink_message_blocks(&job);
 	struct plan **at = &r->plan[call->coll];
 	for (; *at; at = &(*at)->next) {
@@ -229,8 +231,8 @@ blinkCommGetChoice(blinkComm_t comm, blinkCollective_t collective, int root, siz
 		return blinkInvalidArgument;
 	if ((int)collective < 0 || (int)collective >= N_COLLECTIVES || bytes > INT64_MAX)
 		set_error(&err, blinkInvalidArgument, "collective or bytes: not valid");
-	else if (collective_rooted((Collective)collective) && (root < 0 || root >= r->engine.n_ranks))
-		set_error(&err, blinkInvalidArgument, "root: %d: want 0 to %d", root, r->engine.n_ranks - 1);
+	else if (collective_rooted((Collective)collective) && (root < 0 || root >= r->self.n_ranks))
+		set_error(&err, blinkInvalidArgument, "root: %d: want 0 to %d", root, r->self.n_ranks - 1);
 	else
 		find_choice(r, (Collective)collective, root, (int64_t)bytes, choice, &err);
 	return err.code == blinkSuccess ? blinkSuccess : comm_error(comm, &err);

@@ -3,8 +3,7 @@
  * The ranks exchange colors and keys by the hub of the communicator; in each color the rank that comes first makes a
  * unique id, and a second exchange hands it to the others. */
 #include "comm/comm.h"
-#include "cuda/gpu.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,33 +44,24 @@ int
 rank_comm_open_child(struct rank_comm *r, blinkComm_t *out, int n, const blinkUniqueId_t *id, int rank,
     const blinkConfig_t *config, struct blink_error *err)
 {
-	/* Of a tuner the size is that of its last call: nobody asked for it. */
-	const blinkConfig_t same = { .chunkBytes = r->tuner ? 0 : (size_t)r->engine.chunk_bytes,
-	    .timeoutMs = r->engine.timeout / 1000000, .schedules = r->schedules, .gpu = r->gpu,
-	    .backend = r->on_gpu ? "cuda" : "host" };
-	struct gpu_entry entry;
-	config = config ? config : &same;
-	if (!r->on_gpu)
-		return comm_open(out, n, id, rank, config, err);
-	if (gpu_enter(r->cuda, &entry, err) != blinkSuccess)
-		return err->code;
-	comm_open(out, n, id, rank, config, err);
-	gpu_leave(r->cuda, &entry);
-	return err->code;
+	const blinkConfig_t same = { .chunkBytes = (size_t)r->self.settings.chunk,
+	    .timeoutMs = r->self.timeout / 1000000, .schedules = r->schedules, .gpu = r->gpu,
+	    .backend = r->backend->name };
+	return comm_open(out, n, id, rank, config ? config : &same, r, err);
 }
 
 static int
 split(struct rank_comm *r, struct choice mine, const blinkConfig_t *config, blinkComm_t *out, struct choice *all,
     struct offer *offers, struct blink_error *err)
 {
-	struct engine *e = &r->engine;
+	struct rank_state *self = &r->self;
 	struct offer offer = { .code = 0 };
 	int rank, size, first;
 	if (bootstrap_allgather(r->bootstrap, &mine, sizeof mine, all, rank_comm_deadline(r), err) != blinkSuccess)
 		return err->code;
-	find_place(all, e->n_ranks, e->rank, &rank, &size, &first);
-	if (mine.color >= 0 && first == e->rank)
-		offer.code = bootstrap_make_id(r->settings.interface, r->settings.secret, &offer.id, err);
+	find_place(all, self->n_ranks, self->rank, &rank, &size, &first);
+	if (mine.color >= 0 && first == self->rank)
+		offer.code = bootstrap_make_id(r->self.settings.interface, r->self.settings.secret, &offer.id, err);
 	bootstrap_allgather(r->bootstrap, &offer, sizeof offer, offers, rank_comm_deadline(r), err);
 	*out = NULL;
 	if (err->code != blinkSuccess || mine.color < 0)
@@ -88,8 +78,8 @@ blinkCommSplit(blinkComm_t comm, int color, int key, blinkComm_t *out, const bli
 	struct rank_comm *r = comm_rank(comm);
 	if (!r || !out)
 		return blinkInvalidArgument;
-	struct choice *all = calloc((size_t)r->engine.n_ranks, sizeof *all);
-	struct offer *offers = calloc((size_t)r->engine.n_ranks, sizeof *offers);
+	struct choice *all = calloc((size_t)r->self.n_ranks, sizeof *all);
+	struct offer *offers = calloc((size_t)r->self.n_ranks, sizeof *offers);
 	if (all && offers)
 		split(r, (struct choice){ color, key }, config, out, all, offers, &err);
 	else

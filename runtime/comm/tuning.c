@@ -2,16 +2,18 @@
  *
  * All ranks change sizes in the same calls, so they have one table of searches, which begins as rank 0 read it. */
 #include "comm/comm.h"
-#include "debug.h"
-#include "error.h"
+#include "support/debug.h"
+#include "support/clock.h"
+#include "support/error.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static int64_t
 message_bytes(const struct rank_comm *r, const struct call *call)
 {
-	const struct blink_program job = { .collective = (int)call->coll, .n_ranks = r->engine.n_ranks };
+	const struct blink_program job = { .collective = (int)call->coll, .n_ranks = r->self.n_ranks };
 	return call->count * (int64_t)call->reduction.size * blink_message_blocks(&job);
 }
 
@@ -24,7 +26,7 @@ agreement(struct rank_comm *r)
 		return NULL;
 	*call = (struct call){ .coll = ALLREDUCE, .root = -1, .send = &r->tuner->mine, .recv = &r->tuner->all,
 	    .count = 1, .asked_op = blinkMax, .internal = true };
-	reduction_make(blinkFloat64, blinkMax, r->engine.n_ranks, &call->reduction);
+	reduction_make(blinkFloat64, blinkMax, r->self.n_ranks, &call->reduction);
 	return call;
 }
 
@@ -38,7 +40,7 @@ begins(void *context, const struct call *call, struct call **before, struct blin
 		*before = agreement(r);
 		return *before ? blinkSuccess : set_error_memory(err);
 	}
-	r->engine.chunk_bytes = chunk;
+	r->self.chunk_bytes = chunk;
 	return blinkSuccess;
 }
 
@@ -49,7 +51,7 @@ ended(void *context, const struct call *call)
 	struct search *s = r->tuner->timed;
 	tuner_end(r->tuner, now_ns());
 	if (s && s->calls == 1)
-		debug_say(DEBUG_TRACE, r->engine.rank, "%s of %lld bytes: chunks of %lld bytes took %.0f us",
+		debug_say(DEBUG_TRACE, r->self.rank, "%s of %lld bytes: chunks of %lld bytes took %.0f us",
 		    collective_name(call->coll), (long long)message_bytes(r, call), (long long)s->miad.chunk,
 		    s->seconds * 1e6);
 }
@@ -57,7 +59,8 @@ ended(void *context, const struct call *call)
 /* What rank 0 knows, or why it does not. */
 struct known {
 	TunerChunks chunks;
-	int32_t wanted, code;
+	int32_t code;
+	char why[400];
 };
 
 static int
@@ -66,29 +69,32 @@ share(struct rank_comm *r, struct known *all, struct blink_error *err)
 	struct known *mine = calloc(1, sizeof *mine);
 	if (!mine)
 		return set_error_memory(err);
-	mine->wanted = r->tuner != NULL;
-	if (r->tuner && r->tuner_path && r->engine.rank == 0)
-		mine->code = (int32_t)tuner_load(&r->ctx, r->tuner_path, r->engine.n_ranks, r->job.n_servers,
+	if (r->tuner_path && r->self.rank == 0) {
+		mine->code = (int32_t)tuner_load(&r->ctx, r->tuner_path, r->self.n_ranks, r->job.n_servers,
 		    mine->chunks);
-	bootstrap_allgather(r->bootstrap, mine, sizeof *mine, all, r->deadline, err);
+		snprintf(mine->why, sizeof mine->why, "%.399s", r->ctx.error.text);
+	}
+	bootstrap_allgather(r->bootstrap, mine, sizeof *mine, all, r->self.deadline, err);
 	free(mine);
-	for (int i = 0; i < r->engine.n_ranks && err->code == blinkSuccess; i++)
-		if (all[i].wanted != all[0].wanted)
-			set_error(err, blinkMismatch, "BLINK_MIAD: rank %d has it %sset, unlike rank 0", i,
-			    all[i].wanted ? "" : "not ");
 	if (err->code == blinkSuccess && all[0].code != blinkSuccess)
-		set_error(err, all[0].code, "BLINK_MIAD: rank 0: %.400s",
-		    r->engine.rank == 0 ? r->ctx.error.text : "its file cannot be read");
+		set_error(err, all[0].code, "BLINK_MIAD: rank 0: %.*s", (int)sizeof all->why, all[0].why);
 	return err->code;
+}
+
+bool
+tuning_wanted(const struct rank_comm *r)
+{
+	const char *miad = r->self.settings.miad;
+	return miad && strcmp(miad, "0") != 0 && r->self.settings.chunk == 0;
 }
 
 int
 tuning_open(struct rank_comm *r, struct blink_error *err)
 {
-	const char *miad = r->settings.miad;
-	if (!miad || strcmp(miad, "0") == 0 || r->engine.chunk_bytes > 0)
+	const char *miad = r->self.settings.miad;
+	if (!tuning_wanted(r))
 		return blinkSuccess;
-	struct known *all = calloc((size_t)r->engine.n_ranks, sizeof *all);
+	struct known *all = calloc((size_t)r->self.n_ranks, sizeof *all);
 	r->tuner = calloc(1, sizeof *r->tuner);
 	r->tuner_path = strcmp(miad, "1") == 0 ? NULL : strdup(miad);
 	if (!all || !r->tuner || (strcmp(miad, "1") != 0 && !r->tuner_path))
@@ -96,8 +102,8 @@ tuning_open(struct rank_comm *r, struct blink_error *err)
 	else if (share(r, all, err) == blinkSuccess)
 		tuner_take(r->tuner, all[0].chunks);
 	free(all);
-	r->engine.events.begins = begins;
-	r->engine.events.ended = ended;
+	r->self.events.begins = begins;
+	r->self.events.ended = ended;
 	return err->code;
 }
 
@@ -105,13 +111,13 @@ tuning_open(struct rank_comm *r, struct blink_error *err)
 void
 tuning_close(struct rank_comm *r)
 {
-	TunerChunks *chunks = r->tuner && r->tuner_path && r->engine.rank == 0 ? malloc(sizeof *chunks) : NULL;
+	TunerChunks *chunks = r->tuner && r->tuner_path && r->self.rank == 0 ? malloc(sizeof *chunks) : NULL;
 	Ctx ctx;
 	ctx_init(&ctx);
 	if (chunks) {
 		tuner_give(r->tuner, *chunks);
-		if (tuner_save(&ctx, r->tuner_path, r->engine.n_ranks, r->job.n_servers, *chunks) != OK)
-			debug_say(DEBUG_WARN, r->engine.rank, "BLINK_MIAD: %s", ctx.error.text);
+		if (tuner_save(&ctx, r->tuner_path, r->self.n_ranks, r->job.n_servers, *chunks) != OK)
+			debug_say(DEBUG_WARN, r->self.rank, "BLINK_MIAD: %s", ctx.error.text);
 	}
 	ctx_free(&ctx);
 	free(chunks);

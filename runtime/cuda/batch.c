@@ -1,6 +1,6 @@
 /* Batches of copies. Each costs the driver and the copy engine less than it would alone. */
 #include "cuda/batch.h"
-#include "error.h"
+#include "support/error.h"
 
 bool
 gpu_batch_works(const struct driver *d)

@@ -2,7 +2,7 @@
 #ifndef BLINK_CUDA_BATCH_H
 #define BLINK_CUDA_BATCH_H
 
-#include "cuda/driver.h"
+#include "driver/driver.h"
 
 #include <stdbool.h>
 

@@ -39,10 +39,10 @@
  * own GPU to more than anything waits for, again and again, until nothing is under way: peers and older copies may set
  * them back for a while. */
 #include "cuda/batch.h"
-#include "cuda/launch.h"
+#include "cuda/calls.h"
 #include "cuda/sizes.h"
-#include "debug.h"
-#include "error.h"
+#include "support/debug.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 
@@ -553,7 +553,7 @@ gpu_copies_release(struct gpu *g)
 	for (int i = 0; c && i < 2 * g->layout.n_local; i++) {
 		enum gpu_route route = (enum gpu_route)(i % 2);
 		if (g->own[route])
-			g->d->copy_async(device_pointer(gpu_meeting_of(g, g->comm->engine.rank, i / 2, route)->ready),
+			g->d->copy_async(device_pointer(gpu_meeting_of(g, g->self->rank, i / 2, route)->ready),
 			    c->released, FLAGS * FLAG_BYTES, c->release);
 	}
 }

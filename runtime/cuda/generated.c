@@ -8,11 +8,10 @@
  * many threads, on every multiprocessor. */
 #include "cuda/generated.h"
 #include "base/file_read.h"
-#include "comm/comm.h"
+#include "cuda/calls.h"
 #include "cuda/kernels.h"
-#include "cuda/launch.h"
-#include "debug.h"
-#include "error.h"
+#include "support/debug.h"
+#include "support/error.h"
 #include "kernel_mark.h"
 #include "schedule/schedule.h"
 
@@ -97,7 +96,7 @@ read_module(struct gpu *g, struct file *f, struct blink_error *err)
 	ctx_free(ctx);
 	free(ctx);
 	if (err->code == blinkSuccess && read_mark(f, err) == blinkSuccess)
-		debug_say(DEBUG_INFO, g->comm->engine.rank, "%s: kernels for %.*s, schedule sha256:%.12s", f->path,
+		debug_say(DEBUG_INFO, g->self->rank, "%s: kernels for %.*s, schedule sha256:%.12s", f->path,
 		    (int)f->collective_bytes, f->collective, f->hex);
 	return err->code;
 }
@@ -173,7 +172,7 @@ count_paths(const char *paths)
 int
 gpu_generated_open(struct gpu *g, struct gpu_generated **out, struct blink_error *err)
 {
-	const char *paths = g->comm->settings.kernels;
+	const char *paths = g->self->settings.kernels;
 	if (!paths)
 		return blinkSuccess;
 	struct gpu_generated *all = *out = calloc(1, sizeof *all);
@@ -246,7 +245,7 @@ find_kernel(struct gpu *g, struct found_kernel *k, struct blink_error *err)
 		has_schedule |= is_of_schedule(f, k->plan);
 		if (is_of_schedule(f, k->plan) && f->function[k->module][k->op] && has_name(f, rank)) {
 			k->function = f->function[k->module][k->op];
-			debug_say(DEBUG_INFO, g->comm->engine.rank, "%s: its kernel is used", f->path);
+			debug_say(DEBUG_INFO, g->self->rank, "%s: its kernel is used", f->path);
 		} else if (!is_of_schedule(f, k->plan) && is_of_collective(f, prog->coll)) {
 			other = f;
 		}

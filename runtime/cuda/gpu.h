@@ -2,12 +2,9 @@
 #ifndef BLINK_CUDA_GPU_H
 #define BLINK_CUDA_GPU_H
 
+#include "backend/backend.h"
 #include "cuda/device.h"
-#include "cuda/driver.h"
-#include "engine/engine.h"
-#include "transport/net.h"
-
-struct rank_comm;
+#include "driver/driver.h"
 
 enum {
 	GPU_RANKS = 256,		/* of a communicator, at most */
@@ -63,7 +60,7 @@ struct gpu_module {
 
 struct gpu {
 	const struct driver *d;
-	struct rank_comm *comm;
+	struct rank_state *self;
 	CUdevice device;
 	CUcontext context;		/* primary, retained */
 	int blocks;			/* resident at once: the least of all ranks; ranks of one GPU share them */
@@ -76,13 +73,21 @@ struct gpu {
 	struct gpu_status *status;	/* in host memory, at the same address for the GPU */
 	struct gpu_regions *regions;	/* of gpu_open: what is freed */
 	struct gpu_launches *launches;	/* of launch.c */
+	_Atomic bool open;		/* calls can be made: status and launches stay until gpu_close */
 	struct gpu_relay *relay;	/* of relay.c; NULL: all ranks are on this server */
+	_Atomic(struct gpu_relay *) hears;	/* the same, from when the net's messages have a place */
 };
 
-/* cuda/memory.c, cuda/peers.c. Take a GPU and memory on it, and map the peers' memory: called by every rank of a
- * communicator, between two exchanges of the bootstrap. device: number; -1: the current context's, else
- * BLINK_DEVICE_MAP's. Whatever it returns, gpu_close frees. */
-int gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_error *err);
+/* The row of the table of backends: cuda/cuda.c. */
+extern const struct backend cuda_backend;
+
+/* cuda/peers.c. A rank that has no GPU yet; gpu_close frees it, whatever has been done since. Fails: blinkLimit too
+ * many ranks; blinkSystemError no kernels. */
+int gpu_new(struct rank_state *self, struct gpu **out, struct blink_error *err);
+
+/* Take a GPU and memory on it, and map the peers' memory: called by every rank of a communicator. The GPU is that of
+ * self->parent, else the current context's, else BLINK_DEVICE_MAP's. */
+int gpu_open(struct gpu *g, struct blink_error *err);
 
 /* How many blocks a call may have (g->blocks), once kernels are loaded: an exchange of all ranks. The ranks of a GPU
  * share those that it holds at once; the least counts, and BLINK_BLOCKS. */
@@ -100,29 +105,18 @@ struct gpu_entry {
 int gpu_enter(struct gpu *g, struct gpu_entry *entry, struct blink_error *err);
 void gpu_leave(struct gpu *g, const struct gpu_entry *entry);
 
-/* Memory of the GPU for the caller, and copies from and to it, which are done when they return. */
-int gpu_memory_alloc(struct gpu *g, size_t bytes, void **out, struct blink_error *err);
-int gpu_memory_free(struct gpu *g, void *memory, struct blink_error *err);
-int gpu_copy(struct gpu *g, void *to, const void *from, size_t bytes, struct blink_error *err);
+/* As `struct backend` has them; of: a struct gpu. */
+int gpu_memory_open(void *of, struct memory *m, struct blink_error *err);
+int gpu_memory_close(void *of, struct memory *m, bool forked, struct blink_error *err);
+int gpu_copy(void *of, void *to, const void *from, size_t bytes, struct blink_error *err);
 
 /* cuda/launch.c. Starts what belongs to calls: tables, the thread that watches them. */
 int gpu_launches_open(struct gpu *g, struct blink_error *err);
 void gpu_launches_close(struct gpu *g, bool forked);
 
 /* Put a call into a stream of the caller: returns when it is in the stream, or in the graph that the stream captures.
- * Takes the call, whatever it returns. calls: several only where messages of a group go to several communicators' one
- * launch; linked by `next`. */
-int gpu_submit(struct gpu *g, struct call *call, CUstream stream, struct blink_error *err);
-
-/* As engine_wait: call number 0 is all of them. */
-int gpu_wait(struct gpu *g, uint64_t number, bool wait, struct blink_error *err);
-uint64_t gpu_last_call(struct gpu *g);
-
-/* All kernels end soon. From any thread. */
-void gpu_stop(struct gpu *g);
-
-/* What the hub asks. */
-void gpu_status_of(struct gpu *g, struct rank_status *out);
+ * Takes the call, whatever it returns. of: a struct gpu. */
+int gpu_submit(void *of, struct call *call, blinkStream_t stream, struct blink_error *err);
 
 /* A kernel of a module of kernels.h. */
 extern const char *const gpu_ops[];	/* "sum" and so on: of a reduction, which == op */

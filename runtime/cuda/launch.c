@@ -3,7 +3,8 @@
  *	tables.c	the rank's program, uploaded when a plan is first used
  *	sizes.c		protocol, strips and chunks, the same on all ranks
  *	generated.c	kernels compiled from a schedule, which take the place of the interpreter
- *	here		parameters, and the kernel's place among the others
+ *	here		parameters, and the launch
+ *	flights.c	the kernel's place among the others
  *	copies.c	copies in its place
  *	watch.c		looks at what kernels report, and ends them
  *
@@ -27,12 +28,13 @@
  *
  * In place. Where a tree may write what another still reads, the input is copied to memory of the library first, in
  * the stream. An allreduce needs none: what overwrites an element descends from it, on its own strip. */
-#include "cuda/launch.h"
-#include "cuda/relay.h"
 #include "blink_device.h"
+#include "cuda/calls.h"
+#include "cuda/generated.h"
+#include "cuda/relay.h"
 #include "cuda/sizes.h"
-#include "debug.h"
-#include "error.h"
+#include "support/debug.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,114 +93,13 @@ find_target(struct gpu *g, CUstream stream, struct gpu_target *to, struct blink_
 	return driver_check(g->d, r, err, "whether a stream captures");
 }
 
-/* Also in the same stream: a handle may be that of a new stream. */
-int
-gpu_order(struct gpu *g, const struct gpu_target *to, struct blink_error *err)
-{
-	struct gpu_launches *l = g->launches;
-	CUevent before = NULL;
-	if (to->capturing && l->captured && to->capture != 0 && l->capture == to->capture)
-		before = l->captured;
-	pthread_mutex_lock(&l->lock);
-	if (!to->capturing && l->last)
-		before = l->last->event;
-	CUresult r = before ? g->d->stream_wait_event(to->stream, before, 0) : CUDA_SUCCESS;
-	pthread_mutex_unlock(&l->lock);
-	return driver_check(g->d, r, err, "wait for the call before");
-}
-
-CUresult
-gpu_reap(struct gpu *g)
-{
-	struct gpu_launches *l = g->launches;
-	while (l->first) {
-		struct gpu_flight *f = l->first;
-		CUresult r = g->d->event_query(f->event);
-		if (r != CUDA_SUCCESS)
-			return r;
-		if (f->messages)
-			gpu_table_return(g, f->messages);
-		l->first = f->next;
-		if (!l->first)
-			l->last = NULL;
-		f->next = l->unused;
-		l->unused = f;
-	}
-	return CUDA_SUCCESS;
-}
-
-/* A flight with an event; the lock is held. */
-static struct gpu_flight *
-take_flight(struct gpu *g, struct blink_error *err)
-{
-	struct gpu_launches *l = g->launches;
-	gpu_reap(g);
-	struct gpu_flight *f = l->unused;
-	if (f) {
-		l->unused = f->next;
-		return f;
-	}
-	if (!(f = calloc(1, sizeof *f))) {
-		set_error_memory(err);
-	} else if (driver_check(g->d, g->d->event_create(&f->event, CU_EVENT_DISABLE_TIMING), err, "create an event")
-	    != blinkSuccess) {
-		free(f);
-		f = NULL;
-	}
-	return f;
-}
-
-static int
-captured(struct gpu *g, const struct gpu_target *to, struct blink_error *err)
-{
-	struct gpu_launches *l = g->launches;
-	if (!l->captured && driver_check(g->d, g->d->event_create(&l->captured, CU_EVENT_DISABLE_TIMING), err,
-	    "create an event") != blinkSuccess)
-		return err->code;
-	if (driver_check(g->d, g->d->event_record(l->captured, to->stream), err, "record an event") != blinkSuccess)
-		return err->code;
-	l->capture = to->capture;
-	pthread_mutex_lock(&l->lock);
-	l->has_captured = true;
-	gpu_watch_wake(g);
-	pthread_mutex_unlock(&l->lock);
-	return blinkSuccess;
-}
-
-int
-gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_messages, struct gpu_message *messages,
-    struct blink_error *err)
-{
-	struct gpu_launches *l = g->launches;
-	if (to->capturing)
-		return captured(g, to, err);
-	pthread_mutex_lock(&l->lock);
-	struct gpu_flight *f = take_flight(g, err);
-	if (f) {
-		CUevent event = f->event;
-		*f = (struct gpu_flight){ .number = number, .event = event, .n_messages = n_messages,
-		    .messages = messages };
-		if (driver_check(g->d, g->d->event_record(event, to->stream), err, "record an event") == blinkSuccess) {
-			*(l->last ? &l->last->next : &l->first) = f;
-			l->last = f;
-			gpu_watch_wake(g);
-		} else {
-			f->messages = NULL;
-			f->next = l->unused;
-			l->unused = f;
-		}
-	}
-	pthread_mutex_unlock(&l->lock);
-	return err->code;
-}
-
 /* ---- parameters ---- */
 
 /* Its number is not in it, since a graph may be replayed. Not 0, which would not be compared. */
 static uint64_t
-signature_of(const struct engine *e, const struct call *call)
+signature_of(const struct rank_state *self, const struct call *call)
 {
-	uint64_t h = call_signature(e, call, 0);
+	uint64_t h = call_signature(call, self->chunk_bytes, 0);
 	return h ? h : 1;
 }
 
@@ -221,14 +122,14 @@ remember_text(struct gpu_launches *l, const struct call *call, uint64_t signatur
 static struct gpu_asked
 asked_of(const struct gpu *g, const struct call *call, const struct gpu_call *p)
 {
-	const struct engine *e = &g->comm->engine;
+	const struct rank_state *self = g->self;
 	const RankProgram *prog = call->plan->prog;
 	int64_t message = call->count * blink_message_blocks(&call->plan->parts);
 	return (struct gpu_asked){ .message = message * p->size,
-	    .longest = gpu_longest(prog, p->part_end), .size = p->size, .chunk_bytes = e->chunk_bytes,
+	    .longest = gpu_longest(prog, p->part_end), .size = p->size, .chunk_bytes = self->chunk_bytes,
 	    .rings = prog->rings_max, .depth = prog->depth,
 	    .segments = prog->segments_max, .stages = call->coll == ALLREDUCE ? 2 : 1,
-	    .moved = message * (call->coll == ALLTOALL ? 2 : 1), .n_ranks = e->n_ranks, .blocks = g->blocks,
+	    .moved = message * (call->coll == ALLTOALL ? 2 : 1), .n_ranks = self->n_ranks, .blocks = g->blocks,
 	    .ring_bytes = g->layout.ring_bytes, .packet_bytes = g->layout.packet_bytes };
 }
 
@@ -270,8 +171,8 @@ static int
 take_buffers(struct gpu *g, const struct call *call, struct gpu_call *p, const struct gpu_target *to,
     struct blink_error *err)
 {
-	const struct engine *e = &g->comm->engine;
-	struct blink_layout l = blink_layout_at((int)call->coll, call->root, e->n_ranks, e->rank);
+	const struct rank_state *self = g->self;
+	struct blink_layout l = blink_layout_at((int)call->coll, call->root, self->n_ranks, self->rank);
 	size_t block = (size_t)call->count * (size_t)p->size;
 	bool reduces = collective_reduces(call->coll);
 	p->send = l.send ? call->send : NULL;
@@ -280,12 +181,12 @@ take_buffers(struct gpu *g, const struct call *call, struct gpu_call *p, const s
 		return blinkSuccess;
 	const char *from = p->send + (size_t)l.own_send * block;
 	char *own = p->recv + (size_t)l.own_recv * block;
-	if (reduces ? e->n_ranks == 1 : from != own) {
+	if (reduces ? self->n_ranks == 1 : from != own) {
 		p->own_from = from;
 		p->own_to = own;
 		p->own_bytes = (int64_t)block;
 	}
-	if (from == own && e->n_ranks > 1 && call->coll != ALLREDUCE && call->plan->prog->keep_input)
+	if (from == own && self->n_ranks > 1 && call->coll != ALLREDUCE && call->plan->prog->keep_input)
 		return keep_input(g, p, (size_t)l.send * block, to, err);
 	return blinkSuccess;
 }
@@ -361,22 +262,22 @@ submit_copies(struct gpu *g, const struct call *call, const struct gpu_copy_size
 static int
 submit_collective(struct gpu *g, struct call *call, const struct gpu_target *to, struct blink_error *err)
 {
-	struct engine *e = &g->comm->engine;
+	struct rank_state *self = g->self;
 	const struct gpu_table *table;
 	struct gpu_copy_sizes sizes;
 	struct gpu_call p = { .state = g->state, .status = g->status, .count = call->count,
-	    .size = (int32_t)call->reduction.size, .rank = e->rank, .n_ranks = e->n_ranks,
+	    .size = (int32_t)call->reduction.size, .rank = self->rank, .n_ranks = self->n_ranks,
 	    .scale = call->reduction.scale.bits, .scalar = call->reduction.scalar,
 	    .scales = call->reduction.scales,
 	    .divide = call->reduction.divide };
-	if (e->events.plan(e->events.context, call, &call->plan, err) != blinkSuccess
+	if (self->events.plan(self->events.context, call, &call->plan, err) != blinkSuccess
 	    || gpu_table_of(g, call->plan, &table, err) != blinkSuccess)
 		return err->code;
 	p.program = table->program;
 	p.partner = table->partner;
 	p.n_partners = table->n_partners;
 	p.n_parts = call->plan->prog->n_parts;
-	p.signature = signature_of(e, call);
+	p.signature = signature_of(self, call);
 	blink_part_ends(&call->plan->parts, call->count, p.size, p.part_end);
 	remember_text(g->launches, call, p.signature);
 	struct gpu_asked asked = asked_of(g, call, &p);
@@ -407,26 +308,17 @@ submit(struct gpu *g, struct call *call, CUstream stream, struct blink_error *er
 }
 
 int
-gpu_submit(struct gpu *g, struct call *call, CUstream stream, struct blink_error *err)
+gpu_submit(void *of, struct call *call, blinkStream_t stream, struct blink_error *err)
 {
+	struct gpu *g = of;
 	struct gpu_entry entry;
-	engine_error(&g->comm->engine, err);
+	rank_error(g->self, err);
 	if (err->code == blinkSuccess && gpu_enter(g, &entry, err) == blinkSuccess) {
 		submit(g, call, stream, err);
 		gpu_leave(g, &entry);
 	}
 	call_free(call);
 	return err->code;
-}
-
-uint64_t
-gpu_last_call(struct gpu *g)
-{
-	struct gpu_launches *l = g->launches;
-	pthread_mutex_lock(&l->lock);
-	uint64_t n = l->n_made;
-	pthread_mutex_unlock(&l->lock);
-	return n;
 }
 
 /* ---- open and close ---- */
@@ -454,18 +346,6 @@ gpu_launches_open(struct gpu *g, struct blink_error *err)
 	return err->code;
 }
 
-static void
-free_flights(struct gpu *g, struct gpu_flight *f, bool forked)
-{
-	while (f) {
-		struct gpu_flight *next = f->next;
-		if (!forked)
-			g->d->event_destroy(f->event);
-		free(f);
-		f = next;
-	}
-}
-
 void
 gpu_launches_close(struct gpu *g, bool forked)
 {
@@ -474,12 +354,8 @@ gpu_launches_close(struct gpu *g, bool forked)
 	struct blink_error err = { 0 };
 	if (!l)
 		return;
-	if (!forked)
-		gpu_watch_close(g);
 	bool entered = !forked && gpu_enter(g, &entry, &err) == blinkSuccess;
-	free_flights(g, l->first, !entered);
-	free_flights(g, l->unused, !entered);
-	gpu_messages_close(g, !entered);
+	gpu_flights_close(g, !entered);
 	gpu_copies_close(g, !entered);
 	gpu_tables_close(g, !entered);
 	if (entered) {

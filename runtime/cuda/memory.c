@@ -1,7 +1,6 @@
 /* Memory of a rank on its GPU: its regions, what it imports of its peers', its state, and what its caller asks for. */
-#include "comm/comm.h"
 #include "cuda/regions.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +194,7 @@ gpu_region_open(struct gpu *g, const CUdevice *devices, int n, struct gpu_offer 
 		free(r);
 		return err->code;
 	}
-	if (shm_open_handle(fd, host_pointer(r->memory), &g->comm->keys, offer->shm[GPU_ROUTE_DIRECT], shm, err)
+	if (shm_open_handle(fd, host_pointer(r->memory), &g->self->keys, offer->shm[GPU_ROUTE_DIRECT], shm, err)
 	    != blinkSuccess) {
 		if (fd >= 0)
 			close(fd);
@@ -226,7 +225,7 @@ int
 gpu_host_region_open(struct gpu *g, struct gpu_offer *offer, struct blink_error *err)
 {
 	struct shm **shm = &g->regions->shm[GPU_ROUTE_HOST];
-	if (shm_open_own(g->layout.bytes, &g->comm->keys, offer->shm[GPU_ROUTE_HOST], shm, err) != blinkSuccess)
+	if (shm_open_own(g->layout.bytes, &g->self->keys, offer->shm[GPU_ROUTE_HOST], shm, err) != blinkSuccess)
 		return err->code;
 	struct own_region *r = new_region(g, err);
 	if (!r)
@@ -290,8 +289,8 @@ list_peers(const struct gpu *g, const struct gpu_offer *all, enum gpu_route rout
     struct shm_peer *out)
 {
 	int n = 0;
-	for (int i = 0; i < g->comm->engine.n_ranks; i++) {
-		if (i == g->comm->engine.rank || g->peer[i].local < 0 || (take && !take[i]))
+	for (int i = 0; i < g->self->n_ranks; i++) {
+		if (i == g->self->rank || g->peer[i].local < 0 || (take && !take[i]))
 			continue;
 		out[n].rank = i;
 		out[n].fd = -1;
@@ -303,7 +302,7 @@ list_peers(const struct gpu *g, const struct gpu_offer *all, enum gpu_route rout
 int
 gpu_regions_import(struct gpu *g, const struct gpu_offer *all, const bool *take, struct blink_error *err)
 {
-	const struct engine *e = &g->comm->engine;
+	const struct rank_state *self = g->self;
 	struct shm_peer *peer = calloc((size_t)g->layout.n_local, sizeof *peer);
 	struct shm *own = g->regions->shm[GPU_ROUTE_DIRECT];
 	if (!peer)
@@ -312,7 +311,7 @@ gpu_regions_import(struct gpu *g, const struct gpu_offer *all, const bool *take,
 	if (g->regions->sharing == GPU_SHARING_IPC)
 		shm_exchange_here(own, peer, n, err);
 	else
-		shm_exchange(own, e->rank, peer, n, g->comm->deadline, &e->stop, err);
+		shm_exchange(own, self->rank, peer, n, g->self->deadline, &self->stop, err);
 	for (int i = 0; i < n && err->code == blinkSuccess; i++) {
 		if (peer[i].memory)
 			use_thread_of_process(g, peer[i].rank, peer[i].memory, err);
@@ -331,7 +330,7 @@ static int
 take_host_region(struct gpu *g, int rank, char *memory, struct blink_error *err)
 {
 	const struct gpu_layout *l = &g->layout;
-	size_t at = (size_t)g->peer[g->comm->engine.rank].local * l->peer_bytes;
+	size_t at = (size_t)g->peer[g->self->rank].local * l->peer_bytes;
 	char **out = &g->peer[rank].region[GPU_ROUTE_HOST];
 	CUdeviceptr seen = 0;
 	if (g->peer[rank].device >= 0) {
@@ -350,12 +349,12 @@ take_host_region(struct gpu *g, int rank, char *memory, struct blink_error *err)
 int
 gpu_host_regions_import(struct gpu *g, const struct gpu_offer *all, struct blink_error *err)
 {
-	const struct engine *e = &g->comm->engine;
+	const struct rank_state *self = g->self;
 	struct shm_peer *peer = calloc((size_t)g->layout.n_local, sizeof *peer);
 	if (!peer)
 		return set_error_memory(err);
 	int n = list_peers(g, all, GPU_ROUTE_HOST, NULL, peer);
-	shm_exchange(g->regions->shm[GPU_ROUTE_HOST], e->rank, peer, n, g->comm->deadline, &e->stop, err);
+	shm_exchange(g->regions->shm[GPU_ROUTE_HOST], self->rank, peer, n, g->self->deadline, &self->stop, err);
 	for (int i = 0; i < n && err->code == blinkSuccess; i++)
 		take_host_region(g, peer[i].rank, peer[i].memory, err);
 	free(peer);
@@ -367,7 +366,7 @@ gpu_host_regions_import(struct gpu *g, const struct gpu_offer *all, struct blink
 int
 gpu_state_open(struct gpu *g, struct blink_error *err)
 {
-	size_t counts = (size_t)g->comm->engine.n_ranks * sizeof(uint64_t), bytes = sizeof *g->state + 2 * counts;
+	size_t counts = (size_t)g->self->n_ranks * sizeof(uint64_t), bytes = sizeof *g->state + 2 * counts;
 	CUdeviceptr state = 0;
 	void *status = NULL;
 	if (CHECK(g, memory_alloc(&state, bytes), err, "allocate %zu bytes on device %d", bytes, (int)g->device)
@@ -391,32 +390,35 @@ gpu_state_open(struct gpu *g, struct blink_error *err)
 /* ---- memory of the caller ---- */
 
 int
-gpu_memory_alloc(struct gpu *g, size_t bytes, void **out, struct blink_error *err)
+gpu_memory_open(void *of, struct memory *m, struct blink_error *err)
 {
+	struct gpu *g = of;
 	struct gpu_entry entry;
 	CUdeviceptr memory = 0;
 	if (gpu_enter(g, &entry, err) != blinkSuccess)
 		return err->code;
-	CHECK(g, memory_alloc(&memory, bytes), err, "allocate %zu bytes on device %d", bytes, (int)g->device);
+	CHECK(g, memory_alloc(&memory, m->bytes), err, "allocate %zu bytes on device %d", m->bytes, (int)g->device);
 	gpu_leave(g, &entry);
-	*out = host_pointer(memory);
+	m->at = host_pointer(memory);
 	return err->code;
 }
 
 int
-gpu_memory_free(struct gpu *g, void *memory, struct blink_error *err)
+gpu_memory_close(void *of, struct memory *m, bool forked, struct blink_error *err)
 {
+	struct gpu *g = of;
 	struct gpu_entry entry;
-	if (gpu_enter(g, &entry, err) != blinkSuccess)
+	if (forked || gpu_enter(g, &entry, err) != blinkSuccess)
 		return err->code;
-	CHECK(g, memory_free(device_pointer(memory)), err, "free memory of device %d", (int)g->device);
+	CHECK(g, memory_free(device_pointer(m->at)), err, "free memory of device %d", (int)g->device);
 	gpu_leave(g, &entry);
 	return err->code;
 }
 
 int
-gpu_copy(struct gpu *g, void *to, const void *from, size_t bytes, struct blink_error *err)
+gpu_copy(void *of, void *to, const void *from, size_t bytes, struct blink_error *err)
 {
+	struct gpu *g = of;
 	struct gpu_entry entry;
 	CUstream stream = g->regions->stream;
 	if (gpu_enter(g, &entry, err) != blinkSuccess)
@@ -445,7 +447,7 @@ void
 gpu_regions_close(struct gpu *g, bool forked)
 {
 	struct gpu_regions *r = g->regions;
-	for (int i = 0; i < g->comm->engine.n_ranks && r->import && !forked; i++)
+	for (int i = 0; i < g->self->n_ranks && r->import && !forked; i++)
 		forget_import(g->d, &r->import[i]);
 	for (int route = 0; route < 2; route++)
 		shm_close(r->shm[route]);

@@ -7,47 +7,13 @@
  * ranks must then not wait for each other's later ones, so messages go in an order that both know: first by their
  * number among those of the same pair and direction, a few at a time, then by the distance between the ranks. Of a
  * class of these, all ranks' messages match, and of several classes, all ranks finish the same one first. */
-#include "cuda/launch.h"
-#include "error.h"
+#include "cuda/calls.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { TABLES = 16 };
-
-struct gpu_pool {
-	void *memory;
-	struct gpu_pool *next;
-};
-
 /* ---- tables ---- */
-
-int
-gpu_messages_grow(struct gpu *g, struct blink_error *err)
-{
-	struct gpu_launches *l = g->launches;
-	struct gpu_pool *pool = calloc(1, sizeof *pool);
-	size_t table = GPU_MESSAGES * sizeof(struct gpu_message);
-	int n = TABLES;
-	for (struct gpu_pool *p = l->pool; p; p = p->next)
-		n += TABLES;
-	struct gpu_message **grown = realloc(l->table_free, (size_t)n * sizeof *grown);
-	l->table_free = grown ? grown : l->table_free;
-	if (!pool || !grown) {
-		free(pool);
-		return set_error_memory(err);
-	}
-	if (driver_check(g->d, g->d->host_alloc(&pool->memory, TABLES * table, CU_MEMHOSTALLOC_PORTABLE |
-	    CU_MEMHOSTALLOC_DEVICEMAP), err, "allocate %zu bytes of the host", TABLES * table) != blinkSuccess) {
-		free(pool);
-		return err->code;
-	}
-	pool->next = l->pool;
-	l->pool = pool;
-	for (int i = 0; i < TABLES; i++)
-		l->table_free[l->n_table_free++] = (struct gpu_message *)((char *)pool->memory + (size_t)i * table);
-	return blinkSuccess;
-}
 
 static struct gpu_message *
 take_table(struct gpu *g, struct blink_error *err)
@@ -63,27 +29,6 @@ take_table(struct gpu *g, struct blink_error *err)
 	return out;
 }
 
-void
-gpu_table_return(struct gpu *g, struct gpu_message *messages)
-{
-	struct gpu_launches *l = g->launches;
-	l->table_free[l->n_table_free++] = messages;
-}
-
-void
-gpu_messages_close(struct gpu *g, bool forked)
-{
-	struct gpu_launches *l = g->launches;
-	while (l->pool) {
-		struct gpu_pool *next = l->pool->next;
-		if (!forked)
-			g->d->host_free(l->pool->memory);
-		free(l->pool);
-		l->pool = next;
-	}
-	free(l->table_free);
-}
-
 /* ---- groups ---- */
 
 /* A group while it is launched. */
@@ -96,10 +41,10 @@ struct group {
 };
 
 static int
-distance(const struct engine *e, const struct message *m)
+distance(const struct rank_state *self, const struct message *m)
 {
-	int ahead = m->sends ? m->peer - e->rank : e->rank - m->peer;
-	return (ahead + e->n_ranks) % e->n_ranks;
+	int ahead = m->sends ? m->peer - self->rank : self->rank - m->peer;
+	return (ahead + self->n_ranks) % self->n_ranks;
 }
 
 /* What both ends of a message know to be the same; 0 would not be compared. */
@@ -112,7 +57,7 @@ signature_of(const struct message *m)
 static void
 put(struct gpu *g, const struct message *m, struct gpu_message *out)
 {
-	int me = g->comm->engine.rank;
+	int me = g->self->rank;
 	const struct gpu_peer *peer = &g->peer[m->peer];
 	enum gpu_route route = peer->local < 0 ? GPU_ROUTE_NET
 	    : peer->direct || !peer->region[GPU_ROUTE_HOST] ? GPU_ROUTE_DIRECT : GPU_ROUTE_HOST;
@@ -126,14 +71,14 @@ static int
 collect(struct group *group, int turn, int from, struct gpu_message *out, int *n_blocks)
 {
 	struct gpu *g = group->g;
-	const struct engine *e = &g->comm->engine;
+	const struct rank_state *self = g->self;
 	int n = 0;
-	for (int k = 0; k < 2 * e->n_ranks; k++) {
+	for (int k = 0; k < 2 * self->n_ranks; k++) {
 		int peer = k / 2, i = 0, before = n;
 		for (struct message *m = group->call->message; m; m = m->next) {
 			if (m->peer != peer || m->sends != (k % 2 == 0) || m->bytes == 0)
 				continue;
-			int away = distance(e, m);
+			int away = distance(self, m);
 			if (i++ / group->per_pair == turn && away >= from && away < from + group->distances)
 				put(g, m, &out[n++]);
 		}
@@ -176,17 +121,18 @@ launch_class(struct group *group, int turn, int from, struct blink_error *err)
 int
 gpu_submit_messages(struct gpu *g, struct call *call, const struct gpu_target *to, struct blink_error *err)
 {
-	const struct engine *e = &g->comm->engine;
-	struct group group = { .g = g, .call = call, .to = to, .per_pair = call->n_messages, .distances = e->n_ranks };
+	const struct rank_state *self = g->self;
+	struct group group = { .g = g, .call = call, .to = to, .per_pair = call->n_messages,
+	    .distances = self->n_ranks };
 	for (const struct message *m = call->message; m; m = m->next)
 		group.n_left += m->bytes > 0;
-	if (call->n_messages > GPU_MESSAGES || 2 * e->n_ranks > g->blocks) {
+	if (call->n_messages > GPU_MESSAGES || 2 * self->n_ranks > g->blocks) {
 		int most = g->blocks / 2 < GPU_MESSAGES / 2 ? g->blocks / 2 : GPU_MESSAGES / 2;
-		group.distances = most > e->n_ranks ? e->n_ranks : most > 1 ? most : 1;
+		group.distances = most > self->n_ranks ? self->n_ranks : most > 1 ? most : 1;
 		group.per_pair = GPU_MESSAGES / 2 / group.distances;
 	}
 	for (int turn = 0; group.n_left > 0; turn++)
-		for (int from = 0; from < e->n_ranks; from += group.distances)
+		for (int from = 0; from < self->n_ranks; from += group.distances)
 			if (launch_class(&group, turn, from, err) != blinkSuccess)
 				return err->code;
 	return blinkSuccess;

@@ -7,9 +7,9 @@
  * well: so each is told to load. */
 #include "blink_device.h"
 #include "cuda/kernels.h"
-#include "cuda/launch.h"
-#include "debug.h"
-#include "error.h"
+#include "cuda/calls.h"
+#include "support/debug.h"
+#include "support/error.h"
 
 #include <string.h>
 
@@ -89,7 +89,7 @@ gpu_modules_open(struct gpu *g, struct blink_error *err)
 		for (int i = 0; i < 4 && err->code == blinkSuccess; i++)
 			find_function(g, m, k->name, i, err);
 	}
-	debug_say(DEBUG_INFO, g->comm->engine.rank, "kernels: %d modules, %d of them as code for device %d", n,
+	debug_say(DEBUG_INFO, g->self->rank, "kernels: %d modules, %d of them as code for device %d", n,
 	    n_cubins, (int)g->device);
 	return err->code;
 }

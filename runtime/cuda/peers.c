@@ -27,12 +27,11 @@
  *
  * A region is used after its rank has left: a reader sets `done` for what it has read last. So a region of VMM, and one
  * of the host, live until the last process has unmapped it, and in a process until the last thread has. */
-#include "comm/comm.h"
 #include "cuda/kernels.h"
-#include "cuda/launch.h"
+#include "cuda/calls.h"
 #include "cuda/regions.h"
 #include "cuda/relay.h"
-#include "error.h"
+#include "support/error.h"
 
 #include "bootstrap/system.h"
 
@@ -50,85 +49,6 @@ struct who {
 	char pci[PCI_BYTES];
 };
 
-/* ---- layout ---- */
-
-/* Of what belongs to a peer: flags, packets, rings, whose halves are one window of copies. All begin at multiples of
- * LINE_BYTES. */
-enum {
-	LINE_BYTES = 128,
-	READY_AT = 0,
-	DONE_AT = GPU_FLAGS * (int)sizeof(struct gpu_flag),
-	CHANNEL_AT = DONE_AT + GPU_FLAGS * 8,
-	MEETING_AT = (CHANNEL_AT + (int)sizeof(struct gpu_channel) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES,
-	PACKETS_AT = (MEETING_AT + (int)sizeof(struct gpu_meeting) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES
-};
-
-#define MIB ((size_t)1 << 20)
-#define KIB ((size_t)1 << 10)
-
-/* Pages of the host, on any machine: parts of a region are registered by themselves. */
-#define PAGE (64 * KIB)
-
-/* total, divided by the number of peers; but not more than most nor less than least. */
-static size_t
-share(size_t total, int n, size_t least, size_t most)
-{
-	size_t each = total / (size_t)n / (4 * KIB) * (4 * KIB);
-	return each < least ? least : each < most ? each : most;
-}
-
-void
-gpu_layout_of(int n_local, int n_ranks, struct gpu_layout *out)
-{
-	out->n_local = n_local;
-	out->packet_bytes = n_local < n_ranks ? 0 : share(16 * MIB, n_ranks, 128 * KIB, 576 * KIB);
-	out->ring_bytes = share(64 * MIB, n_ranks, 256 * KIB, 4 * MIB);
-	out->peer_bytes = (PACKETS_AT + 2 * out->packet_bytes + 2 * out->ring_bytes + PAGE - 1) / PAGE * PAGE;
-	out->bytes = (size_t)n_local * out->peer_bytes;
-}
-
-/* What rank `owner` has for rank `other`, as this rank's GPU sees it. */
-static char *
-part_of(const struct gpu *g, int owner, int other, enum gpu_route route)
-{
-	char *region = owner == g->comm->engine.rank ? g->own[route] : g->peer[owner].region[route];
-	return region + (size_t)g->peer[other].local * g->layout.peer_bytes;
-}
-
-void
-gpu_pair_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, struct gpu_pair *out)
-{
-	const struct gpu_layout *l = &g->layout;
-	if (route == GPU_ROUTE_NET) {
-		gpu_remote_pair(g, publisher, reader, out);
-		return;
-	}
-	char *at = part_of(g, reader, publisher, route);
-	out->ready = (void *)(at + READY_AT);
-	out->done = (void *)(part_of(g, publisher, reader, route) + DONE_AT);
-	out->letter = NULL;
-	for (int half = 0; half < 2; half++) {
-		out->packets[half] = at + PACKETS_AT + (size_t)half * l->packet_bytes;
-		out->ring[half] = at + PACKETS_AT + 2 * l->packet_bytes + (size_t)half * l->ring_bytes;
-	}
-}
-
-struct gpu_channel *
-gpu_channel_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, uint64_t **done)
-{
-	if (route == GPU_ROUTE_NET)
-		return gpu_remote_channel(g, publisher, reader, done);
-	struct gpu_channel *back = (void *)(part_of(g, publisher, reader, route) + CHANNEL_AT);
-	*done = &back->done;
-	return (void *)(part_of(g, reader, publisher, route) + CHANNEL_AT);
-}
-
-struct gpu_meeting *
-gpu_meeting_of(const struct gpu *g, int owner, int other, enum gpu_route route)
-{
-	return (void *)(part_of(g, owner, other, route) + MEETING_AT);
-}
-
 /* ---- the own device ---- */
 
 /* Element number `at` of a comma-separated list of numbers; -1: it has none, or what is no number. */
@@ -144,10 +64,10 @@ number_in(const char *list, int at)
 }
 
 static int
-mapped_device(const struct rank_comm *r, int n_devices, struct blink_error *err)
+mapped_device(const struct rank_state *self, int n_devices, struct blink_error *err)
 {
-	const char *map = r->settings.device_map;
-	int local = local_index(r, r->engine.rank), device = map ? number_in(map, local) : local % n_devices;
+	const char *map = self->settings.device_map;
+	int local = local_index(self, self->rank), device = map ? number_in(map, local) : local % n_devices;
 	if (device < 0 || device >= n_devices)
 		set_error(err, blinkInvalidArgument, "BLINK_DEVICE_MAP: \"%.100s\": no device for rank %d of this "
 		    "server: want a number from 0 to %d for each, separated by ','", map, local, n_devices - 1);
@@ -155,22 +75,24 @@ mapped_device(const struct rank_comm *r, int n_devices, struct blink_error *err)
 }
 
 static int
-choose_device(struct gpu *g, int number, struct blink_error *err)
+choose_device(struct gpu *g, struct blink_error *err)
 {
+	const struct gpu *parent = g->self->parent;
 	CUcontext current = NULL;
-	int n = 0;
+	int n = 0, number;
+	if (parent) {
+		g->device = parent->device;
+		return blinkSuccess;
+	}
 	if (CHECK(g, device_count(&n), err, "count devices") != blinkSuccess)
 		return err->code;
 	if (n == 0)
 		return set_error(err, blinkSystemError, "cuda: there is no device");
-	if (number < 0 && CHECK(g, context_get(&current), err, "the current context") != blinkSuccess)
+	if (CHECK(g, context_get(&current), err, "the current context") != blinkSuccess)
 		return err->code;
 	if (current)
 		return CHECK(g, context_device(&g->device), err, "the device of the current context");
-	if (number < 0)
-		number = mapped_device(g->comm, n, err);
-	if (err->code == blinkSuccess && number >= n)
-		set_error(err, blinkInvalidArgument, "device: %d: want 0 to %d", number, n - 1);
+	number = mapped_device(g->self, n, err);
 	if (err->code != blinkSuccess)
 		return err->code;
 	return CHECK(g, device_get(&g->device, number), err, "device %d", number);
@@ -200,7 +122,7 @@ sharing_of(struct gpu *g, struct blink_error *err)
 static enum gpu_copies
 copies_of(struct gpu *g, struct blink_error *err)
 {
-	int wanted = g->comm->settings.copy_engines;
+	int wanted = g->self->settings.copy_engines;
 	if (wanted < 0 || !g->d->stream_wait_value
 	    || !attribute(g, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, err))
 		return GPU_COPIES_NONE;
@@ -217,6 +139,7 @@ describe_own(struct gpu *g, struct who *out, struct blink_error *err)
 	if (err->code == blinkSuccess)
 		CHECK(g, device_pci_id(out->pci, PCI_BYTES, g->device), err, "PCI address of device %d",
 		    (int)g->device);
+	snprintf(g->self->device, sizeof g->self->device, "%.*s", PCI_BYTES, out->pci);
 	return err->code;
 }
 
@@ -255,9 +178,9 @@ static int
 look_at_peers(struct gpu *g, const struct who *who, unsigned char *row, CUdevice *devices, int *n_devices,
     struct blink_error *err)
 {
-	int rank = g->comm->engine.rank;
+	int rank = g->self->rank;
 	devices[(*n_devices)++] = g->device;
-	for (int i = 0; i < g->comm->engine.n_ranks && err->code == blinkSuccess; i++) {
+	for (int i = 0; i < g->self->n_ranks && err->code == blinkSuccess; i++) {
 		CUdevice device;
 		if (g->peer[i].local < 0)
 			continue;
@@ -279,7 +202,7 @@ look_at_peers(struct gpu *g, const struct who *who, unsigned char *row, CUdevice
 static void
 agree_on_sharing(struct gpu *g, const struct who *who)
 {
-	int rank = g->comm->engine.rank, n = g->comm->engine.n_ranks;
+	int rank = g->self->rank, n = g->self->n_ranks;
 	g->copies = g->layout.n_local < n ? GPU_COPIES_NONE : GPU_COPIES_ALL;
 	for (int i = 0; i < n; i++) {
 		if (g->peer[i].local < 0)
@@ -298,7 +221,7 @@ agree_on_sharing(struct gpu *g, const struct who *who)
 static int
 gather(struct gpu *g, const void *mine, size_t bytes, void *all, struct blink_error *err)
 {
-	return bootstrap_allgather(g->comm->bootstrap, mine, bytes, all, g->comm->deadline, err);
+	return g->self->events.exchange(g->self->events.context, mine, bytes, all, g->self->deadline, err);
 }
 
 /* rows: a byte for each rank, and one that is 1 if the rank may have calls through the host. *host: some pair or rank
@@ -307,12 +230,12 @@ static int
 find_routes(struct gpu *g, const struct who *who, CUdevice *devices, int *n_devices, bool *host,
     struct blink_error *err)
 {
-	int n = g->comm->engine.n_ranks, rank = g->comm->engine.rank;
+	int n = g->self->n_ranks, rank = g->self->rank;
 	size_t bytes = (size_t)n + 1;
 	unsigned char *row = calloc(bytes, bytes + 1), *all = row + bytes;
 	if (!row)
 		return set_error_memory(err);
-	row[n] = plans_have_routes(g->comm);
+	row[n] = g->self->events.has_routes(g->self->events.context);
 	if (look_at_peers(g, who, row, devices, n_devices, err) == blinkSuccess)
 		gather(g, row, bytes, all, err);
 	for (int i = 0; i < n; i++) {
@@ -332,7 +255,7 @@ find_routes(struct gpu *g, const struct who *who, CUdevice *devices, int *n_devi
 static int
 open_regions(struct gpu *g, const CUdevice *devices, int n_devices, bool host, struct blink_error *err)
 {
-	size_t n = (size_t)g->comm->engine.n_ranks;
+	size_t n = (size_t)g->self->n_ranks;
 	struct gpu_offer mine = { .bytes = 0 }, *all = calloc(n, sizeof *all);
 	bool *take = calloc(n, sizeof *take);
 	for (size_t i = 0; i < n && take; i++)
@@ -353,7 +276,7 @@ open_regions(struct gpu *g, const CUdevice *devices, int n_devices, bool host, s
 static int
 meet(struct gpu *g, struct blink_error *err)
 {
-	struct who mine, *who = calloc((size_t)g->comm->engine.n_ranks, sizeof *who);
+	struct who mine, *who = calloc((size_t)g->self->n_ranks, sizeof *who);
 	CUdevice devices[GPU_DEVICES];
 	int n_devices = 0;
 	bool host = false;
@@ -370,45 +293,40 @@ meet(struct gpu *g, struct blink_error *err)
 	return err->code;
 }
 
-static struct gpu *
-new_gpu(struct rank_comm *comm)
+int
+gpu_new(struct rank_state *self, struct gpu **out, struct blink_error *err)
 {
-	size_t n = (size_t)comm->engine.n_ranks;
-	struct gpu *g = calloc(1, sizeof *g);
+	size_t n = (size_t)self->n_ranks;
+	int n_local = 0;
+	if (!kernel_modules[0].name)
+		return set_error(err, blinkSystemError, "backend cuda: libblink was built without kernels: want nvcc "
+		    "or clang where it is built");
+	if (n > GPU_RANKS)
+		return set_error(err, blinkLimit, "backend cuda: %d ranks: want %d at most", self->n_ranks,
+		    (int)GPU_RANKS);
+	struct gpu *g = *out = calloc(1, sizeof *g);
 	if (!g)
-		return NULL;
-	g->comm = comm;
+		return set_error_memory(err);
+	g->self = self;
 	g->threads = GPU_THREADS;
 	g->peer = calloc(n, sizeof *g->peer);
 	g->regions = calloc(1, sizeof *g->regions);
 	if (g->regions)
 		g->regions->import = calloc(n, sizeof *g->regions->import);
-	if (!g->peer || !g->regions || !g->regions->import) {
-		gpu_close(g, false);
-		return NULL;
-	}
+	if (!g->peer || !g->regions || !g->regions->import)
+		return set_error_memory(err);
 	g->regions->sharing = GPU_SHARING_VMM;
-	int n_local = 0, rank = comm->engine.rank;
 	for (size_t i = 0; i < n; i++)
-		g->peer[i].local = comm->server[i] == comm->server[rank] ? n_local++ : -1;
+		g->peer[i].local = self->server[i] == self->server[self->rank] ? n_local++ : -1;
 	gpu_layout_of(n_local, (int)n, &g->layout);
-	return g;
+	return blinkSuccess;
 }
 
 int
-gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_error *err)
+gpu_open(struct gpu *g, struct blink_error *err)
 {
 	struct gpu_entry entry;
-	if (!kernel_modules[0].name)
-		return set_error(err, blinkSystemError, "backend cuda: libblink was built without kernels: want nvcc "
-		    "or clang where it is built");
-	if (comm->engine.n_ranks > GPU_RANKS)
-		return set_error(err, blinkLimit, "backend cuda: %d ranks: want %d at most", comm->engine.n_ranks,
-		    (int)GPU_RANKS);
-	struct gpu *g = *out = new_gpu(comm);
-	if (!g)
-		return set_error_memory(err);
-	if (driver_open(&g->d, err) != blinkSuccess || choose_device(g, device, err) != blinkSuccess
+	if (driver_open(&g->d, err) != blinkSuccess || choose_device(g, err) != blinkSuccess
 	    || CHECK(g, primary_retain(&g->context, g->device), err, "the context of device %d", (int)g->device)
 	    != blinkSuccess || gpu_enter(g, &entry, err) != blinkSuccess)
 		return err->code;
@@ -422,7 +340,7 @@ gpu_open(struct rank_comm *comm, int device, struct gpu **out, struct blink_erro
 int
 gpu_share_blocks(struct gpu *g, struct blink_error *err)
 {
-	int n = g->comm->engine.n_ranks, most = (int)g->comm->settings.blocks;
+	int n = g->self->n_ranks, most = (int)g->self->settings.blocks;
 	int32_t mine = 0, *all = calloc((size_t)n, sizeof *all);
 	struct gpu_entry entry;
 	if (!all)
@@ -449,8 +367,6 @@ gpu_close(struct gpu *g, bool forked)
 {
 	struct gpu_entry entry;
 	struct blink_error ignored = { 0 };
-	if (!g)
-		return;
 	bool entered = !forked && g->context && gpu_enter(g, &entry, &ignored) == blinkSuccess;
 	gpu_relay_close(g, !entered);
 	if (g->regions)
@@ -461,27 +377,4 @@ gpu_close(struct gpu *g, bool forked)
 		g->d->primary_release(g->device);
 	free(g->peer);
 	free(g);
-}
-
-/* ---- the context of a thread ---- */
-
-int
-gpu_enter(struct gpu *g, struct gpu_entry *entry, struct blink_error *err)
-{
-	entry->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	if (CHECK(g, context_get(&entry->before), err, "the current context") != blinkSuccess
-	    || CHECK(g, context_set(g->context), err, "enter the context of device %d", (int)g->device)
-	    != blinkSuccess)
-		return err->code;
-	if (CHECK(g, capture_mode(&entry->mode), err, "the thread's mode of captures") != blinkSuccess)
-		g->d->context_set(entry->before);
-	return err->code;
-}
-
-void
-gpu_leave(struct gpu *g, const struct gpu_entry *entry)
-{
-	CUstreamCaptureMode mode = entry->mode;
-	g->d->capture_mode(&mode);
-	g->d->context_set(entry->before);
 }

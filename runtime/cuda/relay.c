@@ -29,13 +29,12 @@
  * The thread sleeps while nothing is under way. It polls while calls are, without sleep at first where there are CPUs
  * for it, then with naps; and seldom once graphs have been captured, which run without a call. */
 #include "cuda/relay.h"
-#include "comm/comm.h"
-#include "cuda/launch.h"
-#include "error.h"
+#include "cuda/calls.h"
+#include "support/clock.h"
+#include "support/error.h"
+#include "support/thread.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +64,7 @@ struct relay_peer {
 };
 
 struct gpu_relay {
-	struct engine *e;
+	struct rank_state *self;
 	size_t half;			/* bytes of rings */
 	void *memory;
 	struct relay_peer *peer;	/* of each rank */
@@ -93,7 +92,7 @@ static struct gpu_remote *
 end_of(const struct gpu *g, int publisher, int reader)
 {
 	const struct relay_peer *peer = g->relay->peer;
-	return publisher == g->comm->engine.rank ? peer[reader].out : peer[publisher].in;
+	return publisher == g->self->rank ? peer[reader].out : peer[publisher].in;
 }
 
 void
@@ -101,7 +100,7 @@ gpu_remote_pair(const struct gpu *g, int publisher, int reader, struct gpu_pair 
 {
 	struct gpu_remote *end = end_of(g, publisher, reader);
 	*out = (struct gpu_pair){ .ready = end->ready, .done = end->done, .ring = { end->ring,
-	    end->ring + g->layout.ring_bytes }, .letter = publisher == g->comm->engine.rank ? end->letter : NULL };
+	    end->ring + g->layout.ring_bytes }, .letter = publisher == g->self->rank ? end->letter : NULL };
 }
 
 struct gpu_channel *
@@ -123,7 +122,7 @@ send_chunk(struct gpu_relay *r, int to, uint32_t number, const struct strip *s)
 	const struct net_message m = { .lane = number, .place = (uint32_t)(at / UNIT),
 	    .flag = GPU_FLAG(l->call, s->chunks + 1), .signature = out->ready[number].signature[l->call & 1],
 	    .bytes = left < l->chunk_bytes ? left : l->chunk_bytes };
-	remote_send(r->e, to, &m, out->ring + (l->call & 1) * r->half + at);
+	rank_send(r->self, to, &m, out->ring + (l->call & 1) * r->half + at);
 }
 
 /* The chunks of the letter's call up to `chunks`. */
@@ -174,7 +173,7 @@ relay_done(struct gpu_relay *r, int to, uint32_t number)
 	if (value == *told)
 		return false;
 	*told = value;
-	remote_send(r->e, to, &m, NULL);
+	rank_send(r->self, to, &m, NULL);
 	return true;
 }
 
@@ -190,7 +189,7 @@ send_slot(struct gpu_relay *r, int to, struct relay_peer *peer)
 	peer->sent++;
 	const struct net_message m = { .lane = NET_CHANNEL, .flag = peer->sent,
 	    .bytes = offsetof(struct gpu_channel_slot, data) + bytes };
-	remote_send(r->e, to, &m, slot);
+	rank_send(r->self, to, &m, slot);
 }
 
 static bool
@@ -204,7 +203,7 @@ relay_channel(struct gpu_relay *r, int to)
 	if (peer->told < done) {
 		const struct net_message m = { .lane = NET_CHANNEL | NET_DONE, .flag = done };
 		peer->told = done;
-		remote_send(r->e, to, &m, NULL);
+		rank_send(r->self, to, &m, NULL);
 	}
 	return moved;
 }
@@ -215,7 +214,7 @@ look(struct gpu_relay *r)
 {
 	bool moved = false;
 	uint32_t strips = (uint32_t)atomic_load(&r->strips);
-	for (int i = 0; i < r->e->n_ranks; i++) {
+	for (int i = 0; i < r->self->n_ranks; i++) {
 		if (!r->peer[i].strip)
 			continue;
 		for (uint32_t s = 0; s < strips; s++) {
@@ -236,9 +235,9 @@ peer_of(struct gpu_relay *r, int rank)
 }
 
 void *
-gpu_relay_place(void *comm, int from, const struct net_message *m)
+gpu_relay_place(void *gpu, int from, const struct net_message *m)
 {
-	struct gpu_relay *r = atomic_load(&((struct rank_comm *)comm)->relay);
+	struct gpu_relay *r = atomic_load(&((struct gpu *)gpu)->hears);
 	struct relay_peer *peer = peer_of(r, from);
 	uint64_t at = (uint64_t)m->place * UNIT, call = m->flag >> 24;
 	if (!peer || m->flag == 0)
@@ -251,9 +250,9 @@ gpu_relay_place(void *comm, int from, const struct net_message *m)
 }
 
 void
-gpu_relay_arrived(void *comm, int from, const struct net_message *m)
+gpu_relay_arrived(void *gpu, int from, const struct net_message *m)
 {
-	struct relay_peer *peer = peer_of(atomic_load(&((struct rank_comm *)comm)->relay), from);
+	struct relay_peer *peer = peer_of(atomic_load(&((struct gpu *)gpu)->hears), from);
 	uint32_t number = m->lane & ~(NET_DONE | NET_CHANNEL);
 	if (!peer || number >= GPU_FLAGS)
 		return;
@@ -269,15 +268,15 @@ gpu_relay_arrived(void *comm, int from, const struct net_message *m)
 }
 
 void
-gpu_relay_broken(void *comm, int peer, const char *reason)
+gpu_relay_broken(void *gpu, int peer, const char *reason)
 {
-	engine_peer_gone(&((struct rank_comm *)comm)->engine, peer, reason);
+	rank_peer_gone(((struct gpu *)gpu)->self, peer, reason);
 }
 
 void
-gpu_relay_short_of(void *comm, int error)
+gpu_relay_short_of(void *gpu, int error)
 {
-	remote_short_of(&((struct rank_comm *)comm)->engine, error);
+	atomic_store(&((struct gpu *)gpu)->self->shortage, error);
 }
 
 /* ---- the thread ---- */
@@ -293,7 +292,7 @@ static void
 pause_for(const struct gpu_relay *r, int64_t waited, bool under_way)
 {
 	int64_t nap = waited / NAPS_OF_WAIT, most = under_way ? NAP_NS : IDLE_NS;
-	if (waited < SPIN_NS && r->e->spins > 0)
+	if (waited < SPIN_NS && r->self->spins > 0)
 		sched_yield();
 	else
 		nanosleep(&(struct timespec){ .tv_nsec = nap < most ? nap : most }, NULL);
@@ -371,8 +370,7 @@ place_peer(struct gpu *g, int rank, char *at, struct blink_error *err)
 int
 gpu_relay_open(struct gpu *g, struct blink_error *err)
 {
-	struct rank_comm *comm = g->comm;
-	int n = comm->engine.n_ranks;
+	int n = g->self->n_ranks;
 	size_t bytes = 2 * end_bytes(g) * (size_t)(n - g->layout.n_local);
 	struct gpu_relay *r = bytes ? calloc(1, sizeof *r) : NULL;
 	if (!bytes)
@@ -380,7 +378,7 @@ gpu_relay_open(struct gpu *g, struct blink_error *err)
 	if (!r)
 		return set_error_memory(err);
 	g->relay = r;
-	*r = (struct gpu_relay){ .e = &comm->engine, .half = g->layout.ring_bytes };
+	*r = (struct gpu_relay){ .self = g->self, .half = g->layout.ring_bytes };
 	pthread_cond_init(&r->wake, NULL);
 	if (!(r->peer = calloc((size_t)n, sizeof *r->peer)))
 		return set_error_memory(err);
@@ -395,45 +393,28 @@ gpu_relay_open(struct gpu *g, struct blink_error *err)
 			at += 2 * end_bytes(g);
 		}
 	if (err->code == blinkSuccess)
-		atomic_store(&comm->relay, r);
+		atomic_store(&g->hears, r);
 	return err->code;
 }
 
-/* Signals are for the threads of the calling program. */
 int
 gpu_relay_start(struct gpu *g, struct blink_error *err)
 {
 	struct gpu_relay *r = g->relay;
-	pthread_attr_t small;
-	sigset_t all, before;
-	if (!r)
-		return blinkSuccess;
-	int failed = pthread_attr_init(&small);
+	int failed = r ? start_thread(&r->thread, STACK, run, g) : 0;
 	if (failed)
 		return set_error(err, blinkSystemError, "a thread: %s", strerror(failed));
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_attr_setstacksize(&small, STACK);
-	if (!failed)
-		failed = pthread_create(&r->thread, &small, run, g);
-	if (failed == EINVAL)
-		failed = pthread_create(&r->thread, NULL, run, g);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&small);
-	if (failed)
-		return set_error(err, blinkSystemError, "a thread: %s", strerror(failed));
-	r->has_thread = true;
+	if (r)
+		r->has_thread = true;
 	return blinkSuccess;
 }
 
 void
 gpu_relay_end(struct gpu *g)
 {
-	struct gpu_relay *r = g ? g->relay : NULL;
-	struct blink_error ignored = { 0 };
+	struct gpu_relay *r = g->relay;
 	if (!r || !r->has_thread)
 		return;
-	gpu_wait(g, 0, true, &ignored);
 	pthread_mutex_lock(&g->launches->lock);
 	r->quit = true;
 	r->idle = false;
@@ -449,8 +430,8 @@ gpu_relay_close(struct gpu *g, bool forked)
 	struct gpu_relay *r = g->relay;
 	if (!r)
 		return;
-	atomic_store(&g->comm->relay, NULL);
-	for (int i = 0; i < r->e->n_ranks && r->peer; i++)
+	atomic_store(&g->hears, NULL);
+	for (int i = 0; i < r->self->n_ranks && r->peer; i++)
 		free(r->peer[i].strip);
 	if (r->memory && !forked)
 		g->d->host_free(r->memory);

@@ -30,16 +30,16 @@ void gpu_relay_expect(struct gpu *g, int64_t strips);
 /* There is work for the thread: the lock of launches is held. */
 void gpu_relay_wake(struct gpu *g);
 
-/* Wait for calls and hand to the net what is left of them; no thread sends then. Before the net closes. */
+/* After the last call: hand to the net what is left of it; no thread sends then. Before the net closes. */
 void gpu_relay_end(struct gpu *g);
 
 /* After the net has closed. forked: frees memory of the process alone. */
 void gpu_relay_close(struct gpu *g, bool forked);
 
-/* Events of the net; the context is a struct rank_comm. */
-void *gpu_relay_place(void *comm, int from, const struct net_message *m);
-void gpu_relay_arrived(void *comm, int from, const struct net_message *m);
-void gpu_relay_broken(void *comm, int peer, const char *reason);
-void gpu_relay_short_of(void *comm, int error);
+/* Events of the net; the context is a struct gpu. */
+void *gpu_relay_place(void *gpu, int from, const struct net_message *m);
+void gpu_relay_arrived(void *gpu, int from, const struct net_message *m);
+void gpu_relay_broken(void *gpu, int peer, const char *reason);
+void gpu_relay_short_of(void *gpu, int error);
 
 #endif

@@ -18,7 +18,7 @@
  * since a thread that then waits may be the one that serves the peer next. */
 #include "cuda/sizes.h"
 #include "cuda/device.h"
-#include "error.h"
+#include "support/error.h"
 
 enum {
 	PACKET_MESSAGE = 256 << 10,	/* bytes: the longest that goes by packets */

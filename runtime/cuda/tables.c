@@ -1,6 +1,6 @@
 /* Tables: the program of a plan as kernels read it, uploaded when the plan is first used. */
-#include "cuda/launch.h"
-#include "error.h"
+#include "cuda/calls.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>

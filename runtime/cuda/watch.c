@@ -6,13 +6,12 @@
  * communicator has failed. It also asks the driver, whose errors come late: a kernel that fails does so long after its
  * launch. Where nothing is under way the thread sleeps; once graphs have been captured, which run without a call, it
  * looks now and then. */
-#include "cuda/launch.h"
-#include "cuda/relay.h"
-#include "error.h"
+#include "cuda/calls.h"
+#include "support/clock.h"
+#include "support/error.h"
+#include "support/thread.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -48,18 +47,27 @@ load64(const uint64_t *at)
 
 /* ---- errors ---- */
 
-void
-gpu_stop(struct gpu *g)
+static void
+stop(struct gpu *g)
 {
 	__atomic_store_n(&g->status->stop, 1, __ATOMIC_RELEASE);
+}
+
+/* That a peer has gone is seen by the next look. */
+void
+gpu_wake(void *of)
+{
+	struct gpu *g = of;
+	if (atomic_load(&g->open) && atomic_load(&g->self->stop))
+		stop(g);
 }
 
 static void
 fail_for(struct gpu *g, const struct blink_error *err, int culprit)
 {
 	if (atomic_exchange(&g->launches->stopping, 1) == 0)
-		engine_fail_here(&g->comm->engine, err, culprit);
-	gpu_stop(g);
+		rank_fail_here(g->self, err, culprit);
+	stop(g);
 }
 
 void
@@ -87,13 +95,12 @@ read_report(struct gpu *g, struct report *out)
 }
 
 void
-gpu_status_of(struct gpu *g, struct rank_status *out)
+gpu_status_of(void *of, struct rank_status *out)
 {
+	struct gpu *g = of;
 	struct gpu_launches *l = g->launches;
 	struct report r;
-	*out = (struct rank_status){ .awaits = -1, .shortage = atomic_load(&g->comm->engine.shortage) };
-	snprintf(out->text, sizeof out->text, "no call yet");
-	if (!l)
+	if (!atomic_load(&g->open))
 		return;
 	read_report(g, &r);
 	out->calls = r.begun;
@@ -131,18 +138,18 @@ same(const struct report *a, const struct report *b)
 static void
 look_at_signature(struct gpu *g, struct watch *w)
 {
-	struct engine *e = &g->comm->engine;
+	struct rank_state *self = g->self;
 	struct blink_error err = { 0 };
 	int differs = (int)load32(&g->status->differs), sender = differs - 1 - GPU_DIFFERS_MESSAGE;
 	if (!differs || w->suspects)
 		return;
 	w->suspects = true;
 	if (differs < GPU_DIFFERS_MESSAGE) {
-		e->events.stuck(e->events.context, now_ns(), 0);
+		self->events.stuck(self->events.context, now_ns(), 0);
 		return;
 	}
 	set_error(&err, blinkMismatch, "rank %d sends another number of bytes, or another type, than rank %d receives",
-	    sender, e->rank);
+	    sender, self->rank);
 	fail_for(g, &err, sender);
 }
 
@@ -150,17 +157,17 @@ look_at_signature(struct gpu *g, struct watch *w)
 static void
 look_at_progress(struct gpu *g, struct watch *w, const struct report *now)
 {
-	struct engine *e = &g->comm->engine;
-	int64_t time = now_ns(), patience = e->timeout / 4 < PATIENCE_NS ? e->timeout / 4 : PATIENCE_NS;
+	struct rank_state *self = g->self;
+	int64_t time = now_ns(), patience = self->timeout / 4 < PATIENCE_NS ? self->timeout / 4 : PATIENCE_NS;
 	bool runs = now->begun > now->done || (now->exchange && now->awaits >= 0);
 	if (!runs || !same(now, &w->last)) {
 		if (w->asked)
-			e->events.progress(e->events.context);
+			self->events.progress(self->events.context);
 		w->asked = false;
-		w->deadline = time + e->timeout;
+		w->deadline = time + self->timeout;
 		w->last = *now;
 	} else if (!w->asked && time >= w->deadline - patience) {
-		e->events.stuck(e->events.context, w->deadline, patience);
+		self->events.stuck(self->events.context, w->deadline, patience);
 		w->asked = true;
 	}
 }
@@ -170,14 +177,14 @@ look_at_progress(struct gpu *g, struct watch *w, const struct report *now)
 static void
 look_at_peer(struct gpu *g, const struct report *now)
 {
-	struct engine *e = &g->comm->engine;
+	struct rank_state *self = g->self;
 	struct blink_error err = { 0 };
-	int64_t grace = e->timeout / 2 < GONE_NS ? e->timeout / 2 : GONE_NS;
-	atomic_store(&e->awaits, now->awaits);
-	int64_t gone_at = now->awaits >= 0 ? atomic_load(&e->peer[now->awaits].gone_at) : 0;
+	int64_t grace = self->timeout / 2 < GONE_NS ? self->timeout / 2 : GONE_NS;
+	atomic_store(&self->awaits, now->awaits);
+	int64_t gone_at = now->awaits >= 0 ? atomic_load(&self->peer[now->awaits].gone_at) : 0;
 	if (gone_at == 0 || now_ns() <= gone_at + grace)
 		return;
-	set_error(&err, blinkRemoteError, "%s", e->peer[now->awaits].gone);
+	set_error(&err, blinkRemoteError, "%s", self->peer[now->awaits].gone);
 	fail_for(g, &err, now->awaits);
 }
 
@@ -213,9 +220,9 @@ look(struct gpu *g, struct watch *w)
 	}
 	if (err.code != blinkSuccess)
 		gpu_fail(g, &err);
-	engine_error(&g->comm->engine, &err);
+	rank_error(g->self, &err);
 	if (err.code != blinkSuccess) {
-		gpu_stop(g);
+		stop(g);
 		return;
 	}
 	read_report(g, &now);
@@ -248,14 +255,14 @@ watch(void *gpu)
 {
 	struct gpu *g = gpu;
 	struct gpu_launches *l = g->launches;
-	struct watch w = { .deadline = now_ns() + g->comm->engine.timeout };
+	struct watch w = { .deadline = now_ns() + g->self->timeout };
 	pthread_mutex_lock(&l->lock);
 	while (!l->quit) {
 		if (!is_under_way(g) && !l->has_captured) {
 			l->idle = true;
 			pthread_cond_wait(&l->wake, &l->lock);
 			l->idle = false;
-			w.deadline = now_ns() + g->comm->engine.timeout;
+			w.deadline = now_ns() + g->self->timeout;
 			nap(l, LOOK_NS);
 			continue;
 		}
@@ -269,39 +276,16 @@ watch(void *gpu)
 	return NULL;
 }
 
-void
-gpu_watch_wake(struct gpu *g)
-{
-	if (g->launches->idle)
-		pthread_cond_signal(&g->launches->wake);
-	g->launches->idle = false;
-	gpu_relay_wake(g);
-}
-
-/* Signals are for the threads of the calling program. */
 int
 gpu_watch_open(struct gpu *g, struct blink_error *err)
 {
 	struct gpu_launches *l = g->launches;
 	pthread_condattr_t monotonic;
-	pthread_attr_t small;
-	sigset_t all, before;
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&l->wake, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	int failed = pthread_attr_init(&small);
-	if (failed)
-		return set_error(err, blinkSystemError, "a thread: %s", strerror(failed));
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_attr_setstacksize(&small, STACK);
-	if (!failed)
-		failed = pthread_create(&l->watcher, &small, watch, g);
-	if (failed == EINVAL)
-		failed = pthread_create(&l->watcher, NULL, watch, g);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&small);
+	int failed = start_thread(&l->watcher, STACK, watch, g);
 	if (failed)
 		return set_error(err, blinkSystemError, "a thread: %s", strerror(failed));
 	l->has_watcher = true;
@@ -366,9 +350,10 @@ pause_for(int64_t waited)
 /* After a failure, too, kernels end first: the caller's buffers are its own again then. But not for ever: a stream may
  * have more in it than they. */
 int
-gpu_wait(struct gpu *g, uint64_t number, bool wait, struct blink_error *err)
+gpu_wait(void *of, uint64_t number, bool wait, struct blink_error *err)
 {
-	struct engine *e = &g->comm->engine;
+	struct gpu *g = of;
+	struct rank_state *self = g->self;
 	struct blink_error here = { 0 }, why = { 0 };
 	int64_t began = now_ns(), failed_at = 0;
 	uint64_t until = number ? number : gpu_last_call(g);
@@ -376,11 +361,11 @@ gpu_wait(struct gpu *g, uint64_t number, bool wait, struct blink_error *err)
 		bool ended = false, failed = test(g, until, &ended, &here) != blinkSuccess;
 		if (failed)
 			gpu_fail(g, &here);
-		engine_error(e, &why);
+		rank_error(self, &why);
 		/* The watching thread may have found the same, and be about to tell the hub and the engine. */
 		ended = failed ? why.code != blinkSuccess : ended;
 		if (why.code != blinkSuccess) {
-			gpu_stop(g);
+			stop(g);
 			failed_at = failed_at ? failed_at : now_ns();
 			ended = ended || now_ns() > failed_at + END_NS;
 		}

@@ -3,12 +3,12 @@
 #define BLINK_BELL_H
 
 #include "engine/region.h"
+#include "support/clock.h"
 
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdbool.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BELL_AWAKE = 0, BELL_ANY = 1, BELL_FLAG = 2 };
@@ -67,14 +67,6 @@ bell_sleep(struct bell *bell, uint32_t state, int64_t ns)
 	struct timespec most = { ns / 1000000000, ns % 1000000000 };
 	syscall(SYS_futex, &bell->state, FUTEX_WAIT, state, &most, NULL, 0);
 	bell_wake_up(bell);
-}
-
-static inline int64_t
-now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 #endif

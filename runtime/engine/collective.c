@@ -9,7 +9,7 @@
  * caches, and such that the rings of the rank that has the most of them fit into half an arena. A ring has as many
  * slots as caches hold, so that who publishes seldom waits for readers. */
 #include "engine/engine.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,25 +35,6 @@ enum {
 
 /* ---- begin ---- */
 
-static uint64_t
-mix(uint64_t h, uint64_t x)
-{
-	h = (h ^ x) * 0x9e3779b97f4a7c15u;
-	return h ^ h >> 29;
-}
-
-uint64_t
-call_signature(const struct engine *e, const struct call *call, uint64_t number)
-{
-	const uint64_t all[] = { (uint64_t)call->coll, (uint64_t)call->root, (uint64_t)call->count,
-	    (uint64_t)call->reduction.type, collective_reduces(call->coll) ? (uint64_t)call->asked_op : 0,
-	    call->plan->digest, (uint64_t)e->chunk_bytes };
-	uint64_t h = mix(0x243f6a8885a308d3u, number);
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-		h = mix(h, all[i]);
-	return h;
-}
-
 static int64_t
 floor_mul(Frac f, int64_t n)
 {
@@ -78,7 +59,7 @@ choose_chunk(struct engine *e, const struct call *call, const int64_t *part_end,
 		int64_t segment = floor_mul(prog->longest[i], n) + 1;
 		longest = segment > longest ? segment : longest;
 	}
-	int64_t bytes = e->chunk_bytes;
+	int64_t bytes = e->self->chunk_bytes;
 	if (bytes == 0) {
 		bytes = longest * size / CHUNKS_WANTED;
 		bytes = bytes < CHUNK_LEAST ? CHUNK_LEAST : bytes > CHUNK_MOST ? CHUNK_MOST : bytes;
@@ -200,21 +181,21 @@ grow_mirror(struct engine *e, size_t need)
 
 /* Where the net puts chunks of this call. Of the call before nothing is under way that an orderly peer has sent. */
 static int
-open_mirror(struct engine *e, struct plan *plan, struct blink_error *err)
+open_mirror(struct engine *e, const RankProgram *prog, struct blink_error *err)
 {
-	size_t need = (size_t)(plan->n_mirrors * e->slots) * (size_t)e->slot_bytes;
+	size_t need = (size_t)(e->lanes->n_mirrors * e->slots) * (size_t)e->slot_bytes;
 	pthread_mutex_lock(&e->net_lock);
 	bool failed = need > e->mirror_bytes && !grow_mirror(e, need);
-	e->net_plan = failed ? NULL : plan;
+	e->net_lanes = failed ? NULL : e->lanes;
 	e->net_collective = e->collective;
 	e->net_slots = e->slots;
 	e->net_slot_bytes = e->slot_bytes;
 	pthread_mutex_unlock(&e->net_lock);
 	if (failed)
 		return set_error(err, blinkOutOfMemory, "no memory for %zu bytes from other servers", need);
-	for (int i = 0; i < plan->prog->n_peers; i++)
-		if (!e->peer[plan->prog->peer[i]].theirs)
-			e->net->resume(e->net_handle, plan->prog->peer[i]);
+	for (int i = 0; i < prog->n_peers; i++)
+		if (!e->peer[prog->peer[i]].theirs)
+			e->self->net->resume(e->self->net_handle, prog->peer[i]);
 	return blinkSuccess;
 }
 
@@ -223,7 +204,7 @@ open_mirror(struct engine *e, struct plan *plan, struct blink_error *err)
 static int
 take_buffers(struct engine *e, const struct call *call, struct blink_error *err)
 {
-	struct blink_layout l = blink_layout_at((int)call->coll, call->root, e->n_ranks, e->rank);
+	struct blink_layout l = blink_layout_at((int)call->coll, call->root, e->self->n_ranks, e->self->rank);
 	size_t block = (size_t)call->count * e->size;
 	e->input = l.send ? call->send : NULL;
 	e->output = l.recv ? call->recv : NULL;
@@ -252,7 +233,7 @@ take_buffers(struct engine *e, const struct call *call, struct blink_error *err)
 		e->input = e->kept;
 	}
 	/* One rank alone: no tree, and a reduction of one value. */
-	if (e->n_ranks == 1 && collective_reduces(call->coll))
+	if (e->self->n_ranks == 1 && collective_reduces(call->coll))
 		reduction_run(&call->reduction, to, NULL, from, NULL, 0, (size_t)call->count, true, false);
 	return blinkSuccess;
 }
@@ -261,8 +242,9 @@ int
 collective_begin(struct engine *e, struct call *call, struct blink_error *err)
 {
 	int64_t part_end[BLINK_PARTS_MAX];
-	struct plan *plan = call->plan;
+	const struct plan *plan = call->plan;
 	const RankProgram *prog = plan->prog;
+	e->lanes = plan->lanes;
 	e->collective++;
 	e->size = call->reduction.size;
 	reduction_read_scalar(&call->reduction);
@@ -279,14 +261,14 @@ collective_begin(struct engine *e, struct call *call, struct blink_error *err)
 	}
 	e->n_left = 0;
 	for (int t = 0; t < prog->n_tasks; t++) {
-		place_task(e, call, &plan->task[t], part_end);
-		if (plan->task[t].n_chunks > 0)
+		place_task(e, call, &e->lanes->task[t], part_end);
+		if (e->lanes->task[t].n_chunks > 0)
 			e->left[e->n_left++] = t;
 	}
 	e->streaming = (size_t)call->count * e->size > STREAMING_BYTES;
 	e->signature_before = e->signature;
-	e->signature = call_signature(e, call, e->collective);
-	return e->net ? open_mirror(e, plan, err) : blinkSuccess;
+	e->signature = call_signature(call, e->self->chunk_bytes, e->collective);
+	return e->self->net ? open_mirror(e, prog, err) : blinkSuccess;
 }
 
 /* ---- flags ---- */
@@ -303,10 +285,10 @@ publish(struct engine *e, const struct plan_lane *to, int64_t chunks, uint64_t w
 			atomic_store_explicit(&first->where, where, memory_order_relaxed);
 		}
 		atomic_store_explicit(&to->ready->value, value, memory_order_release);
-		bell_ring(e->peer[to->peer].bell, flag_number(e->rank, to->lane));
+		bell_ring(e->peer[to->peer].bell, flag_number(e->self->rank, to->lane));
 	} else {
 		struct net_message m = { (uint32_t)to->lane, 0, value, e->signature, bytes };
-		remote_send(e, to->peer, &m, data);
+		rank_send(e->self, to->peer, &m, data);
 	}
 }
 
@@ -316,10 +298,10 @@ release(struct engine *e, const struct plan_lane *from, int64_t chunks)
 	uint64_t value = FLAG(e->collective, chunks);
 	if (from->done) {
 		atomic_store_explicit(from->done, value, memory_order_release);
-		bell_ring(e->peer[from->peer].bell, flag_number(e->rank, FLAG_DONE + from->lane));
+		bell_ring(e->peer[from->peer].bell, flag_number(e->self->rank, FLAG_DONE + from->lane));
 	} else {
 		struct net_message m = { (uint32_t)from->lane | NET_DONE, 0, value, e->signature, 0 };
-		remote_send(e, from->peer, &m, NULL);
+		rank_send(e->self, from->peer, &m, NULL);
 	}
 }
 
@@ -337,7 +319,7 @@ static void
 suspect(struct engine *e)
 {
 	if (!e->suspects)
-		e->events.stuck(e->events.context, now_ns(), 0);
+		e->self->events.stuck(e->self->events.context, now_ns(), 0);
 	e->suspects = true;
 }
 
@@ -401,7 +383,7 @@ move_chunk(struct engine *e, const struct call *call, struct plan_task *t)
 	const Extent *x = &call->plan->prog->extent[task->extent];
 	int64_t at = t->first + t->chunk * e->chunk, left = t->n - t->chunk * e->chunk;
 	size_t n = (size_t)(left < e->chunk ? left : e->chunk), bytes = n * e->size;
-	const void **operand = call->plan->operand;
+	const void **operand = e->lanes->operand;
 	char *slot = NULL, *output = NULL;
 	if (task->ring >= 0 && !t->direct)
 		slot = e->rings + (size_t)(task->ring * e->slots + t->chunk % e->slots) * (size_t)e->slot_bytes;
@@ -454,7 +436,7 @@ static const struct pending *
 pending_of(const struct engine *e)
 {
 	uint64_t k = e->collective;
-	if (e->first->plan->n_to == 0)
+	if (e->lanes->n_to == 0)
 		return NULL;
 	for (uint64_t ago = CALLS; ago > (e->small ? CALLS - 1 : 1); ago--) {
 		int n = e->n_pending[(k - ago) % CALLS];
@@ -496,7 +478,7 @@ collective_progress(struct engine *e, struct call *call)
 	if (!place_is_free(e))
 		return copy_own(e);
 	for (int i = 0; i < e->n_left;) {
-		struct plan_task *t = &call->plan->task[e->left[i]];
+		struct plan_task *t = &e->lanes->task[e->left[i]];
 		while (t->chunk < t->n_chunks && advance(e, call, t))
 			moved = true;
 		if (ended(e, t))
@@ -515,9 +497,9 @@ collective_done(const struct engine *e)
 
 /* Remember what readers have still to do before its place is written again. */
 int
-collective_end(struct engine *e, struct call *call, struct blink_error *err)
+collective_end(struct engine *e, struct blink_error *err)
 {
-	int at = (int)(e->collective % CALLS), n = e->n_pending[at] + call->plan->n_to;
+	int at = (int)(e->collective % CALLS), n = e->n_pending[at] + e->lanes->n_to;
 	if (n > e->pending_capacity[at]) {
 		struct pending *pending = realloc(e->pending[at], (size_t)n * sizeof *pending);
 		if (!pending)
@@ -525,8 +507,8 @@ collective_end(struct engine *e, struct call *call, struct blink_error *err)
 		e->pending[at] = pending;
 		e->pending_capacity[at] = n;
 	}
-	for (int t = 0; t < call->plan->prog->n_tasks; t++) {
-		const struct plan_task *task = &call->plan->task[t];
+	for (int t = 0; t < e->first->plan->prog->n_tasks; t++) {
+		const struct plan_task *task = &e->lanes->task[t];
 		for (int i = 0; i < task->task->n_to && task->n_chunks > 0; i++)
 			e->pending[at][e->n_pending[at]++] = (struct pending){ task->to[i].done,
 			    FLAG(e->collective, task->n_chunks), task->to[i].peer, task->to[i].lane };
@@ -540,7 +522,7 @@ static bool
 only_takes(const struct engine *e)
 {
 	for (int i = 0; i < e->n_left; i++) {
-		const struct plan_task *t = &e->first->plan->task[e->left[i]];
+		const struct plan_task *t = &e->lanes->task[e->left[i]];
 		if (t->chunk < t->n_chunks && (t->task->n_to > 0 || t->n_chunks > e->slots))
 			return false;
 	}
@@ -560,7 +542,7 @@ collective_awaits(const struct engine *e, int *peer, uint32_t *flag)
 	*peer = -1;
 	if (e->n_left == 0)
 		return false;
-	const struct plan_task *last = &e->first->plan->task[e->left[e->n_left - 1]];
+	const struct plan_task *last = &e->lanes->task[e->left[e->n_left - 1]];
 	const struct plan_lane *lane = awaited(e, last, &for_done);
 	if (!lane)
 		return false;
@@ -570,25 +552,10 @@ collective_awaits(const struct engine *e, int *peer, uint32_t *flag)
 }
 
 bool
-collective_forwards(const struct engine *e, const struct call *call)
+collective_forwards(const struct engine *e)
 {
 	for (int i = 0; i < e->n_left; i++)
-		if (call->plan->task[e->left[i]].task->n_to > 0)
+		if (e->lanes->task[e->left[i]].task->n_to > 0)
 			return true;
 	return pending_of(e);
-}
-
-void
-call_describe(const struct call *call, char *text, size_t size)
-{
-	static const char *const types[] = { "int8", "uint8", "int32", "uint32", "int64", "uint64", "float16",
-	    "float32", "float64", "bfloat16", "float8e4m3", "float8e5m2" };
-	static const char *const ops[] = { "sum", "prod", "max", "min", "avg" };
-	const char *op = !collective_reduces(call->coll) ? "" : call->asked_op > blinkAvg ? ", a user's sum"
-	    : ops[call->asked_op];
-	char root[24] = "";
-	if (call->root >= 0)
-		snprintf(root, sizeof root, ", root %d", call->root);
-	snprintf(text, size, "%s of %lld %s%s%s%s, %s", collective_name(call->coll), (long long)call->count,
-	    types[call->reduction.type], *op && *op != ',' ? ", " : "", op, root, call->plan->name);
 }

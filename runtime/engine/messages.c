@@ -4,7 +4,7 @@
  * its own, and every slot says how long its message is: where sender and receiver disagree, both hear of it. Messages
  * of one group proceed together, but for those of one pair in one direction, which keep their order. */
 #include "engine/engine.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <string.h>
 
@@ -50,10 +50,10 @@ send_chunk(struct engine *e, struct message *m)
 	m->chunk++;
 	if (peer->theirs) {
 		atomic_store_explicit(&peer->theirs->channel.ready.value, k + 1, memory_order_release);
-		bell_ring(peer->bell, flag_number(e->rank, FLAG_CHANNEL_READY));
+		bell_ring(peer->bell, flag_number(e->self->rank, FLAG_CHANNEL_READY));
 	} else {
 		struct net_message message = { NET_CHANNEL, 0, k + 1, m->signature, sizeof *slot - CHANNEL_BYTES + n };
-		remote_send(e, m->peer, &message, slot);
+		rank_send(e->self, m->peer, &message, slot);
 	}
 	return true;
 }
@@ -63,8 +63,9 @@ wrong_message(const struct engine *e, const struct message *m, const struct chan
 {
 	if (slot->bytes != m->bytes)
 		return set_error(err, blinkMismatch, "rank %d sends %llu bytes; rank %d receives %llu", m->peer,
-		    (unsigned long long)slot->bytes, e->rank, (unsigned long long)m->bytes);
-	return set_error(err, blinkMismatch, "rank %d sends another type than rank %d receives", m->peer, e->rank);
+		    (unsigned long long)slot->bytes, e->self->rank, (unsigned long long)m->bytes);
+	return set_error(err, blinkMismatch, "rank %d sends another type than rank %d receives", m->peer,
+	    e->self->rank);
 }
 
 static bool
@@ -83,10 +84,10 @@ receive_chunk(struct engine *e, struct message *m, struct blink_error *err)
 	m->chunk++;
 	if (peer->theirs) {
 		atomic_store_explicit(&peer->in->done, k + 1, memory_order_release);
-		bell_ring(peer->bell, flag_number(e->rank, FLAG_CHANNEL_DONE));
+		bell_ring(peer->bell, flag_number(e->self->rank, FLAG_CHANNEL_DONE));
 	} else {
 		struct net_message message = { NET_CHANNEL | NET_DONE, 0, k + 1, 0, 0 };
-		remote_send(e, m->peer, &message, NULL);
+		rank_send(e->self, m->peer, &message, NULL);
 	}
 	return true;
 }

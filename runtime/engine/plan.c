@@ -1,6 +1,6 @@
 /* Plans: a rank's program, with pointers to the flags of its peers. */
 #include "engine/engine.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ peer_open(struct engine *e, int rank, struct blink_error *err)
 	peer->mine = (struct region_peer *)memory;
 	peer->in = (struct channel *)(memory + sizeof *peer->mine);
 	pthread_mutex_unlock(&e->net_lock);
-	e->net->resume(e->net_handle, rank);
+	e->self->net->resume(e->self->net_handle, rank);
 	return blinkSuccess;
 }
 
@@ -33,7 +33,7 @@ peer_close(struct peer *peer)
 }
 
 static void
-connect_from(struct engine *e, struct plan *plan, const RankLane *lane, struct plan_lane *out)
+connect_from(struct engine *e, struct lanes *lanes, const RankLane *lane, struct plan_lane *out)
 {
 	const struct peer *peer = &e->peer[lane->rank];
 	*out = (struct plan_lane){ .peer = lane->rank, .lane = lane->lane, .ring = lane->ring, .mirror = -1,
@@ -41,8 +41,8 @@ connect_from(struct engine *e, struct plan *plan, const RankLane *lane, struct p
 	if (peer->theirs) {
 		out->done = &peer->theirs->done[lane->lane];
 	} else {
-		plan->mirror[plan->n_mirrors] = (struct mirror){ lane->rank, lane->lane };
-		out->mirror = plan->n_mirrors++;
+		lanes->mirror[lanes->n_mirrors] = (struct mirror){ lane->rank, lane->lane };
+		out->mirror = lanes->n_mirrors++;
 	}
 }
 
@@ -65,24 +65,25 @@ by_peer_and_lane(const void *a, const void *b)
 }
 
 int
-plan_mirror(const struct plan *plan, int peer, int lane)
+lanes_mirror(const struct lanes *lanes, int peer, int lane)
 {
 	struct mirror key = { peer, lane };
-	const struct mirror *found = bsearch(&key, plan->mirror, (size_t)plan->n_mirrors, sizeof key, by_peer_and_lane);
-	return found ? (int)(found - plan->mirror) : -1;
+	const struct mirror *found = bsearch(&key, lanes->mirror, (size_t)lanes->n_mirrors, sizeof key,
+	    by_peer_and_lane);
+	return found ? (int)(found - lanes->mirror) : -1;
 }
 
 /* Mirrors are found by the net's thread, so they are sorted, and lanes take their new numbers. */
 static void
-sort_mirrors(struct plan *plan)
+sort_mirrors(struct lanes *lanes, int n_tasks)
 {
-	qsort(plan->mirror, (size_t)plan->n_mirrors, sizeof *plan->mirror, by_peer_and_lane);
-	for (int t = 0; t < plan->prog->n_tasks; t++) {
-		struct plan_task *task = &plan->task[t];
+	qsort(lanes->mirror, (size_t)lanes->n_mirrors, sizeof *lanes->mirror, by_peer_and_lane);
+	for (int t = 0; t < n_tasks; t++) {
+		struct plan_task *task = &lanes->task[t];
 		for (int i = 0; i < task->task->n_from; i++) {
 			struct plan_lane *lane = &task->from[i];
 			if (lane->mirror >= 0)
-				lane->mirror = plan_mirror(plan, lane->peer, lane->lane);
+				lane->mirror = lanes_mirror(lanes, lane->peer, lane->lane);
 		}
 	}
 }
@@ -92,32 +93,35 @@ connect_tasks(struct engine *e, struct plan *plan)
 {
 	const RankProgram *prog = plan->prog;
 	Ctx *ctx = &plan->ctx;
+	struct lanes *lanes;
 	int n_from = 0, widest = 1;
 	for (int t = 0; t < prog->n_tasks; t++) {
 		n_from += prog->task[t].n_from;
 		widest = prog->task[t].n_from > widest ? prog->task[t].n_from : widest;
 	}
-	TRY(NEW(ctx, plan->task, prog->n_tasks));
-	TRY(NEW(ctx, plan->mirror, n_from));
-	TRY(NEW(ctx, plan->operand, widest));
+	TRY(NEW(ctx, lanes, 1));
+	TRY(NEW(ctx, lanes->task, prog->n_tasks));
+	TRY(NEW(ctx, lanes->mirror, n_from));
+	TRY(NEW(ctx, lanes->operand, widest));
 	for (int t = 0; t < prog->n_tasks; t++) {
 		const RankTask *task = &prog->task[t];
-		struct plan_task *out = &plan->task[t];
+		struct plan_task *out = &lanes->task[t];
 		out->task = task;
 		TRY(NEW(ctx, out->from, task->n_from));
 		TRY(NEW(ctx, out->to, task->n_to));
 		for (int i = 0; i < task->n_from; i++)
-			connect_from(e, plan, &task->from[i], &out->from[i]);
+			connect_from(e, lanes, &task->from[i], &out->from[i]);
 		for (int i = 0; i < task->n_to; i++)
 			connect_to(e, &task->to[i], &out->to[i]);
-		plan->n_to += task->n_to;
+		lanes->n_to += task->n_to;
 	}
-	sort_mirrors(plan);
+	sort_mirrors(lanes, prog->n_tasks);
+	plan->lanes = lanes;
 	return OK;
 }
 
 int
-plan_make(struct engine *e, struct plan *plan, struct blink_error *err)
+plan_connect(struct engine *e, struct plan *plan, struct blink_error *err)
 {
 	const RankProgram *prog = plan->prog;
 	if (prog->lanes_max > LANES_MAX)

@@ -7,14 +7,13 @@
  * A thread that cannot go on looks at its flags a few times; where ranks share CPUs, it gives way to others in between.
  * Then it announces its sleep, looks once more, and sleeps on its bell: for the one flag that it needs if it is one, so
  * that other flags do not wake it in vain. It wakes up from time to time to see whether its patience is over. */
-#include "debug.h"
+#include "support/debug.h"
 #include "engine/engine.h"
 #include "engine/pin.h"
-#include "error.h"
+#include "support/error.h"
+#include "support/thread.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,45 +32,12 @@ enum { TURNS = 64, REST_LEAST = 16, REST_MOST = 1024 };
 #define PATIENCE_NS ((int64_t)2000000000)
 
 void
-call_free(struct call *call)
+engine_wake(void *of)
 {
-	while (call->message) {
-		struct message *next = call->message->next;
-		free(call->message);
-		call->message = next;
-	}
-	free(call);
-}
-
-/* ---- errors ---- */
-
-void
-engine_fail(struct engine *e, int code, const char *text)
-{
-	pthread_mutex_lock(&e->lock);
-	set_error(&e->error, code, "%s", text);
-	atomic_store(&e->stop, 1);
+	struct engine *e = of;
+	pthread_mutex_lock(&e->self->lock);
 	pthread_cond_broadcast(&e->changed);
-	pthread_mutex_unlock(&e->lock);
-	bell_ring_always(e->bell);
-}
-
-/* Once the caller sees it, it may leave, and the others would take that for the reason. */
-void
-engine_fail_here(struct engine *e, const struct blink_error *err, int culprit)
-{
-	e->events.failed(e->events.context, err, culprit);
-	engine_fail(e, err->code, err->text);
-}
-
-void
-engine_peer_gone(struct engine *e, int rank, const char *reason)
-{
-	struct peer *peer = &e->peer[rank];
-	pthread_mutex_lock(&e->lock);
-	if (!peer->gone && (peer->gone = strdup(reason)))
-		atomic_store(&peer->gone_at, now_ns());
-	pthread_mutex_unlock(&e->lock);
+	pthread_mutex_unlock(&e->self->lock);
 	bell_ring_always(e->bell);
 }
 
@@ -86,19 +52,19 @@ describe(struct engine *e, const struct call *call)
 		snprintf(now.text, sizeof now.text, "%d sends and receives", (int)call->n_messages);
 	else
 		call_describe(call, now.text, sizeof now.text);
-	pthread_mutex_lock(&e->lock);
+	pthread_mutex_lock(&e->self->lock);
 	e->doing = now;
-	pthread_mutex_unlock(&e->lock);
+	pthread_mutex_unlock(&e->self->lock);
 }
 
 void
-engine_status(struct engine *e, struct rank_status *out)
+engine_status(void *of, struct rank_status *out)
 {
-	pthread_mutex_lock(&e->lock);
+	struct engine *e = of;
+	pthread_mutex_lock(&e->self->lock);
 	*out = e->doing;
-	pthread_mutex_unlock(&e->lock);
-	out->awaits = atomic_load(&e->awaits);
-	out->shortage = atomic_load(&e->shortage);
+	pthread_mutex_unlock(&e->self->lock);
+	out->awaits = atomic_load(&e->self->awaits);
 }
 
 /* A call of the library's own, to be executed before the first. */
@@ -106,26 +72,27 @@ static bool
 is_preceded(struct engine *e, struct call *call, struct blink_error *err)
 {
 	struct call *before = NULL;
-	if (call->n_messages > 0 || !e->events.begins
-	    || e->events.begins(e->events.context, call, &before, err) != blinkSuccess || !before)
+	if (call->n_messages > 0 || !e->self->events.begins
+	    || e->self->events.begins(e->self->events.context, call, &before, err) != blinkSuccess || !before)
 		return false;
-	pthread_mutex_lock(&e->lock);
+	pthread_mutex_lock(&e->self->lock);
 	before->number = call->number - 1;
 	before->next = call;
 	e->first = before;
-	pthread_mutex_unlock(&e->lock);
+	pthread_mutex_unlock(&e->self->lock);
 	return true;
 }
 
 static int
 begin(struct engine *e, struct call *call, struct blink_error *err)
 {
-	e->deadline = now_ns() + e->timeout;
+	e->deadline = now_ns() + e->self->timeout;
 	if (err->code != blinkSuccess)
 		return err->code;
 	if (call->n_messages > 0)
 		messages_begin(e, call, err);
-	else if (e->events.plan(e->events.context, call, &call->plan, err) == blinkSuccess)
+	else if (e->self->events.plan(e->self->events.context, call, &call->plan, err) == blinkSuccess
+	    && (call->plan->lanes || plan_connect(e, call->plan, err) == blinkSuccess))
 		collective_begin(e, call, err);
 	if (err->code == blinkSuccess)
 		describe(e, call);
@@ -138,18 +105,18 @@ static void
 end(struct engine *e, struct call *call, struct blink_error *err)
 {
 	if (call->n_messages == 0)
-		collective_end(e, call, err);
-	if (call->n_messages == 0 && e->events.ended)
-		e->events.ended(e->events.context, call);
+		collective_end(e, err);
+	if (call->n_messages == 0 && e->self->events.ended)
+		e->self->events.ended(e->self->events.context, call);
 	e->begun = false;
-	pthread_mutex_lock(&e->lock);
+	pthread_mutex_lock(&e->self->lock);
 	e->doing.in_call = 0;
 	e->first = call->next;
 	if (!e->first)
 		e->last = NULL;
 	e->n_done = call->number;
 	pthread_cond_broadcast(&e->changed);
-	pthread_mutex_unlock(&e->lock);
+	pthread_mutex_unlock(&e->self->lock);
 	call_free(call);
 }
 
@@ -172,13 +139,13 @@ progress_call(struct engine *e, struct call *call)
 		return moved || done;
 failed:
 	/* Messages that do not fit together: the text names both ranks. */
-	engine_fail_here(e, err, err->code == blinkMismatch ? messages_await(call) : -1);
+	rank_fail_here(e->self, err, err->code == blinkMismatch ? messages_await(call) : -1);
 	return false;
 }
 
 /* ---- wait ---- */
 
-/* What the current call waits for: the bell's state, and the peer in e->awaits. */
+/* What the current call waits for: the bell's state, and the peer in e->self->awaits. */
 static uint32_t
 sleep_for(struct engine *e, const struct call *call)
 {
@@ -188,7 +155,7 @@ sleep_for(struct engine *e, const struct call *call)
 		peer = messages_await(call);
 	else if (collective_awaits(e, &peer, &flag) && e->peer[peer].theirs)
 		state = BELL_FLAG + flag;
-	atomic_store_explicit(&e->awaits, peer, memory_order_relaxed);
+	atomic_store_explicit(&e->self->awaits, peer, memory_order_relaxed);
 	return state;
 }
 
@@ -197,7 +164,7 @@ sleep_for(struct engine *e, const struct call *call)
 static int64_t
 grace(const struct engine *e)
 {
-	return e->timeout / 2 < GONE_NS ? e->timeout / 2 : GONE_NS;
+	return e->self->timeout / 2 < GONE_NS ? e->self->timeout / 2 : GONE_NS;
 }
 
 /* The hub is asked before the deadline, so that all ranks hear whom to blame when it comes. */
@@ -205,26 +172,26 @@ static void
 check_patience(struct engine *e, bool *asked)
 {
 	struct blink_error err = { 0 };
-	int64_t now = now_ns(), patience = e->timeout / 4 < PATIENCE_NS ? e->timeout / 4 : PATIENCE_NS;
-	int peer = atomic_load(&e->awaits);
+	int64_t now = now_ns(), patience = e->self->timeout / 4 < PATIENCE_NS ? e->self->timeout / 4 : PATIENCE_NS;
+	int peer = atomic_load(&e->self->awaits);
 	if (!*asked && now >= e->deadline - patience) {
-		e->events.stuck(e->events.context, e->deadline, patience);
+		e->self->events.stuck(e->self->events.context, e->deadline, patience);
 		*asked = true;
 	}
-	int64_t gone_at = peer >= 0 ? atomic_load(&e->peer[peer].gone_at) : 0;
+	int64_t gone_at = peer >= 0 ? atomic_load(&e->self->peer[peer].gone_at) : 0;
 	if (gone_at != 0 && now > gone_at + grace(e)) {
-		set_error(&err, blinkRemoteError, "%s", e->peer[peer].gone);
-		engine_fail_here(e, &err, peer);
+		set_error(&err, blinkRemoteError, "%s", e->self->peer[peer].gone);
+		rank_fail_here(e->self, &err, peer);
 	}
 }
 
 static int64_t
 longest_sleep(const struct engine *e, bool asked)
 {
-	int64_t now = now_ns(), patience = e->timeout / 4 < PATIENCE_NS ? e->timeout / 4 : PATIENCE_NS;
+	int64_t now = now_ns(), patience = e->self->timeout / 4 < PATIENCE_NS ? e->self->timeout / 4 : PATIENCE_NS;
 	int64_t left = asked ? SLEEP_NS : e->deadline - patience - now;
-	int peer = atomic_load(&e->awaits);
-	if (peer >= 0 && atomic_load(&e->peer[peer].gone_at) != 0 && left > grace(e) / 8)
+	int peer = atomic_load(&e->self->awaits);
+	if (peer >= 0 && atomic_load(&e->self->peer[peer].gone_at) != 0 && left > grace(e) / 8)
 		left = grace(e) / 8;
 	return left < 100000 ? 100000 : left < SLEEP_NS ? left : SLEEP_NS;
 }
@@ -232,7 +199,7 @@ longest_sleep(const struct engine *e, bool asked)
 static bool
 goes_on(struct engine *e, struct call *call)
 {
-	return progress_call(e, call) || atomic_load_explicit(&e->stop, memory_order_relaxed);
+	return progress_call(e, call) || atomic_load_explicit(&e->self->stop, memory_order_relaxed);
 }
 
 /* Looks at flags, without a sleep. Where ranks share CPUs, the peer that this one waits for may wait for its CPU: to
@@ -241,10 +208,10 @@ goes_on(struct engine *e, struct call *call)
 static bool
 look(struct engine *e, struct call *call)
 {
-	for (int i = 0; i < e->spins; i++)
+	for (int i = 0; i < e->self->spins; i++)
 		if (goes_on(e, call))
 			return true;
-	if (e->spins > 0 || (e->rest > 0 && e->rest-- > 0))
+	if (e->self->spins > 0 || (e->rest > 0 && e->rest-- > 0))
 		return false;
 	int64_t before = now_ns();
 	for (int i = 0; i < TURNS; i++) {
@@ -276,18 +243,18 @@ await(struct engine *e, struct call *call)
 		uint32_t state = sleep_for(e, call);
 		bell_lie_down(e->bell, state);
 		bool moved = progress_call(e, call);
-		if (moved || atomic_load(&e->stop)) {
+		if (moved || atomic_load(&e->self->stop)) {
 			bell_wake_up(e->bell);
 			break;
 		}
 		bell_sleep(e->bell, state, longest_sleep(e, asked));
-		if (progress_call(e, call) || atomic_load(&e->stop))
+		if (progress_call(e, call) || atomic_load(&e->self->stop))
 			break;
 		check_patience(e, &asked);
 	}
-	atomic_store_explicit(&e->awaits, -1, memory_order_relaxed);
+	atomic_store_explicit(&e->self->awaits, -1, memory_order_relaxed);
 	if (asked)
-		e->events.progress(e->events.context);
+		e->self->events.progress(e->self->events.context);
 }
 
 /* Execute calls up to that number; waits: else as far as it goes. The lock is held, and given up meanwhile. */
@@ -296,13 +263,13 @@ drive(struct engine *e, uint64_t number, bool waits)
 {
 	bool moved = true;
 	e->driven = true;
-	while (e->first && e->n_done < number && e->error.code == blinkSuccess && (moved || waits)) {
+	while (e->first && e->n_done < number && e->self->error.code == blinkSuccess && (moved || waits)) {
 		struct call *call = e->first;
-		pthread_mutex_unlock(&e->lock);
+		pthread_mutex_unlock(&e->self->lock);
 		moved = progress_call(e, call);
-		if (!moved && waits && !atomic_load(&e->stop))
+		if (!moved && waits && !atomic_load(&e->self->stop))
 			await(e, call);
-		pthread_mutex_lock(&e->lock);
+		pthread_mutex_lock(&e->self->lock);
 	}
 	e->driven = false;
 	pthread_cond_broadcast(&e->changed);
@@ -312,62 +279,46 @@ drive(struct engine *e, uint64_t number, bool waits)
 static void
 kick_worker(struct engine *e)
 {
-	bool depends = e->first && e->error.code == blinkSuccess && !e->driven;
+	bool depends = e->first && e->self->error.code == blinkSuccess && !e->driven;
 	if (depends && e->begun && e->first == e->last && e->first->n_messages == 0)
-		depends = collective_forwards(e, e->first);
+		depends = collective_forwards(e);
 	if (depends && e->has_worker) {
 		e->kicked = true;
 		pthread_cond_signal(&e->work);
 	}
 }
 
-/* The lock is held, and given up meanwhile. */
-static void
-pin_worker(struct engine *e)
-{
-	char text[96];
-	e->pins = false;
-	pthread_mutex_unlock(&e->lock);
-	pin_thread(e->local_index, e->n_local, text, sizeof text);
-	debug_say(DEBUG_INFO, e->rank, "worker: %s", text);
-	pthread_mutex_lock(&e->lock);
-}
-
-void
-engine_pin(struct engine *e)
-{
-	pthread_mutex_lock(&e->lock);
-	e->pins = true;
-	pthread_cond_signal(&e->work);
-	pthread_mutex_unlock(&e->lock);
-}
-
 static void *
 work(void *engine)
 {
 	struct engine *e = engine;
-	pthread_mutex_lock(&e->lock);
+	char text[96];
+	if (e->self->pins) {
+		pin_thread(e->self->local_index, e->self->n_local, text, sizeof text);
+		debug_say(DEBUG_INFO, e->self->rank, "worker: %s", text);
+	}
+	pthread_mutex_lock(&e->self->lock);
 	while (!e->quit) {
-		if (e->pins)
-			pin_worker(e);
-		if (e->kicked && e->first && !e->driven && e->error.code == blinkSuccess) {
+		if (e->kicked && e->first && !e->driven && e->self->error.code == blinkSuccess) {
 			e->kicked = false;
 			drive(e, UINT64_MAX, true);
 		} else {
-			pthread_cond_wait(&e->work, &e->lock);
+			pthread_cond_wait(&e->work, &e->self->lock);
 		}
 	}
-	pthread_mutex_unlock(&e->lock);
+	pthread_mutex_unlock(&e->self->lock);
 	return NULL;
 }
 
 int
-engine_submit(struct engine *e, struct call *call, struct blink_error *err)
+engine_submit(void *of, struct call *call, blinkStream_t stream, struct blink_error *err)
 {
-	pthread_mutex_lock(&e->lock);
-	if (e->error.code != blinkSuccess) {
-		*err = e->error;
-		pthread_mutex_unlock(&e->lock);
+	struct engine *e = of;
+	(void)stream;
+	pthread_mutex_lock(&e->self->lock);
+	if (e->self->error.code != blinkSuccess) {
+		*err = e->self->error;
+		pthread_mutex_unlock(&e->self->lock);
 		call_free(call);
 		return err->code;
 	}
@@ -381,112 +332,100 @@ engine_submit(struct engine *e, struct call *call, struct blink_error *err)
 	if (e->first == call && !e->driven)
 		drive(e, e->n_made, false);
 	kick_worker(e);
-	pthread_mutex_unlock(&e->lock);
+	pthread_mutex_unlock(&e->self->lock);
 	return blinkSuccess;
 }
 
 int
-engine_wait(struct engine *e, uint64_t number, bool waits, struct blink_error *err)
+engine_wait(void *of, uint64_t number, bool waits, struct blink_error *err)
 {
-	pthread_mutex_lock(&e->lock);
+	struct engine *e = of;
+	pthread_mutex_lock(&e->self->lock);
 	uint64_t until = number ? number : e->n_made;
 	bool tried = false;
-	while (e->n_done < until && e->error.code == blinkSuccess && (waits || !tried)) {
+	while (e->n_done < until && e->self->error.code == blinkSuccess && (waits || !tried)) {
 		tried = true;
 		if (!e->driven)
 			drive(e, until, waits);
 		else if (waits)
-			pthread_cond_wait(&e->changed, &e->lock);
+			pthread_cond_wait(&e->changed, &e->self->lock);
 	}
 	/* After an error, too, the caller's buffers are its own again: nobody moves data any more, nor does the net. */
-	while (e->error.code != blinkSuccess && e->driven && waits)
-		pthread_cond_wait(&e->changed, &e->lock);
+	while (e->self->error.code != blinkSuccess && e->driven && waits)
+		pthread_cond_wait(&e->changed, &e->self->lock);
 	kick_worker(e);
 	int code = blinkSuccess;
-	if (e->error.code != blinkSuccess && e->driven) {
+	if (e->self->error.code != blinkSuccess && e->driven) {
 		code = blinkInProgress;
-	} else if (e->n_done < until || (number == 0 && e->error.code != blinkSuccess)) {
-		*err = e->error;
-		code = e->error.code != blinkSuccess ? e->error.code : blinkInProgress;
+	} else if (e->n_done < until || (number == 0 && e->self->error.code != blinkSuccess)) {
+		*err = e->self->error;
+		code = e->self->error.code != blinkSuccess ? e->self->error.code : blinkInProgress;
 	}
-	pthread_mutex_unlock(&e->lock);
-	if (code != blinkSuccess && code != blinkInProgress && e->net)
-		e->net->abandon(e->net_handle);
+	pthread_mutex_unlock(&e->self->lock);
+	if (code != blinkSuccess && code != blinkInProgress && e->self->net)
+		e->self->net->abandon(e->self->net_handle);
 	return code;
 }
 
 uint64_t
-engine_last_call(struct engine *e)
+engine_last_call(void *of)
 {
-	pthread_mutex_lock(&e->lock);
+	struct engine *e = of;
+	pthread_mutex_lock(&e->self->lock);
 	uint64_t n = e->n_made;
-	pthread_mutex_unlock(&e->lock);
+	pthread_mutex_unlock(&e->self->lock);
 	return n;
-}
-
-void
-engine_error(struct engine *e, struct blink_error *out)
-{
-	pthread_mutex_lock(&e->lock);
-	*out = e->error;
-	pthread_mutex_unlock(&e->lock);
 }
 
 /* ---- open and close ---- */
 
-/* Signals are for the threads of the calling program. */
-static int
-start_worker(struct engine *e)
-{
-	pthread_attr_t small;
-	sigset_t all, before;
-	int failed = pthread_attr_init(&small);
-	if (failed)
-		return failed;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_attr_setstacksize(&small, WORKER_STACK);
-	if (!failed)
-		failed = pthread_create(&e->worker, &small, work, e);
-	/* Thread-local data of the program that do not fit into it. */
-	if (failed == EINVAL)
-		failed = pthread_create(&e->worker, NULL, work, e);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&small);
-	return failed;
-}
-
 int
 engine_open(struct engine *e, bool worker, struct blink_error *err)
 {
-	e->sent = calloc((size_t)e->n_ranks, sizeof *e->sent);
-	e->received = calloc((size_t)e->n_ranks, sizeof *e->received);
-	atomic_store(&e->awaits, -1);
+	e->sent = calloc((size_t)e->self->n_ranks, sizeof *e->sent);
+	e->received = calloc((size_t)e->self->n_ranks, sizeof *e->received);
 	e->doing.awaits = -1;
 	snprintf(e->doing.text, sizeof e->doing.text, "no call yet");
-	pthread_mutex_init(&e->lock, NULL);
 	pthread_mutex_init(&e->net_lock, NULL);
 	pthread_cond_init(&e->changed, NULL);
 	pthread_cond_init(&e->work, NULL);
 	if (!e->sent || !e->received)
 		return set_error_memory(err);
-	int failed = worker ? start_worker(e) : 0;
+	int failed = worker ? start_thread(&e->worker, WORKER_STACK, work, e) : 0;
 	if (failed)
 		return set_error(err, blinkSystemError, "a thread: %s", strerror(failed));
 	e->has_worker = worker;
 	return blinkSuccess;
 }
 
-static void
-free_memory(struct engine *e)
+void
+engine_stop(void *of)
+{
+	struct engine *e = of;
+	if (!e->has_worker)
+		return;
+	pthread_mutex_lock(&e->self->lock);
+	e->quit = true;
+	atomic_store(&e->self->stop, 1);
+	pthread_cond_broadcast(&e->work);
+	pthread_mutex_unlock(&e->self->lock);
+	bell_ring_always(e->bell);
+	pthread_join(e->worker, NULL);
+	e->has_worker = false;
+}
+
+void
+engine_close(struct engine *e)
 {
 	while (e->first) {
 		struct call *next = e->first->next;
 		call_free(e->first);
 		e->first = next;
 	}
-	for (int r = 0; r < e->n_ranks && e->peer; r++)
-		free(e->peer[r].gone);
+	for (int r = 0; r < e->self->n_ranks && e->peer; r++)
+		if (e->peer[r].mine && !e->peer[r].theirs)
+			peer_close(&e->peer[r]);
+	free(e->peer);
 	free(e->sent);
 	free(e->received);
 	free(e->kept);
@@ -499,27 +438,4 @@ free_memory(struct engine *e)
 	free(e->left);
 	for (int i = 0; i < CALLS; i++)
 		free(e->pending[i]);
-}
-
-void
-engine_stop(struct engine *e)
-{
-	if (!e->has_worker)
-		return;
-	pthread_mutex_lock(&e->lock);
-	e->quit = true;
-	atomic_store(&e->stop, 1);
-	pthread_cond_broadcast(&e->work);
-	pthread_mutex_unlock(&e->lock);
-	bell_ring_always(e->bell);
-	pthread_join(e->worker, NULL);
-	e->has_worker = false;
-}
-
-void
-engine_close(struct engine *e, bool forked)
-{
-	if (!forked)
-		engine_stop(e);
-	free_memory(e);
 }

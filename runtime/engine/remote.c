@@ -1,21 +1,8 @@
 /* What the net's thread does with messages of ranks on other servers: it puts data where tasks look for it, and sets
  * the same flags that peers on this server would set. */
 #include "engine/engine.h"
-#include "error.h"
 
 #include <stddef.h>
-
-/* Of a connection that has ended remote_broken tells. Without any other message the peer would wait for it in vain. */
-void
-remote_send(struct engine *e, int to, const struct net_message *m, const void *payload)
-{
-	struct blink_error err = { 0 };
-	int code = e->net->send(e->net_handle, to, m, payload);
-	if (code == blinkSuccess || code == blinkRemoteError)
-		return;
-	set_error(&err, code, "a message to rank %d: %s", to, blinkGetErrorString((blinkResult_t)code));
-	engine_fail_here(e, &err, -1);
-}
 
 /* A channel's slot comes with its header; what it may hold at most is known. */
 static void *
@@ -30,9 +17,9 @@ channel_place(struct peer *peer, const struct net_message *m)
 static void *
 lane_place(struct engine *e, int from, const struct net_message *m)
 {
-	if (m->flag >> 24 != e->net_collective || !e->net_plan || m->bytes > (uint64_t)e->net_slot_bytes)
+	if (m->flag >> 24 != e->net_collective || !e->net_lanes || m->bytes > (uint64_t)e->net_slot_bytes)
 		return NULL;
-	int mirror = plan_mirror(e->net_plan, from, (int)m->lane);
+	int mirror = lanes_mirror(e->net_lanes, from, (int)m->lane);
 	uint64_t chunk = (m->flag & CHUNKS_MAX) - 1;
 	if (mirror < 0)
 		return NULL;
@@ -80,11 +67,11 @@ remote_arrived(void *engine, int from, const struct net_message *m)
 void
 remote_broken(void *engine, int peer, const char *reason)
 {
-	engine_peer_gone(engine, peer, reason);
+	rank_peer_gone(((struct engine *)engine)->self, peer, reason);
 }
 
 void
 remote_short_of(void *engine, int error)
 {
-	atomic_store(&((struct engine *)engine)->shortage, error);
+	atomic_store(&((struct engine *)engine)->self->shortage, error);
 }

@@ -294,11 +294,6 @@ served_CommDeregister(ncclComm_t comm, void *handle)
 
 /* Windows: the same, but that they are asked for their memory. What kernels of the program would do with one needs
  * ncclDevCommCreate, which only NCCL has. */
-struct shim_window {
-	void *memory;
-	struct shim_window *next;
-};
-
 ncclResult_t
 served_CommWindowRegister(ncclComm_t comm, void *memory, size_t bytes, ncclWindow_t *window, int flags)
 {
@@ -358,16 +353,6 @@ served_WinGetUserPtr(ncclComm_t comm, ncclWindow_t window, void **memory)
 	if (at)
 		*memory = (*at)->memory;
 	return at ? ncclSuccess : c ? ncclInvalidArgument : result;
-}
-
-void
-windows_free(struct shim_comm *c)
-{
-	while (c->windows) {
-		struct shim_window *w = c->windows;
-		c->windows = w->next;
-		free(w);
-	}
 }
 
 ncclResult_t

@@ -1,6 +1,6 @@
 /* Communicators are made in a thread each, of an id or of another one, beside a real one or alone. */
 #include "nccl/shim.h"
-#include "debug.h"
+#include "support/debug.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -87,8 +87,10 @@ make_beside(struct shim_comm *c, const blinkConfig_t *config)
 	if (c->rank == 0)
 		offer.code = blinkGetUniqueId(&offer.id, &error);
 	result = device_broadcast(c->handle, &offer, sizeof offer);
-	if (result != ncclSuccess)
+	if (result != ncclSuccess) {
+		comm_keeps_error(c);
 		return result;
+	}
 	if (offer.code != blinkSuccess ||
 	    blinkCommInitRank(&c->blink, c->n, &offer.id, c->rank, config, &error) != blinkSuccess)
 		debug_say(DEBUG_WARN, c->rank, "nccl: all collectives are those of %s: %s", real_nccl()->path,

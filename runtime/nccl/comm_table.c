@@ -1,62 +1,12 @@
-/* The table of communicators of programs that use NCCL's interface, and what the caller hears of them. */
+/* The table of communicators of programs that use NCCL's interface. */
 #include "nccl/shim.h"
-#include "debug.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t child_made = PTHREAD_COND_INITIALIZER;
 static struct shim_comm *first;
-
-/* ---- results and texts ---- */
-
-char *
-last_error(void)
-{
-	static __thread char text[512];
-	return text;
-}
-
-ncclResult_t
-result_of(blinkResult_t result)
-{
-	switch (result) {
-	case blinkSuccess:
-		return ncclSuccess;
-	case blinkInvalidArgument:
-		return ncclInvalidArgument;
-	case blinkInProgress:
-		return ncclInProgress;
-	case blinkRemoteError:
-	case blinkTimeout:
-	case blinkAborted:
-		return ncclRemoteError;
-	case blinkOutOfMemory:
-	case blinkSystemError:
-		return ncclSystemError;
-	case blinkInternalError:
-		return ncclInternalError;
-	default:
-		return ncclInvalidUsage;
-	}
-}
-
-ncclResult_t
-comm_error(struct shim_comm *c, ncclResult_t result, const char *text)
-{
-	snprintf(last_error(), 512, "%.511s", text);
-	if (c) {
-		pthread_mutex_lock(&lock);
-		snprintf(c->text, sizeof c->text, "%.511s", text);
-		pthread_mutex_unlock(&lock);
-	}
-	debug_say(DEBUG_WARN, c ? c->rank : -1, "nccl: %s", text);
-	return result;
-}
-
-/* ---- the table ---- */
 
 struct shim_comm *
 comm_of(ncclComm_t handle)
@@ -134,7 +84,11 @@ comm_forget(struct shim_comm *c)
 	group_forgets(c);
 	if (!c->beside && c->handle)
 		munmap(c->handle, HANDLE_BYTES);
-	windows_free(c);
+	while (c->windows) {
+		struct shim_window *w = c->windows;
+		c->windows = w->next;
+		free(w);
+	}
 	free(c->excluded);
 	free(c);
 }

@@ -1,6 +1,6 @@
 /* The GPU of the calling thread, by the CUDA driver. */
 #include "nccl/shim.h"
-#include "debug.h"
+#include "support/debug.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +68,8 @@ device_current(int *device, CUcontext *context)
 	if (r == CUDA_SUCCESS && !*context) {
 		/* As the runtime does: device 0, if the program has not chosen one. */
 		CUcontext before;
-		return device_use(0, &before);
+		ncclResult_t result = device_use(0, &before);
+		return result == ncclSuccess ? check(d->context_get(context), "the current device") : result;
 	}
 	return check(r == CUDA_SUCCESS ? d->context_device(device) : r, "the current device");
 }

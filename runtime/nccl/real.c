@@ -1,6 +1,6 @@
 /* The real NCCL, where there is one, and the functions that go to it as they are. */
 #include "nccl/shim.h"
-#include "debug.h"
+#include "support/debug.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -1,6 +1,6 @@
 /* Which calls ours does beside a real NCCL: BLINK_COLLECTIVES, else those for which BLINK_SCHEDULES has a schedule. */
 #include "nccl/shim.h"
-#include "debug.h"
+#include "support/debug.h"
 
 #include <stdio.h>
 #include <stdlib.h>

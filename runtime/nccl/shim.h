@@ -8,7 +8,7 @@
 #define BLINK_NCCL_SHIM_H
 
 #include "blink_program.h"
-#include "cuda/driver.h"
+#include "driver/driver.h"
 #include "nccl/nccl.h"
 
 #include <pthread.h>
@@ -51,12 +51,26 @@ bool inside_real(void);
 		real_result_;                                                  \
 	})
 
-/* What nccl*X does unless it is called from inside the real library: comms.c, calls.c, group.c. */
+/* What nccl*X does unless it is called from inside the real library: comms.c, calls.c, ends.c. */
 #define SERVED(name, parameters, arguments) ncclResult_t served_##name parameters;
 NCCL_SERVED_LIST(SERVED)
 NCCL_LATER_LIST(SERVED)
 NCCL_CONFIG_LIST(SERVED)
 #undef SERVED
+
+/* ---- errors.c ---- */
+
+struct shim_comm;
+
+/* The result, with its text for ncclGetLastError: of this thread, and of the communicator unless NULL. */
+ncclResult_t comm_error(struct shim_comm *c, ncclResult_t result, const char *text);
+
+/* The last error of this thread becomes the communicator's, for the caller that waits for its maker. */
+void comm_keeps_error(struct shim_comm *c);
+ncclResult_t result_of(blinkResult_t result);
+
+/* Text of the last error of this thread: 512 bytes. */
+char *last_error(void);
 
 /* ---- comm_table.c: communicators ---- */
 
@@ -65,6 +79,11 @@ enum { ALONE_VERSION = 22809, SHIM_OPS = 64, SHIM_COLLECTIVES = 8 };
 
 /* NCCL's tools read in a handle what they take for a communicator: zeros, and no magic number of theirs. */
 enum { HANDLE_BYTES = 256 << 10 };
+
+struct shim_window {
+	void *memory;
+	struct shim_window *next;
+};
 
 struct shim_comm {
 	ncclComm_t handle;
@@ -130,13 +149,6 @@ bool comm_leave(struct shim_comm *c);
 void comm_counts_child(struct shim_comm *parent, int more);
 void comm_awaits_children(struct shim_comm *c);
 
-/* The result, with its text for ncclGetLastError: of this thread, and of the communicator unless NULL. */
-ncclResult_t comm_error(struct shim_comm *c, ncclResult_t result, const char *text);
-ncclResult_t result_of(blinkResult_t result);
-
-/* Text of the last error of this thread: 512 bytes. */
-char *last_error(void);
-
 /* ---- comm_make.c: how they are made ---- */
 
 /* What of the environment is of no use: ncclInvalidUsage, with a text. */
@@ -162,12 +174,19 @@ bool comm_serves_messages(const struct shim_comm *c);
 /* What of BLINK_COLLECTIVES is not understood; NULL: nothing. */
 const char *serves_wrong(void);
 
-/* ---- calls.c ---- */
-
-/* Windows of memory. */
-void windows_free(struct shim_comm *c);
-
 /* ---- group.c ---- */
+
+struct shim_list {
+	struct shim_comm **comm;
+	size_t n, capacity;
+};
+
+/* Of this thread. */
+extern __thread struct shim_group {
+	int depth;
+	struct shim_list made, used;
+	ncclResult_t failed;		/* of the first call that could not be made */
+} group;
 
 bool in_group(void);
 
@@ -182,6 +201,9 @@ void group_forgets(struct shim_comm *c);
 /* A call of ours has been made: on the host, it ends here, or at the end of the group. */
 ncclResult_t group_uses(struct shim_comm *c);
 
+/* Wait for its calls. */
+ncclResult_t group_finish(struct shim_comm *c);
+
 /* ---- device.c: the caller's GPU ---- */
 
 /* The driver; NULL: calls are for the host (BLINK_BACKEND=host), where they return when they are done. */
@@ -191,7 +213,8 @@ bool on_host(void);
 /* What BLINK_BACKEND has instead of a backend; NULL: it has one, or is not set. */
 const char *device_wrong(void);
 
-/* The current device of this thread, and its context. On the host: device 0. */
+/* The current device of this thread, and its context; device 0 becomes the current one where there is none. On the
+ * host: device 0. */
 ncclResult_t device_current(int *device, CUcontext *context);
 
 /* Make a device current, and what was before it. */

@@ -1,5 +1,6 @@
+#include "perf/completion.h"
 #include "base/complete.h"
-#include "options.h"
+#include "perf/names.h"
 
 #include <stddef.h>
 

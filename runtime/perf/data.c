@@ -4,7 +4,7 @@
  * whole floats for sums; powers of two for products. Each depends on its rank and position, so misplaced data is
  * noticed. Where a type is too narrow for what all ranks could add up to, only some of them, others at each position,
  * send more than 0 or 1; for an average of floats, one. */
-#include "perf.h"
+#include "perf/perf.h"
 #include "base/hash.h"
 #include "blink_float.h"
 

@@ -1,4 +1,4 @@
-#include "find.h"
+#include "perf/find.h"
 #include "model/gpu_list.h"
 
 #include <limits.h>

@@ -3,97 +3,23 @@
  * This process starts them and is none of them: so it can be asked which of them died, and end those that cannot end
  * by themselves. All share one block of memory, in which they meet, and in which each leaves its time, what was wrong,
  * and why it failed: of many failures, all for the one reason that a rank is gone, one line is printed. */
-#include "job.h"
-#include "find.h"
+#include "perf/job.h"
+#include "perf/find.h"
+#include "perf/meet.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum {
-	NAP = 20,		/* ms between two looks */
-	LATE = 5000,		/* ms that ranks have to end after the first failure */
-};
-
-struct member {
-	double time;
-	int64_t n_wrong;
-	int code;
-	char text[COMPLAINT];
-};
-
-struct job {
-	const struct options *opt;
-	char **gpus;		/* of the ranks; NULL: not given */
-	int n, root;
-	blinkUniqueId_t id;
-	atomic_uint arrived, round, ended;
-	atomic_int failed;
-	struct member rank[];
-};
-
-/* ---- meeting ---- */
-
-static void
-wait_while(atomic_uint *word, unsigned value)
-{
-	const struct timespec nap = { .tv_nsec = NAP * 1000000L };
-	syscall(SYS_futex, word, FUTEX_WAIT, value, &nap, NULL, 0);
-}
-
-static void
-wake_all(atomic_uint *word)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-blinkUniqueId_t *
-job_id(struct job *job)
-{
-	return &job->id;
-}
-
-int
-job_meet(struct perf *p)
-{
-	struct job *job = p->job;
-	unsigned round = atomic_load(&job->round);
-	if (atomic_fetch_add(&job->arrived, 1) + 1 == (unsigned)job->n) {
-		atomic_store(&job->arrived, 0);
-		atomic_store(&job->round, round + 1);
-		wake_all(&job->round);
-	}
-	while (atomic_load(&job->round) == round && !atomic_load(&job->failed))
-		wait_while(&job->round, round);
-	return atomic_load(&job->round) == round ? p->code = blinkRemoteError : 0;
-}
-
-int
-job_share(struct perf *p, double *time, int64_t *n_wrong)
-{
-	struct job *job = p->job;
-	job->rank[p->first].time = *time;
-	job->rank[p->first].n_wrong = *n_wrong;
-	if (job_meet(p))
-		return 1;
-	for (int r = 0; r < job->n; r++) {
-		*time = job->rank[r].time > *time ? job->rank[r].time : *time;
-		*n_wrong += r != p->first && *n_wrong >= 0 ? job->rank[r].n_wrong : 0;
-	}
-	return job_meet(p);	/* before the places are used again */
-}
+enum { LATE = 5000 };	/* ms that ranks have to end after the first failure */
 
 /* ---- a rank ---- */
 

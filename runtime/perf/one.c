@@ -1,17 +1,23 @@
 /* This process drives all ranks, by one schedule. */
-#include "find.h"
-#include "perf.h"
+#include "perf/find.h"
+#include "perf/perf.h"
 
 #include <stdlib.h>
 
-blinkResult_t
-one_run(struct perf *p)
+static int
+runs(struct perf *p, int64_t n)
 {
-	return blinkRun(p->comm, p->from, p->to, p->count, p->type->code, p->op ? p->op->code : blinkSum);
+	for (int64_t i = 0; i < n; i++) {
+		blinkResult_t result = blinkRun(p->comm, p->from, p->to, p->count, p->type->code,
+		    p->op ? p->op->code : blinkSum);
+		if (result)
+			return comm_failed(p, result);
+	}
+	return 0;
 }
 
-int
-one_join(struct perf *p, int64_t chunk, blinkComm_t *comm)
+static int
+join(struct perf *p, int64_t chunk, blinkComm_t *comm)
 {
 	blinkError_t error = { "" };
 	blinkConfig_t config = { .chunkBytes = (size_t)chunk, .threads = (int)p->opt.threads };
@@ -19,12 +25,15 @@ one_join(struct perf *p, int64_t chunk, blinkComm_t *comm)
 	return result ? complain((int)result, "%s: %s", p->path, error.text) : 0;
 }
 
+static const struct mode all_ranks = { .join = join, .runs = runs };
+
 static int
 run_schedule(struct perf *p)
 {
 	blinkScheduleGetInfo(p->sched, &p->info);
 	p->end = p->info.nRanks;
-	int code = one_join(p, p->opt.chunk, &p->home);
+	p->mode = &all_ranks;
+	int code = join(p, p->opt.chunk, &p->home);
 	if (code)
 		return code;
 	p->comm = p->home;

@@ -3,7 +3,7 @@
  * the end; lines of the other formats as they are measured. */
 #include "base/json_write.h"
 #include "base/printable.h"
-#include "perf.h"
+#include "perf/perf.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -101,8 +101,8 @@ put_of_job(const struct perf *p)
 	if (p->opt.gpus)
 		put_name(", of GPUs ", p->opt.gpus, "");
 	put_name("\n# backend      ", backend(p), "");
-	if (rank_device(p))
-		put_name(", rank 0 on ", rank_device(p), "");
+	if (p->device_name)
+		put_name(", rank 0 on ", p->device_name, "");
 	printf("\n");
 }
 
@@ -255,7 +255,7 @@ begin_json(struct output *o, const struct perf *p)
 	json_string(w, "version", blinkVersion());
 	json_string(w, "machine", machine);
 	json_string(w, "backend", backend(p));
-	json_string(w, "device", rank_device(p));
+	json_string(w, "device", p->device_name);
 	json_string(w, "ranks_as", !p->job ? NULL : p->opt.threads_as_ranks ? "threads" : "processes");
 	json_int(w, "ranks", p->info.nRanks);
 	json_string(w, "collective", p->info.collectiveName);

@@ -1,26 +1,11 @@
-/* blink-perf: time collectives as nccl-tests time NCCL's, and check every element that arrives (data.c).
- *
- * The same table is measured in two ways. Either this process drives all ranks by one schedule (one.c), or it starts a
- * job (job.c), in which each rank is a process or thread (rank.c) that measures the same rows; they meet before each
- * run and share its time and what was wrong, and rank 0 prints (output.c). */
-#include "perf.h"
-#include "job.h"
+/* The table: rows of runs, out of place and in place, and the buffers that they use. */
+#include "perf/meet.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { WRONG = blinkUnverified };
-
-double
-seconds(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ---- One run ---- */
 
@@ -40,32 +25,19 @@ bus_factor(const struct perf *p)
 	}
 }
 
-int
-perf_runs(struct perf *p, int64_t n)
-{
-	if (p->job)
-		return rank_runs(p, n);
-	for (int64_t i = 0; i < n; i++) {
-		blinkResult_t result = one_run(p);
-		if (result)
-			return comm_failed(p, result);
-	}
-	return 0;
-}
-
 /* The mean of a call: in a job, of the slowest rank. */
 static int
 take_time(struct perf *p, double *time)
 {
 	int64_t calls = p->opt.graph ? p->opt.graph : 1;
-	if (p->job && rank_begin(p, calls))
+	if (p->job && p->mode->begin(p, calls))
 		return 1;
-	int failed = perf_runs(p, p->opt.warmup) || (p->job && job_meet(p));
+	int failed = p->mode->runs(p, p->opt.warmup) || (p->job && job_meet(p));
 	double start = seconds();
-	failed = failed || perf_runs(p, p->opt.iters);
+	failed = failed || p->mode->runs(p, p->opt.iters);
 	*time = (seconds() - start) / (double)p->opt.iters / (double)calls;
 	if (p->job)
-		rank_end(p);
+		p->mode->end(p);
 	return failed;
 }
 
@@ -73,11 +45,11 @@ static int
 count_wrong(struct perf *p, bool in_place, int64_t *n_wrong)
 {
 	*n_wrong = 0;
-	if (data_prepare(p, in_place) || (p->job && rank_begin(p, 1)))
+	if (data_prepare(p, in_place) || (p->job && p->mode->begin(p, 1)))
 		return 1;
-	int failed = perf_runs(p, 1);
+	int failed = p->mode->runs(p, 1);
 	if (p->job)
-		rank_end(p);
+		p->mode->end(p);
 	return failed || data_check(p, in_place, n_wrong);
 }
 
@@ -223,16 +195,4 @@ perf_release(struct perf *p)
 	free(p->from);
 	free(p->to);
 	free(p->known);
-}
-
-int
-main(int argc, char **argv)
-{
-	struct perf p = { 0 };
-	int code = take_options(&p.opt, argc, argv);
-	if (code == MORE)
-		code = p.opt.ranks ? job_perf(&p.opt) : one_perf(&p);
-	if (fflush(stdout) || ferror(stdout))
-		return complain(blinkSystemError, "standard output: %s", strerror(errno));
-	return code;
 }

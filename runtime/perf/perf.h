@@ -2,7 +2,8 @@
 #ifndef BLINK_PERF_PERF_H
 #define BLINK_PERF_PERF_H
 
-#include "options.h"
+#include "perf/options.h"
+#include "support/clock.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,6 +37,18 @@ struct row {
 struct job;
 struct device;
 struct output;
+struct perf;
+
+/* How calls are made: one.c and rank.c have a row each. Functions return 0, or the failure was reported. */
+struct mode {
+	/* A communicator with this size of chunks; 0: the usual. Of a job, all ranks call it. Exit code. */
+	int (*join)(struct perf *p, int64_t chunk, blinkComm_t *comm);
+	/* So many runs, that are done when it returns. */
+	int (*runs)(struct perf *p, int64_t n);
+	/* Of a job alone. Runs are of `calls` calls from here on: on a GPU with --graph these are captured now. */
+	int (*begin)(struct perf *p, int64_t calls);
+	void (*end)(struct perf *p);
+};
 
 struct perf {
 	struct options opt;
@@ -45,9 +58,11 @@ struct perf {
 	blinkComm_t comm;
 	blinkComm_t home;		/* whose memory the buffers are; not comm where a search has chosen another */
 	int first, end;			/* ranks that run here */
+	const struct mode *mode;
 	struct job *job;		/* NULL: all of them, by one schedule */
 	const char *gpu;		/* of this rank of a job, in the machine; NULL: not given */
 	struct device *device;		/* of a rank on a GPU */
+	const char *device_name;	/* of its GPU; NULL: the host */
 	struct output *out;		/* NULL: another rank prints */
 	struct buffer *send, *recv;	/* of each rank */
 	const void **from;		/* arguments of blinkRun */
@@ -66,43 +81,27 @@ struct perf {
 /* Buffers for the ranks that run here. 0, or the failure was reported. */
 int perf_allocate(struct perf *p);
 
-/* So many runs, that are done when it returns. 0, or the failure was reported. */
-int perf_runs(struct perf *p, int64_t n);
-
 /* Measure and print a row for each type, operation and size, and what follows them; exit code. */
 int perf_table(struct perf *p);
 
 /* Destroys the communicators, too. */
 void perf_release(struct perf *p);
 
-double seconds(void);
+static inline double
+seconds(void)
+{
+	return 1e-9 * (double)now_ns();
+}
 
 /* ---- one.c: this process drives all ranks by one schedule ---- */
 
 /* Exit code. */
 int one_perf(struct perf *p);
 
-/* A communicator with this size of chunks; 0: the usual. Exit code. */
-int one_join(struct perf *p, int64_t chunk, blinkComm_t *comm);
-
-/* One run of the collective. */
-blinkResult_t one_run(struct perf *p);
-
 /* ---- rank.c: a rank of a job ---- */
 
-/* Exit code. info, first, end, job and gpu are set. */
+/* Exit code. info, first, end, job and gpu have been set. */
 int rank_perf(struct perf *p);
-
-/* As one_join; all ranks call it. */
-int rank_join(struct perf *p, int64_t chunk, blinkComm_t *comm);
-
-/* Runs are of `calls` calls from here on: on a GPU with --graph these are captured now. 0, or the failure was
- * reported. */
-int rank_begin(struct perf *p, int64_t calls);
-int rank_runs(struct perf *p, int64_t n);	/* and wait for them */
-void rank_end(struct perf *p);
-
-const char *rank_device(const struct perf *p);	/* name of its GPU; NULL: the host */
 
 /* ---- output.c ---- */
 

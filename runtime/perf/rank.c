@@ -1,7 +1,7 @@
 /* A rank of a job: its communicator, and on a GPU its stream and its graphs. */
-#include "cuda/driver.h"
-#include "error.h"
-#include "job.h"
+#include "driver/driver.h"
+#include "perf/meet.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +40,7 @@ open_device(struct perf *p)
 	if (!p->device)
 		return p->code = complain(blinkOutOfMemory, "out of memory");
 	struct device *d = p->device;
+	p->device_name = d->name;
 	if (driver_open(&d->driver, &error))
 		return p->code = complain(error.code, "rank %d: %s", p->first, error.text);
 	CUdeviceptr memory = (CUdeviceptr)(uintptr_t)p->send[p->first].memory;
@@ -63,12 +64,7 @@ close_device(struct perf *p)
 	}
 	free(d);
 	p->device = NULL;
-}
-
-const char *
-rank_device(const struct perf *p)
-{
-	return p->device ? p->device->name : NULL;
+	p->device_name = NULL;
 }
 
 /* ---- calls ---- */
@@ -111,8 +107,8 @@ calls(struct perf *p, int64_t n)
 	return 0;
 }
 
-int
-rank_begin(struct perf *p, int64_t n)
+static int
+begin(struct perf *p, int64_t n)
 {
 	CUgraph graph = NULL;
 	struct device *d = p->device;
@@ -148,8 +144,8 @@ wait_for_all(struct perf *p)
 	return result ? comm_failed(p, result) : p->device ? device_failed(p, r, "wait for a stream") : 0;
 }
 
-int
-rank_runs(struct perf *p, int64_t n)
+static int
+runs(struct perf *p, int64_t n)
 {
 	for (int64_t at = 0; at < n; at += AHEAD) {
 		int64_t some = n - at < AHEAD ? n - at : AHEAD;
@@ -161,8 +157,8 @@ rank_runs(struct perf *p, int64_t n)
 	return 0;
 }
 
-void
-rank_end(struct perf *p)
+static void
+end(struct perf *p)
 {
 	struct device *d = p->device;
 	if (!d || !d->graph)
@@ -173,13 +169,13 @@ rank_end(struct perf *p)
 
 /* ---- the rank ---- */
 
-int
-rank_join(struct perf *p, int64_t chunk, blinkComm_t *comm)
+static int
+join(struct perf *p, int64_t chunk, blinkComm_t *comm)
 {
 	blinkError_t error = { "" };
 	blinkConfig_t config = { .chunkBytes = (size_t)chunk, .schedules = p->opt.path, .gpu = p->gpu,
 		.backend = p->opt.backend };
-	blinkUniqueId_t *id = job_id(p->job);
+	blinkUniqueId_t *id = &p->job->id;
 	blinkResult_t result = p->first == 0 ? blinkGetUniqueId(id, &error) : blinkSuccess;
 	if (result)
 		return complain((int)result, "rank 0: %s", error.text);
@@ -189,10 +185,13 @@ rank_join(struct perf *p, int64_t chunk, blinkComm_t *comm)
 	return result ? complain((int)result, "rank %d: %s", p->first, error.text) : 0;
 }
 
+static const struct mode one_rank = { .join = join, .runs = runs, .begin = begin, .end = end };
+
 int
 rank_perf(struct perf *p)
 {
-	int code = rank_join(p, p->opt.chunk, &p->home);
+	p->mode = &one_rank;
+	int code = join(p, p->opt.chunk, &p->home);
 	p->comm = p->home;
 	if (!code)
 		code = perf_allocate(p);

@@ -1,7 +1,6 @@
 /* The size of chunks for a row, by trying (tune/miad.h). The size that is used without a search is tried as well, and
  * kept where no other is faster: on GPUs a short message has no chunks then. */
-#include "job.h"
-#include "perf.h"
+#include "perf/meet.h"
 #include "tune/miad.h"
 
 #include <inttypes.h>
@@ -12,7 +11,7 @@ static int
 use_chunk(struct perf *p, int64_t chunk)
 {
 	blinkComm_t comm;
-	int code = p->job ? rank_join(p, chunk, &comm) : one_join(p, chunk, &comm);
+	int code = p->mode->join(p, chunk, &comm);
 	if (code)
 		return p->code = code;
 	if (p->comm != p->home)
@@ -29,7 +28,7 @@ time_runs(struct perf *p, double *least)
 		if (p->job && job_meet(p))
 			return 1;
 		double start = seconds();
-		if (perf_runs(p, 1))
+		if (p->mode->runs(p, 1))
 			return 1;
 		double time = seconds() - start;
 		if (i <= 0 || time < *least)
@@ -43,11 +42,11 @@ static int
 try_chunk(struct perf *p, int64_t chunk, double *least)
 {
 	int64_t calls = p->opt.graph ? p->opt.graph : 1, n_wrong = 0;
-	if (use_chunk(p, chunk) || (p->job && rank_begin(p, calls)))
+	if (use_chunk(p, chunk) || (p->job && p->mode->begin(p, calls)))
 		return 1;
 	int failed = time_runs(p, least);
 	if (p->job)
-		rank_end(p);
+		p->mode->end(p);
 	*least /= (double)calls;
 	return failed || (p->job && job_share(p, least, &n_wrong));
 }

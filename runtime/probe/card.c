@@ -1,7 +1,7 @@
 /* What NVIDIA's driver says of the GPU of a rank. */
 #include "format/nvml/gpus.h"
 #include "probe/probe.h"
-#include "transport/tcp.h"
+#include "support/thread.h"
 
 #include <string.h>
 
@@ -114,7 +114,7 @@ probe_gpu(Ctx *ctx, const char *address, struct gpu_card *out)
 {
 	struct errand e = { ctx, address, out, OK };
 	pthread_t thread;
-	if (tcp_start_thread(&thread, STACK, run, &e) != 0)
+	if (start_thread(&thread, STACK, run, &e) != 0)
 		return fail(ctx, IO, "GPU %.40s: cannot start a thread to ask for it", address);
 	pthread_join(thread, NULL);
 	return e.status;

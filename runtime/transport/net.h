@@ -62,7 +62,7 @@ struct net_keys {
 	int zero_copy;		/* TCP: 0: where it pays; above: wherever the kernel does it; below: never */
 };
 
-/* A row for each kind of network; transport/net.c has the table, best first. BLINK_NET chooses by name. */
+/* A row for each kind of network; transport/kinds.c has the table, best first. BLINK_NET chooses by name. */
 struct net_kind {
 	const char *name;		/* "tcp" */
 	const char *what;		/* one line, for BLINK_DEBUG=INFO */

@@ -10,7 +10,7 @@
  * that has not said who it is, when there are too many. */
 #include "transport/shm.h"
 #include "bootstrap/system.h"
-#include "error.h"
+#include "support/error.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -89,14 +89,6 @@ struct link {
 	struct hello mine, theirs;
 	int peer;			/* index of the peer; -1: it has not said who it is */
 };
-
-static int64_t
-now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* ---- memory of this process ---- */
 
@@ -612,7 +604,7 @@ missing(const struct shm_peer *peer, int n_peers)
 static void
 wait_for_sockets(const struct shm *own, struct link *link, int n_links, struct pollfd *poll_of, int64_t deadline)
 {
-	int64_t ms = (deadline - now()) / 1000000 + 1, most = LOOK_MS;
+	int64_t ms = (deadline - now_ns()) / 1000000 + 1, most = LOOK_MS;
 	poll_of[0] = (struct pollfd){ own->listener, POLLIN, 0 };
 	for (int i = 0; i < n_links; i++) {
 		bool connects = link[i].state == CONNECT, says = link[i].state % 2 == SAY_HELLO % 2;
@@ -662,7 +654,7 @@ exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct l
 		else if (late && own->lack)
 			set_error(err, blinkSystemError, "the memory of rank %d on this server: %s", late->rank,
 			    reason_of(own->lack, reason));
-		else if (late && now() >= deadline)
+		else if (late && now_ns() >= deadline)
 			set_error(err, blinkTimeout, "rank %d on this server does not hand over its memory",
 			    late->rank);
 		else if (late)

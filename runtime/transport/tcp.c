@@ -1,5 +1,5 @@
 /* The TCP net: its thread, and its row of the table. The parts are in tcp.h. */
-#include "transport/tcp.h"
+#include "transport/tcp_inside.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -68,7 +68,7 @@ dispatch(struct tcp *t, const struct epoll_event *event)
 static void
 tick(struct tcp *t)
 {
-	int64_t now = tcp_now();
+	int64_t now = now_ns();
 	t->tick = INT64_MAX;
 	for (int i = 0; i < t->n_ranks; i++)
 		for (int k = 0; k < TCP_WAYS; k++)
@@ -118,13 +118,13 @@ leaving(struct tcp *t, bool *said)
 			tcp_out_farewell(t, &t->peer[i].out[k]);
 	*said = true;
 	tcp_look_by(t, t->deadline);
-	return flushed(t) || tcp_now() >= t->deadline;
+	return flushed(t) || now_ns() >= t->deadline;
 }
 
 static int
 ms_to_tick(const struct tcp *t)
 {
-	int64_t left = (t->tick - tcp_now()) / MS + 1;
+	int64_t left = (t->tick - now_ns()) / MS + 1;
 	return t->tick == INT64_MAX ? -1 : left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
@@ -139,7 +139,7 @@ serve(void *of)
 		int n = epoll_wait(t->epoll, event, EVENTS, more ? 0 : ms_to_tick(t));
 		for (int i = 0; i < n; i++)
 			dispatch(t, &event[i]);
-		if (tcp_now() >= t->tick)
+		if (now_ns() >= t->tick)
 			tick(t);
 		if (t->ended)
 			free_ended(t);
@@ -172,7 +172,7 @@ drain_back(int fd)
 static void
 await_resets(struct tcp *t)
 {
-	int64_t deadline = tcp_now() + (int64_t)RESET_MS * MS;
+	int64_t deadline = now_ns() + (int64_t)RESET_MS * MS;
 	for (int i = 0; i < t->n_ranks; i++)
 		for (int k = 0; k < TCP_WAYS; k++)
 			tcp_zero_await(t, &t->peer[i].out[k], deadline);
@@ -312,7 +312,7 @@ open_epoll(struct tcp *t)
 	    || !tcp_watch(t, t->listener, &t->listener_source, EPOLLIN)
 	    || (t->rider.turn && !tcp_watch(t, t->rider.fd, &t->rider_source, EPOLLIN)))
 		return -1;
-	errno = tcp_start_thread(&t->thread, t->rider.turn ? RIDER_STACK : STACK, serve, t);
+	errno = start_thread(&t->thread, t->rider.turn ? RIDER_STACK : STACK, serve, t);
 	t->started = errno == 0;
 	return errno ? -1 : 0;
 }

@@ -7,7 +7,7 @@
  *
  * The signatures say who made them, so none can be sent back to where it came from, and no connection before had the
  * same numbers. Until it has the welcome, the side that connects sends no message, and may try again. */
-#include "transport/tcp.h"
+#include "transport/tcp_inside.h"
 
 #include <string.h>
 #include <sys/random.h>

@@ -4,7 +4,7 @@
  * Bytes go straight to their place: one system call reads what is left of a part, and behind it the headers and the
  * short messages that follow, through a small buffer. Most messages are one part, and come when it is their turn in
  * their lane: those need no memory here. For others there is a record in their lane (struct tcp_arrival). */
-#include "transport/tcp.h"
+#include "transport/tcp_inside.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -118,7 +118,7 @@ wait_for_place(struct tcp *t, struct tcp_in *in)
 {
 	if (in->state != IN_NO_PLACE) {
 		in->state = IN_NO_PLACE;
-		in->since = tcp_now();
+		in->since = now_ns();
 		in->told = false;
 		if (!tcp_watch(t, in->fd, in, 0))
 			tcp_break(t, in->peer, ": %s", strerror(errno));
@@ -369,7 +369,7 @@ in_of(struct stranger *s)
 static bool
 evict(struct tcp *t)
 {
-	struct stranger *s = crowd_evict(&t->crowd, tcp_now());
+	struct stranger *s = crowd_evict(&t->crowd, now_ns());
 	if (!s)
 		return false;
 	struct tcp_in *in = in_of(s);
@@ -389,7 +389,7 @@ new_stranger(struct tcp *t, int fd)
 	}
 	*in = (struct tcp_in){ .source = SOURCE_IN, .fd = fd, .next = t->in };
 	t->in = in;
-	crowd_enter(&t->crowd, &in->stranger, tcp_now());
+	crowd_enter(&t->crowd, &in->stranger, now_ns());
 	tcp_options(t, fd);
 	tcp_look_by(t, in->stranger.since + CROWD_TIME);
 	if (tcp_watch(t, fd, in, EPOLLIN))
@@ -403,7 +403,7 @@ static void
 pause_listener(struct tcp *t)
 {
 	t->listening = !tcp_watch(t, t->listener, &t->listener_source, 0);
-	tcp_look_by(t, tcp_now() + 50 * MS);
+	tcp_look_by(t, now_ns() + 50 * MS);
 }
 
 void
@@ -413,14 +413,14 @@ tcp_listen(struct tcp *t)
 		return;
 	t->listening = tcp_watch(t, t->listener, &t->listener_source, EPOLLIN);
 	if (!t->listening)
-		tcp_look_by(t, tcp_now() + 50 * MS);
+		tcp_look_by(t, now_ns() + 50 * MS);
 }
 
 /* What the job is told of why peers may not get in. */
 static void
 tell_shortage(struct tcp *t, int shortage)
 {
-	if (shortage == 0 && crowd_presses(&t->crowd, tcp_now()))
+	if (shortage == 0 && crowd_presses(&t->crowd, now_ns()))
 		shortage = EUSERS;
 	if (shortage != t->shortage && t->events.short_of)
 		t->events.short_of(t->events.context, shortage);

@@ -11,7 +11,7 @@
  * kernel, even longer than until the reader says `done`, which tcp_zero.c shows to be no harm. After a failed call the
  * caller has its memory back at once (tcp_out_abandon). By then no thread is in `send`, and what waits in lists is
  * dropped. What was written by copy needs nothing more: it is the kernel's, and goes out as it was. */
-#include "transport/tcp.h"
+#include "transport/tcp_inside.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -250,7 +250,7 @@ tcp_out_idle(struct tcp *t, struct tcp_out *out)
 	bool idle = ended || (!out->head && !out->writing && !lent);
 	pthread_mutex_unlock(&out->lock);
 	if (lent)
-		tcp_look_by(t, tcp_now() + 5 * MS);
+		tcp_look_by(t, now_ns() + 5 * MS);
 	return idle;
 }
 
@@ -273,12 +273,12 @@ again(struct tcp *t, struct tcp_out *out, int code, const char *what)
 		close(out->fd);
 	out->fd = -1;
 	out->n_answer = 0;
-	if (code == ECONNREFUSED || tcp_now() - out->since >= t->keys.patience) {
+	if (code == ECONNREFUSED || now_ns() - out->since >= t->keys.patience) {
 		tcp_break(t, out->peer, ": cannot %s: %s", what, why);
 		return;
 	}
 	set_state(out, OUT_WANTED);
-	out->retry = tcp_now() + 50 * MS;
+	out->retry = now_ns() + 50 * MS;
 	tcp_look_by(t, out->retry);
 }
 
@@ -351,7 +351,7 @@ answered(struct tcp *t, struct tcp_out *out)
 static void
 welcomed(struct tcp *t, struct tcp_out *out)
 {
-	out->heard = out->looked = tcp_now();
+	out->heard = out->looked = now_ns();
 	tcp_look_by(t, out->heard + t->keys.patience / 8);
 	pthread_mutex_lock(&out->lock);
 	out->state = OUT_READY;
@@ -464,7 +464,7 @@ tcp_out_attend(struct tcp *t, struct tcp_out *out)
 	else if (needed && out->peer->gone)
 		tcp_break(t, out->peer, " has left, and a message to it was sent");
 	else if (state == OUT_WANTED && out->since == 0 && !out->peer->gone) {
-		out->since = tcp_now();
+		out->since = now_ns();
 		start(t, out);
 	}
 }

@@ -1,26 +1,16 @@
 /* What connections of both directions share; and the end of a peer. */
-#include "transport/tcp.h"
+#include "transport/tcp_inside.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
-
-int64_t
-tcp_now(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 void
 tcp_wake(struct tcp *t)
@@ -28,26 +18,6 @@ tcp_wake(struct tcp *t)
 	uint64_t one = 1;
 	while (write(t->wake, &one, sizeof one) < 0 && errno == EINTR)
 		;
-}
-
-/* A program with much thread-local data needs more than a small stack. */
-int
-tcp_start_thread(pthread_t *thread, size_t stack, void *(*run)(void *), void *of)
-{
-	pthread_attr_t attr;
-	sigset_t all, before;
-	int code = pthread_attr_init(&attr);
-	if (code)
-		return code;
-	sigfillset(&all);
-	pthread_attr_setstacksize(&attr, stack);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	code = pthread_create(thread, &attr, run, of);
-	if (code == EINVAL)
-		code = pthread_create(thread, NULL, run, of);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return code;
 }
 
 void

@@ -19,8 +19,8 @@
  * packets that the network card has already been given cannot be taken back, so their end is awaited, no longer than a
  * second: a card does not keep packets for so long, unless its link is down. The same holds for a net that is closed
  * with bytes not acknowledged when its time is over. */
-#include "debug.h"
-#include "transport/tcp.h"
+#include "support/debug.h"
+#include "transport/tcp_inside.h"
 
 #include <errno.h>
 #include <linux/errqueue.h>
@@ -179,7 +179,7 @@ void
 tcp_zero_await(struct tcp *t, struct tcp_out *out, int64_t deadline)
 {
 	pthread_mutex_lock(&out->lock);
-	while (out->zero.reset && out->zero.begun != out->zero.ended && tcp_now() < deadline) {
+	while (out->zero.reset && out->zero.begun != out->zero.ended && now_ns() < deadline) {
 		if (tcp_zero_read(t, out))
 			continue;
 		pthread_mutex_unlock(&out->lock);

@@ -1,5 +1,5 @@
 /* The UCX net: its part of the TCP net's thread, and its row of the table. The parts are in ucx.h. */
-#include "transport/ucx.h"
+#include "transport/ucx_inside.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +69,7 @@ attend_peers(struct ucx *u)
 static void
 look_after_peers(struct ucx *u)
 {
-	int64_t now = tcp_now();
+	int64_t now = now_ns();
 	if (!u->trouble)
 		return;
 	u->trouble = false;
@@ -95,10 +95,10 @@ let_go(struct ucx *u)
 		return;
 	for (int i = 0; i < u->n_ranks && !u->letting_go; i++)
 		ucx_let_go(&u->peer[i]);
-	u->letting_go = u->letting_go ? u->letting_go : tcp_now();
+	u->letting_go = u->letting_go ? u->letting_go : now_ns();
 	for (int i = 0; i < u->n_ranks; i++)
 		all = all && u->peer[i].under_way == 0;
-	if (all || tcp_now() - u->letting_go >= (int64_t)END_MS * MS)
+	if (all || now_ns() - u->letting_go >= (int64_t)END_MS * MS)
 		say(u, &u->let_go);
 	else
 		tcp_look_by(atomic_load(&u->tcp), u->letting_go + (int64_t)END_MS * MS);
@@ -114,7 +114,7 @@ leave(struct ucx *u)
 	for (int i = 0; i < u->n_ranks; i++)
 		all = ucx_leaving_done(&u->peer[i]) && all;
 	tcp_look_by(atomic_load(&u->tcp), u->deadline);
-	if (!all && tcp_now() < u->deadline)
+	if (!all && now_ns() < u->deadline)
 		return;
 	say(u, &u->drained);
 }
@@ -242,12 +242,12 @@ static void
 close_library(void *of)
 {
 	struct ucx *u = of;
-	int64_t until = tcp_now() + (int64_t)END_MS * MS;
+	int64_t until = now_ns() + (int64_t)END_MS * MS;
 	for (int i = 0; i < u->n_ranks; i++) {
 		ucx_drop(&u->peer[i]);
 		ucx_close_endpoint(&u->peer[i]);
 	}
-	while (u->closing_endpoints && tcp_now() < until)
+	while (u->closing_endpoints && now_ns() < until)
 		u->api->ucp_worker_progress_(u->worker);
 	if (u->address)
 		u->api->ucp_worker_release_address_(u->worker, u->address);

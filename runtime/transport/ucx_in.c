@@ -1,6 +1,6 @@
 /* Messages from peers. A short one that comes in its turn, and has a place, is copied there at once; others have a
  * record in their lane until they are delivered. */
-#include "transport/ucx.h"
+#include "transport/ucx_inside.h"
 
 #ifdef BLINK_UCX
 #include <stdlib.h>

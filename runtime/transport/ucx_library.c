@@ -6,10 +6,10 @@
  * of this file, which has variables of UCX in front of those of the process; but none that is set there, so
  * that whoever wants all this can have it. Other threads that read a variable meanwhile find it in either list, which
  * therefore stays in memory. Where the program itself has loaded UCX, it is as the program wants it. */
-#include "transport/ucx.h"
+#include "transport/ucx_inside.h"
 
 #ifdef BLINK_UCX
-#include "debug.h"
+#include "support/debug.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ ucx_aside(void (*run)(void *), void *of)
 {
 	struct errand e = { run, of };
 	pthread_t thread;
-	if (tcp_start_thread(&thread, STACK, run_errand, &e) != 0)
+	if (start_thread(&thread, STACK, run_errand, &e) != 0)
 		return false;
 	pthread_join(thread, NULL);
 	return true;

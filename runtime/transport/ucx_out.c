@@ -1,5 +1,5 @@
 /* Messages to peers: they wait in a list of the peer until the net's thread hands them to UCX. */
-#include "transport/ucx.h"
+#include "transport/ucx_inside.h"
 
 #ifdef BLINK_UCX
 #include <stdlib.h>

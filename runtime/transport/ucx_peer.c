@@ -2,44 +2,16 @@
  *
  * A peer that ends is told by its TCP connections, and then also by UCX, which may be first and does not know whether
  * the peer had closed in order. So what UCX tells counts only where nothing else has come of it for a while. */
-#include "transport/ucx.h"
+#include "transport/ucx_inside.h"
 
 #ifdef BLINK_UCX
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-enum { MS = 1000000, GRACE_MS = 1000, BYE_MS = 1000 };
-
-static struct tcp *
-tcp_of(const struct ucx_peer *peer)
-{
-	return atomic_load(&peer->net->tcp);
-}
-
-void
-ucx_attend(struct ucx_peer *peer)
-{
-	struct ucx *u = peer->net;
-	atomic_store(&peer->attention, true);
-	if (!atomic_exchange(&u->attention, true) && !atomic_load(&u->awake))
-		tcp_wake(atomic_load(&u->tcp));
-}
+enum { MS = 1000000, GRACE_MS = 1000 };
 
 /* ---- the end ---- */
-
-void
-ucx_break(struct ucx_peer *peer, const char *format, ...)
-{
-	char text[200];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	tcp_break(tcp_of(peer), &tcp_of(peer)->peer[peer->rank], "%s", text);
-}
 
 /* UCX may be in the middle of a call: the rest is for ucx_look_after. */
 void
@@ -57,16 +29,6 @@ ucx_short_of(void *net, int error)
 	const struct ucx *u = net;
 	if (u->events.short_of)
 		u->events.short_of(u->events.context, error);
-}
-
-void
-ucx_failed(struct ucx_peer *peer, ucs_status_t status)
-{
-	if (peer->failed_at || peer->cut)
-		return;
-	peer->failure = status;
-	peer->failed_at = tcp_now();
-	peer->net->trouble = true;
 }
 
 static void
@@ -106,7 +68,7 @@ ucx_look_after(struct ucx_peer *peer, int64_t now)
 		if (now >= until)
 			ucx_break(peer, ": UCX: %s", peer->net->api->ucs_status_string_(peer->failure));
 		else
-			tcp_look_by(tcp_of(peer), until);
+			tcp_look_by(ucx_tcp(peer), until);
 		peer->net->trouble = true;
 	}
 	if (atomic_load(&peer->broken) && !peer->ended) {
@@ -121,7 +83,7 @@ ucx_look_after(struct ucx_peer *peer, int64_t now)
 void
 ucx_let_go(struct ucx_peer *peer)
 {
-	struct tcp_peer *of_tcp = &tcp_of(peer)->peer[peer->rank];
+	struct tcp_peer *of_tcp = &ucx_tcp(peer)->peer[peer->rank];
 	pthread_mutex_lock(&peer->lock);
 	peer->cut = peer->head || peer->under_way;
 	pthread_mutex_unlock(&peer->lock);
@@ -152,15 +114,7 @@ ucx_greet(struct ucx_peer *peer)
 		return;
 	}
 	memcpy(peer->hello + UCX_TOKEN, u->address, u->n_address);
-	if (net_tcp.send(tcp_of(peer), peer->rank, &m, peer->hello) == blinkOutOfMemory)
-		ucx_break(peer, ": no memory for what it is sent");
-}
-
-void
-ucx_tell(struct ucx_peer *peer, uint32_t lane, uint64_t value)
-{
-	struct net_message m = { .lane = lane, .flag = value };
-	if (net_tcp.send(tcp_of(peer), peer->rank, &m, NULL) == blinkOutOfMemory)
+	if (net_tcp.send(ucx_tcp(peer), peer->rank, &m, peer->hello) == blinkOutOfMemory)
 		ucx_break(peer, ": no memory for what it is sent");
 }
 
@@ -188,37 +142,6 @@ meet(struct ucx_peer *peer)
 		ucx_break(peer, ": UCX cannot reach it: %s", u->api->ucs_status_string_(status));
 	}
 	ucx_attend(peer);
-}
-
-/* ---- bye ---- */
-
-void
-ucx_check_gone(struct ucx_peer *peer)
-{
-	if (!peer->left || peer->gone || peer->received != peer->total || peer->moving || atomic_load(&peer->broken))
-		return;
-	peer->gone = true;
-	ucx_tell(peer, UCX_LANE_HEARD, peer->total);
-	if (ucx_out_needed(peer))
-		ucx_break(peer, " has left, and a message to it waits");
-	ucx_out_drop(peer);
-}
-
-bool
-ucx_leaving_done(struct ucx_peer *peer)
-{
-	int64_t now = tcp_now();
-	if (!peer->hello || peer->gone || peer->heard || peer->cut || atomic_load(&peer->broken))
-		return true;
-	pthread_mutex_lock(&peer->lock);
-	bool idle = !peer->head && peer->under_way == 0;
-	pthread_mutex_unlock(&peer->lock);
-	if (idle && !peer->bye_at) {
-		peer->bye_at = now;
-		ucx_tell(peer, UCX_LANE_BYE, peer->sent);
-		tcp_look_by(tcp_of(peer), now + (int64_t)BYE_MS * MS);
-	}
-	return peer->bye_at && now - peer->bye_at >= (int64_t)BYE_MS * MS;
 }
 
 /* ---- what the TCP net tells ---- */

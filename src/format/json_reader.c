@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A value, in the list of its parent's children. */
-struct child {
-	Doc doc;
-	struct child *next;
-};
-
 /* Fail with a message about the next byte. */
 #define FAIL_HERE(r, ...) doc_fail_byte((r)->ctx, (r)->label, (r)->data, (size_t)((r)->at - (r)->data), __VA_ARGS__)
 
@@ -282,51 +276,55 @@ pass_list(JsonReader *r)
 }
 
 static Status
-add_child(JsonReader *r, Doc *parent, struct child ***last)
+add_child(JsonReader *r, Doc *parent, Doc **out)
 {
-	struct child *child = arena_raw(&r->ctx->scratch, 1, sizeof *child);
-	if (!child)
+	*out = arena_raw(&r->ctx->scratch, 1, sizeof **out);
+	if (!*out)
 		return fail_memory(r->ctx);
-	*child = (struct child){ .doc = { .parent = parent, .index = parent->n++ } };
-	**last = child;
-	*last = &child->next;
+	**out = (Doc){ .parent = parent, .index = parent->n++ };
 	return OK;
 }
 
+/* Each has the one before it as its parent. */
 static Status
-end_children(JsonReader *r, Doc *to, struct child *first)
+end_children(JsonReader *r, Doc *to, Doc *last)
 {
 	to->child = arena_raw(&r->ctx->scratch, (size_t)to->n, sizeof(Doc *));
 	if (!to->child)
 		return fail_memory(r->ctx);
-	for (struct child *child = first; child; child = child->next)
-		to->child[child->doc.index] = &child->doc;
+	for (Doc *child = last, *before; child; child = before) {
+		before = (Doc *)child->parent;
+		child->parent = to;
+		to->child[child->index] = child;
+	}
 	return to->kind == DOC_OBJECT ? doc_check_unique(r->ctx, r->label, to) : OK;
 }
 
-/* Behind the bracket of an array or object with content. Recurses as deep as LIMIT_DEPTH. */
+/* Behind the bracket of an array or object with content. Recurses as deep as LIMIT_DEPTH. How many values there are is
+ * known at the end: until then those that have ended are a list, in their `parent`, since a schedule has millions. */
 static Status
 take_children(JsonReader *r, Doc *to, bool object, const Doc *like)
 {
-	struct child *first = NULL, **last = &first;
-	const Doc *before = NULL;
+	Doc *before = NULL;
 	bool is_list = false;
 	Status status;
 	int i = 0;
 	do {
-		struct child **place = last;
-		TRY(to ? add_child(r, to, &last) : OK);
-		Doc *doc = to ? &(*place)->doc : NULL;
+		Doc *doc = NULL;
+		TRY(to ? add_child(r, to, &doc) : OK);
 		if (object)
 			TRY(take_key(r, like, i++, doc ? &doc->name : NULL, &is_list));
 		if (is_list && !to && next_token(r) == '[')
 			TRY(pass_list(r));
 		else
 			TRY(take_value(r, doc, before));
-		before = doc;
+		if (doc) {
+			doc->parent = before;
+			before = doc;
+		}
 	} while (goes_on(r, object, &status));
 	TRY(status);
-	return to ? end_children(r, to, first) : OK;
+	return to ? end_children(r, to, before) : OK;
 }
 
 static Status

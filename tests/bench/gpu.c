@@ -9,7 +9,7 @@
  * rate is that of the schedule: tests/bench/gpu.sh. */
 #include "../job/device.h"
 #include "blink_program.h"
-#include "cuda/driver.h"
+#include "driver/driver.h"
 
 #include <pthread.h>
 #include <stdio.h>

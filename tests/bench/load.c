@@ -4,7 +4,7 @@
  *	load index DIRECTORY	of `blinkc batch`, with a lookup file, which is away meanwhile
  *	load schedule FILE... */
 #include "choose/choose.h"
-#include "runtime.h"
+#include "choose/index.h"
 
 #include <stdlib.h>
 #include <string.h>

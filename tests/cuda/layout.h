@@ -1,4 +1,4 @@
-/* Sizes and places in the driver's structures, on machines of 64 bits: of those that runtime/cuda/driver.h declares,
+/* Sizes and places in the driver's structures, on machines of 64 bits: of those that runtime/driver/driver.h declares,
  * and of NVIDIA's. */
 #include <stddef.h>
 

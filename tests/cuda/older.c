@@ -1,5 +1,5 @@
 /* A driver that has only what it must have, and does nothing: cuInit returns FAKE_DRIVER, and the rest fails. */
-#include "cuda/driver.h"
+#include "driver/driver.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
-/* What runtime/cuda/driver.h declares, held against NVIDIA's cuda.h by the compiler: this file does not compile where
+/* What runtime/driver/driver.h declares, held against NVIDIA's cuda.h by the compiler: this file does not compile where
  * they differ. Without cuda.h it says so. */
 #if __has_include(<cuda.h>)
 #define BLINK_REAL_CUDA_H
-#include "cuda/driver.h"
+#include "driver/driver.h"
 #include "layout.h"
 
 #define SAME(name, value) _Static_assert((long long)name == (value), #name);

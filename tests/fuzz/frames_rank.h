@@ -216,7 +216,8 @@ be_member(void *of)
 	blinkUniqueId_t id;
 	(void)of;
 	memcpy(&id, &hub.id, sizeof id);
-	int code = bootstrap_join(&id, NULL, program.n, program.rank, mine, member.bytes, member.all, now_ns() + patience,
+	int code = bootstrap_join(&id, NULL, program.n, program.rank, mine, member.bytes, member.all,
+	    now_ns() + patience,
 	    &events, &member.b, &err);
 	judge(code, err.text);
 	member.joins = false;

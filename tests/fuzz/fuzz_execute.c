@@ -1,7 +1,7 @@
 /* A schedule file is refused by libblink, or executed on the host: every rank's result is what its collective asks of
  * the input, out of place and in place, whatever the size of the chunks. */
 #include "schedule_mutator.h"
-#include "../../runtime/runtime.h"
+#include "api/schedule.h"
 #include "schedule/schedule.h"
 
 const Mutator mutators[] = { schedule_mutate, NULL };

@@ -9,7 +9,7 @@
 #include "blink.h"
 #include "bootstrap/hub.h"
 #include "transport/shm.h"
-#include "transport/tcp.h"
+#include "transport/tcp_inside.h"
 #include "frames_program.h"
 #include "frames_hub.h"
 #include "frames_rank.h"
@@ -113,7 +113,8 @@ test_input(const uint8_t *data, size_t size)
 	long live = atomic_load(&cost_live);
 	run_program(data, size);
 	/* Without a sanitizer memory of aligned_alloc is not counted (cost.h). */
-	REQUIRE(!__sanitizer_install_malloc_and_free_hooks || atomic_load(&cost_live) == live, "%ld bytes of memory are left",
+	REQUIRE(!__sanitizer_install_malloc_and_free_hooks || atomic_load(&cost_live) == live,
+	    "%ld bytes of memory are left",
 	    atomic_load(&cost_live) - live);
 	see_files(after, from);
 	for (int i = 0; i < WATCHED; i++)

@@ -1,7 +1,7 @@
 #include "device.h"
 
-#include "cuda/driver.h"
-#include "error.h"
+#include "driver/driver.h"
+#include "support/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef GPU_H
 #define GPU_H
 
-#include "cuda/driver.h"
+#include "driver/driver.h"
 #include "device.h"
 #include "flight.h"
 

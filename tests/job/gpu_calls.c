@@ -1,7 +1,7 @@
 /* Calls of ranks on GPUs: in graphs, in several streams, of one thread for all ranks. */
 #include "gpu.h"
 
-#include "error.h"
+#include "support/error.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,11 +1,12 @@
 /* One rank of a job that a script starts, on servers of its choice: ranks meet by a file.
  *
- *	launched RANK N DIRECTORY check|rate|cut [BYTES [TIMES]]
+ *	launched RANK N DIRECTORY check|rate|split|cut [BYTES [TIMES]]
  *
- * Rank 0 writes the unique id to DIRECTORY/id. check, rate: allreduces of BYTES, in which every element is checked;
- * rate: rank 0 prints the least time, "0.123 s". cut: one after the other until one fails, for 60 s at most. Each rank
- * makes DIRECTORY/flows.RANK after the first, and prints when one failed, in ms since DIRECTORY/cut appeared, and why:
- * "812 ms: 12: rank 3 does not answer". */
+ * Rank 0 writes the unique id to DIRECTORY/id. check, rate, split: an allreduce of BYTES, in which every element is
+ * checked; rate: TIMES more, of which rank 0 prints the least time, "0.123 s"; split: one more on a split that has all
+ * ranks. cut: one after the other until one fails, for 60 s at most. Each rank makes DIRECTORY/flows.RANK after the
+ * first, and prints when one failed, in ms since DIRECTORY/cut appeared, and why: "812 ms: 12: rank 3 does not
+ * answer". */
 #include "blink.h"
 
 #include <stdbool.h>
@@ -97,6 +98,16 @@ time_calls(blinkComm_t comm, int rank, float *data, size_t count, int times)
 		printf("%.4f s\n", least);
 }
 
+static void
+split(blinkComm_t comm, int rank, int n, float *data, size_t count)
+{
+	blinkComm_t same;
+	blinkError_t error = { "" };
+	need(blinkCommSplit(comm, 0, rank, &same, NULL, &error), "split", error.text);
+	reduce(same, rank, n, data, count);
+	blinkCommDestroy(same);
+}
+
 /* A file flows.RANK: calls are under way. */
 static void
 tell(const char *directory, int rank)
@@ -139,7 +150,7 @@ main(int argc, char **argv)
 	blinkComm_t comm;
 	blinkError_t error = { "" };
 	if (argc < 5) {
-		fprintf(stderr, "usage: launched RANK N DIRECTORY check|rate|cut [BYTES [TIMES]]\n");
+		fprintf(stderr, "usage: launched RANK N DIRECTORY check|rate|split|cut [BYTES [TIMES]]\n");
 		return 2;
 	}
 	int rank = atoi(argv[1]), n = atoi(argv[2]), failed = 0;
@@ -157,6 +168,8 @@ main(int argc, char **argv)
 		reduce(comm, rank, n, data, count);
 		if (strcmp(argv[4], "rate") == 0)
 			time_calls(comm, rank, data, count, times);
+		if (strcmp(argv[4], "split") == 0)
+			split(comm, rank, n, data, count);
 	}
 	blinkCommDestroy(comm);
 	free(data);

@@ -36,6 +36,7 @@ static const struct scenario {
 	{ "aborted", aborted, false, false, 20 },
 	{ "taken_back", taken_back, true, false, 20 },
 	{ "refused", refused, false, false, 20 },
+	{ "messages_differ", messages_differ, false, false, 20 },
 	{ "groups_fail", groups_fail, false, false, 20 },
 	{ "same_bits", same_bits, false, true, 20 },
 	{ "huge", huge, true, true, 100 },

@@ -2,6 +2,7 @@
 #include "order.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,7 +86,9 @@ void
 refused(struct rank *me)
 {
 	float x[64] = { 0 };
-	blinkComm_t comm = job_join(me, NULL);
+	blinkComm_t comm = job_join(me, NULL), none = NULL;
+	blinkError_t error = { "" };
+	const int beside[] = { (me->rank + 1) % me->n, (me->rank + 1) % me->n };
 	void *at = x;
 	if (!comm)
 		return;
@@ -106,10 +109,43 @@ refused(struct rank *me)
 	REFUSED(blinkRecv(at, 1, blinkFloat32, -1, comm, NULL));
 	REFUSED(blinkCommWait(comm, 1));
 	REFUSED(blinkRedOpDestroy(blinkSum, comm));
+	REFUSED(blinkCommShrink(comm, beside, 2, blinkShrinkDefault, &none, NULL, NULL));
+	REFUSED(blinkCommGrow(comm, me->n, NULL, &none, NULL, NULL));
+	REFUSED(blinkCommGrow(comm, me->n + 1, NULL, &none, NULL, NULL));
 #undef REFUSED
+	blinkResult_t grown = blinkCommGrow(comm, me->n + 1 + (me->rank == 0), NULL, &none, NULL, &error);
+	job_need(me, grown == blinkMismatch && strstr(error.text, "want the same"), "grows differ: %d: %s", (int)grown,
+	    error.text);
 	job_need(me, blinkCommGetAsyncError(comm, NULL) == blinkSuccess, "refused arguments fail the communicator");
 	flight_run(me, comm, 10, 331, 3);
 	job_leave(me, comm);
+}
+
+/* The last rank receives another size, or another type, than rank 0 sends: it says what differs, and all hear of it. */
+void
+messages_differ(struct rank *me)
+{
+	int x[2] = { 1, 2 };
+	const int last = me->n - 1;
+	for (int round = 0; round < 2; round++) {
+		blinkComm_t comm = job_join_some(me, round, (UINT64_C(1) << me->n) - 1, NULL);
+		blinkError_t error = { "" };
+		char want[100];
+		if (!comm)
+			return;
+		if (me->rank == 0)
+			blinkSend(x, 2, blinkInt32, last, comm, NULL);
+		else if (me->rank == last)
+			blinkRecv(x, 2 - (size_t)(round == 0), round == 0 ? blinkInt32 : blinkFloat32, 0, comm, NULL);
+		for (int i = 0; i < job_margin(5000) && blinkCommGetAsyncError(comm, NULL) == blinkSuccess; i++)
+			sleep_ms(1);
+		blinkResult_t result = blinkCommGetAsyncError(comm, &error);
+		snprintf(want, sizeof want, round == 0 ? "rank 0 sends 8 bytes; rank %d receives 4"
+		    : "rank 0 sends another type than rank %d receives", last);
+		job_need(me, result == blinkMismatch && strstr(error.text, want), "messages differ: %d: %s: want %s",
+		    (int)result, error.text, want);
+		blinkCommDestroy(comm);
+	}
 }
 
 /* A group with a call that is refused makes none of its calls; nor does one whose communicator ends in between. */
@@ -138,6 +174,7 @@ groups_fail(struct rank *me)
 		blinkCommLastCall(round == 2 ? other : comm, &last);
 		job_need(me, last == 0 && x[0] == 1, "round %d: call %llu was made", round, (unsigned long long)last);
 	}
+	job_need(me, blinkGroupEnd() == blinkInvalidArgument, "the end of no group");
 	if (other) {
 		flight_run(me, other, 10, 331, 3);
 		job_leave(me, other);

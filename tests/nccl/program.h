@@ -3,7 +3,7 @@
 #ifndef NCCL_PROGRAM_H
 #define NCCL_PROGRAM_H
 
-#include "cuda/driver.h"
+#include "driver/driver.h"
 #include "nccl/nccl.h"
 
 #include <pthread.h>

@@ -1,8 +1,10 @@
 /* A library in the place of NCCL's, for tests of libblink-nccl.so beside it: ranks are threads of one process, buffers
- * are of the host. It is as NCCL is where that matters: handles have its mark, functions call each other by their
- * exported names, handles of others are refused. What it is called is counted: fake_nccl_calls. */
+ * are of the host, those of a broadcast also of GPUs. It is as NCCL is where that matters: handles have its mark,
+ * functions call each other by their exported names, handles of others are refused. What it is called is counted:
+ * fake_nccl_calls. */
 #include "nccl/nccl.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -263,18 +265,32 @@ size_of(ncclDataType_t type)
 	return type == ncclFloat32 ? 4 : 1;
 }
 
+static void *
+of_cuda(const char *function)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+	return driver ? dlsym(driver, function) : NULL;
+}
+
+/* With a stream, of memory of GPUs, once each stream has done what it was given before. */
 ncclResult_t
 ncclBroadcast(const void *send, void *recv, size_t n, ncclDataType_t type, int root, ncclComm_t comm,
     cudaStream_t stream)
 {
 	CHECK(comm);
-	(void)stream;
+	int (*finish)(cudaStream_t) = stream ? (int (*)(cudaStream_t))of_cuda("cuStreamSynchronize") : NULL;
+	int (*copy)(void *, const void *, size_t) =
+	    stream ? (int (*)(void *, const void *, size_t))of_cuda("cuMemcpy") : NULL;
+	bool good = !stream || (finish && copy && finish(stream) == 0);
 	count("Broadcast");
 	comm->job->send[comm->rank] = send;
 	meet(comm->job);
-	memmove(recv, comm->job->send[root], n * size_of(type));
+	if (!stream)
+		memmove(recv, comm->job->send[root], n * size_of(type));
+	else
+		good = good && copy(recv, comm->job->send[root], n * size_of(type)) == 0;
 	meet(comm->job);
-	return ncclSuccess;
+	return good ? ncclSuccess : ncclUnhandledCudaError;
 }
 
 /* Of float32, sum or max. */

@@ -1,38 +1,39 @@
-"""The directions between the folders of src/ (src/LAYERS), held against every #include, and circles among files.
+"""The directions between the folders of src/ and runtime/ (their LAYERS), held against every #include, and circles among files.
 
 usage: layers.py TOP [BUILD]    prints a line `ok NAME` or `not ok NAME: why` for each folder, and for circles.
 A room, a folder three levels deep, is entered by the header that has its name, where it has one.
-A file and its header are one unit; the header of a folder is one by itself. With BUILD, calls between object files are held against src/LAYERS too, and must form no circle.
+A file and its header are one unit; the header of a folder is one by itself. With BUILD, calls between object files are held against LAYERS too, and must form no circle.
 """
 import os
 import re
 import subprocess
 import sys
 
+# Of runtime/LAYERS: what follows is not linked into libblink, and reaches it by what it exports.
+LAST_OF_LIBBLINK = "runtime/api"
+
 
 def read_layers(top):
+    """By path, as src/base or runtime/comm: the paths of those that it may refer to."""
     layers = {}
-    for line in open(os.path.join(top, "src/LAYERS")):
-        name, colon, others = line.partition(":")
-        if colon and not line.startswith("#"):
-            layers[name] = others.split()
-    for name, others in layers.items():
-        layers[name] = others = [layer for o in others for layer in ([o] if o in layers else below(o, layers) or [o])]
-        above = list(layers)[list(layers).index(name):]
-        wrong = [o for o in others if o not in layers or o in above]
-        if wrong:
-            sys.exit("src/LAYERS: %s: %s stands below it, or nowhere" % (name, " ".join(wrong)))
+    for tree in ("src", "runtime"):
+        def paths(name):
+            path = name if name.startswith("src/") else tree + "/" + name
+            return [path] if path in layers else [layer for layer in layers if layer.startswith(path + "/")]
+
+        for line in open(os.path.join(top, tree, "LAYERS")):
+            name, colon, others = line.partition(":")
+            if not colon or line.startswith("#"):
+                continue
+            wrong = [o for o in others.split() if not paths(o)]
+            if wrong or tree + "/" + name in layers:
+                sys.exit("%s/LAYERS: %s: %s stands below it, or nowhere, or it is there twice" % (tree, name, " ".join(wrong)))
+            layers[tree + "/" + name] = [layer for o in others.split() for layer in paths(o)]
     return layers
 
 
-def below(folder, layers):
-    return [name for name in layers if name.startswith(folder + "/")]
-
-
 def layer_of(path, layers):
-    """Of a file, by its path below src/ or as runtime/...: the longest name that it begins with; None: no layer has it."""
-    if path.startswith("runtime/"):
-        return "runtime"
+    """Of a file: the longest name that it begins with; None: no layer has it."""
     names = [n for n in layers if path == n or path.startswith(n + "/") or path[:-2] + ".c" == n]
     return max(names, key=len, default=None)
 
@@ -42,51 +43,69 @@ def sources(top):
         for where, _, names in os.walk(os.path.join(top, folder)):
             for name in sorted(names):
                 if name.endswith((".c", ".h")):
-                    path = os.path.relpath(os.path.join(where, name), top)
-                    yield path[4:] if folder == "src" else path
+                    yield os.path.relpath(os.path.join(where, name), top)
 
 
 def private(path, layers, have):
     """Whether a header is for the files of its room alone: it is not the one with the room's name, where there is one."""
     room = layer_of(path, layers)
     front = "%s/%s.h" % (room, os.path.basename(room))
-    return room.count("/") == 2 and front in have and path != front
+    return room.count("/") == 3 and front in have and path != front
 
 
 def includes(top):
-    """(file, included file) for all of the project's own files."""
+    """(file, included file) for all of the project's own files; folders as the Makefile has them."""
     have = set(sources(top))
     for path in sorted(have):
-        text = open(os.path.join(top, path if path.startswith("runtime/") else "src/" + path)).read()
-        for name in re.findall(r'^#include "([^"]+)"', text, re.M):
-            if name in have:
-                yield path, name
+        folders = [os.path.dirname(path), "src"]
+        if path.startswith("runtime/"):
+            folders += ["runtime/include", "runtime", "runtime/cuda"]
+        for name in re.findall(r'^#include "([^"]+)"', open(os.path.join(top, path)).read(), re.M):
+            found = [p for p in (os.path.join(folder, name) for folder in folders) if p in have]
+            if found:
+                yield path, found[0]
 
 
 def objects(build):
     """Object files of sources that there are."""
-    for where, _, names in os.walk(os.path.join(build, "src")):
-        for name in names:
-            path = os.path.join("src", os.path.relpath(os.path.join(where, name), os.path.join(build, "src"))[:-2] + ".c")
-            if name.endswith(".o") and (os.path.exists(os.path.join(build, "..", path)) or os.path.exists(path)):
-                yield os.path.join(where, name)
+    for folder in ("src", "runtime"):
+        for where, _, names in os.walk(os.path.join(build, folder)):
+            for name in names:
+                path = os.path.relpath(os.path.join(where, name), build)[:-2] + ".c"
+                if name.endswith(".o") and (os.path.exists(os.path.join(build, "..", path)) or os.path.exists(path)):
+                    yield os.path.join(where, name)
 
 
-def calls(build):
-    """(file, file whose function or data it refers to), from object files."""
+def exported(top):
+    return set(re.findall(r"\bblink[A-Z]\w*(?=;)", open(os.path.join(top, "runtime/libblink.map")).read()))
+
+
+def definer(path, symbol, defines, outside, public):
+    """Of a symbol that a file refers to; programs beside libblink may have functions of the same name. None: nobody's, or a public one."""
+    found = [p for p in defines.get(symbol, ()) if os.path.dirname(p) == os.path.dirname(path)]
+    if not found and outside(path) and symbol in public:
+        return None
+    return next(iter(found or [p for p in defines.get(symbol, ()) if not outside(p)]), None)
+
+
+def calls(top, build, layers):
+    """(file, file whose function or data it refers to, symbol), from object files."""
+    names, public = list(layers), exported(top)
+    beside = set(names[names.index(LAST_OF_LIBBLINK) + 1:])
     defines, refers = {}, {}
     # One process for all of them: to start it takes most of its time.
     for line in subprocess.run(["nm", "-A", *objects(build)], capture_output=True, text=True, check=True).stdout.splitlines():
         file, _, symbol = line.partition(":")
-        path, words = os.path.relpath(file, os.path.join(build, "src"))[:-2] + ".c", symbol.split()
+        path, words = os.path.relpath(file, build)[:-2] + ".c", symbol.split()
         if len(words) == 3 and words[1] in "TDBRC":
-            defines[words[2]] = path
+            defines.setdefault(words[2], []).append(path)
         elif words[0] == "U":
             refers.setdefault(path, set()).add(words[1])
     for path, symbols in sorted(refers.items()):
         for symbol in sorted(symbols):
-            if defines.get(symbol, path) != path:
-                yield path, defines[symbol], symbol
+            found = definer(path, symbol, defines, lambda p: layer_of(p, layers) in beside, public)
+            if found and found != path:
+                yield path, found, symbol
 
 
 def circles(edges):
@@ -136,7 +155,7 @@ def main(argv):
     good = say("every file is in a layer", [p for p in sources(top) if not layer_of(p, layers)])
     edges = [(a, b, '#include "%s"' % b) for a, b in found]
     if build:
-        edges += [(a, b, symbol) for a, b, symbol in calls(build)]
+        edges += calls(top, build, layers)
     for a, b, why in edges:
         here, there = layer_of(a, layers), layer_of(b, layers)
         if here and there and here != there and there not in layers[here]:
@@ -144,7 +163,7 @@ def main(argv):
         elif here and there and here != there and why.startswith("#") and private(b, layers, have):
             faults[here].append("%s: %s is for %s alone" % (a, why, there))
     for name in layers:
-        good = say("%s refers to what src/LAYERS allows" % name, faults[name]) and good
+        good = say("%s refers to what LAYERS allows" % name, faults[name]) and good
     pairs = {(unit_of(a), unit_of(b)) for a, b, _ in edges if unit_of(a) != unit_of(b)}
     return 0 if say("no circle of files", [" <-> ".join(c) for c in circles(pairs)]) and good else 1
 

@@ -310,6 +310,18 @@ same "folders of src/ in docs/design.md" "$(find src -mindepth 1 -maxdepth 1 -ty
 expect "docs/design.md: directions are those of src/LAYERS" diff <(grep -v '^#' src/LAYERS) \
 	<(sed -n '/^## Directions/,/^## /p' docs/design.md | sed -n '/^```$/,/^```$/{//!p}')
 
+same "folders of runtime/ in docs/design.md" "$(find runtime -mindepth 1 -maxdepth 1 -type d)" "$(sed -nE 's:^\| `(runtime/[a-z_]+)/` .*:\1:p' docs/design.md)"
+
+# The steps of a call: each function is in its file.
+steps=0 missing=
+while read -r function file; do
+	steps=$((steps + 1))
+	grep -qE "^($function|[a-z].*[ *]$function)\(" "$file" || missing="$missing $file:$function"
+done < <(sed -nE 's:^\| `(\w+)` \| `((src|runtime)/[^`]+\.[ch])` \|.*:\1 \2:p' docs/design.md)
+if [ "$steps" -ge 20 ] && [ ! "$missing" ]; then ok "docs/design.md: the $steps steps of a call are there"; else
+	not_ok "docs/design.md: $steps steps of a call; not where it says:$missing"
+fi
+
 # ---- paths, targets, verbs ----
 
 mapfile -t pages < <(find docs examples -name '*.md' | sort)

@@ -87,6 +87,7 @@ run "" order -n 3 -t -k 300
 for n in 2 3 4 5; do run "" order -n $n -t same_bits; done
 run "" order -n 2 -s 2 same_bits
 run "" order -n 5 -s 2 same_bits
+run "" order -n 3 -s 2 messages messages_differ refused
 if [ "$full" ]; then
 	run "" order -n 4 -k 10000 stream
 	if [ "$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 8 ]; then
@@ -138,26 +139,67 @@ else
 	unset BLINK_NET UCX_TLS
 fi
 
-# different NAME...: a rank for each, on a server of its own, with this network; each prints the same reason, which it
-# found itself or heard from another
-different() {
-	local rank=0 name pids=()
+# launch ARGUMENTS SETTINGS...: a rank for each of these settings; what it prints is in $work/rank.N. False: one failed.
+launch() {
+	local arguments=$1 rank=0 settings pids=() code=0
+	shift
 	rm -rf "$work/meet"
 	mkdir "$work/meet"
-	for name; do
-		BLINK_HOST_ID=$rank BLINK_NET=$name timeout 60 "$build/tests/job/launched" $rank $# "$work/meet" check 1000 \
-			>"$work/rank.$rank" 2>&1 &
+	for settings; do
+		# shellcheck disable=SC2086 # lists
+		env $settings timeout 60 "$build/tests/job/launched" $rank $# "$work/meet" $arguments >"$work/rank.$rank" 2>&1 &
 		pids+=($!)
 		rank=$((rank + 1))
 	done
-	wait "${pids[@]}"
+	for rank in "${pids[@]}"; do wait "$rank" || code=1; done
+	return $code
 }
-different tcp auto ucx
-want="init: 13: BLINK_NET: rank 2 has ucx, rank 0 has tcp: want the same on all ranks"
-said=$(sed -E 's/^(init: 13: )rank [0-9]: /\1/' "$work"/rank.[012])
-if [ "$said" = "$want"$'\n'"$want"$'\n'"$want" ]; then ok "ranks with different networks"; else
-	not_ok "ranks with different networks: $(cat "$work"/rank.[012])"
-fi
+
+# same_reason NAME WANT SETTINGS...: each of three ranks ends with this line, which it found itself or heard from another
+same_reason() {
+	local want=$2 said
+	! launch "check 1000" "${@:3}" || not_ok "$1: none failed"
+	said=$(sed -E 's/^(init: [0-9]*: )rank [0-9]: BLINK/\1BLINK/' "$work"/rank.[012])
+	if [ "$said" = "$want"$'\n'"$want"$'\n'"$want" ]; then ok "$1"; else not_ok "$1: $(cat "$work"/rank.[012])"; fi
+}
+same_reason "ranks with different networks" "init: 13: BLINK_NET: rank 2 has ucx, rank 0 has tcp: want the same on all ranks" \
+	"BLINK_HOST_ID=0 BLINK_NET=tcp" "BLINK_HOST_ID=1 BLINK_NET=auto" "BLINK_HOST_ID=2 BLINK_NET=ucx"
+
+# ---- sizes of chunks, sought while a job works ----
+
+# tried ARGUMENTS: of that job, the chunk sizes that rank 0 and rank 2 have tried, in order, in $work/tried.N
+tried() {
+	rm -f "$work"/trace.*
+	launch "$1" "${sought[@]}" || return 1
+	for rank in 0 2; do
+		sed -n 's/.*allreduce of [0-9]* bytes: chunks of \([0-9]*\) bytes took.*/\1/p' "$work/trace.$rank" >"$work/tried.$rank"
+	done
+	cmp "$work/tried.0" "$work/tried.2"
+}
+sought=()
+for rank in 0 1 2; do
+	sought+=("BLINK_MIAD=$work/chunks.json BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/trace.$rank")
+done
+# A search takes 3 calls for each of 20 sizes at most. What rank 0 then writes is not sought again.
+expect "BLINK_MIAD: all ranks try the same sizes" tried "rate 1000000 70"
+chunk=$(oracle snippet --field "$work/chunks.json" '[c["chunk_bytes"] for c in d["chunks"] if
+	(c["ranks"], c["servers"], c["collective"], c["log2_bytes"]) == (3, 1, "allreduce", 19)]')
+if [ "$(sort -u "$work/tried.0" | wc -l)" -ge 3 ] && grep -qx "${chunk//[][]/}" "$work/tried.0"; then
+	ok "BLINK_MIAD: one of several is kept"; else not_ok "BLINK_MIAD: $(cat "$work/tried.0"): kept: $chunk"; fi
+cp "$work/chunks.json" "$work/chunks.before"
+expect "BLINK_MIAD: a second job" tried "rate 1000000 5"
+expect "BLINK_MIAD: it does not search again" [ ! -s "$work/tried.0" ]
+expect "BLINK_MIAD: its file is as it was" cmp "$work/chunks.json" "$work/chunks.before"
+# A split searches for itself; it does not keep what its parent was just trying.
+rm "$work/chunks.json"
+expect "BLINK_MIAD: a split of a job" tried "split 1000000"
+expect "BLINK_MIAD: a split searches, too" [ "$(cat "$work/tried.0")" = $'16384\n16384' ]
+echo '{' >"$work/chunks.json"
+! launch "check 1000" "${sought[@]}" || not_ok "BLINK_MIAD: a file that is none: no rank failed"
+if [ "$(cat "$work"/rank.[012] | grep -cE "^init: (3|11: rank [0-9]): BLINK_MIAD: rank 0: $work/chunks.json:2:1: ")" = 3 ]; then
+	ok "BLINK_MIAD: a file that is none"; else not_ok "BLINK_MIAD: a file that is none: $(cat "$work"/rank.[012])"; fi
+same_reason "BLINK_MIAD: not on all ranks" "init: 13: BLINK_MIAD: rank 1 does not search chunk sizes, rank 0 does: want the same on all ranks" \
+	BLINK_MIAD=1 BLINK_MIAD=0 BLINK_MIAD=1
 
 # ---- examples ----
 

@@ -88,11 +88,60 @@ fi
 # ---- beside a real one ----
 fake=$build/tests/nccl/libnccl.so.2
 count "the real one" "$build/tests/nccl/beside" 4 0
+if have_kernels; then
+	LD_PRELOAD=$shim BLINK_COLLECTIVES=allreduce BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu \
+		VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so count "preloaded, GPUs" "$build/tests/nccl/beside" 4 1
+fi
 LD_PRELOAD=$shim BLINK_COLLECTIVES=allreduce count "preloaded" "$build/tests/nccl/beside" 4 1
 LD_PRELOAD=$shim BLINK_COLLECTIVES=allreduce:1K-1M count "a range of sizes that holds them" "$build/tests/nccl/beside" 3 1
 LD_PRELOAD=$shim BLINK_COLLECTIVES=allreduce:1M-,broadcast count "a range that does not" "$build/tests/nccl/beside" 3 0
 LD_PRELOAD=$shim count "no schedules: all is the real one's" "$build/tests/nccl/beside" 4 0
 LD_PRELOAD=$shim BLINK_NCCL=$fake BLINK_COLLECTIVES=allreduce count "the real one by its path" "$build/tests/nccl/beside" 2 1
+
+# first_failure SETTING...: of a program of one rank, which chooses no device, with these settings: the function, its result
+# and text; or "none"
+first_failure() {
+	env BLINK_BACKEND= BLINK_NCCL=none "$@" "$python" -B - "$shim" <<'END' 2>&1
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.ncclGetLastError.restype = ctypes.c_char_p
+class Id(ctypes.Structure):
+    _fields_ = [("internal", ctypes.c_char * 128)]
+id, comm, memory = Id(), ctypes.c_void_p(), ctypes.c_void_p()
+for name, arguments in (("GetUniqueId", lambda: [ctypes.byref(id)]), ("CommInitRank", lambda: [ctypes.byref(comm), 1, id, 0]),
+                        ("MemAlloc", lambda: [ctypes.byref(memory), ctypes.c_size_t(100 << 20)]), ("MemFree", lambda: [memory]),
+                        ("CommDestroy", lambda: [comm])):
+    result = getattr(library, "nccl" + name)(*arguments())
+    if result:
+        print(name, result, library.ncclGetLastError(None).decode())
+        break
+else:
+    print("none")
+END
+}
+fails_with() {
+	local want=$1 failure
+	failure=$(first_failure "${@:2}")
+	if [[ $failure == $want ]]; then ok "a program, ${*: -1}: $want"; else not_ok "a program, ${*: -1}: $failure: want $want"; fi
+}
+if have_kernels; then
+	mkdir "$work/nothing"
+	ln -s "$build/tests/cuda/nothing.so" "$work/nothing/libcuda.so.1"
+	fails_with "CommInitRank 1 *libcuda.so.1*" "LD_LIBRARY_PATH=$work/nothing"
+	gpus=("LD_LIBRARY_PATH=$build/tests/virtual_gpu" "VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so")
+	fails_with none "${gpus[@]}"
+	fails_with "CommInitRank 1 *the current device*" "${gpus[@]}" VIRTUAL_GPU_FAIL=CtxGetCurrent:1
+	fails_with "CommInitRank 1 *use a device*" "${gpus[@]}" VIRTUAL_GPU_FAIL=DeviceGetCount:1
+	fails_with "CommInitRank 1 *use a device*" "${gpus[@]}" VIRTUAL_GPU_FAIL=DevicePrimaryCtxRetain:1
+	fails_with "MemAlloc 1 *allocate memory*" "${gpus[@]}" VIRTUAL_GPU_MEMORY=100000000
+	fails_with "MemFree 1 *free memory*" "${gpus[@]}" VIRTUAL_GPU_FAIL=MemFree_v2:1
+	# Beside the real one, which has to carry an id.
+	gpus+=("BLINK_NCCL=$fake" BLINK_COLLECTIVES=allreduce)
+	fails_with none "${gpus[@]}"
+	for f in MemAlloc_v2:1:"allocate memory" StreamCreate:1:"make a stream" MemcpyHtoDAsync_v2:1:"copy an id" MemcpyDtoHAsync_v2:1:"copy an id"; do
+		fails_with "CommInitRank 1 *${f##*:}*" "${gpus[@]}" "VIRTUAL_GPU_FAIL=${f%:*}"
+	done
+fi
 
 # Programs that open it by name or by path.
 opens() {

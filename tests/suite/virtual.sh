@@ -7,7 +7,7 @@ exports=$(nm -D --defined-only "$library" | awk '{ print $3 }')
 others=$(grep -v '^\(cu[A-Z]\|virtual_gpu_\)' <<<"$exports")
 if [ -z "$others" ]; then ok "it exports CUDA's names and those for twins"; else not_ok "it exports $others"; fi
 
-missing=$(grep -o '^	X([a-z0-9_]*, cu[A-Za-z0-9_]*' runtime/cuda/driver.h | sed 's/.* //' | grep -vxF "$exports")
+missing=$(grep -o '^	X([a-z0-9_]*, cu[A-Za-z0-9_]*' runtime/driver/driver.h | sed 's/.* //' | grep -vxF "$exports")
 if [ -z "$missing" ]; then ok "all that libblink may call"; else not_ok "it lacks $missing"; fi
 
 if readelf -dW "$library" | grep -q 'SONAME.*\[libcuda.so.1\]'; then ok "its name"; else not_ok "it has no soname"; fi

@@ -1,5 +1,6 @@
 /* Buffers of a call, and a plain oracle of what is in them after it. */
-#include "../../runtime/runtime.h"
+#include "all_ranks/exec.h"
+#include "api/schedule.h"
 #include "blink_device.h"
 #include "random_schedule.h"
 

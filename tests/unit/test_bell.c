@@ -69,12 +69,12 @@ test_engines(void)
 {
 	struct bell bell = { 0 };
 	struct peer peers[2] = { { .bell = &bell }, { 0 } };
-	struct engine ringer = { .rank = RINGER, .n_ranks = 2, .peer = peers };
+	struct rank_state ringers = { .rank = RINGER, .n_ranks = 2 };
+	struct engine ringer = { .self = &ringers, .peer = peers };
 	struct pending pending = { .peer = RINGER, .lane = LANE };
-	struct plan plan = { .n_to = 1 };
-	struct call call = { .plan = &plan };
-	struct engine sleeper = { .rank = SLEEPER, .n_ranks = 2, .pending = { &pending }, .n_pending = { 1 },
-		.collective = CALLS, .small = true, .first = &call };
+	struct lanes lanes = { .n_to = 1 };
+	struct engine sleeper = { .pending = { &pending }, .n_pending = { 1 }, .collective = CALLS, .small = true,
+		.lanes = &lanes };
 	struct flag ready = { 0 };
 	_Atomic uint64_t done = 0;
 	const struct plan_lane to = { .peer = SLEEPER, .lane = LANE, .ready = &ready };

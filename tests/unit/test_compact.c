@@ -7,7 +7,7 @@
 #include "plan/pack/templates/templates.h"
 #include "plan/plan.h"
 #include "random.h"
-#include "runtime.h"
+#include "api/schedule.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 

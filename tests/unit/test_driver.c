@@ -1,7 +1,7 @@
 /* The CUDA driver: what is declared of it is what NVIDIA declares, and what is said where there is none. Prints TAP. A
  * library is found by LD_LIBRARY_PATH, which a process reads as it starts, so each case is a process. */
-#include "cuda/driver.h"
-#include "error.h"
+#include "driver/driver.h"
+#include "support/error.h"
 #include "../cuda/layout.h"
 #include "tap.h"
 

@@ -1,7 +1,7 @@
 /* Batches of copies: what is added goes once, into its stream; one copy of a stream alone is no batch; a driver that
  * fails is asked no more. */
 #include "cuda/batch.h"
-#include "error.h"
+#include "support/error.h"
 
 #include "random.h"
 

@@ -2,9 +2,10 @@
  * processes; what each rank is given; and every call of the driver failing once. Prints TAP. Each case is a process,
  * since the virtual driver reads its environment once: this program starts itself, with the name of the case. */
 #include "comm/comm.h"
+#include "cuda/gpu.h"
 #include "cuda/kernels.h"
 #include "cuda/regions.h"
-#include "error.h"
+#include "support/error.h"
 #include "quick.h"
 #include "tap.h"
 
@@ -52,7 +53,7 @@ struct rank {
 static struct gpu *
 gpu_of(const struct rank *r)
 {
-	return r->comm->rank->cuda;
+	return r->comm->rank->of_backend;
 }
 
 static bool
@@ -261,7 +262,7 @@ move_pair(struct rank *r, int publisher, int reader, enum gpu_route route, bool 
 static bool
 has_route(const struct gpu *g, int a, int b, enum gpu_route route)
 {
-	int rank = g->comm->engine.rank, other = a == rank ? b : a;
+	int rank = g->self->rank, other = a == rank ? b : a;
 	return other == rank ? g->own[route] != NULL : g->peer[other].region[route] != NULL;
 }
 
@@ -462,7 +463,7 @@ split(struct rank *r)
 	blinkComm_t half = NULL;
 	CUcontext current = (CUcontext)1;
 	WANT(r, blinkCommSplit(r->comm, r->number % 2, 0, &half, NULL, NULL) == blinkSuccess);
-	WANT(r, half->rank->cuda->device == gpu_of(r)->device);
+	WANT(r, ((struct gpu *)half->rank->of_backend)->device == gpu_of(r)->device);
 	WANT(r, gpu_of(r)->d->context_get(&current) == CUDA_SUCCESS && current == NULL);
 	WANT(r, blinkCommDestroy(half) == blinkSuccess);
 	return true;

@@ -1,7 +1,6 @@
 /* The relay of GPUs on several servers, without GPUs: a net that keeps what it is given, a driver whose memory is the
  * host's, and flags that the test sets as kernels would. Rank 0 of three on two servers; rank 1 is beside it. */
-#include "comm/comm.h"
-#include "cuda/launch.h"
+#include "cuda/calls.h"
 #include "cuda/relay.h"
 
 #include <pthread.h>
@@ -94,7 +93,7 @@ static const struct driver driver = { .host_alloc = alloc, .host_free = give_bac
 /* ---- a rank ---- */
 
 static struct rank {
-	struct rank_comm comm;
+	struct rank_state self;
 	struct gpu gpu;
 	struct gpu_peer peer[RANKS];
 	struct gpu_launches launches;
@@ -111,15 +110,15 @@ open_rank(void)
 	memset(&rank, 0, sizeof rank);
 	net.n = 0;
 	rank.server[FAR] = 1;
-	rank.comm.server = rank.server;
-	rank.comm.engine.n_ranks = RANKS;
-	rank.comm.engine.net = &kind;
-	pthread_mutex_init(&rank.comm.engine.lock, NULL);
+	rank.self.server = rank.server;
+	rank.self.n_ranks = RANKS;
+	rank.self.net = &kind;
+	pthread_mutex_init(&rank.self.lock, NULL);
 	pthread_mutex_init(&rank.launches.lock, NULL);
 	rank.launches.has_captured = true;
 	rank.peer[BESIDE].local = 1;
 	rank.peer[FAR].local = -1;
-	*g = (struct gpu){ .d = &driver, .comm = &rank.comm, .peer = rank.peer, .status = &rank.status,
+	*g = (struct gpu){ .d = &driver, .self = &rank.self, .peer = rank.peer, .status = &rank.status,
 	    .launches = &rank.launches };
 	g->layout.n_local = 2;
 	g->layout.ring_bytes = HALF;
@@ -252,9 +251,9 @@ test_messages(void)
 	    "what has been received is told");
 	const struct net_message ready = { .lane = NET_CHANNEL, .flag = 6, .bytes = header },
 	    told = { .lane = NET_CHANNEL | NET_DONE, .flag = 2 };
-	good = gpu_relay_place(&rank.comm, FAR, &ready) == &in->slot[1];
-	gpu_relay_arrived(&rank.comm, FAR, &ready);
-	gpu_relay_arrived(&rank.comm, FAR, &told);
+	good = gpu_relay_place(&rank.gpu, FAR, &ready) == &in->slot[1];
+	gpu_relay_arrived(&rank.gpu, FAR, &ready);
+	gpu_relay_arrived(&rank.gpu, FAR, &told);
 	ok(good && in->ready.value == 6 && *done == 2, "what comes in a channel");
 	close_rank();
 }
@@ -265,25 +264,25 @@ test_arrivals(void)
 	bool good = open_rank();
 	struct net_message m = { .lane = 3, .place = 7, .flag = GPU_FLAG(5, 2), .signature = 77, .bytes = 100 };
 	const struct net_message done = { .lane = 2 | NET_DONE, .flag = GPU_FLAG(4, 1) };
-	good = good && gpu_relay_place(&rank.comm, FAR, &m) == rank.from.ring[1] + 112;
-	gpu_relay_arrived(&rank.comm, FAR, &m);
-	gpu_relay_arrived(&rank.comm, FAR, &done);
+	good = good && gpu_relay_place(&rank.gpu, FAR, &m) == rank.from.ring[1] + 112;
+	gpu_relay_arrived(&rank.gpu, FAR, &m);
+	gpu_relay_arrived(&rank.gpu, FAR, &done);
 	ok(good && rank.from.ready[3].value == m.flag && rank.from.ready[3].signature[1] == 77
 	    && rank.to.done[2] == done.flag, "chunks and flags get to where the kernel waits for them");
 	m.place = HALF / 16 - 6;
-	ok(gpu_relay_place(&rank.comm, FAR, &m) == NET_REFUSED, "a chunk past the end of the ring");
+	ok(gpu_relay_place(&rank.gpu, FAR, &m) == NET_REFUSED, "a chunk past the end of the ring");
 	m.bytes = 96;
-	ok(gpu_relay_place(&rank.comm, FAR, &m) == rank.from.ring[1] + HALF - 96, "the last one of it");
+	ok(gpu_relay_place(&rank.gpu, FAR, &m) == rank.from.ring[1] + HALF - 96, "the last one of it");
 	m.lane = GPU_FLAGS;
-	ok(gpu_relay_place(&rank.comm, FAR, &m) == NET_REFUSED, "a strip that is not");
+	ok(gpu_relay_place(&rank.gpu, FAR, &m) == NET_REFUSED, "a strip that is not");
 	m.lane = 3 | NET_DONE;
-	ok(gpu_relay_place(&rank.comm, FAR, &m) == NET_REFUSED, "a flag with data");
+	ok(gpu_relay_place(&rank.gpu, FAR, &m) == NET_REFUSED, "a flag with data");
 	m = (struct net_message){ .lane = NET_CHANNEL, .flag = 1, .bytes = sizeof(struct gpu_channel_slot) + 1 };
-	ok(gpu_relay_place(&rank.comm, FAR, &m) == NET_REFUSED, "more than a slot holds");
+	ok(gpu_relay_place(&rank.gpu, FAR, &m) == NET_REFUSED, "more than a slot holds");
 	m.bytes = 8;
-	ok(gpu_relay_place(&rank.comm, BESIDE, &m) == NET_REFUSED, "a rank on this server");
+	ok(gpu_relay_place(&rank.gpu, BESIDE, &m) == NET_REFUSED, "a rank on this server");
 	close_rank();
-	ok(gpu_relay_place(&rank.comm, FAR, &m) == NET_REFUSED, "after the end");
+	ok(gpu_relay_place(&rank.gpu, FAR, &m) == NET_REFUSED, "after the end");
 }
 
 int

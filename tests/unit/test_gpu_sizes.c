@@ -1,7 +1,7 @@
 /* Sizes of calls on GPUs: what is chosen fits into what there is, whatever is asked; and which protocol it is. Routes:
  * part of a hybrid schedule goes through the host. */
 #include "cuda/device.h"
-#include "cuda/launch.h"
+#include "cuda/calls.h"
 #include "cuda/sizes.h"
 
 #include "random.h"

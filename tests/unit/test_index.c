@@ -1,6 +1,6 @@
 /* The index of schedules as libblink looks it up: which file, in which ranks, and what comes of running it; and
  * schedules in the ranks of other jobs. Run at the root of the repository. */
-#include "../../runtime/runtime.h"
+#include "choose/index.h"
 #include "compiled.h"
 #include "random.h"
 #include "schedule/schedule.h"

@@ -2,7 +2,7 @@
  * is sent arrives in each mode, what the kernel says is counted, and a kernel that refuses does no harm. Prints TAP.
  * test_net_zero [SEED]. */
 #include "net_ends.h"
-#include "transport/tcp.h"
+#include "transport/tcp_inside.h"
 
 #include <linux/capability.h>
 #include <linux/filter.h>

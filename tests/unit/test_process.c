@@ -1,6 +1,8 @@
 /* libblink in threads and processes of others: the stack that each call needs, threads of its own, and handles after
  * fork (libblink(3), Threads and Processes). Prints TAP. Run at the root of the repository. */
-#include "../../runtime/runtime.h"
+#include "all_ranks/all_ranks.h"
+#include "api/schedule.h"
+#include "comm/comm.h"
 #include "blink_device.h"
 #include "tap.h"
 
@@ -70,7 +72,7 @@ on_stack(size_t size, void *(*body)(void *))
 
 /* ---- every call, on files that are valid and files that are not ---- */
 
-struct job {
+static struct {
 	const char *path, *text;
 	size_t size;
 	blinkSchedule_t sched;
@@ -81,9 +83,7 @@ struct job {
 	int64_t data[8][64];
 	void *buffer[8];
 	int type, op, gpus[8];
-};
-
-static struct job job;
+} job;
 
 static void call_load(void *of) { (void)of; job.result = blinkScheduleLoad(job.path, &job.sched, &job.error); }
 static void call_data(void *of) { (void)of; job.result = blinkScheduleLoadData(job.path, &job.sched, &job.error); }
@@ -331,7 +331,7 @@ static void
 test_workers(void)
 {
 	blinkComm_t comm = make_comm(3);
-	const struct blink_device *device = comm ? comm->device : NULL;
+	const struct blink_device *device = comm ? comm->all->device : NULL;
 	pthread_attr_t attr;
 	size_t size = 0;
 	bool good = device && device->backend.n_threads == 2;

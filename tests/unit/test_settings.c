@@ -1,8 +1,8 @@
 /* What libblink takes from the environment: settings, what the man page says of them, and debug lines. Prints TAP.
  * Run at the root of the repository. */
-#include "debug.h"
-#include "error.h"
-#include "settings.h"
+#include "support/debug.h"
+#include "support/error.h"
+#include "support/settings.h"
 #include "tap.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* The division of a message between parts (split.c) against every division that there is, and libblink's against the
  * compiler's. */
-#include "../../runtime/runtime.h"
+#include "api/schedule.h"
 #include "random.h"
 #include "schedule/schedule.h"
 

@@ -2,7 +2,7 @@
  * functions alone; a message without the token of its sender is dropped; a peer that breaks the rules of messages is
  * broken, for that reason. The rank that breaks them is a net of this process, whose events send by UCX itself. Prints
  * TAP. */
-#include "transport/ucx.h"
+#include "transport/ucx_inside.h"
 
 #include <stdio.h>
 
@@ -115,7 +115,7 @@ static void
 close_pair(struct end e[2])
 {
 	for (int i = 0; i < 2; i++)
-		net_ucx.close(e[i].net, tcp_now() + INT64_C(5000) * MS);
+		net_ucx.close(e[i].net, now_ns() + INT64_C(5000) * MS);
 }
 
 /* Until it is so many, or five seconds are over. */

@@ -3,7 +3,7 @@
 #define VIRTUAL_GPU_CUDART_CALL_H
 
 #define BLINK_REAL_CUDA_H
-#include "cuda/driver.h"
+#include "driver/driver.h"
 
 /* All that NVIDIA's header declares is exported. */
 #pragma GCC visibility push(default)

@@ -3,7 +3,7 @@
 #ifndef VIRTUAL_GPU_MORE_H
 #define VIRTUAL_GPU_MORE_H
 
-#include "cuda/driver.h"
+#include "driver/driver.h"
 
 #define CONTEXT_MORE_LIST(X)                                                   \
 	X(cuDevicePrimaryCtxReset_v2, (CUdevice device))                       \

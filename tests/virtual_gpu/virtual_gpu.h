@@ -3,7 +3,7 @@
 #ifndef VIRTUAL_GPU_H
 #define VIRTUAL_GPU_H
 
-#include "cuda/driver.h"
+#include "driver/driver.h"
 
 #include <pthread.h>
 #include <stdbool.h>

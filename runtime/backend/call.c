@@ -1,0 +1,50 @@
+/* Calls: their end, their signatures, and their names. */
+#include "backend/call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void
+call_free(struct call *call)
+{
+	while (call->message) {
+		struct message *next = call->message->next;
+		free(call->message);
+		call->message = next;
+	}
+	free(call);
+}
+
+static uint64_t
+mix(uint64_t h, uint64_t x)
+{
+	h = (h ^ x) * 0x9e3779b97f4a7c15u;
+	return h ^ h >> 29;
+}
+
+uint64_t
+call_signature(const struct call *call, int64_t chunk_bytes, uint64_t number)
+{
+	const uint64_t all[] = { (uint64_t)call->coll, (uint64_t)call->root, (uint64_t)call->count,
+	    (uint64_t)call->reduction.type, collective_reduces(call->coll) ? (uint64_t)call->asked_op : 0,
+	    call->plan->digest, (uint64_t)chunk_bytes };
+	uint64_t h = mix(0x243f6a8885a308d3u, number);
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		h = mix(h, all[i]);
+	return h;
+}
+
+void
+call_describe(const struct call *call, char *text, size_t size)
+{
+	static const char *const types[] = { "int8", "uint8", "int32", "uint32", "int64", "uint64", "float16",
+	    "float32", "float64", "bfloat16", "float8e4m3", "float8e5m2" };
+	static const char *const ops[] = { "sum", "prod", "max", "min", "avg" };
+	const char *op = !collective_reduces(call->coll) ? "" : call->asked_op > blinkAvg ? ", a user's sum"
+	    : ops[call->asked_op];
+	char root[24] = "";
+	if (call->root >= 0)
+		snprintf(root, sizeof root, ", root %d", call->root);
+	snprintf(text, size, "%s of %lld %s%s%s%s, %s", collective_name(call->coll), (long long)call->count,
+	    types[call->reduction.type], *op && *op != ',' ? ", " : "", op, root, call->plan->name);
+}

@@ -1,0 +1,63 @@
+/* Calls of a rank, and the plans by which collectives are done: the same for every backend. */
+#ifndef BLINK_CALL_H
+#define BLINK_CALL_H
+
+#include "base/digest.h"
+#include "blink_program.h"
+#include "model/model.h"
+#include "model/rank_program.h"
+#include "reduce/reduce.h"
+
+#include <stdbool.h>
+
+/* What this rank does by one schedule. Made once, used for many calls. */
+struct plan {
+	Ctx ctx;			/* its memory */
+	RankProgram *prog;
+	struct blink_program parts;	/* for blink_part_ends: its collective, n_ranks, n_parts and part_end alone */
+	uint64_t digest;		/* of the schedule, for signatures */
+	char schedule[DIGEST_ROOM];	/* the digest of its file; "": it has none */
+	char name[48];			/* "sha256:0123456789ab" or "built in": for messages */
+	int64_t from_bytes, to_bytes;	/* messages that it is chosen for */
+	struct lanes *lanes;		/* of the host's engine, in ctx: with its peers; NULL: not connected yet */
+	struct plan *next;		/* of the same collective and root */
+};
+
+/* A message to or from one rank. */
+struct message {
+	bool sends;
+	int peer;
+	char *data;
+	uint64_t bytes, signature;
+	uint64_t first;			/* chunks of the channel before it */
+	uint64_t n_chunks, chunk;	/* its own, and those done */
+	struct message *next;
+};
+
+struct call {
+	uint64_t number;		/* of all calls of this rank, from 1 */
+	Collective coll;
+	int root;			/* -1: none */
+	const void *send;
+	void *recv;
+	int64_t count;			/* elements of the smaller buffer */
+	struct reduction reduction;
+	int asked_op;			/* as the caller gave it, for messages */
+	bool internal;			/* of the library: the caller does not know of it */
+	int32_t n_messages;		/* above 0: not a collective */
+	struct message *message;
+	struct plan *plan;		/* NULL until it is first chosen */
+	struct call *next;
+};
+
+/* With its messages. */
+void call_free(struct call *call);
+
+/* What must be the same on all ranks of a call; factors of an operation may differ. chunk_bytes: of the rank's setting.
+ * number: of the call; 0: any. */
+uint64_t call_signature(const struct call *call, int64_t chunk_bytes, uint64_t number);
+
+/* "allreduce of 1000 float32, sum, schedule sha256:0123456789ab" */
+void call_describe(const struct call *call, char *text, size_t size);
+
+#endif

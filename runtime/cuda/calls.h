@@ -1,0 +1,152 @@
+/* Calls: between the files that put calls on a GPU. */
+#ifndef BLINK_CUDA_CALLS_H
+#define BLINK_CUDA_CALLS_H
+
+#include "cuda/gpu.h"
+
+enum { GPU_MODULES = 13, GPU_TEXTS = 32 };
+
+/* The program of a plan, in memory of the GPU. */
+struct gpu_table {
+	const struct plan *plan;
+	const struct gpu_program *program;
+	const struct gpu_partner *partner;	/* where copy engines are used */
+	int n_tasks, n_publishes, n_partners;
+	struct gpu_table *next;
+};
+
+/* A launch that may not have ended. */
+struct gpu_flight {
+	uint64_t number;		/* of the call */
+	CUevent event;			/* recorded after it */
+	int n_messages;			/* above 0: an exchange */
+	struct gpu_message *messages;	/* its table, to be given back; NULL: it has none */
+	struct gpu_flight *next;
+};
+
+struct gpu_slab {
+	CUdeviceptr memory;
+	size_t bytes, used;
+	struct gpu_slab *next;
+};
+
+struct gpu_launches {
+	CUstream own;			/* for copies at once, and questions */
+	struct gpu_module module[GPU_MODULES];	/* in the order of kernel_modules */
+	int resident;			/* blocks that a multiprocessor holds at once of any kernel, at most 1 */
+	struct gpu_generated *generated;	/* NULL: none */
+
+	/* Of the thread that makes calls. */
+	struct gpu_slab *slab;
+	struct gpu_table *table;
+	struct gpu_copier *copier;	/* of copies.c; NULL: none */
+	CUdeviceptr kept;		/* copies of inputs that are sent in place */
+	size_t kept_bytes;
+	CUevent captured;		/* of the last call in a capture */
+	uint64_t capture;		/* its capture; 0: none yet */
+	CUstream checked;		/* a stream that is of this context */
+	bool has_checked;
+
+	pthread_mutex_t lock;		/* of what follows */
+	uint64_t n_made;
+	struct gpu_flight *first, *last, *unused;
+	struct gpu_pool *pool;		/* of tables of messages */
+	struct gpu_message **table_free;
+	int n_table_free;
+	bool has_captured;		/* graphs may run without a call */
+	struct { uint64_t signature; char text[112]; } text[GPU_TEXTS];	/* of calls: what a signature means */
+	int next_text;
+
+	pthread_cond_t wake;		/* of the watcher */
+	pthread_t watcher;
+	bool has_watcher, idle, quit;
+	_Atomic int stopping;		/* an error of this rank has been told */
+};
+
+/* A stream of the caller, while a call is put into it. */
+struct gpu_target {
+	CUstream stream;
+	bool capturing;
+	uint64_t capture;		/* number of its capture */
+};
+
+/* ---- tables.c ---- */
+
+/* Memory of the GPU that stays until the communicator closes; graphs may use it. Aligned to 256 bytes. */
+int gpu_keep(struct gpu *g, size_t bytes, CUdeviceptr *out, struct blink_error *err);
+int gpu_table_of(struct gpu *g, const struct plan *plan, const struct gpu_table **out, struct blink_error *err);
+void gpu_tables_close(struct gpu *g, bool forked);
+
+/* By which route a part of a plan goes between this rank and a peer. */
+enum gpu_route gpu_route_of(const struct gpu *g, const RankProgram *prog, int part, int peer);
+
+/* ---- modules.c ---- */
+
+/* All kernels. The context is current; it may take seconds where the driver has not seen them before. */
+int gpu_modules_open(struct gpu *g, struct blink_error *err);
+void gpu_modules_close(struct gpu *g);
+
+/* ---- flights.c ---- */
+
+/* There is work for the threads that watch and relay: the lock is held. */
+void gpu_watch_wake(struct gpu *g);
+
+/* After the launch of a call, or of one of several of its exchanges. Takes `messages` (NULL: none), whatever it
+ * returns. */
+int gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_messages,
+    struct gpu_message *messages, struct blink_error *err);
+
+/* The calls before it in other streams end first. */
+int gpu_order(struct gpu *g, const struct gpu_target *to, struct blink_error *err);
+
+/* Let go of calls that have ended; the lock is held. Returns what the driver said of the first that has not:
+ * CUDA_ERROR_NOT_READY, or its error; CUDA_SUCCESS: all have ended. */
+CUresult gpu_reap(struct gpu *g);
+
+/* Tables of messages: more of them; one is given back, and the lock is held. */
+int gpu_messages_grow(struct gpu *g, struct blink_error *err);
+void gpu_table_return(struct gpu *g, struct gpu_message *messages);
+
+/* Of calls that have been made. */
+uint64_t gpu_last_call(void *of);
+void gpu_flights_close(struct gpu *g, bool forked);
+
+/* ---- copies.c ---- */
+
+struct gpu_asked;
+
+/* Streams and tables of calls by copies. gpu_copies_close: after their last one. */
+int gpu_copies_open(struct gpu *g, struct blink_error *err);
+void gpu_copies_close(struct gpu *g, bool forked);
+
+/* Is that call one for copy engines? If so: in chunks of *out. The same on all ranks. */
+struct gpu_copy_sizes;
+bool gpu_copies_serve(const struct gpu *g, const struct call *call, const struct gpu_asked *asked,
+    struct gpu_copy_sizes *out);
+
+/* Put the call into the stream, and copies into others that branch from it and come back to it. p: its parameters, with
+ * buffers. */
+int gpu_copies_submit(struct gpu *g, const struct call *call, struct gpu_call *p, const struct gpu_copy_sizes *sizes,
+    const struct gpu_target *to, struct blink_error *err);
+
+/* All that waits for peers in a stream goes on: for a communicator that has failed, as often as it is looked at. */
+void gpu_copies_release(struct gpu *g);
+
+/* ---- messages.c ---- */
+
+int gpu_submit_messages(struct gpu *g, struct call *call, const struct gpu_target *to, struct blink_error *err);
+
+/* ---- watch.c ---- */
+
+int gpu_watch_open(struct gpu *g, struct blink_error *err);
+void gpu_watch_close(struct gpu *g);
+
+/* As `struct backend` has them; `of` is a struct gpu. */
+int gpu_wait(void *of, uint64_t number, bool wait, struct blink_error *err);
+void gpu_status_of(void *of, struct rank_status *out);
+void gpu_wake(void *of);
+
+/* What failed here, told to all. */
+void gpu_fail(struct gpu *g, const struct blink_error *err);
+
+#endif

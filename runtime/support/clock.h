@@ -1,0 +1,17 @@
+/* The clock of all deadlines. */
+#ifndef BLINK_CLOCK_H
+#define BLINK_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* ns of CLOCK_MONOTONIC. */
+static inline int64_t
+now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+#endif
