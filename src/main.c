@@ -48,6 +48,8 @@ main(int argc, char **argv)
 	/* A write that cannot be done is an error like any other, after which the temporary file is removed. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
+	/* Who started this may have had it ignored: then nobody hears how a process ended. */
+	signal(SIGCHLD, SIG_DFL);
 	const Verb *verb = argc > 1 ? verb_find(argv[1]) : NULL;
 	bool named = verb != NULL;
 	verb = named ? verb : verb_rows;

@@ -1,11 +1,11 @@
 /* System calls that fail, one at a time. Preloaded into a program, it runs it many times, as oom.c does with
  * allocations; linked with a test, it does what that says (faults.h).
  *
- * Preloaded, before main, it reads requests from standard input until there are no more, and forks for each: the number
- * of the call to fail (-1: none), and how: an errno, or FAULTS_SHORT. The exit status, as of waitpid, is the answer on
- * standard output. What the program writes goes to the files $FAULTS.out and $FAULTS.err; a line for each call that it
- * or a child of it makes, with the file whose code makes it and the path that it is about, to $FAULTS.log. Calls that
- * libc makes by itself, as for stdio, are not seen.
+ * Preloaded, before main, it reads requests from standard input until there are no more, and forks for each: a struct
+ * request. The exit status, as of waitpid, is the answer on standard output. What the program writes goes to the files
+ * $FAULTS.out and $FAULTS.err; a line for each call that it or a child of it makes, with the file whose code makes it
+ * and the path that it is about, to $FAULTS.log. Calls that libc makes by itself, as for stdio, are not seen. With
+ * $FAULTS_TERMINAL standard output and error are called a terminal, and a second passes between two looks at the time.
  *
  * Each function that is here can fail, and with these errors: suite/faults.sh holds this list against what our binaries
  * import, and against what was failed. */
@@ -50,16 +50,23 @@ enum { CPU_LIMIT = 60, ALARM = 100 };
 
 enum { NONE = 0 };
 
+/* Call number `at` of function number `site` fails (-1: none), and how: an errno, or FAULTS_SHORT. So do later calls
+ * of function `then`, all; -1: of none. */
+struct request {
+	long site, at, how, then, then_how;
+};
+
 /* Of a program that is run many times. */
-static atomic_long *calls;	/* shared with children */
-static long at = -1;
-static int how;
+static struct state {
+	atomic_long calls[FAULTS_SITES], n_then;
+	atomic_bool failed;
+} *state;				/* shared with children */
+static struct request asked = { .site = -1, .then = -1 };
 static int log_fd = -1;
 
 /* Of a test. */
 static struct faults_plan plan;
 static uintptr_t code_begin, code_end;	/* of the library */
-static atomic_long n_failed;
 static atomic_bool begun;
 
 #define REAL(name) ({                                                                                                  \
@@ -84,7 +91,7 @@ redirect(int fd, const char *prefix, const char *suffix, int flags)
 }
 
 static void
-become_program(const char *prefix, const long request[2])
+become_program(const char *prefix, const struct request *request)
 {
 	const struct rlimit limit = { CPU_LIMIT, CPU_LIMIT };
 	char path[PATH_MAX];
@@ -97,24 +104,23 @@ become_program(const char *prefix, const long request[2])
 	int fd = (int)raw(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
 	log_fd = REAL(fcntl)(fd, F_DUPFD_CLOEXEC, 500);
 	raw(SYS_close, fd);
-	atomic_store(calls, 0);
-	how = (int)request[1];
-	at = request[0];
+	memset(state, 0, sizeof *state);
+	asked = *request;
 }
 
 __attribute__((constructor)) static void
 serve(void)
 {
 	const char *prefix = getenv("FAULTS");
-	long request[2];
+	struct request request;
 	if (!prefix)
 		return;
-	calls = REAL(mmap)(NULL, sizeof *calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	while (raw(SYS_read, 0, request, sizeof request) == sizeof request) {
+	state = REAL(mmap)(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	while (raw(SYS_read, 0, &request, sizeof request) == sizeof request) {
 		int status;
 		pid_t pid = REAL(fork)();
 		if (pid == 0) {
-			become_program(prefix, request);
+			become_program(prefix, &request);
 			return;
 		}
 		if (pid < 0 || REAL(waitpid)(pid, &status, 0) != pid
@@ -142,7 +148,7 @@ is_counted(const void *caller)
 
 /* path: NULL: that of fd, if there is one. */
 static void
-log_call(const char *name, const void *caller, int fd, const char *path, bool fails)
+log_call(const char *name, const void *caller, int fd, const char *path, const char *end)
 {
 	char line[3 * PATH_MAX], of[PATH_MAX] = "", link[64];
 	if (!path && fd >= 0) {
@@ -151,7 +157,7 @@ log_call(const char *name, const void *caller, int fd, const char *path, bool fa
 		of[size > 0 ? size : 0] = 0;
 	}
 	int size = snprintf(line, sizeof line, "%s %s %s%s\n", name, file_of(caller), path ? path : of,
-	    fails ? " FAULT" : "");
+	    end);
 	raw(SYS_write, log_fd, line, (size_t)size);
 }
 
@@ -193,48 +199,73 @@ faults_begin(const struct faults_plan *wanted)
 	code_begin = code_end = 0;
 	dl_iterate_phdr(find_code, (void *)wanted->library);
 	for (int i = 0; i < faults_sites(); i++) {
-		atomic_store(&faults_site(i)->calls, 0);
-		faults_site(i)->chosen = plan.at >= 0 && strcmp(faults_site(i)->name, plan.name) == 0;
+		struct faults_site *site = faults_site(i);
+		atomic_store(&site->calls, 0);
+		atomic_store(&site->failed, 0);
+		site->chosen = plan.at >= 0 && strcmp(site->name, plan.name) == 0;
+		site->also = plan.also && strcmp(site->name, plan.also) == 0;
 	}
-	atomic_store(&n_failed, 0);
 	atomic_store(&begun, code_end > 0);
 }
 
-long
+void
 faults_end(void)
 {
 	atomic_store(&begun, false);
-	return atomic_load(&n_failed);
 }
 
-/* Nobody is interrupted for ever. */
+/* Call number n from the first on that fails: nobody is interrupted for ever. */
 static bool
-passes(void)
+passes(int error, long n)
 {
-	return plan.error == EINTR || plan.error == FAULTS_SHORT;
+	return (error == EINTR || error == FAULTS_SHORT) && n % 2;
+}
+
+static int
+fault_of_test(struct faults_site *site)
+{
+	long n = atomic_fetch_add(&site->calls, 1);
+	int error = site->chosen ? plan.error : plan.also_error;
+	long from = site->chosen ? plan.at : 0;
+	if (!(site->chosen || site->also) || n < from || (n > from && site->chosen && !plan.on)
+	    || passes(error, n - from))
+		return NONE;
+	if (error == FAULTS_DIES)
+		REAL(kill)(getpid(), SIGKILL);
+	atomic_fetch_add(&site->failed, 1);
+	return error;
+}
+
+static int
+fault_of_program(struct faults_site *site, const void *caller, int fd, const char *path)
+{
+	long i = site - __start_faults, n = atomic_fetch_add(&state->calls[i], 1);
+	const char *end = "";
+	int f = NONE;
+	if (i == asked.then && atomic_load(&state->failed)
+	    && !passes((int)asked.then_how, atomic_fetch_add(&state->n_then, 1))) {
+		f = (int)asked.then_how;
+		end = " THEN";
+	} else if (i == asked.site && n == asked.at) {
+		f = (int)asked.how;
+		end = " FAULT";
+		atomic_store(&state->failed, true);
+	}
+	log_call(site->name, caller, fd, path, end);
+	return f;
 }
 
 /* The fault of this call: NONE, FAULTS_SHORT, or errno, which is set. */
 static int
 fault(struct faults_site *site, const void *caller, int fd, const char *path)
 {
-	int before = errno;
-	if (atomic_load(&begun) && (uintptr_t)caller - code_begin < code_end - code_begin) {
-		long n = atomic_fetch_add(&site->calls, 1);
-		if (!site->chosen || n < plan.at || (n > plan.at && !plan.on) || (passes() && (n - plan.at) % 2))
-			return NONE;
-		if (plan.error == FAULTS_DIES)
-			REAL(kill)(getpid(), SIGKILL);
-		atomic_fetch_add(&n_failed, 1);
-		errno = plan.error > 0 ? plan.error : before;
-		return plan.error;
-	}
-	if (!is_counted(caller))
-		return NONE;
-	long n = atomic_fetch_add(calls, 1);
-	log_call(site->name, caller, fd, path, n == at);
-	errno = n == at && how > 0 ? how : before;
-	return n == at ? how : NONE;
+	int before = errno, f = NONE;
+	if (atomic_load(&begun) && (uintptr_t)caller - code_begin < code_end - code_begin)
+		f = fault_of_test(site);
+	else if (is_counted(caller))
+		f = fault_of_program(site, caller, fd, path);
+	errno = f > 0 ? f : before;
+	return f;
 }
 
 /* ---- the functions ---- */
@@ -305,7 +336,7 @@ is_event(int fd, size_t size)
 	return strstr(of, "eventfd") != NULL;
 }
 
-SITE(write, FAULTS_SHORT, EINTR, EIO, ENOSPC)
+SITE(write, FAULTS_SHORT, EINTR, EIO, ENOSPC, EPIPE)
 ssize_t
 write(int fd, const void *buffer, size_t size)
 {
@@ -347,10 +378,41 @@ FAILS(int, -1, lstat, ERRORS(EIO), -1, path, (const char *path, struct stat *out
 FAILS(int, -1, fstat, ERRORS(EIO), fd, NULL, (int fd, struct stat *out), (fd, out))
 FAILS(int, -1, fstatfs, ERRORS(EIO), fd, NULL, (int fd, struct statfs *out), (fd, out))
 FAILS(int, -1, access, ERRORS(EIO), -1, path, (const char *path, int mode), (path, mode))
-FAILS(int, 0, isatty, ERRORS(ENOTTY), fd, NULL, (int fd), (fd))
+static bool
+has_terminal(void)
+{
+	return log_fd >= 0 && getenv("FAULTS_TERMINAL");
+}
+
+SITE(isatty, ENOTTY)
+int
+isatty(int fd)
+{
+	return FAULT(isatty, fd, NULL) > 0 ? 0 : (fd > 0 && fd < 3 && has_terminal()) || REAL(isatty)(fd);
+}
+
+int
+clock_gettime(clockid_t clock, struct timespec *out)
+{
+	static atomic_long looks;
+	int result = REAL(clock_gettime)(clock, out);
+	out->tv_sec += has_terminal() ? atomic_fetch_add(&looks, 1) : 0;
+	return result;
+}
+
 FAILS(ssize_t, -1, readlink, ERRORS(EIO), -1, path, (const char *path, char *out, size_t size), (path, out, size))
 FAILS(char *, NULL, realpath, ERRORS(EIO), -1, path, (const char *path, char *out), (path, out))
-FAILS(FILE *, NULL, fopen, ERRORS(EMFILE, EIO), -1, path, (const char *path, const char *mode), (path, mode))
+
+/* $FAULTS_PORT: what the kernel has of a port of a NIC. */
+SITE(fopen, EMFILE, EIO)
+FILE *
+fopen(const char *path, const char *mode)
+{
+	bool port_of_nic = strncmp(path, "/sys/class/infiniband/", 22) == 0 && log_fd >= 0;
+	const char *port = port_of_nic ? getenv("FAULTS_PORT") : NULL;
+	return FAULT(fopen, -1, path) > 0 ? NULL : REAL(fopen)(port ? port : path, mode);
+}
+
 FAILS(FILE *, NULL, fmemopen, ERRORS(ENOMEM), -1, NULL, (void *buffer, size_t size, const char *mode),
     (buffer, size, mode))
 FAILS(FILE *, NULL, open_memstream, ERRORS(ENOMEM), -1, NULL, (char **out, size_t *size), (out, size))
@@ -536,7 +598,8 @@ FAILS(int, -1, sched_getaffinity, ERRORS(EINVAL), -1, NULL, (pid_t pid, size_t s
 FAILS(long, -1, sysconf, ERRORS(EINVAL), -1, NULL, (int name), (name))
 FAILS(int, -1, getrlimit, ERRORS(EINVAL), -1, NULL, (__rlimit_resource_t what, struct rlimit *out), (what, out))
 FAILS(pid_t, -1, fork, ERRORS(EAGAIN), -1, NULL, (void), ())
-FAILS(pid_t, -1, waitpid, ERRORS(EINTR), -1, NULL, (pid_t pid, int *status, int options), (pid, status, options))
+FAILS(pid_t, -1, waitpid, ERRORS(EINTR, ECHILD), -1, NULL, (pid_t pid, int *status, int options),
+    (pid, status, options))
 FAILS(int, -1, kill, ERRORS(ESRCH), -1, NULL, (pid_t pid, int number), (pid, number))
 
 SITE(prctl, EINVAL)

@@ -133,6 +133,7 @@ run_processes(struct job *job)
 	if (!pid)
 		return complain(blinkOutOfMemory, "out of memory");
 	fflush(stdout);
+	signal(SIGCHLD, SIG_DFL);	/* who started this may have had it ignored: waitpid would tell of nobody */
 	while (n < job->n && (pid[n] = start_process(job, n)) > 0)
 		n++;
 	if (n < job->n) {

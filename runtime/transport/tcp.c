@@ -146,6 +146,8 @@ serve(void *of)
 	}
 	for (struct tcp_in *in = t->in; in; in = in->next)
 		tcp_in_farewell(in);
+	if (t->rider.end)
+		t->rider.end(t->rider.context);
 	return NULL;
 }
 

@@ -157,6 +157,7 @@ struct tcp_rider {
 	int fd;				/* to be looked at when it can be read */
 	/* By the thread, before it sleeps: whatever can be done now. True: there is more, do not sleep. */
 	bool (*turn)(void *context);
+	void (*end)(void *context);	/* by the thread, as the last it does */
 };
 
 struct tcp {

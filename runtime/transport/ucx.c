@@ -86,7 +86,7 @@ say(struct ucx *u, bool *word)
 	pthread_mutex_unlock(&u->lock);
 }
 
-/* A call has failed. Where UCX does not let go in time, close_aside ends it. */
+/* A call has failed. Where UCX does not let go in time, close_library ends it. */
 static void
 let_go(struct ucx *u)
 {
@@ -160,7 +160,7 @@ open_context(struct ucx *u)
 	return status;
 }
 
-/* One thread at a time uses it: that which opens it, then the TCP net's, then that which closes it. */
+/* One thread at a time uses it: that which opens it, then the TCP net's, which closes it, too. */
 static ucs_status_t
 open_worker(struct ucx *u, int *fd)
 {
@@ -239,7 +239,7 @@ new_ucx(int rank, int n_ranks, const struct net_events *events, const struct ucx
 /* ---- close ---- */
 
 static void
-close_aside(void *of)
+close_library(void *of)
 {
 	struct ucx *u = of;
 	int64_t until = now_ns() + (int64_t)END_MS * MS;
@@ -256,17 +256,18 @@ close_aside(void *of)
 	if (u->context)
 		u->api->ucp_cleanup_(u->context);
 	u->worker = NULL;
+	u->context = NULL;
 }
 
-/* What UCX has in a forked child stays: it belongs to the parent's devices and files. So it does where no thread can be
- * had to free it. */
+/* What UCX has in a forked child stays: it belongs to the parent's devices and files. Where the TCP net's thread has
+ * not begun, and no other can, the caller's stack has to do. */
 static void
 free_ucx(struct ucx *u)
 {
 	if (u->owner != getpid())
 		u->worker = NULL;
-	else if (u->context && !ucx_aside(close_aside, u))
-		u->worker = NULL;
+	else if (u->context && !ucx_aside(close_library, u))
+		close_library(u);
 	for (int i = 0; i < u->n_ranks; i++) {
 		ucx_drop(&u->peer[i]);
 		free(u->peer[i].order);
@@ -322,7 +323,7 @@ ucx_open(int rank, int n_ranks, const struct net_events *events, const struct ne
 		tcp_fail(err, blinkSystemError, "ucx: %s: want %d more descriptors", strerror(errno), FILES);
 	else if (!ucx_aside(open_aside, &o) || o.status != UCS_OK)
 		tcp_fail(err, blinkSystemError, "ucx: cannot %s: %s", o.what, u->api->ucs_status_string_(o.status));
-	const struct tcp_rider rider = { u, o.fd, turn };
+	const struct tcp_rider rider = { u, o.fd, turn, close_library };
 	if (o.status == UCS_OK && tcp_open_with(&rider, rank, n_ranks, &mine, keys, address, &tcp, err) == blinkSuccess)
 		atomic_store(&u->tcp, tcp);
 	if (!tcp) {

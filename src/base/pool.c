@@ -126,7 +126,7 @@ listen_to(const Pool *pool, int from, int *n_done)
 static Status
 run_crew(Ctx *ctx, const Pool *pool, struct crew *crew, int *n_done, bool *died, TaskEnd *end)
 {
-	int fd[2], n = 0, left = pool->n_tasks - atomic_load(&crew->next), ended, error = 0;
+	int fd[2], n = 0, left = pool->n_tasks - atomic_load(&crew->next), error = 0;
 	int most = pool->n_workers < left ? pool->n_workers : left;
 	pid_t parent = getpid();
 	*died = false;
@@ -153,7 +153,7 @@ run_crew(Ctx *ctx, const Pool *pool, struct crew *crew, int *n_done, bool *died,
 	close(fd[0]);
 	for (int i = 0; i < n; i++) {
 		struct worker *w = &crew->worker[i];
-		int task;
+		int task, ended = 0;
 		while (waitpid(w->pid, &ended, 0) < 0 && errno == EINTR)
 			;
 		*died = *died || !WIFEXITED(ended) || WEXITSTATUS(ended) != 0;

@@ -53,10 +53,9 @@ clear_environment(Ctx *ctx)
 		size_t n = strcspn(*entry, "=");
 		bool hwloc = strncmp(*entry, "HWLOC_", 6) == 0 && n < sizeof name;
 		snprintf(name, sizeof name, "%.*s", hwloc ? (int)n : 0, *entry);
-		if (hwloc && unsetenv(name) == 0)
-			entry = environ;
-		else
-			entry++;
+		if (hwloc && unsetenv(name) != 0)
+			return fail(ctx, IO, "%s: cannot be taken out of the environment: %s", name, strerror(errno));
+		entry = hwloc ? environ : entry + 1;
 	}
 	return setenv("HWLOC_HIDE_ERRORS", "2", 1) == 0 ? OK : fail_memory(ctx);
 }

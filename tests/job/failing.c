@@ -6,13 +6,15 @@
  *
  * It first counts the calls of a job in which none fails, on one server, on three, and with -u over UCX. Then each
  * function fails with each of its errors (tests/faults.c), at a call and a rank that differ from one to the next, and a
- * rank is killed in some of its calls; -q: each function once. -j: instead, that many jobs by chance; -k: in which a
- * rank is killed. -d: has an index for RANKS - 1 and RANKS ranks. At the end a line for each function that failed,
- * "# failed libblink.so recvmsg 12", which tests/suite/faults.sh reads. */
+ * rank is killed in some of its calls; -q: each function once. What is called only after a failure then fails after
+ * one. -j: instead, that many jobs by chance; -k: in which a rank is killed. -d: has an index for RANKS - 1 and RANKS
+ * ranks. At the end a line for each function that failed, "# failed libblink.so recvmsg 12", is for
+ * tests/suite/faults.sh. */
 #include "faults.h"
 
 #include "../faults.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,7 +23,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { IDS = 2, MOST_RANKS = 8, CPU_SECONDS = 20, PATIENCE_MS = 700, CALLS_MOST = 3001, WINDOW = 4096 };
+enum { IDS = 2, MOST_RANKS = 8, CPU_SECONDS = 20, PATIENCE_MS = 700, CALLS_MOST = 3001, WINDOW = 4096,
+	CAUSES = 4 };
 
 /* Where the ranks are. */
 struct scene {
@@ -41,7 +44,7 @@ struct trial {
 	const struct scene *scene;
 	struct faults_plan plan;
 	char miad[256], debug[256];
-	atomic_long failed;		/* calls of the victim */
+	atomic_long failed[FAULTS_SITES];	/* calls */
 	atomic_int errors;		/* ranks with one */
 	_Atomic pid_t maker;		/* of the ids */
 	atomic_int have_id[IDS];	/* 1: made, 2: there will be none */
@@ -96,7 +99,7 @@ have_id(struct rank *me, int slot)
 		atomic_store(&trial->have_id[slot], did(me, result, error.text, began) ? 1 : 2);
 	}
 	while (!atomic_load(&trial->have_id[slot]) && kill(trial->maker, 0) == 0)
-		sleep_ms(0.2);
+		sleep_ms(1);
 	return atomic_load(&trial->have_id[slot]) == 1;
 }
 
@@ -241,9 +244,7 @@ expect_nothing_left(struct rank *me, struct counts before, bool good)
 	for (double ms = 0; job_get(me->board, READY) < n && ms < 10 * trial->run.timeout_ms; ms++)
 		sleep_ms(1);
 	job_at(me, "count files and threads");
-	/* Without a thread to free it, what UCX has stays (transport/ucx.c). */
-	if (strcmp(trial->scene->net, "ucx") != 0 || strncmp(trial->plan.name, "pthread_", 8) != 0)
-		expect_hubs(me, before, n_ids);
+	expect_hubs(me, before, n_ids);
 }
 
 static void
@@ -269,9 +270,11 @@ play(struct rank *me)
 		job_at(me, "destroy number %d", i);
 		did(me, blinkCommDestroy(comm[i]), "of blinkCommDestroy", began);
 	}
-	atomic_fetch_add(&trial->failed, faults_end());
-	for (int i = 0; i < faults_sites() && i < FAULTS_SITES; i++)
+	faults_end();
+	for (int i = 0; i < faults_sites(); i++) {
 		trial->calls[me->rank][i] = atomic_load(&faults_site(i)->calls);
+		atomic_fetch_add(&trial->failed[i], atomic_load(&faults_site(i)->failed));
+	}
 	expect_nothing_left(me, before, good);
 }
 
@@ -297,7 +300,6 @@ run_trial(const struct scene *scene, int n, int victim, const struct faults_plan
 	if (plan->at < 0 || plan->error == FAULTS_DIES)		/* else a rank that is late is an error like others */
 		trial->run.timeout_ms = (int)(trial->run.timeout_ms * job_load());
 	job.doomed[victim] = plan->error == FAULTS_DIES;
-	atomic_store(&trial->failed, plan->error == FAULTS_DIES);
 	job_start(&job, play, &trial->run);
 	int wrong = job_wait(&job);
 	if (count_shm() > shm && ++wrong)
@@ -305,8 +307,9 @@ run_trial(const struct scene *scene, int n, int victim, const struct faults_plan
 	if (plan->at < 0 && trial->errors && ++wrong)
 		printf("# errors of %d ranks, though nothing failed\n", trial->errors);
 	if (wrong && plan->at >= 0)
-		printf("# %s: call %ld of %s of rank %d%s fails: %s\n", scene->name, plan->at, plan->name, victim,
-		    plan->on ? ", and all later ones," : "", text_of(plan->error));
+		printf("# %s: call %ld of %s of rank %d%s fails: %s%s%s\n", scene->name, plan->at, plan->name, victim,
+		    plan->on ? ", and all later ones," : "", text_of(plan->error),
+		    plan->also ? "; and all of " : "", plan->also ? plan->also : "");
 	fflush(stdout);
 	return wrong;
 }
@@ -323,13 +326,41 @@ count_calls(int s, int n)
 	return wrong;
 }
 
+/* Jobs in which a function was called that none calls where nothing fails. */
+static struct cause {
+	int scene, victim;
+	struct faults_plan plan;
+} causes[FAULTS_SITES][CAUSES];
+static int n_causes[FAULTS_SITES];
+
+static bool
+calls_any(long calls[MOST_RANKS][FAULTS_SITES], int n, int i)
+{
+	bool any = false;
+	for (int r = 0; r < n; r++)
+		any |= calls[r][i] > 0;
+	return any;
+}
+
+static void
+note_causes(int s, int n, int victim, const struct faults_plan *plan)
+{
+	for (int i = 0; i < faults_sites(); i++)
+		if (!calls_any(counted[s], n, i) && calls_any(trial->calls, n, i) && n_causes[i] < CAUSES)
+			causes[i][n_causes[i]++] = (struct cause){ s, victim, *plan };
+}
+
 static int
 fail(int s, int n, int victim, int i, struct faults_plan *plan)
 {
 	plan->library = "libblink.so";
 	plan->name = faults_site(i)->name;
 	int wrong = run_trial(&scenes[s], n, victim, plan) != 0;
-	failures[i] += trial->failed;
+	for (int k = 0; k < faults_sites(); k++)
+		failures[k] += trial->failed[k];
+	failures[i] += plan->error == FAULTS_DIES;
+	if (!plan->also)
+		note_causes(s, n, victim, plan);
 	return wrong;
 }
 
@@ -359,6 +390,49 @@ play_each(int s, int n, bool once, int *n_jobs)
 			wrong += fail(s, n, victim, i, &plan);
 			++*n_jobs;
 			turn++;
+		}
+	}
+	return wrong;
+}
+
+static int
+site_of(const char *name)
+{
+	int i = 0;
+	while (strcmp(faults_site(i)->name, name) != 0)
+		i++;
+	return i;
+}
+
+/* The last threads that would begin: where a net needs one to end, it stays. */
+static int
+play_last_thread(int s, int n, int *n_jobs)
+{
+	int i = site_of("pthread_create"), wrong = 0;
+	for (int back = 1; back <= 2; back++) {
+		struct faults_plan plan = { .at = counted[s][1][i] - back, .error = EAGAIN, .on = true };
+		wrong += fail(s, n, 1, i, &plan);
+		++*n_jobs;
+	}
+	return wrong;
+}
+
+/* What a cause led to differs from one time to the next: each is tried until the call comes. */
+static int
+play_after(int n, bool once, int *n_jobs)
+{
+	int wrong = 0;
+	for (int i = 0; i < faults_sites(); i++) {
+		for (int e = 0; e < n_errors(i) && !(once && failures[i]); e++) {
+			long before = failures[i];
+			for (int c = 0; c < n_causes[i] && failures[i] == before; c++) {
+				struct cause *cause = &causes[i][c];
+				struct faults_plan plan = cause->plan;
+				plan.also = faults_site(i)->name;
+				plan.also_error = faults_site(i)->errors[e];
+				wrong += fail(cause->scene, n, cause->victim, site_of(plan.name), &plan);
+				++*n_jobs;
+			}
 		}
 	}
 	return wrong;
@@ -462,13 +536,19 @@ main(int argc, char **argv)
 		failed |= job_report("no call fails", count_calls(s, n));
 	for (int s = 0; s < n_scenes && !failed && !n_jobs; s++) {
 		done = 0;
-		wrong = play_each(s, n, once, &done);
+		wrong = play_each(s, n, once, &done) + play_last_thread(s, n, &done);
 		snprintf(name, sizeof name, "%d jobs with failing calls, %s", done, scenes[s].name);
 		failed |= job_report(name, wrong);
 		done = 0;
 		wrong = once ? 0 : play_deaths(s, n, &done);
 		snprintf(name, sizeof name, "%d deaths in calls, %s", done, scenes[s].name);
 		failed |= done && job_report(name, wrong);
+	}
+	done = 0;
+	if (!n_jobs && !failed) {
+		wrong = play_after(n, once, &done);
+		snprintf(name, sizeof name, "%d jobs in which what follows a failure fails, too", done);
+		failed |= job_report(name, wrong);
 	}
 	if (n_jobs && !failed) {
 		wrong = play_by_chance(n_scenes, n, n_jobs, seed, dies);

@@ -3,10 +3,10 @@
  * the timeout, with a text that names the rank; afterwards the ranks that are left make another communicator, use it,
  * and leave no files, threads or shared memory behind.
  *
- *	faults [-n RANKS] [-s SERVERS] [-d DIRECTORY] [-S SEED] [-r TRIALS] [FAULT...]
+ *	faults [-n RANKS] [-s SERVERS] [-d DIRECTORY] [-S SEED] [-r TRIALS [-k]] [FAULT...]
  *
  * -d: has allreduce.json, a schedule of RANKS ranks. -r: so many jobs in which a rank by chance is killed or stopped at
- * a moment by chance, instead of the faults by name. Without names: all. */
+ * a moment by chance, instead of the faults by name; -k: killed alone. Without names: all. */
 #include "faults.h"
 
 #include <errno.h>
@@ -126,13 +126,14 @@ main(int argc, char **argv)
 {
 	struct run run = { .n = 4, .servers = 1, .seed = 1, .timeout_ms = (int)(TIMEOUT_MS * job_load()) };
 	int n_trials = 0, failed = 0, n_played = 0;
-	for (int c; (c = getopt(argc, argv, "n:s:d:S:r:")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "n:s:d:S:r:k")) != -1;) {
 		switch (c) {
 		case 'n': run.n = atoi(optarg); break;
 		case 's': run.servers = atoi(optarg); break;
 		case 'd': run.directory = optarg; break;
 		case 'S': run.seed = (uint64_t)atol(optarg); break;
 		case 'r': n_trials = atoi(optarg); break;
+		case 'k': run.kills = true; break;
 		default: return 2;
 		}
 	}

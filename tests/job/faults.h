@@ -19,6 +19,7 @@ struct run {
 	uint64_t seed;
 	int timeout_ms;
 	bool stops;			/* a trial: the signal is SIGSTOP */
+	bool kills;			/* trials: no stops among them */
 };
 
 struct fault {

@@ -84,8 +84,8 @@ void
 expect_hubs(struct rank *me, struct counts before, int most)
 {
 	struct counts after = count();
-	for (int i = 0; i < 400 && (after.files > before.files || after.threads > before.threads); i++) {
-		sleep_ms(most && i >= 20 ? 1 : 5);
+	for (int i = most ? 20 : 80; i > 0 && (after.files > before.files || after.threads > before.threads); i--) {
+		sleep_ms(25);
 		after = count();
 	}
 	int n = after.threads - before.threads;

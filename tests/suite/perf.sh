@@ -22,6 +22,7 @@ job() {
 job "3 processes" 3 --ranks 3
 expect "the job is named" grep -qx '# job          3 ranks, each a process' "$work/text"
 expect "so is a schedule" grep -q '^# schedule     .* over 3 ranks, built in' "$work/text"
+expect "2 processes, SIGCHLD ignored" timeout 60 env --ignore-signal=CHLD "$perf" --ranks 2 -b 4 -e 4 -n 1 -w 0
 job "3 threads" 3 --ranks 3 --threads-as-ranks
 job "a job of one" 3 --ranks 1 --threads-as-ranks
 for c in $([ "$full" ] && echo broadcast gather scatter allgather alltoall) reduce reducescatter; do

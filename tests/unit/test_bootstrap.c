@@ -2,6 +2,7 @@
 #include "ranks.h"
 #include "bootstrap/verdict.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -433,6 +434,25 @@ addresses(void)
 	freeifaddrs(all);
 }
 
+/* A link-local address on no interface of this machine: it has no name in a text, and its number is kept. */
+static void
+strange_interfaces(void)
+{
+	static struct rank r;
+	struct sockaddr_in6 a = { .sin6_family = AF_INET6, .sin6_port = htons(9), .sin6_scope_id = INT32_MAX };
+	blinkUniqueId_t unique = new_id();
+	struct id *id = (struct id *)(void *)&unique;
+	char text[ADDRESS_ROOM];
+	inet_pton(AF_INET6, "fe80::1", &a.sin6_addr);
+	memcpy(id->address, &a, sizeof a);
+	strcpy(id->interface, "nosuch");
+	ok(strcmp(address_text(id->address, true, text), "[fe80::1]:9") == 0, "an interface without a name");
+	rank_init(&r, &unique, 2, 1, 300 * MS);
+	blinkResult_t result = rank_join(&r);
+	ok(result != blinkSuccess && strstr(r.err.text, "[fe80::1]:9"), "an interface without a number: %s",
+	    r.err.text);
+}
+
 static void
 interfaces(void)
 {
@@ -508,6 +528,7 @@ main(int argc, char **argv)
 	ok(entries("/proc/self/task") == threads && entries("/proc/self/fd") == files,
 	    "of %d threads and %d descriptors %d and %d are there in the end", threads, files,
 	    entries("/proc/self/task"), entries("/proc/self/fd"));
+	strange_interfaces();
 	missing();
 	unfit();
 	printf("1..%d\n", n_tests);

@@ -34,6 +34,16 @@ test_range(void)
 	    "a range of none, and the wrong way");
 }
 
+/* Memory is not given back while the kernel may read it. */
+static void
+test_lent(void)
+{
+	struct tcp_out out = { .fd = -1, .zero = { .begun = 1 } };
+	ok(tcp_zero_lent(&out), "the kernel does not say what is left");
+	out.zero.ended = 1;
+	ok(!tcp_zero_lent(&out), "nothing is left");
+}
+
 /* ---- modes ---- */
 
 /* Of the connections from an end to a peer. */
@@ -186,6 +196,7 @@ main(int argc, char **argv)
 	ok(in_child(without_locked_memory), "no memory may be locked: all is copied");
 	ok(in_child(without_kernel), "a kernel without zero copy");
 	test_range();
+	test_lent();
 	if (is_here())
 		test_modes();
 	else
