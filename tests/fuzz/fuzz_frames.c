@@ -113,8 +113,8 @@ test_input(const uint8_t *data, size_t size)
 	long live = atomic_load(&cost_live);
 	run_program(data, size);
 	/* Without a sanitizer memory of aligned_alloc is not counted (cost.h). */
-	REQUIRE(!__sanitizer_install_malloc_and_free_hooks || atomic_load(&cost_live) == live, "%ld bytes of memory are left",
-	    atomic_load(&cost_live) - live);
+	REQUIRE(!__sanitizer_install_malloc_and_free_hooks || atomic_load(&cost_live) == live,
+	    "%ld bytes of memory are left", atomic_load(&cost_live) - live);
 	see_files(after, from);
 	for (int i = 0; i < WATCHED; i++)
 		REQUIRE(before[i] == after[i], "descriptor %d is left, or gone", from + i);
