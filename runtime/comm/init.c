@@ -328,7 +328,7 @@ map_peers(struct rank_comm *r, const struct addresses *all, struct blink_error *
 	char **memory = calloc((size_t)e->n_ranks, sizeof *memory);
 	if (!memory)
 		return set_error_memory(err);
-	map_local(r, r->shm, all[0].shm, sizeof all[0], r->deadline, memory, err);
+	map_local(r, r->shm, all[0].shm, sizeof all[0], region_bytes(e->n_local), r->deadline, memory, err);
 	for (int i = 0; i < e->n_ranks && err->code == blinkSuccess; i++)
 		if (memory[i])
 			see_peer(r, i, memory[i]);

@@ -21,8 +21,8 @@ local_index(const struct rank_comm *r, int rank)
 }
 
 int
-map_local(const struct rank_comm *r, struct shm *own, const void *addresses, size_t step, int64_t deadline,
-    char **memory, struct blink_error *err)
+map_local(const struct rank_comm *r, struct shm *own, const void *addresses, size_t step, size_t least,
+    int64_t deadline, char **memory, struct blink_error *err)
 {
 	const struct engine *e = &r->engine;
 	struct shm_peer *peer = calloc((size_t)e->n_local, sizeof *peer);
@@ -33,6 +33,7 @@ map_local(const struct rank_comm *r, struct shm *own, const void *addresses, siz
 		if (i == e->rank || !rank_is_local(r, i))
 			continue;
 		peer[n].rank = i;
+		peer[n].least = least;
 		memcpy(peer[n++].address, (const char *)addresses + (size_t)i * step, SHM_ADDRESS);
 	}
 	shm_exchange(own, e->rank, peer, n, deadline, &e->stop, err);

@@ -208,7 +208,7 @@ open_window(struct rank_comm *r, struct memory *m, const struct offer *offer, st
 	if (!window)
 		set_error_memory(err);
 	else
-		map_local(r, m->shm, offer->address, sizeof *offer, rank_comm_deadline(r), window->peer, err);
+		map_local(r, m->shm, offer->address, sizeof *offer, 1, rank_comm_deadline(r), window->peer, err);
 	if (err->code != blinkSuccess) {
 		free(window);
 		shm_forget_peers(m->shm);
