@@ -206,6 +206,13 @@ on_ask(void *context, struct rank_status *out)
 	out->calls = 1;
 }
 
+static bool
+is_wanted(void *of)
+{
+	(void)of;
+	return member.go > 0 || member.ends;
+}
+
 static void *
 be_member(void *of)
 {
@@ -216,15 +223,12 @@ be_member(void *of)
 	blinkUniqueId_t id;
 	(void)of;
 	memcpy(&id, &hub.id, sizeof id);
-	int code = bootstrap_join(&id, NULL, program.n, program.rank, mine, member.bytes, member.all, now_ns() + patience,
-	    &events, &member.b, &err);
+	int code = bootstrap_join(&id, NULL, program.n, program.rank, mine, member.bytes, member.all,
+	    now_ns() + patience, &events, &member.b, &err);
 	judge(code, err.text);
 	member.joins = false;
-	while (code == blinkSuccess && !member.ends) {
-		if (member.go == 0 && fiber_waits(INT64_MAX))
-			continue;
+	while (code == blinkSuccess && fiber_waits(is_wanted, NULL, INT64_MAX) && !member.ends) {
 		member.go--;
-		fiber_goes();
 		code = bootstrap_allgather(member.b, mine, member.bytes, member.all, now_ns() + patience, &err);
 		judge(code, err.text);
 		n_accepted += code == blinkSuccess;
