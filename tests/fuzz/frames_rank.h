@@ -196,6 +196,7 @@ on_left(void *context, int rank, uint64_t calls)
 {
 	(void)context, (void)calls;
 	REQUIRE(rank >= 0 && rank < program.n && rank != program.rank, "rank %d", rank);
+	REQUIRE(program.said_all, "rank %d has left a job that has not begun", rank);
 	outcome = hash_bytes(outcome, &rank, 1);
 }
 
@@ -203,6 +204,7 @@ static void
 on_ask(void *context, struct rank_status *out)
 {
 	(void)context;
+	REQUIRE(program.said_all, "asked before the job has begun");
 	out->calls = 1;
 }
 

@@ -85,6 +85,7 @@ run_program(const uint8_t *data, size_t size)
 	unsigned who = next_byte(), how = next_byte();
 	program.n = 2 + (int)(how & 1);
 	program.rank = (int)(how >> 1 & 1);
+	program.said_all = false;
 	world_begin();
 	switch (who % ROLES) {
 	case 0:

@@ -421,6 +421,8 @@ __wrap___ppoll_chk(struct pollfd *of, nfds_t n, const struct timespec *time, con
 	return world.on && world.current ? ppoll_now(of, n, time) : __real___ppoll_chk(of, n, time, mask, bytes);
 }
 
+REAL(int, epoll_wait, int fd, struct epoll_event *event, int most, int ms);
+
 struct epolled {
 	int fd, most, n_ready;
 	struct epoll_event *event;
@@ -433,7 +435,6 @@ is_epolled(void *of)
 	return (p->n_ready = __real_epoll_wait(p->fd, p->event, p->most, 0)) != 0;
 }
 
-REAL(int, epoll_wait, int fd, struct epoll_event *event, int most, int ms);
 int
 __wrap_epoll_wait(int fd, struct epoll_event *event, int most, int ms)
 {
