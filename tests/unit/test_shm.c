@@ -152,7 +152,8 @@ test_peer(struct peer *p, bool taken)
 	pthread_t thread;
 	p->got = -1;
 	p->memory = memfd_create("peer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (p->memory < 0 || ftruncate(p->memory, p->small ? BYTES - 1 : BYTES) != 0 || pwrite(p->memory, "theirs", 6, 100) != 6
+	if (p->memory < 0 || ftruncate(p->memory, p->small ? BYTES - 1 : BYTES) != 0
+	    || pwrite(p->memory, "theirs", 6, 100) != 6
 	    || (!p->unsealed && fcntl(p->memory, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
 	    || shm_open_own(BYTES, &keys, p->address, &own, &err) != blinkSuccess
 	    || pthread_create(&thread, NULL, play, p) != 0)
