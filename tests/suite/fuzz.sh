@@ -28,8 +28,8 @@ for source in tests/fuzz/fuzz_*.c; do
 	esac
 	case $name in
 	fuzz_schedule | fuzz_nccl | fuzz_*_smi) mutants=20000 ;;
-	fuzz_index | fuzz_execute | fuzz_request | fuzz_measurements) mutants=10000 ;;
-	fuzz_parameters | fuzz_tuner | fuzz_verb | fuzz_frames) mutants=3000 ;;
+	fuzz_index | fuzz_execute | fuzz_measurements) mutants=10000 ;;
+	fuzz_parameters | fuzz_tuner | fuzz_verb | fuzz_frames | fuzz_request | fuzz_topology | fuzz_hwloc) mutants=3000 ;;
 	*) mutants=5000 ;;
 	esac
 	(cd "$(dirname "$target")" && exec "$target" --runs $mutants --seed 1 "${corpus[@]}") >"$work/out" 2>&1
