@@ -340,7 +340,7 @@ $(B)/tests/%: $(B)/tests/%.o $(B)/tests.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $< $(TEST_OBJ) $(B)/tests.a $(COMPILER_LIBS) -ldl -pthread
 
 # The plugin for NCCL, which is not in libblink.
-$(B)/tests/fuzz/fuzz_tuner: TEST_LINK += $(TUNER_OBJ)
+$(B)/tests/fuzz/fuzz_tuner: override TEST_LINK += $(TUNER_OBJ)
 $(B)/tests/fuzz/fuzz_tuner: $(TUNER_OBJ)
 # Threads, time and TCP of libblink are the target's own (tests/fuzz/world.h).
 WORLD = pthread_create pthread_join pthread_self pthread_cond_wait pthread_cond_timedwait pthread_cond_broadcast pthread_cond_signal \
@@ -559,13 +559,15 @@ bless: all
 FUZZ_SECONDS ?= 60
 FUZZ_CFLAGS = -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FUZZ_NAMES = $(notdir $(FUZZ_SRC:%.c=%))
+# The corpus of $$f, with the directories that its list names: the driver reads that for itself.
+FUZZ_CORPUS = tests/fuzz/corpus/$$f $$(cat tests/fuzz/corpus/$$f/*.list 2>/dev/null | sed "s,^,tests/fuzz/corpus/$$f/,")
 FUZZ_OPTIONS = -timeout=30 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 -verbosity=0 -artifact_prefix=crash-
 .PHONY: fuzz fuzz-merge tests-libfuzzer
 fuzz: $(if $(findstring clang,$(CC)),tests-libfuzzer,tests-asan)
 ifneq ($(findstring clang,$(CC)),)
 	@export FUZZ_TOPOLOGIES=$(CURDIR)/topologies; for f in $(FUZZ_NAMES); do mkdir -p $(B)/libfuzzer/found/$$f; echo $$f; \
 		$(B)/libfuzzer/tests/fuzz/$$f $(FUZZ_OPTIONS) -max_total_time=$(FUZZ_SECONDS) $(B)/libfuzzer/found/$$f \
-		$(wildcard tests/fuzz/corpus/* tests/fuzz/found/*) || exit 1; done
+		$(FUZZ_CORPUS) $$(ls -d tests/fuzz/found/$$f 2>/dev/null) || exit 1; done
 else
 	@export FUZZ_TOPOLOGIES=$(CURDIR)/topologies; for f in $(FUZZ_NAMES); do \
 		$(B)/asan/tests/fuzz/$$f --seconds $(FUZZ_SECONDS) --seed random tests/fuzz/corpus/$$f/* || exit 1; done
@@ -575,10 +577,11 @@ tests-libfuzzer:
 # Inputs that cover what the files in tests/fuzz/corpus do not. Short ones: their number and size stay small.
 fuzz-merge: tests-libfuzzer
 	@export FUZZ_TOPOLOGIES=$(CURDIR)/topologies; m=$(B)/libfuzzer/merged; for f in $(FUZZ_NAMES); do \
-		rm -rf $$m && mkdir -p $$m $(B)/libfuzzer/found/$$f tests/fuzz/found/$$f && cp tests/fuzz/corpus/$$f/* $$m && \
+		rm -rf $$m && mkdir -p $$m $(B)/libfuzzer/found/$$f tests/fuzz/found/$$f && \
+		for old in $$(find $(FUZZ_CORPUS) -maxdepth 1 -type f); do cp $$old $$m/old-$$(echo $$old | tr / -) || exit 1; done && \
 		$(B)/libfuzzer/tests/fuzz/$$f $(FUZZ_OPTIONS) -max_len=2048 -use_counters=0 -merge=1 $$m tests/fuzz/found/$$f $(B)/libfuzzer/found/$$f && \
-		rm -rf tests/fuzz/found/$$f && mkdir -p tests/fuzz/found/$$f && \
-		for new in $$m/*; do [ -e tests/fuzz/corpus/$$f/$$(basename $$new) ] || cp $$new tests/fuzz/found/$$f || exit 1; done || exit 1; done
+		rm -rf tests/fuzz/found/$$f $$m/old-* && \
+		if [ "$$(ls $$m)" ]; then mkdir -p tests/fuzz/found/$$f && cp $$m/* tests/fuzz/found/$$f; fi || exit 1; done
 
 # Open MPI and torch take part where they are.
 .PHONY: bench bench-job bench-gpu bench-gpu-sets bench-sizes bench-planning

@@ -21,8 +21,8 @@ local_index(const struct rank_state *r, int rank)
 }
 
 int
-map_local(const struct rank_state *r, struct shm *own, const void *addresses, size_t step, int64_t deadline,
-    char **memory, struct blink_error *err)
+map_local(const struct rank_state *r, struct shm *own, const void *addresses, size_t step, size_t least,
+    int64_t deadline, char **memory, struct blink_error *err)
 {
 	struct shm_peer *peer = calloc((size_t)r->n_local, sizeof *peer);
 	int n = 0;
@@ -32,6 +32,7 @@ map_local(const struct rank_state *r, struct shm *own, const void *addresses, si
 		if (i == r->rank || !rank_is_local(r, i))
 			continue;
 		peer[n].rank = i;
+		peer[n].least = least;
 		memcpy(peer[n++].address, (const char *)addresses + (size_t)i * step, SHM_ADDRESS);
 	}
 	shm_exchange(own, r->rank, peer, n, deadline, &r->stop, err);

@@ -108,8 +108,9 @@ bool rank_is_local(const struct rank_state *r, int rank);
 int local_index(const struct rank_state *r, int rank);
 
 /* Exchange memory with all local ranks, which do the same (shm_exchange). addresses: the first rank's, of SHM_ADDRESS
- * bytes; each other's `step` bytes after the one before. memory: of each rank; set for the local ones but this. */
-int map_local(const struct rank_state *r, struct shm *own, const void *addresses, size_t step, int64_t deadline,
-    char **memory, struct blink_error *err);
+ * bytes; each other's `step` bytes after the one before. least: bytes of each memory. memory: of each rank; set for the
+ * local ones but this. */
+int map_local(const struct rank_state *r, struct shm *own, const void *addresses, size_t step, size_t least,
+    int64_t deadline, char **memory, struct blink_error *err);
 
 #endif

@@ -188,12 +188,19 @@ make_members(struct hub *h, const struct proof *p)
 	return true;
 }
 
+/* Of a failure that ranks hear of: they take it only with a number that a rank may have. */
+static int
+culprit_of(const struct proof *p)
+{
+	return p->rank >= 0 && p->rank < RANKS_MAX ? p->rank : -1;
+}
+
 static bool
 right_version(struct hub *h, const struct proof *p)
 {
 	if (p->version == WIRE_VERSION)
 		return true;
-	hub_fail(h, blinkInvalidArgument, p->rank, "rank %d has libblink %.*s, which speaks version %u of the "
+	hub_fail(h, blinkInvalidArgument, culprit_of(p), "rank %d has libblink %.*s, which speaks version %u of the "
 	    "bootstrap; the process that made the id has %s, version %d", p->rank, (int)sizeof p->library, p->library,
 	    p->version, BLINK_VERSION, WIRE_VERSION);
 	return false;
@@ -207,8 +214,8 @@ welcome(struct hub *h, const struct connection *c, const struct proof *p)
 	if (h->failed || !right_version(h, p))
 		return false;
 	if (p->n < 1 || p->n > RANKS_MAX || p->rank < 0 || p->rank >= p->n || p->bytes > JOIN_MAX) {
-		hub_fail(h, blinkInvalidArgument, p->rank, "rank %d of %d with %u bytes: not valid", p->rank, p->n,
-		    p->bytes);
+		hub_fail(h, blinkInvalidArgument, culprit_of(p), "rank %d of %d with %u bytes: not valid", p->rank,
+		    p->n, p->bytes);
 		return false;
 	}
 	if (!h->n && !make_members(h, p))

@@ -354,6 +354,8 @@ gpu_host_regions_import(struct gpu *g, const struct gpu_offer *all, struct blink
 	if (!peer)
 		return set_error_memory(err);
 	int n = list_peers(g, all, GPU_ROUTE_HOST, NULL, peer);
+	for (int i = 0; i < n; i++)
+		peer[i].least = g->layout.bytes;
 	shm_exchange(g->regions->shm[GPU_ROUTE_HOST], self->rank, peer, n, g->self->deadline, &self->stop, err);
 	for (int i = 0; i < n && err->code == blinkSuccess; i++)
 		take_host_region(g, peer[i].rank, peer[i].memory, err);

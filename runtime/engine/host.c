@@ -60,7 +60,7 @@ host_connect(void *of, const void *addresses, size_t step, struct blink_error *e
 	char **memory = calloc((size_t)n, sizeof *memory);
 	if (!memory)
 		return set_error_memory(err);
-	map_local(e->self, e->shm, addresses, step, e->self->deadline, memory, err);
+	map_local(e->self, e->shm, addresses, step, region_bytes(e->self->n_local), e->self->deadline, memory, err);
 	for (int i = 0; i < n && err->code == blinkSuccess; i++)
 		if (memory[i])
 			see_peer(e, i, memory[i]);

@@ -99,7 +99,7 @@ open_window(struct engine *e, struct memory *m, const struct offer *offer, struc
 	if (!window)
 		set_error_memory(err);
 	else
-		map_local(e->self, m->shm, offer->address, sizeof *offer, deadline_of(e), window->peer, err);
+		map_local(e->self, m->shm, offer->address, sizeof *offer, 1, deadline_of(e), window->peer, err);
 	if (err->code != blinkSuccess) {
 		free(window);
 		shm_forget_peers(m->shm);

@@ -354,13 +354,13 @@ add_mapping(struct shm *own, struct shm_peer *peer, void *memory, size_t bytes, 
 	return 1;
 }
 
-/* Ranks' memories may differ in size, if they are windows. A peer's cannot shrink (its seals). */
+/* A peer's memory has all that is read there, and cannot shrink (its seals). */
 static int
 map_peer(struct shm *own, struct shm_peer *peer, int fd)
 {
 	off_t bytes = lseek(fd, 0, SEEK_END);
 	int seals = fcntl(fd, F_GET_SEALS);
-	if (bytes <= 0 || seals < 0 || !(seals & F_SEAL_SHRINK))
+	if (bytes <= 0 || (size_t)bytes < peer->least || seals < 0 || !(seals & F_SEAL_SHRINK))
 		return -1;
 	void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)

@@ -30,6 +30,7 @@ void shm_when_free(struct shm *own, void (*release)(void *of, bool forked), void
 struct shm_peer {
 	int rank;			/* of the communicator */
 	unsigned char address[SHM_ADDRESS];
+	size_t least;			/* bytes that its memory has at least, if it is of shm_open_own */
 	void *memory;			/* its memory here: set by shm_exchange */
 	int fd;				/* set by shm_exchange: the descriptor of memory of another process, which the
 					 * caller closes, if that is of shm_open_handle; else -1 */

@@ -249,6 +249,13 @@ make_call(blinkComm_t comm, unsigned call)
 	}
 }
 
+static bool
+is_called(void *of)
+{
+	(void)of;
+	return job.call || job.ends;
+}
+
 static void *
 be_caller(void *of)
 {
@@ -260,17 +267,13 @@ be_caller(void *of)
 	memcpy(&id, &hub.id, sizeof id);
 	int code = blinkCommInitRank(&comm, program.n, &id, program.rank, &config, &error);
 	judge(code, code == blinkSuccess ? "" : error.text);
-	while (code == blinkSuccess && !job.ends) {
-		if (!job.call && fiber_waits(INT64_MAX))
-			continue;
-		unsigned call = job.call;
+	while (code == blinkSuccess && fiber_waits(is_called, NULL, INT64_MAX) && !job.ends) {
 		job.busy = true;
-		int got = call ? make_call(comm, call) : blinkSuccess;
+		int got = make_call(comm, job.call);
 		judge(got, got == blinkSuccess ? "" : blinkCommGetError(comm));
 		n_accepted += got == blinkSuccess;
 		job.call = 0;
 		job.busy = false;
-		fiber_goes();
 	}
 	blinkCommDestroy(comm);
 	return NULL;

@@ -7,6 +7,8 @@ enum { CALLERS = 6 };
 struct caller {
 	struct line line;
 	uint32_t bytes;			/* that it said it would contribute */
+	int n;				/* ranks that it believes in */
+	bool joined, lost;		/* lost: the rest of a frame of the hub has not come */
 };
 
 static struct id hub_id;
@@ -15,7 +17,7 @@ static struct id hub_id;
 static struct caller
 call_hub(const struct proof *as)
 {
-	struct caller c = { .line = line_to(address_port(hub_id.address)), .bytes = as->bytes };
+	struct caller c = { .line = line_to(address_port(hub_id.address)), .bytes = as->bytes, .n = as->n };
 	struct hello h = { .magic = "blinkhi1", .nonce = "caller" };
 	struct challenge answer;
 	struct nonces n = { { 0 }, { 0 } };
@@ -45,13 +47,32 @@ any_proof(void)
 	return p;
 }
 
-/* Bytes that the hub says are of no use here. */
+/* What the hub says: failures with numbers that a rank takes; the rest is of no use here. */
 static void
-drain(struct line *l)
+drain(struct caller *c)
 {
+	struct frame head;
+	struct failure f;
 	char room[4096];
-	while (l->fd >= 0 && recv(l->fd, room, sizeof room, MSG_DONTWAIT) > 0)
-		;
+	while (!c->lost && heard(&c->line, &head, sizeof head)) {
+		if (memcmp(&head, WELCOME, WELCOME_BYTES) == 0)
+			continue;
+		REQUIRE(head.kind >= FRAME_FIRST_OF_HUB && head.kind < FRAME_KINDS, "the hub says %u", head.kind);
+		c->joined = c->joined || head.kind == FRAME_JOINED;
+		if (head.kind == FRAME_FAILED) {
+			c->lost = !heard(&c->line, &f, sizeof f);
+			REQUIRE(c->lost || (f.code > blinkSuccess && f.code < blinkInProgress && f.culprit >= -1
+				&& f.culprit < (c->joined ? c->n : RANKS_MAX)),
+			    "the hub tells of failure %d, rank %d of %d", f.code, f.culprit, c->n);
+			continue;
+		}
+		for (size_t n; head.bytes > 0 && !c->lost; head.bytes -= (uint32_t)n) {
+			n = head.bytes < sizeof room ? head.bytes : sizeof room;
+			c->lost = !heard(&c->line, room, n);
+		}
+	}
+	while (c->line.fd >= 0 && recv(c->line.fd, room, sizeof room, MSG_DONTWAIT) > 0)
+		c->lost = true;
 }
 
 static void
@@ -129,7 +150,7 @@ hub_step(struct caller *c, int *at)
 		world_pass(next_time());
 	}
 	world_settle();
-	drain(l);
+	drain(&c[*at]);
 }
 
 /* One that never had a rank has one now, and loses it, so that its job fails. */
@@ -155,7 +176,7 @@ test_hub(void)
 	blinkUniqueId_t id;
 	int at = 0;
 	for (int i = 0; i < CALLERS; i++)
-		c[i].line = (struct line){ .fd = -1 };
+		c[i] = (struct caller){ .line.fd = -1 };
 	REQUIRE(hub_start(address, "lo", NULL, &id, &err) == blinkSuccess, "%s", err.text);
 	memcpy(&hub_id, &id, sizeof hub_id);
 	for (int i = 0; i < STEPS_MOST && program.at < program.end; i++)

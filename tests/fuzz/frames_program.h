@@ -9,6 +9,7 @@ enum { SMALL_LEAST = 32, RAW_LEAST = 192, STEPS_MOST = 400 };
 static struct {
 	const uint8_t *at, *end;
 	int n, rank;			/* ranks of the job; the one that is tested */
+	bool said_all;			/* the player has answered an exchange */
 } program;
 
 static unsigned
@@ -127,6 +128,7 @@ static void
 say_frame(struct line *l, uint32_t kind, uint32_t bytes, const void *body, size_t there)
 {
 	struct { struct frame head; char body[16 << 10]; } all = { .head = { kind, bytes } };
+	program.said_all = program.said_all || kind == FRAME_ALL;
 	if (there > sizeof all.body)
 		there = sizeof all.body;
 	if (there)

@@ -196,6 +196,7 @@ on_left(void *context, int rank, uint64_t calls)
 {
 	(void)context, (void)calls;
 	REQUIRE(rank >= 0 && rank < program.n && rank != program.rank, "rank %d", rank);
+	REQUIRE(program.said_all, "rank %d has left a job that has not begun", rank);
 	outcome = hash_bytes(outcome, &rank, 1);
 }
 
@@ -203,7 +204,15 @@ static void
 on_ask(void *context, struct rank_status *out)
 {
 	(void)context;
+	REQUIRE(program.said_all, "asked before the job has begun");
 	out->calls = 1;
+}
+
+static bool
+is_wanted(void *of)
+{
+	(void)of;
+	return member.go > 0 || member.ends;
 }
 
 static void *
@@ -217,15 +226,11 @@ be_member(void *of)
 	(void)of;
 	memcpy(&id, &hub.id, sizeof id);
 	int code = bootstrap_join(&id, NULL, program.n, program.rank, mine, member.bytes, member.all,
-	    now_ns() + patience,
-	    &events, &member.b, &err);
+	    now_ns() + patience, &events, &member.b, &err);
 	judge(code, err.text);
 	member.joins = false;
-	while (code == blinkSuccess && !member.ends) {
-		if (member.go == 0 && fiber_waits(INT64_MAX))
-			continue;
+	while (code == blinkSuccess && fiber_waits(is_wanted, NULL, INT64_MAX) && !member.ends) {
 		member.go--;
-		fiber_goes();
 		code = bootstrap_allgather(member.b, mine, member.bytes, member.all, now_ns() + patience, &err);
 		judge(code, err.text);
 		n_accepted += code == blinkSuccess;

@@ -85,6 +85,7 @@ run_program(const uint8_t *data, size_t size)
 	unsigned who = next_byte(), how = next_byte();
 	program.n = 2 + (int)(how & 1);
 	program.rank = (int)(how >> 1 & 1);
+	program.said_all = false;
 	world_begin();
 	switch (who % ROLES) {
 	case 0:
@@ -114,8 +115,7 @@ test_input(const uint8_t *data, size_t size)
 	run_program(data, size);
 	/* Without a sanitizer memory of aligned_alloc is not counted (cost.h). */
 	REQUIRE(!__sanitizer_install_malloc_and_free_hooks || atomic_load(&cost_live) == live,
-	    "%ld bytes of memory are left",
-	    atomic_load(&cost_live) - live);
+	    "%ld bytes of memory are left", atomic_load(&cost_live) - live);
 	see_files(after, from);
 	for (int i = 0; i < WATCHED; i++)
 		REQUIRE(before[i] == after[i], "descriptor %d is left, or gone", from + i);

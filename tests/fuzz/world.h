@@ -48,7 +48,9 @@ struct fiber {
 	char *stack;
 	void *(*run)(void *);
 	void *of, *result;
-	bool used, begun, ended, detached;
+	bool used, begun, ended, detached, is_ready;
+	bool (*ready)(void *of);	/* what it waits for; NULL: nothing but time */
+	void *awaited;
 	int64_t until;			/* when it goes on whatever happens */
 	WORLD_ASAN(void *asan;)
 };
@@ -119,25 +121,31 @@ fiber_start(void *(*run)(void *), void *of, bool detached)
 	return f;
 }
 
-/* The fiber waits, until that time at most. False: the time has come. The caller looks whether what it waits for is
- * there, and calls fiber_goes if so. */
+/* The fiber waits until ready(of), or until that time: false. The player looks, so that what waits costs no switch. */
 static bool
-fiber_waits(int64_t until)
+fiber_waits(bool (*ready)(void *of), void *of, int64_t until)
 {
-	if (world.now >= until) {
-		world.moved = true;
-		return false;
+	struct fiber *f = world.current;
+	bool is_ready = ready && ready(of);
+	if (!is_ready && world.now < until) {
+		f->ready = ready;
+		f->awaited = of;
+		f->until = until;
+		f->is_ready = false;
+		to_player(false);
+		f->until = INT64_MAX;
+		is_ready = f->is_ready;
 	}
-	world.current->until = until;
-	to_player(false);
-	world.current->until = INT64_MAX;
-	return true;
+	return is_ready;
 }
 
-static void
-fiber_goes(void)
+static bool
+fiber_goes(struct fiber *f)
 {
-	world.moved = true;
+	if (!f->used || f->ended)
+		return false;
+	f->is_ready = f->begun && f->ready && f->ready(f->awaited);
+	return !f->begun || f->is_ready || world.now >= f->until;
 }
 
 /* ---- the player's ---- */
@@ -149,10 +157,9 @@ world_settle(void)
 	do {
 		world.moved = false;
 		for (struct fiber *f = world.fiber; f < world.fiber + FIBERS; f++) {
-			if (!f->used || f->ended)
+			if (!fiber_goes(f))
 				continue;
-			world.moved = world.moved || !f->begun;
-			f->begun = true;
+			world.moved = f->begun = true;
 			to_fiber(f);
 		}
 	} while (world.moved && ++rounds < ROUNDS_MOST);
@@ -224,6 +231,12 @@ __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run
 	return 0;
 }
 
+static bool
+has_ended(void *f)
+{
+	return ((struct fiber *)f)->ended;
+}
+
 REAL(int, pthread_join, pthread_t thread, void **result);
 int
 __wrap_pthread_join(pthread_t thread, void **result)
@@ -231,13 +244,12 @@ __wrap_pthread_join(pthread_t thread, void **result)
 	struct fiber *f = (struct fiber *)thread;
 	if (!world.on)
 		return __real_pthread_join(thread, result);
-	while (!f->ended && world.current)
-		fiber_waits(INT64_MAX);
+	if (world.current)
+		fiber_waits(has_ended, f, INT64_MAX);
 	REQUIRE(f->ended, "the player cannot wait for a thread");
 	f->used = false;
 	if (result)
 		*result = f->result;
-	fiber_goes();
 	return 0;
 }
 
@@ -248,17 +260,20 @@ __wrap_pthread_self(void)
 	return world.on && world.current ? (pthread_t)world.current : __real_pthread_self();
 }
 
+static bool
+is_signalled(void *before)
+{
+	return world.signals != *(uint64_t *)before;
+}
+
 static int
 cond_wait(pthread_mutex_t *lock, int64_t until)
 {
 	uint64_t before = world.signals;
-	bool waits = true;
 	pthread_mutex_unlock(lock);
-	while (world.signals == before && waits)
-		waits = fiber_waits(until);
-	fiber_goes();
+	bool signalled = fiber_waits(is_signalled, &before, until);
 	pthread_mutex_lock(lock);
-	return waits ? 0 : ETIMEDOUT;
+	return signalled ? 0 : ETIMEDOUT;
 }
 
 REAL(int, pthread_cond_wait, pthread_cond_t *cond, pthread_mutex_t *lock);
@@ -320,20 +335,13 @@ __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 	return 0;
 }
 
-static void
-sleep_until(int64_t until)
-{
-	while (fiber_waits(until))
-		;
-}
-
 REAL(int, nanosleep, const struct timespec *time, struct timespec *left);
 int
 __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {
 	if (!world.on)
 		return __real_nanosleep(time, left);
-	sleep_until(world.now + time->tv_sec * INT64_C(1000000000) + time->tv_nsec);
+	fiber_waits(NULL, NULL, world.now + time->tv_sec * INT64_C(1000000000) + time->tv_nsec);
 	return 0;
 }
 
@@ -343,7 +351,8 @@ __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, 
 {
 	if (!world.on)
 		return __real_clock_nanosleep(clock, flags, time, left);
-	sleep_until((flags & TIMER_ABSTIME ? 0 : world.now) + time->tv_sec * INT64_C(1000000000) + time->tv_nsec);
+	fiber_waits(NULL, NULL,
+	    (flags & TIMER_ABSTIME ? 0 : world.now) + time->tv_sec * INT64_C(1000000000) + time->tv_nsec);
 	return 0;
 }
 
@@ -351,14 +360,25 @@ __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, 
 
 REAL(int, poll, struct pollfd *of, nfds_t n, int ms);
 
+struct polled {
+	struct pollfd *of;
+	nfds_t n;
+	int n_ready;
+};
+
+static bool
+is_polled(void *of)
+{
+	struct polled *p = of;
+	return (p->n_ready = __real_poll(p->of, p->n, 0)) != 0;
+}
+
 static int
 poll_until(struct pollfd *of, nfds_t n, int64_t until)
 {
-	int ready;
-	while ((ready = __real_poll(of, n, 0)) == 0 && fiber_waits(until))
-		;
-	fiber_goes();
-	return ready;
+	struct polled p = { .of = of, .n = n };
+	fiber_waits(is_polled, &p, until);
+	return p.n_ready;
 }
 
 static int64_t
@@ -402,28 +422,47 @@ __wrap___ppoll_chk(struct pollfd *of, nfds_t n, const struct timespec *time, con
 }
 
 REAL(int, epoll_wait, int fd, struct epoll_event *event, int most, int ms);
+
+struct epolled {
+	int fd, most, n_ready;
+	struct epoll_event *event;
+};
+
+static bool
+is_epolled(void *of)
+{
+	struct epolled *p = of;
+	return (p->n_ready = __real_epoll_wait(p->fd, p->event, p->most, 0)) != 0;
+}
+
 int
 __wrap_epoll_wait(int fd, struct epoll_event *event, int most, int ms)
 {
-	int64_t until = ms_from_now(ms);
-	int ready;
+	struct epolled p = { .fd = fd, .most = most, .event = event };
 	if (!world.on || !world.current)
 		return __real_epoll_wait(fd, event, most, ms);
-	while ((ready = __real_epoll_wait(fd, event, most, 0)) == 0 && fiber_waits(until))
-		;
-	fiber_goes();
-	return ready;
+	fiber_waits(is_epolled, &p, ms_from_now(ms));
+	return p.n_ready;
+}
+
+struct word {
+	const _Atomic uint32_t *at;
+	uint32_t value;
+};
+
+static bool
+is_changed(void *of)
+{
+	const struct word *w = of;
+	return *w->at != w->value;
 }
 
 static long
 futex(const _Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *time)
 {
 	int64_t until = time ? world.now + time->tv_sec * INT64_C(1000000000) + time->tv_nsec : INT64_MAX;
-	if (operation != FUTEX_WAIT || !world.current)
-		return 0;
-	while (*word == value && fiber_waits(until))
-		;
-	fiber_goes();
+	if (operation == FUTEX_WAIT && world.current)
+		fiber_waits(is_changed, &(struct word){ word, value }, until);
 	return 0;
 }
 

@@ -22,14 +22,14 @@ for source in tests/fuzz/fuzz_*.c; do
 	case $name in
 	fuzz_index | fuzz_lookup | fuzz_request | fuzz_hwloc | fuzz_parameters | fuzz_measurements | fuzz_tuner) least=4 ;;
 	fuzz_msccl) least=13 ;;
-	fuzz_frames) least=19 ;;
+	fuzz_frames) least=24 ;;
 	fuzz_execute | fuzz_view | fuzz_verb) least=20 ;;
 	*) least=51 ;;
 	esac
 	case $name in
 	fuzz_schedule | fuzz_nccl | fuzz_*_smi) mutants=20000 ;;
-	fuzz_index | fuzz_execute | fuzz_request | fuzz_measurements) mutants=10000 ;;
-	fuzz_parameters | fuzz_tuner | fuzz_verb | fuzz_frames) mutants=3000 ;;
+	fuzz_index | fuzz_execute | fuzz_measurements) mutants=10000 ;;
+	fuzz_parameters | fuzz_tuner | fuzz_verb | fuzz_frames | fuzz_request | fuzz_topology | fuzz_hwloc) mutants=3000 ;;
 	*) mutants=5000 ;;
 	esac
 	(cd "$(dirname "$target")" && exec "$target" --runs $mutants --seed 1 "${corpus[@]}") >"$work/out" 2>&1

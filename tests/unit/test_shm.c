@@ -25,7 +25,7 @@ enum { PEER = 0, OWN = 1, BYTES = 8192 };
 /* A peer, right in all but what the case says. */
 struct peer {
 	const char *says;
-	bool wrong_key, unsealed, no_memory, as_another;
+	bool wrong_key, unsealed, no_memory, small, as_another;
 	unsigned char address[SHM_ADDRESS];
 	int memory, got;		/* its descriptor; that of the rank, -1: it was not handed over */
 	_Atomic int stop;		/* the rank has closed the connection */
@@ -148,11 +148,12 @@ test_peer(struct peer *p, bool taken)
 	const struct net_keys keys = { .context = &key, .sign = sign };
 	struct blink_error err = { 0 };
 	struct shm *own = NULL;
-	struct shm_peer peer = { .rank = PEER };
+	struct shm_peer peer = { .rank = PEER, .least = BYTES };
 	pthread_t thread;
 	p->got = -1;
 	p->memory = memfd_create("peer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (p->memory < 0 || ftruncate(p->memory, BYTES) != 0 || pwrite(p->memory, "theirs", 6, 100) != 6
+	if (p->memory < 0 || ftruncate(p->memory, p->small ? BYTES - 1 : BYTES) != 0
+	    || pwrite(p->memory, "theirs", 6, 100) != 6
 	    || (!p->unsealed && fcntl(p->memory, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
 	    || shm_open_own(BYTES, &keys, p->address, &own, &err) != blinkSuccess
 	    || pthread_create(&thread, NULL, play, p) != 0)
@@ -314,6 +315,7 @@ main(void)
 	test_peer(&(struct peer){ .says = "a peer's memory is mapped" }, true);
 	test_peer(&(struct peer){ .says = "not of one that has another key", .wrong_key = true }, false);
 	test_peer(&(struct peer){ .says = "not if it may shrink", .unsealed = true }, false);
+	test_peer(&(struct peer){ .says = "not if it is smaller than what is read there", .small = true }, false);
 	test_peer(&(struct peer){ .says = "not if there is none", .no_memory = true }, false);
 	test_peer(&(struct peer){ .says = "not of a rank that is none of the peers", .as_another = true }, false);
 	test_threads();
