@@ -54,7 +54,7 @@ RECURSIVE = {
 TCP = r"runtime/transport/tcp\.c:tcp_(available|open|connect|abandon|resume|close)$|tcp_send$"
 NET = TCP + r"|runtime/transport/ucx\.c:ucx_(available|open|connect|abandon|resume|close|send)$"
 # UCX is called on threads with 1 MiB, of which most is for it. What it calls, and what these tell and send.
-UCX = {name: None for name in "open_context open_worker open_aside close_aside ucx_open on_closed post ucx_out_post "
+UCX = {name: None for name in "open_context open_worker open_aside close_library ucx_open on_closed post ucx_out_post "
                               "fetch ucx_close_endpoint ucx_in_drop ucx_look_after meet".split()}
 UCX.update((name, r"remote_(place|arrived|broken|short_of)$|tcp_send$") for name in
            "deliver deliver_one fill ask_place take ucx_in_message ucx_in_resume ucx_arrived ucx_greet ucx_tell "
@@ -63,7 +63,7 @@ UCX.update({
     "turn": r"ucx_in_message$|runtime/transport/ucx_(in|out|peer)\.c:on_",
     "on_sent": "ucx_failed",
     "on_received": r"ucx_failed|remote_arrived",
-    "run_errand": r"runtime/transport/ucx(_library)?\.c:(open_aside|close_aside|open_library)$",
+    "run_errand": r"runtime/transport/ucx(_library)?\.c:(open_aside|close_library|open_library)$",
     "ucx_connect": TCP,
     "ucx_close": TCP,
 })
@@ -130,7 +130,7 @@ POINTERS = {
     "declare": r"runtime/comm/init\.c:on_failed$",
     "hear_frame": r"runtime/comm/init\.c:on_(failed|left|ask)$",
     **UCX,
-    "serve": r"runtime/transport/ucx\.c:turn$",
+    "serve": r"runtime/transport/ucx\.c:(turn|close_library)$",
     "pin_thread": None,				# libhwloc, on the worker's stack: the rest of THREAD_LIMIT is for it
     "allowed_cores": None,
 }

@@ -149,6 +149,7 @@ test_input(const uint8_t *data, size_t size)
 		REQUIRE(topo_check(&ctx, label, topo) == OK, "%s", ctx.error.text);
 		n_accepted++;
 		round_trip(&ctx, topo, &json);
+		cost_stands_for = json.size;
 		/* Some of them, for it takes long. */
 		uint64_t hash = hash_bytes(1, json.data, json.size);
 		outcome = (uint64_t)topo->n_vertices << 8 | (uint64_t)topo->n_links;
