@@ -275,7 +275,8 @@ read_messages(struct tcp *t, struct tcp_in *in)
 		if (n == 0)
 			return;
 		size_t direct = (size_t)n < before ? (size_t)n : before;
-		in->to += direct;
+		if (direct)
+			in->to += direct;
 		in->left -= direct;
 		in->end += (size_t)n - direct;
 		if (direct && in->left == 0)
