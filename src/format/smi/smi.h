@@ -34,7 +34,8 @@ int smi_gpu(const char *word);
 /* Fail with "label:LINE: <message>". */
 Status smi_fail(const SmiText *text, Status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Is there a line, among the first bytes, that ends or begins so? For sniffing. */
+/* Has the text this phrase, among the first bytes, and is it neither JSON nor XML, whose names may have any? For
+ * sniffing. */
 bool smi_has(const char *data, size_t size, const char *phrase);
 
 /* A GPU model is needed for the rates of links, and is not given: with all names of models that have such links. */

@@ -98,6 +98,11 @@ bool
 smi_has(const char *data, size_t size, const char *phrase)
 {
 	enum { SNIFFED = 1 << 16 };
+	size_t at = 0;
+	while (at < size && data[at] && strchr(" \t\r\n", data[at]))
+		at++;
+	if (at < size && (data[at] == '{' || data[at] == '<'))
+		return false;
 	return memmem(data, size < SNIFFED ? size : SNIFFED, phrase, strlen(phrase));
 }
 
