@@ -43,7 +43,7 @@ struct perf;
 struct mode {
 	/* A communicator with this size of chunks; 0: the usual. Of a job, all ranks call it. Exit code. */
 	int (*join)(struct perf *p, int64_t chunk, blinkComm_t *comm);
-	/* So many runs, that are done when it returns. */
+	/* Do this number of runs; they are done when it returns. */
 	int (*runs)(struct perf *p, int64_t n);
 	/* Of a job alone. Runs are of `calls` calls from here on: on a GPU with --graph these are captured now. */
 	int (*begin)(struct perf *p, int64_t calls);

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
-/* Start a thread with a stack of so many bytes, or of the usual size where thread-local data of the program do not fit
+/* Start a thread with a stack of `stack` bytes, or of the usual size where thread-local data of the program do not fit
  * into it; all signals are blocked: they are for the threads of the program. Returns an errno. */
 int start_thread(pthread_t *thread, size_t stack, void *(*run)(void *), void *of);
 

@@ -85,7 +85,7 @@ enum {
 	LIMIT_ILP_UNITS = 192,		/* the finest unit of rate: bound / 192 */
 };
 
-/* Chunks times edges of one simulation, of edges that are alike one: some minutes, or until --budget. Those that are
+/* Chunks times edges of one simulation, symmetric edges counted once: some minutes, or until --budget. Those that are
  * kept take 56 bytes each. */
 #define LIMIT_SIM_STEPS (INT64_C(1) << 28)
 #define LIMIT_SIM_KEPT (INT64_C(1) << 22)
