@@ -13,28 +13,29 @@ last_error(void)
 	return text;
 }
 
+/* What libblink returns, in NCCL's words; what the table leaves out is a wrong use. */
 ncclResult_t
 result_of(blinkResult_t result)
 {
-	switch (result) {
-	case blinkSuccess:
-		return ncclSuccess;
-	case blinkInvalidArgument:
-		return ncclInvalidArgument;
-	case blinkInProgress:
-		return ncclInProgress;
-	case blinkRemoteError:
-	case blinkTimeout:
-	case blinkAborted:
-		return ncclRemoteError;
-	case blinkOutOfMemory:
-	case blinkSystemError:
-		return ncclSystemError;
-	case blinkInternalError:
-		return ncclInternalError;
-	default:
-		return ncclInvalidUsage;
-	}
+	static const struct {
+		blinkResult_t blink;
+		ncclResult_t nccl;
+	} results[] = {
+		{blinkSuccess, ncclSuccess},
+		{blinkInvalidArgument, ncclInvalidArgument},
+		{blinkInProgress, ncclInProgress},
+		{blinkRemoteError, ncclRemoteError},
+		{blinkTimeout, ncclRemoteError},
+		{blinkAborted, ncclRemoteError},
+		{blinkOutOfMemory, ncclSystemError},
+		{blinkSystemError, ncclSystemError},
+		{blinkInternalError, ncclInternalError},
+	};
+
+	for (size_t i = 0; i < sizeof results / sizeof results[0]; i++)
+		if (results[i].blink == result)
+			return results[i].nccl;
+	return ncclInvalidUsage;
 }
 
 ncclResult_t
