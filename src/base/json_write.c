@@ -1,3 +1,8 @@
+/* cJSON, which reads documents, writes none. It has two layouts: all in one line, or a line for each member, with tabs.
+ * Of the 13 kinds of documents that blinkc writes it would write one with the same bytes, the summary of `check`; files
+ * of schedules and topologies would change. A schedule of 2048 ranks, 63 MB, takes 2.3 s of CPU as a tree of cJSON that
+ * is printed, and 1.2 GB; here it takes 0.25 s, and 67 MB for the text. libblink and blink-perf write JSON without
+ * cJSON, so two writers would stand beside each other. */
 #include "base/json_write.h"
 
 #include <assert.h>
