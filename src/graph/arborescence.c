@@ -64,6 +64,7 @@ search_new(Ctx *ctx, const Topology *topo, Search *out)
 		TRY(TEMP(ctx, s.row, (size_t)n * (size_t)n));
 	} else {
 		TRY(TEMP(ctx, s.hop, s.n_hops));
+		TRY(TEMP(ctx, s.price, s.n_hops));
 		TRY(TEMP(ctx, s.heap, n));
 		TRY(TEMP(ctx, s.place, n));
 		for (int l = 0; l < topo->n_links; l++)

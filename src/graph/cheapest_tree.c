@@ -168,8 +168,8 @@ limited_pair(Cheapest *c)
 	int64_t least = -1;
 	for (int i = 0; i < c->n_roots && (least < 0 || !is_late(c)); i++) {
 		int r = c->roots ? c->roots[i] : i;
-		int in = search_depths(&c->search, r, true, c->into),
-		    out = search_depths(&c->search, r, false, c->into);
+		int in = search_depths(&c->search, r, true, c->into, NULL),
+		    out = search_depths(&c->search, r, false, c->into, NULL);
 		int up_hops = c->max_depth / 2 > in ? c->max_depth / 2 : in, down_hops = c->max_depth - up_hops;
 		if (in < 0 || out < 0 || in + out > c->max_depth)
 			continue;

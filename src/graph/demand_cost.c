@@ -4,6 +4,8 @@
  * hops, each of which pays for its whole route, which passes through no third GPU: a search from each rank gives the
  * matrix of all hops, and each root contracts a copy of it. Without switches hops are links. */
 #include "graph/demand_cost.h"
+#include "graph/search.h"
+#include "graph/shortest.h"
 
 #include <string.h>
 
@@ -18,74 +20,21 @@ struct pricing {
 	Ctx *ctx;
 	const char *label;
 	const Topology *topo;
-	const int64_t *price;
 	int64_t *distance;	/* of each vertex from the source; -1: none */
-	int *heap, *place;	/* of vertices by distance; place -1: not in it */
-	int size;
+	Paths paths;
 	Search search;
 	int64_t *hops;		/* as search_rows_cost takes them, for arborescences out of a root */
 };
 
 /* ---- shortest paths ---- */
 
-static void
-set_at(struct pricing *p, int at, int v)
-{
-	p->heap[at] = v;
-	p->place[v] = at;
-}
-
-static void
-rise(struct pricing *p, int v)
-{
-	int at = p->place[v];
-	for (; at > 0 && p->distance[v] < p->distance[p->heap[(at - 1) / 2]]; at = (at - 1) / 2)
-		set_at(p, at, p->heap[(at - 1) / 2]);
-	set_at(p, at, v);
-}
-
-static int
-take_nearest(struct pricing *p)
-{
-	int top = p->heap[0], v = p->heap[--p->size], at = 0;
-	for (int child; (child = 2 * at + 1) < p->size; at = child) {
-		if (child + 1 < p->size && p->distance[p->heap[child + 1]] < p->distance[p->heap[child]])
-			child++;
-		if (p->distance[p->heap[child]] >= p->distance[v])
-			break;
-		set_at(p, at, p->heap[child]);
-	}
-	set_at(p, at, v);
-	return top;
-}
-
-/* Dijkstra. relay: through GPUs, too. against: links are walked from their ends, for distances to the source. */
+/* relay: through GPUs, too. against: links are walked from their ends, for distances to the source. */
 static Status
 distances(struct pricing *p, int source, bool relay, bool against)
 {
-	const Topology *topo = p->topo;
-	const int *first = against ? topo->first_in : topo->first_out, *list = against ? topo->in : topo->out;
-	TRY(count_steps(p->ctx, p->label, STEPS_SEARCH * ((int64_t)topo->n_vertices + topo->n_links)));
-	for (int v = 0; v < topo->n_vertices; v++)
-		p->distance[v] = p->place[v] = -1;
-	p->distance[source] = 0;
-	p->size = 1;
-	set_at(p, 0, source);
-	while (p->size > 0) {
-		int v = take_nearest(p);
-		if (v < topo->n_ranks && v != source && !relay)
-			continue;
-		for (int i = first[v]; i < first[v + 1]; i++) {
-			int l = list[i], w = against ? topo->link[l].from : topo->link[l].to;
-			int64_t far = p->distance[v] + p->price[l];
-			if (p->distance[w] >= 0 && far >= p->distance[w])
-				continue;
-			p->distance[w] = far;
-			if (p->place[w] < 0)
-				set_at(p, p->size++, w);
-			rise(p, w);
-		}
-	}
+	p->paths.relay = relay;
+	TRY(count_steps(p->ctx, p->label, STEPS_SEARCH * ((int64_t)p->topo->n_vertices + p->topo->n_links)));
+	shortest_paths(&p->paths, source, against, p->distance, NULL);
 	return OK;
 }
 
@@ -123,7 +72,7 @@ start_arborescences(struct pricing *p)
 	if (p->topo->n_vertices > p->topo->n_ranks)
 		return find_hops(p);
 	TRY(search_new(p->ctx, p->topo, &p->search));
-	search_price(&p->search, p->price);
+	search_price(&p->search, p->paths.price);
 	return OK;
 }
 
@@ -178,12 +127,13 @@ Status
 demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const int64_t *price,
     Wide *cost)
 {
-	struct pricing p = { .ctx = ctx, .label = label, .topo = topo, .price = price };
+	struct pricing p = { .ctx = ctx, .label = label, .topo = topo,
+		.paths = { .topo = topo, .price = price, .classes = ~0u } };
 	DemandKind kind = collective_demand(coll, topo->n_ranks, root, 0).kind;
 	bool rooted = collective_rooted(coll);
 	TRY(TEMP(ctx, p.distance, topo->n_vertices));
-	TRY(TEMP(ctx, p.heap, topo->n_vertices));
-	TRY(TEMP(ctx, p.place, topo->n_vertices));
+	TRY(TEMP(ctx, p.paths.heap, topo->n_vertices));
+	TRY(TEMP(ctx, p.paths.place, topo->n_vertices));
 	*cost = 0;
 	if (kind == DEMAND_PATH) {
 		for (int r = rooted ? root : 0; r <= (rooted ? root : topo->n_ranks - 1) && *cost >= 0; r++)

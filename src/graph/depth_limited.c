@@ -1,45 +1,36 @@
 /* Trees and paths of a limited number of hops. The cheapest tree of limited depth is hard to find; these are cheap. */
 #include "graph/search.h"
 
+#include <string.h>
+
 int
-search_depths(Search *s, int root, bool into, int *hops)
+search_depths(Search *s, int root, bool into, int *depth, int *hop)
 {
 	int n = s->topo->n_ranks, head = 0, tail = 0;
-	for (int v = 0; v < n; v++)
-		hops[v] = -1;
-	hops[root] = 0;
+	memset(depth, -1, (size_t)n * sizeof *depth);
+	if (hop)
+		memset(hop, -1, (size_t)n * sizeof *hop);
+	depth[root] = 0;
 	s->queue[tail++] = root;
 	while (head < tail && tail < n) {
 		int u = s->queue[head++];
 		for (int i = 0, h; tail < n && (h = search_hop_at(s, u, i, into)) >= 0; i++) {
 			int w = into ? s->hop[h].src : s->hop[h].dst;
-			if (s->hop[h].cost < 0 || hops[w] >= 0)
+			if (s->hop[h].cost < 0 || depth[w] >= 0)
 				continue;
-			hops[w] = hops[u] + 1;
+			depth[w] = depth[u] + 1;
+			if (hop)
+				hop[w] = h;
 			s->queue[tail++] = w;
 		}
 	}
-	return tail < n ? -1 : hops[s->queue[tail - 1]];
+	return tail < n ? -1 : depth[s->queue[tail - 1]];
 }
 
 bool
 search_quick_tree(Search *s, int root, bool into, int *hop)
 {
-	int n = s->topo->n_ranks, head = 0, tail = 0;
-	for (int v = 0; v < n; v++)
-		hop[v] = -1;
-	s->queue[tail++] = root;
-	while (head < tail && tail < n) {
-		int u = s->queue[head++];
-		for (int i = 0, h; (h = search_hop_at(s, u, i, into)) >= 0; i++) {
-			int w = into ? s->hop[h].src : s->hop[h].dst;
-			if (s->hop[h].cost < 0 || w == root || hop[w] >= 0)
-				continue;
-			hop[w] = h;
-			s->queue[tail++] = w;
-		}
-	}
-	return tail == n;
+	return search_depths(s, root, into, s->triple, hop) >= 0;
 }
 
 /* The cost of a hop; both: with that of the cheapest hop in the other direction, *back, -1: none. */
@@ -98,7 +89,7 @@ grow_limited(Search *s, int root, bool into, int limit, const int *level, int *h
 int64_t
 search_depth_limited(Search *s, int root, bool into, int limit, int *hop, int *back)
 {
-	int *level = s->set_of, hops = search_depths(s, root, into, level);
+	int *level = s->set_of, hops = search_depths(s, root, into, level, NULL);
 	if (hops < 0 || hops > limit)
 		return -1;
 	int64_t flat = grow_limited(s, root, into, limit, level, hop, back);

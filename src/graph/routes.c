@@ -13,6 +13,7 @@
  * Where each pair of ranks has one kind of route, the searches from a hub are made for each kind, over the links that
  * it may have. */
 #include "graph/search.h"
+#include "graph/shortest.h"
 
 #include <string.h>
 
@@ -99,76 +100,10 @@ only_link(const Search *s, int v)
 
 /* ---- routes ---- */
 
-/* Binary heap of vertices by distance, then by number. */
-static bool
-nearer(const int64_t *distance, int v, int w)
+static Paths
+paths_of(const Search *s, const int64_t *price, unsigned classes, bool relay)
 {
-	return distance[v] != distance[w] ? distance[v] < distance[w] : v < w;
-}
-
-static void
-heap_set(Search *s, int at, int v)
-{
-	s->heap[at] = v;
-	s->place[v] = at;
-}
-
-static void
-heap_rise(Search *s, const int64_t *distance, int at)
-{
-	int v = s->heap[at];
-	for (; at > 0 && nearer(distance, v, s->heap[(at - 1) / 2]); at = (at - 1) / 2)
-		heap_set(s, at, s->heap[(at - 1) / 2]);
-	heap_set(s, at, v);
-}
-
-static int
-heap_take(Search *s, const int64_t *distance, int *size)
-{
-	int top = s->heap[0], v = s->heap[--*size], at = 0;
-	for (int child; (child = 2 * at + 1) < *size; at = child) {
-		if (child + 1 < *size && nearer(distance, s->heap[child + 1], s->heap[child]))
-			child++;
-		if (!nearer(distance, s->heap[child], v))
-			break;
-		heap_set(s, at, s->heap[child]);
-	}
-	heap_set(s, at, v);
-	return top;
-}
-
-/* From a hub over switches. Ranks are reached, but routes do not go on from them. */
-static void
-routes_from(Search *s, int layer, int source, const int64_t *price)
-{
-	const Topology *topo = s->topo;
-	size_t row = row_at(s, layer, source);
-	unsigned classes = s->layer_classes[layer];
-	int64_t *distance = s->distance + row;
-	int *last = s->last + row, size = 0;
-	for (int v = 0; v < topo->n_vertices; v++) {
-		distance[v] = INT64_MAX;
-		s->place[v] = -1;
-		last[v] = -1;
-	}
-	distance[source] = 0;
-	heap_set(s, size++, source);
-	while (size > 0) {
-		int v = heap_take(s, distance, &size);
-		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
-			int l = topo->out[i], w = topo->link[l].to;
-			if (w == source || distance[v] + price[l] >= distance[w]
-			    || !(classes >> topo->link[l].class & 1))
-				continue;
-			distance[w] = distance[v] + price[l];
-			last[w] = l;
-			if (w < topo->n_ranks)
-				continue;
-			if (s->place[w] < 0)
-				heap_set(s, size++, w);
-			heap_rise(s, distance, s->place[w]);
-		}
-	}
+	return (Paths){ s->topo, price, classes, relay, s->heap, s->place };
 }
 
 /* The hops of a rank whose routes begin with link l, at this cost up to a hub, and have these classes up to there. */
@@ -183,7 +118,7 @@ hops_over(Search *s, int source, int l, int hub, int64_t cost, unsigned classes)
 			continue;
 		for (int k = 0; k < topo->n_ranks - 1; k++) {
 			int64_t beyond = distance[hop[k].dst];
-			if (beyond == INT64_MAX || (hop[k].cost >= 0 && cost + beyond >= hop[k].cost)
+			if (beyond < 0 || (hop[k].cost >= 0 && cost + beyond >= hop[k].cost)
 			    || layer_of(s, source, hop[k].dst) != layer)
 				continue;
 			hop[k].cost = cost + beyond;
@@ -212,7 +147,7 @@ hop_over(Search *s, struct hop *hop, int l, int hub, int64_t cost, unsigned clas
 	if (layer < 0 || classes & ~s->layer_classes[layer])
 		return;
 	int64_t beyond = s->distance[row_at(s, layer, hub) + (size_t)hop->dst];
-	if (beyond == INT64_MAX || (hop->cost >= 0 && cost + beyond >= hop->cost))
+	if (beyond < 0 || (hop->cost >= 0 && cost + beyond >= hop->cost))
 		return;
 	hop->cost = cost + beyond;
 	hop->link = l;
@@ -255,11 +190,15 @@ void
 search_price_hubs(Search *s, const int64_t *price)
 {
 	const Topology *topo = s->topo;
-	for (int h = 0; h < s->n_hops && !s->switched; h++)
-		s->hop[h].cost = price[s->hop[h].link];
-	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
-		for (int layer = 0; layer < s->n_layers && s->row_of[v] >= 0; layer++)
-			routes_from(s, layer, v, price);
+	for (int l = 0; l < topo->n_links && !s->switched; l++)
+		s->hop[l].cost = s->price[l] = price[l];
+	for (int layer = 0; layer < s->n_layers; layer++) {
+		const Paths paths = paths_of(s, price, s->layer_classes[layer], false);
+		for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+			if (s->row_of[v] >= 0)
+				shortest_paths(&paths, v, false, s->distance + row_at(s, layer, v),
+				    s->last + row_at(s, layer, v));
+	}
 }
 
 void
@@ -361,33 +300,6 @@ search_cheapest_hop(const Search *s, int src, int dst)
 	return best;
 }
 
-/* Where hops are links: with a heap, in the same order. */
-static void
-sparse_paths(Search *s, int end, bool into, int64_t *distance, int *hop)
-{
-	const Topology *topo = s->topo;
-	const int *first = into ? topo->first_in : topo->first_out, *list = into ? topo->in : topo->out;
-	int size = 0;
-	for (int v = 0; v < topo->n_ranks; v++)
-		distance[v] = s->place[v] = hop[v] = -1;
-	distance[end] = 0;
-	heap_set(s, size++, end);
-	while (size > 0) {
-		int v = heap_take(s, distance, &size);
-		for (int i = first[v]; i < first[v + 1]; i++) {
-			int l = list[i], w = into ? topo->link[l].from : topo->link[l].to;
-			int64_t far = distance[v] + s->hop[l].cost;
-			if (s->hop[l].cost < 0 || (distance[w] >= 0 && far >= distance[w]))
-				continue;
-			distance[w] = far;
-			hop[w] = l;
-			if (s->place[w] < 0)
-				heap_set(s, size++, w);
-			heap_rise(s, distance, s->place[w]);
-		}
-	}
-}
-
 Status
 search_links_new(Ctx *ctx, const Topology *topo, Search *out)
 {
@@ -401,33 +313,16 @@ search_links_new(Ctx *ctx, const Topology *topo, Search *out)
 void
 search_link_paths(Search *s, const int64_t *price, int source, int64_t *distance, int *link)
 {
-	const Topology *topo = s->topo;
-	int size = 0;
-	for (int v = 0; v < topo->n_vertices; v++)
-		distance[v] = s->place[v] = link[v] = -1;
-	distance[source] = 0;
-	heap_set(s, size++, source);
-	while (size > 0) {
-		int v = heap_take(s, distance, &size);
-		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
-			int l = topo->out[i], w = topo->link[l].to;
-			int64_t far = distance[v] + price[l];
-			if (distance[w] >= 0 && far >= distance[w])
-				continue;
-			distance[w] = far;
-			link[w] = l;
-			if (s->place[w] < 0)
-				heap_set(s, size++, w);
-			heap_rise(s, distance, s->place[w]);
-		}
-	}
+	const Paths paths = paths_of(s, price, ~0u, true);
+	shortest_paths(&paths, source, false, distance, link);
 }
 
 void
 search_shortest_paths(Search *s, int end, bool into, int64_t *distance, int *hop)
 {
+	const Paths links = paths_of(s, s->price, ~0u, true);
 	if (!s->switched) {
-		sparse_paths(s, end, into, distance, hop);
+		shortest_paths(&links, end, into, distance, hop);
 		return;
 	}
 	int n = s->topo->n_ranks, *done = s->triple;

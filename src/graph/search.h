@@ -27,6 +27,7 @@ typedef struct {
 	int n_rows, *row_of;	/* of each hub behind a link of a rank: its row in what follows; of others -1 */
 	int64_t *distance;	/* n_layers * n_rows * n_vertices: cost of the cheapest route to each vertex */
 	int *last;		/* likewise: last link of that route, -1: none */
+	int64_t *price;		/* n_links: of links, if they are the hops */
 	int *heap, *place;	/* n_vertices: work space */
 	int64_t *row;		/* n_ranks * n_ranks: entering hops of each rank, or of the ranks contracted with it */
 	/* Work space of the tree searches (laminar.h): */
@@ -107,7 +108,8 @@ int64_t search_depth_limited_path(Search *search, int from, int to, int limit, i
  * Breadth first, in time that grows with the number of hops. False: a rank has none. */
 bool search_quick_tree(Search *search, int root, bool into, int *hop);
 
-/* Hops of each rank from `root` (into: to it), -1: no path. Returns the most, or -1 where any has none. */
-int search_depths(Search *search, int root, bool into, int *depth);
+/* Hops of each rank from `root` (into: to it), -1: no path. Returns the most, or -1 where any has none. hop: NULL, or
+ * the first hop that enters (leaves) each on such a path, -1. */
+int search_depths(Search *search, int root, bool into, int *depth, int *hop);
 
 #endif

@@ -175,7 +175,8 @@ plan_least(Ctx *ctx, const Topology *topo, const Ask *ask, int *depth, int *tree
 	for (int r = 0; r < topo->n_ranks; r++) {
 		if (ask->root >= 0 && r != ask->root)
 			continue;
-		int in = search_depths(&search, r, true, hops), out = search_depths(&search, r, false, hops);
+		int in = search_depths(&search, r, true, hops, NULL),
+		    out = search_depths(&search, r, false, hops, NULL);
 		bool collects = ask->coll == REDUCE || ask->coll == GATHER || ask->coll == REDUCESCATTER;
 		most = larger(most, collects ? in : out);
 		least = least < 0 || in + out < least ? in + out : least;

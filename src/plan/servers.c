@@ -147,7 +147,7 @@ servers_split(Cheapest *c, struct servers *s)
 static int
 disconnected_rank(struct subproblem *sub, bool into, int *depth)
 {
-	search_depths(&sub->search, 0, into, depth);
+	search_depths(&sub->search, 0, into, depth, NULL);
 	for (int v = 0; v < sub->topo.n_ranks; v++)
 		if (depth[v] < 0)
 			return v;

@@ -34,6 +34,7 @@
  * Everything that begins or ends at one time is counted before anything gets a new level: so the steps of equal trees,
  * which begin and end together, cost one look at each link, not one for each pair of them. */
 #include "simulate/run.h"
+#include "base/heap.h"
 
 /* The level of a link that bounds no step: above all others. */
 #define UNBOUND ((Wide)1 << 104)
@@ -205,25 +206,10 @@ stale_flow(struct run *run, int f)
 	run->flow[f].stale = true;
 }
 
-/* The end of a flow, now in place `at` of the heap of a link, goes to where it belongs. */
-static void
-put_end(struct run *run, const struct link_run *link, int at, struct end end)
-{
-	struct end *heap = &run->end[link->first];
-	for (; at > 0 && end.end < heap[(at - 1) / 2].end; at = (at - 1) / 2) {
-		heap[at] = heap[(at - 1) / 2];
-		run->flow[heap[at].flow].at = at;
-	}
-	for (int next; (next = 2 * at + 1) < link->n_ends; at = next) {
-		next += next + 1 < link->n_ends && heap[next + 1].end < heap[next].end;
-		if (heap[next].end >= end.end)
-			break;
-		heap[at] = heap[next];
-		run->flow[heap[at].flow].at = at;
-	}
-	heap[at] = end;
-	run->flow[end.flow].at = at;
-}
+#define ENDS_BEFORE(run, a, b) ((a).end < (b).end)
+#define END_MOVED(run, moved, place) (run)->flow[(moved).flow].at = (place)
+
+HEAP(put_end, const struct run, struct end, ENDS_BEFORE, END_MOVED)
 
 static void
 add_end(struct run *run, int f)
@@ -231,7 +217,8 @@ add_end(struct run *run, int f)
 	struct flow_run *flow = &run->flow[f];
 	struct link_run *link = &run->link[flow->clock];
 	struct end end = { run->active[flow->head].end - flow->ahead, f };
-	put_end(run, link, link->n_ends++, end);
+	link->n_ends++;
+	put_end(run, &run->end[link->first], link->n_ends, link->n_ends - 1, end);
 	if (flow->at == 0)
 		stale_link(run, flow->clock);
 }
@@ -241,12 +228,12 @@ remove_end(struct run *run, int f)
 {
 	const struct flow_run *flow = &run->flow[f];
 	struct link_run *link = &run->link[flow->clock];
-	struct end last = run->end[link->first + --link->n_ends];
+	struct end *heap = &run->end[link->first], last = heap[--link->n_ends];
 	int at = flow->at;
 	if (at == 0)
 		stale_link(run, flow->clock);
 	if (at < link->n_ends)
-		put_end(run, link, at, last);
+		put_end(run, heap, link->n_ends, at, last);
 }
 
 /* Its first step is another one. */
@@ -254,9 +241,10 @@ static void
 change_end(struct run *run, int f)
 {
 	struct flow_run *flow = &run->flow[f];
+	const struct link_run *link = &run->link[flow->clock];
 	struct end end = { run->active[flow->head].end - flow->ahead, f };
 	bool first = flow->at == 0;
-	put_end(run, &run->link[flow->clock], flow->at, end);
+	put_end(run, &run->end[link->first], link->n_ends, flow->at, end);
 	if (first || flow->at == 0)
 		stale_link(run, flow->clock);
 }
@@ -484,36 +472,30 @@ is_idle(const struct link_run *link)
 	return (link->n_bound == 0) & (link->level == UNBOUND) & (link->left >= link->taken_weights);
 }
 
+#define IS_LOWER(run, a, b) ((a).level < (b).level)
+
+HEAP(put_due, const struct run, struct due, IS_LOWER, HEAP_UNMOVED)
+
 static void
 make_due(struct run *run, int l)
 {
-	struct due *due = run->due, one = { 0, l };
-	int at = run->n_due;
+	struct due one = { 0, l };
 	if (run->link[l].due || is_idle(&run->link[l]))
 		return;
 	Wide level = run->link[l].level >> (8 + LEVEL_BITS);
 	one.level = level < INT64_MAX ? (int64_t)level : INT64_MAX;
 	run->link[l].due = true;
 	run->n_due++;
-	for (; at > 0 && one.level < due[(at - 1) / 2].level; at = (at - 1) / 2)
-		due[at] = due[(at - 1) / 2];
-	due[at] = one;
+	put_due(run, run->due, run->n_due, run->n_due - 1, one);
 }
 
 /* That with the least level, which others depend on. */
 static int
 take_lowest(struct run *run)
 {
-	struct due *due = run->due, last = due[--run->n_due];
-	int at = 0, l = due[0].link;
-	for (int next; (next = 2 * at + 1) < run->n_due; at = next) {
-		if (next + 1 < run->n_due && due[next + 1].level < due[next].level)
-			next++;
-		if (due[next].level >= last.level)
-			break;
-		due[at] = due[next];
-	}
-	due[at] = last;
+	int l = run->due[0].link;
+	run->n_due--;
+	put_due(run, run->due, run->n_due, 0, run->due[run->n_due]);
 	run->link[l].due = false;
 	return l;
 }

@@ -1,5 +1,6 @@
 #include "simulate/queue.h"
 #include "base/array.h"
+#include "base/heap.h"
 
 Status
 clocks_new(Ctx *ctx, int n, Clocks *out)
@@ -105,27 +106,22 @@ events_pop(Events *q)
 	return event;
 }
 
+#define EARLIER(q, a, b) ((a) < (b))
+
+HEAP(keys_put, const Keys, int64_t, EARLIER, HEAP_UNMOVED)
+
 void
 keys_add(Keys *q, int64_t key)
 {
-	int at = q->n++;
-	for (; at > 0 && key < q->heap[(at - 1) / 2]; at = (at - 1) / 2)
-		q->heap[at] = q->heap[(at - 1) / 2];
-	q->heap[at] = key;
+	q->n++;
+	keys_put(q, q->heap, q->n, q->n - 1, key);
 }
 
 int64_t
 keys_pop(Keys *q)
 {
-	int64_t first = q->heap[0], last = q->heap[--q->n];
-	int at = 0;
-	for (int next; (next = 2 * at + 1) < q->n; at = next) {
-		if (next + 1 < q->n && q->heap[next + 1] < q->heap[next])
-			next++;
-		if (q->heap[next] >= last)
-			break;
-		q->heap[at] = q->heap[next];
-	}
-	q->heap[at] = last;
+	int64_t first = q->heap[0];
+	q->n--;
+	keys_put(q, q->heap, q->n, 0, q->heap[q->n]);
 	return first;
 }

@@ -139,7 +139,7 @@ limited(Ctx *ctx)
 		if (make(ctx, &g, n, false, round % 2) != OK || search_new(ctx, &g.topo, &s) != OK)
 			return report(1, "limited trees: no memory");
 		search_price(&s, g.price);
-		int most = search_depths(&s, 0, false, hops);
+		int most = search_depths(&s, 0, false, hops, NULL);
 		for (int limit = 1; limit < n; limit++) {
 			int64_t cost = search_depth_limited(&s, 0, false, limit, hop, NULL);
 			wrong += (cost >= 0) != (most >= 0 && most <= limit);

@@ -1,0 +1,21 @@
+/* Shortest paths over links. */
+#ifndef BLINK_GRAPH_SHORTEST_H
+#define BLINK_GRAPH_SHORTEST_H
+
+#include "model/model.h"
+
+/* What paths may lead over. */
+typedef struct {
+	const Topology *topo;
+	const int64_t *price;	/* of each link, >= 0 */
+	unsigned classes;	/* of its links, a bit set */
+	bool relay;		/* through ranks, too; else a rank ends a path */
+	int *heap, *place;	/* work space of n_vertices */
+} Paths;
+
+/* To each vertex from the source; against: from each to it, over links from their ends. distance: -1: none. link: NULL,
+ * or the link by which the path of each vertex enters (leaves) it, -1. Dijkstra; of equal ones the vertex of the lowest
+ * number goes on first. */
+void shortest_paths(const Paths *paths, int source, bool against, int64_t *distance, int *link);
+
+#endif
