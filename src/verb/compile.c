@@ -285,7 +285,7 @@ verb_compile(Ctx *ctx, const Options *opt)
 	const char *format, *label;
 	Text in = { 0 };
 	Compiled made = { 0 };
-	TRY(request_format(ctx, opt, COMPILE, "json", &format));
+	TRY(request_format(ctx, opt, COMPILE, &format));
 	Status status = input_topology(ctx, opt, &label, &in);
 	if (status == OK)
 		status = request_blame(ctx, compile_text(ctx, opt, format, label, &in, &made));

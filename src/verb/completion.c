@@ -89,11 +89,8 @@ static Status
 complete_from(Ctx *ctx, CompleteValues *out)
 {
 	const char **names;
-	int n = 0;
 	TRY(NEW(ctx, names, FORMATS_MAX));
-	for (const TopologyFormat *f = topology_formats; f->name; f++)
-		if (f->read)
-			names[n++] = f->name;
+	formats_read(names);
 	*out = (CompleteValues){ "from", ~0u, false, names };
 	return OK;
 }
@@ -120,14 +117,13 @@ complete_formats(Ctx *ctx, CompleteValues *out, int *n)
 {
 	for (size_t v = 0; v < N_VERBS; v++) {
 		FormatName list[FORMATS_MAX];
-		const char **word;
-		formats_of((int)completed[v].bit, list);
-		if (!list[0].name)
-			continue;
+		const char **word, *otherwise;
+		int n_formats = formats_of((int)completed[v].bit, list, &otherwise);
 		TRY(NEW(ctx, word, FORMATS_MAX));
-		for (int i = 0; list[i].name; i++)
+		for (int i = 0; i < n_formats; i++)
 			word[i] = list[i].name;
-		out[(*n)++] = (CompleteValues){ "format", completed[v].bit, false, word };
+		if (n_formats > 0)
+			out[(*n)++] = (CompleteValues){ "format", completed[v].bit, false, word };
 	}
 	return OK;
 }

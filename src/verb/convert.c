@@ -73,7 +73,7 @@ verb_convert(Ctx *ctx, const Options *opt)
 {
 	const char *format, *label;
 	Text in = { 0 };
-	TRY(request_format(ctx, opt, CONVERT, "json", &format));
+	TRY(request_format(ctx, opt, CONVERT, &format));
 	Status status = input_topology(ctx, opt, &label, &in);
 	if (status == OK && strcmp(format, FORMAT_LOOKUP) == 0)
 		status = convert_index(ctx, opt, label, &in);

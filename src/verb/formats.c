@@ -31,69 +31,6 @@ add_schedule_formats(FormatName *list, int n, bool both)
 	return n;
 }
 
-void
-formats_of(int verb, FormatName out[FORMATS_MAX])
-{
-	int n = 0;
-	switch (verb) {
-	case COMPILE:
-		n = add_schedule_formats(out, n, false);
-		break;
-	case CONVERT:
-		n = add_schedule_formats(out, add_topology_formats(out, n), true);
-		n = add(out, n, FORMAT_LOOKUP, FORMAT_LOOKUP);
-		break;
-	case TOPOLOGY:
-		n = add(out, add_topology_formats(out, n), "cluster", "cluster");
-		break;
-	case PROBE:
-		n = add_topology_formats(out, n);
-		break;
-	case DIFF:
-	case LIST:
-		n = add(out, add(out, n, "text", "text"), "json", "json");
-		break;
-	case ADVISE:
-		n = add(out, add(out, add(out, n, "text", "txt"), "json", "json"), "slurm", "slurm");
-		break;
-	case WHATIF:
-		n = add(out, add(out, n, "text", "txt"), "json", "json");
-		break;
-	case HIERARCHY:
-		n = add(out, add(out, n, "text", "txt"), "json", "json");
-		break;
-	case SIMULATE:
-		n = add(out, add(out, add(out, n, "text", "txt"), "json", "json"), "csv", "csv");
-		break;
-	case SHOW:
-		n = add(out, add(out, add(out, n, "text", "txt"), "svg", "svg"), "dot", "dot");
-		break;
-	}
-	out[n] = (FormatName){ NULL, NULL };
-}
-
-/* ---- help ---- */
-
-void
-formats_read(Text *out)
-{
-	for (const TopologyFormat *f = topology_formats; f->name; f++) {
-		if (!f->read)
-			continue;
-		text_put(out, out->size ? ", " : "");
-		text_put(out, f->name);
-	}
-}
-
-void
-formats_from_help(Text *out)
-{
-	text_put(out, "what kind of topology the file is, if not by its content");
-	for (const TopologyFormat *f = topology_formats; f->name; f++)
-		if (f->read)
-			text_printf(out, "; %s: %s", f->name, f->what);
-}
-
 /* "json, xml or canonical" */
 static void
 put_names(Text *out, const FormatName *list, int n)
@@ -102,17 +39,6 @@ put_names(Text *out, const FormatName *list, int n)
 		text_put(out, i == 0 ? "" : i + 1 < n ? ", " : " or ");
 		text_put(out, list[i].name);
 	}
-}
-
-static void
-put_formats_of(Text *out, int verb)
-{
-	FormatName list[FORMATS_MAX];
-	int n = 0;
-	formats_of(verb, list);
-	while (list[n].name)
-		n++;
-	put_names(out, list, n);
 }
 
 static void
@@ -135,38 +61,88 @@ put_topology(Text *out)
 	text_put(out, "or cluster, which names the server's file");
 }
 
+/* What a verb writes; put: its help, if that is not a list of names. */
+static const struct row {
+	int bit;
+	const char *name, *otherwise;	/* otherwise: without --format and suffix */
+	void (*put)(Text *out);
+	bool topologies, schedules;
+	FormatName own[4];
+} rows[] = {
+	{ COMPILE, "compile", "json", .schedules = true },
+	{ CONVERT, "convert", "json", put_convert, true, true, { { FORMAT_LOOKUP, FORMAT_LOOKUP } } },
+	{ TOPOLOGY, "topology", "json", put_topology, true, false, { { "cluster", "cluster" } } },
+	{ PROBE, "probe", "json", .topologies = true },
+	{ DIFF, "diff", "text", .own = { { "text", "text" }, { "json", "json" } } },
+	{ SHOW, "show", "text", .own = { { "text", "txt" }, { "svg", "svg" }, { "dot", "dot" } } },
+	{ LIST, "list", "text", .own = { { "text", "text" }, { "json", "json" } } },
+	{ ADVISE, "advise", "text", .own = { { "text", "txt" }, { "json", "json" }, { "slurm", "slurm" } } },
+	{ WHATIF, "what-if", "text", .own = { { "text", "txt" }, { "json", "json" } } },
+	{ SIMULATE, "simulate", "text", .own = { { "text", "txt" }, { "json", "json" }, { "csv", "csv" } } },
+	{ HIERARCHY, "hierarchy", "text", .own = { { "text", "txt" }, { "json", "json" } } },
+};
+
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+/* Those of a row, and how many. */
+static int
+list_formats(const struct row *row, FormatName out[FORMATS_MAX])
+{
+	int n = row->topologies ? add_topology_formats(out, 0) : 0;
+	n = row->schedules ? add_schedule_formats(out, n, row->topologies) : n;
+	for (const FormatName *own = row->own; own->name; own++)
+		n = add(out, n, own->name, own->suffix);
+	return n;
+}
+
+int
+formats_of(int verb, FormatName out[FORMATS_MAX], const char **otherwise)
+{
+	for (int i = 0; i < N_ROWS; i++) {
+		*otherwise = rows[i].otherwise;
+		if (rows[i].bit == verb)
+			return list_formats(&rows[i], out);
+	}
+	return 0;
+}
+
+int
+formats_read(const char *name[FORMATS_MAX])
+{
+	int n = 0;
+	for (const TopologyFormat *f = topology_formats; f->name; f++)
+		if (f->read)
+			name[n++] = f->name;
+	return n;
+}
+
+/* ---- help ---- */
+
+void
+formats_from_help(Text *out)
+{
+	text_put(out, "what kind of topology the file is, if not by its content");
+	for (const TopologyFormat *f = topology_formats; f->name; f++)
+		if (f->read)
+			text_printf(out, "; %s: %s", f->name, f->what);
+}
+
 void
 formats_help(int verbs, Text *out)
 {
-	static const struct {
-		int bit;
-		const char *name, *otherwise;
-		void (*put)(Text *out);
-	} row[] = {
-		{ COMPILE, "compile", "json", NULL },
-		{ CONVERT, "convert", "json", put_convert },
-		{ TOPOLOGY, "topology", "json", put_topology },
-		{ PROBE, "probe", "json", NULL },
-		{ DIFF, "diff", "text", NULL },
-		{ SHOW, "show", "text", NULL },
-		{ LIST, "list", "text", NULL },
-		{ ADVISE, "advise", "text", NULL },
-		{ WHATIF, "what-if", "text", NULL },
-		{ SIMULATE, "simulate", "text", NULL },
-		{ HIERARCHY, "hierarchy", "text", NULL },
-	};
-	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-		if (!(verbs & row[i].bit))
+	for (int i = 0; i < N_ROWS; i++) {
+		FormatName list[FORMATS_MAX];
+		if (!(verbs & rows[i].bit))
 			continue;
-		if (verbs != row[i].bit)
-			text_printf(out, "%s: ", row[i].name);
-		if (row[i].put)
-			row[i].put(out);
+		if (verbs != rows[i].bit)
+			text_printf(out, "%s: ", rows[i].name);
+		if (rows[i].put)
+			rows[i].put(out);
 		else
-			put_formats_of(out, row[i].bit);
+			put_names(out, list, list_formats(&rows[i], list));
 		text_put(out, "; ");
-		if (verbs == row[i].bit)
-			text_printf(out, "default: by the suffix of FILE; without one %s", row[i].otherwise);
+		if (verbs == rows[i].bit)
+			text_printf(out, "default: by the suffix of FILE; without one %s", rows[i].otherwise);
 	}
 	if (verbs & (verbs - 1))
 		text_put(out, "default: by the suffix of FILE; without one json, for diff, list, show, advise, "

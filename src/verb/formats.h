@@ -14,11 +14,11 @@ typedef struct {
 	const char *name, *suffix;
 } FormatName;
 
-/* Those of a verb, a bit of verb_bits.h. The last entry has no name. */
-void formats_of(int verb, FormatName out[FORMATS_MAX]);
+/* Those of a verb, a bit of verb_bits.h. *otherwise: the one without --format and suffix. Returns how many. */
+int formats_of(int verb, FormatName out[FORMATS_MAX], const char **otherwise);
 
-/* "json, xml, nccl": the formats of topologies that are read. */
-void formats_read(Text *out);
+/* The names of those of topologies that are read. Returns how many. */
+int formats_read(const char *name[FORMATS_MAX]);
 
 /* The help of --from. */
 void formats_from_help(Text *out);

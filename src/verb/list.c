@@ -116,7 +116,7 @@ verb_list(Ctx *ctx, const Options *opt)
 	struct row *row;
 	Text out = { 0 };
 	int n;
-	TRY(request_format(ctx, opt, LIST, "text", &format));
+	TRY(request_format(ctx, opt, LIST, &format));
 	if (opt->n_files != 0)
 		return fail(ctx, USAGE, "list: %d files: want none", opt->n_files);
 	TRY(shipped_list(ctx, &shipped, &n));

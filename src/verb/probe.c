@@ -76,7 +76,7 @@ verb_probe(Ctx *ctx, const Options *opt)
 	const char *format;
 	Topology *topo;
 	Text hwloc = { 0 }, out = { 0 };
-	TRY(request_format(ctx, opt, PROBE, "json", &format));
+	TRY(request_format(ctx, opt, PROBE, &format));
 	if (opt->n_files)
 		return fail(ctx, USAGE, "%.80s: want no file: blinkc probe looks at this machine", opt->file[0]);
 	Status status = probe(ctx, opt, &hwloc, &topo);

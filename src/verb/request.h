@@ -55,8 +55,9 @@ Status request_root(Ctx *ctx, const Topology *machine, const int *gpu, int n, Co
  * Fails: BAD_INPUT no such GPU, or a rank. */
 Status request_relays(Ctx *ctx, const Topology *machine, const char *text, const int *gpu, int n, const char **out);
 
-/* The name of a format of this verb (formats_of): by --format, else by the ending of the output, else `otherwise`. */
-Status request_format(Ctx *ctx, const Options *opt, int verb, const char *otherwise, const char **out);
+/* request_format.c: the name of a format of this verb: by --format, else by the ending of the output, else its
+ * default. */
+Status request_format(Ctx *ctx, const Options *opt, int verb, const char **out);
 
 /* Of formats with a file for each rank, which are for one size of message: --size and --chunks. Fails: USAGE. */
 Status request_chunks(Ctx *ctx, const Options *opt, const char *format, FormatInput *in);
@@ -64,7 +65,7 @@ Status request_chunks(Ctx *ctx, const Options *opt, const char *format, FormatIn
 /* --from: the name of a format of topologies that is read; NULL: not given. */
 Status request_from(Ctx *ctx, const Options *opt, const char **out);
 
-/* Servers of files that are there. label: of the cluster's own file. Fails: IO. */
+/* cluster.c: servers of files that are there. label: of the cluster's own file. Fails: IO. */
 Status request_cluster(Ctx *ctx, const Options *opt, const char **label, ClusterRequest *ask);
 
 /* Sizes of sets, as "2-8" or "3,5-7": sizes[k] for 0 <= k <= n; text NULL: 2 to n. */

@@ -449,7 +449,7 @@ verb_show(Ctx *ctx, const Options *opt)
 	if (opt->value[OPT_SVG])
 		format = "svg";
 	else
-		TRY(request_format(ctx, opt, SHOW, "text", &format));
+		TRY(request_format(ctx, opt, SHOW, &format));
 	TRY(show_parse(ctx, opt, format, &ask));
 	if (opt->n_files != !opt->value[OPT_SYNTHETIC])
 		return fail(ctx, USAGE, "%d files: want %s", opt->n_files, opt->value[OPT_SYNTHETIC]

@@ -33,7 +33,7 @@ verb_topology(Ctx *ctx, const Options *opt)
 	Text text = { 0 };
 	Status status = OK;
 	TRY(request_from(ctx, opt, &(const char *){ NULL }));
-	TRY(request_format(ctx, opt, TOPOLOGY, "json", &format));
+	TRY(request_format(ctx, opt, TOPOLOGY, &format));
 	if (opt->value[OPT_LIVE]) {
 		status = look_at_machine(ctx, opt, &label, &text);
 	} else if (opt->value[OPT_SYNTHETIC]) {

@@ -102,7 +102,7 @@ verb_advise(Ctx *ctx, const Options *opt)
 {
 	Batch b;
 	const char *format;
-	TRY(request_format(ctx, opt, ADVISE, "text", &format));
+	TRY(request_format(ctx, opt, ADVISE, &format));
 	TRY(batch_rates(ctx, opt, true, NULL, &b));
 	Status status = write_advice(ctx, opt, &b, format);
 	batch_free(&b);

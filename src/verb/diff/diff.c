@@ -227,7 +227,7 @@ verb_diff(Ctx *ctx, const Options *opt)
 	/* The suffix of the output chooses JSON; any other is text. */
 	format = dot && strcmp(dot, ".json") == 0 ? "json" : "text";
 	if (opt->value[OPT_FORMAT])
-		TRY(request_format(ctx, opt, DIFF, format, &format));
+		TRY(request_format(ctx, opt, DIFF, &format));
 	diff.json = strcmp(format, "json") == 0;
 	diff.findings = github || opt->value[OPT_JUNIT];
 	TRY(difference_kinds(ctx, opt->value[OPT_FAIL_ON] ? opt->value[OPT_FAIL_ON] : "any", &diff.fail_on));

@@ -199,7 +199,7 @@ verb_hierarchy(Ctx *ctx, const Options *opt)
 	const char *format;
 	Parameters given;
 	int top = DEFAULT_TOP;
-	TRY(request_format(ctx, opt, HIERARCHY, "text", &format));
+	TRY(request_format(ctx, opt, HIERARCHY, &format));
 	TRY(request_count(ctx, "top", opt->value[OPT_TOP], TOP_MOST, &top));
 	TRY(request_message(ctx, opt->value[OPT_SIZE], &h.model.m));
 	TRY(request_cost(ctx, opt->value[OPT_COST], &h.model.cost));

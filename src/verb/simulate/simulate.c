@@ -189,7 +189,7 @@ verb_simulate(Ctx *ctx, const Options *opt)
 	Simulation s = { .n_rows = 0 };
 	Sizes sizes;
 	const char *format, *text = opt->value[OPT_SIZE] ? opt->value[OPT_SIZE] : DEFAULT_SIZES;
-	TRY(request_format(ctx, opt, SIMULATE, "text", &format));
+	TRY(request_format(ctx, opt, SIMULATE, &format));
 	TRY(request_sizes(ctx, text, &sizes));
 	TRY(simulation_chunk(ctx, opt->value[OPT_CHUNK], &s.chunk));
 	TRY(request_executor(ctx, opt->value[OPT_EXECUTOR], &s.executor));

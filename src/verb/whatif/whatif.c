@@ -118,7 +118,7 @@ verb_what_if(Ctx *ctx, const Options *opt)
 {
 	Batch b;
 	const char *format;
-	TRY(request_format(ctx, opt, WHATIF, "text", &format));
+	TRY(request_format(ctx, opt, WHATIF, &format));
 	TRY(batch_rates(ctx, opt, false, find_losses, &b));
 	Status status = write_costs(ctx, opt, &b, format);
 	batch_free(&b);
