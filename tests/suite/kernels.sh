@@ -1,12 +1,13 @@
 # The kernels of the CUDA backend compile without warnings by clang and by nvcc, for the oldest GPUs of each, in the
 # full test for some more; ptxas takes the PTX that libblink has; the kernels keep all they have in registers, of which
-# a block of 512 threads has enough.
+# a block of 512 threads has enough, and have as many loads under way as they should (tests/cuda/sass.py).
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
 include="-Iruntime/include -Iruntime -Iruntime/cuda"
 clang=${CLANG:-$(command -v clang || true)} nvcc=${NVCC:-$(command -v nvcc || true)}
 ptxas=$(command -v ptxas || { [ "$nvcc" ] && ls "$(dirname "$nvcc")/ptxas" 2>/dev/null; } || true)
+nvdisasm=${NVDISASM:-$(command -v nvdisasm || { [ "$ptxas" ] && ls "$(dirname "$ptxas")/nvdisasm" 2>/dev/null; } || true)}
 all="move $(sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' runtime/include/blink_types.h | tr '\n' ' ')"
 
 # some LIST...: in the quick test the first
@@ -38,7 +39,7 @@ for arch in $(if [ "$nvcc" ]; then some $("$nvcc" --list-gpu-arch); else echo no
 	done
 done
 
-# assembled TYPE ARCH: in registers alone
+# assembled TYPE ARCH: in registers alone; the loads of a pass at once
 assembled() {
 	local wrong
 	if ! "$ptxas" -v "-arch=$2" "$build/gen/ptx/$1.ptx" -o "$work/cubin" 2>"$work/log"; then
@@ -48,6 +49,9 @@ assembled() {
 	wrong=$(awk '/stack frame/ && !/^ *0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads/
 		/Used [0-9]+ registers/ { n = $0; sub(/.*Used /, "", n); if (n + 0 > 128) print }' "$work/log")
 	if [ "$wrong" ]; then not_ok "$1 for $2: $wrong"; else ok "$1 for $2: in registers alone"; fi
+	[ "$nvdisasm" ] || return 0
+	wrong=$("$nvdisasm" -c "$work/cubin" 2>&1 | "$python" -B tests/cuda/sass.py "$1" 2>&1)
+	if [ "$wrong" ]; then not_ok "$1 for $2: $wrong"; else ok "$1 for $2: loads at once"; fi
 }
 
 # As code: for one kind that nvcc knows; 99, which it does not, is left out. A fat binary begins with these bytes.
@@ -69,10 +73,13 @@ if [ ! "$archs" ]; then
 elif ! have_kernels; then
 	skip "no kernels were built: want nvcc or clang"
 else
+	# All types for the kinds of GPU that code is made for (CUBINS_all in the Makefile), two for the others.
+	[ "$nvdisasm" ] || skip "no nvdisasm: which loads are under way at once is not seen"
+	made=" $(sed -n 's/^CUBINS_all = //p' Makefile) "
 	# shellcheck disable=SC2086 # names
 	for arch in $([ "$full" ] && some $archs || { head -1; tail -1; } <<<"$archs"); do
 		types="move float32"
-		[ ! "$full" ] || [ "$arch" != "${archs%%$'\n'*}" ] || types=$all
+		[[ ! $full || $made != *" ${arch#sm_} "* ]] || types=$all
 		for type in $types; do assembled "$type" "$arch"; done
 	done
 fi

@@ -4,7 +4,8 @@
  * Pointers are to global memory: of this GPU, of a peer, or of the host. `fresh` accesses go past the first-level
  * cache, and neither compiler nor GPU leaves one out: rings, flags and packets, which others write meanwhile.
  * Instructions are those of sm_60, which later GPUs understand; a compiler for these takes their fence. Kernels state
- * no bound of their threads: with one, ptxas spills registers to make room for more blocks. */
+ * their threads, and that one block on a multiprocessor is enough: ptxas else takes fewer registers than loads at once
+ * need (pass.h), and with the threads alone it spills some to make room for more blocks. */
 #ifndef BLINK_KERNELS_PORTABLE_H
 #define BLINK_KERNELS_PORTABLE_H
 
@@ -15,14 +16,14 @@
 #define FN static __device__ __forceinline__ __attribute__((unused))
 #define CALLED static __device__ __noinline__ __attribute__((unused))
 #define SHARED __shared__
-#define ENTRY extern "C" __global__ void
+#define ENTRY extern "C" __global__ __launch_bounds__(GPU_THREADS, 1) void
 #define DEVICE __device__
 #elif defined(__CUDA__)
 #define ON_GPU 1
 #define FN static inline __attribute__((device, always_inline, unused))
 #define CALLED static __attribute__((device, noinline, unused))
 #define SHARED __attribute__((shared))
-#define ENTRY extern "C" __attribute__((global)) void
+#define ENTRY extern "C" __attribute__((global, launch_bounds(GPU_THREADS, 1))) void
 #define DEVICE __attribute__((device))
 #else
 #define ON_GPU 0
